@@ -164,7 +164,8 @@ func startWitness(t *testing.T) (stop func() time.Duration) {
 // another server.
 func table(all []report) string {
 	var b strings.Builder
-	b.WriteString("\n| what the bad client does | reads p99, ms: idle | beside | abused | worst | writes p99, ms: idle | beside | abused | worst | processors: server | abuser | memory, MiB: before | most | limit |\n")
+	b.WriteString("\n| what the bad client does | reads p99, ms: idle | beside | abused | worst | writes p99, ms: " +
+		"idle | beside | abused | worst | processors: server | abuser | memory, MiB: before | most | limit |\n")
 	b.WriteString("| --- |" + strings.Repeat(" --: |", 13) + "\n")
 	for _, r := range all {
 		name := r.name
@@ -172,9 +173,10 @@ func table(all []report) string {
 			name += fmt.Sprintf(", %.0f a second", r.rate)
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %.2f | %.2f | %d | %d | %d |\n", name,
-			ms(r.idle.readP99), ms(r.beside.readP99), judged(r.during.readP99, r.idle.readP99, r.beside.readP99), ms(r.during.readMax),
-			ms(r.idle.writeP99), ms(r.beside.writeP99), judged(r.during.writeP99, r.idle.writeP99, r.beside.writeP99), ms(r.during.writeMax),
-			r.server, r.abuser, r.before, r.most, r.limit)
+			ms(r.idle.readP99), ms(r.beside.readP99), judged(r.during.readP99, r.idle.readP99, r.beside.readP99),
+			ms(r.during.readMax), ms(r.idle.writeP99), ms(r.beside.writeP99),
+			judged(r.during.writeP99, r.idle.writeP99, r.beside.writeP99), ms(r.during.writeMax), r.server, r.abuser,
+			r.before, r.most, r.limit)
 	}
 	return b.String()
 }

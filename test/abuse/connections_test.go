@@ -22,8 +22,10 @@ func connections() []abuse {
 	admin := func(a *attack) string { return a.site.Admin }
 	return []abuse{
 		{name: "client port, a byte at a time", memory: 160, run: slowly(client, hello)},
-		{name: "TLS port, unfinished handshakes", memory: 160, run: slowly(tls, []byte{0x16, 3, 1, 1, 0, 1, 0, 0, 252, 3, 3})},
-		{name: "admin port, a byte at a time", memory: 160, run: slowly(admin, []byte("GET /commands/stat HTTP/1.1\r\nHost: a\r\n\r\n"))},
+		{name: "TLS port, unfinished handshakes", memory: 160,
+			run: slowly(tls, []byte{0x16, 3, 1, 1, 0, 1, 0, 0, 252, 3, 3})},
+		{name: "admin port, a byte at a time", memory: 160,
+			run: slowly(admin, []byte("GET /commands/stat HTTP/1.1\r\nHost: a\r\n\r\n"))},
 		{name: "connects without a word", memory: 160, run: knock},
 		{name: "connects from another machine", memory: 160, full: true, possible: mayBeStranger, run: strangers},
 		{name: "connects with ConnectRequest", memory: 200, run: connects(hello)},

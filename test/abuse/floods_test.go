@@ -9,7 +9,8 @@ func floods() []abuse {
 	get, set := wire.GetData("/zookeeper", false), wire.SetData("/zookeeper/quota", nil, -1)
 	return []abuse{
 		{name: "small reads as fast as they go", memory: 300, run: flood(get)},
-		{name: "the same, warren.maxRequestsPerSecond=5000", memory: 300, settings: map[string]string{"warren.maxRequestsPerSecond": "5000"}, run: flood(get)},
+		{name: "the same, warren.maxRequestsPerSecond=5000", memory: 300,
+			settings: map[string]string{"warren.maxRequestsPerSecond": "5000"}, run: flood(get)},
 		{name: "small writes as fast as they go", memory: 900, run: flood(set)},
 		{name: "pings as fast as they go", memory: 300, run: flood(wire.Ping())},
 		{name: "syncs as fast as they go", memory: 500, run: flood(wire.Sync("/"))},

@@ -35,7 +35,8 @@ const setWatchesLimit = 64 << 20
 
 // lengths announces frames of impossible and of possible lengths, before a session and in one.
 func lengths(a *attack) {
-	list := []uint32{0, 1, 3, 4, 7, 8, 12, 44, 45, juteMaxBuffer - 1, juteMaxBuffer, juteMaxBuffer + 1, setWatchesLimit, setWatchesLimit + 1, math.MaxInt32, 1 << 31, math.MaxUint32}
+	list := []uint32{0, 1, 3, 4, 7, 8, 12, 44, 45, juteMaxBuffer - 1, juteMaxBuffer, juteMaxBuffer + 1,
+		setWatchesLimit, setWatchesLimit + 1, math.MaxInt32, 1 << 31, math.MaxUint32}
 	body := make([]byte, juteMaxBuffer+1)
 	for i := 0; a.going(); i++ {
 		n := list[i%len(list)]
@@ -123,7 +124,8 @@ func deepPaths(a *attack) {
 		require.NoError(a.t, err)
 	}
 	absent := strings.Repeat("/d", juteMaxBuffer/2-40)
-	b := frame(frame(frame(nil, 1, wire.Exists(path, true)), 2, wire.Exists(absent, true)), 3, wire.AddWatch(absent[:len(absent)-2], proto.AddWatchPersistentRecursive))
+	b := frame(frame(frame(nil, 1, wire.Exists(path, true)), 2, wire.Exists(absent, true)), 3,
+		wire.AddWatch(absent[:len(absent)-2], proto.AddWatchPersistentRecursive))
 	together(4, func(i int) {
 		s := a.begin(i)
 		go a.skim(s)
@@ -139,7 +141,8 @@ func identities(a *attack) {
 			_ = s.SetWriteDeadline(time.Now().Add(5 * time.Second))
 			go a.skim(s)
 			for k := range 2000 {
-				if _, err := s.Write(frame(nil, -4, wire.Auth("digest", fmt.Appendf(nil, "u%d-%d:p", n, k)))); err != nil {
+				if _, err := s.Write(frame(nil, -4,
+					wire.Auth("digest", fmt.Appendf(nil, "u%d-%d:p", n, k)))); err != nil {
 					break
 				}
 			}

@@ -10,13 +10,19 @@ import (
 // replies is small requests whose answers are large, or dear.
 func replies() []abuse {
 	return []abuse{
-		{name: "getChildren of many, nothing read", memory: 900, prepare: manyChildren, run: unread(wire.GetChildren("/many", false))},
-		{name: "getChildren of a million", memory: 1500, prepare: millionChildren, run: read(wire.GetChildren("/many", false))},
-		{name: "getData of 1 MiB, nothing read", memory: 700, prepare: bigNode, run: unread(wire.GetData("/big", false))},
+		{name: "getChildren of many, nothing read", memory: 900, prepare: manyChildren,
+			run: unread(wire.GetChildren("/many", false))},
+		{name: "getChildren of a million", memory: 1500, prepare: millionChildren,
+			run: read(wire.GetChildren("/many", false))},
+		{name: "getData of 1 MiB, nothing read", memory: 700, prepare: bigNode,
+			run: unread(wire.GetData("/big", false))},
 		{name: "multiRead of 1 MiB each", memory: 1500, prepare: bigNode, run: multiReads},
-		{name: "reads of 1 MiB behind writes", memory: 900, prepare: bigNode, run: behindWrites(wire.GetData("/big", false), false)},
-		{name: "the same, nothing read", memory: 1500, prepare: bigNode, run: behindWrites(wire.GetData("/big", false), true)},
-		{name: "getChildren of many behind writes", memory: 900, prepare: manyChildren, run: behindWrites(wire.GetChildren("/many", false), false)},
+		{name: "reads of 1 MiB behind writes", memory: 900, prepare: bigNode,
+			run: behindWrites(wire.GetData("/big", false), false)},
+		{name: "the same, nothing read", memory: 1500, prepare: bigNode,
+			run: behindWrites(wire.GetData("/big", false), true)},
+		{name: "getChildren of many behind writes", memory: 900, prepare: manyChildren,
+			run: behindWrites(wire.GetChildren("/many", false), false)},
 		{name: "getEphemerals that finds none", memory: 400, run: noEphemerals},
 	}
 }

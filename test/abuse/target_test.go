@@ -40,7 +40,8 @@ func startTarget(t *testing.T, members int, settings map[string]string) *target 
 	t.Helper()
 	dir := t.TempDir()
 	ca := pki.NewCA("abuse")
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "server.pem"), ca.Issue(pki.Options{Name: "server"}).PEM(), 0o600))
+	require.NoError(t,
+		os.WriteFile(filepath.Join(dir, "server.pem"), ca.Issue(pki.Options{Name: "server"}).PEM(), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "ca.pem"), ca.PEM(), 0o600))
 	jaas := filepath.Join(dir, "jaas.conf")
 	require.NoError(t, os.WriteFile(jaas, []byte(jaasText), 0o600))
@@ -51,7 +52,8 @@ func startTarget(t *testing.T, members int, settings map[string]string) *target 
 		"ssl.keyStore.location":           filepath.Join(dir, "server.pem"),
 		"ssl.trustStore.location":         filepath.Join(dir, "ca.pem"),
 		"java.security.auth.login.config": jaas,
-		"admin.enableServer":              "true", "admin.serverAddress": "127.0.0.1", "admin.serverPort": port(tg.admin),
+		"admin.enableServer":              "true", "admin.serverAddress": "127.0.0.1",
+		"admin.serverPort":          port(tg.admin),
 		"metricsProvider.className": "org.apache.zookeeper.metrics.prometheus.PrometheusMetricsProvider",
 		"metricsProvider.httpHost":  "127.0.0.1",
 		"metricsProvider.httpPort":  port(tg.metrics),
@@ -65,7 +67,8 @@ func startTarget(t *testing.T, members int, settings map[string]string) *target 
 	}
 	var options []cluster.Options
 	for range members {
-		options = append(options, cluster.Options{Settings: map[string]string{"maxClientCnxns": "60"}, Dir: memoryDir(t)})
+		options = append(options,
+			cluster.Options{Settings: map[string]string{"maxClientCnxns": "60"}, Dir: memoryDir(t)})
 	}
 	tg.nodes = cluster.Ensemble(t, options...)
 	for _, n := range tg.nodes {
@@ -168,7 +171,8 @@ func (tg *target) memory() (most int64) {
 type held map[string]int64
 
 // heldNames are the lines of mntr that must be again what they were.
-var heldNames = []string{"num_alive_connections", "open_file_descriptor_count", "watch_count", "ephemerals_count", "global_sessions", "outstanding_tls_handshake", "goroutines"}
+var heldNames = []string{"num_alive_connections", "open_file_descriptor_count", "watch_count", "ephemerals_count",
+	"global_sessions", "outstanding_tls_handshake", "goroutines"}
 
 // held asks every server.
 func (tg *target) held() ([]held, error) {

@@ -17,7 +17,8 @@ import (
 func watches() []abuse {
 	return []abuse{
 		{name: "watches, up to the limit of a connection", memory: 1200, run: manyWatches},
-		{name: "watches, no limit", memory: 1200, settings: map[string]string{"warren.maxWatches": "0"}, run: manyWatches},
+		{name: "watches, no limit", memory: 1200, settings: map[string]string{"warren.maxWatches": "0"},
+			run: manyWatches},
 		{name: "setWatches of very many paths", memory: 800, run: longSetWatches},
 		{name: "setWatches2 of all kinds", memory: 600, run: longSetWatches2},
 		{name: "events that nobody takes", memory: 1500, run: unreadEvents},
@@ -65,8 +66,10 @@ func longSetWatches2(a *attack) {
 	req := proto.SetWatches2{RelativeZxid: 1}
 	for _, path := range paths {
 		p := proto.Text(path)
-		req.DataWatches, req.ExistWatches, req.ChildWatches = append(req.DataWatches, p), append(req.ExistWatches, p), append(req.ChildWatches, p)
-		req.PersistentWatches, req.PersistentRecursiveWatches = append(req.PersistentWatches, p), append(req.PersistentRecursiveWatches, p)
+		req.DataWatches, req.ExistWatches, req.ChildWatches = append(req.DataWatches, p), append(req.ExistWatches, p),
+			append(req.ChildWatches, p)
+		req.PersistentWatches, req.PersistentRecursiveWatches = append(req.PersistentWatches, p),
+			append(req.PersistentRecursiveWatches, p)
 	}
 	b := frame(nil, proto.XidSetWatches, wire.Request{Op: proto.OpSetWatches2, Body: req.AppendTo(nil)})
 	together(a.size(2, 4), func(i int) {

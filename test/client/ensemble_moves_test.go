@@ -175,7 +175,8 @@ func TestWatchesAreExactOverThousandsOfMoves(t *testing.T) {
 			gaps += len(slices.DeleteFunc(slices.Clone(*s), func(z client.Zxid) bool { return z != 0 }))
 		}
 	}
-	t.Logf("%d changes, %d moves, %d servers replaced; persistent watches told of %d changes and %d gaps, one-shot watches fired %d times", len(w.changes),
+	t.Logf("%d changes, %d moves, %d servers replaced; persistent watches told of %d changes and %d gaps, one-shot "+
+		"watches fired %d times", len(w.changes),
 		moves(), faults, told-gaps, gaps, fired)
 	require.GreaterOrEqual(t, moves(), movesWanted())
 	require.Positive(t, fired)

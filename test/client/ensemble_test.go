@@ -74,7 +74,8 @@ func TestSessionOutlivesLeaders(t *testing.T) {
 // Without a quorum a new client that may is served reads by what is left. It moves to a server with quorum when there
 // is one again.
 func TestReadOnlyServerOfAnEnsemble(t *testing.T) {
-	e := embed.Start(t, embed.Options{Servers: 3, Configure: func(_ int, cfg *serverconfig.Config) { cfg.ReadOnlyMode = true }})
+	e := embed.Start(t,
+		embed.Options{Servers: 3, Configure: func(_ int, cfg *serverconfig.Config) { cfg.ReadOnlyMode = true }})
 	ctx := within(t, time.Minute)
 	before := dial(t, e.ConnectString())
 	_, err := before.Create(ctx, "/n", []byte("x"), client.Persistent)

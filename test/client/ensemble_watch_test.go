@@ -16,7 +16,8 @@ import (
 	"github.com/seed94657493/warren/server/embed"
 )
 
-var ensembleTime = flag.Duration("client.ensemble", 5*time.Second, "how long leaders change and connections are cut in tests on an ensemble")
+var ensembleTime = flag.Duration("client.ensemble", 5*time.Second,
+	"how long leaders change and connections are cut in tests on an ensemble")
 
 // steadyTick is the tick of ensembles of which no server may seem to be away, on a busy machine either. Those that
 // are killed are missed at once all the same.
@@ -139,8 +140,8 @@ func TestWatchesAreExactOnAnEnsemble(t *testing.T) {
 	all.all.Wait()
 	followers.Wait()
 	all.judge(w.changes)
-	t.Logf("%d changes, %d reconnects; one-shot watches fired %d times, persistent %d and %d times", len(w.changes), reconnects.Load(), len(all.once),
-		len(*all.kinds["persistent"]), len(*all.kinds["recursive"]))
+	t.Logf("%d changes, %d reconnects; one-shot watches fired %d times, persistent %d and %d times", len(w.changes),
+		reconnects.Load(), len(all.once), len(*all.kinds["persistent"]), len(*all.kinds["recursive"]))
 	require.NotEmpty(t, all.once)
 	require.NoError(t, e.WaitEqual(ctx))
 }
@@ -151,9 +152,10 @@ func TestWatchesAreExactOnAnEnsemble(t *testing.T) {
 func TestLocalSessionsOfAnEnsemble(t *testing.T) {
 	for _, upgrades := range []bool{true, false} {
 		t.Run(fmt.Sprintf("upgrading %v", upgrades), func(t *testing.T) {
-			e := embed.Start(t, embed.Options{Servers: 3, TickTime: steadyTick, Configure: func(_ int, cfg *serverconfig.Config) {
-				cfg.LocalSessionsEnabled, cfg.LocalSessionsUpgradingEnabled = true, upgrades
-			}})
+			e := embed.Start(t,
+				embed.Options{Servers: 3, TickTime: steadyTick, Configure: func(_ int, cfg *serverconfig.Config) {
+					cfg.LocalSessionsEnabled, cfg.LocalSessionsUpgradingEnabled = true, upgrades
+				}})
 			ctx := within(t, time.Minute)
 			leader, err := e.Leader(ctx)
 			require.NoError(t, err)

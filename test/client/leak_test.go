@@ -97,7 +97,8 @@ func TestClientsLeaveNothing(t *testing.T) {
 		})
 	}
 	all.Wait()
-	require.Eventually(t, func() bool { return connectionsOf(t, embedded) <= connections }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return connectionsOf(t, embedded) <= connections }, 10*time.Second,
+		5*time.Millisecond)
 	require.Eventually(t, func() bool { return openFiles() <= files+30 }, time.Minute, 5*time.Millisecond,
 		"the listener keeps what nobody accepts")
 }

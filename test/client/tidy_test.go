@@ -158,7 +158,8 @@ func TestEveryFeatureLeavesNothing(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- f.do(ctx, c) }()
 			if f.watches {
-				require.Eventually(t, func() bool { return gauge(t, watches) > before }, 10*time.Second, time.Millisecond)
+				require.Eventually(t, func() bool { return gauge(t, watches) > before }, 10*time.Second,
+					time.Millisecond)
 			}
 			return ended
 		}
@@ -176,7 +177,8 @@ func TestEveryFeatureLeavesNothing(t *testing.T) {
 				require.NoError(t, c.Sync(within(t, time.Minute), "/"))
 				require.NoError(t, c.DeleteSurely(within(t, time.Minute), "/tidy-surely"))
 			}
-			require.Eventually(t, func() bool { return znodes() == made }, 10*time.Second, 2*time.Millisecond, "znodes")
+			require.Eventually(t, func() bool { return znodes() == made }, 10*time.Second,
+				2*time.Millisecond, "znodes")
 		})
 		t.Run(name+" closed", func(t *testing.T) {
 			awaits(t, connections, 2)
@@ -188,7 +190,8 @@ func TestEveryFeatureLeavesNothing(t *testing.T) {
 			require.NoError(t, goleak.Find(running))
 			awaits(t, watches, watched)
 			awaits(t, connections, 2)
-			require.Eventually(t, func() bool { return znodes() == made }, 10*time.Second, 2*time.Millisecond, "znodes")
+			require.Eventually(t, func() bool { return znodes() == made }, 10*time.Second,
+				2*time.Millisecond, "znodes")
 		})
 	}
 }

@@ -17,7 +17,8 @@ import (
 )
 
 var (
-	barriers       = flag.String("client.barriers", "20", "numbers of barriers in Barriers; the paper had 200,400,800,1600")
+	barriers = flag.String("client.barriers", "20",
+		"numbers of barriers in Barriers; the paper had 200,400,800,1600")
 	barrierClients = flag.String("client.barrier-clients", "50,100,200", "numbers of clients in Barriers")
 )
 

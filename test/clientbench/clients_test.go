@@ -35,7 +35,8 @@ type contender struct {
 }
 
 func (c *contender) drive(load string) drive {
-	return map[string]drive{"get": c.get, "set": c.set, "multi": c.multi, "children": c.list, "create-delete": c.make}[load]
+	return map[string]drive{"get": c.get, "set": c.set, "multi": c.multi, "children": c.list,
+		"create-delete": c.make}[load]
 }
 
 // connectors make the clients that are compared; the first is what the others are measured by.

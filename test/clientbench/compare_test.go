@@ -16,8 +16,10 @@ import (
 )
 
 var (
-	rounds = flag.Int("client.rounds", 7, "turns of every client in every row of Compare; twice as many with one request outstanding")
-	only   = flag.String("client.load", "", "the one load of Compare to measure: get, set, create-delete, children or multi")
+	rounds = flag.Int("client.rounds", 7,
+		"turns of every client in every row of Compare; twice as many with one request outstanding")
+	only = flag.String("client.load", "",
+		"the one load of Compare to measure: get, set, create-delete, children or multi")
 	counts = flag.String("client.outstanding", "1,16,1000", "numbers of requests outstanding, at most 1000")
 	turn   = flag.Duration("client.turn", 300*time.Millisecond, "length of a turn")
 )
@@ -60,15 +62,17 @@ func BenchmarkCompare(b *testing.B) {
 	addr := startServers(b, 1)
 	makeNodes(b, addr)
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "\nload\toutstanding\tclient\top/s\tratio\tp50\tp99\tCPU us/op\tswitches/op\tallocs/op\tB/op\t")
+	fmt.Fprintln(table,
+		"\nload\toutstanding\tclient\top/s\tratio\tp50\tp99\tCPU us/op\tswitches/op\tallocs/op\tB/op\t")
 	for _, r := range allRows(b) {
 		turns := *rounds
 		if r.outstanding == 1 {
 			turns *= 2 // figures of single requests scatter the most
 		}
 		for i, f := range compare(b, addr, r, turns, *turn) {
-			fmt.Fprintf(table, "%s\t%d\t%s\t%.0f\t%.2f\t%v\t%v\t%.1f\t%.2f\t%.1f\t%.0f\t\n", r.load, r.outstanding, nameOf(i), f.perSecond, f.ratio,
-				f.median.Round(time.Microsecond), f.p99.Round(time.Microsecond), float64(f.cpu)/1e3, f.switches, f.allocs, f.bytes)
+			fmt.Fprintf(table, "%s\t%d\t%s\t%.0f\t%.2f\t%v\t%v\t%.1f\t%.2f\t%.1f\t%.0f\t\n", r.load, r.outstanding,
+				nameOf(i), f.perSecond, f.ratio, f.median.Round(time.Microsecond), f.p99.Round(time.Microsecond),
+				float64(f.cpu)/1e3, f.switches, f.allocs, f.bytes)
 		}
 	}
 	require.NoError(b, table.Flush())

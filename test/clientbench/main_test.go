@@ -18,7 +18,8 @@ import (
 	"github.com/seed94657493/warren/server/embed"
 )
 
-var serverFlag = flag.String("client.server", "", "connect string of the servers to measure; by default some are started")
+var serverFlag = flag.String("client.server", "",
+	"connect string of the servers to measure; by default some are started")
 
 // Variables that make this program a number of servers, with their data in the directory that is named, until its
 // input ends.
@@ -44,9 +45,10 @@ func serve(dir, servers string) error {
 	if err != nil {
 		return err
 	}
-	e, err := embed.New(embed.Options{Servers: n, Dir: dir, TickTime: time.Second, Configure: func(_ int, cfg *config.Config) {
-		cfg.DiskWatermark.Bytes = 0
-	}})
+	e, err := embed.New(embed.Options{Servers: n, Dir: dir, TickTime: time.Second,
+		Configure: func(_ int, cfg *config.Config) {
+			cfg.DiskWatermark.Bytes = 0
+		}})
 	if err != nil {
 		return err
 	}

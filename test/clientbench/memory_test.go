@@ -19,7 +19,8 @@ var (
 )
 
 // What is kept for a watch by each of the connectors.
-var watchNames = [...]string{"go-zookeeper, its channel", "client/zk, its channel", "client, its channel", "client, no channel asked for"}
+var watchNames = [...]string{"go-zookeeper, its channel", "client/zk, its channel", "client, its channel",
+	"client, no channel asked for"}
 
 // BenchmarkWatchMemory reports what a watch costs a client that has very many.
 func BenchmarkWatchMemory(b *testing.B) {
@@ -104,7 +105,8 @@ func TestWatchesAreSmall(t *testing.T) {
 	const n = 20_000
 	// what else the process has taken meanwhile can only add
 	least := func(dial func(testing.TB, string) contender) float64 {
-		return min(watchBytes(t, addr, dial, n, ""), watchBytes(t, addr, dial, n, ""), watchBytes(t, addr, dial, n, ""))
+		return min(watchBytes(t, addr, dial, n, ""), watchBytes(t, addr, dial, n, ""),
+			watchBytes(t, addr, dial, n, ""))
 	}
 	require.Less(t, least(dialOurs), 290.0)
 	require.Less(t, least(dialAsync), 130.0)

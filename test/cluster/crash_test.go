@@ -48,13 +48,15 @@ func TestCrash(t *testing.T) {
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}
-	fmt.Printf("SEED=%d (go test ./test/cluster -run TestCrash -cluster.seed=%d -cluster.rounds=%d)\n", seed, seed, *roundsFlag)
+	fmt.Printf("SEED=%d (go test ./test/cluster -run TestCrash -cluster.seed=%d -cluster.rounds=%d)\n",
+		seed, seed, *roundsFlag)
 	r := rand.New(rand.NewPCG(seed, 1))
 	node := Start(t, Options{Kind: Kind(*targetFlag), Settings: map[string]string{
 		"tickTime": "500", "maxSessionTimeout": "60000", "snapCount": "500"}})
 	var workers []*worker
 	for i := range 4 {
-		w := &worker{rand: rand.New(rand.NewPCG(seed, uint64(100+i))), model: &model{root: fmt.Sprintf("/w%d", i), nodes: map[string]znode{}}}
+		w := &worker{rand: rand.New(rand.NewPCG(seed, uint64(100+i))),
+			model: &model{root: fmt.Sprintf("/w%d", i), nodes: map[string]znode{}}}
 		w.open(t, node)
 		_, err := w.conn.Create(w.model.root, nil, proto.ModePersistent)
 		require.NoError(t, err)
@@ -133,7 +135,8 @@ func (w *worker) verify(t *testing.T, node *Node, round int) {
 		}
 		acked++
 		want := w.model.apply(w.steps[i])
-		require.Equal(t, want, answer(&call.Reply), "round %d: %s: answer to step %d, %+v", round, w.model.root, i, w.steps[i])
+		require.Equal(t, want, answer(&call.Reply), "round %d: %s: answer to step %d, %+v", round,
+			w.model.root, i, w.steps[i])
 		w.maxZxid = max(w.maxZxid, call.Reply.Header.Zxid)
 	}
 	for _, call := range w.calls[acked:] {
@@ -173,13 +176,15 @@ func (w *worker) match(t *testing.T, round int, got string, closed bool, pending
 			w.model = candidate
 			return
 		}
-		fmt.Fprintf(&tried, "after %d of %d unacknowledged (session closed %v):\n%s", i, len(pending), candidate.closed, candidate)
+		fmt.Fprintf(&tried, "after %d of %d unacknowledged (session closed %v):\n%s", i, len(pending),
+			candidate.closed, candidate)
 		if i == len(pending) {
 			break
 		}
 		candidate.apply(pending[i])
 	}
-	t.Fatalf("round %d: %s has (session closed %v)\n%swhich is none of\n%s", round, w.model.root, closed, got, tried.String())
+	t.Fatalf("round %d: %s has (session closed %v)\n%swhich is none of\n%s", round, w.model.root, closed,
+		got, tried.String())
 }
 
 // abandoned is an ephemeral whose session no client continues.

@@ -27,12 +27,14 @@ func TestModel(t *testing.T) {
 		{set("a", 0), "BadVersion"},
 		{set("b", 0), "NoNode"},
 		{step{op: proto.OpMulti, parts: []step{create("b", 0), set("b", 0), del("b")}}, "OK /w/b, OK version 1, OK"},
-		{step{op: proto.OpMulti, parts: []step{create("b", 0), set("a", 7), del("a")}}, "OK, BadVersion, RuntimeInconsistency"},
+		{step{op: proto.OpMulti, parts: []step{create("b", 0), set("a", 7), del("a")}},
+			"OK, BadVersion, RuntimeInconsistency"},
 		{create("e", 1), "OK /w/e"},
 		{step{op: proto.OpCloseSession}, "OK"},
 	} {
 		require.Equal(t, v.want, m.apply(v.step), "%+v", v.step)
 	}
 	require.True(t, m.closed)
-	require.Equal(t, "/w cversion 6\na \"\" version 1 ephemeral false\nn-0000000001 \"d\" version 0 ephemeral false\n", m.String())
+	require.Equal(t, "/w cversion 6\na \"\" version 1 ephemeral false\nn-0000000001 \"d\" version 0 ephemeral false\n",
+		m.String())
 }

@@ -80,7 +80,8 @@ func Ensemble(t testing.TB, o ...Options) []*Node {
 		n := New(t, o[i])
 		n.id = i + 1
 		nodes = append(nodes, n)
-		members = append(members, member{i + 1, FreePort(t), FreePort(t), n.port, o[i].host(), o[i].Name, o[i].Second, o[i].Observer, o[i].Joiner})
+		members = append(members, member{i + 1, FreePort(t), FreePort(t), n.port, o[i].host(), o[i].Name, o[i].Second,
+			o[i].Observer, o[i].Joiner})
 	}
 	for _, n := range nodes {
 		n.members = members
@@ -215,13 +216,16 @@ func ClassPath() string { return strings.Join(jars, ":") }
 // jars are the class path of ZooKeeper. Debian's manifest forgets netty-codec, without which the class of TLS cannot
 // be loaded: a server with sslQuorum then leaves its election listener at the first connection, and says nothing of
 // the reason.
-var jars = []string{"/usr/share/java/zookeeper.jar", "/usr/share/java/netty-codec.jar", "/usr/share/java/netty-resolver.jar",
-	"/usr/share/java/servlet-api.jar", "/usr/share/java/slf4j-log4j12.jar", "/usr/share/java/log4j-1.2.jar"}
+var jars = []string{"/usr/share/java/zookeeper.jar", "/usr/share/java/netty-codec.jar",
+	"/usr/share/java/netty-resolver.jar", "/usr/share/java/servlet-api.jar", "/usr/share/java/slf4j-log4j12.jar",
+	"/usr/share/java/log4j-1.2.jar"}
 
 // inNamespace is a command that runs in the node's network namespace and with its resolv.conf, if it has them.
 func (n *Node) inNamespace(name string, args ...string) *exec.Cmd {
 	if file := n.options.ResolvConf; file != "" {
-		name, args = "unshare", append([]string{"--mount", "sh", "-c", `mount --bind "$0" /etc/resolv.conf && exec "$@"`, file, name}, args...)
+		name, args = "unshare",
+			append([]string{"--mount", "sh", "-c", `mount --bind "$0" /etc/resolv.conf && exec "$@"`, file, name},
+				args...)
 	}
 	if n.options.Namespace == "" {
 		return exec.Command(name, args...)
@@ -247,7 +251,8 @@ func (n *Node) WaitServing() {
 		}
 		select {
 		case <-n.exited:
-			n.t.Fatalf("cluster: %v on %v ended while starting: %v\n%s", n.Kind(), n.Addr(), n.cmd.ProcessState, n.logTail())
+			n.t.Fatalf("cluster: %v on %v ended while starting: %v\n%s", n.Kind(), n.Addr(),
+				n.cmd.ProcessState, n.logTail())
 		case <-tick.C:
 		}
 	}

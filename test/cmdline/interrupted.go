@@ -104,7 +104,8 @@ func (s *Sight) serve(t *testing.T, mem *vfs.Mem, logDir string) {
 	if logDir != "/d" {
 		copyTo(t, mem, logDir, cfg.DataLogDir)
 	}
-	cfg.ClientPort, cfg.ClientPortAddress, cfg.Admin.Enabled, cfg.DiskWatermark.Bytes, cfg.PreAllocSizeKB = 0, "127.0.0.1", false, 0, 64
+	cfg.ClientPort, cfg.ClientPortAddress, cfg.Admin.Enabled, cfg.DiskWatermark.Bytes, cfg.PreAllocSizeKB = 0,
+		"127.0.0.1", false, 0, 64
 	srv := server.New(cfg, server.Options{Version: "3.9.4-0, built on 01/01/2026 00:00 UTC"})
 	err := srv.Start()
 	if s.refused != "" {
@@ -217,7 +218,8 @@ func Interrupt(t *testing.T, commands map[string]*Interruption) {
 					at := fmt.Sprintf("operation %d, %d%%", n, percent)
 					left := mem.CrashClone(rng, vfs.CrashOptions{UnsyncedPercent: percent})
 					crashes++
-					if err := datadir.Check(left, "/d/version-2", command.LogDir+"/version-2"); err != nil || !damaged {
+					if err := datadir.Check(left, "/d/version-2", command.LogDir+"/version-2"); err != nil ||
+						!damaged {
 						found := look(t, left, command.LogDir)
 						if found.refused != "" {
 							refused++

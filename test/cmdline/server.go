@@ -99,6 +99,6 @@ const NotServing = "This ZooKeeper instance is not currently serving requests\n"
 
 // Srvr is what a server answers to the word srvr.
 func Srvr(zxid, mode string) string {
-	return "Zookeeper version: 3.9.0-warren, built on 2026-01-01\nLatency min/avg/max: 0/0.25/7\nReceived: 9\nSent: 8\nConnections: 3\n" +
-		"Outstanding: 2\nZxid: " + zxid + "\nMode: " + mode + "\nNode count: 5\n"
+	return "Zookeeper version: 3.9.0-warren, built on 2026-01-01\nLatency min/avg/max: 0/0.25/7\nReceived: 9\n" +
+		"Sent: 8\nConnections: 3\nOutstanding: 2\nZxid: " + zxid + "\nMode: " + mode + "\nNode count: 5\n"
 }

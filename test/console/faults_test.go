@@ -158,7 +158,8 @@ func TestOtherSites(t *testing.T) {
 	j.do(chromedp.Navigate(at))
 	isBlocked := eval[bool](j, "document.querySelector('iframe').contentDocument === null")
 	require.True(t, isBlocked, "the frame has an error page of another origin")
-	j.run(fmt.Sprintf("fetch(%q, {credentials: 'include'}).then(() => window.read = 'all', () => window.read = 'nothing')",
+	j.run(fmt.Sprintf("fetch(%q, {credentials: 'include'}).then(() => window.read = 'all', () => "+
+		"window.read = 'nothing')",
 		console+"data?path=/a"))
 	j.await("window.read === 'nothing'")
 	j.send("#data")

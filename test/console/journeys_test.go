@@ -26,8 +26,8 @@ func TestEveryPageFits(t *testing.T) {
 				j.create("/"+strings.Repeat("wide", 100), `{"key":"`+strings.Repeat("wide", 100)+`"}`)
 				j.login()
 				wide := "tree?path=/" + strings.Repeat("wide", 100)
-				for _, path := range []string{"", "tree", wide, wide + "&view=hex", "search?word=i", "sessions", "changes",
-					"configuration?all=1", "login", "tree?path=/none"} {
+				for _, path := range []string{"", "tree", wide, wide + "&view=hex", "search?word=i", "sessions",
+					"changes", "configuration?all=1", "login", "tree?path=/none"} {
 					j.open(path)
 					require.LessOrEqual(t, eval[int](j, "document.documentElement.scrollWidth"), int(width), path)
 					light := eval[string](j, "getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
@@ -90,7 +90,8 @@ func TestManyChildren(t *testing.T) {
 		j.click(".more a")
 		j.await(fmt.Sprintf("document.querySelectorAll('.children > li').length === %d", rows))
 	}
-	names := eval[[]string](j, "Array.from(document.querySelectorAll('.children > li:not(.more) > a'), a => a.textContent)")
+	names := eval[[]string](j,
+		"Array.from(document.querySelectorAll('.children > li:not(.more) > a'), a => a.textContent)")
 	for _, name := range names {
 		require.False(t, seen[name], "%s stands twice", name)
 		seen[name] = true
@@ -125,7 +126,8 @@ func TestNamesThatMeanSomethingInLinks(t *testing.T) {
 		data := fmt.Sprint("the data of ", i)
 		j.create("/"+name, data)
 		j.open("tree")
-		j.run(fmt.Sprintf("Array.from(document.querySelectorAll('.children a')).find(a => a.textContent === %q).click()", name))
+		j.run(fmt.Sprintf("Array.from(document.querySelectorAll('.children a')).find(a => a.textContent === "+
+			"%q).click()", name))
 		j.awaitText("#text", data)
 		require.Equal(t, "/"+name, eval[string](j, "new URL(location.href).searchParams.get('path')"))
 	}
@@ -136,7 +138,8 @@ func TestViewsOfData(t *testing.T) {
 	j.create("/json", `{"a":[1,2]}`)
 	j.create("/bytes", "\x00\x01\xfe")
 	j.open("tree?path=/json")
-	require.Equal(t, "{\n  \"a\": [\n    1,\n    2\n  ]\n}", eval[string](j, "document.querySelector('#text').textContent"))
+	require.Equal(t, "{\n  \"a\": [\n    1,\n    2\n  ]\n}",
+		eval[string](j, "document.querySelector('#text').textContent"))
 	j.click(`a[href$="view=text"]`)
 	j.await(`document.querySelector('#text').textContent === '{"a":[1,2]}'`)
 	j.click(`a[href$="view=hex"]`)

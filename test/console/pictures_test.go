@@ -22,8 +22,9 @@ import (
 )
 
 var (
-	pictures = flag.String("pictures", "", "folder for the pictures that the documents show; none are written without it")
-	paint    = flag.Int("paint", 0, "how many znodes the tree has when first paints are measured; 0 measures none")
+	pictures = flag.String("pictures", "",
+		"folder for the pictures that the documents show; none are written without it")
+	paint = flag.Int("paint", 0, "how many znodes the tree has when first paints are measured; 0 measures none")
 )
 
 // pictureMax is how many bytes a picture of the documents has.
@@ -38,17 +39,18 @@ func TestPictures(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = worker.Close() })
 	j.base = "http://" + j.ensemble.Server(leader).AdminAddr().String() + "/console/"
-	for _, path := range []string{"/brokers", "/brokers/ids", "/brokers/topics", "/config", "/config/topics", "/locks", "/services",
-		"/services/orders", "/services/payments"} {
+	for _, path := range []string{"/brokers", "/brokers/ids", "/brokers/topics", "/config", "/config/topics", "/locks",
+		"/services", "/services/orders", "/services/payments"} {
 		j.create(path, "")
 	}
 	for i := range 3 {
-		_, err := worker.Create(t.Context(), fmt.Sprintf("/brokers/ids/%d", i), fmt.Appendf(nil, `{"host":"broker-%d","port":9092}`, i),
-			client.Ephemeral)
+		_, err := worker.Create(t.Context(), fmt.Sprintf("/brokers/ids/%d", i),
+			fmt.Appendf(nil, `{"host":"broker-%d","port":9092}`, i), client.Ephemeral)
 		require.NoError(t, err)
 	}
 	for _, topic := range []string{"clicks", "invoices", "orders", "shipments"} {
-		j.create("/config/topics/"+topic, `{"version":1,"config":{"retention.ms":"604800000","cleanup.policy":"delete"}}`)
+		j.create("/config/topics/"+topic,
+			`{"version":1,"config":{"retention.ms":"604800000","cleanup.policy":"delete"}}`)
 	}
 	require.NoError(t, j.ensemble.WaitEqual(t.Context()))
 	j.login()
@@ -101,7 +103,8 @@ func reduce(full image.Image) image.Image {
 			count[at(x, y)]++
 		}
 	}
-	byCount := slices.SortedFunc(maps.Keys(count), func(a, b color.RGBA) int { return cmp.Compare(count[b], count[a]) })
+	byCount := slices.SortedFunc(maps.Keys(count),
+		func(a, b color.RGBA) int { return cmp.Compare(count[b], count[a]) })
 	palette, index := color.Palette{}, map[color.RGBA]uint8{}
 	for _, c := range byCount[:min(len(byCount), colours)] {
 		palette = append(palette, c)
@@ -138,8 +141,8 @@ func TestFirstPaint(t *testing.T) {
 			all = append(all, eval[float64](j, "performance.getEntriesByName('first-contentful-paint')[0].startTime"))
 		}
 		slices.Sort(all)
-		t.Logf("%d znodes, page %q: first content after %.0f ms (median of %d), at most %.0f ms", *paint, path, all[len(all)/2],
-			len(all), all[len(all)-1])
+		t.Logf("%d znodes, page %q: first content after %.0f ms (median of %d), at most %.0f ms", *paint, path,
+			all[len(all)/2], len(all), all[len(all)-1])
 		require.Less(t, all[len(all)/2], 300.0, path)
 	}
 }

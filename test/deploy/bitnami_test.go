@@ -37,7 +37,8 @@ func newContainer(t *testing.T, user syscall.Credential) *emulated {
 	for _, folder := range []string{c.root, filepath.Dir(c.root)} { // both are of this test
 		require.NoError(t, os.Chmod(folder, 0o755))
 	}
-	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(c.root, "usr/local/bin/warren"), "../../cmd/warren")
+	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(c.root, "usr/local/bin/warren"),
+		"../../cmd/warren")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -102,7 +103,8 @@ func TestImageTakesOverFromBitnami(t *testing.T) {
 	c := newContainer(t, syscall.Credential{Uid: 1001, Gid: 0})
 	ports := cluster.FreePorts(t, 1)
 	address := fmt.Sprintf("127.0.0.1:%d", ports[0])
-	env := []string{"ALLOW_ANONYMOUS_LOGIN=yes", "ZOO_SERVER_ID=1", fmt.Sprintf("ZOO_PORT_NUMBER=%d", ports[0]), "ZOO_HEAP_SIZE=1024"}
+	env := []string{"ALLOW_ANONYMOUS_LOGIN=yes", "ZOO_SERVER_ID=1", fmt.Sprintf("ZOO_PORT_NUMBER=%d", ports[0]),
+		"ZOO_HEAP_SIZE=1024"}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	connect := func(options ...client.Option) *client.Client {
@@ -117,7 +119,8 @@ func TestImageTakesOverFromBitnami(t *testing.T) {
 	require.NoError(t, err)
 	stop()
 	var owners []uint32
-	require.NoError(t, filepath.WalkDir(filepath.Join(c.root, "bitnami"), func(_ string, d fs.DirEntry, err error) error {
+	volume := filepath.Join(c.root, "bitnami")
+	require.NoError(t, filepath.WalkDir(volume, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -136,8 +139,9 @@ func TestImageTakesOverFromBitnami(t *testing.T) {
 	}
 
 	c.folder("opt/bitnami/zookeeper/conf", 1001, 0o775) // a new container
-	stop = c.serve(address, append(env, "ALLOW_ANONYMOUS_LOGIN=no", "ZOO_ENABLE_AUTH=yes", "ZOO_SERVER_USERS=alice,bob", "ZOO_SERVER_PASSWORDS=one,two",
-		"ZOO_CLIENT_USER=alice", "ZOO_CLIENT_PASSWORD=one")...)
+	stop = c.serve(address, append(env, "ALLOW_ANONYMOUS_LOGIN=no", "ZOO_ENABLE_AUTH=yes",
+		"ZOO_SERVER_USERS=alice,bob", "ZOO_SERVER_PASSWORDS=one,two", "ZOO_CLIENT_USER=alice",
+		"ZOO_CLIENT_PASSWORD=one")...)
 	data, _, err := connect(client.WithSASL(client.DigestMD5("bob", "two"))).Get(ctx, "/kept")
 	require.NoError(t, err)
 	require.Equal(t, "by the volume", string(data))

@@ -52,8 +52,8 @@ func TestManifestsGrow(t *testing.T) {
 		for n := 1; n <= named; n++ {
 			text += lines[n] + "\n"
 		}
-		text = strings.NewReplacer("=/datalog\n", "="+dir+"/log\n", "=/data\n", "="+dir+"/data\n", "tickTime=2000", "tickTime=500",
-			"quorumListenOnAllIPs=true\n", "").Replace(text)
+		text = strings.NewReplacer("=/datalog\n", "="+dir+"/log\n", "=/data\n", "="+dir+"/data\n", "tickTime=2000",
+			"tickTime=500", "quorumListenOnAllIPs=true\n", "").Replace(text)
 		file := filepath.Join(conf, "zoo.cfg")
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
 		env := []string{asCommand + "=1", "WARREN_ADMIN_ENABLE_SERVER=false"}

@@ -31,12 +31,14 @@ func TestImageIsLikeTheOfficialOne(t *testing.T) {
 	require.Equal(t, []string{"warren", "server"}, im.command)
 	require.Equal(t, []string{"warren", "health", "--process"}, im.health, "a restart brings no quorum back")
 	require.Contains(t, im.env, "ZOO_LOG_DIR=/logs")
-	links := regexp.MustCompile(`(?s)for name in (.*?); do ln -s warren usr/local/bin/\$name\.sh; done`).FindStringSubmatch(read(t, "docker/Dockerfile"))
+	links := regexp.MustCompile(`(?s)for name in (.*?); do ln -s warren usr/local/bin/\$name\.sh; done`).
+		FindStringSubmatch(read(t, "docker/Dockerfile"))
 	require.Len(t, links, 2)
 	names := strings.Fields(strings.ReplaceAll(links[1], "\\\n", " "))
 	require.Len(t, names, 8)
 	for _, name := range names {
-		require.NotEqual(t, []string{"x"}, zkscripts.Arguments([]string{"/usr/local/bin/" + name + ".sh", "x"}), "%s is a name of the binary", name)
+		require.NotEqual(t, []string{"x"}, zkscripts.Arguments([]string{"/usr/local/bin/" + name + ".sh", "x"}),
+			"%s is a name of the binary", name)
 	}
 }
 
@@ -45,7 +47,8 @@ func TestImageVariablesAreTheDefaults(t *testing.T) {
 	im := readImage(t)
 	require.Equal(t, config.NewImage([]string{"ZOO_CONF_DIR=/conf"}), config.NewImage(im.env))
 	choice := []string{"ALLOW_ANONYMOUS_LOGIN=yes"}
-	require.Equal(t, config.NewImage(choice), config.NewImage(append(choice, im.env...)), "the image changes what Bitnami's variables say")
+	require.Equal(t, config.NewImage(choice), config.NewImage(append(choice, im.env...)),
+		"the image changes what Bitnami's variables say")
 	for _, variable := range im.env {
 		name, _, _ := strings.Cut(variable, "=")
 		if name == "PATH" || name == "ZOO_LOG_DIR" {
@@ -60,7 +63,8 @@ func TestImageServes(t *testing.T) {
 	im := readImage(t)
 	root := t.TempDir()
 	ports := cluster.FreePorts(t, 3)
-	env := []string{asCommand + "=1", "ZOO_MY_ID=1", "ZOO_ADMINSERVER_ENABLED=false", "ZOO_DATA_LOG_DIR=" + filepath.Join(root, "datalog"),
+	env := []string{asCommand + "=1", "ZOO_MY_ID=1", "ZOO_ADMINSERVER_ENABLED=false",
+		"ZOO_DATA_LOG_DIR=" + filepath.Join(root, "datalog"),
 		fmt.Sprintf("ZOO_SERVERS=server.1=127.0.0.1:%d:%d;127.0.0.1:%d", ports[0], ports[1], ports[2])}
 	for _, variable := range im.env {
 		name, value, _ := strings.Cut(variable, "=")

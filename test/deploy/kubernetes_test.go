@@ -181,7 +181,8 @@ func TestManifestsWithTheImage(t *testing.T) {
 	require.Equal(t, m.set.Template.Spec.Containers[0].Command[2], im.File)
 	require.Equal(t, "/data/myid", im.MyIDFile)
 	require.Equal(t, "2", im.MyID)
-	require.Equal(t, readImage(t).user, fmt.Sprintf("%d:%d", m.set.Template.Spec.SecurityContext.RunAsUser, m.set.Template.Spec.SecurityContext.RunAsGroup))
+	require.Equal(t, readImage(t).user, fmt.Sprintf("%d:%d", m.set.Template.Spec.SecurityContext.RunAsUser,
+		m.set.Template.Spec.SecurityContext.RunAsGroup))
 }
 
 func TestManifestsAreRestricted(t *testing.T) {

@@ -71,7 +71,8 @@ func TestUnitAgreesWithItsFolders(t *testing.T) {
 	state := "/var/lib/" + unit["Service.StateDirectory"][0]
 	require.Equal(t, user, folders[state])
 	require.Equal(t, user, folders["/var/log/"+unit["Service.LogsDirectory"][0]])
-	require.Equal(t, "ZOO_LOG_DIR=/var/log/"+unit["Service.LogsDirectory"][0]+" GOTRACEBACK=crash", unit["Service.Environment"][0])
+	require.Equal(t, "ZOO_LOG_DIR=/var/log/"+unit["Service.LogsDirectory"][0]+" GOTRACEBACK=crash",
+		unit["Service.Environment"][0])
 	require.Contains(t, read(t, "systemd/zoo.cfg"), "dataDir="+state+"\n")
 }
 
@@ -83,7 +84,8 @@ func TestUnitConfiguration(t *testing.T) {
 	for _, ensemble := range []bool{false, true} {
 		text := strings.ReplaceAll(text, "dataDir=/var/lib/warren", "dataDir="+dir)
 		if ensemble {
-			text = strings.NewReplacer("#initLimit", "initLimit", "#syncLimit", "syncLimit", "#server.", "server.").Replace(text)
+			text = strings.NewReplacer("#initLimit", "initLimit", "#syncLimit", "syncLimit", "#server.", "server.").
+				Replace(text)
 			text = strings.ReplaceAll(text, "clientPortAddress=127.0.0.1\n", "")
 		}
 		file := filepath.Join(dir, "zoo.cfg")

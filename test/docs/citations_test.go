@@ -145,13 +145,15 @@ func TestCitationsAreChecked(t *testing.T) {
 		{page, "one\n```\ncode\n```\nstorage 6.99\n", 1, []string{"docs/X.md:5: storage has no section 6.99"}},
 		{protocol, "As section 6.99 says.", 1, []string{"storage has no section 6.99"}},
 
-		{code, "// storage section 6.3\n", 0, []string{"the number follows the page", "the name of the page is missing"}},
+		{code, "// storage section 6.3\n", 0,
+			[]string{"the number follows the page", "the name of the page is missing"}},
 		{page, "storage.md 6.3\n", 0, []string{"pages are cited without .md"}},
 		{code, "// Storage 6.3\n", 0, []string{"names of pages are in lower case"}},
 		{code, "// design, guarantee 5\n", 1, []string{`cited as "guarantee 5"`}},
 		{code, "// ADR 9, adr/0009, adr 9\n", 0, slices.Repeat([]string{`cited as "adr 0009"`}, 3)},
 		{code, "// Source: 6.8.\n", 0, []string{"the name of the page is missing"}},
-		{code, "// as section 6.8 says; scenario 75\n", 0, slices.Repeat([]string{"the name of the page is missing"}, 2)},
+		{code, "// as section 6.8 says; scenario 75\n", 0,
+			slices.Repeat([]string{"the name of the page is missing"}, 2)},
 	} {
 		checked, problems := c.check(test.file, test.text)
 		require.Equal(t, test.checked, checked, test.text)

@@ -29,9 +29,10 @@ var (
 	pageName      = regexp.MustCompile(anyPage + `\b`)
 	sectionNumber = regexp.MustCompile(`^\s+(\d+(?:\.\d+)*[a-z]?)\b`)
 	ruleName      = regexp.MustCompile(`^\s+([BDRSV]\d+a?)\b`)
-	firstRow      = regexp.MustCompile(`^\s+(?:steps?|rules?|rows?|items?|vectors?|scenarios?|hazards?)\s+(\d+[a-z]?)\b`)
-	nextRow       = regexp.MustCompile(`^(?:,|\s+and|\s+to)\s+(\d+[a-z]?)(?:[^.\w]|\.\D|\.?$)`)
-	joint         = regexp.MustCompile(`^(?:,|,?\s+and|\s+to)`)
+	firstRow      = regexp.MustCompile(
+		`^\s+(?:steps?|rules?|rows?|items?|vectors?|scenarios?|hazards?)\s+(\d+[a-z]?)\b`)
+	nextRow = regexp.MustCompile(`^(?:,|\s+and|\s+to)\s+(\d+[a-z]?)(?:[^.\w]|\.\D|\.?$)`)
+	joint   = regexp.MustCompile(`^(?:,|,?\s+and|\s+to)`)
 
 	guarantee = regexp.MustCompile(`(?i)\bguarantees?\s+\d`)
 	decision  = regexp.MustCompile(`(?i)\badr[\s/]+(\d+)-?`)
@@ -45,7 +46,8 @@ var (
 		{regexp.MustCompile(`(?i)` + anyPage + `\.md\s+\d`), `pages are cited without .md: "storage 6.4"`},
 		{regexp.MustCompile(`\b(?:Client|Quorum)-protocol\s+\d`), "names of pages are in lower case"},
 		{regexp.MustCompile(`\b(?:Server-semantics|Storage|Operations)\s+\d`), "names of pages are in lower case"},
-		{regexp.MustCompile(`(?i)\bdesign(?:\.md)?,?\s+(?:sections?\b|guarantees?\b|\d)`), `it is cited as "guarantee 5"`},
+		{regexp.MustCompile(`(?i)\bdesign(?:\.md)?,?\s+(?:sections?\b|guarantees?\b|\d)`),
+			`it is cited as "guarantee 5"`},
 		{regexp.MustCompile(`\bSource:\s+(?:\d|[BDRS]\d)`), "the name of the page is missing"},
 	}
 )

@@ -76,7 +76,9 @@ var (
 func invocations(text string) (all [][]string) {
 	for _, part := range separator.Split(text, -1) {
 		words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(part), "$ "))
-		for len(words) > 0 && (variable.MatchString(words[0]) || slices.Contains([]string{"if", "while", "until", "!", "do", "exec", "time"}, words[0])) {
+		for len(words) > 0 &&
+			(variable.MatchString(words[0]) ||
+				slices.Contains([]string{"if", "while", "until", "!", "do", "exec", "time"}, words[0])) {
 			words = words[1:]
 		}
 		if len(words) > 2 && words[0] == "sudo" {
@@ -85,7 +87,8 @@ func invocations(text string) (all [][]string) {
 				words = words[2:]
 			}
 		}
-		if len(words) > 1 && (words[0] == "warren" || words[0] == "bin/warren") && (name.MatchString(words[1]) || words[1][0] == '-') {
+		if len(words) > 1 && (words[0] == "warren" || words[0] == "bin/warren") &&
+			(name.MatchString(words[1]) || words[1][0] == '-') {
 			all = append(all, words[1:])
 		}
 	}

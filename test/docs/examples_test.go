@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var updateExamples = flag.Bool("docs.update-examples", false, "write the examples into the pages, instead of comparing them")
+var updateExamples = flag.Bool("docs.update-examples", false,
+	"write the examples into the pages, instead of comparing them")
 
 // snippet is Go in a page, with the comment in front of it that names the folder and the example it is taken from.
 var snippet = regexp.MustCompile("(?ms)(?:^<!-- (\\S+) (Example\\w*) -->\n)?^```go\n(.*?)^```\n")

@@ -62,14 +62,18 @@ func readPages(t *testing.T) (pages []page) {
 	for i, p := range pages {
 		names[i] = p.name
 	}
-	for _, name := range []string{"README.md", "docs/OPERATIONS.md", "docs/recipes/mutex.md", "docs/adr/0001-disk-format.md", "proto/gen/README.md"} {
+	for _, name := range []string{
+		"README.md", "docs/OPERATIONS.md", "docs/recipes/mutex.md", "docs/adr/0001-disk-format.md",
+		"proto/gen/README.md",
+	} {
 		require.Contains(t, names, name)
 	}
 	return pages
 }
 
 // typed begins a line that a reader is to type into a shell.
-var typed = regexp.MustCompile(`^(\$ )?(sudo |exec )?(\./|bin/)?(warren|zk\w+\.sh|make|go|git|curl|docker|kubectl|systemctl|java|sh|echo|nc)( |$)`)
+var typed = regexp.MustCompile(`^(\$ )?(sudo |exec )?(\./|bin/)?` +
+	`(warren|zk\w+\.sh|make|go|git|curl|docker|kubectl|systemctl|java|sh|echo|nc)( |$)`)
 
 // reasonLeast is the fewest letters of a reason.
 const reasonLeast = 10
@@ -122,7 +126,8 @@ func parsePage(name, text string) (page, error) {
 				joinedAt = at
 			}
 			if (kind == "" || kind == "text") && typed.MatchString(trimmed) && !isOutput(trimmed) {
-				return p, fmt.Errorf("%s:%d: %q is a command: put it into a block \"sh run\" or \"sh not run: REASON\"", name, at, trimmed)
+				return p, fmt.Errorf("%s:%d: %q is a command: put it into a block \"sh run\" or \"sh not run: "+
+					"REASON\"", name, at, trimmed)
 			}
 			if more, found := strings.CutSuffix(trimmed, `\`); found {
 				joined += more
@@ -147,12 +152,14 @@ func isOutput(line string) bool { return strings.Contains(line, " clients on ") 
 
 func TestParsePage(t *testing.T) {
 	p, err := parsePage("a.md", strings.Join([]string{
-		"Text with `warren wal verify DIR` and `other`.", "", "```sh not run: it is an example", "warren server \\", "  --config x", "```",
-		"```sh run", "one", "  two", "```", "```sh not run: it takes root", "sudo warren status", "```", "```", "text", "```", "    a = b",
+		"Text with `warren wal verify DIR` and `other`.", "", "```sh not run: it is an example", "warren server \\",
+		"  --config x", "```", "```sh run", "one", "  two", "```", "```sh not run: it takes root",
+		"sudo warren status", "```", "```", "text", "```", "    a = b",
 	}, "\n"))
 	require.NoError(t, err)
 	require.Equal(t, []block{{8, "one\n  two\n"}}, p.blocks)
-	require.Equal(t, []line{{1, "warren wal verify DIR"}, {4, "warren server --config x"}, {12, "sudo warren status"}, {15, "text"}, {17, "a = b"}}, p.lines)
+	require.Equal(t, []line{{1, "warren wal verify DIR"}, {4, "warren server --config x"}, {12, "sudo warren status"},
+		{15, "text"}, {17, "a = b"}}, p.lines)
 
 	for text, problem := range map[string]string{
 		"```sh run\none":                  "a.md:2: the block does not end",

@@ -61,7 +61,8 @@ func TestPagesRun(t *testing.T) {
 
 // A command that fails fails the page, and its line is told.
 func TestRunPageFails(t *testing.T) {
-	out, err := runPage(t, page{name: "a.md", blocks: []block{{1, "warren version | grep -q '^warren '\n"}, {7, "warren nonsense\necho after\n"}}})
+	out, err := runPage(t, page{name: "a.md",
+		blocks: []block{{1, "warren version | grep -q '^warren '\n"}, {7, "warren nonsense\necho after\n"}}})
 	require.Error(t, err)
 	require.Contains(t, out, "== a.md:7")
 	require.Contains(t, out, `unknown command "nonsense"`)
@@ -88,7 +89,8 @@ func runPage(t *testing.T, p page) (string, error) {
 	cmd := exec.CommandContext(ctx, "sh", "-eu", "-c", movePorts(t, script.String()))
 	cmd.Dir = dir
 	// Under the race detector each of the many processes would sleep a second before it ends.
-	cmd.Env = append(os.Environ(), asCommand+"=1", "GORACE=atexit_sleep_ms=0", "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+dir)
+	cmd.Env = append(os.Environ(), asCommand+"=1", "GORACE=atexit_sleep_ms=0",
+		"PATH="+bin+":"+os.Getenv("PATH"), "HOME="+dir)
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

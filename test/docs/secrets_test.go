@@ -71,9 +71,10 @@ func TestNoSecretLeavesAServer(t *testing.T) {
 	superDigest := auth.DigestIdentity("super:super-secret-3").ID
 	hash := auth.DigestIdentity("alice:alices-secret-4").ID
 	l := &leaks{t: t, secrets: []string{
-		storeSecret, "bobs-secret-1", "quorum-secret-2", "super-secret-3", "alices-secret-4", "sasl-super-secret-5", "metrics-secret-6", "java-secret-7",
-		"unknown-secret-8", "guessed-secret-9", "wrong-store-secret-10", "znode-secret-11", "basic-secret-12", "garbled-secret-13",
-		strings.TrimPrefix(superDigest, "super:"), strings.TrimPrefix(hash, "alice:"), "PRIVATE KEY", "response=", "nonce=",
+		storeSecret, "bobs-secret-1", "quorum-secret-2", "super-secret-3", "alices-secret-4", "sasl-super-secret-5",
+		"metrics-secret-6", "java-secret-7", "unknown-secret-8", "guessed-secret-9", "wrong-store-secret-10",
+		"znode-secret-11", "basic-secret-12", "garbled-secret-13", strings.TrimPrefix(superDigest, "super:"),
+		strings.TrimPrefix(hash, "alice:"), "PRIVATE KEY", "response=", "nonce=",
 	}}
 	ports := cluster.FreePorts(t, 5)
 	at := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", ports[i]) }
@@ -112,9 +113,11 @@ audit.enable=true
 audit.file=%s/audit.log
 4lw.commands.whitelist=*
 warren.logLevel=debug
-`, dir, ports[0], stores, storeSecret, stores, stores, storeSecret, superDigest, dir, ports[1], ports[2], ports[3], dir)
+`, dir, ports[0], stores, storeSecret, stores, stores, storeSecret, superDigest, dir, ports[1],
+		ports[2], ports[3], dir)
 	zoo := write("zoo.cfg", settings)
-	environment := append(os.Environ(), asCommand+"=1", "GOTRACEBACK=all", "WARREN_SSL_QUORUM_KEY_STORE_PASSWORD="+storeSecret)
+	environment := append(os.Environ(), asCommand+"=1", "GOTRACEBACK=all",
+		"WARREN_SSL_QUORUM_KEY_STORE_PASSWORD="+storeSecret)
 	run := func(arguments ...string) (string, int) {
 		cmd := exec.Command("/proc/self/exe", arguments...)
 		cmd.Env = environment
@@ -128,12 +131,16 @@ warren.logLevel=debug
 
 	// Starts that fail, each at one of the secrets.
 	for name, change := range map[string][2]string{
-		"password of a store":   {"ssl.keyStore.password=" + storeSecret, "ssl.keyStore.password=wrong-store-secret-10"},
-		"password of the trust": {"ssl.quorum.trustStore.password=" + storeSecret, "ssl.quorum.trustStore.password=wrong-store-secret-10"},
-		"kind of store":         {"ssl.keyStore.location=" + stores + "/openssl.p12", "ssl.keyStore.location=" + write("garbled.pem", "-----BEGIN PRIVATE KEY-----\ngarbled-secret-13\n")},
-		"JAAS file":             {dir + "/jaas.conf", write("garbled.conf", strings.ReplaceAll(jaasOfAll, ";", ""))},
-		"digest of the super":   {"superDigest=" + superDigest, "digestAlg=unknown\nDigestAuthenticationProvider.superDigest=" + superDigest},
-		"a number":              {"tickTime", "tickTime=soon\nssl.trustStore.password=wrong-store-secret-10\n#"},
+		"password of a store": {"ssl.keyStore.password=" + storeSecret,
+			"ssl.keyStore.password=wrong-store-secret-10"},
+		"password of the trust": {"ssl.quorum.trustStore.password=" + storeSecret,
+			"ssl.quorum.trustStore.password=wrong-store-secret-10"},
+		"kind of store": {"ssl.keyStore.location=" + stores + "/openssl.p12",
+			"ssl.keyStore.location=" + write("garbled.pem", "-----BEGIN PRIVATE KEY-----\ngarbled-secret-13\n")},
+		"JAAS file": {dir + "/jaas.conf", write("garbled.conf", strings.ReplaceAll(jaasOfAll, ";", ""))},
+		"digest of the super": {"superDigest=" + superDigest,
+			"digestAlg=unknown\nDigestAuthenticationProvider.superDigest=" + superDigest},
+		"a number": {"tickTime", "tickTime=soon\nssl.trustStore.password=wrong-store-secret-10\n#"},
 	} {
 		text := strings.Replace(settings, change[0], change[1], 1)
 		if name == "a number" {
@@ -144,7 +151,8 @@ warren.logLevel=debug
 		run("config", "check", file("bad.cfg"))
 	}
 
-	cmd := exec.Command("/proc/self/exe", "server", zoo, "-Dzookeeper.SASLAuthenticationProvider.superPassword=sasl-super-secret-5")
+	cmd := exec.Command("/proc/self/exe", "server", zoo,
+		"-Dzookeeper.SASLAuthenticationProvider.superPassword=sasl-super-secret-5")
 	cmd.Env = environment
 	var output cluster.Output
 	cmd.Stdout, cmd.Stderr = &output, &output
@@ -195,7 +203,8 @@ warren.logLevel=debug
 	}
 	// The secrets are used, by a client that has them and by one that guesses.
 	owner := dial(wire.Options{TLS: &tls.Config{InsecureSkipVerify: true}})
-	for _, r := range []wire.Request{wire.Auth("digest", []byte("alice:alices-secret-4")), wire.Create("/n", []byte("znode-secret-11"), wire.OpenACL, 0),
+	for _, r := range []wire.Request{wire.Auth("digest", []byte("alice:alices-secret-4")),
+		wire.Create("/n", []byte("znode-secret-11"), wire.OpenACL, 0),
 		wire.SetACL("/n", wire.ACL(31, "digest", hash), -1), wire.Auth("digest", []byte("super:super-secret-3")),
 		wire.SetACL("/", wire.ACL(31, "digest", hash), -1)} {
 		require.Equal(t, proto.OK, try(owner, r), "%v", r.Op)
@@ -203,19 +212,27 @@ warren.logLevel=debug
 	require.Equal(t, proto.OK, login(dial(wire.Options{}), "bob", "bobs-secret-1"))
 	require.Equal(t, proto.OK, login(dial(wire.Options{}), "super", "sasl-super-secret-5"))
 	require.NotEqual(t, proto.OK, login(dial(wire.Options{}), "bob", "guessed-secret-9"))
-	require.NotEqual(t, proto.OK, login(dial(wire.Options{}), "guessed-secret-9", "x"), "a password in place of the name")
+	require.NotEqual(t, proto.OK, login(dial(wire.Options{}), "guessed-secret-9", "x"),
+		"a password in place of the name")
 	stranger := dial(wire.Options{})
-	for _, r := range []wire.Request{wire.Auth("digest", []byte("alice:guessed-secret-9")), wire.GetData("/n", false), wire.SetData("/n", []byte("znode-secret-11"), -1),
-		wire.SetACL("/n", wire.ACL(31, "digest", hash), -1), wire.Create("/m", nil, wire.ACL(31, "digest", "guessed-secret-9"), 0)} {
+	for _, r := range []wire.Request{wire.Auth("digest", []byte("alice:guessed-secret-9")), wire.GetData("/n", false),
+		wire.SetData("/n", []byte("znode-secret-11"), -1), wire.SetACL("/n", wire.ACL(31, "digest", hash), -1),
+		wire.Create("/m", nil, wire.ACL(31, "digest", "guessed-secret-9"), 0)} {
 		require.NotEqual(t, r.Op == proto.OpAuth, try(stranger, r) != proto.OK, "%v", r.Op)
 	}
-	for scheme, credentials := range map[string]string{"nope": "guessed-secret-9", "x509": "guessed-secret-9", "sasl": "guessed-secret-9", "ensemble": "guessed-secret-9"} {
+	for scheme, credentials := range map[string]string{
+		"nope": "guessed-secret-9", "x509": "guessed-secret-9", "sasl": "guessed-secret-9",
+		"ensemble": "guessed-secret-9",
+	} {
 		require.NotEqual(t, proto.OK, try(dial(wire.Options{}), wire.Auth(scheme, []byte(credentials))), scheme)
 	}
 	try(dial(wire.Options{}), wire.Request{Op: proto.OpAuth, Body: []byte("guessed-secret-9")})
 	try(dial(wire.Options{}), wire.Request{Op: proto.OpCreate, Body: []byte("znode-secret-11")})
 	try(dial(wire.Options{}), wire.Request{Op: 99, Body: []byte("znode-secret-11")})
-	for i, first := range []string{"guessed-secret-9-on-the-client-port", "guessed-secret-9-on-the-quorum-port", "guessed-secret-9-on-the-election-port"} {
+	for i, first := range []string{
+		"guessed-secret-9-on-the-client-port", "guessed-secret-9-on-the-quorum-port",
+		"guessed-secret-9-on-the-election-port",
+	} {
 		nc, err := net.Dial("tcp", at(i))
 		require.NoError(t, err)
 		_, err = io.WriteString(nc, first)
@@ -257,19 +274,25 @@ warren.logLevel=debug
 		}
 	}
 	require.Equal(t, 200, ask("GET", "/commands/snapshot?streaming=false", "digest super:super-secret-3"))
-	for _, path := range []string{"/metrics", "/healthz", "/readyz", "/commands", "/commands/guessed-secret-9", "/debug/pprof/"} {
+	for _, path := range []string{
+		"/metrics", "/healthz", "/readyz", "/commands", "/commands/guessed-secret-9", "/debug/pprof/",
+	} {
 		if path != "/commands/guessed-secret-9" { // it says which command it does not know
 			ask("GET", path, "digest super:super-secret-3")
 		}
 	}
-	for _, arguments := range [][]string{{"config", "check", zoo}, {"config", "check", "--output", "json", zoo}, {"doctor", "--config", zoo}, {"doctor", at(0)},
-		{"status", at(0)}, {"word", at(0), "conf"}} {
+	for _, arguments := range [][]string{{"config", "check", zoo}, {"config", "check", "--output", "json", zoo},
+		{"doctor", "--config", zoo}, {"doctor", at(0)}, {"status", at(0)}, {"word", at(0), "conf"}} {
 		run(arguments...)
 	}
-	for _, hangup := range [][2]string{{strings.Replace(settings, "=debug", "=info", 1), "SIGHUP: log level changed"}, {"ssl.keyStore.password=wrong-store-secret-10\n", "SIGHUP: the configuration cannot be used"}} {
+	for _, hangup := range [][2]string{
+		{strings.Replace(settings, "=debug", "=info", 1), "SIGHUP: log level changed"},
+		{"ssl.keyStore.password=wrong-store-secret-10\n", "SIGHUP: the configuration cannot be used"},
+	} {
 		write("zoo.cfg", hangup[0])
 		require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
-		require.Eventually(t, func() bool { return strings.Contains(output.String(), hangup[1]) }, time.Minute, time.Millisecond, hangup[1])
+		require.Eventually(t, func() bool { return strings.Contains(output.String(), hangup[1]) }, time.Minute,
+			time.Millisecond, hangup[1])
 	}
 	text, err := wire.FourLetter(at(0), "mntr", time.Minute)
 	require.NoError(t, err)
@@ -281,8 +304,9 @@ warren.logLevel=debug
 	ended = true
 	said := output.String()
 	l.look("the output of the server", said)
-	for _, line := range []string{"DEBUG", "TLS is on", "SASL is on", "SASL between servers is on", "authentication refused", "SASL authentication failed",
-		"client authenticated", "SIGQUIT: quit", "goroutine 1 "} {
+	for _, line := range []string{"DEBUG", "TLS is on", "SASL is on", "SASL between servers is on",
+		"authentication refused", "SASL authentication failed", "client authenticated", "SIGQUIT: quit",
+		"goroutine 1 "} {
 		require.Contains(t, said, line, "the server has not been as busy as it should")
 	}
 	audit, err := os.ReadFile(file("audit.log"))

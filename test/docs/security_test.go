@@ -1,10 +1,12 @@
 package docs
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -40,7 +42,8 @@ func readSecurityPage(t *testing.T) *securityPage {
 			p.sections = append(p.sections, section)
 		case strings.HasPrefix(line, "### "):
 			group = strings.TrimSuffix(strings.TrimPrefix(line, "### "), ": shown")
-		case !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| ---") || cells[0] == "claim" || cells[0] == "limit":
+		case !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| ---") || cells[0] == "claim" ||
+			cells[0] == "limit":
 		case section == "Limits":
 			row := strings.Split(strings.Trim(line, "|"), "|")
 			require.Len(t, row, 4, "line %d", i+1)
@@ -94,20 +97,22 @@ func TestClaimsAreShown(t *testing.T) {
 // is changed.
 func TestLimitsAreTheDefaults(t *testing.T) {
 	c := config.Default()
+	seconds := func(d time.Duration) string { return fmt.Sprintf("%d s", int(d.Seconds())) }
+	mebibytes := func(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
 	have := map[string]string{
 		"maxClientCnxns":                                        strconv.Itoa(c.MaxClientCnxns),
 		"maxCnxns":                                              strconv.Itoa(c.MaxCnxns),
-		"nio.sessionlessCnxnTimeout":                            strconv.Itoa(int(c.SessionlessTimeout.Seconds())) + " s",
-		"ssl.handshakeDetectionTimeoutMillis":                   strconv.Itoa(int(c.TLS.HandshakeDetectionTimeout.Seconds())) + " s",
+		"nio.sessionlessCnxnTimeout":                            seconds(c.SessionlessTimeout),
+		"ssl.handshakeDetectionTimeoutMillis":                   seconds(c.TLS.HandshakeDetectionTimeout),
 		"netty.server.outstandingHandshake.limit":               strconv.Itoa(c.HandshakeLimit) + ", -1 is none",
 		"jute.maxbuffer":                                        "1 MiB",
 		"warren.maxRequestsPerSecond":                           strconv.Itoa(c.MaxRequestsPerSecond),
 		"warren.maxWatches":                                     "1,000,000",
-		"warren.maxWatchBytes":                                  strconv.FormatInt(c.MaxWatchBytes>>20, 10) + " MiB",
-		"warren.diskWatermarkBytes":                             strconv.FormatInt(c.DiskWatermark.Bytes>>20, 10) + " MiB",
+		"warren.maxWatchBytes":                                  mebibytes(c.MaxWatchBytes),
+		"warren.diskWatermarkBytes":                             mebibytes(c.DiskWatermark.Bytes),
 		"connection_throttle_tokens, _fill_time, _fill_count":   "off",
 		"globalOutstandingLimit, request_throttle_max_requests": strconv.Itoa(c.GlobalOutstandingLimit) + ", off",
-		"largeRequestThreshold, largeRequestMaxBytes":           "off, " + strconv.FormatInt(int64(c.LargeRequestMaxBytes)>>20, 10) + " MiB",
+		"largeRequestThreshold, largeRequestMaxBytes":           "off, " + mebibytes(int64(c.LargeRequestMaxBytes)),
 		"quotas with enforceQuota":                              "off",
 	}
 	// Those of which the table has a rounded number or a word.

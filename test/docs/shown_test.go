@@ -15,13 +15,15 @@ import (
 var shown = map[string]string{
 	"holds %s: dataDir and dataLogDir are mixed up or were not moved together": "TestSentencesOfAStart",
 	"server: durability is gone": "TestFailedSyncEndsTheNodeAndAcknowledgesNothing",
-	"client has seen a newer zxid than this server: it must not go back in time": "TestClientFromTheFutureIsClosedWithoutAnAnswer",
-	"frame length is negative or above jute.maxbuffer":                           "TestHostileFirstBytesAreClosedAndHarmNobody",
-	"closing a connection that brings more watches than its limit allows":        "TestBytesOfWatchesOfOneConnectionAreLimited",
-	"the certificate for the other servers has expired":                          "TestServersThatAreNotLetIn",
-	"client: request is too large":                                               "TestLargeRequestIsRefusedHere",
-	"client: server broke the protocol":                                          "TestFrames",
-	"client: subtree is larger than the cache may be":                            "TestCacheIsBounded",
+	"client has seen a newer zxid than this server: it must not " +
+		"go back in time": "TestClientFromTheFutureIsClosedWithoutAnAnswer",
+	"frame length is negative or above jute.maxbuffer": "TestHostileFirstBytesAreClosedAndHarmNobody",
+	"closing a connection that brings more watches than " +
+		"its limit allows": "TestBytesOfWatchesOfOneConnectionAreLimited",
+	"the certificate for the other servers has expired": "TestServersThatAreNotLetIn",
+	"client: request is too large":                      "TestLargeRequestIsRefusedHere",
+	"client: server broke the protocol":                 "TestFrames",
+	"client: subtree is larger than the cache may be":   "TestCacheIsBounded",
 	"truncates to":          "TestScripts",
 	"ends its history with": "TestScripts",
 	"but was elected with":  "TestScripts",
@@ -59,8 +61,11 @@ func TestMessagesAreShown(t *testing.T) {
 func readTests(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	for _, dir := range []string{"client", "cmd", "datatree", "proto", "recipes", "server", "snapshot", "test", "wal", "zab"} {
-		require.NoError(t, filepath.WalkDir(filepath.Join("../..", dir), func(path string, _ fs.DirEntry, err error) error {
+	for _, dir := range []string{
+		"client", "cmd", "datatree", "proto", "recipes", "server", "snapshot", "test", "wal", "zab",
+	} {
+		root := filepath.Join("../..", dir)
+		require.NoError(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, "_test.go") || filepath.Base(path) == "shown_test.go" {
 				return err
 			}

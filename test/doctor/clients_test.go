@@ -33,7 +33,8 @@ func withAdmin(t *testing.T, host string, settings map[string]string) (port stri
 // says waits until the log of a server has a message.
 func says(t *testing.T, n *cluster.Node, message string) {
 	t.Helper()
-	cluster.Eventually(t, func() bool { return strings.Contains(n.Log(), message) }, patience, "no %q in the log", message)
+	cluster.Eventually(t, func() bool { return strings.Contains(n.Log(), message) }, patience,
+		"no %q in the log", message)
 }
 
 // TestClientsThatAreRefused brings clients to a standalone server that it refuses, each for another reason, and fills
@@ -49,18 +50,19 @@ func TestClientsThatAreRefused(t *testing.T) {
 	secure := "127.0.0.1:" + strconv.Itoa(cluster.FreePort(t))
 	forge := krb5.NewForge(t)
 	keytab := forge.Keytab("zk.keytab", "secret", "zookeeper/localhost@EXAMPLE.COM")
-	jaas := put("jaas.conf", []byte("Server {\n  com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab=\""+keytab+
-		"\" storeKey=true principal=\"zookeeper/localhost@EXAMPLE.COM\";\n};\n"))
+	jaas := put("jaas.conf",
+		[]byte("Server {\n  com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab=\""+keytab+
+			"\" storeKey=true principal=\"zookeeper/localhost@EXAMPLE.COM\";\n};\n"))
 	server := ca.Issue(pki.Options{Name: "s", Hosts: []string{"127.0.0.1"}, NotAfter: time.Now().AddDate(1, 0, 0)})
 	settings := map[string]string{
-		"maxClientCnxns": "8", "ensembleAuthName": "blue", "snapCount": "10", "enforceQuota": "true", "dataLogDir": t.TempDir(), "preAllocSize": "64",
+		"maxClientCnxns": "8", "ensembleAuthName": "blue", "snapCount": "10", "enforceQuota": "true",
+		"dataLogDir": t.TempDir(), "preAllocSize": "64",
 		"authProvider.ensemble": "org.apache.zookeeper.server.auth.EnsembleAuthenticationProvider",
 		"secureClientPort":      secure[strings.LastIndexByte(secure, ':')+1:], "secureClientPortAddress": "127.0.0.1",
-		"ssl.keyStore.location":   put("server.pem", server.PEM()),
-		"ssl.trustStore.location": put("ca.pem", ca.PEM()), "ssl.clientAuth": "need",
-		"X509AuthenticationProvider.clientCertIdType": "SAN", "java.security.auth.login.config": jaas,
-		"java.security.krb5.conf": forge.Config("EXAMPLE.COM"),
-		"authProvider.sasl":       "org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
+		"ssl.keyStore.location": put("server.pem", server.PEM()), "ssl.trustStore.location": put("ca.pem", ca.PEM()),
+		"ssl.clientAuth": "need", "X509AuthenticationProvider.clientCertIdType": "SAN",
+		"java.security.auth.login.config": jaas, "java.security.krb5.conf": forge.Config("EXAMPLE.COM"),
+		"authProvider.sasl": "org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
 	}
 	port := withAdmin(t, "127.0.0.1", settings)
 	n := cluster.Start(t, cluster.Options{Settings: settings})
@@ -83,7 +85,8 @@ func TestClientsThatAreRefused(t *testing.T) {
 	require.Less(t, len(more), 8)
 	says(t, n, "too many connections from this address: maxClientCnxns is reached")
 	v := look()
-	require.Equal(t, doctor.Notice, v.names(t, "too many connections from this address: maxClientCnxns is reached").Severity)
+	require.Equal(t, doctor.Notice,
+		v.names(t, "too many connections from this address: maxClientCnxns is reached").Severity)
 	require.Equal(t, doctor.Warning, v.severity("connection-limit"))
 	for _, c := range more {
 		c.Close()
@@ -129,7 +132,8 @@ func TestClientsThatAreRefused(t *testing.T) {
 
 	require.NoError(t, os.Remove(keytab))
 	v = examine(t, "--no-measure", "--config", filepath.Join(n.Dir(), "zoo.cfg"))
-	require.Equal(t, doctor.Error, v.names(t, "the keytab cannot be used, the keys that were read before are").Severity)
+	require.Equal(t, doctor.Error,
+		v.names(t, "the keytab cannot be used, the keys that were read before are").Severity)
 
 	_, err = first.Create("/q", nil, proto.ModePersistent)
 	require.NoError(t, err)
@@ -144,7 +148,8 @@ func TestClientsThatAreRefused(t *testing.T) {
 
 	folder := filepath.Join(n.DataDir(), "version-2")
 	require.NoError(t, os.Rename(folder, folder+".away"))
-	for watch := cluster.NewWatch(); !strings.Contains(n.Log(), "ERROR\twriting a snapshot") && watch.Elapsed() < patience; {
+	for watch := cluster.NewWatch(); !strings.Contains(n.Log(), "ERROR\twriting a snapshot") &&
+		watch.Elapsed() < patience; {
 		_, err = first.SetData("/q", make([]byte, 100), -1)
 		require.NoError(t, err)
 	}
@@ -196,7 +201,8 @@ func TestSlowSyncs(t *testing.T) {
 	defer c.Close()
 	_, err = c.Create("/n", nil, proto.ModePersistent)
 	require.NoError(t, err)
-	for watch := cluster.NewWatch(); !strings.Contains(n.Log(), "syncing the log was slow: every write waits for it"); {
+	for watch := cluster.NewWatch(); !strings.Contains(n.Log(),
+		"syncing the log was slow: every write waits for it"); {
 		if watch.Elapsed() > 10*time.Second {
 			t.Skip("no sync takes a millisecond here")
 		}

@@ -122,7 +122,9 @@ func TestIdentity(t *testing.T) {
 	n.Kill()
 	cfg, myid := filepath.Join(n.Dir(), "zoo.cfg"), filepath.Join(n.DataDir(), "myid")
 	require.Empty(t, examine(t, "--config", cfg, "--no-measure").severityAbove(doctor.Warning))
-	for text, want := range map[string]string{"9\n": "My id 9 not in the peer list", "one\n": "serverid one is not a number", "": "is not a number"} {
+	for text, want := range map[string]string{
+		"9\n": "My id 9 not in the peer list", "one\n": "serverid one is not a number", "": "is not a number",
+	} {
 		require.NoError(t, os.WriteFile(myid, []byte(text), 0o644))
 		v := examine(t, "--config", cfg, "--no-measure")
 		require.Equal(t, doctor.Error, v.Worst, "%q: %+v", text, v.Findings)
@@ -295,7 +297,9 @@ func (w walked) End() (proto.Zxid, int64) {
 
 // rewrite changes a znode in the newest snapshot of a server that has ended, as memory that flips bits would. The new
 // snapshot says that it may hold that many later txns.
-func rewrite(t *testing.T, n *cluster.Node, path string, later proto.Zxid, edit func([]byte, *proto.StatPersisted) []byte) {
+func rewrite(
+	t *testing.T, n *cluster.Node, path string, later proto.Zxid, edit func([]byte, *proto.StatPersisted) []byte,
+) {
 	t.Helper()
 	dir := filepath.Join(n.DataDir(), "version-2")
 	all, err := snapshot.List(vfs.OS(), dir)
@@ -323,7 +327,8 @@ func TestTreesThatAreWrong(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(n.DataDir(), "version-2", all[0].Name))) // so that txns follow
 	rewrite(t, n, "/n-0-0", 0, func([]byte, *proto.StatPersisted) []byte { return []byte("flipped") })
 	v := examine(t, n.DataDir(), "--no-measure")
-	require.Equal(t, doctor.Critical, v.names(t, "digest of the tree differs from the log's or the snapshot's").Severity)
+	require.Equal(t, doctor.Critical,
+		v.names(t, "digest of the tree differs from the log's or the snapshot's").Severity)
 	n.Start()
 	require.Contains(t, n.Log(), "digest of the tree differs from the log's or the snapshot's")
 	n.Stop()
@@ -334,7 +339,8 @@ func TestTreesThatAreWrong(t *testing.T) {
 		require.NoError(t, os.Remove(name))
 	}
 	v = examine(t, n.DataDir(), "--no-measure")
-	require.Equal(t, doctor.Error, v.names(t, "the snapshot is newer than the end of the log: part of the log is missing").Severity)
+	require.Equal(t, doctor.Error,
+		v.names(t, "the snapshot is newer than the end of the log: part of the log is missing").Severity)
 	n.Start()
 	require.Contains(t, n.Log(), "the snapshot is newer than the end of the log: part of the log is missing")
 }

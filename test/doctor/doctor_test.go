@@ -46,7 +46,9 @@ func examineAs(t *testing.T, cmd *exec.Cmd) (v visit) {
 	require.True(t, err == nil || errors.As(err, &ended), "%v", err)
 	require.NoError(t, json.Unmarshal(out.Bytes(), &v), "%s%s", out.Bytes(), errs.Bytes())
 	require.Equal(t, min(2, int(v.Worst)), cmd.ProcessState.ExitCode(), errs.String())
-	require.True(t, slices.IsSortedFunc(v.Findings, func(a, b doctor.Finding) int { return int(b.Severity - a.Severity) }), "%+v", v.Findings)
+	require.True(t,
+		slices.IsSortedFunc(v.Findings, func(a, b doctor.Finding) int { return int(b.Severity - a.Severity) }),
+		"%+v", v.Findings)
 	for _, f := range v.Findings {
 		require.True(t, f.Severity == doctor.Notice || f.Remedy != "", "%+v", f)
 	}

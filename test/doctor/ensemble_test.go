@@ -79,7 +79,8 @@ func TestEnsembleInTrouble(t *testing.T) {
 		map[string]string{"snapCount": "2"}, map[string]string{"warren.diskWatermarkBytes": full})
 	one, two, three := h.nodes[0], h.nodes[1], h.nodes[2]
 	h.start(h.nodes...)
-	if text, err := wire.FourLetter(three.Addr(), "srvr", patience); err == nil && strings.Contains(text, "Mode: leader") {
+	if text, err := wire.FourLetter(three.Addr(), "srvr", patience); err == nil &&
+		strings.Contains(text, "Mode: leader") {
 		says(t, three, "disk is almost full: handing over to a server that has room")
 	}
 	v := h.sees("disk-full", h.nodes...)
@@ -154,7 +155,8 @@ func TestEnsembleInTrouble(t *testing.T) {
 	}
 	v = h.sees("databases-missing", h.nodes...)
 	v.names(t, "no leader can be elected: the voters that have a database are no quorum")
-	const waits = "the database is missing: this server does not vote until it knows whether it was lost or the ensemble is new"
+	const waits = "the database is missing: this server does not vote until it knows whether it was lost or " +
+		"the ensemble is new"
 	require.Contains(t, one.Log(), waits)
 	one.Kill()
 	v = examine(t, "--no-measure", "--config", filepath.Join(one.Dir(), "zoo.cfg"))
@@ -183,7 +185,8 @@ func TestTwoServersWithOneID(t *testing.T) {
 // TestDatabaseMissingOfAnEnsembleThatHasServed wipes a server whose configuration says that a leader has served.
 func TestDatabaseMissingOfAnEnsembleThatHasServed(t *testing.T) {
 	t.Parallel()
-	nodes := cluster.Ensemble(t, cluster.Options{Reconfig: true}, cluster.Options{Reconfig: true}, cluster.Options{Reconfig: true})
+	nodes := cluster.Ensemble(t, cluster.Options{Reconfig: true}, cluster.Options{Reconfig: true},
+		cluster.Options{Reconfig: true})
 	for _, n := range nodes {
 		n.Launch()
 	}

@@ -112,7 +112,8 @@ func TestEveryFailureIsNamed(t *testing.T) {
 	require.NoError(t, err)
 	for _, r := range readRows(t) {
 		if r.finding() == "" {
-			require.Contains(t, string(text), "\n- *"+r.doctor+"*: ", "line %d of the page: why can doctor not know?", r.at)
+			require.Contains(t, string(text), "\n- *"+r.doctor+"*: ",
+				"line %d of the page: why can doctor not know?", r.at)
 			continue
 		}
 		require.True(t, slices.ContainsFunc(messages, func(m string) bool { return strings.Contains(r.see, m) }),

@@ -21,7 +21,8 @@ import (
 func leaderFirst(t *testing.T, nodes []*cluster.Node) []*cluster.Node {
 	t.Helper()
 	for i, n := range nodes {
-		if text, err := wire.FourLetter(n.Addr(), "srvr", patience); err == nil && strings.Contains(text, "Mode: leader\n") {
+		if text, err := wire.FourLetter(n.Addr(), "srvr", patience); err == nil &&
+			strings.Contains(text, "Mode: leader\n") {
 			return append([]*cluster.Node{n}, slices.Delete(slices.Clone(nodes), i, i+1)...)
 		}
 	}
@@ -99,7 +100,10 @@ func TestServersThatDiffer(t *testing.T) {
 	for _, f := range v.Findings {
 		text += f.What + "\n"
 	}
-	for _, part := range []string{"tickTime is 500 on ", "700 on " + nodes[2].Addr(), "maxSessionTimeout is 10000 on ", "50000 on " + nodes[2].Addr()} {
+	for _, part := range []string{
+		"tickTime is 500 on ", "700 on " + nodes[2].Addr(), "maxSessionTimeout is 10000 on ",
+		"50000 on " + nodes[2].Addr(),
+	} {
 		require.Contains(t, text, part)
 	}
 
@@ -107,7 +111,8 @@ func TestServersThatDiffer(t *testing.T) {
 	v = eventually(t, servers(more), "different-members")
 	require.Equal(t, doctor.Error, v.Worst)
 
-	v = eventually(t, servers([]*cluster.Node{nodes[0], nodes[1], nodes[2], cluster.Start(t, cluster.Options{})}), "not-in-ensemble", "different-settings")
+	v = eventually(t, servers([]*cluster.Node{nodes[0], nodes[1], nodes[2], cluster.Start(t, cluster.Options{})}),
+		"not-in-ensemble", "different-settings")
 	require.Equal(t, doctor.Critical, v.Worst)
 	v.names(t, "runs alone beside others: its clients see another tree")
 
@@ -119,10 +124,17 @@ func TestServersThatDiffer(t *testing.T) {
 // TestCertificates runs a server that shows a certificate of which the time is over, or almost.
 func TestCertificates(t *testing.T) {
 	ca := pki.NewCA("ca")
-	for left, want := range map[time.Duration]doctor.Severity{-time.Minute: doctor.Critical, 24 * time.Hour: doctor.Warning, 1000 * time.Hour: -1} {
+	for left, want := range map[time.Duration]doctor.Severity{
+		-time.Minute: doctor.Critical, 24 * time.Hour: doctor.Warning, 1000 * time.Hour: -1,
+	} {
 		file := filepath.Join(t.TempDir(), "server.pem")
-		require.NoError(t, os.WriteFile(file, ca.Issue(pki.Options{Name: "s", Hosts: []string{"127.0.0.1"}, NotAfter: time.Now().Add(left)}).PEM(), 0o600))
-		n := cluster.New(t, cluster.Options{Settings: map[string]string{"secureClientPort": "0", "ssl.keyStore.location": file, "ssl.clientAuth": "none"}})
+		require.NoError(t,
+			os.WriteFile(file,
+				ca.Issue(pki.Options{Name: "s", Hosts: []string{"127.0.0.1"}, NotAfter: time.Now().Add(left)}).PEM(),
+				0o600))
+		n := cluster.New(t,
+			cluster.Options{Settings: map[string]string{"secureClientPort": "0", "ssl.keyStore.location": file,
+				"ssl.clientAuth": "none"}})
 		n.Start()
 		require.Equal(t, left < 0, strings.Contains(n.Log(), "the certificate of the client ports has expired"))
 		v := examine(t, servers([]*cluster.Node{n})...)

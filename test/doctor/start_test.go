@@ -107,8 +107,8 @@ func TestMembersThatDoNotStart(t *testing.T) {
 		{n: two, message: "meta: meta.db belongs to another server"},
 		{n: three, message: "meta: epochs are inconsistent", more: "acceptedEpoch 1 is below currentEpoch 2",
 			spoil: func() { require.NoError(t, os.Remove(at("meta.db"))); epochs("1", "2") }},
-		{n: three, message: "meta: epochs are inconsistent", more: `acceptedEpoch does not hold an epoch but \"three\"`,
-			spoil: func() { epochs("three", "1") }},
+		{n: three, message: "meta: epochs are inconsistent",
+			more: `acceptedEpoch does not hold an epoch but \"three\"`, spoil: func() { epochs("three", "1") }},
 		{n: three, message: "meta: epochs are inconsistent", more: `currentEpoch does not hold an epoch but \"\"`,
 			spoil: func() { epochs("1", "") }},
 		{n: three, message: "so what this server has promised is unknown", more: "meta.db",
@@ -164,8 +164,9 @@ func TestPortsThatAreTaken(t *testing.T) {
 	require.Equal(t, doctor.Error, examine(t, config...).names(t, "address already in use").Severity)
 	require.NoError(t, own.Close())
 
-	n.Set(map[string]string{"metricsProvider.className": "org.apache.zookeeper.metrics.prometheus.PrometheusMetricsProvider",
-		"metricsProvider.httpHost": "127.0.0.1", "metricsProvider.httpPort": take()})
+	n.Set(map[string]string{
+		"metricsProvider.className": "org.apache.zookeeper.metrics.prometheus.PrometheusMetricsProvider",
+		"metricsProvider.httpHost":  "127.0.0.1", "metricsProvider.httpPort": take()})
 	refuses(t, n, "metrics are not exported")
 	require.Equal(t, doctor.Error, examine(t, config...).names(t, "metrics are not exported").Severity)
 	asked := cluster.New(t, cluster.Options{Settings: map[string]string{"admin.enableServer": "true",
@@ -207,11 +208,12 @@ func TestDirectoryInUse(t *testing.T) {
 
 // TestNamesThatDoNotResolve gives a member names that no name server can know, and an address of another machine.
 func TestNamesThatDoNotResolve(t *testing.T) {
-	nodes := cluster.Ensemble(t, cluster.Options{}, cluster.Options{Name: "zk2..example"}, cluster.Options{Name: "203.0.113.7"})
+	nodes := cluster.Ensemble(t, cluster.Options{}, cluster.Options{Name: "zk2..example"},
+		cluster.Options{Name: "203.0.113.7"})
 	one, three := nodes[0], nodes[2]
 	one.Launch()
-	cluster.Eventually(t, func() bool { return strings.Contains(one.Log(), "name of a server does not resolve") }, patience,
-		"the server does not say that the name does not resolve")
+	cluster.Eventually(t, func() bool { return strings.Contains(one.Log(), "name of a server does not resolve") },
+		patience, "the server does not say that the name does not resolve")
 	v := examine(t, "--no-measure", "--config", filepath.Join(one.Dir(), "zoo.cfg"))
 	f := v.names(t, "name of a server does not resolve")
 	require.Equal(t, doctor.Warning, f.Severity)

@@ -142,7 +142,8 @@ func (c *conn) greet(frame []byte) error {
 		return err
 	}
 	id := proto.SessionID(c.id)
-	resp := proto.ConnectResponse{TimeOut: req.TimeOut, SessionID: id, Password: proto.SessionPassword(id), HasReadOnly: req.HasReadOnly}
+	resp := proto.ConnectResponse{TimeOut: req.TimeOut, SessionID: id, Password: proto.SessionPassword(id),
+		HasReadOnly: req.HasReadOnly}
 	b := resp.AppendTo(make([]byte, 4))
 	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
 	if _, err := c.nc.Write(b); err != nil {

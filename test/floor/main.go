@@ -219,8 +219,9 @@ func (s *server) append(writes []byte) {
 		s.sequence++
 		n := 4 + binary.BigEndian.Uint32(writes)
 		if binary.BigEndian.Uint32(writes[4:]) == uint32(s.id) {
-			s.order = append(s.order, own{s.sequence, s.conns[binary.BigEndian.Uint32(writes[8:])], binary.BigEndian.Uint32(writes[12:]),
-				binary.BigEndian.Uint32(writes[16:])})
+			s.order = append(s.order,
+				own{s.sequence, s.conns[binary.BigEndian.Uint32(writes[8:])], binary.BigEndian.Uint32(writes[12:]),
+					binary.BigEndian.Uint32(writes[16:])})
 		}
 		writes = writes[n:]
 	}

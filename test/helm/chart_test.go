@@ -146,7 +146,8 @@ func TestObjectsReferToEachOther(t *testing.T) {
 					target := p.TargetPort.StrVal
 					// The headless service of one server has ports for servers all the same.
 					alone := s.Spec.ClusterIP == corev1.ClusterIPNone && *set.Spec.Replicas == 1
-					require.True(t, target == "" || ports[target] || alone, "%s: service %s has the port %s", name, s.Name, target)
+					require.True(t, target == "" || ports[target] || alone, "%s: service %s has the port %s",
+						name, s.Name, target)
 				}
 			case "PodDisruptionBudget":
 				subset(as[policyv1.PodDisruptionBudget](t, objects, o.kind, o.name).Spec.Selector.MatchLabels)
@@ -154,7 +155,8 @@ func TestObjectsReferToEachOther(t *testing.T) {
 				subset(as[networkingv1.NetworkPolicy](t, objects, o.kind, o.name).Spec.PodSelector.MatchLabels)
 			case "CronJob":
 				job := as[batchv1.CronJob](t, objects, o.kind, o.name).Spec.JobTemplate.Spec.Template
-				require.Empty(t, job.Labels["app.kubernetes.io/name"], "%s: a service or policy of the servers finds the job", name)
+				require.Empty(t, job.Labels["app.kubernetes.io/name"],
+					"%s: a service or policy of the servers finds the job", name)
 				claims := map[string]bool{}
 				for _, c := range set.Spec.VolumeClaimTemplates {
 					claims[fmt.Sprintf("%s-%s-%d", c.Name, set.Name, *set.Spec.Replicas-1)] = true
@@ -163,7 +165,8 @@ func TestObjectsReferToEachOther(t *testing.T) {
 				for _, v := range job.Spec.Volumes {
 					there[v.Name] = true
 					if v.PersistentVolumeClaim != nil && len(claims) > 0 {
-						require.True(t, claims[v.PersistentVolumeClaim.ClaimName], "%s: %s", name, v.PersistentVolumeClaim.ClaimName)
+						require.True(t, claims[v.PersistentVolumeClaim.ClaimName], "%s: %s", name,
+							v.PersistentVolumeClaim.ClaimName)
 					}
 				}
 				for _, m := range job.Spec.Containers[0].VolumeMounts {
@@ -171,8 +174,10 @@ func TestObjectsReferToEachOther(t *testing.T) {
 				}
 			case "Job":
 				job := as[batchv1.Job](t, objects, o.kind, o.name)
-				require.Empty(t, job.Spec.Template.Labels["app.kubernetes.io/name"], "%s: a service or policy of the servers finds the job", name)
-				require.NotContains(t, job.Spec.Template.Spec.ServiceAccountName, "rel", "%s: no account is there before the first release", name)
+				require.Empty(t, job.Spec.Template.Labels["app.kubernetes.io/name"],
+					"%s: a service or policy of the servers finds the job", name)
+				require.NotContains(t, job.Spec.Template.Spec.ServiceAccountName, "rel",
+					"%s: no account is there before the first release", name)
 			}
 		}
 		require.True(t, services[set.Spec.ServiceName], "%s: the service of the pods", name)
@@ -240,7 +245,8 @@ func TestReconfigJobs(t *testing.T) {
 	leave, join := as[batchv1.Job](t, objects, "Job", "-leave"), as[batchv1.Job](t, objects, "Job", "-join")
 	require.Equal(t, "pre-upgrade", leave.Annotations["helm.sh/hook"])
 	require.Equal(t, "post-upgrade", join.Annotations["helm.sh/hook"])
-	require.Equal(t, []string{"warren", "reconfig", "--leave-only", "--wait", "5m"}, leave.Spec.Template.Spec.Containers[0].Command)
+	require.Equal(t, []string{"warren", "reconfig", "--leave-only", "--wait", "5m"},
+		leave.Spec.Template.Spec.Containers[0].Command)
 	require.Equal(t, []string{"warren", "reconfig", "--wait", "5m"}, join.Spec.Template.Spec.Containers[0].Command)
 	set := as[appsv1.StatefulSet](t, objects, "StatefulSet", "")
 	ofServers := map[string]string{}
@@ -250,8 +256,9 @@ func TestReconfigJobs(t *testing.T) {
 	for _, e := range join.Spec.Template.Spec.Containers[0].Env {
 		require.Equal(t, ofServers[e.Name], e.Value, e.Name)
 	}
-	for _, without := range []string{"replicaCount: 3\nreconfig: { enabled: false }", "replicaCount: 3\nzooServers: a:1:2 b:1:2",
-		"replicaCount: 3\nconfiguration: a=b", "replicaCount: 3\nexistingConfigmap: mine"} {
+	for _, without := range []string{"replicaCount: 3\nreconfig: { enabled: false }",
+		"replicaCount: 3\nzooServers: a:1:2 b:1:2", "replicaCount: 3\nconfiguration: a=b",
+		"replicaCount: 3\nexistingConfigmap: mine"} {
 		for _, o := range renderSet(t, without) {
 			require.NotEqual(t, "Job", o.kind, without)
 		}
@@ -266,22 +273,30 @@ func TestBackupAndRestore(t *testing.T) {
 	pod := job.JobTemplate.Spec.Template.Spec
 	term := pod.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]
 	require.Equal(t, "rel-zookeeper-2", term.LabelSelector.MatchLabels["statefulset.kubernetes.io/pod-name"])
-	require.Equal(t, []string{"warren", "backup", "create", "s3://bucket/prefix", "/bitnami/zookeeper/data", "--dataLogDir=/bitnami/zookeeper/dataLog",
-		"--committed=rel-zookeeper-2.rel-zookeeper-headless:2181", "--full-every=24h", "--keep=7", "--keep-for=720h",
-		"--encrypt-to=/etc/warren/recipients/recipients", "--s3-path-style", "--s3-ca=/etc/warren/s3-ca/ca.crt", "--scratch=/tmp"}, pod.Containers[0].Command)
-	require.Equal(t, "age1xyz\nage1abc", strings.TrimSpace(as[corev1.ConfigMap](t, objects, "ConfigMap", "-backup").Data["recipients"]))
+	require.Equal(t, []string{"warren", "backup", "create", "s3://bucket/prefix", "/bitnami/zookeeper/data",
+		"--dataLogDir=/bitnami/zookeeper/dataLog", "--committed=rel-zookeeper-2.rel-zookeeper-headless:2181",
+		"--full-every=24h", "--keep=7", "--keep-for=720h", "--encrypt-to=/etc/warren/recipients/recipients",
+		"--s3-path-style", "--s3-ca=/etc/warren/s3-ca/ca.crt", "--scratch=/tmp"}, pod.Containers[0].Command)
+	require.Equal(t, "age1xyz\nage1abc",
+		strings.TrimSpace(as[corev1.ConfigMap](t, objects, "ConfigMap", "-backup").Data["recipients"]))
 	require.Equal(t, "rel-keys", pod.Containers[0].EnvFrom[0].SecretRef.Name)
-	least := as[batchv1.CronJob](t, renderSet(t, ownSets["least backup"]), "CronJob", "-backup").Spec.JobTemplate.Spec.Template.Spec
-	require.Equal(t, []string{"warren", "backup", "create", "s3://bucket/prefix", "/bitnami/zookeeper/data", "--scratch=/tmp"}, least.Containers[0].Command)
+	least := as[batchv1.CronJob](t, renderSet(t, ownSets["least backup"]), "CronJob",
+		"-backup").Spec.JobTemplate.Spec.Template.Spec
+	require.Equal(t, []string{"warren", "backup", "create", "s3://bucket/prefix", "/bitnami/zookeeper/data",
+		"--scratch=/tmp"}, least.Containers[0].Command)
 	require.Equal(t, "mine", least.Volumes[1].PersistentVolumeClaim.ClaimName)
 
-	init := as[appsv1.StatefulSet](t, renderSet(t, ownSets["restore"]), "StatefulSet", "").Spec.Template.Spec.InitContainers
+	init := as[appsv1.StatefulSet](t, renderSet(t, ownSets["restore"]), "StatefulSet",
+		"").Spec.Template.Spec.InitContainers
 	require.Len(t, init, 3)
 	require.Equal(t, []string{"warren", "restore", "s3://bucket/prefix", "/bitnami/zookeeper/data", "--if-empty",
-		"--unless-served=rel-zookeeper-0.rel-zookeeper-headless:2181,rel-zookeeper-1.rel-zookeeper-headless:2181,rel-zookeeper-2.rel-zookeeper-headless:2181",
-		"--dataLogDir=/bitnami/zookeeper/dataLog", "--zxid=0x500000012", "--identity=/etc/warren/identity/identity", "--s3-ca=/etc/warren/s3-ca/ca.crt",
-		"--scratch=/tmp"}, init[1].Command, "after the permissions of the volume, before the init containers of the values")
-	again := as[appsv1.StatefulSet](t, renderAs(t, upgraded("rel"), ownSets["restore"]), "StatefulSet", "").Spec.Template.Spec
+		"--unless-served=rel-zookeeper-0.rel-zookeeper-headless:2181,rel-zookeeper-1.rel-zookeeper-headless:2181," +
+			"rel-zookeeper-2.rel-zookeeper-headless:2181",
+		"--dataLogDir=/bitnami/zookeeper/dataLog", "--zxid=0x500000012", "--identity=/etc/warren/identity/identity",
+		"--s3-ca=/etc/warren/s3-ca/ca.crt", "--scratch=/tmp"}, init[1].Command,
+		"after the permissions of the volume, before the init containers of the values")
+	again := as[appsv1.StatefulSet](t, renderAs(t, upgraded("rel"), ownSets["restore"]), "StatefulSet",
+		"").Spec.Template.Spec
 	require.Len(t, again.InitContainers, 2, "a volume that is lost later is not restored")
 	for _, v := range again.Volumes {
 		require.NotEqual(t, "identity", v.Name)
@@ -292,16 +307,23 @@ func TestValuesThatAreRefused(t *testing.T) {
 	c, err := load(ours)
 	require.NoError(t, err)
 	for text, want := range map[string]string{
-		"auth: { client: { enabled: true } }":                                                   "auth.client.enabled needs auth.client.clientUser",
-		"auth: { quorum: { enabled: true } }":                                                   "auth.quorum.enabled needs auth.quorum.learnerUser",
-		"tls: { client: { enabled: true } }":                                                    "tls.client.enabled needs tls.client.existingSecret",
-		"backup: { enabled: true, to: /x }":                                                     "backup.to is to be s3://BUCKET/PREFIX",
-		"backup: { enabled: true, to: 's3://b/p' }\npersistence: { enabled: false }":            "backup.enabled needs persistence.enabled",
-		"backup: { enabled: true, to: 's3://b/p', server: 1 }":                                  "backup.server is not below replicaCount",
-		"backup: { enabled: true, to: 's3://b/p' }\nrestore: { from: 's3://b/p', zxid: '0x1' }": "needs a prefix of its own",
-		"restore: { from: 's3://b/p' }":                                                         "restore.from needs restore.zxid or restore.time",
-		"restore: { from: /x, zxid: '0x1' }":                                                    "restore.from is to be s3://BUCKET/PREFIX",
-		"resourcesPreset: huge":                                                                 "the preset huge of resources is none of",
+		"auth: { client: { enabled: true } }": "auth.client.enabled needs " +
+			"auth.client.clientUser",
+		"auth: { quorum: { enabled: true } }": "auth.quorum.enabled needs " +
+			"auth.quorum.learnerUser",
+		"tls: { client: { enabled: true } }": "tls.client.enabled needs " +
+			"tls.client.existingSecret",
+		"backup: { enabled: true, to: /x }": "backup.to is to be " +
+			"s3://BUCKET/PREFIX",
+		"backup: { enabled: true, to: 's3://b/p' }\npersistence: { enabled: false }": "backup.enabled needs " +
+			"persistence.enabled",
+		"backup: { enabled: true, to: 's3://b/p', server: 1 }": "backup.server is not " +
+			"below replicaCount",
+		"backup: { enabled: true, to: 's3://b/p' }\nrestore: { from: 's3://b/p', zxid: '0x1' }": "needs " +
+			"a prefix of its own",
+		"restore: { from: 's3://b/p' }":      "restore.from needs restore.zxid or restore.time",
+		"restore: { from: /x, zxid: '0x1' }": "restore.from is to be s3://BUCKET/PREFIX",
+		"resourcesPreset: huge":              "the preset huge of resources is none of",
 	} {
 		values, err := chartutil.ReadValues([]byte(text))
 		require.NoError(t, err)
@@ -323,7 +345,8 @@ func TestReadmeHasEveryValue(t *testing.T) {
 		for i := 0; i < len(m.Content); i += 2 {
 			key, value := m.Content[i], m.Content[i+1]
 			name := strings.TrimPrefix(path+"."+key.Value, ".")
-			if value.Kind == yamlnode.MappingNode && len(value.Content) > 0 && value.Style&yamlnode.FlowStyle == 0 && name != "metrics.service.annotations" {
+			if value.Kind == yamlnode.MappingNode && len(value.Content) > 0 && value.Style&yamlnode.FlowStyle == 0 &&
+				name != "metrics.service.annotations" {
 				walk(name, value)
 				continue
 			}
@@ -336,7 +359,8 @@ func TestReadmeHasEveryValue(t *testing.T) {
 			if meaning == "" {
 				meaning = key.LineComment
 			}
-			fmt.Fprintf(&table, "| `%s` | `%s` | %s |\n", name, strings.TrimSpace(string(out)), strings.TrimPrefix(meaning, "# "))
+			fmt.Fprintf(&table, "| `%s` | `%s` | %s |\n", name, strings.TrimSpace(string(out)),
+				strings.TrimPrefix(meaning, "# "))
 		}
 	}
 	walk("", document.Content[0])

@@ -53,23 +53,33 @@ var accepted = []struct{ path, why string }{
 	{"Secret/*-super", "the super user, who may reconfigure"},
 	{"Secret/*.data.*", "new passwords and certificates, each time"},
 	{"StatefulSet/*.spec.template.spec.initContainers.init-certs", "PEM files of the secret are used as they are"},
-	{"StatefulSet/*.spec.template.spec.initContainers.volume-permissions.*", "an image with chown and without a shell is enough"},
+	{"StatefulSet/*.spec.template.spec.initContainers.volume-permissions.*",
+		"an image with chown and without a shell is enough"},
 	{"StatefulSet/*.spec.template.spec.containers.zookeeper.image", "the image"},
 	{"StatefulSet/*.spec.template.spec.containers.zookeeper.command", "the binary, in the place of a script"},
 	{"StatefulSet/*.spec.template.spec.containers.zookeeper.*Probe.exec", "warren health, in the place of a script"},
 	{"StatefulSet/*.spec.template.spec.containers.zookeeper.volumeMounts.scripts *", "there are no scripts"},
 	{"StatefulSet/*.spec.template.spec.volumes.scripts", "there are no scripts"},
-	{"StatefulSet/*.spec.template.spec.containers.zookeeper.volumeMounts.*-certificates *", "PEM files of the secret are used as they are"},
-	{"StatefulSet/*.spec.template.spec.containers.zookeeper.volumeMounts.*-shared-certs *", "PEM files of the secret are used as they are"},
+	{"StatefulSet/*.spec.template.spec.containers.zookeeper.volumeMounts.*-certificates *",
+		"PEM files of the secret are used as they are"},
+	{"StatefulSet/*.spec.template.spec.containers.zookeeper.volumeMounts.*-shared-certs *",
+		"PEM files of the secret are used as they are"},
 	{"StatefulSet/*.spec.template.spec.volumes.*-shared-certs", "PEM files of the secret are used as they are"},
-	{"StatefulSet/*.spec.template.spec.volumes.*-certificates.secret.defaultMode", "the server is not the owner of the files, but in their group"},
+	{"StatefulSet/*.spec.template.spec.volumes.*-certificates.secret.defaultMode",
+		"the server is not the owner of the files, but in their group"},
 	{"StatefulSet/*.spec.template.spec.volumes.zookeeper-secrets*", "the password of the super user is among them"},
-	{"StatefulSet/*.spec.template.spec.containers.zookeeper.volumeMounts.zookeeper-secrets *", "the password of the super user is among them"},
-	{"StatefulSet/*.spec.template.spec.containers.zookeeper.env.WARREN_*", "Warren's own: the id of the pod, and the super user"},
-	{"StatefulSet/*.spec.template.spec.containers.zookeeper.env.ZOO_ENABLE_ADMIN_SERVER*", "the probes ask the admin port, on 127.0.0.1"},
-	{"StatefulSet/*.spec.template.spec.containers.zookeeper.env.ZOO_RECONFIG_ENABLED*", "the servers of the ensemble are changed by reconfig"},
-	{"StatefulSet/*.spec.template.spec.containers.zookeeper.env.ZOO_CFG_standaloneEnabled*", "the servers of the ensemble are changed by reconfig"},
-	{"StatefulSet/zk.spec.template.spec.containers.zookeeper.env.ZOO_SERVERS.value", "servicenameOverride counts for the names of servers: without, they resolve to nothing"},
+	{"StatefulSet/*.spec.template.spec.containers.zookeeper.volumeMounts.zookeeper-secrets *",
+		"the password of the super user is among them"},
+	{"StatefulSet/*.spec.template.spec.containers.zookeeper.env.WARREN_*",
+		"Warren's own: the id of the pod, and the super user"},
+	{"StatefulSet/*.spec.template.spec.containers.zookeeper.env.ZOO_ENABLE_ADMIN_SERVER*",
+		"the probes ask the admin port, on 127.0.0.1"},
+	{"StatefulSet/*.spec.template.spec.containers.zookeeper.env.ZOO_RECONFIG_ENABLED*",
+		"the servers of the ensemble are changed by reconfig"},
+	{"StatefulSet/*.spec.template.spec.containers.zookeeper.env.ZOO_CFG_standaloneEnabled*",
+		"the servers of the ensemble are changed by reconfig"},
+	{"StatefulSet/zk.spec.template.spec.containers.zookeeper.env.ZOO_SERVERS.value",
+		"servicenameOverride counts for the names of servers: without, they resolve to nothing"},
 	{"NetworkPolicy/*.spec.ingress.0.ports.*", "the port for TLS is open too: the original forgets it"},
 }
 
@@ -156,7 +166,8 @@ func compare(t *testing.T, release string, values map[string]any, used map[strin
 			}
 		}
 		if !known {
-			differences = append(differences, fmt.Sprintf("%s\n    theirs: %q\n    ours:   %q", path, x[path], y[path]))
+			differences = append(differences,
+				fmt.Sprintf("%s\n    theirs: %q\n    ours:   %q", path, x[path], y[path]))
 		}
 	}
 	return differences
@@ -233,7 +244,8 @@ image: { pullSecrets: [p], digest: "sha256:aa" }
 global: { imageRegistry: reg, imagePullSecrets: [q], security: { allowInsecureImages: true } }
 serviceAccount: { create: false }
 extraDeploy: [{ apiVersion: v1, kind: ConfigMap, metadata: { name: "{{ .Release.Name }}-extra" } }]`,
-	"presets": "podAffinityPreset: hard\npodAntiAffinityPreset: hard\nnodeAffinityPreset: { type: soft, key: k, values: [v] }\nresourcesPreset: 2xlarge",
+	"presets": "podAffinityPreset: hard\npodAntiAffinityPreset: hard\nnodeAffinityPreset: { type: soft, key: k, " +
+		"values: [v] }\nresourcesPreset: 2xlarge",
 	"service": `
 service: { type: LoadBalancer, loadBalancerIP: 192.0.2.1, nodePorts: { client: 30000 }, annotations: { a: b }, sessionAffinity: ClientIP,
   sessionAffinityConfig: { clientIP: { timeoutSeconds: 5 } }, extraPorts: [{ name: e, port: 1 }] }
@@ -276,7 +288,8 @@ func TestLikeBitnamiForDependents(t *testing.T) {
 		require.NotEmpty(t, own)
 		withoutNulls(own)                           // their chart does not render without a registry
 		global, _ := own["global"].(map[string]any) // nor with images that are not its own
-		own["global"] = chartutil.CoalesceTables(map[string]any{"security": map[string]any{"allowInsecureImages": true}}, global)
+		own["global"] = chartutil.CoalesceTables(
+			map[string]any{"security": map[string]any{"allowInsecureImages": true}}, global)
 		for _, d := range compare(t, "rel", own, map[string]bool{}) {
 			t.Errorf("%s: %s", one, d)
 		}

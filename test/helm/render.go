@@ -90,6 +90,7 @@ func strict(fields map[string]any) error {
 	if err != nil {
 		return err
 	}
-	_, err = runtime.Decode(serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer(), text)
+	_, err = runtime.Decode(serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer(),
+		text)
 	return err
 }

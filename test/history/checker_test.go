@@ -69,7 +69,8 @@ func ephemeral(path string, z proto.Zxid) Operation {
 }
 
 func set(path, data string, version int32, z proto.Zxid) Operation {
-	return Operation{Op: proto.OpSetData, Path: path, Data: data, Version: version, Zxid: z, Stat: proto.Stat{Mzxid: z, Version: version + 1}}
+	return Operation{Op: proto.OpSetData, Path: path, Data: data, Version: version, Zxid: z,
+		Stat: proto.Stat{Mzxid: z, Version: version + 1}}
 }
 
 func remove(path string, z proto.Zxid) Operation {
@@ -78,7 +79,8 @@ func remove(path string, z proto.Zxid) Operation {
 
 // get is a read at z of a znode created at c, written at m.
 func get(path, data string, version int32, c, m, z proto.Zxid) Operation {
-	return Operation{Op: proto.OpGetData, Path: path, Data: data, Zxid: z, Stat: proto.Stat{Czxid: c, Mzxid: m, Version: version}}
+	return Operation{Op: proto.OpGetData, Path: path, Data: data, Zxid: z,
+		Stat: proto.Stat{Czxid: c, Mzxid: m, Version: version}}
 }
 
 func missing(path string, z proto.Zxid) Operation {

@@ -31,13 +31,16 @@ func CheckEphemerals(h *History, expired ...proto.SessionID) []string {
 			case r.Zxid < l.create.Zxid:
 			case l.end != 0 && r.Zxid >= l.end:
 				if r.OK() && r.Stat.Czxid == l.create.Zxid {
-					breaches = append(breaches, fmt.Sprintf("%v: shows the ephemeral of %v, which ended at %v", r, l.owner, l.end))
+					breaches = append(breaches,
+						fmt.Sprintf("%v: shows the ephemeral of %v, which ended at %v", r, l.owner, l.end))
 				}
 			case l.maybe && (!r.OK() || r.Stat.Czxid > l.create.Zxid):
 			case r.Err == proto.ErrNoNode:
-				breaches = append(breaches, fmt.Sprintf("%v: the ephemeral of %v, created at %v, is gone", r, l.owner, l.create.Zxid))
+				breaches = append(breaches,
+					fmt.Sprintf("%v: the ephemeral of %v, created at %v, is gone", r, l.owner, l.create.Zxid))
 			case r.OK() && r.Stat.Czxid != l.create.Zxid:
-				breaches = append(breaches, fmt.Sprintf("%v: shows a znode of %v in place of the ephemeral of %v", r, r.Stat.Czxid, l.create.Zxid))
+				breaches = append(breaches, fmt.Sprintf("%v: shows a znode of %v in place of the ephemeral of %v", r,
+					r.Stat.Czxid, l.create.Zxid))
 			case r.OK() && r.Stat.EphemeralOwner != l.owner:
 				breaches = append(breaches, fmt.Sprintf("%v: owner is %v, not %v", r, r.Stat.EphemeralOwner, l.owner))
 			}

@@ -55,14 +55,16 @@ func TestHistory(t *testing.T) {
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}
-	fmt.Printf("SEED=%d (go test ./test/history -run TestHistory -history.seed=%d -history.bursts=%d)\n", seed, seed, *burstsFlag)
+	fmt.Printf("SEED=%d (go test ./test/history -run TestHistory -history.seed=%d -history.bursts=%d)\n",
+		seed, seed, *burstsFlag)
 	node := cluster.Start(t, cluster.Options{Kind: cluster.Kind(*targetFlag)})
 	h := record(t, node, seed)
 	breaches := judge(h)
 	if len(breaches) > 0 {
 		name := filepath.Join(node.Dir(), "history.json")
 		require.NoError(t, h.WriteFile(name))
-		t.Fatalf("%d breaches; the history is in %s\n%s", len(breaches), name, strings.Join(breaches[:min(20, len(breaches))], "\n"))
+		t.Fatalf("%d breaches; the history is in %s\n%s", len(breaches), name,
+			strings.Join(breaches[:min(20, len(breaches))], "\n"))
 	}
 	if node.Kind() == cluster.Warren {
 		spoil(t, h, seed)

@@ -47,7 +47,8 @@ func (o *Operation) IsWrite() bool {
 func (o *Operation) IsRead() bool { return o.Op == proto.OpGetData || o.Op == proto.OpExists }
 
 func (o *Operation) String() string {
-	return fmt.Sprintf("%v %s by client %d (request %d): %s at %v", o.Op, o.Path, o.Client, o.Sent, o.Err.Name(), o.Zxid)
+	return fmt.Sprintf("%v %s by client %d (request %d): %s at %v", o.Op, o.Path, o.Client, o.Sent,
+		o.Err.Name(), o.Zxid)
 }
 
 // Event is a notification.

@@ -70,7 +70,8 @@ func (s *Session) SendAll(reqs ...wire.Request) []*wire.Call {
 
 // operation describes a request that is about to be sent.
 func (s *Session) operation(req wire.Request) *Operation {
-	o := &Operation{Client: s.record.Client, Sent: s.sent, Call: s.recorder.now(), Return: Infinity, Op: req.Op, Version: -1}
+	o := &Operation{Client: s.record.Client, Sent: s.sent, Call: s.recorder.now(), Return: Infinity,
+		Op: req.Op, Version: -1}
 	s.sent++
 	switch req.Op {
 	case proto.OpCreate:

@@ -86,7 +86,8 @@ func CheckRegisters(h *History, timeout time.Duration) []string {
 		if !o.IsWrite() && !(o.IsRead() && o.Synced && o.Known()) || ephemeral[o.Path] {
 			continue
 		}
-		paths[o.Path] = append(paths[o.Path], porcupine.Operation{ClientId: o.Client, Input: o, Call: o.Call, Output: o, Return: o.Return})
+		paths[o.Path] = append(paths[o.Path],
+			porcupine.Operation{ClientId: o.Client, Input: o, Call: o.Call, Output: o, Return: o.Return})
 	}
 	deadline := time.Now().Add(timeout)
 	var breaches []string

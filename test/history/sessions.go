@@ -86,7 +86,8 @@ func (k *sessionChecker) operation(o *Operation) {
 func (k *sessionChecker) stateAt(o *Operation) {
 	var last *Operation
 	writes := k.writes[o.Path]
-	after, _ := slices.BinarySearchFunc(writes, o.Zxid+1, func(w *Operation, z proto.Zxid) int { return cmp.Compare(w.Zxid, z) })
+	after, _ := slices.BinarySearchFunc(writes, o.Zxid+1,
+		func(w *Operation, z proto.Zxid) int { return cmp.Compare(w.Zxid, z) })
 	if after > 0 {
 		last = writes[after-1]
 	}

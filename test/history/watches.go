@@ -12,8 +12,8 @@ import (
 // CheckWatches judges the one-shot watches of every connection. Watches live with a connection,
 // so each is judged alone, against the writes of all.
 func CheckWatches(h *History) []string {
-	k := watchChecker{byZxid: map[proto.Zxid][]*Operation{}, unknown: map[string]bool{}, writes: map[string][]*Operation{},
-		children: map[string][]*Operation{}, deletes: map[string][]*Operation{}}
+	k := watchChecker{byZxid: map[proto.Zxid][]*Operation{}, unknown: map[string]bool{},
+		writes: map[string][]*Operation{}, children: map[string][]*Operation{}, deletes: map[string][]*Operation{}}
 	for path, list := range acknowledged(h) {
 		k.writes[path] = list
 		for _, o := range list {
@@ -93,7 +93,8 @@ func (k *watchChecker) connection(n int, c *Connection) {
 		o := item.Operation
 		for key, since := range armed {
 			if w := k.firstChange(key, since); w != nil && o.Zxid >= w.Zxid {
-				k.breach("connection %d: %v arrives, but no event on %s for %v, watched since %v", n, o, key.path, w, since)
+				k.breach("connection %d: %v arrives, but no event on %s for %v, watched since %v", n, o,
+					key.path, w, since)
 				delete(armed, key)
 			}
 		}
@@ -128,7 +129,8 @@ func (k *watchChecker) firstChange(key watchKey, since proto.Zxid) *Operation {
 
 // firstAfter is the first operation with a zxid above since in a list that is sorted by it; nil if there is none.
 func firstAfter(list []*Operation, since proto.Zxid) *Operation {
-	i, _ := slices.BinarySearchFunc(list, since+1, func(o *Operation, z proto.Zxid) int { return cmp.Compare(o.Zxid, z) })
+	i, _ := slices.BinarySearchFunc(list, since+1,
+		func(o *Operation, z proto.Zxid) int { return cmp.Compare(o.Zxid, z) })
 	if i == len(list) {
 		return nil
 	}

@@ -40,7 +40,8 @@ func (f *Forge) write(name string, b []byte) string {
 
 // Config writes a krb5.conf with a default realm, whose KDC is not there.
 func (f *Forge) Config(realm string) string {
-	return f.write("krb5.conf", []byte("[libdefaults]\n default_realm = "+realm+"\n[realms]\n "+realm+" = {\n  kdc = 127.0.0.1:1\n }\n"))
+	return f.write("krb5.conf",
+		[]byte("[libdefaults]\n default_realm = "+realm+"\n[realms]\n "+realm+" = {\n  kdc = 127.0.0.1:1\n }\n"))
 }
 
 // name splits a principal.
@@ -103,13 +104,15 @@ func (f *Forge) ticket(user, service, password string, session []byte, until tim
 	f.t.Helper()
 	client, realm := name(user)
 	began := time.Now().UTC().Truncate(time.Second).Add(-time.Hour)
-	part, err := asn1.Marshal(messages.EncTicketPart{Flags: types.NewKrbFlags(), Key: types.EncryptionKey{KeyType: aes, KeyValue: session},
-		CRealm: realm, CName: client, AuthTime: began, StartTime: began, EndTime: until.UTC().Truncate(time.Second)})
+	part, err := asn1.Marshal(messages.EncTicketPart{Flags: types.NewKrbFlags(),
+		Key: types.EncryptionKey{KeyType: aes, KeyValue: session}, CRealm: realm, CName: client, AuthTime: began,
+		StartTime: began, EndTime: until.UTC().Truncate(time.Second)})
 	require.NoError(f.t, err)
 	n, serviceRealm := name(service)
 	key, _, err := crypto.GetKeyFromPassword(password, n, serviceRealm, aes, types.PADataSequence{})
 	require.NoError(f.t, err)
-	sealed, err := crypto.GetEncryptedData(asn1tools.AddASNAppTag(part, asnAppTag.EncTicketPart), key, keyusage.KDC_REP_TICKET, 1)
+	sealed, err := crypto.GetEncryptedData(asn1tools.AddASNAppTag(part, asnAppTag.EncTicketPart), key,
+		keyusage.KDC_REP_TICKET, 1)
 	require.NoError(f.t, err)
 	ticket := messages.Ticket{TktVNO: 5, Realm: serviceRealm, SName: n, EncPart: sealed}
 	b, err := ticket.Marshal()

@@ -135,7 +135,8 @@ func (r *Realm) write(name, text string) {
 
 // Env is the environment of a process of the realm, with a ticket cache; "" is none.
 func (r *Realm) Env(cache string) []string {
-	return append(os.Environ(), "KRB5_CONFIG="+r.Conf, "KRB5_KDC_PROFILE="+r.file("kdc.conf"), "KRB5CCNAME=FILE:"+cache, "KRB5RCACHETYPE=none")
+	return append(os.Environ(), "KRB5_CONFIG="+r.Conf, "KRB5_KDC_PROFILE="+r.file("kdc.conf"),
+		"KRB5CCNAME=FILE:"+cache, "KRB5RCACHETYPE=none")
 }
 
 func (r *Realm) run(program string, args ...string) string {

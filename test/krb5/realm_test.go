@@ -85,17 +85,21 @@ func TestRealm(t *testing.T) {
 			require.NoError(t, err, want)
 			require.Equal(t, want, got)
 		}
-		logins = map[string]*kerberos.Login{"app/localhost@EXAMPLE.COM": login(kerberos.LoginOptions{Principal: "app/localhost", Keytab: app})}
+		logins = map[string]*kerberos.Login{
+			"app/localhost@EXAMPLE.COM": login(kerberos.LoginOptions{Principal: "app/localhost", Keytab: app}),
+		}
 	}
 
 	r.Stop()
 	_, err = talk(byKeytab.Initiate("zookeeper/localhost"), a)
 	require.NoError(t, err, "the ticket is good without a KDC")
-	err = login(kerberos.LoginOptions{Principal: "app/localhost", Keytab: app}).Prepare(context.Background(), "zookeeper/localhost")
+	err = login(kerberos.LoginOptions{Principal: "app/localhost", Keytab: app}).Prepare(context.Background(),
+		"zookeeper/localhost")
 	require.ErrorContains(t, err, "no KDC has given a ticket to app/localhost@EXAMPLE.COM")
 	require.True(t, asTemporary(err, &later), "%v", err)
 	r.Start()
-	require.NoError(t, login(kerberos.LoginOptions{Principal: "app/localhost", Keytab: app}).Prepare(context.Background(), "zookeeper/localhost"))
+	require.NoError(t, login(kerberos.LoginOptions{Principal: "app/localhost", Keytab: app}).
+		Prepare(context.Background(), "zookeeper/localhost"))
 }
 
 // Tickets that live for seconds are renewed by keytab, and from a cache when kinit has run again.
@@ -146,7 +150,8 @@ func TestTrustedRealm(t *testing.T) {
 	there.AddService("zookeeper/other.host")
 	l, err := kerberos.NewLogin(kerberos.LoginOptions{TicketCache: here.Kinit("bob"), Config: here.Conf})
 	require.NoError(t, err)
-	require.ErrorContains(t, l.Prepare(context.Background(), "zookeeper/other.host@OTHER.ORG"), "no KDC has given a ticket")
+	require.ErrorContains(t, l.Prepare(context.Background(), "zookeeper/other.host@OTHER.ORG"),
+		"no KDC has given a ticket")
 }
 
 func asTemporary(err error, later *interface{ Temporary() bool }) bool {

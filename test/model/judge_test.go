@@ -37,7 +37,8 @@ func TestJudge(t *testing.T) {
 		if err := run(seed, *opsFlag, nil, seen); err != nil {
 			kept := reduce(seed, *opsFlag)
 			reduced := run(seed, *opsFlag, kept, nil)
-			t.Fatalf("seed %d: %v\n\nreduced to %d operations:\n%v\n\nreplay: go test ./test/model -run TestJudge -model.seed=%d -model.ops=%d",
+			t.Fatalf("seed %d: %v\n\nreduced to %d operations:\n%v\n\nreplay: go test ./test/model -run TestJudge "+
+				"-model.seed=%d -model.ops=%d",
 				seed, err.cause, len(kept), reduced, seed, *opsFlag)
 		}
 	}
@@ -56,17 +57,19 @@ func TestJudge(t *testing.T) {
 }
 
 // outcomes is what a run of the usual length must meet.
-var outcomes = strings.Split(`create OK,create BadArguments,create InvalidACL,create NoNode,create NoAuth,create NodeExists,
-create NoChildrenForEphemerals,create QuotaExceeded,create SessionExpired,create refused,create2 OK,createContainer OK,
-createTTL OK,createTTL BadArguments,createTTL Unimplemented,delete OK,delete BadArguments,delete NoNode,delete NoAuth,
-delete BadVersion,delete NotEmpty,setData OK,setData BadArguments,setData NoNode,setData NoAuth,setData BadVersion,
-setData QuotaExceeded,setACL OK,setACL InvalidACL,setACL NoNode,setACL NoAuth,setACL BadVersion,reconfig ReconfigDisabled,
-reconfig Unimplemented,multi done,multi rolled back,multi empty,multi refused,multi SessionExpired,createSession OK,closeSession OK,deleteContainer OK,
-deleteContainer NoNode,deleteContainer NotEmpty,deleteContainer BadVersion,deleteContainer BadArguments,exists OK,
-exists NoNode,exists NoAuth,exists BadArguments,getData OK,getData NoNode,getData NoAuth,getACL OK,getACL NoAuth,
-getChildren OK,getChildren2 OK,getAllChildrenNumber OK,getEphemerals OK,multiRead OK,multiRead MarshallingError,addWatch OK,
-checkWatches OK,checkWatches NoWatcher,removeWatches OK,removeWatches NoWatcher,setWatches2 OK,NodeCreated,NodeDeleted,
-NodeDataChanged,NodeChildrenChanged`, ",")
+var outcomes = strings.Split(
+	`create OK,create BadArguments,create InvalidACL,create NoNode,create NoAuth,create NodeExists,
+create NoChildrenForEphemerals,create QuotaExceeded,create SessionExpired,create refused,create2 OK,
+createContainer OK,createTTL OK,createTTL BadArguments,createTTL Unimplemented,delete OK,delete BadArguments,
+delete NoNode,delete NoAuth,delete BadVersion,delete NotEmpty,setData OK,setData BadArguments,setData NoNode,
+setData NoAuth,setData BadVersion,setData QuotaExceeded,setACL OK,setACL InvalidACL,setACL NoNode,setACL NoAuth,
+setACL BadVersion,reconfig ReconfigDisabled,reconfig Unimplemented,multi done,multi rolled back,multi empty,
+multi refused,multi SessionExpired,createSession OK,closeSession OK,deleteContainer OK,deleteContainer NoNode,
+deleteContainer NotEmpty,deleteContainer BadVersion,deleteContainer BadArguments,exists OK,exists NoNode,
+exists NoAuth,exists BadArguments,getData OK,getData NoNode,getData NoAuth,getACL OK,getACL NoAuth,getChildren OK,
+getChildren2 OK,getAllChildrenNumber OK,getEphemerals OK,multiRead OK,multiRead MarshallingError,addWatch OK,
+checkWatches OK,checkWatches NoWatcher,removeWatches OK,removeWatches NoWatcher,setWatches2 OK,NodeCreated,
+NodeDeleted,NodeDataChanged,NodeChildrenChanged`, ",")
 
 // failure is a difference between datatree and the model, or a panic of one of them.
 type failure struct {

@@ -31,7 +31,8 @@ func (d *driver) send(op proto.OpCode, r record) model.Result {
 }
 
 func (d *driver) create(path string, flags int32) model.Result {
-	return d.send(proto.OpCreate, &proto.CreateRequest{Path: proto.Text(path), Data: []byte("x"), Acl: open(), Flags: flags})
+	return d.send(proto.OpCreate,
+		&proto.CreateRequest{Path: proto.Text(path), Data: []byte("x"), Acl: open(), Flags: flags})
 }
 
 func (d *driver) set(path, data string, version int32) model.Result {
@@ -56,8 +57,9 @@ func TestModelDigest(t *testing.T) {
 	const owner = 0x0100002c4c590000
 	d.Sessions()[owner] = 4000
 	d.zxid++
-	res := d.Do(model.Request{Session: owner, Op: proto.OpCreate, Zxid: d.zxid, TimeMs: d.time, Body: (&proto.CreateRequest{
-		Path: proto.Text("/e"), Data: []byte("eph"), Acl: open(), Flags: 1}).AppendTo(nil)})
+	res := d.Do(model.Request{Session: owner, Op: proto.OpCreate, Zxid: d.zxid, TimeMs: d.time,
+		Body: (&proto.CreateRequest{
+			Path: proto.Text("/e"), Data: []byte("eph"), Acl: open(), Flags: 1}).AppendTo(nil)})
 	require.Equal(t, proto.OK, res.Err)
 	require.Equal(t, int64(6278454753), d.Digest())
 }
@@ -97,9 +99,12 @@ func createdPath(t *testing.T, res model.Result) string {
 func TestModelMulti(t *testing.T) {
 	d := newDriver(t)
 	d.create("/v1", 0)
-	body := (&proto.CreateRequest{Path: proto.Text("/v1/m-"), Acl: open(), Flags: 2}).AppendTo(proto.AppendMultiOp(nil, proto.OpCreate))
-	body = (&proto.CheckVersionRequest{Path: proto.Text("/v1"), Version: 9}).AppendTo(proto.AppendMultiOp(body, proto.OpCheck))
-	body = (&proto.DeleteRequest{Path: proto.Text("/v1"), Version: -1}).AppendTo(proto.AppendMultiOp(body, proto.OpDelete))
+	body := proto.AppendMultiOp(nil, proto.OpCreate)
+	body = (&proto.CreateRequest{Path: proto.Text("/v1/m-"), Acl: open(), Flags: 2}).AppendTo(body)
+	body = proto.AppendMultiOp(body, proto.OpCheck)
+	body = (&proto.CheckVersionRequest{Path: proto.Text("/v1"), Version: 9}).AppendTo(body)
+	body = proto.AppendMultiOp(body, proto.OpDelete)
+	body = (&proto.DeleteRequest{Path: proto.Text("/v1"), Version: -1}).AppendTo(body)
 	d.zxid++
 	res := d.Do(model.Request{Conn: 1, Session: 7, Op: proto.OpMulti, Body: proto.AppendMultiEnd(body), Zxid: d.zxid})
 	want := proto.AppendMultiError(nil, proto.OK)
@@ -145,6 +150,9 @@ func TestModelWatches(t *testing.T) {
 	}
 	watch(proto.OpGetChildren, "/ce")
 	d.zxid++
-	closed := d.Do(model.Request{Conn: 1, Session: 7, Op: proto.OpCloseSession, Zxid: d.zxid, CloseOrder: []string{"/ce/e1", "/ce/e0", "/ce/e2"}})
-	require.Equal(t, []string{"NodeDeleted /ce/e1", "NodeChildrenChanged /ce", "NodeDeleted /ce/e0", "NodeDeleted /ce/e2"}, heard(closed))
+	closed := d.Do(model.Request{Conn: 1, Session: 7, Op: proto.OpCloseSession, Zxid: d.zxid,
+		CloseOrder: []string{"/ce/e1", "/ce/e0", "/ce/e2"}})
+	require.Equal(t,
+		[]string{"NodeDeleted /ce/e1", "NodeChildrenChanged /ce", "NodeDeleted /ce/e0", "NodeDeleted /ce/e2"},
+		heard(closed))
 }

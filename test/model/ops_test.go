@@ -154,7 +154,8 @@ func (w *world) quotaOp(c *conn) {
 			place = at
 		}
 		if _, _, _, ok := w.model.Znode(at); !ok {
-			w.write(c, c.session, proto.OpCreate, (&proto.CreateRequest{Path: w.text(at), Data: w.drawLimits(), Acl: open()}).AppendTo(nil))
+			w.write(c, c.session, proto.OpCreate,
+				(&proto.CreateRequest{Path: w.text(at), Data: w.drawLimits(), Acl: open()}).AppendTo(nil))
 			return
 		}
 	}
@@ -167,7 +168,8 @@ func (w *world) quotaOp(c *conn) {
 	if strings.HasSuffix(at, "stats") {
 		data = fmt.Appendf(nil, "count=%d,bytes=%d", 100+w.rand.IntN(10), 1000+w.rand.IntN(100))
 	}
-	w.write(c, c.session, proto.OpSetData, (&proto.SetDataRequest{Path: w.text(at), Data: data, Version: -1}).AppendTo(nil))
+	w.write(c, c.session, proto.OpSetData,
+		(&proto.SetDataRequest{Path: w.text(at), Data: data, Version: -1}).AppendTo(nil))
 }
 
 func (w *world) drawLimits() []byte {
@@ -196,11 +198,14 @@ func (w *world) drawWrite() (proto.OpCode, []byte) {
 	case p < 19:
 		path := w.drawPath()
 		_, _, stat, _ := w.model.Znode(path)
-		return proto.OpSetACL, (&proto.SetACLRequest{Path: w.text(path), Acl: w.drawACL(), Version: w.drawVersion(stat.Aversion)}).AppendTo(nil)
+		return proto.OpSetACL,
+			(&proto.SetACLRequest{Path: w.text(path), Acl: w.drawACL(),
+				Version: w.drawVersion(stat.Aversion)}).AppendTo(nil)
 	case w.rand.IntN(4) > 0:
 		return w.drawWrite()
 	}
-	return proto.OpReconfig, (&proto.ReconfigRequest{NewMembers: proto.Text("server.1=a:1:2"), CurConfigID: -1}).AppendTo(nil)
+	return proto.OpReconfig,
+		(&proto.ReconfigRequest{NewMembers: proto.Text("server.1=a:1:2"), CurConfigID: -1}).AppendTo(nil)
 }
 
 // drawMulti draws a multi. Half of them do what mostly succeeds, so that not all end in a rollback.
@@ -237,7 +242,8 @@ func (w *world) drawMulti() []byte {
 // appendPlain appends an operation that seldom fails.
 func (w *world) appendPlain(b []byte) []byte {
 	mode := int32(2 + w.rand.IntN(2)) // sequential
-	create := proto.CreateRequest{Path: proto.Text("/" + names[w.rand.IntN(len(names))]), Data: w.drawData(), Acl: open(), Flags: mode}
+	create := proto.CreateRequest{Path: proto.Text("/" + names[w.rand.IntN(len(names))]), Data: w.drawData(),
+		Acl: open(), Flags: mode}
 	paths := w.model.Paths()
 	path := proto.Text(paths[w.rand.IntN(len(paths))])
 	switch w.rand.IntN(5) {
@@ -249,12 +255,15 @@ func (w *world) appendPlain(b []byte) []byte {
 		return (&proto.CheckVersionRequest{Path: path, Version: -1}).AppendTo(proto.AppendMultiOp(b, proto.OpCheck))
 	case 3:
 		for _, path := range slices.Backward(paths) {
-			if path > "/" && !strings.HasPrefix(path, "/zookeeper") && len(w.model.Children(path)) == 0 && w.rand.IntN(3) == 0 {
-				return (&proto.DeleteRequest{Path: proto.Text(path), Version: -1}).AppendTo(proto.AppendMultiOp(b, proto.OpDelete))
+			if path > "/" && !strings.HasPrefix(path, "/zookeeper") && len(w.model.Children(path)) == 0 &&
+				w.rand.IntN(3) == 0 {
+				b = proto.AppendMultiOp(b, proto.OpDelete)
+				return (&proto.DeleteRequest{Path: proto.Text(path), Version: -1}).AppendTo(b)
 			}
 		}
 	}
-	return (&proto.SetDataRequest{Path: path, Data: w.drawData(), Version: -1}).AppendTo(proto.AppendMultiOp(b, proto.OpSetData))
+	b = proto.AppendMultiOp(b, proto.OpSetData)
+	return (&proto.SetDataRequest{Path: path, Data: w.drawData(), Version: -1}).AppendTo(b)
 }
 
 func (w *world) drawCreate() (proto.OpCode, record) {
@@ -262,13 +271,15 @@ func (w *world) drawCreate() (proto.OpCode, record) {
 	mode := int32(w.rand.IntN(4))
 	switch p := w.rand.IntN(20); {
 	case p < 3:
-		return proto.OpCreateContainer, &proto.CreateRequest{Path: w.text(path), Data: data, Acl: acl, Flags: w.oddly(4)}
+		return proto.OpCreateContainer, &proto.CreateRequest{Path: w.text(path), Data: data, Acl: acl,
+			Flags: w.oddly(4)}
 	case p < 6:
 		ttl := int64(1 + w.rand.IntN(500_000))
 		if w.rand.IntN(8) == 0 {
 			ttl = []int64{0, -1, 1<<40 - 1, 1 << 40, -1 << 63}[w.rand.IntN(5)]
 		}
-		return proto.OpCreateTTL, &proto.CreateTTLRequest{Path: w.text(path), Data: data, Acl: acl, Flags: w.oddly(5 + int32(w.rand.IntN(2))), Ttl: ttl}
+		return proto.OpCreateTTL, &proto.CreateTTLRequest{Path: w.text(path), Data: data, Acl: acl,
+			Flags: w.oddly(5 + int32(w.rand.IntN(2))), Ttl: ttl}
 	case p < 10:
 		return proto.OpCreate2, &proto.CreateRequest{Path: w.text(path), Data: data, Acl: acl, Flags: w.oddly(mode)}
 	}
@@ -361,9 +372,11 @@ func (w *world) drawWatch(c *conn) (proto.OpCode, []byte) {
 	case 0:
 		return proto.OpAddWatch, (&proto.AddWatchRequest{Path: path, Mode: int32(w.rand.IntN(2))}).AppendTo(nil)
 	case 1:
-		return proto.OpCheckWatches, (&proto.CheckWatchesRequest{Path: path, Type: proto.WatcherType(1 + w.rand.IntN(5))}).AppendTo(nil)
+		return proto.OpCheckWatches,
+			(&proto.CheckWatchesRequest{Path: path, Type: proto.WatcherType(1 + w.rand.IntN(5))}).AppendTo(nil)
 	case 2:
-		return proto.OpRemoveWatches, (&proto.CheckWatchesRequest{Path: path, Type: proto.WatcherType(1 + w.rand.IntN(5))}).AppendTo(nil)
+		return proto.OpRemoveWatches,
+			(&proto.CheckWatchesRequest{Path: path, Type: proto.WatcherType(1 + w.rand.IntN(5))}).AppendTo(nil)
 	}
 	op := []proto.OpCode{proto.OpExists, proto.OpGetData, proto.OpGetChildren, proto.OpGetChildren2}[w.rand.IntN(4)]
 	return op, (&proto.PathWatchRequest{Path: path, Watch: true}).AppendTo(nil)
@@ -372,9 +385,9 @@ func (w *world) drawWatch(c *conn) (proto.OpCode, []byte) {
 var names = []string{"a", "b", "c", "ab", "a.b", "...", "ü", "0000000001", "x"}
 
 var weird = []string{
-	"", "/", "a", "a/b", "/a/", "/a//b", "//", "//a", "/.", "/..", "/a/.", "/a/..", "/a/../b", "/a\x00b", "/a\x1f", "/\x7f", "/\u0085",
-	"/\ue000", "/\ufff0", "/\U00010000", "/\xff", "/a/\xc3", "/zookeeper", "/zookeeper/quota", "/zookeeper/config", "/zookeeper/x",
-	"/zookeeper/quota/zookeeper_limits", "/ \u2028\ufeff", "/none/none",
+	"", "/", "a", "a/b", "/a/", "/a//b", "//", "//a", "/.", "/..", "/a/.", "/a/..", "/a/../b", "/a\x00b", "/a\x1f",
+	"/\x7f", "/\u0085", "/\ue000", "/\ufff0", "/\U00010000", "/\xff", "/a/\xc3", "/zookeeper", "/zookeeper/quota",
+	"/zookeeper/config", "/zookeeper/x", "/zookeeper/quota/zookeeper_limits", "/ \u2028\ufeff", "/none/none",
 }
 
 // drawPath draws a path, mostly one that exists.
@@ -426,14 +439,17 @@ func (w *world) drawACL() []proto.ACL {
 	}
 	bob := auth.NewDigestIdentity("bob", "secret").ID
 	good := []proto.ACL{
-		acl(proto.PermRead, "world", "anyone"), acl(proto.PermAll, "auth", ""), acl(31, "digest", bob), acl(proto.PermRead|proto.PermAdmin, "digest", bob),
-		acl(31, "ip", "10.0.0.1"), acl(31, "ip", "10.0.0.0/31"), acl(7, "ip", "::1"), acl(0, "world", "anyone"), acl(1<<10|1, "world", "anyone"),
-		acl(31&^proto.PermRead, "world", "anyone"), acl(31, "digest", ":x"), acl(31, "digest", "a:b:"), acl(31&^proto.PermDelete, "world", "anyone"),
+		acl(proto.PermRead, "world", "anyone"), acl(proto.PermAll, "auth", ""), acl(31, "digest", bob),
+		acl(proto.PermRead|proto.PermAdmin, "digest", bob), acl(31, "ip", "10.0.0.1"), acl(31, "ip", "10.0.0.0/31"),
+		acl(7, "ip", "::1"), acl(0, "world", "anyone"), acl(1<<10|1, "world", "anyone"),
+		acl(31&^proto.PermRead, "world", "anyone"), acl(31, "digest", ":x"), acl(31, "digest", "a:b:"),
+		acl(31&^proto.PermDelete, "world", "anyone"),
 	}
 	bad := []proto.ACL{
-		acl(31, "world", "bob"), acl(31, "digest", "a"), acl(31, "digest", "a:"), acl(31, "digest", "a:b:c"), acl(31, "ip", "10.0.0.256"),
-		acl(31, "ip", "10.0.0.0/33"), acl(31, "super", ""), acl(31, "sasl", "bob"), acl(31, "x509", "CN=bob"), acl(31, "", ""),
-		{Perms: 31, Id: proto.ID{Id: proto.Text("anyone")}}, {Perms: 31, Id: proto.ID{Scheme: proto.Text("world")}},
+		acl(31, "world", "bob"), acl(31, "digest", "a"), acl(31, "digest", "a:"), acl(31, "digest", "a:b:c"),
+		acl(31, "ip", "10.0.0.256"), acl(31, "ip", "10.0.0.0/33"), acl(31, "super", ""), acl(31, "sasl", "bob"),
+		acl(31, "x509", "CN=bob"), acl(31, "", ""), {Perms: 31, Id: proto.ID{Id: proto.Text("anyone")}},
+		{Perms: 31, Id: proto.ID{Scheme: proto.Text("world")}},
 		{Perms: 31, Id: proto.ID{Scheme: proto.Text("digest")}},
 	}
 	null := proto.ACL{Perms: 31, Id: proto.ID{Scheme: proto.Text("auth")}} // null id: accepted

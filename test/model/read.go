@@ -70,7 +70,8 @@ func (m *Model) readPath(op proto.OpCode, path string, watch bool) ([]byte, prot
 	case proto.OpGetChildren:
 		return (&proto.GetChildrenResponse{Children: texts(m.tree.children(path))}).AppendTo(nil), proto.OK
 	case proto.OpGetChildren2:
-		return (&proto.GetChildren2Response{Children: texts(m.tree.children(path)), Stat: stat}).AppendTo(nil), proto.OK
+		return (&proto.GetChildren2Response{Children: texts(m.tree.children(path)), Stat: stat}).AppendTo(nil),
+			proto.OK
 	}
 	if path == "" {
 		path = "/"

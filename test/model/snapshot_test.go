@@ -64,7 +64,8 @@ func (w *world) finishSnapshot(s *snap) {
 	want, got := dump(w.state), dump(state)
 	for _, line := range slices.Sorted(maps.Keys(want)) {
 		if !got[line] {
-			differ("snapshot of %v and replay lack\n%s\nhave\n%s", from, line, strings.Join(slices.Sorted(maps.Keys(got)), "\n"))
+			differ("snapshot of %v and replay lack\n%s\nhave\n%s", from, line,
+				strings.Join(slices.Sorted(maps.Keys(got)), "\n"))
 		}
 	}
 	if len(want) != len(got) {
@@ -76,7 +77,9 @@ func (w *world) finishSnapshot(s *snap) {
 // loading computes it anew.
 func dump(s *datatree.State) map[string]bool {
 	lines := map[string]bool{}
-	s.EachSession(func(id proto.SessionID, timeoutMs int32) { lines[fmt.Sprintf("session %v %d", id, timeoutMs)] = true })
+	s.EachSession(func(id proto.SessionID, timeoutMs int32) {
+		lines[fmt.Sprintf("session %v %d", id, timeoutMs)] = true
+	})
 	eachZnode(s, datatree.Root, func(path string, id datatree.NodeID) {
 		n, data := s.Node(id), s.Data(id)
 		list := s.ACLs().List(n.ACL)

@@ -135,7 +135,8 @@ func (m *Model) watch() ([]byte, proto.ErrCode) {
 	} else {
 		var old proto.SetWatches
 		old.Decode(&r)
-		q = proto.SetWatches2{RelativeZxid: old.RelativeZxid, DataWatches: old.DataWatches, ExistWatches: old.ExistWatches, ChildWatches: old.ChildWatches}
+		q = proto.SetWatches2{RelativeZxid: old.RelativeZxid, DataWatches: old.DataWatches,
+			ExistWatches: old.ExistWatches, ChildWatches: old.ChildWatches}
 	}
 	if r.Err() != nil {
 		return nil, proto.ErrMarshallingError

@@ -146,7 +146,8 @@ func (w *world) write(c *conn, session proto.SessionID, op proto.OpCode, body []
 	wr.err, wr.payload = err, bytes.Clone(out[len(prefix):])
 	wr.create2 = slices.Clone(w.preparer.Create2())
 	wr.request = model.Request{
-		Session: session, Op: op, Body: bytes.Clone(body), Identities: modelIDs(request.Identities), Zxid: zxid, TimeMs: w.now,
+		Session: session, Op: op, Body: bytes.Clone(body), Identities: modelIDs(request.Identities),
+		Zxid: zxid, TimeMs: w.now,
 	}
 	w.log("%v prepare %v of %v: %v %v", zxid, op, session, show(op, body), err.Name())
 	if !ok {
@@ -219,7 +220,8 @@ func (w *world) checkPayload(wr *write) {
 			differ("an error txn of %d bytes", len(wr.payload))
 		}
 	}
-	want := proto.TxnHeader{ClientID: wr.request.Session, Cxid: wr.cxid, Zxid: wr.request.Zxid, Time: wr.request.TimeMs, Type: wantType}
+	want := proto.TxnHeader{ClientID: wr.request.Session, Cxid: wr.cxid, Zxid: wr.request.Zxid,
+		Time: wr.request.TimeMs, Type: wantType}
 	if h != want {
 		differ("header %+v, want %+v", h, want)
 	}
@@ -238,7 +240,8 @@ func (w *world) Changed(c datatree.Change) {
 		for _, conn := range w.conns {
 			if conn.number == int(id) {
 				if w.state.ACLs().Allows(acl, proto.PermRead, conn.ids) {
-					w.events = append(w.events, model.Event{Conn: conn.number, Type: t, Path: string(path), Zxid: c.Zxid})
+					w.events = append(w.events,
+						model.Event{Conn: conn.number, Type: t, Path: string(path), Zxid: c.Zxid})
 				}
 				return
 			}

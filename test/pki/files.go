@@ -47,6 +47,7 @@ func Join(authorities ...*CA) (text []byte) {
 // WriteLogin gives a server the password by which it asks to be let in and lets others in, both as user zk.
 func (f Files) WriteLogin(id int, password string) {
 	const module = "org.apache.zookeeper.server.auth.DigestLoginModule required"
-	f.Write(f.File("jaas", id, "conf"), fmt.Appendf(nil, "QuorumServer {\n %s user_zk=%q;\n};\nQuorumLearner {\n %s username=\"zk\" password=%q;\n};\n",
-		module, password, module, password))
+	f.Write(f.File("jaas", id, "conf"), fmt.Appendf(nil,
+		"QuorumServer {\n %s user_zk=%q;\n};\nQuorumLearner {\n %s username=\"zk\" password=%q;\n};\n", module,
+		password, module, password))
 }

@@ -71,7 +71,8 @@ func authority(name string, serial int64) *x509.Certificate {
 	return &x509.Certificate{
 		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign | x509.KeyUsageDigitalSignature,
+		IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign | x509.KeyUsageDigitalSignature,
 	}
 }
 
@@ -112,7 +113,8 @@ func (ca *CA) PEM() []byte { return block("CERTIFICATE", ca.Cert.Raw) }
 // Revoke returns a PEM block with a list of what ca has revoked, which is out of date after the given time.
 func (ca *CA) Revoke(until time.Time, revoked ...*x509.Certificate) []byte {
 	ca.list++
-	t := &x509.RevocationList{Number: big.NewInt(ca.list), ThisUpdate: time.Now().Add(-2 * time.Hour), NextUpdate: until}
+	t := &x509.RevocationList{Number: big.NewInt(ca.list), ThisUpdate: time.Now().Add(-2 * time.Hour),
+		NextUpdate: until}
 	for _, x := range revoked {
 		t.RevokedCertificateEntries = append(t.RevokedCertificateEntries,
 			x509.RevocationListEntry{SerialNumber: x.SerialNumber, RevocationTime: time.Now().Add(-time.Hour)})

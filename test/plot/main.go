@@ -118,19 +118,26 @@ func draw(lines []line) string {
 		return height - bottom - (math.Log10(max(rate, 1))-from)/(to-from)*(height-top-bottom)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", width, height)
+	fmt.Fprintf(&b,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n",
+		width, height)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="white"/>`+"\n", width, height)
 	for e := from; e <= to; e++ {
 		v := math.Pow(10, e)
-		fmt.Fprintf(&b, `<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="#ddd"/><text x="%d" y="%.1f" text-anchor="end">%s</text>`+"\n",
-			left, y(v), width-right, y(v), left-6, y(v)+4, amount(v))
+		fmt.Fprintf(&b,
+			`<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="#ddd"/><text x="%d" y="%.1f" `+
+				`text-anchor="end">%s</text>`+"\n", left, y(v), width-right, y(v), left-6, y(v)+4, amount(v))
 	}
 	for reads := 0.0; reads <= 100; reads += 20 {
-		fmt.Fprintf(&b, `<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#ddd"/><text x="%.1f" y="%d" text-anchor="middle">%.0f</text>`+"\n",
-			x(reads), top, x(reads), height-bottom, x(reads), height-bottom+18, reads)
+		fmt.Fprintf(&b,
+			`<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#ddd"/><text x="%.1f" y="%d" `+
+				`text-anchor="middle">%.0f</text>`+"\n", x(reads), top, x(reads), height-bottom, x(reads),
+			height-bottom+18, reads)
 	}
-	fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle">percentage of reads</text>`+"\n", (left+width-right)/2, height-12)
-	fmt.Fprintf(&b, `<text transform="translate(18 %d) rotate(-90)" text-anchor="middle">operations a second</text>`+"\n", (top+height-bottom)/2)
+	fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle">percentage of reads</text>`+"\n",
+		(left+width-right)/2, height-12)
+	fmt.Fprintf(&b, `<text transform="translate(18 %d) rotate(-90)" text-anchor="middle">operations a second</text>`+
+		"\n", (top+height-bottom)/2)
 	colour := -1
 	for i, l := range lines {
 		dash := ` stroke-dasharray="5 4"`
@@ -142,9 +149,11 @@ func draw(lines []line) string {
 			points = append(points, fmt.Sprintf("%.1f,%.1f", x(p[0]), y(p[1])))
 		}
 		c := colours[max(colour, 0)%len(colours)]
-		fmt.Fprintf(&b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"%s/>`+"\n", strings.Join(points, " "), c, dash)
+		fmt.Fprintf(&b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"%s/>`+"\n",
+			strings.Join(points, " "), c, dash)
 		at := top + 12 + 20*i
-		fmt.Fprintf(&b, `<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="%s" stroke-width="2"%s/><text x="%d" y="%d">%s</text>`+"\n",
+		fmt.Fprintf(&b,
+			`<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="%s" stroke-width="2"%s/><text x="%d" y="%d">%s</text>`+"\n",
 			width-right+10, at, width-right+40, at, c, dash, width-right+46, at+4, l.name)
 	}
 	b.WriteString("</svg>\n")

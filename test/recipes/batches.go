@@ -43,7 +43,8 @@ func JudgeBatches(all map[int]*Batch) error {
 		}
 		for _, take := range b.Takes {
 			if b.DoneAt > 0 && take.Call > b.DoneAt {
-				return fmt.Errorf("recipes: batch %d was done at %d and taken by somebody who came at %d", number, b.DoneAt, take.Call)
+				return fmt.Errorf("recipes: batch %d was done at %d and taken by somebody who came at %d", number,
+					b.DoneAt, take.Call)
 			}
 			if take.At.Before(b.Due) {
 				return fmt.Errorf("recipes: batch %d was taken %v before it was due", number, b.Due.Sub(take.At))

@@ -64,7 +64,8 @@ func JudgeChanges(changes []Change, sights []Sight) error {
 			return err
 		}
 		if c.Version != c.Previous+1 {
-			return fmt.Errorf("recipes: %q of version %d replaced what it had not seen: it had seen version %d", c.Value, c.Version, c.Previous)
+			return fmt.Errorf("recipes: %q of version %d replaced what it had not seen: it had seen version %d",
+				c.Value, c.Version, c.Previous)
 		}
 	}
 	last := map[int]int32{}
@@ -96,7 +97,8 @@ func judgeTimes(changes []Change) error {
 			ended = ended[1:]
 		}
 		if newest.Version >= c.Version {
-			return fmt.Errorf("recipes: version %d was there at %d, and version %d was written from %d on", newest.Version, newest.Return, c.Version, c.Call)
+			return fmt.Errorf("recipes: version %d was there at %d, and version %d was written from %d on",
+				newest.Version, newest.Return, c.Version, c.Call)
 		}
 	}
 	return nil

@@ -257,7 +257,8 @@ func (k *contest) judge() {
 		}
 	}
 	value, refused := k.shared.Final()
-	k.Logf("%-12s %d grants, %d uses (%d do not count), %d updates, %d refused", k.name, k.grants.Load(), uses, k.skipped.Load(), value, refused)
+	k.Logf("%-12s %d grants, %d uses (%d do not count), %d updates, %d refused", k.name, k.grants.Load(), uses,
+		k.skipped.Load(), value, refused)
 	if k.limit > 0 {
 		require.NoError(k, JudgeShared(ops, k.limit), k.name)
 	} else {

@@ -18,7 +18,8 @@ func JudgeGate(stands []Stand, passes []Pass) (held int, err error) {
 		for _, s := range stands {
 			switch {
 			case s.From <= p.Call && p.Return <= s.To:
-				return 0, fmt.Errorf("recipes: client %d came at %d and passed at %d a barrier that stood from %d to %d", p.Client, p.Call, p.Return, s.From, s.To)
+				return 0, fmt.Errorf("recipes: client %d came at %d and passed at %d a barrier that stood from %d "+
+					"to %d", p.Client, p.Call, p.Return, s.From, s.To)
 			case p.Call <= s.To && s.To < p.Return:
 				held++
 			}

@@ -17,14 +17,23 @@ func TestJudge(t *testing.T) {
 		text string // of the breach
 	}{
 		{"nothing", nil, ""},
-		{"one after the other", []Operation{op(Grant, 1, 10, 0, 1), op(Use, 1, 10, 2, 3), op(End, 1, 10, 4, never), op(Grant, 2, 11, 0, 5), op(Use, 2, 11, 6, 7)}, ""},
-		{"the end is seen late", []Operation{op(Grant, 1, 10, 0, 1), op(End, 1, 10, 2, never), op(Grant, 2, 11, 1, 3), op(End, 2, 11, 8, never)}, ""},
-		{"at the same moment", []Operation{op(Grant, 1, 10, 0, 1), op(Use, 1, 10, 2, 5), op(End, 1, 10, 6, never), op(Grant, 2, 11, 0, 7)}, ""},
-		{"a use after the next grant", []Operation{op(Grant, 1, 10, 0, 1), op(Grant, 2, 11, 0, 3), op(Use, 1, 10, 4, 5), op(End, 1, 10, 6, never)},
+		{"one after the other",
+			[]Operation{op(Grant, 1, 10, 0, 1), op(Use, 1, 10, 2, 3), op(End, 1, 10, 4, never), op(Grant, 2, 11, 0, 5),
+				op(Use, 2, 11, 6, 7)}, ""},
+		{"the end is seen late", []Operation{op(Grant, 1, 10, 0, 1), op(End, 1, 10, 2, never), op(Grant, 2, 11, 1, 3),
+			op(End, 2, 11, 8, never)}, ""},
+		{"at the same moment",
+			[]Operation{op(Grant, 1, 10, 0, 1), op(Use, 1, 10, 2, 5), op(End, 1, 10, 6, never),
+				op(Grant, 2, 11, 0, 7)}, ""},
+		{"a use after the next grant", []Operation{op(Grant, 1, 10, 0, 1), op(Grant, 2, 11, 0, 3),
+			op(Use, 1, 10, 4, 5), op(End, 1, 10, 6, never)},
 			"use of 0xa by client 1 [4, 5] after grant of 0xb by client 2 [0, 3]"},
-		{"two grants and no end", []Operation{op(Grant, 1, 10, 0, 1), op(Grant, 2, 11, 2, 3), op(End, 1, 10, 4, never)}, "no order"},
-		{"a smaller token", []Operation{op(Grant, 1, 10, 0, 1), op(End, 1, 10, 2, never), op(Grant, 2, 9, 3, 4)}, "no order"},
-		{"one token twice", []Operation{op(Grant, 1, 10, 0, 1), op(End, 1, 10, 2, never), op(Grant, 2, 10, 3, 4)}, "no order"},
+		{"two grants and no end",
+			[]Operation{op(Grant, 1, 10, 0, 1), op(Grant, 2, 11, 2, 3), op(End, 1, 10, 4, never)}, "no order"},
+		{"a smaller token", []Operation{op(Grant, 1, 10, 0, 1), op(End, 1, 10, 2, never), op(Grant, 2, 9, 3, 4)},
+			"no order"},
+		{"one token twice", []Operation{op(Grant, 1, 10, 0, 1), op(End, 1, 10, 2, never), op(Grant, 2, 10, 3, 4)},
+			"no order"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := Judge(tt.ops, time.Minute)
@@ -74,13 +83,15 @@ func TestJudgeShared(t *testing.T) {
 	}{
 		{"nothing", nil, ""},
 		{"two share", [][]Operation{reader(1, 10, 1, 9), reader(2, 11, 2, 5)}, ""},
-		{"three do one after the other", [][]Operation{reader(1, 10, 1, 9), reader(2, 11, 2, 5), reader(3, 12, 5, 9)}, ""},
+		{"three do one after the other",
+			[][]Operation{reader(1, 10, 1, 9), reader(2, 11, 2, 5), reader(3, 12, 5, 9)}, ""},
 		{"three share", [][]Operation{reader(1, 10, 1, 9), reader(2, 11, 2, 6), reader(3, 12, 5, 9)}, "3 holders"},
 		{"a writer between readers", [][]Operation{reader(1, 10, 1, 3), writer(2, 11, 3, 6), reader(3, 12, 7, 9)}, ""},
 		{"a writer while one reads", [][]Operation{reader(1, 10, 1, 6), writer(2, 11, 3, 7)}, "overlaps"},
 		{"a reader while one writes", [][]Operation{writer(1, 10, 1, 6), reader(2, 11, 3, 7)}, "overlaps"},
 		{"a writer with a smaller token", [][]Operation{writer(1, 10, 5, 6), reader(2, 9, 1, 3)}, ""},
-		{"a writer with a smaller token that came later", [][]Operation{writer(1, 9, 5, 6), reader(2, 10, 1, 3)}, "overlaps"},
+		{"a writer with a smaller token that came later", [][]Operation{writer(1, 9, 5, 6), reader(2, 10, 1, 3)},
+			"overlaps"},
 		{"one token twice", [][]Operation{reader(1, 10, 1, 3), reader(2, 10, 5, 6)}, "one token"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

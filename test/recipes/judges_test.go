@@ -38,9 +38,11 @@ func TestJudgeBatches(t *testing.T) {
 		{"lost", one(Batch{IsPut: true, IsKnown: true}), "batch 7 was lost"},
 		{"lost by a consumer", one(Batch{IsPut: true, IsKnown: true, Takes: took}), "not done"},
 		{"from nowhere", one(Batch{Takes: took}), "never put"},
-		{"after it was done", one(Batch{IsPut: true, IsKnown: true, IsDone: true, Takes: took, DoneAt: 4}), "done at 4"},
+		{"after it was done", one(Batch{IsPut: true, IsKnown: true, IsDone: true, Takes: took, DoneAt: 4}),
+			"done at 4"},
 		{"due", one(Batch{IsPut: true, IsKnown: true, IsDone: true, Takes: took, Due: now}), ""},
-		{"early", one(Batch{IsPut: true, IsKnown: true, IsDone: true, Takes: took, Due: now.Add(time.Nanosecond)}), "1ns before"},
+		{"early", one(Batch{IsPut: true, IsKnown: true, IsDone: true, Takes: took, Due: now.Add(time.Nanosecond)}),
+			"1ns before"},
 	})
 }
 
@@ -48,7 +50,8 @@ func TestJudgeLooks(t *testing.T) {
 	requireRulings(t, []ruling{
 		{"nothing was free", JudgeLooks([]Look{{"queue-1", nil}}), ""},
 		{"the first", JudgeLooks([]Look{{"queue-1", []string{"queue-2", "queue-1"}}}), ""},
-		{"not the first", JudgeLooks([]Look{{"queue-1", nil}, {"queue-2", []string{"queue-3", "queue-1", "queue-2"}}}), "queue-1 was free"},
+		{"not the first", JudgeLooks([]Look{{"queue-1", nil}, {"queue-2", []string{"queue-3", "queue-1", "queue-2"}}}),
+			"queue-1 was free"},
 	})
 }
 
@@ -62,17 +65,21 @@ func TestJudgeChanges(t *testing.T) {
 	requireRulings(t, []ruling{
 		{"nothing", JudgeChanges(nil, nil), ""},
 		{"nothing was there", JudgeChanges(nil, []Sight{{1, "", -1}}), ""},
-		{"one after the other", JudgeChanges([]Change{a, b, c}, []Sight{{1, "", -1}, {1, "b", 1}, {2, "a", 0}, {1, "c", 2}}), ""},
+		{"one after the other",
+			JudgeChanges([]Change{a, b, c}, []Sight{{1, "", -1}, {1, "b", 1}, {2, "a", 0}, {1, "c", 2}}), ""},
 		{"an unknown one in between", JudgeChanges([]Change{a, unknown, known("c", "u", 2, 4, 5)}, nil), ""},
 		{"an unknown one is seen", JudgeChanges([]Change{a, unknown}, []Sight{{1, "u", 1}}), ""},
 		{"a lost update", JudgeChanges([]Change{a, b, lost}, nil), "had not seen"},
-		{"an update that is overwritten unseen", JudgeChanges([]Change{a, b, known("c", "x", 2, 4, 5), {Value: "x", Outcome: Unknown}}, nil), "both"},
+		{"an update that is overwritten unseen",
+			JudgeChanges([]Change{a, b, known("c", "x", 2, 4, 5), {Value: "x", Outcome: Unknown}}, nil), "both"},
 		{"two of one version", JudgeChanges([]Change{a, b, known("c", "a", 1, 4, 5)}, nil), "both"},
-		{"one twice", JudgeChanges([]Change{a, b, unknown}, []Sight{{1, "u", 2}, {1, "u", 3}}), `"u" is both version 2 and version 3`},
+		{"one twice", JudgeChanges([]Change{a, b, unknown}, []Sight{{1, "u", 2}, {1, "u", 3}}),
+			`"u" is both version 2 and version 3`},
 		{"one that was refused", JudgeChanges([]Change{a, refused}, []Sight{{1, "r", 1}}), "nobody has written"},
 		{"one from nowhere", JudgeChanges([]Change{a}, []Sight{{1, "z", 1}}), "nobody has written"},
 		{"back in time", JudgeChanges([]Change{a, b}, []Sight{{1, "b", 1}, {1, "a", 0}}), "after version 1"},
-		{"an older version later", JudgeChanges([]Change{known("b", "a", 1, 0, 1), known("a", "", 0, 2, 3)}, nil), "version 1 was there at 1"},
+		{"an older version later", JudgeChanges([]Change{known("b", "a", 1, 0, 1), known("a", "", 0, 2, 3)}, nil),
+			"version 1 was there at 1"},
 	})
 }
 

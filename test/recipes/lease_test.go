@@ -46,10 +46,11 @@ func TestHoldsEndBeforeTheirSessions(t *testing.T) {
 			}
 			restart(t, e, leader)
 		}},
-		{"a leader and a follower that are cut off from those who elect at once", 5, false, func(e *embed.Ensemble, leader, at int) {
-			e.Partition([]int{leader, at}, without(e.IDs(), leader, at))
-			restart(t, e, leader, at)
-		}},
+		{"a leader and a follower that are cut off from those who elect at once", 5, false,
+			func(e *embed.Ensemble, leader, at int) {
+				e.Partition([]int{leader, at}, without(e.IDs(), leader, at))
+				restart(t, e, leader, at)
+			}},
 	} {
 		t.Run(run.name, func(t *testing.T) {
 			t.Parallel()
@@ -95,7 +96,8 @@ func endsInTime(ctx context.Context, t *testing.T, e *embed.Ensemble, at int, cu
 	defer pulse.Close()
 	began := time.Now()
 	open := func(ids ...int) *client.Client {
-		c, err := client.Dial(ctx, e.ConnectString(ids...), client.WithSessionTimeout(leaseTimeout), client.WithBackoff(time.Millisecond, 50*time.Millisecond))
+		c, err := client.Dial(ctx, e.ConnectString(ids...), client.WithSessionTimeout(leaseTimeout),
+			client.WithBackoff(time.Millisecond, 50*time.Millisecond))
 		require.NoError(t, err)
 		return c
 	}

@@ -42,7 +42,9 @@ type kind struct {
 
 // kinds are all that one session holds at a time.
 var kinds = map[string]kind{
-	"Mutex": {open: func(c *client.Client, path string, _ *rand.Rand) lock { return asLock(recipes.NewMutex(c, path).Lock) }},
+	"Mutex": {open: func(c *client.Client, path string, _ *rand.Rand) lock {
+		return asLock(recipes.NewMutex(c, path).Lock)
+	}},
 	"UntilExpiry": {outlive: true, open: func(c *client.Client, path string, _ *rand.Rand) lock {
 		return asLock(recipes.NewMutex(c, path, recipes.UntilExpiry()).Lock)
 	}},

@@ -46,11 +46,12 @@ func run(m *testing.M) int {
 
 // alone is a single server, at which a goroutine ends sessions by taking them over and closing them.
 func alone() *arena {
-	return &arena{servers: []string{address}, timeout: time.Second, expire: func(ctx context.Context, session client.Resume) {
-		if other, err := client.Dial(ctx, address, client.WithResume(session)); err == nil {
-			_ = other.Close()
-		}
-	}}
+	return &arena{servers: []string{address}, timeout: time.Second,
+		expire: func(ctx context.Context, session client.Resume) {
+			if other, err := client.Dial(ctx, address, client.WithResume(session)); err == nil {
+				_ = other.Close()
+			}
+		}}
 }
 
 // No client is granted a lock while another may trust its own, whatever the network does.

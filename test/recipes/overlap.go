@@ -60,7 +60,8 @@ func judgeLimit(all []span, limit int) error {
 			}
 		}
 		if n > limit {
-			return fmt.Errorf("recipes: at %d, after %v, the lock has %d holders, the limit is %d", s.from, s.grant, n, limit)
+			return fmt.Errorf("recipes: at %d, after %v, the lock has %d holders, the limit is %d", s.from,
+				s.grant, n, limit)
 		}
 	}
 	return nil

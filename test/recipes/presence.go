@@ -40,7 +40,8 @@ func JudgePresence(lives []Life, listings []Listing) error {
 			case isListed && l.Gone > 0 && l.Gone <= seen.Call:
 				return fmt.Errorf("recipes: at %d there was %s, which went at %d", seen.Call, l.ID, l.Gone)
 			case !isListed && l.To > 0 && l.From <= seen.Call && seen.Return <= l.To:
-				return fmt.Errorf("recipes: from %d to %d there was no %s, which was there from %d to %d", seen.Call, seen.Return, l.ID, l.From, l.To)
+				return fmt.Errorf("recipes: from %d to %d there was no %s, which was there from %d to %d", seen.Call,
+					seen.Return, l.ID, l.From, l.To)
 			}
 		}
 	}

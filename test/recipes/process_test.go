@@ -52,7 +52,8 @@ func runLocker(run string) (code int) {
 		return value, isFenced, err
 	}
 	for {
-		c, err := client.Dial(context.Background(), servers, client.WithSessionTimeout(sessionTimeout3), client.WithBackoff(time.Millisecond, 50*time.Millisecond))
+		c, err := client.Dial(context.Background(), servers, client.WithSessionTimeout(sessionTimeout3),
+			client.WithBackoff(time.Millisecond, 50*time.Millisecond))
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -124,7 +125,8 @@ func (g *registry) serve(t *testing.T, nc net.Conn) {
 		var token client.Zxid
 		var value int
 		if _, err := fmt.Fscanf(in, "%s %d %d\n", &what, &token, &value); err != nil {
-			if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) && !errors.Is(err, syscall.ECONNRESET) &&
+				!errors.Is(err, io.ErrUnexpectedEOF) {
 				t.Errorf("a locker says nonsense: %v", err)
 			}
 			return
@@ -309,7 +311,8 @@ func TestLockersThatAreKilledAndStopped(t *testing.T) {
 	end()
 	n.calm()
 	value, refused := g.Final()
-	t.Logf("%d grants, %d kills, %d stops, %d updates, %d refused; faults: %v", reads, kills, stops, value, refused, n.faults)
+	t.Logf("%d grants, %d kills, %d stops, %d updates, %d refused; faults: %v", reads, kills, stops,
+		value, refused, n.faults)
 	require.GreaterOrEqual(t, refused, stops)
 	require.Equal(t, g.written, value, "an update was lost")
 }

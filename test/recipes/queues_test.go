@@ -21,27 +21,32 @@ type consumer interface {
 	Len(ctx context.Context) (int, error)
 }
 
+// put puts one batch into a queue, which takes of priority and due what it has.
+type put func(ctx context.Context, priority int32, due time.Time, data []byte) error
+
 // store is one kind of queue.
 type store struct {
 	kind uint64 // of its workers
-	open func(c *client.Client, items, locks string) (q consumer, put func(ctx context.Context, priority int32, due time.Time, data []byte) error)
+	open func(c *client.Client, items, locks string) (consumer, put)
 	due  bool // its batches have a time
 }
 
 var stores = map[string]store{
-	"Queue": {kind: 3, open: func(c *client.Client, items, locks string) (consumer, func(context.Context, int32, time.Time, []byte) error) {
+	"Queue": {kind: 3, open: func(c *client.Client, items, locks string) (consumer, put) {
 		q := recipes.NewQueue(c, items, locks)
 		return q, func(ctx context.Context, _ int32, _ time.Time, data []byte) error { return q.Put(ctx, data) }
 	}},
-	"PriorityQueue": {kind: 10, open: func(c *client.Client, items, locks string) (consumer, func(context.Context, int32, time.Time, []byte) error) {
+	"PriorityQueue": {kind: 10, open: func(c *client.Client, items, locks string) (consumer, put) {
 		q := recipes.NewPriorityQueue(c, items, locks)
 		return q, func(ctx context.Context, priority int32, _ time.Time, data []byte) error {
 			return q.Put(ctx, priority, data)
 		}
 	}},
-	"DelayQueue": {kind: 20, due: true, open: func(c *client.Client, items, locks string) (consumer, func(context.Context, int32, time.Time, []byte) error) {
+	"DelayQueue": {kind: 20, due: true, open: func(c *client.Client, items, locks string) (consumer, put) {
 		q := recipes.NewDelayQueue(c, items, locks)
-		return q, func(ctx context.Context, _ int32, due time.Time, data []byte) error { return q.Put(ctx, due, data) }
+		return q, func(ctx context.Context, _ int32, due time.Time, data []byte) error {
+			return q.Put(ctx, due, data)
+		}
 	}},
 }
 
@@ -61,7 +66,8 @@ type stock struct {
 
 // queue puts batches into a queue and consumes them. Consumers lose their sessions at times.
 func (k *work) queue(name string) judge {
-	s := &stock{work: k, store: stores[name], name: name, items: "/work/" + name + "/items", locks: "/work/" + name + "/locks", all: map[int]*Batch{}}
+	s := &stock{work: k, store: stores[name], name: name, items: "/work/" + name + "/items",
+		locks: "/work/" + name + "/locks", all: map[int]*Batch{}}
 	k.each(s.kind, patience, s.produce)
 	k.each(s.kind+1, sessionTimeout3, s.consume)
 	return s.judge
@@ -190,7 +196,8 @@ func (s *stock) take(ctx context.Context, w *worker, q consumer) (*recipes.Deliv
 	if err != nil {
 		return d, nil
 	}
-	free = slices.DeleteFunc(free, func(name string) bool { return slices.Contains(locked, name) || slices.Contains(later, name) })
+	free = slices.DeleteFunc(free,
+		func(name string) bool { return slices.Contains(locked, name) || slices.Contains(later, name) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.looks = append(s.looks, Look{d.Path()[strings.LastIndexByte(d.Path(), '/')+1:], free})
@@ -219,7 +226,8 @@ func (s *stock) judge() {
 			chosen++
 		}
 	}
-	s.Logf("%s: %d batches, %d acknowledged, taken %d times, %d choices judged", s.name, len(s.all), known, takes, chosen)
+	s.Logf("%s: %d batches, %d acknowledged, taken %d times, %d choices judged", s.name, len(s.all),
+		known, takes, chosen)
 	require.NoError(s, JudgeBatches(s.all), s.name)
 	require.NoError(s, JudgeLooks(s.looks), s.name)
 	require.Positive(s, known)

@@ -80,7 +80,9 @@ func (l *ledger) update(i int, w *worker) {
 }
 
 // change tries once to replace the value, in one of two ways, and returns what is known of it then.
-func (l *ledger) change(ctx context.Context, v *recipes.SharedValue, value string, seen recipes.Value, isTry bool) recipes.Value {
+func (l *ledger) change(
+	ctx context.Context, v *recipes.SharedValue, value string, seen recipes.Value, isTry bool,
+) recipes.Value {
 	c := Change{Value: value, Call: l.history.Now(), Before: string(seen.Data), Previous: versionOf(seen)}
 	now, isSet, err := recipes.Value{}, true, error(nil)
 	if isTry {

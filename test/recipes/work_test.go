@@ -67,8 +67,8 @@ func (w *worker) session() *client.Client {
 	if w.c != nil && w.c.State().State != client.Expired {
 		return w.c
 	}
-	c, err := client.New(w.path.Addr(), client.WithSessionTimeout(w.timeout), client.WithConnectTimeout(connectTimeout),
-		client.WithBackoff(time.Millisecond, 50*time.Millisecond))
+	c, err := client.New(w.path.Addr(), client.WithSessionTimeout(w.timeout),
+		client.WithConnectTimeout(connectTimeout), client.WithBackoff(time.Millisecond, 50*time.Millisecond))
 	if err != nil {
 		w.Error(err)
 	}

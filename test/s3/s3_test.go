@@ -39,7 +39,8 @@ type store struct {
 func startStore(t *testing.T) *store {
 	t.Helper()
 	s := &store{binary: filepath.Join(t.TempDir(), "versitygw"), folder: t.TempDir()}
-	out, err := exec.Command("go", "build", "-o", s.binary, "github.com/versity/versitygw/cmd/versitygw").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", s.binary, "github.com/versity/versitygw/cmd/versitygw").
+		CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -47,8 +48,8 @@ func startStore(t *testing.T) *store {
 	require.NoError(t, ln.Close())
 	require.NoError(t, os.MkdirAll(filepath.Join(s.folder, "objects", "backups"), 0o755))
 	require.NoError(t, os.MkdirAll(filepath.Join(s.folder, "attributes"), 0o755))
-	for name, value := range map[string]string{"AWS_ENDPOINT_URL_S3": "http://" + s.addr, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "access",
-		"AWS_SECRET_ACCESS_KEY": "secret", "AWS_PROFILE": "", "AWS_SESSION_TOKEN": ""} {
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL_S3": "http://" + s.addr, "AWS_REGION": "us-east-1",
+		"AWS_ACCESS_KEY_ID": "access", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_PROFILE": "", "AWS_SESSION_TOKEN": ""} {
 		t.Setenv(name, value)
 	}
 	s.run(t)
@@ -58,8 +59,8 @@ func startStore(t *testing.T) *store {
 
 func (s *store) run(t *testing.T) {
 	t.Helper()
-	s.cmd = exec.Command(s.binary, "--port", s.addr, "--access", "access", "--secret", "secret", "--health", "/health", "--quiet",
-		"posix", "--sidecar", filepath.Join(s.folder, "attributes"), filepath.Join(s.folder, "objects"))
+	s.cmd = exec.Command(s.binary, "--port", s.addr, "--access", "access", "--secret", "secret", "--health", "/health",
+		"--quiet", "posix", "--sidecar", filepath.Join(s.folder, "attributes"), filepath.Join(s.folder, "objects"))
 	s.cmd.Stderr = os.Stderr
 	require.NoError(t, s.cmd.Start())
 	require.Eventually(t, func() bool {
@@ -105,7 +106,8 @@ func startTraffic(t *testing.T, connect string, seed uint64) *traffic {
 			rng := rand.New(rand.NewPCG(seed, uint64(worker)))
 			for ctx.Err() == nil {
 				path := fmt.Sprintf("/%d-%d", worker, rng.IntN(80))
-				if _, err := c.Set(ctx, path, bytes.Repeat([]byte{byte(rng.Uint32())}, rng.IntN(300)), -1); err != nil {
+				if _, err := c.Set(ctx, path, bytes.Repeat([]byte{byte(rng.Uint32())}, rng.IntN(300)),
+					-1); err != nil {
 					_, err = c.Create(ctx, path, nil, client.Persistent)
 					if err != nil {
 						continue
@@ -162,8 +164,8 @@ func TestBackupsToAStore(t *testing.T) {
 	asked, witness := leader%3+1, (leader+1)%3+1
 	data := func(id int) string { return filepath.Join(dir, fmt.Sprintf("server-%d", id)) }
 	create := func(more ...string) (int, string, string) {
-		return warren(append([]string{"backup", "create", url, data(asked), "--committed", e.Addr(asked), "--s3-path-style", "--encrypt-to", recipients,
-			"--output", "json"}, more...)...)
+		return warren(append([]string{"backup", "create", url, data(asked), "--committed", e.Addr(asked),
+			"--s3-path-style", "--encrypt-to", recipients, "--output", "json"}, more...)...)
 	}
 	w := startTraffic(t, e.ConnectString(), seed)
 	var ends []string
@@ -206,8 +208,8 @@ func TestBackupsToAStore(t *testing.T) {
 	for _, zxid := range ends {
 		restored := t.TempDir()
 		for id := 1; id <= 3; id++ {
-			code, out, errs := warren("restore", url, filepath.Join(restored, fmt.Sprintf("server-%d", id)), "--zxid", zxid, "--s3-path-style",
-				"--identity", identity, "--output", "json")
+			code, out, errs := warren("restore", url, filepath.Join(restored, fmt.Sprintf("server-%d", id)), "--zxid",
+				zxid, "--s3-path-style", "--identity", identity, "--output", "json")
 			require.Zero(t, code, errs)
 			var answer struct {
 				Zxid   string

@@ -50,7 +50,8 @@ func listen(t *testing.T, hello []byte, run func(*script)) string {
 		var req proto.ConnectRequest
 		_ = req.ReadFrom(s.read())
 		if hello == nil {
-			r := proto.ConnectResponse{TimeOut: 10000, SessionID: 7, Password: proto.SessionPassword(7), HasReadOnly: req.HasReadOnly}
+			r := proto.ConnectResponse{TimeOut: 10000, SessionID: 7, Password: proto.SessionPassword(7),
+				HasReadOnly: req.HasReadOnly}
 			s.write(r.AppendTo(nil))
 		} else {
 			s.write(hello)
@@ -87,17 +88,25 @@ func TestStrict(t *testing.T) {
 		{"error with body", GetData("/a", false), "00000001 0000000000000001 ffffff9b 00000000", "with a body"},
 		{"no body", GetData("/a", false), "00000001 0000000000000001 00000000", "does not decode"},
 		{"body of delete", Delete("/a", -1), "00000001 0000000000000001 00000000 00", "no body belongs"},
-		{"trailing byte", Create("/a", nil, OpenACL, 0), "00000001 0000000000000001 00000000 00000002 2f61 00", "1 bytes after the body"},
+		{"trailing byte", Create("/a", nil, OpenACL, 0), "00000001 0000000000000001 00000000 00000002 2f61 00",
+			"1 bytes after the body"},
 		{"null path", Create("/a", nil, OpenACL, 0), "00000001 0000000000000001 00000000 ffffffff", "null string"},
-		{"null vector", GetChildren("/a", false), "00000001 0000000000000001 00000000 ffffffff", "null string or vector"},
+		{"null vector", GetChildren("/a", false), "00000001 0000000000000001 00000000 ffffffff",
+			"null string or vector"},
 		{"negative count", GetChildren("/a", false), "00000001 0000000000000001 00000000 fffffffe", "not canonical"},
 		{"auth with zxid", Auth("digest", []byte("a:b")), "fffffffc 0000000000000001 00000000", "want 0"},
-		{"ping with its own xid", xid(5, Request{Op: proto.OpPing}), "00000005 0000000000000001 00000000", "out of order"},
+		{"ping with its own xid", xid(5, Request{Op: proto.OpPing}), "00000005 0000000000000001 00000000",
+			"out of order"},
 		{"multi without end", Multi(), "00000001 0000000000000001 00000000", "results do not decode"},
-		{"multi with bad slot", Multi(), "00000001 0000000000000001 00000000 ffffffff 00 ffffff9b ffffff9a ffffffff 01 ffffffff", "slot header says"},
-		{"multi with type 19", Multi(), "00000001 0000000000000001 00000000 00000013 00 00000000 ffffffff 01 ffffffff", "slot of type createContainer"},
-		{"multi with tail", Multi(), "00000001 0000000000000001 00000000 ffffffff 01 ffffffff 00", "after the terminator"},
-		{"event without path", Ping(), "ffffffff 0000000000000001 00000000 00000001 00000003 ffffffff", "without a path"},
+		{"multi with bad slot", Multi(),
+			"00000001 0000000000000001 00000000 ffffffff 00 ffffff9b ffffff9a ffffffff 01 ffffffff",
+			"slot header says"},
+		{"multi with type 19", Multi(), "00000001 0000000000000001 00000000 00000013 00 00000000 ffffffff 01 ffffffff",
+			"slot of type createContainer"},
+		{"multi with tail", Multi(), "00000001 0000000000000001 00000000 ffffffff 01 ffffffff 00",
+			"after the terminator"},
+		{"event without path", Ping(), "ffffffff 0000000000000001 00000000 00000001 00000003 ffffffff",
+			"without a path"},
 		{"event of type 5", Ping(), "ffffffff 0000000000000001 00000000 00000005 00000003 00000001 2f", "type 5"},
 		{"event with state 5", Ping(), "ffffffff 0000000000000001 00000000 00000001 00000005 00000001 2f", "state 5"},
 		{"event with zxid 0", Ping(), "ffffffff 0000000000000000 00000000 00000001 00000003 00000001 2f", "zxid"},

@@ -133,7 +133,8 @@ func TestMetrics(t *testing.T) {
 			}
 		}
 	}
-	const took, changes, events = "db.client.operation.duration ", "zookeeper.client.session.changes ", "zookeeper.client.watch.events "
+	const took, changes, events = "db.client.operation.duration ", "zookeeper.client.session.changes ",
+		"zookeeper.client.watch.events "
 	require.EqualValues(t, 1, counts[took+"create2"])
 	require.EqualValues(t, 1, counts[took+"getData"])
 	require.EqualValues(t, 2, counts[took+"setData"])

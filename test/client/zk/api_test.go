@@ -73,7 +73,8 @@ func importPackages(t *testing.T, paths ...string) map[string]*types.Package {
 		require.NoError(t, err)
 		files[p.ImportPath] = p.Export
 	}
-	from := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
+	from := importer.ForCompiler(token.NewFileSet(), "gc",
+		func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
 	imported := map[string]*types.Package{}
 	for _, path := range paths {
 		imported[path], err = from.Import(path)
@@ -146,7 +147,8 @@ func typeName(t types.Type) string {
 	switch t := types.Unalias(t).(type) {
 	case *types.Signature:
 		// Names of parameters do not matter, nor do receivers.
-		return types.TypeString(types.NewSignatureType(nil, nil, nil, nameless(t.Params()), nameless(t.Results()), t.Variadic()), short)
+		return types.TypeString(
+			types.NewSignatureType(nil, nil, nil, nameless(t.Params()), nameless(t.Results()), t.Variadic()), short)
 	default:
 		return types.TypeString(t, short)
 	}

@@ -91,7 +91,8 @@ func TestBundleIsNeverSeenHalfChanged(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, parts("a", 4), p.Parts)
 	for i := range latest {
-		require.Eventually(t, func() bool { return latest[i].Load() == int64(p.Zxid) }, time.Minute, time.Millisecond, "reader %d sees the last publication", i)
+		require.Eventually(t, func() bool { return latest[i].Load() == int64(p.Zxid) }, time.Minute, time.Millisecond,
+			"reader %d sees the last publication", i)
 	}
 	cancel()
 	all.Wait()

@@ -52,14 +52,16 @@ func TestDiscoveryListsWhoIsThere(t *testing.T) {
 	require.ErrorIs(t, err, recipes.ErrNoInstance)
 
 	k := newLink(t)
-	a, err := recipes.NewDiscovery(dialAt(t, k.addr()), root).Register(within(t), recipes.Instance{Name: "web", ID: "a", Address: "h1"})
+	a, err := recipes.NewDiscovery(dialAt(t, k.addr()), root).Register(within(t),
+		recipes.Instance{Name: "web", ID: "a", Address: "h1"})
 	require.NoError(t, err)
 	c, end := expire(t)
 	_, err = recipes.NewDiscovery(c, root).Register(within(t), recipes.Instance{Name: "web", ID: "b"})
 	require.NoError(t, err)
 	static, err := d.Register(within(t), recipes.Instance{Name: "web", ID: "c", Type: recipes.Static})
 	require.NoError(t, err)
-	permanent, err := d.Register(within(t), recipes.Instance{Name: "web", ID: "d", Type: recipes.Permanent, Payload: json.RawMessage(`{"x":1}`)})
+	permanent, err := d.Register(within(t),
+		recipes.Instance{Name: "web", ID: "d", Type: recipes.Permanent, Payload: json.RawMessage(`{"x":1}`)})
 	require.NoError(t, err)
 	list, err = d.Services(within(t))
 	require.NoError(t, err)
@@ -122,7 +124,10 @@ func TestRegistrationSurvivesExpiryWithRenewalOnly(t *testing.T) {
 func TestDiscoveryRefusesWhatIsNoInstance(t *testing.T) {
 	root, c := rootOf(t), dial(t)
 	d := recipes.NewDiscovery(c, root)
-	for _, s := range []recipes.Instance{{}, {Name: "a/b"}, {Name: "a", ID: "x/y"}, {Name: "a", Type: recipes.DynamicSequential}, {Name: "a", Type: "OTHER"}} {
+	for _, s := range []recipes.Instance{
+		{}, {Name: "a/b"}, {Name: "a", ID: "x/y"}, {Name: "a", Type: recipes.DynamicSequential},
+		{Name: "a", Type: "OTHER"},
+	} {
 		_, err := d.Register(within(t), s)
 		require.ErrorIs(t, err, client.ErrBadArguments, "%v", s)
 	}

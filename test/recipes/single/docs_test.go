@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var updateDocs = flag.Bool("recipes.update-docs", false, "write the examples into the pages, instead of comparing them")
+var updateDocs = flag.Bool("recipes.update-docs", false,
+	"write the examples into the pages, instead of comparing them")
 
 // docsFolder has a page for each recipe, and an index.
 var docsFolder = filepath.Join("..", "..", "..", "docs", "recipes")
@@ -112,7 +113,9 @@ func TestPagesStandAlone(t *testing.T) {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
 		rest := string(text)
-		for _, part := range []string{"\n## Znodes\n\n```\n/", "\n## Protocol\n", "\n## Guarantee\n", "\n## What breaks it\n", "\n## Example\n"} {
+		for _, part := range []string{
+			"\n## Znodes\n\n```\n/", "\n## Protocol\n", "\n## Guarantee\n", "\n## What breaks it\n", "\n## Example\n",
+		} {
 			_, after, ok := strings.Cut(rest, part)
 			require.True(t, ok, "%s: no %q in its place", page, part)
 			if part == "\n## Guarantee\n" {

@@ -47,7 +47,8 @@ var uses = map[string]func(t *testing.T, c *client.Client, path string, options 
 		return err
 	},
 	"Config": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
-		return recipes.NewConfig(c, path, func([]byte) (int, error) { return 0, nil }, options...).Publish(within(t), nil)
+		return recipes.NewConfig(c, path, func([]byte) (int, error) { return 0, nil }, options...).
+			Publish(within(t), nil)
 	},
 	"Bundle": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
 		return recipes.NewBundle(c, path, options...).Publish(within(t), map[string][]byte{"a": nil})

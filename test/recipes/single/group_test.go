@@ -17,7 +17,8 @@ func awaitData(t *testing.T, c *client.Client, path, data string, owner client.S
 	t.Helper()
 	for node, err := range c.Follow(within(t), path) {
 		require.NoError(t, err)
-		if node.Exists && string(node.Data) == data && (owner == 0 || client.SessionID(node.Stat.EphemeralOwner) == owner) {
+		if node.Exists && string(node.Data) == data &&
+			(owner == 0 || client.SessionID(node.Stat.EphemeralOwner) == owner) {
 			return
 		}
 	}

@@ -50,7 +50,9 @@ func exhausted[T any](ctx context.Context, all iter.Seq2[T, error]) error {
 }
 
 // locking is the habit of what gives something exclusive.
-func locking[H releaser](lock func(c *client.Client, path string) func(context.Context) (H, error), left ...string) habit {
+func locking[H releaser](
+	lock func(c *client.Client, path string) func(context.Context) (H, error), left ...string,
+) habit {
 	return habit{
 		left: left,
 		use: func(ctx context.Context, c *client.Client, path string) error {
@@ -87,7 +89,9 @@ func (h habit) and(more ...wait) habit {
 }
 
 // queueing is the habit of a queue.
-func queueing(put func(ctx context.Context, c *client.Client, path string) error, take func(c *client.Client, path string) taker) habit {
+func queueing(
+	put func(ctx context.Context, c *client.Client, path string) error, take func(c *client.Client, path string) taker,
+) habit {
 	return habit{
 		left: []string{"", "/items", "/locks"},
 		use: func(ctx context.Context, c *client.Client, path string) error {
@@ -106,19 +110,23 @@ func queueing(put func(ctx context.Context, c *client.Client, path string) error
 			}
 			return d.Done(ctx)
 		},
-		waits: []wait{{name: "for an item", extra: 1, do: func(ctx context.Context, c *client.Client, path string) error {
-			_, err := take(c, path)(ctx)
-			return err
-		}}},
+		waits: []wait{{name: "for an item", extra: 1,
+			do: func(ctx context.Context, c *client.Client, path string) error {
+				_, err := take(c, path)(ctx)
+				return err
+			}}},
 	}
 }
 
 // numbering is the habit of a number.
-func numbering[T int32 | int64](open func(c *client.Client, path string, options ...recipes.Option) *recipes.Number[T]) habit {
+func numbering[T int32 | int64](
+	open func(c *client.Client, path string, options ...recipes.Option) *recipes.Number[T],
+) habit {
 	return habit{left: []string{""}, use: func(ctx context.Context, c *client.Client, path string) error {
 		n := open(c, path)
 		return steps(func() error { return n.Set(ctx, 1) }, func() error { _, err := n.Add(ctx, 1); return err },
-			func() error { _, err := n.CompareAndSet(ctx, 2, 3); return err }, func() error { _, err := n.Get(ctx); return err })
+			func() error { _, err := n.CompareAndSet(ctx, 2, 3); return err },
+			func() error { _, err := n.Get(ctx); return err })
 	}}.and(following(func(ctx context.Context, c *client.Client, path string) iter.Seq2[T, error] {
 		return open(c, path).Follow(ctx)
 	}))
@@ -171,10 +179,11 @@ var habits = map[string]habit{
 			}
 			return h.Release(ctx)
 		},
-		waits: []wait{{name: "for the announcement", do: func(ctx context.Context, c *client.Client, path string) error {
-			_, err := recipes.NewRendezvous(c, path).Await(ctx)
-			return err
-		}}},
+		waits: []wait{{name: "for the announcement",
+			do: func(ctx context.Context, c *client.Client, path string) error {
+				_, err := recipes.NewRendezvous(c, path).Await(ctx)
+				return err
+			}}},
 	},
 	"Group": habit{
 		left: []string{""},
@@ -233,19 +242,20 @@ var habits = map[string]habit{
 		waits: []wait{{name: "for its id", do: func(ctx context.Context, c *client.Client, path string) error {
 			_, err := recipes.NewDiscovery(c, path).Register(ctx, recipes.Instance{Name: "web", ID: "x"})
 			return err
-		}, block: registered}, {name: "with a provider", do: func(ctx context.Context, c *client.Client, path string) error {
-			p, err := recipes.NewDiscovery(c, path).Provider(ctx, "web", recipes.Random())
-			if err != nil {
-				return err
-			}
-			defer p.Close()
-			select {
-			case <-p.Done():
-				return p.Err()
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}, block: registered}},
+		}, block: registered},
+			{name: "with a provider", do: func(ctx context.Context, c *client.Client, path string) error {
+				p, err := recipes.NewDiscovery(c, path).Provider(ctx, "web", recipes.Random())
+				if err != nil {
+					return err
+				}
+				defer p.Close()
+				select {
+				case <-p.Done():
+					return p.Err()
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}, block: registered}},
 	},
 	"Config": {
 		left: []string{""},
@@ -289,7 +299,8 @@ var habits = map[string]habit{
 	"Barrier": {
 		use: func(ctx context.Context, c *client.Client, path string) error {
 			b := recipes.NewBarrier(c, path)
-			return steps(func() error { return b.Set(ctx) }, func() error { return b.Remove(ctx) }, func() error { return b.Wait(ctx) })
+			return steps(func() error { return b.Set(ctx) }, func() error { return b.Remove(ctx) },
+				func() error { return b.Wait(ctx) })
 		},
 		waits: []wait{{name: "until it falls", do: func(ctx context.Context, c *client.Client, path string) error {
 			return recipes.NewBarrier(c, path).Wait(ctx)
@@ -304,9 +315,10 @@ var habits = map[string]habit{
 			b := recipes.NewDoubleBarrier(c, path, 1)
 			return steps(func() error { return b.Enter(ctx) }, func() error { return b.Leave(ctx) })
 		},
-		waits: []wait{{name: "for others to enter", do: func(ctx context.Context, c *client.Client, path string) error {
-			return recipes.NewDoubleBarrier(c, path, 2).Enter(ctx)
-		}}, {name: "for others to leave", do: func(ctx context.Context, c *client.Client, path string) error {
+		waits: []wait{{name: "for others to enter",
+			do: func(ctx context.Context, c *client.Client, path string) error {
+				return recipes.NewDoubleBarrier(c, path, 2).Enter(ctx)
+			}}, {name: "for others to leave", do: func(ctx context.Context, c *client.Client, path string) error {
 			b := recipes.NewDoubleBarrier(c, path, 1)
 			return steps(func() error { return b.Enter(ctx) }, func() error { return b.Leave(ctx) })
 		}, block: func(ctx context.Context, c *client.Client, path string) (func(), error) {
@@ -320,8 +332,8 @@ var habits = map[string]habit{
 		left: []string{""},
 		use: func(ctx context.Context, c *client.Client, path string) error {
 			v := recipes.NewSharedValue(c, path)
-			return steps(func() error { _, err := v.Seed(ctx, nil); return err }, func() error { _, err := v.Set(ctx, nil); return err },
-				func() error {
+			return steps(func() error { _, err := v.Seed(ctx, nil); return err },
+				func() error { _, err := v.Set(ctx, nil); return err }, func() error {
 					_, err := v.Update(ctx, func(recipes.Value) ([]byte, error) { return nil, nil })
 					return err
 				})
@@ -337,7 +349,8 @@ var habits = map[string]habit{
 		left: []string{""},
 		use: func(ctx context.Context, c *client.Client, path string) error {
 			n := recipes.NewNames(c, path)
-			return steps(func() error { return n.Bind(ctx, "x", nil) }, func() error { return n.Rebind(ctx, "x", nil) },
+			return steps(func() error { return n.Bind(ctx, "x", nil) },
+				func() error { return n.Rebind(ctx, "x", nil) },
 				func() error { _, err := n.Lookup(ctx, "x"); return err }, func() error { return n.Unbind(ctx, "x") })
 		},
 	}.and(following(func(ctx context.Context, c *client.Client, path string) iter.Seq2[recipes.Value, error] {
@@ -361,7 +374,8 @@ var habits = map[string]habit{
 	"TwoPhaseCommit": {
 		use: func(ctx context.Context, c *client.Client, path string) error {
 			p := recipes.NewTwoPhaseCommit(c, path)
-			return steps(func() error { return p.Begin(ctx, nil, "a") }, func() error { _, err := p.Vote(ctx, "a", recipes.Commit); return err },
+			return steps(func() error { return p.Begin(ctx, nil, "a") },
+				func() error { _, err := p.Vote(ctx, "a", recipes.Commit); return err },
 				func() error { _, err := p.Outcome(ctx); return err }, func() error { return p.Remove(ctx) })
 		},
 		waits: []wait{{name: "for the votes", do: func(ctx context.Context, c *client.Client, path string) error {

@@ -58,7 +58,8 @@ func TestMutexLayoutIsCurators(t *testing.T) {
 	m := recipes.NewMutex(c, root, recipes.WithData([]byte("10.0.0.1")))
 	h, err := m.Lock(within(t))
 	require.NoError(t, err)
-	require.Regexp(t, regexp.MustCompile(`^`+root+`/_c_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-lock-\d{10}$`), h.Path())
+	require.Regexp(t, regexp.MustCompile(`^`+root+`/_c_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-lock-\d{10}$`),
+		h.Path())
 	data, stat, err := c.Get(within(t), h.Path())
 	require.NoError(t, err)
 	require.Equal(t, "10.0.0.1", string(data))
@@ -67,7 +68,8 @@ func TestMutexLayoutIsCurators(t *testing.T) {
 	require.EqualValues(t, session, stat.EphemeralOwner)
 
 	// A znode of Curator's, before or after ours, counts as well.
-	theirs, err := c.Create(within(t), root+"/_c_00000000-0000-0000-0000-000000000000-lock-", nil, client.EphemeralSequential)
+	theirs, err := c.Create(within(t), root+"/_c_00000000-0000-0000-0000-000000000000-lock-", nil,
+		client.EphemeralSequential)
 	require.NoError(t, err)
 	require.NoError(t, h.Release(within(t)))
 	_, err = m.TryLock(within(t))
@@ -194,7 +196,8 @@ func TestRevoke(t *testing.T) {
 	require.NoError(t, err)
 	contenders, err := recipes.NewMutex(other, rootOf(t)).Contenders(within(t))
 	require.NoError(t, err)
-	require.Equal(t, []recipes.Contender{{Path: h.Path(), Data: []byte("something else"), Token: h.Token()}}, contenders)
+	require.Equal(t, []recipes.Contender{{Path: h.Path(), Data: []byte("something else"), Token: h.Token()}},
+		contenders)
 	select {
 	case <-h.Revoked():
 		require.Fail(t, "nobody asked")

@@ -120,7 +120,8 @@ func TestNamesAreBoundOnce(t *testing.T) {
 	all.Wait()
 	winner, err := recipes.NewNames(dial(t), root).Lookup(within(t), "x")
 	require.NoError(t, err)
-	require.Equal(t, 1, len(bound)-len(slices.DeleteFunc(slices.Clone(bound), func(err error) bool { return err == nil })))
+	require.Equal(t, 1,
+		len(bound)-len(slices.DeleteFunc(slices.Clone(bound), func(err error) bool { return err == nil })))
 	for i, err := range bound {
 		if fmt.Sprint(i) != string(winner) {
 			require.ErrorIs(t, err, recipes.ErrBusy)

@@ -37,7 +37,8 @@ var queues = map[string]openQueue{
 	},
 	"priority": func(c *client.Client, root string) (put putter, take taker) {
 		q := recipes.NewPriorityQueue(c, root+"/items", root+"/locks")
-		return func(ctx context.Context, items ...[]byte) error { return q.Put(ctx, int32(rand.IntN(5)-2), items...) }, q.Take
+		return func(ctx context.Context, items ...[]byte) error { return q.Put(ctx, int32(rand.IntN(5)-2), items...) },
+			q.Take
 	},
 	"delay": func(c *client.Client, root string) (put putter, take taker) {
 		q := recipes.NewDelayQueue(c, root+"/items", root+"/locks")

@@ -59,11 +59,12 @@ func TestRWMutexOrderAndWakeUps(t *testing.T) {
 	root, observer := rootOf(t), dial(t)
 	var events atomic.Int32
 	looked := make(chan struct{}, 100) // at the znode to wait for: the watch is set
-	hooks := client.WithHooks(client.Hooks{Event: func(client.Event) { events.Add(1) }, End: func(_ context.Context, r client.OpResult) {
-		if r.Op == "getData" && r.Err == nil {
-			looked <- struct{}{}
-		}
-	}})
+	hooks := client.WithHooks(client.Hooks{Event: func(client.Event) { events.Add(1) },
+		End: func(_ context.Context, r client.OpResult) {
+			if r.Op == "getData" && r.Err == nil {
+				looked <- struct{}{}
+			}
+		}})
 	granted := make(chan string, 8)
 	holds := make(chan *recipes.Hold, 8)
 	var all sync.WaitGroup

@@ -64,7 +64,8 @@ func dialSettled(t *testing.T) *client.Client {
 func requireTidy(t *testing.T, c *client.Client, path string, watches int, running goleak.Option, left []string) {
 	t.Helper()
 	require.NoError(t, goleak.Find(running))
-	require.Eventually(t, func() bool { return watchesOf(t) == watches }, 10*time.Second, 2*time.Millisecond, "watches on the server")
+	require.Eventually(t, func() bool { return watchesOf(t) == watches }, 10*time.Second, 2*time.Millisecond,
+		"watches on the server")
 	var found []string
 	require.Eventually(t, func() bool {
 		found = tree(t, c, path)
@@ -127,7 +128,8 @@ func TestEveryRecipeLeavesNothing(t *testing.T) {
 func begin(t *testing.T, ctx context.Context, w wait, c *client.Client, path string, watches int) (ended chan error) {
 	ended = make(chan error, 1)
 	go func() { ended <- w.do(ctx, c, path) }()
-	require.Eventually(t, func() bool { return watchesOf(t) > watches+w.extra }, 10*time.Second, time.Millisecond, "it does not wait")
+	require.Eventually(t, func() bool { return watchesOf(t) > watches+w.extra }, 10*time.Second, time.Millisecond,
+		"it does not wait")
 	return ended
 }
 

@@ -25,7 +25,8 @@ func TestTwoPhaseCommitHasOneOutcome(t *testing.T) {
 		k := newLink(t)
 		require.NoError(t, dial(t).CreateAll(within(t), rootOf(t)))
 		k.loseReply(1)
-		require.NoError(t, recipes.NewTwoPhaseCommit(dialAt(t, k.addr()), path).Begin(within(t), []byte("q"), sites...))
+		require.NoError(t,
+			recipes.NewTwoPhaseCommit(dialAt(t, k.addr()), path).Begin(within(t), []byte("q"), sites...))
 		var mu sync.Mutex
 		seen := map[recipes.Vote]bool{}
 		hasAborted := false
