@@ -1,11 +1,9 @@
 package arch
 
 import (
-	"bytes"
 	"maps"
 	"regexp"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -29,7 +27,8 @@ func TestCommentsNameTheirSubject(t *testing.T) {
 						delete(unused, f.name)
 						continue
 					}
-					t.Errorf("%s: comment with %q: name the server, goroutine or program", fileSet.Position(c.Pos()), word)
+					t.Errorf("%s: comment with %q: name the server, goroutine or program",
+						fileSet.Position(c.Pos()), word)
 				}
 			}
 		}
@@ -41,25 +40,9 @@ func TestPersons(t *testing.T) {
 	for _, text := range []string{"// Who waits is woken.", "// nobody else writes", "/* it shall end */"} {
 		require.True(t, persons.MatchString(text), "%s", text)
 	}
-	for _, text := range []string{"// world:anyone", "// a server whose history differs", "// shallow", "// the whole state", "// WhoAmI"} {
+	for _, text := range []string{
+		"// world:anyone", "// a server whose history differs", "// shallow", "// the whole state", "// WhoAmI",
+	} {
 		require.False(t, persons.MatchString(text), "%s", text)
-	}
-}
-
-// columns returns the width of a line. A tab is four columns.
-func columns(line []byte) int { return utf8.RuneCount(line) + 3*bytes.Count(line, []byte("\t")) }
-
-func TestCommentsEndBeforeColumn120(t *testing.T) {
-	require.Equal(t, 8, columns([]byte("\t// a")))
-	for _, f := range files(t) {
-		lines := bytes.Split(f.text, []byte("\n"))
-		for _, group := range f.ast.Comments {
-			first, last := fileSet.Position(group.Pos()).Line, fileSet.Position(group.End()).Line
-			for n := first; n <= last; n++ {
-				if width := columns(lines[n-1]); width >= 120 {
-					t.Errorf("%s:%d: a line with a comment has %d columns; wrap it, or put the comment above", f.name, n, width)
-				}
-			}
-		}
 	}
 }

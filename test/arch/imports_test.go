@@ -19,7 +19,8 @@ type layer struct {
 // layers is the import map of docs/DESIGN.md. What is not here is refused.
 var layers = map[string]layer{
 	"proto": {why: "the records are the ground that everybody stands on"},
-	"zab":   {ours: []string{"proto"}, why: "agreement is a pure function of messages and ticks, so that a simulator can run it"},
+	"zab": {ours: []string{"proto"},
+		why: "agreement is a pure function of messages and ticks, so that a simulator can run it"},
 	"datatree": {ours: []string{"proto", "datatree/auth", "datatree/quota"},
 		// snapshots that ZooKeeper has compressed; CPU time
 		tests: []string{"github.com/klauspost/compress", "golang.org/x/sys"},
@@ -33,13 +34,17 @@ var layers = map[string]layer{
 	"datatree/watch": {ours: []string{"proto", "datatree"},
 		why: "watches are not replicated: they follow the changes of the state, and the state does not know them"},
 	"wal/vfs": {others: []string{"golang.org/x/sys"}, why: "the filesystem knows bytes, not records"},
-	"wal":     {ours: []string{"wal/vfs", "proto"}, others: []string{"go.uber.org/zap"}, why: "the log does not know what a txn means"},
-	"snapshot": {ours: []string{"wal/vfs", "proto"}, others: []string{"go.uber.org/zap", "github.com/klauspost/compress"},
-		why: "a snapshot asks for what it needs by an interface of its own, so it does not know the tree"},
+	"wal": {ours: []string{"wal/vfs", "proto"}, others: []string{"go.uber.org/zap"},
+		why: "the log does not know what a txn means"},
+	"snapshot": {ours: []string{"wal/vfs", "proto"},
+		others: []string{"go.uber.org/zap", "github.com/klauspost/compress"},
+		why:    "a snapshot asks for what it needs by an interface of its own, so it does not know the tree"},
 	"internal/weakness": {why: "a list of defects knows none of the places that have them"},
-	"internal/sched":    {others: []string{"golang.org/x/sys"}, why: "time and waiting are the ground of everything that runs, and know nothing of it"},
+	"internal/sched": {others: []string{"golang.org/x/sys"},
+		why: "time and waiting are the ground of everything that runs, and know nothing of it"},
 	"server": {
-		ours:   []string{"internal/sched", "internal/weakness", "proto", "zab", "datatree/auth", "snapshot", "wal/vfs", "server"},
+		ours: []string{"internal/sched", "internal/weakness", "proto", "zab", "datatree/auth", "snapshot",
+			"wal/vfs", "server"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus"},
 		tests: []string{module + "/datatree", module + "/wal", "golang.org/x/sys",
 			"go.yaml.in/yaml/v3",  // the alert rules under deploy
@@ -47,8 +52,9 @@ var layers = map[string]layer{
 		why: "the server is where everything meets; clients and tools stay outside",
 	},
 	"server/internal/env": {
-		ours: []string{"internal/sched", "internal/weakness", "datatree", "datatree/auth", "proto", "wal/vfs", "server/config", "server/internal/figures",
-			"server/internal/flow", "server/internal/limits", "server/internal/sessions"},
+		ours: []string{"internal/sched", "internal/weakness", "datatree", "datatree/auth", "proto", "wal/vfs",
+			"server/config", "server/internal/figures", "server/internal/flow", "server/internal/limits",
+			"server/internal/sessions"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus"},
 		why:    "what all parts share knows none of them",
 	},
@@ -59,9 +65,10 @@ var layers = map[string]layer{
 		why:    "what is durable does not depend on the role of the server, nor on clients",
 	},
 	"server/internal/host": {
-		ours: []string{"internal/sched", "internal/weakness", "datatree", "datatree/auth", "datatree/prepare", "datatree/quota",
-			"proto", "snapshot", "zab", "server/config", "server/datadir", "server/peers", "server/internal/durable", "server/internal/env", "server/internal/figures",
-			"server/internal/flow", "server/internal/keystore", "server/internal/limits", "server/internal/security",
+		ours: []string{"internal/sched", "internal/weakness", "datatree", "datatree/auth", "datatree/prepare",
+			"datatree/quota", "proto", "snapshot", "zab", "server/config", "server/datadir", "server/peers",
+			"server/internal/durable", "server/internal/env", "server/internal/figures", "server/internal/flow",
+			"server/internal/keystore", "server/internal/limits", "server/internal/security",
 			"server/internal/sessions"},
 		others: []string{"go.uber.org/zap"},
 		// what it is tried with
@@ -69,22 +76,26 @@ var layers = map[string]layer{
 		why:   "the host knows clients and the applier by interfaces, and neither sockets of clients nor the log",
 	},
 	"server/internal/serve": {
-		ours: []string{"internal/sched", "internal/weakness", "datatree", "datatree/auth", "datatree/watch", "proto", "server/config", "server/sasl",
-			"server/internal/audit", "server/internal/env", "server/internal/figures", "server/internal/flow", "server/internal/keystore",
-			"server/internal/limits", "server/internal/security", "server/internal/sessions", "server/internal/socket", "server/internal/topk"},
+		ours: []string{"internal/sched", "internal/weakness", "datatree", "datatree/auth", "datatree/watch", "proto",
+			"server/config", "server/sasl", "server/internal/audit", "server/internal/env", "server/internal/figures",
+			"server/internal/flow", "server/internal/keystore", "server/internal/limits", "server/internal/security",
+			"server/internal/sessions", "server/internal/socket", "server/internal/topk"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "golang.org/x/sys"},
-		why:    "connections hand requests to an interface and are answered by the applier: they know no agreement and no disk",
+		why: "connections hand requests to an interface and are answered by the applier: they know no " +
+			"agreement and no disk",
 	},
 	"server/internal/words": {
-		ours: []string{"datatree", "datatree/auth", "datatree/quota", "datatree/watch", "proto", "snapshot", "wal/vfs", "zab",
-			"server/admin", "server/config", "server/internal/api", "server/internal/console", "server/internal/durable",
-			"server/internal/env", "server/internal/figures", "server/internal/host", "server/internal/inside",
-			"server/internal/keystore", "server/internal/serve", "server/internal/sessions", "server/internal/topk"},
+		ours: []string{"datatree", "datatree/auth", "datatree/quota", "datatree/watch", "proto", "snapshot", "wal/vfs",
+			"zab", "server/admin", "server/config", "server/internal/api", "server/internal/console",
+			"server/internal/durable", "server/internal/env", "server/internal/figures", "server/internal/host",
+			"server/internal/inside", "server/internal/keystore", "server/internal/serve", "server/internal/sessions",
+			"server/internal/topk"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "golang.org/x/sys"},
 		why:    "what operators ask reads every part, and no part reads it",
 	},
 	"server/internal/api": {ours: []string{"proto", "datatree/auth"}, others: []string{"go.uber.org/zap"},
-		why: "visitors ask a server by an interface of its own, so that every rule for them can be tested without one"},
+		why: "visitors ask a server by an interface of its own, so that every rule for them can be " +
+			"tested without one"},
 	"server/internal/console": {ours: []string{"server/internal/api"}, others: []string{"maragu.dev/gomponents"},
 		tests: []string{"golang.org/x/net", module + "/datatree/auth", module + "/proto"}, // to be a server
 		why:   "pages show what programs get by the API, and have no way around its rules"},
@@ -99,16 +110,19 @@ var layers = map[string]layer{
 		why: "all parts of a server add to the figures, so the figures know none of them"},
 	"server/internal/topk": {ours: []string{"proto"},
 		why: "what is counted knows neither connections nor the tree"},
-	"server/internal/flow": {ours: []string{"internal/sched", "proto", "zab", "datatree/auth", "server/internal/sessions", "server/internal/topk"},
+	"server/internal/flow": {ours: []string{"internal/sched", "proto", "zab", "datatree/auth",
+		"server/internal/sessions", "server/internal/topk"},
 		why: "what moves through a server knows a client as an interface, and neither sockets nor disks"},
 	"server/internal/garbage": {why: "a setting of Go's runtime needs the size of the tree and nothing else"},
 	"server/internal/keystore": {ours: []string{"server/config", "wal/vfs"},
 		others: []string{"go.uber.org/zap", "software.sslmate.com/src/go-pkcs12"},
 		why:    "certificates are for every port, so their loader knows none of them"},
-	"server/sasl": {ours: []string{"proto", "kerberos"}, why: "an exchange of tokens is the same between clients and between servers"},
-	"server/embed": {ours: []string{"server", "server/config", "server/meta", "wal/vfs", "proto"}, others: []string{"go.uber.org/zap"},
-		tests: []string{module + "/client"}, // whose sessions must survive what it does to servers
-		why:   "servers in a test's own process are started by what a program would start them by"},
+	"server/sasl": {ours: []string{"proto", "kerberos"},
+		why: "an exchange of tokens is the same between clients and between servers"},
+	"server/embed": {ours: []string{"server", "server/config", "server/meta", "wal/vfs", "proto"},
+		others: []string{"go.uber.org/zap"}, tests: []string{module + "/client"},
+		// whose sessions must survive what it does to servers
+		why: "servers in a test's own process are started by what a program would start them by"},
 	"server/datadir": {ours: []string{"proto", "server/meta", "snapshot", "wal", "wal/vfs", "zab"},
 		why: "commands change directories while no server runs, so a server need not exist for it"},
 	"server/meta": {ours: []string{"proto", "wal/vfs"}, others: []string{"go.etcd.io/bbolt", "golang.org/x/sys"},
@@ -117,8 +131,8 @@ var layers = map[string]layer{
 	"server/internal/limits": {ours: []string{"proto", "server/config"},
 		why: "a rule of admission says how much there may be, and not what is done with it"},
 	"server/internal/security": {
-		ours: []string{"datatree/auth", "kerberos", "proto", "server/config", "server/internal/keystore", "server/internal/socket",
-			"server/peers", "server/sasl", "wal/vfs"},
+		ours: []string{"datatree/auth", "kerberos", "proto", "server/config", "server/internal/keystore",
+			"server/internal/socket", "server/peers", "server/sasl", "wal/vfs"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus"},
 		why:    "who is at the other end is decided before there is a session or a role"},
 	"server/internal/sessions": {ours: []string{"proto", "zab"},
@@ -126,8 +140,9 @@ var layers = map[string]layer{
 	"server/internal/socket": {
 		others: []string{"golang.org/x/sys"}, // what TCP knows of a connection
 		why:    "both ports write in the same way, and a socket knows neither clients nor servers"},
-	"server/peers": {ours: []string{"internal/sched", "proto", "zab", "server/internal/socket"}, others: []string{"go.uber.org/zap"},
-		why: "the wire between servers carries txns and snapshots without looking into them"},
+	"server/peers": {ours: []string{"internal/sched", "proto", "zab", "server/internal/socket"},
+		others: []string{"go.uber.org/zap"},
+		why:    "the wire between servers carries txns and snapshots without looking into them"},
 	"client": {ours: []string{"proto"},
 		why: "a program that uses the client must not carry a server, nor any other module"},
 	"kerberos": {others: []string{"github.com/jcmturner/gokrb5/v8"},
@@ -138,10 +153,10 @@ var layers = map[string]layer{
 	"recipes": {ours: []string{"client", "proto"},
 		why: "recipes use the client API only, so that every one of them could be written outside"},
 	"cmd": {
-		ours: []string{"server", "server/config", "server/datadir", "server/sasl", "client", "kerberos", "recipes", "wal", "wal/vfs", "snapshot", "datatree",
-			"datatree/auth", "proto", "cmd"},
-		others: []string{"go.uber.org/zap", "github.com/prometheus", "github.com/spf13", "golang.org/x/sys", "golang.org/x/term",
-			"github.com/HdrHistogram/hdrhistogram-go",
+		ours: []string{"server", "server/config", "server/datadir", "server/sasl", "client", "kerberos", "recipes",
+			"wal", "wal/vfs", "snapshot", "datatree", "datatree/auth", "proto", "cmd"},
+		others: []string{"go.uber.org/zap", "github.com/prometheus", "github.com/spf13", "golang.org/x/sys",
+			"golang.org/x/term", "github.com/HdrHistogram/hdrhistogram-go",
 			"github.com/minio/minio-go/v7", "filippo.io/age"}, // backups in buckets
 		tests: []string{module + "/server/embed"}, // an ensemble in the test's own process
 		why:   "a command turns flags into calls; agreement is the server's affair",
@@ -150,7 +165,8 @@ var layers = map[string]layer{
 
 // testOnly are the modules that only tests may import, besides what their package may.
 var testOnly = []string{
-	"github.com/stretchr/testify", "go.uber.org/goleak", "github.com/anishathalye/porcupine", "github.com/go-zookeeper/zk", "github.com/bep/goat",
+	"github.com/stretchr/testify", "go.uber.org/goleak", "github.com/anishathalye/porcupine",
+	"github.com/go-zookeeper/zk", "github.com/bep/goat",
 }
 
 // layerOf returns the layer of a folder: its own, or that of the nearest folder above it.
@@ -209,7 +225,8 @@ func mayImport(f *file, name, imported string) bool {
 
 // under reports whether a package is one of the given ones or below one.
 func under(imported string, parents []string) bool {
-	return slices.ContainsFunc(parents, func(p string) bool { return imported == p || strings.HasPrefix(imported, p+"/") })
+	return slices.ContainsFunc(parents,
+		func(p string) bool { return imported == p || strings.HasPrefix(imported, p+"/") })
 }
 
 func isLayer(folder string) bool {

@@ -27,7 +27,8 @@ func TestPurePackages(t *testing.T) {
 		}
 		for imported := range f.imports() {
 			switch imported {
-			case "os", "net", "io/fs", "path/filepath", "syscall", "os/exec", "os/signal", "math/rand", "crypto/rand", "log", "log/slog":
+			case "os", "net", "io/fs", "path/filepath", "syscall", "os/exec", "os/signal", "math/rand", "crypto/rand",
+				"log", "log/slog":
 				t.Errorf("%s imports %s: %s", f.name, imported, why)
 			}
 		}
@@ -39,7 +40,8 @@ func TestPurePackages(t *testing.T) {
 		})
 		f.uses("math/rand/v2", func(selector string, pos token.Position) {
 			// Types and constructors are fine: a *rand.Rand that was handed in is deterministic.
-			if !slices.Contains([]string{"Rand", "Source", "New", "NewPCG", "NewChaCha8", "PCG", "ChaCha8", "Zipf", "NewZipf"}, selector) {
+			if !slices.Contains([]string{"Rand", "Source", "New", "NewPCG", "NewChaCha8", "PCG", "ChaCha8", "Zipf",
+				"NewZipf"}, selector) {
 				t.Errorf("%s: rand.%s uses the global generator: %s", pos, selector, why)
 			}
 		})
@@ -51,8 +53,9 @@ func TestFilesAreOpenedInFewPlaces(t *testing.T) {
 	homes := []string{"wal/vfs", "cmd", "server/config", "server/meta", "proto/gen", "test",
 		"kerberos"} // krb5.conf, and the tickets of kinit
 	openers := []string{
-		"Open", "OpenFile", "OpenInRoot", "OpenRoot", "Create", "CreateTemp", "ReadFile", "WriteFile", "ReadDir", "Mkdir", "MkdirAll", "MkdirTemp",
-		"Remove", "RemoveAll", "Rename", "Truncate", "Stat", "Lstat", "Link", "Symlink", "Chmod", "Chown", "Chtimes", "DirFS", "CopyFS",
+		"Open", "OpenFile", "OpenInRoot", "OpenRoot", "Create", "CreateTemp", "ReadFile", "WriteFile", "ReadDir",
+		"Mkdir", "MkdirAll", "MkdirTemp", "Remove", "RemoveAll", "Rename", "Truncate", "Stat", "Lstat", "Link",
+		"Symlink", "Chmod", "Chown", "Chtimes", "DirFS", "CopyFS",
 	}
 	for _, f := range production(t) {
 		if f.in(homes...) {
@@ -68,7 +71,8 @@ func TestFilesAreOpenedInFewPlaces(t *testing.T) {
 
 // mayRead excepts what is no data of ours: the kernel's own view of this process.
 func mayRead(f *file, selector string) bool {
-	return f.folder == "server/internal/words" && strings.HasPrefix(path.Base(f.name), "fds") && (selector == "ReadDir" || selector == "Open")
+	return f.folder == "server/internal/words" && strings.HasPrefix(path.Base(f.name), "fds") &&
+		(selector == "ReadDir" || selector == "Open")
 }
 
 func TestNoPrinting(t *testing.T) {

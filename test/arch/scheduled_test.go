@@ -27,7 +27,8 @@ var unscheduled = map[string]string{
 // outside lists, by import path, the names by which a goroutine waits, starts or tells the time without
 // sched.Runtime.
 var outside = map[string][]string{
-	"time":    {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker", "Timer", "Ticker"},
+	"time": {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker",
+		"Timer", "Ticker"},
 	"sync":    {"Cond", "NewCond", "WaitGroup"},
 	"context": {"WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause", "AfterFunc"},
 }

@@ -60,7 +60,8 @@ func parseAll() ([]*file, error) {
 			return err
 		}
 		if d.IsDir() {
-			if base := d.Name(); base == "testdata" || base == "data" || base == "bin" || name != root && base[0] == '.' {
+			if base := d.Name(); base == "testdata" || base == "data" || base == "bin" ||
+				name != root && base[0] == '.' {
 				return filepath.SkipDir
 			}
 			return nil
