@@ -18,8 +18,8 @@ module  := github.com/seed94657493/warren
 build   := $(module)/cmd/warren/build
 ldflags := -s -w -X $(build).version=$(VERSION) -X $(build).commit=$(COMMIT) -X $(build).date=$(DATE)
 
-.PHONY: help build run test race check sim defects fuzz cluster interop bench generate verify-generate pictures completion man
-.PHONY: helm s3 console-test release modules tidy lint fmt cover clean
+.PHONY: help build run test race check sim defects fuzz cluster interop bench generate verify-generate pictures
+.PHONY: completion man helm s3 console-test release modules tidy lint fmt cover clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,12 +39,13 @@ race: ## every test under the race detector
 
 check: lint verify-generate test ## what must be green to commit
 
-sim: ## SEEDS runs of simulated ensembles from seed FIRST on, STEPS events of faults and load each; see docs/SIMULATION.md
+sim: ## SEEDS simulated ensembles from seed FIRST on, STEPS events of faults and load each; see docs/SIMULATION.md
 	$(GO) test -tags invariants -count=1 -timeout 24h -v ./test/sim -run '^TestSim(Reconfig|Disks)?$$' \
 		-sim.first=$(FIRST) -sim.seeds=$(SEEDS) -sim.steps=$(STEPS)
-	$(GO) test -tags invariants -count=1 -timeout 24h -v ./test/system -run '^TestSystem$$' -system.first=$(FIRST) -system.seeds=$(SEEDS)
+	$(GO) test -tags invariants -count=1 -timeout 24h -v ./test/system -run '^TestSystem$$' \
+		-system.first=$(FIRST) -system.seeds=$(SEEDS)
 
-defects: ## servers with known defects, one at a time, until the simulations notice; prints the tables of docs/SIMULATION.md
+defects: ## servers with known defects, one at a time, until the simulations notice; the tables of docs/SIMULATION.md
 	$(GO) test -tags 'invariants weak' -count=1 -timeout 24h -v ./test/system -run Defect -system.defects
 	$(GO) test -tags 'invariants weak' -count=1 -timeout 24h -v ./test/sim -run '^TestSimFindsWeakness$$'
 
@@ -54,22 +55,25 @@ fuzz: ## every fuzz target for TIME each
 cluster: ## servers as processes: crashes, restarts, cut networks, full and lost disks; some of it takes root
 	$(GO) test -tags invariants -count=1 -v ./test/cluster/...
 	$(GO) test -tags invariants -count=1 -timeout 30m -v ./test/ensemble/... -ensemble.rounds=30
-	$(GO) test -tags invariants -count=1 -timeout 30m -v ./test/ensemble/... -run TestChaos -ensemble.rounds=30 -ensemble.servers=5
+	$(GO) test -tags invariants -count=1 -timeout 30m -v ./test/ensemble/... -run TestChaos \
+		-ensemble.rounds=30 -ensemble.servers=5
 
-interop: ## Apache ZooKeeper and its clients against us and beside us, and 100 crashes; needs the packages that test/interop names
-	$(GO) test -tags 'invariants interop' -count=1 -timeout 60m -v ./test/interop/... -interop.seeds=50 -interop.requests=2000
+interop: ## beside Apache ZooKeeper and its clients, and 100 crashes; needs the packages that test/interop names
+	$(GO) test -tags 'invariants interop' -count=1 -timeout 60m -v ./test/interop/... \
+		-interop.seeds=50 -interop.requests=2000
 	$(GO) test -tags 'invariants interop' -count=1 -timeout 60m -v ./test/ensemble/... -ensemble.rounds=30
 	$(GO) test -tags invariants -count=1 -timeout 30m -v ./test/cluster/... -cluster.rounds=100
 
-helm: ## the chart, by Helm's and Kubernetes' libraries; see test/helm for BITNAMI and DEPENDENT, charts to compare with
-	cd test/helm && export GOWORK=off GOFLAGS=-mod=mod && $(GO) vet . && BITNAMI='$(BITNAMI)' DEPENDENT='$(DEPENDENT)' $(GO) test -p 1 -count=1 .
+helm: ## the chart, by Helm's and Kubernetes' libraries; see test/helm for BITNAMI and DEPENDENT
+	cd test/helm && export GOWORK=off GOFLAGS=-mod=mod && $(GO) vet . \
+		&& BITNAMI='$(BITNAMI)' DEPENDENT='$(DEPENDENT)' $(GO) test -p 1 -count=1 .
 
 s3: ## backups to a real server of S3, which is built first
 	cd test/s3 && export GOWORK=off GOFLAGS=-mod=mod && $(GO) vet . && $(GO) test -count=1 .
 
-console-test: ## journeys through the console in Chromium, which must be installed; PICTURES=yes writes the pictures of the documents
-	cd test/console && export GOWORK=off GOFLAGS=-mod=mod && $(GO) vet . && WARREN_BROWSER=required $(GO) test -count=1 . \
-		$(if $(PICTURES),-pictures ../../docs/pictures)
+console-test: ## journeys through the console in Chromium; PICTURES=yes writes the pictures of the documents
+	cd test/console && export GOWORK=off GOFLAGS=-mod=mod && $(GO) vet . \
+		&& WARREN_BROWSER=required $(GO) test -count=1 . $(if $(PICTURES),-pictures ../../docs/pictures)
 
 bench: ## Go benchmarks of PKG that match BENCH (the server as a whole: bin/warren bench)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)

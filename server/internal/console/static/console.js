@@ -17,9 +17,12 @@ function follow(log) {
   const source = new EventSource(log.dataset.stream);
   status.textContent = "Connecting.";
   source.addEventListener("ready", () => { status.textContent = "Following. What happens from now on is shown."; });
-  source.addEventListener("end", (event) => { status.textContent = "Ended: " + JSON.parse(event.data).reason + ". Connecting again."; });
+  source.addEventListener("end", (event) => {
+    status.textContent = "Ended: " + JSON.parse(event.data).reason + ". Connecting again.";
+  });
   source.addEventListener("error", () => {
-    status.textContent = source.readyState === EventSource.CLOSED ? "The server refuses to tell these changes." : "Connecting again.";
+    status.textContent = source.readyState === EventSource.CLOSED
+      ? "The server refuses to tell these changes." : "Connecting again.";
   });
   source.addEventListener("change", (event) => {
     if (paused) {
