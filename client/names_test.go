@@ -12,9 +12,25 @@ import (
 	"github.com/seed94657493/warren/client/internal/require"
 )
 
+// guarded is what a test changes while a client reads it.
+type guarded struct{ mu sync.Mutex }
+
+func (g *guarded) set(change func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	change()
+}
+
+// served returns a connection to a server that answers at once, and the server's end of it.
+func served() (near, far net.Conn) {
+	near, far = net.Pipe()
+	go pipeServer(far, time.Minute, func() bool { return true }, func() {})
+	return near, far
+}
+
 // nameServer answers as a test wants it.
 type nameServer struct {
-	mu      sync.Mutex
+	guarded
 	answers map[string][]string
 	fails   error
 	late    time.Duration
@@ -41,12 +57,6 @@ func (s *nameServer) resolve(ctx context.Context, host string) ([]string, error)
 	}
 }
 
-func (s *nameServer) set(change func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	change()
-}
-
 var errServFail = errors.New("server misbehaving")
 
 // site is servers at a few addresses.
@@ -69,11 +79,10 @@ func (s *site) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	if !up {
 		return nil, errors.New("refused")
 	}
-	near, far := net.Pipe()
+	near, far := served()
 	s.mu.Lock()
 	s.live = far
 	s.mu.Unlock()
-	go pipeServer(far, time.Minute, func() bool { return true }, func() {})
 	return near, nil
 }
 

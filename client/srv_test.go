@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,7 +44,7 @@ func TestOrderOfSRVRecords(t *testing.T) {
 
 // registry answers for SRV records as a test wants it.
 type registry struct {
-	mu      sync.Mutex
+	guarded
 	records []*net.SRV
 	fails   error
 	silent  bool
@@ -62,12 +61,6 @@ func (r *registry) lookup(ctx context.Context, name string) ([]*net.SRV, error) 
 		return nil, ctx.Err()
 	}
 	return records, err
-}
-
-func (r *registry) set(change func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	change()
 }
 
 func records(ids ...int) (all []*net.SRV) {
