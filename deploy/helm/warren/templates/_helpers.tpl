@@ -12,7 +12,8 @@
 {{- end -}}
 
 {{- define "warren.headless" -}}
-{{ printf "%s-%s" (include "warren.fullname" .) (.Values.service.headless.servicenameOverride | default "headless") | trunc 63 | trimSuffix "-" }}
+{{ printf "%s-%s" (include "warren.fullname" .) (.Values.service.headless.servicenameOverride | default "headless")
+    | trunc 63 | trimSuffix "-" }}
 {{- end -}}
 
 {{- define "warren.namespace" -}}
@@ -20,7 +21,8 @@
 {{- end -}}
 
 {{- define "warren.serviceAccount" -}}
-{{ .Values.serviceAccount.name | default (ternary (include "warren.fullname" .) "default" .Values.serviceAccount.create) }}
+{{ .Values.serviceAccount.name | default (ternary (include "warren.fullname" .) "default"
+    .Values.serviceAccount.create) }}
 {{- end -}}
 
 {{- /* A value as YAML, in which templates count: dict "value" "context". */ -}}
@@ -48,7 +50,8 @@
 {{ include "warren.merged" (dict "maps" (list .extra $own) "context" $c) }}
 {{- end -}}
 
-{{- /* Labels that select: dict "extra" "context". Of the extra labels only those two count: a selector cannot be changed. */ -}}
+{{- /* Labels that select: dict "extra" "context". Of the extra labels only those two count: a selector cannot be
+    changed. */ -}}
 {{- define "warren.selector" -}}
 {{- $c := .context -}}
 {{- $own := dict "app.kubernetes.io/name" (include "warren.name" $c) "app.kubernetes.io/instance" $c.Release.Name -}}
@@ -80,7 +83,8 @@ labels:
   {{- with .labels }}
   {{- include "warren.render" (dict "value" . "context" $c) | nindent 2 }}
   {{- end }}
-{{- $annotations := include "warren.merged" (dict "maps" (list .annotations $c.Values.commonAnnotations) "context" $c) | fromYaml }}
+{{- $annotations := include "warren.merged" (dict "maps" (list .annotations $c.Values.commonAnnotations) "context" $c)
+    | fromYaml }}
 {{- with $annotations }}
 annotations:
   {{- toYaml . | nindent 2 }}
@@ -96,7 +100,8 @@ annotations:
 
 {{- define "warren.pullSecrets" -}}
 {{- $names := list -}}
-{{- range concat ((.Values.global).imagePullSecrets | default list) (.Values.image.pullSecrets | default list) (.Values.volumePermissions.image.pullSecrets | default list) -}}
+{{- range concat ((.Values.global).imagePullSecrets | default list) (.Values.image.pullSecrets | default list)
+    (.Values.volumePermissions.image.pullSecrets | default list) -}}
 {{- if kindIs "map" . }}{{ $names = append $names .name }}{{ else }}{{ $names = append $names . }}{{ end -}}
 {{- end -}}
 {{- with $names | uniq -}}
@@ -107,7 +112,8 @@ imagePullSecrets:
 {{- end -}}
 {{- end -}}
 
-{{- /* A security context without its switch, and without users and groups where OpenShift gives them: dict "value" "context". */ -}}
+{{- /* A security context without its switch, and without users and groups where OpenShift gives them: dict "value"
+    "context". */ -}}
 {{- define "warren.security" -}}
 {{- $value := omit .value "enabled" -}}
 {{- $adapt := (((.context.Values.global).compatibility).openshift).adaptSecurityContext -}}
@@ -129,7 +135,8 @@ imagePullSecrets:
 resources:
   {{- toYaml .resources | nindent 2 }}
 {{- else if and .preset (ne .preset "none") -}}
-{{- $p := get $presets .preset | required (printf "the preset %s of resources is none of %s" .preset (keys $presets | sortAlpha | join ", ")) -}}
+{{- $p := get $presets .preset | required (printf "the preset %s of resources is none of %s" .preset
+    (keys $presets | sortAlpha | join ", ")) -}}
 resources:
   requests: { cpu: {{ index $p 0 | quote }}, memory: {{ index $p 1 | quote }}, ephemeral-storage: 50Mi }
   limits: { cpu: {{ index $p 2 | quote }}, memory: {{ index $p 3 | quote }}, ephemeral-storage: 2Gi }
@@ -139,7 +146,8 @@ resources:
 {{- /* The affinity of pods to pods of a preset: dict "preset" "context". */ -}}
 {{- define "warren.podAffinity" -}}
 {{- if .preset -}}
-{{- $term := dict "topologyKey" "kubernetes.io/hostname" "labelSelector" (dict "matchLabels" (include "warren.pods" .context | fromYaml)) -}}
+{{- $term := dict "topologyKey" "kubernetes.io/hostname" "labelSelector"
+    (dict "matchLabels" (include "warren.pods" .context | fromYaml)) -}}
 {{- if eq .preset "hard" -}}
 {{ toYaml (dict "requiredDuringSchedulingIgnoredDuringExecution" (list $term)) }}
 {{- else -}}
@@ -159,7 +167,8 @@ resources:
 {{- end -}}
 
 {{- define "warren.storageClass" -}}
-{{- $class := (.Values.global).storageClass | default .Values.persistence.storageClass | default (.Values.global).defaultStorageClass -}}
+{{- $class := (.Values.global).storageClass | default .Values.persistence.storageClass
+    | default (.Values.global).defaultStorageClass -}}
 {{- if eq ($class | default "") "-" -}}
 storageClassName: ""
 {{- else if $class -}}
@@ -172,7 +181,8 @@ storageClassName: {{ $class }}
 {{- if .given -}}{{ tpl .given .context }}{{- else -}}{{ include "warren.fullname" .context }}-{{ .suffix }}{{- end -}}
 {{- end -}}
 
-{{- /* A password in base64, for a secret: the given one, or that of the cluster, or a new one: dict "secret" "key" "given" "context". */ -}}
+{{- /* A password in base64, for a secret: the given one, or that of the cluster, or a new one: dict "secret" "key"
+    "given" "context". */ -}}
 {{- define "warren.password" -}}
 {{- $there := (lookup "v1" "Secret" (include "warren.namespace" .context) .secret).data | default dict -}}
 {{- if .given -}}
@@ -193,13 +203,16 @@ storageClassName: {{ $class }}
 {{ include "warren.render" (dict "value" .Values.zooServers "context" .) }}
 {{- else -}}
 {{- range $i := until (int .Values.replicaCount) -}}
-{{ include "warren.fullname" $ }}-{{ $i }}.{{ include "warren.headless" $ }}.{{ include "warren.namespace" $ }}.svc.{{ $.Values.clusterDomain }}:
-{{- $.Values.containerPorts.follower }}:{{ $.Values.containerPorts.election }}::{{ add $i $.Values.minServerId }}{{ " " }}
+{{ include "warren.fullname" $ }}-{{ $i }}.{{ include "warren.headless" $ }}.{{ include "warren.namespace" $ -}}
+.svc.{{ $.Values.clusterDomain }}:
+{{- $.Values.containerPorts.follower }}:{{ $.Values.containerPorts.election }}::
+{{- add $i $.Values.minServerId }}{{ " " }}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 
-{{- /* A variable with a secret's value, or with the file that has it: dict "name" "secret" "key" "context" "optional". */ -}}
+{{- /* A variable with a secret's value, or with the file that has it: dict "name" "secret" "key" "context"
+    "optional". */ -}}
 {{- define "warren.secretVariable" -}}
 {{- if .context.Values.usePasswordFiles }}
 - name: {{ .name }}_FILE
@@ -218,26 +231,32 @@ storageClassName: {{ $class }}
 
 {{- /* Of tls.client or tls.quorum: whether their stores have passwords: dict "tls". */ -}}
 {{- define "warren.tlsPasswords" -}}
-{{- if and .tls.enabled (or .tls.keystorePassword .tls.truststorePassword .tls.passwordsSecretName .tls.autoGenerated) -}}true{{- end -}}
+{{- if and .tls.enabled (or .tls.keystorePassword .tls.truststorePassword .tls.passwordsSecretName
+    .tls.autoGenerated) -}}true{{- end -}}
 {{- end -}}
 
 {{- /* The variables of tls.client or tls.quorum: dict "tls" "kind" "auth" "context". */ -}}
 {{- define "warren.tlsVariables" -}}
 {{- $upper := upper .kind -}}
-{{- $secret := include "warren.secret" (dict "given" .tls.passwordsSecretName "suffix" (printf "%s-tls-pass" .kind) "context" .context) }}
+{{- $secret := include "warren.secret" (dict "given" .tls.passwordsSecretName "suffix" (printf "%s-tls-pass" .kind)
+    "context" .context) }}
 - name: ZOO_TLS_{{ $upper }}_ENABLE
   value: "true"
 - name: {{ .auth }}
   value: {{ .tls.auth | quote }}
 - name: ZOO_TLS_{{ $upper }}_KEYSTORE_FILE
-  value: {{ include "warren.storePath" (dict "path" .tls.keystorePath "key" .tls.existingSecretKeystoreKey "tls" .tls) | quote }}
+  value: {{ include "warren.storePath" (dict "path" .tls.keystorePath "key" .tls.existingSecretKeystoreKey "tls" .tls)
+      | quote }}
 - name: ZOO_TLS_{{ $upper }}_TRUSTSTORE_FILE
-  value: {{ include "warren.storePath" (dict "path" .tls.truststorePath "key" .tls.existingSecretTruststoreKey "tls" .tls) | quote }}
+  value: {{ include "warren.storePath" (dict "path" .tls.truststorePath "key" .tls.existingSecretTruststoreKey
+      "tls" .tls) | quote }}
 {{- if or .tls.keystorePassword .tls.passwordsSecretName .tls.autoGenerated }}
-{{- include "warren.secretVariable" (dict "name" (printf "ZOO_TLS_%s_KEYSTORE_PASSWORD" $upper) "secret" $secret "key" (.tls.passwordsSecretKeystoreKey | default "keystore-password") "context" .context) }}
+{{- include "warren.secretVariable" (dict "name" (printf "ZOO_TLS_%s_KEYSTORE_PASSWORD" $upper) "secret" $secret
+    "key" (.tls.passwordsSecretKeystoreKey | default "keystore-password") "context" .context) }}
 {{- end }}
 {{- if or .tls.truststorePassword .tls.passwordsSecretName .tls.autoGenerated }}
-{{- include "warren.secretVariable" (dict "name" (printf "ZOO_TLS_%s_TRUSTSTORE_PASSWORD" $upper) "secret" $secret "key" (.tls.passwordsSecretTruststoreKey | default "truststore-password") "context" .context) }}
+{{- include "warren.secretVariable" (dict "name" (printf "ZOO_TLS_%s_TRUSTSTORE_PASSWORD" $upper) "secret" $secret
+    "key" (.tls.passwordsSecretTruststoreKey | default "truststore-password") "context" .context) }}
 {{- end }}
 {{- end -}}
 
@@ -248,7 +267,8 @@ storageClassName: {{ $class }}
 
 {{- /* Whether the chart changes the servers of the ensemble itself. */ -}}
 {{- define "warren.reconfigures" -}}
-{{- if and .Values.reconfig.enabled (gt (int .Values.replicaCount) 0) (not .Values.zooServers) (not .Values.configuration) (not .Values.existingConfigmap) -}}true{{- end -}}
+{{- if and .Values.reconfig.enabled (gt (int .Values.replicaCount) 0) (not .Values.zooServers)
+    (not .Values.configuration) (not .Values.existingConfigmap) -}}true{{- end -}}
 {{- end -}}
 
 {{- /* Whether the servers of this release begin with a backup. A volume that is lost later is not restored: its server has
@@ -317,7 +337,8 @@ envFrom:
     - /bitnami/zookeeper/data
     - --if-empty
     {{- if not $v.service.disableBaseClientPort }}
-    - --unless-served={{ range $i := until (int $v.replicaCount) }}{{ if $i }},{{ end }}{{ include "warren.fullname" $ }}-{{ $i }}.{{ include "warren.headless" $ }}:{{ $v.containerPorts.client }}{{ end }}
+    - --unless-served={{ range $i := until (int $v.replicaCount) }}{{ if $i }},{{ end }}
+      {{- include "warren.fullname" $ }}-{{ $i }}.{{ include "warren.headless" $ }}:{{ $v.containerPorts.client }}{{ end }}
     {{- end }}
     {{- with $v.dataLogDir }}
     - --dataLogDir={{ . }}
@@ -332,7 +353,8 @@ envFrom:
     - --identity=/etc/warren/identity/identity
     {{- end }}
     {{- include "warren.s3.flags" . | nindent 4 }}
-  {{- include "warren.resources" (dict "resources" $v.restore.resources "preset" $v.restore.resourcesPreset) | nindent 2 }}
+  {{- include "warren.resources" (dict "resources" $v.restore.resources "preset" $v.restore.resourcesPreset)
+      | nindent 2 }}
   {{- include "warren.s3.environment" . | nindent 2 }}
   volumeMounts:
     - { name: empty-dir, mountPath: /tmp, subPath: tmp-dir }
@@ -353,8 +375,10 @@ envFrom:
 {{- $wrong = append $wrong "auth.client.enabled needs auth.client.clientUser and auth.client.serverUsers, or auth.client.existingSecret" }}{{ end }}{{ end }}
 {{- with .Values.auth.quorum }}{{ if and .enabled (not .existingSecret) (or (not .learnerUser) (not .serverUsers)) }}
 {{- $wrong = append $wrong "auth.quorum.enabled needs auth.quorum.learnerUser and auth.quorum.serverUsers, or auth.quorum.existingSecret" }}{{ end }}{{ end }}
-{{- range $kind := list "client" "quorum" }}{{ with get $.Values.tls $kind }}{{ if and .enabled (not .autoGenerated) (not .existingSecret) }}
-{{- $wrong = append $wrong (printf "tls.%s.enabled needs tls.%s.existingSecret or tls.%s.autoGenerated" $kind $kind $kind) }}{{ end }}{{ end }}{{ end }}
+{{- range $kind := list "client" "quorum" }}{{ with get $.Values.tls $kind }}{{ if and .enabled (not .autoGenerated)
+    (not .existingSecret) }}
+{{- $wrong = append $wrong (printf "tls.%s.enabled needs tls.%s.existingSecret or tls.%s.autoGenerated"
+    $kind $kind $kind) }}{{ end }}{{ end }}{{ end }}
 {{- with .Values.backup }}{{ if .enabled }}
 {{- if not (hasPrefix "s3://" .to) }}{{ $wrong = append $wrong "backup.to is to be s3://BUCKET/PREFIX" }}{{ end }}
 {{- if not $.Values.persistence.enabled }}{{ $wrong = append $wrong "backup.enabled needs persistence.enabled: it reads the volume of a server" }}{{ end }}
