@@ -7,10 +7,14 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap/zaptest"
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
@@ -51,8 +55,8 @@ func steer(t *testing.T, s *server.Server, command, object string) (status int, 
 	return status, fields
 }
 
-// A drained server ends its connections at the rate, keeps what clients were promised, and takes no client until it is
-// resumed; the sessions go on at another server.
+// A drained server ends its connections at the rate, keeps what clients were promised, and takes no client until it
+// is resumed; the sessions go on at another server.
 func TestDrain(t *testing.T) {
 	e := startSteered(t)
 	_, drained, _ := roles(t, e)
@@ -158,8 +162,8 @@ func TestShedConnections(t *testing.T) {
 	until(t, "all connections to end", func() bool { return open() == 0 })
 }
 
-// Leadership moves to the server that an operator names, each time with the next epoch, and the sessions live on. What
-// was acknowledged stays.
+// Leadership moves to the server that an operator names, each time with the next epoch, and the sessions live on.
+// What was acknowledged stays.
 func TestLeadershipMovesToANamedServer(t *testing.T) {
 	e := startSteered(t)
 	leader, follower, _ := roles(t, e)
@@ -192,11 +196,80 @@ func TestLeadershipMovesToANamedServer(t *testing.T) {
 		st := e.Server(leader).Status()
 		require.Equal(t, "leader", st.Mode)
 		require.Equal(t, epoch, st.Epoch, "more than one epoch would be an election that failed")
-		require.NoError(t, c.WaitClosed(), "the connection of a client ends with the role of its server")
-		c = resume(t, e, to, c.Resume())
+		require.NoError(t, c.Ping(), "the connection of a client outlives the role of its server")
 	}
 	_, stat, err := c.GetData("/mine", false)
 	require.NoError(t, err)
 	require.Equal(t, writes, stat.Version)
 	require.NoError(t, e.WaitEqual(within(t)))
+}
+
+// handOvers moves the leadership n times around three servers, each of which has clients that write and read all the
+// time. No client may lose its connection, and every operation succeeds. It returns the longest time that an
+// operation has taken.
+func handOvers(t testing.TB, e *embed.Ensemble, n int) time.Duration {
+	t.Helper()
+	var longest atomic.Int64
+	var running sync.WaitGroup
+	stop := make(chan struct{})
+	for i := range 12 {
+		server := e.IDs()[i%3]
+		c, err := wire.Dial(e.Addr(server), wire.Options{TimeoutMs: 60_000})
+		require.NoError(t, err)
+		path, err := c.Create(fmt.Sprintf("/own-%d-", i), nil, proto.ModeEphemeralSequential)
+		require.NoError(t, err)
+		running.Go(func() {
+			for version := int32(0); ; version++ {
+				began := time.Now()
+				_, err := c.SetData(path, []byte{byte(i)}, version)
+				if !assert.NoError(t, err, "a write to server %d", server) {
+					return
+				}
+				_, stat, err := c.GetData(path, false)
+				if !assert.NoError(t, err) || !assert.Equal(t, version+1, stat.Version) {
+					return
+				}
+				if took := int64(time.Since(began)); took > longest.Load() {
+					longest.Store(took)
+				}
+				select {
+				case <-stop:
+					assert.NoError(t, c.CloseSession())
+					return
+				default:
+				}
+			}
+		})
+	}
+	for range n {
+		leader, err := e.Leader(within(t))
+		require.NoError(t, err)
+		to := e.IDs()[(slices.Index(e.IDs(), leader)+1)%3]
+		epoch := e.Server(leader).Status().Epoch
+		require.NoError(t, e.Server(leader).HandOver(proto.ServerID(to)))
+		until(t, "the next leader", func() bool { return e.Server(to).Status().Epoch > epoch })
+		require.NoError(t, e.WaitServing(within(t)))
+		require.Equal(t, "leader", e.Server(to).Status().Mode)
+	}
+	close(stop)
+	running.Wait()
+	return time.Duration(longest.Load())
+}
+
+// No client notices that the leadership moves, but for operations that take a little longer.
+func TestClientsKeepTheirConnectionsOverHandOvers(t *testing.T) {
+	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Log: zaptest.NewLogger(t)})
+	require.NoError(t, e.WaitServing(within(t)))
+	t.Logf("the longest operation took %v", handOvers(t, e, 10))
+	require.NoError(t, e.WaitEqual(within(t)))
+}
+
+// BenchmarkHandOver moves the leadership under load. longest-ms is the longest that an operation of a client has
+// taken.
+func BenchmarkHandOver(b *testing.B) {
+	e := embed.Start(b, embed.Options{TickTime: patient, Servers: 3})
+	require.NoError(b, e.WaitServing(within(b)))
+	b.ResetTimer()
+	longest := handOvers(b, e, b.N)
+	b.ReportMetric(float64(longest.Microseconds())/1000, "longest-ms")
 }

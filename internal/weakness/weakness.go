@@ -47,7 +47,11 @@ const (
 	ExpiryOfMoved          // a follower ends sessions that have moved away from it
 	OneFullDiskRefuses     // writes are refused while one voter has no room
 	LateClockForgives      // a session clock that is late gives every session its whole timeout
-	SessionIDsAgain        // a server whose clock was set back gives out ids of an earlier life again
+	// a server does not learn that its sessions move, and keeps their connections over a hand-over
+	MovesUntold
+	// a new leader gives a session to a kept connection, though its client is elsewhere
+	KeptFromOthers
+	SessionIDsAgain // a server whose clock was set back gives out ids of an earlier life again
 
 	// serve
 	EventAfterReply     // events leave after the reply to the request that caused them
@@ -79,7 +83,8 @@ var names = [...]string{
 	"EphemeralsLostOnMove", "ForwardDropped", "DiffTooLate", "SyncWithoutQuorum", "SyncOvertakes",
 	"LeaseOutlivesQuorum", "GenerationUnchecked", "ServesBeforeApplied", "MovedSessionKeepsWrite",
 	"SnapshotBehind", "SnapWhileReplaced", "SupersededTaken", "CommitsOutliveLeader", "EarlierReplyTaken",
-	"EarlyDropped", "FormerLinks", "ExpiryOfMoved", "OneFullDiskRefuses", "LateClockForgives", "SessionIDsAgain",
+	"EarlyDropped", "FormerLinks", "ExpiryOfMoved", "OneFullDiskRefuses", "LateClockForgives", "MovesUntold",
+	"KeptFromOthers", "SessionIDsAgain",
 	"EventAfterReply", "EventWithoutACL", "EventDropped", "WatchNotRegistered", "ReadOvertakesWrite",
 	"ClientAheadAccepted", "MultiNotUndone", "MultiInPart",
 }

@@ -296,7 +296,7 @@ func dataMin(t proto.PacketType) int {
 		return proto.TxnHeaderSize
 	case proto.PacketInformAndActivate:
 		return 8 + proto.TxnHeaderSize
-	case proto.PacketCommitAndActivate, PacketHandOver:
+	case proto.PacketCommitAndActivate, PacketHandOver, PacketMoved, PacketReclaim:
 		return 8
 	case proto.PacketLeaderInfo, proto.PacketAckEpoch:
 		return 4

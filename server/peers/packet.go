@@ -21,6 +21,22 @@ type Packet struct {
 // it, and only servers that have sent the trailer of Warren get it.
 const PacketHandOver proto.PacketType = 0x57720001
 
+// Packets by which client connections outlive a hand-over of the leadership; see package host. Only Warren has them,
+// and only servers that have sent the trailer of Warren get them.
+const (
+	// PacketHold asks a learner to forward no more requests of its clients. It answers with the same packet behind
+	// the last request that it has forwarded.
+	PacketHold proto.PacketType = 0x57720002
+	// PacketUnhold says that there is no hand-over: the learner forwards requests again.
+	PacketUnhold proto.PacketType = 0x57720003
+	// PacketMoved tells a learner that a session which it had is at another server now. Data: long session id.
+	PacketMoved proto.PacketType = 0x57720004
+	// PacketReclaim asks the next leader for a session whose client has kept its connection. Data: long session id.
+	// The answer has a byte behind it, 1 if the session goes on at this learner. Its zxid is the newest that was
+	// proposed.
+	PacketReclaim proto.PacketType = 0x57720005
+)
+
 // MovedZxid is the zxid of a REQUEST whose session has moved to another server behind the same observer master. The
 // leader makes an error of such a request. The zxid of other REQUESTs is -1. Only Warren has it: a server in Java
 // ignores the zxid of a REQUEST.

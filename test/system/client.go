@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -302,9 +301,10 @@ func (c *client) read(conn *connection, nc net.Conn) {
 			in = in[4+size:]
 		}
 		if err != nil {
-			if !errors.Is(err, io.EOF) {
-				c.w.s.tracef("c%d: %v", c.id, err)
+			if !c.broken && c.session.closing == nil && c.w.s.now-c.sent < c.session.timeout {
+				c.w.cut++
 			}
+			c.w.s.tracef("c%d: %v", c.id, err)
 			c.broken = true
 			c.wake.Unpark()
 			return

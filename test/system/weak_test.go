@@ -101,6 +101,12 @@ func defects() []defect {
 		of(weakness.FormerLinks, SessionOrder,
 			Options{Servers: 3, Faults: []Fault{SlowNet, OneWay, Partition, Pause}, Mean: 500 * time.Millisecond}),
 		of(weakness.OneFullDiskRefuses, Room, Options{Servers: 3, Faults: []Fault{FullDisk}}),
+		of(weakness.MovesUntold, SessionOrder, Options{
+			Servers: 3, Faults: []Fault{HandOver, SlowNet}, Mean: 100 * time.Millisecond, Busy: true, Restless: true,
+		}),
+		of(weakness.KeptFromOthers, SessionOrder, Options{
+			Servers: 3, Faults: []Fault{HandOver, SlowNet}, Mean: 100 * time.Millisecond, Busy: true, Restless: true,
+		}),
 		of(weakness.SessionIDsAgain, SessionIDs, Options{Servers: 3, Faults: crashes}),
 		of(weakness.LateClockForgives, DeadClients,
 			Options{Servers: 3, Faults: calm, Slow: "clock", Late: 500 * time.Millisecond}),

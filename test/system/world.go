@@ -66,10 +66,12 @@ type world struct {
 	steps       int
 	replies     int
 	reconfigs   int
-	first       proto.Zxid    // the version that the first leader has given to the first configuration
-	members     proto.Zxid    // the last configuration that was applied
-	lasting     time.Duration // until then no client asks for another configuration
-	calm        bool          // there are no faults any more, and clients begin nothing new
+	// cut is how many connections servers have ended, though the client was heard and has not asked for it.
+	cut     int
+	first   proto.Zxid    // the version that the first leader has given to the first configuration
+	members proto.Zxid    // the last configuration that was applied
+	lasting time.Duration // until then no client asks for another configuration
+	calm    bool          // there are no faults any more, and clients begin nothing new
 
 	tick                   time.Duration
 	window                 int     // txns in memory for learners; 0 is the usual

@@ -17,6 +17,15 @@ type Client interface {
 	// served it so far; s is nil if the session does not exist. It is called once, by a goroutine that does not
 	// hold the lock of the connection.
 	Resumed(s *sessions.Session, old sessions.Conn, timeoutMs int32)
+	// Release ends a hold, in which the connection takes no requests: it goes on in a later period of service, or
+	// ends. It reports false if the connection has ended. The caller does not hold the lock of the connection.
+	Release(generation int64, goesOn bool) bool
+}
+
+// Held is a connection that takes no requests until Client.Release, and its session.
+type Held struct {
+	Client  Client
+	Session *sessions.Session
 }
 
 // Resumption is a client that reconnects with its session, and waits until the leader has confirmed the session.

@@ -17,6 +17,7 @@
 //	readingOnly  answers reads on a server without a leader
 //
 // A role begins when the state holds everything that was agreed on before, and ends with the service (Host.close).
+// Client connections end with the role, but for those that outlive a hand-over of the leadership: see keep.go.
 //
 // # Goroutines and what they own
 //

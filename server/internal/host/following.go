@@ -35,6 +35,10 @@ type following struct {
 	renewed map[proto.SessionID]*flow.Resumption // clients that came back, until the leader answers REVALIDATE
 	below   *observers                           // observers that learn from this server
 
+	epoch   int64 // of the leader
+	holding bool  // the leader prepares a hand-over: requests of clients of this server wait
+	handed  bool  // the leader has handed over while this server held its requests
+
 	refuses  bool                       // the leader refuses writes for lack of room: see room.go
 	answered flow.FIFO[answeredSync]    // syncs that wait for the txns before them
 	scratch  struct{ data, ids []byte } // memory for the packet being encoded
@@ -64,7 +68,7 @@ type answeredSync struct {
 }
 
 func newFollowing(m *Host) *following {
-	f := &following{m: m, pending: map[proto.SessionID]*flow.FIFO[forwarded]{},
+	f := &following{m: m, epoch: m.status.Epoch, pending: map[proto.SessionID]*flow.FIFO[forwarded]{},
 		renewed: map[proto.SessionID]*flow.Resumption{}}
 	f.below = newObservers(f)
 	for _, id := range inOrder(m.links, cmp.Compare) {
@@ -85,6 +89,9 @@ func (f *following) request(b *flow.Batch, r *flow.Request) bool {
 	m := f.m
 	if r.Session == nil { // the server's own request, which only a leader handles
 		return true
+	}
+	if f.holding && r.Client != nil {
+		return false
 	}
 	it := flow.Item{Client: r.Client, Session: r.Session, Received: b.Received, Xid: r.Xid, Op: r.Op}
 	if r.Client == nil && endsLocally(r) { // the session has expired
@@ -192,6 +199,18 @@ func (f *following) Packet(l *peers.Link, p *peers.Packet) {
 			return
 		}
 		f.below.revalidated(id, valid, p)
+	case peers.PacketReclaim:
+		f.granted(p)
+	case peers.PacketHold:
+		f.holding = true
+		l.SendPacket(&peers.Packet{Type: peers.PacketHold, Zxid: -1})
+		f.m.touch(l)
+	case peers.PacketUnhold:
+		f.holding = false
+	case peers.PacketMoved:
+		if r := proto.NewReader(p.Data); !f.m.Weak(weakness.MovesUntold) {
+			f.m.Tracker.Moved(proto.SessionID(r.Int64()))
+		}
 	case proto.PacketPing:
 		f.refuses = saysNoRoom(p.Data)
 		f.giveUp()
@@ -339,21 +358,27 @@ func (f *following) release(session proto.SessionID, q *flow.FIFO[forwarded], b 
 
 // end implements role.
 func (f *following) end() {
-	var items []flow.Item
 	for _, id := range inOrder(f.pending, cmp.Compare) {
-		for q := f.pending[id]; q.Len() > 0; q.Pop() {
-			it := q.Front().item
-			it.Drop = true
-			items = append(items, it)
+		if k := f.m.keeping; k == nil || k.byID[id] == nil {
+			f.lose(id)
 		}
-	}
-	if len(items) > 0 {
-		f.m.answer(items...)
 	}
 	for _, id := range inOrder(f.renewed, cmp.Compare) {
 		f.renewed[id].Client.Abort()
 	}
 	f.m.Tracker.Follow()
+}
+
+// lose gives up the requests of a session that are not answered.
+func (f *following) lose(id proto.SessionID) {
+	var items []flow.Item
+	for q := f.pending[id]; q.Len() > 0; q.Pop() {
+		it := q.Front().item
+		it.Drop = true
+		items = append(items, it)
+	}
+	delete(f.pending, id)
+	f.m.answer(items...)
 }
 
 // inOrder returns the keys of a map in an order that does not depend on the run, for what others can see: the same

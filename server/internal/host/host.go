@@ -19,6 +19,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/security"
+	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
 )
@@ -105,6 +106,7 @@ type Host struct {
 	lost      time.Time           // when the last service ended; zero before the first
 	early     []event             // packets for the role that arrived while it was opening
 	resumes   []*flow.Resumption  // clients that came back with their session while the role was opening
+	keeping   *keeping            // client connections that outlive a hand-over; nil if there are none
 	// committed is the newest zxid that is known to be committed. delivered is the newest zxid handed to the
 	// applier.
 	committed, delivered proto.Zxid
@@ -130,6 +132,9 @@ type clients interface {
 	PortNumbers() (plain, secure int)
 	// AbortAll closes every connection that has a session at once.
 	AbortAll()
+	// HoldAll lets the connections of the sessions that wanted accepts take no more requests, and returns them.
+	// ShutAll does not end them.
+	HoldAll(wanted func(*sessions.Session) bool) []flow.Held
 }
 
 // applies is the applier: it applies committed txns in the order in which they are put, and answers the clients.
@@ -183,8 +188,19 @@ func (p *pacer) due(now time.Time) int {
 // handOver asks the core to hand its leadership over, and then to stop.
 func (m *Host) handOver() {
 	m.Do(func() {
-		m.core.HandOver(true)
+		_ = m.afterHold(func() error {
+			m.core.HandOver(true)
+			return nil
+		})
 	})
+}
+
+// afterHold calls do, which begins a hand-over, at once, or when the clients of a leader and its learners hold still.
+func (m *Host) afterHold(do func() error) error {
+	if lead, ok := m.role.(*leading); ok {
+		return lead.handOver(do)
+	}
+	return do()
 }
 
 // HandOverTo hands the leadership to a named server without an election; see zab.Core.HandOverTo. It returns when the
@@ -194,7 +210,10 @@ func (m *Host) HandOverTo(id proto.ServerID, dry bool) (err error) {
 	begun := sched.NewGate(m.Runtime)
 	if m.Do(func() {
 		if err = nil; id != m.ID || !m.Rules() {
-			err = m.core.HandOverTo(id, dry)
+			err = m.core.HandOverTo(id, true)
+		}
+		if err == nil && id != m.ID && !dry {
+			err = m.afterHold(func() error { return m.core.HandOverTo(id, false) })
 		}
 		if err == nil && id != m.ID && !dry {
 			m.Log.Info("handing over to the server that an operator has named", zap.Int64("server", int64(id)))
@@ -321,6 +340,7 @@ func (m *Host) run() {
 			for range pace.due(now) {
 				m.core.Tick()
 			}
+			m.expireKept()
 			m.maybeReadOnly(now)
 			m.publish(now)
 		}
@@ -438,7 +458,12 @@ func (m *Host) arrived(l *peers.Link, packets []peers.Packet) {
 			if lead, ok := m.role.(*leading); ok {
 				lead.acknowledged(l.Peer, batch[n-1].Zxid)
 			}
-		case proto.PacketRequest, proto.PacketRevalidate, proto.PacketPing, proto.PacketSync:
+		case peers.PacketHandOver:
+			if f, ok := m.role.(*following); ok && f.link == l {
+				f.handed = f.holding
+			}
+		case proto.PacketRequest, proto.PacketRevalidate, proto.PacketPing, proto.PacketSync, peers.PacketHold,
+			peers.PacketUnhold, peers.PacketMoved, peers.PacketReclaim:
 			if p.Type == proto.PacketPing {
 				m.pinged(l, p)
 			}
@@ -471,6 +496,7 @@ func (m *Host) forRole(l *peers.Link, packet []peers.Packet) {
 
 // requests gives the requests of clients to the role, as far as there is room.
 func (m *Host) requests() {
+	m.park()
 	switch {
 	case len(m.waiting) == 0:
 	case m.role == nil && !m.opening:
@@ -604,6 +630,9 @@ func (m *Host) drain() {
 func (m *Host) toJournal(writes []zab.Persist) {
 	for i := range writes {
 		m.Queued.Add(durable.BytesOf(writes[i].Append))
+		if writes[i].Truncate || writes[i].Install != nil {
+			m.dropKept() // the state may be loaded anew
+		}
 		if in := writes[i].Install; in != nil {
 			m.want(in.Link)
 			if m.Weak(weakness.AppliedTwice) {
@@ -689,6 +718,8 @@ func (m *Host) deliver(txns []zab.Txn) {
 	b.Last = txns[len(txns)-1].Zxid
 	if m.role != nil {
 		m.role.deliver(txns, b)
+	} else if m.keeping != nil && m.keeping.former != nil {
+		m.keeping.former.deliver(txns, b)
 	} else {
 		noRole{}.deliver(txns, b)
 		// A txn that is delivered while the role opens may not be applied yet when the role begins: opened must not

@@ -53,6 +53,8 @@ type leading struct {
 	refuses  bool       // clients' writes are refused, because disks have no room: see room.go
 	oneFull  time.Time  // of weakness.OneFullDiskRefuses
 	reconfig proto.Zxid // the last reconfiguration that was prepared
+	epoch    int64
+	handing  *handing // a hand-over that has begun; nil if there is none
 	acks     ackTime
 
 	unasked []unaskedSync                      // syncs that the core was not asked for yet
@@ -115,7 +117,7 @@ const (
 
 func newLeading(m *Host) *leading {
 	l := &leading{m: m, syncs: map[uint64]syncKey{}, held: map[syncKey]*flow.FIFO[write]{},
-		order: map[zab.LinkID]*flow.FIFO[syncKey]{}, next: m.core.NextZxid()}
+		order: map[zab.LinkID]*flow.FIFO[syncKey]{}, next: m.core.NextZxid(), epoch: m.status.Epoch}
 	l.payloads.reuse = m.peers == nil
 	l.acks.every = uint32(min(max(m.Config.Quorum.AckLoggingFrequency, 1), math.MaxInt32))
 	m.Store.Mu.RLock()
@@ -149,7 +151,7 @@ func (l *leading) unlockState() {
 
 // request implements role.
 func (l *leading) request(b *flow.Batch, r *flow.Request) bool {
-	if l.refused || l.entries.Len() >= inFlightMax {
+	if l.refused || l.entries.Len() >= inFlightMax || l.handing != nil && r.Client != nil {
 		return false
 	}
 	l.lockState() // the wait for this lock counts as time that the request has waited
@@ -182,14 +184,17 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 			l.oneFull = l.m.Clock.Steady()
 		}
 	case proto.PacketRevalidate:
-		if !l.m.MayAnswer() {
+		if !l.m.MayAnswer() || l.handing != nil {
 			return // the learner may not answer either: its client tries another server
 		}
 		l.m.Metrics.Quorum.Revalidations.Inc()
 		r := proto.NewReader(p.Data)
 		id, timeoutMs := proto.SessionID(r.Int64()), r.Int32()
 		l.outdate(id)
-		valid := l.m.Tracker.Revalidate(id, timeoutMs, link.ID, l.m.Clock.Now())
+		from, valid := l.m.Tracker.Revalidate(id, timeoutMs, link.ID, l.m.Clock.Now())
+		if valid {
+			l.moved(id, from, link.ID)
+		}
 		if valid && l.m.Weak(weakness.EphemeralsLostOnMove) {
 			l.loseEphemeral(id)
 		}
@@ -200,13 +205,27 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 		data := proto.AppendBool(proto.AppendInt64(nil, int64(id)), valid)
 		link.SendPacket(&peers.Packet{Type: proto.PacketRevalidate, Zxid: proposed, Data: data})
 		l.m.touch(link)
+	case peers.PacketReclaim:
+		l.reclaimed(link, p)
+	case peers.PacketHold:
+		if l.handing != nil {
+			delete(l.handing.waits, link.ID)
+		}
 	}
 }
 
 // resume implements role: the session may go on here at once, if it exists.
 func (l *leading) resume(r *flow.Resumption) {
+	if l.handing != nil {
+		r.Client.Abort() // no session moves now
+		return
+	}
 	l.outdate(r.ID)
+	from := l.m.Tracker.Owner(r.ID)
 	s, old := l.m.Tracker.Resume(r.ID, r.TimeoutMs, r.Client, r.Received)
+	if s != nil {
+		l.moved(r.ID, from, 0)
+	}
 	r.Client.Resumed(s, old, r.TimeoutMs)
 }
 
@@ -347,6 +366,9 @@ func (l *leading) advance(key syncKey) {
 // gone forgets the syncs of a learner after its link has closed, and continues with the requests behind them.
 func (l *leading) gone(link zab.LinkID) {
 	delete(l.order, link)
+	if l.handing != nil {
+		delete(l.handing.waits, link)
+	}
 	for _, key := range inOrder(l.held, syncKey.compare) {
 		q := l.held[key]
 		if q == nil {
@@ -537,6 +559,7 @@ func (l *leading) flush() {
 		l.txns = slices.Delete(l.txns, 0, len(txns))
 	}
 	l.askCore()
+	l.maybeHand()
 }
 
 // renew lets the core begin the next epoch, unless txns are prepared and not proposed. In that case the core asks

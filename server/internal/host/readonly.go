@@ -67,6 +67,7 @@ func (m *Host) maybeReadOnly(now time.Time) {
 		now.Sub(m.lookedAt) < max(readOnlyAfter, m.Config.TickTime) {
 		return
 	}
+	m.dropKept()
 	m.generation.Add(1)
 	m.Tracker.Follow()
 	m.setConfig(m.Membership()) // a state that was loaded again, to cut the log, may not have it

@@ -150,6 +150,7 @@ func (m *Host) opened(state zab.State) {
 		m.role = newFollowing(m)
 	}
 	m.Accepting.Store(serves)
+	m.resumeKept()
 	m.Disk.Snapshotter.Allow()
 	m.delivered = max(m.delivered, m.Store.LastZxid())
 	early, resumes := m.early, m.resumes
@@ -175,10 +176,14 @@ func (m *Host) opened(state zab.State) {
 
 // close ends service: nothing is answered any more, and every client has to find another server. Sessions live on.
 func (m *Host) close(reason string) {
+	m.dropKept()
+	m.keeping = m.keep()
 	m.generation.Add(1)
 	m.lost = m.Clock.Steady()
 	m.Accepting.Store(false)
-	m.endLease()
+	if m.keeping == nil { // connections that are kept answer nothing, but must not be aborted
+		m.endLease()
+	}
 	m.ReadOnly.Store(false)
 	m.opening = false
 	if m.role != nil {
@@ -189,6 +194,7 @@ func (m *Host) close(reason string) {
 		r.Client.Abort()
 	}
 	m.early, m.resumes = nil, nil
+	m.park()
 	m.refuse()
 	// Txns that were committed are still applied and answered. Then the connections end.
 	m.applier.Do(func() {
@@ -225,6 +231,9 @@ func (m *Host) resumeNow(r *flow.Resumption) {
 // with another one: its client may have written at another server in between, and those writes are after them. What
 // the earlier connections have asked for until now is taken first, and is refused if the session was elsewhere.
 func (m *Host) supersede(r *flow.Resumption) {
+	if m.keeping != nil && m.keeping.byID[r.ID] != nil {
+		m.goOn(m.keeping.byID[r.ID], false)
+	}
 	if old := m.Tracker.Serving(r.ID); old != nil && old != r.Client {
 		old.Supersede()
 	}

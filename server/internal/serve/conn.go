@@ -56,8 +56,8 @@ type Conn struct {
 	certified []auth.Identity // what the client's certificate proves; set before the first frame is read
 	executed  int64           // reads answered at once since the last Account
 	needs     need            // what a request that could not be taken waits for
-	// generation is the time of service in which the connection was accepted; see Host.generation.
-	generation int64
+	// generation is the time of service in which the connection was accepted, or has gone on; see Host.generation.
+	generation atomic.Int64
 	superseded atomic.Bool // its client has a newer connection with the same session
 	// knowsReadOnly is whether the client's ConnectRequest has the ReadOnly byte.
 	knowsReadOnly bool

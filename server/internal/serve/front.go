@@ -14,6 +14,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/limits"
+	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/internal/topk"
 )
 
@@ -90,16 +91,55 @@ func (s *Front) AcceptAll() {
 	}
 }
 
-// ShutAll ends every connection that has a session, as soon as the output added so far is sent. It returns how many
-// connections it ends.
+// ShutAll ends every connection that has a session and is not held, as soon as the output added so far is sent. It
+// returns how many connections it ends.
 func (s *Front) ShutAll() (n int) {
 	s.Conns.Each(func(c *Conn) {
-		if c.Session.Load() != nil {
+		if c.Session.Load() == nil {
+			return
+		}
+		c.Mu.Lock()
+		defer c.Mu.Unlock()
+		if !c.Mu.Out.held {
 			n++
-			c.Shut()
+			c.shut()
 		}
 	})
 	return n
+}
+
+// HoldAll lets the connections of the sessions that wanted accepts take no more requests, until Conn.Release, and
+// returns them. Requests that were taken before are submitted when it returns.
+func (s *Front) HoldAll(wanted func(*sessions.Session) bool) (held []flow.Held) {
+	s.Conns.Each(func(c *Conn) {
+		session := c.Session.Load()
+		if session == nil || !wanted(session) || c.Superseded() {
+			return
+		}
+		c.Mu.Lock()
+		defer c.Mu.Unlock()
+		if c.Mu.Out.open() {
+			c.Mu.Out.held = true
+			held = append(held, flow.Held{Client: c, Session: session})
+		}
+	})
+	return held
+}
+
+// Release implements flow.Client.
+func (c *Conn) Release(generation int64, goesOn bool) bool {
+	if goesOn {
+		c.generation.Store(generation)
+	}
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	c.Mu.Out.held = false
+	if !goesOn {
+		c.shut()
+	}
+	c.wakeReader()
+	c.help()
+	return c.Mu.Out.open()
 }
 
 // AbortAll closes every connection that has a session at once.

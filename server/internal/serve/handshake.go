@@ -80,7 +80,7 @@ func (c *Conn) firstFrame() ([]byte, error) {
 		if !c.srv.IsServing() {
 			return nil, errNotServing
 		}
-		c.generation = c.srv.host.Generation()
+		c.generation.Store(c.srv.host.Generation())
 		if rest := c.In.Bytes(); len(rest)-4 >= int(n) {
 			frame := rest[4 : 4+n]
 			c.In.R += 4 + int(n)
@@ -173,7 +173,7 @@ func (c *Conn) resumeLocal(id proto.SessionID, timeoutMs int32) bool {
 }
 
 // Generation implements flow.Client.
-func (c *Conn) Generation() int64 { return c.generation }
+func (c *Conn) Generation() int64 { return c.generation.Load() }
 
 // Superseded implements flow.Client.
 func (c *Conn) Superseded() bool { return c.superseded.Load() }

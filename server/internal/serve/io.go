@@ -244,6 +244,7 @@ type Output struct {
 	Dead    bool   // the socket is closed: output is dropped
 
 	finished bool // finish was called
+	held     bool // no request is taken, until Conn.Release
 
 	fullBytes   int   // bytes in full
 	Own         bool  // the buffer that is being written may be reused
@@ -257,8 +258,8 @@ func (o *Output) open() bool { return !o.Dead && !o.Closing }
 // Waiting is how many bytes are not yet taken for writing. REQUIRES: Conn.Mu.
 func (o *Output) Waiting() int { return o.fullBytes + len(o.Buf) }
 
-// pauses reports whether so much waits that no further request is served. REQUIRES: Conn.Mu.
-func (o *Output) pauses() bool { return o.Waiting() >= OutputPause }
+// pauses reports whether no further request is served: so much waits, or the connection is held. REQUIRES: Conn.Mu.
+func (o *Output) pauses() bool { return o.Waiting() >= OutputPause || o.held && o.open() }
 
 // AddEvent adds an event. The bytes of a shared event must not change any more. REQUIRES: Conn.Mu.
 func (o *Output) AddEvent(event []byte, shared bool) {

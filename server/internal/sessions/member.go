@@ -48,17 +48,87 @@ func (t *Tracker) Check(id proto.SessionID, link zab.LinkID, local bool, now int
 	return proto.OK
 }
 
-// Revalidate gives a session to the learner on link, whose client has reconnected with it. It reports false if
-// there is no such session, or if only this server knows it.
-func (t *Tracker) Revalidate(id proto.SessionID, timeoutMs int32, link zab.LinkID, now int64) bool {
+// Revalidate gives a session to the learner on link, whose client has reconnected with it. It returns the link that
+// had it before, as Owner does. It reports false if there is no such session, or if only this server knows it.
+func (t *Tracker) Revalidate(id proto.SessionID, timeoutMs int32, link zab.LinkID, now int64) (
+	from zab.LinkID, valid bool,
+) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.live(id)
 	if s == nil || s.local.Load() {
+		return 0, false
+	}
+	from, s.owner = s.owner, link
+	t.renew(s, timeoutMs, now)
+	return from, true
+}
+
+// Owner returns the link to the learner that has a session: 0 if this server has it, or no server knows it.
+func (t *Tracker) Owner(id proto.SessionID) zab.LinkID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.mu.sessions[id]; s != nil {
+		return s.owner
+	}
+	return ownerHere
+}
+
+// Moved notes that another server has the client of a session, which this learner may have had.
+func (t *Tracker) Moved(id proto.SessionID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.mu.sessions[id]; s != nil {
+		s.moved.Store(true)
+	}
+}
+
+// Own returns the global sessions whose clients are at this server, as far as it knows.
+func (t *Tracker) Own() map[*Session]bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	own := map[*Session]bool{}
+	for _, s := range t.mu.sessions {
+		if s.conn != nil && s.owner == ownerHere && !s.local.Load() && !s.closing.Load() && !s.moved.Load() {
+			own[s] = true
+		}
+	}
+	return own
+}
+
+// Reclaim gives a session to the learner on link, whose client has kept its connection over a change of the leader. It
+// reports false if the session does not live, or, without force, if its client was heard of at another server.
+func (t *Tracker) Reclaim(id proto.SessionID, link zab.LinkID, force bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.live(id)
+	if s == nil || s.local.Load() || s.owner != ownerUnknown && !force {
 		return false
 	}
 	s.owner = link
-	t.renew(s, timeoutMs, now)
+	return true
+}
+
+// Retake tracks a session of which c has been kept over a change of the leader. A leader does so by the rule of
+// Reclaim, and gives it the full timeout from now. At a learner it must not be tracked already: its client would have
+// come back on another connection.
+func (t *Tracker) Retake(s *Session, c Conn, leads bool, now int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	known := t.mu.sessions[s.ID]
+	if leads {
+		if known == nil || known.closing.Load() || known.local.Load() || known.owner != ownerUnknown {
+			return false
+		}
+		delete(t.mu.buckets[known.bucket], known)
+	} else if known != nil {
+		return false
+	}
+	s.conn, s.owner, s.bucket, s.reported = c, ownerHere, -1, 0
+	t.mu.sessions[s.ID] = s
+	if leads {
+		t.renew(s, s.timeoutMs.Load(), now)
+	}
 	return true
 }
 
@@ -72,6 +142,7 @@ func (t *Tracker) Adopt(id proto.SessionID, timeoutMs int32, c Conn, now int64) 
 		t.mu.sessions[id] = s
 	}
 	old, s.conn = s.conn, c
+	s.moved.Store(false)
 	t.renew(s, timeoutMs, now)
 	return s, old
 }

@@ -24,6 +24,7 @@ type Session struct {
 	heard     atomic.Int64 // when its client was last heard of, ns on the server's clock
 	local     atomic.Bool  // only this server knows it
 	closing   atomic.Bool  // its end has begun: no more requests of it are accepted
+	moved     atomic.Bool  // at a learner: another server has its client, as the leader has said
 
 	// Guarded by the lock of Tracker.
 	conn     Conn       // the connection that serves it now, or nil

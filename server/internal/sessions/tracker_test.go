@@ -335,3 +335,55 @@ func TestOrder(t *testing.T) {
 		require.Equal(t, uint64(id), binary.BigEndian.Uint64(told[i*TouchSize:]))
 	}
 }
+
+// TestSessionsAreReclaimedOnce gives sessions to servers whose clients have kept their connections over a change of
+// the leader. A session whose client was heard of elsewhere is not given.
+func TestSessionsAreReclaimedOnce(t *testing.T) {
+	tr := trackAt(time.Second)
+	kept, ended, moved := tr.Create(5000, &conn{}, 0), tr.Create(5000, &conn{}, 0), tr.Create(5000, &conn{}, 0)
+	local, elsewhere := tr.Create(5000, &conn{}, 0), tr.Create(5000, &conn{}, 0)
+	tr.MakeLocal(local)
+	tr.Follow()
+	for _, s := range []*Session{kept, ended, moved, elsewhere} {
+		_, old := tr.Adopt(s.ID, 5000, &conn{}, 0)
+		require.Nil(t, old)
+	}
+	tr.Moved(elsewhere.ID)
+	tr.SetClosing(ended.ID)
+	own := map[proto.SessionID]bool{}
+	for s := range tr.Own() {
+		own[s.ID] = true
+	}
+	require.Equal(t, map[proto.SessionID]bool{kept.ID: true, moved.ID: true}, own)
+	tr.Adopt(elsewhere.ID, 5000, &conn{}, 0)
+	require.Len(t, tr.Own(), 3, "its client has come back")
+
+	tr.Lead(func(yield func(proto.SessionID, int32)) {
+		yield(kept.ID, 5000)
+		yield(moved.ID, 5000)
+	}, 10_000*ms)
+	require.Equal(t, proto.OK, tr.Check(moved.ID, 7, false, 10_000*ms), "its client writes at the server on link 7")
+	c := &conn{}
+	require.True(t, tr.Retake(kept, c, true, 10_000*ms))
+	require.False(t, tr.Retake(kept, c, true, 10_000*ms), "it is taken")
+	require.False(t, tr.Retake(moved, c, true, 10_000*ms))
+	require.False(t, tr.Retake(ended, c, true, 10_000*ms))
+	require.False(t, tr.Reclaim(kept.ID, 7, false))
+	require.False(t, tr.Reclaim(moved.ID, 8, false))
+	require.Same(t, c, tr.Serving(kept.ID))
+	require.Empty(t, tr.sweep(15_000*ms))
+	require.Len(t, tr.sweep(16_000*ms), 2, "each has had its whole timeout from the new leader")
+
+	tr.Lead(func(yield func(proto.SessionID, int32)) { yield(kept.ID, 5000) }, 20_000*ms)
+	require.True(t, tr.Reclaim(kept.ID, 7, false))
+	require.Equal(t, proto.ErrSessionMoved, tr.Check(kept.ID, 8, false, 20_000*ms))
+	from, valid := tr.Revalidate(kept.ID, 5000, 8, 20_000*ms)
+	require.True(t, valid)
+	require.EqualValues(t, 7, from)
+	require.EqualValues(t, 8, tr.Owner(kept.ID))
+
+	tr.Follow()
+	again := &Session{ID: kept.ID}
+	require.True(t, tr.Retake(again, c, false, 20_000*ms))
+	require.False(t, tr.Retake(again, c, false, 20_000*ms), "its client has come back on another connection")
+}
