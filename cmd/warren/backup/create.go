@@ -90,8 +90,9 @@ func (a *addition) add(full bool) error {
 	}
 	err := a.addLog(last, end)
 	if errors.Is(err, ErrGap) {
-		a.out.Warnings = append(a.out.Warnings, fmt.Sprintf("the log of the source does not go back to %v: a snapshot is added, and what lies "+
-			"between cannot be restored", last))
+		a.out.Warnings = append(a.out.Warnings,
+			fmt.Sprintf("the log of the source does not go back to %v: a snapshot is added, and what lies "+
+				"between cannot be restored", last))
 		return a.addFull(0, nil)
 	}
 	return err
@@ -119,7 +120,8 @@ func (a *addition) addFull(last proto.Zxid, end *Entry) error {
 	}
 	err = a.addLog(from, after)
 	if errors.Is(err, ErrGap) && last > 0 {
-		a.out.Warnings = append(a.out.Warnings, fmt.Sprintf("the log of the source does not go back to %v: what lies between cannot be restored", last))
+		a.out.Warnings = append(a.out.Warnings,
+			fmt.Sprintf("the log of the source does not go back to %v: what lies between cannot be restored", last))
 		err = a.addLog(proto.Zxid(snap.Last), nil)
 	}
 	if err != nil {
@@ -130,7 +132,8 @@ func (a *addition) addFull(last proto.Zxid, end *Entry) error {
 		reached = max(reached, proto.Zxid(e.Last))
 	}
 	if reached < proto.Zxid(snap.Exact) {
-		return fmt.Errorf("%w: %s may hold txns up to %v, but the log ends with %v", ErrGap, snap.File, snap.Exact, reached)
+		return fmt.Errorf("%w: %s may hold txns up to %v, but the log ends with %v", ErrGap, snap.File,
+			snap.Exact, reached)
 	}
 	return nil
 }
@@ -218,8 +221,8 @@ func (a *addition) keepSnapshot(r io.Reader, name string) (*Entry, error) {
 		return nil, err
 	}
 	zxid, _, _ := snapshot.ParseName(name)
-	e := Entry{Kind: KindSnapshot, File: name, Bytes: w.bytes, SHA256: hex.EncodeToString(w.sum.Sum(nil)), First: Zxid(zxid), Last: Zxid(zxid),
-		Exact: Zxid(max(zxid, t.DigestZxid, t.LastZxid)), Taken: a.taken}
+	e := Entry{Kind: KindSnapshot, File: name, Bytes: w.bytes, SHA256: hex.EncodeToString(w.sum.Sum(nil)),
+		First: Zxid(zxid), Last: Zxid(zxid), Exact: Zxid(max(zxid, t.DigestZxid, t.LastZxid)), Taken: a.taken}
 	if t.HasDigest && t.DigestVersion == proto.DigestVersion {
 		e.Digest, e.DigestZxid = t.Digest, Zxid(t.DigestZxid)
 	}

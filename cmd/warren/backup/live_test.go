@@ -287,7 +287,8 @@ func TestBackupUnderLoad(t *testing.T) {
 	c, err := wire.Dial(srv.Addr().String(), wire.Options{TimeoutMs: 60_000})
 	require.NoError(t, err)
 	for i := range 5 {
-		require.NoError(t, c.Send(wire.Create(fmt.Sprintf("/after-%d", i), nil, wire.OpenACL, proto.ModePersistent)).Wait())
+		req := wire.Create(fmt.Sprintf("/after-%d", i), nil, wire.OpenACL, proto.ModePersistent)
+		require.NoError(t, c.Send(req).Wait())
 	}
 	c.Close()
 	srv.Stop()

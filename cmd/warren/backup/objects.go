@@ -229,7 +229,8 @@ func (s *objects) fetch(e *Entry) (string, error) {
 		return path, err
 	}
 	if free, _, err := s.fs.Free(s.scratch); err != nil || free < e.Bytes {
-		return "", errors.Join(err, fmt.Errorf("%s takes %d bytes, and %s has %d left: %w", e.File, e.Bytes, s.scratch, free, vfs.ErrNoSpace))
+		return "", errors.Join(err,
+			fmt.Errorf("%s takes %d bytes, and %s has %d left: %w", e.File, e.Bytes, s.scratch, free, vfs.ErrNoSpace))
 	}
 	if e.Sealed != nil && len(s.keys.identities) == 0 {
 		return "", ErrKey

@@ -82,7 +82,8 @@ func (b *bucket) Get(_ context.Context, name string) (*Object, error) {
 	if !ok {
 		return nil, fs.ErrNotExist
 	}
-	return &Object{ReadCloser: io.NopCloser(bytes.NewReader(text)), Size: int64(len(text)), Version: b.version(name)}, nil
+	return &Object{ReadCloser: io.NopCloser(bytes.NewReader(text)), Size: int64(len(text)),
+		Version: b.version(name)}, nil
 }
 
 func (b *bucket) List(_ context.Context, fn func(ObjectInfo) error) error {
@@ -105,7 +106,8 @@ func (b *bucket) Remove(_ context.Context, name string) error {
 // named returns the name of the one object that begins so.
 func (b *bucket) named(t *testing.T, prefix string) string {
 	t.Helper()
-	names := slices.DeleteFunc(slices.Collect(maps.Keys(b.objects)), func(n string) bool { return !strings.HasPrefix(n, prefix) })
+	names := slices.DeleteFunc(slices.Collect(maps.Keys(b.objects)),
+		func(n string) bool { return !strings.HasPrefix(n, prefix) })
 	require.Len(t, names, 1)
 	return names[0]
 }
@@ -179,10 +181,12 @@ func TestObjects(t *testing.T) {
 						require.NotContains(t, string(text), "zookeeper")
 					}
 				}
-				_, err = mustOpen(t, store, mem, public).Restore(Destination{FS: mem, SnapDir: "/n", LogDir: "/n"}, Target{})
+				_, err = mustOpen(t, store, mem, public).
+					Restore(Destination{FS: mem, SnapDir: "/n", LogDir: "/n"}, Target{})
 				require.ErrorIs(t, err, ErrKey)
 				other, _ := newKeys(t)
-				_, err = mustOpen(t, store, mem, other).Restore(Destination{FS: mem, SnapDir: "/n", LogDir: "/n"}, Target{})
+				_, err = mustOpen(t, store, mem, other).
+					Restore(Destination{FS: mem, SnapDir: "/n", LogDir: "/n"}, Target{})
 				require.ErrorIs(t, err, ErrKey)
 			}
 		})

@@ -162,7 +162,8 @@ func TestHistories(t *testing.T) {
 		require.Contains(t, out.Warnings[0], "does not go back to 0x20")
 		v := verify(t, mem)
 		require.Empty(t, v.Problems)
-		require.Equal(t, []proto.Zxid{0, 0x20, 0x34, 0x3e}, []proto.Zxid{v.Ranges[0].From, v.Ranges[0].To, v.Ranges[1].From, v.Ranges[1].To})
+		require.Equal(t, []proto.Zxid{0, 0x20, 0x34, 0x3e},
+			[]proto.Zxid{v.Ranges[0].From, v.Ranges[0].To, v.Ranges[1].From, v.Ranges[1].To})
 		b, err := Open(mem, "/b")
 		require.NoError(t, err)
 		to := Destination{FS: mem, SnapDir: "/r", LogDir: "/r"}
@@ -213,7 +214,10 @@ func TestTargetInsideFuzzySnapshot(t *testing.T) {
 	require.NoError(t, err)
 	b.Manifest.Entries[0].Exact = 0x37 // as if txns up to there had come while it was taken
 	to := Destination{FS: mem, SnapDir: "/r", LogDir: "/r"}
-	for name, target := range map[string]Target{"a time before all": {TimeMs: 1}, "a time in between": {TimeMs: times[0x36]}, "a zxid in between": {Zxid: 0x36}} {
+	for name, target := range map[string]Target{
+		"a time before all": {TimeMs: 1}, "a time in between": {TimeMs: times[0x36]},
+		"a zxid in between": {Zxid: 0x36},
+	} {
 		_, err = b.Restore(to, target)
 		require.ErrorIs(t, err, ErrNoTarget, name)
 		require.NotErrorIs(t, err, ErrGap, name)
@@ -311,8 +315,10 @@ func TestNothingIsRestoredOverAReceivedState(t *testing.T) {
 
 // TestTornAndDamagedSources: a torn end is left out, damage is refused, a damaged newest snapshot is passed over.
 func TestTornAndDamagedSources(t *testing.T) {
-	for fixture, want := range map[string]proto.Zxid{"03-torn-tail-zeros": 0x3d, "04-torn-tail-truncated": 0x3d, "08-corrupt-newest-snapshot": 0x3e,
-		"09-gzip": 0x40, "10-snappy": 0, "07-fuzzy-snapshot": 0x3e, "12-fuzzy-recreate": 0} {
+	for fixture, want := range map[string]proto.Zxid{
+		"03-torn-tail-zeros": 0x3d, "04-torn-tail-truncated": 0x3d, "08-corrupt-newest-snapshot": 0x3e,
+		"09-gzip": 0x40, "10-snappy": 0, "07-fuzzy-snapshot": 0x3e, "12-fuzzy-recreate": 0,
+	} {
 		mem, src := memFixture(t, fixture)
 		out, err := add(t, mem, src, Options{})
 		require.NoError(t, err, fixture)
@@ -531,7 +537,8 @@ func TestRestoredEpoch(t *testing.T) {
 		source, old string // acceptedEpoch
 		known, want int64
 	}{
-		"none is known": {want: 1}, "of the source": {source: "6", old: "5", known: 3, want: 7}, "of the old data": {source: "3", old: "5", known: 4, want: 6},
+		"none is known": {want: 1}, "of the source": {source: "6", old: "5", known: 3, want: 7},
+		"of the old data": {source: "3", old: "5", known: 4, want: 6},
 		"of the operator": {source: "3", old: "5", known: 9, want: 10},
 	} {
 		t.Run(name, func(t *testing.T) {

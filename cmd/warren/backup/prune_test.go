@@ -27,7 +27,8 @@ func addDays(t *testing.T, open func() *Backup, mem *vfs.Mem) {
 		for _, name := range files {
 			put(t, mem, "/days/"+name, get(t, later, "/s/"+name))
 		}
-		_, err := open().Add(src, Options{FullEvery: 24 * time.Hour, Limit: proto.Zxid(0x38), Now: func() time.Time { return day(n) }})
+		_, err := open().Add(src,
+			Options{FullEvery: 24 * time.Hour, Limit: proto.Zxid(0x38), Now: func() time.Time { return day(n) }})
 		require.NoError(t, err)
 	}
 	b := open()
@@ -36,7 +37,8 @@ func addDays(t *testing.T, open func() *Backup, mem *vfs.Mem) {
 	put(t, mem, "/days/snapshot.38", snapshotOf(t, state.state))
 	_, err = b.Add(src, Options{FullEvery: 24 * time.Hour, Now: func() time.Time { return day(2) }})
 	require.NoError(t, err)
-	_, err = open().Add(src, Options{FullEvery: 24 * time.Hour, Now: func() time.Time { return day(2).Add(time.Hour) }})
+	_, err = open().Add(src,
+		Options{FullEvery: 24 * time.Hour, Now: func() time.Time { return day(2).Add(time.Hour) }})
 	require.NoError(t, err)
 }
 

@@ -44,8 +44,10 @@ func (b *Backup) AddRemote(ctx context.Context, r Remote, now func() time.Time) 
 		return Outcome{}, fmt.Errorf("backup: %s: %w", r.URL, err)
 	}
 	if e.Exact > e.Last {
-		a.out.Warnings = append(a.out.Warnings, fmt.Sprintf("%s is named for %v and may hold txns up to %v: without the log between them it "+
-			"cannot be made exact; take the backup from the data directory, or while no client writes", e.File, e.Last, e.Exact))
+		a.out.Warnings = append(a.out.Warnings,
+			fmt.Sprintf("%s is named for %v and may hold txns up to %v: without the log between them it "+
+				"cannot be made exact; take the backup from the data directory, or while no client writes",
+				e.File, e.Last, e.Exact))
 	}
 	return a.finish(r.URL)
 }
@@ -122,8 +124,9 @@ func extension(r *bufio.Reader) string {
 func refusal(resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // only for the message
 	what := map[int]string{
-		http.StatusUnauthorized:        "who asks is not known: give credentials",
-		http.StatusForbidden:           "the credentials are neither those of a super user nor have every permission on /",
+		http.StatusUnauthorized: "who asks is not known: give credentials",
+		http.StatusForbidden: "the credentials are neither those of a super user nor have every " +
+			"permission on /",
 		http.StatusTooManyRequests:     "one snapshot is given in admin.rateLimiterIntervalInMS, which is 5 minutes",
 		http.StatusServiceUnavailable:  "it does not serve, or admin.snapshot.enabled is false",
 		http.StatusInternalServerError: "the snapshot failed, or serializeLastProcessedZxid.enabled is false",

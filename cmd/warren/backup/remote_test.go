@@ -116,7 +116,9 @@ func TestRemoteServer(t *testing.T) {
 	require.NoError(t, err)
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
-	out, err := b.AddRemote(t.Context(), Remote{URL: "http://" + srv.AdminAddr().String() + "/commands", Authorization: "digest super:test", Client: client}, nil)
+	out, err := b.AddRemote(t.Context(),
+		Remote{URL: "http://" + srv.AdminAddr().String() + "/commands", Authorization: "digest super:test",
+			Client: client}, nil)
 	require.NoError(t, err)
 	require.Empty(t, out.Warnings)
 	s, r := restoredState(t, b, Target{})

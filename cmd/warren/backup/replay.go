@@ -63,7 +63,8 @@ func (b *Backup) rebuild(e *Entry, target Target) (*replayed, error) {
 	for i := range b.Manifest.Entries {
 		names = append(names, b.Manifest.Entries[i].File)
 	}
-	r := &replayed{state: state, snapshot: e, ensemble: ensemble, chain: snapshot.ChainOver(names, proto.Zxid(e.Last), target.Zxid)}
+	r := &replayed{state: state, snapshot: e, ensemble: ensemble,
+		chain: snapshot.ChainOver(names, proto.Zxid(e.Last), target.Zxid)}
 	if err = r.compare(e.Digest, proto.Zxid(e.DigestZxid)); err != nil {
 		return nil, err
 	}
@@ -87,9 +88,11 @@ func (b *Backup) rebuild(e *Entry, target Target) (*replayed, error) {
 	switch last := state.LastZxid(); {
 	case last >= proto.Zxid(e.Exact):
 	case reached:
-		return nil, fmt.Errorf("%w: the target is no later than %v, and %s is exact only from %v", ErrNoTarget, last, e.File, e.Exact)
+		return nil, fmt.Errorf("%w: the target is no later than %v, and %s is exact only from %v", ErrNoTarget,
+			last, e.File, e.Exact)
 	default:
-		return nil, fmt.Errorf("%w: %s may hold txns up to %v and cannot be made exact at %v", ErrGap, e.File, e.Exact, last)
+		return nil, fmt.Errorf("%w: %s may hold txns up to %v and cannot be made exact at %v", ErrGap,
+			e.File, e.Exact, last)
 	}
 	return r, nil
 }

@@ -173,8 +173,8 @@ func (b *Backup) build(to *Destination, state *replayed) (built string, r Restor
 }
 
 // wayOut is what an operator is to do with a destination in which replace was interrupted.
-const wayOut = "run it again. To go back to the data that was here before, put version-2%[1]s, where there is one, in the place of " +
-	"version-2, and remove this file"
+const wayOut = "run it again. To go back to the data that was here before, put version-2%[1]s, where there is " +
+	"one, in the place of version-2, and remove this file"
 
 // replace puts what was built in the place of what is there.
 func (d *Destination) replace(change *datadir.Change, built string, r *Restored) error {
@@ -236,10 +236,12 @@ func (b *Backup) from(e *Entry, target Target) (*replayed, error) {
 		return nil, err
 	}
 	if last := r.state.LastZxid(); target.Zxid > 0 && last != target.Zxid {
-		return nil, fmt.Errorf("%w: the backup has no txn %v, the last before it is %v", ErrNoTarget, target.Zxid, last)
+		return nil, fmt.Errorf("%w: the backup has no txn %v, the last before it is %v", ErrNoTarget,
+			target.Zxid, last)
 	}
 	if newest, _ := b.Manifest.last(); target == (Target{}) && r.state.LastZxid() < newest {
-		return nil, fmt.Errorf("%w: the backup goes on to %v behind a gap, from here only %v is reached: name that txn if it is to do", ErrGap, newest, r.state.LastZxid())
+		return nil, fmt.Errorf("%w: the backup goes on to %v behind a gap, from here only %v is reached: name that "+
+			"txn if it is to do", ErrGap, newest, r.state.LastZxid())
 	}
 	if target.TimeMs > 0 && r.lastTime == 0 && !b.isBefore(e, target.TimeMs) {
 		return nil, fmt.Errorf("%w: no txn after %v is that old, and the snapshot may be younger", ErrNoTarget, e.Last)
@@ -273,9 +275,10 @@ func (b *Backup) isBefore(e *Entry, ms int64) bool {
 // write ends the sessions of a state, writes it into an empty folder as the beginning of a history, and reads it
 // back.
 func write(fsys vfs.FS, dir string, r *replayed, history datadir.History) (Restored, error) {
-	done := Restored{Snapshot: r.snapshot.File, Zxid: r.state.LastZxid(), TimeMs: r.lastTime, Digest: r.state.Digest(), Compared: r.checked,
-		First: history.First, Sessions: r.state.EndSessions(history.First)}
-	store, err := snapshot.NewStore(snapshot.Options{FS: fsys, Dir: dir, Ensemble: func() uint64 { return history.Ensemble }})
+	done := Restored{Snapshot: r.snapshot.File, Zxid: r.state.LastZxid(), TimeMs: r.lastTime, Digest: r.state.Digest(),
+		Compared: r.checked, First: history.First, Sessions: r.state.EndSessions(history.First)}
+	store, err := snapshot.NewStore(snapshot.Options{FS: fsys, Dir: dir,
+		Ensemble: func() uint64 { return history.Ensemble }})
 	if err != nil {
 		return done, err
 	}
@@ -295,7 +298,8 @@ func write(fsys vfs.FS, dir string, r *replayed, history datadir.History) (Resto
 		return done, err
 	}
 	if state.Digest() != r.state.Digest() {
-		return done, fmt.Errorf("%w: %s gives %d, the tree was %d", ErrDigest, m.Name, state.Digest(), r.state.Digest())
+		return done, fmt.Errorf("%w: %s gives %d, the tree was %d", ErrDigest, m.Name, state.Digest(),
+			r.state.Digest())
 	}
 	done.File, done.Znodes = m.Name, state.NumNodes()
 	return done, history.Write(fsys, dir)

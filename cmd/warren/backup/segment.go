@@ -119,7 +119,8 @@ func (s *segment) record(r *wal.Record) error {
 }
 
 func (s *segment) diverged() error {
-	return fmt.Errorf("%w: it does not have txn %v, with which the backup ends; begin a backup in another directory", ErrDiverged, s.started)
+	return fmt.Errorf("%w: it does not have txn %v, with which the backup ends; begin a backup in another directory",
+		ErrDiverged, s.started)
 }
 
 // follows reports whether a txn may come right after another. Source: storage 4.8.
@@ -149,7 +150,8 @@ func (s *segment) append(r *wal.Record) (err error) {
 		return fmt.Errorf("backup: txn %v: %w", r.Zxid, in.Err())
 	}
 	if s.w == nil {
-		s.entry = Entry{Kind: KindLog, File: fmt.Sprintf("log.%x", uint64(r.Zxid)), First: Zxid(r.Zxid), FirstTime: h.Time, Taken: s.a.taken}
+		s.entry = Entry{Kind: KindLog, File: fmt.Sprintf("log.%x", uint64(r.Zxid)), First: Zxid(r.Zxid),
+			FirstTime: h.Time, Taken: s.a.taken}
 		if s.w, err = s.a.create(s.entry.File); err != nil {
 			return err
 		}

@@ -49,8 +49,9 @@ func (b *Backup) Verify() Verdict {
 			v.Problems = append(v.Problems, fmt.Errorf("from %s: %w", e.File, err))
 			continue
 		}
-		v.Ranges = append(v.Ranges, Range{Snapshot: e.File, From: proto.Zxid(e.Exact), To: r.state.LastZxid(), ToTime: r.lastTime,
-			Znodes: r.state.NumNodes(), Digest: r.state.Digest(), Compared: r.checked})
+		v.Ranges = append(v.Ranges,
+			Range{Snapshot: e.File, From: proto.Zxid(e.Exact), To: r.state.LastZxid(), ToTime: r.lastTime,
+				Znodes: r.state.NumNodes(), Digest: r.state.Digest(), Compared: r.checked})
 	}
 	return v
 }
@@ -83,7 +84,8 @@ func (b *Backup) checkLog(e *Entry) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", e.File, err)
 	case sum.Records != e.Txns || Zxid(sum.First) != e.First || Zxid(sum.Last) != e.Last || sum.End != e.Bytes:
-		return fmt.Errorf("%s: holds %d txns from %v to %v, not %d from %v to %v", e.File, sum.Records, sum.First, sum.Last, e.Txns, e.First, e.Last)
+		return fmt.Errorf("%s: holds %d txns from %v to %v, not %d from %v to %v", e.File, sum.Records, sum.First,
+			sum.Last, e.Txns, e.First, e.Last)
 	}
 	return nil
 }

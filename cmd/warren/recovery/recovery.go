@@ -83,8 +83,8 @@ func parseRecord(text []byte, r *Record) error {
 	case r.Format != formatNow:
 		return fmt.Errorf("format %d is unknown, want %d", r.Format, formatNow)
 	case r.Epoch <= 0, r.Current < 0, r.Current >= r.Epoch, r.Last < 0, len(r.Voters) == 0, len(r.Identity) != 16:
-		return fmt.Errorf("%w: epoch %d, current %d, last %v, %d voters, identity %q", errRecord, r.Epoch, r.Current, r.Last,
-			len(r.Voters), r.Identity)
+		return fmt.Errorf("%w: epoch %d, current %d, last %v, %d voters, identity %q", errRecord, r.Epoch, r.Current,
+			r.Last, len(r.Voters), r.Identity)
 	}
 	return nil
 }
@@ -110,11 +110,13 @@ func (y *Recovery) Begin(r *Record) (backup.Restored, error) {
 	if len(b.Manifest.Entries) > 0 && b.Manifest.Source != y.SnapDir {
 		return backup.Restored{}, fmt.Errorf("%s: %w: it is of %s", y.Backup, ErrOther, b.Manifest.Source)
 	}
-	if _, err := b.Add(backup.Source{FS: y.FS, SnapDir: y.SnapDir, LogDir: y.LogDir}, backup.Options{Now: y.Now}); err != nil {
+	if _, err := b.Add(backup.Source{FS: y.FS, SnapDir: y.SnapDir, LogDir: y.LogDir},
+		backup.Options{Now: y.Now}); err != nil {
 		return backup.Restored{}, err
 	}
 	if last := backup.Zxid(b.Manifest.Last()); last != r.Last {
-		return backup.Restored{}, fmt.Errorf("%s: %w: it ends with %v, the directory with %v", y.Backup, ErrOther, last, r.Last)
+		return backup.Restored{}, fmt.Errorf("%s: %w: it ends with %v, the directory with %v", y.Backup,
+			ErrOther, last, r.Last)
 	}
 	identity, err := b.Identity()
 	if err != nil {
@@ -134,15 +136,16 @@ func (y *Recovery) Join(r *Record) (backup.Restored, error) {
 		return backup.Restored{}, err
 	}
 	if last := backup.Zxid(b.Manifest.Last()); last != r.Last {
-		return backup.Restored{}, fmt.Errorf("%s: %w: it ends with %v, its record with %v", y.Backup, ErrOther, last, r.Last)
+		return backup.Restored{}, fmt.Errorf("%s: %w: it ends with %v, its record with %v", y.Backup,
+			ErrOther, last, r.Last)
 	}
 	return y.restore(b, r, "takes the new history")
 }
 
 func (y *Recovery) restore(b *backup.Backup, r *Record, what string) (backup.Restored, error) {
 	note := func(text string) error {
-		return y.note(fmt.Sprintf("%s %s from server %d, epoch %d after %v, given up %v: %s", y.SnapDir, what, r.Server, r.Epoch,
-			r.Last, r.GivenUp, text))
+		return y.note(fmt.Sprintf("%s %s from server %d, epoch %d after %v, given up %v: %s", y.SnapDir, what,
+			r.Server, r.Epoch, r.Last, r.GivenUp, text))
 	}
 	if interrupted, err := y.Resumes(); err != nil {
 		return backup.Restored{}, err
@@ -152,8 +155,8 @@ func (y *Recovery) restore(b *backup.Backup, r *Record, what string) (backup.Res
 	if err := note("is to be changed"); err != nil {
 		return backup.Restored{}, err
 	}
-	done, err := b.Restore(backup.Destination{FS: y.FS, SnapDir: y.SnapDir, LogDir: y.LogDir, Replace: true, Epoch: r.Epoch - 1,
-		Now: y.Now, Command: Command, Confirm: y.Unchanged}, backup.Target{})
+	done, err := b.Restore(backup.Destination{FS: y.FS, SnapDir: y.SnapDir, LogDir: y.LogDir, Replace: true,
+		Epoch: r.Epoch - 1, Now: y.Now, Command: Command, Confirm: y.Unchanged}, backup.Target{})
 	if err != nil {
 		return done, errors.Join(err, note("failed, "+err.Error()))
 	}

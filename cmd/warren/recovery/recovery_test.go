@@ -15,8 +15,9 @@ import (
 )
 
 func good() *Record {
-	return &Record{Format: formatNow, Time: time.Unix(1e9, 0).UTC(), Server: 3, Voters: []int64{1, 2, 3}, Epoch: 1028, Current: 4,
-		Last: 0x400000009, Ensemble: "00000000000000ab", Identity: "00000000000000cd", GivenUp: []int64{2}, Seen: []string{"something"}}
+	return &Record{Format: formatNow, Time: time.Unix(1e9, 0).UTC(), Server: 3, Voters: []int64{1, 2, 3}, Epoch: 1028,
+		Current: 4, Last: 0x400000009, Ensemble: "00000000000000ab", Identity: "00000000000000cd", GivenUp: []int64{2},
+		Seen: []string{"something"}}
 }
 
 func TestRecord(t *testing.T) {

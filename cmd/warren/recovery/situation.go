@@ -82,8 +82,8 @@ func (s *Situation) common() (problems []string) {
 	for i := range s.Others {
 		if m := &s.Others[i]; m.State == Serving {
 			problems = append(problems, fmt.Sprintf("%v: the ensemble has a quorum, and there is nothing to recover. "+
-				"The leader brings a server without a database up to date; for one with another history there is warren "+
-				"adopt", m))
+				"The leader brings a server without a database up to date; for one with another history "+
+				"there is warren adopt", m))
 		}
 	}
 	return problems
@@ -107,19 +107,23 @@ func (s *Situation) AgainstBegin() []string {
 		able = s.votes(m, able)
 		switch {
 		case m.State != Holding:
-			problems = append(problems, fmt.Sprintf("%v: it may have data that this server does not have. Start it with its "+
-				"data; if that is lost for good, --give-up %d", m, m.ID))
+			problems = append(problems,
+				fmt.Sprintf("%v: it may have data that this server does not have. Start it with its "+
+					"data; if that is lost for good, --give-up %d", m, m.ID))
 		case s.Own.Ensemble != "" && m.Ensemble != "" && m.Ensemble != s.Own.Ensemble:
-			problems = append(problems, fmt.Sprintf("%v, and has another history than this server. Find out which is right; "+
-				"--give-up %d gives that one up", m, m.ID))
+			problems = append(problems,
+				fmt.Sprintf("%v, and has another history than this server. Find out which is right; "+
+					"--give-up %d gives that one up", m, m.ID))
 		case m.ahead(s.Own.Current, s.Own.Last):
-			problems = append(problems, fmt.Sprintf("%v: that is later than this server's %v, of epoch %d. Begin there; "+
-				"--give-up %d gives up what only that server has", m, s.Own.Last, s.Own.Current, m.ID))
+			problems = append(problems,
+				fmt.Sprintf("%v: that is later than this server's %v, of epoch %d. Begin there; "+
+					"--give-up %d gives up what only that server has", m, s.Own.Last, s.Own.Current, m.ID))
 		}
 	}
 	if slices.Sort(able); s.Decides(able) {
-		problems = append(problems, fmt.Sprintf("%s may have their data and would be a quorum: with all of them running and "+
-			"connected they elect a leader, and nothing is lost", Names(able)))
+		problems = append(problems,
+			fmt.Sprintf("%s may have their data and would be a quorum: with all of them running and "+
+				"connected they elect a leader, and nothing is lost", Names(able)))
 	}
 	return problems
 }
@@ -136,13 +140,15 @@ func (s *Situation) votes(m *Member, voters []int64) []int64 {
 func (s *Situation) AgainstJoin(r *Record) []string {
 	problems := s.common()
 	if !slices.Equal(r.Voters, s.Voters()) {
-		problems = append(problems, fmt.Sprintf("the backup is of an ensemble whose voters are %s, and the configuration has %s",
-			Names(r.Voters), Names(s.Voters())))
+		problems = append(problems,
+			fmt.Sprintf("the backup is of an ensemble whose voters are %s, and the configuration has %s",
+				Names(r.Voters), Names(s.Voters())))
 	}
 	if m := &s.Own; m.State == Holding && !s.givenUp(m.ID) && (m.ahead(r.Current, proto.Zxid(r.Last)) ||
 		m.Ensemble != r.Ensemble) {
-		problems = append(problems, fmt.Sprintf("%v: the backup ends with %v, of epoch %d. --give-up %d sets aside what only "+
-			"this server has", m, r.Last, r.Current, m.ID))
+		problems = append(problems,
+			fmt.Sprintf("%v: the backup ends with %v, of epoch %d. --give-up %d sets aside what only "+
+				"this server has", m, r.Last, r.Current, m.ID))
 	}
 	for i := range s.Others {
 		m := &s.Others[i]
@@ -152,19 +158,23 @@ func (s *Situation) AgainstJoin(r *Record) []string {
 		switch {
 		case m.State == Holding && m.Ensemble == r.Identity && m.Current == r.Epoch: // it was restored, too
 		case m.State == Holding && m.Ensemble == r.Identity:
-			problems = append(problems, fmt.Sprintf("%v: it has gone on with the new history since the backup. Begin anew there; "+
-				"--give-up %d gives up what only that server has", m, m.ID))
+			problems = append(problems,
+				fmt.Sprintf("%v: it has gone on with the new history since the backup. Begin anew there; "+
+					"--give-up %d gives up what only that server has", m, m.ID))
 		case m.ID == r.Server:
-			problems = append(problems, fmt.Sprintf("%v: it is the server with which the recovery began, and may have gone on since. "+
-				"Start it, so that it says; --give-up %d gives up what it has besides the backup", m, m.ID))
+			problems = append(problems,
+				fmt.Sprintf("%v: it is the server with which the recovery began, and may have gone on since. "+
+					"Start it, so that it says; --give-up %d gives up what it has besides the backup", m, m.ID))
 		case m.State != Holding: // known when the backup was made
 		case m.Ensemble != "" && r.Ensemble != "" && m.Ensemble != r.Ensemble:
-			problems = append(problems, fmt.Sprintf("%v, and has another history than the backup: it may have been recovered from "+
-				"another one. --give-up %d if this backup is the right one", m, m.ID))
+			problems = append(problems,
+				fmt.Sprintf("%v, and has another history than the backup: it may have been recovered from "+
+					"another one. --give-up %d if this backup is the right one", m, m.ID))
 		case slices.Contains(r.GivenUp, m.ID): // known when the backup was made
 		case m.ahead(r.Current, proto.Zxid(r.Last)):
-			problems = append(problems, fmt.Sprintf("%v: it has come back since the backup, and that ends with %v, of epoch %d. "+
-				"Begin anew there; --give-up %d gives up what only that server has", m, r.Last, r.Current, m.ID))
+			problems = append(problems,
+				fmt.Sprintf("%v: it has come back since the backup, and that ends with %v, of epoch %d. "+
+					"Begin anew there; --give-up %d gives up what only that server has", m, r.Last, r.Current, m.ID))
 		}
 	}
 	return problems

@@ -56,10 +56,12 @@ type Bucket struct {
 // or of the machine. Nothing is asked of the store.
 func Open(ctx context.Context, name string, o Options) (*Bucket, error) {
 	u, err := url.Parse(name)
-	if err != nil || u.Scheme != "s3" || u.Host == "" || u.Host != u.Hostname() || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || u.Scheme != "s3" || u.Host == "" || u.Host != u.Hostname() || u.User != nil || u.RawQuery != "" ||
+		u.Fragment != "" {
 		return nil, fmt.Errorf("%s is not of the form s3://BUCKET/PREFIX", name)
 	}
-	endpoint, err := endpointOf(cmp.Or(o.Endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), "https://s3.amazonaws.com"))
+	endpoint, err := endpointOf(cmp.Or(o.Endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"),
+		"https://s3.amazonaws.com"))
 	if err != nil {
 		return nil, err
 	}
@@ -77,10 +79,11 @@ func Open(ctx context.Context, name string, o Options) (*Bucket, error) {
 	if o.PathStyle {
 		lookup = minio.BucketLookupPath
 	}
-	creds := credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{},
-		&credentials.IAM{Client: &http.Client{Timeout: roleTimeout}}})
-	client, err := minio.New(endpoint.Host, &minio.Options{Creds: creds, Secure: isSecure, Transport: transport, BucketLookup: lookup,
-		Region: cmp.Or(o.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION")), MaxRetries: tries})
+	creds := credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{},
+		&credentials.FileAWSCredentials{}, &credentials.IAM{Client: &http.Client{Timeout: roleTimeout}}})
+	client, err := minio.New(endpoint.Host,
+		&minio.Options{Creds: creds, Secure: isSecure, Transport: transport, BucketLookup: lookup,
+			Region: cmp.Or(o.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION")), MaxRetries: tries})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -89,7 +92,9 @@ func Open(ctx context.Context, name string, o Options) (*Bucket, error) {
 		b.prefix = prefix + "/"
 	}
 	if value, err := creds.GetWithContext(client.CredContext()); err != nil || value.AccessKeyID == "" {
-		return nil, errors.Join(fmt.Errorf("%s: no credentials: neither AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, nor a profile, nor a role", b), err)
+		return nil, errors.Join(
+			fmt.Errorf("%s: no credentials: neither AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, nor a profile, "+
+				"nor a role", b), err)
 	}
 	return b, nil
 }
@@ -97,7 +102,8 @@ func Open(ctx context.Context, name string, o Options) (*Bucket, error) {
 // endpointOf reads the URL of a store. A path would be lost.
 func endpointOf(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.User != nil || u.RawQuery != "" {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" ||
+		u.User != nil || u.RawQuery != "" {
 		return nil, fmt.Errorf("endpoint %q is not of the form https://HOST:PORT", text)
 	}
 	return u, nil
@@ -171,7 +177,8 @@ func (b *Bucket) Replace(ctx context.Context, name string, content []byte, versi
 
 // Get implements backup.Objects.
 func (b *Bucket) Get(ctx context.Context, name string) (*backup.Object, error) {
-	body, info, _, err := minio.Core{Client: b.client}.GetObject(ctx, b.bucket, b.prefix+name, minio.GetObjectOptions{})
+	body, info, _, err := minio.Core{Client: b.client}.GetObject(ctx, b.bucket, b.prefix+name,
+		minio.GetObjectOptions{})
 	if err != nil {
 		return nil, b.fail("get", name, err)
 	}
@@ -182,7 +189,8 @@ func (b *Bucket) Get(ctx context.Context, name string) (*backup.Object, error) {
 func (b *Bucket) List(ctx context.Context, fn func(backup.ObjectInfo) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for o := range b.client.ListObjectsIter(ctx, b.bucket, minio.ListObjectsOptions{Prefix: b.prefix, Recursive: true}) {
+	for o := range b.client.ListObjectsIter(ctx, b.bucket,
+		minio.ListObjectsOptions{Prefix: b.prefix, Recursive: true}) {
 		if o.Err != nil {
 			return b.fail("list", "", o.Err)
 		}
@@ -199,7 +207,8 @@ func (b *Bucket) List(ctx context.Context, fn func(backup.ObjectInfo) error) err
 
 // Remove implements backup.Objects.
 func (b *Bucket) Remove(ctx context.Context, name string) error {
-	if err := b.client.RemoveObject(ctx, b.bucket, b.prefix+name, minio.RemoveObjectOptions{}); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := b.client.RemoveObject(ctx, b.bucket, b.prefix+name, minio.RemoveObjectOptions{}); err != nil &&
+		!errors.Is(err, fs.ErrNotExist) {
 		return b.fail("remove", name, err)
 	}
 	return nil

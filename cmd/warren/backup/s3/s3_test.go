@@ -122,7 +122,8 @@ func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 			page.IsTruncated, page.NextContinuationToken = true, page.Contents[pageMax-1].Key
 			break
 		}
-		page.Contents = append(page.Contents, content{key, len(f.objects[key]), version(f.objects[key]), time.Unix(1e9, 0)})
+		page.Contents = append(page.Contents,
+			content{key, len(f.objects[key]), version(f.objects[key]), time.Unix(1e9, 0)})
 	}
 	_ = xml.NewEncoder(w).Encode(page)
 }
@@ -130,8 +131,8 @@ func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 // start serves a fake by TLS with a certificate of its own, and returns the options for it.
 func start(t *testing.T, f *fake) Options {
 	t.Helper()
-	for _, name := range []string{"AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_CA_BUNDLE",
-		"AWS_SESSION_TOKEN", "SSL_CERT_FILE"} {
+	for _, name := range []string{"AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL",
+		"AWS_ENDPOINT_URL_S3", "AWS_CA_BUNDLE", "AWS_SESSION_TOKEN", "SSL_CERT_FILE"} {
 		t.Setenv(name, "")
 	}
 	t.Setenv("AWS_ACCESS_KEY_ID", "KEY")
@@ -142,7 +143,8 @@ func start(t *testing.T, f *fake) Options {
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	ca := filepath.Join(t.TempDir(), "ca.pem")
-	require.NoError(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))
+	require.NoError(t,
+		os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))
 	return Options{Endpoint: s.URL, Region: "r", PathStyle: true, CA: ca}
 }
 
@@ -258,7 +260,8 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
 	file := filepath.Join(t.TempDir(), "credentials")
-	require.NoError(t, os.WriteFile(file, []byte("[other]\naws_access_key_id = KEY\naws_secret_access_key = SECRET\n"), 0o600))
+	require.NoError(t,
+		os.WriteFile(file, []byte("[other]\naws_access_key_id = KEY\naws_secret_access_key = SECRET\n"), 0o600))
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", file)
 	t.Setenv("AWS_PROFILE", "other")
 	t.Setenv("AWS_ENDPOINT_URL_S3", o.Endpoint)
@@ -272,7 +275,10 @@ func TestEnvironment(t *testing.T) {
 
 func TestNamesThatAreRefused(t *testing.T) {
 	o := start(t, new(fake))
-	for _, name := range []string{"s3://", "s3:///p", "s3://bucket:1/p", "s3://u@bucket/p", "s3://bucket/p?x=1", "s3://bucket/p#x", "http://bucket/p"} {
+	for _, name := range []string{
+		"s3://", "s3:///p", "s3://bucket:1/p", "s3://u@bucket/p", "s3://bucket/p?x=1", "s3://bucket/p#x",
+		"http://bucket/p",
+	} {
 		_, err := Open(t.Context(), name, o)
 		require.ErrorContains(t, err, "not of the form s3://BUCKET/PREFIX", name)
 	}
