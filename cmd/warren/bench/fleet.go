@@ -30,7 +30,8 @@ func (f *fleet) now() int64 { return int64(time.Since(f.base)) }
 // newFleet opens n sessions. progress is told how many are open.
 func newFleet(ctx context.Context, d *dialer, n int, progress func(done, of int)) (*fleet, error) {
 	f := makeFleet(d, n)
-	if err := f.each(ctx, dialing, progress, func(ctx context.Context, l *lane) error { return l.connect(ctx, 0) }); err != nil {
+	if err := f.each(ctx, dialing, progress,
+		func(ctx context.Context, l *lane) error { return l.connect(ctx, 0) }); err != nil {
 		f.close()
 		return nil, err
 	}
@@ -49,7 +50,9 @@ func makeFleet(d *dialer, n int) *fleet {
 
 // each calls fn for every lane, at most parallel at the same time, and returns the first error,
 // after which no more calls begin.
-func (f *fleet) each(ctx context.Context, parallel int, progress func(done, of int), fn func(context.Context, *lane) error) error {
+func (f *fleet) each(
+	ctx context.Context, parallel int, progress func(done, of int), fn func(context.Context, *lane) error,
+) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var next, done atomic.Int64

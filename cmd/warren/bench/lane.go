@@ -97,7 +97,9 @@ func (l *lane) pingIfIdle(now int64, step time.Duration) {
 
 // call sends one request and returns its reply, whose body is valid until the next use of the
 // lane. No drive may run. Notifications are skipped.
-func (l *lane) call(ctx context.Context, op proto.OpCode, body func([]byte) []byte) (proto.ReplyHeader, []byte, error) {
+func (l *lane) call(
+	ctx context.Context, op proto.OpCode, body func([]byte) []byte,
+) (proto.ReplyHeader, []byte, error) {
 	var header proto.ReplyHeader
 	l.mu.Lock()
 	if l.nc == nil {

@@ -54,14 +54,17 @@ var loads = []Load{
 	mixLoad{"rk-create", "raftkeeper-bench create: 100-byte creates, synchronous clients", func(p *Params) {
 		p.Mix, p.Znodes, p.Outstanding, p.Connections, p.Size = mustMix("create=1"), 1, 1, 100, Size{100, 100}
 	}},
-	mixLoad{"rk-mixed", "raftkeeper-bench mixed: 1 create, 8 set, 45 get, 45 list, 1 delete over 100 znodes", func(p *Params) {
-		p.Mix, p.Znodes = mustMix("create=1,set=8,get=45,children=45,delete=1"), 100
-		p.Outstanding, p.Connections, p.Size = 1, 100, Size{100, 100}
-	}},
-	mixLoad{"prod-mix", "ClickHouse's production mix: 38 get, 34 create, 9 set, 11 multi, 4 list, values of 0-162 bytes", func(p *Params) {
-		p.Mix, p.Size = mustMix("get=38,create=34,set=9,multi=11,children=4"), Size{0, 162}
-		p.Connections, p.Outstanding = 32, 20
-	}},
+	mixLoad{"rk-mixed", "raftkeeper-bench mixed: 1 create, 8 set, 45 get, 45 list, 1 delete over 100 znodes",
+		func(p *Params) {
+			p.Mix, p.Znodes = mustMix("create=1,set=8,get=45,children=45,delete=1"), 100
+			p.Outstanding, p.Connections, p.Size = 1, 100, Size{100, 100}
+		}},
+	mixLoad{"prod-mix",
+		"ClickHouse's production mix: 38 get, 34 create, 9 set, 11 multi, 4 list, values of 0-162 bytes",
+		func(p *Params) {
+			p.Mix, p.Size = mustMix("get=38,create=34,set=9,multi=11,children=4"), Size{0, 162}
+			p.Connections, p.Outstanding = 32, 20
+		}},
 	latenciesLoad{},
 	fanoutLoad{},
 	stormLoad{},

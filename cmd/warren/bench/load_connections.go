@@ -89,7 +89,8 @@ func (t *connectionsTrial) open(ctx context.Context, f *fleet) (*Row, error) {
 	}
 	if row.Servers != nil {
 		grown := row.Servers.ResidentMiB*(1<<20) - float64(meter.before.rss)
-		row.Figures = append(row.Figures, Figure{"resident growth per session", grown / float64(len(f.lanes)), "bytes"})
+		row.Figures = append(row.Figures,
+			Figure{"resident growth per session", grown / float64(len(f.lanes)), "bytes"})
 	}
 	return row, nil
 }

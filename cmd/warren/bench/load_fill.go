@@ -47,9 +47,10 @@ func (t *fillTrial) Warm(context.Context, time.Duration) error { return nil }
 // Measure implements Trial. From the second time on it removes what the last one created first.
 func (t *fillTrial) Measure(ctx context.Context, _ time.Duration) ([]*Row, error) {
 	if t.filled {
-		err := t.fleet.must(ctx, "removing znodes", t.tree.n, proto.OpDelete, proto.ErrNoNode, func(b []byte, i int) []byte {
-			return appendDelete(b, t.tree.path(i))
-		})
+		err := t.fleet.must(ctx, "removing znodes", t.tree.n, proto.OpDelete, proto.ErrNoNode,
+			func(b []byte, i int) []byte {
+				return appendDelete(b, t.tree.path(i))
+			})
 		if err != nil {
 			return nil, err
 		}
@@ -63,20 +64,24 @@ func (t *fillTrial) Measure(ctx context.Context, _ time.Duration) ([]*Row, error
 	size := t.params.Size
 	row, err := t.sweep(ctx, "fill", t.params.Outstanding, Create, proto.OpCreate, func(b []byte, i int) []byte {
 		// A spread of sizes that does not depend on which lane comes first.
-		return appendCreate(b, t.tree.path(i), data[:size.pick(uint64(i)*0x9e3779b97f4a7c15>>16)], proto.ModePersistent)
+		return appendCreate(b, t.tree.path(i), data[:size.pick(uint64(i)*0x9e3779b97f4a7c15>>16)],
+			proto.ModePersistent)
 	})
 	if err != nil {
 		return nil, err
 	}
 	if row.Servers != nil && row.Operations > 0 {
 		grown := row.Servers.ResidentMiB*(1<<20) - float64(before.rss)
-		row.Figures = append(row.Figures, Figure{"resident growth per znode", grown / float64(row.Operations), "bytes"})
+		row.Figures = append(row.Figures,
+			Figure{"resident growth per znode", grown / float64(row.Operations), "bytes"})
 	}
 	return []*Row{row}, nil
 }
 
 // sweep measures one request for each shared znode.
-func (s *stage) sweep(ctx context.Context, name string, window int, kind Kind, op proto.OpCode, body func(b []byte, i int) []byte) (*Row, error) {
+func (s *stage) sweep(
+	ctx context.Context, name string, window int, kind Kind, op proto.OpCode, body func(b []byte, i int) []byte,
+) (*Row, error) {
 	s.target.progress(name)(0, s.tree.n)
 	meter, err := s.target.begin()
 	if err != nil {

@@ -15,7 +15,8 @@ type latenciesLoad struct{}
 
 func (latenciesLoad) Name() string { return "latencies" }
 func (latenciesLoad) Summary() string {
-	return "zk-latencies: create, set, get, delete, ephemerals and watches of 10,000 znodes of 25 bytes, one by one and pipelined"
+	return "zk-latencies: create, set, get, delete, ephemerals and watches of 10,000 znodes of 25 bytes, one " +
+		"by one and pipelined"
 }
 func (latenciesLoad) Defaults(p *Params) {
 	p.Connections, p.Outstanding, p.Znodes, p.Size, p.Warmup = 1, 100, 10_000, Size{25, 25}, 0

@@ -17,7 +17,8 @@ func (l mixLoad) Defaults(p *Params) { l.defaults(p) }
 
 // Flags implements Load.
 func (mixLoad) Flags() []string {
-	return append([]string{"outstanding", "mix", "size", "znodes", "path-length", "duration", "warmup", "rate", "slice", "seed", "keep"}, everyFlag...)
+	return append([]string{"outstanding", "mix", "size", "znodes", "path-length", "duration", "warmup", "rate",
+		"slice", "seed", "keep"}, everyFlag...)
 }
 
 // Prepare implements Load.

@@ -21,7 +21,8 @@ func (paperLoad) Defaults(p *Params) {
 
 // Flags implements Load.
 func (paperLoad) Flags() []string {
-	return append([]string{"outstanding", "size", "duration", "warmup", "rate", "slice", "step", "seed", "keep"}, everyFlag...)
+	return append([]string{"outstanding", "size", "duration", "warmup", "rate", "slice", "step", "seed", "keep"},
+		everyFlag...)
 }
 
 // Prepare implements Load.

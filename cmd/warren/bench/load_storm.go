@@ -39,9 +39,10 @@ func (stormLoad) Prepare(ctx context.Context, t *Target, p Params) (Trial, error
 	}
 	trial := &stormTrial{s}
 	lanes := len(s.fleet.lanes)
-	err = s.fleet.must(ctx, "registering watches", lanes*p.Watches, proto.OpGetData, proto.OK, func(b []byte, i int) []byte {
-		return appendPathWatch(b, trial.watched(i%lanes, i/lanes), true)
-	})
+	err = s.fleet.must(ctx, "registering watches", lanes*p.Watches, proto.OpGetData, proto.OK,
+		func(b []byte, i int) []byte {
+			return appendPathWatch(b, trial.watched(i%lanes, i/lanes), true)
+		})
 	if err != nil {
 		return nil, closing(err, s)
 	}

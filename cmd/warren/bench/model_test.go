@@ -95,7 +95,9 @@ func (m *model) respond(c *fakeConn, op proto.OpCode, body []byte) ([]byte, prot
 	return out, code
 }
 
-func (m *model) apply(c *fakeConn, op proto.OpCode, r *proto.Reader, fired *[]*fakeConn, path *string) ([]byte, proto.ErrCode) {
+func (m *model) apply(
+	c *fakeConn, op proto.OpCode, r *proto.Reader, fired *[]*fakeConn, path *string,
+) ([]byte, proto.ErrCode) {
 	stat := proto.StatResponse{}
 	switch op {
 	case proto.OpCreate:

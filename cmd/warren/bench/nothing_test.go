@@ -62,7 +62,8 @@ func BenchmarkNothing(b *testing.B) {
 	}{{1, 1, "get=1"}, {64, 1, "get=1"}, {16, 64, "get=1"}, {16, 64, "set=1"}, {16, 64, "get=90,set=10"}} {
 		b.Run(fmt.Sprintf("%s/%dx%d", c.mix, c.connections, c.outstanding), func(b *testing.B) {
 			addr, _ := startNothing(b)
-			f, err := newFleet(context.Background(), &dialer{servers: []string{addr}, timeoutMs: 30000, dial: dialTCP}, c.connections, nil)
+			f, err := newFleet(context.Background(), &dialer{servers: []string{addr}, timeoutMs: 30000, dial: dialTCP},
+				c.connections, nil)
 			require.NoError(b, err)
 			defer f.close()
 			t, err := newTree("/warren-bench-00000000", 1000, 0)

@@ -104,7 +104,8 @@ func writeRow(w io.Writer, name string, r *Row) {
 	fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t%.2f\t", name, r.Operations, number(r.PerSecond),
 		number(lat.P50), number(lat.P99), number(lat.P999), number(lat.Max), errs, r.LoadCPU)
 	if r.Servers != nil {
-		fmt.Fprintf(w, "%.2f\t%s\t%s\t", r.Servers.CPUSeconds, number(r.Servers.PerCPUSecond), number(r.Servers.ResidentMiB))
+		fmt.Fprintf(w, "%.2f\t%s\t%s\t", r.Servers.CPUSeconds, number(r.Servers.PerCPUSecond),
+			number(r.Servers.ResidentMiB))
 	}
 	fmt.Fprintln(w)
 }

@@ -16,7 +16,8 @@ var rewrite = flag.Bool("rewrite", false, "write the expected outputs again")
 // sampleReport is a run of two targets with everything a report can hold.
 func sampleReport() *Report {
 	row := func(ops int64, p50 float64) *Row {
-		r := &Row{Name: "mixed", Seconds: 3, Operations: ops, LoadCPU: 0.25, Errors: map[string]int64{"NoNode": 3, "unsent": 1},
+		r := &Row{Name: "mixed", Seconds: 3, Operations: ops, LoadCPU: 0.25,
+			Errors:  map[string]int64{"NoNode": 3, "unsent": 1},
 			Latency: &Latency{Mean: p50 + 1, P50: p50, P99: 10 * p50, P999: 20 * p50, Max: 123456},
 			Kinds: []KindRow{{"get", ops - 10, &Latency{P50: p50, P99: 10 * p50, P999: 20 * p50, Max: 30 * p50}},
 				{"set", 10, &Latency{P50: 2 * p50, P99: 3 * p50, P999: 4 * p50, Max: 5 * p50}}},
@@ -75,7 +76,9 @@ func TestCompareSkipsWhatOneRoundLacks(t *testing.T) {
 }
 
 func TestNumber(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 5: "5", 0.123: "0.12", 9.999: "10.00", 12.34: "12.3", 1234.5: "1234", -250: "-250"} {
+	for v, want := range map[float64]string{
+		0: "0", 5: "5", 0.123: "0.12", 9.999: "10.00", 12.34: "12.3", 1234.5: "1234", -250: "-250",
+	} {
 		require.Equal(t, want, number(v))
 	}
 }

@@ -58,14 +58,15 @@ func TestOpenLoopKeepsItsRate(t *testing.T) {
 func TestOpenLoopChargesPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer, gets := nothing(), 0
-		sample := openLoop(t, 1, 4, 50, 4*time.Second, func(c *fakeConn, op proto.OpCode, body []byte) ([]byte, proto.ErrCode) {
-			if op == proto.OpGetData {
-				if gets++; gets == 51 { // due at 1 s
-					time.Sleep(time.Second)
+		sample := openLoop(t, 1, 4, 50, 4*time.Second,
+			func(c *fakeConn, op proto.OpCode, body []byte) ([]byte, proto.ErrCode) {
+				if op == proto.OpGetData {
+					if gets++; gets == 51 { // due at 1 s
+						time.Sleep(time.Second)
+					}
 				}
-			}
-			return answer(c, op, body)
-		})
+				return answer(c, op, body)
+			})
 		latency := sample.total().Latency
 		require.EqualValues(t, 200, latency.TotalCount())
 		require.Zero(t, sample.Unsent)
@@ -87,14 +88,15 @@ func TestOpenLoopChargesPauses(t *testing.T) {
 func TestOpenLoopReportsWhatItCouldNotSend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer, gets := nothing(), 0
-		sample := openLoop(t, 1, 4, 50, 4*time.Second, func(c *fakeConn, op proto.OpCode, body []byte) ([]byte, proto.ErrCode) {
-			if op == proto.OpGetData {
-				if gets++; gets == 101 { // due at 2 s
-					time.Sleep(2 * drainTimeout)
+		sample := openLoop(t, 1, 4, 50, 4*time.Second,
+			func(c *fakeConn, op proto.OpCode, body []byte) ([]byte, proto.ErrCode) {
+				if op == proto.OpGetData {
+					if gets++; gets == 101 { // due at 2 s
+						time.Sleep(2 * drainTimeout)
+					}
 				}
-			}
-			return answer(c, op, body)
-		})
+				return answer(c, op, body)
+			})
 		time.Sleep(2 * drainTimeout) // the server's goroutine ends
 		total := sample.total()
 		require.EqualValues(t, 100, total.Latency.TotalCount())
@@ -131,7 +133,8 @@ func TestIdleSessionsAreKeptAlive(t *testing.T) {
 	<-m.after(proto.OpPing, 12)
 	require.Greater(t, time.Since(begin), 400*time.Millisecond, "two lanes, six pings each, a tenth of a second apart")
 	for _, l := range f.lanes {
-		_, _, err = l.call(t.Context(), proto.OpExists, func(b []byte) []byte { return appendPathWatch(b, []byte("/"), false) })
+		_, _, err = l.call(t.Context(), proto.OpExists,
+			func(b []byte) []byte { return appendPathWatch(b, []byte("/"), false) })
 		require.NoError(t, err)
 	}
 }

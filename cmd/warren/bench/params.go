@@ -43,22 +43,28 @@ func DefaultParams() Params {
 // Register binds p to flags whose defaults are the values in p.
 func (p *Params) Register(f *pflag.FlagSet) {
 	f.IntVarP(&p.Connections, "connections", "c", p.Connections, "sessions, one TCP connection each")
-	f.IntVarP(&p.Outstanding, "outstanding", "o", p.Outstanding, "requests in flight per connection; with --rate the most that may be")
-	f.VarP(&p.Mix, "mix", "m", "kinds of requests by weight: get, set, create, seq, ephemeral, exists, children, delete, multi, sync, watch")
+	f.IntVarP(&p.Outstanding, "outstanding", "o", p.Outstanding,
+		"requests in flight per connection; with --rate the most that may be")
+	f.VarP(&p.Mix, "mix", "m",
+		"kinds of requests by weight: get, set, create, seq, ephemeral, exists, children, delete, multi, sync, watch")
 	f.VarP(&p.Size, "size", "s", "data of a znode in `bytes`, or a range such as 0-162")
-	f.IntVarP(&p.Znodes, "znodes", "n", p.Znodes, "znodes that are read and set; for fill and latencies: znodes to create")
+	f.IntVarP(&p.Znodes, "znodes", "n", p.Znodes,
+		"znodes that are read and set; for fill and latencies: znodes to create")
 	f.IntVar(&p.PathLength, "path-length", p.PathLength, "length of their paths in bytes; 0 is as short as possible")
 	f.DurationVarP(&p.Duration, "duration", "d", p.Duration, "measured time of each target (of each step of a sweep)")
 	f.DurationVarP(&p.Warmup, "warmup", "w", p.Warmup, "load before the measured time")
-	f.Float64VarP(&p.Rate, "rate", "r", p.Rate, "requests a second over all connections (open loop); 0 sends when replies come (closed loop)")
+	f.Float64VarP(&p.Rate, "rate", "r", p.Rate,
+		"requests a second over all connections (open loop); 0 sends when replies come (closed loop)")
 	f.DurationVar(&p.Timeout, "timeout", p.Timeout, "session timeout to ask for")
-	f.IntVar(&p.Rounds, "rounds", p.Rounds, "repetitions of watch-fanout and reconnect-storm, and of loads of a fixed length with --compare")
+	f.IntVar(&p.Rounds, "rounds", p.Rounds,
+		"repetitions of watch-fanout and reconnect-storm, and of loads of a fixed length with --compare")
 	f.IntVar(&p.Watches, "watches", p.Watches, "watches each session holds in reconnect-storm")
 	f.DurationVar(&p.Slice, "slice", p.Slice, "with --compare: how long one target runs before it is the other's turn")
 	f.IntVar(&p.Step, "step", p.Step, "distance of two points of the paper's sweep in percent of reads")
 	f.Uint64Var(&p.Seed, "seed", p.Seed, "of every random choice")
 	f.BoolVar(&p.Keep, "keep", p.Keep, "leave the znodes in place")
-	f.StringSliceVar(&p.Sources, "source", p.Sources, "local `addresses` to connect from (default: as many of 127.0.0.0/8 as a loopback target needs)")
+	f.StringSliceVar(&p.Sources, "source", p.Sources,
+		"local `addresses` to connect from (default: as many of 127.0.0.0/8 as a loopback target needs)")
 }
 
 // Validate reports the first value that cannot be run, by its flag.
@@ -66,7 +72,8 @@ func (p *Params) Validate() error {
 	positive := []struct {
 		flag  string
 		value int
-	}{{"connections", p.Connections}, {"outstanding", p.Outstanding}, {"znodes", p.Znodes}, {"rounds", p.Rounds}, {"step", p.Step}}
+	}{{"connections", p.Connections}, {"outstanding", p.Outstanding}, {"znodes", p.Znodes}, {"rounds", p.Rounds},
+		{"step", p.Step}}
 	for _, v := range positive {
 		if v.value < 1 {
 			return fmt.Errorf("bench: --%s is %d, want at least 1", v.flag, v.value)

@@ -150,7 +150,8 @@ func TestFrameReader(t *testing.T) {
 		want = append(want, text)
 	}
 	for name, src := range map[string]io.Reader{"whole": bytes.NewReader(stream),
-		"bytewise": iotest.OneByteReader(bytes.NewReader(stream)), "halves": iotest.HalfReader(bytes.NewReader(stream))} {
+		"bytewise": iotest.OneByteReader(bytes.NewReader(stream)),
+		"halves":   iotest.HalfReader(bytes.NewReader(stream))} {
 		f := newFrameReader(src)
 		for i, w := range want {
 			got, err := f.read()
@@ -289,14 +290,17 @@ func TestXidMismatchEndsTheDrive(t *testing.T) {
 	require.NoError(t, err)
 	defer f.close()
 	f.lanes[0].answered = 5
-	_, err = f.forAll(t.Context(), 10, 2, Get, proto.OpGetData, func(b []byte, _ int) []byte { return appendPathWatch(b, []byte("/"), false) })
+	_, err = f.forAll(t.Context(), 10, 2, Get, proto.OpGetData,
+		func(b []byte, _ int) []byte { return appendPathWatch(b, []byte("/"), false) })
 	require.ErrorContains(t, err, "bench: reply has xid 1, want 6")
 }
 
 func TestMixtureDoesNotAllocate(t *testing.T) {
 	tree, err := newTree("/r", 1000, 0)
 	require.NoError(t, err)
-	m := newMixture(tree, newChooser(mustMix("get=5,set=1,create=1,seq=1,delete=1,multi=1,children=1,exists=1,sync=1")), Size{0, 100}, 1, 0)
+	m := newMixture(tree,
+		newChooser(mustMix("get=5,set=1,create=1,seq=1,delete=1,multi=1,children=1,exists=1,sync=1")),
+		Size{0, 100}, 1, 0)
 	buf := make([]byte, 0, 64<<10)
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
 		buf, _, _ = m.next(buf[:0], 1)

@@ -61,7 +61,8 @@ func readProcess(dir string) (processUsage, error) {
 	}
 	for line := range bytes.Lines(status) {
 		if kb, ok := bytes.CutPrefix(line, []byte("VmRSS:")); ok {
-			n, err := strconv.ParseInt(string(bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimSpace(kb), []byte("kB")))), 10, 64)
+			n, err := strconv.ParseInt(string(bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimSpace(kb), []byte("kB")))),
+				10, 64)
 			if err != nil {
 				return u, fmt.Errorf("status: %w", err)
 			}

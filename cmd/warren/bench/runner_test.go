@@ -44,7 +44,8 @@ func TestEveryLoad(t *testing.T) {
 			s := newFakeServer(t, m.respond)
 			p := small(l)
 			report := runLong(t, l, p, s, func(r *Report) bool {
-				return !slices.ContainsFunc(r.Targets[0].Rounds[0], func(row *Row) bool { return row.Operations == 0 && row.Name != "hold sessions" })
+				return !slices.ContainsFunc(r.Targets[0].Rounds[0],
+					func(row *Row) bool { return row.Operations == 0 && row.Name != "hold sessions" })
 			})
 			require.Len(t, report.Targets[0].Rounds, 1)
 			rows := report.Targets[0].Rounds[0]
@@ -93,13 +94,15 @@ func TestMixSendsWhatItSays(t *testing.T) {
 	require.NoError(t, err)
 	p := small(l)
 	p.Mix = mustMix("get=2,set=1,create=1,seq=1,ephemeral=1,exists=1,children=1,delete=1,multi=1,sync=1,watch=1")
-	report := runLong(t, l, p, s, func(r *Report) bool { return len(r.Targets[0].Rounds[0][0].Kinds) == int(kindCount) })
+	report := runLong(t, l, p, s,
+		func(r *Report) bool { return len(r.Targets[0].Rounds[0][0].Kinds) == int(kindCount) })
 	row := report.Targets[0].Rounds[0][0]
 	require.Len(t, row.Kinds, int(kindCount))
 	for _, k := range row.Kinds {
 		require.Positive(t, k.Operations, k.Kind)
 		if k.Kind != "get" {
-			require.InDelta(t, float64(row.Operations)/12, float64(k.Operations), float64(row.Operations)/24+10, k.Kind)
+			require.InDelta(t, float64(row.Operations)/12, float64(k.Operations),
+				float64(row.Operations)/24+10, k.Kind)
 		}
 	}
 	require.Empty(t, row.Errors)

@@ -32,7 +32,9 @@ const sweepWindow = 256
 
 // forAll sends one request for each number below n, spread over all lanes, with window requests
 // in flight on each, and returns what came back. The recorder's window is open throughout.
-func (f *fleet) forAll(ctx context.Context, n, window int, kind Kind, op proto.OpCode, body func(b []byte, i int) []byte) (*Sample, error) {
+func (f *fleet) forAll(
+	ctx context.Context, n, window int, kind Kind, op proto.OpCode, body func(b []byte, i int) []byte,
+) (*Sample, error) {
 	rec := newRecorder(false)
 	rec.open(0)
 	d := &drive{window: window, rec: rec, source: func(lane int) requester {
@@ -45,7 +47,10 @@ func (f *fleet) forAll(ctx context.Context, n, window int, kind Kind, op proto.O
 }
 
 // must is forAll for setting up and removing: any error code but tolerate is an error.
-func (f *fleet) must(ctx context.Context, what string, n int, op proto.OpCode, tolerate proto.ErrCode, body func(b []byte, i int) []byte) error {
+func (f *fleet) must(
+	ctx context.Context, what string, n int, op proto.OpCode, tolerate proto.ErrCode,
+	body func(b []byte, i int) []byte,
+) error {
 	sample, err := f.forAll(ctx, n, sweepWindow, Create, op, body)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -109,9 +114,10 @@ func (t *tree) remove(ctx context.Context, f *fleet) error {
 	}
 	var paths []string
 	flush := func() error {
-		err := f.must(ctx, "removing znodes", len(paths), proto.OpDelete, proto.ErrNoNode, func(b []byte, i int) []byte {
-			return appendDelete(b, []byte(paths[i]))
-		})
+		err := f.must(ctx, "removing znodes", len(paths), proto.OpDelete, proto.ErrNoNode,
+			func(b []byte, i int) []byte {
+				return appendDelete(b, []byte(paths[i]))
+			})
 		paths = paths[:0]
 		return err
 	}
@@ -144,7 +150,8 @@ func (t *tree) remove(ctx context.Context, f *fleet) error {
 
 // children lists a znode.
 func children(ctx context.Context, l *lane, path string) ([]string, error) {
-	_, body, err := l.call(ctx, proto.OpGetChildren, func(b []byte) []byte { return appendPathWatch(b, []byte(path), false) })
+	_, body, err := l.call(ctx, proto.OpGetChildren,
+		func(b []byte) []byte { return appendPathWatch(b, []byte(path), false) })
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", path, err)
 	}

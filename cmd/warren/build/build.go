@@ -52,5 +52,6 @@ func (b Build) ZooKeeperVersion() string {
 	if date.IsZero() {
 		date = time.Unix(0, 0)
 	}
-	return fmt.Sprintf("%s-%s, built on %s UTC", Compatible, cmp.Or(b.Commit, strings.Repeat("0", 40)), date.UTC().Format("01/02/2006 15:04"))
+	return fmt.Sprintf("%s-%s, built on %s UTC", Compatible, cmp.Or(b.Commit, strings.Repeat("0", 40)),
+		date.UTC().Format("01/02/2006 15:04"))
 }
