@@ -45,8 +45,9 @@ const formatFolder = "version-2"
 
 // The remedies that several checks share.
 const (
-	remedyResync = "if the other servers of the ensemble are healthy, replace this one: move its version-2 directories away, and " +
-		"let it synchronize; otherwise warren restore from a backup, or warren wal repair, which says what it would lose"
+	remedyResync = "if the other servers of the ensemble are healthy, replace this one: move its version-2 " +
+		"directories away, and let it synchronize; otherwise warren restore from a backup, or warren wal repair, " +
+		"which says what it would lose"
 	remedyPurge = "set autopurge.purgeInterval, or remove old files with zkCleanup.sh"
 	remedyEmpty = "point dataDir to the right place. If the log reaches back to the first txn, start once with " +
 		"snapshot.trust.empty=true; else "
@@ -64,8 +65,8 @@ type directoryCheck struct {
 
 // Check looks at the directories.
 func (d *Directory) Check() Findings {
-	c := &directoryCheck{Directory: d, snapDir: filepath.Join(d.DataDir, formatFolder), logDir: filepath.Join(d.LogDir, formatFolder),
-		newest: -1, last: -1}
+	c := &directoryCheck{Directory: d, snapDir: filepath.Join(d.DataDir, formatFolder),
+		logDir: filepath.Join(d.LogDir, formatFolder), newest: -1, last: -1}
 	if c.finished() && c.exists() {
 		for _, look := range []func(){c.blank, c.mixed, c.snapshots, c.log, c.epochs, c.strays} {
 			if !c.blind {
@@ -88,7 +89,8 @@ func (c *directoryCheck) denied(path string, err error) bool {
 	}
 	if !c.blind {
 		c.blind = true
-		c.add(Critical, "permissions", path, "run it as the user of the server; if that is who may not, give the directories to it: chown -R", "%v", err)
+		c.add(Critical, "permissions", path, "run it as the user of the server; if that is who may not, give the "+
+			"directories to it: chown -R", "%v", err)
 	}
 	return true
 }
@@ -101,9 +103,11 @@ func (c *directoryCheck) finished() bool {
 	case err == nil:
 		return true
 	case errors.As(err, &unfinished):
-		c.add(Critical, "unfinished", unfinished.Mark, unfinished.WayOut, "%s was interrupted: no server starts on what it has left", unfinished.Command)
+		c.add(Critical, "unfinished", unfinished.Mark, unfinished.WayOut,
+			"%s was interrupted: no server starts on what it has left", unfinished.Command)
 	case !c.denied(c.DataDir, err):
-		c.add(Critical, "directory", c.DataDir, "let the user of the server read and write it", "cannot be read: %v", err)
+		c.add(Critical, "directory", c.DataDir, "let the user of the server read and write it",
+			"cannot be read: %v", err)
 	}
 	return false
 }
@@ -112,12 +116,14 @@ func (c *directoryCheck) finished() bool {
 func (c *directoryCheck) exists() bool {
 	for _, dir := range []string{c.snapDir, c.logDir} {
 		if _, err := c.FS.List(dir); errors.Is(err, fs.ErrNotExist) {
-			c.add(Notice, "directory", dir, "", "does not exist: a server begins with an empty tree, or takes it from its leader")
+			c.add(Notice, "directory", dir, "",
+				"does not exist: a server begins with an empty tree, or takes it from its leader")
 			return false
 		} else if c.denied(dir, err) {
 			return false
 		} else if err != nil {
-			c.add(Critical, "directory", dir, "let the user of the server read and write it", "cannot be read: %v", err)
+			c.add(Critical, "directory", dir, "let the user of the server read and write it",
+				"cannot be read: %v", err)
 			return false
 		}
 	}
@@ -127,8 +133,9 @@ func (c *directoryCheck) exists() bool {
 // blank looks whether the server has started without its database. Other problems with meta.db are told elsewhere.
 func (c *directoryCheck) blank() {
 	if p, err := server.ReadProvenance(c.FS, c.DataDir, ""); err == nil && p.Blank {
-		c.add(Warning, "blank", c.snapDir, "none is needed if a majority of the other voters has its data: a leader brings this server up to date. "+
-			"If disks of a majority are lost for good, run warren recover on a server that has data",
+		c.add(Warning, "blank", c.snapDir,
+			"none is needed if a majority of the other voters has its data: a leader brings this server up to date. "+
+				"If disks of a majority are lost for good, run warren recover on a server that has data",
 			"the database was missing at a start: the server does not vote until a leader has brought it up to date")
 	}
 }
@@ -144,7 +151,8 @@ func (c *directoryCheck) wanted() {
 		}
 	}
 	if h, err := ReadHolding(c.FS, c.DataDir, c.LogDir); err == nil && h.Empty() {
-		c.add(Critical, "no-data", c.snapDir, "find the data; if an empty tree is meant, put a file initialize into dataDir",
+		c.add(Critical, "no-data", c.snapDir,
+			"find the data; if an empty tree is meant, put a file initialize into dataDir",
 			"is empty, and db.autocreate is false: the server does not start")
 	}
 }
@@ -160,7 +168,8 @@ func (c *directoryCheck) mixed() {
 			continue
 		}
 		if i := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, stranger) }); i >= 0 {
-			c.add(Critical, "mixed-directories", filepath.Join(dir, names[i]), "move the files log.* to dataLogDir and snapshot.* to dataDir",
+			c.add(Critical, "mixed-directories", filepath.Join(dir, names[i]),
+				"move the files log.* to dataLogDir and snapshot.* to dataDir",
 				"is in the wrong directory: the server does not start")
 		}
 	}
@@ -203,11 +212,12 @@ func (c *directoryCheck) snapshots() {
 		if f.err == nil {
 			continue
 		}
-		severity, remedy := Warning, "move it away; the server passes it over. warren snapshot verify looks at a single one"
+		severity, remedy := Warning,
+			"move it away; the server passes it over. warren snapshot verify looks at a single one"
 		if f.zxid >= c.newest {
 			severity = Error
-			remedy = "leave it: the server starts from the one before, if the log leads from there to it; look for a failing " +
-				"disk. warren snapshot verify looks at a single one"
+			remedy = "leave it: the server starts from the one before, if the log leads from there to it; " +
+				"look for a failing disk. warren snapshot verify looks at a single one"
 		}
 		c.add(severity, "snapshot-damaged", filepath.Join(c.snapDir, f.name), remedy, "%v", f.err)
 	}
@@ -219,7 +229,8 @@ func (c *directoryCheck) snapshots() {
 		} else {
 			remedy = "look for a failing disk; " + remedy
 		}
-		c.add(Critical, "no-snapshot", c.snapDir, remedy, "there is no snapshot that is whole: the server does not start")
+		c.add(Critical, "no-snapshot", c.snapDir, remedy,
+			"there is no snapshot that is whole: the server does not start")
 	}
 	if good > 20 {
 		c.add(Warning, "purge", c.snapDir, remedyPurge, "%d snapshots are kept: old ones are not removed", good)
@@ -238,10 +249,12 @@ func (c *directoryCheck) log() {
 	}
 	if len(names) == 0 {
 		if c.newest > 0 {
-			c.add(Notice, "log-missing", c.logDir, "if it is not meant so, as after a restore, look whether dataLogDir was moved without its files",
+			c.add(Notice, "log-missing", c.logDir,
+				"if it is not meant so, as after a restore, look whether dataLogDir was moved without its files",
 				"there is no log after snapshot %v", c.newest)
 		}
-		if chain, err := snapshot.NewChain(c.FS, c.snapDir, c.newest, 0); err == nil && c.newest >= 0 && chain.Err() != nil {
+		if chain, err := snapshot.NewChain(c.FS, c.snapDir, c.newest, 0); err == nil && c.newest >= 0 &&
+			chain.Err() != nil {
 			c.unlinked(chain.Err())
 			return
 		}
@@ -259,23 +272,28 @@ func (c *directoryCheck) log() {
 	case errors.Is(err, snapshot.ErrUnlinked):
 		c.unlinked(err)
 	case errors.As(err, &damage) && errors.Is(err, wal.ErrGap):
-		c.add(Critical, "log-gap", damage.File, "put the missing file back; "+remedyResync, "txns are missing before %v: %s", damage.Zxid, damage.Reason)
+		c.add(Critical, "log-gap", damage.File, "put the missing file back; "+remedyResync,
+			"txns are missing before %v: %s", damage.Zxid, damage.Reason)
 	case errors.As(err, &damage):
-		c.add(Critical, "log-damaged", damage.File, remedyResync, "at offset %d, txn %v: %s", damage.Offset, damage.Zxid, damage.Reason)
+		c.add(Critical, "log-damaged", damage.File, remedyResync, "at offset %d, txn %v: %s", damage.Offset,
+			damage.Zxid, damage.Reason)
 	case err != nil:
 		c.add(Critical, "log-damaged", c.logDir, remedyResync, "%v", err)
 	default:
 		c.last = report.Last
 		for _, repair := range report.Repairs {
-			c.add(Warning, "log-torn", c.logDir, "none is needed: the server cuts it off when it starts; ZooKeeper may need warren wal repair", "%s", repair)
+			c.add(Warning, "log-torn", c.logDir, "none is needed: the server cuts it off when it starts; ZooKeeper "+
+				"may need warren wal repair", "%s", repair)
 		}
 	}
 	needed := wal.Needed(names, from)
 	for _, name := range names[:len(names)-len(needed)] {
-		if _, err := wal.Scan(c.FS, filepath.Join(c.logDir, name), func(*wal.Record) error { return nil }); c.denied(filepath.Join(c.logDir, name), err) {
+		file := filepath.Join(c.logDir, name)
+		if _, err := wal.Scan(c.FS, file, func(*wal.Record) error { return nil }); c.denied(file, err) {
 			return
 		} else if err != nil {
-			c.add(Warning, "log-damaged-old", filepath.Join(c.logDir, name), "take a backup now: it is needed only if the newest snapshot is lost", "%v", err)
+			c.add(Warning, "log-damaged-old", file,
+				"take a backup now: it is needed only if the newest snapshot is lost", "%v", err)
 		}
 	}
 	if len(names) > 100 {
@@ -288,7 +306,8 @@ func (c *directoryCheck) log() {
 
 // unlinked tells that the log does not lead to a damaged snapshot.
 func (c *directoryCheck) unlinked(err error) {
-	c.add(Critical, "log-gap", c.logDir, remedyResync, "%v: what lies between may have been acknowledged, and the server does not start", err)
+	c.add(Critical, "log-gap", c.logDir, remedyResync,
+		"%v: what lies between may have been acknowledged, and the server does not start", err)
 }
 
 // verifyLog believes what is wrong with the log when it has seen it twice.
@@ -298,7 +317,8 @@ func (c *directoryCheck) verifyLog(from proto.Zxid) (report wal.Report, err erro
 		if err != nil {
 			return report, err
 		}
-		report, err = wal.Verify(wal.Options{FS: c.FS, Dir: c.logDir}, from, func(r *wal.Record) error { return chain.Logged(r.Zxid) })
+		report, err = wal.Verify(wal.Options{FS: c.FS, Dir: c.logDir}, from,
+			func(r *wal.Record) error { return chain.Logged(r.Zxid) })
 		if err == nil {
 			err = chain.Err()
 		}
@@ -334,14 +354,17 @@ func (c *directoryCheck) epochs() {
 	accepted, hasAccepted := read("acceptedEpoch")
 	current, hasCurrent := read("currentEpoch")
 	if hasCurrent && hasAccepted && current > accepted {
-		c.add(Critical, "epoch", c.snapDir, remedyResync, "currentEpoch %d is above acceptedEpoch %d: the server does not start", current, accepted)
+		c.add(Critical, "epoch", c.snapDir, remedyResync,
+			"currentEpoch %d is above acceptedEpoch %d: the server does not start", current, accepted)
 	}
 	if hasCurrent && c.last >= 0 && c.last.Epoch() > current {
-		c.add(Critical, "epoch", c.snapDir, remedyResync, "the log ends with %v, but currentEpoch is %d: the server does not start", c.last, current)
+		c.add(Critical, "epoch", c.snapDir, remedyResync,
+			"the log ends with %v, but currentEpoch is %d: the server does not start", c.last, current)
 	}
 	c.promises(hasCurrent || hasAccepted)
 	if c.Member && hasCurrent != hasAccepted {
-		c.add(Warning, "epoch", c.snapDir, "none is needed: the server makes it anew from the log", "one of currentEpoch and acceptedEpoch is missing")
+		c.add(Warning, "epoch", c.snapDir, "none is needed: the server makes it anew from the log",
+			"one of currentEpoch and acceptedEpoch is missing")
 	}
 }
 
@@ -351,11 +374,13 @@ func (c *directoryCheck) promises(hasFiles bool) {
 	switch {
 	case !errors.Is(err, server.ErrMeta):
 	case c.Member && !hasFiles:
-		c.add(Critical, "meta", c.snapDir, remedyResync, "%v; there are no epoch files either, so what the server has promised is "+
-			"unknown: it does not start", err)
+		c.add(Critical, "meta", c.snapDir, remedyResync,
+			"%v; there are no epoch files either, so what the server has promised is unknown: "+
+				"it does not start", err)
 	default:
-		c.add(Warning, "meta", c.snapDir, "none is needed: the server sets it aside and makes it anew from the epoch files; look for a "+
-			"failing disk", "%v", err)
+		c.add(Warning, "meta", c.snapDir,
+			"none is needed: the server sets it aside and makes it anew from the epoch files; "+
+				"look for a failing disk", "%v", err)
 	}
 }
 
@@ -374,9 +399,11 @@ func (c *directoryCheck) strays() {
 			path := filepath.Join(dir, name)
 			switch {
 			case strings.HasPrefix(name, "repair."):
-				c.add(Notice, "stray-file", path, "remove it when the repair is known to be right", "was set aside by a repair")
+				c.add(Notice, "stray-file", path, "remove it when the repair is known to be right",
+					"was set aside by a repair")
 			case strings.HasSuffix(name, ".tmp"):
-				c.add(Notice, "stray-file", path, "remove it", "was left by an interrupted write; ZooKeeper may load a snapshot of this name")
+				c.add(Notice, "stray-file", path, "remove it",
+					"was left by an interrupted write; ZooKeeper may load a snapshot of this name")
 			case strings.HasPrefix(name, "log.") && strings.Count(name, ".") > 1:
 				c.add(Warning, "stray-file", path, "move it away", "ZooKeeper reads it as a log beside the real one")
 			}
@@ -391,7 +418,8 @@ func (c *directoryCheck) identity() {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if c.Member {
-			c.add(Error, "myid", path, "write the N of this server's line server.N into it", "is missing: the server does not start")
+			c.add(Error, "myid", path, "write the N of this server's line server.N into it",
+				"is missing: the server does not start")
 		}
 		return
 	case c.denied(path, err):
@@ -404,11 +432,13 @@ func (c *directoryCheck) identity() {
 	id, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
 	switch {
 	case err != nil:
-		c.add(Error, "myid", path, "write the N of this server's line server.N into it", "holds %q, which is no number", line)
+		c.add(Error, "myid", path, "write the N of this server's line server.N into it",
+			"holds %q, which is no number", line)
 	case id < 0 || id > 255:
 		c.add(Warning, "myid", path, "choose an id from 0 to 255", "holds %d, which does not fit into session ids", id)
 	case strings.TrimSpace(line) != line:
-		c.add(Warning, "myid", path, "remove the blanks", "has blanks around the number, with which ZooKeeper does not start")
+		c.add(Warning, "myid", path, "remove the blanks",
+			"has blanks around the number, with which ZooKeeper does not start")
 	}
 	if err == nil {
 		c.owner(id)
@@ -419,8 +449,9 @@ func (c *directoryCheck) identity() {
 func (c *directoryCheck) owner(id int64) {
 	p, err := server.ReadProvenance(c.FS, c.DataDir, "")
 	if err == nil && c.Member && p.ServerID >= 0 && p.ServerID != id {
-		c.add(Critical, "other-server", c.snapDir, "put the directory of server "+strconv.FormatInt(id, 10)+" back, or correct myid; "+
-			"if that directory is lost, begin with an empty one",
+		c.add(Critical, "other-server", c.snapDir,
+			"put the directory of server "+strconv.FormatInt(id, 10)+" back, or correct myid; "+
+				"if that directory is lost, begin with an empty one",
 			"belongs to server %d, and myid is %d: the server does not start", p.ServerID, id)
 	}
 }

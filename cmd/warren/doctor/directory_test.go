@@ -105,9 +105,10 @@ func TestDirectoryChecks(t *testing.T) {
 		"a log is missing": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
 			require.NoError(t, errors.Join(mem.Remove(v+"log.1"), mem.Remove(v+"snapshot.34")))
 		}, Critical, "log-gap"},
-		"the log does not lead to a damaged snapshot": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
-			put(t, mem, v+"snapshot.3f", nil)
-		}, Critical, "log-gap"},
+		"the log does not lead to a damaged snapshot": {"02-snapshot-and-log",
+			func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+				put(t, mem, v+"snapshot.3f", nil)
+			}, Critical, "log-gap"},
 		"no log leads to a damaged snapshot": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
 			require.NoError(t, errors.Join(mem.Remove(v+"log.1"), mem.Remove(v+"log.35"), mem.Remove(v+"snapshot.0")))
 			put(t, mem, v+"snapshot.3f", nil)
@@ -127,18 +128,20 @@ func TestDirectoryChecks(t *testing.T) {
 		"left by an interrupted write": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
 			put(t, mem, v+"snapshot.40.tmp", []byte("x"))
 		}, Notice, "stray-file"},
-		"the snapshot knows more than the log": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
-			s := datatree.NewState(datatree.Config{})
-			writeSnapshot(t, mem, 0x3e, fuzzySource{walkerSource{s.NewWalker()}, 0x50, s.Digest()})
-		}, Error, "log-end-missing"},
+		"the snapshot knows more than the log": {"02-snapshot-and-log",
+			func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+				s := datatree.NewState(datatree.Config{})
+				writeSnapshot(t, mem, 0x3e, fuzzySource{walkerSource{s.NewWalker()}, 0x50, s.Digest()})
+			}, Error, "log-end-missing"},
 		"digest": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
 			s := datatree.NewState(datatree.Config{}) // an empty tree at a zxid at which it was not empty
 			writeSnapshot(t, mem, 0x38, fuzzySource{walkerSource{s.NewWalker()}, 0x38, s.Digest()})
 		}, Critical, "digest"},
-		"current epoch above the accepted one": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
-			put(t, mem, v+"currentEpoch", []byte("3"))
-			put(t, mem, v+"acceptedEpoch", []byte("2"))
-		}, Critical, "epoch"},
+		"current epoch above the accepted one": {"02-snapshot-and-log",
+			func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+				put(t, mem, v+"currentEpoch", []byte("3"))
+				put(t, mem, v+"acceptedEpoch", []byte("2"))
+			}, Critical, "epoch"},
 		"unreadable epoch": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
 			put(t, mem, v+"currentEpoch", []byte("three"))
 		}, Critical, "epoch"},
@@ -153,16 +156,26 @@ func TestDirectoryChecks(t *testing.T) {
 			put(t, mem, v+"currentEpoch", []byte("4"))
 			put(t, mem, v+"acceptedEpoch", []byte("4"))
 		}, Critical, "epoch"},
-		"no myid":         {"02-snapshot-and-log", func(_ *testing.T, _ *vfs.Mem, d *Directory) { d.Member = true }, Error, "myid"},
-		"myid no number":  {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) { put(t, mem, "/d/myid", []byte("one")) }, Error, "myid"},
-		"myid too large":  {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) { put(t, mem, "/d/myid", []byte("300")) }, Warning, "myid"},
-		"myid with blank": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) { put(t, mem, "/d/myid", []byte("3 \n")) }, Warning, "myid"},
+		"no myid": {"02-snapshot-and-log", func(_ *testing.T, _ *vfs.Mem, d *Directory) { d.Member = true },
+			Error, "myid"},
+		"myid no number": {"02-snapshot-and-log",
+			func(t *testing.T, mem *vfs.Mem, _ *Directory) { put(t, mem, "/d/myid", []byte("one")) }, Error, "myid"},
+		"myid too large": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			put(t, mem, "/d/myid", []byte("300"))
+		}, Warning, "myid"},
+		"myid with blank": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			put(t, mem, "/d/myid", []byte("3 \n"))
+		}, Warning, "myid"},
 		"mixed directories": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, d *Directory) {
 			d.LogDir = "/l"
 			require.NoError(t, mem.MkdirAll("/l/version-2"))
 		}, Critical, "mixed-directories"},
-		"directory missing":   {"", func(_ *testing.T, _ *vfs.Mem, d *Directory) { d.DataDir, d.LogDir = "/none", "/none" }, Notice, "directory"},
-		"directory no access": {"", func(_ *testing.T, mem *vfs.Mem, _ *Directory) { mem.FailNth(vfs.OpList, 0, os.ErrPermission) }, Critical, "permissions"},
+		"directory missing": {"",
+			func(_ *testing.T, _ *vfs.Mem, d *Directory) { d.DataDir, d.LogDir = "/none", "/none" },
+			Notice, "directory"},
+		"directory no access": {"", func(_ *testing.T, mem *vfs.Mem, _ *Directory) {
+			mem.FailNth(vfs.OpList, 0, os.ErrPermission)
+		}, Critical, "permissions"},
 		"nobody purges": {"11-tiny", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
 			for i := range 25 {
 				s := datatree.NewState(datatree.Config{})
@@ -188,14 +201,23 @@ func TestDirectoryChecks(t *testing.T) {
 			d.MaxFrameBytes = 1 << 10
 			writeSnapshot(t, mem, 5, treeWith(t, children(200)))
 		}, Error, "children-too-many-to-list"},
-		"disk full":      {"", func(_ *testing.T, mem *vfs.Mem, _ *Directory) { mem.SetCapacity(64 << 20) }, Error, "disk-full"},
-		"disk near full": {"", func(t *testing.T, mem *vfs.Mem, d *Directory) { d.FS = roomy{mem, 2 << 30, 100 << 30} }, Warning, "disk-full"},
-		"tmpfs":          {"", func(_ *testing.T, _ *vfs.Mem, d *Directory) { d.Mount = mount("tmpfs", nil) }, Error, "file-system"},
-		"nfs":            {"", func(_ *testing.T, _ *vfs.Mem, d *Directory) { d.Mount = mount("nfs4", nil) }, Warning, "file-system"},
-		"container":      {"", func(_ *testing.T, _ *vfs.Mem, d *Directory) { d.Mount = mount("overlay", nil) }, Warning, "file-system"},
-		"unknown kind":   {"", func(_ *testing.T, _ *vfs.Mem, d *Directory) { d.Mount = mount("", os.ErrNotExist) }, Notice, "file-system"},
-		"slow disk":      {"", func(_ *testing.T, mem *vfs.Mem, d *Directory) { slow(mem, d, 15*time.Millisecond) }, Warning, "fsync"},
-		"very slow disk": {"", func(_ *testing.T, mem *vfs.Mem, d *Directory) { slow(mem, d, 150*time.Millisecond) }, Error, "fsync"},
+		"disk full": {"", func(_ *testing.T, mem *vfs.Mem, _ *Directory) { mem.SetCapacity(64 << 20) },
+			Error, "disk-full"},
+		"disk near full": {"", func(t *testing.T, mem *vfs.Mem, d *Directory) {
+			d.FS = roomy{mem, 2 << 30, 100 << 30}
+		}, Warning, "disk-full"},
+		"tmpfs": {"", func(_ *testing.T, _ *vfs.Mem, d *Directory) { d.Mount = mount("tmpfs", nil) },
+			Error, "file-system"},
+		"nfs": {"", func(_ *testing.T, _ *vfs.Mem, d *Directory) { d.Mount = mount("nfs4", nil) },
+			Warning, "file-system"},
+		"container": {"", func(_ *testing.T, _ *vfs.Mem, d *Directory) { d.Mount = mount("overlay", nil) },
+			Warning, "file-system"},
+		"unknown kind": {"", func(_ *testing.T, _ *vfs.Mem, d *Directory) { d.Mount = mount("", os.ErrNotExist) },
+			Notice, "file-system"},
+		"slow disk": {"", func(_ *testing.T, mem *vfs.Mem, d *Directory) { slow(mem, d, 15*time.Millisecond) },
+			Warning, "fsync"},
+		"very slow disk": {"", func(_ *testing.T, mem *vfs.Mem, d *Directory) { slow(mem, d, 150*time.Millisecond) },
+			Error, "fsync"},
 		"cannot measure": {"", func(_ *testing.T, mem *vfs.Mem, d *Directory) {
 			d.Measure = true
 			mem.FailNth(vfs.OpCreate, 0, os.ErrPermission)

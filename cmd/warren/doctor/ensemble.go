@@ -81,7 +81,8 @@ func (c *ensembleCheck) alive() {
 	for _, a := range c.all {
 		switch {
 		case a.err != nil:
-			c.add(Error, "unreachable", a.address, "look whether it runs, and at the network", "does not answer: %v", a.err)
+			c.add(Error, "unreachable", a.address, "look whether it runs, and at the network",
+				"does not answer: %v", a.err)
 		case a.mode == "" && a.zab != nil && a.zab.Outside: // histories tells
 		case a.mode == "" && a.zab != nil && a.zab.WaitsFor != "":
 			c.add(Error, "not-serving", a.address, "look at the servers that it names, also with /readyz and warren "+
@@ -95,8 +96,8 @@ func (c *ensembleCheck) alive() {
 		}
 		if a.err == nil && len(a.denied) > 0 {
 			slices.Sort(a.denied)
-			c.add(Notice, "whitelist", a.address, "4lw.commands.whitelist="+strings.Join(a.denied, ","), "does not answer %s, so not everything was looked at",
-				strings.Join(a.denied, ", "))
+			c.add(Notice, "whitelist", a.address, "4lw.commands.whitelist="+strings.Join(a.denied, ","),
+				"does not answer %s, so not everything was looked at", strings.Join(a.denied, ", "))
 		}
 	}
 }
@@ -113,23 +114,29 @@ func (c *ensembleCheck) leaders() {
 	what := strings.Join(c.Servers, ", ")
 	switch {
 	case len(leaders) > 1:
-		c.add(Critical, "several-leaders", addresses(leaders), "compare server.N on all of them, and correct it if it differs; otherwise "+
-			"look which one the others follow, and stop the one that is cut off", "%d servers lead", len(leaders))
+		c.add(Critical, "several-leaders", addresses(leaders),
+			"compare server.N on all of them, and correct it if it differs; otherwise look which one "+
+				"the others follow, and stop the one that is cut off", "%d servers lead", len(leaders))
 	case len(leaders) == 0 && len(followers)+len(observers) > 0:
-		c.add(Notice, "leader-not-asked", addresses(append(followers, observers...)), "name the leader too", "follows a leader that was not asked or did not answer")
+		c.add(Notice, "leader-not-asked", addresses(append(followers, observers...)), "name the leader too",
+			"follows a leader that was not asked or did not answer")
 	case len(leaders) == 0 && len(alone) == 0 && c.stuck():
 	case len(leaders) == 0 && len(alone) == 0 && c.allRun():
-		c.add(Critical, "no-quorum", what, "look at what the servers wait for: in their logs, at /readyz, or here with "+
-			"--admin-port", "all servers that were asked run, and no server leads: no client can write")
+		c.add(Critical, "no-quorum", what,
+			"look at what the servers wait for: in their logs, at /readyz, or here with --admin-port",
+			"all servers that were asked run, and no server leads: no client can write")
 	case len(leaders) == 0 && len(alone) == 0:
-		c.add(Critical, "no-quorum", what, "start the servers that are missing, which warren status names, until more than half of "+
-			"the voters run; the ports between the servers must be open in both directions", "no server leads: no client can write")
+		c.add(Critical, "no-quorum", what,
+			"start the servers that are missing, which warren status names, until more than half of "+
+				"the voters run; the ports between the servers must be open in both directions",
+			"no server leads: no client can write")
 	case len(leaders) == 1:
 		c.quorum(leaders[0])
 	}
 	if len(alone) > 0 && len(alone)+len(leaders)+len(followers)+len(observers) > 1 {
-		c.add(Critical, "not-in-ensemble", addresses(alone), "correct its zoo.cfg: give it the same server.N lines as the others; what was written to it "+
-			"stays there alone",
+		c.add(Critical, "not-in-ensemble", addresses(alone),
+			"correct its zoo.cfg: give it the same server.N lines as the others; what was written to it "+
+				"stays there alone",
 			"runs alone beside others: its clients see another tree")
 	}
 }
@@ -149,9 +156,11 @@ func (c *ensembleCheck) quorum(leader *answers) {
 	spare := synced + 1 - (float64(int(size)/2) + 1)
 	switch {
 	case spare < 0:
-		c.add(Critical, "no-quorum", leader.address, "start the servers that are missing", "%v of %v voters are in sync, fewer than a majority", synced+1, size)
+		c.add(Critical, "no-quorum", leader.address, "start the servers that are missing",
+			"%v of %v voters are in sync, fewer than a majority", synced+1, size)
 	case spare == 0 && size > 2:
-		c.add(Error, "no-spare", leader.address, "start the servers that are missing", "%v of %v voters are in sync: if one more fails, no client can write", synced+1, size)
+		c.add(Error, "no-spare", leader.address, "start the servers that are missing",
+			"%v of %v voters are in sync: if one more fails, no client can write", synced+1, size)
 	}
 	if pending, ok := leader.number("pending_syncs"); ok && pending > 100 {
 		c.add(Warning, "pending-syncs", leader.address, "look for a slow follower", "%v syncs are waiting", pending)
@@ -168,7 +177,8 @@ func (c *ensembleCheck) membership() {
 	}
 	if len(lists) > 1 {
 		for _, list := range slices.Sorted(maps.Keys(lists)) {
-			c.add(Error, "different-members", addresses(lists[list]), "compare server.N in their zoo.cfg, or zoo.cfg.dynamic.*, and make them the same",
+			c.add(Error, "different-members", addresses(lists[list]),
+				"compare server.N in their zoo.cfg, or zoo.cfg.dynamic.*, and make them the same",
 				"has another list of servers than others: %s", strings.ReplaceAll(list, "\n", " "))
 		}
 		return
@@ -181,7 +191,8 @@ func (c *ensembleCheck) membership() {
 			}
 		}
 		if n > len(c.all) {
-			c.add(Notice, "not-asked", strings.Join(c.Servers, ", "), "name them too", "the ensemble has %d servers, %d were asked", n, len(c.all))
+			c.add(Notice, "not-asked", strings.Join(c.Servers, ", "), "name them too",
+				"the ensemble has %d servers, %d were asked", n, len(c.all))
 		}
 	}
 }
@@ -197,8 +208,8 @@ func (c *ensembleCheck) ids() {
 			continue // of a standalone server
 		}
 		if other := ids[id]; other != "" && id != "" {
-			c.add(Critical, "same-id", a.address, "stop the wrong one, or give it an id of its own in myid", "has the id %s, like %s",
-				id, other)
+			c.add(Critical, "same-id", a.address, "stop the wrong one, or give it an id of its own in myid",
+				"has the id %s, like %s", id, other)
 		}
 		ids[id] = a.address
 	}
@@ -228,9 +239,11 @@ func (c *ensembleCheck) settings() {
 			parts = append(parts, fmt.Sprintf("%s on %s", value, addresses(values[value])))
 		}
 		if key == "version" {
-			c.add(Notice, "different-versions", strings.Join(c.Servers, ", "), "finish the upgrade", "%s", strings.Join(parts, "; "))
+			c.add(Notice, "different-versions", strings.Join(c.Servers, ", "), "finish the upgrade", "%s",
+				strings.Join(parts, "; "))
 		} else {
-			c.add(Warning, "different-settings", strings.Join(c.Servers, ", "), "make "+key+" the same in every zoo.cfg", "%s is %s", key, strings.Join(parts, "; "))
+			c.add(Warning, "different-settings", strings.Join(c.Servers, ", "),
+				"make "+key+" the same in every zoo.cfg", "%s is %s", key, strings.Join(parts, "; "))
 		}
 	}
 }
@@ -246,9 +259,11 @@ func (c *ensembleCheck) lag() {
 		const remedy = "look at its disk, its network and its log; if it stays behind, restart it"
 		switch {
 		case a.zxid.Epoch() > leader.Epoch():
-			c.add(Warning, "lag", a.address, "ask again: there may have been an election", "is in epoch %d, after the leader's %d", a.zxid.Epoch(), leader.Epoch())
+			c.add(Warning, "lag", a.address, "ask again: there may have been an election",
+				"is in epoch %d, after the leader's %d", a.zxid.Epoch(), leader.Epoch())
 		case a.zxid.Epoch() < leader.Epoch() && leader.Counter() > uint32(min(c.MaxLag, 1<<31)):
-			c.add(Error, "lag", a.address, remedy, "is in epoch %d, the leader in %d: it applies nothing", a.zxid.Epoch(), leader.Epoch())
+			c.add(Error, "lag", a.address, remedy, "is in epoch %d, the leader in %d: it applies nothing",
+				a.zxid.Epoch(), leader.Epoch())
 		case a.zxid.Epoch() == leader.Epoch() && int64(leader-a.zxid) > c.MaxLag:
 			c.add(Warning, "lag", a.address, remedy, "is %d txns behind the leader", int64(leader-a.zxid))
 		}
@@ -266,7 +281,8 @@ func (c *ensembleCheck) digests() {
 			byZxid[z][d] = append(byZxid[z][d], a)
 		}
 		if n, ok := a.number("digest_mismatches_count"); ok && n > 0 {
-			c.add(Critical, "digest", a.address, remedyResync, "has seen %v txns after which its tree was not the leader's", n)
+			c.add(Critical, "digest", a.address, remedyResync,
+				"has seen %v txns after which its tree was not the leader's", n)
 		}
 	}
 	for _, z := range slices.Sorted(maps.Keys(byZxid)) {
@@ -277,8 +293,9 @@ func (c *ensembleCheck) digests() {
 		for _, d := range slices.Sorted(maps.Keys(byZxid[z])) {
 			parts = append(parts, fmt.Sprintf("%s on %s", d, addresses(byZxid[z][d])))
 		}
-		c.add(Critical, "digest", strings.Join(c.Servers, ", "), "the server that differs from the others has other data: "+remedyResync,
-			"the trees differ at %v: %s", z, strings.Join(parts, "; "))
+		c.add(Critical, "digest", strings.Join(c.Servers, ", "),
+			"the server that differs from the others has other data: "+remedyResync, "the trees differ at %v: %s", z,
+			strings.Join(parts, "; "))
 		return // all later ones differ too
 	}
 }
@@ -298,34 +315,41 @@ func (c *ensembleCheck) load(a *answers) {
 	if limit, err := strconv.Atoi(a.conf["maxClientCnxns"]); err == nil && limit > 0 {
 		for _, host := range slices.Sorted(maps.Keys(a.perHost)) {
 			if n := a.perHost[host]; n*5 >= limit*4 {
-				c.add(Warning, "connection-limit", a.address, "look whether that client forgets to close sessions, or raise maxClientCnxns",
+				c.add(Warning, "connection-limit", a.address,
+					"look whether that client forgets to close sessions, or raise maxClientCnxns",
 					"%s has %d of at most %d connections", host, n, limit)
 			}
 		}
 	}
 	if n, ok := a.number("watch_count"); ok && n > 2e6 {
-		c.add(Warning, "many-watches", a.address, "look with wchs and wchp who leaves them; persistent recursive watches need one each", "keeps %v watches", n)
+		c.add(Warning, "many-watches", a.address, "look with wchs and wchp who leaves them; persistent recursive "+
+			"watches need one each", "keeps %v watches", n)
 	}
 	if n, ok := a.number("outstanding_requests"); ok && n >= 1000 {
-		c.add(Warning, "outstanding", a.address, "look at the disk of the log and at the load", "%v requests are waiting", n)
+		c.add(Warning, "outstanding", a.address, "look at the disk of the log and at the load",
+			"%v requests are waiting", n)
 	}
 	if ms, ok := a.number("avg_fsynctime"); ok && ms >= 10 {
-		c.add(Warning, "fsync", a.address, "give the log a disk of its own (dataLogDir), with a write cache that survives power loss", "one sync takes %v ms on average", ms)
+		c.add(Warning, "fsync", a.address,
+			"give the log a disk of its own (dataLogDir), with a write cache that survives power loss",
+			"one sync takes %v ms on average", ms)
 	}
 	slow, _ := a.number("fsync_threshold_exceed_count")
 	if n := max(slow, a.metrics["warren_wal_slow_syncs_total"]); n > 0 {
-		c.add(Warning, "fsync", a.address, "look what else uses the disk, and give dataLogDir a disk of its own; warren doctor "+
-			"DATA_DIR measures it", "%v syncs took longer than fsync.warningthresholdms", n)
+		c.add(Warning, "fsync", a.address,
+			"look what else uses the disk, and give dataLogDir a disk of its own; "+
+				"warren doctor DATA_DIR measures it", "%v syncs took longer than fsync.warningthresholdms", n)
 	}
 	if a.metrics["warren_server_disk_full"] > 0 {
 		c.add(Error, "disk-full", a.address, "free space on its data directories: it goes on by itself then",
-			"its disk is almost full, by warren.diskWatermarkBytes and warren.diskWatermarkPercent: it takes no writes, or will "+
-				"take none when too many other voters have no room either")
+			"its disk is almost full, by warren.diskWatermarkBytes and warren.diskWatermarkPercent: it takes "+
+				"no writes, or will take none when too many other voters have no room either")
 	}
 	c.past(a)
 	c.quotas(a)
 	if n, ok := a.number("znode_count"); ok && n > znodesWarn {
-		c.add(Warning, "many-znodes", a.address, "look with warren snapshot summary at what grows", "there are %v znodes", n)
+		c.add(Warning, "many-znodes", a.address, "look with warren snapshot summary at what grows",
+			"there are %v znodes", n)
 	}
 }
 
@@ -337,17 +361,22 @@ var counters = []struct {
 	what     string // with the number
 	remedy   string
 }{
-	{"snapshot_error_count", Error, "snapshot-errors", "%v snapshots could not be written: logs pile up, and a start takes longer",
+	{"snapshot_error_count", Error, "snapshot-errors",
+		"%v snapshots could not be written: logs pile up, and a start takes longer",
 		"look into its log for the reason: space and permissions of dataDir"},
-	{"connection_rejected", Notice, "connections-refused", "%v connections were refused by a limit: maxClientCnxns of one address, or maxCnxns",
-		"look with cons which address has many: often a client that leaks sessions, or NAT. Else raise maxClientCnxns or maxCnxns"},
+	{"connection_rejected", Notice, "connections-refused",
+		"%v connections were refused by a limit: maxClientCnxns of one address, or maxCnxns",
+		"look with cons which address has many: often a client that leaks sessions, or NAT. Else raise " +
+			"maxClientCnxns or maxCnxns"},
 	{"unsuccessful_handshake", Notice, "tls-handshakes", "%v TLS handshakes of clients failed",
-		"look into its log: each line has the address and the reason; secureClientPort is for TLS alone; warren doctor --config FILE looks at " +
-			"the certificates"},
-	{"tls_handshake_exceeded", Notice, "tls-handshakes", "%v connections were closed because too many TLS handshakes were under way",
+		"look into its log: each line has the address and the reason; secureClientPort is for TLS alone; " +
+			"warren doctor --config FILE looks at the certificates"},
+	{"tls_handshake_exceeded", Notice, "tls-handshakes",
+		"%v connections were closed because too many TLS handshakes were under way",
 		"raise netty.server.outstandingHandshake.limit if the processors allow"},
 	{"auth_failed_count", Notice, "credentials-refused", "%v times a certificate, a password or a ticket was refused",
-		"look into its log: each line has the address and the reason; for certificates, look at X509AuthenticationProvider.clientCertIdSanMatchRegex"},
+		"look into its log: each line has the address and the reason; for certificates, look at " +
+			"X509AuthenticationProvider.clientCertIdSanMatchRegex"},
 	{"ensemble_auth_fail", Notice, "other-ensemble", "%v clients named another ensemble and were closed",
 		"look into its log for their addresses, and correct their connect strings"},
 }
@@ -370,11 +399,13 @@ func (c *ensembleCheck) quotas(a *answers) {
 			space, isUsage := strings.CutSuffix(key, "_quota_"+kind+"_usage_per_namespace")
 			limit, hasLimit := a.number(space + "_quota_" + kind + "_limit_per_namespace")
 			if isUsage && hasLimit && limit > 0 && value > limit {
-				c.add(Warning, "quota", a.address, remedy, "the quotas of %s below /%s allow %v and %v are used", kind, space, limit, value)
+				c.add(Warning, "quota", a.address, remedy, "the quotas of %s below /%s allow %v and %v are used", kind,
+					space, limit, value)
 			}
 		}
 		if space, ok := strings.CutSuffix(key, "_quota_exceeded_error_per_namespace"); ok && value > 0 {
-			c.add(Notice, "quota", a.address, remedy, "%v writes below /%s were refused, since its start or the last srst", value, space)
+			c.add(Notice, "quota", a.address, remedy,
+				"%v writes below /%s were refused, since its start or the last srst", value, space)
 		}
 	}
 }
@@ -384,12 +415,15 @@ func (c *ensembleCheck) certificate(a *answers) {
 	const remedy = "renew it; the server reads a new one without a restart if client.certReload is set"
 	switch left := a.certEnd.Sub(c.Now()); {
 	case a.certErr != nil:
-		c.add(Warning, "certificate", a.address, "look at secureClientPort and the firewall", "its certificate cannot be looked at: %v", a.certErr)
+		c.add(Warning, "certificate", a.address, "look at secureClientPort and the firewall",
+			"its certificate cannot be looked at: %v", a.certErr)
 	case a.certEnd.IsZero():
 	case left <= 0:
-		c.add(Critical, "certificate", a.address, remedy, "its certificate has expired at %s", a.certEnd.UTC().Format(time.RFC3339))
+		c.add(Critical, "certificate", a.address, remedy, "its certificate has expired at %s",
+			a.certEnd.UTC().Format(time.RFC3339))
 	case left < 30*24*time.Hour:
-		c.add(Warning, "certificate", a.address, remedy, "its certificate expires at %s", a.certEnd.UTC().Format(time.RFC3339))
+		c.add(Warning, "certificate", a.address, remedy, "its certificate expires at %s",
+			a.certEnd.UTC().Format(time.RFC3339))
 	}
 }
 

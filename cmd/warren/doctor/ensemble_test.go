@@ -58,7 +58,8 @@ func wordServer(t *testing.T, words map[string]string) string {
 	return ln.Addr().String()
 }
 
-const members = "server.1=a:1:2:participant;0.0.0.0:2181\nserver.2=b:1:2:participant;0.0.0.0:2181\nserver.3=c:1:2:participant;0.0.0.0:2181\nversion=0"
+const members = "server.1=a:1:2:participant;0.0.0.0:2181\nserver.2=b:1:2:participant;0.0.0.0:2181\n" +
+	"server.3=c:1:2:participant;0.0.0.0:2181\nversion=0"
 
 // healthy is what server i of three says.
 func healthy(i int) map[string]string {
@@ -67,12 +68,17 @@ func healthy(i int) map[string]string {
 		mode, more = "leader", "zk_quorum_size\t3\nzk_synced_followers\t2\nzk_pending_syncs\t0\n"
 	}
 	return map[string]string{
-		"srvr": fmt.Sprintf("Zookeeper version: 3.9.4-abc, built on 2026-01-01 00:00 UTC\nLatency min/avg/max: 0/0.1/3\nReceived: 5\nSent: 5\n"+
+		"srvr": fmt.Sprintf("Zookeeper version: 3.9.4-abc, built on 2026-01-01 00:00 UTC\n"+
+			"Latency min/avg/max: 0/0.1/3\nReceived: 5\nSent: 5\n"+
 			"Connections: 2\nOutstanding: 0\nZxid: 0x200000%03x\nMode: %s\nNode count: 9\n", 0x100-i, mode),
-		"mntr": "zk_version\t3.9.4-abc, built on 2026-01-01 00:00 UTC\nzk_server_state\t" + mode + "\nzk_open_file_descriptor_count\t50\nzk_max_file_descriptor_count\t65536\n" +
-			"zk_watch_count\t10\nzk_outstanding_requests\t0\nzk_avg_fsynctime\t0.5\nzk_fsync_threshold_exceed_count\t0\nzk_znode_count\t9\nzk_digest_mismatches_count\t0\n" + more,
-		"conf": fmt.Sprintf("clientPort=2181\nsecureClientPort=-1\ntickTime=2000\nmaxClientCnxns=60\nminSessionTimeout=4000\nmaxSessionTimeout=40000\nserverId=%d\n"+
-			"initLimit=10\nsyncLimit=5\nelectionAlg=3\nelectionPort=2\nquorumPort=1\npeerType=0\nmembership: \n%s", i, members),
+		"mntr": "zk_version\t3.9.4-abc, built on 2026-01-01 00:00 UTC\nzk_server_state\t" + mode +
+			"\nzk_open_file_descriptor_count\t50\nzk_max_file_descriptor_count\t65536\n" +
+			"zk_watch_count\t10\nzk_outstanding_requests\t0\nzk_avg_fsynctime\t0.5\n" +
+			"zk_fsync_threshold_exceed_count\t0\nzk_znode_count\t9\nzk_digest_mismatches_count\t0\n" + more,
+		"conf": fmt.Sprintf("clientPort=2181\nsecureClientPort=-1\ntickTime=2000\nmaxClientCnxns=60\n"+
+			"minSessionTimeout=4000\nmaxSessionTimeout=40000\nserverId=%d\n"+
+			"initLimit=10\nsyncLimit=5\nelectionAlg=3\nelectionPort=2\nquorumPort=1\npeerType=0\nmembership: \n%s",
+			i, members),
 		"hash": "200000080: 77\n",
 		"cons": " /10.0.0.1:5[1](queued=0,recved=1,sent=1)\n /10.0.0.2:5[1](queued=0,recved=1,sent=1)\n\n",
 	}
@@ -116,14 +122,20 @@ func TestEnsembleChecks(t *testing.T) {
 		"not serving": {func(_ *testing.T, s []map[string]string) {
 			s[2]["srvr"] = "This ZooKeeper instance is not currently serving requests\n"
 		}, nil, Error, "not-serving"},
-		"read-only": {func(t *testing.T, s []map[string]string) { swap(t, s[1], "srvr", "Mode: follower", "Mode: read-only") }, nil, Error, "read-only"},
+		"read-only": {
+			func(t *testing.T, s []map[string]string) { swap(t, s[1], "srvr", "Mode: follower", "Mode: read-only") },
+			nil, Error, "read-only",
+		},
 		"no leader": {func(t *testing.T, s []map[string]string) {
 			for i := range s {
 				s[i]["srvr"] = "This ZooKeeper instance is not currently serving requests\n"
 			}
 		}, nil, Critical, "no-quorum"},
-		"only followers":  {nil, func(e *Ensemble) { e.Servers = e.Servers[1:] }, Notice, "leader-not-asked"},
-		"several leaders": {func(t *testing.T, s []map[string]string) { swap(t, s[1], "srvr", "Mode: follower", "Mode: leader") }, nil, Critical, "several-leaders"},
+		"only followers": {nil, func(e *Ensemble) { e.Servers = e.Servers[1:] }, Notice, "leader-not-asked"},
+		"several leaders": {
+			func(t *testing.T, s []map[string]string) { swap(t, s[1], "srvr", "Mode: follower", "Mode: leader") }, nil,
+			Critical, "several-leaders",
+		},
 		"no majority": {func(t *testing.T, s []map[string]string) {
 			swap(t, s[0], "mntr", "synced_followers\t2", "synced_followers\t0")
 		}, nil, Critical, "no-quorum"},
@@ -133,30 +145,63 @@ func TestEnsembleChecks(t *testing.T) {
 		"pending syncs": {func(t *testing.T, s []map[string]string) {
 			swap(t, s[0], "mntr", "pending_syncs\t0", "pending_syncs\t500")
 		}, nil, Warning, "pending-syncs"},
-		"alone":            {func(t *testing.T, s []map[string]string) { swap(t, s[2], "srvr", "Mode: follower", "Mode: standalone") }, nil, Critical, "not-in-ensemble"},
-		"other members":    {func(t *testing.T, s []map[string]string) { swap(t, s[2], "conf", "server.3=c", "server.3=d") }, nil, Error, "different-members"},
-		"not all asked":    {nil, func(e *Ensemble) { e.Servers = e.Servers[:2] }, Notice, "not-asked"},
-		"same id":          {func(t *testing.T, s []map[string]string) { swap(t, s[2], "conf", "serverId=3", "serverId=2") }, nil, Critical, "same-id"},
-		"other ticks":      {func(t *testing.T, s []map[string]string) { swap(t, s[2], "conf", "tickTime=2000", "tickTime=3000") }, nil, Warning, "different-settings"},
-		"other version":    {func(t *testing.T, s []map[string]string) { swap(t, s[2], "srvr", "3.9.4-abc", "3.8.0-def") }, nil, Notice, "different-versions"},
-		"behind":           {func(t *testing.T, s []map[string]string) { swap(t, s[2], "srvr", "0x2000000fd", "0x200000003") }, nil, Warning, "lag"},
-		"in an old epoch":  {func(t *testing.T, s []map[string]string) { swap(t, s[2], "srvr", "0x2000000fd", "0x1000000fd") }, nil, Error, "lag"},
-		"in a later epoch": {func(t *testing.T, s []map[string]string) { swap(t, s[2], "srvr", "0x2000000fd", "0x300000001") }, nil, Warning, "lag"},
-		"other digest":     {func(_ *testing.T, s []map[string]string) { s[2]["hash"] = "200000080: 78\n" }, nil, Critical, "digest"},
+		"alone": {func(t *testing.T, s []map[string]string) {
+			swap(t, s[2], "srvr", "Mode: follower", "Mode: standalone")
+		}, nil, Critical, "not-in-ensemble"},
+		"other members": {
+			func(t *testing.T, s []map[string]string) { swap(t, s[2], "conf", "server.3=c", "server.3=d") }, nil,
+			Error, "different-members",
+		},
+		"not all asked": {nil, func(e *Ensemble) { e.Servers = e.Servers[:2] }, Notice, "not-asked"},
+		"same id": {func(t *testing.T, s []map[string]string) { swap(t, s[2], "conf", "serverId=3", "serverId=2") },
+			nil, Critical, "same-id"},
+		"other ticks": {
+			func(t *testing.T, s []map[string]string) { swap(t, s[2], "conf", "tickTime=2000", "tickTime=3000") }, nil,
+			Warning, "different-settings",
+		},
+		"other version": {
+			func(t *testing.T, s []map[string]string) { swap(t, s[2], "srvr", "3.9.4-abc", "3.8.0-def") }, nil, Notice,
+			"different-versions",
+		},
+		"behind": {func(t *testing.T, s []map[string]string) { swap(t, s[2], "srvr", "0x2000000fd", "0x200000003") },
+			nil, Warning, "lag"},
+		"in an old epoch": {
+			func(t *testing.T, s []map[string]string) { swap(t, s[2], "srvr", "0x2000000fd", "0x1000000fd") },
+			nil, Error, "lag",
+		},
+		"in a later epoch": {
+			func(t *testing.T, s []map[string]string) { swap(t, s[2], "srvr", "0x2000000fd", "0x300000001") },
+			nil, Warning, "lag",
+		},
+		"other digest": {func(_ *testing.T, s []map[string]string) { s[2]["hash"] = "200000080: 78\n" }, nil,
+			Critical, "digest"},
 		"digest mismatches": {func(t *testing.T, s []map[string]string) {
 			swap(t, s[2], "mntr", "digest_mismatches_count\t0", "digest_mismatches_count\t4")
 		}, nil, Critical, "digest"},
-		"few open files":  {func(t *testing.T, s []map[string]string) { swap(t, s[2], "mntr", "\t65536", "\t1024") }, nil, Warning, "open-files"},
-		"open files used": {func(t *testing.T, s []map[string]string) { swap(t, s[2], "mntr", "count\t50\n", "count\t60000\n") }, nil, Error, "open-files"},
+		"few open files": {func(t *testing.T, s []map[string]string) { swap(t, s[2], "mntr", "\t65536", "\t1024") },
+			nil, Warning, "open-files"},
+		"open files used": {
+			func(t *testing.T, s []map[string]string) { swap(t, s[2], "mntr", "count\t50\n", "count\t60000\n") }, nil,
+			Error, "open-files",
+		},
 		"connections": {func(_ *testing.T, s []map[string]string) {
 			s[1]["cons"] = strings.Repeat(" /10.0.0.9:77[1](queued=0,recved=1,sent=1)\n", 48)
 		}, nil, Warning, "connection-limit"},
 		"watches": {func(t *testing.T, s []map[string]string) {
 			swap(t, s[1], "mntr", "watch_count\t10", "watch_count\t3000000")
 		}, nil, Warning, "many-watches"},
-		"outstanding": {func(t *testing.T, s []map[string]string) { swap(t, s[1], "mntr", "requests\t0", "requests\t5000") }, nil, Warning, "outstanding"},
-		"slow disk":   {func(t *testing.T, s []map[string]string) { swap(t, s[1], "mntr", "fsynctime\t0.5", "fsynctime\t20.25") }, nil, Warning, "fsync"},
-		"slow syncs":  {func(t *testing.T, s []map[string]string) { swap(t, s[1], "mntr", "exceed_count\t0", "exceed_count\t2") }, nil, Warning, "fsync"},
+		"outstanding": {
+			func(t *testing.T, s []map[string]string) { swap(t, s[1], "mntr", "requests\t0", "requests\t5000") }, nil,
+			Warning, "outstanding",
+		},
+		"slow disk": {
+			func(t *testing.T, s []map[string]string) { swap(t, s[1], "mntr", "fsynctime\t0.5", "fsynctime\t20.25") },
+			nil, Warning, "fsync",
+		},
+		"slow syncs": {
+			func(t *testing.T, s []map[string]string) { swap(t, s[1], "mntr", "exceed_count\t0", "exceed_count\t2") },
+			nil, Warning, "fsync",
+		},
 		"znodes": {func(t *testing.T, s []map[string]string) {
 			swap(t, s[1], "mntr", "znode_count\t9", "znode_count\t6000000")
 		}, nil, Warning, "many-znodes"},
@@ -193,14 +238,18 @@ func TestClocks(t *testing.T) {
 
 // TestCertificates looks at certificates of several ages, of a server that asks for a client's too.
 func TestCertificates(t *testing.T) {
-	for left, want := range map[time.Duration]Severity{-time.Hour: Critical, 5 * 24 * time.Hour: Warning, 300 * 24 * time.Hour: Notice} {
+	for left, want := range map[time.Duration]Severity{
+		-time.Hour: Critical, 5 * 24 * time.Hour: Warning, 300 * 24 * time.Hour: Notice,
+	} {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		require.NoError(t, err)
-		template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-1000 * time.Hour), NotAfter: time.Now().Add(left)}
+		template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-1000 * time.Hour),
+			NotAfter: time.Now().Add(left)}
 		der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 		require.NoError(t, err)
 		ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
-			Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, ClientAuth: tls.RequireAnyClientCert})
+			Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
+			ClientAuth:   tls.RequireAnyClientCert})
 		require.NoError(t, err)
 		done := make(chan struct{})
 		go func() {
@@ -275,14 +324,16 @@ func TestLiveDirectory(t *testing.T) {
 				return
 			default:
 			}
-			if err := c.Send(wire.Create(fmt.Sprintf("/n-%d", i), make([]byte, 300), wire.OpenACL, proto.ModePersistent)).Wait(); err != nil {
+			if err := c.Send(wire.Create(fmt.Sprintf("/n-%d", i), make([]byte, 300), wire.OpenACL,
+				proto.ModePersistent)).Wait(); err != nil {
 				written <- err
 				return
 			}
 		}
 	}()
 	for range 10 {
-		d := &Directory{FS: vfs.OS(), DataDir: cfg.DataDir, LogDir: cfg.DataDir, MaxFrameBytes: 0xfffff, Settle: 5 * time.Millisecond, Now: time.Now}
+		d := &Directory{FS: vfs.OS(), DataDir: cfg.DataDir, LogDir: cfg.DataDir, MaxFrameBytes: 0xfffff,
+			Settle: 5 * time.Millisecond, Now: time.Now}
 		for _, f := range d.Check() {
 			require.Contains(t, []string{"disk-full", "purge"}, f.Check, "%+v", f) // those are the machine's
 		}
@@ -309,7 +360,8 @@ func FuzzAnswers(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		a := &answers{text: text, conf: map[string]string{}, numbers: map[string]string{}, digests: map[proto.Zxid]string{}, perHost: map[string]int{}}
+		a := &answers{text: text, conf: map[string]string{}, numbers: map[string]string{},
+			digests: map[proto.Zxid]string{}, perHost: map[string]int{}}
 		a.parseSrvr()
 		a.parseMntr(text)
 		a.parseConf(text)

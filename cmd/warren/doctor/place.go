@@ -43,7 +43,8 @@ func (c *directoryCheck) space(dir string) {
 }
 
 // networkKinds are file systems that are somewhere else.
-var networkKinds = []string{"nfs", "nfs4", "cifs", "smb", "smb2", "smb3", "ceph", "glusterfs", "fuse.sshfs", "9p", "afs", "lustre"}
+var networkKinds = []string{"nfs", "nfs4", "cifs", "smb", "smb2", "smb3", "ceph", "glusterfs", "fuse.sshfs",
+	"9p", "afs", "lustre"}
 
 // kind looks at the file system.
 func (c *directoryCheck) kind(dir string) {
@@ -55,11 +56,14 @@ func (c *directoryCheck) kind(dir string) {
 	case err != nil:
 		c.add(Notice, "file-system", dir, "", "its kind is not known: %v", err)
 	case kind == "tmpfs" || kind == "ramfs":
-		c.add(Error, "file-system", dir, "choose a directory on a disk", "is on %s: everything is lost when the machine stops", kind)
+		c.add(Error, "file-system", dir, "choose a directory on a disk",
+			"is on %s: everything is lost when the machine stops", kind)
 	case slices.Contains(networkKinds, kind) || strings.HasPrefix(kind, "nfs"):
-		c.add(Warning, "file-system", dir, "choose a directory on a local disk", "is on %s: a slow network stops the server, and locks may not hold", kind)
+		c.add(Warning, "file-system", dir, "choose a directory on a local disk",
+			"is on %s: a slow network stops the server, and locks may not hold", kind)
 	case kind == "overlay":
-		c.add(Warning, "file-system", dir, "mount a volume there", "is on the container's own file system: it is lost with the container")
+		c.add(Warning, "file-system", dir, "mount a volume there",
+			"is on the container's own file system: it is lost with the container")
 	}
 }
 
@@ -83,12 +87,15 @@ func (c *directoryCheck) speed(dir string) {
 	}
 	slices.Sort(took)
 	median := took[len(took)/2]
-	const remedy = "give the log (dataLogDir) a disk of its own, with a write cache that survives power loss; every write waits for it"
+	const remedy = "give the log (dataLogDir) a disk of its own, with a write cache that survives power loss; " +
+		"every write waits for it"
 	switch {
 	case median >= syncError:
-		c.add(Error, "fsync", dir, remedy, "one sync takes %v (median of %d, at most %v)", median, len(took), took[len(took)-1])
+		c.add(Error, "fsync", dir, remedy, "one sync takes %v (median of %d, at most %v)", median, len(took),
+			took[len(took)-1])
 	case median >= syncWarn:
-		c.add(Warning, "fsync", dir, remedy, "one sync takes %v (median of %d, at most %v)", median, len(took), took[len(took)-1])
+		c.add(Warning, "fsync", dir, remedy, "one sync takes %v (median of %d, at most %v)", median, len(took),
+			took[len(took)-1])
 	}
 }
 

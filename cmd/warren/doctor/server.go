@@ -86,16 +86,20 @@ func AskWord(ctx context.Context, address, word string, timeout time.Duration, s
 
 // examine asks one server everything.
 func (o *Ensemble) examine(ctx context.Context, address string) *answers {
-	a := &answers{address: address, conf: map[string]string{}, numbers: map[string]string{}, digests: map[proto.Zxid]string{}, perHost: map[string]int{}}
+	a := &answers{address: address, conf: map[string]string{}, numbers: map[string]string{},
+		digests: map[proto.Zxid]string{}, perHost: map[string]int{}}
 	if a.text, a.err = o.ask(ctx, address, "srvr"); a.err != nil {
 		return a
 	}
 	if a.text == "" {
-		a.err = errors.New("it closed the connection without an answer: is this a client port, and a plain one? For TLS name a --client-configuration")
+		a.err = errors.New("it closed the connection without an answer: is this a client port, and a plain one? For " +
+			"TLS name a --client-configuration")
 		return a
 	}
 	a.parseSrvr()
-	for word, parse := range map[string]func(string){"mntr": a.parseMntr, "conf": a.parseConf, "hash": a.parseHash, "cons": a.parseCons} {
+	for word, parse := range map[string]func(string){
+		"mntr": a.parseMntr, "conf": a.parseConf, "hash": a.parseHash, "cons": a.parseCons,
+	} {
 		text, err := o.ask(ctx, address, word)
 		if err != nil || strings.Contains(text, "is not executed because it is not in the whitelist") {
 			a.denied = append(a.denied, word)

@@ -87,14 +87,16 @@ func (c *directoryCheck) shape() {
 			"has %d bytes; every write of it is copied to every server and every reader", s.largest)
 	}
 	if s.znodes > znodesWarn {
-		c.add(Warning, "many-znodes", c.snapDir, "look with warren snapshot summary at what grows", "there are %d znodes", s.znodes)
+		c.add(Warning, "many-znodes", c.snapDir, "look with warren snapshot summary at what grows",
+			"there are %d znodes", s.znodes)
 	}
 	for _, path := range slices.Sorted(maps.Keys(s.sequence)) {
 		severity, what := Warning, "%d sequential znodes were created under it, of 2147483647 that can be"
 		if s.sequence[path] >= sequenceEnd {
 			severity, what = Error, "its sequence counter is %d, the limit: sequential creates fail"
 		}
-		c.add(severity, "sequence-counter", cmp.Or(path, "/"), "let applications use another parent", what, s.sequence[path])
+		c.add(severity, "sequence-counter", cmp.Or(path, "/"), "let applications use another parent",
+			what, s.sequence[path])
 	}
 	var worst string
 	for path, n := range s.children {
@@ -102,12 +104,15 @@ func (c *directoryCheck) shape() {
 			worst = path
 		}
 		if limit := c.MaxFrameBytes; limit > 0 && s.names[path] > limit {
-			c.add(Error, "children-too-many-to-list", cmp.Or(path, "/"), "delete some by names that you know, or raise jute.maxbuffer of the clients",
-				"the names of its %d children are %d bytes, more than the %d of jute.maxbuffer: getChildren breaks the connection", n, s.names[path], limit)
+			c.add(Error, "children-too-many-to-list", cmp.Or(path, "/"),
+				"delete some by names that you know, or raise jute.maxbuffer of the clients",
+				"the names of its %d children are %d bytes, more than the %d of jute.maxbuffer: getChildren breaks "+
+					"the connection", n, s.names[path], limit)
 		}
 	}
 	if s.children[worst] > childrenWarn {
-		c.add(Warning, "many-children", cmp.Or(worst, "/"), "spread them over several parents", "has %d children", s.children[worst])
+		c.add(Warning, "many-children", cmp.Or(worst, "/"), "spread them over several parents", "has %d children",
+			s.children[worst])
 	}
 }
 
@@ -134,8 +139,8 @@ func (c *directoryCheck) digest() {
 	exact := max(c.newest, trailer.DigestZxid)
 	var wrong proto.Zxid
 	check := func() { // ZooKeeper writes the zxid 0 where it knows no digest
-		if trailer.HasDigest && trailer.DigestZxid > 0 && trailer.DigestVersion == proto.DigestVersion && state.LastZxid() == trailer.DigestZxid &&
-			state.Digest() != trailer.Digest && wrong == 0 {
+		if trailer.HasDigest && trailer.DigestZxid > 0 && trailer.DigestVersion == proto.DigestVersion &&
+			state.LastZxid() == trailer.DigestZxid && state.Digest() != trailer.Digest && wrong == 0 {
 			wrong = trailer.DigestZxid
 		}
 	}
@@ -164,9 +169,11 @@ func (c *directoryCheck) digest() {
 	}
 	if wrong != 0 {
 		c.add(Critical, "digest", c.snapDir, "compare with the other servers; "+remedyResync,
-			"the tree differs from what txn %v says it should be: this server has other data than its leader had", wrong)
+			"the tree differs from what txn %v says it should be: this server has other data than its leader had",
+			wrong)
 	}
 	if trailer.HasDigest && trailer.DigestZxid > c.last {
-		c.add(Error, "log-end-missing", c.logDir, remedyResync, "the snapshot knows txns up to %v, but the log ends with %v", trailer.DigestZxid, c.last)
+		c.add(Error, "log-end-missing", c.logDir, remedyResync,
+			"the snapshot knows txns up to %v, but the log ends with %v", trailer.DigestZxid, c.last)
 	}
 }
