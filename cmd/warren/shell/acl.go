@@ -11,7 +11,8 @@ import (
 var permLetters = []struct {
 	letter byte
 	perm   int32
-}{{'c', client.PermCreate}, {'d', client.PermDelete}, {'r', client.PermRead}, {'w', client.PermWrite}, {'a', client.PermAdmin}}
+}{{'c', client.PermCreate}, {'d', client.PermDelete}, {'r', client.PermRead}, {'w', client.PermWrite},
+	{'a', client.PermAdmin}}
 
 func permText(perms int32) string {
 	var b []byte

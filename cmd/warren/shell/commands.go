@@ -25,14 +25,18 @@ func (c *command) usageLine() string { return c.name + " " + c.usage }
 // commands returns all commands, in the order in which zkCli.sh lists its own; ours follow.
 func commands() []*command {
 	const (
-		addWatchUsage = "[-m mode] path # optional mode is one of [PERSISTENT, PERSISTENT_RECURSIVE] - default is PERSISTENT_RECURSIVE"
-		reconfigUsage = "[-s] [-v version] [[-file path] | [-members serverID=host:port1:port2;port3[,...]*]] | [-add serverId=host:port1:port2;port3[,...]]* [-remove serverId[,...]*]"
+		addWatchUsage = "[-m mode] path # optional mode is one of [PERSISTENT, PERSISTENT_RECURSIVE] - default is " +
+			"PERSISTENT_RECURSIVE"
+		reconfigUsage = "[-s] [-v version] [[-file path] | [-members serverID=host:port1:port2;port3[,...]*]] | " +
+			"[-add serverId=host:port1:port2;port3[,...]]* [-remove serverId[,...]*]"
 	)
 	local := func(name, usage, about string, run func(context.Context, *Shell, *arguments) error) *command {
 		return &command{name: name, usage: usage, about: about, wordsMax: -1, run: run}
 	}
-	remote := func(name, usage, about string, flags flagSet, wordsMin int, run func(context.Context, *Shell, *arguments) error) *command {
-		return &command{name: name, usage: usage, about: about, flags: flags, wordsMin: wordsMin, wordsMax: -1, needsSession: true, talks: true, run: run}
+	remote := func(name, usage, about string, flags flagSet, wordsMin int,
+		run func(context.Context, *Shell, *arguments) error) *command {
+		return &command{name: name, usage: usage, about: about, flags: flags, wordsMin: wordsMin, wordsMax: -1,
+			needsSession: true, talks: true, run: run}
 	}
 	own := func(c *command) *command {
 		c.isOwn = true
@@ -40,7 +44,8 @@ func commands() []*command {
 	}
 	version := local("version", "", "print the version of this program", runVersion)
 	version.wordsMax, version.needsSession = 0, true
-	watch := remote("watch", "[-d] [-c count] path", "show every change in a subtree until interrupted; -d with data", "dc:", 1, runFollow)
+	watch := remote("watch", "[-d] [-c count] path", "show every change in a subtree until interrupted; -d with data",
+		"dc:", 1, runFollow)
 	watch.talks = false // not the way that others do
 	closing := local("close", "", "close the session", runClose)
 	closing.needsSession = true
@@ -50,7 +55,8 @@ func commands() []*command {
 		closing,
 		remote("config", "[-c] [-w] [-s]", "show the configuration of the ensemble", "cws", 0, runConfig),
 		local("connect", "host:port", "open a new session", runConnect),
-		remote("create", "[-s] [-e] [-c] [-t ttl] path [data] [acl]", "create a znode; -p with the parents that are missing", "psect:", 1, runCreate),
+		remote("create", "[-s] [-e] [-c] [-t ttl] path [data] [acl]",
+			"create a znode; -p with the parents that are missing", "psect:", 1, runCreate),
 		remote("delete", "[-v version] path", "delete a znode without children", "v:", 1, runDelete),
 		remote("deleteall", "path [-b batch size]", "delete a znode and everything below it", "b:", 1, runDeleteAll),
 		remote("delquota", "[-n|-b|-N|-B] path", "remove a quota, or one of its limits", "nbNB", 1, runDelQuota),
@@ -63,21 +69,27 @@ func commands() []*command {
 		remote("ls", "[-s] [-w] [-R] path", "list the children of a znode", "?swR", 1, runList),
 		local("printwatches", "on|off", "print watch events, or not", runPrintWatches),
 		local("quit", "", "end the shell", runQuit),
-		remote("reconfig", reconfigUsage, "change the ensemble", "sv:[file]:[members]:[add]:[remove]:", 0, runReconfig),
+		remote("reconfig", reconfigUsage, "change the ensemble", "sv:[file]:[members]:[add]:[remove]:",
+			0, runReconfig),
 		local("redo", "cmdno", "run a command of the history again", runRedo),
 		remote("removewatches", "path [-c|-d|-a] [-l]", "remove watches", "cdaprl", 1, runRemoveWatches),
 		remote("set", "path data [-s] [-v version] [-b]", "change the data of a znode", "sv:b", 2, runSet),
-		remote("setAcl", "[-s] [-v version] [-R] path acl", "change who may do what with a znode", "sv:R", 2, runSetACL),
-		remote("setquota", "-n|-b|-N|-B val path", "limit the znodes or bytes of a subtree; capitals are enforced", "n:b:N:B:", 0, runSetQuota),
+		remote("setAcl", "[-s] [-v version] [-R] path acl", "change who may do what with a znode",
+			"sv:R", 2, runSetACL),
+		remote("setquota", "-n|-b|-N|-B val path", "limit the znodes or bytes of a subtree; capitals are enforced",
+			"n:b:N:B:", 0, runSetQuota),
 		remote("stat", "[-w] path", "show the Stat of a znode", "w", 1, runStat),
 		remote("sync", "path", "wait until this server shows every write acknowledged before", "", 1, runSync),
 		version,
 		remote("whoami", "", "show the identities of this connection", "", 0, runWhoAmI),
 
 		own(remote("export", "[-a] path [file]", "write a subtree as JSON; -a leaves ACLs out", "a", 1, runExport)),
-		own(remote("find", "[-n glob] [-g regexp] [-k kind] path", "list the znodes of a subtree by name, data and kind", "n:g:k:", 1, runFind)),
+		own(remote("find", "[-n glob] [-g regexp] [-k kind] path",
+			"list the znodes of a subtree by name, data and kind", "n:g:k:", 1, runFind)),
 		own(local("help", "[command]", "list the commands", runHelp)),
-		own(remote("import", "[-a] [-l] [-n] [-o] file [path]", "create the znodes of an export; -a without ACLs, -l ACLs last, -n only check, -o overwrite", "alno", 1, runImport)),
+		own(remote("import", "[-a] [-l] [-n] [-o] file [path]",
+			"create the znodes of an export; -a without ACLs, -l ACLs last, -n only check, -o overwrite",
+			"alno", 1, runImport)),
 		own(remote("tree", "[-s] [-d depth] path", "draw a subtree", "sd:", 0, runTree)),
 		own(watch),
 	}

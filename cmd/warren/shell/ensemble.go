@@ -95,17 +95,20 @@ func runReconfig(ctx context.Context, s *Shell, a *arguments) error {
 	isWhole, isStep := a.has("file") || a.has("members"), a.has("add") || a.has("remove")
 	switch {
 	case isWhole && isStep:
-		return wrong("Can't use -file or -members together with -add or -remove (mixing incremental and non-incremental modes is not allowed)", "")
+		return wrong("Can't use -file or -members together with -add or -remove (mixing incremental and "+
+			"non-incremental modes is not allowed)", "")
 	case a.has("file") && a.has("members"):
 		return wrong("Can't use -file and -members together (conflicting non-incremental modes)", "")
 	case !isWhole && !isStep:
 		return usage
 	}
-	r := client.Reconfig{Join: a.flags["add"], Leave: a.flags["remove"], Members: a.flags["members"], FromVersion: client.AnyConfig}
+	r := client.Reconfig{Join: a.flags["add"], Leave: a.flags["remove"], Members: a.flags["members"],
+		FromVersion: client.AnyConfig}
 	if text, ok := a.flags["v"]; ok {
 		version, err := strconv.ParseInt(text, 16, 64)
 		if err != nil {
-			return wrong("-v must be followed by a long (configuration version)", "it is the hex number that `config` ends with")
+			return wrong("-v must be followed by a long (configuration version)",
+				"it is the hex number that `config` ends with")
 		}
 		r.FromVersion = version
 	}
@@ -133,10 +136,12 @@ const configBytes = 1 << 20
 func readMembers(name string) (string, error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return "", wrong("Error processing "+name+": "+err.Error(), "name a file with lines like server.1=host:2888:3888;2181")
+		return "", wrong("Error processing "+name+": "+err.Error(),
+			"name a file with lines like server.1=host:2888:3888;2181")
 	}
 	if info.Size() > configBytes {
-		return "", wrong(fmt.Sprintf("Error processing %s: it has %d bytes", name, info.Size()), "a dynamic configuration is smaller than a megabyte")
+		return "", wrong(fmt.Sprintf("Error processing %s: it has %d bytes", name, info.Size()),
+			"a dynamic configuration is smaller than a megabyte")
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -57,7 +57,8 @@ func runExport(ctx context.Context, s *Shell, a *arguments) error {
 func (s *Shell) exportFile(ctx context.Context, name string, r *exportResult, withACLs bool) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".warren-export-*")
 	if err != nil {
-		return wrong("file cannot be written: "+err.Error(), "choose a file in a directory that exists and may be written")
+		return wrong("file cannot be written: "+err.Error(),
+			"choose a file in a directory that exists and may be written")
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()
@@ -137,8 +138,9 @@ func (s *Shell) exported(ctx context.Context, n walked, root string, withACLs bo
 	}
 	for _, e := range acl {
 		if e.Scheme == "digest" && strings.HasSuffix(e.ID, ":x") {
-			return nil, wrong("Insufficient permission : "+n.path, "the server hides the hashes of its ACL from who may not change it: "+
-				"`addauth` first, or export without ACLs (-a)")
+			return nil, wrong("Insufficient permission : "+n.path,
+				"the server hides the hashes of its ACL from who may not change it: "+
+					"`addauth` first, or export without ACLs (-a)")
 		}
 	}
 	if !isOpen(acl) {

@@ -14,13 +14,15 @@ import (
 func TestExportRoundTrip(t *testing.T) {
 	x := quiet(t)
 	root := x.tree("/empty ''", "/null", "/text 'a \u00fc \"quoted\"'", "/deep", "/deep/er", "/deep/er/still x")
-	x.must("create "+root+"/bytes", "set -b "+root+"/bytes /wD+", "create -e "+root+"/gone", "addauth digest bob:secret",
-		"create "+root+"/private p auth::cdrwa", "create "+root+"/mixed m world:anyone:r,digest:bob:fyVmFCwVbTJYrznoSu1koqYEYF0=:cdwa")
+	x.must("create "+root+"/bytes", "set -b "+root+"/bytes /wD+", "create -e "+root+"/gone",
+		"addauth digest bob:secret", "create "+root+"/private p auth::cdrwa",
+		"create "+root+"/mixed m world:anyone:r,digest:bob:fyVmFCwVbTJYrznoSu1koqYEYF0=:cdwa")
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "first.json"), filepath.Join(dir, "second.json")
 	x.err.take()
 	x.must("export " + root + " " + first)
-	require.Equal(t, "Exported 10 znodes of "+root+" to "+first+", without 1 ephemeral\n", lastErr(x, "export "+root+" "+first))
+	require.Equal(t, "Exported 10 znodes of "+root+" to "+first+", without 1 ephemeral\n",
+		lastErr(x, "export "+root+" "+first))
 
 	x.must("import " + first + " " + root + "-copy")
 	require.Equal(t, x.must("getAcl "+root+"/mixed"), x.must("getAcl "+root+"-copy/mixed"))
@@ -28,7 +30,8 @@ func TestExportRoundTrip(t *testing.T) {
 	require.Equal(t, "null\n", x.must("get "+root+"-copy/null"))
 	require.Equal(t, "\n", x.must("get "+root+"-copy/empty"))
 	x.must("export " + root + "-copy " + second)
-	require.Equal(t, strings.Replace(text(t, first), `"root":"`+root+`"`, "", 1), strings.Replace(text(t, second), `"root":"`+root+`-copy"`, "", 1))
+	require.Equal(t, strings.Replace(text(t, first), `"root":"`+root+`"`, "", 1),
+		strings.Replace(text(t, second), `"root":"`+root+`-copy"`, "", 1))
 
 	// To standard output, the same.
 	require.Equal(t, text(t, first), x.must("export "+root))
@@ -77,7 +80,8 @@ func TestImportIsAllOrNothing(t *testing.T) {
 
 	// An ACL that the server refuses, at the end: nothing is there.
 	write := func(znodes string) {
-		require.NoError(t, os.WriteFile(file, []byte(`{"warrenExport":1,"root":"`+root+`-bad","znodes":[`+znodes+`]}`), 0o600))
+		require.NoError(t,
+			os.WriteFile(file, []byte(`{"warrenExport":1,"root":"`+root+`-bad","znodes":[`+znodes+`]}`), 0o600))
 	}
 	write(`{"path":""},{"path":"/a"},{"path":"/b","acl":[{"scheme":"unheard","id":"of","perms":"r"}]}`)
 	_, errs, code = x.do("import " + file)
@@ -110,7 +114,8 @@ func TestImportInParts(t *testing.T) {
 		fmt.Fprintf(&b, `,{"path":"/n%04d"}`, i)
 	}
 	whole := b.String() + "]}"
-	require.NoError(t, os.WriteFile(file, []byte(b.String()+`,{"path":"/z","acl":[{"scheme":"unheard","id":"of","perms":"r"}]}]}`), 0o600))
+	require.NoError(t, os.WriteFile(file,
+		[]byte(b.String()+`,{"path":"/z","acl":[{"scheme":"unheard","id":"of","perms":"r"}]}]}`), 0o600))
 	_, errs, code := x.do("import " + file)
 	require.Equal(t, codeFailed, code)
 	require.Contains(t, errs, "1000 of 1502 znodes were imported, up to "+root+"/in/n0998; repeat with -o to go on")
@@ -147,7 +152,9 @@ func TestReadDocument(t *testing.T) {
 }
 
 func FuzzDocument(f *testing.F) {
-	f.Add([]byte(`{"warrenExport":1,"root":"/app","znodes":[{"path":"","data":"text","acl":[{"scheme":"world","id":"anyone","perms":"r"}]},{"path":"/a","base64":"/w=="},{"path":"/b","kind":"ttl","ttl":60000}]}`))
+	f.Add([]byte(`{"warrenExport":1,"root":"/app","znodes":[` +
+		`{"path":"","data":"text","acl":[{"scheme":"world","id":"anyone","perms":"r"}]},` +
+		`{"path":"/a","base64":"/w=="},{"path":"/b","kind":"ttl","ttl":60000}]}`))
 	f.Add([]byte(`{}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d, err := readDocument(strings.NewReader(string(data)))

@@ -65,7 +65,8 @@ func (s *Shell) describe(err, cause error) *failure {
 		}
 	}
 	if errors.Is(err, errInterrupted) {
-		return &failure{text: "Interrupted", hint: strings.TrimPrefix(maybe, "; "), code: codeInterrupted, err: err, isOwn: maybe != ""}
+		return &failure{text: "Interrupted", hint: strings.TrimPrefix(maybe, "; "), code: codeInterrupted, err: err,
+			isOwn: maybe != ""}
 	}
 	var code proto.ErrCode
 	switch {
@@ -74,7 +75,8 @@ func (s *Shell) describe(err, cause error) *failure {
 		return notConnected()
 	case errors.Is(err, client.ErrTooLarge):
 		return &failure{text: "KeeperErrorCode = ConnectionLoss for " + path, code: codeFailed, err: err, isOwn: true,
-			hint: "the request is larger than servers accept (jute.maxbuffer, 1048575 bytes unless it was raised): store less in a znode"}
+			hint: "the request is larger than servers accept (jute.maxbuffer, 1048575 bytes unless it was raised): " +
+				"store less in a znode"}
 	default:
 		return &failure{text: err.Error(), code: codeFailed, err: err}
 	}
@@ -87,7 +89,8 @@ func (s *Shell) describe(err, cause error) *failure {
 }
 
 func notConnected() *failure {
-	return &failure{text: "Not connected", hint: "`connect host:port` opens a session", code: codeFailed, err: client.ErrClosed, onOut: true}
+	return &failure{text: "Not connected", hint: "`connect host:port` opens a session", code: codeFailed,
+		err: client.ErrClosed, onOut: true}
 }
 
 // errorText is what zkCli.sh says to an error of the server. Source: operations 5.4.

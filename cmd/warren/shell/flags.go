@@ -59,7 +59,8 @@ func (a *arguments) number(flag string, bits int, otherwise int64) (int64, error
 	}
 	n, err := strconv.ParseInt(text, 10, bits)
 	if err != nil {
-		return 0, wrong(fmt.Sprintf("-%s argument must be an int value", flag), "give a number instead of "+strconv.Quote(text))
+		return 0, wrong(fmt.Sprintf("-%s argument must be an int value", flag),
+			"give a number instead of "+strconv.Quote(text))
 	}
 	return n, nil
 }
@@ -124,7 +125,8 @@ func (a *arguments) onlyOne(flags ...string) error {
 		case first == "":
 			first = f
 		default:
-			return wrong(fmt.Sprintf("The option '%s' was specified but an option from this group has already been selected: '%s'", f, first), "")
+			return wrong(fmt.Sprintf("The option '%s' was specified but an option from this group has already been "+
+				"selected: '%s'", f, first), "")
 		}
 	}
 	return nil

@@ -72,8 +72,8 @@ func runImport(ctx context.Context, s *Shell, a *arguments) error {
 	if err := checkPath(root, false); err != nil {
 		return err
 	}
-	im := &importing{s: s, doc: doc, root: root, isLate: a.has("l"), noACLs: a.has("a"), exists: map[string]client.Stat{},
-		result: importResult{Path: root, File: name, DryRun: a.has("n")}}
+	im := &importing{s: s, doc: doc, root: root, isLate: a.has("l"), noACLs: a.has("a"),
+		exists: map[string]client.Stat{}, result: importResult{Path: root, File: name, DryRun: a.has("n")}}
 	if err := im.look(ctx, a.has("o")); err != nil {
 		return err
 	}
@@ -115,7 +115,8 @@ func (im *importing) look(ctx context.Context, mayOverwrite bool) error {
 			im.result.Created++
 			continue
 		case !mayOverwrite && path != "/":
-			return wrong("Node already exists: "+path, "nothing was changed; import elsewhere (import file path), or overwrite with -o")
+			return wrong("Node already exists: "+path,
+				"nothing was changed; import elsewhere (import file path), or overwrite with -o")
 		}
 		im.exists[path] = stat
 		im.result.Changed++
@@ -223,7 +224,8 @@ func (im *importing) setACLs(ctx context.Context) error {
 		}
 		if err := im.setACL(ctx, path, acl); err != nil {
 			f := im.s.describe(err, context.Cause(ctx))
-			f.hint = "all znodes were imported, but ACLs from this one up to the root of the import were not set; " + f.hint
+			f.hint = "all znodes were imported, but ACLs from this one up to the root of the import were not set; " +
+				f.hint
 			f.isOwn = true
 			return f
 		}

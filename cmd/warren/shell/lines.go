@@ -58,7 +58,8 @@ func readLines(file string) (*typedLines, error) {
 
 // keep appends a line, unless it is blank, too long or the last one again.
 func (h *typedLines) keep(line string) bool {
-	if strings.TrimSpace(line) == "" || len(line) > lineBytesMax || len(h.lines) > 0 && h.lines[len(h.lines)-1] == line {
+	if strings.TrimSpace(line) == "" || len(line) > lineBytesMax ||
+		len(h.lines) > 0 && h.lines[len(h.lines)-1] == line {
 		return false
 	}
 	h.lines = append(h.lines, line)

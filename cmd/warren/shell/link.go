@@ -34,7 +34,8 @@ type link struct {
 
 // dial begins a session. It does not wait for a server.
 func dial(servers string, o *Options, out *output, printed *atomic.Bool) (*link, error) {
-	l := &link{servers: servers, wait: o.ConnectWait, watches: newHeldWatches(), out: out, printed: printed, first: make(chan struct{})}
+	l := &link{servers: servers, wait: o.ConnectWait, watches: newHeldWatches(), out: out, printed: printed,
+		first: make(chan struct{})}
 	options := []client.Option{
 		client.WithSessionTimeout(o.Timeout),
 		client.WithHooks(client.Hooks{State: l.stateChanged, Event: l.eventCame}),
@@ -54,8 +55,8 @@ func dial(servers string, o *Options, out *output, printed *atomic.Bool) (*link,
 	}
 	c, err := client.New(servers, options...)
 	if err != nil {
-		return nil, &failure{text: strings.TrimPrefix(err.Error(), "client: "), hint: "servers are given as host:port,host:port/chroot",
-			code: codeFailed, err: err, isOwn: true}
+		return nil, &failure{text: strings.TrimPrefix(err.Error(), "client: "),
+			hint: "servers are given as host:port,host:port/chroot", code: codeFailed, err: err, isOwn: true}
 	}
 	l.client = c
 	l.life, l.end = context.WithCancel(context.Background())

@@ -37,8 +37,8 @@ type output struct {
 }
 
 func newOutput(o *Options) *output {
-	p := &output{isJSON: o.JSON, hints: o.Hints || o.JSON, out: o.Out, err: o.Err, colours: colours(o.Colours), errColour: colours(o.ErrColours),
-		wake: make(chan struct{}, 1), done: make(chan struct{})}
+	p := &output{isJSON: o.JSON, hints: o.Hints || o.JSON, out: o.Out, err: o.Err, colours: colours(o.Colours),
+		errColour: colours(o.ErrColours), wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go p.printEvents()
 	return p
 }
@@ -97,7 +97,8 @@ func (p *output) drainLocked() {
 		b = p.render(b, e)
 	}
 	if dropped > 0 {
-		b = p.render(b, note{fmt.Sprintf("%d watch events were not printed: they came faster than they could be", dropped)})
+		b = p.render(b,
+			note{fmt.Sprintf("%d watch events were not printed: they came faster than they could be", dropped)})
 	}
 	if len(b) > 0 {
 		_, _ = p.out.Write(b) // a screen that is gone is noticed by the next result

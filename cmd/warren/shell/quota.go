@@ -55,7 +55,8 @@ func parseQuota(data []byte) (quota, error) {
 
 // limits is the content of zookeeper_limits, stats that of zookeeper_stats.
 func (q quota) limits() string {
-	return fmt.Sprintf("count=%d,bytes=%d=;byteHardLimit=%d;countHardLimit=%d", q.Count, q.Bytes, q.ByteHard, q.CountHard)
+	return fmt.Sprintf("count=%d,bytes=%d=;byteHardLimit=%d;countHardLimit=%d", q.Count, q.Bytes,
+		q.ByteHard, q.CountHard)
 }
 
 func (q quota) stats() string { return fmt.Sprintf("count=%d,bytes=%d", q.Count, q.Bytes) }
@@ -105,7 +106,8 @@ type quotaResult struct {
 
 func (r quotaResult) appendText(b []byte, _ colours) []byte {
 	used := quota{Count: r.Used.Count, Bytes: r.Used.Bytes}
-	return fmt.Appendf(b, "Output quota for %s %s\nOutput stat for %s %s\n", r.Path, r.Quota.limits(), r.Path, used.stats())
+	return fmt.Appendf(b, "Output quota for %s %s\nOutput stat for %s %s\n", r.Path, r.Quota.limits(),
+		r.Path, used.stats())
 }
 
 func runListQuota(ctx context.Context, s *Shell, a *arguments) error {
@@ -122,7 +124,8 @@ func runListQuota(ctx context.Context, s *Shell, a *arguments) error {
 	q, err := s.readQuota(ctx, limits)
 	if isGone(err) {
 		// An answer, not a failure: scripts list quotas without knowing whether there are any.
-		return &failure{text: "quota for " + path + " does not exist.", hint: "`setquota` sets one", code: codeOK, err: err}
+		return &failure{text: "quota for " + path + " does not exist.", hint: "`setquota` sets one",
+			code: codeOK, err: err}
 	}
 	if err != nil {
 		return err
@@ -155,7 +158,8 @@ func quotaValue(a *arguments) (flag string, value int64, err error) {
 	case isCount && value <= 0:
 		return flag, 0, wrong("the num quota must be greater than zero", "`delquota -"+flag+"` removes the limit")
 	case value < 0:
-		return flag, 0, wrong("the bytes quota must be greater than or equal to zero", "`delquota -"+flag+"` removes the limit")
+		return flag, 0, wrong("the bytes quota must be greater than or equal to zero",
+			"`delquota -"+flag+"` removes the limit")
 	}
 	return flag, value, nil
 }
@@ -165,7 +169,8 @@ func runSetQuota(ctx context.Context, s *Shell, a *arguments) error {
 		return err
 	}
 	if !slices.ContainsFunc(quotaFlags, a.has) {
-		return wrong("Missing required option: [-n num soft quota, -b bytes soft quota, -N num hard quota, -B bytes hard quota]", "usage: "+find("setquota").usageLine())
+		return wrong("Missing required option: [-n num soft quota, -b bytes soft quota, -N num hard quota, -B bytes "+
+			"hard quota]", "usage: "+find("setquota").usageLine())
 	}
 	if len(a.words) == 0 {
 		return wrong(find("setquota").usageLine(), "")
@@ -215,7 +220,8 @@ func (s *Shell) checkQuotaPlace(ctx context.Context, path string) error {
 		return err
 	}
 	if child != "" {
-		return wrong(fmt.Sprintf("%s has a child %s which has a quota", path, child), "`delquota "+child+"` removes that one")
+		return wrong(fmt.Sprintf("%s has a child %s which has a quota", path, child),
+			"`delquota "+child+"` removes that one")
 	}
 	for above := paths.ParentOf(path); above != "/"; above = paths.ParentOf(above) {
 		_, exists, err := s.link.client.Exists(ctx, quotaRoot+above+"/"+limitsName)
@@ -223,7 +229,8 @@ func (s *Shell) checkQuotaPlace(ctx context.Context, path string) error {
 			return err
 		}
 		if exists {
-			return wrong(fmt.Sprintf("%s has a parent %s which has a quota", path, above), "`delquota "+above+"` removes that one")
+			return wrong(fmt.Sprintf("%s has a parent %s which has a quota", path, above),
+				"`delquota "+above+"` removes that one")
 		}
 	}
 	return nil

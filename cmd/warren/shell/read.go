@@ -218,7 +218,9 @@ func runList(ctx context.Context, s *Shell, a *arguments) error {
 }
 
 // children returns the sorted names of the children of a znode.
-func (s *Shell) children(ctx context.Context, path string, isWatched bool) (names []string, stat client.Stat, err error) {
+func (s *Shell) children(
+	ctx context.Context, path string, isWatched bool,
+) (names []string, stat client.Stat, err error) {
 	if isWatched {
 		var w *client.Watch
 		if names, stat, w, err = s.link.client.ChildrenW(ctx, path); err == nil {

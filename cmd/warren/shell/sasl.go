@@ -48,8 +48,9 @@ func (l *Login) ReadSettings(text string) error {
 
 // Or returns the login with what other says where it says nothing.
 func (l Login) Or(other Login) Login {
-	return Login{File: cmp.Or(l.File, other.File), Section: cmp.Or(l.Section, other.Section), Tickets: l.Tickets || other.Tickets,
-		Server: cmp.Or(l.Server, other.Server), Realm: cmp.Or(l.Realm, other.Realm), Krb5Conf: cmp.Or(l.Krb5Conf, other.Krb5Conf)}
+	return Login{File: cmp.Or(l.File, other.File), Section: cmp.Or(l.Section, other.Section),
+		Tickets: l.Tickets || other.Tickets, Server: cmp.Or(l.Server, other.Server),
+		Realm: cmp.Or(l.Realm, other.Realm), Krb5Conf: cmp.Or(l.Krb5Conf, other.Krb5Conf)}
 }
 
 // SASL reads the file and returns the mechanism that its section asks for; nil without a file and without tickets.
@@ -97,7 +98,8 @@ func (l Login) kerberos(k *sasl.Kerberos) (client.SASL, error) {
 		return nil, fmt.Errorf("shell: the principal of the servers: %w", err)
 	}
 	server = server.In(l.Realm)
-	login, err := kerberos.NewLogin(kerberos.LoginOptions{Principal: k.Principal, Keytab: k.Keytab, TicketCache: k.TicketCache, Config: l.Krb5Conf})
+	login, err := kerberos.NewLogin(kerberos.LoginOptions{Principal: k.Principal, Keytab: k.Keytab,
+		TicketCache: k.TicketCache, Config: l.Krb5Conf})
 	if err != nil {
 		return nil, fmt.Errorf("shell: %w", err)
 	}

@@ -28,7 +28,8 @@ func runFind(ctx context.Context, s *Shell, a *arguments) error {
 	}
 	kind, hasKind := a.flags["k"]
 	if kinds := []string{kindPersistent, kindEphemeral}; hasKind && !slices.Contains(kinds, kind) {
-		return wrong("-k "+kind+" is not a kind of znodes", "kinds are persistent and ephemeral; servers do not tell containers and TTL znodes from persistent ones")
+		return wrong("-k "+kind+" is not a kind of znodes",
+			"kinds are persistent and ephemeral; servers do not tell containers and TTL znodes from persistent ones")
 	}
 	return s.walk(ctx, root, func(n walked) error {
 		if hasGlob {

@@ -144,7 +144,8 @@ func runHelp(_ context.Context, s *Shell, a *arguments) error {
 		}
 	}
 	if len(r.Commands) == 0 {
-		return &failure{text: "Command not found: Command not found " + a.word(0), hint: "`help` lists the commands", code: codeUnknown}
+		return &failure{text: "Command not found: Command not found " + a.word(0), hint: "`help` lists the commands",
+			code: codeUnknown}
 	}
 	return s.out.emit(r)
 }

@@ -98,7 +98,8 @@ func (s *Shell) Script(ctx context.Context, in io.Reader) int {
 				continue
 			}
 			if err := failed(); err != nil {
-				s.out.fail(&failure{text: "commands cannot be read: " + err.Error(), hint: "a line may have at most a megabyte", isOwn: true})
+				s.out.fail(&failure{text: "commands cannot be read: " + err.Error(),
+					hint: "a line may have at most a megabyte", isOwn: true})
 				s.code = codeFailed
 			}
 			return s.code
@@ -158,7 +159,8 @@ func (s *Shell) try(ctx context.Context, words []string) (err, cause error) {
 	c := find(words[0])
 	if c == nil {
 		s.out.warn(strings.TrimSuffix(usageList(), "\n"))
-		return &failure{text: "Command not found: Command not found " + words[0], hint: "`help` lists the commands", code: codeUnknown}, nil
+		return &failure{text: "Command not found: Command not found " + words[0], hint: "`help` lists the commands",
+			code: codeUnknown}, nil
 	}
 	if c.needsSession && s.link.isOver() {
 		return notConnected(), nil

@@ -17,7 +17,9 @@ import (
 func TestOneCommand(t *testing.T) {
 	x := open(t, Options{})
 	require.Equal(t, codeOK, x.Command(t.Context(), []string{"ls", "/zookeeper"}))
-	require.Equal(t, "Connecting to "+address+"\n\nWATCHER::\n\nWatchedEvent state:SyncConnected type:None path:null zxid: -1\n[config, quota]\n", x.out.take())
+	require.Equal(t,
+		"Connecting to "+address+"\n\nWATCHER::\n\nWatchedEvent state:SyncConnected type:None path:null zxid: -1\n"+
+			"[config, quota]\n", x.out.take())
 	require.Empty(t, x.err.take())
 }
 
@@ -51,7 +53,8 @@ func TestExitCodes(t *testing.T) {
 func TestScript(t *testing.T) {
 	x := quiet(t)
 	root := x.tree()
-	code := x.Script(t.Context(), strings.NewReader("create "+root+"/a 1\n\n# a comment\nget "+root+"/a\nget "+root+"/b\nls "+root+"\nquit\nls /\n"))
+	code := x.Script(t.Context(), strings.NewReader("create "+root+"/a 1\n\n# a comment\n"+
+		"get "+root+"/a\nget "+root+"/b\nls "+root+"\nquit\nls /\n"))
 	require.Equal(t, codeOK, code)
 	require.Equal(t, "1\n[a]\n", x.out.take())
 	require.Equal(t, "Created "+root+"/a\nNode does not exist: "+root+"/b\n", x.err.take())
@@ -193,11 +196,14 @@ func TestJSON(t *testing.T) {
 	require.Equal(t, []any{"n"}, decode(x.must("ls " + root))["children"])
 	require.Equal(t, []any{}, decode(x.must("ls " + root + "/n"))["children"])
 	require.EqualValues(t, 1, decode(x.must("getAllChildrenNumber " + root))["count"])
-	require.Equal(t, []any{map[string]any{"scheme": "world", "id": "anyone", "perms": "cdrwa"}}, decode(x.must("getAcl " + root))["acl"])
-	require.Equal(t, root+"\n"+root+"/n\n", strings.ReplaceAll(strings.ReplaceAll(x.must("ls -R "+root), `{"path":"`, ""), `"}`, ""))
+	require.Equal(t, []any{map[string]any{"scheme": "world", "id": "anyone", "perms": "cdrwa"}},
+		decode(x.must("getAcl " + root))["acl"])
+	require.Equal(t, root+"\n"+root+"/n\n",
+		strings.ReplaceAll(strings.ReplaceAll(x.must("ls -R "+root), `{"path":"`, ""), `"}`, ""))
 	x.must("setquota -n 9 " + root)
 	require.EqualValues(t, 2, decode(x.must("listquota " + root))["used"].(map[string]any)["count"])
-	x.must("delquota "+root, "getEphemerals", "whoami", "config -s", "version", "sync /", "help", "history", "tree "+root, "addWatch "+root)
+	x.must("delquota "+root, "getEphemerals", "whoami", "config -s", "version", "sync /", "help", "history",
+		"tree "+root, "addWatch "+root)
 	x.must("printwatches on")
 	require.Equal(t, "NodeDataChanged", decode(strings.SplitAfter(x.must("set "+root+" x"), "\n")[0])["type"])
 
@@ -363,7 +369,9 @@ func TestHistoryFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "state", "history")
 	h, err := readLines(file)
 	require.NoError(t, err)
-	for _, line := range []string{"ls /", "ls /", "  ", "addauth digest bob:secret", "get /a", strings.Repeat("x", lineBytesMax+1)} {
+	for _, line := range []string{
+		"ls /", "ls /", "  ", "addauth digest bob:secret", "get /a", strings.Repeat("x", lineBytesMax+1),
+	} {
 		h.Add(line)
 	}
 	require.Equal(t, 2, h.Len())

@@ -54,8 +54,9 @@ func newStatJSON(st *client.Stat) *statJSON {
 		return nil
 	}
 	date := func(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
-	return &statJSON{hexZxid(st.Czxid), date(st.Ctime), hexZxid(st.Mzxid), date(st.Mtime), hexZxid(st.Pzxid), st.Cversion, st.Version,
-		st.Aversion, fmt.Sprintf("0x%x", uint64(st.EphemeralOwner)), st.DataLength, st.NumChildren}
+	return &statJSON{hexZxid(st.Czxid), date(st.Ctime), hexZxid(st.Mzxid), date(st.Mtime), hexZxid(st.Pzxid),
+		st.Cversion, st.Version, st.Aversion, fmt.Sprintf("0x%x", uint64(st.EphemeralOwner)),
+		st.DataLength, st.NumChildren}
 }
 
 func hexZxid(z client.Zxid) string { return fmt.Sprintf("0x%x", uint64(z)) }

@@ -142,7 +142,9 @@ func (s *Shell) Terminal(ctx context.Context, in, out *os.File, signals Signals)
 	}()
 	t := &terminal{s: s, in: in, screen: sc, editor: editor, signals: signals}
 	sc.prompt = t.prompt
-	editor.AutoCompleteCallback = func(line string, pos int, key rune) (string, int, bool) { return t.tab(ctx, line, pos, key) }
+	editor.AutoCompleteCallback = func(line string, pos int, key rune) (string, int, bool) {
+		return t.tab(ctx, line, pos, key)
+	}
 	s.isTyped = true
 	s.greet("warren shell " + s.o.Build)
 	s.greet("`help` lists the commands, `help create` explains one, Tab completes, Ctrl-D ends the shell")

@@ -69,7 +69,8 @@ func readPEM(name string) ([]byte, error) {
 		return nil, fmt.Errorf("shell: %w", err)
 	}
 	if !bytes.Contains(text, []byte("-----BEGIN ")) {
-		return nil, fmt.Errorf("shell: %s is not PEM; convert PKCS12 with `openssl pkcs12 -in FILE -nodes`, and JKS to PKCS12 with `keytool -importkeystore`", name)
+		return nil, fmt.Errorf("shell: %s is not PEM; convert PKCS12 with `openssl pkcs12 -in FILE -nodes`, and JKS "+
+			"to PKCS12 with `keytool -importkeystore`", name)
 	}
 	return text, nil
 }
@@ -89,11 +90,13 @@ func ReadClientConfiguration(text string) (*TLSFiles, error) {
 			f.CA = value
 		case "zookeeper.ssl.hostnameVerification":
 			if !strings.EqualFold(value, "true") {
-				return fmt.Errorf("shell: line %d of the client configuration: %s cannot be switched off alone; name the host with --tls-server-name", number, key)
+				return fmt.Errorf("shell: line %d of the client configuration: %s cannot be switched off alone; "+
+					"name the host with --tls-server-name", number, key)
 			}
 		case "zookeeper.ssl.keyStore.password", "zookeeper.ssl.trustStore.password":
 			if value != "" {
-				return fmt.Errorf("shell: line %d of the client configuration: %s: stores with a password cannot be read; use PEM without", number, key)
+				return fmt.Errorf("shell: line %d of the client configuration: %s: stores with a password cannot be "+
+					"read; use PEM without", number, key)
 			}
 		}
 		return nil

@@ -43,12 +43,14 @@ func TestTLS(t *testing.T) {
 	require.NoError(t, err)
 	pool := x509.NewCertPool()
 	pool.AddCert(ca.Cert)
-	front := forward(t, &tls.Config{Certificates: []tls.Certificate{cert}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert})
+	front := forward(t, &tls.Config{Certificates: []tls.Certificate{cert}, ClientCAs: pool,
+		ClientAuth: tls.RequireAndVerifyClientCert})
 
 	for name, files := range map[string]TLSFiles{
-		"one file":  {CA: caFile, Cert: clientFile, ServerName: "zk.test"},
-		"two files": {CA: caFile, Cert: file("cert.pem", rest), Key: filepath.Join(dir, "key.pem"), ServerName: "zk.test"},
-		"insecure":  {Cert: clientFile, Insecure: true},
+		"one file": {CA: caFile, Cert: clientFile, ServerName: "zk.test"},
+		"two files": {CA: caFile, Cert: file("cert.pem", rest), Key: filepath.Join(dir, "key.pem"),
+			ServerName: "zk.test"},
+		"insecure": {Cert: clientFile, Insecure: true},
 	} {
 		c, err := files.Config()
 		require.NoError(t, err, name)
@@ -57,7 +59,8 @@ func TestTLS(t *testing.T) {
 	}
 	for want, files := range map[string]TLSFiles{
 		"zk.test": {CA: caFile, Cert: clientFile, ServerName: "other.test"}, // the names that are valid
-		"certificate signed by unknown authority": {CA: file("other.pem", pki.NewCA("other").PEM()), Cert: clientFile, ServerName: "zk.test"},
+		"certificate signed by unknown authority": {CA: file("other.pem", pki.NewCA("other").PEM()), Cert: clientFile,
+			ServerName: "zk.test"},
 	} {
 		c, err := files.Config()
 		require.NoError(t, err)

@@ -51,8 +51,9 @@ func TestTranscript(t *testing.T) {
 	now := block.ReplaceAllStringFunc(string(was), func(old string) string {
 		parts := block.FindStringSubmatch(old)
 		both := &buffer{}
-		shell, err := New(Options{Servers: s.Addr().String(), Timeout: 1e10, ConnectWait: 1e10, Quiet: true, JSON: parts[1] != "", Hints: true,
-			Version: "3.9.4-0000000000000000000000000000000000000000, built on 11/21/2026 12:00 UTC", Out: both, Err: both})
+		shell, err := New(Options{Servers: s.Addr().String(), Timeout: 1e10, ConnectWait: 1e10, Quiet: true,
+			JSON: parts[1] != "", Hints: true, Version: "3.9.4-0000000000000000000000000000000000000000, built on " +
+				"11/21/2026 12:00 UTC", Out: both, Err: both})
 		require.NoError(t, err)
 		defer shell.Close()
 		shell.printed.Store(true)
@@ -74,7 +75,8 @@ func TestTranscript(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(home, manual), []byte(now), 0o644))
 		return
 	}
-	require.Equal(t, string(was), now, "if this is what the shell should print, run `go test ./cmd/warren/shell -run Transcript -update`")
+	require.Equal(t, string(was), now,
+		"if this is what the shell should print, run `go test ./cmd/warren/shell -run Transcript -update`")
 }
 
 // home is the folder of the package; the test changes its own.

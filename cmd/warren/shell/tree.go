@@ -61,8 +61,9 @@ func runTree(ctx context.Context, s *Shell, a *arguments) error {
 	total := 0
 	err = s.walk(ctx, root, func(n walked) error {
 		kind := kindOf(&n.stat)
-		l := treeLine{Path: n.path, Kind: kind, Version: n.stat.Version, Bytes: n.stat.DataLength, Children: len(n.children),
-			name: root, hasStat: a.has("s"), isHidden: n.depth == int(depth) && len(n.children) > 0}
+		l := treeLine{Path: n.path, Kind: kind, Version: n.stat.Version, Bytes: n.stat.DataLength,
+			Children: len(n.children), name: root, hasStat: a.has("s"),
+			isHidden: n.depth == int(depth) && len(n.children) > 0}
 		if n.depth > 0 {
 			isLast := lasts[n.path]
 			delete(lasts, n.path)

@@ -140,7 +140,8 @@ func runAddWatch(ctx context.Context, s *Shell, a *arguments) error {
 var removalTypes = []struct {
 	flag string
 	t    proto.WatcherType
-}{{"c", proto.WatcherChildren}, {"d", proto.WatcherData}, {"p", proto.WatcherPersistent}, {"r", proto.WatcherPersistentRecursive}, {"a", proto.WatcherAny}}
+}{{"c", proto.WatcherChildren}, {"d", proto.WatcherData}, {"p", proto.WatcherPersistent},
+	{"r", proto.WatcherPersistentRecursive}, {"a", proto.WatcherAny}}
 
 func runRemoveWatches(ctx context.Context, s *Shell, a *arguments) error {
 	path, t := a.word(0), proto.WatcherAny

@@ -38,7 +38,9 @@ func FuzzWords(f *testing.F) {
 		}
 		require.LessOrEqual(t, total, len(line))
 		if !strings.ContainsAny(line, `"'`) {
-			require.Equal(t, len(strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(blanks, r) })), len(Words(line)))
+			require.Equal(t,
+				len(strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(blanks, r) })),
+				len(Words(line)))
 		}
 	})
 }
@@ -92,7 +94,10 @@ func TestCheckPath(t *testing.T) {
 }
 
 func TestQuota(t *testing.T) {
-	for _, text := range []string{"count=5,bytes=100=;byteHardLimit=-1;countHardLimit=3", "count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=-1"} {
+	for _, text := range []string{
+		"count=5,bytes=100=;byteHardLimit=-1;countHardLimit=3",
+		"count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=-1",
+	} {
 		q, err := parseQuota([]byte(text))
 		require.NoError(t, err)
 		require.Equal(t, text, q.limits())
@@ -127,21 +132,25 @@ func TestHexDump(t *testing.T) {
 		"         |  0  1  2  3  4  5  6  7  8  9  a  b  c  d  e  f |",
 		"+--------+-------------------------------------------------+----------------+",
 		"|00000000| 61 20 62 20 63                                  |a b c           |",
-		"+--------+-------------------------------------------------+----------------+"}, "\n"), string(hexDump([]byte("a b c"))))
-	require.Contains(t, string(hexDump(make([]byte, 17))), "|00000010| 00                                              |.               |")
+		"+--------+-------------------------------------------------+----------------+"}, "\n"),
+		string(hexDump([]byte("a b c"))))
+	require.Contains(t, string(hexDump(make([]byte, 17))),
+		"|00000010| 00                                              |.               |")
 	require.Empty(t, hexDump(nil))
 }
 
 func TestClientConfig(t *testing.T) {
-	require.Equal(t, "100000000 0.0.0.0:2181,h:2182,[::1]:2183", clientConfig("server.2=b:2888:3888:participant;h:2182\n"+
-		"server.1=a:2888:3888:participant;2181\nserver.10=c:1:2;[::1]:2183\nserver.3=d:1:2\nversion=100000000"))
+	require.Equal(t, "100000000 0.0.0.0:2181,h:2182,[::1]:2183",
+		clientConfig("server.2=b:2888:3888:participant;h:2182\n"+
+			"server.1=a:2888:3888:participant;2181\nserver.10=c:1:2;[::1]:2183\nserver.3=d:1:2\nversion=100000000"))
 	require.Equal(t, " ", clientConfig(""))
 }
 
 func TestParseACL(t *testing.T) {
 	acl, err := parseACL("world:anyone:cdrwa,ip:127.0.0.1:r,x509:CN=a:b:,")
 	require.Nil(t, err)
-	require.Equal(t, []aclEntry{{"world", "anyone", "cdrwa"}, {"ip", "127.0.0.1", "r"}, {"x509", "CN=a:b", ""}}, newACLEntries(acl))
+	require.Equal(t, []aclEntry{{"world", "anyone", "cdrwa"}, {"ip", "127.0.0.1", "r"}, {"x509", "CN=a:b", ""}},
+		newACLEntries(acl))
 	for text, want := range map[string]string{
 		"":                             " does not have the form scheme:id:perm\n",
 		",":                            "",
@@ -179,8 +188,10 @@ func FuzzACL(f *testing.F) {
 }
 
 func TestClientConfiguration(t *testing.T) {
-	f, err := ReadClientConfiguration("# TLS\nzookeeper.client.secure = true\nzookeeper.ssl.keyStore.location=/k.pem\nzookeeper.ssl.trustStore.location=/t.pem\n" +
-		"zookeeper.ssl.hostnameVerification=true\nzookeeper.clientCnxnSocket=org.apache.zookeeper.ClientCnxnSocketNetty\n")
+	f, err := ReadClientConfiguration("# TLS\nzookeeper.client.secure = true\n" +
+		"zookeeper.ssl.keyStore.location=/k.pem\nzookeeper.ssl.trustStore.location=/t.pem\n" +
+		"zookeeper.ssl.hostnameVerification=true\n" +
+		"zookeeper.clientCnxnSocket=org.apache.zookeeper.ClientCnxnSocketNetty\n")
 	require.NoError(t, err)
 	require.Equal(t, &TLSFiles{Cert: "/k.pem", CA: "/t.pem"}, f)
 	f, err = ReadClientConfiguration("zookeeper.ssl.keyStore.location=/k.pem\n")
@@ -202,8 +213,9 @@ func FuzzClientConfiguration(f *testing.F) {
 }
 
 func TestShortServers(t *testing.T) {
-	for connect, want := range map[string]string{"a:2181": "a:2181", "a:2181,b:2181,c:2181": "a:2181+2", "a:2181/app": "a:2181/app",
-		"a,b/app/x": "a+1/app/x", "dns-srv://zk.example.com/app": "dns-srv://zk.example.com/app"} {
+	for connect, want := range map[string]string{"a:2181": "a:2181", "a:2181,b:2181,c:2181": "a:2181+2",
+		"a:2181/app": "a:2181/app", "a,b/app/x": "a+1/app/x",
+		"dns-srv://zk.example.com/app": "dns-srv://zk.example.com/app"} {
 		require.Equal(t, want, shortServers(connect), connect)
 	}
 }

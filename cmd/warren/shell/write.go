@@ -38,7 +38,8 @@ func createMode(a *arguments) (mode client.Mode, ttl time.Duration, err error) {
 		case a.has("c"):
 			return 0, 0, wrong("TTLs cannot be used with Container znodes", "leave out -c or -t")
 		case ms < 1 || ms > proto.MaxTTL:
-			return 0, 0, wrong(fmt.Sprintf("ttl must be positive and cannot be larger than: %d", int64(proto.MaxTTL)), "the time to live is in milliseconds")
+			return 0, 0, wrong(fmt.Sprintf("ttl must be positive and cannot be larger than: %d", int64(proto.MaxTTL)),
+				"the time to live is in milliseconds")
 		}
 		ttl = time.Duration(ms) * time.Millisecond
 	}
@@ -200,8 +201,10 @@ func runDeleteAll(ctx context.Context, s *Shell, a *arguments) error {
 		}
 	}
 	if failed > 0 {
-		return wrong("Failed to delete some node(s) in the subtree!", fmt.Sprintf("%d znodes are left, because one in each of their batches "+
-			"was refused: it has changed meanwhile, may not be deleted, or belongs to the system; try again, or with -b 1", failed))
+		return wrong("Failed to delete some node(s) in the subtree!",
+			fmt.Sprintf("%d znodes are left, because one in each of their batches was refused: "+
+				"it has changed meanwhile, may not be deleted, or belongs to the system; try again, or with -b 1",
+				failed))
 	}
 	return s.out.emit(doneResult{"deleteall", path})
 }
