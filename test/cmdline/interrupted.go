@@ -104,8 +104,8 @@ func (s *Sight) serve(t *testing.T, mem *vfs.Mem, logDir string) {
 	if logDir != "/d" {
 		copyTo(t, mem, logDir, cfg.DataLogDir)
 	}
-	cfg.ClientPort, cfg.ClientPortAddress, cfg.Admin.Enabled, cfg.DiskWatermark.Bytes, cfg.PreAllocSizeKB = 0,
-		"127.0.0.1", false, 0, 64
+	cfg.ClientPort, cfg.ClientPortAddress, cfg.Admin.Enabled = 0, "127.0.0.1", false
+	cfg.DiskWatermark.Bytes, cfg.PreAllocSizeKB = 0, 64
 	srv := server.New(cfg, server.Options{Version: "3.9.4-0, built on 01/01/2026 00:00 UTC"})
 	err := srv.Start()
 	if s.refused != "" {

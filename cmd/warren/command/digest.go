@@ -17,9 +17,12 @@ func newDigestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "digest [USER:PASSWORD...]",
 		Short: "Print the id of scheme digest for a user and a password",
-		Long: "Prints USER:PASSWORD->USER:HASH, as the main class of ZooKeeper's DigestAuthenticationProvider does. The part behind the\n" +
-			"arrow is what an ACL names, and DigestAuthenticationProvider.superDigest is that of user super. Without arguments it reads\n" +
-			"lines USER:PASSWORD from standard input and prints the part behind the arrow only: arguments can be seen by every user of\n" +
+		Long: "Prints USER:PASSWORD->USER:HASH, as the main class of ZooKeeper's DigestAuthenticationProvider does. " +
+			"The part behind the\n" +
+			"arrow is what an ACL names, and DigestAuthenticationProvider.superDigest is that of user super. " +
+			"Without arguments it reads\n" +
+			"lines USER:PASSWORD from standard input and prints the part behind the arrow only: arguments can be " +
+			"seen by every user of\n" +
 			"the machine.",
 		Example: "  warren digest super:secret\n  warren digest < passwords",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -14,7 +14,8 @@ import (
 func TestDigest(t *testing.T) {
 	code, out, errs := run("digest", "super:admin", "super:test")
 	require.Zero(t, code, errs)
-	require.Equal(t, "super:admin->super:xQJmxLMiHGwaqBvst5y6rkB6HQs=\nsuper:test->super:D/InIHSb7yEEbrWz8b9l71RjZJU=\n", out)
+	require.Equal(t,
+		"super:admin->super:xQJmxLMiHGwaqBvst5y6rkB6HQs=\nsuper:test->super:D/InIHSb7yEEbrWz8b9l71RjZJU=\n", out)
 	code, out, _ = run("digest", "--algorithm", "SHA-256", "a:b:c")
 	require.Zero(t, code)
 	require.Regexp(t, `^a:b:c->a:[A-Za-z0-9+/]{43}=\n$`, out)

@@ -23,6 +23,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 }
 
 func newRootCommand() *cobra.Command {
-	return cli.Root(slices.Concat(serve.Commands(), servers.Commands(), files.Commands(), backups.Commands(), rescue.Commands(), zkscripts.Commands(),
+	return cli.Root(slices.Concat(serve.Commands(), servers.Commands(), files.Commands(), backups.Commands(),
+		rescue.Commands(), zkscripts.Commands(),
 		[]*cobra.Command{newDigestCommand(), newVersionCommand(), newManCommand()})...)
 }

@@ -24,7 +24,8 @@ func newVersionCommand() *cobra.Command {
 				built = b.Date.UTC().Format(time.RFC3339)
 			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "warren %s\ncommit %s\nbuilt %s\ngo %s %s/%s\nzookeeper %s\n",
-				b.Version, cmp.Or(b.Commit, "unknown"), built, runtime.Version(), runtime.GOOS, runtime.GOARCH, build.Compatible)
+				b.Version, cmp.Or(b.Commit, "unknown"), built, runtime.Version(), runtime.GOOS, runtime.GOARCH,
+				build.Compatible)
 			return err
 		},
 	}

@@ -61,7 +61,8 @@ func TestDevServesAndStatusSeesIt(t *testing.T) {
 	root.SetArgs([]string{"dev", "--observers", "1", "--dir", dir, "--port", strconv.Itoa(port)})
 	ended := make(chan error, 1)
 	go func() { ended <- root.ExecuteContext(ctx) }()
-	require.Eventually(t, func() bool { return strings.Contains(out.String(), "connect string") || len(ended) > 0 }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "connect string") || len(ended) > 0 },
+		time.Minute, 10*time.Millisecond)
 	require.Contains(t, out.String(), "connect string")
 
 	var status bytes.Buffer
@@ -121,10 +122,16 @@ func TestServersThatSpeakTLS(t *testing.T) {
 		NotAfter: time.Now().AddDate(1, 0, 0)}).PEM())
 	port := strconv.Itoa(freePorts(t, 1))
 	addr := net.JoinHostPort("127.0.0.1", port)
-	r := cmdline.StartServer(t, "--data-dir", filepath.Join(dir, "data"), "--client-port", "0", "-D", "admin.enableServer=false", "-D", "4lw.commands.whitelist=*",
-		"-D", "secureClientPort="+port, "-D", "secureClientPortAddress=127.0.0.1", "-D", "ssl.keyStore.location="+key, "-D", "ssl.clientAuth=none")
-	configuration := put("client.cfg", []byte("zookeeper.client.secure=true\nzookeeper.ssl.trustStore.location="+put("ca.pem", ca.PEM())+"\n"))
-	for _, args := range [][]string{{"status", addr}, {"health", addr}, {"smoketest", addr}, {"doctor", "--admin-port", "0", "--no-measure", addr}, {"4lw", addr, "ruok"}} {
+	r := cmdline.StartServer(t, "--data-dir", filepath.Join(dir, "data"), "--client-port", "0",
+		"-D", "admin.enableServer=false", "-D", "4lw.commands.whitelist=*",
+		"-D", "secureClientPort="+port, "-D", "secureClientPortAddress=127.0.0.1",
+		"-D", "ssl.keyStore.location="+key, "-D", "ssl.clientAuth=none")
+	configuration := put("client.cfg",
+		[]byte("zookeeper.client.secure=true\nzookeeper.ssl.trustStore.location="+put("ca.pem", ca.PEM())+"\n"))
+	for _, args := range [][]string{
+		{"status", addr}, {"health", addr}, {"smoketest", addr}, {"doctor", "--admin-port", "0", "--no-measure", addr},
+		{"4lw", addr, "ruok"},
+	} {
 		code, out, errs := run(append(args, "--client-configuration", configuration)...)
 		require.Equal(t, cli.ExitOK, code, "%v: %s%s", args, out, errs)
 		code, _, _ = run(append(args, "--client-configuration", "/none")...)
@@ -140,7 +147,8 @@ func TestServersThatSpeakTLS(t *testing.T) {
 // Commands refuse a directory in which another one was interrupted, and say so.
 func TestInterruptedDirectoryIsRefused(t *testing.T) {
 	data := cmdline.CopyFixture(t, "02-snapshot-and-log")
-	require.NoError(t, os.WriteFile(filepath.Join(data, datadir.MarkFile), []byte("warren restore\nrun it again\n"), 0o644))
+	require.NoError(t,
+		os.WriteFile(filepath.Join(data, datadir.MarkFile), []byte("warren restore\nrun it again\n"), 0o644))
 	conf := filepath.Join(t.TempDir(), "zoo.cfg")
 	require.NoError(t, os.WriteFile(conf, []byte("dataDir="+data+"\nclientPort=0\nadmin.enableServer=false\n"), 0o644))
 	before := cmdline.Contents(t, data)
@@ -152,7 +160,9 @@ func TestInterruptedDirectoryIsRefused(t *testing.T) {
 	} {
 		code, _, errs := run(args...)
 		require.NotZero(t, code, args)
-		require.Contains(t, errs, datadir.MarkFile+": warren restore was interrupted, and what it has left must not be served: run it again", args)
+		require.Contains(t, errs,
+			datadir.MarkFile+": warren restore was interrupted, and what it has left must not be served: run it again",
+			args)
 	}
 	code, out, _ := run("doctor", "--no-measure", data)
 	require.Equal(t, 2, code)

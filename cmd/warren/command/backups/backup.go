@@ -25,10 +25,13 @@ func newBackupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup",
 		Short: "Copy the state of a server while it serves",
-		Long: "A backup has snapshots, txns since, and a manifest with checksums. The first run copies a snapshot and the log after it,\n" +
+		Long: "A backup has snapshots, txns since, and a manifest with checksums. The first run copies a snapshot " +
+			"and the log after it,\n" +
 			"every later run only the txns since the one before. `warren restore` brings any moment of it back.\n\n" +
-			"It is a folder, or s3://BUCKET/PREFIX in any store that speaks S3. Credentials come from the environment\n" +
-			"(AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), from the profile AWS_PROFILE in ~/.aws, or from the role of\n" +
+			"It is a folder, or s3://BUCKET/PREFIX in any store that speaks S3. Credentials come from " +
+			"the environment\n" +
+			"(AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), from the profile AWS_PROFILE in ~/.aws, " +
+			"or from the role of\n" +
 			"the machine or of the service account.",
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -60,18 +63,24 @@ func newBackupCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create BACKUP [DATA_DIR]",
 		Short: "Begin a backup, or add what is new to it",
-		Long: "Copies what is new from the data directory DATA_DIR, or that of --config, into BACKUP, a folder or s3://BUCKET/PREFIX.\n" +
-			"The server may be running, ours or ZooKeeper's. If its log no longer reaches back to the end of the backup, a snapshot is\n" +
-			"added. In an ensemble, the end of a server's log may hold txns that are not committed: --committed leaves out those that\n" +
+		Long: "Copies what is new from the data directory DATA_DIR, or that of --config, into BACKUP, a folder or " +
+			"s3://BUCKET/PREFIX.\n" +
+			"The server may be running, ours or ZooKeeper's. If its log no longer reaches back to the end of the " +
+			"backup, a snapshot is\n" +
+			"added. In an ensemble, the end of a server's log may hold txns that are not committed: --committed " +
+			"leaves out those that\n" +
 			"the server has not applied yet, --until those after a zxid.\n\n" +
-			"What is stored in a bucket is read back and compared. If the run fails, the backup is the one from before it. With --keep\n" +
+			"What is stored in a bucket is read back and compared. If the run fails, the backup is the one from " +
+			"before it. With --keep\n" +
 			"or --keep-for it ends with what `warren backup prune` does.\n\n" +
-			"With --admin the snapshot comes from the admin server (http://host:8080/commands), which may be far away; without the log\n" +
+			"With --admin the snapshot comes from the admin server (http://host:8080/commands), which may be far " +
+			"away; without the log\n" +
 			"it is exact only if no client writes meanwhile, and a warning says if it is not.",
 		Example: "  warren backup create /backup/zk /var/lib/zookeeper\n" +
 			"  warren backup create /backup/zk --config /etc/zookeeper/conf/zoo.cfg\n" +
 			"  warren backup create /backup/zk --admin http://zk1:8080/commands --auth-file super.txt\n" +
-			"  warren backup create s3://backups/zk --config zoo.cfg --committed 127.0.0.1:2181 --full-every 24h --keep-for 720h",
+			"  warren backup create s3://backups/zk --config zoo.cfg --committed 127.0.0.1:2181 " +
+			"--full-every 24h --keep-for 720h",
 		Args: func(cmd *cobra.Command, args []string) error { return o.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
@@ -80,12 +89,15 @@ func newBackupCreateCommand() *cobra.Command {
 	flags.StringVar(&o.config, "config", "", "zoo.cfg that names the data directories")
 	flags.StringVar(&o.dataLogDir, "dataLogDir", "", "where the log is, if not in DATA_DIR")
 	flags.StringVar(&o.admin, "admin", "", "URL of the commands of an admin server, instead of a data directory")
-	flags.StringVar(&o.authFile, "auth-file", "", "file with the header Authorization for --admin, such as: digest super:password")
+	flags.StringVar(&o.authFile, "auth-file", "",
+		"file with the header Authorization for --admin, such as: digest super:password")
 	flags.BoolVar(&o.full, "full", false, "add a snapshot even if the log is enough")
-	flags.DurationVar(&o.fullEvery, "full-every", 0, "add a snapshot if the newest was added longer ago, so that older ones can be pruned")
+	flags.DurationVar(&o.fullEvery, "full-every", 0,
+		"add a snapshot if the newest was added longer ago, so that older ones can be pruned")
 	flags.Var(&o.limit, "until", "leave out txns after this one")
 	flags.StringVar(&o.committed, "committed", "", "HOST:PORT of the server: leave out txns that it has not applied")
-	flags.StringVar(&o.metrics, "metrics", "", "file to write figures into after a success, in Prometheus's text format (*.prom for the node exporter)")
+	flags.StringVar(&o.metrics, "metrics", "",
+		"file to write figures into after a success, in Prometheus's text format (*.prom for the node exporter)")
 	flags.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long an admin server may take")
 	o.backupStore.addTo(flags, true)
 	o.retention.addTo(flags)
@@ -235,7 +247,8 @@ func printEntry(w io.Writer, e *backup.Entry) {
 	what := "snapshot"
 	switch {
 	case e.Kind == backup.KindLog:
-		what = fmt.Sprintf("%d txns, %v to %v, %s to %s", e.Txns, e.First, e.Last, cli.Clock(e.FirstTime), cli.Clock(e.LastTime))
+		what = fmt.Sprintf("%d txns, %v to %v, %s to %s", e.Txns, e.First, e.Last, cli.Clock(e.FirstTime),
+			cli.Clock(e.LastTime))
 	case e.Exact > e.Last:
 		what = fmt.Sprintf("snapshot, exact from %v on", e.Exact)
 	}
@@ -281,8 +294,10 @@ func newBackupVerifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify BACKUP",
 		Short: "Read a backup completely and rebuild the tree from it",
-		Long: "Checks the checksum of every file, rebuilds the tree from every snapshot through every txn, and compares its digest with\n" +
-			"the one in each txn. Prints the moments that can be restored. The exit code is 1 if anything is damaged or missing.",
+		Long: "Checks the checksum of every file, rebuilds the tree from every snapshot through every txn, and " +
+			"compares its digest with\n" +
+			"the one in each txn. Prints the moments that can be restored. The exit code is 1 if anything is " +
+			"damaged or missing.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			return cli.CheckArgument(cmd, args, "which file?", output)
 		},
@@ -311,13 +326,15 @@ func printVerdict(w io.Writer, output string, v backup.Verdict) error {
 	if output == "json" {
 		ranges, problems := []map[string]any{}, []string{}
 		for _, r := range v.Ranges {
-			ranges = append(ranges, map[string]any{"snapshot": r.Snapshot, "from": r.From.String(), "to": r.To.String(), "toTimeMs": r.ToTime,
-				"znodes": r.Znodes, "digest": r.Digest, "digestsCompared": r.Compared})
+			ranges = append(ranges, map[string]any{"snapshot": r.Snapshot, "from": r.From.String(),
+				"to": r.To.String(), "toTimeMs": r.ToTime, "znodes": r.Znodes, "digest": r.Digest,
+				"digestsCompared": r.Compared})
 		}
 		for _, p := range v.Problems {
 			problems = append(problems, p.Error())
 		}
-		return json.NewEncoder(w).Encode(map[string]any{"ok": len(problems) == 0, "ranges": ranges, "problems": problems})
+		return json.NewEncoder(w).
+			Encode(map[string]any{"ok": len(problems) == 0, "ranges": ranges, "problems": problems})
 	}
 	for _, r := range v.Ranges {
 		fmt.Fprintf(w, "from %s: txns %v to %v", r.Snapshot, r.From, r.To)

@@ -44,7 +44,8 @@ func TestBackupAndRestore(t *testing.T) {
 
 	code, out, errs = run("backup", "verify", dir)
 	require.Zero(t, code, errs)
-	require.Regexp(t, `^from snapshot.34: txns 0x34 to 0x3e of 2026-11-21T05:41:28.\d+Z, 34 znodes, digest -?\d+, 10 digests compared\nok\n$`, out)
+	require.Regexp(t, `^from snapshot.34: txns 0x34 to 0x3e of 2026-11-21T05:41:28.\d+Z, 34 znodes, digest -?\d+, `+
+		`10 digests compared\nok\n$`, out)
 
 	to := t.TempDir()
 	code, out, errs = run("restore", dir, to, "--zxid", "0x3a")
@@ -116,22 +117,29 @@ func TestBackupByConfigAndTime(t *testing.T) {
 
 func TestBackupUsage(t *testing.T) {
 	for _, args := range [][]string{
-		{"backup", "create"}, {"backup", "create", "a"}, {"backup", "create", "a", "b", "c"}, {"backup", "create", "a", "b", "--admin", "x"},
-		{"backup", "create", "a", "b", "--output", "xml"}, {"backup", "verify"}, {"restore", "a"}, {"restore", "a", "b", "--zxid", "0"},
-		{"restore", "a", "b", "--zxid", "1", "--time", "5"}, {"restore", "a", "b", "--time", "noon"}, {"restore", "a", "b", "--time", "-5"},
-		{"restore", "a", "b", "--epoch", "-1"}, {"restore", "a", "b", "--if-empty", "--force"},
-		{"restore", "a", "b", "--identity", "x"}, {"backup", "create", "a", "b", "--s3-region", "x"}, {"backup", "create", "a", "b", "--encrypt-to", "x"},
+		{"backup", "create"}, {"backup", "create", "a"}, {"backup", "create", "a", "b", "c"},
+		{"backup", "create", "a", "b", "--admin", "x"}, {"backup", "create", "a", "b", "--output", "xml"},
+		{"backup", "verify"}, {"restore", "a"}, {"restore", "a", "b", "--zxid", "0"},
+		{"restore", "a", "b", "--zxid", "1", "--time", "5"}, {"restore", "a", "b", "--time", "noon"},
+		{"restore", "a", "b", "--time", "-5"}, {"restore", "a", "b", "--epoch", "-1"},
+		{"restore", "a", "b", "--if-empty", "--force"}, {"restore", "a", "b", "--identity", "x"},
+		{"backup", "create", "a", "b", "--s3-region", "x"}, {"backup", "create", "a", "b", "--encrypt-to", "x"},
 		{"backup", "create", "a", "b", "--keep", "-1"}, {"backup", "create", "a", "b", "--full-every", "-1h"},
-		{"backup", "create", "a", "b", "--committed", "c", "--until", "5"}, {"backup", "create", "a", "--admin", "x", "--committed", "c"},
-		{"backup", "prune", "a"}, {"backup", "prune"}, {"backup", "prune", "a", "--keep", "1", "--output", "xml"}, {"backup", "prune", "a", "--keep", "1", "--keep-for", "-1h"},
+		{"backup", "create", "a", "b", "--committed", "c", "--until", "5"},
+		{"backup", "create", "a", "--admin", "x", "--committed", "c"}, {"backup", "prune", "a"}, {"backup", "prune"},
+		{"backup", "prune", "a", "--keep", "1", "--output", "xml"},
+		{"backup", "prune", "a", "--keep", "1", "--keep-for", "-1h"},
 	} {
 		code, _, errs := run(args...)
 		require.Equal(t, 2, code, "%v: %s", args, errs)
 	}
 	for _, args := range [][]string{{"backup", "list", t.TempDir()}, {"restore", t.TempDir(), t.TempDir()},
 		{"backup", "create", t.TempDir(), t.TempDir()}, {"backup", "create", t.TempDir(), "--config", "/none"},
-		{"backup", "create", "s3://", t.TempDir()}, {"backup", "create", "s3://b/p", t.TempDir(), "--encrypt-to", "/none"}, {"backup", "prune", t.TempDir(), "--keep", "1"},
-		{"backup", "create", t.TempDir(), "--admin", "http://127.0.0.1:1/commands"}, {"backup", "create", t.TempDir(), "--admin", "x", "--auth-file", "/none"}} {
+		{"backup", "create", "s3://", t.TempDir()},
+		{"backup", "create", "s3://b/p", t.TempDir(), "--encrypt-to", "/none"},
+		{"backup", "prune", t.TempDir(), "--keep", "1"},
+		{"backup", "create", t.TempDir(), "--admin", "http://127.0.0.1:1/commands"},
+		{"backup", "create", t.TempDir(), "--admin", "x", "--auth-file", "/none"}} {
 		code, _, errs := run(args...)
 		require.NotZero(t, code, "%v: %s", args, errs)
 	}
@@ -142,7 +150,8 @@ func TestBackupUsage(t *testing.T) {
 
 // TestBackupRetention makes snapshots, prunes them with the run that adds one and by the command, and writes figures.
 func TestBackupRetention(t *testing.T) {
-	data, dir, figures := cmdline.CopyFixture(t, "02-snapshot-and-log"), filepath.Join(t.TempDir(), "backup"), filepath.Join(t.TempDir(), "backup.prom")
+	data, dir, figures := cmdline.CopyFixture(t, "02-snapshot-and-log"), filepath.Join(t.TempDir(), "backup"),
+		filepath.Join(t.TempDir(), "backup.prom")
 	older := filepath.Join(t.TempDir(), "version-2")
 	require.NoError(t, os.MkdirAll(older, 0o755))
 	for _, name := range []string{"snapshot.0", "log.1"} {
@@ -152,7 +161,8 @@ func TestBackupRetention(t *testing.T) {
 	}
 	code, _, errs := run("backup", "create", dir, older)
 	require.Zero(t, code, errs)
-	code, out, errs := run("backup", "create", dir, data, "--full-every", "1ns", "--keep-for", "1h", "--metrics", figures)
+	code, out, errs := run("backup", "create", dir, data, "--full-every", "1ns", "--keep-for", "1h",
+		"--metrics", figures)
 	require.Zero(t, code, errs)
 	require.NotContains(t, out, "removed")
 	text, err := os.ReadFile(figures)
@@ -164,7 +174,8 @@ func TestBackupRetention(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "log.99"), []byte("left"), 0o600))
 	code, out, errs = run("backup", "prune", dir, "--keep", "1")
 	require.Zero(t, code, errs)
-	require.Equal(t, "removed snapshot.0\nremoved log.1\n1 files of 4 bytes are not in the manifest: --strays removes them\n2 files were removed\n", out)
+	require.Equal(t, "removed snapshot.0\nremoved log.1\n1 files of 4 bytes are not in the manifest: --strays "+
+		"removes them\n2 files were removed\n", out)
 	code, out, errs = run("backup", "prune", dir, "--strays", "--output", "json")
 	require.Zero(t, code, errs)
 	require.JSONEq(t, `{"removed": ["log.99"], "strays": []}`, out)

@@ -21,11 +21,14 @@ func TestInterruptedRestore(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			_, err = b.Restore(backup.Destination{FS: fsys, SnapDir: folders[0], LogDir: folders[1], Replace: true}, backup.Target{})
+			_, err = b.Restore(backup.Destination{FS: fsys, SnapDir: folders[0], LogDir: folders[1], Replace: true},
+				backup.Target{})
 			return err
 		}
 		all["restore, "+kind] = &cmdline.Interruption{LogDir: logDir, Run: restore,
-			Start: func(t *testing.T, mem *vfs.Mem) { cmdline.Write(t, mem, "/d/version-2/acceptedEpoch", []byte("7")) },
+			Start: func(t *testing.T, mem *vfs.Mem) {
+				cmdline.Write(t, mem, "/d/version-2/acceptedEpoch", []byte("7"))
+			},
 			Wants: func(t *testing.T, before, after cmdline.Sight) {
 				require.Equal(t, proto.MakeZxid(8, 1), after.Last)
 				require.NotEqual(t, before.Digest, after.Digest)

@@ -24,7 +24,8 @@ type retention struct {
 
 func (r *retention) addTo(flags *pflag.FlagSet) {
 	flags.IntVar(&r.count, "keep", 0, "remove all snapshots but so many of the newest ones, and the txns before")
-	flags.DurationVar(&r.age, "keep-for", 0, "remove what no moment since so long ago needs; with --keep, what neither keeps")
+	flags.DurationVar(&r.age, "keep-for", 0,
+		"remove what no moment since so long ago needs; with --keep, what neither keeps")
 }
 
 func (r *retention) check(cmd *cobra.Command) error {
@@ -48,10 +49,13 @@ func newBackupPruneCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune BACKUP",
 		Short: "Remove the oldest snapshots of a backup, and the txns before",
-		Long: "Removes the snapshots that neither --keep nor --keep-for keeps, and the txns that lead to no snapshot any more. The newest\n" +
-			"snapshot always stays. The tree is rebuilt from a snapshot that stays before anything is removed; without a key,\n" +
+		Long: "Removes the snapshots that neither --keep nor --keep-for keeps, and the txns that lead to no " +
+			"snapshot any more. The newest\n" +
+			"snapshot always stays. The tree is rebuilt from a snapshot that stays before anything is removed; " +
+			"without a key,\n" +
 			"checksums are compared.\n\n" +
-			"Files that the manifest does not name are only reported: a run that was interrupted leaves some, and a manifest that was\n" +
+			"Files that the manifest does not name are only reported: a run that was interrupted leaves some, and a " +
+			"manifest that was\n" +
 			"lost leaves all. --strays removes them; in a bucket only those that are older than a day.",
 		Example: "  warren backup prune s3://backups/zk --keep 7 --keep-for 720h",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -152,7 +156,8 @@ func backupMetrics(m *backup.Manifest, out backup.Outcome, began, ended time.Tim
 		name, help string
 		value      float64
 	}{
-		{"last_success_timestamp_seconds", "When the last backup that succeeded ended, in seconds since 1970.", float64(ended.UnixMilli()) / 1000},
+		{"last_success_timestamp_seconds", "When the last backup that succeeded ended, in seconds since 1970.",
+			float64(ended.UnixMilli()) / 1000},
 		{"duration_seconds", "How long it took.", ended.Sub(began).Seconds()},
 		{"added_bytes", "Size of the files that it added, before encryption.", float64(added)},
 		{"bytes", "Size of all files of the backup, before encryption.", float64(total)},
@@ -160,7 +165,8 @@ func backupMetrics(m *backup.Manifest, out backup.Outcome, began, ended time.Tim
 		{"last_zxid", "Last txn of the backup.", float64(out.Last)},
 	} {
 		name := "warren_backup_" + g.name
-		b = fmt.Appendf(b, "# HELP %s %s\n# TYPE %s gauge\n%s %s\n", name, g.help, name, name, strconv.FormatFloat(g.value, 'f', -1, 64))
+		b = fmt.Appendf(b, "# HELP %s %s\n# TYPE %s gauge\n%s %s\n", name, g.help, name, name,
+			strconv.FormatFloat(g.value, 'f', -1, 64))
 	}
 	return b
 }

@@ -35,17 +35,24 @@ func newRestoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore BACKUP DATA_DIR",
 		Short: "Bring a moment of a backup back into an empty data directory",
-		Long: "BACKUP is a folder or s3://BUCKET/PREFIX; see `warren backup`. Rebuilds the tree as it was after a txn (--zxid) or at a time (--time), by default at the end of the backup, and writes\n" +
-			"it as one snapshot into DATA_DIR, which must hold no data. Checksums are compared before, digests of the tree after\n" +
+		Long: "BACKUP is a folder or s3://BUCKET/PREFIX; see `warren backup`. Rebuilds the tree as it was after a " +
+			"txn (--zxid) or at a time (--time), by default at the end of the backup, and writes\n" +
+			"it as one snapshot into DATA_DIR, which must hold no data. Checksums are compared before, digests " +
+			"of the tree after\n" +
 			"every txn, and what was written is read back. With --force, data that is there is kept in a folder\n" +
 			"version-2.before-restore-<time> beside.\n\n" +
-			"Start the server on DATA_DIR afterwards. To restore an ensemble, stop all its servers, restore into the data directory\n" +
+			"Start the server on DATA_DIR afterwards. To restore an ensemble, stop all its servers, restore into " +
+			"the data directory\n" +
 			"of each of them, observers too (their files myid stay), and start them.\n\n" +
-			"The restored tree begins a new history, in an epoch above all that the backup and the old data in DATA_DIR know, so that\n" +
-			"zxids do not come twice. Its first txn ends all sessions: clients hear that their session has expired, and their\n" +
-			"ephemerals are gone. If the old data is lost, --epoch names the last epoch that was in use: the part of a zxid\n" +
+			"The restored tree begins a new history, in an epoch above all that the backup and the old data in " +
+			"DATA_DIR know, so that\n" +
+			"zxids do not come twice. Its first txn ends all sessions: clients hear that their session has " +
+			"expired, and their\n" +
+			"ephemerals are gone. If the old data is lost, --epoch names the last epoch that was in use: " +
+			"the part of a zxid\n" +
 			"0x500000012 before its last eight digits, here 5.\n\n" +
-			"Everything is built beside and renamed at the end. If that is interrupted, no server starts on DATA_DIR until the\n" +
+			"Everything is built beside and renamed at the end. If that is interrupted, no server starts on " +
+			"DATA_DIR until the\n" +
 			"command has run again.",
 		Example: "  warren restore /backup/zk /var/lib/zookeeper\n" +
 			"  warren restore /backup/zk /var/lib/zookeeper --time 2026-11-21T14:00:00Z\n" +
@@ -55,14 +62,18 @@ func newRestoreCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.output, "output", "simple", "simple: text; json: one object")
-	flags.StringVar(&o.dataLogDir, "dataLogDir", "", "where the server's log is to be, if not in DATA_DIR: it must be empty too")
+	flags.StringVar(&o.dataLogDir, "dataLogDir", "",
+		"where the server's log is to be, if not in DATA_DIR: it must be empty too")
 	flags.Var(&o.zxid, "zxid", "last txn to restore")
 	flags.Var(&o.at, "time", "time up to which to restore: 2026-11-21T14:00:00Z, or ms since 1970")
-	flags.Int64Var(&o.epoch, "epoch", 0, "an epoch that clients have seen: the restored tree begins above it, as above those that the directories know")
+	flags.Int64Var(&o.epoch, "epoch", 0, "an epoch that clients have seen: the restored tree begins above it, as "+
+		"above those that the directories know")
 	flags.BoolVar(&o.force, "force", false, "set data aside that is there")
-	flags.BoolVar(&o.ifEmpty, "if-empty", false, "do nothing, with exit code 0, if there is data: for a command that runs at every start")
-	flags.StringSliceVar(&o.unless, "unless-served", nil, "do nothing, with exit code 0, if one of these HOST:PORT serves clients: a server that has lost\n"+
-		"its disk takes the state from the others. While one looks for a leader, that is waited for, up to 30 s")
+	flags.BoolVar(&o.ifEmpty, "if-empty", false,
+		"do nothing, with exit code 0, if there is data: for a command that runs at every start")
+	flags.StringSliceVar(&o.unless, "unless-served", nil,
+		"do nothing, with exit code 0, if one of these HOST:PORT serves clients: a server that has lost\n"+
+			"its disk takes the state from the others. While one looks for a leader, that is waited for, up to 30 s")
 	o.addTo(flags, false)
 	return cmd
 }
@@ -112,7 +123,8 @@ func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
 	if o.dataLogDir != "" {
 		dataLogDir = o.dataLogDir
 	}
-	to := backup.Destination{FS: vfs.OS(), SnapDir: datadir.FormatDir(args[1]), LogDir: datadir.FormatDir(dataLogDir), Replace: o.force, Epoch: o.epoch}
+	to := backup.Destination{FS: vfs.OS(), SnapDir: datadir.FormatDir(args[1]), LogDir: datadir.FormatDir(dataLogDir),
+		Replace: o.force, Epoch: o.epoch}
 	if err := to.Check(); o.ifEmpty && errors.Is(err, backup.ErrNotEmpty) {
 		_, err := fmt.Fprintln(cmd.OutOrStdout(), "nothing is restored:", err)
 		return err
@@ -137,16 +149,18 @@ func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "what was there is in %s now\n", dir)
 	}
 	if o.output == "json" {
-		return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"file": r.File, "zxid": r.Zxid.String(), "timeMs": r.TimeMs, "znodes": r.Znodes,
-			"sessions": r.Sessions, "digest": r.Digest, "digestsCompared": r.Compared, "snapshot": r.Snapshot,
-			"epoch": r.First.Epoch(), "first": r.First.String()})
+		return json.NewEncoder(cmd.OutOrStdout()).
+			Encode(map[string]any{"file": r.File, "zxid": r.Zxid.String(), "timeMs": r.TimeMs, "znodes": r.Znodes,
+				"sessions": r.Sessions, "digest": r.Digest, "digestsCompared": r.Compared, "snapshot": r.Snapshot,
+				"epoch": r.First.Epoch(), "first": r.First.String()})
 	}
 	at := ""
 	if r.TimeMs > 0 {
 		at = " of " + cli.Clock(r.TimeMs)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "restored txn %v%s into %s: %s, %d znodes, digest %d, %d digests compared\n"+
-		"it goes on with epoch %d, which ends %d sessions\n",
+	_, err = fmt.Fprintf(cmd.OutOrStdout(),
+		"restored txn %v%s into %s: %s, %d znodes, digest %d, %d digests compared\n"+
+			"it goes on with epoch %d, which ends %d sessions\n",
 		r.Zxid, at, to.SnapDir, r.File, r.Znodes, r.Digest, r.Compared, r.First.Epoch(), r.Sessions)
 	return err
 }

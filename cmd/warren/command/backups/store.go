@@ -27,14 +27,19 @@ type backupStore struct {
 
 // addTo adds the flags. Only commands that write encrypt.
 func (o *backupStore) addTo(flags *pflag.FlagSet, writes bool) {
-	flags.StringVar(&o.bucket.Endpoint, "s3-endpoint", "", "URL of the store, if it is not Amazon's; also AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL")
+	flags.StringVar(&o.bucket.Endpoint, "s3-endpoint", "",
+		"URL of the store, if it is not Amazon's; also AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL")
 	flags.StringVar(&o.bucket.Region, "s3-region", "", "its region; also AWS_REGION")
-	flags.BoolVar(&o.bucket.PathStyle, "s3-path-style", false, "name the bucket in the path, not in the name of the host")
-	flags.StringVar(&o.bucket.CA, "s3-ca", "", "PEM file with certificates that are trusted besides the system's; also AWS_CA_BUNDLE")
-	flags.StringVar(&o.identities, "identity", "", "file with age identities (AGE-SECRET-KEY-1...) that decrypt what is read")
+	flags.BoolVar(&o.bucket.PathStyle, "s3-path-style", false,
+		"name the bucket in the path, not in the name of the host")
+	flags.StringVar(&o.bucket.CA, "s3-ca", "",
+		"PEM file with certificates that are trusted besides the system's; also AWS_CA_BUNDLE")
+	flags.StringVar(&o.identities, "identity", "",
+		"file with age identities (AGE-SECRET-KEY-1...) that decrypt what is read")
 	flags.StringVar(&o.scratch, "scratch", "", "where to keep copies of a bucket's files meanwhile (default $TMPDIR)")
 	if writes {
-		flags.StringVar(&o.recipients, "encrypt-to", "", "file with age recipients (age1...) for whom to encrypt what is stored in a bucket")
+		flags.StringVar(&o.recipients, "encrypt-to", "",
+			"file with age recipients (age1...) for whom to encrypt what is stored in a bucket")
 	}
 }
 
@@ -47,7 +52,9 @@ func (o *backupStore) given() bool {
 func (o *backupStore) open(cmd *cobra.Command, name string) (b *backup.Backup, done func(), err error) {
 	if !strings.HasPrefix(name, bucketScheme) {
 		if o.given() {
-			return nil, nil, cli.Misuse(cmd, fmt.Errorf("%s is a folder: --s3-*, --encrypt-to, --identity and --scratch are for %s... only", name, bucketScheme))
+			return nil, nil, cli.Misuse(cmd,
+				fmt.Errorf("%s is a folder: --s3-*, --encrypt-to, --identity and --scratch are for %s... only",
+					name, bucketScheme))
 		}
 		b, err = backup.Open(vfs.OS(), name)
 		return b, func() {}, err
@@ -65,7 +72,8 @@ func (o *backupStore) open(cmd *cobra.Command, name string) (b *backup.Backup, d
 		return nil, nil, err
 	}
 	done = func() { os.RemoveAll(scratch) }
-	b, err = backup.OpenObjects(cmd.Context(), bucket, backup.ObjectOptions{FS: vfs.OS(), Scratch: scratch, Keys: keys})
+	b, err = backup.OpenObjects(cmd.Context(), bucket,
+		backup.ObjectOptions{FS: vfs.OS(), Scratch: scratch, Keys: keys})
 	if err != nil {
 		done()
 		return nil, nil, err

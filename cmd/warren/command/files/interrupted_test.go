@@ -26,7 +26,9 @@ func TestInterruptedRepair(t *testing.T) {
 				},
 				Wants: func(t *testing.T, before, now cmdline.Sight) { require.Less(t, now.Last, before.Last) }}
 			if after == 0 {
-				r.Start = func(t *testing.T, mem *vfs.Mem) { require.NoError(t, mem.Flip(logDir+"/version-2/log.35", 400, 1)) }
+				r.Start = func(t *testing.T, mem *vfs.Mem) {
+					require.NoError(t, mem.Flip(logDir+"/version-2/log.35", 400, 1))
+				}
 				r.Wants = func(t *testing.T, _, now cmdline.Sight) { require.Greater(t, now.Last, proto.Zxid(0x34)) }
 			}
 			all[name+kind] = r

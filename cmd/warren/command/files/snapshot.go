@@ -17,13 +17,14 @@ func newSnapshotCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "snapshot",
 		Short: "Look into snapshot files, ours and ZooKeeper's",
-		Long: "The commands read snapshot files, also compressed ones, and change nothing; a server may be running.\n" +
+		Long: "The commands read snapshot files, also compressed ones, and change nothing; a server " +
+			"may be running.\n" +
 			"A file that is damaged makes them fail with exit code 1, after what could be read of it.",
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSnapshotDumpCommand(), newSnapshotGetCommand(), newSnapshotSummaryCommand(), newSnapshotTreeCommand(), newSnapshotCompareCommand(),
-		newSnapshotVerifyCommand())
+	cmd.AddCommand(newSnapshotDumpCommand(), newSnapshotGetCommand(), newSnapshotSummaryCommand(),
+		newSnapshotTreeCommand(), newSnapshotCompareCommand(), newSnapshotVerifyCommand())
 	return cmd
 }
 
@@ -75,7 +76,8 @@ func newSnapshotDumpCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.output, "output", "simple",
-		"simple: text; json: one object a line; toolkit: as ZooKeeper's zkSnapShotToolkit; ncdu: as that with -json, for ncdu")
+		"simple: text; json: one object a line; toolkit: as ZooKeeper's zkSnapShotToolkit; ncdu: as that "+
+			"with -json, for ncdu")
 	cmd.Flags().BoolVar(&withData, "data", false, "print the znodes' data, not only its length")
 	return cmd
 }
@@ -138,7 +140,8 @@ func newSnapshotTreeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tree FILE [PATH]",
 		Short: "Count znodes and bytes at and below each znode",
-		Long: "Prints, for PATH and every znode down to a depth, how many znodes are below it and the bytes of data at and below\n" +
+		Long: "Prints, for PATH and every znode down to a depth, how many znodes are below it and the bytes of " +
+			"data at and below\n" +
 			"it, as ZooKeeper's zkSnapshotRecursiveSummaryToolkit.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
@@ -167,7 +170,8 @@ func newSnapshotVerifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify FILE|DIR",
 		Short: "Check a snapshot, or every one in a data directory",
-		Long: "Reads a snapshot, or every one in a data directory or its version-2, completely: format, seals, and that every\n" +
+		Long: "Reads a snapshot, or every one in a data directory or its version-2, completely: format, " +
+			"seals, and that every\n" +
 			"znode follows its parent. The exit code is 1 if one is damaged or there is none.",
 		Args: func(cmd *cobra.Command, args []string) error { return o.check(cmd, args, 1) },
 		RunE: func(cmd *cobra.Command, args []string) error {

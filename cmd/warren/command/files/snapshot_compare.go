@@ -26,8 +26,10 @@ func newSnapshotCompareCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare LEFT RIGHT",
 		Short: "Say how two snapshots differ",
-		Long: "Lists the znodes that only one of two snapshot files has, and those that differ in data, ACL, versions, zxids, times\n" +
-			"or owner. The exit code is 1 if there are any. With --output toolkit it prints sizes by depth as ZooKeeper's\n" +
+		Long: "Lists the znodes that only one of two snapshot files has, and those that differ in data, ACL, " +
+			"versions, zxids, times\n" +
+			"or owner. The exit code is 1 if there are any. With --output toolkit it prints sizes by " +
+			"depth as ZooKeeper's\n" +
 			"zkSnapshotComparer does, down to the thresholds --bytes and --nodes, and the exit code is 0.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -49,8 +51,10 @@ func newSnapshotCompareCommand() *cobra.Command {
 			return c.print(cmd.OutOrStdout(), output)
 		},
 	}
-	cmd.Flags().StringVar(&output, "output", "simple", "simple: text; json: one object a line; toolkit: as ZooKeeper's comparer")
-	cmd.Flags().Int64VarP(&bytes, "bytes", "b", 0, "with --output toolkit, the difference in bytes that is worth a line when exceeded")
+	cmd.Flags().StringVar(&output, "output", "simple",
+		"simple: text; json: one object a line; toolkit: as ZooKeeper's comparer")
+	cmd.Flags().Int64VarP(&bytes, "bytes", "b", 0,
+		"with --output toolkit, the difference in bytes that is worth a line when exceeded")
 	cmd.Flags().Int64VarP(&nodes, "nodes", "n", 0, "with --output toolkit, the same in znodes")
 	return cmd
 }

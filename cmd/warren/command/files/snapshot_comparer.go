@@ -19,7 +19,8 @@ func (c *SnapshotComparison) PrintToolkit(w io.Writer) error {
 	}
 	left, right := c.left.tree.levels(), c.right.tree.levels()
 	for _, levels := range [][][]*treeZnode{left, right} {
-		fmt.Fprintf(out, "Node count: %d\nTotal size: %d\nMax depth: %d\n", levels[0][0].descendants+1, levels[0][0].total, len(levels))
+		fmt.Fprintf(out, "Node count: %d\nTotal size: %d\nMax depth: %d\n", levels[0][0].descendants+1,
+			levels[0][0].total, len(levels))
 		for depth, level := range levels {
 			fmt.Fprintf(out, "Count of nodes at depth %d: %d\n", depth, len(level))
 		}
@@ -37,7 +38,8 @@ func (c *SnapshotComparison) PrintToolkit(w io.Writer) error {
 }
 
 func (c *SnapshotComparison) printThresholds(w io.Writer) {
-	fmt.Fprintf(w, "Printing analysis for nodes difference larger than %d bytes or node count difference larger than %d.\n", c.Bytes, c.Nodes)
+	fmt.Fprintf(w, "Printing analysis for nodes difference larger than %d bytes or node count difference larger "+
+		"than %d.\n", c.Bytes, c.Nodes)
 }
 
 // converse compares what it is asked for: the next depth, that of a number, or the children of a path, until all
@@ -71,7 +73,8 @@ func (c *SnapshotComparison) converse(out *bufio.Writer, left, right [][]*treeZn
 			depth = number // the next one is this one again, as in ZooKeeper
 			c.printDepth(out, left, right, depth)
 		default:
-			fmt.Fprintf(out, "Input %s is not valid. Depth must be in range [0, %d]. Path must be an absolute path which starts with '/'.\n", text, depths-1)
+			fmt.Fprintf(out, "Input %s is not valid. Depth must be in range [0, %d]. Path must be an absolute path "+
+				"which starts with '/'.\n", text, depths-1)
 		}
 		out.WriteByte('\n')
 	}
@@ -118,7 +121,8 @@ func (c *SnapshotComparison) printZnodes(w io.Writer, l, r []*treeZnode) {
 	}
 	alone := func(z *treeZnode, side string) {
 		if z.total > c.Bytes || int64(z.descendants) > c.Nodes {
-			fmt.Fprintf(w, "Node %s found only in %s tree. Descendant size: %d. Descendant count: %d\n", z.Path, side, z.total, z.descendants)
+			fmt.Fprintf(w, "Node %s found only in %s tree. Descendant size: %d. Descendant count: %d\n", z.Path, side,
+				z.total, z.descendants)
 		} else {
 			fmt.Fprintf(all, "Filtered %s node %s of size %d\n", side, z.Path, z.total)
 		}
@@ -146,9 +150,11 @@ func (c *SnapshotComparison) printZnodes(w io.Writer, l, r []*treeZnode) {
 			fmt.Fprintln(debug, "same")
 			bytes, nodes := r[0].total-l[0].total, int64(r[0].descendants-l[0].descendants)
 			if max(bytes, -bytes) > c.Bytes || max(nodes, -nodes) > c.Nodes {
-				fmt.Fprintf(w, "Node %s found in both trees. Delta: %d bytes, %d descendants\n", l[0].Path, bytes, nodes)
+				fmt.Fprintf(w, "Node %s found in both trees. Delta: %d bytes, %d descendants\n",
+					l[0].Path, bytes, nodes)
 			} else {
-				fmt.Fprintf(all, "Filtered node %s of left size %d, right size %d\n", l[0].Path, l[0].total, r[0].total)
+				fmt.Fprintf(all, "Filtered node %s of left size %d, right size %d\n", l[0].Path,
+					l[0].total, r[0].total)
 			}
 			l, r = l[1:], r[1:]
 		}

@@ -91,7 +91,8 @@ func (p *recordPrinter) line(object any, format string, args ...any) (err error)
 
 // Session implements snapshot.Sink.
 func (p *recordPrinter) Session(id proto.SessionID, timeoutMs int32) error {
-	return p.line(map[string]any{"session": id.String(), "timeoutMs": timeoutMs}, "session %v timeoutMs=%d", id, timeoutMs)
+	return p.line(map[string]any{"session": id.String(), "timeoutMs": timeoutMs},
+		"session %v timeoutMs=%d", id, timeoutMs)
 }
 
 // ACL implements snapshot.Sink.
@@ -112,8 +113,10 @@ func (p *recordPrinter) znode(z *znodeRecord) error {
 		}
 		return p.json.Encode(z)
 	}
-	fmt.Fprintf(p.w, "znode %s czxid=%s mzxid=%s pzxid=%s ctime=%s mtime=%s version=%d cversion=%d aversion=%d owner=%s acl=%d",
-		cli.Printable(z.Path), z.Czxid, z.Mzxid, z.Pzxid, z.Ctime, z.Mtime, z.Version, z.Cversion, z.Aversion, z.EphemeralOwner, z.ACLKey)
+	fmt.Fprintf(p.w,
+		"znode %s czxid=%s mzxid=%s pzxid=%s ctime=%s mtime=%s version=%d cversion=%d aversion=%d owner=%s acl=%d",
+		cli.Printable(z.Path), z.Czxid, z.Mzxid, z.Pzxid, z.Ctime, z.Mtime, z.Version, z.Cversion, z.Aversion,
+		z.EphemeralOwner, z.ACLKey)
 	if z.ACL != nil {
 		fmt.Fprintf(p.w, "=%s", strings.Join(z.ACL, ","))
 	}
@@ -139,7 +142,8 @@ func (p *recordPrinter) trailer(t snapshot.Trailer) error {
 func trailerFields(t snapshot.Trailer) map[string]any {
 	fields := map[string]any{}
 	if t.HasDigest {
-		fields["digestZxid"], fields["digestVersion"], fields["digest"] = t.DigestZxid.String(), t.DigestVersion, t.Digest
+		fields["digestZxid"] = t.DigestZxid.String()
+		fields["digestVersion"], fields["digest"] = t.DigestVersion, t.Digest
 	}
 	if t.HasLastZxid {
 		fields["lastZxid"] = t.LastZxid.String()

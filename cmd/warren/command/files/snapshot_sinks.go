@@ -114,11 +114,13 @@ func (s *summary) print(w io.Writer, output string) error {
 		return json.NewEncoder(w).Encode(map[string]any{
 			"sessions": s.sessions, "acls": s.acls, "total": total, "paths": shares})
 	}
-	fmt.Fprintf(w, "%d sessions, %d ACLs, %d znodes, %d bytes of paths and data\n", s.sessions, s.acls, total.Znodes, total.Bytes)
+	fmt.Fprintf(w, "%d sessions, %d ACLs, %d znodes, %d bytes of paths and data\n", s.sessions, s.acls,
+		total.Znodes, total.Bytes)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "znodes\tbytes\tdata\tephemerals\tlargest\t path")
 	for _, sh := range append(shares, &total) {
-		fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%d\t %s\n", sh.Znodes, sh.Bytes, sh.DataBytes, sh.Ephemerals, sh.Largest, cli.Printable(sh.Path))
+		fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%d\t %s\n", sh.Znodes, sh.Bytes, sh.DataBytes, sh.Ephemerals, sh.Largest,
+			cli.Printable(sh.Path))
 	}
 	return t.Flush()
 }

@@ -18,8 +18,9 @@ func TestSnapshotDump(t *testing.T) {
 	require.Zero(t, code)
 	require.Contains(t, out, "session 0x100002c4c590000 timeoutMs=1000000000\n")
 	require.Contains(t, out, "acl 1 world:anyone:r\nacl 2 world:anyone:cdrwa\n")
-	require.Contains(t, out, "znode /a czxid=0x2 mzxid=0x3 pzxid=0x2 ctime=2026-11-21T05:53:54.424Z mtime=2026-11-21T05:53:54.435Z"+
-		" version=1 cversion=0 aversion=0 owner=0x0 acl=2 data=2\n")
+	require.Contains(t, out,
+		"znode /a czxid=0x2 mzxid=0x3 pzxid=0x2 ctime=2026-11-21T05:53:54.424Z mtime=2026-11-21T05:53:54.435Z"+
+			" version=1 cversion=0 aversion=0 owner=0x0 acl=2 data=2\n")
 	require.Contains(t, out, "digest=6278454753 at 0x5 version=2\n")
 	require.Len(t, strings.Split(strings.TrimSpace(out), "\n"), 1+2+6+1)
 
@@ -40,7 +41,8 @@ func TestSnapshotDump(t *testing.T) {
 			paths = append(paths, record.Path+"="+string(record.Data))
 		}
 	}
-	require.Equal(t, []string{"/=", "/a=yz", "/zookeeper=", "/zookeeper/config=", "/zookeeper/quota=", "/e=eph"}, paths)
+	require.Equal(t, []string{"/=", "/a=yz", "/zookeeper=", "/zookeeper/config=", "/zookeeper/quota=", "/e=eph"},
+		paths)
 }
 
 func TestSnapshotGet(t *testing.T) {

@@ -72,9 +72,9 @@ func (d *toolkitDump) Node(path, data []byte, _ int64, st *proto.StatPersisted) 
 		d.owned[st.EphemeralOwner]++
 	}
 	fmt.Fprintf(d.w, "----\n%s\n  cZxid = 0x%014x\n  ctime = %s\n  mZxid = 0x%014x\n  mtime = %s\n  pZxid = 0x%014x\n"+
-		"  cversion = %d\n  dataVersion = %d\n  aclVersion = %d\n  ephemeralOwner = 0x%014x\n", cmp.Or(string(path), "/"),
-		uint64(st.Czxid), javaDate(st.Ctime), uint64(st.Mzxid), javaDate(st.Mtime), uint64(st.Pzxid),
-		st.Cversion, st.Version, st.Aversion, uint64(st.EphemeralOwner))
+		"  cversion = %d\n  dataVersion = %d\n  aclVersion = %d\n  ephemeralOwner = 0x%014x\n",
+		cmp.Or(string(path), "/"), uint64(st.Czxid), javaDate(st.Ctime), uint64(st.Mzxid), javaDate(st.Mtime),
+		uint64(st.Pzxid), st.Cversion, st.Version, st.Aversion, uint64(st.EphemeralOwner))
 	if d.withData {
 		_, err := fmt.Fprintf(d.w, "  data = %s\n", base64.StdEncoding.EncodeToString(data))
 		return err

@@ -71,7 +71,8 @@ var crcTable = crc64.MakeTable(crc64.ECMA)
 
 // Node implements snapshot.Sink.
 func (t *snapshotTree) Node(path, data []byte, aclKey int64, st *proto.StatPersisted) error {
-	z := &treeZnode{Path: string(path), Bytes: len(data), sum: crc64.Checksum(data, crcTable), isNull: data == nil, stat: *st, acl: t.acls[aclKey]}
+	z := &treeZnode{Path: string(path), Bytes: len(data), sum: crc64.Checksum(data, crcTable), isNull: data == nil,
+		stat: *st, acl: t.acls[aclKey]}
 	t.znodes[z.Path] = z
 	if z.Path == "" {
 		t.root = z
@@ -120,7 +121,8 @@ func (t *snapshotTree) PrintRecursive(w io.Writer, path string, depth int) error
 
 func (z *treeZnode) printRecursive(w *bufio.Writer, level, depth int) {
 	dashes := strings.Repeat("--", level)
-	fmt.Fprintf(w, "%s %s\n%s   children: %d\n%s   data: %d\n", dashes, cmp.Or(z.Path, "/"), dashes, z.descendants, dashes, z.total)
+	fmt.Fprintf(w, "%s %s\n%s   children: %d\n%s   data: %d\n", dashes, cmp.Or(z.Path, "/"), dashes,
+		z.descendants, dashes, z.total)
 	if level == depth {
 		return
 	}
@@ -138,7 +140,8 @@ func (z *treeZnode) sorted() []*treeZnode {
 // printNcdu prints the tree as zkSnapShotToolkit -json does, which ncdu -f reads.
 func (t *snapshotTree) printNcdu(w io.Writer) error {
 	out := bufio.NewWriterSize(w, 64<<10)
-	fmt.Fprintf(out, `[1,0,{"progname":"SnapshotFormatter.java","progver":"0.01","timestamp":%d},`, time.Now().UnixMilli())
+	fmt.Fprintf(out, `[1,0,{"progname":"SnapshotFormatter.java","progver":"0.01","timestamp":%d},`,
+		time.Now().UnixMilli())
 	ino := 1000
 	if err := t.root.printNcdu(out, &ino); err != nil {
 		return err

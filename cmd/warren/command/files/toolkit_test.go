@@ -40,12 +40,16 @@ func TestToolkitBodies(t *testing.T) {
 		op   proto.OpCode
 		body interface{ AppendTo([]byte) []byte }
 	}{
-		"setACL '/a,v{s{1,s{'a%2Cb,'c%7D%25}}},4": {proto.OpSetACL, &proto.SetACLTxn{Path: proto.Text("/a"), Acl: acl, Version: 4}},
-		"check '/a,4":                                       {proto.OpCheck, &proto.CheckVersionTxn{Path: proto.Text("/a"), Version: 4}},
-		"deleteContainer '/a":                               {proto.OpDeleteContainer, &proto.DeleteTxn{Path: proto.Text("/a")}},
-		"closeSession v{'/a,'/b}":                           {proto.OpCloseSession, &proto.CloseSessionTxn{Paths2Delete: []proto.Text{proto.Text("/a"), proto.Text("/b")}}},
-		"reconfig '/zookeeper/config,#78,-1":                {proto.OpReconfig, &proto.SetDataTxn{Path: proto.Text("/zookeeper/config"), Data: []byte("x"), Version: -1}},
-		"createTTL /t,\ufffdA,[1,s{'a%2Cb,'c%7D%25}\n],3,9": {proto.OpCreateTTL, &proto.CreateTTLTxn{Path: proto.Text("/t"), Data: []byte("\xffA"), Acl: acl, ParentCVersion: 3, Ttl: 9}},
+		"setACL '/a,v{s{1,s{'a%2Cb,'c%7D%25}}},4": {proto.OpSetACL,
+			&proto.SetACLTxn{Path: proto.Text("/a"), Acl: acl, Version: 4}},
+		"check '/a,4":         {proto.OpCheck, &proto.CheckVersionTxn{Path: proto.Text("/a"), Version: 4}},
+		"deleteContainer '/a": {proto.OpDeleteContainer, &proto.DeleteTxn{Path: proto.Text("/a")}},
+		"closeSession v{'/a,'/b}": {proto.OpCloseSession,
+			&proto.CloseSessionTxn{Paths2Delete: []proto.Text{proto.Text("/a"), proto.Text("/b")}}},
+		"reconfig '/zookeeper/config,#78,-1": {proto.OpReconfig,
+			&proto.SetDataTxn{Path: proto.Text("/zookeeper/config"), Data: []byte("x"), Version: -1}},
+		"createTTL /t,\ufffdA,[1,s{'a%2Cb,'c%7D%25}\n],3,9": {proto.OpCreateTTL,
+			&proto.CreateTTLTxn{Path: proto.Text("/t"), Data: []byte("\xffA"), Acl: acl, ParentCVersion: 3, Ttl: 9}},
 	} {
 		h := proto.TxnHeader{ClientID: 1, Cxid: 2, Zxid: 3, Type: txn.op}
 		payload := txn.body.AppendTo(h.AppendTo(nil))
@@ -84,7 +88,8 @@ Session Details (sid, timeout, ephemeralCount):
 Last zxid: 0x5
 `), out)
 
-	code, out, _ = run("snapshot", "dump", "--output", "toolkit", cmdline.Fixtures+"zookeeper-3.10-snapshot/01-tiny/version-2/snapshot.9")
+	code, out, _ = run("snapshot", "dump", "--output", "toolkit",
+		cmdline.Fixtures+"zookeeper-3.10-snapshot/01-tiny/version-2/snapshot.9")
 	require.Zero(t, code)
 	require.Contains(t, out, "Last zxid: 0x9\nTarget zxid digest is: ZxidDigest{zxid=0x9, digestVersion=2, digest=")
 
@@ -122,7 +127,8 @@ func TestSnapshotTree(t *testing.T) {
 }
 
 func TestSnapshotCompare(t *testing.T) {
-	early, late := cmdline.Fixtures+"zookeeper-3.8/02-snapshot-and-log/version-2/snapshot.0", cmdline.Fixtures+"zookeeper-3.8/02-snapshot-and-log/version-2/snapshot.34"
+	early, late := cmdline.Fixtures+"zookeeper-3.8/02-snapshot-and-log/version-2/snapshot.0",
+		cmdline.Fixtures+"zookeeper-3.8/02-snapshot-and-log/version-2/snapshot.34"
 	code, out, errs := run("snapshot", "compare", late, late)
 	require.Zero(t, code, errs)
 	require.Equal(t, "30 and 30 znodes, 0 differ\n", out)
@@ -130,7 +136,8 @@ func TestSnapshotCompare(t *testing.T) {
 	code, out, errs = run("snapshot", "compare", early, late)
 	require.Equal(t, 1, code)
 	require.Equal(t, "warren: the snapshots differ\n", errs)
-	require.True(t, strings.HasPrefix(out, "changed / data version cversion mzxid pzxid mtime\nonly right /acl\n"), out)
+	require.True(t,
+		strings.HasPrefix(out, "changed / data version cversion mzxid pzxid mtime\nonly right /acl\n"), out)
 	require.Contains(t, out, "changed /zookeeper/quota cversion pzxid\n")
 	require.True(t, strings.HasSuffix(out, "4 and 30 znodes, 28 differ\n"), out)
 	lines := strings.Count(out, "\n")
@@ -147,8 +154,9 @@ func TestSnapshotCompare(t *testing.T) {
 	code, out, _ = run("snapshot", "compare", "--output", "toolkit", "-b", "1", "-n", "1", early, late)
 	require.Zero(t, code)
 	require.Contains(t, out, "Node count: 30\nTotal size: 390\nMax depth: 5\nCount of nodes at depth 0: 1\n")
-	require.Contains(t, out, "Analysis for depth 0\nNode  found in both trees. Delta: 390 bytes, 26 descendants\nAnalysis for depth 1\nNode /acl found only in right tree. "+
-		"Descendant size: 6. Descendant count: 2\n")
+	require.Contains(t, out,
+		"Analysis for depth 0\nNode  found in both trees. Delta: 390 bytes, 26 descendants\nAnalysis for depth 1\n"+
+			"Node /acl found only in right tree. Descendant size: 6. Descendant count: 2\n")
 	for _, args := range [][]string{{"a"}, {"a", "b", "--output", "xml"}} {
 		code, _, _ = run(append([]string{"snapshot", "compare"}, args...)...)
 		require.Equal(t, 2, code)

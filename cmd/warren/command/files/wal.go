@@ -21,7 +21,8 @@ func newWALCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wal",
 		Short: "Look into transaction logs, ours and ZooKeeper's",
-		Long: "The commands read the files log.* of a data directory, and only repair changes them. The others may be used while a\n" +
+		Long: "The commands read the files log.* of a data directory, and only repair changes them. The others may " +
+			"be used while a\n" +
 			"server runs: of its last file they see what it has written so far, which may end in the middle of a txn.",
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -41,8 +42,10 @@ func newWALDumpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dump FILE|DIR",
 		Short: "Print every txn, one a line",
-		Long: "Prints the txns of a log file, or of every one in a data directory or its version-2, one a line. The exit\n" +
-			"code is 1 if a file is damaged; what can be read before the damage is printed. A torn tail, which a crash leaves\n" +
+		Long: "Prints the txns of a log file, or of every one in a data directory or its version-2, one " +
+			"a line. The exit\n" +
+			"code is 1 if a file is damaged; what can be read before the damage is printed. A torn tail, " +
+			"which a crash leaves\n" +
 			"and a server cuts when it starts, is no damage: it is told on standard error.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if output == "toolkit" {
@@ -68,14 +71,17 @@ func newWALDumpCommand() *cobra.Command {
 					return errors.Join(err, p.flush())
 				}
 				if sum.IsTorn {
-					fmt.Fprintf(cmd.ErrOrStderr(), "warren: %s: torn tail at offset %d after txn %v, will be cut at start\n", file, sum.End, sum.Last)
+					fmt.Fprintf(cmd.ErrOrStderr(),
+						"warren: %s: torn tail at offset %d after txn %v, will be cut at start\n",
+						file, sum.End, sum.Last)
 				}
 				p.end()
 			}
 			return p.flush()
 		},
 	}
-	cmd.Flags().StringVar(&output, "output", "simple", "simple: text; json: one object a line; toolkit: as ZooKeeper's TxnLogToolkit")
+	cmd.Flags().StringVar(&output, "output", "simple",
+		"simple: text; json: one object a line; toolkit: as ZooKeeper's TxnLogToolkit")
 	cmd.Flags().Var(&from, "from", "first txn to print")
 	cmd.Flags().Var(&to, "to", "last txn to print")
 	return cmd
@@ -140,11 +146,15 @@ func newWALVerifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify DIR",
 		Short: "Check the log as a server does when it starts",
-		Long: "Checks the log in a data directory or its version-2 as a server does that starts from its newest snapshot that is\n" +
-			"whole, and then the older files, which a server needs only if that snapshot cannot be loaded. Where newer snapshots\n" +
-			"are damaged, the log has to lead over them. Nothing is changed; what a server does by itself is listed: it cuts a\n" +
+		Long: "Checks the log in a data directory or its version-2 as a server does that starts from its newest " +
+			"snapshot that is\n" +
+			"whole, and then the older files, which a server needs only if that snapshot cannot be loaded. Where " +
+			"newer snapshots\n" +
+			"are damaged, the log has to lead over them. Nothing is changed; what a server does by itself is " +
+			"listed: it cuts a\n" +
 			"torn tail, the rest of a write that a crash ended before it was promised to a client.\n\n" +
-			"Exit codes: 0 the log is whole, or has a torn tail; 1 a server would refuse to start, or a file is damaged.",
+			"Exit codes: 0 the log is whole, or has a torn tail; 1 a server would refuse to start, or " +
+			"a file is damaged.",
 		Args: func(cmd *cobra.Command, args []string) error { return checkWALArguments(cmd, args, output) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, names, err := walDir(vfs.OS(), args[0])
@@ -260,7 +270,8 @@ func (v *walVerdict) verify(names []string, base snapshotBase) error {
 	if err != nil {
 		return err
 	}
-	report, err := wal.Verify(wal.Options{FS: v.fs, Dir: v.Dir}, base.zxid+1, func(r *wal.Record) error { return chain.Logged(r.Zxid) })
+	report, err := wal.Verify(wal.Options{FS: v.fs, Dir: v.Dir}, base.zxid+1,
+		func(r *wal.Record) error { return chain.Logged(r.Zxid) })
 	v.Replayed, v.Last, v.Repairs = report.Records, report.Last.String(), report.Repairs
 	if report.Records > 0 {
 		v.First = report.First.String()
@@ -275,7 +286,8 @@ func (v *walVerdict) verify(names []string, base snapshotBase) error {
 		path := filepath.Join(v.Dir, name)
 		isNeeded := i >= len(names)-len(needed)
 		sum, err := scanLog(v.fs, path, func(*wal.Record) error { return nil })
-		v.Files = append(v.Files, walFileLine{name, sum.Records, sum.First.String(), sum.Last.String(), sum.Size, sum.Size - sum.End})
+		v.Files = append(v.Files,
+			walFileLine{name, sum.Records, sum.First.String(), sum.Last.String(), sum.Size, sum.Size - sum.End})
 		if err != nil && !isNeeded {
 			v.problem(err, false)
 		}
@@ -284,8 +296,9 @@ func (v *walVerdict) verify(names []string, base snapshotBase) error {
 }
 
 // remedyUnlinked is what to do if the log does not lead to a damaged snapshot.
-const remedyUnlinked = "put the missing log files or a copy of the snapshot back; or, if other servers of the ensemble are healthy, move the " +
-	"version-2 directories of this server away and let it synchronize; or restore a backup"
+const remedyUnlinked = "put the missing log files or a copy of the snapshot back; or, if other servers of the " +
+	"ensemble are healthy, move the version-2 directories of this server away and let it synchronize; " +
+	"or restore a backup"
 
 func (v *walVerdict) problem(err error, needed bool) {
 	p := walProblem{Error: err.Error(), Needed: needed}

@@ -23,7 +23,8 @@ func (r *walRepair) cut() error {
 		return err
 	}
 	if info, err := r.fs.Stat(filepath.Join(r.dir, r.file)); err != nil || info.Size() != r.size {
-		return change.Leave(fmt.Errorf("%s has changed since it was looked at, nothing is changed: %w", r.file, errors.Join(err, errChanged)))
+		return change.Leave(fmt.Errorf("%s has changed since it was looked at, nothing is changed: %w", r.file,
+			errors.Join(err, errChanged)))
 	}
 	if err := change.Mark(r.command, "run it again, with the same flags"); err != nil {
 		return change.Abandon(err)
@@ -78,7 +79,8 @@ const LogHeaderSize = 16
 // setAside renames a file, durably.
 func (r *walRepair) setAside(dir, name string) error {
 	to := savedPrefix + name
-	if err := errors.Join(r.fs.Rename(filepath.Join(dir, name), filepath.Join(dir, to)), r.fs.SyncDir(dir)); err != nil {
+	if err := errors.Join(r.fs.Rename(filepath.Join(dir, name), filepath.Join(dir, to)),
+		r.fs.SyncDir(dir)); err != nil {
 		return err
 	}
 	fmt.Fprintf(r.out, "renamed %s to %s\n", name, to)
@@ -137,7 +139,8 @@ func salvage(f vfs.File, offset int64) ([]proto.Zxid, error) {
 	budget := int64(len(b))*16 + 64<<20 // bytes to checksum, so that hostile bytes do not take for ever
 	for at := 0; at+overhead+least <= len(b); {
 		length := int(int32(binary.BigEndian.Uint32(b[at+8:])))
-		if length < least || length > len(b)-at-overhead || b[at+prefix+length] != 'B' || binary.BigEndian.Uint32(b[at:]) != 0 {
+		if length < least || length > len(b)-at-overhead || b[at+prefix+length] != 'B' ||
+			binary.BigEndian.Uint32(b[at:]) != 0 {
 			at++
 			continue
 		}

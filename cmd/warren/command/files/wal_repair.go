@@ -31,13 +31,19 @@ func newWALRepairCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "repair DIR",
 		Short: "Cut a damaged end off the log, keeping what is cut in files of their own",
-		Long: "Finds what keeps a server from starting on the log in a data directory or its version-2, and says what to cut and\n" +
-			"which txns that would lose. Nothing is changed without --yes; if txns would be lost that may have been acknowledged,\n" +
-			"it also takes --lose-txns. What is cut is kept beside the log, in files named repair.*, and later log files are\n" +
-			"renamed to such names. With --after ZXID everything after that txn is cut, also from a log that is whole; snapshots\n" +
+		Long: "Finds what keeps a server from starting on the log in a data directory or its version-2, and says " +
+			"what to cut and\n" +
+			"which txns that would lose. Nothing is changed without --yes; if txns would be lost that may have " +
+			"been acknowledged,\n" +
+			"it also takes --lose-txns. What is cut is kept beside the log, in files named repair.*, and " +
+			"later log files are\n" +
+			"renamed to such names. With --after ZXID everything after that txn is cut, also from a log that is " +
+			"whole; snapshots\n" +
 			"that know later txns are set aside too.\n\n" +
-			"A member of an ensemble whose other members are healthy needs no repair: move its version-2 directories away, and it\n" +
-			"gets everything from the leader. ZooKeeper's TxnLogToolkit -r gives damaged records a checksum that fits; this command\n" +
+			"A member of an ensemble whose other members are healthy needs no repair: move its version-2 " +
+			"directories away, and it\n" +
+			"gets everything from the leader. ZooKeeper's TxnLogToolkit -r gives damaged records a checksum that " +
+			"fits; this command\n" +
 			"does not: what is damaged stays damaged.\n\n" +
 			"The exit code is 0 if the log is whole, or was made so, and 1 otherwise.",
 		Args: func(cmd *cobra.Command, args []string) error { return checkWALArguments(cmd, args, "simple") },
@@ -139,7 +145,8 @@ func (r *walRepair) findDamage(names []string, dataDir string) error {
 	if err != nil {
 		return err
 	}
-	report, err := wal.Verify(wal.Options{FS: r.fs, Dir: r.dir}, r.base+1, func(rec *wal.Record) error { return chain.Logged(rec.Zxid) })
+	report, err := wal.Verify(wal.Options{FS: r.fs, Dir: r.dir}, r.base+1,
+		func(rec *wal.Record) error { return chain.Logged(rec.Zxid) })
 	if err == nil {
 		err = chain.Err()
 	}
@@ -277,8 +284,9 @@ func (r *walRepair) findSnapshots(dataDir string) error {
 			}
 		}
 	}
-	return fmt.Errorf("there is no snapshot that knows nothing after txn %v: with all log files from the first txn on, a server "+
-		"starts with snapshot.trust.empty=true; otherwise restore a backup", r.last)
+	return fmt.Errorf(
+		"there is no snapshot that knows nothing after txn %v: with all log files from the first txn on, a server "+
+			"starts with snapshot.trust.empty=true; otherwise restore a backup", r.last)
 }
 
 // snapshotNames returns the snapshots in dir, damaged or not, the newest first.
@@ -342,9 +350,11 @@ func (r *walRepair) run(yes, loseTxns bool) error {
 	}
 	switch n := len(r.lost); {
 	case n > 0 && r.isTorn:
-		fmt.Fprintf(r.out, "lost: nothing that was acknowledged; %d txns behind the gap, %v to %v, were never synced\n", n, r.lost[0], r.lost[n-1])
+		fmt.Fprintf(r.out, "lost: nothing that was acknowledged; %d txns behind the gap, %v to %v, were never "+
+			"synced\n", n, r.lost[0], r.lost[n-1])
 	case n > 0:
-		fmt.Fprintf(r.out, "LOST: %d txns that can still be read, %v to %v, and whatever is damaged\n", n, r.lost[0], r.lost[n-1])
+		fmt.Fprintf(r.out, "LOST: %d txns that can still be read, %v to %v, and whatever is damaged\n", n,
+			r.lost[0], r.lost[n-1])
 	case !r.isTorn:
 		fmt.Fprintln(r.out, "LOST: whatever is damaged, which may have been acknowledged")
 	default:
@@ -354,7 +364,8 @@ func (r *walRepair) run(yes, loseTxns bool) error {
 	case !yes:
 		return errors.New("nothing was changed: repeat with --yes, and with --lose-txns if txns are lost")
 	case !r.isTorn && !loseTxns:
-		return errors.New("nothing was changed: txns that may have been acknowledged would be lost; --lose-txns permits it")
+		return errors.New("nothing was changed: txns that may have been acknowledged would be lost; " +
+			"--lose-txns permits it")
 	}
 	return r.cut()
 }

@@ -22,18 +22,23 @@ func TestWALRepair(t *testing.T) {
 		last    string   // txn after the repair
 		saved   []string
 	}{
-		{fixture: "03-torn-tail-zeros", says: []string{"a write that did not finish", "lost: nothing"}, last: "0x3d", saved: []string{"repair.log.35.*"}},
-		{fixture: "04-torn-tail-truncated", says: []string{"lost: nothing"}, last: "0x3d", saved: []string{"repair.log.35.*"}},
-		{fixture: "05-crc-mismatch-last-record", says: []string{"checksum", "LOST: whatever is damaged"}, needs: "--lose-txns", last: "0x3d",
+		{fixture: "03-torn-tail-zeros", says: []string{"a write that did not finish", "lost: nothing"}, last: "0x3d",
 			saved: []string{"repair.log.35.*"}},
-		{fixture: "06-crc-mismatch-middle-record", says: []string{"LOST: 7 txns that can still be read, 0x38 to 0x3e"}, needs: "--lose-txns", last: "0x36",
+		{fixture: "04-torn-tail-truncated", says: []string{"lost: nothing"}, last: "0x3d",
 			saved: []string{"repair.log.35.*"}},
-		{fixture: "02-snapshot-and-log", args: []string{"--after", "0x38"}, says: []string{"LOST: 6 txns that can still be read, 0x39 to 0x3e"},
-			needs: "--lose-txns", last: "0x38", saved: []string{"repair.log.35.*"}},
-		{fixture: "02-snapshot-and-log", args: []string{"--after", "0x34"}, says: []string{"cut at offset 16", "LOST: 10 txns"}, needs: "--lose-txns",
-			last: "0x34", saved: []string{"repair.log.35"}},
-		{fixture: "02-snapshot-and-log", args: []string{"--after", "0x20"}, says: []string{"set aside", "1 later log files", "LOST: 30 txns"},
-			needs: "--lose-txns", last: "0x20", saved: []string{"repair.log.1.*", "repair.log.35", "repair.snapshot.34"}},
+		{fixture: "05-crc-mismatch-last-record", says: []string{"checksum", "LOST: whatever is damaged"},
+			needs: "--lose-txns", last: "0x3d", saved: []string{"repair.log.35.*"}},
+		{fixture: "06-crc-mismatch-middle-record", says: []string{"LOST: 7 txns that can still be read, 0x38 to 0x3e"},
+			needs: "--lose-txns", last: "0x36", saved: []string{"repair.log.35.*"}},
+		{fixture: "02-snapshot-and-log", args: []string{"--after", "0x38"},
+			says: []string{"LOST: 6 txns that can still be read, 0x39 to 0x3e"}, needs: "--lose-txns", last: "0x38",
+			saved: []string{"repair.log.35.*"}},
+		{fixture: "02-snapshot-and-log", args: []string{"--after", "0x34"},
+			says: []string{"cut at offset 16", "LOST: 10 txns"}, needs: "--lose-txns", last: "0x34",
+			saved: []string{"repair.log.35"}},
+		{fixture: "02-snapshot-and-log", args: []string{"--after", "0x20"},
+			says: []string{"set aside", "1 later log files", "LOST: 30 txns"}, needs: "--lose-txns", last: "0x20",
+			saved: []string{"repair.log.1.*", "repair.log.35", "repair.snapshot.34"}},
 	} {
 		t.Run(tt.fixture+strings.Join(tt.args, ""), func(t *testing.T) {
 			dir := cmdline.CopyFixture(t, tt.fixture)

@@ -48,9 +48,9 @@ func TestWALDump(t *testing.T) {
 	var got map[string]any
 	require.NoError(t, json.Unmarshal([]byte(out), &got))
 	require.Equal(t, map[string]any{
-		"time": "2026-11-21T05:53:54.440Z", "session": "0x100002c4c590000", "cxid": 4.0, "zxid": "0x5", "type": "create2",
-		"path": "/e", "size": 89.0, "dataLength": 3.0, "acl": []any{"world:anyone:cdrwa"}, "ephemeral": true,
-		"digest": 6278454753.0, "file": filepath.Join(dir, "version-2/log.1"), "offset": 299.0,
+		"time": "2026-11-21T05:53:54.440Z", "session": "0x100002c4c590000", "cxid": 4.0, "zxid": "0x5",
+		"type": "create2", "path": "/e", "size": 89.0, "dataLength": 3.0, "acl": []any{"world:anyone:cdrwa"},
+		"ephemeral": true, "digest": 6278454753.0, "file": filepath.Join(dir, "version-2/log.1"), "offset": 299.0,
 	}, got)
 }
 
@@ -60,8 +60,8 @@ func TestWALDumpOfEveryType(t *testing.T) {
 	require.Zero(t, code, errs)
 	require.Equal(t, 0x34, strings.Count(out, "\n"))
 	require.NotContains(t, out, "decoded")
-	for _, s := range []string{" create /", " create2 /", " createContainer /", " createTTL /", "ttlMs=", " setACL /", " delete /",
-		" deleteContainer /", " multi size=", " [create /", " [error ", "data=-1"} {
+	for _, s := range []string{" create /", " create2 /", " createContainer /", " createTTL /", "ttlMs=", " setACL /",
+		" delete /", " deleteContainer /", " multi size=", " [create /", " [error ", "data=-1"} {
 		require.Contains(t, out, s)
 	}
 }
@@ -82,9 +82,11 @@ func TestWALVerify(t *testing.T) {
 		"02-snapshot-and-log": {0, []string{
 			"log.35: 10 txns from 0x35 to 0x3e, 65552 bytes",
 			"newest snapshot: 0x34\nto replay: 10 txns from 0x35 to 0x3e\nok\n"}},
-		"03-torn-tail-zeros": {0, []string{"will be done at start: cut ", "log.35 at offset 899: torn tail, the write after txn 0x3d did not finish\nok\n"}},
-		"06-crc-mismatch-middle-record": {1, []string{"PROBLEM: a server would refuse to start: ", "log.35 at offset ", "zxid 0x37: corrupt log: ",
-			"what to do: "}},
+		"03-torn-tail-zeros": {0, []string{"will be done at start: cut ",
+			"log.35 at offset 899: torn tail, the write after txn 0x3d did not finish\nok\n"}},
+		"06-crc-mismatch-middle-record": {1,
+			[]string{"PROBLEM: a server would refuse to start: ", "log.35 at offset ", "zxid 0x37: corrupt log: ",
+				"what to do: "}},
 		"11-tiny": {0, []string{"log.1: 5 txns from 0x1 to 0x5, 5136 bytes, 4735 of them behind the last txn\n"}},
 	} {
 		code, out, errs := runWAL("verify", cmdline.Fixtures+"zookeeper-3.8/"+name)
@@ -110,8 +112,9 @@ func TestWALVerifyPassesOverDamagedSnapshots(t *testing.T) {
 	require.NoError(t, os.WriteFile(dir+"/version-2/snapshot.100000007", []byte("no snapshot"), 0o600))
 	code, out, _ = runWAL("verify", dir)
 	require.Equal(t, 1, code)
-	require.Contains(t, out, "a server would refuse to start: snapshot: the log does not lead to it: no txn 0x100000007 in the log after snapshot 0x34, "+
-		"but there is snapshot.100000007\nwhat to do: ")
+	require.Contains(t, out,
+		"a server would refuse to start: snapshot: the log does not lead to it: no txn 0x100000007 in the log "+
+			"after snapshot 0x34, but there is snapshot.100000007\nwhat to do: ")
 	code, out, _ = runWAL("verify", "--from", "1", dir)
 	require.Equal(t, 1, code)
 	require.Contains(t, out, "after snapshot 0x0, but there is snapshot.100000007")
@@ -123,7 +126,8 @@ func withHole(t *testing.T) (dir string, last proto.Zxid) {
 	t.Helper()
 	dir = cmdline.CopyFixture(t, "02-snapshot-and-log")
 	log := filepath.Join(dir, "version-2/log.1")
-	require.NoError(t, errors.Join(os.Remove(filepath.Join(dir, "version-2/snapshot.34")), os.Remove(filepath.Join(dir, "version-2/log.35"))))
+	require.NoError(t, errors.Join(os.Remove(filepath.Join(dir, "version-2/snapshot.34")),
+		os.Remove(filepath.Join(dir, "version-2/log.35"))))
 	b, err := os.ReadFile(log)
 	require.NoError(t, err)
 	clear(b[2048:2560])
@@ -219,7 +223,8 @@ func TestWALVerifyWithSnapshotsElsewhere(t *testing.T) {
 
 func TestWALUsage(t *testing.T) {
 	for _, args := range [][]string{
-		{"dump"}, {"dump", "a", "b"}, {"verify"}, {"verify", "--output", "xml", "."}, {"dump", "--from", "-1", "."}, {"dump", "--to", "zz", "."}, {"none"},
+		{"dump"}, {"dump", "a", "b"}, {"verify"}, {"verify", "--output", "xml", "."}, {"dump", "--from", "-1", "."},
+		{"dump", "--to", "zz", "."}, {"none"},
 	} {
 		code, _, errs := runWAL(args...)
 		require.Equal(t, cli.ExitUsage, code, args)

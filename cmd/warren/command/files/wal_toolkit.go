@@ -19,7 +19,8 @@ func ToolkitLine(b []byte, r *wal.Record) []byte {
 	var h proto.TxnHeader
 	in := proto.NewReader(r.Payload)
 	h.Decode(&in)
-	b = fmt.Appendf(b, "%s session 0x%x cxid 0x%x zxid 0x%x %s", javaClock(h.Time), uint64(h.ClientID), h.Cxid, uint64(h.Zxid), h.Type)
+	b = fmt.Appendf(b, "%s session 0x%x cxid 0x%x zxid 0x%x %s", javaClock(h.Time), uint64(h.ClientID), h.Cxid,
+		uint64(h.Zxid), h.Type)
 	start := len(b)
 	b = toolkitBody(append(b, ' '), h.Type, &in)
 	if in.Err() != nil {
@@ -33,7 +34,8 @@ func toolkitBody(b []byte, op proto.OpCode, in *proto.Reader) []byte {
 	case proto.OpCreate, proto.OpCreate2:
 		var t proto.CreateTxn
 		t.Decode(in)
-		return fmt.Appendf(b, "%s,%s,%s,%t,%d", t.Path, javaText(t.Data), javaACL(t.Acl), t.Ephemeral, t.ParentCVersion)
+		return fmt.Appendf(b, "%s,%s,%s,%t,%d", t.Path, javaText(t.Data), javaACL(t.Acl),
+			t.Ephemeral, t.ParentCVersion)
 	case proto.OpCreateContainer:
 		var t proto.CreateContainerTxn
 		t.Decode(in)

@@ -18,8 +18,9 @@ type ClientTLS struct{ file string }
 
 // AddTo adds the flag.
 func (c *ClientTLS) AddTo(flags *pflag.FlagSet) {
-	flags.StringVar(&c.file, "client-configuration", "", "file with zkCli.sh's zookeeper.ssl.* settings, for client ports and "+
-		"admin ports that speak TLS; stores must be PEM")
+	flags.StringVar(&c.file, "client-configuration", "",
+		"file with zkCli.sh's zookeeper.ssl.* settings, for client ports and admin ports that speak TLS; "+
+			"stores must be PEM")
 }
 
 // Srvr asks the server at s.Address the word srvr.

@@ -219,7 +219,8 @@ func TestAdoptIsInterrupted(t *testing.T) {
 		err = server.New(cfg, server.Options{}).Start()
 		var refused *server.DataError
 		require.ErrorAs(t, err, &refused)
-		require.ErrorContains(t, err, "warren adopt was interrupted, and what it has left must not be served: run it again")
+		require.ErrorContains(t, err,
+			"warren adopt was interrupted, and what it has left must not be served: run it again")
 		require.Equal(t, 3, refused.ExitCode())
 	}
 	_, err = os.Stat(dirs[0])

@@ -45,14 +45,18 @@ func newDoctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor [DATA_DIR | HOST:PORT...]",
 		Short: "Say what is wrong with servers or a data directory, and what to do",
-		Long: "Looks at running servers, at a data directory, or, with --config, at a zoo.cfg and the directories it names, and prints\n" +
-			"what is wrong, the most urgent first, with a remedy. Without arguments it asks 127.0.0.1:2181. Servers may be ours or\n" +
+		Long: "Looks at running servers, at a data directory, or, with --config, at a zoo.cfg and the directories " +
+			"it names, and prints\n" +
+			"what is wrong, the most urgent first, with a remedy. Without arguments it asks 127.0.0.1:2181. Servers " +
+			"may be ours or\n" +
 			"ZooKeeper's; they are asked in four-letter words, of which all but srvr must be permitted by\n" +
 			"4lw.commands.whitelist (mntr, conf, cons, hash). A data directory may be in use.\n\n" +
 			"The exit code is 0 if nothing is wrong, 1 if there are warnings, 2 if there are errors.",
-		Example: "  warren doctor zk1:2181 zk2:2181 zk3:2181\n  warren doctor /var/lib/zookeeper\n  warren doctor --config /etc/zookeeper/conf/zoo.cfg",
-		Args:    func(cmd *cobra.Command, _ []string) error { return cli.CheckTable(cmd, o.output) },
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+		Example: "  warren doctor zk1:2181 zk2:2181 zk3:2181\n" +
+			"  warren doctor /var/lib/zookeeper\n" +
+			"  warren doctor --config /etc/zookeeper/conf/zoo.cfg",
+		Args: func(cmd *cobra.Command, _ []string) error { return cli.CheckTable(cmd, o.output) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&o.servers, "servers", "s", nil, "host:port of the client ports, as the arguments")
@@ -61,7 +65,8 @@ func newDoctorCommand() *cobra.Command {
 	flags.StringVar(&o.config, "config", "", "zoo.cfg to check, with the directories and certificates that it names")
 	flags.StringVar(&o.dataLogDir, "dataLogDir", "", "where the log is, if not in DATA_DIR")
 	flags.BoolVar(&o.member, "member", false, "DATA_DIR belongs to a member of an ensemble, which needs myid")
-	flags.BoolVar(&o.noMeasure, "no-measure", false, "do not measure the disk, which writes a small file and removes it")
+	flags.BoolVar(&o.noMeasure, "no-measure", false,
+		"do not measure the disk, which writes a small file and removes it")
 	flags.Int64Var(&o.maxFrame, "max-frame", 0xfffff, "jute.maxbuffer of the clients, in bytes")
 	flags.IntVar(&o.adminPort, "admin-port", 8080, "admin port of the servers, for their clocks; 0: not asked")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Second, "how long to wait for a server")
@@ -102,7 +107,8 @@ func (o *doctorOptions) run(cmd *cobra.Command, args []string) error {
 		servers[i] = reach.WithPort(s)
 	}
 	if len(servers) > 0 {
-		e := doctor.Ensemble{Servers: servers, AdminPort: o.adminPort, Timeout: o.timeout, MaxLag: o.maxLag, Now: time.Now, TLS: o.Of}
+		e := doctor.Ensemble{Servers: servers, AdminPort: o.adminPort, Timeout: o.timeout, MaxLag: o.maxLag,
+			Now: time.Now, TLS: o.Of}
 		all = append(all, e.Check(cmd.Context())...)
 	}
 	all.Sort()
@@ -138,8 +144,8 @@ func (o *doctorOptions) checkDirectory(dataDir, logDir string, member bool) doct
 
 // directory is a check that is to be made.
 func (o *doctorOptions) directory(dataDir, logDir string, member bool) *doctor.Directory {
-	return &doctor.Directory{FS: vfs.OS(), DataDir: dataDir, LogDir: logDir, Member: member, MaxFrameBytes: o.maxFrame, Mount: mountKind,
-		Measure: !o.noMeasure, Settle: 100 * time.Millisecond, Now: time.Now}
+	return &doctor.Directory{FS: vfs.OS(), DataDir: dataDir, LogDir: logDir, Member: member, MaxFrameBytes: o.maxFrame,
+		Mount: mountKind, Measure: !o.noMeasure, Settle: 100 * time.Millisecond, Now: time.Now}
 }
 
 // mountKind returns the kind of file system that holds a path, as Linux tells it.

@@ -38,8 +38,10 @@ func (o *doctorOptions) checkConfig() (all doctor.Findings) {
 			Remedy: remedyConfig(p)})
 	}
 	for _, w := range report.Warnings {
-		all = append(all, doctor.Finding{Severity: doctor.Warning, Check: "config", Subject: o.config, What: w.String(),
-			Remedy: "correct or remove the setting; CONFIGURATION.md has all that there are, COMPATIBILITY.md those without effect"})
+		all = append(all,
+			doctor.Finding{Severity: doctor.Warning, Check: "config", Subject: o.config, What: w.String(),
+				Remedy: "correct or remove the setting; CONFIGURATION.md has all that there are, COMPATIBILITY.md " +
+					"those without effect"})
 	}
 	c := report.Config
 	if c == nil {
@@ -50,7 +52,9 @@ func (o *doctorOptions) checkConfig() (all doctor.Findings) {
 			What:   "autopurge.purgeInterval is 0: old snapshots are not removed",
 			Remedy: "set it to 1 (hour), or run zkCleanup.sh regularly"})
 	}
-	for _, store := range []config.Store{c.TLS.KeyStore, c.TLS.TrustStore, c.QuorumTLS.KeyStore, c.QuorumTLS.TrustStore} {
+	for _, store := range []config.Store{
+		c.TLS.KeyStore, c.TLS.TrustStore, c.QuorumTLS.KeyStore, c.QuorumTLS.TrustStore,
+	} {
 		if store.Location != "" && store.Format() == "PEM" {
 			all = append(all, checkPEM(store.Location, time.Now())...)
 		}
@@ -86,9 +90,11 @@ func checkPEM(file string, now time.Time) (all doctor.Findings) {
 		f := doctor.Finding{Check: "certificate", Subject: file, Remedy: "renew it"}
 		switch left := cert.NotAfter.Sub(now); {
 		case left <= 0:
-			f.Severity, f.What = doctor.Critical, fmt.Sprintf("%s has expired at %s", cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339))
+			f.Severity, f.What = doctor.Critical,
+				fmt.Sprintf("%s has expired at %s", cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339))
 		case left < 30*24*time.Hour:
-			f.Severity, f.What = doctor.Warning, fmt.Sprintf("%s expires at %s", cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339))
+			f.Severity, f.What = doctor.Warning,
+				fmt.Sprintf("%s expires at %s", cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339))
 		default:
 			continue
 		}
@@ -128,8 +134,8 @@ func checkNames(c *config.Config) (all doctor.Findings) {
 					defer mu.Unlock()
 					all = append(all, doctor.Finding{Severity: doctor.Warning, Check: "name",
 						Subject: fmt.Sprintf("server.%d=%s", m.ID, a.Host), What: err.Error(),
-						Remedy: "repair the name server, or the line server.N; a server that runs uses the addresses in " +
-							"last_known of its log meanwhile"})
+						Remedy: "repair the name server, or the line server.N; a server that runs uses " +
+							"the addresses in last_known of its log meanwhile"})
 				}
 			})
 		}
@@ -159,8 +165,8 @@ func checkPorts(c *config.Config) (all doctor.Findings) {
 		switch {
 		case l.Key == "admin.serverPort" && !c.Given(l.Key):
 			f.Severity = doctor.Warning
-			f.Remedy = "choose another port by admin.serverPort, or admin.enableServer=false: the server starts without an " +
-				"admin server, and probes need it"
+			f.Remedy = "choose another port by admin.serverPort, or admin.enableServer=false: the server " +
+				"starts without an admin server, and probes need it"
 		case l.Key == "admin.serverPort":
 			f.Remedy = "choose another port by admin.serverPort, or admin.enableServer=false"
 		case strings.HasPrefix(l.Key, "metricsProvider."):
@@ -187,7 +193,8 @@ func holderOf(dirs ...string) *doctor.Finding {
 		locks.Close()
 		if found {
 			return &doctor.Finding{Severity: doctor.Notice, Check: "in-use", Subject: file,
-				What: "process " + pid + " has the directory open: if that is the server, its ports and its settings may " +
+				What: "process " + pid +
+					" has the directory open: if that is the server, its ports and its settings may " +
 					"differ from the file, and ports were not looked at",
 				Remedy: "no other server starts on this directory; fuser " + file + " finds the process"}
 		}

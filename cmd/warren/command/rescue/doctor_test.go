@@ -26,7 +26,8 @@ func TestDoctorOnADirectory(t *testing.T) {
 	before := cmdline.Contents(t, dir)
 	code, out, errs := run("doctor", "--no-measure", dir)
 	require.Equal(t, 2, code)
-	require.Regexp(t, `(?m)^critical  log-damaged             \S+/log.35\n {36}at offset \d+, txn 0x37: .*\n {36}-> if the other servers`, out)
+	require.Regexp(t, `(?m)^critical  log-damaged             \S+/log.35\n {36}at offset \d+, txn 0x37: .*\n {36}-> `+
+		`if the other servers`, out)
 	require.Equal(t, "warren: the worst finding: critical\n", errs)
 	require.Equal(t, before, cmdline.Contents(t, dir))
 
@@ -51,7 +52,8 @@ func TestDoctorOnADirectory(t *testing.T) {
 func certificateFile(t *testing.T, left time.Duration) string {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Now().Add(left)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0),
+		NotAfter: time.Now().Add(left)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "store.pem")
@@ -73,7 +75,9 @@ func TestDoctorOnAConfiguration(t *testing.T) {
 	code, out := check("tickTime=x\n")
 	require.Equal(t, 2, code)
 	require.Regexp(t, `(?m)^error     config`, out)
-	for left, want := range map[time.Duration]string{-time.Hour: "critical  certificate", time.Hour: "warning   certificate"} {
+	for left, want := range map[time.Duration]string{
+		-time.Hour: "critical  certificate", time.Hour: "warning   certificate",
+	} {
 		code, out = check("ssl.keyStore.location=" + certificateFile(t, left) + "\n")
 		require.NotZero(t, code)
 		require.Contains(t, out, want)
@@ -82,12 +86,14 @@ func TestDoctorOnAConfiguration(t *testing.T) {
 	require.NotContains(t, out, "certificate")
 	_, out = check("ssl.trustStore.location=/none.pem\n")
 	require.Contains(t, out, "error     certificate")
-	_, out = check("server.1=127.0.0.1:11:12\nserver.2=127.0.0.1:13:14\nserver.3=127.0.0.1:15:16\ninitLimit=1\nsyncLimit=1\nmyid=1\n")
+	_, out = check("server.1=127.0.0.1:11:12\nserver.2=127.0.0.1:13:14\nserver.3=127.0.0.1:15:16\ninitLimit=1\n" +
+		"syncLimit=1\nmyid=1\n")
 	require.Contains(t, out, "myid")
 }
 
 func TestDoctorOnServers(t *testing.T) {
-	r := cmdline.StartServer(t, "--data-dir", t.TempDir(), "--client-port", "0", "-D", "admin.serverPort=0", "-D", "4lw.commands.whitelist=mntr,conf,cons")
+	r := cmdline.StartServer(t, "--data-dir", t.TempDir(), "--client-port", "0", "-D", "admin.serverPort=0",
+		"-D", "4lw.commands.whitelist=mntr,conf,cons")
 	code, out, errs := run("doctor", r.Addr, "--admin-port", "0")
 	require.NotContains(t, out, "critical", errs)
 	require.Contains(t, out, "does not answer hash")
@@ -116,7 +122,10 @@ func TestKindOfMount(t *testing.T) {
 4 1 0:7 / /with\040blank rw - tmpfs t rw
 5 1 0:8 / /data/log rw - overlay o rw
 `
-	for path, want := range map[string]string{"/": "ext4", "/database": "ext4", "/data": "nfs4", "/data/x": "nfs4", "/data/log/v": "overlay", "/with blank/x": "tmpfs"} {
+	for path, want := range map[string]string{
+		"/": "ext4", "/database": "ext4", "/data": "nfs4", "/data/x": "nfs4", "/data/log/v": "overlay",
+		"/with blank/x": "tmpfs",
+	} {
 		kind, err := kindOf(strings.NewReader(mounts), path)
 		require.NoError(t, err)
 		require.Equal(t, want, kind, path)

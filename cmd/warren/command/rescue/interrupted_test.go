@@ -22,7 +22,8 @@ func TestInterruptedRescue(t *testing.T) {
 	for kind, logDir := range cmdline.DataFolders {
 		folders := []string{"/d/version-2", logDir + "/version-2"}
 		recover := func(fsys vfs.FS) error {
-			y := &recovery.Recovery{FS: fsys, SnapDir: folders[0], LogDir: folders[1], Backup: "/survivor", Now: time.Now}
+			y := &recovery.Recovery{FS: fsys, SnapDir: folders[0], LogDir: folders[1],
+				Backup: "/survivor", Now: time.Now}
 			interrupted, err := y.Resumes()
 			if err != nil {
 				return err
@@ -38,16 +39,20 @@ func TestInterruptedRescue(t *testing.T) {
 			case failed != nil:
 				return failed
 			}
-			_, err = y.Begin(&recovery.Record{Server: 3, Voters: []int64{1, 2, 3}, Epoch: 1024, Last: backup.Zxid(h.Last)})
+			_, err = y.Begin(&recovery.Record{Server: 3, Voters: []int64{1, 2, 3}, Epoch: 1024,
+				Last: backup.Zxid(h.Last)})
 			return err
 		}
-		recovered := func(t *testing.T, _, after cmdline.Sight) { require.Equal(t, proto.MakeZxid(1024, 1), after.Last) }
+		recovered := func(t *testing.T, _, after cmdline.Sight) {
+			require.Equal(t, proto.MakeZxid(1024, 1), after.Last)
+		}
 		if logDir == "/l" {
 			all["recovery, "+kind] = &cmdline.Interruption{LogDir: logDir, Run: recover, Wants: recovered}
 		} else {
-			all["recovery of a server without data, "+kind] = &cmdline.Interruption{LogDir: logDir, Run: recover, Wants: recovered, Empty: true,
-				Start: func(t *testing.T, mem *vfs.Mem) {
-					from := &recovery.Recovery{FS: mem, SnapDir: "/source", LogDir: "/source", Backup: "/survivor", Now: time.Now}
+			all["recovery of a server without data, "+kind] = &cmdline.Interruption{LogDir: logDir, Run: recover,
+				Wants: recovered, Empty: true, Start: func(t *testing.T, mem *vfs.Mem) {
+					from := &recovery.Recovery{FS: mem, SnapDir: "/source", LogDir: "/source",
+						Backup: "/survivor", Now: time.Now}
 					source, err := backup.Open(mem, "/backup")
 					require.NoError(t, err)
 					_, err = from.Begin(&recovery.Record{Server: 2, Voters: []int64{1, 2, 3}, Epoch: 1024,
@@ -57,7 +62,8 @@ func TestInterruptedRescue(t *testing.T) {
 		}
 		all["adopt, "+kind] = &cmdline.Interruption{LogDir: logDir,
 			Run: func(fsys vfs.FS) error {
-				_, err := datadir.SetAside(fsys, folders, "warren adopt", ".set-aside-"+fmt.Sprint(time.Now().UnixNano()))
+				_, err := datadir.SetAside(fsys, folders, "warren adopt",
+					".set-aside-"+fmt.Sprint(time.Now().UnixNano()))
 				return err
 			},
 			Wants: func(t *testing.T, _, after cmdline.Sight) { require.Equal(t, cmdline.Sight{}, after) }}

@@ -45,19 +45,27 @@ func newRecoverCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recover ZOO_CFG (--to BACKUP | --from BACKUP)",
 		Short: "Let an ensemble go on whose voters have lost so many disks that no leader can be elected",
-		Long: "For an ensemble in which the disks of a majority are lost for good. The command is run twice or more, each\n" +
+		Long: "For an ensemble in which the disks of a majority are lost for good. The command is run " +
+			"twice or more, each\n" +
 			"time on the machine of a server that is stopped:\n\n" +
-			"  1. On the server with the newest data, with --to: copies the data into the new folder BACKUP, and begins a\n" +
+			"  1. On the server with the newest data, with --to: copies the data into the new folder " +
+			"BACKUP, and begins a\n" +
 			"     new history with it. Then the server is started; it waits for the others.\n" +
-			"  2. On as many other voters as a majority needs, with --from: brings the data of a copy of BACKUP into the\n" +
+			"  2. On as many other voters as a majority needs, with --from: brings the data of a copy of " +
+			"BACKUP into the\n" +
 			"     data directory. Then the server is started.\n\n" +
 			"Servers that still have no data take it from the leader.\n\n" +
-			"All servers of the configuration are asked first, at their client ports and admin ports. The command refuses\n" +
-			"if a server serves; if a server has later data; if a server does not answer or does not say what it has, since\n" +
-			"that may be later; and if the servers that have data are a quorum. --give-up names servers whose data is lost,\n" +
-			"or is not wanted: writes that clients were told of are lost if only those servers had them. A disk that is\n" +
+			"All servers of the configuration are asked first, at their client ports and admin ports. The " +
+			"command refuses\n" +
+			"if a server serves; if a server has later data; if a server does not answer or does not say " +
+			"what it has, since\n" +
+			"that may be later; and if the servers that have data are a quorum. --give-up names servers " +
+			"whose data is lost,\n" +
+			"or is not wanted: writes that clients were told of are lost if only those servers had " +
+			"them. A disk that is\n" +
 			"not mounted, or a server that is only cut off, is not lost.\n\n" +
-			"The new history has a higher epoch and ends all sessions. A server that was given up and comes back with its\n" +
+			"The new history has a higher epoch and ends all sessions. A server that was given up and " +
+			"comes back with its\n" +
 			"data stays outside, and its files stay as they are. What a directory held is kept in\n" +
 			"version-2.before-restore-<time>, and dataDir/recovery.log tells what was done.",
 		Example: "  warren recover /etc/zookeeper/conf/zoo.cfg --to /var/tmp/survivor\n" +
@@ -80,7 +88,8 @@ func newRecoverCommand() *cobra.Command {
 	flags.StringVar(&o.to, "to", "", "folder for the backup with which the new history begins")
 	flags.StringVar(&o.from, "from", "", "a copy of that folder, on another server")
 	flags.Int64SliceVar(&o.giveUp, "give-up", nil, "ids of servers whose data is given up")
-	flags.StringArrayVar(&o.at, "server", nil, "ID=HOST:CLIENT_PORT/ADMIN_PORT: where a server is asked, if not at the host of its line")
+	flags.StringArrayVar(&o.at, "server", nil,
+		"ID=HOST:CLIENT_PORT/ADMIN_PORT: where a server is asked, if not at the host of its line")
 	flags.IntVar(&o.adminPort, "admin-port", 0, "admin port of the servers; 0: that of ZOO_CFG")
 	flags.Int64Var(&o.epoch, "epoch", 0, "an epoch that clients have seen: the new history begins above it")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Second, "how long to wait for a server")
@@ -107,8 +116,10 @@ func (o *recoverOptions) run(cmd *cobra.Command, file string) error {
 	if !cfg.Distributed() {
 		return fmt.Errorf("%s names no ensemble", file)
 	}
-	y := &recoveryRun{recoverOptions: o, cmd: cmd, out: cmd.OutOrStdout(), cfg: cfg, Recovery: recovery.Recovery{FS: vfs.OS(),
-		SnapDir: datadir.FormatDir(cfg.DataDir), LogDir: datadir.FormatDir(cfg.DataLogDir), Backup: o.to + o.from, Now: time.Now}}
+	y := &recoveryRun{recoverOptions: o, cmd: cmd, out: cmd.OutOrStdout(), cfg: cfg,
+		Recovery: recovery.Recovery{FS: vfs.OS(),
+			SnapDir: datadir.FormatDir(cfg.DataDir), LogDir: datadir.FormatDir(cfg.DataLogDir),
+			Backup: o.to + o.from, Now: time.Now}}
 	if err := y.stopped(); err != nil {
 		return err
 	}
@@ -151,7 +162,8 @@ func (y *recoveryRun) resume() error {
 	if err != nil {
 		return fmt.Errorf("an earlier run was interrupted, and needs its backup: %w", err)
 	}
-	fmt.Fprintf(y.out, "an earlier run was interrupted: the directory is restored from %s, up to %v of server %d\n", y.Backup, r.Last, r.Server)
+	fmt.Fprintf(y.out, "an earlier run was interrupted: the directory is restored from %s, up to %v of server %d\n",
+		y.Backup, r.Last, r.Server)
 	return y.change(r, "complete it", y.Join)
 }
 
@@ -189,8 +201,8 @@ func (y *recoveryRun) examine() (err error) {
 		return quorum.Decides(ids...)
 	}
 	h := y.holding
-	y.Own = recovery.Member{ID: y.cfg.OwnID(), State: recovery.Holding, Ensemble: h.Ensemble(), Accepted: h.Accepted, Current: h.Current,
-		Last: h.Last}
+	y.Own = recovery.Member{ID: y.cfg.OwnID(), State: recovery.Holding, Ensemble: h.Ensemble(), Accepted: h.Accepted,
+		Current: h.Current, Last: h.Last}
 	if h.Empty() || h.Blank {
 		y.Own.State = recovery.Blank
 	}
@@ -217,8 +229,9 @@ func (y *recoveryRun) configured() error {
 	if kept.Text() == y.cfg.Quorum.Text() {
 		return nil
 	}
-	return fmt.Errorf("%s names other servers than the configuration %x of the ensemble: write these lines into %s.dynamic.%x and name it "+
-		"as dynamicConfigFile:\n%s", y.cfg.File, int64(h.MembersVersion), y.cfg.File, int64(h.MembersVersion), kept.Text())
+	return fmt.Errorf("%s names other servers than the configuration %x of the ensemble: write these lines into "+
+		"%s.dynamic.%x and name it as dynamicConfigFile:\n%s",
+		y.cfg.File, int64(h.MembersVersion), y.cfg.File, int64(h.MembersVersion), kept.Text())
 }
 
 // ask asks all servers of the configuration.
@@ -276,7 +289,8 @@ func (y *recoveryRun) places() (map[int64]place, error) {
 		n, err1 := strconv.ParseInt(id, 10, 64)
 		adminPort, err2 := strconv.Atoi(port)
 		if _, known := places[n]; !ok1 || !ok2 || err1 != nil || err2 != nil || !known {
-			return nil, cli.Misuse(y.cmd, fmt.Errorf("--server %q is not ID=HOST:CLIENT_PORT/ADMIN_PORT of a server of the configuration", text))
+			return nil, cli.Misuse(y.cmd,
+				fmt.Errorf("--server %q is not ID=HOST:CLIENT_PORT/ADMIN_PORT of a server of the configuration", text))
 		}
 		places[n] = place{reach.WithPort(client), adminPort}
 	}
@@ -298,7 +312,8 @@ func (y *recoveryRun) askOne(ctx context.Context, m *recovery.Member, p place) {
 	case zabErr == nil && zab.Phase == "broadcast" || err == nil && s.Role != "read-only":
 		m.State, m.Detail = recovery.Serving, s.Role
 	case zabErr == nil:
-		m.Ensemble, m.Accepted, m.Current, m.State = zab.Ensemble, zab.AcceptedEpoch, zab.CurrentEpoch, recovery.Holding
+		m.State, m.Ensemble = recovery.Holding, zab.Ensemble
+		m.Accepted, m.Current = zab.AcceptedEpoch, zab.CurrentEpoch
 		if zab.Blank {
 			m.State = recovery.Blank
 		}
@@ -327,7 +342,8 @@ func (y *recoveryRun) begin() error {
 	old, err := recovery.ReadRecord(y.FS, y.Backup)
 	switch {
 	case err == nil && old.Identity == y.Own.Ensemble && y.Own.Current > old.Epoch:
-		return fmt.Errorf("%s is of an earlier recovery, after which this server has gone on: name another folder", y.Backup)
+		return fmt.Errorf("%s is of an earlier recovery, after which this server has gone on: name another folder",
+			y.Backup)
 	case err == nil && old.Identity == y.Own.Ensemble:
 		fmt.Fprintf(y.out, "nothing is changed: the directory has the new history of %s already\n", y.Backup)
 		return y.next(old)
@@ -342,8 +358,8 @@ func (y *recoveryRun) begin() error {
 		return err
 	}
 	known = max(known, y.epoch)
-	r := &recovery.Record{Time: y.Now().UTC(), Server: y.Own.ID, Voters: y.Voters(), Current: y.Own.Current, Last: backup.Zxid(y.Own.Last),
-		Ensemble: y.Own.Ensemble, GivenUp: y.GiveUp, Seen: []string{y.holding.String()}}
+	r := &recovery.Record{Time: y.Now().UTC(), Server: y.Own.ID, Voters: y.Voters(), Current: y.Own.Current,
+		Last: backup.Zxid(y.Own.Last), Ensemble: y.Own.Ensemble, GivenUp: y.GiveUp, Seen: []string{y.holding.String()}}
 	for i := range y.Others {
 		known = max(known, y.Others[i].Accepted)
 		r.Seen = append(r.Seen, y.Others[i].String())
@@ -365,7 +381,8 @@ func (y *recoveryRun) warnGivenUp() {
 		}
 	}
 	if len(blank) > 0 {
-		fmt.Fprintf(y.out, "%s: if a disk is only not mounted, or dataDir is a wrong one, correct that instead\n", recovery.Names(blank))
+		fmt.Fprintf(y.out, "%s: if a disk is only not mounted, or dataDir is a wrong one, correct that instead\n",
+			recovery.Names(blank))
 	}
 	if len(y.GiveUp) > 0 {
 		fmt.Fprintf(y.out, "given up: what only %s had\n", recovery.Names(y.GiveUp))
@@ -408,7 +425,8 @@ func (y *recoveryRun) report(done backup.Restored, r *recovery.Record) error {
 	for _, dir := range done.Aside {
 		fmt.Fprintf(y.out, "what was there is in %s now\n", dir)
 	}
-	fmt.Fprintf(y.out, "%s begins with epoch %d, in which all earlier sessions have ended\n", y.SnapDir, done.First.Epoch())
+	fmt.Fprintf(y.out, "%s begins with epoch %d, in which all earlier sessions have ended\n", y.SnapDir,
+		done.First.Epoch())
 	if epoch := done.First.Epoch(); epoch != r.Epoch {
 		fmt.Fprintf(y.out, "the other servers begin with epoch %d: start this server before them\n", r.Epoch)
 	}
@@ -423,8 +441,11 @@ func (y *recoveryRun) report(done backup.Restored, r *recovery.Record) error {
 func (y *recoveryRun) next(r *recovery.Record) error {
 	n, candidates := y.Missing()
 	candidates = slices.DeleteFunc(candidates, func(id int64) bool { return id == r.Server })
-	_, err := fmt.Fprintf(y.out, "next, start this server: it waits for a majority. For %d of the %s: stop the server, copy %s to its machine, run\n"+
-		"  warren recover ZOO_CFG --from BACKUP\nthere, and start it. The others take the data from the leader then\n",
+	_, err := fmt.Fprintf(y.out,
+		"next, start this server: it waits for a majority. For %d of the %s: stop the server, copy %s to "+
+			"its machine, run\n"+
+			"  warren recover ZOO_CFG --from BACKUP\nthere, and start it. The others take the data "+
+			"from the leader then\n",
 		n, recovery.Names(candidates), y.Backup)
 	return err
 }

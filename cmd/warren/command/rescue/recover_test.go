@@ -41,7 +41,8 @@ func TestRecoverIsToldWhatToDo(t *testing.T) {
 	require.Contains(t, errs, "one of --to and --from is needed")
 
 	alone := filepath.Join(t.TempDir(), "zoo.cfg")
-	require.NoError(t, os.WriteFile(alone, []byte("dataDir="+t.TempDir()+"\nclientPort=0\nadmin.enableServer=false\n"), 0o644))
+	require.NoError(t,
+		os.WriteFile(alone, []byte("dataDir="+t.TempDir()+"\nclientPort=0\nadmin.enableServer=false\n"), 0o644))
 	code, _, errs = run("recover", alone, "--to", "x")
 	require.Equal(t, cli.ExitUnexpected, code)
 	require.Contains(t, errs, "names no ensemble")
@@ -108,7 +109,8 @@ func TestRecoverAfterAnInterruption(t *testing.T) {
 	require.Zero(t, code, errs)
 	mark := func(command string) {
 		for _, dir := range []string{"data", "log"} {
-			require.NoError(t, os.WriteFile(filepath.Join(root, dir, datadir.MarkFile), []byte(command+"\nrun it again\n"), 0o644))
+			require.NoError(t,
+				os.WriteFile(filepath.Join(root, dir, datadir.MarkFile), []byte(command+"\nrun it again\n"), 0o644))
 		}
 	}
 	require.NoError(t, os.RemoveAll(filepath.Join(root, "data", "version-2")))
@@ -123,14 +125,16 @@ func TestRecoverAfterAnInterruption(t *testing.T) {
 	code, out, errs := recovers(conf, "--to", backup, "--give-up", "1,2", "--yes")
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "an earlier run was interrupted")
-	require.NoError(t, datadir.Check(vfs.OS(), filepath.Join(root, "data", "version-2"), filepath.Join(root, "log", "version-2")))
+	require.NoError(t,
+		datadir.Check(vfs.OS(), filepath.Join(root, "data", "version-2"), filepath.Join(root, "log", "version-2")))
 }
 
 // A directory that changes between the question and the answer is not touched.
 func TestRecoverLooksAgain(t *testing.T) {
 	root, _ := memberFiles(t)
-	y := &recovery.Recovery{FS: vfs.OS(), SnapDir: filepath.Join(root, "data", "version-2"), LogDir: filepath.Join(root, "log", "version-2"),
-		Backup: filepath.Join(root, "survivor"), Now: time.Now, Unchanged: func() error { return os.ErrInvalid }}
+	y := &recovery.Recovery{FS: vfs.OS(), SnapDir: filepath.Join(root, "data", "version-2"),
+		LogDir: filepath.Join(root, "log", "version-2"), Backup: filepath.Join(root, "survivor"), Now: time.Now,
+		Unchanged: func() error { return os.ErrInvalid }}
 	before := cmdline.Contents(t, y.SnapDir)
 	_, err := y.Begin(&recovery.Record{Server: 3, Voters: []int64{3}, Epoch: 2000, Last: 0x3e})
 	require.ErrorIs(t, err, os.ErrInvalid)
@@ -150,7 +154,9 @@ func TestRecoverAsksByTLS(t *testing.T) {
 	_, conf := memberFiles(t)
 	dir, ca := t.TempDir(), pki.NewCA("ca")
 	leaf := ca.Issue(pki.Options{Name: "server", Hosts: []string{"127.0.0.1"}})
-	secure := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{leaf.Cert.Raw}, PrivateKey: leaf.Key}}}
+	secure := &tls.Config{
+		Certificates: []tls.Certificate{{Certificate: [][]byte{leaf.Cert.Raw}, PrivateKey: leaf.Key}},
+	}
 	client, err := tls.Listen("tcp", "127.0.0.1:0", secure)
 	require.NoError(t, err)
 	over := make(chan struct{})
@@ -166,7 +172,9 @@ func TestRecoverAsksByTLS(t *testing.T) {
 	t.Cleanup(func() { client.Close(); <-over })
 	port := client.Addr().(*net.TCPAddr).Port
 	admin := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, `{"myid":1,"secure_client_port":%d,"zabstate":"election","last_zxid":"0x700000001","current_epoch":7}`, port)
+		fmt.Fprintf(w,
+			`{"myid":1,"secure_client_port":%d,"zabstate":"election","last_zxid":"0x700000001","current_epoch":7}`,
+			port)
 	}))
 	admin.TLS = secure
 	admin.StartTLS()
@@ -180,8 +188,8 @@ func TestRecoverAsksByTLS(t *testing.T) {
 	trust := put("ca.pem", string(ca.PEM()))
 	configuration := put("client.cfg", "zookeeper.client.secure=true\nzookeeper.ssl.trustStore.location="+trust+"\n")
 	at := fmt.Sprintf("1=127.0.0.1:%d/%d", port, admin.Listener.Addr().(*net.TCPAddr).Port)
-	args := []string{"recover", conf, "--to", filepath.Join(dir, "survivor"), "--yes", "--give-up", "2", "--server", at,
-		"--server", "2=127.0.0.1:1/1", "--server", "3=127.0.0.1:1/1"}
+	args := []string{"recover", conf, "--to", filepath.Join(dir, "survivor"), "--yes", "--give-up", "2",
+		"--server", at, "--server", "2=127.0.0.1:1/1", "--server", "3=127.0.0.1:1/1"}
 	code, out, errs := run(append(args, "--client-configuration", configuration)...)
 	require.Equal(t, cli.ExitUnexpected, code)
 	require.Contains(t, out, "has data up to 0x700000001, of epoch 7", errs)

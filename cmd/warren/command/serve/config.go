@@ -33,10 +33,14 @@ func newConfigCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Report every problem of a zoo.cfg, and what ZooKeeper would read otherwise",
-		Long: "Reads a zoo.cfg, the files that it names and the environment as `warren server FILE` would, and reports every\n" +
-			"problem, with line and rule; every warning; and every place where ZooKeeper reads the file otherwise. If the file is\n" +
-			"right, it opens the key stores and the JAAS file, and looks for the directories and addresses on this machine, as the\n" +
-			"start does: run it there, as the user of the server. A server may be running. The exit code is that of the start.\n" +
+		Long: "Reads a zoo.cfg, the files that it names and the environment as `warren server FILE` would, " +
+			"and reports every\n" +
+			"problem, with line and rule; every warning; and every place where ZooKeeper reads the file otherwise. " +
+			"If the file is\n" +
+			"right, it opens the key stores and the JAAS file, and looks for the directories and addresses on this " +
+			"machine, as the\n" +
+			"start does: run it there, as the user of the server. A server may be running. The exit code is " +
+			"that of the start.\n" +
 			"Nothing is changed and nothing is started.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			return cli.CheckArgument(cmd, args, "which file?", output)

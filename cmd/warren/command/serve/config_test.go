@@ -41,9 +41,12 @@ difference  `+file+`:3: jute.maxbuffer: ZooKeeper reads it from -Djute.maxbuffer
 	}
 	require.NoError(t, json.Unmarshal([]byte(out), &got))
 	require.False(t, got.OK)
-	require.Equal(t, finding{Kind: "problem", File: file, Line: 4, Key: "peerType", Value: "boss", Rule: "Unrecognised peertype: boss"}, got.Findings[0])
+	require.Equal(t,
+		finding{Kind: "problem", File: file, Line: 4, Key: "peerType", Value: "boss",
+			Rule: "Unrecognised peertype: boss"}, got.Findings[0])
 
-	write("dataDir=DIR\nclientPort=0\nserver.1=a:1:2\nserver.2=b:1:2\nserver.3=c:1:2\ninitLimit=1\nsyncLimit=1\nmyid=9\n")
+	write("dataDir=DIR\nclientPort=0\nserver.1=a:1:2\nserver.2=b:1:2\nserver.3=c:1:2\ninitLimit=1\n" +
+		"syncLimit=1\nmyid=9\n")
 	code, _, _ = run("config", "check", file)
 	require.Equal(t, 2, code, "an id that is not in the list")
 
@@ -51,11 +54,14 @@ difference  `+file+`:3: jute.maxbuffer: ZooKeeper reads it from -Djute.maxbuffer
 	code, out, _ = run("config", "check", file)
 	require.Equal(t, 14, code, "a server would wait for ever until this machine has its address")
 	require.Equal(t, 1, strings.Count(out, "192.0.2.1"), out)
-	write("dataDir=DIR\nclientPort=0\nserver.1=127.0.0.1:11:12\nserver.2=no-such-host.invalid:1:2\ninitLimit=1\nsyncLimit=1\nmyid=1\n")
+	write("dataDir=DIR\nclientPort=0\nserver.1=127.0.0.1:11:12\nserver.2=no-such-host.invalid:1:2\ninitLimit=1\n" +
+		"syncLimit=1\nmyid=1\n")
 	code, out, _ = run("config", "check", file)
 	require.Zero(t, code, "another server may get its name later: %s", out)
 
-	for _, args := range [][]string{{"config", "check"}, {"config", "check", "a", "b"}, {"config", "check", file, "--output", "xml"}} {
+	for _, args := range [][]string{
+		{"config", "check"}, {"config", "check", "a", "b"}, {"config", "check", file, "--output", "xml"},
+	} {
 		code, _, _ = run(args...)
 		require.Equal(t, 2, code)
 	}

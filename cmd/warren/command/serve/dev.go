@@ -44,18 +44,25 @@ func newDevCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Run an ensemble on this machine, to try things",
-		Long: "Run an ensemble of servers in one process, on loopback. Each server has a folder with its zoo.cfg, myid and data below\n" +
-			"--dir, so that it can also be started alone: `warren server DIR/1/zoo.cfg`. The data stays from run to run. Server N serves\n" +
-			"clients on --port + N - 1; its other ports are 1000 (quorum), 2000 (election) and 3000 (admin) above that.\n" +
+		Long: "Run an ensemble of servers in one process, on loopback. Each server has a folder with its zoo.cfg, " +
+			"myid and data below\n" +
+			"--dir, so that it can also be started alone: `warren server DIR/1/zoo.cfg`. The data stays from run to " +
+			"run. Server N serves\n" +
+			"clients on --port + N - 1; its other ports are 1000 (quorum), 2000 (election) and 3000 " +
+			"(admin) above that.\n" +
 			"SIGINT and SIGTERM stop it.",
-		Example: "  warren dev\n  warren dev --servers 5 --observers 1 --port 3181 --dir /tmp/ensemble\n  warren status --servers 127.0.0.1:2181,127.0.0.1:2182,127.0.0.1:2183",
-		Args:    cli.NoArguments,
+		Example: "  warren dev\n" +
+			"  warren dev --servers 5 --observers 1 --port 3181 --dir /tmp/ensemble\n" +
+			"  warren status --servers 127.0.0.1:2181,127.0.0.1:2182,127.0.0.1:2183",
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.servers < 1 || o.observers < 0 || o.servers+o.observers > 50 {
-				return cli.Misuse(cmd, fmt.Errorf("--servers is at least 1 and --observers at least 0, together at most 50"))
+				return cli.Misuse(cmd,
+					fmt.Errorf("--servers is at least 1 and --observers at least 0, together at most 50"))
 			}
 			if int(o.port) < 1 || int(o.port)+devAdminPort+o.servers+o.observers > 65535 {
-				return cli.Misuse(cmd, fmt.Errorf("--port %d: it, and the ports up to %d above it, must be valid", o.port, devAdminPort+o.servers+o.observers))
+				return cli.Misuse(cmd, fmt.Errorf("--port %d: it, and the ports up to %d above it, must be valid",
+					o.port, devAdminPort+o.servers+o.observers))
 			}
 			return runDev(cmd, &o)
 		},
@@ -65,7 +72,8 @@ func newDevCommand() *cobra.Command {
 	flags.IntVar(&o.observers, "observers", 0, "servers that only observe")
 	flags.StringVar(&o.dir, "dir", "warren-dev", "folder for everything")
 	flags.Uint16Var(&o.port, "port", 2181, "client port of the first server")
-	flags.StringVar(&o.logLevel, "log-level", "warn", "debug, info, warn or error; what the servers log carries their name")
+	flags.StringVar(&o.logLevel, "log-level", "warn",
+		"debug, info, warn or error; what the servers log carries their name")
 	return cmd
 }
 
@@ -93,7 +101,8 @@ func runDev(cmd *cobra.Command, o *devOptions) error {
 		}
 	}()
 	for i, cfg := range configs {
-		s := server.New(cfg, server.Options{Log: log.Named("server." + strconv.Itoa(i+1)), Registry: prometheus.NewRegistry(), Version: b.ZooKeeperVersion()})
+		s := server.New(cfg, server.Options{Log: log.Named("server." + strconv.Itoa(i+1)),
+			Registry: prometheus.NewRegistry(), Version: b.ZooKeeperVersion()})
 		if err := s.Start(); err != nil {
 			return startFailed(err, log)
 		}
@@ -121,7 +130,8 @@ func (o *devOptions) configs() ([]*config.Config, error) {
 				role = ":observer"
 			}
 			port := int(o.port) + i
-			fmt.Fprintf(&lines, "server.%d=127.0.0.1:%d:%d%s;127.0.0.1:%d\n", i+1, port+devQuorumPort, port+devElectionPort, role, port)
+			fmt.Fprintf(&lines, "server.%d=127.0.0.1:%d:%d%s;127.0.0.1:%d\n", i+1, port+devQuorumPort,
+				port+devElectionPort, role, port)
 		}
 	}
 	var all []*config.Config
@@ -130,7 +140,8 @@ func (o *devOptions) configs() ([]*config.Config, error) {
 		if err := os.MkdirAll(home, 0o755); err != nil {
 			return nil, err
 		}
-		text := fmt.Sprintf("# Written by warren dev.\ndataDir=%s\ntickTime=500\ninitLimit=20\nsyncLimit=10\nmaxClientCnxns=0\n4lw.commands.whitelist=*\n"+
+		text := fmt.Sprintf("# Written by warren dev.\ndataDir=%s\ntickTime=500\ninitLimit=20\nsyncLimit=10\n"+
+			"maxClientCnxns=0\n4lw.commands.whitelist=*\n"+
 			"admin.serverAddress=127.0.0.1\nadmin.serverPort=%d\n", filepath.ToSlash(home), int(o.port)+devAdminPort+i)
 		if n == 1 {
 			text += fmt.Sprintf("clientPort=%d\nclientPortAddress=127.0.0.1\n", o.port)
@@ -157,13 +168,16 @@ func (o *devOptions) describe(out io.Writer, configs []*config.Config, took time
 	for i := range configs {
 		addresses = append(addresses, net.JoinHostPort("127.0.0.1", strconv.Itoa(int(o.port)+i)))
 	}
-	fmt.Fprintf(out, "%d servers serve, %v after the start. Data is in %s.\n", len(configs), took.Round(time.Millisecond), o.dir)
+	fmt.Fprintf(out, "%d servers serve, %v after the start. Data is in %s.\n", len(configs),
+		took.Round(time.Millisecond), o.dir)
 	fmt.Fprintf(out, "connect string  %s\n", strings.Join(addresses, ","))
 	for i := range configs {
 		admin := "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(int(o.port)+devAdminPort+i))
-		fmt.Fprintf(out, "server.%-8d %s  %s/console/  %s/commands  %s/metrics\n", i+1, addresses[i], admin, admin, admin)
+		fmt.Fprintf(out, "server.%-8d %s  %s/console/  %s/commands  %s/metrics\n", i+1, addresses[i],
+			admin, admin, admin)
 	}
-	fmt.Fprintf(out, "try             warren shell -s %s\n                warren status --servers %s\n", addresses[0], strings.Join(addresses, ","))
+	fmt.Fprintf(out, "try             warren shell -s %s\n                warren status --servers %s\n", addresses[0],
+		strings.Join(addresses, ","))
 }
 
 // waitServing waits until every server accepts clients.

@@ -26,7 +26,8 @@ func TestServerNotifiesTheServiceManager(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(func() { manager.Close() })
 			t.Setenv("NOTIFY_SOCKET", socket)
-			r := cmdline.StartServer(t, "--data-dir", t.TempDir(), "--client-port", "0", "-D", "admin.enableServer=false")
+			r := cmdline.StartServer(t, "--data-dir", t.TempDir(), "--client-port", "0",
+				"-D", "admin.enableServer=false")
 			require.Equal(t, "READY=1\nSTATUS=serves clients on "+r.Addr, nextState(t, manager))
 			require.Contains(t, cmdline.Word(t, r.Addr, "srvr"), "Mode: standalone")
 			require.Equal(t, cli.ExitOK, r.Stop(t, syscall.SIGTERM))

@@ -67,5 +67,6 @@ func (r *reloader) reload() {
 		return
 	}
 	r.level.SetLevel(now)
-	r.log.Log(max(now, zapcore.InfoLevel), "SIGHUP: log level changed", zap.Stringer("from", was), zap.Stringer("to", now))
+	r.log.Log(max(now, zapcore.InfoLevel), "SIGHUP: log level changed", zap.Stringer("from", was),
+		zap.Stringer("to", now))
 }

@@ -25,13 +25,15 @@ func TestHangupChangesTheLogLevel(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "zoo.cfg")
 	write := func(more string) {
-		require.NoError(t, os.WriteFile(file, []byte("dataDir="+dir+"\nclientPort=0\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n"+more), 0o600))
+		text := "dataDir=" + dir + "\nclientPort=0\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n" + more
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	write("warren.logFormat=json\n")
 	r := cmdline.StartServer(t, file, "--log-level", "error")
 	hangup := func(line string) {
 		require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
-		require.Eventually(t, func() bool { return strings.Contains(r.Log.String(), line) }, cmdline.HangGuard, time.Millisecond, line)
+		require.Eventually(t, func() bool { return strings.Contains(r.Log.String(), line) }, cmdline.HangGuard,
+			time.Millisecond, line)
 	}
 	require.NotContains(t, r.Log.String(), `"info"`)
 	write("warren.logLevel=debug\n")
@@ -49,9 +51,10 @@ func TestHangupChangesTheLogLevel(t *testing.T) {
 func TestServerInAnImage(t *testing.T) {
 	dir := t.TempDir()
 	for name, value := range map[string]string{
-		"ZOO_CONF_DIR": dir + "/conf", "ZOO_DATA_DIR": dir + "/data", "ZOO_DATA_LOG_DIR": dir + "/log", "ZOO_MY_ID": "1",
-		"ZOO_SERVERS": "server.1=localhost:2888:3888;127.0.0.1:0", "ZOO_ADMINSERVER_ENABLED": "false",
-		"ZOO_4LW_COMMANDS_WHITELIST": "conf", "WARREN_LOG_LEVEL": "error", "JVMFLAGS": "-Xmx1g",
+		"ZOO_CONF_DIR": dir + "/conf", "ZOO_DATA_DIR": dir + "/data", "ZOO_DATA_LOG_DIR": dir + "/log",
+		"ZOO_MY_ID": "1", "ZOO_SERVERS": "server.1=localhost:2888:3888;127.0.0.1:0",
+		"ZOO_ADMINSERVER_ENABLED": "false", "ZOO_4LW_COMMANDS_WHITELIST": "conf", "WARREN_LOG_LEVEL": "error",
+		"JVMFLAGS": "-Xmx1g",
 	} {
 		t.Setenv(name, value)
 	}
@@ -72,17 +75,19 @@ func TestHangupLoadsCertificates(t *testing.T) {
 	issue := func(serial int64) {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		require.NoError(t, err)
-		template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotBefore: time.Unix(0, 0), NotAfter: time.Now().Add(time.Hour)}
+		template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotBefore: time.Unix(0, 0),
+			NotAfter: time.Now().Add(time.Hour)}
 		der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 		require.NoError(t, err)
 		private, err := x509.MarshalPKCS8PrivateKey(key)
 		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(store, append(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
-			pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...), 0o600))
+		both := append(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
+			pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
+		require.NoError(t, os.WriteFile(store, both, 0o600))
 	}
 	issue(1)
-	r := cmdline.StartServer(t, "--data-dir", dir, "--client-port", "0", "-D", "client.portUnification=true", "-D", "ssl.clientAuth=none",
-		"-D", "ssl.keyStore.location="+store, "-D", "admin.enableServer=false")
+	r := cmdline.StartServer(t, "--data-dir", dir, "--client-port", "0", "-D", "client.portUnification=true",
+		"-D", "ssl.clientAuth=none", "-D", "ssl.keyStore.location="+store, "-D", "admin.enableServer=false")
 	serial := func() int64 {
 		conn, err := tls.Dial("tcp", r.Addr, &tls.Config{InsecureSkipVerify: true}) // its number is all that matters
 		require.NoError(t, err)
@@ -95,7 +100,9 @@ func TestHangupLoadsCertificates(t *testing.T) {
 	require.Eventually(t, func() bool { return serial() == 2 }, cmdline.HangGuard, 10*time.Millisecond)
 	require.NoError(t, os.WriteFile(store, []byte("nonsense"), 0o600))
 	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
-	require.Eventually(t, func() bool { return strings.Contains(r.Log.String(), "SIGHUP: the certificates cannot be loaded") }, cmdline.HangGuard, time.Millisecond)
+	require.Eventually(t,
+		func() bool { return strings.Contains(r.Log.String(), "SIGHUP: the certificates cannot be loaded") },
+		cmdline.HangGuard, time.Millisecond)
 	require.Equal(t, int64(2), serial())
 	require.Zero(t, r.Stop(t, syscall.SIGTERM))
 }

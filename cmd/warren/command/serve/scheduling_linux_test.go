@@ -41,7 +41,9 @@ func TestServerIsScheduledAsBatch(t *testing.T) {
 		{unix.SCHED_NORMAL, []string{"-D", "warren.scheduling=normal"}},
 		{unix.SCHED_IDLE, nil}, // what an operator has chosen; last, because not every process may leave it
 	} {
-		cmd := cmdline.Process(t, append([]string{"server", "--data-dir", filepath.Join(t.TempDir(), "data"), "--client-port", "0"}, c.args...)...)
+		cmd := cmdline.Process(t,
+			append([]string{"server", "--data-dir", filepath.Join(t.TempDir(), "data"), "--client-port", "0"},
+				c.args...)...)
 		out, err := cmd.StdoutPipe()
 		require.NoError(t, err)
 		startAs(t, cmd, c.want)

@@ -39,11 +39,16 @@ func NewServerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "server [CONFIG | CLIENT_PORT DATA_DIR [TICK_TIME [MAX_CLIENT_CNXNS]]]",
 		Short: "Run a server",
-		Long: "Run a server with the zoo.cfg CONFIG, or standalone with a client port and a data directory. Without either, it\n" +
-			"serves on 127.0.0.1:2181 and keeps its data in ./data; or, with the variables of ZooKeeper's container image\n" +
-			"(ZOO_SERVERS, ZOO_DATA_DIR...), writes zoo.cfg and myid as that image does and starts with them. Settings of the\n" +
-			"command line win over variables WARREN_*, and both over the file; for the keys that ZooKeeper treats as system\n" +
-			"properties the file wins, with a warning. SIGTERM and SIGINT stop it; at SIGHUP it reads warren.logLevel again.",
+		Long: "Run a server with the zoo.cfg CONFIG, or standalone with a client port and a data directory. " +
+			"Without either, it\n" +
+			"serves on 127.0.0.1:2181 and keeps its data in ./data; or, with the variables of ZooKeeper's " +
+			"container image\n" +
+			"(ZOO_SERVERS, ZOO_DATA_DIR...), writes zoo.cfg and myid as that image does and starts with them. " +
+			"Settings of the\n" +
+			"command line win over variables WARREN_*, and both over the file; for the keys that ZooKeeper " +
+			"treats as system\n" +
+			"properties the file wins, with a warning. SIGTERM and SIGINT stop it; at SIGHUP it reads " +
+			"warren.logLevel again.",
 		Example: "  warren server\n" +
 			"  warren server /etc/zookeeper/conf/zoo.cfg\n" +
 			"  warren server 2181 /var/lib/zookeeper\n" +
@@ -157,9 +162,11 @@ func runServer(cmd *cobra.Command, o *serverOptions, args []string) error {
 // serve runs one server until ctx is done, and says on out when it listens for clients and when it serves them.
 func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out io.Writer, reloads *reloader) error {
 	b := build.This()
-	log.Info("starting", zap.String("version", b.Version), zap.String("commit", b.Commit), zap.String("config", cfg.File),
-		zap.String("data_dir", cfg.DataDir), zap.String("data_log_dir", cfg.DataLogDir), zap.Duration("tick_time", cfg.TickTime))
-	srv := server.New(cfg, server.Options{Log: log, Registry: prometheus.NewRegistry(), Version: b.ZooKeeperVersion(), WholeProcess: true})
+	log.Info("starting", zap.String("version", b.Version), zap.String("commit", b.Commit),
+		zap.String("config", cfg.File), zap.String("data_dir", cfg.DataDir),
+		zap.String("data_log_dir", cfg.DataLogDir), zap.Duration("tick_time", cfg.TickTime))
+	srv := server.New(cfg, server.Options{Log: log, Registry: prometheus.NewRegistry(), Version: b.ZooKeeperVersion(),
+		WholeProcess: true})
 	if err := srv.Start(); err != nil {
 		return err
 	}

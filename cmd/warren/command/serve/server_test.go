@@ -17,8 +17,10 @@ import (
 func TestServerServesAndStops(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		dir := t.TempDir()
-		r := cmdline.StartServer(t, "--data-dir", dir, "--client-port", "0", "-D", "admin.serverPort=0", "-Dtick"+"Time=500")
-		require.Regexp(t, `^warren \S+ serves clients on 127\.0\.0\.1:\d+, data in `+regexp.QuoteMeta(dir)+"\n$", r.Ready)
+		r := cmdline.StartServer(t, "--data-dir", dir, "--client-port", "0", "-D", "admin.serverPort=0",
+			"-Dtick"+"Time=500")
+		require.Regexp(t, `^warren \S+ serves clients on 127\.0\.0\.1:\d+, data in `+regexp.QuoteMeta(dir)+"\n$",
+			r.Ready)
 		answer := cmdline.Word(t, r.Addr, "srvr")
 		require.Contains(t, answer, "Mode: standalone")
 		require.Regexp(t, `Zookeeper version: \d+\.\d+\.\d+-[0-9a-f]{40}, built on `, answer)
@@ -71,46 +73,91 @@ func TestServerDoesNotStart(t *testing.T) {
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "jaas.conf"), []byte("Server { com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true; };"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "jaas.conf"),
+		[]byte("Server { com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true; };"), 0o600))
 
 	for name, tt := range map[string]struct {
 		args []string
 		code int
 		errs []string
 	}{
-		"no such file":   {[]string{filepath.Join(dir, "none")}, 2, []string{"Invalid config, exiting abnormally", "none file is missing"}},
-		"two problems":   {[]string{write("tickTime=x\nclientPort=0")}, 2, []string{`:1: tickTime = "x": For input string`, "dataDir is not set"}},
-		"own id unknown": {[]string{write("dataDir=DIR\ninitLimit=1\nsyncLimit=1\nserver.3=a:1:2\nserver.2=b:1:2\n")}, 2, []string{"My id 1 not in the peer list"}},
-		"TLS":            {[]string{write("dataDir=DIR\nsecureClientPort=0\nssl.keyStore.location=/none/a.pem\n")}, 2, []string{"/none/a.pem"}},
+		"no such file": {[]string{filepath.Join(dir, "none")}, 2,
+			[]string{"Invalid config, exiting abnormally", "none file is missing"}},
+		"two problems": {[]string{write("tickTime=x\nclientPort=0")}, 2,
+			[]string{`:1: tickTime = "x": For input string`, "dataDir is not set"}},
+		"own id unknown": {[]string{write("dataDir=DIR\ninitLimit=1\nsyncLimit=1\nserver.3=a:1:2\nserver.2=b:1:2\n")},
+			2, []string{"My id 1 not in the peer list"}},
+		"TLS": {[]string{write("dataDir=DIR\nsecureClientPort=0\nssl.keyStore.location=/none/a.pem\n")}, 2,
+			[]string{"/none/a.pem"}},
 		"SASL": {[]string{write("dataDir=DIR\nsessionRequireClientSASLAuth=true\n" +
-			"authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n")}, 2, []string{"java.security.auth.login.config"}},
-		"Kerberos": {[]string{write("dataDir=DIR\nclientPort=0\nauthProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n" +
-			"java.security.auth.login.config=DIR/jaas.conf\n")}, 2, []string{"section Server: useKeyTab=true needs the options keyTab and principal"}},
-		"Kerberos between servers": {[]string{write("dataDir=DIR\nclientPort=0\nquorum.auth.enableSasl=true\ninitLimit=5\nsyncLimit=2\nmyid=1\n" +
-			"quorum.auth.server.saslLoginContext=Server\nquorum.auth.learner.saslLoginContext=Server\njava.security.auth.login.config=DIR/jaas.conf\nserver.1=127.0.0.1:1:2\nserver.2=127.0.0.1:3:4\n")}, 2,
+			"authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n")}, 2,
+			[]string{"java.security.auth.login.config"}},
+		"Kerberos": {[]string{write(
+			"dataDir=DIR\nclientPort=0\nauthProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n" +
+				"java.security.auth.login.config=DIR/jaas.conf\n")}, 2,
 			[]string{"section Server: useKeyTab=true needs the options keyTab and principal"}},
-		"OCSP": {[]string{write("dataDir=DIR\nclientPort=0\nssl.ocsp=true\n")}, 2, []string{":3: ssl.ocsp: OCSP is not supported"}},
-		"quorum TLS": {[]string{write("dataDir=DIR\nclientPort=0\nsslQuorum=true\nssl.quorum.keyStore.location=a.pem\ninitLimit=5\nsyncLimit=2\nmyid=1\n" +
-			"server.1=127.0.0.1:1:2\nserver.2=127.0.0.1:3:4\n")}, 2, []string{"ssl.quorum.trustStore.location is not set"}},
-		"quorum SASL": {[]string{write("dataDir=DIR\nclientPort=0\nquorum.auth.enableSasl=true\ninitLimit=5\nsyncLimit=2\nmyid=1\n" +
-			"server.1=127.0.0.1:1:2\nserver.2=127.0.0.1:3:4\n")}, 2, []string{"quorum.auth.enableSasl needs a JAAS file"}},
-		"key store no store": {[]string{write("dataDir=DIR\nsecureClientPort=0\nssl.keyStore.location=DIR/jaas.conf\nssl.keyStore.type=PEM\n")}, 2, []string{"jaas.conf"}},
-		"admin TLS": {[]string{write("dataDir=DIR\nclientPort=0\nadmin.serverPort=0\nadmin.forceHttps=true\nssl.quorum.keyStore.location=/none/a.pem\n")}, 2,
+		"Kerberos between servers": {[]string{write(
+			"dataDir=DIR\nclientPort=0\nquorum.auth.enableSasl=true\ninitLimit=5\nsyncLimit=2\nmyid=1\n" +
+				"quorum.auth.server.saslLoginContext=Server\nquorum.auth.learner.saslLoginContext=Server\n" +
+				"java.security.auth.login.config=DIR/jaas.conf\nserver.1=127.0.0.1:1:2\nserver.2=127.0.0.1:3:4\n")}, 2,
+			[]string{"section Server: useKeyTab=true needs the options keyTab and principal"}},
+		"OCSP": {[]string{write("dataDir=DIR\nclientPort=0\nssl.ocsp=true\n")}, 2,
+			[]string{":3: ssl.ocsp: OCSP is not supported"}},
+		"quorum TLS": {[]string{write("dataDir=DIR\nclientPort=0\nsslQuorum=true\n" +
+			"ssl.quorum.keyStore.location=a.pem\ninitLimit=5\nsyncLimit=2\nmyid=1\nserver.1=127.0.0.1:1:2\n" +
+			"server.2=127.0.0.1:3:4\n")}, 2, []string{"ssl.quorum.trustStore.location is not set"}},
+		"quorum SASL": {[]string{write(
+			"dataDir=DIR\nclientPort=0\nquorum.auth.enableSasl=true\ninitLimit=5\nsyncLimit=2\nmyid=1\n" +
+				"server.1=127.0.0.1:1:2\nserver.2=127.0.0.1:3:4\n")}, 2,
+			[]string{"quorum.auth.enableSasl needs a JAAS file"}},
+		"key store no store": {
+			[]string{write("dataDir=DIR\nsecureClientPort=0\nssl.keyStore.location=DIR/jaas.conf\n" +
+				"ssl.keyStore.type=PEM\n")}, 2, []string{"jaas.conf"},
+		},
+		"admin TLS": {[]string{
+			write("dataDir=DIR\nclientPort=0\nadmin.serverPort=0\nadmin.forceHttps=true\n" +
+				"ssl.quorum.keyStore.location=/none/a.pem\n"),
+		}, 2,
 			[]string{"the admin server: ", "/none/a.pem"}},
-		"admin TLS without keys": {[]string{write("dataDir=DIR\nclientPort=0\nadmin.serverPort=0\nadmin.forceHttps=true\n")}, 2, []string{"ssl.quorum.keyStore.location"}},
-		"metrics TLS": {[]string{write("dataDir=DIR\nclientPort=0\nadmin.serverPort=0\nmetricsProvider.className=org.apache.zookeeper.metrics.prometheus.PrometheusMetricsProvider\n" +
-			"metricsProvider.httpsPort=0\nmetricsProvider.ssl.keyStore.location=/none/a.pem\n")}, 2, []string{"the metrics exporter: ", "/none/a.pem"}},
-		"audit":                 {[]string{write("dataDir=DIR\nclientPort=0\naudit.enable=true\naudit.file=/none/audit.log\n")}, 2, []string{"the audit log", "/none"}},
-		"dataLogDir below file": {[]string{write("dataDir=DIR\nclientPort=0\ndataLogDir=DIR/file/log\n")}, 3, []string{"DIR/file"}},
-		"dataLogDir is a file":  {[]string{write("dataDir=DIR\nclientPort=0\ndataLogDir=DIR/file\n")}, 3, []string{"DIR/file"}},
-		"no dataLogDir":         {[]string{write("dataDir=DIR\nclientPort=0\ndatadir.autocreate=false\ndataLogDir=DIR/none\n")}, 3, []string{"datadir.autocreate is false"}},
-		"foreign address":       {[]string{write("dataDir=DIR\nclientPort=0\nadmin.serverPort=0\nclientPortAddress=192.0.2.1\n")}, 14, []string{"192.0.2.1"}},
-		"name without address":  {[]string{write("dataDir=DIR\nclientPort=0\nadmin.serverPort=0\nclientPortAddress=none.invalid\n")}, 14, []string{"none.invalid"}},
-		"foreign admin address": {[]string{write("dataDir=DIR\nclientPort=0\nadmin.serverPort=0\nadmin.serverAddress=192.0.2.1\n")}, 4, []string{"192.0.2.1"}},
-		"client port between servers": {[]string{write("dataDir=DIR\nclientPort=2888\ninitLimit=5\nsyncLimit=2\nmyid=1\nserver.1=127.0.0.1:2888:3888\nserver.2=127.0.0.1:13:14\n")}, 2,
+		"admin TLS without keys": {
+			[]string{write("dataDir=DIR\nclientPort=0\nadmin.serverPort=0\nadmin.forceHttps=true\n")}, 2,
+			[]string{"ssl.quorum.keyStore.location"},
+		},
+		"metrics TLS": {[]string{write("dataDir=DIR\nclientPort=0\nadmin.serverPort=0\n" +
+			"metricsProvider.className=org.apache.zookeeper.metrics.prometheus.PrometheusMetricsProvider\n" +
+			"metricsProvider.httpsPort=0\nmetricsProvider.ssl.keyStore.location=/none/a.pem\n")}, 2,
+			[]string{"the metrics exporter: ", "/none/a.pem"}},
+		"audit": {[]string{write("dataDir=DIR\nclientPort=0\naudit.enable=true\naudit.file=/none/audit.log\n")}, 2,
+			[]string{"the audit log", "/none"}},
+		"dataLogDir below file": {[]string{write("dataDir=DIR\nclientPort=0\ndataLogDir=DIR/file/log\n")}, 3,
+			[]string{"DIR/file"}},
+		"dataLogDir is a file": {[]string{write("dataDir=DIR\nclientPort=0\ndataLogDir=DIR/file\n")}, 3,
+			[]string{"DIR/file"}},
+		"no dataLogDir": {
+			[]string{write("dataDir=DIR\nclientPort=0\ndatadir.autocreate=false\ndataLogDir=DIR/none\n")}, 3,
+			[]string{"datadir.autocreate is false"},
+		},
+		"foreign address": {
+			[]string{write("dataDir=DIR\nclientPort=0\nadmin.serverPort=0\nclientPortAddress=192.0.2.1\n")}, 14,
+			[]string{"192.0.2.1"},
+		},
+		"name without address": {
+			[]string{write("dataDir=DIR\nclientPort=0\nadmin.serverPort=0\nclientPortAddress=none.invalid\n")}, 14,
+			[]string{"none.invalid"},
+		},
+		"foreign admin address": {
+			[]string{write("dataDir=DIR\nclientPort=0\nadmin.serverPort=0\nadmin.serverAddress=192.0.2.1\n")}, 4,
+			[]string{"192.0.2.1"},
+		},
+		"client port between servers": {[]string{
+			write("dataDir=DIR\nclientPort=2888\ninitLimit=5\nsyncLimit=2\nmyid=1\nserver.1=127.0.0.1:2888:3888\n" +
+				"server.2=127.0.0.1:13:14\n"),
+		}, 2,
 			[]string{"port 2888 is that of clientPort as well"}},
-		"data dir no dir":  {[]string{"--data-dir", file, "--client-port", "0"}, 3, []string{"Unable to access datadir, exiting abnormally"}},
-		"port taken":       {[]string{"--data-dir", dir, "--client-port", port, "-D", "admin.serverPort=0"}, 14, []string{"cannot listen on 127.0.0.1:" + port}},
+		"data dir no dir": {[]string{"--data-dir", file, "--client-port", "0"}, 3,
+			[]string{"Unable to access datadir, exiting abnormally"}},
+		"port taken": {[]string{"--data-dir", dir, "--client-port", port, "-D", "admin.serverPort=0"}, 14,
+			[]string{"cannot listen on 127.0.0.1:" + port}},
 		"positional port":  {[]string{"x", dir}, 2, []string{`argument 1: clientPort = "x"`}},
 		"-D without value": {[]string{"-D", "=x"}, 2, []string{"does not have the form key=value"}},
 	} {

@@ -82,14 +82,17 @@ func newBenchCommand() *cobra.Command {
 		RunE:      func(cmd *cobra.Command, args []string) error { return runBench(cmd, &o, args) },
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&o.servers, "servers", o.servers, "`host:port,...` of the servers; connections are spread over them")
-	f.StringSliceVar(&o.compare, "compare", nil, "`host:port,...` of a second target, measured in turns with the first")
+	f.StringSliceVar(&o.servers, "servers", o.servers,
+		"`host:port,...` of the servers; connections are spread over them")
+	f.StringSliceVar(&o.compare, "compare", nil,
+		"`host:port,...` of a second target, measured in turns with the first")
 	f.Var(&o.pids, "pid", "process of a server, for CPU and memory; may be repeated")
 	f.Var(&o.pids, "pids", "the same")
 	f.Var(&o.pidsB, "pids-b", "processes of the servers of --compare")
 	f.StringVar(&o.output, "output", o.output, "`table` or json")
 	_, terminal := cli.TerminalOf(os.Stderr)
-	f.BoolVar(&o.progress, "progress", terminal != nil, "say on standard error what goes on (default: if it is a terminal)")
+	f.BoolVar(&o.progress, "progress", terminal != nil,
+		"say on standard error what goes on (default: if it is a terminal)")
 	params.Register(f)
 	usage := cmd.HelpFunc()
 	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {

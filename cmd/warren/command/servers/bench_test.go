@@ -44,7 +44,8 @@ func TestBenchRefusesNonsense(t *testing.T) {
 func TestBenchHelpShowsTheDefaultsOfTheLoad(t *testing.T) {
 	help := func(args ...string) string {
 		var out, errs bytes.Buffer
-		require.Equal(t, cli.ExitOK, cli.Run(cli.Root(Commands()...), append([]string{"bench"}, args...), &out, &errs), errs.String())
+		require.Equal(t, cli.ExitOK, cli.Run(cli.Root(Commands()...), append([]string{"bench"}, args...), &out, &errs),
+			errs.String())
 		return out.String()
 	}
 	plain := help("--help")
@@ -58,7 +59,8 @@ func TestBenchHelpShowsTheDefaultsOfTheLoad(t *testing.T) {
 
 func TestBenchParamsAreTheLoadsUnlessGiven(t *testing.T) {
 	cmd := newBenchCommand()
-	require.NoError(t, cmd.ParseFlags([]string{"--size", "0-9", "--source", "127.0.0.1,127.0.0.2", "--duration", "3s"}))
+	require.NoError(t,
+		cmd.ParseFlags([]string{"--size", "0-9", "--source", "127.0.0.1,127.0.0.2", "--duration", "3s"}))
 	l, err := bench.Find("rk-mixed")
 	require.NoError(t, err)
 	p, err := benchParams(cmd, l)
@@ -76,7 +78,8 @@ func TestBenchWithoutServer(t *testing.T) {
 	addr := l.Addr().String()
 	require.NoError(t, l.Close())
 	var out, errs bytes.Buffer
-	require.Equal(t, cli.ExitUnexpected, cli.Run(cli.Root(Commands()...), []string{"bench", "get", "--servers", addr}, &out, &errs))
+	require.Equal(t, cli.ExitUnexpected,
+		cli.Run(cli.Root(Commands()...), []string{"bench", "get", "--servers", addr}, &out, &errs))
 	require.Contains(t, errs.String(), "connection refused")
 }
 
@@ -86,7 +89,8 @@ func TestBenchAgainstAServer(t *testing.T) {
 	defer server.Stop(t, syscall.SIGTERM)
 	addr := server.Addr
 	var out, errs bytes.Buffer
-	args := []string{"bench", "mixed", "--servers", addr, "--duration", "100ms", "--warmup", "0s", "--connections", "2", "--output", "json"}
+	args := []string{"bench", "mixed", "--servers", addr, "--duration", "100ms", "--warmup", "0s",
+		"--connections", "2", "--output", "json"}
 	require.Equal(t, cli.ExitOK, cli.Run(cli.Root(Commands()...), args, &out, &errs), errs.String())
 	var report bench.Report
 	require.NoError(t, json.Unmarshal(out.Bytes(), &report))
@@ -95,6 +99,7 @@ func TestBenchAgainstAServer(t *testing.T) {
 	require.Empty(t, row.Errors)
 
 	out.Reset()
-	require.Equal(t, cli.ExitOK, cli.Run(cli.Root(Commands()...), append(args[:len(args)-1], "table"), &out, &errs), errs.String())
+	require.Equal(t, cli.ExitOK, cli.Run(cli.Root(Commands()...), append(args[:len(args)-1], "table"), &out, &errs),
+		errs.String())
 	require.Contains(t, out.String(), "\n  mixed")
 }

@@ -7,5 +7,7 @@ import "github.com/spf13/cobra"
 
 // Commands returns the commands of this package.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{newStatusCommand(), newTopCommand(), newHealthCommand(), newSmokeTestCommand(), newWordCommand(), newShellCommand(), newReconfigCommand(), newDrainCommand(), newShedCommand(), newLeadCommand(), newBenchCommand()}
+	return []*cobra.Command{newStatusCommand(), newTopCommand(), newHealthCommand(), newSmokeTestCommand(),
+		newWordCommand(), newShellCommand(), newReconfigCommand(), newDrainCommand(), newShedCommand(),
+		newLeadCommand(), newBenchCommand()}
 }

@@ -41,12 +41,17 @@ func newDrainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drain",
 		Short: "Send the clients of a server to the other servers, before it is restarted",
-		Long: "Tells a server of an ensemble, by its admin server, to take no more clients and to end the connections that it has, --rate\n" +
-			"of them per second, each when it has answered what the client asked. Clients go on at another server with their sessions. The\n" +
-			"command returns when the server has no clients, and fails if it has some after --wait. The server stays drained until it is\n" +
+		Long: "Tells a server of an ensemble, by its admin server, to take no more clients and to end the " +
+			"connections that it has, --rate\n" +
+			"of them per second, each when it has answered what the client asked. Clients go on at another server " +
+			"with their sessions. The\n" +
+			"command returns when the server has no clients, and fails if it has some after --wait. The server " +
+			"stays drained until it is\n" +
 			"restarted, or until `warren drain --resume`. The command may be repeated at any time.\n\n" +
-			"Meanwhile /readyz of the server is 503. The server votes and follows, or leads, as before. A client that knows only this server\n" +
-			"cannot connect while it is drained: its session expires after the session timeout. A standalone server is not drained.",
+			"Meanwhile /readyz of the server is 503. The server votes and follows, or leads, as before. A client " +
+			"that knows only this server\n" +
+			"cannot connect while it is drained: its session expires after the session timeout. A standalone " +
+			"server is not drained.",
 		Example: "  warren drain --admin http://zk1:8080/commands --auth-file super.txt\n" +
 			"  warren drain --admin http://zk1:8080/commands --auth-file super.txt --dry-run\n" +
 			"  warren drain --admin http://zk1:8080/commands --auth-file super.txt --resume",
@@ -65,7 +70,8 @@ func newDrainCommand() *cobra.Command {
 	flags.IntVar(&o.rate, "rate", 100, "connections that end per second")
 	flags.BoolVar(&o.resume, "resume", false, "take clients again")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "say what would happen, and change nothing")
-	flags.DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait until the server has no clients; 0: not at all")
+	flags.DurationVar(&o.wait, "wait", 10*time.Minute,
+		"how long to wait until the server has no clients; 0: not at all")
 	o.addTo(flags)
 	return cmd
 }
@@ -87,7 +93,8 @@ func (o *drainOptions) run(cmd *cobra.Command) error {
 	fmt.Fprintf(out, "%d clients, of which %d leave per second\n", now.Clients, now.Rate)
 	for now.Clients > 0 && o.wait > 0 {
 		if time.Since(began) > o.wait {
-			return fmt.Errorf("%s: %d clients are left after %v; the server is still being drained", o.admin, now.Clients, o.wait)
+			return fmt.Errorf("%s: %d clients are left after %v; the server is still being drained", o.admin,
+				now.Clients, o.wait)
 		}
 		select {
 		case <-ctx.Done():
@@ -104,7 +111,8 @@ func (o *drainOptions) run(cmd *cobra.Command) error {
 	if now.Clients > 0 {
 		return nil
 	}
-	_, err := fmt.Fprintln(out, "drained: the server takes no clients until it is restarted, or until `warren drain --resume`")
+	_, err := fmt.Fprintln(out,
+		"drained: the server takes no clients until it is restarted, or until `warren drain --resume`")
 	return err
 }
 

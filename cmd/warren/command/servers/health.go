@@ -33,15 +33,24 @@ func newHealthCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health [HOST:PORT | URL]",
 		Short: "Ask one server whether it serves, for probes and scripts",
-		Long: "Ask the server on HOST:PORT (127.0.0.1:2181 if nothing is named) the word srvr, which every server answers, and print its mode.\n" +
-			"With a URL, which begins with http:// or https://, ask that: /readyz of the admin port tells whether a server serves\n" +
+		Long: "Ask the server on HOST:PORT (127.0.0.1:2181 if nothing is named) the word srvr, which every server " +
+			"answers, and print its mode.\n" +
+			"With a URL, which begins with http:// or https://, ask that: /readyz of the admin port tells whether " +
+			"a server serves\n" +
 			"clients, /healthz whether its process answers.\n\n" +
-			"With --process it is enough that the process answers, at the client port or at /healthz of the admin port. That is for\n" +
-			"probes that restart a server: a server without a quorum, or one that loads its data, is not mended by a restart.\n\n" +
-			"The exit code is 0 if it serves, or the URL answers 200, and 1 otherwise. It needs no shell around it, so that it can be the\n" +
+			"With --process it is enough that the process answers, at the client port or at /healthz of the admin " +
+			"port. That is for\n" +
+			"probes that restart a server: a server without a quorum, or one that loads its data, is not mended " +
+			"by a restart.\n\n" +
+			"The exit code is 0 if it serves, or the URL answers 200, and 1 otherwise. It needs no shell around it, " +
+			"so that it can be the\n" +
 			"probe of a container that has none.",
-		Example: "  warren health\n  warren health zk1:2181\n  warren health http://127.0.0.1:8080/healthz\n  warren health --process\n  warren health --wait 30s 127.0.0.1:2181",
-		Args:    cli.AtMostOneArgument,
+		Example: "  warren health\n" +
+			"  warren health zk1:2181\n" +
+			"  warren health http://127.0.0.1:8080/healthz\n" +
+			"  warren health --process\n" +
+			"  warren health --wait 30s 127.0.0.1:2181",
+		Args: cli.AtMostOneArgument,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target := reach.LocalServer
 			if len(args) == 1 {

@@ -59,16 +59,18 @@ func TestHealthByWord(t *testing.T) {
 		code    int
 		says    string
 	}{
-		"leader":                   {[]string{"Zxid: 0x5\nMode: leader\n"}, nil, 0, ": leader"},
-		"read-only":                {[]string{"Mode: read-only\n"}, nil, 0, ": read-only"},
-		"looking":                  {[]string{cmdline.NotServing}, nil, 1, "does not serve"},
-		"nonsense":                 {[]string{"HTTP/1.1 400 Bad Request\n"}, nil, 1, "answers srvr with"},
-		"silence":                  {[]string{""}, nil, 1, "answers srvr with"},
-		"after a while":            {[]string{cmdline.NotServing, cmdline.NotServing, "Mode: follower\n"}, []string{"--wait", "30s"}, 0, ": follower"},
+		"leader":    {[]string{"Zxid: 0x5\nMode: leader\n"}, nil, 0, ": leader"},
+		"read-only": {[]string{"Mode: read-only\n"}, nil, 0, ": read-only"},
+		"looking":   {[]string{cmdline.NotServing}, nil, 1, "does not serve"},
+		"nonsense":  {[]string{"HTTP/1.1 400 Bad Request\n"}, nil, 1, "answers srvr with"},
+		"silence":   {[]string{""}, nil, 1, "answers srvr with"},
+		"after a while": {[]string{cmdline.NotServing, cmdline.NotServing, "Mode: follower\n"},
+			[]string{"--wait", "30s"}, 0, ": follower"},
 		"no quorum, but a process": {[]string{cmdline.NotServing}, []string{"--process"}, 0, "the process answers"},
 		"serves":                   {[]string{"Mode: leader\n"}, []string{"--process"}, 0, ": leader"},
-		"not a server":             {[]string{"SSH-2.0"}, []string{"--process", "--admin-port", "0"}, 1, "answers srvr with"},
-		"never":                    {[]string{cmdline.NotServing}, []string{"--wait", "150ms"}, 1, "does not serve"},
+		"not a server": {[]string{"SSH-2.0"}, []string{"--process", "--admin-port", "0"}, 1,
+			"answers srvr with"},
+		"never": {[]string{cmdline.NotServing}, []string{"--wait", "150ms"}, 1, "does not serve"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs := health(append(x.args, cmdline.Answers(t, x.answers...))...)
@@ -80,9 +82,12 @@ func TestHealthByWord(t *testing.T) {
 
 func TestHealthByURL(t *testing.T) {
 	var status atomic.Int32
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }))
+	web := httptest.NewServer(
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }))
 	defer web.Close()
-	for code, exit := range map[int]int{http.StatusOK: 0, http.StatusServiceUnavailable: 1, http.StatusFound: 1, http.StatusNotFound: 1} {
+	for code, exit := range map[int]int{
+		http.StatusOK: 0, http.StatusServiceUnavailable: 1, http.StatusFound: 1, http.StatusNotFound: 1,
+	} {
 		status.Store(int32(code))
 		got, out, errs := health(web.URL + "/readyz")
 		require.Equal(t, exit, got, out+errs)

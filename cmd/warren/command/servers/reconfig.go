@@ -40,16 +40,26 @@ func newReconfigCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reconfig [SERVER_LINE...]",
 		Short: "Make the servers of an ensemble the given ones, while it runs",
-		Long: "Compares the servers of an ensemble with the wanted ones, and changes it in steps of one server: servers that are missing\n" +
-			"join when they run and follow the leader, and servers that are not wanted leave. An ensemble that has the wanted servers\n" +
-			"already is not changed, so the command may be repeated at any time, also after it was stopped in the middle. Servers are\n" +
+		Long: "Compares the servers of an ensemble with the wanted ones, and changes it in steps of one server: " +
+			"servers that are missing\n" +
+			"join when they run and follow the leader, and servers that are not wanted leave. An ensemble that has " +
+			"the wanted servers\n" +
+			"already is not changed, so the command may be repeated at any time, also after it was stopped in the " +
+			"middle. Servers are\n" +
 			"compared by their ids; those that stay keep their lines.\n\n" +
-			"The wanted servers are those of the arguments, of the zoo.cfg of --config, or of the variables of a container image\n" +
-			"(ZOO_SERVERS...). The super user of the scheme digest has the password of WARREN_SUPER_PASSWORD, or of the file\n" +
-			"WARREN_SUPER_PASSWORD_FILE; with ZOO_ENABLE_AUTH the session authenticates with ZOO_CLIENT_USER too. The servers must have\n" +
-			"reconfigEnabled=true. With --leave-only no server joins: that is for the time before servers are stopped.",
-		Example: "  warren reconfig --config zoo.cfg\n  warren reconfig 'server.1=zk1:2888:3888;2181' 'server.2=zk2:2888:3888;2181' 'server.3=zk3:2888:3888;2181'\n" +
-			"  ALLOW_ANONYMOUS_LOGIN=yes ZOO_SERVERS='zk-0:2888:3888::1 zk-1:2888:3888::2' warren reconfig --leave-only",
+			"The wanted servers are those of the arguments, of the zoo.cfg of --config, or of the variables of a " +
+			"container image\n" +
+			"(ZOO_SERVERS...). The super user of the scheme digest has the password of WARREN_SUPER_PASSWORD, " +
+			"or of the file\n" +
+			"WARREN_SUPER_PASSWORD_FILE; with ZOO_ENABLE_AUTH the session authenticates with ZOO_CLIENT_USER too. " +
+			"The servers must have\n" +
+			"reconfigEnabled=true. With --leave-only no server joins: that is for the time before " +
+			"servers are stopped.",
+		Example: "  warren reconfig --config zoo.cfg\n" +
+			"  warren reconfig 'server.1=zk1:2888:3888;2181' 'server.2=zk2:2888:3888;2181' " +
+			"'server.3=zk3:2888:3888;2181'\n" +
+			"  ALLOW_ANONYMOUS_LOGIN=yes ZOO_SERVERS='zk-0:2888:3888::1 zk-1:2888:3888::2' " +
+			"warren reconfig --leave-only",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.out, o.named = cmd.OutOrStdout(), cmd.Flags().Changed("servers")
@@ -63,7 +73,8 @@ func newReconfigCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.config, "config", "", "zoo.cfg with the wanted servers")
-	flags.StringSliceVarP(&o.servers, "servers", "s", nil, "host:port of the client ports to connect to (default those of the wanted servers)")
+	flags.StringSliceVarP(&o.servers, "servers", "s", nil,
+		"host:port of the client ports to connect to (default those of the wanted servers)")
 	flags.BoolVar(&o.leaveOnly, "leave-only", false, "let servers leave, and none join")
 	flags.DurationVar(&o.wait, "wait", time.Minute, "how long to try")
 	return cmd
@@ -132,7 +143,8 @@ func (o *reconfigOptions) run(ctx context.Context) error {
 		options = append(options, client.WithAuth("digest", []byte("super:"+string(password))))
 	}
 	if o.image.ClientUser != "" {
-		options = append(options, client.WithSASL(client.DigestMD5(o.image.ClientUser, string(o.image.ClientPassword))))
+		options = append(options,
+			client.WithSASL(client.DigestMD5(o.image.ClientUser, string(o.image.ClientPassword))))
 	}
 	cl, err := client.Dial(ctx, strings.Join(o.servers, ","), options...)
 	if err != nil {
@@ -163,7 +175,8 @@ var errNotThere = errors.New("does not follow the leader yet")
 // mayPass reports whether a change that failed may succeed later. Before servers are stopped reconfig must be
 // enabled; afterwards the rolling update may enable it.
 func (o *reconfigOptions) mayPass(err error) bool {
-	passing := []error{errNotThere, client.ErrConnectionLoss, client.ErrThrottled, client.ErrReconfigInProgress, client.ErrNewConfigNoQuorum, client.ErrBadVersion}
+	passing := []error{errNotThere, client.ErrConnectionLoss, client.ErrThrottled, client.ErrReconfigInProgress,
+		client.ErrNewConfigNoQuorum, client.ErrBadVersion}
 	if !o.leaveOnly {
 		passing = append(passing, client.ErrReconfigDisabled, client.ErrNoAuth)
 	}
@@ -197,7 +210,8 @@ func (o *reconfigOptions) step(ctx context.Context, cl *client.Client) (done boo
 	case leave != nil:
 		what, change.Leave = fmt.Sprintf("server %d has left", leave.ID), strconv.FormatInt(leave.ID, 10)
 	default:
-		_, err := fmt.Fprintf(o.out, "the ensemble has the servers %s, version %x\n", ids(current), current.ConfigVersion)
+		_, err := fmt.Fprintf(o.out, "the ensemble has the servers %s, version %x\n", ids(current),
+			current.ConfigVersion)
 		return true, err
 	}
 	if text, _, err = cl.Reconfig(ctx, change); err != nil {
@@ -225,7 +239,8 @@ func (o *reconfigOptions) difference(current *config.Quorum) (join, leave *confi
 		return nil, nil, nil // a server alone, from which none can leave
 	}
 	if stays == 0 {
-		return nil, nil, fmt.Errorf("the ensemble has the servers %s, of which none is among the wanted ones, %s: it is another ensemble, or a server alone",
+		return nil, nil, fmt.Errorf("the ensemble has the servers %s, of which none is among the wanted ones, %s: "+
+			"it is another ensemble, or a server alone",
 			ids(current), ids(o.wanted))
 	}
 	for i := range slices.Backward(current.Members) {

@@ -29,7 +29,8 @@ func TestReconfigNeedsServers(t *testing.T) {
 			t.Setenv(string(name), string(value))
 		}
 		var out, errs bytes.Buffer
-		require.Equal(t, cli.ExitUsage, cli.Run(cli.Root(Commands()...), append([]string{"reconfig"}, test.args...), &out, &errs), "%v", test.args)
+		require.Equal(t, cli.ExitUsage,
+			cli.Run(cli.Root(Commands()...), append([]string{"reconfig"}, test.args...), &out, &errs), "%v", test.args)
 		require.Contains(t, errs.String(), test.want)
 	}
 }

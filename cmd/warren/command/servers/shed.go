@@ -14,9 +14,12 @@ func newShedCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shed PERCENT",
 		Short: "End the connections of a share of a server's clients, so that they spread over the servers again",
-		Long: "Asks a server's admin server to end the connections of PERCENT of its clients, chosen at random, each when it has answered\n" +
-			"what the client asked. The clients connect again, to any server, and go on with their sessions. ZooKeeper has the same command\n" +
-			"since 3.10 (shed_connections). After a rolling restart of three servers, which leaves few clients at the last one, shed a third\n" +
+		Long: "Asks a server's admin server to end the connections of PERCENT of its clients, chosen at random, " +
+			"each when it has answered\n" +
+			"what the client asked. The clients connect again, to any server, and go on with their sessions. " +
+			"ZooKeeper has the same command\n" +
+			"since 3.10 (shed_connections). After a rolling restart of three servers, which leaves few clients at " +
+			"the last one, shed a third\n" +
 			"at each of the others.",
 		Example: "  warren shed 33 --admin http://zk1:8080/commands --auth-file super.txt",
 		Args:    cli.OneArgument("which percentage of the clients?"),
@@ -28,7 +31,8 @@ func newShedCommand() *cobra.Command {
 			var done struct {
 				Shed int `json:"connections_shed"`
 			}
-			if err := o.ask(cmd.Context(), "shed_connections", map[string]int{"percentage": percent}, &done); err != nil {
+			if err := o.ask(cmd.Context(), "shed_connections", map[string]int{"percentage": percent},
+				&done); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "ended %d connections\n", done.Shed)

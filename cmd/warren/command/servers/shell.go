@@ -38,17 +38,22 @@ type shellOptions struct {
 }
 
 func newShellCommand() *cobra.Command {
-	o := shellOptions{server: "localhost:2181", timeout: cli.DurationFlag(30 * time.Second), connectWait: 5 * time.Second, output: "text"}
+	o := shellOptions{server: "localhost:2181", timeout: cli.DurationFlag(30 * time.Second),
+		connectWait: 5 * time.Second, output: "text"}
 	cmd := &cobra.Command{
 		Use:     "shell [flags] [COMMAND [ARGUMENT]...]",
 		Aliases: []string{"cli"},
 		Short:   "Look at and change znodes, like zkCli.sh",
-		Long: "Runs one COMMAND, or without one the lines of standard input, or what is typed if that is a terminal. Commands, their\n" +
-			"flags, texts and exit codes are those of zkCli.sh; `warren shell help` lists them, with export, import, find, tree and\n" +
+		Long: "Runs one COMMAND, or without one the lines of standard input, or what is typed if that is a " +
+			"terminal. Commands, their\n" +
+			"flags, texts and exit codes are those of zkCli.sh; `warren shell help` lists them, with export, " +
+			"import, find, tree and\n" +
 			"watch, which are ours. zkCli.sh's own flags may be written with one dash.\n\n" +
-			"At a terminal Tab completes commands and paths, the arrows and Ctrl-P and Ctrl-N walk the history, Ctrl-C ends the\n" +
+			"At a terminal Tab completes commands and paths, the arrows and Ctrl-P and Ctrl-N walk the history, " +
+			"Ctrl-C ends the\n" +
 			"command that runs, and Ctrl-D the shell.\n\n" +
-			"Exit codes: 0 done, 1 the command failed, 2 wrong flags, 127 unknown command, 130 interrupted; of several commands\n" +
+			"Exit codes: 0 done, 1 the command failed, 2 wrong flags, 127 unknown command, 130 interrupted; of " +
+			"several commands\n" +
 			"that of the last one. NO_COLOR switches colours off.",
 		Example: "  warren shell\n" +
 			"  warren shell -s zk1:2181,zk2:2181/app get -s /settings\n" +
@@ -84,17 +89,22 @@ func newShellCommand() *cobra.Command {
 	flags.BoolVar(&o.waitLong, "waitforconnection", false, "wait for a connection as long as the session's timeout")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no greeting, and no watch events until printwatches on is typed")
 	flags.StringVar(&o.output, "output", o.output, "text, or json: one object a line")
-	flags.StringArrayVar(&o.auth, "auth", nil, "identity of the session, scheme:auth as in digest:user:password; may be repeated")
+	flags.StringArrayVar(&o.auth, "auth", nil,
+		"identity of the session, scheme:auth as in digest:user:password; may be repeated")
 	flags.StringVar(&o.login.File, "jaas", "", "JAAS file; the session authenticates by SASL as its section says")
 	flags.StringVar(&o.login.Section, "jaas-section", "", "section of the JAAS file (default Client)")
-	flags.BoolVar(&o.login.Tickets, "kerberos", false, "authenticate by Kerberos with the tickets of kinit, without a JAAS file")
-	flags.StringVar(&o.login.Server, "server-principal", "", "Kerberos principal of the servers (default zookeeper/_HOST, with the host's name)")
-	flags.StringVar(&o.config, "client-configuration", "", "file with zkCli.sh's settings of TLS and SASL; stores must be PEM")
+	flags.BoolVar(&o.login.Tickets, "kerberos", false,
+		"authenticate by Kerberos with the tickets of kinit, without a JAAS file")
+	flags.StringVar(&o.login.Server, "server-principal", "",
+		"Kerberos principal of the servers (default zookeeper/_HOST, with the host's name)")
+	flags.StringVar(&o.config, "client-configuration", "",
+		"file with zkCli.sh's settings of TLS and SASL; stores must be PEM")
 	flags.BoolVar(&o.tls, "tls", false, "encrypt; implied by the other --tls flags")
 	flags.StringVar(&o.tlsFiles.CA, "tls-ca", "", "PEM file of the certificates to trust, instead of the system's")
 	flags.StringVar(&o.tlsFiles.Cert, "tls-cert", "", "PEM file of this client's certificate")
 	flags.StringVar(&o.tlsFiles.Key, "tls-key", "", "PEM file of its key, if it is not in the file of the certificate")
-	flags.StringVar(&o.tlsFiles.ServerName, "tls-server-name", "", "name that the server's certificate must bear, if not the host")
+	flags.StringVar(&o.tlsFiles.ServerName, "tls-server-name", "",
+		"name that the server's certificate must bear, if not the host")
 	flags.BoolVar(&o.tlsFiles.Insecure, "tls-insecure", false, "do not check the server's certificate")
 	return cmd
 }
@@ -109,8 +119,9 @@ func twoDashes(args []string) []string {
 			i++ // its value
 		case "-waitforconnection", "-readonly":
 			rewritten[i] = "-" + rewritten[i]
-		case "-s", "--server", "--servers", "--timeout", "--connect-wait", "--output", "--auth", "--client-configuration",
-			"--jaas", "--jaas-section", "--server-principal", "--tls-ca", "--tls-cert", "--tls-key", "--tls-server-name":
+		case "-s", "--server", "--servers", "--timeout", "--connect-wait", "--output", "--auth",
+			"--client-configuration", "--jaas", "--jaas-section", "--server-principal", "--tls-ca", "--tls-cert",
+			"--tls-key", "--tls-server-name":
 			i++
 		default:
 			if !strings.HasPrefix(rewritten[i], "-") {
@@ -123,9 +134,9 @@ func twoDashes(args []string) []string {
 
 // options returns what the flags mean.
 func (o *shellOptions) options(cmd *cobra.Command) (so shell.Options, err error) {
-	so = shell.Options{Servers: o.server, Timeout: time.Duration(o.timeout), ConnectWait: o.connectWait, ReadOnly: o.readOnly,
-		Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr(), JSON: o.output == "json", Quiet: o.quiet || o.output == "json",
-		Version: build.This().ZooKeeperVersion(), Build: build.This().Version}
+	so = shell.Options{Servers: o.server, Timeout: time.Duration(o.timeout), ConnectWait: o.connectWait,
+		ReadOnly: o.readOnly, Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr(), JSON: o.output == "json",
+		Quiet: o.quiet || o.output == "json", Version: build.This().ZooKeeperVersion(), Build: build.This().Version}
 	if o.waitLong {
 		so.ConnectWait = so.Timeout
 	}

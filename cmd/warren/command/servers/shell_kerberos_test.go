@@ -24,7 +24,8 @@ func TestShellByKerberos(t *testing.T) {
 	}
 	const module = " { com.sun.security.auth.module.Krb5LoginModule required "
 	conf := forge.Config(realm)
-	jaas := file("server.conf", "Server"+module+`useKeyTab=true storeKey=true keyTab="`+forge.Keytab("zk", "secret", service)+`" principal="`+service+`"; };`)
+	jaas := file("server.conf", "Server"+module+`useKeyTab=true storeKey=true keyTab="`+
+		forge.Keytab("zk", "secret", service)+`" principal="`+service+`"; };`)
 	addr := startShellServer(t, func(cfg *config.Config) {
 		cfg.SASL.LoginConfig, cfg.SASL.KerberosConfig = jaas, conf
 		cfg.SessionRequireClientSASLAuth = true
@@ -42,7 +43,9 @@ func TestShellByKerberos(t *testing.T) {
 		require.Equal(t, 0, code, errs)
 		require.Contains(t, out, "sasl: "+user+"\n")
 	}
-	settings := file("client.cfg", "java.security.auth.login.config="+clients+"\nzookeeper.sasl.client.username=zookeeper\nzookeeper.server.realm="+realm+"\njava.security.krb5.conf="+conf+"\n")
+	settings := file("client.cfg",
+		"java.security.auth.login.config="+clients+"\nzookeeper.sasl.client.username=zookeeper\n"+
+			"zookeeper.server.realm="+realm+"\njava.security.krb5.conf="+conf+"\n")
 	t.Setenv("KRB5_CONFIG", "/none")
 	code, out, errs := run("shell", "-s", addr, "-q", "-client-configuration", settings, "whoami")
 	require.Equal(t, 0, code, errs)
@@ -52,14 +55,16 @@ func TestShellByKerberos(t *testing.T) {
 	for want, args := range map[string][]string{
 		"run kinit": {"--kerberos", "--server-principal", "zookeeper/other"}, // no ticket for that, and no KDC
 	} {
-		code, _, errs := run(append(append([]string{"shell", "-s", addr, "-q", "--connect-wait", "1s"}, args...), "ls", "/")...)
+		code, _, errs := run(
+			append(append([]string{"shell", "-s", addr, "-q", "--connect-wait", "1s"}, args...), "ls", "/")...)
 		require.Equal(t, 1, code)
 		require.Contains(t, errs, want)
 	}
 	for want, args := range map[string][]string{
-		"not a principal":      {"--kerberos", "--server-principal", "a@"},
-		"nothing to log in":    {"--jaas", file("none.conf", "Client"+module+"debug=true; };")},
-		"keytab: open /none/k": {"--jaas", file("keys.conf", "Client"+module+`useKeyTab=true keyTab="/none/k" principal="a@B"; };`)},
+		"not a principal":   {"--kerberos", "--server-principal", "a@"},
+		"nothing to log in": {"--jaas", file("none.conf", "Client"+module+"debug=true; };")},
+		"keytab: open /none/k": {"--jaas",
+			file("keys.conf", "Client"+module+`useKeyTab=true keyTab="/none/k" principal="a@B"; };`)},
 	} {
 		code, _, errs := run(append(append([]string{"shell", "-s", addr, "-q"}, args...), "ls", "/")...)
 		require.Equal(t, 2, code)

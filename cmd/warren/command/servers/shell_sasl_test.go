@@ -36,12 +36,14 @@ func TestShellBySASL(t *testing.T) {
 		args  []string
 		user  string
 	}{
-		"flag":                           {"", []string{"--jaas", bob}, "bob"},
-		"flag and section":               {"", []string{"--jaas", bob, "--jaas-section=Other"}, "eve"},
-		"client configuration":           {"", []string{"-client-configuration", settings}, "eve"},
-		"CLIENT_JVMFLAGS":                {"-Xmx1g -Djava.security.auth.login.config=" + bob, nil, "bob"},
-		"flag over CLIENT_JVMFLAGS":      {"-Djava.security.auth.login.config=" + wrong, []string{"--jaas", bob}, "bob"},
-		"configuration over environment": {"-Djava.security.auth.login.config=" + wrong, []string{"-client-configuration", settings}, "eve"},
+		"flag":                 {"", []string{"--jaas", bob}, "bob"},
+		"flag and section":     {"", []string{"--jaas", bob, "--jaas-section=Other"}, "eve"},
+		"client configuration": {"", []string{"-client-configuration", settings}, "eve"},
+		"CLIENT_JVMFLAGS":      {"-Xmx1g -Djava.security.auth.login.config=" + bob, nil, "bob"},
+		"flag over CLIENT_JVMFLAGS": {"-Djava.security.auth.login.config=" + wrong,
+			[]string{"--jaas", bob}, "bob"},
+		"configuration over environment": {"-Djava.security.auth.login.config=" + wrong,
+			[]string{"-client-configuration", settings}, "eve"},
 	} {
 		t.Setenv("CLIENT_JVMFLAGS", tt.flags)
 		code, out, errs := run(append(append([]string{"shell", "-s", addr, "-q"}, tt.args...), "whoami")...)

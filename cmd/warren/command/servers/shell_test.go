@@ -73,17 +73,18 @@ func TestShellFlags(t *testing.T) {
 		return name
 	}
 	for want, args := range map[string][]string{
-		"unknown flag: --colour":              {"--colour"},
-		`"soon" is neither milliseconds`:      {"--timeout", "soon", "ls"},
-		"neither text nor json":               {"--output", "xml", "ls"},
-		"is not positive":                     {"--connect-wait", "0s", "ls"},
-		"--auth is not scheme:auth":           {"--auth", "bob", "ls"},
-		"names no server":                     {"-s", "/", "ls"},
-		"no such file":                        {"--tls-ca", filepath.Join(dir, "none.pem"), "ls"},
-		"is not PEM; convert PKCS12":          {"--tls-cert", file("a.p12", "\x30\x82"), "ls"},
-		"has no certificate":                  {"--tls-ca", file("empty.pem", "-----BEGIN NOTHING-----"), "ls"},
-		"line 2 of the client configuration":  {"-client-configuration", file("bad", "# TLS\nnothing"), "ls"},
-		"stores with a password cannot be re": {"-client-configuration", file("pw", "zookeeper.client.secure=true\nzookeeper.ssl.keyStore.password=x"), "ls"},
+		"unknown flag: --colour":             {"--colour"},
+		`"soon" is neither milliseconds`:     {"--timeout", "soon", "ls"},
+		"neither text nor json":              {"--output", "xml", "ls"},
+		"is not positive":                    {"--connect-wait", "0s", "ls"},
+		"--auth is not scheme:auth":          {"--auth", "bob", "ls"},
+		"names no server":                    {"-s", "/", "ls"},
+		"no such file":                       {"--tls-ca", filepath.Join(dir, "none.pem"), "ls"},
+		"is not PEM; convert PKCS12":         {"--tls-cert", file("a.p12", "\x30\x82"), "ls"},
+		"has no certificate":                 {"--tls-ca", file("empty.pem", "-----BEGIN NOTHING-----"), "ls"},
+		"line 2 of the client configuration": {"-client-configuration", file("bad", "# TLS\nnothing"), "ls"},
+		"stores with a password cannot be re": {"-client-configuration",
+			file("pw", "zookeeper.client.secure=true\nzookeeper.ssl.keyStore.password=x"), "ls"},
 	} {
 		code, out, errs := run(append([]string{"shell"}, args...)...)
 		require.Equal(t, 2, code, args)

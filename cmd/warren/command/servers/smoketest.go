@@ -31,11 +31,15 @@ func newSmokeTestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "smoketest [HOST:PORT...]",
 		Short: "Try every server of an ensemble with a session of its own",
-		Long: "Opens a session at each server, creates " + smokeRoot + ", lets each session create an ephemeral child, lets each server list\n" +
-			"them all and watch them, deletes them one after the other, and wants every session to see every deletion, in order. The\n" +
-			"znodes are removed. Servers may be ours or ZooKeeper's. `warren bench latencies` measures the same kinds of requests.\n\n" +
+		Long: "Opens a session at each server, creates " + smokeRoot +
+			", lets each session create an ephemeral child, lets each server list\n" +
+			"them all and watch them, deletes them one after the other, and wants every session to see every " +
+			"deletion, in order. The\n" +
+			"znodes are removed. Servers may be ours or ZooKeeper's. `warren bench latencies` measures the same " +
+			"kinds of requests.\n\n" +
 			"The exit code is 0 if all of it works, 1 otherwise.",
-		Example: "  warren smoketest zk1:2181 zk2:2181 zk3:2181\n  warren smoketest --config /etc/zookeeper/conf/zoo.cfg",
+		Example: "  warren smoketest zk1:2181 zk2:2181 zk3:2181\n" +
+			"  warren smoketest --config /etc/zookeeper/conf/zoo.cfg",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.addresses(cmd, args); err != nil {
 				return err
@@ -105,7 +109,8 @@ func (s *smoke) run(ctx context.Context, servers []string) (err error) {
 			}
 			c, err := client.Dial(ctx, server, options...)
 			if err == nil {
-				s.sessions = append(s.sessions, &smokeSession{c, server, fmt.Sprintf("%s/session_%d", smokeRoot, i), make(smokeEvents, 2*len(servers))})
+				s.sessions = append(s.sessions, &smokeSession{c, server, fmt.Sprintf("%s/session_%d", smokeRoot, i),
+					make(smokeEvents, 2*len(servers))})
 			}
 			return err
 		}); err != nil {
@@ -127,9 +132,12 @@ func (s *smoke) step(ctx context.Context, server, what string, do func(ctx conte
 }
 
 // each does one thing at every server, one after the other.
-func (s *smoke) each(ctx context.Context, what string, do func(ctx context.Context, session *smokeSession) error) error {
+func (s *smoke) each(
+	ctx context.Context, what string, do func(ctx context.Context, session *smokeSession) error,
+) error {
 	for _, session := range s.sessions {
-		if err := s.step(ctx, session.server, what, func(ctx context.Context) error { return do(ctx, session) }); err != nil {
+		if err := s.step(ctx, session.server, what,
+			func(ctx context.Context) error { return do(ctx, session) }); err != nil {
 			return err
 		}
 	}
@@ -138,7 +146,8 @@ func (s *smoke) each(ctx context.Context, what string, do func(ctx context.Conte
 
 func (s *smoke) work(ctx context.Context) error {
 	first, last := s.sessions[0], s.sessions[len(s.sessions)-1]
-	if err := s.step(ctx, first.server, "create "+smokeRoot, func(ctx context.Context) error { return prepareSmokeRoot(ctx, first.Client) }); err != nil {
+	if err := s.step(ctx, first.server, "create "+smokeRoot,
+		func(ctx context.Context) error { return prepareSmokeRoot(ctx, first.Client) }); err != nil {
 		return err
 	}
 	if err := s.each(ctx, "create an ephemeral znode", func(ctx context.Context, session *smokeSession) error {
@@ -153,18 +162,22 @@ func (s *smoke) work(ctx context.Context) error {
 	if err := s.each(ctx, "list and watch the znodes of all servers", s.watch); err != nil {
 		return err
 	}
-	if err := s.each(ctx, "delete a znode", func(ctx context.Context, session *smokeSession) error { return session.Delete(ctx, session.child, -1) }); err != nil {
+	if err := s.each(ctx, "delete a znode", func(ctx context.Context, session *smokeSession) error {
+		return session.Delete(ctx, session.child, -1)
+	}); err != nil {
 		return err
 	}
 	if err := s.each(ctx, "see all deletions in order", s.see); err != nil {
 		return err
 	}
-	return s.step(ctx, last.server, "delete "+smokeRoot, func(ctx context.Context) error { return last.Delete(ctx, smokeRoot, -1) })
+	return s.step(ctx, last.server, "delete "+smokeRoot,
+		func(ctx context.Context) error { return last.Delete(ctx, smokeRoot, -1) })
 }
 
 // prepareSmokeRoot makes the root, or empties one that another run has left.
 func prepareSmokeRoot(ctx context.Context, c *client.Client) error {
-	if _, err := c.Create(ctx, smokeRoot, nil, client.Persistent); err == nil || !errors.Is(err, client.ErrNodeExists) {
+	if _, err := c.Create(ctx, smokeRoot, nil, client.Persistent); err == nil ||
+		!errors.Is(err, client.ErrNodeExists) {
 		return err
 	}
 	names, _, err := c.Children(ctx, smokeRoot)

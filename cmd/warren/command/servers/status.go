@@ -45,14 +45,20 @@ func newStatusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [HOST:PORT...]",
 		Short: "Show the servers of an ensemble in one table",
-		Long: "Ask every server what it is, and show one table: role, epoch of the last txn, zxid, how many txns it lags behind the leader, connections,\n" +
+		Long: "Ask every server what it is, and show one table: role, epoch of the last txn, zxid, how many txns it " +
+			"lags behind the leader, connections,\n" +
 			"outstanding requests and latency. It needs nothing but the word srvr, which every server answers. A\n" +
-			"server that does not serve is asked at its admin port what it waits for, and whether it stays outside the\n" +
+			"server that does not serve is asked at its admin port what it waits for, and whether it " +
+			"stays outside the\n" +
 			"ensemble, because its directory has another history.\n\n" +
-			"The exit code is 0 if a leader (or a standalone server) serves and every server that was asked follows it, also if only\n" +
+			"The exit code is 0 if a leader (or a standalone server) serves and every server that was asked follows " +
+			"it, also if only\n" +
 			"followers and observers were asked; 1 if something is\n" +
-			"missing: a server does not answer, does not serve, or lags more than --max-lag txns; 2 if no server leads, or two do.",
-		Example: "  warren status\n  warren status a:2181 b:2181 c:2181\n  warren status --config /etc/zookeeper/conf/zoo.cfg --output json",
+			"missing: a server does not answer, does not serve, or lags more than --max-lag txns; 2 if no " +
+			"server leads, or two do.",
+		Example: "  warren status\n" +
+			"  warren status a:2181 b:2181 c:2181\n" +
+			"  warren status --config /etc/zookeeper/conf/zoo.cfg --output json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cli.CheckTable(cmd, o.output); err != nil {
 				return err
@@ -199,7 +205,8 @@ func (st *clusterStatus) judge(maxLag int64) {
 	case len(leaders) == 0:
 		st.Verdict, st.code = "no server leads: no client can write", exitNoQuorum
 	case len(leaders) > 1:
-		st.Verdict, st.code = fmt.Sprintf("%d servers say that they lead: they are not one ensemble, or a leader has been replaced this moment", len(leaders)), exitNoQuorum
+		st.Verdict, st.code = fmt.Sprintf("%d servers say that they lead: they are not one ensemble, or a leader "+
+			"has been replaced this moment", len(leaders)), exitNoQuorum
 	case troubled > 0:
 		st.Verdict, st.code = fmt.Sprintf("%d of %d servers need attention", troubled, len(st.Servers)), exitDegraded
 	default:
@@ -209,7 +216,8 @@ func (st *clusterStatus) judge(maxLag int64) {
 
 // followed reports whether every server says that it follows a leader.
 func (st *clusterStatus) followed() bool {
-	return !slices.ContainsFunc(st.Servers, func(s reach.Status) bool { return s.Role != "follower" && s.Role != "observer" })
+	return !slices.ContainsFunc(st.Servers,
+		func(s reach.Status) bool { return s.Role != "follower" && s.Role != "observer" })
 }
 
 // lagBehind compares a server with its leader. The answers are not of one moment, so a small lag, or a negative one,
@@ -243,8 +251,8 @@ func (st *clusterStatus) table(out io.Writer) error {
 		if s.Lag != nil {
 			lag = strconv.FormatInt(*s.Lag, 10)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%.4g/%.3g/%.4g\t%s\n", s.Address, s.Role, s.Epoch, s.ZxidText, lag, s.Connections, s.Outstanding,
-			s.Znodes, s.LatencyMs[0], s.LatencyMs[1], s.LatencyMs[2], s.Problem)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%.4g/%.3g/%.4g\t%s\n", s.Address, s.Role, s.Epoch, s.ZxidText,
+			lag, s.Connections, s.Outstanding, s.Znodes, s.LatencyMs[0], s.LatencyMs[1], s.LatencyMs[2], s.Problem)
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -27,7 +27,8 @@ type steering struct {
 
 // addTo adds the flags.
 func (o *steering) addTo(flags *pflag.FlagSet) {
-	flags.StringVar(&o.admin, "admin", "http://127.0.0.1:8080/commands", "URL of the commands of the server's admin server")
+	flags.StringVar(&o.admin, "admin", "http://127.0.0.1:8080/commands",
+		"URL of the commands of the server's admin server")
 	flags.StringVar(&o.authFile, "auth-file", "", "file with the header Authorization, such as: digest super:password")
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "how long one answer may take")
 	o.ClientTLS.AddTo(flags)

@@ -34,7 +34,8 @@ func adminOf(t *testing.T, answers ...string) (url string, asked *[]string) {
 func TestDrainCommand(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "super.txt")
 	require.NoError(t, os.WriteFile(secret, []byte("digest super:secret\n"), 0o600))
-	const two, none = `{"draining": true, "clients": 2, "rate": 7, "error": null}`, `{"draining": true, "clients": 0, "rate": 7, "error": null}`
+	const two, none = `{"draining": true, "clients": 2, "rate": 7, "error": null}`,
+		`{"draining": true, "clients": 0, "rate": 7, "error": null}`
 	url, asked := adminOf(t, two, two, none)
 	code, out, errs := run("drain", "--admin", url, "--auth-file", secret, "--rate", "7")
 	require.Zero(t, code, errs)
@@ -56,7 +57,10 @@ func TestDrainCommand(t *testing.T) {
 	require.Equal(t, cli.ExitUnexpected, code)
 	require.Contains(t, errs, "resumed or restarted meanwhile")
 
-	for _, args := range [][]string{{"drain", "x"}, {"drain", "--rate", "0"}, {"drain", "--resume", "--dry-run"}, {"shed"}, {"shed", "101"}, {"shed", "-1"}, {"shed", "x"}, {"lead"}, {"lead", "zk2"}} {
+	for _, args := range [][]string{
+		{"drain", "x"}, {"drain", "--rate", "0"}, {"drain", "--resume", "--dry-run"}, {"shed"}, {"shed", "101"},
+		{"shed", "-1"}, {"shed", "x"}, {"lead"}, {"lead", "zk2"},
+	} {
 		code, _, _ := run(args...)
 		require.Equal(t, cli.ExitUsage, code, args)
 	}
@@ -82,7 +86,8 @@ func TestLeadCommand(t *testing.T) {
 func TestSteeringCommandsOfAServer(t *testing.T) {
 	admin := freePort(t)
 	r := cmdline.StartServer(t, "--data-dir", t.TempDir(), "--client-port", "0", "-D", "admin.serverPort="+admin,
-		"-D", "admin.serverAddress=127.0.0.1", "-D", "DigestAuthenticationProvider.superDigest="+auth.DigestIdentity("super:secret").ID)
+		"-D", "admin.serverAddress=127.0.0.1",
+		"-D", "DigestAuthenticationProvider.superDigest="+auth.DigestIdentity("super:secret").ID)
 	secret := filepath.Join(t.TempDir(), "super.txt")
 	require.NoError(t, os.WriteFile(secret, []byte("digest super:secret"), 0o600))
 	at := []string{"--admin", "http://127.0.0.1:" + admin + "/commands"}

@@ -44,13 +44,18 @@ func newTopCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top [HOST:PORT...]",
 		Short: "Show which paths, sessions, addresses and operations cause the load",
-		Long: "Ask the admin ports of the servers what causes most of their requests, bytes and time, and show the sums for all servers, again\n" +
-			"every two seconds. The figures are means for a second, of about the last minute. The time of a read is its execution, that of a\n" +
+		Long: "Ask the admin ports of the servers what causes most of their requests, bytes and time, and show the " +
+			"sums for all servers, again\n" +
+			"every two seconds. The figures are means for a second, of about the last minute. The time of a read is " +
+			"its execution, that of a\n" +
 			"write is from its arrival until it is applied.\n\n" +
-			"Paths, sessions and addresses are shown with --auth-file, to a super user or an identity with every permission on /; without it\n" +
+			"Paths, sessions and addresses are shown with --auth-file, to a super user or an identity with every " +
+			"permission on /; without it\n" +
 			"only operations are.\n\n" +
 			"The exit code is 0 if a server has answered, and 1 if none has.",
-		Example: "  warren top zk1:2181 zk2:2181 zk3:2181 --auth-file super.txt\n  warren top --by bytes --once\n  warren top --once --output json",
+		Example: "  warren top zk1:2181 zk2:2181 zk3:2181 --auth-file super.txt\n" +
+			"  warren top --by bytes --once\n" +
+			"  warren top --once --output json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cli.CheckTable(cmd, o.output); err != nil {
 				return err

@@ -47,12 +47,14 @@ func TestTopOnce(t *testing.T) {
 	port, _ := adminThatTells(t, someTop)
 	code, out, errs := run("top", "--once", "--admin-port", port, "127.0.0.1:1")
 	require.Zero(t, code, errs)
-	require.Contains(t, out, "1000.0 requests/s, 2.0 KiB/s, 3.0 ms/s; by requests, about the last 60 s; one request of 8")
+	require.Contains(t, out,
+		"1000.0 requests/s, 2.0 KiB/s, 3.0 ms/s; by requests, about the last 60 s; one request of 8")
 	require.Contains(t, out, "getData")
 	require.Contains(t, out, `"/a\x1b[2J"`)
 	require.NotContains(t, out, "\x1b", "a path must not steer the terminal")
 
-	code, out, errs = run("top", "--once", "--output", "json", "--by", "bytes", "--admin-port", port, "127.0.0.1:1", "127.0.0.1:2")
+	code, out, errs = run("top", "--once", "--output", "json", "--by", "bytes", "--admin-port", port,
+		"127.0.0.1:1", "127.0.0.1:2")
 	require.Zero(t, code, errs)
 	var all topOfAll
 	require.NoError(t, json.Unmarshal([]byte(out), &all))
@@ -73,12 +75,16 @@ func TestTopSaysWhatIsWrong(t *testing.T) {
 		require.Contains(t, out, says)
 	}
 	port, _ := adminThatTells(t, someTop)
-	code, out, _ := run("top", "--once", "--admin-port", port, "--auth-file", fileWith(t, "digest super:wrong\n"), "127.0.0.1:1")
+	code, out, _ := run("top", "--once", "--admin-port", port, "--auth-file", fileWith(t, "digest super:wrong\n"),
+		"127.0.0.1:1")
 	require.Equal(t, cli.ExitUnexpected, code)
 	require.Contains(t, out, "Not authenticated")
-	code, _, errs := run("top", "--once", "--admin-port", port, "--auth-file", fileWith(t, "digest super:secret\n"), "127.0.0.1:1")
+	code, _, errs := run("top", "--once", "--admin-port", port, "--auth-file", fileWith(t, "digest super:secret\n"),
+		"127.0.0.1:1")
 	require.Zero(t, code, errs)
-	for _, args := range [][]string{{"--by", "size"}, {"--limit", "0"}, {"--limit", "1001"}, {"--interval", "0s"}, {"--output", "xml"}} {
+	for _, args := range [][]string{
+		{"--by", "size"}, {"--limit", "0"}, {"--limit", "1001"}, {"--interval", "0s"}, {"--output", "xml"},
+	} {
 		code, _, _ := run(append([]string{"top", "--once"}, args...)...)
 		require.Equal(t, cli.ExitUsage, code, args)
 	}
@@ -100,7 +106,8 @@ func TestRepeats(t *testing.T) {
 	port, asked := adminThatTells(t, someTop)
 	for _, args := range [][]string{
 		{"top", "--interval", "1ms", "--admin-port", port, "127.0.0.1:1"},
-		{"status", "--watch", "--admin-port", port, "--timeout", "1s", cmdline.Answers(t, "Zxid: 0x5\nMode: leader\n")},
+		{"status", "--watch", "--admin-port", port, "--timeout", "1s",
+			cmdline.Answers(t, "Zxid: 0x5\nMode: leader\n")},
 	} {
 		ctx, stop := context.WithCancel(context.Background())
 		cmd := cli.Root(Commands()...)

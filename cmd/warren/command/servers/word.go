@@ -27,9 +27,11 @@ func newWordCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "4lw HOST:PORT WORD",
 		Short: "Ask a server a four-letter word, as `echo WORD | nc HOST PORT` does",
-		Long: "Sends WORD (ruok, srvr, mntr, stat, cons...) and prints the answer as it is. It stands in for nc where there is none. With\n" +
+		Long: "Sends WORD (ruok, srvr, mntr, stat, cons...) and prints the answer as it is. It stands in for nc " +
+			"where there is none. With\n" +
 			"--client-configuration, a file of zkCli.sh's, it speaks TLS if that file says so.\n\n" +
-			"The exit code is 0 if the word was answered, and 1 if nothing came, the word is not in 4lw.commands.whitelist, or the server\n" +
+			"The exit code is 0 if the word was answered, and 1 if nothing came, the word is not in " +
+			"4lw.commands.whitelist, or the server\n" +
 			"does not serve.",
 		Example: "  warren 4lw zk1:2181 ruok\n  warren 4lw 127.0.0.1:2181 mntr | grep zk_avg_latency",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -67,7 +69,8 @@ func (o *wordOptions) run(cmd *cobra.Command, address, word string) error {
 	if _, err := fmt.Fprint(cmd.OutOrStdout(), text); err != nil {
 		return err
 	}
-	if strings.HasSuffix(text, "is not executed because it is not in the whitelist.\n") || strings.HasPrefix(text, "This ZooKeeper instance is not currently serving requests") {
+	if strings.HasSuffix(text, "is not executed because it is not in the whitelist.\n") ||
+		strings.HasPrefix(text, "This ZooKeeper instance is not currently serving requests") {
 		return cli.ExitStatus(cli.ExitUnexpected)
 	}
 	return nil

@@ -25,8 +25,10 @@ func TestWord(t *testing.T) {
 		return file
 	}
 	trusted := put("ca.pem", ca.PEM())
-	r := cmdline.StartServer(t, "--data-dir", filepath.Join(dir, "data"), "--client-port", "0", "-D", "admin.enableServer=false", "-D", "4lw.commands.whitelist=ruok,stat",
-		"-D", "client.portUnification=true", "-D", "ssl.keyStore.location="+put("server.pem", leaf.PEM()), "-D", "ssl.clientAuth=none")
+	r := cmdline.StartServer(t, "--data-dir", filepath.Join(dir, "data"), "--client-port", "0",
+		"-D", "admin.enableServer=false", "-D", "4lw.commands.whitelist=ruok,stat",
+		"-D", "client.portUnification=true", "-D", "ssl.keyStore.location="+put("server.pem", leaf.PEM()),
+		"-D", "ssl.clientAuth=none")
 	code, out, errs := run("4lw", r.Addr, "ruok")
 	require.Zero(t, code, errs)
 	require.Equal(t, "imok", out)
@@ -65,7 +67,9 @@ func TestWord(t *testing.T) {
 	require.Equal(t, cli.ExitUnexpected, code)
 	require.GreaterOrEqual(t, time.Since(began), 50*time.Millisecond)
 
-	for _, args := range [][]string{{"4lw"}, {"4lw", "a:1"}, {"4lw", "a:1", "ruo"}, {"4lw", "a:1", "ruok", "x"}, {"4lw", "a:1", "ruok", "--foo"}} {
+	for _, args := range [][]string{
+		{"4lw"}, {"4lw", "a:1"}, {"4lw", "a:1", "ruo"}, {"4lw", "a:1", "ruok", "x"}, {"4lw", "a:1", "ruok", "--foo"},
+	} {
 		code, _, _ := run(args...)
 		require.Equal(t, cli.ExitUsage, code, args)
 	}

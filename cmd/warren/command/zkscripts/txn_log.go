@@ -30,7 +30,8 @@ const (
 
 // newTxnLog reads the header of a file of this size.
 func newTxnLog(file string, r io.Reader, size int64) (*txnLog, error) {
-	l := &txnLog{file: file, in: bufio.NewReaderSize(r, 64<<10), offset: files.LogHeaderSize, left: size - files.LogHeaderSize}
+	l := &txnLog{file: file, in: bufio.NewReaderSize(r, 64<<10), offset: files.LogHeaderSize,
+		left: size - files.LogHeaderSize}
 	head := make([]byte, files.LogHeaderSize)
 	if _, err := io.ReadFull(l.in, head); err != nil {
 		return nil, fmt.Errorf("%s: the header of %d bytes cannot be read: %w", file, files.LogHeaderSize, err)

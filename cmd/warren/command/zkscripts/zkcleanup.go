@@ -28,7 +28,8 @@ func newZkCleanupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "zkCleanup.sh -n COUNT",
 		Short: "ZooKeeper's script zkCleanup.sh",
-		Long: "Removes all but the newest COUNT snapshots that are whole, and the log files that only older ones need, from the directories\n" +
+		Long: "Removes all but the newest COUNT snapshots that are whole, and the log files that only older ones " +
+			"need, from the directories\n" +
 			"that zoo.cfg names. With fewer whole ones it removes nothing. A server does this by itself unless\n" +
 			"autopurge.purgeInterval is 0.",
 		Hidden: true,
@@ -41,13 +42,16 @@ func newZkCleanupCommand() *cobra.Command {
 			case err != nil:
 				return scriptUsageError{cli.Misuse(cmd, fmt.Errorf("'%s' can not be parsed to integer", count))}
 			case keep < snapshotsLeast:
-				return scriptUsageError{cli.Misuse(cmd, fmt.Errorf("count should be greater than or equal to %d", snapshotsLeast))}
+				return scriptUsageError{
+					cli.Misuse(cmd, fmt.Errorf("count should be greater than or equal to %d", snapshotsLeast)),
+				}
 			}
 			cfg, _, err := serve.Load(scriptConfig(dir, ""), nil)
 			if err != nil {
 				return err
 			}
-			c := cleanup{fs: vfs.OS(), snapDir: filepath.Join(cfg.DataDir, "version-2"), logDir: filepath.Join(cfg.DataLogDir, "version-2")}
+			c := cleanup{fs: vfs.OS(), snapDir: filepath.Join(cfg.DataDir, "version-2"),
+				logDir: filepath.Join(cfg.DataLogDir, "version-2")}
 			obsolete, err := c.obsolete(keep)
 			if err != nil {
 				return err
@@ -126,7 +130,8 @@ func (c *cleanup) remove(cmd *cobra.Command, files []string) error {
 	for _, file := range files {
 		info, err := os.Stat(file)
 		if err == nil {
-			fmt.Fprintf(cmd.OutOrStdout(), "Removing file: %s\t%s\n", info.ModTime().Format("Jan 2, 2006, 3:04:05 PM"), file)
+			fmt.Fprintf(cmd.OutOrStdout(), "Removing file: %s\t%s\n",
+				info.ModTime().Format("Jan 2, 2006, 3:04:05 PM"), file)
 			err = c.fs.Remove(file)
 		}
 		if err != nil && !errors.Is(err, os.ErrNotExist) { // the server has purged too

@@ -39,7 +39,8 @@ func TestZkCleanup(t *testing.T) {
 	v := filepath.Join(dir, "data", "version-2")
 	require.NoError(t, os.MkdirAll(v, 0o755))
 	t.Setenv("ZOOCFGDIR", dir)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "zoo.cfg"), []byte("dataDir="+dir+"/data\nclientPort=2181\n"), 0o644))
+	require.NoError(t,
+		os.WriteFile(filepath.Join(dir, "zoo.cfg"), []byte("dataDir="+dir+"/data\nclientPort=2181\n"), 0o644))
 	snap, err := os.ReadFile(twoSnapshots + "snapshot.0")
 	require.NoError(t, err)
 	at := time.Date(2026, 11, 21, 18, 56, 51, 0, time.UTC)
@@ -73,7 +74,8 @@ func TestZkCleanup(t *testing.T) {
 	require.Equal(t, want, out)
 	left, err := vfs.OS().List(v)
 	require.NoError(t, err)
-	require.ElementsMatch(t, []string{"log.6", "log.a", "log.d", "log.10", "snapshot.9", "snapshot.c", "snapshot.f", "snapshot.11", "tmp.snapshot.12"}, left)
+	require.ElementsMatch(t, []string{"log.6", "log.a", "log.d", "log.10", "snapshot.9", "snapshot.c", "snapshot.f",
+		"snapshot.11", "tmp.snapshot.12"}, left)
 }
 
 // damagedLog returns a copy of a log whose third record has a wrong checksum.
@@ -87,7 +89,8 @@ func TestTxnLogToolkitDump(t *testing.T) {
 	file := damagedLog(t)
 	code, out, errs := run("zkTxnLogToolkit.sh", file)
 	require.Zero(t, code, errs)
-	const third = "11/21/26, 5:41:28 AM UTC session 0x100002068d90000 cxid 0x1000067 zxid 0x37 delete '/seq/item-0000000000\n"
+	const third = "11/21/26, 5:41:28 AM UTC session 0x100002068d90000 cxid 0x1000067 zxid 0x37 delete " +
+		"'/seq/item-0000000000\n"
 	require.Contains(t, out, "],false,14\nCRC ERROR - "+third+third)
 	require.Contains(t, out, "\nEOF reached after 10 txns.\n")
 
@@ -106,7 +109,8 @@ func TestTxnLogToolkitDump(t *testing.T) {
 
 func TestTxnLogToolkitRecover(t *testing.T) {
 	cmdline.InUTC(t)
-	const third = "11/21/26, 5:41:28 AM UTC session 0x100002068d90000 cxid 0x1000067 zxid 0x37 delete '/seq/item-0000000000\n"
+	const third = "11/21/26, 5:41:28 AM UTC session 0x100002068d90000 cxid 0x1000067 zxid 0x37 delete " +
+		"'/seq/item-0000000000\n"
 	const ask = "Would you like to fix it (Yes/No/Abort) ? "
 	const header = "ZooKeeper Transactional Log File with dbid 0 txnlog format version 2\n"
 	for name, c := range map[string]struct {
@@ -116,11 +120,17 @@ func TestTxnLogToolkitRecover(t *testing.T) {
 		out   string // with % for the name of the file
 		fixed bool
 	}{
-		"without asking": {[]string{"-ry"}, "", 0, "CRC FIXED - " + third + "EOF reached after 10 txns.\nRecovery file % has been written with 1 fixed CRC error(s)\n", true},
-		"yes":            {[]string{"-r"}, "what\nYES\n", 0, "CRC ERROR - " + third + ask + ask + "EOF reached after 10 txns.\nRecovery file % has been written with 1 fixed CRC error(s)\n", true},
-		"no":             {[]string{"-r"}, "n\n", 0, "CRC ERROR - " + third + ask + "EOF reached after 10 txns.\nRecovery file % has been written with 0 fixed CRC error(s)\n", false},
-		"abort":          {[]string{"-r"}, "abort\n", cli.ExitUnexpected, "CRC ERROR - " + third + ask, false},
-		"nobody there":   {[]string{"-r"}, "", cli.ExitUnexpected, "CRC ERROR - " + third + ask, false},
+		"without asking": {[]string{"-ry"}, "", 0,
+			"CRC FIXED - " + third + "EOF reached after 10 txns.\nRecovery file % has been written with 1 fixed " +
+				"CRC error(s)\n", true},
+		"yes": {[]string{"-r"}, "what\nYES\n", 0,
+			"CRC ERROR - " + third + ask + ask + "EOF reached after 10 txns.\n" +
+				"Recovery file % has been written with 1 fixed CRC error(s)\n", true},
+		"no": {[]string{"-r"}, "n\n", 0,
+			"CRC ERROR - " + third + ask + "EOF reached after 10 txns.\n" +
+				"Recovery file % has been written with 0 fixed CRC error(s)\n", false},
+		"abort":        {[]string{"-r"}, "abort\n", cli.ExitUnexpected, "CRC ERROR - " + third + ask, false},
+		"nobody there": {[]string{"-r"}, "", cli.ExitUnexpected, "CRC ERROR - " + third + ask, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := damagedLog(t)
@@ -202,9 +212,12 @@ func TestSnapshotScripts(t *testing.T) {
 	cmdline.InUTC(t)
 	file := twoSnapshots + "snapshot.34"
 	for name, c := range map[string]struct{ script, same []string }{
-		"formatter":           {[]string{"zkSnapShotToolkit.sh", file}, []string{"snapshot", "dump", "--output", "toolkit", file}},
-		"formatter with data": {[]string{"zkSnapShotToolkit.sh", "-d", file}, []string{"snapshot", "dump", "--output", "toolkit", "--data", file}},
-		"summary":             {[]string{"zkSnapshotRecursiveSummaryToolkit.sh", file, "/persist", "1"}, []string{"snapshot", "tree", file, "/persist", "--depth", "1"}},
+		"formatter": {[]string{"zkSnapShotToolkit.sh", file},
+			[]string{"snapshot", "dump", "--output", "toolkit", file}},
+		"formatter with data": {[]string{"zkSnapShotToolkit.sh", "-d", file},
+			[]string{"snapshot", "dump", "--output", "toolkit", "--data", file}},
+		"summary": {[]string{"zkSnapshotRecursiveSummaryToolkit.sh", file, "/persist", "1"},
+			[]string{"snapshot", "tree", file, "/persist", "--depth", "1"}},
 	} {
 		code, out, errs := run(c.script...)
 		require.Zero(t, code, "%s: %s", name, errs)
@@ -215,9 +228,10 @@ func TestSnapshotScripts(t *testing.T) {
 	code, out, errs := run("zkSnapShotToolkit.sh", "-json", file)
 	require.Zero(t, code, errs)
 	require.True(t, strings.HasPrefix(out, `[1,0,{"progname":"SnapshotFormatter.java"`), out)
-	for _, args := range [][]string{{"zkSnapShotToolkit.sh"}, {"zkSnapShotToolkit.sh", "-x", file}, {"zkSnapShotToolkit.sh", "-d"},
-		{"zkSnapshotRecursiveSummaryToolkit.sh", file}, {"zkSnapshotRecursiveSummaryToolkit.sh", file, "/", "x"},
-		{"zkSnapshotComparer.sh", "-l", file}, {"zkSnapshotComparer.sh", "-l", file, "-r", file, "-b", "1", "-n", "x"}} {
+	for _, args := range [][]string{{"zkSnapShotToolkit.sh"}, {"zkSnapShotToolkit.sh", "-x", file},
+		{"zkSnapShotToolkit.sh", "-d"}, {"zkSnapshotRecursiveSummaryToolkit.sh", file},
+		{"zkSnapshotRecursiveSummaryToolkit.sh", file, "/", "x"}, {"zkSnapshotComparer.sh", "-l", file},
+		{"zkSnapshotComparer.sh", "-l", file, "-r", file, "-b", "1", "-n", "x"}} {
 		code, _, _ = run(args...)
 		require.Equal(t, cli.ExitUsage, code, "%v", args)
 	}
@@ -225,7 +239,8 @@ func TestSnapshotScripts(t *testing.T) {
 
 // TestSnapshotComparerInteractive asks for depths and paths; the words are those of ZooKeeper 3.8.
 func TestSnapshotComparerInteractive(t *testing.T) {
-	args := []string{"zkSnapshotComparer.sh", "-l", twoSnapshots + "snapshot.0", "-r", twoSnapshots + "snapshot.34", "-b", "5", "-n", "1"}
+	args := []string{"zkSnapshotComparer.sh", "-l", twoSnapshots + "snapshot.0", "-r", twoSnapshots + "snapshot.34",
+		"-b", "5", "-n", "1"}
 	code, out := runWith("\n/seq\nabc\n9\n4\n\n\n\n\n", append(args, "-i")...)
 	require.Zero(t, code, out)
 	_, out, found := strings.Cut(out, "Count of nodes at depth 4: 2\n\n")
@@ -235,18 +250,23 @@ func TestSnapshotComparerInteractive(t *testing.T) {
 			"- Type a number to jump to and print all nodes at a given depth;\n"+
 			"- Enter an ABSOLUTE path to print the immediate subtree of a node. Path must start with '/'.\n", depth)
 	}
-	const thresholds = "Printing analysis for nodes difference larger than 5 bytes or node count difference larger than 1.\n"
+	const thresholds = "Printing analysis for nodes difference larger than 5 bytes or node count " +
+		"difference larger than 1.\n"
 	require.True(t, strings.HasSuffix(out, "\n\nAll layers compared.\n"), out)
 	out, _, found = strings.Cut(out, prompt(4)+thresholds+"Analysis for depth 4\n")
 	require.True(t, found, "the depth of a number is the current one")
-	require.Equal(t, prompt(0)+thresholds+"Analysis for depth 0\nNode  found in both trees. Delta: 390 bytes, 26 descendants\n\n"+
+	require.Equal(t, prompt(0)+thresholds+
+		"Analysis for depth 0\nNode  found in both trees. Delta: 390 bytes, 26 descendants\n\n"+
 		prompt(1)+thresholds+"Analysis for node /seq\nFiltered right node /seq/item-0000000000 of size 1\n"+
 		"Filtered right node /seq/item-0000000002 of size 1\nFiltered right node /seq/item-0000000003 of size 1\n\n"+
-		prompt(1)+thresholds+"Input abc is not valid. Depth must be in range [0, 4]. Path must be an absolute path which starts with '/'.\n\n"+
+		prompt(1)+thresholds+"Input abc is not valid. Depth must be in range [0, 4]. "+
+		"Path must be an absolute path which starts with '/'.\n\n"+
 		prompt(1)+thresholds+"Depth must be in range [0, 4]\n"+
 		prompt(1)+thresholds+"Analysis for depth 4\n"+
-		"Node /zookeeper/quota/qapp/zookeeper_limits found only in right tree. Descendant size: 55. Descendant count: 0\n"+
-		"Node /zookeeper/quota/qapp/zookeeper_stats found only in right tree. Descendant size: 15. Descendant count: 0\n\n", out)
+		"Node /zookeeper/quota/qapp/zookeeper_limits found only in right tree. Descendant size: 55. "+
+		"Descendant count: 0\n"+
+		"Node /zookeeper/quota/qapp/zookeeper_stats found only in right tree. Descendant size: 15. "+
+		"Descendant count: 0\n\n", out)
 
 	code, out = runWith("", append(args, "-d")...)
 	require.Zero(t, code)

@@ -31,8 +31,10 @@ func newZkServerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "zkServer.sh [--config DIR] " + zkServerWords + " [ZOO_CFG]",
 		Short: "ZooKeeper's script zkServer.sh",
-		Long: "Start, stop and ask a server as ZooKeeper's script does. start leaves a server behind that writes to\n" +
-			"zookeeper-USER-server-HOST.out in ZOO_LOG_DIR, or else in dataDir; its process id is in ZOOPIDFILE, or else in\n" +
+		Long: "Start, stop and ask a server as ZooKeeper's script does. start leaves a server " +
+			"behind that writes to\n" +
+			"zookeeper-USER-server-HOST.out in ZOO_LOG_DIR, or else in dataDir; its process id is in " +
+			"ZOOPIDFILE, or else in\n" +
 			"dataDir/zookeeper_server.pid. Where a service manager runs, leave that to it: see docs/INSTALL.md.",
 		Hidden: true,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -59,7 +61,8 @@ func runZkServer(cmd *cobra.Command, dir string, args []string) error {
 	fmt.Fprintln(cmd.ErrOrStderr(), "Using config: "+file)
 	for _, name := range []string{"zookeeper-env.sh", "java.env"} { // shell scripts, which ZooKeeper's sources
 		if _, err := os.Stat(filepath.Join(filepath.Dir(file), name)); err == nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s is not read: export its variables before, or put its -D settings into %s\n",
+			fmt.Fprintf(cmd.ErrOrStderr(),
+				"%s is not read: export its variables before, or put its -D settings into %s\n",
 				filepath.Join(filepath.Dir(file), name), filepath.Base(file))
 		}
 	}
@@ -115,7 +118,8 @@ func zkServerStatus(cmd *cobra.Command, file string) error {
 	s, err := zkServerAsk(cmd.Context(), host, port, isSecure)
 	if err != nil {
 		if isSecure {
-			fmt.Fprintf(cmd.ErrOrStderr(), "%v; the settings of TLS are the -Dzookeeper.ssl.* tokens of CLIENT_JVMFLAGS\n", err)
+			fmt.Fprintf(cmd.ErrOrStderr(),
+				"%v; the settings of TLS are the -Dzookeeper.ssl.* tokens of CLIENT_JVMFLAGS\n", err)
 		}
 		fmt.Fprintln(out, "Error contacting service. It is probably not running.")
 		return cli.ExitStatus(cli.ExitUnexpected)

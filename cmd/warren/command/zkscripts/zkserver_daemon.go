@@ -48,7 +48,8 @@ func newDaemon(file string, out io.Writer) (*daemon, error) {
 	}
 	return &daemon{config: file, out: out,
 		pidFile: cmp.Or(os.Getenv("ZOOPIDFILE"), filepath.Join(cfg.DataDir, "zookeeper_server.pid")),
-		output:  filepath.Join(cmp.Or(os.Getenv("ZOO_LOG_DIR"), cfg.DataDir), "zookeeper-"+name+"-server-"+host+".out")}, nil
+		output: filepath.Join(cmp.Or(os.Getenv("ZOO_LOG_DIR"), cfg.DataDir),
+			"zookeeper-"+name+"-server-"+host+".out")}, nil
 }
 
 func (d *daemon) run(word string) error {
@@ -109,7 +110,8 @@ func (d *daemon) await(ended <-chan error) error {
 		select {
 		case <-ended:
 			text, _ := os.ReadFile(d.output) // only for the message
-			return errors.Join(d.failed("FAILED TO START"), os.Remove(d.pidFile), errors.New(strings.TrimSpace(string(text))))
+			return errors.Join(d.failed("FAILED TO START"), os.Remove(d.pidFile),
+				errors.New(strings.TrimSpace(string(text))))
 		case <-time.After(daemonPause):
 		}
 		if text, err := os.ReadFile(d.output); err == nil && bytes.Contains(text, []byte(" clients on ")) {

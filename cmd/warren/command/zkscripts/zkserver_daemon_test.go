@@ -26,7 +26,8 @@ func daemonConfig(t *testing.T) (file, dir string, port int) {
 	dir = t.TempDir()
 	file = filepath.Join(dir, "conf", "daemon-test.cfg")
 	require.NoError(t, os.Mkdir(filepath.Dir(file), 0o755))
-	text := fmt.Sprintf("dataDir=%s/data\nclientPort=%d\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n", dir, port)
+	text := fmt.Sprintf("dataDir=%s/data\nclientPort=%d\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n",
+		dir, port)
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
 	return file, dir, port
 }
@@ -55,7 +56,9 @@ func TestZkServerDaemon(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("Starting zookeeper ... already running as process %d.\n", first), out)
 	code, out, _ = script("status", file)
 	require.Zero(t, code)
-	require.Equal(t, fmt.Sprintf("Client port found: %d. Client address: 127.0.0.1. Client SSL: false.\nMode: standalone\n", port), out)
+	require.Equal(t,
+		fmt.Sprintf("Client port found: %d. Client address: 127.0.0.1. Client SSL: false.\nMode: standalone\n", port),
+		out)
 
 	code, out, _ = script("restart", file)
 	require.Zero(t, code, out)
@@ -68,7 +71,8 @@ func TestZkServerDaemon(t *testing.T) {
 	require.Equal(t, "Stopping zookeeper ... STOPPED\n", out)
 	require.NoFileExists(t, pidFile)
 	for _, pid := range []int{first, second} {
-		require.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, time.Minute, time.Millisecond, "the process has ended")
+		require.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, time.Minute, time.Millisecond,
+			"the process has ended")
 	}
 	code, out, _ = script("stop", file)
 	require.Zero(t, code)
@@ -121,8 +125,9 @@ func TestZkServerDaemonFails(t *testing.T) {
 func TestZkServerInitialize(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "zoo.cfg")
-	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "dataDir=%s/data\ndataLogDir=%s/log\nclientPort=2181\ninitLimit=5\nsyncLimit=2\n"+
-		"server.1=a:2888:3888\nserver.2=b:2888:3888\nserver.3=c:2888:3888\n", dir, dir), 0o644))
+	require.NoError(t, os.WriteFile(file,
+		fmt.Appendf(nil, "dataDir=%s/data\ndataLogDir=%s/log\nclientPort=2181\ninitLimit=5\nsyncLimit=2\n"+
+			"server.1=a:2888:3888\nserver.2=b:2888:3888\nserver.3=c:2888:3888\n", dir, dir), 0o644))
 	t.Setenv("ZOOCFGDIR", dir)
 	code, out, errs := run("zkServer-initialize.sh", "--myid", "2")
 	require.Zero(t, code, errs)

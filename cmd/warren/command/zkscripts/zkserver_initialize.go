@@ -27,8 +27,10 @@ func newZkInitializeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "zkServer-initialize.sh [--configfile ZOO_CFG] [--myid ID] [--force]",
 		Short: "ZooKeeper's script zkServer-initialize.sh",
-		Long: "Makes the data directories that zoo.cfg names, with the file myid, and the mark `initialize`, with which a server starts on an\n" +
-			"empty directory although db.autocreate is false. Directories with data are refused; with --force they are set aside\n" +
+		Long: "Makes the data directories that zoo.cfg names, with the file myid, and the mark `initialize`, with " +
+			"which a server starts on an\n" +
+			"empty directory although db.autocreate is false. Directories with data are refused; with --force " +
+			"they are set aside\n" +
 			"as version-2.before-initialize-<time>.",
 		Hidden: true,
 		Args:   cli.NoArguments,
@@ -54,7 +56,8 @@ func initialize(cmd *cobra.Command, file string, id int, force bool) error {
 	if err != nil {
 		return err
 	}
-	n := &initialization{fs: vfs.OS(), dataDir: cfg.DataDir, logDir: cfg.DataLogDir, id: id, force: force, out: cmd.OutOrStdout()}
+	n := &initialization{fs: vfs.OS(), dataDir: cfg.DataDir, logDir: cfg.DataLogDir, id: id, force: force,
+		out: cmd.OutOrStdout()}
 	return n.run()
 }
 

@@ -50,13 +50,15 @@ func TestZkServerStatus(t *testing.T) {
 
 	code, out, errs := script("--config", dir, "status")
 	require.Zero(t, code, out+errs)
-	require.Equal(t, "Client port found: "+string(port)+". Client address: 127.0.0.1. Client SSL: false.\nMode: standalone\n", out)
+	require.Equal(t,
+		"Client port found: "+string(port)+". Client address: 127.0.0.1. Client SSL: false.\nMode: standalone\n", out)
 	require.Equal(t, "Using config: "+file+"\n", errs)
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "java.env"), []byte("export SERVER_JVMFLAGS=-Xmx1g\n"), 0o644))
 	code, _, errs = script("--config", dir, "status")
 	require.Zero(t, code)
-	require.Contains(t, errs, filepath.Join(dir, "java.env")+" is not read: export its variables before, or put its -D settings into zoo.cfg\n")
+	require.Contains(t, errs, filepath.Join(dir, "java.env")+
+		" is not read: export its variables before, or put its -D settings into zoo.cfg\n")
 
 	require.Equal(t, cli.ExitOK, r.Stop(t, syscall.SIGTERM))
 	code, out, _ = script("status", file)

@@ -14,9 +14,10 @@ import (
 // newSnapShotToolkitCommand is zkSnapShotToolkit.sh, whose flags have one dash. Source: operations 6.5.
 func newSnapShotToolkitCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:                "zkSnapShotToolkit.sh [-d|-json] SNAPSHOT_FILE",
-		Short:              "ZooKeeper's script zkSnapShotToolkit.sh",
-		Long:               "Prints a snapshot as ZooKeeper's SnapshotFormatter does: -d with the data in Base64, -json in the format of ncdu.",
+		Use:   "zkSnapShotToolkit.sh [-d|-json] SNAPSHOT_FILE",
+		Short: "ZooKeeper's script zkSnapShotToolkit.sh",
+		Long: "Prints a snapshot as ZooKeeper's SnapshotFormatter does: -d with the data in Base64, -json in " +
+			"the format of ncdu.",
 		Hidden:             true,
 		DisableFlagParsing: true,
 	}

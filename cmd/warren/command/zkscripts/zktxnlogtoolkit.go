@@ -32,8 +32,10 @@ func newTxnLogToolkitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "zkTxnLogToolkit.sh [-dhrvyc] TXN_LOG_FILE [-z ZXID]",
 		Short: "ZooKeeper's script zkTxnLogToolkit.sh",
-		Long: "Prints a log file as ZooKeeper's TxnLogToolkit does, also records whose checksum does not match. Recovery gives such a record\n" +
-			"a checksum that fits, in the file TXN_LOG_FILE.fixed: what is damaged in it stays damaged. `warren wal repair` does not do\n" +
+		Long: "Prints a log file as ZooKeeper's TxnLogToolkit does, also records whose checksum does not match. " +
+			"Recovery gives such a record\n" +
+			"a checksum that fits, in the file TXN_LOG_FILE.fixed: what is damaged in it stays damaged. `warren wal " +
+			"repair` does not do\n" +
 			"that. Chopping copies everything up to a txn into TXN_LOG_FILE.chopped<zxid>.",
 		Hidden: true,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -52,7 +54,8 @@ func newTxnLogToolkitCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVarP(&t.dump, "dump", "d", false, "print every txn, which is the default")
 	flags.BoolVarP(&t.recover, "recover", "r", false, "write a file in which every checksum fits")
-	flags.BoolVarP(&t.verbose, "verbose", "v", false, "while recovering, print every txn, not only those that are fixed")
+	flags.BoolVarP(&t.verbose, "verbose", "v", false,
+		"while recovering, print every txn, not only those that are fixed")
 	flags.BoolVarP(&t.yes, "yes", "y", false, "fix every checksum without asking")
 	flags.BoolVarP(&t.chop, "chop", "c", false, "copy the txns up to a zxid")
 	flags.VarP(&t.zxid, "zxid", "z", "with --chop, the last txn to copy; decimal, or hex with 0x")
@@ -189,7 +192,8 @@ func (t *txnLogToolkit) chopTo(log *txnLog, last proto.Zxid) error {
 				return fmt.Errorf("%s: this log does not contain zxid %v", log.file, last)
 			}
 			if !txn.isWhole {
-				return fmt.Errorf("%s: the checksum of txn %v at offset %d does not match", log.file, txn.record.Zxid, txn.record.Offset)
+				return fmt.Errorf("%s: the checksum of txn %v at offset %d does not match", log.file, txn.record.Zxid,
+					txn.record.Offset)
 			}
 			n++
 			if _, err := w.Write(txn.bytes); err != nil || txn.record.Zxid == last {
