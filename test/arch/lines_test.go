@@ -13,9 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stillLong are folders in which only lines with comments end before column 120.
-var stillLong = []string{"cmd"}
-
 // columns returns the width of a text without line ends. A tab is four columns.
 func columns(text []byte) int { return utf8.RuneCount(text) + 3*bytes.Count(text, []byte("\t")) }
 
@@ -57,7 +54,7 @@ func TestLinesEndBeforeColumn120(t *testing.T) {
 	for _, f := range files(t) {
 		lines := bytes.Split(f.text, []byte("\n"))
 		data := dataColumns(fileSet, f.ast, lines)
-		onlyComments := ast.IsGenerated(f.ast) || f.in(stillLong...)
+		onlyComments := ast.IsGenerated(f.ast)
 		isComment := map[int]bool{}
 		for _, group := range f.ast.Comments {
 			first, last := fileSet.Position(group.Pos()).Line, fileSet.Position(group.End()).Line
