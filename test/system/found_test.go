@@ -43,3 +43,17 @@ func TestReadOnlyServerShowsTheConfiguration(t *testing.T) {
 	w := newWorld(Options{Seed: 605656, Steps: 200, Observers: -1})
 	require.NoError(t, w.run())
 }
+
+// TestReadOnlyServerShowsALaterConfiguration starts a server whose state is older than the configuration that it
+// knows, and that then has no leader. It must show that configuration: none is in the history up to its state.
+func TestReadOnlyServerShowsALaterConfiguration(t *testing.T) {
+	w := newWorld(Options{Seed: 701868, Steps: 500, Observers: -1})
+	require.NoError(t, w.run())
+}
+
+// TestRequestBeforeTheEndOfItsSession ends a leadership between the moment in which a session has expired and the
+// proposal of its end. No request may be refused because the session has ended: it goes on.
+func TestRequestBeforeTheEndOfItsSession(t *testing.T) {
+	w := newWorld(Options{Seed: 703930, Steps: 500, Observers: -1})
+	require.NoError(t, w.run())
+}

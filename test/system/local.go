@@ -1,9 +1,11 @@
 package system
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 
+	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/datatree/prepare"
 	"github.com/seed94657493/warren/proto"
 )
@@ -74,5 +76,31 @@ func (r *replay) readOnly(it *item, zxid proto.Zxid) (known bool, err error) {
 	case isWrite(asked.op) && it.err != proto.ErrNotReadOnly:
 		return false, broken(ReadOnlyWrites, "a read-only server answers %v", it.err.Name())
 	}
+	switch asked := it.request; {
+	case asked.path == datatree.ConfigPath && asked.op == proto.OpGetData && it.err == proto.OK:
+		if ahead, err := r.shownAhead(it, zxid); ahead || err != nil {
+			return false, err
+		}
+	case (asked.op == proto.OpSetWatches || asked.op == proto.OpSetWatches2) &&
+		bytes.Contains(asked.body, []byte(datatree.ConfigPath)):
+		return false, nil // it is told of that configuration, too
+	}
 	return it.zxid == zxid && r.applied[zxid], nil
+}
+
+// shownAhead reports whether a read-only server shows a later configuration than that of its state. It does so if its
+// state has none, because none is in the history up to there. What it shows must be what a txn has made.
+func (r *replay) shownAhead(it *item, zxid proto.Zxid) (bool, error) {
+	var shown proto.GetDataResponse
+	rd := proto.NewReader(it.body)
+	if shown.Decode(&rd); shown.Stat.Mzxid <= zxid {
+		return false, nil
+	}
+	for _, t := range r.txns {
+		if t.zxid == shown.Stat.Mzxid && bytes.Equal(reconfigured(t.payload), shown.Data) {
+			return true, nil
+		}
+	}
+	return true, broken(Configurations, "a read-only server shows %q of %v, which is no configuration", shown.Data,
+		shown.Stat.Mzxid)
 }

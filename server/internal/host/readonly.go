@@ -70,7 +70,7 @@ func (m *Host) maybeReadOnly(now time.Time) {
 	m.dropKept()
 	m.generation.Add(1)
 	m.Tracker.Follow()
-	m.setConfig(m.Membership()) // a state that was loaded again, to cut the log, may not have it
+	m.setConfig(m.Membership(), true) // a state that was loaded again, or is old, may not have it
 	m.role = &readingOnly{m: m}
 	m.ReadOnly.Store(true)
 	m.LeaseEnd.Store(math.MaxInt64) // local sessions need no lease

@@ -123,7 +123,7 @@ func (m *Host) open() {
 	}
 	m.applier.Do(func() {
 		if m.peers != nil {
-			m.setConfig(config)
+			m.setConfig(config, false)
 		}
 		m.Do(func() { m.mayOpen(generation, state) })
 	})

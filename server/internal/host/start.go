@@ -96,7 +96,7 @@ func (m *Host) joinEnsemble() (err error) {
 	if m.peers, err = peers.New(m.PeersConfig()); err != nil {
 		return err
 	}
-	m.setConfig(m.Membership())
+	m.setConfig(m.Membership(), false)
 	m.Tracker.Follow()
 	if m.Weak(weakness.TruncKeepsSnapshots) || m.Weak(weakness.InstallKeepsSnapshots) {
 		m.Disk.Snapshotter.Request()
@@ -282,17 +282,20 @@ func ConfigText(q *config.Quorum) []byte {
 
 // setConfig writes a configuration into its znode, as every member does when it starts and when it has synchronized.
 // What clients read at a zxid is the same at all servers: if a reconfiguration of the history has written the same
-// there, or a later one, it stays; and if the txn of this one is not applied yet, that will write it.
-func (m *Host) setConfig(q *config.Quorum) {
+// there, or a later one, it stays; and if the txn of this one is not applied yet, that will write it. With ahead it is
+// written before that if the state has no configuration at all, as ZooKeeper does: clients of a read-only server look
+// for the other servers in it.
+func (m *Host) setConfig(q *config.Quorum, ahead bool) {
 	m.Store.Mu.Lock()
 	defer m.Store.Mu.Unlock()
 	state, text := m.Store.State, ConfigText(q)
 	if q.ReconfigEnabled {
 		version := proto.Zxid(q.ConfigVersion)
-		if version.Counter() != 0 && version > state.LastZxid() {
+		e := newestConfiguration(state)
+		if version.Counter() != 0 && version > state.LastZxid() && (e != nil || !ahead) {
 			return
 		}
-		if e := newestConfiguration(state); e != nil && (e.Version > version ||
+		if e != nil && (e.Version > version ||
 			e.Version == version && bytes.Equal(state.Data(state.Lookup(configPath)), text)) {
 			return
 		}
