@@ -8,6 +8,8 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/datatree/prepare"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/model"
+	"github.com/seed94657493/warren/test/wire"
 )
 
 // Local sessions are known to one server only: no txn begins or ends them. A session of a read-only server is local,
@@ -76,16 +78,27 @@ func (r *replay) readOnly(it *item, zxid proto.Zxid) (known bool, err error) {
 	case isWrite(asked.op) && it.err != proto.ErrNotReadOnly:
 		return false, broken(ReadOnlyWrites, "a read-only server answers %v", it.err.Name())
 	}
-	switch asked := it.request; {
-	case asked.path == datatree.ConfigPath && asked.op == proto.OpGetData && it.err == proto.OK:
+	if asked := it.request; asked.path == datatree.ConfigPath && asked.op == proto.OpGetData && it.err == proto.OK {
 		if ahead, err := r.shownAhead(it, zxid); ahead || err != nil {
 			return false, err
 		}
-	case (asked.op == proto.OpSetWatches || asked.op == proto.OpSetWatches2) &&
-		bytes.Contains(asked.body, []byte(datatree.ConfigPath)):
-		return false, nil // it is told of that configuration, too
 	}
 	return it.zxid == zxid && r.applied[zxid], nil
+}
+
+// toldAhead reports whether the events in front of a reply to setWatches are those of the model and, because a
+// read-only server shows a later configuration than that of its state, one of this configuration. Its watch is gone
+// then.
+func (r *replay) toldAhead(c *connection, got, want []model.Event) bool {
+	i := slices.IndexFunc(got, func(e model.Event) bool {
+		return e.Type == proto.EventNodeDataChanged && e.Path == datatree.ConfigPath
+	})
+	if !c.readOnly || i < 0 || !slices.Equal(slices.Delete(slices.Clone(got), i, i+1), want) {
+		return false
+	}
+	gone := wire.RemoveWatches(datatree.ConfigPath, proto.WatcherData)
+	r.m.Do(model.Request{Conn: c.number, Session: c.session.id, Op: gone.Op, Body: gone.Body})
+	return true
 }
 
 // shownAhead reports whether a read-only server shows a later configuration than that of its state. It does so if its
