@@ -66,7 +66,8 @@ func start[T any](ctx context.Context, c *Client, cl *call, err error, read func
 	if h.End != nil {
 		began := time.Now()
 		kept.after = func() {
-			r := OpResult{Op: kept.op.String(), Path: kept.path, Took: time.Since(began), Zxid: kept.zxid}
+			r := OpResult{Op: kept.op.String(), Path: kept.path, Took: time.Since(began), Zxid: kept.zxid,
+				xid: kept.xid, on: kept.on}
 			if kept.err != nil {
 				r.Err = &Error{Op: r.Op, Path: r.Path, MayHaveApplied: kept.mayHave, Err: kept.err}
 			}

@@ -38,6 +38,7 @@ type call struct {
 	after func() // hook of a Future, called when the reply has arrived
 
 	xid   int32
+	on    *conn // to which the call was pushed
 	state atomic.Int32
 	done  chan struct{} // capacity 1: one token for a pooled call; closed for a Future's
 	kept  bool          // by a Future: never pooled, done is closed

@@ -228,6 +228,7 @@ func (c *Client) doHooked(ctx context.Context, cl *call) error {
 	began := time.Now()
 	r := OpResult{Op: op, Path: path}
 	if r.Err = c.send(ctx, cl); r.Err == nil {
+		r.xid, r.on = cl.xid, cl.on
 		r.Zxid, r.Err = c.wait(ctx, cl, path)
 	}
 	if c.cfg.hooks.End != nil {

@@ -35,6 +35,8 @@ type conn struct {
 	zxid     *atomic.Int64 // newest zxid of the session in a reply
 	told     *atomic.Int64 // and in an event
 	onAuth   func(*authCall, proto.ErrCode) error
+	session  SessionID
+	password [proto.PasswordSize]byte
 	contact  contact
 	timeout  time.Duration
 	isPrompt bool          // the socket takes a few bytes without blocking while no data is in transit
@@ -142,10 +144,17 @@ func (cn *conn) add(cl *call) error {
 		return fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, size, cn.cfg.requestMax)
 	}
 	cn.out = endFrame(b, start)
-	cl.xid = cn.xid
+	cl.xid, cl.on = cn.xid, cn
 	cl.data = nil
 	cn.pending.push(cl)
 	return nil
+}
+
+// lastXid returns the xid of the last call.
+func (cn *conn) lastXid() int32 {
+	cn.mu.Lock()
+	defer cn.mu.Unlock()
+	return cn.xid
 }
 
 func (cn *conn) signal() {

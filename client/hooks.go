@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"time"
+
+	"github.com/seed94657493/warren/proto/traceid"
 )
 
 // Hooks observe a client, to count, to measure and to trace. Nil functions cost nothing. All of them may be
@@ -27,6 +29,19 @@ type OpResult struct {
 	Took time.Duration // from the call to the answer
 	Zxid Zxid          // of the reply; 0 if none came
 	Err  error         // nil or *Error
+
+	xid int32
+	on  *conn // nil if the operation was not sent
+}
+
+// Trace returns the ids that Warren servers give to the spans of the operation, if they trace it: a tracing library
+// can link its span to theirs. They are computed and not received; ok is false if the operation was not sent. Servers
+// of ZooKeeper have no spans.
+func (r *OpResult) Trace() (id traceid.ID, ok bool) {
+	if r.on == nil {
+		return id, false
+	}
+	return traceid.Of(r.on.session, r.on.password, r.xid), true
 }
 
 func (h *Hooks) isOn() bool { return h.Start != nil || h.End != nil }

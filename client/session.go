@@ -26,6 +26,9 @@ type session struct {
 	password [proto.PasswordSize]byte
 	timeout  time.Duration
 	seenRW   bool // a server with quorum made the session, so it can be resumed
+	// xid is that of the last call of earlier connections. Connections go on with it, as those of Java, so that two
+	// operations of a session have different ids in traces.
+	xid      int32
 	renewing context.CancelFunc
 	helpers  sync.WaitGroup // goroutines of a session: rebuild, search for a server with quorum
 
@@ -172,6 +175,7 @@ func (s *session) serve(ctx context.Context, g *greeted, session int) error {
 	s.seenRW = s.seenRW || !g.resp.ReadOnly
 	cn := newConn(g.nc, g.in, g.addr, g.began, s.timeout, s.cfg)
 	cn.watches, cn.zxid, cn.told, cn.onAuth = s.watches, &s.zxid, &s.told, s.authReply
+	cn.session, cn.password, cn.xid = g.resp.SessionID, s.password, s.xid
 	_ = cn.moveDeadline(time.Now(), 0) // a server may be silent from the start; the reader moves the deadline
 
 	s.mu.Lock()
@@ -206,6 +210,7 @@ func (s *session) serve(ctx context.Context, g *greeted, session int) error {
 	stop := context.AfterFunc(ctx, func() { cn.fail(ErrClosed) })
 	err := cn.run()
 	stop()
+	s.xid = cn.lastXid()
 	if better := s.better.Swap(nil); better != nil {
 		s.hosts.front = *better
 	}

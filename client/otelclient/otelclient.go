@@ -14,6 +14,10 @@
 //	zookeeper.path             the znode; of spans only
 //	zookeeper.zxid             last txn that the server had applied; of spans only
 //
+// Each span that is recorded has a link to the span of the server that the client is connected to. Warren servers
+// trace a share of the operations and all that are slow; the link of another one leads to nothing. The ids are
+// computed, and nothing is added to the protocol: see package proto/traceid.
+//
 // NoNode, NodeExists, BadVersion and NotEmpty are answers: they tell the state of the tree, and programs ask for
 // them. The counters zookeeper.client.session.changes (zookeeper.session.state) and zookeeper.client.watch.events
 // (zookeeper.event.type) count what comes unasked.
@@ -36,6 +40,9 @@ import (
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/proto"
 )
+
+// linkToServer tells what the link of a span leads to.
+var linkToServer = []attribute.KeyValue{attribute.String("link.kind", "warren.server")}
 
 // scope is the name of the instrumented library.
 const scope = "github.com/seed94657493/warren/client"
@@ -91,6 +98,11 @@ func endSpan(span trace.Span, r client.OpResult, status, fault string) {
 		span.SetAttributes(outcome(nil, status, fault)...)
 		if r.Zxid != 0 {
 			span.SetAttributes(zxidKey.Int64(int64(r.Zxid)))
+		}
+		if id, ok := r.Trace(); ok {
+			span.AddLink(trace.Link{SpanContext: trace.NewSpanContext(trace.SpanContextConfig{
+				TraceID: id.Trace, SpanID: id.Root, TraceFlags: trace.FlagsSampled, Remote: true,
+			}), Attributes: linkToServer})
 		}
 		if fault != "" {
 			span.SetStatus(codes.Error, r.Err.Error())
