@@ -18,6 +18,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/host"
 	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/server/internal/sessions"
+	"github.com/seed94657493/warren/server/internal/traces"
 	"github.com/seed94657493/warren/server/internal/words"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -71,15 +72,20 @@ type Server struct {
 	front   *serve.Front
 	member  *host.Host
 	words   *words.Reporter
+	traces  *traces.Exporter // nil if there are no traces
 	// configured holds committed configurations for runConfigurations.
 	configured *flow.Inbox[*config.Quorum]
 }
 
 // New returns a server that does nothing yet. It does not touch the disk.
 func New(cfg *config.Config, o Options) *Server {
+	exporter := traces.New(&cfg.Trace)
 	e := env.New(cfg, env.Options{Log: o.Log, Registry: o.Registry, FS: o.FS, Version: o.Version, Runtime: o.Runtime,
-		Weakness: o.Weakness, Applied: o.Applied, WindowTxns: o.WindowTxns})
-	s := &Server{Env: e, options: o, disk: durable.New(e, o.Meta), front: serve.New(e, o.ListenClient)}
+		Weakness: o.Weakness, Applied: o.Applied, WindowTxns: o.WindowTxns, Tracer: exporter.Tracer()})
+	s := &Server{Env: e, options: o, disk: durable.New(e, o.Meta), front: serve.New(e, o.ListenClient),
+		traces: exporter}
+	exporter.Attach(traces.Surroundings{Runtime: e.Runtime, Log: e.Log, Registry: e.Registry, Version: e.Version,
+		Server: cfg.OwnID(), Now: e.Clock.Now, Password: s.front.Password, Label: s.front.Label})
 	s.configured = flow.NewInbox[*config.Quorum](e.Runtime.Parker())
 	network := host.Network{Resolve: o.ResolvePeer, Dial: o.DialPeer, Listen: o.ListenPeer}
 	if o.DialPeer != nil && o.ResolvePeer == nil {
@@ -112,10 +118,12 @@ func (s *Server) Start() (err error) {
 	if err := s.front.Listen(s.disk.Meta.Addresses()); err != nil {
 		return err
 	}
+	s.front.PrepareStages()
 	if err := s.startMember(); err != nil {
 		return err
 	}
 	s.Spawn("clock", s.runClock)
+	s.startStages()
 	s.Spawn("snapshotter", s.disk.Snapshotter.Run)
 	s.Spawn("reaper", s.runReaper)
 	s.Spawn("guard", s.Guard.Run)
@@ -161,6 +169,20 @@ func (s *Server) startMember() error {
 		m.Served.Wait()
 	}
 	return nil
+}
+
+// startStages starts what measures operations, and what sends traces.
+func (s *Server) startStages() {
+	if s.Stages == nil {
+		return
+	}
+	s.Spawn("stages", func() {
+		s.Stages.Run()
+		s.traces.Close()
+	})
+	if s.traces != nil {
+		s.Spawn("traces", s.traces.Run)
+	}
 }
 
 // treeSize returns how many znodes there are, and the bytes of their paths and data.
@@ -219,6 +241,7 @@ func (s *Server) end() {
 	s.Running.Close()
 	s.front.WaitForConns(env.ShutTimeout)
 	s.front.Conns.Each(func(c *serve.Conn) { c.Abort() })
+	s.Stages.Close()
 	s.words.StopAdmin()
 	s.Running.Wait()
 	s.release()

@@ -32,6 +32,8 @@ type Config struct {
 	Audit Audit
 	// Log is the log of the server.
 	Log Log
+	// Trace is where the time of operations goes: the log of slow ones, and traces.
+	Trace Trace
 	// Process is what the server requests from the operating system for itself.
 	Process Process
 

@@ -137,7 +137,7 @@ func reference(t *testing.T) string {
 		{"Storage", c.Storage.settings()}, {"Sessions", c.Sessions.settings()}, {"Clients", c.Clients.settings()},
 		{"Limits", c.Limits.settings()}, {"Ensemble", c.Quorum.settings()}, {"Security", c.Security.settings()},
 		{"Admin server", c.Admin.settings()}, {"Metrics", c.Metrics.settings()}, {"Audit", c.Audit.settings()},
-		{"Log", c.Log.settings()}, {"Process", c.Process.settings()},
+		{"Log", c.Log.settings()}, {"Where time goes", c.Trace.settings()}, {"Process", c.Process.settings()},
 	} {
 		fmt.Fprintf(&b, "## %s\n\n| key | variable | kind | meaning |\n| --- | --- | --- | --- |\n", area.title)
 		for _, s := range area.list {

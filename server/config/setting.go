@@ -53,7 +53,7 @@ func (c *Config) settings() []setting {
 	for _, area := range [][]setting{
 		c.Storage.settings(), c.Sessions.settings(), c.Clients.settings(), c.Limits.settings(), c.Quorum.settings(),
 		c.Security.settings(), c.Admin.settings(), c.Metrics.settings(), c.Audit.settings(), c.Log.settings(),
-		c.Process.settings(),
+		c.Trace.settings(), c.Process.settings(),
 	} {
 		all = append(all, area...)
 	}

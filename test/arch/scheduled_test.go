@@ -14,6 +14,7 @@ import (
 // can run them. Their tests may do as they like.
 var scheduled = []string{
 	"server/peers", "server/internal/host", "server/internal/durable", "server/internal/env", "server/internal/serve",
+	"server/internal/stages",
 }
 
 // unscheduled are files of these packages with parts that no simulator runs, and why.

@@ -22,6 +22,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/internal/sessions"
+	"github.com/seed94657493/warren/server/internal/stages"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -41,6 +42,8 @@ type Env struct {
 	Weaknesses weakness.Set
 	// WindowTxns is how many committed txns are kept in memory for learners.
 	WindowTxns int
+	// Stages measures where the time of operations goes; nil if nothing is measured.
+	Stages *stages.Recorder
 	// Told is Options.Applied; it may be nil.
 	Told func(zxid proto.Zxid, payload []byte, digest int64)
 
@@ -87,6 +90,8 @@ type Options struct {
 	Runtime  sched.Runtime
 	Weakness weakness.Set // empty, except in tests of the simulator
 	Applied  func(zxid proto.Zxid, payload []byte, digest int64)
+	// Tracer takes the operations that are traced; nil: none is.
+	Tracer stages.Tracer
 	// WindowTxns is Env.WindowTxns; 0 follows commitLogCount.
 	WindowTxns int
 }
@@ -130,6 +135,8 @@ func New(cfg *config.Config, o Options) *Env {
 		e.OutstandingMax.Store(int64(OutstandingPerServer(cfg.GlobalOutstandingLimit, cfg.Voters())))
 	}
 	e.Metrics = newMetrics(e)
+	e.Stages = stages.New(stages.Options{Runtime: rt, Log: e.Log, Registry: e.Registry, Slow: cfg.Trace.Slow,
+		Traced: cfg.Trace.Ratio, Tracer: o.Tracer})
 	return e
 }
 

@@ -11,12 +11,33 @@ type ApplyBatch struct {
 	Last    proto.Zxid // of its last txn; 0 if there is none
 	Items   []Item
 	Create2 []int32 // indexes of operations of multis that are answered as create2
+
+	Agreed int64 // when its txns were known to be committed, ns on the server's clock; 0 if that is not measured
+	Legs   []Leg // the ways of its txns to the log, as far as they were measured, in the order of zxids
+}
+
+// Leg is the way of successive txns to the log of this server. Times are ns on the server's clock.
+type Leg struct {
+	Last   proto.Zxid // of the txns
+	Asked  int64      // when the log was asked to make them durable; a leader sends them to learners at the same time
+	Logged int64      // when the host knew that they are durable; 0 if it did not yet
+}
+
+// LegOf returns the leg of a txn; the zero value if none was measured.
+func (b *ApplyBatch) LegOf(z proto.Zxid) Leg {
+	for i := range b.Legs {
+		if z <= b.Legs[i].Last {
+			return b.Legs[i]
+		}
+	}
+	return Leg{}
 }
 
 // Reset empties the batch for reuse.
 func (b *ApplyBatch) Reset() {
 	clear(b.Items)
 	b.Items, b.Create2, b.Bytes, b.Last = b.Items[:0], b.Create2[:0], 0, 0
+	b.Legs, b.Agreed = b.Legs[:0], 0
 }
 
 // Add appends a request. payload is its txn; nil if it became none. create2 holds the indexes of those operations of
@@ -40,12 +61,15 @@ type Item struct {
 	Client   Client // nil if no client of this server waits
 	Session  *sessions.Session
 	Received int64  // when the request was read, ns on the server's clock
+	Taken    int64  // when the role began with it; 0 if that was not measured
 	Payload  []byte // the txn; nil if the request did not become one
 	Create2  Span   // of ApplyBatch.Create2, for a multi
 	Xid      int32
 	Op       proto.OpCode
 	Err      proto.ErrCode // the answer if there is no payload
 	Drop     bool          // the connection is closed without an answer
+	// Forwarded says that another server leads and has got the request from this one.
+	Forwarded bool
 }
 
 // Became reports whether the txn with this header is the one that the request became.

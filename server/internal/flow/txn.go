@@ -4,12 +4,13 @@ import "github.com/seed94657493/warren/proto"
 
 // TxnTime is the time in the header of a txn, ms since 1970. The payload has a header: peers and the log have
 // checked it.
-func TxnTime(payload []byte) int64 { return headerOf(payload).Time }
+func TxnTime(payload []byte) int64 { return HeaderOf(payload).Time }
 
 // TxnType is the type in the header of a txn.
-func TxnType(payload []byte) proto.OpCode { return headerOf(payload).Type }
+func TxnType(payload []byte) proto.OpCode { return HeaderOf(payload).Type }
 
-func headerOf(payload []byte) (h proto.TxnHeader) {
+// HeaderOf is the header of a txn.
+func HeaderOf(payload []byte) (h proto.TxnHeader) {
 	r := proto.NewReader(payload)
 	h.Decode(&r)
 	return h

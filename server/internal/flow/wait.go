@@ -55,6 +55,8 @@ type Queued struct {
 	Kind   QueuedKind
 	Dear   bool  // a read that may take very long
 	Weight int32 // how much of the budget of large writes a write has taken
+	// At is when a read was read from the socket, ns on the server's clock.
+	At int64
 	// Kept is a write that is recorded when it is answered; nil for most.
 	Kept *topk.Kept
 }

@@ -122,7 +122,7 @@ func (r *rig) reported() {
 	events, _ := r.m.events.Take(nil)
 	for _, e := range events {
 		for len(r.flight) > 0 && r.flight[0].Seq <= e.seq {
-			r.durable = stages(r.durable, &r.flight[0], r.installedBy(&r.flight[0]), func(promised) {})
+			r.durable = onDisk(r.durable, &r.flight[0], r.installedBy(&r.flight[0]), func(promised) {})
 			r.flight = r.flight[1:]
 		}
 	}
@@ -203,7 +203,7 @@ func (r *rig) requireFound(f found, when string) {
 	d := r.durable
 	add(d)
 	for i := range r.flight {
-		d = stages(d, &r.flight[i], r.installedBy(&r.flight[i]), add)
+		d = onDisk(d, &r.flight[i], r.installedBy(&r.flight[i]), add)
 	}
 	if !slices.Contains(legal, f) {
 		r.t.Fatalf("%s: found %+v, which is none of %+v\nin flight: %+v", when, f, legal, r.flight)

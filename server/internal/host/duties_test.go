@@ -49,9 +49,9 @@ func historyUpTo(h []zab.Txn, z proto.Zxid) []zab.Txn {
 	return h[:n:n]
 }
 
-// stages calls yield with everything that is allowed on the disk if the power fails while p is being written to a
+// onDisk calls yield with everything that is allowed on the disk if the power fails while p is being written to a
 // disk that holds before. It returns what is there afterwards. installed is the history that p.Install leads to.
-func stages(before promised, p *zab.Persist, installed []zab.Txn, yield func(promised)) promised {
+func onDisk(before promised, p *zab.Persist, installed []zab.Txn, yield func(promised)) promised {
 	d := before
 	yield(d)
 	if p.Truncate {

@@ -93,7 +93,8 @@ func (f *following) request(b *flow.Batch, r *flow.Request) bool {
 	if f.holding && r.Client != nil {
 		return false
 	}
-	it := flow.Item{Client: r.Client, Session: r.Session, Received: b.Received, Xid: r.Xid, Op: r.Op}
+	it := flow.Item{Client: r.Client, Session: r.Session, Received: b.Received, Taken: m.measured(), Xid: r.Xid,
+		Op: r.Op, Forwarded: true}
 	if r.Client == nil && endsLocally(r) { // the session has expired
 		f.m.answer(localEnd(r, b.Received))
 		return true

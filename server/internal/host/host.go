@@ -116,6 +116,7 @@ type Host struct {
 	afterOpening         func()    // called when the next service has begun
 	again                bool      // the core was given input while its output was handled
 	twice                []zab.Txn // of weakness.AppliedTwice
+	legs                 legs      // measured for Env.Stages
 
 	reported      differences
 	stuck         stuck
@@ -403,6 +404,9 @@ func (m *Host) handle(e *event) {
 		}
 		e.call()
 	case e.seq != 0:
+		if now := m.measured(); now != 0 {
+			m.legs.persisted(e.seq, now, m.logged)
+		}
 		m.core.Persisted(e.seq)
 	default:
 		m.arrived(e.link, e.packets)
@@ -640,6 +644,9 @@ func (m *Host) toJournal(writes []zab.Persist) {
 			}
 		}
 	}
+	if now := m.measured(); now != 0 {
+		m.legs.asked(writes, now)
+	}
 	m.journal.Submit(writes)
 }
 
@@ -716,6 +723,9 @@ func (m *Host) deliver(txns []zab.Txn) {
 	}
 	b := m.ApplyPool.Get()
 	b.Last = txns[len(txns)-1].Zxid
+	if b.Agreed = m.measured(); b.Agreed != 0 {
+		m.legs.deliver(b)
+	}
 	if m.role != nil {
 		m.role.deliver(txns, b)
 	} else if m.keeping != nil && m.keeping.former != nil {

@@ -45,8 +45,9 @@ type leading struct {
 	payloads payloads
 	req      prepare.Request
 	locked   bool // the read lock of the state is held
-	// wallMs is the wall clock when the read lock was taken: the time of all txns that are prepared under it.
-	wallMs int64
+	// wallMs is the wall clock when the read lock was taken: the time of all txns that are prepared under it. taken is
+	// the same moment on the server's clock, 0 if it is not measured.
+	wallMs, taken int64
 	// refused is set when the core takes no more proposals in this role. Txns that the core has not taken are lost
 	// with the role.
 	refused  bool
@@ -99,6 +100,7 @@ type write struct {
 	body    []byte
 	ids     []auth.Identity
 	at      int64         // when it was received, ns on the server's clock
+	taken   int64         // when this role began with it; 0 if that is not measured
 	token   uint64        // of a sync that the core was asked for
 	code    proto.ErrCode // of a sync: the verdict when it arrived
 	drop    bool          // of a sync: the same
@@ -136,7 +138,7 @@ func newLeading(m *Host) *leading {
 func (l *leading) lockState() {
 	if !l.locked {
 		l.m.Store.Mu.RLock()
-		l.locked, l.wallMs = true, l.m.Clock.WallMs()
+		l.locked, l.wallMs, l.taken = true, l.m.Clock.WallMs(), l.m.measured()
 	}
 }
 
@@ -156,7 +158,7 @@ func (l *leading) request(b *flow.Batch, r *flow.Request) bool {
 	}
 	l.lockState() // the wait for this lock counts as time that the request has waited
 	w := write{client: r.Client, local: r.Session, xid: r.Xid, op: r.Op, body: r.Body.Of(b.Buf), ids: r.IDs,
-		at: b.Received}
+		at: b.Received, taken: l.taken}
 	if r.Session != nil {
 		w.session = r.Session.ID
 	}
@@ -481,6 +483,7 @@ func (l *leading) propose(w *write, it flow.Item, code proto.ErrCode) {
 	chunk := l.payloads.chunk
 	start := len(chunk)
 	l.lockState()
+	it.Taken = l.taken
 	now := l.wallMs
 	ok := false
 	if code == proto.OK {
@@ -653,7 +656,7 @@ func (l *leading) end() {
 
 // itemOf returns the item by which a request is answered.
 func itemOf(w *write) flow.Item {
-	it := flow.Item{Session: w.local, Received: w.at, Xid: w.xid, Op: w.op}
+	it := flow.Item{Session: w.local, Received: w.at, Taken: w.taken, Xid: w.xid, Op: w.op}
 	if w.link == 0 {
 		it.Client = w.client
 	}

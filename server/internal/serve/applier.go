@@ -78,6 +78,7 @@ func (a *applier) Apply(b *flow.ApplyBatch) {
 	st.Mu.Unlock()
 	st.Long.Unlock()
 	a.account(b, now)
+	a.measureAll(b)
 	a.flush()
 }
 
@@ -106,6 +107,25 @@ func (a *applier) account(b *flow.ApplyBatch, now int64) {
 		}
 	}
 	a.srv.Stats.Applied(len(b.Items), txns, made)
+}
+
+// measureAll gives the requests of a batch to the stages, before their replies are handed to the sockets.
+func (a *applier) measureAll(b *flow.ApplyBatch) {
+	r := a.srv.Stages
+	if r == nil || a.Failed {
+		return
+	}
+	now, oldest := a.srv.Clock.Now(), true
+	for i := range b.Items {
+		it := &b.Items[i]
+		switch {
+		case it.Client != nil:
+			a.measure(b, it, now, oldest)
+			oldest = false
+		case r.Traces():
+			a.measureRemote(b, it)
+		}
+	}
 }
 
 // applyOne applies one txn, under the write lock, and answers the client that asked for it. Events are sent before

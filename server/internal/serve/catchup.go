@@ -39,7 +39,7 @@ func dear(op proto.OpCode) bool {
 // whether there are more. A share below 0 means no limit, and includes dear reads. REQUIRES: Conn.Mu, Store.Mu.
 func (c *Conn) runQueued(share int) (more bool) {
 	q := &c.Mu.Queue
-	start, done := len(c.Mu.Out.Buf), 0
+	start, done, now := len(c.Mu.Out.Buf), 0, int64(0)
 	for q.Len() > 0 {
 		e, body := q.Front()
 		if e.Kind == flow.QueuedWrite {
@@ -51,12 +51,15 @@ func (c *Conn) runQueued(share int) (more bool) {
 				break
 			}
 			if e.Kind == flow.QueuedRead {
+				if now == 0 && c.srv.Stages != nil {
+					now = c.srv.Clock.Now()
+				}
 				if share >= 0 && (c.srv.lists(e.Op, body) || share <= appliedShare && dear(e.Op)) {
 					more = true
 					break
 				}
 				before := len(c.Mu.Out.Buf)
-				c.Mu.Out.Buf = c.srv.execute(c, e.Xid, e.Op, body, c.Mu.Out.Buf)
+				c.runRead(&readBegun{e.Op, e.Xid, body}, e.At, now)
 				c.Mu.stats.Replied(e.Op, e.Xid, c.srv.Store.State.LastZxid())
 				if len(c.Mu.Out.Buf)-before > largeReply {
 					q.SetStrict()

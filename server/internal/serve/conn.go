@@ -23,6 +23,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/internal/socket"
+	"github.com/seed94657493/warren/server/internal/stages"
 	"github.com/seed94657493/warren/server/internal/topk"
 	"github.com/seed94657493/warren/server/sasl"
 )
@@ -72,6 +73,10 @@ type Conn struct {
 	unbroken      int   // bytes since the socket was empty
 	// shareBegan is when the present turn began, or the present work without a turn, ns on the server's clock.
 	shareBegan int64
+	// For stages.go: when the handling of the present input began, ns on the server's clock, how long it waited for
+	// Store.Mu, and its first read, or the last one that took long.
+	begun, waited int64
+	firstRead     readBegun
 
 	// Owned by the goroutine that has set Mu.Out.Writing.
 	now socket.Writer
@@ -90,7 +95,11 @@ type Conn struct {
 		helped  bool // catchUp is running
 		stats   figures.Conn
 		sampler topk.Sampler
+		// followed are operations whose replies wait for the socket, in their order; see stages.go.
+		followed []*stages.Operation
 	}
+	// stuck is whether the socket takes no more output at present. It is for stages.go.
+	stuck atomic.Bool
 	// Left is whether the applier has left reads at the front of the queue to catchUp. It is set under Store.Mu,
 	// held for writing, and cleared under Conn.Mu; see catchup.go.
 	Left atomic.Bool
@@ -159,6 +168,7 @@ func (c *Conn) Process() bool {
 			return true
 		}
 		c.takeTurn()
+		c.begun = c.shareBegan
 		more, err := c.frames()
 		accepted, submitted := c.submit()
 		c.Unlock()
@@ -353,7 +363,7 @@ func (c *Conn) read(xid int32, op proto.OpCode, body []byte) (done bool, err err
 			c.srv.InProcess.Add(1)
 			return true, nil
 		}
-		e := flow.Queued{Kind: flow.QueuedRead, Xid: xid, Op: op, Dear: dear(op) || c.srv.mayList(op)}
+		e := flow.Queued{Kind: flow.QueuedRead, Xid: xid, Op: op, Dear: dear(op) || c.srv.mayList(op), At: c.Received}
 		c.Mu.Queue.Push(e, body)
 		c.srv.InProcess.Add(1)
 		return true, nil
@@ -365,17 +375,26 @@ func (c *Conn) read(xid int32, op proto.OpCode, body []byte) (done bool, err err
 		return false, nil
 	}
 	if c.srv.lists(op, body) {
+		c.firstRead = readBegun{op, xid, body}
 		return c.readListing(xid, op, body)
 	}
 	if dear(op) {
+		c.firstRead = readBegun{op, xid, body}
 		return c.readLong(xid, op, body)
+	}
+	if c.executed == 0 {
+		c.firstRead = readBegun{op, xid, body}
 	}
 	return c.readNow(xid, op, body)
 }
 
 // readNow executes a read. REQUIRES: lockRead.
 func (c *Conn) readNow(xid int32, op proto.OpCode, body []byte) (done bool, err error) {
-	c.Mu.Out.Buf = c.srv.execute(c, xid, op, body, c.Mu.Out.Buf)
+	if c.srv.Stages.Traces() && op != proto.OpPing && c.srv.Stages.Samples(c.sessionID(), xid) {
+		c.sampledRead(&readBegun{op, xid, body}, c.Received)
+	} else {
+		c.Mu.Out.Buf = c.srv.execute(c, xid, op, body, c.Mu.Out.Buf)
+	}
 	c.Mu.stats.Replied(op, xid, c.srv.Store.State.LastZxid())
 	c.executed++
 	if !c.countUndelivered() {
@@ -485,7 +504,11 @@ func (c *Conn) last(frame []byte) {
 }
 
 func (c *Conn) lockRead() {
-	c.srv.Store.Mu.RLock()
+	if !c.srv.Store.Mu.TryRLock() {
+		began := c.srv.Clock.Now()
+		c.srv.Store.Mu.RLock()
+		c.waited += c.srv.Clock.Now() - began
+	}
 	c.Mu.Lock()
 	c.mode, c.reads = lockRead, 0
 }
@@ -547,6 +570,7 @@ func (c *Conn) Account() {
 	c.srv.Stats.ReadLatency.ObserveN(figures.Ms(now-c.Received), c.executed)
 	c.Mu.Lock()
 	c.Mu.stats.Account(c.Packets, c.executed, now-c.Received, now)
+	c.measureReads(now)
 	c.Mu.Unlock()
 	c.Packets, c.executed = 0, 0
 }

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"net"
 	"os"
@@ -72,6 +73,8 @@ func New(e *env.Env, listen func(network, address string) (net.Listener, error))
 		Conns:    NewConnSet(e.Config.MaxClientCnxns, e.Config.MaxCnxns),
 		Throttle: limits.NewTokens(e.Config.ConnectionThrottle, e.Config.LocalSessionsEnabled),
 	}
+	f.Security.labels = make([]byte, 32)
+	_, _ = rand.Read(f.Security.labels) // never fails
 	if e.Config.Admin.Top {
 		f.Top = topk.New(e.Clock.Now())
 	}

@@ -1,10 +1,15 @@
 package serve
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"net"
 	"net/netip"
 
 	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/proto"
 )
 
 // Connect opens a connection within the process and returns the client's end. The server's end is a client connection
@@ -65,6 +70,22 @@ func (c *Conn) Number() uint64 { return c.number }
 
 // SessionIDsOpen reports whether a client that knows the id of a session can take the session over.
 func (s *Front) SessionIDsOpen() bool { return s.Security.secrets.Guessable() }
+
+// Label names a session so that the name opens it to no reader: by its id if nothing can be done with that, else by
+// a name that holds until the restart of the server.
+func (s *Front) Label(id proto.SessionID) string {
+	if !s.SessionIDsOpen() {
+		return id.String()
+	}
+	h := hmac.New(sha256.New, s.Security.labels)
+	h.Write(binary.BigEndian.AppendUint64(nil, uint64(id)))
+	return "s-" + hex.EncodeToString(h.Sum(nil)[:6])
+}
+
+// Password returns the password of a session.
+func (s *Front) Password(id proto.SessionID) [proto.PasswordSize]byte {
+	return s.Security.secrets.Password(id)
+}
 
 // CountWatches returns how many watches there are. REQUIRES: Store.Mu, at least for reading.
 func (s *Front) CountWatches() int {

@@ -243,8 +243,9 @@ type Output struct {
 	Closing bool   // end the connection when everything is written
 	Dead    bool   // the socket is closed: output is dropped
 
-	finished bool // finish was called
-	held     bool // no request is taken, until Conn.Release
+	Handed   int64 // bytes that were handed to the socket, in whole buffers
+	finished bool  // finish was called
+	held     bool  // no request is taken, until Conn.Release
 
 	fullBytes   int   // bytes in full
 	Own         bool  // the buffer that is being written may be reused
@@ -319,6 +320,7 @@ func (c *Conn) Flush() {
 			return
 		}
 		if n < len(buf) {
+			c.stuck.Store(c.raw != nil && c.Secure == nil)
 			if !c.srv.Spawn("drain", func() { c.drain(buf[n:], buf) }) {
 				c.Abort()
 			}
@@ -336,6 +338,10 @@ func (c *Conn) Flush() {
 // written takes back a buffer after it was written. REQUIRES: Conn.Mu.
 func (c *Conn) written(buf []byte) {
 	c.Mu.Out.Writing, c.Mu.Out.Taken = false, 0
+	c.Mu.Out.Handed += int64(len(buf))
+	if len(c.Mu.followed) > 0 {
+		c.handedOn()
+	}
 	_ = c.countUndelivered() // less output waits now
 	if c.Mu.Out.Own && cap(buf) <= outputKept {
 		c.Mu.Out.spare = buf[:0]
@@ -361,6 +367,7 @@ func (c *Conn) drain(rest, buf []byte) {
 		c.Mu.Lock()
 		c.written(buf)
 		if c.Mu.Out.Waiting() == 0 || c.Mu.Out.Dead {
+			c.stuck.Store(false)
 			if c.Mu.Out.Closing && !c.Mu.Out.Dead {
 				c.finish()
 			}
@@ -429,6 +436,7 @@ func (c *Conn) Abort() {
 func (c *Conn) die() {
 	c.Mu.Out.Dead = true
 	c.Mu.Out.full, c.Mu.Out.fullBytes, c.Mu.Out.Buf, c.Mu.Out.spare = nil, 0, nil, nil
+	c.Mu.followed = nil      // their replies are not handed to a socket any more
 	_ = c.countUndelivered() // no output waits now
 }
 

@@ -2,11 +2,6 @@ package words
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -27,10 +22,7 @@ import (
 )
 
 // shown is a server as the API shows it. Requests come at any time, also before recovery, when there is no tree.
-type shown struct {
-	*Reporter
-	labels []byte // makes names for sessions whose id must not be shown
-}
+type shown struct{ *Reporter }
 
 var _ api.Server = shown{}
 
@@ -39,22 +31,10 @@ func (s *Reporter) consoleHandler() http.Handler {
 	if !s.Config.Admin.Console {
 		return nil
 	}
-	key := make([]byte, 32)
-	_, _ = rand.Read(key) // never fails
-	a := api.New(api.Options{Server: shown{s, key}, Log: s.Log, Writes: s.Config.Admin.ConsoleWrites,
+	a := api.New(api.Options{Server: shown{s}, Log: s.Log, Writes: s.Config.Admin.ConsoleWrites,
 		RequestMax: s.Config.JuteMaxBuffer,
 		Remote:     func(r *http.Request) netip.Addr { return admin.Remote(r, s.Config.IPUseXForwardedFor) }})
 	return console.New(a)
-}
-
-// label names a session: by its id if nothing can be done with that, else by a name that holds until the restart.
-func (n shown) label(id proto.SessionID) string {
-	if !n.front.SessionIDsOpen() {
-		return id.String()
-	}
-	h := hmac.New(sha256.New, n.labels)
-	h.Write(binary.BigEndian.AppendUint64(nil, uint64(id)))
-	return "s-" + hex.EncodeToString(h.Sum(nil)[:6])
 }
 
 func (n shown) Ensemble() *api.Ensemble {
@@ -254,8 +234,9 @@ const pathsShown = 100
 func (n shown) session(c *serve.Conn, a api.Actor) api.Session {
 	v := c.View()
 	st := &v.Stats
-	one := api.Session{Label: n.label(v.Session.ID), Address: c.Remote.String(), Connected: c.Established.UnixMilli(),
-		TimeoutMs: v.Session.TimeoutMs(), Secure: c.SecurePort, Received: st.Received, Sent: st.Sent,
+	one := api.Session{Label: n.front.Label(v.Session.ID), Address: c.Remote.String(),
+		Connected: c.Established.UnixMilli(), TimeoutMs: v.Session.TimeoutMs(),
+		Secure: c.SecurePort, Received: st.Received, Sent: st.Sent,
 		Outstanding: v.Queued, LastOp: opWord(st.LastOp, st.AnsweredTotal),
 		MeanMs: st.LatencySum / max(st.AnsweredTotal, 1), MaxMs: st.MaxLatency, Watches: n.front.WatchedPaths(c),
 		Paths: []string{}}

@@ -55,7 +55,7 @@ func (n shown) owner(st *proto.Stat) string {
 	if st.EphemeralOwner == 0 {
 		return ""
 	}
-	return n.label(st.EphemeralOwner)
+	return n.front.Label(st.EphemeralOwner)
 }
 
 // allows reports whether ids may read a znode. REQUIRES: Store.Mu, at least for reading.

@@ -21,7 +21,7 @@ func (n shown) Top(a api.Actor, by string, most int) (*api.Top, error) {
 		return nil, err
 	}
 	all := len(a.IDs) > 0 && n.ownsRoot(a.IDs)
-	t := n.top(by, most, all, n.label)
+	t := n.top(by, most, all, n.front.Label)
 	list := func(entries []admin.TopEntry) []api.TopEntry {
 		shown := make([]api.TopEntry, 0, len(entries))
 		for _, e := range entries {

@@ -1,0 +1,208 @@
+package serve
+
+import (
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/stages"
+	"github.com/seed94657493/warren/server/internal/topk"
+)
+
+// What package stages is told of the requests of clients.
+
+// PrepareStages tells the stages how sessions are named. It is called before the first request can come.
+func (s *Front) PrepareStages() { s.Stages.Attach(s.Label, s.Security.secrets.SamplingKey()) }
+
+// followedMax bounds the operations of a connection whose replies wait for the socket.
+const followedMax = 256
+
+// largeAnswer is how many bytes wait for the socket when a read is followed although it was fast.
+const largeAnswer = 64 << 10
+
+// readBegun is a read that was executed since the last Account. Its body is a part of the input.
+type readBegun struct {
+	op   proto.OpCode
+	xid  int32
+	body []byte
+}
+
+// measure gives the write of an item to the stages, if it may be slow or is traced. The batch is applied and answered
+// at now. oldest is whether the item is the oldest of its batch that is answered.
+func (a *applier) measure(b *flow.ApplyBatch, it *flow.Item, now int64, oldest bool) {
+	c, r := connOf(it), a.srv.Stages
+	if c == nil || it.Drop {
+		return
+	}
+	sampled := r.Samples(it.Session.ID, it.Xid)
+	followed := sampled || r.Suspects(now-it.Received) || c.stuck.Load()
+	if !followed && !oldest {
+		return
+	}
+	if !followed {
+		var o stages.Operation
+		o.Reset(stages.Whole, it.Op, it.Session.ID, it.Xid, it.Received)
+		cut(&o, b, it, now)
+		r.Observe(&o)
+		return
+	}
+	o := stages.Begin(stages.Whole, it.Op, it.Session.ID, it.Xid, it.Received)
+	o.Sampled = sampled
+	cut(o, b, it, now)
+	if oldest {
+		r.Observe(o)
+	}
+	o.SetPath(firstPath(it.Payload))
+	c.Mu.Lock()
+	c.follow(o)
+	c.Mu.Unlock()
+}
+
+// cut ends the stages of a write, up to its application at now.
+func cut(o *stages.Operation, b *flow.ApplyBatch, it *flow.Item, now int64) {
+	o.End(stages.Queue, it.Taken)
+	way, rest := stages.Prepare, stages.Quorum
+	if it.Forwarded {
+		way, rest = stages.Forward, stages.Forward
+	}
+	switch {
+	case it.Payload == nil: // a sync or a refusal, which has its place between txns
+		o.Err = it.Err
+		if it.Taken != 0 {
+			o.End(rest, now)
+		}
+	default:
+		h := flow.HeaderOf(it.Payload)
+		o.Zxid = h.Zxid
+		if leg := b.LegOf(h.Zxid); leg.Asked != 0 {
+			o.End(way, leg.Asked)
+			if leg.Logged != 0 {
+				o.End(stages.Sync, leg.Logged)
+			}
+			rest = stages.Quorum
+		}
+		o.End(rest, b.Agreed)
+	}
+	o.End(stages.Apply, now)
+}
+
+// measureRemote gives the part of a leader in the request of a learner to the traces.
+func (a *applier) measureRemote(b *flow.ApplyBatch, it *flow.Item) {
+	r := a.srv.Stages
+	if it.Received == 0 || it.Taken == 0 || it.Payload == nil || it.Session != nil {
+		return // not a request of a learner
+	}
+	h := flow.HeaderOf(it.Payload)
+	sampled := r.Samples(h.ClientID, h.Cxid)
+	if !sampled && !r.Suspects(b.Agreed-it.Received) {
+		return
+	}
+	o := stages.Begin(stages.Led, it.Op, h.ClientID, h.Cxid, it.Received)
+	o.Sampled, o.Zxid = sampled, h.Zxid
+	o.End(stages.Queue, it.Taken)
+	if leg := b.LegOf(h.Zxid); leg.Asked != 0 {
+		o.End(stages.Prepare, leg.Asked)
+		if leg.Logged != 0 {
+			o.End(stages.Sync, leg.Logged)
+		}
+	}
+	o.End(stages.Quorum, b.Agreed)
+	r.Done(o)
+}
+
+// firstPath is the path of a txn, of a multi the first one; nil if there is none.
+func firstPath(payload []byte) []byte {
+	if payload == nil {
+		return nil
+	}
+	r := proto.NewReader(payload)
+	var h proto.TxnHeader
+	h.Decode(&r)
+	op := h.Type
+	if op == proto.OpMulti {
+		if r.Int32() < 1 { // number of operations
+			return nil
+		}
+		op = proto.OpCode(r.Int32())
+		r = proto.NewReader(r.Buffer())
+	}
+	switch op {
+	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL, proto.OpDelete,
+		proto.OpDeleteContainer, proto.OpSetData, proto.OpSetACL, proto.OpCheck, proto.OpReconfig:
+		if path := r.Text(); r.Err() == nil {
+			return path
+		}
+	}
+	return nil
+}
+
+// measureRead gives a read that took from received to now to the stages, if it may be slow or is traced. Its execution
+// began at began. REQUIRES: Conn.Mu, and that its reply is in the output.
+func (c *Conn) measureRead(q *readBegun, received, began, now int64, sampled bool) {
+	o := stages.Begin(stages.Whole, q.op, c.sessionID(), q.xid, received)
+	o.Sampled = sampled
+	o.End(stages.Queue, began)
+	o.End(stages.Apply, now)
+	var room [1][]byte
+	if all := topk.PathsOf(room[:0], q.op, q.body); len(all) > 0 {
+		o.SetPath(all[0])
+	}
+	c.follow(o)
+}
+
+// measureReads looks at the reads that were executed since the last Account. REQUIRES: Conn.Mu.
+func (c *Conn) measureReads(now int64) {
+	q := &c.firstRead
+	if c.executed > 0 && q.op != proto.OpPing && q.op != 0 && (c.srv.Stages.Suspects(now-c.Received) ||
+		c.stuck.Load() || c.Mu.Out.Waiting() >= largeAnswer && c.srv.Stages != nil) {
+		c.measureRead(q, c.Received, min(c.begun+c.waited, now), now, false)
+	}
+	*q, c.waited = readBegun{}, 0
+}
+
+// sampledRead executes a read that is traced. REQUIRES: as Front.execute.
+func (c *Conn) sampledRead(q *readBegun, received int64) {
+	began := c.srv.Clock.Now()
+	c.Mu.Out.Buf = c.srv.execute(c, q.xid, q.op, q.body, c.Mu.Out.Buf)
+	c.measureRead(q, received, began, c.srv.Clock.Now(), true)
+}
+
+// runRead executes a read that has waited in the queue since received. now is when the queue began to run, 0 if that
+// is not measured. REQUIRES: as Front.execute.
+func (c *Conn) runRead(q *readBegun, received, now int64) {
+	if r := c.srv.Stages; r.Samples(c.sessionID(), q.xid) {
+		c.sampledRead(q, received)
+		return
+	}
+	c.Mu.Out.Buf = c.srv.execute(c, q.xid, q.op, q.body, c.Mu.Out.Buf)
+	if c.srv.Stages.Suspects(now - received) {
+		c.measureRead(q, received, now, c.srv.Clock.Now(), false)
+	}
+}
+
+// follow gives an operation to the stages when the output so far is handed to the socket. REQUIRES: Conn.Mu.
+func (c *Conn) follow(o *stages.Operation) {
+	out := &c.Mu.Out
+	if o.Mark = out.Handed + int64(out.Taken+out.Waiting()); o.Mark <= out.Handed || out.Dead ||
+		len(c.Mu.followed) >= followedMax {
+		c.handed(o)
+		return
+	}
+	c.Mu.followed = append(c.Mu.followed, o)
+}
+
+// handed ends the last stage of an operation.
+func (c *Conn) handed(o *stages.Operation) {
+	o.End(stages.Socket, c.srv.Clock.Now())
+	c.srv.Stages.Done(o)
+}
+
+// handedOn ends the operations whose replies were handed to the socket. REQUIRES: Conn.Mu.
+func (c *Conn) handedOn() {
+	n := 0
+	for n < len(c.Mu.followed) && c.Mu.followed[n].Mark <= c.Mu.Out.Handed {
+		c.handed(c.Mu.followed[n])
+		n++
+	}
+	rest := copy(c.Mu.followed, c.Mu.followed[n:])
+	clear(c.Mu.followed[rest:])
+	c.Mu.followed = c.Mu.followed[:rest]
+}

@@ -1,0 +1,205 @@
+package stages
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/internal/sched"
+	"github.com/seed94657493/warren/proto"
+)
+
+// Kept is how many slow operations are kept in memory, the newest.
+const Kept = 256
+
+// queueMax bounds the operations that wait for the goroutine of the Recorder.
+const queueMax = 4096
+
+// Recorder measures the operations of one server. Its settings do not change after Run has begun.
+type Recorder struct {
+	log       *zap.Logger
+	wake      sched.Parker
+	slow      int64 // ns; MaxInt64 if nothing is slow
+	suspect   int64 // an operation that has taken so long before its last stage may become slow
+	sampling  Sampling
+	tracer    Tracer
+	label     func(proto.SessionID) string
+	times     [Number]prometheus.Histogram
+	slowCount *prometheus.CounterVec
+	leftOut   prometheus.Counter
+
+	mu struct {
+		sync.Mutex
+		ring   [Kept]Operation // the newest slow operations; the n-th is at n%Kept
+		found  int             // slow operations so far
+		queue  []*Operation
+		closed bool
+	}
+}
+
+// Tracer takes the operations that are traced. The goroutine of the Recorder calls it.
+type Tracer interface {
+	// Trace takes one operation. It does not wait.
+	Trace(o *Operation)
+}
+
+// Options are the settings of a Recorder.
+type Options struct {
+	Runtime  sched.Runtime
+	Log      *zap.Logger
+	Registry prometheus.Registerer
+	Slow     time.Duration // what takes as long is slow; 0: nothing is
+	Traced   float64       // the share of operations that are traced, if there is a Tracer
+	Tracer   Tracer        // nil: nothing is traced
+}
+
+// New returns a Recorder, or nil if nothing is to be measured.
+func New(o Options) *Recorder {
+	if o.Slow <= 0 && o.Tracer == nil {
+		return nil
+	}
+	r := &Recorder{log: o.Log, wake: o.Runtime.Parker(), slow: math.MaxInt64, suspect: math.MaxInt64, tracer: o.Tracer,
+		label: proto.SessionID.String}
+	if o.Slow > 0 {
+		r.slow, r.suspect = int64(o.Slow), int64(o.Slow/2)
+	}
+	if o.Tracer != nil {
+		r.sampling = NewSampling(o.Traced, 0)
+	}
+	r.slowCount = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "warren_server_slow_operations_total",
+		Help: "Operations that took warren.slow.threshold or longer, by the stage that took longest."},
+		[]string{"stage"})
+	r.leftOut = prometheus.NewCounter(prometheus.CounterOpts{Name: "warren_server_operations_left_out_total",
+		Help: "Slow or traced operations that were neither logged nor traced, because too many came at once."})
+	o.Registry.MustRegister(r.slowCount, r.leftOut)
+	times := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "warren_server_stage_seconds",
+		Help:    "Time of one stage of an operation; of the oldest operation of each batch of writes.",
+		Buckets: prometheus.ExponentialBuckets(50e-6, 4, 10)}, []string{"stage"})
+	o.Registry.MustRegister(times)
+	for s := range Number {
+		r.times[s] = times.WithLabelValues(s.String()).(prometheus.Histogram)
+		r.slowCount.WithLabelValues(s.String())
+	}
+	return r
+}
+
+// Attach sets how sessions are named in the log, and the key of the sampling. Without it sessions have their ids.
+func (r *Recorder) Attach(label func(proto.SessionID) string, key uint64) {
+	if r != nil {
+		r.label, r.sampling.key = label, key
+	}
+}
+
+// Suspects reports whether an operation that has taken so long may become slow.
+func (r *Recorder) Suspects(took int64) bool { return r != nil && took >= r.suspect }
+
+// Traces reports whether there are traces.
+func (r *Recorder) Traces() bool { return r != nil && r.tracer != nil }
+
+// Samples reports whether an operation is traced, however fast it is.
+func (r *Recorder) Samples(session proto.SessionID, xid int32) bool {
+	return r.Traces() && r.sampling.Has(session, xid)
+}
+
+// Observe notes the stages of the oldest operation of a batch. It allocates nothing.
+func (r *Recorder) Observe(o *Operation) {
+	for s, spent := range o.Spent {
+		if spent > 0 {
+			r.times[s].Observe(float64(spent) / 1e9)
+		}
+	}
+}
+
+// Done takes an operation whose last stage has ended. The Recorder owns it from now on.
+func (r *Recorder) Done(o *Operation) {
+	slow := o.Took() >= r.slow
+	if !slow && !o.Sampled {
+		return
+	}
+	if slow && o.Part == Whole {
+		r.slowCount.WithLabelValues(o.Slowest().String()).Inc()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slow && o.Part == Whole {
+		r.mu.ring[r.mu.found%Kept] = *o
+		r.mu.found++
+	}
+	if len(r.mu.queue) >= queueMax || r.mu.closed {
+		r.leftOut.Inc()
+		return
+	}
+	r.mu.queue = append(r.mu.queue, o)
+	if len(r.mu.queue) == 1 {
+		r.wake.Unpark()
+	}
+}
+
+// Slow returns what is slow, in ns, and up to most of the newest slow operations, the newest first; found is how many
+// there were since the server began.
+func (r *Recorder) Slow(most int) (threshold int64, all []Operation, found int) {
+	if r == nil || r.slow == math.MaxInt64 {
+		return 0, nil, 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := r.mu.found - 1; i >= max(r.mu.found-Kept, 0) && len(all) < most; i-- {
+		all = append(all, r.mu.ring[i%Kept])
+	}
+	return r.slow, all, r.mu.found
+}
+
+// Run is the goroutine of the Recorder. It ends after Close.
+func (r *Recorder) Run() {
+	var spare []*Operation
+	for {
+		r.wake.Park()
+		r.mu.Lock()
+		queue, closed := r.mu.queue, r.mu.closed
+		clear(spare)
+		r.mu.queue = spare[:0]
+		r.mu.Unlock()
+		for _, o := range queue {
+			if o.Part == Whole && o.Took() >= r.slow {
+				r.write(o)
+			}
+			if r.tracer != nil {
+				r.tracer.Trace(o)
+			}
+		}
+		spare = queue
+		if closed {
+			return
+		}
+	}
+}
+
+// Close ends Run when it has worked off what waits.
+func (r *Recorder) Close() {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	r.mu.closed = true
+	r.mu.Unlock()
+	r.wake.Unpark()
+}
+
+// write writes a line about a slow operation. The log leaves lines out if there are very many.
+func (r *Recorder) write(o *Operation) {
+	fields := []zap.Field{zap.Stringer("operation", o.Op), zap.String("path", o.Path),
+		zap.String("session", r.label(o.Session)), zap.Stringer("zxid", o.Zxid),
+		zap.Duration("took", time.Duration(o.Took())), zap.Stringer("slowest", o.Slowest())}
+	for s, spent := range o.Spent {
+		if spent > 0 {
+			fields = append(fields, zap.Duration(Stage(s).String(), time.Duration(spent)))
+		}
+	}
+	if o.Err != proto.OK {
+		fields = append(fields, zap.String("error", o.Err.Name()))
+	}
+	r.log.Warn("an operation was slow", fields...)
+}
