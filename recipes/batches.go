@@ -11,10 +11,9 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/layouts"
 	"github.com/seed94657493/warren/proto/paths"
 )
-
-const itemMarker = "queue-"
 
 // batches is the common part of the queues: persistent znodes that hold items, and ephemerals of the same names
 // that mark the items that consumers process. The queues differ in the names.
@@ -39,7 +38,7 @@ func newBatches(c *client.Client, path, locks string, parse func(string) (entry,
 
 // put adds a batch under a name to which the server appends a number.
 func (q *batches) put(ctx context.Context, name string, items [][]byte) error {
-	data := encodeItems(items)
+	data := layouts.AppendItems(nil, items)
 	for {
 		err := client.Retry(ctx, func(ctx context.Context) error {
 			_, err := q.items.c.Create(ctx, paths.ChildOf(q.items.parent, name), data, client.PersistentSequential,
@@ -59,8 +58,8 @@ func (q *batches) put(ctx context.Context, name string, items [][]byte) error {
 func (q *batches) order(names []string) []entry {
 	var all []entry
 	for _, name := range names {
-		if i := strings.LastIndex(name, itemMarker); i >= 0 {
-			if e, ok := q.parse(name[i+len(itemMarker):]); ok {
+		if i := strings.LastIndex(name, layouts.Item); i >= 0 {
+			if e, ok := q.parse(name[i+len(layouts.Item):]); ok {
 				e.name = name
 				all = append(all, e)
 			}
@@ -200,8 +199,8 @@ func (q *batches) read(ctx context.Context, item string) (items [][]byte, err er
 		return err
 	})
 	if err == nil {
-		if items, err = decodeItems(data); err != nil {
-			err = fmt.Errorf("%s: %w", item, err)
+		if items, err = layouts.ReadItems(data); err != nil {
+			err = fmt.Errorf("%s: %w: %w", item, ErrFormat, err)
 		}
 	}
 	return items, err

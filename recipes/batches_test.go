@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed94657493/warren/proto/layouts"
 	"github.com/seed94657493/warren/recipes/internal/require"
 )
 
@@ -13,7 +14,7 @@ func TestNamesOfBatchesAreCurators(t *testing.T) {
 	for priority, want := range map[int32]string{
 		5: "100000005", -5: "0FFFFFFFB", 0: "100000000", math.MaxInt32: "17FFFFFFF", math.MinInt32: "080000000",
 	} {
-		require.Equal(t, want, priorityText(priority))
+		require.Equal(t, want, layouts.PriorityText(priority))
 	}
 	require.Equal(t, "|18BCFE56800|", timeText(time.UnixMilli(1700000000000)))
 	require.Equal(t, "|18BCFE56801|", timeText(time.UnixMilli(1700000000000).Add(1)), "never early")

@@ -9,11 +9,11 @@ import (
 	"slices"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/layouts"
 	"github.com/seed94657493/warren/proto/paths"
 )
 
 const (
-	readyName     = "ready"
 	bundleTxnSize = 256 << 10 // bytes of one transaction of a Publish, well below jute.maxbuffer
 )
 
@@ -56,15 +56,15 @@ type Publication struct {
 // later: then no reader ever sees this publication. After any other error no reader sees a mixture either, but
 // readers may have to wait for the next Publish.
 func (b *Bundle) Publish(ctx context.Context, parts map[string][]byte) error {
-	if _, ok := parts[readyName]; ok {
+	if _, ok := parts[layouts.Ready]; ok {
 		return client.ErrBadArguments
 	}
 	fence, names, err := b.begin(ctx)
 	if err != nil {
 		return err
 	}
-	if slices.Contains(names, readyName) { // of a publisher that has finished between the two steps of begin
-		if err := b.commit(ctx, fence, b.txn(fence).Delete(paths.ChildOf(b.path, readyName), client.AnyVersion),
+	if slices.Contains(names, layouts.Ready) { // of a publisher that has finished between the two steps of begin
+		if err := b.commit(ctx, fence, b.txn(fence).Delete(paths.ChildOf(b.path, layouts.Ready), client.AnyVersion),
 			false); err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (b *Bundle) Publish(ctx context.Context, parts map[string][]byte) error {
 func (b *Bundle) begin(ctx context.Context) (fence int32, names []string, err error) {
 	err = again(ctx, func(ctx context.Context) error {
 		started := b.c.Async().Commit(ctx, new(client.Txn).Set(b.path, b.data, client.AnyVersion).
-			Delete(paths.ChildOf(b.path, readyName), client.AnyVersion))
+			Delete(paths.ChildOf(b.path, layouts.Ready), client.AnyVersion))
 		var listErr error
 		names, _, listErr = b.c.Children(ctx, b.path) // the server does this after the transaction
 		results, err := started.Wait(ctx)
@@ -128,7 +128,7 @@ func (b *Bundle) changes(fence int32, names []string, parts map[string][]byte) [
 	}
 	for _, name := range names {
 		path := paths.ChildOf(b.path, name)
-		if _, isKept := parts[name]; !isKept && name != readyName {
+		if _, isKept := parts[name]; !isKept && name != layouts.Ready {
 			last(len(path)+100).Delete(path, client.AnyVersion)
 		}
 	}
@@ -140,7 +140,7 @@ func (b *Bundle) changes(fence int32, names []string, parts map[string][]byte) [
 			t.Create(path, data, client.Persistent, client.WithACL(b.acl...))
 		}
 	}
-	last(200).Create(paths.ChildOf(b.path, readyName), nil, client.Persistent, client.WithACL(b.acl...))
+	last(200).Create(paths.ChildOf(b.path, layouts.Ready), nil, client.Persistent, client.WithACL(b.acl...))
 	return txns
 }
 
@@ -249,7 +249,7 @@ func (b *Bundle) read(ctx context.Context) (p Publication, w *client.Watch, err 
 // try reads the bundle once. Without a publication it returns the watch to wait for, or no watch if it must be
 // called again.
 func (b *Bundle) try(ctx context.Context) (p Publication, w *client.Watch, err error) {
-	ready := paths.ChildOf(b.path, readyName)
+	ready := paths.ChildOf(b.path, layouts.Ready)
 	stat, exists, w, err := b.c.ExistsW(ctx, ready)
 	if err != nil || !exists {
 		return Publication{}, w, err
@@ -277,7 +277,7 @@ func (b *Bundle) parts(ctx context.Context) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return name == readyName })
+	names = slices.DeleteFunc(names, func(name string) bool { return name == layouts.Ready })
 	started := make([]client.Future[client.NodeData], len(names))
 	for i, name := range names {
 		started[i] = b.c.Async().Get(ctx, paths.ChildOf(b.path, name))

@@ -2,13 +2,10 @@ package recipes
 
 import (
 	"context"
-	"fmt"
-	"math"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/layouts"
 )
 
 // DelayQueue is a Queue whose batches are consumed from a given time on, the earliest first.
@@ -30,28 +27,22 @@ func NewDelayQueue(c *client.Client, path, locks string, options ...Option) *Del
 // Put adds items, which are consumed together at a time, or soon if the time is past. Times count in
 // milliseconds. After an error that satisfies client.MayHaveApplied the items may be in the queue or not.
 func (q *DelayQueue) Put(ctx context.Context, at time.Time, items ...[]byte) error {
-	return q.batches.put(ctx, itemMarker+timeText(at), items)
+	return q.batches.put(ctx, layouts.Item+timeText(at), items)
 }
 
-// timeText formats a time for a name: rounded up, so that no batch is taken early. Curator accepts only times
-// after 1970.
+// timeText formats a time for a name: rounded up, so that no batch is taken early.
 func timeText(at time.Time) string {
 	ms := at.UnixMilli()
 	if at.Nanosecond()%int(time.Millisecond) != 0 {
 		ms++
 	}
-	return fmt.Sprintf("|%08X|", max(ms, 1))
+	return layouts.DueText(ms)
 }
 
 // byTime reads the part after the marker in the names of a DelayQueue.
 func byTime(rest string) (entry, bool) {
-	rest, hasBar := strings.CutPrefix(rest, "|")
-	digits, number, hasBars := strings.Cut(rest, "|")
-	ms, err := strconv.ParseUint(digits, 16, 64)
-	if !hasBar || !hasBars || err != nil || ms > math.MaxInt64 {
-		return entry{}, false
-	}
-	return entry{key: int64(ms), due: time.UnixMilli(int64(ms))}.numbered(number)
+	ms, seq, ok := layouts.Due(rest)
+	return entry{key: ms, seq: seq, due: time.UnixMilli(ms)}, ok
 }
 
 // Len returns how many batches there are, including those that are not due and those that are being consumed.

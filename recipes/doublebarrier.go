@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/layouts"
 	"github.com/seed94657493/warren/proto/paths"
 )
 
@@ -107,7 +108,7 @@ func (b *DoubleBarrier) arrive(ctx context.Context) (sight, error) {
 func (b *DoubleBarrier) count(ctx context.Context) (s sight, at client.Zxid, err error) {
 	counted := b.c.Async().Exists(ctx, b.path)
 	var isReady bool
-	_, isReady, s.watch, err = b.c.ExistsW(ctx, paths.ChildOf(b.path, readyName))
+	_, isReady, s.watch, err = b.c.ExistsW(ctx, paths.ChildOf(b.path, layouts.Ready))
 	stat, countErr := counted.Wait(ctx)
 	s.inside = int(stat.NumChildren)
 	if err == nil && (countErr != nil || isReady) {
@@ -174,7 +175,8 @@ func (b *DoubleBarrier) awaitReady(ctx context.Context, s sight) error {
 		}
 	}
 	return again(ctx, func(ctx context.Context) error {
-		_, err := b.c.Create(ctx, paths.ChildOf(b.path, readyName), nil, client.Persistent, client.WithACL(b.acl...))
+		ready := paths.ChildOf(b.path, layouts.Ready)
+		_, err := b.c.Create(ctx, ready, nil, client.Persistent, client.WithACL(b.acl...))
 		if errors.Is(err, client.ErrNodeExists) {
 			return nil
 		}
@@ -184,7 +186,7 @@ func (b *DoubleBarrier) awaitReady(ctx context.Context, s sight) error {
 
 // others returns the processes among the children, sorted.
 func (b *DoubleBarrier) others(names []string) []string {
-	names = slices.DeleteFunc(names, func(name string) bool { return name == readyName })
+	names = slices.DeleteFunc(names, func(name string) bool { return name == layouts.Ready })
 	slices.Sort(names)
 	return names
 }
@@ -212,7 +214,7 @@ func (b *DoubleBarrier) Leave(ctx context.Context) error {
 }
 
 func (b *DoubleBarrier) awaitOthers(ctx context.Context) error {
-	ready := paths.ChildOf(b.path, readyName)
+	ready := paths.ChildOf(b.path, layouts.Ready)
 	for {
 		var names []string
 		err := client.Retry(ctx, func(ctx context.Context) (err error) {
@@ -226,7 +228,7 @@ func (b *DoubleBarrier) awaitOthers(ctx context.Context) error {
 			return err
 		}
 		isInside := slices.Contains(names, paths.NameOf(b.own))
-		if !isInside && !slices.Contains(names, readyName) {
+		if !isInside && !slices.Contains(names, layouts.Ready) {
 			return nil // a process saw all others gone; a process that is there now has entered again
 		}
 		names = b.others(names)
@@ -278,7 +280,7 @@ func (b *DoubleBarrier) depart(ctx context.Context, lowest string) error {
 func (b *DoubleBarrier) awaitLeaving(ctx context.Context, w *client.Watch) error {
 	var isReady bool
 	err := client.Retry(ctx, func(ctx context.Context) (err error) {
-		_, isReady, err = b.c.Exists(ctx, paths.ChildOf(b.path, readyName))
+		_, isReady, err = b.c.Exists(ctx, paths.ChildOf(b.path, layouts.Ready))
 		return err
 	})
 	if err != nil || !isReady {

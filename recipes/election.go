@@ -6,10 +6,9 @@ import (
 	"iter"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/layouts"
 	"github.com/seed94657493/warren/proto/paths"
 )
-
-const latchMarker = "latch-"
 
 // Election chooses one leader among candidates; if the leader ends, the candidate that came next follows.
 //
@@ -30,12 +29,12 @@ type Election struct {
 
 // NewLatch returns the election at a path, in which this participant has the given id.
 func NewLatch(c *client.Client, path, id string, options ...Option) *Election {
-	return newElection(c, path, id, latchMarker, options)
+	return newElection(c, path, id, layouts.Latch, options)
 }
 
 // NewSelector is NewLatch in the layout of Curator's LeaderSelector.
 func NewSelector(c *client.Client, path, id string, options ...Option) *Election {
-	return newElection(c, path, id, lockMarker, options)
+	return newElection(c, path, id, layouts.Lock, options)
 }
 
 func newElection(c *client.Client, path, id, marker string, options []Option) *Election {
@@ -156,7 +155,7 @@ func (e *Election) observe(ctx context.Context) (leader Leader, w *client.Watch,
 			}
 			continue
 		}
-		path := paths.ChildOf(e.line.parent, line[0].name)
+		path := paths.ChildOf(e.line.parent, line[0].Name)
 		err = client.Retry(ctx, func(ctx context.Context) error {
 			data, stat, watch, err := e.line.c.GetW(ctx, path)
 			leader, w = Leader{string(data), path, stat.Czxid}, watch
@@ -180,7 +179,7 @@ func (e *Election) watchEmpty(ctx context.Context) (w *client.Watch, err error) 
 				return nil
 			}
 		}
-		if err == nil && len(order(names, e.line.markers)) > 0 {
+		if err == nil && len(layouts.Order(names, e.line.markers)) > 0 {
 			watch.Close()
 			return nil
 		}

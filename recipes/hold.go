@@ -6,11 +6,9 @@ import (
 	"sync"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/layouts"
 	"github.com/seed94657493/warren/proto/paths"
 )
-
-// revokeMessage is the data that asks a holder to release. Source: Curator's Revoker.
-const revokeMessage = "__REVOKE__"
 
 // Hold is possession: of a lock, of a permit of a semaphore, of leadership. It depends on an ephemeral znode.
 //
@@ -68,7 +66,7 @@ func (h *Hold) Release(ctx context.Context) error {
 // ErrNoNode of package client if the holder is gone already.
 func Revoke(ctx context.Context, c *client.Client, path string) error {
 	return again(ctx, func(ctx context.Context) error {
-		_, err := c.Set(ctx, path, []byte(revokeMessage), client.AnyVersion)
+		_, err := c.Set(ctx, path, []byte(layouts.Revoke), client.AnyVersion)
 		return err
 	})
 }
@@ -91,7 +89,7 @@ func (l *line) possess(ctx context.Context, path string, claimed client.Zxid) (*
 			h.ctx, h.end = context.WithCancelCause(held)
 			h.watched.Go(func() {
 				defer stop()
-				h.attend(string(data) == revokeMessage, w)
+				h.attend(string(data) == layouts.Revoke, w)
 			})
 			return h, nil
 		case err == nil: // the connection was lost in between
@@ -135,7 +133,7 @@ func (h *Hold) attend(isRevoked bool, w *client.Watch) {
 			h.end(err)
 			return
 		}
-		isRevoked = string(data) == revokeMessage
+		isRevoked = string(data) == layouts.Revoke
 	}
 }
 
@@ -173,7 +171,7 @@ func (l *line) contenders(ctx context.Context) ([]Contender, error) {
 	}
 	var all []Contender
 	for _, p := range line {
-		path := paths.ChildOf(l.parent, p.name)
+		path := paths.ChildOf(l.parent, p.Name)
 		err := client.Retry(ctx, func(ctx context.Context) error {
 			data, stat, err := l.c.Get(ctx, path)
 			if err == nil {

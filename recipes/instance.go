@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/seed94657493/warren/proto/layouts"
 )
 
 // InstanceType says how long an instance of a service is registered.
@@ -35,10 +37,7 @@ type Instance struct {
 }
 
 // URIPart is a piece of a URISpec: text, or the name of a variable.
-type URIPart struct {
-	Value    string `json:"value"`
-	Variable bool   `json:"variable"`
-}
+type URIPart = layouts.URIPart
 
 // URISpec is a pattern of a URI.
 type URISpec []URIPart
@@ -50,7 +49,7 @@ func ParseURISpec(text string) (URISpec, error) {
 	for rest := text; rest != ""; {
 		before, after, hasVariable := strings.Cut(rest, "{")
 		if before != "" {
-			spec = append(spec, URIPart{before, false})
+			spec = append(spec, URIPart{Value: before})
 		}
 		if !hasVariable {
 			break
@@ -60,7 +59,7 @@ func ParseURISpec(text string) (URISpec, error) {
 			return nil, fmt.Errorf("%w: no variable in %q at offset %d", ErrFormat, text,
 				len(text)-len(rest)+len(before))
 		}
-		spec, rest = append(spec, URIPart{name, true}), after
+		spec, rest = append(spec, URIPart{Value: name, Variable: true}), after
 	}
 	return spec, nil
 }
@@ -118,28 +117,10 @@ func (s Instance) variable(name string) string {
 	return ""
 }
 
-// instanceJSON is the data of an instance's znode. Source: captured from Curator 5.4.
-type instanceJSON struct {
-	Name         string          `json:"name"`
-	ID           string          `json:"id"`
-	Address      *string         `json:"address"`
-	Port         *int            `json:"port"`
-	SSLPort      *int            `json:"sslPort"`
-	Payload      json.RawMessage `json:"payload"`
-	RegisteredAt int64           `json:"registrationTimeUTC"`
-	Type         InstanceType    `json:"serviceType"`
-	URI          *uriSpecJSON    `json:"uriSpec"`
-	Enabled      *bool           `json:"enabled,omitempty"` // Curator leaves it out unless told otherwise
-}
-
-type uriSpecJSON struct {
-	Parts URISpec `json:"parts"`
-}
-
 // encode returns the data of the instance's znode. Errors: ErrFormat for a payload that is not JSON.
 func (s Instance) encode() ([]byte, error) {
-	j := instanceJSON{Name: s.Name, ID: s.ID, Payload: s.Payload,
-		RegisteredAt: s.RegisteredAt.UnixMilli(), Type: s.Type}
+	j := layouts.Service{Name: s.Name, ID: s.ID, Payload: s.Payload,
+		RegisteredAt: s.RegisteredAt.UnixMilli(), Type: string(s.Type)}
 	if s.Address != "" {
 		j.Address = &s.Address
 	}
@@ -150,7 +131,7 @@ func (s Instance) encode() ([]byte, error) {
 		j.SSLPort = &s.SSLPort
 	}
 	if s.URI != nil {
-		j.URI = &uriSpecJSON{s.URI}
+		j.URI = &layouts.URISpec{Parts: s.URI}
 	}
 	if s.Disabled {
 		j.Enabled = new(bool)
@@ -164,15 +145,12 @@ func (s Instance) encode() ([]byte, error) {
 
 // decodeInstance reads the data of an instance's znode. It ignores unknown fields.
 func decodeInstance(data []byte) (Instance, error) {
-	var j instanceJSON
-	if err := json.Unmarshal(data, &j); err != nil {
-		return Instance{}, fmt.Errorf("%w: instance: %w", ErrFormat, err)
-	}
-	if j.Name == "" || j.ID == "" {
-		return Instance{}, fmt.Errorf("%w: instance without name and id", ErrFormat)
+	j, err := layouts.ReadService(data)
+	if err != nil {
+		return Instance{}, fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	s := Instance{Name: j.Name, ID: j.ID, Payload: j.Payload, RegisteredAt: time.UnixMilli(j.RegisteredAt),
-		Type: j.Type, Disabled: j.Enabled != nil && !*j.Enabled}
+		Type: InstanceType(j.Type), Disabled: j.Enabled != nil && !*j.Enabled}
 	if string(s.Payload) == "null" {
 		s.Payload = nil
 	}

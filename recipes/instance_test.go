@@ -59,7 +59,7 @@ func TestBuildURI(t *testing.T) {
 		require.Equal(t, tt.uri, s.BuildURI(map[string]string{"extra": "e"}))
 	}
 	s.SSLPort = 443
-	s.URI = URISpec{{"scheme", true}, {"ssl-port", true}}
+	s.URI = URISpec{{Value: "scheme", Variable: true}, {Value: "ssl-port", Variable: true}}
 	require.Equal(t, "https443", s.BuildURI(nil))
 	for _, bad := range []string{"{", "a{b", "{}", "x{ }"} {
 		_, err := ParseURISpec(bad)

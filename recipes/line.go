@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/layouts"
 	"github.com/seed94657493/warren/proto/paths"
 )
 
@@ -17,13 +16,6 @@ type line struct {
 	parent  string
 	markers []string // the parts of the names before the number; all use the same counter
 	options
-}
-
-// place is one znode of a line.
-type place struct {
-	name   string
-	marker string
-	seq    int32
 }
 
 // join adds a znode at the end and returns its path. Missing parents are created.
@@ -50,7 +42,7 @@ func (l *line) leave(ctx context.Context, path string) error {
 }
 
 // places returns the line in order. A parent that does not exist is an empty line.
-func (l *line) places(ctx context.Context) ([]place, error) {
+func (l *line) places(ctx context.Context) ([]layouts.Place, error) {
 	var names []string
 	err := client.Retry(ctx, func(ctx context.Context) (err error) {
 		names, _, err = l.c.Children(ctx, l.parent)
@@ -62,36 +54,14 @@ func (l *line) places(ctx context.Context) ([]place, error) {
 	if err != nil {
 		return nil, err
 	}
-	return order(names, l.markers), nil
-}
-
-// order picks the names that contain one of the markers followed by a number, and sorts them by the number:
-// prefixes are random. The counter is a signed 32-bit value that wraps, so numbers are compared by their
-// distance. The numbers of a line are never 2^31 apart unless a znode stays in it for that many others. Source:
-// operations 9.1.3.
-func order(names, markers []string) []place {
-	var line []place
-	for _, name := range names {
-		for _, marker := range markers {
-			i := strings.LastIndex(name, marker)
-			if i < 0 {
-				continue
-			}
-			if seq, err := strconv.ParseInt(name[i+len(marker):], 10, 32); err == nil {
-				line = append(line, place{name, marker, int32(seq)})
-				break
-			}
-		}
-	}
-	slices.SortFunc(line, func(a, b place) int { return int(a.seq - b.seq) })
-	return line
+	return layouts.Order(names, l.markers), nil
 }
 
 // blocker returns the place that the i-th place has to wait for, -1 if none.
-type blocker func(line []place, i int) int
+type blocker func(line []layouts.Place, i int) int
 
 // predecessor is the blocker of an exclusive line.
-func predecessor(_ []place, i int) int { return i - 1 }
+func predecessor(_ []layouts.Place, i int) int { return i - 1 }
 
 // await waits until nothing blocks the znode at path. Each wait is for one other znode only, so that a release
 // wakes one waiter. The watch is set by getData and not by exists: if the znode was gone already, the watch of
@@ -105,7 +75,7 @@ func (l *line) await(ctx context.Context, path string, blocks blocker, isTry boo
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(line, func(p place) bool { return p.name == own })
+		i := slices.IndexFunc(line, func(p layouts.Place) bool { return p.Name == own })
 		if i < 0 {
 			return ErrLost
 		}
@@ -116,7 +86,7 @@ func (l *line) await(ctx context.Context, path string, blocks blocker, isTry boo
 		case isTry:
 			return ErrBusy
 		}
-		if err := awaitChange(ctx, l.c, paths.ChildOf(l.parent, line[j].name)); err != nil {
+		if err := awaitChange(ctx, l.c, paths.ChildOf(l.parent, line[j].Name)); err != nil {
 			return err
 		}
 	}

@@ -4,9 +4,8 @@ import (
 	"context"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/layouts"
 )
-
-const lockMarker = "lock-"
 
 // Mutex is the lock without herd effect of the paper: each participant waits for the one before it, and a release
 // wakes one.
@@ -24,18 +23,18 @@ type Mutex struct{ line line }
 
 // NewMutex returns the lock at a path. All participants must use the same path.
 func NewMutex(c *client.Client, path string, options ...Option) *Mutex {
-	return &Mutex{line{c, path, []string{lockMarker}, newOptions(options)}}
+	return &Mutex{line{c, path, []string{layouts.Lock}, newOptions(options)}}
 }
 
 // Lock waits until the lock is granted or ctx ends, and leaves no znode behind if it fails. ErrLost says that
 // this participant's znode disappeared during the wait.
 func (m *Mutex) Lock(ctx context.Context) (*Hold, error) {
-	return m.line.acquire(ctx, lockMarker, predecessor, false)
+	return m.line.acquire(ctx, layouts.Lock, predecessor, false)
 }
 
 // TryLock is Lock that returns ErrBusy instead of waiting.
 func (m *Mutex) TryLock(ctx context.Context) (*Hold, error) {
-	return m.line.acquire(ctx, lockMarker, predecessor, true)
+	return m.line.acquire(ctx, layouts.Lock, predecessor, true)
 }
 
 // Contenders returns the holder and the waiting participants, in the order of grants.

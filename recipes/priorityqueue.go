@@ -2,10 +2,9 @@ package recipes
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/layouts"
 )
 
 // PriorityQueue is a Queue whose batches have priorities: the smallest is consumed first, and those of one
@@ -29,28 +28,13 @@ func NewPriorityQueue(c *client.Client, path, locks string, options ...Option) *
 // Put adds items, which are consumed together. After an error that satisfies client.MayHaveApplied the items may
 // be in the queue or not.
 func (q *PriorityQueue) Put(ctx context.Context, priority int32, items ...[]byte) error {
-	return q.batches.put(ctx, itemMarker+priorityText(priority), items)
-}
-
-// priorityText formats a priority for a name, so that names sort as priorities do.
-func priorityText(priority int32) string {
-	sign := 1
-	if priority < 0 {
-		sign = 0
-	}
-	return fmt.Sprintf("%d%08X", sign, uint32(priority))
+	return q.batches.put(ctx, layouts.Item+layouts.PriorityText(priority), items)
 }
 
 // byPriority reads the part after the marker in the names of a PriorityQueue.
 func byPriority(rest string) (entry, bool) {
-	if len(rest) < 9 {
-		return entry{}, false
-	}
-	priority, err := strconv.ParseUint(rest[1:9], 16, 32)
-	if err != nil || priorityText(int32(priority)) != rest[:9] {
-		return entry{}, false
-	}
-	return entry{key: int64(int32(priority))}.numbered(rest[9:])
+	priority, seq, ok := layouts.Priority(rest)
+	return entry{key: int64(priority), seq: seq}, ok
 }
 
 // Len returns how many batches there are, including those that are being consumed.

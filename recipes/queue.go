@@ -2,10 +2,9 @@ package recipes
 
 import (
 	"context"
-	"strconv"
-	"strings"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/layouts"
 )
 
 // Queue hands items from producers to consumers, each at least once, oldest first.
@@ -29,12 +28,15 @@ func NewQueue(c *client.Client, path, locks string, options ...Option) *Queue {
 }
 
 // inOrder reads the part after the marker in the names of a Queue: the number.
-func inOrder(rest string) (entry, bool) { return entry{}.numbered(rest) }
+func inOrder(rest string) (entry, bool) {
+	seq, ok := layouts.Number(rest)
+	return entry{seq: seq}, ok
+}
 
 // Put appends items, which are consumed together. After an error that satisfies client.MayHaveApplied the items
 // may be in the queue or not.
 func (q *Queue) Put(ctx context.Context, items ...[]byte) error {
-	return q.batches.put(ctx, itemMarker, items)
+	return q.batches.put(ctx, layouts.Item, items)
 }
 
 // Len returns how many batches there are, including those that are being consumed.
@@ -43,13 +45,3 @@ func (q *Queue) Len(ctx context.Context) (int, error) { return q.batches.len(ctx
 // Take waits for a batch that no consumer processes, or until ctx ends. A znode that holds no items is an error
 // that wraps ErrFormat and names the znode; an operator has to look at it, so it stays.
 func (q *Queue) Take(ctx context.Context) (*Delivery, error) { return q.batches.take(ctx) }
-
-// numbered adds the number at the end of a name.
-func (e entry) numbered(digits string) (entry, bool) {
-	if strings.HasPrefix(digits, "+") {
-		return e, false
-	}
-	seq, err := strconv.ParseInt(digits, 10, 32)
-	e.seq = int32(seq)
-	return e, err == nil
-}

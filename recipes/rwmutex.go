@@ -5,11 +5,7 @@ import (
 	"slices"
 
 	"github.com/seed94657493/warren/client"
-)
-
-const (
-	readMarker  = "__READ__"
-	writeMarker = "__WRIT__"
+	"github.com/seed94657493/warren/proto/layouts"
 )
 
 // RWMutex is the read/write lock of the paper: many readers or one writer.
@@ -29,27 +25,27 @@ type RWMutex struct{ line line }
 
 // NewRWMutex returns the lock at a path. All participants must use the same path.
 func NewRWMutex(c *client.Client, path string, options ...Option) *RWMutex {
-	return &RWMutex{line{c, path, []string{readMarker, writeMarker}, newOptions(options)}}
+	return &RWMutex{line{c, path, []string{layouts.Read, layouts.Write}, newOptions(options)}}
 }
 
 // Lock waits until every participant before it has released, or ctx ends. It leaves no znode behind if it fails.
 func (m *RWMutex) Lock(ctx context.Context) (*Hold, error) {
-	return m.line.acquire(ctx, writeMarker, predecessor, false)
+	return m.line.acquire(ctx, layouts.Write, predecessor, false)
 }
 
 // TryLock is Lock that returns ErrBusy instead of waiting.
 func (m *RWMutex) TryLock(ctx context.Context) (*Hold, error) {
-	return m.line.acquire(ctx, writeMarker, predecessor, true)
+	return m.line.acquire(ctx, layouts.Write, predecessor, true)
 }
 
 // RLock waits until every writer before it has released, or ctx ends. It leaves no znode behind if it fails.
 func (m *RWMutex) RLock(ctx context.Context) (*Hold, error) {
-	return m.line.acquire(ctx, readMarker, writerAhead, false)
+	return m.line.acquire(ctx, layouts.Read, writerAhead, false)
 }
 
 // TryRLock is RLock that returns ErrBusy instead of waiting.
 func (m *RWMutex) TryRLock(ctx context.Context) (*Hold, error) {
-	return m.line.acquire(ctx, readMarker, writerAhead, true)
+	return m.line.acquire(ctx, layouts.Read, writerAhead, true)
 }
 
 // Contenders returns readers and writers, both holders and waiting ones, in the order of their znodes.
@@ -58,9 +54,9 @@ func (m *RWMutex) Contenders(ctx context.Context) ([]Contender, error) {
 }
 
 // writerAhead is the blocker of readers: the nearest writer before them.
-func writerAhead(line []place, i int) int {
+func writerAhead(line []layouts.Place, i int) int {
 	for j, p := range slices.Backward(line[:i]) {
-		if p.marker == writeMarker {
+		if p.Marker == layouts.Write {
 			return j
 		}
 	}

@@ -6,10 +6,9 @@ import (
 	"fmt"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/layouts"
 	"github.com/seed94657493/warren/proto/paths"
 )
-
-const leaseMarker = "lease-"
 
 // Semaphore admits a limited number of holders.
 //
@@ -36,8 +35,8 @@ func NewSemaphore(c *client.Client, path string, limit int, options ...Option) *
 	lockOptions := o
 	lockOptions.data, lockOptions.isStrict = nil, false
 	return &Semaphore{
-		lock:   line{c, paths.ChildOf(path, "locks"), []string{lockMarker}, lockOptions},
-		leases: line{c, paths.ChildOf(path, "leases"), []string{leaseMarker}, o},
+		lock:   line{c, paths.ChildOf(path, layouts.Locks), []string{layouts.Lock}, lockOptions},
+		leases: line{c, paths.ChildOf(path, layouts.Leases), []string{layouts.Lease}, o},
 		limit:  limit,
 	}
 }
@@ -50,7 +49,7 @@ func (s *Semaphore) Acquire(ctx context.Context) (*Hold, error) { return s.acqui
 func (s *Semaphore) TryAcquire(ctx context.Context) (*Hold, error) { return s.acquire(ctx, true) }
 
 func (s *Semaphore) acquire(ctx context.Context, isTry bool) (*Hold, error) {
-	turn, err := s.lock.acquire(ctx, lockMarker, predecessor, isTry)
+	turn, err := s.lock.acquire(ctx, layouts.Lock, predecessor, isTry)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +66,7 @@ func (s *Semaphore) acquire(ctx context.Context, isTry bool) (*Hold, error) {
 // lease joins the leases and waits until it is among the first of them. While it waits it is the only one that
 // watches.
 func (s *Semaphore) lease(ctx context.Context, isTry bool) (*Hold, error) {
-	path, err := s.leases.join(ctx, leaseMarker)
+	path, err := s.leases.join(ctx, layouts.Lease)
 	if err != nil {
 		return nil, err
 	}
@@ -97,8 +96,8 @@ func (s *Semaphore) awaitRoom(ctx context.Context, path string, isTry bool) erro
 			return err
 		}
 		rank, isIn := 0, false
-		for _, p := range order(names, s.leases.markers) {
-			if isIn = paths.ChildOf(s.leases.parent, p.name) == path; isIn {
+		for _, p := range layouts.Order(names, s.leases.markers) {
+			if isIn = paths.ChildOf(s.leases.parent, p.Name) == path; isIn {
 				break
 			}
 			rank++
