@@ -90,6 +90,9 @@ var layers = map[string]layer{
 			"server/internal/durable", "server/internal/env", "server/internal/figures", "server/internal/host",
 			"server/internal/inside", "server/internal/keystore", "server/internal/serve", "server/internal/sessions",
 			"server/internal/stages", "server/internal/topk"},
+			"server/internal/coordination", "server/internal/durable", "server/internal/env",
+			"server/internal/figures", "server/internal/host", "server/internal/inside", "server/internal/keystore", "server/internal/serve", "server/internal/sessions",
+			"server/internal/topk"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "golang.org/x/sys"},
 		why:    "what operators ask reads every part, and no part reads it",
 	},
@@ -99,6 +102,8 @@ var layers = map[string]layer{
 	"server/internal/console": {ours: []string{"server/internal/api"}, others: []string{"maragu.dev/gomponents"},
 		tests: []string{"golang.org/x/net", module + "/datatree/auth", module + "/proto"}, // to be a server
 		why:   "pages show what programs get by the API, and have no way around its rules"},
+	"server/internal/coordination": {ours: []string{"proto"},
+		why: "what znodes mean is an opinion about names and data, and needs no server"},
 	"server/internal/inside": {ours: []string{"proto"},
 		why: "a client in the process of the server has no way into it but a connection"},
 	"server/admin": {others: []string{"go.uber.org/zap"},

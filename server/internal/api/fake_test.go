@@ -24,6 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fakeServer knows the user bob with the password x, others if anyone is set, and no znode.
 type fakeServer struct {
+	fakeViews
 	changed []Change
 	follow  func(ctx context.Context, yield func(Happening) bool) error
 	logins  int

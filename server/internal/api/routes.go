@@ -39,7 +39,7 @@ var (
 )
 
 func table() []*route {
-	return []*route{
+	return append([]*route{
 		{method: "GET", path: "/openapi.json", name: "describe", about: "This description.", serve: (*API).describe},
 		{method: "GET", path: "/ensemble", name: "ensemble", about: "This server and its ensemble.", gives: Ensemble{},
 			serve: (*API).ensemble},
@@ -87,7 +87,7 @@ func table() []*route {
 			gives: Identity{}, serve: (*API).login},
 		{method: "POST", path: "/logout", name: "logout", about: "Ends the login of the cookie.", gives: Identity{},
 			serve: (*API).logout},
-	}
+	}, viewsTable()...)
 }
 
 // allowed returns the header Allow of a resource.

@@ -17,6 +17,7 @@ type Actor struct {
 // starts, stops or has no leader. Errors are proto.ErrCode, the errors of this package, or errors whose text may be
 // shown.
 type Server interface {
+	Views
 	// Ensemble describes this server and its ensemble.
 	Ensemble() *Ensemble
 	// Login returns the identities that user and password prove. The error is ErrWrong if no ACL names them and they

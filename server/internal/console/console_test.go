@@ -24,6 +24,7 @@ const hostile = `"'><script>alert(1)</script><img src=x onerror=alert(2)>&amp;{{
 
 // fakeServer has one znode with a hostile name everywhere, and one user.
 type fakeServer struct {
+	fakeViews
 	data    []byte
 	acl     []api.ACL // nil for one with a hostile id
 	changed []api.Change
@@ -222,7 +223,8 @@ func (p *page) check(name string) {
 
 var pagePaths = []string{"", "tree", "tree?path=" + url.QueryEscape("/a/"+hostile), "tree?view=hex", "tree?view=json",
 	"tree?path=/none", "search", "search?word=" + url.QueryEscape(hostile), "sessions", "configuration",
-	"configuration?all=1", "changes", "changes?path=" + url.QueryEscape("/"+hostile), "login", "none"}
+	"configuration?all=1", "changes", "changes?path=" + url.QueryEscape("/"+hostile), "login", "none",
+	"recipes", "recipes?under=" + url.QueryEscape("/"+hostile)}
 
 func TestPages(t *testing.T) {
 	for _, data := range []string{

@@ -23,6 +23,7 @@ func routes() map[string]func(*Console, http.ResponseWriter, *http.Request, *api
 		"GET tree":          (*Console).tree,
 		"GET data":          (*Console).data,
 		"GET search":        (*Console).search,
+		"GET recipes":       (*Console).recipes,
 		"GET sessions":      (*Console).sessions,
 		"GET configuration": (*Console).configuration,
 		"GET changes":       (*Console).changes,

@@ -224,7 +224,7 @@ func sessionsView(p *api.Sessions) g.Node {
 		if s.Secure {
 			client += " (TLS)"
 		}
-		return h.Tr(rowHead(g.Text(client)), h.Td(code(s.Label)), cell(when(s.Connected)),
+		return h.Tr(h.ID(s.Label), rowHead(g.Text(client)), h.Td(code(s.Label)), cell(when(s.Connected)),
 			cell(fmt.Sprintf("%d ms", s.TimeoutMs)), cell(fmt.Sprintf("%d, %d", s.Received, s.Sent)),
 			cell(strconv.Itoa(s.Outstanding)), cell(s.LastOp), cell(fmt.Sprintf("%d, %d ms", s.MeanMs, s.MaxMs)),
 			cell(strconv.Itoa(s.Watches)), h.Td(ephemeralsPart(&s)))

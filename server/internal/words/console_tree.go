@@ -148,130 +148,27 @@ func (n shown) ephemerals(session proto.SessionID, ids []auth.Identity) (count i
 	return count, paths
 }
 
-// Bounds of a search.
-const (
-	// visitsMax is how many znodes one request looks at, and visitsPerLock how many under one hold of Store.Mu.
-	visitsMax, visitsPerLock = 20_000, 1000
-)
-
-// search is a walk through the tree below a znode, parents first, in the order of creation. Only what the visitor may
-// list is walked: the children of znodes that it may read. Between two steps the place is kept as a path, because
-// znodes may go meanwhile.
-type search struct {
-	n     shown
-	ids   []auth.Identity
-	q     api.Query
-	found *api.Found
-	under datatree.NodeID
-	base  int // length of the path of under, with the slash behind it
-}
-
 // Search implements api.Server.
 func (n shown) Search(a api.Actor, q api.Query) (*api.Found, error) {
 	if err := n.mayAsk(a); err != nil {
 		return nil, err
 	}
-	s := &search{n: n, ids: a.IDs, q: q, found: &api.Found{Paths: []string{}, After: q.After}}
-	if s.base = len(q.Under) + 1; q.Under == "/" {
-		s.base = 1
-	}
-	for s.found.Visited < visitsMax && len(s.found.Paths) < q.Limit {
-		if more, err := s.step(); err != nil || !more {
-			return s.found, err
+	found := &api.Found{Paths: []string{}}
+	w := newWalk(n, a.IDs, q.Under, q.After)
+	w.full = func() bool { return len(found.Paths) >= q.Limit }
+	w.see = func(id datatree.NodeID) {
+		state := n.Store.State
+		if q.Prefix != "" {
+			if bytes.HasPrefix(state.Name(id), []byte(q.Prefix)) {
+				found.Paths = append(found.Paths, string(state.AppendPath(nil, id)))
+			}
+			return
+		}
+		if path := state.AppendPath(nil, id); strings.Contains(string(path[w.base:]), q.Contains) {
+			found.Paths = append(found.Paths, string(path))
 		}
 	}
-	return s.found, nil
-}
-
-// step looks at visitsPerLock znodes after found.After. It reports whether there are more.
-func (s *search) step() (more bool, err error) {
-	s.n.Store.Mu.RLock()
-	defer s.n.Store.Mu.RUnlock()
-	state := s.n.Store.State
-	at, err := s.begin()
-	var last datatree.NodeID
-	for visits := 0; at != 0 && visits < visitsPerLock && len(s.found.Paths) < s.q.Limit; visits++ {
-		s.look(at)
-		last, at = at, s.next(at)
-	}
-	if s.found.After = ""; at != 0 && last != 0 {
-		s.found.After = string(state.AppendPath(nil, last))
-	}
-	return at != 0, err
-}
-
-// begin returns the znode with which a step begins, 0 if there is none.
-func (s *search) begin() (datatree.NodeID, error) {
-	state := s.n.Store.State
-	if s.under = state.Lookup([]byte(s.q.Under)); s.under == 0 {
-		return 0, proto.ErrNoNode
-	}
-	if !s.n.allows(s.under, s.ids) {
-		return 0, proto.ErrNoAuth
-	}
-	after := s.found.After
-	if after == "" {
-		return state.FirstChild(s.under), nil
-	}
-	if len(after) <= s.base || !strings.HasPrefix(after, s.q.Under) || after[s.base-1] != '/' {
-		return 0, proto.ErrBadArguments
-	}
-	at := state.Lookup([]byte(after))
-	gone := at == 0
-	for ; at == 0; at = state.Lookup([]byte(after)) {
-		cut := strings.LastIndexByte(after, '/')
-		if cut < s.base {
-			return s.miss(0), nil // the place is lost
-		}
-		after = after[:cut]
-	}
-	for up := state.Parent(at); up != s.under; up = state.Parent(up) {
-		if !s.n.allows(up, s.ids) {
-			return 0, proto.ErrNoAuth
-		}
-	}
-	if gone {
-		return s.miss(s.beside(at)), nil
-	}
-	return s.next(at), nil
-}
-
-// miss notes that znodes may have been missed.
-func (s *search) miss(at datatree.NodeID) datatree.NodeID {
-	s.found.Missed = true
-	return at
-}
-
-// next returns the znode after id in the walk, 0 after the last.
-func (s *search) next(id datatree.NodeID) datatree.NodeID {
-	if first := s.n.Store.State.FirstChild(id); first != 0 && s.n.allows(id, s.ids) {
-		return first
-	}
-	return s.beside(id)
-}
-
-// beside returns the first znode of the walk that is neither id nor below it.
-func (s *search) beside(id datatree.NodeID) datatree.NodeID {
-	state := s.n.Store.State
-	for ; id != s.under; id = state.Parent(id) {
-		if next := state.NextSibling(id); next != 0 {
-			return next
-		}
-	}
-	return 0
-}
-
-// look notes a znode if it is one that is searched for.
-func (s *search) look(id datatree.NodeID) {
-	s.found.Visited++
-	state := s.n.Store.State
-	if s.q.Prefix != "" {
-		if bytes.HasPrefix(state.Name(id), []byte(s.q.Prefix)) {
-			s.found.Paths = append(s.found.Paths, string(state.AppendPath(nil, id)))
-		}
-		return
-	}
-	if path := state.AppendPath(nil, id); strings.Contains(string(path[s.base:]), s.q.Contains) {
-		s.found.Paths = append(s.found.Paths, string(path))
-	}
+	err := w.run()
+	found.Visited, found.After, found.Missed = w.visited, w.after, w.missed
+	return found, err
 }

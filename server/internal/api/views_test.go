@@ -1,0 +1,6 @@
+package api
+
+// fakeViews has nothing to show.
+type fakeViews struct{}
+
+func (fakeViews) Recipes(Actor, string, string, int) (*Recipes, error) { return nil, ErrNotServing }

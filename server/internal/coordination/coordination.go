@@ -1,0 +1,283 @@
+package coordination
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+
+	"github.com/seed94657493/warren/proto/layouts"
+	"github.com/seed94657493/warren/proto/paths"
+)
+
+// Bounds of what is looked at.
+const (
+	// MembersMax is how many znodes of one parent are looked at.
+	MembersMax = 200
+	// DataMax is how many bytes of the data of a znode are looked at: the record of a service must fit.
+	DataMax = 4 << 10
+	// looked is how many children decide whether a parent is a recipe.
+	looked = 16
+	// textMax is how many characters of a payload are shown.
+	textMax = 200
+)
+
+// Znode is a znode as far as the visitor may see it.
+type Znode struct {
+	Name     string
+	Readable bool // without it only the name is known
+	Data     []byte
+	Whole    bool // Data is all of it
+	Created  int64
+	Session  string // of an ephemeral; "" for others
+}
+
+// Group is a znode with the first of its children in the order of their creation.
+type Group struct {
+	Path     string
+	Self     Znode
+	Children []Znode
+	Total    int                // number of children
+	Lines    map[string][]Znode // children of the children named as LinesOf says, by that name
+}
+
+// Recipe is what a group means.
+type Recipe struct {
+	Path    string
+	Kind    string // lock, read/write lock, election, semaphore, barrier, double barrier, queue, service, group
+	Layout  string // the libraries that write such znodes
+	Sure    bool   // the names are those of a recipe and of nothing else
+	Note    string
+	Members []Member
+	Total   int // number of members; more than Members if there are very many
+}
+
+// Member is one znode of a recipe.
+type Member struct {
+	Path    string
+	State   string // holds, waits, leads, queued, taken, offered, disabled or member
+	Session string // "" if it is not of a session, or not known
+	Since   int64  // ms since 1970; 0 if it is not known
+	Text    string // its payload
+}
+
+// LinesOf returns the names of the children whose children belong to the recipe, if a znode with such children is one.
+// has reports whether there is a child.
+func LinesOf(has func(name string) bool) []string {
+	for _, lines := range [][]string{{layouts.Leases, layouts.Locks}, {layouts.KazooEntries, layouts.KazooTaken}} {
+		if has(lines[0]) && has(lines[1]) {
+			return lines
+		}
+	}
+	if has(layouts.Leases) { // the locks are made when the first permit is asked for, and may be gone
+		return []string{layouts.Leases}
+	}
+	return nil
+}
+
+// markers are those that make a parent worth a look.
+var markers = []string{layouts.Lock, layouts.Latch, layouts.Lease, layouts.Read, layouts.Write, layouts.Item,
+	layouts.SimpleItem, layouts.KazooLock, layouts.KazooRead, layouts.KazooParty, layouts.KazooEntry}
+
+// IsMarked reports whether the name of a child makes its parent worth a look.
+func IsMarked(name []byte) bool {
+	for _, m := range markers {
+		if bytes.Contains(name, []byte(m)) {
+			return true
+		}
+	}
+	return false
+}
+
+// serviceField is in the data of every instance of a service.
+var serviceField = []byte(`"serviceType"`)
+
+// IsService reports whether data may be that of an instance of a service.
+func IsService(data []byte) bool {
+	return len(data) > 0 && data[0] == '{' && bytes.Contains(data[:min(len(data), DataMax)], serviceField)
+}
+
+// IsSimpleLock reports whether data is that of a lock of one ephemeral znode.
+func IsSimpleLock(data []byte) bool { return simpleLock.Match(data[:min(len(data), 37)]) }
+
+// IsBarrier reports whether the name of a znode without children says that it is a barrier.
+func IsBarrier(name []byte) bool { return barrier.Match(name) }
+
+var (
+	simpleLock = regexp.MustCompile(`^` + uuid + `\n`)
+	barrier    = regexp.MustCompile(`(?i)barrier`)
+	fresh      = regexp.MustCompile(`^(` + uuid + `|[0-9a-f]{32})$`)
+)
+
+const uuid = `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`
+
+// Recognize returns what a group means, nil if it is no recipe that is known.
+func Recognize(g *Group) *Recipe {
+	var r *Recipe
+	for _, try := range []func(*Group) *Recipe{semaphore, lockingQueue, locks, queue, service, party, kazooSemaphore,
+		doubleBarrier, single, group} {
+		if r = try(g); r != nil {
+			r.Path = g.Path
+			r.Total = max(r.Total, len(r.Members))
+			return r
+		}
+	}
+	return nil
+}
+
+// has reports whether one of the first children satisfies a condition.
+func (g *Group) has(is func(*Znode) bool) bool {
+	for i := range g.Children[:min(len(g.Children), looked)] {
+		if is(&g.Children[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// line returns the members of a line in order. state says what the i-th of a line does.
+func line(parent string, all []Znode, markers []string, state func(line []layouts.Place, i int) string) []Member {
+	names, byName := make([]string, 0, len(all)), make(map[string]*Znode, len(all))
+	for i := range all {
+		z := &all[i]
+		if z.Readable && z.Session == "" {
+			continue // a lock ends with its session
+		}
+		names, byName[z.Name] = append(names, z.Name), z
+	}
+	places := layouts.Order(names, markers)
+	members := make([]Member, len(places))
+	for i, p := range places {
+		members[i] = member(parent, byName[p.Name], state(places, i))
+	}
+	return members
+}
+
+func member(parent string, z *Znode, state string) Member {
+	m := Member{Path: paths.ChildOf(parent, z.Name), State: state, Session: z.Session, Since: z.Created,
+		Text: Text(z.Data, z.Whole)}
+	switch {
+	case !z.Readable:
+		m.Text = "may not be read"
+	case string(z.Data) == layouts.Revoke:
+		m.Text = "is asked to let go"
+	}
+	return m
+}
+
+// Text is a payload as text of bounded length.
+func Text(data []byte, whole bool) string {
+	text := strings.ToValidUTF8(string(data[:min(len(data), 4*textMax)]), "\uFFFD")
+	runes := []rune(text)
+	if len(runes) > textMax {
+		runes, whole = runes[:textMax], false
+	}
+	for i, r := range runes {
+		if r < 0x20 || r == 0x7f {
+			runes[i] = ' '
+		}
+	}
+	text = string(runes)
+	if !whole && text != "" {
+		text += " ..."
+	}
+	return text
+}
+
+// firstHolds is the state of those in an exclusive line.
+func firstHolds(_ []layouts.Place, i int) string {
+	if i == 0 {
+		return "holds"
+	}
+	return "waits"
+}
+
+// readersShare is the state of those in a line of readers and writers: readers hold until the first writer.
+func readersShare(readers ...string) func([]layouts.Place, int) string {
+	return func(line []layouts.Place, i int) string {
+		isReader := func(p layouts.Place) bool {
+			for _, marker := range readers {
+				if p.Marker == marker {
+					return true
+				}
+			}
+			return false
+		}
+		if i == 0 {
+			return "holds"
+		}
+		for _, p := range line[:i+1] {
+			if !isReader(p) {
+				return "waits"
+			}
+		}
+		return "holds"
+	}
+}
+
+func leads(_ []layouts.Place, i int) string {
+	if i == 0 {
+		return "leads"
+	}
+	return "waits"
+}
+
+func alike(state string) func([]layouts.Place, int) string {
+	return func([]layouts.Place, int) string { return state }
+}
+
+// kinds are the recipes of one line, the most special first.
+var kinds = []struct {
+	markers            []string
+	kind, layout, note string
+	state              func([]layouts.Place, int) string
+}{
+	{[]string{layouts.Read, layouts.Write}, "read/write lock", "Curator, Warren", "", readersShare(layouts.Read)},
+	{[]string{layouts.KazooRead, layouts.KazooLock}, "lock", "kazoo", "", readersShare(layouts.KazooRead)},
+	{[]string{layouts.Latch}, "election", "Curator's LeaderLatch, Warren", "", leads},
+	{[]string{layouts.Lock}, "lock", "Curator, Warren, go-zookeeper",
+		"Curator's LeaderSelector is such a lock, too: then the session that holds it leads.", firstHolds},
+}
+
+func locks(g *Group) *Recipe {
+	for _, k := range kinds {
+		members := line(g.Path, g.Children, k.markers, k.state)
+		if len(members) == 0 {
+			continue
+		}
+		r := &Recipe{Kind: k.kind, Layout: k.layout, Note: k.note, Sure: true, Members: members}
+		if g.Total > len(g.Children) {
+			r.Total = g.Total
+		}
+		if k.layout == "kazoo" {
+			for _, m := range members {
+				if strings.Contains(m.Path, layouts.KazooRead) {
+					r.Kind = "read/write lock"
+				}
+			}
+			if r.Kind == "lock" {
+				r.Note = "kazoo's Election is such a lock, too."
+			}
+		}
+		return r
+	}
+	return nil
+}
+
+// semaphore is a line of permits that are held, and a line of those that want one.
+func semaphore(g *Group) *Recipe {
+	leases, ok := g.Lines[layouts.Leases]
+	if !ok {
+		return nil
+	}
+	held := line(paths.ChildOf(g.Path, layouts.Leases), leases, []string{layouts.Lease}, alike("holds"))
+	wait := line(paths.ChildOf(g.Path, layouts.Locks), g.Lines[layouts.Locks], []string{layouts.Lock}, alike("waits"))
+	if len(held)+len(wait) == 0 {
+		return nil
+	}
+	r := &Recipe{Kind: "semaphore", Layout: "Curator, Warren", Sure: true, Members: append(held, wait...)}
+	if len(wait) > 0 {
+		r.Note = "How many permits there are is known to the programs only. The newest permit may be of the first " +
+			"that waits."
+	}
+	return r
+}
