@@ -43,8 +43,8 @@ var underParam = param{name: "under", about: "path of the znode below which is l
 func viewsTable() []*route {
 	return []*route{
 		{method: "GET", path: "/recipes", name: "recipes",
-			about: "Locks, elections, semaphores, barriers, queues, services and groups, decoded. Each request looks " +
-				"at a bounded part of the tree.",
+			about: "Locks, elections, semaphores, barriers, queues, services and groups, decoded. Each request " +
+				"looks at a bounded part of the tree.",
 			params: []param{underParam, limitParam,
 				{name: "after", about: "where the answer before this one has stopped"}},
 			gives: Recipes{}, serve: (*API).recipes},

@@ -69,7 +69,13 @@ func (f *fakeServer) Sessions(api.Actor, uint64, int) (*api.Sessions, error) {
 		Sessions: []api.Session{{Label: hostile, Address: hostile, Ephemerals: 1, Paths: []string{"/" + hostile}}},
 	}, nil
 }
-func (f *fakeServer) Top(api.Actor, string, int) (*api.Top, error) { return &api.Top{}, nil }
+func (f *fakeServer) Top(api.Actor, string, int) (*api.Top, error) {
+	one := []api.TopEntry{{Key: hostile, Requests: 5, Bytes: 1e9, Millis: 0.5}}
+	paths := []api.TopEntry{{Key: "/" + hostile, Requests: 7}, {Key: "/" + strings.Repeat("x", 511)}}
+	return &api.Top{Enabled: true, Everything: true, By: "requests", WindowSeconds: 60, OneIn: 4,
+		Total: api.TopSums{Requests: 10, Bytes: 10, Millis: 10}, Operations: one, Paths: paths, Sessions: one,
+		Addresses: one}, nil
+}
 func (f *fakeServer) Settings() []api.Setting {
 	return []api.Setting{{Name: hostile, Value: hostile, Origin: hostile},
 		{Name: "tickTime", Value: "3s", Default: "3s"}}
@@ -224,7 +230,7 @@ func (p *page) check(name string) {
 var pagePaths = []string{"", "tree", "tree?path=" + url.QueryEscape("/a/"+hostile), "tree?view=hex", "tree?view=json",
 	"tree?path=/none", "search", "search?word=" + url.QueryEscape(hostile), "sessions", "configuration",
 	"configuration?all=1", "changes", "changes?path=" + url.QueryEscape("/"+hostile), "login", "none",
-	"recipes", "recipes?under=" + url.QueryEscape("/"+hostile)}
+	"hot", "hot?by=time", "recipes", "recipes?under=" + url.QueryEscape("/"+hostile)}
 
 func TestPages(t *testing.T) {
 	for _, data := range []string{

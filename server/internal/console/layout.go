@@ -18,8 +18,10 @@ type frame struct {
 }
 
 // views are the links of every page.
-var views = []struct{ page, title string }{{"./", "Overview"}, {"tree", "Tree"}, {"search", "Search"},
-	{"recipes", "Recipes"}, {"sessions", "Sessions"}, {"changes", "Live changes"}, {"configuration", "Configuration"}}
+var views = []struct{ page, title string }{
+	{"./", "Overview"}, {"tree", "Tree"}, {"search", "Search"}, {"recipes", "Recipes"}, {"sessions", "Sessions"},
+	{"changes", "Live changes"}, {"hot", "Hot"}, {"configuration", "Configuration"},
+}
 
 // htmxConfig switches off what htmx has besides replacing parts of pages: it evaluates and runs nothing, sends
 // requests to no other server, and keeps no page in the storage of the browser. It does not wait before a new part can

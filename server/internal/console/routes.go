@@ -24,6 +24,7 @@ func routes() map[string]func(*Console, http.ResponseWriter, *http.Request, *api
 		"GET data":          (*Console).data,
 		"GET search":        (*Console).search,
 		"GET recipes":       (*Console).recipes,
+		"GET hot":           (*Console).hot,
 		"GET sessions":      (*Console).sessions,
 		"GET configuration": (*Console).configuration,
 		"GET changes":       (*Console).changes,

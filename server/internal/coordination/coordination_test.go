@@ -69,7 +69,7 @@ func TestRecognize(t *testing.T) {
 		"kazoo's semaphore": {
 			Group{Path: "/sem", Self: kept("sem", "3"), Children: []Znode{held(fresh2, "s1", "me")}},
 			"semaphore", []string{"holds s1 me"}},
-		"a barrier":        {Group{Path: "/a/start-Barrier", Self: kept("start-Barrier", "")}, "barrier", []string{"closed"}},
+		"a barrier":        {Group{Path: "/a/a-Barrier", Self: kept("a-Barrier", "")}, "barrier", []string{"closed"}},
 		"a simple lock":    {Group{Path: "/l", Self: held("l", "s1", fresh1+"\nme")}, "lock", []string{"holds s1 me"}},
 		"a double barrier": {Group{Children: []Znode{held(fresh1, "s1", "")}}, "double barrier", []string{"waits s1"}},
 		"an open double barrier": {Group{Children: []Znode{held(fresh2, "s1", ""), kept("ready", "")}},
