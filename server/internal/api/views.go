@@ -7,6 +7,8 @@ type Views interface {
 	// Recipes looks for znodes below a path by which programs coordinate, and says what they mean. after is where an
 	// earlier search has stopped.
 	Recipes(a Actor, under, after string, limit int) (*Recipes, error)
+	// Sizes returns what the subtrees of a znode hold, as far as it was counted. Each call counts for a moment.
+	Sizes(a Actor, path string) (*Sizes, error)
 }
 
 // Recipes are znodes by which programs coordinate.
@@ -37,6 +39,26 @@ type Holder struct {
 	Text    string `json:"text" doc:"the payload, at most 200 characters of it"`
 }
 
+// Sizes are what the subtrees of a znode hold.
+type Sizes struct {
+	Path     string   `json:"path" doc:"of the znode"`
+	Counted  int64    `json:"counted" doc:"when this was complete, ms since 1970; 0 if it has not been counted yet"`
+	Missed   bool     `json:"missed" doc:"the tree has changed while it was counted, so that znodes may be missing"`
+	Running  bool     `json:"running" doc:"it is being counted again: each request goes on for a moment"`
+	Progress float64  `json:"progress" doc:"how much of that is done, as far as it can be told: 0 to 1"`
+	Whole    SizePart `json:"whole" doc:"the znode with all below it, two levels deep"`
+}
+
+// SizePart is a znode with all below it that the visitor may read.
+type SizePart struct {
+	Path   string     `json:"path" doc:"of the znode"`
+	Znodes int64      `json:"znodes" doc:"number of znodes"`
+	Bytes  int64      `json:"bytes" doc:"of paths and data"`
+	Writes float64    `json:"writes" doc:"a second: each znode written in the last hour counts with its mean since it was created"`
+	Parts  []SizePart `json:"parts" doc:"its largest children, at most 60"`
+	Others int        `json:"others" doc:"number of children that are not in parts"`
+}
+
 var underParam = param{name: "under", about: "path of the znode below which is looked; / if it is not given"}
 
 // viewsTable are the routes of Views.
@@ -48,6 +70,10 @@ func viewsTable() []*route {
 			params: []param{underParam, limitParam,
 				{name: "after", about: "where the answer before this one has stopped"}},
 			gives: Recipes{}, serve: (*API).recipes},
+		{method: "GET", path: "/sizes", name: "sizes",
+			about:  "What the subtrees of a znode hold. A large tree is counted by many requests: ask while it runs.",
+			params: []param{{name: "path", about: "path of a znode; / if it is not given"}},
+			gives:  Sizes{}, serve: (*API).sizes},
 	}
 }
 
@@ -58,4 +84,13 @@ func (a *API) recipes(w http.ResponseWriter, r *http.Request, v *Visitor) error 
 		return q.err
 	}
 	return ask(a, w, r, func() (*Recipes, error) { return a.o.Server.Recipes(v.Actor, under, after, limit) })
+}
+
+func (a *API) sizes(w http.ResponseWriter, r *http.Request, v *Visitor) error {
+	q := queryOf(r)
+	path := q.text("path", "/")
+	if q.err != nil {
+		return q.err
+	}
+	return ask(a, w, r, func() (*Sizes, error) { return a.o.Server.Sizes(v.Actor, path) })
 }

@@ -4,3 +4,4 @@ package api
 type fakeViews struct{}
 
 func (fakeViews) Recipes(Actor, string, string, int) (*Recipes, error) { return nil, ErrNotServing }
+func (fakeViews) Sizes(Actor, string) (*Sizes, error)                  { return nil, ErrNotServing }

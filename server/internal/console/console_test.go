@@ -230,7 +230,8 @@ func (p *page) check(name string) {
 var pagePaths = []string{"", "tree", "tree?path=" + url.QueryEscape("/a/"+hostile), "tree?view=hex", "tree?view=json",
 	"tree?path=/none", "search", "search?word=" + url.QueryEscape(hostile), "sessions", "configuration",
 	"configuration?all=1", "changes", "changes?path=" + url.QueryEscape("/"+hostile), "login", "none",
-	"hot", "hot?by=time", "recipes", "recipes?under=" + url.QueryEscape("/"+hostile)}
+	"hot", "hot?by=time", "sizes", "sizes?path=/new&by=writes", "sizes?by=znodes",
+	"recipes", "recipes?under=" + url.QueryEscape("/"+hostile)}
 
 func TestPages(t *testing.T) {
 	for _, data := range []string{

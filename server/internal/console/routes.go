@@ -25,6 +25,7 @@ func routes() map[string]func(*Console, http.ResponseWriter, *http.Request, *api
 		"GET search":        (*Console).search,
 		"GET recipes":       (*Console).recipes,
 		"GET hot":           (*Console).hot,
+		"GET sizes":         (*Console).sizes,
 		"GET sessions":      (*Console).sessions,
 		"GET configuration": (*Console).configuration,
 		"GET changes":       (*Console).changes,

@@ -22,7 +22,10 @@ import (
 )
 
 // shown is a server as the API shows it. Requests come at any time, also before recovery, when there is no tree.
-type shown struct{ *Reporter }
+type shown struct {
+	*Reporter
+	counts *counts
+}
 
 var _ api.Server = shown{}
 
@@ -31,7 +34,7 @@ func (s *Reporter) consoleHandler() http.Handler {
 	if !s.Config.Admin.Console {
 		return nil
 	}
-	a := api.New(api.Options{Server: shown{s}, Log: s.Log, Writes: s.Config.Admin.ConsoleWrites,
+	a := api.New(api.Options{Server: shown{s, &counts{}}, Log: s.Log, Writes: s.Config.Admin.ConsoleWrites,
 		RequestMax: s.Config.JuteMaxBuffer,
 		Remote:     func(r *http.Request) netip.Addr { return admin.Remote(r, s.Config.IPUseXForwardedFor) }})
 	return console.New(a)
