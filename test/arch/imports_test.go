@@ -140,6 +140,8 @@ var layers = map[string]layer{
 		why: "servers in a test's own process are started by what a program would start them by"},
 	"server/datadir": {ours: []string{"proto", "server/meta", "snapshot", "wal", "wal/vfs", "zab"},
 		why: "commands change directories while no server runs, so a server need not exist for it"},
+	"server/rebuild": {ours: []string{"datatree", "proto", "snapshot", "wal", "wal/vfs"},
+		why: "a state comes from files; a server need not exist for it"},
 	"server/meta": {ours: []string{"proto", "wal/vfs"}, others: []string{"go.etcd.io/bbolt", "golang.org/x/sys"},
 		tests: []string{module + "/snapshot"}, // whose interface for a catalogue it fulfils
 		why:   "the only home of bbolt"},
@@ -168,7 +170,8 @@ var layers = map[string]layer{
 	"recipes": {ours: []string{"client", "proto"},
 		why: "recipes use the client API only, so that every one of them could be written outside"},
 	"cmd": {
-		ours: []string{"server", "server/config", "server/datadir", "server/sasl", "client", "kerberos", "recipes",
+		ours: []string{"server", "server/config", "server/datadir", "server/rebuild", "server/sasl", "client",
+			"kerberos", "recipes",
 			"wal", "wal/vfs", "snapshot", "datatree", "datatree/auth", "proto", "cmd"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "github.com/spf13", "golang.org/x/sys",
 			"golang.org/x/term", "github.com/HdrHistogram/hdrhistogram-go",

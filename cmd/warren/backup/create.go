@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/datadir"
+	"github.com/seed94657493/warren/server/rebuild"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -47,7 +48,7 @@ type Outcome struct {
 var ErrDiverged = errors.New("backup: the source has another history")
 
 // ErrGap means that txns are missing between what there is and what is needed.
-var ErrGap = errors.New("backup: txns are missing")
+var ErrGap = rebuild.ErrGap
 
 // Add copies what is new in the source. The backup is unchanged on an error.
 func (b *Backup) Add(src Source, o Options) (Outcome, error) {
@@ -221,11 +222,10 @@ func (a *addition) keepSnapshot(r io.Reader, name string) (*Entry, error) {
 		return nil, err
 	}
 	zxid, _, _ := snapshot.ParseName(name)
+	base := rebuild.BaseOf(name, zxid, &t)
 	e := Entry{Kind: KindSnapshot, File: name, Bytes: w.bytes, SHA256: hex.EncodeToString(w.sum.Sum(nil)),
-		First: Zxid(zxid), Last: Zxid(zxid), Exact: Zxid(max(zxid, t.DigestZxid, t.LastZxid)), Taken: a.taken}
-	if t.HasDigest && t.DigestVersion == proto.DigestVersion {
-		e.Digest, e.DigestZxid = t.Digest, Zxid(t.DigestZxid)
-	}
+		First: Zxid(zxid), Last: Zxid(zxid), Exact: Zxid(base.Exact), Taken: a.taken,
+		Digest: base.Digest, DigestZxid: Zxid(base.DigestZxid)}
 	if a.limit > 0 && proto.Zxid(e.Exact) > a.limit {
 		return nil, fmt.Errorf("%s may hold txns up to %v, above the limit %v", name, e.Exact, a.limit)
 	}

@@ -34,7 +34,7 @@ func addDays(t *testing.T, open func() *Backup, mem *vfs.Mem) {
 	b := open()
 	state, err := b.reach(Target{Zxid: 0x38})
 	require.NoError(t, err)
-	put(t, mem, "/days/snapshot.38", snapshotOf(t, state.state))
+	put(t, mem, "/days/snapshot.38", snapshotOf(t, state.State))
 	_, err = b.Add(src, Options{FullEvery: 24 * time.Hour, Now: func() time.Time { return day(2) }})
 	require.NoError(t, err)
 	_, err = open().Add(src,

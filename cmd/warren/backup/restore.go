@@ -10,6 +10,7 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/datadir"
+	"github.com/seed94657493/warren/server/rebuild"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -57,7 +58,7 @@ type Restored struct {
 var ErrNotEmpty = errors.New("backup: the destination holds data")
 
 // ErrNoTarget means that no snapshot of the backup is exact at the target or before it.
-var ErrNoTarget = errors.New("backup: nothing to restore")
+var ErrNoTarget = rebuild.ErrNoTarget
 
 // Restore rebuilds the state at the target and makes it the data of a server. The files that it needs are checked
 // first, the digest of the tree is compared after every txn that carries one, and what was written is read back and
@@ -153,7 +154,7 @@ func (b *Backup) newest() proto.Zxid {
 
 // origin is the state as the beginning of a history.
 func (r *replayed) origin() datadir.Origin {
-	return datadir.Origin{Ensemble: r.ensemble, Last: r.state.LastZxid(), Digest: r.state.Digest()}
+	return datadir.Origin{Ensemble: r.ensemble, Last: r.State.LastZxid(), Digest: r.State.Digest()}
 }
 
 // build builds the folder of the snapshots beside the one that is there. built is "" if there is none on an error.
@@ -235,15 +236,15 @@ func (b *Backup) from(e *Entry, target Target) (*replayed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if last := r.state.LastZxid(); target.Zxid > 0 && last != target.Zxid {
+	if last := r.State.LastZxid(); target.Zxid > 0 && last != target.Zxid {
 		return nil, fmt.Errorf("%w: the backup has no txn %v, the last before it is %v", ErrNoTarget,
 			target.Zxid, last)
 	}
-	if newest, _ := b.Manifest.last(); target == (Target{}) && r.state.LastZxid() < newest {
+	if newest, _ := b.Manifest.last(); target == (Target{}) && r.State.LastZxid() < newest {
 		return nil, fmt.Errorf("%w: the backup goes on to %v behind a gap, from here only %v is reached: name that "+
-			"txn if it is to do", ErrGap, newest, r.state.LastZxid())
+			"txn if it is to do", ErrGap, newest, r.State.LastZxid())
 	}
-	if target.TimeMs > 0 && r.lastTime == 0 && !b.isBefore(e, target.TimeMs) {
+	if target.TimeMs > 0 && r.LastTime == 0 && !b.isBefore(e, target.TimeMs) {
 		return nil, fmt.Errorf("%w: no txn after %v is that old, and the snapshot may be younger", ErrNoTarget, e.Last)
 	}
 	return r, nil
@@ -275,15 +276,15 @@ func (b *Backup) isBefore(e *Entry, ms int64) bool {
 // write ends the sessions of a state, writes it into an empty folder as the beginning of a history, and reads it
 // back.
 func write(fsys vfs.FS, dir string, r *replayed, history datadir.History) (Restored, error) {
-	done := Restored{Snapshot: r.snapshot.File, Zxid: r.state.LastZxid(), TimeMs: r.lastTime, Digest: r.state.Digest(),
-		Compared: r.checked, First: history.First, Sessions: r.state.EndSessions(history.First)}
+	done := Restored{Snapshot: r.snapshot.File, Zxid: r.State.LastZxid(), TimeMs: r.LastTime, Digest: r.State.Digest(),
+		Compared: r.Checked, First: history.First, Sessions: r.State.EndSessions(history.First)}
 	store, err := snapshot.NewStore(snapshot.Options{FS: fsys, Dir: dir,
 		Ensemble: func() uint64 { return history.Ensemble }})
 	if err != nil {
 		return done, err
 	}
 	defer store.Close()
-	w := r.state.NewWalker()
+	w := r.State.NewWalker()
 	defer w.Close()
 	m, err := store.Write(history.First, walkerSource{w})
 	if err != nil {
@@ -297,9 +298,9 @@ func write(fsys vfs.FS, dir string, r *replayed, history datadir.History) (Resto
 	if err != nil {
 		return done, err
 	}
-	if state.Digest() != r.state.Digest() {
+	if state.Digest() != r.State.Digest() {
 		return done, fmt.Errorf("%w: %s gives %d, the tree was %d", ErrDigest, m.Name, state.Digest(),
-			r.state.Digest())
+			r.State.Digest())
 	}
 	done.File, done.Znodes = m.Name, state.NumNodes()
 	return done, history.Write(fsys, dir)

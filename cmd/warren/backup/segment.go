@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/rebuild"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
 )
@@ -109,7 +110,7 @@ func (s *segment) record(r *wal.Record) error {
 		return nil
 	case s.after != nil && !s.met && s.earlier:
 		return s.diverged()
-	case !follows(s.last, r.Zxid) || s.after != nil && !s.met:
+	case !rebuild.Follows(s.last, r.Zxid) || s.after != nil && !s.met:
 		return fmt.Errorf("%w: the log of the source goes on with %v after %v", ErrGap, r.Zxid, s.last)
 	}
 	if err := s.chain.Logged(r.Zxid); err != nil {
@@ -121,11 +122,6 @@ func (s *segment) record(r *wal.Record) error {
 func (s *segment) diverged() error {
 	return fmt.Errorf("%w: it does not have txn %v, with which the backup ends; begin a backup in another directory",
 		ErrDiverged, s.started)
-}
-
-// follows reports whether a txn may come right after another. Source: storage 4.8.
-func follows(last, next proto.Zxid) bool {
-	return next == last+1 || next.Epoch() > last.Epoch() && next.Counter() <= 1
 }
 
 func fingerprint(payload []byte) string {

@@ -50,8 +50,8 @@ func (b *Backup) Verify() Verdict {
 			continue
 		}
 		v.Ranges = append(v.Ranges,
-			Range{Snapshot: e.File, From: proto.Zxid(e.Exact), To: r.state.LastZxid(), ToTime: r.lastTime,
-				Znodes: r.state.NumNodes(), Digest: r.state.Digest(), Compared: r.checked})
+			Range{Snapshot: e.File, From: proto.Zxid(e.Exact), To: r.State.LastZxid(), ToTime: r.LastTime,
+				Znodes: r.State.NumNodes(), Digest: r.State.Digest(), Compared: r.Checked})
 	}
 	return v
 }

@@ -1,0 +1,139 @@
+package rebuild
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/wal"
+)
+
+// Errors of a replay.
+var (
+	// ErrDigest means that the tree is not the one that the txns speak of.
+	ErrDigest = errors.New("digest of the tree differs")
+	// ErrGap means that txns are missing between what there is and what is needed.
+	ErrGap = errors.New("txns are missing")
+	// ErrNoTarget means that the target cannot be reached from a snapshot.
+	ErrNoTarget = errors.New("target cannot be reached")
+	// ErrReached is returned by Apply for the first txn after the target.
+	ErrReached = errors.New("target is reached")
+)
+
+// Target is the moment to bring back. The zero value is the newest.
+type Target struct {
+	Zxid proto.Zxid // up to this txn; 0 is no limit
+	// TimeMs is up to the first txn that was made later, in ms since 1970; 0 is no limit.
+	TimeMs int64
+}
+
+func (t Target) includes(h *proto.TxnHeader) bool {
+	return (t.Zxid == 0 || h.Zxid <= t.Zxid) && (t.TimeMs == 0 || h.Time <= t.TimeMs)
+}
+
+// Base is the snapshot from which a replay begins.
+type Base struct {
+	File       string
+	Exact      proto.Zxid // it may hold txns up to this one
+	Digest     int64
+	DigestZxid proto.Zxid // at which the tree has the digest; 0 if there is none
+}
+
+// BaseOf returns the Base of a snapshot that was loaded.
+func BaseOf(file string, zxid proto.Zxid, t *snapshot.Trailer) Base {
+	b := Base{File: file, Exact: max(zxid, t.DigestZxid, t.LastZxid)}
+	if t.HasDigest && t.DigestVersion == proto.DigestVersion {
+		b.Digest, b.DigestZxid = t.Digest, t.DigestZxid
+	}
+	return b
+}
+
+// Replay applies a log to the state of a snapshot.
+type Replay struct {
+	State    *datatree.State
+	LastTime int64         // of the last txn, 0 if there was none
+	Checked  int           // txns whose digest was compared
+	Sink     datatree.Sink // receives the changes; may be nil
+
+	base   Base
+	target Target
+	chain  *snapshot.Chain // to the newer ones
+	stop   bool
+}
+
+// New returns the replay over a snapshot. names are the snapshots that there are.
+func New(state *datatree.State, base Base, names []string, target Target) (*Replay, error) {
+	r := &Replay{State: state, base: base, target: target,
+		chain: snapshot.ChainOver(names, state.LastZxid(), target.Zxid)}
+	return r, r.compare()
+}
+
+// Apply applies one txn, if it is new, and compares digests where the state is exact. It returns ErrReached if the txn
+// comes after the target, and ErrGap if a txn is missing before it.
+func (r *Replay) Apply(rec *wal.Record) error {
+	last := r.State.LastZxid()
+	if rec.Zxid <= last {
+		return nil
+	}
+	var h proto.TxnHeader
+	in := proto.NewReader(rec.Payload)
+	if h.Decode(&in); in.Err() != nil {
+		return in.Err()
+	}
+	if err := r.chain.Logged(rec.Zxid); err != nil {
+		return fmt.Errorf("%w: %v comes after %v: %w", ErrGap, rec.Zxid, last, err)
+	}
+	if !r.target.includes(&h) {
+		r.stop = true
+		return ErrReached
+	}
+	if !Follows(last, rec.Zxid) {
+		return fmt.Errorf("%w: %v comes after %v", ErrGap, rec.Zxid, last)
+	}
+	_, applied, err := r.State.Apply(rec.Payload, r.Sink, nil, false)
+	if err != nil {
+		return fmt.Errorf("txn %v: %w", rec.Zxid, err)
+	}
+	r.LastTime = h.Time
+	if rec.Zxid > r.base.Exact {
+		if applied.DigestMismatch {
+			return fmt.Errorf("%w: after txn %v", ErrDigest, rec.Zxid)
+		}
+		r.Checked++
+	}
+	return r.compare()
+}
+
+// Follows reports whether a txn may come directly after another one.
+func Follows(last, next proto.Zxid) bool {
+	return next == last+1 || next.Epoch() > last.Epoch() && next.Counter() <= 1
+}
+
+// IsExact reports whether the state is the one that the ensemble had at its zxid: a snapshot is fuzzy.
+func (r *Replay) IsExact() bool { return r.State.LastZxid() >= r.base.Exact }
+
+// Exact returns nil if the state is exact, and why it cannot be after the last record.
+func (r *Replay) Exact() error {
+	last := r.State.LastZxid()
+	switch {
+	case r.IsExact():
+		return nil
+	case r.stop:
+		return fmt.Errorf("%w: the target is no later than %v, and %s is exact only from %v", ErrNoTarget, last,
+			r.base.File, r.base.Exact)
+	}
+	return fmt.Errorf("%w: %s may hold txns up to %v and cannot be made exact at %v", ErrGap, r.base.File,
+		r.base.Exact, last)
+}
+
+// compare checks the digest of the snapshot when the replay has come to its zxid.
+func (r *Replay) compare() error {
+	at := r.base.DigestZxid
+	if at == 0 || r.State.LastZxid() != at || r.State.Digest() == r.base.Digest {
+		return nil
+	}
+	return fmt.Errorf("%w: at %v, where %s has %d, it is %d", ErrDigest, at, r.base.File, r.base.Digest,
+		r.State.Digest())
+}
