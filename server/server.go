@@ -28,6 +28,9 @@ import (
 type Options struct {
 	// Log receives the server's log; nil drops it.
 	Log *zap.Logger
+	// LogLevel is the level of Log, which operators may change at run time; nil if they may not. What an operator has
+	// changed for a limited time is as before when the server has stopped.
+	LogLevel *zap.AtomicLevel
 	// Registry receives the server's metrics; nil gives the server a registry of its own. Two
 	// servers of one process need different ones.
 	Registry *prometheus.Registry
@@ -93,7 +96,7 @@ func New(cfg *config.Config, o Options) *Server {
 	}
 	s.member = host.New(e, s.disk, s.front, network)
 	s.member.OnConfiguration(s.configured.Put)
-	s.words = words.New(e, s.disk, s.front, s.member)
+	s.words = words.New(e, s.disk, s.front, s.member, o.LogLevel)
 	s.front.Attach(s.member, s.words)
 	return s
 }

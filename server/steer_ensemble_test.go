@@ -25,10 +25,13 @@ import (
 )
 
 // startSteered starts three servers with admin servers and a super user.
-func startSteered(t *testing.T) *embed.Ensemble {
+func startSteered(t *testing.T, set ...func(*config.Config)) *embed.Ensemble {
 	t.Helper()
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	return embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Configure: func(_ int, c *config.Config) {
+		for _, change := range set {
+			change(c)
+		}
 		c.Admin.Enabled, c.Admin.Address, c.Admin.Port = true, "127.0.0.1", 0
 		c.SuperDigest = auth.DigestIdentity("super:secret").ID
 	}})

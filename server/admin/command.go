@@ -23,16 +23,14 @@ type command struct {
 // table returns the commands by every name they have, and their primary names in order.
 func table() (byName map[string]*command, names []string) {
 	byName = map[string]*command{}
-	for _, c := range []*command{
+	for _, c := range append(steering(), []*command{
 		{name: "configuration", aliases: []string{"conf", "config"}, run: report(Node.Configuration)},
 		{name: "connection_stat_reset", aliases: []string{"crst"}, run: reset(Node.ResetConnections)},
-		{name: "connections", aliases: []string{"cons"}, run: sessions(connections)},
+		{name: "connections", aliases: []string{"cons"}, run: aboutSessions(connections)},
 		{name: "dirs", run: report(Node.Directories)},
-		steering("drain", nil, drain),
-		{name: "dump", run: sessions(Node.Sessions)},
+		{name: "dump", run: aboutSessions(Node.Sessions)},
 		{name: "environment", aliases: []string{"env", "envi"}, offline: true, run: report(Node.Environment)},
 		{name: "get_trace_mask", aliases: []string{"gtmk"}, offline: true, run: report(getTraceMask)},
-		steering("hand_over", nil, handOver),
 		{name: "hash", run: report(hash)},
 		{name: "initial_configuration", aliases: []string{"icfg"}, run: report(initialConfiguration)},
 		{name: "is_read_only", aliases: []string{"isro"}, run: report(isReadOnly)},
@@ -45,7 +43,6 @@ func table() (byName map[string]*command, names []string) {
 		{name: "ruok", run: nothing},
 		{name: "server_stats", aliases: []string{"srvr"}, run: report(Node.Stats)},
 		{name: "set_trace_mask", aliases: []string{"stmk"}, offline: true, run: setTraceMask},
-		steering("shed_connections", []string{"shed"}, shedConnections),
 		{name: "snapshot", aliases: []string{"snap"}, auth: true, run: snapshot},
 		{name: "stat_reset", aliases: []string{"srst"}, run: reset(Node.ResetStats)},
 		{name: "stats", aliases: []string{"stat"}, run: report(stats)},
@@ -53,10 +50,10 @@ func table() (byName map[string]*command, names []string) {
 		{name: "top", run: top},
 		{name: "voting_view", run: report(votingView)},
 		{name: "watch_summary", aliases: []string{"wchs"}, run: report(Node.WatchSummary)},
-		{name: "watches", aliases: []string{"wchc"}, run: sessions(watches)},
-		{name: "watches_by_path", aliases: []string{"wchp"}, run: sessions(watchesByPath)},
+		{name: "watches", aliases: []string{"wchc"}, run: aboutSessions(watches)},
+		{name: "watches_by_path", aliases: []string{"wchp"}, run: aboutSessions(watchesByPath)},
 		{name: "zabstate", offline: true, run: report(zabState)},
-	} {
+	}...) {
 		names = append(names, c.name)
 		for _, name := range append(c.aliases, c.name) {
 			if byName[name] != nil {

@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"sync/atomic"
@@ -21,8 +20,7 @@ type fakeNode struct {
 	refused   int
 	idsOpen   bool
 	insecure  atomic.Int64
-	steered   []string // what it was told by the commands that steer
-	drained   Drained
+	draining  bool
 	blocked   chan struct{} // if not nil, Directories waits for it
 	entered   chan struct{} // if not nil, Directories says that it runs
 }
@@ -127,29 +125,7 @@ func (n *fakeNode) Restore(_ context.Context, r io.Reader) (int64, error) {
 	}
 	return n.restore(r)
 }
-func (n *fakeNode) ShedConnections(percent int) int {
-	n.steered = append(n.steered, fmt.Sprint("shed ", percent))
-	return percent / 2
-}
-func (n *fakeNode) Draining() bool { return n.drained.Draining }
-func (n *fakeNode) Drain(rate int, dry bool) error {
-	n.steered = append(n.steered, fmt.Sprint("drain ", rate, " ", dry))
-	if n.ensemble == nil {
-		return errors.New("no other server")
-	}
-	if !dry {
-		n.drained = Drained{Draining: rate > 0, Clients: 7, Rate: rate}
-	}
-	return nil
-}
-func (n *fakeNode) HandOver(to int64, dry bool) (HandedOver, error) {
-	n.steered = append(n.steered, fmt.Sprint("hand over to ", to, " ", dry))
-	if to == 9 {
-		return HandedOver{}, errors.New("server 9 cannot lead next")
-	}
-	return HandedOver{From: 1, To: to, Leader: to, TookMs: 12}, nil
-}
-func (n *fakeNode) Drained() Drained    { return n.drained }
+func (n *fakeNode) Draining() bool      { return n.draining }
 func (n *fakeNode) RestoreRefused()     { n.refused++ }
 func (n *fakeNode) InsecureConnection() { n.insecure.Add(1) }
 

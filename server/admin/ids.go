@@ -1,21 +1,19 @@
 package admin
 
 import (
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/binary"
 	"net/http"
 
 	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
-// labels shows what a node tells of sessions with labels in place of their ids. A label is a number, too: the server's
-// part of the id, and a part of an HMAC of the id. It names the same session in every answer until the process ends,
-// and opens no session. The values that the node returns are not changed.
+// labels shows what a node tells of sessions with labels in place of their ids, in the form of ids. The values that
+// the node returns are not changed.
 type labels struct {
 	Node
-	key []byte
+	of *sessions.Labels
 }
 
 // sessionsOf returns the node whose facts of sessions a request may see. A client that knows an id can take the
@@ -32,31 +30,15 @@ func (s *Server) sessionsOf(r *http.Request) Node {
 		}
 		s.logRefusal("ids of sessions refused", r, zap.Error(err))
 	}
-	return labels{s.o.Node, s.labelKey}
+	return labels{s.o.Node, s.o.Labels}
 }
 
-// sessions is for commands whose answer has ids of sessions.
-func sessions[T any](facts func(Node) T) func(*Server, *http.Request) answer {
+// aboutSessions is for commands whose answer has ids of sessions.
+func aboutSessions[T any](facts func(Node) T) func(*Server, *http.Request) answer {
 	return func(s *Server, r *http.Request) answer { return answer{fields: facts(s.sessionsOf(r))} }
 }
 
-func newLabelKey() []byte {
-	key := make([]byte, sha256.Size)
-	_, _ = rand.Read(key) // never fails
-	return key
-}
-
-// serverPart are the bits of an id that tell which server has created the session. Source: client-protocol 3.4.
-const serverPart = 0xff << 56
-
-func (l labels) label(id int64) int64 {
-	if id == 0 {
-		return 0 // no session
-	}
-	h := hmac.New(sha256.New, l.key)
-	h.Write(binary.BigEndian.AppendUint64(nil, uint64(id)))
-	return int64(uint64(id)&serverPart | binary.BigEndian.Uint64(h.Sum(nil))&^uint64(serverPart))
-}
+func (l labels) label(id int64) int64 { return int64(l.of.Number(proto.SessionID(id))) }
 
 // Connections implements Node.
 func (l labels) Connections() (plain, secure []Connection) {

@@ -70,23 +70,3 @@ func (c *limitedConn) Close() error {
 	c.once.Do(func() { <-c.of.tokens })
 	return err
 }
-
-// interval allows an action once in a period.
-type interval struct {
-	every time.Duration // 0 is no limit
-	mu    struct {
-		sync.Mutex
-		last time.Time
-	}
-}
-
-// allow reports whether the action may happen at now; if so it counts as done.
-func (i *interval) allow(now time.Time) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.every > 0 && !i.mu.last.IsZero() && now.Sub(i.mu.last) < i.every {
-		return false
-	}
-	i.mu.last = now
-	return true
-}

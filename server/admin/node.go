@@ -75,17 +75,6 @@ type Node interface {
 	Restore(ctx context.Context, r io.Reader) (zxid int64, err error)
 	// RestoreRefused counts a restore that the rate limit has refused.
 	RestoreRefused()
-	// ShedConnections ends the connections of percent of the clients, and returns how many it has ended.
-	ShedConnections(percent int) int
-	// Drain lets the server take no more clients and ends the connections that it has, at most rate per second.
-	// With rate 0 the server takes clients again. It returns an error if clients have no other server. A dry call
-	// changes nothing.
-	Drain(rate int, dry bool) error
-	// Drained tells how far the draining is.
-	Drained() Drained
-	// HandOver hands the leadership from this server to another one, and waits until that one leads, as far as this
-	// server knows. A dry call only finds out whether that could be. An error says why not, or which one leads.
-	HandOver(to int64, dry bool) (HandedOver, error)
 	// InsecureConnection counts a connection without TLS to a port that offers it.
 	InsecureConnection()
 }

@@ -22,10 +22,10 @@ func restore(s *Server, w http.ResponseWriter, r *http.Request) answer {
 	case r.ContentLength == 0:
 		s.logRefusal("the command restore needs a snapshot in the body of the request", r)
 		return answer{status: http.StatusBadRequest}
-	case !s.restores.allow(s.o.Now()):
+	case !s.restores.Allow(s.o.Now()):
 		s.o.Node.RestoreRefused()
 		s.logRefusal("the command restore is asked too often: admin.rateLimiterIntervalInMS", r,
-			zap.Duration("interval", s.restores.every))
+			zap.Duration("interval", s.restores.Every))
 		return answer{status: http.StatusTooManyRequests}
 	}
 	zxid, err := s.o.Node.Restore(r.Context(),

@@ -81,7 +81,7 @@ func TestRestoreRateLimit(t *testing.T) {
 		},
 		restore: func(io.Reader) (int64, error) { return 0, errDisk },
 	}
-	s := New(Options{Node: node, SnapshotEnabled: true, RestoreEnabled: true, SnapshotInterval: time.Minute,
+	s := New(Options{Node: node, SnapshotEnabled: true, RestoreEnabled: true, RestoreInterval: time.Minute,
 		Now: func() time.Time { return now }})
 	status := func(auth string) int { code, _ := post(t, s, "/commands/rest", auth, "x"); return code }
 	require.Equal(t, 401, status("digest"))

@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/server/internal/sessions"
+	"github.com/seed94657493/warren/server/internal/steer"
 )
 
 // Options configure an admin server.
@@ -34,10 +37,14 @@ type Options struct {
 	// SnapshotLacksZxid says that snapshots have no last zxid section: the command snapshot then fails, as
 	// ZooKeeper's does.
 	SnapshotLacksZxid bool
-	// SnapshotInterval is the least time between two of them; 0 is no limit.
-	SnapshotInterval time.Duration
-	// RestoreEnabled offers the command restore. The least time between two of them is SnapshotInterval too.
+	// RestoreEnabled offers the command restore.
 	RestoreEnabled bool
+	// RestoreInterval is the least time between two restores; 0 is no limit.
+	RestoreInterval time.Duration
+	// Wheel carries out the commands that steer, and limits snapshots; nil refuses the former and limits nothing.
+	Wheel *steer.Wheel
+	// Labels stand for the ids of sessions; nil makes some.
+	Labels *sessions.Labels
 	// TLS is for the connections of clients; nil for none.
 	TLS *tls.Config
 	// Plain accepts connections without TLS on the same port. It has no meaning without TLS.
@@ -52,15 +59,12 @@ type Options struct {
 
 // Server answers requests. Its methods may be called by any number of goroutines.
 type Server struct {
-	o         Options
-	http      *http.Server
-	commands  map[string]*command // by name and alias
-	names     []string            // of the commands, sorted
-	labelKey  []byte              // makes labels of ids
-	running   chan struct{}       // a token for each command that gathers its answer
-	snapshots interval
-	restores  interval
-	steered   map[string]*interval // by the name of a command that steers
+	o        Options
+	http     *http.Server
+	commands map[string]*command // by name and alias
+	names    []string            // of the commands, sorted
+	running  chan struct{}       // a token for each command that gathers its answer
+	restores steer.Interval
 }
 
 // New returns a server that does not listen yet.
@@ -77,15 +81,14 @@ func New(o Options) *Server {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Server{o: o, labelKey: newLabelKey(), running: make(chan struct{}, commandsMax),
-		snapshots: interval{every: o.SnapshotInterval}, restores: interval{every: o.SnapshotInterval}}
-	s.commands, s.names = table()
-	s.steered = map[string]*interval{}
-	for _, c := range s.commands {
-		if c.steers {
-			s.steered[c.name] = &interval{every: steerPause}
-		}
+	if o.Labels == nil {
+		o.Labels = sessions.NewLabels()
 	}
+	if o.Wheel == nil {
+		o.Wheel = steer.New(steer.Options{Log: o.Log, Now: o.Now})
+	}
+	s := &Server{o: o, running: make(chan struct{}, commandsMax), restores: steer.Interval{Every: o.RestoreInterval}}
+	s.commands, s.names = table()
 	errorLog, _ := zap.NewStdLogAt(o.Log, zap.DebugLevel) // fails only for unknown levels
 	s.http = &http.Server{
 		Handler:           s,

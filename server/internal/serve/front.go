@@ -2,7 +2,6 @@ package serve
 
 import (
 	"bytes"
-	"crypto/rand"
 	"errors"
 	"net"
 	"os"
@@ -37,6 +36,8 @@ type Front struct {
 	Security clientSecurity
 	enforced []string       // if not empty: a connection must have authenticated with one of these schemes
 	Top      *topk.Recorder // nil if warren.top.enabled is false
+	// Labels name sessions for readers that must not know their ids, in all answers of the server alike.
+	Labels *sessions.Labels
 	// Undelivered is how many bytes wait for clients that take less than they are sent; see UndeliveredMax.
 	Undelivered atomic.Int64
 	drained     atomic.Pointer[drain] // nil unless the server is being drained
@@ -72,9 +73,8 @@ func New(e *env.Env, listen func(network, address string) (net.Listener, error))
 		Env: e, listenClient: listen, Turns: limits.NewTurns(), Watchers: newWatchers(&e.Config.Limits),
 		Conns:    NewConnSet(e.Config.MaxClientCnxns, e.Config.MaxCnxns),
 		Throttle: limits.NewTokens(e.Config.ConnectionThrottle, e.Config.LocalSessionsEnabled),
+		Labels:   sessions.NewLabels(),
 	}
-	f.Security.labels = make([]byte, 32)
-	_, _ = rand.Read(f.Security.labels) // never fails
 	if e.Config.Admin.Top {
 		f.Top = topk.New(e.Clock.Now())
 	}

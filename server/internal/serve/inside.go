@@ -1,10 +1,6 @@
 package serve
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"net"
 	"net/netip"
 
@@ -77,9 +73,7 @@ func (s *Front) Label(id proto.SessionID) string {
 	if !s.SessionIDsOpen() {
 		return id.String()
 	}
-	h := hmac.New(sha256.New, s.Security.labels)
-	h.Write(binary.BigEndian.AppendUint64(nil, uint64(id)))
-	return "s-" + hex.EncodeToString(h.Sum(nil)[:6])
+	return s.Labels.Text(id)
 }
 
 // Password returns the password of a session.

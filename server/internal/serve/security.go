@@ -30,7 +30,6 @@ type clientSecurity struct {
 	Audit *audit.Log          // nil without an audit log
 
 	secrets sessions.Secrets // which password a session has
-	labels  []byte           // makes names for sessions whose id must not be shown
 }
 
 // secure loads certificates and users, and opens the audit log.

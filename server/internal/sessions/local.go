@@ -33,6 +33,14 @@ func (t *Tracker) IsLocal(id proto.SessionID) bool {
 	return s == nil || s.local.Load()
 }
 
+// HasLocal reports whether a session is a local one of this server, which has not ended.
+func (t *Tracker) HasLocal(id proto.SessionID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.mu.sessions[id]
+	return s != nil && s.local.Load()
+}
+
 // ResumeLocal is Resume for a local session. It returns nil if the session is not local, or not known to this
 // server.
 func (t *Tracker) ResumeLocal(id proto.SessionID, timeoutMs int32, c Conn, now int64) (s *Session, old Conn) {

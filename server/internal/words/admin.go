@@ -63,8 +63,8 @@ func (s *Reporter) StartAdmin() error {
 		Node: AdminNode{s}, Log: s.Log, CommandURL: s.Config.Admin.CommandURL, IdleTimeout: s.Config.Admin.IdleTimeout,
 		Metrics: s.metricsHandler(), PProf: s.Config.Admin.PProf,
 		SnapshotEnabled: s.Config.Admin.SnapshotEnabled, SnapshotLacksZxid: !s.Config.SerializeLastProcessedZxid,
-		SnapshotInterval: s.Config.Admin.RateLimiterInterval,
-		RestoreEnabled:   s.Config.Admin.RestoreEnabled, TLS: secure, Plain: !s.Config.Admin.ForceHTTPS,
+		RestoreEnabled: s.Config.Admin.RestoreEnabled, RestoreInterval: s.Config.Admin.RateLimiterInterval,
+		Wheel: s.wheel, Labels: s.front.Labels, TLS: secure, Plain: !s.Config.Admin.ForceHTTPS,
 		ForwardedFor: s.Config.IPUseXForwardedFor, Console: s.consoleHandler(),
 	})
 	s.AdminAt = ln.Addr()
@@ -80,6 +80,7 @@ func (s *Reporter) StartAdmin() error {
 
 // StopAdmin ends the admin server. It may be called more than once.
 func (s *Reporter) StopAdmin() {
+	s.dial.close()
 	if s.admin == nil {
 		return
 	}

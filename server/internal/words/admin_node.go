@@ -38,6 +38,12 @@ func (n AdminNode) TraceMask() int64        { return n.traceMask.Load() }
 func (n AdminNode) SetTraceMask(mask int64) { n.traceMask.Store(mask) }
 func (n AdminNode) ReadOnly() bool          { return n.Env.ReadOnly.Load() }
 
+// Draining implements admin.Node.
+func (n AdminNode) Draining() bool {
+	_, on := n.front.Draining()
+	return on
+}
+
 // Ensemble implements admin.Node. It is nil on a standalone server, and on a read-only server, which has lost its
 // ensemble.
 func (n AdminNode) Ensemble() *admin.Ensemble {

@@ -1,23 +1,43 @@
 package words
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
+	"go.uber.org/zap/zapcore"
+
+	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/admin"
+	"github.com/seed94657493/warren/server/internal/serve"
+	"github.com/seed94657493/warren/server/internal/steer"
 	"github.com/seed94657493/warren/zab"
 )
+
+// steered is a server as operators steer it.
+type steered struct{ *Reporter }
+
+var _ steer.Server = steered{}
+
+// newWheel returns what carries out the orders of operators.
+func (s *Reporter) newWheel() *steer.Wheel {
+	return steer.New(steer.Options{Server: steered{s}, Log: s.Log, SnapshotsOff: !s.Config.Admin.SnapshotEnabled,
+		SnapshotInterval: s.Config.Admin.RateLimiterInterval})
+}
+
+// Shed implements steer.Server.
+func (n steered) Shed(percent int) int { return n.front.Shed(percent) }
+
+// Clients implements steer.Server.
+func (n steered) Clients() int { return n.front.Clients() }
 
 // errNoOtherServer is why a server is not drained.
 var errNoOtherServer = errors.New("clients have no other server: this one is not a member of an ensemble that serves")
 
-// ShedConnections implements admin.Node.
-func (n AdminNode) ShedConnections(percent int) int { return n.front.Shed(percent) }
-
-// Drain implements admin.Node.
-func (n AdminNode) Drain(rate int, dry bool) error {
+// Drain implements steer.Server.
+func (n steered) Drain(rate int, dry bool) error {
 	switch r, ok := n.Role(); {
 	case rate == 0 && dry:
 	case rate == 0:
@@ -31,30 +51,34 @@ func (n AdminNode) Drain(rate int, dry bool) error {
 	return nil
 }
 
-// Draining implements admin.Node.
-func (n AdminNode) Draining() bool {
-	_, on := n.front.Draining()
-	return on
-}
-
-// Drained implements admin.Node.
-func (n AdminNode) Drained() admin.Drained {
+// Drained implements steer.Server.
+func (n steered) Drained() steer.Drained {
 	rate, on := n.front.Draining()
-	return admin.Drained{Draining: on, Clients: n.front.Clients(), Rate: rate}
+	return steer.Drained{Draining: on, Clients: n.front.Clients(), Rate: rate}
 }
 
 const (
-	// handOverWait is how long an operator's hand-over may take until this server serves again. An election, if there
-	// is one after all, takes less in most cases.
-	handOverWait = 10 * time.Second
-	// handOverPause is the time between two looks at the role of this server.
-	handOverPause = 2 * time.Millisecond
+	// orderWait is how long a hand-over, or the end of a session, may take. An election, if there is one after all,
+	// takes less in most cases.
+	orderWait = 10 * time.Second
+	// orderPause is the time between two looks whether an order is carried out.
+	orderPause = 2 * time.Millisecond
 )
 
-// HandOver implements admin.Node.
-func (n AdminNode) HandOver(to int64, dry bool) (admin.HandedOver, error) {
+// awaitOrder waits until done reports true, and returns false if that takes too long.
+func awaitOrder(done func() bool) bool {
+	for began := time.Now(); !done(); time.Sleep(orderPause) {
+		if time.Since(began) > orderWait {
+			return false
+		}
+	}
+	return true
+}
+
+// HandOver implements steer.Server.
+func (n steered) HandOver(to int64, dry bool) (steer.HandedOver, error) {
 	heir, began := proto.ServerID(to), time.Now()
-	h := admin.HandedOver{From: int64(n.host.ID), To: to, Leader: int64(n.host.ID)}
+	h := steer.HandedOver{From: int64(n.host.ID), To: to, Leader: int64(n.host.ID)}
 	if !n.Config.Distributed() {
 		return h, errNotLeading
 	}
@@ -71,13 +95,14 @@ func (n AdminNode) HandOver(to int64, dry bool) (admin.HandedOver, error) {
 	case err != nil || dry || heir == n.host.ID:
 		return h, err
 	}
-	for time.Since(began) < handOverWait {
-		if v := n.host.View.Load(); v.Serving && (v.State != zab.Leading || v.Epoch != epoch) {
+	awaitOrder(func() bool {
+		v := n.host.View.Load()
+		ended := v.Serving && (v.State != zab.Leading || v.Epoch != epoch)
+		if ended {
 			h.Leader = int64(v.Leader)
-			break
 		}
-		time.Sleep(handOverPause)
-	}
+		return ended
+	})
 	h.TookMs = time.Since(began).Milliseconds()
 	if h.Leader != to {
 		return h, fmt.Errorf("server %d does not lead: it did not answer in time, or it went away", to)
@@ -86,3 +111,108 @@ func (n AdminNode) HandOver(to int64, dry bool) (admin.HandedOver, error) {
 }
 
 var errNotLeading = errors.New("this server does not lead, or it hands over already")
+
+var (
+	errUnknownSession = errors.New("there is no session with this id, nor with this label of this server: it has " +
+		"ended, or the label is that of another server")
+	errSessionStays = errors.New("the session has not ended yet: the leader did not answer in time")
+)
+
+// EndSession implements steer.Server.
+func (n steered) EndSession(session string, dry bool) (ended steer.EndedSession, err error) {
+	id, ok := n.sessionOf(session)
+	if !ok {
+		return ended, errUnknownSession
+	}
+	ended.Label = n.front.Labels.Text(id)
+	n.Store.Mu.RLock()
+	ended.TimeoutMs, _ = n.Store.State.Session(id)
+	ended.Ephemerals = n.Store.State.FirstEphemerals(id, 0, func(datatree.NodeID) {})
+	n.Store.Mu.RUnlock()
+	n.front.Conns.Each(func(c *serve.Conn) {
+		if s := c.Session.Load(); s != nil && s.ID == id {
+			ended.Client, ended.TimeoutMs = c.Remote.String(), s.TimeoutMs()
+		}
+	})
+	if dry {
+		return ended, nil
+	}
+	if err := n.host.EndSession(id); err != nil {
+		return ended, err
+	}
+	if !awaitOrder(func() bool { return !n.lives(id) }) {
+		return ended, errSessionStays
+	}
+	ended.Ended = true
+	return ended, nil
+}
+
+// lives reports whether there is a session with an id, as far as this server has applied txns.
+func (n steered) lives(id proto.SessionID) bool {
+	n.Store.Mu.RLock()
+	_, lives := n.Store.State.Session(id)
+	n.Store.Mu.RUnlock()
+	return lives || n.Tracker.HasLocal(id)
+}
+
+// sessionOf finds the session that a text names: by its id, in the forms of answers and of snapshots, or by one of its
+// labels. The HMACs of many sessions are made without a lock.
+func (n steered) sessionOf(name string) (proto.SessionID, bool) {
+	number, err := strconv.ParseUint(name, 0, 64)
+	if err != nil {
+		if signed, signedErr := strconv.ParseInt(name, 10, 64); signedErr == nil {
+			number, err = uint64(signed), nil
+		}
+	}
+	if id := proto.SessionID(number); err == nil && n.lives(id) {
+		return id, true
+	}
+	var all []proto.SessionID
+	n.Store.Mu.RLock()
+	n.Store.State.EachSession(func(id proto.SessionID, _ int32) { all = append(all, id) })
+	n.Store.Mu.RUnlock()
+	n.front.Conns.Each(func(c *serve.Conn) {
+		if s := c.Session.Load(); s != nil && s.IsLocal() {
+			all = append(all, s.ID)
+		}
+	})
+	for _, id := range all {
+		if err == nil && n.front.Labels.Number(id) == proto.SessionID(number) || n.front.Labels.Text(id) == name {
+			return id, true
+		}
+	}
+	return 0, false
+}
+
+// LogLevel implements steer.Server.
+func (n steered) LogLevel() steer.Level { return n.dial.view(zapcore.LevelOf(n.Log.Core())) }
+
+// SetLogLevel implements steer.Server.
+func (n steered) SetLogLevel(level zapcore.Level, last time.Duration) error {
+	return n.dial.set(level, last)
+}
+
+// LastSnapshot implements steer.Server.
+func (n steered) LastSnapshot() (t steer.TakenSnapshot) {
+	all, err := n.disk.Snaps.List()
+	if err != nil || len(all) == 0 {
+		return t
+	}
+	t.Zxid, t.Bytes, t.Txns = all[0].Zxid.String(), all[0].Size, -1
+	if last := n.Store.LastZxid(); last.Epoch() == all[0].Zxid.Epoch() {
+		t.Txns = max(0, int64(last)-int64(all[0].Zxid))
+	}
+	return t
+}
+
+// TakeSnapshot implements steer.Server.
+func (n steered) TakeSnapshot(ctx context.Context) (t steer.TakenSnapshot, err error) {
+	d := n.disk.Snapshotter.Order(ctx)
+	if d.Err != nil {
+		return t, d.Err
+	}
+	_ = d.File.Close() // it was only read
+	t = n.LastSnapshot()
+	t.Taken = true
+	return t, nil
+}

@@ -5,12 +5,15 @@ import (
 	"net/http"
 	"sync/atomic"
 
+	"go.uber.org/zap"
+
 	"github.com/seed94657493/warren/server/admin"
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/host"
 	"github.com/seed94657493/warren/server/internal/keystore"
 	"github.com/seed94657493/warren/server/internal/serve"
+	"github.com/seed94657493/warren/server/internal/steer"
 )
 
 // Reporter answers operators: the four-letter words, the admin server and the exporter of metrics.
@@ -29,11 +32,17 @@ type Reporter struct {
 	MetricsLn net.Listener
 	web       *http.Server // serves MetricsLn
 
+	wheel *steer.Wheel
+	dial  levelDial
+
 	keys struct{ admin, exporter atomic.Pointer[keystore.Keys] } // nil without TLS
 }
 
-func New(e *env.Env, d *durable.Disk, f *serve.Front, m *host.Host) *Reporter {
+// New returns a Reporter. level is the one of the log; nil if operators may not change it.
+func New(e *env.Env, d *durable.Disk, f *serve.Front, m *host.Host, level *zap.AtomicLevel) *Reporter {
 	s := &Reporter{Env: e, disk: d, front: f, host: m, Role: m.RoleNow}
+	s.dial.level, s.dial.log = level, e.Log
+	s.wheel = s.newWheel()
 	s.traceMask.Store(traceMaskDefault)
 	e.Registry.MustRegister(&exporter{s})
 	s.exportDifferences()

@@ -79,7 +79,7 @@ func newDevCommand() *cobra.Command {
 
 // runDev runs the servers until a signal arrives or one of them fails.
 func runDev(cmd *cobra.Command, o *devOptions) error {
-	log, err := newLogger(o.logLevel, "console", cmd.ErrOrStderr())
+	log, level, err := newAdjustableLogger(o.logLevel, "console", cmd.ErrOrStderr())
 	if err != nil {
 		return cli.Misuse(cmd, err)
 	}
@@ -102,7 +102,7 @@ func runDev(cmd *cobra.Command, o *devOptions) error {
 	}()
 	for i, cfg := range configs {
 		s := server.New(cfg, server.Options{Log: log.Named("server." + strconv.Itoa(i+1)),
-			Registry: prometheus.NewRegistry(), Version: b.ZooKeeperVersion()})
+			LogLevel: &level, Registry: prometheus.NewRegistry(), Version: b.ZooKeeperVersion()})
 		if err := s.Start(); err != nil {
 			return startFailed(err, log)
 		}

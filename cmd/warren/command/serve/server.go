@@ -165,8 +165,8 @@ func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out io.Writ
 	log.Info("starting", zap.String("version", b.Version), zap.String("commit", b.Commit),
 		zap.String("config", cfg.File), zap.String("data_dir", cfg.DataDir),
 		zap.String("data_log_dir", cfg.DataLogDir), zap.Duration("tick_time", cfg.TickTime))
-	srv := server.New(cfg, server.Options{Log: log, Registry: prometheus.NewRegistry(), Version: b.ZooKeeperVersion(),
-		WholeProcess: true})
+	srv := server.New(cfg, server.Options{Log: log, LogLevel: &reloads.level, Registry: prometheus.NewRegistry(),
+		Version: b.ZooKeeperVersion(), WholeProcess: true})
 	if err := srv.Start(); err != nil {
 		return err
 	}

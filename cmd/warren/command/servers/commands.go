@@ -1,6 +1,7 @@
 // Package servers has the commands that need nothing but running servers: those that ask (status, top, health, 4lw),
-// those that steer (drain, shed, lead, reconfig), and those that are clients (shell, smoketest, bench). Servers are
-// asked by several goroutines at a time; everything else is for the goroutine of the command.
+// those that steer (drain, shed, balance, lead, end-session, loglevel, take-snapshot, reconfig), and those that are
+// clients (shell, smoketest, bench). Servers are asked by several goroutines at a time; everything else is for the
+// goroutine of the command.
 package servers
 
 import "github.com/spf13/cobra"
@@ -9,5 +10,6 @@ import "github.com/spf13/cobra"
 func Commands() []*cobra.Command {
 	return []*cobra.Command{newStatusCommand(), newTopCommand(), newHealthCommand(), newSmokeTestCommand(),
 		newWordCommand(), newShellCommand(), newReconfigCommand(), newDrainCommand(), newShedCommand(),
-		newLeadCommand(), newBenchCommand()}
+		newBalanceCommand(), newLeadCommand(), newEndSessionCommand(), newLogLevelCommand(), newTakeSnapshotCommand(),
+		newBenchCommand()}
 }

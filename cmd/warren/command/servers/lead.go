@@ -17,10 +17,9 @@ func newLeadCommand() *cobra.Command {
 		Short: "Move the leadership of an ensemble to a server, without an election",
 		Long: "Asks the leader of an ensemble, by its admin server, to hand its leadership to the voter with the id " +
 			"SERVER_ID, which must\n" +
-			"follow, be up to date and run Warren. Everything that was written is committed first. The clients of " +
-			"all servers lose their\n" +
-			"connections and connect again with their sessions, as after the stop of a leader. Nothing happens if " +
-			"that server leads already.\n\n" +
+			"follow, be up to date and run Warren. Everything that was written is committed first. Clients keep " +
+			"their connections; their\n" +
+			"requests wait for some milliseconds. Nothing happens if that server leads already.\n\n" +
 			"If the server goes away meanwhile, or does not answer within half a tickTime, another one leads, and " +
 			"the exit code is 1.",
 		Example: "  warren lead 2 --admin http://zk3:8080/commands --auth-file super.txt\n" +

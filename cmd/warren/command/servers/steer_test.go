@@ -1,12 +1,16 @@
 package servers
 
 import (
+	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -59,7 +63,10 @@ func TestDrainCommand(t *testing.T) {
 
 	for _, args := range [][]string{
 		{"drain", "x"}, {"drain", "--rate", "0"}, {"drain", "--resume", "--dry-run"}, {"shed"}, {"shed", "101"},
-		{"shed", "-1"}, {"shed", "x"}, {"lead"}, {"lead", "zk2"},
+		{"shed", "-1"}, {"shed", "x"}, {"lead"}, {"lead", "zk2"}, {"end-session"}, {"end-session", "1", "2"},
+		{"loglevel", "--for", "1m"}, {"loglevel", "debug", "--for", "1ms"}, {"loglevel", "debug", "--for", "-1s"},
+		{"loglevel", "info", "debug"}, {"take-snapshot", "x"}, {"balance", "zk1"}, {"balance"},
+		{"balance", "a", "b", "--rounds", "0"}, {"balance", "a", "b", "--tolerance", "-1"},
 	} {
 		code, _, _ := run(args...)
 		require.Equal(t, cli.ExitUsage, code, args)
@@ -80,6 +87,122 @@ func TestLeadCommand(t *testing.T) {
 	code, _, errs = run("lead", "2", "--admin", url)
 	require.Equal(t, cli.ExitUnexpected, code)
 	require.Contains(t, errs, "ask server 1")
+}
+
+func TestEndSessionCommand(t *testing.T) {
+	url, asked := adminOf(t, `{"label": "s-1", "client": "10.0.0.9:4001", "ephemerals": 2, "error": null}`)
+	code, out, errs := run("end-session", "0x7", "--admin", url)
+	require.Zero(t, code, errs)
+	require.Equal(t, "the session s-1, of the client 10.0.0.9:4001, has ended; 2 ephemeral znodes went with it\n", out)
+	require.Equal(t, []string{`POST /commands/end_session  {"dry_run":false,"session":"0x7"}`}, *asked)
+	url, _ = adminOf(t, `{"label": "s-1", "client": "", "ephemerals": 0, "error": null}`)
+	_, out, _ = run("end-session", "0x7", "--admin", url, "--dry-run")
+	require.Equal(t, "the session s-1, of a client of another server, or none, would end; "+
+		"0 ephemeral znodes would go with it\n", out)
+	url, _ = adminOf(t, `{"error": "there is no session with this id"}`)
+	code, _, errs = run("end-session", "0x7", "--admin", url)
+	require.Equal(t, cli.ExitUnexpected, code)
+	require.Contains(t, errs, "there is no session")
+}
+
+func TestLogLevelCommand(t *testing.T) {
+	url, asked := adminOf(t, `{"level": "info", "then": "", "until": 0, "error": null}`,
+		`{"level": "debug", "then": "info", "until": 1800000000000, "error": null}`)
+	_, out, _ := run("loglevel", "--admin", url)
+	require.Equal(t, "the level is info\n", out)
+	_, out, _ = run("loglevel", "debug", "--for", "2m", "--admin", url)
+	require.Contains(t, out, "the level is debug, and info again at 2027-01-1")
+	require.Equal(t, []string{`POST /commands/log_level  {"dry_run":false}`,
+		`POST /commands/log_level  {"dry_run":false,"level":"debug","seconds":120}`}, *asked)
+	url, _ = adminOf(t, `{"level": "info", "then": "", "until": 0, "error": null}`)
+	_, out, _ = run("loglevel", "debug", "--dry-run", "--admin", url)
+	require.Equal(t, "the level is info; it would be debug\n", out)
+}
+
+func TestTakeSnapshotCommand(t *testing.T) {
+	for answer, want := range map[string]string{
+		`"zxid": "0x1", "bytes": 7, "txns": 0, "taken": true`:  "the snapshot 0x1, of 7 bytes, was written",
+		`"zxid": "0x1", "bytes": 7, "txns": 0, "taken": false`: "the snapshot 0x1, of 7 bytes, has every txn: there",
+		`"zxid": "0x1", "bytes": 7, "txns": 5`:                 "is the newest one; there are 5 txns since then",
+		`"zxid": "0x1", "bytes": 7, "txns": -1`:                "is the newest one; the txns since then are of",
+		`"zxid": "", "bytes": 0, "txns": 0`:                    "there is no snapshot yet",
+	} {
+		url, asked := adminOf(t, `{`+answer+`, "error": null}`)
+		_, out, errs := run("take-snapshot", "--admin", url, "--dry-run")
+		require.Contains(t, out, want, errs)
+		require.Equal(t, []string{`POST /commands/take_snapshot  {"dry_run":true}`}, *asked)
+	}
+}
+
+// A group of servers whose clients go to the others, in turn, when their connections end.
+type group struct{ clients []int }
+
+// admin serves the commands of server i.
+func (g *group) admin(t *testing.T, i int, draining bool) (url string) {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/shed_connections") {
+			fmt.Fprintf(w, `{"draining": %t, "clients": %d, "error": null}`, draining, g.clients[i])
+			return
+		}
+		var order struct{ Percentage int }
+		require.NoError(t, json.NewDecoder(r.Body).Decode(&order))
+		n := (g.clients[i]*order.Percentage + 50) / 100
+		g.clients[i] -= n
+		for j := range n {
+			g.clients[(i+1+j)%len(g.clients)]++
+		}
+		fmt.Fprintf(w, `{"connections_shed": %d, "error": null}`, n)
+	}))
+	t.Cleanup(web.Close)
+	return web.URL + "/commands"
+}
+
+// Clients spread over the servers, whichever server had them, and those that are even are left alone.
+func TestBalanceCommand(t *testing.T) {
+	for _, c := range []struct {
+		clients []int
+		shed    bool
+	}{
+		{[]int{100, 100, 0}, true}, {[]int{0, 0, 900, 10, 10}, true}, {[]int{2, 0}, true},
+		{[]int{100, 100, 100}, false}, {[]int{104, 100, 96}, false}, {[]int{0, 0}, false}, {[]int{1, 0, 0}, false},
+		{[]int{1, 1, 0}, false},
+	} {
+		g := &group{clients: slices.Clone(c.clients)}
+		args := []string{"balance", "--pause", "0s"}
+		sum := 0
+		for i, n := range c.clients {
+			args, sum = append(args, g.admin(t, i, false)), sum+n
+		}
+		code, out, errs := run(append(args, "--dry-run")...)
+		require.Zero(t, code, errs)
+		require.Equal(t, c.clients, g.clients, "a dry run changes nothing")
+		require.Equal(t, c.shed, strings.Contains(out, "%"), out)
+		code, out, errs = run(args...)
+		require.Zero(t, code, "%v: %s%s", c.clients, out, errs)
+		require.Equal(t, c.shed, strings.Contains(out, "ended"), out)
+		for _, n := range g.clients {
+			require.LessOrEqual(t, float64(n), max(1.1*float64(sum)/float64(len(g.clients)), 1), "%v", g.clients)
+		}
+	}
+}
+
+// A server that is drained counts for nothing, and clients that do not go elsewhere are not chased for ever.
+func TestBalanceGivesUp(t *testing.T) {
+	g := &group{clients: []int{10, 10, 7}}
+	args := []string{"balance", g.admin(t, 0, false), g.admin(t, 1, false), g.admin(t, 2, true)}
+	code, out, errs := run(args...)
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "drained")
+	require.Contains(t, out, "balanced")
+
+	stubborn := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"clients": 10, "connections_shed": 5, "error": null}`)
+	}))
+	t.Cleanup(stubborn.Close)
+	url, _ := adminOf(t, `{"clients": 0, "error": null}`)
+	code, _, errs = run("balance", stubborn.URL+"/commands", url, "--rounds", "1", "--pause", "0s")
+	require.Equal(t, cli.ExitUnexpected, code)
+	require.Contains(t, errs, "not balanced after 1 rounds")
 }
 
 // The commands reach a real server, which says why it refuses.
@@ -106,7 +229,19 @@ func TestSteeringCommandsOfAServer(t *testing.T) {
 	code, _, errs = run(append([]string{"lead", "1"}, at...)...)
 	require.Equal(t, cli.ExitUnexpected, code)
 	require.Contains(t, errs, "this server does not lead")
-	code, out, errs := run(append([]string{"shed", "100"}, at...)...)
+	code, out, errs := run(append([]string{"loglevel", "debug", "--for", "1h"}, at...)...)
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "the level is debug, and info again at ")
+	code, out, errs = run(append([]string{"take-snapshot", "--dry-run"}, at...)...)
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "the newest one")
+	victim, err := wire.Dial(r.Addr, wire.Options{})
+	require.NoError(t, err)
+	code, out, errs = run(append([]string{"end-session", victim.Session().String()}, at...)...)
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "has ended; 0 ephemeral znodes went with it")
+	require.NoError(t, victim.WaitClosed())
+	code, out, errs = run(append([]string{"shed", "100"}, at...)...)
 	require.Zero(t, code, errs)
 	require.Equal(t, "ended 1 connections\n", out)
 	require.NoError(t, c.WaitClosed())

@@ -1,0 +1,187 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
+)
+
+// balanceOptions are the flags of warren balance.
+type balanceOptions struct {
+	steering
+	adminPort int
+	tolerance int
+	rounds    int
+	pause     time.Duration
+	dryRun    bool
+}
+
+func newBalanceCommand() *cobra.Command {
+	var o balanceOptions
+	cmd := &cobra.Command{
+		Use:   "balance HOST | URL...",
+		Short: "Spread the clients of an ensemble evenly over its servers, after a rolling restart",
+		Long: "Asks each of the named servers, by its admin server, how many clients it has, and ends connections " +
+			"at those that have more\n" +
+			"than their share by over --tolerance percent, as `warren shed` does. The clients connect again, to " +
+			"any server, and go on with\n" +
+			"their sessions. It looks again after --pause, and stops when no server has too many, or after --rounds " +
+			"rounds; then the exit\n" +
+			"code is 1. Name all servers that take clients. Servers that are drained count as none.\n\n" +
+			"Where clients go is up to them: a client of ZooKeeper takes the next server of a list that it has " +
+			"shuffled.",
+		Example: "  warren balance zk1 zk2 zk3 --auth-file super.txt --dry-run\n" +
+			"  warren balance http://zk1:8080/commands http://zk2:8081/commands --auth-file super.txt",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return cli.Misuse(cmd, errors.New("name all servers, two at least"))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.tolerance < 0 || o.rounds < 1 || o.pause < 0 {
+				return cli.Misuse(cmd, errors.New("--tolerance and --pause must not be negative, --rounds at least 1"))
+			}
+			return o.run(cmd.Context(), cmd.OutOrStdout(), args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&o.adminPort, "admin-port", 8080, "admin port of servers that are named by HOST")
+	flags.IntVar(&o.tolerance, "tolerance", 10, "percent above its share that a server may have")
+	flags.IntVar(&o.rounds, "rounds", 5, "how often connections are ended, at most")
+	flags.DurationVar(&o.pause, "pause", 3*time.Second, "time for the clients to connect again, between two rounds")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "say which connections would end in the first round, and end none")
+	o.addTo(flags)
+	_ = flags.MarkHidden("admin") // the servers are arguments
+	return cmd
+}
+
+// balanced is a server whose clients are counted.
+type balanced struct {
+	name    string
+	server  steering
+	now     drainAnswer
+	percent int // of its clients, whose connections end
+}
+
+func (o *balanceOptions) run(ctx context.Context, out io.Writer, args []string) error {
+	servers := make([]balanced, len(args))
+	for i, name := range args {
+		servers[i] = balanced{name: name, server: o.steering}
+		if servers[i].server.admin = name; !strings.Contains(name, "://") {
+			servers[i].server.admin = "http://" + net.JoinHostPort(name, strconv.Itoa(o.adminPort)) + "/commands"
+		}
+	}
+	for round := 0; ; round++ {
+		if err := o.count(ctx, servers); err != nil {
+			return err
+		}
+		even := share(servers, o.tolerance)
+		if err := tell(out, servers); err != nil {
+			return err
+		}
+		switch {
+		case even:
+			_, err := fmt.Fprintln(out, "balanced: no server has too many clients")
+			return err
+		case o.dryRun:
+			return nil
+		case round == o.rounds:
+			return fmt.Errorf("not balanced after %d rounds: the clients do not go to the other servers", round)
+		}
+		for i := range servers {
+			s := &servers[i]
+			if s.percent == 0 {
+				continue
+			}
+			var done struct {
+				Shed int `json:"connections_shed"`
+			}
+			err := s.server.ask(ctx, "shed_connections", map[string]int{"percentage": s.percent}, &done)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(out, "%s: ended %d connections\n", s.name, done.Shed)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(max(o.pause, time.Second)): // a server sheds once a second at most
+		}
+	}
+}
+
+// count asks each server how many clients it has.
+func (o *balanceOptions) count(ctx context.Context, servers []balanced) error {
+	for i := range servers {
+		s := &servers[i]
+		if err := s.server.ask(ctx, "drain", drainRequest{DryRun: true}, &s.now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// share sets which percentage of each server's clients is to leave, and reports whether no server has too many. A
+// server has too many if it has more than tolerance percent above its share, and at least one whole client.
+//
+// Connections end at k of n servers, and their clients are taken to go to each of the n-1 other servers alike. If S of
+// them leave in all and s leave one server, (S-s)/(n-1) come to it. That this is s less the excess of that server, for
+// each of them, gives s = ((n-1)*excess + S)/n and S = (n-1)/(n-k) times the sum of the excesses.
+func share(servers []balanced, tolerance int) (even bool) {
+	clients, n := 0, 0
+	for i := range servers {
+		if s := &servers[i]; !s.now.Draining {
+			clients += s.now.Clients
+			n++
+		}
+	}
+	fair := float64(clients) / float64(max(n, 1))
+	var full []*balanced
+	sum := 0.0
+	for i := range servers {
+		s := &servers[i]
+		s.percent = 0
+		has := float64(s.now.Clients)
+		if !s.now.Draining && has-math.Ceil(fair) >= 1 && has*100 > fair*float64(100+tolerance) {
+			full = append(full, s)
+			sum += has - fair
+		}
+	}
+	others := float64(n - 1)
+	for _, s := range full {
+		has := float64(s.now.Clients)
+		leave := (others*(has-fair) + others/float64(n-len(full))*sum) / float64(n)
+		s.percent = min(max(1, int(math.Round(100*leave/has))), 100)
+	}
+	return len(full) == 0
+}
+
+// tell prints what each server has, and what it is to lose.
+func tell(out io.Writer, servers []balanced) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SERVER\tCLIENTS\tTO LEAVE")
+	for i := range servers {
+		s := &servers[i]
+		leave := "-"
+		switch {
+		case s.now.Draining:
+			leave = "drained"
+		case s.percent > 0:
+			leave = fmt.Sprintf("%d %%", s.percent)
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\n", s.name, s.now.Clients, leave)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,55 @@
+package servers
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
+)
+
+func newEndSessionCommand() *cobra.Command {
+	var o steering
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "end-session ID | LABEL",
+		Short: "End a session, as if its client had been silent for the session timeout",
+		Long: "Asks a server of an ensemble, by its admin server, to let a session end. The leader closes it by a " +
+			"txn, as it does when a\n" +
+			"session expires: its ephemeral znodes go, and its client is told that the session has expired. Any " +
+			"server of the ensemble can\n" +
+			"be asked by the id. A label, which the console, `warren top` and the admin commands show in place of " +
+			"an id, is known only to the\n" +
+			"server that has shown it, until that restarts: ask that one. If the session has ended already the exit " +
+			"code is 1, and nothing\n" +
+			"happens.",
+		Example: "  warren end-session 0x100003a5c2e0007 --auth-file super.txt --dry-run\n" +
+			"  warren end-session s-3fb60a91c2d4 --admin http://zk1:8080/commands --auth-file super.txt",
+		Args: cli.OneArgument("which session?"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var done struct {
+				Label      string `json:"label"`
+				Client     string `json:"client"`
+				Ephemerals int    `json:"ephemerals"`
+			}
+			request := map[string]any{"session": args[0], "dry_run": dryRun}
+			if err := o.ask(cmd.Context(), "end_session", request, &done); err != nil {
+				return err
+			}
+			client := "a client of another server, or none"
+			if done.Client != "" {
+				client = "the client " + done.Client
+			}
+			verb, leave := "has ended", "went"
+			if dryRun {
+				verb, leave = "would end", "would go"
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "the session %s, of %s, %s; %d ephemeral znodes %s with it\n",
+				done.Label, client, verb, done.Ephemerals, leave)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would happen, and change nothing")
+	o.addTo(cmd.Flags())
+	return cmd
+}

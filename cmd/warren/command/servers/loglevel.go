@@ -1,0 +1,62 @@
+package servers
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
+)
+
+func newLogLevelCommand() *cobra.Command {
+	var o steering
+	var dryRun bool
+	var last time.Duration
+	cmd := &cobra.Command{
+		Use:   "loglevel [debug | info | warn | error]",
+		Short: "Show or change the level of a server's log while it runs",
+		Long: "Asks a server, by its admin server, for the level of its log, or to change it. With --for the former " +
+			"level returns after that\n" +
+			"time, at the latest when the server stops. A restart, and SIGHUP with warren.logLevel in the " +
+			"configuration, set the level of\n" +
+			"the configuration again. The change itself is always a line in the log.",
+		Example: "  warren loglevel --admin http://zk1:8080/commands --auth-file super.txt\n" +
+			"  warren loglevel debug --for 10m --admin http://zk1:8080/commands --auth-file super.txt",
+		Args: cli.AtMostOneArgument,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			request := map[string]any{"dry_run": dryRun}
+			switch {
+			case len(args) == 1:
+				request["level"], request["seconds"] = args[0], int(last/time.Second)
+			case last != 0:
+				return cli.Misuse(cmd, errors.New("--for needs a level"))
+			}
+			if last < 0 || last%time.Second != 0 {
+				return cli.Misuse(cmd, errors.New("--for is a whole number of seconds"))
+			}
+			var now struct {
+				Level string `json:"level"`
+				Then  string `json:"then"`
+				Until int64  `json:"until"`
+			}
+			if err := o.ask(cmd.Context(), "log_level", request, &now); err != nil {
+				return err
+			}
+			text := "the level is " + now.Level
+			if now.Then != "" {
+				text += fmt.Sprintf(", and %s again at %s", now.Then, time.UnixMilli(now.Until).Format(time.DateTime))
+			}
+			if dryRun && len(args) == 1 {
+				text += "; it would be " + args[0]
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
+			return err
+		},
+	}
+	cmd.Flags().DurationVar(&last, "for", 0, "time after which the former level returns; 0: it does not")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say whether it could be, and change nothing")
+	o.addTo(cmd.Flags())
+	return cmd
+}

@@ -1,0 +1,54 @@
+package servers
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
+)
+
+func newTakeSnapshotCommand() *cobra.Command {
+	var o steering
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "take-snapshot",
+		Short: "Let a running server write a snapshot to its disk now",
+		Long: "Asks a server, by its admin server, to write a snapshot beside those that it writes by itself, so " +
+			"that its next start reads a\n" +
+			"short log. If the newest snapshot has every txn, nothing is written. admin.rateLimiterIntervalInMS is " +
+			"the least time between\n" +
+			"two snapshots by command. A copy of the data for another place is a matter of `warren backup create`.",
+		Example: "  warren take-snapshot --admin http://zk1:8080/commands --auth-file super.txt --timeout 5m",
+		Args:    cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var last struct {
+				Zxid  string `json:"zxid"`
+				Bytes int64  `json:"bytes"`
+				Txns  int64  `json:"txns"`
+				Taken bool   `json:"taken"`
+			}
+			if err := o.ask(cmd.Context(), "take_snapshot", map[string]bool{"dry_run": dryRun}, &last); err != nil {
+				return err
+			}
+			text := fmt.Sprintf("the snapshot %s, of %d bytes, ", last.Zxid, last.Bytes)
+			switch {
+			case last.Taken:
+				text += "was written"
+			case last.Zxid == "":
+				text = "there is no snapshot yet"
+			case last.Txns == 0:
+				text += "has every txn: there is nothing to write"
+			case last.Txns < 0:
+				text += "is the newest one; the txns since then are of several epochs"
+			default:
+				text += fmt.Sprintf("is the newest one; there are %d txns since then", last.Txns)
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say which snapshot is the newest one, and write none")
+	o.addTo(cmd.Flags())
+	return cmd
+}

@@ -1,0 +1,67 @@
+package host
+
+import (
+	"errors"
+
+	"github.com/seed94657493/warren/internal/sched"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/sessions"
+)
+
+// Reasons why an operator cannot end a session now.
+var (
+	ErrNoLeader   = errors.New("there is no leader that could end a session: try again")
+	errHandsOver  = errors.New("the leader hands over at this moment: try again")
+	errNotTracked = errors.New("the session has ended")
+)
+
+// EndSession begins the end of a session for an operator, wherever its client is connected. The leader proposes
+// closeSession, as it does when a session expires; a learner forwards closeSession to its leader, which takes it from
+// every server. The session has ended when the txn is applied; until then EndSession may be called again. Any
+// goroutine may call it.
+func (m *Host) EndSession(id proto.SessionID) error {
+	err := ErrNoLeader
+	begun := sched.NewGate(m.Runtime)
+	if m.Do(func() {
+		err = m.endSession(id)
+		begun.Open()
+	}) {
+		sched.WaitAny(m.Runtime, begun, m.done)
+	}
+	if !begun.IsOpen() {
+		return ErrNoLeader
+	}
+	return err
+}
+
+func (m *Host) endSession(id proto.SessionID) error {
+	f, learns := m.role.(*following)
+	if _, leads := m.role.(*leading); !leads && !learns {
+		return ErrNoLeader
+	}
+	if learns && !m.Tracker.HasLocal(id) {
+		return f.endSession(id)
+	}
+	s, first := m.Tracker.Expire(id)
+	if s == nil {
+		return errNotTracked
+	}
+	if first {
+		m.Submit(m.NewBatch(m.Clock.Now(), flow.Request{Session: s, Op: proto.OpCloseSession}, nil))
+	}
+	return nil
+}
+
+// endSession forwards closeSession. It makes no difference here whether a client of this server has the session: that
+// client goes on until the txn comes back.
+func (f *following) endSession(id proto.SessionID) error {
+	switch {
+	case f.link == nil:
+		return ErrNoLeader
+	case f.holding:
+		return errHandsOver // the leader expects nothing behind the answer to HOLD
+	}
+	f.forward(&forwarded{}, &flow.Request{Session: &sessions.Session{ID: id}, Op: proto.OpCloseSession}, nil)
+	return nil
+}

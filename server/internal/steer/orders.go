@@ -1,0 +1,285 @@
+package steer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+)
+
+// The orders. The tag doc of a field is its description in the documents of the API. The fields have the names of
+// ZooKeeper's command shed_connections of 3.10, and names of that form.
+
+// Kinds returns every kind of orders, by name.
+func Kinds() []Kind {
+	all := []Kind{
+		{Name: "drain", About: "Sends the clients of this server to the others, or takes clients again.",
+			New: func() Order { return &Drain{Rate: drainRate} }, Gives: Drained{}},
+		{Name: "end_session", About: "Ends a session, as if its client had been silent for its timeout.",
+			New: func() Order { return new(EndSession) }, Gives: EndedSession{}},
+		{Name: "hand_over", About: "Hands the leadership from this server to another one, without an election.",
+			New: func() Order { return new(HandOver) }, Gives: HandedOver{}},
+		{Name: "log_level", About: "Changes the level of this server's log, for a time or until its end.",
+			New: func() Order { return new(LogLevel) }, Gives: Level{}},
+		{Name: "shed_connections", Aliases: []string{"shed"},
+			About: "Ends the connections of a share of this server's clients, which then spread over the servers.",
+			New:   func() Order { return new(Shed) }, Gives: ShedConnections{}},
+		{Name: "take_snapshot", About: "Writes a snapshot of this server's state to its disk.",
+			New: func() Order { return new(TakeSnapshot) }, Gives: TakenSnapshot{}},
+	}
+	for i := range all {
+		all[i].Takes = reflect.Zero(reflect.TypeOf(all[i].New()).Elem()).Interface()
+	}
+	return all
+}
+
+// Shed is the order shed_connections.
+type Shed struct {
+	Percentage *int `json:"percentage" doc:"share of the clients whose connections end, 0 to 100"`
+	Dry        bool `json:"dry_run" doc:"change nothing"`
+}
+
+// The texts are ZooKeeper's.
+var (
+	//lint:ignore ST1005 the text is ZooKeeper's
+	errNoPercentage = errors.New("Missing required field: percentage")
+	//lint:ignore ST1005 the text is ZooKeeper's
+	errPercentage = errors.New("Percentage must be between 0 and 100")
+)
+
+func (o *Shed) check() error {
+	switch {
+	case o.Percentage == nil:
+		return errNoPercentage
+	case *o.Percentage < 0 || *o.Percentage > 100:
+		return errPercentage
+	}
+	return nil
+}
+
+func (o *Shed) dry() bool { return o.Dry }
+
+func (o *Shed) carryOut(_ context.Context, w *Wheel) (any, error) {
+	n := 0
+	if o.Dry {
+		n = (w.o.Server.Clients()**o.Percentage + 50) / 100
+	} else {
+		n = w.o.Server.Shed(*o.Percentage)
+	}
+	return ShedConnections{n, *o.Percentage}, nil
+}
+
+// ShedConnections is the answer to Shed.
+type ShedConnections struct {
+	Shed      int `json:"connections_shed" doc:"connections that were ended; after a dry run, that would be"`
+	Requested int `json:"percentage_requested" doc:"what was asked for"`
+}
+
+const (
+	// drainRate is how many connections of a drained server end per second, unless the operator says otherwise.
+	drainRate = 100
+	// drainRateMax bounds it.
+	drainRateMax = 100_000
+)
+
+// Drain is the order drain.
+type Drain struct {
+	Rate   int  `json:"rate" doc:"connections that end per second, 100 if it is not given"`
+	Resume bool `json:"resume" doc:"take clients again"`
+	Dry    bool `json:"dry_run" doc:"change nothing"`
+}
+
+func (o *Drain) check() error {
+	if o.Rate < 1 || o.Rate > drainRateMax {
+		return fmt.Errorf("rate must be between 1 and %d connections per second", drainRateMax)
+	}
+	return nil
+}
+
+func (o *Drain) dry() bool { return o.Dry }
+
+func (o *Drain) carryOut(_ context.Context, w *Wheel) (any, error) {
+	rate := o.Rate
+	if o.Resume {
+		rate = 0
+	}
+	if err := w.o.Server.Drain(rate, o.Dry); err != nil {
+		return nil, err
+	}
+	return w.o.Server.Drained(), nil
+}
+
+// Drained is the answer to Drain.
+type Drained struct {
+	Draining bool `json:"draining" doc:"the server takes no clients"`
+	Clients  int  `json:"clients" doc:"connections with a session"`
+	Rate     int  `json:"rate" doc:"connections that end per second, at most; 0 if it takes clients"`
+}
+
+// HandOver is the order hand_over.
+type HandOver struct {
+	To  *int64 `json:"to" doc:"myid of the server that is to lead"`
+	Dry bool   `json:"dry_run" doc:"change nothing"`
+}
+
+//lint:ignore ST1005 the form is that of ZooKeeper's texts
+var errNoHeir = errors.New("Missing required field: to")
+
+func (o *HandOver) check() error {
+	if o.To == nil {
+		return errNoHeir
+	}
+	return nil
+}
+
+func (o *HandOver) dry() bool { return o.Dry }
+
+func (o *HandOver) carryOut(_ context.Context, w *Wheel) (any, error) {
+	h, err := w.o.Server.HandOver(*o.To, o.Dry)
+	return h, err
+}
+
+// HandedOver is the answer to HandOver.
+type HandedOver struct {
+	From   int64 `json:"from" doc:"myid of the server that led before"`
+	To     int64 `json:"to" doc:"myid of the server that is to lead"`
+	Leader int64 `json:"leader" doc:"myid of the server that leads now"`
+	TookMs int64 `json:"took_ms" doc:"until this server served clients as a follower, ms"`
+}
+
+// EndSession is the order end_session.
+type EndSession struct {
+	Session string `json:"session" doc:"its id, or its label at this server"`
+	Dry     bool   `json:"dry_run" doc:"change nothing"`
+}
+
+// sessionMax bounds the text that names a session.
+const sessionMax = 64
+
+//lint:ignore ST1005 the form is that of ZooKeeper's texts
+var errNoSession = errors.New("Missing required field: session")
+
+func (o *EndSession) check() error {
+	switch {
+	case o.Session == "":
+		return errNoSession
+	case len(o.Session) > sessionMax:
+		return errors.New("session is neither an id nor a label")
+	}
+	return nil
+}
+
+func (o *EndSession) dry() bool { return o.Dry }
+
+func (o *EndSession) carryOut(_ context.Context, w *Wheel) (any, error) {
+	return w.o.Server.EndSession(o.Session, o.Dry)
+}
+
+// EndedSession is the answer to EndSession.
+type EndedSession struct {
+	Label      string `json:"label" doc:"of the session at this server; opens nothing"`
+	Client     string `json:"client" doc:"address of its client; empty if that is not connected to this server"`
+	TimeoutMs  int32  `json:"timeout_ms" doc:"of the session"`
+	Ephemerals int    `json:"ephemerals" doc:"znodes that go with it"`
+	Ended      bool   `json:"ended" doc:"false after a dry run"`
+}
+
+// LogLevel is the order log_level.
+type LogLevel struct {
+	Level   string `json:"level" doc:"debug, info, warn or error; empty only asks"`
+	Seconds int    `json:"seconds" doc:"after which the former level returns; 0 for never"`
+	Dry     bool   `json:"dry_run" doc:"change nothing"`
+}
+
+// levelMax bounds the time for which a level is changed.
+const levelMax = 7 * 24 * time.Hour
+
+func (o *LogLevel) level() (zapcore.Level, error) {
+	level, err := zapcore.ParseLevel(o.Level)
+	if err != nil || level > zapcore.ErrorLevel {
+		return level, errors.New("level must be debug, info, warn or error")
+	}
+	return level, nil
+}
+
+func (o *LogLevel) check() error {
+	if most := int(levelMax / time.Second); o.Seconds < 0 || o.Seconds > most {
+		return fmt.Errorf("seconds must be between 0 and %d", most)
+	}
+	if o.Level == "" && o.Seconds != 0 {
+		return errors.New("seconds needs a level")
+	}
+	_, err := o.level() // no text is info
+	return err
+}
+
+func (o *LogLevel) dry() bool { return o.Dry || o.Level == "" }
+
+func (o *LogLevel) carryOut(_ context.Context, w *Wheel) (any, error) {
+	if !o.dry() {
+		level, err := o.level()
+		if err == nil {
+			err = w.o.Server.SetLogLevel(level, time.Duration(o.Seconds)*time.Second)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return w.o.Server.LogLevel(), nil
+}
+
+// Level is the answer to LogLevel.
+type Level struct {
+	Level string `json:"level" doc:"debug, info, warn or error"`
+	Then  string `json:"then" doc:"level that returns; empty if none does"`
+	Until int64  `json:"until" doc:"when it returns, ms since 1970; 0 if none does"`
+}
+
+// TakeSnapshot is the order take_snapshot.
+type TakeSnapshot struct {
+	Dry bool `json:"dry_run" doc:"change nothing, and tell the newest snapshot"`
+}
+
+func (*TakeSnapshot) check() error { return nil }
+
+func (o *TakeSnapshot) dry() bool { return o.Dry }
+
+// carryOut writes nothing if the newest snapshot has every txn.
+func (o *TakeSnapshot) carryOut(ctx context.Context, w *Wheel) (any, error) {
+	last := w.o.Server.LastSnapshot()
+	switch {
+	case w.o.SnapshotsOff:
+		return nil, &Refusal{http.StatusServiceUnavailable,
+			errors.New("snapshots by command are switched off: admin.snapshot.enabled")}
+	case o.Dry, last.Zxid != "" && last.Txns == 0:
+		return last, nil
+	case !w.Snapshots.Allow(w.o.Now()):
+		return nil, tooOften(w.Snapshots.Every)
+	}
+	return w.o.Server.TakeSnapshot(ctx)
+}
+
+// TakenSnapshot is the answer to TakeSnapshot.
+type TakenSnapshot struct {
+	Zxid  string `json:"zxid" doc:"in the name of the newest snapshot, hexadecimal; empty if there is none"`
+	Bytes int64  `json:"bytes" doc:"of its file"`
+	Txns  int64  `json:"txns" doc:"that the state has beyond it; -1 if they are of several epochs"`
+	Taken bool   `json:"taken" doc:"it was written now; false after a dry run, and if there was nothing to write"`
+}
+
+// State is what the server says before it is steered.
+type State struct {
+	Drained  Drained       `json:"drained" doc:"how far the draining is"`
+	Level    Level         `json:"log_level" doc:"of the log"`
+	Snapshot TakenSnapshot `json:"snapshot" doc:"the newest one"`
+}
+
+// State returns what may be steered, as it is now.
+func (w *Wheel) State() State {
+	s := w.o.Server
+	return State{Drained: s.Drained(), Level: s.LogLevel(), Snapshot: s.LastSnapshot()}
+}

@@ -1,0 +1,214 @@
+package steer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// Pause is the least time between two orders of one kind that change something, except for snapshots.
+const Pause = time.Second
+
+// Server is the server that is steered. Its methods are called by many goroutines at once, while the server has
+// recovered, and perhaps does not serve. An error says why an order cannot be carried out.
+type Server interface {
+	// Shed ends the connections of percent of the clients, and returns how many it has ended.
+	Shed(percent int) int
+	// Clients returns how many clients are connected.
+	Clients() int
+	// Drain lets the server take no more clients and ends the connections that it has, at most rate per second. With
+	// rate 0 the server takes clients again. It returns an error if clients have no other server.
+	Drain(rate int, dry bool) error
+	// Drained tells how far the draining is.
+	Drained() Drained
+	// HandOver hands the leadership from this server to another one, and waits until that one leads, as far as this
+	// server knows. An error says why not, or which one leads.
+	HandOver(to int64, dry bool) (HandedOver, error)
+	// EndSession ends the session with that id, or with that label of this server, and waits until it has ended.
+	EndSession(session string, dry bool) (EndedSession, error)
+	// LogLevel tells the level of the log.
+	LogLevel() Level
+	// SetLogLevel changes the level of the log for a time, 0 for an unlimited one.
+	SetLogLevel(level zapcore.Level, last time.Duration) error
+	// LastSnapshot tells the newest snapshot.
+	LastSnapshot() TakenSnapshot
+	// TakeSnapshot writes a snapshot and waits for it.
+	TakeSnapshot(ctx context.Context) (TakenSnapshot, error)
+}
+
+// Options configure a Wheel.
+type Options struct {
+	// Server is what is steered; nil refuses every order.
+	Server Server
+	// Log receives every order. nil drops them.
+	Log *zap.Logger
+	// SnapshotsOff refuses orders for snapshots.
+	SnapshotsOff bool
+	// SnapshotInterval is the least time between two snapshots; 0 is no limit.
+	SnapshotInterval time.Duration
+	// Now is the clock; nil is the system's.
+	Now func() time.Time
+}
+
+// Wheel carries out orders.
+type Wheel struct {
+	o         Options
+	intervals map[string]*Interval // by the name of a kind
+	// Snapshots is the limit for snapshots, whichever command asks for them.
+	Snapshots *Interval
+}
+
+// New returns the wheel of a server.
+func New(o Options) *Wheel {
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	w := &Wheel{o: o, intervals: map[string]*Interval{}, Snapshots: &Interval{Every: o.SnapshotInterval}}
+	for _, k := range Kinds() {
+		w.intervals[k.Name] = &Interval{Every: Pause}
+	}
+	return w
+}
+
+// Operator is the sender of an order, for the log.
+type Operator struct {
+	User string // may be empty
+	Addr string
+}
+
+// Refusal is why an order was not carried out, with the HTTP status for that.
+type Refusal struct {
+	Status int
+	Err    error
+}
+
+// Error returns the reason.
+func (r *Refusal) Error() string { return r.Err.Error() }
+
+// Unwrap returns the reason.
+func (r *Refusal) Unwrap() error { return r.Err }
+
+// Order is what an operator wants. It is decoded from JSON.
+type Order interface {
+	// check returns why the values cannot be meant.
+	check() error
+	// dry reports whether the order is to change nothing.
+	dry() bool
+	// carryOut does what is wanted, and returns the record of the answer.
+	carryOut(ctx context.Context, w *Wheel) (answer any, err error)
+}
+
+// Kind is a kind of orders.
+type Kind struct {
+	Name    string
+	Aliases []string
+	About   string
+	// New returns an order with its default values, a pointer to a record.
+	New func() Order
+	// Takes and Gives are zero values of the records of order and answer.
+	Takes, Gives any
+}
+
+// Decode reads an order. No body is an order with its default values. An unknown field is an error: an operator may
+// have meant dry_run.
+func (k *Kind) Decode(body io.Reader) (Order, error) {
+	o := k.New()
+	d := json.NewDecoder(body)
+	d.DisallowUnknownFields()
+	err := d.Decode(o)
+	if errors.Is(err, io.EOF) {
+		return o, nil
+	}
+	if err == nil {
+		if _, more := d.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("something follows the object")
+		}
+	}
+	if err != nil {
+		//lint:ignore ST1005 the text is ZooKeeper's
+		return o, &Refusal{http.StatusBadRequest, fmt.Errorf("Invalid JSON or failed to read request body: %w", err)}
+	}
+	return o, nil
+}
+
+// Do carries out an order, and writes one line about it. Orders that change something are written whatever the level
+// of the log is. An error is a Refusal.
+func (w *Wheel) Do(ctx context.Context, k *Kind, o Order, by Operator) (answer any, err error) {
+	began := w.o.Now()
+	answer, err = w.try(ctx, k, o)
+	facts := []zap.Field{zap.String("command", k.Name), zap.Any("request", o), zap.String("client_addr", by.Addr)}
+	if by.User != "" {
+		facts = append(facts, zap.String("user", by.User))
+	}
+	if err != nil {
+		w.o.Log.Warn("command refused", append(facts, zap.Error(err))...)
+		return nil, err
+	}
+	facts = append(facts, zap.Any("answer", answer), zap.Duration("took", w.o.Now().Sub(began)))
+	if o.dry() {
+		w.o.Log.Debug("command of an operator, which changes nothing", facts...)
+	} else {
+		w.o.Log.Log(max(zapcore.InfoLevel, zapcore.LevelOf(w.o.Log.Core())), "command of an operator", facts...)
+	}
+	return answer, nil
+}
+
+func (w *Wheel) try(ctx context.Context, k *Kind, o Order) (any, error) {
+	if err := o.check(); err != nil {
+		return nil, &Refusal{http.StatusBadRequest, err}
+	}
+	if w.o.Server == nil {
+		return nil, &Refusal{http.StatusServiceUnavailable, errors.New("this server is not steered")}
+	}
+	if i := w.intervals[k.Name]; !o.dry() && !i.Allow(w.o.Now()) {
+		return nil, tooOften(i.Every)
+	}
+	answer, err := o.carryOut(ctx, w)
+	var refusal *Refusal
+	if err != nil && !errors.As(err, &refusal) {
+		err = &Refusal{http.StatusConflict, err}
+	}
+	return answer, err
+}
+
+// tooOften is the refusal of an order that comes before its time.
+func tooOften(every time.Duration) error {
+	return &Refusal{http.StatusTooManyRequests, errors.New("asked too often: at most once in " + every.String())}
+}
+
+// Refuse writes the line about an order that could not be decoded, and returns why.
+func (w *Wheel) Refuse(k *Kind, by Operator, err error) error {
+	w.o.Log.Warn("command refused", zap.String("command", k.Name), zap.String("client_addr", by.Addr), zap.Error(err))
+	return err
+}
+
+// Interval allows an action once in a period. It may be used by any number of goroutines.
+type Interval struct {
+	Every time.Duration // 0 is no limit
+	mu    struct {
+		sync.Mutex
+		last time.Time
+	}
+}
+
+// Allow reports whether the action may happen at now; if so it counts as done.
+func (i *Interval) Allow(now time.Time) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.Every > 0 && !i.mu.last.IsZero() && now.Sub(i.mu.last) < i.Every {
+		return false
+	}
+	i.mu.last = now
+	return true
+}
