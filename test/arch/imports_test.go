@@ -94,12 +94,14 @@ var layers = map[string]layer{
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "golang.org/x/sys"},
 		why:    "what operators ask reads every part, and no part reads it",
 	},
-	"server/internal/api": {ours: []string{"proto", "datatree/auth"}, others: []string{"go.uber.org/zap"},
+	"server/internal/api": {ours: []string{"proto", "datatree/auth", "server/internal/steer"},
+		others: []string{"go.uber.org/zap"},
 		why: "visitors ask a server by an interface of its own, so that every rule for them can be " +
 			"tested without one"},
-	"server/internal/console": {ours: []string{"server/internal/api"}, others: []string{"maragu.dev/gomponents"},
-		tests: []string{"golang.org/x/net", module + "/datatree/auth", module + "/proto"}, // to be a server
-		why:   "pages show what programs get by the API, and have no way around its rules"},
+	"server/internal/console": {ours: []string{"server/internal/api", "server/internal/steer"},
+		others: []string{"maragu.dev/gomponents"},
+		tests:  []string{"golang.org/x/net", module + "/datatree/auth", module + "/proto"}, // to be a server
+		why:    "pages show what programs get by the API, and have no way around its rules"},
 	"server/internal/coordination": {ours: []string{"proto"},
 		why: "what znodes mean is an opinion about names and data, and needs no server"},
 	"server/internal/inside": {ours: []string{"proto"},

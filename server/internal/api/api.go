@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/steer"
 )
 
 // Root is the path below which the API is served.
@@ -39,6 +40,8 @@ const (
 // Options configure an API.
 type Options struct {
 	Server Server
+	// Wheel carries out the orders of operators; nil refuses them.
+	Wheel *steer.Wheel
 	// Log receives logins, refusals and changes: it should bound how much a visitor can make it write. nil drops them.
 	Log *zap.Logger
 	// Remote returns the address of a visitor; nil takes the address of the connection.
@@ -85,7 +88,7 @@ func New(o Options) *API {
 	a.streams.begun = newThrottle(streamsInARow, streamEvery)
 	a.streams.begunByAll = newThrottle(streamsInARowAll, streamEveryAll)
 	a.streams.mu.open = map[netip.Addr]int{}
-	for _, r := range table() {
+	for _, r := range append(table(), steeringRoutes()...) {
 		if a.routes[r.path] == nil {
 			a.routes[r.path] = map[string]*route{}
 		}
@@ -179,6 +182,9 @@ var (
 		"this server takes authenticated clients only: log in with a scheme of enforce.auth.schemes")
 	// ErrWrong means that a password is wrong. ZooKeeper knows no users: one without an ACL counts as that, too.
 	ErrWrong = refusal(http.StatusUnauthorized, "the password is wrong, or no ACL names this user")
+	// ErrMayNotSteer means that the visitor lacks permissions for orders.
+	ErrMayNotSteer = refusal(http.StatusForbidden,
+		"steering needs every permission on the root of the tree, as the super user has it")
 	// ErrGone means that a page cannot go on after a znode, because that znode is gone.
 	ErrGone = refusal(http.StatusGone, "the znode after which the page begins is gone: begin with the first page")
 )

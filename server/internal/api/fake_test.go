@@ -31,6 +31,7 @@ type fakeServer struct {
 	refuse  error // every login
 	anyone  bool  // every user has the password x
 	change  func()
+	steers  string // user and password of the one that may steer
 }
 
 func (f *fakeServer) Ensemble() *Ensemble {
@@ -51,6 +52,12 @@ func (f *fakeServer) Search(Actor, Query) (*Found, error)            { return ni
 func (f *fakeServer) Sessions(Actor, uint64, int) (*Sessions, error) { return nil, ErrNeedsAuth }
 func (f *fakeServer) Top(Actor, string, int) (*Top, error)           { return &Top{}, nil }
 func (f *fakeServer) Settings() []Setting                            { return nil }
+func (f *fakeServer) MaySteer(a Actor) error {
+	if len(a.IDs) == 0 || f.steers == "" || a.IDs[0].ID != auth.DigestIdentity(f.steers).ID {
+		return ErrMayNotSteer
+	}
+	return nil
+}
 func (f *fakeServer) Change(_ context.Context, _ Actor, c Change) (string, error) {
 	if f.change != nil {
 		f.change()

@@ -37,6 +37,8 @@ type Server interface {
 	Settings() []Setting
 	// Change does a change and returns the path of the znode; a sequential one has got its suffix.
 	Change(ctx context.Context, a Actor, c Change) (path string, err error)
+	// MaySteer returns nil if the actor may give orders: with every permission on the root.
+	MaySteer(a Actor) error
 	// Follow calls yield for every change at or below path that the actor may see, until yield returns false or ctx is
 	// done. It begins with a Happening without a type.
 	Follow(ctx context.Context, a Actor, path string, yield func(Happening) bool) error

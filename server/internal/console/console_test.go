@@ -15,6 +15,8 @@ import (
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/api"
+	"github.com/seed94657493/warren/server/internal/steer"
+	"github.com/seed94657493/warren/server/internal/steer/steertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -29,6 +31,9 @@ type fakeServer struct {
 	acl     []api.ACL // nil for one with a hostile id
 	changed []api.Change
 	refuse  error
+
+	steered     steertest.Server
+	mayNotSteer error
 }
 
 func (f *fakeServer) Ensemble() *api.Ensemble {
@@ -76,6 +81,12 @@ func (f *fakeServer) Top(api.Actor, string, int) (*api.Top, error) {
 		Total: api.TopSums{Requests: 10, Bytes: 10, Millis: 10}, Operations: one, Paths: paths, Sessions: one,
 		Addresses: one}, nil
 }
+func (f *fakeServer) MaySteer(a api.Actor) error {
+	if len(a.IDs) == 0 {
+		return api.ErrMayNotSteer
+	}
+	return f.mayNotSteer
+}
 func (f *fakeServer) Settings() []api.Setting {
 	return []api.Setting{{Name: hostile, Value: hostile, Origin: hostile},
 		{Name: "tickTime", Value: "3s", Default: "3s"}}
@@ -103,7 +114,8 @@ func visit(c http.Handler, method, path string, form url.Values, cookie string) 
 }
 
 func newConsole(f *fakeServer, writes bool) *Console {
-	return New(api.New(api.Options{Server: f, Writes: writes, RequestMax: 1 << 20}))
+	return New(api.New(api.Options{Server: f, Writes: writes, RequestMax: 1 << 20,
+		Wheel: steer.New(steer.Options{Server: &f.steered})}))
 }
 
 // logIn logs in and returns the cookie and the token that the pages have.
@@ -231,7 +243,8 @@ var pagePaths = []string{"", "tree", "tree?path=" + url.QueryEscape("/a/"+hostil
 	"tree?path=/none", "search", "search?word=" + url.QueryEscape(hostile), "sessions", "configuration",
 	"configuration?all=1", "changes", "changes?path=" + url.QueryEscape("/"+hostile), "login", "none",
 	"hot", "hot?by=time", "sizes", "sizes?path=/new&by=writes", "sizes?by=znodes",
-	"recipes", "recipes?under=" + url.QueryEscape("/"+hostile)}
+	"recipes", "recipes?under=" + url.QueryEscape("/"+hostile),
+	"steering", "steering?session=" + url.QueryEscape(hostile)}
 
 func TestPages(t *testing.T) {
 	for _, data := range []string{
@@ -246,8 +259,11 @@ func TestPages(t *testing.T) {
 				require.Equal(t, policy, w.Header().Get("Content-Security-Policy"))
 				require.Equal(t, "no-store", w.Header().Get("Cache-Control"))
 				want := 200
-				if strings.Contains(path, "none") {
+				switch {
+				case strings.Contains(path, "none"):
 					want = 404
+				case strings.Contains(path, "steering") && visitor == "":
+					want = 401
 				}
 				require.Equal(t, want, w.Code, path)
 				parse(t, w).check(path)

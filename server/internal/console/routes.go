@@ -30,6 +30,8 @@ func routes() map[string]func(*Console, http.ResponseWriter, *http.Request, *api
 		"GET configuration": (*Console).configuration,
 		"GET changes":       (*Console).changes,
 		"GET stream":        (*Console).stream,
+		"GET steering":      (*Console).steering,
+		"POST steer":        (*Console).steer,
 		"GET login":         (*Console).loginPage,
 		"POST login":        (*Console).login,
 		"POST logout":       (*Console).logout,
@@ -237,7 +239,7 @@ func (c *Console) sessions(w http.ResponseWriter, r *http.Request, v *api.Visito
 	if err != nil {
 		return err
 	}
-	return show(w, frame{title: "Sessions", visitor: v}, sessionsView(page))
+	return show(w, frame{title: "Sessions", visitor: v}, sessionsView(page, c.api.Writes() && v.User != ""))
 }
 
 func (c *Console) configuration(w http.ResponseWriter, r *http.Request, v *api.Visitor) error {

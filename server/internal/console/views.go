@@ -218,13 +218,14 @@ func searchView(p *searchPage) g.Node {
 		h.Div(h.ID("found"), h.Aria("live", "polite"), found)}
 }
 
-func sessionsView(p *api.Sessions) g.Node {
+func sessionsView(p *api.Sessions, steers bool) g.Node {
 	rows := g.Map(p.Sessions, func(s api.Session) g.Node {
 		client := s.Address
 		if s.Secure {
 			client += " (TLS)"
 		}
-		return h.Tr(h.ID(s.Label), rowHead(g.Text(client)), h.Td(code(s.Label)), cell(when(s.Connected)),
+		return h.Tr(h.ID(s.Label), rowHead(g.Text(client)), h.Td(code(s.Label), g.If(steers, endLink(s.Label))),
+			cell(when(s.Connected)),
 			cell(fmt.Sprintf("%d ms", s.TimeoutMs)), cell(fmt.Sprintf("%d, %d", s.Received, s.Sent)),
 			cell(strconv.Itoa(s.Outstanding)), cell(s.LastOp), cell(fmt.Sprintf("%d, %d ms", s.MeanMs, s.MaxMs)),
 			cell(strconv.Itoa(s.Watches)), h.Td(ephemeralsPart(&s)))

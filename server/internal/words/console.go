@@ -34,7 +34,8 @@ func (s *Reporter) consoleHandler() http.Handler {
 	if !s.Config.Admin.Console {
 		return nil
 	}
-	a := api.New(api.Options{Server: shown{s, &counts{}}, Log: s.Log, Writes: s.Config.Admin.ConsoleWrites,
+	a := api.New(api.Options{Server: shown{s, &counts{}}, Wheel: s.wheel, Log: s.Log,
+		Writes:     s.Config.Admin.ConsoleWrites,
 		RequestMax: s.Config.JuteMaxBuffer,
 		Remote:     func(r *http.Request) netip.Addr { return admin.Remote(r, s.Config.IPUseXForwardedFor) }})
 	return console.New(a)
@@ -195,6 +196,17 @@ func (n shown) Settings() (all []api.Setting) {
 		all = append(all, api.Setting(e))
 	}
 	return all
+}
+
+// MaySteer implements api.Server.
+func (n shown) MaySteer(a api.Actor) error {
+	if err := n.mayAsk(a); err != nil {
+		return err
+	}
+	if len(a.IDs) == 0 || !n.ownsRoot(a.IDs) {
+		return api.ErrMayNotSteer
+	}
+	return nil
 }
 
 // mayAsk returns why a visitor may read nothing now.

@@ -1,0 +1,79 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/seed94657493/warren/server/internal/steer"
+)
+
+// steeringRoutes are the routes for the orders of package steer. They need what changes need, and every permission on
+// the root of the tree.
+func steeringRoutes() []*route {
+	all := []*route{{method: "GET", path: "/steering", name: "steering",
+		about: "What may be steered, as it is now, for visitors that may steer.", gives: steer.State{},
+		serve: (*API).steering}}
+	for _, k := range steer.Kinds() {
+		all = append(all, &route{method: "POST", path: "/steering/" + k.Name, name: k.Name, about: k.About,
+			takes: k.Takes, gives: k.Gives, changes: true,
+			serve: func(a *API, w http.ResponseWriter, r *http.Request, v *Visitor) error {
+				return a.steer(&k, w, r, v)
+			}})
+	}
+	return all
+}
+
+// errNotSteered is the refusal of an API without a wheel.
+var errNotSteered = refusal(http.StatusServiceUnavailable, "this server is not steered")
+
+// SteeringState returns what may be steered, as it is now. The error says why the visitor may not know that.
+func (a *API) SteeringState(v *Visitor) (state steer.State, err error) {
+	switch {
+	case v.User == "":
+		return state, refusal(http.StatusUnauthorized, "steering needs a login")
+	case a.o.Wheel == nil:
+		return state, errNotSteered
+	}
+	if err := a.o.Server.MaySteer(v.Actor); err != nil {
+		return state, err
+	}
+	return a.o.Wheel.State(), nil
+}
+
+func (a *API) steering(w http.ResponseWriter, r *http.Request, v *Visitor) error {
+	return ask(a, w, r, func() (steer.State, error) { return a.SteeringState(v) })
+}
+
+func (a *API) steer(k *steer.Kind, w http.ResponseWriter, r *http.Request, v *Visitor) error {
+	o := k.New()
+	if err := a.body(w, r, o, CredentialsBody); err != nil {
+		return err
+	}
+	record, err := a.Steer(r, v, k, o)
+	if err != nil {
+		return err
+	}
+	return answer(w, record)
+}
+
+// Steer carries out an order of a visitor, which MayChange has allowed. The line in the log is that of the order.
+func (a *API) Steer(r *http.Request, v *Visitor, k *steer.Kind, o steer.Order) (record any, err error) {
+	if a.o.Wheel == nil {
+		return nil, errNotSteered
+	}
+	if err := a.o.Server.MaySteer(v.Actor); err != nil {
+		return nil, err
+	}
+	err = a.changers.use(r, func() error {
+		// A visitor that goes away does not stop what has begun.
+		record, err = a.o.Wheel.Do(context.WithoutCancel(r.Context()), k, o,
+			steer.Operator{User: v.User, Addr: v.Remote.String()})
+		return err
+	})
+	var refused *steer.Refusal
+	if errors.As(err, &refused) {
+		err = refusal(refused.Status, refused.Error())
+	}
+	return record, err
+}
