@@ -43,6 +43,7 @@ func table() (byName map[string]*command, names []string) {
 		{name: "ruok", run: nothing},
 		{name: "server_stats", aliases: []string{"srvr"}, run: report(Node.Stats)},
 		{name: "set_trace_mask", aliases: []string{"stmk"}, offline: true, run: setTraceMask},
+		{name: "slow", run: slow},
 		{name: "snapshot", aliases: []string{"snap"}, auth: true, run: snapshot},
 		{name: "stat_reset", aliases: []string{"srst"}, run: reset(Node.ResetStats)},
 		{name: "stats", aliases: []string{"stat"}, run: report(stats)},

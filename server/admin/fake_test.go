@@ -104,6 +104,14 @@ func (n *fakeNode) Top(by string, most int, all bool) Top {
 	t.Operations = t.Operations[:min(most, 2)]
 	return t
 }
+func (n *fakeNode) Slow(most int, all bool) Slow {
+	o := SlowOperation{Began: 1795239203112, Operation: "setData", Zxid: "0x100000003", Millis: 812.5, Slowest: "sync",
+		Stages: StageMillis{Queue: 0.5, Prepare: 2, Sync: 800, Quorum: 4, Apply: 5, Socket: 1}}
+	if all {
+		o.Path, o.Session, o.Trace = "/a<b>", "s-0123456789ab", "d0b7c0e9f74f5a01340087115450be2c"
+	}
+	return Slow{ThresholdMs: 500, Found: 7, Operations: []SlowOperation{o, o}[:min(most, 2)]}
+}
 func (n *fakeNode) Digests() []Digest          { return []Digest{{128, 267004785625, 2}, {256, -1, 2}} }
 func (n *fakeNode) LastSnapshot() LastSnapshot { return LastSnapshot{"100000003", 1795239203} }
 func (n *fakeNode) Authorize(c Credentials) error {

@@ -40,7 +40,7 @@ var golden = map[string]string{
 	"set_trace_mask_bad": "set_trace_mask?traceMask=x<y", "stat_reset": "stat_reset", "stats": "stats",
 	"system_properties": "system_properties", "voting_view": "voting_view", "watch_summary": "watch_summary",
 	"watches": "watches", "watches_by_path": "watches_by_path", "zabstate": "zabstate", "unknown": "no/such<command>",
-	"top": "top?by=bytes", "snapshot_not_streamed": "snapshot?streaming=false",
+	"slow": "slow?limit=1", "top": "top?by=bytes", "snapshot_not_streamed": "snapshot?streaming=false",
 }
 
 func TestAnswersAreGolden(t *testing.T) {

@@ -25,7 +25,7 @@ func TestListNamesTheCommandsInOrder(t *testing.T) {
 		require.Equal(t, http.StatusOK, resp.StatusCode)
 		require.True(t, strings.HasPrefix(body, "<a href=\"/zk/configuration\">configuration</a>\n<br/>\n"+
 			"<a href=\"/zk/connection_stat_reset\">connection_stat_reset</a>\n<br/>\n"), body)
-		require.Equal(t, 35, strings.Count(body, "<br/>"))
+		require.Equal(t, 36, strings.Count(body, "<br/>"))
 	}
 	require.True(t, slices.IsSorted(s.names))
 }

@@ -58,6 +58,9 @@ type Node interface {
 	// Top returns the first most keys of each kind by requests, bytes or time; paths, sessions and addresses only if
 	// all is set.
 	Top(by string, most int, all bool) Top
+	// Slow returns up to most of the newest slow operations, the newest first; paths, sessions and traces only if all
+	// is set.
+	Slow(most int, all bool) Slow
 	// Digests returns the kept digests of the tree, oldest first.
 	Digests() []Digest
 	// LastSnapshot returns the newest snapshot.

@@ -167,6 +167,39 @@ type TopEntry struct {
 	Millis   float64 `json:"ms"`
 }
 
+// Slow is the answer of slow, Warren's own: the newest operations that took long, the newest first.
+type Slow struct {
+	ThresholdMs float64         `json:"threshold_ms"` // warren.slow.threshold; 0: none are kept
+	Found       int             `json:"found"`        // since the server began
+	Operations  []SlowOperation `json:"operations"`
+}
+
+// SlowOperation is one operation that took long. Without the permissions for a snapshot Path, Session and Trace are
+// empty.
+type SlowOperation struct {
+	Began     int64       `json:"began"` // ms since 1970
+	Operation string      `json:"operation"`
+	Path      string      `json:"path,omitempty"` // of longer ones the beginning; of a multi the first
+	Session   string      `json:"session,omitempty"`
+	Zxid      string      `json:"zxid,omitempty"`
+	Error     string      `json:"error,omitempty"`
+	Millis    float64     `json:"ms"`
+	Slowest   string      `json:"slowest"` // the stage that took longest
+	Stages    StageMillis `json:"stages"`
+	Trace     string      `json:"trace,omitempty"` // id of its trace, if there are traces
+}
+
+// StageMillis is how long the stages of an operation took, in ms. Their sum is the whole time.
+type StageMillis struct {
+	Queue   float64 `json:"queue"`
+	Prepare float64 `json:"prepare"`
+	Forward float64 `json:"forward"`
+	Sync    float64 `json:"sync"`
+	Quorum  float64 `json:"quorum"`
+	Apply   float64 `json:"apply"`
+	Socket  float64 `json:"socket"`
+}
+
 // Ensemble is a member's place in its ensemble.
 type Ensemble struct {
 	Leader    Leader

@@ -28,12 +28,22 @@ func top(s *Server, r *http.Request) answer {
 	if err != nil || most < 1 || most > topMax || !slices.Contains([]string{"requests", "bytes", "time"}, by) {
 		return answer{failure: topUsage, status: http.StatusBadRequest}
 	}
-	all := r.Header.Get("Authorization") != ""
-	if all {
-		if status, err := s.authorize(r); err != nil {
-			s.logRefusal("command refused", r, zap.String("command", "top"), zap.Error(err))
-			return answer{failure: err.Error(), status: status}
-		}
+	all, refused := s.showsAll(r, "top")
+	if refused != nil {
+		return *refused
 	}
 	return answer{fields: s.o.Node.Top(by, most, all)}
+}
+
+// showsAll reports whether a request gets what may be secret: it has credentials that may have a snapshot. refused is
+// the answer to a request with other credentials.
+func (s *Server) showsAll(r *http.Request, command string) (all bool, refused *answer) {
+	if r.Header.Get("Authorization") == "" {
+		return false, nil
+	}
+	if status, err := s.authorize(r); err != nil {
+		s.logRefusal("command refused", r, zap.String("command", command), zap.Error(err))
+		return false, &answer{failure: err.Error(), status: status}
+	}
+	return true, nil
 }

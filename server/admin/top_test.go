@@ -7,6 +7,37 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// What may be secret of slow operations is told to requests that may have a snapshot.
+func TestSlowHidesPaths(t *testing.T) {
+	node := &fakeNode{authorize: func(c Credentials) error {
+		if c.Auth == "super:secret" {
+			return nil
+		}
+		return ErrNotAuthenticated
+	}}
+	s := New(Options{Node: node})
+	secrets := []string{"/a<b>", "s-0123456789ab", "d0b7c0e9"}
+	resp, body := ask(t, s, "GET", "/commands/slow", "Authorization", "digest super:secret")
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	for _, secret := range secrets {
+		require.Contains(t, body, secret)
+	}
+	resp, refused := ask(t, s, "GET", "/commands/slow", "Authorization", "digest no:one")
+	require.Equal(t, http.StatusUnauthorized, resp.StatusCode)
+	resp, some := ask(t, s, "GET", "/commands/slow")
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	require.Contains(t, some, "setData")
+	require.NotContains(t, refused, "setData")
+	for _, secret := range secrets {
+		require.NotContains(t, some+refused, secret)
+	}
+	for _, query := range []string{"limit=0", "limit=1001", "limit=x", "limit=-1"} {
+		resp, body := ask(t, s, "GET", "/commands/slow?"+query)
+		require.Equal(t, http.StatusBadRequest, resp.StatusCode, query)
+		require.Contains(t, body, slowUsage)
+	}
+}
+
 // Paths, sessions and addresses are told to requests that may have a snapshot; wrong credentials are refused.
 func TestTopHidesPaths(t *testing.T) {
 	node := &fakeNode{authorize: func(c Credentials) error {

@@ -50,6 +50,7 @@ func (f *fakeServer) Children(Actor, string, string, int) (*Children, error) {
 }
 func (f *fakeServer) Search(Actor, Query) (*Found, error)            { return nil, ErrNotServing }
 func (f *fakeServer) Sessions(Actor, uint64, int) (*Sessions, error) { return nil, ErrNeedsAuth }
+func (f *fakeServer) Slow(Actor, int) (*Slow, error)                 { return &Slow{}, nil }
 func (f *fakeServer) Top(Actor, string, int) (*Top, error)           { return &Top{}, nil }
 func (f *fakeServer) Settings() []Setting                            { return nil }
 func (f *fakeServer) MaySteer(a Actor) error {

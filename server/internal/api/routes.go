@@ -74,6 +74,9 @@ func table() []*route {
 			about:  "What causes most of the requests, bytes and time of this server.",
 			params: []param{{name: "by", about: "requests, bytes or time; requests if it is not given"}, limitParam},
 			gives:  Top{}, serve: (*API).top},
+		{method: "GET", path: "/slow", name: "slow",
+			about:  "The newest operations that took long, and where their time went.",
+			params: []param{limitParam}, gives: Slow{}, serve: (*API).slow},
 		{method: "GET", path: "/configuration", name: "configuration", about: "The settings of this server.",
 			gives: Configuration{}, serve: (*API).configuration},
 		{method: "GET", path: "/changes", name: "changes",
@@ -184,6 +187,15 @@ func (a *API) top(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 		return refusal(http.StatusBadRequest, "by is requests, bytes or time")
 	}
 	return ask(a, w, r, func() (*Top, error) { return a.o.Server.Top(v.Actor, by, limit) })
+}
+
+func (a *API) slow(w http.ResponseWriter, r *http.Request, v *Visitor) error {
+	q := queryOf(r)
+	limit := q.limit()
+	if q.err != nil {
+		return q.err
+	}
+	return ask(a, w, r, func() (*Slow, error) { return a.o.Server.Slow(v.Actor, limit) })
 }
 
 func (a *API) configuration(w http.ResponseWriter, r *http.Request, _ *Visitor) error {

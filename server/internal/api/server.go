@@ -33,6 +33,8 @@ type Server interface {
 	Sessions(a Actor, after uint64, limit int) (*Sessions, error)
 	// Top returns the first most keys of each kind by requests, bytes or time, as far as the actor may see them.
 	Top(a Actor, by string, most int) (*Top, error)
+	// Slow returns up to most of the newest slow operations, as far as the actor may see them.
+	Slow(a Actor, most int) (*Slow, error)
 	// Settings returns every setting, sorted by name, secrets masked.
 	Settings() []Setting
 	// Change does a change and returns the path of the znode; a sequential one has got its suffix.

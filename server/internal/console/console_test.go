@@ -87,6 +87,11 @@ func (f *fakeServer) MaySteer(a api.Actor) error {
 	}
 	return f.mayNotSteer
 }
+func (f *fakeServer) Slow(api.Actor, int) (*api.Slow, error) {
+	o := api.SlowOperation{Began: 1, Operation: "setData", Path: hostile, Session: hostile, Millis: 812,
+		Slowest: "sync", Stages: api.StageMillis{Sync: 800, Apply: 12}, Trace: hostile, Error: hostile}
+	return &api.Slow{Everything: true, ThresholdMs: 500, Found: 1, Operations: []api.SlowOperation{o}}, nil
+}
 func (f *fakeServer) Settings() []api.Setting {
 	return []api.Setting{{Name: hostile, Value: hostile, Origin: hostile},
 		{Name: "tickTime", Value: "3s", Default: "3s"}}
@@ -240,7 +245,7 @@ func (p *page) check(name string) {
 }
 
 var pagePaths = []string{"", "tree", "tree?path=" + url.QueryEscape("/a/"+hostile), "tree?view=hex", "tree?view=json",
-	"tree?path=/none", "search", "search?word=" + url.QueryEscape(hostile), "sessions", "configuration",
+	"tree?path=/none", "search", "search?word=" + url.QueryEscape(hostile), "sessions", "slow", "configuration",
 	"configuration?all=1", "changes", "changes?path=" + url.QueryEscape("/"+hostile), "login", "none",
 	"hot", "hot?by=time", "sizes", "sizes?path=/new&by=writes", "sizes?by=znodes",
 	"recipes", "recipes?under=" + url.QueryEscape("/"+hostile),

@@ -20,8 +20,8 @@ type frame struct {
 // views are the links of every page.
 var views = []struct{ page, title string }{
 	{"./", "Overview"}, {"tree", "Tree"}, {"search", "Search"}, {"recipes", "Recipes"}, {"sessions", "Sessions"},
-	{"changes", "Live changes"}, {"hot", "Hot"}, {"sizes", "Sizes"}, {"configuration", "Configuration"},
-	{"steering", "Steering"},
+	{"changes", "Live changes"}, {"hot", "Hot"}, {"slow", "Slow operations"}, {"sizes", "Sizes"},
+	{"configuration", "Configuration"}, {"steering", "Steering"},
 }
 
 // htmxConfig switches off what htmx has besides replacing parts of pages: it evaluates and runs nothing, sends

@@ -27,6 +27,7 @@ func routes() map[string]func(*Console, http.ResponseWriter, *http.Request, *api
 		"GET hot":           (*Console).hot,
 		"GET sizes":         (*Console).sizes,
 		"GET sessions":      (*Console).sessions,
+		"GET slow":          (*Console).slow,
 		"GET configuration": (*Console).configuration,
 		"GET changes":       (*Console).changes,
 		"GET stream":        (*Console).stream,

@@ -171,12 +171,11 @@ func TestTraceAcrossServers(t *testing.T) {
 			at = s.EndTimeUnixNano
 		}
 		measured := ended[i].EndTime().Sub(ended[i].StartTime())
-		require.LessOrEqual(t, took(root), measured)
 		if i > 0 {
 			continue
 		}
 		t.Logf("client %v, server %v, stages %v", measured, took(root), children)
-		require.Less(t, measured-took(root), pause/3, "what the client waits is measured, but for the network")
+		require.InDelta(t, measured, took(root), float64(pause/3), "the client waits for nothing else but the network")
 		require.Greater(t, took(root), pause)
 		servers := map[string]bool{}
 		for _, s := range by["log"] {
