@@ -88,7 +88,7 @@ func New(cfg *config.Config, o Options) *Server {
 	s := &Server{Env: e, options: o, disk: durable.New(e, o.Meta), front: serve.New(e, o.ListenClient),
 		traces: exporter}
 	exporter.Attach(traces.Surroundings{Runtime: e.Runtime, Log: e.Log, Registry: e.Registry, Version: e.Version,
-		Server: cfg.OwnID(), Now: e.Clock.Now, Password: s.front.Password, Label: s.front.Label})
+		Server: cfg.OwnID(), Now: e.Clock.Now, Password: s.front.Password})
 	s.configured = flow.NewInbox[*config.Quorum](e.Runtime.Parker())
 	network := host.Network{Resolve: o.ResolvePeer, Dial: o.DialPeer, Listen: o.ListenPeer}
 	if o.DialPeer != nil && o.ResolvePeer == nil {

@@ -1,6 +1,10 @@
 package flow
 
-import "github.com/seed94657493/warren/proto"
+import (
+	"encoding/binary"
+
+	"github.com/seed94657493/warren/proto"
+)
 
 // TxnTime is the time in the header of a txn, ms since 1970. The payload has a header: peers and the log have
 // checked it.
@@ -8,6 +12,11 @@ func TxnTime(payload []byte) int64 { return HeaderOf(payload).Time }
 
 // TxnType is the type in the header of a txn.
 func TxnType(payload []byte) proto.OpCode { return HeaderOf(payload).Type }
+
+// SenderOf is the session and the xid in the header of a txn: its first two fields.
+func SenderOf(payload []byte) (proto.SessionID, int32) {
+	return proto.SessionID(binary.BigEndian.Uint64(payload)), int32(binary.BigEndian.Uint32(payload[8:]))
+}
 
 // HeaderOf is the header of a txn.
 func HeaderOf(payload []byte) (h proto.TxnHeader) {

@@ -78,11 +78,12 @@ func (m *Host) logged(g *leg) {
 	}
 	slow := m.Stages.Suspects(g.Logged - g.Asked)
 	for i := range g.txns[:min(len(g.txns), loggedMax)] {
-		h := flow.HeaderOf(g.txns[i].Payload)
-		sampled := m.Stages.Samples(h.ClientID, h.Cxid)
-		if !sampled && !slow || h.ClientID == 0 {
+		session, xid := flow.SenderOf(g.txns[i].Payload)
+		sampled := m.Stages.Samples(session, xid)
+		if !sampled && !slow || session == 0 {
 			continue
 		}
+		h := flow.HeaderOf(g.txns[i].Payload)
 		o := stages.Begin(stages.Logged, h.Type, h.ClientID, h.Cxid, g.Asked)
 		o.Zxid, o.Sampled = h.Zxid, sampled
 		o.End(stages.Sync, g.Logged)

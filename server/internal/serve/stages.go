@@ -90,11 +90,11 @@ func (a *applier) measureRemote(b *flow.ApplyBatch, it *flow.Item) {
 	if it.Received == 0 || it.Taken == 0 || it.Payload == nil || it.Session != nil {
 		return // not a request of a learner
 	}
-	h := flow.HeaderOf(it.Payload)
-	sampled := r.Samples(h.ClientID, h.Cxid)
+	sampled := r.Samples(flow.SenderOf(it.Payload))
 	if !sampled && !r.Suspects(b.Agreed-it.Received) {
 		return
 	}
+	h := flow.HeaderOf(it.Payload)
 	o := stages.Begin(stages.Led, it.Op, h.ClientID, h.Cxid, it.Received)
 	o.Sampled, o.Zxid = sampled, h.Zxid
 	o.End(stages.Queue, it.Taken)
@@ -158,11 +158,13 @@ func (c *Conn) measureReads(now int64) {
 	*q, c.waited = readBegun{}, 0
 }
 
-// sampledRead executes a read that is traced. REQUIRES: as Front.execute.
+// sampledRead executes a read that may be traced. REQUIRES: as Front.execute.
 func (c *Conn) sampledRead(q *readBegun, received int64) {
 	began := c.srv.Clock.Now()
 	c.Mu.Out.Buf = c.srv.execute(c, q.xid, q.op, q.body, c.Mu.Out.Buf)
-	c.measureRead(q, received, began, c.srv.Clock.Now(), true)
+	if c.srv.Stages.MayTraceRead(began) {
+		c.measureRead(q, received, began, c.srv.Clock.Now(), true)
+	}
 }
 
 // runRead executes a read that has waited in the queue since received. now is when the queue began to run, 0 if that

@@ -3,6 +3,7 @@ package stages
 import (
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,6 +19,9 @@ const Kept = 256
 // queueMax bounds the operations that wait for the goroutine of the Recorder.
 const queueMax = 4096
 
+// readsMax is how many sampled reads are traced in about a second.
+const readsMax = 500
+
 // Recorder measures the operations of one server. Its settings do not change after Run has begun.
 type Recorder struct {
 	log       *zap.Logger
@@ -30,6 +34,8 @@ type Recorder struct {
 	times     [Number]prometheus.Histogram
 	slowCount *prometheus.CounterVec
 	leftOut   prometheus.Counter
+
+	second, reads atomic.Int64 // of MayTraceRead
 
 	mu struct {
 		sync.Mutex
@@ -102,6 +108,15 @@ func (r *Recorder) Traces() bool { return r != nil && r.tracer != nil }
 // Samples reports whether an operation is traced, however fast it is.
 func (r *Recorder) Samples(session proto.SessionID, xid int32) bool {
 	return r.Traces() && r.sampling.Has(session, xid)
+}
+
+// MayTraceRead reports whether one more read that Samples has chosen is traced at now, ns on the server's clock. A
+// read costs less than its spans, and no other server has a part in it: so the number of reads is bounded.
+func (r *Recorder) MayTraceRead(now int64) bool {
+	if second := now >> 30; r.second.Swap(second) != second {
+		r.reads.Store(0)
+	}
+	return r.reads.Add(1) <= readsMax
 }
 
 // Observe notes the stages of the oldest operation of a batch. It allocates nothing.

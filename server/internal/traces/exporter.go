@@ -12,11 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
-	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
-	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"go.uber.org/zap"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/seed94657493/warren/internal/sched"
 	warren "github.com/seed94657493/warren/proto"
@@ -31,10 +27,12 @@ const (
 	sendTimeout = 5 * time.Second
 	// lastTimeout is the same while the server stops.
 	lastTimeout = 500 * time.Millisecond
-	// sendMax is how many spans one request has.
-	sendMax = 2048
-	// queueMax is how many spans may wait.
-	queueMax = 16 * sendMax
+	// sendBytes is how many bytes of spans one request has. The last operation may exceed it.
+	sendBytes = 256 << 10
+	// queueMax is how many requests may wait, with sendBytes each.
+	queueMax = 32
+	// firstBytes is the first size of the memory for a request.
+	firstBytes = 4 << 10
 	// answerMax is how much is read of an answer of the collector.
 	answerMax = 64 << 10
 )
@@ -53,8 +51,14 @@ type Exporter struct {
 
 	mu struct {
 		sync.Mutex
-		spans []*tracepb.Span
+		parts []part // the last one grows
 	}
+}
+
+// part is the spans of one request.
+type part struct {
+	spans []byte
+	n     int
 }
 
 // Surroundings are what an Exporter needs of its server.
@@ -66,7 +70,6 @@ type Surroundings struct {
 	Server   int64        // id of the server
 	Now      func() int64 // ns on the server's clock
 	Password func(warren.SessionID) [warren.PasswordSize]byte
-	Label    func(warren.SessionID) string // a name that opens no session
 }
 
 // New returns an Exporter, or nil if no collector is configured. Attach must follow.
@@ -102,7 +105,7 @@ func (x *Exporter) Attach(s Surroundings) {
 	}
 	x.sent = counter("warren_trace_spans_sent_total", "Spans that the collector has taken.")
 	x.dropped = counter("warren_trace_spans_dropped_total",
-		"Spans that were dropped, because the collector did not take them or too many waited for it.")
+		"Spans that the collector did not take, and operations whose spans were not made because too many waited.")
 	x.failures = counter("warren_trace_failures_total", "Requests to the collector that failed.")
 }
 
@@ -111,13 +114,17 @@ func (x *Exporter) Trace(o *stages.Operation) {
 	wall := x.around.Runtime.Now().UnixNano() - x.around.Now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	before := len(x.mu.spans)
-	x.mu.spans = x.spansOf(x.mu.spans, o, wall)
-	if len(x.mu.spans) > queueMax {
-		x.dropped.Add(float64(len(x.mu.spans) - before))
-		clear(x.mu.spans[before:])
-		x.mu.spans = x.mu.spans[:before]
+	last := len(x.mu.parts) - 1
+	if last < 0 || len(x.mu.parts[last].spans) >= sendBytes {
+		if last++; last == queueMax {
+			x.dropped.Inc()
+			return
+		}
+		x.mu.parts = append(x.mu.parts, part{spans: make([]byte, 0, firstBytes)})
 	}
+	p := &x.mu.parts[last]
+	spans, n := x.appendSpans(p.spans, o, wall)
+	p.spans, p.n = spans, p.n+n
 }
 
 // Close lets Run send what waits, once, and end.
@@ -148,14 +155,15 @@ func (x *Exporter) Run() {
 // sendAll sends what waits.
 func (x *Exporter) sendAll(ctx context.Context) {
 	x.mu.Lock()
-	spans := x.mu.spans
-	x.mu.spans = nil
+	parts := x.mu.parts
+	x.mu.parts = nil
 	x.mu.Unlock()
-	for len(spans) > 0 {
-		n := min(len(spans), sendMax)
-		if err := x.send(ctx, spans[:n]); err != nil {
+	for i, p := range parts {
+		if err := x.send(ctx, p.spans); err != nil {
 			x.failures.Inc()
-			x.dropped.Add(float64(len(spans)))
+			for _, rest := range parts[i:] {
+				x.dropped.Add(float64(rest.n))
+			}
 			if !x.failed {
 				x.around.Log.Warn("the collector does not take traces: they are dropped until it does",
 					zap.String("url", x.url), zap.Error(err))
@@ -167,29 +175,15 @@ func (x *Exporter) sendAll(ctx context.Context) {
 			x.around.Log.Info("the collector takes traces again", zap.String("url", x.url))
 		}
 		x.failed = false
-		x.sent.Add(float64(n))
-		spans = spans[n:]
+		x.sent.Add(float64(p.n))
 	}
 }
 
 // send sends one request.
-func (x *Exporter) send(ctx context.Context, spans []*tracepb.Span) error {
-	// ExportTraceServiceRequest has the same fields as TracesData. Its package would bring gRPC into the binary.
-	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{
-		Resource: &resourcepb.Resource{Attributes: []*commonpb.KeyValue{
-			text("service.name", "warren"), text("service.version", x.around.Version),
-			text("service.instance.id", idText(x.around.Server)),
-		}},
-		ScopeSpans: []*tracepb.ScopeSpans{{
-			Scope: &commonpb.InstrumentationScope{Name: scope, Version: x.around.Version}, Spans: spans,
-		}},
-	}}})
-	if err != nil {
-		return err
-	}
+func (x *Exporter) send(ctx context.Context, spans []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.url, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.url, bytes.NewReader(x.request(spans)))
 	if err != nil {
 		return err
 	}
@@ -211,8 +205,8 @@ func (x *Exporter) send(ctx context.Context, spans []*tracepb.Span) error {
 
 var errRefused = errors.New("the collector refuses them")
 
-// scope is the name of what measures.
-const scope = "github.com/seed94657493/warren/server"
+// scopeText is the name of what measures.
+const scopeText = "github.com/seed94657493/warren/server"
 
 // valid replaces what protobuf does not take in a text.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

@@ -4,8 +4,7 @@ import (
 	"encoding/binary"
 	"strconv"
 
-	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
-	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/traceid"
@@ -19,71 +18,203 @@ const (
 	statusKey    = "db.response.status_code"
 	pathKey      = "zookeeper.path"
 	zxidKey      = "zookeeper.zxid"
-	sessionKey   = "zookeeper.session"
 	xidKey       = "zookeeper.xid"
 	slowestKey   = "warren.slowest_stage"
 	sampledKey   = "warren.sampled"
 )
 
-// spansOf appends the spans of an operation. wall is the time of the server's clock at 0, in ns since 1970.
-func (x *Exporter) spansOf(all []*tracepb.Span, o *stages.Operation, wall int64) []*tracepb.Span {
-	id := traceid.Of(o.Session, x.around.Password(o.Session), o.Xid)
-	span := &tracepb.Span{TraceId: id.Trace[:], StartTimeUnixNano: uint64(wall + o.Began),
-		EndTimeUnixNano: uint64(wall + o.Began + o.Took()), Flags: sampledFlag, Attributes: []*commonpb.KeyValue{
-			text(systemKey, "zookeeper"), text(operationKey, o.Op.String()),
-			{Key: sampledKey, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_BoolValue{BoolValue: o.Sampled}}},
-		}}
-	if o.Zxid != 0 {
-		span.Attributes = append(span.Attributes, number(zxidKey, int64(o.Zxid)))
-	}
-	switch o.Part {
-	case stages.Whole:
-		span.Name, span.Kind, span.SpanId = o.Op.String(), tracepb.Span_SPAN_KIND_SERVER, id.Root[:]
-		span.Attributes = append(span.Attributes, text(sessionKey, x.around.Label(o.Session)),
-			number(xidKey, int64(o.Xid)), text(slowestKey, o.Slowest().String()))
-		if o.Path != "" {
-			span.Attributes = append(span.Attributes, text(pathKey, o.Path))
-		}
-		if o.Err != proto.OK {
-			span.Attributes = append(span.Attributes, text(statusKey, o.Err.Name()))
-		}
-	case stages.Led:
-		span.Name, span.Kind = "lead", tracepb.Span_SPAN_KIND_INTERNAL
-		span.SpanId, span.ParentSpanId = x.newSpan(), id.Root[:]
-	case stages.Logged:
-		span.Name, span.Kind = "log", tracepb.Span_SPAN_KIND_INTERNAL
-		span.SpanId, span.ParentSpanId = x.newSpan(), id.Root[:]
-		return append(all, span) // it is one stage itself
-	}
-	all = append(all, span)
-	begin := wall + o.Began
-	for s, spent := range o.Spent {
-		if spent == 0 {
-			continue
-		}
-		all = append(all, &tracepb.Span{TraceId: id.Trace[:], SpanId: x.newSpan(), ParentSpanId: span.SpanId,
-			Name: stages.Stage(s).String(), Kind: tracepb.Span_SPAN_KIND_INTERNAL, Flags: sampledFlag,
-			StartTimeUnixNano: uint64(begin), EndTimeUnixNano: uint64(begin + spent)})
-		begin += spent
-	}
-	return all
-}
+// Numbers of the fields of OTLP's messages, version 1: ExportTraceServiceRequest and ResourceSpans, ScopeSpans, Span,
+// and of common.v1 KeyValue, AnyValue, Resource and InstrumentationScope.
+const (
+	requestResourceSpans protowire.Number = 1
+	resourceSpansOwner   protowire.Number = 1
+	resourceSpansScopes  protowire.Number = 2
+	resourceAttributes   protowire.Number = 1
+	scopeSpansScope      protowire.Number = 1
+	scopeSpansSpans      protowire.Number = 2
+	scopeName            protowire.Number = 1
+	scopeVersion         protowire.Number = 2
+	spanTrace            protowire.Number = 1
+	spanID               protowire.Number = 2
+	spanParent           protowire.Number = 4
+	spanName             protowire.Number = 5
+	spanKind             protowire.Number = 6
+	spanStart            protowire.Number = 7
+	spanEnd              protowire.Number = 8
+	spanAttributes       protowire.Number = 9
+	spanFlags            protowire.Number = 16
+	pairKey              protowire.Number = 1
+	pairValue            protowire.Number = 2
+	valueText            protowire.Number = 1
+	valueBool            protowire.Number = 2
+	valueInt             protowire.Number = 3
+)
+
+// Kinds of spans.
+const (
+	kindInternal = 1
+	kindServer   = 2
+)
 
 // sampledFlag is the flag sampled of the W3C's trace context.
 const sampledFlag = 1
 
+// span is what all spans have.
+type span struct {
+	trace      *[16]byte
+	id, parent [8]byte // parent is 0 for the root
+	name       string
+	kind       uint64
+	start, end int64 // ns since 1970
+}
+
+// appendSpans appends the spans of an operation, each as a field of ScopeSpans, and returns how many there are. wall
+// is the time of the server's clock at 0, in ns since 1970.
+func (x *Exporter) appendSpans(b []byte, o *stages.Operation, wall int64) (out []byte, n int) {
+	id := traceid.Of(o.Session, x.around.Password(o.Session), o.Xid)
+	whole := span{trace: &id.Trace, start: wall + o.Began, end: wall + o.Began + o.Took()}
+	switch o.Part {
+	case stages.Whole:
+		whole.name, whole.kind, whole.id = o.Op.String(), kindServer, id.Root
+	case stages.Led:
+		whole.name, whole.kind, whole.id, whole.parent = "lead", kindInternal, x.newSpan(), id.Root
+	case stages.Logged:
+		whole.name, whole.kind, whole.id, whole.parent = "log", kindInternal, x.newSpan(), id.Root
+	}
+	b, at := begin(b, scopeSpansSpans)
+	b = whole.appendTo(b)
+	b = appendText(b, spanAttributes, systemKey, "zookeeper")
+	b = appendText(b, spanAttributes, operationKey, o.Op.String())
+	b = appendBool(b, spanAttributes, sampledKey, o.Sampled)
+	if o.Zxid != 0 {
+		b = appendInt(b, spanAttributes, zxidKey, int64(o.Zxid))
+	}
+	if o.Part == stages.Whole {
+		b = appendInt(b, spanAttributes, xidKey, int64(o.Xid))
+		b = appendText(b, spanAttributes, slowestKey, o.Slowest().String())
+		if o.Path != "" {
+			b = appendText(b, spanAttributes, pathKey, valid(o.Path))
+		}
+		if o.Err != proto.OK {
+			b = appendText(b, spanAttributes, statusKey, o.Err.Name())
+		}
+	}
+	b = end(b, at)
+	if o.Part == stages.Logged {
+		return b, 1 // it is one stage itself
+	}
+	n = 1
+	for s, from := stages.Stage(0), whole.start; s < stages.Number; s++ {
+		if o.Spent[s] == 0 {
+			continue
+		}
+		stage := span{trace: &id.Trace, id: x.newSpan(), parent: whole.id, name: s.String(), kind: kindInternal,
+			start: from, end: from + o.Spent[s]}
+		b, at = begin(b, scopeSpansSpans)
+		b = end(stage.appendTo(b), at)
+		from = stage.end
+		n++
+	}
+	return b, n
+}
+
+// appendTo appends the fields of a span.
+func (s *span) appendTo(b []byte) []byte {
+	b = protowire.AppendTag(b, spanTrace, protowire.BytesType)
+	b = protowire.AppendBytes(b, s.trace[:])
+	b = protowire.AppendTag(b, spanID, protowire.BytesType)
+	b = protowire.AppendBytes(b, s.id[:])
+	if s.parent != [8]byte{} {
+		b = protowire.AppendTag(b, spanParent, protowire.BytesType)
+		b = protowire.AppendBytes(b, s.parent[:])
+	}
+	b = protowire.AppendTag(b, spanName, protowire.BytesType)
+	b = protowire.AppendString(b, s.name)
+	b = protowire.AppendTag(b, spanKind, protowire.VarintType)
+	b = protowire.AppendVarint(b, s.kind)
+	b = protowire.AppendTag(b, spanStart, protowire.Fixed64Type)
+	b = protowire.AppendFixed64(b, uint64(s.start))
+	b = protowire.AppendTag(b, spanEnd, protowire.Fixed64Type)
+	b = protowire.AppendFixed64(b, uint64(s.end))
+	b = protowire.AppendTag(b, spanFlags, protowire.Fixed32Type)
+	return protowire.AppendFixed32(b, sampledFlag)
+}
+
+// request returns a request with spans, which appendSpans has written.
+func (x *Exporter) request(spans []byte) []byte {
+	b := make([]byte, 0, len(spans)+256)
+	b, request := begin(b, requestResourceSpans)
+	b, owner := begin(b, resourceSpansOwner)
+	b = appendText(b, resourceAttributes, "service.name", "warren")
+	b = appendText(b, resourceAttributes, "service.version", valid(x.around.Version))
+	b = appendText(b, resourceAttributes, "service.instance.id", strconv.FormatInt(x.around.Server, 10))
+	b = end(b, owner)
+	b, scopes := begin(b, resourceSpansScopes)
+	b, scope := begin(b, scopeSpansScope)
+	b = protowire.AppendTag(b, scopeName, protowire.BytesType)
+	b = protowire.AppendString(b, scopeText)
+	b = protowire.AppendTag(b, scopeVersion, protowire.BytesType)
+	b = protowire.AppendString(b, valid(x.around.Version))
+	b = end(b, scope)
+	b = append(b, spans...)
+	b = end(b, scopes)
+	return end(b, request)
+}
+
+// lengthBytes is the room for the length of a message: a varint of four bytes, padded if the length is small.
+const lengthBytes = 4
+
+// begin begins a message in a field. end must get the result at.
+func begin(b []byte, field protowire.Number) (out []byte, at int) {
+	b = protowire.AppendTag(b, field, protowire.BytesType)
+	return append(b, 0, 0, 0, 0), len(b)
+}
+
+// end ends the message that began at at. REQUIRES: it has fewer than 1<<28 bytes.
+func end(b []byte, at int) []byte {
+	n := len(b) - at - lengthBytes
+	for i := range lengthBytes {
+		b[at+i] = byte(n)&0x7f | 0x80
+		n >>= 7
+	}
+	b[at+lengthBytes-1] &= 0x7f
+	return b
+}
+
+// appendText appends a field with an attribute.
+func appendText(b []byte, field protowire.Number, key, value string) []byte {
+	b, pair, in := beginPair(b, field, key)
+	b = protowire.AppendTag(b, valueText, protowire.BytesType)
+	b = protowire.AppendString(b, value)
+	return end(end(b, in), pair)
+}
+
+// appendInt appends a field with an attribute.
+func appendInt(b []byte, field protowire.Number, key string, value int64) []byte {
+	b, pair, in := beginPair(b, field, key)
+	b = protowire.AppendTag(b, valueInt, protowire.VarintType)
+	b = protowire.AppendVarint(b, uint64(value))
+	return end(end(b, in), pair)
+}
+
+// appendBool appends a field with an attribute.
+func appendBool(b []byte, field protowire.Number, key string, value bool) []byte {
+	b, pair, in := beginPair(b, field, key)
+	b = protowire.AppendTag(b, valueBool, protowire.VarintType)
+	b = protowire.AppendVarint(b, protowire.EncodeBool(value))
+	return end(end(b, in), pair)
+}
+
+func beginPair(b []byte, field protowire.Number, key string) (out []byte, pair, value int) {
+	b, pair = begin(b, field)
+	b = protowire.AppendTag(b, pairKey, protowire.BytesType)
+	b = protowire.AppendString(b, key)
+	b, value = begin(b, pairValue)
+	return b, pair, value
+}
+
 // newSpan returns a new id.
-func (x *Exporter) newSpan() []byte {
-	return binary.BigEndian.AppendUint64(make([]byte, 0, 8), x.around.Runtime.Uint64()|1) // 0 is no id
+func (x *Exporter) newSpan() (id [8]byte) {
+	binary.BigEndian.PutUint64(id[:], x.around.Runtime.Uint64()|1) // 0 is no id
+	return id
 }
-
-func text(key, value string) *commonpb.KeyValue {
-	return &commonpb.KeyValue{Key: key, Value: &commonpb.AnyValue{
-		Value: &commonpb.AnyValue_StringValue{StringValue: valid(value)}}}
-}
-
-func number(key string, value int64) *commonpb.KeyValue {
-	return &commonpb.KeyValue{Key: key, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_IntValue{IntValue: value}}}
-}
-
-func idText(id int64) string { return strconv.FormatInt(id, 10) }
