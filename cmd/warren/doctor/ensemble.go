@@ -345,6 +345,12 @@ func (c *ensembleCheck) load(a *answers) {
 			"its disk is almost full, by warren.diskWatermarkBytes and warren.diskWatermarkPercent: it takes "+
 				"no writes, or will take none when too many other voters have no room either")
 	}
+	if in, ok := a.metrics["warren_server_disk_full_in_seconds"]; ok && in > 0 && in < fullSoon.Seconds() {
+		c.add(Warning, "disk-full", a.address,
+			"free space on its data directories, or let old snapshots be purged: autopurge.purgeInterval",
+			"at the growth of the last hour its disk has no room in %v",
+			time.Duration(in*float64(time.Second)).Round(time.Minute))
+	}
 	c.past(a)
 	c.quotas(a)
 	if n, ok := a.number("znode_count"); ok && n > znodesWarn {
@@ -352,6 +358,9 @@ func (c *ensembleCheck) load(a *answers) {
 			"there are %v znodes", n)
 	}
 }
+
+// fullSoon is when a disk that fills up is told of.
+const fullSoon = 24 * time.Hour
 
 // counters are numbers of mntr that tell of the past: since the start, or since the last word srst.
 var counters = []struct {

@@ -1,6 +1,7 @@
 package env
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +18,24 @@ type guard struct {
 	dirs    []string
 	low     atomic.Bool
 	written int64 // bytes of log since the log last called Check; owned by the journal goroutine
+	room    struct {
+		sync.Mutex
+		disks []disk // in the order of dirs
+	}
+}
+
+// disk is what is known of the room in a directory.
+type disk struct {
+	Disk
+	forecast forecast
+}
+
+// Disk is the room of one of the directories with data.
+type Disk struct {
+	Dir    string
+	Name   string  // "data", also if the log is there, or "log"
+	Free   int64   // bytes
+	FullIn float64 // seconds until the watermark at the growth of the last hour; NoForecast if it is not foreseen
 }
 
 // guardInterval is how often the free space is checked.
@@ -24,7 +43,22 @@ const guardInterval = 500 * time.Millisecond
 
 func NewGuard(s *Env) *guard {
 	g := &guard{srv: s, dirs: s.Dirs()}
+	g.room.disks = make([]disk, len(g.dirs))
+	for i, name := range []string{"data", "log"}[:len(g.dirs)] {
+		g.room.disks[i].Disk = Disk{Dir: g.dirs[i], Name: name, FullIn: NoForecast}
+	}
 	g.Check()
+	for i := range g.dirs {
+		s.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "warren_server_disk_free_bytes", Help: "Free space of a directory with data.",
+			ConstLabels: prometheus.Labels{"disk": g.room.disks[i].Name},
+		}, func() float64 { return float64(g.Disks()[i].Free) }))
+	}
+	s.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "warren_server_disk_full_in_seconds",
+		Help: "Time until a directory with data has less free space than the watermark, at the growth of the last " +
+			"hour; -1 if that is not foreseen.",
+	}, func() float64 { return g.FullIn() }))
 	s.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "warren_server_disk_full",
 		Help: "1 while a data directory has less free space than the watermark: make room.",
@@ -68,7 +102,7 @@ func (g *guard) Run() {
 // Check reads the free space and updates the state of the guard.
 func (g *guard) Check() {
 	low := false
-	for _, dir := range g.dirs {
+	for i, dir := range g.dirs {
 		free, total, err := g.srv.FS.Free(dir)
 		if err != nil {
 			g.srv.Log.Warn("asking for free disk space", zap.String("file", dir), zap.Error(err))
@@ -78,6 +112,7 @@ func (g *guard) Check() {
 		if int64(free) < limit {
 			low = true
 		}
+		g.note(i, int64(free), limit)
 	}
 	if since := g.srv.LogStalled.Load(); since != 0 && g.Full() {
 		low = true // the journal is still waiting for room
@@ -91,6 +126,36 @@ func (g *guard) Check() {
 			g.srv.Log.Info("disk has room again")
 		}
 	}
+}
+
+// note keeps what is known of the room of a disk.
+func (g *guard) note(i int, free, limit int64) {
+	g.room.Lock()
+	defer g.room.Unlock()
+	d := &g.room.disks[i]
+	d.forecast.add(g.srv.Clock.Now(), free)
+	d.Free, d.FullIn = free, d.forecast.seconds(free, limit)
+}
+
+// Disks returns what is known of the room of each directory with data.
+func (g *guard) Disks() (all []Disk) {
+	g.room.Lock()
+	defer g.room.Unlock()
+	for i := range g.room.disks {
+		all = append(all, g.room.disks[i].Disk)
+	}
+	return all
+}
+
+// FullIn returns the seconds until the first of the disks has no room; NoForecast if that is not foreseen.
+func (g *guard) FullIn() float64 {
+	first := float64(NoForecast)
+	for _, d := range g.Disks() {
+		if d.FullIn >= 0 && (first < 0 || d.FullIn < first) {
+			first = d.FullIn
+		}
+	}
+	return first
 }
 
 // RetryAfter is how long the journal waits before it retries a write to a full disk.

@@ -41,6 +41,9 @@ func (s *Reporter) consoleHandler() http.Handler {
 	return console.New(a)
 }
 
+// fullSoon is when a disk that fills up is a problem.
+const fullSoon = 24 * time.Hour
+
 func (n shown) Ensemble() *api.Ensemble {
 	e := &api.Ensemble{State: n.host.Mode(), Serving: n.IsServing(), Version: n.Version,
 		UptimeMs: time.Since(n.Began).Milliseconds(), Connections: n.front.Conns.Len(),
@@ -59,6 +62,14 @@ func (n shown) Ensemble() *api.Ensemble {
 	if n.Accepting.Load() && n.Guard.Full() {
 		e.Problems = append(e.Problems, api.Problem{Text: "a disk of this server is full: writes may be refused",
 			Remedy: "make room on the disks of dataDir and dataLogDir"})
+	}
+	if n.Accepting.Load() && !n.Guard.Full() {
+		if in := n.Guard.FullIn(); in >= 0 && in < fullSoon.Seconds() {
+			e.Problems = append(e.Problems, api.Problem{
+				Text: "at the growth of the last hour a disk of this server has no room in " +
+					time.Duration(in*float64(time.Second)).Round(time.Minute).String(),
+				Remedy: "make room on the disks of dataDir and dataLogDir, or let old snapshots be purged"})
+		}
 	}
 	if !e.Serving && len(e.Problems) == 0 {
 		e.Problems = append(e.Problems, api.Problem{Text: "this server does not serve clients",
