@@ -107,3 +107,68 @@ func TestConsoleCountsWhileZnodesGo(t *testing.T) {
 	require.EqualValues(t, 1, whole.at("/last").Znodes)
 	require.LessOrEqual(t, whole.Znodes, int64(1+3+801+801+1))
 }
+
+// The past is that of the log: znodes that are gone, data and ACLs that were replaced.
+func TestConsoleShowsThePast(t *testing.T) {
+	s, c := withAdmin(t, nil)
+	create(t, c, "/a", "/a/goes", "/a/stays", "/other")
+	var z struct{ Stat struct{ Mzxid, Pzxid string } }
+	b := browse(t, s)
+	b.get("/znode?path=/", &z)
+	_, err := c.SetData("/a/stays", []byte("new"), -1)
+	require.NoError(t, err)
+	require.NoError(t, c.Delete("/a/goes", -1))
+	create(t, c, "/a/comes")
+	_, err = c.SetACL("/a", ownedBy("bob", "b"), -1)
+	require.NoError(t, err)
+	before := z.Stat.Pzxid // /other was created last
+
+	for _, path := range []string{"/past?at=" + before + "&path=/a", "/difference?from=" + before} {
+		status, _ := b.status("GET", path, nil)
+		require.Equal(t, 403, status, "without a login")
+	}
+	b.header.Set("Authorization", "digest bob:b")
+	status, _ := b.status("GET", "/past?at="+before+"&path=/a", nil)
+	require.Equal(t, 403, status, "a user that may not fetch a snapshot")
+	b.header.Set("Authorization", "digest super:secret")
+	var p struct {
+		Zxid     string
+		Exists   bool
+		Znode    struct{ Data string }
+		Children struct{ Children []struct{ Name string } }
+	}
+	b.get("/past?at="+before+"&path=/a", &p)
+	require.True(t, p.Exists)
+	require.Equal(t, before, p.Zxid)
+	require.Equal(t, []struct{ Name string }{{"goes"}, {"stays"}}, p.Children.Children)
+	b.get("/past?at="+before+"&path=/a/stays", &p)
+	require.Equal(t, "data of /a/stays", p.Znode.Data)
+	b.get("/past?at="+before+"&path=/a/comes", &p)
+	require.False(t, p.Exists)
+	b.get("/past?at=2100-01-01T00:00:00Z&path=/a/stays", &p)
+	require.Equal(t, "new", p.Znode.Data)
+	for at, want := range map[string]int{"ffffffff": 404, "1980-01-01T00:00:00Z": 200, "x": 400} {
+		status, _ := b.status("GET", "/past?path=/&at="+at, nil)
+		require.Equal(t, want, status, at)
+	}
+
+	var d struct {
+		Changed int
+		Changes []struct {
+			Path, Kind, Before, After string
+			What                      []string
+		}
+	}
+	b.get("/difference?under=/a&from="+before, &d)
+	require.Equal(t, 4, d.Changed)
+	got := []string{}
+	for _, c := range d.Changes {
+		got = append(got, fmt.Sprint(c.Path, " ", c.Kind, " ", c.What, " ", c.Before, " ", c.After))
+	}
+	require.Equal(t, []string{"/a changed [acl] data of /a data of /a", "/a/comes created []  data of /a/comes",
+		"/a/goes deleted [] data of /a/goes ", "/a/stays changed [data] data of /a/stays new"}, got)
+	b.get("/difference?under=/other&from="+before, &d)
+	require.Zero(t, d.Changed)
+	status, _ = b.status("GET", "/difference?to="+before+"&from=2100-01-01T00:00:00Z", nil)
+	require.Equal(t, 400, status)
+}

@@ -111,6 +111,9 @@ func Follows(last, next proto.Zxid) bool {
 	return next == last+1 || next.Epoch() > last.Epoch() && next.Counter() <= 1
 }
 
+// Snapshot is the name of the snapshot from which the replay began.
+func (r *Replay) Snapshot() string { return r.base.File }
+
 // IsExact reports whether the state is the one that the ensemble had at its zxid: a snapshot is fuzzy.
 func (r *Replay) IsExact() bool { return r.State.LastZxid() >= r.base.Exact }
 

@@ -90,7 +90,7 @@ var layers = map[string]layer{
 			"server/internal/coordination", "server/internal/durable", "server/internal/env",
 			"server/internal/figures", "server/internal/host", "server/internal/inside", "server/internal/keystore",
 			"server/internal/serve", "server/internal/sessions", "server/internal/sizes", "server/internal/stages",
-			"server/internal/steer", "server/internal/topk"},
+			"server/internal/steer", "server/internal/topk", "server/rebuild"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "golang.org/x/sys"},
 		why:    "what operators ask reads every part, and no part reads it",
 	},

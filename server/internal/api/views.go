@@ -4,6 +4,7 @@ import "net/http"
 
 // Views are the parts of a Server that explain an ensemble. Their bounds are those of the server.
 type Views interface {
+	pastViews
 	// Recipes looks for znodes below a path by which programs coordinate, and says what they mean. after is where an
 	// earlier search has stopped.
 	Recipes(a Actor, under, after string, limit int) (*Recipes, error)
@@ -63,7 +64,7 @@ var underParam = param{name: "under", about: "path of the znode below which is l
 
 // viewsTable are the routes of Views.
 func viewsTable() []*route {
-	return []*route{
+	return append([]*route{
 		{method: "GET", path: "/recipes", name: "recipes",
 			about: "Locks, elections, semaphores, barriers, queues, services and groups, decoded. Each request " +
 				"looks at a bounded part of the tree.",
@@ -74,7 +75,7 @@ func viewsTable() []*route {
 			about:  "What the subtrees of a znode hold. A large tree is counted by many requests: ask while it runs.",
 			params: []param{{name: "path", about: "path of a znode; / if it is not given"}},
 			gives:  Sizes{}, serve: (*API).sizes},
-	}
+	}, pastTable()...)
 }
 
 func (a *API) recipes(w http.ResponseWriter, r *http.Request, v *Visitor) error {

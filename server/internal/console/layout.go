@@ -21,7 +21,7 @@ type frame struct {
 var views = []struct{ page, title string }{
 	{"./", "Overview"}, {"tree", "Tree"}, {"search", "Search"}, {"recipes", "Recipes"}, {"sessions", "Sessions"},
 	{"changes", "Live changes"}, {"hot", "Hot"}, {"slow", "Slow operations"}, {"sizes", "Sizes"},
-	{"configuration", "Configuration"}, {"steering", "Steering"},
+	{"past", "Time travel"}, {"configuration", "Configuration"}, {"steering", "Steering"},
 }
 
 // htmxConfig switches off what htmx has besides replacing parts of pages: it evaluates and runs nothing, sends

@@ -25,6 +25,8 @@ func routes() map[string]func(*Console, http.ResponseWriter, *http.Request, *api
 		"GET search":        (*Console).search,
 		"GET recipes":       (*Console).recipes,
 		"GET hot":           (*Console).hot,
+		"GET past":          (*Console).past,
+		"GET difference":    (*Console).difference,
 		"GET sizes":         (*Console).sizes,
 		"GET sessions":      (*Console).sessions,
 		"GET slow":          (*Console).slow,

@@ -1,6 +1,10 @@
 package console
 
-import "github.com/seed94657493/warren/server/internal/api"
+import (
+	"context"
+
+	"github.com/seed94657493/warren/server/internal/api"
+)
 
 // fakeViews has hostile names and data everywhere.
 type fakeViews struct{}
@@ -21,4 +25,20 @@ func (fakeViews) Sizes(_ api.Actor, path string) (*api.Sizes, error) {
 	return &api.Sizes{Path: path, Counted: 5, Missed: true, Running: true, Progress: 0.1,
 		Whole: api.SizePart{Path: path, Znodes: 11, Bytes: 1100, Others: 4,
 			Parts: []api.SizePart{part, {Path: "/empty"}}}}, nil
+}
+
+func (fakeViews) Past(
+	_ context.Context, _ api.Actor, _ api.Moment, path, _ string, _ int,
+) (*api.Past, error) {
+	return &api.Past{Zxid: "0x5", At: 5, Snapshot: hostile, Exists: true,
+		Znode: api.Znode{Path: path, Raw: []byte(hostile), ACL: []api.ACL{{Scheme: hostile, ID: hostile}}},
+		Children: api.Children{After: hostile,
+			Children: []api.Child{{Name: hostile, Owner: hostile, Children: 1}}}}, nil
+}
+func (fakeViews) Difference(
+	context.Context, api.Actor, api.Moment, api.Moment, string, int,
+) (*api.Difference, error) {
+	return &api.Difference{From: hostile, To: "0x6", Changed: 9, Cut: true, Changes: []api.PastChange{
+		{Path: "/" + hostile, Kind: hostile, What: []string{hostile}, Before: hostile, After: hostile},
+		{Path: "/b", Kind: "deleted"}}}, nil
 }

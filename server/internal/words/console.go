@@ -25,6 +25,7 @@ import (
 type shown struct {
 	*Reporter
 	counts *counts
+	past   *past
 }
 
 var _ api.Server = shown{}
@@ -34,7 +35,7 @@ func (s *Reporter) consoleHandler() http.Handler {
 	if !s.Config.Admin.Console {
 		return nil
 	}
-	a := api.New(api.Options{Server: shown{s, &counts{}}, Wheel: s.wheel, Log: s.Log,
+	a := api.New(api.Options{Server: shown{s, &counts{}, &past{}}, Wheel: s.wheel, Log: s.Log,
 		Writes:     s.Config.Admin.ConsoleWrites,
 		RequestMax: s.Config.JuteMaxBuffer,
 		Remote:     func(r *http.Request) netip.Addr { return admin.Remote(r, s.Config.IPUseXForwardedFor) }})
