@@ -68,6 +68,13 @@ type Quorum struct {
 	// SyncEnabled makes observers keep logs and snapshots. Key syncEnabled, or observer.syncEnabled, which goes
 	// first; default true.
 	SyncEnabled bool
+	// Priority is how much this server is to lead: a leader hands over to a follower with a higher priority than its
+	// own, if that could lead as well as any other. Key warren.priority; default 0. Warren's own.
+	Priority int
+	// PriorityPause is how long such a follower has to be up to date, and the leader has to have led, before. It
+	// doubles each time that the leader hands over to the same server again within an hour. Key
+	// warren.priorityPauseMs; default 30s. Warren's own.
+	PriorityPause time.Duration
 	// LeaderServes is whether a leader accepts clients. Key leaderServes, yes or no; default yes.
 	LeaderServes bool
 	// CnxTimeout is the time to open an election connection. Key cnxTimeout, in seconds; default 5s.

@@ -22,6 +22,8 @@ func (q *Quorum) settings() []setting {
 		nativeKey(port(&q.ObserverMasterPort, 0), "observerMasterPort"),
 		propertyKey(whole(&q.ObserverMasterSizeLimit, 32<<20, 1, math.MaxInt32), "observerMaster.sizeLimit"),
 		nativeKey(strict(&q.SyncEnabled, true, "syncEnabled"), "observer.syncEnabled", "syncEnabled"),
+		nativeKey(count(&q.Priority, 0, 0), "warren.priority"),
+		nativeKey(millis(&q.PriorityPause, 30*time.Second, 1), "warren.priorityPauseMs"),
 		propertyKey(onlyWord(&q.LeaderServes, "no", false, "yes"), "leaderServes"),
 		propertyKey(times(&q.CnxTimeout, 5*time.Second, time.Second, 1, math.MaxInt32/1000), "cnxTimeout"),
 		propertyKey(millis(&q.QuorumCnxnTimeout, -time.Millisecond, -1), "quorumCnxnTimeoutMs"),

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
@@ -20,12 +21,13 @@ const (
 	Local    Feature = "local"    // sessions are local, until they create ephemerals or for good
 	ReadOnly Feature = "readonly" // servers without a quorum serve clients that accept it
 	Quota    Feature = "quota"    // clients set quotas, which are not enforced
+	Priority Feature = "priority" // servers have priorities, so that the leadership moves without a fault
 )
 
-var allFeatures = []Feature{Reconfig, Local, ReadOnly, Quota}
+var allFeatures = []Feature{Reconfig, Local, ReadOnly, Quota, Priority}
 
 // often is in how many of 100 runs a feature is there.
-var often = map[Feature]int{Reconfig: 25, Local: 15, ReadOnly: 20, Quota: 20}
+var often = map[Feature]int{Reconfig: 25, Local: 15, ReadOnly: 20, Quota: 20, Priority: 20}
 
 // drawFeatures draws what is not given. It has a source of chance of its own, so that a run without features is the
 // run that it was before there were any.
@@ -51,6 +53,9 @@ func (w *world) features(c *config.Config) {
 	}
 	c.LocalSessionsEnabled, c.LocalSessionsUpgradingEnabled = w.has(Local), w.o.Seed%3 > 0
 	c.ReadOnlyMode = w.has(ReadOnly)
+	if w.has(Priority) {
+		c.Priority, c.PriorityPause = int(c.OwnID()%3), 500*time.Millisecond
+	}
 }
 
 // The super user of runs with features.

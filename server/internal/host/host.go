@@ -93,20 +93,21 @@ type Host struct {
 	status    zab.Status
 	links     map[zab.LinkID]*peers.Link
 	lease     lease
-	orphans   []zab.LinkID        // closed links; the core may have asked for the states received on them
-	warren    map[zab.LinkID]bool // whether the server on a link is Warren
-	touched   []*peers.Link       // links with output that is not flushed
-	waiting   []*flow.Batch       // requests that the role has not taken yet
-	role      role                // what is done with requests; nil while the server does not serve
-	opening   bool                // the applier is catching up; the role begins after that
-	since     time.Time           // when the present role began
-	lookedAt  time.Time           // when the search for a leader began
-	published time.Time           // when others was stored last
-	yielded   time.Time           // when this server last handed over for lack of room
-	lost      time.Time           // when the last service ended; zero before the first
-	early     []event             // packets for the role that arrived while it was opening
-	resumes   []*flow.Resumption  // clients that came back with their session while the role was opening
-	keeping   *keeping            // client connections that outlive a hand-over; nil if there are none
+	orphans   []zab.LinkID              // closed links; the core may have asked for the states received on them
+	warren    map[zab.LinkID]bool       // whether the server on a link is Warren
+	touched   []*peers.Link             // links with output that is not flushed
+	waiting   []*flow.Batch             // requests that the role has not taken yet
+	role      role                      // what is done with requests; nil while the server does not serve
+	opening   bool                      // the applier is catching up; the role begins after that
+	since     time.Time                 // when the present role began
+	lookedAt  time.Time                 // when the search for a leader began
+	published time.Time                 // when others was stored last
+	yielded   time.Time                 // when this server last handed over for lack of room
+	lost      time.Time                 // when the last service ended; zero before the first
+	yields    map[proto.ServerID]yields // hand-overs because of a priority
+	early     []event                   // packets for the role that arrived while it was opening
+	resumes   []*flow.Resumption        // clients that came back with their session while the role was opening
+	keeping   *keeping                  // client connections that outlive a hand-over; nil if there are none
 	// committed is the newest zxid that is known to be committed. delivered is the newest zxid handed to the
 	// applier.
 	committed, delivered proto.Zxid
@@ -129,6 +130,8 @@ type clients interface {
 	// ShutAll ends every connection that has a session, as soon as the output added so far is sent. It returns how
 	// many connections it ends.
 	ShutAll() int
+	// Draining reports whether an operator drains this server.
+	Draining() (rate int, on bool)
 	// PortNumbers returns the ports to which clients connect.
 	PortNumbers() (plain, secure int)
 	// AbortAll closes every connection that has a session at once.

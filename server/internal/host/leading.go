@@ -58,6 +58,10 @@ type leading struct {
 	handing  *handing // a hand-over that has begun; nil if there is none
 	acks     ackTime
 
+	priorities map[zab.LinkID]int64 // of followers that have one
+	heir       heir                 // the follower that is to lead because of its priority; id -1 if there is none
+	before     proto.Zxid           // last zxid that was prepared when priorities were looked at last
+
 	unasked []unaskedSync                      // syncs that the core was not asked for yet
 	token   uint64                             // of the last sync
 	syncs   map[uint64]syncKey                 // syncs that the core was asked for, by token
@@ -182,6 +186,7 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 	case proto.PacketPing:
 		l.m.Tracker.Touched(p.Data, l.m.Clock.Now())
 		l.m.core.Unfit(link.Peer, saysNoRoom(p.Data))
+		l.prioritized(link, p)
 		if saysNoRoom(p.Data) && l.m.Weak(weakness.OneFullDiskRefuses) {
 			l.oneFull = l.m.Clock.Steady()
 		}
@@ -368,6 +373,7 @@ func (l *leading) advance(key syncKey) {
 // gone forgets the syncs of a learner after its link has closed, and continues with the requests behind them.
 func (l *leading) gone(link zab.LinkID) {
 	delete(l.order, link)
+	delete(l.priorities, link)
 	if l.handing != nil {
 		delete(l.handing.waits, link)
 	}

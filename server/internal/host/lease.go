@@ -155,6 +155,9 @@ func (m *Host) pong(l *peers.Link, msg *zab.Message) *peers.Packet {
 	if m.warren[l.ID] && m.Guard.Full() {
 		data = append(data, noRoom[:]...)
 	}
+	if m.warren[l.ID] {
+		data = m.appendPriority(data)
+	}
 	return &peers.Packet{Type: proto.PacketPing, Zxid: msg.Zxid, Data: data}
 }
 

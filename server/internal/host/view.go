@@ -53,6 +53,7 @@ func (m *Host) publish(now time.Time) {
 	if lead, ok := m.role.(*leading); ok {
 		v.syncs = len(lead.syncs)
 		lead.checkRoom(now)
+		lead.checkPriority(now, v.learners)
 	}
 	m.others.Store(v)
 }

@@ -88,6 +88,9 @@ func (d *levelDial) view(now zapcore.Level) steer.Level {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l := steer.Level{Level: now.String()}
+	if now > zapcore.FatalLevel {
+		l.Level = "off" // the program drops the log
+	}
 	if d.back != nil && now == d.chosen {
 		l.Then, l.Until = d.was.String(), d.until.UnixMilli()
 	}
