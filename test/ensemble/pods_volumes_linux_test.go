@@ -1,6 +1,7 @@
 package ensemble
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,25 +29,31 @@ func (p *pods) lose(id int) {
 }
 
 // restore runs the init container of a release of n with restore.from, and returns what it says. A folder in the pod
-// has the place of the bucket.
+// has the place of the bucket. An error of the container ends what it says.
 func (p *pods) restore(id, n int, backup string) string {
 	p.t.Helper()
 	inside, tmp := filepath.Join(p.roots[id], "backup"), filepath.Join(p.roots[id], "tmp")
 	require.NoError(p.t, os.MkdirAll(tmp, 0o755))
 	require.NoError(p.t, os.Chown(tmp, 1001, 0))
-	require.NoError(p.t, os.RemoveAll(inside))
-	require.NoError(p.t, os.CopyFS(inside, os.DirFS(backup)))
+	if _, err := os.Stat(inside); err != nil {
+		require.NoError(p.t, os.CopyFS(inside, os.DirFS(backup)))
+		require.NoError(p.t, os.Chown(inside, 1001, 0))
+	}
 	cmd := exec.Command("ip", "netns", "exec", p.fabric.namespace(id), "chroot", "--userspec=1001:0", p.roots[id],
-		"/warren", "restore", "/backup", "/bitnami/zookeeper/data", "--if-empty", "--unless-served="+p.clients(n))
+		"/warren", "restore", "/backup", "/bitnami/zookeeper/data", "--if-empty",
+		fmt.Sprintf("--once=pod-%d.installation", id), "--unless-served="+p.clients(n))
 	cmd.Env = append(p.env(id, n), "PATH="+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
-	require.NoError(p.t, err, "%s", out)
+	if err != nil {
+		return fmt.Sprintf("%s%v", out, err)
+	}
 	return string(out)
 }
 
 // TestReleaseLosesVolumes restores a backup of a release into a new one. Then each pod of it loses its volume, one
 // after the other, also that of the leader: its init container leaves the volume empty, because the other servers have
-// newer data. A client writes all the time: each write succeeds, and each acknowledged one is there at the end.
+// newer data. A client writes all the time: each write succeeds, and each acknowledged one is there at the end. At last
+// a majority loses its volumes, and the old moment does not come back.
 func TestReleaseLosesVolumes(t *testing.T) {
 	p := newPods(t, 3)
 	for id := 1; id <= 3; id++ {
@@ -87,4 +94,26 @@ func TestReleaseLosesVolumes(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "data", string(data), "server %d", id)
 	}
+
+	// Two volumes are lost at once. The third server runs, without a quorum: nothing is restored beside it.
+	_, err = p.connect(p.clients(3)).Set(t.Context(), "/kept", []byte("newer"), -1)
+	require.NoError(t, err)
+	for id := 1; id <= 3; id++ {
+		require.NoError(t, p.connect(p.client(id)).Sync(t.Context(), "/"))
+	}
+	p.lose(1)
+	p.lose(2)
+	for id := 1; id <= 2; id++ {
+		require.Contains(t, p.restore(id, 3, backup), "may have newer data")
+		require.NoDirExists(t, filepath.Join(p.volume(id), "version-2"))
+	}
+	// All are down: the containers fail, so that no empty ensemble begins.
+	p.stop(3)
+	for id := 1; id <= 2; id++ {
+		said := p.restore(id, 3, backup)
+		require.Contains(t, said, "No other server runs")
+		require.Contains(t, said, "exit status 1")
+		require.NoDirExists(t, filepath.Join(p.volume(id), "version-2"))
+	}
+	require.FileExists(t, filepath.Join(p.roots[3], "backup", "restored.pod-3.installation"))
 }

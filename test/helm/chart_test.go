@@ -289,7 +289,11 @@ func TestBackupAndRestore(t *testing.T) {
 	init := as[appsv1.StatefulSet](t, renderSet(t, ownSets["restore"]), "StatefulSet",
 		"").Spec.Template.Spec.InitContainers
 	require.Len(t, init, 3)
-	require.Equal(t, []string{"warren", "restore", "s3://bucket/prefix", "/bitnami/zookeeper/data", "--if-empty",
+	once := init[1].Command[5]
+	require.Regexp(t, `^--once=\$\(POD_NAME\)\.[A-Za-z0-9]{16}$`, once, "another number for each installation")
+	require.Equal(t, "POD_NAME", init[1].Env[0].Name)
+	require.Equal(t, "metadata.name", init[1].Env[0].ValueFrom.FieldRef.FieldPath)
+	require.Equal(t, []string{"warren", "restore", "s3://bucket/prefix", "/bitnami/zookeeper/data", "--if-empty", once,
 		"--unless-served=rel-zookeeper-0.rel-zookeeper-headless:2181,rel-zookeeper-1.rel-zookeeper-headless:2181," +
 			"rel-zookeeper-2.rel-zookeeper-headless:2181",
 		"--dataLogDir=/bitnami/zookeeper/dataLog", "--zxid=0x500000012", "--identity=/etc/warren/identity/identity",

@@ -224,6 +224,17 @@ func TestBackupsToAStore(t *testing.T) {
 		again.Close()
 	}
 
+	// The store keeps a note of a directory that was restored into, and later it is not restored again.
+	once := filepath.Join(t.TempDir(), "server-1")
+	restoreOnce := []string{"restore", url, once, "--if-empty", "--once", "pod-0.a1", "--s3-path-style",
+		"--identity", identity}
+	code, _, errs = warren(restoreOnce...)
+	require.Zero(t, code, errs)
+	require.NoError(t, os.RemoveAll(once))
+	code, _, errs = warren(restoreOnce...)
+	require.Equal(t, 1, code, errs)
+	require.Contains(t, errs, "has lost its data since")
+
 	// The first snapshot goes, with all moments before the second.
 	code, out, errs = warren("backup", "prune", url, "--s3-path-style", "--keep", "1")
 	require.Zero(t, code, errs)

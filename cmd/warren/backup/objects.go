@@ -292,3 +292,21 @@ func (s *objects) remove(names []string) (err error) {
 	}
 	return err
 }
+
+// note implements store.
+func (s *objects) note(name string) error {
+	text := time.Now().UTC().Format(time.RFC3339) + "\n" // a store may refuse an object without bytes
+	return s.objects.Put(s.ctx, name, strings.NewReader(text), int64(len(text)))
+}
+
+// noted implements store.
+func (s *objects) noted(name string) (bool, error) {
+	object, err := s.objects.Get(s.ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, object.Close()
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -191,6 +192,49 @@ func TestObjects(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRestoredOnce notes in the bucket which directory was restored into. A note that may be there, because the answer
+// to it was lost, does not keep the restore from being run again; once the data was there, it does.
+func TestRestoredOnce(t *testing.T) {
+	mem, src := memFixture(t, "02-snapshot-and-log")
+	store := newBucket()
+	_, err := mustOpen(t, store, mem, Keys{}).Add(src, Options{})
+	require.NoError(t, err)
+	b := mustOpen(t, store, mem, Keys{})
+	to := Destination{FS: mem, SnapDir: "/o/version-2", LogDir: "/o/version-2", Once: "pod-0"}
+	store.fail = func(op, name string) error {
+		require.Equal(t, "put restored.pod-0", op+" "+name)
+		store.objects[name] = []byte("x")
+		return errors.New("no answer")
+	}
+	_, err = b.Restore(to, Target{})
+	require.ErrorContains(t, err, "no answer")
+	var unfinished *datadir.Unfinished
+	require.ErrorAs(t, datadir.Check(mem, "/o/version-2"), &unfinished)
+	store.fail = nil
+	_, err = b.Restore(to, Target{})
+	require.NoError(t, err)
+	require.NoError(t, datadir.Check(mem, "/o/version-2"))
+	_, err = b.Restore(to, Target{})
+	require.ErrorIs(t, err, ErrNotEmpty)
+
+	lost := to
+	lost.SnapDir, lost.LogDir = "/p/version-2", "/p/version-2"
+	_, err = b.Restore(lost, Target{})
+	require.ErrorIs(t, err, ErrRestoredBefore)
+	require.ErrorContains(t, err, "s3://b/p/restored.pod-0")
+	other := lost
+	other.Once = "pod-1"
+	_, err = b.Restore(other, Target{})
+	require.NoError(t, err)
+
+	// Notes are no files of the backup: it is whole, and nothing removes them.
+	require.Empty(t, b.Verify().Problems)
+	strays, err := b.RemoveStrays()
+	require.NoError(t, err)
+	require.Empty(t, strays)
+	require.Contains(t, store.objects, "restored.pod-0")
 }
 
 // TestFailedRequests fails each request that changes the bucket, once: the backup stays what it was before the run,

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"slices"
 	"time"
 
@@ -31,6 +32,9 @@ type Destination struct {
 	Now func() time.Time
 	// Command is what an interrupted destination says was interrupted; "" is the constant Command.
 	Command string
+	// Once, if not "", is a name that the backup keeps from the moment in which the destination may hold what was
+	// restored. If it has the name already, the error is ErrRestoredBefore: the destination has lost its data since.
+	Once string
 	// Confirm, if not nil, is called once no server can change the destination any more. After an error nothing is
 	// changed.
 	Confirm func() error
@@ -57,6 +61,9 @@ type Restored struct {
 // ErrNotEmpty means that there is data where a state is to be restored to.
 var ErrNotEmpty = errors.New("backup: the destination holds data")
 
+// ErrRestoredBefore means that a destination without data was restored into before, and has lost what it had then.
+var ErrRestoredBefore = errors.New("backup: the destination was restored into before, and has lost its data since")
+
 // ErrNoTarget means that no snapshot of the backup is exact at the target or before it.
 var ErrNoTarget = rebuild.ErrNoTarget
 
@@ -73,6 +80,9 @@ var ErrNoTarget = rebuild.ErrNoTarget
 // marked, and Restore begins again there; see datadir.Change.
 func (b *Backup) Restore(to Destination, target Target) (Restored, error) {
 	if err := to.Check(); err != nil {
+		return Restored{}, err
+	}
+	if err := b.checkOnce(&to); err != nil {
 		return Restored{}, err
 	}
 	state, err := b.reach(target)
@@ -98,7 +108,7 @@ func (b *Backup) Restore(to Destination, target Target) (Restored, error) {
 	}
 	built, r, err := b.build(&to, state)
 	if err == nil {
-		err = to.replace(change, built, &r)
+		err = b.replace(&to, change, built, &r)
 	} else {
 		err = change.Leave(err) // nothing has changed yet
 	}
@@ -177,11 +187,52 @@ func (b *Backup) build(to *Destination, state *replayed) (built string, r Restor
 const wayOut = "run it again. To go back to the data that was here before, put version-2%[1]s, where there is " +
 	"one, in the place of version-2, and remove this file"
 
+// checkOnce refuses a destination that was restored into before. One in which that was interrupted may go on.
+func (b *Backup) checkOnce(to *Destination) error {
+	if to.Once == "" {
+		return nil
+	}
+	if !isOnce(to.Once) {
+		return fmt.Errorf("backup: %q is not 1 to %d letters, digits, dots and hyphens", to.Once, onceMax)
+	}
+	var unfinished *datadir.Unfinished
+	if errors.As(datadir.Check(to.FS, to.SnapDir, to.LogDir), &unfinished) {
+		return nil
+	}
+	noted, err := b.store.noted(oncePrefix + to.Once)
+	if err == nil && noted {
+		err = fmt.Errorf("%w: %s/%s%s", ErrRestoredBefore, b.store, oncePrefix, to.Once)
+	}
+	return err
+}
+
+// oncePrefix begins the names of the notes of Destination.Once, and onceMax bounds the rest, in bytes.
+const (
+	oncePrefix = "restored."
+	onceMax    = 200
+)
+
+func isOnce(name string) bool {
+	return len(name) <= onceMax && onceName.MatchString(name)
+}
+
+var onceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*$`)
+
 // replace puts what was built in the place of what is there.
-func (d *Destination) replace(change *datadir.Change, built string, r *Restored) error {
+//
+// The note of Destination.Once is made while the folders are marked. So there is no moment in which the destination
+// has served and the note is missing, and none in which the note keeps an interrupted restore from being run again.
+func (b *Backup) replace(d *Destination, change *datadir.Change, built string, r *Restored) error {
 	suffix := ".before-restore-" + d.Now().UTC().Format("20060102T150405.000")
 	if err := change.Mark(d.Command, fmt.Sprintf(wayOut, suffix)); err != nil {
 		return change.Abandon(err)
+	}
+	abandon := change.Abandon
+	if d.Once != "" {
+		if err := b.store.note(oncePrefix + d.Once); err != nil {
+			return change.Leave(err) // the note may be there
+		}
+		abandon = change.Leave
 	}
 	aside, err := change.SetAside(suffix)
 	if err == nil {
@@ -191,7 +242,7 @@ func (d *Destination) replace(change *datadir.Change, built string, r *Restored)
 		err = d.FS.MkdirAll(d.LogDir)
 	}
 	if err != nil {
-		return change.Abandon(err)
+		return abandon(err)
 	}
 	for _, dir := range aside {
 		r.Aside = append(r.Aside, dir+suffix)

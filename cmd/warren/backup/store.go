@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -39,6 +40,9 @@ type store interface {
 	name(e *Entry) string
 	// remove removes the files of these names.
 	remove(names []string) error
+	// note keeps a name, durably, and noted reports whether it is there. It is none that list returns.
+	note(name string) error
+	noted(name string) (bool, error)
 }
 
 // Stored is a file that a store holds.
@@ -176,4 +180,16 @@ func compare(r io.Reader, size int64, sum string) error {
 		return errors.New("the SHA-256 is not that of the manifest: the file was changed")
 	}
 	return nil
+}
+
+// note implements store.
+func (f *folder) note(name string) error { return vfs.WriteFile(f.fs, f.path(name), nil) }
+
+// noted implements store.
+func (f *folder) noted(name string) (bool, error) {
+	_, err := f.fs.Stat(f.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -250,6 +251,70 @@ func TestRestoreWaitsForAnElection(t *testing.T) {
 	require.Contains(t, out, "clients are served by "+ln.Addr().String())
 	require.Equal(t, int64(4), asked.Load())
 	require.NoDirExists(t, empty+"/version-2")
+}
+
+// A directory that was restored into once and has lost its data is not restored again: it would bring an old state
+// back beside servers that may have newer data. The server begins empty if another one runs, and does not start
+// otherwise.
+func TestRestoreOnce(t *testing.T) {
+	servedWait = 0
+	t.Cleanup(func() { servedWait = 30 * time.Second })
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.ReadFull(c, make([]byte, 4))
+			_, _ = io.WriteString(c, "This ZooKeeper instance is not currently serving requests\n")
+			c.Close()
+		}
+	}()
+	data := t.TempDir()
+	r := cmdline.StartServer(t, "--data-dir", data, "--client-port", "0", "-D", "admin.enableServer=false")
+	code, _, errs := cmdline.Run(servers.Commands(), "shell", "-q", "-s", r.Addr, "create", "/a", "1")
+	require.Zero(t, code, errs)
+	require.Zero(t, r.Stop(t, syscall.SIGTERM))
+	dir := filepath.Join(t.TempDir(), "backup")
+	code, _, errs = run("backup", "create", dir, data)
+	require.Zero(t, code, errs)
+
+	one, two := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "two")
+	restore := func(data, once string, more ...string) (int, string, string) {
+		return run(append([]string{"restore", dir, data, "--if-empty", "--once", once}, more...)...)
+	}
+	for data, once := range map[string]string{one: "pod-0.x", two: "pod-1.x"} {
+		code, out, errs := restore(data, once, "--unless-served", ln.Addr().String())
+		require.Zero(t, code, errs)
+		require.Contains(t, out, "restored txn", "servers that do not serve have begun with the same moment")
+		code, out, errs = restore(data, once)
+		require.Zero(t, code, errs)
+		require.Contains(t, out, "holds data")
+	}
+	require.NoError(t, os.RemoveAll(one))
+	code, out, errs := restore(one, "pod-0.x", "--unless-served", "127.0.0.1:1")
+	require.Equal(t, 1, code, out)
+	require.Contains(t, errs, "has lost its data since")
+	require.Contains(t, errs, "Start the others first")
+	require.NoDirExists(t, one)
+	code, out, errs = restore(one, "pod-0.x", "--unless-served", ln.Addr().String())
+	require.Zero(t, code, errs)
+	require.Contains(t, out, ln.Addr().String()+" runs, and may have newer data")
+	require.NoDirExists(t, one)
+	code, out, errs = restore(one, "pod-0.y")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "restored txn", "of another installation")
+
+	for _, args := range [][]string{
+		{"--if-empty", "--once", "../x"}, {"--if-empty", "--once", "a/b"}, {"--once", "a"},
+	} {
+		code, _, errs := run(append([]string{"restore", dir, t.TempDir()}, args...)...)
+		require.NotZero(t, code)
+		require.Contains(t, errs, map[int]string{3: "letters, digits", 2: "--once needs --if-empty"}[len(args)])
+	}
 }
 
 // TestFlagsOfTheChart reads the flags that the Helm chart gives to backups and restores: the commands know them.

@@ -1,6 +1,7 @@
 package backups
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,6 +35,25 @@ func TestInterruptedRestore(t *testing.T) {
 				require.NotEqual(t, before.Digest, after.Digest)
 			}}
 		all["restore into empty directories, "+kind] = &cmdline.Interruption{LogDir: logDir, Run: restore, Empty: true,
+			Wants: func(t *testing.T, _, after cmdline.Sight) { require.Equal(t, proto.MakeZxid(1, 1), after.Last) }}
+		if logDir != "/d" {
+			continue
+		}
+		// With a note in the backup: it is there before the data is, and an interrupted restore can go on.
+		once := func(fsys vfs.FS) error {
+			b, err := backup.Open(fsys, "/backup")
+			if err != nil {
+				return err
+			}
+			to := backup.Destination{FS: fsys, SnapDir: folders[0], LogDir: folders[1], Once: "a"}
+			_, noted := fsys.Stat("/backup/restored.a")
+			if err := to.Check(); errors.Is(err, backup.ErrNotEmpty) && noted == nil {
+				return nil // as --if-empty
+			}
+			_, err = b.Restore(to, backup.Target{})
+			return err
+		}
+		all["restore once, "+kind] = &cmdline.Interruption{LogDir: logDir, Run: once, Empty: true,
 			Wants: func(t *testing.T, _, after cmdline.Sight) { require.Equal(t, proto.MakeZxid(1, 1), after.Last) }}
 	}
 	cmdline.Interrupt(t, all)

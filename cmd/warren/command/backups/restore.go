@@ -28,6 +28,7 @@ type restoreOptions struct {
 	force      bool
 	ifEmpty    bool
 	unless     []string
+	once       string
 }
 
 func newRestoreCommand() *cobra.Command {
@@ -74,6 +75,9 @@ func newRestoreCommand() *cobra.Command {
 	flags.StringSliceVar(&o.unless, "unless-served", nil,
 		"do nothing, with exit code 0, if one of these HOST:PORT serves clients: a server that has lost\n"+
 			"its disk takes the state from the others. While one looks for a leader, that is waited for, up to 30 s")
+	flags.StringVar(&o.once, "once", "",
+		"a name for DATA_DIR that BACKUP keeps: restore into DATA_DIR once, and not again if its data is lost.\n"+
+			"Then the exit code is 0 if a server of --unless-served runs, and 1 if none does. Needs --if-empty")
 	o.addTo(flags, false)
 	return cmd
 }
@@ -114,6 +118,8 @@ func (o *restoreOptions) check(cmd *cobra.Command, args []string) error {
 		return cli.Misuse(cmd, fmt.Errorf("--epoch %d is negative", o.epoch))
 	case o.ifEmpty && o.force:
 		return cli.Misuse(cmd, errors.New("--if-empty and --force exclude each other"))
+	case o.once != "" && !o.ifEmpty:
+		return cli.Misuse(cmd, errors.New("--once needs --if-empty"))
 	}
 	return cli.CheckOutput(cmd, o.output)
 }
@@ -124,12 +130,13 @@ func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
 		dataLogDir = o.dataLogDir
 	}
 	to := backup.Destination{FS: vfs.OS(), SnapDir: datadir.FormatDir(args[1]), LogDir: datadir.FormatDir(dataLogDir),
-		Replace: o.force, Epoch: o.epoch}
+		Replace: o.force, Epoch: o.epoch, Once: o.once}
 	if err := to.Check(); o.ifEmpty && errors.Is(err, backup.ErrNotEmpty) {
 		_, err := fmt.Fprintln(cmd.OutOrStdout(), "nothing is restored:", err)
 		return err
 	}
-	if serves := o.served(cmd.Context()); serves != "" {
+	serves, running := o.served(cmd.Context())
+	if serves != "" {
 		_, err := fmt.Fprintln(cmd.OutOrStdout(), "nothing is restored: clients are served by", serves)
 		return err
 	}
@@ -139,8 +146,17 @@ func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	defer done()
 	r, err := b.Restore(to, backup.Target{Zxid: o.zxid.Zxid, TimeMs: o.at.ms})
-	if errors.Is(err, backup.ErrNotEmpty) {
+	switch {
+	case errors.Is(err, backup.ErrNotEmpty):
 		return fmt.Errorf("%w: --force sets it aside", err)
+	case errors.Is(err, backup.ErrRestoredBefore) && running != "":
+		_, err = fmt.Fprintf(cmd.OutOrStdout(),
+			"nothing is restored: %v. %s runs, and may have newer data: the server takes the state from the others\n",
+			err, running)
+		return err
+	case errors.Is(err, backup.ErrRestoredBefore):
+		return fmt.Errorf("%w. No other server runs from which it could take the state. Start the others first; "+
+			"if their data is lost, too, restore a newer backup, or this one without --once", err)
 	}
 	if err != nil {
 		return err
@@ -165,28 +181,30 @@ func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// served returns the first of the servers of --unless-served that serves clients, "" if none does. While one answers
-// that it does not serve, the servers may be about to: they elect a leader when the disk that is empty now was that of
-// the last one. served asks again then, for as long as servedWait. Servers of a new ensemble that are restored at the
-// same time lose that time at most.
-func (o *restoreOptions) served(ctx context.Context) string {
+// served returns the first of the servers of --unless-served that serves clients, "" if none does, and one that runs
+// without serving. While there is one, the servers may be about to serve: they elect a leader when the disk that is
+// empty now was that of the last one. served asks again then, for as long as servedWait. Servers of a new ensemble
+// that are restored at the same time lose that time at most.
+func (o *restoreOptions) served(ctx context.Context) (serves, running string) {
 	for until := time.Now().Add(servedWait); ; {
-		looking := false
+		running = ""
 		for _, address := range o.unless {
 			s := reach.Status{Address: reach.WithPort(address)}
 			err := s.Ask(ctx, servedTimeout, nil)
 			if err == nil {
-				return s.Address
+				return s.Address, ""
 			}
-			looking = looking || errors.Is(err, reach.ErrNotServing)
+			if errors.Is(err, reach.ErrNotServing) {
+				running = s.Address
+			}
 		}
-		if !looking || time.Now().After(until) {
-			return ""
+		if running == "" || time.Now().After(until) {
+			return "", running
 		}
 		select {
 		case <-time.After(servedPause):
 		case <-ctx.Done():
-			return ""
+			return "", running
 		}
 	}
 }
@@ -194,7 +212,9 @@ func (o *restoreOptions) served(ctx context.Context) string {
 const (
 	// servedTimeout is how long a server may take to say that it serves.
 	servedTimeout = 3 * time.Second
-	// servedWait is longer than an election, and servedPause is the time between two questions meanwhile.
-	servedWait  = 30 * time.Second
+	// servedPause is the time between two questions of servedWait.
 	servedPause = 250 * time.Millisecond
 )
+
+// servedWait is longer than an election. Tests make it shorter.
+var servedWait = 30 * time.Second

@@ -272,7 +272,8 @@ storageClassName: {{ $class }}
 {{- end -}}
 
 {{- /* Whether the servers of this release begin with a backup. A volume that is lost later is not restored: its server has
-     forgotten what it has acknowledged, and takes the state from the leader before it votes. */ -}}
+     forgotten what it has acknowledged, and takes the state from the leader before it votes. Until the first upgrade
+     --once sees to that: the number is another one for each installation. */ -}}
 {{- define "warren.restores" -}}
 {{- if and .Values.restore.from .Release.IsInstall -}}true{{- end -}}
 {{- end -}}
@@ -291,20 +292,26 @@ storageClassName: {{ $class }}
 {{- end -}}
 
 {{- define "warren.s3.environment" -}}
-{{- with .Values.s3 -}}
 env:
-  {{- if .endpoint }}
-  - { name: AWS_ENDPOINT_URL_S3, value: {{ .endpoint | quote }} }
-  {{- end }}
-  {{- if .region }}
-  - { name: AWS_REGION, value: {{ .region | quote }} }
-  {{- end }}
-  - { name: HOME, value: /tmp }
-{{- if .existingSecret }}
-envFrom:
-  - secretRef: { name: {{ tpl .existingSecret $ | quote }} }
+  {{- include "warren.s3.variables" . | nindent 2 }}
+{{- include "warren.s3.secret" . }}
+{{- end -}}
+
+{{- define "warren.s3.variables" -}}
+- { name: HOME, value: /tmp }
+{{- with .Values.s3.endpoint }}
+- { name: AWS_ENDPOINT_URL_S3, value: {{ . | quote }} }
+{{- end }}
+{{- with .Values.s3.region }}
+- { name: AWS_REGION, value: {{ . | quote }} }
 {{- end }}
 {{- end -}}
+
+{{- define "warren.s3.secret" -}}
+{{- with .Values.s3.existingSecret }}
+envFrom:
+  - secretRef: { name: {{ tpl . $ | quote }} }
+{{- end }}
 {{- end -}}
 
 {{- define "warren.s3.mounts" -}}
@@ -336,6 +343,9 @@ envFrom:
     - {{ tpl $v.restore.from . | quote }}
     - /bitnami/zookeeper/data
     - --if-empty
+    {{- if $v.restore.once }}
+    - --once=$(POD_NAME).{{ randAlphaNum 16 }}
+    {{- end }}
     {{- if not $v.service.disableBaseClientPort }}
     - --unless-served={{ range $i := until (int $v.replicaCount) }}{{ if $i }},{{ end }}
       {{- include "warren.fullname" $ }}-{{ $i }}.{{ include "warren.headless" $ }}:{{ $v.containerPorts.client }}{{ end }}
@@ -355,7 +365,10 @@ envFrom:
     {{- include "warren.s3.flags" . | nindent 4 }}
   {{- include "warren.resources" (dict "resources" $v.restore.resources "preset" $v.restore.resourcesPreset)
       | nindent 2 }}
-  {{- include "warren.s3.environment" . | nindent 2 }}
+  env:
+    - { name: POD_NAME, valueFrom: { fieldRef: { fieldPath: metadata.name } } }
+    {{- include "warren.s3.variables" . | nindent 4 }}
+  {{- include "warren.s3.secret" . | nindent 2 }}
   volumeMounts:
     - { name: empty-dir, mountPath: /tmp, subPath: tmp-dir }
     - { name: data, mountPath: /bitnami/zookeeper }
