@@ -124,10 +124,10 @@ var layers = map[string]layer{
 		others: []string{"go.uber.org/zap", "github.com/prometheus"},
 		why:    "where time goes is told by those who spend it, and asked of none"},
 	"server/internal/traces": {
-		ours: []string{"internal/sched", "proto", "server/config", "server/internal/stages"},
+		ours:   []string{"internal/sched", "proto", "server/config", "server/internal/stages"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "google.golang.org/protobuf"},
 		tests:  []string{"go.opentelemetry.io/proto/otlp"}, // to read what is sent
-		why: "a collector of traces is as strange as a client, and no request may wait for it"},
+		why:    "a collector of traces is as strange as a client, and no request may wait for it"},
 	"server/internal/flow": {ours: []string{"internal/sched", "proto", "zab", "datatree/auth",
 		"server/internal/sessions", "server/internal/topk"},
 		why: "what moves through a server knows a client as an interface, and neither sockets nor disks"},
