@@ -1,0 +1,397 @@
+package past
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/wal"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// Kind is what a txn did to a znode.
+type Kind uint8
+
+// Kinds of versions.
+const (
+	Created Kind = iota
+	Changed
+	Deleted
+	Permissions // setACL
+	Found       // not a txn: the state in the snapshot with which the files begin
+)
+
+// String returns the word for the kind.
+func (k Kind) String() string {
+	return [...]string{"created", "changed", "deleted", "permissions", "found"}[k]
+}
+
+// Version is one txn that has changed a znode, with the state after it.
+type Version struct {
+	Kind    Kind
+	Zxid    proto.Zxid
+	Time    int64           // wall clock of the leader, ms since 1970
+	Session proto.SessionID // that asked for it; 0 for the servers' own, and for Found
+	Version int32           // of the data; -1 if it is not known
+	Size    int             // bytes of the data
+	Data    []byte          // nil for null, and if it was not kept
+	HasData bool            // Data is the data: false for a znode that is gone, and beyond Limits.Data
+	ACL     []proto.ACL     // nil if the files do not prove it
+
+	owner proto.SessionID // of an ephemeral znode that is created
+}
+
+// Limits bound one reading.
+type Limits struct {
+	Bytes    int64         // of files
+	Time     time.Duration // of the whole reading
+	Versions int
+	Data     int // bytes of data that are kept, of the newest versions
+}
+
+// History is what the files tell of one path.
+type History struct {
+	Versions []Version // the newest first
+	// From is the first txn that was looked at: there is no other version from it on. 0 if no file was read.
+	From proto.Zxid
+	// Cut is true if there are older files which were not read, or older versions, because of the limits.
+	Cut bool
+}
+
+// Place says where the files of a server are.
+type Place struct {
+	FS               vfs.FS
+	LogDir, SnapDir  string
+	Applied          proto.Zxid // the newest txn that may be looked at
+	BetweenMegabytes func()     // called after each MiB that was read; nil for nothing
+}
+
+// Errors of a reading.
+var (
+	// ErrLarge means that the newest file of the log alone is beyond the limits.
+	ErrLarge = errors.New("the log is too large to be read for a history")
+	// errEnough ends the scan of a file.
+	errEnough = errors.New("enough")
+)
+
+// Of reads the history of the znode at path.
+func Of(ctx context.Context, p Place, path string, most Limits) (*History, error) {
+	ctx, cancel := context.WithTimeout(ctx, most.Time)
+	defer cancel()
+	names, err := wal.Names(p.FS, p.LogDir)
+	if err != nil {
+		return nil, err
+	}
+	r := &reading{place: p, ctx: ctx, path: []byte(path), most: most, left: most.Bytes, h: &History{}}
+	for _, name := range slices.Backward(names) {
+		if first, _, _ := wal.FileZxid(name); first > p.Applied {
+			continue
+		}
+		switch more, err := r.file(filepath.Join(p.LogDir, name)); {
+		case errors.Is(err, context.DeadlineExceeded) && r.h.From == 0:
+			return nil, ErrLarge
+		case errors.Is(err, context.DeadlineExceeded):
+			r.h.Cut = true
+		case err != nil:
+			return nil, err
+		case more:
+			continue
+		}
+		break
+	}
+	if r.h.Cut && r.h.From == 0 {
+		return nil, ErrLarge
+	}
+	if !r.h.Cut {
+		if err := r.found(); err != nil {
+			return nil, err
+		}
+	}
+	r.keep()
+	r.permissions()
+	slices.Reverse(r.h.Versions)
+	return r.h, nil
+}
+
+// reading is one call of Of. h.Versions has the oldest version first until the end.
+type reading struct {
+	place Place
+	ctx   context.Context
+	path  []byte
+	most  Limits
+	left  int64 // bytes that may be read
+	h     *History
+	owner proto.SessionID // of the znode, if it is ephemeral and the present file has created it
+
+	noted []Version // of the present file
+	held  int       // bytes of data of noted
+	multi proto.MultiTxn
+}
+
+// file reads one file of the log. It reports whether an older one may be read.
+func (r *reading) file(path string) (more bool, err error) {
+	info, err := r.place.FS.Stat(path)
+	if errors.Is(err, iofs.ErrNotExist) {
+		return false, nil // purged
+	}
+	if err != nil {
+		return false, fmt.Errorf("past: %w", err)
+	}
+	if info.Size() > r.left || len(r.h.Versions) >= r.most.Versions {
+		r.h.Cut = true
+		return false, nil
+	}
+	r.left -= info.Size()
+	r.noted, r.held, r.owner = nil, 0, 0
+	first, since := proto.Zxid(0), int64(0)
+	_, err = wal.Scan(r.place.FS, path, func(rec *wal.Record) error {
+		if rec.Zxid > r.place.Applied {
+			return errEnough
+		}
+		if first == 0 {
+			first = rec.Zxid
+		}
+		if since += int64(len(rec.Payload)); since >= 1<<20 {
+			if since = 0; r.place.BetweenMegabytes != nil {
+				r.place.BetweenMegabytes()
+			}
+			if err := r.ctx.Err(); err != nil {
+				return err
+			}
+		}
+		if err := r.record(rec.Payload); err != nil {
+			return fmt.Errorf("past: txn %v: %w", rec.Zxid, err)
+		}
+		if rec.Zxid == r.place.Applied {
+			return errEnough // what follows is written at this moment
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, iofs.ErrNotExist):
+		return false, nil
+	case err != nil && !errors.Is(err, errEnough):
+		return false, err
+	case first == 0:
+		return true, nil
+	}
+	r.h.Versions, r.h.From = append(r.noted, r.h.Versions...), first
+	if len(r.h.Versions) > r.most.Versions {
+		r.h.Versions, r.h.Cut = slices.Clone(r.h.Versions[len(r.h.Versions)-r.most.Versions:]), true
+		r.h.From = r.h.Versions[0].Zxid
+	}
+	return !r.h.Cut, nil
+}
+
+// record notes what a txn does to the znode.
+func (r *reading) record(payload []byte) error {
+	in := proto.NewReader(payload)
+	var h proto.TxnHeader
+	if h.Decode(&in); in.Err() != nil {
+		return in.Err()
+	}
+	if h.Type != proto.OpCloseSession && !bytes.Contains(payload, r.path) {
+		return nil // most txns are about other znodes
+	}
+	if h.Type != proto.OpMulti {
+		return r.body(&h, h.Type, &in)
+	}
+	r.multi = proto.MultiTxn{}
+	if r.multi.Decode(&in); in.Err() != nil {
+		return in.Err()
+	}
+	for i := range r.multi.Txns {
+		if r.multi.Txns[i].Type == proto.OpError {
+			return nil // it has failed as a whole
+		}
+	}
+	for i := range r.multi.Txns {
+		sub := proto.NewReader(r.multi.Txns[i].Data)
+		if err := r.body(&h, r.multi.Txns[i].Type, &sub); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// body notes what one operation does to the znode. Source: storage 3.2.
+func (r *reading) body(h *proto.TxnHeader, op proto.OpCode, in *proto.Reader) error {
+	v := Version{Zxid: h.Zxid, Time: h.Time, Session: h.ClientID, HasData: true}
+	var path proto.Text
+	switch op {
+	case proto.OpCreate, proto.OpCreate2:
+		again := *in
+		var c proto.CreateTxn
+		if c.Decode(in); in.Err() != nil { // of a server before 3.4, which wrote no version of the parent
+			*in = again
+			var old proto.CreateTxnV0
+			old.Decode(in)
+			c = proto.CreateTxn{Path: old.Path, Data: old.Data, Acl: old.Acl, Ephemeral: old.Ephemeral}
+		}
+		path, v.Data, v.ACL = c.Path, c.Data, c.Acl
+		if c.Ephemeral {
+			v.owner = h.ClientID
+		}
+	case proto.OpCreateContainer:
+		var c proto.CreateContainerTxn
+		c.Decode(in)
+		path, v.Data, v.ACL = c.Path, c.Data, c.Acl
+	case proto.OpCreateTTL:
+		var c proto.CreateTTLTxn
+		c.Decode(in)
+		path, v.Data, v.ACL = c.Path, c.Data, c.Acl
+	case proto.OpSetData, proto.OpReconfig:
+		var c proto.SetDataTxn
+		c.Decode(in)
+		path, v.Kind, v.Data, v.Version = c.Path, Changed, c.Data, c.Version
+	case proto.OpSetACL:
+		var c proto.SetACLTxn
+		c.Decode(in)
+		path, v.Kind, v.ACL, v.Version, v.HasData = c.Path, Permissions, c.Acl, -1, false
+	case proto.OpDelete, proto.OpDeleteContainer:
+		var c proto.DeleteTxn
+		c.Decode(in)
+		path, v.Kind, v.Version, v.HasData = c.Path, Deleted, -1, false
+	case proto.OpCloseSession:
+		return r.closed(h, in)
+	default:
+		return nil
+	}
+	if in.Err() != nil {
+		return in.Err()
+	}
+	if bytes.Equal(path, r.path) {
+		r.note(v)
+	}
+	return nil
+}
+
+// closed notes the end of a session, which deletes its znodes. Servers before 3.6 wrote no list of them.
+func (r *reading) closed(h *proto.TxnHeader, in *proto.Reader) error {
+	var c proto.CloseSessionTxn
+	listed := c.DecodeList(in) && slices.ContainsFunc(c.Paths2Delete,
+		func(p proto.Text) bool { return bytes.Equal(p, r.path) })
+	if listed || c.Paths2Delete == nil && r.owner == h.ClientID && r.owner != 0 {
+		r.note(Version{Kind: Deleted, Zxid: h.Zxid, Time: h.Time, Session: h.ClientID, Version: -1})
+	}
+	return nil
+}
+
+// note adds a version of the present file. What it keeps is bounded as the whole history is.
+func (r *reading) note(v Version) {
+	v.Size = len(v.Data)
+	v.Data = bytes.Clone(v.Data)
+	if v.ACL != nil {
+		text := (&proto.SetACLTxn{Acl: v.ACL}).AppendTo(nil)
+		in := proto.NewReader(text)
+		var own proto.SetACLTxn
+		own.Decode(&in) // the payload is valid for this record only
+		v.ACL = own.Acl
+	}
+	if v.Kind == Created || v.Kind == Deleted {
+		r.owner = v.owner
+	}
+	r.held += v.Size
+	r.noted = append(r.noted, v)
+	for i := 0; r.held > r.most.Data && i < len(r.noted)-1; i++ {
+		r.held -= len(r.noted[i].Data)
+		if r.noted[i].Data != nil {
+			r.noted[i].Data, r.noted[i].HasData = nil, false
+		}
+	}
+	if len(r.noted) > r.most.Versions {
+		r.held -= len(r.noted[0].Data)
+		r.noted, r.h.Cut = r.noted[1:], true
+	}
+}
+
+// keep drops the data of old versions beyond the limit.
+func (r *reading) keep() {
+	held := 0
+	for i := len(r.h.Versions) - 1; i >= 0; i-- {
+		v := &r.h.Versions[i]
+		if held += len(v.Data); held > r.most.Data {
+			v.Data, v.HasData = nil, false
+		}
+	}
+}
+
+// permissions tells each version the ACL that a version before it has set. A delete ends that.
+func (r *reading) permissions() {
+	var acl []proto.ACL
+	for i := range r.h.Versions {
+		v := &r.h.Versions[i]
+		switch {
+		case v.ACL != nil:
+			acl = v.ACL
+		case v.Kind == Deleted:
+			v.ACL, acl = acl, nil
+		default:
+			v.ACL = acl
+		}
+	}
+}
+
+// found adds the state of the znode in a snapshot, if the log does not have the txn that made it.
+func (r *reading) found() error {
+	list, err := snapshot.List(r.place.FS, r.place.SnapDir)
+	if err != nil {
+		return fmt.Errorf("past: %w", err)
+	}
+	for _, m := range slices.Backward(list) { // the oldest reaches back furthest
+		if r.h.From != 0 && m.Zxid >= r.h.From {
+			break
+		}
+		if m.Size > r.left {
+			r.h.Cut = true
+			return nil
+		}
+		s := &finder{path: r.path, ctx: r.ctx}
+		switch _, err := snapshot.Load(r.place.FS, filepath.Join(r.place.SnapDir, m.Name), s); {
+		case errors.Is(err, iofs.ErrNotExist): // purged
+		case errors.Is(err, context.DeadlineExceeded):
+			r.h.Cut = true
+			return nil
+		case err != nil && !errors.Is(err, errEnough):
+			r.h.Cut = true // a damaged snapshot is the operator's affair
+			return nil
+		case s.v != nil && s.v.Zxid <= r.place.Applied && (r.h.From == 0 || s.v.Zxid < r.h.From):
+			r.h.Versions = append([]Version{*s.v}, r.h.Versions...)
+			return nil
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// finder is a snapshot.Sink that looks for one znode.
+type finder struct {
+	path  []byte
+	ctx   context.Context
+	v     *Version
+	nodes int
+}
+
+func (f *finder) Session(proto.SessionID, int32) error { return nil }
+func (f *finder) ACL(int64, []proto.ACL) error         { return nil }
+
+// Node implements snapshot.Sink. The ACL stays unknown: a snapshot is fuzzy, and may have one that was set later.
+func (f *finder) Node(path, data []byte, _ int64, st *proto.StatPersisted) error {
+	if f.nodes++; f.nodes%4096 == 0 && f.ctx.Err() != nil {
+		return f.ctx.Err()
+	}
+	if !bytes.Equal(path, f.path) && !(len(path) == 0 && string(f.path) == "/") {
+		return nil
+	}
+	f.v = &Version{Kind: Found, Zxid: st.Mzxid, Time: st.Mtime, Version: st.Version, Size: len(data),
+		Data: bytes.Clone(data), HasData: true}
+	return errEnough
+}
