@@ -98,7 +98,8 @@ var layers = map[string]layer{
 		others: []string{"go.uber.org/zap"},
 		why: "visitors ask a server by an interface of its own, so that every rule for them can be " +
 			"tested without one"},
-	"server/internal/console": {ours: []string{"server/internal/api", "server/internal/steer"},
+	"server/internal/console": {ours: []string{"server/internal/api", "server/internal/formats",
+		"server/internal/steer"},
 		others: []string{"maragu.dev/gomponents"},
 		tests:  []string{"golang.org/x/net", module + "/datatree/auth", module + "/proto"}, // to be a server
 		why:    "pages show what programs get by the API, and have no way around its rules"},
@@ -113,6 +114,8 @@ var layers = map[string]layer{
 	"server/internal/steer": {others: []string{"go.uber.org/zap"},
 		why: "an order knows neither the way by which it has come nor the server that carries it out"},
 	"server/config": {why: "configuration is read by all parts of a server, so it may know none of them"},
+	"server/internal/formats": {others: []string{"github.com/klauspost/compress", "go.yaml.in/yaml/v3"},
+		why: "data is laid out without a visitor, a page and a server"},
 	"server/internal/past": {ours: []string{"proto", "snapshot", "wal", "wal/vfs"},
 		why: "what was is read from files, without the tree, its locks and the visitor that asks"},
 	"server/internal/audit": {ours: []string{"proto", "datatree/auth", "wal/vfs"}, others: []string{"go.uber.org/zap"},

@@ -22,6 +22,15 @@ func when(ms int64) string {
 	return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
+// ago tells how long a time is past, after the time itself; the time of the first znodes is not told.
+func ago(ms int64) string {
+	past := time.Now().UnixMilli() - ms
+	if ms == 0 || past < 0 {
+		return ""
+	}
+	return ", " + duration(past) + " ago"
+}
+
 // duration writes ms.
 func duration(ms int64) string {
 	d := time.Duration(ms) * time.Millisecond
@@ -58,21 +67,4 @@ func short(text string) string {
 		return text
 	}
 	return string(runes[:most/2]) + " ... " + string(runes[len(runes)-most/2:])
-}
-
-// hexDump writes bytes, 16 a line, with their place and their letters.
-func hexDump(b []byte) string {
-	var text strings.Builder
-	for at := 0; at < len(b); at += 16 {
-		line := b[at:min(at+16, len(b))]
-		fmt.Fprintf(&text, "%06x  % -48x ", at, line)
-		for _, c := range line {
-			if c < 0x20 || c > 0x7e {
-				c = '.'
-			}
-			text.WriteByte(c)
-		}
-		text.WriteByte('\n')
-	}
-	return text.String()
 }

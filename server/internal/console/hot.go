@@ -70,7 +70,7 @@ func hotView(t *api.Top, by string) g.Node {
 			g.Iff(t.Everything, func() g.Node {
 				return g.Group{
 					hotPart("bysession", "Sessions", t.Sessions, by, func(key string) g.Node {
-						return h.A(h.Href("sessions#"+url.PathEscape(key)), code(key))
+						return h.A(h.Href("sessions#session-"+url.PathEscape(key)), code(key))
 					}),
 					hotPart("addresses", "Addresses", t.Addresses, by, none)}
 			})))

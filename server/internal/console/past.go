@@ -96,13 +96,12 @@ func pastPart(p *api.Past, at, path string) g.Node {
 	if after := p.Children.After; after != "" {
 		more = h.P(link(to("past", "at", at, "path", path, "after", after), "More"))
 	}
-	text := &treePage{znode: &p.Znode}
-	text.lay()
+	was := viewOf(p.Znode.Raw, p.Znode.Whole, "")
 	return section("was", "As it was", head, h.Div(h.Class("columns"),
 		section("below", "Children", h.P(g.Textf("%d children", p.Children.Total)),
 			h.Ol(h.Class("children"), g.Group(children)), more),
-		h.Div(section("data", "Data", h.Pre(h.ID("text"), h.TabIndex("0"), g.Text("\n"+text.text)),
-			g.If(text.cut, hint("This is the beginning."))), statPart(&p.Znode.Stat), aclPart(p.Znode.ACL))))
+		h.Div(section("data", "Data", h.Pre(h.ID("text"), h.TabIndex("0"), g.Text("\n"+was.text)),
+			g.If(was.cut, hint("This is the beginning."))), statPart(&p.Znode.Stat), aclPart(p.Znode.ACL))))
 }
 
 func differencePart(d *api.Difference) g.Node {

@@ -89,7 +89,7 @@ func holderItem(parent string, m *api.Holder) g.Node {
 	details := g.Group{link(to("tree", "path", m.Path), below(parent, m.Path))}
 	if m.Session != "" {
 		details = append(details, g.Text(", session "),
-			h.A(h.Href("sessions#"+url.PathEscape(m.Session)), code(m.Session)))
+			h.A(h.Href("sessions#session-"+url.PathEscape(m.Session)), code(m.Session)))
 	}
 	if m.Since != 0 {
 		details = append(details, g.Text(", since "), moment(m.Since))

@@ -3,7 +3,6 @@ package console
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -44,11 +43,9 @@ func routes() map[string]func(*Console, http.ResponseWriter, *http.Request, *api
 
 // Bounds of what a page shows.
 const (
-	pageRows  = 100
-	textShown = 64 << 10  // bytes of the data of a znode, as text
-	hexShown  = 4 << 10   // and as bytes
-	editMax   = 256 << 10 // bytes of data that can be edited: a browser gets slow with more
-	pathMax   = 8 << 10
+	pageRows = 100
+	editMax  = 256 << 10 // bytes of data that can be edited: a browser gets slow with more
+	pathMax  = 8 << 10
 )
 
 func (c *Console) overview(w http.ResponseWriter, _ *http.Request, v *api.Visitor) error {
@@ -61,11 +58,9 @@ type treePage struct {
 	crumbs   []crumb
 	znode    *api.Znode    // nil if it may not be read
 	children *api.Children // nil if they may not be read
-	view     string        // text, json or hex
-	text     string        // the data in that view
-	cut      bool          // text is not all of the data
-	isJSON   bool          // the data is JSON
-	form     form          // of the editor
+	view     string        // that was asked for
+	dataView dataView
+	form     form // of the editor
 }
 
 // crumb is a znode above another.
@@ -138,29 +133,7 @@ func (c *Console) showTree(w http.ResponseWriter, r *http.Request, v *api.Visito
 func (p *treePage) lay() {
 	raw := p.znode.Raw
 	isText := utf8.Valid(raw) && bytes.IndexByte(raw, 0) < 0
-	p.isJSON = isText && len(raw) > 0 && p.znode.Whole && json.Valid(raw)
-	if p.view != "text" && p.view != "json" && p.view != "hex" {
-		switch p.view = "text"; {
-		case !isText:
-			p.view = "hex"
-		case p.isJSON && (raw[0] == '{' || raw[0] == '['):
-			p.view = "json"
-		}
-	}
-	switch p.view {
-	case "hex":
-		p.text, p.cut = hexDump(raw[:min(len(raw), hexShown)]), len(raw) > hexShown
-	case "json":
-		var text bytes.Buffer
-		if !p.isJSON || json.Indent(&text, raw, "", "  ") != nil {
-			text.Reset()
-			text.Write(raw)
-		}
-		p.setText(text.Bytes())
-	default:
-		p.setText(raw)
-	}
-	p.cut = p.cut || !p.znode.Whole
+	p.dataView = viewOf(raw, p.znode.Whole, p.view)
 	p.form.possible = p.znode.Whole && len(raw) <= editMax
 	p.form.data, p.form.encoding = string(raw), "utf-8"
 	if !isText || bytes.IndexByte(raw, '\r') >= 0 { // browsers change the line ends of a form
@@ -172,13 +145,6 @@ func (p *treePage) lay() {
 	// An id with a line end would become two entries; a browser makes a line end of a CR, too.
 	back, err := formACL(strings.ReplaceAll(p.form.acl, "\r", "\n"))
 	p.form.aclPossible = err == nil && slices.Equal(back, p.znode.ACL)
-}
-
-func (p *treePage) setText(text []byte) {
-	if len(text) > textShown {
-		text, p.cut = text[:textShown], true
-	}
-	p.text = strings.ToValidUTF8(string(text), "\uFFFD")
 }
 
 // data sends the data of a znode as a file, which no browser shows or runs.

@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -141,31 +142,17 @@ func childItem(parent string, c *api.Child) g.Node {
 		h.Summary(name), h.Div(h.Class("below"))))
 }
 
-func dataPart(p *treePage) g.Node {
-	if len(p.znode.Raw) == 0 {
-		return section("data", "Data", h.P(g.Text("It has no data.")))
-	}
-	tab := func(view, title string) g.Node {
-		return h.A(h.Href(to("tree", "path", p.path, "view", view)), g.If(p.view == view, h.Aria("current", "true")),
-			g.Text(title))
-	}
-	return section("data", "Data", h.P(h.Class("tools"), h.Role("group"), h.Aria("label", "View"), tab("text", "Text"),
-		g.If(p.isJSON, tab("json", "JSON")), tab("hex", "Bytes"),
-		h.A(h.Href(to("data", "path", p.path)), g.Attr("download"), g.Text("Download"))),
-		h.Pre(h.ID("text"), h.TabIndex("0"), g.Text("\n"+p.text)),
-		g.If(p.cut, hint("This is the beginning. Download it to see all.")))
-}
-
 func statPart(s *api.Stat) g.Node {
 	return section("stat", "State", h.Dl(h.Class("facts"),
-		fact("Created", g.Text(when(s.Created)+" "), code(s.Czxid)),
-		fact("Data last set", g.Text(when(s.Modified)+" "), code(s.Mzxid)),
+		fact("Created", g.Text(when(s.Created)+ago(s.Created)+" "), code(s.Czxid)),
+		fact("Data last set", g.Text(when(s.Modified)+ago(s.Modified)+" "), code(s.Mzxid)),
 		fact("Children last changed", code(s.Pzxid)),
 		fact("Version of the data", h.ID("version"), g.Textf("%d", s.Version)),
 		fact("Version of the children", g.Textf("%d", s.Cversion)),
 		fact("Version of the ACL", g.Textf("%d", s.Aversion)),
 		fact("Length of the data", g.Text(sizeOf(int64(s.DataLength)))),
-		g.If(s.Owner != "", fact("Ephemeral, of session", code(s.Owner)))))
+		g.If(s.Owner != "", fact("Ephemeral, of session",
+			h.A(h.Href("sessions#session-"+url.PathEscape(s.Owner)), code(s.Owner))))))
 }
 
 func aclPart(acl []api.ACL) g.Node {
@@ -224,7 +211,7 @@ func sessionsView(p *api.Sessions, steers bool) g.Node {
 		if s.Secure {
 			client += " (TLS)"
 		}
-		return h.Tr(h.ID(s.Label), rowHead(g.Text(client)), h.Td(code(s.Label), g.If(steers, endLink(s.Label))),
+		return h.Tr(h.ID("session-"+s.Label), rowHead(g.Text(client)), h.Td(code(s.Label), g.If(steers, endLink(s.Label))),
 			cell(when(s.Connected)),
 			cell(fmt.Sprintf("%d ms", s.TimeoutMs)), cell(fmt.Sprintf("%d, %d", s.Received, s.Sent)),
 			cell(strconv.Itoa(s.Outstanding)), cell(s.LastOp), cell(fmt.Sprintf("%d, %d ms", s.MeanMs, s.MaxMs)),
