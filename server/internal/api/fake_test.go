@@ -407,6 +407,8 @@ func FuzzRequests(f *testing.F) {
 	f.Add("PUT", "/acl", `{"path":"/a","version":-1}`, "", "digest a")
 	f.Add("GET", "/search?prefix=a&limit=5", "", "", "")
 	f.Add("DELETE", "/znode?path=/a&version=1", "", "", "")
+	f.Add("POST", "/work", `{"kind":"delete","path":"/a","seal":"x"}`, "", "digest bob:y")
+	f.Add("GET", "/version?path=/a&zxid=0x1", "", "", "")
 	f.Fuzz(func(t *testing.T, method, target, body, cookie, authorization string) {
 		server := &fakeServer{}
 		a := New(Options{Server: server, Writes: true, RequestMax: 1 << 10})

@@ -113,7 +113,7 @@ func schemaOf(t *testing.T, schemas object, of reflect.Type) object {
 	schemas[of.Name()] = object{"type": "object", "properties": properties}
 	for i := range of.NumField() {
 		f := of.Field(i)
-		name := f.Tag.Get("json")
+		name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "-" {
 			continue
 		}
@@ -124,7 +124,9 @@ func schemaOf(t *testing.T, schemas object, of reflect.Type) object {
 			schema["description"] = f.Tag.Get("doc")
 		}
 		properties[name] = schema
-		required = append(required, name)
+		if option == "" {
+			required = append(required, name)
+		}
 	}
 	if !isRequest(of) {
 		schemas[of.Name()].(object)["required"] = required

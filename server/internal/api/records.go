@@ -242,6 +242,7 @@ type NewZnode struct {
 	ACL        []ACL  `json:"acl" doc:"null: world:anyone:cdrwa"`
 	Sequential bool   `json:"sequential" doc:"a number is added to the name"`
 	Container  bool   `json:"container" doc:"the server deletes it some time after its last child"`
+	TTL        int64  `json:"ttl" doc:"ms without a change and without children after which the server deletes it; 0 for none"`
 }
 
 // NewData is the request that sets the data of a znode.

@@ -39,7 +39,7 @@ var (
 )
 
 func table() []*route {
-	return append([]*route{
+	return slices.Concat(worksTable(), viewsTable(), []*route{
 		{method: "GET", path: "/openapi.json", name: "describe", about: "This description.", serve: (*API).describe},
 		{method: "GET", path: "/ensemble", name: "ensemble", about: "This server and its ensemble.", gives: Ensemble{},
 			serve: (*API).ensemble},
@@ -90,7 +90,7 @@ func table() []*route {
 			gives: Identity{}, serve: (*API).login},
 		{method: "POST", path: "/logout", name: "logout", about: "Ends the login of the cookie.", gives: Identity{},
 			serve: (*API).logout},
-	}, viewsTable()...)
+	})
 }
 
 // allowed returns the header Allow of a resource.
@@ -236,7 +236,7 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 		return err
 	}
 	return a.change(w, r, v, Change{Kind: ChangeCreate, Path: n.Path, Data: data, ACL: n.ACL, Sequential: n.Sequential,
-		Container: n.Container})
+		Container: n.Container, TTL: n.TTL})
 }
 
 func (a *API) set(w http.ResponseWriter, r *http.Request, v *Visitor) error {

@@ -18,6 +18,7 @@ type Actor struct {
 // shown.
 type Server interface {
 	Views
+	Subtrees
 	// Ensemble describes this server and its ensemble.
 	Ensemble() *Ensemble
 	// Login returns the identities that user and password prove. The error is ErrWrong if no ACL names them and they
@@ -64,6 +65,7 @@ type Change struct {
 	Version    int32 // that the znode must have, or its ACL for ChangeACL; -1 for any
 	Sequential bool  // of a create
 	Container  bool  // of a create
+	TTL        int64 // of a create, ms; 0 for none
 }
 
 // ChangeKind is what a Change does.

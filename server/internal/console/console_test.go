@@ -32,8 +32,10 @@ type fakeServer struct {
 	changed []api.Change
 	refuse  error
 
-	steered     steertest.Server
-	mayNotSteer error
+	steered        steertest.Server
+	mayNotSteer    error
+	works, carried []api.Work
+	refusals       []api.Refused
 }
 
 func (f *fakeServer) Ensemble() *api.Ensemble {

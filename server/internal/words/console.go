@@ -24,8 +24,9 @@ import (
 // shown is a server as the API shows it. Requests come at any time, also before recovery, when there is no tree.
 type shown struct {
 	*Reporter
-	counts *counts
-	past   *past
+	counts  *counts
+	past    *travel
+	reading chan struct{} // the place of the one reading of the log for a history
 }
 
 var _ api.Server = shown{}
@@ -35,7 +36,7 @@ func (s *Reporter) consoleHandler() http.Handler {
 	if !s.Config.Admin.Console {
 		return nil
 	}
-	a := api.New(api.Options{Server: shown{s, &counts{}, &past{}}, Wheel: s.wheel, Log: s.Log,
+	a := api.New(api.Options{Server: shown{s, &counts{}, &travel{}, make(chan struct{}, 1)}, Wheel: s.wheel, Log: s.Log,
 		Writes:     s.Config.Admin.ConsoleWrites,
 		RequestMax: s.Config.JuteMaxBuffer,
 		Remote:     func(r *http.Request) netip.Addr { return admin.Remote(r, s.Config.IPUseXForwardedFor) }})
@@ -342,6 +343,16 @@ func requestOf(c *api.Change) (proto.OpCode, request, error) {
 	case api.ChangeCreate:
 		mode, op := proto.ModePersistent, proto.OpCreate2
 		switch {
+		case c.TTL != 0 && (c.Container || c.TTL < 1 || c.TTL > proto.MaxTTL):
+			return 0, nil, &api.Refusal{Status: http.StatusBadRequest,
+				Text: "a TTL is 1 to 1099511627775 ms, and not of a container"}
+		case c.TTL != 0:
+			mode = proto.ModePersistentTTL
+			if c.Sequential {
+				mode = proto.ModePersistentSequentialTTL
+			}
+			return proto.OpCreateTTL, &proto.CreateTTLRequest{Path: path, Data: c.Data, Acl: acl, Flags: int32(mode),
+				Ttl: c.TTL}, nil
 		case c.Sequential && c.Container:
 			return 0, nil, &api.Refusal{Status: http.StatusBadRequest, Text: "a container is not sequential"}
 		case c.Sequential:

@@ -32,9 +32,9 @@ const (
 	pastData = 64 << 10
 )
 
-// past brings states back, one at a time, and keeps the last one for a while. No lock of the running server is held
+// travel brings states back, one at a time, and keeps the last one for a while. No lock of the running server is held
 // meanwhile: it reads files.
-type past struct {
+type travel struct {
 	mu     sync.Mutex // held while a state is brought back or read
 	at     api.Moment
 	replay *rebuild.Replay // nil if none is kept
