@@ -36,6 +36,8 @@ type Options struct {
 	// is above the usual.
 	Slow string
 	Late time.Duration
+	// Unmeasured lets the servers measure no stages of operations.
+	Unmeasured bool
 	// Busy lets every client have many requests on their way.
 	Busy bool
 	// Again lets clients count their requests from 1 again on a new connection, sometimes.
@@ -145,6 +147,9 @@ func (w *world) config(id, snapCount int) *config.Config {
 	c.Admin.Enabled = false
 	c.SnapCount, c.SnapshotSizeFactor = snapCount, w.factor
 	c.ExtendedTypes = true
+	if w.o.Unmeasured {
+		c.Trace.Slow = -1
+	}
 	c.Container.CheckInterval = 2 * time.Second
 	if w.o.Servers+w.joiners() > 1 {
 		c.ServerID = int64(id)

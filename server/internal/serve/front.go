@@ -73,7 +73,10 @@ func New(e *env.Env, listen func(network, address string) (net.Listener, error))
 		Env: e, listenClient: listen, Turns: limits.NewTurns(), Watchers: newWatchers(&e.Config.Limits),
 		Conns:    NewConnSet(e.Config.MaxClientCnxns, e.Config.MaxCnxns),
 		Throttle: limits.NewTokens(e.Config.ConnectionThrottle, e.Config.LocalSessionsEnabled),
-		Labels:   sessions.NewLabels(),
+		Labels:   new(sessions.Labels),
+	}
+	if e.Runtime == sched.OS() { // two runs of a simulation must not differ
+		f.Labels = sessions.NewLabels()
 	}
 	if e.Config.Admin.Top {
 		f.Top = topk.New(e.Clock.Now())
