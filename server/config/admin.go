@@ -38,6 +38,13 @@ type Admin struct {
 	// ConsoleWrites lets visitors of the console and of its API change znodes after a login, as far as ACLs allow it.
 	// Key warren.console.writes; default false. Warren's own.
 	ConsoleWrites bool
+	// ConsoleLinks lets visitors of the console with a login make links that show znodes at and below a path, which
+	// they may read, without a login for at most 24 hours. Key warren.console.links; default false. Warren's own.
+	ConsoleLinks bool
+	// ConsoleEnsembles are other ensembles that the console shows beside this one, as name=http://host:port of the
+	// admin server of one of their servers, separated by commas. Key warren.console.ensembles; default none. Warren's
+	// own.
+	ConsoleEnsembles []string
 	// Top counts which paths, sessions, addresses and operations cause most of the requests, bytes and time, for the
 	// command top, /api/v1/top and warren top. Key warren.top.enabled; default false. Warren's own.
 	Top bool

@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"math"
+	"net/url"
+	"strings"
 	"time"
 )
 
@@ -121,8 +123,32 @@ func (a *Admin) settings() []setting {
 		strictKey(&a.PProf, false, "warren.pprof"),
 		strictKey(&a.Console, true, "warren.console.enabled"),
 		strictKey(&a.ConsoleWrites, false, "warren.console.writes"),
+		strictKey(&a.ConsoleLinks, false, "warren.console.links"),
+		nativeKey(ensembles(&a.ConsoleEnsembles), "warren.console.ensembles"),
 		strictKey(&a.Top, false, "warren.top.enabled"),
 	}
+}
+
+// ensemblesMax is how many other ensembles the console asks.
+const ensemblesMax = 50
+
+// ensembles reads names with the addresses of admin servers.
+func ensembles(field *[]string) parser {
+	return parserOf(field, nil, func(text string) ([]string, string, error) { return listed(text), "", nil },
+		func(all []string) error {
+			if len(all) > ensemblesMax {
+				return rulef("must be at most %d", ensemblesMax)
+			}
+			for _, one := range all {
+				name, address, ok := strings.Cut(one, "=")
+				u, err := url.Parse(address)
+				if !ok || name == "" || err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
+					u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+					return rule("must be name=http://host:port, separated by commas")
+				}
+			}
+			return nil
+		})
 }
 
 // urlPrefix reads an absolute URL path without a slash at its end.

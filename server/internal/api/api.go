@@ -48,6 +48,10 @@ type Options struct {
 	Remote func(*http.Request) netip.Addr
 	// Writes allows changes.
 	Writes bool
+	// Links allows links that show znodes without a login.
+	Links bool
+	// Ensembles are other ensembles, as name=address of the admin port of one of their servers.
+	Ensembles []string
 	// RequestMax is the largest request that the server takes, jute.maxbuffer.
 	RequestMax int
 	// Now is the clock; nil is the system's.
@@ -56,15 +60,18 @@ type Options struct {
 
 // API answers requests below Root. Its methods may be called by any number of goroutines.
 type API struct {
-	o        Options
-	routes   map[string]map[string]*route // by path and method
-	logins   logins
-	throttle *throttle // of failed logins
-	streams  streams
-	workers  places
-	changers places
-	cookie   string // its name
-	origins  *http.CrossOriginProtection
+	o          Options
+	routes     map[string]map[string]*route // by path and method
+	logins     logins
+	throttle   *throttle // of failed logins
+	streams    streams
+	workers    places
+	changers   places
+	cookie     string // its name
+	others     *others
+	links      links
+	linkCookie string // the name of the cookie of a link
+	origins    *http.CrossOriginProtection
 }
 
 // New returns an API.
@@ -84,6 +91,8 @@ func New(o Options) *API {
 	a := &API{o: o, routes: map[string]map[string]*route{}, workers: make(places, workersMax),
 		changers: make(places, changesMax), throttle: newThrottle(attemptsMax, attemptEvery),
 		origins: http.NewCrossOriginProtection(), cookie: cookiePrefix + secret()[:8]}
+	a.links.mu.live, a.linkCookie = map[loginKey]*Link{}, linkCookie+secret()[:8]
+	a.others = newOthers(o.Ensembles)
 	a.logins.mu.live = map[loginKey]*login{}
 	a.streams.begun = newThrottle(streamsInARow, streamEvery)
 	a.streams.begunByAll = newThrottle(streamsInARowAll, streamEveryAll)

@@ -5,6 +5,8 @@ import "net/http"
 // Views are the parts of a Server that explain an ensemble. Their bounds are those of the server.
 type Views interface {
 	pastViews
+	// Shared notes in the audit log that the actor has made a link to a path.
+	Shared(a Actor, path string)
 	// Recipes looks for znodes below a path by which programs coordinate, and says what they mean. after is where an
 	// earlier search has stopped.
 	Recipes(a Actor, under, after string, limit int) (*Recipes, error)
@@ -65,6 +67,9 @@ var underParam = param{name: "under", about: "path of the znode below which is l
 // viewsTable are the routes of Views.
 func viewsTable() []*route {
 	return append([]*route{
+		{method: "GET", path: "/ensembles", name: "ensembles",
+			about: "The ensembles of warren.console.ensembles, as their servers describe themselves.",
+			gives: Ensembles{}, serve: (*API).ensembles},
 		{method: "GET", path: "/recipes", name: "recipes",
 			about: "Locks, elections, semaphores, barriers, queues, services and groups, decoded. Each request " +
 				"looks at a bounded part of the tree.",

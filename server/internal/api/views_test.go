@@ -19,6 +19,8 @@ func (fakeViews) Difference(context.Context, Actor, Moment, Moment, string, int)
 	return nil, ErrNotServing
 }
 
+func (fakeViews) Shared(Actor, string) {}
+
 func TestMoments(t *testing.T) {
 	for text, want := range map[string]Moment{"0x100000005": {Zxid: 0x100000005}, "5f": {Zxid: 0x5f},
 		"2026-01-31T12:00:00Z": {TimeMs: 1769860800000}, "2026-01-31 12:00": {TimeMs: 1769860800000},

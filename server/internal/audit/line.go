@@ -263,3 +263,11 @@ func appendValue(b []byte, value string) []byte {
 	}
 	return b
 }
+
+// Link adds a line: a user has made a link that shows the znodes at and below a path without a login.
+func (a *Log) Link(ids []auth.Identity, addr netip.Addr, path string) {
+	a.add(func(b []byte) []byte {
+		b = append(append(a.begin(b, success), Who(0, ids, addr)...), "\toperation=shareLink\tznode="...)
+		return endLine(appendValue(b, path), success)
+	})
+}

@@ -250,8 +250,8 @@ var pagePaths = []string{"", "tree", "tree?path=" + url.QueryEscape("/a/"+hostil
 	"tree?path=/none", "search", "search?word=" + url.QueryEscape(hostile), "sessions", "slow", "configuration",
 	"configuration?all=1", "changes", "changes?path=" + url.QueryEscape("/"+hostile), "login", "none",
 	"hot", "hot?by=time", "sizes", "sizes?path=/new&by=writes", "sizes?by=znodes",
-	"past", "past?at=0x5&path=" + url.QueryEscape("/"+hostile), "difference?from=5&to=2026-01-31",
-	"difference?from=5",
+	"past", "past?at=0x5&path=" + url.QueryEscape("/"+hostile), "difference?from=5&to=2026-01-31+12:00",
+	"difference?from=5", "ensembles", "links", "shared?link=x",
 	"recipes", "recipes?under=" + url.QueryEscape("/"+hostile),
 	"steering", "steering?session=" + url.QueryEscape(hostile)}
 

@@ -15,13 +15,14 @@ type frame struct {
 	heading g.Node // nil for the title
 	visitor *api.Visitor
 	trouble error // what was refused; nil for nothing
+	bare    bool  // without links to other pages
 }
 
 // views are the links of every page.
 var views = []struct{ page, title string }{
 	{"./", "Overview"}, {"tree", "Tree"}, {"search", "Search"}, {"recipes", "Recipes"}, {"sessions", "Sessions"},
 	{"changes", "Live changes"}, {"hot", "Hot"}, {"slow", "Slow operations"}, {"sizes", "Sizes"},
-	{"past", "Time travel"}, {"configuration", "Configuration"}, {"steering", "Steering"},
+	{"past", "Time travel"}, {"ensembles", "Ensembles"}, {"configuration", "Configuration"}, {"steering", "Steering"},
 }
 
 // htmxConfig switches off what htmx has besides replacing parts of pages: it evaluates and runs nothing, sends
@@ -48,7 +49,7 @@ func layout(f frame, main ...g.Node) g.Node {
 			h.Script(h.Src("static/htmx-2.0.11.min.js"), h.Defer()),
 			h.Script(h.Src("static/console.js"), h.Defer())),
 		h.Body(h.A(h.Class("skip"), h.Href("#main"), g.Text("Skip to the content")),
-			h.Header(navigation(f), visitorPart(f.visitor)),
+			g.Iff(!f.bare, func() g.Node { return h.Header(navigation(f), visitorPart(f.visitor)) }),
 			h.Main(h.ID("main"), h.TabIndex("-1"), h.H1(heading), troublePart(f.trouble),
 				h.P(h.ID("unanswered"), h.Role("alert"), g.Attr("hidden")), g.Group(main)))))
 }

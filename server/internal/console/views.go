@@ -90,7 +90,9 @@ func treeView(p *treePage, writes bool) g.Node {
 	}
 	return g.Group{
 		h.P(h.Class("tools"), link(to("changes", "path", p.path), "Live changes below"),
-			link(to("search", "under", p.path), "Search below")),
+			link(to("search", "under", p.path), "Search below"), link(to("recipes", "under", p.path), "Recipes below"),
+			link(to("sizes", "path", p.path), "Sizes below"),
+			g.If(p.form.token != "", link(to("links", "path", p.path), "Share"))),
 		h.Div(h.Class("columns"), content)}
 }
 

@@ -42,3 +42,5 @@ func (fakeViews) Difference(
 		{Path: "/" + hostile, Kind: hostile, What: []string{hostile}, Before: hostile, After: hostile},
 		{Path: "/b", Kind: "deleted"}}}, nil
 }
+
+func (fakeViews) Shared(api.Actor, string) {}

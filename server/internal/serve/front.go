@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"net"
+	"net/netip"
 	"os"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/env"
@@ -207,4 +209,11 @@ func portOf(addr net.Addr, configured int) int {
 		return a.Port
 	}
 	return configured
+}
+
+// AuditLink notes in the audit log, if there is one, that a link to a path was made.
+func (s *Front) AuditLink(ids []auth.Identity, addr netip.Addr, path string) {
+	if log := s.Security.Audit; log != nil {
+		log.Link(ids, addr, path)
+	}
 }

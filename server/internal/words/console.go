@@ -36,8 +36,10 @@ func (s *Reporter) consoleHandler() http.Handler {
 	if !s.Config.Admin.Console {
 		return nil
 	}
-	a := api.New(api.Options{Server: shown{s, &counts{}, &travel{}, make(chan struct{}, 1)}, Wheel: s.wheel, Log: s.Log,
-		Writes:     s.Config.Admin.ConsoleWrites,
+	a := api.New(api.Options{
+		Server: shown{s, &counts{}, &travel{}, make(chan struct{}, 1)}, Wheel: s.wheel, Log: s.Log,
+		Writes: s.Config.Admin.ConsoleWrites, Links: s.Config.Admin.ConsoleLinks,
+		Ensembles:  s.Config.Admin.ConsoleEnsembles,
 		RequestMax: s.Config.JuteMaxBuffer,
 		Remote:     func(r *http.Request) netip.Addr { return admin.Remote(r, s.Config.IPUseXForwardedFor) }})
 	return console.New(a)

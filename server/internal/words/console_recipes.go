@@ -138,3 +138,6 @@ func (r *recipeWalk) decode() {
 	}
 	r.pending = nil
 }
+
+// Shared implements api.Server.
+func (n shown) Shared(a api.Actor, path string) { n.front.AuditLink(a.IDs, a.Remote.Addr(), path) }
