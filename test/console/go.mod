@@ -7,6 +7,7 @@ require (
 	github.com/chromedp/chromedp v0.23.0
 	github.com/seed94657493/warren v0.0.0
 	github.com/seed94657493/warren/client v0.1.0
+	github.com/seed94657493/warren/recipes v0.1.0
 	github.com/stretchr/testify v1.12.1
 )
 
