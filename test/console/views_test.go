@@ -26,7 +26,7 @@ func (j *journey) ephemeral(path, data string) {
 	require.NoError(j.t, err)
 }
 
-// The pages that explain an ensemble fit every screen, and all that can be operated has a name, whatever clients wrote.
+// The pages that explain an ensemble fit every screen, and all that can be operated has a name.
 func TestViewsFit(t *testing.T) {
 	for _, width := range []int64{390, 1440} {
 		for _, scheme := range []string{"light", "dark"} {
