@@ -22,6 +22,9 @@ const (
 // errMoved ends a connection because a server with quorum was found.
 var errMoved = errors.New("client: moving to a server with quorum")
 
+// errLeft ends a connection because its server has asked for that.
+var errLeft = errors.New("client: the server has asked its clients to go to another one")
+
 // conn is one connection of a session, from its greeting to its end. Two goroutines serve it: the reader (run)
 // and the writer. A caller pushes a call, the writer writes it to the socket together with all other waiting
 // calls, and the reader completes it. If a small call is the only one on the connection its caller writes it: to
@@ -39,10 +42,12 @@ type conn struct {
 	password [proto.PasswordSize]byte
 	contact  contact
 	timeout  time.Duration
-	isPrompt bool          // the socket takes a few bytes without blocking while no data is in transit
-	rearming int           // setWatches without an answer; owned by the reader
-	heard    time.Time     // when the deadline of the socket was moved; owned by the reader, as known
-	known    time.Duration // value of contact.latest at that time
+	isPrompt bool // the socket takes a few bytes without blocking while no data is in transit
+	rearming int  // setWatches without an answer; owned by the reader
+	// isLeaving is leaving, for the reader alone.
+	isLeaving bool
+	heard     time.Time     // when the deadline of the socket was moved; owned by the reader, as known
+	known     time.Duration // value of contact.latest at that time
 
 	wake chan struct{} // capacity 1: out is not empty, or a heartbeat is due
 	gone chan struct{} // closed when the connection is dead
@@ -58,6 +63,7 @@ type conn struct {
 	auths     []*authCall   // auth packets without an answer
 	xid       int32         // of the last call
 	err       error         // why the connection is dead
+	leaving   bool          // the server is about to end the connection: no call is queued any more
 	room      chan struct{} // closed when a full conn has room again; nil if no caller waits
 }
 
@@ -94,7 +100,7 @@ func (cn *conn) push(cl *call) (room <-chan struct{}, err error) {
 		cn.mu.Unlock()
 		return nil, cn.err
 	}
-	if cn.pending.n >= cn.cfg.outstandingMax || len(cn.out) > outputBytesMax {
+	if cn.leaving || cn.pending.n >= cn.cfg.outstandingMax || len(cn.out) > outputBytesMax {
 		if cn.room == nil {
 			cn.room = make(chan struct{})
 		}
@@ -120,7 +126,7 @@ func (cn *conn) push(cl *call) (room <-chan struct{}, err error) {
 func (cn *conn) pushQuietly(cl *call) {
 	cn.mu.Lock()
 	defer cn.mu.Unlock()
-	if cn.err != nil || cn.add(cl) != nil {
+	if cn.err != nil || cn.leaving || cn.add(cl) != nil {
 		cl.release()
 		return
 	}

@@ -39,6 +39,9 @@ func (cn *conn) read() error {
 		if err == nil {
 			err = cn.handle(frame)
 		}
+		if err == nil && cn.isLeaving && cn.isIdle() {
+			err = errLeft
+		}
 		if err != nil {
 			return fmt.Errorf("client: read from %s: %w", cn.addr, err)
 		}
@@ -59,6 +62,10 @@ func (cn *conn) handle(frame []byte) error {
 		if h.Err != proto.OK {
 			return h.Err // the server requires authentication
 		}
+		if h.Zxid == proto.LeaveZxid {
+			cn.leave()
+			return nil
+		}
 		cn.mu.Lock()
 		cn.contact.ponged()
 		cn.mu.Unlock()
@@ -69,6 +76,22 @@ func (cn *conn) handle(frame []byte) error {
 		return cn.rearmReply(&h)
 	}
 	return cn.reply(&h, body)
+}
+
+// leave lets no more calls onto the connection, whose server is about to end it. The connection ends when everything
+// is answered, so that no call is lost; calls that come meanwhile wait for the next connection.
+func (cn *conn) leave() {
+	cn.isLeaving = true
+	cn.mu.Lock()
+	cn.leaving = true
+	cn.mu.Unlock()
+}
+
+// isIdle reports whether the server owes nothing.
+func (cn *conn) isIdle() bool {
+	cn.mu.Lock()
+	defer cn.mu.Unlock()
+	return cn.pending.n == 0 && len(cn.auths) == 0 && cn.rearming == 0
 }
 
 func (cn *conn) notify(h *proto.ReplyHeader, body []byte) error {
@@ -122,7 +145,7 @@ func (cn *conn) reply(h *proto.ReplyHeader, body []byte) error {
 		cn.sent--
 	}
 	cn.contact.answered(h.Xid)
-	if cn.room != nil && cn.pending.n <= cn.cfg.outstandingMax/2 && len(cn.out) <= outputBytesMax/2 {
+	if cn.room != nil && !cn.leaving && cn.pending.n <= cn.cfg.outstandingMax/2 && len(cn.out) <= outputBytesMax/2 {
 		close(cn.room)
 		cn.room = nil
 	}

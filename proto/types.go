@@ -173,6 +173,10 @@ const (
 	XidSetWatches   int32 = -8
 )
 
+// LeaveZxid is the zxid of a reply to a ping that no client has sent. A Warren server that is about to end the
+// connection asks its client so to go to another server; other clients ignore what answers a ping. Warren's own.
+const LeaveZxid Zxid = -2
+
 // Special values of the stored ephemeralOwner. Source: storage 8.3.
 const (
 	// OwnerContainer marks a container.

@@ -19,6 +19,9 @@ func (c *Conn) accept(payload []byte) error {
 	if h.Xid == proto.XidNotification && !c.expects(h.Xid) {
 		return c.acceptEvent(h, body)
 	}
+	if h.Xid == proto.XidPing && h.Zxid == proto.LeaveZxid {
+		return nil // the server asks this client to go to another one; it stays, as a client of ZooKeeper does
+	}
 	call, err := c.take(h)
 	if err != nil {
 		return err

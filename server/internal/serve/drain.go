@@ -7,13 +7,16 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/internal/sched"
+	"github.com/seed94657493/warren/proto"
 )
 
 // Clients that are sent to other servers. Their sessions live on: a client whose connection ends connects to another
 // server of its list, with its session.
 
 const (
-	// retireGrace is how long a connection that is to end may take to answer what it was asked.
+	// leaveGrace is how long a client that was asked to leave may take.
+	leaveGrace = 250 * time.Millisecond
+	// retireGrace is how long a connection may take after that to answer what it was asked.
 	retireGrace = time.Second
 	// retirePause is the time between two rounds in which connections end.
 	retirePause = 10 * time.Millisecond
@@ -65,10 +68,10 @@ func (s *Front) drainClients(d *drain) {
 		now := s.Clock.Now()
 		credit = min(credit+float64(d.rate)*time.Duration(now-last).Seconds(), float64(max(d.rate, 1)))
 		last = now
-		if len(p.left) == 0 {
+		if len(p.left)+len(p.asked) == 0 {
 			p.left = s.clients()
 		}
-		if pause = retirePause; len(p.left) == 0 {
+		if pause = retirePause; len(p.left)+len(p.asked) == 0 {
 			pause = drainedPause
 			if !told {
 				s.Log.Info("drained: this server has no clients")
@@ -86,7 +89,7 @@ func (s *Front) Shed(percent int) int {
 	// A share that is not a whole number is rounded at random, so that 1 % of 20 clients is sometimes one client.
 	n := (len(all)*percent + rand.IntN(100)) / 100
 	p := parting{left: all[:n]}
-	for p.round(s.Clock.Now(), n); len(p.left) > 0; p.round(s.Clock.Now(), n) {
+	for p.round(s.Clock.Now(), n); len(p.asked) > 0; p.round(s.Clock.Now(), n) {
 		sched.Sleep(s.Runtime, retirePause)
 	}
 	return n
@@ -97,10 +100,10 @@ func (s *Front) Shed(percent int) int {
 func (s *Front) Clients() int { return len(s.clients()) }
 
 // clients returns the connections that Clients counts, the oldest first.
-func (s *Front) clients() (all []parter) {
+func (s *Front) clients() (all []*Conn) {
 	s.Conns.Each(func(c *Conn) {
 		if _, inside := c.NC.(insideConn); !inside && c.Session.Load() != nil && c.open() {
-			all = append(all, parter{c: c})
+			all = append(all, c)
 		}
 	})
 	return all
@@ -113,34 +116,43 @@ func (c *Conn) open() bool {
 	return c.Mu.Out.open()
 }
 
-// parting is a set of connections that end as soon as each has answered what it was asked, so that no request of a
-// client that waits for its answers is lost.
-type parting struct{ left []parter }
-
-// parter is a connection that is to end.
-type parter struct {
-	c     *Conn
-	since int64 // when it was first to end, ns on the server's clock; 0 before
+// parting is a set of connections that end. Each client is asked to leave first. A Warren client sends nothing more
+// then, waits for what it is owed, and goes: no request of it is lost. The connection of a client that stays ends as
+// soon as it has answered what it was asked, so that no request of a client that waits for its answers is lost.
+type parting struct {
+	left  []*Conn  // those that were not asked yet
+	asked []parter // those that were
 }
 
-// round ends up to most connections, and returns how many it has ended. Those that owe answers are tried again in
-// later rounds, until retireGrace has passed.
-func (p *parting) round(now int64, most int) (ended int) {
-	tried := 0
-	var busy []parter
-	for ; tried < len(p.left) && ended < most; tried++ {
-		one := p.left[tried]
-		if one.since == 0 {
-			one.since = now
-		}
-		if one.c.retire(now-one.since >= int64(retireGrace)) {
-			ended++
-		} else {
-			busy = append(busy, one)
-		}
+// parter is a connection whose client was asked to leave.
+type parter struct {
+	c     *Conn
+	since int64 // ns on the server's clock
+}
+
+// round asks up to most clients to leave, and ends the connections of those that were asked before and stay. It
+// returns how many it has asked.
+func (p *parting) round(now int64, most int) (asked int) {
+	p.asked = slices.DeleteFunc(p.asked, func(one parter) bool {
+		waited := time.Duration(now - one.since)
+		return waited >= leaveGrace && one.c.retire(waited >= leaveGrace+retireGrace) || !one.c.open()
+	})
+	for ; asked < len(p.left) && asked < most; asked++ {
+		p.left[asked].askToLeave()
+		p.asked = append(p.asked, parter{p.left[asked], now})
 	}
-	p.left = append(slices.Delete(p.left, 0, tried), busy...)
-	return ended
+	p.left = p.left[asked:]
+	return asked
+}
+
+// askToLeave asks the client to go to another server.
+func (c *Conn) askToLeave() {
+	c.Mu.Lock()
+	if c.Mu.Out.open() {
+		c.Mu.Out.Buf = AppendHeaderReply(c.Mu.Out.Buf, proto.XidPing, proto.LeaveZxid, proto.OK)
+	}
+	c.Mu.Unlock()
+	c.Flush()
 }
 
 // retire ends the connection, unless it owes answers and atOnce is not set. It reports whether the connection ends.
