@@ -221,10 +221,11 @@ func TestConsoleTellsHistory(t *testing.T) {
 	_, err = c.SetData("/open", []byte("open"), -1)
 	require.NoError(t, err)
 	for _, step := range []map[string]any{
-		{"path": "/open", "version": -1, "acl": []map[string]any{{"scheme": "digest", "id": "eve:x=", "perms": "cdrwa"}}},
-		{"path": "/open", "version": -1, "acl": []map[string]any{{"scheme": "world", "id": "anyone", "perms": "cdrwa"}}},
+		{"scheme": "digest", "id": "eve:x=", "perms": "cdrwa"},
+		{"scheme": "world", "id": "anyone", "perms": "cdrwa"},
 	} {
-		status, _ = super.status("PUT", "/acl", step)
+		status, _ = super.status("PUT", "/acl",
+			map[string]any{"path": "/open", "version": -1, "acl": []any{step}})
 		require.Equal(t, 200, status)
 		status, _ = super.status("PUT", "/znode", map[string]any{"path": "/open", "data": "x", "version": -1})
 		require.Equal(t, 200, status)

@@ -44,6 +44,10 @@ func routes() map[string]func(*Console, http.ResponseWriter, *http.Request, *api
 		"POST login":        (*Console).login,
 		"POST logout":       (*Console).logout,
 		"POST change":       (*Console).change,
+		"GET export":        (*Console).export,
+		"GET history":       (*Console).history,
+		"POST preview":      (*Console).preview,
+		"POST work":         (*Console).work,
 	}
 }
 
@@ -66,7 +70,8 @@ type treePage struct {
 	children *api.Children // nil if they may not be read
 	view     string        // that was asked for
 	dataView dataView
-	form     form // of the editor
+	quota    *api.Quota // nil if it may not be read
+	form     form       // of the editor
 }
 
 // crumb is a znode above another.
@@ -122,6 +127,7 @@ func (c *Console) showTree(w http.ResponseWriter, r *http.Request, v *api.Visito
 		if page.znode, err = c.api.Server().Znode(v.Actor, p, api.DataMax); err != nil {
 			return err
 		}
+		page.quota, _ = c.api.Server().Quota(v.Actor, p) // a znode that is gone meanwhile has none
 		page.children, err = c.api.Server().Children(v.Actor, p, q.Get("after"), pageRows)
 		return err
 	})
@@ -333,6 +339,7 @@ func changeOf(f url.Values) (c api.Change, err error) {
 			return c, &api.Refusal{Status: http.StatusBadRequest, Text: "a name has no slash"}
 		}
 		c.Sequential = f.Get("sequential") != ""
+		err = formMode(f, &c)
 	case "set":
 		c.Kind = api.ChangeData
 	case "acl":

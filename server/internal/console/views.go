@@ -85,7 +85,8 @@ func crumbsOf(p *treePage) g.Node {
 func treeView(p *treePage, writes bool) g.Node {
 	content := g.Group{childrenPart(p)}
 	if p.znode != nil {
-		content = append(content, h.Div(dataPart(p), statPart(&p.znode.Stat), aclPart(p.znode.ACL),
+		content = append(content, h.Div(dataPart(p), statPart(&p.znode.Stat), aclPart(p.znode.ACL), quotaPart(p.quota),
+			morePart(p.path),
 			g.Iff(writes, func() g.Node { return editor(p) })))
 	}
 	return g.Group{
@@ -177,14 +178,12 @@ func editor(p *treePage) g.Node {
 	return section("change", "Change",
 		g.If(p.form.possible, form("Edit the data", "set", version, hidden("encoding", p.form.encoding),
 			area("newdata", "data", label, p.form.data, "10"), button("Save over version "+version))),
-		form("Create a child", "create", "", field("newname", "name", "Name", ""),
-			area("childdata", "data", "Data", "", "4"), box("sequential", g.Text("Add a number to the name")),
-			button("Create")),
+		createForm(form),
 		g.If(p.form.aclPossible, form("Edit the permissions", "acl", aversion,
 			area("newacl", "acl", "Entries, one a line: scheme:identity:permissions of cdrwa", p.form.acl, "4"),
 			button("Save over version "+aversion))),
 		form("Delete", "delete", version, box("sure", g.Text("Delete version "+version+" of "), code(p.path)),
-			h.P(h.Button(h.Class("danger"), g.Text("Delete")))))
+			h.P(h.Button(h.Class("danger"), g.Text("Delete")))), subtreeForms(p))
 }
 
 func searchView(p *searchPage) g.Node {

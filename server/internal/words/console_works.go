@@ -196,7 +196,8 @@ const blind = "it has children, and may not be read: they are not known"
 
 func (n shown) planDelete(a api.Actor, p *planned, path string) error {
 	if path == "/" || path == "/zookeeper" || paths.Hidden([]byte(path)) {
-		return &api.Refusal{Status: http.StatusBadRequest, Text: "the root and what is the servers' own is not deleted"}
+		return &api.Refusal{Status: http.StatusBadRequest,
+			Text: "the root and what is the servers' own is not deleted"}
 	}
 	all, err := n.items(a, path, false)
 	if err != nil {
@@ -517,7 +518,8 @@ func multiError(reply []byte, m multi) (string, error) {
 		if h.Type != -1 {
 			return "", nil // the first slot of a multi that was refused is an error, too
 		}
-		if code := proto.ErrCode(r.R.Int32()); code != proto.OK && code != proto.ErrRuntimeInconsistency && i < len(m) {
+		code := proto.ErrCode(r.R.Int32())
+		if code != proto.OK && code != proto.ErrRuntimeInconsistency && i < len(m) {
 			return m[i].path, code
 		}
 	}
