@@ -33,6 +33,7 @@ run: build ## a server on 127.0.0.1:2181 with its data in ./data
 test: ## every test, with costly assertions on
 	$(GO) test -tags invariants -timeout $(HANG) $(PKG)
 	$(GO) test -tags 'invariants weak' -timeout $(HANG) ./test/system -run Defect
+	GO='$(GO)' .ci/journeys
 
 race: ## every test under the race detector
 	$(GO) test -race -tags invariants -timeout $(HANG) $(PKG)

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log"
 	"os"
@@ -32,7 +33,19 @@ const patience = 30 * time.Second
 // browser is the context of the one browser; each journey has a tab of it.
 var browser context.Context
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+// shortPart are the journeys that go test -short makes: one for each kind.
+const shortPart = "^Test(OverviewStaysFresh|TreeOpensInPlace|HostileNamesAndData|KeysAlone|FormatsOfData|" +
+	"SubtreeIsDeletedAfterAPreview|HistoryShowsWhatHasChanged)$"
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		if err := flag.Set("test.run", shortPart); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) int {
 	path := pathOfBrowser()
