@@ -393,7 +393,7 @@ func (j *journey) shoot(name string) {
 	}
 	ctx, cancel := context.WithTimeout(j.tab, patience)
 	defer cancel()
-	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(90))
+	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 	require.NoError(j.t, err)
 	file := strings.ReplaceAll(strings.ReplaceAll(j.t.Name(), "/", "-")+"-"+name+".png", " ", "-")
 	require.NoError(j.t, os.WriteFile(filepath.Join(*shots, file), picture, 0o644))
