@@ -295,6 +295,7 @@ func TestKeysAlone(t *testing.T) {
 	j.press("j")
 	j.await("document.activeElement.textContent === 'b'")
 	j.press(kb.Enter)
+	j.awaitPath("/a/b") // with its scripts
 	j.awaitText("#text", "deep")
 	j.press("u")
 	j.awaitPath("/a")
