@@ -87,7 +87,7 @@ func number(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) 
 
 // A client that knows the id of a session can close it. So the admin port tells ids only to an identity that may have
 // everything, or to all if passwords of sessions have a secret. Others see labels, which are the same in all
-// commands.
+// commands and in the words of the client port.
 func TestAdminCommandsHideIDsOfSessions(t *testing.T) {
 	secrets := filepath.Join(t.TempDir(), "secrets")
 	require.NoError(t, os.WriteFile(secrets, []byte(strings.Repeat("ab", 32)+"\n"), 0o600))
@@ -117,6 +117,15 @@ func TestAdminCommandsHideIDsOfSessions(t *testing.T) {
 			shown, err := strconv.ParseInt(string(label), 10, 64)
 			require.NoError(t, err)
 			require.EqualValues(t, c.Session()>>56, shown>>56, "the server that has created the session")
+			if auth == "" { // the words of the client port name sessions as this port does without credentials
+				named := proto.SessionID(shown).String()
+				for _, ask := range []string{"cons", "dump", "wchc", "wchp"} {
+					text, err := wire.FourLetter(s.Addr().String(), ask, hangGuard)
+					require.NoError(t, err)
+					require.Contains(t, text, named, ask)
+					require.Equal(t, !guessable, strings.Contains(text, c.Session().String()), ask)
+				}
+			}
 		}
 	}
 }

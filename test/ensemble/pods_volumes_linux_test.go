@@ -52,8 +52,8 @@ func (p *pods) restore(id, n int, backup string) string {
 
 // TestReleaseLosesVolumes restores a backup of a release into a new one. Then each pod of it loses its volume, one
 // after the other, also that of the leader: its init container leaves the volume empty, because the other servers have
-// newer data. A client writes all the time: each write succeeds, and each acknowledged one is there at the end. At last
-// a majority loses its volumes, and the old moment does not come back.
+// newer data. A client writes all the time: each write succeeds, and each acknowledged one is there at the end. At the
+// end a majority loses its volumes, and the old moment does not come back.
 func TestReleaseLosesVolumes(t *testing.T) {
 	p := newPods(t, 3)
 	for id := 1; id <= 3; id++ {

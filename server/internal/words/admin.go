@@ -60,11 +60,12 @@ func (s *Reporter) StartAdmin() error {
 		return nil
 	}
 	s.admin = admin.New(admin.Options{
-		Node: AdminNode{s}, Log: s.Log, CommandURL: s.Config.Admin.CommandURL, IdleTimeout: s.Config.Admin.IdleTimeout,
+		Node: AdminNode{s}, Labels: s.front.Labels, Log: s.Log,
+		CommandURL: s.Config.Admin.CommandURL, IdleTimeout: s.Config.Admin.IdleTimeout,
 		Metrics: s.metricsHandler(), PProf: s.Config.Admin.PProf,
 		SnapshotEnabled: s.Config.Admin.SnapshotEnabled, SnapshotLacksZxid: !s.Config.SerializeLastProcessedZxid,
 		RestoreEnabled: s.Config.Admin.RestoreEnabled, RestoreInterval: s.Config.Admin.RateLimiterInterval,
-		Wheel: s.wheel, Labels: s.front.Labels, TLS: secure, Plain: !s.Config.Admin.ForceHTTPS,
+		Wheel: s.wheel, TLS: secure, Plain: !s.Config.Admin.ForceHTTPS,
 		ForwardedFor: s.Config.IPUseXForwardedFor, Console: s.consoleHandler(),
 	})
 	s.AdminAt = ln.Addr()

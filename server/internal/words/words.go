@@ -126,7 +126,7 @@ func (s *Reporter) readOnlyLine() string {
 func (s *Reporter) wordStat(asking *serve.Conn, out *bytes.Buffer) {
 	fmt.Fprintf(out, "Zookeeper version: %s\n%sClients:\n", s.Version, s.readOnlyLine())
 	for _, c := range s.front.SortedConns() {
-		out.WriteString(describe(c, asking, false))
+		out.WriteString(s.describe(c, asking, false))
 	}
 	out.WriteByte('\n')
 	s.summary(out)
@@ -134,27 +134,27 @@ func (s *Reporter) wordStat(asking *serve.Conn, out *bytes.Buffer) {
 
 func (s *Reporter) wordCons(asking *serve.Conn, out *bytes.Buffer) {
 	for _, c := range s.front.SortedConns() {
-		out.WriteString(describe(c, asking, true))
+		out.WriteString(s.describe(c, asking, true))
 	}
 	out.WriteByte('\n')
 }
 
 // describe is the line of a connection in stat, or with details in cons.
-func describe(c, asking *serve.Conn, details bool) string {
+func (s *Reporter) describe(c, asking *serve.Conn, details bool) string {
 	f := factsOf(c)
 	if c == asking {
 		f.Interest = 0
 	}
 	line := fmt.Sprintf(" /%s[%d](queued=%d,recved=%d,sent=%d", f.Remote, f.Interest, f.Outstanding, f.Received,
 		f.Sent)
-	if s := f.BoundSession; details && s != nil {
-		line += fmt.Sprintf(",sid=%v,lop=%s,est=%d,to=%d", proto.SessionID(s.ID), s.LastOperation, s.Established,
-			s.TimeoutMs)
-		if s.LastCxid >= 0 {
-			line += fmt.Sprintf(",lcxid=0x%x", s.LastCxid)
+	if b := f.BoundSession; details && b != nil {
+		line += fmt.Sprintf(",sid=%v,lop=%s,est=%d,to=%d", s.shownID(proto.SessionID(b.ID)), b.LastOperation,
+			b.Established, b.TimeoutMs)
+		if b.LastCxid >= 0 {
+			line += fmt.Sprintf(",lcxid=0x%x", b.LastCxid)
 		}
-		line += fmt.Sprintf(",lzxid=%v,lresp=%d,llat=%d,minlat=%d,avglat=%d,maxlat=%d", proto.Zxid(s.LastZxid),
-			s.LastResponse, s.LastLatency, s.MinLatency, s.AvgLatency, s.MaxLatency)
+		line += fmt.Sprintf(",lzxid=%v,lresp=%d,llat=%d,minlat=%d,avglat=%d,maxlat=%d", proto.Zxid(b.LastZxid),
+			b.LastResponse, b.LastLatency, b.MinLatency, b.AvgLatency, b.MaxLatency)
 	}
 	return line + ")\n"
 }
@@ -356,15 +356,17 @@ func (s *Reporter) Watches() (all []admin.Watch) {
 }
 
 func (s *Reporter) wordWchc(_ *serve.Conn, out *bytes.Buffer) {
-	writeGroups(out, s.Watches(), watchSession, watchPath)
+	writeGroups(out, s.Watches(), s.watchSession, watchPath)
 }
 
 func (s *Reporter) wordWchp(_ *serve.Conn, out *bytes.Buffer) {
-	writeGroups(out, s.Watches(), watchPath, watchSession)
+	writeGroups(out, s.Watches(), watchPath, s.watchSession)
 }
 
-func watchSession(w admin.Watch) proto.SessionID { return proto.SessionID(w.Session) }
-func watchPath(w admin.Watch) string             { return w.Path }
+func (s *Reporter) watchSession(w admin.Watch) proto.SessionID {
+	return s.shownID(proto.SessionID(w.Session))
+}
+func watchPath(w admin.Watch) string { return w.Path }
 
 // writeGroups writes the watches by head, and below each head the other half of its watches, both in order.
 func writeGroups[H, E cmp.Ordered](out *bytes.Buffer, all []admin.Watch, head func(admin.Watch) H,

@@ -14,6 +14,15 @@ import (
 	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
+// shownID is what the words call a session: its id if nothing can be done with that, else its label. A word is asked
+// without credentials, and an id opens the session unless passwords have a secret (warren.sessionSecrets).
+func (s *Reporter) shownID(id proto.SessionID) proto.SessionID {
+	if !s.front.SessionIDsOpen() {
+		return id
+	}
+	return s.front.Labels.Number(id)
+}
+
 func (s *Reporter) wordDump(_ *serve.Conn, out *bytes.Buffer) {
 	s.dumpSessions(out)
 	out.WriteString("ephemeral nodes dump:\n")
@@ -24,8 +33,8 @@ func (s *Reporter) wordDump(_ *serve.Conn, out *bytes.Buffer) {
 	fmt.Fprintf(out, "%d expire at %s:\n", len(all), time.Now().Add(s.Config.SessionlessTimeout).Format(dumpTime))
 	for _, c := range all {
 		id := proto.SessionID(0)
-		if s := c.Session.Load(); s != nil {
-			id = s.ID
+		if bound := c.Session.Load(); bound != nil {
+			id = s.shownID(bound.ID)
 		}
 		fmt.Fprintf(out, "\tip: /%s sessionId: %v\n", c.Remote, id)
 	}
@@ -45,7 +54,7 @@ func (s *Reporter) dumpEphemerals(out *bytes.Buffer) {
 		first := true
 		state.EachEphemeral(id, func(n datatree.NodeID) {
 			if first {
-				fmt.Fprintf(&list, "%v:\n", id)
+				fmt.Fprintf(&list, "%v:\n", s.shownID(id))
 				first = false
 				owners++
 			}
@@ -64,13 +73,13 @@ func (s *Reporter) dumpSessions(out *bytes.Buffer) {
 	out.WriteString("SessionTracker dump:\n")
 	now, decides := s.Clock.Now(), s.host.Rules()
 	if s.Config.Distributed() && s.Config.LocalSessionsEnabled {
-		DumpExpiries(out, "Local ", now, s.Tracker.Expiries((*sessions.Session).IsLocal))
+		s.DumpExpiries(out, "Local ", now, s.Tracker.Expiries((*sessions.Session).IsLocal))
 		if decides {
 			global := func(one *sessions.Session) bool { return !one.IsLocal() }
-			DumpExpiries(out, "Global ", now, s.Tracker.Expiries(global))
+			s.DumpExpiries(out, "Global ", now, s.Tracker.Expiries(global))
 		}
 	} else if decides {
-		DumpExpiries(out, "", now, s.Tracker.Expiries(func(*sessions.Session) bool { return true }))
+		s.DumpExpiries(out, "", now, s.Tracker.Expiries(func(*sessions.Session) bool { return true }))
 	}
 	if !decides {
 		s.DumpGlobal(out)
@@ -85,7 +94,9 @@ func (s *Reporter) DumpGlobal(out *bytes.Buffer) {
 	}
 	var all []one
 	s.Store.Mu.RLock()
-	s.Store.State.EachSession(func(id proto.SessionID, timeoutMs int32) { all = append(all, one{id, timeoutMs}) })
+	s.Store.State.EachSession(func(id proto.SessionID, timeoutMs int32) {
+		all = append(all, one{s.shownID(id), timeoutMs})
+	})
 	s.Store.Mu.RUnlock()
 	slices.SortFunc(all, func(a, b one) int { return cmp.Compare(a.id, b.id) })
 	fmt.Fprintf(out, "Global Sessions(%d):\n", len(all))
@@ -95,14 +106,18 @@ func (s *Reporter) DumpGlobal(out *bytes.Buffer) {
 }
 
 // DumpExpiries lists sessions by the time at which they may expire, ns on the server's clock.
-func DumpExpiries(out *bytes.Buffer, kind string, now int64, expiries map[int64][]proto.SessionID) {
+func (s *Reporter) DumpExpiries(out *bytes.Buffer, kind string, now int64,
+	expiries map[int64][]proto.SessionID) {
 	count := 0
 	for _, ids := range expiries {
 		count += len(ids)
 	}
 	fmt.Fprintf(out, "%sSession Sets (%d)/(%d):\n", kind, len(expiries), count)
 	for _, expiry := range slices.Sorted(maps.Keys(expiries)) {
-		ids := expiries[expiry]
+		ids := make([]proto.SessionID, 0, len(expiries[expiry]))
+		for _, id := range expiries[expiry] {
+			ids = append(ids, s.shownID(id))
+		}
 		at := time.Now().Add(time.Duration(expiry - now))
 		fmt.Fprintf(out, "%d expire at %s:\n", len(ids), at.Format(dumpTime))
 		slices.Sort(ids)
