@@ -65,7 +65,8 @@ var surfaceDifferences = append([]surfaceDifference{
 	only(zooKeeper, `system property: (user\.language|user\.timezone|jetty\.git\.hash) string`, "the Java runtime's"),
 	only(warren, `commands: (snapshot|restore)`, "of 3.9"),
 	only(warren, `commands: shed_connections`, "of 3.10"),
-	only(warren, `commands: (drain|end_session|hand_over|log_level|slow|take_snapshot|top)`, "Warren's: see OPERATIONS.md"),
+	only(warren, `commands: (drain|end_session|hand_over|log_level|slow|take_snapshot|top)`,
+		"Warren's: see OPERATIONS.md"),
 }, unmeasured...)
 
 var whitelistDifferences = []surfaceDifference{

@@ -212,8 +212,8 @@ func sessionsView(p *api.Sessions, steers bool) g.Node {
 		if s.Secure {
 			client += " (TLS)"
 		}
-		return h.Tr(h.ID("session-"+s.Label), rowHead(g.Text(client)), h.Td(code(s.Label), g.If(steers, endLink(s.Label))),
-			cell(when(s.Connected)),
+		return h.Tr(h.ID("session-"+s.Label), rowHead(g.Text(client)),
+			h.Td(code(s.Label), g.If(steers, endLink(s.Label))), cell(when(s.Connected)),
 			cell(fmt.Sprintf("%d ms", s.TimeoutMs)), cell(fmt.Sprintf("%d, %d", s.Received, s.Sent)),
 			cell(strconv.Itoa(s.Outstanding)), cell(s.LastOp), cell(fmt.Sprintf("%d, %d ms", s.MeanMs, s.MaxMs)),
 			cell(strconv.Itoa(s.Watches)), h.Td(ephemeralsPart(&s)))

@@ -9,7 +9,7 @@ import "github.com/spf13/cobra"
 // Commands returns the commands of this package.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{newStatusCommand(), newTopCommand(), newSlowCommand(), newHealthCommand(),
-		newSmokeTestCommand(), newWordCommand(), newShellCommand(), newReconfigCommand(), newDrainCommand(), newShedCommand(),
-		newBalanceCommand(), newLeadCommand(), newEndSessionCommand(), newLogLevelCommand(), newTakeSnapshotCommand(),
-		newBenchCommand()}
+		newSmokeTestCommand(), newWordCommand(), newShellCommand(), newReconfigCommand(), newDrainCommand(),
+		newShedCommand(), newBalanceCommand(), newLeadCommand(), newEndSessionCommand(), newLogLevelCommand(),
+		newTakeSnapshotCommand(), newBenchCommand()}
 }
