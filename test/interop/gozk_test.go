@@ -86,6 +86,9 @@ func TestGoZookeeper(t *testing.T) {
 			require.ErrorIs(t, err, zk.ErrReconfigDisabled)
 		}},
 		{"restart", func(t *testing.T) {
+			if raceEnabled {
+				t.Skip("go-zookeeper has a data race of its own between setWatches and the first reply")
+			}
 			_, err := conn.Create("/mine", nil, zk.FlagEphemeral, world)
 			require.NoError(t, err)
 			_, _, changed, err := conn.GetW("/g")

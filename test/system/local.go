@@ -106,7 +106,7 @@ func (r *replay) toldAhead(c *connection, got, want []model.Event) bool {
 func (r *replay) shownAhead(it *item, zxid proto.Zxid) (bool, error) {
 	var shown proto.GetDataResponse
 	rd := proto.NewReader(it.body)
-	if shown.Decode(&rd); shown.Stat.Mzxid <= zxid {
+	if shown.Decode(&rd); shown.Stat.Mzxid <= zxid || shown.Stat.Mzxid.Counter() == 0 { // 0: the first one
 		return false, nil
 	}
 	for _, t := range r.txns {
