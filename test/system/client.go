@@ -31,6 +31,7 @@ type client struct {
 	xid     int32
 	heard   time.Duration // when something was received
 	sent    time.Duration // when something was sent
+	late    bool          // it was silent on the connection for longer than its session timeout
 	broken  bool          // the connection
 	slow    bool          // it reads slowly
 	silent  time.Duration // it sends nothing until then
@@ -153,7 +154,7 @@ func (c *client) connect() error {
 		address: model.Identity{Scheme: "ip", ID: auth.NewIPIdentity(address).ID}}
 	c.w.connections = append(c.w.connections, c.conn)
 	s.connections = append(s.connections, c.conn)
-	c.heard, c.sent = c.w.s.now, c.w.s.now
+	c.heard, c.sent, c.late = c.w.s.now, c.w.s.now, false
 	s.answers = append(s.answers, answer{sent, c.w.s.now})
 	c.w.s.tracef("c%d: session %v on server %d, connection %d, seen %v", c.id, s.id, server, c.conn.number, s.seen)
 	conn := c.conn
@@ -265,6 +266,9 @@ func (c *client) send(a asked) *request {
 	c.conn.requests = append(c.conn.requests, r)
 	c.conn.pending = append(c.conn.pending, r)
 	head := proto.RequestHeader{Xid: r.xid, Type: r.op}
+	if c.w.s.now-c.sent >= c.session.timeout {
+		c.late = true
+	}
 	c.sent = c.w.s.now
 	if c.w.s.tracing {
 		c.w.s.tracef("c%d: %v xid %d %q", c.id, r.op, r.xid, r.body)
@@ -301,7 +305,7 @@ func (c *client) read(conn *connection, nc net.Conn) {
 			in = in[4+size:]
 		}
 		if err != nil {
-			if !c.broken && c.session.closing == nil && c.w.s.now-c.sent < c.session.timeout {
+			if !c.broken && !c.late && c.session.closing == nil && c.w.s.now-c.sent < c.session.timeout {
 				c.w.cut++
 			}
 			c.w.s.tracef("c%d: %v", c.id, err)
