@@ -57,3 +57,11 @@ func TestRequestBeforeTheEndOfItsSession(t *testing.T) {
 	w := newWorld(Options{Seed: 703930, Steps: 500, Observers: -1})
 	require.NoError(t, w.run())
 }
+
+// TestNothingIsTakenBehindALostRequest hands the leadership over while requests of the leader's clients wait behind a
+// sync that is not answered. They are lost, and their connections end. What has come behind them on a connection must
+// not be executed by the next leader.
+func TestNothingIsTakenBehindALostRequest(t *testing.T) {
+	w := newWorld(Options{Seed: 805219, Steps: 200, Observers: -1})
+	require.NoError(t, w.run())
+}

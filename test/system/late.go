@@ -20,7 +20,7 @@ func (w *world) burySlack() time.Duration {
 	case "clock": // each look of the session clock that is late counts as one tick only
 		return 10 * w.timeoutMax
 	}
-	return time.Second + 2*tardyMax
+	return 2*time.Second + 2*tardyMax
 }
 
 // bury ends some clients, and waits until their sessions must have ended.

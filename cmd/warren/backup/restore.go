@@ -267,7 +267,8 @@ func (b *Backup) reach(target Target) (*replayed, error) {
 	if failed != nil {
 		return nil, failed
 	}
-	return nil, fmt.Errorf("nothing to restore: %w: %s has no snapshot that is exact at %v", ErrNoTarget, b.store, target.Zxid)
+	return nil, fmt.Errorf("nothing to restore: %w: %s has no snapshot that is exact at %v", ErrNoTarget, b.store,
+		target.Zxid)
 }
 
 // from rebuilds the state at the target from one snapshot, after checking the files.
@@ -288,15 +289,16 @@ func (b *Backup) from(e *Entry, target Target) (*replayed, error) {
 		return nil, err
 	}
 	if last := r.State.LastZxid(); target.Zxid > 0 && last != target.Zxid {
-		return nil, fmt.Errorf("nothing to restore: %w: the backup has no txn %v, the last before it is %v", ErrNoTarget,
-			target.Zxid, last)
+		return nil, fmt.Errorf("nothing to restore: %w: the backup has no txn %v, the last before it is %v",
+			ErrNoTarget, target.Zxid, last)
 	}
 	if newest, _ := b.Manifest.last(); target == (Target{}) && r.State.LastZxid() < newest {
 		return nil, fmt.Errorf("%w: the backup goes on to %v behind a gap, from here only %v is reached: name that "+
 			"txn if it is to do", ErrGap, newest, r.State.LastZxid())
 	}
 	if target.TimeMs > 0 && r.LastTime == 0 && !b.isBefore(e, target.TimeMs) {
-		return nil, fmt.Errorf("nothing to restore: %w: no txn after %v is that old, and the snapshot may be younger", ErrNoTarget, e.Last)
+		return nil, fmt.Errorf("nothing to restore: %w: no txn after %v is that old, and the snapshot may be younger",
+			ErrNoTarget, e.Last)
 	}
 	return r, nil
 }

@@ -136,11 +136,13 @@ func (s *Front) HoldAll(wanted func(*sessions.Session) bool) (held []flow.Held) 
 
 // Release implements flow.Client.
 func (c *Conn) Release(generation int64, goesOn bool) bool {
-	if goesOn {
-		c.generation.Store(generation)
-	}
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
+	// A connection that has ended meanwhile may have lost a request that the former role had taken. So none of those
+	// that wait behind it may be taken, and they are not, because they are of the former time of service.
+	if goesOn && c.Mu.Out.open() {
+		c.generation.Store(generation)
+	}
 	c.Mu.Out.held = false
 	if !goesOn {
 		c.shut()

@@ -167,7 +167,7 @@ func (n shown) advance(c *count) error {
 		return nil
 	}
 	defer func() { n.counts.rested = time.Now().Add(countPause) }()
-	for time.Now().Sub(began) < countSlice {
+	for time.Since(began) < countSlice {
 		if done, err := n.countOn(c); done || err != nil {
 			return err
 		}
