@@ -302,7 +302,7 @@ func (w *world) settle() {
 		if why == "" {
 			w.told = w.votersAndObservers()[0].srv.Status().Zxid
 			w.s.runFor(time.Second) // what is on its way arrives
-			// Tasks that are late go on to end links, also without faults: then all servers serve at some moments only.
+			// Tasks that are late end links also without faults: then all servers serve at some moments only.
 			if w.unsettled() == "" || w.s.now > until && w.s.slow != "" {
 				return
 			}

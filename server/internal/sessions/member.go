@@ -27,9 +27,9 @@ func (t *Tracker) Follow() { t.Reset(true) }
 
 // Check reports whether a request of a session, which has come on link at now, may be taken: the session lives,
 // and its client is at that learner. If so, the client counts as heard of. local says that learners may have
-// local sessions. A session lives until its end is prepared, and package prepare refuses what comes behind that. To
-// refuse requests of a session that has only expired would say that it has ended, and it goes on if the leadership
-// ends before its end is proposed. Source: quorum-protocol 8.2, 8.7.
+// local sessions. For a learner a session lives until its end is prepared, and package prepare refuses what comes
+// behind that: the refusal is a txn, which would say that a session has ended that goes on if the leadership ends
+// before its end is proposed. Source: quorum-protocol 8.2, 8.7.
 func (t *Tracker) Check(id proto.SessionID, link zab.LinkID, local bool, now int64) proto.ErrCode {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -37,7 +37,7 @@ func (t *Tracker) Check(id proto.SessionID, link zab.LinkID, local bool, now int
 	switch {
 	case s == nil && local && link != ownerHere && !t.mu.ids.own(id):
 		return proto.OK // a local session of that learner, as far as this server knows
-	case s == nil:
+	case s == nil, link == ownerHere && s.closing.Load():
 		return proto.ErrSessionExpired
 	case s.owner == ownerUnknown:
 		s.owner = link
