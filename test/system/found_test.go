@@ -65,3 +65,10 @@ func TestNothingIsTakenBehindALostRequest(t *testing.T) {
 	w := newWorld(Options{Seed: 805219, Steps: 200, Observers: -1})
 	require.NoError(t, w.run())
 }
+
+// TestSessionThatStaysKeepsItsOrder lets the client of a local session, with requests that wait behind a sync, ask
+// another server for the session. That is refused, so the session stays, and none of its requests may be left out.
+func TestSessionThatStaysKeepsItsOrder(t *testing.T) {
+	w := newWorld(Options{Seed: 809100, Steps: 200, Observers: -1})
+	require.NoError(t, w.run())
+}

@@ -197,9 +197,9 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 		l.m.Metrics.Quorum.Revalidations.Inc()
 		r := proto.NewReader(p.Data)
 		id, timeoutMs := proto.SessionID(r.Int64()), r.Int32()
-		l.outdate(id)
 		from, valid := l.m.Tracker.Revalidate(id, timeoutMs, link.ID, l.m.Clock.Now())
 		if valid {
+			l.outdate(id)
 			l.moved(id, from, link.ID)
 		}
 		if valid && l.m.Weak(weakness.EphemeralsLostOnMove) {
@@ -227,16 +227,18 @@ func (l *leading) resume(r *flow.Resumption) {
 		r.Client.Abort() // no session moves now
 		return
 	}
-	l.outdate(r.ID)
 	from := l.m.Tracker.Owner(r.ID)
 	s, old := l.m.Tracker.Resume(r.ID, r.TimeoutMs, r.Client, r.Received)
 	if s != nil {
+		l.outdate(r.ID)
 		l.moved(r.ID, from, 0)
 	}
 	r.Client.Resumed(s, old, r.TimeoutMs)
 }
 
-// outdate refuses the requests of a session that wait behind a sync: its client has a newer connection.
+// outdate refuses the requests of a session that wait behind a sync: its client has a newer connection. REQUIRES: the
+// session has gone there. If it stays where it is, what has not arrived yet of its requests is not refused, and must
+// not be executed without these.
 func (l *leading) outdate(id proto.SessionID) {
 	q := l.held[syncKey{session: id}]
 	for i := 0; q != nil && i < q.Len(); i++ {
