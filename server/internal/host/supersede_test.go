@@ -94,6 +94,9 @@ func TestHeldRequestsAreTooLate(t *testing.T) {
 		l.held[syncKey{session: id}] = q
 	}
 	l.resume(&flow.Resumption{Client: &client{}, ID: 7})
+	require.False(t, l.held[syncKey{session: 7}].At(1).moved, "there is no such session here, so it stays elsewhere")
+	l.m.Tracker.Track(7, 10_000, 0, 0)
+	l.resume(&flow.Resumption{Client: &client{}, ID: 7})
 	require.False(t, l.held[syncKey{session: 7}].At(0).moved)
 	require.True(t, l.held[syncKey{session: 7}].At(1).moved)
 	require.False(t, l.held[syncKey{session: 8}].At(1).moved)
