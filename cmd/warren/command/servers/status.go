@@ -47,10 +47,13 @@ func newStatusCommand() *cobra.Command {
 		Short: "Show the servers of an ensemble in one table",
 		Long: "Ask every server what it is, and show one table: role, epoch of the last txn, zxid, how many txns it " +
 			"lags behind the leader, connections,\n" +
-			"outstanding requests and latency. It needs nothing but the word srvr, which every server answers. A\n" +
-			"server that does not serve is asked at its admin port what it waits for, and whether it " +
-			"stays outside the\n" +
-			"ensemble, because its directory has another history.\n\n" +
+			"outstanding requests, latency, and the free space of the disk with the least room. The disk is asked " +
+			"at the\n" +
+			"admin port, where Warren tells it. The rest needs nothing but the word srvr, which every server " +
+			"answers. A server\n" +
+			"that does not serve is asked at its admin port what it waits for, and whether it stays outside the " +
+			"ensemble,\n" +
+			"because its directory has another history.\n\n" +
 			"The exit code is 0 if a leader (or a standalone server) serves and every server that was asked follows " +
 			"it, also if only\n" +
 			"followers and observers were asked; 1 if something is\n" +
@@ -80,7 +83,8 @@ func newStatusCommand() *cobra.Command {
 	flags.StringVar(&o.output, "output", "table", "table or json")
 	flags.DurationVar(&o.timeout, "timeout", 3*time.Second, "how long to wait for a server")
 	flags.Int64Var(&o.maxLag, "max-lag", 10_000, "txns a server may lag behind its leader")
-	flags.IntVar(&o.adminPort, "admin-port", 8080, "admin port of servers that do not serve; 0: not asked")
+	flags.IntVar(&o.adminPort, "admin-port", 8080,
+		"admin port of the servers, asked for the disk and the reason of trouble; 0: not asked")
 	flags.BoolVar(&o.watch, "watch", false, "show the table again every two seconds, until it is interrupted")
 	return cmd
 }
@@ -144,8 +148,15 @@ func askAll(ctx context.Context, o *statusOptions) *clusterStatus {
 			s := &st.Servers[i]
 			s.Address = address
 			err := o.Srvr(ctx, s, o.timeout)
-			if errors.Is(err, reach.ErrNotServing) && o.adminPort != 0 {
-				err = o.outside(ctx, s, err)
+			admin := doctor.AdminPort{Port: o.adminPort, Timeout: o.timeout, TLS: o.Of}
+			switch {
+			case o.adminPort == 0:
+			case errors.Is(err, reach.ErrNotServing):
+				err = outside(ctx, &admin, s, err)
+			case err == nil:
+				if free, ok := admin.DiskFree(ctx, address); ok {
+					s.DiskFree = &free
+				}
 			}
 			if err != nil {
 				s.Problem = err.Error()
@@ -159,8 +170,7 @@ func askAll(ctx context.Context, o *statusOptions) *clusterStatus {
 
 // outside looks what a server that does not serve waits for, and whether it stays outside the ensemble. If the server
 // does not say, it returns err.
-func (o *statusOptions) outside(ctx context.Context, s *reach.Status, err error) error {
-	admin := doctor.AdminPort{Port: o.adminPort, Timeout: o.timeout, TLS: o.Of}
+func outside(ctx context.Context, admin *doctor.AdminPort, s *reach.Status, err error) error {
 	zab, askErr := admin.ZabState(ctx, s.Address)
 	if askErr != nil { // there need not be an admin server
 		return err
@@ -241,22 +251,40 @@ func lagBehind(s, leader *reach.Status, maxLag int64) {
 // table prints the servers, and the verdict after them.
 func (st *clusterStatus) table(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SERVER\tROLE\tTXN EPOCH\tZXID\tLAG\tCONNECTIONS\tOUTSTANDING\tZNODES\tLATENCY MS\tPROBLEM")
+	fmt.Fprintln(w, "SERVER\tROLE\tTXN EPOCH\tZXID\tLAG\tCONNECTIONS\tOUTSTANDING\tZNODES\tLATENCY MS\tDISK FREE\tPROBLEM")
 	for _, s := range st.Servers {
 		if s.Role == "" || s.Role == roleOutside {
-			fmt.Fprintf(w, "%s\t%s\t-\t-\t-\t-\t-\t-\t-\t%s\n", s.Address, cmp.Or(s.Role, "-"), s.Problem)
+			fmt.Fprintf(w, "%s\t%s\t-\t-\t-\t-\t-\t-\t-\t-\t%s\n", s.Address, cmp.Or(s.Role, "-"), s.Problem)
 			continue
 		}
 		lag := "-"
 		if s.Lag != nil {
 			lag = strconv.FormatInt(*s.Lag, 10)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%.4g/%.3g/%.4g\t%s\n", s.Address, s.Role, s.Epoch, s.ZxidText,
-			lag, s.Connections, s.Outstanding, s.Znodes, s.LatencyMs[0], s.LatencyMs[1], s.LatencyMs[2], s.Problem)
+		disk := "-"
+		if s.DiskFree != nil {
+			disk = bytesText(float64(*s.DiskFree))
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%s/%s/%s\t%s\t%s\n", s.Address, s.Role, s.Epoch,
+			s.ZxidText, lag, s.Connections, s.Outstanding, s.Znodes, rounded(s.LatencyMs[0]), rounded(s.LatencyMs[1]),
+			rounded(s.LatencyMs[2]), disk, s.Problem)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(out, st.Verdict)
 	return err
+}
+
+// rounded shows a number of milliseconds with the digits that matter.
+func rounded(ms float64) string {
+	digits := 0
+	switch {
+	case ms == 0:
+	case ms < 1:
+		digits = 2
+	case ms < 10:
+		digits = 1
+	}
+	return strconv.FormatFloat(ms, 'f', digits, 64)
 }

@@ -2,6 +2,10 @@ package servers
 
 import (
 	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -31,6 +35,8 @@ func TestStatusJudges(t *testing.T) {
 			"1 of 2", []string{"", "another epoch"}},
 		{"read-only", []string{cmdline.Srvr("0x300000005", "leader"), cmdline.Srvr("0x300000005", "read-only")}, 1,
 			"1 of 2", []string{"", "lost the quorum"}},
+		{"one follower alone", []string{cmdline.Srvr("0x500000001", "follower")}, 0,
+			"healthy: a server that was not asked leads", nil},
 		{"followers alone", []string{cmdline.Srvr("0x500000001", "follower"), cmdline.Srvr("0x500000001", "observer")},
 			0, "healthy: a server that was not asked leads", nil},
 		{"read-only alone", []string{cmdline.Srvr("0x500000001", "read-only")}, 2, "no server leads", nil},
@@ -64,5 +70,42 @@ func TestStatusJudges(t *testing.T) {
 			require.NoError(t, st.table(&out))
 			require.Equal(t, len(c.answers)+2, strings.Count(out.String(), "\n"))
 		})
+	}
+}
+
+func TestStatusRounds(t *testing.T) {
+	texts := map[float64]string{0: "0", 0.0123: "0.01", 0.456: "0.46", 3.14159: "3.1", 12.7: "13", 1234: "1234"}
+	for ms, text := range texts {
+		require.Equal(t, text, rounded(ms))
+	}
+}
+
+// TestStatusShowsTheDisk asks a server whose admin port tells the free space of two disks: the smaller one counts. The
+// admin port of another server counts for nothing.
+func TestStatusShowsTheDisk(t *testing.T) {
+	addr := startShellServer(t)
+	_, port, err := net.SplitHostPort(addr)
+	require.NoError(t, err)
+	for _, c := range []struct{ clientPort, shown string }{{port, "1.5 GiB"}, {"1", "-"}} {
+		admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/commands/configuration":
+				fmt.Fprintf(w, `{"client_port":%s}`, c.clientPort)
+			case "/metrics":
+				fmt.Fprintf(w, "warren_server_disk_free_bytes{disk=\"data\"} 2.5e+12\n"+
+					"warren_server_disk_free_bytes{disk=\"log\"} %d\nwarren_server_disk_full 0\n", 3<<29)
+			default:
+				http.NotFound(w, r)
+			}
+		}))
+		_, adminPort, err := net.SplitHostPort(admin.Listener.Addr().String())
+		require.NoError(t, err)
+		code, out, errs := run("status", addr, "--admin-port", adminPort)
+		admin.Close()
+		require.Zero(t, code, errs)
+		rows := strings.Split(out, "\n")
+		require.Contains(t, rows[0], "DISK FREE")
+		at := strings.Index(rows[0], "DISK FREE")
+		require.Equal(t, c.shown, strings.TrimSpace(rows[1][at:]))
 	}
 }
