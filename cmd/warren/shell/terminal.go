@@ -51,66 +51,13 @@ func (sc *screen) setEditing(on bool) {
 	}
 }
 
-// keyboard reads a terminal in a goroutine of its own, so that waiting for a key can be given up. Ctrl-C becomes the
-// keys that empty the line and enter it.
-type keyboard struct {
-	chunks chan []byte
-	done   <-chan struct{} // the shell is to end
-	stop   chan struct{}   // closed when nothing is read any more
-	rest   []byte
-}
-
-var errStopped = errors.New("stopped")
-
-func newKeyboard(ctx context.Context, in *os.File) *keyboard {
-	k := &keyboard{chunks: make(chan []byte), done: ctx.Done(), stop: make(chan struct{})}
-	go k.read(in)
-	return k
-}
-
-// read ends with the file, or at the first key after the shell has ended.
-func (k *keyboard) read(in *os.File) {
-	defer close(k.chunks)
-	for {
-		b := make([]byte, 256)
-		n, err := in.Read(b)
-		if n > 0 {
-			select {
-			case k.chunks <- b[:n]:
-			case <-k.stop:
-				return
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-const emptyLine = "\x05\x15\r" // to the end, delete to the start, enter
-
-// Read returns keys.
-func (k *keyboard) Read(p []byte) (int, error) {
-	if len(k.rest) == 0 {
-		select {
-		case chunk, ok := <-k.chunks:
-			if !ok {
-				return 0, io.EOF
-			}
-			for _, c := range chunk {
-				if c == 3 {
-					k.rest = append(k.rest, emptyLine...)
-					continue
-				}
-				k.rest = append(k.rest, c)
-			}
-		case <-k.done:
-			return 0, errStopped
-		}
-	}
-	n := copy(p, k.rest)
-	k.rest = k.rest[n:]
-	return n, nil
+// change changes what the prompt shows, and draws the prompt and the line again. The line is being edited.
+func (sc *screen) change(what func()) {
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	what()
+	sc.editor.SetPrompt(sc.prompt())
+	_, _ = sc.editor.Write(nil) // a screen that is gone is noticed by the next result
 }
 
 // keysAndScreen is what the line editor works on.
@@ -127,11 +74,13 @@ func (s *Shell) Terminal(ctx context.Context, in, out *os.File, signals Signals)
 	if err != nil {
 		s.out.warn(err.Error())
 	}
-	keys := newKeyboard(ctx, in)
+	sc := &screen{file: out}
+	found := &search{lines: lines, screen: sc}
+	keys := newKeyboard(ctx, in, found)
 	defer close(keys.stop)
 	editor := term.NewTerminal(keysAndScreen{keys, out}, "")
 	editor.History = lines
-	sc := &screen{file: out, editor: editor}
+	sc.editor = editor
 	s.out.mu.Lock()
 	s.out.out = sc
 	s.out.mu.Unlock()
@@ -140,10 +89,10 @@ func (s *Shell) Terminal(ctx context.Context, in, out *os.File, signals Signals)
 		s.out.out = out
 		s.out.mu.Unlock()
 	}()
-	t := &terminal{s: s, in: in, screen: sc, editor: editor, signals: signals}
+	t := &terminal{s: s, in: in, screen: sc, editor: editor, search: found, signals: signals}
 	sc.prompt = t.prompt
 	editor.AutoCompleteCallback = func(line string, pos int, key rune) (string, int, bool) {
-		return t.tab(ctx, line, pos, key)
+		return t.key(ctx, line, pos, key)
 	}
 	s.isTyped = true
 	s.greet("warren shell " + s.o.Build)
@@ -169,6 +118,7 @@ type terminal struct {
 	in      *os.File
 	screen  *screen
 	editor  *term.Terminal
+	search  *search
 	signals Signals
 }
 
@@ -218,8 +168,11 @@ func (t *terminal) readLine() (string, error) {
 }
 
 // prompt is zkCli.sh's, with the state that the last event has told, and with the first of several servers and the
-// number of the others. Source: operations 5.2.
+// number of the others; or the search in the history. REQUIRES: the mutex of the screen. Source: operations 5.2.
 func (t *terminal) prompt() string {
+	if t.search.on {
+		return t.search.prompt()
+	}
 	state := promptState(client.State(t.s.link.state.Load()))
 	c := t.s.out.colours
 	shown := string(c.yellow(state))
@@ -274,9 +227,15 @@ func (t *terminal) runLine(ctx context.Context, line string) {
 	cancel(context.Canceled)
 }
 
-// tab completes when Tab is pressed, and lists the candidates if there is nothing to add.
-func (t *terminal) tab(ctx context.Context, line string, pos int, key rune) (string, int, bool) {
-	if key != '\t' {
+// key is asked about each key that the editor does not know. Tab completes, and lists the candidates if there is
+// nothing to add. Ctrl-R searches the history.
+func (t *terminal) key(ctx context.Context, line string, pos int, key rune) (string, int, bool) {
+	switch key {
+	case keyCtrlR:
+		t.search.start(line)
+		return "", 0, true
+	case '\t':
+	default:
 		return "", 0, false
 	}
 	c := t.s.complete(ctx, line, pos)

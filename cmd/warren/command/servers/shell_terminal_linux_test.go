@@ -215,6 +215,64 @@ func TestShellTerminal(t *testing.T) {
 	require.Equal(t, 0, p.leaves())
 }
 
+// Ctrl-R searches the lines that were typed, from the newest to the oldest.
+func TestShellSearchesHistory(t *testing.T) {
+	addr := startShellServer(t)
+	const ctrlR, ctrlG, left = "\x12", "\x07", "\x1b[D"
+	history := filepath.Join(t.TempDir(), "history")
+	lines := "create /pear old\nget /pear\nls /\nget /zookeeper\nls /\nstat /p\x1bear\n"
+	require.NoError(t, os.WriteFile(history, []byte(lines), 0o600))
+	p := sitDown(t, history, "-s", addr)
+	p.sees("CONNECTED\x1b[0m) 0] ")
+
+	// The keys narrow the search, Ctrl-R goes on to older lines, Backspace starts it again, Enter runs what was found.
+	p.types(ctrlR + "g")
+	p.sees("(reverse-i-search)`g': get /zookeeper")
+	p.types(ctrlR)
+	p.sees("(reverse-i-search)`g': get /pear")
+	p.types("x")
+	p.sees("(failed reverse-i-search)`gx': get /pear")
+	p.types("\x7f")
+	p.sees("(reverse-i-search)`g': get /zookeeper")
+	p.types("\x7fpea")
+	p.sees("(reverse-i-search)`pea': get /pear") // not the line with an escape sequence
+	p.types(ctrlR)
+	p.sees("(reverse-i-search)`pea': create /pear old")
+	p.types("\r")
+	p.sees("Created /pear")
+	p.sees("1] ")
+
+	// A key that moves ends the search, and moves in the line.
+	p.types(ctrlR + "ls" + left + "-s \x05\r") // at the last character; then to the end
+	p.sees("[pear, zookeeper]")
+	p.sees("2] ")
+
+	// An event is printed above the search, which goes on. Ctrl-G gives it up: the line is there again.
+	p.types("get -w /pear\r")
+	p.sees("3] ")
+	p.types("ls /pe")
+	p.sees("ls /pe")
+	p.types(ctrlR + "zoo")
+	p.sees("`zoo': get /zookeeper")
+	code, _, errs := run("shell", "-q", "-s", addr, "set", "/pear", "new")
+	require.Zero(t, code, errs)
+	p.sees("type:NodeDataChanged path:/pear")
+	p.sees("`zoo': get /zookeeper")
+	p.types("\x7f")
+	p.sees("(reverse-i-search)`zo': get /zookeeper")
+	p.types(ctrlG)
+	p.sees("3] ")
+	p.sees("ls /pe")
+	p.types("ar\r")
+	p.sees("[]\r\n")
+	p.sees("4] ")
+	p.types("\x04")
+	require.Equal(t, 0, p.leaves())
+	text, err := os.ReadFile(history)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "create /pear old\nls -s /\nget -w /pear\nls /pear\n")
+}
+
 func TestShellColours(t *testing.T) {
 	addr := startShellServer(t)
 	p := sitDown(t, "", "-s", addr, "-q", "ls", "/none")

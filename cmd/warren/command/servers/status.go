@@ -251,7 +251,8 @@ func lagBehind(s, leader *reach.Status, maxLag int64) {
 // table prints the servers, and the verdict after them.
 func (st *clusterStatus) table(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SERVER\tROLE\tTXN EPOCH\tZXID\tLAG\tCONNECTIONS\tOUTSTANDING\tZNODES\tLATENCY MS\tDISK FREE\tPROBLEM")
+	fmt.Fprintln(w, "SERVER\tROLE\tTXN EPOCH\tZXID\tLAG\tCONNECTIONS\tOUTSTANDING\tZNODES\tLATENCY MS\t"+
+		"DISK FREE\tPROBLEM")
 	for _, s := range st.Servers {
 		if s.Role == "" || s.Role == roleOutside {
 			fmt.Fprintf(w, "%s\t%s\t-\t-\t-\t-\t-\t-\t-\t-\t%s\n", s.Address, cmp.Or(s.Role, "-"), s.Problem)
