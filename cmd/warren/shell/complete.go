@@ -25,7 +25,7 @@ type completion struct {
 }
 
 // complete completes the word before pos: the first of a line to a command, one that begins with / (or a quote and /)
-// to a znode.
+// to a znode, one that begins with - to a flag of the command, and those that have few values to one of them.
 func (s *Shell) complete(ctx context.Context, line string, pos int) completion {
 	unchanged := completion{line: line, pos: pos}
 	start, quote := lastWord(line[:pos])
@@ -43,6 +43,8 @@ func (s *Shell) complete(ctx context.Context, line string, pos int) completion {
 		}
 	case strings.HasPrefix(word, "/"):
 		candidates = s.completePath(ctx, word)
+	case quote == 0:
+		candidates = completeArgument(Words(line[:start]), word)
 	}
 	if len(candidates) == 0 {
 		return unchanged
@@ -138,7 +140,10 @@ func columns(candidates []string, width int) string {
 	names := make([]string, 0, len(candidates))
 	widest := 0
 	for _, c := range candidates {
-		name := paths.NameOf(strings.TrimRight(c, " /"))
+		name := strings.TrimRight(c, " /")
+		if strings.HasPrefix(name, "/") {
+			name = paths.NameOf(name)
+		}
 		names = append(names, name)
 		widest = max(widest, utf8.RuneCountInString(name))
 	}

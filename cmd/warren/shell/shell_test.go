@@ -442,3 +442,40 @@ func TestComplete(t *testing.T) {
 	x.must("close")
 	require.Equal(t, "ls "+root+"/b", complete("ls "+root+"/b"))
 }
+
+// Flags, and words that have few values, are completed as well.
+func TestCompleteArguments(t *testing.T) {
+	x := quiet(t)
+	for line, want := range map[string]string{
+		"get -":           "-b  -s  -w  -x",
+		"get -s -":        "-b  -w  -x",
+		"get -q":          "get -q",
+		"reconfig -f":     "reconfig -file ",
+		"reconfig -":      "-add      -file     -members  -remove   -s        -v",
+		"setquota -n 5 -": "-B  -N  -b",
+		"set /a b -v -":   "set /a b -v -",
+		"setAcl /a ": "auth::         digest:        ip:            sasl:          " +
+			"world:anyone:  x509:",
+		"setAcl /a w":                     "setAcl /a world:anyone:",
+		"setAcl -R /a world:anyone:r,au":  "setAcl -R /a world:anyone:r,auth::",
+		"create /a data auth::cdr":        "auth::cdrw  auth::cdra",
+		"create /a data digest:b:h/h=:cd": "digest:b:h/h=:cdr  digest:b:h/h=:cdw  digest:b:h/h=:cda",
+		"create -e /a data sasl:u:cdrw":   "create -e /a data sasl:u:cdrwa",
+		"create /a w":                     "create /a w",
+		"addauth d":                       "addauth digest ",
+		"addauth digest d":                "addauth digest d",
+		"addWatch -m PERSISTENT_":         "addWatch -m PERSISTENT_RECURSIVE ",
+		"find -k e":                       "find -k ephemeral ",
+		"printwatches of":                 "printwatches off ",
+		"help getAl":                      "help getAllChildrenNumber ",
+		"nonsense -":                      "nonsense -",
+		"'' -":                            "'' -",
+	} {
+		c := x.complete(t.Context(), line, len(line))
+		got := c.line
+		if c.candidates != nil {
+			got = strings.TrimSuffix(columns(c.candidates, 100), "\n")
+		}
+		require.Equal(t, want, got, "%q", line)
+	}
+}

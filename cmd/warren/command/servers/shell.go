@@ -49,9 +49,9 @@ func newShellCommand() *cobra.Command {
 			"flags, texts and exit codes are those of zkCli.sh; `warren shell help` lists them, with export, " +
 			"import, find, tree and\n" +
 			"watch, which are ours. zkCli.sh's own flags may be written with one dash.\n\n" +
-			"At a terminal Tab completes commands and paths, the arrows and Ctrl-P and Ctrl-N walk the history, " +
-			"Ctrl-R searches\n" +
-			"it, Ctrl-C ends the command that runs, and Ctrl-D the shell.\n\n" +
+			"At a terminal Tab completes commands, flags, paths and ACLs, the arrows and Ctrl-P and Ctrl-N walk the " +
+			"history,\n" +
+			"Ctrl-R searches it, Ctrl-C ends the command that runs, and Ctrl-D the shell.\n\n" +
 			"Exit codes: 0 done, 1 the command failed, 2 wrong flags, 127 unknown command, 130 interrupted; of " +
 			"several commands\n" +
 			"that of the last one. NO_COLOR switches colours off.",
