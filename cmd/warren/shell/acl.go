@@ -90,12 +90,13 @@ type aclResult struct {
 	stat *client.Stat
 }
 
-func (r aclResult) appendText(b []byte, _ colours) []byte {
+func (r aclResult) appendText(b []byte, c colours) []byte {
 	for _, e := range r.ACL {
-		b = append(b, "'"+e.Scheme+",'"+e.ID+"\n: "+e.Perms+"\n"...)
+		b = append(b, "'"+c.name(e.Scheme)+",'"+c.name(e.ID)+"\n: "...)
+		b = append(append(b, c.green(e.Perms)...), '\n')
 	}
 	if r.stat != nil {
-		b = appendStat(b, r.stat)
+		b = appendStat(b, r.stat, c)
 	}
 	return b
 }

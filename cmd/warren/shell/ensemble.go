@@ -21,10 +21,10 @@ type configResult struct {
 	stat   *client.Stat
 }
 
-func (r configResult) appendText(b []byte, _ colours) []byte {
+func (r configResult) appendText(b []byte, c colours) []byte {
 	b = append(append(append(b, r.before...), r.Config...), '\n')
 	if r.stat != nil {
-		b = appendStat(b, r.stat)
+		b = appendStat(b, r.stat, c)
 	}
 	return b
 }

@@ -26,7 +26,7 @@ func newEvent(state, kind, path string, zxid client.Zxid) event {
 }
 
 func (e event) appendText(b []byte, c colours) []byte {
-	path := e.Path
+	path := c.name(e.Path)
 	if path == "" {
 		path = "null"
 	}

@@ -21,7 +21,7 @@ type changeResult struct {
 func (r changeResult) appendText(b []byte, c colours) []byte {
 	b = append(b, c.dim(r.Time)...)
 	b = append(append(b, ' '), c.yellow(r.Type)...)
-	b = append(append(b, ' '), r.Path...)
+	b = append(append(b, ' '), c.name(r.Path)...)
 	if r.Zxid != "" {
 		b = append(append(b, ' '), c.dim(r.Zxid)...)
 	}
@@ -29,7 +29,7 @@ func (r changeResult) appendText(b []byte, c colours) []byte {
 		b = append(append(b, ' '), c.dim("("+r.note+")")...)
 	}
 	if r.Data != nil {
-		b = append(append(b, "\n    "...), r.Data.text...)
+		b = append(append(b, "\n    "...), c.cyan(c.foreign(string(r.Data.text)))...)
 	}
 	return append(b, '\n')
 }

@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"sync"
+	"unicode"
 )
 
 // eventsMax bounds the watch events that wait for a screen that does not move. Those beyond it are counted.
@@ -37,8 +40,9 @@ type output struct {
 }
 
 func newOutput(o *Options) *output {
-	p := &output{isJSON: o.JSON, hints: o.Hints || o.JSON, out: o.Out, err: o.Err, colours: colours(o.Colours),
-		errColour: colours(o.ErrColours), wake: make(chan struct{}, 1), done: make(chan struct{})}
+	p := &output{isJSON: o.JSON, hints: o.Hints || o.JSON, out: o.Out, err: o.Err,
+		colours: colours{o.Colours, o.Screen}, errColour: colours{on: o.ErrColours},
+		wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go p.printEvents()
 	return p
 }
@@ -173,11 +177,15 @@ type note struct {
 
 func (n note) appendText(b []byte, _ colours) []byte { return append(append(b, n.Text...), '\n') }
 
-// colours says whether texts are coloured.
-type colours bool
+// colours says how texts are made for people: whether they are coloured, and whether they go to a screen, where
+// control characters would do harm and columns are read more easily than brackets.
+type colours struct {
+	on       bool
+	isScreen bool
+}
 
 func (c colours) paint(code, text string) []byte {
-	if !c || text == "" {
+	if !c.on || text == "" {
 		return []byte(text)
 	}
 	return []byte("\x1b[" + code + "m" + text + "\x1b[0m")
@@ -187,4 +195,48 @@ func (c colours) red(text string) []byte    { return c.paint("31", text) }
 func (c colours) green(text string) []byte  { return c.paint("32", text) }
 func (c colours) yellow(text string) []byte { return c.paint("33", text) }
 func (c colours) blue(text string) []byte   { return c.paint("34", text) }
+func (c colours) cyan(text string) []byte   { return c.paint("36", text) }
 func (c colours) dim(text string) []byte    { return c.paint("2", text) }
+
+// foreign returns a text that a client has stored. On a screen its control characters are shown, because they could
+// change what the screen shows, or what the terminal is; only the end of a line and the tab act.
+func (c colours) foreign(text string) string {
+	if !c.isScreen || !strings.ContainsFunc(text, isUnsafe) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if isUnsafe(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// isUnsafe reports whether a character acts on a terminal: a control character, or one that turns the direction of
+// the text.
+func isUnsafe(r rune) bool {
+	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r))
+}
+
+// name is foreign for names and paths, in which no line ends.
+func (c colours) name(text string) string {
+	text = c.foreign(text)
+	if c.isScreen {
+		text = strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(text)
+	}
+	return text
+}
+
+func (c colours) names(texts []string) []string {
+	if !c.isScreen {
+		return texts
+	}
+	shown := make([]string, 0, len(texts))
+	for _, text := range texts {
+		shown = append(shown, c.name(text))
+	}
+	return shown
+}

@@ -25,10 +25,14 @@ type dataResult struct {
 	stat *client.Stat
 }
 
-func (r dataResult) appendText(b []byte, _ colours) []byte {
-	b = append(append(b, r.text...), '\n')
+func (r dataResult) appendText(b []byte, c colours) []byte {
+	text := c.cyan(c.foreign(string(r.text)))
+	if r.Data == nil && r.Base64 == nil {
+		text = c.dim(string(r.text)) // null
+	}
+	b = append(append(b, text...), '\n')
 	if r.stat != nil {
-		b = appendStat(b, r.stat)
+		b = appendStat(b, r.stat, c)
 	}
 	return b
 }
@@ -133,7 +137,7 @@ func newStatResult(path string, stat client.Stat) statResult {
 	return statResult{path, newStatJSON(&stat), stat}
 }
 
-func (r statResult) appendText(b []byte, _ colours) []byte { return appendStat(b, &r.stat) }
+func (r statResult) appendText(b []byte, c colours) []byte { return appendStat(b, &r.stat, c) }
 
 func runStat(ctx context.Context, s *Shell, a *arguments) error {
 	isWatched := s.oldForm(a, "stat path [watch]", "stat [-w] path") || a.has("w")
@@ -171,10 +175,10 @@ type listResult struct {
 	stat     *client.Stat
 }
 
-func (r listResult) appendText(b []byte, _ colours) []byte {
-	b = append(append(append(b, '['), strings.Join(r.Children, ", ")...), ']', '\n')
+func (r listResult) appendText(b []byte, c colours) []byte {
+	b = append(append(append(b, '['), strings.Join(c.names(r.Children), ", ")...), ']', '\n')
 	if r.stat != nil {
-		b = appendStat(b, r.stat)
+		b = appendStat(b, r.stat, c)
 	}
 	return b
 }
@@ -184,7 +188,9 @@ type pathResult struct {
 	Path string `json:"path"`
 }
 
-func (r pathResult) appendText(b []byte, _ colours) []byte { return append(append(b, r.Path...), '\n') }
+func (r pathResult) appendText(b []byte, c colours) []byte {
+	return append(append(b, c.name(r.Path)...), '\n')
+}
 
 const listHelp = `usage: ls [options] path
  -?   help
@@ -212,6 +218,9 @@ func runList(ctx context.Context, s *Shell, a *arguments) error {
 	}
 	r := listResult{Path: path, Children: names}
 	if a.has("s") {
+		if s.o.Screen {
+			return s.listTable(ctx, path, names, stat)
+		}
 		r.stat, r.Stat = &stat, newStatJSON(&stat)
 	}
 	return s.out.emit(r)
@@ -295,8 +304,8 @@ type ephemeralsResult struct {
 	Ephemerals []string `json:"ephemerals"`
 }
 
-func (r ephemeralsResult) appendText(b []byte, _ colours) []byte {
-	return append(append(append(b, '['), strings.Join(r.Ephemerals, ", ")...), ']', '\n')
+func (r ephemeralsResult) appendText(b []byte, c colours) []byte {
+	return append(append(append(b, '['), strings.Join(c.names(r.Ephemerals), ", ")...), ']', '\n')
 }
 
 func runGetEphemerals(ctx context.Context, s *Shell, a *arguments) error {

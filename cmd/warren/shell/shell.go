@@ -28,6 +28,7 @@ type Options struct {
 	Quiet       bool   // no greeting, and no events until printwatches is switched on
 	Hints       bool   // say what to do about every error
 	Colours     bool   // of Out
+	Screen      bool   // Out is a terminal: ls -s shows a table, and control characters of znodes are shown
 	ErrColours  bool   // of Err
 	Version     string // for the command version
 	Build       string // of this program, for the greeting at a terminal

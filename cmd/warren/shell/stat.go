@@ -12,9 +12,9 @@ import (
 const javaDate = "Mon Jan 02 15:04:05 MST 2006"
 
 // appendStat appends the block of a Stat, in which the order of the lines is fixed. Source: operations 5.5.
-func appendStat(b []byte, st *client.Stat) []byte {
+func appendStat(b []byte, st *client.Stat, c colours) []byte {
 	line := func(name, value string) {
-		b = append(append(append(append(b, name...), " = "...), value...), '\n')
+		b = append(append(append(b, c.dim(name+" = ")...), value...), '\n')
 	}
 	date := func(ms int64) string { return time.UnixMilli(ms).Format(javaDate) }
 	hex := func(v int64) string { return "0x" + strconv.FormatUint(uint64(v), 16) }

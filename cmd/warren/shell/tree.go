@@ -23,13 +23,14 @@ type treeLine struct {
 
 func (l treeLine) appendText(b []byte, c colours) []byte {
 	b = append(b, c.dim(l.bars)...)
+	name := c.name(l.name)
 	switch {
 	case l.Kind == kindEphemeral:
-		b = append(b, c.yellow(l.name)...)
+		b = append(b, c.yellow(name)...)
 	case l.Children > 0:
-		b = append(b, c.blue(l.name)...)
+		b = append(b, c.blue(name)...)
 	default:
-		b = append(b, l.name...)
+		b = append(b, name...)
 	}
 	if l.Kind != kindPersistent {
 		b = append(b, c.dim(" ("+l.Kind+")")...)

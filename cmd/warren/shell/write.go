@@ -20,7 +20,7 @@ type createdResult struct {
 }
 
 func (r createdResult) appendText(b []byte, c colours) []byte {
-	return append(append(b, c.green("Created "+r.Path)...), '\n')
+	return append(append(b, c.green("Created "+c.name(r.Path))...), '\n')
 }
 
 func (createdResult) goesToStderr() {}

@@ -199,6 +199,7 @@ func (o *shellOptions) run(cmd *cobra.Command, words []string) error {
 	_, errFile := cli.TerminalOf(so.Err)
 	hasColours := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && !so.JSON
 	so.Colours, so.ErrColours, so.Hints = hasColours && outFile != nil, hasColours && errFile != nil, errFile != nil
+	so.Screen = outFile != nil && !so.JSON
 	isTyped := len(words) == 0 && inFile != nil && outFile != nil
 	if isTyped {
 		so.HistoryFile = historyFile()

@@ -40,11 +40,17 @@ func (p *typist) resize(columns, rows uint16) {
 
 func sitDown(t *testing.T, history string, args ...string) *typist {
 	t.Helper()
+	return sitDownWith(t, []string{"WARREN_HISTORY=" + history}, args...)
+}
+
+// sitDownWith is sitDown with variables of the environment.
+func sitDownWith(t *testing.T, variables []string, args ...string) *typist {
+	t.Helper()
 	master, terminal := cmdline.OpenTerminal(t)
 	p := &typist{t: t, master: master, cmd: cmdline.Process(t, append([]string{"shell"}, args...)...)}
 	p.changed = sync.NewCond(&p.mu)
 	p.resize(80, 24)
-	p.cmd.Env = append(p.cmd.Env, "WARREN_HISTORY="+history)
+	p.cmd.Env = append(p.cmd.Env, variables...)
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = terminal, terminal, terminal
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	require.NoError(t, p.cmd.Start())
@@ -139,21 +145,21 @@ func TestShellTerminal(t *testing.T) {
 
 	// Completion: a command, a path, the candidates.
 	p.types("get /ap\t\r")
-	p.sees("red\r\n")
+	p.sees("\x1b[36mred\x1b[0m\r\n")
 	p.sees(prompt(2))
 	p.types("create /apricot x\r")
 	p.sees(prompt(3))
 	p.types("getAc\t/ap\t")
 	p.sees("apple    apricot\r\n")
 	p.types("r\t\r")
-	p.sees("'world,'anyone\r\n: cdrwa\r\n")
+	p.sees("'world,'anyone\r\n: \x1b[32mcdrwa\x1b[0m\r\n")
 	p.sees(prompt(4))
 
 	// The history, and a line that is given up.
 	p.types(up + up + up)
 	p.sees("get /apple")
 	p.types("\r")
-	p.sees("red\r\n")
+	p.sees("\x1b[36mred\x1b[0m\r\n")
 	p.sees(prompt(5))
 	p.types("delete /apple" + ctrlC)
 	p.sees(prompt(5))
@@ -185,7 +191,7 @@ func TestShellTerminal(t *testing.T) {
 	p.resize(30, 10)
 	p.sees("CONNECTED")
 	p.types("get /apple\r")
-	p.sees("green\r\n")
+	p.sees("\x1b[36mgreen\x1b[0m\r\n")
 	p.sees("10] ")
 
 	p.types("addauth digest bob:secret\r")
@@ -244,7 +250,7 @@ func TestShellSearchesHistory(t *testing.T) {
 
 	// A key that moves ends the search, and moves in the line.
 	p.types(ctrlR + "ls" + left + "-s \x05\r") // at the last character; then to the end
-	p.sees("[pear, zookeeper]")
+	p.sees("numChildren")
 	p.sees("2] ")
 
 	// An event is printed above the search, which goes on. Ctrl-G gives it up: the line is there again.
@@ -282,6 +288,51 @@ func TestShellColours(t *testing.T) {
 	p = sitDown(t, "", "-s", addr, "-q", "ls", "/none")
 	require.Equal(t, 1, p.leaves())
 	require.NotContains(t, p.sees("Node does not exist: /none"), "\x1b")
+}
+
+// A terminal sees colours and tables, and what clients have stored cannot write on it. With NO_COLOR or at a dumb
+// terminal there are no escape sequences; a pipe sees what zkCli.sh prints.
+func TestShellScreen(t *testing.T) {
+	addr := startShellServer(t)
+	evil := "data\x1b]0;title\x07\x1b[2J \u202eend"
+	for _, words := range [][]string{{"create", "/app", evil}, {"create", "/app/config", "42"},
+		{"create", "/app/config/a"}} {
+		code, _, errs := run(append([]string{"shell", "-q", "-s", addr}, words...)...)
+		require.Zero(t, code, errs)
+	}
+	var variables []string
+	shows := func(words ...string) string {
+		p := sitDownWith(t, variables, append([]string{"-q", "-s", addr}, words...)...)
+		require.Zero(t, p.leaves())
+		shown := p.sees("numChildren")
+		return strings.ReplaceAll(shown, "\r\n", "\n")
+	}
+	require.Contains(t, shows("get", "-s", "/app"),
+		"\x1b[36mdata\\x1b]0;title\\a\\x1b[2J \\u202eend\x1b[0m\n\x1b[2mcZxid = \x1b[0m0x2\n")
+	require.Contains(t, shows("ls", "-s", "/app"), "\x1b[34mconfig\x1b[0m  persistent")
+
+	for _, v := range []string{"NO_COLOR=1", "TERM=dumb"} {
+		t.Run(v, func(t *testing.T) {
+			variables = []string{v}
+			require.Equal(t, "data\\x1b]0;title\\a\\x1b[2J \\u202eend\ncZxid = 0x2\n",
+				upTo(shows("get", "-s", "/app"), "ctime"))
+			require.Regexp(t, `^NAME    KIND        VERSION  BYTES  CHILDREN  MODIFIED\n`+
+				`config  persistent        0      2         1  20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\n\ncZxid = 0x2\n$`,
+				upTo(shows("ls", "-s", "/app"), "ctime"))
+		})
+	}
+	code, out, errs := run("shell", "-q", "-s", addr, "ls", "-s", "/app")
+	require.Zero(t, code, errs)
+	require.Equal(t, "[config]\ncZxid = 0x2\n", upTo(out, "ctime"))
+	code, out, errs = run("shell", "-q", "-s", addr, "get", "/app")
+	require.Zero(t, code, errs)
+	require.Equal(t, evil+"\n", out)
+}
+
+// upTo returns the text before a part of it.
+func upTo(text, part string) string {
+	before, _, _ := strings.Cut(text, part)
+	return before
 }
 
 // SIGTERM at the prompt leaves the terminal as it was.
