@@ -32,6 +32,7 @@ type output struct {
 
 	mu       sync.Mutex // of the writers; held while they write
 	out, err io.Writer
+	pages    io.Writer // where results go instead of out while a command of a terminal runs; nil for none
 
 	pendingMu sync.Mutex
 	pending   []result
@@ -126,6 +127,9 @@ func (p *output) emit(r result) error {
 	defer p.mu.Unlock()
 	p.drainLocked()
 	w := p.out
+	if p.pages != nil {
+		w = p.pages
+	}
 	if _, ok := r.(onStderr); ok && !p.isJSON {
 		w = p.err
 	}
@@ -168,6 +172,13 @@ func (p *output) fail(f *failure) {
 		b = append(append(b, p.errColour.dim("  "+f.hint)...), '\n')
 	}
 	_, _ = p.err.Write(b) // the error cannot be reported
+}
+
+// setPages sends results through w, or no longer if w is nil.
+func (p *output) setPages(w io.Writer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pages = w
 }
 
 // note is a result of one line.

@@ -32,6 +32,7 @@ type Options struct {
 	ErrColours  bool   // of Err
 	Version     string // for the command version
 	Build       string // of this program, for the greeting at a terminal
+	Pager       bool   // output that is longer than the terminal waits for a key, when commands are typed
 	HistoryFile string // for lines typed at a terminal, "" for none
 }
 
@@ -147,7 +148,7 @@ func (s *Shell) run(ctx context.Context, words []string, text string) {
 	s.entered = append(s.entered, text)
 	err, cause := s.try(ctx, words)
 	s.code = codeOK
-	if err != nil {
+	if err != nil && !errors.Is(err, errEnough) {
 		f := s.describe(err, cause)
 		s.code = f.code
 		s.out.fail(f)

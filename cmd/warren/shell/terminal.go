@@ -89,7 +89,7 @@ func (s *Shell) Terminal(ctx context.Context, in, out *os.File, signals Signals)
 		s.out.out = out
 		s.out.mu.Unlock()
 	}()
-	t := &terminal{s: s, in: in, screen: sc, editor: editor, search: found, signals: signals}
+	t := &terminal{s: s, in: in, keys: keys, screen: sc, editor: editor, search: found, signals: signals}
 	sc.prompt = t.prompt
 	editor.AutoCompleteCallback = func(line string, pos int, key rune) (string, int, bool) {
 		return t.key(ctx, line, pos, key)
@@ -116,10 +116,12 @@ func (s *Shell) Terminal(ctx context.Context, in, out *os.File, signals Signals)
 type terminal struct {
 	s       *Shell
 	in      *os.File
+	keys    *keyboard
 	screen  *screen
 	editor  *term.Terminal
 	search  *search
 	signals Signals
+	waited  time.Duration // of the command that runs, for keys
 }
 
 // followSize tells the editor how wide the terminal is, now and after every change.
@@ -201,6 +203,7 @@ const slow = time.Second
 // runLine runs a line, which an interrupt ends.
 func (t *terminal) runLine(ctx context.Context, line string) {
 	ctx, cancel := context.WithCancelCause(ctx)
+	t.waited = 0
 	for drained := false; !drained; { // of interrupts from before
 		select {
 		case <-t.signals.Interrupt:
@@ -217,14 +220,47 @@ func (t *terminal) runLine(ctx context.Context, line string) {
 		case <-done:
 		}
 	}()
+	pages := &pager{out: t.screen, size: t.size, key: t.waitForKey}
+	if t.s.o.Pager && !isEndless(line) {
+		t.s.out.setPages(pages)
+	}
 	began := time.Now()
 	t.s.Line(ctx, line)
-	if took := time.Since(began); took >= slow {
+	t.s.out.setPages(nil)
+	if took := time.Since(began) - t.waited; took >= slow {
 		t.s.greet(fmt.Sprintf("took %.1f s", took.Seconds()))
 	}
 	close(done)
 	<-ended
 	cancel(context.Canceled)
+}
+
+// isEndless reports whether a line is a command that shows what happens while it happens.
+func isEndless(line string) bool {
+	words := Words(line)
+	return len(words) > 0 && words[0] == "watch"
+}
+
+// size returns the size of the terminal, or the usual one if the terminal does not know it.
+func (t *terminal) size() (width, height int) {
+	width, height, err := term.GetSize(int(t.screen.file.Fd()))
+	if err != nil || width <= 0 || height <= 1 {
+		return 80, 24
+	}
+	return width, height
+}
+
+// waitForKey waits for a key while a command runs. Ctrl-C is a key meanwhile.
+func (t *terminal) waitForKey() (rune, error) {
+	began := time.Now()
+	defer func() { t.waited += time.Since(began) }()
+	fd := int(t.in.Fd())
+	cooked, err := term.MakeRaw(fd)
+	if err != nil {
+		return 0, fmt.Errorf("shell: terminal: %w", err)
+	}
+	key, err := t.keys.next()
+	return key, errors.Join(err, term.Restore(fd, cooked))
 }
 
 // key is asked about each key that the editor does not know. Tab completes, and lists the candidates if there is
@@ -240,10 +276,7 @@ func (t *terminal) key(ctx context.Context, line string, pos int, key rune) (str
 	}
 	c := t.s.complete(ctx, line, pos)
 	if len(c.candidates) > 0 {
-		width, _, err := term.GetSize(int(t.screen.file.Fd()))
-		if err != nil || width <= 0 {
-			width = 80
-		}
+		width, _ := t.size()
 		_, _ = t.screen.Write([]byte(columns(c.candidates, width))) // what cannot be shown cannot be chosen
 	}
 	return c.line, c.pos, true

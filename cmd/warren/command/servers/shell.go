@@ -29,6 +29,7 @@ type shellOptions struct {
 	connectWait time.Duration
 	waitLong    bool
 	quiet       bool
+	pager       bool
 	output      string
 	auth        []string
 	config      string
@@ -88,6 +89,7 @@ func newShellCommand() *cobra.Command {
 	flags.DurationVar(&o.connectWait, "connect-wait", o.connectWait, "how long a command waits for a connection")
 	flags.BoolVar(&o.waitLong, "waitforconnection", false, "wait for a connection as long as the session's timeout")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no greeting, and no watch events until printwatches on is typed")
+	flags.BoolVar(&o.pager, "pager", true, "wait for a key after each screen of output, when commands are typed")
 	flags.StringVar(&o.output, "output", o.output, "text, or json: one object a line")
 	flags.StringArrayVar(&o.auth, "auth", nil,
 		"identity of the session, scheme:auth as in digest:user:password; may be repeated")
@@ -199,6 +201,7 @@ func (o *shellOptions) run(cmd *cobra.Command, words []string) error {
 	_, errFile := cli.TerminalOf(so.Err)
 	hasColours := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && !so.JSON
 	so.Colours, so.ErrColours, so.Hints = hasColours && outFile != nil, hasColours && errFile != nil, errFile != nil
+	so.Pager = o.pager
 	so.Screen = outFile != nil && !so.JSON
 	isTyped := len(words) == 0 && inFile != nil && outFile != nil
 	if isTyped {

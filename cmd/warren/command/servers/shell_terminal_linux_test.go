@@ -329,6 +329,63 @@ func TestShellScreen(t *testing.T) {
 	require.Equal(t, evil+"\n", out)
 }
 
+// Output that is longer than the screen waits for a key. --pager=false switches that off.
+func TestShellPager(t *testing.T) {
+	addr := startShellServer(t)
+	var lines []string
+	for i := range 100 {
+		lines = append(lines, fmt.Sprintf("line-%02d", i))
+	}
+	for path, data := range map[string]string{"/long": strings.Join(lines, "\n"),
+		"/fits": strings.Join(lines[:9], "\n"), "/wide": strings.Repeat("0123456789", 60)} {
+		code, _, errs := run("shell", "-q", "-s", addr, "create", path, data)
+		require.Zero(t, code, errs)
+	}
+	const more = "-- more: "
+	p := sitDown(t, "", "-s", addr)
+	p.sees("CONNECTED\x1b[0m) 0] ")
+	p.resize(70, 10)
+	p.types("get /long\r")
+	shown := p.sees(more)
+	require.Contains(t, shown, "line-08\r\n")
+	require.NotContains(t, shown, "line-09")
+	p.types("x ") // a key without a meaning, and a screen
+	shown = p.sees(more)
+	require.Contains(t, shown, "line-17\r\n")
+	require.NotContains(t, shown, "line-18")
+	p.types("\r")
+	shown = p.sees(more)
+	require.Contains(t, shown, "line-18\r\n")
+	require.NotContains(t, shown, "line-19")
+	p.types("q")
+	require.NotContains(t, p.sees(" 1] "), "line-")
+	p.types("get /long\r")
+	p.sees(more)
+	p.types("\x03")
+	require.NotContains(t, p.sees(" 2] "), "line-")
+	p.types("get /long\r")
+	p.sees(more)
+	p.types("a")
+	p.sees("line-99")
+	p.sees(" 3] ")
+	p.resize(60, 6) // of the data, ten rows
+	p.types("get /wide\r")
+	require.Equal(t, 5*6, strings.Count(p.sees(more), "0123456789"))
+	p.types(" ")
+	require.Equal(t, 5*6, strings.Count(p.sees(" 4] "), "0123456789"))
+	p.resize(70, 10)
+	p.types("get /fits\r")
+	require.NotContains(t, p.sees(" 5] "), more)
+	p.types("\x04")
+	require.Zero(t, p.leaves())
+
+	p = sitDown(t, "", "-s", addr, "--pager=false")
+	p.sees("CONNECTED\x1b[0m) 0] ")
+	p.resize(70, 10)
+	p.types("get /long\r")
+	require.NotContains(t, p.sees("line-99"), more)
+}
+
 // upTo returns the text before a part of it.
 func upTo(text, part string) string {
 	before, _, _ := strings.Cut(text, part)
