@@ -1,5 +1,6 @@
-// Command pictures draws the pictures of the documents: each text in a folder becomes an SVG of the same name. The
-// texts are drawings of characters, in the notation of goat:
+// Command pictures draws the pictures of the documents: each text in a folder becomes an SVG of the same name. Texts
+// named .txt are drawings of characters, in the notation of goat. Those named .ansi are what a terminal has shown,
+// with the escape sequences of its colours:
 //
 //	go run ./test/pictures docs/pictures
 package main
@@ -26,7 +27,7 @@ func run(args []string) error {
 	if len(args) != 1 {
 		return errors.New("one argument: the folder with the texts")
 	}
-	texts, err := filepath.Glob(filepath.Join(args[0], "*.txt"))
+	texts, err := textsOf(args[0])
 	if err != nil {
 		return err
 	}
@@ -35,12 +36,25 @@ func run(args []string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(strings.TrimSuffix(name, ".txt")+".svg", draw(text), 0o644); err != nil {
+		if err := os.WriteFile(pictureOf(name), draw(name, text), 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// textsOf returns the files in a folder that are drawn.
+func textsOf(folder string) ([]string, error) {
+	drawings, err := filepath.Glob(filepath.Join(folder, "*.txt"))
+	if err != nil {
+		return nil, err
+	}
+	screens, err := filepath.Glob(filepath.Join(folder, "*.ansi"))
+	return append(drawings, screens...), err
+}
+
+// pictureOf returns the file of the picture of a text.
+func pictureOf(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) + ".svg" }
 
 // head begins a picture with its size twice. The colours are those of a page that is light or dark.
 const head = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" font-family="Menlo,Consolas,monospace" font-size="13">
@@ -52,7 +66,10 @@ text, polygon { fill: currentColor }
 </style>
 `
 
-func draw(text []byte) []byte {
+func draw(name string, text []byte) []byte {
+	if filepath.Ext(name) == ".ansi" {
+		return drawScreen(text)
+	}
 	picture := goat.BuildSVG(bytes.NewReader(text))
 	var b bytes.Buffer
 	fmt.Fprintf(&b, head, picture.Width, picture.Height, picture.Width)

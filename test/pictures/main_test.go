@@ -16,15 +16,15 @@ const folder = "../../docs/pictures"
 
 // TestPictures draws every picture again: what the documents show is what the texts say.
 func TestPictures(t *testing.T) {
-	texts, err := filepath.Glob(filepath.Join(folder, "*.txt"))
+	texts, err := textsOf(folder)
 	require.NoError(t, err)
 	require.NotEmpty(t, texts)
 	for _, name := range texts {
 		text, err := os.ReadFile(name)
 		require.NoError(t, err)
-		drawn, err := os.ReadFile(strings.TrimSuffix(name, ".txt") + ".svg")
+		drawn, err := os.ReadFile(pictureOf(name))
 		require.NoError(t, err)
-		require.Equal(t, string(draw(text)), string(drawn), "%s: run go run ./test/pictures docs/pictures", name)
+		require.Equal(t, string(draw(name, text)), string(drawn), "%s: run go run ./test/pictures docs/pictures", name)
 		d := xml.NewDecoder(strings.NewReader(string(drawn)))
 		for err == nil {
 			_, err = d.Token()

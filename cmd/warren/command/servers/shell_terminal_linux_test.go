@@ -1,10 +1,12 @@
 package servers
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -390,6 +392,52 @@ func TestShellPager(t *testing.T) {
 func upTo(text, part string) string {
 	before, _, _ := strings.Cut(text, part)
 	return before
+}
+
+var updatePicture = flag.Bool("update-picture", false, "write docs/pictures/shell.ansi anew")
+
+// TestShellPicture types the session that docs/pictures/shell.svg shows, and compares what the terminal shows with the
+// text that the picture is drawn from. Addresses, zxids and times are those of the picture.
+func TestShellPicture(t *testing.T) {
+	addr := startShellServer(t)
+	p := sitDown(t, "", "-s", addr)
+	p.resize(100, 40)
+	p.sees("CONNECTED\x1b[0m) 0] ")
+	p.types("\r")
+	p.sees("CONNECTED\x1b[0m) 0] ")
+	for i, line := range []string{
+		`create -p /shop/config '{"currency":"EUR","retries":3}'`,
+		"create /shop/orders",
+		"create /shop/orders/o-1 open",
+		"create -e /shop/leader zk1:9092",
+		"tree -s /shop",
+		"ls -s /shop",
+		"get /shop/config",
+		"get /shop/confg",
+	} {
+		p.types(line + "\r")
+		p.sees(fmt.Sprintf(") %d] ", i+1))
+	}
+	p.mu.Lock()
+	shown := p.shown.String()
+	p.mu.Unlock()
+	begin := strings.LastIndex(shown[:strings.Index(shown, "create -p")], "[zk: ")
+	shown = strings.NewReplacer("\r\n", "\n", addr, "127.0.0.1:2181").Replace(shown[begin:])
+	for pattern, text := range map[string]string{
+		`0x[0-9a-f]+`:                         "0x1c",
+		`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`:      "2026-11-25 12:00:00",
+		`\w{3} \w{3} \d\d [\d:]{8} \w+ \d{4}`: "Wed Nov 25 12:00:00 UTC 2026",
+	} {
+		shown = regexp.MustCompile(pattern).ReplaceAllString(shown, text)
+	}
+	require.NotRegexp(t, "\x1b\\[[0-9]*[^0-9m]|\r", shown, "the picture has no cursor that moves")
+	const file = "../../../../docs/pictures/shell.ansi"
+	if *updatePicture {
+		require.NoError(t, os.WriteFile(file, []byte(shown), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), shown, "run go test -run ShellPicture -update-picture here, then make pictures")
 }
 
 // SIGTERM at the prompt leaves the terminal as it was.
