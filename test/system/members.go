@@ -267,7 +267,8 @@ func (w *world) noteFirst(n *node) {
 	case !ok:
 		w.s.fail(Configurations, "server %d applies %v, and has no configuration on its disk", n.id, n.last)
 	case w.first == 0 && w.reconfigs == 0:
-		w.first, w.members = kept.Version, kept.Version
+		w.first = proto.MakeZxid(kept.Version.Epoch(), 0) // the first txn may change it already
+		w.members = w.first
 	case kept.Version != w.first && kept.Version.Counter() == 0:
 		w.s.fail(Configurations, "server %d gives the first configuration the version %v, it was %v", n.id,
 			kept.Version, w.first)
