@@ -307,7 +307,7 @@ func (w *world) settle() {
 				return
 			}
 		}
-		if w.s.now > until {
+		if w.s.now > until && (w.s.slow == "" || w.s.now > until+settleMax) {
 			w.s.fail(Convergence, "%v after the last fault %s", settleMax, why)
 		}
 	}
