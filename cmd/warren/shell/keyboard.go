@@ -61,8 +61,8 @@ const (
 	emptyLine = clearLine + "\r" // the same, and enter
 )
 
-// fill waits until there is a key in typed.
-func (k *keyboard) fill() error {
+// fill waits until there is a key in typed, or until done is closed.
+func (k *keyboard) fill(done <-chan struct{}) error {
 	if len(k.typed) > 0 {
 		return nil
 	}
@@ -73,15 +73,15 @@ func (k *keyboard) fill() error {
 		}
 		k.typed = chunk
 		return nil
-	case <-k.done:
+	case <-done:
 		return errStopped
 	}
 }
 
-// next waits for a key. A character of several bytes is one key.
-func (k *keyboard) next() (rune, error) {
+// next waits for a key, or until done is closed. A character of several bytes is one key.
+func (k *keyboard) next(done <-chan struct{}) (rune, error) {
 	for {
-		if err := k.fill(); err != nil {
+		if err := k.fill(done); err != nil {
 			return 0, err
 		}
 		if utf8.FullRune(k.typed) {
@@ -91,7 +91,7 @@ func (k *keyboard) next() (rune, error) {
 		}
 		begun := k.typed
 		k.typed = nil
-		if err := k.fill(); err != nil {
+		if err := k.fill(done); err != nil {
 			return 0, err
 		}
 		k.typed = append(begun, k.typed...)
@@ -106,7 +106,7 @@ func (k *keyboard) Read(p []byte) (int, error) {
 		}
 	}
 	if len(k.rest) == 0 {
-		if err := k.fill(); err != nil {
+		if err := k.fill(k.done); err != nil {
 			return 0, err
 		}
 		for len(k.typed) > 0 {
@@ -132,7 +132,7 @@ func (k *keyboard) Read(p []byte) (int, error) {
 func (k *keyboard) searchHistory() error {
 	k.search.begin()
 	for {
-		key, err := k.next()
+		key, err := k.next(k.done)
 		if err != nil {
 			k.search.end()
 			return err

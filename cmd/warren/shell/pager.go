@@ -15,7 +15,7 @@ var errEnough = errors.New("enough")
 type pager struct {
 	out  io.Writer
 	size func() (width, height int)
-	key  func() (rune, error) // waits for a key
+	key  func(prompt string) (rune, error) // shows a prompt and waits for a key; an interrupt is Ctrl-C
 
 	row    int // rows that are full since the last key
 	column int
@@ -85,11 +85,8 @@ func (p *pager) wait(height int) error {
 	if p.column > 0 { // a long line goes on
 		newLine = "\n"
 	}
-	if _, err := io.WriteString(p.out, newLine+pagerPrompt); err != nil {
-		return err
-	}
-	for {
-		key, err := p.key()
+	for prompt := newLine + pagerPrompt; ; prompt = "" {
+		key, err := p.key(prompt)
 		if err != nil {
 			return err
 		}

@@ -220,7 +220,9 @@ func (t *terminal) runLine(ctx context.Context, line string) {
 		case <-done:
 		}
 	}()
-	pages := &pager{out: t.screen, size: t.size, key: t.waitForKey}
+	pages := &pager{out: t.screen, size: t.size, key: func(prompt string) (rune, error) {
+		return t.waitForKey(ctx, prompt)
+	}}
 	if t.s.o.Pager && !isEndless(line) {
 		t.s.out.setPages(pages)
 	}
@@ -250,8 +252,9 @@ func (t *terminal) size() (width, height int) {
 	return width, height
 }
 
-// waitForKey waits for a key while a command runs. Ctrl-C is a key meanwhile.
-func (t *terminal) waitForKey() (rune, error) {
+// waitForKey shows a prompt and waits for a key while a command runs. The terminal is raw meanwhile, so that Ctrl-C is a
+// key. A Ctrl-C just before that was a signal, which has ended ctx: it counts as the key.
+func (t *terminal) waitForKey(ctx context.Context, prompt string) (rune, error) {
 	began := time.Now()
 	defer func() { t.waited += time.Since(began) }()
 	fd := int(t.in.Fd())
@@ -259,7 +262,14 @@ func (t *terminal) waitForKey() (rune, error) {
 	if err != nil {
 		return 0, fmt.Errorf("shell: terminal: %w", err)
 	}
-	key, err := t.keys.next()
+	_, err = io.WriteString(t.screen, prompt)
+	var key rune
+	if err == nil {
+		key, err = t.keys.next(ctx.Done())
+	}
+	if errors.Is(err, errStopped) && errors.Is(context.Cause(ctx), errInterrupted) {
+		key, err = keyCtrlC, nil
+	}
 	return key, errors.Join(err, term.Restore(fd, cooked))
 }
 
