@@ -22,9 +22,9 @@ func TestBoundsNotice(t *testing.T) {
 	require.NoError(t, w.buried(r.expiries))
 	require.NoError(t, w.refusals())
 
-	w.burials[0].at -= 2 * w.burySlack()
+	w.burials[0].at -= 2 * burySlack
 	require.Error(t, w.buried(r.expiries), "the session has lived too long")
-	w.burials[0].at += 2 * w.burySlack()
+	w.burials[0].at += 2 * burySlack
 	require.Error(t, w.buried(nil), "the session has not ended")
 
 	c := w.connections[0]

@@ -305,7 +305,8 @@ func (c *client) read(conn *connection, nc net.Conn) {
 			in = in[4+size:]
 		}
 		if err != nil {
-			if !c.broken && !c.late && c.session.closing == nil && c.w.s.now-c.sent < c.session.timeout {
+			if len(conn.items) > 0 && !c.broken && !c.late && c.session.closing == nil &&
+				c.w.s.now-c.sent < c.session.timeout {
 				c.w.cut++
 			}
 			c.w.s.tracef("c%d: %v", c.id, err)

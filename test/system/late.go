@@ -1,8 +1,6 @@
 package system
 
-import (
-	"time"
-)
+import "time"
 
 // burial is the end of a client without a word, when nothing else goes wrong any more.
 type burial struct {
@@ -11,24 +9,15 @@ type burial struct {
 }
 
 // burySlack is how much longer than its timeout a session may live: the leader hears of sessions with the answers to
-// its PINGs, counts time in ticks, and does not count time in which a task of it was late. A new leader gives every
-// session its whole timeout.
-func (w *world) burySlack() time.Duration {
-	switch w.s.slow {
-	case "":
-		return time.Second
-	case "clock": // each look of the session clock that is late counts as one tick only
-		return 10 * w.timeoutMax
-	}
-	return 2*time.Second + 2*tardyMax
-}
+// its PINGs, and counts time in ticks. A new leader gives every session its whole timeout.
+const burySlack = time.Second
 
 // bury ends some clients, and waits until their sessions must have ended.
 func (w *world) bury() {
 	if w.s.failure != nil || len(w.o.Features) > 0 {
 		return
 	}
-	longest, slack := time.Duration(0), w.burySlack()
+	longest := time.Duration(0)
 	for _, c := range w.clients {
 		if !w.s.chance(30) {
 			continue
@@ -41,7 +30,7 @@ func (w *world) bury() {
 		c.conn.isOpen = false
 	}
 	if len(w.burials) > 0 {
-		w.s.runFor(longest + 2*slack)
+		w.s.runFor(longest + 2*burySlack)
 		w.settle()
 	}
 }
@@ -58,7 +47,7 @@ func (w *world) buried(expiries []expiry) error {
 		if !known {
 			at = w.s.now
 		}
-		late := at > max(b.at, w.ruled(at))+b.session.timeout+w.burySlack()
+		late := at > max(b.at, w.ruled(at))+b.session.timeout+burySlack
 		switch {
 		case !late:
 		case !known:

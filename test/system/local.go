@@ -87,14 +87,19 @@ func (r *replay) readOnly(it *item, zxid proto.Zxid) (known bool, err error) {
 }
 
 // toldAhead reports whether the events in front of a reply to setWatches are those of the model and, because a
-// read-only server shows a later configuration than that of its state, one of this configuration. Its watch is gone
-// then.
-func (r *replay) toldAhead(c *connection, got, want []model.Event) bool {
+// read-only server shows a later configuration than that of its state, which is at zxid, one of this configuration.
+// Its watch is gone then.
+func (r *replay) toldAhead(c *connection, zxid proto.Zxid, got, want []model.Event) bool {
 	i := slices.IndexFunc(got, func(e model.Event) bool {
 		return e.Type == proto.EventNodeDataChanged && e.Path == datatree.ConfigPath
 	})
 	if !c.readOnly || i < 0 || !slices.Equal(slices.Delete(slices.Clone(got), i, i+1), want) {
 		return false
+	}
+	if r.members.version <= zxid && !slices.ContainsFunc(r.txns, func(t *txn) bool {
+		return t.zxid > zxid && reconfigured(t.payload) != nil
+	}) {
+		return false // there is no later configuration
 	}
 	gone := wire.RemoveWatches(datatree.ConfigPath, proto.WatcherData)
 	r.m.Do(model.Request{Conn: c.number, Session: c.session.id, Op: gone.Op, Body: gone.Body})

@@ -387,7 +387,7 @@ func (r *replay) reply(
 	}
 	got := r.m.Do(model.Request{Conn: c.number, Session: c.session.id, Op: asked.op, Body: asked.body,
 		Identities: asked.ids})
-	if !slices.Equal(got.Events, caughtUp) && !r.toldAhead(c, caughtUp, got.Events) {
+	if !slices.Equal(got.Events, caughtUp) && !r.toldAhead(c, zxid, caughtUp, got.Events) {
 		return broken(Events, "events in front of it are %v, the model says %v", caughtUp, got.Events)
 	}
 	return same(Reads, it, got)

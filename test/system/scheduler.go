@@ -24,6 +24,7 @@ type scheduler struct {
 	slow      string        // tasks of this name are often slow
 	tardiness int           // in so many of 100 cases
 	late      time.Duration // and so long at most, but for few cases
+	punctual  bool          // no task is slow any more
 
 	beats atomic.Int64         // events, for guard
 	last  atomic.Pointer[task] // that ran, for guard
@@ -199,7 +200,7 @@ const tardyMax = time.Second
 
 // begin is how long a task takes to begin after it was made ready.
 func (s *scheduler) begin(t *task) time.Duration {
-	if t.name == s.slow && s.chance(s.tardiness) {
+	if t.name == s.slow && !s.punctual && s.chance(s.tardiness) {
 		if s.chance(4) {
 			return s.between(0, tardyMax)
 		}

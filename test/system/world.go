@@ -36,8 +36,6 @@ type Options struct {
 	// is above the usual.
 	Slow string
 	Late time.Duration
-	// Unmeasured lets the servers measure no stages of operations.
-	Unmeasured bool
 	// Busy lets every client have many requests on their way.
 	Busy bool
 	// Again lets clients count their requests from 1 again on a new connection, sometimes.
@@ -68,7 +66,8 @@ type world struct {
 	steps       int
 	replies     int
 	reconfigs   int
-	// cut is how many connections servers have ended, though the client was heard and has not asked for it.
+	// cut is how many connections servers have ended after the first reply to a request, though the client was heard
+	// and has not asked for it.
 	cut     int
 	first   proto.Zxid    // the version that the first leader has given to the first configuration
 	members proto.Zxid    // the last configuration that was applied
@@ -147,9 +146,6 @@ func (w *world) config(id, snapCount int) *config.Config {
 	c.Admin.Enabled = false
 	c.SnapCount, c.SnapshotSizeFactor = snapCount, w.factor
 	c.ExtendedTypes = true
-	if w.o.Unmeasured {
-		c.Trace.Slow = -1
-	}
 	c.Container.CheckInterval = 2 * time.Second
 	if w.o.Servers+w.joiners() > 1 {
 		c.ServerID = int64(id)
@@ -254,7 +250,7 @@ func (w *world) run() error {
 	return w.drained()
 }
 
-// drained lets all clients go. Then every session ends at all members, however often slow servers elect a leader.
+// drained lets all clients go. Then every session ends at all members.
 func (w *world) drained() error {
 	for _, c := range w.clients {
 		c.p.kill()
@@ -291,10 +287,11 @@ func (w *world) watch() {
 	w.s.plan(w.tick, nil, "watch", w.watch)
 }
 
-// settle ends the faults, and lets the ensemble recover: servers agree, and clients have their answers.
+// settle ends the faults, and lets the ensemble recover: servers agree, and clients have their answers. Tasks are late
+// no more, because late tasks end links as other faults do.
 func (w *world) settle() {
 	w.s.tracef("the faults end")
-	w.calm = true
+	w.calm, w.s.punctual = true, true
 	w.faults.end()
 	for until := w.s.now + settleMax; w.s.failure == nil; {
 		w.s.runFor(w.tick)
@@ -302,12 +299,11 @@ func (w *world) settle() {
 		if why == "" {
 			w.told = w.votersAndObservers()[0].srv.Status().Zxid
 			w.s.runFor(time.Second) // what is on its way arrives
-			// Tasks that are late end links also without faults: then all servers serve at some moments only.
-			if w.unsettled() == "" || w.s.now > until && w.s.slow != "" {
+			if w.unsettled() == "" {
 				return
 			}
 		}
-		if w.s.now > until && (w.s.slow == "" || w.s.now > until+settleMax) {
+		if w.s.now > until {
 			w.s.fail(Convergence, "%v after the last fault %s", settleMax, why)
 		}
 	}
