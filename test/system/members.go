@@ -220,6 +220,10 @@ func (r *replay) reconfigure(t *txn, q *request, failed proto.ErrCode, mr *model
 // configurations checks what servers hold of the configurations: what meta.db has is what a txn has made, and the
 // members of the last one have it.
 func (w *world) configurations() error {
+	if w.first == 0 && w.reconfigs == 0 && w.has(Reconfig) { // no txn was applied: the servers agree on a first one
+		w.first = proto.MakeZxid(w.nodes[0].srv.Status().Config.Epoch(), 0)
+		w.members = w.first
+	}
 	for _, n := range w.nodes {
 		kept, ok := n.disk.meta.Config()
 		if !ok {
