@@ -52,6 +52,11 @@ const (
 	// a new leader gives a session to a kept connection, though its client is elsewhere
 	KeptFromOthers
 	SessionIDsAgain // a server whose clock was set back gives out ids of an earlier life again
+	// a leader refuses requests of a learner's session from the moment in which it has expired, before its end is proposed
+	RefusedBeforeEnd
+	// requests that wait behind a sync are refused when another server asks for their session, which stays
+	RefusedThoughStays
+	NoConfigurationShown // a read-only server whose state is old shows an empty configuration
 
 	// serve
 	EventAfterReply     // events leave after the reply to the request that caused them
@@ -60,6 +65,7 @@ const (
 	WatchNotRegistered  // setWatches registers no child watches
 	ReadOvertakesWrite  // a read is answered from a state without the client's own write
 	ClientAheadAccepted // a client that has seen more than the server has is let in
+	LostRequestPassed   // what waits behind a request that a hand-over has lost is executed by the next leader
 
 	// prepare
 	MultiNotUndone // later requests are decided as if the first changes of a multi that failed had been made
@@ -84,9 +90,9 @@ var names = [...]string{
 	"LeaseOutlivesQuorum", "GenerationUnchecked", "ServesBeforeApplied", "MovedSessionKeepsWrite",
 	"SnapshotBehind", "SnapWhileReplaced", "SupersededTaken", "CommitsOutliveLeader", "EarlierReplyTaken",
 	"EarlyDropped", "FormerLinks", "ExpiryOfMoved", "OneFullDiskRefuses", "LateClockForgives", "MovesUntold",
-	"KeptFromOthers", "SessionIDsAgain",
+	"KeptFromOthers", "SessionIDsAgain", "RefusedBeforeEnd", "RefusedThoughStays", "NoConfigurationShown",
 	"EventAfterReply", "EventWithoutACL", "EventDropped", "WatchNotRegistered", "ReadOvertakesWrite",
-	"ClientAheadAccepted", "MultiNotUndone", "MultiInPart",
+	"ClientAheadAccepted", "LostRequestPassed", "MultiNotUndone", "MultiInPart",
 }
 
 // String is the name of the defect.

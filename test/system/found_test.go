@@ -36,39 +36,3 @@ func TestUpgradeIsLost(t *testing.T) {
 		require.NoError(t, w.run(), "seed %d", seed)
 	}
 }
-
-// TestReadOnlyServerShowsTheConfiguration cuts the log of a server that then has no leader: a read-only server must
-// show the configuration, though no leader has synchronized it after it has loaded its state again.
-func TestReadOnlyServerShowsTheConfiguration(t *testing.T) {
-	w := newWorld(Options{Seed: 605656, Steps: 200, Observers: -1})
-	require.NoError(t, w.run())
-}
-
-// TestReadOnlyServerShowsALaterConfiguration starts a server whose state is older than the configuration that it
-// knows, and that then has no leader. It must show that configuration: none is in the history up to its state.
-func TestReadOnlyServerShowsALaterConfiguration(t *testing.T) {
-	w := newWorld(Options{Seed: 701868, Steps: 500, Observers: -1})
-	require.NoError(t, w.run())
-}
-
-// TestRequestBeforeTheEndOfItsSession ends a leadership between the moment in which a session has expired and the
-// proposal of its end. No request may be refused because the session has ended: it goes on.
-func TestRequestBeforeTheEndOfItsSession(t *testing.T) {
-	w := newWorld(Options{Seed: 703930, Steps: 500, Observers: -1})
-	require.NoError(t, w.run())
-}
-
-// TestNothingIsTakenBehindALostRequest hands the leadership over while requests of the leader's clients wait behind a
-// sync that is not answered. They are lost, and their connections end. What has come behind them on a connection must
-// not be executed by the next leader.
-func TestNothingIsTakenBehindALostRequest(t *testing.T) {
-	w := newWorld(Options{Seed: 805219, Steps: 200, Observers: -1})
-	require.NoError(t, w.run())
-}
-
-// TestSessionThatStaysKeepsItsOrder lets the client of a local session, with requests that wait behind a sync, ask
-// another server for the session. That is refused, so the session stays, and none of its requests may be left out.
-func TestSessionThatStaysKeepsItsOrder(t *testing.T) {
-	w := newWorld(Options{Seed: 809100, Steps: 200, Observers: -1})
-	require.NoError(t, w.run())
-}

@@ -198,8 +198,10 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 		r := proto.NewReader(p.Data)
 		id, timeoutMs := proto.SessionID(r.Int64()), r.Int32()
 		from, valid := l.m.Tracker.Revalidate(id, timeoutMs, link.ID, l.m.Clock.Now())
-		if valid {
+		if valid || l.m.Weak(weakness.RefusedThoughStays) {
 			l.outdate(id)
+		}
+		if valid {
 			l.moved(id, from, link.ID)
 		}
 		if valid && l.m.Weak(weakness.EphemeralsLostOnMove) {
@@ -229,8 +231,10 @@ func (l *leading) resume(r *flow.Resumption) {
 	}
 	from := l.m.Tracker.Owner(r.ID)
 	s, old := l.m.Tracker.Resume(r.ID, r.TimeoutMs, r.Client, r.Received)
-	if s != nil {
+	if s != nil || l.m.Weak(weakness.RefusedThoughStays) {
 		l.outdate(r.ID)
+	}
+	if s != nil {
 		l.moved(r.ID, from, 0)
 	}
 	r.Client.Resumed(s, old, r.TimeoutMs)
@@ -457,8 +461,11 @@ func (l *leading) checkSession(w *write) proto.ErrCode {
 		return proto.ErrSessionMoved
 	}
 	code := m.Tracker.Check(w.session, w.link, m.Config.LocalSessionsEnabled && !w.global, w.at)
-	if code == proto.ErrSessionMoved && m.Weak(weakness.MovedSessionKeepsWrite) {
+	switch {
+	case code == proto.ErrSessionMoved && m.Weak(weakness.MovedSessionKeepsWrite):
 		return proto.OK
+	case code == proto.OK && m.Weak(weakness.RefusedBeforeEnd) && m.hasExpired(w.session):
+		return proto.ErrSessionExpired
 	}
 	return code
 }
