@@ -52,7 +52,7 @@ const (
 	// a new leader gives a session to a kept connection, though its client is elsewhere
 	KeptFromOthers
 	SessionIDsAgain // a server whose clock was set back gives out ids of an earlier life again
-	// a leader refuses requests of a learner's session from the moment in which it has expired, before its end is proposed
+	// a leader refuses requests of a learner's session as soon as it has expired, before its end is proposed
 	RefusedBeforeEnd
 	// requests that wait behind a sync are refused when another server asks for their session, which stays
 	RefusedThoughStays

@@ -252,8 +252,8 @@ func (t *terminal) size() (width, height int) {
 	return width, height
 }
 
-// waitForKey shows a prompt and waits for a key while a command runs. The terminal is raw meanwhile, so that Ctrl-C is a
-// key. A Ctrl-C just before that was a signal, which has ended ctx: it counts as the key.
+// waitForKey shows a prompt and waits for a key while a command runs. The terminal is raw meanwhile, so that Ctrl-C is
+// a key. A Ctrl-C just before that was a signal, which has ended ctx: it counts as the key.
 func (t *terminal) waitForKey(ctx context.Context, prompt string) (rune, error) {
 	began := time.Now()
 	defer func() { t.waited += time.Since(began) }()
