@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -145,4 +146,63 @@ func TestCertificates(t *testing.T) {
 		v = examine(t, "--config", filepath.Join(n.Dir(), "zoo.cfg"), "--no-measure")
 		require.Equal(t, want, v.severity("certificate"), "%v", left)
 	}
+}
+
+// TestClientPortThatIsTaken moves the client port of a member to one that another program has. The old port stays open
+// until the other one is free.
+func TestClientPortThatIsTaken(t *testing.T) {
+	t.Parallel()
+	nodes := cluster.Ensemble(t, cluster.Options{Reconfig: true}, cluster.Options{Reconfig: true},
+		cluster.Options{Reconfig: true})
+	for _, n := range nodes {
+		n.Launch()
+	}
+	for _, n := range nodes {
+		n.WaitServing()
+	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	one, to := nodes[0], taken.Addr().String()
+	c, err := wire.Dial(one.Addr(), wire.Options{TimeoutMs: 30_000})
+	require.NoError(t, err)
+	defer c.Close()
+	reply, err := c.Do(wire.Reconfig(strings.Replace(one.Line(), ";"+one.Addr(), ";"+to, 1), "", "", -1))
+	require.NoError(t, err)
+	require.Equal(t, proto.OK, reply.Header.Err)
+	says(t, one, "the client port of the configuration cannot be opened: clients are served where they were")
+	var v visit
+	cluster.Eventually(t, func() bool {
+		v = examine(t, servers(nodes)...)
+		return v.severity("client-port") >= 0
+	}, patience, "doctor does not find it")
+	f := v.names(t, "the client port of the configuration cannot be opened")
+	require.Equal(t, one.Addr(), f.Subject)
+
+	_, err = c.Create("/old-connection", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	again, err := wire.Dial(one.Addr(), wire.Options{TimeoutMs: 30_000})
+	require.NoError(t, err, "the old port takes connections")
+	defer again.Close()
+	time.Sleep(2 * time.Second) // the port has been tried again
+	require.Equal(t, 1, strings.Count(one.Log(), "cannot be opened"))
+
+	require.NoError(t, taken.Close())
+	cluster.Eventually(t, func() bool {
+		text, err := wire.FourLetter(to, "srvr", time.Second)
+		return err == nil && strings.Contains(text, "Mode: ")
+	}, patience, "the new port is not opened when it is free")
+	cluster.Eventually(t, func() bool {
+		nc, err := net.Dial("tcp", one.Addr())
+		if err == nil {
+			_ = nc.Close()
+		}
+		return err != nil
+	}, patience, "the old port stays open")
+	for _, conn := range []*wire.Conn{c, again} {
+		_, err = conn.Exists("/old-connection", false)
+		require.NoError(t, err, "connections to the old port go on")
+	}
+	v = examine(t, "--admin-port", "0", to, nodes[1].Addr(), nodes[2].Addr())
+	require.Less(t, int(v.severity("client-port")), 0)
 }

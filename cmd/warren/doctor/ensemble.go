@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
 )
 
 // Ensemble is servers that run.
@@ -43,6 +44,7 @@ func (o *Ensemble) Check(ctx context.Context) Findings {
 	c.digests()
 	for _, a := range c.all {
 		if a.err == nil {
+			c.clientPorts(a)
 			c.load(a)
 			c.certificate(a)
 		}
@@ -212,6 +214,24 @@ func (c *ensembleCheck) ids() {
 				"has the id %s, like %s", id, other)
 		}
 		ids[id] = a.address
+	}
+}
+
+// clientPorts compares the ports on which a server listens with those that the configuration of the ensemble gives it.
+func (c *ensembleCheck) clientPorts(a *answers) {
+	id, err := strconv.ParseInt(a.conf["serverId"], 10, 64)
+	q, malformed := config.ParseMembers([]byte(a.membership))
+	if err != nil || malformed != nil || q.Member(id) == nil {
+		return
+	}
+	own := q.Member(id)
+	for key, wanted := range map[string]int{"clientPort": own.Client.Port, "secureClientPort": own.Secure.Port} {
+		if open, err := strconv.Atoi(a.conf[key]); err == nil && open > 0 && wanted > 0 && open != wanted {
+			remedy := fmt.Sprintf("find the program that has port %d, with ss -ltnp, and end it: the server opens the "+
+				"port as soon as it can; or give the server another port with reconfig", wanted)
+			c.add(Error, "client-port", a.address, remedy,
+				"listens on %s %d, and the configuration of the ensemble says %d", key, open, wanted)
+		}
 	}
 }
 

@@ -155,6 +155,11 @@ func TestEnsembleChecks(t *testing.T) {
 		"not all asked": {nil, func(e *Ensemble) { e.Servers = e.Servers[:2] }, Notice, "not-asked"},
 		"same id": {func(t *testing.T, s []map[string]string) { swap(t, s[2], "conf", "serverId=3", "serverId=2") },
 			nil, Critical, "same-id"},
+		"another client port": {
+			func(t *testing.T, s []map[string]string) {
+				swap(t, s[1], "conf", "clientPort=2181\nsecureClientPort=-1", "clientPort=2182\nsecureClientPort=-1")
+			}, nil, Error, "client-port",
+		},
 		"other ticks": {
 			func(t *testing.T, s []map[string]string) { swap(t, s[2], "conf", "tickTime=2000", "tickTime=3000") }, nil,
 			Warning, "different-settings",

@@ -378,30 +378,48 @@ func (cs *connSet) Each(fn func(*Conn)) {
 }
 
 // MoveClientPort opens a client port on the address that the server line has now, and closes it on the old address.
-// Existing connections go on. Source: quorum-protocol 11.5.
-func (s *Front) MoveClientPort(to config.HostPort, key string, speaks language) {
+// Existing connections go on. It reports false if the new address cannot be opened: clients are served on the old one
+// then, and the log says so, unless it was tried before. Source: quorum-protocol 11.5.
+func (s *Front) MoveClientPort(to config.HostPort, key string, speaks language, triedBefore bool) bool {
 	if to.Port == config.PortUnset || speaks == SpeaksTLS && s.Security.tls == nil {
-		return
+		return true
 	}
 	old := s.ClientListener(speaks)
 	if old != nil && sameAddress(old.asked, to) {
-		return
+		return true
 	}
 	ln, err := s.openClientPort(to.Host, to.Port, speaks)
-	if err != nil && old != nil && old.asked.Port == to.Port { // the old listener blocks the port
+	if err != nil && triedBefore {
+		return false
+	}
+	if err != nil && old != nil && old.asked.Port == to.Port { // the old listener may block the port
 		_ = old.Close()
 		if ln, err = s.openClientPort(to.Host, to.Port, speaks); err != nil {
-			s.Log.Error("the client port cannot be opened on the host of the configuration", zap.String("port", key),
-				zap.Error(err))
-			ln, err = s.openClientPort(old.asked.Host, old.asked.Port, speaks)
+			s.reopen(old, key)
 		}
 	}
 	if err != nil {
-		s.Log.Error("the client port of the configuration cannot be opened: clients are served where they were",
-			zap.String("port", key),
+		s.Log.Error("the client port of the configuration cannot be opened: clients are served where they were until "+
+			"it can be opened", zap.String("port", key), zap.Error(err))
+		return false
+	}
+	s.use(old, ln)
+	return true
+}
+
+// reopen opens a client port again that was closed in vain.
+func (s *Front) reopen(old *clientListener, key string) {
+	ln, err := s.openClientPort(old.asked.Host, old.asked.Port, old.speaks)
+	if err != nil {
+		s.Log.Error("the client port cannot be opened again: no client is accepted", zap.String("port", key),
 			zap.Error(err))
 		return
 	}
+	s.use(old, ln)
+}
+
+// use serves clients on ln, in the place of old.
+func (s *Front) use(old, ln *clientListener) {
 	if !s.replaceListener(old, ln) || !s.Spawn("accept", func() { s.accept(ln) }) {
 		_ = ln.Close()
 	}
