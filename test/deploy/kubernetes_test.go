@@ -93,11 +93,6 @@ func TestManifestsReferToEachOther(t *testing.T) {
 	require.Equal(t, labels, m.set.Selector.MatchLabels)
 	require.Equal(t, labels, m.disruption.Selector.MatchLabels)
 	require.Equal(t, labels, m.policy.PodSelector.MatchLabels)
-	for _, rule := range m.policy.Ingress {
-		for _, p := range rule.Ports {
-			require.Equal(t, p.Port == "client", len(rule.From) == 0, "who reaches %s is said", p.Port)
-		}
-	}
 	server := m.set.Template.Spec.Containers[0]
 	ports := map[string]int{}
 	for _, p := range server.Ports {
@@ -206,13 +201,74 @@ func TestManifestsAreRestricted(t *testing.T) {
 		require.Positive(t, p.PeriodSeconds*p.FailureThreshold)
 	}
 	require.Equal(t, "/healthz", server.StartupProbe.HTTPGet.Path)
+}
 
-	for _, rule := range m.policy.Ingress {
-		for _, p := range rule.Ports {
-			if p.Port == "quorum" || p.Port == "election" {
-				require.Len(t, rule.From, 1, "port %s is for servers only", p.Port)
-				require.Equal(t, m.policy.PodSelector, rule.From[0].PodSelector)
+// peer is a pod that connects: its labels, and those of its namespace, unless that is the namespace of the servers.
+type peer struct {
+	pod, namespace map[string]string
+}
+
+// has reports whether labels have those of the selector.
+func (s *selector) has(labels map[string]string) bool {
+	for key, value := range s.MatchLabels {
+		if got, ok := labels[key]; !ok || got != value {
+			return false
+		}
+	}
+	return true
+}
+
+// admits reports whether a policy lets a pod connect to a port of the servers, as Kubernetes reads it: one rule is
+// enough; a rule that names no peers is for all; a peer without a selector of namespaces is of the servers' namespace.
+func (p *policySpec) admits(from peer, port string) bool {
+	for _, rule := range p.Ingress {
+		named := len(rule.Ports) == 0
+		for _, one := range rule.Ports {
+			named = named || one.Port == port && one.Protocol == "TCP"
+		}
+		if named && len(rule.From) == 0 {
+			return true
+		}
+		for _, f := range rule.From {
+			pods := f.PodSelector == nil || f.PodSelector.has(from.pod)
+			here := f.NamespaceSelector == nil && from.namespace == nil
+			there := f.NamespaceSelector != nil && from.namespace != nil && f.NamespaceSelector.has(from.namespace)
+			if named && pods && (here || there) {
+				return true
 			}
 		}
+	}
+	return false
+}
+
+// Clients come from everywhere, servers alone reach the ports between servers, and the admin port is reached with the
+// label warren.admin=true alone, which the namespace of the pod has to have too if it is another one.
+func TestNetworkPolicy(t *testing.T) {
+	m := readManifests(t)
+	require.Equal(t, []string{"Ingress"}, m.policy.PolicyTypes, "what is not admitted is refused")
+	server, admin := m.set.Template.Metadata.Labels, map[string]string{"warren.admin": "true"}
+	other := map[string]string{"app": "other"}
+	for _, tc := range []struct {
+		name string
+		from peer
+		want []string
+	}{
+		{"a server", peer{server, nil}, []string{"client", "quorum", "election"}},
+		{"a pod of the namespace", peer{other, nil}, []string{"client"}},
+		{"a pod with the label", peer{admin, nil}, []string{"client", "admin"}},
+		{"a pod with another value", peer{map[string]string{"warren.admin": "false"}, nil}, []string{"client"}},
+		{"a pod elsewhere", peer{other, other}, []string{"client"}},
+		{"a pod elsewhere that calls itself a server", peer{server, other}, []string{"client"}},
+		{"a pod with the label elsewhere", peer{admin, other}, []string{"client"}},
+		{"a pod without the label in a namespace that has it", peer{other, admin}, []string{"client"}},
+		{"a pod with the label in a namespace that has it", peer{admin, admin}, []string{"client", "admin"}},
+	} {
+		var got []string
+		for _, p := range m.set.Template.Spec.Containers[0].Ports {
+			if m.policy.admits(tc.from, p.Name) {
+				got = append(got, p.Name)
+			}
+		}
+		require.Equal(t, tc.want, got, tc.name)
 	}
 }

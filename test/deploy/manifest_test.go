@@ -50,8 +50,8 @@ type policySpec struct {
 	PolicyTypes []string `yaml:"policyTypes"`
 	Ingress     []struct {
 		From []struct {
-			PodSelector       selector `yaml:"podSelector"`
-			NamespaceSelector selector `yaml:"namespaceSelector"`
+			PodSelector       *selector `yaml:"podSelector"`
+			NamespaceSelector *selector `yaml:"namespaceSelector"`
 		} `yaml:"from"`
 		Ports []struct {
 			Protocol string `yaml:"protocol"`
