@@ -2,7 +2,11 @@ package server
 
 import (
 	"fmt"
+	"math"
 	"net/http"
+	"os"
+	"runtime/debug"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -187,4 +191,32 @@ func TestNamesOfCounters(t *testing.T) {
 		require.Contains(t, body, "\nznode_count ", "a gauge has one name")
 		require.Contains(t, word(t, s, "mntr"), "\nzk_op_count_create\t1\n", "mntr has one style")
 	}
+}
+
+// The most memory that the exporter shows is the limit of Go's runtime, which is GOMEMLIMIT or that of the container,
+// or the memory of the machine if that is less. Go's value for no limit, 9.2e18, is never shown: alerts divide by it.
+func TestMemoryMaxIsALimit(t *testing.T) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
+	s := serveMem(t, configured(t), nil)
+	const limit = 300 << 20 // below the memory of any machine
+	shown := func(limit int64) string {
+		debug.SetMemoryLimit(limit)
+		_, body := ask(t, s, http.MethodGet, "/metrics", nil)
+		_, rest, found := strings.Cut(body, "\njvm_memory_bytes_max{area=\"heap\"} ")
+		require.Equal(t, found, strings.Contains(body, "\n# TYPE jvm_memory_bytes_max gauge\n"))
+		line, _, _ := strings.Cut(rest, "\n")
+		return line
+	}
+	require.Equal(t, strconv.FormatFloat(limit, 'g', -1, 64), shown(limit))
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		require.Empty(t, shown(math.MaxInt64), "the memory of the machine is not known")
+		return
+	}
+	var kilobytes float64
+	_, err = fmt.Sscanf(string(text), "MemTotal: %g kB", &kilobytes)
+	require.NoError(t, err)
+	machine := strconv.FormatFloat(kilobytes*1024, 'g', -1, 64)
+	require.Equal(t, machine, shown(math.MaxInt64))
+	require.Equal(t, machine, shown(1<<60))
 }
