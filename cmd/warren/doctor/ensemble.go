@@ -227,8 +227,8 @@ func (c *ensembleCheck) clientPorts(a *answers) {
 	own := q.Member(id)
 	for key, wanted := range map[string]int{"clientPort": own.Client.Port, "secureClientPort": own.Secure.Port} {
 		if open, err := strconv.Atoi(a.conf[key]); err == nil && open > 0 && wanted > 0 && open != wanted {
-			remedy := fmt.Sprintf("find the program that has port %d, with ss -ltnp, and end it: the server opens the "+
-				"port as soon as it can; or give the server another port with reconfig", wanted)
+			remedy := fmt.Sprintf("find the program that has port %d, with ss -ltnp, and end it: the server opens "+
+				"the port as soon as it can; or give the server another port with reconfig", wanted)
 			c.add(Error, "client-port", a.address, remedy,
 				"listens on %s %d, and the configuration of the ensemble says %d", key, open, wanted)
 		}
