@@ -13,6 +13,7 @@ import (
 
 	yamlnode "go.yaml.in/yaml/v3"
 
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"github.com/stretchr/testify/require"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/lint"
@@ -304,6 +305,40 @@ func TestBackupAndRestore(t *testing.T) {
 	require.Len(t, again.InitContainers, 2, "a volume that is lost later is not restored")
 	for _, v := range again.Volumes {
 		require.NotEqual(t, "identity", v.Name)
+	}
+}
+
+// The ServiceMonitor finds the service of the metrics and its port, and the rules of the values are in the
+// PrometheusRule. A field that the operator does not know is an error.
+func TestMonitoring(t *testing.T) {
+	objects := renderSet(t, valueSets["metrics"])
+	monitor := as[monitoringv1.ServiceMonitor](t, objects, "ServiceMonitor", "")
+	service := as[corev1.Service](t, objects, "Service", "-metrics")
+	require.Equal(t, "monitoring", monitor.Namespace)
+	require.Equal(t, []string{"ns"}, monitor.Spec.NamespaceSelector.MatchNames)
+	require.NotEmpty(t, monitor.Spec.Selector.MatchLabels)
+	for key, value := range monitor.Spec.Selector.MatchLabels {
+		require.Equal(t, value, service.Labels[key], key)
+	}
+	require.Len(t, monitor.Spec.Endpoints, 1)
+	endpoint := monitor.Spec.Endpoints[0]
+	require.Equal(t, service.Spec.Ports[0].Name, endpoint.Port)
+	require.Equal(t, "/metrics", endpoint.Path)
+	require.EqualValues(t, "10s", endpoint.Interval)
+	require.EqualValues(t, "b", endpoint.RelabelConfigs[0].TargetLabel)
+	require.True(t, *endpoint.TLSConfig.InsecureSkipVerify)
+	rules := as[monitoringv1.PrometheusRule](t, objects, "PrometheusRule", "").Spec.Groups[0].Rules
+	require.Equal(t, "A", rules[0].Alert)
+	require.Equal(t, "up == 0", rules[0].Expr.String())
+
+	c, err := load(ours)
+	require.NoError(t, err)
+	for _, text := range []string{"serviceMonitor: { enabled: true, tlsConfig: { skipVerify: true } }",
+		"prometheusRule: { enabled: true, rules: [{ alert: A, expression: up == 0 }] }"} {
+		values, err := chartutil.ReadValues([]byte("metrics: { enabled: true, " + text + " }"))
+		require.NoError(t, err)
+		_, err = render(c, installed("rel"), values)
+		require.ErrorContains(t, err, "unknown field", text)
 	}
 }
 

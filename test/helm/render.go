@@ -1,6 +1,7 @@
-// Package helm renders the chart of deploy/helm with Helm's own code, and decodes what comes out with Kubernetes' own
-// types, strictly. It is a module of its own, which the workspace does not name: these libraries take minutes to
-// build, and no program and no other test needs them. `make helm` runs it. No goroutine is started.
+// Package helm renders the chart of deploy/helm with Helm's own code, and decodes what comes out with the types of
+// Kubernetes and of the Prometheus operator, strictly. It is a module of its own, which the workspace does not name:
+// these libraries take minutes to build, and no program and no other test needs them. `make helm` runs it. No goroutine
+// is started.
 package helm
 
 import (
@@ -8,7 +9,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -80,17 +83,27 @@ func render(c *chart.Chart, release chartutil.ReleaseOptions, values map[string]
 	return objects, nil
 }
 
-// strict decodes an object of Kubernetes with its own types: an unknown field is an error. Objects of the Prometheus
-// operator have no types here.
-func strict(fields map[string]any) error {
-	if version, _ := fields["apiVersion"].(string); version == "monitoring.coreos.com/v1" {
-		return nil
+// decoder knows the types of Kubernetes and of the Prometheus operator. An unknown field is an error for it.
+var decoder = sync.OnceValues(func() (runtime.Decoder, error) {
+	types := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, monitoringv1.AddToScheme} {
+		if err := add(types); err != nil {
+			return nil, err
+		}
 	}
+	return serializer.NewCodecFactory(types, serializer.EnableStrict).UniversalDeserializer(), nil
+})
+
+// strict decodes an object with the types of its API.
+func strict(fields map[string]any) error {
 	text, err := yaml.Marshal(fields)
 	if err != nil {
 		return err
 	}
-	_, err = runtime.Decode(serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer(),
-		text)
+	d, err := decoder()
+	if err != nil {
+		return err
+	}
+	_, err = runtime.Decode(d, text)
 	return err
 }
