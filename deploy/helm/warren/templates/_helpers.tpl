@@ -327,16 +327,64 @@ envFrom:
 {{- end }}
 {{- end -}}
 
-{{- /* The init container that restores. */ -}}
-{{- define "warren.restore" -}}
-{{- $v := .Values -}}
-- name: restore
-  image: {{ include "warren.image" (dict "image" $v.image "context" .) }}
+{{- /* The beginning of a CronJob of the backup, up to its containers: dict "name" "component" "job" "client" "context".
+    Of the values of the job "schedule" and "activeDeadlineSeconds" are its own. */ -}}
+{{- define "warren.backup.job" -}}
+{{- $v := .context.Values -}}
+apiVersion: batch/v1
+kind: CronJob
+metadata:
+  {{- include "warren.metadata" (dict "name" .name "component" .component "context" .context) | nindent 2 }}
+spec:
+  schedule: {{ .job.schedule | quote }}
+  suspend: {{ $v.backup.suspend }}
+  concurrencyPolicy: Forbid
+  startingDeadlineSeconds: 600
+  successfulJobsHistoryLimit: {{ $v.backup.successfulJobsHistoryLimit }}
+  failedJobsHistoryLimit: {{ $v.backup.failedJobsHistoryLimit }}
+  jobTemplate:
+    spec:
+      backoffLimit: {{ $v.backup.backoffLimit }}
+      activeDeadlineSeconds: {{ .job.activeDeadlineSeconds }}
+      template:
+        metadata:
+          labels: # neither the selector of the servers nor their network policy may find this pod
+            app.kubernetes.io/component: {{ .component }}
+            {{- if .client }}
+            {{ include "warren.fullname" .context }}-client: "true"
+            {{- end }}
+        spec:
+          restartPolicy: Never
+          automountServiceAccountToken: false
+          serviceAccountName: {{ $v.s3.serviceAccountName }}
+          {{- include "warren.pullSecrets" .context | nindent 10 }}
+          {{- range $key := list "tolerations" "priorityClassName" }}
+          {{- with get $v $key }}
+          {{- include "warren.render" (dict "value" (dict $key .) "context" $.context) | nindent 10 }}
+          {{- end }}
+          {{- end }}
+          {{- if $v.podSecurityContext.enabled }}
+          securityContext:
+            {{- include "warren.security" (dict "value" $v.podSecurityContext "context" .context) | nindent 12 }}
+          {{- end }}
+{{- end -}}
+
+{{- /* The beginning of a container that runs this image: dict "name" "context". */ -}}
+{{- define "warren.backup.container" -}}
+{{- $v := .context.Values -}}
+- name: {{ .name }}
+  image: {{ include "warren.image" (dict "image" $v.image "context" .context) }}
   imagePullPolicy: {{ $v.image.pullPolicy | quote }}
   {{- if $v.containerSecurityContext.enabled }}
   securityContext:
-    {{- include "warren.security" (dict "value" $v.containerSecurityContext "context" .) | nindent 4 }}
+    {{- include "warren.security" (dict "value" $v.containerSecurityContext "context" .context) | nindent 4 }}
   {{- end }}
+{{- end -}}
+
+{{- /* The init container that restores. */ -}}
+{{- define "warren.restore" -}}
+{{- $v := .Values -}}
+{{ include "warren.backup.container" (dict "name" "restore" "context" .) }}
   command:
     - warren
     - restore
@@ -396,6 +444,7 @@ envFrom:
 {{- if not (hasPrefix "s3://" .to) }}{{ $wrong = append $wrong "backup.to is to be s3://BUCKET/PREFIX" }}{{ end }}
 {{- if not $.Values.persistence.enabled }}{{ $wrong = append $wrong "backup.enabled needs persistence.enabled: it reads the volume of a server" }}{{ end }}
 {{- if ge (int .server) (int $.Values.replicaCount) }}{{ $wrong = append $wrong "backup.server is not below replicaCount" }}{{ end }}
+{{- if and .verify.enabled .encryptTo (not .verify.existingSecret) }}{{ $wrong = append $wrong "backup.verify needs backup.verify.existingSecret to read what backup.encryptTo encrypts; without it set backup.verify.enabled=false" }}{{ end }}
 {{- if eq .to $.Values.restore.from }}{{ $wrong = append $wrong "backup.to is restore.from: the new release needs a prefix of its own" }}{{ end }}
 {{- end }}{{ end }}
 {{- with .Values.restore }}{{ if .from }}
