@@ -1,7 +1,7 @@
 // Package helm renders the chart of deploy/helm with Helm's own code, and decodes what comes out with the types of
 // Kubernetes and of the Prometheus operator, strictly. It is a module of its own, which the workspace does not name:
-// these libraries take minutes to build, and no program and no other test needs them. `make helm` runs it. No goroutine
-// is started.
+// these libraries take minutes to build, and no program and no other test needs them. `make helm` runs it. No
+// goroutine is started.
 package helm
 
 import (
