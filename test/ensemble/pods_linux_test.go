@@ -1,6 +1,8 @@
 package ensemble
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -151,14 +153,42 @@ func (p *pods) roll(have, n int) {
 	}
 }
 
-// job runs warren reconfig with the variables of a set of n.
+// reconfig is warren reconfig with the variables of a set of n.
+func (p *pods) reconfig(ctx context.Context, n int, words ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, p.binary, append([]string{"reconfig"}, words...)...)
+	cmd.Env = p.env(1, n)
+	return cmd
+}
+
+// job runs warren reconfig, and returns what it prints, also to its standard error if it fails.
 func (p *pods) job(n int, words ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, p.binary, append([]string{"reconfig"}, words...)...)
-	cmd.Env = p.env(1, n)
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+	var out, errs bytes.Buffer
+	cmd := p.reconfig(ctx, n, words...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		return out.String() + errs.String(), err
+	}
+	return out.String(), nil
+}
+
+// jobWaits runs warren reconfig until it says that it waits for something.
+func (p *pods) jobWaits(n int, reason string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := p.reconfig(ctx, n, "--wait", "10m")
+	errs, err := cmd.StderrPipe()
+	require.NoError(p.t, err)
+	require.NoError(p.t, cmd.Start())
+	lines, said := bufio.NewScanner(errs), ""
+	for !strings.Contains(said, reason) {
+		require.True(p.t, lines.Scan(), "warren reconfig has not said %q, but last %q", reason, said)
+		said = lines.Text()
+	}
+	cancel()
+	require.Error(p.t, cmd.Wait())
 }
 
 func (p *pods) jobDone(n int, words ...string) string {
@@ -213,9 +243,9 @@ func TestReleaseScales(t *testing.T) {
 	}
 	p.ready(1, 2, 3)
 
-	out, err := p.job(5, "--wait", "5s")
+	p.jobWaits(5, "does not follow the leader yet")
+	out, err := p.job(5, "--wait", "1s")
 	require.Error(t, err, "servers that do not run do not join: %s", out)
-	require.Contains(t, out, "does not follow the leader yet")
 	other := exec.Command(p.binary, "reconfig", "-s", p.client(1), "server.7=other:2888:3888;2181")
 	other.Env = p.env(1, 3)
 	said, err := other.CombinedOutput()

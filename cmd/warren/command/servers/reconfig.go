@@ -30,6 +30,7 @@ type reconfigOptions struct {
 	wanted *config.Quorum
 	image  config.Image
 	out    io.Writer
+	notes  io.Writer // what is waited for
 }
 
 // reconfigPause is the time between two attempts of a change that is not possible yet.
@@ -62,7 +63,7 @@ func newReconfigCommand() *cobra.Command {
 			"warren reconfig --leave-only",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.out, o.named = cmd.OutOrStdout(), cmd.Flags().Changed("servers")
+			o.out, o.notes, o.named = cmd.OutOrStdout(), cmd.ErrOrStderr(), cmd.Flags().Changed("servers")
 			if err := o.read(args); err != nil {
 				return cli.Misuse(cmd, err)
 			}
@@ -151,7 +152,7 @@ func (o *reconfigOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer cl.Close()
-	for {
+	for said := ""; ; {
 		done, err := o.step(ctx, cl)
 		switch {
 		case done:
@@ -160,6 +161,10 @@ func (o *reconfigOptions) run(ctx context.Context) error {
 			continue
 		case !o.mayPass(err):
 			return err
+		}
+		if reason := err.Error(); reason != said {
+			fmt.Fprintln(o.notes, "waiting: "+reason)
+			said = reason
 		}
 		select {
 		case <-ctx.Done():
