@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -120,10 +121,11 @@ func (a *API) Stream(w http.ResponseWriter, r *http.Request, v *Visitor, path st
 	select {
 	case <-queue: // the stream begins
 	case err := <-over:
-		if err == nil {
-			err = ErrNotServing
+		if len(queue) == 0 {
+			return cmp.Or(err, ErrNotServing)
 		}
-		return err
+		<-queue // it has begun, and has ended at once
+		over <- err
 	}
 	s := eventStream{w: w, control: http.NewResponseController(w)}
 	s.begin()
