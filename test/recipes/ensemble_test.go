@@ -57,7 +57,7 @@ func (n *trouble) calm() {
 	for _, id := range n.IDs() {
 		require.NoError(n, n.Start(id))
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), enough)
 	defer cancel()
 	require.NoError(n, n.WaitServing(ctx, n.IDs()...))
 }

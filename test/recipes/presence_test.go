@@ -39,6 +39,7 @@ func (k *work) presence() judge {
 	p.observed.Add(workers)
 	k.each(50, patience, p.serve)
 	k.each(51, patience, p.observe)
+	k.until(&p.mu, func() bool { return len(p.lives) > workers && p.listed() > 0 })
 	return p.judge
 }
 
@@ -238,13 +239,15 @@ func (p *presence) list(ctx context.Context, w *worker, d *recipes.Discovery) (i
 	return l.IDs
 }
 
-func (p *presence) judge() {
-	there := 0
+// listed returns how many instances were seen in all listings. REQUIRES: mu, or the end of all.
+func (p *presence) listed() (n int) {
 	for _, l := range p.listings {
-		there += len(l.IDs)
+		n += len(l.IDs)
 	}
-	p.Logf("presence: %d lives, %d listings of %d instances", len(p.lives), len(p.listings), there)
+	return n
+}
+
+func (p *presence) judge() {
+	p.Logf("presence: %d lives, %d listings of %d instances", len(p.lives), len(p.listings), p.listed())
 	require.NoError(p, JudgePresence(p.lives, p.listings))
-	require.Positive(p, there)
-	require.Greater(p, len(p.lives), workers)
 }

@@ -70,6 +70,14 @@ func (k *work) queue(name string) judge {
 		locks: "/work/" + name + "/locks", all: map[int]*Batch{}}
 	k.each(s.kind, patience, s.produce)
 	k.each(s.kind+1, sessionTimeout3, s.consume)
+	k.until(&s.mu, func() bool {
+		for _, batch := range s.all {
+			if batch.IsKnown {
+				return true
+			}
+		}
+		return false
+	})
 	return s.judge
 }
 
@@ -230,5 +238,4 @@ func (s *stock) judge() {
 		known, takes, chosen)
 	require.NoError(s, JudgeBatches(s.all), s.name)
 	require.NoError(s, JudgeLooks(s.looks), s.name)
-	require.Positive(s, known)
 }
