@@ -23,6 +23,8 @@ const (
 // Options describe a Node.
 type Options struct {
 	Kind Kind // default Warren
+	// Binary is the path of the warren binary; "" is the one that Binary returns.
+	Binary string
 	// Settings are lines of zoo.cfg that replace or follow the defaults of zooCfg.
 	Settings map[string]string
 	// Properties become -D options of the JVM. Warren does not see them.

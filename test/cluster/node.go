@@ -136,6 +136,14 @@ func (n *Node) Become(kind Kind) {
 	n.options.Kind = kind
 }
 
+// Use makes a Warren node run another binary from its next start on; "" is the one that Binary returns. It must have
+// ended.
+func (n *Node) Use(binary string) {
+	n.t.Helper()
+	n.mustHaveEnded()
+	n.options.Binary = binary
+}
+
 // Running reports whether the process is there.
 func (n *Node) Running() bool { return n.running() }
 
@@ -195,7 +203,11 @@ func (n *Node) Launch() {
 func (n *Node) command() *exec.Cmd {
 	cfg := filepath.Join(n.dir, "zoo.cfg")
 	if n.options.Kind == Warren {
-		cmd := n.inNamespace(Binary(n.t), "server", "--config", cfg)
+		binary := n.options.Binary
+		if binary == "" {
+			binary = Binary(n.t)
+		}
+		cmd := n.inNamespace(binary, "server", "--config", cfg)
 		cmd.Env = append(os.Environ(), n.options.Env...)
 		return cmd
 	}
