@@ -174,7 +174,8 @@ const (
 )
 
 // LeaveZxid is the zxid of a reply to a ping that no client has sent. A Warren server that is about to end the
-// connection asks its client so to go to another server; other clients ignore what answers a ping. Warren's own.
+// connection asks its client so to go to another server; other clients ignore what answers a ping, except kazoo before
+// it was answered its auth packets. Warren's own.
 const LeaveZxid Zxid = -2
 
 // Special values of the stored ephemeralOwner. Source: storage 8.3.

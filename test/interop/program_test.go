@@ -72,13 +72,19 @@ func compile(t *testing.T, name string, args ...string) {
 // TestJavaClient compiles testdata/java against Debian's jar.
 func TestJavaClient(t *testing.T) {
 	node := startTarget(t)
+	runJava(t, node, node.Addr())
+}
+
+// runJava runs the program for Java at an address that leads to the server.
+func runJava(t *testing.T, node *cluster.Node, addr string) {
+	t.Helper()
 	classes := t.TempDir()
 	const jar = "/usr/share/java/zookeeper.jar"
 	compile(t, "javac", "-nowarn", "-cp", jar+":/usr/share/java/zookeeper-jute.jar", "-d", classes,
 		filepath.Join("testdata", "java", "Client.java"))
 	// The folder of the node has a logging configuration.
 	cmd := exec.CommandContext(programContext(t), "java", "-Xmx128m", "-cp", classes+":"+node.Dir()+":"+jar,
-		"Client", node.Addr())
+		"Client", addr)
 	runProgram(t, node, cmd,
 		strings.Fields(`create2 getData setData exists nullData create getChildren getAllChildrenNumber delete sync
 			getConfig bigData unicode sequential ephemeral getEphemerals container ttl getACL auth setACL whoAmI multi
@@ -89,8 +95,14 @@ func TestJavaClient(t *testing.T) {
 // TestKazoo runs testdata/kazoo under the Python that Debian's kazoo is for.
 func TestKazoo(t *testing.T) {
 	node := startTarget(t)
+	runKazoo(t, node, node.Addr())
+}
+
+// runKazoo is runJava for kazoo.
+func runKazoo(t *testing.T, node *cluster.Node, addr string) {
+	t.Helper()
 	cmd := exec.CommandContext(programContext(t), "/usr/bin/python3",
-		filepath.Join("testdata", "kazoo", "client.py"), node.Addr())
+		filepath.Join("testdata", "kazoo", "client.py"), addr)
 	runProgram(t, node, cmd,
 		strings.Fields(`create create2 sequential makepath get set exists children sync delete acl transaction
 			failedTransaction watches lock election barrier doubleBarrier queue lockingQueue counter semaphore party
@@ -100,10 +112,16 @@ func TestKazoo(t *testing.T) {
 // TestCClient compiles testdata/c against libzookeeper_mt.
 func TestCClient(t *testing.T) {
 	node := startTarget(t)
+	runC(t, node, node.Addr())
+}
+
+// runC is runJava for C.
+func runC(t *testing.T, node *cluster.Node, addr string) {
+	t.Helper()
 	binary := filepath.Join(t.TempDir(), "client")
 	compile(t, "gcc", "-DTHREADED", "-Wall", "-o", binary, filepath.Join("testdata", "c", "client.c"),
 		"-lzookeeper_mt", "-lpthread")
-	cmd := exec.CommandContext(programContext(t), binary, node.Addr())
+	cmd := exec.CommandContext(programContext(t), binary, addr)
 	runProgram(t, node, cmd,
 		strings.Fields(`connect create create2 ttl container get set exists children delete acl multi watches
 		removeWatches reconnect watchesAfterReconnect close`))

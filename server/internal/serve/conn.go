@@ -352,6 +352,9 @@ func (c *Conn) read(xid int32, op proto.OpCode, body []byte) (done bool, err err
 		c.Unlock()
 		c.lockRead()
 	}
+	if c.Mu.Out.deaf {
+		return true, nil
+	}
 	if c.Mu.Queue.Len() > 0 {
 		if c.Mu.Queue.Full() || c.Left.Load() || c.Mu.Out.pauses() {
 			return false, nil
@@ -428,7 +431,7 @@ func (c *Conn) write(xid int32, op proto.OpCode, body []byte) (done bool, err er
 	c.lockQueue()
 	weight := limits.Weight(op, body)
 	switch {
-	case c.Mu.Out.Dead, !c.Mu.Out.open() && op != proto.OpCloseSession:
+	case c.Mu.Out.Dead, (c.Mu.Out.deaf || !c.Mu.Out.open()) && op != proto.OpCloseSession:
 		return true, nil // it would not be answered: it must have no effect either
 	case c.Mu.Out.pauses():
 		return false, nil

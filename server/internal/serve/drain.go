@@ -3,7 +3,6 @@ package serve
 import (
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/seed94657493/warren/internal/sched"
@@ -16,8 +15,10 @@ import (
 const (
 	// leaveGrace is how long a client that was asked to leave may take.
 	leaveGrace = 250 * time.Millisecond
-	// retireGrace is how long a connection may take after that to answer what it was asked.
+	// retireGrace is how long each of the steps takes by which a connection ends whose client stays; see parter.
 	retireGrace = time.Second
+	// quietTime is how long a connection has nothing to do when its client is taken to pause.
+	quietTime = 5 * time.Millisecond
 	// retirePause is the time between two rounds in which connections end.
 	retirePause = 10 * time.Millisecond
 	// drainedPause is the time between two looks for clients while a drained server has none.
@@ -117,53 +118,81 @@ func (c *Conn) open() bool {
 }
 
 // parting is a set of connections that end. Each client is asked to leave first. A Warren client sends nothing more
-// then, waits for what it is owed, and goes: no request of it is lost. The connection of a client that stays ends as
-// soon as it has answered what it was asked, so that no request of a client that waits for its answers is lost.
+// then, waits for what it is owed, and goes: no request of it is lost.
 type parting struct {
-	left  []*Conn  // those that were not asked yet
-	asked []parter // those that were
+	left  []*Conn  // those whose clients are not to leave yet
+	asked []parter // those whose clients are
 }
 
-// parter is a connection whose client was asked to leave.
+// parter is a connection that ends. If its client stays, no request of it is lost that was taken, and as few as
+// possible that were not: the connection ends in the first pause of the client after an answer, when its next request
+// is farthest away. A client that never pauses loses its connection behind an answer, when no other request is taken;
+// one that has requests in flight at all times, when those that were taken are answered, and no more are taken.
 type parter struct {
-	c     *Conn
-	since int64 // ns on the server's clock
+	c        *Conn
+	since    int64 // when its client was asked to leave, or was to be; ns on the server's clock
+	told     bool  // its client was asked to leave
+	answered int64 // how many requests were answered when the client could have left; -1 before that
 }
 
 // round asks up to most clients to leave, and ends the connections of those that were asked before and stay. It
 // returns how many it has asked.
 func (p *parting) round(now int64, most int) (asked int) {
-	p.asked = slices.DeleteFunc(p.asked, func(one parter) bool {
-		waited := time.Duration(now - one.since)
-		return waited >= leaveGrace && one.c.retire(waited >= leaveGrace+retireGrace) || !one.c.open()
-	})
 	for ; asked < len(p.left) && asked < most; asked++ {
-		p.left[asked].askToLeave()
-		p.asked = append(p.asked, parter{p.left[asked], now})
+		p.asked = append(p.asked, parter{c: p.left[asked], since: now, answered: -1})
 	}
 	p.left = p.left[asked:]
+	rest := p.asked[:0]
+	for _, one := range p.asked {
+		if !one.ends(now) {
+			rest = append(rest, one)
+		}
+	}
+	p.asked = rest
 	return asked
 }
 
-// askToLeave asks the client to go to another server.
-func (c *Conn) askToLeave() {
+// ends goes on with the end of the connection, and reports whether the connection ends by itself from now on.
+func (p *parter) ends(now int64) bool {
+	c := p.c
+	if !p.told && c.askToLeave() {
+		p.told, p.since = true, now
+	}
+	waited := time.Duration(now-p.since) - leaveGrace
 	c.Mu.Lock()
-	if c.Mu.Out.open() {
+	defer c.Mu.Unlock()
+	o, answered := &c.Mu.Out, c.Mu.stats.AnsweredTotal
+	quiet := c.Mu.Queue.Len() == 0 && now-c.Mu.stats.LastResponse >= int64(quietTime)
+	switch {
+	case !o.open():
+		return true
+	case waited < 0:
+		return false
+	case p.answered < 0:
+		p.answered = answered
+	}
+	switch {
+	case quiet && (answered != p.answered || waited >= retireGrace), waited >= 3*retireGrace:
+		c.shut()
+		return true
+	case waited >= retireGrace:
+		o.parting, o.deaf = true, waited >= 2*retireGrace
+	}
+	return false
+}
+
+// askToLeave asks the client to go to another server. It does not ask a client that was answered nothing yet, because
+// kazoo takes no other frame while it waits for the reply to its first requests, those that authenticate.
+func (c *Conn) askToLeave() (asked bool) {
+	c.Mu.Lock()
+	if asked = c.Mu.Out.open() && c.Mu.stats.AnsweredTotal > 0; asked {
 		c.Mu.Out.Buf = AppendHeaderReply(c.Mu.Out.Buf, proto.XidPing, proto.LeaveZxid, proto.OK)
 	}
 	c.Mu.Unlock()
-	c.Flush()
-}
-
-// retire ends the connection, unless it owes answers and atOnce is not set. It reports whether the connection ends.
-func (c *Conn) retire(atOnce bool) bool {
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	if c.Mu.Out.open() && c.Mu.Queue.Len() > 0 && !atOnce {
-		return false
+	if asked {
+		c.Flush()
 	}
-	c.shut()
-	return true
+	return asked
 }
 
 // refuseWhileDraining returns errDraining if the server takes no clients.

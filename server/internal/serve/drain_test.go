@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/env"
@@ -16,45 +18,159 @@ import (
 	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
-// A connection that owes answers is ended after it has given them, or when its time is over. What its client asks
+// partingFront is a front without a server behind it.
+type partingFront struct {
+	*Front
+	t *testing.T
+	p parting
+}
+
+func newPartingFront(t *testing.T) *partingFront {
+	return &partingFront{Front: New(env.New(config.Default(), env.Options{}), nil), t: t}
+}
+
+// add adds a connection to those that are to end. told has what the client receives.
+func (f *partingFront) add() (c *Conn, told *bytes.Buffer) {
+	far, nc := net.Pipe()
+	f.t.Cleanup(func() { _ = far.Close() })
+	told = new(bytes.Buffer)
+	go func() { _, _ = io.Copy(told, far) }()
+	c = NewConn(f.Front, insideConn{nc, &net.TCPAddr{}})
+	c.Session.Store(sessions.New(time.Second, 1, 0, 0).Restore(1, 30_000, 0))
+	f.p.left = append(f.p.left, c)
+	return c, told
+}
+
+// pass lets time pass in steps.
+func (f *partingFront) pass(d time.Duration) {
+	for range d / retirePause {
+		time.Sleep(retirePause)
+		f.p.round(f.Clock.Now(), 10)
+		synctest.Wait()
+	}
+}
+
+// answered notes an answer and sends it.
+func (f *partingFront) answered(c *Conn) {
+	c.Mu.Lock()
+	c.Mu.Out.Buf = AppendHeaderReply(c.Mu.Out.Buf, 7, 1, proto.OK)
+	c.Mu.stats.Answered(proto.OpSetData, 7, 1, 0, f.Clock.Now())
+	c.Mu.Unlock()
+	c.Flush()
+	synctest.Wait()
+}
+
+// owes lets a connection have taken a write.
+func owes(c *Conn) { c.Mu.Queue.Push(flow.Queued{Kind: flow.QueuedWrite}, nil) }
+
+// takes reports whether a write is taken from the client.
+func takes(t *testing.T, c *Conn) bool {
+	done, err := c.write(1, proto.OpSetData, make([]byte, 16))
+	c.Unlock()
+	require.NoError(t, err)
+	require.True(t, done)
+	taken := c.Work != nil
+	if c.Work = nil; taken {
+		c.Mu.Queue.Pop()
+	}
+	return taken
+}
+
+// A connection ends in a pause of its client after an answer, or when its client asks nothing. What the client asks
 // after that has no effect.
-func TestPartingConnectionsAnswerFirst(t *testing.T) {
+func TestPartingConnectionsEndInPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		front := New(env.New(config.Default(), env.Options{}), nil)
-		add := func() *Conn {
-			far, nc := net.Pipe()
-			t.Cleanup(func() { _ = far.Close() })
-			go func() { _, _ = io.Copy(io.Discard, far) }()
-			c := NewConn(front, insideConn{nc, &net.TCPAddr{}})
-			c.Session.Store(sessions.New(time.Second, 1, 0, 0).Restore(1, 30_000, 0))
-			return c
+		f := newPartingFront(t)
+		silent, _ := f.add()
+		paced, _ := f.add()
+		f.answered(paced)
+		require.Equal(t, 1, f.p.round(f.Clock.Now(), 1), "no more than asked for")
+		require.Len(t, f.p.left, 1)
+		f.pass(leaveGrace + 100*time.Millisecond)
+		require.True(t, silent.open())
+		require.True(t, paced.open(), "its client may ask the next moment")
+		f.answered(paced)
+		require.True(t, takes(t, paced))
+		f.pass(2 * retirePause)
+		require.False(t, paced.open())
+		require.False(t, takes(t, paced), "a write that will not be answered is not submitted")
+		require.True(t, silent.open())
+		f.pass(retireGrace)
+		require.False(t, silent.open(), "a client must not keep its server from being drained")
+		require.Empty(t, f.p.asked)
+	})
+}
+
+// A client that never pauses is answered what it asks, until it loses its connection behind an answer.
+func TestPartingConnectionsOfBusyClientsEndBehindAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newPartingFront(t)
+		c, _ := f.add()
+		for range (leaveGrace + retireGrace) / retirePause {
+			f.answered(c)
+			owes(c)
+			f.pass(retirePause)
+			require.True(t, c.open())
+			c.Mu.Queue.Pop()
 		}
-		idle, busy, slow := add(), add(), add()
-		for _, c := range []*Conn{busy, slow} {
-			c.Mu.Queue.Push(flow.Queued{Kind: flow.QueuedWrite}, nil)
-		}
-		now := int64(1)
-		p := parting{left: []*Conn{busy, idle, slow}}
-		require.Equal(t, 1, p.round(now, 1), "no more than asked for")
-		require.Equal(t, 2, p.round(now, 10))
-		require.Empty(t, p.left)
-		require.Len(t, p.asked, 3)
-		require.True(t, idle.open(), "its client may leave by itself")
-		require.Zero(t, p.round(now+int64(leaveGrace), 10))
-		require.False(t, idle.open())
-		done, err := idle.write(1, proto.OpSetData, make([]byte, 16))
-		idle.Unlock()
+		owes(c)
+		owes(c)
+		f.pass(5 * retirePause)
+		c.Mu.Queue.Pop()
+		f.answered(c)
+		require.True(t, c.open(), "another request is owed")
+		require.True(t, takes(t, c))
+		c.Mu.Queue.Pop()
+		f.answered(c)
+		require.False(t, c.open())
+		require.False(t, takes(t, c))
+	})
+}
+
+// Of a client with requests in flight at all times no more are taken, and those that were taken are answered, unless
+// that takes very long.
+func TestPartingConnectionsTakeNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newPartingFront(t)
+		f.Store = env.NewStore(datatree.NewState(datatree.Config{}))
+		busy, _ := f.add()
+		stuck, _ := f.add()
+		owes(busy)
+		owes(stuck)
+		f.pass(leaveGrace + 2*retireGrace - 5*retirePause)
+		require.True(t, takes(t, busy))
+		f.pass(10 * retirePause)
+		require.False(t, takes(t, busy))
+		done, err := busy.read(2, proto.OpExists, nil)
+		busy.Unlock()
 		require.NoError(t, err)
 		require.True(t, done)
-		require.Nil(t, idle.Work, "a write that will not be answered is not submitted")
-		require.Len(t, p.asked, 2)
-		require.True(t, busy.open())
+		require.Equal(t, 1, busy.Mu.Queue.Len(), "nor is a read")
+		require.True(t, busy.open(), "it is owed an answer")
 		busy.Mu.Queue.Pop()
-		p.round(now+int64(leaveGrace+time.Second/2), 10)
+		f.answered(busy)
 		require.False(t, busy.open())
-		require.True(t, slow.open())
-		p.round(now+int64(leaveGrace+retireGrace), 10)
-		require.False(t, slow.open(), "a client must not keep its server from being drained")
-		require.Empty(t, p.asked)
+		require.True(t, stuck.open())
+		f.pass(retireGrace)
+		require.False(t, stuck.open(), "a client must not keep its server from being drained")
+	})
+}
+
+// A client is asked to leave when it was answered something: kazoo takes the frame for the reply to the request by
+// which it authenticates, and does not connect again.
+func TestClientsAreAskedToLeaveBehindTheirFirstAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newPartingFront(t)
+		c, told := f.add()
+		f.pass(100 * time.Millisecond)
+		require.Zero(t, told.Len())
+		f.answered(c)
+		f.pass(leaveGrace)
+		leave := AppendHeaderReply(nil, proto.XidPing, proto.LeaveZxid, proto.OK)
+		require.Equal(t, 1, bytes.Count(told.Bytes(), leave))
+		require.Len(t, told.Bytes(), 2*len(leave), "behind the answer")
+		require.True(t, c.open(), "the client has its time from then on")
+		f.pass(2 * retireGrace)
+		require.Equal(t, 1, bytes.Count(told.Bytes(), leave))
 	})
 }

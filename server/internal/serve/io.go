@@ -246,6 +246,8 @@ type Output struct {
 	Handed   int64 // bytes that were handed to the socket, in whole buffers
 	finished bool  // finish was called
 	held     bool  // no request is taken, until Conn.Release
+	parting  bool  // the connection ends as soon as nothing is owed
+	deaf     bool  // a request that arrives has no effect
 
 	fullBytes   int   // bytes in full
 	Own         bool  // the buffer that is being written may be reused
@@ -329,10 +331,19 @@ func (c *Conn) Flush() {
 		c.Mu.Lock()
 		c.written(buf)
 	}
-	if c.Mu.Out.Closing && !c.Mu.Out.Writing && !c.Mu.Out.Dead {
+	c.sent()
+	c.Mu.Unlock()
+}
+
+// sent ends the connection, if it is to end, when nothing waits to be sent. REQUIRES: Conn.Mu.
+func (c *Conn) sent() {
+	o := &c.Mu.Out
+	if o.parting && c.Mu.Queue.Len() == 0 {
+		o.Closing = true
+	}
+	if o.Closing && !o.Writing && !o.Dead {
 		c.finish()
 	}
-	c.Mu.Unlock()
 }
 
 // written takes back a buffer after it was written. REQUIRES: Conn.Mu.
@@ -368,9 +379,7 @@ func (c *Conn) drain(rest, buf []byte) {
 		c.written(buf)
 		if c.Mu.Out.Waiting() == 0 || c.Mu.Out.Dead {
 			c.stuck.Store(false)
-			if c.Mu.Out.Closing && !c.Mu.Out.Dead {
-				c.finish()
-			}
+			c.sent()
 			c.Mu.Unlock()
 			return
 		}
