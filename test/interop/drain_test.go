@@ -54,11 +54,11 @@ func (l load) args(servers string) []string {
 		strconv.Itoa(l.window)}
 }
 
-// TestDrainedServers drains and restarts five servers, one after the other, while clients write. No session ends, each
-// request that fails was not executed, no request of Warren's client fails, and of clients that pause for 300 ms hardly
-// one. A client of Java fails what it is asked within 100 ms after the end of its connection, so that of shorter pauses
-// it loses a request with each connection; it fails what waits, too, if the server that it tries next is drained as
-// well. What each client has seen is in the log.
+// TestDrainedServers drains and restarts five servers, one after the other, while clients write. No session ends,
+// each request that fails was not executed, no request of Warren's client fails, and of clients that pause for 300 ms
+// hardly one. A client of Java fails what it is asked within 100 ms after the end of its connection, so that of
+// shorter pauses it loses a request with each connection; it fails what waits, too, if the server that it tries next
+// is drained as well. What each client has seen is in the log.
 func TestDrainedServers(t *testing.T) {
 	loads := []load{{8, 50 * time.Millisecond, 1}, {8, 300 * time.Millisecond, 1}, {8, 0, 1}, {8, 0, 16}}
 	if *drainLoad != "" {
