@@ -163,7 +163,8 @@ func (r *cacheReader) credential() (c cached, ok bool) {
 	if from.Unix() == 0 {
 		c.ticket.from = authenticated
 	}
-	_ = r.take(4 + 1 + 4) // renewable until, whether it is a key of a session, flags
+	c.ticket.renewable = r.time()
+	_ = r.take(1 + 4) // whether it is a key of a session, flags
 	r.skipList()
 	r.skipList()
 	text := append([]byte{}, r.data()...)

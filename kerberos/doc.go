@@ -28,5 +28,6 @@
 //
 // A Login and an Acceptor may be used by many goroutines. An Initiator and an Acceptance are one exchange each, owned
 // by one goroutine. A Login starts a goroutine for each ticket that it gets; it ends with the answer of the KDC, or
-// when the KDC has not answered for some seconds. Errors contain no token and no key.
+// when the KDC has not answered for some seconds. Between two tickets there is a timer, which does not keep the Login
+// alive. Errors contain no token and no key.
 package kerberos

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/jcmturner/gokrb5/v8/iana/etypeID"
 )
@@ -237,6 +239,26 @@ func TestHeldTicket(t *testing.T) {
 		w.initiate(held)
 		if _, err := w.login.ticket(t.Context(), service); (err == nil) != tt.want {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The timer of the next ticket does not keep a login that its owner has forgotten.
+func TestForgottenLogin(t *testing.T) {
+	w := newWorld(t)
+	w.login.mu.Lock()
+	w.login.beginAfter(time.Hour, principal(t, zk))
+	w.login.mu.Unlock()
+	login := weak.Make(w.login)
+	runtime.GC()
+	if login.Value() == nil {
+		t.Fatal("the owner has not forgotten it yet")
+	}
+	runtime.KeepAlive(w)
+	w = nil
+	for i := 0; login.Value() != nil; i++ {
+		if runtime.GC(); i > 100 {
+			t.Fatal("the login is kept")
 		}
 	}
 }

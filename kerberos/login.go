@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/jcmturner/gokrb5/v8/client"
 	"github.com/jcmturner/gokrb5/v8/iana/errorcode"
@@ -30,7 +31,8 @@ type LoginOptions struct {
 	// Password is used if there is no keytab.
 	Password string
 	// TicketCache is the file that is used if there is neither: by default that of KRB5CCNAME, or kinit's own. It is
-	// read again when its ticket has expired, so kinit can be run at any time.
+	// read again for each ticket of the KDC, so kinit can be run at any time. Its ticket is renewed as long as the
+	// KDC allows that, and the file stays as it is.
 	TicketCache string
 	// Config is the krb5.conf: by default that of KRB5_CONFIG, or /etc/krb5.conf.
 	Config string
@@ -38,17 +40,19 @@ type LoginOptions struct {
 	Timeout time.Duration
 }
 
-// Login gets tickets, and keeps them: it asks a KDC when it has no ticket for a service, and when four fifths of the
-// life of that ticket are over. As long as the old ticket is valid, it is used while the KDC does not answer. A login
-// need not be closed.
+// Login gets tickets, and keeps them: it asks a KDC when it has no ticket for a service, and for the next one when
+// four fifths of the life of that ticket are over, whether it is used meanwhile or not. While the KDC does not
+// answer it asks again every minute, and uses the old ticket as long as that is valid. A login need not be closed: it
+// stops when its owner has no reference to it any more.
 type Login struct {
 	o     LoginOptions
 	owner Principal // the zero value before a ticket cache was read
 	conf  *Config
 
 	mu      sync.Mutex
-	held    map[string]ticket // by service
-	fetches map[string]*fetch // that are under way, by service
+	held    map[string]ticket      // by service
+	fetches map[string]*fetch      // that are under way, by service
+	timers  map[string]*time.Timer // of the next fetch, by service
 
 	kdc   sync.Mutex // held by the one goroutine that talks with a KDC; it guards what follows
 	tgt   ticket     // the ticket for tickets
@@ -68,6 +72,7 @@ type ticket struct {
 	ticket      messages.Ticket
 	key         types.EncryptionKey
 	from, until time.Time
+	renewable   time.Time // until when it can be renewed; the zero value if it cannot
 }
 
 // spare is how long a ticket must still be valid to be used, so that it arrives in time.
@@ -75,16 +80,17 @@ const spare = 10 * time.Second
 
 func (t *ticket) isValid(now time.Time) bool { return now.Add(spare).Before(t.until) }
 
+// isOld is when four fifths of the life of the ticket are over.
+func (t *ticket) isOld() time.Time { return t.from.Add(t.until.Sub(t.from) / 5 * 4) }
+
 // isFresh reports whether less than four fifths of the life of the ticket are over.
-func (t *ticket) isFresh(now time.Time) bool {
-	return t.isValid(now) && now.Before(t.from.Add(t.until.Sub(t.from)/5*4))
-}
+func (t *ticket) isFresh(now time.Time) bool { return t.isValid(now) && now.Before(t.isOld()) }
 
 // NewLogin reads the krb5.conf and the keytab. It asks no KDC.
 func NewLogin(o LoginOptions) (*Login, error) {
 	o.Config = cmp.Or(o.Config, firstOf(os.Getenv("KRB5_CONFIG")), DefaultConfigFile)
 	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
-	l := &Login{o: o, held: map[string]ticket{}, fetches: map[string]*fetch{}}
+	l := &Login{o: o, held: map[string]ticket{}, fetches: map[string]*fetch{}, timers: map[string]*time.Timer{}}
 	var err error
 	if l.conf, err = LoadConfig(o.Config); err != nil {
 		return nil, err
@@ -169,12 +175,7 @@ func (l *Login) ticket(ctx context.Context, service Principal) (ticket, error) {
 		l.mu.Unlock()
 		return held, nil
 	}
-	f := l.fetches[name]
-	if f == nil {
-		f = &fetch{done: make(chan struct{})}
-		l.fetches[name] = f
-		go l.fetch(service, f)
-	}
+	f := l.begin(service)
 	l.mu.Unlock()
 	if held.isValid(now) {
 		return held, nil
@@ -190,23 +191,56 @@ func (l *Login) ticket(ctx context.Context, service Principal) (ticket, error) {
 	}
 }
 
-// fetch gets a ticket and hands it to the exchanges that wait.
+// begin begins to ask for a ticket, unless that is under way. The caller holds the lock.
+func (l *Login) begin(service Principal) *fetch {
+	name := service.String()
+	f := l.fetches[name]
+	if f == nil {
+		f = &fetch{done: make(chan struct{})}
+		l.fetches[name] = f
+		go l.fetch(service, f)
+	}
+	return f
+}
+
+// fetch gets a ticket, hands it to the exchanges that wait, and sees to the next one.
 func (l *Login) fetch(service Principal, f *fetch) {
 	name := service.String()
 	f.ticket, f.err = l.ask(service)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if f.err == nil {
-		now := time.Now()
-		for n, t := range l.held {
-			if !t.isValid(now) {
-				delete(l.held, n)
-			}
-		}
+	held, isHeld := l.held[name]
+	now := time.Now()
+	switch {
+	case f.err == nil:
 		l.held[name] = f.ticket
+		l.beginAfter(f.ticket.isOld().Sub(now), service)
+	case isHeld && errors.As(f.err, new(*unavailableError)):
+		l.beginAfter(0, service)
+	case !held.isValid(now):
+		delete(l.held, name) // its owner or its service is no more
 	}
 	delete(l.fetches, name)
 	close(f.done)
+}
+
+// pause is the least time between two questions that no exchange has asked for.
+const pause = time.Minute
+
+// beginAfter begins to ask for a ticket after a time, or after the pause if that is longer. Its timer does not keep
+// the login alive. The caller holds the lock.
+func (l *Login) beginAfter(d time.Duration, service Principal) {
+	name, self := service.String(), weak.Make(l)
+	if t := l.timers[name]; t != nil {
+		t.Stop()
+	}
+	l.timers[name] = time.AfterFunc(max(d, pause), func() {
+		if l := self.Value(); l != nil {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.begin(service)
+		}
+	})
 }
 
 // ask asks the KDCs for a ticket. The library that decodes their answers panics on some that no KDC gives, and anyone
@@ -223,26 +257,29 @@ func (l *Login) ask(service Principal) (t ticket, err error) {
 	if err := l.renew(now); err != nil {
 		return t, err
 	}
-	if t := l.cached(service); t.isValid(now) {
+	if t := l.cached(service); t.isFresh(now) || t.isValid(now) && !t.until.Before(l.tgt.until) {
 		return t, nil
 	}
 	if !l.tgt.isValid(now) {
 		return t, &unavailableError{errors.New("kerberos: the ticket cache has no valid ticket: run kinit")}
 	}
-	lib := client.NewWithPassword(strings.Join(l.owner.Components, "/"), l.owner.Realm, "", l.conf.c)
-	defer lib.Destroy()
 	realm, tgt := l.realmOf(service), l.tgt
 	if realm != l.owner.Realm {
-		if tgt, err = l.exchange(lib, Principal{[]string{"krbtgt", realm}, l.owner.Realm}, tgt); err != nil {
+		if tgt, err = l.exchange(granting(realm, l.owner.Realm), tgt, false); err != nil {
 			return t, err
 		}
 	}
-	return l.exchange(lib, service.In(realm), tgt)
+	return l.exchange(service.In(realm), tgt, false)
 }
 
-// exchange gets a ticket by a ticket for tickets of the realm of the service.
-func (l *Login) exchange(lib *client.Client, service Principal, tgt ticket) (ticket, error) {
-	_, rep, err := lib.TGSREQGenerateAndExchange(service.wire(), service.Realm, tgt.ticket, tgt.key, false)
+// granting is the principal that tickets for tickets of a realm are for, in the realm that gives them.
+func granting(realm, by string) Principal { return Principal{[]string{"krbtgt", realm}, by} }
+
+// exchange gets a ticket by a ticket for tickets of the realm of the service, or renews that.
+func (l *Login) exchange(service Principal, tgt ticket, isRenewal bool) (ticket, error) {
+	lib := client.NewWithPassword(strings.Join(l.owner.Components, "/"), l.owner.Realm, "", l.conf.c)
+	defer lib.Destroy()
+	_, rep, err := lib.TGSREQGenerateAndExchange(service.wire(), service.Realm, tgt.ticket, tgt.key, isRenewal)
 	if err != nil {
 		return ticket{}, kdcError("a ticket for "+service.String(), err)
 	}
@@ -259,23 +296,34 @@ func newTicket(owner Principal, t messages.Ticket, part *messages.EncKDCRepPart)
 	if from.IsZero() {
 		from = part.AuthTime
 	}
-	return ticket{owner, t, part.Key, from, part.EndTime}
+	return ticket{owner, t, part.Key, from, part.EndTime, part.RenewTill}
 }
 
-// renew reads the ticket cache, if that is where tickets come from. Else it makes sure that there is a valid ticket
-// for tickets, and a fresh one if a KDC answers.
+// renew makes sure that there is a valid ticket for tickets, and a fresh one if a KDC answers. Without a keytab and a
+// password it is that of the ticket cache.
 func (l *Login) renew(now time.Time) error {
-	if l.o.Keytab == "" && l.o.Password == "" {
-		return l.readCache()
+	isOfCache := l.o.Keytab == "" && l.o.Password == ""
+	if isOfCache {
+		if err := l.readCache(); err != nil {
+			return err
+		}
 	}
 	if l.tgt.isFresh(now) {
 		return nil
 	}
-	err := l.authenticate()
-	if l.tgt.isValid(now) {
-		return nil
+	if !isOfCache {
+		err := l.authenticate()
+		if l.tgt.isValid(now) {
+			return nil
+		}
+		return err
 	}
-	return err
+	if l.tgt.isValid(now) && l.tgt.renewable.After(l.tgt.until) {
+		if t, err := l.exchange(granting(l.owner.Realm, l.owner.Realm), l.tgt, true); err == nil {
+			l.tgt = t
+		}
+	}
+	return nil
 }
 
 // authenticate gets a ticket for tickets by the keytab or the password.
@@ -306,7 +354,8 @@ func (l *Login) authenticate() error {
 	return nil
 }
 
-// readCache reads the ticket cache: the tickets for services in it, and the newest ticket for tickets.
+// readCache reads the ticket cache: the tickets for services in it, and the newest ticket for tickets, unless that of
+// before was renewed and lives longer.
 func (l *Login) readCache() error {
 	name := cmp.Or(l.o.TicketCache, defaultCache())
 	c, err := readCache(name)
@@ -318,8 +367,11 @@ func (l *Login) readCache() error {
 	} else if !c.owner.Equal(l.owner) {
 		return fmt.Errorf("kerberos: ticket cache %s is of %s, not of %s", name, c.owner, l.owner)
 	}
-	krbtgt := Principal{[]string{"krbtgt", c.owner.Realm}, c.owner.Realm}
-	l.cache, l.tgt = c.entries, ticket{}
+	krbtgt := granting(c.owner.Realm, c.owner.Realm)
+	l.cache = c.entries
+	if !l.tgt.owner.Equal(c.owner) {
+		l.tgt = ticket{}
+	}
 	for _, e := range c.entries {
 		if e.service.Equal(krbtgt) && e.ticket.until.After(l.tgt.until) {
 			l.tgt = e.ticket

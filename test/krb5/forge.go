@@ -69,9 +69,32 @@ func (f *Forge) Keytab(file, password string, principals ...string) string {
 	return f.write(file, f.Keys(password, principals...))
 }
 
-// Cache writes a ticket cache of a user with a ticket for each service, which is valid until a time, encrypted with
-// the key that the service has with a password.
+// Cache writes a ticket cache of a user with a ticket for each service, which is valid from an hour ago until a time,
+// encrypted with the key that the service has with a password.
 func (f *Forge) Cache(file, user, password string, until time.Time, services ...string) string {
+	f.t.Helper()
+	client, realm := name(user)
+	began := time.Now().UTC().Truncate(time.Second).Add(-time.Hour)
+	var entries []cacheEntry
+	for _, service := range services {
+		session := types.EncryptionKey{KeyType: aes, KeyValue: make([]byte, 32)}
+		_, _ = rand.Read(session.KeyValue)
+		part := messages.EncTicketPart{Flags: types.NewKrbFlags(), Key: session, CRealm: realm, CName: client,
+			AuthTime: began, StartTime: began, EndTime: until.UTC().Truncate(time.Second)}
+		entries = append(entries, cacheEntry{service, f.seal(part, service, keyOf(f.t, service, password)), part})
+	}
+	return f.writeCache(file, user, entries...)
+}
+
+// cacheEntry is a ticket for a service, and what it says.
+type cacheEntry struct {
+	service string
+	ticket  messages.Ticket
+	part    messages.EncTicketPart
+}
+
+// writeCache writes a ticket cache of a user.
+func (f *Forge) writeCache(file, user string, entries ...cacheEntry) string {
 	f.t.Helper()
 	u32 := binary.BigEndian.AppendUint32
 	data := func(b []byte, text []byte) []byte { return append(u32(b, uint32(len(text))), text...) }
@@ -84,38 +107,42 @@ func (f *Forge) Cache(file, user, password string, until time.Time, services ...
 		return b
 	}
 	b := principal([]byte{5, 4, 0, 0}, user)
-	for _, service := range services {
-		session := make([]byte, 32)
-		_, _ = rand.Read(session)
-		ticket := f.ticket(user, service, password, session, until)
-		b = principal(principal(b, user), service)
-		b = data(append(b, 0, byte(aes)), session)
-		for _, at := range []int64{time.Now().Unix() - 3600, time.Now().Unix() - 3600, until.Unix(), 0} {
-			b = u32(b, uint32(at))
+	for _, e := range entries {
+		ticket, err := e.ticket.Marshal()
+		require.NoError(f.t, err)
+		b = principal(principal(b, user), e.service)
+		b = data(append(b, 0, byte(aes)), e.part.Key.KeyValue)
+		for _, at := range []time.Time{e.part.AuthTime, e.part.StartTime, e.part.EndTime, e.part.RenewTill} {
+			seconds := uint32(0)
+			if !at.IsZero() {
+				seconds = uint32(at.Unix())
+			}
+			b = u32(b, seconds)
 		}
-		b = append(b, 0, 0, 0, 0, 0)
+		b = append(b, 0)
+		b = append(b, e.part.Flags.Bytes...)
 		b = data(data(u32(u32(b, 0), 0), ticket), nil)
 	}
 	return f.write(file, b)
 }
 
-// ticket is a ticket for a service.
-func (f *Forge) ticket(user, service, password string, session []byte, until time.Time) []byte {
+// seal makes a ticket for a service of what it says, and of the key of the service.
+func (f *Forge) seal(part messages.EncTicketPart, service string, key types.EncryptionKey) messages.Ticket {
 	f.t.Helper()
-	client, realm := name(user)
-	began := time.Now().UTC().Truncate(time.Second).Add(-time.Hour)
-	part, err := asn1.Marshal(messages.EncTicketPart{Flags: types.NewKrbFlags(),
-		Key: types.EncryptionKey{KeyType: aes, KeyValue: session}, CRealm: realm, CName: client, AuthTime: began,
-		StartTime: began, EndTime: until.UTC().Truncate(time.Second)})
+	text, err := asn1.Marshal(part)
 	require.NoError(f.t, err)
-	n, serviceRealm := name(service)
-	key, _, err := crypto.GetKeyFromPassword(password, n, serviceRealm, aes, types.PADataSequence{})
-	require.NoError(f.t, err)
-	sealed, err := crypto.GetEncryptedData(asn1tools.AddASNAppTag(part, asnAppTag.EncTicketPart), key,
+	sealed, err := crypto.GetEncryptedData(asn1tools.AddASNAppTag(text, asnAppTag.EncTicketPart), key,
 		keyusage.KDC_REP_TICKET, 1)
 	require.NoError(f.t, err)
-	ticket := messages.Ticket{TktVNO: 5, Realm: serviceRealm, SName: n, EncPart: sealed}
-	b, err := ticket.Marshal()
-	require.NoError(f.t, err)
-	return b
+	n, realm := name(service)
+	return messages.Ticket{TktVNO: 5, Realm: realm, SName: n, EncPart: sealed}
+}
+
+// keyOf returns the key that a principal has with a password.
+func keyOf(t testing.TB, principal, password string) types.EncryptionKey {
+	t.Helper()
+	n, realm := name(principal)
+	key, _, err := crypto.GetKeyFromPassword(password, n, realm, aes, types.PADataSequence{})
+	require.NoError(t, err)
+	return key
 }
