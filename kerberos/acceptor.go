@@ -178,7 +178,7 @@ func answer(
 var (
 	errForged = errors.New("kerberos: the ticket is not encrypted with the key of the service: it is forged, " +
 		"or the keytab is old")
-	errInvalid  = errors.New("kerberos: the ticket is not valid yet")
+	errInvalid  = errors.New("kerberos: the ticket is not valid yet, or the clock of this server is behind")
 	errExpired  = errors.New("kerberos: the ticket has expired")
 	errSession  = errors.New("kerberos: the authenticator is not encrypted with the key of the ticket")
 	errStolen   = errors.New("kerberos: the authenticator is of another client than the ticket")

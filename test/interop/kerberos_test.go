@@ -3,6 +3,7 @@
 package interop
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"net"
@@ -19,6 +20,7 @@ import (
 	"github.com/seed94657493/warren/server/sasl"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/krb5"
+	"github.com/seed94657493/warren/test/wire"
 )
 
 // krb5Module is a section of a JAAS file that logs in with a keytab.
@@ -106,6 +108,61 @@ func TestJavaClientByKerberos(t *testing.T) {
 	require.NoError(t, err, out)
 	require.Contains(t, out, "OK refused")
 	require.Contains(t, other.Log(), "the ticket is for")
+}
+
+// TestTicketsAreRefusedAlike sends both kinds of servers tokens that are no proof: each answers them in the same way,
+// and lets the next client in. What the log of Warren says is in TestTicketsAreRefused.
+func TestTicketsAreRefusedAlike(t *testing.T) {
+	const service, web = "zookeeper/localhost", "HTTP/localhost"
+	r, stranger := krb5.StartRealm(t), krb5.StartStranger(t, "EXAMPLE.ORG")
+	stranger.AddService(service)
+	strangers := stranger.Login("app/client.host", stranger.AddService("app/client.host"))
+	app := r.AddService("app/client.host")
+	for _, kind := range []cluster.Kind{cluster.Warren, cluster.ZooKeeper} {
+		for required, code := range map[string]int{"false": -115, "true": -124} {
+			t.Run(string(kind)+", required "+required, func(t *testing.T) {
+				node := startKerberos(t, r, kind,
+					map[string]string{"maxClientCnxns": "0", "sessionRequireClientSASLAuth": required})
+				r.AddService(web)
+				login := r.Login("app/client.host", app)
+				send := func(token []byte) (*wire.Conn, *wire.Reply) {
+					c, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: 10_000})
+					require.NoError(t, err)
+					t.Cleanup(c.Close)
+					rep, err := c.Do(wire.Sasl(token))
+					require.NoError(t, err)
+					return c, rep
+				}
+				refused := func(name string, token []byte) {
+					c, rep := send(token)
+					require.EqualValues(t, code, rep.Header.Err, name)
+					require.Equal(t, []byte{0xff, 0xff, 0xff, 0xff}, rep.Body, name)
+					require.NoError(t, c.WaitClosed(), name)
+				}
+				known := krb5.FirstToken(t, login, service)
+				_, rep := send(known)
+				require.Zero(t, rep.Header.Err)
+				refused("replayed", known)
+				refused("for another service", krb5.FirstToken(t, login, web))
+				foreign := krb5.FirstToken(t, strangers, service)
+				refused("of a realm without trust", foreign)
+				refused("of a realm without trust, under this name",
+					bytes.ReplaceAll(foreign, []byte("EXAMPLE.ORG"), []byte("EXAMPLE.COM")))
+				for n := 1; n < len(known); n += 13 {
+					refused(fmt.Sprintf("cut off at %d", n), known[:n])
+					if changed := bytes.Clone(known); n > len(known)/4 { // the encrypted parts
+						changed[n] ^= 1 << (n % 8)
+						refused(fmt.Sprintf("bit %d of byte %d", n%8, n), changed)
+					}
+				}
+				// Java does not look at the realm in front of the ticket, and takes this for another request.
+				_, rep = send(bytes.Replace(known, []byte("EXAMPLE.COM"), []byte("example.com"), 1))
+				require.Equal(t, kind == cluster.ZooKeeper, rep.Header.Err == 0)
+				_, rep = send(krb5.FirstToken(t, login, service))
+				require.Zero(t, rep.Header.Err)
+			})
+		}
+	}
 }
 
 // TestScriptByKerberos is zkCli.sh with a JAAS file in CLIENT_JVMFLAGS, and our shell with the same.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/kerberos"
 )
 
 // RealmName is the realm of StartRealm.
@@ -38,8 +40,14 @@ const Password = "users-password"
 // krb5-admin-server are not installed.
 func StartRealm(t testing.TB) *Realm {
 	t.Helper()
+	return StartStranger(t, RealmName)
+}
+
+// StartStranger does it for a realm of another name, which no other realm trusts.
+func StartStranger(t testing.TB, name string) *Realm {
+	t.Helper()
 	needKDC(t)
-	return startRealms(t, RealmName)[0]
+	return startRealms(t, name)[0]
 }
 
 func needKDC(t testing.TB) {
@@ -194,6 +202,29 @@ func (r *Realm) AddService(principal string) (keytab string) {
 	r.t.Helper()
 	r.run("kadmin.local", "-r", r.Name, "-q", "addprinc -randkey "+principal)
 	return r.Keytab(principal)
+}
+
+// Login is a client with a keytab.
+func (r *Realm) Login(principal, keytab string) *kerberos.Login {
+	r.t.Helper()
+	l, err := kerberos.NewLogin(kerberos.LoginOptions{Principal: principal, Keytab: keytab, Config: r.Conf,
+		Timeout: time.Minute})
+	require.NoError(r.t, err)
+	return l
+}
+
+// FirstToken is the token with which a client begins an exchange with a service.
+func FirstToken(t testing.TB, l *kerberos.Login, service string) []byte {
+	t.Helper()
+	token, _, err := l.Initiate(service).Next(nil)
+	require.NoError(t, err)
+	return token
+}
+
+// Limit bounds the life of the tickets of a principal.
+func (r *Realm) Limit(principal string, life time.Duration) {
+	r.t.Helper()
+	r.run("kadmin.local", "-r", r.Name, "-q", fmt.Sprintf("modprinc -maxlife %dsec %s", life/time.Second, principal))
 }
 
 // Keytab gives a principal new keys and writes them to a keytab, besides those that are there.

@@ -107,7 +107,7 @@ func TestTicketsExpire(t *testing.T) {
 	r := StartRealm(t)
 	r.AddUsers("bob")
 	keytab, app := r.AddService("zookeeper/localhost"), r.AddService("app/localhost")
-	r.run("kadmin.local", "-r", RealmName, "-q", "modprinc -maxlife 15sec app/localhost")
+	r.Limit("app/localhost", 15*time.Second)
 	a := service(t, "zookeeper/localhost", keytab)
 	byKeytab, err := kerberos.NewLogin(kerberos.LoginOptions{Principal: "app/localhost", Keytab: app, Config: r.Conf})
 	require.NoError(t, err)
