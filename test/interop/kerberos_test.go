@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -357,6 +358,50 @@ func TestQuorumByKerberos(t *testing.T) {
 				require.NoError(t, c.Close())
 			}
 		})
+	}
+}
+
+// TestHostInPrincipals has _HOST in the principals of JAAS sections. In that for clients it is the name of the machine,
+// in those between servers the host of the server's own line, by which the other servers ask for its ticket. ZooKeeper
+// takes _HOST for a host of that name: it has no key for it, and does not start.
+func TestHostInPrincipals(t *testing.T) {
+	r := krb5.StartRealm(t)
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	host = strings.ToLower(host)
+	app := r.AddService("app/client.host")
+	jaas := writeJAAS(t, krb5Module("Server", r.AddService("zookeeper/"+host), "zookeeper/_HOST@"+krb5.RealmName))
+	files := map[string]string{"java.security.auth.login.config": jaas, "java.security.krb5.conf": r.Conf}
+	node := cluster.Start(t, cluster.Options{Settings: files})
+	login := r.Login("app/client.host", app)
+	c, err := client.New(node.Addr(),
+		client.WithSASL(func(string) client.Exchange { return login.Initiate("zookeeper/" + host) }))
+	require.NoError(t, err)
+	defer c.Close()
+	who, err := c.WhoAmI(programContext(t))
+	require.NoError(t, err)
+	require.Contains(t, who, client.Identity{Scheme: "sasl", User: "app/client.host@" + krb5.RealmName})
+
+	theirs := cluster.New(t, cluster.Options{Kind: cluster.ZooKeeper, Properties: files})
+	theirs.Launch()
+	require.Equal(t, 1, theirs.ExitCode())
+	require.Contains(t, theirs.Log(), "LoginException")
+
+	keytab := r.AddService("zkquorum/localhost")
+	var options []cluster.Options
+	for range 3 {
+		o := quorumKerberos(t, r, keytab, cluster.Warren, "zkquorum/localhost")
+		o.Settings["java.security.auth.login.config"] = writeJAAS(t,
+			krb5Module("QuorumServer", keytab, "zkquorum/_HOST")+krb5Module("QuorumLearner", keytab, "zkquorum/_HOST"))
+		options = append(options, o)
+	}
+	nodes := cluster.Ensemble(t, options...)
+	for _, n := range nodes {
+		n.Initialize()
+		n.Launch()
+	}
+	for _, n := range nodes {
+		n.WaitServing()
 	}
 }
 

@@ -24,6 +24,8 @@ type Tickets struct {
 	Now func() time.Time
 	// Config is the krb5.conf; "" for the usual one. Key java.security.krb5.conf.
 	Config string
+	// Host is what _HOST in a principal stands for; "" for the name of this machine.
+	Host string
 }
 
 // Realm returns the default realm of the krb5.conf. The file may be missing if no key names it.
@@ -42,7 +44,7 @@ func (t *Tickets) Realm() (string, error) {
 	return conf.DefaultRealm(), nil
 }
 
-// principal returns the principal of a section, with the name of this machine in place of _HOST.
+// principal returns the principal of a section, with a host in place of _HOST.
 func (t *Tickets) principal(text string) (p kerberos.Principal, err error) {
 	if p, err = kerberos.ParsePrincipal(text); err != nil {
 		return p, err
@@ -57,9 +59,11 @@ func (t *Tickets) principal(text string) (p kerberos.Principal, err error) {
 				p)
 		}
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		return p, fmt.Errorf("server: principal %s: %w", p, err)
+	host := t.Host
+	if host == "" {
+		if host, err = os.Hostname(); err != nil {
+			return p, fmt.Errorf("server: principal %s: %w", p, err)
+		}
 	}
 	return p.At(host), nil
 }

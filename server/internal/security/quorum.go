@@ -120,6 +120,9 @@ func (q *Quorum) loadUsers() error {
 		return err
 	}
 	tickets := &Tickets{FS: q.o.FS, Log: q.o.Log, Now: time.Now, Config: q.o.Config.SASL.KerberosConfig}
+	if own := q.o.Config.Member(q.o.Config.OwnID()); own != nil {
+		tickets.Host = own.Addresses[0].Host // by which the others ask for tickets
+	}
 	learner, initiator, err := q.initiatorOf(jaas, tickets)
 	if err != nil {
 		return fmt.Errorf("server: %s: %w", file, err)
