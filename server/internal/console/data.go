@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	g "maragu.dev/gomponents"
-	h "maragu.dev/gomponents/html"
 
+	h "github.com/seed94657493/warren/server/internal/console/html"
 	"github.com/seed94657493/warren/server/internal/formats"
 )
 
@@ -71,12 +71,12 @@ func viewOf(data []byte, whole bool, asked string) dataView {
 
 func dataPart(p *treePage) g.Node {
 	if len(p.znode.Raw) == 0 {
-		return section("data", "Data", h.P(g.Text("It has no data.")))
+		return section("data", "Data", h.P(h.Text("It has no data.")))
 	}
 	v := &p.dataView
 	tab := func(view, title string, isThis bool) g.Node {
 		return h.A(h.Href(to("tree", "path", p.path, "view", view)), g.If(isThis, h.Aria("current", "true")),
-			g.Text(title))
+			h.Text(title))
 	}
 	var tabs g.Group
 	for _, one := range formats.All {
@@ -86,7 +86,7 @@ func dataPart(p *treePage) g.Node {
 		tabs = append(tabs, tab("packed", "Packed bytes", v.raw))
 	}
 	return section("data", "Data", h.P(h.Class("tools"), h.Role("group"), h.Aria("label", "View"), tabs,
-		h.A(h.Href(to("data", "path", p.path)), g.Attr("download"), g.Text("Download"))),
+		h.A(h.Href(to("data", "path", p.path)), h.Attr("download"), h.Text("Download"))),
 		g.If(v.packing != formats.Plain, hint(fmt.Sprintf("Compressed by %s: %s, %s%s when it is unpacked.", v.packing,
 			sizeOf(int64(len(p.znode.Raw))), map[bool]string{true: "more than "}[v.cut && !v.raw],
 			sizeOf(int64(v.size))))),
@@ -97,5 +97,5 @@ func dataPart(p *treePage) g.Node {
 
 // textPart shows a text that can be scrolled by keys. A browser drops the first line end.
 func textPart(id, text string) g.Node {
-	return h.Pre(h.ID(id), h.TabIndex("0"), h.Role("region"), h.Aria("label", "Data"), g.Text("\n"+text))
+	return h.Pre(h.ID(id), h.TabIndex("0"), h.Role("region"), h.Aria("label", "Data"), h.Text("\n"+text))
 }

@@ -5,16 +5,16 @@ import (
 	"net/http"
 
 	g "maragu.dev/gomponents"
-	h "maragu.dev/gomponents/html"
 
 	"github.com/seed94657493/warren/server/internal/api"
+	h "github.com/seed94657493/warren/server/internal/console/html"
 )
 
 // The page of several ensembles side by side.
 
 func (c *Console) ensembles(w http.ResponseWriter, r *http.Request, v *api.Visitor) error {
 	if !c.api.HasOthers() {
-		return show(w, frame{title: "Ensembles", visitor: v}, h.P(g.Text("No other ensembles are configured.")),
+		return show(w, frame{title: "Ensembles", visitor: v}, h.P(h.Text("No other ensembles are configured.")),
 			hint("warren.console.ensembles=name=http://host:8080,other=http://host:8080 in zoo.cfg names the admin "+
 				"addresses of their servers. Name several servers of an ensemble to see what each of them says."))
 	}
@@ -26,15 +26,15 @@ func ensemblesView(all *api.Ensembles) g.Node {
 	for i := range all.Ensembles {
 		cards = append(cards, ensembleCard(fmt.Sprintf("ensemble%d", i), &all.Ensembles[i]))
 	}
-	return h.Div(h.ID("live"), g.Attr("hx-get", "ensembles"), g.Attr("hx-trigger", "every 5s"),
-		g.Attr("hx-select", "#live"), g.Attr("hx-swap", "outerHTML"), h.Div(h.Class("cards"), cards))
+	return h.Div(h.ID("live"), h.Attr("hx-get", "ensembles"), h.Attr("hx-trigger", "every 5s"),
+		h.Attr("hx-select", "#live"), h.Attr("hx-swap", "outerHTML"), h.Div(h.Class("cards"), cards))
 }
 
 func ensembleCard(id string, o *api.OtherEnsemble) g.Node {
-	name := h.H2(h.ID(id), g.Text(o.Name))
+	name := h.H2(h.ID(id), h.Text(o.Name))
 	if o.Trouble != "" {
 		return h.Section(h.Class("card"), h.Aria("labelledby", id), name,
-			h.P(h.Class("trouble"), g.Text("Nothing is known of it: "+o.Trouble+".")))
+			h.P(h.Class("trouble"), h.Text("Nothing is known of it: "+o.Trouble+".")))
 	}
 	e := &o.Ensemble
 	leader, present := "none", 0
@@ -49,16 +49,16 @@ func ensembleCard(id string, o *api.OtherEnsemble) g.Node {
 			present++
 		}
 	}
-	wrong := g.Node(h.P(h.Class("fine"), g.Text("Nothing is known to be wrong.")))
+	wrong := g.Node(h.P(h.Class("fine"), h.Text("Nothing is known to be wrong.")))
 	if len(e.Problems) > 0 {
 		wrong = h.Ul(h.Class("problems"), g.Map(e.Problems, func(p api.Problem) g.Node {
-			return h.Li(h.Strong(g.Text(p.Text)), g.If(p.Remedy != "", h.P(g.Text(p.Remedy))))
+			return h.Li(h.Strong(h.Text(p.Text)), g.If(p.Remedy != "", h.P(h.Text(p.Remedy))))
 		}))
 	}
 	return h.Section(h.Class("card"), h.Aria("labelledby", id), name, wrong, h.Dl(h.Class("facts"),
-		fact("Asked server is", g.Text(e.State)), fact("Leader", g.Text(leader)),
-		g.If(present > 0, fact("Servers known to be there", g.Textf("%d of %d", present, len(e.Members)))),
-		fact("Sessions", g.Textf("%d", e.Sessions)), fact("Znodes", g.Textf("%d", e.Znodes)),
-		fact("Latency, mean", g.Textf("%.2f ms", e.Latency.Mean)), fact("Last txn", code(e.Zxid)),
-		fact("Version", g.Text(short(e.Version)))))
+		fact("Asked server is", h.Text(e.State)), fact("Leader", h.Text(leader)),
+		g.If(present > 0, fact("Servers known to be there", h.Textf("%d of %d", present, len(e.Members)))),
+		fact("Sessions", h.Textf("%d", e.Sessions)), fact("Znodes", h.Textf("%d", e.Znodes)),
+		fact("Latency, mean", h.Textf("%.2f ms", e.Latency.Mean)), fact("Last txn", code(e.Zxid)),
+		fact("Version", h.Text(short(e.Version)))))
 }

@@ -8,9 +8,9 @@ import (
 	"strconv"
 
 	g "maragu.dev/gomponents"
-	h "maragu.dev/gomponents/html"
 
 	"github.com/seed94657493/warren/server/internal/api"
+	h "github.com/seed94657493/warren/server/internal/console/html"
 )
 
 // The page of what causes most of the work.
@@ -39,11 +39,11 @@ func (c *Console) hot(w http.ResponseWriter, r *http.Request, v *api.Visitor) er
 
 func hotView(t *api.Top, by string) g.Node {
 	if !t.Enabled {
-		return g.Group{h.P(g.Text("This server does not count what causes its load.")),
+		return g.Group{h.P(h.Text("This server does not count what causes its load.")),
 			hint("warren.top.enabled=true in zoo.cfg switches it on, with the next start of the server.")}
 	}
 	tabs := g.Map(measures, func(m struct{ by, title string }) g.Node {
-		return h.A(h.Href(to("hot", "by", m.by)), g.If(m.by == by, h.Aria("current", "true")), g.Text(m.title))
+		return h.A(h.Href(to("hot", "by", m.by)), g.If(m.by == by, h.Aria("current", "true")), h.Text(m.title))
 	})
 	total := fmt.Sprintf("All together: %s requests, %s and %s ms a second. ", amount(t.Total.Requests),
 		sizeOf(int64(t.Total.Bytes)), amount(t.Total.Millis))
@@ -51,17 +51,17 @@ func hotView(t *api.Top, by string) g.Node {
 		total += fmt.Sprintf("One request of %d is counted, for all of them. ", t.OneIn)
 	}
 	total += fmt.Sprintf("Means over about %d seconds, of the requests to this server.", t.WindowSeconds)
-	none := func(key string) g.Node { return g.Text(key) }
-	return h.Div(h.ID("live"), g.Attr("hx-get", to("hot", "by", by)), g.Attr("hx-trigger", "every 5s"),
-		g.Attr("hx-select", "#live"), g.Attr("hx-swap", "outerHTML"),
-		h.P(h.Class("tools"), h.Role("group"), h.Aria("label", "Order"), g.Text("By "), tabs), hint(total),
+	none := func(key string) g.Node { return h.Text(key) }
+	return h.Div(h.ID("live"), h.Attr("hx-get", to("hot", "by", by)), h.Attr("hx-trigger", "every 5s"),
+		h.Attr("hx-select", "#live"), h.Attr("hx-swap", "outerHTML"),
+		h.P(h.Class("tools"), h.Role("group"), h.Aria("label", "Order"), h.Text("By "), tabs), hint(total),
 		g.If(!t.Everything, hint("Paths, sessions and addresses are shown to the super user, and to "+
 			"visitors to which the ACL of / gives every permission by name.")),
 		h.Div(h.Class("pair"),
 			g.Iff(t.Everything, func() g.Node {
 				return hotPart("paths", "Paths", t.Paths, by, func(key string) g.Node {
 					if len(key) >= pathCut {
-						return g.Text(key + "...") // the rest is not known
+						return h.Text(key + "...") // the rest is not known
 					}
 					return link(to("tree", "path", key), key)
 				})
@@ -104,8 +104,8 @@ func hotPart(id, title string, all []api.TopEntry, by string, name func(string) 
 // bar is a line whose length is a share of 1. The figures beside it say the same.
 func bar(share float64) g.Node {
 	width := strconv.FormatFloat(100*min(max(share, 0), 1), 'f', 1, 64) + "%"
-	return g.El("svg", h.Class("bar"), h.Aria("hidden", "true"), g.Attr("width", "100%"), g.Attr("height", "4"),
-		g.El("rect", g.Attr("width", width), g.Attr("height", "4"), g.Attr("rx", "2")))
+	return h.El("svg", h.Class("bar"), h.Aria("hidden", "true"), h.Attr("width", "100%"), h.Attr("height", "4"),
+		h.El("rect", h.Attr("width", width), h.Attr("height", "4"), h.Attr("rx", "2")))
 }
 
 // amount writes a number with as many digits as mean something.

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	g "maragu.dev/gomponents"
-	h "maragu.dev/gomponents/html"
 
 	"github.com/seed94657493/warren/server/internal/api"
+	h "github.com/seed94657493/warren/server/internal/console/html"
 )
 
 // The pages of links that show znodes without a login. A link leads to a page with a button: programs that look at
@@ -26,7 +26,7 @@ func (c *Console) links(w http.ResponseWriter, r *http.Request, v *api.Visitor) 
 func (c *Console) showLinks(w http.ResponseWriter, v *api.Visitor, path, word string, refused error) error {
 	f := frame{title: "Links", visitor: v, trouble: refused}
 	if !c.api.MayShare(v) {
-		return show(w, f, h.P(g.Text("Links need a login, and warren.console.links=true in zoo.cfg.")))
+		return show(w, f, h.P(h.Text("Links need a login, and warren.console.links=true in zoo.cfg.")))
 	}
 	return show(w, f, linksView(c.api.LinksOf(v), v.Token, path, word))
 }
@@ -45,14 +45,14 @@ func linksView(all []*api.Link, token, path, word string) g.Node {
 	rows := g.Map(all, func(l *api.Link) g.Node {
 		return h.Tr(rowHead(link(to("tree", "path", l.Path), l.Path)), cell(when(l.Until.UnixMilli())),
 			h.Td(h.Form(h.Method("post"), h.Action("unlink"), hidden("token", token), hidden("id", l.ID),
-				h.Button(h.Aria("label", "End the link to "+l.Path), g.Text("End it")))))
+				h.Button(h.Aria("label", "End the link to "+l.Path), h.Text("End it")))))
 	})
 	return g.Group{made, section("new", "Make a link",
 		h.Form(h.Method("post"), h.Action("links"), hidden("token", token),
 			field("path", "path", "Shows this znode and all below it, read-only", path),
-			h.P(h.Label(h.For("hours"), g.Text("For")), h.Select(h.ID("hours"), h.Name("hours"),
+			h.P(h.Label(h.For("hours"), h.Text("For")), h.Select(h.ID("hours"), h.Name("hours"),
 				g.Map(lives, func(l struct{ hours, title string }) g.Node {
-					return h.Option(h.Value(l.hours), g.Text(l.title))
+					return h.Option(h.Value(l.hours), h.Text(l.title))
 				}))), button("Make a link"))),
 		section("yours", "Your links", g.If(len(all) == 0, hint("There are none.")),
 			g.If(len(all) > 0, table("Your links", []string{"Below", "Until", ""}, rows...)))}
@@ -87,7 +87,7 @@ func (c *Console) shared(w http.ResponseWriter, r *http.Request, _ *api.Visitor)
 	q := r.URL.Query()
 	f := frame{title: "Shared view", visitor: &api.Visitor{}, bare: true}
 	if word := q.Get("link"); word != "" {
-		return show(w, f, h.P(g.Text("A user of this console shares some znodes with those that have this link.")),
+		return show(w, f, h.P(h.Text("A user of this console shares some znodes with those that have this link.")),
 			h.Form(h.Method("post"), h.Action("shared"), hidden("token", "none"), hidden("link", word),
 				button("Show them")))
 	}
@@ -141,20 +141,20 @@ func sharedView(p *treePage, until time.Time) g.Node {
 	here := func(path string) string { return to("shared", "path", path) }
 	trail := h.P(h.Class("crumbs"), g.Map(p.crumbs, func(c crumb) g.Node {
 		if c.path == p.path {
-			return h.Span(h.Aria("current", "location"), g.Text(c.name))
+			return h.Span(h.Aria("current", "location"), h.Text(c.name))
 		}
-		return g.Group{link(here(c.path), c.name), g.If(c.path != "/", g.Text("/"))}
+		return g.Group{link(here(c.path), c.name), g.If(c.path != "/", h.Text("/"))}
 	}))
 	more := g.Node(nil)
 	if after := p.children.After; after != "" {
 		more = h.P(link(to("shared", "path", p.path, "after", after), "More"))
 	}
 	return g.Group{hint("Read-only, until " + when(until.UnixMilli()) + "."), trail, h.Div(h.Class("columns"),
-		section("below", "Children", h.P(g.Textf("%d children", p.children.Total)),
+		section("below", "Children", h.P(h.Textf("%d children", p.children.Total)),
 			h.Ol(h.Class("children"), g.Map(p.children.Children, func(c api.Child) g.Node {
-				return h.Li(link(here(joinPath(p.path, c.Name)), c.Name), g.Text(" "),
-					g.If(c.Bytes > 0, h.Span(h.Class("what"), g.Text(sizeOf(int64(c.Bytes))))))
+				return h.Li(link(here(joinPath(p.path, c.Name)), c.Name), h.Text(" "),
+					g.If(c.Bytes > 0, h.Span(h.Class("what"), h.Text(sizeOf(int64(c.Bytes))))))
 			})), more),
-		h.Div(section("data", "Data", h.Pre(h.ID("text"), h.TabIndex("0"), g.Text("\n"+p.dataView.text)),
+		h.Div(section("data", "Data", h.Pre(h.ID("text"), h.TabIndex("0"), h.Text("\n"+p.dataView.text)),
 			g.If(p.dataView.cut, hint("This is the beginning."))), statPart(&p.znode.Stat)))}
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	g "maragu.dev/gomponents"
-	h "maragu.dev/gomponents/html"
 
 	"github.com/seed94657493/warren/server/internal/api"
+	h "github.com/seed94657493/warren/server/internal/console/html"
 )
 
 // The pages of what was.
@@ -51,10 +51,10 @@ const pageMax = 1000
 
 func pastForms(at, path, from, to, under string) g.Node {
 	return g.Group{
-		h.P(h.Class("hint"), g.Text("The tree at a txn or a time, and what changed between two, from the log and "+
+		h.P(h.Class("hint"), h.Text("The tree at a txn or a time, and what changed between two, from the log and "+
 			"the snapshots on the disk of this server. It is shown to those that may fetch a snapshot. A moment is a "+
-			"zxid such as "), code("0x100000005"), g.Text(", or a time in UTC such as "), code("2026-01-31 12:00:00"),
-			g.Text(".")),
+			"zxid such as "), code("0x100000005"), h.Text(", or a time in UTC such as "), code("2026-01-31 12:00:00"),
+			h.Text(".")),
 		h.Div(h.Class("pair"),
 			section("look", "Look at a moment", h.Form(h.Method("get"), h.Action("past"),
 				field("at", "at", "Moment", at, h.Required()), field("path", "path", "Znode", path), button("Look"))),
@@ -67,9 +67,9 @@ func pastPart(p *api.Past, at, path string) g.Node {
 	there := func(path string) string { return to("past", "at", at, "path", path) }
 	trail := h.Span(h.Class("crumbs"), g.Map(crumbs(path), func(c crumb) g.Node {
 		if c.path == path {
-			return h.Span(h.Aria("current", "location"), g.Text(c.name))
+			return h.Span(h.Aria("current", "location"), h.Text(c.name))
 		}
-		return g.Group{link(there(c.path), c.name), g.If(c.path != "/", g.Text("/"))}
+		return g.Group{link(there(c.path), c.name), g.If(c.path != "/", h.Text("/"))}
 	}))
 	moment := "after txn " + p.Zxid
 	if p.At != 0 {
@@ -89,8 +89,8 @@ func pastPart(p *api.Past, at, path string) g.Node {
 		if c.Owner != "" {
 			what = append(what, "ephemeral")
 		}
-		return h.Li(link(there(joinPath(path, c.Name)), c.Name), g.Text(" "),
-			h.Span(h.Class("what"), g.Text(strings.Join(what, ", "))))
+		return h.Li(link(there(joinPath(path, c.Name)), c.Name), h.Text(" "),
+			h.Span(h.Class("what"), h.Text(strings.Join(what, ", "))))
 	})
 	more := g.Node(nil)
 	if after := p.Children.After; after != "" {
@@ -98,9 +98,9 @@ func pastPart(p *api.Past, at, path string) g.Node {
 	}
 	was := viewOf(p.Znode.Raw, p.Znode.Whole, "")
 	return section("was", "As it was", head, h.Div(h.Class("columns"),
-		section("below", "Children", h.P(g.Textf("%d children", p.Children.Total)),
+		section("below", "Children", h.P(h.Textf("%d children", p.Children.Total)),
 			h.Ol(h.Class("children"), g.Group(children)), more),
-		h.Div(section("data", "Data", h.Pre(h.ID("text"), h.TabIndex("0"), g.Text("\n"+was.text)),
+		h.Div(section("data", "Data", h.Pre(h.ID("text"), h.TabIndex("0"), h.Text("\n"+was.text)),
 			g.If(was.cut, hint("This is the beginning."))), statPart(&p.Znode.Stat), aclPart(p.Znode.ACL))))
 }
 
@@ -119,14 +119,14 @@ func differencePart(d *api.Difference) g.Node {
 		}
 		side := func(moment, text string, there bool) g.Node {
 			if !there {
-				return h.Td(g.Text("-"))
+				return h.Td(h.Text("-"))
 			}
-			return h.Td(link(to("past", "at", moment, "path", c.Path), "znode"), g.Text(" "),
-				h.Span(h.Class("payload"), g.Text(text)))
+			return h.Td(link(to("past", "at", moment, "path", c.Path), "znode"), h.Text(" "),
+				h.Span(h.Class("payload"), h.Text(text)))
 		}
-		return h.Tr(h.Class(c.Kind), rowHead(g.Text(c.Path)), cell(kind), side(d.From, c.Before, c.Kind != "created"),
+		return h.Tr(h.Class(c.Kind), rowHead(h.Text(c.Path)), cell(kind), side(d.From, c.Before, c.Kind != "created"),
 			side(d.To, c.After, c.Kind != "deleted"))
 	})
-	return section("changed", "What changed", h.P(h.ID("count"), g.Text(count+".")),
+	return section("changed", "What changed", h.P(h.ID("count"), h.Text(count+".")),
 		table("Changes", []string{"Znode", "Change", "Before", "After"}, rows...))
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	g "maragu.dev/gomponents"
-	h "maragu.dev/gomponents/html"
 
 	"github.com/seed94657493/warren/server/internal/api"
+	h "github.com/seed94657493/warren/server/internal/console/html"
 )
 
 // The page of what coordinates programs: locks, elections, queues and so on.
@@ -49,8 +49,8 @@ func recipesView(under string, found *api.Recipes) g.Node {
 	if found.Missed {
 		count += "; the tree has changed meanwhile, so that some may be missing"
 	}
-	return g.Group{form, h.P(h.ID("count"), h.Class("hint"), g.Text(count+".")),
-		g.If(len(found.Recipes) == 0, h.P(g.Text("No locks, elections, semaphores, barriers, queues, services or "+
+	return g.Group{form, h.P(h.ID("count"), h.Class("hint"), h.Text(count+".")),
+		g.If(len(found.Recipes) == 0, h.P(h.Text("No locks, elections, semaphores, barriers, queues, services or "+
 			"groups in the layouts of Curator, kazoo or Warren are there."))),
 		h.Div(h.Class("cards"), g.Group(recipeCards(found.Recipes))),
 		g.If(found.After != "", h.P(link(to("recipes", "under", under, "after", found.After), "Go on")))}
@@ -75,24 +75,24 @@ func recipeCard(id string, r *api.Recipe) g.Node {
 	}
 	return h.Section(h.Class("card"), h.Aria("labelledby", id),
 		h.H2(h.ID(id), link(to("tree", "path", r.Path), r.Path)),
-		h.P(h.Class("tools"), h.Span(h.Class("badge"), g.Text(kind)), h.Span(h.Class("what"), g.Text(r.Layout))),
+		h.P(h.Class("tools"), h.Span(h.Class("badge"), h.Text(kind)), h.Span(h.Class("what"), h.Text(r.Layout))),
 		g.If(r.Note != "", hint(r.Note)),
 		h.Ol(h.Class("line"), g.Map(r.Members, func(m api.Holder) g.Node { return holderItem(r.Path, &m) })), more)
 }
 
 // holderItem is a member in the line of a recipe.
 func holderItem(parent string, m *api.Holder) g.Node {
-	what := g.Group{h.Span(h.Class("state"), g.Text(m.State)), g.Text(" ")}
+	what := g.Group{h.Span(h.Class("state"), h.Text(m.State)), h.Text(" ")}
 	if m.Text != "" {
-		what = append(what, h.Span(h.Class("payload"), g.Text(m.Text)), g.Text(" "))
+		what = append(what, h.Span(h.Class("payload"), h.Text(m.Text)), h.Text(" "))
 	}
 	details := g.Group{link(to("tree", "path", m.Path), below(parent, m.Path))}
 	if m.Session != "" {
-		details = append(details, g.Text(", session "),
+		details = append(details, h.Text(", session "),
 			h.A(h.Href("sessions#session-"+url.PathEscape(m.Session)), code(m.Session)))
 	}
 	if m.Since != 0 {
-		details = append(details, g.Text(", since "), moment(m.Since))
+		details = append(details, h.Text(", since "), moment(m.Since))
 	}
 	return h.Li(h.Class(m.State), what, h.Div(h.Class("what"), details))
 }
@@ -111,5 +111,5 @@ func moment(ms int64) g.Node {
 	if ago := time.Since(time.UnixMilli(ms)); ms != 0 && ago >= 0 {
 		text += " (" + duration(ago.Milliseconds()) + " ago)"
 	}
-	return g.Text(text)
+	return h.Text(text)
 }

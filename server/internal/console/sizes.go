@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	g "maragu.dev/gomponents"
-	h "maragu.dev/gomponents/html"
 
 	"github.com/seed94657493/warren/server/internal/api"
+	h "github.com/seed94657493/warren/server/internal/console/html"
 )
 
 // The page of what subtrees hold.
@@ -51,21 +51,21 @@ func sizesView(s *api.Sizes, by int) g.Node {
 	var tabs g.Group
 	for i := range weights {
 		tabs = append(tabs,
-			h.A(h.Href(here(s.Path, i)), g.If(i == by, h.Aria("current", "true")), g.Text(weights[i].title)))
+			h.A(h.Href(here(s.Path, i)), g.If(i == by, h.Aria("current", "true")), h.Text(weights[i].title)))
 	}
 	trail := h.Span(h.Class("crumbs"), g.Map(crumbs(s.Path), func(c crumb) g.Node {
 		if c.path == s.Path {
-			return h.Span(h.Aria("current", "location"), g.Text(c.name))
+			return h.Span(h.Aria("current", "location"), h.Text(c.name))
 		}
-		return g.Group{link(here(c.path, by), c.name), g.If(c.path != "/", g.Text("/"))}
+		return g.Group{link(here(c.path, by), c.name), g.If(c.path != "/", h.Text("/"))}
 	}))
 	again := g.Node(nil)
 	if s.Running {
-		again = g.Group{g.Attr("hx-get", here(s.Path, by)), g.Attr("hx-trigger", "load delay:500ms"),
-			g.Attr("hx-select", "#live"), g.Attr("hx-swap", "outerHTML")}
+		again = g.Group{h.Attr("hx-get", here(s.Path, by)), h.Attr("hx-trigger", "load delay:500ms"),
+			h.Attr("hx-select", "#live"), h.Attr("hx-swap", "outerHTML")}
 	}
 	head := g.Group{h.P(h.Class("tools"), trail, link(to("tree", "path", s.Path), "Open in the tree")),
-		h.P(h.Class("tools"), h.Role("group"), h.Aria("label", "Area"), g.Text("Area is "), tabs),
+		h.P(h.Class("tools"), h.Role("group"), h.Aria("label", "Area"), h.Text("Area is "), tabs),
 		ageOf(s, here(s.Path, by))}
 	if s.Counted == 0 {
 		return h.Div(h.ID("live"), again, head)
@@ -88,7 +88,7 @@ func ageOf(s *api.Sizes, again string) g.Node {
 	if s.Missed {
 		text += "The tree has changed meanwhile, so that znodes may be missing. "
 	}
-	return h.P(h.ID("age"), h.Class("hint"), g.Text(text), g.If(s.Running, link(again, "Look again")))
+	return h.P(h.ID("age"), h.Class("hint"), h.Text(text), g.If(s.Running, link(again, "Look again")))
 }
 
 // treemap draws the parts as areas. The table beside it has the same links, so it is for the eye alone.
@@ -97,22 +97,22 @@ func treemap(whole *api.SizePart, by int, here func(string, int) string) g.Node 
 	cells := g.Group{}
 	for i, c := range areas(whole.Parts, weigh, weigh(whole)) {
 		if c.part == nil {
-			cells = append(cells, cellOf(c.rect, "rest", g.El("title", g.Text("the rest"))))
+			cells = append(cells, cellOf(c.rect, "rest", h.El("title", h.Text("the rest"))))
 			continue
 		}
-		inner := g.Group{g.El("title", g.Text(c.part.Path+", "+weightText(c.part, by)))}
+		inner := g.Group{h.El("title", h.Text(c.part.Path+", "+weightText(c.part, by)))}
 		for _, d := range areas(c.part.Parts, weigh, weigh(c.part)) {
 			if d.part != nil {
 				inner = append(inner, cellOf(d.rect, "inner"))
 			}
 		}
 		inner = append(inner,
-			g.El("text", g.Attr("x", "8"), g.Attr("y", "20"), g.Text(below(whole.Path, c.part.Path))),
-			g.El("text", h.Class("what"), g.Attr("x", "8"), g.Attr("y", "37"), g.Text(weightText(c.part, by))))
+			h.El("text", h.Attr("x", "8"), h.Attr("y", "20"), h.Text(below(whole.Path, c.part.Path))),
+			h.El("text", h.Class("what"), h.Attr("x", "8"), h.Attr("y", "37"), h.Text(weightText(c.part, by))))
 		cells = append(cells, h.A(h.Href(here(c.part.Path, by)), h.TabIndex("-1"),
 			cellOf(c.rect, fmt.Sprintf("area tint%d", i%tints), inner)))
 	}
-	return g.El("svg", h.Class("treemap"), h.Aria("hidden", "true"), cells)
+	return h.El("svg", h.Class("treemap"), h.Aria("hidden", "true"), cells)
 }
 
 // tints is how many shades the areas have.
@@ -120,9 +120,9 @@ const tints = 4
 
 func cellOf(r rect, class string, content ...g.Node) g.Node {
 	percent := func(f float64) string { return fmt.Sprintf("%.3f%%", 100*f) }
-	return g.El("svg", h.Class(class), g.Attr("x", percent(r.x)), g.Attr("y", percent(r.y)),
-		g.Attr("width", percent(r.w)), g.Attr("height", percent(r.h)),
-		g.El("rect", g.Attr("width", "100%"), g.Attr("height", "100%")), g.Group(content))
+	return h.El("svg", h.Class(class), h.Attr("x", percent(r.x)), h.Attr("y", percent(r.y)),
+		h.Attr("width", percent(r.w)), h.Attr("height", percent(r.h)),
+		h.El("rect", h.Attr("width", "100%"), h.Attr("height", "100%")), g.Group(content))
 }
 
 // weightText is what an area means, as text.
@@ -145,7 +145,7 @@ func partsTable(whole *api.SizePart, by int, here func(string, int) string) g.No
 		return h.Tr(rowHead(name, bar(weigh(p)/most)), cell(sizeOf(p.Bytes)), cell(fmt.Sprint(p.Znodes)),
 			cell(amount(p.Writes)))
 	}
-	rows := []g.Node{row(h.Strong(g.Text("all of it")), whole)}
+	rows := []g.Node{row(h.Strong(h.Text("all of it")), whole)}
 	for i := range parts {
 		p, name := &parts[i], below(whole.Path, parts[i].Path)
 		href := here(p.Path, by)

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	g "maragu.dev/gomponents"
-	h "maragu.dev/gomponents/html"
 
 	"github.com/seed94657493/warren/server/internal/api"
+	h "github.com/seed94657493/warren/server/internal/console/html"
 )
 
 // slow is the page of the operations that took long, and where their time went.
@@ -26,7 +26,7 @@ func (c *Console) slow(w http.ResponseWriter, r *http.Request, v *api.Visitor) e
 
 func slowView(s *api.Slow) g.Node {
 	if s.ThresholdMs <= 0 {
-		return h.P(g.Text("warren.slow.threshold is off: no slow operations are kept."))
+		return h.P(h.Text("warren.slow.threshold is off: no slow operations are kept."))
 	}
 	about := fmt.Sprintf("%d operations took %g ms or longer since this server began; the newest first.", s.Found,
 		s.ThresholdMs)
@@ -34,16 +34,16 @@ func slowView(s *api.Slow) g.Node {
 		about += " Paths, sessions and traces are shown after a login with every permission on /."
 	}
 	if len(s.Operations) == 0 {
-		return h.P(g.Text(about))
+		return h.P(h.Text(about))
 	}
 	var rows g.Group
 	for i := range s.Operations {
 		o := &s.Operations[i]
-		rows = append(rows, h.Tr(rowHead(g.Text(when(o.Began))), cell(o.Operation), h.Td(code(short(o.Path))),
-			cell(fmt.Sprintf("%.1f", o.Millis)), h.Td(h.Strong(g.Text(o.Slowest))), cell(stagesText(&o.Stages)),
+		rows = append(rows, h.Tr(rowHead(h.Text(when(o.Began))), cell(o.Operation), h.Td(code(short(o.Path))),
+			cell(fmt.Sprintf("%.1f", o.Millis)), h.Td(h.Strong(h.Text(o.Slowest))), cell(stagesText(&o.Stages)),
 			h.Td(code(short(o.Session))), h.Td(code(short(o.Trace))), cell(short(o.Error))))
 	}
-	return g.Group{h.P(g.Text(about)), table("Slow operations", []string{"Began", "Operation", "Path", "ms",
+	return g.Group{h.P(h.Text(about)), table("Slow operations", []string{"Began", "Operation", "Path", "ms",
 		"Slowest stage", "Stages, ms", "Session", "Trace", "Error"}, rows...)}
 }
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	g "maragu.dev/gomponents"
-	h "maragu.dev/gomponents/html"
 
 	"github.com/seed94657493/warren/server/internal/api"
+	h "github.com/seed94657493/warren/server/internal/console/html"
 	"github.com/seed94657493/warren/server/internal/steer"
 )
 
@@ -182,14 +182,14 @@ func snapshotText(s steer.TakenSnapshot) string {
 }
 
 func outcomePart(outcome string) g.Node {
-	return g.If(outcome != "", h.P(h.ID("outcome"), h.Class("fine"), h.Role("status"), g.Text(outcome)))
+	return g.If(outcome != "", h.P(h.ID("outcome"), h.Class("fine"), h.Role("status"), h.Text(outcome)))
 }
 
 // steeringIsClosed says what a visitor lacks to give orders.
 func steeringIsClosed(v *api.Visitor, writes bool) g.Node {
 	switch {
 	case v.User == "":
-		return h.P(link("login", "Log in"), g.Text(" as a user with every permission on the root, such as the super "+
+		return h.P(link("login", "Log in"), h.Text(" as a user with every permission on the root, such as the super "+
 			"user."))
 	case !writes:
 		return hint("Orders are switched off: warren.console.writes is false.")
@@ -202,58 +202,58 @@ func steeringFacts(p *steeringPage) g.Node {
 	if d := p.state.Drained; d.Draining {
 		clients += fmt.Sprintf("; the server takes none, and %d leave per second", d.Rate)
 	}
-	return section("now", "This server", h.Dl(h.Class("facts"), fact("State", g.Text(p.ensemble.State)),
-		fact("Clients", h.ID("clients"), g.Text(clients)),
-		fact("Level of the log", h.ID("level"), g.Text(levelText(p.state.Level))),
-		fact("Snapshot", h.ID("snapshot"), g.Text(snapshotText(p.state.Snapshot)))))
+	return section("now", "This server", h.Dl(h.Class("facts"), fact("State", h.Text(p.ensemble.State)),
+		fact("Clients", h.ID("clients"), h.Text(clients)),
+		fact("Level of the log", h.ID("level"), h.Text(levelText(p.state.Level))),
+		fact("Snapshot", h.ID("snapshot"), h.Text(snapshotText(p.state.Snapshot)))))
 }
 
 // steeringForms has a form for each kind of orders.
 func steeringForms(p *steeringPage) g.Node {
 	form := func(title, kind, do, sure string, open bool, content ...g.Node) g.Node {
-		return h.Details(h.ID("of-"+kind), g.If(open, g.Attr("open")), h.Summary(g.Text(title)),
+		return h.Details(h.ID("of-"+kind), g.If(open, h.Attr("open")), h.Summary(h.Text(title)),
 			h.Form(h.Method("post"), h.Action("steer"), hidden("token", p.token), hidden("kind", kind),
-				g.Group(content), box("sure", g.Text(sure)),
-				h.P(h.Button(h.Class("danger"), g.Text(do)), g.Text(" "),
-					h.Button(h.Name("dry"), h.Value("1"), g.Text("Try: "+strings.ToLower(do[:1])+do[1:])))))
+				g.Group(content), box("sure", h.Text(sure)),
+				h.P(h.Button(h.Class("danger"), h.Text(do)), h.Text(" "),
+					h.Button(h.Name("dry"), h.Value("1"), h.Text("Try: "+strings.ToLower(do[:1])+do[1:])))))
 	}
 	var heirs []g.Node
 	for _, m := range p.ensemble.Members {
 		if m.Role == "participant" {
 			id := strconv.FormatInt(m.ID, 10)
 			heirs = append(heirs, h.Option(h.Value(id), g.If(m.State == "leader", h.Selected()),
-				g.Text("server "+id+", "+m.State)))
+				h.Text("server "+id+", "+m.State)))
 		}
 	}
 	var levels []g.Node
 	for _, l := range []string{"debug", "info", "warn", "error"} {
-		levels = append(levels, h.Option(h.Value(l), g.If(l == p.state.Level.Level, h.Selected()), g.Text(l)))
+		levels = append(levels, h.Option(h.Value(l), g.If(l == p.state.Level.Level, h.Selected()), h.Text(l)))
 	}
 	return section("orders", "Orders",
 		g.If(len(heirs) > 0, g.Group{
 			form("Move the leadership", "hand_over", "Hand over", "This server hands its leadership over", false,
 				choice("to", "to", "To", heirs)),
 			form("Send the clients to the other servers", "drain", "Drain", "This server takes no more clients", false,
-				field("rate", "rate", "Connections that end per second", "100", g.Attr("inputmode", "numeric")),
-				box("resume", g.Text("No: take clients again"))),
+				field("rate", "rate", "Connections that end per second", "100", h.Attr("inputmode", "numeric")),
+				box("resume", h.Text("No: take clients again"))),
 		}),
 		form("End the connections of some clients", "shed_connections", "Shed", "Clients have to connect again", false,
-			field("percentage", "percentage", "Percentage of the clients", "33", g.Attr("inputmode", "numeric"))),
+			field("percentage", "percentage", "Percentage of the clients", "33", h.Attr("inputmode", "numeric"))),
 		form("End a session", "end_session", "End", "Its ephemeral znodes go, and its client starts anew",
 			p.session != "",
 			field("session", "session", "Label or id, as on the page Sessions of this server", p.session)),
 		form("Change the level of the log", "log_level", "Change", "The log tells more, or less", false,
 			choice("newlevel", "level", "Level", levels),
-			field("minutes", "minutes", "For how many minutes; 0 for ever", "10", g.Attr("inputmode", "numeric"))),
+			field("minutes", "minutes", "For how many minutes; 0 for ever", "10", h.Attr("inputmode", "numeric"))),
 		form("Write a snapshot", "take_snapshot", "Write", "The disk has work for some time", false))
 }
 
 // choice is a selection with its label.
 func choice(id, name, label string, options []g.Node) g.Node {
-	return h.P(h.Label(h.For(id), g.Text(label)), h.Select(h.ID(id), h.Name(name), g.Group(options)))
+	return h.P(h.Label(h.For(id), h.Text(label)), h.Select(h.ID(id), h.Name(name), g.Group(options)))
 }
 
 // endLink leads from a session to the form that ends it.
 func endLink(label string) g.Node {
-	return g.Group{g.Text(" "), link(to("steering", "session", label), "End")}
+	return g.Group{h.Text(" "), link(to("steering", "session", label), "End")}
 }

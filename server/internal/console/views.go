@@ -7,23 +7,23 @@ import (
 	"strings"
 
 	g "maragu.dev/gomponents"
-	h "maragu.dev/gomponents/html"
 
 	"github.com/seed94657493/warren/server/internal/api"
+	h "github.com/seed94657493/warren/server/internal/console/html"
 )
 
 // The pages, one function each.
 
 func overviewPage(e *api.Ensemble) g.Node {
-	wrong := g.Node(h.P(h.Class("fine"), g.Text("Nothing is known to be wrong.")))
+	wrong := g.Node(h.P(h.Class("fine"), h.Text("Nothing is known to be wrong.")))
 	if len(e.Problems) > 0 {
 		wrong = section("wrong", "What is wrong",
 			h.Ul(h.Class("problems"), g.Map(e.Problems, func(p api.Problem) g.Node {
-				return h.Li(h.Strong(g.Text(p.Text)), g.If(p.Remedy != "", h.P(g.Text(p.Remedy))))
+				return h.Li(h.Strong(h.Text(p.Text)), g.If(p.Remedy != "", h.P(h.Text(p.Remedy))))
 			})))
 	}
-	return h.Div(h.ID("live"), g.Attr("hx-get", "./"), g.Attr("hx-trigger", "every 3s"), g.Attr("hx-select", "#live"),
-		g.Attr("hx-swap", "outerHTML"), wrong, serverPart(e), membersPart(e))
+	return h.Div(h.ID("live"), h.Attr("hx-get", "./"), h.Attr("hx-trigger", "every 3s"), h.Attr("hx-select", "#live"),
+		h.Attr("hx-swap", "outerHTML"), wrong, serverPart(e), membersPart(e))
 }
 
 func serverPart(e *api.Ensemble) g.Node {
@@ -38,14 +38,14 @@ func serverPart(e *api.Ensemble) g.Node {
 		leader = "stands alone"
 	}
 	return section("server", "This server", h.Dl(h.Class("facts"),
-		fact("State", h.ID("state"), g.Text(state)), fact("Leader", h.ID("leader"), g.Text(leader)),
-		fact("Latency, mean", g.Textf("%.2f ms", e.Latency.Mean)),
-		fact("Latency, greatest", g.Textf("%d ms", e.Latency.Max)),
-		fact("Requests that wait", g.Textf("%d", e.Outstanding)), fact("Connections", g.Textf("%d", e.Connections)),
-		fact("Sessions of the ensemble", g.Textf("%d", e.Sessions)), fact("Watches here", g.Textf("%d", e.Watches)),
-		fact("Znodes", g.Textf("%d, %d of them ephemeral", e.Znodes, e.Ephemerals)),
-		fact("Paths and data", g.Text(sizeOf(e.DataBytes))), fact("Last txn", code(e.Zxid)),
-		fact("Runs for", g.Text(duration(e.UptimeMs))), fact("Version", g.Text(e.Version))))
+		fact("State", h.ID("state"), h.Text(state)), fact("Leader", h.ID("leader"), h.Text(leader)),
+		fact("Latency, mean", h.Textf("%.2f ms", e.Latency.Mean)),
+		fact("Latency, greatest", h.Textf("%d ms", e.Latency.Max)),
+		fact("Requests that wait", h.Textf("%d", e.Outstanding)), fact("Connections", h.Textf("%d", e.Connections)),
+		fact("Sessions of the ensemble", h.Textf("%d", e.Sessions)), fact("Watches here", h.Textf("%d", e.Watches)),
+		fact("Znodes", h.Textf("%d, %d of them ephemeral", e.Znodes, e.Ephemerals)),
+		fact("Paths and data", h.Text(sizeOf(e.DataBytes))), fact("Last txn", code(e.Zxid)),
+		fact("Runs for", h.Text(duration(e.UptimeMs))), fact("Version", h.Text(e.Version))))
 }
 
 func membersPart(e *api.Ensemble) g.Node {
@@ -61,7 +61,7 @@ func membersPart(e *api.Ensemble) g.Node {
 		if m.Lag != nil {
 			lag = fmt.Sprintf("%d txns", *m.Lag)
 		}
-		return h.Tr(h.Class(m.State), rowHead(g.Text(name)), cell(m.State), cell(lag), h.Td(code(m.Zxid)),
+		return h.Tr(h.Class(m.State), rowHead(h.Text(name)), cell(m.State), cell(lag), h.Td(code(m.Zxid)),
 			cell(m.Role), cell(m.ClientAddress), cell(strings.Join(m.Addresses, " ")))
 	})
 	return section("members", "Ensemble",
@@ -69,15 +69,15 @@ func membersPart(e *api.Ensemble) g.Node {
 		g.If(!isLeader, hint("Only the leader knows how far the others are: look at its console.")))
 }
 
-func hint(text string) g.Node { return h.P(h.Class("hint"), g.Text(text)) }
+func hint(text string) g.Node { return h.P(h.Class("hint"), h.Text(text)) }
 
 // crumbsOf are the links to the znodes above a znode, and its name.
 func crumbsOf(p *treePage) g.Node {
 	links := h.Span(h.Class("crumbs"), g.Map(p.crumbs, func(c crumb) g.Node {
 		if c.path == p.path {
-			return h.Span(h.Aria("current", "location"), g.Text(c.name))
+			return h.Span(h.Aria("current", "location"), h.Text(c.name))
 		}
-		return g.Group{link(to("tree", "path", c.path), c.name), g.If(c.path != "/", g.Text("/"))}
+		return g.Group{link(to("tree", "path", c.path), c.name), g.If(c.path != "/", h.Text("/"))}
 	}))
 	return links
 }
@@ -99,7 +99,7 @@ func treeView(p *treePage, writes bool) g.Node {
 
 func childrenPart(p *treePage) g.Node {
 	if p.children == nil {
-		return section("below", "Children", h.P(g.Text("They may not be read.")))
+		return section("below", "Children", h.P(h.Text("They may not be read.")))
 	}
 	count := fmt.Sprintf("%d children, in the order of their names", p.children.Total)
 	switch {
@@ -113,10 +113,10 @@ func childrenPart(p *treePage) g.Node {
 	more := g.Node(nil)
 	if after := p.children.After; after != "" {
 		next := to("tree", "path", p.path, "after", after)
-		more = h.Li(h.Class("more"), g.Attr("hx-target", "this"), g.Attr("hx-swap", "outerHTML"),
-			h.A(h.Href(next), g.Attr("hx-get", next), g.Attr("hx-select", ".children > li"), g.Text("More")))
+		more = h.Li(h.Class("more"), h.Attr("hx-target", "this"), h.Attr("hx-swap", "outerHTML"),
+			h.A(h.Href(next), h.Attr("hx-get", next), h.Attr("hx-select", ".children > li"), h.Text("More")))
 	}
-	return section("below", "Children", h.P(g.Text(count)), h.Ol(h.Class("children"),
+	return section("below", "Children", h.P(h.Text(count)), h.Ol(h.Class("children"),
 		g.Map(p.children.Children, func(c api.Child) g.Node { return childItem(p.path, &c) }), more))
 }
 
@@ -136,24 +136,24 @@ func childItem(parent string, c *api.Child) g.Node {
 	if c.Bytes > 0 {
 		what = append(what, sizeOf(int64(c.Bytes)))
 	}
-	name := g.Group{link(href, c.Name), g.Text(" "), h.Span(h.Class("what"), g.Text(strings.Join(what, ", ")))}
+	name := g.Group{link(href, c.Name), h.Text(" "), h.Span(h.Class("what"), h.Text(strings.Join(what, ", ")))}
 	if c.Children == 0 {
 		return h.Li(name)
 	}
-	return h.Li(h.Details(g.Attr("hx-get", href), g.Attr("hx-trigger", "toggle once"),
-		g.Attr("hx-select", ".children"), g.Attr("hx-target", "find .below"), g.Attr("hx-swap", "innerHTML"),
+	return h.Li(h.Details(h.Attr("hx-get", href), h.Attr("hx-trigger", "toggle once"),
+		h.Attr("hx-select", ".children"), h.Attr("hx-target", "find .below"), h.Attr("hx-swap", "innerHTML"),
 		h.Summary(name), h.Div(h.Class("below"))))
 }
 
 func statPart(s *api.Stat) g.Node {
 	return section("stat", "State", h.Dl(h.Class("facts"),
-		fact("Created", g.Text(when(s.Created)+ago(s.Created)+" "), code(s.Czxid)),
-		fact("Data last set", g.Text(when(s.Modified)+ago(s.Modified)+" "), code(s.Mzxid)),
+		fact("Created", h.Text(when(s.Created)+ago(s.Created)+" "), code(s.Czxid)),
+		fact("Data last set", h.Text(when(s.Modified)+ago(s.Modified)+" "), code(s.Mzxid)),
 		fact("Children last changed", code(s.Pzxid)),
-		fact("Version of the data", h.ID("version"), g.Textf("%d", s.Version)),
-		fact("Version of the children", g.Textf("%d", s.Cversion)),
-		fact("Version of the ACL", g.Textf("%d", s.Aversion)),
-		fact("Length of the data", g.Text(sizeOf(int64(s.DataLength)))),
+		fact("Version of the data", h.ID("version"), h.Textf("%d", s.Version)),
+		fact("Version of the children", h.Textf("%d", s.Cversion)),
+		fact("Version of the ACL", h.Textf("%d", s.Aversion)),
+		fact("Length of the data", h.Text(sizeOf(int64(s.DataLength)))),
 		g.If(s.Owner != "", fact("Ephemeral, of session",
 			h.A(h.Href("sessions#session-"+url.PathEscape(s.Owner)), code(s.Owner))))))
 }
@@ -167,7 +167,7 @@ func aclPart(acl []api.ACL) g.Node {
 func editor(p *treePage) g.Node {
 	version, aversion := strconv.Itoa(int(p.znode.Stat.Version)), strconv.Itoa(int(p.znode.Stat.Aversion))
 	form := func(title, kind, version string, content ...g.Node) g.Node {
-		return h.Details(h.Summary(g.Text(title)),
+		return h.Details(h.Summary(h.Text(title)),
 			h.Form(h.Method("post"), h.Action("change"), hidden("token", p.form.token),
 				hidden("kind", kind), hidden("path", p.path), hidden("version", version), g.Group(content)))
 	}
@@ -182,8 +182,8 @@ func editor(p *treePage) g.Node {
 		g.If(p.form.aclPossible, form("Edit the permissions", "acl", aversion,
 			area("newacl", "acl", "Entries, one a line: scheme:identity:permissions of cdrwa", p.form.acl, "4"),
 			button("Save over version "+aversion))),
-		form("Delete", "delete", version, box("sure", g.Text("Delete version "+version+" of "), code(p.path)),
-			h.P(h.Button(h.Class("danger"), g.Text("Delete")))), subtreeForms(p))
+		form("Delete", "delete", version, box("sure", h.Text("Delete version "+version+" of "), code(p.path)),
+			h.P(h.Button(h.Class("danger"), h.Text("Delete")))), subtreeForms(p))
 }
 
 func searchView(p *searchPage) g.Node {
@@ -196,7 +196,7 @@ func searchView(p *searchPage) g.Node {
 		if f.Missed {
 			count += "; the tree has changed meanwhile, so that some may be missing"
 		}
-		found = g.Group{h.P(g.Text(count + ".")),
+		found = g.Group{h.P(h.Text(count + ".")),
 			h.Ol(g.Map(f.Paths, func(path string) g.Node { return h.Li(link(to("tree", "path", path), path)) })),
 			g.If(f.After != "", h.P(link(to("search", "under", p.under, "word", p.word, "after", f.After), "Go on")))}
 	}
@@ -212,13 +212,13 @@ func sessionsView(p *api.Sessions, steers bool) g.Node {
 		if s.Secure {
 			client += " (TLS)"
 		}
-		return h.Tr(h.ID("session-"+s.Label), rowHead(g.Text(client)),
+		return h.Tr(h.ID("session-"+s.Label), rowHead(h.Text(client)),
 			h.Td(code(s.Label), g.If(steers, endLink(s.Label))), cell(when(s.Connected)),
 			cell(fmt.Sprintf("%d ms", s.TimeoutMs)), cell(fmt.Sprintf("%d, %d", s.Received, s.Sent)),
 			cell(strconv.Itoa(s.Outstanding)), cell(s.LastOp), cell(fmt.Sprintf("%d, %d ms", s.MeanMs, s.MaxMs)),
 			cell(strconv.Itoa(s.Watches)), h.Td(ephemeralsPart(&s)))
 	})
-	return g.Group{h.P(g.Textf("%d sessions in the ensemble; these are connected to this server.", p.Total)),
+	return g.Group{h.P(h.Textf("%d sessions in the ensemble; these are connected to this server.", p.Total)),
 		table("Sessions", []string{"Client", "Session", "Since", "Timeout", "Packets in, out", "Waiting", "Last",
 			"Mean, max", "Watches", "Ephemerals"}, rows...),
 		g.If(p.After != 0, h.P(link(to("sessions", "after", strconv.FormatUint(p.After, 10)), "More")))}
@@ -226,9 +226,9 @@ func sessionsView(p *api.Sessions, steers bool) g.Node {
 
 func ephemeralsPart(s *api.Session) g.Node {
 	if s.Ephemerals == 0 {
-		return g.Text("0")
+		return h.Text("0")
 	}
-	return h.Details(h.Summary(g.Textf("%d", s.Ephemerals)), h.Ul(g.Map(s.Paths, func(path string) g.Node {
+	return h.Details(h.Summary(h.Textf("%d", s.Ephemerals)), h.Ul(g.Map(s.Paths, func(path string) g.Node {
 		return h.Li(link(to("tree", "path", path), path))
 	})))
 }
@@ -247,11 +247,11 @@ func configurationView(settings []api.Setting, all bool) g.Node {
 func changesView(path string) g.Node {
 	return g.Group{
 		h.Form(h.Method("get"), h.Action("changes"), field("path", "path", "Below", path),
-			h.P(h.Button(g.Text("Follow")), g.Text(" "),
+			h.P(h.Button(h.Text("Follow")), h.Text(" "),
 				h.Button(h.Type("button"), h.ID("pause"), h.Aria("pressed", "false"),
-					g.Attr("hidden"), g.Text("Pause")))),
+					h.Attr("hidden"), h.Text("Pause")))),
 		h.P(h.ID("streaming"), h.Role("status"),
-			g.Text("Changes are shown with scripts only; programs fetch /api/v1/changes.")),
+			h.Text("Changes are shown with scripts only; programs fetch /api/v1/changes.")),
 		h.Div(h.ID("log"), h.Data("stream", to("stream", "path", path)),
 			table("Changes", []string{"Time", "Change", "Znode", "Txn"}))}
 }
@@ -264,7 +264,7 @@ func loginView() g.Node {
 				h.Required()),
 			button("Log in")),
 		h.P(h.Class("hint"),
-			g.Text("Users are those of scheme digest: the super user, and users that the ACL of some znode names ("),
-			code("addauth digest user:password"), g.Text("). Without a login you see what "), code("world:anyone"),
-			g.Text(" may read."))}
+			h.Text("Users are those of scheme digest: the super user, and users that the ACL of some znode names ("),
+			code("addauth digest user:password"), h.Text("). Without a login you see what "), code("world:anyone"),
+			h.Text(" may read."))}
 }

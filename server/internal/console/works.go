@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	g "maragu.dev/gomponents"
-	h "maragu.dev/gomponents/html"
 
 	"github.com/seed94657493/warren/server/internal/api"
+	h "github.com/seed94657493/warren/server/internal/console/html"
 	"github.com/seed94657493/warren/server/internal/formats"
 )
 
@@ -150,8 +150,8 @@ func planView(w *api.Work, p *api.Plan, token string, f url.Values) g.Node {
 		atomic = fmt.Sprintf("In %d parts: if one fails, the parts before it are done.", p.Batches)
 	}
 	what := g.Group{fact("Of", code(w.Path)), g.If(w.To != "", fact("To", code(w.To))),
-		fact("Changes of znodes", h.Span(h.ID("planned"), g.Textf("%d", p.Znodes))),
-		g.If(p.Bytes > 0, fact("Data", g.Text(sizeOf(p.Bytes)))), fact("How", g.Text(atomic))}
+		fact("Changes of znodes", h.Span(h.ID("planned"), h.Textf("%d", p.Znodes))),
+		g.If(p.Bytes > 0, fact("Data", h.Text(sizeOf(p.Bytes)))), fact("How", h.Text(atomic))}
 	refused := g.Node(nil)
 	if len(p.Refused) > 0 {
 		refused = section("refused", "Why it cannot be done", table("Why it cannot be done", []string{"Znode", "Why"},
@@ -160,9 +160,9 @@ func planView(w *api.Work, p *api.Plan, token string, f url.Values) g.Node {
 	confirm := g.Node(nil)
 	if len(p.Refused) == 0 {
 		confirm = h.Form(h.Method("post"), h.Action("work"), fields,
-			box("sure", g.Text("I have looked at what will be changed")),
+			box("sure", h.Text("I have looked at what will be changed")),
 			h.P(h.Button(g.If(w.Kind == "delete" || w.Kind == "move", h.Class("danger")),
-				g.Text(wordsOf[w.Kind][1]))))
+				h.Text(wordsOf[w.Kind][1]))))
 	}
 	more := ""
 	if p.Znodes > len(p.Paths) {
@@ -204,7 +204,7 @@ func (c *Console) export(w http.ResponseWriter, r *http.Request, v *api.Visitor)
 // subtreeForms are the forms of the editor that lead to a preview.
 func subtreeForms(p *treePage) g.Node {
 	form := func(title, kind string, content ...g.Node) g.Node {
-		return h.Details(h.Summary(g.Text(title)), h.Form(h.Method("post"), h.Action("preview"),
+		return h.Details(h.Summary(h.Text(title)), h.Form(h.Method("post"), h.Action("preview"),
 			hidden("token", p.form.token), hidden("kind", kind), hidden("path", p.path), g.Group(content),
 			button("Preview")))
 	}
@@ -257,9 +257,9 @@ func quotaPart(q *api.Quota) g.Node {
 		return text(soft) + " soft, " + text(hard) + " hard"
 	}
 	return section("quota", "Quota", table("Quota", []string{"Of", "Used", "Limits"},
-		h.Tr(rowHead(g.Text("Znodes")), cell(strconv.FormatInt(q.UsedCount, 10)),
+		h.Tr(rowHead(h.Text("Znodes")), cell(strconv.FormatInt(q.UsedCount, 10)),
 			cell(limit(q.Limits.Count, q.Limits.CountHard))),
-		h.Tr(rowHead(g.Text("Bytes")), cell(strconv.FormatInt(q.UsedBytes, 10)),
+		h.Tr(rowHead(h.Text("Bytes")), cell(strconv.FormatInt(q.UsedBytes, 10)),
 			cell(limit(q.Limits.Bytes, q.Limits.BytesHard)))))
 }
 
@@ -270,7 +270,7 @@ func (c *Console) history(w http.ResponseWriter, r *http.Request, v *api.Visitor
 	if err != nil {
 		return err
 	}
-	f := frame{title: "History", heading: g.Group{g.Text("History of "), link(to("tree", "path", p), p)}, visitor: v}
+	f := frame{title: "History", heading: g.Group{h.Text("History of "), link(to("tree", "path", p), p)}, visitor: v}
 	told, err := c.api.History(r, v, p)
 	if err != nil {
 		f.trouble = err
@@ -315,7 +315,7 @@ func historyView(t *api.History, one g.Node, zxid string) g.Node {
 	}
 	return g.Group{one, section("versions", "Versions",
 		table("Versions", []string{"Txn", "Change", "Time", "Version", "Size", "Session"}, rows...),
-		g.If(len(t.Versions) == 0, h.P(g.Text("No change of this znode is known."))),
+		g.If(len(t.Versions) == 0, h.P(h.Text("No change of this znode is known."))),
 		g.If(t.Hidden > 0, hint(fmt.Sprintf("%d more are hidden: the ACL of that time did not allow to read "+
 			"them, or is not known.", t.Hidden))), hint(from))}
 }
@@ -333,23 +333,23 @@ func versionPart(t *api.History, at int, view string) g.Node {
 		}
 	}
 	now := viewOf(v.Raw, true, view)
-	content := g.Group{h.Dl(h.Class("facts"), fact("Change", g.Text(v.Kind)),
-		fact("Time", g.Text(when(v.At)+ago(v.At))),
-		fact("Version", g.Textf("%d", v.Version)), fact("Size", g.Text(sizeOf(int64(v.Size)))))}
+	content := g.Group{h.Dl(h.Class("facts"), fact("Change", h.Text(v.Kind)),
+		fact("Time", h.Text(when(v.At)+ago(v.At))),
+		fact("Version", h.Textf("%d", v.Version)), fact("Size", h.Text(sizeOf(int64(v.Size)))))}
 	if before != nil {
 		old := viewOf(before.Raw, true, string(now.format))
 		lines, ok := formats.Difference(old.text, now.text)
 		switch {
 		case bytes.Equal(before.Raw, v.Raw):
-			content = append(content, h.P(h.ID("difference"), g.Text("The data is that of the version before.")))
+			content = append(content, h.P(h.ID("difference"), h.Text("The data is that of the version before.")))
 		case ok:
-			content = append(content, h.H3(g.Text("Difference to the version before")), linesPart(lines))
+			content = append(content, h.H3(h.Text("Difference to the version before")), linesPart(lines))
 		default:
 			content = append(content, h.P(h.ID("difference"),
-				g.Text("Too much has changed to be shown line by line.")))
+				h.Text("Too much has changed to be shown line by line.")))
 		}
 	}
-	return section("version", "Txn "+v.Zxid, content, h.H3(g.Text("Data")), textPart("text", now.text),
+	return section("version", "Txn "+v.Zxid, content, h.H3(h.Text("Data")), textPart("text", now.text),
 		g.If(now.cut, hint("This is the beginning.")))
 }
 
@@ -357,7 +357,7 @@ func versionPart(t *api.History, at int, view string) g.Node {
 func linesPart(lines []formats.Line) g.Node {
 	return h.Pre(h.ID("difference"), h.Class("difference"), h.TabIndex("0"), h.Role("region"),
 		h.Aria("label", "Difference"), g.Map(lines, func(l formats.Line) g.Node {
-			text := g.Text(string(l.Sign) + " " + l.Text + "\n")
+			text := h.Text(string(l.Sign) + " " + l.Text + "\n")
 			switch l.Sign {
 			case '+':
 				return h.Ins(text)
@@ -371,11 +371,11 @@ func linesPart(lines []formats.Line) g.Node {
 // createForm is the form that creates a child.
 func createForm(form func(title, kind, version string, content ...g.Node) g.Node) g.Node {
 	return form("Create a child", "create", "", field("newname", "name", "Name", ""),
-		area("childdata", "data", "Data", "", "4"), box("sequential", g.Text("Add a number to the name")),
-		h.P(h.Label(h.For("mode"), g.Text("Type")), h.Select(h.ID("mode"), h.Name("mode"),
-			h.Option(h.Value("persistent"), g.Text("persistent")),
-			h.Option(h.Value("container"), g.Text("container: goes after its last child")),
-			h.Option(h.Value("ttl"), g.Text("with a TTL: goes when it is not changed")))),
+		area("childdata", "data", "Data", "", "4"), box("sequential", h.Text("Add a number to the name")),
+		h.P(h.Label(h.For("mode"), h.Text("Type")), h.Select(h.ID("mode"), h.Name("mode"),
+			h.Option(h.Value("persistent"), h.Text("persistent")),
+			h.Option(h.Value("container"), h.Text("container: goes after its last child")),
+			h.Option(h.Value("ttl"), h.Text("with a TTL: goes when it is not changed")))),
 		field("ttl", "ttl", "TTL in ms, of the type with a TTL", "", h.Type("number"), h.Min("1")), button("Create"))
 }
 
@@ -401,5 +401,5 @@ func formMode(f url.Values, c *api.Change) error {
 func morePart(path string) g.Node {
 	return h.P(h.Class("tools"), link(to("history", "path", path), "History"),
 		link(to("changes", "path", path), "Live changes"),
-		h.A(h.Href(to("export", "path", path)), g.Attr("download"), g.Text("Export")))
+		h.A(h.Href(to("export", "path", path)), h.Attr("download"), h.Text("Export")))
 }
