@@ -223,7 +223,7 @@ func (p *parser) short(what string, err error) error {
 	case err == errEnded:
 		return p.corrupt(at, "ends inside "+what, nil)
 	case errors.As(err, &re):
-		return fmt.Errorf("snapshot: read %s, %s: %w", p.name(), what, re.err)
+		return fmt.Errorf("snapshot: %s of %s: %w", what, p.name(), re.err)
 	default:
 		return p.corrupt(at, "unreadable inside "+what, err)
 	}

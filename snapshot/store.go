@@ -17,7 +17,7 @@ import (
 // Errors of a Store that callers check.
 var (
 	// ErrNone is returned when a directory holds no snapshot at all.
-	ErrNone = errors.New("snapshot: none in the directory")
+	ErrNone = errors.New("snapshot: no snapshot is in the directory")
 	// ErrClosed is returned by Write when the Store is closed before it has finished.
 	ErrClosed = errors.New("snapshot: store is closed")
 )

@@ -131,7 +131,12 @@ func (l *loader) readCommandLine(set []string) {
 
 // fileProblem reports a file that cannot be read.
 func (l *loader) fileProblem(path string, err error, code int) {
-	rule := "file cannot be read: " + err.Error()
+	rule := err.Error()
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		rule = at.Err.Error() // the problem has the path
+	}
+	rule = "file cannot be read: " + rule
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		rule = path + " file is missing"

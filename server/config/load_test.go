@@ -227,7 +227,7 @@ func TestEveryProblemIsReported(t *testing.T) {
 zoo.cfg:2: snapCount = "1x": For input string: "1x"
 zoo.cfg:4: clientPort = "70000": must be at most 65535
 zoo.cfg:5: peerType = "foo": Unrecognised peertype: foo
-dataDir is not set`)
+zoo.cfg: dataDir is not set`)
 	var p *Problem
 	require.True(t, errors.As(err, &p))
 	require.Equal(t, ExitInvalid, p.ExitCode())
@@ -257,7 +257,7 @@ DigestAuthenticationProvider.superDigest=hunter2222
 func TestFileProblems(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "zoo.cfg")
 	_, _, err := Load(missing, nil, nil)
-	require.EqualError(t, err, "config: "+missing+": "+missing+" file is missing")
+	require.EqualError(t, err, "config: "+missing+" file is missing")
 	require.Equal(t, ExitInvalid, exitCode(err))
 
 	_, _, err = Load(t.TempDir(), nil, nil)

@@ -87,6 +87,11 @@ func (l *loader) finish(envID string, readFiles bool) (*Config, Warnings, error)
 	l.c.resolve()
 	l.validate()
 	l.sort()
+	for _, p := range l.problems {
+		if p.File == "" {
+			p.File = l.c.File
+		}
+	}
 	if err := l.problems.err(); err != nil {
 		return nil, l.warnings, err
 	}

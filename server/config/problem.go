@@ -28,8 +28,8 @@ func (p position) String() string {
 
 // Problem is one reason why a configuration cannot be used.
 type Problem struct {
-	// File is the file, "-D" for the command line, or the environment variable; empty if the setting is missing
-	// everywhere.
+	// File is the file, "-D" for the command line, or the environment variable. A setting that is missing everywhere
+	// is missing in the file; without a file, empty.
 	File string
 	// Line is the 1-based line of File, 0 if there is none.
 	Line int
@@ -43,10 +43,11 @@ type Problem struct {
 	Code int
 }
 
-// Error returns "file:line: key = value: rule", without the unknown parts.
+// Error returns "file:line: key = value: rule", without the unknown parts. A rule that begins with the file says it
+// alone.
 func (p *Problem) Error() string {
 	var b strings.Builder
-	if p.File != "" {
+	if p.File != "" && !strings.HasPrefix(p.Rule, p.File+" ") {
 		b.WriteString(position{p.File, p.Line}.String())
 		b.WriteString(": ")
 	}

@@ -199,7 +199,7 @@ func TestValidationMatrix(t *testing.T) {
 			"\nmetricsProvider.httpPort=0\n"), nil, nil)
 	require.NoError(t, err, "one port of two addresses, and any free port twice")
 	_, _, err = Parse(strings.NewReader("clientPort=1"), "zoo.cfg")
-	require.EqualError(t, err, "config: dataDir is not set")
+	require.EqualError(t, err, "config: zoo.cfg: dataDir is not set")
 	require.Equal(t, ExitInvalid, exitCode(err))
 }
 

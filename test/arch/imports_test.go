@@ -39,7 +39,8 @@ var layers = map[string]layer{
 	"snapshot": {ours: []string{"wal/vfs", "proto"},
 		others: []string{"go.uber.org/zap", "github.com/klauspost/compress"},
 		why:    "a snapshot asks for what it needs by an interface of its own, so it does not know the tree"},
-	"internal/weakness": {why: "a list of defects knows none of the places that have them"},
+	"internal/weakness":  {why: "a list of defects knows none of the places that have them"},
+	"internal/stagetext": {why: "the text of times needs neither the server that took them nor the reader"},
 	"internal/sched": {others: []string{"golang.org/x/sys"},
 		why: "time and waiting are the ground of everything that runs, and know nothing of it"},
 	"server": {
@@ -98,7 +99,7 @@ var layers = map[string]layer{
 		others: []string{"go.uber.org/zap"},
 		why: "visitors ask a server by an interface of its own, so that every rule for them can be " +
 			"tested without one"},
-	"server/internal/console": {ours: []string{"server/internal/api", "server/internal/formats",
+	"server/internal/console": {ours: []string{"internal/stagetext", "server/internal/api", "server/internal/formats",
 		"server/internal/steer"},
 		others: []string{"maragu.dev/gomponents"},
 		tests:  []string{"golang.org/x/net", module + "/datatree/auth", module + "/proto"}, // to be a server
@@ -180,7 +181,7 @@ var layers = map[string]layer{
 	"cmd": {
 		ours: []string{"server", "server/config", "server/datadir", "server/rebuild", "server/sasl", "client",
 			"kerberos", "recipes",
-			"wal", "wal/vfs", "snapshot", "datatree", "datatree/auth", "proto", "cmd"},
+			"wal", "wal/vfs", "snapshot", "datatree", "datatree/auth", "proto", "internal/stagetext", "cmd"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "github.com/spf13", "golang.org/x/sys",
 			"golang.org/x/term", "github.com/HdrHistogram/hdrhistogram-go",
 			"github.com/minio/minio-go/v7", "filippo.io/age"}, // backups in buckets

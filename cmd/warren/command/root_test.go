@@ -18,16 +18,16 @@ func TestUsage(t *testing.T) {
 	require.Contains(t, out, "CONFIG | CLIENT_PORT DATA_DIR")
 
 	for name, args := range map[string][]string{
-		`unknown command "sever"`:                  {"sever"},
-		"unknown flag: --foo":                      {"server", "--foo"},
-		"5 arguments are too many":                 {"server", "1", "2", "3", "4", "5"},
-		"--config and arguments exclude":           {"server", "--config", "a", "b"},
-		`unexpected argument "x"`:                  {"version", "x"},
-		`log level "loud" is not`:                  {"server", "--log-level", "loud"},
-		`log level "fatal" is not`:                 {"server", "--log-level", "fatal"},
-		`log format "xml" is not`:                  {"server", "--log-format", "xml"},
-		`invalid argument "70000" for "--client-`:  {"server", "--client-port", "70000"},
-		`invalid argument "-1" for "--client-port`: {"server", "--client-port", "-1"},
+		`unknown command "sever"; did you mean server?`: {"sever"},
+		"unknown flag: --foo":                           {"server", "--foo"},
+		"5 arguments are too many":                      {"server", "1", "2", "3", "4", "5"},
+		"--config and arguments exclude":                {"server", "--config", "a", "b"},
+		`unexpected argument "x"`:                       {"version", "x"},
+		`log level "loud" is not`:                       {"server", "--log-level", "loud"},
+		`log level "fatal" is not`:                      {"server", "--log-level", "fatal"},
+		`log format "xml" is not`:                       {"server", "--log-format", "xml"},
+		`--client-port "70000" is not a whole`:          {"server", "--client-port", "70000"},
+		`--client-port "-1" is not a whole number`:      {"server", "--client-port", "-1"},
 	} {
 		code, out, errs := run(args...)
 		require.Equal(t, 2, code, args)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 // Severity is how urgent a finding is.
@@ -46,7 +48,13 @@ type Finding struct {
 // Findings is what all checks have found.
 type Findings []Finding
 
+// add adds a finding. Errors among args are worded for a reader that sees the subject.
 func (f *Findings) add(s Severity, check, subject, remedy, format string, args ...any) {
+	for i, arg := range args {
+		if err, ok := arg.(error); ok {
+			args[i] = wording.About(subject, err)
+		}
+	}
 	*f = append(*f, Finding{s, check, subject, fmt.Sprintf(format, args...), remedy})
 }
 

@@ -84,6 +84,10 @@ func AskWord(ctx context.Context, address, word string, timeout time.Duration, s
 	return string(b), err
 }
 
+// ErrNoAnswer tells of an empty answer to a word that every server answers.
+var ErrNoAnswer = errors.New("the connection was closed without an answer: is this a client port, and a plain one? " +
+	"For TLS name a --client-configuration")
+
 // examine asks one server everything.
 func (o *Ensemble) examine(ctx context.Context, address string) *answers {
 	a := &answers{address: address, conf: map[string]string{}, numbers: map[string]string{},
@@ -92,8 +96,7 @@ func (o *Ensemble) examine(ctx context.Context, address string) *answers {
 		return a
 	}
 	if a.text == "" {
-		a.err = errors.New("it closed the connection without an answer: is this a client port, and a plain one? For " +
-			"TLS name a --client-configuration")
+		a.err = ErrNoAnswer
 		return a
 	}
 	a.parseSrvr()

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 // configResult is the configuration of the ensemble.
@@ -136,7 +137,7 @@ const configBytes = 1 << 20
 func readMembers(name string) (string, error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return "", wrong("Error processing "+name+": "+err.Error(),
+		return "", wrong("Error processing "+name+": "+wording.About(name, err),
 			"name a file with lines like server.1=host:2888:3888;2181")
 	}
 	if info.Size() > configBytes {
@@ -145,7 +146,7 @@ func readMembers(name string) (string, error) {
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return "", wrong("Error processing "+name+": "+err.Error(), "")
+		return "", wrong("Error processing "+name+": "+wording.About(name, err), "")
 	}
 	var members []string
 	for line := range strings.Lines(string(text)) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/paths"
 )
@@ -78,7 +79,7 @@ func (s *Shell) describe(err, cause error) *failure {
 			hint: "the request is larger than servers accept (jute.maxbuffer, 1048575 bytes unless it was raised): " +
 				"store less in a znode"}
 	default:
-		return &failure{text: err.Error(), code: codeFailed, err: err}
+		return &failure{text: wording.Text(err), code: codeFailed, err: err}
 	}
 	f = &failure{text: errorText(code, path), hint: s.errorHint(code, path), code: codeFailed, err: err}
 	if code == proto.ErrConnectionLoss || maybe != "" {

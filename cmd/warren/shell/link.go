@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 // link is the session that commands use.
@@ -55,7 +56,7 @@ func dial(servers string, o *Options, out *output, printed *atomic.Bool) (*link,
 	}
 	c, err := client.New(servers, options...)
 	if err != nil {
-		return nil, &failure{text: strings.TrimPrefix(err.Error(), "client: "),
+		return nil, &failure{text: wording.Text(err),
 			hint: "servers are given as host:port,host:port/chroot", code: codeFailed, err: err, isOwn: true}
 	}
 	l.client = c
@@ -74,7 +75,7 @@ func (l *link) close(isQuiet bool) {
 func (l *link) stateChanged(c client.StateChange) {
 	l.state.Store(int32(c.State))
 	if c.State == client.Disconnected && c.Err != nil {
-		excuse := c.Err.Error()
+		excuse := wording.Text(c.Err)
 		l.excuse.Store(&excuse)
 	}
 	if name := stateName(c.State); name != "" && l.printed.Load() && !l.isMuted.Load() {
@@ -187,7 +188,7 @@ func (e excuses) Handle(_ context.Context, r slog.Record) error {
 			server = a.Value.String()
 		case "error":
 			if err, ok := a.Value.Any().(error); ok {
-				reason = err.Error()
+				reason = wording.Text(err)
 			}
 		}
 		return true
@@ -196,7 +197,6 @@ func (e excuses) Handle(_ context.Context, r slog.Record) error {
 		if server != "" && !strings.Contains(reason, server) {
 			reason = server + ": " + reason
 		}
-		reason = strings.TrimPrefix(reason, "client: ")
 		e.last.Store(&reason)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 // Signals are what a terminal shell hears from outside. A nil channel is never heard from.
@@ -72,7 +73,7 @@ type keysAndScreen struct {
 func (s *Shell) Terminal(ctx context.Context, in, out *os.File, signals Signals) int {
 	lines, err := readLines(s.o.HistoryFile)
 	if err != nil {
-		s.out.warn(err.Error())
+		s.out.warn(wording.Text(err))
 	}
 	sc := &screen{file: out}
 	found := &search{lines: lines, screen: sc}
@@ -107,7 +108,7 @@ func (s *Shell) Terminal(ctx context.Context, in, out *os.File, signals Signals)
 		t.runLine(ctx, line)
 	}
 	if err := lines.save(); err != nil {
-		s.out.warn(err.Error())
+		s.out.warn(wording.Text(err))
 	}
 	return s.code
 }

@@ -3,10 +3,10 @@ package console
 import (
 	"fmt"
 	"net/http"
-	"strings"
 
 	g "maragu.dev/gomponents"
 
+	"github.com/seed94657493/warren/internal/stagetext"
 	"github.com/seed94657493/warren/server/internal/api"
 	h "github.com/seed94657493/warren/server/internal/console/html"
 )
@@ -40,24 +40,10 @@ func slowView(s *api.Slow) g.Node {
 	for i := range s.Operations {
 		o := &s.Operations[i]
 		rows = append(rows, h.Tr(rowHead(h.Text(when(o.Began))), cell(o.Operation), h.Td(code(short(o.Path))),
-			cell(fmt.Sprintf("%.1f", o.Millis)), h.Td(h.Strong(h.Text(o.Slowest))), cell(stagesText(&o.Stages)),
+			cell(fmt.Sprintf("%.1f", o.Millis)), h.Td(h.Strong(h.Text(o.Slowest))),
+			cell(stagetext.Millis(o.Stages).String()),
 			h.Td(code(short(o.Session))), h.Td(code(short(o.Trace))), cell(short(o.Error))))
 	}
 	return g.Group{h.P(h.Text(about)), table("Slow operations", []string{"Began", "Operation", "Path", "ms",
 		"Slowest stage", "Stages, ms", "Session", "Trace", "Error"}, rows...)}
-}
-
-// stagesText writes the stages that took time, in their order.
-func stagesText(s *api.StageMillis) string {
-	var parts []string
-	for _, stage := range []struct {
-		name string
-		ms   float64
-	}{{"queue", s.Queue}, {"prepare", s.Prepare}, {"forward", s.Forward}, {"sync", s.Sync}, {"quorum", s.Quorum},
-		{"apply", s.Apply}, {"socket", s.Socket}} {
-		if stage.ms >= 0.05 {
-			parts = append(parts, fmt.Sprintf("%s %.1f", stage.name, stage.ms))
-		}
-	}
-	return strings.Join(parts, ", ")
 }

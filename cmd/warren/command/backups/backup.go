@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -89,8 +88,7 @@ func newBackupCreateCommand() *cobra.Command {
 	flags.StringVar(&o.config, "config", "", "zoo.cfg that names the data directories")
 	flags.StringVar(&o.dataLogDir, "dataLogDir", "", "where the log is, if not in DATA_DIR")
 	flags.StringVar(&o.admin, "admin", "", "URL of the commands of an admin server, instead of a data directory")
-	flags.StringVar(&o.authFile, "auth-file", "",
-		"file with the header Authorization for --admin, such as: digest super:password")
+	reach.AddAuthFile(flags, &o.authFile)
 	flags.BoolVar(&o.full, "full", false, "add a snapshot even if the log is enough")
 	flags.DurationVar(&o.fullEvery, "full-every", 0,
 		"add a snapshot if the newest was added longer ago, so that older ones can be pruned")
@@ -208,14 +206,11 @@ func (o *backupOptions) source(args []string) (backup.Source, error) {
 }
 
 func (o *backupOptions) fetch(cmd *cobra.Command, b *backup.Backup) (backup.Outcome, error) {
-	remote := backup.Remote{URL: o.admin}
-	if o.authFile != "" {
-		text, err := os.ReadFile(o.authFile)
-		if err != nil {
-			return backup.Outcome{}, err
-		}
-		remote.Authorization = strings.TrimSpace(string(text))
+	authorization, err := reach.Authorization(o.authFile)
+	if err != nil {
+		return backup.Outcome{}, err
 	}
+	remote := backup.Remote{URL: o.admin, Authorization: authorization}
 	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
 	defer cancel()
 	return b.AddRemote(ctx, remote, nil)

@@ -14,7 +14,13 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	if cmd.HasSubCommands() {
-		return Misuse(cmd, fmt.Errorf("unknown command %q", args[0]))
+		var known []string
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() {
+				known = append(known, sub.Name())
+			}
+		}
+		return Misuse(cmd, fmt.Errorf("unknown command %q%s", args[0], DidYouMean("", args[0], known)))
 	}
 	return Misuse(cmd, fmt.Errorf("unexpected argument %q", args[0]))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/server"
 )
 
@@ -18,23 +19,6 @@ const (
 	ExitDataDir    = 3
 	exitStorage    = 10
 )
-
-// UsageError is an invocation that makes no sense.
-type UsageError struct {
-	cmd *cobra.Command
-	err error
-}
-
-// Misuse is the error of an invocation of cmd that makes no sense.
-func Misuse(cmd *cobra.Command, err error) *UsageError { return &UsageError{cmd, err} }
-
-func (e *UsageError) Error() string {
-	return fmt.Sprintf("%v\nusage: %s\nsee `%s --help`", e.err, e.cmd.UseLine(), e.cmd.CommandPath())
-}
-
-func (e *UsageError) Unwrap() error { return e.err }
-
-func (e *UsageError) ExitCode() int { return ExitUsage }
 
 // ExitStatus ends the process with a code when everything has been said.
 type ExitStatus int
@@ -63,7 +47,7 @@ func Run(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	err := root.Execute()
 	if err != nil && err.Error() != "" { // an ExitStatus has nothing to say
-		fmt.Fprintln(stderr, "warren: "+err.Error())
+		fmt.Fprintln(stderr, "warren: "+wording.Text(err))
 	}
 	return ExitCode(err)
 }

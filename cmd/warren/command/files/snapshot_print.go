@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/snapshot"
 )
@@ -168,8 +169,8 @@ func (p *recordPrinter) verdict(file string, t snapshot.Trailer, err error) erro
 	fields := trailerFields(t)
 	fields["file"], fields["ok"] = name, err == nil
 	if err != nil {
-		fields["error"] = err.Error()
-		return p.line(fields, "%s damaged: %v", name, err)
+		fields["error"] = wording.Text(err)
+		return p.line(fields, "%s damaged: %s", name, wording.About(name, err))
 	}
 	return p.line(fields, "%s ok %s", name, trailerText(t))
 }

@@ -103,13 +103,13 @@ func TestSnapshotVerify(t *testing.T) {
 	code, out, errs := runSnapshot("verify", cmdline.Fixtures+"zookeeper-3.8/08-corrupt-newest-snapshot/version-2")
 	require.Equal(t, 1, code)
 	require.Contains(t, out, "snapshot.0 ok ")
-	require.Contains(t, out, "snapshot.34 damaged: snapshot: snapshot.34 is corrupt at byte ")
+	require.Contains(t, out, "snapshot.34 damaged: is corrupt at byte ")
 	require.Contains(t, errs, "1 of 2 snapshots are damaged")
 
 	dir := t.TempDir()
 	code, _, errs = runSnapshot("verify", dir)
 	require.Equal(t, 1, code)
-	require.Contains(t, errs, "none in the directory "+dir)
+	require.Contains(t, errs, "no snapshot is in the directory "+dir)
 
 	cut := filepath.Join(dir, "snapshot.5")
 	require.NoError(t, os.WriteFile(cut, []byte("ZKSN"), 0o600))

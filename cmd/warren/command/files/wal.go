@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
@@ -301,7 +302,7 @@ const remedyUnlinked = "put the missing log files or a copy of the snapshot back
 	"or restore a backup"
 
 func (v *walVerdict) problem(err error, needed bool) {
-	p := walProblem{Error: err.Error(), Needed: needed}
+	p := walProblem{Error: wording.Text(err), Needed: needed}
 	if errors.Is(err, snapshot.ErrUnlinked) {
 		p.Remedy = remedyUnlinked
 	}

@@ -113,7 +113,7 @@ func TestWALVerifyPassesOverDamagedSnapshots(t *testing.T) {
 	code, out, _ = runWAL("verify", dir)
 	require.Equal(t, 1, code)
 	require.Contains(t, out,
-		"a server would refuse to start: snapshot: the log does not lead to it: no txn 0x100000007 in the log "+
+		"a server would refuse to start: the log does not lead to it: no txn 0x100000007 in the log "+
 			"after snapshot 0x34, but there is snapshot.100000007\nwhat to do: ")
 	code, out, _ = runWAL("verify", "--from", "1", dir)
 	require.Equal(t, 1, code)

@@ -37,8 +37,11 @@ const WordMax = 1 << 20
 // Ask asks the server at s.Address the word srvr, at a TLS port if secure is not nil.
 func (s *Status) Ask(ctx context.Context, timeout time.Duration, secure *tls.Config) error {
 	text, err := doctor.AskWord(ctx, s.Address, "srvr", timeout, secure, WordMax)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case text == "":
+		return doctor.ErrNoAnswer
 	}
 	return s.Parse(text)
 }

@@ -42,8 +42,11 @@ func (c *ClientTLS) Of(address string) (*tls.Config, error) {
 		return nil, fmt.Errorf("--client-configuration: %w", err)
 	}
 	files, err := shell.ReadClientConfiguration(string(text))
-	if err != nil || files == nil {
-		return nil, err
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.file, err)
+	}
+	if files == nil {
+		return nil, nil
 	}
 	cfg, err := files.Config()
 	if err == nil && cfg.ServerName == "" {

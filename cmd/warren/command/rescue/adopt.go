@@ -14,6 +14,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/command/reach"
 	"github.com/seed94657493/warren/cmd/warren/doctor"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -64,7 +65,7 @@ func (o *adoptOptions) run(cmd *cobra.Command, arg string) error {
 	}
 	out := cmd.OutOrStdout()
 	if holding, err := doctor.ReadHolding(o.fs, o.dataDir, o.logDir); err != nil {
-		fmt.Fprintf(out, "%s: what it holds cannot be told: %v\n", o.dataDir, err)
+		fmt.Fprintf(out, "%s: what it holds cannot be told: %s\n", o.dataDir, wording.About(o.dataDir, err))
 	} else {
 		fmt.Fprintf(out, "%s: %v\n", o.dataDir, holding)
 	}
@@ -146,7 +147,7 @@ func (o *adoptOptions) ensemble(cmd *cobra.Command) error {
 	for _, address := range o.servers {
 		s := reach.Status{Address: reach.WithPort(address)}
 		if err := o.Srvr(cmd.Context(), &s, o.timeout); err != nil {
-			said = append(said, fmt.Sprintf("%s: %v", s.Address, err))
+			said = append(said, s.Address+": "+wording.About(s.Address, err))
 			continue
 		}
 		if s.Role == "leader" {

@@ -162,7 +162,7 @@ func TestAdoptOfADamagedDirectory(t *testing.T) {
 	before := cmdline.Contents(t, root)
 	code, out, errs := run("adopt", zooCfg, "--yes")
 	require.Zero(t, code, errs)
-	require.Contains(t, out, "what it holds cannot be told: meta: meta.db is damaged")
+	require.Contains(t, out, "what it holds cannot be told: meta.db is damaged")
 	require.Equal(t, renamed(before), timeless(t, cmdline.Contents(t, root)))
 }
 

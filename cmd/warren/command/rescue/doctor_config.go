@@ -21,6 +21,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/command/serve"
 	"github.com/seed94657493/warren/cmd/warren/doctor"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/datadir"
@@ -74,8 +75,8 @@ func (o *doctorOptions) checkConfig() (all doctor.Findings) {
 func checkPEM(file string, now time.Time) (all doctor.Findings) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return doctor.Findings{{Severity: doctor.Error, Check: "certificate", Subject: file, What: err.Error(),
-			Remedy: "let the user of the server read it"}}
+		return doctor.Findings{{Severity: doctor.Error, Check: "certificate", Subject: file,
+			What: wording.About(file, err), Remedy: "let the user of the server read it"}}
 	}
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" {
@@ -84,7 +85,7 @@ func checkPEM(file string, now time.Time) (all doctor.Findings) {
 		cert, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
 			all = append(all, doctor.Finding{Severity: doctor.Error, Check: "certificate", Subject: file,
-				What: err.Error(), Remedy: "make it anew"})
+				What: wording.Text(err), Remedy: "make it anew"})
 			continue
 		}
 		f := doctor.Finding{Check: "certificate", Subject: file, Remedy: "renew it"}
@@ -133,7 +134,7 @@ func checkNames(c *config.Config) (all doctor.Findings) {
 					mu.Lock()
 					defer mu.Unlock()
 					all = append(all, doctor.Finding{Severity: doctor.Warning, Check: "name",
-						Subject: fmt.Sprintf("server.%d=%s", m.ID, a.Host), What: err.Error(),
+						Subject: fmt.Sprintf("server.%d=%s", m.ID, a.Host), What: wording.About(a.Host, err),
 						Remedy: "repair the name server, or the line server.N; a server that runs uses " +
 							"the addresses in last_known of its log meanwhile"})
 				}

@@ -21,6 +21,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/reach"
 	"github.com/seed94657493/warren/cmd/warren/doctor"
 	"github.com/seed94657493/warren/cmd/warren/recovery"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
@@ -323,9 +324,9 @@ func (y *recoveryRun) askOne(ctx context.Context, m *recovery.Member, p place) {
 		}
 		m.Last = proto.Zxid(last)
 	case err != nil && !errors.Is(err, reach.ErrNotServing):
-		m.State, m.Detail = recovery.Silent, err.Error()
+		m.State, m.Detail = recovery.Silent, wording.About(m.Address, err)
 	default:
-		m.State, m.Detail = recovery.Unknown, "its admin port: "+zabErr.Error()
+		m.State, m.Detail = recovery.Unknown, "its admin port: "+wording.Text(zabErr)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
 )
@@ -107,7 +108,7 @@ func printConfigReport(w io.Writer, output, file string, r config.Report, proble
 	for _, err := range problems {
 		var p *config.Problem
 		if !errors.As(err, &p) {
-			p = &config.Problem{Rule: err.Error()}
+			p = &config.Problem{Rule: wording.Text(err)}
 		}
 		findings = append(findings, finding{"problem", p.File, p.Line, p.Key, p.Value, p.Rule, p.Error()})
 	}

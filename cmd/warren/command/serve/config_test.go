@@ -26,7 +26,7 @@ func TestConfigCheck(t *testing.T) {
 	require.Equal(t, 2, code)
 	require.Equal(t, `problem     `+file+`:1: clientPort = "x": For input string: "x"
 problem     `+file+`:4: peerType = "boss": Unrecognised peertype: boss
-problem     dataDir is not set
+problem     `+file+`: dataDir is not set
 warning     `+file+`:2: foo: key is not known and has no effect
 difference  `+file+`:2: foo: ZooKeeper sets the system property zookeeper.foo and says nothing
 difference  `+file+`:3: jute.maxbuffer: ZooKeeper reads it from -Djute.maxbuffer only, and uses the default

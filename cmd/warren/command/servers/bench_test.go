@@ -24,13 +24,13 @@ func TestBenchRefusesNonsense(t *testing.T) {
 		"get --connections 0":        "--connections is 0, want at least 1",
 		"fill --mix get=1":           "--mix has no effect on fill",
 		"get --mix put=1":            `unknown kind "put"`,
-		"get --servers host":         `server "host": address host: missing port in address`,
+		"get --servers host":         `server "host": missing port in address`,
 		"get --pids-b 7":             "--pids-b needs --compare",
 		"get --pid x":                `"x" is not a process id`,
 		"get --size 5-4":             `size "5-4" is not a number`,
 		"watch-fanout --rate 5":      "--rate has no effect on watch-fanout",
 		"get --source nowhere":       `--source "nowhere" is not an address`,
-		"reconnect-storm --watches=": "invalid argument",
+		"reconnect-storm --watches=": `--watches "" is not a whole number`,
 	} {
 		var out, errs bytes.Buffer
 		code := cli.Run(cli.Root(Commands()...), append([]string{"bench"}, strings.Fields(args)...), &out, &errs)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/command/reach"
 	"github.com/seed94657493/warren/cmd/warren/doctor"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 // healthOptions are the flags of warren health.
@@ -109,7 +111,7 @@ func (o *healthOptions) askProcess(ctx context.Context, target string) (string, 
 	case err == nil:
 		return answer, nil
 	case errors.Is(err, reach.ErrNotServing):
-		return "the process answers, " + err.Error(), nil
+		return "the process answers, " + wording.Text(err), nil
 	case o.adminPort == 0:
 		return "", err
 	}
@@ -126,10 +128,10 @@ func (o *healthOptions) askProcess(ctx context.Context, target string) (string, 
 }
 
 // askURL returns the status line if the answer is 200.
-func askURL(ctx context.Context, url string, timeout time.Duration) (string, error) {
+func askURL(ctx context.Context, target string, timeout time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
 		return "", err
 	}
@@ -137,7 +139,7 @@ func askURL(ctx context.Context, url string, timeout time.Duration) (string, err
 	defer transport.CloseIdleConnections()
 	response, err := transport.RoundTrip(request)
 	if err != nil {
-		return "", err
+		return "", &url.Error{Op: request.Method, URL: target, Err: err}
 	}
 	defer response.Body.Close()
 	if _, err := io.Copy(io.Discard, io.LimitReader(response.Body, reach.WordMax)); err != nil {

@@ -63,7 +63,7 @@ func TestHealthByWord(t *testing.T) {
 		"read-only": {[]string{"Mode: read-only\n"}, nil, 0, ": read-only"},
 		"looking":   {[]string{cmdline.NotServing}, nil, 1, "does not serve"},
 		"nonsense":  {[]string{"HTTP/1.1 400 Bad Request\n"}, nil, 1, "answers srvr with"},
-		"silence":   {[]string{""}, nil, 1, "answers srvr with"},
+		"silence":   {[]string{""}, nil, 1, "closed without an answer"},
 		"after a while": {[]string{cmdline.NotServing, cmdline.NotServing, "Mode: follower\n"},
 			[]string{"--wait", "30s"}, 0, ": follower"},
 		"no quorum, but a process": {[]string{cmdline.NotServing}, []string{"--process"}, 0, "the process answers"},

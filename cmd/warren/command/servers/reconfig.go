@@ -16,6 +16,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/server/config"
 )
 
@@ -209,7 +210,11 @@ func (o *reconfigOptions) step(ctx context.Context, cl *client.Client) (done boo
 		address := clientAddress(join)
 		role, err := (&healthOptions{timeout: 3 * time.Second}).askOnce(ctx, address)
 		if err != nil || role != "follower" && role != "observer" {
-			return false, fmt.Errorf("server %d at %s %w (%s, %v)", join.ID, address, errNotThere, role, err)
+			said := role
+			if err != nil {
+				said = wording.About(address, err)
+			}
+			return false, fmt.Errorf("server %d at %s %w (%s)", join.ID, address, errNotThere, said)
 		}
 		what, change.Join = fmt.Sprintf("server %d has joined", join.ID), fmt.Sprintf("server.%d=%s", join.ID, join)
 	case leave != nil:

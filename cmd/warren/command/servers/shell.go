@@ -169,7 +169,7 @@ func (o *shellOptions) options(cmd *cobra.Command) (so shell.Options, err error)
 	files := &o.tlsFiles
 	if *files == (shell.TLSFiles{}) && !o.tls {
 		if files, err = shell.ReadClientConfiguration(settings); err != nil {
-			return so, err
+			return so, fmt.Errorf("%s: %w", o.config, err)
 		}
 	}
 	if files != nil {
@@ -182,9 +182,11 @@ func (o *shellOptions) options(cmd *cobra.Command) (so shell.Options, err error)
 // CLIENT_JVMFLAGS say, from which zkCli.sh takes it.
 func (o *shellOptions) sasl(settings string) (client.SASL, error) {
 	var login shell.Login
-	for _, text := range []string{reach.ClientFlags(), settings} {
-		if err := login.ReadSettings(text); err != nil {
-			return nil, err
+	for _, source := range []struct{ name, text string }{
+		{"CLIENT_JVMFLAGS", reach.ClientFlags()}, {o.config, settings},
+	} {
+		if err := login.ReadSettings(source.text); err != nil {
+			return nil, fmt.Errorf("%s: %w", source.name, err)
 		}
 	}
 	return o.login.Or(login).SASL()

@@ -63,7 +63,7 @@ func TestShellByKerberos(t *testing.T) {
 	for want, args := range map[string][]string{
 		"not a principal":   {"--kerberos", "--server-principal", "a@"},
 		"nothing to log in": {"--jaas", file("none.conf", "Client"+module+"debug=true; };")},
-		"keytab: open /none/k": {"--jaas",
+		"keytab: /none/k: there is no such file": {"--jaas",
 			file("keys.conf", "Client"+module+`useKeyTab=true keyTab="/none/k" principal="a@B"; };`)},
 	} {
 		code, _, errs := run(append(append([]string{"shell", "-s", addr, "-q"}, args...), "ls", "/")...)

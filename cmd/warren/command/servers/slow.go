@@ -2,35 +2,21 @@ package servers
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
-	"strings"
-	"sync"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
-	"github.com/seed94657493/warren/cmd/warren/command/reach"
-	"github.com/seed94657493/warren/cmd/warren/doctor"
+	"github.com/seed94657493/warren/internal/stagetext"
 )
 
 // slowOptions are the flags of warren slow.
-type slowOptions struct {
-	reach.ClientTLS
-	servers   []string
-	adminPort int
-	authFile  string
-	limit     int
-	output    string
-	timeout   time.Duration
-}
+type slowOptions struct{ adminPorts }
 
 func newSlowCommand() *cobra.Command {
 	var o slowOptions
@@ -48,26 +34,13 @@ func newSlowCommand() *cobra.Command {
 		Example: "  warren slow zk1:2181 zk2:2181 zk3:2181 --auth-file super.txt\n" +
 			"  warren slow --limit 100 --output json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cli.CheckTable(cmd, o.output); err != nil {
-				return err
-			}
-			if o.limit < 1 || o.limit > topLimitMax {
-				return cli.Misuse(cmd, fmt.Errorf("--limit is from 1 to %d", topLimitMax))
-			}
-			if err := reach.NamedServers(cmd, &o.servers, args); err != nil {
+			if err := o.check(cmd, args); err != nil {
 				return err
 			}
 			return o.run(cmd)
 		},
 	}
-	flags := cmd.Flags()
-	reach.AddServers(flags, &o.servers)
-	o.AddTo(flags)
-	flags.IntVar(&o.adminPort, "admin-port", 8080, "admin port of the servers")
-	flags.StringVar(&o.authFile, "auth-file", "", "file with the header Authorization, such as: digest super:password")
-	flags.IntVarP(&o.limit, "limit", "n", 20, "how many operations are shown")
-	flags.StringVar(&o.output, "output", "table", "table or json")
-	flags.DurationVar(&o.timeout, "timeout", 3*time.Second, "how long to wait for a server")
+	o.addTo(cmd.Flags(), 20, "operations")
 	return cmd
 }
 
@@ -119,72 +92,39 @@ type slowOfAll struct {
 }
 
 func (o *slowOptions) run(cmd *cobra.Command) error {
-	port := doctor.AdminPort{Port: o.adminPort, Timeout: o.timeout, TLS: o.Of}
-	if o.authFile != "" {
-		text, err := os.ReadFile(o.authFile)
-		if err != nil {
-			return err
+	path := fmt.Sprintf("/commands/slow?limit=%d", o.limit)
+	answers, err := askEach(cmd.Context(), &o.adminPorts, path, func(r *slowRecord) error {
+		if r.ThresholdMs <= 0 {
+			return errors.New("warren.slow.threshold is off there: set it and restart the server")
 		}
-		port.Authorization = strings.TrimSpace(string(text))
-	}
-	all := o.ask(cmd.Context(), &port)
-	if err := o.print(cmd.OutOrStdout(), all); err != nil {
+		return nil
+	})
+	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(all.Servers, func(s slowOfServer) bool { return s.Problem == "" }) {
-		return cli.ExitStatus(cli.ExitUnexpected)
+	if err := o.print(cmd.OutOrStdout(), o.newest(answers)); err != nil {
+		return err
 	}
-	return nil
+	return exitOf(answers)
 }
 
-// ask asks all servers at the same time.
-func (o *slowOptions) ask(ctx context.Context, port *doctor.AdminPort) *slowOfAll {
-	all := &slowOfAll{Servers: make([]slowOfServer, len(o.servers)), Operations: []slowOperation{}}
-	records := make([]slowRecord, len(o.servers))
-	var done sync.WaitGroup
-	for i, address := range o.servers {
-		done.Go(func() {
-			s := &all.Servers[i]
-			s.Address = address
-			if err := askSlow(ctx, port, address, o.limit, &records[i]); err != nil {
-				s.Problem = err.Error()
-				return
-			}
-			s.ThresholdMs, s.Found = records[i].ThresholdMs, records[i].Found
-		})
-	}
-	done.Wait()
-	for i := range records {
-		for _, one := range records[i].Operations {
-			one.Server = o.servers[i]
+// newest puts together what the servers have said.
+func (o *slowOptions) newest(answers []answer[slowRecord]) *slowOfAll {
+	all := &slowOfAll{Servers: make([]slowOfServer, len(answers)), Operations: []slowOperation{}}
+	for i, a := range answers {
+		all.Servers[i] = slowOfServer{Address: a.address, Problem: a.problem}
+		if a.problem != "" {
+			continue
+		}
+		all.Servers[i].ThresholdMs, all.Servers[i].Found = a.record.ThresholdMs, a.record.Found
+		for _, one := range a.record.Operations {
+			one.Server = a.address
 			all.Operations = append(all.Operations, one)
 		}
 	}
 	slices.SortStableFunc(all.Operations, func(a, b slowOperation) int { return cmp.Compare(b.Began, a.Began) })
 	all.Operations = all.Operations[:min(len(all.Operations), o.limit)]
 	return all
-}
-
-// askSlow asks one server.
-func askSlow(ctx context.Context, port *doctor.AdminPort, address string, limit int, record *slowRecord) error {
-	answer, err := port.Get(ctx, address, fmt.Sprintf("/commands/slow?limit=%d", limit))
-	if err != nil {
-		return err
-	}
-	var text struct {
-		slowRecord
-		Error *string `json:"error"`
-	}
-	switch err := json.Unmarshal(answer.Body, &text); {
-	case err != nil:
-		return fmt.Errorf("the admin port answers %s, and nothing that can be read: is it Warren's?", answer.Status)
-	case text.Error != nil:
-		return fmt.Errorf("the admin port answers: %q", *text.Error)
-	case text.ThresholdMs <= 0:
-		return errors.New("warren.slow.threshold is off there: set it and restart the server")
-	}
-	*record = text.slowRecord
-	return nil
 }
 
 func (o *slowOptions) print(out io.Writer, all *slowOfAll) error {
@@ -207,8 +147,8 @@ func (o *slowOptions) print(out io.Writer, all *slowOfAll) error {
 	fmt.Fprintln(w, "BEGAN\tSERVER\tOPERATION\tMS\tSLOWEST\tSTAGES\tPATH")
 	secret := true
 	for _, s := range all.Operations {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%.1f\t%s\t%s\t%s\n", cli.Clock(s.Began), s.Server, cli.Printable(s.Operation),
-			s.Millis, cli.Printable(s.Slowest), s.Stages.text(), cli.Printable(s.Path))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.1f\t%s\t%v\t%s\n", cli.Clock(s.Began), s.Server, cli.Printable(s.Operation),
+			s.Millis, cli.Printable(s.Slowest), stagetext.Millis(s.Stages), cli.Printable(s.Path))
 		secret = secret && s.Session == ""
 	}
 	if err := w.Flush(); err != nil {
@@ -219,19 +159,4 @@ func (o *slowOptions) print(out io.Writer, all *slowOfAll) error {
 		return err
 	}
 	return nil
-}
-
-// text writes the stages that took time, in their order.
-func (s *slowStages) text() string {
-	var parts []string
-	for _, stage := range []struct {
-		name string
-		ms   float64
-	}{{"queue", s.Queue}, {"prepare", s.Prepare}, {"forward", s.Forward}, {"sync", s.Sync}, {"quorum", s.Quorum},
-		{"apply", s.Apply}, {"socket", s.Socket}} {
-		if stage.ms >= 0.05 {
-			parts = append(parts, fmt.Sprintf("%s %.1f", stage.name, stage.ms))
-		}
-	}
-	return strings.Join(parts, ", ")
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/command/reach"
 	"github.com/seed94657493/warren/cmd/warren/doctor"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/server/config"
 )
 
@@ -159,7 +160,7 @@ func askAll(ctx context.Context, o *statusOptions) *clusterStatus {
 				}
 			}
 			if err != nil {
-				s.Problem = err.Error()
+				s.Problem = wording.About(address, err)
 			}
 		})
 	}

@@ -8,8 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -29,7 +27,7 @@ type steering struct {
 func (o *steering) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&o.admin, "admin", "http://127.0.0.1:8080/commands",
 		"URL of the commands of the server's admin server")
-	flags.StringVar(&o.authFile, "auth-file", "", "file with the header Authorization, such as: digest super:password")
+	reach.AddAuthFile(flags, &o.authFile)
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "how long one answer may take")
 	o.ClientTLS.AddTo(flags)
 }
@@ -53,12 +51,12 @@ func (o *steering) ask(ctx context.Context, command string, request, answer any)
 	if err != nil {
 		return err
 	}
-	if o.authFile != "" {
-		text, err := os.ReadFile(o.authFile)
-		if err != nil {
-			return err
-		}
-		r.Header.Set("Authorization", strings.TrimSpace(string(text)))
+	authorization, err := reach.Authorization(o.authFile)
+	if err != nil {
+		return err
+	}
+	if authorization != "" {
+		r.Header.Set("Authorization", authorization)
 	}
 	secure, err := o.Of(r.URL.Host)
 	if err != nil {
@@ -84,7 +82,7 @@ func (o *steering) ask(ctx context.Context, command string, request, answer any)
 	case resp.StatusCode != http.StatusOK:
 		return fmt.Errorf("%s: %s", o.admin, resp.Status)
 	case err != nil:
-		return fmt.Errorf("%s: %w", o.admin, err)
+		return fmt.Errorf("%s: answers %s, and nothing that can be read: is it the admin port?", o.admin, resp.Status)
 	}
 	return json.Unmarshal(text, answer)
 }

@@ -7,37 +7,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
-	"strings"
-	"sync"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
-	"github.com/seed94657493/warren/cmd/warren/command/reach"
-	"github.com/seed94657493/warren/cmd/warren/doctor"
 )
 
 // topOptions are the flags of warren top.
 type topOptions struct {
-	reach.ClientTLS
-	servers   []string
-	adminPort int
-	authFile  string
-	by        string
-	limit     int
-	once      bool
-	every     time.Duration
-	output    string
-	timeout   time.Duration
+	adminPorts
+	by    string
+	once  bool
+	every time.Duration
 }
 
-// topLimitMax is how many entries of a kind a server gives at most, and topAsked how many it is asked for at least: a
-// key that is the first of the ensemble need not be among the first of each server.
-const topLimitMax, topAsked = 1000, 200
+// topAsked is how many entries of a kind a server is asked for at least: a key that is the first of the ensemble need
+// not be among the first of each server.
+const topAsked = 200
 
 func newTopCommand() *cobra.Command {
 	var o topOptions
@@ -57,35 +46,23 @@ func newTopCommand() *cobra.Command {
 			"  warren top --by bytes --once\n" +
 			"  warren top --once --output json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cli.CheckTable(cmd, o.output); err != nil {
-				return err
-			}
 			if _, ok := topFigures[o.by]; !ok {
 				return cli.Misuse(cmd, fmt.Errorf("--by %q is not requests, bytes or time", o.by))
-			}
-			if o.limit < 1 || o.limit > topLimitMax {
-				return cli.Misuse(cmd, fmt.Errorf("--limit is from 1 to %d", topLimitMax))
 			}
 			if o.every <= 0 {
 				return cli.Misuse(cmd, errors.New("--interval must be positive"))
 			}
-			if err := reach.NamedServers(cmd, &o.servers, args); err != nil {
+			if err := o.check(cmd, args); err != nil {
 				return err
 			}
 			return o.run(cmd)
 		},
 	}
 	flags := cmd.Flags()
-	reach.AddServers(flags, &o.servers)
-	o.AddTo(flags)
-	flags.IntVar(&o.adminPort, "admin-port", 8080, "admin port of the servers")
-	flags.StringVar(&o.authFile, "auth-file", "", "file with the header Authorization, such as: digest super:password")
+	o.addTo(flags, 10, "of each kind")
 	flags.StringVar(&o.by, "by", "requests", "order: requests, bytes or time")
-	flags.IntVarP(&o.limit, "limit", "n", 10, "how many of each kind are shown")
 	flags.BoolVar(&o.once, "once", false, "show the figures once")
 	flags.DurationVar(&o.every, "interval", cli.RefreshUsual, "time between two looks")
-	flags.StringVar(&o.output, "output", "table", "table or json")
-	flags.DurationVar(&o.timeout, "timeout", 3*time.Second, "how long to wait for a server")
 	return cmd
 }
 
@@ -142,23 +119,15 @@ type topOfAll struct {
 }
 
 func (o *topOptions) run(cmd *cobra.Command) error {
-	port := doctor.AdminPort{Port: o.adminPort, Timeout: o.timeout, TLS: o.Of}
-	if o.authFile != "" {
-		text, err := os.ReadFile(o.authFile)
+	show := func(out io.Writer) error {
+		answers, err := o.ask(cmd.Context())
 		if err != nil {
 			return err
 		}
-		port.Authorization = strings.TrimSpace(string(text))
-	}
-	show := func(out io.Writer) error {
-		all := o.ask(cmd.Context(), &port)
-		if err := o.print(out, all); err != nil {
+		if err := o.print(out, o.sum(answers)); err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(all.Servers, func(s topOfServer) bool { return s.Problem == "" }) {
-			return cli.ExitStatus(cli.ExitUnexpected)
-		}
-		return nil
+		return exitOf(answers)
 	}
 	if o.once {
 		return show(cmd.OutOrStdout())
@@ -166,54 +135,25 @@ func (o *topOptions) run(cmd *cobra.Command) error {
 	return cli.Repeat(cmd, o.every, show)
 }
 
-// ask asks all servers at the same time.
-func (o *topOptions) ask(ctx context.Context, port *doctor.AdminPort) *topOfAll {
-	all := &topOfAll{Servers: make([]topOfServer, len(o.servers))}
-	path := fmt.Sprintf("/commands/top?by=%s&limit=%d", o.by, min(max(o.limit, topAsked), topLimitMax))
-	var done sync.WaitGroup
-	for i, address := range o.servers {
-		done.Go(func() {
-			s := &all.Servers[i]
-			s.Address = address
-			if err := askTop(ctx, port, address, path, &s.Top); err != nil {
-				s.Problem = err.Error()
-			}
-		})
-	}
-	done.Wait()
-	all.sum(o.by, o.limit)
-	return all
-}
-
-// askTop asks one server.
-func askTop(ctx context.Context, port *doctor.AdminPort, address, path string, top *topRecord) error {
-	answer, err := port.Get(ctx, address, path)
-	if err != nil {
-		return err
-	}
-	var text struct {
-		*topRecord
-		Error *string `json:"error"`
-	}
-	text.topRecord = top
-	switch err := json.Unmarshal(answer.Body, &text); {
-	case err != nil:
-		return fmt.Errorf("the admin port answers %s, and nothing that can be read: is it Warren's?", answer.Status)
-	case text.Error != nil:
-		return fmt.Errorf("the admin port answers: %q", *text.Error)
-	case !top.Enabled:
-		return errors.New("warren.top.enabled is false there: set it to true and restart the server")
-	}
-	return nil
+func (o *topOptions) ask(ctx context.Context) ([]answer[topRecord], error) {
+	path := fmt.Sprintf("/commands/top?by=%s&limit=%d", o.by, min(max(o.limit, topAsked), listMax))
+	return askEach(ctx, &o.adminPorts, path, func(t *topRecord) error {
+		if !t.Enabled {
+			return errors.New("warren.top.enabled is false there: set it to true and restart the server")
+		}
+		return nil
+	})
 }
 
 // sum adds what the servers have said.
-func (all *topOfAll) sum(by string, limit int) {
+func (o *topOptions) sum(answers []answer[topRecord]) *topOfAll {
+	all := &topOfAll{Servers: make([]topOfServer, len(answers))}
 	sum := &all.Top
-	sum.By = by
-	for i := range all.Servers {
-		t := &all.Servers[i].Top
-		if all.Servers[i].Problem != "" {
+	sum.By = o.by
+	for i := range answers {
+		t := &answers[i].record
+		all.Servers[i] = topOfServer{Address: answers[i].address, Problem: answers[i].problem, Top: *t}
+		if answers[i].problem != "" {
 			continue
 		}
 		sum.Enabled, sum.WindowSeconds, sum.OneIn = true, t.WindowSeconds, max(sum.OneIn, t.OneIn)
@@ -223,11 +163,12 @@ func (all *topOfAll) sum(by string, limit int) {
 		sum.Sessions = addEntries(sum.Sessions, t.Sessions)
 		sum.Addresses = addEntries(sum.Addresses, t.Addresses)
 	}
-	figure := topFigures[by]
+	figure := topFigures[o.by]
 	for _, list := range []*[]topEntry{&sum.Operations, &sum.Paths, &sum.Sessions, &sum.Addresses} {
 		slices.SortStableFunc(*list, func(a, b topEntry) int { return cmp.Compare(figure(b), figure(a)) })
-		*list = (*list)[:min(len(*list), limit)]
+		*list = (*list)[:min(len(*list), o.limit)]
 	}
+	return all
 }
 
 // addEntries adds more to the entries of the same keys in all.

@@ -92,12 +92,12 @@ func TestTopSaysWhatIsWrong(t *testing.T) {
 
 // A key that is the first of all servers together is first, also if it is the first of none.
 func TestTopAddsServers(t *testing.T) {
-	all := topOfAll{Servers: []topOfServer{
-		{Top: topRecord{Paths: []topEntry{{"/a", topSums{Requests: 5}}, {"/all", topSums{Requests: 4}}}}},
-		{Top: topRecord{Paths: []topEntry{{"/b", topSums{Requests: 5}}, {"/all", topSums{Requests: 4}}}}},
-		{Problem: "away", Top: topRecord{Paths: []topEntry{{"/c", topSums{Requests: 50}}}}},
-	}}
-	all.sum("requests", 2)
+	o := topOptions{by: "requests", adminPorts: adminPorts{limit: 2}}
+	all := o.sum([]answer[topRecord]{
+		{record: topRecord{Paths: []topEntry{{"/a", topSums{Requests: 5}}, {"/all", topSums{Requests: 4}}}}},
+		{record: topRecord{Paths: []topEntry{{"/b", topSums{Requests: 5}}, {"/all", topSums{Requests: 4}}}}},
+		{problem: "away", record: topRecord{Paths: []topEntry{{"/c", topSums{Requests: 50}}}}},
+	})
 	require.Equal(t, []topEntry{{"/all", topSums{Requests: 8}}, {"/a", topSums{Requests: 5}}}, all.Top.Paths)
 }
 

@@ -50,9 +50,6 @@ func newWordCommand() *cobra.Command {
 	return cmd
 }
 
-// errNoAnswer is what a server that knows no such word gives: it closes the connection.
-var errNoAnswer = errors.New("the connection was closed without an answer")
-
 func (o *wordOptions) run(cmd *cobra.Command, address, word string) error {
 	address = reach.WithPort(address)
 	secure, err := o.Of(address)
@@ -61,7 +58,7 @@ func (o *wordOptions) run(cmd *cobra.Command, address, word string) error {
 	}
 	text, err := doctor.AskWord(cmd.Context(), address, word, o.timeout, secure, wordBytesMax)
 	if err == nil && text == "" {
-		err = errNoAnswer
+		err = doctor.ErrNoAnswer
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %s: %w", address, word, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/reach"
 	"github.com/seed94657493/warren/cmd/warren/command/serve"
 	"github.com/seed94657493/warren/cmd/warren/shell"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 // zkServerTimeout is how long zkServer.sh status waits for an answer.
@@ -119,7 +120,7 @@ func zkServerStatus(cmd *cobra.Command, file string) error {
 	if err != nil {
 		if isSecure {
 			fmt.Fprintf(cmd.ErrOrStderr(),
-				"%v; the settings of TLS are the -Dzookeeper.ssl.* tokens of CLIENT_JVMFLAGS\n", err)
+				"%s; the settings of TLS are the -Dzookeeper.ssl.* tokens of CLIENT_JVMFLAGS\n", wording.Text(err))
 		}
 		fmt.Fprintln(out, "Error contacting service. It is probably not running.")
 		return cli.ExitStatus(cli.ExitUnexpected)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/command/serve"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 const (
@@ -93,7 +94,7 @@ func (d *daemon) start() error {
 	server.Stdout, server.Stderr = output, output
 	server.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives the terminal
 	if err := server.Start(); err != nil {
-		return d.failed("SERVER DID NOT START: " + err.Error())
+		return d.failed("SERVER DID NOT START: " + wording.Text(err))
 	}
 	if err := os.WriteFile(d.pidFile, []byte(strconv.Itoa(server.Process.Pid)), 0o644); err != nil {
 		return errors.Join(d.failed("FAILED TO WRITE PID"), server.Process.Kill(), err)
@@ -131,7 +132,7 @@ func (d *daemon) stop() error {
 	}
 	if pid := d.running(); pid > 0 {
 		if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
-			return d.failed("FAILED TO STOP: " + err.Error())
+			return d.failed("FAILED TO STOP: " + wording.Text(err))
 		}
 		for deadline := time.Now().Add(stopPatience); d.running() == pid; time.Sleep(daemonPause) {
 			if time.Now().After(deadline) {

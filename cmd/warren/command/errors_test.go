@@ -1,0 +1,296 @@
+package command
+
+import (
+	"encoding/pem"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// ports are what is at a port that is no client port.
+type ports struct {
+	refused string // nothing
+	silent  string // a program that takes connections and says nothing
+	closing string // one that closes them
+	http    string // a web server
+	tls     string // one that speaks TLS
+	ca      string // file with the certificate of tls
+}
+
+func openPorts(t *testing.T) (p ports) {
+	t.Helper()
+	listen := func() net.Listener {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = ln.Close() })
+		return ln
+	}
+	gone := listen()
+	p.refused = gone.Addr().String()
+	require.NoError(t, gone.Close())
+	p.silent = listen().Addr().String()
+	closing := listen()
+	p.closing = closing.Addr().String()
+	go func() {
+		for {
+			c, err := closing.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Read(make([]byte, 4)) // what is unread would make a reset of the end
+			_ = c.Close()
+		}
+	}()
+	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) })
+	plain := httptest.NewServer(page)
+	t.Cleanup(plain.Close)
+	p.http = plain.Listener.Addr().String()
+	secure := httptest.NewUnstartedServer(page)
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	p.tls = secure.Listener.Addr().String()
+	p.ca = filepath.Join(t.TempDir(), "ca.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
+	require.NoError(t, os.WriteFile(p.ca, text, 0o600))
+	return p
+}
+
+// noName is a name that no resolver is asked for, because it has an empty part.
+const noName = "no..name"
+
+// Every command that asks a server says in one sentence what is wrong with it, and names it once.
+func TestErrorsOfServers(t *testing.T) {
+	p := openPorts(t)
+	const (
+		refused  = "connection refused: nothing listens there"
+		noAnswer = "no answer in time"
+		closed   = "the connection was closed without an answer"
+		noPlain  = closed + ": is this a client port, and a plain one? For TLS name a --client-configuration"
+		nameless = "this name has no address"
+		noRecord = "answers 200 OK, and nothing that can be read: is it the admin port?"
+	)
+	short := []string{"--timeout", "200ms"}
+	ask := map[string]func(address string) []string{
+		"health":    func(a string) []string { return append([]string{"health", a}, short...) },
+		"4lw":       func(a string) []string { return append([]string{"4lw", a, "ruok"}, short...) },
+		"smoketest": func(a string) []string { return []string{"smoketest", a, "--timeout", "500"} },
+		"reconfig": func(a string) []string {
+			return []string{"reconfig", "--wait", "500ms", "-s", a, "server.1=zk1:2888:3888;2181"}
+		},
+		"backup create": func(a string) []string {
+			return append([]string{"backup", "create", t.TempDir(), t.TempDir(), "--committed", a}, short...)
+		},
+		"drain": func(a string) []string {
+			return append([]string{"drain", "--admin", "http://" + a + "/c"}, short...)
+		},
+		"lead": func(a string) []string {
+			return append([]string{"lead", "1", "--admin", "http://" + a + "/c"}, short...)
+		},
+		"balance": func(a string) []string {
+			return append([]string{"balance", "http://" + a + "/c", "http://" + a + "/c"}, short...)
+		},
+		"readyz": func(a string) []string { return append([]string{"health", "http://" + a + "/readyz"}, short...) },
+		"fetch": func(a string) []string {
+			return append([]string{"backup", "create", t.TempDir(), "--admin", "http://" + a + "/c"}, short...)
+		},
+	}
+	named := noName + ":2181"
+	for _, c := range []struct{ name, address, want string }{
+		{"health", p.refused, p.refused + ": " + refused},
+		{"health", named, named + ": " + nameless},
+		{"health", p.silent, p.silent + ": " + noAnswer},
+		{"health", p.closing, p.closing + ": " + noPlain},
+		{"health", p.http, p.http + ": " + noAnswer},
+		{"4lw", p.refused, p.refused + ": ruok: " + refused},
+		{"4lw", named, named + ": ruok: " + nameless},
+		{"4lw", p.silent, p.silent + ": ruok: " + noAnswer},
+		{"4lw", p.closing, p.closing + ": ruok: " + noPlain},
+		{"smoketest", p.refused, "open a session at " + p.refused + ": " + refused},
+		{"smoketest", named, "open a session at " + named + ": " + nameless},
+		{"smoketest", p.silent, "open a session at " + p.silent + ": " + noAnswer},
+		{"reconfig", p.refused, p.refused + ": " + refused},
+		{"reconfig", named, named + ": " + nameless},
+		{"reconfig", p.silent, p.silent + ": " + noAnswer},
+		{"backup create", p.refused, "--committed: " + p.refused + ": " + refused},
+		{"backup create", named, "--committed: " + named + ": " + nameless},
+		{"backup create", p.closing, "--committed: " + p.closing + ": " + noPlain},
+		{"drain", p.refused, "http://" + p.refused + "/c/drain: " + refused},
+		{"drain", named, "http://" + named + "/c/drain: " + nameless},
+		{"drain", p.silent, "http://" + p.silent + "/c/drain: " + noAnswer},
+		{"drain", p.closing, "http://" + p.closing + "/c/drain: " + closed},
+		{"drain", p.http, "http://" + p.http + "/c: " + noRecord},
+		{"drain", p.tls, "http://" + p.tls + "/c: 400 Bad Request"},
+		{"lead", p.refused, "http://" + p.refused + "/c/hand_over: " + refused},
+		{"balance", p.refused, "http://" + p.refused + "/c/drain: " + refused},
+		{"readyz", p.refused, "http://" + p.refused + "/readyz: " + refused},
+		{"readyz", named, "http://" + named + "/readyz: " + nameless},
+		{"readyz", p.silent, "http://" + p.silent + "/readyz: " + noAnswer},
+		{"readyz", p.tls, "http://" + p.tls + "/readyz: answers 400 Bad Request"},
+		{"fetch", p.refused, "http://" + p.refused + "/c: " + refused},
+		{"fetch", p.silent, "http://" + p.silent + "/c: " + noAnswer},
+	} {
+		code, _, errs := run(ask[c.name](c.address)...)
+		require.Equal(t, 1, code, "%s %s", c.name, errs)
+		require.Equal(t, "warren: "+c.want+"\n", errs, c.name)
+	}
+
+	// Servers that are rows of a table are named by their rows.
+	for _, c := range []struct{ address, want string }{
+		{p.refused, refused}, {named, nameless}, {p.silent, noAnswer}, {p.closing, noPlain},
+	} {
+		code, out, errs := run("status", c.address, "--timeout", "200ms", "--admin-port", "0")
+		require.Equal(t, 2, code)
+		require.Empty(t, errs)
+		require.Regexp(t, `(?m)^\Q`+c.address+`\E [- ]+ \Q`+c.want+`\E$`, out)
+		code, out, errs = run("doctor", c.address, "--timeout", "200ms", "--admin-port", "0")
+		require.Equal(t, 2, code)
+		require.Equal(t, "warren: the worst finding: critical\n", errs)
+		require.Contains(t, out, "does not answer: "+c.want+"\n")
+		host, port, err := net.SplitHostPort(c.address)
+		require.NoError(t, err)
+		for _, name := range []string{"top", "slow"} {
+			args := []string{name, host, "--admin-port", port, "--timeout", "200ms"}
+			if name == "top" {
+				args = append(args, "--once")
+			}
+			code, out, errs = run(args...)
+			require.Equal(t, 1, code)
+			require.Empty(t, errs)
+			want := strings.TrimSuffix(c.want, strings.TrimPrefix(noPlain, closed)) // that is of client ports
+			if c.address != named {
+				want = "http://" + c.address + "/commands/" + name + ": " + want
+			}
+			require.Equal(t, host+":2181: "+want+"\n", out)
+		}
+	}
+
+	// TLS is asked for by a client configuration.
+	trusting := filepath.Join(t.TempDir(), "client.cfg")
+	require.NoError(t, os.WriteFile(trusting,
+		[]byte("zookeeper.client.secure=true\nzookeeper.ssl.trustStore.location="+p.ca+"\n"), 0o600))
+	code, _, errs := run("drain", "--admin", "https://"+p.http+"/c", "--client-configuration", trusting)
+	require.Equal(t, 1, code)
+	require.Equal(t, "warren: https://"+p.http+"/c/drain: it answers without TLS\n", errs)
+	code, _, errs = run("drain", "--admin", "https://"+p.tls+"/c")
+	require.Equal(t, 1, code)
+	require.Equal(t, "warren: https://"+p.tls+
+		"/c/drain: its certificate is refused: certificate signed by unknown authority\n", errs)
+}
+
+// Every command that reads a file says in one sentence what is wrong with it, and names it once.
+func TestErrorsOfFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.Mkdir("folder", 0o700))
+	require.NoError(t, os.WriteFile("damaged", []byte("% is damaged\nby something"), 0o600))
+	require.NoError(t, os.WriteFile("zoo.cfg", []byte("clientPort=0\n"), 0o600))
+	const (
+		absent = ": there is no such file or directory"
+		isDir  = ": it is a directory, not a file"
+		notDir = ": a part of this path is a file, where a directory is needed"
+	)
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"status --config missing", 2, "missing file is missing"},
+		{"status --config folder", 2, "folder: file cannot be read: is a directory"},
+		{"status --config zoo.cfg", 2, "zoo.cfg: dataDir is not set"},
+		{"recover --to x missing", 2, "missing file is missing"},
+		{"adopt missing", 1, "missing" + absent},
+		{"backup create new --config missing", 2, "missing file is missing"},
+		{"backup create damaged folder", 1, "damaged/manifest.json" + notDir},
+		{"backup create new folder", 1, "folder/version-2" + absent},
+		{"backup list missing", 1, "missing is no backup: it has no manifest.json, or that is empty"},
+		{"wal dump missing", 1, "missing" + absent},
+		{"wal dump folder", 1, "folder: no log files"},
+		{"wal verify missing", 1, "list missing" + absent},
+		{"snapshot summary missing", 1, "missing" + absent},
+		{"snapshot summary folder", 1, "header of folder" + isDir},
+		{"snapshot summary damaged", 1, "damaged is corrupt at byte 0: magic is 0x25206973, not 0x5a4b534e"},
+		{"snapshot verify folder", 1, "no snapshot is in the directory folder"},
+		{"snapshot compare missing missing", 1, "missing" + absent},
+		{"zkTxnLogToolkit.sh damaged", 1, "Invalid magic number for damaged: it begins with 0x25206973"},
+		{"top --once --auth-file missing", 1, "--auth-file: missing" + absent},
+		{"top --once --auth-file folder", 1, "--auth-file: folder" + isDir},
+		{"slow --auth-file damaged", 1, "--auth-file: damaged is not one line such as: digest super:password"},
+		{"drain --auth-file damaged", 1, "--auth-file: damaged is not one line such as: digest super:password"},
+		{"health --client-configuration missing", 1, "127.0.0.1:2181: --client-configuration: missing" + absent},
+		{"health --client-configuration damaged", 1,
+			"127.0.0.1:2181: damaged: line 1 of the client configuration is not key=value"},
+		{"shell --tls-ca missing ls /", 2, "missing" + absent},
+		{"shell --tls-ca folder ls /", 2, "folder" + isDir},
+		{"shell --jaas missing ls /", 2, "JAAS file: missing" + absent},
+		{"shell --client-configuration missing ls /", 2, "--client-configuration: missing" + absent},
+		{"shell --client-configuration damaged ls /", 2,
+			"damaged: line 1 of the client configuration is not key=value"},
+		{"doctor none/there", 1, "none/there is no directory"},
+	} {
+		code, _, errs := run(strings.Fields(c.args)...)
+		require.Equal(t, c.code, code, "%s: %s", c.args, errs)
+		said, _, _ := strings.Cut(errs, "\nusage: ")
+		require.Equal(t, "warren: "+c.want, strings.TrimSuffix(said, "\n"), c.args)
+	}
+	if os.Getuid() == 0 {
+		return // nothing is forbidden to root
+	}
+	require.NoError(t, os.WriteFile("secret", nil, 0))
+	for args, want := range map[string]string{
+		"top --once --auth-file secret": "--auth-file: secret: permission denied",
+		"snapshot summary secret":       "secret: permission denied",
+		"status --config secret":        "secret: file cannot be read: permission denied",
+	} {
+		_, _, errs := run(strings.Fields(args)...)
+		require.Equal(t, "warren: "+want+"\n", errs, args)
+	}
+}
+
+// A wrong invocation names the flag or the argument once, with the form that is right.
+func TestErrorsOfInvocations(t *testing.T) {
+	for args, want := range map[string]string{
+		"shell --pager=x ls /":                  `--pager "x" is neither true nor false`,
+		"status --watch=maybe":                  `--watch "maybe" is neither true nor false`,
+		"status --timeout 3":                    `--timeout "3" is not a duration such as 10s or 5m`,
+		"status --timeout 3y":                   `--timeout "3y" is not a duration such as 10s or 5m`,
+		"status --max-lag many":                 `--max-lag "many" is not a whole number`,
+		"status --max-lag 99999999999999999999": `--max-lag "99999999999999999999" is too large or too small`,
+		"top --limit x":                         `--limit "x" is not a whole number`,
+		"top --limit 0":                         "--limit is from 1 to 1000",
+		"server --client-port 70000":            `--client-port "70000" is not a whole number from 0 to 65535`,
+		"smoketest --timeout soon":              `--timeout "soon" is neither milliseconds nor a duration such as 10s`,
+		"backup create a b --until x":           `--until "x" is not a zxid such as 0x100000002`,
+		"restore a b --time x":                  `--time "x" is no time such as 2026-11-21T14:00:00Z`,
+		"bench get --pid x":                     `--pid "x" is not a process id`,
+		"status --output":                       "--output needs a value",
+		"status --outptu json":                  "unknown flag: --outptu; did you mean --output?",
+		"status --qqqqqqqq":                     "unknown flag: --qqqqqqqq",
+		"status -z":                             "unknown shorthand flag: 'z' in -z",
+		"stauts":                                `unknown command "stauts"; did you mean status?`,
+		"wal dmup":                              `unknown command "dmup"; did you mean dump?`,
+		"qqqqqqqq":                              `unknown command "qqqqqqqq"`,
+		"version x":                             `unexpected argument "x"`,
+		"lead":                                  "which server is to lead?",
+		"lead x":                                `"x" is no id of a server`,
+		"shed 200":                              `"200" is not a percentage between 0 and 100`,
+		"4lw 127.0.0.1:1":                       "a server and a word are needed",
+		"4lw 127.0.0.1:1 toolong":               `"toolong" does not have four letters`,
+		"status --output xml":                   `--output "xml" is not table or json`,
+		"backup create":                         "which backup directory?",
+	} {
+		code, out, errs := run(strings.Fields(args)...)
+		require.Equal(t, 2, code, args)
+		require.Empty(t, out, args)
+		said, usage, _ := strings.Cut(errs, "\n")
+		require.Equal(t, "warren: "+want, said, args)
+		require.Regexp(t, "^usage: warren.*\nsee `warren.* --help`\n$", usage, args)
+	}
+}

@@ -1,0 +1,31 @@
+package reach
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/pflag"
+)
+
+// AddAuthFile adds the flag that names the file with the header Authorization for admin servers.
+func AddAuthFile(flags *pflag.FlagSet, file *string) {
+	flags.StringVar(file, "auth-file", "", "file with the header Authorization, such as: digest super:password")
+}
+
+// Authorization reads the header Authorization from a file; "" for no file.
+func Authorization(file string) (string, error) {
+	if file == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("--auth-file: %w", err)
+	}
+	header := strings.TrimSpace(string(text))
+	if header == "" || strings.ContainsFunc(header, unicode.IsControl) {
+		return "", fmt.Errorf("--auth-file: %s is not one line such as: digest super:password", file)
+	}
+	return header, nil
+}

@@ -1,0 +1,111 @@
+package servers
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/command/reach"
+	"github.com/seed94657493/warren/cmd/warren/doctor"
+	"github.com/seed94657493/warren/cmd/warren/wording"
+)
+
+// adminPorts is how commands ask the admin ports of several servers for records with lists.
+type adminPorts struct {
+	reach.ClientTLS
+	servers   []string
+	adminPort int
+	authFile  string
+	limit     int
+	output    string
+	timeout   time.Duration
+}
+
+// listMax is how many entries of a list a server gives at most.
+const listMax = 1000
+
+// addTo adds the flags. limit is how many entries are shown without --limit, and entries says what they are.
+func (o *adminPorts) addTo(flags *pflag.FlagSet, limit int, entries string) {
+	reach.AddServers(flags, &o.servers)
+	o.ClientTLS.AddTo(flags)
+	flags.IntVar(&o.adminPort, "admin-port", 8080, "admin port of the servers")
+	reach.AddAuthFile(flags, &o.authFile)
+	flags.IntVarP(&o.limit, "limit", "n", limit, "how many "+entries+" are shown")
+	flags.StringVar(&o.output, "output", "table", "table or json")
+	flags.DurationVar(&o.timeout, "timeout", 3*time.Second, "how long to wait for a server")
+}
+
+// check refuses flags that make no sense, and takes the servers from the arguments.
+func (o *adminPorts) check(cmd *cobra.Command, args []string) error {
+	if err := cli.CheckTable(cmd, o.output); err != nil {
+		return err
+	}
+	if o.limit < 1 || o.limit > listMax {
+		return cli.Misuse(cmd, fmt.Errorf("--limit is from 1 to %d", listMax))
+	}
+	return reach.NamedServers(cmd, &o.servers, args)
+}
+
+// answer is what one server has said: a record, or why there is none.
+type answer[R any] struct {
+	address string
+	problem string
+	record  R
+}
+
+// askEach asks all servers for a path at the same time. check says why a record is of no use.
+func askEach[R any](ctx context.Context, o *adminPorts, path string, check func(*R) error) ([]answer[R], error) {
+	authorization, err := reach.Authorization(o.authFile)
+	if err != nil {
+		return nil, err
+	}
+	port := doctor.AdminPort{Port: o.adminPort, Timeout: o.timeout, TLS: o.Of, Authorization: authorization}
+	all := make([]answer[R], len(o.servers))
+	var asking sync.WaitGroup
+	for i, address := range o.servers {
+		asking.Go(func() {
+			a := &all[i]
+			a.address = address
+			said, err := port.Get(ctx, address, path)
+			if err == nil {
+				err = cmp.Or(decode(said, &a.record), check(&a.record))
+			}
+			if err != nil {
+				a.problem = wording.About(address, err)
+			}
+		})
+	}
+	asking.Wait()
+	return all, nil
+}
+
+// decode reads the record of an answer.
+func decode(said *doctor.AdminAnswer, record any) error {
+	var refused struct {
+		Error *string `json:"error"`
+	}
+	switch err := errors.Join(json.Unmarshal(said.Body, &refused), json.Unmarshal(said.Body, record)); {
+	case refused.Error != nil:
+		return fmt.Errorf("the admin port answers: %q", *refused.Error)
+	case err != nil:
+		return fmt.Errorf("the admin port answers %s, and nothing that can be read: is it Warren's?", said.Status)
+	}
+	return nil
+}
+
+// exitOf is the end of a command that has shown answers: it fails if no server has a record.
+func exitOf[R any](all []answer[R]) error {
+	if slices.ContainsFunc(all, func(a answer[R]) bool { return a.problem == "" }) {
+		return nil
+	}
+	return cli.ExitStatus(cli.ExitUnexpected)
+}
