@@ -365,11 +365,11 @@ func (c *ensembleCheck) load(a *answers) {
 			"its disk is almost full, by warren.diskWatermarkBytes and warren.diskWatermarkPercent: it takes "+
 				"no writes, or will take none when too many other voters have no room either")
 	}
-	if in, ok := a.metrics["warren_server_disk_full_in_seconds"]; ok && in > 0 && in < fullSoon.Seconds() {
+	if in := fullIn(a.metrics); in > 0 && in < fullSoon {
 		c.add(Warning, "disk-full", a.address,
 			"free space on its data directories, or let old snapshots be purged: autopurge.purgeInterval",
 			"at the growth of the last hour its disk has no room in %v",
-			time.Duration(in*float64(time.Second)).Round(time.Minute))
+			in.Round(time.Minute))
 	}
 	c.past(a)
 	c.quotas(a)

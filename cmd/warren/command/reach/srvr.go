@@ -13,8 +13,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Status is what a server answers to srvr; warren status adds Lag, DiskFree and Problem, and prints it as one row of
-// its table.
+// Status is what a server answers to srvr; warren status adds Lag, the room on the disk and Problem, and prints it as
+// one row of its table.
 type Status struct {
 	Address     string     `json:"address"`
 	Role        string     `json:"role,omitempty"` // leader, follower, observer, standalone, read-only, outside
@@ -25,8 +25,9 @@ type Status struct {
 	Connections int64      `json:"connections"`
 	Outstanding int64      `json:"outstanding"`
 	Znodes      int64      `json:"znodes"`
-	LatencyMs   [3]float64 `json:"latency_ms"`      // least, mean, most
-	DiskFree    *int64     `json:"disk_free_bytes"` // of the disk with the least room; null if it is not told
+	LatencyMs   [3]float64 `json:"latency_ms"`           // least, mean, most
+	DiskFree    *int64     `json:"disk_free_bytes"`      // of the disk with the least room; null if it is not told
+	DiskFullIn  *int64     `json:"disk_full_in_seconds"` // null if it is not foreseen within 30 days
 	Version     string     `json:"version,omitempty"`
 	Problem     string     `json:"problem,omitempty"`
 }

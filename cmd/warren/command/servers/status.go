@@ -48,13 +48,13 @@ func newStatusCommand() *cobra.Command {
 		Short: "Show the servers of an ensemble in one table",
 		Long: "Ask every server what it is, and show one table: role, epoch of the last txn, zxid, how many txns it " +
 			"lags behind the leader, connections,\n" +
-			"outstanding requests, latency, and the free space of the disk with the least room. The disk is asked " +
-			"at the\n" +
-			"admin port, where Warren tells it. The rest needs nothing but the word srvr, which every server " +
-			"answers. A server\n" +
-			"that does not serve is asked at its admin port what it waits for, and whether it stays outside the " +
-			"ensemble,\n" +
-			"because its directory has another history.\n\n" +
+			"outstanding requests, latency, and the free space of the disk with the least room, with the time " +
+			"until a disk has no room\n" +
+			"if that is foreseen within 30 days. The disk is asked at the admin port, where Warren tells it. The " +
+			"rest needs nothing\n" +
+			"but the word srvr, which every server answers. A server that does not serve is asked at its admin " +
+			"port what it waits for,\n" +
+			"and whether it stays outside the ensemble, because its directory has another history.\n\n" +
 			"The exit code is 0 if a leader (or a standalone server) serves and every server that was asked follows " +
 			"it, also if only\n" +
 			"followers and observers were asked; 1 if something is\n" +
@@ -140,6 +140,9 @@ func showStatus(ctx context.Context, out io.Writer, o *statusOptions) error {
 	return nil
 }
 
+// forecastMax bounds the forecasts of full disks that are shown: what grows for longer changes before.
+const forecastMax = 30 * 24 * time.Hour
+
 // askAll asks all servers at the same time and judges the answers.
 func askAll(ctx context.Context, o *statusOptions) *clusterStatus {
 	st := &clusterStatus{Servers: make([]reach.Status, len(o.servers))}
@@ -155,8 +158,11 @@ func askAll(ctx context.Context, o *statusOptions) *clusterStatus {
 			case errors.Is(err, reach.ErrNotServing):
 				err = outside(ctx, &admin, s, err)
 			case err == nil:
-				if free, ok := admin.DiskFree(ctx, address); ok {
-					s.DiskFree = &free
+				if disk, ok := admin.Disk(ctx, address); ok {
+					s.DiskFree = &disk.Free
+					if in := int64(disk.FullIn / time.Second); disk.FullIn >= 0 && disk.FullIn < forecastMax {
+						s.DiskFullIn = &in
+					}
 				}
 			}
 			if err != nil {
@@ -267,6 +273,9 @@ func (st *clusterStatus) table(out io.Writer) error {
 		if s.DiskFree != nil {
 			disk = bytesText(float64(*s.DiskFree))
 		}
+		if s.DiskFullIn != nil {
+			disk += ", full in " + longText(time.Duration(*s.DiskFullIn)*time.Second)
+		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%s/%s/%s\t%s\t%s\n", s.Address, s.Role, s.Epoch,
 			s.ZxidText, lag, s.Connections, s.Outstanding, s.Znodes, rounded(s.LatencyMs[0]), rounded(s.LatencyMs[1]),
 			rounded(s.LatencyMs[2]), disk, s.Problem)
@@ -276,6 +285,17 @@ func (st *clusterStatus) table(out io.Writer) error {
 	}
 	_, err := fmt.Fprintln(out, st.Verdict)
 	return err
+}
+
+// longText is a time of minutes to days, in the unit that matters and the next one.
+func longText(d time.Duration) string {
+	switch d = d.Truncate(time.Minute); {
+	case d >= 24*time.Hour:
+		return fmt.Sprintf("%dd %dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+	case d >= time.Hour:
+		return fmt.Sprintf("%dh %dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%dm", d/time.Minute)
 }
 
 // rounded shows a number of milliseconds with the digits that matter.

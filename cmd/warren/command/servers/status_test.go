@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -80,20 +81,33 @@ func TestStatusRounds(t *testing.T) {
 	}
 }
 
-// TestStatusShowsTheDisk asks a server whose admin port tells the free space of two disks: the smaller one counts. The
-// admin port of another server counts for nothing.
+func TestLongText(t *testing.T) {
+	for d, text := range map[time.Duration]string{0: "0m", 59 * time.Minute: "59m", 61 * time.Minute: "1h 1m",
+		26 * time.Hour: "1d 2h", 29*24*time.Hour + 23*time.Hour + 59*time.Minute: "29d 23h"} {
+		require.Equal(t, text, longText(d))
+	}
+}
+
+// TestStatusShowsTheDisk asks a server whose admin port tells the free space of two disks: the smaller one counts, and
+// a forecast of less than 30 days. The admin port of another server counts for nothing.
 func TestStatusShowsTheDisk(t *testing.T) {
 	addr := startShellServer(t)
 	_, port, err := net.SplitHostPort(addr)
 	require.NoError(t, err)
-	for _, c := range []struct{ clientPort, shown string }{{port, "1.5 GiB"}, {"1", "-"}} {
+	for _, c := range []struct{ clientPort, forecast, shown, full string }{
+		{port, "-1", "1.5 GiB", "null"}, {port, "2592000", "1.5 GiB", "null"}, {port, "NaN", "1.5 GiB", "null"},
+		{port, "1e+300", "1.5 GiB", "null"}, {port, "2591999", "1.5 GiB, full in 29d 23h", "2591999"},
+		{port, "5400.5", "1.5 GiB, full in 1h 30m", "5400"}, {port, "0", "1.5 GiB, full in 0m", "0"},
+		{"1", "60", "-", "null"},
+	} {
 		admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			switch r.URL.Path {
 			case "/commands/configuration":
 				fmt.Fprintf(w, `{"client_port":%s}`, c.clientPort)
 			case "/metrics":
 				fmt.Fprintf(w, "warren_server_disk_free_bytes{disk=\"data\"} 2.5e+12\n"+
-					"warren_server_disk_free_bytes{disk=\"log\"} %d\nwarren_server_disk_full 0\n", 3<<29)
+					"warren_server_disk_free_bytes{disk=\"log\"} %d\nwarren_server_disk_full 0\n"+
+					"warren_server_disk_full_in_seconds %s\n", 3<<29, c.forecast)
 			default:
 				http.NotFound(w, r)
 			}
@@ -101,7 +115,9 @@ func TestStatusShowsTheDisk(t *testing.T) {
 		_, adminPort, err := net.SplitHostPort(admin.Listener.Addr().String())
 		require.NoError(t, err)
 		code, out, errs := run("status", addr, "--admin-port", adminPort)
+		_, record, _ := run("status", addr, "--admin-port", adminPort, "--output", "json")
 		admin.Close()
+		require.Contains(t, record, `"disk_full_in_seconds": `+c.full+",")
 		require.Zero(t, code, errs)
 		rows := strings.Split(out, "\n")
 		require.Contains(t, rows[0], "DISK FREE")
