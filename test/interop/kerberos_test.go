@@ -361,9 +361,9 @@ func TestQuorumByKerberos(t *testing.T) {
 	}
 }
 
-// TestHostInPrincipals has _HOST in the principals of JAAS sections. In that for clients it is the name of the machine,
-// in those between servers the host of the server's own line, by which the other servers ask for its ticket. ZooKeeper
-// takes _HOST for a host of that name: it has no key for it, and does not start.
+// TestHostInPrincipals has _HOST in the principals of JAAS sections. In that for clients it is the name of the
+// machine, in those between servers the host of the server's own line, by which the other servers ask for its ticket.
+// ZooKeeper takes _HOST for a host of that name: it has no key for it, and does not start.
 func TestHostInPrincipals(t *testing.T) {
 	r := krb5.StartRealm(t)
 	host, err := os.Hostname()
