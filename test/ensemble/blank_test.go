@@ -35,7 +35,7 @@ func TestKilledWhileItSynchronises(t *testing.T) {
 	var o []cluster.Options
 	for range c.voters {
 		o = append(o,
-			cluster.Options{Settings: map[string]string{"tickTime": "500", "initLimit": "20", "syncLimit": "4",
+			cluster.Options{Settings: map[string]string{"tickTime": "500", "initLimit": "60", "syncLimit": "20",
 				"maxSessionTimeout": "60000"}})
 	}
 	c.launch(o)
@@ -106,6 +106,7 @@ func (c *chaos) aloneWith(node *cluster.Node) {
 	}
 	cluster.Eventually(c.t, func() bool { return !serving() }, time.Minute, "a server serves without any other")
 	node.Launch()
+	c.answers(node)
 	for until := time.Now().Add(time.Second); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
 		require.False(c.t, serving(), "somebody serves with the help of %d, which has lost its disk", node.ID())
 	}
