@@ -5,32 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
-	"time"
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
-	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // ErrTooLarge means that the state does not fit into the memory that it may take.
 var ErrTooLarge = errors.New("the tree is larger than it may be for this")
 
-// Dirs are the directories of a server.
-type Dirs struct {
-	FS        vfs.FS
-	Snapshots string     // dataDir/version-2
-	Log       string     // dataLogDir/version-2
-	Last      proto.Zxid // the last txn that counts: the log may hold later ones that are not agreed on
-}
-
 // Limits bound what At takes.
 type Limits struct {
 	Bytes int64 // of paths and data, with what each znode costs
-	// Work and Rest share the processor with others: after so much work comes so much rest. 0 is no rest.
-	Work, Rest time.Duration
+	Pace
 }
 
 // znodeBytes is about what a znode costs beside its path and data.
@@ -51,13 +39,13 @@ func At(ctx context.Context, d Dirs, target Target, from Target, l Limits, sink 
 	for _, m := range list {
 		names = append(names, m.Name)
 	}
-	r := &reader{ctx: ctx, d: d, l: l, began: time.Now()}
+	b := &bounded{Reader: NewReader(ctx, d, l.Pace), most: l.Bytes}
 	var failed error
 	for _, m := range list {
 		if m.Zxid > target.Zxid || from.Zxid != 0 && m.Zxid > from.Zxid {
 			continue
 		}
-		replay, err := r.replay(m, names, target, from, sink)
+		replay, err := b.replay(m, names, target, from, sink)
 		if err == nil {
 			return replay, nil
 		}
@@ -72,60 +60,34 @@ func At(ctx context.Context, d Dirs, target Target, from Target, l Limits, sink 
 	return nil, failed
 }
 
-// reader reads files of a server with its limits.
-type reader struct {
-	ctx   context.Context
-	d     Dirs
-	l     Limits
-	began time.Time // of the present stretch of work
+// bounded is a reader that builds a tree of at most so many bytes.
+type bounded struct {
+	*Reader
+	most int64
+}
+
+func (b *bounded) tooLarge() error {
+	return fmt.Errorf("%w: more than %d MiB", ErrTooLarge, b.most>>20)
+}
+
+// loader builds the tree of a snapshot within the bound.
+type loader struct {
+	*datatree.Loader
+	b     *bounded
 	bytes int64
 }
 
-// pace rests if enough was done, and returns an error if nothing more is wanted.
-func (r *reader) pace() error {
-	if r.l.Rest > 0 && time.Since(r.began) > r.l.Work {
-		time.Sleep(r.l.Rest)
-		r.began = time.Now()
-	}
-	return r.ctx.Err()
-}
-
-// take counts what a record may add to the memory.
-func (r *reader) take(n int) error {
-	if r.bytes += int64(n) + znodeBytes; r.bytes > r.l.Bytes {
-		return r.tooLarge()
-	}
-	return nil
-}
-
-func (r *reader) tooLarge() error {
-	return fmt.Errorf("%w: more than %d MiB", ErrTooLarge, r.l.Bytes>>20)
-}
-
-// bounded is a loader within limits.
-type bounded struct {
-	*datatree.Loader
-	r     *reader
-	count int
-}
-
 // Node implements snapshot.Sink.
-func (b *bounded) Node(path, data []byte, aclKey int64, st *proto.StatPersisted) error {
-	if err := b.r.take(len(path) + len(data)); err != nil {
-		return err
+func (l *loader) Node(path, data []byte, aclKey int64, st *proto.StatPersisted) error {
+	if l.bytes += int64(len(path)+len(data)) + znodeBytes; l.bytes > l.b.most {
+		return l.b.tooLarge()
 	}
-	if b.count++; b.count%256 == 0 {
-		if err := b.r.pace(); err != nil {
-			return err
-		}
-	}
-	return b.Loader.Node(path, data, aclKey, st)
+	return l.Loader.Node(path, data, aclKey, st)
 }
 
-func (r *reader) replay(m snapshot.Meta, names []string, target, from Target, sink datatree.Sink) (*Replay, error) {
-	r.bytes = 0
-	loader := datatree.NewLoader(datatree.Config{})
-	trailer, err := snapshot.Load(r.d.FS, filepath.Join(r.d.Snapshots, m.Name), &bounded{Loader: loader, r: r})
+func (b *bounded) replay(m snapshot.Meta, names []string, target, from Target, sink datatree.Sink) (*Replay, error) {
+	l := &loader{Loader: datatree.NewLoader(datatree.Config{}), b: b}
+	trailer, err := b.Load(m.Name, l)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +95,7 @@ func (r *reader) replay(m snapshot.Meta, names []string, target, from Target, si
 	if base.Exact > target.Zxid || from.Zxid != 0 && base.Exact > from.Zxid {
 		return nil, fmt.Errorf("%w: %s is exact only from %v", ErrNoTarget, m.Name, base.Exact)
 	}
-	state, err := loader.Done(m.Zxid)
+	state, err := l.Done(m.Zxid)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +104,7 @@ func (r *reader) replay(m snapshot.Meta, names []string, target, from Target, si
 		return nil, err
 	}
 	replay.Sink = sink
-	if err := r.log(replay, target); err != nil {
+	if err := b.log(replay, target); err != nil {
 		return nil, err
 	}
 	if err := replay.Exact(); err != nil {
@@ -155,25 +117,22 @@ func (r *reader) replay(m snapshot.Meta, names []string, target, from Target, si
 	return replay, nil
 }
 
-// log replays the log up to the target, and not a byte further: the server may be writing there.
-func (r *reader) log(replay *Replay, target Target) error {
+// log replays the log up to the target.
+func (b *bounded) log(replay *Replay, target Target) error {
 	if replay.State.LastZxid() >= target.Zxid {
 		return nil
 	}
-	files, err := wal.Names(r.d.FS, r.d.Log)
+	files, err := wal.Names(b.FS, b.Log)
 	if err != nil {
 		return err
 	}
 	for _, name := range wal.Needed(files, replay.State.LastZxid()+1) {
-		_, err := wal.Scan(r.d.FS, filepath.Join(r.d.Log, name), func(rec *wal.Record) error {
-			if err := r.pace(); err != nil {
-				return err
-			}
+		err := b.Scan(name, func(rec *wal.Record) error {
 			if err := replay.Apply(rec); err != nil {
 				return err
 			}
-			if s := replay.State; s.DataSize()+znodeBytes*int64(s.NumNodes()) > r.l.Bytes {
-				return r.tooLarge()
+			if s := replay.State; s.DataSize()+znodeBytes*int64(s.NumNodes()) > b.most {
+				return b.tooLarge()
 			}
 			if replay.State.LastZxid() >= target.Zxid {
 				return ErrReached

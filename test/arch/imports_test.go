@@ -117,8 +117,9 @@ var layers = map[string]layer{
 	"server/config": {why: "configuration is read by all parts of a server, so it may know none of them"},
 	"server/internal/formats": {others: []string{"github.com/klauspost/compress", "go.yaml.in/yaml/v3"},
 		why: "data is laid out without a visitor, a page and a server"},
-	"server/internal/past": {ours: []string{"proto", "snapshot", "wal", "wal/vfs"},
-		why: "what was is read from files, without the tree, its locks and the visitor that asks"},
+	"server/internal/past": {ours: []string{"proto", "server/rebuild", "snapshot", "wal"},
+		tests: []string{module + "/wal/vfs"}, // files in memory
+		why:   "what was is read from files, without the tree, its locks and the visitor that asks"},
 	"server/internal/audit": {ours: []string{"proto", "datatree/auth", "wal/vfs"}, others: []string{"go.uber.org/zap"},
 		why: "a line says what a request asked for and how it ended, and needs neither its connection nor the tree"},
 	"server/internal/figures": {ours: []string{"proto"}, others: []string{"github.com/prometheus"},

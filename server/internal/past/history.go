@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/rebuild"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
-	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // Kind is what a txn did to a znode.
@@ -54,6 +54,7 @@ type Limits struct {
 	Time     time.Duration // of the whole reading
 	Versions int
 	Data     int // bytes of data that are kept, of the newest versions
+	rebuild.Pace
 }
 
 // History is what the files tell of one path.
@@ -65,40 +66,32 @@ type History struct {
 	Cut bool
 }
 
-// Place says where the files of a server are.
-type Place struct {
-	FS               vfs.FS
-	LogDir, SnapDir  string
-	Applied          proto.Zxid // the newest txn that may be looked at
-	BetweenMegabytes func()     // called after each MiB that was read; nil for nothing
-}
-
 // Errors of a reading.
 var (
 	// ErrLarge means that the newest file of the log alone is beyond the limits.
 	ErrLarge = errors.New("the log is too large to be read for a history")
-	// errEnough ends the scan of a file.
-	errEnough = errors.New("enough")
+	// errFound ends the reading of a snapshot.
+	errFound = errors.New("the znode is found")
 )
 
-// Of reads the history of the znode at path.
-func Of(ctx context.Context, p Place, path string, most Limits) (*History, error) {
+// Of reads the history of the znode at path from the files of a server.
+func Of(ctx context.Context, d rebuild.Dirs, path string, most Limits) (*History, error) {
 	ctx, cancel := context.WithTimeout(ctx, most.Time)
 	defer cancel()
-	names, err := wal.Names(p.FS, p.LogDir)
+	names, err := wal.Names(d.FS, d.Log)
 	if err != nil {
 		return nil, err
 	}
-	r := &reading{place: p, ctx: ctx, path: []byte(path), most: most, left: most.Bytes, h: &History{}}
+	r := &reading{Reader: rebuild.NewReader(ctx, d, most.Pace), path: []byte(path), most: most, left: most.Bytes,
+		h: &History{}}
 	for _, name := range slices.Backward(names) {
-		if first, _, _ := wal.FileZxid(name); first > p.Applied {
+		if first, _, _ := wal.FileZxid(name); first > d.Last {
 			continue
 		}
-		switch more, err := r.file(filepath.Join(p.LogDir, name)); {
-		case errors.Is(err, context.DeadlineExceeded) && r.h.From == 0:
-			return nil, ErrLarge
+		switch more, err := r.file(name); {
 		case errors.Is(err, context.DeadlineExceeded):
 			r.h.Cut = true
+		case errors.Is(err, iofs.ErrNotExist): // purged
 		case err != nil:
 			return nil, err
 		case more:
@@ -122,8 +115,7 @@ func Of(ctx context.Context, p Place, path string, most Limits) (*History, error
 
 // reading is one call of Of. h.Versions has the oldest version first until the end.
 type reading struct {
-	place Place
-	ctx   context.Context
+	*rebuild.Reader
 	path  []byte
 	most  Limits
 	left  int64 // bytes that may be read
@@ -136,11 +128,8 @@ type reading struct {
 }
 
 // file reads one file of the log. It reports whether an older one may be read.
-func (r *reading) file(path string) (more bool, err error) {
-	info, err := r.place.FS.Stat(path)
-	if errors.Is(err, iofs.ErrNotExist) {
-		return false, nil // purged
-	}
+func (r *reading) file(name string) (more bool, err error) {
+	info, err := r.FS.Stat(filepath.Join(r.Log, name))
 	if err != nil {
 		return false, fmt.Errorf("past: %w", err)
 	}
@@ -150,37 +139,18 @@ func (r *reading) file(path string) (more bool, err error) {
 	}
 	r.left -= info.Size()
 	r.noted, r.held, r.owner = nil, 0, 0
-	first, since := proto.Zxid(0), int64(0)
-	_, err = wal.Scan(r.place.FS, path, func(rec *wal.Record) error {
-		if rec.Zxid > r.place.Applied {
-			return errEnough
-		}
+	first := proto.Zxid(0)
+	err = r.Scan(name, func(rec *wal.Record) error {
 		if first == 0 {
 			first = rec.Zxid
-		}
-		if since += int64(len(rec.Payload)); since >= 1<<20 {
-			if since = 0; r.place.BetweenMegabytes != nil {
-				r.place.BetweenMegabytes()
-			}
-			if err := r.ctx.Err(); err != nil {
-				return err
-			}
 		}
 		if err := r.record(rec.Payload); err != nil {
 			return fmt.Errorf("past: txn %v: %w", rec.Zxid, err)
 		}
-		if rec.Zxid == r.place.Applied {
-			return errEnough // what follows is written at this moment
-		}
 		return nil
 	})
-	switch {
-	case errors.Is(err, iofs.ErrNotExist):
-		return false, nil
-	case err != nil && !errors.Is(err, errEnough):
-		return false, err
-	case first == 0:
-		return true, nil
+	if err != nil || first == 0 {
+		return err == nil, err
 	}
 	r.h.Versions, r.h.From = append(r.noted, r.h.Versions...), first
 	if len(r.h.Versions) > r.most.Versions {
@@ -341,7 +311,7 @@ func (r *reading) permissions() {
 
 // found adds the state of the znode in a snapshot, if the log does not have the txn that made it.
 func (r *reading) found() error {
-	list, err := snapshot.List(r.place.FS, r.place.SnapDir)
+	list, err := snapshot.List(r.FS, r.Snapshots)
 	if err != nil {
 		return fmt.Errorf("past: %w", err)
 	}
@@ -353,16 +323,13 @@ func (r *reading) found() error {
 			r.h.Cut = true
 			return nil
 		}
-		s := &finder{path: r.path, ctx: r.ctx}
-		switch _, err := snapshot.Load(r.place.FS, filepath.Join(r.place.SnapDir, m.Name), s); {
+		s := &finder{path: r.path}
+		switch _, err := r.Load(m.Name, s); {
 		case errors.Is(err, iofs.ErrNotExist): // purged
-		case errors.Is(err, context.DeadlineExceeded):
-			r.h.Cut = true
+		case err != nil && !errors.Is(err, errFound):
+			r.h.Cut = true // there is no time left, or the snapshot is damaged, which is the operator's affair
 			return nil
-		case err != nil && !errors.Is(err, errEnough):
-			r.h.Cut = true // a damaged snapshot is the operator's affair
-			return nil
-		case s.v != nil && s.v.Zxid <= r.place.Applied && (r.h.From == 0 || s.v.Zxid < r.h.From):
+		case s.v != nil && s.v.Zxid <= r.Last && (r.h.From == 0 || s.v.Zxid < r.h.From):
 			r.h.Versions = append([]Version{*s.v}, r.h.Versions...)
 			return nil
 		default:
@@ -374,10 +341,8 @@ func (r *reading) found() error {
 
 // finder is a snapshot.Sink that looks for one znode.
 type finder struct {
-	path  []byte
-	ctx   context.Context
-	v     *Version
-	nodes int
+	path []byte
+	v    *Version
 }
 
 func (f *finder) Session(proto.SessionID, int32) error { return nil }
@@ -385,13 +350,10 @@ func (f *finder) ACL(int64, []proto.ACL) error         { return nil }
 
 // Node implements snapshot.Sink. The ACL stays unknown: a snapshot is fuzzy, and may have one that was set later.
 func (f *finder) Node(path, data []byte, _ int64, st *proto.StatPersisted) error {
-	if f.nodes++; f.nodes%4096 == 0 && f.ctx.Err() != nil {
-		return f.ctx.Err()
-	}
 	if !bytes.Equal(path, f.path) && !(len(path) == 0 && string(f.path) == "/") {
 		return nil
 	}
 	f.v = &Version{Kind: Found, Zxid: st.Mzxid, Time: st.Mtime, Version: st.Version, Size: len(data),
 		Data: bytes.Clone(data), HasData: true}
-	return errEnough
+	return errFound
 }

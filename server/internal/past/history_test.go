@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/rebuild"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -48,9 +49,13 @@ func (r *rig) add(session proto.SessionID, op proto.OpCode, body record) {
 }
 
 func (r *rig) read(path string, most Limits) *History {
-	h, err := Of(context.Background(), Place{FS: r.fs, LogDir: "log", SnapDir: "snap", Applied: r.last}, path, most)
+	h, err := Of(context.Background(), r.dirs(), path, most)
 	require.NoError(r.t, err)
 	return h
+}
+
+func (r *rig) dirs() rebuild.Dirs {
+	return rebuild.Dirs{FS: r.fs, Log: "log", Snapshots: "snap", Last: r.last}
 }
 
 func text(s string) proto.Text { return proto.Text(s) }
@@ -125,7 +130,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	require.True(t, h.Cut)
 	require.NotEmpty(t, h.Versions)
 	require.Less(t, len(h.Versions), 51)
-	_, err = Of(context.Background(), Place{FS: r.fs, LogDir: "log", SnapDir: "snap", Applied: r.last}, "/a",
+	_, err = Of(context.Background(), r.dirs(), "/a",
 		Limits{Bytes: 10, Time: time.Minute, Versions: 1})
 	require.ErrorIs(t, err, ErrLarge)
 }

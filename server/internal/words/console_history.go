@@ -15,7 +15,8 @@ import (
 )
 
 // historyLimits bound what one history reads and keeps. One is read at a time, and as long as it reads it rests.
-var historyLimits = past.Limits{Bytes: 512 << 20, Time: 10 * time.Second, Versions: 200, Data: 16 << 20}
+var historyLimits = past.Limits{Bytes: 512 << 20, Time: 10 * time.Second, Versions: 200, Data: 16 << 20,
+	Pace: pastPace}
 
 // History implements api.Subtrees. A visitor sees a version if it may read the znode now, and might read it when the
 // version was made. Where the files do not prove that, the permissions for a snapshot are needed.
@@ -45,8 +46,7 @@ func (n shown) History(ctx context.Context, a api.Actor, path string) (*api.Hist
 		return nil, ctx.Err()
 	}
 	defer func() { <-n.reading }()
-	h, err := past.Of(ctx, past.Place{FS: n.FS, LogDir: n.LogDir(), SnapDir: n.SnapDir(), Applied: n.Store.LastZxid(),
-		BetweenMegabytes: func() { time.Sleep(time.Millisecond) }}, path, historyLimits)
+	h, err := past.Of(ctx, n.dirs(), path, historyLimits)
 	if errors.Is(err, past.ErrLarge) {
 		return nil, &api.Refusal{Status: http.StatusInsufficientStorage, Text: err.Error() + ": use warren wal dump"}
 	}

@@ -22,8 +22,6 @@ const (
 	// pastBytes is how much memory a state may take, about, and pastTimeout how long it may take to bring it back. A
 	// comparison has two states.
 	pastBytes, pastTimeout = 256 << 20, time.Minute
-	// pastWork and pastRest leave three quarters of a processor to clients.
-	pastWork, pastRest = 4 * time.Millisecond, 12 * time.Millisecond
 	// pastIdle is how long a state is kept for the next page.
 	pastIdle = 2 * time.Minute
 	// comparedMax is how many znodes are compared.
@@ -31,6 +29,9 @@ const (
 	// pastData is how many bytes of the data of a znode are shown.
 	pastData = 64 << 10
 )
+
+// pastPace leaves three quarters of a processor to clients.
+var pastPace = rebuild.Pace{Work: 4 * time.Millisecond, Rest: 12 * time.Millisecond}
 
 // travel brings states back, one at a time, and keeps the last one for a while. No lock of the running server is held
 // meanwhile: it reads files.
@@ -45,29 +46,31 @@ type travel struct {
 var errPastBusy = &api.Refusal{Status: http.StatusTooManyRequests,
 	Text: "the past is being looked at by another request: try again"}
 
-// begin takes the lock and returns the directories of the server, if the visitor may see all that was.
-func (n shown) begin(a api.Actor) (*rebuild.Dirs, error) {
+// begin takes the lock, if the visitor may see all that was.
+func (n shown) begin(a api.Actor) error {
 	if err := n.mayAsk(a); err != nil {
-		return nil, err
+		return err
 	}
 	if len(a.IDs) == 0 || !n.ownsRoot(a.IDs) {
-		return nil, &api.Refusal{Status: http.StatusForbidden, Text: "the past has all znodes: it is shown to the " +
+		return &api.Refusal{Status: http.StatusForbidden, Text: "the past has all znodes: it is shown to the " +
 			"super user, and to visitors to which the ACL of / gives every permission by name"}
 	}
 	if !n.past.mu.TryLock() {
-		return nil, errPastBusy
+		return errPastBusy
 	}
-	n.Store.Mu.RLock()
-	last := n.Store.State.LastZxid()
-	n.Store.Mu.RUnlock()
-	return &rebuild.Dirs{FS: n.FS, Snapshots: n.SnapDir(), Log: n.LogDir(), Last: last}, nil
+	return nil
+}
+
+// dirs are the files of the server, up to the last txn that it has applied.
+func (n shown) dirs() rebuild.Dirs {
+	return rebuild.Dirs{FS: n.FS, Snapshots: n.SnapDir(), Log: n.LogDir(), Last: n.Store.LastZxid()}
 }
 
 // bring returns the state of a moment.
-func bring(ctx context.Context, d *rebuild.Dirs, at, from rebuild.Target, s datatree.Sink) (*rebuild.Replay, error) {
+func bring(ctx context.Context, d rebuild.Dirs, at, from rebuild.Target, s datatree.Sink) (*rebuild.Replay, error) {
 	ctx, cancel := context.WithTimeout(ctx, pastTimeout)
 	defer cancel()
-	r, err := rebuild.At(ctx, *d, at, from, rebuild.Limits{Bytes: pastBytes, Work: pastWork, Rest: pastRest}, s)
+	r, err := rebuild.At(ctx, d, at, from, rebuild.Limits{Bytes: pastBytes, Pace: pastPace}, s)
 	switch {
 	case err == nil:
 		return r, nil
@@ -90,17 +93,17 @@ func targetOf(m api.Moment) rebuild.Target {
 func (n shown) Past(
 	ctx context.Context, a api.Actor, at api.Moment, path, after string, limit int,
 ) (*api.Past, error) {
-	d, err := n.begin(a)
-	if err != nil {
+	if err := n.begin(a); err != nil {
 		return nil, err
 	}
-	p := n.past
+	p, d := n.past, n.dirs()
 	defer p.mu.Unlock()
 	if at.Zxid > uint64(d.Last) {
 		return nil, &api.Refusal{Status: http.StatusNotFound, Text: "this server has no such txn yet"}
 	}
 	if p.replay == nil || p.at != at {
 		p.replay = nil // it is garbage before the next one comes
+		var err error
 		if p.replay, err = bring(ctx, d, targetOf(at), rebuild.Target{}, nil); err != nil {
 			return nil, err
 		}
@@ -187,12 +190,12 @@ func isBelow(path, under string) bool {
 func (n shown) Difference(
 	ctx context.Context, a api.Actor, from, to api.Moment, under string, limit int,
 ) (*api.Difference, error) {
-	d, err := n.begin(a)
-	if err != nil {
+	if err := n.begin(a); err != nil {
 		return nil, err
 	}
 	defer n.past.mu.Unlock()
 	n.past.replay = nil // two states at most are in memory
+	d := n.dirs()
 	before, err := bring(ctx, d, targetOf(from), rebuild.Target{}, nil)
 	if err != nil {
 		return nil, err
