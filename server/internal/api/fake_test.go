@@ -37,6 +37,9 @@ type fakeServer struct {
 func (f *fakeServer) Ensemble() *Ensemble {
 	return &Ensemble{Members: []Member{}, Problems: []Problem{}}
 }
+func (f *fakeServer) DigestID(user, password string) (string, error) {
+	return user + ":hash-of-" + strings.ToUpper(password), nil
+}
 func (f *fakeServer) Login(user, password string) ([]auth.Identity, error) {
 	f.logins++
 	if f.refuse != nil || user != "bob" && !f.anyone || password != "x" {

@@ -3,14 +3,26 @@ package api
 import (
 	"context"
 	"net/netip"
+	"slices"
 
 	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/proto"
 )
 
 // Actor is the sender of a request, as far as it is proved.
 type Actor struct {
 	IDs    []auth.Identity // none for a visitor without a login
 	Remote netip.AddrPort  // for limits and the audit log
+}
+
+// MayAdmin reports whether the actor could change the permissions of a znode with this ACL.
+func (a Actor) MayAdmin(acl []ACL) bool {
+	return auth.IsSuper(a.IDs) || slices.ContainsFunc(acl, func(e ACL) bool {
+		perms, ok := Perms(e.Perms)
+		one := proto.ACL{Perms: perms, Id: proto.ID{Scheme: proto.Text(e.Scheme), Id: proto.Text(e.ID)}}
+		isOwn := e.Scheme == auth.SchemeAuth && len(a.IDs) > 0 // the server puts the actor's identities in its place
+		return ok && perms&proto.PermAdmin != 0 && (isOwn || auth.EntryAllows(&one, proto.PermAdmin, a.IDs))
+	})
 }
 
 // Server is the server that the API shows. Its methods are called by many goroutines at once, also while the server
@@ -24,6 +36,8 @@ type Server interface {
 	// Login returns the identities that user and password prove. The error is ErrWrong if no ACL names them and they
 	// are not the super user's, which is how a wrong password shows.
 	Login(user, password string) ([]auth.Identity, error)
+	// DigestID returns the id of scheme digest for a user with a password, as this server hashes it.
+	DigestID(user, password string) (string, error)
 	// Znode returns a znode with up to most bytes of its data.
 	Znode(a Actor, path string, most int) (*Znode, error)
 	// Children returns a page of up to limit children that follow the child named after, "" for the first page.

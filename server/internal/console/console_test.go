@@ -45,9 +45,15 @@ func (f *fakeServer) Ensemble() *api.Ensemble {
 		Members: []api.Member{{ID: 1, State: "absent", Addresses: []string{hostile}, ClientAddress: hostile},
 			{ID: 2, Self: true, Lag: &lag}}}
 }
+func (f *fakeServer) DigestID(user, password string) (string, error) {
+	return user + ":hash-of-" + strings.ToUpper(password), nil
+}
 func (f *fakeServer) Login(user, password string) ([]auth.Identity, error) {
 	if password != "right" {
 		return nil, api.ErrWrong
+	}
+	if user != "super" {
+		return []auth.Identity{{Scheme: "digest", ID: user + ":hash"}}, nil
 	}
 	return []auth.Identity{auth.SuperIdentity("")}, nil
 }
@@ -128,7 +134,12 @@ func newConsole(f *fakeServer, writes bool) *Console {
 // logIn logs in and returns the cookie and the token that the pages have.
 func logIn(t *testing.T, c http.Handler) (cookie, token string) {
 	t.Helper()
-	w := visit(c, "POST", "/console/login", url.Values{"user": {"super"}, "password": {"right"}}, "")
+	return logInAs(t, c, "super")
+}
+
+func logInAs(t *testing.T, c http.Handler, user string) (cookie, token string) {
+	t.Helper()
+	w := visit(c, "POST", "/console/login", url.Values{"user": {user}, "password": {"right"}}, "")
 	require.Equal(t, http.StatusSeeOther, w.Code)
 	require.Equal(t, "./", w.Header().Get("Location"))
 	cookie = strings.Split(w.Header().Get("Set-Cookie"), ";")[0]
@@ -320,30 +331,6 @@ func TestEditorKeepsLineEndsAndBytes(t *testing.T) {
 	}
 }
 
-// The text of the editor for ACLs means the ACL that the znode has, or there is no such editor.
-func TestEditorKeepsACLs(t *testing.T) {
-	for id, possible := range map[string]bool{"bob:a=": true, "a b": true, "bob:h\nworld:anyone": false,
-		"h\rworld:anyone:r": false, "h\u2028x": true, "": true, "x\n": false} {
-		f := &fakeServer{acl: []api.ACL{{Scheme: "digest", ID: id, Perms: "cdrwa"},
-			{Scheme: "world", ID: "anyone", Perms: "r"}}}
-		c := newConsole(f, true)
-		cookie, token := logIn(t, c)
-		p := parse(t, visit(c, "GET", "/console/tree?path=/a", nil, cookie))
-		shown := false
-		for _, n := range p.all("textarea") {
-			if get(n, "id") != "newacl" {
-				continue
-			}
-			shown = true
-			form := url.Values{"kind": {"acl"}, "path": {"/a"}, "version": {"0"}, "token": {token},
-				"acl": {strings.ReplaceAll(textOf(n), "\n", "\r\n")}}
-			require.Equal(t, 303, visit(c, "POST", "/console/change", form, cookie).Code)
-			require.Equal(t, f.acl, f.changed[0].ACL, "%q", id)
-		}
-		require.Equal(t, possible, shown, "%q", id)
-	}
-}
-
 func TestLargeDataIsNotEdited(t *testing.T) {
 	for n, possible := range map[int]bool{editMax: true, editMax + 1: false, 1 << 20: false} {
 		c := newConsole(&fakeServer{data: []byte(strings.Repeat("<", n))}, true)
@@ -370,7 +357,8 @@ func TestForms(t *testing.T) {
 	}
 	for _, wrong := range [][]string{{}, {"kind", "x", "version", "1"}, {"kind", "set"},
 		{"kind", "set", "version", "-2"}, {"kind", "delete", "version", "1"},
-		{"kind", "acl", "version", "1", "acl", "world"}, {"kind", "create", "name", "a/b"},
+		{"kind", "acl", "version", "1"}, {"kind", "acl", "version", "1", "rows", "201"},
+		{"kind", "create", "name", "a/b"},
 		{"kind", "set", "version", "1", "encoding", "base64", "data", "%"},
 		{"kind", "set", "version", "1", "path", "a"}} {
 		require.Equal(t, 400, post(wrong...).Code, "%q", wrong)
@@ -391,14 +379,15 @@ func TestForms(t *testing.T) {
 	require.Equal(t, 303, post("kind", "create", "path", "/", "name", "b").Code)
 	require.Equal(t, "tree?path=%2F", post("kind", "delete", "version", "1", "sure", "1").Header().Get("Location"))
 	require.Equal(t, 303,
-		post("kind", "acl", "version", "2", "acl", "world:anyone:r\r\ndigest:bob:a:b=:cdrwa\r\n").Code)
+		post("kind", "acl", "version", "2", "rows", "2", "scheme.0", "world", "id.0", "anyone", "perm.0", "r",
+			"scheme.1", "digest", "id.1", "bob:a:b=", "perm.1", "a").Code)
 	require.Equal(t, []api.Change{
 		{Kind: api.ChangeCreate, Path: "/a/b", Data: []byte("x"), Sequential: true},
 		{Kind: api.ChangeCreate, Path: "/b", Data: []byte{}},
 		{Kind: api.ChangeDelete, Path: "/a", Data: []byte{}, Version: 1},
 		{Kind: api.ChangeACL, Path: "/a", Data: []byte{}, Version: 2,
 			ACL: []api.ACL{{Scheme: "world", ID: "anyone", Perms: "r"},
-				{Scheme: "digest", ID: "bob:a:b=", Perms: "cdrwa"}}},
+				{Scheme: "digest", ID: "bob:a:b=", Perms: "a"}}},
 	}, f.changed)
 
 	f.refuse = proto.ErrBadVersion

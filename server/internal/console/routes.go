@@ -80,10 +80,9 @@ type crumb struct{ name, path string }
 // form is the content of the editor.
 type form struct {
 	data, encoding string
-	acl            string // an entry a line
+	acl            aclForm
 	token          string
 	possible       bool // the data can be edited
-	aclPossible    bool // the ACL can be edited
 }
 
 func crumbs(p string) []crumb {
@@ -118,6 +117,12 @@ func (c *Console) tree(w http.ResponseWriter, r *http.Request, v *api.Visitor) e
 
 // showTree shows a znode, and why a change of it was refused.
 func (c *Console) showTree(w http.ResponseWriter, r *http.Request, v *api.Visitor, q url.Values, refused error) error {
+	return c.showEditor(w, r, v, q, nil, refused)
+}
+
+// showEditor is showTree with the form of permissions as the visitor has filled it in; nil for those of the znode.
+func (c *Console) showEditor(w http.ResponseWriter, r *http.Request, v *api.Visitor, q url.Values, acl *aclForm,
+	refused error) error {
 	p, err := pathOf(q)
 	if err != nil {
 		return err
@@ -136,6 +141,9 @@ func (c *Console) showTree(w http.ResponseWriter, r *http.Request, v *api.Visito
 	}
 	if page.znode != nil {
 		page.lay()
+		if acl != nil {
+			page.form.acl = *acl
+		}
 	}
 	f := frame{title: p, heading: crumbsOf(page), visitor: v, trouble: refused}
 	return show(w, f, treeView(page, c.api.Writes() && v.User != ""))
@@ -151,12 +159,7 @@ func (p *treePage) lay() {
 	if !isText || bytes.IndexByte(raw, '\r') >= 0 { // browsers change the line ends of a form
 		p.form.data, p.form.encoding = base64.StdEncoding.EncodeToString(raw), "base64"
 	}
-	for _, e := range p.znode.ACL {
-		p.form.acl += e.Scheme + ":" + e.ID + ":" + e.Perms + "\n"
-	}
-	// An id with a line end would become two entries; a browser makes a line end of a CR, too.
-	back, err := formACL(strings.ReplaceAll(p.form.acl, "\r", "\n"))
-	p.form.aclPossible = err == nil && slices.Equal(back, p.znode.ACL)
+	p.form.acl = aclFormOf(p.znode)
 }
 
 // data sends the data of a znode as a file, which no browser shows or runs.
@@ -304,6 +307,9 @@ func (c *Console) change(w http.ResponseWriter, r *http.Request, v *api.Visitor)
 	if err := c.api.MayChange(r, v, f.Get("token")); err != nil {
 		return err
 	}
+	if f.Get("kind") == "acl" {
+		return c.changeACL(w, r, v)
+	}
 	change, err := changeOf(f)
 	if err == nil {
 		_, err = c.api.Change(r, v, change)
@@ -344,7 +350,7 @@ func changeOf(f url.Values) (c api.Change, err error) {
 		c.Kind = api.ChangeData
 	case "acl":
 		c.Kind = api.ChangeACL
-		c.ACL, err = formACL(f.Get("acl"))
+		c.ACL, err = entriesOf(f)
 	case "delete":
 		c.Kind = api.ChangeDelete
 		if f.Get("sure") == "" {
@@ -378,21 +384,4 @@ func formVersion(f url.Values) (int32, error) {
 		return 0, &api.Refusal{Status: http.StatusBadRequest, Text: "the form lacks the version that it replaces"}
 	}
 	return int32(n), nil
-}
-
-// formACL reads entries, one a line: scheme:id:perms. The id may have colons.
-func formACL(text string) (all []api.ACL, err error) {
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line == "" {
-			continue
-		}
-		scheme, rest, ok := strings.Cut(line, ":")
-		i := strings.LastIndexByte(rest, ':')
-		if !ok || i < 0 {
-			return nil, &api.Refusal{Status: http.StatusBadRequest,
-				Text: "an entry of an ACL is scheme:id:perms, one a line"}
-		}
-		all = append(all, api.ACL{Scheme: scheme, ID: rest[:i], Perms: rest[i+1:]})
-	}
-	return all, nil
 }

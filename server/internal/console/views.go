@@ -165,9 +165,9 @@ func aclPart(acl []api.ACL) g.Node {
 
 // editor has the forms that change a znode. Each names the version that it replaces.
 func editor(p *treePage) g.Node {
-	version, aversion := strconv.Itoa(int(p.znode.Stat.Version)), strconv.Itoa(int(p.znode.Stat.Aversion))
+	version := strconv.Itoa(int(p.znode.Stat.Version))
 	form := func(title, kind, version string, content ...g.Node) g.Node {
-		return h.Details(h.Summary(h.Text(title)),
+		return h.Details(g.If(kind == "acl" && p.form.acl.open, h.Attr("open")), h.Summary(h.Text(title)),
 			h.Form(h.Method("post"), h.Action("change"), hidden("token", p.form.token),
 				hidden("kind", kind), hidden("path", p.path), hidden("version", version), g.Group(content)))
 	}
@@ -179,9 +179,9 @@ func editor(p *treePage) g.Node {
 		g.If(p.form.possible, form("Edit the data", "set", version, hidden("encoding", p.form.encoding),
 			area("newdata", "data", label, p.form.data, "10"), button("Save over version "+version))),
 		createForm(form),
-		g.If(p.form.aclPossible, form("Edit the permissions", "acl", aversion,
-			area("newacl", "acl", "Entries, one a line: scheme:identity:permissions of cdrwa", p.form.acl, "4"),
-			button("Save over version "+aversion))),
+		g.Iff(p.form.acl.possible, func() g.Node {
+			return form("Edit the permissions", "acl", p.form.acl.version, p.form.acl.fields())
+		}),
 		form("Delete", "delete", version, box("sure", h.Text("Delete version "+version+" of "), code(p.path)),
 			h.P(h.Button(h.Class("danger"), h.Text("Delete")))), subtreeForms(p))
 }

@@ -99,7 +99,7 @@ func FuzzForms(f *testing.F) {
 	f.Add("kind=create&name=a&mode=ttl&ttl=5&path=/x")
 	f.Add("kind=import&path=/a&document=" + url.QueryEscape(`{"warrenExport":1,"znodes":[{"path":""}]}`))
 	f.Add("kind=quota&path=/a&count=1&bytesHard=2")
-	f.Add("kind=acl&version=1&acl=world:anyone:r")
+	f.Add("kind=acl&version=1&rows=2&scheme.0=world&id.0=anyone&perm.0=r&perm.0=a&remove.1=1&id.1=x")
 	f.Fuzz(func(t *testing.T, text string) {
 		form, err := url.ParseQuery(text)
 		if err != nil {

@@ -189,6 +189,16 @@ func (n shown) Login(user, password string) ([]auth.Identity, error) {
 	return ids, nil
 }
 
+// DigestID implements api.Server.
+func (n shown) DigestID(user, password string) (string, error) {
+	id, ok := auth.DigestID(n.Config.DigestAlg, []byte(user+":"+password))
+	if !ok {
+		return "", fmt.Errorf("there is no hash %q, which DigestAuthenticationProvider.digestAlg asks for",
+			n.Config.DigestAlg)
+	}
+	return id, nil
+}
+
 // listsPerLock is how many ACL lists are searched under one hold of the lock.
 const listsPerLock = 1000
 

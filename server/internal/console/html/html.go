@@ -16,23 +16,27 @@ var Text, Textf = g.Text, g.Textf
 
 // Elements.
 var (
-	El, Doctype                             = g.El, html.Doctype
-	A, Body, Button, Code, Dd, Del          = html.A, html.Body, html.Button, html.Code, html.Dd, html.Del
-	Details, Div, Dl, Dt, Form, H1, H2      = html.Details, html.Div, html.Dl, html.Dt, html.Form, html.H1, html.H2
-	H3, HTML, Head, Header, Input, Ins      = html.H3, html.HTML, html.Head, html.Header, html.Input, html.Ins
-	Label, Li, Link, Main, Meta, Nav, Ol    = html.Label, html.Li, html.Link, html.Main, html.Meta, html.Nav, html.Ol
-	Option, P, Pre, Script, Section, Select = html.Option, html.P, html.Pre, html.Script, html.Section, html.Select
-	Small, Span, Strong, Summary, TBody     = html.Small, html.Span, html.Strong, html.Summary, html.TBody
-	THead, Table, Td, Textarea, Th, TitleEl = html.THead, html.Table, html.Td, html.Textarea, html.Th, html.TitleEl
-	Tr, Ul                                  = html.Tr, html.Ul
+	El, Doctype                       = g.El, html.Doctype
+	A, Body, Button, Code, DataList   = html.A, html.Body, html.Button, html.Code, html.DataList
+	Dd, Del, Details, Div, Dl, Dt     = html.Dd, html.Del, html.Details, html.Div, html.Dl, html.Dt
+	FieldSet, Form, H1, H2, H3, HTML  = html.FieldSet, html.Form, html.H1, html.H2, html.H3, html.HTML
+	Head, Header, Input, Ins, Label   = html.Head, html.Header, html.Input, html.Ins, html.Label
+	Legend, Li, Link, Main, Meta, Nav = html.Legend, html.Li, html.Link, html.Main, html.Meta, html.Nav
+	Ol, Option, P, Pre, Script        = html.Ol, html.Option, html.P, html.Pre, html.Script
+	Section, Select, Small, Span      = html.Section, html.Select, html.Small, html.Span
+	Strong, Summary, TBody, THead     = html.Strong, html.Summary, html.TBody, html.THead
+	Table, Td, Textarea, Th, TitleEl  = html.Table, html.Td, html.Textarea, html.Th, html.TitleEl
+	Tr, Ul                            = html.Tr, html.Ul
 )
 
 // Attributes.
 var (
-	Attr                                       = g.Attr
-	Action, Aria, AutoComplete, Charset, Class = html.Action, html.Aria, html.AutoComplete, html.Charset, html.Class
-	Content, Data, Defer, For, Href, ID        = html.Content, html.Data, html.Defer, html.For, html.Href, html.ID
-	Lang, Method, Min, Name, Rel, Required     = html.Lang, html.Method, html.Min, html.Name, html.Rel, html.Required
-	Role, Rows, Scope, Selected, Src           = html.Role, html.Rows, html.Scope, html.Selected, html.Src
-	TabIndex, Type, Value                      = html.TabIndex, html.Type, html.Value
+	Attr                                  = g.Attr
+	Action, Aria, AutoComplete, AutoFocus = html.Action, html.Aria, html.AutoComplete, html.AutoFocus
+	Charset, Checked, Class, Content      = html.Charset, html.Checked, html.Class, html.Content
+	Data, Defer, For, Href, ID, Lang      = html.Data, html.Defer, html.For, html.Href, html.ID, html.Lang
+	List, Method, Min, Name, Rel          = html.List, html.Method, html.Min, html.Name, html.Rel
+	Required, Role, Rows, Scope           = html.Required, html.Role, html.Rows, html.Scope
+	Selected, Src, TabIndex, Type         = html.Selected, html.Src, html.TabIndex, html.Type
+	Value                                 = html.Value
 )
