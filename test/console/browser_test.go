@@ -267,15 +267,49 @@ func (j *journey) awaitPath(path string) {
 // login logs the super user in.
 func (j *journey) login() {
 	j.t.Helper()
-	j.open("login")
-	j.enter("test")
-	j.awaitText("#user", "super")
+	j.loginAs("super", "test")
 }
 
-// enter sends the form of the login.
+// loginAt logs the super user in and opens the page of a znode.
+func (j *journey) loginAt(path string) {
+	j.t.Helper()
+	j.login()
+	j.open("tree?path=" + path)
+}
+
+// edits creates a znode, logs the super user in and opens the page of the znode.
+func (j *journey) edits(path, data string) {
+	j.t.Helper()
+	j.create(path, data)
+	j.loginAt(path)
+}
+
+// toLeader goes on at the console of the leader, and returns its id.
+func (j *journey) toLeader() int {
+	j.t.Helper()
+	leader, err := j.ensemble.Leader(j.t.Context())
+	require.NoError(j.t, err)
+	j.base = "http://" + j.ensemble.Server(leader).AdminAddr().String() + "/console/"
+	return leader
+}
+
+// loginAs logs a user in.
+func (j *journey) loginAs(user, password string) {
+	j.t.Helper()
+	j.open("login")
+	j.enterAs(user, password)
+	j.awaitText("#user", user)
+}
+
+// enter sends the form of the login for the super user.
 func (j *journey) enter(password string) {
 	j.t.Helper()
-	j.fill("#name", "super")
+	j.enterAs("super", password)
+}
+
+func (j *journey) enterAs(user, password string) {
+	j.t.Helper()
+	j.fill("#name", user)
 	j.fill("#password", password)
 	j.send("#password")
 }

@@ -42,9 +42,7 @@ func (j *journey) forgive() {
 func TestBehindAProxyWithAPrefix(t *testing.T) {
 	j := visit(t, desk, 1)
 	j.throughProxy()
-	j.create("/a", "")
-	j.login()
-	j.open("tree?path=/a")
+	j.edits("/a", "")
 	j.edit("through the proxy")
 	j.await("document.querySelector('#version')?.textContent === '1'")
 	require.Equal(t, "through the proxy", j.data("/a"))
@@ -115,9 +113,7 @@ func TestReadOnlyServer(t *testing.T) {
 
 func TestLeaderNamesTheServerThatIsAbsent(t *testing.T) {
 	j := visit(t, telephone, 3)
-	leader, err := j.ensemble.Leader(t.Context())
-	require.NoError(t, err)
-	j.base = "http://" + j.ensemble.Server(leader).AdminAddr().String() + "/console/"
+	leader := j.toLeader()
 	j.open("")
 	j.await("document.querySelectorAll('tr.follower').length === 2")
 	lost := leader%3 + 1
@@ -173,9 +169,7 @@ func TestOtherSites(t *testing.T) {
 // A visitor that logs out in one tab is logged out in all.
 func TestLogoutInAnotherTab(t *testing.T) {
 	j := visit(t, desk, 1)
-	j.create("/a", "kept")
-	j.login()
-	j.open("tree?path=/a")
+	j.edits("/a", "kept")
 	first := j.tab
 	j.tab = j.newTab(telephone)
 	j.open("")
@@ -190,18 +184,14 @@ func TestLogoutInAnotherTab(t *testing.T) {
 
 func TestWritesAreOff(t *testing.T) {
 	j := visit(t, desk, 1, func(c *config.Config) { c.Admin.ConsoleWrites = false })
-	j.create("/a", "kept")
-	j.login()
-	j.open("tree?path=/a")
+	j.edits("/a", "kept")
 	j.awaitText("#text", "kept")
 	require.Zero(t, eval[int](j, "document.querySelectorAll('main form, main textarea').length"))
 }
 
 func TestSequentialChildren(t *testing.T) {
 	j := visit(t, telephone, 1)
-	j.create("/queue", "")
-	j.login()
-	j.open("tree?path=/queue")
+	j.edits("/queue", "")
 	for i := range 2 {
 		j.unfold("#newname")
 		j.fill("#newname", "job-")
@@ -274,7 +264,6 @@ func TestHiddenZnode(t *testing.T) {
 	j.open("tree?path=/vault")
 	j.awaitText(".trouble", "the ACL of the znode does not allow it")
 	require.NotContains(t, eval[string](j, "document.documentElement.outerHTML"), "the secret data")
-	j.login()
-	j.open("tree?path=/vault")
+	j.loginAt("/vault")
 	j.awaitText("#text", "the secret data")
 }

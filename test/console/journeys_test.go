@@ -151,9 +151,7 @@ func TestViewsOfData(t *testing.T) {
 // A znode of 1 MiB is shown in part, and can be fetched as a whole; the editor does not offer it.
 func TestLargeZnode(t *testing.T) {
 	j := visit(t, telephone, 1, func(c *config.Config) { c.JuteMaxBuffer = 4 << 20 })
-	j.create("/large", strings.Repeat("<b>0123456789012", 1<<16))
-	j.login()
-	j.open("tree?path=/large")
+	j.edits("/large", strings.Repeat("<b>0123456789012", 1<<16))
 	require.Equal(t, 64<<10, eval[int](j, "document.querySelector('#text').textContent.length"))
 	j.awaitText("#main", "Download it to see all")
 	require.True(t, eval[bool](j, "document.querySelector('#newdata') === null"))
@@ -210,9 +208,7 @@ func TestGuessesWait(t *testing.T) {
 // An editor of which the znode has changed meanwhile does not write over that.
 func TestEditorSeesThatTheVersionHasChanged(t *testing.T) {
 	j := visit(t, desk, 1)
-	j.create("/a", "one\ntwo")
-	j.login()
-	j.open("tree?path=/a")
+	j.edits("/a", "one\ntwo")
 	j.edit("three\nfour")
 	j.await("document.querySelector('#version')?.textContent === '1'")
 	require.Equal(t, "three\nfour", j.data("/a"))
@@ -233,9 +229,7 @@ func (j *journey) edit(data string) {
 
 func TestCreateAndDelete(t *testing.T) {
 	j := visit(t, telephone, 1)
-	j.create("/a", "")
-	j.login()
-	j.open("tree?path=/a")
+	j.edits("/a", "")
 	j.unfold("#newname")
 	j.fill("#newname", "child")
 	j.fill("#childdata", "of the child")
@@ -263,20 +257,68 @@ func TestCreateAndDelete(t *testing.T) {
 	require.False(t, exists)
 }
 
+// The permissions are edited by rows: a user is added with its name and password, everybody loses theirs, and the
+// visitor that would lock itself out is warned.
 func TestPermissionsAreEdited(t *testing.T) {
 	j := visit(t, desk, 1)
-	j.create("/a", "secret")
-	j.login()
-	j.open("tree?path=/a")
-	j.unfold("#newacl")
-	j.fill("#newacl", "digest:bob:hash=:cdrwa\n")
-	j.send("#newacl")
-	j.awaitText("[aria-label=Permissions]", "bob:hash=")
+	j.edits("/a", "secret")
+	j.unfold("#acl-scheme-0")
+	j.click("[name=more]")
+	j.await("document.activeElement?.id === 'acl-scheme-1'")
+	j.checkNames("form of permissions")
+	j.fill("#acl-scheme-1", "digest")
+	j.fill("#acl-id-1", "bob")
+	j.fill("#acl-password-1", "pa55w0rd")
+	j.click("[name='perm.1'][value=w]")
+	j.click("[name='perm.1'][value=a]")
+	j.click("[name='remove.0']")
+	j.send("#acl-id-1")
+	j.awaitText("[aria-label=Permissions]", "bob:")
+	require.NotContains(t, eval[string](j, "document.documentElement.outerHTML"), "pa55w0rd")
+	acl, _, err := j.client.GetACL(t.Context(), "/a")
+	require.ErrorIs(t, err, client.ErrNoAuth, "%v", acl)
+
 	j.click(".visitor button")
 	j.awaitText(".visitor", "Log in")
 	j.open("tree?path=/a")
 	j.awaitText(".trouble", "the ACL of the znode does not allow it")
 	require.NotContains(t, eval[string](j, "document.body.textContent"), "secret")
+
+	j.loginAs("bob", "pa55w0rd")
+	j.open("tree?path=/a")
+	j.awaitText("#text", "secret")
+	j.unfold("#acl-scheme-0")
+	j.click("[name='perm.0'][value=a]")
+	j.send("#acl-id-0")
+	j.awaitText(".trouble", "you could not change them again")
+	j.click("[name=lockout]")
+	j.send("#acl-id-0")
+	j.await("!document.querySelector('.trouble') && document.querySelector('[aria-label=Permissions]')")
+	j.unfold("#acl-scheme-0")
+	j.send("#acl-id-0")
+	j.awaitText(".trouble", "you could not change them again")
+}
+
+// Without scripts and by keys alone the permissions can be edited as well.
+func TestPermissionsByKeysWithoutScripts(t *testing.T) {
+	j := visit(t, telephone, 1)
+	j.edits("/a", "")
+	j.do(command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
+	j.open("tree?path=/a")
+	j.tabTo("textContent === 'Edit the permissions'")
+	j.press("\r")
+	j.tabTo("name === 'perm.0' && document.activeElement.value === 'd'")
+	j.press(" ")
+	j.tabTo("textContent === 'Add an entry'")
+	j.press("\r")
+	j.await("document.activeElement?.id === 'acl-scheme-1'")
+	require.LessOrEqual(t, eval[int](j, "document.documentElement.scrollWidth"), 390)
+	j.press("ip\t10.0.0.1\r") // Enter saves
+	j.awaitText("[aria-label=Permissions]", "10.0.0.1")
+	acl, _, err := j.client.GetACL(t.Context(), "/a")
+	require.NoError(t, err)
+	require.Equal(t, []client.ACL{{Perms: client.PermAll &^ client.PermDelete, Scheme: "world", ID: "anyone"},
+		{Perms: client.PermRead, Scheme: "ip", ID: "10.0.0.1"}}, acl)
 }
 
 // A telephone or a desk without a mouse.

@@ -34,9 +34,7 @@ func (j *journey) order(kind string, try bool, fields ...string) {
 // The leadership moves to the server that is chosen, after a try that moves nothing.
 func TestLeadershipIsMoved(t *testing.T) {
 	j := visit(t, desk, 3)
-	leader, err := j.ensemble.Leader(t.Context())
-	require.NoError(t, err)
-	j.base = "http://" + j.ensemble.Server(leader).AdminAddr().String() + "/console/"
+	leader := j.toLeader()
 	to := leader%3 + 1
 	j.login()
 	j.order("hand_over", true, "to", fmt.Sprint(to))
@@ -140,11 +138,7 @@ func TestSteeringIsClosed(t *testing.T) {
 	k := visit(t, desk, 1)
 	k.create("/bobs", "", client.WithACL(client.ACL{Perms: client.PermAll, Scheme: "digest",
 		ID: "bob:fyVmFCwVbTJYrznoSu1koqYEYF0="}))
-	k.open("login")
-	k.fill("#name", "bob")
-	k.fill("#password", "secret")
-	k.send("#password")
-	k.awaitText("#user", "bob")
+	k.loginAs("bob", "secret")
 	k.open("steering")
 	k.awaitText(".trouble", "every permission on the root")
 	require.Zero(t, eval[int](k, "document.querySelectorAll('main form').length"))
