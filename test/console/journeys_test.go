@@ -257,8 +257,8 @@ func TestCreateAndDelete(t *testing.T) {
 	require.False(t, exists)
 }
 
-// The permissions are edited by rows: a user is added with its name and password, everybody loses theirs, and the
-// visitor that would lock itself out is warned.
+// The permissions are edited by rows: a user is added by name and password, the entry of the world is removed, and a
+// visitor that would lose the permission admin is warned.
 func TestPermissionsAreEdited(t *testing.T) {
 	j := visit(t, desk, 1)
 	j.edits("/a", "secret")
