@@ -124,8 +124,8 @@ func TestLeadershipMovesUnderLoad(t *testing.T) {
 	running.Wait()
 	slices.Sort(all)
 	slices.Sort(still)
-	t.Logf("%d moves, %d operations, none failed; the longest wait at a move: median %v, greatest %v; in as much time "+
-		"without a move: median %v, greatest %v", len(all), operations.Load(), all[len(all)/2], all[len(all)-1],
+	t.Logf("%d moves, %d operations, none failed; the longest wait at a move: median %v, greatest %v; in as much "+
+		"time without a move: median %v, greatest %v", len(all), operations.Load(), all[len(all)/2], all[len(all)-1],
 		still[len(still)/2], still[len(still)-1])
 	require.Less(t, all[len(all)-1], *longestFlag)
 }
