@@ -37,6 +37,7 @@ func newTxnLog(file string, r io.Reader, size int64) (*txnLog, error) {
 		return nil, fmt.Errorf("%s: the header of %d bytes cannot be read: %w", file, files.LogHeaderSize, err)
 	}
 	if magic := binary.BigEndian.Uint32(head); magic != uint32(proto.MagicLog) {
+		//lint:ignore ST1005 scripts look for the text of ZooKeeper's tool
 		return nil, fmt.Errorf("Invalid magic number for %s: it begins with %#08x", file, magic)
 	}
 	return l, nil

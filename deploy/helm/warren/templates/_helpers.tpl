@@ -327,8 +327,8 @@ envFrom:
 {{- end }}
 {{- end -}}
 
-{{- /* The beginning of a CronJob of the backup, up to its containers: dict "name" "component" "job" "client" "context".
-    Of the values of the job "schedule" and "activeDeadlineSeconds" are its own. */ -}}
+{{- /* The beginning of a CronJob of the backup, up to its containers: dict "name" "component" "job" "client"
+    "context". Of the values of the job "schedule" and "activeDeadlineSeconds" are its own. */ -}}
 {{- define "warren.backup.job" -}}
 {{- $v := .context.Values -}}
 apiVersion: batch/v1
@@ -444,7 +444,8 @@ spec:
 {{- if not (hasPrefix "s3://" .to) }}{{ $wrong = append $wrong "backup.to is to be s3://BUCKET/PREFIX" }}{{ end }}
 {{- if not $.Values.persistence.enabled }}{{ $wrong = append $wrong "backup.enabled needs persistence.enabled: it reads the volume of a server" }}{{ end }}
 {{- if ge (int .server) (int $.Values.replicaCount) }}{{ $wrong = append $wrong "backup.server is not below replicaCount" }}{{ end }}
-{{- if and .verify.enabled .encryptTo (not .verify.existingSecret) }}{{ $wrong = append $wrong "backup.verify needs backup.verify.existingSecret to read what backup.encryptTo encrypts; without it set backup.verify.enabled=false" }}{{ end }}
+{{- if and .verify.enabled .encryptTo (not .verify.existingSecret) }}
+{{- $wrong = append $wrong "backup.verify needs backup.verify.existingSecret to read what backup.encryptTo encrypts; without it set backup.verify.enabled=false" }}{{ end }}
 {{- if eq .to $.Values.restore.from }}{{ $wrong = append $wrong "backup.to is restore.from: the new release needs a prefix of its own" }}{{ end }}
 {{- end }}{{ end }}
 {{- with .Values.restore }}{{ if .from }}
