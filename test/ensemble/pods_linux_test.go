@@ -21,6 +21,9 @@ import (
 	warren "github.com/seed94657493/warren/client"
 )
 
+// podsPatience bounds each wait for pods and jobs, which end as soon as what they wait for is there.
+const podsPatience = "5m"
+
 // pods emulates a StatefulSet of the chart: each pod has a network namespace with an address, a volume that outlives
 // it, a root folder with nothing but the binary, and the variables of the chart. Its jobs run beside them.
 type pods struct {
@@ -139,7 +142,7 @@ func (p *pods) end(id int) error {
 func (p *pods) ready(ids ...int) {
 	p.t.Helper()
 	for _, id := range ids {
-		out, err := exec.Command(p.binary, "health", "--wait", "60s", p.client(id)).CombinedOutput()
+		out, err := exec.Command(p.binary, "health", "--wait", podsPatience, p.client(id)).CombinedOutput()
 		require.NoError(p.t, err, "%s", out)
 	}
 }
@@ -162,7 +165,7 @@ func (p *pods) reconfig(ctx context.Context, n int, words ...string) *exec.Cmd {
 
 // job runs warren reconfig, and returns what it prints, also to its standard error if it fails.
 func (p *pods) job(n int, words ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute)
 	defer cancel()
 	var out, errs bytes.Buffer
 	cmd := p.reconfig(ctx, n, words...)
@@ -176,7 +179,7 @@ func (p *pods) job(n int, words ...string) (string, error) {
 // jobWaits runs warren reconfig until it says that it waits for something.
 func (p *pods) jobWaits(n int, reason string) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(p.t.Context(), 6*time.Minute)
 	defer cancel()
 	cmd := p.reconfig(ctx, n, "--wait", "10m")
 	errs, err := cmd.StderrPipe()
@@ -202,8 +205,8 @@ func (p *pods) jobDone(n int, words ...string) string {
 // upgrade is `helm upgrade --set replicaCount=n`.
 func (p *pods) upgrade(have, n int) {
 	p.t.Helper()
-	p.jobDone(n, "--leave-only", "--wait", "60s")
-	p.jobDone(n, "--leave-only", "--wait", "60s")
+	p.jobDone(n, "--leave-only", "--wait", podsPatience)
+	p.jobDone(n, "--leave-only", "--wait", podsPatience)
 	for id := have; id > n; id-- {
 		p.stop(id)
 	}
@@ -217,7 +220,7 @@ func (p *pods) upgrade(have, n int) {
 	var both sync.WaitGroup // the job runs twice at the same time
 	for range 2 {
 		both.Go(func() {
-			out, err := p.job(n, "--wait", "60s")
+			out, err := p.job(n, "--wait", podsPatience)
 			if err != nil {
 				p.t.Errorf("warren reconfig: %v: %s", err, out)
 			}
@@ -276,7 +279,7 @@ func (p *pods) writes(n int) (check func(n int)) {
 					acknowledged.Store(i)
 					break
 				}
-				if !errors.Is(err, warren.ErrConnectionLoss) || time.Since(began) > 20*time.Second {
+				if !errors.Is(err, warren.ErrConnectionLoss) || time.Since(began) > time.Minute {
 					p.t.Errorf("%s: %v", path, err)
 					return
 				}
@@ -308,7 +311,7 @@ func TestReleaseGrowsFromOne(t *testing.T) {
 	p.ready(1)
 	_, err := p.connect(p.client(1)).Create(t.Context(), "/kept", nil, warren.Persistent)
 	require.NoError(t, err)
-	p.jobDone(3, "--leave-only", "--wait", "20s")
+	p.jobDone(3, "--leave-only", "--wait", podsPatience)
 	p.start(2, 3)
 	out, err := exec.Command(p.binary, "health", "--wait", "2s", p.client(2)).CombinedOutput()
 	require.Error(t, err, "a new server serves without the one that has the data: %s", out)
