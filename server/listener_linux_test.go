@@ -1,13 +1,19 @@
 package server
 
 import (
+	"net"
+	"strconv"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 	"golang.org/x/sys/unix"
 
+	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/serve"
+	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -60,4 +66,39 @@ func TestClientPortIsPlainTCP(t *testing.T) {
 		func(fd int) (int, error) {
 			return unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PROTOCOL)
 		}))
+}
+
+// A client port that moves to another host, with the same number, is open at the old one until it is at the new one,
+// but for a moment. The old listener makes room for one on all addresses.
+func TestClientPortMovesToAnotherHost(t *testing.T) {
+	core, logged := observer.New(zap.ErrorLevel)
+	cfg := configured(t)
+	cfg.ClientPort = cluster.FreePort(t)
+	s := serveMem(t, cfg, zap.New(core))
+	takes := func(host string) bool {
+		nc, err := net.Dial("tcp", net.JoinHostPort(host, strconv.Itoa(cfg.ClientPort)))
+		if err == nil {
+			_ = nc.Close()
+		}
+		return err == nil
+	}
+	moves := func(host string, triedBefore bool) bool {
+		return s.front.MoveClientPort(config.HostPort{Host: host, Port: cfg.ClientPort}, "clientPort",
+			serve.SpeaksPlain, triedBefore)
+	}
+	const elsewhere = "192.0.2.1" // not an address of this machine
+	require.False(t, moves(elsewhere, false))
+	require.True(t, takes("127.0.0.1"))
+	require.Equal(t, 1, logged.Len())
+	open := s.front.ClientListener(serve.SpeaksPlain)
+	require.False(t, moves(elsewhere, true))
+	require.Same(t, open, s.front.ClientListener(serve.SpeaksPlain), "later attempts leave the old listener alone")
+	require.Equal(t, 1, logged.Len())
+
+	require.True(t, moves("127.0.0.2", true))
+	require.True(t, takes("127.0.0.2"))
+	require.False(t, takes("127.0.0.1"))
+	require.True(t, moves("", false))
+	require.True(t, takes("127.0.0.1"))
+	require.Equal(t, 1, logged.Len())
 }
