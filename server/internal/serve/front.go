@@ -163,13 +163,7 @@ func (s *Front) AbortAll() {
 }
 
 // Addr is the address of the plain client port, or nil if there is none.
-func (s *Front) Addr() net.Addr {
-	all := s.clientListeners()
-	if len(all) == 0 {
-		return nil
-	}
-	return all[0].Addr()
-}
+func (s *Front) Addr() net.Addr { return s.addrOf(SpeaksPlain) }
 
 // WaitForConns waits until every connection has ended, but no longer than timeout.
 func (s *Front) WaitForConns(timeout time.Duration) {

@@ -179,8 +179,10 @@ const (
 func (l language) String() string { return [...]string{"plain text", "TLS", "plain text and TLS"}[l] }
 
 // SecureAddr is the address of the TLS client port, or nil if there is none.
-func (s *Front) SecureAddr() net.Addr {
-	if ln := s.ClientListener(SpeaksTLS); ln != nil {
+func (s *Front) SecureAddr() net.Addr { return s.addrOf(SpeaksTLS) }
+
+func (s *Front) addrOf(speaks language) net.Addr {
+	if ln := s.ClientListener(speaks); ln != nil {
 		return ln.Addr()
 	}
 	return nil
