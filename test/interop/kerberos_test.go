@@ -166,18 +166,23 @@ func TestTicketsAreRefusedAlike(t *testing.T) {
 	}
 }
 
-// TestScriptByKerberos is zkCli.sh with a JAAS file in CLIENT_JVMFLAGS, and our shell with the same.
+// TestScriptByKerberos is zkCli.sh with a JAAS file in CLIENT_JVMFLAGS, and our shell with the same, at a server of
+// Warren.
 func TestScriptByKerberos(t *testing.T) {
 	r := krb5.StartRealm(t)
 	jaas := writeJAAS(t, krb5Module("Client", r.AddService("app/client.host"), "app/client.host"))
 	node := startKerberos(t, r, cluster.Warren, nil)
-	cmd := exec.CommandContext(programContext(t), "/usr/share/zookeeper/bin/zkCli.sh", "-server",
-		node.Addr(), "whoami")
-	cmd.Env = append(r.Env(""),
-		"CLIENT_JVMFLAGS=-Djava.security.krb5.conf="+r.Conf+" -Djava.security.auth.login.config="+jaas)
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.Contains(t, string(out), "sasl: app/client.host@EXAMPLE.COM")
+	_, port, err := net.SplitHostPort(node.Addr())
+	require.NoError(t, err)
+	for _, command := range [][]string{{"/usr/share/zookeeper/bin/zkCli.sh"}, {cluster.Binary(t), "shell"}} {
+		args := append(command, "-server", "localhost:"+port, "whoami")
+		cmd := exec.CommandContext(programContext(t), args[0], args[1:]...)
+		cmd.Env = append(os.Environ(),
+			"CLIENT_JVMFLAGS=-Djava.security.krb5.conf="+r.Conf+" -Djava.security.auth.login.config="+jaas)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		require.Contains(t, string(out), "sasl: app/client.host@EXAMPLE.COM", args[0])
+	}
 }
 
 // TestOurClientsByKerberos lets the Go client and our shell in, at servers of both kinds.
