@@ -19,6 +19,10 @@
 //     sides.
 //   - TestCurator lets package recipes and a Java program with Curator 5.4 use the same locks, queues
 //     and other recipes in turns, against both servers.
+//   - TestKazooRecipesAreDecoded and TestCuratorRecipesAreDecoded compare what the API says of locks, elections and
+//     other recipes with what the programs know that hold them.
+//   - TestDrainedServers counts what each client sees of a rolling restart of drained servers, and
+//     TestUnaskedPingReplies asks clients to leave all the time.
 //   - TestDataDirectory hands one data directory to and fro between the two servers.
 //
 // -interop.target=zookeeper runs the client programs against ZooKeeper, and

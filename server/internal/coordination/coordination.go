@@ -38,6 +38,7 @@ type Group struct {
 	Children []Znode
 	Total    int                // number of children
 	Lines    map[string][]Znode // children of the children named as LinesOf says, by that name
+	Beside   []Znode            // children of the sibling named as BesideOf says
 }
 
 // Recipe is what a group means.
@@ -73,6 +74,14 @@ func LinesOf(has func(name string) bool) []string {
 	}
 	return nil
 }
+
+// BesideOf returns the name of the znode beside a semaphore of kazoo that has the line of those that wait.
+func BesideOf(name string) string { return name + beside }
+
+// IsBeside returns the name of the semaphore for which a znode may have the line. ok is false if it has none.
+func IsBeside(name string) (of string, ok bool) { return strings.CutSuffix(name, beside) }
+
+const beside = "-" + layouts.KazooLock
 
 // markers are those that make a parent worth a look.
 var markers = []string{layouts.Lock, layouts.Latch, layouts.Lease, layouts.Read, layouts.Write, layouts.Item,
@@ -263,7 +272,8 @@ func locks(g *Group) *Recipe {
 	return nil
 }
 
-// semaphore is a line of permits that are held, and a line of those that want one.
+// semaphore is a line of permits that are held, and a line of those that want one. The first that waits has its permit
+// already: it is the newest one, and counts when another one goes.
 func semaphore(g *Group) *Recipe {
 	leases, ok := g.Lines[layouts.Leases]
 	if !ok {
@@ -274,10 +284,11 @@ func semaphore(g *Group) *Recipe {
 	if len(held)+len(wait) == 0 {
 		return nil
 	}
-	r := &Recipe{Kind: "semaphore", Layout: "Curator, Warren", Sure: true, Members: append(held, wait...)}
-	if len(wait) > 0 {
-		r.Note = "How many permits there are is known to the programs only. The newest permit may be of the first " +
-			"that waits."
+	if n := len(held); n > 0 && len(wait) > 0 && wait[0].Session != "" && held[n-1].Session == wait[0].Session &&
+		held[n-1].Since >= wait[0].Since {
+		wait[0].Text = held[n-1].Text // Warren's recipe has the payload there only
+		held = held[:n-1]
 	}
-	return r
+	return &Recipe{Kind: "semaphore", Layout: "Curator, Warren", Sure: true, Members: append(held, wait...),
+		Note: "How many permits there are is known to the programs only."}
 }

@@ -66,6 +66,18 @@ func TestRecognize(t *testing.T) {
 			"leases": {held(guid+"lease-0000000001", "s1", "x"), held(guid+"lease-0000000002", "s2", "y")},
 			"locks":  {held(guid+"lock-0000000003", "s3", "")}}},
 			"semaphore", []string{"holds s1 x", "holds s2 y", "waits s3"}},
+		"a semaphore whose first waiter has a permit that does not count yet": {Group{Lines: map[string][]Znode{
+			"leases": {held(guid+"lease-0000000001", "s1", "x"), held(guid+"lease-0000000002", "s2", "y")},
+			"locks":  {held(guid+"lock-0000000003", "s2", "y"), held(guid+"lock-0000000004", "s1", "x")}}},
+			"semaphore", []string{"holds s1 x", "waits s2 y", "waits s1 x"}},
+		"a semaphore whose first waiter has an older permit": {Group{Lines: map[string][]Znode{
+			"leases": {{Name: guid + "lease-0000000001", Readable: true, Whole: true, Created: 6, Session: "s1"}},
+			"locks":  {held(guid+"lock-0000000003", "s1", "x")}}},
+			"semaphore", []string{"holds s1", "waits s1 x"}},
+		"a semaphore of kazoo with those that wait": {Group{Path: "/sem", Self: kept("sem", "1"),
+			Children: []Znode{held(fresh2, "s1", "me")}, Beside: []Znode{held(fresh2+"__lock__0000000001", "s3", "c"),
+				held(fresh2+"__lock__0000000000", "s2", "b")}},
+			"semaphore", []string{"holds s1 me", "waits s2 b", "waits s3 c"}},
 		"kazoo's semaphore": {
 			Group{Path: "/sem", Self: kept("sem", "3"), Children: []Znode{held(fresh2, "s1", "me")}},
 			"semaphore", []string{"holds s1 me"}},

@@ -216,10 +216,21 @@ func members(g *Group, layout string, is func(*Znode) bool) *Recipe {
 	return r
 }
 
+// IsSemaphore reports whether data may be that of kazoo's semaphore.
+func IsSemaphore(data []byte) bool {
+	_, err := permitsOf(data)
+	return err == nil
+}
+
+// permitsOf returns how many permits kazoo's semaphore has.
+func permitsOf(data []byte) (uint64, error) {
+	return strconv.ParseUint(string(data[:min(len(data), 11)]), 10, 31)
+}
+
 // kazooSemaphore has the number of its permits as data, and an ephemeral for each that is held. Those that wait are in
 // a line beside it.
 func kazooSemaphore(g *Group) *Recipe {
-	limit, err := strconv.ParseUint(string(g.Self.Data), 10, 31)
+	limit, err := permitsOf(g.Self.Data)
 	if err != nil || !g.has(func(z *Znode) bool { return fresh.MatchString(z.Name) }) {
 		return nil
 	}
@@ -228,10 +239,12 @@ func kazooSemaphore(g *Group) *Recipe {
 		return nil
 	}
 	r.Kind = "semaphore"
-	r.Note = fmt.Sprintf("%d permits. Those that wait are in the lock at %s-%s.", limit, g.Path, layouts.KazooLock)
+	r.Note = fmt.Sprintf("%d permits. Those that wait are in the line at %s.", limit, BesideOf(g.Path))
 	for i := range r.Members {
 		r.Members[i].State = "holds"
 	}
+	wait := line(BesideOf(g.Path), g.Beside, []string{layouts.KazooLock}, alike("waits"))
+	r.Members, r.Total = append(r.Members, wait...), r.Total+len(wait)
 	return r
 }
 

@@ -43,7 +43,7 @@ func (r *recipeWalk) look(id datatree.NodeID) {
 	if total > 0 {
 		lines = r.linesOf(id)
 	}
-	if total == 0 && !r.isSingle(id) || total > 0 && lines == nil && !r.mayBe(id) ||
+	if total == 0 && !r.isSingle(id) || total > 0 && lines == nil && !r.mayBe(id) || r.isBeside(id) ||
 		parent != 0 && slices.Contains(r.linesOf(parent), string(state.Name(id))) {
 		return
 	}
@@ -51,6 +51,10 @@ func (r *recipeWalk) look(id datatree.NodeID) {
 	g := &coordination.Group{Path: string(r.path), Self: r.znode(id), Total: total}
 	if lines == nil {
 		g.Children = r.children(id)
+		beside := state.Child(parent, []byte(coordination.BesideOf(g.Self.Name)))
+		if beside != 0 && r.n.allows(beside, r.ids) {
+			g.Beside = r.children(beside)
+		}
 	} else {
 		g.Lines = map[string][]coordination.Znode{}
 		for _, name := range lines {
@@ -66,6 +70,18 @@ func (r *recipeWalk) look(id datatree.NodeID) {
 // linesOf returns the names of the children of a znode that are lines of one recipe.
 func (r *recipeWalk) linesOf(id datatree.NodeID) []string {
 	return coordination.LinesOf(func(name string) bool { return r.n.Store.State.Child(id, []byte(name)) != 0 })
+}
+
+// isBeside reports whether a znode has a line of the semaphore beside it, which shows that line, too.
+func (r *recipeWalk) isBeside(id datatree.NodeID) bool {
+	state := r.n.Store.State
+	of, ok := coordination.IsBeside(string(state.Name(id)))
+	if !ok {
+		return false
+	}
+	semaphore := state.Child(state.Parent(id), []byte(of))
+	return semaphore != 0 && r.n.allows(semaphore, r.ids) && coordination.IsSemaphore(state.Data(semaphore)) &&
+		r.mayBe(semaphore)
 }
 
 func (r *recipeWalk) isSingle(id datatree.NodeID) bool {

@@ -34,6 +34,7 @@ import org.apache.curator.framework.recipes.queue.QueueBase;
 import org.apache.curator.framework.recipes.queue.QueueBuilder;
 import org.apache.curator.framework.recipes.queue.QueueConsumer;
 import org.apache.curator.framework.recipes.queue.QueueSerializer;
+import org.apache.curator.framework.recipes.queue.SimpleDistributedQueue;
 import org.apache.curator.framework.recipes.shared.SharedCount;
 import org.apache.curator.framework.recipes.shared.SharedValue;
 import org.apache.curator.framework.state.ConnectionState;
@@ -44,6 +45,7 @@ import org.apache.curator.x.discovery.ServiceInstance;
 import org.apache.curator.x.discovery.ServiceProvider;
 import org.apache.curator.x.discovery.ServiceType;
 import org.apache.curator.x.discovery.UriSpec;
+import org.apache.zookeeper.CreateMode;
 
 /**
  * Does with Curator's recipes what the lines of its input say, one after the other, and answers each with a line: "OK" and a
@@ -217,6 +219,23 @@ public class Agent {
                 return new DistributedAtomicInteger(c, a[0], new RetryOneTime(10)).add(Integer.parseInt(a[1])).postValue();
             case "join":
                 keep("member " + a[0], () -> new GroupMember(c, a[0], a[1], a[2].getBytes(StandardCharsets.UTF_8))).start();
+                return "";
+            case "mark": // an ephemeral znode that shows which session this is
+                c.create().creatingParentsIfNeeded().withMode(CreateMode.EPHEMERAL).forPath(a[0]);
+                return "";
+            case "offer":
+                return new SimpleDistributedQueue(c, a[0]).offer(a[1].getBytes(StandardCharsets.UTF_8));
+            case "hold": // takes an item and keeps it until the program ends
+                queue("queue", a[0], new QueueConsumer<String>() {
+                    @Override
+                    public void consumeMessage(String item) throws Exception {
+                        Thread.sleep(Long.MAX_VALUE);
+                    }
+
+                    @Override
+                    public void stateChanged(CuratorFramework client, ConnectionState state) {
+                    }
+                });
                 return "";
             case "members":
                 Map<String, byte[]> members = ((GroupMember) kept.get("member " + a[0])).getCurrentMembers();
