@@ -3,8 +3,8 @@ package single_test
 import (
 	"encoding/json"
 	"net/http"
-	"slices"
 	"net/url"
+	"slices"
 	"testing"
 	"time"
 
