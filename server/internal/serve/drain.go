@@ -81,6 +81,7 @@ func (s *Front) drainClients(d *drain) {
 		}
 		credit -= float64(p.round(now, int(credit)))
 	}
+	p.callOff()
 }
 
 // Shed ends the connections of a share of the clients, which are chosen at random, and returns how many.
@@ -150,6 +151,16 @@ func (p *parting) round(now int64, most int) (asked int) {
 	}
 	p.asked = rest
 	return asked
+}
+
+// callOff lets the connections live that have not lost a request yet. Clients that were asked to leave may go.
+func (p *parting) callOff() {
+	for i := range p.asked {
+		c := p.asked[i].c
+		c.Mu.Lock()
+		c.Mu.Out.parting = c.Mu.Out.deaf
+		c.Mu.Unlock()
+	}
 }
 
 // ends goes on with the end of the connection, and reports whether the connection ends by itself from now on.

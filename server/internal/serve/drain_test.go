@@ -127,6 +127,28 @@ func TestPartingConnectionsOfBusyClientsEndBehindAnAnswer(t *testing.T) {
 	})
 }
 
+// A server that takes clients again keeps those that are still there, unless it has taken no request of them already.
+func TestPartingIsCalledOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newPartingFront(t)
+		deaf, _ := f.add()
+		owes(deaf)
+		f.p.round(f.Clock.Now(), 1)
+		f.pass(retireGrace)
+		busy, _ := f.add()
+		owes(busy)
+		f.pass(leaveGrace + retireGrace + 5*retirePause)
+		f.p.callOff()
+		for _, c := range []*Conn{deaf, busy} {
+			require.True(t, c.open())
+			c.Mu.Queue.Pop()
+			f.answered(c)
+		}
+		require.False(t, deaf.open())
+		require.True(t, busy.open())
+	})
+}
+
 // Of a client with requests in flight at all times no more are taken, and those that were taken are answered, unless
 // that takes very long.
 func TestPartingConnectionsTakeNoMore(t *testing.T) {
