@@ -147,7 +147,7 @@ func (k *Kind) Decode(body io.Reader) (Order, error) {
 func (w *Wheel) Do(ctx context.Context, k *Kind, o Order, by Operator) (answer any, err error) {
 	began := w.o.Now()
 	answer, err = w.try(ctx, k, o)
-	facts := []zap.Field{zap.String("command", k.Name), zap.Any("request", o), zap.String("client_addr", by.Addr)}
+	facts := []zap.Field{zap.String("command", k.Name), zap.Reflect("request", o), zap.String("client_addr", by.Addr)}
 	if by.User != "" {
 		facts = append(facts, zap.String("user", by.User))
 	}
@@ -155,7 +155,7 @@ func (w *Wheel) Do(ctx context.Context, k *Kind, o Order, by Operator) (answer a
 		w.o.Log.Warn("command refused", append(facts, zap.Error(err))...)
 		return nil, err
 	}
-	facts = append(facts, zap.Any("answer", answer), zap.Duration("took", w.o.Now().Sub(began)))
+	facts = append(facts, zap.Reflect("answer", answer), zap.Duration("took", w.o.Now().Sub(began)))
 	if o.dry() {
 		w.o.Log.Debug("command of an operator, which changes nothing", facts...)
 	} else {

@@ -364,7 +364,7 @@ func sizePart(path string, p *sizes.Part, levels int) api.SizePart {
 	for _, part := range p.Parts {
 		s.Parts = append(s.Parts, sizePart(path+"/"+part.Name, part, levels-1))
 	}
-	slices.SortFunc(s.Parts, func(a, b api.SizePart) int {
+	slices.SortStableFunc(s.Parts, func(a, b api.SizePart) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Path, b.Path))
 	})
 	return s

@@ -142,7 +142,7 @@ func checkNames(c *config.Config) (all doctor.Findings) {
 		}
 	}
 	asking.Wait()
-	slices.SortFunc(all, func(a, b doctor.Finding) int { return cmp.Compare(a.Subject, b.Subject) })
+	slices.SortStableFunc(all, func(a, b doctor.Finding) int { return cmp.Compare(a.Subject, b.Subject) })
 	return all
 }
 
