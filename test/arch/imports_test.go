@@ -40,6 +40,7 @@ var layers = map[string]layer{
 		others: []string{"go.uber.org/zap", "github.com/klauspost/compress"},
 		why:    "a snapshot asks for what it needs by an interface of its own, so it does not know the tree"},
 	"internal/weakness":  {why: "a list of defects knows none of the places that have them"},
+	"internal/findings":  {why: "what a number means needs neither the server that has it nor the command that asks"},
 	"internal/stagetext": {why: "the text of times needs neither the server that took them nor the reader"},
 	"internal/sched": {others: []string{"golang.org/x/sys"},
 		why: "time and waiting are the ground of everything that runs, and know nothing of it"},
@@ -86,7 +87,8 @@ var layers = map[string]layer{
 			"agreement and no disk",
 	},
 	"server/internal/words": {
-		ours: []string{"datatree", "datatree/auth", "datatree/quota", "datatree/watch", "proto", "snapshot", "wal/vfs",
+		ours: []string{"internal/findings", "datatree", "datatree/auth", "datatree/quota", "datatree/watch", "proto",
+			"snapshot", "wal/vfs",
 			"zab", "server/admin", "server/config", "server/internal/api", "server/internal/console",
 			"server/internal/coordination", "server/internal/durable", "server/internal/env",
 			"server/internal/figures", "server/internal/host", "server/internal/inside", "server/internal/keystore",
@@ -182,7 +184,8 @@ var layers = map[string]layer{
 	"cmd": {
 		ours: []string{"server", "server/config", "server/datadir", "server/rebuild", "server/sasl", "client",
 			"kerberos", "recipes",
-			"wal", "wal/vfs", "snapshot", "datatree", "datatree/auth", "proto", "internal/stagetext", "cmd"},
+			"wal", "wal/vfs", "snapshot", "datatree", "datatree/auth", "proto", "cmd",
+			"internal/findings", "internal/stagetext"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "github.com/spf13", "golang.org/x/sys",
 			"golang.org/x/term", "github.com/HdrHistogram/hdrhistogram-go",
 			"github.com/minio/minio-go/v7", "filippo.io/age"}, // backups in buckets

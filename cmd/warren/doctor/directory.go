@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/datadir"
@@ -45,11 +46,9 @@ const formatFolder = "version-2"
 
 // The remedies that several checks share.
 const (
-	remedyResync = "if the other servers of the ensemble are healthy, replace this one: move its version-2 " +
-		"directories away, and let it synchronize; otherwise warren restore from a backup, or warren wal repair, " +
-		"which says what it would lose"
-	remedyPurge = "set autopurge.purgeInterval, or remove old files with zkCleanup.sh"
-	remedyEmpty = "point dataDir to the right place. If the log reaches back to the first txn, start once with " +
+	remedyResync = findings.RemedyResync
+	remedyPurge  = "set autopurge.purgeInterval, or remove old files with zkCleanup.sh"
+	remedyEmpty  = "point dataDir to the right place. If the log reaches back to the first txn, start once with " +
 		"snapshot.trust.empty=true; else "
 )
 

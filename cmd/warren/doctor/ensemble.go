@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 )
@@ -87,14 +88,11 @@ func (c *ensembleCheck) alive() {
 				"does not answer: %v", a.err)
 		case a.mode == "" && a.zab != nil && a.zab.Outside: // histories tells
 		case a.mode == "" && a.zab != nil && a.zab.WaitsFor != "":
-			c.add(Error, "not-serving", a.address, "look at the servers that it names, also with /readyz and warren "+
-				"status, and at the network between them", "runs and does not serve: %s", a.zab.WaitsFor)
+			c.take(a.address, findings.Waits(a.zab.WaitsFor))
 		case a.mode == "":
-			c.add(Error, "not-serving", a.address, "look what it waits for, with /readyz or warren status: it has no "+
-				"quorum, or it loads its data", "runs and does not serve: %s", firstLine(a.text))
+			c.take(a.address, findings.NotServing(firstLine(a.text)))
 		case a.mode == "read-only":
-			c.add(Error, "read-only", a.address, "find out why it is cut off: look at the network between the servers",
-				"is cut off from the quorum and serves reads only")
+			c.take(a.address, findings.ReadOnly())
 		}
 		if a.err == nil && len(a.denied) > 0 {
 			slices.Sort(a.denied)
@@ -133,7 +131,7 @@ func (c *ensembleCheck) leaders() {
 				"the voters run; the ports between the servers must be open in both directions",
 			"no server leads: no client can write")
 	case len(leaders) == 1:
-		c.quorum(leaders[0])
+		c.take(leaders[0].address, findings.Quorum(leaders[0].number)...)
 	}
 	if len(alone) > 0 && len(alone)+len(leaders)+len(followers)+len(observers) > 1 {
 		c.add(Critical, "not-in-ensemble", addresses(alone),
@@ -146,27 +144,6 @@ func (c *ensembleCheck) leaders() {
 // allRun reports whether every server that was asked answers.
 func (c *ensembleCheck) allRun() bool {
 	return !slices.ContainsFunc(c.all, func(a *answers) bool { return a.err != nil })
-}
-
-// quorum looks how many more servers may fail.
-func (c *ensembleCheck) quorum(leader *answers) {
-	size, ok1 := leader.number("quorum_size")
-	synced, ok2 := leader.number("synced_followers")
-	if !ok1 || !ok2 {
-		return
-	}
-	spare := synced + 1 - (float64(int(size)/2) + 1)
-	switch {
-	case spare < 0:
-		c.add(Critical, "no-quorum", leader.address, "start the servers that are missing",
-			"%v of %v voters are in sync, fewer than a majority", synced+1, size)
-	case spare == 0 && size > 2:
-		c.add(Error, "no-spare", leader.address, "start the servers that are missing",
-			"%v of %v voters are in sync: if one more fails, no client can write", synced+1, size)
-	}
-	if pending, ok := leader.number("pending_syncs"); ok && pending > 100 {
-		c.add(Warning, "pending-syncs", leader.address, "look for a slow follower", "%v syncs are waiting", pending)
-	}
 }
 
 // membership compares the lists of servers.
@@ -300,10 +277,6 @@ func (c *ensembleCheck) digests() {
 			}
 			byZxid[z][d] = append(byZxid[z][d], a)
 		}
-		if n, ok := a.number("digest_mismatches_count"); ok && n > 0 {
-			c.add(Critical, "digest", a.address, remedyResync,
-				"has seen %v txns after which its tree was not the leader's", n)
-		}
 	}
 	for _, z := range slices.Sorted(maps.Keys(byZxid)) {
 		if len(byZxid[z]) < 2 {
@@ -322,16 +295,8 @@ func (c *ensembleCheck) digests() {
 
 // load looks at the numbers of one server.
 func (c *ensembleCheck) load(a *answers) {
-	open, ok1 := a.number("open_file_descriptor_count")
-	most, ok2 := a.number("max_file_descriptor_count")
-	if ok1 && ok2 && most > 0 {
-		const remedy = "raise the limit of open files (LimitNOFILE, ulimit -n) to 65536 or more"
-		if open > most*0.8 {
-			c.add(Error, "open-files", a.address, remedy, "%v of %v file descriptors are used", open, most)
-		} else if most < 4096 {
-			c.add(Warning, "open-files", a.address, remedy, "may open %v files only, each connection is one", most)
-		}
-	}
+	c.take(a.address, findings.Numbers(a.number, a.metrics["warren_wal_slow_syncs_total"])...)
+	c.take(a.address, findings.Disk(a.metrics["warren_server_disk_full"] > 0, fullIn(a.metrics))...)
 	if limit, err := strconv.Atoi(a.conf["maxClientCnxns"]); err == nil && limit > 0 {
 		for _, host := range slices.Sorted(maps.Keys(a.perHost)) {
 			if n := a.perHost[host]; n*5 >= limit*4 {
@@ -341,82 +306,7 @@ func (c *ensembleCheck) load(a *answers) {
 			}
 		}
 	}
-	if n, ok := a.number("watch_count"); ok && n > 2e6 {
-		c.add(Warning, "many-watches", a.address, "look with wchs and wchp who leaves them; persistent recursive "+
-			"watches need one each", "keeps %v watches", n)
-	}
-	if n, ok := a.number("outstanding_requests"); ok && n >= 1000 {
-		c.add(Warning, "outstanding", a.address, "look at the disk of the log and at the load",
-			"%v requests are waiting", n)
-	}
-	if ms, ok := a.number("avg_fsynctime"); ok && ms >= 10 {
-		c.add(Warning, "fsync", a.address,
-			"give the log a disk of its own (dataLogDir), with a write cache that survives power loss",
-			"one sync takes %v ms on average", ms)
-	}
-	slow, _ := a.number("fsync_threshold_exceed_count")
-	if n := max(slow, a.metrics["warren_wal_slow_syncs_total"]); n > 0 {
-		c.add(Warning, "fsync", a.address,
-			"look what else uses the disk, and give dataLogDir a disk of its own; "+
-				"warren doctor DATA_DIR measures it", "%v syncs took longer than fsync.warningthresholdms", n)
-	}
-	if a.metrics["warren_server_disk_full"] > 0 {
-		c.add(Error, "disk-full", a.address, "free space on its data directories: it goes on by itself then",
-			"its disk is almost full, by warren.diskWatermarkBytes and warren.diskWatermarkPercent: it takes "+
-				"no writes, or will take none when too many other voters have no room either")
-	}
-	if in := fullIn(a.metrics); in > 0 && in < fullSoon {
-		c.add(Warning, "disk-full", a.address,
-			"free space on its data directories, or let old snapshots be purged: autopurge.purgeInterval",
-			"at the growth of the last hour its disk has no room in %v",
-			in.Round(time.Minute))
-	}
-	c.past(a)
 	c.quotas(a)
-	if n, ok := a.number("znode_count"); ok && n > znodesWarn {
-		c.add(Warning, "many-znodes", a.address, "look with warren snapshot summary at what grows",
-			"there are %v znodes", n)
-	}
-}
-
-// fullSoon is when a disk that fills up is told of.
-const fullSoon = 24 * time.Hour
-
-// counters are numbers of mntr that tell of the past: since the start, or since the last word srst.
-var counters = []struct {
-	name     string
-	severity Severity
-	check    string
-	what     string // with the number
-	remedy   string
-}{
-	{"snapshot_error_count", Error, "snapshot-errors",
-		"%v snapshots could not be written: logs pile up, and a start takes longer",
-		"look into its log for the reason: space and permissions of dataDir"},
-	{"connection_rejected", Notice, "connections-refused",
-		"%v connections were refused by a limit: maxClientCnxns of one address, or maxCnxns",
-		"look with cons which address has many: often a client that leaks sessions, or NAT. Else raise " +
-			"maxClientCnxns or maxCnxns"},
-	{"unsuccessful_handshake", Notice, "tls-handshakes", "%v TLS handshakes of clients failed",
-		"look into its log: each line has the address and the reason; secureClientPort is for TLS alone; " +
-			"warren doctor --config FILE looks at the certificates"},
-	{"tls_handshake_exceeded", Notice, "tls-handshakes",
-		"%v connections were closed because too many TLS handshakes were under way",
-		"raise netty.server.outstandingHandshake.limit if the processors allow"},
-	{"auth_failed_count", Notice, "credentials-refused", "%v times a certificate, a password or a ticket was refused",
-		"look into its log: each line has the address and the reason; for certificates, look at " +
-			"X509AuthenticationProvider.clientCertIdSanMatchRegex"},
-	{"ensemble_auth_fail", Notice, "other-ensemble", "%v clients named another ensemble and were closed",
-		"look into its log for their addresses, and correct their connect strings"},
-}
-
-// past looks at what has happened to clients and to snapshots.
-func (c *ensembleCheck) past(a *answers) {
-	for _, x := range counters {
-		if n, ok := a.number(x.name); ok && n > 0 {
-			c.add(x.severity, x.check, a.address, x.remedy, x.what+", since its start or the last srst", n)
-		}
-	}
 }
 
 // quotas looks at the quotas of each first element of paths.

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -306,6 +307,57 @@ func TestRealServer(t *testing.T) {
 	require.NotEmpty(t, a.numbers["max_file_descriptor_count"])
 	require.NotEmpty(t, maps.Collect(maps.All(a.perHost)))
 	require.False(t, a.clock.IsZero())
+}
+
+// What the console of a server says of it is what doctor says, word for word.
+func TestConsoleSaysTheSame(t *testing.T) {
+	cfg := config.Default()
+	cfg.DataDir = t.TempDir()
+	cfg.DataLogDir, cfg.ClientPort, cfg.Admin.Port = cfg.DataDir, 0, 0
+	cfg.FourLetterWhitelist = []string{"*"}
+	cfg.PreAllocSizeKB, cfg.DiskWatermark.Bytes = 64, 1<<60 // more than any disk has
+	srv := server.New(cfg, server.Options{Version: "3.9.4-0, built on 01/01/2026 00:00 UTC"})
+	require.NoError(t, srv.Start())
+	defer srv.Stop()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	base := "http://" + srv.AdminAddr().String() + "/api/v1/"
+	wrong, err := client.Post(base+"login", "application/json", strings.NewReader(`{"user":"bob","password":"x"}`))
+	require.NoError(t, err)
+	require.NoError(t, wrong.Body.Close())
+	require.Equal(t, http.StatusUnauthorized, wrong.StatusCode)
+
+	response, err := client.Get(base + "ensemble")
+	require.NoError(t, err)
+	defer response.Body.Close()
+	var overview struct {
+		Problems []struct {
+			Severity            Severity
+			Check, Text, Remedy string
+		}
+	}
+	require.NoError(t, json.NewDecoder(response.Body).Decode(&overview))
+	_, port, err := net.SplitHostPort(srv.AdminAddr().String())
+	require.NoError(t, err)
+	e := &Ensemble{Servers: []string{srv.Addr().String()}, Timeout: 5 * time.Second, MaxLag: 100, Now: time.Now}
+	e.AdminPort, err = strconv.Atoi(port)
+	require.NoError(t, err)
+	said := map[string]Finding{}
+	for _, f := range e.Check(t.Context()) {
+		said[f.Check] = Finding{f.Severity, f.Check, "", f.What, f.Remedy}
+	}
+	shown := map[string]Finding{}
+	last := Critical
+	for _, p := range overview.Problems {
+		require.LessOrEqual(t, p.Severity, last, "the most urgent first")
+		last, shown[p.Check] = p.Severity, Finding{p.Severity, p.Check, "", p.Text, p.Remedy}
+	}
+	for _, all := range []map[string]Finding{said, shown} { // figures of the machine differ between two looks
+		delete(all, "open-files")
+		delete(all, "fsync")
+	}
+	require.Equal(t, said, shown)
+	require.Contains(t, shown, "disk-full")
+	require.Contains(t, shown, "credentials-refused")
 }
 
 // TestLiveDirectory looks at a directory while its server writes: nothing is wrong with it.

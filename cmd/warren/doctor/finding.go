@@ -6,35 +6,19 @@ import (
 	"slices"
 
 	"github.com/seed94657493/warren/cmd/warren/wording"
+	"github.com/seed94657493/warren/internal/findings"
 )
 
 // Severity is how urgent a finding is.
-type Severity int
+type Severity = findings.Severity
 
 // The severities, the least urgent first.
 const (
-	Notice   Severity = iota // nothing is wrong; it could not be looked at, or is worth knowing
-	Warning                  // it works, and will not for ever
-	Error                    // something does not work, or will not after the next restart
-	Critical                 // clients are not served, or data is in danger
+	Notice   = findings.Notice
+	Warning  = findings.Warning
+	Error    = findings.Error
+	Critical = findings.Critical
 )
-
-// String returns the word for it.
-func (s Severity) String() string { return [...]string{"notice", "warning", "error", "critical"}[s] }
-
-// MarshalText implements encoding.TextMarshaler.
-func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (s *Severity) UnmarshalText(b []byte) error {
-	for v := Notice; v <= Critical; v++ {
-		if v.String() == string(b) {
-			*s = v
-			return nil
-		}
-	}
-	return fmt.Errorf("doctor: no severity %q", b)
-}
 
 // Finding is one thing that a check has found.
 type Finding struct {
@@ -56,6 +40,13 @@ func (f *Findings) add(s Severity, check, subject, remedy, format string, args .
 		}
 	}
 	*f = append(*f, Finding{s, check, subject, fmt.Sprintf(format, args...), remedy})
+}
+
+// take adds what is found of one subject.
+func (f *Findings) take(subject string, some ...findings.Finding) {
+	for _, x := range some {
+		*f = append(*f, Finding{x.Severity, x.Check, subject, x.What, x.Remedy})
+	}
 }
 
 // Sort puts the most urgent first, and otherwise keeps the order of the checks.

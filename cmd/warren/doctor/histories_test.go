@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/internal/findings"
+
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -60,7 +62,7 @@ func TestServerStaysOutside(t *testing.T) {
 	}
 	const what = "server 3 stays outside the ensemble that server 2 leads: ensemble 1 is not ensemble 2; " +
 		"it has: mine; the leader has: theirs"
-	require.Equal(t, Findings{{Critical, "outside", idle, what, remedyOutside}}, check(outside))
+	require.Equal(t, Findings{{Critical, "outside", idle, what, findings.RemedyOutside}}, check(outside))
 
 	var z map[string]any
 	require.NoError(t, json.Unmarshal([]byte(outside), &z))

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
@@ -20,7 +21,7 @@ import (
 const (
 	znodeBytesWarn    = 512 << 10
 	childrenWarn      = 50_000
-	znodesWarn        = 5_000_000
+	znodesWarn        = findings.ZnodesWarn
 	sequenceWarn      = math.MaxInt32 / 10 * 9
 	sequenceEnd       = math.MaxInt32 - 1 // here the server says that it is at its limit
 	childrenOverheads = 4                 // bytes of a getChildren reply for each child, besides its name

@@ -1,5 +1,7 @@
 package doctor
 
+import "github.com/seed94657493/warren/internal/findings"
+
 // ZabState is what a Warren server says at its admin port, also while it serves no client: of its history, and of the
 // voters if it looks for a leader.
 type ZabState struct {
@@ -30,10 +32,6 @@ type ZabState struct {
 	WayOut   string `json:"way_out"`
 }
 
-// remedyOutside is what to do about a server with another history.
-const remedyOutside = "find out where its directory comes from, with warren doctor and the directories of all " +
-	"servers; if what the ensemble has is right, stop this server, run warren adopt on its directory, and start it"
-
 // histories tells of servers that stay outside, and of members whose histories differ.
 func (c *ensembleCheck) histories() {
 	outside := map[int64]bool{}
@@ -42,13 +40,7 @@ func (c *ensembleCheck) histories() {
 			continue
 		}
 		outside[a.zab.ID] = true
-		theirs := ""
-		if a.zab.Theirs != "" {
-			theirs = "; the leader has: " + a.zab.Theirs
-		}
-		const what = "server %d stays outside the ensemble that server %d leads: %s; it has: %s%s"
-		c.add(Critical, "outside", a.address, remedyOutside, what,
-			a.zab.ID, a.zab.Leader, a.zab.Reason, a.zab.Own, theirs)
+		c.take(a.address, findings.Outside(a.zab.ID, a.zab.Leader, a.zab.Reason, a.zab.Own, a.zab.Theirs))
 	}
 	told := map[int64]bool{}
 	for _, a := range c.all {
@@ -60,8 +52,7 @@ func (c *ensembleCheck) histories() {
 				continue
 			}
 			told[s.ID] = true
-			const what = "server %d says that server %d has another history: %s; that server has: %s"
-			c.add(Error, "other-history", a.address, remedyOutside, what, a.zab.ID, s.ID, s.Reason, s.History)
+			c.take(a.address, findings.OtherHistory(a.zab.ID, s.ID, s.Reason, s.History))
 		}
 	}
 }
@@ -70,7 +61,7 @@ func (c *ensembleCheck) histories() {
 func (c *ensembleCheck) stuck() bool {
 	for _, a := range c.all {
 		if a.zab != nil && a.zab.Stuck {
-			c.add(Critical, "databases-missing", a.address, a.zab.WayOut, "%s", a.zab.WaitsFor)
+			c.take(a.address, findings.Stuck(a.zab.WaitsFor, a.zab.WayOut))
 			return true // the others say the same
 		}
 	}

@@ -22,7 +22,7 @@ type Ensemble struct {
 	Outstanding int64     `json:"outstanding" doc:"requests that this server has received and not answered"`
 	Latency     Latency   `json:"latency" doc:"of the requests of the last minutes at this server"`
 	Members     []Member  `json:"members" doc:"servers of the configuration; empty if the server stands alone"`
-	Problems    []Problem `json:"problems" doc:"what is wrong, as far as this server knows"`
+	Problems    []Problem `json:"problems" doc:"what is wrong, as far as this server knows, the most urgent first"`
 	Writes      bool      `json:"writes" doc:"changes are switched on by warren.console.writes"`
 }
 
@@ -47,8 +47,10 @@ type Member struct {
 
 // Problem is something that an operator should know.
 type Problem struct {
-	Text   string `json:"text" doc:"what is wrong"`
-	Remedy string `json:"remedy" doc:"what helps; may be empty"`
+	Severity string `json:"severity" doc:"notice, warning, error or critical"`
+	Check    string `json:"check" doc:"name of the finding, as warren doctor has it"`
+	Text     string `json:"text" doc:"what is wrong with the server that answers, or with its ensemble"`
+	Remedy   string `json:"remedy" doc:"what helps; may be empty"`
 }
 
 // Stat is the state of a znode beside its data.

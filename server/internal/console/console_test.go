@@ -41,7 +41,7 @@ type fakeServer struct {
 func (f *fakeServer) Ensemble() *api.Ensemble {
 	leader, lag := int64(2), int64(5)
 	return &api.Ensemble{State: "leader", Leader: &leader, Version: hostile,
-		Problems: []api.Problem{{Text: hostile, Remedy: hostile}},
+		Problems: []api.Problem{{Severity: hostile, Check: hostile, Text: hostile, Remedy: hostile}},
 		Members: []api.Member{{ID: 1, State: "absent", Addresses: []string{hostile}, ClientAddress: hostile},
 			{ID: 2, Self: true, Lag: &lag}}}
 }

@@ -49,13 +49,7 @@ func ensembleCard(id string, o *api.OtherEnsemble) g.Node {
 			present++
 		}
 	}
-	wrong := g.Node(h.P(h.Class("fine"), h.Text("Nothing is known to be wrong.")))
-	if len(e.Problems) > 0 {
-		wrong = h.Ul(h.Class("problems"), g.Map(e.Problems, func(p api.Problem) g.Node {
-			return h.Li(h.Strong(h.Text(p.Text)), g.If(p.Remedy != "", h.P(h.Text(p.Remedy))))
-		}))
-	}
-	return h.Section(h.Class("card"), h.Aria("labelledby", id), name, wrong, h.Dl(h.Class("facts"),
+	return h.Section(h.Class("card"), h.Aria("labelledby", id), name, problemsPart(e.Problems), h.Dl(h.Class("facts"),
 		fact("Asked server is", h.Text(e.State)), fact("Leader", h.Text(leader)),
 		g.If(present > 0, fact("Servers known to be there", h.Textf("%d of %d", present, len(e.Members)))),
 		fact("Sessions", h.Textf("%d", e.Sessions)), fact("Znodes", h.Textf("%d", e.Znodes)),

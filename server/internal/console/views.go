@@ -15,15 +15,27 @@ import (
 // The pages, one function each.
 
 func overviewPage(e *api.Ensemble) g.Node {
-	wrong := g.Node(h.P(h.Class("fine"), h.Text("Nothing is known to be wrong.")))
+	wrong := problemsPart(e.Problems)
 	if len(e.Problems) > 0 {
-		wrong = section("wrong", "What is wrong",
-			h.Ul(h.Class("problems"), g.Map(e.Problems, func(p api.Problem) g.Node {
-				return h.Li(h.Strong(h.Text(p.Text)), g.If(p.Remedy != "", h.P(h.Text(p.Remedy))))
-			})))
+		wrong = section("wrong", "What is wrong, as this server knows it", wrong)
 	}
 	return h.Div(h.ID("live"), h.Attr("hx-get", "./"), h.Attr("hx-trigger", "every 3s"), h.Attr("hx-select", "#live"),
 		h.Attr("hx-swap", "outerHTML"), wrong, serverPart(e), membersPart(e))
+}
+
+// problemsPart lists problems as warren doctor does: how urgent, the name of the finding, what it is and what helps.
+func problemsPart(all []api.Problem) g.Node {
+	if len(all) == 0 {
+		return h.P(h.Class("fine"), h.Text("Nothing is known to be wrong."))
+	}
+	return h.Ul(h.Class("problems"), g.Map(all, func(p api.Problem) g.Node {
+		name := ""
+		if p.Check != "" { // a server of an earlier version has none
+			name = p.Severity + ", " + p.Check + ": "
+		}
+		return h.Li(h.Class(p.Severity), h.Span(h.Class("what"), h.Text(name)), h.Strong(h.Text(p.Text)),
+			g.If(p.Remedy != "", h.P(h.Text(p.Remedy))))
+	}))
 }
 
 func serverPart(e *api.Ensemble) g.Node {

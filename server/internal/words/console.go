@@ -45,9 +45,6 @@ func (s *Reporter) consoleHandler() http.Handler {
 	return console.New(a)
 }
 
-// fullSoon is when a disk that fills up is a problem.
-const fullSoon = 24 * time.Hour
-
 func (n shown) Ensemble() *api.Ensemble {
 	e := &api.Ensemble{State: n.host.Mode(), Serving: n.IsServing(), Version: n.Version,
 		UptimeMs: time.Since(n.Began).Milliseconds(), Connections: n.front.Conns.Len(),
@@ -63,21 +60,9 @@ func (n shown) Ensemble() *api.Ensemble {
 	if role, ok := n.Role(); ok {
 		n.addMembers(e, &role)
 	}
-	if n.Accepting.Load() && n.Guard.Full() {
-		e.Problems = append(e.Problems, api.Problem{Text: "a disk of this server is full: writes may be refused",
-			Remedy: "make room on the disks of dataDir and dataLogDir"})
-	}
-	if n.Accepting.Load() && !n.Guard.Full() {
-		if in := n.Guard.FullIn(); in >= 0 && in < fullSoon.Seconds() {
-			e.Problems = append(e.Problems, api.Problem{
-				Text: "at the growth of the last hour a disk of this server has no room in " +
-					time.Duration(in*float64(time.Second)).Round(time.Minute).String(),
-				Remedy: "make room on the disks of dataDir and dataLogDir, or let old snapshots be purged"})
-		}
-	}
-	if !e.Serving && len(e.Problems) == 0 {
-		e.Problems = append(e.Problems, api.Problem{Text: "this server does not serve clients",
-			Remedy: "wait until it has a leader, or read its log"})
+	for _, f := range n.findings(e) {
+		e.Problems = append(e.Problems,
+			api.Problem{Severity: f.Severity.String(), Check: f.Check, Text: f.What, Remedy: f.Remedy})
 	}
 	return e
 }
@@ -94,7 +79,7 @@ func (n shown) addTree(e *api.Ensemble) {
 	e.Watches = n.front.CountWatches()
 }
 
-// addMembers adds the servers of the configuration, and what is wrong with them.
+// addMembers adds the servers of the configuration.
 func (n shown) addMembers(e *api.Ensemble, r *host.QuorumRole) {
 	if r.Leader >= 0 && !r.ReadOnly {
 		leader := int64(r.Leader)
@@ -113,13 +98,9 @@ func (n shown) addMembers(e *api.Ensemble, r *host.QuorumRole) {
 			n.addLearner(&m, &l)
 		} else if r.Leading && !m.Self {
 			m.State = "absent"
-			e.Problems = append(e.Problems,
-				api.Problem{Text: fmt.Sprintf("server %d is not connected to the leader", m.ID),
-					Remedy: "start it, or look into its log and the network between the servers"})
 		}
 		e.Members = append(e.Members, m)
 	}
-	e.Problems = append(e.Problems, problemsOf(r)...)
 }
 
 // member is a server of the configuration, as this server knows it without being the leader.
@@ -154,27 +135,6 @@ func (n shown) addLearner(m *api.Member, l *zab.Learner) {
 		lag := max(0, int64(last)-int64(there))
 		m.Lag = &lag
 	}
-}
-
-// problemsOf are the problems that a role tells.
-func problemsOf(r *host.QuorumRole) (all []api.Problem) {
-	if r.ReadOnly {
-		all = append(all, api.Problem{Text: "this server is read-only: it has lost its ensemble",
-			Remedy: "start the other servers, or mend the network between them"})
-	}
-	if o := r.Outside; o != nil {
-		all = append(all,
-			api.Problem{Text: fmt.Sprintf("this server stays outside the ensemble that server %d leads: %s",
-				o.Leader, o.Reason), Remedy: "compare the histories, then use warren adopt"})
-	}
-	if w := r.Search; w != nil && w.Reason != "" {
-		all = append(all, api.Problem{Text: w.Reason, Remedy: w.WayOut})
-	}
-	for _, other := range r.Strangers {
-		all = append(all, api.Problem{Text: fmt.Sprintf("server %d has another history: %s", other.ID, other.Reason),
-			Remedy: "compare the histories, then use warren adopt there"})
-	}
-	return all
 }
 
 func (n shown) Login(user, password string) ([]auth.Identity, error) {
