@@ -142,7 +142,7 @@ func aclRow(row int, e api.ACL) g.Node {
 		field(id("scheme"), nameIn(row, "scheme"), "Scheme", e.Scheme, h.List("schemes"),
 			g.If(e.Scheme == "", h.AutoFocus())),
 		field(id("id"), nameIn(row, "id"), "Identity", e.ID),
-		field(id("password"), nameIn(row, "password"), "Password of a digest user, if the identity is its name", "",
+		field(id("password"), nameIn(row, "password"), "Password of a digest user", "",
 			h.Type("password"), h.AutoComplete("new-password"))),
 		h.P(h.Class("ticks"), g.Map(permissions, func(p struct{ letter, name string }) g.Node {
 			return tick("perm", p.letter, p.name, strings.Contains(e.Perms, p.letter))
