@@ -66,7 +66,7 @@ type holder struct {
 }
 
 // decoded is what the server says of a path, with the names of the sessions, which are those of their znodes below
-// /who. In a set of members that have no order they are sorted by their text.
+// /names. In a set of members that have no order they are sorted by their text.
 func (w *watched) decoded(path string) known {
 	w.t.Helper()
 	var found struct {
@@ -80,7 +80,7 @@ func (w *watched) decoded(path string) known {
 				Owner string `json:"owner"`
 			} `json:"stat"`
 		}
-		w.get("/znode?path=/who/"+name, &z)
+		w.get("/znode?path=/names/"+name, &z)
 		names[z.Stat.Owner] = name
 	}
 	k := known{Path: path}
@@ -147,8 +147,8 @@ func TestCuratorRecipesAreDecoded(t *testing.T) {
 		filepath.Join("testdata", "curator", "Agent.java"))
 	w := startWatched(t)
 	one, two := startAgent(t, classes, w.Addr()), startAgent(t, classes, w.Addr())
-	one.do("", "mark /who/one")
-	two.do("", "mark /who/two")
+	one.do("", "mark /names/one")
+	two.do("", "mark /names/two")
 	of := func(path, kind string, members ...holder) { w.says(known{path, kind, members}) }
 	one.do("true", "lock mutex /c/first")
 	ip := w.decoded("/c/first").Members[0].Text // Curator writes the address of its machine

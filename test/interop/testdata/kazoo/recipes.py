@@ -11,7 +11,7 @@ one, two = KazooClient(hosts=sys.argv[1], timeout=30), KazooClient(hosts=sys.arg
 names = {one: "one", two: "two"}
 for zk, name in names.items():
     zk.start(timeout=30)
-    zk.create("/who/" + name, ephemeral=True, makepath=True)
+    zk.create("/names/" + name, ephemeral=True, makepath=True)
 threads = []
 
 
