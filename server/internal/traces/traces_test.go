@@ -144,7 +144,7 @@ func TestHostileCollectors(t *testing.T) {
 			for range 50_000 { // some 70 MB, of which 8 MiB fit
 				x.Trace(operation(stages.Whole, "/a"))
 			}
-			require.Less(t, time.Since(began), 5*time.Second)
+			require.Less(t, time.Since(began), time.Minute, "it waits for the collector")
 			x.mu.Lock()
 			require.LessOrEqual(t, len(x.mu.parts), queueMax)
 			x.mu.Unlock()
