@@ -54,9 +54,10 @@ type Login struct {
 	fetches map[string]*fetch      // that are under way, by service
 	timers  map[string]*time.Timer // of the next fetch, by service
 
-	kdc   sync.Mutex // held by the one goroutine that talks with a KDC; it guards what follows
-	tgt   ticket     // the ticket for tickets
-	cache []cached   // the ticket cache
+	kdc    sync.Mutex // held by the one goroutine that talks with a KDC; it guards what follows
+	tgt    ticket     // the ticket for tickets
+	missed bool       // no KDC has renewed tgt at the last attempt
+	cache  []cached   // the ticket cache
 }
 
 // fetch is a ticket that a KDC was asked for.
@@ -206,7 +207,8 @@ func (l *Login) begin(service Principal) *fetch {
 // fetch gets a ticket, hands it to the exchanges that wait, and sees to the next one.
 func (l *Login) fetch(service Principal, f *fetch) {
 	name := service.String()
-	f.ticket, f.err = l.ask(service)
+	var again time.Time
+	f.ticket, again, f.err = l.ask(service)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	held, isHeld := l.held[name]
@@ -214,7 +216,7 @@ func (l *Login) fetch(service Principal, f *fetch) {
 	switch {
 	case f.err == nil:
 		l.held[name] = f.ticket
-		l.beginAfter(f.ticket.isOld().Sub(now), service)
+		l.beginAfter(again.Sub(now), service)
 	case isHeld && errors.As(f.err, new(*unavailableError)):
 		l.beginAfter(0, service)
 	case !held.isValid(now):
@@ -243,11 +245,21 @@ func (l *Login) beginAfter(d time.Duration, service Principal) {
 	})
 }
 
-// ask asks the KDCs for a ticket. The library that decodes their answers panics on some that no KDC gives, and anyone
-// can send them by UDP in the name of a KDC.
-func (l *Login) ask(service Principal) (t ticket, err error) {
+// ask asks the KDCs for a ticket, and says when to ask again: when it is old, or at once if no KDC has renewed the
+// ticket for tickets, whose end is also the end of what it gives. The library that decodes the answers of KDCs panics on
+// some that no KDC gives, and anyone can send them by UDP in the name of a KDC.
+func (l *Login) ask(service Principal) (t ticket, again time.Time, err error) {
 	l.kdc.Lock()
 	defer l.kdc.Unlock()
+	t, err = l.askKDC(service)
+	if again = t.isOld(); l.missed {
+		again = time.Time{}
+	}
+	return t, again, err
+}
+
+// askKDC asks the KDCs for a ticket. The caller holds the lock kdc.
+func (l *Login) askKDC(service Principal) (t ticket, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = &unavailableError{fmt.Errorf("kerberos: the KDC's answer cannot be decoded: %v", r)}
@@ -302,6 +314,7 @@ func newTicket(owner Principal, t messages.Ticket, part *messages.EncKDCRepPart)
 // renew makes sure that there is a valid ticket for tickets, and a fresh one if a KDC answers. Without a keytab and a
 // password it is that of the ticket cache.
 func (l *Login) renew(now time.Time) error {
+	l.missed = false
 	isOfCache := l.o.Keytab == "" && l.o.Password == ""
 	if isOfCache {
 		if err := l.readCache(); err != nil {
@@ -313,15 +326,18 @@ func (l *Login) renew(now time.Time) error {
 	}
 	if !isOfCache {
 		err := l.authenticate()
+		l.missed = errors.As(err, new(*unavailableError))
 		if l.tgt.isValid(now) {
 			return nil
 		}
 		return err
 	}
 	if l.tgt.isValid(now) && l.tgt.renewable.After(l.tgt.until) {
-		if t, err := l.exchange(granting(l.owner.Realm, l.owner.Realm), l.tgt, true); err == nil {
+		t, err := l.exchange(granting(l.owner.Realm, l.owner.Realm), l.tgt, true)
+		if err == nil {
 			l.tgt = t
 		}
+		l.missed = errors.As(err, new(*unavailableError))
 	}
 	return nil
 }

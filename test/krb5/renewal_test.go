@@ -133,6 +133,7 @@ func TestTicketsAreRenewedForDays(t *testing.T) {
 					require.NoError(t, side.connect(), "%s, after %v", side.name, time.Since(began))
 					connections++
 				}
+				synctest.Wait() // the attempt of this minute has failed
 				d.SetAway(false)
 				synctest.Wait()
 			}
