@@ -246,8 +246,8 @@ func (l *Login) beginAfter(d time.Duration, service Principal) {
 }
 
 // ask asks the KDCs for a ticket, and says when to ask again: when it is old, or at once if no KDC has renewed the
-// ticket for tickets, whose end is also the end of what it gives. The library that decodes the answers of KDCs panics on
-// some that no KDC gives, and anyone can send them by UDP in the name of a KDC.
+// ticket for tickets, whose end is also the end of what it gives. The library that decodes the answers of KDCs panics
+// on some that no KDC gives, and anyone can send them by UDP in the name of a KDC.
 func (l *Login) ask(service Principal) (t ticket, again time.Time, err error) {
 	l.kdc.Lock()
 	defer l.kdc.Unlock()
