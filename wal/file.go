@@ -15,6 +15,7 @@ type FileSummary struct {
 	Size        int64      // bytes, zeros included
 	End         int64      // where the records end
 	IsTorn      bool       // the remains of a write that did not finish follow them
+	Repeated    int        // records that repeat a txn before them in the file; they are not handed over
 }
 
 // Scan reads one file of a log, whatever its name, and hands every record to fn. It judges the file alone, not
@@ -60,12 +61,12 @@ func scan(fsys vfs.FS, path string, last proto.Zxid, fn func(*Record) error,
 		if sum.Records++; sum.Records == 1 {
 			sum.First = r.Zxid
 		}
-		sum.Last, sum.End = r.Zxid, sc.off
+		sum.Last, sum.End, sum.Repeated = r.Zxid, sc.off, sc.repeated
 		if err := fn(&r); err != nil {
 			return sum, err
 		}
 	}
-	sum.End = sc.off
+	sum.End, sum.Repeated = sc.off, sc.repeated
 	if err == nil {
 		sum.IsTorn, err = ending(f, path, sc.off, sum.Size, sc.last)
 	}

@@ -16,14 +16,15 @@ func TestScan(t *testing.T) {
 		want FileSummary
 		err  error
 	}{
-		"whole":  {whole, FileSummary{3, 3, 5, int64(len(whole)), int64(len(whole)), false}, nil},
-		"padded": {join(whole, pad(50)), FileSummary{3, 3, 5, int64(len(whole) + 50), int64(len(whole)), false}, nil},
+		"whole": {whole, FileSummary{3, 3, 5, int64(len(whole)), int64(len(whole)), false, 0}, nil},
+		"padded": {join(whole, pad(50)),
+			FileSummary{3, 3, 5, int64(len(whole) + 50), int64(len(whole)), false, 0}, nil},
 		"torn": {join(whole, []byte{0, 0, 0, 0, 7}),
-			FileSummary{3, 3, 5, int64(len(whole) + 5), int64(len(whole)), true}, nil},
+			FileSummary{3, 3, 5, int64(len(whole) + 5), int64(len(whole)), true, 0}, nil},
 		"gap": {logFile(batch(3, 3, 0), batch(9, 9, 0)),
-			FileSummary{2, 3, 9, headerSize + 2*recordMin, headerSize + 2*recordMin, false}, nil},
+			FileSummary{2, 3, 9, headerSize + 2*recordMin, headerSize + 2*recordMin, false, 0}, nil},
 		"damaged": {with(whole, len(whole)-2, 0),
-			FileSummary{2, 3, 4, int64(len(whole)), headerSize + 2*(recordMin+9), false}, ErrCorrupt},
+			FileSummary{2, 3, 4, int64(len(whole)), headerSize + 2*(recordMin+9), false, 0}, ErrCorrupt},
 		"empty": {nil, FileSummary{}, ErrCorrupt},
 	} {
 		writeFile(t, m, "any", c.file)

@@ -33,6 +33,9 @@ func (l *Log) Replay(from proto.Zxid, fn func(*Record) error) (last proto.Zxid, 
 	if err := w.repair(); err != nil {
 		return 0, l.poison(err)
 	}
+	for _, words := range w.repeated {
+		l.o.Logger.Warn("a ZooKeeper server has logged txns a second time", zap.String("log", words))
+	}
 	l.mu.Lock()
 	l.mu.segments = w.segments
 	l.mu.Unlock()
@@ -64,6 +67,8 @@ type Report struct {
 	Last    proto.Zxid // of these, from-1 if there are none
 	// Repairs says what Replay would change, in words.
 	Repairs []string
+	// Repeated says which files have txns a second time, in words. Replay steps over them and leaves them.
+	Repeated []string
 }
 
 // Verify does what Replay does, but changes nothing. fn may be nil.
@@ -84,7 +89,7 @@ func Verify(o Options, from proto.Zxid, fn func(*Record) error) (Report, error) 
 		return fn(rec)
 	}}
 	err = w.run(segments)
-	r.Files, r.Last = w.read, w.last
+	r.Files, r.Last, r.Repeated = w.read, w.last, w.repeated
 	if err != nil {
 		return r, err
 	}
@@ -117,6 +122,8 @@ type walk struct {
 	// tail is the last file that has a record; torn is the last file read, if it ends in the beginning of an
 	// unfinished write.
 	tail, torn *segment
+	// repeated says which files repeat txns, in words.
+	repeated []string
 	// stopFile and stopOffset are where the records of the last file before this one end.
 	stopFile   string
 	stopOffset int64
@@ -141,8 +148,8 @@ func (w *walk) run(segments []*segment) error {
 		n--
 	}
 	first := needed(w.segments[:n], w.from)
-	for i, s := range w.segments[first:n] {
-		if err := w.file(s, first+i == len(w.segments)-1); err != nil {
+	for i := range w.segments[first:n] {
+		if err := w.file(first + i); err != nil {
 			return err
 		}
 		w.read++
@@ -166,8 +173,9 @@ func needed(segments []*segment, from proto.Zxid) int {
 	return max(0, i-1)
 }
 
-// file reads one file, which may be the last of all.
-func (w *walk) file(s *segment, isLast bool) error {
+// file reads the file with this index, which may be the last of all.
+func (w *walk) file(i int) error {
+	s, isLast := w.segments[i], i == len(w.segments)-1
 	path, size := w.o.path(s.name), w.sizes[s]
 	f, err := w.o.FS.Open(path)
 	if err != nil {
@@ -178,6 +186,9 @@ func (w *walk) file(s *segment, isLast bool) error {
 	if err != nil {
 		return err
 	}
+	first := firsts{w: w, index: i}
+	defer first.close()
+	sc.again = first.compare
 	var r Record
 	ok := true
 	for ok {
@@ -188,6 +199,12 @@ func (w *walk) file(s *segment, isLast bool) error {
 			return err
 		}
 		w.tail = s
+	}
+	if first.err != nil {
+		return first.err
+	}
+	if sc.repeated > 0 {
+		w.repeated = append(w.repeated, fmt.Sprintf("%s repeats %d txns, which do not count", path, sc.repeated))
 	}
 	torn := true
 	if err == nil {

@@ -21,7 +21,7 @@ type Record struct {
 // scanBuffer is how much is read at once, in bytes. A larger record makes the buffer grow.
 const scanBuffer = 256 << 10
 
-// scanner reads the records of one file in order. It belongs to one goroutine.
+// scanner reads the records of one file in the order of their zxids. It belongs to one goroutine.
 type scanner struct {
 	file  vfs.File
 	name  string
@@ -30,6 +30,11 @@ type scanner struct {
 	buf   []byte
 	start int64 // offset of buf[0]
 	last  proto.Zxid
+	// Txns that stand in the file a second time are stepped over. again, if it is not nil, judges each.
+	again    func(*Record) error
+	repeated int        // number of these
+	behind   proto.Zxid // of the record that was stepped over last, 0 if another one came after it
+	any      bool       // whether last is of a record of this file
 }
 
 // newScanner returns a scanner of the first limit bytes of file, after checking the header. Error messages name
@@ -81,9 +86,37 @@ func (s *scanner) peek(n int) ([]byte, error) {
 	return nil, fmt.Errorf("wal: read %s at offset %d: %w", s.name, s.start+int64(len(s.buf)), err)
 }
 
-// next reads the record at off into r and steps over it. It returns false where the records end: at the limit, at
-// a zero length, or at a record that is cut short. ending decides whether that is a legal end.
+// next reads the next record into r and steps over it. It returns false where the records end: at the limit, at a
+// zero length, or at a record that is cut short. ending decides whether that is a legal end.
 func (s *scanner) next(r *Record) (bool, error) {
+	for {
+		if ok, err := s.read(r); err != nil || !ok {
+			return ok, err
+		}
+		if !s.isRepeated(r.Zxid) {
+			s.last, s.any, s.behind = r.Zxid, true, 0
+			return true, nil
+		}
+		s.behind = r.Zxid
+		s.repeated++
+		if s.again == nil {
+			continue
+		}
+		if err := s.again(r); err != nil {
+			return false, err
+		}
+	}
+}
+
+// isRepeated reports whether the record with this zxid, the next in the file, logs a txn again. A ZooKeeper follower
+// that lost its leader while it was synchronized, and follows again, appends txns that are in its log already: the
+// zxids go back within the epoch, and then come up to where they were. Source: quorum-protocol 6.9, B7.
+func (s *scanner) isRepeated(z proto.Zxid) bool {
+	return s.any && z.Epoch() == s.last.Epoch() && (z < s.last || z == s.last && s.behind != 0)
+}
+
+// read reads the record at off into r and steps over it.
+func (s *scanner) read(r *Record) (bool, error) {
 	left := s.limit - s.off
 	if left < prefixSize {
 		return false, nil
@@ -136,7 +169,6 @@ func (s *scanner) next(r *Record) (bool, error) {
 		return false, corrupt(s.name, s.off, s.last, "the payload of %d bytes is too short for a txn", len(payload))
 	}
 	*r = Record{Zxid: zxidOf(payload), Payload: payload, Sum: uint32(sum), File: s.name, Offset: s.off}
-	s.last = r.Zxid
 	s.off += int64(size)
 	return true, nil
 }

@@ -13,7 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/wire"
 )
 
 // given returns a configure that gives settings to the servers of each kind. ZooKeeper 3.8 has most of them from
@@ -84,6 +86,7 @@ func TestSettingsOfWhatIsWritten(t *testing.T) {
 				for _, kind := range []cluster.Kind{cluster.ZooKeeper, cluster.Warren} {
 					leader := c.ledBy(kind)
 					c.sleep(1500, 2500)
+					c.leaveTraces(leader)
 					c.crash(leader)
 				}
 			})
@@ -114,6 +117,19 @@ func TestSettingsOfWhatIsWritten(t *testing.T) {
 			c.same()
 		})
 	}
+}
+
+// leaveTraces lets a leader write a setData, and a closeSession that removes an ephemeral znode.
+func (c *chaos) leaveTraces(leader *cluster.Node) {
+	c.t.Helper()
+	path := fmt.Sprintf("/trace-of-%s", leader.Kind())
+	require.NoError(c.t, c.at(leader, func(conn *wire.Conn) error {
+		if _, err := conn.Create(path, nil, proto.ModeEphemeral); err != nil {
+			return err
+		}
+		_, err := conn.SetData(path, []byte("x"), -1)
+		return err
+	}))
 }
 
 // written is the log of a server as text, and the names of its snapshots.

@@ -76,6 +76,10 @@ func newWALDumpCommand() *cobra.Command {
 						"warren: %s: torn tail at offset %d after txn %v, will be cut at start\n",
 						file, sum.End, sum.Last)
 				}
+				if sum.Repeated > 0 {
+					fmt.Fprintf(cmd.ErrOrStderr(), "warren: %s: %d records that repeat a txn are not shown\n",
+						file, sum.Repeated)
+				}
 				p.end()
 			}
 			return p.flush()
@@ -153,7 +157,9 @@ func newWALVerifyCommand() *cobra.Command {
 			"newer snapshots\n" +
 			"are damaged, the log has to lead over them. Nothing is changed; what a server does by itself is " +
 			"listed: it cuts a\n" +
-			"torn tail, the rest of a write that a crash ended before it was promised to a client.\n\n" +
+			"torn tail, the rest of a write that a crash ended before it was promised to a client. Txns that a " +
+			"ZooKeeper server\n" +
+			"has logged a second time do not count.\n\n" +
 			"Exit codes: 0 the log is whole, or has a torn tail; 1 a server would refuse to start, or " +
 			"a file is damaged.",
 		Args: func(cmd *cobra.Command, args []string) error { return checkWALArguments(cmd, args, output) },
@@ -204,6 +210,7 @@ type walVerdict struct {
 	Last     string        `json:"last"`
 	Replayed int           `json:"replayed"`
 	Repairs  []string      `json:"repairs"`
+	Repeated []string      `json:"repeated"` // files that ZooKeeper has logged txns in a second time
 	Problems []walProblem  `json:"problems"`
 }
 
@@ -273,7 +280,8 @@ func (v *walVerdict) verify(names []string, base snapshotBase) error {
 	}
 	report, err := wal.Verify(wal.Options{FS: v.fs, Dir: v.Dir}, base.zxid+1,
 		func(r *wal.Record) error { return chain.Logged(r.Zxid) })
-	v.Replayed, v.Last, v.Repairs = report.Records, report.Last.String(), report.Repairs
+	v.Replayed, v.Last = report.Records, report.Last.String()
+	v.Repairs, v.Repeated = report.Repairs, report.Repeated
 	if report.Records > 0 {
 		v.First = report.First.String()
 	}

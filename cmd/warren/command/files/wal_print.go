@@ -220,6 +220,9 @@ func (v *walVerdict) print(w io.Writer, output string) error {
 	for _, r := range v.Repairs {
 		fmt.Fprintf(out, "will be done at start: %s\n", r)
 	}
+	for _, r := range v.Repeated {
+		fmt.Fprintf(out, "note: %s\n", r)
+	}
 	for _, p := range v.Problems {
 		kind := "a server would refuse to start"
 		if !p.Needed {
