@@ -66,8 +66,8 @@ func (c *chaos) same() {
 }
 
 // damages are lines in the log of a ZooKeeper 3.8 follower that is at fault, with a zxid: its tree has come to differ
-// from what its leader has said, or it has logged txns again. A mismatch while it reads its files at the start is none.
-// Source: quorum-protocol 6.9, B4 and B7.
+// from what its leader has said, or it has logged txns again. A mismatch while it reads its files at the start is no
+// such line. Source: quorum-protocol 6.9, B4 and B7.
 var damages = regexp.MustCompile(`\[CommitProcessor:\d+:DataTree\] First digest mismatch on txn: -?\d+,-?\d+,(\d+),|` +
 	`Current zxid (\d+) is <= \d+ for`)
 

@@ -85,11 +85,12 @@ func TestSettingsOfWhatIsWritten(t *testing.T) {
 					c.leaveTraces(leader)
 					for _, node := range c.nodes {
 						if node.Kind() == cluster.ZooKeeper {
-							continue // it does not log a txn as it came: with digest.enabled=false the digest is left out
+							continue // it does not log a txn as it came, but leaves the digest out if it writes none
 						}
-						cluster.Eventually(t, func() bool { return c.hasWritten(node, run.written[kind][0]) }, time.Minute,
+						pattern := run.written[kind][0]
+						cluster.Eventually(t, func() bool { return c.hasWritten(node, pattern) }, time.Minute,
 							"server %d has not in its log what %s writes when it leads: %s", node.ID(), kind,
-							run.written[kind][0])
+							pattern)
 					}
 					c.crash(leader)
 				}
@@ -135,7 +136,7 @@ func (c *chaos) leaveTraces(leader *cluster.Node) {
 func (c *chaos) hasWritten(node *cluster.Node, pattern string) bool {
 	c.t.Helper()
 	dir := filepath.Join(node.DataDir(), "version-2")
-	out, _ := exec.Command(cluster.Binary(c.t), "wal", "dump", dir).Output() // an error is in what the server writes
+	out, _ := exec.Command(cluster.Binary(c.t), "wal", "dump", dir).Output() // an error: the server is writing
 	names, err := filepath.Glob(filepath.Join(dir, "snapshot.*"))
 	require.NoError(c.t, err)
 	for _, name := range names {
