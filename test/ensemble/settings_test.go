@@ -131,12 +131,12 @@ func (c *chaos) leaveTraces(leader *cluster.Node) {
 	}))
 }
 
-// hasWritten reports whether the log of a server as text, or the name of one of its snapshots, has a pattern. The server
-// may be writing.
+// hasWritten reports whether the log of a server as text, or the name of one of its snapshots, has a pattern. The
+// server may be writing, so that reading its log may fail.
 func (c *chaos) hasWritten(node *cluster.Node, pattern string) bool {
 	c.t.Helper()
 	dir := filepath.Join(node.DataDir(), "version-2")
-	out, _ := exec.Command(cluster.Binary(c.t), "wal", "dump", dir).Output() // an error: the server is writing
+	out, _ := exec.Command(cluster.Binary(c.t), "wal", "dump", dir).Output()
 	names, err := filepath.Glob(filepath.Join(dir, "snapshot.*"))
 	require.NoError(c.t, err)
 	for _, name := range names {
