@@ -180,6 +180,19 @@ func (j *journey) do(steps ...chromedp.Action[chromedp.Void]) {
 	require.NoError(j.t, chromedp.Do(ctx, steps...))
 }
 
+// element runs a step on one element. If the page replaces the element between the search and the step, the step has
+// had no effect, and is run again.
+func (j *journey) element(step chromedp.Action[chromedp.Void]) {
+	j.t.Helper()
+	ctx, cancel := context.WithTimeout(j.tab, patience)
+	defer cancel()
+	err := chromedp.Do(ctx, step)
+	for err != nil && strings.Contains(err.Error(), "Could not find node with given id") {
+		err = chromedp.Do(ctx, step)
+	}
+	require.NoError(j.t, err)
+}
+
 // open loads a page of the console.
 func (j *journey) open(path string) {
 	j.t.Helper()
@@ -188,13 +201,13 @@ func (j *journey) open(path string) {
 
 func (j *journey) click(selector string) {
 	j.t.Helper()
-	j.do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+	j.element(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
 }
 
 // fill sets the text of a field.
 func (j *journey) fill(selector, text string) {
 	j.t.Helper()
-	j.do(chromedp.SetValue(chromedp.CSS(selector), text))
+	j.element(chromedp.SetValue(chromedp.CSS(selector), text))
 }
 
 // press presses keys where the focus is.
