@@ -11,16 +11,16 @@ import (
 // FileSummary is what Scan found in one file.
 type FileSummary struct {
 	Records     int
-	First, Last proto.Zxid // of the records, 0 without any
+	First, Last proto.Zxid // of the records that are not repeated, 0 without any
 	Size        int64      // bytes, zeros included
 	End         int64      // where the records end
 	IsTorn      bool       // the remains of a write that did not finish follow them
-	Repeated    int        // records that repeat a txn before them in the file; they are not handed over
+	Repeated    int        // of these records
 }
 
 // Scan reads one file of a log, whatever its name, and hands every record to fn. It judges the file alone, not
-// whether its records are contiguous, and changes nothing. On an error the summary covers the part that could be
-// read.
+// whether its records are contiguous or its repeated ones like the first ones, and changes nothing. On an error the
+// summary covers the part that could be read.
 func Scan(fsys vfs.FS, path string, fn func(*Record) error) (FileSummary, error) {
 	return scan(fsys, path, 0, fn, nil)
 }
@@ -61,12 +61,15 @@ func scan(fsys vfs.FS, path string, last proto.Zxid, fn func(*Record) error,
 		if sum.Records++; sum.Records == 1 {
 			sum.First = r.Zxid
 		}
-		sum.Last, sum.End, sum.Repeated = r.Zxid, sc.off, sc.repeated
+		if r.Repeated {
+			sum.Repeated++
+		}
+		sum.Last, sum.End = sc.last, sc.off
 		if err := fn(&r); err != nil {
 			return sum, err
 		}
 	}
-	sum.End, sum.Repeated = sc.off, sc.repeated
+	sum.End = sc.off
 	if err == nil {
 		sum.IsTorn, err = ending(f, path, sc.off, sum.Size, sc.last)
 	}

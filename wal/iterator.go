@@ -60,7 +60,7 @@ func (it *Iterator) Next() (*Record, error) {
 			return nil, ErrTruncated
 		}
 		if it.scanner != nil {
-			switch ok, err := it.scanner.next(&it.record); {
+			switch ok, err := it.scanner.nextNew(&it.record); {
 			case err != nil && it.cuts != it.l.cuts.Load():
 				return nil, ErrTruncated
 			case err != nil:

@@ -68,7 +68,7 @@ func (l *Log) scanPlace(s *segment, z, base proto.Zxid, p *Place) (reached bool,
 	}
 	var r Record
 	for prev := proto.Zxid(0); ; prev = r.Zxid {
-		ok, err := sc.next(&r)
+		ok, err := sc.nextNew(&r)
 		switch {
 		case err != nil || !ok:
 			return prev >= base, err

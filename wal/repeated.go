@@ -2,7 +2,6 @@ package wal
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 
 	"github.com/seed94657493/warren/proto"
@@ -17,9 +16,9 @@ const searchesMax = 100
 // walk.
 type firsts struct {
 	w     *walk
-	index int   // of the file that repeats
-	err   error // that compare returned
+	index int // of the file that repeats
 
+	compared int // repeated records
 	searches int
 	at       int // index of the file that is open
 	file     vfs.File
@@ -30,11 +29,7 @@ type firsts struct {
 // compare refuses a repeated record that differs from the first one of its zxid, and one whose first is missing. A
 // txn that the snapshot has needs no first: its file may have been purged.
 func (f *firsts) compare(r *Record) error {
-	f.err = f.judge(r)
-	return f.err
-}
-
-func (f *firsts) judge(r *Record) error {
+	f.compared++
 	found := false
 	var err error
 	if f.sc != nil && f.record.Zxid+1 == r.Zxid { // the next one of a run
@@ -78,7 +73,7 @@ func (f *firsts) search(r *Record) (found bool, err error) {
 
 // advance reads the next first record, and reports whether it has the zxid of r.
 func (f *firsts) advance(r *Record) (found bool, err error) {
-	ok, err := f.sc.next(&f.record)
+	ok, err := f.sc.nextNew(&f.record)
 	if err != nil {
 		return false, err
 	}
@@ -110,7 +105,7 @@ func (f *firsts) open(r *Record) (err error) {
 // close closes the file that is open.
 func (f *firsts) close() {
 	if f.file != nil {
-		f.err = errors.Join(f.err, f.file.Close())
+		_ = f.file.Close() // it was read only
 	}
 	f.file, f.sc, f.record = nil, nil, Record{}
 }

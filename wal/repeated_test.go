@@ -124,5 +124,6 @@ func TestRepeatedByZooKeeper(t *testing.T) {
 	sum, err := Scan(m, filepath.Join(dir, name), func(*Record) error { return nil })
 	require.NoError(t, err)
 	require.Equal(t, 12, sum.Repeated)
-	require.Equal(t, 14, sum.Records)
+	require.Equal(t, 26, sum.Records)
+	require.Equal(t, first+13, sum.Last)
 }

@@ -188,23 +188,24 @@ func (w *walk) file(i int) error {
 	}
 	first := firsts{w: w, index: i}
 	defer first.close()
-	sc.again = first.compare
 	var r Record
 	ok := true
 	for ok {
 		if ok, err = sc.next(&r); err != nil || !ok {
 			break
 		}
-		if err := w.record(&r); err != nil {
+		judge := w.record
+		if r.Repeated {
+			judge = first.compare
+		}
+		if err := judge(&r); err != nil {
 			return err
 		}
 		w.tail = s
 	}
-	if first.err != nil {
-		return first.err
-	}
-	if sc.repeated > 0 {
-		w.repeated = append(w.repeated, fmt.Sprintf("%s repeats %d txns, which do not count", path, sc.repeated))
+	if first.compared > 0 {
+		w.repeated = append(w.repeated,
+			fmt.Sprintf("%s repeats %d txns, which do not count", path, first.compared))
 	}
 	torn := true
 	if err == nil {

@@ -16,25 +16,25 @@ type Record struct {
 	Sum     uint32 // Adler-32 of Payload
 	File    string // path
 	Offset  int64  // of the framed record in the file
+	// Repeated is true if the file has the zxid before: a ZooKeeper follower that lost its leader while it was
+	// synchronized, and follows again, appends txns that are in its log already. Source: quorum-protocol 6.9, B7.
+	Repeated bool
 }
 
 // scanBuffer is how much is read at once, in bytes. A larger record makes the buffer grow.
 const scanBuffer = 256 << 10
 
-// scanner reads the records of one file in the order of their zxids. It belongs to one goroutine.
+// scanner reads the records of one file in order. It belongs to one goroutine.
 type scanner struct {
 	file  vfs.File
 	name  string
 	limit int64 // bytes from here on are not looked at
 	off   int64 // of the next record
 	buf   []byte
-	start int64 // offset of buf[0]
-	last  proto.Zxid
-	// Txns that stand in the file a second time are stepped over. again, if it is not nil, judges each.
-	again    func(*Record) error
-	repeated int        // number of these
-	behind   proto.Zxid // of the record that was stepped over last, 0 if another one came after it
-	any      bool       // whether last is of a record of this file
+	start int64      // offset of buf[0]
+	last  proto.Zxid // of the last record that was not repeated
+	any   bool       // whether last is of a record of this file
+	back  bool       // whether the record before off was a repeated one
 }
 
 // newScanner returns a scanner of the first limit bytes of file, after checking the header. Error messages name
@@ -86,37 +86,18 @@ func (s *scanner) peek(n int) ([]byte, error) {
 	return nil, fmt.Errorf("wal: read %s at offset %d: %w", s.name, s.start+int64(len(s.buf)), err)
 }
 
-// next reads the next record into r and steps over it. It returns false where the records end: at the limit, at a
-// zero length, or at a record that is cut short. ending decides whether that is a legal end.
-func (s *scanner) next(r *Record) (bool, error) {
+// nextNew is next without the repeated records.
+func (s *scanner) nextNew(r *Record) (bool, error) {
 	for {
-		if ok, err := s.read(r); err != nil || !ok {
+		if ok, err := s.next(r); err != nil || !ok || !r.Repeated {
 			return ok, err
-		}
-		if !s.isRepeated(r.Zxid) {
-			s.last, s.any, s.behind = r.Zxid, true, 0
-			return true, nil
-		}
-		s.behind = r.Zxid
-		s.repeated++
-		if s.again == nil {
-			continue
-		}
-		if err := s.again(r); err != nil {
-			return false, err
 		}
 	}
 }
 
-// isRepeated reports whether the record with this zxid, the next in the file, logs a txn again. A ZooKeeper follower
-// that lost its leader while it was synchronized, and follows again, appends txns that are in its log already: the
-// zxids go back within the epoch, and then come up to where they were. Source: quorum-protocol 6.9, B7.
-func (s *scanner) isRepeated(z proto.Zxid) bool {
-	return s.any && z.Epoch() == s.last.Epoch() && (z < s.last || z == s.last && s.behind != 0)
-}
-
-// read reads the record at off into r and steps over it.
-func (s *scanner) read(r *Record) (bool, error) {
+// next reads the record at off into r and steps over it. It returns false where the records end: at the limit, at
+// a zero length, or at a record that is cut short. ending decides whether that is a legal end.
+func (s *scanner) next(r *Record) (bool, error) {
 	left := s.limit - s.off
 	if left < prefixSize {
 		return false, nil
@@ -169,6 +150,16 @@ func (s *scanner) read(r *Record) (bool, error) {
 		return false, corrupt(s.name, s.off, s.last, "the payload of %d bytes is too short for a txn", len(payload))
 	}
 	*r = Record{Zxid: zxidOf(payload), Payload: payload, Sum: uint32(sum), File: s.name, Offset: s.off}
+	r.Repeated = s.isRepeated(r.Zxid)
+	if s.back = r.Repeated; !s.back {
+		s.last, s.any = r.Zxid, true
+	}
 	s.off += int64(size)
 	return true, nil
+}
+
+// isRepeated reports whether the file has the zxid of its next record before: the zxids have gone back within the
+// epoch, and have not yet come to where they were.
+func (s *scanner) isRepeated(z proto.Zxid) bool {
+	return s.any && z.Epoch() == s.last.Epoch() && (z < s.last || z == s.last && s.back)
 }

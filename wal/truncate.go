@@ -110,7 +110,7 @@ func (l *Log) find(s *segment, z proto.Zxid) (end int64, err error) {
 	}
 	var r Record
 	for {
-		ok, err := sc.next(&r)
+		ok, err := sc.nextNew(&r)
 		if err != nil || !ok || r.Zxid > z {
 			return end, err
 		}

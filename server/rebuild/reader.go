@@ -49,10 +49,13 @@ func (r *Reader) rest() error {
 // errLast ends the scan of a file.
 var errLast = errors.New("the last txn that counts")
 
-// Scan hands each record of a file of the log to fn, whose error ends it and is returned. It reads not a byte after
-// the last txn that counts: the server may be writing there.
+// Scan hands each record of a file of the log to fn, whose error ends it and is returned. Repeated records are left
+// out. It reads not a byte after the last txn that counts: the server may be writing there.
 func (r *Reader) Scan(name string, fn func(*wal.Record) error) error {
 	_, err := wal.Scan(r.FS, filepath.Join(r.Log, name), func(rec *wal.Record) error {
+		if rec.Repeated {
+			return nil
+		}
 		if rec.Zxid > r.Last {
 			return errLast
 		}

@@ -136,6 +136,41 @@ func TestHistoryIsBounded(t *testing.T) {
 	require.ErrorIs(t, err, ErrLarge)
 }
 
+// A txn that ZooKeeper has logged a second time is one version.
+func TestHistoryOfRepeatedTxns(t *testing.T) {
+	r := newRig(t)
+	r.add(7, proto.OpCreate, &proto.CreateTxn{Path: text("/a"), Acl: open})
+	for i := range 3 {
+		r.add(7, proto.OpSetData, &proto.SetDataTxn{Path: text("/a"), Version: int32(i + 1)})
+	}
+	require.NoError(t, r.log.Close())
+	want := r.read("/a", usual)
+	require.Len(t, want.Versions, 4)
+
+	names, err := wal.Names(r.fs, "log")
+	require.NoError(t, err)
+	require.Len(t, names, 1)
+	var again []byte
+	sum, err := wal.Scan(r.fs, "log/"+names[0], func(rec *wal.Record) error {
+		if rec.Zxid > 1 {
+			again = wal.AppendRecord(again, rec.Payload)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	f, err := r.fs.OpenWrite("log/" + names[0])
+	require.NoError(t, err)
+	_, err = f.WriteAt(again, sum.End)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	sum, err = wal.Scan(r.fs, "log/"+names[0], func(*wal.Record) error { return nil })
+	require.NoError(t, err)
+	require.Equal(t, 3, sum.Repeated)
+	r.last++ // so that the reading does not end before them
+	got := r.read("/a", usual)
+	require.Equal(t, want.Versions, got.Versions)
+}
+
 // A txn of any bytes is read or refused, and a version that is told is about the path.
 func FuzzRecord(f *testing.F) {
 	h := proto.TxnHeader{Zxid: 1, Type: proto.OpCreate}

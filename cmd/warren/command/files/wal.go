@@ -77,7 +77,7 @@ func newWALDumpCommand() *cobra.Command {
 						file, sum.End, sum.Last)
 				}
 				if sum.Repeated > 0 {
-					fmt.Fprintf(cmd.ErrOrStderr(), "warren: %s: %d records that repeat a txn are not shown\n",
+					fmt.Fprintf(cmd.ErrOrStderr(), "warren: %s: %d of the records repeat a txn and do not count\n",
 						file, sum.Repeated)
 				}
 				p.end()

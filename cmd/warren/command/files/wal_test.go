@@ -171,6 +171,19 @@ func TestWALTornByACrash(t *testing.T) {
 	}
 }
 
+// The file was written by a ZooKeeper follower that has logged 12 txns twice.
+func TestWALOfRepeatedTxns(t *testing.T) {
+	dir := filepath.Join("..", "..", "..", "..", "wal", "testdata", "repeated")
+	code, out, _ := runWAL("verify", dir, "--from", "0x100000ab7")
+	require.Zero(t, code, out)
+	require.Contains(t, out, "to replay: 14 txns from 0x100000ab7 to 0x100000ac4\n")
+	require.Contains(t, out, "log.100000ab7 repeats 12 txns, which do not count\n")
+	code, out, errs := runWAL("dump", dir)
+	require.Zero(t, code, errs)
+	require.Equal(t, 26, strings.Count(out, "\n"), "all are shown, as they stand in the file")
+	require.Contains(t, errs, "12 of the records repeat a txn and do not count\n")
+}
+
 func TestWALVerifyChangesNothing(t *testing.T) {
 	name := cmdline.Fixtures + "zookeeper-3.8/03-torn-tail-zeros/version-2/log.35"
 	before, err := os.ReadFile(name)
