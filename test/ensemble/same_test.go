@@ -23,18 +23,19 @@ import (
 func (c *chaos) same() {
 	c.t.Helper()
 	c.whole()
-	damaged := map[*cluster.Node]proto.Zxid{}
-	for _, node := range c.nodes {
-		damaged[node] = c.damagedByZooKeeper(node)
-	}
+	damaged := c.damagedByZooKeeper()
 	nodes := slices.SortedStableFunc(slices.Values(c.nodes), func(a, b *cluster.Node) int { // these come last
 		return cmp.Compare(damaged[a], damaged[b])
 	})
 	require.Zero(c.t, damaged[nodes[0]], "ZooKeeper damaged every server")
-	want := c.dump(nodes[0])
-	digests := map[string]string{}
-	for _, node := range nodes {
-		if got := c.dump(node); got != want {
+	var want string
+	digests, alike := map[string]string{}, 0
+	for i, node := range nodes {
+		got := c.dump(node)
+		if i == 0 {
+			want = got
+		}
+		if want != got {
 			if damaged[node] == 0 {
 				c.differ(node, nodes[0], want, got) // the whole of it is too much to print
 			}
@@ -42,6 +43,7 @@ func (c *chaos) same() {
 				node.ID(), damaged[node])
 			continue
 		}
+		alike++
 		text, err := wire.FourLetter(node.Addr(), "hash", 5*time.Second)
 		require.NoError(c.t, err)
 		lines := digestLine.FindAllStringSubmatch(text, -1)
@@ -62,7 +64,7 @@ func (c *chaos) same() {
 		require.NotContains(c.t, node.Log(), "digest of the tree differs", "server %d", node.ID())
 		require.NotContains(c.t, node.Log(), "panic:", "server %d", node.ID())
 	}
-	c.logf("%d servers have the same tree, and the same digests at %d zxids", len(c.nodes), len(digests))
+	c.logf("%d servers have the same tree, and the same digests at %d zxids", alike, len(digests))
 }
 
 // damages are lines in the log of a ZooKeeper 3.8 follower that is at fault, with a zxid: its tree has come to differ
@@ -71,24 +73,29 @@ func (c *chaos) same() {
 var damages = regexp.MustCompile(`\[CommitProcessor:\d+:DataTree\] First digest mismatch on txn: -?\d+,-?\d+,(\d+),|` +
 	`Current zxid (\d+) is <= \d+ for`)
 
-// ledByWarren returns whether the leader of an epoch was a Warren server.
-func (c *chaos) ledByWarren(epoch int64) bool {
-	led := regexp.MustCompile(
-		fmt.Sprintf(`"state": "LEADING", "phase": "BROADCAST", "leader": \d+, "epoch": %d,`, epoch))
-	return slices.ContainsFunc(c.nodes, func(n *cluster.Node) bool { return led.MatchString(n.Log()) })
-}
+// ledByWarren is in the log of a Warren server that leads an epoch.
+var ledByWarren = regexp.MustCompile(`"state": "LEADING", "phase": "BROADCAST", "leader": \d+, "epoch": (\d+),`)
 
-// damagedByZooKeeper returns the first txn at which a server has damaged its own state as a ZooKeeper follower of a
-// ZooKeeper leader, or 0. No Warren server has a part in that.
-func (c *chaos) damagedByZooKeeper(node *cluster.Node) proto.Zxid {
-	for _, line := range damages.FindAllStringSubmatch(node.Log(), -1) {
-		n, err := strconv.ParseInt(line[1]+line[2], 10, 64)
-		require.NoError(c.t, err)
-		if zxid := proto.Zxid(n); !c.ledByWarren(zxid.Epoch()) {
-			return zxid
+// damagedByZooKeeper returns the servers that have damaged their own state as ZooKeeper followers of a ZooKeeper
+// leader, each with the first txn at which it did. No Warren server has a part in that.
+func (c *chaos) damagedByZooKeeper() map[*cluster.Node]proto.Zxid {
+	ours, damaged := map[string]bool{}, map[*cluster.Node]proto.Zxid{}
+	for _, node := range c.nodes {
+		for _, m := range ledByWarren.FindAllStringSubmatch(node.Log(), -1) {
+			ours[m[1]] = true
 		}
 	}
-	return 0
+	for _, node := range c.nodes {
+		for _, m := range damages.FindAllStringSubmatch(node.Log(), -1) {
+			n, err := strconv.ParseInt(m[1]+m[2], 10, 64)
+			require.NoError(c.t, err)
+			zxid := proto.Zxid(n)
+			if _, known := damaged[node]; !known && !ours[fmt.Sprint(zxid.Epoch())] {
+				damaged[node] = zxid
+			}
+		}
+	}
+	return damaged
 }
 
 // digestLine is one line of the word hash.
