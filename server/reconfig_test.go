@@ -52,6 +52,11 @@ func TestReconfigErrors(t *testing.T) {
 	require.NoError(t, err)
 	follower := leader%3 + 1
 	joiner := e.Line(down)
+	stranger := connect(t, e, leader, wire.Options{})
+	// The error is NoAuth until the leader has seen that the stopped server is gone.
+	require.Eventually(t, func() bool {
+		return code(t, stranger, wire.Reconfig("", "", joiner, -1)) == proto.ErrNewConfigNoQuorum
+	}, 10*time.Second, time.Millisecond)
 	for _, id := range []int{leader, follower} {
 		nobody, root := connect(t, e, id, wire.Options{}), super(t, e, id)
 		for name, tc := range map[string]struct {
