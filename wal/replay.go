@@ -194,11 +194,12 @@ func (w *walk) file(i int) error {
 		if ok, err = sc.next(&r); err != nil || !ok {
 			break
 		}
-		judge := w.record
 		if r.Repeated {
-			judge = first.compare
+			err = first.compare(&r)
+		} else {
+			err = w.record(&r)
 		}
-		if err := judge(&r); err != nil {
+		if err != nil {
 			return err
 		}
 		w.tail = s

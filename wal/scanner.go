@@ -149,11 +149,11 @@ func (s *scanner) next(r *Record) (bool, error) {
 	if len(payload) < payloadMin {
 		return false, corrupt(s.name, s.off, s.last, "the payload of %d bytes is too short for a txn", len(payload))
 	}
-	*r = Record{Zxid: zxidOf(payload), Payload: payload, Sum: uint32(sum), File: s.name, Offset: s.off}
-	r.Repeated = s.isRepeated(r.Zxid)
-	if s.back = r.Repeated; !s.back {
-		s.last, s.any = r.Zxid, true
+	z := zxidOf(payload)
+	if s.back = s.isRepeated(z); !s.back {
+		s.last, s.any = z, true
 	}
+	*r = Record{Zxid: z, Payload: payload, Sum: uint32(sum), File: s.name, Offset: s.off, Repeated: s.back}
 	s.off += int64(size)
 	return true, nil
 }
@@ -161,5 +161,5 @@ func (s *scanner) next(r *Record) (bool, error) {
 // isRepeated reports whether the file has the zxid of its next record before: the zxids have gone back within the
 // epoch, and have not yet come to where they were.
 func (s *scanner) isRepeated(z proto.Zxid) bool {
-	return s.any && z.Epoch() == s.last.Epoch() && (z < s.last || z == s.last && s.back)
+	return (z < s.last || z == s.last && s.back) && s.any && z.Epoch() == s.last.Epoch()
 }
