@@ -71,9 +71,10 @@ func (m *Host) measured() int64 {
 	return m.Clock.Now()
 }
 
-// logged gives the txns of a leg to the traces: those that are sampled, and all if the log was slow.
+// logged gives the txns of a leg to the traces: those that are sampled, and all if the log was slow. On a standalone
+// server the stage sync of each operation says the same.
 func (m *Host) logged(g *leg) {
-	if !m.Stages.Traces() {
+	if m.peers == nil || !m.Stages.Traces() {
 		return
 	}
 	slow := m.Stages.Suspects(g.Logged - g.Asked)

@@ -25,7 +25,7 @@ func (c *Conn) keepWrite(op proto.OpCode, body []byte) *topk.Kept {
 
 // recordWrite records a write that keepWrite has kept. REQUIRES: Conn.Mu.
 func (c *Conn) recordWrite(e *flow.Queued, size int, took int64) {
-	c.srv.Top.Finish(&c.Mu.sampler, e.Kept, &topk.Request{Op: e.Op, Session: c.sessionID(), Address: c.Remote.Addr(),
+	c.srv.Top.Finish(&c.Mu.sampler, e.Kept, topk.Request{Op: e.Op, Session: c.sessionID(), Address: c.Remote.Addr(),
 		Bytes: size, Took: took, Now: c.srv.Clock.Now()})
 }
 

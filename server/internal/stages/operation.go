@@ -33,7 +33,7 @@ type Part uint8
 const (
 	Whole  Part = iota // the client is connected to this server
 	Led                // this server leads, and a learner has sent the request: up to its commit
-	Logged             // this server has written the txn to its log: stage sync alone
+	Logged             // this server of an ensemble has written the txn to its log: stage sync alone
 )
 
 // Operation is one operation, cut into its stages. It has one owner at a time.

@@ -19,6 +19,10 @@ const Kept = 256
 // queueMax bounds the operations that wait for the goroutine of the Recorder.
 const queueMax = 4096
 
+// gatherFor is how long the goroutine of the Recorder waits for more operations when one has come: a wake for each would
+// cost more than the operation itself.
+const gatherFor = 20 * time.Millisecond
+
 // readsMax is how many sampled reads are traced in about a second.
 const readsMax = 500
 
@@ -26,6 +30,7 @@ const readsMax = 500
 type Recorder struct {
 	log       *zap.Logger
 	wake      sched.Parker
+	closed    *sched.Gate
 	slow      int64 // ns; MaxInt64 if nothing is slow
 	suspect   int64 // an operation that has taken so long before its last stage may become slow
 	sampling  Sampling
@@ -39,10 +44,9 @@ type Recorder struct {
 
 	mu struct {
 		sync.Mutex
-		ring   [Kept]Operation // the newest slow operations; the n-th is at n%Kept
-		found  int             // slow operations so far
-		queue  []*Operation
-		closed bool
+		ring  [Kept]Operation // the newest slow operations; the n-th is at n%Kept
+		found int             // slow operations so far
+		queue []*Operation
 	}
 }
 
@@ -67,8 +71,8 @@ func New(o Options) *Recorder {
 	if o.Slow <= 0 && o.Tracer == nil {
 		return nil
 	}
-	r := &Recorder{log: o.Log, wake: o.Runtime.Parker(), slow: math.MaxInt64, suspect: math.MaxInt64, tracer: o.Tracer,
-		label: proto.SessionID.String}
+	r := &Recorder{log: o.Log, wake: o.Runtime.Parker(), closed: sched.NewGate(o.Runtime), slow: math.MaxInt64,
+		suspect: math.MaxInt64, tracer: o.Tracer, label: proto.SessionID.String}
 	if o.Slow > 0 {
 		r.slow, r.suspect = int64(o.Slow), int64(o.Slow/2)
 	}
@@ -143,7 +147,7 @@ func (r *Recorder) Done(o *Operation) {
 		r.mu.ring[r.mu.found%Kept] = *o
 		r.mu.found++
 	}
-	if len(r.mu.queue) >= queueMax || r.mu.closed {
+	if len(r.mu.queue) >= queueMax || r.closed.IsOpen() {
 		r.leftOut.Inc()
 		return
 	}
@@ -172,8 +176,9 @@ func (r *Recorder) Run() {
 	var spare []*Operation
 	for {
 		r.wake.Park()
+		closed := r.closed.WaitFor(gatherFor)
 		r.mu.Lock()
-		queue, closed := r.mu.queue, r.mu.closed
+		queue := r.mu.queue
 		clear(spare)
 		r.mu.queue = spare[:0]
 		r.mu.Unlock()
@@ -197,9 +202,7 @@ func (r *Recorder) Close() {
 	if r == nil {
 		return
 	}
-	r.mu.Lock()
-	r.mu.closed = true
-	r.mu.Unlock()
+	r.closed.Open()
 	r.wake.Unpark()
 }
 

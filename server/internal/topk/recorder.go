@@ -140,8 +140,9 @@ func (r *Recorder) Keep(s *Sampler, paths [][]byte, bytes int) *Kept {
 	return k
 }
 
-// Finish counts a request that Keep has kept. q has no Paths, and of Bytes only those of the reply.
-func (r *Recorder) Finish(s *Sampler, k *Kept, q *Request) {
+// Finish counts a request that Keep has kept. q has no Paths, and of Bytes only those of the reply. q is a value so that
+// the paths stay on the stack.
+func (r *Recorder) Finish(s *Sampler, k *Kept, q Request) {
 	var room [PathsMax][]byte
 	q.Paths = room[:0]
 	begin := 0
@@ -150,7 +151,7 @@ func (r *Recorder) Finish(s *Sampler, k *Kept, q *Request) {
 		begin = end
 	}
 	q.Bytes += k.bytes
-	if !r.count(k.weight, q) {
+	if !r.count(k.weight, &q) {
 		s.missed += k.weight
 	}
 	if cap(k.names) <= keptBytes {
