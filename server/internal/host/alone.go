@@ -50,8 +50,8 @@ type agreement interface {
 //
 // Invariant: delivered <= durable <= handedOut <= last. txns holds the txns in (delivered, last].
 //
-// The slices of txns in an Output are parts of that ring, so an element is used again for another txn, but not
-// before the txn in it was delivered and Take is called again. The journal has finished with a txn before it
+// The slices of txns in an Output are parts of that ring, or of joined, so an element is used again for another txn,
+// but not before the txn in it was delivered and Take is called again. The journal has finished with a txn before it
 // reports that the txn is durable, and the host copies what is delivered.
 type alone struct {
 	id       proto.ServerID
@@ -59,7 +59,8 @@ type alone struct {
 
 	last, handedOut, durable, delivered proto.Zxid
 	txns                                txnRing
-	given                               int // txns at the front of txns that the last Output delivers
+	given                               int       // txns at the front of txns that the last Output delivers
+	joined                              []zab.Txn // memory for what is delivered and lies in two pieces of txns
 	writes                              []aloneWrite
 	seq                                 zab.Seq
 	syncs                               []aloneSync
@@ -158,6 +159,7 @@ func (a *alone) Take() zab.Output {
 	out.Persist, out.Synced, out.Deliver = out.Persist[:0], out.Synced[:0], nil
 	a.txns.pop(a.given)
 	a.given = 0
+	clear(a.joined) // as pop does
 	for a.handedOut < a.last {
 		txns := a.txns.from(int(a.handedOut-a.delivered), int(a.last-a.delivered))
 		a.handedOut = txns[len(txns)-1].Zxid
@@ -167,7 +169,8 @@ func (a *alone) Take() zab.Output {
 		a.given = int(a.durable - a.delivered)
 		out.Deliver = a.txns.from(0, a.given)
 		if n := len(out.Deliver); n < a.given {
-			out.Deliver = append(slices.Clone(out.Deliver), a.txns.from(n, a.given)...)
+			a.joined = append(append(a.joined[:0], out.Deliver...), a.txns.from(n, a.given)...)
+			out.Deliver = a.joined
 		}
 		a.delivered = a.durable
 	}

@@ -48,3 +48,27 @@ func TestAloneUsesMemoryAgain(t *testing.T) {
 	}
 	require.Less(t, len(a.txns.all), 4*largest, "the array grows with what waits, not with all txns")
 }
+
+// Nothing is allocated for txns, wherever they lie in the ring.
+func TestAloneAllocatesNothing(t *testing.T) {
+	a := newAlone(1, nil, 100)
+	txns := make([]zab.Txn, 37)
+	one := func() {
+		for i := range txns {
+			txns[i].Zxid = a.NextZxid() + proto.Zxid(i)
+		}
+		require.NoError(t, a.Propose(txns...))
+		for range 2 {
+			for _, p := range a.Take().Persist {
+				a.Persisted(p.Seq)
+			}
+		}
+	}
+	lap := func() {
+		for range 100 {
+			one()
+		}
+	}
+	lap()
+	require.Zero(t, testing.AllocsPerRun(10, lap))
+}
