@@ -19,8 +19,8 @@ const Kept = 256
 // queueMax bounds the operations that wait for the goroutine of the Recorder.
 const queueMax = 4096
 
-// gatherFor is how long the goroutine of the Recorder waits for more operations when one has come: a wake for each would
-// cost more than the operation itself.
+// gatherFor is how long the goroutine of the Recorder waits for more operations when one has come: a wake for each
+// would cost more than the operation itself.
 const gatherFor = 20 * time.Millisecond
 
 // readsMax is how many sampled reads are traced in about a second.

@@ -140,8 +140,8 @@ func (r *Recorder) Keep(s *Sampler, paths [][]byte, bytes int) *Kept {
 	return k
 }
 
-// Finish counts a request that Keep has kept. q has no Paths, and of Bytes only those of the reply. q is a value so that
-// the paths stay on the stack.
+// Finish counts a request that Keep has kept. q has no Paths, and of Bytes only those of the reply. q is a value so
+// that the paths stay on the stack.
 func (r *Recorder) Finish(s *Sampler, k *Kept, q Request) {
 	var room [PathsMax][]byte
 	q.Paths = room[:0]
