@@ -104,11 +104,12 @@ func NewJournal(d *Disk, o Owner) *Journal {
 	return j
 }
 
-// Submit queues writes. The slice is copied; the txns never change.
+// Submit queues writes, so that one sync makes them durable. The slice is copied; the txns never change.
 func (j *Journal) Submit(writes []zab.Persist) {
-	for _, p := range writes {
-		j.Jobs.Put(JournalJob{Write: p})
+	for i := range writes {
+		j.Jobs.Add(JournalJob{Write: writes[i]})
 	}
+	j.Jobs.Signal()
 }
 
 // Note queues a lineage behind the writes that were submitted before.

@@ -20,13 +20,31 @@ func QueueOf[K comparable, T any](queues map[K]*FIFO[T], key K) *FIFO[T] {
 func (q *FIFO[T]) Len() int { return len(q.all) - q.head }
 
 // Push adds an element at the end.
-func (q *FIFO[T]) Push(v T) {
-	if len(q.all) == cap(q.all) && q.head > len(q.all)/2 {
-		n := copy(q.all, q.all[q.head:])
+func (q *FIFO[T]) Push(v T) { *q.Next() = v }
+
+// Next adds a zero element at the end and returns it, valid until the next call.
+func (q *FIFO[T]) Next() *T {
+	n := len(q.all)
+	if n == cap(q.all) {
+		q.room()
+		n = len(q.all)
+	}
+	q.all = q.all[:n+1]
+	return &q.all[n]
+}
+
+// room makes room for one element: it moves the elements to the front of the memory if half of it is free, else to
+// more memory.
+func (q *FIFO[T]) room() {
+	n := q.Len()
+	if q.head > len(q.all)/2 {
+		copy(q.all, q.all[q.head:])
 		clear(q.all[n:])
 		q.all, q.head = q.all[:n], 0
+		return
 	}
-	q.all = append(q.all, v)
+	var none T
+	q.all = append(q.all, none)[:len(q.all)]
 }
 
 // Front returns the oldest element, valid until the next call. REQUIRES: Len() > 0.

@@ -416,9 +416,8 @@ func (l *leading) verdict(w *write) (code proto.ErrCode, drop bool) {
 // prepare turns a request into a txn, or into an answer that has its place between txns.
 func (l *leading) prepare(w *write) {
 	m := l.m
-	it := itemOf(w)
 	if w.op == proto.OpCloseSession && w.local != nil && w.local.IsLocal() {
-		l.between(it) // it needs no txn, but its place behind the requests of the session that wait behind a sync
+		l.between(itemOf(w)) // it needs no txn, but its place behind the requests of the session that wait behind a sync
 		return
 	}
 	if w.local != nil && w.client == nil && !m.Tracker.Knows(w.local) {
@@ -429,6 +428,7 @@ func (l *leading) prepare(w *write) {
 		code, drop = l.verdict(w)
 	}
 	if drop {
+		it := itemOf(w)
 		it.Drop = true
 		l.between(it)
 		return
@@ -437,8 +437,7 @@ func (l *leading) prepare(w *write) {
 		code = l.checkSession(w)
 	}
 	if code != proto.OK && w.link == 0 {
-		it.Err = code
-		l.between(it)
+		l.refuse(w, code)
 		return
 	}
 	if code == proto.OK && mustUpgrade(w.local, w.op, w.body) && m.Config.LocalSessionsUpgradingEnabled {
@@ -447,7 +446,7 @@ func (l *leading) prepare(w *write) {
 	if w.op == proto.OpCreateSession && w.link != 0 {
 		l.trackForwarded(w)
 	}
-	l.propose(w, it, code)
+	l.propose(w, code)
 }
 
 // checkSession decides whether a request may be taken, as far as that depends on its session: the session lives, or
@@ -473,8 +472,7 @@ func (l *leading) checkSession(w *write) proto.ErrCode {
 // upgrade makes a local session of a client of this server global, before the request that needs a global session.
 func (l *leading) upgrade(w *write) {
 	timeout := proto.AppendInt32(nil, w.local.TimeoutMs())
-	l.propose(&write{session: w.session, op: proto.OpCreateSession, body: timeout},
-		flow.Item{Op: proto.OpCreateSession}, proto.OK)
+	l.propose(&write{session: w.session, op: proto.OpCreateSession, body: timeout}, proto.OK)
 	l.m.Tracker.MakeGlobal(w.session)
 }
 
@@ -488,7 +486,7 @@ func (l *leading) trackForwarded(w *write) {
 
 // propose prepares the txn. Every forwarded request becomes a txn, if only an error txn. Source: quorum-protocol
 // 8.2.
-func (l *leading) propose(w *write, it flow.Item, code proto.ErrCode) {
+func (l *leading) propose(w *write, code proto.ErrCode) {
 	m := l.m
 	room := len(w.body) + 1024
 	if len(w.body) > payloadChunk/2 {
@@ -498,12 +496,13 @@ func (l *leading) propose(w *write, it flow.Item, code proto.ErrCode) {
 	chunk := l.payloads.chunk
 	start := len(chunk)
 	l.lockState()
-	it.Taken = l.taken
+	w.taken = l.taken
 	now := l.wallMs
 	ok := false
 	if code == proto.OK {
-		l.req = prepare.Request{Session: w.session, Cxid: w.xid, Op: w.op, Body: w.body, Identities: w.ids,
-			LocalSession: m.Config.LocalSessionsEnabled && w.session != 0 && m.Tracker.IsLocal(w.session)}
+		req := &l.req
+		req.Session, req.Cxid, req.Op, req.Body, req.Identities = w.session, w.xid, w.op, w.body, w.ids
+		req.LocalSession = m.Config.LocalSessionsEnabled && w.session != 0 && m.Tracker.IsLocal(w.session)
 		if len(w.body) >= limits.SmallWrite && w.op != proto.OpMulti { // a multi releases the lock itself now and then
 			l.unlockState()
 			m.Store.Long.Lock()
@@ -517,8 +516,7 @@ func (l *leading) propose(w *write, it flow.Item, code proto.ErrCode) {
 	}
 	if !ok {
 		if w.link == 0 {
-			it.Err = code
-			l.between(it)
+			l.refuse(w, code)
 			return
 		}
 		header := proto.TxnHeader{ClientID: w.session, Cxid: w.xid, Zxid: l.next, Time: now, Type: w.op}
@@ -526,19 +524,27 @@ func (l *leading) propose(w *write, it flow.Item, code proto.ErrCode) {
 	}
 	l.payloads.chunk = chunk
 	payload := chunk[start:len(chunk):len(chunk)]
-	e := entry{zxid: l.next, txn: true, item: it}
+	e := l.entries.Next() // built in place: an entry is copied once, into the batch for the applier
+	e.zxid, e.txn = l.next, true
+	w.fill(&e.item)
 	if create2 := l.preparer.Create2(); ok && len(create2) > 0 && w.client != nil {
 		e.create2 = append([]int32(nil), create2...)
 	}
 	if ok && code == proto.OK && w.op == proto.OpReconfig {
 		l.reconfig = l.next
 	}
-	l.entries.Push(e)
 	l.txns = append(l.txns, zab.Txn{Zxid: l.next, Payload: payload})
 	l.next++
 	if w.op == proto.OpCloseSession {
 		m.Tracker.SetClosing(w.session)
 	}
+}
+
+// refuse answers a request that becomes no txn.
+func (l *leading) refuse(w *write, code proto.ErrCode) {
+	it := itemOf(w)
+	it.Err = code
+	l.between(it)
 }
 
 // between puts an answer behind everything that was prepared so far.
@@ -671,11 +677,17 @@ func (l *leading) end() {
 
 // itemOf returns the item by which a request is answered.
 func itemOf(w *write) flow.Item {
-	it := flow.Item{Session: w.local, Received: w.at, Taken: w.taken, Xid: w.xid, Op: w.op}
+	var it flow.Item
+	w.fill(&it)
+	return it
+}
+
+// fill makes a zero item the one by which the request is answered.
+func (w *write) fill(it *flow.Item) {
+	it.Session, it.Received, it.Taken, it.Xid, it.Op = w.local, w.at, w.taken, w.xid, w.op
 	if w.link == 0 {
 		it.Client = w.client
 	}
-	return it
 }
 
 // prepareConfig returns the settings that influence txns.
@@ -704,7 +716,7 @@ func (l *leading) loseEphemeral(id proto.SessionID) {
 	if len(paths) > 0 {
 		req := proto.DeleteRequest{Path: []byte(paths[0]), Version: -1}
 		l.propose(&write{op: proto.OpDelete, body: req.AppendTo(nil), ids: []auth.Identity{auth.SuperIdentity("")}},
-			flow.Item{Op: proto.OpDelete}, proto.OK)
+			proto.OK)
 	}
 }
 
