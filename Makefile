@@ -18,7 +18,7 @@ module  := github.com/seed94657493/warren
 build   := $(module)/cmd/warren/build
 ldflags := -s -w -X $(build).version=$(VERSION) -X $(build).commit=$(COMMIT) -X $(build).date=$(DATE)
 
-.PHONY: help build run test race check sim defects fuzz cluster interop bench generate verify-generate pictures
+.PHONY: help build run test race check sim defects fuzz cluster interop bench profile generate verify-generate pictures
 .PHONY: completion man helm s3 console-test release modules tidy lint fmt cover clean
 
 help: ## this list
@@ -78,6 +78,9 @@ console-test: ## journeys through the console in Chromium; PICTURES=yes writes t
 
 bench: ## Go benchmarks of PKG that match BENCH (the server as a whole: bin/warren bench)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
+
+profile: ## cmd/warren/default.pgo, by which the compiler inlines: profiles of servers under load
+	GO='$(GO)' .ci/profile
 
 generate: ## write the generated files of proto
 	$(GO) run ./proto/gen

@@ -42,7 +42,7 @@ func buildBinary() (dir, path string, err error) {
 		return "", "", fmt.Errorf("cluster: %w", err)
 	}
 	path = filepath.Join(dir, "warren")
-	args := []string{"build", "-o", path}
+	args := []string{"build", "-pgo=off", "-o", path} // a build with the profile takes a minute
 	if raceEnabled {
 		args = append(args, "-race")
 	}

@@ -43,7 +43,7 @@ func TestConsoleIsSmall(t *testing.T) {
 // sizeOfBinary links warren as make build does and returns its bytes.
 func sizeOfBinary(t *testing.T, root string, flags ...string) int64 {
 	out := filepath.Join(t.TempDir(), "warren")
-	args := append([]string{"build", "-trimpath", "-ldflags", "-s -w", "-o", out}, flags...)
+	args := append([]string{"build", "-pgo=off", "-trimpath", "-ldflags", "-s -w", "-o", out}, flags...)
 	build := exec.CommandContext(t.Context(), "go", append(args, "./cmd/warren")...)
 	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOWORK=", "GOFLAGS=")
 	said, err := build.CombinedOutput()

@@ -45,7 +45,7 @@ func newPods(t *testing.T, most int) *pods {
 		require.NoError(t, os.Chmod(folder, 0o755))
 	}
 	p.binary = filepath.Join(dir, "warren")
-	build := exec.Command("go", "build", "-trimpath", "-o", p.binary, "../../cmd/warren")
+	build := exec.Command("go", "build", "-pgo=off", "-trimpath", "-o", p.binary, "../../cmd/warren")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
