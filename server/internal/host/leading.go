@@ -417,7 +417,7 @@ func (l *leading) verdict(w *write) (code proto.ErrCode, drop bool) {
 func (l *leading) prepare(w *write) {
 	m := l.m
 	if w.op == proto.OpCloseSession && w.local != nil && w.local.IsLocal() {
-		l.between(itemOf(w)) // it needs no txn, but its place behind the requests of the session that wait behind a sync
+		l.between(itemOf(w)) // no txn, but its place behind the requests of the session that wait behind a sync
 		return
 	}
 	if w.local != nil && w.client == nil && !m.Tracker.Knows(w.local) {
