@@ -70,7 +70,7 @@ func defects() []defect {
 			Options{Servers: 3, Faults: []Fault{FullDisk, Kill, PowerLoss}, Mean: 500 * time.Millisecond}),
 		of(weakness.InstallKeepsSnapshots, ModelDigest,
 			Options{Servers: 5, Clients: 2, Faults: []Fault{Kill, PowerLoss, SlowNet, SlowDisk, OneWay},
-				Mean: 300 * time.Millisecond, Configure: seldom}),
+				Mean: 300 * time.Millisecond, Configure: whole}),
 		of(weakness.EpochsOutliveDatabase, Convergence,
 			Options{Servers: 3, Faults: []Fault{Wipe, SlowNet, OneWay}, Mean: 500 * time.Millisecond}),
 		of(weakness.TornBatchRefused, EndsByItself,
