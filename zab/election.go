@@ -87,6 +87,7 @@ func (c *Core) lookFor(designated proto.ServerID, reason string) {
 	maps.DeleteFunc(c.strangers, func(_ proto.ServerID, s *stranger) bool { return s.ahead })
 	c.status.Reason = reason
 	c.window.cut(c.last) // what was not handed out was neither sent nor logged
+	c.committed = min(c.committed, c.last)
 	c.step, c.tick, c.settle = c.stepLooking, c.tickLooking, func() {}
 	if c.pendingTxn() {
 		c.unsee(c.last)

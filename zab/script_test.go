@@ -104,8 +104,15 @@ func (s *script) run(words []string) {
 			s.over = true
 		}
 	}()
+	last := len(words) - 1
+	more := words[last] == "+" // the next input arrives in the same turn, before the host calls Take
+	if more {
+		words = words[:last]
+	}
 	s.command(words[0], arguments(words[1:]))
-	s.take()
+	if !more {
+		s.take()
+	}
 }
 
 type args map[string]string

@@ -388,7 +388,9 @@ func TestOnlyVoterWithoutItsDiskWaits(t *testing.T) {
 	}, 20*time.Second, 10*time.Millisecond, "it hears of the configuration from the observer")
 	e.Kill(1)
 	require.NoError(t, e.Start(1))
-	require.NotZero(t, logged.FilterMessageSnippet(message).Len())
+	require.Eventually(t, func() bool {
+		return logged.FilterMessageSnippet(message).Len() > 0
+	}, 20*time.Second, 10*time.Millisecond)
 	time.Sleep(2 * time.Second)
 	require.False(t, e.Server(1).Status().Serving)
 	e.Stop(2)

@@ -179,7 +179,9 @@ func TestLocalSessionsOfAnEnsemble(t *testing.T) {
 					continue
 				}
 				require.NoError(t, err)
-				require.Equal(t, sessions+1, e.Server(leader).Status().Sessions)
+				require.Eventually(t, func() bool {
+					return e.Server(leader).Status().Sessions == sessions+1
+				}, 20*time.Second, time.Millisecond, "a follower may have applied the write before the leader")
 				moved, err := client.Dial(ctx, e.ConnectString(others...), client.WithResume(c.Detach()))
 				require.NoError(t, err)
 				defer moved.Close()

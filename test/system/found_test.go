@@ -36,3 +36,11 @@ func TestUpgradeIsLost(t *testing.T) {
 		require.NoError(t, w.run(), "seed %d", seed)
 	}
 }
+
+// TestElectedWithoutWhatWasCommitted elects a server that has heard of a commit of a txn that its log does not have,
+// because it lost its leader in the same turn of its host. The seed has shown a server that ended by a panic then.
+func TestElectedWithoutWhatWasCommitted(t *testing.T) {
+	w := newWorld(Options{Seed: 28, Steps: 300, Servers: 3, Clients: 8, Faults: []Fault{HandOver, Pause},
+		Features: []Feature{}, Mean: time.Second, Slow: "host", Late: time.Second})
+	require.NoError(t, w.run())
+}
