@@ -47,7 +47,7 @@ sim: ## SEEDS simulated ensembles from seed FIRST on, STEPS events of faults and
 		-system.first=$(FIRST) -system.seeds=$(SEEDS)
 
 defects: ## servers with known defects, one at a time, until the simulations notice; the tables of docs/SIMULATION.md
-	$(GO) test -tags 'invariants weak' -count=1 -timeout 24h -v ./test/system -run Defect -system.defects
+	$(GO) test -tags 'invariants weak' -count=1 -timeout 24h -v ./test/system -run Defect -system.defects -system.clean=20
 	$(GO) test -tags 'invariants weak' -count=1 -timeout 24h -v ./test/sim -run '^TestSimFindsWeakness$$'
 
 fuzz: ## every fuzz target for TIME each

@@ -17,7 +17,10 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-var flagDefects = flag.Bool("system.defects", false, "look for every defect, which takes minutes; otherwise for a few")
+var (
+	flagDefects = flag.Bool("system.defects", false, "look for every defect, which takes minutes; otherwise for a few")
+	flagClean   = flag.Uint64("system.clean", 1, "how many seeds of each run of a defect are tried without the defect")
+)
 
 // defect is what the servers of a run have on purpose.
 type defect struct {
@@ -196,6 +199,28 @@ func TestDefectsAreFound(t *testing.T) {
 				return
 			}
 			require.Fail(t, "nothing was noticed", "%d seeds, %v", defectSeeds, time.Since(began))
+		})
+	}
+}
+
+// TestDefectRunsAreClean runs servers without a defect in the runs in which defects show. Each of them has a fault more
+// often, or a task that is later, than the runs of TestSystem. In every third seed the host is slow as well, and
+// processes pause while the leadership is handed over.
+func TestDefectRunsAreClean(t *testing.T) {
+	for _, d := range defects() {
+		t.Run(d.name, func(t *testing.T) {
+			for seed := *flagFirst; seed < *flagFirst+*flagClean; seed++ {
+				o := d.in
+				o.Steps, o.Seed = defectSteps, seed
+				if seed%2 == 0 && o.Features == nil {
+					o.Features = none
+				}
+				if seed%3 == 1 {
+					o.Slow, o.Late = "host", time.Second
+					o.Faults = append(slices.Clone(o.Faults), Pause, HandOver)
+				}
+				require.NoError(t, newWorld(o).run(), "seed %d", seed)
+			}
 		})
 	}
 }
