@@ -203,8 +203,8 @@ func TestDefectsAreFound(t *testing.T) {
 	}
 }
 
-// TestDefectRunsAreClean runs servers without a defect in the runs in which defects show. Each of them has a fault more
-// often, or a task that is later, than the runs of TestSystem. In every third seed the host is slow as well, and
+// TestDefectRunsAreClean runs servers without a defect in the runs in which defects show. Each of them has a fault
+// more often, or a task that is later, than the runs of TestSystem. In every third seed the host is slow as well, and
 // processes pause while the leadership is handed over.
 func TestDefectRunsAreClean(t *testing.T) {
 	for _, d := range defects() {
