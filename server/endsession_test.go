@@ -34,10 +34,10 @@ func TestSessionsAreEnded(t *testing.T) {
 		_, err = client.Create("/goes", nil, proto.ModeEphemeral)
 		require.NoError(t, err)
 		s := e.Server(c.asked)
-		until(t, "the asked server to know the session", func() bool {
-			status, _ := steer(t, s, "end_session", fmt.Sprintf(`{"session": %q, "dry_run": true}`,
+		until(t, "the asked server to know the session and its znode", func() bool {
+			status, told := steer(t, s, "end_session", fmt.Sprintf(`{"session": %q, "dry_run": true}`,
 				client.Session().String()))
-			return status == 200
+			return status == 200 && told["ephemerals"] == 1.0
 		})
 		require.NoError(t, client.Ping(), "a dry run changes nothing")
 

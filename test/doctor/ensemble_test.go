@@ -87,27 +87,26 @@ func TestEnsembleInTrouble(t *testing.T) {
 	require.Equal(t, three.Addr(), v.names(t, "disk is almost full: handing over to a server that has room").Subject)
 
 	cluster.Eventually(t, func() bool { return one.Serves() && two.Serves() && three.Serves() }, patience, "no quorum")
-	c, err := wire.Dial(one.Addr(), wire.Options{TimeoutMs: 30_000})
-	require.NoError(t, err)
-	for i := range 60 {
-		_, err := c.Create(fmt.Sprintf("/n-%d", i), nil, proto.ModePersistent)
-		require.NoError(t, err)
+	// Server 3 may lead now and later: it refuses writes until it has heard that server 2 has room, and ends connections
+	// when it hands over then.
+	create := func(path string) {
+		cluster.Eventually(t, func() bool {
+			c, err := wire.Dial(one.Addr(), wire.Options{TimeoutMs: 30_000})
+			if err != nil {
+				return false
+			}
+			defer c.Close()
+			_, err = c.Create(path, nil, proto.ModePersistent)
+			return err == nil || errors.Is(err, proto.ErrNodeExists)
+		}, patience, "no write")
 	}
-	c.Close()
+	for i := range 60 {
+		create(fmt.Sprintf("/n-%d", i))
+	}
 	two.Stop()
 	rewrite(t, two, "/n-0", 0, func([]byte, *proto.StatPersisted) []byte { return []byte("flipped") })
 	h.start(two)
-	// Server 3 may lead now: it refuses writes until it has heard that server 2 has room, and ends connections when it
-	// hands over then.
-	cluster.Eventually(t, func() bool {
-		c, err := wire.Dial(one.Addr(), wire.Options{TimeoutMs: 30_000})
-		if err != nil {
-			return false
-		}
-		defer c.Close()
-		_, err = c.Create("/more", nil, proto.ModePersistent)
-		return err == nil || errors.Is(err, proto.ErrNodeExists)
-	}, patience, "no write")
+	create("/more")
 	v = h.sees("digest", h.nodes...)
 	says(t, two, "digest of the tree differs from the txn's: this server's state is not what was proposed")
 	v.names(t, "digest of the tree differs from the txn's: this server's state is not what was proposed")
