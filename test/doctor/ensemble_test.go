@@ -87,8 +87,8 @@ func TestEnsembleInTrouble(t *testing.T) {
 	require.Equal(t, three.Addr(), v.names(t, "disk is almost full: handing over to a server that has room").Subject)
 
 	cluster.Eventually(t, func() bool { return one.Serves() && two.Serves() && three.Serves() }, patience, "no quorum")
-	// Server 3 may lead now and later: it refuses writes until it has heard that server 2 has room, and ends connections
-	// when it hands over then.
+	// Server 3 may lead now and later: it refuses writes until it has heard that server 2 has room, and ends
+	// connections when it hands over then.
 	create := func(path string) {
 		cluster.Eventually(t, func() bool {
 			c, err := wire.Dial(one.Addr(), wire.Options{TimeoutMs: 30_000})
