@@ -148,6 +148,21 @@ func (b *txnBody) decodeCloseSession(r *proto.Reader) {
 	}
 }
 
+// WithoutDigest returns the part of a txn before the digest, if it has one, else all of it. It does not change the
+// txn.
+func WithoutDigest(txn []byte) []byte {
+	var (
+		t txnScratch
+		h proto.TxnHeader
+	)
+	r := proto.NewReader(txn)
+	h.Decode(&r)
+	if r.Err() != nil || t.decode(h.Type, &r) != nil || h.Type == proto.OpError || r.Len() < proto.TxnDigestSize {
+		return txn
+	}
+	return txn[:len(txn)-r.Len()]
+}
+
 // digest decodes the digest after the body; ok is false if there is none to compare with. Bytes after a digest
 // are ignored. Source: storage 3.3.
 func (t *txnScratch) digest(op proto.OpCode, r *proto.Reader) (digest int64, ok bool) {

@@ -78,6 +78,36 @@ func TestFixtures(t *testing.T) {
 	require.Equal(t, 11, loaded)
 }
 
+// TestWithoutDigest takes the digests from the txns that ZooKeeper has logged.
+func TestWithoutDigest(t *testing.T) {
+	logs, err := filepath.Glob(fixtureRoot + "/*/*/version-2/log.*")
+	require.NoError(t, err)
+	with, without := map[proto.OpCode]bool{}, map[proto.OpCode]bool{}
+	for _, file := range logs {
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, txn := range logPayloads(raw) {
+			var h proto.TxnHeader
+			r := proto.NewReader(txn)
+			h.Decode(&r)
+			bare := WithoutDigest(txn)
+			require.Equal(t, bare, WithoutDigest(bare))
+			if len(bare) == len(txn) {
+				without[h.Type] = true
+				continue
+			}
+			var d proto.TxnDigest
+			require.NoError(t, d.ReadFrom(txn[len(bare):]))
+			require.EqualValues(t, proto.DigestVersion, d.Version, "%v in %s", h.Type, file)
+			with[h.Type] = true
+		}
+	}
+	t.Logf("with digests: %v, without: %v", with, without)
+	require.True(t, with[proto.OpMulti] && with[proto.OpCreateSession] && with[proto.OpCloseSession])
+	require.True(t, without[proto.OpError] && !with[proto.OpError])
+	require.Equal(t, []byte("short"), WithoutDigest([]byte("short")))
+}
+
 func requireFixture(t *testing.T, want *fixture, s *State) {
 	t.Helper()
 	s.check()

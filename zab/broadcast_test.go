@@ -13,7 +13,7 @@ import (
 type noHistory struct{}
 
 func (noHistory) Locate(proto.Zxid) (at, next proto.Zxid, ok bool) { return 0, 0, false }
-func (noHistory) Sum(proto.Zxid) (sum uint32, ok bool)             { return 0, false }
+func (noHistory) Sums(proto.Zxid) (sums Sums, ok bool)             { return Sums{}, false }
 
 // leading returns a leader of three with two followers, both Warren or both Java, up to date on links 1 and 2.
 func leading(t testing.TB, warren bool) *Core {

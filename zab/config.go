@@ -57,6 +57,9 @@ type Config struct {
 	// prove that their history is on the disk. nil is no such txn. Source: quorum-protocol 14.3 R7.
 	Barrier func(proto.Zxid) []byte
 
+	// Sums returns the checksums of the payload of a txn. nil stands for payloads without a digest.
+	Sums func(payload []byte) Sums
+
 	sabotage
 }
 

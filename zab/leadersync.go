@@ -95,7 +95,11 @@ func (c *Core) startSync(l *link) {
 	}
 	m := Message{Type: pl.op, To: l.peer, Link: l.id, Zxid: pl.zxid}
 	if l.lineage != nil && pl.op != Snap {
-		m.Sum, m.Summed = c.sum(pl.base)
+		var sums Sums
+		sums, m.Summed = c.sums(pl.base)
+		if m.Sum = sums.Whole; sums.Bare != sums.Whole {
+			m.Bare = sums.Bare
+		}
 	}
 	c.send(m)
 	if pl.op == Snap && !c.weak(NewLeaderBeforeSnap) {

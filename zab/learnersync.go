@@ -1,6 +1,7 @@
 package zab
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/seed94657493/warren/proto"
@@ -54,9 +55,10 @@ func (c *Core) continues(m *Message) bool {
 	if m.Type == Trunc {
 		base = min(base, m.Zxid)
 	}
-	sum, ok := c.sum(base)
+	own, ok := c.sums(base)
+	theirs := Sums{m.Sum, cmp.Or(m.Bare, m.Sum)}
 	switch ok = ok && m.Summed; {
-	case ok && sum != m.Sum:
+	case ok && !own.same(theirs):
 		c.exposeStranger(ln.leader, base, ln.lineage)
 		return false
 	case !ok && base != 0 && !c.lineage.shares(ln.lineage, base.Epoch()):

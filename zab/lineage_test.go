@@ -306,3 +306,23 @@ func TestLineageGoesOn(t *testing.T) {
 	require.False(t, none.goesOn(was))
 	require.False(t, was.goesOn(&Lineage{}))
 }
+
+// TestSumsOfTheSameTxn compares a txn with itself, without its digest, with another digest, and with another txn.
+func TestSumsOfTheSameTxn(t *testing.T) {
+	digested, bare := SumsOf([]byte("txn, digest 1"), 3), SumsOf([]byte("txn"), 3)
+	for _, c := range []struct {
+		name string
+		a, b Sums
+		same bool
+	}{
+		{"itself", digested, digested, true},
+		{"without the digest", digested, bare, true},
+		{"another digest", digested, SumsOf([]byte("txn, digest 2"), 3), false},
+		{"another txn", bare, SumsOf([]byte("nxt"), 3), false},
+		{"another txn with a digest", bare, SumsOf([]byte("nxt, digest 1"), 3), false},
+		{"a sender that tells nothing of digests", bare, Sums{digested.Whole, digested.Whole}, false},
+	} {
+		require.Equal(t, c.same, c.a.same(c.b), c.name)
+		require.Equal(t, c.same, c.b.same(c.a), c.name)
+	}
+}

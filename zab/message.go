@@ -144,4 +144,7 @@ type Message struct {
 	Final   bool // UpToDate: the identity in the lineage is final
 	Summed  bool // Diff, Trunc: Sum is that of the txn which the learner keeps as its last one
 	Sum     uint32
+	// Bare is the checksum of the same txn without what a follower may leave out of its log; 0 if nothing may be, or
+	// if the sender does not know: see Sums.
+	Bare uint32
 }

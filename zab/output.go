@@ -1,6 +1,10 @@
 package zab
 
-import "github.com/seed94657493/warren/proto"
+import (
+	"hash/adler32"
+
+	"github.com/seed94657493/warren/proto"
+)
 
 // Seq numbers the writes that the core asks for, from 1.
 type Seq uint64
@@ -150,8 +154,31 @@ type History interface {
 	// without a gap from at to its end, or if reading from there costs too much; false is always safe. The core
 	// calls it and waits: it reads one segment at most. Source: quorum-protocol 6.3 rule 4, B15.
 	Locate(z proto.Zxid) (at, next proto.Zxid, ok bool)
-	// Sum returns the Adler-32 checksum of the payload of the txn at z, as the log keeps it. ok is false if the
-	// log does not have the txn, or if reading it costs too much; false is always safe. The core calls it and
-	// waits.
-	Sum(z proto.Zxid) (sum uint32, ok bool)
+	// Sums returns the checksums of the txn at z. ok is false if the log does not have the txn, or if reading it
+	// costs too much; false is always safe. The core calls it and waits.
+	Sums(z proto.Zxid) (sums Sums, ok bool)
+}
+
+// Sums are checksums of the payload of a txn, by which two servers find out whether they have the same one.
+//
+// A ZooKeeper server with digest.enabled=false logs what its leader proposes without the digest of the tree. So the
+// logs of an ensemble may hold the same txn in two forms.
+type Sums struct {
+	Whole uint32 // Adler-32 of the payload
+	Bare  uint32 // Adler-32 of the payload without the digest; Whole if it has none
+}
+
+// SumsOf returns the checksums of a payload. Its first n bytes are what is left without the digest.
+func SumsOf(payload []byte, n int) Sums {
+	s := Sums{Whole: adler32.Checksum(payload)}
+	s.Bare = s.Whole
+	if n < len(payload) {
+		s.Bare = adler32.Checksum(payload[:n])
+	}
+	return s
+}
+
+// same reports whether both are of the same txn: equal in all, or equal without the digest that one of them has.
+func (s Sums) same(o Sums) bool {
+	return s.Whole == o.Whole || s.Bare == o.Bare && (s.Bare == s.Whole || o.Bare == o.Whole)
 }

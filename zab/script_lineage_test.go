@@ -143,9 +143,9 @@ func (s *script) persistMore(p *Persist) string {
 }
 
 // sumOf is the checksum of a txn as the scripts make it.
-func (s *script) sumOf(a args) (sum uint32, ok bool) {
-	if a["sum"] == "" {
+func (s *script) sumOf(a args, name string) (sum uint32, ok bool) {
+	if a[name] == "" {
 		return 0, false
 	}
-	return adler32.Checksum(txns(a["sum"])[0].Payload), true
+	return adler32.Checksum(txns(a[name])[0].Payload), true
 }

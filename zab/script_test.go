@@ -3,7 +3,6 @@ package zab
 import (
 	"flag"
 	"fmt"
-	"hash/adler32"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -201,14 +200,14 @@ func (s *script) Locate(z proto.Zxid) (at, next proto.Zxid, ok bool) {
 	return at, next, at >= s.from
 }
 
-// Sum fulfils History.
-func (s *script) Sum(z proto.Zxid) (sum uint32, ok bool) {
+// Sums fulfils History.
+func (s *script) Sums(z proto.Zxid) (sums Sums, ok bool) {
 	for _, t := range s.log {
 		if t.Zxid == z {
-			return adler32.Checksum(t.Payload), true
+			return SumsOf(t.Payload, len(t.Payload)), true
 		}
 	}
-	return 0, false
+	return Sums{}, false
 }
 
 // command is the language: one input each.
@@ -296,19 +295,20 @@ func (s *script) command(name string, a args) {
 				f.Silent, f.Stuck)
 		}
 	default: // PROPOSAL link=1 from=3 txns=1.1-3; FOLLOWERINFO, LEADERINFO, NEWLEADER: [lineage=E7:1@1m11/1.0]
-		// DIFF, TRUNC: [sum=1.3], the checksum of that txn
+		// DIFF, TRUNC: [sum=1.3], the checksum of that txn; [bare=1.4], without its digest
 		for t := Notification; int(t) < len(typeNames); t++ {
 			if t.String() == name {
 				all := txns(a["txns"])
 				if n := len(all); n > 0 && a["config"] != "" { // the last of them is the reconfiguration
 					all[n-1].Payload = wireOf(a, "config")
 				}
-				sum, summed := s.sumOf(a)
+				sum, summed := s.sumOf(a, "sum")
+				bare, _ := s.sumOf(a, "bare")
 				s.core.Step(Message{Type: t, From: proto.ServerID(a.int("from")), To: s.core.cfg.ID,
 					Link: LinkID(a.int("link")), Zxid: a.zxid("zxid"), Epoch: a.int("epoch"), Txns: all,
 					Leader: proto.ServerID(a.int("leader")), Warren: a["warren"] != "", Blank: a["blank"] != "",
 					Repeat: a["warren"] != "" && a["old"] == "", Whole: a["whole"] != "", Refused: a["refused"] != "",
-					Final: a["final"] != "", Lineage: a.lineage(), Sum: sum, Summed: summed,
+					Final: a["final"] != "", Lineage: a.lineage(), Sum: sum, Bare: bare, Summed: summed,
 					ConfigVersion: int64(a.zxid("version")), Config: wireOf(a, "config"), Active: wireOf(a, "active")})
 				return
 			}

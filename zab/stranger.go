@@ -1,7 +1,6 @@
 package zab
 
 import (
-	"hash/adler32"
 	"maps"
 	"slices"
 
@@ -150,13 +149,18 @@ func (c *Config) lineage() *Lineage {
 	return l
 }
 
-// sum returns the checksum of the txn at z, if this server knows it.
-func (c *Core) sum(z proto.Zxid) (sum uint32, ok bool) {
+// sums returns the checksums of the txn at z, if this server knows it.
+func (c *Core) sums(z proto.Zxid) (sums Sums, ok bool) {
 	if z.Counter() == 0 {
-		return 0, false
+		return Sums{}, false
 	}
-	if i := c.window.above(z); i > 0 && c.window.txns[i-1].Zxid == z {
-		return adler32.Checksum(c.window.txns[i-1].Payload), true
+	i := c.window.above(z)
+	switch {
+	case i == 0 || c.window.txns[i-1].Zxid != z:
+		return c.cfg.History.Sums(z)
+	case c.cfg.Sums == nil:
+		payload := c.window.txns[i-1].Payload
+		return SumsOf(payload, len(payload)), true
 	}
-	return c.cfg.History.Sum(z)
+	return c.cfg.Sums(c.window.txns[i-1].Payload), true
 }

@@ -23,7 +23,8 @@ const (
 	flagRefused  = 8          // the leader has another history
 	flagFinal    = 16         // the identity of the ensemble is final
 	flagSum      = 32         // four bytes: the checksum of a txn
-	flagWhole    = 64         // the sender asks for the whole state; other bits are ignored
+	flagWhole    = 64         // the sender asks for the whole state
+	flagBare     = 128        // four bytes behind those of flagSum: the checksum of the txn without its digest
 
 	learnerInfoSize = 20 // server id, protocol version, configuration version
 	leaderInfoSize  = 4  // protocol version
@@ -154,7 +155,7 @@ func appendFlags(b []byte, m *zab.Message) []byte {
 		bit byte
 	}{{m.Blank, flagBlank}, {m.Repeat, flagRepeat}, {m.Lineage != nil, flagLineage}, {m.Refused, flagRefused},
 		{m.Final, flagFinal},
-		{m.Summed, flagSum}, {m.Whole, flagWhole}} {
+		{m.Summed, flagSum}, {m.Whole, flagWhole}, {m.Summed && m.Bare != 0, flagBare}} {
 		if f.set {
 			flags |= f.bit
 		}
@@ -167,6 +168,9 @@ func appendFlags(b []byte, m *zab.Message) []byte {
 	}
 	if m.Summed {
 		b = binary.BigEndian.AppendUint32(b, m.Sum)
+	}
+	if flags&flagBare != 0 {
+		b = binary.BigEndian.AppendUint32(b, m.Bare)
 	}
 	return b
 }
@@ -195,6 +199,9 @@ func readTrailer(data []byte, size int, m *zab.Message) (ok bool) {
 	}
 	if flags&flagSum != 0 && len(rest) >= 4 {
 		m.Summed, m.Sum = true, binary.BigEndian.Uint32(rest)
+		if flags&flagBare != 0 && len(rest) >= 8 {
+			m.Bare = binary.BigEndian.Uint32(rest[4:])
+		}
 	}
 	return true
 }
@@ -203,7 +210,7 @@ func readTrailer(data []byte, size int, m *zab.Message) (ok bool) {
 func readSum(data []byte, m *zab.Message) {
 	var trailer zab.Message
 	readTrailer(data, 0, &trailer)
-	m.Summed, m.Sum = trailer.Summed, trailer.Sum
+	m.Summed, m.Sum, m.Bare = trailer.Summed, trailer.Sum, trailer.Bare
 }
 
 // MessageOf makes one message for the core of the first n packets of batch, which came on l: consecutive PROPOSALs,

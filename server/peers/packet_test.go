@@ -221,6 +221,7 @@ func TestTrailerAlone(t *testing.T) {
 	for _, want := range []zab.Message{
 		{Type: zab.Diff, Zxid: proto.MakeZxid(1, 2), Summed: true, Sum: 0xfffffffe},
 		{Type: zab.Diff, Zxid: proto.MakeZxid(1, 2), Summed: true},
+		{Type: zab.Diff, Zxid: proto.MakeZxid(1, 2), Summed: true, Sum: 3, Bare: 4},
 		{Type: zab.Diff, Zxid: proto.MakeZxid(1, 2)},
 		{Type: zab.Trunc, Zxid: proto.MakeZxid(1, 2), Summed: true, Sum: 1},
 		{Type: zab.Trunc, Zxid: proto.MakeZxid(1, 2)},
@@ -235,7 +236,7 @@ func TestTrailerAlone(t *testing.T) {
 		require.Equal(t, 1, n)
 		require.Equal(t, want, got)
 		plain := want
-		plain.Summed, plain.Sum, plain.Final = false, 0, false
+		plain.Summed, plain.Sum, plain.Bare, plain.Final = false, 0, 0, false
 		if !want.Summed && !want.Final {
 			require.Empty(t, p.Data)
 			continue

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"hash/adler32"
 	"slices"
 
 	"github.com/seed94657493/warren/proto"
@@ -63,13 +62,14 @@ func (d *disk) Locate(z proto.Zxid) (at, next proto.Zxid, ok bool) {
 	return 0, 0, false
 }
 
-// Sum fulfils zab.History.
-func (d *disk) Sum(z proto.Zxid) (sum uint32, ok bool) {
+// Sums fulfils zab.History.
+func (d *disk) Sums(z proto.Zxid) (sums zab.Sums, ok bool) {
 	h := upTo(d.history, z)
 	if len(h) == 0 || len(h) <= d.logFrom || lastOf(h) != z {
-		return 0, false
+		return zab.Sums{}, false
 	}
-	return adler32.Checksum(h[len(h)-1].Payload), true
+	payload := h[len(h)-1].Payload
+	return zab.SumsOf(payload, len(payload)), true
 }
 
 // note keeps a lineage some time after the writes that were asked for before it, unless a crash comes first. Where

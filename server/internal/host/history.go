@@ -40,14 +40,20 @@ func (h history) Locate(z proto.Zxid) (at, next proto.Zxid, ok bool) {
 	return p.At, p.Next, true
 }
 
-// Sum implements zab.History.
-func (h history) Sum(z proto.Zxid) (uint32, bool) {
+// Sums implements zab.History.
+func (h history) Sums(z proto.Zxid) (zab.Sums, bool) {
 	p, ok, err := h.m.Disk.WAL.Locate(z)
 	if err != nil {
 		h.m.Log.Warn("looking for a txn in the log", zap.Stringer("zxid", z), zap.Error(err))
 	}
-	return p.Sum, err == nil && ok && p.At == z
+	if err != nil || !ok || p.At != z {
+		return zab.Sums{}, false
+	}
+	return sumsOf(p.Txn), true
 }
+
+// sumsOf returns the checksums by which servers compare their txns.
+func sumsOf(txn []byte) zab.Sums { return zab.SumsOf(txn, len(datatree.WithoutDigest(txn))) }
 
 // ReplayLeast is a size in bytes. When a DIFF from the log is compared with a snapshot, a smaller snapshot counts
 // as this large.

@@ -181,7 +181,7 @@ func (m *Host) CoreConfig() (zab.Config, error) {
 		Blank: m.Disk.Blank, Lineage: m.Disk.Lineage(), History: history{m},
 		Rand:   rand.New(rand.NewPCG(m.Runtime.Uint64(), m.Runtime.Uint64())),
 		Timing: m.coreTiming(), Limits: limits, Masters: m.Config.Quorum.ObserverMasterPort > 0,
-		Whole: m.Config.ForceSnapshotSync, Barrier: m.barrier,
+		Whole: m.Config.ForceSnapshotSync, Barrier: m.barrier, Sums: sumsOf,
 	}
 	if m.Config.ReconfigEnabled {
 		c.Roster = roster{}
