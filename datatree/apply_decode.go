@@ -157,16 +157,21 @@ func WithoutDigest(txn []byte) []byte {
 	)
 	r := proto.NewReader(txn)
 	h.Decode(&r)
-	if r.Err() != nil || t.decode(h.Type, &r) != nil || h.Type == proto.OpError || r.Len() < proto.TxnDigestSize {
+	if r.Err() != nil || t.decode(h.Type, &r) != nil || !digestFollows(h.Type, &r) {
 		return txn
 	}
 	return txn[:len(txn)-r.Len()]
 }
 
+// digestFollows reports whether there is a digest after the body. Source: storage 3.3.
+func digestFollows(op proto.OpCode, r *proto.Reader) bool {
+	return op != proto.OpError && r.Len() >= proto.TxnDigestSize
+}
+
 // digest decodes the digest after the body; ok is false if there is none to compare with. Bytes after a digest
 // are ignored. Source: storage 3.3.
 func (t *txnScratch) digest(op proto.OpCode, r *proto.Reader) (digest int64, ok bool) {
-	if op == proto.OpError || r.Len() < proto.TxnDigestSize {
+	if !digestFollows(op, r) {
 		return 0, false
 	}
 	var d proto.TxnDigest

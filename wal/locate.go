@@ -9,7 +9,7 @@ import (
 // Place is the position of a zxid in the log.
 type Place struct {
 	At   proto.Zxid // the largest one in the log that is not above it
-	Txn  []byte     // a copy of the payload of the txn at At
+	Txn  []byte     // a copy of the payload, if the txn that was looked for is there, so At is its zxid
 	Next proto.Zxid // the smallest one above it; 0 if there is no synced one
 	Rest int64      // bytes of the log from the file that holds At to its end, about
 }
@@ -73,7 +73,9 @@ func (l *Log) scanPlace(s *segment, z, base proto.Zxid, p *Place) (reached bool,
 		case err != nil || !ok:
 			return prev >= base, err
 		case r.Zxid <= z:
-			p.At, p.Txn = r.Zxid, append(p.Txn[:0], r.Payload...)
+			if p.At = r.Zxid; p.At == z {
+				p.Txn = append([]byte(nil), r.Payload...)
+			}
 			continue
 		case p.Next == 0:
 			p.Next = r.Zxid

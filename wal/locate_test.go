@@ -35,7 +35,7 @@ func TestLocate(t *testing.T) {
 	p, ok, err := l.Locate(last + 100)
 	require.NoError(t, err)
 	require.True(t, ok)
-	require.Equal(t, Place{At: last, Txn: p.Txn, Rest: p.Rest}, p)
+	require.Equal(t, Place{At: last, Rest: p.Rest}, p)
 	_, ok, err = l.Locate(0)
 	require.NoError(t, err)
 	require.False(t, ok, "the log does not reach down to it")

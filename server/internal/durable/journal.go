@@ -104,7 +104,7 @@ func NewJournal(d *Disk, o Owner) *Journal {
 	return j
 }
 
-// Submit queues writes, so that one sync makes them durable. The slice is copied; the txns never change.
+// Submit queues writes and wakes the journal once. The slice is copied; the txns never change.
 func (j *Journal) Submit(writes []zab.Persist) {
 	for i := range writes {
 		j.Jobs.Add(JournalJob{Write: writes[i]})
