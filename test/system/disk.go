@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/seed94657493/warren/proto"
@@ -43,6 +44,9 @@ func (d *disk) mount(n *node) {
 	d.meta.Crash() // what was closed can be used again
 	h := n.peers
 	d.mem.Hook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpRemove && strings.HasPrefix(filepath.Base(op.Name), "log.") && !h.p.dead {
+			n.w.harvest(n)
+		}
 		if d.interrupt > 0 && op.Kind.Changes() && !h.p.dead {
 			if d.interrupt--; d.interrupt == 0 {
 				d.s.plan(0, nil, "interrupted", func() {

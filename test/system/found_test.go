@@ -44,3 +44,12 @@ func TestElectedWithoutWhatWasCommitted(t *testing.T) {
 		Features: []Feature{}, Mean: time.Second, Slow: "host", Late: time.Second})
 	require.NoError(t, w.run())
 }
+
+// TestLogIsReplaced installs a state of the leader at a server whose log is the last that holds committed txns, which
+// no server has applied yet. The check of histories must have read that log.
+func TestLogIsReplaced(t *testing.T) {
+	w := newWorld(Options{Seed: 12, Steps: 300, Servers: 3, Faults: []Fault{Partition, Kill, Stall},
+		Features: []Feature{}, Mean: 300 * time.Millisecond, Busy: true, Slow: "applier", Late: 3 * time.Second,
+		Configure: func(c *config.Config) { c.SnapCount, c.ForceSnapshotSync = 100_000, true }})
+	require.NoError(t, w.run())
+}

@@ -11,9 +11,9 @@ import (
 )
 
 // A state may hold txns that no server has applied but at its start, and travel to servers whose logs do not hold
-// them, while the log that they came from is lost. So the logs are read at each start.
+// them, while the log that they came from is lost. So the logs are read at each start, and before a server removes one.
 
-// logged is a txn that a log has held at the start of its server.
+// logged is a txn that a log has held at the start of its server, or before it was removed.
 type logged struct {
 	payload []byte
 	prev    proto.Zxid // the txn before it: two histories with the same txn are the same up to it
