@@ -10,7 +10,7 @@ import (
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/host"
 	"github.com/seed94657493/warren/server/internal/words"
-	"github.com/seed94657493/warren/zab"
+	"github.com/seed94657493/warren/zab/quorum"
 )
 
 // resolveTime bounds how long Preflight waits for the address of a name.
@@ -54,9 +54,9 @@ func Preflight(cfg *config.Config) (problems []error) {
 }
 
 // QuorumOf returns which voters of a configuration decide.
-func QuorumOf(q *config.Quorum) (*zab.Quorum, error) {
-	quorum, _, err := host.QuorumOf(q)
-	return quorum, err
+func QuorumOf(q *config.Quorum) (*quorum.System, error) {
+	system, _, err := host.QuorumOf(q)
+	return system, err
 }
 
 // listenable returns why no port of a host can be opened here.

@@ -1,5 +1,7 @@
 package zab
 
+import "github.com/seed94657493/warren/zab/quorum"
+
 // A server that finds no database at its start may be new, or may have lost its disk. A server that lost its disk
 // has forgotten what it promised and what it acknowledged. Such a server is blank: nothing that it says counts.
 // The host writes a mark to the disk before anything else makes a database exist (Config.Blank). So the server
@@ -80,7 +82,7 @@ func (c *Core) probed(m *Message) {
 		return
 	}
 	if m.Zxid <= 0 && m.Epoch == 0 {
-		c.el.empty = c.el.empty.with(i)
+		c.el.empty = c.el.empty.With(i)
 		c.countEmpty()
 	}
 }
@@ -90,7 +92,7 @@ func (c *Core) countEmpty() {
 	if c.cfg.Roster != nil && c.active.Version != 0 {
 		return
 	}
-	if c.el.empty.with(c.self) != c.voters.all() || !c.blank || c.last != 0 || c.epochs.Accepted != 0 {
+	if c.el.empty.With(c.self) != c.voters.all() || !c.blank || c.last != 0 || c.epochs.Accepted != 0 {
 		return
 	}
 	c.initialize()
@@ -111,10 +113,10 @@ func (c *Core) admit(l *link) {
 // confirmed returns the voters that remember their promise of the epoch: voters that promised it again after a
 // quorum had promised it. If a further promise was counted since, the leader asks all of them anew. A Java
 // server, or an older build, cannot be asked again: its promise counts as it is.
-func (c *Core) confirmed() voterSet {
-	s := voterSet(0).with(c.self)
+func (c *Core) confirmed() quorum.Set {
+	s := quorum.Set(0).With(c.self)
 	for _, l := range c.links {
-		if l.voter < 0 || l.stage != linkPromised || !c.ld.electing.has(l.voter) {
+		if l.voter < 0 || l.stage != linkPromised || !c.ld.electing.Has(l.voter) {
 			continue
 		}
 		if l.repeats && l.round < c.ld.round {
@@ -123,7 +125,7 @@ func (c *Core) confirmed() voterSet {
 			c.invite(l, c.ld.epoch)
 		}
 		if !l.repeats || l.confirms == l.asks {
-			s = s.with(l.voter)
+			s = s.With(l.voter)
 		}
 	}
 	return s
@@ -134,8 +136,8 @@ func (c *Core) confirmed() voterSet {
 // promise given on a closed connection cannot be confirmed. recall reports whether this server still leads.
 func (c *Core) recall(l *link, voter int) bool {
 	ld := &c.ld
-	hasPromised := ld.stage == leaderPromising && ld.electing.has(voter)
-	hasCounted := hasPromised || ld.stage == leaderSyncing && (ld.electing|ld.synced).has(voter)
+	hasPromised := ld.stage == leaderPromising && ld.electing.Has(voter)
+	hasCounted := hasPromised || ld.stage == leaderSyncing && (ld.electing|ld.synced).Has(voter)
 	switch {
 	case l.blank, l.parted, hasCounted && l.accepted < ld.epoch:
 		ld.forget(voter)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab/quorum"
 )
 
 // countAcks commits, in order, every proposal that a quorum has made durable.
@@ -17,10 +18,10 @@ func (c *Core) countAcks() {
 		if z <= best || z > ld.proposed {
 			continue
 		}
-		var s voterSet
+		var s quorum.Set
 		for j := range n {
 			if ld.acked[j] >= z {
-				s = s.with(j)
+				s = s.With(j)
 			}
 		}
 		if c.weak(ObserversCount) {
@@ -46,15 +47,15 @@ func (c *Core) countAcks() {
 }
 
 // withObservers is weakness ObserversCount: each observer counts as one of the voters that are missing.
-func (c *Core) withObservers(s voterSet) voterSet {
+func (c *Core) withObservers(s quorum.Set) quorum.Set {
 	i := 0
 	for _, l := range c.links {
 		if l.observer && l.stage == linkUpToDate {
-			for i < len(c.voters.ids) && s.has(i) {
+			for i < len(c.voters.ids) && s.Has(i) {
 				i++
 			}
 			if i < len(c.voters.ids) {
-				s = s.with(i)
+				s = s.With(i)
 			}
 		}
 	}
@@ -216,11 +217,11 @@ func (c *Core) tickLeader() {
 }
 
 // followers returns the voters that follow this leader and were heard at a tick or later, and this server.
-func (c *Core) followers(since int64) voterSet {
-	s := voterSet(0).with(c.self)
+func (c *Core) followers(since int64) quorum.Set {
+	s := quorum.Set(0).With(c.self)
 	for _, l := range c.links {
 		if l.voter >= 0 && l.stage >= linkSynced && !l.observer && l.heard >= since {
-			s = s.with(l.voter)
+			s = s.With(l.voter)
 		}
 	}
 	return s
@@ -236,11 +237,11 @@ func (c *Core) learnerLimit(l *link) int {
 }
 
 // connected returns the voters with a link, and this server.
-func (c *Core) connected() voterSet {
-	s := voterSet(0).with(c.self)
+func (c *Core) connected() quorum.Set {
+	s := quorum.Set(0).With(c.self)
 	for _, l := range c.links {
 		if l.voter >= 0 && l.stage >= linkWaiting && l.accepted <= c.ld.epoch {
-			s = s.with(l.voter)
+			s = s.With(l.voter)
 		}
 	}
 	return s

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab/quorum"
 )
 
 // noHistory is a log of which nothing is left on the disk.
@@ -17,7 +18,7 @@ func (noHistory) Sums(proto.Zxid) (sums Sums, ok bool)             { return Sums
 
 // leading returns a leader of three with two followers, both Warren or both Java, up to date on links 1 and 2.
 func leading(t testing.TB, warren bool) *Core {
-	q, err := Majority(1, 2, 3)
+	q, err := quorum.Majority(1, 2, 3)
 	require.NoError(t, err)
 	c, err := New(Config{ID: 3, Ensemble: &Ensemble{Quorum: q}, History: noHistory{},
 		Rand: rand.New(rand.NewPCG(1, 1)), Timing: DefaultTiming(), Limits: DefaultLimits()})

@@ -95,10 +95,9 @@
 // # Files
 //
 // message.go, output.go, config.go: what goes in and out. core.go: inputs, outputs and roles. stable.go: what is
-// durable, and promises. window.go, quorum.go: data structures without dependencies. election.go, blank.go: the
-// choice of a leader. link.go, leader.go, leadersync.go, broadcast.go, sync.go, fit.go, handover.go, renewal.go:
-// a leader, in the order of the protocol. learner.go, learnersync.go, masterqueue.go: a follower or observer.
-// master.go: a follower that serves observers. ensemble.go, reconfig.go: the voters, and how they change.
-// lineage.go, stranger.go: where a history comes from, and servers that have another history. invariant.go: what
-// must always hold.
+// durable, and promises. window.go: the proposals in memory. election.go, blank.go: the choice of a leader. link.go,
+// leader.go, leadersync.go, broadcast.go, sync.go, fit.go, handover.go, renewal.go: a leader, in the order of the
+// protocol. learner.go, learnersync.go, masterqueue.go: a follower or observer. master.go: a follower that serves
+// observers. ensemble.go, reconfig.go: the voters, and how they change. lineage.go, stranger.go: where a history
+// comes from, and servers that have another history. invariant.go: what must always hold.
 package zab

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab/quorum"
 )
 
 // election is the state of fast leader election. Source: quorum-protocol 3.
@@ -21,10 +22,10 @@ type election struct {
 	resend   int  // ticks until the vote is repeated
 	interval int  // ticks between repetitions
 	nonce    uint64
-	empty    voterSet // voters that have answered the probe that they have no data
-	idle     int      // repetitions of the vote since it began, or conceded last
-	conceded voterSet // voters that this server does not vote for: see concede
-	search   search   // what other voters have said of themselves
+	empty    quorum.Set // voters that have answered the probe that they have no data
+	idle     int        // repetitions of the vote since it began, or conceded last
+	conceded quorum.Set // voters that this server does not vote for: see concede
+	search   search     // what other voters have said of themselves
 
 	designated proto.ServerID // leads next without an election; -1 for no server
 }
@@ -40,7 +41,7 @@ type entry struct {
 
 // better reports whether a server should change its vote from cur to v. Source: quorum-protocol 3.4.
 func (c *Core) better(v, cur Vote) bool {
-	if i := c.active.Quorum.index(v.Leader); i >= 0 && !c.active.Quorum.weighs(i) {
+	if i := c.active.Quorum.Index(v.Leader); i >= 0 && !c.active.Quorum.Weighs(i) {
 		return false
 	}
 	if v.Epoch != cur.Epoch {
@@ -64,10 +65,10 @@ func same(a, b *entry) bool {
 }
 
 // backers returns the voters in set whose vote is the same as e.
-func backers(set []entry, e *entry) (s voterSet) {
+func backers(set []entry, e *entry) (s quorum.Set) {
 	for i := range set {
 		if set[i].present && same(&set[i], e) {
-			s = s.with(i)
+			s = s.With(i)
 		}
 	}
 	return s
@@ -203,12 +204,12 @@ func (c *Core) concede() {
 		if c.isStranger(r.vote.Leader) || r.vote.Leader == c.cfg.ID && r.vote != e.own {
 			continue
 		}
-		if c.voters.decides(backers(e.recv, r).with(c.self)) && (best == e.proposal || c.better(r.vote, best)) {
+		if c.voters.decides(backers(e.recv, r).With(c.self)) && (best == e.proposal || c.better(r.vote, best)) {
 			best = r.vote
 		}
 	}
 	if i := c.voters.index(e.proposal.Leader); best != e.proposal && i >= 0 {
-		e.conceded = e.conceded.with(i)
+		e.conceded = e.conceded.With(i)
 		e.proposal = best
 	}
 }
@@ -400,7 +401,7 @@ func (c *Core) joinRound(m *Message) {
 
 // improves reports whether this server should change its vote from cur to that of a notification, which is not stale.
 func (c *Core) improves(v, cur Vote) bool {
-	return c.better(v, cur) && !c.el.conceded.has(c.voters.index(v.Leader))
+	return c.better(v, cur) && !c.el.conceded.Has(c.voters.index(v.Leader))
 }
 
 func (c *Core) considerLooking(m *Message, i int) {

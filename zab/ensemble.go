@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab/quorum"
 )
 
 // Ensemble is one configuration: the voters and the observers. It does not change after it was made, so it may be
@@ -15,7 +16,7 @@ type Ensemble struct {
 	// Version is the zxid of the reconfiguration that made it, (epoch, 0) for the first configuration of an
 	// ensemble that can be reconfigured, and 0 for a configuration that is only in the files of its servers.
 	Version   proto.Zxid
-	Quorum    *Quorum
+	Quorum    *quorum.System
 	Observers []proto.ServerID
 	// Text is what the host knows of the configuration (addresses among others), without the version. The core
 	// passes it on.
@@ -34,10 +35,10 @@ func (e *Ensemble) Wire() []byte {
 func (e *Ensemble) Observes(id proto.ServerID) bool { return slices.Contains(e.Observers, id) }
 
 // Votes reports whether a server is a voter.
-func (e *Ensemble) Votes(id proto.ServerID) bool { return e.Quorum.index(id) >= 0 }
+func (e *Ensemble) Votes(id proto.ServerID) bool { return e.Quorum.Index(id) >= 0 }
 
 // SameVoters reports whether both configurations have the same voters, with the same quorums.
-func (e *Ensemble) SameVoters(other *Ensemble) bool { return e.Quorum.equal(other.Quorum) }
+func (e *Ensemble) SameVoters(other *Ensemble) bool { return e.Quorum.Equal(other.Quorum) }
 
 // at returns the same configuration with another version.
 func (e *Ensemble) at(version proto.Zxid) *Ensemble {
@@ -56,35 +57,36 @@ type Roster interface {
 }
 
 // electorate is the set of voters now: the voters of the committed configuration and, while a reconfiguration is
-// pending, those of the next one. A decision needs a quorum of each. The bits of a voterSet are places in ids.
+// pending, those of the next one. A decision needs a quorum of each. The bits of a quorum.Set are places in ids.
 type electorate struct {
 	ids    []proto.ServerID // voters of either, ascending
-	active *Quorum
-	next   *Quorum // nil if no reconfiguration is pending
+	active *quorum.System
+	next   *quorum.System // nil if no reconfiguration is pending
 	place  [2][]int8
 	alone  bool // the next configuration decides alone: see the weakness of that name
 }
 
 // newElectorate returns the electorate, or an error if it has too many voters.
 func newElectorate(active, next *Ensemble) (*electorate, error) {
-	e := &electorate{ids: active.Quorum.voters, active: active.Quorum}
+	e := &electorate{ids: active.Quorum.Voters(), active: active.Quorum}
 	if next == nil {
 		return e, nil
 	}
 	e.next = next.Quorum
-	e.ids = slices.Clone(active.Quorum.voters)
-	for _, id := range next.Quorum.voters {
-		if active.Quorum.index(id) < 0 {
+	e.ids = slices.Clone(active.Quorum.Voters())
+	for _, id := range next.Quorum.Voters() {
+		if active.Quorum.Index(id) < 0 {
 			e.ids = append(e.ids, id)
 		}
 	}
 	slices.Sort(e.ids)
-	if len(e.ids) > votersMax {
-		return nil, fmt.Errorf("zab: %d voters in two configurations, at most %d are supported", len(e.ids), votersMax)
+	if len(e.ids) > quorum.VotersMax {
+		return nil, fmt.Errorf("zab: %d voters in two configurations, at most %d are supported", len(e.ids),
+			quorum.VotersMax)
 	}
 	for _, id := range e.ids {
-		e.place[0] = append(e.place[0], int8(e.active.index(id)))
-		e.place[1] = append(e.place[1], int8(e.next.index(id)))
+		e.place[0] = append(e.place[0], int8(e.active.Index(id)))
+		e.place[1] = append(e.place[1], int8(e.next.Index(id)))
 	}
 	return e, nil
 }
@@ -98,39 +100,39 @@ func (e *electorate) index(id proto.ServerID) int {
 	return i
 }
 
-func (e *electorate) all() voterSet { return voterSet(1)<<(len(e.ids)-1)<<1 - 1 }
+func (e *electorate) all() quorum.Set { return quorum.Set(1)<<(len(e.ids)-1)<<1 - 1 }
 
 // decides reports whether s holds a quorum of every configuration.
-func (e *electorate) decides(s voterSet) bool {
+func (e *electorate) decides(s quorum.Set) bool {
 	if e.next == nil {
-		return e.active.decides(s)
+		return e.active.DecidesSet(s)
 	}
-	return (e.alone || e.active.decides(e.project(0, s))) && e.next.decides(e.project(1, s))
+	return (e.alone || e.active.DecidesSet(e.project(0, s))) && e.next.DecidesSet(e.project(1, s))
 }
 
 // established reports whether s holds a quorum of the committed configuration.
-func (e *electorate) established(s voterSet) bool {
+func (e *electorate) established(s quorum.Set) bool {
 	if e.next == nil {
-		return e.active.decides(s)
+		return e.active.DecidesSet(s)
 	}
-	return e.active.decides(e.project(0, s))
+	return e.active.DecidesSet(e.project(0, s))
 }
 
 // project returns s in the places of one of the two configurations.
-func (e *electorate) project(which int, s voterSet) (p voterSet) {
+func (e *electorate) project(which int, s quorum.Set) (p quorum.Set) {
 	for in := uint64(s); in != 0; in &= in - 1 {
 		if i := e.place[which][bits.TrailingZeros64(in)]; i >= 0 {
-			p = p.with(int(i))
+			p = p.With(int(i))
 		}
 	}
 	return p
 }
 
 // moved returns a set of voters of another electorate in the places of this one.
-func (e *electorate) moved(s voterSet, from *electorate) (to voterSet) {
+func (e *electorate) moved(s quorum.Set, from *electorate) (to quorum.Set) {
 	for i, id := range from.ids {
-		if j := e.index(id); s.has(i) && j >= 0 {
-			to = to.with(j)
+		if j := e.index(id); s.Has(i) && j >= 0 {
+			to = to.With(j)
 		}
 	}
 	return to

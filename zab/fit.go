@@ -1,6 +1,9 @@
 package zab
 
-import "github.com/seed94657493/warren/proto"
+import (
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab/quorum"
+)
 
 // Unfit says whether a voter (it may be this server) should rather not lead, for a reason that the host knows:
 // its disk is almost full. A leader that hands over names an unfit server only if there is no other; agreement
@@ -13,7 +16,7 @@ func (c *Core) Unfit(id proto.ServerID, unfit bool) {
 	}
 	c.ld.unfit &^= 1 << i
 	if unfit {
-		c.ld.unfit = c.ld.unfit.with(i)
+		c.ld.unfit = c.ld.unfit.With(i)
 	}
 }
 
@@ -21,7 +24,7 @@ func (c *Core) Unfit(id proto.ServerID, unfit bool) {
 // whatever the connections.
 func (c *Core) FitQuorum() bool {
 	return c.ld.unfit == 0 ||
-		c.voters.decides(c.fit(func(*link) bool { return true })|voterSet(0).with(c.self)&^c.ld.unfit)
+		c.voters.decides(c.fit(func(*link) bool { return true })|quorum.Set(0).With(c.self)&^c.ld.unfit)
 }
 
 // FitSuccessor reports whether, after a hand-over, another server could lead a quorum of fit servers without this
@@ -32,10 +35,10 @@ func (c *Core) FitSuccessor() bool {
 }
 
 // fit returns the followers that are up to date and not unfit, if ok holds for them.
-func (c *Core) fit(ok func(*link) bool) (s voterSet) {
+func (c *Core) fit(ok func(*link) bool) (s quorum.Set) {
 	for _, l := range c.links {
-		if l.voter >= 0 && l.stage == linkUpToDate && !c.ld.unfit.has(l.voter) && ok(l) {
-			s = s.with(l.voter)
+		if l.voter >= 0 && l.stage == linkUpToDate && !c.ld.unfit.Has(l.voter) && ok(l) {
+			s = s.With(l.voter)
 		}
 	}
 	return s

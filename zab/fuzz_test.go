@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab/quorum"
 )
 
 // FuzzCore plays a hostile or broken world to one core: any message, on any link, in any order, between ticks and
@@ -40,7 +41,7 @@ func TestCoreSurvivesAnything(t *testing.T) {
 }
 
 func survive(t *testing.T, data []byte) {
-	q, err := Majority(1, 2, 3)
+	q, err := quorum.Majority(1, 2, 3)
 	require.NoError(t, err)
 	byteAt := func() byte {
 		if len(data) == 0 {

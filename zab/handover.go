@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab/quorum"
 )
 
 // HandOver ends the leadership of this server without an election. The leader takes no more proposals. When all
@@ -58,7 +59,7 @@ func (c *Core) succeeds(id proto.ServerID) error {
 	if !c.active.Votes(id) || !c.weighs(id) {
 		return errNoVoter
 	}
-	heir, able := (*link)(nil), voterSet(0).with(c.self)
+	heir, able := (*link)(nil), quorum.Set(0).With(c.self)
 	for _, l := range c.links {
 		if l.voter < 0 || l.stage != linkUpToDate {
 			continue
@@ -67,7 +68,7 @@ func (c *Core) succeeds(id proto.ServerID) error {
 			heir = l
 		}
 		if l.warren {
-			able = able.with(l.voter)
+			able = able.With(l.voter)
 		}
 	}
 	switch {
@@ -75,7 +76,7 @@ func (c *Core) succeeds(id proto.ServerID) error {
 		return errNotUpToDate
 	case !heir.warren:
 		return errNoHandOvers
-	case c.ld.unfit.has(heir.voter):
+	case c.ld.unfit.Has(heir.voter):
 		return errUnfit
 	case !c.voters.decides(able):
 		return errFewFollow
@@ -98,16 +99,16 @@ func (c *Core) tryHandOver() {
 	}
 	var nominee *link
 	awaits := c.awaitsHeir()
-	able := voterSet(0)
+	able := quorum.Set(0)
 	if !ld.stopping {
-		able = able.with(c.self)
+		able = able.With(c.self)
 	}
 	for _, l := range c.links {
 		if l.voter < 0 || l.stage != linkUpToDate || !l.warren {
 			continue
 		}
-		able = able.with(l.voter)
-		if awaits && l.peer != ld.heir || !ld.stopping && ld.unfit.has(l.voter) {
+		able = able.With(l.voter)
+		if awaits && l.peer != ld.heir || !ld.stopping && ld.unfit.Has(l.voter) {
 			continue // a fit follower gets its txns within a tickTime, or there is an election
 		}
 		if l.acked >= c.window.last() && l.sent >= c.window.last() && c.weighs(l.peer) &&
@@ -120,7 +121,7 @@ func (c *Core) tryHandOver() {
 		c.endLeadership(-1) // to wait would not help: there is no quorum without this server
 		return
 	}
-	if !c.voters.decides(able) || nominee == nil && (awaits || ld.stopping || ld.unfit.has(c.self)) {
+	if !c.voters.decides(able) || nominee == nil && (awaits || ld.stopping || ld.unfit.Has(c.self)) {
 		return
 	}
 	next := c.cfg.ID // this server, with a new epoch
@@ -140,11 +141,11 @@ func (c *Core) tryHandOver() {
 
 // heirs returns the other voters that are connected and may lead or follow the next leader without an election,
 // at once or when they are up to date.
-func (c *Core) heirs() voterSet {
-	s := voterSet(0)
+func (c *Core) heirs() quorum.Set {
+	s := quorum.Set(0)
 	for _, l := range c.links {
 		if l.voter >= 0 && l.warren {
-			s = s.with(l.voter)
+			s = s.With(l.voter)
 		}
 	}
 	return s
@@ -152,7 +153,7 @@ func (c *Core) heirs() voterSet {
 
 // fitter reports whether a should lead rather than b, if both have everything.
 func (c *Core) fitter(a, b *link) bool {
-	if x, y := c.ld.unfit.has(a.voter), c.ld.unfit.has(b.voter); x != y {
+	if x, y := c.ld.unfit.Has(a.voter), c.ld.unfit.Has(b.voter); x != y {
 		return y
 	}
 	return a.peer > b.peer

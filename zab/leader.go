@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab/quorum"
 )
 
 // leaderStage is how far a leader has come.
@@ -23,22 +24,22 @@ const (
 type leader struct {
 	stage      leaderStage
 	epoch      int64
-	electors   voterSet // voters that elected this server
-	connecting voterSet // voters that have sent their acceptedEpoch
-	electing   voterSet // voters that have promised the epoch
-	round      uint64   // promises that were counted: see confirmed
-	synced     voterSet // voters that have acknowledged NEWLEADER
-	summary    Vote     // what this server had when it was elected
-	since      int64    // tick at which the stage began
-	limit      int      // ticks for each stage before serving
-	together   int64    // tick at which a quorum was last connected
+	electors   quorum.Set // voters that elected this server
+	connecting quorum.Set // voters that have sent their acceptedEpoch
+	electing   quorum.Set // voters that have promised the epoch
+	round      uint64     // promises that were counted: see confirmed
+	synced     quorum.Set // voters that have acknowledged NEWLEADER
+	summary    Vote       // what this server had when it was elected
+	since      int64      // tick at which the stage began
+	limit      int        // ticks for each stage before serving
+	together   int64      // tick at which a quorum was last connected
 
-	proposed proto.Zxid            // last proposal; (epoch, 0) before the first
-	acked    [votersMax]proto.Zxid // by voter: durable there through this proposal of the epoch
+	proposed proto.Zxid                   // last proposal; (epoch, 0) before the first
+	acked    [quorum.VotersMax]proto.Zxid // by voter: durable there through this proposal of the epoch
 
 	renewal renewal
 
-	unfit voterSet // voters that should rather not lead
+	unfit quorum.Set // voters that should rather not lead
 
 	handing  bool // no more proposals: the leadership is handed over, or ends
 	stopping bool // and afterwards this server takes part in nothing
@@ -51,13 +52,13 @@ type leader struct {
 
 // becomeLeading begins discovery. The whole history of this server, committed or not, is the history that it
 // leads with.
-func (c *Core) becomeLeading(limit int, electors voterSet) {
+func (c *Core) becomeLeading(limit int, electors quorum.Set) {
 	c.enter(Leading, Discovery)
 	c.status.Leader, c.status.Master = c.cfg.ID, c.cfg.ID
 	c.step, c.tick, c.settle = c.stepLeader, c.tickLeader, c.settleLeader
 	c.ld = leader{since: c.now, limit: limit, summary: c.stable.vote(c.cfg.ID), electors: electors}
 	if c.raiseEpoch(c.epochs.Accepted) {
-		c.ld.connecting = c.ld.connecting.with(c.self)
+		c.ld.connecting = c.ld.connecting.With(c.self)
 		for _, l := range append([]*link(nil), c.links...) {
 			switch {
 			case l.stage != linkWaiting || c.role != Leading:
@@ -81,7 +82,7 @@ func (c *Core) stepDown(format string, args ...any) { c.becomeLooking(describe(f
 func (c *Core) deserted(voter int) bool {
 	ld, wait := &c.ld, c.cfg.Timing.EpochWait
 	if c.role != Leading || ld.stage != leaderCollecting || wait == 0 || c.now-ld.since <= int64(wait) ||
-		!ld.electors.has(voter) {
+		!ld.electors.Has(voter) {
 		return false
 	}
 	c.status.Deserted++
@@ -110,7 +111,7 @@ func (c *Core) offerEpoch(l *link) {
 			return
 		}
 		if l.voter >= 0 {
-			ld.connecting = ld.connecting.with(l.voter)
+			ld.connecting = ld.connecting.With(l.voter)
 		}
 		c.fixEpoch()
 	}
@@ -119,7 +120,7 @@ func (c *Core) offerEpoch(l *link) {
 // fixEpoch decides the epoch once a quorum has sent its acceptedEpoch.
 func (c *Core) fixEpoch() {
 	ld := &c.ld
-	if c.role != Leading || ld.stage != leaderCollecting || !ld.connecting.has(c.self) ||
+	if c.role != Leading || ld.stage != leaderCollecting || !ld.connecting.Has(c.self) ||
 		!c.voters.decides(ld.connecting) {
 		return
 	}
@@ -134,7 +135,7 @@ func (c *Core) fixEpoch() {
 func (c *Core) settleLeader() {
 	ld := &c.ld
 	if ld.stage >= leaderPromising && (c.stable.epochs.Accepted == ld.epoch || c.weak(EpochBeforeDurable)) {
-		ld.electing = ld.electing.with(c.self)
+		ld.electing = ld.electing.With(c.self)
 		for i := 0; i < len(c.links); i++ {
 			if l := c.links[i]; l.stage == linkWaiting && !c.awaitsRenewal(l) && !c.invite(l, ld.epoch) {
 				i-- // the link was closed
@@ -142,12 +143,12 @@ func (c *Core) settleLeader() {
 		}
 		c.decideHistory()
 	}
-	if ld.stage == leaderSyncing && c.stable.epochs.Current == ld.epoch && !ld.synced.has(c.self) {
+	if ld.stage == leaderSyncing && c.stable.epochs.Current == ld.epoch && !ld.synced.Has(c.self) {
 		if c.stable.last < ld.summary.Zxid {
 			violated("the leader counts itself for history up to %v, but %v is durable",
 				ld.summary.Zxid, c.stable.last)
 		}
-		ld.synced = ld.synced.with(c.self)
+		ld.synced = ld.synced.With(c.self)
 		c.establish()
 	}
 	if ld.stage >= leaderBarrier {
@@ -208,7 +209,7 @@ func (c *Core) ackEpoch(l *link, m *Message) {
 			c.refuse(l)
 			return
 		}
-		ld.electing = ld.electing.with(l.voter)
+		ld.electing = ld.electing.With(l.voter)
 		ld.round++
 	}
 	c.decideHistory()
@@ -241,7 +242,7 @@ func (c *Core) refuse(l *link) {
 // decideHistory begins synchronization once a quorum has promised the epoch and remembers it.
 func (c *Core) decideHistory() {
 	ld := &c.ld
-	if ld.stage != leaderPromising || !ld.electing.has(c.self) || !c.voters.decides(ld.electing) ||
+	if ld.stage != leaderPromising || !ld.electing.Has(c.self) || !c.voters.decides(ld.electing) ||
 		!c.voters.decides(c.confirmed()) && !c.weak(PromiseUnconfirmed) {
 		return
 	}
@@ -266,10 +267,10 @@ func (c *Core) reign() *Lineage {
 
 // isKept reports whether a quorum has the identity of the ensemble on its disks.
 func (c *Core) isKept() bool {
-	keepers := voterSet(0).with(c.self)
+	keepers := quorum.Set(0).With(c.self)
 	for _, l := range c.links {
 		if l.voter >= 0 && l.stage >= linkSynced && l.lineage != nil {
-			keepers = keepers.with(l.voter)
+			keepers = keepers.With(l.voter)
 		}
 	}
 	return c.lineage.Ensemble != 0 && c.voters.decides(keepers)
@@ -278,12 +279,12 @@ func (c *Core) isKept() bool {
 // identify gives the ensemble an identity, if it has none and a quorum of servers that store identities has
 // promised the epoch. If another identity had become final before, a server of that quorum would have it.
 func (c *Core) identify(l *Lineage) *Lineage {
-	keepers := voterSet(0).with(c.self)
+	keepers := quorum.Set(0).With(c.self)
 	for _, k := range c.links {
-		if k.voter < 0 || k.stage != linkPromised || !c.ld.electing.has(k.voter) || k.lineage == nil {
+		if k.voter < 0 || k.stage != linkPromised || !c.ld.electing.Has(k.voter) || k.lineage == nil {
 			continue
 		}
-		keepers = keepers.with(k.voter)
+		keepers = keepers.With(k.voter)
 		if k.lineage.Final || l.Ensemble == 0 {
 			l = l.identified(k.lineage.Ensemble, k.lineage.Final)
 		}
@@ -297,7 +298,7 @@ func (c *Core) identify(l *Lineage) *Lineage {
 // establish begins broadcast once a quorum has adopted the history. Source: quorum-protocol 6.6.
 func (c *Core) establish() {
 	ld := &c.ld
-	if ld.stage != leaderSyncing || !ld.synced.has(c.self) || !c.voters.decides(ld.synced) {
+	if ld.stage != leaderSyncing || !ld.synced.Has(c.self) || !c.voters.decides(ld.synced) {
 		return
 	}
 	if !c.adoptFirst() {

@@ -248,7 +248,7 @@ func (c *Core) ackNewLeader(l *link) {
 		l.acked = max(l.acked, l.sent)
 	}
 	if l.voter >= 0 {
-		c.ld.synced = c.ld.synced.with(l.voter)
+		c.ld.synced = c.ld.synced.With(l.voter)
 		c.note(l)
 	}
 	if c.established() {

@@ -62,7 +62,7 @@ func (c *Core) refill() {
 	q := &c.masterQueue
 	q.leader, q.version, q.all, q.next, q.since, q.refused = c.ln.leader, c.active.Version, nil, 0, c.now, false
 	lost := false
-	for _, id := range c.active.Quorum.voters {
+	for _, id := range c.active.Quorum.Voters() {
 		switch id {
 		case q.leader:
 		case q.last:

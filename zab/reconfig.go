@@ -1,6 +1,9 @@
 package zab
 
-import "github.com/seed94657493/warren/proto"
+import (
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab/quorum"
+)
 
 // Reconfiguration. A configuration is proposed as a txn like any other. From that moment it is in force, beside
 // the configuration before, for the proposer and for every server that has it in the history: until its commit
@@ -24,22 +27,22 @@ func (c *Core) Ready(next *Ensemble) bool {
 	if _, err := newElectorate(c.active, next); err != nil {
 		return false
 	}
-	s := voterSet(0)
-	if i := next.Quorum.index(c.cfg.ID); i >= 0 {
-		s = s.with(i)
+	s := quorum.Set(0)
+	if i := next.Quorum.Index(c.cfg.ID); i >= 0 {
+		s = s.With(i)
 	}
 	for _, l := range c.links {
-		if i := next.Quorum.index(l.peer); i >= 0 && !l.observer && !l.blank && l.stage == linkUpToDate {
-			s = s.with(i)
+		if i := next.Quorum.Index(l.peer); i >= 0 && !l.observer && !l.blank && l.stage == linkUpToDate {
+			s = s.With(i)
 		}
 	}
-	return next.Quorum.decides(s)
+	return next.Quorum.DecidesSet(s)
 }
 
 // weighs reports whether a server may lead by the committed configuration: those of weight 0 may not.
 func (c *Core) weighs(id proto.ServerID) bool {
-	i := c.active.Quorum.index(id)
-	return i >= 0 && c.active.Quorum.weighs(i)
+	i := c.active.Quorum.Index(id)
+	return i >= 0 && c.active.Quorum.Weighs(i)
 }
 
 // newest returns the last configuration of the history.
@@ -133,7 +136,7 @@ func (c *Core) reseat() {
 		}
 	}
 	ld := &c.ld
-	for _, set := range []*voterSet{&ld.connecting, &ld.electing, &ld.synced, &ld.unfit} {
+	for _, set := range []*quorum.Set{&ld.connecting, &ld.electing, &ld.synced, &ld.unfit} {
 		*set = to.moved(*set, from)
 	}
 	acked := ld.acked
@@ -194,8 +197,8 @@ func (c *Core) reconfigured() {
 func (c *Core) successor(e *Ensemble) proto.ServerID {
 	next := proto.ServerID(-1)
 	for _, l := range c.links {
-		i := e.Quorum.index(l.peer)
-		if i >= 0 && e.Quorum.weighs(i) && l.voter >= 0 && l.stage == linkUpToDate &&
+		i := e.Quorum.Index(l.peer)
+		if i >= 0 && e.Quorum.Weighs(i) && l.voter >= 0 && l.stage == linkUpToDate &&
 			l.acked >= e.Version && l.peer > next {
 			next = l.peer
 		}

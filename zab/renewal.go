@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab/quorum"
 )
 
 // Renewal: an established leader begins a new epoch while it serves, on the connections that it has. It does so
@@ -62,10 +63,10 @@ func (c *Core) awaitsRenewal(l *link) bool {
 
 // renewable reports whether a quorum of servers that can take part is up to date.
 func (c *Core) renewable() bool {
-	able := voterSet(0).with(c.self)
+	able := quorum.Set(0).With(c.self)
 	for _, l := range c.links {
 		if l.decidesRenewal() {
-			able = able.with(l.voter)
+			able = able.With(l.voter)
 		}
 	}
 	return c.voters.decides(able)
@@ -118,7 +119,7 @@ func (c *Core) prepareRenewal() {
 	if c.stable.epochs.Accepted != r.epoch {
 		return
 	}
-	promised, ready := voterSet(0).with(c.self), voterSet(0).with(c.self)
+	promised, ready := quorum.Set(0).With(c.self), quorum.Set(0).With(c.self)
 	for _, l := range c.links {
 		if !l.decidesRenewal() {
 			continue
@@ -128,9 +129,9 @@ func (c *Core) prepareRenewal() {
 			c.invite(l, r.epoch)
 			l.renewal = renewalAsked
 		case renewalPromised, renewalAsking:
-			promised = promised.with(l.voter)
+			promised = promised.With(l.voter)
 		case renewalReady:
-			promised, ready = promised.with(l.voter), ready.with(l.voter)
+			promised, ready = promised.With(l.voter), ready.With(l.voter)
 		}
 	}
 	if !c.voters.decides(promised) {
@@ -189,9 +190,9 @@ func (c *Core) Renew() {
 func (c *Core) establishRenewal() {
 	ld := &c.ld
 	if c.stable.epochs.Current == ld.epoch && c.stable.last >= c.lineage.base() {
-		ld.synced = ld.synced.with(c.self)
+		ld.synced = ld.synced.With(c.self)
 	}
-	if !ld.synced.has(c.self) || !c.voters.decides(ld.synced) {
+	if !ld.synced.Has(c.self) || !c.voters.decides(ld.synced) {
 		return
 	}
 	ld.renewal = renewal{}
@@ -243,7 +244,7 @@ func (c *Core) renewLearners() {
 func (c *Core) adoptedRenewal(l *link) {
 	l.epoch, l.acked = c.epoch(), max(l.acked, l.sent)
 	if l.decidesRenewal() && c.role == Leading {
-		c.ld.synced = c.ld.synced.with(l.voter)
+		c.ld.synced = c.ld.synced.With(l.voter)
 	}
 	if c.role != Leading || c.ld.renewal.epoch == 0 {
 		c.renewed(l)

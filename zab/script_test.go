@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab/quorum"
 )
 
 var rewrite = flag.Bool("rewrite", false,
@@ -318,7 +319,7 @@ func (s *script) command(name string, a args) {
 }
 
 func (s *script) create(a args) {
-	q, err := Majority(ids(a["voters"])...)
+	q, err := quorum.Majority(ids(a["voters"])...)
 	if err != nil {
 		panic(err)
 	}
@@ -495,7 +496,7 @@ func (roster) Parse(text []byte) (*Ensemble, error) {
 		return nil, fmt.Errorf("no configuration: %q", text)
 	}
 	voters, observers, _ := strings.Cut(body, "/")
-	q, err := Majority(ids(voters)...)
+	q, err := quorum.Majority(ids(voters)...)
 	return &Ensemble{Version: proto.Zxid(version), Quorum: q, Observers: ids(observers), Text: []byte(body)}, err
 }
 

@@ -1,6 +1,9 @@
 package zab
 
-import "github.com/seed94657493/warren/proto"
+import (
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab/quorum"
+)
 
 // Search is what a server that looks for a leader knows of the voters, this server included. It decides nothing: it
 // is for operators.
@@ -21,19 +24,19 @@ type Search struct {
 
 // search is the Search of an election, as sets of voters.
 type search struct {
-	heard, blank, empty voterSet
+	heard, blank, empty quorum.Set
 }
 
 // note keeps what voter i says of itself.
 func (s *search) note(m *Message, i int) {
-	s.heard = s.heard.with(i)
+	s.heard = s.heard.With(i)
 	s.blank, s.empty = s.blank&^(1<<i), s.empty&^(1<<i)
 	switch {
 	case m.State != Looking:
 	case m.Vote.Zxid == -1:
-		s.blank = s.blank.with(i)
+		s.blank = s.blank.With(i)
 	case m.Vote.Zxid == 0 && m.Vote.Epoch == 0:
-		s.empty = s.empty.with(i)
+		s.empty = s.empty.With(i)
 	}
 }
 
@@ -52,11 +55,11 @@ func (c *Core) Search() *Search {
 	s := &Search{Stuck: !c.voters.decides(c.voters.all() &^ found.blank)}
 	for i, id := range c.voters.ids {
 		switch {
-		case found.blank.has(i):
+		case found.blank.Has(i):
 			s.Blank = append(s.Blank, id)
-		case found.empty.has(i):
+		case found.empty.Has(i):
 			s.Empty = append(s.Empty, id)
-		case !found.heard.has(i):
+		case !found.heard.Has(i):
 			s.Silent = append(s.Silent, id)
 		default:
 			s.Holding = append(s.Holding, id)

@@ -1,6 +1,9 @@
 package zab
 
-import "github.com/seed94657493/warren/proto"
+import (
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab/quorum"
+)
 
 // syncRequest is a sync that is not answered yet.
 type syncRequest struct {
@@ -74,10 +77,10 @@ func (c *Core) answerable(r *syncRequest) bool {
 		r.link == 0 && r.after.Counter() != 0 && c.stable.last < r.after && !c.weak(SyncBeforeOwnLog) {
 		return false
 	}
-	alive := voterSet(0).with(c.self)
+	alive := quorum.Set(0).With(c.self)
 	for _, l := range c.links {
 		if l.voter >= 0 && l.followedAfter() >= r.number {
-			alive = alive.with(l.voter)
+			alive = alive.With(l.voter)
 		}
 	}
 	return c.voters.decides(alive)

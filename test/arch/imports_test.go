@@ -19,7 +19,9 @@ type layer struct {
 // layers is the import map of docs/DESIGN.md. What is not here is refused.
 var layers = map[string]layer{
 	"proto": {why: "the records are the ground that everybody stands on"},
-	"zab": {ours: []string{"proto"},
+	"zab/quorum": {ours: []string{"proto"},
+		why: "which voters decide depends on their list alone"},
+	"zab": {ours: []string{"proto", "zab/quorum"},
 		why: "agreement is a pure function of messages and ticks, so that a simulator can run it"},
 	"datatree": {ours: []string{"proto", "datatree/auth", "datatree/quota"},
 		// snapshots that ZooKeeper has compressed; CPU time
@@ -45,8 +47,8 @@ var layers = map[string]layer{
 	"internal/sched": {others: []string{"golang.org/x/sys"},
 		why: "time and waiting are the ground of everything that runs, and know nothing of it"},
 	"server": {
-		ours: []string{"internal/sched", "internal/weakness", "proto", "zab", "datatree/auth", "snapshot",
-			"wal/vfs", "server"},
+		ours: []string{"internal/sched", "internal/weakness", "proto", "zab", "zab/quorum", "datatree/auth",
+			"snapshot", "wal/vfs", "server"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus"},
 		tests: []string{module + "/datatree", module + "/wal", "golang.org/x/sys",
 			"go.yaml.in/yaml/v3",  // the alert rules under deploy
@@ -68,7 +70,8 @@ var layers = map[string]layer{
 	},
 	"server/internal/host": {
 		ours: []string{"internal/sched", "internal/weakness", "datatree", "datatree/auth", "datatree/prepare",
-			"datatree/quota", "proto", "snapshot", "zab", "server/config", "server/datadir", "server/peers",
+			"datatree/quota", "proto", "snapshot", "zab", "zab/quorum",
+			"server/config", "server/datadir", "server/peers",
 			"server/internal/durable", "server/internal/env", "server/internal/figures", "server/internal/flow",
 			"server/internal/keystore", "server/internal/limits", "server/internal/security",
 			"server/internal/sessions", "server/internal/stages"},
@@ -89,7 +92,7 @@ var layers = map[string]layer{
 	"server/internal/words": {
 		ours: []string{"internal/findings", "datatree", "datatree/auth", "datatree/quota", "datatree/watch", "proto",
 			"snapshot", "wal/vfs",
-			"zab", "server/admin", "server/config", "server/internal/api", "server/internal/console",
+			"zab", "zab/quorum", "server/admin", "server/config", "server/internal/api", "server/internal/console",
 			"server/internal/coordination", "server/internal/durable", "server/internal/env",
 			"server/internal/figures", "server/internal/host", "server/internal/inside", "server/internal/keystore",
 			"server/internal/past", "server/internal/serve", "server/internal/sessions", "server/internal/sizes",

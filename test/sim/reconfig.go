@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/zab"
+	"github.com/seed94657493/warren/zab/quorum"
 )
 
 // roster reads configurations: voters, observers and, if there are groups, the word "groups", as 1,2,3/4/groups.
@@ -20,14 +21,14 @@ func ensemble(version proto.Zxid, voters, observers []proto.ServerID, groups boo
 	voters, observers = slices.Clone(voters), slices.Clone(observers)
 	slices.Sort(voters)
 	slices.Sort(observers)
-	q, err := zab.Majority(voters...)
+	q, err := quorum.Majority(voters...)
 	if groups {
 		of, weights := map[int64][]proto.ServerID{}, map[proto.ServerID]int64{}
 		for i, id := range voters {
 			of[int64(i/2)] = append(of[int64(i/2)], id)
 			weights[id] = int64(2 - i%2)
 		}
-		q, err = zab.Hierarchical(of, weights)
+		q, err = quorum.Hierarchical(of, weights)
 	}
 	if err != nil {
 		panic(err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/zab"
+	"github.com/seed94657493/warren/zab/quorum"
 )
 
 // Options describe a run. All that is not given is drawn from the seed.
@@ -45,7 +46,7 @@ type Sim struct {
 	steps int
 
 	nodes  []*node
-	quorum *zab.Quorum // of the first configuration
+	quorum *quorum.System // of the first configuration
 	timing zab.Timing
 	limits zab.Limits
 	net    network
@@ -116,9 +117,9 @@ func New(o Options) *Sim {
 	for i := range s.opts.Voters {
 		voters = append(voters, proto.ServerID(i+1))
 	}
-	q, err := zab.Majority(voters...)
+	q, err := quorum.Majority(voters...)
 	if s.opts.Voters == 5 && s.chance(4) {
-		q, err = zab.Hierarchical(map[int64][]proto.ServerID{1: {1, 2}, 2: {3}, 3: {4, 5}},
+		q, err = quorum.Hierarchical(map[int64][]proto.ServerID{1: {1, 2}, 2: {3}, 3: {4, 5}},
 			map[proto.ServerID]int64{2: 2})
 	}
 	if err != nil {

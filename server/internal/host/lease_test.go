@@ -15,19 +15,20 @@ import (
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/wal/vfs"
 	"github.com/seed94657493/warren/zab"
+	"github.com/seed94657493/warren/zab/quorum"
 )
 
 // leased is a host that serves, without a core.
 func leased(t *testing.T, id proto.ServerID, voters ...proto.ServerID) *Host {
 	store := meta.NewMem(1)
 	s := assemble(rigConfig(), vfs.NewMem(), store)
-	quorum, err := zab.Majority(voters...)
+	q, err := quorum.Majority(voters...)
 	require.NoError(t, err)
 	s.Tracker = sessions.New(s.Config.TickTime, id, 0, 0)
 	require.NoError(t, s.Tracker.Reserve(store.SetSessionBase))
 	s.Tracker.Follow()
 	m := s.member
-	m.ID, m.Active = id, &zab.Ensemble{Quorum: quorum}
+	m.ID, m.Active = id, &zab.Ensemble{Quorum: q}
 	s.Guard = env.NewGuard(s.Env)
 	s.LeaseEnd.Store(0)
 	return m

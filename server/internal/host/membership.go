@@ -14,6 +14,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
+	"github.com/seed94657493/warren/zab/quorum"
 )
 
 // Membership: which servers are in the ensemble. With reconfigEnabled=false zoo.cfg decides. Otherwise the
@@ -244,7 +245,7 @@ func ensembleOf(q *config.Quorum) (*zab.Ensemble, error) {
 
 // QuorumOf returns the quorum rule and the observers of a configuration. A server without a vote does not count in
 // its group.
-func QuorumOf(q *config.Quorum) (*zab.Quorum, []proto.ServerID, error) {
+func QuorumOf(q *config.Quorum) (*quorum.System, []proto.ServerID, error) {
 	var voters, observers []proto.ServerID
 	weights := map[proto.ServerID]int64{}
 	for _, m := range q.Members {
@@ -257,8 +258,8 @@ func QuorumOf(q *config.Quorum) (*zab.Quorum, []proto.ServerID, error) {
 		weights[id] = m.Weight
 	}
 	if !q.Hierarchical {
-		quorum, err := zab.Majority(voters...)
-		return quorum, observers, err
+		system, err := quorum.Majority(voters...)
+		return system, observers, err
 	}
 	groups := map[int64][]proto.ServerID{}
 	for _, g := range q.Groups {
@@ -268,8 +269,8 @@ func QuorumOf(q *config.Quorum) (*zab.Quorum, []proto.ServerID, error) {
 			}
 		}
 	}
-	quorum, err := zab.Hierarchical(groups, weights)
-	return quorum, observers, err
+	system, err := quorum.Hierarchical(groups, weights)
+	return system, observers, err
 }
 
 // newestConfiguration returns the last configuration in the history of a state, if the servers themselves have

@@ -23,6 +23,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/security"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
+	"github.com/seed94657493/warren/zab/quorum"
 )
 
 // Network replaces functions of package net between the servers of an ensemble, where a field is not nil. See
@@ -62,7 +63,7 @@ func (m *Host) Prepare(applier applies) error {
 
 // beAlone makes the agreement of a standalone server.
 func (m *Host) beAlone() error {
-	q, err := zab.Majority(m.ID)
+	q, err := quorum.Majority(m.ID)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,8 @@
-package zab
+// Package quorum says which sets of voters decide: majorities, and hierarchical quorums with groups and weights.
+//
+// Its values do not change after they were made, so any goroutine may use them. The package has no state and starts no
+// goroutine. Source: quorum-protocol 12.4.
+package quorum
 
 import (
 	"fmt"
@@ -9,18 +13,18 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// votersMax bounds the number of voters, so that a set of them is one word.
-const votersMax = 64
+// VotersMax bounds the number of voters, so that a set of them is one word.
+const VotersMax = 64
 
-// voterSet is a set of voters: bit i is the i-th smallest id.
-type voterSet uint64
+// Set is a set of voters: bit i is the i-th smallest id.
+type Set uint64
 
-func (s voterSet) with(i int) voterSet { return s | 1<<i }
-func (s voterSet) has(i int) bool      { return s&(1<<i) != 0 }
+func (s Set) With(i int) Set { return s | 1<<i }
+func (s Set) Has(i int) bool { return s&(1<<i) != 0 }
 
-// Quorum says which sets of voters decide. Any two quorums intersect. It does not change after it was made, so it
+// System says which sets of voters decide. Any two quorums intersect. It does not change after it was made, so it
 // may be used concurrently. Source: quorum-protocol 12.4.
-type Quorum struct {
+type System struct {
 	voters []proto.ServerID // sorted
 	groups []group          // nil: majority of the voters
 	weight []int64          // by voter, nil: majority
@@ -28,20 +32,20 @@ type Quorum struct {
 
 // group is a group of hierarchical quorums whose weight is not 0.
 type group struct {
-	members voterSet
+	members Set
 	half    int64 // a quorum of the group weighs more than this
 }
 
 // Majority returns the quorum system in which more than half of the voters decide.
-func Majority(voters ...proto.ServerID) (*Quorum, error) {
-	q := &Quorum{voters: slices.Clone(voters)}
+func Majority(voters ...proto.ServerID) (*System, error) {
+	q := &System{voters: slices.Clone(voters)}
 	return q, q.init()
 }
 
 // Hierarchical returns the quorum system in which more than half of the groups decide, each by more than half of
 // its weight. Every voter is in exactly one group; the default weight is 1; groups of weight 0 do not count.
-func Hierarchical(groups map[int64][]proto.ServerID, weights map[proto.ServerID]int64) (*Quorum, error) {
-	q := &Quorum{groups: []group{}}
+func Hierarchical(groups map[int64][]proto.ServerID, weights map[proto.ServerID]int64) (*System, error) {
+	q := &System{groups: []group{}}
 	for _, gid := range slices.Sorted(maps.Keys(groups)) {
 		q.voters = append(q.voters, groups[gid]...)
 	}
@@ -55,21 +59,21 @@ func Hierarchical(groups map[int64][]proto.ServerID, weights map[proto.ServerID]
 			w = 1
 		}
 		if w < 0 || w > 1<<32 {
-			return nil, fmt.Errorf("zab: weight.%d=%d is not between 0 and 2^32", id, w)
+			return nil, fmt.Errorf("quorum: weight.%d=%d is not between 0 and 2^32", id, w)
 		}
 		q.weight[i] = w
 	}
 	for id := range weights {
-		if q.index(id) < 0 {
-			return nil, fmt.Errorf("zab: weight.%d is given, but server %d is in no group", id, id)
+		if q.Index(id) < 0 {
+			return nil, fmt.Errorf("quorum: weight.%d is given, but server %d is in no group", id, id)
 		}
 	}
 	for _, gid := range slices.Sorted(maps.Keys(groups)) {
 		var g group
 		var total int64
 		for _, id := range groups[gid] {
-			i := q.index(id)
-			g.members = g.members.with(i)
+			i := q.Index(id)
+			g.members = g.members.With(i)
 			total += q.weight[i]
 		}
 		if total > 0 {
@@ -78,32 +82,32 @@ func Hierarchical(groups map[int64][]proto.ServerID, weights map[proto.ServerID]
 		}
 	}
 	if len(q.groups) == 0 {
-		return nil, fmt.Errorf("zab: no group has a weight above 0, so no server can decide")
+		return nil, fmt.Errorf("quorum: no group has a weight above 0, so no server can decide")
 	}
 	return q, nil
 }
 
-func (q *Quorum) init() error {
+func (q *System) init() error {
 	slices.Sort(q.voters)
 	if len(q.voters) == 0 {
-		return fmt.Errorf("zab: an ensemble needs a voter")
+		return fmt.Errorf("quorum: an ensemble needs a voter")
 	}
-	if len(q.voters) > votersMax {
-		return fmt.Errorf("zab: %d voters, at most %d are supported", len(q.voters), votersMax)
+	if len(q.voters) > VotersMax {
+		return fmt.Errorf("quorum: %d voters, at most %d are supported", len(q.voters), VotersMax)
 	}
 	for i := 1; i < len(q.voters); i++ {
 		if q.voters[i] == q.voters[i-1] {
-			return fmt.Errorf("zab: server %d is there twice", q.voters[i])
+			return fmt.Errorf("quorum: server %d is there twice", q.voters[i])
 		}
 	}
 	return nil
 }
 
 // Voters returns the ids of the voters in ascending order. Read only.
-func (q *Quorum) Voters() []proto.ServerID { return q.voters }
+func (q *System) Voters() []proto.ServerID { return q.voters }
 
-// index returns the place of id among the voters, or -1.
-func (q *Quorum) index(id proto.ServerID) int {
+// Index returns the place of id among the voters, or -1.
+func (q *System) Index(id proto.ServerID) int {
 	i, ok := slices.BinarySearch(q.voters, id)
 	if !ok {
 		return -1
@@ -111,14 +115,14 @@ func (q *Quorum) index(id proto.ServerID) int {
 	return i
 }
 
-// all returns the set of all voters.
-func (q *Quorum) all() voterSet { return voterSet(1)<<(len(q.voters)-1)<<1 - 1 }
+// All returns the set of all voters.
+func (q *System) All() Set { return Set(1)<<(len(q.voters)-1)<<1 - 1 }
 
-// weighs reports whether the voter may be elected: weight-0 servers may not.
-func (q *Quorum) weighs(i int) bool { return q.weight == nil || q.weight[i] > 0 }
+// Weighs reports whether the voter may be elected: weight-0 servers may not.
+func (q *System) Weighs(i int) bool { return q.weight == nil || q.weight[i] > 0 }
 
-// decides reports whether s is a quorum.
-func (q *Quorum) decides(s voterSet) bool {
+// DecidesSet reports whether s is a quorum.
+func (q *System) DecidesSet(s Set) bool {
 	if q.groups == nil {
 		return bits.OnesCount64(uint64(s)) > len(q.voters)/2
 	}
@@ -138,7 +142,7 @@ func (q *Quorum) decides(s voterSet) bool {
 // Overlaps reports whether every quorum of q has a server in common with every quorum of other. Servers with two
 // lists for which that does not hold may have two leaders at a time. For quorums with groups of more than overlapMax
 // servers in all it is not computed, and false unless the lists are the same.
-func (q *Quorum) Overlaps(other *Quorum) bool {
+func (q *System) Overlaps(other *System) bool {
 	ids := slices.Concat(q.voters, other.voters)
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
@@ -149,19 +153,19 @@ func (q *Quorum) Overlaps(other *Quorum) bool {
 		return max(len(q.voters)/2+1-own, 0)+max(len(other.voters)/2+1-its, 0) > common
 	}
 	if len(ids) > overlapMax {
-		return q.equal(other)
+		return q.Equal(other)
 	}
 	for s := range uint64(1) << len(ids) {
-		var of, rest voterSet // a set of servers as q sees it, and all others as other sees them
+		var of, rest Set // a set of servers as q sees it, and all others as other sees them
 		for i, id := range ids {
-			if j := q.index(id); j >= 0 && s&(1<<i) != 0 {
-				of = of.with(j)
+			if j := q.Index(id); j >= 0 && s&(1<<i) != 0 {
+				of = of.With(j)
 			}
-			if j := other.index(id); j >= 0 && s&(1<<i) == 0 {
-				rest = rest.with(j)
+			if j := other.Index(id); j >= 0 && s&(1<<i) == 0 {
+				rest = rest.With(j)
 			}
 		}
-		if q.decides(of) && other.decides(rest) {
+		if q.DecidesSet(of) && other.DecidesSet(rest) {
 			return false
 		}
 	}
@@ -171,19 +175,19 @@ func (q *Quorum) Overlaps(other *Quorum) bool {
 // overlapMax bounds the sets of servers that Overlaps looks at.
 const overlapMax = 16
 
-// equal reports whether two quorum systems are the same.
-func (q *Quorum) equal(other *Quorum) bool {
+// Equal reports whether two quorum systems are the same.
+func (q *System) Equal(other *System) bool {
 	return slices.Equal(q.voters, other.voters) && slices.Equal(q.groups, other.groups) &&
 		slices.Equal(q.weight, other.weight) && (q.groups == nil) == (other.groups == nil)
 }
 
 // Decides reports whether the given servers contain a quorum; ids that are not voters do not count.
-func (q *Quorum) Decides(ids ...proto.ServerID) bool {
-	var s voterSet
+func (q *System) Decides(ids ...proto.ServerID) bool {
+	var s Set
 	for _, id := range ids {
-		if i := q.index(id); i >= 0 {
-			s = s.with(i)
+		if i := q.Index(id); i >= 0 {
+			s = s.With(i)
 		}
 	}
-	return q.decides(s)
+	return q.DecidesSet(s)
 }

@@ -1,4 +1,4 @@
-package zab
+package quorum
 
 import (
 	"math/rand/v2"
@@ -88,13 +88,13 @@ func TestQuorumsIntersect(t *testing.T) {
 	q, err := Hierarchical(map[int64][]proto.ServerID{1: {1, 2, 3}, 2: {4, 5}, 3: {6, 7}},
 		map[proto.ServerID]int64{1: 2, 7: 0})
 	require.NoError(t, err)
-	for s := range voterSet(1) << 7 {
-		require.False(t, q.decides(s) && q.decides(q.all()&^s), "%b and its complement both decide", s)
+	for s := range Set(1) << 7 {
+		require.False(t, q.DecidesSet(s) && q.DecidesSet(q.All()&^s), "%b and its complement both decide", s)
 	}
 }
 
 // overlaps is the rule of Overlaps, tried for every set of servers.
-func overlaps(a, b *Quorum) bool {
+func overlaps(a, b *System) bool {
 	ids := slices.Concat(a.Voters(), b.Voters())
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
@@ -122,7 +122,7 @@ func TestOverlaps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	disjoint := 0
 	for range 2000 {
-		var two [2]*Quorum
+		var two [2]*System
 		for i := range two {
 			var voters []proto.ServerID
 			groups := map[int64][]proto.ServerID{}
@@ -148,7 +148,7 @@ func TestOverlaps(t *testing.T) {
 	}
 	require.NotZero(t, disjoint)
 	var voters []proto.ServerID
-	for id := range proto.ServerID(votersMax - 1) {
+	for id := range proto.ServerID(VotersMax - 1) {
 		voters = append(voters, id)
 		less, err := Majority(voters...)
 		require.NoError(t, err)
@@ -169,20 +169,20 @@ func TestOverlaps(t *testing.T) {
 }
 
 func TestQuorumRefuses(t *testing.T) {
-	for name, try := range map[string]func() (*Quorum, error){
-		"nobody":     func() (*Quorum, error) { return Majority() },
-		"twice":      func() (*Quorum, error) { return Majority(1, 2, 1) },
-		"two groups": func() (*Quorum, error) { return Hierarchical(map[int64][]proto.ServerID{1: {1}, 2: {1}}, nil) },
-		"weight below 0": func() (*Quorum, error) {
+	for name, try := range map[string]func() (*System, error){
+		"nobody":     func() (*System, error) { return Majority() },
+		"twice":      func() (*System, error) { return Majority(1, 2, 1) },
+		"two groups": func() (*System, error) { return Hierarchical(map[int64][]proto.ServerID{1: {1}, 2: {1}}, nil) },
+		"weight below 0": func() (*System, error) {
 			return Hierarchical(map[int64][]proto.ServerID{1: {1}}, map[proto.ServerID]int64{1: -1})
 		},
-		"only weight 0": func() (*Quorum, error) {
+		"only weight 0": func() (*System, error) {
 			return Hierarchical(map[int64][]proto.ServerID{1: {1}}, map[proto.ServerID]int64{1: 0})
 		},
-		"weight of nobody": func() (*Quorum, error) {
+		"weight of nobody": func() (*System, error) {
 			return Hierarchical(map[int64][]proto.ServerID{1: {1}}, map[proto.ServerID]int64{2: 1})
 		},
-		"too many": func() (*Quorum, error) { return Majority(make([]proto.ServerID, votersMax+1)...) },
+		"too many": func() (*System, error) { return Majority(make([]proto.ServerID, VotersMax+1)...) },
 	} {
 		_, err := try()
 		require.Error(t, err, name)
