@@ -27,17 +27,10 @@ func Create2Slots(slots []int32, body []byte) []int32 {
 			if ops.R.Err() == nil && createOpInMulti(header.Type, c.mode) == proto.OpCreate2 {
 				slots = append(slots, i)
 			}
-		case proto.OpDelete:
-			var del proto.DeleteRequest
-			del.Decode(&ops.R)
-		case proto.OpSetData:
-			var set proto.SetDataRequest
-			set.Decode(&ops.R)
-		case proto.OpCheck:
-			var check proto.CheckVersionRequest
-			check.Decode(&ops.R)
 		default:
-			return slots
+			if !passOver(&ops.R, header.Type) {
+				return slots
+			}
 		}
 		if ops.R.Err() != nil {
 			return slots
@@ -71,17 +64,10 @@ func CreatesEphemeral(op proto.OpCode, body []byte) bool {
 			}
 		case proto.OpCreateContainer, proto.OpCreateTTL:
 			p.decodeCreate(&ops.R, header.Type)
-		case proto.OpDelete:
-			var del proto.DeleteRequest
-			del.Decode(&ops.R)
-		case proto.OpSetData:
-			var set proto.SetDataRequest
-			set.Decode(&ops.R)
-		case proto.OpCheck:
-			var check proto.CheckVersionRequest
-			check.Decode(&ops.R)
 		default:
-			return false
+			if !passOver(&ops.R, header.Type) {
+				return false
+			}
 		}
 		if ops.R.Err() != nil {
 			return false

@@ -84,22 +84,34 @@ func (p *Preparer) countMulti() (n int, ok bool) {
 		switch header.Type {
 		case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
 			p.decodeCreate(&ops.R, header.Type)
-		case proto.OpDelete:
-			var del proto.DeleteRequest
-			del.Decode(&ops.R)
-		case proto.OpSetData:
-			var set proto.SetDataRequest
-			set.Decode(&ops.R)
-		case proto.OpCheck:
-			var check proto.CheckVersionRequest
-			check.Decode(&ops.R)
 		default:
-			return 0, false
+			if !passOver(&ops.R, header.Type) {
+				return 0, false
+			}
 		}
 		p.restAfter(n)
 		n++
 	}
 	return n, ops.R.Err() == nil
+}
+
+// passOver decodes an operation of a multi that creates no znode. It returns false if the operation may not be in a
+// multi.
+func passOver(r *proto.Reader, op proto.OpCode) bool {
+	switch op {
+	case proto.OpDelete:
+		var del proto.DeleteRequest
+		del.Decode(r)
+	case proto.OpSetData:
+		var set proto.SetDataRequest
+		set.Decode(r)
+	case proto.OpCheck:
+		var check proto.CheckVersionRequest
+		check.Decode(r)
+	default:
+		return false
+	}
+	return true
 }
 
 // subTxn prepares one operation of a multi that countMulti has seen, and returns the type of its

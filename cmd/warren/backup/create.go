@@ -55,6 +55,11 @@ func (b *Backup) Add(src Source, o Options) (Outcome, error) {
 	if err := datadir.Check(src.FS, src.SnapDir, src.LogDir); err != nil {
 		return Outcome{}, fmt.Errorf("backup: %w", err)
 	}
+	for _, dir := range []string{src.SnapDir, src.LogDir} { // before a folder for the backup is made
+		if _, err := src.FS.List(dir); err != nil {
+			return Outcome{}, fmt.Errorf("backup: %w", err)
+		}
+	}
 	lock, err := b.begin()
 	if err != nil {
 		return Outcome{}, err

@@ -144,6 +144,11 @@ func TestBackupUsage(t *testing.T) {
 		code, _, errs := run(args...)
 		require.NotZero(t, code, "%v: %s", args, errs)
 	}
+	fresh := filepath.Join(t.TempDir(), "fresh")
+	code, _, errs := run("backup", "create", fresh, filepath.Join(t.TempDir(), "missing"))
+	require.NotZero(t, code)
+	require.Contains(t, errs, "missing")
+	require.NoDirExists(t, fresh, "a source that cannot be read")
 	code, out, _ := run("backup")
 	require.Zero(t, code)
 	require.Contains(t, out, "verify")
