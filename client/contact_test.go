@@ -52,7 +52,7 @@ func TestContactIsNeverTooNew(t *testing.T) {
 					newest = max(newest, pings[0].sent)
 					pings = pings[1:]
 				}
-				c.ponged() // also if none was sent
+				c.ponged() // even if none was sent
 			}
 			require.LessOrEqual(t, time.Duration(c.latest.Load()), newest)
 			require.Equal(t, time.Since(began)-time.Duration(c.latest.Load()), c.silence())

@@ -108,7 +108,7 @@ func FuzzDigestChallenge(f *testing.F) {
 	})
 }
 
-// Bytes of a server are no reason to wait for ever, in any phase.
+// Bytes of a server are no reason to wait forever, in any phase.
 func TestSilentServerIsLeft(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

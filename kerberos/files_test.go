@@ -223,7 +223,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// A ticket is used as long as it is valid, also when no KDC gives a new one.
+// A ticket is used as long as it is valid, even when no KDC gives a new one.
 func TestHeldTicket(t *testing.T) {
 	w := newWorld(t)
 	held := w.seal(w.part(18), w.keytab, zk, 18)

@@ -1,6 +1,6 @@
 package proto
 
-// PasswordSize is the length of a session password on the wire, also when it is rejected.
+// PasswordSize is the length of a session password on the wire, even when it is rejected.
 const PasswordSize = 16
 
 // ConnectRequest is the first frame of a connection. Source: client-protocol 3.1.

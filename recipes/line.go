@@ -65,7 +65,7 @@ func predecessor(_ []layouts.Place, i int) int { return i - 1 }
 
 // await waits until nothing blocks the znode at path. Each wait is for one other znode only, so that a release
 // wakes one waiter. The watch is set by getData and not by exists: if the znode was gone already, the watch of
-// exists would stay on the server for ever. Every read of this session shows at least everything before its own
+// exists would stay on the server forever. Every read of this session shows at least everything before its own
 // znode, and shows a deletion late at worst. So a stale server delays and never misleads. Errors: ErrLost if the
 // caller's znode is gone, ErrBusy if isTry and it would have to wait.
 func (l *line) await(ctx context.Context, path string, blocks blocker, isTry bool) error {

@@ -18,7 +18,7 @@ import (
 // Guarantee: while the Context of a writer's Hold lives, no other Hold's does, and conflicting locks are granted
 // in the order of their znodes. It fails as Mutex's does. The release of a reader wakes at most one writer, that
 // of a writer the readers directly after it and at most one writer. Not re-entrant: a participant that holds one
-// kind and waits for the other waits for ever, or until its context ends. The layout is that of Curator's
+// kind and waits for the other waits forever, or until its context ends. The layout is that of Curator's
 // InterProcessReadWriteLock. An RWMutex has no state and may be used concurrently. Source: the paper's section
 // 2.4; operations 9.2.
 type RWMutex struct{ line line }

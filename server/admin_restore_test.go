@@ -142,7 +142,7 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	s.Accepting.Store(true)
 }
 
-// A client that the ACL of the root does not name may neither replace the state nor fetch all of it, also if the root
+// A client that the ACL of the root does not name may neither replace the state nor fetch all of it, even if the root
 // is open to the world.
 func TestRestoreNeedsEveryPermissionOnTheRoot(t *testing.T) {
 	cfg := memConfig()

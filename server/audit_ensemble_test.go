@@ -94,7 +94,7 @@ func TestWritesAreAuditedWhereTheClientIs(t *testing.T) {
 	}
 }
 
-// Every server writes which ephemerals have ended with a session, as ZooKeeper's servers do, also if the session
+// Every server writes which ephemerals have ended with a session, as ZooKeeper's servers do, even if the session
 // has expired.
 func TestEndOfEphemeralsIsAuditedEverywhere(t *testing.T) {
 	e := startAudited(t)

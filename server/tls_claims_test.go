@@ -168,7 +168,7 @@ func TestAlternativeNameIsTheClientsID(t *testing.T) {
 	require.EqualValues(t, 3, v.Metrics.AuthFailed.Total())
 }
 
-// A certificate with a known name, signed by an unknown authority, has no identity, also where certificates are
+// A certificate with a known name, signed by an unknown authority, has no identity, even where certificates are
 // only requested.
 func TestStrangersCertificateIsNobody(t *testing.T) {
 	cfg := tlsConfig()

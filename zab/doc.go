@@ -80,7 +80,7 @@
 //   - Nothing is proposed behind a reconfiguration that is not committed. A pending reconfiguration counts in
 //     every decision, from the promise of an epoch on, so that no server acts by a configuration which others
 //     have given up (reconfig.go).
-//   - A server that lost its disk is not counted until it is up to date, also if it is killed before and then has
+//   - A server that lost its disk is not counted until it is up to date, even if it is killed before and then has
 //     a database. A leader asks Warren servers for their promise of an epoch again before it relies on it,
 //     because a promise may have been lost with a disk (blank.go).
 //   - A sync is answered only after a quorum has shown that it still follows (sync.go).

@@ -141,7 +141,7 @@ type Outside struct {
 	Own    string // the lineage of this server
 }
 
-// Epochs are the two numbers that a server keeps for ever. Current <= Accepted. Source: quorum-protocol 1.3.
+// Epochs are the two numbers that a server keeps forever. Current <= Accepted. Source: quorum-protocol 1.3.
 type Epochs struct {
 	Accepted int64 // highest epoch promised to a leader
 	Current  int64 // epoch of the last leader whose history was adopted

@@ -12,7 +12,7 @@
 //   - A single server is dialled at once after its connection was lost, not after a second.
 //   - Close returns when the session has ended, its connection is closed and its goroutines have ended; an
 //     expired session leaves no connection behind.
-//   - Events of watches arrive before any answer that shows the change, also when a watch is set again on a new
+//   - Events of watches arrive before any answer that shows the change, even when a watch is set again on a new
 //     connection, which happens before any other request.
 //   - A callback of WithEventCallback may block, and may use the Conn: it has a goroutine of its own.
 //   - CreateProtectedEphemeralSequential and Lock leave no znode behind when they fail; a Lock whose znode is

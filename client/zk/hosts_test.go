@@ -89,7 +89,7 @@ func TestZeroDNSHostProvider(t *testing.T) {
 	same(t, false, again)
 }
 
-// Servers are given to the Dialer as Connect got them, each in its turn, also after one has accepted the session.
+// Servers are given to the Dialer as Connect got them, each in its turn, even after one has accepted the session.
 func TestSimpleDNSHostProvider(t *testing.T) {
 	hp := &SimpleDNSHostProvider{}
 	works(t, hp.Init([]string{"nowhere.invalid:1", "b.invalid:2"}))

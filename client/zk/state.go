@@ -47,7 +47,7 @@ func (s State) String() string {
 	return "Unknown"
 }
 
-// IsConnected reports whether a server has accepted the session, also if it serves reads only. Forks of
+// IsConnected reports whether a server has accepted the session, even if it serves reads only. Forks of
 // go-zookeeper have it.
 func (s State) IsConnected() bool { return s == StateHasSession || s == StateConnectedReadOnly }
 

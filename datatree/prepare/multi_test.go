@@ -268,7 +268,7 @@ func TestJournalOfRepeatedChanges(t *testing.T) {
 }
 
 // TestMultiThatRests prepares the same random requests twice: by a Preparer that never rests, and by one that
-// applies what was prepared before whenever a multi rests. The txns are the same, byte for byte, also when a
+// applies what was prepared before whenever a multi rests. The txns are the same, byte for byte, even when a
 // multi fails at its end.
 func TestMultiThatRests(t *testing.T) {
 	r := newRand(t)

@@ -11,7 +11,7 @@ type Deliver func(id WatcherID, t proto.EventType, path []byte, acl datatree.ACL
 
 // Fire calls deliver for every event that a change causes and every connection that watches for it,
 // once per event and connection, in the order in which each connection must receive the events.
-// One-shot watches that matched are gone afterwards, also if deliver does not send the event: the
+// One-shot watches that matched are gone afterwards, even if deliver does not send the event: the
 // caller checks READ permission against the ACL given.
 //
 // The path is valid during the call of deliver, which must not use w. Fire returns at once if there

@@ -8,7 +8,7 @@ type Severity int
 // The severities, the least urgent first.
 const (
 	Notice   Severity = iota // nothing is wrong; it could not be looked at, or is worth knowing
-	Warning                  // it works, and will not for ever
+	Warning                  // it works, and will not forever
 	Error                    // something does not work, or will not after the next restart
 	Critical                 // clients are not served, or data is in danger
 )

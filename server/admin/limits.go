@@ -51,7 +51,7 @@ func (l *limited) Accept() (net.Conn, error) {
 	return &limitedConn{Conn: nc, of: l}, nil
 }
 
-// Close ends Accept, also while it waits for room.
+// Close ends Accept, even while it waits for room.
 func (l *limited) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return l.Listener.Close()

@@ -74,7 +74,7 @@ func (s *stream) send(f flight) {
 	}
 	f.b = append([]byte(nil), f.b...)
 	s.flying = append(s.flying, f)
-	// Whichever timer fires first delivers the oldest flight: data arrives in order, also when the delay shrinks.
+	// Whichever timer fires first delivers the oldest flight: data arrives in order, even when the delay shrinks.
 	time.AfterFunc(s.delay, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()

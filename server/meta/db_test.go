@@ -420,7 +420,7 @@ func TestRecordBytes(t *testing.T) {
 	require.EqualError(t, r.decode(seal(b)), "format 3 of the record is unknown, want 1 or 2")
 }
 
-// An accepted record is written back with the same meaning, also if it was encoded differently.
+// An accepted record is written back with the same meaning, even if it was encoded differently.
 func FuzzRecord(f *testing.F) {
 	rec := newRecord(1, time.Now())
 	f.Add(rec.encode())

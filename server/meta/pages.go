@@ -103,7 +103,7 @@ func (c *pageChecker) tree(id uint64) error {
 	return c.page(p[:span*c.size], id)
 }
 
-// page checks a page's elements. p is the whole page, also if it lies in a value.
+// page checks a page's elements. p is the whole page, even if it lies in a value.
 func (c *pageChecker) page(p []byte, id uint64) error {
 	kind, count := order.Uint16(p[8:]), int(order.Uint16(p[10:]))
 	if kind != kindBranch && kind != kindLeaf {

@@ -16,7 +16,7 @@ import (
 // fullDiskDir names the variable that tells a child process of TestFullDiskForDatabase its directory.
 const fullDiskDir = "META_TEST_FULL_DISK_DIR"
 
-// A file that may not grow is what a full disk is to meta.db. The limit holds for every file of a process, files
+// A limit of the size of files is for meta.db what a full disk is. The limit holds for every file of a process, files
 // of the test runner included, so the test runs in a child process.
 func TestFullDiskForDatabase(t *testing.T) {
 	if dir := os.Getenv(fullDiskDir); dir != "" {

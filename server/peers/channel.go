@@ -393,7 +393,7 @@ func (c *channel) write(nc net.Conn) {
 	}
 }
 
-// stop ends the channel for ever.
+// stop ends the channel forever.
 func (c *channel) stop() {
 	c.mu.Lock()
 	c.mu.stopped = true

@@ -45,7 +45,7 @@
 //	}
 //
 // The memory of received bytes is never used again: the data of a Packet, and the message that MessageOf makes of it,
-// may be kept for ever. It is part of a larger piece of memory, which it keeps alive: copy what is kept for long.
+// may be kept forever. It is part of a larger piece of memory, which it keeps alive: copy what is kept for long.
 //
 // # Hostile input
 //
@@ -69,7 +69,7 @@
 // # Security
 //
 // With Config.Security a connection is encrypted before anything else, and the server that has opened it proves its
-// identity: on the learner port first of all, on the election port after the greeting, also if the connection ends
+// identity: on the learner port first of all, on the election port after the greeting, even if the connection ends
 // there. The goroutine of the connection does that, with a deadline, while the connection is in the lobby. The host
 // provides the functions; see Security.
 //

@@ -116,7 +116,7 @@ func (p *Peers) masterAddresses(m *Member) (all []string) {
 
 // SetMembers replaces the members. Connections that are asked for from now on go to the new members, at their new
 // addresses. Election channels to removed members end; links go on until one of the two sides closes them. If the
-// addresses of this server change, its ports move; a new port that cannot be bound is tried for ever. An error names
+// addresses of this server change, its ports move; a new port that cannot be bound is tried forever. An error names
 // what is wrong with the members; nothing has changed then.
 func (p *Peers) SetMembers(members []Member) error {
 	if err := p.cfg.validateMembers(members); err != nil {
@@ -172,14 +172,14 @@ func (p *Peers) learnerAddresses(peer proto.ServerID, port zab.Port) ([]string, 
 	return addresses, nil
 }
 
-// Close closes the link as Link.Close does, also while it is being dialled.
+// Close closes the link as Link.Close does, even while it is being dialled.
 func (p *Peers) Close(id zab.LinkID) {
 	if l := p.Link(id); l != nil {
 		l.Close()
 	}
 }
 
-// Link returns the link with a number, also while it is being dialled. It is nil if there is none, or if it has
+// Link returns the link with a number, even while it is being dialled. It is nil if there is none, or if it has
 // ended.
 func (p *Peers) Link(id zab.LinkID) *Link {
 	p.mu.Lock()

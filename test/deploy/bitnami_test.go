@@ -97,7 +97,7 @@ func (c *emulated) serve(address string, env ...string) (stop func()) {
 }
 
 // A container that was made for Bitnami's image has its variables, its volume and its user. With the image replaced
-// it serves the data of the volume, also after the container was made anew, and refuses clients that do not
+// it serves the data of the volume, even after the container was made anew, and refuses clients that do not
 // authenticate.
 func TestImageTakesOverFromBitnami(t *testing.T) {
 	c := newContainer(t, syscall.Credential{Uid: 1001, Gid: 0})

@@ -44,7 +44,7 @@ func (c *chaos) comesToLead(node *cluster.Node) {
 	c.whole()
 }
 
-// staysLed makes sure that the leadership moves no more, also when there was much time for it.
+// staysLed makes sure that the leadership moves no more, even when there was much time for it.
 func (c *chaos) staysLed() {
 	c.t.Helper()
 	leader, epoch := c.certainLeader(), c.epoch()

@@ -189,7 +189,7 @@ func TestKDCIsAwayForDays(t *testing.T) {
 }
 
 // The keytab is read again for each ticket for tickets: one that is replaced while the old ticket is good costs
-// nothing, also if the KDC has had the new key for some time. While the keys differ the KDC is not flooded.
+// nothing, even if the KDC has had the new key for some time. While the keys differ the KDC is not flooded.
 func TestKeysChangeWhileTicketsAreRenewed(t *testing.T) {
 	for _, make := range []func(*days) keyed{(*days).client, (*days).server} {
 		inDays(t, func(d *days) {

@@ -265,7 +265,7 @@ func (k *contest) judge() {
 		require.NoError(k, Judge(ops, time.Minute), k.name)
 	}
 	require.EqualValues(k, k.written.Load(), value, "%s: an update was lost", k.name)
-	if patience := 20 * k.timeout; *duration > patience { // no client is in the way for ever
+	if patience := 20 * k.timeout; *duration > patience { // no client is in the way forever
 		require.Greater(k, time.Duration(last), *duration-patience, "%s: the last grant", k.name)
 	}
 	if k.trusts() {

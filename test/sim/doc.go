@@ -14,7 +14,7 @@
 //     stalled, and may repeat an old one after a restart, as Java's does.
 //   - Disk (disk.go): a write becomes durable part by part, each behind its own fsync. A crash keeps the parts that
 //     were done and any prefix of the part in progress, because that is what recovery makes of whatever blocks are
-//     left (wal and server test that). Disks are slow, full for a while, fail for ever, or are lost, one at a time
+//     left (wal and server test that). Disks are slow, full for a while, fail forever, or are lost, one at a time
 //     (lost.go): then the server is hunted with crashes until it has synchronised.
 //   - Clock: every server ticks at its own speed.
 //   - Clients (client.go): write through the leader, note what was acknowledged, and ask for syncs.

@@ -266,7 +266,7 @@ func (w *network) cut(e *end) {
 			continue
 		}
 		if s.chance(4) {
-			side.silent = true // half closed: the other side hears nothing for ever, and this one does not know
+			side.silent = true // half closed: the other side hears nothing forever, and this one does not know
 			continue
 		}
 		side.silent = s.chance(2)

@@ -305,7 +305,7 @@ func (r *replay) found(it *item) {
 }
 
 // wipeMember loses the disk of a server if the ensemble stays as it is meanwhile, and the others are a quorum of it:
-// a server without a disk is no voter, and one that is needed for a quorum would be missed for ever.
+// a server without a disk is no voter, and one that is needed for a quorum would be missed forever.
 func (f *faults) wipeMember(n *node, lasts time.Duration) {
 	w := f.w
 	w.lasting = w.s.now + lasts + 2*time.Second

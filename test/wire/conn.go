@@ -63,7 +63,7 @@ type Call struct {
 	timeout time.Duration
 }
 
-// Wait returns when the reply is there: nil, also if the reply is an error of the server, or why
+// Wait returns when the reply is there: nil, even if the reply is an error of the server, or why
 // none will come. The outcome of a write without a reply is unknown.
 func (c *Call) Wait() error {
 	timer := time.NewTimer(c.timeout)

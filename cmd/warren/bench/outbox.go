@@ -11,7 +11,7 @@ import (
 
 // outbox writes a connection's requests without ever making the sender wait: what the socket does
 // not take at once is written by a goroutine of its own. A sender that waited could not read
-// replies, and a server that stops reading until its replies are read would stop for ever.
+// replies, and a server that stops reading until its replies are read would stop forever.
 type outbox struct {
 	mu       *sync.Mutex // the lane's, held by callers; guards all fields
 	nc       net.Conn

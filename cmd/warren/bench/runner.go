@@ -29,7 +29,7 @@ type TargetReport struct {
 }
 
 // Run measures a load on one target, or on two that take turns, A B A B, so that both meet the
-// same disturbances. It removes what it created also when ctx ends or a measurement fails.
+// same disturbances. It removes what it created even when ctx ends or a measurement fails.
 func Run(ctx context.Context, l Load, p Params, targets ...*Target) (report *Report, err error) {
 	report = &Report{Load: l.Name(), Started: time.Now().UTC(), Parameters: p.describe(l)}
 	trials := make([]Trial, 0, len(targets))

@@ -60,7 +60,7 @@ func (o *Ensemble) ask(ctx context.Context, address, word string) (text string, 
 }
 
 // AskWord sends a four-letter word to a TLS port, or with nil to a plain one. It returns the answer, of which it reads
-// at most so many bytes, also if the connection broke. Source: operations 2.1.
+// at most so many bytes, even if the connection broke. Source: operations 2.1.
 func AskWord(ctx context.Context, address, word string, timeout time.Duration, secure *tls.Config,
 	most int64) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)

@@ -2,7 +2,7 @@ package doctor
 
 import "github.com/seed94657493/warren/internal/findings"
 
-// ZabState is what a Warren server says at its admin port, also while it serves no client: of its history, and of the
+// ZabState is what a Warren server says at its admin port, even while it serves no client: of its history, and of the
 // voters if it looks for a leader.
 type ZabState struct {
 	ID         int64  `json:"myid"`

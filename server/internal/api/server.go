@@ -25,7 +25,7 @@ func (a Actor) MayAdmin(acl []ACL) bool {
 	})
 }
 
-// Server is the server that the API shows. Its methods are called by many goroutines at once, also while the server
+// Server is the server that the API shows. Its methods are called by many goroutines at once, even while the server
 // starts, stops or has no leader. Errors are proto.ErrCode, the errors of this package, or errors whose text may be
 // shown.
 type Server interface {

@@ -242,7 +242,7 @@ func (a *Log) Lost(origin []byte, op proto.OpCode, subject []byte) {
 	})
 }
 
-// Ended adds a line for each ephemeral znode that ends with a session, also if the client is at another server.
+// Ended adds a line for each ephemeral znode that ends with a session, even if the client is at another server.
 // ZooKeeper, too, writes them on every server of an ensemble.
 func (a *Log) Ended(id proto.SessionID, paths []string) {
 	for _, path := range paths {

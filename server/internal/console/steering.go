@@ -244,7 +244,7 @@ func steeringForms(p *steeringPage) g.Node {
 			field("session", "session", "Label or id, as on the page Sessions of this server", p.session)),
 		form("Change the level of the log", "log_level", "Change", "The log tells more, or less", false,
 			choice("newlevel", "level", "Level", levels),
-			field("minutes", "minutes", "For how many minutes; 0 for ever", "10", h.Attr("inputmode", "numeric"))),
+			field("minutes", "minutes", "For how many minutes; 0 forever", "10", h.Attr("inputmode", "numeric"))),
 		form("Write a snapshot", "take_snapshot", "Write", "The disk has work for some time", false))
 }
 

@@ -33,7 +33,7 @@ type disk struct {
 // Disk is the room of one of the directories with data.
 type Disk struct {
 	Dir    string
-	Name   string  // "data", also if the log is there, or "log"
+	Name   string  // "data", even if the log is there, or "log"
 	Free   int64   // bytes
 	FullIn float64 // seconds until the watermark at the growth of the last hour; NoForecast if it is not foreseen
 }

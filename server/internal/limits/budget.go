@@ -84,7 +84,7 @@ func (b *WriteBudget) Release(weight int32) {
 	b.wakeNext()
 }
 
-// Ready reports whether Take would succeed for w, which waits. It is true also if w has left meanwhile.
+// Ready reports whether Take would succeed for w, which waits. It is true even if w has left meanwhile.
 func (b *WriteBudget) Ready(w Waiter) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

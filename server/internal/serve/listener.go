@@ -295,7 +295,7 @@ type address struct {
 	rate  limits.Rate
 }
 
-// WordReserve is how many connections beyond the limits may ask a four-letter word: monitoring must work also when
+// WordReserve is how many connections beyond the limits may ask a four-letter word: monitoring must work even when
 // the limits are reached.
 const WordReserve = 16
 

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The stages of an operation are its time, also if moments come in a wrong order or are missing.
+// The stages of an operation are its time, even if moments come in a wrong order or are missing.
 func TestStagesAreTheTime(t *testing.T) {
 	for _, moments := range [][Number]int64{
 		{110, 120, 130, 140, 150, 160, 170}, {110, 0, 0, 140, 0, 160, 170}, {170, 160, 150, 140, 130, 120, 110},

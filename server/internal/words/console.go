@@ -21,7 +21,7 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// shown is a server as the API shows it. Requests come at any time, also before recovery, when there is no tree.
+// shown is a server as the API shows it. Requests come at any time, even before recovery, when there is no tree.
 type shown struct {
 	*Reporter
 	counts  *counts

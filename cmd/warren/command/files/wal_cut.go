@@ -136,7 +136,7 @@ func salvage(f vfs.File, offset int64) ([]proto.Zxid, error) {
 		return nil, err
 	}
 	var zxids []proto.Zxid
-	budget := int64(len(b))*16 + 64<<20 // bytes to checksum, so that hostile bytes do not take for ever
+	budget := int64(len(b))*16 + 64<<20 // bytes to checksum, so that hostile bytes do not take forever
 	for at := 0; at+overhead+least <= len(b); {
 		length := int(int32(binary.BigEndian.Uint32(b[at+8:])))
 		if length < least || length > len(b)-at-overhead || b[at+prefix+length] != 'B' ||

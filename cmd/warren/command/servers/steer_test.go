@@ -186,7 +186,7 @@ func TestBalanceCommand(t *testing.T) {
 	}
 }
 
-// A server that is drained counts for nothing, and clients that do not go elsewhere are not chased for ever.
+// A server that is drained counts for nothing, and clients that do not go elsewhere are not chased forever.
 func TestBalanceGivesUp(t *testing.T) {
 	g := &group{clients: []int{10, 10, 7}}
 	args := []string{"balance", g.admin(t, 0, false), g.admin(t, 1, false), g.admin(t, 2, true)}

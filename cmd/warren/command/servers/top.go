@@ -190,7 +190,7 @@ func addEntries(all, more []topEntry) []topEntry {
 
 func (o *topOptions) print(out io.Writer, all *topOfAll) error {
 	if o.output == "json" {
-		return json.NewEncoder(out).Encode(all) // one line, also if it is followed by the next look
+		return json.NewEncoder(out).Encode(all) // one line, even if it is followed by the next look
 	}
 	for _, s := range all.Servers {
 		if s.Problem != "" {

@@ -90,7 +90,7 @@ func TestTopSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A key that is the first of all servers together is first, also if it is the first of none.
+// A key that is the first of all servers together is first, even if it is the first of none.
 func TestTopAddsServers(t *testing.T) {
 	o := topOptions{by: "requests", adminPorts: adminPorts{limit: 2}}
 	all := o.sum([]answer[topRecord]{
