@@ -98,8 +98,8 @@ func TestWALVerify(t *testing.T) {
 	}
 }
 
-// TestWALVerifyPassesOverDamagedSnapshots checks a log that leads over a damaged snapshot. The damaged snapshot need not
-// even be plausible.
+// TestWALVerifyPassesOverDamagedSnapshots checks a log that leads over a damaged snapshot. The damaged snapshot need
+// not even be plausible.
 func TestWALVerifyPassesOverDamagedSnapshots(t *testing.T) {
 	code, out, _ := runWAL("verify", cmdline.Fixtures+"zookeeper-3.8/08-corrupt-newest-snapshot")
 	require.Zero(t, code, out)
