@@ -342,8 +342,8 @@ type question struct {
 const questionsMax = 64
 
 // asks reports whether the notification of a server without a vote is to be answered. This server may have a vote
-// in the list of that server, which then answers in turn; without a bound the two would answer each other for
-// ever. So the same question is answered again only after half the time after which it is repeated.
+// in the list of that server, which then answers in turn; without a bound the two would answer each other
+// forever. So the same question is answered again only after half the time after which it is repeated.
 func (c *Core) asks(m *Message) bool {
 	q, known := c.questions[m.From]
 	if known && q.vote == m.Vote && q.round == m.Round && c.now-q.at < int64(c.cfg.Timing.ResendMin/2) {

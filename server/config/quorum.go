@@ -82,8 +82,8 @@ type Quorum struct {
 	// QuorumCnxnTimeout is how long the handshake of an election connection may take, TLS and SASL included; 0
 	// and negative: SyncLimit ticks. Key quorumCnxnTimeoutMs; default -1ms.
 	QuorumCnxnTimeout time.Duration
-	// ElectionPortBindRetry is how often, a second apart, binding the election port is tried before exit 14; 0 is for
-	// ever. Key electionPortBindRetry; default 3.
+	// ElectionPortBindRetry is how often, a second apart, binding the election port is tried before exit 14; 0 is
+	// forever. Key electionPortBindRetry; default 3.
 	ElectionPortBindRetry int
 	// PeerTCPKeepAlive sets SO_KEEPALIVE on election and quorum sockets, so that the kernel finds peers that
 	// vanished without closing their connection. Key tcpKeepAlive; default true, ZooKeeper's is false.

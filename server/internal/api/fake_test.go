@@ -121,7 +121,7 @@ func TestLoginsEnd(t *testing.T) {
 		}
 		require.Equal(t, "bob", userOf(t, a, cookie), "a login that is used stays")
 	}
-	require.Empty(t, userOf(t, a, cookie), "but not for ever")
+	require.Empty(t, userOf(t, a, cookie), "but not forever")
 	cookie, _ = logIn(t, a)
 	now = now.Add(loginIdle)
 	require.Empty(t, userOf(t, a, cookie), "a login that is not used ends")

@@ -52,7 +52,7 @@ difference  `+file+`:3: jute.maxbuffer: ZooKeeper reads it from -Djute.maxbuffer
 
 	write("dataDir=DIR\nclientPort=0\nserver.1=192.0.2.1:11:12\nserver.2=b:1:2\ninitLimit=1\nsyncLimit=1\nmyid=1\n")
 	code, out, _ = run("config", "check", file)
-	require.Equal(t, 14, code, "a server would wait for ever until this machine has its address")
+	require.Equal(t, 14, code, "a server would wait forever until this machine has its address")
 	require.Equal(t, 1, strings.Count(out, "192.0.2.1"), out)
 	write("dataDir=DIR\nclientPort=0\nserver.1=127.0.0.1:11:12\nserver.2=no-such-host.invalid:1:2\ninitLimit=1\n" +
 		"syncLimit=1\nmyid=1\n")
