@@ -60,7 +60,7 @@
 //		applier.apply(out.Deliver)
 //		peers.dial(out.Dial)
 //		peers.close(out.Close)
-//		node.status(out.Status)
+//		host.status(out.Status)
 //	}
 //
 // # Durability is a value
