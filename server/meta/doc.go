@@ -2,6 +2,9 @@
 // identity, the last committed configuration of the ensemble, the base of session ids, the last known addresses of
 // the other servers, and the catalogue of verified snapshots. No other package uses bbolt.
 //
+// Any goroutine may call the methods of a Store. A Store has one lock, which it holds while it writes to the disk, so
+// one change follows the other. The package starts no goroutine.
+//
 // # Where it is kept
 //
 // meta.db, a bbolt file in the version-2 directory of dataDir, beside the epoch files that ZooKeeper keeps

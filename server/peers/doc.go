@@ -26,7 +26,7 @@
 //	p, err := peers.New(cfg)
 //	p.Start()
 //	...
-//	for i := range out.Send { // one turn of the node goroutine
+//	for i := range out.Send { // one turn of the host goroutine
 //		m := &out.Send[i]
 //		if m.Link == 0 {
 //			p.SendElection(m)

@@ -149,7 +149,7 @@ func TestQuorumHostilePeers(t *testing.T) {
 	for name, sent := range map[string][]byte{
 		"success at once":     packet(statusSuccess, ""),
 		"success for nothing": packet(statusSuccess, `nonce="n",algorithm=md5-sess`),
-		"challenges forever": bytes.Repeat(packet(0, `nonce="n",algorithm=md5-sess`), 20),
+		"challenges forever":  bytes.Repeat(packet(0, `nonce="n",algorithm=md5-sess`), 20),
 		"refusal":             packet(statusError, ""),
 		"proof without secret": append(packet(0, `nonce="n",algorithm=md5-sess`),
 			packet(statusSuccess, "rspauth="+vectorRspauth)...),

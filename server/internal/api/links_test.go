@@ -114,7 +114,7 @@ func TestLinksAreRefused(t *testing.T) {
 		"without the token":  func() (string, error) { return a.Share(post, v, "", "/a", time.Hour) },
 		"from another site":  func() (string, error) { return a.Share(foreign, v, v.Token, "/a", time.Hour) },
 		"without a login":    func() (string, error) { return a.Share(post, &Visitor{}, "", "/a", time.Hour) },
-		"forever":           func() (string, error) { return a.Share(post, v, v.Token, "/a", linkLifeMax+1) },
+		"forever":            func() (string, error) { return a.Share(post, v, v.Token, "/a", linkLifeMax+1) },
 		"for no time at all": func() (string, error) { return a.Share(post, v, v.Token, "/a", 0) },
 		"what cannot be seen": func() (string, error) {
 			b := New(Options{Server: &fakeServer{}, Links: true, Now: a.o.Now})

@@ -5,7 +5,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
-// Client is the connection of a client, as the node goroutine and its roles see it. Values are compared with ==.
+// Client is the connection of a client, as the host goroutine and its roles see it. Values are compared with ==.
 type Client interface {
 	sessions.Conn
 	// Generation is the number of the period of service in which the connection was accepted. A member that

@@ -3,7 +3,7 @@
 //
 //	connection --Batch of Requests--> node --ApplyBatch of Items--> applier --answers--> connection
 //
-// A Request is a write of a client, or the begin or end of a session. The node goroutine makes an Item of it: the
+// A Request is a write of a client, or the begin or end of a session. The host goroutine makes an Item of it: the
 // txn that it became, if any, and the client that gets the answer. The Item goes on when the txn is durable and
 // committed. Reads that come after a write wait in the WaitQueue of their connection.
 //

@@ -6,7 +6,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
-// Request is one write, or one end or beginning of a session, on its way to the node goroutine.
+// Request is one write, or one end or beginning of a session, on its way to the host goroutine.
 type Request struct {
 	Client  Client            // nil for the server's own requests
 	Session *sessions.Session // nil for the server's own requests

@@ -13,7 +13,7 @@
 //
 // # Goroutines and locks
 //
-// Readers of connections take, the node goroutine and the applier give back. Each type has its own lock, or is an
+// Readers of connections take, the host goroutine and the applier give back. Each type has its own lock, or is an
 // atomic or a channel; within a lock no other lock is taken. Only Turns.Take waits. Waiter.Nudge is called under
 // the lock of a WriteBudget.
 package limits

@@ -14,7 +14,7 @@
 // # Goroutines
 //
 // The package starts none. Readers of connections create, resume and touch sessions; the applier removes them;
-// the node goroutine leads, follows and checks them; the session clock, one goroutine with a Clock, expires
+// the host goroutine leads, follows and checks them; the session clock, one goroutine with a Clock, expires
 // them.
 //
 // # Locks

@@ -32,7 +32,7 @@ type Session struct {
 	owner    zab.LinkID // at a leader: the link on which its requests come
 	reported int64      // at a learner: the part of heard that the leader knows
 
-	// After is the last zxid that the leader had proposed when the client came to this server. The node goroutine
+	// After is the last zxid that the leader had proposed when the client came to this server. The host goroutine
 	// of a learner owns it.
 	After proto.Zxid
 }
