@@ -35,7 +35,9 @@ func quotaTarget(path []byte) (target []byte, ok bool) {
 }
 
 // account adds a change of a znode to the stats of the deepest quota that the znode is under. A
-// quota without a stats node counts nothing, and neither does one on the root.
+// quota without a stats node counts nothing, and neither does one on the root. A use may be negative: znodes that were
+// made while the quota had no limits node are not counted, and may be deleted later. A use that is absent is -1. So
+// the stats are the same at a ZooKeeper server. Source: server-semantics 8.3.
 func (s *State) account(path []byte, size, count int64) {
 	if s.quota == 0 || size == 0 && count == 0 || s.FirstChild(s.quota) == 0 {
 		return
@@ -45,8 +47,8 @@ func (s *State) account(path []byte, size, count int64) {
 		return
 	}
 	used := quota.Parse(s.Data(stats))
-	used.Count = max(used.Count, 0) + count
-	used.Bytes = max(used.Bytes, 0) + size
+	used.Count += count
+	used.Bytes += size
 	s.setStats(stats, used)
 }
 

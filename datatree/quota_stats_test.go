@@ -96,6 +96,38 @@ func TestQuotaAccounting(t *testing.T) {
 	x.s.check()
 }
 
+// Znodes that were made while the quota had no limits node are not counted, so their deletion makes the use negative.
+// The sums stay plain then, and a number that is absent is -1. Each line was seen at ZooKeeper 3.8.0.
+// Source: server-semantics 8.3.
+func TestQuotaUseBelowZero(t *testing.T) {
+	x := newQuotaFixture(t)
+	x.quota("/n/m")
+	x.drop(quota.Root + "/n/m/zookeeper_limits")
+	x.create("/n/m/a", []byte("1234567"))
+	x.create(quota.Root+"/n/m/zookeeper_limits", []byte("count=9"))
+	x.drop("/n/m/a")
+	require.Equal(t, "count=0,bytes=-4", x.stats("/n/m"))
+	x.create("/n/m/b", nil)
+	require.Equal(t, "count=1,bytes=-4", x.stats("/n/m"), "a use below zero is not taken for zero")
+
+	for _, c := range []struct{ before, after string }{
+		{"count=1,bytes=-3", "count=2,bytes=1"},
+		{"count=-5,bytes=-7", "count=-4,bytes=-3"},
+		{"count=3", "count=4,bytes=3"},
+		{"bytes=3", "count=0,bytes=7"},
+		{"count=-1,bytes=-1", "count=0,bytes=3"},
+		{"", "count=0,bytes=3"},
+		{"count=+4,bytes=+2", "count=5,bytes=6"},
+		{"count=1,count=4,bytes=3", "count=5,bytes=7"},
+	} {
+		x.set(quota.Root+"/n/m/zookeeper_stats", c.before)
+		x.create("/n/m/c", []byte("1234"))
+		require.Equal(t, c.after, x.stats("/n/m"), c.before)
+		x.drop("/n/m/c")
+	}
+	x.s.check()
+}
+
 // Text that kills a Java server is ignored. Source: server-semantics 8.6, 16.5 scenario 75.
 func TestQuotaPoison(t *testing.T) {
 	x := newQuotaFixture(t)
@@ -109,14 +141,14 @@ func TestQuotaPoison(t *testing.T) {
 		x.set(quota.Root+"/n/zookeeper_stats", junk)
 		x.set(quota.Root+"/n/zookeeper_limits", junk)
 		x.create("/n/j", []byte("12"))
-		require.Equal(t, "count=1,bytes=2", x.stats("/n"), junk)
+		require.Equal(t, "count=0,bytes=1", x.stats("/n"), junk)
 		x.drop("/n/j")
-		require.Equal(t, "count=0,bytes=0", x.stats("/n"), junk)
+		require.Equal(t, "count=-1,bytes=-1", x.stats("/n"), junk)
 	}
 	require.Equal(t, proto.OK,
 		x.apply(proto.OpSetData, &proto.SetDataTxn{Path: proto.Text(quota.Root + "/n/zookeeper_stats")}))
 	x.create("/n/j", nil)
-	require.Equal(t, "count=1,bytes=0", x.stats("/n"))
+	require.Equal(t, "count=0,bytes=-1", x.stats("/n"))
 	x.quota("/absent/deep")
 	require.Equal(t, "count=0,bytes=0", x.stats("/absent/deep"))
 	again := reload(t, x.s, 100)

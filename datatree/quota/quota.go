@@ -94,13 +94,12 @@ func limitOf(hard, soft int64) (value int64, isHard bool) {
 	return soft, false
 }
 
-// exceeds reports whether used and delta together are more than most, which is not negative.
+// exceeds reports whether used, which may be negative, and delta together are more than most, which is not negative.
 func exceeds(used, delta, most int64) bool {
-	used = max(used, 0)
 	if delta > 0 {
 		return used > most-delta // cannot overflow, as the sum could
 	}
-	return used+delta > most
+	return used > most && used+delta > most
 }
 
 // Judge reports which limit a change of count znodes and size bytes on top of used exceeds: a hard one, so that

@@ -166,7 +166,7 @@ func (w *world) quotaOp(c *conn) {
 	}
 	data := w.drawLimits()
 	if strings.HasSuffix(at, "stats") {
-		data = fmt.Appendf(nil, "count=%d,bytes=%d", 100+w.rand.IntN(10), 1000+w.rand.IntN(100))
+		data = fmt.Appendf(nil, "count=%d,bytes=%d", w.rand.IntN(10)-5, w.rand.IntN(100)-50)
 	}
 	w.write(c, c.session, proto.OpSetData,
 		(&proto.SetDataRequest{Path: w.text(at), Data: data, Version: -1}).AppendTo(nil))

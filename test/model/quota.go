@@ -50,7 +50,7 @@ func (m *Model) account(path string, count, bytes int) {
 		return
 	}
 	used := parseQuota(n.data)
-	n.data = stats(max(used["count"], 0)+count, max(used["bytes"], 0)+bytes)
+	n.data = stats(used["count"]+count, used["bytes"]+bytes)
 }
 
 func stats(count, bytes int) []byte {
@@ -86,7 +86,7 @@ func (m *Model) overQuota(path string, count, bytes int) bool {
 	}
 	limits, used := parseQuota(limitsNode.data), parseQuota(statsNode.data)
 	over := func(used, delta, hard int) bool {
-		return delta != 0 && hard > -1 && max(used, 0)+delta > hard
+		return delta != 0 && hard > -1 && used+delta > hard
 	}
 	return over(used["count"], count, limits["countHardLimit"]) || over(used["bytes"], bytes, limits["byteHardLimit"])
 }
