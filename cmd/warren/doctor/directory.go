@@ -288,9 +288,14 @@ func (c *directoryCheck) log() {
 	needed := wal.Needed(names, from)
 	for _, name := range names[:len(names)-len(needed)] {
 		file := filepath.Join(c.logDir, name)
-		if _, err := wal.Scan(c.FS, file, func(*wal.Record) error { return nil }); c.denied(file, err) {
+		_, err := wal.Scan(c.FS, file, func(*wal.Record) error { return nil })
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // a server has just purged it
+		}
+		if c.denied(file, err) {
 			return
-		} else if err != nil {
+		}
+		if err != nil {
 			c.add(Warning, "log-damaged-old", file,
 				"take a backup now: it is needed only if the newest snapshot is lost", "%v", err)
 		}

@@ -316,3 +316,28 @@ type fuzzySource struct {
 }
 
 func (s fuzzySource) End() (proto.Zxid, int64) { return s.zxid, s.digest }
+
+// purging is a filesystem on which a server removes a file in the moment in which it is to be read.
+type purging struct {
+	*vfs.Mem
+	name string
+}
+
+func (p purging) Open(name string) (vfs.File, error) {
+	if name == p.name {
+		_ = p.Remove(name)
+	}
+	return p.Mem.Open(name)
+}
+
+// Old logs and snapshots that a running server purges meanwhile are no damage.
+func TestFilesArePurgedMeanwhile(t *testing.T) {
+	for _, name := range []string{"log.1", "snapshot.0"} {
+		mem, d := patient(t, "02-snapshot-and-log")
+		d.FS = purging{mem, "/d/version-2/" + name}
+		require.Empty(t, d.Check(), name)
+		names, err := mem.List("/d/version-2")
+		require.NoError(t, err)
+		require.NotContains(t, names, name)
+	}
+}
