@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,6 +18,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/wire"
+	"github.com/seed94657493/warren/wal"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // same requires that all servers have the same tree: by the digests that they have retained, and by reading all of it
@@ -76,8 +80,9 @@ var damages = regexp.MustCompile(`\[CommitProcessor:\d+:DataTree\] First digest 
 // ledByWarren is in the log of a Warren server that leads an epoch.
 var ledByWarren = regexp.MustCompile(`"state": "LEADING", "phase": "BROADCAST", "leader": \d+, "epoch": (\d+),`)
 
-// damagedByZooKeeper returns the servers that have damaged their own state as ZooKeeper followers of a ZooKeeper
-// leader, each with the first txn at which it did. No Warren server has a part in that.
+// damagedByZooKeeper returns the ZooKeeper servers that have damaged their own state, each with the first txn at
+// which it did: as followers of a ZooKeeper leader, or though they have logged the right txns. No Warren server has a
+// part in that.
 func (c *chaos) damagedByZooKeeper() map[*cluster.Node]proto.Zxid {
 	ours, damaged := map[string]bool{}, map[*cluster.Node]proto.Zxid{}
 	for _, node := range c.nodes {
@@ -90,12 +95,47 @@ func (c *chaos) damagedByZooKeeper() map[*cluster.Node]proto.Zxid {
 			n, err := strconv.ParseInt(m[1]+m[2], 10, 64)
 			require.NoError(c.t, err)
 			zxid := proto.Zxid(n)
-			if _, known := damaged[node]; !known && !ours[fmt.Sprint(zxid.Epoch())] {
+			if _, known := damaged[node]; known {
+				continue
+			}
+			if !ours[fmt.Sprint(zxid.Epoch())] || m[1] != "" && c.loggedRightly(node, zxid) {
 				damaged[node] = zxid
 			}
 		}
 	}
 	return damaged
+}
+
+// loggedRightly reports whether the log of a server holds the same txns as that of a Warren server, from the first
+// txn of the ensemble up to z. If the tree of a ZooKeeper server differs at z nevertheless, it has applied them
+// wrongly: when its leader is lost, one of its threads may still apply txns while another one reads the log again.
+// Source: quorum-protocol 6.9, B7.
+func (c *chaos) loggedRightly(node *cluster.Node, z proto.Zxid) bool {
+	c.t.Helper()
+	theirs := c.logged(node, z)
+	return slices.ContainsFunc(c.nodes, func(other *cluster.Node) bool {
+		return other.Kind() == cluster.Warren && maps.Equal(c.logged(other, z), theirs)
+	}) && theirs[proto.MakeZxid(1, 1)] != 0
+}
+
+// logged returns the checksums of the txns up to z in the log of a server that uses its files.
+func (c *chaos) logged(node *cluster.Node, z proto.Zxid) map[proto.Zxid]uint32 {
+	c.t.Helper()
+	dir := filepath.Join(node.DataDir(), "version-2")
+	names, err := wal.Names(vfs.OS(), dir)
+	require.NoError(c.t, err)
+	sums := map[proto.Zxid]uint32{}
+	for _, name := range names {
+		// The end of the last file may be half written, and what comes after z is not looked at.
+		_, _ = wal.Scan(vfs.OS(), filepath.Join(dir, name), func(r *wal.Record) error {
+			if r.Zxid > z {
+				return io.EOF
+			}
+			sums[r.Zxid] = r.Sum
+			return nil
+		})
+	}
+	return sums
 }
 
 // digestLine is one line of the word hash.
