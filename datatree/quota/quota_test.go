@@ -37,8 +37,17 @@ func FuzzParseQuota(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		q := Parse(text)
 		used := Limits{Count: q.Bytes, Bytes: q.Count}
-		q.Judge(used, 1, int64(len(text)))
-		q.Judge(used, 0, -int64(len(text)))
+		exceeds := func(count, size int) bool {
+			hard, soft := q.Judge(used, int64(count), int64(size))
+			return hard || soft
+		}
+		require.False(t, exceeds(0, 0), "no change")
+		if !exceeds(1, len(text)) {
+			require.False(t, exceeds(1, len(text)/2), "a smaller change")
+		}
+		if exceeds(0, -len(text)) {
+			require.True(t, exceeds(0, len(text)), "what is refused to shrink is refused to grow")
+		}
 	})
 }
 
