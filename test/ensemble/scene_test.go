@@ -177,15 +177,36 @@ func (c *chaos) client(node *cluster.Node) (conn *wire.Conn) {
 func (c *chaos) creates(name string, n int) (paths []string) {
 	c.t.Helper()
 	for i := range n {
-		conn := c.client(c.nodes[i%len(c.nodes)])
+		node := c.nodes[i%len(c.nodes)]
+		stop := c.nudge(node)
+		conn := c.client(node)
 		path := fmt.Sprintf("/%s-%d", name, i)
 		_, err := conn.Create(path, []byte(path), proto.ModePersistent)
 		require.NoError(c.t, err)
 		require.NoError(c.t, conn.CloseSession())
 		conn.Close()
+		stop()
 		paths = append(paths, path)
 	}
 	return paths
+}
+
+// nudge lets another server take one write if stop is not called within 5 s. A ZooKeeper 3.8 follower may keep a
+// commit in its queue, and a client waiting for it, until the next commit arrives. Source: quorum-protocol 6.9, B17.
+func (c *chaos) nudge(node *cluster.Node) (stop func()) {
+	if node.Kind() != cluster.ZooKeeper {
+		return func() {}
+	}
+	timer := time.AfterFunc(5*time.Second, func() {
+		for _, other := range c.but(node) {
+			if conn, err := wire.Dial(other.Addr(), wire.Options{}); err == nil {
+				_ = conn.CloseSession()
+				conn.Close()
+				return
+			}
+		}
+	})
+	return func() { timer.Stop() }
 }
 
 // lost returns which of the paths a server does not have.
