@@ -10,7 +10,8 @@ import (
 
 // HandOver ends the leadership of this server without an election. The leader takes no more proposals. When all
 // are committed, a follower that has all of them leads next, by agreement among the Warren servers; a fit
-// follower if there is one. Java servers see their leader close the connection. With stop, or if this server does
+// follower if there is one. Java servers see their leader close the connection, after they have acknowledged
+// everything. With stop, or if this server does
 // not lead, it takes no part in anything afterwards. Status.Stopped reports the end; the host must then send the
 // remaining messages and may end the process.
 func (c *Core) HandOver(stop bool) {
@@ -97,6 +98,9 @@ func (c *Core) tryHandOver() {
 	if !ld.handing || ld.renewal.begun || c.committed < c.window.last() || c.stable.last < c.window.last() {
 		return
 	}
+	if c.awaitsJava() {
+		return
+	}
 	var nominee *link
 	awaits := c.awaitsHeir()
 	able := quorum.Set(0)
@@ -137,6 +141,21 @@ func (c *Core) tryHandOver() {
 	}
 	c.deliver() // the clients of this server hear of all commits
 	c.endLeadership(next)
+}
+
+// awaitsJava reports whether the hand-over waits, for at most half a tickTime, until the ZooKeeper followers have
+// acknowledged everything. A ZooKeeper follower that cannot send an ACK, because its leader has closed the connection,
+// stops to log: it keeps txns in memory that are never in its log. Source: quorum-protocol 6.9, B7.
+func (c *Core) awaitsJava() bool {
+	if c.now-c.ld.handedAt > int64(c.cfg.Timing.TickTime)/2 {
+		return false
+	}
+	for _, l := range c.links {
+		if l.voter >= 0 && l.stage == linkUpToDate && !l.warren && !l.observer && l.acked < c.window.last() {
+			return true
+		}
+	}
+	return false
 }
 
 // heirs returns the other voters that are connected and may lead or follow the next leader without an election,
