@@ -45,6 +45,10 @@ var outputRules = []struct {
 	{regexp.MustCompile(`^(SLF4J: |log4j:).*$`), "OURS"}, // Java's logging
 }
 
+// eventOutput matches the two messages that a shell prints for an event. Java's event thread prints each of them at
+// once, but between two parts of a line of the main thread's too: "[", then an event, then "z]".
+var eventOutput = regexp.MustCompile(`\n(WATCHER::|WatchedEvent [^\n]*)\n`)
+
 func normalised(text string) []string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -72,15 +76,13 @@ func speak(t *testing.T, stdin string, name string, args ...string) spoken {
 		require.ErrorAs(t, err, &exit)
 	}
 	said := spoken{code: cmd.ProcessState.ExitCode(), errors: normalised(stderr.String())}
-	lines := normalised(stdout.String())
-	for i := 0; i < len(lines); i++ {
-		if i+3 < len(lines) && lines[i] == "" && lines[i+1] == "WATCHER::" && lines[i+2] == "" {
-			said.events = append(said.events, lines[i+3])
-			i += 3
-			continue
+	results := stdout.String()
+	for _, event := range eventOutput.FindAllString(results, -1) {
+		if event = strings.TrimSpace(event); event != "WATCHER::" {
+			said.events = append(said.events, normalised(event)...)
 		}
-		said.results = append(said.results, lines[i])
 	}
+	said.results = normalised(eventOutput.ReplaceAllString(results, ""))
 	// Siblings are deleted in the order in which the server lists them to zkCli.sh, and in that of their names by
 	// ours.
 	for i := 0; i < len(said.events); i++ {
