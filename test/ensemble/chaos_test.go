@@ -249,8 +249,8 @@ func (c *chaos) stacks() {
 	}
 }
 
-// judgeTimeout bounds the search for an order of the writes. Thirty faults and more leave many.
-const judgeTimeout = 10 * time.Minute
+// judgeTimeout bounds the search for an order of the writes, and with it the memory: up to 100 MB per second.
+const judgeTimeout = time.Minute
 
 // judge prints every breach; the history and the files of the servers are kept then.
 func (c *chaos) judge(h *history.History) {

@@ -8,7 +8,7 @@
 // # Judges
 //
 //   - CheckRegisters: writes, and reads behind a sync, are linearizable, each znode a register
-//     with a version (porcupine).
+//     with a version. The order of the zxids proves it, or else porcupine searches for an order.
 //   - CheckSessions: replies come in the order of the requests; a session's zxid never goes back,
 //     also over connections; it sees its own writes; a read at zxid z misses no acknowledged
 //     write up to z. Source: guarantees 2 and 3.

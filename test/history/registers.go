@@ -72,31 +72,47 @@ func (s register) matches(next register, o *Operation) bool {
 	return true
 }
 
-// CheckRegisters judges every path by itself. Reads count only behind a sync: others may be old.
-// It stops after timeout, which is a breach of its own.
+// CheckRegisters judges every path by itself. Reads count only behind a sync: others may be old. What the zxids do not
+// prove is searched for an order by porcupine, whose time and memory grow exponentially with the writes that had no
+// answer. It stops after timeout, which is a breach of its own.
 func CheckRegisters(h *History, timeout time.Duration) []string {
 	ephemeral := ephemeralPaths(h)
-	paths := map[string][]porcupine.Operation{}
+	paths, values := map[string][]*Operation{}, map[string][]*Operation{}
 	for _, o := range h.Operations() {
-		// Ephemerals also end with their session, which is no operation on the path. A server without room on its
-		// disk refuses writes before they are anything: reads show it if they took effect.
+		if ephemeral[o.Path] {
+			continue // it ends with its session too, which is no operation on the path
+		}
+		if o.Op == proto.OpGetData && o.OK() {
+			values[o.Path] = append(values[o.Path], o)
+		}
+		// A server without room on its disk refuses writes before they are anything: reads show it if they took
+		// effect.
 		if o.IsWrite() && o.Err == proto.ErrNotReadOnly && o.Known() {
 			continue
 		}
-		if !o.IsWrite() && !(o.IsRead() && o.Synced && o.Known()) || ephemeral[o.Path] {
-			continue
+		if o.IsWrite() || o.IsRead() && o.Synced && o.Known() {
+			paths[o.Path] = append(paths[o.Path], o)
 		}
-		paths[o.Path] = append(paths[o.Path],
-			porcupine.Operation{ClientId: o.Client, Input: o, Call: o.Call, Output: o, Return: o.Return})
 	}
 	deadline := time.Now().Add(timeout)
 	var breaches []string
 	for path, ops := range paths {
-		switch porcupine.CheckOperationsTimeout(registerModel, ops, max(time.Millisecond, time.Until(deadline))) {
+		unproven := prove(ops, values[path])
+		if unproven == nil {
+			continue
+		}
+		var list []porcupine.Operation
+		for _, o := range ops {
+			list = append(list,
+				porcupine.Operation{ClientId: o.Client, Input: o, Call: o.Call, Output: o, Return: o.Return})
+		}
+		switch porcupine.CheckOperationsTimeout(registerModel, list, max(time.Millisecond, time.Until(deadline))) {
 		case porcupine.Illegal:
-			breaches = append(breaches, fmt.Sprintf("%s: %d operations are not linearizable", path, len(ops)))
+			breaches = append(breaches, fmt.Sprintf("%s: %d operations are not linearizable: in the order of their "+
+				"zxids, %v", path, len(ops), unproven))
 		case porcupine.Unknown:
-			breaches = append(breaches, fmt.Sprintf("%s: not decided within %v", path, timeout))
+			breaches = append(breaches, fmt.Sprintf("%s: not decided within %v: in the order of the zxids, %v", path,
+				timeout, unproven))
 		}
 	}
 	return breaches
