@@ -249,7 +249,8 @@ func (c *chaos) stacks() {
 	}
 }
 
-// judgeTimeout bounds the search for an order of the writes, and with it the memory: up to 100 MB per second.
+// judgeTimeout bounds the search for an order of the writes, and with it the memory: about 100 MB per
+// second were seen.
 const judgeTimeout = time.Minute
 
 // judge prints every breach; the history and the files of the servers are kept then.

@@ -23,17 +23,8 @@ var registerModel = porcupine.Model{
 	Init: func() any { return register{} },
 	Step: func(state, input, _ any) (bool, any) {
 		s, o := state.(register), input.(*Operation)
-		next, code := s.step(o)
-		if !o.Known() {
-			return true, next
-		}
-		if code != o.Err {
-			return false, s
-		}
-		if o.OK() && !s.matches(next, o) {
-			return false, s
-		}
-		return true, next
+		next, fits := s.answer(o)
+		return fits || !o.Known(), next
 	},
 	DescribeOperation: func(input, _ any) string { return input.(*Operation).String() },
 }
@@ -57,6 +48,12 @@ func (s register) step(o *Operation) (register, proto.ErrCode) {
 		return register{}, proto.OK
 	}
 	return register{exists: true, version: s.version + 1, data: o.Data}, proto.OK
+}
+
+// answer returns the state after o, and whether the answer of o fits the state s before it.
+func (s register) answer(o *Operation) (register, bool) {
+	next, code := s.step(o)
+	return next, code == o.Err && (code != proto.OK || s.matches(next, o))
 }
 
 // matches compares what a successful answer shows with the states before and after it.

@@ -53,54 +53,45 @@ func prove(ops, values []*Operation) error {
 	return nil
 }
 
-// answer returns the state after an operation, and whether its answer fits the state s before it.
-func (s register) answer(o *Operation) (register, bool) {
-	next, code := s.step(o)
-	return next, code == o.Err && (code != proto.OK || s.matches(next, o))
-}
-
 func newWitness(ops, values []*Operation) *witness {
-	shown := map[string]*Operation{}
+	shown := map[string]*Operation{} // by the data that they read
 	for _, o := range values {
 		shown[o.Data] = o
 	}
 	w := &witness{}
-	place := map[*Operation]proto.Zxid{}
+	place := map[*Operation]proto.Zxid{} // twice the zxid, and one more for a read: it comes after the write
 	for _, o := range ops {
-		reader := shown[o.Data]
-		switch {
-		case o.Op == proto.OpDelete || o.IsRead():
-			reader = nil
-		case o.Op == proto.OpCreate && reader != nil && reader.Stat.Version != 0:
-			reader = nil
-		}
-		if !o.Known() && reader == nil {
-			w.waiting = append(w.waiting, o)
+		if o.IsRead() {
+			place[o] = 2*o.Zxid + 1
+			w.order = append(w.order, o)
 			continue
 		}
-		at := o.Zxid
-		if !o.Known() {
-			taken := *o
-			taken.Stat = reader.Stat
-			o = &taken
+		var reader *Operation
+		if o.Op == proto.OpSetData || o.Op == proto.OpCreate {
+			reader = shown[o.Data]
 		}
+		zxid := o.Zxid
 		switch {
-		case reader != nil && o.Err == proto.OK:
-			at = reader.Stat.Mzxid
+		case !o.Known() && reader == nil:
+			w.waiting = append(w.waiting, o)
+			continue
+		case !o.Known():
+			taken := *o // by the server, as the read shows
+			taken.Stat, zxid = reader.Stat, reader.Stat.Mzxid
+			o = &taken
 		case o.Op == proto.OpSetData && o.OK():
-			at = o.Stat.Mzxid
+			zxid = o.Stat.Mzxid
+		case o.Op == proto.OpCreate && o.OK() && reader != nil:
+			zxid = reader.Stat.Mzxid
 		}
-		place[o] = at
+		place[o] = 2 * zxid
 		w.order = append(w.order, o)
 	}
 	slices.SortStableFunc(w.order, func(a, b *Operation) int {
-		return cmp.Or(cmp.Compare(place[a], place[b]), compareBool(a.IsRead(), b.IsRead()),
-			cmp.Compare(a.Call, b.Call))
+		return cmp.Or(cmp.Compare(place[a], place[b]), cmp.Compare(a.Call, b.Call))
 	})
-	// A conditional write fits fewer states, so it is tried first.
-	slices.SortStableFunc(w.waiting, func(a, b *Operation) int {
-		return compareBool(a.Version == -1, b.Version == -1)
-	})
+	// A conditional write fits fewer states than one of version -1, so it is tried first.
+	slices.SortStableFunc(w.waiting, func(a, b *Operation) int { return cmp.Compare(b.Version, a.Version) })
 	w.latest = make([]int64, len(w.order))
 	latest := int64(math.MaxInt64)
 	for i := len(w.order) - 1; i >= 0; i-- {
@@ -108,16 +99,6 @@ func newWitness(ops, values []*Operation) *witness {
 		w.latest[i] = latest
 	}
 	return w
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }
 
 // inserted is the state after a sequence of unanswered writes.
@@ -129,7 +110,7 @@ type inserted struct {
 }
 
 func (n *inserted) has(place int) bool {
-	for ; n != nil && n.length > 0; n = n.before {
+	for ; n.before != nil; n = n.before {
 		if n.last == place {
 			return true
 		}
@@ -159,7 +140,7 @@ func (w *witness) insert(s register, i int) (register, bool) {
 			seen[next] = true
 			longer := &inserted{state: next, last: place, before: n, length: n.length + 1}
 			if _, fits := next.answer(w.order[i]); fits {
-				for ; longer.length > 0; longer = longer.before {
+				for ; longer.before != nil; longer = longer.before {
 					w.waiting[longer.last] = nil
 				}
 				return next, true

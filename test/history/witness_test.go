@@ -61,6 +61,21 @@ func TestWitness(t *testing.T) {
 			s.add(set("/r", "b", 1, 3))
 			s.add(set("/r", "c", 3, 5))
 		}, false},
+		{"needed twice at once", func(s *script) {
+			unknownSet(s, "u")
+			s.add(set("/r", "b", 2, 4))
+		}, false},
+		{"a conditional one is used while it can be", func(s *script) {
+			unknownSet(s, "u")
+			s.add(set("/r", "v", 0, 0))
+			s.unanswered()
+			s.add(set("/r", "b", 1, 3))
+			s.add(set("/r", "c", 3, 5))
+		}, true},
+		{"answer with a later zxid than its txn", func(s *script) {
+			s.add(set("/r", "a", 0, 2)).Zxid = 9
+			s.add(set("/r", "b", 1, 3))
+		}, true},
 		{"deleted and made again", func(s *script) {
 			s.add(remove("/r", 0))
 			s.unanswered()

@@ -45,8 +45,8 @@ var outputRules = []struct {
 	{regexp.MustCompile(`^(SLF4J: |log4j:).*$`), "OURS"}, // Java's logging
 }
 
-// eventOutput matches the two messages that a shell prints for an event. Java's event thread prints each of them at
-// once, but between two parts of a line of the main thread's too: "[", then an event, then "z]".
+// eventOutput matches the two messages that a shell prints for an event. Java's event thread prints each of them
+// whole, but maybe between two parts of a line of the main thread: "[", then an event, then "z]".
 var eventOutput = regexp.MustCompile(`\n(WATCHER::|WatchedEvent [^\n]*)\n`)
 
 func normalised(text string) []string {
@@ -63,6 +63,28 @@ func normalised(text string) []string {
 	return lines
 }
 
+// takeApart tells events from the rest. Each is two messages, of which the second one is returned.
+func takeApart(t *testing.T, text string) (results, events []string) {
+	t.Helper()
+	messages := eventOutput.FindAllString(text, -1)
+	require.Zero(t, len(messages)%2, "%q", messages)
+	for i, message := range messages {
+		message = strings.TrimSpace(message)
+		require.Equal(t, i%2 == 0, message == "WATCHER::", "message %d of the events: %s", i, message)
+		if i%2 == 1 {
+			events = append(events, normalised(message)...)
+		}
+	}
+	return normalised(eventOutput.ReplaceAllString(text, "")), events
+}
+
+// TestTakeApart: an event may come between two lines and in the middle of one.
+func TestTakeApart(t *testing.T) {
+	results, events := takeApart(t, "null\n\nWATCHER::\n[\nWatchedEvent a\nz]\n\nWATCHER::\n\nWatchedEvent b\n\n/o\n")
+	require.Equal(t, []string{"null", "[z]", "", "/o"}, results)
+	require.Equal(t, []string{"WatchedEvent a", "WatchedEvent b"}, events)
+}
+
 // speak runs a shell and takes its output apart.
 func speak(t *testing.T, stdin string, name string, args ...string) spoken {
 	t.Helper()
@@ -76,13 +98,7 @@ func speak(t *testing.T, stdin string, name string, args ...string) spoken {
 		require.ErrorAs(t, err, &exit)
 	}
 	said := spoken{code: cmd.ProcessState.ExitCode(), errors: normalised(stderr.String())}
-	results := stdout.String()
-	for _, event := range eventOutput.FindAllString(results, -1) {
-		if event = strings.TrimSpace(event); event != "WATCHER::" {
-			said.events = append(said.events, normalised(event)...)
-		}
-	}
-	said.results = normalised(eventOutput.ReplaceAllString(results, ""))
+	said.results, said.events = takeApart(t, stdout.String())
 	// Siblings are deleted in the order in which the server lists them to zkCli.sh, and in that of their names by
 	// ours.
 	for i := 0; i < len(said.events); i++ {
