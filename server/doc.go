@@ -1,4 +1,4 @@
-// Package server runs one Warren server. It assembles the parts and has no logic of its own: New makes them, Start
+// Package server runs one Warren server. It assembles the parts and has little logic of its own: New makes them, Start
 // recovers the state and begins to serve, Stop ends everything in order.
 //
 //	env      what all parts share: configuration, clock, state, figures
@@ -17,8 +17,10 @@
 //	reaper          abandoned containers and TTL znodes
 //	configurations  files and client ports after a reconfiguration
 //
-// Every goroutine of a server is started by env.Spawn or by the Runtime, has a name that profiles show as the label
-// "goroutine", and has ended when Stop returns.
+// A long-lived goroutine of a server is started by env.Spawn or by the Runtime, has a name that profiles show as the
+// label "goroutine", and has ended when Stop returns. Requests over HTTP run in goroutines of net/http; some start
+// short-lived helpers: package api to wait for an answer or to ask the servers of other ensembles, package security
+// to look up names.
 //
 // # Order of locks
 //
@@ -34,5 +36,6 @@
 //     taken within another of these
 //  8. the lock of topk.Recorder; it is only tried, except by what operators ask, which hold no other lock
 //
-// No lock is held across I/O that can block, nor while a goroutine waits by package sched.
+// No lock is held while a goroutine waits for the network, for a sync of a disk, or by package sched. Log files are
+// read under host.Host.turn in two places: see package host.
 package server

@@ -43,7 +43,7 @@ const (
 	writePackages = 9
 )
 
-// A write passes through few files and packages, and DESIGN.md says how many.
+// The table of a write names few files and packages, and DESIGN.md says how many.
 func TestAWritePassesThroughFewFiles(t *testing.T) {
 	files, packages := map[string]bool{}, map[string]bool{}
 	walk := walks(t)[0]
@@ -54,7 +54,7 @@ func TestAWritePassesThroughFewFiles(t *testing.T) {
 	}
 	assert.LessOrEqual(t, len(files), writeFiles)
 	assert.LessOrEqual(t, len(packages), writePackages)
-	assert.Contains(t, walk, fmt.Sprintf("crosses %d files of %d packages", len(files), len(packages)))
+	assert.Contains(t, walk, fmt.Sprintf("names %d files of %d packages", len(files), len(packages)))
 }
 
 // walks returns the sections of DESIGN.md that follow a request: a write, and a read.

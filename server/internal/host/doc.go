@@ -3,11 +3,13 @@
 //
 // # A step machine
 //
-// The host never blocks. Its input is a packet of another server, a batch of requests, a notice that writes are
-// durable, or a tick of time. Any goroutine may put input into an inbox. A turn takes all input, gives it to the
-// core and to the role, and hands out the results: packets to links, writes to the journal, txns and answers to the
-// applier. Host.run is the loop that takes turns. With little to do, the goroutine that brings input takes the turn
-// itself (Host.Came). Goroutines, time and waiting come from sched.Runtime.
+// A turn waits for no network and no sync of a disk. Two questions read log files while the turn is held:
+// History.Locate finds where the log of a learner leaves ours, and History.Sums compares checksums. The input of the
+// host is a packet of another server, a batch of requests, a notice that writes are durable, or a tick of time. Any
+// goroutine may put input into an inbox. A turn takes all input, gives it to the core and to the role, and hands out
+// the results: packets to links, writes to the journal, txns and answers to the applier. Host.run is the loop that
+// takes turns. With little to do, the goroutine that brings input takes the turn itself (Host.Came). Goroutines, time
+// and waiting come from sched.Runtime.
 //
 // # Roles
 //

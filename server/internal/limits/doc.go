@@ -8,7 +8,7 @@
 //	Turns        busy connections that work at the same time
 //
 // The other rules need a connection or the whole server, and are in their packages: maxClientCnxns and maxCnxns
-// (connSet), globalOutstandingLimit and request_throttle_max_requests (Server.inProcess), output that waits for a
+// (connSet), globalOutstandingLimit and request_throttle_max_requests (Env.InProcess), output that waits for a
 // client (output), and requests that wait for an earlier write (flow.WaitQueue).
 //
 // # Goroutines and locks
