@@ -8,7 +8,8 @@ HANG    ?= 30m
 BENCH   ?= .
 SEEDS   ?= 1000
 STEPS   ?= 10000
-FIRST   ?= 1
+FIRST   ?= 0
+SIMS    ?= ^TestSim(Lists|Reconfig|Disks|ObserverMasters|ObserverMastersReconfig)?$$
 ARCHES  ?= amd64 arm64
 VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev/null)
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
@@ -18,7 +19,7 @@ module  := github.com/seed94657493/warren
 build   := $(module)/cmd/warren/build
 ldflags := -s -w -X $(build).version=$(VERSION) -X $(build).commit=$(COMMIT) -X $(build).date=$(DATE)
 
-.PHONY: help build run test race check sim defects fuzz cluster interop bench profile generate verify-generate pictures
+.PHONY: help build run test race check sim sim-cover defects fuzz cluster interop bench profile generate verify-generate pictures
 .PHONY: completion man helm s3 console-test release modules tidy lint fmt cover clean
 
 help: ## this list
@@ -40,11 +41,18 @@ race: ## every test under the race detector
 
 check: lint verify-generate test ## what must be green to commit
 
-sim: ## SEEDS simulated ensembles from seed FIRST on, STEPS events of faults and load each; see docs/SIMULATION.md
-	$(GO) test -tags invariants -count=1 -timeout 24h -v ./test/sim -run '^TestSim(Reconfig|Disks)?$$' \
-		-sim.first=$(FIRST) -sim.seeds=$(SEEDS) -sim.steps=$(STEPS)
-	$(GO) test -tags invariants -count=1 -timeout 24h -v ./test/system -run '^TestSystem$$' \
-		-system.first=$(FIRST) -system.seeds=$(SEEDS)
+sim: ## SEEDS simulated ensembles with STEPS events of faults and load each; FIRST=N begins at seed N, not at a fresh one
+	$(GO) test -tags invariants -count=1 -timeout 24h -v ./test/sim -run '$(SIMS)' -sim.fresh=0 \
+		-sim.first=$(FIRST) -sim.seeds=$(SEEDS) -sim.steps=$(STEPS) $(if $(RECORD),-sim.record=$(CURDIR)/docs/SIMULATION.md)
+	$(GO) test -tags invariants -count=1 -timeout 24h -v ./test/system -run '^TestSystem$$' -system.fresh=0 \
+		-system.first=$(FIRST) -system.seeds=$(SEEDS) $(if $(RECORD),-system.record=$(CURDIR)/docs/SIMULATION.md)
+
+sim-cover: ## branches of zab and the host that none of SEEDS fresh seeds has entered
+	$(GO) test -tags invariants -count=1 -timeout 24h ./test/sim -run '$(SIMS)' -sim.fresh=0 -sim.first=$(FIRST) \
+		-sim.seeds=$(SEEDS) -coverpkg=./zab/... -coverprofile=sim.cover
+	$(GO) test -tags invariants -count=1 -timeout 24h ./test/system -run '^TestSystem$$' -system.fresh=0 \
+		-system.first=$(FIRST) -system.seeds=$(SEEDS) -coverpkg=./zab/...,./server/internal/host -coverprofile=system.cover
+	$(GO) run ./test/seeds/unentered sim.cover system.cover
 
 defects: ## servers with known defects, one at a time, until the simulations notice; the tables of docs/SIMULATION.md
 	$(GO) test -tags 'invariants weak' -count=1 -timeout 24h -v ./test/system -run Defect -system.defects -system.clean=20
@@ -125,4 +133,4 @@ cover: ## test coverage of all packages by all tests
 	$(GO) tool cover -func=cover.out | tail -n 1
 
 clean: ## remove what make built
-	rm -rf bin dist cover.out
+	rm -rf bin dist cover.out sim.cover system.cover

@@ -3,14 +3,15 @@ package sim
 import (
 	"flag"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/seed94657493/warren/test/seeds"
 )
 
 var (
-	flagSeed  = flag.Uint64("sim.seed", 0, "run this seed only, with a trace of its end")
-	flagSeeds = flag.Int("sim.seeds", 50, "number of seeds")
-	flagFirst = flag.Uint64("sim.first", 1, "first seed")
+	flagSeeds = seeds.NewFlags("sim", 50, 2*time.Second)
 	flagSteps = flag.Int("sim.steps", 10_000, "events before the ensemble is healed")
 	flagTrace = flag.Int("sim.trace", 150, "lines of trace to print for -sim.seed")
 )
@@ -65,36 +66,44 @@ func swarm(t *testing.T, o Options) {
 		o.Observers = -1
 	}
 	run := func(seed uint64) *Sim {
+		o := o
 		o.Seed, o.Steps = seed, *flagSteps
 		return New(o)
 	}
-	if *flagSeed != 0 {
-		s := run(*flagSeed).Tracing()
+	if seed := flagSeeds.One(); seed != 0 {
+		s := run(seed).Tracing()
 		v := s.Run()
 		for _, line := range s.Trace[max(0, len(s.Trace)-*flagTrace):] {
 			t.Log(line)
 		}
-		t.Logf("seed %d\n%v", *flagSeed, &s.Stats)
+		t.Logf("seed %d\n%v", seed, &s.Stats)
 		if v != nil {
-			t.Fatalf("seed %d: %v", *flagSeed, v)
+			t.Fatalf("seed %d: %v", seed, v)
 		}
 		return
 	}
-	began, failed := time.Now(), 0
+	began, failed, ran := time.Now(), 0, 0
 	var sum Stats
-	for i := range *flagSeeds {
-		seed := *flagFirst + uint64(i)
+	var mu sync.Mutex // guards failed, ran and sum
+	first, n := flagSeeds.Run(t, func(seed uint64) {
 		s := run(seed)
-		if v := s.Run(); v != nil {
+		v := s.Run()
+		mu.Lock()
+		defer mu.Unlock()
+		if v != nil {
 			t.Errorf("SEED=%d: %v\nreplay with: %s", seed, v, replay(t, seed, *flagSteps))
 			failed++
 		}
 		sum.Add(&s.Stats)
-		if n := i + 1; n%max(*flagSeeds/20, 50) == 0 && n < *flagSeeds {
-			t.Logf("%d of %d seeds, %d failed, %d steps, %d txns acknowledged, %v", n, *flagSeeds, failed, sum.Steps,
-				sum.Acked, time.Since(began).Round(time.Second))
+		if ran++; ran%1000 == 0 {
+			t.Logf("%d seeds, %d failed, %d steps, %d txns acknowledged, %v", ran, failed, sum.Steps, sum.Acked,
+				time.Since(began).Round(time.Second))
 		}
-	}
-	t.Logf("%d seeds from %d, %d steps each and convergence, %d failed, %v\n%v", *flagSeeds, *flagFirst, *flagSteps,
-		failed, time.Since(began).Round(time.Millisecond), &sum)
+	})
+	t.Logf("%d seeds from %d, %d steps each and convergence, %d failed, %v\n%v", n, first, *flagSteps, failed,
+		time.Since(began).Round(time.Millisecond), &sum)
+	flagSeeds.Record(t, seeds.Row{First: first, Seeds: n, Steps: *flagSteps, Failed: failed, Took: time.Since(began),
+		Done: fmt.Sprintf("%d epochs, %d writes acknowledged, %d processes crashed, %d reconfigurations, "+
+			"%d disks lost or exchanged", sum.Epochs, sum.Acked, sum.Crashes, sum.Reconfigured,
+			sum.Wipes+sum.Exchanged)})
 }

@@ -3,20 +3,18 @@ package system
 import (
 	"flag"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/seeds"
 )
 
 var (
-	flagSeed    = flag.Uint64("system.seed", 0, "run this seed only, with a trace of its end")
-	flagSeeds   = flag.Int("system.seeds", 50, "number of seeds")
-	flagFirst   = flag.Uint64("system.first", 1, "first seed")
+	flagSeeds   = seeds.NewFlags("system", 50, 5*time.Second)
 	flagSteps   = flag.Int("system.steps", 1000, "bouts of requests and faults before the faults end")
 	flagServers = flag.Int("system.servers", 0, "number of servers; 0 draws it")
 	flagWith    = flag.String("system.with", "",
@@ -32,7 +30,7 @@ func swarm(t *testing.T, o Options) {
 	if *flagWith != "" {
 		o.Features = parseFeatures(*flagWith)
 	}
-	if o.Seed = *flagSeed; o.Seed != 0 {
+	if o.Seed = flagSeeds.One(); o.Seed != 0 {
 		w := newWorld(o)
 		w.s.tracing = true
 		err := w.run()
@@ -44,31 +42,25 @@ func swarm(t *testing.T, o Options) {
 	}
 	began, failed := time.Now(), 0
 	var sum figures
-	var mu sync.Mutex // guards failed and sum
-	var next atomic.Uint64
-	var all sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) { // worlds share nothing
-		all.Go(func() {
-			for i := next.Add(1) - 1; i < uint64(*flagSeeds); i = next.Add(1) - 1 {
-				o := o
-				o.Seed = *flagFirst + i
-				w := newWorld(o)
-				err := w.run()
-				mu.Lock()
-				if err != nil {
-					failed++
-					t.Errorf("SEED=%d: %v\nreplay with: go test -tags invariants ./test/system -v -run '^%s$' "+
-						"-system.seed=%d -system.steps=%d",
-						o.Seed, err, t.Name(), o.Seed, o.Steps)
-				}
-				sum.add(w)
-				mu.Unlock()
-			}
-		})
-	}
-	all.Wait()
-	t.Logf("%d seeds from %d, %d failed, %v\n%v", *flagSeeds, *flagFirst, failed,
-		time.Since(began).Round(time.Millisecond), &sum)
+	var mu sync.Mutex                                // guards failed and sum
+	first, n := flagSeeds.Run(t, func(seed uint64) { // worlds share nothing
+		o := o
+		o.Seed = seed
+		w := newWorld(o)
+		err := w.run()
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			failed++
+			t.Errorf("SEED=%d: %v\nreplay with: go test -tags invariants ./test/system -v -run '^%s$' "+
+				"-system.seed=%d -system.steps=%d", o.Seed, err, t.Name(), o.Seed, o.Steps)
+		}
+		sum.add(w)
+	})
+	t.Logf("%d seeds from %d, %d failed, %v\n%v", n, first, failed, time.Since(began).Round(time.Millisecond), &sum)
+	flagSeeds.Record(t, seeds.Row{First: first, Seeds: n, Steps: o.Steps, Failed: failed, Took: time.Since(began),
+		Done: fmt.Sprintf("%d replies checked, %d txns, %d sessions, %d reconfigurations, %d faults, %v simulated",
+			sum.replies, sum.txns, sum.sessions, sum.reconfigs, sum.allFaults(), sum.simulated.Round(time.Hour))})
 }
 
 // figures sum up runs.
@@ -108,6 +100,13 @@ func (f *figures) add(w *world) {
 	}
 }
 
+func (f *figures) allFaults() (n int) {
+	for _, of := range f.faults {
+		n += of
+	}
+	return n
+}
+
 func (f *figures) String() string {
 	return fmt.Sprintf("%d events, %d steps, %d replies, %d txns, %d sessions, %d connections, %v simulated, %d "+
 		"reconfigurations, %d local sessions, %d read-only connections, faults %v", f.events, f.steps, f.replies,
@@ -116,7 +115,7 @@ func (f *figures) String() string {
 
 // TestSameSeedSameTrace runs seeds twice.
 func TestSameSeedSameTrace(t *testing.T) {
-	for seed := *flagFirst; seed < *flagFirst+uint64(min(*flagSeeds, 10)); seed++ {
+	for seed := uint64(1); seed <= 10; seed++ {
 		var traces [2][]string
 		for i := range traces {
 			w := newWorld(Options{Seed: seed, Steps: 300, Servers: *flagServers, Observers: -1})

@@ -209,7 +209,7 @@ func TestDefectsAreFound(t *testing.T) {
 func TestDefectRunsAreClean(t *testing.T) {
 	for _, d := range defects() {
 		t.Run(d.name, func(t *testing.T) {
-			for seed := *flagFirst; seed < *flagFirst+*flagClean; seed++ {
+			for seed := uint64(1); seed <= *flagClean; seed++ {
 				o := d.in
 				o.Steps, o.Seed = defectSteps, seed
 				if seed%2 == 0 && o.Features == nil {

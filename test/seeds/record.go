@@ -1,0 +1,80 @@
+package seeds
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Row is what a run has done, for the table of docs/SIMULATION.md.
+type Row struct {
+	First         uint64
+	Seeds, Steps  int
+	Failed        int
+	Took          time.Duration
+	Done          string
+	commit, today string
+}
+
+// Code returns what a long run is evidence of, as git's pathspecs: a row of the table is out of date when one of them
+// has changed since. Pages, scripts, and the tests of packages other than the simulators are left out.
+func Code() (all []string) {
+	for _, folder := range []string{"zab", "wal", "snapshot", "server/peers", "server/internal/durable",
+		"server/internal/host", "test/sim", "test/system"} {
+		all = append(all, ":(top)"+folder)
+	}
+	for _, not := range []string{"*.md", "*/testdata/*", "zab/*_test.go", "wal/*_test.go", "snapshot/*_test.go",
+		"server/*_test.go"} {
+		all = append(all, ":(top,exclude)"+not)
+	}
+	return all
+}
+
+// Record writes the row of the running test into the table of a page, if the flags ask for it.
+func (f *Flags) Record(t *testing.T, r Row) {
+	if *f.record == "" {
+		return
+	}
+	if r.Failed > 0 {
+		t.Errorf("%d seeds have failed: nothing is recorded", r.Failed)
+		return
+	}
+	if changed := git(t, append([]string{"status", "--porcelain", "--"}, Code()...)...); changed != "" {
+		t.Fatalf("a run of code that is not committed cannot be recorded:\n%s", changed)
+	}
+	r.commit, r.today = git(t, "rev-parse", "--short=10", "HEAD"), time.Now().UTC().Format(time.DateOnly)
+	page, err := os.ReadFile(*f.record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile("(?m)^\\| `" + t.Name() + "` \\|.*\n")
+	if !row.Match(page) {
+		t.Fatalf("%s has no row for %s", *f.record, t.Name())
+	}
+	line := fmt.Sprintf("| `%s` | %s from %d | %s | %s | %.0f min | %s, %s |\n", t.Name(), thousands(r.Seeds), r.First,
+		thousands(r.Steps), r.Done, r.Took.Minutes(), r.commit, r.today)
+	if err := os.WriteFile(*f.record, row.ReplaceAllLiteral(page, []byte(line)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func git(t *testing.T, arg ...string) string {
+	out, err := exec.Command("git", arg...).Output()
+	if err != nil {
+		t.Fatalf("git %s: %v", strings.Join(arg, " "), err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// thousands writes 100000 as 100,000.
+func thousands(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
