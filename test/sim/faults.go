@@ -221,11 +221,14 @@ func (f *faults) crash(s *Sim, n *node, down int64) {
 
 // promise makes a server that is down one that has promised an epoch to a leader which then died, and which no other
 // server has heard of. Servers that speak as Java does stay outside after that until there is an election, so it
-// happens only in runs without them.
+// happens only in runs without them. A leader asks for promises when a quorum that counts has connected: before the
+// first such quorum no server has promised anything.
 func (f *faults) promise(s *Sim, n *node) {
-	if d := &n.disk; d.exists && !d.blank && !slices.ContainsFunc(s.nodes, func(o *node) bool { return o.plain }) {
+	counts := func(o *node) bool { return o.disk.exists && !o.disk.blank }
+	if counts(n) && s.quorum.Decides(s.counted(counts)...) &&
+		!slices.ContainsFunc(s.nodes, func(o *node) bool { return o.plain }) {
 		s.Stats.Promises++
-		d.accepted += s.between(1, 3)
+		n.disk.accepted += s.between(1, 3)
 	}
 }
 

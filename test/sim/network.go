@@ -158,7 +158,7 @@ func (w *network) replay(n *node, e *end, m zab.Message) {
 	from, to := len(upTo(d.history, m.After)), len(upTo(d.history, m.Zxid))
 	if from < d.logFrom || lastOf(d.history[:to]) != m.Zxid {
 		s.tracef("%d cannot replay (%v, %v]", n.id, m.After, m.Zxid)
-		w.cut(e)
+		w.abort(e)
 		return
 	}
 	for _, t := range d.history[from:to] {
@@ -256,8 +256,21 @@ func (w *network) close(n *node, id zab.LinkID) {
 	}
 }
 
+// abort is the end of a connection that its own side cannot go on with: nothing follows what was sent, and the core of
+// that side hears of the end a little later.
+func (w *network) abort(e *end) {
+	n, life := e.n, e.life
+	w.close(n, e.id)
+	n.s.after(n.s.between(1, 300), func() {
+		if n.up && n.life == life {
+			n.core.LinkDown(e.id)
+			n.drain()
+		}
+	})
+}
+
 // cut breaks a connection: what is on its way is lost from some point on, and each side hears of it at its own time,
-// or by silence only.
+// or by silence only. It may be cut again.
 func (w *network) cut(e *end) {
 	s := e.n.s
 	s.Stats.Cuts++
@@ -269,7 +282,7 @@ func (w *network) cut(e *end) {
 			side.silent = true // half closed: the other side hears nothing forever, and this one does not know
 			continue
 		}
-		side.silent = s.chance(2)
+		side.silent = s.chance(2) || side.silent // bytes after lost ones never arrive
 		s.after(s.between(1, 300), func() { w.down(side) })
 	}
 }
