@@ -159,6 +159,51 @@ func TestEpochIsRenewed(t *testing.T) {
 	t.Logf("the longest write took %.1f ms", float64(longest)/100)
 }
 
+// A server that speaks as Java does comes back with a promise of a later epoch than that of the leader. It stays
+// outside while the others serve, until elections have led to its epoch. In an ensemble of Warren servers the checker
+// of convergence waits for no election: see TestEpochIsRenewed.
+func TestPromiseBesideJava(t *testing.T) {
+	for seed := uint64(1); seed <= 20; seed++ {
+		for _, java := range []bool{false, true} {
+			s := New(Options{Seed: seed, Calm: true, Voters: 3, Observers: 1}).Tracing()
+			n := s.nodes[seed%3]
+			n.plain = java
+			require.Nil(t, s.Run())
+			s.until(t, "everybody", func() bool { return s.united() != nil })
+			s.written(t)
+			s.until(t, "everybody", func() bool { return s.united() != nil })
+			n.crash()
+			s.written(t)
+			for _, o := range s.nodes {
+				n.disk.accepted = max(n.disk.accepted, o.status.Epoch)
+			}
+			ahead := int64(1 + seed%3)
+			n.disk.accepted += ahead
+			n.start()
+			if java {
+				var leader *node
+				s.until(t, "the others", func() (ok bool) {
+					var epochs int64
+					leader, epochs = s.overtaken()
+					return epochs == ahead
+				})
+				begin := s.now
+				s.until(t, "time", func() bool { return s.now > begin+100_000 })
+				require.False(t, n.status.Serving)
+				s.written(t)
+				require.True(t, leader.status.Serving)
+			}
+			require.Nil(t, s.guard(s.converge))
+			if java {
+				require.LessOrEqual(t, int64(s.Stats.Overtaken), ahead)
+				require.Positive(t, s.Stats.Overtaken)
+			} else {
+				require.Zero(t, s.Stats.Overtaken)
+			}
+		}
+	}
+}
+
 // The first leader of a new ensemble draws its identity, and dies before another server has adopted its epoch. The
 // next leader draws another one. When the first server comes back, it gives its own up.
 func TestIdentityOfAnEpochThatWasNeverEstablished(t *testing.T) {

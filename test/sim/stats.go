@@ -11,7 +11,7 @@ type Stats struct {
 	Observers int
 
 	Steps, Elections, Epochs, Delivered, Acked, Crashes, Cuts, Snaps, Truncs, Diffs, Replays, HandOvers, Wipes,
-	Hunts, Restored, Syncs, DiskErrors, Reconfigs, Reconfigured, Mastered, Promises, Renewals, Notified int
+	Hunts, Restored, Syncs, DiskErrors, Reconfigs, Reconfigured, Mastered, Promises, Renewals, Notified, Overtaken int
 
 	Exchanged, MetaLost, Protected, Unprotected, Silent, Unknown, Removed, Refusals, Outside, Leaderless, Ensembles int
 
@@ -42,6 +42,7 @@ func (a *Stats) Add(b *Stats) {
 		{&a.Wipes, &b.Wipes}, {&a.Hunts, &b.Hunts}, {&a.Restored, &b.Restored}, {&a.Syncs, &b.Syncs},
 		{&a.DiskErrors, &b.DiskErrors}, {&a.Reconfigs, &b.Reconfigs}, {&a.Reconfigured, &b.Reconfigured},
 		{&a.Mastered, &b.Mastered}, {&a.Notified, &b.Notified}, {&a.Promises, &b.Promises}, {&a.Renewals, &b.Renewals},
+		{&a.Overtaken, &b.Overtaken},
 		{&a.Exchanged, &b.Exchanged}, {&a.MetaLost, &b.MetaLost}, {&a.Protected, &b.Protected},
 		{&a.Unprotected, &b.Unprotected}, {&a.Silent, &b.Silent}, {&a.Unknown, &b.Unknown}, {&a.Removed, &b.Removed},
 		{&a.Refusals, &b.Refusals}, {&a.Outside, &b.Outside}, {&a.Leaderless, &b.Leaderless},
@@ -71,6 +72,7 @@ func (a *Stats) String() string {
 	row("observers synchronized by a follower", a.Mastered)
 	row("promises to leaders that died at once", a.Promises)
 	row("learners led into a new epoch while they served", a.Renewals)
+	row("elections that servers outside have waited for", a.Overtaken)
 	row("reconfigurations proposed", a.Reconfigs)
 	row("and committed", a.Reconfigured)
 	row("processes that crashed", a.Crashes)
