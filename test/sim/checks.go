@@ -12,13 +12,15 @@ type checks struct {
 	order   []zab.Txn // all that was ever served by anyone, in order
 	said    map[proto.Zxid]string
 	leaders map[int64]proto.ServerID // by epoch
+	decided map[int64]proto.ServerID // the leader that has decided the history of an epoch
 	newest  int64                    // newest established epoch
 	adopted []zab.Txn                // the history that its leader began with
 	configs []placed                 // the reconfigurations of order
 }
 
 func (c *checks) init(*Sim) {
-	c.said, c.leaders = map[proto.Zxid]string{}, map[int64]proto.ServerID{}
+	c.said = map[proto.Zxid]string{}
+	c.leaders, c.decided = map[int64]proto.ServerID{}, map[int64]proto.ServerID{}
 }
 
 // describe is a message in a trace.

@@ -118,6 +118,7 @@ func (d *disk) write(p zab.Persist, n *node) {
 		w.replace = replace
 		n.state, n.verified = replace[:len(replace):len(replace)], 0
 	}
+	d.n.s.checkDecided(n, &p)
 	if s := d.n.s; s.world != nil {
 		s.checkRemoves(n, &w)
 		if p.CurrentEpoch >= 0 {

@@ -32,14 +32,6 @@ func (n *node) replace(i image) {
 	n.state, n.verified = nil, 0
 }
 
-// refounded is called when a server counts again. If it still has nothing, all servers had lost what they had, and
-// begin a new ensemble.
-func (n *node) refounded() {
-	if n.s.world != nil && len(n.disk.history) == 0 && n.disk.accepted == 0 {
-		n.lost.memory = false
-	}
-}
-
 // withoutMeta is a disk that has lost meta.db: its epochs are in files of their own, and of the lineage only an
 // identity that is final is left, if the snapshot has it.
 func (i image) withoutMeta(identity bool) image {

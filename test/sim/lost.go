@@ -13,6 +13,7 @@ type lost struct {
 	memory  bool        // since the last loss no leader has told it that it is up to date
 	history [][]zab.Txn // of each disk
 	current int64       // the largest currentEpoch of them
+	told    int64       // the newest epoch that was promised to another server
 	hunted  int         // crashes since the last loss
 }
 
@@ -22,6 +23,7 @@ func (n *node) wipe() {
 	l.memory, l.hunted = true, 0
 	l.history = append(l.history, d.history)
 	l.current = max(l.current, d.current)
+	n.promised, n.promisedTo = 0, 0
 	n.disk = disk{n: n}
 	n.state, n.verified = nil, 0
 	n.s.Stats.Wipes++
@@ -34,6 +36,24 @@ func (n *node) restored() {
 		n.lost.memory = false
 		n.s.Stats.Restored++
 	}
+}
+
+// refounded is called when a server counts again without having heard of a leader. If it has nothing, all voters have
+// told it that they have nothing either, and the ensemble is new. That is right even if the server has lost its disk,
+// as long as there was nothing on it that any other server has heard of: a leader to which it had promised an epoch
+// would have said that it has accepted that epoch. With disks exchanged all may have lost what they had.
+func (n *node) refounded() {
+	d, l := &n.disk, &n.lost
+	if len(d.history) > 0 || d.accepted > 0 {
+		return
+	}
+	if n.s.world == nil && (l.told > 0 || l.current > 0 || slices.ContainsFunc(l.history, func(h []zab.Txn) bool {
+		return len(h) > 0
+	})) {
+		n.s.fail("Promises", "R16: server %d counts in a new ensemble, but it has promised epoch %d, adopted %d, and "+
+			"lost its disk", n.id, l.told, l.current)
+	}
+	l.memory = false
 }
 
 // has reports whether a server may be counted for a txn at a place of the history: it is on its disk, or was on one

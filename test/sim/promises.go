@@ -56,7 +56,8 @@ func (s *Sim) checkPromise(n *node, m *zab.Message) {
 	}
 }
 
-// checkOnce: an epoch is promised to one leader only.
+// checkOnce: an epoch is promised to one leader only, as long as the disk is not lost. A promise that was lost may be
+// given again, to another leader: checkDecided says why that is safe.
 func (s *Sim) checkOnce(n *node, epoch int64, to proto.ServerID) {
 	if s.world != nil {
 		return // a disk that was exchanged has forgotten
@@ -66,6 +67,26 @@ func (s *Sim) checkOnce(n *node, epoch int64, to proto.ServerID) {
 			n.promised, n.promisedTo)
 	}
 	n.promised, n.promisedTo = epoch, to
+	if to != n.id {
+		n.lost.told = max(n.lost.told, epoch)
+	}
+}
+
+// checkDecided: of an epoch one history is decided, once. That is what promises are for. A server that lost its disk
+// has forgotten what it promised, and comes back; but a leader decides with promises only that were given again after
+// a quorum had given them, and no server is admitted below an epoch that is promised so. Source: zab/blank.go.
+func (s *Sim) checkDecided(n *node, p *zab.Persist) {
+	if s.world != nil || p.CurrentEpoch < 0 {
+		return
+	}
+	epoch, reigns := p.CurrentEpoch, p.Lineage.Reigns
+	if reigns[len(reigns)-1].Leader != n.id {
+		return // it follows
+	}
+	if other, ok := s.decided[epoch]; ok {
+		s.fail("Promises", "server %d decides the history of epoch %d, as server %d has before", n.id, epoch, other)
+	}
+	s.decided[epoch] = n.id
 }
 
 // checkAdopted: currentEpoch is written after the history of its leader.

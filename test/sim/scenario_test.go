@@ -324,6 +324,81 @@ func TestDiskLost(t *testing.T) {
 	}
 }
 
+// A leader promises the epoch that it is about to renew, and loses its disk before another server hears of it. It comes
+// back, and promises the same epoch to the next leader. Only the second leader begins that epoch.
+func TestPromiseIsLostWithTheDisk(t *testing.T) {
+	for seed := uint64(1); seed <= 20; seed++ {
+		s := calm(t, seed, 3, 1)
+		s.written(t)
+		s.until(t, "everybody", func() bool { return s.united() != nil })
+		first, observer := s.united(), s.nodes[3]
+		observer.crash()
+		observer.disk.accepted += 5
+		epoch := observer.disk.accepted + 1
+		observer.start()
+		s.until(t, "the promise of a leader", func() bool {
+			if observer.status.State == zab.Observing && len(observer.ends) > 0 {
+				for _, n := range s.nodes[:3] {
+					s.net.stall(first.id, n.id, true)
+				}
+			}
+			return first.disk.accepted == epoch
+		})
+		first.crash()
+		observer.crash()
+		first.wipe()
+		for _, n := range s.nodes[:3] {
+			s.net.stall(first.id, n.id, false)
+		}
+		first.start()
+		s.until(t, "the first leader", func() bool { return first.status.Serving && !first.disk.blank })
+		require.Less(t, first.disk.accepted, epoch, "no server has heard of the epoch")
+		observer.start()
+		s.until(t, "everybody", func() bool { return s.united() != nil })
+		require.Equal(t, epoch, s.united().status.Epoch)
+		require.NotEqual(t, first, s.united())
+		require.Equal(t, epoch, first.promised)
+		s.written(t)
+		require.Nil(t, s.guard(s.checkAcked))
+	}
+}
+
+// A voter loses its disk before the first leader of a new ensemble has asked for a promise. All others say that they
+// have nothing, so nothing was lost, and the voter counts.
+func TestDiskLostInANewEnsemble(t *testing.T) {
+	for seed := uint64(1); seed <= 20; seed++ {
+		s := New(Options{Seed: seed, Calm: true, Voters: 3}).Tracing()
+		lost := s.nodes[seed%3]
+		lost.start()
+		lost.crash()
+		lost.wipe()
+		require.Nil(t, s.Run())
+		s.until(t, "everybody", func() bool { return s.united() != nil && !lost.disk.blank })
+		s.nodes[(seed+1)%3].crash() // now the one that was lost is needed
+		s.written(t)
+		require.Nil(t, s.guard(s.checkAcked))
+	}
+}
+
+// The checks notice a server that counts again although it has lost a promise, and a second leader of an epoch.
+func TestForgottenPromisesAreNoticed(t *testing.T) {
+	s := calm(t, 1, 3, 0)
+	s.written(t)
+	s.until(t, "everybody", func() bool { return s.united() != nil })
+	leader := s.united()
+	lost := s.nodes[leader.id%3]
+	lost.crash()
+	lost.wipe()
+	require.ErrorContains(t, s.guard(lost.refounded), "has promised epoch")
+	other := s.nodes[(leader.id+1)%3]
+	epoch := leader.status.Epoch
+	again := &zab.Persist{CurrentEpoch: epoch,
+		Lineage: &zab.Lineage{Reigns: []zab.Reign{{Epoch: epoch, Leader: other.id, Mark: 1}}}}
+	require.ErrorContains(t, s.guard(func() { s.checkDecided(other, again) }), "as server")
+	again.Lineage.Reigns[0].Leader = leader.id
+	require.Nil(t, s.guard(func() { s.checkDecided(other, again) }), "it follows")
+}
+
 // A server whose disk was lost is killed at every step of its synchronization. With what it has on its disk then, it
 // does not help one other server to elect or to commit; when both are there it is brought up to date, and counts.
 // Source: quorum-protocol 14.3 R16.
