@@ -39,6 +39,8 @@ const (
 	fileBytes = 10 << 20
 	// files is how many renamed files are kept.
 	files = 10
+	// lastPatience is how long the end of the server waits for a reader of standard output.
+	lastPatience = time.Second
 )
 
 // Open opens the audit log in a file; "-" is standard output. A relative name is in the directory of the logs,
@@ -85,19 +87,18 @@ func (a *Log) Run(stopping, applied <-chan struct{}) {
 	for {
 		select {
 		case <-a.wake:
-			a.flush()
+			a.flush(stopping)
 			continue
 		case <-stopping:
 		}
 		a.event("serverStop", invoked)
-		stopping = nil
 		select {
 		case <-a.wake:
-			a.flush()
+			a.flush(stopping)
 			<-applied
 		case <-applied:
 		}
-		a.flush()
+		a.flush(stopping)
 		if a.file != nil {
 			_ = a.file.Close()
 		}
@@ -128,7 +129,7 @@ func (a *Log) add(line func([]byte) []byte) {
 }
 
 // flush writes the unwritten lines.
-func (a *Log) flush() {
+func (a *Log) flush(stopping <-chan struct{}) {
 	a.mu.Lock()
 	lines := a.mu.lines
 	a.mu.lines = nil
@@ -138,12 +139,33 @@ func (a *Log) flush() {
 	}
 	var err error
 	if a.name == "" {
-		_, err = os.Stdout.Write(lines)
+		err = toStdout(lines, stopping)
 	} else {
 		err = a.write(lines)
 	}
 	if err != nil {
 		a.log.Error("audit lines are lost", zap.String("file", a.name), zap.Int("bytes", len(lines)), zap.Error(err))
+	}
+}
+
+// toStdout writes lines to standard output. While the reader behind it does not read, requests wait, but not the end
+// of the server.
+func toStdout(lines []byte, stopping <-chan struct{}) error {
+	done := make(chan error, 1)
+	go func() {
+		_, err := os.Stdout.Write(lines)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-stopping:
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(lastPatience):
+		return errors.New("nobody reads standard output")
 	}
 }
 

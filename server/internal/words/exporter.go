@@ -113,8 +113,9 @@ func (s *Reporter) ServeMetrics() {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", s.metricsHandler())
+	errorLog, _ := zap.NewStdLogAt(s.Log, zap.DebugLevel) // fails only for unknown levels
 	s.web = &http.Server{Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: time.Minute,
-		IdleTimeout: time.Minute}
+		IdleTimeout: time.Minute, ErrorLog: errorLog}
 	for _, p := range s.ExporterPorts() {
 		addr := net.JoinHostPort(s.Config.Metrics.Host, strconv.Itoa(p.Port))
 		ln, err := s.listenExporter(addr, p)

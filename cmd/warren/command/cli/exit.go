@@ -47,7 +47,8 @@ func Run(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	err := root.Execute()
 	if err != nil && err.Error() != "" { // an ExitStatus has nothing to say
-		fmt.Fprintln(stderr, "warren: "+wording.Text(err))
+		// A command that serves has put something around stderr.
+		fmt.Fprintln(root.ErrOrStderr(), "warren: "+wording.Text(err))
 	}
 	return ExitCode(err)
 }

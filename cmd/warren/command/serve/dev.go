@@ -79,11 +79,12 @@ func newDevCommand() *cobra.Command {
 
 // runDev runs the servers until a signal arrives or one of them fails.
 func runDev(cmd *cobra.Command, o *devOptions) error {
-	log, level, err := newAdjustableLogger(o.logLevel, "console", cmd.ErrOrStderr())
+	out, errs, over := outlets(cmd)
+	defer over()
+	log, level, err := newLogger(o.logLevel, "console", errs)
 	if err != nil {
 		return cli.Misuse(cmd, err)
 	}
-	defer func() { _ = log.Sync() }()
 	configs, err := o.configs()
 	if err != nil {
 		return err
@@ -111,7 +112,7 @@ func runDev(cmd *cobra.Command, o *devOptions) error {
 	if err := waitServing(ctx, all); err != nil {
 		return startFailed(err, log)
 	}
-	o.describe(cmd.OutOrStdout(), configs, time.Since(began))
+	o.describe(out, configs, time.Since(began))
 	return waitAny(ctx, all)
 }
 

@@ -2,20 +2,15 @@ package serve
 
 import (
 	"fmt"
-	"io"
+	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
 
-// newLogger returns a logger that writes lines at or above level to w.
-func newLogger(level, format string, w io.Writer) (*zap.Logger, error) {
-	log, _, err := newAdjustableLogger(level, format, w)
-	return log, err
-}
-
-// newAdjustableLogger is newLogger with the means to change the level.
-func newAdjustableLogger(level, format string, w io.Writer) (*zap.Logger, zap.AtomicLevel, error) {
+// newLogger returns a logger that writes lines at or above level to o, and the means to change that level. Lines that
+// o has lost are told by a line of the same format.
+func newLogger(level, format string, o *outlet) (*zap.Logger, zap.AtomicLevel, error) {
 	lvl := zap.NewAtomicLevel()
 	parsed, err := zapcore.ParseLevel(level)
 	if err != nil || parsed > zapcore.ErrorLevel {
@@ -35,5 +30,14 @@ func newAdjustableLogger(level, format string, w io.Writer) (*zap.Logger, zap.At
 	default:
 		return nil, lvl, fmt.Errorf("log format %q is not console or json", format)
 	}
-	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), lvl)), lvl, nil
+	o.lostLine = func(lost int) []byte {
+		b, err := encoder.EncodeEntry(zapcore.Entry{Level: zapcore.WarnLevel, Time: time.Now(),
+			Message: "log lines were lost: their reader had ended or did not read, or the disk was full"},
+			[]zapcore.Field{zap.Int("lines", lost)})
+		if err != nil {
+			return nil
+		}
+		return b.Bytes()
+	}
+	return zap.New(zapcore.NewCore(encoder, o, lvl)), lvl, nil
 }

@@ -52,3 +52,26 @@ func TestServerWithoutItsServiceManager(t *testing.T) {
 	require.Equal(t, cli.ExitOK, r.Stop(t, syscall.SIGTERM))
 	require.True(t, strings.Contains(r.Log.String(), "the service manager was not told"), r.Log.String())
 }
+
+// A manager that does not read holds up neither the start nor the end.
+func TestServerWhoseServiceManagerDoesNotRead(t *testing.T) {
+	dir, err := os.MkdirTemp("", "notify")
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	at := &net.UnixAddr{Name: filepath.Join(dir, "s"), Net: "unixgram"}
+	manager, err := net.ListenUnixgram("unixgram", at)
+	require.NoError(t, err)
+	t.Cleanup(func() { manager.Close() })
+	full, err := net.DialUnix("unixgram", nil, at)
+	require.NoError(t, err)
+	t.Cleanup(func() { full.Close() })
+	require.NoError(t, full.SetWriteDeadline(time.Now().Add(time.Second)))
+	for err == nil { // until the queue of the socket is full
+		_, err = full.Write([]byte("x"))
+	}
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	t.Setenv("NOTIFY_SOCKET", at.Name)
+	r := cmdline.StartServer(t, "--data-dir", t.TempDir(), "--client-port", "0", "-D", "admin.enableServer=false")
+	require.Equal(t, cli.ExitOK, r.Stop(t, syscall.SIGTERM))
+	require.Contains(t, r.Log.String(), "the service manager was not told")
+}

@@ -4,7 +4,11 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"time"
 )
+
+// notifyPatience is how long a service manager that does not read is waited for.
+const notifyPatience = time.Second
 
 // notifyManager tells the service manager that started this process what has changed: lines such as READY=1, as one
 // datagram to the socket that NOTIFY_SOCKET names. Without that variable it does nothing. A name that begins with @
@@ -18,7 +22,10 @@ func notifyManager(state string) error {
 	if err != nil {
 		return fmt.Errorf("NOTIFY_SOCKET: %w", err)
 	}
-	_, err = conn.Write([]byte(state))
+	err = conn.SetWriteDeadline(time.Now().Add(notifyPatience))
+	if err == nil {
+		_, err = conn.Write([]byte(state))
+	}
 	if closed := conn.Close(); err == nil {
 		err = closed
 	}

@@ -48,7 +48,8 @@ func NewServerCommand() *cobra.Command {
 			"command line win over variables WARREN_*, and both over the file; for the keys that ZooKeeper " +
 			"treats as system\n" +
 			"properties the file wins, with a warning. SIGTERM and SIGINT stop it; at SIGHUP it reads " +
-			"warren.logLevel again.",
+			"warren.logLevel again;\n" +
+			"at SIGQUIT it writes the stacks of its goroutines to standard error.",
 		Example: "  warren server\n" +
 			"  warren server /etc/zookeeper/conf/zoo.cfg\n" +
 			"  warren server 2181 /var/lib/zookeeper\n" +
@@ -123,16 +124,16 @@ func Load(file string, set []string) (*config.Config, config.Warnings, error) {
 
 // runServer serves until a signal arrives.
 func runServer(cmd *cobra.Command, o *serverOptions, args []string) error {
-	var level zap.AtomicLevel
-	log, err := newLogger(o.logLevel, o.logFormat, cmd.ErrOrStderr())
+	out, errs, over := outlets(cmd)
+	defer over()
+	log, level, err := newLogger(o.logLevel, o.logFormat, errs)
 	if err != nil {
 		return cli.Misuse(cmd, err)
 	}
 	cfg, warnings, err := o.load(cmd, args)
 	if err == nil {
-		log, level, err = newAdjustableLogger(cfg.Log.Level, cfg.Log.Format, cmd.ErrOrStderr())
+		log, level, err = newLogger(cfg.Log.Level, cfg.Log.Format, errs)
 	}
-	defer func() { _ = log.Sync() }() // a terminal cannot be synced
 	for _, w := range warnings {
 		log.Warn("configuration", zap.Stringer("warning", w))
 	}
@@ -153,19 +154,39 @@ func runServer(cmd *cobra.Command, o *serverOptions, args []string) error {
 		load: func() (*config.Config, config.Warnings, error) { return o.loadWith(cmd, args, slices.Clone(o.set)) }}
 	defer reloads.start()()
 
-	if err := serve(ctx, cfg, log, cmd.OutOrStdout(), reloads); err != nil {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "warren_server_log_lines_lost_total",
+		Help: "Lines that standard output and standard error did not take: the reader of a pipe had ended or did " +
+			"not read, or the disk was full."}, func() float64 { return float64(out.Lost() + errs.Lost()) }))
+	if err := serve(ctx, cfg, log, out, registry, reloads); err != nil {
 		return startFailed(err, log)
 	}
 	return nil
 }
 
+// outlets makes the standard output and the standard error of a command that serves such that neither what is behind
+// them nor a signal of the log's reader ends the process. over must be called when the command ends. What is printed
+// after that, such as the reason of the exit, goes through them, too.
+func outlets(cmd *cobra.Command) (out, errs *outlet, over func()) {
+	out, errs = &outlet{to: cmd.OutOrStdout()}, &outlet{to: cmd.ErrOrStderr()}
+	cmd.Root().SetOut(out)
+	cmd.Root().SetErr(errs)
+	stop := outliveSignals(errs)
+	return out, errs, func() {
+		stop()
+		_, _ = out.Sync(), errs.Sync()
+	}
+}
+
 // serve runs one server until ctx is done, and says on out when it listens for clients and when it serves them.
-func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out io.Writer, reloads *reloader) error {
+func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out io.Writer, registry *prometheus.Registry,
+	reloads *reloader,
+) error {
 	b := build.This()
 	log.Info("starting", zap.String("version", b.Version), zap.String("commit", b.Commit),
 		zap.String("config", cfg.File), zap.String("data_dir", cfg.DataDir),
 		zap.String("data_log_dir", cfg.DataLogDir), zap.Duration("tick_time", cfg.TickTime))
-	srv := server.New(cfg, server.Options{Log: log, LogLevel: &reloads.level, Registry: prometheus.NewRegistry(),
+	srv := server.New(cfg, server.Options{Log: log, LogLevel: &reloads.level, Registry: registry,
 		Version: b.ZooKeeperVersion(), WholeProcess: true})
 	if err := srv.Start(); err != nil {
 		return err
