@@ -112,6 +112,12 @@ func (s *Server) Start() (err error) {
 	if err := s.words.CheckKeys(); err != nil {
 		return err
 	}
+	if err := s.disk.CheckPermissions(); err != nil { // as Secure, before a port is open and data is read
+		return err
+	}
+	if err := s.front.Secure(); err != nil {
+		return err
+	}
 	if err := s.words.StartAdmin(); err != nil {
 		return err
 	}

@@ -114,6 +114,28 @@ func (osFS) Free(path string) (free, total int64, err error) {
 	return int64(st.Bavail) * size, int64(st.Blocks) * size, nil
 }
 
+// MayRead implements Permissions.
+func (osFS) MayRead(name string) error { return access(name, unix.R_OK) }
+
+// MayWrite implements Permissions.
+func (osFS) MayWrite(name string) error {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return access(name, unix.R_OK|unix.W_OK|unix.X_OK)
+	}
+	return access(name, unix.R_OK|unix.W_OK)
+}
+
+func access(name string, mode uint32) error {
+	if err := unix.Access(name, mode); err != nil {
+		return &fs.PathError{Op: "access", Path: name, Err: err}
+	}
+	return nil
+}
+
 type osFile struct{ f *os.File }
 
 func openOS(name string, flag int) (File, error) {

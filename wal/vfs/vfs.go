@@ -49,6 +49,16 @@ type FS interface {
 	Free(path string) (free, total int64, err error)
 }
 
+// Permissions is implemented by filesystems that refuse some processes what others may do, as that of the operating
+// system. Its methods change nothing.
+type Permissions interface {
+	// MayRead returns why this process may not read name, which exists.
+	MayRead(name string) error
+	// MayWrite returns why this process may not read and write name, which exists: the contents of a file, the
+	// names in a directory.
+	MayWrite(name string) error
+}
+
 // File is an open file.
 type File interface {
 	io.Reader

@@ -65,12 +65,20 @@ func path(file string) string {
 	return file
 }
 
-// Check returns why Open would find no directory for the file. It changes nothing.
-func Check(fs vfs.FS, file string) error {
+// Check returns why Open would fail for the file. It changes nothing.
+func Check(fsys vfs.FS, file string) error {
 	if file == "-" {
 		return nil
 	}
-	_, err := fs.List(filepath.Dir(path(file)))
+	name := path(file)
+	_, err := fsys.Stat(name)
+	if errors.Is(err, os.ErrNotExist) {
+		name = filepath.Dir(name) // in which it will be made
+		_, err = fsys.Stat(name)
+	}
+	if permissions, ok := fsys.(vfs.Permissions); ok && err == nil {
+		err = permissions.MayWrite(name)
+	}
 	return err
 }
 
@@ -199,12 +207,16 @@ func (a *Log) write(lines []byte) error {
 	if err != nil || a.size < fileBytes {
 		return err
 	}
-	_ = a.file.Close()
-	a.file = nil
 	for i := files - 1; i >= 1; i-- {
 		_ = a.fs.Rename(a.backup(i), a.backup(i+1)) // most do not exist yet
 	}
-	return a.fs.Rename(a.name, a.backup(1))
+	if err := a.fs.Rename(a.name, a.backup(1)); err != nil { // no line is lost by it
+		a.log.Error("the audit log cannot be renamed, and grows", zap.String("file", a.name), zap.Error(err))
+		return nil
+	}
+	_ = a.file.Close()
+	a.file = nil
+	return nil
 }
 
 func (a *Log) backup(i int) string { return a.name + "." + strconv.Itoa(i) }

@@ -21,6 +21,7 @@ import (
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // DataError is returned by Start when the data directories cannot be used. Its exit code is 3, as
@@ -167,18 +168,32 @@ func (s *Disk) openMeta() error {
 	return nil
 }
 
-// CheckDirs returns why openDirs would fail, unless another server is running. It changes nothing.
+// CheckDirs returns why the directories cannot be used, unless another server is running. It changes nothing.
 func (s *Disk) CheckDirs() error {
-	for _, dir := range s.Dirs() {
-		if err := s.usable(dir); err != nil {
-			return &DataError{dir, err}
-		}
+	if err := s.CheckPermissions(); err != nil {
+		return err
 	}
 	return s.unmixed()
 }
 
+// CheckPermissions returns why this process may not do with the directories, and the files in them, what a server
+// does sooner or later: the first file of the log is made by the first write, the first snapshot may take days. It
+// changes nothing, and finds nothing on a filesystem without permissions.
+func (s *Disk) CheckPermissions() error {
+	permissions, ok := s.FS.(vfs.Permissions)
+	if !ok {
+		return nil
+	}
+	for _, dir := range s.Dirs() {
+		if err := s.usable(permissions, dir); err != nil {
+			return &DataError{dir, err}
+		}
+	}
+	return nil
+}
+
 // usable returns why a directory could not be made, or not be used.
-func (s *Disk) usable(dir string) error {
+func (s *Disk) usable(permissions vfs.Permissions, dir string) error {
 	at := dir
 	for {
 		info, err := s.FS.Stat(at)
@@ -186,10 +201,13 @@ func (s *Disk) usable(dir string) error {
 		case err == nil && !info.IsDir():
 			return fmt.Errorf("%s is no directory", at)
 		case err == nil:
-			if err := writable(at); err != nil {
-				return fmt.Errorf("no file can be made in %s: %w", at, err)
+			if err := permissions.MayWrite(at); err != nil {
+				return fmt.Errorf("this user may not make files in it: %w", err)
 			}
-			return nil
+			if at != dir {
+				return nil
+			}
+			return s.filesUsable(permissions, dir)
 		case !errors.Is(err, fs.ErrNotExist):
 			return err
 		case !s.Config.DatadirAutocreate:
@@ -201,6 +219,32 @@ func (s *Disk) usable(dir string) error {
 		}
 		at = parent
 	}
+}
+
+// filesUsable returns which file of a directory this process may not open as a server does.
+func (s *Disk) filesUsable(permissions vfs.Permissions, dir string) error {
+	names, err := s.FS.List(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		may, verb := permissions.MayRead, "read"
+		switch _, exact, isLog := wal.FileZxid(name); {
+		case isLog && exact, name == datadir.LockFile, name == meta.FileName, strings.HasSuffix(name, ".tmp"):
+			may, verb = permissions.MayWrite, "write" // a log is cut, a .tmp is used again
+		case strings.HasSuffix(name, "Epoch"):
+		default:
+			continue // of snapshots, recovery takes another one, or says that it finds none
+		}
+		if info, err := s.FS.Stat(path); err != nil || !info.Mode().IsRegular() {
+			continue // it was removed meanwhile, or is no file of a server
+		}
+		if err := may(path); err != nil {
+			return fmt.Errorf("this user may not %s %s: %w", verb, name, err)
+		}
+	}
+	return nil
 }
 
 // errNoAutocreate is why a missing directory is not made.

@@ -23,9 +23,6 @@ import (
 // answers.
 func (s *Front) Listen(known map[string][]string) error {
 	s.known = known
-	if err := s.secure(); err != nil {
-		return err
-	}
 	if err := s.listenOn(s.Config.ClientPortAddress, s.Config.ClientPort, "clientPort",
 		s.SpeaksOnClientPort()); err != nil {
 		return err

@@ -32,15 +32,15 @@ type clientSecurity struct {
 	secrets sessions.Secrets // which password a session has
 }
 
-// secure loads certificates and users, and opens the audit log.
-func (s *Front) secure() error {
+// Secure loads certificates and users, and opens the audit log. It comes before Listen.
+func (s *Front) Secure() error {
 	if err := s.CheckSecurity(); err != nil {
 		return err
 	}
 	return s.openAudit()
 }
 
-// CheckSecurity loads certificates and users, and looks for the directory of the audit log. It returns a ConfigError
+// CheckSecurity loads certificates and users, and looks whether the audit log can be opened. It returns a ConfigError
 // for what is not there.
 func (s *Front) CheckSecurity() error {
 	err := s.loadSecurity()
