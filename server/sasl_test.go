@@ -11,6 +11,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/digestmd5"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/server/sasl"
 	"github.com/seed94657493/warren/test/wire"
@@ -277,4 +278,26 @@ func TestEnsembleScheme(t *testing.T) {
 	rep, err := plain.Do(wire.Auth("ensemble", []byte("a")))
 	require.NoError(t, err)
 	require.EqualValues(t, -115, rep.Header.Err, "the scheme is not configured")
+}
+
+// The password of a super user cannot be tried without end; programs that share an address with one that has an old
+// password are not kept out.
+func TestPasswordsOfSuperUsersAreNotForGuessing(t *testing.T) {
+	cfg := saslConfig()
+	s := serveSASL(t, cfg, nil)
+	attempt := func(user, password string) proto.ErrCode {
+		c := dialWire(t, s, wire.Options{})
+		defer c.Close()
+		return login(t, c, user, password).Header.Err
+	}
+	for range 3 * limits.GuessesMax {
+		require.Equal(t, proto.ErrAuthFailed, attempt("bob", "guess"))
+	}
+	require.Equal(t, proto.OK, attempt("bob", "bobsecret"))
+	require.Equal(t, proto.OK, attempt("root", "rootsecret"))
+	for range 3 * limits.GuessesMax {
+		require.Equal(t, proto.ErrAuthFailed, attempt("root", "guess"))
+	}
+	require.Equal(t, proto.ErrAuthFailed, attempt("root", "rootsecret"), "the right one tells a guesser nothing")
+	require.Equal(t, proto.OK, attempt("bob", "bobsecret"))
 }

@@ -124,63 +124,83 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 	})
 }
 
-// Connections beyond the limit wait until others end.
-func TestConnectionsBeyondTheLimitWait(t *testing.T) {
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	ln := limit(inner, 2)
-	var client, server []net.Conn
-	for range 2 {
-		c, err := net.Dial("tcp", inner.Addr().String())
-		require.NoError(t, err)
-		s, err := ln.Accept()
-		require.NoError(t, err)
-		client, server = append(client, c), append(server, s)
+// Whatever other connections do, and however many there are, a probe is answered, on a connection of its own and on
+// one that is open already. It does not wait for their timeouts.
+func TestProbesGetThrough(t *testing.T) {
+	for name, hold := range map[string]func(*testing.T, net.Conn){
+		"silent connections": func(*testing.T, net.Conn) {},
+		"half a request":     func(_ *testing.T, nc net.Conn) { _, _ = io.WriteString(nc, get) },
+		"idle connections":   keepAlive,
+	} {
+		t.Run(name, func(t *testing.T) {
+			addr := serveOn(t, New(Options{Node: &fakeNode{}, IdleTimeout: time.Hour}))
+			for range connectionsMax + 44 {
+				hold(t, open(t, addr, "127.0.0.1"))
+			}
+			for _, path := range []string{"/healthz", "/readyz", "/commands/ruok", "/commands/dirs"} {
+				began := time.Now()
+				require.Equal(t, "HTTP/1.1 200 OK", say(t, addr, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"))
+				require.Less(t, time.Since(began), requestTimeout, "it waited for a connection to end")
+			}
+		})
 	}
-	defer func() {
-		for _, c := range append(client, server...) {
-			_ = c.Close()
-		}
-	}()
-	third, err := net.Dial("tcp", inner.Addr().String())
-	require.NoError(t, err)
-	defer third.Close()
-	accepted := make(chan net.Conn)
-	go func() {
-		c, err := ln.Accept()
-		if err == nil {
-			accepted <- c
-		}
-		close(accepted)
-	}()
-	select {
-	case <-accepted:
-		t.Fatal("a third connection was accepted")
-	case <-time.After(20 * time.Millisecond): // nothing tells that an Accept waits
-	}
-	require.NoError(t, server[0].Close())
-	_ = server[0].Close() // again: gives back one place, not two
-	c := <-accepted
-	require.NotNil(t, c)
-	require.NoError(t, c.Close())
-	require.Len(t, ln.tokens, 1)
-	require.NoError(t, ln.Close())
-	_ = ln.Close() // again
-	_, err = ln.Accept()
-	require.ErrorIs(t, err, net.ErrClosed)
 }
 
-func TestCloseEndsAnAcceptThatWaits(t *testing.T) {
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
+// open opens a connection from a loopback address until the test ends.
+func open(t *testing.T, addr, from string) net.Conn {
+	t.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	nc, err := d.Dial("tcp", addr)
 	require.NoError(t, err)
-	ln := limit(inner, 0) // there is never room
-	ended := make(chan error, 1)
-	go func() {
-		_, err := ln.Accept()
-		ended <- err
-	}()
-	require.NoError(t, ln.Close())
-	require.ErrorIs(t, <-ended, net.ErrClosed)
+	t.Cleanup(func() { _ = nc.Close() })
+	return nc
+}
+
+// keepAlive has one request answered.
+func keepAlive(t *testing.T, nc net.Conn) {
+	t.Helper()
+	_, err := io.WriteString(nc, get+"\r\n")
+	require.NoError(t, err)
+	status, err := bufio.NewReader(nc).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "HTTP/1.1 200 OK", strings.TrimSpace(status))
+}
+
+// Requests that take long leave places for probes; one more that is no probe is refused at once.
+func TestProbesGetThroughBesideSlowRequests(t *testing.T) {
+	node := &fakeNode{blocked: make(chan struct{}), entered: make(chan struct{}, requestsMax)}
+	s := New(Options{Node: node})
+	addr := serveOn(t, s)
+	defer close(node.blocked)
+	dirs := "GET /commands/dirs HTTP/1.1\r\nHost: x\r\n\r\n"
+	for range requestsMax {
+		_, err := io.WriteString(open(t, addr, "127.0.0.1"), dirs)
+		require.NoError(t, err)
+	}
+	require.Eventually(t, func() bool { return len(s.places.running) == requestsMax }, time.Minute, time.Millisecond)
+	for range 2 * (connectionsMax - requestsMax) {
+		open(t, addr, "127.0.0.1")
+	}
+	require.Equal(t, "HTTP/1.1 503 Service Unavailable", say(t, addr, dirs))
+	for _, path := range []string{"/healthz", "/readyz", "/commands/ruok"} {
+		require.Equal(t, "HTTP/1.1 200 OK", say(t, addr, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"))
+	}
+	require.Len(t, s.places.running, requestsMax, "none of the slow ones has lost its place")
+}
+
+// One address that opens many connections takes the places of its own ones.
+func TestPlacesAreTakenFromTheAddressThatHasMost(t *testing.T) {
+	s := New(Options{Node: &fakeNode{}, IdleTimeout: time.Hour})
+	addr := serveOn(t, s)
+	other := open(t, addr, "127.0.0.2")
+	keepAlive(t, other)
+	for range 2 * connectionsMax {
+		keepAlive(t, open(t, addr, "127.0.0.1"))
+	}
+	keepAlive(t, other)
+	s.places.mu.Lock()
+	defer s.places.mu.Unlock()
+	require.Len(t, s.places.mu.open, connectionsMax)
 }
 
 // No more than commandsMax commands run at once, a client that goes away does not run later, and snapshots are

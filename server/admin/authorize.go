@@ -30,6 +30,8 @@ func (s *Server) authorize(r *http.Request) (status int, err error) {
 		return http.StatusOK, nil
 	case errors.Is(err, ErrNotAuthorized):
 		return http.StatusForbidden, ErrNotAuthorized
+	case errors.Is(err, ErrTooManyGuesses):
+		return http.StatusTooManyRequests, err
 	}
 	return http.StatusUnauthorized, ErrNotAuthenticated
 }

@@ -15,6 +15,7 @@ type command struct {
 	post    bool // it is asked with POST, the others with GET
 	offline bool // it needs no serving server
 	auth    bool // it needs every permission on the root
+	probe   bool // it gathers nothing, and waits for no other command
 	run     func(*Server, *http.Request) answer
 	restore func(*Server, http.ResponseWriter, *http.Request) answer // replaces run for a command with a long body
 	steers  bool                                                     // it changes how the server works; see steer.go
@@ -40,7 +41,7 @@ func table() (byName map[string]*command, names []string) {
 		{name: "observer_connection_stat_reset", aliases: []string{"orst"}, run: nothing},
 		{name: "observers", aliases: []string{"obsr"}, run: report(observers)},
 		{name: "restore", aliases: []string{"rest"}, post: true, auth: true, restore: restore},
-		{name: "ruok", run: nothing},
+		{name: ruok, run: nothing, probe: true},
 		{name: "server_stats", aliases: []string{"srvr"}, run: report(Node.Stats)},
 		{name: "set_trace_mask", aliases: []string{"stmk"}, offline: true, run: setTraceMask},
 		{name: "slow", run: slow},
@@ -139,7 +140,7 @@ func (s *Server) gather(c *command, w http.ResponseWriter, r *http.Request) (ans
 	switch {
 	case c.restore != nil:
 		return c.restore(s, w, r), true
-	case c.auth && !c.steers:
+	case c.auth && !c.steers, c.probe:
 		return c.run(s, r), true
 	}
 	select {

@@ -65,8 +65,8 @@ type Node interface {
 	Digests() []Digest
 	// LastSnapshot returns the newest snapshot.
 	LastSnapshot() LastSnapshot
-	// Authorize returns nil if the credentials have every permission on the root, ErrNotAuthenticated or
-	// ErrNotAuthorized otherwise.
+	// Authorize returns nil if the credentials have every permission on the root, ErrNotAuthenticated,
+	// ErrNotAuthorized or ErrTooManyGuesses otherwise.
 	Authorize(c Credentials) error
 	// Snapshot writes a snapshot and opens it. It gives up when ctx is done.
 	Snapshot(ctx context.Context) (*Snapshot, error)
@@ -92,6 +92,10 @@ var (
 	//lint:ignore ST1005 the text is ZooKeeper's
 	ErrNotAuthorized = errors.New("Not authorized")
 )
+
+// ErrTooManyGuesses is returned by Authorize without a look at the credentials: too many passwords from that address
+// were wrong. ZooKeeper lets anyone guess.
+var ErrTooManyGuesses = errors.New("too many wrong passwords from this address: wait a minute")
 
 // Credentials is the header Authorization, cut at its first blank, and the identity of its sender.
 type Credentials struct {

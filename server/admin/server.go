@@ -61,6 +61,7 @@ type Options struct {
 type Server struct {
 	o        Options
 	http     *http.Server
+	places   *Places
 	commands map[string]*command // by name and alias
 	names    []string            // of the commands, sorted
 	running  chan struct{}       // a token for each command that gathers its answer
@@ -98,12 +99,13 @@ func New(o Options) *Server {
 		MaxHeaderBytes:    headerBytesMax,
 		ErrorLog:          errorLog,
 	}
+	s.places = NewPlaces(s.http, s.isProbe)
 	return s
 }
 
 // Serve answers requests on ln until Close. It returns nil after Close, and the error otherwise.
 func (s *Server) Serve(ln net.Listener) error {
-	ln = limit(ln, connectionsMax)
+	ln = s.places.Listen(ln)
 	switch {
 	case s.o.TLS != nil && s.o.Plain:
 		ln = Unify(ln, s.o.TLS, s.o.Node.InsecureConnection)
@@ -161,6 +163,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 	}
 }
+
+// isProbe reports whether a request asks whether the process or its server is well. It is answered at once, and
+// whatever else is going on.
+func (s *Server) isProbe(r *http.Request) bool {
+	return r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || r.URL.Path == s.o.CommandURL+"/"+ruok
+}
+
+// ruok is the command that every server answers.
+const ruok = "ruok"
 
 // isConsolePath reports whether the console answers a path. The commands come first, if they have such a path.
 func isConsolePath(path string) bool {

@@ -111,6 +111,9 @@ type peeked struct {
 	first []byte // the part of it that is still unread
 }
 
+// NetConn returns the connection below, as that of *tls.Conn does.
+func (p *peeked) NetConn() net.Conn { return p.Conn }
+
 // Read returns the first byte first. Like every connection's, it is called by one goroutine at a time.
 func (p *peeked) Read(b []byte) (int, error) {
 	if len(p.first) > 0 && len(b) > 0 {

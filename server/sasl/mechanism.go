@@ -32,22 +32,31 @@ type Exchange interface {
 type Acceptor struct {
 	// Mechanism is MechanismDigest or MechanismKerberos.
 	Mechanism string
-	// Begin begins an exchange.
-	Begin func() Exchange
+	// Begin begins an exchange. may says whether the password of a user may be guessed now, and hears of each user
+	// whose password is to be compared; nil is always.
+	Begin func(may func(user string) bool) Exchange
 	// tokenMax is the longest token of the mechanism in bytes.
 	tokenMax int
 }
 
 // NewDigest returns the accepting side that takes users with passwords.
 func NewDigest(realm digestmd5.Realm, users *Users) *Acceptor {
-	begin := func() Exchange { return digestmd5.NewServer(realm, users.Password, NewNonce()) }
+	begin := func(may func(user string) bool) Exchange {
+		password := func(user string) (string, bool) {
+			if may != nil && !may(user) {
+				return "", false
+			}
+			return users.Password(user)
+		}
+		return digestmd5.NewServer(realm, password, NewNonce())
+	}
 	return &Acceptor{MechanismDigest, begin, digestmd5.TokenMax}
 }
 
 // NewKerberos returns the accepting side that takes tickets. name returns the user that a principal is here, or an
 // error if it is none.
 func NewKerberos(a *kerberos.Acceptor, name func(kerberos.Principal) (string, error)) *Acceptor {
-	begin := func() Exchange { return &kerberosServer{ticket: a.Accept(), name: name} }
+	begin := func(func(string) bool) Exchange { return &kerberosServer{ticket: a.Accept(), name: name} }
 	return &Acceptor{MechanismKerberos, begin, kerberos.TokenMax}
 }
 

@@ -92,7 +92,7 @@ func (a *QuorumAcceptor) Accept(c net.Conn) (Admission, error) {
 }
 
 func (a *QuorumAcceptor) exchange(c net.Conn) (user string, err error) {
-	server := a.Mechanism.Begin()
+	server := a.Mechanism.Begin(nil)
 	for range roundsMax {
 		_, token, err := readPacket(c, a.Mechanism.tokenMax)
 		if err != nil {

@@ -100,7 +100,8 @@ var layers = map[string]layer{
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "golang.org/x/sys"},
 		why:    "what operators ask reads every part, and no part reads it",
 	},
-	"server/internal/api": {ours: []string{"proto", "datatree/auth", "server/internal/steer"},
+	"server/internal/api": {ours: []string{"proto", "datatree/auth", "server/internal/limits",
+		"server/internal/steer"},
 		others: []string{"go.uber.org/zap"},
 		why: "visitors ask a server by an interface of its own, so that every rule for them can be " +
 			"tested without one"},
@@ -113,7 +114,8 @@ var layers = map[string]layer{
 		why: "what znodes mean is an opinion about names and data, and needs no server"},
 	"server/internal/inside": {ours: []string{"proto"},
 		why: "a client in the process of the server has no way into it but a connection"},
-	"server/admin": {ours: []string{"proto", "server/internal/sessions", "server/internal/steer"},
+	"server/admin": {ours: []string{"proto", "server/internal/limits", "server/internal/sessions",
+		"server/internal/socket", "server/internal/steer"},
 		others: []string{"go.uber.org/zap"},
 		why: "the admin server asks a server by an interface of its own; the console has the same labels and " +
 			"orders"},

@@ -32,6 +32,8 @@ type Options struct {
 
 	// TLS, if set, encrypts the connection.
 	TLS *tls.Config
+	// From, if set, is the local address from which to connect.
+	From net.Addr
 
 	// Reply bounds the wait for the handshake and for each Call; 0 means 30 s.
 	Reply time.Duration
@@ -102,7 +104,7 @@ func Dial(addr string, o Options) (*Conn, error) {
 	if o.Reply == 0 {
 		o.Reply = 30 * time.Second
 	}
-	dialer := &net.Dialer{Timeout: o.Reply}
+	dialer := &net.Dialer{Timeout: o.Reply, LocalAddr: o.From}
 	var nc net.Conn
 	var err error
 	if o.TLS != nil {

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/internal/steer"
 )
 
@@ -54,6 +55,8 @@ type Options struct {
 	Ensembles []string
 	// RequestMax is the largest request that the server takes, jute.maxbuffer.
 	RequestMax int
+	// Guesses counts the wrong guesses of passwords at every door of the server; nil counts those of this one.
+	Guesses *limits.Attempts
 	// Now is the clock; nil is the system's.
 	Now func() time.Time
 }
@@ -63,7 +66,6 @@ type API struct {
 	o          Options
 	routes     map[string]map[string]*route // by path and method
 	logins     logins
-	throttle   *throttle // of failed logins
 	streams    streams
 	workers    places
 	changers   places
@@ -82,6 +84,9 @@ func New(o Options) *API {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Guesses == nil {
+		o.Guesses = limits.NewGuesses()
+	}
 	if o.Remote == nil {
 		o.Remote = func(r *http.Request) netip.Addr {
 			addr, _ := netip.ParseAddrPort(r.RemoteAddr)
@@ -89,13 +94,13 @@ func New(o Options) *API {
 		}
 	}
 	a := &API{o: o, routes: map[string]map[string]*route{}, workers: make(places, workersMax),
-		changers: make(places, changesMax), throttle: newThrottle(attemptsMax, attemptEvery),
-		origins: http.NewCrossOriginProtection(), cookie: cookiePrefix + secret()[:8]}
+		changers: make(places, changesMax),
+		origins:  http.NewCrossOriginProtection(), cookie: cookiePrefix + secret()[:8]}
 	a.links.mu.live, a.linkCookie = map[loginKey]*Link{}, linkCookie+secret()[:8]
 	a.others = newOthers(o.Ensembles)
 	a.logins.mu.live = map[loginKey]*login{}
-	a.streams.begun = newThrottle(streamsInARow, streamEvery)
-	a.streams.begunByAll = newThrottle(streamsInARowAll, streamEveryAll)
+	a.streams.begun = limits.NewAttempts(streamsInARow, streamEvery)
+	a.streams.begunByAll = limits.NewAttempts(streamsInARowAll, streamEveryAll)
 	a.streams.mu.open = map[netip.Addr]int{}
 	for _, r := range append(table(), steeringRoutes()...) {
 		if a.routes[r.path] == nil {

@@ -10,6 +10,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/seed94657493/warren/server/internal/limits"
 )
 
 // Bounds of streams of changes.
@@ -30,7 +32,7 @@ const (
 
 // streams counts the open streams, and how often one begins.
 type streams struct {
-	begun, begunByAll *throttle
+	begun, begunByAll *limits.Attempts
 	mu                struct {
 		sync.Mutex
 		all  int
@@ -51,11 +53,11 @@ func (s *streams) take(addr netip.Addr) bool {
 
 // mayBegin reports whether addr may begin a stream now, and counts it.
 func (s *streams) mayBegin(addr netip.Addr, now time.Time) bool {
-	if !s.begun.take(addr, now) {
+	if !s.begun.Take(addr, now) {
 		return false
 	}
-	if !s.begunByAll.take(netip.Addr{}, now) {
-		s.begun.giveBack(addr)
+	if !s.begunByAll.Take(netip.Addr{}, now) {
+		s.begun.GiveBack(addr)
 		return false
 	}
 	return true

@@ -178,17 +178,16 @@ func (a *API) prove(remote netip.AddrPort, user, password string) ([]auth.Identi
 	if user == "" || len(user)+len(password) > credentialsMax || strings.Contains(user, ":") {
 		return nil, ErrWrong
 	}
-	if !a.throttle.take(remote.Addr(), a.o.Now()) {
+	if !a.o.Guesses.Has(remote.Addr(), a.o.Now()) {
 		a.o.Log.Warn("too many failed logins from one address: logins from there wait",
 			zap.Stringer("client_addr", remote))
 		return nil, errThrottled
 	}
 	ids, err := a.o.Server.Login(user, password)
 	if err == ErrWrong {
+		a.o.Guesses.Fail(remote.Addr(), a.o.Now())
 		a.o.Log.Warn("login refused", zap.Stringer("client_addr", remote))
-		return nil, err
 	}
-	a.throttle.giveBack(remote.Addr())
 	return ids, err
 }
 

@@ -3,6 +3,7 @@
 //
 //	Tokens       how fast sessions are begun and resumed (connectionMaxTokens and its siblings)
 //	Rate         how many requests a second an address may send (warren.maxRequestsPerSecond)
+//	Attempts     how often an address may guess a password
 //	LargeBudget  bytes of large requests in flight (largeRequestMaxBytes)
 //	WriteBudget  large writes in the pipeline, so that small ones of other clients do not wait for them
 //	Turns        busy connections that work at the same time

@@ -1,9 +1,11 @@
 package serve
 
 import (
+	"bytes"
 	"crypto/subtle"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"go.uber.org/zap"
 
@@ -29,7 +31,7 @@ func (c *Conn) auth(xid int32, body []byte) {
 		return
 	}
 	ids, ok := c.prove(scheme, req.Auth)
-	if !ok || !c.addIdentities(ids) {
+	if !ok || !c.mayBeSuper(scheme, req.Auth, ids) || !c.addIdentities(ids) {
 		c.srv.Metrics.AuthFailed.Inc()
 		c.srv.Log.Warn("authentication refused", zap.Stringer("client_addr", c.Remote),
 			zap.String("scheme", scheme[:min(len(scheme), 32)]), // the client chose the text and its length
@@ -87,6 +89,33 @@ func (c *Conn) prove(scheme string, credentials []byte) ([]auth.Identity, bool) 
 		return nil, c.srv.Config.HasScheme(schemeEnsemble)
 	}
 	return c.srv.Authenticate(c.Remote.Addr(), scheme, credentials)
+}
+
+// mayBeSuper reports whether the credentials are not one guess too many of the password of super. ZooKeeper takes
+// every user with every password, because an identity that no ACL names opens nothing; so there is no other wrong
+// password.
+func (c *Conn) mayBeSuper(scheme string, credentials []byte, ids []auth.Identity) bool {
+	s := c.srv
+	user, _, _ := strings.Cut(s.Config.SuperDigest, ":")
+	if user == "" || scheme != auth.SchemeDigest || !bytes.HasPrefix(credentials, []byte(user+":")) {
+		return true
+	}
+	if !s.mayGuess(c.Remote.Addr()) {
+		return false
+	}
+	if !auth.IsSuper(ids) {
+		s.Guesses.Fail(c.Remote.Addr(), s.Runtime.Now())
+	}
+	return true
+}
+
+// mayGuess reports whether a password of a super user that comes from an address may be looked at.
+func (s *Front) mayGuess(from netip.Addr) bool {
+	if s.Guesses.Has(from, s.Runtime.Now()) {
+		return true
+	}
+	s.Log.Warn("too many wrong passwords from one address: logins from there wait", zap.Stringer("client_addr", from))
+	return false
 }
 
 // Bounds of the identities of one connection. ZooKeeper has none, but no client needs as many: they are kept as
@@ -148,9 +177,13 @@ func (c *Conn) sasl(xid int32, body []byte) {
 		return
 	}
 	if c.exchange == nil {
-		c.exchange = c.srv.Security.sasl.Begin()
+		c.exchange = c.srv.Security.sasl.Begin(c.mayAuthenticate)
 	}
+	c.guesses = false
 	token, err := c.exchange.Step(req.Token)
+	if err != nil && c.guesses {
+		c.srv.Guesses.Fail(c.Remote.Addr(), c.srv.Runtime.Now())
+	}
 	switch {
 	case err == nil && c.exchange.Done():
 		if c.authenticateSASL(c.exchange.User()) {
@@ -162,6 +195,17 @@ func (c *Conn) sasl(xid int32, body []byte) {
 		return
 	}
 	c.refuseSASL(xid, err)
+}
+
+// mayAuthenticate reports whether the password of a user may be compared with what the client has sent. That of a
+// super user is not for guessing. Other users wait for nothing: many programs may come from one address, and one that
+// has an old password must not keep out the others.
+func (c *Conn) mayAuthenticate(user string) bool {
+	if !slices.Contains(c.srv.Config.SASL.SuperUsers, user) {
+		return true
+	}
+	c.guesses = c.srv.mayGuess(c.Remote.Addr())
+	return c.guesses
 }
 
 // authenticateSASL adds the identities that a completed exchange proves.

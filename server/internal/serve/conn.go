@@ -54,6 +54,7 @@ type Conn struct {
 	ended     bool            // no request follows: further input is dropped
 	Received  int64           // time of the last read of the socket, ns on the server's clock
 	exchange  sasl.Exchange   // nil before the first SASL token
+	guesses   bool            // the present token may be a guess of the password of a super user
 	certified []auth.Identity // what the client's certificate proves; set before the first frame is read
 	executed  int64           // reads answered at once since the last Account
 	needs     need            // what a request that could not be taken waits for

@@ -35,6 +35,7 @@ type Front struct {
 	Throttle *limits.Tokens
 	Budget   limits.WriteBudget
 	Turns    limits.Turns
+	Guesses  *limits.Attempts // of passwords, at every door of the server: wrong ones
 	Watchers *watchers
 	Security clientSecurity
 	enforced []string       // if not empty: a connection must have authenticated with one of these schemes
@@ -76,6 +77,7 @@ func New(e *env.Env, listen func(network, address string) (net.Listener, error))
 		Env: e, listenClient: listen, Turns: limits.NewTurns(), Watchers: newWatchers(&e.Config.Limits),
 		Conns:    NewConnSet(e.Config.MaxClientCnxns, e.Config.MaxCnxns),
 		Throttle: limits.NewTokens(e.Config.ConnectionThrottle, e.Config.LocalSessionsEnabled),
+		Guesses:  limits.NewGuesses(),
 		Labels:   new(sessions.Labels),
 	}
 	if e.Runtime == sched.OS() { // two runs of a simulation must not differ

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/admin"
 	"github.com/seed94657493/warren/server/internal/figures"
@@ -223,15 +224,22 @@ func (n AdminNode) LastSnapshot() admin.LastSnapshot {
 }
 
 func (n AdminNode) Authorize(c admin.Credentials) error {
+	guesses := c.Scheme == auth.SchemeDigest
+	if guesses && !n.front.Guesses.Has(c.Remote, n.Runtime.Now()) {
+		n.Metrics.AuthFailed.Inc()
+		return admin.ErrTooManyGuesses
+	}
 	ids, ok := n.identities(c)
 	switch {
 	case !ok:
 		n.Metrics.AuthFailed.Inc()
 		return admin.ErrNotAuthenticated
-	case !n.ownsRoot(ids):
-		return admin.ErrNotAuthorized
+	case n.ownsRoot(ids):
+		return nil
+	case guesses && !n.isNamed(ids):
+		n.front.Guesses.Fail(c.Remote, n.Runtime.Now())
 	}
-	return nil
+	return admin.ErrNotAuthorized
 }
 
 func (n AdminNode) Snapshot(ctx context.Context) (*admin.Snapshot, error) {

@@ -38,6 +38,7 @@ func (s *Reporter) consoleHandler() http.Handler {
 	}
 	a := api.New(api.Options{
 		Server: shown{s, &counts{}, &travel{}, make(chan struct{}, 1)}, Wheel: s.wheel, Log: s.Log,
+		Guesses: s.front.Guesses, Now: s.Runtime.Now,
 		Writes: s.Config.Admin.ConsoleWrites, Links: s.Config.Admin.ConsoleLinks,
 		Ensembles:  s.Config.Admin.ConsoleEnsembles,
 		RequestMax: s.Config.JuteMaxBuffer,
@@ -164,11 +165,11 @@ const listsPerLock = 1000
 
 // isNamed reports whether an ACL names one of ids. ZooKeeper takes every user with every password, because an identity
 // without an ACL opens nothing; here that is taken for a wrong password.
-func (n shown) isNamed(ids []auth.Identity) (found bool) {
+func (s *Reporter) isNamed(ids []auth.Identity) (found bool) {
 	for from := 0; !found; {
-		n.Store.Mu.RLock()
-		found, from = n.Store.State.ACLs().Mentions(ids, from, listsPerLock)
-		n.Store.Mu.RUnlock()
+		s.Store.Mu.RLock()
+		found, from = s.Store.State.ACLs().Mentions(ids, from, listsPerLock)
+		s.Store.Mu.RUnlock()
 		if from == 0 {
 			break
 		}

@@ -116,9 +116,10 @@ func (s *Reporter) ServeMetrics() {
 	errorLog, _ := zap.NewStdLogAt(s.Log, zap.DebugLevel) // fails only for unknown levels
 	s.web = &http.Server{Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: time.Minute,
 		IdleTimeout: time.Minute, ErrorLog: errorLog}
+	places := admin.NewPlaces(s.web, nil)
 	for _, p := range s.ExporterPorts() {
 		addr := net.JoinHostPort(s.Config.Metrics.Host, strconv.Itoa(p.Port))
-		ln, err := s.listenExporter(addr, p)
+		ln, err := s.listenExporter(addr, p, places)
 		if err != nil {
 			s.Log.Error("metrics are not exported", zap.String("addr", addr), zap.Error(err))
 			s.Fail(&MetricsError{addr, err})
@@ -151,7 +152,7 @@ func (s *Reporter) ExporterPorts() (all []ExporterPort) {
 }
 
 // listenExporter opens one port.
-func (s *Reporter) listenExporter(addr string, p ExporterPort) (net.Listener, error) {
+func (s *Reporter) listenExporter(addr string, p ExporterPort, places *admin.Places) (net.Listener, error) {
 	var secure *tls.Config
 	if p.TLS {
 		keys, err := s.exporterKeys()
@@ -163,9 +164,11 @@ func (s *Reporter) listenExporter(addr string, p ExporterPort) (net.Listener, er
 		secure = keys.Server()
 	}
 	ln, err := net.Listen("tcp", addr)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
+	}
+	ln = places.Listen(ln)
+	switch {
 	case p.Plain && p.TLS:
 		return admin.Unify(ln, secure, nil), nil
 	case p.TLS:
