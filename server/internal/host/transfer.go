@@ -1,8 +1,6 @@
 package host
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -138,9 +136,8 @@ func (m *Host) waitApplied(z proto.Zxid) error {
 	return nil
 }
 
-var errReplay = errors.New("server: the log does not hold what a learner needs any more")
-
-// replay sends the txns in (after, upTo] of the log as proposals and commits.
+// replay sends the txns in (after, upTo] of the log as proposals and commits. If the log does not hold them all, the
+// link ends with those that it holds, and nothing follows them.
 func (m *Host) replay(l *peers.Link, after, upTo proto.Zxid) {
 	l.Stream(func(w io.Writer) error {
 		began := m.Clock.Steady()
@@ -148,27 +145,16 @@ func (m *Host) replay(l *peers.Link, after, upTo proto.Zxid) {
 		if m.Weak(weakness.DiffTooLate) {
 			after++
 		}
-		it, err := m.Disk.WAL.Records(after + 1)
-		if err != nil {
-			return err
-		}
-		defer it.Close()
 		n := 0
 		var b []byte
-		for last := after; last < upTo; {
-			r, err := it.Next()
-			if err != nil {
-				return fmt.Errorf("%w: %v of (%v, %v]: %w", errReplay, last, after, upTo, err)
-			}
-			if r.Zxid <= last {
-				continue // logs of Java may contain a txn twice
-			}
-			last = r.Zxid
-			b = peers.AppendCommit(peers.AppendTxn(b[:0], r.Zxid, r.Payload), r.Zxid)
-			if _, err := w.Write(b); err != nil {
-				return err
-			}
+		err := m.Disk.Txns(after, upTo, func(zxid proto.Zxid, payload []byte) error {
 			n++
+			b = peers.AppendCommit(peers.AppendTxn(b[:0], zxid, payload), zxid)
+			_, err := w.Write(b)
+			return err
+		})
+		if err != nil {
+			return err
 		}
 		m.Log.Info("sent txns of the log", zap.Int64("server", int64(l.Peer)), zap.Stringer("after", after),
 			zap.Stringer("up_to", upTo),
