@@ -24,6 +24,7 @@ type network struct {
 	// refuses is of how many of 100 attempts to connect the first fails.
 	refuses int
 	dialled int // how many connections there were
+	room    int // see streamMax
 }
 
 // way is a direction between two places.
@@ -47,7 +48,7 @@ func (w *way) delay(s *scheduler) time.Duration {
 
 func newNetwork(s *scheduler) *network {
 	return &network{s: s, ways: map[[2]int]*way{}, ports: map[string]*listener{}, hosts: map[int]*process{},
-		short: 50 * time.Microsecond, long: time.Millisecond, cuts: 5}
+		short: 50 * time.Microsecond, long: time.Millisecond, cuts: 5, room: streamMax}
 }
 
 // way returns the direction between two places.

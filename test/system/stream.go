@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// streamMax is how many bytes may be on their way or wait to be read in one direction before the writer has to wait.
+// streamMax is how many bytes may be on their way or wait to be read in one direction before the writer has to wait,
+// if a test does not say otherwise (network.room).
 const streamMax = 64 << 10
 
 // stream is one direction of a connection. What is written arrives in order, cut into pieces anywhere, each after a
@@ -76,10 +77,10 @@ func (w *waiter) by(p *process, t time.Time) {
 	})
 }
 
-// write waits while streamMax bytes wait.
+// write waits while as many bytes wait as there is room for.
 func (st *stream) write(p *process, b []byte) (n int, err error) {
 	for len(b) > 0 {
-		room := min(streamMax-st.size, len(b))
+		room := min(st.way.net.room-st.size, len(b))
 		switch {
 		case st.sealed:
 			return n, net.ErrClosed
