@@ -10,7 +10,7 @@ import (
 func (s *Sim) checkCommitted(n *node, i int, t zab.Txn) {
 	have := s.holders(i, t)
 	if s.opts.Lists {
-		if !s.lists.decides(have...) {
+		if !s.lists.decides(n, have...) {
 			s.fail("CommitSafety", "server %d delivers %v, but only %v have it", n.id, t.Zxid, have)
 		}
 		return

@@ -166,12 +166,10 @@ func (l *lists) established(s *Sim, n *node) {
 	}
 }
 
-// decides reports whether some servers are a quorum of the list of a process.
-func (l *lists) decides(ids ...proto.ServerID) bool {
-	for _, e := range l.read {
-		if e.Quorum.Decides(ids...) {
-			return true
-		}
-	}
-	return false
+// decides reports whether some servers are a quorum of the list by which what a server delivers was committed: that of
+// the leader of the newest epoch, even if its process has ended since and has another list now. What an earlier leader
+// has committed a quorum of that list has, too. A leader delivers the history of its epoch when it has its own quorum.
+func (l *lists) decides(n *node, ids ...proto.ServerID) bool {
+	return l.reigns != nil && l.reigns.Quorum.Decides(ids...) ||
+		n.role == zab.Leading && l.read[n.id].Quorum.Decides(ids...)
 }
