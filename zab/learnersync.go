@@ -147,7 +147,7 @@ func (c *Core) receive(t Txn) bool {
 			ln.pending.push(t)
 			return true
 		}
-		if !succeeds(ln.pending.last(), t.Zxid) && !c.weak(GapsTaken) {
+		if !ln.adjoins(ln.pending.last(), t.Zxid) && !c.weak(GapsTaken) {
 			c.gap(ln.pending.last(), t.Zxid)
 			return false
 		}
@@ -167,6 +167,18 @@ func (c *Core) receive(t Txn) bool {
 		return false
 	}
 	return true
+}
+
+// adjoins reports whether z may directly follow last in the history of the leader. Where an epoch begins no counter
+// tells that txns are missing at the end of the one before; the lineage of the leader does.
+func (ln *learner) adjoins(last, z proto.Zxid) bool {
+	if ln.lineage != nil && z.Epoch() != last.Epoch() {
+		i, ok := ln.lineage.reign(z.Epoch())
+		if ok && ln.lineage.Reigns[i].Mark != 0 && ln.lineage.Reigns[i].Base != last {
+			return false
+		}
+	}
+	return succeeds(last, z)
 }
 
 // gap ends the connection to a leader whose proposals do not follow each other. During synchronization the next
