@@ -258,26 +258,35 @@ func (c *Core) decideHistory() {
 // reign returns the lineage with the epoch of this leader.
 func (c *Core) reign() *Lineage {
 	ld := &c.ld
-	next := c.identify(c.lineage)
+	next := c.identify(c.predecessor())
 	mark := c.cfg.Rand.Uint64() | 1 // not 0
 	// No epoch between the last one and this one was established: a quorum has promised this epoch, and no server
-	// of that quorum has adopted a later epoch than this server has.
+	// of that quorum has adopted a later epoch than the last one.
 	return next.adopting(Reign{Epoch: ld.epoch, Leader: c.cfg.ID, Mark: mark, Base: c.window.last()})
 }
 
-// isKept reports whether a quorum has the identity of the ensemble on its disks.
-func (c *Core) isKept() bool {
-	keepers := quorum.Set(0).With(c.self)
+// predecessor returns the lineage of this server, or that of a voter which has adopted a later epoch with the same
+// history: see hasMore.
+func (c *Core) predecessor() *Lineage {
+	last := c.lineage
 	for _, l := range c.links {
-		if l.voter >= 0 && l.stage >= linkSynced && l.lineage != nil {
-			keepers = keepers.With(l.voter)
+		switch {
+		case l.voter < 0 || l.stage != linkPromised || !c.ld.electing.Has(l.voter) || l.ackEpoch <= last.Epoch():
+		case l.lineage != nil && l.lineage.Epoch() == l.ackEpoch:
+			last = l.lineage.settled(c.lineage.Settled)
+		default:
+			last = c.lineage.upTo(l.ackEpoch)
 		}
 	}
-	return c.lineage.Ensemble != 0 && c.voters.decides(keepers)
+	if n := len(last.Reigns); n > 0 && last.Reigns[n-1].Mark == 0 {
+		last = last.doubted()
+	}
+	return last
 }
 
-// identify gives the ensemble an identity, if it has none and a quorum of servers that store identities has
-// promised the epoch. If another identity had become final before, a server of that quorum would have it.
+// identify returns the lineage with the identity that this leader hands on: the one that the last epoch had, or any
+// that a server of the quorum remembers. If none does, the leader draws one, if a quorum of servers that keep
+// lineages has promised the epoch. Source: guarantees, "The identity of an ensemble".
 func (c *Core) identify(l *Lineage) *Lineage {
 	keepers := quorum.Set(0).With(c.self)
 	for _, k := range c.links {
@@ -285,8 +294,8 @@ func (c *Core) identify(l *Lineage) *Lineage {
 			continue
 		}
 		keepers = keepers.With(k.voter)
-		if k.lineage.Final || l.Ensemble == 0 {
-			l = l.identified(k.lineage.Ensemble, k.lineage.Final)
+		if of := k.lineage.Epoch() == l.Epoch(); l.Ensemble == 0 || of && k.lineage.Final {
+			l = l.identified(k.lineage.Ensemble, of && k.lineage.Final)
 		}
 	}
 	if l.Ensemble == 0 && c.voters.decides(keepers) {
@@ -310,7 +319,7 @@ func (c *Core) establish() {
 	c.vote.Epoch = ld.epoch
 	c.phase = Broadcast
 	c.status.Outside = nil
-	c.noteLineage(c.lineage.settled(c.committed).identified(c.lineage.Ensemble, c.isKept()))
+	c.noteLineage(c.lineage.settled(c.committed).identified(c.lineage.Ensemble, true))
 	java := false
 	for _, l := range c.links {
 		java = java || l.voter >= 0 && !l.warren

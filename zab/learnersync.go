@@ -325,13 +325,13 @@ func (c *Core) nameLeader(l *Lineage) {
 }
 
 // succession returns the lineage of the history that NEWLEADER ends. A leader that speaks the Java protocol has
-// no mark, and it is not known which epochs it adopted after the last one of this server.
+// no mark, and hands no identity on, and it is not known which epochs it adopted after the last one of this server.
 func (c *Core) succession(m *Message) *Lineage {
 	own, e := c.lineage, c.ln.epoch
 	if m.Lineage != nil && m.Lineage.Epoch() == e {
-		next := *m.Lineage
-		if own.Final {
-			next.Ensemble, next.Final = own.Ensemble, true
+		next := m.Lineage
+		if next.Ensemble == 0 {
+			next = next.identified(own.Ensemble, false)
 		}
 		return next.settled(own.Settled)
 	}
@@ -342,7 +342,7 @@ func (c *Core) succession(m *Message) *Lineage {
 	if c.ln.master != leader {
 		leader = -1 // the master may follow another leader by now
 	}
-	return own.adopting(Reign{Epoch: e, Leader: leader, Gap: own.Epoch() != e-1})
+	return own.doubted().adopting(Reign{Epoch: e, Leader: leader, Gap: own.Epoch() != e-1})
 }
 
 // install replaces the database by the snapshot and the txns that were committed on top of it.

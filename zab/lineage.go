@@ -22,12 +22,14 @@ import (
 //   - A leader sends NEWLEADER only after a quorum has promised its epoch. So once an epoch was established, the
 //     history of every later epoch begins with it.
 //   - For the same reason every later epoch begins after each txn that was committed before.
-//   - An identity is final only when a quorum has it on the disk, and an identity is drawn only by a leader that
-//     has asked a quorum.
+//   - An identity is handed from each epoch to the next one, and an identity is final only when an epoch that has
+//     it was established.
+//
+// ZooKeeper servers hand on no identity: see span.
 type Lineage struct {
-	// Ensemble is the identity of the ensemble: a random number, 0 if it is not known. A leader draws it once.
-	// While Final is false the identity may be that of a leader which was never established, and gives way to
-	// another one.
+	// Ensemble is the identity of the ensemble: a random number, 0 if it is not known. While Final is false, the
+	// number is only what a leader prefers to drawing another one: the identity may be that of a leader which was
+	// never established, or the last epoch was led by a ZooKeeper server. It gives way to any other one.
 	Ensemble uint64
 	Final    bool
 	// Reigns are the newest epochs that this server has adopted, in ascending order. At most reignsMax are kept.
@@ -177,9 +179,23 @@ func (l *Lineage) equal(other *Lineage) bool {
 func (l *Lineage) adopting(r Reign) *Lineage {
 	next := *l
 	next.Reigns = append(slices.Clone(l.Reigns), r)
-	if n := len(next.Reigns); n > reignsMax {
-		next.Reigns = next.Reigns[n-reignsMax:]
+	if n := len(next.Reigns) - reignsMax; n > 0 {
+		dropped := next.Reigns[n-1]
+		next.Reigns = next.Reigns[n:]
+		if dropped.Mark == 0 || dropped.Gap && !dropped.begins() {
+			next.Reigns[0].Gap = true // the identity is not known to reach back beyond this epoch
+		}
 	}
+	return &next
+}
+
+// doubted returns the lineage with an identity that is not final.
+func (l *Lineage) doubted() *Lineage {
+	if !l.Final {
+		return l
+	}
+	next := *l
+	next.Final = false
 	return &next
 }
 
@@ -278,15 +294,58 @@ func (l *Lineage) goesOn(other *Lineage) bool {
 		return false
 	}
 	i, ok := l.reign(other.Epoch())
-	return ok && l.Reigns[i] == other.Reigns[len(other.Reigns)-1]
+	if !ok {
+		return false
+	}
+	was, is := other.Reigns[len(other.Reigns)-1], l.Reigns[i]
+	was.Gap = is.Gap // a list that has become too long may say less
+	return was == is
+}
+
+// begins reports whether a restore has begun a history in the epoch. No server has led it.
+func (r *Reign) begins() bool { return r.Mark != 0 && r.Leader < 0 }
+
+// span returns the epochs in which the history had the identity and no other one, as far as l can tell: all those
+// from since to known that were established. An identity is handed on by leaders that keep a lineage. A ZooKeeper
+// leader hands none on, and if no server of the quorum of the next leader remembers the identity, that leader draws
+// another one. So an identity says nothing about the time before the last ZooKeeper leader. If there was none, since
+// is 0.
+func (l *Lineage) span() (since, known int64) {
+	known = l.Settled.Epoch()
+	i := len(l.Reigns)
+	for i > 0 && l.Reigns[i-1].Mark == 0 {
+		i-- // a standalone server has removed the marks, or what this server knew of the epoch was lost
+	}
+	for ; i > 0; i-- {
+		switch r := &l.Reigns[i-1]; {
+		case r.Mark == 0:
+			return l.Reigns[i].Epoch, known
+		case r.begins():
+			return 0, max(known, r.Epoch)
+		case r.Gap:
+			return r.Epoch, known
+		}
+	}
+	return 0, known
+}
+
+// precedes reports whether the identity of the other history is not known to be older than all that l knows.
+func (l *Lineage) precedes(other *Lineage) bool {
+	_, known := l.span()
+	since, _ := other.span()
+	return known < since
 }
 
 // Difference describes how the histories of two servers differ.
 type Difference struct {
 	// Foreign says that the servers belong to different ensembles. Otherwise the histories part in Epoch.
 	Foreign bool
-	Epoch   int64
-	Text    string // the reason, for operators
+	// Unproven says that one of the two identities has begun after all that the other server knows. The histories are
+	// those of two ensembles, or of one that ZooKeeper servers have led in the meantime, while every server that knows
+	// the older identity was away. Only an operator can tell, so the servers take each other for strangers.
+	Unproven bool
+	Epoch    int64
+	Text     string // the reason, for operators
 }
 
 // Differs compares two lineages. It returns nil if nothing shows that the histories differ. The order of the two
@@ -296,8 +355,12 @@ func (l *Lineage) Differs(other *Lineage) *Difference {
 		return nil
 	}
 	if l.Final && other.Final && l.Ensemble != other.Ensemble {
-		return &Difference{Foreign: true,
+		d := &Difference{Foreign: true, Unproven: l.precedes(other) || other.precedes(l),
 			Text: fmt.Sprintf("ensemble %016x is not ensemble %016x", other.Ensemble, l.Ensemble)}
+		if d.Unproven {
+			d.Text += ", unless ZooKeeper servers have led from one to the other"
+		}
+		return d
 	}
 	first := int64(math.MaxInt64)
 	text := ""

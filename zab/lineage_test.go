@@ -2,6 +2,7 @@ package zab
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -164,6 +165,19 @@ func TestDiffers(t *testing.T) {
 
 		{"other ensembles",
 			"E7:1@1m11/1.0", "E8:1@1m11/1.0", "ensemble 0000000000000008 is not ensemble 0000000000000007"},
+		{"another identity that began after all that is known here", "E7:1@1m11/1.0", "E8:~3@2,4@3m14/4.0",
+			"ensemble 0000000000000008 is not ensemble 0000000000000007, " +
+				"unless ZooKeeper servers have led from one to the other"},
+		{"one that began before", "E7:1@1m11,4@1m14/4.0", "E8:~3@2,4@3m15/4.0",
+			"ensemble 0000000000000008 is not ensemble 0000000000000007"},
+		{"one that is known to have begun before", "E7:1@1m11,5@1m15/5.0", "E8:~3@2,4@3m14/4.0",
+			"ensemble 0000000000000008 is not ensemble 0000000000000007"},
+		{"one that a restore has begun", "E7:1@1m11/1.0", "E8:~9m14+1.0/0",
+			"ensemble 0000000000000008 is not ensemble 0000000000000007"},
+		{"one that a standalone server has gone on with", "E7:1@1m11/1.0", "E8:1@2m12,2/1.0",
+			"ensemble 0000000000000008 is not ensemble 0000000000000007"},
+		{"one of which only a snapshot tells", "E7:1@1m11/1.0", "E8:/0",
+			"ensemble 0000000000000008 is not ensemble 0000000000000007"},
 		{"one identity is not final", "E7:1@1m11/1.0", "e8:1@1m11/1.0", same},
 		{"none is final", "e7:1@1m11/1.0", "e8:1@1m11/1.0", same},
 		{"one is not known", "E7:1@1m11/1.0", "1@1m11/1.0", same},
@@ -205,6 +219,8 @@ func TestDiffers(t *testing.T) {
 		require.NotNil(t, d, c.what)
 		require.Equal(t, c.text, d.Text, c.what)
 		require.Equal(t, d.Foreign, b.Differs(a).Foreign, c.what)
+		require.Equal(t, strings.Contains(c.text, "unless"), d.Unproven, c.what)
+		require.Equal(t, d.Unproven, b.Differs(a).Unproven, c.what)
 		require.Equal(t, d.Epoch, b.Differs(a).Epoch, c.what)
 	}
 	var none *Lineage
@@ -266,6 +282,34 @@ func TestNoServerDiffersFromItsPast(t *testing.T) {
 	}
 }
 
+// A list that has become too long still says that its identity did not begin with it.
+func TestIdentityReachesBackAsFarAsItIsKnown(t *testing.T) {
+	for text, since := range map[string]int64{
+		"E7:1@1m11/1.0":               0,
+		"E7:3@1m11/3.0":               0,
+		"E7:~3@1m11/3.0":              3,
+		"E7:1@1m11,2@2,3@1m13/3.0":    3,
+		"E7:1@1m11,~3@1m13,4@1m14/0":  3,
+		"E7:1@1m11,2@2,3@1m13,4/3.0":  3,
+		"E7:~9m11+1.4,10@1m13/10.0":   0,
+		"E7:1@2,~9m11+1.4,10@1m13/10": 0,
+	} {
+		l := parsed(text)
+		got, _ := l.span()
+		require.Equal(t, since, got, text)
+		for e := l.Epoch() + 1; e < 200; e++ {
+			l = l.adopting(Reign{Epoch: e, Leader: 1, Mark: 1})
+		}
+		require.Equal(t, int64(200-reignsMax), l.Reigns[0].Epoch)
+		got, _ = l.span()
+		if since > 0 {
+			require.Equal(t, l.Reigns[0].Epoch, got, text)
+			continue
+		}
+		require.Zero(t, got, text)
+	}
+}
+
 // A lineage is cut where currentEpoch is, and says that it does not know what it does not know.
 func TestLineageOfConfig(t *testing.T) {
 	for _, c := range []struct {
@@ -279,6 +323,9 @@ func TestLineageOfConfig(t *testing.T) {
 		{"E7:1@1m11,2@2m12+1.4/2.1", 1, "E7:1@1m11/0"},
 		{"/0", 0, "/0"},
 		{"/0", 4, "~4/0"},
+		{"E7:1@1m11,2@2/2.1", 2, "e7:1@1m11,2@2/2.1"}, // a ZooKeeper server leads
+		{"E7:1@1m11,2/1.1", 2, "E7:1@1m11,2/1.1"},     // a standalone server has removed the mark
+		{"E7:1@1m11,2@2,3@1m13/2.1", 3, "E7:1@1m11,2@2,3@1m13/2.1"},
 	} {
 		cfg := &Config{Lineage: parsed(c.lineage), Epochs: Epochs{Accepted: 9, Current: c.current}}
 		require.Equal(t, lineageText(parsed(c.want)), lineageText(cfg.lineage()), "%s at %d", c.lineage, c.current)

@@ -124,6 +124,9 @@ func (s *script) takeLineage(out *Output) {
 		if o.Ahead {
 			text += " (ahead)"
 		}
+		if o.Unproven {
+			text += " (unproven)"
+		}
 		all = append(all, text)
 	}
 	if strangers := strings.Join(all, ", "); strangers != s.strangers {

@@ -31,13 +31,16 @@ type Stranger struct {
 	// Ahead says that the server has adopted an epoch which comes after the one that a quorum follows now. The
 	// histories are not compared beyond that, and it counts as a stranger only as long as this server leads.
 	Ahead bool
+	// Unproven is that of the Difference.
+	Unproven bool
 }
 
 // Strangers returns the servers whose history is known to differ, in the order of their ids.
 func (c *Core) Strangers() []Stranger {
 	var all []Stranger
 	for id, s := range c.strangers {
-		all = append(all, Stranger{ID: id, Reason: s.difference.Text, Theirs: s.lineage.String(), Ahead: s.ahead})
+		all = append(all, Stranger{ID: id, Reason: s.difference.Text, Theirs: s.lineage.String(), Ahead: s.ahead,
+			Unproven: s.difference.Unproven})
 	}
 	slices.SortFunc(all, func(a, b Stranger) int { return int(a.ID - b.ID) })
 	return all
@@ -143,6 +146,9 @@ func (c *Config) lineage() *Lineage {
 		return (&Lineage{}).upTo(c.Epochs.Current)
 	}
 	l := c.Lineage.upTo(c.Epochs.Current)
+	if n := len(l.Reigns); n > 0 && l.Reigns[n-1].Mark == 0 && l.Reigns[n-1].Leader >= 0 {
+		l = l.doubted() // a ZooKeeper server has led, and version 0.1.0 has written the lineage
+	}
 	if l.Settled.Epoch() > l.Epoch() {
 		l = &Lineage{Ensemble: l.Ensemble, Final: l.Final, Reigns: l.Reigns}
 	}

@@ -50,7 +50,7 @@ func (s *Sim) converge() {
 	s.Stats.HealedAfter = s.now - healed
 	leader := s.united()
 	// such an observer master does not say which server leads
-	plain := slices.ContainsFunc(s.nodes, func(n *node) bool { return n.plain })
+	plain := s.hasPlain()
 	for _, n := range s.nodes {
 		s.checkSame(n)
 		if leader != nil && !plain && n.status.Leader != leader.id {

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"slices"
-
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/zab"
 )
@@ -225,8 +223,7 @@ func (f *faults) crash(s *Sim, n *node, down int64) {
 // first such quorum no server has promised anything.
 func (f *faults) promise(s *Sim, n *node) {
 	counts := func(o *node) bool { return o.disk.exists && !o.disk.blank }
-	if counts(n) && s.quorum.Decides(s.counted(counts)...) &&
-		!slices.ContainsFunc(s.nodes, func(o *node) bool { return o.plain }) {
+	if counts(n) && s.quorum.Decides(s.counted(counts)...) && !s.hasPlain() {
 		s.Stats.Promises++
 		n.disk.accepted += s.between(1, 3)
 	}
