@@ -112,3 +112,32 @@ func TestAllDieDuringChange(t *testing.T) {
 	t.Logf("%d of 40 changes were kept", kept)
 	require.Less(t, kept, 40)
 }
+
+// An ensemble shrinks to a server that hands on no identity, as ZooKeeper does, and that one is replaced by a server
+// which has joined under it. This server draws an identity, and those that were members before, and have followed all
+// the time, are no strangers to it.
+func TestIdentityIsLostWithAPlainServer(t *testing.T) {
+	drawn := 0
+	for seed := uint64(1); seed <= 10; seed++ {
+		s := New(Options{Seed: seed, Calm: true, Voters: 3, Reconfig: true}).Tracing()
+		plain, second, joins := s.node(1), s.node(2), s.node(4)
+		plain.plain = true
+		require.Nil(t, s.Run())
+		s.until(t, "everybody", func() bool { return s.united() != nil })
+		s.written(t)
+		s.until(t, "everybody", func() bool { return s.united() != nil })
+		first := second.disk.lineage
+		s.changed(t, []proto.ServerID{1}, nil)
+		joins.crash()
+		joins.wipe()
+		joins.start()
+		s.until(t, "everybody", func() bool { return s.united() != nil })
+		s.changed(t, []proto.ServerID{4}, nil)
+		s.changed(t, []proto.ServerID{2, 3, 4}, nil)
+		if l := second.disk.lineage; first.Final && l.Final && l.Ensemble != first.Ensemble {
+			drawn++
+		}
+		require.Equal(t, joins.disk.lineage.Ensemble, second.disk.lineage.Ensemble, "seed %d", seed)
+	}
+	require.NotZero(t, drawn, "no identity was drawn twice, so nothing was tried")
+}

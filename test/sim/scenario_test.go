@@ -494,3 +494,82 @@ func TestFollowerLostInSynchronization(t *testing.T) {
 	}
 	t.Logf("at most %.1f ms", float64(longest)/100)
 }
+
+// forgetful is an ensemble of a server that speaks as ZooKeeper does, two others and an observer. The first server has
+// led, and the other two have lost their disks under it, one after the other. The third has led then, with an
+// identity that it has drawn, because no voter knew the former one; the first is down.
+func forgetful(t *testing.T, seed uint64, observerIsAway bool) *Sim {
+	s := calm(t, seed, 3, 1)
+	plain, second, third, observer := s.node(1), s.node(2), s.node(3), s.node(4)
+	s.until(t, "the observer", func() bool { return observer.disk.lineage != nil && observer.disk.lineage.Final })
+	plain.crash()
+	plain.plain = true
+	plain.start()
+	s.until(t, "everybody", func() bool { return s.united() != nil })
+	leads := func(n *node) {
+		s.until(t, "a leader", func() bool { return n.status.State == zab.Leading && n.status.Serving })
+		s.written(t)
+	}
+	second.crash()
+	leads(third)
+	if observerIsAway {
+		observer.crash()
+	}
+	third.crash() // the plain server has more than the second one, and leads
+	second.start()
+	leads(plain)
+	for _, n := range []*node{third, second} {
+		n.crash()
+		n.wipe()
+		n.start()
+		s.until(t, "its return", func() bool { return n.status.Serving && lastOf(n.state) == lastOf(plain.state) })
+	}
+	plain.crash()
+	leads(third)
+	return s
+}
+
+// An observer that knew the former identity, and has followed all the time, is no stranger to those with another one.
+func TestIdentityIsLostUnderAPlainLeader(t *testing.T) {
+	for seed := uint64(1); seed <= 10; seed++ {
+		s := forgetful(t, seed, false)
+		s.node(1).start()
+		s.until(t, "everybody", func() bool { return s.united() != nil })
+		s.written(t)
+		s.until(t, "everybody", func() bool { return s.united() != nil })
+		for _, n := range s.nodes[1:] {
+			require.True(t, n.disk.lineage.Final, "seed %d", seed)
+			require.Equal(t, s.node(3).disk.lineage.Ensemble, n.disk.lineage.Ensemble, "seed %d", seed)
+		}
+	}
+}
+
+// One that was away all the time cannot tell whether this is its ensemble. It stays outside with its files as they
+// are, and says so, until an operator has given up its directory.
+func TestIdentityIsLostWhileAServerIsAway(t *testing.T) {
+	for seed := uint64(1); seed <= 10; seed++ {
+		s := forgetful(t, seed, true)
+		observer := s.node(4)
+		former, print := observer.disk.lineage, observer.disk.print()
+		observer.start()
+		s.node(1).start()
+		s.until(t, "its reason", func() bool { return observer.status.Outside != nil })
+		s.written(t)
+		require.Nil(t, observer.disk.lineage.Differs(former), "seed %d", seed)
+		require.Equal(t, print, observer.disk.print(), "seed %d", seed)
+		strangers := observer.core.Strangers()
+		require.NotEmpty(t, strangers, "seed %d", seed)
+		for _, o := range strangers {
+			require.True(t, o.Unproven, "seed %d", seed)
+			require.Contains(t, o.Reason, "unless ZooKeeper servers have led")
+		}
+		observer.crash()
+		observer.wipe()
+		observer.start()
+		s.until(t, "everybody", func() bool { return s.united() != nil })
+		s.written(t)
+		s.until(t, "everybody", func() bool { return s.united() != nil })
+		require.Equal(t, s.node(3).disk.lineage.Ensemble, observer.disk.lineage.Ensemble, "seed %d", seed)
+		require.NotEqual(t, former.Ensemble, observer.disk.lineage.Ensemble, "seed %d: none was drawn anew", seed)
+	}
+}
