@@ -41,6 +41,7 @@ func (c *chaos) fetch(node *cluster.Node, path string) (status int, text string)
 
 // zabState is what the command zabstate says of histories that differ, and of voters without a database.
 type zabState struct {
+	Ensemble  string `json:"ensemble"`
 	Outside   bool   `json:"outside"`
 	Leader    int    `json:"outside_leader"`
 	Reason    string `json:"outside_reason"`

@@ -27,6 +27,9 @@ func (s *Sim) converge() {
 			s.after(s.between(100, 2000), leader.start)
 			healed, limit, missing = s.now, s.now+span, epochs
 		}
+		if s.now > (healed+limit)/2 {
+			s.adoptUnproven()
+		}
 		s.step()
 		leader := s.united()
 		if leader == nil {

@@ -11,7 +11,8 @@ type Stats struct {
 	Observers int
 
 	Steps, Elections, Epochs, Delivered, Acked, Crashes, Cuts, Snaps, Truncs, Diffs, Replays, HandOvers, Wipes,
-	Hunts, Restored, Syncs, DiskErrors, Reconfigs, Reconfigured, Mastered, Promises, Renewals, Notified, Overtaken int
+	Hunts, Restored, Syncs, DiskErrors, Reconfigs, Reconfigured, Mastered, Promises, Renewals, Notified, Overtaken,
+	Adopted int
 
 	Exchanged, MetaLost, Protected, Unprotected, Silent, Unknown, Removed, Refusals, Outside, Leaderless, Ensembles int
 
@@ -46,7 +47,7 @@ func (a *Stats) Add(b *Stats) {
 		{&a.Exchanged, &b.Exchanged}, {&a.MetaLost, &b.MetaLost}, {&a.Protected, &b.Protected},
 		{&a.Unprotected, &b.Unprotected}, {&a.Silent, &b.Silent}, {&a.Unknown, &b.Unknown}, {&a.Removed, &b.Removed},
 		{&a.Refusals, &b.Refusals}, {&a.Outside, &b.Outside}, {&a.Leaderless, &b.Leaderless},
-		{&a.Ensembles, &b.Ensembles},
+		{&a.Ensembles, &b.Ensembles}, {&a.Adopted, &b.Adopted},
 	} {
 		*c.to += *c.from
 	}
@@ -80,6 +81,7 @@ func (a *Stats) String() string {
 	row("disks lost", a.Wipes)
 	row("crashes of those servers in synchronization", a.Hunts)
 	row("and of them up to date again", a.Restored)
+	row("servers that could not tell their ensemble", a.Adopted)
 	row("connections that broke", a.Cuts)
 	if a.Exchanged > 0 {
 		a.exchanges(row)
