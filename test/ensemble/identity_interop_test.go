@@ -15,8 +15,8 @@ import (
 )
 
 // forgetful is an ensemble of three voters and an observer. The first server becomes one in Java, which hands on no
-// identity, and leads. The other two lose their disks under it, one after the other. Then it stops, and they go on with
-// an identity that they have drawn anew.
+// identity, and leads. The other two lose their disks under it, one after the other. Then it stops, and they go on
+// with an identity that they have drawn anew.
 func forgetful(t *testing.T, observerIsAway bool) (c *chaos, observer *cluster.Node, kept []string) {
 	t.Helper()
 	c = &chaos{t: t, rand: rand.New(rand.NewPCG(1, 1)), voters: 3, began: time.Now(), admin: map[int]int{}}
