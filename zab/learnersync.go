@@ -285,6 +285,7 @@ func (c *Core) newLeader(m *Message) {
 	}
 	lineage := c.succession(m)
 	c.nameLeader(lineage)
+	c.doubt(m.Lineage)
 	if c.weak(EpochBeforeHistory) {
 		c.persistCurrent(ln.epoch, lineage)
 	}
@@ -314,6 +315,31 @@ func (c *Core) newLeader(m *Message) {
 	ln.stage = lnAdopting
 	// The history needs no ACK of its own; proposals of this epoch do.
 	ln.acked = max(ln.committed, proto.MakeZxid(ln.epoch, 0))
+}
+
+// doubt makes the disk say of the lineage only what holds of the history of the leader, too, before that history takes
+// the place of the one that is here. A crash may leave a part of it. With the former lineage this server would claim
+// for it, by the marks of epochs, that it is the same as the histories of other servers which went through those
+// epochs, and would be joined with them. Mostly the lineage of the leader has all that the one here has, and nothing
+// is written.
+func (c *Core) doubt(theirs *Lineage) {
+	same := c.last.Epoch() // see continues
+	switch {
+	case theirs == nil:
+		return // nothing is known of the histories of servers without a lineage
+	case c.ln.sync == Snap:
+		same = 0
+	case len(c.ln.pending.txns) == 0:
+		return // the history stays
+	}
+	interim := c.lineage.common(theirs, same)
+	if interim.equal(c.lineage) {
+		return
+	}
+	c.lineage, c.out.Lineage = interim, nil
+	job := c.writes.job(rankInterim)
+	job.Interim = interim
+	c.flying(job)
 }
 
 // nameLeader corrects the leader in the status of an observer that learns from an observer master: the master may

@@ -212,6 +212,24 @@ func (l *Lineage) upTo(e int64) *Lineage {
 	return &next
 }
 
+// common returns what holds of the history of l as well as of another one, which has the same txns up to those of
+// epoch upTo: the epochs up to that one, and those that the lineage of the other history has, too. It ends with the
+// same epoch as l, so that it is a lineage for the same currentEpoch.
+func (l *Lineage) common(other *Lineage, upTo int64) *Lineage {
+	next := *l
+	next.Reigns = nil
+	gap := false
+	for _, r := range l.Reigns {
+		if i, ok := other.reign(r.Epoch); r.Epoch > upTo && (!ok || other.Reigns[i] != r) {
+			gap = true
+			continue
+		}
+		r.Gap = r.Gap || gap
+		next.Reigns, gap = append(next.Reigns, r), false
+	}
+	return next.upTo(l.Epoch())
+}
+
 // settled returns the lineage with the knowledge that all up to z is committed.
 func (l *Lineage) settled(z proto.Zxid) *Lineage {
 	if z <= l.Settled {

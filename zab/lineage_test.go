@@ -11,6 +11,31 @@ import (
 )
 
 // parsed reads a lineage as the scripts write it.
+// What is noted before a history is replaced holds of both, and ends with currentEpoch.
+func TestLineageCommon(t *testing.T) {
+	for _, c := range []struct {
+		own, other string
+		upTo       int64
+		want       string
+	}{
+		{"E7:1@1m11,2@2m12/2.0", "E7:~14/0.0", 0, "E7:~2/2.0"},
+		{"E7:1@1m11,2@2m12/2.0", "E7:~14/0.0", 1, "E7:1@1m11,~2/2.0"},
+		{"E7:1@1m11,2@2m12/2.0", "E7:~14/0.0", 2, "E7:1@1m11,2@2m12/2.0"},
+		{"E7:1@1m11,2@2m12/2.0", "E7:1@1m11,2@2m12+1.4,3@1m13/3.0", 0, "E7:1@1m11,~2/2.0"}, // it began elsewhere
+		{"e7:1@1m11,2@2m12+1.4,3@2m13+1.4/1.4", "e7:1@1m11,3@2m13+1.4/1.0", 1, "e7:1@1m11,~3@2m13+1.4/1.4"},
+		{"/0.0", "E7:1@1m11/1.0", 0, "/0.0"},
+	} {
+		own := parsed(c.own)
+		got := own.common(parsed(c.other), c.upTo)
+		require.Equal(t, c.want, lineageText(got), "%s and %s up to %d", c.own, c.other, c.upTo)
+		require.Equal(t, own.Epoch(), got.Epoch())
+		require.Equal(t, c.own, lineageText(own), "it is left as it is")
+		require.Nil(t, got.Differs(own))
+		_, err := ParseLineage(got.AppendTo(nil))
+		require.NoError(t, err)
+	}
+}
+
 func parsed(text string) *Lineage { return args{"lineage": text}.lineage() }
 
 // drawn is any lineage that a server can have: it does not contradict itself.

@@ -42,6 +42,10 @@ type Output struct {
 type Persist struct {
 	Seq Seq
 
+	// Interim, if not nil, is stored as the lineage: what holds of the history that is on the disk as well as of the
+	// one that this write begins to make of it. A crash in between may leave a part of the latter.
+	Interim *Lineage
+
 	// Truncate: discard every txn above Last in the log and every snapshot that may hold one; if the state in
 	// memory holds one, load it again.
 	Truncate bool

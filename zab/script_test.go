@@ -420,6 +420,9 @@ func (s *script) take() {
 
 func persistText(p *Persist) string {
 	text := fmt.Sprintf("persist %d:", p.Seq)
+	if p.Interim != nil {
+		text += " lineage " + lineageText(p.Interim)
+	}
 	if p.Truncate {
 		text += " truncate to " + z(p.Last)
 	}

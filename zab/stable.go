@@ -113,7 +113,8 @@ func (w *writes) job(rank int) *Persist {
 
 // The parts of a Persist in the order in which they are made durable.
 const (
-	rankTruncate = iota + 1
+	rankInterim = iota + 1
+	rankTruncate
 	rankInstall
 	rankAppend
 	rankEpochs
@@ -132,6 +133,8 @@ func (p *Persist) rank() int {
 		return rankInstall + 1 // another Install is a new write
 	case p.Truncate:
 		return rankTruncate + 1
+	case p.Interim != nil:
+		return rankInterim + 1
 	}
 	return 0
 }

@@ -164,12 +164,12 @@ func (d *disk) next() {
 }
 
 func onlyAppends(p *zab.Persist) bool {
-	return !p.Truncate && p.Install == nil && p.Lineage == nil && p.AcceptedEpoch < 0 && p.CurrentEpoch < 0 &&
-		!p.Initialize && p.Ensemble == nil
+	return p.Interim == nil && !p.Truncate && p.Install == nil && p.Lineage == nil && p.AcceptedEpoch < 0 &&
+		p.CurrentEpoch < 0 && !p.Initialize && p.Ensemble == nil
 }
 
 // steps is the number of parts of a write that have an fsync of their own.
-const steps = 6
+const steps = 7
 
 // do makes the first k parts of a write durable; of the next one, a crash may keep some.
 func (d *disk) do(w *write, k int) {
@@ -184,6 +184,11 @@ func (d *disk) do(w *write, k int) {
 		whole := part < k
 		switch part {
 		case 0:
+			if w.p.Interim != nil && (whole || s.chance(2)) {
+				d.lineage = w.p.Interim
+				d.learn()
+			}
+		case 1:
 			if w.p.Truncate {
 				keep := len(upTo(d.history, w.p.Last))
 				if keep < d.snapLen && s.world == nil {
@@ -196,23 +201,23 @@ func (d *disk) do(w *write, k int) {
 				}
 				d.history = d.history[:keep:keep] // parts of it are still read elsewhere
 			}
-		case 1:
+		case 2:
 			if w.p.Install != nil && (whole || s.chance(2)) {
 				d.history = w.replace[:len(w.replace):len(w.replace)]
 				d.snapLen, d.logFrom = len(w.replace), len(w.replace)
 				d.exists = true
 			}
-		case 2:
+		case 3:
 			txns := w.p.Append
 			if !whole {
 				txns = txns[:partial(len(txns))]
 			}
 			d.history = append(d.history, txns...)
-		case 3:
+		case 4:
 			if w.p.AcceptedEpoch >= 0 && (whole || s.chance(2)) {
 				d.accepted = w.p.AcceptedEpoch
 			}
-		case 4:
+		case 5:
 			if w.p.CurrentEpoch >= 0 && (whole || s.chance(2)) {
 				d.exists = true // before the epoch: see recover
 				if whole || s.chance(2) {
@@ -233,7 +238,7 @@ func (d *disk) do(w *write, k int) {
 					d.n.refounded()
 				}
 			}
-		case 5:
+		case 6:
 			if e := w.p.Ensemble; e != nil && (whole || s.chance(2)) {
 				if d.ensemble != nil && d.ensemble.Version >= e.Version {
 					s.fail("Configurations", "server %d writes configuration %v over %v", d.n.id, e.Version,

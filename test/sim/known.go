@@ -11,8 +11,10 @@ import (
 func (s *Sim) checkKnown(n *node, out *zab.Output) {
 	before := n.lineage
 	for i := range out.Persist {
-		if l := out.Persist[i].Lineage; l != nil {
-			n.lineage = l
+		for _, l := range []*zab.Lineage{out.Persist[i].Interim, out.Persist[i].Lineage} {
+			if l != nil {
+				n.lineage = l
+			}
 		}
 	}
 	if out.Lineage != nil {

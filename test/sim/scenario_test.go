@@ -242,6 +242,57 @@ func TestIdentityOfAnEpochThatWasNeverEstablished(t *testing.T) {
 	}
 }
 
+// A server with the disk of another ensemble is brought in line by a leader that has lost meta.db, so that the two do
+// not know that their histories differ. It crashes while the state of the leader takes the place of its own. What is
+// on its disk then does not say of the new history that it went through the epochs of the former one.
+func TestCrashWhileAnotherHistoryIsInstalled(t *testing.T) {
+	torn := 0
+	for seed := uint64(1); seed <= 100; seed++ {
+		s := New(Options{Seed: seed, Calm: true, Voters: 3, Exchange: true})
+		s.exchanges.edges = 0 // the test exchanges disks
+		require.Nil(t, s.Run())
+		foreign := s.abroad()[0][2]
+		if !foreign.exists || foreign.blank || foreign.lineage == nil || len(foreign.history) == 0 {
+			continue
+		}
+		s.until(t, "later epochs than those of the other ensemble", func() bool {
+			l := s.united()
+			if l != nil && l.status.Epoch <= foreign.accepted+1 {
+				l.crash()
+				l.start()
+			}
+			return l != nil && l.up && s.load.write(s, l, 1)
+		})
+		s.until(t, "everybody", func() bool {
+			return s.united() != nil && !slices.ContainsFunc(s.nodes, func(n *node) bool {
+				return lastOf(n.disk.history).Epoch() <= foreign.accepted
+			})
+		})
+		for _, n := range s.nodes {
+			n.crash()
+		}
+		silent, stranger := s.nodes[0], s.nodes[2]
+		silent.replace(silent.image().withoutMeta(false))
+		stranger.replace(foreign)
+		silent.start()
+		stranger.start()
+		s.until(t, "a state that is installed", func() bool {
+			return slices.ContainsFunc(stranger.disk.queue, func(w write) bool { return w.p.Install != nil })
+		})
+		s.until(t, "that write", func() bool { return stranger.disk.busy && stranger.disk.queue[0].p.Install != nil })
+		stranger.crash()
+		d := &stranger.disk
+		if d.current != foreign.current || !equal(d.history, silent.disk.history) {
+			continue
+		}
+		torn++
+		for _, r := range lineageOf(d).Reigns {
+			require.Zero(t, r.Mark, "seed %d: the history did not go through epoch %d of %v", seed, r.Epoch, d.lineage)
+		}
+	}
+	require.Greater(t, torn, 3, "the crash is to come between the history and its lineage")
+}
+
 // All servers lose power right after UPTODATE: what was acknowledged is there afterwards. Source: quorum-protocol
 // 15.5.3.
 func TestAllDieAfterUpToDate(t *testing.T) {
@@ -324,8 +375,8 @@ func TestDiskLost(t *testing.T) {
 	}
 }
 
-// A leader promises the epoch that it is about to renew, and loses its disk before another server hears of it. It comes
-// back, and promises the same epoch to the next leader. Only the second leader begins that epoch.
+// A leader promises the epoch that it is about to renew, and loses its disk before another server hears of it. It
+// comes back, and promises the same epoch to the next leader. Only the second leader begins that epoch.
 func TestPromiseIsLostWithTheDisk(t *testing.T) {
 	for seed := uint64(1); seed <= 20; seed++ {
 		s := calm(t, seed, 3, 1)

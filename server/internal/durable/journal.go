@@ -194,8 +194,8 @@ func (j *Journal) Do(rest []JournalJob) {
 func appends(jobs []JournalJob) (n int) {
 	for n < len(jobs) {
 		p := &jobs[n].Write
-		if jobs[n].call != nil || jobs[n].note != nil || p.Truncate || p.Install != nil || p.AcceptedEpoch >= 0 ||
-			p.CurrentEpoch >= 0 || p.Initialize || p.Ensemble != nil {
+		if jobs[n].call != nil || jobs[n].note != nil || p.Interim != nil || p.Truncate || p.Install != nil ||
+			p.AcceptedEpoch >= 0 || p.CurrentEpoch >= 0 || p.Initialize || p.Ensemble != nil {
 			break
 		}
 		n++
@@ -236,6 +236,12 @@ func (j *Journal) write(p *zab.Persist) bool {
 		return false
 	}
 	s := j.srv
+	if p.Interim != nil {
+		j.noted = nil // the history to which it belongs is about to be replaced
+		if !j.waiting("writing the lineage", func() error { return s.Meta.SetLineage(Encoded(p.Interim)) }) {
+			return false
+		}
+	}
 	if p.Truncate && !j.waiting("truncating the log", func() error { return j.Truncate(p.Last) }) {
 		return false
 	}

@@ -242,6 +242,45 @@ func TestEveryCrashOfTheJournal(t *testing.T) {
 	t.Logf("%d crashes", crashes)
 }
 
+// Before a history is replaced, the lineage on the disk is one that holds of both: no part of the new history is ever
+// beside the former lineage, not even that of a note which was still to be written.
+func TestLineageGivesWayBeforeTheHistory(t *testing.T) {
+	lineage := func(epoch int64, mark uint64) *zab.Lineage {
+		return &zab.Lineage{Ensemble: 7, Final: true, Reigns: []zab.Reign{{Epoch: epoch, Leader: -1, Mark: mark}}}
+	}
+	r := newRig(t, 4)
+	r.fs.Hook(nil)
+	r.promise()
+	first := persist()
+	first.CurrentEpoch, first.Lineage = 1, lineage(1, 11)
+	first.Append = r.txns(nil, 1, 3)
+	r.persist(first)
+	require.Equal(t, durable.Encoded(first.Lineage), r.meta.Lineage())
+	all := r.txns(nil, 2, 5)
+	r.link++
+	r.m.received.byLink[r.link] = &durable.Loading{State: stateOf(t, all)}
+	r.installed[r.link] = all
+	r.epoch = 2
+	r.promise()
+	second := persist()
+	second.Interim, second.CurrentEpoch, second.Lineage = lineage(1, 0), 3, lineage(3, 13)
+	second.Install = &zab.Install{Link: r.link, Last: all[len(all)-1].Zxid}
+	second.Append = r.txns(all, 3, 2)
+	changes := 0
+	r.fs.Hook(func(op vfs.Op) error {
+		if op.Kind.Changes() {
+			changes++
+			require.Equal(t, durable.Encoded(second.Interim), r.meta.Lineage(), "at %v", op)
+		}
+		return nil
+	})
+	r.m.journal.Note(lineage(1, 12)) // waits until there is nothing else to write
+	r.persist(second)
+	require.Greater(t, changes, 3)
+	require.Equal(t, durable.Encoded(second.Lineage), r.meta.Lineage())
+	r.stop()
+}
+
 // A write that fails is never reported, and no later write is written.
 func TestNothingIsReportedAfterAFailure(t *testing.T) {
 	broken := errors.New("input/output error")
