@@ -191,11 +191,16 @@ const concedeAfter = 3
 
 // concede votes for the best server that a quorum votes for together with this server, if there is one. For a
 // while it votes no more for the server of its old vote: some of that quorum know the old vote and refuse it,
-// because for them that server has another history, although for this server it has not.
+// because for them that server has another history, although for this server it has not. The others that vote in vain
+// as this server does concede as well, so they are counted with it. Only the server that they vote for does not.
 func (c *Core) concede() {
 	e := &c.el
 	e.idle, e.conceded = 0, 0
 	best := e.proposal
+	mine := backers(e.recv, &entry{state: Looking, vote: e.proposal, round: c.round}).With(c.self)
+	if i := c.voters.index(e.proposal.Leader); i >= 0 && i != c.self {
+		mine &^= 1 << i
+	}
 	for i := range e.recv {
 		r := &e.recv[i]
 		if !r.present || r.state != Looking || r.round != c.round || r.vote == e.proposal {
@@ -204,7 +209,7 @@ func (c *Core) concede() {
 		if c.isStranger(r.vote.Leader) || r.vote.Leader == c.cfg.ID && r.vote != e.own {
 			continue
 		}
-		if c.voters.decides(backers(e.recv, r).With(c.self)) && (best == e.proposal || c.better(r.vote, best)) {
+		if c.voters.decides(backers(e.recv, r)|mine) && (best == e.proposal || c.better(r.vote, best)) {
 			best = r.vote
 		}
 	}
@@ -260,6 +265,7 @@ func (c *Core) broadcastVote() {
 // before, although it is looking. It would then ask for another connection, which ends this one, and so on.
 // Source: quorum-protocol 13.1; SendWorker of ZooKeeper repeats its last message on every new connection.
 func (c *Core) PeerUp(id proto.ServerID) {
+	c.meetAgain(id)
 	switch {
 	case c.role == Looking && c.el.running && c.voters.votes(id) && id != c.cfg.ID:
 		c.send(c.notification(id))

@@ -78,6 +78,15 @@ func (c *Core) forgetChecked() {
 	maps.DeleteFunc(c.strangers, func(_ proto.ServerID, s *stranger) bool { return s.checked })
 }
 
+// meetAgain is called when the election channel to a server was connected anew. The server may have been started anew,
+// with another directory. If a checksum has shown that it was a stranger, its lineage need not show that it is none
+// any more: a lineage that was lost says the same of both directories. So a checksum has to show it again.
+func (c *Core) meetAgain(id proto.ServerID) {
+	if s := c.strangers[id]; s != nil && s.checked {
+		c.befriend(id)
+	}
+}
+
 // befriend forgets that a server was a stranger.
 func (c *Core) befriend(id proto.ServerID) {
 	if s := c.strangers[id]; s == nil || s.ahead && c.role != Looking {

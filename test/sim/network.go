@@ -38,6 +38,7 @@ type channel struct {
 	lastAt int64
 	slot   *zab.Message // newest message while stalled
 	last   *zab.Message // last one ever sent: an old one may be repeated
+	anew   bool         // the other side was started anew while the direction was stalled
 }
 
 func (w *network) init(s *Sim) {
@@ -302,11 +303,7 @@ func (w *network) crashed(n *node) {
 func (w *network) elects(n *node, m zab.Message) {
 	s := n.s
 	key := [2]proto.ServerID{n.id, m.To}
-	ch := w.elect[key]
-	if ch == nil {
-		ch = &channel{}
-		w.elect[key] = ch
-	}
+	ch := w.channel(key)
 	s.tracef("%d ~> %d %v", n.id, m.To, describe(&m))
 	if n.plain || s.node(m.To).plain {
 		speakPlainly(&m)
@@ -317,6 +314,15 @@ func (w *network) elects(n *node, m zab.Message) {
 		return
 	}
 	w.carry(ch, m)
+}
+
+func (w *network) channel(key [2]proto.ServerID) *channel {
+	ch := w.elect[key]
+	if ch == nil {
+		ch = &channel{}
+		w.elect[key] = ch
+	}
+	return ch
 }
 
 func (w *network) carry(ch *channel, m zab.Message) {
@@ -337,14 +343,24 @@ func (w *network) restarted(n *node) {
 		if o == n || !o.up {
 			continue
 		}
-		if ch := w.elect[[2]proto.ServerID{o.id, n.id}]; ch != nil && ch.last != nil && s.chance(2) &&
-			!w.stalled[[2]proto.ServerID{o.id, n.id}] {
+		key := [2]proto.ServerID{o.id, n.id}
+		ch := w.channel(key)
+		if w.stalled[key] {
+			ch.anew = true
+			continue
+		}
+		if ch.last != nil && s.chance(2) {
 			w.carry(ch, *ch.last)
 		}
-		if !w.stalled[[2]proto.ServerID{o.id, n.id}] {
-			o.core.PeerUp(n.id)
-			o.drain()
-		}
+		w.connected(o, n)
+	}
+}
+
+// connected tells a server that its election channel to another one is new.
+func (w *network) connected(o, n *node) {
+	if o.up && n.up {
+		o.core.PeerUp(n.id)
+		o.drain()
 	}
 }
 
@@ -371,5 +387,9 @@ func (w *network) stall(a, b proto.ServerID, stop bool) {
 		m := *ch.slot
 		ch.slot = nil
 		w.carry(ch, m)
+	}
+	if ch := w.channel(key); ch.anew {
+		ch.anew = false
+		w.connected(s.node(a), s.node(b))
 	}
 }

@@ -293,6 +293,82 @@ func TestCrashWhileAnotherHistoryIsInstalled(t *testing.T) {
 	require.Greater(t, torn, 3, "the crash is to come between the history and its lineage")
 }
 
+// Two of seven servers are down, two are new, and one has the disk of another ensemble with a later epoch, so the new
+// ones vote for it. The last two have the history of this ensemble: they are a quorum only with both new ones.
+func TestServersConcedeTogether(t *testing.T) {
+	tried := 0
+	for seed := uint64(1); seed <= 40; seed++ {
+		s := New(Options{Seed: seed, Calm: true, Voters: 7, Exchange: true})
+		s.exchanges.edges = 0 // the test exchanges disks
+		require.Nil(t, s.Run())
+		s.until(t, "an ensemble", func() bool { return s.united() != nil })
+		s.written(t)
+		s.until(t, "everybody", func() bool {
+			return s.united() != nil && !slices.ContainsFunc(s.nodes, func(n *node) bool {
+				return len(n.disk.history) == 0 || n.disk.lineage == nil || !n.disk.lineage.Final
+			})
+		})
+		foreign, epoch := s.abroad()[0][6], s.united().status.Epoch
+		if l := foreign.lineage; foreign.blank || foreign.current <= epoch || l == nil || !l.Final {
+			continue
+		}
+		tried++
+		for _, n := range s.nodes {
+			n.crash()
+		}
+		for _, n := range s.nodes[4:6] {
+			n.replace(image{of: n.id, contents: contents{exists: true}})
+		}
+		s.nodes[6].replace(foreign)
+		for _, i := range []int{1, 2, 4, 5, 6} {
+			s.nodes[i].start()
+		}
+		s.until(t, "a leader", func() bool { return s.nodes[1].reigns() || s.nodes[2].reigns() })
+		require.False(t, s.nodes[6].status.Serving, "seed %d", seed)
+	}
+	require.Greater(t, tried, 3)
+}
+
+// A server has lost meta.db, and another txn than its followers where their logs end: checksums tell that. It comes
+// back with its own directory, which has lost meta.db as well, so that its lineage says the same as before.
+func TestOwnDirectoryAfterAnother(t *testing.T) {
+	for seed := uint64(1); seed <= 20; seed++ {
+		if seed%16 == 9 {
+			continue // leaders send SNAP only, so there is no checksum
+		}
+		s := New(Options{Seed: seed, Calm: true, Voters: 3, Exchange: true})
+		s.exchanges.edges = 0 // the test exchanges disks
+		require.Nil(t, s.Run())
+		s.until(t, "an ensemble", func() bool { return s.united() != nil })
+		s.written(t)
+		s.until(t, "everybody", func() bool {
+			return s.united() != nil && !slices.ContainsFunc(s.nodes, func(n *node) bool {
+				return !equal(n.disk.history, s.united().disk.history)
+			})
+		})
+		for _, n := range s.nodes {
+			n.crash()
+		}
+		n, other := s.nodes[0], s.nodes[2]
+		own := n.image().withoutMeta(false)
+		another := own
+		another.run, another.history = nil, slices.Clone(own.history)
+		last := &another.history[len(another.history)-1]
+		last.Payload = append([]byte{1}, last.Payload[1:]...)
+		another.history = append(another.history, zab.Txn{Zxid: last.Zxid + 1, Payload: s.load.payload()})
+		n.replace(another)
+		n.start()
+		other.start()
+		s.until(t, "a stranger", func() bool { return len(other.core.Strangers()) > 0 && other.status.Outside != nil })
+		n.crash()
+		n.replace(own)
+		n.start()
+		s.until(t, "a leader", func() bool { return n.status.Serving && other.status.Serving })
+		require.Empty(t, other.core.Strangers())
+		require.Nil(t, other.status.Outside)
+	}
+}
+
 // All servers lose power right after UPTODATE: what was acknowledged is there afterwards. Source: quorum-protocol
 // 15.5.3.
 func TestAllDieAfterUpToDate(t *testing.T) {
