@@ -53,6 +53,8 @@ type Core struct {
 	now         int64 // ticks since the start
 	nextLink    LinkID
 	links       []*link // accepted connections, by number
+	claims      int     // at most so many of them have a claim
+	renewAfter  int64   // tick before which no renewal begins
 	syncs       uint64  // calls of Sync
 	masterQueue masterQueue
 
@@ -218,6 +220,7 @@ func (c *Core) offer(t Txn) {
 // txns, which never change.
 func (c *Core) Take() Output {
 	if !c.status.Stopped && c.status.Fatal == nil {
+		c.settleClaims()
 		c.settle()
 	}
 	c.appendTail()
@@ -232,7 +235,7 @@ func (c *Core) Take() Output {
 	out.Status = c.status
 	c.out.Send, c.out.Dial, c.out.Close, c.out.Synced = c.out.Send[:0], c.out.Dial[:0],
 		c.out.Close[:0], c.out.Synced[:0]
-	c.out.Throttled = c.out.Throttled[:0]
+	c.out.Throttled, c.out.Rivals = c.out.Throttled[:0], c.out.Rivals[:0]
 	c.out.Deliver, c.out.Lineage, c.out.Renew = nil, nil, false
 	c.writes.jobs = c.writes.jobs[:0]
 	return out

@@ -87,6 +87,8 @@
 //   - Before the epoch is established a leader refuses a voter that has more history than the leader
 //     (Core.ackEpoch). An established leader stays; for a voter that has promised a later epoch it begins a new
 //     epoch, without an election (renewal.go).
+//   - A later epoch that a peer names moves the epoch of a leader in small steps (link.go), and a connection with the
+//     id of a server that follows does not take its place (claim.go).
 //   - Servers compare where their histories come from (lineage.go). A server with another history is not counted,
 //     not followed and not brought up to date (stranger.go).
 //   - A crash in the middle of duty 2 leaves a history that reaches into a later epoch than currentEpoch. The
@@ -96,8 +98,8 @@
 //
 // message.go, output.go, config.go: what goes in and out. core.go: inputs, outputs and roles. stable.go: what is
 // durable, and promises. window.go: the proposals in memory. election.go, blank.go: the choice of a leader. link.go,
-// leader.go, leadersync.go, broadcast.go, sync.go, fit.go, handover.go, renewal.go: a leader, in the order of the
-// protocol. learner.go, learnersync.go, masterqueue.go: a follower or observer. master.go: a follower that serves
-// observers. ensemble.go, reconfig.go: the voters, and how they change. lineage.go, stranger.go: where a history
-// comes from, and servers that have another history. invariant.go: what must always hold.
+// claim.go, leader.go, leadersync.go, broadcast.go, sync.go, fit.go, handover.go, renewal.go: a leader, in the order
+// of the protocol. learner.go, learnersync.go, masterqueue.go: a follower or observer. master.go: a follower that
+// serves observers. ensemble.go, reconfig.go: the voters, and how they change. lineage.go, stranger.go: where a
+// history comes from, and servers that have another history. invariant.go: what must always hold.
 package zab

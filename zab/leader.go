@@ -57,7 +57,7 @@ func (c *Core) becomeLeading(limit int, electors quorum.Set) {
 	c.status.Leader, c.status.Master = c.cfg.ID, c.cfg.ID
 	c.step, c.tick, c.settle = c.stepLeader, c.tickLeader, c.settleLeader
 	c.ld = leader{since: c.now, limit: limit, summary: c.stable.vote(c.cfg.ID), electors: electors}
-	if c.raiseEpoch(c.epochs.Accepted) {
+	if c.beginEpoch() {
 		c.ld.connecting = c.ld.connecting.With(c.self)
 		for _, l := range append([]*link(nil), c.links...) {
 			switch {
@@ -90,26 +90,26 @@ func (c *Core) deserted(voter int) bool {
 	return true
 }
 
-// raiseEpoch makes the epoch larger than an epoch that a server has accepted.
-func (c *Core) raiseEpoch(accepted int64) bool {
-	if accepted < c.ld.epoch {
-		return true
-	}
-	if accepted+1 >= epochMax {
-		c.fatal(fmt.Errorf("zab: epochs are exhausted: acceptedEpoch is %d", accepted))
+// beginEpoch makes the epoch larger than the one that this server has accepted.
+func (c *Core) beginEpoch() bool {
+	if c.epochs.Accepted+1 >= epochMax {
+		c.fatal(fmt.Errorf("zab: epochs are exhausted: acceptedEpoch is %d", c.epochs.Accepted))
 		return false
 	}
-	c.ld.epoch = accepted + 1
+	c.ld.epoch = c.epochs.Accepted + 1
 	return true
+}
+
+// raiseEpoch makes the epoch larger than an epoch that a learner says to have accepted, within epochStep.
+func (c *Core) raiseEpoch(accepted int64) {
+	c.ld.epoch = max(c.ld.epoch, min(accepted+1, c.epochs.Accepted+epochStep, epochMax-1))
 }
 
 // offerEpoch takes the acceptedEpoch of a learner. Source: quorum-protocol 5.2 step 2.
 func (c *Core) offerEpoch(l *link) {
 	ld := &c.ld
 	if ld.stage == leaderCollecting && !l.parted {
-		if !c.raiseEpoch(l.accepted) {
-			return
-		}
+		c.raiseEpoch(l.accepted)
 		if l.voter >= 0 {
 			ld.connecting = ld.connecting.With(l.voter)
 		}

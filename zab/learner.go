@@ -225,6 +225,9 @@ func (c *Core) partsFrom(m *Message) bool {
 	switch d := c.meetStranger(&from); {
 	case d != nil:
 		reason = d.Text
+	case m.Refused && c.epochs.Accepted > m.Epoch:
+		reason = describe("leader %d of epoch %d does not believe that this server has promised epoch %d: "+
+			"acceptedEpoch is damaged, or from elsewhere", ln.master, m.Epoch, c.epochs.Accepted)
 	case m.Refused:
 		reason = describe("leader %d of epoch %d refuses a history that ends in epoch %d", ln.master, m.Epoch,
 			c.lineage.Epoch())

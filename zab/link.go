@@ -33,6 +33,8 @@ type link struct {
 	lineage  *Lineage
 	parted   bool // its history is another one: it is told so, and sent nothing else
 	stage    linkStage
+	claim    *claim     // it waits for the place of another link; see claim.go
+	outran   int64      // the epoch of this leader when it came with a later one
 	asksAll  bool       // it has asked for SNAP
 	whole    bool       // it is brought up to date by SNAP; from linkStreaming on
 	accepted int64      // its acceptedEpoch
@@ -165,7 +167,7 @@ func (c *Core) dropLink(i int) {
 // learnerInfo handles the first message of a learner. A server that does not lead keeps it for a while: it may
 // not know yet that it leads.
 func (c *Core) learnerInfo(l *link, m *Message) {
-	if l.stage != linkNew {
+	if l.stage != linkNew || l.claim != nil {
 		c.closeLink(l)
 		return
 	}
@@ -178,10 +180,8 @@ func (c *Core) learnerInfo(l *link, m *Message) {
 		c.closeLink(l)
 		return
 	}
-	for i := len(c.links) - 1; i >= 0 && m.From >= 0; i-- {
-		if old := c.links[i]; old != l && old.peer == m.From {
-			c.closeLink(old) // the newer connection of a server counts
-		}
+	if !c.takesPlace(l, m) {
+		return
 	}
 	l.peer, l.accepted, l.warren, l.repeats, l.observer = m.From, m.Epoch, m.Warren, m.Repeat, m.Type == ObserverInfo
 	l.stage, l.blank, l.asksAll, l.lineage = linkWaiting, m.Blank, m.Whole, m.Lineage
@@ -199,18 +199,16 @@ func (c *Core) learnerInfo(l *link, m *Message) {
 	}
 }
 
-// outrun deals with a learner that has promised a later epoch than that of this leader, and so cannot follow it.
-// If no epoch is established yet, the servers look for a leader again. An established leader stays. If the
-// history of the learner is a part of that of the leader, the leader begins a new epoch, in which the learner can
-// follow. Otherwise the learner is told that it has to stay outside. A learner without a lineage finds that out
-// by itself.
+// outrun deals with a learner that has promised a later epoch than that of this leader, and so cannot follow it. A
+// leader that is not established goes on with the others, and gives up if they are no quorum (tickLeader); the
+// next one begins a later epoch. An established leader stays. If the history of the learner is a part of that of the
+// leader, the leader begins a new epoch, in which the learner can follow. Otherwise the learner is told that it has
+// to stay outside. A learner without a lineage finds that out by itself.
 func (c *Core) outrun(l *link) {
 	ld := &c.ld
 	switch {
 	case c.weak(LeaderYields) && l.voter >= 0 && ld.stage >= leaderBarrier:
 		c.HandOver(false)
-	case ld.stage < leaderBarrier && l.voter >= 0 && l.lineage != nil:
-		c.stepDown("server %d has accepted epoch %d, which is above %d", l.peer, l.accepted, ld.epoch)
 	case ld.stage < leaderBarrier || l.lineage == nil:
 	case l.lineage.Epoch() > ld.epoch:
 		// A quorum follows this leader, so no quorum can have promised that epoch.
@@ -220,17 +218,23 @@ func (c *Core) outrun(l *link) {
 				Text: describe("it has adopted epoch %d, which comes after epoch %d that a quorum follows",
 					l.lineage.Epoch(), ld.epoch)}}
 	default:
-		ld.renewal.wanted = true
+		ld.renewal.wanted, l.outran = true, ld.epoch
 	}
 }
 
-// epochLeap is how far the acceptedEpoch of a learner may be above that of its leader. An election takes one epoch,
-// so no server has missed so many.
-const epochLeap = 1 << 20
+// There are only epochMax epochs, and no way back to an earlier one. What a learner says of its acceptedEpoch may come
+// from a damaged file, or from a program that is no server, and the epoch of a leader becomes that of a quorum. So a
+// leader goes towards a later epoch in steps: of epochStep at an election, and of epochStep once in a tick of
+// ZooKeeper while it is established (renewal.go). The next step begins where a quorum has followed. An election takes
+// one epoch, so what is real is rarely more than a step away. All epochs last for eight years of such steps.
+const epochStep = 16
 
-// leaps reports whether the acceptedEpoch of a learner is out of reach. Its leader would have to begin an epoch above
-// it, and there are only epochMax: one damaged file, or one hostile packet, could use up the epochs of an ensemble
-// for good. Such a learner is told that it has to stay outside.
+// epochLeap is how far the acceptedEpoch of a learner may be above that of its leader. A server comes that far by
+// leading so many times without being heard by any other, while none of them leads.
+const epochLeap = 1 << 14
+
+// leaps reports whether the acceptedEpoch of a learner is out of reach. Such a learner is told that it has to stay
+// outside.
 func (c *Core) leaps(l *link) bool {
 	if l.accepted-c.epochs.Accepted <= epochLeap {
 		return false

@@ -28,6 +28,8 @@ type Output struct {
 	Close []LinkID
 	// Throttled names those of Close whose observers have to connect again later: see Limits.SnapSyncsMax.
 	Throttled []LinkID
+	// Rivals names those of Close on which a learner has introduced itself as a server that follows on another link.
+	Rivals []Rival
 	// Synced holds the tokens of the Sync calls of this server itself that are answered: reads after them are up
 	// to date.
 	Synced []uint64
@@ -88,6 +90,9 @@ type Dial struct {
 	Peer proto.ServerID
 	Port Port
 }
+
+// Rival is a link on which the server of another link, the holder, is said to have connected, and has not.
+type Rival struct{ Link, Holder LinkID }
 
 // Port is one of the ports on which a server serves learners.
 type Port uint8

@@ -58,7 +58,7 @@ func (c *Core) awaitsRenewal(l *link) bool {
 	if ld.renewal.epoch != 0 {
 		return true
 	}
-	return ld.stage >= leaderBarrier && !l.parted && l.lineage != nil && l.accepted > ld.epoch && c.renewable()
+	return ld.stage >= leaderBarrier && !l.parted && l.accepted > ld.epoch && l.outran == ld.epoch && c.renewable()
 }
 
 // renewable reports whether a quorum of servers that can take part is up to date.
@@ -78,11 +78,12 @@ func (l *link) renews() bool { return l.stage == linkUpToDate && l.lineage != ni
 // decidesRenewal reports whether a learner can take part in a renewal and its promise counts.
 func (l *link) decidesRenewal() bool { return l.voter >= 0 && !l.observer && l.renews() }
 
-// wantedEpoch returns the epoch in which the learners that wait for a renewal can follow, 0 if none waits.
+// wantedEpoch returns the epoch in which the learners that wait for a renewal can follow, or a step towards it; 0 if
+// none waits. A learner that has to wait for more than one step is told so after the first, and comes again.
 func (c *Core) wantedEpoch() (e int64) {
 	for _, l := range c.links {
 		if l.stage == linkWaiting && !l.parted && l.lineage != nil && l.accepted > c.ld.epoch {
-			e = max(e, l.accepted+1)
+			e = max(e, min(l.accepted+1, c.ld.epoch+epochStep))
 		}
 	}
 	return e
@@ -97,10 +98,12 @@ func (c *Core) settleRenewal() {
 		c.establishRenewal()
 	case r.epoch != 0:
 		c.prepareRenewal()
-	case r.wanted && ld.stage == leaderServing && !ld.handing && c.next == nil && !c.synchronises() && c.renewable():
+	case r.wanted && ld.stage == leaderServing && !ld.handing && c.next == nil && c.now >= c.renewAfter &&
+		!c.synchronises() && c.renewable():
 		r.wanted = false
 		if e := c.wantedEpoch(); e > ld.epoch && e < epochMax-1 {
 			*r = renewal{epoch: e, since: c.now}
+			c.renewAfter = c.now + int64(c.cfg.Timing.TickTime)
 			c.persistAccepted(e)
 		}
 	}

@@ -416,6 +416,11 @@ func (s *script) take() {
 		}
 	}
 	s.status = st
+	if out.Renew {
+		s.printf("renew")
+		s.core.Renew()
+		s.take()
+	}
 }
 
 func persistText(p *Persist) string {

@@ -220,7 +220,7 @@ func TestTwoServersWithOneID(t *testing.T) {
 			}
 			g.holds(time.Second)
 			rest.keeps(kept)
-			warned := strings.Count(leader.Log(), "two servers have the same id and push each other out")
+			warned := strings.Count(leader.Log(), "two servers have the same id")
 			if one.id == 3 {
 				assert.Equal(t, 1, warned, "in the log of %d, which leads", leader.ID())
 			} else {

@@ -119,10 +119,9 @@ type Host struct {
 	twice                []zab.Txn // of weakness.AppliedTwice
 	legs                 legs      // measured for Env.Stages
 
-	reported      differences
-	stuck         stuck
-	introductions introductions
-	lists         lists
+	reported differences
+	stuck    stuck
+	lists    lists
 }
 
 // clients are the client connections, as the host needs them. Any goroutine may call the methods.
@@ -478,7 +477,6 @@ func (m *Host) arrived(l *peers.Link, packets []peers.Packet) {
 		}
 		if msg.Type == zab.FollowerInfo || msg.Type == zab.ObserverInfo || msg.Type == zab.LeaderInfo {
 			m.warren[l.ID] = msg.Warren
-			m.introduced(l, msg.From, m.Clock.Steady())
 		}
 		if ok {
 			m.core.Step(msg)
@@ -617,6 +615,9 @@ func (m *Host) drain() {
 			m.peers.Dial(d.Link, d.Peer, d.Port)
 		}
 		m.throttled(out.Throttled)
+		if len(out.Rivals) > 0 {
+			m.turnedAway(out.Rivals, m.Clock.Steady())
+		}
 		for _, id := range out.Close {
 			if !m.Weak(weakness.FormerLinks) {
 				m.peers.Close(id)

@@ -1,13 +1,11 @@
 package host
 
 import (
-	"net"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
 )
 
@@ -18,6 +16,7 @@ const outsideEvery = time.Minute
 type differences struct {
 	outside   time.Time                    // when it was logged that this server stays outside
 	strangers map[proto.ServerID]time.Time // when it was logged that the history of a member differs
+	rivals    time.Time                    // when it was logged that two servers have the same id
 }
 
 // warnOutside logs now and then that this server stays outside the ensemble.
@@ -48,71 +47,21 @@ func (m *Host) warnStrangers(now time.Time, strangers []zab.Stranger) {
 	}
 }
 
-// Two servers with the same id push each other out of the ensemble: when one of them connects to the leader, the
-// leader gives up the connection of the other, which then connects again. The leader notices that. If the id is
-// smaller than the leader's, the second server does not get that far: for an election the server with the larger id
-// connects, to the address that it knows.
+// rivalsEvery is how often the log repeats that two servers have the same id.
+const rivalsEvery = time.Minute
 
-// introduction is the last connection of a learner to this leader.
-type introduction struct {
-	link     zab.LinkID
-	addr     string
-	replaced time.Time // when a connection arrived while the one before was open
-}
-
-// introductions finds servers with the same id. Owned by the host goroutine.
-type introductions struct {
-	last   map[proto.ServerID]introduction
-	warned time.Time // when the last warning was logged
-}
-
-const (
-	// twinWindow is a time. Within it a connection is replaced twice only if two servers do it: a single server
-	// that has lost its connection silently comes again once.
-	twinWindow = 10 * time.Second
-	// twinEvery is how often a warning is logged.
-	twinEvery = time.Minute
-)
-
-// meet notes that a server has sent its id on a link. If it is time to warn of two servers with this id, it returns
-// the address of the other.
-func (n *introductions) meet(id proto.ServerID, link zab.LinkID, addr string, isOpen func(zab.LinkID) bool,
-	now time.Time) (other string, warn bool) {
-	if n.last == nil {
-		n.last = map[proto.ServerID]introduction{}
+// turnedAway warns that a learner has introduced itself with the id of a server that follows on another link. If the
+// id is smaller than the leader's, a second server does not get that far: for an election the server with the larger
+// id connects, to the address that it knows.
+func (m *Host) turnedAway(rivals []zab.Rival, now time.Time) {
+	for _, r := range rivals {
+		l, holder := m.links[r.Link], m.links[r.Holder]
+		if l == nil || holder == nil || now.Sub(m.reported.rivals) < rivalsEvery {
+			continue
+		}
+		m.reported.rivals = now
+		m.Log.Warn("two servers have the same id, and the second is turned away: give it another id, or stop it",
+			zap.Int64("peer_id", int64(holder.Peer)), zap.String("addr", l.Stats().Addr),
+			zap.String("other_addr", holder.Stats().Addr))
 	}
-	last, known := n.last[id]
-	next := introduction{link: link, addr: addr, replaced: last.replaced}
-	if known && last.link != link && isOpen(last.link) {
-		next.replaced = now
-		twice := now.Sub(last.replaced) < twinWindow
-		warn = (twice || hostOf(last.addr) != hostOf(addr)) && now.Sub(n.warned) >= twinEvery
-	}
-	if warn {
-		n.warned = now
-	}
-	n.last[id] = next
-	return last.addr, warn
-}
-
-// introduced warns if a learner that has sent its id on a link is one of two servers with this id.
-func (m *Host) introduced(l *peers.Link, id proto.ServerID, now time.Time) {
-	if l.Dialled || m.Membership().Member(int64(id)) == nil { // unknown ids must not fill the map
-		return
-	}
-	addr := l.Stats().Addr
-	isOpen := func(link zab.LinkID) bool { return m.links[link] != nil }
-	other, warn := m.introductions.meet(id, l.ID, addr, isOpen, now)
-	if warn {
-		m.Log.Warn("two servers have the same id and push each other out: give one of them another id, or stop it",
-			zap.Int64("peer_id", int64(id)), zap.String("addr", addr), zap.String("other_addr", other))
-	}
-}
-
-// hostOf is the host of an address, or the address if it has no port.
-func hostOf(addr string) string {
-	if host, _, err := net.SplitHostPort(addr); err == nil {
-		return host
-	}
-	return addr
 }
