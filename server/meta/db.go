@@ -54,6 +54,7 @@ type Options struct {
 type DB struct {
 	ledger
 	bolt    *bbolt.DB
+	file    *os.File // the open file of bolt, which closes it
 	files   epochFiles
 	member  bool
 	rebuilt error
@@ -216,10 +217,33 @@ func (d *DB) put(name string, entry *Snapshot) error {
 
 func (d *DB) close() error { return d.bolt.Close() }
 
-// update runs a transaction. bbolt panics when it meets a damaged page.
+// update runs a transaction. bbolt panics when it meets a damaged page, also in goroutines of its own, and may keep a
+// lock then for which Close waits. So the file, which is small, is looked at before.
 func (d *DB) update(fn func(*bbolt.Tx) error) (err error) {
 	defer recovered(&err)()
+	if err := d.verify(); err != nil {
+		return err
+	}
 	return noSpace(d.bolt.Update(fn))
+}
+
+// verify returns a damageError if the open file was damaged since it was opened.
+func (d *DB) verify() error {
+	info, err := d.file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() > fileMax {
+		return &damageError{fmt.Errorf("%d bytes long", info.Size())}
+	}
+	b := make([]byte, info.Size())
+	if _, err := d.file.ReadAt(b, 0); err != nil {
+		return err
+	}
+	if err := checkPages(b); err != nil {
+		return &damageError{err}
+	}
+	return nil
 }
 
 // recovered turns a panic, or a fault in the map of the file, into a damageError.
@@ -286,6 +310,11 @@ func (d *DB) openBolt(path string) (err error) {
 		NoFreelistSync: true,
 		FreelistType:   bbolt.FreelistMapType,
 		NoStatistics:   true,
+		OpenFile: func(path string, flag int, mode os.FileMode) (f *os.File, err error) {
+			f, err = os.OpenFile(path, flag, mode)
+			d.file = f
+			return f, err
+		},
 	})
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):

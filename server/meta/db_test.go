@@ -485,3 +485,57 @@ func TestMarkOutlivesMetaDB(t *testing.T) {
 		})
 	}
 }
+
+// A file that is destroyed while it is open costs the changes from then on, and holds up neither them nor the end.
+func TestDestroyedWhileOpen(t *testing.T) {
+	for name, destroy := range map[string]func(*os.File, []byte) error{
+		"zeros": func(f *os.File, b []byte) error {
+			_, err := f.WriteAt(make([]byte, len(b)), 0)
+			return err
+		},
+		"zeros behind the first page": func(f *os.File, b []byte) error {
+			_, err := f.WriteAt(make([]byte, len(b)-4096), 4096)
+			return err
+		},
+		"ones": func(f *os.File, b []byte) error {
+			_, err := f.WriteAt(bytes.Repeat([]byte{0xff}, len(b)), 0)
+			return err
+		},
+		"cut": func(f *os.File, _ []byte) error { return f.Truncate(5000) },
+		"text": func(f *os.File, b []byte) error {
+			_, err := f.WriteAt(bytes.Repeat([]byte("x"), len(b)), 0)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			db, err := Open(Options{Dir: dir, Member: true})
+			require.NoError(t, err)
+			require.NoError(t, db.SetAccepted(3))
+			path := filepath.Join(dir, FileName)
+			b, err := os.ReadFile(path)
+			require.NoError(t, err)
+			f, err := os.OpenFile(path, os.O_RDWR, 0)
+			require.NoError(t, err)
+			require.NoError(t, destroy(f, b))
+			require.NoError(t, f.Close())
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				require.ErrorContains(t, db.SetLineage("l"), "damaged")
+				require.Error(t, db.SetAccepted(4))
+				require.Error(t, db.PutSnapshot("snapshot.1", 1, 1, 1))
+				require.NoError(t, db.Close())
+			}()
+			select {
+			case <-done:
+			case <-time.After(20 * time.Second):
+				t.Fatal("it hangs")
+			}
+			require.Equal(t, "3", readFile(t, dir, "acceptedEpoch"))
+			again := open(t, Options{Dir: dir, Member: true})
+			require.ErrorIs(t, again.Rebuilt(), ErrDamaged)
+			require.EqualValues(t, 3, again.Epochs().Accepted)
+		})
+	}
+}

@@ -123,9 +123,8 @@ func (j *Journal) keepNote(now bool) {
 	if j.noted == nil || j.failed || !now && !j.Jobs.Empty() && j.srv.Clock.Steady().Before(j.noteBy) {
 		return
 	}
-	if j.waiting("writing the lineage", func() error { return j.srv.Meta.SetLineage(Encoded(j.noted)) }) {
-		j.noted = nil
-	}
+	j.failed = !j.waiting("writing the lineage", func() error { return j.srv.Meta.SetLineage(Encoded(j.noted)) })
+	j.noted = nil
 }
 
 func BytesOf(txns []zab.Txn) (n int64) {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
@@ -191,7 +192,6 @@ func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out io.Writ
 	if err := srv.Start(); err != nil {
 		return err
 	}
-	defer srv.Stop()
 	reloads.server.Store(srv)
 	addr := "no port"
 	if a := srv.Addr(); a != nil {
@@ -211,7 +211,31 @@ func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out io.Writ
 	stop()
 	ended.Wait()
 	tell("STOPPING=1")
+	stopAfter(err, srv.Stop, failedStopMax, log)
 	return err
+}
+
+// failedStopMax is how long a server that has failed may take to stop.
+const failedStopMax = 30 * time.Second
+
+// stopAfter stops a server. After a failure something may wait for what has failed: then the process ends without
+// waiting for it, so that it can be started again.
+func stopAfter(failure error, stop func(), limit time.Duration, log *zap.Logger) {
+	if failure == nil {
+		stop()
+		return
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		stop()
+	}()
+	select {
+	case <-stopped:
+	case <-time.After(limit):
+		log.Error("the server does not stop after its failure: the process ends all the same",
+			zap.Duration("waited", limit))
+	}
 }
 
 // startFailed logs why the server ends, and puts ZooKeeper's sentence for it, which scripts look for on standard
