@@ -138,7 +138,7 @@ func (d *DB) settle(o Options, files fileEpochs) error {
 		r.blank = r.blank || marked
 		r.accepted = max(r.accepted, files.accepted)
 		r.current = max(r.current, files.current)
-		return nil
+		return r.credible()
 	})
 	if err != nil {
 		return err

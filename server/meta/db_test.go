@@ -125,6 +125,30 @@ func TestAcceptedBelowCurrentIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "acceptedEpoch 3 is below currentEpoch 4")
 }
 
+// An acceptedEpoch that no ensemble can have come to is refused, and not taken over: the file can be put right.
+func TestAcceptedFarAboveCurrentIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, Options{Dir: dir, Member: true})
+	require.NoError(t, db.SetAccepted(4))
+	require.NoError(t, db.SetCurrent(4, ""))
+	require.NoError(t, db.Close())
+	writeFile(t, dir, "acceptedEpoch", 5+EpochLeap)
+	_, err := Open(Options{Dir: dir, Member: true})
+	require.ErrorIs(t, err, ErrEpoch)
+	require.ErrorContains(t, err, "acceptedEpoch 1048581 is too far above currentEpoch 4: one of the two is damaged")
+	writeFile(t, dir, "acceptedEpoch", 4)
+	epochs, err := open(t, Options{Dir: dir, Member: true}).Reconcile(proto.MakeZxid(4, 1))
+	require.NoError(t, err)
+	require.Equal(t, Epochs{4, 4}, epochs)
+
+	// a new server that an old ensemble was about to bring up to date
+	fresh := t.TempDir()
+	writeFile(t, fresh, "acceptedEpoch", 5+EpochLeap)
+	writeFile(t, fresh, "currentEpoch", 0)
+	_, err = open(t, Options{Dir: fresh, Member: true}).Reconcile(0)
+	require.NoError(t, err)
+}
+
 func TestIdentity(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, Options{Dir: dir})

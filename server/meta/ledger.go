@@ -150,9 +150,22 @@ func (l *ledger) Reconcile(last proto.Zxid) (Epochs, error) {
 		if r.accepted < r.current {
 			return fmt.Errorf("%w: acceptedEpoch %d is below currentEpoch %d", ErrEpoch, r.accepted, r.current)
 		}
-		return nil
+		return r.credible()
 	})
 	return l.Epochs(), err
+}
+
+// EpochLeap is more elections than a server misses, or holds in vain.
+const EpochLeap = 1 << 20
+
+// credible returns an error if acceptedEpoch is so far above currentEpoch that one of them must be damaged. A server
+// with such a promise would stay outside, or, as a leader, take the epochs of all others with it.
+func (r *record) credible() error {
+	if r.current > 0 && r.accepted-r.current > EpochLeap {
+		return fmt.Errorf("%w: acceptedEpoch %d is too far above currentEpoch %d: one of the two is damaged", ErrEpoch,
+			r.accepted, r.current)
+	}
+	return nil
 }
 
 // change lets fn change a copy of the record and makes it durable.

@@ -105,6 +105,9 @@ func TestMembersThatDoNotStart(t *testing.T) {
 	}{
 		{n: one, message: "meta: meta.db belongs to another server"},
 		{n: two, message: "meta: meta.db belongs to another server"},
+		{n: three, message: "meta: epochs are inconsistent",
+			more:  "acceptedEpoch 1000000002 is too far above currentEpoch 2",
+			spoil: func() { epochs("1000000002", "2") }},
 		{n: three, message: "meta: epochs are inconsistent", more: "acceptedEpoch 1 is below currentEpoch 2",
 			spoil: func() { require.NoError(t, os.Remove(at("meta.db"))); epochs("1", "2") }},
 		{n: three, message: "meta: epochs are inconsistent",

@@ -361,6 +361,11 @@ func (c *directoryCheck) epochs() {
 		c.add(Critical, "epoch", c.snapDir, remedyResync,
 			"currentEpoch %d is above acceptedEpoch %d: the server does not start", current, accepted)
 	}
+	if hasCurrent && hasAccepted && current > 0 && accepted-current > datadir.EpochLeap {
+		c.add(Critical, "epoch", c.snapDir, remedyResync,
+			"acceptedEpoch %d is too far above currentEpoch %d, one is damaged: the server does not start",
+			accepted, current)
+	}
 	if hasCurrent && c.last >= 0 && c.last.Epoch() > current {
 		c.add(Critical, "epoch", c.snapDir, remedyResync,
 			"the log ends with %v, but currentEpoch is %d: the server does not start", c.last, current)

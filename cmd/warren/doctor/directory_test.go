@@ -142,6 +142,11 @@ func TestDirectoryChecks(t *testing.T) {
 				put(t, mem, v+"currentEpoch", []byte("3"))
 				put(t, mem, v+"acceptedEpoch", []byte("2"))
 			}, Critical, "epoch"},
+		"accepted epoch far above the current one": {"02-snapshot-and-log",
+			func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+				put(t, mem, v+"currentEpoch", []byte("3"))
+				put(t, mem, v+"acceptedEpoch", []byte("1000000003"))
+			}, Critical, "epoch"},
 		"unreadable epoch": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
 			put(t, mem, v+"currentEpoch", []byte("three"))
 		}, Critical, "epoch"},

@@ -26,7 +26,7 @@ func (m *Host) warnOutside(now time.Time) {
 		return
 	}
 	m.reported.outside = now
-	m.Log.Warn("this server stays outside the ensemble: its directory has another history",
+	m.Log.Warn("this server stays outside the ensemble",
 		zap.Int64("leader", int64(o.Leader)), zap.String("reason", o.Reason), zap.String("own", o.Own),
 		zap.String("theirs", o.Theirs))
 }

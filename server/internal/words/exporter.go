@@ -215,7 +215,8 @@ func (s *Reporter) exportDifferences() {
 			return value(role)
 		}))
 	}
-	gauge("warren_zab_outside", "1 while this server stays outside the ensemble: its directory has another history.",
+	gauge("warren_zab_outside",
+		"1 while this server stays outside the ensemble, because of its history or its promises.",
 		func(r host.QuorumRole) float64 {
 			if r.Outside != nil {
 				return 1

@@ -184,7 +184,7 @@ func outside(ctx context.Context, admin *doctor.AdminPort, s *reach.Status, err 
 	}
 	if zab.Outside {
 		s.Role = roleOutside
-		return fmt.Errorf("its directory has another history than that of leader %d: %s", zab.Leader, zab.Reason)
+		return fmt.Errorf("it cannot follow leader %d: %s", zab.Leader, zab.Reason)
 	}
 	if zab.WaitsFor != "" {
 		err = fmt.Errorf("does not serve: %s", zab.WaitsFor)
