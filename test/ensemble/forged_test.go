@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -153,4 +154,50 @@ func (c *chaos) acceptedEpochs() map[int]int64 {
 		require.NoError(c.t, err)
 	}
 	return all
+}
+
+// TestDamagedPromise gives a follower an acceptedEpoch that is above that of the others: it comes in after some steps,
+// in which no follower is lost, or stays outside, says why, and costs the others nothing. Then the one that will lead
+// has such a file.
+func TestDamagedPromise(t *testing.T) {
+	c := &chaos{t: t, voters: 3, began: time.Now()}
+	c.seed(1)
+	settings := map[string]string{"tickTime": "500", "initLimit": "40"}
+	c.launch([]cluster.Options{{Settings: settings}, {Settings: settings}, {Settings: settings}})
+	leader := c.certainLeader()
+	node, other := c.but(leader)[0], c.but(leader)[1]
+	conn, err := wire.Dial(other.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: patience})
+	require.NoError(t, err)
+	defer conn.Close()
+	promise := func(n *cluster.Node, accepted int64) {
+		n.Kill()
+		require.NoError(t, os.WriteFile(filepath.Join(n.DataDir(), "version-2", "acceptedEpoch"),
+			strconv.AppendInt(nil, accepted, 10), 0o644))
+		n.Launch()
+	}
+	promise(node, 100)
+	node.WaitServing()
+	for id, e := range c.acceptedEpochs() {
+		require.EqualValues(t, 101, e, "server %d", id)
+	}
+	require.Equal(t, leader, c.certainLeader())
+
+	before := len(node.Log())
+	promise(node, 20_101)
+	cluster.Eventually(t, func() bool {
+		return strings.Contains(node.Log()[before:], "this server stays outside the ensemble")
+	}, patience, "server %d says nothing", node.ID())
+	require.Contains(t, node.Log()[before:], "acceptedEpoch is damaged")
+	require.NotContains(t, node.Log()[before:], "another history")
+	_, err = conn.Create("/n", nil, proto.ModePersistent)
+	require.NoError(t, err, "the client of server %d", other.ID())
+	require.EqualValues(t, 101, c.acceptedEpochs()[leader.ID()])
+
+	// without that server, the leader goes to its own promise, and the other with it
+	node.Kill()
+	promise(leader, 140)
+	other.WaitServing()
+	leader.WaitServing()
+	c.logf("epochs %v", c.acceptedEpochs())
+	require.LessOrEqual(t, c.acceptedEpochs()[other.ID()], int64(160))
 }

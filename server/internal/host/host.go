@@ -108,8 +108,8 @@ type Host struct {
 	early     []event                   // packets for the role that arrived while it was opening
 	resumes   []*flow.Resumption        // clients that came back with their session while the role was opening
 	keeping   *keeping                  // client connections that outlive a hand-over; nil if there are none
-	// committed is the newest zxid that is known to be committed. delivered is the newest zxid handed to the
-	// applier.
+	// committed is the newest zxid that the present leader has told to be committed. delivered is the newest zxid
+	// handed to the applier; TRUNC and SNAP lower it.
 	committed, delivered proto.Zxid
 	seen                 proto.Zxid // newest zxid that the leader has sent, committed or not
 	stop                 bool
@@ -641,7 +641,11 @@ func (m *Host) toJournal(writes []zab.Persist) {
 		if writes[i].Truncate || writes[i].Install != nil {
 			m.dropKept() // the state may be loaded anew
 		}
+		if writes[i].Truncate {
+			m.delivered = min(m.delivered, writes[i].Last)
+		}
 		if in := writes[i].Install; in != nil {
+			m.delivered = min(m.delivered, in.Last)
 			m.want(in.Link)
 			if m.Weak(weakness.AppliedTwice) {
 				m.twice = in.Txns

@@ -33,7 +33,7 @@ func (m *Host) Changed(st zab.Status) {
 		m.early = nil
 		// The next leader may never commit what the last one has told of.
 		if st.State == zab.Looking && !m.Weak(weakness.CommitsOutliveLeader) {
-			m.committed, m.seen = m.delivered, m.delivered
+			m.committed, m.seen = 0, 0
 		}
 		m.electionEnds(old.State, st.State, now)
 		m.since = now
@@ -153,6 +153,7 @@ func (m *Host) opened(state zab.State) {
 	m.resumeKept()
 	m.Disk.Snapshotter.Allow()
 	m.delivered = max(m.delivered, m.Store.LastZxid())
+	m.committed, m.seen = max(m.committed, m.delivered), max(m.seen, m.delivered)
 	early, resumes := m.early, m.resumes
 	m.early, m.resumes = nil, nil
 	for _, e := range early {
