@@ -12,7 +12,8 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// Every door that takes a password counts the wrong ones together: who has guessed at one of them waits at all.
+// Every door that takes a password counts the wrong ones together: a client that has guessed at one of them waits at
+// all of them.
 func TestGuessesOfPasswordsAreCountedTogether(t *testing.T) {
 	for name, guess := range map[string]func(*testing.T, *doors) bool{
 		"admin command": func(t *testing.T, d *doors) bool { return d.command(t, "super:guess") != 429 },

@@ -45,7 +45,7 @@ func TestConnSetCounts(t *testing.T) {
 				uint16(r.IntN(65536)))}
 			full := limits[0] > 0 && perAddr[c.Remote.Addr()] >= limits[0] || limits[1] > 0 &&
 				len(open)-reserved >= limits[1]
-			got, err := cs.Add(c)
+			got, err := cs.Add(c, false)
 			require.Equal(t, full && reserved >= serve.WordReserve, err != nil)
 			require.Equal(t, full && reserved < serve.WordReserve, got)
 			switch {

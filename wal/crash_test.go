@@ -286,6 +286,49 @@ func TestEveryFailure(t *testing.T) {
 	}
 }
 
+// TestTooManyOpenFiles lets each opening of a file or directory fail once, because too many are open. Nothing is
+// lost, and the same call succeeds when there is room, so a full table of files does not end a server.
+func TestTooManyOpenFiles(t *testing.T) {
+	for _, prealloc := range []int64{0, 3000} {
+		for n, more := 0, true; more; n++ {
+			m := newMem(t)
+			l, _ := open(t, Options{FS: m, Dir: dir, PreallocSize: prealloc}, 1)
+			var mu sync.Mutex
+			count := 0
+			more = false
+			m.Hook(func(op vfs.Op) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if op.Kind != vfs.OpCreate && op.Kind != vfs.OpOpen && op.Kind != vfs.OpSyncDir {
+					return nil
+				}
+				if count++; count-1 != n {
+					return nil
+				}
+				more = true
+				return vfs.ErrTooManyOpen
+			})
+			last := proto.Zxid(0)
+			for range 12 {
+				err := l.Append(batch(last+1, last+1, 777), last+1, last+1)
+				if err != nil {
+					require.ErrorIs(t, err, vfs.ErrTooManyOpen)
+					require.NoError(t, l.Append(batch(last+1, last+1, 777), last+1, last+1), "opening %d", n)
+				}
+				last++
+				require.NoError(t, l.Sync())
+				if last%4 == 0 {
+					require.NoError(t, l.Roll())
+				}
+			}
+			require.NoError(t, l.Close())
+			m.Hook(nil)
+			_, zxids := openAndClose(t, m, 1)
+			require.Equal(t, span(1, last), zxids, "opening %d", n)
+		}
+	}
+}
+
 // failOnce runs a schedule whose operation n on the disk fails. It returns false if there were not
 // so many.
 func failOnce(t *testing.T, n int, prealloc int64, failure func(op vfs.Op) error) bool {

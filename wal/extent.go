@@ -50,17 +50,19 @@ func newExtent(o *Options, temp string) (*extent, error) {
 	return x, nil
 }
 
-// rename gives the file the name of a log that begins with first, durably. If retry, the file has
-// its old name and the call may be repeated.
+// rename gives the file the name of a log that begins with first, durably. If retry, the file is still one that is not
+// in use, and the call may be repeated, for another first, too.
 func (x *extent) rename(o *Options, first proto.Zxid) (retry bool, err error) {
-	path := o.path(fileName(first))
-	if err := o.FS.Rename(x.path, path); err != nil {
-		return errors.Is(err, vfs.ErrNoSpace), fmt.Errorf("wal: %w", err)
+	if path := o.path(fileName(first)); x.path != path {
+		if err := o.FS.Rename(x.path, path); err != nil {
+			return errors.Is(err, vfs.ErrNoSpace), fmt.Errorf("wal: %w", err)
+		}
+		x.path = path
 	}
 	if err := o.FS.SyncDir(o.Dir); err != nil {
-		return false, fmt.Errorf("wal: %w", err)
+		return errors.Is(err, vfs.ErrTooManyOpen), fmt.Errorf("wal: %w", err)
 	}
-	x.path, x.first = path, first
+	x.first = first
 	return false, nil
 }
 

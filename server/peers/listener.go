@@ -242,7 +242,7 @@ func (p *Peers) accept(ln net.Listener, at *port) {
 			if !p.track(nc) {
 				return
 			}
-			at.lobby.enter(nc)
+			at.lobby.enter(nc, socket.TakesLast(nc))
 			if !p.group.Go(at.name+" connection", func() { at.serve(nc) }) {
 				at.lobby.leave(nc)
 				p.untrack(nc)

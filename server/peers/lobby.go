@@ -8,7 +8,7 @@ import (
 
 // lobby holds the connections of one port on which the other side has not introduced itself yet. A member does that
 // at once. When the lobby is full, the connection that has waited longest is closed, so silent connections cannot
-// keep members out.
+// keep members out. While the process has its last file descriptors, scarceMax connections fill the lobby.
 type lobby struct {
 	max int
 	mu  struct {
@@ -17,17 +17,22 @@ type lobby struct {
 	}
 }
 
-func (l *lobby) enter(nc net.Conn) {
-	l.mu.Lock()
-	var oldest net.Conn
-	if len(l.mu.waiting) >= l.max {
-		oldest = l.mu.waiting[0]
-		l.mu.waiting = slices.Delete(l.mu.waiting, 0, 1)
+// scarceMax is how many connections wait while file descriptors are scarce.
+const scarceMax = 8
+
+// enter lets a connection wait. scarce says that it has one of the last file descriptors.
+func (l *lobby) enter(nc net.Conn, scarce bool) {
+	most := l.max
+	if scarce {
+		most = min(most, scarceMax)
 	}
-	l.mu.waiting = append(l.mu.waiting, nc)
+	l.mu.Lock()
+	over := max(0, len(l.mu.waiting)-most+1)
+	oldest := slices.Clone(l.mu.waiting[:over])
+	l.mu.waiting = append(slices.Delete(l.mu.waiting, 0, over), nc)
 	l.mu.Unlock()
-	if oldest != nil {
-		_ = oldest.Close()
+	for _, nc := range oldest {
+		_ = nc.Close()
 	}
 }
 

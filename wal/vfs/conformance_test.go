@@ -275,7 +275,7 @@ var conformance = []struct {
 
 func TestNoSpaceKeepsItsCause(t *testing.T) {
 	cause := errors.New("quota")
-	err := error(noSpaceError{cause})
+	err := error(noSpaceError{cause, false})
 	require.ErrorIs(t, err, ErrNoSpace)
 	require.ErrorIs(t, err, cause)
 	require.Equal(t, "quota", err.Error())

@@ -69,7 +69,7 @@ func (f osFS) MkdirAll(dir string) error {
 func (osFS) SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
-		return err
+		return osError(err)
 	}
 	if err := d.Sync(); err != nil {
 		d.Close()
@@ -171,10 +171,13 @@ func (o *osFile) Size() (int64, error) {
 
 func (o *osFile) Sync() error { return osError(syncData(o.f)) }
 
-// osError marks the errors that mean a full disk.
+// osError marks the errors that mean a full disk, and a full table of open files: of the process or of the system.
 func osError(err error) error {
-	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
-		return noSpaceError{err}
+	switch {
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+		return noSpaceError{err, false}
+	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
+		return noSpaceError{err, true}
 	}
 	return err
 }

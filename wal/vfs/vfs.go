@@ -10,6 +10,10 @@ import (
 // bytes may have been written: File.WriteAt and File.Write say how many.
 var ErrNoSpace = errors.New("vfs: no space left on device")
 
+// ErrTooManyOpen is returned by operations that had to open a file or directory and could not, because the process or
+// the system has too many open: they have done nothing. It is an ErrNoSpace, too: to wait and to try again helps.
+var ErrTooManyOpen error = noSpaceError{errors.New("vfs: too many open files"), true}
+
 // ErrLocked is returned by FS.Lock if another process, or another caller in this one, holds the
 // lock.
 var ErrLocked = errors.New("vfs: file is locked by another process")
@@ -74,8 +78,13 @@ type File interface {
 	Size() (int64, error)
 }
 
-// noSpaceError is an error of the operating system that means ErrNoSpace.
-type noSpaceError struct{ error }
+// noSpaceError is an error of the operating system that means ErrNoSpace, and ErrTooManyOpen if so many are open.
+type noSpaceError struct {
+	error
+	open bool
+}
 
-func (e noSpaceError) Is(target error) bool { return target == ErrNoSpace }
-func (e noSpaceError) Unwrap() error        { return e.error }
+func (e noSpaceError) Is(target error) bool {
+	return target == ErrNoSpace || target == ErrTooManyOpen && e.open
+}
+func (e noSpaceError) Unwrap() error { return e.error }

@@ -63,6 +63,8 @@ type Metrics struct {
 	SnapshotTime      prometheus.Histogram
 	ContainersDeleted prometheus.Counter
 	RefusedDiskFull   prometheus.Counter
+	// RefusedNoDescriptor counts connections that would have taken a file descriptor that files and servers need.
+	RefusedNoDescriptor prometheus.Counter
 }
 
 func newMetrics(e *Env) *Metrics {
@@ -136,6 +138,8 @@ func newMetrics(e *Env) *Metrics {
 			"Deletions of containers and TTL znodes that were begun."),
 		RefusedDiskFull: counter("warren_server_writes_refused_total",
 			"Writes refused because the disk is almost full: make room."),
+		RefusedNoDescriptor: counter("warren_server_connections_without_descriptor_total",
+			"Connections refused because the last file descriptors are for files and servers: raise the limit."),
 		RateWaits: counter("warren_server_rate_waits_total",
 			"Times a connection was not read from because its address had reached warren.maxRequestsPerSecond."),
 	}
@@ -143,7 +147,7 @@ func newMetrics(e *Env) *Metrics {
 		m.watchers[i] = c.Basic("node_"+kind+"_watch_count", "Watches that one event of this kind has fired.")
 	}
 	e.Registry.MustRegister(m.WalBytes, m.WalTxns, m.WalSync, m.SnapshotTime, m.ContainersDeleted, m.RefusedDiskFull,
-		m.RateWaits)
+		m.RateWaits, m.RefusedNoDescriptor)
 	return m
 }
 

@@ -18,7 +18,7 @@ func (s *Front) Connect(remote netip.AddrPort, ids []auth.Identity) (net.Conn, e
 	client, server := net.Pipe()
 	c := NewConn(s, insideConn{server, net.TCPAddrFromAddrPort(remote)})
 	c.ids.Store(&ids)
-	reserved, err := s.Conns.Add(c)
+	reserved, err := s.Conns.Add(c, false)
 	switch {
 	case err == nil && reserved:
 		err = ErrTooMany

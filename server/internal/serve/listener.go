@@ -233,7 +233,7 @@ func (s *Front) Admit(nc net.Conn, speaks language) {
 		s.reject(nc)
 		return
 	}
-	reserved, err := s.Conns.Add(c)
+	reserved, err := s.Conns.Add(c, socket.TakesReserved(nc))
 	if err != nil {
 		c.refused(err)
 		s.reject(nc)
@@ -263,6 +263,9 @@ func (s *Front) Admit(nc net.Conn, speaks language) {
 // refused counts and logs that a limit leaves no room for the connection.
 func (c *Conn) refused(limit error) {
 	c.srv.Metrics.ConnectionRejected.Inc()
+	if limit == errNoDescriptors {
+		c.srv.Metrics.RefusedNoDescriptor.Inc()
+	}
 	c.srv.Log.Warn("refusing connection", zap.Stringer("client_addr", c.Remote), zap.Error(limit))
 }
 
@@ -297,6 +300,7 @@ type address struct {
 const WordReserve = 16
 
 var (
+	errNoDescriptors   = errors.New("too many connections: the last file descriptors are for files and servers")
 	errTooManyFromAddr = errors.New("too many connections from this address: maxClientCnxns is reached")
 	ErrTooMany         = errors.New("too many connections: maxCnxns is reached")
 )
@@ -308,12 +312,15 @@ func NewConnSet(maxPerAddr, maxTotal int) *connSet {
 	return cs
 }
 
-// Add admits c. reserved means that a limit is reached: c may only ask a four-letter word.
-func (cs *connSet) Add(c *Conn) (reserved bool, err error) {
+// Add admits c. reserved means that a limit is reached: c may only ask a four-letter word. scarce says that c has one
+// of the last file descriptors.
+func (cs *connSet) Add(c *Conn, scarce bool) (reserved bool, err error) {
 	cs.Mu.Lock()
 	defer cs.Mu.Unlock()
 	from := cs.Mu.PerAddr[c.Remote.Addr()]
 	switch {
+	case scarce:
+		err = errNoDescriptors
 	case cs.maxTotal > 0 && len(cs.Mu.All)-cs.Mu.Reserved >= cs.maxTotal:
 		err = ErrTooMany
 	case cs.maxPerAddr > 0 && from != nil && from.conns >= cs.maxPerAddr:

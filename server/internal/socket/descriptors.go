@@ -11,11 +11,11 @@ import "net"
 const (
 	// reservePart is the part of all descriptors that is reserved, and reserveMin and reserveMax its bounds.
 	reservePart            = 8
-	reserveMin, reserveMax = 32, 256
+	reserveMin, reserveMax = 64, 256
 )
 
 // Reserved is how many of the descriptors that a process may open are not for clients.
-func Reserved(most uint64) uint64 { return min(max(most/reservePart, reserveMin), reserveMax) }
+func Reserved(most uint64) uint64 { return min(max(most/reservePart, reserveMin), reserveMax, most/2) }
 
 // TakesReserved reports whether a connection that was just accepted has one of the descriptors that are not for
 // clients.
