@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/internal/steer"
 )
@@ -47,6 +48,8 @@ type Options struct {
 	Labels *sessions.Labels
 	// TLS is for the connections of clients; nil for none.
 	TLS *tls.Config
+	// Handshakes bounds the work of TLS; nil makes a bound of its own.
+	Handshakes *limits.Handshakes
 	// Plain accepts connections without TLS on the same port. It has no meaning without TLS.
 	Plain bool
 	// ForwardedFor takes the address of a client from the header X-Forwarded-For.
@@ -85,6 +88,9 @@ func New(o Options) *Server {
 	if o.Labels == nil {
 		o.Labels = sessions.NewLabels()
 	}
+	if o.Handshakes == nil {
+		o.Handshakes = limits.NewHandshakes(limits.NewTurns())
+	}
 	if o.Wheel == nil {
 		o.Wheel = steer.New(steer.Options{Log: o.Log, Now: o.Now})
 	}
@@ -108,9 +114,9 @@ func (s *Server) Serve(ln net.Listener) error {
 	ln = s.places.Listen(ln)
 	switch {
 	case s.o.TLS != nil && s.o.Plain:
-		ln = Unify(ln, s.o.TLS, s.o.Node.InsecureConnection)
+		ln = Unify(ln, s.o.TLS, s.o.Handshakes, s.o.Node.InsecureConnection)
 	case s.o.TLS != nil:
-		ln = tls.NewListener(ln, s.o.TLS)
+		ln = s.o.Handshakes.Listen(ln, s.o.TLS)
 	}
 	err := s.http.Serve(ln)
 	if errors.Is(err, http.ErrServerClosed) {

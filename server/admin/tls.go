@@ -5,6 +5,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/seed94657493/warren/server/internal/limits"
 )
 
 // recordHandshake is the first byte of a TLS connection; no HTTP request begins with it.
@@ -14,6 +16,7 @@ const recordHandshake = 0x16
 type unified struct {
 	net.Listener
 	tls      *tls.Config
+	shakes   *limits.Handshakes
 	insecure func()    // called for each connection without TLS
 	accepted chan peek // by the goroutine of Accept
 	closed   chan struct{}
@@ -27,10 +30,12 @@ type peek struct {
 	err error
 }
 
-// Unify returns a listener whose connections are *tls.Conn or plain, depending on their first byte. insecure,
-// unless it is nil, is called for each plain one, by any goroutine. Closing the listener closes ln.
-func Unify(ln net.Listener, cfg *tls.Config, insecure func()) net.Listener {
-	return &unified{Listener: ln, tls: cfg, insecure: insecure, accepted: make(chan peek), closed: make(chan struct{})}
+// Unify returns a listener whose connections are *tls.Conn or plain, depending on their first byte. shakes bounds the
+// handshakes. insecure, unless it is nil, is called for each plain one, by any goroutine. Closing the listener closes
+// ln.
+func Unify(ln net.Listener, cfg *tls.Config, shakes *limits.Handshakes, insecure func()) net.Listener {
+	return &unified{Listener: ln, tls: shakes.Config(cfg), shakes: shakes, insecure: insecure,
+		accepted: make(chan peek), closed: make(chan struct{})}
 }
 
 // Accept returns the next connection that has sent its first byte: a *tls.Conn if that byte begins TLS.
@@ -80,7 +85,7 @@ func (u *unified) look(nc net.Conn) {
 	_ = nc.SetReadDeadline(time.Time{})
 	conn := net.Conn(&peeked{Conn: nc, first: first[:]})
 	if first[0] == recordHandshake {
-		conn = tls.Server(conn, u.tls)
+		conn = u.shakes.Server(conn, u.tls)
 	} else if u.insecure != nil {
 		u.insecure()
 	}

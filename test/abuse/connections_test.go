@@ -1,6 +1,7 @@
 package abuse
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -18,12 +19,15 @@ import (
 func connections() []abuse {
 	hello := wire.AppendFrame(nil, wire.ConnectRequest(wire.Options{TimeoutMs: 4000}).AppendTo(nil))
 	client := func(a *attack) string { return a.site.Client }
-	tls := func(a *attack) string { return a.site.TLS }
+	secure := func(a *attack) string { return a.site.TLS }
 	admin := func(a *attack) string { return a.site.Admin }
 	return []abuse{
 		{name: "client port, a byte at a time", memory: 160, run: slowly(client, hello)},
 		{name: "TLS port, unfinished handshakes", memory: 160,
-			run: slowly(tls, []byte{0x16, 3, 1, 1, 0, 1, 0, 0, 252, 3, 3})},
+			run: slowly(secure, []byte{0x16, 3, 1, 1, 0, 1, 0, 0, 252, 3, 3})},
+		{name: "TLS port, half handshakes as fast as they go", memory: 200, run: halfHandshakes(secure)},
+		{name: "admin port over TLS, half handshakes", memory: 200,
+			settings: map[string]string{"admin.portUnification": "true"}, run: halfHandshakes(admin)},
 		{name: "admin port, a byte at a time", memory: 160,
 			run: slowly(admin, []byte("GET /commands/stat HTTP/1.1\r\nHost: a\r\n\r\n"))},
 		{name: "connects without a word", memory: 160, run: knock},
@@ -53,6 +57,42 @@ func slowly(port func(*attack) string, text []byte) func(*attack) {
 			a.rest(100 * time.Millisecond)
 		}
 	}
+}
+
+// halfHandshakes sends the first message of TLS on one connection after the other, which makes the server sign, and
+// nothing more.
+func halfHandshakes(port func(*attack) string) func(*attack) {
+	return func(a *attack) {
+		hello := firstMessage(a)
+		together(a.size(64, 200), func(i int) {
+			for a.going() {
+				nc, err := a.dial(port(a), i/8)
+				if err != nil {
+					continue
+				}
+				a.done.Add(1)
+				_, _ = nc.Write(hello)
+				_ = nc.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+				_, _ = nc.Read(make([]byte, 16)) // the server has signed, or refused
+				a.drop(nc)
+			}
+		})
+	}
+}
+
+// firstMessage is what a client of TLS sends first.
+func firstMessage(a *attack) []byte {
+	here, there := net.Pipe()
+	defer here.Close()
+	client := tls.Client(there, &tls.Config{InsecureSkipVerify: true})
+	go func() {
+		_ = client.Handshake() // it ends with the pipe
+		there.Close()
+	}()
+	b := make([]byte, 16<<10)
+	n, err := here.Read(b)
+	require.NoError(a.t, err)
+	return b[:n]
 }
 
 // connects opens connections as fast as it can from one address, sends text, and closes them.

@@ -41,7 +41,7 @@ func startTarget(t *testing.T, members int, settings map[string]string) *target 
 	dir := t.TempDir()
 	ca := pki.NewCA("abuse")
 	require.NoError(t,
-		os.WriteFile(filepath.Join(dir, "server.pem"), ca.Issue(pki.Options{Name: "server"}).PEM(), 0o600))
+		os.WriteFile(filepath.Join(dir, "server.pem"), ca.Issue(pki.Options{Name: "server", RSA: true}).PEM(), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "ca.pem"), ca.PEM(), 0o600))
 	jaas := filepath.Join(dir, "jaas.conf")
 	require.NoError(t, os.WriteFile(jaas, []byte(jaasText), 0o600))
@@ -51,6 +51,8 @@ func startTarget(t *testing.T, members int, settings map[string]string) *target 
 		"secureClientPort":                port(tg.tls),
 		"ssl.keyStore.location":           filepath.Join(dir, "server.pem"),
 		"ssl.trustStore.location":         filepath.Join(dir, "ca.pem"),
+		"ssl.quorum.keyStore.location":    filepath.Join(dir, "server.pem"),
+		"ssl.quorum.trustStore.location":  filepath.Join(dir, "ca.pem"),
 		"java.security.auth.login.config": jaas,
 		"admin.enableServer":              "true", "admin.serverAddress": "127.0.0.1",
 		"admin.serverPort":          port(tg.admin),

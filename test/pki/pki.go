@@ -4,9 +4,11 @@
 package pki
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -28,7 +30,7 @@ type CA struct {
 // Leaf is a certificate with its key and the authorities between it and the root.
 type Leaf struct {
 	Cert  *x509.Certificate
-	Key   *ecdsa.PrivateKey
+	Key   crypto.Signer
 	Chain []*x509.Certificate // Cert first
 }
 
@@ -47,6 +49,8 @@ type Options struct {
 	NotAfter time.Time
 	// Usage are the extended usages; nil is client and server.
 	Usage []x509.ExtKeyUsage
+	// RSA makes a key of 2048 bits for RSA, to sign with which takes long, in place of one for P-256.
+	RSA bool
 }
 
 // NewCA returns a root authority.
@@ -83,7 +87,10 @@ func (ca *CA) next() int64 {
 
 // Issue signs a certificate.
 func (ca *CA) Issue(o Options) *Leaf {
-	key := newKey()
+	var key crypto.Signer = newKey()
+	if o.RSA {
+		key = must(rsa.GenerateKey(rand.Reader, 2048))
+	}
 	t := &x509.Certificate{
 		SerialNumber: big.NewInt(ca.next()), Subject: pkix.Name{CommonName: o.Name}, RawSubject: o.RawSubject,
 		NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: o.NotAfter, EmailAddresses: o.Emails,
@@ -102,7 +109,7 @@ func (ca *CA) Issue(o Options) *Leaf {
 			t.DNSNames = append(t.DNSNames, host)
 		}
 	}
-	l := &Leaf{Key: key, Cert: sign(t, ca.Cert, &key.PublicKey, ca.key)}
+	l := &Leaf{Key: key, Cert: sign(t, ca.Cert, key.Public(), ca.key)}
 	l.Chain = append([]*x509.Certificate{l.Cert}, ca.chain...)
 	return l
 }
@@ -137,7 +144,7 @@ func block(kind string, der []byte) []byte {
 
 func newKey() *ecdsa.PrivateKey { return must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) }
 
-func sign(t, parent *x509.Certificate, public *ecdsa.PublicKey, key *ecdsa.PrivateKey) *x509.Certificate {
+func sign(t, parent *x509.Certificate, public crypto.PublicKey, key *ecdsa.PrivateKey) *x509.Certificate {
 	return must(x509.ParseCertificate(must(x509.CreateCertificate(rand.Reader, t, parent, public, key))))
 }
 

@@ -7,6 +7,7 @@
 //	LargeBudget  bytes of large requests in flight (largeRequestMaxBytes)
 //	WriteBudget  large writes in the pipeline, so that small ones of other clients do not wait for them
 //	Turns        busy connections that work at the same time
+//	Handshakes   TLS handshakes that work at the same time, in turns of busy connections
 //
 // The other rules need a connection or the whole server, and are in their packages: maxClientCnxns and maxCnxns
 // (connSet), globalOutstandingLimit and request_throttle_max_requests (Env.InProcess), output that waits for a

@@ -35,11 +35,13 @@ type Front struct {
 	Throttle *limits.Tokens
 	Budget   limits.WriteBudget
 	Turns    limits.Turns
-	Guesses  *limits.Attempts // of passwords, at every door of the server: wrong ones
-	Watchers *watchers
-	Security clientSecurity
-	enforced []string       // if not empty: a connection must have authenticated with one of these schemes
-	Top      *topk.Recorder // nil if warren.top.enabled is false
+	// Handshakes are those of TLS on all ports for clients, the admin server and the exporter.
+	Handshakes *limits.Handshakes
+	Guesses    *limits.Attempts // of passwords, at every door of the server: wrong ones
+	Watchers   *watchers
+	Security   clientSecurity
+	enforced   []string       // if not empty: a connection must have authenticated with one of these schemes
+	Top        *topk.Recorder // nil if warren.top.enabled is false
 	// Labels name sessions for readers that must not know their ids, in all answers of the server alike.
 	Labels *sessions.Labels
 	// Undelivered is how many bytes wait for clients that take less than they are sent; see UndeliveredMax.
@@ -80,6 +82,7 @@ func New(e *env.Env, listen func(network, address string) (net.Listener, error))
 		Guesses:  limits.NewGuesses(),
 		Labels:   new(sessions.Labels),
 	}
+	f.Handshakes = limits.NewHandshakes(f.Turns)
 	if e.Runtime == sched.OS() { // two runs of a simulation must not differ
 		f.Labels = sessions.NewLabels()
 	}

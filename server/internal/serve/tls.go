@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/server/internal/keystore"
+	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/internal/security"
 )
 
@@ -56,7 +57,8 @@ func (c *Conn) guard(speaks language) bool {
 	if !ok || c.raw == nil {
 		return false
 	}
-	s := &secureConn{TCPConn: tcp, speaks: speaks, below: tlsSocket{TCPConn: tcp, raw: c.raw, fd: -1}}
+	s := &secureConn{TCPConn: tcp, speaks: speaks, below: tlsSocket{TCPConn: tcp, raw: c.raw, fd: -1,
+		shake: c.srv.Handshakes.Of(c.Remote.Addr())}}
 	s.tls = tls.Server(&s.below, c.srv.Security.tls)
 	c.NC, c.Secure, c.readFunc = s, s, c.tryReadTLS
 	return true
@@ -109,6 +111,7 @@ func (c *Conn) negotiate() error {
 	}
 	_ = s.SetReadDeadline(c.srv.Clock.In(cfg.SessionlessTimeout))
 	err := s.tls.Handshake()
+	s.below.shake.Pause()
 	if s.below.counted {
 		c.srv.Metrics.TlsUnfinished.Add(-1)
 	}
@@ -162,6 +165,9 @@ func (s *Front) countHandshakes(cfg *tls.Config) *tls.Config {
 			if n, limit := s.Metrics.TlsUnfinished.Add(1), int64(s.Config.HandshakeLimit); limit >= 0 && n > limit {
 				s.Metrics.TlsExceeded.Inc()
 				return nil, errHandshakeLimit
+			}
+			if below.shake.Begin() && newPeek().gone(below.TCPConn) {
+				return nil, io.ErrUnexpectedEOF // it costs no more work
 			}
 		}
 		return choose(hello)
@@ -246,6 +252,7 @@ type tlsSocket struct {
 	*net.TCPConn
 	raw     syscall.RawConn
 	counted bool // counted as a handshake under way
+	shake   limits.Handshake
 
 	first []byte // read before the handshake
 	// fd is the socket while tryReadTLS runs, and reads do not wait; else -1.
@@ -265,7 +272,12 @@ func (s *tlsSocket) Read(b []byte) (int, error) {
 		return n, nil
 	}
 	if s.fd < 0 {
-		return s.TCPConn.Read(b)
+		s.shake.Pause()
+		n, err := s.TCPConn.Read(b)
+		if n > 0 {
+			s.shake.Received()
+		}
+		return n, err
 	}
 	for {
 		n, err := syscall.Read(s.fd, b)
@@ -288,6 +300,8 @@ func (s *tlsSocket) Write(b []byte) (n int, err error) {
 	s.writers.Add(1)
 	defer s.writers.Add(-1)
 	if !s.closing.Load() {
+		s.shake.Pause()
+		defer s.shake.Sent()
 		return s.TCPConn.Write(b)
 	}
 	waitErr := s.raw.Write(func(fd uintptr) bool {

@@ -65,7 +65,7 @@ func (s *Reporter) StartAdmin() error {
 		Metrics: s.metricsHandler(), PProf: s.Config.Admin.PProf,
 		SnapshotEnabled: s.Config.Admin.SnapshotEnabled, SnapshotLacksZxid: !s.Config.SerializeLastProcessedZxid,
 		RestoreEnabled: s.Config.Admin.RestoreEnabled, RestoreInterval: s.Config.Admin.RateLimiterInterval,
-		Wheel: s.wheel, TLS: secure, Plain: !s.Config.Admin.ForceHTTPS,
+		Wheel: s.wheel, TLS: secure, Handshakes: s.front.Handshakes, Plain: !s.Config.Admin.ForceHTTPS,
 		ForwardedFor: s.Config.IPUseXForwardedFor, Console: s.consoleHandler(),
 	})
 	s.AdminAt = ln.Addr()

@@ -170,9 +170,9 @@ func (s *Reporter) listenExporter(addr string, p ExporterPort, places *admin.Pla
 	ln = places.Listen(ln)
 	switch {
 	case p.Plain && p.TLS:
-		return admin.Unify(ln, secure, nil), nil
+		return admin.Unify(ln, secure, s.front.Handshakes, nil), nil
 	case p.TLS:
-		return tls.NewListener(ln, secure), nil
+		return s.front.Handshakes.Listen(ln, secure), nil
 	}
 	return ln, nil
 }
