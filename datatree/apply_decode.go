@@ -17,8 +17,10 @@ type txnScratch struct {
 	hasError bool // multi holds an error: it failed
 	finder   Finder
 	path     []byte
-	stats    []byte // text of a stats node of a quota
-	digestIn digestScratch
+	// ephemeral is the path of a znode whose session ends; path may be that of one below it.
+	ephemeral []byte
+	stats     []byte // text of a stats node of a quota
+	digestIn  digestScratch
 }
 
 // txnBody is the body of a txn of any type but multi; fields that the type does not have are zero.

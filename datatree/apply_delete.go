@@ -22,11 +22,16 @@ func (s *State) applyDelete(path []byte, zxid proto.Zxid, sink Sink) proto.ErrCo
 	if id == 0 {
 		return proto.ErrNoNode
 	}
+	s.deleteTree(id, path, zxid, sink)
+	return proto.OK
+}
+
+// deleteTree deletes a znode with what is below it. The pzxid of its parent is raised already.
+func (s *State) deleteTree(id NodeID, path []byte, zxid proto.Zxid, sink Sink) {
 	for s.FirstChild(id) != 0 {
 		s.deleteLeafBelow(id, path, zxid, sink)
 	}
 	s.deleteLeaf(id, path, zxid, sink)
-	return proto.OK
 }
 
 // deleteLeafBelow deletes a first child of a first child of ... a znode.
@@ -79,10 +84,9 @@ func (s *State) deleteEphemerals(id proto.SessionID, zxid proto.Zxid, sink Sink)
 		if node == 0 {
 			return n
 		}
-		// Ephemerals below a znode that is deleted go with it, so the path needs its own memory.
-		path := s.AppendPath(nil, node)
-		code := s.applyDelete(path, zxid, sink)
-		invariant("an ephemeral can be deleted", code == proto.OK, uint64(node))
+		s.txn.ephemeral = s.AppendPath(s.txn.ephemeral[:0], node)
+		s.raisePzxid(s.rec(node).parent, zxid)
+		s.deleteTree(node, s.txn.ephemeral, zxid, sink)
 		n++
 	}
 }

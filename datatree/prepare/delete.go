@@ -75,10 +75,15 @@ func (p *Preparer) isDue(node *target) bool {
 // removeChild makes node not exist and counts the deletion in its parent: pzxid moves, cversion
 // does not.
 func (p *Preparer) removeChild(parent, node *target) {
+	p.loseChildren(parent, 1)
+	p.remove(node)
+}
+
+// loseChildren counts n deletions in a parent.
+func (p *Preparer) loseChildren(parent *target, n int32) {
 	old := parent.stat
 	parent.stat.Pzxid = max(parent.stat.Pzxid, p.zxid)
-	parent.children--
+	parent.children -= n
 	p.digestWithStat(parent, &old)
 	p.store(parent)
-	p.remove(node)
 }

@@ -12,6 +12,9 @@ import (
 type sessions struct {
 	newest  map[proto.SessionID]sessionChange
 	changes queue[sessionChange]
+	// closing has the newest outstanding closeSession of each session. The ephemerals that the session has in the
+	// applied tree are in no slot of the overlay for it: by this they are known not to exist any more.
+	closing map[proto.SessionID]proto.Zxid
 }
 
 // sessionChange says that the txn zxid opens or closes a session.
@@ -22,12 +25,20 @@ type sessionChange struct {
 }
 
 func newSessions() sessions {
-	return sessions{newest: map[proto.SessionID]sessionChange{}}
+	return sessions{newest: map[proto.SessionID]sessionChange{}, closing: map[proto.SessionID]proto.Zxid{}}
 }
 
 func (s *sessions) add(c sessionChange) {
 	s.newest[c.session] = c
 	s.changes.push(c)
+	if c.closed {
+		s.closing[c.session] = c.zxid
+	}
+}
+
+// ends reports whether an outstanding closeSession deletes a znode of the applied tree.
+func (s *sessions) ends(n *datatree.Node) bool {
+	return len(s.closing) > 0 && n.Czxid < s.closing[n.Owner]
 }
 
 // drop forgets the changes that have been applied.
@@ -37,6 +48,9 @@ func (s *sessions) drop(applied proto.Zxid) {
 		s.changes.pop()
 		if s.newest[c.session].zxid == c.zxid {
 			delete(s.newest, c.session)
+		}
+		if s.closing[c.session] == c.zxid {
+			delete(s.closing, c.session)
 		}
 	}
 }
@@ -80,12 +94,13 @@ type closeList struct {
 	b     []byte
 	start int
 	count uint32
+	full  bool
 }
 
 // add appends a path if there is room. Paths that are left out are found when the txn is applied: every server
 // deletes all other znodes that its session owns.
 func (l *closeList) add(path []byte) {
-	if len(l.b)-l.start+4+len(path) > closeListBytesMax {
+	if l.full = l.full || len(l.b)-l.start+4+len(path) > closeListBytesMax; l.full {
 		return
 	}
 	l.b = proto.AppendBuffer(l.b, path)
@@ -95,13 +110,32 @@ func (l *closeList) add(path []byte) {
 // closeSession lists the ephemerals that the session will have by then: first those in the tree that no
 // outstanding txn deletes, then those that outstanding txns create. From here on the session is closing. Source:
 // server-semantics 7.5.
+//
+// A session may have millions of ephemerals, and all writes wait while they are looked at. So those that no
+// outstanding txn has changed get no slot in the overlay (see sessions.closing): for them only the digest and the
+// parents change.
 func (p *Preparer) closeSession(b []byte) []byte {
 	session := p.req.Session
 	list := closeList{b: append(b, 0, 0, 0, 0), start: len(b)}
+	changed, left := p.changedEphemerals(session), childrenGone{at: map[datatree.NodeID]int{}}
 	p.state.EachEphemeral(session, func(id datatree.NodeID) {
-		p.path = p.state.AppendPath(p.path[:0], id)
-		p.closeEphemeral(&list, p.path)
+		n := p.state.Node(id)
+		if p.opened.ends(&n) {
+			return // by an earlier closeSession
+		}
+		isChanged := len(changed) > 0 && changed[id]
+		if isChanged || !list.full {
+			p.path = p.state.AppendPath(p.path[:0], id)
+		}
+		if isChanged {
+			p.closeEphemeral(&list, p.path)
+			return
+		}
+		list.add(p.path)
+		p.digest -= int64(n.Digest)
+		left.count(p.state.Parent(id))
 	})
+	p.takeFromParents(&left)
 	births := &p.overlay.births
 	for i := births.head; i != births.tail; i++ {
 		if birth := *births.at(i); birth.session == session {
@@ -115,6 +149,61 @@ func (p *Preparer) closeSession(b []byte) []byte {
 	}
 	binary.BigEndian.PutUint32(list.b[list.start:], list.count)
 	return list.b
+}
+
+// changedEphemerals returns the ephemerals of a session in the applied tree whose paths outstanding txns change.
+func (p *Preparer) changedEphemerals(session proto.SessionID) map[datatree.NodeID]bool {
+	var found map[datatree.NodeID]bool
+	changes := &p.overlay.changes
+	for i := changes.head; i != changes.tail; i++ {
+		slot := &p.overlay.slots[changes.at(i).slot]
+		if slot.zxid != changes.at(i).zxid {
+			continue // a later change of the path follows
+		}
+		id := p.finder.Lookup(p.state, slot.path)
+		if id != 0 && p.state.Node(id).Owner == session {
+			if found == nil {
+				found = map[datatree.NodeID]bool{}
+			}
+			found[id] = true
+		}
+	}
+	return found
+}
+
+// childrenGone counts children that parents lose, in the order in which the parents have come up.
+type childrenGone struct {
+	parents []parentOf
+	at      map[datatree.NodeID]int // index in parents
+	last    int                     // of the parent that was counted last: most znodes of a session are neighbours
+}
+
+type parentOf struct {
+	id   datatree.NodeID
+	gone int32
+}
+
+func (c *childrenGone) count(parent datatree.NodeID) {
+	if len(c.parents) == 0 || c.parents[c.last].id != parent {
+		at, ok := c.at[parent]
+		if !ok {
+			at = len(c.parents)
+			c.parents = append(c.parents, parentOf{id: parent})
+			c.at[parent] = at
+		}
+		c.last = at
+	}
+	c.parents[c.last].gone++
+}
+
+// takeFromParents counts deletions in the parents, as removeChild does for one.
+func (p *Preparer) takeFromParents(left *childrenGone) {
+	for _, of := range left.parents {
+		p.path = p.state.AppendPath(p.path[:0], of.id)
+		var parent target
+		p.load(&parent, p.path)
+		p.loseChildren(&parent, of.gone)
+	}
 }
 
 // closeEphemeral puts a path into the list if it will be an ephemeral of the session, and removes

@@ -66,6 +66,37 @@ func TestCloseSessionMixesAppliedAndOutstanding(t *testing.T) {
 	require.NotZero(t, l.s.Lookup([]byte("/plain")))
 }
 
+// The end of a session with very many ephemerals takes no memory for each of them, because all other writes wait
+// meanwhile; and what is prepared behind it sees none of them.
+func TestCloseSessionOfManyEphemerals(t *testing.T) {
+	l := newPipeline(t, nil)
+	const parents, each = 20, 2000
+	path := func(i, k int) string { return fmt.Sprintf("/parent%d/a-name-that-is-longer-than-most-%06d", i, k) }
+	for i := range parents {
+		l.must(proto.OK, proto.OpCreate, create(fmt.Sprintf("/parent%d", i), 0))
+		for k := range each {
+			l.must(proto.OK, proto.OpCreate, create(path(i, k), proto.ModeEphemeral))
+		}
+		l.applyAll()
+	}
+	l.must(proto.OK, proto.OpSetData, set(path(0, 0), "changed", 0))
+	l.must(proto.OK, proto.OpDelete, del(path(1, 0), -1))
+	l.must(proto.OK, proto.OpCreate, create("/parent2/new", proto.ModeEphemeral))
+	require.Less(t, len(l.closes()), parents*each, "the list is full")
+	require.Less(t, l.p.overlay.used, 2*parents)
+	l.as(otherSession)
+	l.must(proto.ErrNoNode, proto.OpSetData, set(path(3, 7), "x", -1))
+	l.must(proto.ErrNoNode, proto.OpDelete, del(path(0, 0), -1))
+	l.must(proto.OK, proto.OpCreate, create(path(4, 7), proto.ModeEphemeral))
+	l.must(proto.ErrNotEmpty, proto.OpDelete, del("/parent4", -1))
+	l.must(proto.OK, proto.OpDelete, del("/parent5", -1))
+	l.must(proto.OK, proto.OpCreate, create("/parent5", 0))
+	l.as(testSession).closes() // again: there is nothing left to count
+	l.applyAll()               // compares digests
+	require.Equal(t, 1, l.s.NumEphemerals())
+	require.EqualValues(t, 1, l.s.Stat(l.s.Lookup([]byte("/parent4"))).NumChildren)
+}
+
 // The quirk of server-semantics 2.2 is not copied: a znode that a queued closeSession will delete does not keep
 // its parent.
 func TestParentOfQueuedCloseSession(t *testing.T) {

@@ -62,6 +62,10 @@ func (p *Preparer) loadTree(t *target, id datatree.NodeID) {
 		return
 	}
 	n := p.state.Node(id)
+	if p.opened.ends(&n) {
+		t.future, t.before = future{}, 0
+		return
+	}
 	t.future = future{
 		stat: proto.StatPersisted{
 			Czxid: n.Czxid, Mzxid: n.Mzxid, Ctime: n.Ctime, Mtime: n.Mtime,
