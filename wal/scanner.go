@@ -45,16 +45,15 @@ func newScanner(file vfs.File, name string, limit int64, last proto.Zxid, buf []
 	}
 	s := &scanner{file: file, name: name, limit: limit, buf: buf[:0], last: last}
 	if limit < headerSize {
-		return nil, corrupt(name, 0, last,
-			"the file has %d bytes, less than its header of %d, and is not the last one", limit, headerSize)
+		return nil, notLog(name, last, "the file has %d bytes, less than the header of a log, which has %d", limit,
+			headerSize)
 	}
 	b, err := s.peek(headerSize)
 	if err != nil {
 		return nil, err
 	}
 	if magic := int32(binary.BigEndian.Uint32(b)); magic != proto.MagicLog {
-		return nil, corrupt(name, 0, last, "the file begins with %#08x instead of %#08x and is not a transaction log",
-			uint32(magic), uint32(proto.MagicLog))
+		return nil, notLog(name, last, "the file begins with %#08x instead of %#08x", uint32(magic), uint32(proto.MagicLog))
 	}
 	s.off = headerSize
 	return s, nil

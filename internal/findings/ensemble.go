@@ -14,6 +14,12 @@ func NotServing(answer string) Finding {
 		"/readyz or warren status: it has no quorum, or it loads its data"}
 }
 
+// Drained is the finding of a server that an operator drains.
+func Drained() Finding {
+	return Finding{Notice, "drained", "is drained: it takes no clients", "when the work on it is done, restart it, or let " +
+		"it take clients again with warren drain --resume"}
+}
+
 // ReadOnly is the finding of a server that has lost its ensemble and serves reads.
 func ReadOnly() Finding {
 	return Finding{Error, "read-only", "is cut off from the quorum and serves reads only",

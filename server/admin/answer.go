@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"time"
 
 	"go.uber.org/zap"
 )
@@ -16,6 +17,8 @@ type answer struct {
 	failure string
 	// status is the HTTP status; 0 is 200.
 	status int
+	// after is when the command may be given again, for the header Retry-After; 0 for no such header.
+	after time.Duration
 	// snapshot is announced in the headers, and is the body if stream is set.
 	snapshot *Snapshot
 	stream   bool

@@ -3,7 +3,9 @@ package admin
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
 )
@@ -130,6 +132,9 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	if a.status == 0 {
 		a.status = http.StatusOK
+	}
+	if a.after > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int((a.after+time.Second-1)/time.Second)))
 	}
 	s.send(w, a.status, text)
 }

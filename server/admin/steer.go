@@ -31,7 +31,7 @@ func (s *Server) steer(k *steer.Kind, r *http.Request) answer {
 	var refusal *steer.Refusal
 	switch {
 	case errors.As(err, &refusal):
-		return answer{status: refusal.Status, failure: err.Error()}
+		return answer{status: refusal.Status, failure: err.Error(), after: refusal.After}
 	case err != nil:
 		return answer{status: http.StatusInternalServerError, failure: err.Error()}
 	}

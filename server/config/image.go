@@ -45,12 +45,9 @@ type Image struct {
 	// ClientUser and ClientPassword are those by which clients of this image authenticate, if it has any.
 	ClientUser     string
 	ClientPassword Secret
-	// SuperPassword is the password of the super user, if the variables have one. Warren's own.
-	SuperPassword Secret
-
-	private  bool // the files have passwords
-	problems Problems
-	warnings Warnings
+	private        bool // the files have passwords
+	problems       Problems
+	warnings       Warnings
 }
 
 // officialAlone are variables that only the official image has. Those of its folders are not among them: they are set
@@ -70,6 +67,25 @@ func NewImage(env []string) Image {
 		return newBitnamiImage(env, "/")
 	}
 	return newOfficialImage(env)
+}
+
+// SuperPassword returns the password of the super user of the scheme digest, for a command that is a client: that of
+// WARREN_SUPER_PASSWORD, or of the file that WARREN_SUPER_PASSWORD_FILE names; empty without either.
+func SuperPassword(env []string) (Secret, error) {
+	if file := envValue(env, superPassword+"_FILE"); file != "" {
+		text, err := readSecret(file)
+		if err != nil {
+			return "", fmt.Errorf("%s_FILE: %w", superPassword, err)
+		}
+		return Secret(text), nil
+	}
+	return Secret(envValue(env, superPassword)), nil
+}
+
+// readSecret reads a file with one value, without the end of its line.
+func readSecret(file string) (string, error) {
+	text, err := readBounded(file)
+	return strings.TrimRight(string(text), "\r\n"), err
 }
 
 func newOfficialImage(env []string) Image {

@@ -175,7 +175,7 @@ func (b *bitnamiImage) readFiles() {
 		if file == "" {
 			continue
 		}
-		text, err := readBounded(file)
+		text, err := readSecret(file)
 		if err != nil && name == superPassword { // a release that did not have it yet
 			b.warn(name+"_FILE", "there is no super user: "+err.Error())
 			continue
@@ -184,7 +184,7 @@ func (b *bitnamiImage) readFiles() {
 			b.problem(name+"_FILE", "the file cannot be read: "+err.Error())
 			continue
 		}
-		b.env = append(b.env, name+"="+strings.TrimRight(string(text), "\r\n"))
+		b.env = append(b.env, name+"="+text)
 	}
 }
 
@@ -410,7 +410,6 @@ func (b *bitnamiImage) metrics() {
 // super adds the digest of the user super.
 func (b *bitnamiImage) super() {
 	if password := b.value(superPassword, ""); password != "" {
-		b.image.SuperPassword = Secret(password)
 		sum := sha1.Sum([]byte("super:" + password))
 		b.line("DigestAuthenticationProvider.superDigest", "super:"+base64.StdEncoding.EncodeToString(sum[:]))
 	}

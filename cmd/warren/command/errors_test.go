@@ -204,7 +204,7 @@ func TestErrorsOfFiles(t *testing.T) {
 	}{
 		{"status --config missing", 2, "missing file is missing"},
 		{"status --config folder", 2, "folder: file cannot be read: is a directory"},
-		{"status --config zoo.cfg", 2, "zoo.cfg: dataDir is not set"},
+		{"status --config zoo.cfg", 2, "zoo.cfg: a server has no client port that could be asked"},
 		{"recover --to x missing", 2, "missing file is missing"},
 		{"adopt missing", 1, "missing" + absent},
 		{"backup create new --config missing", 2, "missing file is missing"},

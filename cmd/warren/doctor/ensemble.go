@@ -296,7 +296,10 @@ func (c *ensembleCheck) digests() {
 // load looks at the numbers of one server.
 func (c *ensembleCheck) load(a *answers) {
 	c.take(a.address, findings.Numbers(a.number, a.metrics["warren_wal_slow_syncs_total"])...)
-	c.take(a.address, findings.Disk(a.metrics["warren_server_disk_full"] > 0, fullIn(a.metrics))...)
+	c.take(a.address, findings.Disk(a.metrics[diskFull] > 0, fullIn(a.metrics))...)
+	if a.metrics[draining] > 0 {
+		c.take(a.address, findings.Drained())
+	}
 	if limit, err := strconv.Atoi(a.conf["maxClientCnxns"]); err == nil && limit > 0 {
 		for _, host := range slices.Sorted(maps.Keys(a.perHost)) {
 			if n := a.perHost[host]; n*5 >= limit*4 {

@@ -266,7 +266,10 @@ func (s *Disk) openDirs() error {
 		}
 		lock, err := s.FS.Lock(filepath.Join(dir, datadir.LockFile))
 		if err != nil {
-			return &DataError{dir, fmt.Errorf("%w (is another server running on it?)", err)}
+			if errors.Is(err, vfs.ErrLocked) {
+				err = fmt.Errorf("%w (is another server running on it?)", err)
+			}
+			return &DataError{dir, err}
 		}
 		s.locks = append(s.locks, lock)
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.uber.org/zap"
@@ -194,7 +195,11 @@ type BindError struct {
 
 // Error names the address and the reason.
 func (e *BindError) Error() string {
-	return "server: cannot listen on " + e.Addr + ": " + e.Err.Error() + " (is another server running?)"
+	text := "server: cannot listen on " + e.Addr + ": " + e.Err.Error()
+	if errors.Is(e.Err, syscall.EADDRINUSE) {
+		text += " (is another server running?)"
+	}
+	return text
 }
 
 // Unwrap returns the reason.

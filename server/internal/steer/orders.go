@@ -63,6 +63,8 @@ func (o *Shed) check() error {
 
 func (o *Shed) dry() bool { return o.Dry }
 
+func (o *Shed) done(s Server) bool { return *o.Percentage == 0 || s.Clients() == 0 }
+
 func (o *Shed) carryOut(_ context.Context, w *Wheel) (any, error) {
 	n := 0
 	if o.Dry {
@@ -102,6 +104,11 @@ func (o *Drain) check() error {
 
 func (o *Drain) dry() bool { return o.Dry }
 
+func (o *Drain) done(s Server) bool {
+	now := s.Drained()
+	return now.Draining != o.Resume && (o.Resume || now.Rate == o.Rate)
+}
+
 func (o *Drain) carryOut(_ context.Context, w *Wheel) (any, error) {
 	rate := o.Rate
 	if o.Resume {
@@ -137,6 +144,8 @@ func (o *HandOver) check() error {
 }
 
 func (o *HandOver) dry() bool { return o.Dry }
+
+func (o *HandOver) done(Server) bool { return false }
 
 func (o *HandOver) carryOut(_ context.Context, w *Wheel) (any, error) {
 	h, err := w.o.Server.HandOver(*o.To, o.Dry)
@@ -174,6 +183,8 @@ func (o *EndSession) check() error {
 }
 
 func (o *EndSession) dry() bool { return o.Dry }
+
+func (o *EndSession) done(Server) bool { return false }
 
 func (o *EndSession) carryOut(_ context.Context, w *Wheel) (any, error) {
 	return w.o.Server.EndSession(o.Session, o.Dry)
@@ -219,6 +230,11 @@ func (o *LogLevel) check() error {
 
 func (o *LogLevel) dry() bool { return o.Dry || o.Level == "" }
 
+func (o *LogLevel) done(s Server) bool {
+	now := s.LogLevel()
+	return o.Seconds == 0 && now.Then == "" && now.Level == o.Level
+}
+
 func (o *LogLevel) carryOut(_ context.Context, w *Wheel) (any, error) {
 	if !o.dry() {
 		level, err := o.level()
@@ -248,17 +264,22 @@ func (*TakeSnapshot) check() error { return nil }
 
 func (o *TakeSnapshot) dry() bool { return o.Dry }
 
+func (o *TakeSnapshot) done(s Server) bool {
+	last := s.LastSnapshot()
+	return last.Zxid != "" && last.Txns == 0
+}
+
 // carryOut writes nothing if the newest snapshot has every txn.
 func (o *TakeSnapshot) carryOut(ctx context.Context, w *Wheel) (any, error) {
-	last := w.o.Server.LastSnapshot()
-	switch {
+	switch last := w.o.Server.LastSnapshot(); {
 	case w.o.SnapshotsOff:
-		return nil, &Refusal{http.StatusServiceUnavailable,
-			errors.New("snapshots by command are switched off: admin.snapshot.enabled")}
-	case o.Dry, last.Zxid != "" && last.Txns == 0:
+		return nil, &Refusal{Status: http.StatusServiceUnavailable,
+			Err: errors.New("snapshots by command are switched off: admin.snapshot.enabled")}
+	case o.Dry, o.done(w.o.Server):
 		return last, nil
-	case !w.Snapshots.Allow(w.o.Now()):
-		return nil, tooOften(w.Snapshots.Every)
+	}
+	if wait := w.Snapshots.Wait(w.o.Now()); wait > 0 {
+		return nil, tooOften(w.Snapshots.Every, wait)
 	}
 	return w.o.Server.TakeSnapshot(ctx)
 }

@@ -91,6 +91,8 @@ type Operator struct {
 type Refusal struct {
 	Status int
 	Err    error
+	// After is when the same order may be given again, 0 if that does not depend on time.
+	After time.Duration
 }
 
 // Error returns the reason.
@@ -105,6 +107,8 @@ type Order interface {
 	check() error
 	// dry reports whether the order is to change nothing.
 	dry() bool
+	// done reports whether everything is already as the order wants it. Such an order uses up no turn.
+	done(s Server) bool
 	// carryOut does what is wanted, and returns the record of the answer.
 	carryOut(ctx context.Context, w *Wheel) (answer any, err error)
 }
@@ -137,7 +141,8 @@ func (k *Kind) Decode(body io.Reader) (Order, error) {
 	}
 	if err != nil {
 		//lint:ignore ST1005 the text is ZooKeeper's
-		return o, &Refusal{http.StatusBadRequest, fmt.Errorf("Invalid JSON or failed to read request body: %w", err)}
+		err = fmt.Errorf("Invalid JSON or failed to read request body: %w", err)
+		return o, &Refusal{Status: http.StatusBadRequest, Err: err}
 	}
 	return o, nil
 }
@@ -166,25 +171,35 @@ func (w *Wheel) Do(ctx context.Context, k *Kind, o Order, by Operator) (answer a
 
 func (w *Wheel) try(ctx context.Context, k *Kind, o Order) (any, error) {
 	if err := o.check(); err != nil {
-		return nil, &Refusal{http.StatusBadRequest, err}
+		return nil, &Refusal{Status: http.StatusBadRequest, Err: err}
 	}
 	if w.o.Server == nil {
-		return nil, &Refusal{http.StatusServiceUnavailable, errors.New("this server is not steered")}
+		return nil, &Refusal{Status: http.StatusServiceUnavailable, Err: errors.New("this server is not steered")}
 	}
-	if i := w.intervals[k.Name]; !o.dry() && !i.Allow(w.o.Now()) {
-		return nil, tooOften(i.Every)
+	turn := w.intervals[k.Name]
+	counts := !o.dry() && !o.done(w.o.Server)
+	if counts {
+		if wait := turn.Wait(w.o.Now()); wait > 0 {
+			return nil, tooOften(turn.Every, wait)
+		}
 	}
 	answer, err := o.carryOut(ctx, w)
 	var refusal *Refusal
-	if err != nil && !errors.As(err, &refusal) {
-		err = &Refusal{http.StatusConflict, err}
+	switch {
+	case err == nil:
+		return answer, nil
+	case counts:
+		turn.GiveBack() // it has changed nothing
 	}
-	return answer, err
+	if !errors.As(err, &refusal) {
+		err = &Refusal{Status: http.StatusConflict, Err: err}
+	}
+	return nil, err
 }
 
 // tooOften is the refusal of an order that comes before its time.
-func tooOften(every time.Duration) error {
-	return &Refusal{http.StatusTooManyRequests, errors.New("asked too often: at most once in " + every.String())}
+func tooOften(every, wait time.Duration) error {
+	return &Refusal{http.StatusTooManyRequests, errors.New("asked too often: at most once in " + every.String()), wait}
 }
 
 // Refuse writes the line about an order that could not be decoded, and returns why.
@@ -202,13 +217,23 @@ type Interval struct {
 	}
 }
 
-// Allow reports whether the action may happen at now; if so it counts as done.
-func (i *Interval) Allow(now time.Time) bool {
+// Wait returns how long the action has to wait at now. If it has not, it counts as done.
+func (i *Interval) Wait(now time.Time) time.Duration {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.Every > 0 && !i.mu.last.IsZero() && now.Sub(i.mu.last) < i.Every {
-		return false
+		return i.Every - now.Sub(i.mu.last)
 	}
 	i.mu.last = now
-	return true
+	return 0
+}
+
+// Allow reports whether the action may happen at now; if so it counts as done.
+func (i *Interval) Allow(now time.Time) bool { return i.Wait(now) == 0 }
+
+// GiveBack is called after an action that Wait has allowed and that did not happen. The next one may happen at once.
+func (i *Interval) GiveBack() {
+	i.mu.Lock()
+	i.mu.last = time.Time{}
+	i.mu.Unlock()
 }

@@ -34,6 +34,9 @@ func (n shown) findings(e *api.Ensemble) []findings.Finding {
 		all = append(all, findings.Numbers(number, float64(n.Metrics.SlowSyncs.Total()))...)
 		all = append(all, findings.Disk(n.Guard.Full(), time.Duration(n.Guard.FullIn()*float64(time.Second)))...)
 	}
+	if _, on := n.front.Draining(); on {
+		all = append(all, findings.Drained())
+	}
 	slices.SortStableFunc(all, func(a, b findings.Finding) int { return cmp.Compare(b.Severity, a.Severity) })
 	return all
 }

@@ -67,5 +67,24 @@ func Root(commands ...*cobra.Command) *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return Misuse(cmd, err) })
 	root.AddCommand(commands...)
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() { // cobra's own two take any word, and end well
+		switch cmd.Name() {
+		case "completion":
+			cmd.Args, cmd.RunE = NoArguments, root.RunE
+		case "help":
+			cmd.Args = topic
+		}
+	}
 	return root
+}
+
+// topic refuses the command help about a command that does not exist.
+func topic(cmd *cobra.Command, args []string) error {
+	about, rest, err := cmd.Root().Find(args)
+	if err != nil || len(rest) == 0 {
+		return err
+	}
+	return NoArguments(about, rest)
 }

@@ -1,12 +1,39 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/seed94657493/warren/proto"
 )
+
+// AddTimeout adds the flag --timeout, which is never 0: no answer comes in no time, and no wait is without an end.
+func AddTimeout(flags *pflag.FlagSet, timeout *time.Duration, usual time.Duration, usage string) {
+	*timeout = usual
+	flags.Var((*timeoutFlag)(timeout), "timeout", usage)
+}
+
+// timeoutFlag is a duration that is more than 0.
+type timeoutFlag time.Duration
+
+func (d *timeoutFlag) String() string { return time.Duration(*d).String() }
+func (d *timeoutFlag) Type() string   { return "duration" }
+
+func (d *timeoutFlag) Set(s string) error {
+	v, err := time.ParseDuration(s)
+	if err != nil {
+		return err
+	}
+	if v <= 0 {
+		return errors.New("must be more than 0, such as 10s")
+	}
+	*d = timeoutFlag(v)
+	return nil
+}
 
 // ZxidFlag is a flag that holds a zxid, decimal or hex with 0x.
 type ZxidFlag struct{ Zxid proto.Zxid }

@@ -14,7 +14,8 @@ func AddAuthFile(flags *pflag.FlagSet, file *string) {
 	flags.StringVar(file, "auth-file", "", "file with the header Authorization, such as: digest super:password")
 }
 
-// Authorization reads the header Authorization from a file; "" for no file.
+// Authorization reads the header Authorization from a file; "" for no file. The name of the header may stand before
+// it, and USER:PASSWORD alone is of scheme digest.
 func Authorization(file string) (string, error) {
 	if file == "" {
 		return "", nil
@@ -24,6 +25,12 @@ func Authorization(file string) (string, error) {
 		return "", fmt.Errorf("--auth-file: %w", err)
 	}
 	header := strings.TrimSpace(string(text))
+	if name, value, ok := strings.Cut(header, ":"); ok && strings.EqualFold(name, "Authorization") {
+		header = strings.TrimSpace(value)
+	}
+	if first, _, _ := strings.Cut(header, " "); strings.Contains(first, ":") {
+		header = "digest " + header
+	}
 	if header == "" || strings.ContainsFunc(header, unicode.IsControl) {
 		return "", fmt.Errorf("--auth-file: %s is not one line such as: digest super:password", file)
 	}

@@ -3,6 +3,7 @@ package reach
 import (
 	"errors"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,8 +34,12 @@ func NamedServers(cmd *cobra.Command, servers *[]string, args []string) error {
 			*servers = append(*servers, strings.Split(arg, ",")...)
 		}
 	}
-	for i, s := range *servers {
-		(*servers)[i] = WithPort(s)
+	all := *servers
+	*servers = nil
+	for _, s := range all { // a server that is named twice is one server
+		if s = WithPort(s); !slices.Contains(*servers, s) {
+			*servers = append(*servers, s)
+		}
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Status is what a server answers to srvr; warren status adds Lag, the room on the disk and Problem, and prints it as
+// Status is what a server answers to srvr; warren status adds Lag, the room on the disk, Drained and Problem, and prints it as
 // one row of its table.
 type Status struct {
 	Address     string     `json:"address"`
@@ -28,6 +28,7 @@ type Status struct {
 	LatencyMs   [3]float64 `json:"latency_ms"`           // least, mean, most
 	DiskFree    *int64     `json:"disk_free_bytes"`      // of the disk with the least room; null if it is not told
 	DiskFullIn  *int64     `json:"disk_full_in_seconds"` // null if it is not foreseen within 30 days
+	Drained     bool       `json:"drained"`              // it takes no clients, because an operator drains it
 	Version     string     `json:"version,omitempty"`
 	Problem     string     `json:"problem,omitempty"`
 }

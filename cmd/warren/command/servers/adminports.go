@@ -41,7 +41,7 @@ func (o *adminPorts) addTo(flags *pflag.FlagSet, limit int, entries string) {
 	reach.AddAuthFile(flags, &o.authFile)
 	flags.IntVarP(&o.limit, "limit", "n", limit, "how many "+entries+" are shown")
 	flags.StringVar(&o.output, "output", "table", "table or json")
-	flags.DurationVar(&o.timeout, "timeout", 3*time.Second, "how long to wait for a server")
+	cli.AddTimeout(flags, &o.timeout, 3*time.Second, "how long to wait for a server")
 }
 
 // check refuses flags that make no sense, and takes the servers from the arguments.

@@ -6,15 +6,13 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net"
-	"strconv"
-	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/command/reach"
 )
 
 // balanceOptions are the flags of warren balance.
@@ -79,8 +77,9 @@ func (o *balanceOptions) run(ctx context.Context, out io.Writer, args []string) 
 	servers := make([]balanced, len(args))
 	for i, name := range args {
 		servers[i] = balanced{name: name, server: o.steering}
-		if servers[i].server.admin = name; !strings.Contains(name, "://") {
-			servers[i].server.admin = "http://" + net.JoinHostPort(name, strconv.Itoa(o.adminPort)) + "/commands"
+		var err error
+		if servers[i].server.admin, err = reach.AdminURLAt(name, o.adminPort); err != nil {
+			return err
 		}
 	}
 	for round := 0; ; round++ {

@@ -67,7 +67,7 @@ func newHealthCommand() *cobra.Command {
 		},
 	}
 	o.AddTo(cmd.Flags())
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 3*time.Second, "how long to wait for an answer")
+	cli.AddTimeout(cmd.Flags(), &o.timeout, 3*time.Second, "how long to wait for an answer")
 	cmd.Flags().DurationVar(&o.wait, "wait", 0, "how long to ask again until the server serves")
 	cmd.Flags().BoolVar(&o.process, "process", false, "whether the process answers, also while it does not serve")
 	cmd.Flags().IntVar(&o.adminPort, "admin-port", 8080, "admin port, for --process; 0: not asked")

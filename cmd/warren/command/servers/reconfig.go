@@ -30,6 +30,7 @@ type reconfigOptions struct {
 	named  bool // servers are given
 	wanted *config.Quorum
 	image  config.Image
+	super  config.Secret // the password of the super user; empty for none
 	out    io.Writer
 	notes  io.Writer // what is waited for
 }
@@ -86,6 +87,9 @@ func newReconfigCommand() *cobra.Command {
 func (o *reconfigOptions) read(args []string) (err error) {
 	env := os.Environ()
 	o.image = config.NewImage(env)
+	if o.super, err = config.SuperPassword(env); err != nil {
+		return err
+	}
 	var text []byte
 	switch {
 	case len(args) > 0 && o.config != "":
@@ -93,7 +97,7 @@ func (o *reconfigOptions) read(args []string) (err error) {
 	case len(args) > 0:
 		text = []byte(strings.Join(args, "\n"))
 	case o.config != "":
-		cfg, _, err := config.Load(o.config, nil, env)
+		cfg, err := config.LoadServers(o.config)
 		if err != nil {
 			return err
 		}
@@ -141,8 +145,8 @@ func clientAddress(m *config.Member) string {
 // run changes the ensemble until it has the wanted servers.
 func (o *reconfigOptions) run(ctx context.Context) error {
 	var options []client.Option
-	if password := o.image.SuperPassword; password != "" {
-		options = append(options, client.WithAuth("digest", []byte("super:"+string(password))))
+	if o.super != "" {
+		options = append(options, client.WithAuth("digest", []byte("super:"+string(o.super))))
 	}
 	if o.image.ClientUser != "" {
 		options = append(options,
@@ -179,12 +183,16 @@ func (o *reconfigOptions) run(ctx context.Context) error {
 var errNotThere = errors.New("does not follow the leader yet")
 
 // mayPass reports whether a change that failed may succeed later. Before servers are stopped reconfig must be
-// enabled; afterwards the rolling update may enable it.
+// enabled; afterwards the rolling update may enable it, and bring a super user. A client that names no user has no right
+// to reconfigure, however long it waits.
 func (o *reconfigOptions) mayPass(err error) bool {
 	passing := []error{errNotThere, client.ErrConnectionLoss, client.ErrThrottled, client.ErrReconfigInProgress,
 		client.ErrNewConfigNoQuorum, client.ErrBadVersion}
 	if !o.leaveOnly {
-		passing = append(passing, client.ErrReconfigDisabled, client.ErrNoAuth)
+		passing = append(passing, client.ErrReconfigDisabled)
+		if o.super != "" || o.image.ClientUser != "" {
+			passing = append(passing, client.ErrNoAuth)
+		}
 	}
 	return slices.ContainsFunc(passing, func(p error) bool { return errors.Is(err, p) })
 }
@@ -276,7 +284,8 @@ func explained(err error) error {
 	case errors.Is(err, client.ErrReconfigDisabled):
 		return fmt.Errorf("%w: the servers need reconfigEnabled=true before their number changes", err)
 	case errors.Is(err, client.ErrNoAuth):
-		return fmt.Errorf("%w: WARREN_SUPER_PASSWORD must be the password of the super user of the servers", err)
+		return fmt.Errorf("%w: set WARREN_SUPER_PASSWORD, or WARREN_SUPER_PASSWORD_FILE, to the password of the "+
+			"servers' super user", err)
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
@@ -82,7 +83,7 @@ func newStatusCommand() *cobra.Command {
 	o.AddTo(flags)
 	flags.StringVar(&o.config, "config", "", "zoo.cfg that names the servers, instead of --servers")
 	flags.StringVar(&o.output, "output", "table", "table or json")
-	flags.DurationVar(&o.timeout, "timeout", 3*time.Second, "how long to wait for a server")
+	cli.AddTimeout(flags, &o.timeout, 3*time.Second, "how long to wait for a server")
 	flags.Int64Var(&o.maxLag, "max-lag", 10_000, "txns a server may lag behind its leader")
 	flags.IntVar(&o.adminPort, "admin-port", 8080,
 		"admin port of the servers, asked for the disk and the reason of trouble; 0: not asked")
@@ -98,9 +99,13 @@ func (o *statusOptions) addresses(cmd *cobra.Command, args []string) error {
 	if cmd.Flags().Changed("servers") || len(args) > 0 {
 		return cli.Misuse(cmd, errors.New("--servers and --config exclude each other"))
 	}
-	cfg, _, err := config.Load(o.config, nil, nil)
+	cfg, err := config.LoadServers(o.config)
 	if err != nil {
 		return err
+	}
+	lacks := func(m config.Member) bool { return m.Client.Port <= 0 }
+	if cfg.ClientPort <= 0 && (len(cfg.Members) == 0 || slices.ContainsFunc(cfg.Members, lacks)) {
+		return cli.Misuse(cmd, fmt.Errorf("%s: a server has no client port that could be asked", o.config))
 	}
 	o.servers = nil
 	for _, m := range cfg.Members {
@@ -158,10 +163,15 @@ func askAll(ctx context.Context, o *statusOptions) *clusterStatus {
 			case errors.Is(err, reach.ErrNotServing):
 				err = outside(ctx, &admin, s, err)
 			case err == nil:
-				if disk, ok := admin.Disk(ctx, address); ok {
-					s.DiskFree = &disk.Free
-					if in := int64(disk.FullIn / time.Second); disk.FullIn >= 0 && disk.FullIn < forecastMax {
+				if state, ok := admin.State(ctx, address); ok {
+					s.DiskFree = &state.Free
+					if in := int64(state.FullIn / time.Second); state.FullIn >= 0 && state.FullIn < forecastMax {
 						s.DiskFullIn = &in
+					}
+					s.Drained = state.Draining
+					if state.Full {
+						err = errors.New("its disk has no room: it takes no writes, or will take none when too many " +
+							"other voters have no room either")
 					}
 				}
 			}
@@ -218,7 +228,7 @@ func (st *clusterStatus) judge(maxLag int64) {
 	}
 	switch {
 	case len(leaders) == 0 && troubled == 0 && st.followed():
-		st.Verdict = "healthy: a server that was not asked leads"
+		st.Verdict = "healthy: a server that was not asked leads" + st.drained()
 	case len(leaders) == 0:
 		st.Verdict, st.code = "no server leads: no client can write", exitNoQuorum
 	case len(leaders) > 1:
@@ -227,8 +237,22 @@ func (st *clusterStatus) judge(maxLag int64) {
 	case troubled > 0:
 		st.Verdict, st.code = fmt.Sprintf("%d of %d servers need attention", troubled, len(st.Servers)), exitDegraded
 	default:
-		st.Verdict = "healthy"
+		st.Verdict = "healthy" + st.drained()
 	}
+}
+
+// drained is the end of a verdict that names the servers which take no clients, as an operator wants it.
+func (st *clusterStatus) drained() string {
+	var all []string
+	for i := range st.Servers {
+		if st.Servers[i].Drained {
+			all = append(all, st.Servers[i].Address)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "; drained, until `warren drain --resume`: " + strings.Join(all, ", ")
 }
 
 // followed reports whether every server says that it follows a leader.
@@ -278,13 +302,21 @@ func (st *clusterStatus) table(out io.Writer) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%s/%s/%s\t%s\t%s\n", s.Address, s.Role, s.Epoch,
 			s.ZxidText, lag, s.Connections, s.Outstanding, s.Znodes, rounded(s.LatencyMs[0]), rounded(s.LatencyMs[1]),
-			rounded(s.LatencyMs[2]), disk, s.Problem)
+			rounded(s.LatencyMs[2]), disk, cmp.Or(s.Problem, drainedText(s.Drained)))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(out, st.Verdict)
 	return err
+}
+
+// drainedText is what stands in the column of problems of a drained server that has none.
+func drainedText(drained bool) string {
+	if drained {
+		return "drained: takes no clients"
+	}
+	return ""
 }
 
 // longText is a time of minutes to days, in the unit that matters and the next one.

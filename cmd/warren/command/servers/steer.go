@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/command/reach"
 )
 
@@ -26,63 +29,94 @@ type steering struct {
 // addTo adds the flags.
 func (o *steering) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&o.admin, "admin", "http://127.0.0.1:8080/commands",
-		"URL of the commands of the server's admin server")
+		"host:port of the server's admin server, or the URL of its commands")
 	reach.AddAuthFile(flags, &o.authFile)
-	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "how long one answer may take")
+	cli.AddTimeout(flags, &o.timeout, 30*time.Second, "how long one answer may take")
 	o.ClientTLS.AddTo(flags)
 }
 
 // adminAnswerMax bounds the answer of an admin server.
 const adminAnswerMax = 1 << 20
 
-// ask sends a request to a command and decodes its answer.
+// errNotYet is the answer to an order that comes too soon after the one before.
+var errNotYet = errors.New("asked too often")
+
+// ask sends a request to a command and decodes its answer. An order that comes too soon after the one before waits for
+// its turn.
 func (o *steering) ask(ctx context.Context, command string, request, answer any) error {
-	address, err := url.JoinPath(o.admin, command)
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	for {
+		pause, err := o.askOnce(ctx, command, request, answer)
+		if !errors.Is(err, errNotYet) {
+			return err
+		}
+		if deadline, _ := ctx.Deadline(); time.Until(deadline) < pause {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
+}
+
+// askOnce sends a request once. If it is to be sent again later, the error is errNotYet, and pause is how much later.
+func (o *steering) askOnce(
+	ctx context.Context, command string, request, answer any,
+) (pause time.Duration, err error) {
+	admin, err := reach.AdminURL(o.admin)
 	if err != nil {
-		return err
+		return 0, err
+	}
+	address, err := url.JoinPath(admin, command)
+	if err != nil {
+		return 0, err
 	}
 	body, err := json.Marshal(request)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
-	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	authorization, err := reach.Authorization(o.authFile)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if authorization != "" {
 		r.Header.Set("Authorization", authorization)
 	}
 	secure, err := o.Of(r.URL.Host)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: secure, DisableKeepAlives: true}}
 	resp, err := client.Do(r)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, adminAnswerMax))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var outcome struct {
 		Error *string `json:"error"`
 	}
 	err = json.Unmarshal(text, &outcome)
 	switch {
+	case resp.StatusCode == http.StatusTooManyRequests && resp.Header.Get("Retry-After") != "":
+		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
+		return time.Duration(max(seconds, 1)) * time.Second, fmt.Errorf("%s: %w", o.admin, errNotYet)
 	case err == nil && outcome.Error != nil:
-		return fmt.Errorf("%s: %s", o.admin, *outcome.Error)
+		return 0, fmt.Errorf("%s: %s", o.admin, *outcome.Error)
 	case resp.StatusCode != http.StatusOK:
-		return fmt.Errorf("%s: %s", o.admin, resp.Status)
+		return 0, fmt.Errorf("%s: %s", o.admin, resp.Status)
 	case err != nil:
-		return fmt.Errorf("%s: answers %s, and nothing that can be read: is it the admin port?", o.admin, resp.Status)
+		return 0, fmt.Errorf("%s: answers %s, and nothing that can be read: is it the admin port?", o.admin, resp.Status)
 	}
-	return json.Unmarshal(text, answer)
+	return 0, json.Unmarshal(text, answer)
 }

@@ -73,6 +73,36 @@ func TestDrainCommand(t *testing.T) {
 	}
 }
 
+// An order that comes too soon waits for its turn; one that would have to wait for longer than --timeout fails. Without
+// Retry-After the refusal is final: it may be one of a guard of passwords.
+func TestOrdersWaitForTheirTurn(t *testing.T) {
+	refusals, after := 1, "1"
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if refusals--; refusals >= 0 {
+			if after != "" {
+				w.Header().Set("Retry-After", after)
+			}
+			w.WriteHeader(http.StatusTooManyRequests)
+			_, _ = io.WriteString(w, `{"error": "asked too often: at most once in 1s"}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"draining": false, "clients": 2, "rate": 0, "error": null}`)
+	}))
+	t.Cleanup(web.Close)
+	at := web.Listener.Addr().String()
+	code, out, errs := run("drain", "--resume", "--admin", at)
+	require.Zero(t, code, errs)
+	require.Equal(t, "the server takes clients again\n", out)
+	refusals, after = 1, "60"
+	code, _, errs = run("drain", "--resume", "--admin", at, "--timeout", "5s")
+	require.Equal(t, cli.ExitUnexpected, code)
+	require.Contains(t, errs, "asked too often")
+	refusals, after = 1, ""
+	code, _, errs = run("drain", "--resume", "--admin", at)
+	require.Equal(t, cli.ExitUnexpected, code)
+	require.Contains(t, errs, "asked too often: at most once in 1s")
+}
+
 func TestLeadCommand(t *testing.T) {
 	url, asked := adminOf(t, `{"from": 3, "to": 2, "leader": 2, "took_ms": 4, "error": null}`)
 	code, out, errs := run("lead", "2", "--admin", url)

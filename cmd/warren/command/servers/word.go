@@ -45,7 +45,7 @@ func newWordCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0], args[1]) },
 	}
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 3*time.Second, "how long to wait for the answer")
+	cli.AddTimeout(cmd.Flags(), &o.timeout, 3*time.Second, "how long to wait for the answer")
 	o.AddTo(cmd.Flags())
 	return cmd
 }

@@ -6,22 +6,28 @@ import (
 	"time"
 )
 
-// The metrics of the data directories: their free space, with a label for each, and when the first has no room.
+// The metrics of the data directories: their free space, with a label for each, whether the first has no room, and when
+// it has none; and that of a drained server.
 const (
 	diskFree   = "warren_server_disk_free_bytes{"
+	diskFull   = "warren_server_disk_full"
 	diskFullIn = "warren_server_disk_full_in_seconds"
+	draining   = "warren_server_draining"
 )
 
-// Disk is the room for the data of a server.
-type Disk struct {
+// State is what a server tells of itself beside the word srvr.
+type State struct {
 	Free int64 // bytes of the disk with the least room
+	Full bool  // a disk has no room for writes
 	// FullIn is when the first disk has no room, at the growth of the last hour; negative if that is not foreseen.
 	FullIn time.Duration
+	// Draining says that the server takes no clients, because an operator drains it.
+	Draining bool
 }
 
-// Disk returns the room for the data of the server with this client port. It reports false if that server has no admin
-// server at the port, or does not export the metrics.
-func (p *AdminPort) Disk(ctx context.Context, address string) (d Disk, ok bool) {
+// State asks the server with this client port for its state. It reports false if that server has no admin server at the
+// port, or does not export the metrics.
+func (p *AdminPort) State(ctx context.Context, address string) (d State, ok bool) {
 	if !p.serves(ctx, address) {
 		if _, err := p.ZabState(ctx, address); err != nil { // a server that has only a TLS port is told by that
 			return d, false
@@ -33,7 +39,7 @@ func (p *AdminPort) Disk(ctx context.Context, address string) (d Disk, ok bool) 
 			d.Free, ok = int64(value), true
 		}
 	}
-	d.FullIn = fullIn(metrics)
+	d.FullIn, d.Full, d.Draining = fullIn(metrics), metrics[diskFull] > 0, metrics[draining] > 0
 	return d, ok
 }
 

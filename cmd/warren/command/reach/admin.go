@@ -1,0 +1,38 @@
+package reach
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// adminPort is the port of admin servers, unless another one is named.
+const adminPort = 8080
+
+// AdminURL completes what names the commands of an admin server: a URL, or a host with or without a port, for which
+// the scheme is http and the path is /commands.
+func AdminURL(name string) (string, error) { return AdminURLAt(name, adminPort) }
+
+// AdminURLAt is AdminURL with the port of hosts without one.
+func AdminURLAt(name string, port int) (string, error) {
+	if !strings.Contains(name, "://") {
+		at, path, _ := strings.Cut(name, "/")
+		if _, _, err := net.SplitHostPort(at); err != nil {
+			at = net.JoinHostPort(strings.Trim(at, "[]"), strconv.Itoa(port))
+		}
+		name = "http://" + at + "/" + path
+	}
+	u, err := url.Parse(name)
+	switch {
+	case err != nil || u.Hostname() == "":
+		return "", fmt.Errorf("%q is no address of an admin server, such as zk1:8080 or http://zk1:8080/commands", name)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "", fmt.Errorf("%q is neither a URL of http nor one of https", name)
+	}
+	if u.Path == "" || u.Path == "/" {
+		u.Path = "/commands"
+	}
+	return u.String(), nil
+}

@@ -1,0 +1,51 @@
+package reach
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAdminURL(t *testing.T) {
+	for name, want := range map[string]string{
+		"127.0.0.1:8080":                  "http://127.0.0.1:8080/commands",
+		"zk1":                             "http://zk1:8080/commands",
+		"::1":                             "http://[::1]:8080/commands",
+		"[::1]":                           "http://[::1]:8080/commands",
+		"[::1]:81":                        "http://[::1]:81/commands",
+		"zk1:81/zk":                       "http://zk1:81/zk",
+		"http://zk1:81":                   "http://zk1:81/commands",
+		"https://zk1:81/":                 "https://zk1:81/commands",
+		"http://127.0.0.1:8080/commands":  "http://127.0.0.1:8080/commands",
+		"http://127.0.0.1:8080/commands/": "http://127.0.0.1:8080/commands/",
+	} {
+		got, err := AdminURL(name)
+		require.NoError(t, err, name)
+		require.Equal(t, want, got)
+	}
+	for name, want := range map[string]string{"": "no address", "ftp://zk1": "neither a URL of http", "http://": "no address"} {
+		_, err := AdminURL(name)
+		require.ErrorContains(t, err, want, name)
+	}
+}
+
+func TestAuthorization(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "auth")
+	for text, want := range map[string]string{
+		"digest super:test\n":               "digest super:test",
+		"super:test\n":                      "digest super:test",
+		"super:two words":                   "digest super:two words",
+		"Authorization: digest super:test ": "digest super:test",
+		"authorization:super:test":          "digest super:test",
+	} {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		got, err := Authorization(file)
+		require.NoError(t, err)
+		require.Equal(t, want, got, text)
+	}
+	require.NoError(t, os.WriteFile(file, []byte("digest a:b\ndigest c:d\n"), 0o600))
+	_, err := Authorization(file)
+	require.ErrorContains(t, err, "is not one line")
+}

@@ -1,0 +1,35 @@
+package config
+
+import "slices"
+
+// serverSettings are the settings that say where the servers of an ensemble are.
+var serverSettings = []string{"clientPort", "clientPortAddress", "secureClientPort", "secureClientPortAddress",
+	"dynamicConfigFile"}
+
+// LoadServers reads the server lines and the client ports of the static file at path, and of the dynamic file that it
+// names, and nothing else: no myid, no key store, no directory. So it works for a command on a machine that is none of
+// the ensemble, with the rights to read these two files. An error is Problems.
+func LoadServers(path string) (*Config, error) {
+	l, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range l.c.settings() {
+		if slices.ContainsFunc(s.keys, func(key string) bool { return slices.Contains(serverSettings, key) }) {
+			l.applySetting(s)
+		}
+	}
+	l.dynamic = l.c.DynamicConfigFile != ""
+	for _, a := range l.order {
+		if isMemberKey(a.key) && a == l.given[fromFile][a.key] {
+			l.applyMember(a)
+		}
+	}
+	if l.dynamic {
+		l.readDynamicFile()
+	}
+	if err := l.problems.err(); err != nil {
+		return nil, err
+	}
+	return l.c, nil
+}
