@@ -109,6 +109,87 @@ func TestAllRestored(t *testing.T) {
 	c.same()
 }
 
+// TestOwnDirectoryAfterAnother lets an ensemble go on twice from the same copies. Then a server with a directory of
+// the one way meets a server that went the other way: only a checksum tells, because its meta.db is lost. It comes
+// back with its own directory, without meta.db as well, so that its lineage says the same as before.
+func TestOwnDirectoryAfterAnother(t *testing.T) {
+	c := newScene(t, of(cluster.Warren, 3)...)
+	c.creates("first", 3)
+	c.end()
+	var copies []string
+	for _, node := range c.nodes {
+		copies = append(copies, node.CopyData())
+	}
+	goOn := func(name string, n int) (epoch int64, kept []string) {
+		for i, node := range c.nodes {
+			node.PutData(copies[i])
+		}
+		c.begin()
+		kept = c.creates(name, n)
+		epoch = c.epoch()
+		c.end()
+		return epoch, kept
+	}
+	node, other := c.nodes[0], c.nodes[2]
+	var another, own string
+	var kept []string
+	for {
+		epoch, _ := goOn("one", 12)
+		another = node.CopyData()
+		var same int64
+		if same, kept = goOn("two", 3); same == epoch { // with no election more than the other
+			own = node.CopyData()
+			break
+		}
+	}
+	put := func(dir string) {
+		node.PutData(dir)
+		require.NoError(t, os.Remove(filepath.Join(node.DataDir(), "version-2", "meta.db")))
+		node.Launch()
+	}
+	put(another)
+	other.Launch()
+	c.answers(other)
+	c.among(other).showStrangers(node)
+	require.Contains(t, c.zabState(other).Strangers[0].Reason, "is another one")
+	node.Kill()
+	put(own)
+	two := c.among(node, other)
+	two.keeps(append(kept, two.creates("after", 3)...))
+	c.nodes[1].Start()
+	c.keeps(kept)
+	c.same()
+}
+
+// TestServersConcedeTogether gives one of five voters in groups the directory of another ensemble with later epochs,
+// two are new, and one is down. The new ones vote for the first, until both change their votes: only together with
+// both is the last one a quorum.
+func TestServersConcedeTogether(t *testing.T) {
+	groups := map[string]string{"group.1": "1:2", "group.2": "3", "group.3": "4:5", "weight.1": "1", "weight.2": "2",
+		"weight.3": "1", "weight.4": "1", "weight.5": "1"}
+	there := newScene(t, of(cluster.Warren, 3)...)
+	there.eras("foreign", 4)
+	there.end()
+	c := newSceneWith(t, groups, of(cluster.Warren, 5)...)
+	kept := c.creates("kept", 5)
+	require.Less(t, c.epoch(), int64(5))
+	c.end()
+	c.nodes[0].PutData(there.nodes[0].CopyData())
+	for _, node := range c.nodes[3:] {
+		node.Wipe()
+		node.Initialize()
+	}
+	foreign, quorum := c.nodes[0], c.among(c.nodes[2:]...)
+	held := foreign.Held()
+	foreign.Launch()
+	for _, node := range quorum.nodes {
+		node.Launch()
+	}
+	quorum.keeps(append(kept, quorum.creates("after", 3)...))
+	require.False(t, foreign.Serves())
+	require.Equal(t, held, foreign.Held())
+}
+
 // TestDiskExchanged exchanges the disks of two members: neither starts, and both say why. They start when the disks
 // are back.
 func TestDiskExchanged(t *testing.T) {
