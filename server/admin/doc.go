@@ -5,7 +5,7 @@
 //	GET /commands/NAME       one command, by its name or an alias; the prefix is admin.commandURL
 //	POST /commands/NAME      one that changes something; it reads a JSON object, restore reads a snapshot
 //	GET /metrics             the metrics, in Prometheus' format
-//	GET /healthz             200 while the process answers
+//	GET /healthz             200 while the process answers, 503 while clients wait for the server itself
 //	GET /readyz              200 while the server serves clients, 503 while it does not
 //	GET /debug/pprof/        Go's profiles, only if they are switched on
 //

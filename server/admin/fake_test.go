@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 // fakeNode is a Node that says the same every time, and notes what it was told.
@@ -21,6 +22,7 @@ type fakeNode struct {
 	idsOpen   bool
 	insecure  atomic.Int64
 	draining  bool
+	stalled   time.Duration
 	blocked   chan struct{} // if not nil, Directories waits for it
 	entered   chan struct{} // if not nil, Directories says that it runs
 }
@@ -133,9 +135,11 @@ func (n *fakeNode) Restore(_ context.Context, r io.Reader) (int64, error) {
 	}
 	return n.restore(r)
 }
-func (n *fakeNode) Draining() bool      { return n.draining }
-func (n *fakeNode) RestoreRefused()     { n.refused++ }
-func (n *fakeNode) InsecureConnection() { n.insecure.Add(1) }
+func (n *fakeNode) Draining() bool { return n.draining }
+
+func (n *fakeNode) Stalled() time.Duration { return n.stalled }
+func (n *fakeNode) RestoreRefused()        { n.refused++ }
+func (n *fakeNode) InsecureConnection()    { n.insecure.Add(1) }
 
 func fileOf(bytes string) *Snapshot {
 	return &Snapshot{Zxid: 0x100000003, Size: int64(len(bytes)), Body: io.NopCloser(strings.NewReader(bytes))}

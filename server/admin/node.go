@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/netip"
+	"time"
 )
 
 // Node is the server that the commands are about. Its methods are called by many goroutines at once. Those of the
@@ -16,6 +17,9 @@ type Node interface {
 	Serving() bool
 	// Draining reports whether the server takes no more clients, because an operator drains it.
 	Draining() bool
+	// Stalled returns for how long clients have waited for the server itself, 0 if that is not too long. It returns
+	// soon.
+	Stalled() time.Duration
 	// Environment returns the lines of envi, in its order.
 	Environment() Properties
 	// SystemProperties returns the settings in force, by the names of Java's system properties, secrets masked.

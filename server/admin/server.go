@@ -98,7 +98,7 @@ func New(o Options) *Server {
 	s.commands, s.names = table()
 	errorLog, _ := zap.NewStdLogAt(o.Log, zap.DebugLevel) // fails only for unknown levels
 	s.http = &http.Server{
-		Handler:           s,
+		Handler:           Fatal(s),
 		ReadHeaderTimeout: requestTimeout,
 		ReadTimeout:       requestTimeout,
 		IdleTimeout:       o.IdleTimeout,
@@ -160,7 +160,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "/metrics" && s.o.Metrics != nil:
 		onlyGet(w, r, s.o.Metrics.ServeHTTP)
 	case path == "/healthz":
-		onlyGet(w, r, func(w http.ResponseWriter, _ *http.Request) { sendText(w, http.StatusOK, "ok\n") })
+		onlyGet(w, r, s.alive)
 	case path == "/readyz":
 		onlyGet(w, r, s.ready)
 	case s.o.PProf && strings.HasPrefix(path, "/debug/pprof/"):
@@ -226,9 +226,29 @@ func sendText(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write([]byte(text))
 }
 
+// alive reports by its status whether the process is good for anything: a server that stands is restarted.
+func (s *Server) alive(w http.ResponseWriter, _ *http.Request) {
+	if !s.stands(w) {
+		sendText(w, http.StatusOK, "ok\n")
+	}
+}
+
+// stands answers, and returns true, if clients cannot be served because the server itself does not go on.
+func (s *Server) stands(w http.ResponseWriter) bool {
+	stalled := s.o.Node.Stalled()
+	if stalled > 0 {
+		sendText(w, http.StatusServiceUnavailable, fmt.Sprintf(
+			"this server stands: clients have waited for its locks for %v\n", stalled.Round(time.Second)))
+	}
+	return stalled > 0
+}
+
 // ready reports by its status whether the server serves clients, which the command ruok does not. If an operator
 // is needed it also reports why not.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
+	if s.stands(w) {
+		return
+	}
 	if s.o.Node.Serving() {
 		if s.o.Node.Draining() {
 			sendText(w, http.StatusServiceUnavailable, "this server is being drained: it takes no clients\n")

@@ -289,8 +289,13 @@ func (c *channel) asked() {
 
 // talk uses nc, the connection of the channel, until it ends.
 func (c *channel) talk(nc net.Conn) {
+	c.converse(nc)
+	c.e.p.untrack(nc)
+}
+
+// converse is talk without its end.
+func (c *channel) converse(nc net.Conn) {
 	p := c.e.p
-	defer p.untrack(nc)
 	if !p.group.Go("election writer", func() { c.write(nc) }) {
 		c.hangUp(nc)
 		return

@@ -50,6 +50,15 @@ func (st *Store) Rest() {
 // LastZxid is the zxid of the newest txn that is applied.
 func (st *Store) LastZxid() proto.Zxid { return proto.Zxid(st.applied.Load()) }
 
+// LockedZxid is LastZxid, read as the applier would: when no goroutine holds the locks. REQUIRES: neither lock.
+func (st *Store) LockedZxid() proto.Zxid {
+	st.Long.Lock()
+	defer st.Long.Unlock()
+	st.Mu.Lock()
+	defer st.Mu.Unlock()
+	return st.State.LastZxid()
+}
+
 // EphemeralsOf returns the paths of a session's ephemeral znodes. REQUIRES: Mu, at least for reading.
 func (st *Store) EphemeralsOf(id proto.SessionID) (paths []string) {
 	st.State.EachEphemeral(id, func(node datatree.NodeID) {

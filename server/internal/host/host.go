@@ -243,6 +243,13 @@ func (m *Host) Add(b *flow.Batch) bool { return m.batches.Add(b) }
 // End makes the host goroutine end, without a hand-over.
 func (m *Host) End() { m.Do(func() { m.stop = true }) }
 
+// Ended reports whether the host takes part in nothing any more, as soon as no turn is taken.
+func (m *Host) Ended() bool {
+	m.turn.Lock()
+	defer m.turn.Unlock()
+	return m.stop
+}
+
 // Persisted implements durable.Owner.
 func (m *Host) Persisted(seq zab.Seq) {
 	m.events.Add(event{seq: seq})

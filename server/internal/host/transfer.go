@@ -109,12 +109,11 @@ func (m *Host) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
 			walker.Close()
 			m.Store.Mu.Unlock()
 		}()
-		if err := snapshot.WriteStream(w, durable.NewLockedSource(m.Env, walker)); err != nil {
+		source := durable.NewLockedSource(m.Env, walker)
+		if err := snapshot.WriteStream(w, source); err != nil {
 			return err
 		}
-		m.Store.Mu.RLock()
-		upTo, _ := walker.End()
-		m.Store.Mu.RUnlock()
+		upTo, _ := source.End()
 		m.Log.Info("sent a snapshot", zap.Int64("server", int64(l.Peer)), zap.Stringer("zxid", zxid),
 			zap.Stringer("up_to", upTo),
 			zap.Duration("took", m.Clock.Steady().Sub(began)))

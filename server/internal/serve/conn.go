@@ -142,9 +142,15 @@ var (
 	errLargeBudget = errors.New("large requests in flight exceed largeRequestMaxBytes")
 )
 
-// serve handles the connection until it ends. It is the reader goroutine.
+// serve handles the connection until it ends. It is the reader goroutine. cleanup is not deferred: it takes locks that
+// a goroutine that panics may hold; see package server.
 func (c *Conn) serve() {
-	defer c.cleanup()
+	c.requests()
+	c.cleanup()
+}
+
+// requests handles what the client sends, until the connection ends.
+func (c *Conn) requests() {
 	if !c.handshake() {
 		return
 	}

@@ -46,7 +46,12 @@ func (c *Conn) answerWord(word string) {
 
 // serveWordOnly answers a four-letter word, and nothing else, on a connection beyond the limits.
 func (c *Conn) serveWordOnly() {
-	defer c.cleanup()
+	c.oneWord()
+	c.cleanup()
+}
+
+// oneWord answers a four-letter word, if the client sends one in time.
+func (c *Conn) oneWord() {
 	_ = c.NC.SetReadDeadline(c.srv.Clock.In(wordTimeout))
 	for {
 		if err := c.Fill(); err != nil {

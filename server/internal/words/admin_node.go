@@ -45,6 +45,9 @@ func (n AdminNode) Draining() bool {
 	return on
 }
 
+// Stalled implements admin.Node.
+func (n AdminNode) Stalled() time.Duration { return n.liveness.Stalled() }
+
 // Ensemble implements admin.Node. It is nil on a standalone server, and on a read-only server, which has lost its
 // ensemble.
 func (n AdminNode) Ensemble() *admin.Ensemble {

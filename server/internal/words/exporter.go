@@ -114,7 +114,7 @@ func (s *Reporter) ServeMetrics() {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", s.metricsHandler())
 	errorLog, _ := zap.NewStdLogAt(s.Log, zap.DebugLevel) // fails only for unknown levels
-	s.web = &http.Server{Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: time.Minute,
+	s.web = &http.Server{Handler: admin.Fatal(mux), ReadTimeout: 5 * time.Second, WriteTimeout: time.Minute,
 		IdleTimeout: time.Minute, ErrorLog: errorLog}
 	places := admin.NewPlaces(s.web, nil)
 	for _, p := range s.ExporterPorts() {

@@ -35,6 +35,8 @@ type Reporter struct {
 	wheel *steer.Wheel
 	dial  levelDial
 
+	liveness *env.Liveness
+
 	keys struct{ admin, exporter atomic.Pointer[keystore.Keys] } // nil without TLS
 }
 
@@ -42,12 +44,24 @@ type Reporter struct {
 func New(e *env.Env, d *durable.Disk, f *serve.Front, m *host.Host, level *zap.AtomicLevel) *Reporter {
 	s := &Reporter{Env: e, disk: d, front: f, host: m, Role: m.RoleNow}
 	s.dial.level, s.dial.log = level, e.Log
+	s.liveness = env.NewLiveness(e, s.takeLocks)
 	s.wheel = s.newWheel()
 	s.traceMask.Store(traceMaskDefault)
 	e.Registry.MustRegister(&exporter{s})
 	s.exportDifferences()
 	s.exportRuntime()
 	return s
+}
+
+// takeLocks returns when it has had each of the locks that requests of clients take.
+func (s *Reporter) takeLocks() {
+	s.host.Ended()
+	s.Store.LockedZxid()
+	s.Store.Mu.RLock()
+	s.front.CountWatches()
+	s.Store.Mu.RUnlock()
+	s.front.Conns.Len()
+	s.Tracker.Locals()
 }
 
 // MetricsAddr is the address of the metrics exporter, or nil if there is none.

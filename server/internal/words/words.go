@@ -78,7 +78,12 @@ func (s *Reporter) WordAllowed(word string) bool {
 		slices.Contains(s.Config.FourLetterWhitelist, word) || slices.Contains(s.Config.FourLetterWhitelist, "*")
 }
 
-func (s *Reporter) wordRuok(_ *serve.Conn, out *bytes.Buffer) { out.WriteString("imok") }
+// wordRuok says nothing if clients cannot be served, as ZooKeeper in a state of error.
+func (s *Reporter) wordRuok(_ *serve.Conn, out *bytes.Buffer) {
+	if s.liveness.Stalled() == 0 {
+		out.WriteString("imok")
+	}
+}
 
 func (s *Reporter) wordIsro(_ *serve.Conn, out *bytes.Buffer) {
 	switch {
