@@ -194,11 +194,12 @@ func (s *Server) startStages() {
 	}
 }
 
-// treeSize returns how many znodes there are, and the bytes of their paths and data.
+// treeSize returns how many znodes there are, and the bytes of their paths and data, and of all watches.
 func (s *Server) treeSize() (znodes int, bytes int64) {
+	watches := int64(s.front.WatchMemory())
 	s.Store.Mu.RLock()
 	defer s.Store.Mu.RUnlock()
-	return s.Store.State.NumNodes(), s.Store.State.DataSize()
+	return s.Store.State.NumNodes(), s.Store.State.DataSize() + watches
 }
 
 // Run serves until ctx is done and then stops. It returns the error that ended the server otherwise.

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -114,13 +116,76 @@ func TestBytesOfWatchesOfOneConnectionAreLimited(t *testing.T) {
 		10*time.Millisecond)
 }
 
+// The watches of all connections have a bounded memory together. Beyond it watches are refused, as at the limits of
+// one connection; a connection that has few of them is not refused because others have very many. When the others are
+// gone, so is their memory.
+func TestMemoryOfAllWatchesIsLimited(t *testing.T) {
+	const most = 4 << 20
+	cfg := memConfig()
+	cfg.MaxWatchMemory = most
+	s := serveMem(t, cfg, nil)
+	path := func(c, i int) string { return fmt.Sprintf("/%05000d", c*10_000+i) }
+	var greedy []*wire.Conn
+	refused := 0
+	for n := range 20 {
+		c := dialWire(t, s, wire.Options{})
+		greedy = append(greedy, c)
+		for i := 0; ; i++ {
+			_, err := c.Exists(path(n, i), true)
+			if err != nil && !errors.Is(err, proto.ErrNoNode) {
+				require.ErrorIs(t, err, proto.ErrThrottledOp)
+				refused++
+				break
+			}
+			require.Less(t, i, most/5000/8+1, "a connection has an eighth at most")
+		}
+	}
+	require.EqualValues(t, refused, gathered(t, s, "warren_server_watches_refused_total"))
+	held := gathered(t, s, "warren_server_watch_memory_bytes")
+	require.LessOrEqual(t, held, float64(most))
+	require.Greater(t, held, float64(most*3/4))
+
+	modest := dialWire(t, s, wire.Options{})
+	for i := range 5 {
+		_, err := modest.Exists(path(100, i), true)
+		require.ErrorIs(t, err, proto.ErrNoNode, "others leave room")
+	}
+	var many []string
+	for i := range 500 {
+		many = append(many, path(200, i))
+	}
+	for name, paths := range map[string][]string{"long": many, "a name beyond what is left": {path(1, 0) +
+		strings.Repeat("x", 500_000)}} {
+		late := dialWire(t, s, wire.Options{})
+		_, err := late.Do(wire.SetWatches(1, nil, paths, nil))
+		require.Error(t, err, name)
+		require.NoError(t, late.WaitClosed(), name)
+	}
+	for _, c := range greedy {
+		c.Close()
+	}
+	eventually(t, func() bool { return gathered(t, s, "warren_server_watch_memory_bytes") < most/2 },
+		"the memory is given back")
+	late := dialWire(t, s, wire.Options{})
+	rep, err := late.Do(wire.SetWatches(1, nil, many[:50], nil))
+	require.NoError(t, err)
+	require.NoError(t, rep.Err())
+	require.Equal(t, 55*5001, watchedBytes(t, s))
+}
+
 // watchedBytes is the metric of that name.
 func watchedBytes(t *testing.T, s *Server) int {
 	t.Helper()
+	return int(gathered(t, s, "warren_server_watch_path_bytes"))
+}
+
+// gathered is a metric without labels.
+func gathered(t *testing.T, s *Server, name string) float64 {
+	t.Helper()
 	families, err := s.Registry.Gather()
 	require.NoError(t, err)
-	i := slices.IndexFunc(families,
-		func(f *dto.MetricFamily) bool { return f.GetName() == "warren_server_watch_path_bytes" })
+	i := slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == name })
 	require.GreaterOrEqual(t, i, 0)
-	return int(families[i].Metric[0].GetGauge().GetValue())
+	m := families[i].Metric[0]
+	return m.GetGauge().GetValue() + m.GetCounter().GetValue()
 }

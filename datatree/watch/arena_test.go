@@ -13,7 +13,6 @@ func TestArenaClassesHoldWhatTheyPromise(t *testing.T) {
 		class, size := arenaClass(n)
 		require.GreaterOrEqual(t, size, n)
 		require.LessOrEqual(t, size, n+n/4+1, "slack of a block of %d", n)
-		require.Equal(t, size, arenaClassSize(class))
 		require.True(t, class == last || class == last+1 && class < arenaClasses, "class %d after %d", class, last)
 		last = class
 	}
@@ -60,7 +59,81 @@ func TestArenaBlocksDoNotOverlap(t *testing.T) {
 	for _, b := range held {
 		a.release(b.ref, b.n)
 	}
-	require.Zero(t, arenaUsed(&a))
+	requireEmpty(t, &a)
+}
+
+// requireEmpty checks an arena of which every block was given back: it keeps a chunk for each class at most.
+func requireEmpty[T byte | uint32](t *testing.T, a *arena[T]) {
+	t.Helper()
+	require.Zero(t, a.used)
+	held := len(a.spares) * arenaChunk
+	for i, c := range a.chunks {
+		require.Zero(t, c.live)
+		held += len(c.data)
+		if c.data != nil {
+			require.EqualValues(t, i+1, a.partial[c.class], "the only chunk of its class")
+			require.Zero(t, c.next)
+		}
+	}
+	require.Equal(t, held, a.held)
+	require.LessOrEqual(t, len(a.spares), sparesMax)
+}
+
+// A chunk is given back when its last block is, whatever the order.
+func TestArenaGivesItsMemoryBack(t *testing.T) {
+	t.Run("names", func(t *testing.T) { giveBack(t, new(arena[byte])) })
+	t.Run("sets", func(t *testing.T) { giveBack(t, new(arena[uint32])) })
+}
+
+func giveBack[T byte | uint32](t *testing.T, a *arena[T]) {
+	r := rand.New(rand.NewPCG(newSeed(t), 4))
+	type block struct {
+		ref uint32
+		n   int
+	}
+	var blocks []block
+	for range 3 {
+		for range 50_000 {
+			n := 1 + r.IntN(100)
+			if r.IntN(1000) == 0 {
+				n = 1 + r.IntN(arenaChunk)
+			}
+			before, grows := a.held, a.grows(n)
+			blocks = append(blocks, block{a.alloc(n), n})
+			require.Equal(t, before+grows, a.held)
+		}
+		most := a.held
+		require.Less(t, most, a.used*3/2+arenaClasses*arenaChunk)
+		r.Shuffle(len(blocks), func(i, j int) { blocks[i], blocks[j] = blocks[j], blocks[i] })
+		for _, b := range blocks[50:] {
+			a.release(b.ref, b.n)
+		}
+		blocks = blocks[:50]
+		require.Less(t, a.held, (50+arenaClasses+sparesMax)*arenaChunk)
+	}
+	for _, b := range blocks {
+		a.release(b.ref, b.n)
+	}
+	requireEmpty(t, a)
+	require.LessOrEqual(t, len(a.chunks), tableKept)
+}
+
+// When no reference is left, a set still shrinks as far as that takes none.
+func TestSetWithoutRoomKeepsItsBlock(t *testing.T) {
+	a := arena[uint32]{places: 20}
+	var s modeSet
+	for key := range uint32(2000) {
+		s.put(&a, key, modeData)
+	}
+	for a.hasRoom(1) {
+		a.alloc(arenaChunk)
+	}
+	for key := range uint32(1999) {
+		s.remove(&a, key)
+		require.Equal(t, modeData, s.get(&a, 1999))
+	}
+	require.Greater(t, s.log, uint8(8))
+	s.remove(&a, 1999)
 }
 
 // TestWatchSetEqualsMap compares a set with a map over random operations that grow and shrink it.
@@ -102,5 +175,5 @@ func TestWatchSetEqualsMap(t *testing.T) {
 	for key := range want {
 		s.remove(&a, key)
 	}
-	require.Zero(t, arenaUsed(&a))
+	requireEmpty(t, &a)
 }

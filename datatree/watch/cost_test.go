@@ -101,7 +101,7 @@ func heapOf(build func() any) float64 {
 func TestChurnDoesNotLeak(t *testing.T) {
 	const round = 10_000
 	w := New()
-	chunks := func() int { return len(w.sets.chunks) + len(w.paths.names.chunks) + len(w.paths.chunks) }
+	chunks := func() int { return len(w.sets.chunks) + len(w.paths.names.chunks) + len(w.paths.pages) }
 	path := make([]byte, 0, 64)
 	heard, settled := 0, 0
 	deliver := func(WatcherID, proto.EventType, []byte, datatree.ACLID) { heard++ }

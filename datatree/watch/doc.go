@@ -15,5 +15,6 @@
 //
 // A watch takes 11 to 22 bytes while sets grow, at most 64 after most were removed. A watched path
 // takes 36 bytes beside its name. All of it is free of pointers, so that the garbage collector does
-// not look at it, and what is freed is used again.
+// not look at it. What is freed is used again for blocks of its size, and goes back to the collector
+// when nothing else in its chunk is in use. Held is what all of it takes, and may have a limit.
 package watch

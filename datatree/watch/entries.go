@@ -6,8 +6,12 @@ import (
 )
 
 const (
-	entryChunkBits = 9
-	entryChunk     = 1 << entryChunkBits
+	entryPageBits = 9
+	entryPage     = 1 << entryPageBits
+	// entryBytes is the size of a watchedPath.
+	entryBytes = 36
+	// bucketsLeast is the number of buckets below which none is given back.
+	bucketsLeast = 1024
 )
 
 // watchedPath is a path with its watchers. It exists while it has any.
@@ -21,17 +25,19 @@ type watchedPath struct {
 }
 
 // pathTable finds watched paths, called entries here, by their text. It is a linear hash table: it
-// grows by one bucket at a time, in step with the entries, so that no insertion pays for a rehash of
+// grows and shrinks by one bucket at a time, in step with the entries, so that no insertion pays for a rehash of
 // them all. Entries are numbered from 1 and keep their number for life.
 //
 // Invariants: bucket i holds the entries e with bucketOf(e.hash) == i; there are at least as many
-// buckets as entries; buckets are never given back (4 bytes for each path of the busiest moment).
+// buckets as entries, and at most four times as many and bucketsLeast more.
 type pathTable struct {
 	seed    maphash.Seed // hides the placement from clients; nothing visible depends on it
 	growing maphash.Hash // scratch of eachAncestor, with the same seed
-	chunks  []*[entryChunk]watchedPath
-	made    uint32 // entries handed out so far, entry 0 included
-	free    uint32 // first of the freed entries
+	pages   []*page      // nil: no entry of the page exists
+	vacant  []uint32     // pages that are nil
+	partial uint32       // first page with a free entry; its number plus 1, 0 is none
+	spare   *page        // an empty one, so that entries that come and go take no memory again and again
+	places  int          // the most pages there may be; 0 is what the numbers reach
 	live    int
 	bytes   uint64 // sum of the lengths of the names
 	buckets []uint32
@@ -40,16 +46,24 @@ type pathTable struct {
 	names   arena[byte]
 }
 
+// page is entries with neighbouring numbers.
+type page struct {
+	entries    [entryPage]watchedPath
+	next, prev uint32 // in the list of those with a free entry; numbers plus 1, 0 ends it
+	live       int    // entries that exist
+	made       int    // entries that existed at least once
+	free       uint32 // first of the others of them, which are linked by next; its place plus 1, 0 is none
+}
+
 func (p *pathTable) init() {
 	p.seed = maphash.MakeSeed()
 	p.growing.SetSeed(p.seed)
-	p.made = 1
 	p.buckets = make([]uint32, 1)
 }
 
 // at returns entry id, which stays at its place for life.
 func (p *pathTable) at(id uint32) *watchedPath {
-	return &p.chunks[id>>entryChunkBits][id&(entryChunk-1)]
+	return &p.pages[id>>entryPageBits].entries[id&(entryPage-1)]
 }
 
 // path returns the path of e, valid while e lives.
@@ -69,9 +83,9 @@ func (p *pathTable) bucketOf(hash uint32) uint32 {
 }
 
 // find returns the entry of path, 0 if it has no watcher.
-func (p *pathTable) find(path []byte) uint32 {
-	return p.lookup(path, uint32(maphash.Bytes(p.seed, path)))
-}
+func (p *pathTable) find(path []byte) uint32 { return p.lookup(path, p.hash(path)) }
+
+func (p *pathTable) hash(path []byte) uint32 { return uint32(maphash.Bytes(p.seed, path)) }
 
 func (p *pathTable) lookup(path []byte, hash uint32) uint32 {
 	id := p.buckets[p.bucketOf(hash)]
@@ -103,12 +117,8 @@ func (p *pathTable) eachAncestor(path []byte, fn func(entry uint32)) {
 	}
 }
 
-// insert returns the entry of path, which it makes if there is none.
-func (p *pathTable) insert(path []byte) uint32 {
-	hash := uint32(maphash.Bytes(p.seed, path))
-	if id := p.lookup(path, hash); id != 0 {
-		return id
-	}
+// insert makes the entry of path, which has none.
+func (p *pathTable) insert(path []byte, hash uint32) uint32 {
 	if p.live == len(p.buckets) {
 		p.grow()
 	}
@@ -138,27 +148,147 @@ func (p *pathTable) remove(id uint32) {
 	if nameLen > 0 {
 		p.names.release(e.name, int(nameLen))
 	}
-	*e = watchedPath{next: p.free}
-	p.free = id
+	p.give(id)
 	p.live--
 	p.bytes -= uint64(nameLen)
+	for n := 0; n < 4 && p.live*4 < len(p.buckets)-bucketsLeast; n++ {
+		p.shrink()
+	}
 }
 
-// take returns the number of an unused entry.
+// take returns the number of an unused entry. REQUIRES: hasRoom.
 func (p *pathTable) take() uint32 {
-	if id := p.free; id != 0 {
-		p.free = p.at(id).next
-		return id
+	if p.partial == 0 {
+		p.addPage()
 	}
-	id := p.made
-	if id > keyMax {
+	place := p.partial - 1
+	g := p.pages[place]
+	i := g.free - 1
+	if g.free != 0 {
+		g.free = g.entries[i].next
+	} else {
+		i = uint32(g.made)
+		g.made++
+	}
+	g.live++
+	if g.full() {
+		p.unlink(place)
+	}
+	return place<<entryPageBits | i
+}
+
+// give takes back entry id.
+func (p *pathTable) give(id uint32) {
+	place, i := id>>entryPageBits, id&(entryPage-1)
+	g := p.pages[place]
+	if g.full() {
+		p.link(place)
+	}
+	g.entries[i] = watchedPath{next: g.free}
+	g.free = i + 1
+	g.live--
+	if g.live > 0 || g.next == 0 && g.prev == 0 { // the last page with a free entry stays
+		return
+	}
+	p.unlink(place)
+	p.pages[place] = nil
+	p.vacant = append(p.vacant, place)
+	p.spare = g
+}
+
+func (g *page) full() bool { return g.free == 0 && g.made == entryPage }
+
+// addPage makes a page, when no other has a free entry.
+func (p *pathTable) addPage() {
+	if !p.hasRoom() {
 		panic("watch: too many watched paths")
 	}
-	if int(id>>entryChunkBits) == len(p.chunks) {
-		p.chunks = append(p.chunks, new([entryChunk]watchedPath))
+	g := p.spare
+	p.spare = nil
+	if g == nil {
+		g = new(page)
 	}
-	p.made++
-	return id
+	*g = page{}
+	place := uint32(len(p.pages))
+	if last := len(p.vacant) - 1; last >= 0 {
+		place, p.vacant = p.vacant[last], p.vacant[:last]
+		p.pages[place] = g
+	} else {
+		p.pages = append(p.pages, g)
+	}
+	if place == 0 {
+		g.made = 1 // no entry has the number 0
+	}
+	p.link(place)
+}
+
+// hasRoom reports whether one more entry can have a number.
+func (p *pathTable) hasRoom() bool {
+	most := p.places
+	if most == 0 {
+		most = (keyMax + 1) >> entryPageBits
+	}
+	return p.partial != 0 || len(p.vacant) > 0 || len(p.pages) < most
+}
+
+// grows returns by how many bytes the memory grows with one more entry, besides its name.
+func (p *pathTable) grows() int {
+	if p.partial != 0 || p.spare != nil {
+		return 0
+	}
+	return entryPage * entryBytes
+}
+
+// held returns the bytes of the memory, besides the names.
+func (p *pathTable) held() int {
+	pages := len(p.pages) - len(p.vacant)
+	if p.spare != nil {
+		pages++
+	}
+	return pages*entryPage*entryBytes + 4*cap(p.buckets)
+}
+
+func (p *pathTable) link(place uint32) {
+	g := p.pages[place]
+	g.next, g.prev = p.partial, 0
+	if p.partial != 0 {
+		p.pages[p.partial-1].prev = place + 1
+	}
+	p.partial = place + 1
+}
+
+func (p *pathTable) unlink(place uint32) {
+	g := p.pages[place]
+	if g.prev != 0 {
+		p.pages[g.prev-1].next = g.next
+	} else {
+		p.partial = g.next
+	}
+	if g.next != 0 {
+		p.pages[g.next-1].prev = g.prev
+	}
+	g.next, g.prev = 0, 0
+}
+
+// shrink undoes the last grow: it moves the entries of the last bucket into the one from which they came.
+func (p *pathTable) shrink() {
+	if p.split == 0 {
+		p.mask >>= 1
+		p.split = p.mask + 1
+	}
+	p.split--
+	last := len(p.buckets) - 1
+	id := p.buckets[last]
+	p.buckets = p.buckets[:last]
+	for id != 0 {
+		e := p.at(id)
+		next := e.next
+		e.next, p.buckets[p.split] = p.buckets[p.split], id
+		id = next
+	}
+	if cap(p.buckets) > 4*(len(p.buckets)+bucketsLeast) {
+		p.buckets = append(make([]uint32, 0, 2*len(p.buckets)), p.buckets...)
+	}
 }
 
 // grow adds a bucket and moves into it the entries of bucket split that belong there.

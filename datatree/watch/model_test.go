@@ -229,6 +229,13 @@ func judgeWatches(t *testing.T, seed uint64) {
 	ids := 1 + r.IntN(200)
 
 	w, m := New(), &watchModel{watchManager{}, watchManager{}}
+	if seed%2 == 0 { // there is room for some of the watches only
+		for i := range 20 {
+			paths = append(paths, fmt.Sprintf("/%05000d", i))
+		}
+		w.most = 200_000 + r.Uint64N(1_000_000)
+		w.sets.places, w.paths.names.places, w.paths.places = 2+r.IntN(20), 1+r.IntN(20), 1+r.IntN(3)
+	}
 	for i := range 4000 {
 		id := WatcherID(r.IntN(ids))
 		path := paths[r.IntN(len(paths))]
@@ -236,8 +243,13 @@ func judgeWatches(t *testing.T, seed uint64) {
 		switch op := r.IntN(20); {
 		case op < 11:
 			kind := Kind(r.IntN(5))
-			w.Add(id, kind, []byte(path))
-			m.add(id, kind, path)
+			held := w.Held()
+			if w.Add(id, kind, []byte(path)) {
+				m.add(id, kind, path)
+			} else {
+				require.False(t, w.Has(id, proto.WatcherAny, []byte(path)), "refused: %d %q", id, path)
+			}
+			require.True(t, w.most == 0 || w.Held() <= max(w.most, held), "%d bytes, was %d", w.Held(), held)
 		case op < 14:
 			require.Equal(t, m.has(id, wt, path), w.Has(id, wt, []byte(path)), "has %d %d %q", id, wt, path)
 		case op < 16:
@@ -312,21 +324,20 @@ func requireSameCounts(t *testing.T, m *watchModel, w *Registry) {
 	}
 }
 
-// requireNothingHeld checks that every block of the arenas is free again.
+// requireNothingHeld checks that no block and no entry is in use, and that what is kept for more of them is little.
 func requireNothingHeld(t *testing.T, w *Registry) {
 	t.Helper()
-	require.Zero(t, arenaUsed(&w.sets), "words of sets in use")
-	require.Zero(t, arenaUsed(&w.paths.names), "bytes of names in use")
-}
-
-// arenaUsed returns the elements in blocks that are not free, slack included.
-func arenaUsed[T byte | uint32](a *arena[T]) int {
-	used := -a.left
-	for _, chunk := range a.chunks {
-		used += len(chunk)
+	requireEmpty(t, &w.sets)
+	requireEmpty(t, &w.paths.names)
+	require.Zero(t, w.paths.live)
+	pages := 0
+	for _, g := range w.paths.pages {
+		if g != nil {
+			require.Zero(t, g.live)
+			pages++
+		}
 	}
-	for class, stack := range a.free {
-		used -= len(stack) * arenaClassSize(class)
-	}
-	return used
+	require.LessOrEqual(t, pages, 1)
+	require.LessOrEqual(t, len(w.paths.buckets), bucketsLeast+1)
+	require.Less(t, w.Held(), uint64(3<<20))
 }

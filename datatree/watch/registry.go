@@ -59,8 +59,9 @@ func selectedModes(t proto.WatcherType) mode {
 }
 
 // Registry holds the watches of one server. Paths are literal byte strings; they need neither exist
-// nor be valid. Their number and their bytes have no limit here: the server sets them.
+// nor be valid.
 type Registry struct {
+	most  uint64 // of Held; 0 is unlimited
 	paths pathTable
 	sets  arena[uint32] // blocks of the sets of paths and watchers
 	slots []watcher     // by WatcherID
@@ -85,26 +86,65 @@ type watcher struct {
 	told    uint64  // the last trigger that notified it: one event a trigger
 }
 
-// New returns a Registry without watches.
-func New() *Registry {
-	w := &Registry{}
+// New returns a Registry without watches, whose memory has no limit but what references reach: some hundred thousand
+// paths of more than 4 KiB, and 4 GiB of shorter ones.
+func New() *Registry { return NewBounded(0) }
+
+// NewBounded returns a Registry that takes no more than most bytes; 0 is unlimited.
+func NewBounded(most uint64) *Registry {
+	w := &Registry{most: most}
 	w.paths.init()
 	return w
 }
 
-// Add registers a watch; to add the same again changes nothing. It keeps no reference to path.
-func (w *Registry) Add(id WatcherID, kind Kind, path []byte) {
+// Add registers a watch; to add the same again changes nothing. It keeps no reference to path. It returns false, and
+// registers nothing, if there is no room.
+func (w *Registry) Add(id WatcherID, kind Kind, path []byte) bool {
 	if id > keyMax {
 		panic("watch: watcher id out of range")
 	}
 	for int(id) >= len(w.slots) {
 		w.slots = append(w.slots, watcher{})
 	}
-	entry := w.paths.insert(path)
-	old := w.paths.at(entry).watchers.get(&w.sets, uint32(id))
-	if m := old | kind.modes(); m != old {
-		w.set(entry, id, old, m)
+	hash := w.paths.hash(path)
+	entry, old := w.paths.lookup(path, hash), mode(0)
+	if entry != 0 {
+		old = w.paths.at(entry).watchers.get(&w.sets, uint32(id))
 	}
+	m := old | kind.modes()
+	switch {
+	case m == old:
+		return true
+	case old == 0 && !w.hasRoom(entry, id, len(path)):
+		return false
+	case entry == 0:
+		entry = w.paths.insert(path, hash)
+	}
+	w.set(entry, id, old, m)
+	return true
+}
+
+// hasRoom reports whether id can begin to watch an entry, 0 for a new one with a name of so many bytes.
+func (w *Registry) hasRoom(entry uint32, id WatcherID, nameLen int) bool {
+	grows := w.sets.grows(w.slots[id].entries.wants()) * wordBytes
+	if entry != 0 {
+		grows += w.sets.grows(w.paths.at(entry).watchers.wants()) * wordBytes
+	} else {
+		if !w.paths.hasRoom() || !w.paths.names.hasRoom(1) {
+			return false
+		}
+		grows += w.sets.grows(1)*wordBytes + w.paths.names.grows(nameLen) + w.paths.grows()
+	}
+	// Nothing that takes no memory is refused, but a set of two blocks may take more than one chunk.
+	return w.sets.hasRoom(2) && (grows == 0 || w.most == 0 || w.Held()+uint64(grows) <= w.most)
+}
+
+// wordBytes is the size of an element of a set.
+const wordBytes = 4
+
+// Held returns the bytes that all watches take, and what is kept for more of them. It is constant work.
+func (w *Registry) Held() uint64 {
+	return uint64(w.sets.held*wordBytes + w.paths.names.held + w.paths.held())
 }
 
 // Has reports whether id has a watch of type t on exactly path. A watch on the empty path is possible, but never
@@ -181,45 +221,53 @@ func (w *Registry) PathBytes() uint64 { return w.paths.bytes }
 // Each calls fn for every connection and path of the data table, path by path. The path is valid
 // during the call; fn must not change w.
 func (w *Registry) Each(fn func(id WatcherID, path []byte)) {
-	for i := uint32(1); i < w.paths.made; i++ {
-		e := w.paths.at(i)
-		if e.data == 0 {
+	for _, g := range w.paths.pages {
+		if g == nil {
 			continue
 		}
-		path := w.paths.path(e)
-		for _, word := range e.watchers.words(&w.sets) {
-			if wordModes(word)&modesData != 0 {
-				fn(WatcherID(wordKey(word)), path)
-			}
+		for i := range g.made {
+			w.eachData(&g.entries[i], fn)
+		}
+	}
+}
+
+// eachData is Each for one entry.
+func (w *Registry) eachData(e *watchedPath, fn func(id WatcherID, path []byte)) {
+	if e.data == 0 {
+		return
+	}
+	path := w.paths.path(e)
+	for _, word := range e.watchers.words(&w.sets) {
+		if wordModes(word)&modesData != 0 {
+			fn(WatcherID(wordKey(word)), path)
 		}
 	}
 }
 
 // Rewatch handles one path of a setWatches request. relative is the last zxid that the client has seen. If the
 // client has missed an event since, fire is true, the caller sends the event with zxid -1 and without a check of
-// ACLs, and no watch is registered. Otherwise the watch is registered. s is read: the caller holds its lock.
+// ACLs, and no watch is registered. Otherwise the watch is registered, as by Add. s is read, under its lock.
 // Source: client-protocol 9.5.
 func (w *Registry) Rewatch(
 	s *datatree.State, id WatcherID, kind Kind, path []byte, relative proto.Zxid,
-) (event proto.EventType, fire bool) {
+) (event proto.EventType, fire, ok bool) {
 	switch kind {
 	case Data, Child:
 		n := s.Lookup(path)
 		switch {
 		case n == 0:
-			return proto.EventNodeDeleted, true
+			return proto.EventNodeDeleted, true, true
 		case kind == Data && s.Node(n).Mzxid > relative:
-			return proto.EventNodeDataChanged, true
+			return proto.EventNodeDataChanged, true, true
 		case kind == Child && s.Node(n).Pzxid > relative:
-			return proto.EventNodeChildrenChanged, true
+			return proto.EventNodeChildrenChanged, true, true
 		}
 	case Exist:
 		if s.Lookup(path) != 0 {
-			return proto.EventNodeCreated, true
+			return proto.EventNodeCreated, true, true
 		}
 	}
-	w.Add(id, kind, path)
-	return 0, false
+	return 0, false, w.Add(id, kind, path)
 }
 
 // find returns the entry of path and the modes in which id watches it, 0 if it does not.

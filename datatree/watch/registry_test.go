@@ -381,9 +381,10 @@ func TestRewatch(t *testing.T) {
 	s := datatree.NewState(datatree.Config{})
 	for _, tt := range tests {
 		w := New()
-		event, fire := w.Rewatch(s, 4, tt.kind, []byte(tt.path), tt.relative)
+		event, fire, ok := w.Rewatch(s, 4, tt.kind, []byte(tt.path), tt.relative)
 		require.Equal(t, tt.event, event, "%+v", tt)
 		require.Equal(t, tt.event != 0, fire, "%+v", tt)
+		require.True(t, ok)
 		require.Equal(t, !fire, w.Has(4, types[tt.kind], []byte(tt.path)), "%+v", tt)
 		require.Equal(t, !fire, w.Has(4, proto.WatcherAny, []byte(tt.path)), "%+v", tt)
 	}

@@ -25,7 +25,8 @@ const keyMax = 1<<(32-modeBits) - 1
 // nothing there). It is an open-addressing table of words, key above modes, in an arena block of
 // 1<<log words. An empty slot is 0, since no word has modes 0. An empty set has no block.
 //
-// Invariant: at most 3/4 of a block of more than 8 words is used, and more than 1/8.
+// Invariant: at most 3/4 of a block of more than 8 words is used, and more than 1/8, unless the arena had no place for
+// a smaller block when the set shrank.
 type modeSet struct {
 	ref uint32
 	n   uint32
@@ -86,16 +87,33 @@ func (s *modeSet) put(a *arena[uint32], key uint32, m mode) {
 			return
 		}
 	}
-	switch size := uint32(1) << s.log; {
+	switch {
 	case s.n == 0:
 		*s = modeSet{ref: a.alloc(1)}
-	case s.n == size && size <= 8, size > 8 && s.n+1 > size/4*3:
+	case s.isFull():
 		s.resize(a, s.log+1)
 	}
 	slots := a.at(s.ref, 1<<s.log)
 	i, _ := findWord(slots, key, s.log)
 	slots[i] = makeWord(key, m)
 	s.n++
+}
+
+// isFull reports whether one more key needs a larger block.
+func (s *modeSet) isFull() bool {
+	size := uint32(1) << s.log
+	return s.n == size && size <= 8 || size > 8 && s.n+1 > size/4*3
+}
+
+// wants returns how many words put asks for with a new key.
+func (s *modeSet) wants() int {
+	switch {
+	case s.n == 0:
+		return 1
+	case s.isFull():
+		return 2 << s.log
+	}
+	return 0
 }
 
 // remove takes key out; it must be present.
@@ -118,7 +136,7 @@ func (s *modeSet) remove(a *arena[uint32], key uint32) {
 	}
 	slots[gap] = 0
 	s.n--
-	if s.log > 0 && s.n <= 1<<s.log/8 {
+	if s.log > 0 && s.n <= 1<<s.log/8 && a.hasRoom(1) {
 		s.resize(a, s.log-1)
 	}
 }

@@ -118,6 +118,7 @@ func (l *Limits) settings() []setting {
 		propertyKey(atLeast(&l.GlobalOutstandingLimit, 1000, 1), "globalOutstandingLimit"),
 		nativeKey(offBelow(&l.MaxWatches, 1_000_000, math.MaxInt32), "warren.maxWatches"),
 		nativeKey(offBelow(&l.MaxWatchBytes, 64<<20, math.MaxInt64), "warren.maxWatchBytes"),
+		nativeKey(offBelow(&l.MaxWatchMemory, 1<<30, math.MaxInt64), "warren.maxWatchMemory"),
 		nativeKey(offBelow(&l.MaxRequestsPerSecond, 0, math.MaxInt32), "warren.maxRequestsPerSecond"),
 		propertyKey(whole(&l.LargeRequestMaxBytes, 100<<20, 1, math.MaxInt64), "largeRequestMaxBytes"),
 		propertyKey(whole(&l.LargeRequestThreshold, -1, -1, math.MaxInt32), "largeRequestThreshold"),

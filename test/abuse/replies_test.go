@@ -16,6 +16,7 @@ func replies() []abuse {
 			run: read(wire.GetChildren("/many", false))},
 		{name: "getData of 1 MiB, nothing read", memory: 700, prepare: bigNode,
 			run: unread(wire.GetData("/big", false))},
+		{name: "getData of 1 MiB, many sessions that read nothing", memory: 350, prepare: bigNode, run: manyUnread},
 		{name: "multiRead of 1 MiB each", memory: 1500, prepare: bigNode, run: multiReads},
 		{name: "reads of 1 MiB behind writes", memory: 900, prepare: bigNode,
 			run: behindWrites(wire.GetData("/big", false), false)},
@@ -64,6 +65,15 @@ func unread(r wire.Request) func(*attack) {
 	return func(a *attack) {
 		together(a.size(10, 50), func(i int) { a.pump(a.beginDeaf(1), b) })
 	}
+}
+
+// manyUnread is unread of as many sessions as two addresses may have.
+func manyUnread(a *attack) {
+	var b []byte
+	for i := range 100 {
+		b = frame(b, int32(i), wire.GetData("/big", false))
+	}
+	together(a.size(40, 100), func(i int) { a.pump(a.beginDeaf(1+i%2), b) })
 }
 
 // multiReads asks for one large znode many times in a request.

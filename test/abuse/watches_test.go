@@ -19,6 +19,7 @@ func watches() []abuse {
 		{name: "watches, up to the limit of a connection", memory: 1200, run: manyWatches},
 		{name: "watches, no limit", memory: 1200, settings: map[string]string{"warren.maxWatches": "0"},
 			run: manyWatches},
+		{name: "watches of long paths, many connections", memory: 1500, run: longWatches},
 		{name: "setWatches of very many paths", memory: 800, run: longSetWatches},
 		{name: "setWatches2 of all kinds", memory: 600, run: longSetWatches2},
 		{name: "events that nobody takes", memory: 1500, run: unreadEvents},
@@ -40,6 +41,27 @@ func manyWatches(a *attack) {
 		_, err := s.Write(b)
 		require.NoError(a.t, err)
 	}
+	<-a.ctx.Done()
+}
+
+// longWatches leaves watches on paths of which each takes a block of memory of its own, on as many connections as an
+// address may have, until the server takes no more.
+func longWatches(a *attack) {
+	together(a.size(8, 58), func(i int) {
+		s := a.begin(1)
+		go a.skim(s)
+		for n, most := 0, a.size(500, 16_000); n < most; {
+			var b []byte
+			for range 100 {
+				b = frame(b, 1, wire.Exists(fmt.Sprintf("/%02d%04200d", i, n), true))
+				n++
+			}
+			_ = s.SetWriteDeadline(time.Now().Add(30 * time.Second))
+			if _, err := s.Write(b); err != nil {
+				return // refused: a limit
+			}
+		}
+	})
 	<-a.ctx.Done()
 }
 

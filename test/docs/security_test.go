@@ -109,6 +109,7 @@ func TestLimitsAreTheDefaults(t *testing.T) {
 		"warren.maxRequestsPerSecond":                           strconv.Itoa(c.MaxRequestsPerSecond),
 		"warren.maxWatches":                                     "1,000,000",
 		"warren.maxWatchBytes":                                  mebibytes(c.MaxWatchBytes),
+		"warren.maxWatchMemory":                                 mebibytes(c.MaxWatchMemory),
 		"warren.diskWatermarkBytes":                             mebibytes(c.DiskWatermark.Bytes),
 		"connection_throttle_tokens, _fill_time, _fill_count":   "off",
 		"globalOutstandingLimit, request_throttle_max_requests": strconv.Itoa(c.GlobalOutstandingLimit) + ", off",

@@ -18,8 +18,6 @@ var shown = map[string]string{
 	"client has seen a newer zxid than this server: it must not " +
 		"go back in time": "TestClientFromTheFutureIsClosedWithoutAnAnswer",
 	"frame length is negative or above jute.maxbuffer": "TestHostileFirstBytesAreClosedAndHarmNobody",
-	"closing a connection that brings more watches than " +
-		"its limit allows": "TestBytesOfWatchesOfOneConnectionAreLimited",
 	"the certificate for the other servers has expired": "TestServersThatAreNotLetIn",
 	"client: request is too large":                      "TestLargeRequestIsRefusedHere",
 	"client: server broke the protocol":                 "TestFrames",

@@ -9,12 +9,16 @@
 // be collected a hundred times a second, and every goroutine waits whenever a collection begins and ends. So
 // while collections are frequent, they begin after more garbage, up to the same Allowance.
 //
+// When much of the data goes at once, as the watches of clients that leave, nothing may grow for long, and the
+// collector would not run for two minutes. Then Tune lets it run.
+//
 // The setting applies to the whole process. Tune runs in one goroutine; the package keeps no state between two
 // calls.
 package garbage
 
 import (
 	"os"
+	"runtime"
 	"runtime/debug"
 	rt "runtime/metrics"
 	"time"
@@ -34,8 +38,8 @@ const (
 	frequent    = 8
 )
 
-// Tune keeps the collector at Allowance until stop is closed, and then restores its default. tree returns how
-// many znodes there are, and the bytes of their paths and data. GOGC in the environment switches Tune off.
+// Tune keeps the collector at Allowance until stop is closed, and then restores its default. tree returns how many
+// znodes there are, and the bytes of their paths and data, and of watches. GOGC in the environment switches Tune off.
 func Tune(stop <-chan struct{}, tree func() (znodes int, bytes int64)) {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -45,12 +49,15 @@ func Tune(stop <-chan struct{}, tree func() (znodes int, bytes int64)) {
 	now := PercentDefault
 	defer func() { debug.SetGCPercent(PercentDefault) }()
 	heap := []rt.Sample{{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/gc/heap/live:bytes"}}
-	cycles, busy := uint64(0), false
+	cycles, busy, gone := uint64(0), false, releases{}
 	for {
 		znodes, bytes := tree()
 		rt.Read(heap)
 		ran, live := heap[0].Value.Uint64()-cycles, int64(heap[1].Value.Uint64())
 		cycles += ran
+		if gone.much(bytes, ran > 0) {
+			runtime.GC()
+		}
 		// A larger allowance makes collections rarer by the same factor.
 		busy = ran >= frequent || busy && int(ran)*now >= frequent*PercentDefault
 		want := percent(int64(znodes)*perZnode + bytes)
@@ -68,6 +75,24 @@ func Tune(stop <-chan struct{}, tree func() (znodes int, bytes int64)) {
 		case <-ticker.C:
 		}
 	}
+}
+
+// releases notes what has gone since the last collection.
+type releases struct{ last, gone int64 }
+
+// much reports whether so much has gone that a collection is worth it. There are bytes now, and collected says whether
+// a collection has begun since the last call.
+func (r *releases) much(bytes int64, collected bool) bool {
+	if collected {
+		r.gone = 0 // what has gone since the last call counts: it may have come too late for that collection
+	}
+	r.gone += max(0, r.last-bytes)
+	r.last = bytes
+	if r.gone < Allowance {
+		return false
+	}
+	r.gone = 0
+	return true
 }
 
 // percentWhileBusy returns the garbage after which a collection begins while collections are frequent, in percent

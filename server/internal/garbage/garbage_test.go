@@ -21,3 +21,21 @@ func TestPercentWhileBusy(t *testing.T) {
 	}
 	require.Equal(t, 50, percentWhileBusy(50, 2*Allowance))
 }
+
+// A collection is worth it when more than Allowance has gone, at once or little by little, since the last one.
+func TestReleases(t *testing.T) {
+	const mib = 1 << 20
+	var r releases
+	for i, step := range []struct {
+		bytes     int64
+		collected bool
+		much      bool
+	}{
+		{900 * mib, false, false}, {880 * mib, false, false}, {860 * mib, false, false}, {850 * mib, false, true},
+		{830 * mib, false, false}, {800 * mib, false, true}, {770 * mib, false, false}, {760 * mib, true, false},
+		{790 * mib, false, false}, {760 * mib, false, false}, {750 * mib, false, true}, {0, true, true},
+		{0, true, false}, {0, false, false},
+	} {
+		require.Equal(t, step.much, r.much(step.bytes, step.collected), "step %d", i)
+	}
+}

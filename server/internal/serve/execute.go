@@ -216,7 +216,7 @@ func (s *Front) setWatches(c *Conn, xid int32, op proto.OpCode, body, b []byte, 
 		wanted += len(l.paths)
 	}
 	if limit := s.Config.MaxWatches; limit > 0 && wanted > limit {
-		c.refuseWatches("warren.maxWatches")
+		c.refuseWatches(limitWatches)
 		return b
 	}
 	start := len(b)
@@ -225,11 +225,12 @@ func (s *Front) setWatches(c *Conn, xid int32, op proto.OpCode, body, b []byte, 
 			if l.kind == watch.Child && s.Weak(weakness.WatchNotRegistered) {
 				continue
 			}
-			if !ws.holds(id, path) {
-				c.refuseWatches("warren.maxWatchBytes")
+			event, limit := ws.rewatch(st.State, id, l.kind, path, req.RelativeZxid)
+			if limit != "" {
+				c.refuseWatches(limit)
 				return b[:start]
 			}
-			if event, fire := ws.Registry.Rewatch(st.State, id, l.kind, path, req.RelativeZxid); fire {
+			if event != 0 {
 				b = AppendEvent(b, event, path, -1)
 			}
 		}

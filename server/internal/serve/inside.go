@@ -61,6 +61,15 @@ func (s *Front) WatchedPaths(c *Conn) int {
 	return n
 }
 
+// WatchMemory returns how many bytes all watches take.
+func (s *Front) WatchMemory() uint64 {
+	s.Store.Mu.RLock()
+	defer s.Store.Mu.RUnlock()
+	s.Watchers.Mu.Lock()
+	defer s.Watchers.Mu.Unlock()
+	return s.Watchers.Registry.Held()
+}
+
 // Number counts the connections of this server: a connection that was opened later has a greater one.
 func (c *Conn) Number() uint64 { return c.number }
 

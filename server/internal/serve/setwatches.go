@@ -5,6 +5,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
@@ -143,7 +144,7 @@ func (c *Conn) setSome() bool {
 				break
 			}
 			if limit := c.srv.Config.MaxWatches; limit > 0 && a.Wanted > limit {
-				c.refuseWatches("warren.maxWatches")
+				c.refuseWatches(limitWatches)
 				c.ended = true
 				return false
 			}
@@ -153,12 +154,13 @@ func (c *Conn) setSome() bool {
 		if !ok {
 			break
 		}
-		if !ws.holds(id, path) {
-			c.refuseWatches("warren.maxWatchBytes")
+		event, limit := ws.rewatch(st.State, id, a.Kind, path, a.Relative)
+		if limit != "" {
+			c.refuseWatches(limit)
 			c.ended = true
 			return false
 		}
-		if event, fire := ws.Registry.Rewatch(st.State, id, a.Kind, path, a.Relative); fire {
+		if event != 0 {
 			c.Mu.Out.Buf = AppendEvent(c.Mu.Out.Buf, event, path, -1)
 		}
 	}
@@ -166,11 +168,30 @@ func (c *Conn) setSome() bool {
 	return a.Left < before || a.Malformed
 }
 
+// rewatch is Registry.Rewatch. It returns the event that is to be sent, 0 if there is none, and the limit that does
+// not allow the watch. REQUIRES: Store.Mu for reading, watchers.Mu.
+func (ws *watchers) rewatch(
+	s *datatree.State, id watch.WatcherID, kind watch.Kind, path []byte, relative proto.Zxid,
+) (event proto.EventType, limit string) {
+	if limit = ws.exceeds(id, path); limit != "" {
+		return 0, limit
+	}
+	event, fire, ok := ws.Registry.Rewatch(s, id, kind, path, relative)
+	switch {
+	case !ok:
+		return 0, limitWatchMemory
+	case fire:
+		return event, ""
+	}
+	return 0, ""
+}
+
 // refuseWatches ends a connection that brings more watches than the limit of that name allows. After an error the
 // client would still believe that it watches. REQUIRES: Conn.Mu.
 func (c *Conn) refuseWatches(limit string) {
 	c.srv.Log.Warn("closing a connection that brings more watches than its limit allows",
 		zap.Stringer("client_addr", c.Remote), zap.String("limit", limit))
+	c.srv.Watchers.Refused.Add(1)
 	c.Mu.Out.Closing = true
 }
 

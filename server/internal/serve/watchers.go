@@ -2,6 +2,7 @@ package serve
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
@@ -12,6 +13,7 @@ import (
 // Store.Mu for writing.
 type watchers struct {
 	Mu       sync.Mutex
+	Refused  atomic.Int64 // watches that a limit has refused
 	Registry *watch.Registry
 	Slots    []*Conn           // by WatcherID
 	Free     []watch.WatcherID // slots without a connection
@@ -19,7 +21,7 @@ type watchers struct {
 }
 
 func newWatchers(l *config.Limits) *watchers {
-	return &watchers{Registry: watch.New(), Slots: make([]*Conn, 1), limits: l}
+	return &watchers{Registry: watch.NewBounded(uint64(l.MaxWatchMemory)), Slots: make([]*Conn, 1), limits: l}
 }
 
 // slot returns the WatcherID of c, 0 if the connection has ended. REQUIRES: Store.Mu for reading, watchers.Mu.
@@ -49,23 +51,54 @@ func (ws *watchers) Watch(c *Conn, kind watch.Kind, path []byte) bool {
 	if id == 0 {
 		return true
 	}
-	paths, _ := ws.Registry.Use(id)
-	if most := ws.limits.MaxWatches; most > 0 && paths >= most && !ws.Registry.Has(id, proto.WatcherAny, path) {
+	if ws.exceeds(id, path) != "" || !ws.Registry.Add(id, kind, path) {
+		ws.Refused.Add(1)
 		return false
 	}
-	if !ws.holds(id, path) {
-		return false
-	}
-	ws.Registry.Add(id, kind, path)
 	return true
 }
 
-// holds reports whether the connection may watch path as far as the bytes of its paths are concerned. REQUIRES:
+const (
+	// watchCost is about what a watched path takes beside its name, in bytes, while one connection watches it.
+	watchCost = 64
+	// watchShare is the part of the memory for watches that is left, which one connection may take.
+	watchShare = 8
+)
+
+// Names of the limits of watches.
+const (
+	limitWatches     = "warren.maxWatches"
+	limitWatchBytes  = "warren.maxWatchBytes"
+	limitWatchMemory = "warren.maxWatchMemory"
+)
+
+// exceeds returns the limit that the connection exceeds if it watches path, "" if it may. REQUIRES: Store.Mu for
+// reading, watchers.Mu.
+func (ws *watchers) exceeds(id watch.WatcherID, path []byte) (limit string) {
+	paths, bytes := ws.Registry.Use(id)
+	l := ws.limits
+	bytes += uint64(len(path))
+	switch {
+	case l.MaxWatches > 0 && paths >= l.MaxWatches:
+		limit = limitWatches
+	case l.MaxWatchBytes > 0 && bytes > uint64(l.MaxWatchBytes):
+		limit = limitWatchBytes
+	case l.MaxWatchMemory > 0 && bytes+watchCost*uint64(paths+1) > ws.left()/watchShare:
+		limit = limitWatchMemory
+	default:
+		return ""
+	}
+	if ws.Registry.Has(id, proto.WatcherAny, path) {
+		return ""
+	}
+	return limit
+}
+
+// left is how much of the memory for watches is left. REQUIRES:
 // Store.Mu for reading, watchers.Mu.
-func (ws *watchers) holds(id watch.WatcherID, path []byte) bool {
-	_, bytes := ws.Registry.Use(id)
-	most := uint64(ws.limits.MaxWatchBytes)
-	return most == 0 || bytes+uint64(len(path)) <= most || ws.Registry.Has(id, proto.WatcherAny, path)
+func (ws *watchers) left() uint64 {
+	most, held := uint64(ws.limits.MaxWatchMemory), ws.Registry.Held()
+	return max(most, held) - held
 }
 
 // Unwatch removes every watch of the connection after it has ended. A bounded number is removed under one hold of

@@ -59,6 +59,11 @@ func (x *exporter) Collect(ch chan<- prometheus.Metric) {
 	send(prometheus.GaugeValue, "warren_server_watch_path_bytes",
 		"Bytes of all watched paths, each stored once; warren.maxWatchBytes bounds them for each connection.",
 		float64(x.watchedBytes()), nil)
+	send(prometheus.GaugeValue, "warren_server_watch_memory_bytes",
+		"Memory that all watches take; warren.maxWatchMemory bounds it.", float64(x.front.WatchMemory()), nil)
+	send(prometheus.CounterValue, "warren_server_watches_refused_total",
+		"Watches, and reconnects with watches, that warren.maxWatches, warren.maxWatchBytes or "+
+			"warren.maxWatchMemory has refused.", float64(x.front.Watchers.Refused.Load()), nil)
 	for _, op := range proto.AllOps {
 		if op.IsRead() || op == proto.OpPing {
 			send(prometheus.CounterValue, "warren_server_reads_total", "Reads answered, by operation.",
