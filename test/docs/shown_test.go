@@ -17,7 +17,7 @@ var shown = map[string]string{
 	"server: durability is gone": "TestFailedSyncEndsTheNodeAndAcknowledgesNothing",
 	"client has seen a newer zxid than this server: it must not " +
 		"go back in time": "TestClientFromTheFutureIsClosedWithoutAnAnswer",
-	"frame length is negative or above jute.maxbuffer": "TestHostileFirstBytesAreClosedAndHarmNobody",
+	"frame length is negative or above jute.maxbuffer":  "TestHostileFirstBytesAreClosedAndHarmNobody",
 	"the certificate for the other servers has expired": "TestServersThatAreNotLetIn",
 	"client: request is too large":                      "TestLargeRequestIsRefusedHere",
 	"client: server broke the protocol":                 "TestFrames",

@@ -106,7 +106,7 @@ func (c *Conn) catchUp() {
 		c.srv.Store.Mu.RLock()
 		c.Mu.Lock()
 		switch {
-		case !c.Left.Load(), c.Mu.Out.pauses() && c.Mu.Out.open():
+		case !c.Left.Load(), c.pauses() && c.Mu.Out.open():
 			more, c.Mu.helped = false, false
 		case !c.runQueued(CaughtUpShare):
 			c.Left.Store(false)

@@ -290,7 +290,7 @@ func (c *Conn) Request(xid int32, op proto.OpCode, body []byte) (done bool, err 
 		return c.write(xid, op, body)
 	case classAuth, classSASL:
 		c.lockQueue()
-		if c.Mu.Queue.Full() || c.Left.Load() || c.Mu.Out.pauses() {
+		if c.Mu.Queue.Full() || c.Left.Load() || c.pauses() {
 			return false, nil
 		}
 		if op == proto.OpAuth {
@@ -363,7 +363,7 @@ func (c *Conn) read(xid int32, op proto.OpCode, body []byte) (done bool, err err
 		return true, nil
 	}
 	if c.Mu.Queue.Len() > 0 {
-		if c.Mu.Queue.Full() || c.Left.Load() || c.Mu.Out.pauses() {
+		if c.Mu.Queue.Full() || c.Left.Load() || c.pauses() {
 			return false, nil
 		}
 		if c.srv.Weak(weakness.ReadOvertakesWrite) {
@@ -381,7 +381,7 @@ func (c *Conn) read(xid int32, op proto.OpCode, body []byte) (done bool, err err
 	if !c.Mu.Out.open() {
 		return true, nil
 	}
-	if c.Mu.Out.pauses() {
+	if c.pauses() {
 		return false, nil
 	}
 	if c.srv.lists(op, body) {
@@ -440,7 +440,7 @@ func (c *Conn) write(xid int32, op proto.OpCode, body []byte) (done bool, err er
 	switch {
 	case c.Mu.Out.Dead, (c.Mu.Out.deaf || !c.Mu.Out.open()) && op != proto.OpCloseSession:
 		return true, nil // it would not be answered: it must have no effect either
-	case c.Mu.Out.pauses():
+	case c.pauses():
 		return false, nil
 	case c.Left.Load(), !c.Mu.Queue.TakesWrite():
 		c.needs = needReads
@@ -592,7 +592,7 @@ func (c *Conn) waitForRoom() bool {
 	c.needs = needRoom
 	return c.wait(func() bool {
 		switch {
-		case c.Mu.Out.pauses(), c.Mu.Queue.Full(), c.Left.Load():
+		case c.pauses(), c.Mu.Queue.Full(), c.Left.Load():
 			if needs == needBudget {
 				c.srv.Budget.Leave(c)
 			}

@@ -48,6 +48,7 @@ type Front struct {
 	Labels *sessions.Labels
 	// Undelivered is how many bytes wait for clients that take less than they are sent; see UndeliveredMax.
 	Undelivered atomic.Int64
+	pressing    atomic.Int64          // the same beyond pressedPause for each client
 	drained     atomic.Pointer[drain] // nil unless the server is being drained
 }
 

@@ -211,8 +211,13 @@ func (in *Input) Free() {
 
 // Bounds of the output that waits for one client.
 const (
-	// OutputPause is how much may wait before no further request of the connection is served.
+	// OutputPause is how much may wait, with what is being written, before no further request of the connection is
+	// served.
 	OutputPause = 1 << 20
+	// pressedPause takes the place of OutputPause while pressedMax waits for all clients together, not counting
+	// pressedPause for each of them: many clients that read nothing must not hold OutputPause each.
+	pressedPause = 64 << 10
+	pressedMax   = 64 << 20
 	// outputLimit is how much may wait before the connection is closed. Only watch events reach it, because they
 	// are neither delayed nor dropped: the client has to reconnect and ask what it has missed.
 	outputLimit = 256 << 20
@@ -253,6 +258,7 @@ type Output struct {
 	Own         bool  // the buffer that is being written may be reused
 	Taken       int   // length of the buffer that is being written
 	undelivered int64 // of Buf, full and the taken buffer, as counted in Front.Undelivered
+	pressing    int64 // the same, as counted in Front.pressing
 }
 
 // open reports whether more may be added: the connection is neither dead nor closing. REQUIRES: Conn.Mu.
@@ -261,8 +267,13 @@ func (o *Output) open() bool { return !o.Dead && !o.Closing }
 // Waiting is how many bytes are not yet taken for writing. REQUIRES: Conn.Mu.
 func (o *Output) Waiting() int { return o.fullBytes + len(o.Buf) }
 
-// pauses reports whether no further request is served: so much waits, or the connection is held. REQUIRES: Conn.Mu.
-func (o *Output) pauses() bool { return o.Waiting() >= OutputPause || o.held && o.open() }
+// pauses reports whether no further request is served: so much waits, or the connection is held. What waits is written
+// by another goroutine, which wakes the reader. REQUIRES: Conn.Mu.
+func (c *Conn) pauses() bool {
+	o := &c.Mu.Out
+	n := o.Waiting() + o.Taken
+	return n >= OutputPause || n >= pressedPause && c.srv.pressing.Load() >= pressedMax || o.held && o.open()
+}
 
 // AddEvent adds an event. The bytes of a shared event must not change any more. REQUIRES: Conn.Mu.
 func (o *Output) AddEvent(event []byte, shared bool) {
@@ -403,10 +414,15 @@ func (c *Conn) writeNow(b []byte) (int, error) {
 // little of a large output, while too much waits for all clients together. REQUIRES: Conn.Mu.
 func (c *Conn) countUndelivered() bool {
 	o := &c.Mu.Out
-	n := int64(max(0, o.Waiting()+o.Taken-OutputPause))
+	waits := o.Waiting() + o.Taken
 	if o.Dead {
-		n = 0
+		waits = 0
 	}
+	if presses := int64(max(0, waits-pressedPause)); presses != o.pressing {
+		c.srv.pressing.Add(presses - o.pressing)
+		o.pressing = presses
+	}
+	n := int64(max(0, waits-OutputPause))
 	if n == o.undelivered {
 		return true
 	}

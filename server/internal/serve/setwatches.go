@@ -67,7 +67,7 @@ func (c *Conn) beginWatches(n uint32) bool {
 		return true
 	}
 	c.lockQueue()
-	if c.Mu.Queue.Len() > 0 || c.Mu.Out.pauses() {
+	if c.Mu.Queue.Len() > 0 || c.pauses() {
 		c.needs = needAlone
 		return false
 	}
@@ -96,7 +96,7 @@ func (c *Conn) setArriving() (done, more bool) {
 		if !c.setSome() {
 			c.Mu.Lock()
 			defer c.Mu.Unlock()
-			return false, c.ended || c.Mu.Out.pauses()
+			return false, c.ended || c.pauses()
 		}
 		if c.srv.Clock.Now()-c.shareBegan >= int64(turnTime) {
 			c.workOn()
@@ -131,7 +131,7 @@ func (c *Conn) setSome() bool {
 		c.ended = true
 		return false
 	}
-	if c.Mu.Out.pauses() {
+	if c.pauses() {
 		return false
 	}
 	a, before := c.Arriving, c.Arriving.Left
