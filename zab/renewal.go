@@ -110,10 +110,12 @@ func (c *Core) settleRenewal() {
 	c.renewLearners()
 }
 
-// synchronises reports whether a learner is being brought into the present epoch: that ends before a renewal
-// begins.
+// synchronises reports whether a learner is being brought into the present epoch, from outside or from an earlier
+// one: that ends before a renewal begins.
 func (c *Core) synchronises() bool {
-	return slices.ContainsFunc(c.links, func(l *link) bool { return l.stage > linkWaiting && l.stage < linkUpToDate })
+	return slices.ContainsFunc(c.links, func(l *link) bool {
+		return l.stage > linkWaiting && (l.stage < linkUpToDate || l.renewal != renewalNone)
+	})
 }
 
 // prepareRenewal asks for promises, and then for their confirmation.

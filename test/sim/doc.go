@@ -20,6 +20,7 @@
 //   - Clients (client.go): write through the leader, note what was acknowledged, and ask for syncs.
 //   - Administrators (reconfig.go), in TestSimReconfig: change the ensemble again and again; servers that are in none
 //     wait to join.
+//   - A forger (forger.go), in TestSimForged: a program without a disk says to be one server or another.
 //   - Others (exchange.go), in TestSimDisks: replace disks by older copies, by those of other servers or ensembles,
 //     and by empty ones.
 //
@@ -29,8 +30,9 @@
 //
 // Each checker is a file named after what it asserts: agreement.go, integrity.go, primary_order.go,
 // primary_integrity.go, leadership.go, durability.go, reconfig.go, promises.go, lost.go, stream.go,
-// linearizable_writes.go, linearizable_sync.go, convergence.go. The first six are the properties of quorum-protocol
-// 15.2. After the faults everything is healed and the ensemble must converge: that is liveness.
+// linearizable_writes.go, linearizable_sync.go, convergence.go, and checkSteps in forger.go. The first six are the
+// properties of quorum-protocol 15.2. After the faults everything is healed and the ensemble must converge: that is
+// liveness.
 //
 // Where disks are exchanged there is no one history, so those that compare with one order are replaced by others:
 // protected.go, joined.go, untouched.go, stays.go and outcome.go. They judge by what really happened (world.go).

@@ -37,7 +37,8 @@ type node struct {
 	joined  *run      // with which its disk was compared
 	kept    *print    // while it stays outside
 
-	lineage *zab.Lineage // that the core has asked to be kept last
+	lineage  *zab.Lineage // that the core has asked to be kept last
+	accepted int64        // epoch that the core has asked to be kept as accepted, last
 
 	state    []zab.Txn // applied
 	verified int       // of state, compared with the global order
@@ -112,7 +113,7 @@ func (n *node) start() {
 	}
 	s.tracef("%d start: epochs %d/%d last %v blank %v", n.id, d.accepted, d.current, cfg.Last, cfg.Blank)
 	n.core = core
-	n.status = zab.Status{}
+	n.status, n.accepted = zab.Status{}, d.accepted
 	n.drain()
 	life := n.life
 	s.after(s.between(1, n.period), func() { n.tick(life) })
@@ -168,6 +169,7 @@ func (n *node) drain() {
 	s.checkActive(n)
 	s.checkStays(n, &out)
 	s.checkKnown(n, &out)
+	s.checkSteps(n, &out)
 	n.changed(out.Status)
 	for i := range out.Send {
 		s.checkPromise(n, &out.Send[i])

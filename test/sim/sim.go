@@ -21,6 +21,7 @@ type Options struct {
 	Lists     bool // each server has a list in its file; one server after the other is restarted with a new list
 	Leap      bool // the lists change by two servers at once, which is not allowed
 	Haste     bool // the next change begins before the one before is in force, which is not allowed
+	Forged    bool // a program without a disk says to be one server or another; no plain servers
 	Exchange  bool // disks are exchanged; no plain servers, because they say no lineage
 	// no faults and no clients but those of the test; no plain servers, no lost disks, 3 voters unless said
 	Calm bool
@@ -56,6 +57,7 @@ type Sim struct {
 	reconfigs reconfigs
 	lists     lists
 	exchanges exchanges
+	forger    forger
 	world     *world // nil in runs without exchanges
 	protected []*protection
 	checks
@@ -143,7 +145,7 @@ func New(o Options) *Sim {
 			spares = 2
 		}
 	}
-	plain := s.chance(3) && !o.Calm && !o.Exchange
+	plain := s.chance(3) && !o.Calm && !o.Exchange && !o.Forged
 	for i := range s.opts.Voters + s.opts.Observers + spares {
 		n := &node{s: s, id: proto.ServerID(i + 1), observer: i >= s.opts.Voters, plain: plain && s.chance(2)}
 		n.disk.n = n
@@ -238,6 +240,9 @@ func (s *Sim) Run() *Violation {
 		}
 		if s.opts.Exchange {
 			s.exchanges.start(s)
+		}
+		if s.opts.Forged {
+			s.forger.start(s)
 		}
 		for s.steps < s.opts.Steps && len(s.queue) > 0 {
 			s.step()

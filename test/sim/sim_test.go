@@ -61,6 +61,9 @@ func TestSimObserverMastersReconfig(t *testing.T) {
 // empty ones.
 func TestSimDisks(t *testing.T) { swarm(t, Options{Exchange: true}) }
 
+// TestSimForged does it while a program that reaches the ports for learners says to be one server or another.
+func TestSimForged(t *testing.T) { swarm(t, Options{Forged: true}) }
+
 func swarm(t *testing.T, o Options) {
 	if !o.Masters && !o.Lists {
 		o.Observers = -1

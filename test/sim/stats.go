@@ -11,8 +11,8 @@ type Stats struct {
 	Observers int
 
 	Steps, Elections, Epochs, Delivered, Acked, Crashes, Cuts, Snaps, Truncs, Diffs, Replays, HandOvers, Wipes,
-	Hunts, Restored, Syncs, DiskErrors, Reconfigs, Reconfigured, Mastered, Promises, Renewals, Notified, Overtaken,
-	Adopted int
+	Hunts, Restored, Syncs, DiskErrors, Reconfigs, Reconfigured, Mastered, Promises, Renewals, Forged, Notified,
+	Overtaken, Adopted int
 
 	Exchanged, MetaLost, Protected, Unprotected, Silent, Unknown, Removed, Refusals, Outside, Leaderless, Ensembles int
 
@@ -44,6 +44,7 @@ func (a *Stats) Add(b *Stats) {
 		{&a.DiskErrors, &b.DiskErrors}, {&a.Reconfigs, &b.Reconfigs}, {&a.Reconfigured, &b.Reconfigured},
 		{&a.Mastered, &b.Mastered}, {&a.Notified, &b.Notified}, {&a.Promises, &b.Promises}, {&a.Renewals, &b.Renewals},
 		{&a.Overtaken, &b.Overtaken},
+		{&a.Forged, &b.Forged},
 		{&a.Exchanged, &b.Exchanged}, {&a.MetaLost, &b.MetaLost}, {&a.Protected, &b.Protected},
 		{&a.Unprotected, &b.Unprotected}, {&a.Silent, &b.Silent}, {&a.Unknown, &b.Unknown}, {&a.Removed, &b.Removed},
 		{&a.Refusals, &b.Refusals}, {&a.Outside, &b.Outside}, {&a.Leaderless, &b.Leaderless},
@@ -72,6 +73,7 @@ func (a *Stats) String() string {
 	row("with txns of the log on disk", a.Replays)
 	row("observers synchronized by a follower", a.Mastered)
 	row("promises to leaders that died at once", a.Promises)
+	row("forged introductions", a.Forged)
 	row("learners led into a new epoch while they served", a.Renewals)
 	row("elections that servers outside have waited for", a.Overtaken)
 	row("reconfigurations proposed", a.Reconfigs)
