@@ -266,12 +266,17 @@ func (c *Core) reign() *Lineage {
 }
 
 // predecessor returns the lineage of this server, or that of a voter which has adopted a later epoch with the same
-// history: see hasMore.
+// history (see hasMore), or which has adopted the last epoch in full.
 func (c *Core) predecessor() *Lineage {
 	last := c.lineage
 	for _, l := range c.links {
 		switch {
-		case l.voter < 0 || l.stage != linkPromised || !c.ld.electing.Has(l.voter) || l.ackEpoch <= last.Epoch():
+		case l.voter < 0 || l.stage != linkPromised || !c.ld.electing.Has(l.voter) || l.ackEpoch < last.Epoch():
+		case l.ackEpoch == last.Epoch():
+			// This server was killed between the txns and the epoch of NEWLEADER (see New); the voter knows the epoch.
+			if l.lineage != nil && l.lineage.Epoch() == l.ackEpoch && l.lineage.knows() && !last.knows() {
+				last = l.lineage.settled(c.lineage.Settled)
+			}
 		case l.lineage != nil && l.lineage.Epoch() == l.ackEpoch:
 			last = l.lineage.settled(c.lineage.Settled)
 		default:

@@ -199,6 +199,12 @@ func (l *Lineage) doubted() *Lineage {
 	return &next
 }
 
+// knows reports whether it is known how the last epoch began, and with it the identity that the epoch had.
+func (l *Lineage) knows() bool {
+	n := len(l.Reigns)
+	return n == 0 || l.Reigns[n-1].Mark != 0
+}
+
 // upTo returns the lineage of a history whose last epoch is e. If e is not in the list, it is not known how the
 // history came to e.
 func (l *Lineage) upTo(e int64) *Lineage {
