@@ -49,7 +49,7 @@ func (s *State) apply(
 		}
 	}
 	s.lastZxid = max(s.lastZxid, a.Header.Zxid)
-	a.DigestMismatch = hasDigest && digest != s.digest
+	a.DigestMismatch, a.DigestMatch = hasDigest && digest != s.digest, hasDigest && digest == s.digest
 	return reply, a, nil
 }
 

@@ -36,4 +36,6 @@ type Applied struct {
 	// DigestMismatch is true if the txn carries a digest of the version that is computed here and
 	// the tree has another one after it. Source: storage 7.3.
 	DigestMismatch bool
+	// DigestMatch is true if the txn carries such a digest and the tree has it.
+	DigestMatch bool
 }

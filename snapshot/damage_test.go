@@ -130,16 +130,16 @@ func bodyOf(s *state) (b []byte) {
 func TestTrailers(t *testing.T) {
 	body := bodyOf(sample(2))
 	v2 := func(version int32) []byte {
-		return proto.AppendInt64(proto.AppendInt32(proto.AppendInt64(nil, 9), version), 77)
+		return proto.AppendInt64(proto.AppendInt32(proto.AppendInt64(nil, 0x79), version), 77)
 	}
 	v1 := func(version int32, digest string) []byte {
-		return proto.AppendString(proto.AppendInt32(proto.AppendInt64(nil, 9), version), digest)
+		return proto.AppendString(proto.AppendInt32(proto.AppendInt64(nil, 0x79), version), digest)
 	}
-	last := proto.AppendInt64(nil, 11)
-	digest := Trailer{HasDigest: true, DigestZxid: 9, DigestVersion: 2, Digest: 77}
+	last := proto.AppendInt64(nil, 0x7b)
+	digest := Trailer{HasDigest: true, DigestZxid: 0x79, DigestVersion: 2, Digest: 77}
 	both := digest
-	both.HasLastZxid, both.LastZxid = true, 11
-	onlyLast := Trailer{HasLastZxid: true, LastZxid: 11}
+	both.HasLastZxid, both.LastZxid = true, 0x7b
+	onlyLast := Trailer{HasLastZxid: true, LastZxid: 0x7b}
 	for name, c := range map[string]struct {
 		sections [][]byte
 		want     Trailer
@@ -288,7 +288,7 @@ func TestVerifyWantsParentsFirst(t *testing.T) {
 	fs := newDir(t)
 	s := newStore(t, fs, Plain)
 	tree := func(paths ...string) *state {
-		st := &state{}
+		st := &state{lastZxid: 1}
 		for _, p := range paths {
 			st.nodes = append(st.nodes, node{path: []byte(p), acl: -1})
 		}
@@ -310,7 +310,7 @@ func TestVerifyWantsParentsFirst(t *testing.T) {
 		"child first":         {"", "/a", "/b/c", "/b"},
 		"after others":        {"", "/a", "/b", "/a/c", "/c/d"},
 	} {
-		_, err := s.Write(2, tree(paths...).source())
+		_, err := s.Write(1, tree(paths...).source())
 		require.ErrorIs(t, err, ErrCorrupt, name)
 		require.ErrorIs(t, err, errNoParent, name)
 		put(t, fs, "snapshot.3", raw(bodyOf(tree(paths...))))

@@ -24,7 +24,8 @@ const (
 )
 
 // Load reads the snapshot file at path into sink and verifies every seal. The name says how it is compressed. It
-// returns ErrCorrupt for a file that is not a whole snapshot, and the error of the sink or of the disk unchanged.
+// returns ErrCorrupt for a file that is not a whole snapshot, or not the one that its name says (ErrName), and the
+// error of the sink or of the disk unchanged.
 // The sink may have received records before any of these errors.
 func Load(fs vfs.FS, path string, sink Sink) (Trailer, error) {
 	t, _, err := load(fs, path, sink, chunkBytes)
@@ -92,6 +93,11 @@ func (p *parser) all(c *chunks) (Trailer, error) {
 	}
 	t, err := p.trailer(c)
 	t.Ensemble = ensemble
+	if zxid, _, ok := ParseName(p.file); ok && err == nil {
+		if what := t.contradicts(zxid); what != "" {
+			err = &NameError{File: p.file, What: what}
+		}
+	}
 	return t, err
 }
 

@@ -28,6 +28,16 @@ func (c *catalogue) PutSnapshot(name string, _ proto.Zxid, size int64, sum uint3
 	return c.err
 }
 
+func (c *catalogue) SnapshotOf(size int64, checksum uint32) (zxid proto.Zxid, ok bool) {
+	for name, e := range c.entries {
+		if e == (sums{size, checksum}) {
+			at, _, _ := ParseName(name)
+			zxid, ok = max(zxid, at), true
+		}
+	}
+	return zxid, ok
+}
+
 func (c *catalogue) DropSnapshot(name string) error {
 	if c.err == nil {
 		delete(c.entries, name)

@@ -49,6 +49,8 @@ type Options struct {
 	Writing sync.Locker
 	// Catalogue remembers which files have been verified. Nil: none is remembered.
 	Catalogue Catalogue
+	// Own is View.Own.
+	Own bool
 	// Warn receives errors that do not fail an operation: a damaged snapshot that was skipped, a catalogue that
 	// could not be written. name is the file. Nil: such errors are dropped.
 	Warn func(name string, err error)
@@ -59,6 +61,8 @@ type Options struct {
 type Catalogue interface {
 	// Snapshot returns the size and the CRC-32C of the file called name when it was verified.
 	Snapshot(name string) (size int64, checksum uint32, ok bool)
+	// SnapshotOf returns the zxid of a file that had this size and CRC-32C when it was verified, whatever its name.
+	SnapshotOf(size int64, checksum uint32) (zxid proto.Zxid, ok bool)
 	// PutSnapshot records that the file called name has just been verified.
 	PutSnapshot(name string, zxid proto.Zxid, size int64, checksum uint32) error
 	// DropSnapshot forgets name; it is no error if it is not there.
@@ -135,15 +139,11 @@ func (s *Store) Close() error {
 
 // List returns the snapshots of the directory that pass the cheap test of storage 5.5, the newest
 // first. Only Load and Verify tell whether one is good.
-func (s *Store) List() ([]Meta, error) {
-	metas, err := List(s.o.FS, s.o.Dir)
-	for i := range metas {
-		m := &metas[i]
-		if size, sum, ok := s.o.Catalogue.Snapshot(m.Name); ok && size == m.Size {
-			m.Verified, m.Checksum = true, sum
-		}
-	}
-	return metas, err
+func (s *Store) List() ([]Meta, error) { return s.view().List() }
+
+// view is the directory, to read from.
+func (s *Store) view() View {
+	return View{FS: s.o.FS, Dir: s.o.Dir, Catalogue: s.o.Catalogue, Own: s.o.Own}
 }
 
 // List returns the snapshots in dir that pass the cheap test of storage 5.5, the newest
@@ -204,9 +204,9 @@ func inspect(fs vfs.FS, path string, c Compression) (size int64, ok bool, err er
 	return size, plausible(c, size, head[:], tail[:]), nil
 }
 
-// Load reads a snapshot into sink and verifies every seal, as the function Load does.
+// Load reads a snapshot as View.Load does, and remembers that it is good.
 func (s *Store) Load(m Meta, sink Sink) (Trailer, error) {
-	t, seen, err := load(s.o.FS, s.path(m.Name), sink, chunkBytes)
+	t, seen, err := s.view().load(m, sink)
 	if err == nil {
 		s.remember(m.Name, m.Zxid, seen)
 	}
@@ -251,5 +251,6 @@ func (s *Store) path(name string) string { return filepath.Join(s.o.Dir, name) }
 type noCatalogue struct{}
 
 func (noCatalogue) Snapshot(string) (int64, uint32, bool)               { return 0, 0, false }
+func (noCatalogue) SnapshotOf(int64, uint32) (proto.Zxid, bool)         { return 0, false }
 func (noCatalogue) PutSnapshot(string, proto.Zxid, int64, uint32) error { return nil }
 func (noCatalogue) DropSnapshot(string) error                           { return nil }

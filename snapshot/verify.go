@@ -13,8 +13,8 @@ import (
 // Verify reads a snapshot completely and checks what loading checks: the format, every seal, and that every znode
 // follows its parent. It returns ErrCorrupt for a file that is not whole.
 func (s *Store) Verify(m Meta) error {
-	_, seen, err := verify(s.o.FS, s.path(m.Name))
-	if err == nil {
+	t, seen, err := verify(s.o.FS, s.path(m.Name))
+	if err = s.view().compared(m, &t, seen, err); err == nil {
 		s.remember(m.Name, m.Zxid, seen)
 	}
 	return err

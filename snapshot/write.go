@@ -22,7 +22,7 @@ func (s *Store) Write(zxid proto.Zxid, src Source) (Meta, error) {
 	}
 	name := FileName(zxid, s.o.Compression)
 	tmp := tmpPrefix + name
-	wrote, err := s.writeFile(tmp, src)
+	wrote, err := s.writeFile(tmp, zxid, src)
 	if err == nil {
 		err = s.readBack(tmp, wrote)
 	}
@@ -75,7 +75,7 @@ func (s *Store) abandon(name, tmp string, err error) error {
 }
 
 // writeFile writes and syncs a file and returns its expected sums.
-func (s *Store) writeFile(tmp string, src Source) (wrote sums, err error) {
+func (s *Store) writeFile(tmp string, zxid proto.Zxid, src Source) (wrote sums, err error) {
 	f, err := s.o.FS.Create(s.path(tmp))
 	if err != nil {
 		return wrote, err
@@ -88,7 +88,7 @@ func (s *Store) writeFile(tmp string, src Source) (wrote sums, err error) {
 	raw := &rawWriter{f: f, syncBytes: max(s.o.SyncBytes, 0)}
 	z := packed(raw, s.o.Compression)
 	start := s.now()
-	err = encode(z, src, s.ensemble(), s.o.OmitLastZxid, func() error { return s.pace(start, raw.size) })
+	err = encode(z, zxid, src, s.ensemble(), s.o.OmitLastZxid, func() error { return s.pace(start, raw.size) })
 	if err == nil {
 		err = z.Close()
 	}

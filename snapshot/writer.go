@@ -25,8 +25,8 @@ type encoder struct {
 const noDbid = -1
 
 // encode writes header, body, seals and sections to w, the section with the last zxid unless omit. between is
-// called after each slice.
-func encode(w io.Writer, src Source, ensemble uint64, omit bool, between func() error) error {
+// called after each slice. It returns an error if the state ends before the zxid that the snapshot is to be named for.
+func encode(w io.Writer, zxid proto.Zxid, src Source, ensemble uint64, omit bool, between func() error) error {
 	e := encoder{w: w, sum: adler32.New()}
 	header := proto.FileHeader{Magic: proto.MagicSnapshot, Version: proto.FileVersion, Dbid: noDbid}
 	if ensemble != 0 {
@@ -43,6 +43,9 @@ func encode(w io.Writer, src Source, ensemble uint64, omit bool, between func() 
 		}
 	}
 	lastZxid, digest := src.End()
+	if lastZxid < zxid {
+		return fmt.Errorf("the state ends with txn %v, before %v", lastZxid, zxid)
+	}
 	b = e.appendSeal(b)
 	b = proto.AppendInt64(b, int64(lastZxid))
 	b = proto.AppendInt32(b, proto.DigestVersion)

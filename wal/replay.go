@@ -204,6 +204,9 @@ func (w *walk) file(i int) error {
 		}
 		w.tail = s
 	}
+	if first.compared > 0 && s.first > w.prev {
+		return corrupt(path, headerSize, s.first, "the file holds only txns that other files hold, up to %v", w.prev)
+	}
 	if first.compared > 0 {
 		w.repeated = append(w.repeated,
 			fmt.Sprintf("%s repeats %d txns, which do not count", path, first.compared))

@@ -304,6 +304,29 @@ func (l *Lineage) committed() proto.Zxid {
 	return 0
 }
 
+// Committed is committed for those that keep a log: a txn that is durable wherever this lineage is, because a lineage
+// is stored behind the txns that it speaks of.
+func (l *Lineage) Committed() proto.Zxid { return l.committed() }
+
+// Joins returns an error if txn next cannot come directly after txn last in this history, or after a snapshot at last.
+// Where an epoch ends the zxids alone do not tell. Each epoch of the list that is no later than an established one is
+// part of the history, and its base is the txn before it. A later one may give way to another, and the lineage may
+// still name it when the log has the txns of the other already.
+func (l *Lineage) Joins(last, next proto.Zxid) error {
+	for i := range l.Reigns {
+		r := &l.Reigns[i]
+		switch {
+		case r.Epoch > next.Epoch() || r.Epoch > l.Settled.Epoch():
+			return nil
+		case r.Epoch <= last.Epoch() || r.Mark == 0 || r.Base.Counter() == 0:
+			continue
+		case last < r.Base || last > r.Base && last.Counter() != 0: // ZooKeeper has snapshots at the start of an epoch
+			return fmt.Errorf("txn %v comes after %v, but epoch %d began after %v", next, last, r.Epoch, r.Base)
+		}
+	}
+	return nil
+}
+
 // shares reports whether both lineages say that they went through the same epoch, so that both histories have the
 // same txns of it.
 func (l *Lineage) shares(other *Lineage, e int64) bool {

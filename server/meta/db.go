@@ -92,6 +92,7 @@ func Open(o Options) (*DB, error) {
 		return nil, fmt.Errorf("meta: open %s: %w", path, noSpace(err))
 	}
 	d.init(d, rec, snapshots)
+	d.elsewhere = !o.Member || len(snapshots) == 0 || files.accepted > rec.accepted || files.current > rec.current
 	if err := d.settle(o, files); err != nil {
 		d.Close()
 		return nil, err

@@ -34,7 +34,11 @@ type ledger struct {
 		snapshots map[string]Snapshot
 		broken    error // why no further change is possible
 	}
+	elsewhere bool
 }
+
+// Elsewhere implements Store.
+func (l *ledger) Elsewhere() bool { return l.elsewhere }
 
 func (l *ledger) init(d disk, rec record, snapshots map[string]Snapshot) {
 	l.disk, l.now = d, time.Now
@@ -214,6 +218,18 @@ func (l *ledger) Snapshot(name string) (size int64, checksum uint32, ok bool) {
 	defer l.mu.Unlock()
 	s, ok := l.mu.snapshots[name]
 	return s.Size, s.Checksum, ok
+}
+
+// SnapshotOf implements Store.
+func (l *ledger) SnapshotOf(size int64, checksum uint32) (zxid proto.Zxid, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.mu.snapshots {
+		if s.Size == size && s.Checksum == checksum {
+			zxid, ok = max(zxid, s.Zxid), true // of several, the one that promises least
+		}
+	}
+	return zxid, ok
 }
 
 // PutSnapshot implements Store.

@@ -69,6 +69,7 @@ func (m *Mem) Crash() {
 	m.d.mu.failure = nil
 	m.init(m.d, m.d.mu.rec, maps.Clone(m.d.mu.snapshots))
 	m.mu.broken = nil
+	m.elsewhere = len(m.mu.snapshots) == 0
 }
 
 // LeaveTmp creates a currentEpoch.tmp, as a crash of a Java server does.

@@ -104,12 +104,19 @@ type Store interface {
 
 	// Snapshot returns the size and checksum of a snapshot file when it was verified.
 	Snapshot(name string) (size int64, checksum uint32, ok bool)
+	// SnapshotOf returns the zxid of a snapshot file that had this size and checksum when it was verified, whatever
+	// its name.
+	SnapshotOf(size int64, checksum uint32) (zxid proto.Zxid, ok bool)
 	// PutSnapshot records that a snapshot file has just been verified.
 	PutSnapshot(name string, zxid proto.Zxid, size int64, checksum uint32) error
 	// DropSnapshot forgets a snapshot file; it is no error if it is not known.
 	DropSnapshot(name string) error
 	// Snapshots returns the catalogue, the newest zxid first.
 	Snapshots() []Snapshot
+
+	// Elsewhere reports whether ZooKeeper may have used the directory since this store was used last, or before it
+	// was made. In an ensemble that raises the epoch files; of a standalone server nothing tells.
+	Elsewhere() bool
 
 	// Close releases meta.db. Later setters return ErrClosed.
 	Close() error

@@ -64,7 +64,8 @@ var layers = map[string]layer{
 	},
 	"server/internal/durable": {
 		ours: []string{"internal/sched", "internal/weakness", "datatree", "proto", "snapshot", "wal", "wal/vfs", "zab",
-			"server/datadir", "server/meta", "server/internal/env", "server/internal/figures", "server/internal/flow"},
+			"server/datadir", "server/meta", "server/rebuild", "server/internal/env", "server/internal/figures",
+			"server/internal/flow"},
 		others: []string{"go.uber.org/zap"},
 		why:    "what is durable does not depend on the role of the server, nor on clients",
 	},

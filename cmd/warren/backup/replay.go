@@ -54,7 +54,7 @@ func (b *Backup) rebuild(e *Entry, target Target) (*replayed, error) {
 		names = append(names, b.Manifest.Entries[i].File)
 	}
 	base := rebuild.Base{File: e.File, Exact: proto.Zxid(e.Exact), Digest: e.Digest,
-		DigestZxid: proto.Zxid(e.DigestZxid)}
+		DigestZxid: proto.Zxid(e.DigestZxid), Open: e.DigestZxid == 0 && e.Exact == e.Last}
 	replay, err := rebuild.New(state, base, names, target)
 	if err != nil {
 		return nil, err

@@ -304,8 +304,19 @@ func treeWith(t *testing.T, nodes []node) snapshot.Source {
 func writeSnapshot(t *testing.T, mem *vfs.Mem, zxid proto.Zxid, src snapshot.Source) {
 	store, err := snapshot.NewStore(snapshot.Options{FS: mem, Dir: "/d/version-2"})
 	require.NoError(t, err)
-	_, err = store.Write(zxid, src)
+	_, err = store.Write(zxid, laterSource{src, zxid})
 	require.NoError(t, err)
+}
+
+// laterSource goes up to a txn at least.
+type laterSource struct {
+	snapshot.Source
+	zxid proto.Zxid
+}
+
+func (s laterSource) End() (proto.Zxid, int64) {
+	last, digest := s.Source.End()
+	return max(last, s.zxid), digest
 }
 
 type walkerSource struct{ w *datatree.Walker }

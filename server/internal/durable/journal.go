@@ -326,11 +326,8 @@ func (j *Journal) Truncate(last proto.Zxid) error {
 	if !ahead {
 		return nil
 	}
-	state, _, err := s.newestState()
+	state, err := s.stateAt(last)
 	if err != nil {
-		return err
-	}
-	if err := s.replayRecords(state, last); err != nil {
 		return err
 	}
 	j.owner.Swap(state)

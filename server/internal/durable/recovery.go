@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/server/rebuild"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -52,6 +54,7 @@ type Disk struct {
 	replayed    int              // txns replayed by Recover
 	Missing     bool             // a member of an ensemble has no database: it may be new, or may have lost it
 	Blank       bool             // this server does not count: zab.Config.Blank
+	renew       bool             // a new snapshot is due: the state could not be proved, or a snapshot was put aside
 	origin      uint64           // the ensemble that wrote the newest snapshot; 0 if the snapshot does not tell
 	Recent      *flow.RecentTxns // nil on a standalone server
 }
@@ -100,7 +103,7 @@ func (s *Disk) Recover() error {
 	var err error
 	s.Snaps, err = snapshot.NewStore(snapshot.Options{
 		FS: s.FS, Dir: s.SnapDir(), Compression: snapshot.Compression(s.Config.SnapshotCompression),
-		Writing: sched.NewMutex(s.Runtime), Catalogue: s.Meta,
+		Writing: sched.NewMutex(s.Runtime), Catalogue: s.Meta, Own: !s.Meta.Elsewhere(),
 		OmitLastZxid: !s.Config.SerializeLastProcessedZxid, Ensemble: s.EnsembleIdentity,
 		Warn: func(name string, err error) { s.Log.Warn("snapshot", zap.String("file", name), zap.Error(err)) },
 	})
@@ -111,16 +114,7 @@ func (s *Disk) Recover() error {
 	if err != nil {
 		return &DataError{s.LogDir(), err}
 	}
-	state, trailer, err := s.loadSnapshot()
-	if err != nil {
-		return err
-	}
-	if err := s.markBlank(); err != nil {
-		return &DataError{s.SnapDir(), err}
-	}
-	s.origin = trailer.Ensemble
-	loaded := s.Runtime.Elapsed() - began
-	replayed, err := s.replay(state, trailer)
+	state, loaded, err := s.rebuild(began)
 	if err != nil {
 		return err
 	}
@@ -138,12 +132,12 @@ func (s *Disk) Recover() error {
 			return &DataError{s.SnapDir(), err}
 		}
 	}
-	s.Store, s.replayed = env.NewStore(state), replayed
+	s.Store = env.NewStore(state)
 	s.Guard, s.Snapshotter = env.NewGuard(s.Env), newSnapshotter(s)
 	took := s.Runtime.Elapsed() - began
-	s.Stats.Recovered(loaded, took, replayed)
+	s.Stats.Recovered(loaded, took, s.replayed)
 	s.Log.Info("recovered", zap.Stringer("zxid", state.LastZxid()), zap.Int("znodes", state.NumNodes()),
-		zap.Int("sessions", state.NumSessions()), zap.Int("replayed", replayed),
+		zap.Int("sessions", state.NumSessions()), zap.Int("replayed", s.replayed),
 		zap.Duration("snapshot_took", loaded), zap.Duration("took", took))
 	return nil
 }
@@ -299,65 +293,112 @@ func (s *Disk) unmixed() error {
 	return nil
 }
 
-// newestState loads the newest snapshot that verifies. The error is snapshot.ErrNone if there is none.
-func (s *Disk) newestState() (state *datatree.State, trailer snapshot.Trailer, err error) {
-	m, err := s.Snaps.Newest(func(m snapshot.Meta) error {
-		loader := datatree.NewLoader(datatree.Config{SkipACL: s.Config.SkipACL})
-		t, err := s.Snaps.Load(m, loader)
-		if err != nil {
-			return err
-		}
-		trailer = t
-		state, err = loader.Done(m.Zxid)
-		return err
-	})
-	if err == nil {
-		s.Log.Info("loaded snapshot", zap.String("file", m.Name), zap.Stringer("zxid", m.Zxid))
-	}
-	return state, trailer, err
+// source is the directories, from which the state is rebuilt.
+func (s *Disk) source(log func(proto.Zxid, func(*wal.Record) error) error) *rebuild.Source {
+	return &rebuild.Source{FS: s.FS, Dir: s.SnapDir(), Snapshots: s.Snaps, Log: log,
+		Config: datatree.Config{SkipACL: s.Config.SkipACL}}
 }
 
-// loadSnapshot returns the state of the newest snapshot that verifies, or the empty one.
-func (s *Disk) loadSnapshot() (*datatree.State, snapshot.Trailer, error) {
-	state, trailer, err := s.newestState()
-	switch {
-	case err == nil:
-		return state, trailer, nil
-	case !errors.Is(err, snapshot.ErrNone):
-		return nil, trailer, &DataError{s.SnapDir(), fmt.Errorf("no snapshot can be loaded: %w", err)}
+// rebuild rebuilds the state from snapshots and log. took is how long the loading of the snapshot has taken since
+// began. A directory without a snapshot gives the empty tree, if it may.
+func (s *Disk) rebuild(began time.Duration) (state *datatree.State, took time.Duration, err error) {
+	src := s.source(func(from proto.Zxid, fn func(*wal.Record) error) error {
+		_, err := s.WAL.Replay(from, fn)
+		var here *wal.Error
+		if err != nil && (errors.As(err, &here) || !errors.Is(err, rebuild.ErrDigest)) {
+			err = &DataError{s.LogDir(), err}
+		}
+		return err
+	})
+	src.Joins, src.Foreign = s.joins(), s.Meta.Elsewhere()
+	src.Loaded = func() {
+		took, s.replayed = s.Runtime.Elapsed()-began, 0
+		if s.Recent != nil {
+			s.Recent = flow.NewRecentTxns(s.WindowTxns)
+		}
 	}
-	state = datatree.NewState(datatree.Config{SkipACL: s.Config.SkipACL})
+	src.Record = func(r *wal.Record) {
+		s.replayed++
+		s.Recent.Add(r.Zxid, r.Payload)
+	}
+	found, err := rebuild.Newest(src)
+	if errors.Is(err, snapshot.ErrNone) {
+		state, err = s.without(src)
+		return state, took, err
+	}
+	if err == nil {
+		err = s.judge(found)
+	}
+	var data *DataError
+	switch {
+	case errors.As(err, &data):
+		return nil, 0, err
+	case err != nil:
+		return nil, 0, &DataError{s.SnapDir(), err}
+	}
+	s.origin, s.Blank = found.Ensemble, s.isBlank()
+	s.Log.Info("loaded snapshot", zap.String("file", found.Name), zap.Stringer("zxid", found.Meta.Zxid))
+	return found.State, took, nil
+}
+
+// without returns the state of a directory without a snapshot.
+func (s *Disk) without(src *rebuild.Source) (*datatree.State, error) {
+	state, err := s.empty()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.markBlank(); err != nil {
+		return nil, &DataError{s.SnapDir(), err}
+	}
+	if s.Missing { // see removeOldLog
+		return state, src.Log(1, func(*wal.Record) error { return nil })
+	}
+	names, err := s.FS.List(s.SnapDir())
+	if err != nil {
+		return nil, &DataError{s.SnapDir(), err}
+	}
+	_, err = src.Over(state, rebuild.Base{}, names)
+	var data *DataError
+	if err != nil && !errors.As(err, &data) {
+		err = &DataError{s.SnapDir(), err}
+	}
+	return state, err
+}
+
+// empty returns the empty tree for a directory without a snapshot, or an error if such a tree would be a lost one.
+func (s *Disk) empty() (*datatree.State, error) {
+	state := datatree.NewState(datatree.Config{SkipACL: s.Config.SkipACL})
 	logs, err := s.WAL.Files()
 	if err != nil {
-		return nil, trailer, &DataError{s.LogDir(), err}
+		return nil, &DataError{s.LogDir(), err}
 	}
 	if len(logs) > 0 {
 		if s.isUnfinished() {
 			s.Log.Warn("removing the log of a first synchronization that did not finish")
 			s.Missing = true
-			return state, trailer, nil
+			return state, nil
 		}
 		if !s.Config.TrustEmptySnapshot {
-			return nil, trailer, &DataError{s.SnapDir(), errors.New("no snapshot found, but there is a log: " +
+			return nil, &DataError{s.SnapDir(), errors.New("no snapshot found, but there is a log: " +
 				"restore the snapshots, or set snapshot.trust.empty=true if the log is complete from the first txn")}
 		}
-		return state, trailer, nil
+		return state, nil
 	}
 	if s.Config.Distributed() && !s.hasInitializeMarker() {
 		// Only the other servers know whether the database is new or was lost.
 		s.Missing = true
-		return state, trailer, nil
+		return state, nil
 	}
 	if s.Weak(weakness.MarkerRemovedEarly) {
 		s.removeMarkers()
 	}
 	if err := s.Meta.SetBlank(false); err != nil { // the operator says that nothing was lost
-		return nil, trailer, &DataError{s.SnapDir(), err}
+		return nil, &DataError{s.SnapDir(), err}
 	}
 	if err := s.firstSnapshot(state); err != nil {
-		return nil, trailer, &DataError{s.SnapDir(), err}
+		return nil, &DataError{s.SnapDir(), err}
 	}
-	return state, trailer, nil
+	return state, nil
 }
 
 // isUnfinished reports whether a log without a snapshot can only be the rest of this server's first synchronization
@@ -370,9 +411,9 @@ func (s *Disk) isUnfinished() bool {
 		(s.Meta.Blank() || !s.Config.TrustEmptySnapshot && e.Accepted > 0 && e.Current == 0)
 }
 
-// markBlank decides whether this server counts. A server without a database does not count, and stores that before
-// anything makes the database exist. It may be restarted after it has received a part of a database, or all of it,
-// and before it has heard that it counts.
+// markBlank decides whether a server without a snapshot counts. A server without a database does not count, and
+// stores that before anything makes the database exist. It may be restarted after it has received a part of a
+// database, or all of it, and before it has heard that it counts.
 func (s *Disk) markBlank() error {
 	if s.Missing && s.Weak(weakness.EpochsOutliveDatabase) {
 		return nil
@@ -381,9 +422,11 @@ func (s *Disk) markBlank() error {
 		s.Blank = true
 		return s.Meta.SetBlank(true)
 	}
-	s.Blank = s.Config.Distributed() && s.Meta.Blank()
+	s.Blank = s.isBlank()
 	return nil
 }
+
+func (s *Disk) isBlank() bool { return s.Config.Distributed() && s.Meta.Blank() }
 
 // removeOldLog removes the rest of the old log after a crash in the middle of an installation. It is unknown
 // whether the state holds those txns, so they must never be sent to other servers, nor be continued.
@@ -401,33 +444,34 @@ func (s *Disk) removeOldLog(state *datatree.State) error {
 	return nil
 }
 
-// replayRecords applies the txns of the open log up to last.
-func (s *Disk) replayRecords(state *datatree.State, last proto.Zxid) error {
-	if state.LastZxid() >= last {
-		return nil
-	}
-	chain, err := snapshot.NewChain(s.FS, s.SnapDir(), state.LastZxid(), last)
-	if err != nil {
-		return err
-	}
-	it, err := s.WAL.Records(state.LastZxid() + 1)
-	if err != nil {
-		return err
-	}
-	defer it.Close()
-	for state.LastZxid() < last {
-		r, err := it.Next()
-		if err != nil {
-			return fmt.Errorf("server: replaying the log up to %v: %w", last, err)
+// stateAt rebuilds the state at the end of the log that is open, which is last.
+func (s *Disk) stateAt(last proto.Zxid) (*datatree.State, error) {
+	found, err := rebuild.Newest(s.source(func(from proto.Zxid, fn func(*wal.Record) error) error {
+		if from > last {
+			return nil
 		}
-		if err := chain.Logged(r.Zxid); err != nil {
+		it, err := s.WAL.Records(from)
+		if err != nil {
 			return err
 		}
-		if _, _, err := state.Apply(r.Payload, nil, nil, false); err != nil {
-			return fmt.Errorf("server: txn %v: %w", r.Zxid, err)
+		defer it.Close()
+		for {
+			r, err := it.Next()
+			if err != nil {
+				return fmt.Errorf("server: replaying the log up to %v: %w", last, err)
+			}
+			if err := fn(r); err != nil || r.Zxid >= last {
+				return err
+			}
 		}
+	}))
+	switch {
+	case err != nil:
+		return nil, err
+	case found.State.LastZxid() != last && !s.Weak(weakness.TruncKeepsSnapshots):
+		return nil, fmt.Errorf("server: the log leads to %v and not to %v", found.State.LastZxid(), last)
 	}
-	return chain.Err()
+	return found.State, found.Exact()
 }
 
 // firstSnapshot writes snapshot.0 into an empty directory. Without a snapshot, a log could not be told from the
@@ -469,54 +513,4 @@ func (s *Disk) removeMarkers() {
 			s.Log.Warn("removing the marker", zap.String("file", name), zap.Error(err))
 		}
 	}
-}
-
-// replay applies every txn after the snapshot. The snapshot may already hold effects of txns up to
-// trailer.DigestZxid: only the digests after that txn can be compared.
-func (s *Disk) replay(state *datatree.State, trailer snapshot.Trailer) (txns int, err error) {
-	exactFrom := state.LastZxid()
-	if trailer.HasDigest && trailer.DigestZxid > exactFrom {
-		exactFrom = trailer.DigestZxid
-	}
-	mismatches := 0
-	chain, err := snapshot.NewChain(s.FS, s.SnapDir(), state.LastZxid(), 0)
-	if err != nil {
-		return 0, &DataError{s.SnapDir(), err}
-	}
-	_, err = s.WAL.Replay(state.LastZxid()+1, func(r *wal.Record) error {
-		if s.Missing {
-			return nil // see removeOldLog
-		}
-		if err := chain.Logged(r.Zxid); err != nil {
-			return err
-		}
-		_, applied, err := state.Apply(r.Payload, nil, nil, false)
-		if err != nil {
-			return fmt.Errorf("txn %v: %w", r.Zxid, err)
-		}
-		txns++
-		s.Recent.Add(r.Zxid, r.Payload)
-		if applied.DigestMismatch && r.Zxid > exactFrom {
-			mismatches++
-		}
-		if r.Zxid == trailer.DigestZxid && trailer.HasDigest &&
-			trailer.DigestVersion == proto.DigestVersion && trailer.Digest != state.Digest() {
-			mismatches++
-		}
-		return nil
-	})
-	if err != nil {
-		return txns, &DataError{s.LogDir(), err}
-	}
-	if err := chain.Err(); err != nil && !s.Missing {
-		return txns, &DataError{s.SnapDir(), err}
-	}
-	if mismatches > 0 {
-		s.Log.Error("digest of the tree differs from the log's or the snapshot's", zap.Int("txns", mismatches))
-	}
-	if state.LastZxid() < exactFrom {
-		s.Log.Warn("the snapshot is newer than the end of the log: part of the log is missing",
-			zap.Stringer("zxid", state.LastZxid()), zap.Stringer("snapshot_zxid", exactFrom))
-	}
-	return txns, nil
 }

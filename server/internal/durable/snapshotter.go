@@ -44,12 +44,13 @@ func newSnapshotter(s *Disk) *snapshotter {
 	if all, err := s.Snaps.List(); err == nil && len(all) > 0 {
 		sn.Size.Store(all[0].Size)
 	}
+	sn.mu.wanted = s.renew && !s.Config.Distributed()
 	return sn
 }
 
 // Allow permits snapshots from now on.
 func (sn *snapshotter) Allow() {
-	if sn.Held.Swap(false) && sn.srv.replayed > sn.srv.Config.SnapCount {
+	if sn.Held.Swap(false) && (sn.srv.renew || sn.srv.replayed > sn.srv.Config.SnapCount) {
 		sn.Request() // the log has grown while no snapshot was permitted
 	}
 }
@@ -121,10 +122,12 @@ func (sn *snapshotter) Write() (snapshot.Meta, error) {
 		w.Close()
 		s.Store.Mu.Unlock()
 	}()
+	src := snapshot.Source(NewLockedSource(s.Env, w))
 	if s.Weak(weakness.SnapshotNamedTooFar) {
 		zxid++
+		src = tooFar{src, zxid}
 	}
-	m, err := s.Snaps.Write(zxid, NewLockedSource(s.Env, w))
+	m, err := s.Snaps.Write(zxid, src)
 	took := s.Runtime.Elapsed() - began
 	switch {
 	case errors.Is(err, snapshot.ErrClosed):
@@ -216,6 +219,18 @@ func (l *lockedSource) End() (proto.Zxid, int64) {
 	l.store.Mu.RLock()
 	defer l.store.Mu.RUnlock()
 	return l.walker.End()
+}
+
+// tooFar is a source that claims to go up to a txn.
+type tooFar struct {
+	snapshot.Source
+	zxid proto.Zxid
+}
+
+// End implements snapshot.Source.
+func (t tooFar) End() (proto.Zxid, int64) {
+	last, digest := t.Source.End()
+	return max(last, t.zxid), digest
 }
 
 // walkerSource is a walker over a state that does not change.

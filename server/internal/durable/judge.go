@@ -1,0 +1,85 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/rebuild"
+	"github.com/seed94657493/warren/snapshot"
+)
+
+// errEndMissing is the reason why a member of an ensemble does not start with less than it has acknowledged.
+var errEndMissing = errors.New("the end of the log is missing, and what it held may be acknowledged: " +
+	"if other servers of the ensemble are healthy, move the version-2 directories of this server away and let it " +
+	"synchronize; if there are none, restore a backup")
+
+// judge decides whether a state that was rebuilt may be used. Snapshots that nothing may take are put aside.
+//
+// A txn is durable here before its effects are in a snapshot and before it counts as committed. So a log that ends
+// before either has lost its end, unless it was written without forceSync, or ZooKeeper has written the snapshot. A
+// voter that begins with less than it has acknowledged could take committed txns from the ensemble. A server that is
+// blank has no part in decisions, and is being given what it lacks.
+func (s *Disk) judge(f *rebuild.Found) error {
+	last := f.State.LastZxid()
+	known, by := f.ExactFrom(), f.Name
+	if f.Ensemble == 0 {
+		known = 0
+	}
+	for i := range f.Passed {
+		if p := &f.Passed[i]; p.Exact > known {
+			known, by = p.Exact, p.Name
+		}
+	}
+	if l, err := s.keptLineage(); err == nil && l.Committed() > known {
+		known, by = l.Committed(), "meta.db"
+	}
+	if last < known && s.Config.Distributed() && s.Config.ForceSync && !s.isBlank() {
+		return fmt.Errorf("the log ends with txn %v, and %s knows of %v: %w", last, by, known, errEndMissing)
+	}
+	for i := range f.Passed {
+		s.putAside(&f.Passed[i])
+	}
+	if f.Wrong != nil {
+		s.Log.Error("the snapshot is taken although its digest differs, because it may be that of ZooKeeper",
+			zap.String("file", f.Name), zap.Error(f.Wrong))
+	}
+	if f.Differing > 0 {
+		s.Log.Error("digest of the tree differs from the log's: this server and a leader had different trees",
+			zap.Int("txns", f.Differing))
+	}
+	if !f.IsExact() {
+		s.Log.Warn("the snapshot is newer than the end of the log: part of the log is missing",
+			zap.Stringer("zxid", last), zap.Stringer("snapshot_zxid", f.ExactFrom()))
+	}
+	s.renew = f.Wrong != nil || !f.IsExact() || len(f.Passed) > 0
+	return nil
+}
+
+// putAside gives a snapshot that is whole, but not what its name or its digest says, a name by which nothing takes it
+// for a snapshot. A damaged one stays: nothing can take it.
+func (s *Disk) putAside(p *rebuild.Passed) {
+	if !p.IsWhole() {
+		s.Log.Warn("snapshot", zap.String("file", p.Name), zap.Error(p.Err))
+		return
+	}
+	aside := snapshot.Aside + p.Name
+	err := s.FS.Rename(filepath.Join(s.SnapDir(), p.Name), filepath.Join(s.SnapDir(), aside))
+	if err == nil {
+		err = errors.Join(s.FS.SyncDir(s.SnapDir()), s.Meta.DropSnapshot(p.Name))
+	}
+	s.Log.Error("a snapshot was put aside, and an older one is used with the log", zap.String("file", p.Name),
+		zap.String("as", aside), zap.NamedError("because", p.Err), zap.Error(err))
+}
+
+// joins returns how the epochs of the history follow each other, as far as meta.db knows, for rebuild.Source.
+func (s *Disk) joins() func(last, next proto.Zxid) error {
+	l, err := s.keptLineage()
+	if err != nil || s.isBlank() {
+		return nil
+	}
+	return l.Joins
+}

@@ -1,0 +1,186 @@
+package rebuild
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/wal"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// Source is the files of one server, from which it rebuilds its state.
+type Source struct {
+	FS        vfs.FS
+	Dir       string // of the snapshots
+	Snapshots interface {
+		List() ([]snapshot.Meta, error)
+		Load(m snapshot.Meta, sink snapshot.Sink) (snapshot.Trailer, error)
+	}
+	// Log hands over the records from one on, and judges whether they are contiguous. It is called again after fn has
+	// returned an error.
+	Log func(from proto.Zxid, fn func(*wal.Record) error) error
+	// Joins, if not nil, returns an error if the first txn of an epoch is known not to come directly after another
+	// txn: the zxids alone do not tell.
+	Joins func(last, next proto.Zxid) error
+	// Foreign says that ZooKeeper may have written the snapshots. It takes one whose digest differs, and has written
+	// such files, so the newest of those is taken if no other is there and it names no ensemble.
+	Foreign bool
+	Config  datatree.Config
+
+	Loaded func()            // called when a snapshot was loaded and the replay begins; may be nil
+	Record func(*wal.Record) // called for each record of the log; may be nil
+}
+
+// Found is a state that was rebuilt.
+type Found struct {
+	*Replay
+	snapshot.Meta
+	snapshot.Trailer
+	Passed []Passed // the newer snapshots, the newest first
+	// Wrong says why the tree is taken although its digest differs: see Source.Foreign.
+	Wrong error
+}
+
+// Passed is a snapshot that cannot be taken.
+type Passed struct {
+	snapshot.Meta
+	Err error
+	// Exact is the last txn whose effects the file may hold; 0 if it is damaged or names no ensemble.
+	Exact proto.Zxid
+}
+
+// IsWhole reports whether the file holds what was written, under a wrong name or with a wrong tree. ZooKeeper would
+// take it.
+func (p *Passed) IsWhole() bool {
+	return errors.Is(p.Err, snapshot.ErrName) || errors.Is(p.Err, ErrDigest)
+}
+
+// Newest rebuilds the newest state: it takes the newest snapshot that is whole, is what its name says, and has the
+// tree of which its digest speaks, and replays the log over it. It returns snapshot.ErrNone if there is no snapshot. A
+// log that cannot be replayed is an error; an older snapshot would not make it better.
+func Newest(s *Source) (*Found, error) {
+	names, err := s.FS.List(s.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	metas, err := s.Snapshots.List()
+	if err != nil {
+		return nil, err
+	}
+	if len(metas) == 0 {
+		return nil, fmt.Errorf("%w %s", snapshot.ErrNone, s.Dir)
+	}
+	var passed []Passed
+	for _, m := range metas {
+		found, err := s.from(m, names, passed, false)
+		if err == nil {
+			return found, nil
+		}
+		var p *passedError
+		if !errors.As(err, &p) {
+			return nil, s.after(err, passed)
+		}
+		passed = append(passed, p.Passed)
+	}
+	if s.Foreign {
+		i := slices.IndexFunc(passed, func(p Passed) bool { return errors.Is(p.Err, ErrDigest) && p.Exact == 0 })
+		if i >= 0 {
+			wrong := passed[i].Err
+			found, err := s.from(passed[i].Meta, names, passed[:i], true)
+			if err == nil {
+				found.Wrong = wrong
+			}
+			return found, err
+		}
+	}
+	all := []error{fmt.Errorf("none of the %d snapshots in %s can be taken", len(metas), s.Dir)}
+	for i := range passed {
+		all = append(all, passed[i].Err)
+	}
+	return nil, errors.Join(all...)
+}
+
+// after adds to an error why newer snapshots were passed over.
+func (s *Source) after(err error, passed []Passed) error {
+	for i := range passed {
+		err = fmt.Errorf("%w; the newer snapshot cannot be taken: %w", err, passed[i].Err)
+	}
+	return err
+}
+
+// passedError says that a snapshot cannot be taken, and that an older one may be.
+type passedError struct{ Passed }
+
+func (p *passedError) Error() string { return p.Err.Error() }
+
+// from rebuilds the state from one snapshot. blind leaves its digest out.
+func (s *Source) from(m snapshot.Meta, names []string, passed []Passed, blind bool) (*Found, error) {
+	loader := datatree.NewLoader(s.Config)
+	trailer, err := s.Snapshots.Load(m, loader)
+	base := BaseOf(m.Name, m.Zxid, &trailer)
+	pass := func(err error) error {
+		p := Passed{Meta: m, Err: err}
+		if p.IsWhole() && trailer.Ensemble != 0 {
+			p.Exact = max(trailer.DigestZxid, trailer.LastZxid)
+		}
+		return &passedError{p}
+	}
+	if err != nil {
+		return nil, pass(err)
+	}
+	state, err := loader.Done(m.Zxid)
+	if err != nil {
+		return nil, pass(err)
+	}
+	if s.Loaded != nil {
+		s.Loaded()
+	}
+	if blind {
+		base.DigestZxid = 0
+	}
+	replay, err := s.Over(state, base, linked(names, passed))
+	if errors.Is(err, ErrDigest) {
+		return nil, pass(err)
+	}
+	return &Found{Replay: replay, Meta: m, Trailer: trailer, Passed: passed}, err
+}
+
+// linked returns the names of the files to which the log must lead. A file whose name alone is wrong stands for the
+// snapshot that it is.
+func linked(names []string, passed []Passed) []string {
+	names = slices.Clone(names)
+	for i := range passed {
+		var wrong *snapshot.NameError
+		if errors.As(passed[i].Err, &wrong) && wrong.Known {
+			names[slices.Index(names, passed[i].Name)] = snapshot.FileName(wrong.Zxid, snapshot.Plain)
+		}
+	}
+	return names
+}
+
+// Over replays the log over a state. names are the files in the directory of the snapshots. The error is ErrDigest if
+// the snapshot does not have the tree of which its digest speaks.
+func (s *Source) Over(state *datatree.State, base Base, names []string) (*Replay, error) {
+	r, err := New(state, base, names, Target{})
+	if err != nil {
+		return nil, err
+	}
+	r.Lenient, r.joins = true, s.Joins
+	err = s.Log(state.LastZxid()+1, func(rec *wal.Record) error {
+		if s.Record != nil {
+			s.Record(rec)
+		}
+		return r.Apply(rec)
+	})
+	if err == nil {
+		err = r.chain.Err()
+	}
+	return r, err
+}
+
+// ExactFrom is the last txn whose effects the snapshot may hold.
+func (r *Replay) ExactFrom() proto.Zxid { return r.base.Exact }

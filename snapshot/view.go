@@ -1,0 +1,53 @@
+package snapshot
+
+import (
+	"path/filepath"
+
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// View reads the snapshots of a directory and changes nothing.
+type View struct {
+	FS        vfs.FS
+	Dir       string
+	Catalogue Catalogue // nil: nothing is known
+	// Own says that no other program has written snapshots here since the catalogue was begun. Then one that it does
+	// not know must prove its tree by a digest.
+	Own bool
+}
+
+// List returns the snapshots that pass the cheap test of storage 5.5, the newest first. Only Load tells whether one is
+// good.
+func (v View) List() ([]Meta, error) {
+	metas, err := List(v.FS, v.Dir)
+	if v.Catalogue == nil {
+		return metas, err
+	}
+	for i := range metas {
+		m := &metas[i]
+		if size, sum, ok := v.Catalogue.Snapshot(m.Name); ok && size == m.Size {
+			m.Verified, m.Checksum = true, sum
+		}
+	}
+	return metas, err
+}
+
+// Load reads a snapshot into sink and verifies every seal, as the function Load does, and compares the file with what
+// the catalogue knows of it.
+func (v View) Load(m Meta, sink Sink) (Trailer, error) {
+	t, _, err := v.load(m, sink)
+	return t, err
+}
+
+func (v View) load(m Meta, sink Sink) (Trailer, sums, error) {
+	t, seen, err := load(v.FS, filepath.Join(v.Dir, m.Name), sink, chunkBytes)
+	return t, seen, v.compared(m, &t, seen, err)
+}
+
+// compared adds to the error of a reading what the catalogue says of the file.
+func (v View) compared(m Meta, t *Trailer, seen sums, err error) error {
+	if v.Catalogue == nil || err != nil && !isNameError(err) {
+		return err
+	}
+	return t.known(v.Catalogue, v.Own, m, seen, err)
+}
