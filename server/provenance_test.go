@@ -58,7 +58,9 @@ func TestProvenanceOfASnapshot(t *testing.T) {
 	store, err := snapshot.NewStore(snapshot.Options{FS: vfs.OS(), Dir: filepath.Join(dir, env.Format),
 		Compression: snapshot.Gzip, Ensemble: func() uint64 { return 0xabc }})
 	require.NoError(t, err)
-	w := datatree.NewState(datatree.Config{}).NewWalker()
+	state := datatree.NewState(datatree.Config{})
+	state.EndSessions(7)
+	w := state.NewWalker()
 	defer w.Close()
 	m, err := store.Write(7, durable.WholeSource(w))
 	require.NoError(t, err)

@@ -63,16 +63,19 @@ func (t *Trailer) distinct() bool { return t.HasLastZxid || t.HasDigest && t.Dig
 //
 // A file that the catalogue does not know, or knows with other bytes, was put there from outside. It may be that of
 // another server of the ensemble. With own it is taken only if it has a digest, which its reader compares.
-func (t *Trailer) known(c Catalogue, own bool, m Meta, seen sums, err error) error {
-	size, sum, has := c.Snapshot(m.Name)
-	zxid, copied := c.SnapshotOf(seen.size, seen.crc)
+func (t *Trailer) known(v *View, m Meta, seen sums, err error) error {
+	size, sum, has := v.Catalogue.Snapshot(m.Name)
+	zxid, copied := v.Catalogue.SnapshotOf(seen.size, seen.crc)
 	switch {
 	case has && size == seen.size && sum == seen.crc:
 		return err
 	case !has && copied && zxid < m.Zxid && t.distinct():
 		return &NameError{File: m.Name, What: fmt.Sprintf("it is a copy of the one at %v", zxid), Known: true,
 			Zxid: zxid}
-	case err == nil && own && (!t.HasDigest || t.DigestZxid < m.Zxid):
+	case err == nil && v.Ensemble != 0 && t.Ensemble != 0 && t.Ensemble != v.Ensemble:
+		return &NameError{File: m.Name,
+			What: fmt.Sprintf("it is of ensemble %016x, not %016x", t.Ensemble, v.Ensemble)}
+	case err == nil && v.Own && (!t.HasDigest || t.DigestZxid < m.Zxid):
 		return &NameError{File: m.Name, What: "this server has not verified it, and no digest proves it"}
 	}
 	return err

@@ -56,13 +56,18 @@ type Options struct {
 	Warn func(name string, err error)
 }
 
-// Catalogue remembers, across restarts, which snapshots have been read completely and found good. It is a cache:
-// a missing entry costs reading a file, and its errors fail no operation. server/meta keeps one.
-type Catalogue interface {
+// Known is what is remembered, across restarts, of snapshots that have been read completely and found good.
+type Known interface {
 	// Snapshot returns the size and the CRC-32C of the file called name when it was verified.
 	Snapshot(name string) (size int64, checksum uint32, ok bool)
 	// SnapshotOf returns the zxid of a file that had this size and CRC-32C when it was verified, whatever its name.
 	SnapshotOf(size int64, checksum uint32) (zxid proto.Zxid, ok bool)
+}
+
+// Catalogue is Known that is kept. Its errors fail no operation: a missing entry costs reading a file, and the proof
+// that a file is what its name says. server/meta keeps one.
+type Catalogue interface {
+	Known
 	// PutSnapshot records that the file called name has just been verified.
 	PutSnapshot(name string, zxid proto.Zxid, size int64, checksum uint32) error
 	// DropSnapshot forgets name; it is no error if it is not there.
@@ -143,7 +148,7 @@ func (s *Store) List() ([]Meta, error) { return s.view().List() }
 
 // view is the directory, to read from.
 func (s *Store) view() View {
-	return View{FS: s.o.FS, Dir: s.o.Dir, Catalogue: s.o.Catalogue, Own: s.o.Own}
+	return View{FS: s.o.FS, Dir: s.o.Dir, Catalogue: s.o.Catalogue, Own: s.o.Own, Ensemble: s.ensemble()}
 }
 
 // List returns the snapshots in dir that pass the cheap test of storage 5.5, the newest

@@ -10,10 +10,12 @@ import (
 type View struct {
 	FS        vfs.FS
 	Dir       string
-	Catalogue Catalogue // nil: nothing is known
+	Catalogue Known // nil: nothing is known
 	// Own says that no other program has written snapshots here since the catalogue was begun. Then one that it does
 	// not know must prove its tree by a digest.
 	Own bool
+	// Ensemble is the identity of the ensemble, 0 if it is not known. A snapshot of another one is refused.
+	Ensemble uint64
 }
 
 // List returns the snapshots that pass the cheap test of storage 5.5, the newest first. Only Load tells whether one is
@@ -49,5 +51,5 @@ func (v View) compared(m Meta, t *Trailer, seen sums, err error) error {
 	if v.Catalogue == nil || err != nil && !isNameError(err) {
 		return err
 	}
-	return t.known(v.Catalogue, v.Own, m, seen, err)
+	return t.known(&v, m, seen, err)
 }

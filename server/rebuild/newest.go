@@ -27,7 +27,7 @@ type Source struct {
 	// txn: the zxids alone do not tell.
 	Joins func(last, next proto.Zxid) error
 	// Foreign says that ZooKeeper may have written the snapshots. It takes one whose digest differs, and has written
-	// such files, so the newest of those is taken if no other is there and it names no ensemble.
+	// such files.
 	Foreign bool
 	Config  datatree.Config
 
@@ -41,7 +41,7 @@ type Found struct {
 	snapshot.Meta
 	snapshot.Trailer
 	Passed []Passed // the newer snapshots, the newest first
-	// Wrong says why the tree is taken although its digest differs: see Source.Foreign.
+	// Wrong says why the tree is taken although a digest differs: no older snapshot leads to a better one.
 	Wrong error
 }
 
@@ -59,9 +59,13 @@ func (p *Passed) IsWhole() bool {
 	return errors.Is(p.Err, snapshot.ErrName) || errors.Is(p.Err, ErrDigest)
 }
 
-// Newest rebuilds the newest state: it takes the newest snapshot that is whole, is what its name says, and has the
-// tree of which its digest speaks, and replays the log over it. It returns snapshot.ErrNone if there is no snapshot. A
-// log that cannot be replayed is an error; an older snapshot would not make it better.
+// Newest rebuilds the newest state: it takes the newest snapshot that is whole, is what its name says, and leads to
+// the trees of which its own digest and those of the log speak, and replays the log over it. It returns
+// snapshot.ErrNone if there is no snapshot. A log that cannot be replayed is an error; an older snapshot would not
+// make it better.
+//
+// If there is no such snapshot, the newest is taken of which the log alone says otherwise: a leader may have had
+// another tree than this server, and the log does not tell which of the two was right.
 func Newest(s *Source) (*Found, error) {
 	names, err := s.FS.List(s.Dir)
 	if err != nil {
@@ -76,7 +80,7 @@ func Newest(s *Source) (*Found, error) {
 	}
 	var passed []Passed
 	for _, m := range metas {
-		found, err := s.from(m, names, passed, false)
+		found, err := s.from(m, names, passed, nil)
 		if err == nil {
 			return found, nil
 		}
@@ -86,16 +90,11 @@ func Newest(s *Source) (*Found, error) {
 		}
 		passed = append(passed, p.Passed)
 	}
-	if s.Foreign {
-		i := slices.IndexFunc(passed, func(p Passed) bool { return errors.Is(p.Err, ErrDigest) && p.Exact == 0 })
-		if i >= 0 {
-			wrong := passed[i].Err
-			found, err := s.from(passed[i].Meta, names, passed[:i], true)
-			if err == nil {
-				found.Wrong = wrong
-			}
-			return found, err
-		}
+	i := slices.IndexFunc(passed, func(p Passed) bool {
+		return errors.Is(p.Err, errAfter) || s.Foreign && p.Exact == 0 && errors.Is(p.Err, ErrDigest)
+	})
+	if i >= 0 {
+		return s.from(passed[i].Meta, names, passed[:i], passed[i].Err)
 	}
 	all := []error{fmt.Errorf("none of the %d snapshots in %s can be taken", len(metas), s.Dir)}
 	for i := range passed {
@@ -117,8 +116,8 @@ type passedError struct{ Passed }
 
 func (p *passedError) Error() string { return p.Err.Error() }
 
-// from rebuilds the state from one snapshot. blind leaves its digest out.
-func (s *Source) from(m snapshot.Meta, names []string, passed []Passed, blind bool) (*Found, error) {
+// from rebuilds the state from one snapshot. If its digests are known to be wrong, they do not count.
+func (s *Source) from(m snapshot.Meta, names []string, passed []Passed, wrong error) (*Found, error) {
 	loader := datatree.NewLoader(s.Config)
 	trailer, err := s.Snapshots.Load(m, loader)
 	base := BaseOf(m.Name, m.Zxid, &trailer)
@@ -139,14 +138,14 @@ func (s *Source) from(m snapshot.Meta, names []string, passed []Passed, blind bo
 	if s.Loaded != nil {
 		s.Loaded()
 	}
-	if blind {
+	if wrong != nil && !errors.Is(wrong, errAfter) {
 		base.DigestZxid = 0
 	}
-	replay, err := s.Over(state, base, linked(names, passed))
+	replay, err := s.over(state, base, linked(names, passed), wrong != nil)
 	if errors.Is(err, ErrDigest) {
 		return nil, pass(err)
 	}
-	return &Found{Replay: replay, Meta: m, Trailer: trailer, Passed: passed}, err
+	return &Found{Replay: replay, Meta: m, Trailer: trailer, Passed: passed, Wrong: wrong}, err
 }
 
 // linked returns the names of the files to which the log must lead. A file whose name alone is wrong stands for the
@@ -162,14 +161,18 @@ func linked(names []string, passed []Passed) []string {
 	return names
 }
 
-// Over replays the log over a state. names are the files in the directory of the snapshots. The error is ErrDigest if
-// the snapshot does not have the tree of which its digest speaks.
-func (s *Source) Over(state *datatree.State, base Base, names []string) (*Replay, error) {
+// Over replays the log over the empty tree, without regard to digests. names are the files in the directory of the
+// snapshots.
+func (s *Source) Over(empty *datatree.State, names []string) (*Replay, error) {
+	return s.over(empty, Base{}, names, true)
+}
+
+func (s *Source) over(state *datatree.State, base Base, names []string, lenient bool) (*Replay, error) {
 	r, err := New(state, base, names, Target{})
 	if err != nil {
 		return nil, err
 	}
-	r.Lenient, r.joins = true, s.Joins
+	r.Lenient, r.joins = lenient, s.Joins
 	err = s.Log(state.LastZxid()+1, func(rec *wal.Record) error {
 		if s.Record != nil {
 			s.Record(rec)
@@ -182,5 +185,26 @@ func (s *Source) Over(state *datatree.State, base Base, names []string) (*Replay
 	return r, err
 }
 
-// ExactFrom is the last txn whose effects the snapshot may hold.
-func (r *Replay) ExactFrom() proto.Zxid { return r.base.Exact }
+// LostEnd returns an error if a file knows of a txn after the end of the log: the log has lost its end. committed is a
+// txn that is known to be in the log. What ZooKeeper has written knows of txns before they are in the log.
+func (f *Found) LostEnd(committed proto.Zxid) error {
+	known, by := committed, "meta.db"
+	note := func(z proto.Zxid, name string) {
+		if z > known {
+			known, by = z, name
+		}
+	}
+	if f.Ensemble != 0 {
+		note(f.base.Exact, f.Name)
+	}
+	for i := range f.Passed {
+		note(f.Passed[i].Exact, f.Passed[i].Name)
+	}
+	if last := f.State.LastZxid(); last < known {
+		return fmt.Errorf("%w: the log ends with txn %v, and %s knows of %v", ErrLostEnd, last, by, known)
+	}
+	return nil
+}
+
+// ErrLostEnd means that the log does not reach as far as it did.
+var ErrLostEnd = errors.New("the end of the log is missing")

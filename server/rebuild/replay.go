@@ -20,6 +20,8 @@ var (
 	ErrNoTarget = errors.New("target cannot be reached")
 	// ErrReached is returned by Apply for the first txn after the target.
 	ErrReached = errors.New("target is reached")
+
+	errAfter = errors.New("after txn") // in an ErrDigest that comes from the log
 )
 
 // Target is the moment to bring back. The zero value is the newest.
@@ -63,10 +65,11 @@ type Replay struct {
 	LastTime int64         // of the last txn, 0 if there was none
 	Checked  int           // txns after which the tree was exact
 	Sink     datatree.Sink // receives the changes; may be nil
-	// Lenient makes txns whose digest differs from that of the exact tree no error. Differing is how many there were.
-	// A leader may have had another tree than this one; then the log does not tell which of the two was right.
-	Lenient   bool
-	Differing int
+	// Lenient makes txns whose digest differs from that of the exact tree no error. Differing is how many there were,
+	// and FirstDiffering the first of them.
+	Lenient        bool
+	Differing      int
+	FirstDiffering proto.Zxid
 
 	base   Base
 	target Target
@@ -127,13 +130,15 @@ func (r *Replay) judge(a *datatree.Applied) error {
 	switch {
 	case a.Header.Zxid <= r.base.Exact:
 		return nil
-	case a.DigestMatch:
-		r.base.Open = false
-	case a.DigestMismatch && r.Lenient:
-		r.Differing++
+	case a.DigestMatch && r.base.Open:
+		r.base.Open, r.Differing = false, 0
+	case a.DigestMismatch && (r.Lenient || r.base.Open):
+		if r.Differing++; r.Differing == 1 {
+			r.FirstDiffering = a.Header.Zxid
+		}
 		return nil
-	case a.DigestMismatch && !r.base.Open:
-		return fmt.Errorf("%w: after txn %v", ErrDigest, a.Header.Zxid)
+	case a.DigestMismatch:
+		return fmt.Errorf("%w: %w %v", ErrDigest, errAfter, a.Header.Zxid)
 	}
 	r.Checked++
 	return nil
@@ -146,6 +151,9 @@ func Follows(last, next proto.Zxid) bool {
 
 // Snapshot is the name of the snapshot from which the replay began.
 func (r *Replay) Snapshot() string { return r.base.File }
+
+// ExactFrom is the last txn whose effects the snapshot may hold.
+func (r *Replay) ExactFrom() proto.Zxid { return r.base.Exact }
 
 // IsExact reports whether the state is the one that the ensemble had at its zxid: a snapshot is fuzzy.
 func (r *Replay) IsExact() bool { return r.State.LastZxid() >= r.base.Exact }

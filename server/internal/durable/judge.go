@@ -12,48 +12,35 @@ import (
 	"github.com/seed94657493/warren/snapshot"
 )
 
-// errEndMissing is the reason why a member of an ensemble does not start with less than it has acknowledged.
-var errEndMissing = errors.New("the end of the log is missing, and what it held may be acknowledged: " +
-	"if other servers of the ensemble are healthy, move the version-2 directories of this server away and let it " +
-	"synchronize; if there are none, restore a backup")
+// adviceEnd is what to do about a log that has lost its end.
+const adviceEnd = "what it held may be acknowledged: if other servers of the ensemble are healthy, move the " +
+	"version-2 directories of this server away and let it synchronize; if there are none, restore a backup"
 
 // judge decides whether a state that was rebuilt may be used. Snapshots that nothing may take are put aside.
 //
 // A txn is durable here before its effects are in a snapshot and before it counts as committed. So a log that ends
-// before either has lost its end, unless it was written without forceSync, or ZooKeeper has written the snapshot. A
-// voter that begins with less than it has acknowledged could take committed txns from the ensemble. A server that is
-// blank has no part in decisions, and is being given what it lacks.
+// before either has lost its end, unless it was written without forceSync. A voter that begins with less than it has
+// acknowledged could take committed txns from the ensemble. A server that is blank has no part in decisions, and is
+// being given what it lacks.
 func (s *Disk) judge(f *rebuild.Found) error {
-	last := f.State.LastZxid()
-	known, by := f.ExactFrom(), f.Name
-	if f.Ensemble == 0 {
-		known = 0
+	var committed proto.Zxid
+	if l, err := s.keptLineage(); err == nil {
+		committed = l.Committed()
 	}
-	for i := range f.Passed {
-		if p := &f.Passed[i]; p.Exact > known {
-			known, by = p.Exact, p.Name
-		}
-	}
-	if l, err := s.keptLineage(); err == nil && l.Committed() > known {
-		known, by = l.Committed(), "meta.db"
-	}
-	if last < known && s.Config.Distributed() && s.Config.ForceSync && !s.isBlank() {
-		return fmt.Errorf("the log ends with txn %v, and %s knows of %v: %w", last, by, known, errEndMissing)
+	switch err := f.LostEnd(committed); {
+	case err != nil && s.Config.Distributed() && s.Config.ForceSync && !s.isBlank():
+		return fmt.Errorf("%w; %s", err, adviceEnd)
+	case err != nil || !f.IsExact():
+		s.Log.Warn("the snapshot is newer than the end of the log: part of the log is missing", zap.Error(err),
+			zap.Stringer("zxid", f.State.LastZxid()), zap.Stringer("snapshot_zxid", f.ExactFrom()))
 	}
 	for i := range f.Passed {
 		s.putAside(&f.Passed[i])
 	}
-	if f.Wrong != nil {
-		s.Log.Error("the snapshot is taken although its digest differs, because it may be that of ZooKeeper",
-			zap.String("file", f.Name), zap.Error(f.Wrong))
-	}
-	if f.Differing > 0 {
-		s.Log.Error("digest of the tree differs from the log's: this server and a leader had different trees",
-			zap.Int("txns", f.Differing))
-	}
-	if !f.IsExact() {
-		s.Log.Warn("the snapshot is newer than the end of the log: part of the log is missing",
-			zap.Stringer("zxid", last), zap.Stringer("snapshot_zxid", f.ExactFrom()))
+	if f.Wrong != nil || f.Differing > 0 {
+		s.Log.Error("digest of the tree differs from the log's or the snapshot's", zap.String("remedy",
+			"compare the servers with warren doctor before any is emptied"),
+			zap.String("file", f.Name), zap.Int("txns", f.Differing), zap.Error(f.Wrong))
 	}
 	s.renew = f.Wrong != nil || !f.IsExact() || len(f.Passed) > 0
 	return nil

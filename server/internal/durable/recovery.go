@@ -357,7 +357,7 @@ func (s *Disk) without(src *rebuild.Source) (*datatree.State, error) {
 	if err != nil {
 		return nil, &DataError{s.SnapDir(), err}
 	}
-	_, err = src.Over(state, rebuild.Base{}, names)
+	_, err = src.Over(state, names)
 	var data *DataError
 	if err != nil && !errors.As(err, &data) {
 		err = &DataError{s.SnapDir(), err}
