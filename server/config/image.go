@@ -162,7 +162,7 @@ func (i Image) Write() (written []string, err error) {
 		if err := os.MkdirAll(filepath.Dir(f.name), 0o755); err != nil {
 			return written, fmt.Errorf("config: %w", err)
 		}
-		if err := replaceFile(f.name, f.text, f.mode); err != nil {
+		if err := replaceFile(f.name, f.text, "", f.mode); err != nil {
 			return written, fmt.Errorf("config: %w", err)
 		}
 		written = append(written, f.name)

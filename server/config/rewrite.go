@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // ErrGivenElsewhere is returned by WriteMembers if members come from the environment or the command line, which a
@@ -45,15 +48,16 @@ func (c *Config) WriteMembers(q *Quorum) (dynamic string, err error) {
 	lines := q.Lines()
 	slices.Sort(lines)
 	if !hadDynamic {
-		if err := replaceFile(static+".bak", string(old), 0o644); err != nil {
+		if err := replaceFile(static+".bak", string(old), static, 0o644); err != nil {
 			return "", fmt.Errorf("config: %w", err)
 		}
 	}
-	if err := replaceFile(dynamic, strings.Join(lines, "\n"), 0o644); err != nil {
+	from := cmp.Or(c.DynamicConfigFile, static)
+	if err := replaceFile(dynamic, strings.Join(lines, "\n"), from, 0o644); err != nil {
 		return "", fmt.Errorf("config: %w", err)
 	}
 	if text != string(old) {
-		if err := replaceFile(static, text, 0o644); err != nil {
+		if err := replaceFile(static, text, static, 0o644); err != nil {
 			return "", fmt.Errorf("config: %w", err)
 		}
 	}
@@ -118,11 +122,13 @@ func (r *lineReader) nextOrBlank() (logical string, first int, ok bool) {
 	return r.next()
 }
 
-// replaceFile writes a file through a temporary file, and makes it durable. A file that it replaces keeps its mode, a
-// new one gets the given one.
-func replaceFile(name, text string, mode fs.FileMode) error {
-	if info, err := os.Stat(name); err == nil {
-		mode = info.Mode().Perm()
+// replaceFile writes a file through a temporary file, and makes it durable. It gets the mode and the owner of the file
+// that it replaces, or else of the one from which its content comes, or else the given mode: it is not to be read by
+// more users.
+func replaceFile(name, text, from string, mode fs.FileMode) error {
+	model := name
+	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		model = from
 	}
 	dir := filepath.Dir(name)
 	f, err := os.CreateTemp(dir, "."+filepath.Base(name)+".*")
@@ -130,8 +136,13 @@ func replaceFile(name, text string, mode fs.FileMode) error {
 		return err
 	}
 	defer os.Remove(f.Name()) // fails after the rename, as intended
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+	if err = f.Chmod(mode); err == nil && model != "" {
+		err = vfs.Like(vfs.OS(), f.Name(), model)
+	}
+	if err == nil {
+		_, err = f.WriteString(text)
+	}
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	if err := os.Rename(f.Name(), name); err != nil {

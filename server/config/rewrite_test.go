@@ -79,9 +79,11 @@ maxClientCnxns=0
 			require.NoError(t, err)
 			require.Equal(t, written, string(bak))
 			require.NoFileExists(t, c.File+".dynamic.next")
-			info, err := os.Stat(c.File)
-			require.NoError(t, err)
-			require.EqualValues(t, 0o640, info.Mode().Perm())
+			for _, file := range []string{c.File, c.File + ".bak", name} {
+				info, err := os.Stat(file)
+				require.NoError(t, err)
+				require.EqualValues(t, 0o640, info.Mode().Perm(), "%s: secrets stay secrets", file)
+			}
 		}
 		again, _, err := Load(c.File, []string{"dataDir=" + c.DataDir, "myid=1", "ssl.keyStore.location=/k.pem"}, nil)
 		require.NoError(t, err)

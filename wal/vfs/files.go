@@ -27,14 +27,17 @@ func ReadFile(fs FS, name string, most int64) ([]byte, error) {
 }
 
 // WriteFile gives a file its content in one step, durably: after a crash it is the old file or the new one, whole.
-// The bytes are written to name with the suffix .tmp first; that file is removed if they cannot be written.
+// The bytes are written to name with the suffix .tmp first; that file is removed if they cannot be written. Mode and
+// owner stay as they are: see Like.
 func WriteFile(fs FS, name string, b []byte) error {
 	tmp := name + ".tmp"
 	f, err := fs.Create(tmp)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(b)
+	if err = Like(fs, tmp, name); err == nil {
+		_, err = f.Write(b)
+	}
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", tmp, errors.Join(err, fs.Remove(tmp)))
 	}

@@ -4,6 +4,7 @@ package vfs
 
 import (
 	"io/fs"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -28,6 +29,21 @@ func TestNewFilesAreClosedToOtherUsers(t *testing.T) {
 		info, err := fsys.Stat(filepath.Join(dir, name))
 		require.NoError(t, err)
 		require.Equal(t, want, info.Mode(), name)
+	}
+}
+
+// A file that takes the place of another one is not to be read by more users.
+func TestReplacedFileKeepsItsMode(t *testing.T) {
+	defer unix.Umask(unix.Umask(0))
+	for _, mode := range []fs.FileMode{0o600, 0o640, 0o644} {
+		name := filepath.Join(t.TempDir(), "f")
+		require.NoError(t, os.WriteFile(name, nil, mode))
+		for range 2 {
+			require.NoError(t, WriteFile(OS(), name, []byte("x")))
+			info, err := os.Stat(name)
+			require.NoError(t, err)
+			require.Equal(t, mode, info.Mode())
+		}
 	}
 }
 

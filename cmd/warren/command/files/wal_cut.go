@@ -95,7 +95,8 @@ func (r *walRepair) cutFile() (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	saved := fmt.Sprintf("%s%s.%d", savedPrefix, r.file, r.offset)
-	if err := saveEnd(r.fs, f, filepath.Join(r.dir, saved), r.offset, r.size); err != nil {
+	name, model := filepath.Join(r.dir, saved), filepath.Join(r.dir, r.file)
+	if err := saveEnd(r.fs, f, name, model, r.offset, r.size); err != nil {
 		return err
 	}
 	if err := errors.Join(r.fs.SyncDir(r.dir), f.Truncate(r.offset), f.Sync()); err != nil {
@@ -105,13 +106,16 @@ func (r *walRepair) cutFile() (err error) {
 	return nil
 }
 
-// saveEnd copies the bytes from offset to size into a new file.
-func saveEnd(fs vfs.FS, f vfs.File, name string, offset, size int64) (err error) {
+// saveEnd copies the bytes from offset to size of a file into a new file, which no other users may read.
+func saveEnd(fs vfs.FS, f vfs.File, name, model string, offset, size int64) (err error) {
 	to, err := fs.Create(name)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
+	if err := vfs.Like(fs, name, model); err != nil {
+		return err
+	}
 	if _, err := io.Copy(to, io.NewSectionReader(f, offset, size-offset)); err != nil {
 		return err
 	}

@@ -137,6 +137,7 @@ func TestTxnLogToolkitRecover(t *testing.T) {
 			before, err := os.ReadFile(file)
 			require.NoError(t, err)
 			args := append(append([]string{"zkTxnLogToolkit.sh"}, c.args...), file)
+			require.NoError(t, os.Chmod(file, 0o600))
 			code, out := runWith(c.in, args...)
 			require.Equal(t, c.code, code)
 			require.Equal(t, header+strings.ReplaceAll(c.out, "%", file+".fixed"), out)
@@ -147,6 +148,9 @@ func TestTxnLogToolkitRecover(t *testing.T) {
 				require.NoFileExists(t, file+".fixed")
 				return
 			}
+			info, err := os.Stat(file + ".fixed")
+			require.NoError(t, err)
+			require.EqualValues(t, 0o600, info.Mode().Perm(), "no more users may read it than the log")
 			sum, err := wal.Scan(vfs.OS(), file+".fixed", func(*wal.Record) error { return nil })
 			if c.fixed {
 				require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/command/files"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // txnLogToolkit is zkTxnLogToolkit.sh. It changes no log: what is recovered or chopped goes into a file beside it.
@@ -126,7 +127,7 @@ func (t *txnLogToolkit) recoverTo(log *txnLog) error {
 		return cli.ExitStatus(cli.ExitUnexpected)
 	}
 	fixed := 0
-	err := t.writeBeside(name, func(w io.Writer) error {
+	err := t.writeBeside(name, log.file, func(w io.Writer) error {
 		return t.each(log, func(txn *rawTxn) error {
 			if !txn.isWhole {
 				isFixed, err := t.fix(txn)
@@ -182,7 +183,8 @@ func (t *txnLogToolkit) fix(txn *rawTxn) (bool, error) {
 // chopTo writes <file>.chopped<zxid>.
 func (t *txnLogToolkit) chopTo(log *txnLog, last proto.Zxid) error {
 	n := 0
-	err := t.writeBeside(fmt.Sprintf("%s.chopped%d", log.file, int64(last)), func(w io.Writer) error {
+	name := fmt.Sprintf("%s.chopped%d", log.file, int64(last))
+	err := t.writeBeside(name, log.file, func(w io.Writer) error {
 		for {
 			txn, ok, err := log.next()
 			if err != nil {
@@ -208,11 +210,15 @@ func (t *txnLogToolkit) chopTo(log *txnLog, last proto.Zxid) error {
 	return nil
 }
 
-// writeBeside writes a new log file, with a header and what fill writes; on an error there is none.
-func (t *txnLogToolkit) writeBeside(name string, fill func(io.Writer) error) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+// writeBeside writes a new log file, with a header and what fill writes, and the mode and owner of the log it comes
+// from; on an error there is none.
+func (t *txnLogToolkit) writeBeside(name, model string, fill func(io.Writer) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
+	}
+	if err := vfs.Like(vfs.OS(), name, model); err != nil {
+		return errors.Join(err, f.Close(), os.Remove(name))
 	}
 	w := bufio.NewWriterSize(f, 64<<10)
 	head := binary.BigEndian.AppendUint32(nil, uint32(proto.MagicLog))

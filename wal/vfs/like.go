@@ -1,0 +1,30 @@
+package vfs
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// Like gives a file of the operating system the mode of another one, and its owner where this process may: what takes
+// the place of a file, or holds a part of its content, is not to be read by more users than that file. On other
+// filesystems, and if the other file does not exist, it does nothing.
+func Like(fsys FS, name, model string) error {
+	if _, ok := fsys.(osFS); !ok {
+		return nil
+	}
+	info, err := os.Stat(model)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		if err := os.Chown(name, int(st.Uid), int(st.Gid)); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+	}
+	return os.Chmod(name, info.Mode().Perm())
+}
