@@ -133,7 +133,16 @@ func TestDirectoryChecks(t *testing.T) {
 				s := datatree.NewState(datatree.Config{})
 				writeSnapshot(t, mem, 0x3e, fuzzySource{walkerSource{s.NewWalker()}, 0x50, s.Digest()})
 			}, Error, "log-end-missing"},
+		"wrong tree, and an older one is right": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			s := datatree.NewState(datatree.Config{}) // an empty tree at a zxid at which it was not empty
+			writeSnapshot(t, mem, 0x38, fuzzySource{walkerSource{s.NewWalker()}, 0x38, s.Digest()})
+		}, Error, "snapshot-damaged"},
+		"wrong digest, and no log after it": {"", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			s := datatree.NewState(datatree.Config{})
+			writeSnapshot(t, mem, 0x38, fuzzySource{walkerSource{s.NewWalker()}, 0x38, s.Digest() + 1})
+		}, Critical, "digest"},
 		"digest": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			require.NoError(t, errors.Join(mem.Remove(v+"snapshot.0"), mem.Remove(v+"snapshot.34")))
 			s := datatree.NewState(datatree.Config{}) // an empty tree at a zxid at which it was not empty
 			writeSnapshot(t, mem, 0x38, fuzzySource{walkerSource{s.NewWalker()}, 0x38, s.Digest()})
 		}, Critical, "digest"},

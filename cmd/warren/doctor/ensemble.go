@@ -286,11 +286,31 @@ func (c *ensembleCheck) digests() {
 		for _, d := range slices.Sorted(maps.Keys(byZxid[z])) {
 			parts = append(parts, fmt.Sprintf("%s on %s", d, addresses(byZxid[z][d])))
 		}
-		c.add(Critical, "digest", strings.Join(c.Servers, ", "),
-			"the server that differs from the others has other data: "+remedyResync, "the trees differ at %v: %s", z,
-			strings.Join(parts, "; "))
+		c.add(Critical, "digest", strings.Join(c.Servers, ", "), differing(byZxid[z]),
+			"the trees differ at %v: %s", z, strings.Join(parts, "; "))
 		return // all later ones differ too
 	}
+}
+
+// differing is what to do about servers with different trees. The leader may be the one that is wrong.
+func differing(trees map[string][]*answers) string {
+	all, most := 0, ""
+	for d, some := range trees {
+		if all += len(some); len(some) > len(trees[most]) {
+			most = d
+		}
+	}
+	if 2*len(trees[most]) <= all {
+		return "empty none of them before it is known which one is right: warren doctor on the directory of each"
+	}
+	var wrong []*answers
+	for _, d := range slices.Sorted(maps.Keys(trees)) {
+		if d != most {
+			wrong = append(wrong, trees[d]...)
+		}
+	}
+	return "most agree, and " + addresses(wrong) + " differs, which holds for a leader, too. Leave the others alone; on " +
+		"the one that differs: " + remedyResync
 }
 
 // load looks at the numbers of one server.

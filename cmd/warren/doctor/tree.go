@@ -4,15 +4,15 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"path/filepath"
 	"slices"
 
-	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/rebuild"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
 )
@@ -120,61 +120,50 @@ func (c *directoryCheck) shape() {
 // errEnough ends a replay.
 var errEnough = errors.New("enough")
 
-// digest replays the log over the newest snapshot and compares digests, as a server does when it starts. Source:
-// storage 7.3.
+// remedyCompare is what to do about a server that had another tree than a leader: the leader may be the wrong one.
+const remedyCompare = "compare with the other servers, by warren doctor with all of them, before any of them is " +
+	"emptied: this server, or one that led, had other data. If it is this one alone: " + remedyResync
+
+// digest rebuilds the state as a server does when it starts, and says what the digests tell. Source: storage 7.3.
 func (c *directoryCheck) digest() {
-	file, ok := c.newestFile()
-	if !ok {
-		return
-	}
-	loader := datatree.NewLoader(datatree.Config{})
-	trailer, err := snapshot.Load(c.FS, file, loader)
-	if err != nil {
-		return
-	}
-	state, err := loader.Done(c.newest)
-	if err != nil {
-		c.add(Error, "snapshot-damaged", file, remedyResync, "%v", err)
-		return
-	}
-	exact := max(c.newest, trailer.DigestZxid)
-	var wrong proto.Zxid
-	check := func() { // ZooKeeper writes the zxid 0 where it knows no digest
-		if trailer.HasDigest && trailer.DigestZxid > 0 && trailer.DigestVersion == proto.DigestVersion &&
-			state.LastZxid() == trailer.DigestZxid && state.Digest() != trailer.Digest && wrong == 0 {
-			wrong = trailer.DigestZxid
-		}
-	}
-	check()
-	var refused error
-	_, err = wal.Verify(wal.Options{FS: c.FS, Dir: c.logDir}, c.newest+1, func(r *wal.Record) error {
-		if r.Zxid > c.last {
-			return errEnough // written since the log was looked at
-		}
-		_, applied, err := state.Apply(r.Payload, nil, nil, false)
-		if err != nil {
-			refused = fmt.Errorf("txn %v: %w", r.Zxid, err)
-		}
-		if applied.DigestMismatch && r.Zxid > exact && wrong == 0 {
-			wrong = r.Zxid
-		}
-		check()
-		return err
-	})
-	if refused != nil {
-		c.add(Critical, "log-damaged", c.logDir, remedyResync, "%v", refused)
-		return
-	}
-	if err != nil && state.LastZxid() < c.last {
+	found, err := rebuild.Newest(&rebuild.Source{FS: c.FS, Dir: c.snapDir, Foreign: true,
+		Snapshots: snapshot.View{FS: c.FS, Dir: c.snapDir},
+		Log: func(from proto.Zxid, fn func(*wal.Record) error) error {
+			_, err := wal.Verify(wal.Options{FS: c.FS, Dir: c.logDir}, from, func(r *wal.Record) error {
+				if r.Zxid > c.last {
+					return errEnough // written since the log was looked at
+				}
+				return fn(r)
+			})
+			if errors.Is(err, errEnough) {
+				return nil
+			}
+			return err
+		}})
+	var damage *wal.Error
+	switch {
+	case errors.As(err, &damage), errors.Is(err, fs.ErrNotExist), errors.Is(err, rebuild.ErrGap),
+		errors.Is(err, snapshot.ErrUnlinked), errors.Is(err, snapshot.ErrNone):
 		return // it was whole a moment ago: a server writes to it
+	case err != nil:
+		c.add(Critical, "log-damaged", c.logDir, remedyResync, "%v", err)
+		return
 	}
-	if wrong != 0 {
-		c.add(Critical, "digest", c.snapDir, "compare with the other servers; "+remedyResync,
-			"the tree differs from what txn %v says it should be: this server has other data than its leader had",
-			wrong)
+	for i := range found.Passed {
+		if p := &found.Passed[i]; errors.Is(p.Err, rebuild.ErrDigest) {
+			c.add(Error, "snapshot-damaged", filepath.Join(c.snapDir, p.Name), "leave it: the server puts it aside, "+
+				"and starts from the one before; look for a failing disk", "%v", p.Err)
+		}
 	}
-	if trailer.HasDigest && trailer.DigestZxid > c.last {
+	switch {
+	case found.Wrong != nil:
+		c.add(Critical, "digest", c.snapDir, remedyCompare, "%v", found.Wrong)
+	case found.Differing > 0:
+		c.add(Critical, "digest", c.snapDir, remedyCompare,
+			"the tree differs from what %d txns say it should be, from %v on", found.Differing, found.FirstDiffering)
+	}
+	if !found.IsExact() {
 		c.add(Error, "log-end-missing", c.logDir, remedyResync,
-			"the snapshot knows txns up to %v, but the log ends with %v", trailer.DigestZxid, c.last)
+			"the snapshot knows txns up to %v, but the log ends with %v", found.ExactFrom(), c.last)
 	}
 }
