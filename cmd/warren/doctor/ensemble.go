@@ -301,7 +301,7 @@ func differing(trees map[string][]*answers) string {
 		}
 	}
 	if 2*len(trees[most]) <= all {
-		return "empty none of them before it is known which one is right: warren doctor on the directory of each"
+		return "empty none before it is known which one is right: warren doctor on the directory of each"
 	}
 	var wrong []*answers
 	for _, d := range slices.Sorted(maps.Keys(trees)) {
@@ -309,8 +309,8 @@ func differing(trees map[string][]*answers) string {
 			wrong = append(wrong, trees[d]...)
 		}
 	}
-	return "most agree, and " + addresses(wrong) + " differs, which holds for a leader, too. Leave the others alone; on " +
-		"the one that differs: " + remedyResync
+	return "most agree, and " + addresses(wrong) + " differs, be it the leader or not. Leave the others alone; on the " +
+		"one that differs: " + remedyResync
 }
 
 // load looks at the numbers of one server.
