@@ -133,7 +133,7 @@ func TestDirectoryChecks(t *testing.T) {
 				s := datatree.NewState(datatree.Config{})
 				writeSnapshot(t, mem, 0x3e, fuzzySource{walkerSource{s.NewWalker()}, 0x50, s.Digest()})
 			}, Error, "log-end-missing"},
-		"wrong tree, and an older one is right": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+		"wrong tree, an older one is right": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
 			s := datatree.NewState(datatree.Config{}) // an empty tree at a zxid at which it was not empty
 			writeSnapshot(t, mem, 0x38, fuzzySource{walkerSource{s.NewWalker()}, 0x38, s.Digest()})
 		}, Error, "snapshot-damaged"},

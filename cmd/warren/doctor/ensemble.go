@@ -309,8 +309,8 @@ func differing(trees map[string][]*answers) string {
 			wrong = append(wrong, trees[d]...)
 		}
 	}
-	return "most agree, and " + addresses(wrong) + " differs, be it the leader or not. Leave the others alone; on the " +
-		"one that differs: " + remedyResync
+	return "most agree, and " + addresses(wrong) + " differs, be it the leader or not. Leave the others alone; on " +
+		"the one that differs: " + remedyResync
 }
 
 // load looks at the numbers of one server.
