@@ -398,3 +398,32 @@ func TestSumsOfTheSameTxn(t *testing.T) {
 		require.Equal(t, c.same, c.b.same(c.a), c.name)
 	}
 }
+
+// Where an epoch ends the zxids do not tell whether txns are missing. The lineage does, of established epochs.
+func TestLineageJoins(t *testing.T) {
+	z := proto.MakeZxid
+	l := &Lineage{Ensemble: 1, Final: true, Settled: z(5, 0), Reigns: []Reign{
+		{Epoch: 2, Leader: 1, Mark: 7, Base: z(1, 40)},
+		{Epoch: 4, Leader: -1}, // led by a server that speaks the Java protocol
+		{Epoch: 5, Leader: 2, Mark: 8, Base: z(4, 9)},
+		{Epoch: 6, Leader: 3, Mark: 9, Base: z(5, 3)}, // not known to be established
+	}}
+	for _, test := range []struct {
+		last, next proto.Zxid
+		joins      bool
+	}{
+		{z(1, 40), z(2, 1), true},
+		{z(1, 39), z(2, 1), false}, // a txn is missing
+		{z(1, 41), z(2, 1), false}, // a txn that was not committed
+		{z(2, 8), z(2, 9), true},
+		{z(1, 40), z(5, 1), false}, // the epochs between are missing
+		{z(2, 1), z(4, 1), true},   // nothing is known of it
+		{z(4, 9), z(5, 1), true},
+		{z(5, 0), z(5, 1), true},
+		{z(5, 2), z(6, 1), true}, // the history may have gone on otherwise
+	} {
+		require.Equal(t, test.joins, l.Joins(test.last, test.next) == nil, "%v, %v", test.last, test.next)
+	}
+	require.Equal(t, z(4, 9), l.Committed())
+	require.NoError(t, (&Lineage{}).Joins(z(1, 1), z(2, 1)))
+}

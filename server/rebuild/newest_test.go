@@ -1,0 +1,45 @@
+package rebuild
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/wal"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// Every directory that ZooKeeper has left is taken over from its newest snapshot, fuzzy or without a digest.
+func TestNewestOfZooKeeper(t *testing.T) {
+	dirs, err := filepath.Glob("../../test/testdata/fixtures/*/*/version-2")
+	require.NoError(t, err)
+	require.NotEmpty(t, dirs)
+	taken := 0
+	for _, dir := range dirs {
+		if strings.Contains(dir, "mismatch") {
+			continue // a damaged log
+		}
+		found, err := Newest(&Source{FS: vfs.OS(), Dir: dir, Snapshots: snapshot.View{FS: vfs.OS(), Dir: dir},
+			Foreign: true, Log: func(from proto.Zxid, fn func(*wal.Record) error) error {
+				_, err := wal.Verify(wal.Options{FS: vfs.OS(), Dir: dir}, from, fn)
+				return err
+			}})
+		require.NoError(t, err, dir)
+		require.NoError(t, found.Wrong, dir)
+		require.Zero(t, found.Differing, dir)
+		require.True(t, found.IsExact(), dir)
+		require.NoError(t, found.LostEnd(0), dir)
+		if strings.Contains(dir, "corrupt") {
+			require.Len(t, found.Passed, 1, dir)
+			require.False(t, found.Passed[0].IsWhole(), dir)
+		} else {
+			require.Empty(t, found.Passed, dir)
+		}
+		taken++
+	}
+	require.Greater(t, taken, 8)
+}
