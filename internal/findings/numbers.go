@@ -32,8 +32,8 @@ const RemedyResync = "if the other servers of the ensemble are healthy, replace 
 func Numbers(number func(name string) (float64, bool), slowSyncs float64) []Finding {
 	var all list
 	if n, ok := number("digest_mismatches_count"); ok && n > 0 {
-		all.add(Critical, "digest", "compare all servers with warren doctor before any is emptied: the leader may be the "+
-			"one with other data. If it is this one: "+RemedyResync,
+		all.add(Critical, "digest", "compare all servers with warren doctor before any is emptied: the leader may be "+
+			"the one with other data. If it is this one: "+RemedyResync,
 			"has seen %v txns after which its tree was not the leader's", n)
 	}
 	open, ok1 := number("open_file_descriptor_count")
