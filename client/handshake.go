@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/hostport"
 )
 
 // errRejected is the answer of a server that does not know the session (any more).
@@ -98,7 +99,7 @@ func (s *session) hello(ctx context.Context, nc net.Conn, e endpoint) (*greeted,
 func secured(ctx context.Context, nc net.Conn, conf *tls.Config, host string) (net.Conn, error) {
 	conf = conf.Clone()
 	if conf.ServerName == "" {
-		conf.ServerName = host
+		conf.ServerName = hostport.WithoutZone(host)
 	}
 	secure := tls.Client(nc, conf)
 	return secure, secure.HandshakeContext(ctx)

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/seed94657493/warren/proto/hostport"
 )
 
 const defaultPort = "2181"
@@ -63,17 +66,14 @@ func parseConnect(s string) (t target, err error) {
 		if name == "" {
 			continue
 		}
-		host, port, err := net.SplitHostPort(name)
+		host, port, err := hostport.Split(name)
+		if err == nil && host == "" {
+			err = fmt.Errorf("%q has no host", name)
+		}
 		if err != nil {
-			host, port = strings.Trim(name, "[]"), defaultPort
-			if strings.Contains(host, ":") && net.ParseIP(host) == nil {
-				return target{}, fmt.Errorf("client: server %q of connect string: %w", name, err)
-			}
+			return target{}, fmt.Errorf("client: connect string: %w", err)
 		}
-		if _, _, err := net.SplitHostPort(net.JoinHostPort(host, port)); err != nil || host == "" || port == "" {
-			return target{}, fmt.Errorf("client: server %q of connect string has no host or no port", name)
-		}
-		t.servers = append(t.servers, net.JoinHostPort(host, port))
+		t.servers = append(t.servers, net.JoinHostPort(host, cmp.Or(port, defaultPort)))
 	}
 	if len(t.servers) == 0 {
 		return target{}, fmt.Errorf("client: connect string %q names no server", s)

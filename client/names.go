@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/seed94657493/warren/proto/hostport"
 )
 
 const (
@@ -52,7 +54,7 @@ func newNames(life context.Context, resolve func(context.Context, string) ([]str
 }
 
 // plain reports whether a host is dialled as it is.
-func (n *names) plain(host string) bool { return n.resolve == nil || net.ParseIP(host) != nil }
+func (n *names) plain(host string) bool { return n.resolve == nil || hostport.IsAddress(host) }
 
 // ask looks up a name, or joins the lookup that is under way. known is the last answer, nil if there was none.
 func (n *names) ask(host string) (known []string, l *lookup) {

@@ -60,6 +60,7 @@ func TestParseConnect(t *testing.T) {
 		{"a:1,b:2/x/y", "a:1 b:2", "/x/y"},
 		{"a/", "a:2181", ""},
 		{"[::1]:5,[fe80::1]", "[::1]:5 [fe80::1]:2181", ""},
+		{"::1,fe80::1%eth0,[fe80::1%eth0]:5", "[::1]:2181 [fe80::1%eth0]:2181 [fe80::1%eth0]:5", ""},
 		{"dns-srv://_zk._tcp.example.com", "_zk._tcp.example.com", ""},
 		{"dns-srv://zk.example.com./app/x", "zk.example.com.", "/app/x"},
 		{"dns-srv://zk/", "zk", ""},

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/seed94657493/warren/proto/hostport"
 )
 
 // DefaultPort is the port of a server without a port.
@@ -34,17 +36,12 @@ type HostProvider interface {
 func FormatServers(servers []string) []string {
 	formatted := make([]string, len(servers))
 	for i, s := range servers {
-		if formatted[i] = s; !hasPort(s) {
-			formatted[i] = net.JoinHostPort(s, strconv.Itoa(DefaultPort))
+		formatted[i] = s // Init says what is wrong with it
+		if complete, err := hostport.Complete(s, strconv.Itoa(DefaultPort)); err == nil {
+			formatted[i] = complete
 		}
 	}
 	return formatted
-}
-
-// hasPort is false for names and addresses alone, IPv6 included.
-func hasPort(server string) bool {
-	_, _, err := net.SplitHostPort(server)
-	return err == nil || net.ParseIP(server) == nil && slices.Contains([]byte(server), ':')
 }
 
 // DNSHostProviderOption changes how a DNSHostProvider works.
@@ -110,7 +107,7 @@ func (hp *DNSHostProvider) resolve(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("zk: server %q: %w", s, err)
 		}
-		if net.ParseIP(host) != nil {
+		if hostport.IsAddress(host) {
 			found = append(found, s)
 			continue
 		}

@@ -9,8 +9,8 @@ import (
 )
 
 func TestFormatServers(t *testing.T) {
-	same(t, []string{"a:2181", "b:1", "10.0.0.1:2181", "[::1]:2181", "[::1]:3", "a:b:c"},
-		FormatServers([]string{"a", "b:1", "10.0.0.1", "::1", "[::1]:3", "a:b:c"}))
+	same(t, []string{"a:2181", "b:1", "10.0.0.1:2181", "[::1]:2181", "[::1]:2181", "[::1]:3", "[fe80::1%eth0]:2181",
+		"a:b:c"}, FormatServers([]string{"a", "b:1", "10.0.0.1", "::1", "[::1]", "[::1]:3", "fe80::1%eth0", "a:b:c"}))
 }
 
 // Names are looked up when a walk begins, and never twice within one.

@@ -289,7 +289,7 @@ var (
 func (b *bitnamiImage) servers() {
 	text := b.value("ZOO_SERVERS", "")
 	words := bitnamiWords(text)
-	withIDs := strings.Contains(text, "::")
+	withIDs := slices.ContainsFunc(words, bitnamiNumbered.MatchString) // not any "::", which IPv6 addresses have
 	var lines [][2]string
 	for i, word := range words {
 		id := strconv.Itoa(i + 1)

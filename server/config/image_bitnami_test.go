@@ -91,6 +91,14 @@ func TestBitnamiEnsemble(t *testing.T) {
 	require.Equal(t, "b", c.Member(2).Addresses[0].Host, "without ids they are numbered from 1")
 	require.Equal(t, int64(2), c.ServerID)
 
+	for servers, host := range map[string]string{
+		"[fd00::1]:1:2 [fd00::2]:1:2": "fd00::2", "[fd00::1]:1:2::2 [fd00::2]:1:2::1": "fd00::1",
+	} {
+		_, c, _, err = bitnamiLoad(t, "ALLOW_EMPTY_PASSWORD=1", "ZOO_SERVER_ID=2", "ZOO_SERVERS="+servers)
+		require.NoError(t, err, servers)
+		require.Equal(t, host, c.Member(2).Addresses[0].Host, servers)
+	}
+
 	_, c, _, err = bitnamiLoad(t, "ALLOW_EMPTY_PASSWORD=1", "ZOO_SERVERS=zk-0.zk:1:2::1")
 	require.NoError(t, err)
 	require.False(t, c.Distributed(), "one server is alone")

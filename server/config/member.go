@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/seed94657493/warren/proto/hostport"
 )
 
 // memberForm is ZooKeeper's sentence for a server line that cannot be read.
@@ -95,11 +97,15 @@ func parseMember(id int64, text string) (Member, error) {
 		Secure: HostPort{Port: PortUnset},
 		Weight: 1,
 	}
-	parts := strings.Split(text, ";")
-	if len(parts) > 3 {
+	parts := withoutEnd(strings.Split(text, ";"))
+	if len(parts) == 0 || len(parts) > 3 {
 		return m, rulef(memberForm, text)
 	}
-	for i, address := range strings.Split(parts[0], "|") {
+	addresses := withoutEnd(strings.Split(parts[0], "|"))
+	if len(addresses) == 0 {
+		return m, rulef(memberForm, text)
+	}
+	for i, address := range addresses {
 		a, role, err := parsePeerAddress(id, trim(address), text)
 		if err != nil {
 			return m, err
@@ -181,18 +187,19 @@ func parsePort(host, text string) (int, error) {
 	return int(n), nil
 }
 
-// splitColons cuts at colons outside of a leading [IPv6]. It refuses empty fields and brackets that do not match.
+// splitColons cuts at colons outside of a leading [IPv6]. It refuses empty fields, but for those at the end.
 func splitColons(text string) ([]string, bool) {
-	var fields []string
-	if rest, ok := strings.CutPrefix(text, "["); ok {
-		host, after, ok := strings.Cut(rest, "]")
-		if !ok || !strings.HasPrefix(after, ":") || net.ParseIP(host) == nil {
-			return nil, false
-		}
-		fields, text = append(fields, host), after[1:]
+	fields, err := hostport.Fields(text)
+	fields = withoutEnd(fields)
+	return fields, err == nil && len(fields) > 0 && !slices.Contains(fields, "")
+}
+
+// withoutEnd leaves out the empty fields at the end, as Java does when it splits a text.
+func withoutEnd(fields []string) []string {
+	for len(fields) > 0 && trim(fields[len(fields)-1]) == "" {
+		fields = fields[:len(fields)-1]
 	}
-	fields = append(fields, strings.Split(text, ":")...)
-	return fields, !slices.Contains(fields, "")
+	return fields
 }
 
 // parseGroup reads the value of group.ID, which is ids separated by colons.

@@ -49,12 +49,65 @@ func TestParseMember(t *testing.T) {
 	}
 }
 
+// Empty parts at the end mean nothing, and hosts may have zones. ZooKeeper 3.8 starts with each of these lines.
+func TestFormsOfMembers(t *testing.T) {
+	for text, form := range map[string]string{
+		"h:1:2;": "h:1:2:participant", "h:1:2;;;": "h:1:2:participant", "h:1:2|": "h:1:2:participant",
+		"h:1:2:": "h:1:2:participant", "h:1:2;3;": "h:1:2:participant;0.0.0.0:3",
+		"[::1]:1:2;": "[::1]:1:2:participant", "[fe80::1%eth0]:1:2": "[fe80::1%eth0]:1:2:participant",
+		"h:1:2;[fe80::1%eth0]:3":  "h:1:2:participant;[fe80::1%eth0]:3",
+		"h:1:2|[::1]:3:4|;[::]:5": "h:1:2:participant|[::1]:3:4:participant;[::]:5",
+	} {
+		m, err := parseMember(1, text)
+		require.NoError(t, err, text)
+		require.Equal(t, form, m.String(), text)
+	}
+}
+
+// Every setting that is a host is read alike, and alike in a file, by a flag and by a variable. ZooKeeper takes all of
+// these, but for a port, which it refuses.
+func TestFormsOfHosts(t *testing.T) {
+	keys := map[string]func(*Config) string{
+		"clientPortAddress":        func(c *Config) string { return c.ClientPortAddress },
+		"secureClientPortAddress":  func(c *Config) string { return c.SecureClientPortAddress },
+		"admin.serverAddress":      func(c *Config) string { return c.Admin.Address },
+		"metricsProvider.httpHost": func(c *Config) string { return c.Metrics.Host },
+	}
+	const ports = "dataDir=/d\nclientPort=2181\nsecureClientPort=2281\nssl.keyStore.location=/k.pem\n"
+	for key, get := range keys {
+		for text, host := range map[string]string{
+			"[::1]": "::1", "[::]": "::", "::1": "::1", "fe80::1%eth0": "fe80::1%eth0", "zk1": "zk1",
+			"[fe80::1%eth0]": "fe80::1%eth0", "10.0.0.1": "10.0.0.1", "": "localhost",
+		} {
+			c, _, err := parse(ports + key + "=" + text)
+			require.NoError(t, err, "%s=%s", key, text)
+			require.Equal(t, host, get(c), "%s=%s", key, text)
+		}
+		for _, text := range []string{"[localhost]", "[127.0.0.1]", "127.0.0.1:2181", "[::1]:2181", "[::1", "zk1:"} {
+			_, _, err := parse(ports + key + "=" + text)
+			require.ErrorContains(t, err, "is no host", "%s=%s", key, text)
+		}
+		l := newLoader(base())
+		l.readFile([]byte(ports), "zoo.cfg")
+		l.readEnvironment([]string{EnvName(key) + "=[::1]"})
+		c, _, err := l.finish("", true)
+		require.NoError(t, err)
+		require.Equal(t, "::1", get(c), EnvName(key))
+		l = newLoader(base())
+		l.readFile([]byte(ports), "zoo.cfg")
+		l.readCommandLine([]string{key + "=[::]"})
+		c, _, err = l.finish("", true)
+		require.NoError(t, err)
+		require.Equal(t, "::", get(c), "-D"+key)
+	}
+}
+
 func TestMalformedMember(t *testing.T) {
 	const form = "does not have the form server_config"
 	for text, rule := range map[string]string{
-		"": form, "h": form, ":1:2": form, "h:1:2:observer:x": form, "h:1:2;1:2:3": form, "h:1:2;;;": form,
-		"h::2": form, "h:1:2;": form, "[::1:1:2": form, "[h]:1:2": form, "[::1]x:1:2": form, "h:1:2|": form,
-		"h:1:2;1;": form, "h:1": "Missing election port for server: 7",
+		"": form, "h": form, ":1:2": form, "h:1:2:observer:x": form, "h:1:2;1:2:3": form, "h:1:2;;;1": form,
+		"h::2": form, "[::1:1:2": form, "[h]:1:2": form, "[::1]x:1:2": form, "::1:1:2": form, "|h:1:2": form,
+		";": form, "|": form, "h:1": "Missing election port for server: 7",
 		"h:x:2":              "Address unresolved: h:x",
 		"h:1:x":              "Address unresolved: h:x",
 		"h:1:2;x":            "Address unresolved: 0.0.0.0:x",

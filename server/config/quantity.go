@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/seed94657493/warren/proto/hostport"
 )
 
 // millisMax is the largest number of milliseconds that a time.Duration holds.
@@ -241,12 +243,16 @@ func path(field *string) parser {
 }
 
 // bindAddress reads a host or address; an empty one is loopback in Java, where it would be every address in Go.
-func bindAddress(field *string) parser {
-	return parserOf(field, "", func(text string) (string, string, error) {
+func bindAddress(field *string, def string) parser {
+	return parserOf(field, def, func(text string) (string, string, error) {
 		if text == "" {
 			return "localhost", "is empty and is read as localhost", nil
 		}
-		return text, "", nil
+		host, err := hostport.Host(text)
+		if err != nil {
+			return "", "", rulef("%v", err)
+		}
+		return host, "", nil
 	}, nil)
 }
 

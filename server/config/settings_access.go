@@ -109,7 +109,7 @@ func refused(text string) parser {
 func (a *Admin) settings() []setting {
 	return []setting{
 		propertyKey(onlyWord(&a.Enabled, "false", false, "true"), "admin.enableServer"),
-		propertyKey(words(&a.Address, "0.0.0.0"), "admin.serverAddress"),
+		propertyKey(bindAddress(&a.Address, "0.0.0.0"), "admin.serverAddress"),
 		propertyKey(port(&a.Port, 8080), "admin.serverPort"),
 		propertyKey(millis(&a.IdleTimeout, 30*time.Second, 0), "admin.idleTimeout"),
 		propertyKey(urlPrefix(&a.CommandURL, "/commands"), "admin.commandURL"),
@@ -177,7 +177,7 @@ func httpVersion(field *int, def int) parser {
 func (m *Metrics) settings() []setting {
 	all := []setting{
 		nativeKey(words(&m.ClassName, DefaultProvider), "metricsProvider.className"),
-		nativeKey(words(&m.Host, "0.0.0.0"), "metricsProvider.httpHost"),
+		nativeKey(bindAddress(&m.Host, "0.0.0.0"), "metricsProvider.httpHost"),
 		nativeKey(exporterPort(&m.Port, 7000), "metricsProvider.httpPort"),
 		nativeKey(exporterPort(&m.HTTPSPort, PortUnset), "metricsProvider.httpsPort"),
 		nativeKey(choice(&m.NamesStyle, NamesOf39, NamesOf310, NamesOfBoth), "metricsProvider.namesStyle"),

@@ -80,9 +80,9 @@ func (c *Clients) settings() []setting {
 	t := &c.ConnectionThrottle
 	return []setting{
 		nativeKey(port(&c.ClientPort, PortUnset), "clientPort"),
-		nativeKey(bindAddress(&c.ClientPortAddress), "clientPortAddress"),
+		nativeKey(bindAddress(&c.ClientPortAddress, ""), "clientPortAddress"),
 		nativeKey(port(&c.SecureClientPort, PortUnset), "secureClientPort"),
-		nativeKey(bindAddress(&c.SecureClientPortAddress), "secureClientPortAddress"),
+		nativeKey(bindAddress(&c.SecureClientPortAddress, ""), "secureClientPortAddress"),
 		propertyKey(lax(&c.ClientPortUnification, false), "client.portUnification"),
 		nativeKey(count(&c.ListenBacklog, -1, -1), "clientPortListenBacklog"),
 		nativeKey(offBelow(&c.MaxClientCnxns, 60, math.MaxInt32), "maxClientCnxns"),

@@ -122,7 +122,7 @@ var layers = map[string]layer{
 			"orders"},
 	"server/internal/steer": {others: []string{"go.uber.org/zap"},
 		why: "an order knows neither the way by which it has come nor the server that carries it out"},
-	"server/config": {ours: []string{"wal/vfs"},
+	"server/config": {ours: []string{"proto", "wal/vfs"}, // how hosts are written, and the files that are rewritten
 		why: "configuration is read by all parts of a server, so it may know none of them"},
 	"server/internal/formats": {others: []string{"github.com/klauspost/compress", "go.yaml.in/yaml/v3"},
 		why: "data is laid out without a visitor, a page and a server"},
@@ -148,7 +148,7 @@ var layers = map[string]layer{
 		"server/internal/sessions", "server/internal/topk"},
 		why: "what moves through a server knows a client as an interface, and neither sockets nor disks"},
 	"server/internal/garbage": {why: "a setting of Go's runtime needs the size of the tree and nothing else"},
-	"server/internal/keystore": {ours: []string{"server/config", "wal/vfs"},
+	"server/internal/keystore": {ours: []string{"proto", "server/config", "wal/vfs"},
 		others: []string{"go.uber.org/zap", "software.sslmate.com/src/go-pkcs12"},
 		why:    "certificates are for every port, so their loader knows none of them"},
 	"server/sasl": {ours: []string{"proto", "kerberos"},

@@ -37,7 +37,7 @@ func StartServer(t *testing.T, args ...string) *Server {
 	line, err := bufio.NewReader(read).ReadString('\n')
 	require.NoError(t, err, "the server ended: %s", r.Log)
 	r.Ready = line
-	r.Addr = regexp.MustCompile(`serves clients on ([^ ,]+)`).FindStringSubmatch(line)[1]
+	r.Addr = regexp.MustCompile(`(?:serves|listens for) clients on ([^ ,]+)`).FindStringSubmatch(line)[1]
 	return r
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/proto/hostport"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -159,7 +160,7 @@ func (k *Keys) Server() *tls.Config {
 func (k *Keys) Client(host string) *tls.Config {
 	m := k.current.Load()
 	cfg := &tls.Config{
-		ServerName: host,
+		ServerName: hostport.WithoutZone(host),
 		MinVersion: k.ciphers.min, MaxVersion: k.ciphers.max, CipherSuites: k.ciphers.suites,
 		InsecureSkipVerify: true, // VerifyConnection checks, with ZooKeeper's rules for names
 	}

@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"github.com/seed94657493/warren/proto/hostport"
 )
 
 var (
@@ -136,6 +138,7 @@ func leadsTo(name string, addr netip.Addr) bool {
 // verifyName compares a certificate with a host name or an address: with its DNS and IP names and, only if it has
 // neither, with its common name, as ZooKeeper's verifier does.
 func verifyName(x *x509.Certificate, host string) error {
+	host = hostport.WithoutZone(host)
 	if len(x.DNSNames) > 0 || len(x.IPAddresses) > 0 {
 		if err := x.VerifyHostname(host); err != nil {
 			return fmt.Errorf("%w: %w", errWrongName, err)

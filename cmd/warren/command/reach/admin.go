@@ -2,10 +2,11 @@ package reach
 
 import (
 	"fmt"
-	"net"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/seed94657493/warren/proto/hostport"
 )
 
 // adminPort is the port of admin servers, unless another one is named.
@@ -19,8 +20,9 @@ func AdminURL(name string) (string, error) { return AdminURLAt(name, adminPort) 
 func AdminURLAt(name string, port int) (string, error) {
 	if !strings.Contains(name, "://") {
 		at, path, _ := strings.Cut(name, "/")
-		if _, _, err := net.SplitHostPort(at); err != nil {
-			at = net.JoinHostPort(strings.Trim(at, "[]"), strconv.Itoa(port))
+		at, err := hostport.Complete(at, strconv.Itoa(port))
+		if err != nil {
+			return "", err
 		}
 		name = "http://" + at + "/" + path
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/proto/hostport"
 	"github.com/seed94657493/warren/server/config"
 )
 
@@ -56,12 +57,9 @@ func ClientPortOf(cfg *config.Config, m *config.Member) string {
 
 // WithPort completes the address of a server by ZooKeeper's client port.
 func WithPort(address string) string {
-	if _, _, err := net.SplitHostPort(address); err == nil {
-		return address
+	complete, err := hostport.Complete(address, "2181")
+	if err != nil {
+		return address // the dialer says what is wrong with it
 	}
-	host := strings.TrimSuffix(strings.TrimPrefix(address, "["), "]")
-	if host != address || !strings.Contains(host, ":") || net.ParseIP(host) != nil {
-		return net.JoinHostPort(host, "2181")
-	}
-	return address // the dialer says what is wrong with it
+	return complete
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"net"
 	"os"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/seed94657493/warren/cmd/warren/shell"
+	"github.com/seed94657493/warren/proto/hostport"
 )
 
 // ClientTLS is how commands that ask servers learn whether these speak TLS: from the file that zkCli.sh has for that.
@@ -50,7 +50,8 @@ func (c *ClientTLS) Of(address string) (*tls.Config, error) {
 	}
 	cfg, err := files.Config()
 	if err == nil && cfg.ServerName == "" {
-		cfg.ServerName, _, err = net.SplitHostPort(address)
+		cfg.ServerName, _, err = hostport.Split(address)
+		cfg.ServerName = hostport.WithoutZone(cfg.ServerName)
 	}
 	return cfg, err
 }

@@ -1,16 +1,22 @@
 package serve_test
 
 import (
+	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/cmdline"
 )
 
@@ -53,6 +59,44 @@ func TestServerFromArguments(t *testing.T) {
 	r := cmdline.StartServer(t, "0", dir, "500", "7", "-D", "admin.serverPort=0", "--client-address", "127.0.0.1")
 	require.Contains(t, cmdline.Word(t, r.Addr, "srvr"), "Mode: standalone")
 	require.Equal(t, 0, r.Stop(t, syscall.SIGTERM))
+}
+
+// All ports of a server are opened on IPv6, however the address is written and wherever it is set. The zone is that of
+// the loopback device, which every address may have.
+func TestServerOnIPv6(t *testing.T) {
+	ln, err := net.Listen("tcp", "[::1%lo]:0")
+	if err != nil {
+		t.Skip("no IPv6 on the device lo: ", err)
+	}
+	ln.Close()
+	for name, host := range map[string]string{"brackets": "[::1]", "none": "::1", "zone": "[::1%lo]"} {
+		t.Run(name, func(t *testing.T) {
+			dir, ports := t.TempDir(), cluster.FreePorts(t, 6)
+			file := filepath.Join(dir, "zoo.cfg")
+			text := fmt.Sprintf("dataDir=%s\nadmin.serverPort=%d\nmetricsProvider.httpPort=%d\n"+
+				"metricsProvider.className=org.apache.zookeeper.metrics.prometheus.PrometheusMetricsProvider\n"+
+				"initLimit=5\nsyncLimit=2\nstandaloneEnabled=false\nmyid=1\nserver.1=[::1%%lo]:%d:%d;\n",
+				dir, ports[0], ports[1], ports[2], ports[3])
+			require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+			t.Setenv(config.EnvName("admin.serverAddress"), host)
+			t.Setenv(config.EnvName("metricsProvider.httpHost"), host)
+			r := cmdline.StartServer(t, file, "--client-address", host, "--client-port", strconv.Itoa(ports[4]))
+			require.Contains(t, r.Ready, "listens for clients on [::1")
+			for _, url := range []string{fmt.Sprintf("http://[::1]:%d/readyz", ports[0]),
+				fmt.Sprintf("http://[::1]:%d/metrics", ports[1])} {
+				require.Eventually(t, func() bool {
+					answer, err := http.Get(url)
+					if err != nil {
+						return false
+					}
+					defer answer.Body.Close()
+					return answer.StatusCode == http.StatusOK
+				}, cmdline.HangGuard, 10*time.Millisecond, url)
+			}
+			require.Contains(t, cmdline.Word(t, fmt.Sprintf("[::1]:%d", ports[4]), "srvr"), "Mode: leader")
+			require.Zero(t, r.Stop(t, syscall.SIGTERM), r.Log)
+		})
+	}
 }
 
 func TestServerDoesNotStart(t *testing.T) {

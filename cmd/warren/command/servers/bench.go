@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/signal"
 	"slices"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/bench"
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/proto/hostport"
 )
 
 // benchOptions are the flags of warren bench that are not bench.Params.
@@ -187,9 +187,13 @@ func (o *benchOptions) check() error {
 	if len(o.pidsB) > 0 && len(o.compare) == 0 {
 		return errors.New("bench: --pids-b needs --compare")
 	}
-	for _, s := range append(append([]string{}, o.servers...), o.compare...) {
-		if _, _, err := net.SplitHostPort(s); err != nil {
-			return fmt.Errorf("bench: server %q: %w", s, err)
+	for _, list := range [][]string{o.servers, o.compare} {
+		for i, s := range list {
+			complete, err := hostport.Complete(s, "2181")
+			if err != nil {
+				return fmt.Errorf("bench: %w", err)
+			}
+			list[i] = complete
 		}
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/serve"
 	"github.com/seed94657493/warren/cmd/warren/shell"
 	"github.com/seed94657493/warren/cmd/warren/wording"
+	"github.com/seed94657493/warren/proto/hostport"
 )
 
 // zkServerTimeout is how long zkServer.sh status waits for an answer.
@@ -148,7 +149,7 @@ func scriptTLS(host string) (*tls.Config, error) {
 	}
 	cfg, err := files.Config()
 	if err == nil && cfg.ServerName == "" {
-		cfg.ServerName = host
+		cfg.ServerName = hostport.WithoutZone(host)
 	}
 	return cfg, err
 }
