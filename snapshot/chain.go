@@ -36,7 +36,7 @@ type link struct {
 // NewChain returns a Chain over the snapshots in dir, damaged or not, that are newer than from. If upTo is not 0,
 // snapshots above it do not count.
 func NewChain(fs vfs.FS, dir string, from, upTo proto.Zxid) (*Chain, error) {
-	names, err := fs.List(dir)
+	names, err := vfs.Files(fs, dir)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}

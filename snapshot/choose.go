@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // AtOrBelow returns the newest snapshot that is not newer than z, or ErrNone.
@@ -35,7 +36,7 @@ func (s *Store) RemoveBelow(z proto.Zxid) error {
 func (s *Store) removeNewestFirst(gone func(proto.Zxid) bool) error {
 	s.o.Writing.Lock()
 	defer s.o.Writing.Unlock()
-	names, err := s.o.FS.List(s.o.Dir)
+	names, err := vfs.Files(s.o.FS, s.o.Dir)
 	if err != nil {
 		return fmt.Errorf("snapshot: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // Prune keeps the newest keep snapshots that verify and removes all that are older than the oldest of them,
@@ -26,7 +27,7 @@ func (s *Store) Prune(keep int) (oldest proto.Zxid, removed []string, err error)
 	if err != nil {
 		return 0, nil, err
 	}
-	names, err := s.o.FS.List(s.o.Dir)
+	names, err := vfs.Files(s.o.FS, s.o.Dir)
 	if err != nil {
 		return oldest, nil, fmt.Errorf("snapshot: prune: %w", err)
 	}

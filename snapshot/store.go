@@ -112,7 +112,7 @@ func NewStore(o Options) (*Store, error) {
 		o.Warn = func(string, error) {}
 	}
 	s := &Store{o: o, closed: make(chan struct{}), wait: wait, now: time.Now}
-	names, err := o.FS.List(o.Dir)
+	names, err := vfs.Files(o.FS, o.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
@@ -154,7 +154,7 @@ func (s *Store) view() View {
 // List returns the snapshots in dir that pass the cheap test of storage 5.5, the newest
 // first; of two with one zxid, the plain one.
 func List(fs vfs.FS, dir string) ([]Meta, error) {
-	names, err := fs.List(dir)
+	names, err := vfs.Files(fs, dir)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}

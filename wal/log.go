@@ -63,7 +63,7 @@ func Open(o Options) (*Log, error) {
 
 // listSegments returns the files of a log in ascending order.
 func listSegments(o *Options) ([]*segment, error) {
-	names, err := o.FS.List(o.Dir)
+	names, err := vfs.Files(o.FS, o.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("wal: list %s: %w", o.Dir, err)
 	}

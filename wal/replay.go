@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // Replay reads the log, hands every record with a zxid >= from to fn in order, and makes the log ready for
@@ -314,7 +315,7 @@ func (w *walk) settle(s *segment, cut bool) error {
 
 // removeTemporary removes the files that an interrupted server was preparing.
 func removeTemporary(o *Options) error {
-	names, err := o.FS.List(o.Dir)
+	names, err := vfs.Files(o.FS, o.Dir)
 	if err != nil {
 		return fmt.Errorf("wal: list %s: %w", o.Dir, err)
 	}

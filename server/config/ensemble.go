@@ -55,7 +55,8 @@ func dynamicVersion(name string) int64 {
 	return version
 }
 
-// readID finds the server id: the first line of myid, else what was set, else fallback. Source: operations 1.2.
+// readID finds the server id: the first line of myid, else what was set, else fallback. A standalone server has no
+// use for it, so it starts whatever is there. Source: operations 1.2.
 func (l *loader) readID(fallback string) {
 	if l.c.DataDir == "" {
 		return
@@ -66,6 +67,10 @@ func (l *loader) readID(fallback string) {
 		if _, given := l.c.origins["myid"]; !given && fallback != "" {
 			l.setID(position{file: l.idVariable}, trim(fallback))
 		}
+		return
+	}
+	if err != nil && !l.c.Distributed() {
+		l.warn(position{file: name}, "", "is not read: "+err.Error())
 		return
 	}
 	if err != nil {
@@ -83,7 +88,13 @@ func (l *loader) readID(fallback string) {
 func (l *loader) setID(pos position, text string) {
 	l.c.origins["myid"] = pos
 	l.c.ServerID = NoServerID
-	if _, err := myID(&l.c.ServerID).parse(text); err != nil {
+	_, err := myID(&l.c.ServerID).parse(text)
+	if err != nil && !l.c.Distributed() {
+		l.c.ServerID = NoServerID
+		l.warn(pos, "", fmt.Sprintf("%q is no id of a server, and has no effect on a standalone one", text))
+		return
+	}
+	if err != nil {
 		l.bad["myid"] = true
 		l.problem(pos, "", "", err.Error(), ExitInvalid)
 	}

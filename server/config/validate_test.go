@@ -456,3 +456,23 @@ func TestValidateBuiltConfig(t *testing.T) {
 		require.ErrorContains(t, err, name)
 	}
 }
+
+// A standalone server has no use for an id: a myid of -1, no number, or none that can be read, does not stop it, as
+// ZooKeeper starts with -1. In an ensemble each is refused.
+func TestIDOfAStandaloneServer(t *testing.T) {
+	for _, text := range []string{"-1", "x", "", "99999999999999999999"} {
+		dir := t.TempDir()
+		writeIn(t, dir, "myid", text+"\n")
+		c, warnings, err := Load(writeIn(t, dir, "zoo.cfg", "dataDir=DIR\nclientPort=2181\n"), nil, nil)
+		require.NoError(t, err, text)
+		require.EqualValues(t, NoServerID, c.ServerID, text)
+		require.Contains(t, warningText(warnings), "has no effect on a standalone one", text)
+		_, _, err = Load(writeIn(t, dir, "zoo.cfg", "dataDir=DIR\nclientPort=2181\n"+three+limits), nil, nil)
+		require.Error(t, err, text)
+	}
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "myid"), 0o700))
+	_, warnings, err := Load(writeIn(t, dir, "zoo.cfg", "dataDir=DIR\nclientPort=2181\n"), nil, nil)
+	require.NoError(t, err)
+	require.Contains(t, warningText(warnings), "is not read")
+}

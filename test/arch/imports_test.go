@@ -94,7 +94,7 @@ var layers = map[string]layer{
 		ours: []string{"internal/findings", "datatree", "datatree/auth", "datatree/quota", "datatree/watch", "proto",
 			"snapshot", "wal/vfs",
 			"zab", "zab/quorum", "server/admin", "server/config", "server/internal/api", "server/internal/console",
-			"server/internal/coordination", "server/internal/durable", "server/internal/env",
+			"server/internal/coordination", "server/internal/durable", "server/internal/audit", "server/internal/env",
 			"server/internal/figures", "server/internal/host", "server/internal/inside", "server/internal/keystore",
 			"server/internal/past", "server/internal/serve", "server/internal/sessions", "server/internal/sizes",
 			"server/internal/stages", "server/internal/steer", "server/internal/topk", "server/rebuild"},

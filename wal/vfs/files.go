@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 )
 
 // ErrTooLarge is returned by ReadFile for a file with more bytes than its caller takes.
@@ -24,6 +25,16 @@ func ReadFile(fs FS, name string, most int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w: larger than %d bytes", name, ErrTooLarge, most)
 	}
 	return b, nil
+}
+
+// Files returns the names in dir, sorted, of everything but directories: a directory may have any name, and holds
+// nothing of what its name promises.
+func Files(fs FS, dir string) ([]string, error) {
+	names, err := fs.List(dir)
+	return slices.DeleteFunc(names, func(name string) bool {
+		info, err := fs.Stat(filepath.Join(dir, name))
+		return err == nil && info.IsDir()
+	}), err
 }
 
 // WriteFile gives a file its content in one step, durably: after a crash it is the old file or the new one, whole.

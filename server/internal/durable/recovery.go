@@ -279,7 +279,7 @@ func (s *Disk) unmixed() error {
 		return nil
 	}
 	for dir, stranger := range map[string]string{s.LogDir(): "snapshot.", s.SnapDir(): "log."} {
-		names, err := s.FS.List(dir)
+		names, err := vfs.Files(s.FS, dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return &DataError{dir, err}
 		}

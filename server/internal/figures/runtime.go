@@ -52,15 +52,17 @@ func (p *Pauses) Refresh() {
 // jvm reports numbers of Go's runtime under the names that dashboards of a JVM show. Source: operations 4.5.
 type jvm struct {
 	used, most, threads, collections *prometheus.Desc
-	machine                          int64 // bytes of memory
 }
+
+// MemoryLimit is how many bytes this process may have: the limit of Go's runtime (GOMEMLIMIT), or the memory of the
+// machine if that is less. It is math.MaxInt64 if both are unknown.
+func MemoryLimit() int64 { return min(debug.SetMemoryLimit(-1), machineMemory()) }
 
 // NewJVM returns a collector of the numbers that dashboards of a JVM show.
 func NewJVM() prometheus.Collector {
 	area := prometheus.Labels{"area": "heap"}
 	return &jvm{
-		machine: machineMemory(),
-		used:    prometheus.NewDesc("jvm_memory_bytes_used", "Bytes of Go's heap in use.", nil, area),
+		used: prometheus.NewDesc("jvm_memory_bytes_used", "Bytes of Go's heap in use.", nil, area),
 		most: prometheus.NewDesc("jvm_memory_bytes_max",
 			"Memory limit of Go's runtime (GOMEMLIMIT), or memory of the machine, in bytes.", nil, area),
 		threads: prometheus.NewDesc("jvm_threads_current", "Goroutines.", nil, nil),
@@ -83,7 +85,7 @@ func (j *jvm) Collect(ch chan<- prometheus.Metric) {
 	var gc debug.GCStats
 	debug.ReadGCStats(&gc)
 	ch <- prometheus.MustNewConstMetric(j.used, prometheus.GaugeValue, float64(heap[0].Value.Uint64()))
-	if most := min(debug.SetMemoryLimit(-1), j.machine); most != math.MaxInt64 {
+	if most := MemoryLimit(); most != math.MaxInt64 {
 		ch <- prometheus.MustNewConstMetric(j.most, prometheus.GaugeValue, float64(most))
 	}
 	ch <- prometheus.MustNewConstMetric(j.threads, prometheus.GaugeValue, float64(runtime.NumGoroutine()))

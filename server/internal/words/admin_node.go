@@ -15,6 +15,7 @@ import (
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/admin"
+	"github.com/seed94657493/warren/server/internal/audit"
 	"github.com/seed94657493/warren/server/internal/figures"
 	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/server/internal/sessions"
@@ -70,7 +71,7 @@ func (n AdminNode) SystemProperties() (all admin.Properties) {
 	all = admin.Properties{
 		{Name: "os.arch", Value: runtime.GOARCH}, {Name: "os.name", Value: runtime.GOOS},
 		{Name: "os.version", Value: kernelVersion()}, {Name: "user.dir", Value: wd},
-		{Name: "user.home", Value: home}, {Name: "user.name", Value: os.Getenv("USER")},
+		{Name: "user.home", Value: home}, {Name: "user.name", Value: audit.ProcessUser()},
 	}
 	for _, p := range n.Config.Properties() {
 		all = append(all, admin.Property(p))

@@ -5,10 +5,10 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +17,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/admin"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/audit"
 	"github.com/seed94657493/warren/server/internal/figures"
 	"github.com/seed94657493/warren/server/internal/host"
 	"github.com/seed94657493/warren/server/internal/serve"
@@ -242,7 +243,10 @@ func (s *Reporter) environment(line func(key string, value any)) {
 	host, _ := os.Hostname()
 	home, _ := os.UserHomeDir()
 	wd, _ := os.Getwd()
-	limit := debug.SetMemoryLimit(-1)
+	limit := uint64(figures.MemoryLimit())
+	if limit == math.MaxInt64 {
+		limit = mem.Sys // of a system that does not tell
+	}
 	line("zookeeper.version", s.Version)
 	line("host.name", host)
 	for _, key := range []string{"version", "vendor", "home", "class.path", "library.path", "compiler"} {
@@ -252,12 +256,12 @@ func (s *Reporter) environment(line func(key string, value any)) {
 	line("os.name", runtime.GOOS)
 	line("os.arch", runtime.GOARCH)
 	line("os.version", kernelVersion())
-	line("user.name", os.Getenv("USER"))
+	line("user.name", audit.ProcessUser())
 	line("user.home", home)
 	line("user.dir", wd)
 	for _, prefix := range []string{"os.memory.", "jvm.memory."} {
 		line(prefix+"free", megabytes(mem.HeapIdle))
-		line(prefix+"max", megabytes(uint64(limit)))
+		line(prefix+"max", megabytes(limit))
 		line(prefix+"total", megabytes(mem.Sys))
 	}
 }
