@@ -63,9 +63,9 @@ func (e *Error) Remedy() string {
 			"move the version-2 directories of this server away and let it synchronize"
 	}
 	if errors.Is(e.Kind, ErrNotLog) {
-		return "name a file log.* of a version-2 directory; if it is one, its beginning is damaged, and nothing in it can " +
-			"be read: if other servers of the ensemble are healthy, move the version-2 directories of this server away " +
-			"and let it synchronize; if there are none, restore a backup"
+		return "name a file log.* of a version-2 directory; if it is one, its beginning is damaged, and nothing in " +
+			"it can be read: if other servers of the ensemble are healthy, move the version-2 directories of this " +
+			"server away and let it synchronize; if there are none, restore a backup"
 	}
 	return "acknowledged txns may be affected: if other servers of the ensemble are healthy, move the " +
 		"version-2 directories of this server away and let it synchronize; if there are none, restore a " +

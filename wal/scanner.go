@@ -53,7 +53,8 @@ func newScanner(file vfs.File, name string, limit int64, last proto.Zxid, buf []
 		return nil, err
 	}
 	if magic := int32(binary.BigEndian.Uint32(b)); magic != proto.MagicLog {
-		return nil, notLog(name, last, "the file begins with %#08x instead of %#08x", uint32(magic), uint32(proto.MagicLog))
+		return nil, notLog(name, last, "the file begins with %#08x instead of %#08x", uint32(magic),
+			uint32(proto.MagicLog))
 	}
 	s.off = headerSize
 	return s, nil

@@ -26,7 +26,8 @@ type Request struct {
 // decide. One goroutine owns it. Its caller holds the lock of State for reading.
 //
 // Invariants: zxids only grow; the overlay holds exactly the paths that prepared txns beyond
-// State.LastZxid change, but for ephemerals that only the end of their session changes; digest is the digest of State after all of them.
+// State.LastZxid change, but for ephemerals that only the end of their session changes; digest is the digest of State
+// after all of them.
 type Preparer struct {
 	state   *datatree.State
 	cfg     Config

@@ -25,6 +25,7 @@ var waits = []string{"Lock", "RLock", "Wait", "WaitFor", "Park", "Take"}
 // locks that they take are never held while the function panics, or are released by an inner deferred function.
 var lockedLate = map[string]string{
 	"internal/sched/group.go Go":                    "the count has a lock of its own",
+	"server/admin/limits.go handler":                "Fatal is inside: only http.ErrAbortHandler comes so far",
 	"server/internal/api/changes.go Stream":         "the count of streams has a lock of its own",
 	"server/internal/durable/snapshotter.go Write":  "the source of a snapshot releases the lock of the tree by defer",
 	"server/internal/host/transfer.go sendSnapshot": "the source of a snapshot releases the lock of the tree by defer",

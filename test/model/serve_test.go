@@ -95,7 +95,7 @@ func (w *world) setWatches(c *conn, q *proto.SetWatches2) {
 		{watch.Persistent, q.PersistentWatches}, {watch.Recursive, q.PersistentRecursiveWatches},
 	} {
 		for _, path := range list.paths {
-			event, fire := w.watches.Rewatch(w.state, watch.WatcherID(c.number), list.kind, path, q.RelativeZxid)
+			event, fire, _ := w.watches.Rewatch(w.state, watch.WatcherID(c.number), list.kind, path, q.RelativeZxid)
 			if fire {
 				w.events = append(w.events, model.Event{Conn: c.number, Type: event, Path: string(path), Zxid: -1})
 			}

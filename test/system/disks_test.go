@@ -228,10 +228,10 @@ func TestOwnDirectoryAfterAnother(t *testing.T) {
 	}
 }
 
-// TestCrashWhileAnotherHistoryIsInstalled gives a server the directory of another ensemble. The leader has lost meta.db,
-// and its snapshot is older than the identity of the ensemble, so the two do not know that their histories differ. The
-// server is killed between the state of the leader and its lineage. What is on its disk then does not say of that state
-// that it went through the epochs of the former history.
+// TestCrashWhileAnotherHistoryIsInstalled gives a server the directory of another ensemble. The leader has lost
+// meta.db, and its snapshot is older than the identity of the ensemble, so the two do not know that their histories
+// differ. The server is killed between the state of the leader and its lineage. What is on its disk then does not say
+// of that state that it went through the epochs of the former history.
 func TestCrashWhileAnotherHistoryIsInstalled(t *testing.T) {
 	const epochs = 3
 	o := func(seed uint64) Options {
@@ -251,7 +251,9 @@ func TestCrashWhileAnotherHistoryIsInstalled(t *testing.T) {
 		require.NotZero(t, n.parsed(t).Reigns[0].Mark)
 		leader.start()
 		n.start()
-		torn := func() bool { return n.newestSnapshot(1<<62).Epoch() == epochs && n.disk.meta.Epochs().Current < epochs }
+		torn := func() bool {
+			return n.newestSnapshot(1<<62).Epoch() == epochs && n.disk.meta.Epochs().Current < epochs
+		}
 		w.until(t, "the state without its lineage", func() bool {
 			w.s.step()
 			return torn()

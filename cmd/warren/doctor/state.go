@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The metrics of the data directories: their free space, with a label for each, whether the first has no room, and when
-// it has none; and that of a drained server.
+// The metrics of the data directories: their free space, with a label for each, whether the first has no room, and
+// when it has none; and that of a drained server.
 const (
 	diskFree   = "warren_server_disk_free_bytes{"
 	diskFull   = "warren_server_disk_full"
@@ -25,8 +25,8 @@ type State struct {
 	Draining bool
 }
 
-// State asks the server with this client port for its state. It reports false if that server has no admin server at the
-// port, or does not export the metrics.
+// State asks the server with this client port for its state. It reports false if that server has no admin server at
+// the port, or does not export the metrics.
 func (p *AdminPort) State(ctx context.Context, address string) (d State, ok bool) {
 	if !p.serves(ctx, address) {
 		if _, err := p.ZabState(ctx, address); err != nil { // a server that has only a TLS port is told by that

@@ -35,7 +35,13 @@ func NewHandshakes(turns Turns) *Handshakes {
 
 // take waits for a turn, and reports whether it had to.
 func (h *Handshakes) take(from netip.Prefix) (waited bool) {
-	defer h.turns.Take()
+	waited = h.wait(from)
+	h.turns.Take()
+	return waited
+}
+
+// wait waits for a place among the handshakes that work, and reports whether it had to.
+func (h *Handshakes) wait(from netip.Prefix) (waited bool) {
 	h.mu.Lock()
 	if h.mu.free > 0 {
 		h.mu.free--

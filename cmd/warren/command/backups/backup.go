@@ -87,7 +87,8 @@ func newBackupCreateCommand() *cobra.Command {
 	flags.StringVar(&o.output, "output", "simple", "simple: text; json: one object")
 	flags.StringVar(&o.config, "config", "", "zoo.cfg that names the data directories")
 	flags.StringVar(&o.dataLogDir, "dataLogDir", "", "where the log is, if not in DATA_DIR")
-	flags.StringVar(&o.admin, "admin", "", "host:port of an admin server, or the URL of its commands, instead of a data directory")
+	flags.StringVar(&o.admin, "admin", "",
+		"host:port of an admin server, or the URL of its commands, instead of a data directory")
 	reach.AddAuthFile(flags, &o.authFile)
 	flags.BoolVar(&o.full, "full", false, "add a snapshot even if the log is enough")
 	flags.DurationVar(&o.fullEvery, "full-every", 0,

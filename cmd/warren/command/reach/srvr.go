@@ -13,8 +13,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Status is what a server answers to srvr; warren status adds Lag, the room on the disk, Drained and Problem, and prints it as
-// one row of its table.
+// Status is what a server answers to srvr; warren status adds Lag, the room on the disk, Drained and Problem, and
+// prints it as one row of its table.
 type Status struct {
 	Address     string     `json:"address"`
 	Role        string     `json:"role,omitempty"` // leader, follower, observer, standalone, read-only, outside

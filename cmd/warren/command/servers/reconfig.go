@@ -183,8 +183,8 @@ func (o *reconfigOptions) run(ctx context.Context) error {
 var errNotThere = errors.New("does not follow the leader yet")
 
 // mayPass reports whether a change that failed may succeed later. Before servers are stopped reconfig must be
-// enabled; afterwards the rolling update may enable it, and bring a super user. A client that names no user has no right
-// to reconfigure, however long it waits.
+// enabled; afterwards the rolling update may enable it, and bring a super user. A client that names no user has no
+// right to reconfigure, however long it waits.
 func (o *reconfigOptions) mayPass(err error) bool {
 	passing := []error{errNotThere, client.ErrConnectionLoss, client.ErrThrottled, client.ErrReconfigInProgress,
 		client.ErrNewConfigNoQuorum, client.ErrBadVersion}

@@ -73,8 +73,8 @@ func TestDrainCommand(t *testing.T) {
 	}
 }
 
-// An order that comes too soon waits for its turn; one that would have to wait for longer than --timeout fails. Without
-// Retry-After the refusal is final: it may be one of a guard of passwords.
+// An order that comes too soon waits for its turn; one that would have to wait for longer than --timeout fails.
+// Without Retry-After the refusal is final: it may be one of a guard of passwords.
 func TestOrdersWaitForTheirTurn(t *testing.T) {
 	refusals, after := 1, "1"
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
