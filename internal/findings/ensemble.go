@@ -16,8 +16,8 @@ func NotServing(answer string) Finding {
 
 // Drained is the finding of a server that an operator drains.
 func Drained() Finding {
-	return Finding{Notice, "drained", "is drained: it takes no clients", "when the work on it is done, restart it, or " +
-		"let it take clients again with warren drain --resume"}
+	return Finding{Notice, "drained", "is drained: it takes no clients",
+		"when the work on it is done, restart it, or let it take clients again with warren drain --resume"}
 }
 
 // ReadOnly is the finding of a server that has lost its ensemble and serves reads.
