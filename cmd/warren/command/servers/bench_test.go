@@ -24,7 +24,7 @@ func TestBenchRefusesNonsense(t *testing.T) {
 		"get --connections 0":        "--connections is 0, want at least 1",
 		"fill --mix get=1":           "--mix has no effect on fill",
 		"get --mix put=1":            `unknown kind "put"`,
-		"get --servers host":         `server "host": missing port in address`,
+		"get --servers [::1":         `"[::1" is no host, and no host:port: a bracket is not closed`,
 		"get --pids-b 7":             "--pids-b needs --compare",
 		"get --pid x":                `"x" is not a process id`,
 		"get --size 5-4":             `size "5-4" is not a number`,
