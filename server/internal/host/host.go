@@ -119,9 +119,9 @@ type Host struct {
 	twice                []zab.Txn // of weakness.AppliedTwice
 	legs                 legs      // measured for Env.Stages
 
-	reported differences
-	stuck    stuck
-	lists    lists
+	reported   differences
+	leaderless leaderless
+	lists      lists
 }
 
 // clients are the client connections, as the host needs them. Any goroutine may call the methods.

@@ -11,12 +11,12 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// stuckAfter is how long the voters that have a database must have been too few before the log says so. The servers
-// of a new ensemble have that time to start.
-const stuckAfter = 10 * time.Second
+// leaderlessAfter is how long a server must have looked for a leader before the log says so: a hundred elections. The
+// servers of a new ensemble have that time to start.
+const leaderlessAfter = 10 * time.Second
 
-// stuckEvery is how often the log repeats it.
-const stuckEvery = time.Minute
+// leaderlessEvery is how often the log repeats it.
+const leaderlessEvery = time.Minute
 
 // Search is what a server that looks for a leader knows of the voters, for operators.
 type Search struct {
@@ -24,6 +24,9 @@ type Search struct {
 	Reason string // what the server waits for
 	WayOut string // of an election that is stuck; empty otherwise
 }
+
+// noLeader begins each Reason.
+const noLeader = "no leader is elected"
 
 // newSearch describes s, which may be nil: then so is the result.
 func newSearch(s *zab.Search) *Search {
@@ -46,7 +49,7 @@ func newSearch(s *zab.Search) *Search {
 	say(s.Blank, "without a database")
 	say(s.Empty, "with an empty tree")
 	say(s.Silent, "not heard of")
-	d.Reason = "no leader is elected"
+	d.Reason = noLeader
 	if len(parts) > 0 {
 		d.Reason += ": " + strings.Join(parts, "; ")
 	}
@@ -95,33 +98,38 @@ func list(servers []proto.ServerID) string {
 	return "servers " + strings.Join(text, ", ")
 }
 
-// stuck is when the log was told that no leader can be elected. Owned by the host goroutine.
-type stuck struct {
-	since  time.Time // zero while a leader can be elected
+// leaderless is when the log was told that there is no leader. Owned by the host goroutine.
+type leaderless struct {
+	since  time.Time // when this server began to look for a leader; zero while it has one
 	warned time.Time
 }
 
-// warns reports whether the log is to say now that an election is stuck.
-func (s *stuck) warns(isStuck bool, now time.Time) bool {
+// warns reports whether the log is to say now that this server has no leader.
+func (s *leaderless) warns(looks bool, now time.Time) bool {
 	switch {
-	case !isStuck:
-		*s = stuck{}
+	case !looks:
+		*s = leaderless{}
 		return false
 	case s.since.IsZero():
 		s.since = now
 	}
-	if now.Sub(s.since) < stuckAfter || !s.warned.IsZero() && now.Sub(s.warned) < stuckEvery {
+	if now.Sub(s.since) < leaderlessAfter || !s.warned.IsZero() && now.Sub(s.warned) < leaderlessEvery {
 		return false
 	}
 	s.warned = now
 	return true
 }
 
-// warnStuck logs now and then that no leader can be elected, and what to do.
-func (m *Host) warnStuck(now time.Time, s *Search) {
-	if !m.stuck.warns(s != nil && s.Stuck, now) {
+// warnLeaderless logs now and then that this server has no leader, why, and what to do.
+func (m *Host) warnLeaderless(now time.Time, s *Search) {
+	if !m.leaderless.warns(s != nil, now) {
 		return
 	}
-	m.Log.Warn("no leader can be elected: the voters that have a database are no quorum",
-		zap.String("reason", s.Reason), zap.String("way_out", s.WayOut))
+	if s.Stuck {
+		m.Log.Warn("no leader can be elected: the voters that have a database are no quorum",
+			zap.String("reason", s.Reason), zap.String("way_out", s.WayOut))
+		return
+	}
+	m.Log.Warn(fmt.Sprintf("no leader for %v%s; no client can write",
+		now.Sub(m.leaderless.since).Round(time.Second), strings.TrimPrefix(s.Reason, noLeader)))
 }

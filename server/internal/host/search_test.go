@@ -51,14 +51,14 @@ func TestSearchSaysWhatToDo(t *testing.T) {
 	require.Nil(t, newSearch(nil))
 }
 
-// The log says so once a minute, and not while the servers of a new ensemble start.
-func TestStuckElectionIsLoggedEachMinute(t *testing.T) {
-	var s stuck
+// The log says that there is no leader once a minute, and not while the servers of a new ensemble start.
+func TestLeaderlessServerIsLoggedEachMinute(t *testing.T) {
+	var s leaderless
 	now := time.Unix(1000, 0)
 	warned := 0
-	during := func(isStuck bool, d time.Duration) (n int) {
+	during := func(looks bool, d time.Duration) (n int) {
 		for end := now.Add(d); now.Before(end); now = now.Add(viewEvery) {
-			if s.warns(isStuck, now) {
+			if s.warns(looks, now) {
 				n++
 			}
 		}
@@ -66,12 +66,12 @@ func TestStuckElectionIsLoggedEachMinute(t *testing.T) {
 		return n
 	}
 	require.Zero(t, during(false, time.Hour))
-	require.Zero(t, during(true, stuckAfter))
+	require.Zero(t, during(true, leaderlessAfter))
 	require.Zero(t, during(false, viewEvery))
-	require.Zero(t, during(true, stuckAfter))
+	require.Zero(t, during(true, leaderlessAfter))
 	require.Equal(t, 1, during(true, time.Minute))
 	require.Equal(t, 5, during(true, 5*time.Minute))
 	require.Zero(t, during(false, time.Minute))
-	require.Zero(t, during(true, stuckAfter))
+	require.Zero(t, during(true, leaderlessAfter))
 	require.Equal(t, 1, during(true, time.Second))
 }

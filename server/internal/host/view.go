@@ -49,7 +49,7 @@ func (m *Host) publish(now time.Time) {
 	v.window, _ = m.core.Window()
 	m.warnOutside(now)
 	m.warnStrangers(now, v.strangers)
-	m.warnStuck(now, v.search)
+	m.warnLeaderless(now, v.search)
 	if lead, ok := m.role.(*leading); ok {
 		v.syncs = len(lead.syncs)
 		lead.checkRoom(now)
