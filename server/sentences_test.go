@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,7 +80,7 @@ func TestSentencesOfAStart(t *testing.T) {
 			require.NoError(t, errors.Join(fs.Remove("/data/version-2/snapshot.0"),
 				fs.Remove("/data/version-2/snapshot.5")))
 		}},
-		"no snapshot can be loaded": {spoil: func(t *testing.T, fs *vfs.Mem, _ *config.Config) {
+		"none of the 2 snapshots in /data/version-2 can be taken": {spoil: func(t *testing.T, fs *vfs.Mem, _ *config.Config) {
 			fixtureIn(t, fs, "11-tiny")
 			for _, name := range []string{"snapshot.0", "snapshot.5"} {
 				require.NoError(t, fs.Flip("/data/version-2/"+name, 40, 1))
@@ -102,10 +103,23 @@ func TestSentencesOfAStart(t *testing.T) {
 			spoil: func(t *testing.T, fs *vfs.Mem, _ *config.Config) {
 				fixtureIn(t, fs, "04-torn-tail-truncated")
 			}},
-		"digest of the tree differs from the log's or the snapshot's": {goes: true,
+		"a snapshot was put aside, and an older one is used with the log": {goes: true,
 			spoil: func(t *testing.T, fs *vfs.Mem, _ *config.Config) {
 				fixtureIn(t, fs, "02-snapshot-and-log")
 				s := datatree.NewState(datatree.Config{}) // an empty tree at a zxid at which it was not empty
+				snapshotIn(t, fs, 0x38, 0x38, s.Digest())
+			}},
+		"digest of the tree differs from the log's or the snapshot's": {goes: true,
+			spoil: func(t *testing.T, fs *vfs.Mem, _ *config.Config) {
+				fixtureIn(t, fs, "02-snapshot-and-log")
+				names, err := fs.List("/data/version-2")
+				require.NoError(t, err)
+				for _, name := range names { // no older snapshot tells which of the two is right
+					if strings.HasPrefix(name, "snapshot.") {
+						require.NoError(t, fs.Remove("/data/version-2/"+name))
+					}
+				}
+				s := datatree.NewState(datatree.Config{})
 				snapshotIn(t, fs, 0x38, 0x38, s.Digest())
 			}},
 		"the snapshot is newer than the end of the log: part of the log is missing": {goes: true,

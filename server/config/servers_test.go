@@ -38,7 +38,7 @@ func TestLoadServers(t *testing.T) {
 	_, err := LoadServers(static)
 	require.ErrorContains(t, err, "server.1")
 	_, err = LoadServers(filepath.Join(dir, "none.cfg"))
-	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, "none.cfg file is missing")
 	write(static, "server.1=a:2888:3888\nclientPort=none\n")
 	_, err = LoadServers(static)
 	require.ErrorContains(t, err, "clientPort")

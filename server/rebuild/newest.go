@@ -67,7 +67,7 @@ func (p *Passed) IsWhole() bool {
 // If there is no such snapshot, the newest is taken of which the log alone says otherwise: a leader may have had
 // another tree than this server, and the log does not tell which of the two was right.
 func Newest(s *Source) (*Found, error) {
-	names, err := s.FS.List(s.Dir)
+	names, err := vfs.Files(s.FS, s.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}

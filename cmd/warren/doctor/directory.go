@@ -176,7 +176,7 @@ func (c *directoryCheck) mixed() {
 
 // snapshots verifies every snapshot.
 func (c *directoryCheck) snapshots() {
-	names, err := c.FS.List(c.snapDir)
+	names, err := vfs.Files(c.FS, c.snapDir)
 	if err != nil {
 		return
 	}

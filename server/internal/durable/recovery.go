@@ -353,7 +353,7 @@ func (s *Disk) without(src *rebuild.Source) (*datatree.State, error) {
 	if s.Missing { // see removeOldLog
 		return state, src.Log(1, func(*wal.Record) error { return nil })
 	}
-	names, err := s.FS.List(s.SnapDir())
+	names, err := vfs.Files(s.FS, s.SnapDir())
 	if err != nil {
 		return nil, &DataError{s.SnapDir(), err}
 	}

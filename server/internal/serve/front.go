@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/internal/weakness"
@@ -86,14 +84,6 @@ func New(e *env.Env, listen func(network, address string) (net.Listener, error))
 		Labels:   new(sessions.Labels),
 	}
 	f.Handshakes = limits.NewHandshakes(f.Turns)
-	e.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "warren_server_draining", Help: "1 while the server takes no clients, because an operator drains it.",
-	}, func() float64 {
-		if _, on := f.Draining(); on {
-			return 1
-		}
-		return 0
-	}))
 	if e.Runtime == sched.OS() { // two runs of a simulation must not differ
 		f.Labels = sessions.NewLabels()
 	}

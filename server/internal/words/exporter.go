@@ -211,9 +211,17 @@ func clientAuth(m *config.Metrics) string {
 	return "none"
 }
 
-// exportDifferences adds the gauges of histories that differ and of databases that are missing. They exist also while
-// the server does not serve.
+// exportDifferences adds the gauges of histories that differ, of databases that are missing, and of a drained server.
+// They exist also while the server does not serve.
 func (s *Reporter) exportDifferences() {
+	s.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "warren_server_draining", Help: "1 while the server takes no clients, because an operator drains it.",
+	}, func() float64 {
+		if _, on := s.front.Draining(); on {
+			return 1
+		}
+		return 0
+	}))
 	gauge := func(name, help string, value func(host.QuorumRole) float64) {
 		s.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
 			role, _ := s.Role()
