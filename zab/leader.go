@@ -266,16 +266,19 @@ func (c *Core) reign() *Lineage {
 }
 
 // predecessor returns the lineage of this server, or that of a voter which has adopted a later epoch with the same
-// history (see hasMore), or which has adopted the last epoch in full.
+// history (see hasMore). If it is not known here how the last epoch began, a voter that knows tells its identity.
 func (c *Core) predecessor() *Lineage {
 	last := c.lineage
 	for _, l := range c.links {
 		switch {
 		case l.voter < 0 || l.stage != linkPromised || !c.ld.electing.Has(l.voter) || l.ackEpoch < last.Epoch():
 		case l.ackEpoch == last.Epoch():
-			// This server was killed between the txns and the epoch of NEWLEADER (see New); the voter knows the epoch.
-			if l.lineage != nil && l.lineage.Epoch() == l.ackEpoch && l.lineage.knows() && !last.knows() {
-				last = l.lineage.settled(c.lineage.Settled)
+			// This server was killed between the txns and the epoch of NEWLEADER (see New), or has lost what it knew of
+			// the epoch. The voter knows which identity the epoch has. How it began is not taken over: with an exchanged
+			// disk this may be another history.
+			if l.lineage != nil && l.lineage.Epoch() == l.ackEpoch && l.lineage.knows() && !last.knows() &&
+				l.lineage.Ensemble != 0 {
+				last = last.doubted().identified(l.lineage.Ensemble, false)
 			}
 		case l.lineage != nil && l.lineage.Epoch() == l.ackEpoch:
 			last = l.lineage.settled(c.lineage.Settled)
