@@ -273,9 +273,9 @@ func (c *Core) predecessor() *Lineage {
 		switch {
 		case l.voter < 0 || l.stage != linkPromised || !c.ld.electing.Has(l.voter) || l.ackEpoch < last.Epoch():
 		case l.ackEpoch == last.Epoch():
-			// This server was killed between the txns and the epoch of NEWLEADER (see New), or has lost what it knew of
-			// the epoch. The voter knows which identity the epoch has. How it began is not taken over: with an exchanged
-			// disk this may be another history.
+			// This server was killed between the txns and the epoch of NEWLEADER (see New), or has lost what it knew
+			// of the epoch. The voter knows which identity the epoch has. How it began is not taken over: with an
+			// exchanged disk this may be another history.
 			if l.lineage != nil && l.lineage.Epoch() == l.ackEpoch && l.lineage.knows() && !last.knows() &&
 				l.lineage.Ensemble != 0 {
 				last = last.doubted().identified(l.lineage.Ensemble, false)
