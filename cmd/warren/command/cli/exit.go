@@ -45,6 +45,7 @@ func Run(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	strict(root)
 	err := root.Execute()
 	if err != nil && err.Error() != "" { // an ExitStatus has nothing to say
 		// A command that serves has put something around stderr.
@@ -67,9 +68,15 @@ func Root(commands ...*cobra.Command) *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return Misuse(cmd, err) })
 	root.AddCommand(commands...)
+	return root
+}
+
+// strict makes the two commands that cobra adds refuse words that they do not know. It comes after SetOut, because the
+// scripts of completion are written to the output of that moment.
+func strict(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
-	for _, cmd := range root.Commands() { // cobra's own two take any word, and end well
+	for _, cmd := range root.Commands() {
 		switch cmd.Name() {
 		case "completion":
 			cmd.Args, cmd.RunE = NoArguments, root.RunE
@@ -77,7 +84,6 @@ func Root(commands ...*cobra.Command) *cobra.Command {
 			cmd.Args = topic
 		}
 	}
-	return root
 }
 
 // topic refuses the command help about a command that does not exist.
