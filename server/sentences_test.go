@@ -80,7 +80,7 @@ func TestSentencesOfAStart(t *testing.T) {
 			require.NoError(t, errors.Join(fs.Remove("/data/version-2/snapshot.0"),
 				fs.Remove("/data/version-2/snapshot.5")))
 		}},
-		"none of the 2 snapshots in /data/version-2 can be taken": {spoil: func(t *testing.T, fs *vfs.Mem,
+		"no snapshot can be loaded": {spoil: func(t *testing.T, fs *vfs.Mem,
 			_ *config.Config) {
 			fixtureIn(t, fs, "11-tiny")
 			for _, name := range []string{"snapshot.0", "snapshot.5"} {

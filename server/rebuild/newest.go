@@ -96,7 +96,7 @@ func Newest(s *Source) (*Found, error) {
 	if i >= 0 {
 		return s.from(passed[i].Meta, names, passed[:i], passed[i].Err)
 	}
-	all := []error{fmt.Errorf("none of the %d snapshots in %s can be taken", len(metas), s.Dir)}
+	all := []error{fmt.Errorf("no snapshot can be loaded, of %d in %s", len(metas), s.Dir)}
 	for i := range passed {
 		all = append(all, passed[i].Err)
 	}

@@ -299,13 +299,13 @@ warren.logLevel=debug
 	require.NotRegexp(t, `zk_auth_failed_count\t[0-5]\n`, text, "attempts are counted")
 
 	// The dump of a crash, and what was said until then.
-	require.NoError(t, cmd.Process.Signal(syscall.SIGQUIT))
+	require.NoError(t, cmd.Process.Signal(syscall.SIGABRT))
 	require.Error(t, cmd.Wait())
 	ended = true
 	said := output.String()
 	l.look("the output of the server", said)
 	for _, line := range []string{"DEBUG", "TLS is on", "SASL is on", "SASL between servers is on",
-		"authentication refused", "SASL authentication failed", "client authenticated", "SIGQUIT: quit",
+		"authentication refused", "SASL authentication failed", "client authenticated", "SIGABRT: abort",
 		"goroutine 1 "} {
 		require.Contains(t, said, line, "the server has not been as busy as it should")
 	}

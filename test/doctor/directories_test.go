@@ -316,6 +316,9 @@ func rewrite(
 	require.NoError(t, err)
 	_, err = store.Write(all[0].Zxid, walked{state.NewWalker(), later})
 	require.NoError(t, err)
+	for _, older := range all[1:] { // with which a server would find out that this one is wrong
+		require.NoError(t, os.Remove(filepath.Join(dir, older.Name)))
+	}
 }
 
 // TestTreesThatAreWrong lets the newest snapshot have other data than the log says, and a log end before it.
@@ -341,8 +344,28 @@ func TestTreesThatAreWrong(t *testing.T) {
 	v = examine(t, n.DataDir(), "--no-measure")
 	require.Equal(t, doctor.Error,
 		v.names(t, "the snapshot is newer than the end of the log: part of the log is missing").Severity)
+	v.names(t, "the end of the log is missing") // what a member of an ensemble says
 	n.Start()
 	require.Contains(t, n.Log(), "the snapshot is newer than the end of the log: part of the log is missing")
+}
+
+// TestSnapshotUnderALaterName copies the oldest snapshot of a server to the name of a later one.
+func TestSnapshotUnderALaterName(t *testing.T) {
+	t.Parallel()
+	n := used(t)
+	dir := filepath.Join(n.DataDir(), "version-2")
+	all, err := snapshot.List(vfs.OS(), dir)
+	require.NoError(t, err)
+	require.Greater(t, len(all), 1)
+	oldest, err := os.ReadFile(filepath.Join(dir, all[len(all)-1].Name))
+	require.NoError(t, err)
+	later := snapshot.FileName(all[0].Zxid+1, snapshot.Plain)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, later), oldest, 0o644))
+	n.Start()
+	require.Contains(t, n.Log(), "a snapshot was put aside, and an older one is used with the log")
+	n.Stop()
+	require.FileExists(t, filepath.Join(dir, snapshot.Aside+later))
+	examine(t, n.DataDir(), "--no-measure").names(t, "a snapshot was put aside, and an older one is used with the log")
 }
 
 // TestSequenceCounter brings the sequence counter of a znode to its limit.

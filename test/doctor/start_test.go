@@ -45,7 +45,7 @@ func TestServersThatDoNotStart(t *testing.T) {
 				n.Wipe()
 				n.Set(map[string]string{"db.autocreate": "false"})
 			}},
-		"snapshots that are all damaged": {message: "can be taken",
+		"snapshots that are all damaged": {message: "no snapshot can be loaded",
 			spoil: func(t *testing.T, n *cluster.Node) {
 				for _, name := range files(t, n, "snapshot.*") {
 					flip(t, name)

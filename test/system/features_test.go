@@ -126,10 +126,10 @@ func TestChecksNoticeLocalSessions(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(60) {
+			for seed := range uint64(600) {
 				w := newWorld(Options{Seed: seed + 1, Steps: 400, Servers: 3, Clients: 6,
 					Faults: []Fault{Outage, Partition}, Features: []Feature{Local, ReadOnly}})
-				require.NoError(t, w.run())
+				require.NoError(t, w.run(), "seed %d", seed+1)
 				r := w.replay()
 				require.NoError(t, r.begins())
 				if name == "nothing" {
@@ -138,7 +138,7 @@ func TestChecksNoticeLocalSessions(t *testing.T) {
 				if change(w, r) {
 					err := w.replay().run()
 					require.Error(t, err)
-					t.Log(err)
+					t.Logf("seed %d: %v", seed+1, err)
 					return
 				}
 			}
