@@ -126,7 +126,7 @@ func TestChecksNoticeLocalSessions(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(600) {
+			for seed := range uint64(300) {
 				w := newWorld(Options{Seed: seed + 1, Steps: 400, Servers: 3, Clients: 6,
 					Faults: []Fault{Outage, Partition}, Features: []Feature{Local, ReadOnly}})
 				require.NoError(t, w.run(), "seed %d", seed+1)

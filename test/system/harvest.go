@@ -53,12 +53,22 @@ func (w *world) adopt(n *node, upTo proto.Zxid) {
 		w.history[z] = &txn{zxid: z, payload: bytes.Clone(payload), at: w.s.now, by: n.id}
 		w.noteMembers(w.history[z])
 	}
+	first := proto.Zxid(0) // of the log
 	n.logged(func(r *wal.Record) {
+		if first == 0 {
+			first = r.Zxid
+		}
 		if r.Zxid <= upTo && w.history[r.Zxid] == nil {
 			add(r.Zxid, r.Payload)
 		}
 	})
-	for z := n.newestSnapshot(upTo); w.history[z] == nil && w.logs[z] != nil; z = w.logs[z].prev {
+	z := n.newestSnapshot(upTo)
+	if first != 0 && first <= z { // the log leads to the snapshot, and continues an older state
+		if z = n.newestSnapshot(first - 1); w.logs[first] != nil {
+			z = w.logs[first].prev
+		}
+	}
+	for ; w.history[z] == nil && w.logs[z] != nil; z = w.logs[z].prev {
 		add(z, w.logs[z].payload)
 	}
 }
