@@ -51,7 +51,7 @@ func TestFileDescriptorsAreKeptForTheLog(t *testing.T) {
 	require.NoError(t, err)
 	defer resp.Body.Close()
 	require.Equal(t, http.StatusOK, resp.StatusCode)
-	require.Contains(t, n.Log(), "the last file descriptors are for files and servers")
+	require.Contains(t, n.Log(), "too many connections: the last file descriptors are for files and servers")
 	require.NotContains(t, n.Log(), "too many open files")
 	require.True(t, n.Running())
 }
