@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The metrics of the data directories: their free space, with a label for each, whether the first has no room, and
-// when it has none; and that of a drained server.
+// The metrics that a State is read from: the free space of each data directory, which has a label, whether one of them
+// is full, when the first will be, and whether the server is drained.
 const (
 	diskFree   = "warren_server_disk_free_bytes{"
 	diskFull   = "warren_server_disk_full"
