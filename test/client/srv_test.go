@@ -35,6 +35,7 @@ type zone struct {
 	conn  net.PacketConn
 	mu    sync.Mutex
 	ports []uint16
+	asked []net.Conn // by the resolver
 }
 
 func newZone(t *testing.T) *zone {
@@ -47,14 +48,27 @@ func newZone(t *testing.T) *zone {
 	t.Cleanup(func() {
 		conn.Close()
 		serving.Wait()
+		z.mu.Lock()
+		defer z.mu.Unlock()
+		for _, lookup := range z.asked {
+			lookup.Close()
+		}
 	})
 	return z
 }
 
-// resolver asks the zone alone.
+// resolver asks the zone alone. A lookup that was given up waits on in the background for an answer, for seconds: its
+// connection ends with the zone.
 func (z *zone) resolver() *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "udp", z.conn.LocalAddr().String())
+		lookup, err := (&net.Dialer{}).DialContext(ctx, "udp", z.conn.LocalAddr().String())
+		if err != nil {
+			return nil, err
+		}
+		z.mu.Lock()
+		defer z.mu.Unlock()
+		z.asked = append(z.asked, lookup)
+		return lookup, nil
 	}}
 }
 
