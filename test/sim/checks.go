@@ -24,8 +24,13 @@ func (c *checks) init(*Sim) {
 }
 
 // describe is a message in a trace.
-func describe(m *zab.Message) string {
-	link := ""
+func describe(m *zab.Message) said { return said{m} }
+
+// said is written out only where a trace is kept: hardly a message is ever read.
+type said struct{ m *zab.Message }
+
+func (s said) String() string {
+	m, link := s.m, ""
 	if m.Link != 0 {
 		link = fmt.Sprintf(" link %d", m.Link)
 	}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"container/heap"
 	"fmt"
 	"math/rand/v2"
 
@@ -72,20 +71,42 @@ type event struct {
 	do  func()
 }
 
+// events is a heap, the next event first.
 type events []event
 
-func (q events) Len() int { return len(q) }
-func (q events) Less(i, j int) bool {
+func (q events) before(i, j int) bool {
 	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
 }
-func (q events) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *events) Push(x any)   { *q = append(*q, x.(event)) }
-func (q *events) Pop() any {
-	old := *q
-	e := old[len(old)-1]
-	old[len(old)-1] = event{}
-	*q = old[:len(old)-1]
-	return e
+
+func (q *events) push(e event) {
+	*q = append(*q, e)
+	for i := len(*q) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !q.before(i, up) {
+			return
+		}
+		(*q)[i], (*q)[up] = (*q)[up], (*q)[i]
+		i = up
+	}
+}
+
+func (q *events) pop() event {
+	e, last := (*q)[0], len(*q)-1
+	(*q)[0], (*q)[last] = (*q)[last], event{}
+	*q = (*q)[:last]
+	for i := 0; ; {
+		least, down := i, 2*i+1
+		for child := down; child < min(down+2, last); child++ {
+			if q.before(child, least) {
+				least = child
+			}
+		}
+		if least == i {
+			return e
+		}
+		(*q)[i], (*q)[least] = (*q)[least], (*q)[i]
+		i = least
+	}
 }
 
 // New builds an ensemble that has not started.
@@ -182,7 +203,7 @@ func (s *Sim) after(delay int64, do func()) { s.at(s.now+delay, do) }
 
 func (s *Sim) at(at int64, do func()) {
 	s.seq++
-	heap.Push(&s.queue, event{at, s.seq, do})
+	s.queue.push(event{at, s.seq, do})
 }
 
 func (s *Sim) node(id proto.ServerID) *node { return s.nodes[id-1] }
@@ -200,7 +221,7 @@ func (s *Sim) tracef(format string, args ...any) {
 
 // step runs the next event.
 func (s *Sim) step() {
-	e := heap.Pop(&s.queue).(event)
+	e := s.queue.pop()
 	s.now = e.at
 	s.steps++
 	e.do()
