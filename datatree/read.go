@@ -154,8 +154,10 @@ const (
 )
 
 // ReadMulti answers multiRead, whose body is given: each getData and getChildren in it in a slot
-// with its own error. Anything else in it, and a reply that grows beyond multiReadMax or has more names than
-// multiReadNames, is ErrMarshallingError. Source: client-protocol 6.5.
+// with its own error. Anything else in it is ErrMarshallingError. A reply that would grow beyond multiReadMax, or have
+// more names than multiReadNames, is ErrConnectionLoss: the connection has to end, because that is how a client learns
+// that a reply is too large (its own limit is smaller), upon which it may read in smaller parts. Source:
+// client-protocol 6.5.
 func (s *State) ReadMulti(b, body []byte, ids []auth.Identity) ([]byte, proto.ErrCode) {
 	start, names, measured := len(b), 0, false
 	m := proto.NewMultiReader(body)
@@ -176,8 +178,11 @@ func (s *State) ReadMulti(b, body []byte, ids []auth.Identity) ([]byte, proto.Er
 		if !measured && op == proto.OpGetData && len(b)-start+len(s.Data(id)) > multiReadAhead {
 			measured = true
 			size, ok := s.measureMulti(rest, ids)
-			if !ok || len(b)-start+size > multiReadMax {
+			switch {
+			case !ok:
 				return b[:start], proto.ErrMarshallingError
+			case len(b)-start+size > multiReadMax:
+				return b[:start], proto.ErrConnectionLoss
 			}
 			b = slices.Grow(b, size)
 		}
@@ -186,12 +191,12 @@ func (s *State) ReadMulti(b, body []byte, ids []auth.Identity) ([]byte, proto.Er
 			b = s.appendStat(proto.AppendBuffer(b, s.Data(id)), id)
 		} else {
 			if names += int(s.Node(id).NumChildren); names > multiReadNames {
-				return b[:start], proto.ErrMarshallingError
+				return b[:start], proto.ErrConnectionLoss
 			}
 			b = s.appendChildren(b, id)
 		}
 		if len(b)-start > multiReadMax {
-			return b[:start], proto.ErrMarshallingError
+			return b[:start], proto.ErrConnectionLoss
 		}
 	}
 }

@@ -227,7 +227,7 @@ func TestReadMulti(t *testing.T) {
 		many = request.AppendTo(proto.AppendMultiOp(many, proto.OpGetData))
 	}
 	out, err := x.s.ReadMulti(nil, proto.AppendMultiEnd(many), nil)
-	require.Equal(t, proto.ErrMarshallingError, err)
+	require.Equal(t, proto.ErrConnectionLoss, err)
 	require.Less(t, cap(out), 4<<20, "that it gets too long is found out before it is that long")
 
 	// A reply that fits the bound is complete to the last byte, in a buffer that was allocated once.
@@ -250,7 +250,7 @@ func TestReadMulti(t *testing.T) {
 		lists = request.AppendTo(proto.AppendMultiOp(lists, proto.OpGetChildren))
 		_, err = wide.s.ReadMulti(nil, proto.AppendMultiEnd(slices.Clone(lists)), nil)
 	}
-	require.Equal(t, proto.ErrMarshallingError, err)
+	require.Equal(t, proto.ErrConnectionLoss, err)
 }
 
 func FuzzReadMulti(f *testing.F) {

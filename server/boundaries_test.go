@@ -108,17 +108,35 @@ func TestSetWatchesAboveItsLimitIsClosed(t *testing.T) {
 // The reply to one multiRead is bounded, whatever the request names.
 func TestReplyToMultiReadIsBounded(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
-	c := dialWire(t, s, wire.Options{})
-	_, err := c.Create("/big", make([]byte, 1<<20-200), proto.ModePersistent)
+	first := dialWire(t, s, wire.Options{})
+	_, err := first.Create("/big", make([]byte, 1<<20-200), proto.ModePersistent)
 	require.NoError(t, err)
-	for n, want := range map[int]proto.ErrCode{15: proto.OK, 19: proto.ErrMarshallingError} {
-		var reads []wire.Request
-		for range n {
-			reads = append(reads, wire.GetData("/big", false))
-		}
-		reply, err := c.Do(wire.MultiRead(reads...))
-		require.NoError(t, err)
-		require.Equal(t, want, reply.Header.Err, "%d MiB", n)
+	_, err = first.Create("/half", make([]byte, 512_000), proto.ModePersistent)
+	require.NoError(t, err)
+	for name, test := range map[string]struct {
+		path string
+		n    int
+		fits bool
+	}{
+		"15 MiB":                     {"/big", 15, true},
+		"19 MiB":                     {"/big", 19, false},
+		"40 znodes of 512,000 bytes": {"/half", 40, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := dialWire(t, s, wire.Options{})
+			var reads []wire.Request
+			for range test.n {
+				reads = append(reads, wire.GetData(test.path, false))
+			}
+			reply, err := c.Do(wire.MultiRead(reads...))
+			if test.fits {
+				require.NoError(t, err)
+				require.NoError(t, reply.Err())
+				return
+			}
+			require.Error(t, err, "a client knows only the loss of the connection")
+			require.NoError(t, c.WaitClosed())
+		})
 	}
 }
 

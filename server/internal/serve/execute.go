@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.uber.org/zap"
+
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/internal/weakness"
@@ -58,7 +60,14 @@ func (s *Front) answerRead(c *Conn, xid int32, op proto.OpCode, body, b []byte) 
 	default:
 		err = proto.ErrUnimplemented
 	}
-	if err != proto.OK {
+	switch err {
+	case proto.OK:
+	case proto.ErrConnectionLoss:
+		s.Log.Warn("closing a connection that asks for a reply above the limit",
+			zap.Stringer("client_addr", c.Remote), zap.Stringer("request", op))
+		c.Mu.Out.Closing = true
+		return b[:start]
+	default:
 		b = b[:start+replyPrefix]
 	}
 	endReply(b, start, xid, zxid, err)
