@@ -177,7 +177,7 @@ func (c *Core) tickLeader() {
 	ld := &c.ld
 	t := &c.cfg.Timing
 	if ld.stage < leaderBarrier && c.now-ld.since > int64(ld.limit) {
-		c.stepDown("no quorum in %v of epoch %d within %d ticks", c.phase, ld.epoch, ld.limit)
+		c.stepDown("no quorum in %v of epoch %d within %s", c.phase, ld.epoch, t.told(int64(ld.limit)))
 		return
 	}
 	if ld.stage == leaderPromising || ld.stage == leaderSyncing {
@@ -207,12 +207,14 @@ func (c *Core) tickLeader() {
 	if ld.stage < leaderBarrier {
 		return
 	}
-	if c.now%int64(t.TickTime) == 0 && !c.voters.decides(c.followers(0)) {
+	limit := int64(t.QuorumLimit)
+	silent := limit > 0 && !c.voters.decides(c.followers(c.now-limit))
+	switch {
+	case !silent && c.now%int64(t.TickTime) != 0:
+	case !c.voters.decides(c.followers(0)):
 		c.stepDown("the followers of epoch %d are no quorum any more", ld.epoch)
-		return
-	}
-	if limit := int64(t.QuorumLimit); limit > 0 && !c.voters.decides(c.followers(c.now-limit)) {
-		c.stepDown("no quorum of followers of epoch %d was heard for %d ticks", ld.epoch, limit)
+	case silent:
+		c.stepDown("no quorum of followers of epoch %d was heard for %s", ld.epoch, t.told(limit))
 	}
 }
 

@@ -3,6 +3,7 @@ package zab
 import (
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/seed94657493/warren/proto"
 )
@@ -66,6 +67,9 @@ type Config struct {
 // Timing is in calls of Core.Tick ("ticks" below); a tick of 10 ms is a good choice. One tick of ZooKeeper is
 // TickTime ticks.
 type Timing struct {
+	// Tick is the length of a tick, for what is said of times in reasons and logs; 0 says them in ticks.
+	Tick time.Duration
+
 	TickTime     int // ticks in ZooKeeper's tickTime
 	InitLimit    int // in units of TickTime, as in zoo.cfg
 	SyncLimit    int // in units of TickTime, as in zoo.cfg
@@ -96,6 +100,14 @@ type Timing struct {
 func DefaultTiming() Timing {
 	return Timing{TickTime: 200, InitLimit: 10, SyncLimit: 5, FinalizeWait: 4, ResendMin: 20, ResendMax: 6000,
 		DialPause: 2, DialAttempts: 50}
+}
+
+// told is a number of ticks as people read it.
+func (t *Timing) told(ticks int64) string {
+	if t.Tick == 0 {
+		return fmt.Sprintf("%d ticks", ticks)
+	}
+	return (time.Duration(ticks) * t.Tick).String()
 }
 
 // Limits bound memory.

@@ -136,7 +136,7 @@ func (c *Core) tickLearner() {
 		limit = t.SyncLimit * t.TickTime
 	}
 	if c.now-ln.heard > int64(limit) {
-		c.leave("leader %d was not heard for %d ticks", ln.master, limit)
+		c.leave("leader %d was not heard for %s", ln.master, c.cfg.Timing.told(int64(limit)))
 	}
 }
 

@@ -226,6 +226,7 @@ func (m *Host) coreTiming() zab.Timing {
 	q := &m.Config.Quorum
 	ticks := func(d time.Duration) int { return max(int(d/coreTick), 1) }
 	t := zab.DefaultTiming()
+	t.Tick = coreTick
 	t.TickTime = max(ticks(m.Config.TickTime), 2)
 	t.InitLimit, t.SyncLimit = max(q.InitLimit, 1), max(q.SyncLimit, 1)
 	t.ResendMin = ticks(q.MinNotificationInterval)
