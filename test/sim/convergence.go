@@ -64,9 +64,9 @@ func (s *Sim) converge() {
 }
 
 // overtaken returns the leader that all servers follow, except for those that have promised a later epoch, and by
-// how many epochs. A Warren leader with a quorum of Warren followers has to begin a later epoch for a Warren server
-// (zab/renewal.go). Servers that speak as Java does cannot: there the server stays outside until elections have led
-// to its epoch, as in ZooKeeper.
+// how many epochs. A Warren leader that a quorum of Warren servers follows has to begin a later epoch for a Warren
+// server (zab/renewal.go). Servers that speak as Java does cannot: where the quorum needs one of them the server stays
+// outside until elections have led to its epoch, as in ZooKeeper.
 func (s *Sim) overtaken() (leader *node, epochs int64) {
 	for _, n := range s.nodes {
 		if n.up && n.status.Serving && n.status.State == zab.Leading {
@@ -77,10 +77,12 @@ func (s *Sim) overtaken() (leader *node, epochs int64) {
 		return nil, 0
 	}
 	active, _ := leader.core.Ensembles()
-	renews := !leader.plain && active.Quorum.Decides(s.counted(func(o *node) bool { return !o.plain })...)
+	follows := func(n *node) bool { return n.up && n.status.Serving && n.status.Epoch == leader.status.Epoch }
+	renews := !leader.plain &&
+		active.Quorum.Decides(s.counted(func(n *node) bool { return !n.plain && follows(n) })...)
 	for _, n := range s.nodes {
 		switch {
-		case n.up && n.status.Serving && n.status.Epoch == leader.status.Epoch:
+		case follows(n):
 		case n.up && n.disk.accepted > leader.status.Epoch && (n.plain || !renews):
 			epochs = max(epochs, n.disk.accepted-leader.status.Epoch)
 		default:
