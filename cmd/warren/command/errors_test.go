@@ -286,7 +286,8 @@ func TestErrorsOfInvocations(t *testing.T) {
 		"lead x":                                `"x" is no id of a server`,
 		"shed 200":                              `"200" is not a percentage between 0 and 100`,
 		"4lw 127.0.0.1:1":                       "a server and a word are needed",
-		"4lw 127.0.0.1:1 toolong":               `"toolong" does not have four letters`,
+		"4lw 127.0.0.1:1 toolong":               `"toolong" is not a four-letter word`,
+		"4lw srvr 127.0.0.1:1":                  `the server comes first: 127.0.0.1:1 srvr`,
 		"status --output xml":                   `--output "xml" is not table or json`,
 		"backup create":                         "which backup directory?",
 	} {

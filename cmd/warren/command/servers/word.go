@@ -39,7 +39,7 @@ func newWordCommand() *cobra.Command {
 			case len(args) != 2:
 				return cli.Misuse(cmd, errors.New("a server and a word are needed"))
 			case len(args[1]) != 4:
-				return cli.Misuse(cmd, fmt.Errorf("%q does not have four letters", args[1]))
+				return cli.Misuse(cmd, notAWord(args))
 			}
 			return nil
 		},
@@ -48,6 +48,14 @@ func newWordCommand() *cobra.Command {
 	cli.AddTimeout(cmd.Flags(), &o.timeout, 3*time.Second, "how long to wait for the answer")
 	o.AddTo(cmd.Flags())
 	return cmd
+}
+
+// notAWord says what is wrong with a second argument that is no word.
+func notAWord(args []string) error {
+	if len(args[0]) == 4 && strings.Contains(args[1], ":") {
+		return fmt.Errorf("the server comes first: %s %s", args[1], args[0])
+	}
+	return fmt.Errorf("%q is not a four-letter word", args[1])
 }
 
 func (o *wordOptions) run(cmd *cobra.Command, address, word string) error {
