@@ -54,6 +54,8 @@ func TestUnit(t *testing.T) {
 			require.Len(t, values, 1, "%s is given twice", key)
 		}
 	}
+	require.Contains(t, unit["Service.SystemCallFilter"], "~@privileged @resources")
+	require.Equal(t, "batch", one("Service.CPUSchedulingPolicy"), "@resources refuses it to the server itself")
 	require.Contains(t, one("Service.RestrictAddressFamilies"), "AF_UNIX", "READY=1 goes to such a socket")
 }
 

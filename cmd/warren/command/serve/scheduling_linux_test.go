@@ -58,14 +58,21 @@ func TestServerIsScheduledAsBatch(t *testing.T) {
 // startAs starts cmd with the policy want, or the usual one if that is SCHED_BATCH.
 func startAs(t *testing.T, cmd *exec.Cmd, want uint32) {
 	t.Helper()
+	if want == unix.SCHED_BATCH {
+		want = unix.SCHED_NORMAL
+	}
+	startWith(t, cmd, want)
+}
+
+// startWith starts cmd with a policy.
+func startWith(t *testing.T, cmd *exec.Cmd, policy uint32) {
+	t.Helper()
 	runtime.LockOSThread() // the process begins with the policy of the thread that makes it
 	thread := unix.Gettid()
 	before, err := unix.SchedGetAttr(thread, 0)
 	require.NoError(t, err)
 	attr := *before
-	if attr.Policy = want; want == unix.SCHED_BATCH {
-		attr.Policy = unix.SCHED_NORMAL
-	}
+	attr.Policy = policy
 	require.NoError(t, unix.SchedSetAttr(thread, &attr, 0))
 	require.NoError(t, cmd.Start())
 	// If that policy cannot be left again, the thread ends with this goroutine.

@@ -144,7 +144,8 @@ func runServer(cmd *cobra.Command, o *serverOptions, args []string) error {
 	limitMemory(log)
 	if cfg.Process.Scheduling == "batch" {
 		if err := scheduleAsBatch(); err != nil {
-			log.Info("the usual scheduling policy stays", zap.Error(err)) // a sandbox may forbid it
+			log.Warn("writes will be slower: the system refuses the scheduling policy \"batch\"; "+
+				"set CPUSchedulingPolicy=batch in the systemd unit, or warren.scheduling=normal", zap.Error(err))
 		}
 	}
 
