@@ -1,11 +1,11 @@
 // Package docs runs what the documents tell operators to type.
 //
-// A fenced block whose info string is "sh run" is run; the blocks of one page, in their order, are one script under
-// `sh -eu`, in an empty folder, in which `warren` is this program. Background processes live until the page ends. A
-// command that must say something pipes into grep. A block that cannot run here says so and why: its info string is
-// "sh not run: " and the reason. There is no third kind, and no command stands in a block of another kind or in an
-// indented one, in any page of the repository. The commands of warren in blocks that are not run, and in the text,
-// must exist, and so must their flags.
+// A fenced block of sh is run. The blocks of one page, in their order, are one script under `sh -eu`, in an empty
+// folder, in which `warren` is this program. Background processes live until the page ends. A command that must say
+// something pipes into grep. A block that cannot run here says why, in a comment on the line before, which readers do
+// not see: <!-- not run: REASON -->. No command stands in a block of another kind or in an indented one, in any page
+// of the repository. The commands of warren in blocks that are not run, and in the text, must exist, and so must
+// their flags.
 //
 // So that pages can name the usual ports and tests can run beside each other, these ports are moved, all by the same
 // distance, to a range that is free. TROUBLESHOOTING.md quotes messages; each must be one of the program's.

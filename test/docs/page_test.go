@@ -78,21 +78,22 @@ var typed = regexp.MustCompile(`^(\$ )?(sudo |exec )?(\./|bin/)?` +
 // reasonLeast is the fewest letters of a reason.
 const reasonLeast = 10
 
-// checkInfo returns what is wrong with what stands behind the marks of a fence, and whether the block runs.
-func checkInfo(info string) (runs bool, problem string) {
+// notRun is the comment on the line before a block of sh that does not run.
+var notRun = regexp.MustCompile(`^<!-- not run: *(.*?) *-->$`)
+
+// isRun reports whether a block runs of which the info string and the line before are given, or what is wrong.
+func isRun(info, before string) (runs bool, problem string) {
 	kind, rest, _ := strings.Cut(info, " ")
-	reason, isNotRun := strings.CutPrefix(rest, "not run: ")
+	reason := notRun.FindStringSubmatch(before)
 	switch {
-	case kind != "sh" && strings.Contains(rest, "run"):
+	case strings.Contains(rest, "run"):
+		return false, "a reason not to run it is a comment on the line before: <!-- not run: REASON -->"
+	case kind != "sh" && reason != nil:
 		return false, "only sh runs"
-	case kind != "sh" || rest == "run":
-		return kind == "sh", ""
-	case !isNotRun:
-		return false, "neither \"sh run\" nor \"sh not run: REASON\""
-	case len(strings.TrimSpace(reason)) < reasonLeast:
+	case reason != nil && len(reason[1]) < reasonLeast:
 		return false, "the reason is missing"
 	}
-	return false, ""
+	return kind == "sh" && reason == nil, ""
 }
 
 // parsePage finds the code in a page.
@@ -100,15 +101,19 @@ func parsePage(name, text string) (page, error) {
 	p := page{name: name}
 	fence, kind, runs, began := "", "", false, 0
 	var code strings.Builder
-	joined, joinedAt := "", 0
-	for i, s := range strings.Split(text, "\n") {
+	joined, joinedAt, before := "", 0, ""
+	lines := strings.Split(text, "\n")
+	for i, s := range lines {
 		at := i + 1
 		trimmed := strings.TrimSpace(s)
+		if i > 0 {
+			before = strings.TrimSpace(lines[i-1])
+		}
 		switch {
 		case fence == "" && strings.HasPrefix(trimmed, "```"):
 			info := strings.TrimLeft(trimmed, "`")
 			var problem string
-			if runs, problem = checkInfo(info); problem != "" {
+			if runs, problem = isRun(info, before); problem != "" {
 				return p, fmt.Errorf("%s:%d: %q: %s", name, at, trimmed, problem)
 			}
 			kind, _, _ = strings.Cut(info, " ")
@@ -126,8 +131,7 @@ func parsePage(name, text string) (page, error) {
 				joinedAt = at
 			}
 			if (kind == "" || kind == "text") && typed.MatchString(trimmed) && !isOutput(trimmed) {
-				return p, fmt.Errorf("%s:%d: %q is a command: put it into a block \"sh run\" or \"sh not run: "+
-					"REASON\"", name, at, trimmed)
+				return p, fmt.Errorf("%s:%d: %q is a command: put it into a block of sh", name, at, trimmed)
 			}
 			if more, found := strings.CutSuffix(trimmed, `\`); found {
 				joined += more
@@ -152,27 +156,27 @@ func isOutput(line string) bool { return strings.Contains(line, " clients on ") 
 
 func TestParsePage(t *testing.T) {
 	p, err := parsePage("a.md", strings.Join([]string{
-		"Text with `warren wal verify DIR` and `other`.", "", "```sh not run: it is an example", "warren server \\",
-		"  --config x", "```", "```sh run", "one", "  two", "```", "```sh not run: it takes root",
+		"Text with `warren wal verify DIR` and `other`.", "", "<!-- not run: it is an example -->", "```sh",
+		"warren server \\", "  --config x", "```", "```sh", "one", "  two", "```", "<!-- not run: it takes root -->", "```sh",
 		"sudo warren status", "```", "```", "text", "```", "    a = b",
 	}, "\n"))
 	require.NoError(t, err)
-	require.Equal(t, []block{{8, "one\n  two\n"}}, p.blocks)
-	require.Equal(t, []line{{1, "warren wal verify DIR"}, {4, "warren server --config x"}, {12, "sudo warren status"},
-		{15, "text"}, {17, "a = b"}}, p.lines)
+	require.Equal(t, []block{{9, "one\n  two\n"}}, p.blocks)
+	require.Equal(t, []line{{1, "warren wal verify DIR"}, {5, "warren server --config x"}, {14, "sudo warren status"},
+		{17, "text"}, {19, "a = b"}}, p.lines)
 
 	for text, problem := range map[string]string{
-		"```sh run\none":                  "a.md:2: the block does not end",
-		"```sh runs\none\n```":            `neither "sh run" nor "sh not run: REASON"`,
-		"```sh\none\n```":                 `neither "sh run" nor "sh not run: REASON"`,
-		"```sh not run:\none\n```":        `neither "sh run" nor "sh not run: REASON"`,
-		"```sh not run: why\none\n```":    "a.md:1: \"```sh not run: why\": the reason is missing",
-		"```go run\none\n```":             "only sh runs",
-		"```\nwarren status\n```":         `a.md:2: "warren status" is a command`,
-		"text\n\n    $ make test\n":       `a.md:3: "$ make test" is a command`,
-		"    sudo systemctl start warren": "is a command",
-		"    ./zkServer.sh status":        "is a command",
-		"```text\ncurl http://a\n```":     "is a command",
+		"```sh\none":                             "a.md:2: the block does not end",
+		"```sh run\none\n```":                    "is a comment on the line before",
+		"```sh not run: why\none\n```":           "is a comment on the line before",
+		"<!-- not run: -->\n```sh\none\n```":     "the reason is missing",
+		"<!-- not run: why-->\n```sh\none\n```":  "a.md:2: \"```sh\": the reason is missing",
+		"<!-- not run: it is Go -->\n```go\n```": "only sh runs",
+		"```\nwarren status\n```":                `a.md:2: "warren status" is a command`,
+		"text\n\n    $ make test\n":              `a.md:3: "$ make test" is a command`,
+		"    sudo systemctl start warren":        "is a command",
+		"    ./zkServer.sh status":               "is a command",
+		"```text\ncurl http://a\n```":            "is a command",
 	} {
 		_, err := parsePage("a.md", text)
 		require.ErrorContains(t, err, problem)
