@@ -157,8 +157,8 @@ func isOutput(line string) bool { return strings.Contains(line, " clients on ") 
 func TestParsePage(t *testing.T) {
 	p, err := parsePage("a.md", strings.Join([]string{
 		"Text with `warren wal verify DIR` and `other`.", "", "<!-- not run: it is an example -->", "```sh",
-		"warren server \\", "  --config x", "```", "```sh", "one", "  two", "```", "<!-- not run: it takes root -->", "```sh",
-		"sudo warren status", "```", "```", "text", "```", "    a = b",
+		"warren server \\", "  --config x", "```", "```sh", "one", "  two", "```",
+		"<!-- not run: it takes root -->", "```sh", "sudo warren status", "```", "```", "text", "```", "    a = b",
 	}, "\n"))
 	require.NoError(t, err)
 	require.Equal(t, []block{{9, "one\n  two\n"}}, p.blocks)
