@@ -93,7 +93,7 @@ func (c *Core) streamTo(l *link) {
 	default:
 		// Commits first: no server then has a txn behind the reconfiguration without knowing that it is
 		// committed.
-		if r > l.committed && r <= c.committed {
+		if r > l.committed && r <= c.limit(l, c.committed) {
 			c.propose(l, r)
 			c.commitTo(l, r-1)
 			c.send(Message{Type: Activate, To: l.peer, Link: l.id, Zxid: r, Leader: c.designated})

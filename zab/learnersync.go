@@ -160,6 +160,10 @@ func (c *Core) receive(t Txn) bool {
 			c.gap(last, t.Zxid)
 			return false
 		}
+		if t.Zxid.Epoch() > ln.epoch { // a log that ends above the epochs of this server would be refused at its start
+			c.leave("leader %d of epoch %d proposes %v", ln.master, ln.epoch, t.Zxid)
+			return false
+		}
 		c.window.add(t)
 		c.see(e)
 	default:

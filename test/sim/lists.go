@@ -17,7 +17,8 @@ import (
 // common. Lists that differ by one server keep it. So the operator begins with the next change when
 //
 //   - every process has the list of the one before,
-//   - the newest epoch was established by that list: then a quorum of it has all that was committed by older lists,
+//   - since then a leader was established: then a quorum of that list has all that was committed by older lists, and
+//     no epoch is decided by one of them any more,
 //   - no member lacks the data.
 //
 // With leap there are two servers to add, and both are added, or removed, at once: that breaks the invariant, and the
@@ -31,6 +32,7 @@ type lists struct {
 	read    map[proto.ServerID]*zab.Ensemble // by the present process, or the last one
 	todo    []proto.ServerID                 // those that are to be restarted with the newest list
 	reigns  *zab.Ensemble                    // the list of the leader of the newest epoch that was established
+	ruled   bool                             // it was established when every process had the newest list
 
 	leap, haste bool
 }
@@ -85,12 +87,15 @@ func (l *lists) ready(s *Sim) bool { return s.opts.Seed%2 == 0 || s.united() != 
 
 // settled reports whether the next change may begin.
 func (l *lists) settled(s *Sim) bool {
-	for _, n := range s.nodes {
-		if slices.Contains(l.members, n.id) && l.read[n.id] != l.file[n.id] || n.blank || !n.disk.exists {
-			return false
-		}
-	}
-	return l.haste || l.reigns != nil && string(l.reigns.Text) == string(l.list(nil).Text)
+	lacks := func(n *node) bool { return n.blank || !n.disk.exists }
+	return (l.ruled || l.haste) && l.everywhere(s) && !slices.ContainsFunc(s.nodes, lacks)
+}
+
+// everywhere reports whether every process of a member has read the newest list.
+func (l *lists) everywhere(s *Sim) bool {
+	return len(l.todo) == 0 && !slices.ContainsFunc(s.nodes, func(n *node) bool {
+		return slices.Contains(l.members, n.id) && l.read[n.id] != l.file[n.id]
+	})
 }
 
 // change decides the next list.
@@ -105,6 +110,7 @@ func (l *lists) change(s *Sim) {
 			l.members = slices.Delete(slices.Clone(l.members), i, i+1)
 		}
 	}
+	l.ruled = false
 	s.Stats.Reconfigs++
 	s.tracef("the list becomes %v", l.members)
 	e := l.list(nil)
@@ -162,7 +168,7 @@ func (l *lists) reads(s *Sim, n *node) *zab.Ensemble {
 // established is called when a leader has its quorum.
 func (l *lists) established(s *Sim, n *node) {
 	if n.status.Epoch >= s.newest {
-		l.reigns = l.read[n.id]
+		l.reigns, l.ruled = l.read[n.id], l.everywhere(s)
 	}
 }
 
