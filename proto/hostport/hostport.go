@@ -6,7 +6,9 @@ package hostport
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
+	"strconv"
 	"strings"
 )
 
@@ -22,8 +24,8 @@ func Host(text string) (string, error) {
 	return host, err
 }
 
-// Split reads HOST or HOST:PORT, and returns the host without brackets. port is empty if there is none. An IPv6
-// address without brackets has no port. The host may be empty.
+// Split reads HOST or HOST:PORT, and returns the host without brackets. port is empty if there is none, and else a
+// number from 0 to 65535. An IPv6 address without brackets has no port. The host may be empty.
 func Split(text string) (host, port string, err error) {
 	if isIPv6(text) {
 		return text, "", nil
@@ -38,8 +40,15 @@ func Split(text string) (host, port string, err error) {
 		return "", "", fmt.Errorf("%q %w: an IPv6 address needs brackets", text, ErrSyntax)
 	case fields[1] == "":
 		return "", "", fmt.Errorf("%q %w: the port is missing", text, ErrSyntax)
+	case !isPort(fields[1]):
+		return "", "", fmt.Errorf("%q %w: the port is not a number from 0 to %d", text, ErrSyntax, math.MaxUint16)
 	}
 	return fields[0], fields[1], nil
+}
+
+func isPort(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 16)
+	return err == nil
 }
 
 // Complete returns HOST:PORT, with this port if the text has none.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -30,6 +31,17 @@ func TestSplit(t *testing.T) {
 		"::1:2181":                    {host: "::1:2181"}, // an address of its own: a port needs brackets
 		"zk1:":                        {wrong: true},
 		"[::1]:":                      {wrong: true},
+		"zk1:0":                       {host: "zk1", port: "0"},
+		"zk1:65535":                   {host: "zk1", port: "65535"},
+		"zk1:65536":                   {wrong: true},
+		"zk1:-1":                      {wrong: true},
+		"zk1:+1":                      {wrong: true},
+		"zk1:x":                       {wrong: true},
+		"zk1:http":                    {wrong: true}, // the names of services are no ports, as in Java
+		"zk1: 2181":                   {wrong: true},
+		"[::1]:65536":                 {wrong: true},
+		"[::1]:0x1":                   {wrong: true},
+		":2181a":                      {wrong: true},
 		"[::1":                        {wrong: true},
 		"[::1]2181":                   {wrong: true},
 		"[]:2181":                     {wrong: true},
@@ -59,6 +71,15 @@ func TestHostAndComplete(t *testing.T) {
 		"[::1]:2": "[::1]:2"} {
 		if got, err := Complete(text, "1"); got != want || err != nil {
 			t.Errorf("Complete(%q) = %q, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"a:x", "[::1]:x", "a:65536", ":99999"} {
+		const want = "the port is not a number from 0 to 65535"
+		if got, err := Complete(text, "1"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Complete(%q) = %q, %v", text, got, err)
+		}
+		if _, err := Host(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Host(%q): %v", text, err)
 		}
 	}
 	if WithoutZone("fe80::1%eth0") != "fe80::1" || WithoutZone("zk%1") != "zk%1" {

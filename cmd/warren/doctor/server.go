@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/hostport"
 )
 
 // answers is what one server said.
@@ -63,6 +64,9 @@ func (o *Ensemble) ask(ctx context.Context, address, word string) (text string, 
 // at most so many bytes, even if the connection broke. Source: operations 2.1.
 func AskWord(ctx context.Context, address, word string, timeout time.Duration, secure *tls.Config,
 	most int64) (string, error) {
+	if _, _, err := hostport.Split(address); err != nil {
+		return "", err
+	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)

@@ -59,7 +59,7 @@ func ClientPortOf(cfg *config.Config, m *config.Member) string {
 func WithPort(address string) string {
 	complete, err := hostport.Complete(address, "2181")
 	if err != nil {
-		return address // the dialer says what is wrong with it
+		return address // who asks it says what is wrong with it
 	}
 	return complete
 }
