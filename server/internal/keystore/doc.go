@@ -4,9 +4,9 @@
 // # Files
 //
 // A key store holds one private key and its chain, a trust store the certificates that peers are checked against.
-// The formats are PEM (keys also encrypted as PKCS#8 PBES2), PKCS12 and JKS. Between PKCS12 and JKS the first
-// bytes decide and not the name, as in Java: since version 9 keytool writes PKCS12 into files named .jks. A trust
-// store of PEM may also hold revocation lists (see below). A file is at most 4 MiB.
+// The formats are PEM (keys also encrypted as PKCS#8, by PBES2 or older schemes of DES), PKCS12 and JKS. Between
+// PKCS12 and JKS the first bytes decide and not the name, as in Java: since version 9 keytool writes PKCS12 into files
+// named .jks. A trust store of PEM may also hold revocation lists (see below). A file is at most 4 MiB.
 //
 // # Verification
 //

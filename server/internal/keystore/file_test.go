@@ -18,11 +18,17 @@ func TestIdentitiesMadeByOthers(t *testing.T) {
 		"java.jks": "CN=golden,O=Warren", "java.p12": "CN=golden", "openssl.p12": "CN=openssl",
 		"aes256.pem": "CN=openssl", "aes192.pem": "CN=openssl", "aes128sha1.pem": "CN=openssl",
 		"des3.pem": "CN=openssl", "sec1.pem": "CN=openssl",
+		"md5des.pem": "CN=openssl", "sha1des.pem": "CN=openssl", "sha1des3.pem": "CN=openssl",
+		"des2.pem": "CN=openssl", "java-md5des.pem": "CN=openssl", "java-des3.pem": "CN=openssl",
+		"wide.pem": "CN=openssl",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &config.Store{Location: filepath.Join("testdata", name), Password: "changeit"}
 			if name == "java.jks" {
 				s.Password = "pass wörd"
+			}
+			if name == "wide.pem" { // more than one block of the hash, and not ASCII alone
+				s.Password = "pass wörd, und lang genug für mehr als einen Block von 64"
 			}
 			cert, err := loadIdentity(vfs.OS(), s)
 			require.NoError(t, err)
@@ -84,7 +90,8 @@ func TestStoresThatAreRefused(t *testing.T) {
 		"cut off":        {read("java.jks")[:400], "a.jks", "wrong password, or it was changed"},
 		"not JKS":        {[]byte("hello"), "a.jks", "neither PEM, PKCS12 nor JKS"},
 		"JCEKS":          {read("java.jceks"), "a.jks", "another Java provider"},
-		"PBES1":          {read("pbes1.pem"), "a.pem", "something else than PBES2"},
+		"RC2":            {read("rc2.pem"), "a.pem", "in a way that is not supported"},
+		"RC4":            {read("rc4.pem"), "a.pem", "in a way that is not supported"},
 		"old OpenSSL":    {read("old.pem"), "a.pem", "Proc-Type"},
 		"garbage PKCS12": {[]byte{0x30, 0x03, 1, 2, 3}, "a.p12", "pkcs12"},
 		"trust as key":   {read("trust.jks"), "a.jks", "no private key"},
@@ -173,7 +180,7 @@ func FuzzJKSBody(f *testing.F) {
 }
 
 func FuzzPKCS8(f *testing.F) {
-	for _, name := range []string{"aes256.pem", "des3.pem", "pbes1.pem"} {
+	for _, name := range []string{"aes256.pem", "des3.pem", "md5des.pem", "sha1des3.pem", "rc2.pem"} {
 		f.Add(blockOf(f, read(f, name)))
 	}
 	f.Fuzz(func(t *testing.T, der []byte) {

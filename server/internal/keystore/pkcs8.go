@@ -16,8 +16,9 @@ import (
 	"hash"
 )
 
-// An encrypted PKCS#8 key is a key of PKCS#8 under PBES2: a key derived from the password by PBKDF2, and a block
-// cipher in CBC mode. Source: RFC 5958 section 3, RFC 8018 sections 6.2 and A.2, A.4.
+// An encrypted PKCS#8 key is a key of PKCS#8 under PBES2, a key derived from the password by PBKDF2, and a block
+// cipher in CBC mode, or under one of the older schemes. Source: RFC 5958 section 3, RFC 8018 sections 6.2 and A.2,
+// A.4.
 
 type encryptedKey struct {
 	Algorithm pkix.AlgorithmIdentifier
@@ -65,8 +66,8 @@ var cbc = map[string]struct {
 const iterationsMax = 2_000_000
 
 var (
-	errPBE = errors.New("the private key is encrypted with something else than PBES2 with PBKDF2; convert it " +
-		"with openssl pkcs8 -topk8 -v2 aes-256-cbc")
+	errPBE = errors.New("the private key is encrypted in a way that is not supported, such as RC2, RC4 or scrypt; " +
+		"convert it with openssl pkcs8 -topk8 -v2 aes-256-cbc")
 	errPKCS8     = errors.New("the encrypted private key cannot be decoded")
 	errDecrypted = errors.New("the private key cannot be decrypted: wrong password?")
 )
@@ -77,11 +78,27 @@ func decryptPKCS8(der []byte, password string) ([]byte, error) {
 	if rest, err := asn1.Unmarshal(der, &ek); err != nil || len(rest) > 0 {
 		return nil, errPKCS8
 	}
-	if !ek.Algorithm.Algorithm.Equal(oidPBES2) {
+	mode, err := decrypter(&ek.Algorithm, password)
+	if err != nil {
+		return nil, err
+	}
+	if len(ek.Data) == 0 || len(ek.Data)%mode.BlockSize() != 0 {
+		return nil, errPKCS8
+	}
+	plain := make([]byte, len(ek.Data))
+	mode.CryptBlocks(plain, ek.Data)
+	return unpad(plain, mode.BlockSize())
+}
+
+func decrypter(algorithm *pkix.AlgorithmIdentifier, password string) (cipher.BlockMode, error) {
+	if s, ok := pbeSchemes[algorithm.Algorithm.String()]; ok {
+		return s.decrypter(algorithm, password)
+	}
+	if !algorithm.Algorithm.Equal(oidPBES2) {
 		return nil, errPBE
 	}
 	var p pbes2Params
-	if rest, err := asn1.Unmarshal(ek.Algorithm.Parameters.FullBytes, &p); err != nil || len(rest) > 0 {
+	if rest, err := asn1.Unmarshal(algorithm.Parameters.FullBytes, &p); err != nil || len(rest) > 0 {
 		return nil, errPKCS8
 	}
 	c, ok := cbc[p.Cipher.Algorithm.String()]
@@ -97,12 +114,10 @@ func decryptPKCS8(der []byte, password string) ([]byte, error) {
 		return nil, errPKCS8
 	}
 	block, err := c.block(key)
-	if err != nil || len(iv) != block.BlockSize() || len(ek.Data) == 0 || len(ek.Data)%block.BlockSize() != 0 {
+	if err != nil || len(iv) != block.BlockSize() {
 		return nil, errPKCS8
 	}
-	plain := make([]byte, len(ek.Data))
-	cipher.NewCBCDecrypter(block, iv).CryptBlocks(plain, ek.Data)
-	return unpad(plain, block.BlockSize())
+	return cipher.NewCBCDecrypter(block, iv), nil
 }
 
 func deriveKey(kdf *pkix.AlgorithmIdentifier, password string, size int) ([]byte, error) {
@@ -120,10 +135,10 @@ func deriveKey(kdf *pkix.AlgorithmIdentifier, password string, size int) ([]byte
 			return nil, fmt.Errorf("the function %v of the private key's PBKDF2 is not supported", p.PRF.Algorithm)
 		}
 	}
-	switch {
-	case p.Iterations < 1 || p.Iterations > iterationsMax:
-		return nil, fmt.Errorf("the private key asks for %d iterations, the limit is %d", p.Iterations, iterationsMax)
-	case p.KeyLength != 0 && p.KeyLength != size:
+	if err := checkIterations(p.Iterations); err != nil {
+		return nil, err
+	}
+	if p.KeyLength != 0 && p.KeyLength != size {
 		return nil, errPKCS8
 	}
 	return pbkdf2.Key(prf, password, p.Salt, p.Iterations, size)
