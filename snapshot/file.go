@@ -2,6 +2,8 @@ package snapshot
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -9,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/klauspost/compress/gzip"
+	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -46,6 +49,29 @@ func ReadEnsemble(fs vfs.FS, path string) (ensemble uint64, err error) {
 		return Trailer{}, err
 	})
 	return ensemble, err
+}
+
+// Begins reports whether the first bytes of the file at path are those of a snapshot, or of one that is compressed as
+// the name says.
+func Begins(fs vfs.FS, path string) (begins bool, err error) {
+	f, err := fs.Open(path)
+	if err != nil {
+		return false, fmt.Errorf("snapshot: %w", err)
+	}
+	defer f.Close()
+	magic := binary.BigEndian.AppendUint32(nil, uint32(proto.MagicSnapshot))
+	switch compressionOf(path) {
+	case Gzip:
+		magic = gzipMagic
+	case Snappy:
+		magic = snappyMagic
+	}
+	head := make([]byte, len(magic))
+	n, err := f.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		return false, fmt.Errorf("snapshot: %w", err)
+	}
+	return bytes.Equal(head[:n], magic), nil
 }
 
 // load is Load with the size of the chunks. It also returns the sums of the file.

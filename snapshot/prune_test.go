@@ -153,13 +153,14 @@ func TestPruneTrustsTheCatalogue(t *testing.T) {
 	}
 }
 
-// A catalogue that cannot be written costs nothing but a warning.
+// A catalogue that cannot be written costs those who read nothing but a warning.
 func TestCatalogueFailure(t *testing.T) {
-	s, fs, c, warned := pruneStore(t)
+	s, fs, c, warned := pruneStore(t, 1, 2)
+	clear(c.entries)
 	c.err = errors.New("disk full")
-	for zxid := proto.Zxid(1); zxid < 3; zxid++ {
-		m, err := s.Write(zxid, sample(3).source())
-		require.NoError(t, err)
+	metas, err := s.List()
+	require.NoError(t, err)
+	for _, m := range metas {
 		_, err = s.Load(m, Discard)
 		require.NoError(t, err)
 		require.NoError(t, s.Verify(m))
@@ -181,4 +182,16 @@ func TestPruneFails(t *testing.T) {
 	require.Equal(t, []string{"snapshot.1"}, removed)
 	fs.Hook(nil)
 	require.Equal(t, []string{"snapshot.2", "snapshot.3", "snapshot.4"}, listed(t, fs))
+}
+
+// A snapshot counts as written only when it is in the catalogue: callers remove the log that leads to it.
+func TestWriteFailsWithoutItsCatalogue(t *testing.T) {
+	s, _, c, _ := pruneStore(t, 5)
+	c.err = vfs.ErrNoSpace
+	_, err := s.Write(6, sample(4).source())
+	require.ErrorIs(t, err, vfs.ErrNoSpace)
+	c.err = nil
+	m, err := s.Write(6, sample(4).source())
+	require.NoError(t, err)
+	require.Contains(t, c.entries, m.Name)
 }

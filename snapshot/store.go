@@ -64,8 +64,8 @@ type Known interface {
 	SnapshotOf(size int64, checksum uint32) (zxid proto.Zxid, ok bool)
 }
 
-// Catalogue is Known that is kept. Its errors fail no operation: a missing entry costs reading a file, and the proof
-// that a file is what its name says. server/meta keeps one.
+// Catalogue is Known that is kept. Its errors fail no operation but Write: a missing entry costs reading a file, and
+// the proof that a file is what its name says, or was a snapshot at all. server/meta keeps one.
 type Catalogue interface {
 	Known
 	// PutSnapshot records that the file called name has just been verified.
@@ -213,7 +213,7 @@ func inspect(fs vfs.FS, path string, c Compression) (size int64, ok bool, err er
 func (s *Store) Load(m Meta, sink Sink) (Trailer, error) {
 	t, seen, err := s.view().load(m, sink)
 	if err == nil {
-		s.remember(m.Name, m.Zxid, seen)
+		s.warned(m.Name, s.remember(m.Name, m.Zxid, seen))
 	}
 	return t, err
 }
@@ -242,11 +242,15 @@ func (s *Store) Newest(try func(Meta) error) (Meta, error) {
 }
 
 // remember records in the catalogue that a file is good.
-func (s *Store) remember(name string, zxid proto.Zxid, seen sums) {
+func (s *Store) remember(name string, zxid proto.Zxid, seen sums) error {
 	if size, sum, ok := s.o.Catalogue.Snapshot(name); ok && size == seen.size && sum == seen.crc {
-		return
+		return nil
 	}
-	if err := s.o.Catalogue.PutSnapshot(name, zxid, seen.size, seen.crc); err != nil {
+	return s.o.Catalogue.PutSnapshot(name, zxid, seen.size, seen.crc)
+}
+
+func (s *Store) warned(name string, err error) {
+	if err != nil {
 		s.o.Warn(name, err)
 	}
 }

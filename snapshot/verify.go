@@ -15,7 +15,7 @@ import (
 func (s *Store) Verify(m Meta) error {
 	t, seen, err := verify(s.o.FS, s.path(m.Name))
 	if err = s.view().compared(m, &t, seen, err); err == nil {
-		s.remember(m.Name, m.Zxid, seen)
+		s.warned(m.Name, s.remember(m.Name, m.Zxid, seen))
 	}
 	return err
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Write writes the body that src produces as the snapshot at zxid. It returns when the snapshot is durable and
-// has been read back. A file of the same name is replaced by rename; then one of the same zxid and another
+// has been read back, and is in the catalogue: a caller may remove the log that leads to it. A file of the same name is replaced by rename; then one of the same zxid and another
 // compression is removed. Any error before that, among them vfs.ErrNoSpace, leaves the directory as it was. One
 // Write runs at a time; another waits.
 //
@@ -35,7 +35,9 @@ func (s *Store) Write(zxid proto.Zxid, src Source) (Meta, error) {
 	if err := s.o.FS.SyncDir(s.o.Dir); err != nil {
 		return Meta{}, fmt.Errorf("snapshot: write %s: %w", name, err)
 	}
-	s.remember(name, zxid, wrote)
+	if err := s.remember(name, zxid, wrote); err != nil {
+		return Meta{}, fmt.Errorf("snapshot: write %s: %w", name, err)
+	}
 	if err := s.removeTwins(zxid, name); err != nil {
 		return Meta{}, err
 	}

@@ -3,6 +3,7 @@ package rebuild
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/seed94657493/warren/datatree"
@@ -26,6 +27,9 @@ type Source struct {
 	// Joins, if not nil, returns an error if the first txn of an epoch is known not to come directly after another
 	// txn: the zxids alone do not tell.
 	Joins func(last, next proto.Zxid) error
+	// Catalogued, if not nil, reports whether this server has had a whole snapshot of a name. It has recorded each
+	// before it removed the log that leads to it.
+	Catalogued func(name string) bool
 	// Foreign says that ZooKeeper may have written the snapshots. It takes one whose digest differs, and has written
 	// such files.
 	Foreign bool
@@ -51,6 +55,8 @@ type Passed struct {
 	Err error
 	// Exact is the last txn whose effects the file may hold; 0 if it is damaged or names no ensemble.
 	Exact proto.Zxid
+	// Junk says that the file was never a snapshot of this server. ZooKeeper passes over it, too.
+	Junk bool
 }
 
 // IsWhole reports whether the file holds what was written, under a wrong name or with a wrong tree. ZooKeeper would
@@ -80,7 +86,8 @@ func Newest(s *Source) (*Found, error) {
 	}
 	var passed []Passed
 	for _, m := range metas {
-		found, err := s.from(m, names, passed, nil)
+		kept, before := s.withoutJunk(m, metas, names, passed)
+		found, err := s.from(m, kept, before, nil)
 		if err == nil {
 			return found, nil
 		}
@@ -101,6 +108,44 @@ func Newest(s *Source) (*Found, error) {
 		all = append(all, passed[i].Err)
 	}
 	return nil, errors.Join(all...)
+}
+
+// withoutJunk leaves out of the names those of junk that are newer than m, and adds them to passed. The log need not
+// lead to them.
+//
+// Junk cannot be read, and was never a snapshot of this server. What ZooKeeper may have written must not even begin as
+// a snapshot. Only a snapshot that is catalogued itself tells that the catalogue is not a new one.
+func (s *Source) withoutJunk(m snapshot.Meta, metas []snapshot.Meta, names []string, passed []Passed) ([]string,
+	[]Passed) {
+	if s.Catalogued == nil || !s.Catalogued(m.Name) {
+		return names, passed
+	}
+	passed = slices.Clone(passed)
+	var kept []string
+	for _, name := range names {
+		zxid, _, ok := snapshot.ParseName(name)
+		if !ok || zxid <= m.Zxid || s.Catalogued(name) || s.Foreign && s.begins(name) {
+			kept = append(kept, name)
+			continue
+		}
+		i := slices.IndexFunc(passed, func(p Passed) bool { return p.Name == name })
+		switch {
+		case i >= 0 && errors.Is(passed[i].Err, snapshot.ErrCorrupt) && !passed[i].IsWhole():
+			passed[i].Junk = true
+		case i < 0 && !slices.ContainsFunc(metas, func(m snapshot.Meta) bool { return m.Name == name }):
+			passed = append(passed, Passed{Meta: snapshot.Meta{Zxid: zxid, Name: name}, Junk: true,
+				Err: fmt.Errorf("%w: %s does not begin and end as a snapshot does", snapshot.ErrCorrupt, name)})
+		default:
+			kept = append(kept, name)
+		}
+	}
+	return kept, passed
+}
+
+// begins reports whether a file begins as a snapshot does, or that is not known.
+func (s *Source) begins(name string) bool {
+	begins, err := snapshot.Begins(s.FS, filepath.Join(s.Dir, name))
+	return begins || err != nil
 }
 
 // after adds to an error why newer snapshots were passed over.

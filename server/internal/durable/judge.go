@@ -47,9 +47,9 @@ func (s *Disk) judge(f *rebuild.Found) error {
 }
 
 // putAside gives a snapshot that is whole, but not what its name or its digest says, a name by which nothing takes it
-// for a snapshot. A damaged one stays: nothing can take it.
+// for a snapshot, and so does it to a file that was never one. A damaged one stays: nothing can take it.
 func (s *Disk) putAside(p *rebuild.Passed) {
-	if !p.IsWhole() {
+	if !p.IsWhole() && !p.Junk {
 		s.Log.Warn("snapshot", zap.String("file", p.Name), zap.Error(p.Err))
 		return
 	}

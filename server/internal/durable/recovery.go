@@ -55,6 +55,7 @@ type Disk struct {
 	Missing     bool             // a member of an ensemble has no database: it may be new, or may have lost it
 	Blank       bool             // this server does not count: zab.Config.Blank
 	renew       bool             // a new snapshot is due: the state could not be proved, or a snapshot was put aside
+	loaded      string           // the snapshot from which the state was rebuilt; empty if there was none
 	origin      uint64           // the ensemble that wrote the newest snapshot; 0 if the snapshot does not tell
 	Recent      *flow.RecentTxns // nil on a standalone server
 }
@@ -299,6 +300,11 @@ func (s *Disk) source(log func(proto.Zxid, func(*wal.Record) error) error) *rebu
 		Config: datatree.Config{SkipACL: s.Config.SkipACL}}
 }
 
+func (s *Disk) isCatalogued(name string) bool {
+	_, _, ok := s.Meta.Snapshot(name)
+	return ok
+}
+
 // rebuild rebuilds the state from snapshots and log. took is how long the loading of the snapshot has taken since
 // began. A directory without a snapshot gives the empty tree, if it may.
 func (s *Disk) rebuild(began time.Duration) (state *datatree.State, took time.Duration, err error) {
@@ -310,7 +316,7 @@ func (s *Disk) rebuild(began time.Duration) (state *datatree.State, took time.Du
 		}
 		return err
 	})
-	src.Joins, src.Foreign = s.joins(), s.Meta.Elsewhere()
+	src.Joins, src.Foreign, src.Catalogued = s.joins(), s.Meta.Elsewhere(), s.isCatalogued
 	src.Loaded = func() {
 		took, s.replayed = s.Runtime.Elapsed()-began, 0
 		if s.Recent != nil {
@@ -336,7 +342,7 @@ func (s *Disk) rebuild(began time.Duration) (state *datatree.State, took time.Du
 	case err != nil:
 		return nil, 0, &DataError{s.SnapDir(), err}
 	}
-	s.origin, s.Blank = found.Ensemble, s.isBlank()
+	s.origin, s.Blank, s.loaded = found.Ensemble, s.isBlank(), found.Name
 	s.Log.Info("loaded snapshot", zap.String("file", found.Name), zap.Stringer("zxid", found.Meta.Zxid))
 	return found.State, took, nil
 }
@@ -436,6 +442,10 @@ func (s *Disk) removeOldLog(state *datatree.State) error {
 	}
 	if logs, err := s.WAL.Files(); err != nil || len(logs) == 0 {
 		return err
+	}
+	if s.loaded != "" && !s.isCatalogued(s.loaded) {
+		return &DataError{s.SnapDir(), fmt.Errorf("the log before %s cannot be removed: meta.db does not record it",
+			s.loaded)}
 	}
 	s.Log.Warn("removing logs that end before the state", zap.Stringer("zxid", state.LastZxid()))
 	if err := s.WAL.Reset(state.LastZxid()); err != nil {
