@@ -33,7 +33,8 @@ run: build ## a server on 127.0.0.1:2181 with its data in ./data
 
 test: ## every test, with costly assertions on
 	$(GO) test -tags invariants -timeout $(HANG) $(PKG)
-	$(GO) test -tags 'invariants weak' -timeout $(HANG) ./test/system -run Defect
+	overlay=$$($(GO) run ./test/defects/overlay bin/defects) && $(GO) test -overlay $$overlay -tags invariants \
+		-timeout $(HANG) ./zab ./test/system -run '^Test(ScriptsSeeDefects|DefectsAreFound)$$'
 	GO='$(GO)' .ci/journeys
 
 race: ## every test under the race detector
@@ -55,8 +56,10 @@ sim-cover: ## branches of zab and the host that none of SEEDS fresh seeds has en
 	$(GO) run ./test/seeds/unentered sim.cover system.cover
 
 defects: ## servers with known defects, one at a time, until the simulations notice; the tables of docs/SIMULATION.md
-	$(GO) test -tags 'invariants weak' -count=1 -timeout 24h -v ./test/system -run Defect -system.defects -system.clean=20
-	$(GO) test -tags 'invariants weak' -count=1 -timeout 24h -v ./test/sim -run '^TestSimFindsWeakness$$'
+	$(GO) test -tags invariants -count=1 -timeout 24h -v ./test/system -run '^TestDefectRunsAreClean$$' -system.clean=20
+	overlay=$$($(GO) run ./test/defects/overlay bin/defects) && test="$(GO) test -overlay $$overlay -tags invariants \
+		-count=1 -timeout 24h -v" && $$test ./test/system -run '^TestDefectsAreFound$$' -system.defects && \
+		$$test -p 1 ./zab ./test/sim -run '^Test(ScriptsSee|SimFinds)Defects$$'
 
 fuzz: ## every fuzz target for TIME each
 	GO='$(GO)' .ci/fuzz '$(TIME)' $(PKG)

@@ -2,13 +2,11 @@ package server
 
 import (
 	"errors"
-	"math"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree/auth"
-	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/sessions"
@@ -19,13 +17,10 @@ import (
 func (s *Server) runClock() {
 	clock := s.Tracker.Clock(s.Clock.Now())
 	every := max(s.Config.TickTime/4, time.Millisecond)
-	for looked := s.Clock.Now(); !s.Stopping.WaitFor(every); looked = s.Clock.Now() {
+	for !s.Stopping.WaitFor(every) {
 		if err := s.reserveIDs(); err != nil {
 			s.Fatal("reserving ids for sessions", err)
 			return
-		}
-		if s.Weak(weakness.LateClockForgives) && s.Clock.Now()-looked > int64(every*3/2) {
-			s.Tracker.Postpone(math.MaxInt32*int64(time.Millisecond), s.Clock.Now())
 		}
 		for _, e := range clock.Look(s.Clock.Now(), s.LogStalled.Load()) {
 			s.Log.Info("expiring session", zap.Stringer("session_id", e.ID), zap.Duration("timeout", e.Timeout()))

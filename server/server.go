@@ -8,7 +8,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/internal/sched"
-	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/durable"
@@ -44,8 +43,6 @@ type Options struct {
 	// Runtime is how the server tells the time, starts goroutines and waits; nil is sched.OS(). It is for
 	// simulations.
 	Runtime sched.Runtime
-	// Weakness are defects that the server has on purpose. It is for tests of simulations.
-	Weakness weakness.Set
 	// Applied, if it is not nil, is called with each txn after it was applied to the state, in the order of zxids,
 	// and with the digest of the state at that time. It must neither block nor keep the payload. It is not called for
 	// txns that are read from the log at the start. It is for simulations.
@@ -84,7 +81,7 @@ type Server struct {
 func New(cfg *config.Config, o Options) *Server {
 	exporter := traces.New(&cfg.Trace)
 	e := env.New(cfg, env.Options{Log: o.Log, Registry: o.Registry, FS: o.FS, Version: o.Version, Runtime: o.Runtime,
-		Weakness: o.Weakness, Applied: o.Applied, WindowTxns: o.WindowTxns, Tracer: exporter.Tracer()})
+		Applied: o.Applied, WindowTxns: o.WindowTxns, Tracer: exporter.Tracer()})
 	s := &Server{Env: e, options: o, disk: durable.New(e, o.Meta), front: serve.New(e, o.ListenClient),
 		traces: exporter}
 	exporter.Attach(traces.Surroundings{Runtime: e.Runtime, Log: e.Log, Registry: e.Registry, Version: e.Version,
@@ -152,9 +149,6 @@ func (s *Server) recover() error {
 		return err
 	}
 	base := s.disk.Meta.SessionBase()
-	if s.Weak(weakness.SessionIDsAgain) {
-		base = 0
-	}
 	s.Tracker = sessions.New(s.Config.TickTime, proto.ServerID(s.Config.OwnID()), s.Clock.WallMs(), base)
 	s.Tracker.PassOver(s.Store.State.EachSession)
 	if err := s.reserveIDs(); err != nil {

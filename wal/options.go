@@ -22,9 +22,6 @@ type Options struct {
 	Now func() time.Time
 	// Events receives what the log does. Nil: no events.
 	Events Events
-	// TornRefused is a defect for tests of the simulator: Replay fails if a record that can be read follows one that
-	// a loss of power has damaged.
-	TornRefused bool
 	// Logger receives messages for an operator. Nil: no messages.
 	Logger *zap.Logger
 }

@@ -216,7 +216,7 @@ func (w *walk) file(i int) error {
 	if err == nil {
 		torn, err = ending(f, path, sc.off, size, sc.last)
 	}
-	if err != nil && isLast && !w.o.TornRefused {
+	if err != nil && isLast {
 		torn, err = true, unfinished(f, path, sc.off, size, sc.last, w.from, err)
 	}
 	if err != nil {

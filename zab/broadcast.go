@@ -24,9 +24,6 @@ func (c *Core) countAcks() {
 				s = s.With(j)
 			}
 		}
-		if c.weak(ObserversCount) {
-			s = c.withObservers(s)
-		}
 		if c.voters.decides(s) {
 			best = z
 		}
@@ -46,30 +43,13 @@ func (c *Core) countAcks() {
 	}
 }
 
-// withObservers is weakness ObserversCount: each observer counts as one of the voters that are missing.
-func (c *Core) withObservers(s quorum.Set) quorum.Set {
-	i := 0
-	for _, l := range c.links {
-		if l.observer && l.stage == linkUpToDate {
-			for i < len(c.voters.ids) && s.Has(i) {
-				i++
-			}
-			if i < len(c.voters.ids) {
-				s = s.With(i)
-			}
-		}
-	}
-	return s
-}
-
 // stream sends every learner that is up to date the proposals and commits that are new.
 func (c *Core) stream() {
 	if c.role != Leading && !c.masters() {
 		return
 	}
 	for _, l := range c.links {
-		if l.stage == linkUpToDate ||
-			c.weak(TrafficBeforeUpToDate) && (l.stage == linkSyncing || l.stage == linkSynced) {
+		if l.stage == linkUpToDate {
 			c.streamTo(l)
 		}
 	}

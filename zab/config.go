@@ -60,8 +60,6 @@ type Config struct {
 
 	// Sums returns the checksums of the payload of a txn. nil stands for payloads without a digest.
 	Sums func(payload []byte) Sums
-
-	sabotage
 }
 
 // Timing is in calls of Core.Tick ("ticks" below); a tick of 10 ms is a good choice. One tick of ZooKeeper is

@@ -84,8 +84,7 @@ func New(cfg Config) (*Core, error) {
 	}
 	c := &Core{cfg: cfg, active: cfg.Ensemble, text: cfg.Ensemble.Wire(), epochs: cfg.Epochs, last: cfg.Last,
 		delivered: cfg.Last, committed: 0}
-	c.blank = cfg.Blank && !c.weak(BlankCounts) &&
-		!(c.weak(BlankForgotten) && (cfg.Last != 0 || cfg.Epochs.Current != 0))
+	c.blank = cfg.Blank
 	if cfg.Next != nil && cfg.Next.Version > cfg.Ensemble.Version {
 		c.next = cfg.Next
 	}
@@ -99,7 +98,7 @@ func New(cfg Config) (*Core, error) {
 	for _, t := range cfg.Window {
 		c.window.add(t)
 	}
-	c.stable = stable{epochs: c.epochs, last: c.last, blank: c.blank, weak: c.weakness()}
+	c.stable = stable{epochs: c.epochs, last: c.last, blank: c.blank}
 	c.vote = Vote{Leader: -1, Zxid: -1, Epoch: -1}
 	c.masterQueue = masterQueue{leader: -1, last: -1}
 	c.nextLink = 1
@@ -180,7 +179,7 @@ func (c *Core) Propose(txns ...Txn) error {
 		return ErrNotLeading
 	case c.inFlight()+len(txns) > c.cfg.Limits.InFlight || c.next != nil || ld.renewal.begun:
 		return ErrBusy
-	case uint64(ld.proposed.Counter())+uint64(len(txns)) >= uint64(c.cfg.Limits.CounterMax) && !c.weak(CounterWraps):
+	case uint64(ld.proposed.Counter())+uint64(len(txns)) >= uint64(c.cfg.Limits.CounterMax):
 		// A new epoch begins: hand over to the best follower; this server may be elected again. Source:
 		// quorum-protocol 1.4.
 		c.HandOver(false)
@@ -209,9 +208,7 @@ func (c *Core) inFlight() int { return len(c.window.txns) - c.window.above(c.com
 
 // offer makes t the next proposal. Take hands it to the log and to the learners.
 func (c *Core) offer(t Txn) {
-	if !c.weak(CounterWraps) {
-		c.checkProposal(t.Zxid)
-	}
+	c.checkProposal(t.Zxid)
 	c.ld.proposed = t.Zxid
 	c.window.add(t)
 }
@@ -332,13 +329,9 @@ func (c *Core) truncate(z proto.Zxid) {
 	c.unsee(z)
 	job := c.writes.job(rankTruncate)
 	job.Truncate, job.Last = true, z
-	if !c.weak(TruncKeepsMemory) {
-		c.last = z
-		c.stable.last = min(c.stable.last, z)
-		c.delivered = min(c.delivered, z)
-	} else {
-		c.window.reset(c.last)
-	}
+	c.last = z
+	c.stable.last = min(c.stable.last, z)
+	c.delivered = min(c.delivered, z)
 	c.flying(job)
 }
 
@@ -349,9 +342,6 @@ func (c *Core) deliver() {
 		return
 	}
 	upTo := min(c.committed, c.stable.last)
-	if c.weak(DeliverBeforeDurable) || c.weak(EpochBeforeDurable) {
-		upTo = min(c.committed, c.window.last())
-	}
 	if upTo <= c.delivered {
 		return
 	}
@@ -398,18 +388,6 @@ func (c *Core) enter(role State, phase Phase) {
 	c.status.Serving = false
 	c.status.Epoch = 0
 	c.status.Leader, c.status.Master = -1, -1
-}
-
-func (c *Core) weak(w Weakness) bool { return c.cfg.sabotage.weak(w) }
-
-// weakness returns the weaknesses that the Config asks for: none in builds without the tag weak.
-func (c *Core) weakness() (all Weakness) {
-	for w := Weakness(1); w < weaknessEnd; w <<= 1 {
-		if c.weak(w) {
-			all |= w
-		}
-	}
-	return all
 }
 
 // describe formats the text of Status.Reason.

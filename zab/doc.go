@@ -72,8 +72,8 @@
 //
 // # Where it differs from Java
 //
-// Its peers see no difference. Inside, it closes the known defects of the reference (quorum-protocol 6.9): the
-// type Weakness names them, and the build tag weak brings them back for the tests. Besides:
+// Its peers see no difference. Inside, it closes the known defects of the reference (quorum-protocol 6.9), which
+// test/defects brings back for the tests. Besides:
 //
 //   - A leader that is asked to stop, or has used up its epoch, lets a follower catch up and names it as the next
 //     leader. The Warren servers follow it at once, as after a reconfiguration; others hold an election.

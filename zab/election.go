@@ -101,7 +101,7 @@ func (c *Core) lookFor(designated proto.ServerID, reason string) {
 	if c.hesitates { // the leader refuses this server, and will do so again
 		c.el.pause, c.hesitates = max(c.el.pause, c.cfg.Timing.TickTime/2), false
 	}
-	if c.written() || c.weak(VoteBeforeDrain) {
+	if c.written() {
 		c.drained()
 	}
 }
@@ -123,9 +123,6 @@ func (c *Core) drained() {
 	e.own = Vote{Leader: math.MinInt64, Zxid: math.MinInt64, Epoch: math.MinInt64}
 	if c.active.Votes(c.cfg.ID) {
 		e.own = c.stable.vote(c.cfg.ID)
-		if c.weak(VoteBeforeDrain) && !c.blank {
-			e.own = Vote{Leader: c.cfg.ID, Zxid: c.last, Epoch: c.epochs.Current}
-		}
 	}
 	if c.blank && c.self >= 0 {
 		e.own.Zxid = -1 // so does a server that has a vote by the pending configuration only

@@ -63,7 +63,6 @@ type electorate struct {
 	active *quorum.System
 	next   *quorum.System // nil if no reconfiguration is pending
 	place  [2][]int8
-	alone  bool // the next configuration decides alone: see the weakness of that name
 }
 
 // newElectorate returns the electorate, or an error if it has too many voters.
@@ -107,7 +106,7 @@ func (e *electorate) decides(s quorum.Set) bool {
 	if e.next == nil {
 		return e.active.DecidesSet(s)
 	}
-	return (e.alone || e.active.DecidesSet(e.project(0, s))) && e.next.DecidesSet(e.project(1, s))
+	return e.active.DecidesSet(e.project(0, s)) && e.next.DecidesSet(e.project(1, s))
 }
 
 // established reports whether s holds a quorum of the committed configuration.

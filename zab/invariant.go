@@ -53,7 +53,7 @@ func (c *Core) checkDeliver(txns []Txn) {
 		}
 		last = t.Zxid
 	}
-	if last > c.stable.last && !c.weak(DeliverBeforeDurable) && !c.weak(EpochBeforeDurable) {
+	if last > c.stable.last {
 		violated("%v is delivered, but only %v is durable", last, c.stable.last)
 	}
 }

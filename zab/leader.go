@@ -134,7 +134,7 @@ func (c *Core) fixEpoch() {
 // settleLeader takes the steps that have become possible by the writes that are durable now.
 func (c *Core) settleLeader() {
 	ld := &c.ld
-	if ld.stage >= leaderPromising && (c.stable.epochs.Accepted == ld.epoch || c.weak(EpochBeforeDurable)) {
+	if ld.stage >= leaderPromising && c.stable.epochs.Accepted == ld.epoch {
 		ld.electing = ld.electing.With(c.self)
 		for i := 0; i < len(c.links); i++ {
 			if l := c.links[i]; l.stage == linkWaiting && !c.awaitsRenewal(l) && !c.invite(l, ld.epoch) {
@@ -153,9 +153,6 @@ func (c *Core) settleLeader() {
 	}
 	if ld.stage >= leaderBarrier {
 		own := c.stable.last
-		if c.weak(OwnAckBeforeDurable) {
-			own = c.window.last()
-		}
 		if own.Epoch() == ld.epoch {
 			ld.acked[c.self] = own
 		}
@@ -243,7 +240,7 @@ func (c *Core) refuse(l *link) {
 func (c *Core) decideHistory() {
 	ld := &c.ld
 	if ld.stage != leaderPromising || !ld.electing.Has(c.self) || !c.voters.decides(ld.electing) ||
-		!c.voters.decides(c.confirmed()) && !c.weak(PromiseUnconfirmed) {
+		!c.voters.decides(c.confirmed()) {
 		return
 	}
 	ld.stage, ld.since = leaderSyncing, c.now

@@ -23,7 +23,7 @@ func (c *Core) plan(p proto.Zxid) plan {
 	case p > top && p.Counter() != 0 && top != 0:
 		// A txn that was proposed but is not committed is cut and sent again, because the learner must hear its
 		// COMMIT.
-		if p.Epoch() == top.Epoch() || p <= w.last() && w.holds(p) || c.weak(TruncAcrossEpochs) {
+		if p.Epoch() == top.Epoch() || p <= w.last() && w.holds(p) {
 			return plan{op: Trunc, zxid: top, base: top, replay: top}
 		}
 	case p >= w.before && p < top:
@@ -89,7 +89,7 @@ func (c *Core) startSync(l *link) {
 		return
 	}
 	l.base, l.whole = pl.base, pl.op == Snap
-	if l.voter >= 0 && c.ld.acked[l.voter] > l.base && !c.weak(TruncUncommitted) {
+	if l.voter >= 0 && c.ld.acked[l.voter] > l.base {
 		// Txns that the learner is about to cut, or has lost, must not be counted as durable there.
 		c.ld.acked[l.voter] = l.base
 	}
@@ -102,7 +102,7 @@ func (c *Core) startSync(l *link) {
 		}
 	}
 	c.send(m)
-	if pl.op == Snap && !c.weak(NewLeaderBeforeSnap) {
+	if pl.op == Snap {
 		l.stage = linkStreaming
 		return
 	}
@@ -224,7 +224,7 @@ func (c *Core) upToDateTo(l *link) {
 func (c *Core) ack(l *link, m *Message) {
 	switch {
 	case l.stage == linkSyncing:
-		if m.Zxid != proto.MakeZxid(c.epoch(), 0) && !c.weak(AnyAckCounts) {
+		if m.Zxid != proto.MakeZxid(c.epoch(), 0) {
 			return // an early ACK of a history txn, not of NEWLEADER (R4)
 		}
 		c.ackNewLeader(l)

@@ -107,10 +107,6 @@ func (c *Core) disconnected() {
 // leave ends the connection to the leader and looks for one again. Txns that were received in synchronization and
 // not adopted are dropped: the leader has them in its log. Source: quorum-protocol 6.8 S1.
 func (c *Core) leave(format string, args ...any) {
-	if c.weak(SnapshotInMemory) && c.ln.stage == lnSyncing && c.ln.sync == Snap {
-		c.last, c.stable.last, c.delivered = c.ln.snap, c.ln.snap, c.ln.snap
-		c.window.reset(c.ln.snap)
-	}
 	reason := describe(format, args...)
 	if c.ln.master != c.ln.leader {
 		reason += describe(" (an observer master: the leader is %d)", c.ln.leader)
@@ -149,7 +145,7 @@ func (c *Core) stepLearner(m *Message) {
 			return
 		}
 	}
-	if (m.Link != ln.link || m.Link == 0) && !c.weak(OldLinks) || ln.stage < lnInfo {
+	if m.Link != ln.link || m.Link == 0 || ln.stage < lnInfo {
 		return
 	}
 	ln.heard = c.now
@@ -206,7 +202,7 @@ func (c *Core) leaderInfo(m *Message) {
 		return
 	}
 	ln.epoch, ln.warren, ln.lineage = m.Epoch, m.Warren, m.Lineage
-	ln.repeated = m.Epoch == c.epochs.Accepted && !c.weak(EpochPromisedTwice)
+	ln.repeated = m.Epoch == c.epochs.Accepted
 	if m.Epoch > c.epochs.Accepted {
 		c.persistAccepted(m.Epoch)
 	}
@@ -244,7 +240,7 @@ func (c *Core) settleLearner() {
 	ln := &c.ln
 	switch ln.stage {
 	case lnPromise:
-		if c.stable.epochs.Accepted == ln.epoch || c.weak(EpochBeforeDurable) {
+		if c.stable.epochs.Accepted == ln.epoch {
 			p := c.stable.ackEpoch(ln.epoch, ln.repeated)
 			if c.wantsAll && ln.lineage == nil { // a leader without lineage understands no other request
 				p = c.stable.ackEpochWithNothing(ln.epoch)
@@ -254,8 +250,7 @@ func (c *Core) settleLearner() {
 			ln.stage = lnPromised
 		}
 	case lnAdopting:
-		if len(c.flight) == 0 && c.stable.epochs.Current == ln.epoch && c.stable.last >= ln.history ||
-			c.weak(AckBeforeHistory) {
+		if len(c.flight) == 0 && c.stable.epochs.Current == ln.epoch && c.stable.last >= ln.history {
 			c.promise(ln.link, ln.master, c.stable.ackNewLeader(ln.epoch, ln.history))
 			ln.stage = lnAdopted
 		}
@@ -270,9 +265,6 @@ func (c *Core) settleLearner() {
 func (c *Core) acknowledge() {
 	ln := &c.ln
 	upTo := c.stable.last
-	if c.weak(AckBeforeDurable) {
-		upTo = c.window.last()
-	}
 	if c.role != Following || upTo <= ln.acked {
 		return
 	}

@@ -24,7 +24,7 @@ func (c *Core) syncBegins(m *Message) {
 		c.leave("leader %d sent %v where a snapshot was asked for", ln.master, m.Type)
 		return
 	}
-	if m.Type != Snap && ln.lineage != nil && !c.weak(HistoriesJoined) && !c.continues(m) {
+	if m.Type != Snap && ln.lineage != nil && !c.continues(m) {
 		return
 	}
 	switch m.Type {
@@ -84,7 +84,7 @@ func (c *Core) truncateTo(z proto.Zxid) bool {
 		c.leave("leader %d truncates to %v, but the log ends at %v", c.ln.master, z, c.last)
 		return false
 	}
-	if committed := c.lineage.committed(); z < committed && !c.weak(HistoriesJoined) {
+	if committed := c.lineage.committed(); z < committed {
 		c.wantsAll = true
 		c.leave("leader %d truncates to %v, but all up to %v is committed", c.ln.master, z, committed)
 		return false
@@ -96,7 +96,7 @@ func (c *Core) truncateTo(z proto.Zxid) bool {
 		return false
 	}
 	at := z
-	if !c.window.holds(z) && !c.weak(TruncBlindly) {
+	if !c.window.holds(z) {
 		var ok bool
 		if at, _, ok = c.cfg.History.Locate(z); !ok {
 			c.wantsAll = true
@@ -139,7 +139,7 @@ func (c *Core) receive(t Txn) bool {
 	switch {
 	case ln.stage == lnSyncing:
 		if ln.pending.before == anyZxid && len(ln.pending.txns) == 0 {
-			if t.Zxid > ln.snap && !succeeds(ln.snap, t.Zxid) && !c.weak(GapsTaken) {
+			if t.Zxid > ln.snap && !succeeds(ln.snap, t.Zxid) {
 				c.gap(ln.snap, t.Zxid)
 				return false
 			}
@@ -147,16 +147,13 @@ func (c *Core) receive(t Txn) bool {
 			ln.pending.push(t)
 			return true
 		}
-		if !ln.adjoins(ln.pending.last(), t.Zxid) && !c.weak(GapsTaken) {
+		if !ln.adjoins(ln.pending.last(), t.Zxid) {
 			c.gap(ln.pending.last(), t.Zxid)
 			return false
 		}
 		ln.pending.push(t)
 	case ln.stage >= lnAdopting:
 		if last := c.window.last(); !succeeds(last, t.Zxid) {
-			if c.weak(RepeatedZxid) && t.Zxid == last && len(c.window.txns) > 0 {
-				return true
-			}
 			c.gap(last, t.Zxid)
 			return false
 		}
@@ -280,7 +277,7 @@ func (c *Core) newLeader(m *Message) {
 		return
 	}
 	last, committed := max(ln.pending.last(), ln.snap), c.lineage.committed()
-	if last < committed && !c.weak(HistoriesJoined) {
+	if last < committed {
 		reason := describe("leader %d ends its history with %v, but all up to %v is committed", ln.master, last,
 			committed)
 		c.refusedBy(reason, ln.lineage)
@@ -290,18 +287,12 @@ func (c *Core) newLeader(m *Message) {
 	lineage := c.succession(m)
 	c.nameLeader(lineage)
 	c.doubt(m.Lineage)
-	if c.weak(EpochBeforeHistory) {
-		c.persistCurrent(ln.epoch, lineage)
-	}
 	if ln.sync == Snap {
 		if !c.install() {
 			return
 		}
 		c.unsee(0) // the pending configuration belonged to a discarded history
 	} else {
-		if c.weak(WindowHole) {
-			c.window.reset(ln.pending.before)
-		}
 		for _, t := range ln.pending.txns {
 			c.window.add(t)
 		}

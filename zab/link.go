@@ -139,14 +139,6 @@ func (c *Core) linkIndex(id LinkID) int {
 func (c *Core) linkOf(m *Message) *link {
 	i := c.linkIndex(m.Link)
 	if i < 0 {
-		if !c.weak(OldLinks) {
-			return nil
-		}
-		for _, l := range c.links {
-			if l.peer == m.From {
-				return l
-			}
-		}
 		return nil
 	}
 	return c.links[i]
@@ -207,8 +199,6 @@ func (c *Core) learnerInfo(l *link, m *Message) {
 func (c *Core) outrun(l *link) {
 	ld := &c.ld
 	switch {
-	case c.weak(LeaderYields) && l.voter >= 0 && ld.stage >= leaderBarrier:
-		c.HandOver(false)
 	case ld.stage < leaderBarrier || l.lineage == nil:
 	case l.lineage.Epoch() > ld.epoch:
 		// A quorum follows this leader, so no quorum can have promised that epoch.

@@ -45,8 +45,6 @@ func (c *Core) shown() proto.Zxid {
 	switch {
 	case c.role == Leading:
 		return c.committed
-	case c.weak(InformBeforeCommit):
-		return c.window.last()
 	}
 	return c.delivered
 }

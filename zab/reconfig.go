@@ -126,7 +126,6 @@ func (c *Core) reseat() {
 		c.fatal(err)
 		return
 	}
-	to.alone = c.weak(NewConfigAlone)
 	c.voters = to
 	c.self = to.index(c.cfg.ID)
 	c.peers = nil

@@ -26,10 +26,10 @@ var rewrite = flag.Bool("rewrite", false,
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	require.NoError(t, err)
-	closed, err := filepath.Glob("testdata/weakness/*.txt")
+	closed, err := filepath.Glob("testdata/defects/*.txt")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
-	require.Len(t, closed, len(weaknesses), "a script for every weakness")
+	require.Len(t, closed, len(scripted), "a script for each of these defects")
 	for _, file := range append(files, closed...) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			text, err := os.ReadFile(file)
@@ -43,21 +43,6 @@ func TestScripts(t *testing.T) {
 				"go test ./zab -run TestScripts -rewrite writes what the core does now")
 		})
 	}
-}
-
-// weaknesses names the script of each known defect: testdata/weakness/NAME.txt shows the right behaviour, and
-// under the tag weak TestScriptsSeeWeakness shows that the defect would change it.
-var weaknesses = map[string]Weakness{
-	"AckBeforeHistory": AckBeforeHistory, "EpochBeforeHistory": EpochBeforeHistory,
-	"TrafficBeforeUpToDate": TrafficBeforeUpToDate, "SnapshotInMemory": SnapshotInMemory, "AnyAckCounts": AnyAckCounts,
-	"VoteBeforeDrain": VoteBeforeDrain, "TruncKeepsMemory": TruncKeepsMemory, "WindowHole": WindowHole,
-	"DeliverBeforeDurable": DeliverBeforeDurable, "NewLeaderBeforeSnap": NewLeaderBeforeSnap,
-	"TruncBlindly": TruncBlindly, "RepeatedZxid": RepeatedZxid, "EpochBeforeDurable": EpochBeforeDurable,
-	"OwnAckBeforeDurable": OwnAckBeforeDurable, "AckBeforeDurable": AckBeforeDurable,
-	"EpochPromisedTwice": EpochPromisedTwice, "BlankCounts": BlankCounts, "BlankForgotten": BlankForgotten,
-	"TruncUncommitted": TruncUncommitted, "TruncAcrossEpochs": TruncAcrossEpochs, "OldLinks": OldLinks,
-	"CounterWraps": CounterWraps, "NewConfigAlone": NewConfigAlone, "InformBeforeCommit": InformBeforeCommit,
-	"PromiseUnconfirmed": PromiseUnconfirmed, "LeaderYields": LeaderYields, "HistoriesJoined": HistoriesJoined,
 }
 
 // play runs the commands of a script and returns it with what the core does now. Lines of a transcript begin with

@@ -14,7 +14,6 @@ type stable struct {
 	last   proto.Zxid
 	blank  bool // messages of this server must not count
 	seq    Seq  // all writes up to this one are done
-	weak   Weakness
 }
 
 // promise is a message that claims durability. Only the methods of stable make one.
@@ -33,7 +32,7 @@ func (s *stable) is(f *flight) { s.seq, s.last, s.epochs, s.blank = f.seq, f.las
 
 // leaderInfo is the leader's promise to be the only leader of the epoch (D1).
 func (s *stable) leaderInfo(epoch int64) promise {
-	if s.epochs.Accepted != epoch && s.weak&EpochBeforeDurable == 0 {
+	if s.epochs.Accepted != epoch {
 		violated("LEADERINFO of epoch %d, but acceptedEpoch is durably %d", epoch, s.epochs.Accepted)
 	}
 	return promise{Message{Type: LeaderInfo, Epoch: epoch, Zxid: proto.MakeZxid(epoch, 0), Warren: true}}
@@ -43,7 +42,7 @@ func (s *stable) leaderInfo(epoch int64) promise {
 // that the epoch had been promised before this connection, so the answer must not count; the answer of a blank
 // server must not count either.
 func (s *stable) ackEpoch(epoch int64, repeated bool) promise {
-	if s.epochs.Accepted != epoch && s.weak&EpochBeforeDurable == 0 {
+	if s.epochs.Accepted != epoch {
 		violated("ACKEPOCH of epoch %d, but acceptedEpoch is durably %d", epoch, s.epochs.Accepted)
 	}
 	current := s.epochs.Current
@@ -63,21 +62,19 @@ func (s *stable) ackEpochWithNothing(epoch int64) promise {
 
 // ackNewLeader promises that the history of the leader of the epoch is durable, and then its epoch (D6).
 func (s *stable) ackNewLeader(epoch int64, history proto.Zxid) promise {
-	if s.weak&AckBeforeHistory == 0 {
-		if s.epochs.Current != epoch {
-			violated("ACK of NEWLEADER of epoch %d, but currentEpoch is durably %d", epoch, s.epochs.Current)
-		}
-		if s.last < history {
-			violated("ACK of NEWLEADER of epoch %d, but the log is durable up to %v only and not %v",
-				epoch, s.last, history)
-		}
+	if s.epochs.Current != epoch {
+		violated("ACK of NEWLEADER of epoch %d, but currentEpoch is durably %d", epoch, s.epochs.Current)
+	}
+	if s.last < history {
+		violated("ACK of NEWLEADER of epoch %d, but the log is durable up to %v only and not %v",
+			epoch, s.last, history)
 	}
 	return promise{Message{Type: Ack, Zxid: proto.MakeZxid(epoch, 0)}}
 }
 
 // ack promises that the log is durable through z (D8).
 func (s *stable) ack(z proto.Zxid) promise {
-	if s.last < z && s.weak&AckBeforeDurable == 0 {
+	if s.last < z {
 		violated("ACK of %v, but the log is durable up to %v", z, s.last)
 	}
 	return promise{Message{Type: Ack, Zxid: z}}

@@ -100,9 +100,6 @@ func (c *Core) befriend(id proto.ServerID) {
 
 // differs compares a lineage with that of this server.
 func (c *Core) differs(other *Lineage) *Difference {
-	if c.weak(HistoriesJoined) {
-		return nil
-	}
 	return c.lineage.Differs(other)
 }
 

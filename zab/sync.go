@@ -74,7 +74,7 @@ func (c *Core) answerSyncs() {
 // answerable reports whether all that was proposed before the request is committed, and a quorum still follows.
 func (c *Core) answerable(r *syncRequest) bool {
 	if c.committed < r.after ||
-		r.link == 0 && r.after.Counter() != 0 && c.stable.last < r.after && !c.weak(SyncBeforeOwnLog) {
+		r.link == 0 && r.after.Counter() != 0 && c.stable.last < r.after {
 		return false
 	}
 	alive := quorum.Set(0).With(c.self)

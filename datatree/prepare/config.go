@@ -35,11 +35,6 @@ type Config struct {
 	// State and take it again. Meanwhile txns that were prepared before may be applied. Nil means that the lock
 	// is kept.
 	Rest func()
-	// NoRollback is a defect for tests of the simulator: requests after a failed multi are decided as if its
-	// first changes had been made.
-	NoRollback bool
-	// PartialMulti is another one: a multi that fails makes the changes before the failed one.
-	PartialMulti bool
 	// Events receives messages for an operator. It may be nil.
 	Events Events
 }

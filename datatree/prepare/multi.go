@@ -20,7 +20,6 @@ func (p *Preparer) multi(b []byte) (out []byte, err proto.ErrCode, ok bool) {
 	}
 	digest := p.digest
 	p.overlay.begin()
-	first := len(b)
 	b = proto.AppendInt32(b, int32(count))
 	ops := proto.NewMultiReader(p.req.Body)
 	for i := range count {
@@ -29,17 +28,8 @@ func (p *Preparer) multi(b []byte) (out []byte, err proto.ErrCode, ok bool) {
 		start := len(b)
 		var op proto.OpCode
 		b, op, err = p.subTxn(proto.AppendInt64(b, 0), &ops.R, header.Type)
-		if err != proto.OK && i > 0 && p.cfg.PartialMulti {
-			binary.BigEndian.PutUint32(b[first:], uint32(i))
-			p.overlay.commit()
-			return b[:start], proto.OK, true
-		}
 		if err != proto.OK {
-			if p.cfg.NoRollback {
-				p.overlay.commit()
-			} else {
-				p.overlay.rollback()
-			}
+			p.overlay.rollback()
 			p.digest = digest
 			p.create2 = p.create2[:0]
 			b = appendSubError(b[:start], err)

@@ -60,7 +60,7 @@ func (n *node) start() {
 	p := n.p
 	n.srv = server.New(n.cfg, server.Options{
 		Log: n.log(), FS: n.disk.mem, Meta: n.disk.store(n.peers), Version: "simulated", Runtime: p,
-		Weakness: n.w.o.Weakness, DialPeer: n.peers.dial, ListenPeer: n.peers.listen, ListenClient: n.peers.listen,
+		DialPeer: n.peers.dial, ListenPeer: n.peers.listen, ListenClient: n.peers.listen,
 		WindowTxns: n.w.window,
 		Applied:    func(zxid proto.Zxid, payload []byte, digest int64) { n.w.applied(n, zxid, payload, digest) },
 	})

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/defects"
 	"github.com/seed94657493/warren/test/model"
 )
 
@@ -28,8 +28,8 @@ type Options struct {
 	Faults []Fault
 	// Configure, if not nil, changes the configuration of each server.
 	Configure func(*config.Config)
-	// Weakness is what is wrong with the servers on purpose.
-	Weakness weakness.Set
+	// Defects are what is wrong with the servers on purpose, in a build with the overlay of test/defects.
+	Defects defects.Set
 	// Features are what clients use besides; nil draws some.
 	Features []Feature
 	// Slow is the name of the tasks that are often slow; empty draws it, or none. They are up to Late late, if that

@@ -9,7 +9,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree"
-	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/figures"
@@ -168,9 +167,6 @@ func (j *Journal) Do(rest []JournalJob) {
 		}
 		n := appends(rest)
 		done := false
-		if j.srv.Weak(weakness.PersistedBeforeWrite) && n > 0 {
-			j.owner.Persisted(rest[n-1].Write.Seq)
-		}
 		if n > 0 {
 			done = j.Append(rest[:n])
 		} else {
@@ -254,8 +250,7 @@ func (j *Journal) write(p *zab.Persist) bool {
 		func() error { return s.Meta.SetAccepted(p.AcceptedEpoch) }) {
 		return false
 	}
-	if p.CurrentEpoch > 0 && !s.Weak(weakness.FirstSnapshotLate) &&
-		!j.waiting("writing the first snapshot", j.initialize) {
+	if p.CurrentEpoch > 0 && !j.waiting("writing the first snapshot", j.initialize) {
 		return false // an epoch is adopted only with a database, which begins with a snapshot: see Disk.isUnfinished
 	}
 	if p.CurrentEpoch >= 0 {
@@ -312,9 +307,7 @@ func (j *Journal) Truncate(last proto.Zxid) error {
 	if _, err := s.Snaps.AtOrBelow(last); err != nil {
 		return err // the state at last cannot be restored
 	}
-	if s.Weak(weakness.TruncKeepsSnapshots) {
-		s.Log.Debug("keeping snapshots above", zap.Stringer("zxid", last))
-	} else if err := s.Snaps.RemoveAbove(last); err != nil {
+	if err := s.Snaps.RemoveAbove(last); err != nil {
 		return err
 	}
 	if err := s.WAL.Truncate(last); err != nil {
@@ -364,9 +357,7 @@ func (j *Journal) install(in *zab.Install) error {
 	if err := s.WAL.Reset(in.Last); err != nil {
 		return err
 	}
-	if s.Weak(weakness.InstallKeepsSnapshots) {
-		s.Log.Debug("keeping snapshots above", zap.Stringer("zxid", in.Last))
-	} else if err := s.Snaps.RemoveAbove(in.Last); err != nil {
+	if err := s.Snaps.RemoveAbove(in.Last); err != nil {
 		return err
 	}
 	if err := s.Snaps.RemoveBelow(in.Last); err != nil {
@@ -429,15 +420,11 @@ func (j *Journal) persist(b *framedBatch) bool {
 	j.srv.LogStalled.Store(j.srv.Clock.Now())
 	defer j.srv.LogStalled.Store(0)
 	if !j.whileFull("disk is full: writes wait until there is room", "appending to the log", func() error {
-		err := j.log.Append(b.framed, b.first, b.last)
-		if errors.Is(err, vfs.ErrNoSpace) && j.srv.Weak(weakness.FullDiskForgets) {
-			return nil
-		}
-		return err
+		return j.log.Append(b.framed, b.first, b.last)
 	}) {
 		return false
 	}
-	if j.srv.Config.ForceSync && !j.srv.Weak(weakness.SyncedBeforeFdatasync) {
+	if j.srv.Config.ForceSync {
 		if err := j.log.Sync(); err != nil {
 			j.srv.Fatal("syncing the log", err)
 			return false
@@ -543,5 +530,5 @@ func (l logEvents) Synced(took time.Duration, _ int64) {
 // walOptions are the options of the log.
 func (s *Disk) walOptions() wal.Options {
 	return wal.Options{FS: s.FS, Dir: s.LogDir(), PreallocSize: s.Config.PreAllocSizeKB << 10, Logger: s.Log,
-		Events: logEvents{s.Env}, TornRefused: s.Weak(weakness.TornBatchRefused)}
+		Events: logEvents{s.Env}}
 }

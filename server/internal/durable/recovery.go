@@ -14,7 +14,6 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/internal/sched"
-	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/server/internal/env"
@@ -395,9 +394,6 @@ func (s *Disk) empty() (*datatree.State, error) {
 		s.Missing = true
 		return state, nil
 	}
-	if s.Weak(weakness.MarkerRemovedEarly) {
-		s.removeMarkers()
-	}
 	if err := s.Meta.SetBlank(false); err != nil { // the operator says that nothing was lost
 		return nil, &DataError{s.SnapDir(), err}
 	}
@@ -413,7 +409,7 @@ func (s *Disk) empty() (*datatree.State, error) {
 // Such a server may have lost its disk, so its part of the history must not count.
 func (s *Disk) isUnfinished() bool {
 	e := s.Meta.Epochs()
-	return s.Config.Distributed() && !s.Weak(weakness.FirstSnapshotLate) &&
+	return s.Config.Distributed() &&
 		(s.Meta.Blank() || !s.Config.TrustEmptySnapshot && e.Accepted > 0 && e.Current == 0)
 }
 
@@ -421,9 +417,6 @@ func (s *Disk) isUnfinished() bool {
 // stores that before anything makes the database exist. It may be restarted after it has received a part of a
 // database, or all of it, and before it has heard that it counts.
 func (s *Disk) markBlank() error {
-	if s.Missing && s.Weak(weakness.EpochsOutliveDatabase) {
-		return nil
-	}
 	if s.Missing {
 		s.Blank = true
 		return s.Meta.SetBlank(true)
@@ -437,7 +430,7 @@ func (s *Disk) isBlank() bool { return s.Config.Distributed() && s.Meta.Blank() 
 // removeOldLog removes the rest of the old log after a crash in the middle of an installation. It is unknown
 // whether the state holds those txns, so they must never be sent to other servers, nor be continued.
 func (s *Disk) removeOldLog(state *datatree.State) error {
-	if !s.Config.Distributed() || (!s.WAL.Detached() || s.Weak(weakness.DetachedLogKept)) && !s.Missing {
+	if !s.Config.Distributed() || !s.WAL.Detached() && !s.Missing {
 		return nil
 	}
 	if logs, err := s.WAL.Files(); err != nil || len(logs) == 0 {
@@ -478,7 +471,7 @@ func (s *Disk) stateAt(last proto.Zxid) (*datatree.State, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case found.State.LastZxid() != last && !s.Weak(weakness.TruncKeepsSnapshots):
+	case found.State.LastZxid() != last:
 		return nil, fmt.Errorf("server: the log leads to %v and not to %v", found.State.LastZxid(), last)
 	}
 	return found.State, found.Exact()

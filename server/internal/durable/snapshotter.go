@@ -13,7 +13,6 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/internal/sched"
-	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/snapshot"
@@ -122,12 +121,7 @@ func (sn *snapshotter) Write() (snapshot.Meta, error) {
 		w.Close()
 		s.Store.Mu.Unlock()
 	}()
-	src := snapshot.Source(NewLockedSource(s.Env, w))
-	if s.Weak(weakness.SnapshotNamedTooFar) {
-		zxid++
-		src = tooFar{src, zxid}
-	}
-	m, err := s.Snaps.Write(zxid, src)
+	m, err := s.Snaps.Write(zxid, NewLockedSource(s.Env, w))
 	took := s.Runtime.Elapsed() - began
 	switch {
 	case errors.Is(err, snapshot.ErrClosed):
@@ -219,18 +213,6 @@ func (l *lockedSource) End() (proto.Zxid, int64) {
 	l.store.Mu.RLock()
 	defer l.store.Mu.RUnlock()
 	return l.walker.End()
-}
-
-// tooFar is a source that claims to go up to a txn.
-type tooFar struct {
-	snapshot.Source
-	zxid proto.Zxid
-}
-
-// End implements snapshot.Source.
-func (t tooFar) End() (proto.Zxid, int64) {
-	last, digest := t.Source.End()
-	return max(last, t.zxid), digest
 }
 
 // walkerSource is a walker over a state that does not change.

@@ -15,7 +15,6 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/internal/sched"
-	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/figures"
@@ -28,18 +27,17 @@ import (
 
 // Env is shared by all parts of one server.
 type Env struct {
-	Config     *config.Config
-	Log        *zap.Logger
-	FS         vfs.FS
-	Version    string
-	Registry   *prometheus.Registry
-	Metrics    *Metrics
-	Stats      *figures.Server
-	Digests    figures.Digests
-	Runtime    sched.Runtime
-	Clock      *clock
-	Began      time.Time
-	Weaknesses weakness.Set
+	Config   *config.Config
+	Log      *zap.Logger
+	FS       vfs.FS
+	Version  string
+	Registry *prometheus.Registry
+	Metrics  *Metrics
+	Stats    *figures.Server
+	Digests  figures.Digests
+	Runtime  sched.Runtime
+	Clock    *clock
+	Began    time.Time
 	// WindowTxns is how many committed txns are kept in memory for learners.
 	WindowTxns int
 	// Stages measures where the time of operations goes; nil if nothing is measured.
@@ -88,7 +86,6 @@ type Options struct {
 	FS       vfs.FS
 	Version  string
 	Runtime  sched.Runtime
-	Weakness weakness.Set // empty, except in tests of the simulator
 	Applied  func(zxid proto.Zxid, payload []byte, digest int64)
 	// Tracer takes the operations that are traced; nil: none is.
 	Tracer stages.Tracer
@@ -103,8 +100,7 @@ func New(cfg *config.Config, o Options) *Env {
 		rt = sched.OS()
 	}
 	e := &Env{
-		Weaknesses: o.Weakness,
-		Runtime:    rt, Config: cfg, Log: o.Log, FS: o.FS, Version: strings.TrimSpace(o.Version), Registry: o.Registry,
+		Runtime: rt, Config: cfg, Log: o.Log, FS: o.FS, Version: strings.TrimSpace(o.Version), Registry: o.Registry,
 		Clock: newClock(rt), Began: rt.Now(), Told: o.Applied, Stats: figures.NewServer(),
 		Large:       limits.NewLargeBudget(cfg.LargeRequestThreshold, cfg.LargeRequestMaxBytes),
 		RequestPool: flow.NewPool(func() *flow.Batch { return new(flow.Batch) }),
@@ -148,9 +144,6 @@ func OutstandingPerServer(limit, voters int) int {
 	}
 	return limit
 }
-
-// Weak reports whether this server has a certain defect on purpose. Only a build with the tag weak can have one.
-func (e *Env) Weak(w weakness.Weakness) bool { return e.Weaknesses.Has(w) }
 
 // Spawn runs fn in a goroutine that Stop waits for. It returns false, and does not run fn, if the server has
 // stopped. Profiles show the name of the goroutine.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/datatree/prepare"
-	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/sessions"
@@ -99,10 +98,6 @@ func (f *following) request(b *flow.Batch, r *flow.Request) bool {
 		f.m.answer(localEnd(r, b.Received))
 		return true
 	}
-	if r.Client == nil && f.link != nil && (m.Weak(weakness.ExpiryByFollower) || m.Weak(weakness.ExpiryOfMoved)) {
-		f.forward(&forwarded{}, r, nil)
-		return true
-	}
 	if r.Client == nil || f.link == nil {
 		it.Drop = true
 		if r.Client != nil {
@@ -112,9 +107,6 @@ func (f *following) request(b *flow.Batch, r *flow.Request) bool {
 	}
 	body := r.Body.Of(b.Buf)
 	w := forwarded{item: it, after: r.Session.After}
-	if m.Weak(weakness.EarlierReplyTaken) {
-		w.after = 0
-	}
 	code, drop := m.verdict(&verdictInput{client: r.Client != nil, session: r.Session, op: r.Op, at: b.Received,
 		noRoom: f.noRoom()})
 	switch {
@@ -132,9 +124,6 @@ func (f *following) request(b *flow.Batch, r *flow.Request) bool {
 			break
 		}
 		f.upgrade(r.Session)
-	}
-	if f.m.Weak(weakness.ForwardDropped) && r.Op == proto.OpSetData && !w.here && f.m.Runtime.Uint64()%16 == 0 {
-		w.here = true
 	}
 	f.m.release(r)
 	if !w.here {
@@ -209,9 +198,8 @@ func (f *following) Packet(l *peers.Link, p *peers.Packet) {
 	case peers.PacketUnhold:
 		f.holding = false
 	case peers.PacketMoved:
-		if r := proto.NewReader(p.Data); !f.m.Weak(weakness.MovesUntold) {
-			f.m.Tracker.Moved(proto.SessionID(r.Int64()))
-		}
+		r := proto.NewReader(p.Data)
+		f.m.Tracker.Moved(proto.SessionID(r.Int64()))
 	case proto.PacketPing:
 		f.refuses = saysNoRoom(p.Data)
 		f.giveUp()
@@ -226,11 +214,7 @@ func (f *following) Packet(l *peers.Link, p *peers.Packet) {
 			f.below.answerInOrder(origin.link, &peers.Packet{Type: proto.PacketSync})
 			return
 		}
-		after := f.m.committed
-		if f.m.Weak(weakness.SyncOvertakes) {
-			after = 0
-		}
-		f.answered.Push(answeredSync{session: origin.session, after: after})
+		f.answered.Push(answeredSync{session: origin.session, after: f.m.committed})
 		f.answer(0, nil)
 	}
 }
@@ -239,10 +223,6 @@ func (f *following) Packet(l *peers.Link, p *peers.Packet) {
 func (f *following) resume(r *flow.Resumption) {
 	if f.link == nil {
 		r.Client.Abort()
-		return
-	}
-	if f.m.Weak(weakness.RevalidationSkipped) {
-		f.renew(r, true, f.m.seen)
 		return
 	}
 	if old := f.renewed[r.ID]; old != nil {

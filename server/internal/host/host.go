@@ -3,7 +3,6 @@ package host
 import (
 	"errors"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/internal/sched"
-	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/durable"
@@ -116,7 +114,6 @@ type Host struct {
 	lastServed           time.Time // when the last service began; zero before the first
 	afterOpening         func()    // called when the next service has begun
 	again                bool      // the core was given input while its output was handled
-	twice                []zab.Txn // of weakness.AppliedTwice
 	legs                 legs      // measured for Env.Stages
 
 	reported   differences
@@ -434,7 +431,7 @@ var errReconfigured = errors.New(
 
 // arrived handles packets of another server, in order.
 func (m *Host) arrived(l *peers.Link, packets []peers.Packet) {
-	if _, open := m.links[l.ID]; !open && !m.Weak(weakness.FormerLinks) {
+	if _, open := m.links[l.ID]; !open {
 		return // the link was closed meanwhile
 	}
 	m.links[l.ID] = l
@@ -500,7 +497,6 @@ func (m *Host) forRole(l *peers.Link, packet []peers.Packet) {
 	switch {
 	case m.role != nil:
 		m.role.Packet(l, &packet[0])
-	case m.Weak(weakness.EarlyDropped):
 	case m.opening || m.status.State == zab.Leading:
 		m.early = append(m.early, event{link: l, packets: packet})
 	}
@@ -533,8 +529,8 @@ func (m *Host) requests() {
 func (m *Host) take(b *flow.Batch) bool {
 	for b.Taken < len(b.Requests) {
 		r := &b.Requests[b.Taken]
-		if r.Client != nil && (r.Client.Superseded() && !m.Weak(weakness.SupersededTaken) ||
-			r.Client.Generation() != m.generation.Load() && !m.Weak(weakness.GenerationUnchecked)) {
+		if r.Client != nil && (r.Client.Superseded() ||
+			r.Client.Generation() != m.generation.Load()) {
 			m.drop(b, r)
 		} else if !m.role.request(b, r) {
 			return false
@@ -626,9 +622,7 @@ func (m *Host) drain() {
 			m.turnedAway(out.Rivals, m.Clock.Steady())
 		}
 		for _, id := range out.Close {
-			if !m.Weak(weakness.FormerLinks) {
-				m.peers.Close(id)
-			}
+			m.peers.Close(id)
 			m.forget(id)
 		}
 		if m.again {
@@ -654,9 +648,6 @@ func (m *Host) toJournal(writes []zab.Persist) {
 		if in := writes[i].Install; in != nil {
 			m.delivered = min(m.delivered, in.Last)
 			m.want(in.Link)
-			if m.Weak(weakness.AppliedTwice) {
-				m.twice = in.Txns
-			}
 		}
 	}
 	if now := m.measured(); now != 0 {
@@ -733,9 +724,6 @@ func (m *Host) touch(l *peers.Link) {
 
 // deliver hands committed txns to the applier, each with the client that gets the answer.
 func (m *Host) deliver(txns []zab.Txn) {
-	if m.Weak(weakness.AppliedTwice) && len(m.twice) > 0 {
-		txns, m.twice = append(slices.Clone(m.twice), txns...), nil
-	}
 	b := m.ApplyPool.Get()
 	b.Last = txns[len(txns)-1].Zxid
 	if b.Agreed = m.measured(); b.Agreed != 0 {

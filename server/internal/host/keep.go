@@ -7,7 +7,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/sessions"
@@ -107,7 +106,7 @@ func (l *leading) maybeHand() {
 func (l *leading) reclaimed(link *peers.Link, p *peers.Packet) {
 	r := proto.NewReader(p.Data)
 	id := proto.SessionID(r.Int64())
-	granted := l.m.MayAnswer() && l.m.Tracker.Reclaim(id, link.ID, l.m.Weak(weakness.KeptFromOthers))
+	granted := l.m.MayAnswer() && l.m.Tracker.Reclaim(id, link.ID)
 	data := proto.AppendBool(proto.AppendInt64(nil, int64(id)), granted)
 	link.SendPacket(&peers.Packet{Type: peers.PacketReclaim, Zxid: l.next - 1, Data: data})
 	l.m.touch(link)

@@ -6,14 +6,12 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/datatree/prepare"
 	"github.com/seed94657493/warren/datatree/quota"
-	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/figures"
 	"github.com/seed94657493/warren/server/internal/flow"
@@ -52,7 +50,6 @@ type leading struct {
 	// with the role.
 	refused  bool
 	refuses  bool       // clients' writes are refused, because disks have no room: see room.go
-	oneFull  time.Time  // of weakness.OneFullDiskRefuses
 	reconfig proto.Zxid // the last reconfiguration that was prepared
 	epoch    int64
 	handing  *handing // a hand-over that has begun; nil if there is none
@@ -187,9 +184,6 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 		l.m.Tracker.Touched(p.Data, l.m.Clock.Now())
 		l.m.core.Unfit(link.Peer, saysNoRoom(p.Data))
 		l.prioritized(link, p)
-		if saysNoRoom(p.Data) && l.m.Weak(weakness.OneFullDiskRefuses) {
-			l.oneFull = l.m.Clock.Steady()
-		}
 	case proto.PacketRevalidate:
 		if !l.m.MayAnswer() || l.handing != nil {
 			return // the learner may not answer either: its client tries another server
@@ -198,14 +192,9 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 		r := proto.NewReader(p.Data)
 		id, timeoutMs := proto.SessionID(r.Int64()), r.Int32()
 		from, valid := l.m.Tracker.Revalidate(id, timeoutMs, link.ID, l.m.Clock.Now())
-		if valid || l.m.Weak(weakness.RefusedThoughStays) {
-			l.outdate(id)
-		}
 		if valid {
+			l.outdate(id)
 			l.moved(id, from, link.ID)
-		}
-		if valid && l.m.Weak(weakness.EphemeralsLostOnMove) {
-			l.loseEphemeral(id)
 		}
 		proposed := p.Zxid // a learner in Java expects its own zxid back
 		if l.m.warren[link.ID] {
@@ -231,10 +220,8 @@ func (l *leading) resume(r *flow.Resumption) {
 	}
 	from := l.m.Tracker.Owner(r.ID)
 	s, old := l.m.Tracker.Resume(r.ID, r.TimeoutMs, r.Client, r.Received)
-	if s != nil || l.m.Weak(weakness.RefusedThoughStays) {
-		l.outdate(r.ID)
-	}
 	if s != nil {
+		l.outdate(r.ID)
 		l.moved(r.ID, from, 0)
 	}
 	r.Client.Resumed(s, old, r.TimeoutMs)
@@ -322,13 +309,6 @@ func (l *leading) ask(key syncKey) (asked bool) {
 func (l *leading) askCore() {
 	if len(l.unasked) == 0 || len(l.txns) > 0 || l.refused {
 		return
-	}
-	if l.m.Weak(weakness.SyncWithoutQuorum) {
-		for _, u := range l.unasked {
-			if u.link == 0 {
-				l.synced([]uint64{u.token})
-			}
-		}
 	}
 	for _, u := range l.unasked {
 		if _, ok := l.syncs[u.token]; ok && l.m.core.Sync(u.link, u.token) != nil {
@@ -459,14 +439,7 @@ func (l *leading) checkSession(w *write) proto.ErrCode {
 	case w.moved:
 		return proto.ErrSessionMoved
 	}
-	code := m.Tracker.Check(w.session, w.link, m.Config.LocalSessionsEnabled && !w.global, w.at)
-	switch {
-	case code == proto.ErrSessionMoved && m.Weak(weakness.MovedSessionKeepsWrite):
-		return proto.OK
-	case code == proto.OK && m.Weak(weakness.RefusedBeforeEnd) && m.hasExpired(w.session):
-		return proto.ErrSessionExpired
-	}
-	return code
+	return m.Tracker.Check(w.session, w.link, m.Config.LocalSessionsEnabled && !w.global, w.at)
 }
 
 // upgrade makes a local session of a client of this server global, before the request that needs a global session.
@@ -703,20 +676,6 @@ func (m *Host) prepareConfig() prepare.Config {
 		ReconfigEnabled:         m.Config.ReconfigEnabled,
 		Events:                  prepareEvents{m},
 		Rest:                    m.Store.Rest,
-		NoRollback:              m.Weak(weakness.MultiNotUndone),
-		PartialMulti:            m.Weak(weakness.MultiInPart),
-	}
-}
-
-// loseEphemeral is weakness.EphemeralsLostOnMove.
-func (l *leading) loseEphemeral(id proto.SessionID) {
-	l.lockState()
-	paths := l.m.Store.EphemeralsOf(id)
-	l.unlockState()
-	if len(paths) > 0 {
-		req := proto.DeleteRequest{Path: []byte(paths[0]), Version: -1}
-		l.propose(&write{op: proto.OpDelete, body: req.AppendTo(nil), ids: []auth.Identity{auth.SuperIdentity("")}},
-			proto.OK)
 	}
 }
 

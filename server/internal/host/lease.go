@@ -8,7 +8,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/sessions"
@@ -237,11 +236,7 @@ func (m *Host) quorumHeard() int64 {
 func (m *Host) renew(from int64) {
 	if !m.lease.endless && from > m.lease.from {
 		m.lease.from = from
-		length := m.lease.length
-		if m.Weak(weakness.LeaseOutlivesQuorum) {
-			length *= 100
-		}
-		m.LeaseEnd.Store(from + int64(length))
+		m.LeaseEnd.Store(from + int64(m.lease.length))
 		m.lease.isOver = m.lease.isOver && !m.MayAnswer()
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/datatree/prepare"
-	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/sessions"
@@ -72,7 +71,7 @@ func (m *Host) maybeReadOnly(now time.Time) {
 	m.generation.Add(1)
 	m.Tracker.Follow()
 	// A state that was loaded again, or is old, may not have the configuration.
-	m.setConfig(m.Membership(), !m.Weak(weakness.NoConfigurationShown))
+	m.setConfig(m.Membership(), true)
 	m.role = &readingOnly{m: m}
 	m.ReadOnly.Store(true)
 	m.LeaseEnd.Store(math.MaxInt64) // local sessions need no lease

@@ -6,7 +6,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
@@ -42,9 +41,6 @@ func (l *leading) checkRoom(now time.Time) {
 	full := m.Guard.Full()
 	m.core.Unfit(m.ID, full)
 	refuses := full || !m.core.FitQuorum()
-	if m.Weak(weakness.OneFullDiskRefuses) {
-		refuses = refuses || now.Sub(l.oneFull) < m.Config.TickTime
-	}
 	switch {
 	case refuses && !l.refuses:
 		m.Log.Error("too few voters have room on their disks: refusing writes", zap.Bool("here", !full))

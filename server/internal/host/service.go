@@ -5,7 +5,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/zab"
 )
@@ -32,7 +31,7 @@ func (m *Host) Changed(st zab.Status) {
 	if old.State != st.State {
 		m.early = nil
 		// The next leader may never commit what the last one has told of.
-		if st.State == zab.Looking && !m.Weak(weakness.CommitsOutliveLeader) {
+		if st.State == zab.Looking {
 			m.committed, m.seen = 0, 0
 		}
 		m.electionEnds(old.State, st.State, now)
@@ -117,10 +116,6 @@ func (m *Host) open() {
 	generation := m.generation.Add(1)
 	m.opening = true
 	state, config := m.status.State, m.Membership()
-	if m.Weak(weakness.ServesBeforeApplied) {
-		m.opened(state)
-		return
-	}
 	m.applier.Do(func() {
 		if m.peers != nil {
 			m.setConfig(config, false)

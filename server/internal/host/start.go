@@ -13,7 +13,6 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/datatree/prepare"
 	"github.com/seed94657493/warren/internal/sched"
-	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/durable"
@@ -91,7 +90,7 @@ func (m *Host) joinEnsemble() (err error) {
 	m.Metrics.Quorum.Looking.Inc()
 	m.delivered = core.Last
 	m.View.Store(&RoleView{State: zab.Looking, Leader: -1, master: -1, since: m.since})
-	if m.core, err = zab.New(m.weakened(core)); err != nil {
+	if m.core, err = zab.New(core); err != nil {
 		return &durable.DataError{Dir: m.SnapDir(), Err: err}
 	}
 	if m.peers, err = peers.New(m.PeersConfig()); err != nil {
@@ -99,11 +98,7 @@ func (m *Host) joinEnsemble() (err error) {
 	}
 	m.setConfig(m.Membership(), false)
 	m.Tracker.Follow()
-	if m.Weak(weakness.TruncKeepsSnapshots) || m.Weak(weakness.InstallKeepsSnapshots) {
-		m.Disk.Snapshotter.Request()
-	} else {
-		m.Disk.Snapshotter.Held.Store(true)
-	}
+	m.Disk.Snapshotter.Held.Store(true)
 	if q := m.Membership(); m.Config.ReconfigEnabled && q.ConfigVersion > m.Config.ConfigVersion {
 		m.configured(q) // the files are older
 	}
@@ -173,7 +168,7 @@ func (m *Host) CoreConfig() (zab.Config, error) {
 	limits.LagBytes = m.masterQueue() / 2
 	last := m.Store.State.LastZxid()
 	window, before := m.Disk.Recent.Take(last)
-	if m.Disk.Missing && !m.Weak(weakness.EpochsOutliveDatabase) {
+	if m.Disk.Missing {
 		epochs.Current = 0 // it belongs to a history that is not on this disk any more
 	}
 	c := zab.Config{

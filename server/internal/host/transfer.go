@@ -8,7 +8,6 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/internal/sched"
-	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/peers"
@@ -87,11 +86,7 @@ func (m *Host) dropOrphans() {
 func (m *Host) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
 	// A TRUNC or SNAP of an earlier leader may still have to replace the state.
 	settled := sched.NewGate(m.Runtime)
-	if m.Weak(weakness.SnapWhileReplaced) {
-		settled.Open()
-	} else {
-		m.applier.Do(settled.Open)
-	}
+	m.applier.Do(settled.Open)
 	l.SendSnapshot(zxid, func(w io.Writer) error {
 		began := m.Clock.Steady()
 		defer m.Metrics.Quorum.SnapBegins()()
@@ -117,9 +112,6 @@ func (m *Host) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
 		m.Log.Info("sent a snapshot", zap.Int64("server", int64(l.Peer)), zap.Stringer("zxid", zxid),
 			zap.Stringer("up_to", upTo),
 			zap.Duration("took", m.Clock.Steady().Sub(began)))
-		if m.Weak(weakness.SnapshotBehind) {
-			upTo += 2
-		}
 		m.Do(func() { m.core.Streamed(l.ID, upTo) })
 		return nil
 	})
@@ -141,9 +133,6 @@ func (m *Host) replay(l *peers.Link, after, upTo proto.Zxid) {
 	l.Stream(func(w io.Writer) error {
 		began := m.Clock.Steady()
 		defer m.Metrics.Quorum.DiffBegins()()
-		if m.Weak(weakness.DiffTooLate) {
-			after++
-		}
 		n := 0
 		var b []byte
 		err := m.Disk.Txns(after, upTo, func(zxid proto.Zxid, payload []byte) error {

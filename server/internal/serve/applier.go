@@ -8,7 +8,6 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/datatree/watch"
-	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/audit"
 	"github.com/seed94657493/warren/server/internal/env"
@@ -36,7 +35,6 @@ type applier struct {
 	eventType   proto.EventType
 	zxid        proto.Zxid
 	fired       env.Fired // watches that this txn has fired
-	late        []func()  // of weakness.EventAfterReply
 	deliverFn   func(watch.WatcherID, proto.EventType, []byte, datatree.ACLID)
 }
 
@@ -69,10 +67,6 @@ func (a *applier) Apply(b *flow.ApplyBatch) {
 		}
 		a.applyOne(it, it.Payload, b.Create2[it.Create2.Off:it.Create2.Off+it.Create2.N], now)
 	}
-	for _, fn := range a.late {
-		fn()
-	}
-	a.late = a.late[:0]
 	st.Publish()
 	a.served, a.forced = 0, 0
 	st.Mu.Unlock()
@@ -355,7 +349,7 @@ func (a *applier) forgetEvent() {
 func (a *applier) deliver(id watch.WatcherID, t proto.EventType, path []byte, acl datatree.ACLID) {
 	a.fired.Add(t)
 	c := a.srv.Watchers.Slots[id]
-	if c == nil || !a.srv.Allows(acl, proto.PermRead, *c.ids.Load()) && !a.srv.Weak(weakness.EventWithoutACL) {
+	if c == nil || !a.srv.Allows(acl, proto.PermRead, *c.ids.Load()) {
 		return
 	}
 	if len(a.event) == 0 || a.eventType != t {
@@ -368,15 +362,6 @@ func (a *applier) deliver(id watch.WatcherID, t proto.EventType, path []byte, ac
 	defer c.Mu.Unlock()
 	switch {
 	case !c.Mu.Out.open():
-	case a.srv.Weak(weakness.EventDropped) && c.Mu.Out.Waiting() > 0:
-	case a.srv.Weak(weakness.EventAfterReply):
-		event := append([]byte(nil), a.event...)
-		a.late = append(a.late, func() {
-			c.Mu.Lock()
-			defer c.Mu.Unlock()
-			c.Mu.Out.AddEvent(event, false)
-			a.mark(c)
-		})
 	case c.Mu.Out.Waiting() > outputLimit, !c.countUndelivered():
 		c.die() // at once: a reply or an event that came later would hide that this one was lost
 		a.freed = append(a.freed, c)

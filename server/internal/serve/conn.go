@@ -15,7 +15,6 @@ import (
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/internal/sched"
-	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/audit"
 	"github.com/seed94657493/warren/server/internal/figures"
@@ -366,13 +365,6 @@ func (c *Conn) read(xid int32, op proto.OpCode, body []byte) (done bool, err err
 		if c.Mu.Queue.Full() || c.Left.Load() || c.pauses() {
 			return false, nil
 		}
-		if c.srv.Weak(weakness.ReadOvertakesWrite) {
-			c.Unlock()
-			c.lockRead()
-			c.Mu.Queue.Push(flow.Queued{Kind: flow.QueuedReply}, c.srv.execute(c, xid, op, body, nil))
-			c.srv.InProcess.Add(1)
-			return true, nil
-		}
 		e := flow.Queued{Kind: flow.QueuedRead, Xid: xid, Op: op, Dear: dear(op) || c.srv.mayList(op), At: c.Received}
 		c.Mu.Queue.Push(e, body)
 		c.srv.InProcess.Add(1)
@@ -648,24 +640,9 @@ func (c *Conn) cleanup() {
 	c.Unwatch()
 	if s := c.Session.Load(); s != nil {
 		c.srv.Tracker.Unbind(s, c)
-		if c.srv.Weak(weakness.ExpiryByFollower) {
-			c.srv.Runtime.After(s.Timeout()/2, func() { c.srv.expire(s) })
-		}
-		if c.srv.Weak(weakness.ExpiryOfMoved) {
-			c.srv.Runtime.After(s.Timeout(), func() {
-				if c.srv.Tracker.Serving(s.ID) == nil {
-					c.srv.expire(s)
-				}
-			})
-		}
 	}
 	c.srv.Conns.Remove(c)
 	c.Mu.Lock()
 	c.srv.Stats.Sent.Add(c.Mu.stats.Sent)
 	c.Mu.Unlock()
-}
-
-// expire is weakness.ExpiryByFollower, and ExpiryOfMoved.
-func (s *Front) expire(session *sessions.Session) {
-	s.host.Submit(s.NewBatch(s.Clock.Now(), flow.Request{Session: session, Op: proto.OpCloseSession}, nil))
 }

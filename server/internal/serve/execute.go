@@ -9,7 +9,6 @@ import (
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/datatree/watch"
-	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -231,9 +230,6 @@ func (s *Front) setWatches(c *Conn, xid int32, op proto.OpCode, body, b []byte, 
 	start := len(b)
 	for _, l := range lists {
 		for _, path := range l.paths {
-			if l.kind == watch.Child && s.Weak(weakness.WatchNotRegistered) {
-				continue
-			}
 			event, limit := ws.rewatch(st.State, id, l.kind, path, req.RelativeZxid)
 			if limit != "" {
 				c.refuseWatches(limit)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/internal/sched"
-	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
@@ -147,7 +146,7 @@ func (c *Conn) Release(generation int64, goesOn bool) bool {
 	defer c.Mu.Unlock()
 	// A connection that has ended meanwhile may have lost a request that the former role had taken. So none of those
 	// that wait behind it may be taken, and they are not, because they are of the former time of service.
-	if goesOn && (c.Mu.Out.open() || c.srv.Weak(weakness.LostRequestPassed)) {
+	if goesOn && c.Mu.Out.open() {
 		c.generation.Store(generation)
 	}
 	c.Mu.Out.held = false

@@ -9,7 +9,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/sessions"
@@ -105,7 +104,7 @@ func (c *Conn) connect(frame []byte) error {
 		c.srv.Metrics.ConnectionRejected.Inc()
 		return errNoTokens
 	}
-	if req.LastZxidSeen > c.srv.host.Position() && !c.srv.Weak(weakness.ClientAheadAccepted) {
+	if req.LastZxidSeen > c.srv.host.Position() {
 		return errClientAhead
 	}
 	timeout := c.srv.clampTimeout(req.TimeOut)

@@ -99,12 +99,12 @@ func (t *Tracker) Own() map[*Session]bool {
 }
 
 // Reclaim gives a session to the learner on link, whose client has kept its connection over a change of the leader. It
-// reports false if the session does not live, or, without force, if its client was heard of at another server.
-func (t *Tracker) Reclaim(id proto.SessionID, link zab.LinkID, force bool) bool {
+// reports false if the session does not live, or if its client was heard of at another server.
+func (t *Tracker) Reclaim(id proto.SessionID, link zab.LinkID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.live(id)
-	if s == nil || s.local.Load() || s.owner != ownerUnknown && !force {
+	if s == nil || s.local.Load() || s.owner != ownerUnknown {
 		return false
 	}
 	s.owner = link

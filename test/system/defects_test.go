@@ -1,5 +1,3 @@
-//go:build weak
-
 package system
 
 import (
@@ -12,9 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/server/config"
-	"github.com/seed94657493/warren/zab"
+	"github.com/seed94657493/warren/test/defects"
 )
 
 var (
@@ -25,21 +22,25 @@ var (
 // defect is what the servers of a run have on purpose.
 type defect struct {
 	name string
-	set  weakness.Set
+	set  defects.Set
 	by   Check   // must notice it
 	in   Options // the run in which it shows; what these do not say is drawn from the seed
 	fast bool    // it is one of the few
 }
 
-// of is a defect of the host.
-func of(w weakness.Weakness, by Check, in Options) defect {
-	return defect{name: w.String(), set: weakness.Of(w).And(uint32(twofold[w])), by: by, in: in}
+// of is a defect of the server.
+func of(d defects.Defect, by Check, in Options) defect {
+	set := defects.Of(d)
+	if guard, ok := twofold[d]; ok {
+		set = defects.Of(d, guard)
+	}
+	return defect{name: d.String(), set: set, by: by, in: in}
 }
 
 // twofold are defects from which two guards protect: one of package server, and one of package zab.
-var twofold = map[weakness.Weakness]zab.Weakness{
-	weakness.DiffTooLate: zab.GapsTaken,
-	weakness.FormerLinks: zab.OldLinks,
+var twofold = map[defects.Defect]defects.Defect{
+	defects.DiffTooLate: defects.GapsTaken,
+	defects.FormerLinks: defects.OldLinks,
 }
 
 // quick makes a defect one of the few that are looked for in every run of the tests.
@@ -60,101 +61,101 @@ func seldom(c *config.Config) { c.SnapCount = 100_000 }
 // whole lets leaders send their whole state to every learner.
 func whole(c *config.Config) { c.SnapCount, c.ForceSnapshotSync = 100_000, true }
 
-// defects are the defects of the host, and those of the agreement that test/sim cannot have.
-func defects() []defect {
+// rows are the defects of the host, and those of the agreement that test/sim cannot have.
+func rows() []defect {
 	return []defect{
-		of(weakness.PersistedBeforeWrite, NeverBack,
+		of(defects.PersistedBeforeWrite, NeverBack,
 			Options{Servers: 3, Faults: crashes, Mean: 500 * time.Millisecond}),
-		of(weakness.SyncedBeforeFdatasync, NeverBack, Options{Servers: 3, Faults: crashes}),
-		of(weakness.SnapshotNamedTooFar, SameDigest, Options{Servers: 3, Faults: crashes}),
-		of(weakness.TruncKeepsSnapshots, SameDigest,
+		of(defects.SyncedBeforeFdatasync, NeverBack, Options{Servers: 3, Faults: crashes}),
+		of(defects.SnapshotNamedTooFar, SameDigest, Options{Servers: 3, Faults: crashes}),
+		of(defects.TruncKeepsSnapshots, SameDigest,
 			Options{Servers: 3, Faults: both, Mean: 500 * time.Millisecond, Configure: seldom}),
-		of(weakness.FullDiskForgets, Convergence,
+		of(defects.FullDiskForgets, Convergence,
 			Options{Servers: 3, Faults: []Fault{FullDisk, Kill, PowerLoss}, Mean: 500 * time.Millisecond}),
-		of(weakness.InstallKeepsSnapshots, ModelDigest,
+		of(defects.InstallKeepsSnapshots, ModelDigest,
 			Options{Servers: 5, Clients: 2, Faults: []Fault{Kill, PowerLoss, SlowNet, SlowDisk, OneWay},
 				Mean: 300 * time.Millisecond, Configure: whole}),
-		of(weakness.EpochsOutliveDatabase, Convergence,
+		of(defects.EpochsOutliveDatabase, Convergence,
 			Options{Servers: 3, Faults: []Fault{Wipe, SlowNet, OneWay}, Mean: 500 * time.Millisecond}),
-		of(weakness.TornBatchRefused, EndsByItself,
+		of(defects.TornBatchRefused, EndsByItself,
 			Options{Servers: 3, Faults: []Fault{MidWrite}, Mean: 500 * time.Millisecond, Busy: true}),
-		of(weakness.AppliedTwice, SameDigest, Options{Servers: 3, Faults: []Fault{Kill, Wipe, SlowNet}}),
-		of(weakness.RevalidationSkipped, SessionEnds, Options{Servers: 3, Faults: calm}),
-		of(weakness.ExpiryByFollower, SessionEnds, Options{Servers: 3, Faults: calm}),
-		of(weakness.ExpiryOfMoved, SessionEnds, Options{Servers: 3, Faults: calm}),
-		of(weakness.EphemeralsLostOnMove, AskedFor, Options{Servers: 3, Faults: calm}),
-		of(weakness.ForwardDropped, Writes, Options{Servers: 3, Faults: calm}),
-		of(weakness.DiffTooLate, Asserted, Options{Servers: 3, Faults: crashes}),
-		of(weakness.SyncWithoutQuorum, ReplyOrder, Options{Servers: 3, Faults: cuts}).quick(),
-		of(weakness.SyncOvertakes, Convergence, Options{Servers: 3, Faults: calm, Slow: "applier"}),
-		of(weakness.LeaseOutlivesQuorum, SessionEnds, Options{Servers: 3, Clients: 6,
+		of(defects.AppliedTwice, SameDigest, Options{Servers: 3, Faults: []Fault{Kill, Wipe, SlowNet}}),
+		of(defects.RevalidationSkipped, SessionEnds, Options{Servers: 3, Faults: calm}),
+		of(defects.ExpiryByFollower, SessionEnds, Options{Servers: 3, Faults: calm}),
+		of(defects.ExpiryOfMoved, SessionEnds, Options{Servers: 3, Faults: calm}),
+		of(defects.EphemeralsLostOnMove, AskedFor, Options{Servers: 3, Faults: calm}),
+		of(defects.ForwardDropped, Writes, Options{Servers: 3, Faults: calm}),
+		of(defects.DiffTooLate, Asserted, Options{Servers: 3, Faults: crashes}),
+		of(defects.SyncWithoutQuorum, ReplyOrder, Options{Servers: 3, Faults: cuts}).quick(),
+		of(defects.SyncOvertakes, Convergence, Options{Servers: 3, Faults: calm, Slow: "applier"}),
+		of(defects.LeaseOutlivesQuorum, SessionEnds, Options{Servers: 3, Clients: 6,
 			Faults: []Fault{Stall, Partition}, Mean: 3 * time.Second, Restless: true}),
-		of(weakness.GenerationUnchecked, SessionOrder, Options{Servers: 3, Clients: 4,
+		of(defects.GenerationUnchecked, SessionOrder, Options{Servers: 3, Clients: 4,
 			Faults: []Fault{HandOver, Reset}, Mean: 300 * time.Millisecond,
 			Busy: true, Slow: "journal", Late: time.Second}),
-		of(weakness.ServesBeforeApplied, ModelDigest, Options{Servers: 3, Faults: []Fault{Kill, Reset, Partition},
+		of(defects.ServesBeforeApplied, ModelDigest, Options{Servers: 3, Faults: []Fault{Kill, Reset, Partition},
 			Mean: 500 * time.Millisecond, Busy: true, Slow: "applier", Late: time.Second}),
-		of(weakness.MovedSessionKeepsWrite, SessionOrder,
+		of(defects.MovedSessionKeepsWrite, SessionOrder,
 			Options{Servers: 3, Faults: []Fault{SlowNet, ClientCut}, Restless: true}),
-		of(weakness.SnapshotBehind, Asserted, Options{Servers: 3, Faults: []Fault{Kill, Wipe}}).quick(),
-		of(weakness.SnapWhileReplaced, ModelDigest, Options{Servers: 3, Faults: []Fault{Partition, Kill, Stall},
+		of(defects.SnapshotBehind, Asserted, Options{Servers: 3, Faults: []Fault{Kill, Wipe}}).quick(),
+		of(defects.SnapWhileReplaced, ModelDigest, Options{Servers: 3, Faults: []Fault{Partition, Kill, Stall},
 			Mean: 300 * time.Millisecond, Busy: true, Slow: "applier", Late: 3 * time.Second, Configure: whole}),
-		of(weakness.EarlierReplyTaken, Writes, Options{Servers: 3, Clients: 3, Faults: calm, Slow: "journal",
+		of(defects.EarlierReplyTaken, Writes, Options{Servers: 3, Clients: 3, Faults: calm, Slow: "journal",
 			Late: 300 * time.Millisecond, Restless: true, Again: true, Steps: 150}),
-		of(weakness.EarlyDropped, Convergence, Options{Servers: 3, Faults: []Fault{Kill, Reset},
+		of(defects.EarlyDropped, Convergence, Options{Servers: 3, Faults: []Fault{Kill, Reset},
 			Mean: 500 * time.Millisecond, Busy: true, Slow: "applier", Late: time.Second}),
-		of(weakness.FormerLinks, SessionOrder,
+		of(defects.FormerLinks, SessionOrder,
 			Options{Servers: 3, Faults: []Fault{SlowNet, OneWay, Partition, Pause}, Mean: 500 * time.Millisecond}),
-		of(weakness.OneFullDiskRefuses, Room, Options{Servers: 3, Faults: []Fault{FullDisk}}),
-		of(weakness.MovesUntold, SessionOrder, Options{
+		of(defects.OneFullDiskRefuses, Room, Options{Servers: 3, Faults: []Fault{FullDisk}}),
+		of(defects.MovesUntold, SessionOrder, Options{
 			Servers: 3, Faults: []Fault{HandOver, SlowNet}, Mean: 100 * time.Millisecond, Busy: true, Restless: true,
 		}),
-		of(weakness.KeptFromOthers, SessionOrder, Options{
+		of(defects.KeptFromOthers, SessionOrder, Options{
 			Servers: 3, Faults: []Fault{HandOver, SlowNet}, Mean: 100 * time.Millisecond, Busy: true, Restless: true,
 		}),
-		of(weakness.SessionIDsAgain, SessionIDs, Options{Servers: 3, Faults: crashes}),
-		of(weakness.RefusedBeforeEnd, SessionEnds, Options{Servers: 3, Clients: 8,
+		of(defects.SessionIDsAgain, SessionIDs, Options{Servers: 3, Faults: crashes}),
+		of(defects.RefusedBeforeEnd, SessionEnds, Options{Servers: 3, Clients: 8,
 			Faults: []Fault{HandOver, SlowNet, Pause}, Mean: time.Second, Slow: "host", Late: time.Second}),
-		of(weakness.RefusedThoughStays, SessionOrder, Options{Servers: 3, Faults: []Fault{Pause, OneWay, SlowNet},
+		of(defects.RefusedThoughStays, SessionOrder, Options{Servers: 3, Faults: []Fault{Pause, OneWay, SlowNet},
 			Features: []Feature{Local}, Mean: 300 * time.Millisecond, Slow: "host", Restless: true}),
-		of(weakness.NoConfigurationShown, Reads, Options{Servers: 3, Faults: both,
+		of(defects.NoConfigurationShown, Reads, Options{Servers: 3, Faults: both,
 			Features: []Feature{Reconfig, ReadOnly}, Mean: 500 * time.Millisecond}),
-		of(weakness.LostRequestPassed, SessionOrder, Options{Servers: 3, Faults: []Fault{HandOver, OneWay, SlowNet},
+		of(defects.LostRequestPassed, SessionOrder, Options{Servers: 3, Faults: []Fault{HandOver, OneWay, SlowNet},
 			Mean: 200 * time.Millisecond, Busy: true}),
-		of(weakness.LateClockForgives, DeadClients,
+		of(defects.LateClockForgives, DeadClients,
 			Options{Servers: 3, Faults: calm, Slow: "clock", Late: 500 * time.Millisecond}),
-		of(weakness.EventAfterReply, NeverBack, Options{Servers: 1, Faults: calm}).quick(),
-		of(weakness.EventWithoutACL, Events, Options{Servers: 1, Faults: calm}),
-		of(weakness.EventDropped, Events, Options{Servers: 1, Faults: calm}).quick(),
-		of(weakness.WatchNotRegistered, Events, Options{Servers: 1, Faults: calm}),
-		of(weakness.ReadOvertakesWrite, NeverBack, Options{Servers: 1, Faults: calm}).quick(),
-		of(weakness.ClientAheadAccepted, NeverBack, Options{Servers: 3, Faults: calm}),
-		of(weakness.MultiNotUndone, ModelDigest, Options{Servers: 1, Faults: calm}),
-		of(weakness.MultiInPart, ModelDigest, Options{Servers: 1, Faults: calm}).quick(),
-		{name: "zab.SyncBeforeOwnLog", set: weakness.Of().And(uint32(zab.SyncBeforeOwnLog)), by: ReplyOrder,
+		of(defects.EventAfterReply, NeverBack, Options{Servers: 1, Faults: calm}).quick(),
+		of(defects.EventWithoutACL, Events, Options{Servers: 1, Faults: calm}),
+		of(defects.EventDropped, Events, Options{Servers: 1, Faults: calm}).quick(),
+		of(defects.WatchNotRegistered, Events, Options{Servers: 1, Faults: calm}),
+		of(defects.ReadOvertakesWrite, NeverBack, Options{Servers: 1, Faults: calm}).quick(),
+		of(defects.ClientAheadAccepted, NeverBack, Options{Servers: 3, Faults: calm}),
+		of(defects.MultiNotUndone, ModelDigest, Options{Servers: 1, Faults: calm}),
+		of(defects.MultiInPart, ModelDigest, Options{Servers: 1, Faults: calm}).quick(),
+		{name: "zab.SyncBeforeOwnLog", set: defects.Of(defects.SyncBeforeOwnLog), by: ReplyOrder,
 			in: Options{Servers: 3, Faults: cuts}},
 	}
 }
 
 // harmless are defects of the host from which another guard protects, with that guard.
-var harmless = map[weakness.Weakness]string{
-	weakness.FirstSnapshotLate: "a server without a database gets the whole state of its leader, which becomes " +
+var harmless = map[defects.Defect]string{
+	defects.FirstSnapshotLate: "a server without a database gets the whole state of its leader, which becomes " +
 		"its first snapshot",
-	weakness.DetachedLogKept: "package wal gives no place beyond a gap of the log",
-	weakness.MarkerRemovedEarly: "servers without a database and without the mark see that no voter has " +
+	defects.DetachedLogKept: "package wal gives no place beyond a gap of the log",
+	defects.MarkerRemovedEarly: "servers without a database and without the mark see that no voter has " +
 		"anything, and vote",
-	weakness.SupersededTaken: "what the earlier connection has sent is taken before the session goes on, if fewer " +
+	defects.SupersededTaken: "what the earlier connection has sent is taken before the session goes on, if fewer " +
 		"than 40,000 txns are in flight",
-	weakness.CommitsOutliveLeader: "each epoch begins with a txn, which is behind all that a former " +
+	defects.CommitsOutliveLeader: "each epoch begins with a txn, which is behind all that a former " +
 		"leader has told of",
 }
 
 // TestEachDefectHasARow checks that every defect of the host is looked for, or that it is said why not.
 func TestEachDefectHasARow(t *testing.T) {
-	rows := defects()
-	for _, w := range weakness.All() {
-		looked := slices.ContainsFunc(rows, func(d defect) bool { return d.name == w.String() })
-		require.NotEqual(t, looked, harmless[w] != "", "%v", w)
+	all := rows()
+	for _, d := range defects.Server() {
+		looked := slices.ContainsFunc(all, func(r defect) bool { return r.name == d.String() })
+		require.NotEqual(t, looked, harmless[d] != "", "%v", d)
 	}
 }
 
@@ -166,7 +167,10 @@ const (
 // TestDefectsAreFound runs servers that have one defect each until the check that must notice it does. It notices
 // nothing of servers without the defect.
 func TestDefectsAreFound(t *testing.T) {
-	for _, d := range defects() {
+	if !defects.Built {
+		t.Skip("it takes the overlay of test/defects")
+	}
+	for _, d := range rows() {
 		if !d.fast && !*flagDefects {
 			continue
 		}
@@ -180,7 +184,7 @@ func TestDefectsAreFound(t *testing.T) {
 			}
 			began := time.Now()
 			for o.Seed = 1; o.Seed <= defectSeeds; o.Seed++ {
-				o.Weakness = d.set
+				o.Defects = d.set
 				var b *Broken
 				err := newWorld(o).run()
 				switch {
@@ -194,7 +198,7 @@ func TestDefectsAreFound(t *testing.T) {
 				t.Logf("| %s | test/system | %s | %d | %.1f s |", d.name, b.Check, o.Seed, time.Since(began).Seconds())
 				text, _, _ := strings.Cut(err.Error(), "\n")
 				t.Logf("%.300s", text)
-				o.Weakness = weakness.Set{}
+				o.Defects = defects.Set{}
 				require.NoError(t, newWorld(o).run(), "without the defect")
 				return
 			}
@@ -207,7 +211,7 @@ func TestDefectsAreFound(t *testing.T) {
 // more often, or a task that is later, than the runs of TestSystem. In every third seed the host is slow as well, and
 // processes pause while the leadership is handed over.
 func TestDefectRunsAreClean(t *testing.T) {
-	for _, d := range defects() {
+	for _, d := range rows() {
 		t.Run(d.name, func(t *testing.T) {
 			for seed := uint64(1); seed <= *flagClean; seed++ {
 				o := d.in
