@@ -225,14 +225,14 @@ func TestLongSetWatchesWaitForTheClient(t *testing.T) {
 	go func() { _, _ = nc.Write(frame(nil, 7, wire.SetWatches(0, paths, nil, nil))) }()
 	var c *serve.Conn
 	require.Eventually(t, func() bool {
-		s.front.Conns.Mu.Lock()
-		defer s.front.Conns.Mu.Unlock()
-		for c = range s.front.Conns.Mu.All {
+		waiting := false
+		s.front.Conns.Each(func(one *serve.Conn) {
+			c = one
 			c.Mu.Lock()
 			defer c.Mu.Unlock()
-			return c.Mu.Waiting
-		}
-		return false
+			waiting = c.Mu.Waiting
+		})
+		return waiting
 	}, hangGuard, time.Millisecond, "the reader waits")
 	c.Mu.Lock()
 	waiting := c.Mu.Out.Waiting()

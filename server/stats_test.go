@@ -1,9 +1,6 @@
 package server
 
 import (
-	"math/rand/v2"
-	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,60 +9,9 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/env"
-	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
-
-// TestConnSetCounts adds and removes at random against a plain count.
-func TestConnSetCounts(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("SEED=%d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
-	for _, limits := range [][2]int{{0, 0}, {3, 0}, {0, 10}, {4, 9}} {
-		cs := serve.NewConnSet(limits[0], limits[1])
-		var open []*serve.Conn
-		perAddr := map[netip.Addr]int{}
-		reserved := 0
-		for range 5000 {
-			if len(open) > 0 && r.IntN(2) == 0 {
-				i := r.IntN(len(open))
-				c := open[i]
-				open = slices.Delete(open, i, i+1)
-				cs.Remove(c)
-				cs.Remove(c)
-				if c.Reserved {
-					reserved--
-				} else {
-					perAddr[c.Remote.Addr()]--
-				}
-				continue
-			}
-			c := &serve.Conn{Remote: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(r.IntN(5))}),
-				uint16(r.IntN(65536)))}
-			full := limits[0] > 0 && perAddr[c.Remote.Addr()] >= limits[0] || limits[1] > 0 &&
-				len(open)-reserved >= limits[1]
-			got, err := cs.Add(c, false)
-			require.Equal(t, full && reserved >= serve.WordReserve, err != nil)
-			require.Equal(t, full && reserved < serve.WordReserve, got)
-			switch {
-			case err != nil:
-				continue
-			case got:
-				reserved++
-			default:
-				perAddr[c.Remote.Addr()]++
-			}
-			open = append(open, c)
-			require.Equal(t, len(open), cs.Len())
-		}
-		n := 0
-		cs.Each(func(c *serve.Conn) { n++; cs.Remove(c) })
-		require.Equal(t, len(open), n)
-		require.Zero(t, cs.Len()+len(cs.Mu.PerAddr)+cs.Mu.Reserved)
-		require.Zero(t, cs.Len())
-	}
-}
 
 func TestGuardFollowsTheFreeSpace(t *testing.T) {
 	fs := vfs.NewMem()

@@ -349,7 +349,7 @@ func (a *applier) forgetEvent() {
 func (a *applier) deliver(id watch.WatcherID, t proto.EventType, path []byte, acl datatree.ACLID) {
 	a.fired.Add(t)
 	c := a.srv.Watchers.Slots[id]
-	if c == nil || !a.srv.Allows(acl, proto.PermRead, *c.ids.Load()) {
+	if c == nil || !a.srv.Allows(acl, proto.PermRead, c.who()) {
 		return
 	}
 	if len(a.event) == 0 || a.eventType != t {

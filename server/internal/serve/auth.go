@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"bytes"
 	"crypto/subtle"
 	"net/netip"
 	"slices"
@@ -30,12 +29,12 @@ func (c *Conn) auth(xid int32, body []byte) {
 		c.last(nil)
 		return
 	}
-	ids, ok := c.prove(scheme, req.Auth)
-	if !ok || !c.mayBeSuper(scheme, req.Auth, ids) || !c.addIdentities(ids) {
+	ok := scheme == schemeEnsemble && c.srv.Config.HasScheme(schemeEnsemble)
+	if !ok && !c.prove(scheme, req.Auth, c.srv) {
 		c.srv.Metrics.AuthFailed.Inc()
 		c.srv.Log.Warn("authentication refused", zap.Stringer("client_addr", c.Remote),
 			zap.String("scheme", scheme[:min(len(scheme), 32)]), // the client chose the text and its length
-			zap.Int("identities", len(*c.ids.Load())))
+			zap.Int("identities", len(c.who())))
 		c.last(AppendHeaderReply(nil, xid, 0, proto.ErrAuthFailed))
 		return
 	}
@@ -63,52 +62,6 @@ func (s *Front) isOurEnsemble(name string) bool {
 	return true
 }
 
-// addIdentities adds to the identities that the connection has proved, and reports false if they become too many.
-// Only the reader calls it.
-func (c *Conn) addIdentities(ids []auth.Identity) bool {
-	have := *c.ids.Load()
-	for _, id := range ids {
-		if !slices.Contains(have, id) {
-			have = append(have, id) // only the reader appends; holders of the old list do not read behind its end
-		}
-	}
-	if tooMany(have) {
-		return false
-	}
-	c.ids.Store(&have)
-	return true
-}
-
-// prove returns the identities that an auth packet proves. The identity of a certificate was proved by the TLS
-// handshake.
-func (c *Conn) prove(scheme string, credentials []byte) ([]auth.Identity, bool) {
-	switch {
-	case scheme == auth.SchemeX509:
-		return c.certified, len(c.certified) > 0
-	case scheme == schemeEnsemble:
-		return nil, c.srv.Config.HasScheme(schemeEnsemble)
-	}
-	return c.srv.Authenticate(c.Remote.Addr(), scheme, credentials)
-}
-
-// mayBeSuper reports whether the credentials are not one guess too many of the password of super. ZooKeeper takes
-// every user with every password, because an identity that no ACL names opens nothing; so there is no other wrong
-// password.
-func (c *Conn) mayBeSuper(scheme string, credentials []byte, ids []auth.Identity) bool {
-	s := c.srv
-	user, _, _ := strings.Cut(s.Config.SuperDigest, ":")
-	if user == "" || scheme != auth.SchemeDigest || !bytes.HasPrefix(credentials, []byte(user+":")) {
-		return true
-	}
-	if !s.mayGuess(c.Remote.Addr()) {
-		return false
-	}
-	if !auth.IsSuper(ids) {
-		s.Guesses.Fail(c.Remote.Addr(), s.Runtime.Now())
-	}
-	return true
-}
-
 // mayGuess reports whether a password of a super user that comes from an address may be looked at.
 func (s *Front) mayGuess(from netip.Addr) bool {
 	if s.Guesses.Has(from, s.Runtime.Now()) {
@@ -118,20 +71,30 @@ func (s *Front) mayGuess(from netip.Addr) bool {
 	return false
 }
 
+// superUser implements verifier.
+func (s *Front) superUser() string {
+	user, _, _ := strings.Cut(s.Config.SuperDigest, ":")
+	return user
+}
+
+// guessedWrong implements verifier.
+func (s *Front) guessedWrong(from netip.Addr) { s.Guesses.Fail(from, s.Runtime.Now()) }
+
+// saslIdentities implements verifier.
+func (s *Front) saslIdentities(user string) []auth.Identity {
+	ids := []auth.Identity{auth.NewSASLIdentity(user, s.Config.SASL.AnyUser)}
+	if slices.Contains(s.Config.SASL.SuperUsers, user) {
+		ids = append(ids, auth.SuperIdentity(""))
+	}
+	return ids
+}
+
 // Bounds of the identities of one connection. ZooKeeper has none, but no client needs as many: they are kept as
 // long as the connection lives, and searched at every access.
 const (
 	MaxIdentities    = 1024
 	MaxIdentityBytes = 1 << 20
 )
-
-func tooMany(ids []auth.Identity) bool {
-	bytes := 0
-	for _, id := range ids {
-		bytes += len(id.ID)
-	}
-	return len(ids) > MaxIdentities || bytes > MaxIdentityBytes
-}
 
 // Authenticate returns the identities that are proved by the credentials of a client at remote.
 func (s *Front) Authenticate(remote netip.Addr, scheme string, credentials []byte) ([]auth.Identity, bool) {
@@ -156,7 +119,7 @@ func (s *Front) Authenticate(remote netip.Addr, scheme string, credentials []byt
 }
 
 // authenticated reports whether the connection has an identity of a scheme that is enforced.
-func (c *Conn) authenticated() bool { return hasScheme(*c.ids.Load(), c.srv.enforced) }
+func (c *Conn) authenticated() bool { return hasScheme(c.who(), c.srv.enforced) }
 
 // hasScheme reports whether one of ids is of one of the schemes.
 func hasScheme(ids []auth.Identity, schemes []string) bool {
@@ -176,48 +139,21 @@ func (c *Conn) sasl(xid int32, body []byte) {
 		c.answer(saslReply(xid, nil, proto.OK), flow.QueuedReply)
 		return
 	}
-	if c.exchange == nil {
-		c.exchange = c.srv.Security.sasl.Begin(c.mayAuthenticate)
+	token, done, err := c.step(req.Token, c.srv.Security.sasl, c.srv)
+	if err == nil && done {
+		ids := c.srv.saslIdentities(c.exchange.User())
+		c.srv.Log.Info("client authenticated", zap.Stringer("client_addr", c.Remote),
+			zap.String("scheme", auth.SchemeSASL), zap.String("user", c.exchange.User()),
+			zap.Bool("super", auth.IsSuper(ids)))
+		done = c.add(ids)
+	} else {
+		done = err == nil
 	}
-	c.guesses = false
-	token, err := c.exchange.Step(req.Token)
-	if err != nil && c.guesses {
-		c.srv.Guesses.Fail(c.Remote.Addr(), c.srv.Runtime.Now())
-	}
-	switch {
-	case err == nil && c.exchange.Done():
-		if c.authenticateSASL(c.exchange.User()) {
-			c.answer(saslReply(xid, token, proto.OK), flow.QueuedReply)
-			return
-		}
-	case err == nil:
+	if done {
 		c.answer(saslReply(xid, token, proto.OK), flow.QueuedReply)
 		return
 	}
 	c.refuseSASL(xid, err)
-}
-
-// mayAuthenticate reports whether the password of a user may be compared with what the client has sent. That of a
-// super user is not for guessing. Other users wait for nothing: many programs may come from one address, and one that
-// has an old password must not keep out the others.
-func (c *Conn) mayAuthenticate(user string) bool {
-	if !slices.Contains(c.srv.Config.SASL.SuperUsers, user) {
-		return true
-	}
-	c.guesses = c.srv.mayGuess(c.Remote.Addr())
-	return c.guesses
-}
-
-// authenticateSASL adds the identities that a completed exchange proves.
-func (c *Conn) authenticateSASL(user string) bool {
-	ids := []auth.Identity{auth.NewSASLIdentity(user, c.srv.Config.SASL.AnyUser)}
-	isSuper := slices.Contains(c.srv.Config.SASL.SuperUsers, user)
-	if isSuper {
-		ids = append(ids, auth.SuperIdentity(""))
-	}
-	c.srv.Log.Info("client authenticated", zap.Stringer("client_addr", c.Remote),
-		zap.String("scheme", auth.SchemeSASL), zap.String("user", user), zap.Bool("super", isSuper))
-	return c.addIdentities(ids)
 }
 
 // refuseSASL answers a failed step.

@@ -4,11 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"net"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -20,57 +18,38 @@ import (
 	"github.com/seed94657493/warren/server/internal/figures"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/limits"
-	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/internal/socket"
 	"github.com/seed94657493/warren/server/internal/stages"
 	"github.com/seed94657493/warren/server/internal/topk"
-	"github.com/seed94657493/warren/server/sasl"
 )
 
 // Conn is one client connection.
 type Conn struct {
-	srv         *Front
-	NC          net.Conn
-	raw         syscall.RawConn // nil if NC is not a socket
-	Secure      *secureConn     // NC, as long as it may be TLS; see tls.go
-	SecurePort  bool            // the client connected to secureClientPort; set before serve
-	Remote      netip.AddrPort
-	Established time.Time // when the socket was accepted
-	number      uint64    // counts the connections; set before serve
-	address     *address  // shared by the connections from one address; nil if reserved. Set before serve
-
-	// Session is stored when the session is established or resumed. Any goroutine may read it and ids.
-	Session atomic.Pointer[sessions.Session]
-	ids     atomic.Pointer[[]auth.Identity] // replaced as a whole when one is added
+	srv    *Front
+	NC     net.Conn
+	raw    syscall.RawConn // nil if NC is not a socket
+	Secure *secureConn     // NC, as long as it may be TLS; see tls.go
+	identity
+	admission
 
 	// The fields from here on are owned by the reader.
-	In        Input
-	readFunc  func(fd uintptr) bool
-	Arriving  *Arrival    // the long setWatches that has begun to arrive
-	Work      *flow.Batch // writes decoded since the last submit
-	mode      lockMode
-	reads     int             // executed under the present hold of Store.Mu
-	ended     bool            // no request follows: further input is dropped
-	Received  int64           // time of the last read of the socket, ns on the server's clock
-	exchange  sasl.Exchange   // nil before the first SASL token
-	guesses   bool            // the present token may be a guess of the password of a super user
-	certified []auth.Identity // what the client's certificate proves; set before the first frame is read
-	executed  int64           // reads answered at once since the last Account
-	needs     need            // what a request that could not be taken waits for
-	// generation is the time of service in which the connection was accepted, or has gone on; see Host.generation.
-	generation atomic.Int64
-	superseded atomic.Bool // its client has a newer connection with the same session
-	// knowsReadOnly is whether the client's ConnectRequest has the ReadOnly byte.
-	knowsReadOnly bool
-	Reserved      bool  // admitted beyond the limits, for a four-letter word only; set before serve
-	limit         error // the limit that it is beyond; nil if it is not. Set before serve
-	Packets       int64 // frames since the last Account
-	credit        int   // requests that may be handled from due on; see limits.Rate
-	due           int64 // ns on the server's clock
-	busy          bool  // see limits.Turns
-	turn          bool  // it has the turn
-	inARow        int   // requests since the socket was empty
-	unbroken      int   // bytes since the socket was empty
+	In       Input
+	readFunc func(fd uintptr) bool
+	Arriving *Arrival    // the long setWatches that has begun to arrive
+	Work     *flow.Batch // writes decoded since the last submit
+	mode     lockMode
+	reads    int   // executed under the present hold of Store.Mu
+	ended    bool  // no request follows: further input is dropped
+	Received int64 // time of the last read of the socket, ns on the server's clock
+	executed int64 // reads answered at once since the last Account
+	needs    need  // what a request that could not be taken waits for
+	Packets  int64 // frames since the last Account
+	credit   int   // requests that may be handled from due on; see limits.Rate
+	due      int64 // ns on the server's clock
+	busy     bool  // see limits.Turns
+	turn     bool  // it has the turn
+	inARow   int   // requests since the socket was empty
+	unbroken int   // bytes since the socket was empty
 	// shareBegan is when the present turn began, or the present work without a turn, ns on the server's clock.
 	shareBegan int64
 	// For stages.go: when the handling of the present input began, ns on the server's clock, how long it waited for
@@ -121,7 +100,8 @@ const (
 const readsPerLock = 256
 
 func NewConn(srv *Front, nc net.Conn) *Conn {
-	c := &Conn{srv: srv, NC: nc, Established: srv.Clock.Steady(), resume: srv.Runtime.Parker()}
+	c := &Conn{srv: srv, NC: nc, resume: srv.Runtime.Parker()}
+	c.Established = srv.Clock.Steady()
 	c.readFunc = c.tryRead
 	c.raw = socket.Raw(nc)
 	c.Remote = socket.AddrPort(nc.RemoteAddr())
@@ -461,18 +441,9 @@ func (c *Conn) write(xid int32, op proto.OpCode, body []byte) (done bool, err er
 		c.Work = c.srv.RequestPool.Get()
 		c.Work.Received = c.Received
 	}
-	c.Work.Add(flow.Request{Client: c, Session: c.Session.Load(), IDs: *c.ids.Load(), Xid: xid, Op: op}, body)
+	c.Work.Add(flow.Request{Client: c, Session: c.Session.Load(), IDs: c.who(), Xid: xid, Op: op}, body)
 	c.ended = op == proto.OpCloseSession
 	return true, nil
-}
-
-// auditWho is the part of an audit line that describes the connection.
-func (c *Conn) auditWho() []byte {
-	session := proto.SessionID(0)
-	if s := c.Session.Load(); s != nil {
-		session = s.ID
-	}
-	return audit.Who(session, *c.ids.Load(), c.Remote.Addr())
 }
 
 // overloaded reports whether no more is read from the connection until some of its requests are answered. Source:

@@ -42,7 +42,7 @@ func (s *Front) answerRead(c *Conn, xid int32, op proto.OpCode, body, b []byte) 
 	case proto.OpGetACL, proto.OpGetAllChildrenNumber:
 		b, err = s.readPath(c, op, body, b)
 	case proto.OpMultiRead:
-		b, err = st.State.ReadMulti(b, body, *c.ids.Load())
+		b, err = st.State.ReadMulti(b, body, c.who())
 	case proto.OpGetEphemerals:
 		var req proto.GetEphemeralsRequest
 		if req.ReadFrom(body) != nil {
@@ -51,7 +51,7 @@ func (s *Front) answerRead(c *Conn, xid int32, op proto.OpCode, body, b []byte) 
 		}
 		b = st.State.ReadEphemerals(b, c.Session.Load().ID, req.PrefixPath)
 	case proto.OpWhoAmI:
-		b = appendWhoAmI(b, *c.ids.Load())
+		b = appendWhoAmI(b, c.who())
 	case proto.OpAddWatch:
 		b, err = s.addWatch(c, body, b)
 	case proto.OpCheckWatches, proto.OpRemoveWatches:
@@ -83,7 +83,7 @@ func (s *Front) readNode(c *Conn, op proto.OpCode, body, b []byte) ([]byte, prot
 	if req.ReadFrom(body) != nil || req.Path == nil {
 		return b, proto.ErrMarshallingError
 	}
-	state, ids := s.Store.State, *c.ids.Load()
+	state, ids := s.Store.State, c.who()
 	var err proto.ErrCode
 	kind := watch.Data
 	switch op {
@@ -116,9 +116,9 @@ func (s *Front) readPath(c *Conn, op proto.OpCode, body, b []byte) ([]byte, prot
 	case req.Path == nil:
 		return b, proto.ErrMarshallingError
 	case op == proto.OpGetACL:
-		return s.Store.State.ReadACL(b, req.Path, *c.ids.Load())
+		return s.Store.State.ReadACL(b, req.Path, c.who())
 	}
-	return s.Store.State.ReadAllChildrenNumber(b, req.Path, *c.ids.Load())
+	return s.Store.State.ReadAllChildrenNumber(b, req.Path, c.who())
 }
 
 // appendWhoAmI lists the identities without the secret part of a digest id.

@@ -77,7 +77,7 @@ type answers interface {
 func New(e *env.Env, listen func(network, address string) (net.Listener, error)) *Front {
 	f := &Front{
 		Env: e, listenClient: listen, Turns: limits.NewTurns(), Watchers: newWatchers(&e.Config.Limits),
-		Conns:    NewConnSet(e.Config.MaxClientCnxns, e.Config.MaxCnxns),
+		Conns:    newConnSet(e.Config.MaxClientCnxns, e.Config.MaxCnxns),
 		Throttle: limits.NewTokens(e.Config.ConnectionThrottle, e.Config.LocalSessionsEnabled),
 		Guesses:  limits.NewGuesses(),
 		Labels:   new(sessions.Labels),

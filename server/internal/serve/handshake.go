@@ -171,12 +171,6 @@ func (c *Conn) resumeLocal(id proto.SessionID, timeoutMs int32) bool {
 	return s != nil
 }
 
-// Generation implements flow.Client.
-func (c *Conn) Generation() int64 { return c.generation.Load() }
-
-// Superseded implements flow.Client.
-func (c *Conn) Superseded() bool { return c.superseded.Load() }
-
 // Resumed implements flow.Client.
 func (c *Conn) Resumed(s *sessions.Session, old sessions.Conn, timeoutMs int32) {
 	resp := proto.ConnectResponse{HasReadOnly: c.knowsReadOnly, ReadOnly: c.srv.ReadOnly.Load()}

@@ -70,9 +70,6 @@ func (s *Front) WatchMemory() uint64 {
 	return s.Watchers.Registry.Held()
 }
 
-// Number counts the connections of this server: a connection that was opened later has a greater one.
-func (c *Conn) Number() uint64 { return c.number }
-
 // SessionIDsOpen reports whether a client that knows the id of a session can take the session over.
 func (s *Front) SessionIDsOpen() bool { return s.Security.secrets.Guessable() }
 

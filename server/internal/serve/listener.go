@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/server/config"
-	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/internal/socket"
 )
 
@@ -280,112 +278,6 @@ func (s *Front) reject(nc net.Conn) {
 		_ = t.SetLinger(0)
 	}
 	_ = nc.Close()
-}
-
-// connSet holds the open connections, and the limits on their number. Source: server-semantics 11.1.
-type connSet struct {
-	maxPerAddr, maxTotal int // 0 is unlimited
-	Mu                   struct {
-		sync.Mutex
-		All      map[*Conn]struct{}
-		PerAddr  map[netip.Addr]*address
-		Reserved int
-		added    uint64 // how many there were
-	}
-}
-
-// address is shared by the connections from one address.
-type address struct {
-	conns int // how many there are; guarded by connSet.Mu
-	rate  limits.Rate
-}
-
-// WordReserve is how many connections beyond the limits may ask a four-letter word: monitoring must work even when
-// the limits are reached.
-const WordReserve = 16
-
-var (
-	errNoDescriptors   = errors.New("too many connections: the last file descriptors are for files and servers")
-	errTooManyFromAddr = errors.New("too many connections from this address: maxClientCnxns is reached")
-	ErrTooMany         = errors.New("too many connections: maxCnxns is reached")
-)
-
-func NewConnSet(maxPerAddr, maxTotal int) *connSet {
-	cs := &connSet{maxPerAddr: maxPerAddr, maxTotal: maxTotal}
-	cs.Mu.All = map[*Conn]struct{}{}
-	cs.Mu.PerAddr = map[netip.Addr]*address{}
-	return cs
-}
-
-// Add admits c. reserved means that a limit is reached: c may only ask a four-letter word. scarce says that c has one
-// of the last file descriptors.
-func (cs *connSet) Add(c *Conn, scarce bool) (reserved bool, err error) {
-	cs.Mu.Lock()
-	defer cs.Mu.Unlock()
-	from := cs.Mu.PerAddr[c.Remote.Addr()]
-	switch {
-	case scarce:
-		err = errNoDescriptors
-	case cs.maxTotal > 0 && len(cs.Mu.All)-cs.Mu.Reserved >= cs.maxTotal:
-		err = ErrTooMany
-	case cs.maxPerAddr > 0 && from != nil && from.conns >= cs.maxPerAddr:
-		err = errTooManyFromAddr
-	}
-	if err != nil {
-		if cs.Mu.Reserved >= WordReserve {
-			return false, err
-		}
-		cs.Mu.Reserved++
-		c.Reserved, c.limit = true, err
-	} else {
-		if from == nil {
-			from = new(address)
-			cs.Mu.PerAddr[c.Remote.Addr()] = from
-		}
-		from.conns++
-		c.address = from
-	}
-	cs.Mu.added++
-	c.number = cs.Mu.added
-	cs.Mu.All[c] = struct{}{}
-	return c.Reserved, nil
-}
-
-// Remove forgets c. It may be called more than once.
-func (cs *connSet) Remove(c *Conn) {
-	cs.Mu.Lock()
-	defer cs.Mu.Unlock()
-	if _, ok := cs.Mu.All[c]; !ok {
-		return
-	}
-	delete(cs.Mu.All, c)
-	if c.Reserved {
-		cs.Mu.Reserved--
-		return
-	}
-	if c.address.conns--; c.address.conns == 0 {
-		delete(cs.Mu.PerAddr, c.Remote.Addr())
-	}
-}
-
-func (cs *connSet) Len() int {
-	cs.Mu.Lock()
-	defer cs.Mu.Unlock()
-	return len(cs.Mu.All)
-}
-
-// Each calls fn for every connection that was open when Each began, the oldest first.
-func (cs *connSet) Each(fn func(*Conn)) {
-	cs.Mu.Lock()
-	all := make([]*Conn, 0, len(cs.Mu.All))
-	for c := range cs.Mu.All {
-		all = append(all, c)
-	}
-	cs.Mu.Unlock()
-	slices.SortFunc(all, func(a, b *Conn) int { return cmp.Compare(a.number, b.number) })
-	for _, c := range all {
-		fn(c)
-	}
 }
 
 // MoveClientPort opens a client port on the address that the server line has now, and closes it on the old address.

@@ -48,7 +48,7 @@ func (c *Conn) collect(body []byte, rest func()) *datatree.Listing {
 			if req.ReadFrom(body) != nil || !c.Mu.Out.open() {
 				return nil
 			}
-			if l, _ = st.State.NewListing(req.Path, *c.ids.Load()); l == nil {
+			if l, _ = st.State.NewListing(req.Path, c.who()); l == nil {
 				return nil
 			}
 		}
@@ -68,7 +68,7 @@ func (c *Conn) collect(body []byte, rest func()) *datatree.Listing {
 func (c *Conn) answerListing(xid int32, op proto.OpCode, body []byte, l *datatree.Listing, began int64) {
 	s, o := c.srv, &c.Mu.Out
 	zxid := s.Store.State.LastZxid()
-	count, names, err := l.Children(*c.ids.Load())
+	count, names, err := l.Children(c.who())
 	var req proto.PathWatchRequest
 	if err == proto.OK && req.ReadFrom(body) == nil && req.Watch &&
 		!s.Watchers.Watch(c, watch.Child, req.Path) {

@@ -28,11 +28,3 @@ func (c *Conn) recordWrite(e *flow.Queued, size int, took int64) {
 	c.srv.Top.Finish(&c.Mu.sampler, e.Kept, topk.Request{Op: e.Op, Session: c.sessionID(), Address: c.Remote.Addr(),
 		Bytes: size, Took: took, Now: c.srv.Clock.Now()})
 }
-
-// sessionID is the id of the client's session; 0 before it has one.
-func (c *Conn) sessionID() proto.SessionID {
-	if s := c.Session.Load(); s != nil {
-		return s.ID
-	}
-	return 0
-}

@@ -148,8 +148,7 @@ func (c *Conn) certify(state tls.ConnectionState) error {
 		c.srv.Log.Warn("certificate refused", zap.Stringer("client_addr", c.Remote), zap.Error(err))
 		return err
 	}
-	c.certified = ids
-	c.addIdentities(ids)
+	c.identity.certify(ids)
 	return nil
 }
 
