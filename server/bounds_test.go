@@ -8,9 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/serve"
-	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -38,43 +36,10 @@ func TestRepliesBehindWritesAreBoundedForASlowReader(t *testing.T) {
 			require.NoError(t, err)
 		}
 		s.front.Conns.Each(func(c *serve.Conn) {
-			c.Mu.Lock()
-			most = max(most, len(c.Mu.Out.Buf))
-			c.Mu.Unlock()
+			most = max(most, c.View().Unsent)
 		})
 	}
 	require.Less(t, most, serve.OutputPause+2*reads*(101<<10), "the server stops serving a client that takes nothing")
-}
-
-func TestRequestsWaitForRoom(t *testing.T) {
-	s := serveMem(t, memConfig(), nil)
-	_, nc := tcpPair(t)
-	c := serve.NewConn(s.front, nc)
-	c.Session.Store(&sessions.Session{ID: 1})
-	c.Mu.Out.Buf = make([]byte, serve.OutputPause)
-	auth := (&proto.AuthPacket{Scheme: proto.Text("ip")}).AppendTo(nil)
-	for _, op := range []proto.OpCode{proto.OpCreate, proto.OpPing, proto.OpAuth, proto.OpSasl} {
-		done, err := c.Request(1, op, auth)
-		c.Unlock()
-		require.NoError(t, err)
-		require.False(t, done, "%v", op)
-	}
-	require.Nil(t, c.Work)
-	// Bodies that wait behind a write are bounded too.
-	c.Mu.Out.Buf = nil
-	c.Mu.Queue.Push(flow.Queued{Kind: flow.QueuedWrite}, nil)
-	body := make([]byte, 1<<20)
-	n := 0
-	for ; n < flow.MaxQueued; n++ {
-		done, err := c.Request(1, proto.OpExists, body)
-		require.NoError(t, err)
-		if !done {
-			break
-		}
-	}
-	c.Unlock()
-	s.InProcess.Store(0)
-	require.LessOrEqual(t, n, flow.MaxQueuedBytes>>20+1)
 }
 
 // ACL entries of the scheme auth may expand a txn up to jute.maxbuffer plus jute.maxbuffer.extrasize.

@@ -71,20 +71,16 @@ func TestAClientThatTakesNothingHoldsFewReplies(t *testing.T) {
 		}
 	})
 	require.NotNil(t, c)
-	require.Eventually(t, c.Left.Load, hangGuard, time.Millisecond)
+	require.Eventually(t, func() bool { return c.View().Queued > 0 && s.InProcess.Load() == 0 }, hangGuard, time.Millisecond,
+		"the applier has left the reads")
 	for range 50 {
 		_, err = other.SetData("/", nil, -1)
 		require.NoError(t, err)
 	}
-	c.Mu.Lock()
-	require.Less(t, len(c.Mu.Out.Buf), serve.OutputPause+serve.CaughtUpShare+2<<20)
-	c.Mu.Unlock()
+	require.Less(t, c.View().Unsent, 2*serve.OutputPause+serve.CaughtUpShare+2<<20)
 	require.Zero(t, s.InProcess.Load(), "what waits for the client is nothing that others wait for")
 	require.NoError(t, nc.Close())
 	require.Eventually(t, func() bool { return s.front.Conns.Len() == 1 }, hangGuard, time.Millisecond)
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	require.Zero(t, c.Mu.Queue.Len())
-	require.False(t, c.Left.Load())
+	require.Zero(t, c.View().Queued)
 	require.Zero(t, s.InProcess.Load())
 }

@@ -31,7 +31,7 @@
 //  3. serve.ApplyQueue.turn
 //  4. env.Store.Listings, or env.Store.Long
 //  5. env.Store.Mu
-//  6. serve.Conn.Mu
+//  6. serve.Conn.mu
 //  7. one of watchers.Mu, connSet.Mu, and the locks of flow.Inbox, sessions.Tracker and limits.WriteBudget: none is
 //     taken within another of these
 //  8. the lock of topk.Recorder; it is only tried, except by what operators ask, which hold no other lock

@@ -14,7 +14,6 @@ import (
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/test/cluster"
-	"github.com/seed94657493/warren/test/wire"
 )
 
 // option reads an option of a socket.
@@ -47,16 +46,11 @@ func TestListenBacklog(t *testing.T) {
 func TestKeepAliveOfClients(t *testing.T) {
 	for text, want := range map[string]int{"true": 1, "false": 0} {
 		s := serveMem(t, configured(t, "clientTcpKeepAlive="+text), nil)
-		dialWire(t, s, wire.Options{})
-		n := 0
-		s.front.Conns.Each(func(c *serve.Conn) {
-			n++
-			require.Equal(t, want, option(t, c.NC, func(fd int) (int,
-				error) {
-				return unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE)
-			}), text)
-		})
-		require.Equal(t, 1, n)
+		_, nc := tcpPair(t)
+		s.front.Admit(nc, serve.SpeaksPlain)
+		require.Equal(t, want, option(t, nc, func(fd int) (int, error) {
+			return unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE)
+		}), text)
 	}
 }
 

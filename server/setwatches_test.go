@@ -227,17 +227,11 @@ func TestLongSetWatchesWaitForTheClient(t *testing.T) {
 	require.Eventually(t, func() bool {
 		waiting := false
 		s.front.Conns.Each(func(one *serve.Conn) {
-			c = one
-			c.Mu.Lock()
-			defer c.Mu.Unlock()
-			waiting = c.Mu.Waiting
+			c, waiting = one, one.View().Paused
 		})
 		return waiting
 	}, hangGuard, time.Millisecond, "the reader waits")
-	c.Mu.Lock()
-	waiting := c.Mu.Out.Waiting()
-	c.Mu.Unlock()
-	require.Less(t, waiting, serve.OutputPause+200*serve.WatchesPerLock)
+	require.Less(t, c.View().Unsent, serve.OutputPause+200*serve.WatchesPerLock)
 	_ = nc.SetReadDeadline(time.Now().Add(hangGuard))
 	for range paths {
 		b, err := wire.ReadFrame(nc)

@@ -132,9 +132,8 @@ func TestStopWithAClientThatTakesNothing(t *testing.T) {
 	eventually(t, func() bool {
 		stuck := false
 		s.front.Conns.Each(func(c *serve.Conn) {
-			c.Mu.Lock()
-			stuck = stuck || c.Mu.Waiting && c.Mu.Out.Writing
-			c.Mu.Unlock()
+			v := c.View()
+			stuck = stuck || v.Paused && v.Unsent > 0
 		})
 		return stuck
 	}, "the reader waits for the drain")

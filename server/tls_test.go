@@ -368,7 +368,7 @@ func TestDeafTLSClient(t *testing.T) {
 	}
 	begin := time.Now()
 	v.front.Conns.Each(func(c *serve.Conn) {
-		if c.Secure != nil {
+		if c.SecurePort {
 			c.Shut()
 			c.Abort()
 		}

@@ -35,12 +35,11 @@ func TestClientsThatReadNothingHoldLittle(t *testing.T) {
 	}
 	held := func() (waiting, bytes int) {
 		s.front.Conns.Each(func(c *serve.Conn) {
-			c.Mu.Lock()
-			defer c.Mu.Unlock()
-			if c.Mu.Waiting {
+			v := c.View()
+			if v.Paused {
 				waiting++
 			}
-			bytes += c.Mu.Out.Waiting() + c.Mu.Out.Taken
+			bytes += v.Unsent
 		})
 		return waiting, bytes
 	}

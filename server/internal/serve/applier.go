@@ -191,14 +191,14 @@ func (a *applier) lose(it *flow.Item) {
 	if it.Op == proto.OpCreateSession { // it is in no queue
 		a.srv.InProcess.Add(-1)
 	} else {
-		c.Mu.Lock()
-		c.Mu.Out.Dead = true // requests behind it are not answered either
+		c.mu.Lock()
+		c.mu.out.dead = true // requests behind it are not answered either
 		if log := a.srv.Security.Audit; log != nil && audit.Covers(it.Op) {
-			_, subject := c.Mu.Queue.Front()
+			_, subject := c.mu.queue.Front()
 			log.Lost(c.auditWho(), it.Op, subject)
 		}
 		a.advance(c, 0, 0)
-		c.Mu.Unlock()
+		c.mu.Unlock()
 	}
 	a.freed = append(a.freed, c)
 }
@@ -207,36 +207,36 @@ func (a *applier) lose(it *flow.Item) {
 // behind it.
 func (a *applier) answer(it *flow.Item, zxid proto.Zxid, err proto.ErrCode, body []byte, now int64) {
 	c := connOf(it)
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if err == proto.ErrSessionMoved { // another server owns the session: this connection must not go on
-		c.Mu.Out.Dead = true
+		c.mu.out.dead = true
 		a.freed = append(a.freed, c)
 	}
 	if it.Op == proto.OpSync && err == proto.OK {
 		body, err = a.syncBody(c)
 	}
 	reply := 0
-	if c.Mu.Out.open() {
-		start := len(c.Mu.Out.Buf)
-		b := beginReply(c.Mu.Out.Buf)
+	if c.mu.out.open() {
+		start := len(c.mu.out.buf)
+		b := beginReply(c.mu.out.buf)
 		if err == proto.OK {
 			b = append(b, body...)
 		}
 		endReply(b, start, it.Xid, zxid, err)
 		reply = len(b) - start
-		c.Mu.stats.Responded(reply)
-		c.Mu.Out.Buf = b
-		c.Mu.stats.Answered(it.Op, it.Xid, zxid, it.Received, now)
+		c.mu.stats.Responded(reply)
+		c.mu.out.buf = b
+		c.mu.stats.Answered(it.Op, it.Xid, zxid, it.Received, now)
 		if err == proto.OK || it.Op == proto.OpMulti { // as ZooKeeper counts
 			a.srv.Stats.Count(it.Op)
 		}
 		if it.Op == proto.OpCloseSession {
-			c.Mu.Out.Closing = true
+			c.mu.out.closing = true
 		}
 	}
 	if log := a.srv.Security.Audit; log != nil && audit.Covers(it.Op) {
-		_, subject := c.Mu.Queue.Front()
+		_, subject := c.mu.queue.Front()
 		log.Answered(c.auditWho(), it.Op, subject, err, body)
 	}
 	a.advance(c, reply, now-it.Received)
@@ -259,10 +259,10 @@ func (a *applier) answerWithout(it *flow.Item) {
 	}
 }
 
-// syncBody is the body of the reply to the sync at the head of the connection's queue: its path. REQUIRES: Conn.Mu.
+// syncBody is the body of the reply to the sync at the head of the connection's queue: its path. REQUIRES: Conn.mu.
 func (a *applier) syncBody(c *Conn) ([]byte, proto.ErrCode) {
 	var req proto.PathRequest
-	if _, body := c.Mu.Queue.Front(); req.ReadFrom(body) != nil {
+	if _, body := c.mu.queue.Front(); req.ReadFrom(body) != nil {
 		return nil, proto.ErrMarshallingError
 	}
 	a.body = proto.AppendBuffer(a.body[:0], req.Path)
@@ -271,28 +271,28 @@ func (a *applier) syncBody(c *Conn) ([]byte, proto.ErrCode) {
 
 // advance removes the write that was answered from the connection's queue. It runs the reads behind it, up to the
 // next write, if that is little work; otherwise it leaves the rest to catchUp. The answer has reply bytes, 0 if there
-// is none, and took so many ns. REQUIRES: Conn.Mu, Store.Mu.
+// is none, and took so many ns. REQUIRES: Conn.mu, Store.Mu.
 func (a *applier) advance(c *Conn, reply int, took int64) {
-	e, _ := c.Mu.Queue.Front()
+	e, _ := c.mu.queue.Front()
 	if e.Kept != nil {
 		c.recordWrite(&e, reply, took)
 	}
 	a.srv.Budget.Release(e.Weight)
-	c.Mu.Queue.Pop()
+	c.mu.queue.Pop()
 	a.srv.InProcess.Add(-1)
-	before := len(c.Mu.Out.Buf)
+	before := len(c.mu.out.buf)
 	if c.runQueued(max(0, min(appliedShare, appliedMost-a.served))) {
 		c.leave()
 	}
-	a.served += len(c.Mu.Out.Buf) - before
+	a.served += len(c.mu.out.buf) - before
 	c.wakeReader()
 	a.mark(c)
 }
 
-// mark notes that c has output to be flushed. REQUIRES: Conn.Mu.
+// mark notes that c has output to be flushed. REQUIRES: Conn.mu.
 func (a *applier) mark(c *Conn) {
-	if !c.Mu.dirty {
-		c.Mu.dirty = true
+	if !c.mu.dirty {
+		c.mu.dirty = true
 		a.dirty = append(a.dirty, c)
 	}
 }
@@ -306,15 +306,15 @@ func (a *applier) established(it *flow.Item, zxid proto.Zxid) {
 		Password: a.srv.Security.secrets.Password(it.Session.ID), HasReadOnly: c.knowsReadOnly,
 	}
 	c.Session.Store(it.Session)
-	c.Mu.Lock()
-	if c.Mu.Out.open() {
-		c.Mu.Out.Buf = appendConnectResponse(c.Mu.Out.Buf, &resp)
-		c.Mu.stats.Replied(proto.OpCreateSession, 0, zxid)
+	c.mu.Lock()
+	if c.mu.out.open() {
+		c.mu.out.buf = appendConnectResponse(c.mu.out.buf, &resp)
+		c.mu.stats.Replied(proto.OpCreateSession, 0, zxid)
 		a.srv.Stats.Count(proto.OpCreateSession)
 	}
 	c.wakeReader()
 	a.mark(c)
-	c.Mu.Unlock()
+	c.mu.Unlock()
 }
 
 // sessionEnded forgets the session. The connection that serves it is closed: after the reply, if the client itself
@@ -354,20 +354,20 @@ func (a *applier) deliver(id watch.WatcherID, t proto.EventType, path []byte, ac
 	}
 	if len(a.event) == 0 || a.eventType != t {
 		a.forgetEvent()
-		a.eventShared = len(path) >= SharedEvent
+		a.eventShared = len(path) >= sharedEvent
 		a.event = AppendEvent(a.event, t, path, a.zxid)
 		a.eventType = t
 	}
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch {
-	case !c.Mu.Out.open():
-	case c.Mu.Out.Waiting() > outputLimit, !c.countUndelivered():
+	case !c.mu.out.open():
+	case c.mu.out.waiting() > outputLimit, !c.countUndelivered():
 		c.die() // at once: a reply or an event that came later would hide that this one was lost
 		a.freed = append(a.freed, c)
 	default:
-		c.Mu.Out.AddEvent(a.event, a.eventShared)
-		c.Mu.stats.Told(len(a.event))
+		c.mu.out.addEvent(a.event, a.eventShared)
+		c.mu.stats.Told(len(a.event))
 		a.mark(c)
 	}
 }
@@ -406,9 +406,9 @@ const flushShare = 1024
 
 func flushAll(conns []*Conn) {
 	for _, c := range conns {
-		c.Mu.Lock()
-		c.Mu.dirty = false
-		c.Mu.Unlock()
+		c.mu.Lock()
+		c.mu.dirty = false
+		c.mu.Unlock()
 		c.Flush()
 	}
 }

@@ -36,17 +36,17 @@ func dear(op proto.OpCode) bool {
 }
 
 // runQueued runs the reads in the queue before the next write, until the replies are share bytes long, and reports
-// whether there are more. A share below 0 means no limit, and includes dear reads. REQUIRES: Conn.Mu, Store.Mu.
+// whether there are more. A share below 0 means no limit, and includes dear reads. REQUIRES: Conn.mu, Store.Mu.
 func (c *Conn) runQueued(share int) (more bool) {
-	q := &c.Mu.Queue
-	start, done, now := len(c.Mu.Out.Buf), 0, int64(0)
+	q := &c.mu.queue
+	start, done, now := len(c.mu.out.buf), 0, int64(0)
 	for q.Len() > 0 {
 		e, body := q.Front()
 		if e.Kind == flow.QueuedWrite {
 			break
 		}
-		if c.Mu.Out.open() {
-			if share >= 0 && len(c.Mu.Out.Buf)-start >= share {
+		if c.mu.out.open() {
+			if share >= 0 && len(c.mu.out.buf)-start >= share {
 				more = true
 				break
 			}
@@ -58,16 +58,16 @@ func (c *Conn) runQueued(share int) (more bool) {
 					more = true
 					break
 				}
-				before := len(c.Mu.Out.Buf)
+				before := len(c.mu.out.buf)
 				c.runRead(&readBegun{e.Op, e.Xid, body}, e.At, now)
-				c.Mu.stats.Replied(e.Op, e.Xid, c.srv.Store.State.LastZxid())
-				if len(c.Mu.Out.Buf)-before > largeReply {
+				c.mu.stats.Replied(e.Op, e.Xid, c.srv.Store.State.LastZxid())
+				if len(c.mu.out.buf)-before > largeReply {
 					q.SetStrict()
 				}
 			} else {
-				c.Mu.Out.Buf = append(c.Mu.Out.Buf, body...)
-				c.Mu.Out.Closing = e.Kind == flow.QueuedEnd
-				c.Mu.stats.Sent++
+				c.mu.out.buf = append(c.mu.out.buf, body...)
+				c.mu.out.closing = e.Kind == flow.QueuedEnd
+				c.mu.stats.Sent++
 			}
 		}
 		done += q.PopRead()
@@ -81,19 +81,19 @@ func (c *Conn) runQueued(share int) (more bool) {
 }
 
 // leave leaves the front of the queue to catchUp. Its requests do not count as in process any more: they may wait
-// for the client for long, and must not block other clients. REQUIRES: Conn.Mu, Store.Mu for writing.
+// for the client for long, and must not block other clients. REQUIRES: Conn.mu, Store.Mu for writing.
 func (c *Conn) leave() {
-	c.srv.InProcess.Add(-int64(c.Mu.Queue.LeaveAhead()))
+	c.srv.InProcess.Add(-int64(c.mu.queue.LeaveAhead()))
 	c.Left.Store(true)
 	c.help()
 }
 
-// help starts catchUp if there is work for it. REQUIRES: Conn.Mu.
+// help starts catchUp if there is work for it. REQUIRES: Conn.mu.
 func (c *Conn) help() {
-	if !c.Left.Load() || c.Mu.helped || c.Mu.Out.Dead {
+	if !c.Left.Load() || c.mu.helped || c.mu.out.dead {
 		return
 	}
-	c.Mu.helped = c.srv.Spawn("catch up", c.catchUp)
+	c.mu.helped = c.srv.Spawn("catch up", c.catchUp)
 }
 
 // catchUp runs the reads that the applier has left, as far as the client takes the replies. When the client has
@@ -104,19 +104,19 @@ func (c *Conn) catchUp() {
 		c.srv.Turns.Take()
 		c.srv.Store.Long.Lock()
 		c.srv.Store.Mu.RLock()
-		c.Mu.Lock()
+		c.mu.Lock()
 		switch {
-		case !c.Left.Load(), c.pauses() && c.Mu.Out.open():
-			more, c.Mu.helped = false, false
+		case !c.Left.Load(), c.pauses() && c.mu.out.open():
+			more, c.mu.helped = false, false
 		case !c.runQueued(CaughtUpShare):
 			c.Left.Store(false)
 		default:
-			e, body := c.Mu.Queue.Front()
+			e, body := c.mu.queue.Front()
 			listing = e.Kind == flow.QueuedRead && c.srv.lists(e.Op, body)
 		}
 		lost := !c.countUndelivered()
 		c.wakeReader()
-		c.Mu.Unlock()
+		c.mu.Unlock()
 		c.srv.Store.Mu.RUnlock()
 		c.srv.Store.Long.Unlock()
 		c.srv.Turns.Pass()
@@ -133,16 +133,16 @@ func (c *Conn) catchUp() {
 // the lock for a moment, so that readers do not wait for all such reads of the batch. REQUIRES: Store.Mu for
 // writing.
 func (a *applier) settle(c *Conn) {
-	c.Mu.Lock()
+	c.mu.Lock()
 	if c.Left.Load() {
-		before := len(c.Mu.Out.Buf)
+		before := len(c.mu.out.buf)
 		c.runQueued(-1)
 		c.Left.Store(false)
-		a.forced += max(0, len(c.Mu.Out.Buf)-before)
+		a.forced += max(0, len(c.mu.out.buf)-before)
 		c.wakeReader()
 		a.mark(c)
 	}
-	c.Mu.Unlock()
+	c.mu.Unlock()
 	if a.forced >= forcedShare {
 		a.forced = 0
 		st := a.srv.Store
@@ -152,11 +152,11 @@ func (a *applier) settle(c *Conn) {
 	}
 }
 
-// forget drops the reads that were left: the connection is dead. REQUIRES: Conn.Mu, and that Out is not open.
+// forget drops the reads that were left: the connection is dead. REQUIRES: Conn.mu, and that Out is not open.
 func (c *Conn) forget() {
 	if !c.Left.Load() {
 		return
 	}
-	c.Mu.Queue.DropAhead()
+	c.mu.queue.DropAhead()
 	c.Left.Store(false)
 }

@@ -6,7 +6,6 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"go.uber.org/zap"
 
@@ -25,16 +24,13 @@ import (
 
 // Conn is one client connection.
 type Conn struct {
-	srv    *Front
-	NC     net.Conn
-	raw    syscall.RawConn // nil if NC is not a socket
-	Secure *secureConn     // NC, as long as it may be TLS; see tls.go
+	srv *Front
+	transport
 	identity
 	admission
 
 	// The fields from here on are owned by the reader.
 	In       Input
-	readFunc func(fd uintptr) bool
 	Arriving *Arrival    // the long setWatches that has begun to arrive
 	Work     *flow.Batch // writes decoded since the last submit
 	mode     lockMode
@@ -57,18 +53,15 @@ type Conn struct {
 	begun, waited int64
 	firstRead     readBegun
 
-	// Owned by the goroutine that has set Mu.Out.Writing.
-	now socket.Writer
-
 	// Guarded by watchers.Mu.
 	watcher     watch.WatcherID // 0 before the first watch
 	unwatchable bool            // the connection is gone: watches are not registered any more
 
-	Mu struct {
+	mu struct {
 		sync.Mutex
-		Out     Output
-		Queue   flow.WaitQueue
-		Waiting bool // the reader waits for resume
+		out     output
+		queue   flow.WaitQueue
+		waits   bool // the reader waits for resume
 		settled bool // it is decided whether the requested session is resumed
 		dirty   bool // the applier has added output and will flush it
 		helped  bool // catchUp is running
@@ -80,7 +73,7 @@ type Conn struct {
 	// stuck is whether the socket takes no more output at present. It is for stages.go.
 	stuck atomic.Bool
 	// Left is whether the applier has left reads at the front of the queue to catchUp. It is set under Store.Mu,
-	// held for writing, and cleared under Conn.Mu; see catchup.go.
+	// held for writing, and cleared under Conn.mu; see catchup.go.
 	Left atomic.Bool
 
 	// resume gets a token when the reader should check again what it waits for.
@@ -92,23 +85,23 @@ type lockMode uint8
 
 const (
 	lockNone  lockMode = iota
-	lockQueue          // Conn.Mu
-	lockRead           // Store.Mu for reading, then Conn.Mu
+	lockQueue          // Conn.mu
+	lockRead           // Store.Mu for reading, then Conn.mu
 )
 
 // readsPerLock is how many reads are executed before writers get the lock.
 const readsPerLock = 256
 
 func NewConn(srv *Front, nc net.Conn) *Conn {
-	c := &Conn{srv: srv, NC: nc, resume: srv.Runtime.Parker()}
+	c := &Conn{srv: srv, resume: srv.Runtime.Parker()}
 	c.Established = srv.Clock.Steady()
 	c.readFunc = c.tryRead
-	c.raw = socket.Raw(nc)
+	c.nc, c.raw = nc, socket.Raw(nc)
 	c.Remote = socket.AddrPort(nc.RemoteAddr())
 	ids := []auth.Identity{auth.NewIPIdentity(c.Remote.Addr())}
 	c.ids.Store(&ids)
-	c.Mu.stats.Reset(srv.Clock.Now())
-	srv.Top.Begin(&c.Mu.sampler)
+	c.mu.stats.Reset(srv.Clock.Now())
+	srv.Top.Begin(&c.mu.sampler)
 	return c
 }
 
@@ -269,7 +262,7 @@ func (c *Conn) Request(xid int32, op proto.OpCode, body []byte) (done bool, err 
 		return c.write(xid, op, body)
 	case classAuth, classSASL:
 		c.lockQueue()
-		if c.Mu.Queue.Full() || c.Left.Load() || c.pauses() {
+		if c.mu.queue.Full() || c.Left.Load() || c.pauses() {
 			return false, nil
 		}
 		if op == proto.OpAuth {
@@ -334,23 +327,23 @@ func (c *Conn) read(xid int32, op proto.OpCode, body []byte) (done bool, err err
 	if c.mode == lockNone {
 		c.lockRead()
 	}
-	if c.mode == lockQueue && c.Mu.Queue.Len() == 0 {
+	if c.mode == lockQueue && c.mu.queue.Len() == 0 {
 		c.Unlock()
 		c.lockRead()
 	}
-	if c.Mu.Out.deaf {
+	if c.mu.out.deaf {
 		return true, nil
 	}
-	if c.Mu.Queue.Len() > 0 {
-		if c.Mu.Queue.Full() || c.Left.Load() || c.pauses() {
+	if c.mu.queue.Len() > 0 {
+		if c.mu.queue.Full() || c.Left.Load() || c.pauses() {
 			return false, nil
 		}
 		e := flow.Queued{Kind: flow.QueuedRead, Xid: xid, Op: op, Dear: dear(op) || c.srv.mayList(op), At: c.Received}
-		c.Mu.Queue.Push(e, body)
+		c.mu.queue.Push(e, body)
 		c.srv.InProcess.Add(1)
 		return true, nil
 	}
-	if !c.Mu.Out.open() {
+	if !c.mu.out.open() {
 		return true, nil
 	}
 	if c.pauses() {
@@ -375,9 +368,9 @@ func (c *Conn) readNow(xid int32, op proto.OpCode, body []byte) (done bool, err 
 	if c.srv.Stages.Traces() && op != proto.OpPing && c.srv.Stages.Samples(c.sessionID(), xid) {
 		c.sampledRead(&readBegun{op, xid, body}, c.Received)
 	} else {
-		c.Mu.Out.Buf = c.srv.execute(c, xid, op, body, c.Mu.Out.Buf)
+		c.mu.out.buf = c.srv.execute(c, xid, op, body, c.mu.out.buf)
 	}
-	c.Mu.stats.Replied(op, xid, c.srv.Store.State.LastZxid())
+	c.mu.stats.Replied(op, xid, c.srv.Store.State.LastZxid())
 	c.executed++
 	if !c.countUndelivered() {
 		return false, errUndelivered
@@ -396,7 +389,7 @@ func (c *Conn) readLong(xid int32, op proto.OpCode, body []byte) (done bool, err
 	c.workOn()
 	c.srv.Store.Long.Lock()
 	c.lockRead()
-	if c.Mu.Out.open() {
+	if c.mu.out.open() {
 		done, err = c.readNow(xid, op, body)
 	}
 	c.Unlock()
@@ -410,11 +403,11 @@ func (c *Conn) write(xid int32, op proto.OpCode, body []byte) (done bool, err er
 	c.lockQueue()
 	weight := limits.Weight(op, body)
 	switch {
-	case c.Mu.Out.Dead, (c.Mu.Out.deaf || !c.Mu.Out.open()) && op != proto.OpCloseSession:
+	case c.mu.out.dead, (c.mu.out.deaf || !c.mu.out.open()) && op != proto.OpCloseSession:
 		return true, nil // it would not be answered: it must have no effect either
 	case c.pauses():
 		return false, nil
-	case c.Left.Load(), !c.Mu.Queue.TakesWrite():
+	case c.Left.Load(), !c.mu.queue.TakesWrite():
 		c.needs = needReads
 		return false, nil
 	case !c.srv.Budget.Take(c, weight):
@@ -433,10 +426,10 @@ func (c *Conn) write(xid int32, op proto.OpCode, body []byte) (done bool, err er
 		kept = audit.Subject(op, body)
 	}
 	e := flow.Queued{Kind: flow.QueuedWrite, Xid: xid, Op: op, Weight: weight}
-	if c.Mu.sampler.Due() {
+	if c.mu.sampler.Due() {
 		e.Kept = c.keepWrite(op, body)
 	}
-	c.Mu.Queue.Push(e, kept)
+	c.mu.queue.Push(e, kept)
 	if c.Work == nil {
 		c.Work = c.srv.RequestPool.Get()
 		c.Work.Received = c.Received
@@ -455,18 +448,18 @@ func (c *Conn) overloaded() bool {
 // answer sends frame, a whole reply, behind everything that waits before it.
 func (c *Conn) answer(frame []byte, kind flow.QueuedKind) {
 	c.lockQueue()
-	if c.Mu.Queue.Len() > 0 {
-		c.Mu.Queue.Push(flow.Queued{Kind: kind}, frame)
+	if c.mu.queue.Len() > 0 {
+		c.mu.queue.Push(flow.Queued{Kind: kind}, frame)
 		c.srv.InProcess.Add(1)
 		return
 	}
-	if !c.Mu.Out.open() {
+	if !c.mu.out.open() {
 		return
 	}
-	c.Mu.Out.Buf = append(c.Mu.Out.Buf, frame...)
-	c.Mu.stats.Sent++
+	c.mu.out.buf = append(c.mu.out.buf, frame...)
+	c.mu.stats.Sent++
 	if kind == flow.QueuedEnd {
-		c.Mu.Out.Closing = true
+		c.mu.out.closing = true
 	}
 }
 
@@ -482,15 +475,15 @@ func (c *Conn) lockRead() {
 		c.srv.Store.Mu.RLock()
 		c.waited += c.srv.Clock.Now() - began
 	}
-	c.Mu.Lock()
+	c.mu.Lock()
 	c.mode, c.reads = lockRead, 0
 }
 
-// lockQueue takes or keeps Conn.Mu, and releases Store.Mu: while a write is queued, reads are queued too.
+// lockQueue takes or keeps Conn.mu, and releases Store.Mu: while a write is queued, reads are queued too.
 func (c *Conn) lockQueue() {
 	switch c.mode {
 	case lockNone:
-		c.Mu.Lock()
+		c.mu.Lock()
 	case lockRead:
 		c.srv.Store.Mu.RUnlock()
 	}
@@ -500,9 +493,9 @@ func (c *Conn) lockQueue() {
 func (c *Conn) Unlock() {
 	switch c.mode {
 	case lockQueue:
-		c.Mu.Unlock()
+		c.mu.Unlock()
 	case lockRead:
-		c.Mu.Unlock()
+		c.mu.Unlock()
 		c.srv.Store.Mu.RUnlock()
 	}
 	c.mode = lockNone
@@ -510,7 +503,7 @@ func (c *Conn) Unlock() {
 
 // submit hands the writes decoded so far to the host, and reports false if the host takes no more. The lock of the
 // connection was held since write. So after Abort has returned, nothing of the connection is submitted any more,
-// and a request that the client sends on its next connection is not overtaken. REQUIRES: Conn.Mu if there are
+// and a request that the client sends on its next connection is not overtaken. REQUIRES: Conn.mu if there are
 // writes.
 func (c *Conn) submit() (accepted, submitted bool) {
 	if c.Work == nil {
@@ -541,10 +534,10 @@ func (c *Conn) Account() {
 	c.srv.Stats.Received.Add(c.Packets)
 	c.countInput()
 	c.srv.Stats.ReadLatency.ObserveN(figures.Ms(now-c.Received), c.executed)
-	c.Mu.Lock()
-	c.Mu.stats.Account(c.Packets, c.executed, now-c.Received, now)
+	c.mu.Lock()
+	c.mu.stats.Account(c.Packets, c.executed, now-c.Received, now)
 	c.measureReads(now)
-	c.Mu.Unlock()
+	c.mu.Unlock()
 	c.Packets, c.executed = 0, 0
 }
 
@@ -555,34 +548,34 @@ func (c *Conn) waitForRoom() bool {
 	c.needs = needRoom
 	return c.wait(func() bool {
 		switch {
-		case c.pauses(), c.Mu.Queue.Full(), c.Left.Load():
+		case c.pauses(), c.mu.queue.Full(), c.Left.Load():
 			if needs == needBudget {
 				c.srv.Budget.Leave(c)
 			}
 			return false
 		case needs == needBudget:
 			return c.srv.Budget.Ready(c)
-		case needs == needReads && !c.Mu.Queue.TakesWrite():
+		case needs == needReads && !c.mu.queue.TakesWrite():
 			return false
-		case needs == needAlone && c.Mu.Queue.Len() > 0:
+		case needs == needAlone && c.mu.queue.Len() > 0:
 			return false
 		}
-		return c.Mu.Queue.Len() == 0 || int(c.srv.InProcess.Load()) <= int(c.srv.OutstandingMax.Load())
+		return c.mu.queue.Len() == 0 || int(c.srv.InProcess.Load()) <= int(c.srv.OutstandingMax.Load())
 	}) && c.srv.waitThrottle() && c.waitDue()
 }
 
-// wait blocks the reader until ready returns true. ready is called under Conn.Mu. wait returns false if the
+// wait blocks the reader until ready returns true. ready is called under Conn.mu. wait returns false if the
 // connection is dead. A goroutine that changes an input of ready calls wakeReader.
 func (c *Conn) wait(ready func() bool) bool {
 	for {
-		c.Mu.Lock()
-		if c.Mu.Out.Dead {
-			c.Mu.Unlock()
+		c.mu.Lock()
+		if c.mu.out.dead {
+			c.mu.Unlock()
 			return false
 		}
 		ok := ready()
-		c.Mu.Waiting = !ok
-		c.Mu.Unlock()
+		c.mu.waits = !ok
+		c.mu.Unlock()
 		if ok {
 			return true
 		}
@@ -590,10 +583,10 @@ func (c *Conn) wait(ready func() bool) bool {
 	}
 }
 
-// wakeReader makes a waiting reader check again. REQUIRES: Conn.Mu.
+// wakeReader makes a waiting reader check again. REQUIRES: Conn.mu.
 func (c *Conn) wakeReader() {
-	if c.Mu.Waiting {
-		c.Mu.Waiting = false
+	if c.mu.waits {
+		c.mu.waits = false
 		c.Nudge()
 	}
 }
@@ -613,7 +606,7 @@ func (c *Conn) cleanup() {
 		c.srv.Tracker.Unbind(s, c)
 	}
 	c.srv.Conns.Remove(c)
-	c.Mu.Lock()
-	c.srv.Stats.Sent.Add(c.Mu.stats.Sent)
-	c.Mu.Unlock()
+	c.mu.Lock()
+	c.srv.Stats.Sent.Add(c.mu.stats.Sent)
+	c.mu.Unlock()
 }

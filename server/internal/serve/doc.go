@@ -13,7 +13,7 @@
 //
 // # Locks
 //
-// Conn.Mu guards the output of one client and the queue of its requests that wait for a write. watchers.Mu,
+// Conn.mu guards the output of one client and the queue of its requests that wait for a write. watchers.Mu,
 // together with Store.Mu for reading, guards the watches; the applier holds Store.Mu for writing instead. The order
 // of all locks of a server is in package server.
 //

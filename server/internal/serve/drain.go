@@ -104,7 +104,7 @@ func (s *Front) Clients() int { return len(s.clients()) }
 // clients returns the connections that Clients counts, the oldest first.
 func (s *Front) clients() (all []*Conn) {
 	s.Conns.Each(func(c *Conn) {
-		if _, inside := c.NC.(insideConn); !inside && c.Session.Load() != nil && c.open() {
+		if !c.inside() && c.Session.Load() != nil && c.open() {
 			all = append(all, c)
 		}
 	})
@@ -113,9 +113,9 @@ func (s *Front) clients() (all []*Conn) {
 
 // open reports whether the connection is not about to end.
 func (c *Conn) open() bool {
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	return c.Mu.Out.open()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.out.open()
 }
 
 // parting is a set of connections that end. Each client is asked to leave first. A Warren client sends nothing more
@@ -157,9 +157,9 @@ func (p *parting) round(now int64, most int) (asked int) {
 func (p *parting) callOff() {
 	for i := range p.asked {
 		c := p.asked[i].c
-		c.Mu.Lock()
-		c.Mu.Out.parting = c.Mu.Out.deaf
-		c.Mu.Unlock()
+		c.mu.Lock()
+		c.mu.out.parting = c.mu.out.deaf
+		c.mu.Unlock()
 	}
 }
 
@@ -170,10 +170,10 @@ func (p *parter) ends(now int64) bool {
 		p.told, p.since = true, now
 	}
 	waited := time.Duration(now-p.since) - leaveGrace
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	o, answered := &c.Mu.Out, c.Mu.stats.AnsweredTotal
-	quiet := c.Mu.Queue.Len() == 0 && now-c.Mu.stats.LastResponse >= int64(quietTime)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o, answered := &c.mu.out, c.mu.stats.AnsweredTotal
+	quiet := c.mu.queue.Len() == 0 && now-c.mu.stats.LastResponse >= int64(quietTime)
 	switch {
 	case !o.open():
 		return true
@@ -195,11 +195,11 @@ func (p *parter) ends(now int64) bool {
 // askToLeave asks the client to go to another server. It does not ask a client that was answered nothing yet, because
 // kazoo takes no other frame while it waits for the reply to its first requests, those that authenticate.
 func (c *Conn) askToLeave() (asked bool) {
-	c.Mu.Lock()
-	if asked = c.Mu.Out.open() && c.Mu.stats.AnsweredTotal > 0; asked {
-		c.Mu.Out.Buf = AppendHeaderReply(c.Mu.Out.Buf, proto.XidPing, proto.LeaveZxid, proto.OK)
+	c.mu.Lock()
+	if asked = c.mu.out.open() && c.mu.stats.AnsweredTotal > 0; asked {
+		c.mu.out.buf = AppendHeaderReply(c.mu.out.buf, proto.XidPing, proto.LeaveZxid, proto.OK)
 	}
-	c.Mu.Unlock()
+	c.mu.Unlock()
 	if asked {
 		c.Flush()
 	}
@@ -208,7 +208,7 @@ func (c *Conn) askToLeave() (asked bool) {
 
 // refuseWhileDraining returns errDraining if the server takes no clients.
 func (s *Front) refuseWhileDraining(c *Conn) error {
-	if _, inside := c.NC.(insideConn); inside || s.drained.Load() == nil {
+	if c.inside() || s.drained.Load() == nil {
 		return nil
 	}
 	s.Metrics.ConnectionRejected.Inc()

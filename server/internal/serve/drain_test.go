@@ -12,7 +12,6 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/sessions"
@@ -26,7 +25,7 @@ type partingFront struct {
 }
 
 func newPartingFront(t *testing.T) *partingFront {
-	return &partingFront{Front: New(env.New(config.Default(), env.Options{}), nil), t: t}
+	return &partingFront{Front: newFront(), t: t}
 }
 
 // add adds a connection to those that are to end. told has what the client receives.
@@ -52,16 +51,16 @@ func (f *partingFront) pass(d time.Duration) {
 
 // answered notes an answer and sends it.
 func (f *partingFront) answered(c *Conn) {
-	c.Mu.Lock()
-	c.Mu.Out.Buf = AppendHeaderReply(c.Mu.Out.Buf, 7, 1, proto.OK)
-	c.Mu.stats.Answered(proto.OpSetData, 7, 1, 0, f.Clock.Now())
-	c.Mu.Unlock()
+	c.mu.Lock()
+	c.mu.out.buf = AppendHeaderReply(c.mu.out.buf, 7, 1, proto.OK)
+	c.mu.stats.Answered(proto.OpSetData, 7, 1, 0, f.Clock.Now())
+	c.mu.Unlock()
 	c.Flush()
 	synctest.Wait()
 }
 
 // owes lets a connection have taken a write.
-func owes(c *Conn) { c.Mu.Queue.Push(flow.Queued{Kind: flow.QueuedWrite}, nil) }
+func owes(c *Conn) { c.mu.queue.Push(flow.Queued{Kind: flow.QueuedWrite}, nil) }
 
 // takes reports whether a write is taken from the client.
 func takes(t *testing.T, c *Conn) bool {
@@ -71,7 +70,7 @@ func takes(t *testing.T, c *Conn) bool {
 	require.True(t, done)
 	taken := c.Work != nil
 	if c.Work = nil; taken {
-		c.Mu.Queue.Pop()
+		c.mu.queue.Pop()
 	}
 	return taken
 }
@@ -111,16 +110,16 @@ func TestPartingConnectionsOfBusyClientsEndBehindAnAnswer(t *testing.T) {
 			owes(c)
 			f.pass(retirePause)
 			require.True(t, c.open())
-			c.Mu.Queue.Pop()
+			c.mu.queue.Pop()
 		}
 		owes(c)
 		owes(c)
 		f.pass(5 * retirePause)
-		c.Mu.Queue.Pop()
+		c.mu.queue.Pop()
 		f.answered(c)
 		require.True(t, c.open(), "another request is owed")
 		require.True(t, takes(t, c))
-		c.Mu.Queue.Pop()
+		c.mu.queue.Pop()
 		f.answered(c)
 		require.False(t, c.open())
 		require.False(t, takes(t, c))
@@ -141,7 +140,7 @@ func TestPartingIsCalledOff(t *testing.T) {
 		f.p.callOff()
 		for _, c := range []*Conn{deaf, busy} {
 			require.True(t, c.open())
-			c.Mu.Queue.Pop()
+			c.mu.queue.Pop()
 			f.answered(c)
 		}
 		require.False(t, deaf.open())
@@ -167,9 +166,9 @@ func TestPartingConnectionsTakeNoMore(t *testing.T) {
 		busy.Unlock()
 		require.NoError(t, err)
 		require.True(t, done)
-		require.Equal(t, 1, busy.Mu.Queue.Len(), "nor is a read")
+		require.Equal(t, 1, busy.mu.queue.Len(), "nor is a read")
 		require.True(t, busy.open(), "it is owed an answer")
-		busy.Mu.Queue.Pop()
+		busy.mu.queue.Pop()
 		f.answered(busy)
 		require.False(t, busy.open())
 		require.True(t, stuck.open())

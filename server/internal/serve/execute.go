@@ -13,9 +13,9 @@ import (
 )
 
 // execute answers one read: it appends the reply, and the watch events that must precede it, to b. Source:
-// client-protocol 5.5 and 9. REQUIRES: Store.Mu, for reading or writing, and Conn.Mu.
+// client-protocol 5.5 and 9. REQUIRES: Store.Mu, for reading or writing, and Conn.mu.
 func (s *Front) execute(c *Conn, xid int32, op proto.OpCode, body, b []byte) []byte {
-	if op == proto.OpPing || !c.Mu.sampler.Due() {
+	if op == proto.OpPing || !c.mu.sampler.Due() {
 		return s.answerRead(c, xid, op, body, b)
 	}
 	began, start := s.Clock.Now(), len(b)
@@ -64,7 +64,7 @@ func (s *Front) answerRead(c *Conn, xid int32, op proto.OpCode, body, b []byte) 
 	case proto.ErrConnectionLoss:
 		s.Log.Warn("closing a connection that asks for a reply above the limit",
 			zap.Stringer("client_addr", c.Remote), zap.Stringer("request", op))
-		c.Mu.Out.Closing = true
+		c.mu.out.closing = true
 		return b[:start]
 	default:
 		b = b[:start+replyPrefix]
@@ -72,7 +72,7 @@ func (s *Front) answerRead(c *Conn, xid int32, op proto.OpCode, body, b []byte) 
 	endReply(b, start, xid, zxid, err)
 	s.Stats.Count(op)
 	if op != proto.OpPing { // as ZooKeeper counts
-		c.Mu.stats.Responded(len(b) - start)
+		c.mu.stats.Responded(len(b) - start)
 	}
 	return b
 }

@@ -42,10 +42,8 @@ type Front struct {
 	enforced   []string       // if not empty: a connection must have authenticated with one of these schemes
 	Top        *topk.Recorder // nil if warren.top.enabled is false
 	// Labels name sessions for readers that must not know their ids, in all answers of the server alike.
-	Labels *sessions.Labels
-	// Undelivered is how many bytes wait for clients that take less than they are sent; see UndeliveredMax.
-	Undelivered atomic.Int64
-	pressing    atomic.Int64          // the same beyond pressedPause for each client
+	Labels      *sessions.Labels
+	Undelivered undelivered
 	drained     atomic.Pointer[drain] // nil unless the server is being drained
 }
 
@@ -112,9 +110,9 @@ func (s *Front) ShutAll() (n int) {
 		if c.Session.Load() == nil {
 			return
 		}
-		c.Mu.Lock()
-		defer c.Mu.Unlock()
-		if !c.Mu.Out.held {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if !c.mu.out.held {
 			n++
 			c.shut()
 		}
@@ -130,10 +128,10 @@ func (s *Front) HoldAll(wanted func(*sessions.Session) bool) (held []flow.Held) 
 		if session == nil || !wanted(session) || c.Superseded() {
 			return
 		}
-		c.Mu.Lock()
-		defer c.Mu.Unlock()
-		if c.Mu.Out.open() {
-			c.Mu.Out.held = true
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.mu.out.open() {
+			c.mu.out.held = true
 			held = append(held, flow.Held{Client: c, Session: session})
 		}
 	})
@@ -142,20 +140,20 @@ func (s *Front) HoldAll(wanted func(*sessions.Session) bool) (held []flow.Held) 
 
 // Release implements flow.Client.
 func (c *Conn) Release(generation int64, goesOn bool) bool {
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	// A connection that has ended meanwhile may have lost a request that the former role had taken. So none of those
 	// that wait behind it may be taken, and they are not, because they are of the former time of service.
-	if goesOn && c.Mu.Out.open() {
+	if goesOn && c.mu.out.open() {
 		c.generation.Store(generation)
 	}
-	c.Mu.Out.held = false
+	c.mu.out.held = false
 	if !goesOn {
 		c.shut()
 	}
 	c.wakeReader()
 	c.help()
-	return c.Mu.Out.open()
+	return c.mu.out.open()
 }
 
 // AbortAll closes every connection that has a session at once.

@@ -30,7 +30,7 @@ var faultsOfClients = []error{errBadConnect, errClientAhead, errDiskFull, errNoI
 // handshake reads the first frame of a connection: a four-letter word, or a ConnectRequest that begins or resumes a
 // session. It returns false if the connection has ended. Source: client-protocol 2 and 3, server-semantics 7.1.
 func (c *Conn) handshake() bool {
-	_ = c.NC.SetReadDeadline(c.srv.Clock.In(c.srv.Config.SessionlessTimeout))
+	_ = c.nc.SetReadDeadline(c.srv.Clock.In(c.srv.Config.SessionlessTimeout))
 	frame, err := c.firstFrame()
 	if err == nil && frame == nil {
 		return false // it was a four-letter word
@@ -135,7 +135,7 @@ func (c *Conn) connect(frame []byte) error {
 	}
 	// The applier sets the session when the txn is applied, and sends the reply. Until then the input behind the
 	// ConnectRequest stays in the buffer.
-	_ = c.NC.SetReadDeadline(time.Time{})
+	_ = c.nc.SetReadDeadline(time.Time{})
 	if !c.wait(func() bool { return c.Session.Load() != nil }) {
 		return io.EOF
 	}
@@ -154,7 +154,7 @@ func (c *Conn) resumeSession(req *proto.ConnectRequest, timeout int32) {
 	case c.resumeLocal(req.SessionID, timeout):
 	default:
 		c.srv.host.Resume(&flow.Resumption{Client: c, ID: req.SessionID, TimeoutMs: timeout, Received: c.Received})
-		if !c.wait(func() bool { return c.Mu.settled }) {
+		if !c.wait(func() bool { return c.mu.settled }) {
 			return
 		}
 	}
@@ -178,19 +178,19 @@ func (c *Conn) Resumed(s *sessions.Session, old sessions.Conn, timeoutMs int32) 
 		if old != nil && old != c {
 			old.Supersede()
 		}
-		_ = c.NC.SetReadDeadline(time.Time{})
+		_ = c.nc.SetReadDeadline(time.Time{})
 		resp.TimeOut, resp.SessionID, resp.Password = timeoutMs, s.ID, c.srv.Security.secrets.Password(s.ID)
 		c.Session.Store(s)
 	}
-	c.Mu.Lock()
-	if c.Mu.Out.open() {
-		c.Mu.Out.Buf = appendConnectResponse(c.Mu.Out.Buf, &resp)
-		c.Mu.stats.Sent++
-		c.Mu.Out.Closing = s == nil
+	c.mu.Lock()
+	if c.mu.out.open() {
+		c.mu.out.buf = appendConnectResponse(c.mu.out.buf, &resp)
+		c.mu.stats.Sent++
+		c.mu.out.closing = s == nil
 	}
-	c.Mu.settled = true
+	c.mu.settled = true
 	c.wakeReader()
-	c.Mu.Unlock()
+	c.mu.Unlock()
 	c.Flush()
 }
 

@@ -249,7 +249,7 @@ func (s *Front) Admit(nc net.Conn, speaks language) {
 	if reserved {
 		serve = c.serveWordOnly
 	}
-	if c.Secure != nil {
+	if c.secure != nil {
 		serve = c.afterHandshake(serve)
 	}
 	if s.Config.TCPKeepAlive {

@@ -30,7 +30,7 @@ func (s *Front) mayList(op proto.OpCode) bool {
 }
 
 // collect reads the children that a request asks for, in slices, and calls rest between slices. It returns with
-// Store.Mu, held for reading, and Conn.Mu. It returns a complete Listing, or nil if the connection has ended or the
+// Store.Mu, held for reading, and Conn.mu. It returns a complete Listing, or nil if the connection has ended or the
 // request must be executed like others, for example because the znode was deleted. REQUIRES: Store.Listings, and no
 // other lock.
 func (c *Conn) collect(body []byte, rest func()) *datatree.Listing {
@@ -38,14 +38,14 @@ func (c *Conn) collect(body []byte, rest func()) *datatree.Listing {
 	var l *datatree.Listing
 	for {
 		st.Mu.RLock()
-		c.Mu.Lock()
-		if l != nil && (!l.Of(st.State) || !c.Mu.Out.open()) {
+		c.mu.Lock()
+		if l != nil && (!l.Of(st.State) || !c.mu.out.open()) {
 			l.Close()
 			return nil
 		}
 		if l == nil {
 			var req proto.PathWatchRequest
-			if req.ReadFrom(body) != nil || !c.Mu.Out.open() {
+			if req.ReadFrom(body) != nil || !c.mu.out.open() {
 				return nil
 			}
 			if l, _ = st.State.NewListing(req.Path, c.who()); l == nil {
@@ -56,7 +56,7 @@ func (c *Conn) collect(body []byte, rest func()) *datatree.Listing {
 			l.Close()
 			return l
 		}
-		c.Mu.Unlock()
+		c.mu.Unlock()
 		st.Mu.RUnlock()
 		l.Sift()
 		rest()
@@ -66,7 +66,7 @@ func (c *Conn) collect(body []byte, rest func()) *datatree.Listing {
 // answerListing adds the reply to a getChildren or getChildren2 after collect. REQUIRES: the locks with which
 // collect has returned. The reading of the children began at began, ns on the server's clock.
 func (c *Conn) answerListing(xid int32, op proto.OpCode, body []byte, l *datatree.Listing, began int64) {
-	s, o := c.srv, &c.Mu.Out
+	s, o := c.srv, &c.mu.out
 	zxid := s.Store.State.LastZxid()
 	count, names, err := l.Children(c.who())
 	var req proto.PathWatchRequest
@@ -74,8 +74,8 @@ func (c *Conn) answerListing(xid int32, op proto.OpCode, body []byte, l *datatre
 		!s.Watchers.Watch(c, watch.Child, req.Path) {
 		err = proto.ErrThrottledOp
 	}
-	start := len(o.Buf)
-	b := beginReply(o.Buf)
+	start := len(o.buf)
+	b := beginReply(o.buf)
 	var tail []byte
 	size := 0
 	if err == proto.OK {
@@ -88,19 +88,19 @@ func (c *Conn) answerListing(xid int32, op proto.OpCode, body []byte, l *datatre
 		}
 	}
 	endReplyOf(b, start, size+len(tail), xid, zxid, err)
-	o.Buf = b
+	o.buf = b
 	size += len(tail) + len(b) - start
 	if err == proto.OK {
-		o.put(o.Buf)
+		o.put(o.buf)
 		for _, chunk := range names {
 			o.put(chunk)
 		}
-		o.Buf = tail
+		o.buf = tail
 	}
 	s.Stats.Count(op)
-	c.Mu.stats.Responded(size)
-	c.Mu.stats.Replied(op, xid, zxid)
-	if c.Mu.sampler.Due() {
+	c.mu.stats.Responded(size)
+	c.mu.stats.Replied(op, xid, zxid)
+	if c.mu.sampler.Due() {
 		c.recordRead(op, body, size, began)
 	}
 }
@@ -118,7 +118,7 @@ func (c *Conn) readListing(xid int32, op proto.OpCode, body []byte) (done bool, 
 	c.mode, c.reads = lockRead, 0
 	defer c.Unlock()
 	switch {
-	case !c.Mu.Out.open():
+	case !c.mu.out.open():
 		return true, nil
 	case l == nil:
 		return c.readNow(xid, op, body)
@@ -137,15 +137,15 @@ func (c *Conn) catchUpListing() bool {
 	s := c.srv
 	s.Store.Listings.Lock()
 	defer s.Store.Listings.Unlock()
-	c.Mu.Lock()
-	if !c.Left.Load() || c.Mu.Queue.Len() == 0 {
-		c.Mu.Unlock()
+	c.mu.Lock()
+	if !c.Left.Load() || c.mu.queue.Len() == 0 {
+		c.mu.Unlock()
 		return true
 	}
-	q := &c.Mu.Queue
+	q := &c.mu.queue
 	e, body := q.Front()
 	popped, body := q.Popped(), append([]byte(nil), body...)
-	c.Mu.Unlock()
+	c.mu.Unlock()
 	if e.Kind != flow.QueuedRead || e.Op != proto.OpGetChildren && e.Op != proto.OpGetChildren2 {
 		return true // the applier has executed it
 	}
@@ -154,13 +154,13 @@ func (c *Conn) catchUpListing() bool {
 	began := s.Clock.Now()
 	l := c.collect(body, func() { s.Turns.Pass(); s.Turns.Take() })
 	defer s.Store.Mu.RUnlock()
-	defer c.Mu.Unlock()
-	if !c.Mu.Out.open() || !c.Left.Load() || q.Popped() != popped {
+	defer c.mu.Unlock()
+	if !c.mu.out.open() || !c.Left.Load() || q.Popped() != popped {
 		return true
 	}
 	if l == nil {
-		c.Mu.Out.Buf = s.execute(c, e.Xid, e.Op, body, c.Mu.Out.Buf)
-		c.Mu.stats.Replied(e.Op, e.Xid, s.Store.State.LastZxid())
+		c.mu.out.buf = s.execute(c, e.Xid, e.Op, body, c.mu.out.buf)
+		c.mu.stats.Replied(e.Op, e.Xid, s.Store.State.LastZxid())
 	} else {
 		c.answerListing(e.Xid, e.Op, body, l, began)
 	}

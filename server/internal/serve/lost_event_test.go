@@ -23,16 +23,16 @@ func TestNothingFollowsALostEvent(t *testing.T) {
 	a := NewApplier(front)
 	tell := func(path string) { a.forgetEvent(); a.deliver(1, proto.EventNodeDataChanged, []byte(path), 0) }
 	tell("/first")
-	require.NotZero(t, c.Mu.Out.Waiting())
-	require.True(t, c.Mu.Out.open())
+	require.NotZero(t, c.mu.out.waiting())
+	require.True(t, c.mu.out.open())
 
-	c.Mu.Out.put(make([]byte, OutputPause+1))
-	front.Undelivered.Store(UndeliveredMax) // of others
+	c.mu.out.put(make([]byte, OutputPause+1))
+	front.Undelivered.Total.Store(UndeliveredMax) // of others
 	tell("/lost")
 	require.Len(t, a.freed, 1, "it is closed when the batch has ended")
-	require.False(t, c.Mu.Out.open(), "no reply is added")
-	require.Zero(t, c.Mu.Out.Waiting(), "a goroutine that waits for the socket finds nothing to send")
-	front.Undelivered.Store(0)
+	require.False(t, c.mu.out.open(), "no reply is added")
+	require.Zero(t, c.mu.out.waiting(), "a goroutine that waits for the socket finds nothing to send")
+	front.Undelivered.Total.Store(0)
 	tell("/later")
-	require.Zero(t, c.Mu.Out.Waiting())
+	require.Zero(t, c.mu.out.waiting())
 }

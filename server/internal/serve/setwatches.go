@@ -67,7 +67,7 @@ func (c *Conn) beginWatches(n uint32) bool {
 		return true
 	}
 	c.lockQueue()
-	if c.Mu.Queue.Len() > 0 || c.pauses() {
+	if c.mu.queue.Len() > 0 || c.pauses() {
 		c.needs = needAlone
 		return false
 	}
@@ -94,8 +94,8 @@ func (c *Conn) setArriving() (done, more bool) {
 	a := c.Arriving
 	for !a.Over() {
 		if !c.setSome() {
-			c.Mu.Lock()
-			defer c.Mu.Unlock()
+			c.mu.Lock()
+			defer c.mu.Unlock()
 			return false, c.ended || c.pauses()
 		}
 		if c.srv.Clock.Now()-c.shareBegan >= int64(turnTime) {
@@ -127,7 +127,7 @@ func (c *Conn) setSome() bool {
 	ws.Mu.Lock()
 	defer ws.Mu.Unlock()
 	id := ws.slot(c)
-	if id == 0 || !c.Mu.Out.open() {
+	if id == 0 || !c.mu.out.open() {
 		c.ended = true
 		return false
 	}
@@ -161,10 +161,10 @@ func (c *Conn) setSome() bool {
 			return false
 		}
 		if event != 0 {
-			c.Mu.Out.Buf = AppendEvent(c.Mu.Out.Buf, event, path, -1)
+			c.mu.out.buf = AppendEvent(c.mu.out.buf, event, path, -1)
 		}
 	}
-	c.Mu.Out.seal()
+	c.mu.out.seal()
 	return a.Left < before || a.Malformed
 }
 
@@ -187,12 +187,12 @@ func (ws *watchers) rewatch(
 }
 
 // refuseWatches ends a connection that brings more watches than the limit of that name allows. After an error the
-// client would still believe that it watches. REQUIRES: Conn.Mu.
+// client would still believe that it watches. REQUIRES: Conn.mu.
 func (c *Conn) refuseWatches(limit string) {
 	c.srv.Log.Warn("closing a connection that brings more watches than its limit allows",
 		zap.Stringer("client_addr", c.Remote), zap.String("limit", limit))
 	c.srv.Watchers.Refused.Add(1)
-	c.Mu.Out.Closing = true
+	c.mu.out.closing = true
 }
 
 // Over reports whether the rest of the frame does not matter.

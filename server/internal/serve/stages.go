@@ -51,9 +51,9 @@ func (a *applier) measure(b *flow.ApplyBatch, it *flow.Item, now int64, oldest b
 		r.Observe(o)
 	}
 	o.SetPath(firstPath(it.Payload))
-	c.Mu.Lock()
+	c.mu.Lock()
 	c.follow(o)
-	c.Mu.Unlock()
+	c.mu.Unlock()
 }
 
 // cut ends the stages of a write, up to its application at now.
@@ -135,7 +135,7 @@ func firstPath(payload []byte) []byte {
 }
 
 // measureRead gives a read that took from received to now to the stages, if it may be slow or is traced. Its execution
-// began at began. REQUIRES: Conn.Mu, and that its reply is in the output.
+// began at began. REQUIRES: Conn.mu, and that its reply is in the output.
 func (c *Conn) measureRead(q *readBegun, received, began, now int64, sampled bool) {
 	o := stages.Begin(stages.Whole, q.op, c.sessionID(), q.xid, received)
 	o.Sampled = sampled
@@ -148,11 +148,11 @@ func (c *Conn) measureRead(q *readBegun, received, began, now int64, sampled boo
 	c.follow(o)
 }
 
-// measureReads looks at the reads that were executed since the last Account. REQUIRES: Conn.Mu.
+// measureReads looks at the reads that were executed since the last Account. REQUIRES: Conn.mu.
 func (c *Conn) measureReads(now int64) {
 	q := &c.firstRead
 	if c.executed > 0 && q.op != proto.OpPing && q.op != 0 && (c.srv.Stages.Suspects(now-c.Received) ||
-		c.stuck.Load() || c.Mu.Out.Waiting() >= largeAnswer && c.srv.Stages != nil) {
+		c.stuck.Load() || c.mu.out.waiting() >= largeAnswer && c.srv.Stages != nil) {
 		c.measureRead(q, c.Received, min(c.begun+c.waited, now), now, false)
 	}
 	*q, c.waited = readBegun{}, 0
@@ -161,7 +161,7 @@ func (c *Conn) measureReads(now int64) {
 // sampledRead executes a read that may be traced. REQUIRES: as Front.execute.
 func (c *Conn) sampledRead(q *readBegun, received int64) {
 	began := c.srv.Clock.Now()
-	c.Mu.Out.Buf = c.srv.execute(c, q.xid, q.op, q.body, c.Mu.Out.Buf)
+	c.mu.out.buf = c.srv.execute(c, q.xid, q.op, q.body, c.mu.out.buf)
 	if c.srv.Stages.MayTraceRead(began) {
 		c.measureRead(q, received, began, c.srv.Clock.Now(), true)
 	}
@@ -174,21 +174,21 @@ func (c *Conn) runRead(q *readBegun, received, now int64) {
 		c.sampledRead(q, received)
 		return
 	}
-	c.Mu.Out.Buf = c.srv.execute(c, q.xid, q.op, q.body, c.Mu.Out.Buf)
+	c.mu.out.buf = c.srv.execute(c, q.xid, q.op, q.body, c.mu.out.buf)
 	if c.srv.Stages.Suspects(now - received) {
 		c.measureRead(q, received, now, c.srv.Clock.Now(), false)
 	}
 }
 
-// follow gives an operation to the stages when the output so far is handed to the socket. REQUIRES: Conn.Mu.
+// follow gives an operation to the stages when the output so far is handed to the socket. REQUIRES: Conn.mu.
 func (c *Conn) follow(o *stages.Operation) {
-	out := &c.Mu.Out
-	if o.Mark = out.Handed + int64(out.Taken+out.Waiting()); o.Mark <= out.Handed || out.Dead ||
-		len(c.Mu.followed) >= followedMax {
+	out := &c.mu.out
+	if o.Mark = out.handed + int64(out.taken+out.waiting()); o.Mark <= out.handed || out.dead ||
+		len(c.mu.followed) >= followedMax {
 		c.handed(o)
 		return
 	}
-	c.Mu.followed = append(c.Mu.followed, o)
+	c.mu.followed = append(c.mu.followed, o)
 }
 
 // handed ends the last stage of an operation.
@@ -197,14 +197,14 @@ func (c *Conn) handed(o *stages.Operation) {
 	c.srv.Stages.Done(o)
 }
 
-// handedOn ends the operations whose replies were handed to the socket. REQUIRES: Conn.Mu.
+// handedOn ends the operations whose replies were handed to the socket. REQUIRES: Conn.mu.
 func (c *Conn) handedOn() {
 	n := 0
-	for n < len(c.Mu.followed) && c.Mu.followed[n].Mark <= c.Mu.Out.Handed {
-		c.handed(c.Mu.followed[n])
+	for n < len(c.mu.followed) && c.mu.followed[n].Mark <= c.mu.out.handed {
+		c.handed(c.mu.followed[n])
 		n++
 	}
-	rest := copy(c.Mu.followed, c.Mu.followed[n:])
-	clear(c.Mu.followed[rest:])
-	c.Mu.followed = c.Mu.followed[:rest]
+	rest := copy(c.mu.followed, c.mu.followed[n:])
+	clear(c.mu.followed[rest:])
+	c.mu.followed = c.mu.followed[:rest]
 }

@@ -53,14 +53,14 @@ func (*notReadyError) Temporary() bool { return true }
 
 // guard makes c a connection that may be TLS. It reports false if c is not a socket. It is called before serve.
 func (c *Conn) guard(speaks language) bool {
-	tcp, ok := c.NC.(*net.TCPConn)
+	tcp, ok := c.nc.(*net.TCPConn)
 	if !ok || c.raw == nil {
 		return false
 	}
 	s := &secureConn{TCPConn: tcp, speaks: speaks, below: tlsSocket{TCPConn: tcp, raw: c.raw, fd: -1,
 		shake: c.srv.Handshakes.Of(c.Remote.Addr())}}
 	s.tls = tls.Server(&s.below, c.srv.Security.tls)
-	c.NC, c.Secure, c.readFunc = s, s, c.tryReadTLS
+	c.nc, c.secure, c.readFunc = s, s, c.tryReadTLS
 	return true
 }
 
@@ -92,7 +92,7 @@ func wentAway(err error) bool {
 
 // negotiate finds out whether the client speaks TLS, does the handshake, and checks the client's certificate.
 func (c *Conn) negotiate() error {
-	s, cfg := c.Secure, c.srv.Config
+	s, cfg := c.secure, c.srv.Config
 	_ = s.SetDeadline(c.srv.Clock.In(cfg.SessionlessTimeout))
 	_ = s.SetReadDeadline(c.srv.Clock.In(min(cfg.SessionlessTimeout, cfg.TLS.HandshakeDetectionTimeout)))
 	var first [1]byte
@@ -126,11 +126,11 @@ func (c *Conn) negotiate() error {
 	return nil
 }
 
-// goPlain goes on without TLS. No other goroutine has added output yet, so none reads Conn.Secure meanwhile.
+// goPlain goes on without TLS. No other goroutine has added output yet, so none reads Conn.secure meanwhile.
 func (c *Conn) goPlain(first byte) {
 	c.srv.Metrics.Admitted(c.Remote.Addr())
-	_ = c.Secure.SetDeadline(time.Time{})
-	c.Secure, c.readFunc = nil, c.tryRead
+	_ = c.secure.SetDeadline(time.Time{})
+	c.secure, c.readFunc = nil, c.tryRead
 	c.In.Acquire()
 	c.In.Buf[c.In.W] = first
 	c.In.W++
@@ -187,9 +187,9 @@ func (s *Front) ExportExpiry(keys *keystore.Keys) {
 func (c *Conn) tryReadTLS(fd uintptr) bool {
 	in := &c.In
 	in.Acquire()
-	below := &c.Secure.below
+	below := &c.secure.below
 	below.fd = int(fd)
-	n, err := c.Secure.tls.Read(in.Buf[in.W:])
+	n, err := c.secure.tls.Read(in.Buf[in.W:])
 	below.fd = -1
 	switch {
 	case n > 0: // the next read returns the error again
@@ -204,15 +204,6 @@ func (c *Conn) tryReadTLS(fd uintptr) bool {
 		in.err = err
 	}
 	return true
-}
-
-// portion is the part of b that is written under one deadline. For TLS that is one record, because a TLS write
-// cannot be resumed after a deadline.
-func (c *Conn) portion(b []byte) []byte {
-	if c.Secure == nil {
-		return b
-	}
-	return b[:min(len(b), 16<<10)]
 }
 
 // Write implements net.Conn.

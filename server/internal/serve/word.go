@@ -25,21 +25,21 @@ func (s *Front) wordOf(n uint32) (string, bool) {
 func (c *Conn) answerWord(word string) {
 	var out bytes.Buffer
 	s := c.srv
-	c.Mu.Lock()
-	c.Mu.stats.Received++
-	c.Mu.Unlock()
+	c.mu.Lock()
+	c.mu.stats.Received++
+	c.mu.Unlock()
 	if word == telnetInterrupt {
 		return
 	}
 	s.words.Answer(word, c, &out)
 	s.Stats.Sent.Add(1)
-	c.Mu.Lock()
-	c.Mu.Out.Buf = append(c.Mu.Out.Buf, out.Bytes()...)
-	c.Mu.Out.Closing = true
-	c.Mu.Unlock()
+	c.mu.Lock()
+	c.mu.out.buf = append(c.mu.out.buf, out.Bytes()...)
+	c.mu.out.closing = true
+	c.mu.Unlock()
 	c.Flush()
 	// The client may have closed its side long ago. That must not cut off the answer.
-	if c.wait(func() bool { return c.Mu.Out.finished }) {
+	if c.wait(func() bool { return c.mu.out.finished }) {
 		c.drainInput()
 	}
 }
@@ -52,7 +52,7 @@ func (c *Conn) serveWordOnly() {
 
 // oneWord answers a four-letter word, if the client sends one in time.
 func (c *Conn) oneWord() {
-	_ = c.NC.SetReadDeadline(c.srv.Clock.In(wordTimeout))
+	_ = c.nc.SetReadDeadline(c.srv.Clock.In(wordTimeout))
 	for {
 		if err := c.Fill(); err != nil {
 			return
@@ -89,9 +89,9 @@ func (s *Front) PacketsSent() int64 {
 // eachStats calls fn with the figures of every connection, under the lock of the connection.
 func (s *Front) eachStats(fn func(*figures.Conn)) {
 	s.Conns.Each(func(c *Conn) {
-		c.Mu.Lock()
-		fn(&c.Mu.stats)
-		c.Mu.Unlock()
+		c.mu.Lock()
+		fn(&c.mu.stats)
+		c.mu.Unlock()
 	})
 }
 
@@ -112,12 +112,13 @@ func (s *Front) ResetConnections() {
 type connView struct {
 	Stats   figures.Conn
 	Queued  int               // requests that wait for a write
-	Pending bool              // output waits for the client
+	Unsent  int               // bytes that wait for the client
+	Paused  bool              // no request is read until others are answered, or the client has taken its replies
 	Session *sessions.Session // nil before there is one
 }
 
 func (c *Conn) View() connView {
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	return connView{c.Mu.stats, c.Mu.Queue.Len(), c.Mu.Out.Waiting() > 0, c.Session.Load()}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return connView{c.mu.stats, c.mu.queue.Len(), c.mu.out.waiting() + c.mu.out.taken, c.mu.waits, c.Session.Load()}
 }

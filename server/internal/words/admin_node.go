@@ -128,7 +128,7 @@ func factsOf(c *serve.Conn) admin.Connection {
 	st := &v.Stats
 	f := admin.Connection{Remote: c.Remote.String(), Interest: 1, Outstanding: v.Queued, Received: st.Received,
 		Sent: st.Sent}
-	if v.Pending {
+	if v.Unsent > 0 {
 		f.Interest = 5
 	}
 	s := v.Session

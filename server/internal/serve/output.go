@@ -1,0 +1,179 @@
+package serve
+
+import "sync/atomic"
+
+// Bounds of the output that waits for one client.
+const (
+	// OutputPause is how much may wait, with what is being written, before no further request of the connection is
+	// served.
+	OutputPause = 1 << 20
+	// pressedPause takes the place of OutputPause while pressedMax waits for all clients together, not counting
+	// pressedPause for each of them: many clients that read nothing must not hold OutputPause each.
+	pressedPause = 64 << 10
+	pressedMax   = 64 << 20
+	// outputLimit is how much may wait before the connection is closed. Only watch events reach it, because they
+	// are neither delayed nor dropped: the client has to reconnect and ask what it has missed.
+	outputLimit = 256 << 20
+	// UndeliveredMax is how much may wait for all clients together, not counting OutputPause for each of them.
+	// Beyond it a connection is closed when more output waits for it. Replies larger than OutputPause, and watch
+	// events, reach this bound.
+	UndeliveredMax = 512 << 20
+	// outputChunk is the size of a buffer from which on no event is added to it: a new buffer costs less than a
+	// copy of this one.
+	outputChunk = 256 << 10
+	// sharedEvent is the size from which on all watching connections share one copy of an event.
+	sharedEvent = 4 << 10
+	// outputKept is the size of the largest buffer that a connection keeps for reuse.
+	outputKept = 64 << 10
+)
+
+// output is what waits to be sent to a client, and how far its connection has come to its end. Guarded by Conn.mu:
+// whoever has a reply or an event adds it; the one goroutine that has set writing takes the buffers one by one.
+//
+// A connection ends in this order: open; closing, when nothing is added any more; finished, when everything is
+// written and the write side of the socket is closed. Dead may come at any time; nothing is written after it.
+//
+// Invariant: a dead output is empty; what undelivered and pressing count is in the totals of the server.
+type output struct {
+	unsent
+	writing  bool // a goroutine is in Flush or drain
+	closing  bool // the connection ends when everything is written
+	finished bool // finish was called
+	dead     bool // the socket is closed: output is dropped
+	held     bool // no request is taken, until Conn.Release
+	parting  bool // the connection ends as soon as nothing is owed
+	deaf     bool // a request that arrives has no effect
+
+	undelivered int64 // bytes that wait beyond OutputPause, as counted in undelivered.total
+	pressing    int64 // bytes that wait beyond pressedPause, as counted in undelivered.pressing
+}
+
+// undelivered is how many bytes wait for clients that take less than they are sent, on one server.
+type undelivered struct {
+	Total    atomic.Int64 // beyond OutputPause for each client; see UndeliveredMax
+	pressing atomic.Int64 // beyond pressedPause for each client
+}
+
+// open reports whether more may be added: the connection is neither dead nor closing.
+func (o *output) open() bool { return !o.dead && !o.closing }
+
+// pauses reports whether no further request is served: so much waits, or the connection is held. What waits is written
+// by another goroutine, which wakes the reader.
+func (o *output) pauses(u *undelivered) bool {
+	n := o.waiting() + o.taken
+	return n >= OutputPause || n >= pressedPause && u.pressing.Load() >= pressedMax || o.held && o.open()
+}
+
+// begin takes the next buffer for the caller to write; empty if there is none, or another goroutine writes.
+func (o *output) begin() (buf []byte) {
+	if o.writing || o.dead || o.finished || o.waiting() == 0 {
+		return nil
+	}
+	o.writing = true
+	return o.next()
+}
+
+// written takes back the buffer of begin.
+func (o *output) written(buf []byte, u *undelivered) {
+	o.writing = false
+	o.takeBack(buf)
+	_ = o.count(u) // less output waits now
+}
+
+// die drops what waits to be sent, and lets nothing more be added.
+func (o *output) die(u *undelivered) {
+	o.dead = true
+	o.drop()
+	_ = o.count(u) // no output waits now
+}
+
+// ends reports whether the connection is to be finished now: it is closing, and everything is written.
+func (o *output) ends() bool { return o.closing && !o.writing && !o.dead }
+
+// count updates the totals of the server. It reports false if the connection has to be closed: its client takes too
+// little of a large output, while too much waits for all clients together.
+func (o *output) count(u *undelivered) bool {
+	waits := o.waiting() + o.taken
+	if o.dead {
+		waits = 0
+	}
+	if presses := int64(max(0, waits-pressedPause)); presses != o.pressing {
+		u.pressing.Add(presses - o.pressing)
+		o.pressing = presses
+	}
+	n := int64(max(0, waits-OutputPause))
+	if n == o.undelivered {
+		return true
+	}
+	total := u.Total.Add(n - o.undelivered)
+	o.undelivered = n
+	return n == 0 || total <= UndeliveredMax
+}
+
+// unsent is a queue of bytes: what is added at its end is taken in buffers from its front. Buffers in full do not
+// change any more, and several connections may share one.
+type unsent struct {
+	full      [][]byte
+	fullBytes int    // bytes in full
+	buf       []byte // the end of the queue, to which replies are appended
+	spare     []byte // the last written buffer, for reuse
+	taken     int    // length of the buffer that is being written
+	own       bool   // that buffer may be reused
+	handed    int64  // bytes that were handed to the socket, in whole buffers
+}
+
+// waiting is how many bytes are not yet taken for writing.
+func (q *unsent) waiting() int { return q.fullBytes + len(q.buf) }
+
+// addEvent adds an event. The bytes of a shared event must not change any more.
+func (q *unsent) addEvent(event []byte, shared bool) {
+	if shared {
+		q.put(q.buf)
+		q.buf = nil
+		q.put(event)
+		return
+	}
+	q.seal()
+	q.buf = append(q.buf, event...)
+}
+
+// seal begins a new buffer if the present one is large.
+func (q *unsent) seal() {
+	if len(q.buf) >= outputChunk {
+		q.put(q.buf)
+		q.buf = make([]byte, 0, outputChunk)
+	}
+}
+
+// put adds a buffer that does not change any more.
+func (q *unsent) put(b []byte) {
+	if len(b) > 0 {
+		q.full = append(q.full, b)
+		q.fullBytes += len(b)
+	}
+}
+
+// next takes the buffer to be written next; empty if there is none.
+func (q *unsent) next() (b []byte) {
+	if q.own = len(q.full) == 0; q.own {
+		b, q.buf, q.spare = q.buf, q.spare[:0], nil
+	} else {
+		b, q.full[0] = q.full[0], nil
+		q.full = q.full[1:]
+		q.fullBytes -= len(b)
+	}
+	q.taken = len(b)
+	return b
+}
+
+// takeBack takes back a buffer that was written.
+func (q *unsent) takeBack(buf []byte) {
+	q.taken = 0
+	q.handed += int64(len(buf))
+	if q.own && cap(buf) <= outputKept {
+		q.spare = buf[:0]
+	}
+}
+
+// drop forgets what waits.
+func (q *unsent) drop() { q.full, q.fullBytes, q.buf, q.spare = nil, 0, nil, nil }

@@ -1,0 +1,156 @@
+package serve
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/env"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/sessions"
+)
+
+// countingHost counts what it is given, and answers nothing.
+type countingHost struct {
+	hosts
+	taken int
+}
+
+func (h *countingHost) Add(b *flow.Batch) bool { h.taken += len(b.Requests); return true }
+func (h *countingHost) Came()                  {}
+
+// newFront returns a front without a server behind it.
+func newFront() *Front {
+	e := env.New(config.Default(), env.Options{})
+	e.Store, e.Tracker = env.NewStore(datatree.NewState(datatree.Config{})), sessions.New(time.Second, 1, 0, 0)
+	f := New(e, nil)
+	f.Attach(&countingHost{}, nil)
+	return f
+}
+
+// tcpPair is the two ends of a connection over loopback.
+func tcpPair(t testing.TB) (client, server net.Conn) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	client, err = net.Dial("tcp", ln.Addr().String())
+	require.NoError(t, err)
+	server, err = ln.Accept()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close(); _ = server.Close() })
+	return client, server
+}
+
+func TestNothingFollowsTheLastReply(t *testing.T) {
+	client, nc := tcpPair(t)
+	c := NewConn(newFront(), nc)
+	a := NewApplier(c.srv)
+	c.srv.Config.SkipACL = true
+	c.srv.Watchers.Slots = append(c.srv.Watchers.Slots, c)
+	c.mu.Lock()
+	c.mu.out.buf = AppendHeaderReply(nil, 7, 1, proto.OK)
+	c.mu.out.closing = true
+	c.mu.Unlock()
+	c.Flush()
+	// The client has not read yet, and its requests stay unread in the server's input. An event now must not turn
+	// the orderly end into a reset.
+	_, err := client.Write(make([]byte, 100))
+	require.NoError(t, err)
+	a.deliver(1, proto.EventNodeChildrenChanged, []byte("/"), 0)
+	a.flush()
+	c.mu.Lock()
+	dead, pending := c.mu.out.dead, len(c.mu.out.buf)
+	c.mu.Unlock()
+	require.False(t, dead)
+	require.Zero(t, pending)
+	reply, err := io.ReadAll(client)
+	require.NoError(t, err)
+	require.Len(t, reply, 4+proto.ReplyHeaderSize)
+}
+
+// patientConn does not set deadlines, but keeps the last one: the test decides when it expires.
+type patientConn struct {
+	*net.TCPConn
+	set atomic.Bool // there is a deadline
+}
+
+func (p *patientConn) SetWriteDeadline(at time.Time) error {
+	p.set.Store(!at.IsZero())
+	return nil
+}
+
+// pass lets the deadline expire.
+func (p *patientConn) pass() {
+	if p.set.Load() {
+		_ = p.TCPConn.SetWriteDeadline(time.Now().Add(-time.Second))
+	}
+}
+
+// A client that was slow once, so that drain had to wait for it, is still served after the deadline of that time.
+func TestSlowOnceIsNotSlowForEver(t *testing.T) {
+	client, nc := tcpPair(t)
+	c := NewConn(newFront(), nc)
+	patience := &patientConn{TCPConn: nc.(*net.TCPConn)}
+	c.nc = patience
+	const large = 20 << 20
+	add := func(b []byte) {
+		c.mu.Lock()
+		c.mu.out.buf = append(c.mu.out.buf, b...)
+		c.mu.Unlock()
+		c.Flush()
+	}
+	add(make([]byte, large))
+	require.Eventually(t, patience.set.Load, time.Minute, time.Millisecond, "drain waits for the client")
+	_, err := io.CopyN(io.Discard, client, large)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return !c.mu.out.writing
+	}, time.Minute, time.Millisecond, "drain has ended")
+	patience.pass()
+	add([]byte("more"))
+	more := make([]byte, 4)
+	_, err = io.ReadFull(client, more)
+	require.NoError(t, err)
+	require.Equal(t, "more", string(more))
+}
+
+// Output is written in its order, whichever buffers it is in, and shared buffers are not changed.
+func TestOutputKeepsItsOrder(t *testing.T) {
+	var o unsent
+	shared := bytes.Repeat([]byte{'s'}, sharedEvent)
+	var want []byte
+	add := func(b []byte) { want = append(want, b...) }
+	o.buf = append(o.buf, "reply"...)
+	add([]byte("reply"))
+	for i := range 5 {
+		o.addEvent(shared, true)
+		add(shared)
+		small := bytes.Repeat([]byte{byte('0' + i)}, outputChunk/2)
+		for range 3 {
+			o.addEvent(small, false)
+			add(small)
+		}
+	}
+	require.Equal(t, len(want), o.waiting())
+	var got []byte
+	for o.waiting() > 0 {
+		b := o.next()
+		require.Equal(t, len(b), o.taken)
+		if &b[0] == &shared[0] {
+			require.False(t, o.own, "others have it, too")
+		}
+		got = append(got, b...)
+	}
+	require.True(t, bytes.Equal(want, got))
+}
