@@ -8,10 +8,11 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Write writes the body that src produces as the snapshot at zxid. It returns when the snapshot is durable and
-// has been read back, and is in the catalogue: a caller may remove the log that leads to it. A file of the same name is replaced by rename; then one of the same zxid and another
-// compression is removed. Any error before that, among them vfs.ErrNoSpace, leaves the directory as it was. One
-// Write runs at a time; another waits.
+// Write writes the body that src produces as the snapshot at zxid. It returns when the snapshot is durable, has been
+// read back, and is in the catalogue: a caller may remove the log that leads to it. A file of the same name is
+// replaced by rename; then one of the same zxid and another compression is removed. Any error before the rename, among
+// them vfs.ErrNoSpace, leaves the directory as it was; one of the catalogue leaves the new file. One Write runs at a
+// time; another waits.
 //
 // The file is read back before it gets its name, so that a name never stands for bytes that were not verified.
 func (s *Store) Write(zxid proto.Zxid, src Source) (Meta, error) {

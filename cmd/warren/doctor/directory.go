@@ -409,7 +409,8 @@ func (c *directoryCheck) strays() {
 			switch {
 			case strings.HasPrefix(name, snapshot.Aside):
 				c.add(Notice, "stray-file", path, "look where it came from, and remove it",
-					"was put aside by the server: it is not the snapshot that its name says, or has a wrong tree")
+					"was put aside by the server: it is no snapshot, or not the one that its name says, or has a "+
+						"wrong tree")
 			case strings.HasPrefix(name, "repair."):
 				c.add(Notice, "stray-file", path, "remove it when the repair is known to be right",
 					"was set aside by a repair")
