@@ -67,14 +67,14 @@ func TestCoreTiming(t *testing.T) {
 	cfg := ofThree()
 	cfg.TickTime, cfg.InitLimit = 100*time.Millisecond, 7
 	core, _ := settingsOf(t, cfg)
-	require.Equal(t, zab.Timing{TickTime: 10, InitLimit: 7, SyncLimit: 5, FinalizeWait: core.Timing.FinalizeWait,
-		ResendMin: 20, ResendMax: 6000,
+	require.Equal(t, zab.Timing{Tick: 10 * time.Millisecond, TickTime: 10, InitLimit: 7, SyncLimit: 5,
+		FinalizeWait: core.Timing.FinalizeWait, ResendMin: 20, ResendMax: 6000,
 		DialPause: 2, DialAttempts: 50, ObserverLookPause: 20, QuorumLimit: 100}, core.Timing)
 	cfg.LeaderConnectDelay, cfg.ConnectToLearnerMasterLimit = 400*time.Millisecond, 3
 	cfg.ObserverReconnectDelay, cfg.ObserverElectionDelay, cfg.MaxTimeToWaitForEpoch = 300*time.Millisecond, 0, 0
 	core, _ = settingsOf(t, cfg)
-	require.Equal(t, zab.Timing{TickTime: 10, InitLimit: 7, SyncLimit: 5, FinalizeWait: core.Timing.FinalizeWait,
-		ResendMin: 20, ResendMax: 6000,
+	require.Equal(t, zab.Timing{Tick: 10 * time.Millisecond, TickTime: 10, InitLimit: 7, SyncLimit: 5,
+		FinalizeWait: core.Timing.FinalizeWait, ResendMin: 20, ResendMax: 6000,
 		DialPause: 40, DialAttempts: 5, DialLimit: 3, ObserverDialPause: 30, QuorumLimit: 100, EpochWait: 1},
 		core.Timing)
 }
