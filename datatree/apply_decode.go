@@ -21,6 +21,7 @@ type txnScratch struct {
 	ephemeral []byte
 	stats     []byte // text of a stats node of a quota
 	digestIn  digestScratch
+	fetched   uint64 // keeps the compiler from leaving out the reads of fetchOwned
 }
 
 // txnBody is the body of a txn of any type but multi; fields that the type does not have are zero.

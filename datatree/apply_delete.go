@@ -58,6 +58,9 @@ func (s *State) deleteLeaf(id NodeID, path []byte, zxid proto.Zxid, sink Sink) {
 
 // raisePzxid gives a parent the pzxid of a delete, unless it has a higher one.
 func (s *State) raisePzxid(parent NodeID, zxid proto.Zxid) {
+	if k := s.kinOf(s.rec(parent)); k != nil && zxid <= k.pzxid {
+		return // as for all but one of the siblings that go with one session
+	}
 	old := s.Node(parent)
 	if zxid <= old.Pzxid {
 		return
@@ -78,17 +81,35 @@ func (s *State) applyCloseSession(h *proto.TxnHeader, paths []proto.Text, sink S
 
 // deleteEphemerals deletes the znodes of a session and returns how many there were.
 func (s *State) deleteEphemerals(id proto.SessionID, zxid proto.Zxid, sink Sink) int {
-	n := 0
+	n, near := 0, 0
 	for {
 		node := s.sessions[id].ephemerals.first
 		if node == 0 {
 			return n
+		}
+		if near--; near < 0 {
+			near = s.fetchOwned(node)
 		}
 		s.txn.ephemeral = s.AppendPath(s.txn.ephemeral[:0], node)
 		s.raisePzxid(s.rec(node).parent, zxid)
 		s.deleteTree(node, s.txn.ephemeral, zxid, sink)
 		n++
 	}
+}
+
+// fetchOwned reads what the deletion of a znode and of the next ones in its owner's list will change, and returns how
+// many the next ones are. Records, names and index of a large tree are not in the processor's caches: here, where
+// nothing depends on what is read, it waits for many at once.
+func (s *State) fetchOwned(id NodeID) int {
+	const batch = 64
+	n, read := 0, uint64(0)
+	for ; id != 0 && n < batch; n++ {
+		r := s.rec(id)
+		read += s.table.fetch(r.hash) + uint64(s.blocks.fetch(r.block))
+		id = s.kinOf(r).ownNext
+	}
+	s.txn.fetched = read
+	return n - 1
 }
 
 // DropOrphanEphemerals deletes the ephemerals of sessions that are not in the session table and

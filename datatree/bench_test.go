@@ -211,3 +211,39 @@ func BenchmarkWorstPause(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(*benchNodes), "ns/create")
 	}
 }
+
+// BenchmarkCloseSession reports how long the end of a session with -datatree.nodes ephemerals keeps everybody out of
+// the tree. The txn lists as many of them as a leader lists, and the others are found when it is applied.
+func BenchmarkCloseSession(b *testing.B) {
+	const listed = 10_000
+	for _, parents := range []int{1, benchParents} {
+		b.Run(fmt.Sprintf("parents=%d", parents), func(b *testing.B) {
+			s := NewState(Config{})
+			tx := newTxns(b, s)
+			for i := range parents {
+				tx.create(fmt.Sprintf("/p%03d", i), nil)
+			}
+			for b.Loop() {
+				b.StopTimer()
+				create := proto.CreateTxn{Acl: openList, Ephemeral: true}
+				var end proto.CloseSessionTxn
+				for i := range *benchNodes {
+					create.Path = fmt.Appendf(create.Path[:0], "/p%03d/member-%010d", i%parents, i)
+					create.ParentCVersion = int32(i/parents + 1)
+					require.Equal(b, proto.OK, tx.apply(proto.OpCreate, &create))
+					if i < listed {
+						end.Paths2Delete = append(end.Paths2Delete, append(proto.Text{}, create.Path...))
+					}
+				}
+				runtime.GC()
+				tx.zxid++
+				payload := appendTxn(nil, proto.OpCloseSession, tx.zxid, &end)
+				b.StartTimer()
+				_, _, err := s.Apply(payload, nil, nil, false)
+				require.NoError(b, err)
+				require.Zero(b, s.NumEphemerals())
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N**benchNodes), "ns/znode")
+		})
+	}
+}

@@ -154,6 +154,14 @@ func (b *blocks) slot(ref blockRef) []byte {
 	return b.pages[page][at : at+size : at+size]
 }
 
+// fetch reads the beginning of a block.
+func (b *blocks) fetch(ref blockRef) byte {
+	if ref&largeFlag != 0 {
+		return b.large[ref&^largeFlag][0]
+	}
+	return b.slot(ref)[0]
+}
+
 // setData replaces the data of a block, keeps its name, and returns its reference, which changes
 // unless the new contents fit the same memory well. data must not alias the block.
 func (b *blocks) setData(ref blockRef, data []byte) blockRef {

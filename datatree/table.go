@@ -162,6 +162,11 @@ func (t *table) remove(hash uint32, id NodeID) {
 	invariant("a znode to remove is in the table", false, uint64(id))
 }
 
+// fetch reads the first group that a hash may be in.
+func (t *table) fetch(hash uint32) uint64 {
+	return t.segments[t.segmentOf(hash)][groupOf(hash)].tags
+}
+
 // gather collects the znodes of a segment and their hashes. The records are spread over the memory: fetching the
 // hashes in a separate loop lets the processor wait for many at once.
 func (t *table) gather(at uint32, hashOf func(NodeID) uint32) *gathered {
