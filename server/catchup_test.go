@@ -71,7 +71,7 @@ func TestAClientThatTakesNothingHoldsFewReplies(t *testing.T) {
 		}
 	})
 	require.NotNil(t, c)
-	require.Eventually(t, func() bool { return c.View().Queued > 0 && s.InProcess.Load() == 0 }, hangGuard, time.Millisecond,
+	eventually(t, func() bool { return c.View().Queued > 0 && s.InProcess.Load() == 0 },
 		"the applier has left the reads")
 	for range 50 {
 		_, err = other.SetData("/", nil, -1)

@@ -43,17 +43,6 @@ func TestListenBacklog(t *testing.T) {
 	require.Equal(t, backlog("clientPortListenBacklog=-1"), backlog())
 }
 
-func TestKeepAliveOfClients(t *testing.T) {
-	for text, want := range map[string]int{"true": 1, "false": 0} {
-		s := serveMem(t, configured(t, "clientTcpKeepAlive="+text), nil)
-		_, nc := tcpPair(t)
-		s.front.Admit(nc, serve.SpeaksPlain)
-		require.Equal(t, want, option(t, nc, func(fd int) (int, error) {
-			return unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE)
-		}), text)
-	}
-}
-
 func TestClientPortIsPlainTCP(t *testing.T) {
 	s := serveMem(t, configured(t), nil)
 	require.Equal(t, unix.IPPROTO_TCP, option(t, s.front.ClientListener(serve.SpeaksPlain).Listener,

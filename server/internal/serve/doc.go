@@ -24,4 +24,14 @@
 // reply to the request that caused them. So a client sees an event before anything that reflects a later state
 // (guarantee 4). Requests of one connection are answered in order: while one of its writes is in flight, everything
 // behind it waits in its queue, and the applier runs the waiting reads when it has applied the write.
+//
+// # Files
+//
+// A connection: conn.go (the reader: frames, requests, room), identity.go (who the client is), transport.go (its
+// socket), io.go (what has arrived), output.go (what waits to be sent), flush.go (how that reaches the socket, and the
+// end of a connection), pacing.go (turns and rates). Its beginning: listener.go, connset.go (limits on their number),
+// tls.go, handshake.go, auth.go, inside.go (clients in this process), word.go (four-letter words). Reads: execute.go,
+// listing.go (wide znodes), catchup.go (behind a write). Watches: watchers.go, setwatches.go. Writes: applier.go.
+// The whole: front.go, security.go, drain.go (clients that are sent elsewhere). What is told of requests: sample.go,
+// stages.go. Of the system: gone_*.go (has a client ended already), backlog_*.go.
 package serve

@@ -2,8 +2,8 @@ package serve
 
 import "time"
 
-// How the output of a connection reaches its socket. A goroutine that adds to it flushes it afterwards, without holding
-// a lock. Flush writes as much as the socket takes at once. Only if that is not everything, a goroutine of the
+// How the output of a connection reaches its socket. A goroutine that adds to it flushes it afterwards, without
+// holding a lock. Flush writes as much as the socket takes at once. Only if that is not everything, a goroutine of the
 // connection (drain) waits for the socket. So neither the applier nor another client ever waits for a slow reader, and
 // usually no goroutine has to be woken.
 
