@@ -63,7 +63,8 @@ func endLarge(t *testing.T, members, count, parents int, expired bool) {
 	time.Sleep(time.Second) // an election that the end has caused would begin by now
 	var worst time.Duration
 	for i, of := range slices.Collect(slices.Chunk(l.clients, len(l.clients)/members)) {
-		during, err := (&load{clients: of}).between(connected, time.Now()) // one that was sent before the end may wait, too
+		// A request that was sent before the end may wait, too.
+		during, err := (&load{clients: of}).between(connected, time.Now())
 		require.NoError(t, err, "a good client of server %d", i+1)
 		worst = max(worst, during.readMax, during.writeMax)
 		mode, err := wire.FourLetter(tg.nodes[i].Addr(), "srvr", time.Minute)
