@@ -20,7 +20,7 @@ build   := $(module)/cmd/warren/build
 ldflags := -s -w -X $(build).version=$(VERSION) -X $(build).commit=$(COMMIT) -X $(build).date=$(DATE)
 
 .PHONY: help build run test race check sim sim-cover defects fuzz cluster interop bench profile generate verify-generate pictures
-.PHONY: completion man helm s3 console-test release modules tidy lint fmt cover clean
+.PHONY: completion man helm s3 console-test release dist dist-test modules tidy lint fmt cover clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -113,6 +113,12 @@ man: build ## dist/man, the manual pages
 release: ## dist: a reproducible tar.gz for linux on each of ARCHES, and SHA256SUMS
 	GO='$(GO)' VERSION='$(VERSION)' DATE='$(DATE)' LDFLAGS='$(ldflags)' .ci/release $(ARCHES)
 
+dist: release ## the same, and a deb and an rpm of each archive
+	cd test/packaging && GOWORK=off GOFLAGS=-p=1 $(GO) run . -dist ../../dist
+
+dist-test: release ## packages are reproducible, and one runs as an ensemble; the latter takes root
+	cd test/packaging && export GOWORK=off GOFLAGS=-p=1 && $(GO) vet . && $(GO) test -count=1 -v .
+
 modules: ## dist/modules: a module proxy with the modules of this tree; see docs/adr/0013-modules.md
 	$(GO) run ./test/modules/release
 
@@ -121,6 +127,7 @@ tidy: ## go mod tidy in each module
 	cd test/helm && GOWORK=off $(GO) mod tidy
 	cd test/s3 && GOWORK=off $(GO) mod tidy
 	cd test/console && GOWORK=off $(GO) mod tidy
+	cd test/packaging && GOWORK=off $(GO) mod tidy
 
 lint: ## gofmt, go vet, staticcheck, house rules
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt these: $$unformatted"; exit 1; }
