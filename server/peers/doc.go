@@ -51,8 +51,8 @@
 //
 // A length is compared with its limit as soon as it is visible, and memory grows with the bytes that arrive, not with
 // the length that they announce. A connection on which no member has introduced itself yet has a deadline and a place
-// in a bounded lobby. When the lobby is full, the oldest connection in it is closed. The host never sees such
-// connections. Bytes that are no packet end their connection and nothing else.
+// in a bounded lobby. When the lobby is full, the oldest connection of the address that has most is closed. The host
+// never sees such connections. Bytes that are no packet end their connection and nothing else.
 //
 // Servers are accepted that are no members yet. There are at most Limits.AnonymousMax election channels of them, and
 // one that asks for a connection is dialled at the host that it has connected from (stranger.go).

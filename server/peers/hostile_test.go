@@ -188,6 +188,31 @@ func TestCrowd(t *testing.T) {
 	require.LessOrEqual(t, len(leader.peers.learner.lobby.mu.waiting), 4)
 }
 
+// A flood from one address does not take the place of a member that is slow to introduce itself.
+func TestFloodOfOneAddress(t *testing.T) {
+	w := newWorld(t, 3, 3)
+	leader := w.start(3, func(cfg *Config) { cfg.Limits.StrangersMax = 4 })
+	address := w.member(3).Quorum[0]
+	member := w.connect(address)
+	flood := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 66, 0, 1)}}
+	for i := range 20 {
+		nc, err := flood.DialContext(t.Context(), "tcp", address)
+		require.NoError(t, err)
+		defer nc.Close()
+		require.NoError(t, nc.SetDeadline(time.Now().Add(patience)))
+		if i < 17 {
+			defer requireEnd(t, nc)
+		}
+	}
+	_, err := member.Write(AppendMessage(nil, &zab.Message{Type: zab.FollowerInfo, From: 1}))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		leader.mu.Lock()
+		defer leader.mu.Unlock()
+		return len(leader.links) == 1
+	}, patience, time.Millisecond)
+}
+
 // Lengths that lie, on many connections, cost no memory.
 func TestLyingLengths(t *testing.T) {
 	w := newWorld(t, 3, 3)

@@ -25,9 +25,9 @@ func connections() []abuse {
 		{name: "client port, a byte at a time", memory: 160, run: slowly(client, hello)},
 		{name: "TLS port, unfinished handshakes", memory: 160,
 			run: slowly(secure, []byte{0x16, 3, 1, 1, 0, 1, 0, 0, 252, 3, 3})},
-		{name: "TLS port, half handshakes as fast as they go", memory: 200, run: halfHandshakes(secure)},
+		{name: "TLS port, half handshakes as fast as they go", memory: 200, run: halfHandshakes(only(secure))},
 		{name: "admin port over TLS, half handshakes", memory: 200,
-			settings: map[string]string{"admin.portUnification": "true"}, run: halfHandshakes(admin)},
+			settings: map[string]string{"admin.portUnification": "true"}, run: halfHandshakes(only(admin))},
 		{name: "admin port, a byte at a time", memory: 160,
 			run: slowly(admin, []byte("GET /commands/stat HTTP/1.1\r\nHost: a\r\n\r\n"))},
 		{name: "connects without a word", memory: 160, run: knock},
@@ -59,16 +59,21 @@ func slowly(port func(*attack) string, text []byte) func(*attack) {
 	}
 }
 
+// only is a list of one port.
+func only(port func(*attack) string) func(*attack) []string {
+	return func(a *attack) []string { return []string{port(a)} }
+}
+
 // halfHandshakes sends the first message of TLS on one connection after the other, which makes the server sign, and
 // nothing more.
-func halfHandshakes(port func(*attack) string) func(*attack) {
+func halfHandshakes(ports func(*attack) []string) func(*attack) {
 	return func(a *attack) {
-		hello := firstMessage(a)
+		hello, at := firstMessage(a), ports(a)
 		together(a.size(64, 200), func(i int) {
 			for a.going() {
-				nc, err := a.dial(port(a), i/8)
+				nc, err := a.dial(at[i%len(at)], i/8)
 				if err != nil {
-					continue
+					continue // for one, followers have no quorum port that listens
 				}
 				a.done.Add(1)
 				_, _ = nc.Write(hello)

@@ -7,7 +7,15 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/wire"
 )
 
 // members is what can be done to the ports between servers by a program that reaches them.
@@ -15,7 +23,46 @@ func members() []abuse {
 	return []abuse{
 		{name: "quorum and election ports, hostile bytes", members: 3, memory: 400, run: hostilePeers},
 		{name: "quorum and election ports, connects", members: 3, memory: 400, run: connectPeers},
+		{name: halfShaken, members: 3, memory: 400, settings: map[string]string{"sslQuorum": "true"},
+			run: halfHandshakes(func(a *attack) []string { return slices.Concat(a.site.Quorum, a.site.Election) })},
 	}
+}
+
+const halfShaken = "quorum and election ports over TLS, half handshakes"
+
+// TestServersShakeHandsBesideAFlood begins handshakes at the ports between servers, as fast as they go, and does not
+// end them. Followers go on to follow, and those that come back find their way in.
+func TestServersShakeHandsBesideAFlood(t *testing.T) {
+	tg := startTarget(t, 3, map[string]string{"sslQuorum": "true"})
+	leader := slices.IndexFunc(tg.nodes, func(n *cluster.Node) bool { return modeOf(n) == "leader" })
+	require.GreaterOrEqual(t, leader, 0)
+	follower, other := tg.nodes[(leader+1)%3], tg.nodes[(leader+2)%3]
+	bad := startAbuser(t, order{Name: halfShaken, Lasts: time.Hour, Site: tg.site(t)}) // until the test is over
+	bad.tell(attackNow)
+	c, err := wire.Dial(other.Addr(), wire.Options{TimeoutMs: 30_000})
+	require.NoError(t, err)
+	defer c.Close()
+	for round := range 3 {
+		follower.Kill()
+		_, err := c.Create(fmt.Sprintf("/n%d", round), nil, proto.ModePersistent)
+		require.NoError(t, err)
+		follower.Start()
+		require.Equal(t, "follower", modeOf(follower))
+		_, err = c.Exists("/n0", false)
+		require.NoError(t, err, "the session at the other follower lives on")
+	}
+	require.Equal(t, "leader", modeOf(tg.nodes[leader]), "nobody has left it")
+}
+
+// modeOf is what a server says that it is, "" if it says nothing.
+func modeOf(n *cluster.Node) string {
+	text, err := wire.FourLetter(n.Addr(), "srvr", time.Minute)
+	if err != nil {
+		return ""
+	}
+	_, rest, _ := strings.Cut(text, "Mode: ")
+	mode, _, _ := strings.Cut(rest, "\n")
+	return mode
 }
 
 // hostilePeers holds connections to the ports between servers open, and sends noise to others.

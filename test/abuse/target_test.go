@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -40,8 +41,8 @@ func startTarget(t *testing.T, members int, settings map[string]string) *target 
 	t.Helper()
 	dir := t.TempDir()
 	ca := pki.NewCA("abuse")
-	require.NoError(t,
-		os.WriteFile(filepath.Join(dir, "server.pem"), ca.Issue(pki.Options{Name: "server", RSA: true}).PEM(), 0o600))
+	own := ca.Issue(pki.Options{Name: "server", Hosts: []string{"127.0.0.1"}, RSA: true})
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "server.pem"), own.PEM(), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "ca.pem"), ca.PEM(), 0o600))
 	jaas := filepath.Join(dir, "jaas.conf")
 	require.NoError(t, os.WriteFile(jaas, []byte(jaasText), 0o600))
@@ -67,10 +68,14 @@ func startTarget(t *testing.T, members int, settings map[string]string) *target 
 		tg.nodes = []*cluster.Node{cluster.Start(t, cluster.Options{Settings: all, Dir: memoryDir(t)})}
 		return tg
 	}
+	common := map[string]string{"maxClientCnxns": "60",
+		"ssl.quorum.keyStore.location":   filepath.Join(dir, "server.pem"),
+		"ssl.quorum.trustStore.location": filepath.Join(dir, "ca.pem"),
+	}
+	maps.Copy(common, settings)
 	var options []cluster.Options
 	for range members {
-		options = append(options,
-			cluster.Options{Settings: map[string]string{"maxClientCnxns": "60"}, Dir: memoryDir(t)})
+		options = append(options, cluster.Options{Settings: common, Dir: memoryDir(t)})
 	}
 	tg.nodes = cluster.Ensemble(t, options...)
 	for _, n := range tg.nodes {

@@ -167,7 +167,7 @@ var layers = map[string]layer{
 		why: "a rule of admission says how much there may be, and not what is done with it"},
 	"server/internal/security": {
 		ours: []string{"datatree/auth", "kerberos", "proto", "server/config", "server/internal/keystore",
-			"server/internal/socket", "server/peers", "server/sasl", "wal/vfs"},
+			"server/internal/limits", "server/internal/socket", "server/peers", "server/sasl", "wal/vfs"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus"},
 		why:    "who is at the other end is decided before there is a session or a role"},
 	"server/internal/sessions": {ours: []string{"proto", "zab"},

@@ -16,6 +16,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/internal/security"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/peers"
@@ -130,6 +131,8 @@ type clients interface {
 	Draining() (rate int, on bool)
 	// PortNumbers returns the ports to which clients connect.
 	PortNumbers() (plain, secure int)
+	// ServerHandshakes bounds the work of the handshakes that other servers begin.
+	ServerHandshakes() *limits.Handshakes
 	// AbortAll closes every connection that has a session at once.
 	AbortAll()
 	// HoldAll lets the connections of the sessions that wanted accepts take no more requests, and returns them.

@@ -111,7 +111,8 @@ func (m *Host) joinEnsemble() (err error) {
 func (m *Host) OpenQuorum() (*security.Quorum, error) {
 	q, err := security.OpenQuorum(security.QuorumOptions{
 		Config: m.Config, FS: m.FS, Log: m.Log, Registry: m.Registry,
-		Members: func() []config.Member { return m.Membership().Members },
+		Members:    func() []config.Member { return m.Membership().Members },
+		Handshakes: m.clients.ServerHandshakes(),
 	})
 	if err != nil {
 		return nil, &env.ConfigError{Err: err}

@@ -122,7 +122,7 @@ func (k *Keys) serverConfig(m *material) *tls.Config {
 	}
 	if cfg.ClientAuth != tls.NoClientCert {
 		cfg.ClientCAs = m.roots // the client chooses its certificate by these
-		cfg.VerifyConnection = func(cs tls.ConnectionState) error { return k.verifyClient(m, &cs, netip.Addr{}) }
+		cfg.VerifyConnection = func(cs tls.ConnectionState) error { return k.verifyClient(m, &cs, peer{}) }
 	}
 	return cfg
 }
@@ -134,15 +134,26 @@ func (k *Keys) configFor(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	if !k.checksClientHost() || m.server.ClientAuth == tls.NoClientCert {
 		return m.server, nil
 	}
-	addr := addrOf(hello.Conn)
+	at := peerOf(hello.Conn)
 	cfg := m.server.Clone()
-	cfg.VerifyConnection = func(cs tls.ConnectionState) error { return k.verifyClient(m, &cs, addr) }
+	cfg.VerifyConnection = func(cs tls.ConnectionState) error { return k.verifyClient(m, &cs, at) }
 	return cfg, nil
 }
 
-func addrOf(c net.Conn) netip.Addr {
+// peer is the other end of a handshake.
+type peer struct {
+	addr netip.Addr
+	// pause is called before anything but the peer is waited for. A handshake that has a turn gives it up.
+	pause func()
+}
+
+func peerOf(c net.Conn) peer {
 	ap, _ := netip.ParseAddrPort(c.RemoteAddr().String())
-	return ap.Addr().Unmap().WithZone("")
+	at := peer{ap.Addr().Unmap().WithZone(""), func() {}}
+	if turns, ok := c.(interface{ Pause() }); ok {
+		at.pause = turns.Pause
+	}
+	return at
 }
 
 // Server returns the configuration of an accepting side. Each handshake uses the files of that moment. The caller

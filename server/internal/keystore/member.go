@@ -28,9 +28,12 @@ func (k *Keys) MemberServer(names Names) *tls.Config {
 		cfg := m.server.Clone()
 		tuneMember(cfg)
 		if cfg.ClientAuth != tls.NoClientCert {
-			addr, ctx := addrOf(hello.Conn), hello.Context()
+			at, ctx := peerOf(hello.Conn), hello.Context()
 			cfg.VerifyConnection = func(cs tls.ConnectionState) error {
-				return k.verifyMember(m, &cs, addr, func() []string { return names(ctx, addr) })
+				return k.verifyMember(m, &cs, at, func() []string {
+					at.pause()
+					return names(ctx, at.addr)
+				})
 			}
 		}
 		return cfg, nil

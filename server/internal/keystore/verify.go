@@ -22,7 +22,7 @@ var (
 
 // verifyClient checks the certificate of a connecting peer, if it has sent one; crypto/tls requires one where it
 // must.
-func (k *Keys) verifyClient(m *material, cs *tls.ConnectionState, addr netip.Addr) error {
+func (k *Keys) verifyClient(m *material, cs *tls.ConnectionState, at peer) error {
 	if len(cs.PeerCertificates) == 0 {
 		return nil
 	}
@@ -32,13 +32,13 @@ func (k *Keys) verifyClient(m *material, cs *tls.ConnectionState, addr netip.Add
 	if !k.checksClientHost() {
 		return nil
 	}
-	return k.verifyAddr(cs.PeerCertificates[0], addr)
+	return k.verifyAddr(cs.PeerCertificates[0], at)
 }
 
 // verifyMember checks the certificate of a connecting member as verifyClient does, but also accepts one for a
 // name of its address.
-func (k *Keys) verifyMember(m *material, cs *tls.ConnectionState, addr netip.Addr, names func() []string) error {
-	err := k.verifyClient(m, cs, addr)
+func (k *Keys) verifyMember(m *material, cs *tls.ConnectionState, at peer, names func() []string) error {
+	err := k.verifyClient(m, cs, at)
 	if !errors.Is(err, errWrongName) {
 		return err
 	}
@@ -104,18 +104,19 @@ func (k *Keys) verifyChain(m *material, cs *tls.ConnectionState, use x509.ExtKey
 
 // verifyAddr compares a certificate with the address of its peer and, if allowed, with the names of the address.
 // A name counts only if it resolves to the address, since the owner of the address can give it any name.
-func (k *Keys) verifyAddr(x *x509.Certificate, addr netip.Addr) error {
-	err := verifyName(x, addr.String())
+func (k *Keys) verifyAddr(x *x509.Certificate, at peer) error {
+	err := verifyName(x, at.addr.String())
 	if err == nil || !k.cfg.AllowReverseDNSLookup {
 		return err
 	}
-	names, lookupErr := net.LookupAddr(addr.String())
+	at.pause()
+	names, lookupErr := net.LookupAddr(at.addr.String())
 	if lookupErr != nil {
 		return err
 	}
 	for _, name := range names {
 		name = strings.TrimSuffix(name, ".")
-		if verifyName(x, name) == nil && leadsTo(name, addr) {
+		if verifyName(x, name) == nil && leadsTo(name, at.addr) {
 			return nil
 		}
 	}

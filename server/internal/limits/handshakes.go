@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"context"
 	"crypto/tls"
 	"net"
 	"net/netip"
@@ -8,7 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// Handshakes bounds the processors that TLS handshakes have, on all ports of a server together. To sign for a client
+// Handshakes bounds the processors that TLS handshakes have: those on all ports for clients and operators together,
+// and those of other servers, which do not wait for clients but for each other. To sign for a client
 // takes a thousand times what it costs to ask for it, and without a bound a stranger that only asks has all
 // processors. A handshake works in one of the turns of busy connections, of which there are fewer than processors.
 // Waiting ones are served address by address, so that one that begins very many makes only its own wait.
@@ -157,11 +159,22 @@ func (l *shakingListener) Accept() (net.Conn, error) {
 
 // Server is tls.Server for a connection whose handshake has turns. cfg is from Config.
 func (h *Handshakes) Server(nc net.Conn, cfg *tls.Config) *tls.Conn {
-	var addr netip.Addr
-	if at, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
-		addr = at.AddrPort().Addr()
-	}
-	return tls.Server(&shakingConn{Conn: nc, shake: h.Of(addr)}, cfg)
+	return tls.Server(h.below(nc), cfg)
+}
+
+func (h *Handshakes) below(nc net.Conn) *shakingConn {
+	at, _ := netip.ParseAddrPort(nc.RemoteAddr().String())
+	return &shakingConn{Conn: nc, shake: h.Of(at.Addr())}
+}
+
+// Shake performs the handshake of a connection as Server would, until ctx ends, and returns the connection to go on
+// with. cfg is from Config. Who asks keeps the connection at the deadline of ctx.
+func (h *Handshakes) Shake(ctx context.Context, nc net.Conn, cfg *tls.Config) (*tls.Conn, error) {
+	below := h.below(nc)
+	over := tls.Server(below, cfg)
+	err := over.HandshakeContext(ctx)
+	below.shake.Pause()
+	return over, err
 }
 
 // Config returns cfg for connections of Server.
@@ -171,6 +184,10 @@ func (h *Handshakes) Config(cfg *tls.Config) *tls.Config {
 	turns.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		if c, ok := hello.Conn.(*shakingConn); ok {
 			c.shake.Begin()
+			// A connection that was closed while it waited costs no more work.
+			if until, ok := hello.Context().Deadline(); ok && c.SetDeadline(until) != nil {
+				return nil, net.ErrClosed
+			}
 		}
 		if choose == nil {
 			return nil, nil
@@ -210,6 +227,10 @@ func (c *shakingConn) Close() error {
 	c.shake.Pause()
 	return c.Conn.Close()
 }
+
+// Pause ends the turn. Who is about to wait for anything else during the handshake, such as the lookup of a name,
+// calls it first.
+func (c *shakingConn) Pause() { c.shake.Pause() }
 
 // NetConn returns the connection below, as that of *tls.Conn does.
 func (c *shakingConn) NetConn() net.Conn { return c.Conn }

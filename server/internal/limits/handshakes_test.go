@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"context"
 	"crypto/tls"
 	"io"
 	"net"
@@ -144,4 +145,40 @@ func TestHandshakesWorkInTurns(t *testing.T) {
 		require.EqualValues(t, 10, done.Load())
 		requireIdle(t, h)
 	}
+}
+
+// A connection that was closed while its handshake waited for a turn costs no signature.
+func TestClosedConnectionsCostNoSignature(t *testing.T) {
+	h := NewHandshakes(make(Turns, 1))
+	h.turns.Take()
+	leaf := pki.NewCA("turns").Issue(pki.Options{Hosts: []string{"localhost"}})
+	cfg := h.Config(&tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		t.Error("it is answered")
+		return nil, nil
+	}, Certificates: []tls.Certificate{{Certificate: [][]byte{leaf.Cert.Raw}, PrivateKey: leaf.Key}}})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	client, err := net.Dial("tcp", ln.Addr().String())
+	require.NoError(t, err)
+	defer client.Close()
+	go func() { _ = tls.Client(client, &tls.Config{InsecureSkipVerify: true}).Handshake() }()
+	nc, err := ln.Accept()
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := h.Shake(ctx, nc, cfg)
+		ended <- err
+	}()
+	require.Eventually(t, func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.mu.free == 0
+	}, time.Minute, time.Millisecond)
+	require.NoError(t, nc.Close())
+	h.turns.Pass()
+	require.ErrorIs(t, <-ended, net.ErrClosed)
+	requireIdle(t, h)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/seed94657493/warren/proto/digestmd5"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/keystore"
+	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/internal/socket"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/server/sasl"
@@ -43,6 +44,8 @@ type QuorumOptions struct {
 	Registry *prometheus.Registry
 	// Members returns the present members of the ensemble.
 	Members func() []config.Member
+	// Handshakes bounds the work of handshakes that are begun at the ports of this server.
+	Handshakes *limits.Handshakes
 }
 
 // Missing or contradictory settings of the ports between servers.
@@ -94,7 +97,7 @@ func (q *Quorum) loadKeys() error {
 	if err != nil {
 		return err
 	}
-	q.keys, q.accepting = keys, keys.MemberServer(q.memberNames)
+	q.keys, q.accepting = keys, q.o.Handshakes.Config(keys.MemberServer(q.memberNames))
 	q.o.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "warren_tls_quorum_certificate_expiry_timestamp_seconds",
 		Help: "When the certificate that other servers are shown, or one above it, expires; renew it before.",
@@ -252,7 +255,11 @@ func (q *Quorum) encrypt(ctx context.Context, nc net.Conn) (net.Conn, error) {
 			return nc, nil
 		}
 	}
-	return shake(ctx, nc, tls.Server(nc, q.accepting))
+	over, err := q.o.Handshakes.Shake(ctx, nc, q.accepting)
+	if err != nil {
+		return nil, err
+	}
+	return &safeConn{over, nc}, nil
 }
 
 // proofPatience is how long a server that need not authenticate itself may be silent. It is shorter than the time
@@ -285,11 +292,11 @@ func (q *Quorum) admit(ctx context.Context, nc net.Conn) (net.Conn, error) {
 // secure encrypts a connection to the member that the configuration calls host.
 func (q *Quorum) secure(ctx context.Context, nc net.Conn, host string) (net.Conn, error) {
 	ip := socket.AddrPort(nc.RemoteAddr()).Addr().WithZone("")
-	safe, err := shake(ctx, nc, tls.Client(nc, q.keys.MemberClient(host, ip)))
-	if err != nil {
+	over := tls.Client(nc, q.keys.MemberClient(host, ip))
+	if err := over.HandshakeContext(ctx); err != nil {
 		return nil, fmt.Errorf("server: TLS with %s at %v: %w", host, nc.RemoteAddr(), err)
 	}
-	return safe, nil
+	return &safeConn{over, nc}, nil
 }
 
 // memberNames returns the names of members that resolve to an address. All are looked up at once, because the

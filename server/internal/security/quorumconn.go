@@ -64,14 +64,6 @@ type safeConn struct {
 	below net.Conn
 }
 
-// shake performs the handshake of over, whose bytes go over below. It ends with ctx.
-func shake(ctx context.Context, below net.Conn, over *tls.Conn) (net.Conn, error) {
-	if err := over.HandshakeContext(ctx); err != nil {
-		return nil, err
-	}
-	return &safeConn{over, below}, nil
-}
-
 // Close ends the connection at once, without an alert: the caller may hold a lock, and the other side may not
 // read.
 func (c *safeConn) Close() error { return c.below.Close() }

@@ -36,11 +36,13 @@ type Front struct {
 	Turns    limits.Turns
 	// Handshakes are those of TLS on all ports for clients, the admin server and the exporter.
 	Handshakes *limits.Handshakes
-	Guesses    *limits.Attempts // of passwords, at every door of the server: wrong ones
-	Watchers   *watchers
-	Security   clientSecurity
-	enforced   []string       // if not empty: a connection must have authenticated with one of these schemes
-	Top        *topk.Recorder // nil if warren.top.enabled is false
+	// between are those of other servers.
+	between  *limits.Handshakes
+	Guesses  *limits.Attempts // of passwords, at every door of the server: wrong ones
+	Watchers *watchers
+	Security clientSecurity
+	enforced []string       // if not empty: a connection must have authenticated with one of these schemes
+	Top      *topk.Recorder // nil if warren.top.enabled is false
 	// Labels name sessions for readers that must not know their ids, in all answers of the server alike.
 	Labels      *sessions.Labels
 	Undelivered undelivered
@@ -80,7 +82,7 @@ func New(e *env.Env, listen func(network, address string) (net.Listener, error))
 		Guesses:  limits.NewGuesses(),
 		Labels:   new(sessions.Labels),
 	}
-	f.Handshakes = limits.NewHandshakes(f.Turns)
+	f.Handshakes, f.between = limits.NewHandshakes(f.Turns), limits.NewHandshakes(f.Turns)
 	if e.Runtime == sched.OS() { // two runs of a simulation must not differ
 		f.Labels = sessions.NewLabels()
 	}
@@ -92,6 +94,9 @@ func New(e *env.Env, listen func(network, address string) (net.Listener, error))
 	}
 	return f
 }
+
+// ServerHandshakes are the handshakes that other servers begin, which share the turns of busy connections.
+func (s *Front) ServerHandshakes() *limits.Handshakes { return s.between }
 
 // Attach sets the host, which takes the requests of clients, and the reporter, which answers the four-letter words.
 func (s *Front) Attach(h hosts, w answers) { s.host, s.words = h, w }

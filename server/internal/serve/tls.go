@@ -254,6 +254,9 @@ type tlsSocket struct {
 	closing atomic.Bool
 }
 
+// Pause ends the turn of the handshake, which is about to wait for something else than the client.
+func (s *tlsSocket) Pause() { s.shake.Pause() }
+
 // Read implements net.Conn.
 func (s *tlsSocket) Read(b []byte) (int, error) {
 	if len(s.first) > 0 {
