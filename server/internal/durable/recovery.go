@@ -296,7 +296,7 @@ func (s *Disk) unmixed() error {
 // source is the directories, from which the state is rebuilt.
 func (s *Disk) source(log func(proto.Zxid, func(*wal.Record) error) error) *rebuild.Source {
 	return &rebuild.Source{FS: s.FS, Dir: s.SnapDir(), Snapshots: s.Snaps, Log: log,
-		Config: datatree.Config{SkipACL: s.Config.SkipACL}}
+		Catalogued: s.isCatalogued, Foreign: s.Meta.Elsewhere(), Config: datatree.Config{SkipACL: s.Config.SkipACL}}
 }
 
 func (s *Disk) isCatalogued(name string) bool {
@@ -315,7 +315,7 @@ func (s *Disk) rebuild(began time.Duration) (state *datatree.State, took time.Du
 		}
 		return err
 	})
-	src.Joins, src.Foreign, src.Catalogued = s.joins(), s.Meta.Elsewhere(), s.isCatalogued
+	src.Joins = s.joins()
 	src.Loaded = func() {
 		took, s.replayed = s.Runtime.Elapsed()-began, 0
 		if s.Recent != nil {

@@ -190,3 +190,26 @@ func TestTruncateFromAnOlderSnapshot(t *testing.T) {
 		r.stop()
 	}
 }
+
+// A file that is named like a newer snapshot, and never was one, does not stop a TRUNC, as it does not stop the start.
+func TestTruncateBesideAFileThatIsNoSnapshot(t *testing.T) {
+	r := followed(t, 0, 3)
+	defer r.stop()
+	last := proto.Zxid(0x200000001)
+	for _, txn := range r.durable.history {
+		if txn.Zxid > r.srv.Store.State.LastZxid() {
+			_, _, err := r.srv.Store.State.Apply(txn.Payload, nil, nil, false)
+			require.NoError(t, err)
+		}
+	}
+	for _, name := range []string{"snapshot.1ffffffff", "snapshot.100000fff"} {
+		require.NoError(t, vfs.WriteFile(r.fs, filepath.Join(r.srv.SnapDir(), name), []byte("junk")))
+	}
+	require.NoError(t, r.m.journal.Truncate(last))
+	works, _ := r.m.applier.(*serve.ApplyQueue).Inbox.Take(nil)
+	for _, w := range works {
+		w.Call()
+	}
+	require.Equal(t, last, r.srv.Store.State.LastZxid())
+	require.Equal(t, r.digest(historyUpTo(r.durable.history, last)), r.srv.Store.State.Digest())
+}
