@@ -31,7 +31,26 @@ type Provenance struct {
 	Members        string
 	MembersVersion proto.Zxid
 
-	lineage *zab.Lineage
+	lineage   *zab.Lineage
+	catalogue meta.Catalogue
+	own       bool
+}
+
+// Snapshots is how a server of this directory sees the snapshots in dir when it starts. foreign says that ZooKeeper
+// may have written some of them.
+func (p *Provenance) Snapshots(fsys vfs.FS, dir string, member bool) (v snapshot.View, foreign bool) {
+	foreign = !member || !p.own
+	v = snapshot.View{FS: fsys, Dir: dir, Catalogue: p.catalogue, Own: !foreign}
+	if p.lineage.Final {
+		v.Ensemble = p.lineage.Ensemble
+	}
+	return v, foreign
+}
+
+// Catalogued reports whether the server has had a whole snapshot of a name.
+func (p *Provenance) Catalogued(name string) bool {
+	_, ok := p.catalogue[name]
+	return ok
 }
 
 // ReadProvenance reads the directory version-2 below dataDir, without changes. A server may be using the directory.
@@ -44,7 +63,7 @@ func ReadProvenance(fsys vfs.FS, dataDir, newest string) (*Provenance, error) {
 	}
 	p := &Provenance{ServerID: int64(f.Identity.ServerID), Instance: f.Identity.Instance, Blank: f.Blank,
 		Accepted: f.Epochs.Accepted, Current: f.Epochs.Current, lineage: &zab.Lineage{},
-		Members: f.Config.Text, MembersVersion: f.Config.Version}
+		Members: f.Config.Text, MembersVersion: f.Config.Version, catalogue: f.Catalogue, own: f.Own}
 	if f.HasDB {
 		p.Created = time.UnixMilli(f.Identity.CreatedMs)
 	}
@@ -62,6 +81,9 @@ func ReadProvenance(fsys vfs.FS, dataDir, newest string) (*Provenance, error) {
 	}
 	return p, nil
 }
+
+// NoProvenance is that of a directory that tells nothing.
+func NoProvenance() *Provenance { return &Provenance{ServerID: -1, lineage: &zab.Lineage{}} }
 
 // History describes the origin of the history: the identity of the ensemble, the last epochs with their leaders,
 // and the zxid up to which the history is known to be committed.

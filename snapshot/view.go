@@ -41,6 +41,12 @@ func (v View) Load(m Meta, sink Sink) (Trailer, error) {
 	return t, err
 }
 
+// Verify reads a snapshot completely and checks what the function Verify and Load check.
+func (v View) Verify(m Meta) error {
+	t, seen, err := verify(v.FS, filepath.Join(v.Dir, m.Name))
+	return v.compared(m, &t, seen, err)
+}
+
 func (v View) load(m Meta, sink Sink) (Trailer, sums, error) {
 	t, seen, err := load(v.FS, filepath.Join(v.Dir, m.Name), sink, chunkBytes)
 	return t, seen, v.compared(m, &t, seen, err)

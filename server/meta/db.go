@@ -92,12 +92,17 @@ func Open(o Options) (*DB, error) {
 		return nil, fmt.Errorf("meta: open %s: %w", path, noSpace(err))
 	}
 	d.init(d, rec, snapshots)
-	d.elsewhere = !o.Member || len(snapshots) == 0 || files.accepted > rec.accepted || files.current > rec.current
+	d.elsewhere = !o.Member || wasElsewhere(files, rec, snapshots)
 	if err := d.settle(o, files); err != nil {
 		d.Close()
 		return nil, err
 	}
 	return d, nil
+}
+
+// wasElsewhere is Elsewhere of a member.
+func wasElsewhere(files fileEpochs, rec record, snapshots map[string]Snapshot) bool {
+	return len(snapshots) == 0 || files.accepted > rec.accepted || files.current > rec.current
 }
 
 // Rebuilt returns why meta.db had to be made anew, or nil.

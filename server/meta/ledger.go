@@ -216,20 +216,14 @@ func (l *ledger) Config() (Config, bool) {
 func (l *ledger) Snapshot(name string) (size int64, checksum uint32, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s, ok := l.mu.snapshots[name]
-	return s.Size, s.Checksum, ok
+	return Catalogue(l.mu.snapshots).Snapshot(name)
 }
 
 // SnapshotOf implements Store.
 func (l *ledger) SnapshotOf(size int64, checksum uint32) (zxid proto.Zxid, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, s := range l.mu.snapshots {
-		if s.Size == size && s.Checksum == checksum {
-			zxid, ok = max(zxid, s.Zxid), true // of several, the one that promises least
-		}
-	}
-	return zxid, ok
+	return Catalogue(l.mu.snapshots).SnapshotOf(size, checksum)
 }
 
 // PutSnapshot implements Store.

@@ -35,7 +35,7 @@ func TestPeek(t *testing.T) {
 	f, err = Peek(vfs.OS(), dir)
 	require.NoError(t, err)
 	require.Equal(t, Facts{HasDB: true, Epochs: Epochs{Accepted: 6, Current: 5}, Identity: db.Identity(),
-		Lineage: "where from", Blank: true}, f)
+		Lineage: "where from", Blank: true, Catalogue: Catalogue{}}, f)
 	after, err := os.ReadFile(filepath.Join(dir, FileName))
 	require.NoError(t, err)
 	require.Equal(t, before, after)
@@ -91,4 +91,26 @@ func TestBegin(t *testing.T) {
 	require.Equal(t, Epochs{Accepted: 7, Current: 7}, db.Epochs())
 	require.Equal(t, "where from", db.Lineage())
 	require.False(t, db.Blank())
+}
+
+// The catalogue is that of the server, and the directory its own, until ZooKeeper raises an epoch.
+func TestPeekReadsTheCatalogue(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, Options{Dir: dir, ServerID: 3, Member: true})
+	require.NoError(t, db.SetAccepted(1))
+	require.NoError(t, db.PutSnapshot("snapshot.5", 5, 100, 7))
+	f, err := Peek(vfs.OS(), dir)
+	require.NoError(t, err)
+	require.True(t, f.Own)
+	size, sum, ok := f.Catalogue.Snapshot("snapshot.5")
+	require.Equal(t, []any{int64(100), uint32(7), true}, []any{size, sum, ok})
+	_, _, ok = f.Catalogue.Snapshot("snapshot.6")
+	require.False(t, ok)
+	zxid, ok := f.Catalogue.SnapshotOf(100, 7)
+	require.Equal(t, []any{proto.Zxid(5), true}, []any{zxid, ok})
+
+	writeFile(t, dir, "acceptedEpoch", 9)
+	f, err = Peek(vfs.OS(), dir)
+	require.NoError(t, err)
+	require.False(t, f.Own)
 }

@@ -76,6 +76,27 @@ func TestSnapshotsAreMissing(t *testing.T) {
 	refuses(t, n, "no snapshot found, but there is a log")
 }
 
+// A file that is no snapshot, and one whose name is later than its content, do not stop the start, which puts them
+// aside. The doctor says so before, and no more: neither that txns are missing, nor that the server does not start.
+func TestWhatIsPutAsideDoesNotStopTheStart(t *testing.T) {
+	n := used(t)
+	snapshots := files(t, n, "snapshot.*")
+	old, err := os.ReadFile(snapshots[len(snapshots)-1])
+	require.NoError(t, err)
+	dir := filepath.Dir(snapshots[0])
+	for name, data := range map[string][]byte{"snapshot.ffff": []byte("junk"), "snapshot.eeee": old} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o644))
+		v := examine(t, n.DataDir(), "--no-measure")
+		require.Equal(t, []string{"snapshot-damaged"}, v.ills(), "%s: %+v", name, v.Findings)
+		require.Less(t, v.Worst, doctor.Critical)
+		require.Contains(t, v.Findings[0].Remedy, "puts it aside")
+		n.Start()
+		n.Stop()
+		require.FileExists(t, filepath.Join(dir, snapshot.Aside+name))
+		require.Empty(t, examine(t, n.DataDir(), "--no-measure").ills())
+	}
+}
+
 func TestLogIsDamaged(t *testing.T) {
 	n := used(t)
 	logs := files(t, n, "log.*")

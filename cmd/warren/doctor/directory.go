@@ -14,6 +14,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/datadir"
+	"github.com/seed94657493/warren/server/rebuild"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -57,9 +58,18 @@ type directoryCheck struct {
 	*Directory
 	Findings
 	snapDir, logDir string
-	newest          proto.Zxid // of the newest snapshot that is whole, -1 if there is none
-	last            proto.Zxid // txn with which the log ends, -1 if that is not known
-	blind           bool       // something may not be read, which has been said
+	newest          proto.Zxid     // of the newest snapshot that is whole, -1 if there is none
+	last            proto.Zxid     // txn with which the log ends, -1 if that is not known
+	blind           bool           // something may not be read, which has been said
+	damaged         []damaged      // snapshots
+	found           *rebuild.Found // what a server would start from; nil if it would not, or that is not known
+}
+
+// damaged is a snapshot that cannot be taken.
+type damaged struct {
+	zxid proto.Zxid
+	name string
+	err  error
 }
 
 // Check looks at the directories.
@@ -67,7 +77,7 @@ func (d *Directory) Check() Findings {
 	c := &directoryCheck{Directory: d, snapDir: filepath.Join(d.DataDir, formatFolder),
 		logDir: filepath.Join(d.LogDir, formatFolder), newest: -1, last: -1}
 	if c.finished() && c.exists() {
-		for _, look := range []func(){c.blank, c.mixed, c.snapshots, c.log, c.epochs, c.strays} {
+		for _, look := range []func(){c.blank, c.mixed, c.snapshots, c.log, c.damages, c.epochs, c.strays} {
 			if !c.blind {
 				look()
 			}
@@ -180,50 +190,31 @@ func (c *directoryCheck) snapshots() {
 	if err != nil {
 		return
 	}
-	good, damaged := 0, 0
-	type found struct {
-		zxid proto.Zxid
-		name string
-		err  error
-	}
-	var all []found
+	view, _ := c.provenance().Snapshots(c.FS, c.snapDir, c.Member)
+	good := 0
 	for _, name := range names {
 		zxid, _, ok := snapshot.ParseName(name)
 		if !ok {
 			continue
 		}
-		_, err := snapshot.Verify(c.FS, filepath.Join(c.snapDir, name))
+		err := view.Verify(snapshot.Meta{Zxid: zxid, Name: name})
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // a server has just purged it
 		}
 		if c.denied(filepath.Join(c.snapDir, name), err) {
 			return
 		}
-		all = append(all, found{zxid, name, err})
 		if err == nil {
 			good++
 			c.newest = max(c.newest, zxid)
 		} else {
-			damaged++
+			c.damaged = append(c.damaged, damaged{zxid, name, err})
 		}
-	}
-	for _, f := range all {
-		if f.err == nil {
-			continue
-		}
-		severity, remedy := Warning,
-			"move it away; the server passes it over. warren snapshot verify looks at a single one"
-		if f.zxid >= c.newest {
-			severity = Error
-			remedy = "leave it: the server starts from the one before, if the log leads from there to it; " +
-				"look for a failing disk. warren snapshot verify looks at a single one"
-		}
-		c.add(severity, "snapshot-damaged", filepath.Join(c.snapDir, f.name), remedy, "%v", f.err)
 	}
 	logs, _ := wal.Names(c.FS, c.logDir) // log says what is wrong with them
-	if good == 0 && (len(logs) > 0 || damaged > 0) {
+	if good == 0 && (len(logs) > 0 || len(c.damaged) > 0) {
 		remedy := remedyResync
-		if damaged == 0 {
+		if len(c.damaged) == 0 {
 			remedy = remedyEmpty + remedy
 		} else {
 			remedy = "look for a failing disk; " + remedy
@@ -239,6 +230,41 @@ func (c *directoryCheck) snapshots() {
 	}
 }
 
+// damages tells what is wrong with snapshots, and what the server does about it.
+func (c *directoryCheck) damages() {
+	for _, f := range c.damaged {
+		severity, remedy := Warning,
+			"move it away; the server passes it over. warren snapshot verify looks at a single one"
+		var p *rebuild.Passed
+		if c.found != nil {
+			if i := slices.IndexFunc(c.found.Passed, func(p rebuild.Passed) bool { return p.Name == f.name }); i >= 0 {
+				p = &c.found.Passed[i]
+			}
+		}
+		switch {
+		case p != nil && p.Junk:
+			remedy = "look where it came from; it was no snapshot of this server, which puts it aside and starts"
+		case p != nil && p.IsWhole():
+			severity = Error
+			remedy = "look where it came from; the server puts it aside, and starts from the one before"
+		case f.zxid >= c.newest:
+			severity = Error
+			remedy = "leave it: the server starts from the one before, if the log leads from there to it; " +
+				"look for a failing disk. warren snapshot verify looks at a single one"
+		}
+		c.add(severity, "snapshot-damaged", filepath.Join(c.snapDir, f.name), remedy, "%v", f.err)
+	}
+}
+
+// provenance is what meta.db tells. Other checks say what is wrong with it.
+func (c *directoryCheck) provenance() *server.Provenance {
+	p, err := server.ReadProvenance(c.FS, c.DataDir, "")
+	if err != nil {
+		return server.NoProvenance()
+	}
+	return p
+}
+
 // log verifies what a server replays, and then the older files.
 func (c *directoryCheck) log() {
 	names, err := wal.Names(c.FS, c.logDir)
@@ -252,11 +278,6 @@ func (c *directoryCheck) log() {
 				"if it is not meant so, as after a restore, look whether dataLogDir was moved without its files",
 				"there is no log after snapshot %v", c.newest)
 		}
-		if chain, err := snapshot.NewChain(c.FS, c.snapDir, c.newest, 0); err == nil && c.newest >= 0 &&
-			chain.Err() != nil {
-			c.unlinked(chain.Err())
-			return
-		}
 		if c.last = c.newest; c.last >= 0 {
 			c.digest()
 		}
@@ -268,8 +289,6 @@ func (c *directoryCheck) log() {
 	switch {
 	case c.denied(c.logDir, err):
 		return
-	case errors.Is(err, snapshot.ErrUnlinked):
-		c.unlinked(err)
 	case errors.As(err, &damage) && errors.Is(err, wal.ErrGap):
 		c.add(Critical, "log-gap", damage.File, "put the missing file back; "+remedyResync,
 			"txns are missing before %v: %s", damage.Zxid, damage.Reason)
@@ -317,15 +336,7 @@ func (c *directoryCheck) unlinked(err error) {
 // verifyLog believes what is wrong with the log when it has seen it twice.
 func (c *directoryCheck) verifyLog(from proto.Zxid) (report wal.Report, err error) {
 	for seen := ""; ; {
-		chain, err := snapshot.NewChain(c.FS, c.snapDir, from-1, 0)
-		if err != nil {
-			return report, err
-		}
-		report, err = wal.Verify(wal.Options{FS: c.FS, Dir: c.logDir}, from,
-			func(r *wal.Record) error { return chain.Logged(r.Zxid) })
-		if err == nil {
-			err = chain.Err()
-		}
+		report, err = wal.Verify(wal.Options{FS: c.FS, Dir: c.logDir}, from, func(*wal.Record) error { return nil })
 		if err == nil && len(report.Repairs) == 0 {
 			return report, nil
 		}

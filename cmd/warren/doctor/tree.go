@@ -9,6 +9,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/proto"
@@ -124,10 +125,12 @@ var errEnough = errors.New("enough")
 const remedyCompare = "compare with the other servers, by warren doctor with all of them, before any of them is " +
 	"emptied: this server, or one that led, had other data. If it is this one alone: " + remedyResync
 
-// digest rebuilds the state as a server does when it starts, and says what the digests tell. Source: storage 7.3.
-func (c *directoryCheck) digest() {
-	found, err := rebuild.Newest(&rebuild.Source{FS: c.FS, Dir: c.snapDir, Foreign: true,
-		Snapshots: snapshot.View{FS: c.FS, Dir: c.snapDir},
+// rebuilt rebuilds the state as a server does when it starts.
+func (c *directoryCheck) rebuilt() (*rebuild.Found, error) {
+	kept := c.provenance()
+	view, foreign := kept.Snapshots(c.FS, c.snapDir, c.Member)
+	return rebuild.Newest(&rebuild.Source{FS: c.FS, Dir: c.snapDir, Foreign: foreign, Snapshots: view,
+		Catalogued: kept.Catalogued,
 		Log: func(from proto.Zxid, fn func(*wal.Record) error) error {
 			_, err := wal.Verify(wal.Options{FS: c.FS, Dir: c.logDir}, from, func(r *wal.Record) error {
 				if r.Zxid > c.last {
@@ -140,10 +143,37 @@ func (c *directoryCheck) digest() {
 			}
 			return err
 		}})
+}
+
+// linked is rebuilt. That the log does not lead to a snapshot is believed when it was seen twice: a server may have
+// written that snapshot since the log was looked at.
+func (c *directoryCheck) linked() (found *rebuild.Found, err error) {
+	for seen := ""; ; {
+		found, err = c.rebuilt()
+		if !errors.Is(err, snapshot.ErrUnlinked) || err.Error() == seen {
+			return found, err
+		}
+		seen = err.Error()
+		time.Sleep(c.Settle)
+		report, logErr := c.verifyLog(max(c.newest, 0) + 1)
+		if logErr != nil {
+			return found, err
+		}
+		c.last = max(c.last, report.Last)
+	}
+}
+
+// digest says what is found when the state is rebuilt. Source: storage 7.3.
+func (c *directoryCheck) digest() {
+	found, err := c.linked()
+	c.found = found
 	var damage *wal.Error
 	switch {
+	case errors.Is(err, snapshot.ErrUnlinked):
+		c.unlinked(err)
+		return
 	case errors.As(err, &damage), errors.Is(err, fs.ErrNotExist), errors.Is(err, rebuild.ErrGap),
-		errors.Is(err, snapshot.ErrUnlinked), errors.Is(err, snapshot.ErrNone):
+		errors.Is(err, snapshot.ErrNone):
 		return // it was whole a moment ago: a server writes to it
 	case err != nil:
 		c.add(Critical, "log-damaged", c.logDir, remedyResync, "%v", err)
