@@ -3,6 +3,7 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/seed94657493/warren/proto"
@@ -129,7 +130,7 @@ func (l *Log) cut(segments []*segment, end int64) error {
 		if i == 0 && end > 0 {
 			return l.shorten(segments[0], path, end)
 		}
-		if err := l.o.FS.Remove(path); err != nil {
+		if err := l.o.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // a purge may have been first
 			return err
 		}
 		if err := l.o.FS.SyncDir(l.o.Dir); err != nil {
