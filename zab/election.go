@@ -92,6 +92,8 @@ func (c *Core) lookFor(designated proto.ServerID, reason string) {
 	c.step, c.tick, c.settle = c.stepLooking, c.tickLooking, func() {}
 	if c.pendingTxn() {
 		c.unsee(c.last)
+	} else {
+		c.unsee(0) // no history has the number of a first configuration: it goes with the leader that has given it
 	}
 	n := len(c.voters.ids)
 	c.el = election{recv: make([]entry, n), out: make([]entry, n), designated: designated}
