@@ -287,3 +287,19 @@ func TestOpenRefusesAmbiguousNames(t *testing.T) {
 	_, err = Open(Options{FS: m, Dir: "/none"})
 	require.Error(t, err)
 }
+
+// TestLogUnderALaterName refuses a last file whose name says that it begins after its end. Txns that are appended
+// would go to a file before it.
+func TestLogUnderALaterName(t *testing.T) {
+	m := newMem(t)
+	writeFile(t, m, "log.5", logFile(batch(5, 9, 1)))
+	writeFile(t, m, "log.1b", logFile(batch(10, 12, 1)))
+	_, _, err := tryOpen(t, Options{FS: m, Dir: dir}, 5)
+	require.ErrorIs(t, err, ErrName)
+	require.ErrorContains(t, err, "rename it to log.a")
+	require.NoError(t, m.Rename(dir+"/log.1b", dir+"/log.a"))
+	l, zxids := open(t, Options{FS: m, Dir: dir}, 5)
+	require.Equal(t, span(5, 12), zxids)
+	add(t, l, 13, 14, 1)
+	require.NoError(t, l.Close())
+}

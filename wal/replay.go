@@ -123,6 +123,7 @@ type walk struct {
 	// tail is the last file that has a record; torn is the last file read, if it ends in the beginning of an
 	// unfinished write.
 	tail, torn *segment
+	tailFirst  proto.Zxid // the first record of tail
 	// repeated says which files repeat txns, in words.
 	repeated []string
 	// stopFile and stopOffset are where the records of the last file before this one end.
@@ -159,6 +160,11 @@ func (w *walk) run(segments []*segment) error {
 		n--
 	}
 	w.segments, w.removals = w.segments[:n:n], w.segments[n:]
+	if s := w.tail; s != nil && s.first > w.prev {
+		// The next file would come before it.
+		return fmt.Errorf("%w: %s ends with txn %v and begins with %v: rename it to %s", ErrName, w.o.path(s.name),
+			w.prev, w.tailFirst, fileName(w.tailFirst))
+	}
 	return nil
 }
 
@@ -203,7 +209,9 @@ func (w *walk) file(i int) error {
 		if err != nil {
 			return err
 		}
-		w.tail = s
+		if w.tail != s {
+			w.tail, w.tailFirst = s, r.Zxid
+		}
 	}
 	if first.compared > 0 && s.first > w.prev {
 		return corrupt(path, headerSize, s.first, "the file holds only txns that other files hold, up to %v", w.prev)

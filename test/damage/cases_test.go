@@ -305,6 +305,7 @@ func logs() []damage {
 	}
 	return []damage{
 		{"last log: renamed to a later txn", rename(lastLog, 10)},
+		{"last log: renamed to a txn after its end", rename(lastLog, 1000)},
 		{"last log: renamed to an earlier txn", rename(lastLog, ^proto.Zxid(1))},
 		{"second last log: renamed to a later txn", rename(secondLog, 10)},
 		{"last log: overwritten by the second last", func(t *testing.T, b *bench, dir string) {
@@ -443,6 +444,15 @@ func directories() []damage {
 			replace(past, "meta.db", "acceptedEpoch", "currentEpoch")},
 		{"the directory: of another server", replace(foreign)},
 		{"the directory: of another server, but for meta.db", replace(foreign, "meta.db")},
+		{"meta.db and second last log: removed", func(t *testing.T, b *bench, dir string) {
+			require.NoError(t, os.Remove(filepath.Join(dir, "meta.db")))
+			require.NoError(t, os.Remove(filepath.Join(dir, b.log(-2))))
+		}},
+		{"meta.db and second last log: removed, newest snapshot cut", func(t *testing.T, b *bench, dir string) {
+			require.NoError(t, os.Remove(filepath.Join(dir, "meta.db")))
+			require.NoError(t, os.Remove(filepath.Join(dir, b.log(-2))))
+			cut(func(n int) int { return n - 1 })(t, b, filepath.Join(dir, b.snap(-1)))
+		}},
 		{"all snapshots: zeroed", func(t *testing.T, b *bench, dir string) {
 			for _, name := range b.snaps {
 				zero(0, 1, 1<<30)(t, b, filepath.Join(dir, name))

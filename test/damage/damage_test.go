@@ -35,6 +35,9 @@ var selected = []string{
 	"meta.db: zeroed",
 	"currentEpoch: removed",
 	"the directory: as it was earlier",
+	"meta.db and second last log: removed",
+	"meta.db and second last log: removed, newest snapshot cut",
+	"last log: renamed to a txn after its end",
 }
 
 // TestOutcomes damages one server of three in each way of the list. What becomes of that server is in a table. No

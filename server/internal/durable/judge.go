@@ -34,6 +34,9 @@ func (s *Disk) judge(f *rebuild.Found) error {
 		s.Log.Warn("the snapshot is newer than the end of the log: part of the log is missing", zap.Error(err),
 			zap.Stringer("zxid", f.State.LastZxid()), zap.Stringer("snapshot_zxid", f.ExactFrom()))
 	}
+	if err := s.lostMiddle(f); err != nil && s.Config.Distributed() && !s.isBlank() {
+		return fmt.Errorf("%w; %s", err, adviceEnd)
+	}
 	for i := range f.Passed {
 		s.putAside(&f.Passed[i])
 	}
@@ -43,6 +46,25 @@ func (s *Disk) judge(f *rebuild.Found) error {
 			zap.String("file", f.Name), zap.Int("txns", f.Differing), zap.Error(f.Wrong))
 	}
 	s.renew = f.Wrong != nil || !f.IsExact() || len(f.Passed) > 0
+	return nil
+}
+
+// lostMiddle returns an error if txns are missing in the middle of the log. Between two epochs the zxids do not tell,
+// and the lineage that would may be lost. Then the trees that the txns speak of differ, from the first txn of an epoch
+// on, or because a newer snapshot, which holds what is missing, is damaged. Other trees have another cause: the leader
+// had one.
+func (s *Disk) lostMiddle(f *rebuild.Found) error {
+	if f.Wrong == nil || f.Differing == 0 {
+		return nil
+	}
+	for i := range f.Passed {
+		if p := &f.Passed[i]; !p.IsWhole() {
+			return fmt.Errorf("%w; the newer %s cannot be taken: %w", f.Wrong, p.Name, p.Err)
+		}
+	}
+	if l, err := s.keptLineage(); (err != nil || l.Empty()) && f.FirstDiffering.Counter() <= 1 {
+		return fmt.Errorf("%w: %w before epoch %d", f.Wrong, rebuild.ErrGap, f.FirstDiffering.Epoch())
+	}
 	return nil
 }
 
