@@ -5,7 +5,9 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -66,4 +68,109 @@ func filesOf(t *testing.T, n *cluster.Node, prefix string) (count int) {
 		}
 	}
 	return count
+}
+
+// TestServersFindEachOtherWithoutDescriptors takes all file descriptors of a follower, and then of a leader, by
+// connections to every port. The follower follows, takes part in an election, and finds the new leader. The leader
+// takes back a follower that was away.
+func TestServersFindEachOtherWithoutDescriptors(t *testing.T) {
+	tg := startTarget(t, 3, map[string]string{"maxClientCnxns": "0", "initLimit": "30"})
+	scarce := tg.nodes[slices.IndexFunc(tg.nodes, func(n *cluster.Node) bool { return modeOf(n) == "follower" })]
+	exhaust(t, scarce)
+	var leader, other *cluster.Node
+	for _, n := range tg.nodes {
+		switch {
+		case n == scarce:
+		case modeOf(n) == "leader":
+			leader = n
+		default:
+			other = n
+		}
+	}
+	writes := 0
+	write := func(at *cluster.Node) {
+		writes++
+		c, err := wire.Dial(at.Addr(), wire.Options{TimeoutMs: 30_000})
+		require.NoError(t, err)
+		defer c.Close()
+		_, err = c.Create(fmt.Sprintf("/n%d", writes), nil, proto.ModePersistent)
+		require.NoError(t, err)
+	}
+	// With one of three away, nothing is written without the server that has no descriptors.
+	other.Kill()
+	write(leader)
+	other.Start()
+	leader.Kill()
+	other.WaitServing()
+	write(other)
+	leader.Start()
+	write(leader)
+
+	lead := scarce // which is not asked: it has no place for a word
+	for _, n := range []*cluster.Node{leader, other} {
+		if modeOf(n) == "leader" {
+			lead = n
+			exhaust(t, lead)
+		}
+	}
+	for _, n := range []*cluster.Node{leader, other} {
+		if n == lead {
+			continue
+		}
+		n.Kill()
+		n.Start()
+		require.Equal(t, "follower", modeOf(n))
+		write(n)
+	}
+	for _, n := range tg.nodes {
+		require.True(t, n.Running())
+		require.NotContains(t, n.Log(), "too many open files")
+	}
+	require.Contains(t, scarce.Log(), "too many connections: the last file descriptors are for files and servers")
+	require.Contains(t, lead.Log(), "too many connections: the last file descriptors are for files and servers")
+}
+
+// exhaust leaves a server few file descriptors, and takes as many as it gets at each port until the test ends: a
+// connection that the server closes is replaced.
+func exhaust(t *testing.T, n *cluster.Node) {
+	t.Helper()
+	limit := unix.Rlimit{Cur: 256, Max: 256}
+	require.NoError(t, unix.Prlimit(n.Pid(), unix.RLIMIT_NOFILE, &limit, nil))
+	var all sync.WaitGroup
+	stop := make(chan struct{})
+	t.Cleanup(func() { close(stop); all.Wait() })
+	for i, addr := range []string{n.Addr(), n.ElectionAddr(), n.LearnerAddr()} {
+		full := make(chan struct{})
+		all.Go(func() {
+			d := net.Dialer{Timeout: time.Second, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 66, 1, byte(i))}}
+			var open []net.Conn
+			for dialled := 0; ; dialled++ {
+				if dialled == 400 {
+					close(full)
+				}
+				wait := time.Millisecond
+				if dialled >= 400 {
+					wait = 10 * time.Millisecond
+				}
+				select {
+				case <-stop:
+					for _, nc := range open {
+						nc.Close()
+					}
+					return
+				case <-time.After(wait):
+				}
+				nc, err := d.Dial("tcp", addr)
+				if err != nil {
+					continue // a follower has no learner port that listens
+				}
+				_ = nc.(*net.TCPConn).SetLinger(0)
+				if open = append(open, nc); len(open) > 400 {
+					open[0].Close()
+					open = open[1:]
+				}
+			}
+		})
+		<-full
+	}
 }
