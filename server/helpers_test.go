@@ -79,20 +79,6 @@ func frame(b []byte, xid int32, req wire.Request) []byte {
 	return wire.AppendFrame(b, append(payload, req.Body...))
 }
 
-// tcpPair is the two ends of a connection over loopback.
-func tcpPair(t testing.TB) (client, server net.Conn) {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer ln.Close()
-	client, err = net.Dial("tcp", ln.Addr().String())
-	require.NoError(t, err)
-	server, err = ln.Accept()
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = client.Close(); _ = server.Close() })
-	return client, server
-}
-
 // hangGuard is how long a test waits for an event that must happen. It is far longer than needed on a busy machine,
 // and shorter than the timeouts of sessions, because some events must happen before a session expires.
 const hangGuard = 30 * time.Second

@@ -139,7 +139,7 @@ func dialOnce(s *Server) error {
 }
 
 func TestIdleConnectionHoldsNoBuffer(t *testing.T) {
-	client, nc := tcpPair(t)
+	client, nc := wire.Pair(t)
 	c := serve.NewConn(New(memConfig(), Options{}).front, nc)
 	done := make(chan error)
 	go func() { done <- c.Fill() }()

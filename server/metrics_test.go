@@ -94,7 +94,7 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 	_, err = c.Create("/other", nil, proto.ModePersistent)
 	require.NoError(t, err)
 
-	silent, nc := tcpPair(t)
+	silent, nc := wire.Pair(t)
 	s.front.Admit(nc, serve.SpeaksPlain)
 	eventually(t, func() bool { // the time it has passes, as soon as it is counted
 		_ = nc.SetReadDeadline(time.Now().Add(-time.Second))

@@ -27,7 +27,7 @@ func TestRejectedClientCannotKeepItsConnection(t *testing.T) {
 
 func TestSessionThatExpiresBeforeItIsCreatedIsDropped(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
-	client, nc := tcpPair(t)
+	client, nc := wire.Pair(t)
 	c := serve.NewConn(s.front, nc)
 	sess := s.Tracker.Create(1000, c, s.Clock.Now())
 	sess.SetClosing() // by the clock, before the host has seen the request

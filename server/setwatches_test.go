@@ -172,7 +172,7 @@ func TestPathsThatNobodyCouldWatchAreMalformed(t *testing.T) {
 
 // readerOf is a connection that the test reads from instead of the reader goroutine, and the client's end of it.
 func readerOf(t *testing.T, s *Server) (c *serve.Conn, client interface{ Write([]byte) (int, error) }) {
-	client, nc := tcpPair(t)
+	client, nc := wire.Pair(t)
 	c = serve.NewConn(s.front, nc)
 	c.Session.Store(&sessions.Session{ID: 1})
 	return c, client

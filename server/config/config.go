@@ -246,7 +246,7 @@ type Limits struct {
 	// limit the server does what it does at MaxWatches. Key warren.maxWatchBytes; default 64 MiB.
 	MaxWatchBytes int64
 	// MaxWatchMemory is how many bytes of memory all watches of the server may take; 0 is unlimited. A connection may
-	// take at most a quarter of what is left, so that one with few watches has room beside others with very many. At
+	// take at most an eighth of what is left, so that one with few watches has room beside others with very many. At
 	// the limit the server does what it does at MaxWatches. Key warren.maxWatchMemory; default 1 GiB.
 	MaxWatchMemory int64
 	// MaxRequestsPerSecond is how many requests a second the connections from one address may send together,

@@ -10,11 +10,12 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/sessions"
+	"github.com/seed94657493/warren/test/wire"
 )
 
 func TestRequestsWaitForRoom(t *testing.T) {
 	s := newFront()
-	_, nc := tcpPair(t)
+	_, nc := wire.Pair(t)
 	c := NewConn(s, nc)
 	c.Session.Store(&sessions.Session{ID: 1})
 	c.mu.out.buf = make([]byte, OutputPause)
@@ -45,7 +46,7 @@ func TestRequestsWaitForRoom(t *testing.T) {
 
 func TestNothingOfAConnectionIsAcceptedOnceItsSessionHasMoved(t *testing.T) {
 	s := newFront()
-	_, nc := tcpPair(t)
+	_, nc := wire.Pair(t)
 	c := NewConn(s, nc)
 	sess := s.Tracker.Restore(1, 1000, c.Received)
 	c.Session.Store(sess)
@@ -62,7 +63,7 @@ func TestNothingOfAConnectionIsAcceptedOnceItsSessionHasMoved(t *testing.T) {
 
 func TestHandlingARequestNeverMakesASessionOlder(t *testing.T) {
 	s := newFront()
-	_, nc := tcpPair(t)
+	_, nc := wire.Pair(t)
 	c := NewConn(s, nc)
 	c.Received = s.Clock.Now() // then the process is suspended, and the clock postpones
 	sess := s.Tracker.Restore(1, 1000, c.Received)

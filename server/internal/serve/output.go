@@ -27,8 +27,8 @@ const (
 	outputKept = 64 << 10
 )
 
-// output is what waits to be sent to a client, and how far its connection has come to its end. Guarded by Conn.mu:
-// whoever has a reply or an event adds it; the one goroutine that has set writing takes the buffers one by one.
+// output is what waits to be sent to a client, and how far its connection has come to its end. Guarded by Conn.mu.
+// Any goroutine may add a reply or an event. Only the goroutine that has set writing takes buffers from it.
 //
 // A connection ends in this order: open; closing, when nothing is added any more; finished, when everything is
 // written and the write side of the socket is closed. Dead may come at any time; nothing is written after it.

@@ -16,6 +16,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/sessions"
+	"github.com/seed94657493/warren/test/wire"
 )
 
 // countingHost counts what it is given, and answers nothing.
@@ -36,22 +37,8 @@ func newFront() *Front {
 	return f
 }
 
-// tcpPair is the two ends of a connection over loopback.
-func tcpPair(t testing.TB) (client, server net.Conn) {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer ln.Close()
-	client, err = net.Dial("tcp", ln.Addr().String())
-	require.NoError(t, err)
-	server, err = ln.Accept()
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = client.Close(); _ = server.Close() })
-	return client, server
-}
-
 func TestNothingFollowsTheLastReply(t *testing.T) {
-	client, nc := tcpPair(t)
+	client, nc := wire.Pair(t)
 	c := NewConn(newFront(), nc)
 	a := NewApplier(c.srv)
 	c.srv.Config.SkipACL = true
@@ -97,7 +84,7 @@ func (p *patientConn) pass() {
 
 // A client that was slow once, so that drain had to wait for it, is still served after the deadline of that time.
 func TestSlowOnceIsNotSlowForEver(t *testing.T) {
-	client, nc := tcpPair(t)
+	client, nc := wire.Pair(t)
 	c := NewConn(newFront(), nc)
 	patience := &patientConn{TCPConn: nc.(*net.TCPConn)}
 	c.nc = patience
