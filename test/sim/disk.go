@@ -44,7 +44,7 @@ type write struct {
 	life    int
 	note    bool      // of a lineage alone, which is not reported
 	replace []zab.Txn // the history that Install leads to
-	run     *run      // that is adopted with CurrentEpoch
+	run     *run      // that is adopted with CurrentEpoch, or joined with a note
 }
 
 // Locate fulfils zab.History.
@@ -77,6 +77,7 @@ func (d *disk) Sums(z proto.Zxid) (sums zab.Sums, ok bool) {
 func (d *disk) note(l *zab.Lineage, n *node) {
 	w := write{p: zab.Persist{AcceptedEpoch: -1, CurrentEpoch: -1, Lineage: l}, life: n.life, note: true}
 	if s := d.n.s; s.world != nil {
+		w.run = n.joins(l)
 		d.noted = &w
 		s.after(s.exchanges.between(0, 5000), func() {
 			if n.up && n.life == w.life && d.noted == &w {
@@ -229,6 +230,9 @@ func (d *disk) do(w *write, k int) {
 			}
 			if w.note && (whole || s.chance(2)) {
 				d.lineage = w.p.Lineage
+				if w.run != nil {
+					d.run = w.run
+				}
 				d.learn()
 			}
 			if w.p.Initialize && (whole || s.chance(2)) {

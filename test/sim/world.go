@@ -209,6 +209,23 @@ func (s *Sim) reigns(n *node) {
 	s.checkProtected(r)
 }
 
+// joins returns the run of the leader that a server is being brought in line with, if a note says its lineage and the
+// server has had its epoch before, of another leader: then no write of currentEpoch is asked for. The note is written
+// behind the history.
+func (n *node) joins(l *zab.Lineage) *run {
+	r := n.offered
+	if r == nil || r == n.disk.run || n.disk.current != r.epoch {
+		return nil
+	}
+	i, own := place(l, r.epoch)
+	j, theirs := place(r.lineage, r.epoch)
+	if !own || !theirs || l.Reigns[i].Mark == 0 || l.Reigns[i].Mark != r.lineage.Reigns[j].Mark {
+		return nil
+	}
+	n.s.checkTold(n, r, "joins")
+	return r
+}
+
 // acknowledges is called when a server acknowledges NEWLEADER: what it has on the disk is the history of the leader.
 // It may have had the same currentEpoch before, of another leader.
 func (s *Sim) acknowledges(n *node, m *zab.Message) {
