@@ -228,7 +228,7 @@ func (c *Core) ack(l *link, m *Message) {
 			return // an early ACK of a history txn, not of NEWLEADER (R4)
 		}
 		c.ackNewLeader(l)
-	case l.renewal == renewalAdopting && l.epoch != c.epoch() && m.Zxid == proto.MakeZxid(c.epoch(), 0):
+	case l.renewal == renewalAdopting && l.epoch != l.adopting && m.Zxid == proto.MakeZxid(l.adopting, 0):
 		c.adoptedRenewal(l)
 	case l.stage == linkUpToDate && m.Zxid.Counter() != 0:
 		c.ackProposal(l, m.Zxid)

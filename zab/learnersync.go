@@ -157,8 +157,9 @@ func (c *Core) receive(t Txn) bool {
 			c.gap(last, t.Zxid)
 			return false
 		}
-		if t.Zxid.Epoch() > ln.epoch { // a log that ends above the epochs of this server would be refused at its start
-			c.leave("leader %d of epoch %d proposes %v", ln.master, ln.epoch, t.Zxid)
+		if t.Zxid.Epoch() > c.epochs.Accepted { // a log that ends there is refused at the next start
+			c.leave("leader %d of epoch %d proposes %v, but only epoch %d was accepted", ln.master, ln.epoch, t.Zxid,
+				c.epochs.Accepted)
 			return false
 		}
 		c.window.add(t)

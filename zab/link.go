@@ -42,8 +42,9 @@ type link struct {
 	position proto.Zxid // its last zxid, as in ACKEPOCH
 	ackEpoch int64      // its currentEpoch or -1, as in ACKEPOCH
 
-	epoch   int64 // the epoch in which it is up to date
-	renewal linkRenewal
+	epoch    int64 // the epoch in which it is up to date
+	renewal  linkRenewal
+	adopting int64 // the epoch of the NEWLEADER that was sent last, if it was in a renewal
 
 	round          uint64 // round of the leader when this promise was last asked for again
 	asks, confirms uint64 // how often the promise was asked for again, and given again

@@ -1,6 +1,7 @@
 package zab
 
 import (
+	"math"
 	"slices"
 
 	"github.com/seed94657493/warren/proto"
@@ -240,14 +241,15 @@ func (c *Core) renewLearners() {
 			c.streamTo(l)
 			c.send(Message{Type: NewLeader, To: l.peer, Link: l.id, Epoch: e, Zxid: proto.MakeZxid(e, 0),
 				Config: c.text, Active: c.activeText(l), Lineage: c.lineage})
-			l.renewal = renewalAdopting
+			l.renewal, l.adopting = renewalAdopting, e
 		}
 	}
 }
 
-// adoptedRenewal handles the ACK of NEWLEADER of a learner that was up to date in an earlier epoch.
+// adoptedRenewal handles the ACK of NEWLEADER of a learner that was up to date in an earlier epoch. An observer master
+// may have gone on to a later epoch meanwhile, into which the observer is led next.
 func (c *Core) adoptedRenewal(l *link) {
-	l.epoch, l.acked = c.epoch(), max(l.acked, l.sent)
+	l.epoch, l.acked = l.adopting, max(l.acked, l.sent)
 	if l.decidesRenewal() && c.role == Leading {
 		c.ld.synced = c.ld.synced.With(l.voter)
 	}
@@ -266,12 +268,17 @@ func (c *Core) renewed(l *link) {
 	}
 }
 
-// limit returns up to where proposals may be sent to a learner that is up to date: not beyond its own epoch.
+// limit returns up to where proposals may be sent to a learner that is up to date: not beyond its own epoch, or beyond
+// the history of the present one once it has promised that. A log that ends above acceptedEpoch is refused at a start.
 func (c *Core) limit(l *link, upTo proto.Zxid) proto.Zxid {
 	if l.epoch == c.epoch() || upTo.Epoch() <= l.epoch {
 		return upTo
 	}
-	return min(upTo, max(l.sent, c.lineage.base()))
+	end := c.lineage.base()
+	if l.renewal < renewalPromised {
+		end = min(end, proto.MakeZxid(l.epoch, math.MaxUint32))
+	}
+	return min(upTo, max(l.sent, end))
 }
 
 // tickRenewal gives the leadership up if a renewal takes too long: the new epoch was promised, so the old one
