@@ -24,6 +24,7 @@ type election struct {
 	nonce    uint64
 	empty    quorum.Set // voters that have answered the probe that they have no data
 	idle     int        // repetitions of the vote since it began, or conceded last
+	patience int        // idle, when it concedes
 	conceded quorum.Set // voters that this server does not vote for: see concede
 	search   search     // what other voters have said of themselves
 
@@ -72,6 +73,11 @@ func backers(set []entry, e *entry) (s quorum.Set) {
 		}
 	}
 	return s
+}
+
+// backed returns the voters that vote as this server does.
+func (c *Core) backed() quorum.Set {
+	return backers(c.el.recv, &entry{state: Looking, vote: c.el.proposal, round: c.round})
 }
 
 // becomeLooking ends the current role and starts an election as soon as all writes are durable.
@@ -131,8 +137,7 @@ func (c *Core) drained() {
 	}
 	c.round++
 	e.proposal = e.own
-	e.interval = c.cfg.Timing.ResendMin
-	e.resend = e.interval
+	e.repeats(&c.cfg.Timing, concedeAfter)
 	if c.blank {
 		e.nonce = c.cfg.Rand.Uint64()
 		c.probe()
@@ -179,30 +184,40 @@ func (c *Core) tickLooking() {
 	if c.blank {
 		c.probe()
 	}
-	if e.idle++; e.idle >= concedeAfter && c.self >= 0 && e.own.Zxid != -1 && !e.settling {
+	if e.idle++; e.idle >= e.patience && c.self >= 0 && e.own.Zxid != -1 && !e.settling {
 		c.concede()
 	}
 	c.broadcastVote()
 }
 
-// concedeAfter is how often a vote is repeated in vain before a server concedes.
+// concedeAfter is how often a vote is repeated in vain before a server concedes. After that it is up to twice as often,
+// by chance: servers that have to concede together must not do so in turns for ever.
 const concedeAfter = 3
+
+// repeats begins to repeat the vote.
+func (e *election) repeats(timing *Timing, patience int) {
+	e.interval = timing.ResendMin
+	e.resend = e.interval
+	e.idle, e.patience = 0, patience
+}
 
 // concede votes for the best server that a quorum votes for together with this server, if there is one. For a
 // while it votes no more for the server of its old vote: some of that quorum know the old vote and refuse it,
 // because for them that server has another history, although for this server it has not. The others that vote in vain
-// as this server does concede as well, so they are counted with it. Only the server that they vote for does not.
+// as this server does concede as well, so they are counted with it. Only the server that they vote for does not. No
+// server concedes to one that has less than itself: such a leader would step down as soon as it knows.
 func (c *Core) concede() {
 	e := &c.el
+	had := e.conceded
 	e.idle, e.conceded = 0, 0
 	best := e.proposal
-	mine := backers(e.recv, &entry{state: Looking, vote: e.proposal, round: c.round}).With(c.self)
+	mine := c.backed().With(c.self)
 	if i := c.voters.index(e.proposal.Leader); i >= 0 && i != c.self {
 		mine &^= 1 << i
 	}
 	for i := range e.recv {
 		r := &e.recv[i]
-		if !r.present || r.state != Looking || r.round != c.round || r.vote == e.proposal {
+		if !r.present || r.state != Looking || r.round != c.round || r.vote == e.proposal || e.own.exceeds(r.vote) {
 			continue
 		}
 		if c.isStranger(r.vote.Leader) || r.vote.Leader == c.cfg.ID && r.vote != e.own {
@@ -215,6 +230,9 @@ func (c *Core) concede() {
 	if i := c.voters.index(e.proposal.Leader); best != e.proposal && i >= 0 {
 		e.conceded = e.conceded.With(i)
 		e.proposal = best
+	}
+	if had|e.conceded != 0 {
+		e.repeats(&c.cfg.Timing, concedeAfter+c.cfg.Rand.IntN(concedeAfter+1))
 	}
 }
 
@@ -233,6 +251,9 @@ func (e *election) begins() {
 	clear(e.recv)
 	e.settling, e.proposal = false, e.own
 }
+
+// forgets drops what voter i has said: it says something else now, which does not count.
+func (e *election) forgets(i int) { e.recv[i], e.out[i] = entry{}, entry{} }
 
 // notification returns the present notification of this server.
 func (c *Core) notification(to proto.ServerID) Message {
@@ -374,14 +395,12 @@ func (c *Core) stash(m *Message) {
 
 // consider is one turn of the election loop with the notification of voter i. Source: quorum-protocol 3.6.
 func (c *Core) consider(m *Message, i int) {
-	if !c.voters.votes(m.Vote.Leader) {
-		if c.cfg.Roster != nil {
+	votes := c.voters.votes(m.Vote.Leader)
+	if !votes || c.isStranger(m.Vote.Leader) { // the sender may follow such a leader, this server must not
+		c.el.forgets(i)
+		if votes || c.cfg.Roster != nil {
 			c.joinRound(m)
 		}
-		return
-	}
-	if c.isStranger(m.Vote.Leader) { // the sender may follow that leader, this server must not
-		c.joinRound(m)
 		return
 	}
 	switch m.State {
@@ -424,6 +443,10 @@ func (c *Core) considerLooking(m *Message, i int) {
 	stale := m.Vote.Leader == c.cfg.ID && m.Vote != e.own
 	if e.settling && i != c.self {
 		if (stale || !c.improves(m.Vote, e.proposal)) && !(m.Round == c.round && m.Vote == e.proposal) {
+			if m.Round == c.round { // the voter has conceded, and does not count for the proposal any more
+				e.recv[i] = entry{present: !stale, state: m.State, vote: m.Vote, round: m.Round}
+				e.settling = c.voters.decides(c.backed())
+			}
 			return
 		}
 		if m.Round < c.round {
@@ -464,7 +487,7 @@ func (c *Core) considerLooking(m *Message, i int) {
 // count checks whether a quorum votes as this server does. If all voters do, there is no better vote to wait for.
 func (c *Core) count() {
 	e := &c.el
-	set := backers(e.recv, &entry{state: Looking, vote: e.proposal, round: c.round})
+	set := c.backed()
 	if !c.voters.decides(set) {
 		return
 	}

@@ -103,6 +103,11 @@ type Vote struct {
 	Epoch  int64      // currentEpoch of Leader (peerEpoch on the wire)
 }
 
+// exceeds reports whether the history that a vote says is later than that of another vote.
+func (v Vote) exceeds(other Vote) bool {
+	return v.Epoch > other.Epoch || v.Epoch == other.Epoch && v.Zxid > other.Zxid
+}
+
 // Message is a message of one server to another. It is a value; Txns and Config are shared and must not be
 // changed.
 //

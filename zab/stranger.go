@@ -114,7 +114,7 @@ func (c *Core) isStranger(id proto.ServerID) bool {
 // notification explains why this server finds no leader.
 func (c *Core) ignoreStranger(m *Message) {
 	if i := c.voters.index(m.From); i >= 0 && c.el.running {
-		c.el.recv[i], c.el.out[i] = entry{}, entry{}
+		c.el.forgets(i)
 		if c.el.proposal.Leader == m.From {
 			c.newRound() // the vote belongs to the directory that the stranger had before
 		}
