@@ -16,10 +16,12 @@ type checks struct {
 	newest  int64                    // newest established epoch
 	adopted []zab.Txn                // the history that its leader began with
 	configs []placed                 // the reconfigurations of order
+
+	identities map[uint64]bool // of the ensemble, that servers have ever been asked to keep
 }
 
 func (c *checks) init(*Sim) {
-	c.said = map[proto.Zxid]string{}
+	c.said, c.identities = map[proto.Zxid]string{}, map[uint64]bool{}
 	c.leaders, c.decided = map[int64]proto.ServerID{}, map[int64]proto.ServerID{}
 }
 
@@ -51,6 +53,7 @@ func (s said) String() string {
 // established is called when a leader has its quorum.
 func (s *Sim) established(n *node) {
 	s.Stats.Epochs++
+	s.moments.established(s, n)
 	if s.world != nil {
 		s.reigns(n)
 		return

@@ -140,7 +140,9 @@ func (d *disk) next() {
 	d.busy = true
 	d.n.s.exchanges.remember(d)
 	s, life := d.n.s, d.n.life
-	s.after(s.between(20, 200)+d.slowBy, func() {
+	long := s.between(20, 200) + d.slowBy
+	s.moments.begins(s, d, long)
+	s.after(long, func() {
 		if !d.n.up || d.n.life != life {
 			return
 		}
@@ -258,6 +260,7 @@ func (d *disk) do(w *write, k int) {
 // together with it. What is behind those was not begun. That a recovered log is a prefix, whichever of its blocks are
 // lost, is for the tests of wal and server to show.
 func (d *disk) crash() {
+	asked := d.queue
 	if d.busy && len(d.queue) > 0 {
 		for len(d.queue) > 1 && onlyAppends(&d.queue[0].p) && onlyAppends(&d.queue[1].p) && d.n.s.chance(2) {
 			d.do(&d.queue[0], steps)
@@ -265,6 +268,7 @@ func (d *disk) crash() {
 		}
 		d.do(&d.queue[0], d.n.s.rng.IntN(steps))
 	}
+	d.n.s.Stats.crashed(asked, d)
 	d.queue, d.busy, d.noted = nil, false, nil
 	d.full, d.slowBy = false, 0
 }

@@ -174,6 +174,7 @@ func (f *faults) edge(s *Sim, from, to *end, m *zab.Message) {
 	if !f.healed {
 		f.hunt(s, from, to)
 		s.exchanges.edge(s, to.n)
+		s.moments.edge(s, from, to)
 	}
 	oneIn := f.edges
 	if m.Type == zab.Trunc || m.Type == zab.Snap {

@@ -14,6 +14,7 @@ func (s *Sim) checkKnown(n *node, out *zab.Output) {
 		for _, l := range []*zab.Lineage{out.Persist[i].Interim, out.Persist[i].Lineage} {
 			if l != nil {
 				n.lineage = l
+				s.identity(l)
 			}
 		}
 	}

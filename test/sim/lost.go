@@ -35,6 +35,7 @@ func (n *node) restored() {
 	if n.lost.memory {
 		n.lost.memory = false
 		n.s.Stats.Restored++
+		n.s.moments.restored(n.s, n)
 	}
 }
 
@@ -103,14 +104,15 @@ func (f *faults) hunt(s *Sim, from, to *end) {
 const huntsMax = 12
 
 // wipe loses the disk of one voter, if every other voter has all: with two gone at a time nothing could be promised.
-func (f *faults) wipe(s *Sim, n *node) {
+// It reports whether the disk is lost.
+func (f *faults) wipe(s *Sim, n *node) bool {
 	if f.wiped >= f.wipesMax || n.observer && !s.opts.Reconfig || len(s.quorum.Voters()) < 3 {
-		return
+		return false
 	}
 	for _, o := range s.nodes {
 		if (!o.observer || s.opts.Reconfig) && (!o.disk.exists || o.disk.blank || o.lost.memory) ||
 			s.opts.Reconfig && o.blank {
-			return // it has never had the data, or not again, so this would be the second loss
+			return false // it has never had the data, or not again, so this would be the second loss
 		}
 	}
 	f.wiped++
@@ -118,6 +120,7 @@ func (f *faults) wipe(s *Sim, n *node) {
 	n.crash()
 	n.wipe()
 	f.later(s, s.between(500, 20_000), n.start)
+	return true
 }
 
 // counted returns the servers of which is holds.

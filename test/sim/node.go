@@ -78,6 +78,7 @@ func (n *node) start() {
 	n.period = s.between(900, 1100)
 	n.slow = 1
 	d := &n.disk
+	s.moments.starts(n)
 	d.recover()
 	n.state = d.history[:len(d.history):len(d.history)]
 	n.verified = 0

@@ -57,6 +57,7 @@ type Sim struct {
 	lists     lists
 	exchanges exchanges
 	forger    forger
+	moments   moments
 	world     *world // nil in runs without exchanges
 	protected []*protection
 	checks
@@ -180,6 +181,7 @@ func New(o Options) *Sim {
 		s.faults.weights[faultWipe] = 0
 		s.lists.init(s)
 	}
+	s.moments.init(s)
 	s.exchanges.init(s)
 	if o.Exchange {
 		s.world = newWorld()

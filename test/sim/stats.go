@@ -14,6 +14,9 @@ type Stats struct {
 	Hunts, Restored, Syncs, DiskErrors, Reconfigs, Reconfigured, Mastered, Promises, Renewals, Forged, Notified,
 	Overtaken, Adopted int
 
+	// moments
+	Torn, LostAccepted, LostCurrent, LostLineages, WipesElected, WipesInTurn, FirstCrashes, FirstSlow, Identities int
+
 	Exchanged, MetaLost, Protected, Unprotected, Silent, Unknown, Removed, Refusals, Outside, Leaderless, Ensembles int
 
 	Exchanges [exchangeKinds]int // disks, by kind
@@ -45,6 +48,9 @@ func (a *Stats) Add(b *Stats) {
 		{&a.Mastered, &b.Mastered}, {&a.Notified, &b.Notified}, {&a.Promises, &b.Promises}, {&a.Renewals, &b.Renewals},
 		{&a.Overtaken, &b.Overtaken},
 		{&a.Forged, &b.Forged},
+		{&a.Torn, &b.Torn}, {&a.LostAccepted, &b.LostAccepted}, {&a.LostCurrent, &b.LostCurrent},
+		{&a.LostLineages, &b.LostLineages}, {&a.WipesElected, &b.WipesElected}, {&a.WipesInTurn, &b.WipesInTurn},
+		{&a.FirstCrashes, &b.FirstCrashes}, {&a.FirstSlow, &b.FirstSlow}, {&a.Identities, &b.Identities},
 		{&a.Exchanged, &b.Exchanged}, {&a.MetaLost, &b.MetaLost}, {&a.Protected, &b.Protected},
 		{&a.Unprotected, &b.Unprotected}, {&a.Silent, &b.Silent}, {&a.Unknown, &b.Unknown}, {&a.Removed, &b.Removed},
 		{&a.Refusals, &b.Refusals}, {&a.Outside, &b.Outside}, {&a.Leaderless, &b.Leaderless},
@@ -80,7 +86,16 @@ func (a *Stats) String() string {
 	row("and committed", a.Reconfigured)
 	row("processes that crashed", a.Crashes)
 	row("of these by a failed fsync", a.DiskErrors)
+	row("of these in the write of a promise", a.Torn)
+	row("acceptedEpochs that a crash has taken", a.LostAccepted)
+	row("currentEpochs that a crash has taken", a.LostCurrent)
+	row("lineages that a crash has taken", a.LostLineages)
+	row("crashes in the first elections", a.FirstCrashes)
+	row("starts with a slow disk in the first elections", a.FirstSlow)
+	row("identities that were drawn beside the first", a.Identities)
 	row("disks lost", a.Wipes)
+	row("of these right after an election", a.WipesElected)
+	row("of these when the one before was made good", a.WipesInTurn)
 	row("crashes of those servers in synchronization", a.Hunts)
 	row("and of them up to date again", a.Restored)
 	row("servers that could not tell their ensemble", a.Adopted)
