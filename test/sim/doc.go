@@ -16,13 +16,15 @@
 //     were done and any prefix of the part in progress, because that is what recovery makes of whatever blocks are
 //     left (wal and server test that). Disks are slow, full for a while, fail forever, or are lost, one at a time
 //     (lost.go): then the server is hunted with crashes until it has synchronised.
+//   - Moments (moments.go): crashes in the write of a promise and in the first elections, and disks that are lost
+//     right after an election.
 //   - Clock: every server ticks at its own speed.
 //   - Clients (client.go): write through the leader, note what was acknowledged, and ask for syncs.
 //   - Administrators (reconfig.go), in TestSimReconfig: change the ensemble again and again; servers that are in none
-//     wait to join.
+//     wait to join. Servers leave, lose their disks, and come back (leave.go).
 //   - A forger (forger.go), in TestSimForged: a program without a disk says to be one server or another.
 //   - Others (exchange.go), in TestSimDisks: replace disks by older copies, by those of other servers or ensembles,
-//     and by empty ones.
+//     and by empty ones; one at a time while the ensemble changes (restore.go), in TestSimDisksReconfig.
 //
 // A node (node.go) is the host of a core: it fulfils the duties of the zab package in the plainest way.
 //

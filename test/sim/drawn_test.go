@@ -29,4 +29,19 @@ func TestFaultsAreDrawn(t *testing.T) {
 	require.Positive(t, sum.FirstCrashes, "crashes in the first elections")
 	require.Positive(t, sum.FirstSlow, "slow disks in the first elections")
 	require.Positive(t, sum.Identities, "more than one identity is drawn")
+
+	sum = drawn(Options{Observers: -1, Reconfig: true})
+	require.Positive(t, sum.Left, "disks lost by servers that had left")
+	require.Positive(t, sum.ReturnedObserving, "such servers come back as observers")
+	require.Positive(t, sum.Returned, "and as voters")
+	require.Positive(t, sum.Hidden, "members are removed and added again while a partition hides them")
+
+	sum = drawn(Options{Observers: -1, Reconfig: true, Restore: true})
+	require.Positive(t, sum.Reconfigured)
+	require.Positive(t, sum.MetaLost, "copies without meta.db")
+	for kind, n := range sum.Exchanges {
+		if kind != exchangeForeign && kind != exchangeLost {
+			require.Positive(t, n, "disks replaced %s", exchangeNames[kind])
+		}
+	}
 }

@@ -85,7 +85,7 @@ func (x *exchanges) init(s *Sim) {
 
 // remember keeps a copy of a disk as it is before a write that changes more than the end of the log.
 func (x *exchanges) remember(d *disk) {
-	if d.n.s.world == nil || onlyAppends(&d.queue[0].p) {
+	if d.n.s.world == nil && !d.n.s.opts.Restore || onlyAppends(&d.queue[0].p) {
 		return
 	}
 	if len(x.recent) == recentMax {

@@ -19,6 +19,13 @@ type lost struct {
 
 // wipe loses everything on the disk of a server that has crashed.
 func (n *node) wipe() {
+	n.forget()
+	n.s.Stats.Wipes++
+	n.s.unprotect()
+}
+
+// forget leaves a server with nothing but the file that an operator gives it.
+func (n *node) forget() {
 	d, l := &n.disk, &n.lost
 	l.memory, l.hunted = true, 0
 	l.history = append(l.history, d.history)
@@ -26,8 +33,7 @@ func (n *node) wipe() {
 	n.promised, n.promisedTo = 0, 0
 	n.disk = disk{n: n}
 	n.state, n.verified = nil, 0
-	n.s.Stats.Wipes++
-	n.s.unprotect()
+	n.file = n.s.given(n)
 }
 
 // restored is called when UPTODATE has arrived.

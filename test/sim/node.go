@@ -26,6 +26,9 @@ type node struct {
 
 	active     *zab.Ensemble  // the configuration that it takes for committed
 	blank      bool           // it has no data, or does not know yet that it has
+	file       *zab.Ensemble  // that an operator has written when its disk was lost; nil is the first one
+	left       bool           // it has lost its disk when it was no member, and has not become a voter since
+	observes   bool           // and an observer since
 	lost       lost           // what went with its disk
 	promised   int64          // newest epoch that it promised to a leader
 	promisedTo proto.ServerID // the leader that it promised it to

@@ -29,7 +29,7 @@ func (s *Sim) checkPromise(n *node, m *zab.Message) {
 				s.fail("Promises", "R16: server %d promises an epoch, but it has lost its disk", n.id)
 			}
 			if e := n.end(m.Link); e != nil {
-				s.checkOnce(n, e.peer.watcher.epoch, m.To)
+				s.checkOnce(n, e.peer.watcher.epoch, e.peer.watcher.leader)
 			}
 		}
 		if e := n.end(m.Link); e != nil && d.accepted < e.peer.watcher.epoch {

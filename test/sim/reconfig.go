@@ -86,6 +86,7 @@ type reconfigs struct {
 	voters  int  // at least
 	blind   bool // it does not ask whether the new servers are there
 	groups  bool
+	leavers leavers
 }
 
 func (r *reconfigs) init(s *Sim) {
@@ -94,7 +95,8 @@ func (r *reconfigs) init(s *Sim) {
 	r.blind = r.rng.IntN(3) == 0
 	r.groups = r.rng.IntN(4) == 0
 	r.voters = 1
-	if s.faults.weights[faultWipe] > 0 {
+	r.leavers.init(r)
+	if s.faults.weights[faultWipe] > 0 || s.opts.Restore {
 		r.voters, r.groups = 3, false // of two, or of a group of two, one disk that is lost is too much
 	}
 }
@@ -129,7 +131,10 @@ func (r *reconfigs) one(s *Sim, n *node) {
 			return // as an observer, a server in Java need not keep what a voter must
 		}
 	}
-	if e == nil || !blind && !n.core.Ready(e) {
+	if e == nil || !blind && !n.core.Ready(e) || !e.Quorum.Decides(s.counted(func(o *node) bool {
+		// the leader may not have heard yet that the disk of a server which is to join was just lost
+		return o.disk.exists && !o.disk.blank && !o.lost.memory
+	})...) {
 		return
 	}
 	s.reconfigure(n, e)
@@ -143,6 +148,7 @@ func (s *Sim) reconfigure(n *node, e *zab.Ensemble) bool {
 		n.drain()
 		return false
 	}
+	s.reconfigs.leavers.asked = append(s.reconfigs.leavers.asked, e)
 	s.tracef("%d proposes %v: %s", n.id, t.Zxid, e.Text)
 	s.Stats.Reconfigs++
 	s.broadcasts(n, t)
@@ -163,11 +169,12 @@ func (r *reconfigs) draw(s *Sim, n *node) *zab.Ensemble {
 		all[i] = proto.ServerID(i + 1)
 	}
 	r.rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	without := func(ids []proto.ServerID, id proto.ServerID) []proto.ServerID {
-		return slices.DeleteFunc(ids, func(o proto.ServerID) bool { return o == id })
-	}
 	x := all[0]
-	switch r.rng.IntN(8) {
+	kind := r.rng.IntN(8)
+	if v, o, ok := r.leavers.draw(s, n, voters, observers); ok {
+		voters, observers, kind = v, o, -1
+	}
+	switch kind {
 	case 0: // add, or promote
 		voters, observers = append(without(voters, x), x), without(observers, x)
 	case 1: // remove
@@ -200,16 +207,17 @@ func (r *reconfigs) draw(s *Sim, n *node) *zab.Ensemble {
 	return ensemble(n.core.NextZxid(), voters, observers, r.groups && r.rng.IntN(2) == 0)
 }
 
-// initialOf is what stands in the file of a server: the first configuration, with itself if it is to join.
+// initialOf is what stands in the file of a server: the first configuration, with itself if it is to join, or what an
+// operator has written since.
 func (s *Sim) initialOf(n *node) *zab.Ensemble {
 	e := s.reconfigs.initial
-	if e.Votes(n.id) || e.Observes(n.id) || !s.opts.Reconfig {
+	if n.file != nil {
+		return n.file
+	}
+	if names(e, n.id) || !s.opts.Reconfig {
 		return e
 	}
-	if n.id%2 == 0 {
-		return ensemble(0, e.Quorum.Voters(), append(slices.Clone(e.Observers), n.id), false)
-	}
-	return ensemble(0, append(slices.Clone(e.Quorum.Voters()), n.id), e.Observers, false)
+	return joining(e, n.id)
 }
 
 // newestIn returns the last configuration in a history that is newer than e, or nil.
@@ -291,5 +299,6 @@ func (s *Sim) noteConfig(i int, t zab.Txn) {
 	if e, _ := (roster{}).Proposed(t); e != nil && s.opts.Reconfig {
 		s.configs = append(s.configs, placed{i, e})
 		s.Stats.Reconfigured++
+		s.reconfigs.leavers.committed(s, e)
 	}
 }

@@ -141,3 +141,42 @@ func TestIdentityIsLostWithAPlainServer(t *testing.T) {
 	}
 	require.NotZero(t, drawn, "no identity was drawn twice, so nothing was tried")
 }
+
+// Servers that were removed may lose their disks as soon as a later txn was acknowledged, whatever crashes: by then a
+// quorum of the members knows durably that the change is committed. At once is too early. All members may forget
+// the commit in a crash, and then they ask a quorum of the former members, too.
+func TestRemovedServersAreAskedUntilALaterTxn(t *testing.T) {
+	early := 0
+	for seed := uint64(1); seed <= 20; seed++ {
+		for _, later := range []bool{false, true} {
+			s := changing(t, seed)
+			leader, acked := s.united(), s.Stats.Acked
+			e := ensemble(leader.core.NextZxid(), []proto.ServerID{leader.id, 4}, nil, false)
+			require.True(t, s.reconfigure(leader, e))
+			s.until(t, "the change", func() bool { return s.Stats.Acked > acked })
+			if later {
+				s.written(t)
+			}
+			for _, n := range s.nodes {
+				n.crash()
+			}
+			for _, n := range s.nodes {
+				if !names(e, n.id) {
+					require.Equal(t, later, s.outsider(n))
+					n.forget()
+					n.file = joining(e, n.id)
+				}
+				n.start()
+			}
+			end := s.now + 500_000
+			s.until(t, "five seconds, or an ensemble", func() bool { return s.now >= end || s.united() != nil })
+			if later {
+				require.NotNil(t, s.united(), "seed %d: %s", seed, s.standing())
+			} else if s.united() == nil {
+				early++
+			}
+		}
+	}
+	require.NotZero(t, early, "it was never too early")
+	t.Logf("too early in %d of 20 runs", early)
+}

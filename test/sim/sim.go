@@ -22,6 +22,7 @@ type Options struct {
 	Haste     bool // the next change begins before the one before is in force, which is not allowed
 	Forged    bool // a program without a disk says to be one server or another; no plain servers
 	Exchange  bool // disks are exchanged; no plain servers, because they say no lineage
+	Restore   bool // with Reconfig: disks are exchanged one at a time, for which nothing can be lost; no plain servers
 	// no faults and no clients but those of the test; no plain servers, no lost disks, 3 voters unless said
 	Calm bool
 	// Configure, if not nil, changes the configuration of each core.
@@ -119,6 +120,9 @@ func New(o Options) *Sim {
 			s.opts.Voters = 2 // no quorum of a list of two follows a server that is alone in its own list
 		}
 	}
+	if s.opts.Restore && s.opts.Voters < 3 {
+		s.opts.Voters = 3
+	}
 	if s.opts.Observers < 0 {
 		s.opts.Observers = s.rng.IntN(3) / 2
 	}
@@ -167,7 +171,7 @@ func New(o Options) *Sim {
 			spares = 2
 		}
 	}
-	plain := s.chance(3) && !o.Calm && !o.Exchange && !o.Forged
+	plain := s.chance(3) && !o.Calm && !o.Exchange && !o.Forged && !o.Restore
 	for i := range s.opts.Voters + s.opts.Observers + spares {
 		n := &node{s: s, id: proto.ServerID(i + 1), observer: i >= s.opts.Voters, plain: plain && s.chance(2)}
 		n.disk.n = n
@@ -263,6 +267,9 @@ func (s *Sim) Run() *Violation {
 		}
 		if s.opts.Exchange {
 			s.exchanges.start(s)
+		}
+		if s.opts.Restore {
+			s.exchanges.startRestores(s)
 		}
 		if s.opts.Forged {
 			s.forger.start(s)

@@ -61,6 +61,9 @@ func TestSimObserverMastersReconfig(t *testing.T) {
 // empty ones.
 func TestSimDisks(t *testing.T) { swarm(t, Options{Exchange: true}) }
 
+// TestSimDisksReconfig does it while disks are exchanged one at a time, and the ensemble is changed.
+func TestSimDisksReconfig(t *testing.T) { swarm(t, Options{Reconfig: true, Restore: true}) }
+
 // TestSimForged does it while a program that reaches the ports for learners says to be one server or another.
 func TestSimForged(t *testing.T) { swarm(t, Options{Forged: true}) }
 

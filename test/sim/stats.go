@@ -14,6 +14,8 @@ type Stats struct {
 	Hunts, Restored, Syncs, DiskErrors, Reconfigs, Reconfigured, Mastered, Promises, Renewals, Forged, Notified,
 	Overtaken, Adopted int
 
+	Left, Returned, ReturnedObserving, Hidden int
+
 	// moments
 	Torn, LostAccepted, LostCurrent, LostLineages, WipesElected, WipesInTurn, FirstCrashes, FirstSlow, Identities int
 
@@ -48,6 +50,8 @@ func (a *Stats) Add(b *Stats) {
 		{&a.Mastered, &b.Mastered}, {&a.Notified, &b.Notified}, {&a.Promises, &b.Promises}, {&a.Renewals, &b.Renewals},
 		{&a.Overtaken, &b.Overtaken},
 		{&a.Forged, &b.Forged},
+		{&a.Left, &b.Left}, {&a.Returned, &b.Returned}, {&a.ReturnedObserving, &b.ReturnedObserving},
+		{&a.Hidden, &b.Hidden},
 		{&a.Torn, &b.Torn}, {&a.LostAccepted, &b.LostAccepted}, {&a.LostCurrent, &b.LostCurrent},
 		{&a.LostLineages, &b.LostLineages}, {&a.WipesElected, &b.WipesElected}, {&a.WipesInTurn, &b.WipesInTurn},
 		{&a.FirstCrashes, &b.FirstCrashes}, {&a.FirstSlow, &b.FirstSlow}, {&a.Identities, &b.Identities},
@@ -84,6 +88,10 @@ func (a *Stats) String() string {
 	row("elections that servers outside have waited for", a.Overtaken)
 	row("reconfigurations proposed", a.Reconfigs)
 	row("and committed", a.Reconfigured)
+	row("members removed and added while hidden", a.Hidden)
+	row("disks lost by servers that had left", a.Left)
+	row("of these that came back as observers first", a.ReturnedObserving)
+	row("and that became voters again", a.Returned)
 	row("processes that crashed", a.Crashes)
 	row("of these by a failed fsync", a.DiskErrors)
 	row("of these in the write of a promise", a.Torn)

@@ -9,8 +9,9 @@ import (
 // exactness.
 type stream struct {
 	epoch     int64
-	history   proto.Zxid // last proposal before NEWLEADER
-	synced    bool       // DIFF, TRUNC or SNAP was sent
+	leader    proto.ServerID // of the epoch: of an observer master, the server that it follows
+	history   proto.Zxid     // last proposal before NEWLEADER
+	synced    bool           // DIFF, TRUNC or SNAP was sent
 	newLeader bool
 	upToDate  bool
 	renews    bool         // the next epoch was offered to a learner that is up to date
@@ -24,7 +25,10 @@ func (w *stream) sent(s *Sim, e *end, m *zab.Message) {
 	switch m.Type {
 	case zab.LeaderInfo:
 		w.renews = w.upToDate && m.Epoch > w.epoch || w.renews && m.Epoch == w.epoch
-		w.epoch = m.Epoch
+		w.epoch, w.leader = m.Epoch, e.n.id
+		if e.n.status.State == zab.Following {
+			w.leader = e.n.status.Leader
+		}
 	case zab.Diff, zab.Trunc, zab.Snap:
 		if w.synced {
 			bad("server %d sends %v twice", e.n.id, m.Type)
