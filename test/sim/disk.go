@@ -36,6 +36,7 @@ type contents struct {
 	run       *run               // that was adopted last
 	known     map[*run]knowledge // what lineage says of the runs
 	committed proto.Zxid         // and of what is committed
+	brought   *run               // whose leader sent the history, if a crash came before the epoch was adopted
 }
 
 // write is a Persist with what is needed to do it.
@@ -45,6 +46,8 @@ type write struct {
 	note    bool      // of a lineage alone, which is not reported
 	replace []zab.Txn // the history that Install leads to
 	run     *run      // that is adopted with CurrentEpoch, or joined with a note
+	looking bool      // and that a crash has left
+	brought *run      // whose leader has sent the history of Install
 }
 
 // Locate fulfils zab.History.
@@ -116,14 +119,14 @@ func (d *disk) write(p zab.Persist, n *node) {
 			d.n.s.fail("Install", "server %d: the snapshot and its txns end at %v, not at %v", n.id,
 				lastOf(replace), p.Install.Last)
 		}
-		w.replace = replace
+		w.replace, w.brought = replace, n.offered
 		n.state, n.verified = replace[:len(replace):len(replace)], 0
 	}
 	d.n.s.checkDecided(n, &p)
 	if s := d.n.s; s.world != nil {
 		s.checkRemoves(n, &w)
 		if p.CurrentEpoch >= 0 {
-			w.run = s.adopts(n, &w.p)
+			w.run, w.looking = s.adopts(n, &w.p), n.role == zab.Looking
 			n.run = w.run
 			d.noted = nil // it was of an earlier epoch
 		}
@@ -207,7 +210,7 @@ func (d *disk) do(w *write, k int) {
 		case 2:
 			if w.p.Install != nil && (whole || s.chance(2)) {
 				d.history = w.replace[:len(w.replace):len(w.replace)]
-				d.snapLen, d.logFrom = len(w.replace), len(w.replace)
+				d.snapLen, d.logFrom, d.brought = len(w.replace), len(w.replace), w.brought
 				d.exists = true
 			}
 		case 3:
@@ -226,6 +229,9 @@ func (d *disk) do(w *write, k int) {
 				if whole || s.chance(2) {
 					s.checkAdopted(d.n, w.p.CurrentEpoch)
 					d.current, d.lineage, d.run = w.p.CurrentEpoch, w.p.Lineage, w.run
+					if !w.looking {
+						d.brought = nil
+					}
 					d.learn()
 					s.checkProtected(d.run)
 				}

@@ -3,6 +3,7 @@ package sim
 import (
 	"slices"
 
+	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/zab"
 )
 
@@ -57,6 +58,9 @@ func (s *Sim) unprotect() {
 // it can commit nothing before a quorum has adopted its run. Nor is a leader that is established late, when a later
 // leader, which has its history, has acknowledged the write: the quorum of the later leader does not follow it any
 // more.
+//
+// A crash between the history and the epoch of NEWLEADER leaves a history of the run in which it was proposed. What
+// could be told then is what the lineage of the leader told that has sent it.
 func (s *Sim) checkProtected(r *run) {
 	if s.world == nil || r == nil || !r.established {
 		return
@@ -65,9 +69,18 @@ func (s *Sim) checkProtected(r *run) {
 	if !s.quorum.Decides(adopted...) {
 		return
 	}
+	by := r
+	for _, o := range s.nodes {
+		if from := o.disk.brought; from != nil && !o.disk.blank && o.disk.run.contains(r) &&
+			!s.quorum.Decides(slices.DeleteFunc(slices.Clone(adopted), func(id proto.ServerID) bool {
+				return id == o.id
+			})...) {
+			by = from // the history came with the lineage of that run
+		}
+	}
 	for _, p := range s.protected {
 		if !p.ended && !p.run.contains(r) && !has(r.history, p.txn) {
-			s.exempt(r, p)
+			s.exempt(by, p)
 		}
 	}
 }

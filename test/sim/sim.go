@@ -147,8 +147,11 @@ func New(o Options) *Sim {
 	}
 	q, err := quorum.Majority(voters...)
 	if s.opts.Voters == 5 && s.chance(4) {
-		q, err = quorum.Hierarchical(map[int64][]proto.ServerID{1: {1, 2}, 2: {3}, 3: {4, 5}},
-			map[proto.ServerID]int64{2: 2})
+		weights := map[proto.ServerID]int64{2: 2}
+		if s.opts.Seed%2 == 0 {
+			weights[4] = 0 // it follows, and may not lead
+		}
+		q, err = quorum.Hierarchical(map[int64][]proto.ServerID{1: {1, 2}, 2: {3}, 3: {4, 5}}, weights)
 	}
 	if err != nil {
 		panic(err)
