@@ -44,6 +44,15 @@ func (m *Mem) Again() *Mem {
 	return again
 }
 
+// Copy returns the Store of a copy of the disk, as it is now.
+func (m *Mem) Copy() *Mem {
+	m.d.mu.Lock()
+	defer m.d.mu.Unlock()
+	c := &Mem{d: &memDisk{}}
+	c.d.mu.rec, c.d.mu.snapshots = m.d.mu.rec, maps.Clone(m.d.mu.snapshots)
+	return c.Again()
+}
+
 func newRecord(id proto.ServerID, now time.Time) record {
 	var b [16]byte
 	rand.Read(b[:]) // never fails

@@ -54,67 +54,31 @@ func (b *bench) words(s string) string {
 	return numbers.ReplaceAllString(strings.ReplaceAll(s, b.root, ""), "N")
 }
 
-// edit changes the bytes of a file. The zeros at the end of a log are no content.
+// edit changes the bytes of a file.
 func edit(change func(content []byte) []byte) func(*testing.T, *bench, string) {
 	return func(t *testing.T, _ *bench, path string) {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
-		content, zeros := text, 0
-		if strings.HasPrefix(filepath.Base(path), "log.") {
-			content = bytes.TrimRight(text, "\x00")
-			zeros = len(text) - len(content)
-		}
-		out := change(bytes.Clone(content))
-		if len(out) == len(content) {
-			out = append(out, make([]byte, zeros)...)
-		}
-		require.NoError(t, os.WriteFile(path, out, 0o600))
+		require.NoError(t, os.WriteFile(path, edited(filepath.Base(path), text, change), 0o600))
 	}
 }
 
-func flip(part, of int) func(*testing.T, *bench, string) {
-	return edit(func(c []byte) []byte {
-		c[min(len(c)*part/of, len(c)-1)] ^= 0x10
-		return c
-	})
-}
-
-func zero(part, of, size int) func(*testing.T, *bench, string) {
-	return edit(func(c []byte) []byte {
-		at := min(len(c)*part/of, max(len(c)-size, 0))
-		clear(c[at:min(at+size, len(c))])
-		return c
-	})
-}
-
-func cut(size func(n int) int) func(*testing.T, *bench, string) {
-	return edit(func(c []byte) []byte { return c[:max(min(size(len(c)), len(c)), 0)] })
-}
-
-// changes are what may happen to the bytes of any file.
-var changes = []struct {
+// change is what may happen to any file.
+type change struct {
 	name string
 	do   func(t *testing.T, b *bench, path string)
-}{
-	{"first byte flipped", flip(0, 1)},
-	{"byte 12 flipped", edit(func(c []byte) []byte { c[min(12, len(c)-1)] ^= 0x40; return c })},
-	{"byte at a quarter flipped", flip(1, 4)},
-	{"byte in the middle flipped", flip(1, 2)},
-	{"byte at three quarters flipped", flip(3, 4)},
-	{"last byte flipped", flip(1, 1)},
-	{"64 bytes zeroed at a quarter", zero(1, 4, 64)},
-	{"512 bytes zeroed in the middle", zero(1, 2, 512)},
-	{"64 bytes zeroed at the end", zero(1, 1, 64)},
-	{"zeroed", zero(0, 1, 1<<30)},
-	{"cut to nothing", cut(func(int) int { return 0 })},
-	{"cut to one byte", cut(func(int) int { return 1 })},
-	{"cut to 16 bytes", cut(func(int) int { return 16 })},
-	{"cut to a half", cut(func(n int) int { return n / 2 })},
-	{"cut by one byte", cut(func(n int) int { return n - 1 })},
-	{"64 bytes longer", edit(func(c []byte) []byte { return append(c, bytes.Repeat([]byte("junk"), 16)...) })},
-	{"twice as long", edit(func(c []byte) []byte { return append(c, c...) })},
+}
+
+// changes are those of its bytes, and of the file as a whole.
+func changes() (list []change) {
+	for _, e := range Edits {
+		list = append(list, change{e.Name, edit(e.change)})
+	}
+	return append(list, wholes...)
+}
+
+var wholes = []change{
 	{"removed", func(t *testing.T, _ *bench, path string) { require.NoError(t, os.Remove(path)) }},
-	{"replaced by text", edit(func([]byte) []byte { return []byte("this is no file of a server\n") })},
 	{"as it was earlier", func(t *testing.T, b *bench, path string) {
 		from := filepath.Join(version2(b.earlier, damaged), filepath.Base(path))
 		if _, err := os.Stat(from); err != nil { // it did not exist
@@ -142,7 +106,7 @@ func copyFile(t *testing.T, from, to string) {
 // all is the list.
 func all() (list []damage) {
 	for _, f := range []file{newest, second, lastLog, secondLog, metaDB, accepted, current} {
-		for _, c := range changes {
+		for _, c := range changes() {
 			list = append(list, damage{f.role + ": " + c.name, func(t *testing.T, b *bench, dir string) {
 				c.do(t, b, filepath.Join(dir, f.name(b)))
 			}})
@@ -386,7 +350,7 @@ func epochs() (list []damage) {
 		damage{"epoch files: removed", gone("acceptedEpoch", "currentEpoch")},
 		damage{"meta.db and epoch files: removed", gone("meta.db", "acceptedEpoch", "currentEpoch")},
 		damage{"meta.db zeroed, epoch files removed", func(t *testing.T, b *bench, dir string) {
-			zero(0, 1, 1<<30)(t, b, filepath.Join(dir, "meta.db"))
+			edit(zero(0, 1, 1<<30))(t, b, filepath.Join(dir, "meta.db"))
 			gone("acceptedEpoch", "currentEpoch")(t, b, dir)
 		}},
 		damage{"epoch files: exchanged", func(t *testing.T, _ *bench, dir string) {
@@ -455,17 +419,17 @@ func directories() []damage {
 		}},
 		{"all snapshots: zeroed", func(t *testing.T, b *bench, dir string) {
 			for _, name := range b.snaps {
-				zero(0, 1, 1<<30)(t, b, filepath.Join(dir, name))
+				edit(zero(0, 1, 1<<30))(t, b, filepath.Join(dir, name))
 			}
 		}},
 		{"all snapshots: a byte flipped", func(t *testing.T, b *bench, dir string) {
 			for _, name := range b.snaps {
-				flip(1, 2)(t, b, filepath.Join(dir, name))
+				edit(flip(1, 2))(t, b, filepath.Join(dir, name))
 			}
 		}},
 		{"all logs: a byte flipped", func(t *testing.T, b *bench, dir string) {
 			for _, name := range b.logs {
-				flip(1, 2)(t, b, filepath.Join(dir, name))
+				edit(flip(1, 2))(t, b, filepath.Join(dir, name))
 			}
 		}},
 		{"all snapshots: a znode less, digests as before", func(t *testing.T, b *bench, dir string) {

@@ -1,5 +1,3 @@
-// Package damage damages the files of one server of three in every way that is listed, and starts all three again.
-// Whatever happens to the damaged server, every acknowledged write is there, and no server shows another tree.
 package damage
 
 import (

@@ -25,6 +25,9 @@ type disk struct {
 	bad  bool          // every write and sync fails
 	full bool          // there is little room, or none
 	hurt bool          // one of the two was so while the present process ran
+	// spoilt is what was done to the directory; empty when the server has served with it since.
+	spoilt   string
+	spoiltBy Fault
 	// interrupt is how many operations until the process is killed in the middle of one; 0 is never.
 	interrupt int
 }

@@ -28,6 +28,11 @@ const (
 	HandOver  Fault = "handover" // by an operator, to a server that is named
 	Stall     Fault = "stall"    // of a process, which is cut off from the other servers for a while longer
 	MidWrite  Fault = "midwrite" // a power loss of a process in the middle of what it writes
+
+	// These belong to features.
+	DamagedFile Fault = "damagedfile" // files of a server that is down are damaged
+	CopiedDir   Fault = "copieddir"   // a server gets the directory of another one, or its own as it was earlier
+	ClockJump   Fault = "clockjump"   // of the wall clock of the leader, by days; it may be suspended meanwhile
 )
 
 var allFaults = []Fault{Kill, PowerLoss, Outage, Stop, Pause, Partition, OneWay, SlowNet, Reset, SlowDisk, WallJump,
@@ -39,6 +44,7 @@ type faults struct {
 	kinds []Fault
 	mean  time.Duration // between two faults
 	count map[Fault]int
+	done  map[string]int // of those that can do several things, or nothing
 	over  bool
 	past  []incident
 }
@@ -56,7 +62,16 @@ func newFaults(w *world, kinds []Fault) faults {
 	if w.s.seed%3 == 1 && len(kinds) > 1 { // and not in allFaults: the dice of other seeds stay as they are
 		kinds = append(kinds, HandOver)
 	}
-	f := faults{w: w, kinds: kinds, mean: w.s.between(200*time.Millisecond, 5*time.Second), count: map[Fault]int{}}
+	if w.o.Faults == nil {
+		for _, of := range [][2]string{{string(Damage), string(DamagedFile)}, {string(Exchange), string(CopiedDir)},
+			{string(Clocks), string(ClockJump)}} {
+			if w.has(Feature(of[0])) {
+				kinds = append(kinds, Fault(of[1]))
+			}
+		}
+	}
+	f := faults{w: w, kinds: kinds, mean: w.s.between(200*time.Millisecond, 5*time.Second), count: map[Fault]int{},
+		done: map[string]int{}}
 	if w.o.Mean > 0 {
 		f.mean = w.o.Mean
 	}
@@ -182,6 +197,10 @@ func (f *faults) strike(k Fault, n *node) {
 		} else if f.safe(n) {
 			f.wipe(n, lasts)
 		}
+	case DamagedFile, CopiedDir:
+		f.spoil(k, n, lasts, spoilTries)
+	case ClockJump:
+		f.jump(lasts)
 	case MidWrite:
 		n.disk.interrupt = 1 + s.rng.IntN(interruptMax)
 	case WallJump:
@@ -196,6 +215,30 @@ func (f *faults) strike(k Fault, n *node) {
 		}
 	}
 }
+
+// jump lets the wall clock of a leader, and in some cases of all servers, jump by up to a month. In half of the cases
+// the server is suspended meanwhile, and time goes on: whatever lease it holds may end.
+func (f *faults) jump(lasts time.Duration) {
+	s, by := f.w.s, f.w.s.between(-jumpMax, jumpMax)
+	all := s.chance(20)
+	for _, n := range f.w.nodes {
+		if n.p == nil || !all && !n.leads() {
+			continue
+		}
+		f.did(ClockJump, map[bool]string{false: "back", true: "forth"}[by > 0])
+		p := n.p
+		if s.chance(50) || p.rests {
+			p.wall += by
+			continue
+		}
+		f.did(ClockJump, "suspended")
+		p.rest()
+		s.plan(lasts, nil, "go on", func() { p.wall += by; p.goOn() })
+	}
+}
+
+// jumpMax is how far a wall clock jumps at most.
+const jumpMax = 30 * 24 * time.Hour
 
 // restart starts a server again after d, if it is down then.
 func (f *faults) restart(n *node, d time.Duration) {

@@ -22,12 +22,16 @@ const (
 	ReadOnly Feature = "readonly" // servers without a quorum serve clients that accept it
 	Quota    Feature = "quota"    // clients set quotas, which are not enforced
 	Priority Feature = "priority" // servers have priorities, so that the leadership moves without a fault
+	Damage   Feature = "damage"   // files of servers that are down are damaged
+	Exchange Feature = "exchange" // servers get the directories of others, or their own as they were earlier
+	Clocks   Feature = "clocks"   // clocks jump while leases are held
 )
 
-var allFeatures = []Feature{Reconfig, Local, ReadOnly, Quota, Priority}
+var allFeatures = []Feature{Reconfig, Local, ReadOnly, Quota, Priority, Damage, Exchange, Clocks}
 
 // often is in how many of 100 runs a feature is there.
-var often = map[Feature]int{Reconfig: 25, Local: 15, ReadOnly: 20, Quota: 20, Priority: 20}
+var often = map[Feature]int{Reconfig: 25, Local: 15, ReadOnly: 20, Quota: 20, Priority: 20,
+	Damage: 20, Exchange: 15, Clocks: 15}
 
 // drawFeatures draws what is not given. It has a source of chance of its own, so that a run without features is the
 // run that it was before there were any.

@@ -49,6 +49,9 @@ func (n *node) newestSnapshot(upTo proto.Zxid) (newest proto.Zxid) {
 // adopt adds the txns up to one that is committed that no server has applied but at its start: those in the log of a
 // server, and those in the state that the log continues.
 func (w *world) adopt(n *node, upTo proto.Zxid) {
+	if n.disk.spoilt != "" { // what it has may be of no history
+		return
+	}
 	add := func(z proto.Zxid, payload []byte) {
 		w.history[z] = &txn{zxid: z, payload: bytes.Clone(payload), at: w.s.now, by: n.id}
 		w.noteMembers(w.history[z])

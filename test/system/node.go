@@ -34,12 +34,16 @@ type node struct {
 	// lostIDs is up to when, by the wall clock, ids of sessions may have been given out by lives whose meta.db is
 	// lost.
 	lostIDs time.Time
+	earlier copied // that it may get back
 }
 
 // start begins a process on what the disk holds.
 func (n *node) start() {
 	n.lives++
-	n.w.harvest(n)
+	if n.disk.spoilt == "" {
+		n.w.harvest(n)
+		n.keep()
+	}
 	n.w.faults.past = append(n.w.faults.past, incident{restarted, n.id, n.w.s.now, n.w.s.now})
 	n.p = n.w.s.newProcess(fmt.Sprintf("s%d", n.id))
 	n.p.drift, n.p.wall = n.w.drift(), n.w.s.between(-n.w.wallMax, n.w.wallMax)
@@ -51,7 +55,7 @@ func (n *node) start() {
 	}
 	// A server that has lost its meta.db, and whose clock was set back, may give a session the id of another that has
 	// ended.
-	if behind := n.lostIDs.Sub(n.p.Now()); n.disk.meta.SessionBase() == 0 && behind >= 0 {
+	if behind := n.lostIDs.Sub(n.p.Now()); behind >= 0 && sessionTime(n.disk.meta).Before(n.lostIDs) {
 		n.p.wall += behind + time.Millisecond
 	}
 	n.peers = n.w.net.plug(n.id, n.p)
@@ -88,7 +92,7 @@ func (n *node) look() {
 		return
 	}
 	if n.serves() {
-		n.served, n.lost = true, false
+		n.served, n.lost, n.disk.spoilt = true, false, ""
 	}
 	n.bounded()
 	if err := n.srv.Failure(); err != nil {
@@ -99,9 +103,14 @@ func (n *node) look() {
 // ended is the end of a process by itself.
 func (n *node) ended(err error) {
 	n.w.s.tracef("s%d ended: %v", n.id, err)
+	started := n.up
 	n.down(true)
 	n.disk.crash(100)
-	if !n.disk.hurt {
+	switch {
+	case n.disk.hurt:
+	case n.disk.spoilt != "" && !started:
+		n.refused(err)
+	default:
 		n.w.s.fail(EndsByItself, "server %d ended by itself: %v", n.id, err)
 	}
 }
@@ -114,7 +123,7 @@ func (n *node) wipe(keepsMeta bool) {
 		n.disk.meta = old.meta
 		return
 	}
-	if base := time.UnixMilli(old.meta.SessionBase() >> 16); base.After(n.lostIDs) {
+	if base := sessionTime(old.meta); base.After(n.lostIDs) {
 		n.lostIDs = base
 	}
 }

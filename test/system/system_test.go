@@ -68,6 +68,7 @@ type figures struct {
 	events, steps, replies, txns, sessions, connections int
 	simulated                                           time.Duration
 	faults                                              map[Fault]int
+	done                                                map[string]int
 	reconfigs, locals, readOnly                         int
 }
 
@@ -93,7 +94,10 @@ func (f *figures) add(w *world) {
 		}
 	}
 	if f.faults == nil {
-		f.faults = map[Fault]int{}
+		f.faults, f.done = map[Fault]int{}, map[string]int{}
+	}
+	for what, n := range w.faults.done {
+		f.done[what] += n
 	}
 	for k, n := range w.faults.count {
 		f.faults[k] += n
@@ -109,8 +113,9 @@ func (f *figures) allFaults() (n int) {
 
 func (f *figures) String() string {
 	return fmt.Sprintf("%d events, %d steps, %d replies, %d txns, %d sessions, %d connections, %v simulated, %d "+
-		"reconfigurations, %d local sessions, %d read-only connections, faults %v", f.events, f.steps, f.replies,
-		f.txns, f.sessions, f.connections, f.simulated.Round(time.Second), f.reconfigs, f.locals, f.readOnly, f.faults)
+		"reconfigurations, %d local sessions, %d read-only connections, faults %v, done %v", f.events, f.steps,
+		f.replies, f.txns, f.sessions, f.connections, f.simulated.Round(time.Second), f.reconfigs, f.locals,
+		f.readOnly, f.faults, f.done)
 }
 
 // TestSameSeedSameTrace runs seeds twice.

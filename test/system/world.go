@@ -128,6 +128,14 @@ func newWorld(o Options) *world {
 	return w
 }
 
+// newest is the last txn that any server has applied.
+func (w *world) newest() (last proto.Zxid) {
+	for zxid := range w.history {
+		last = max(last, zxid)
+	}
+	return last
+}
+
 // drift draws how a clock goes.
 func (w *world) drift() float64 { return (w.s.rng.Float64()*2 - 1) * w.driftMax }
 
