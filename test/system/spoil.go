@@ -135,7 +135,7 @@ func (f *faults) damageFile(n *node) string {
 	if s.chance(40) {
 		i = s.rng.IntN(len(names))
 	}
-	name, sibling := names[i], names[s.rng.IntN(len(names))]
+	name, sibling := names[i], names[(i+1)%len(names)]
 	kind := strings.TrimSuffix(prefix, ".")
 	switch c := s.rng.IntN(100); {
 	case c < 50:
