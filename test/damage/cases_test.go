@@ -415,7 +415,7 @@ func directories() []damage {
 		{"meta.db and second last log: removed, newest snapshot cut", func(t *testing.T, b *bench, dir string) {
 			require.NoError(t, os.Remove(filepath.Join(dir, "meta.db")))
 			require.NoError(t, os.Remove(filepath.Join(dir, b.log(-2))))
-			cut(func(n int) int { return n - 1 })(t, b, filepath.Join(dir, b.snap(-1)))
+			edit(cut(func(n int) int { return n - 1 }))(t, b, filepath.Join(dir, b.snap(-1)))
 		}},
 		{"all snapshots: zeroed", func(t *testing.T, b *bench, dir string) {
 			for _, name := range b.snaps {

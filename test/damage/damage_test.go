@@ -40,6 +40,9 @@ var selected = []string{
 	"last log: renamed to a txn after its end",
 }
 
+// either is between the outcomes of a damage that may hit a page of meta.db in use, or a free one.
+const either = " | "
+
 // TestOutcomes damages one server of three in each way of the list. What becomes of that server is in a table. No
 // outcome may lose what was acknowledged.
 func TestOutcomes(t *testing.T) {
@@ -61,7 +64,7 @@ func TestOutcomes(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			got[d.name] = b.run(t, &d)
 			if !*flagRewrite {
-				require.Equal(t, want[d.name], got[d.name])
+				require.Contains(t, strings.Split(want[d.name], either), got[d.name])
 			}
 		})
 	}
@@ -96,7 +99,7 @@ func writeTable(t *testing.T, list []damage, want, got map[string]string) {
 	var b strings.Builder
 	for _, d := range list {
 		outcome := want[d.name]
-		if now, ok := got[d.name]; ok {
+		if now, ok := got[d.name]; ok && !slices.Contains(strings.Split(outcome, either), now) {
 			outcome = now
 		}
 		fmt.Fprintf(&b, "%s\t%s\n", d.name, outcome)
