@@ -61,7 +61,7 @@ func (c *Core) continues(m *Message) bool {
 	case ok && !own.same(theirs):
 		c.exposeStranger(ln.leader, base, ln.lineage)
 		return false
-	case !ok && base != 0 && !c.lineage.shares(ln.lineage, base.Epoch()):
+	case !ok && base != 0 && !c.lineage.shares(ln.lineage, base):
 		c.wantsAll = true
 		c.leave("it is not known whether txn %v of leader %d is that of this server", base, ln.master)
 		return false

@@ -327,12 +327,17 @@ func (l *Lineage) Joins(last, next proto.Zxid) error {
 	return nil
 }
 
-// shares reports whether both lineages say that they went through the same epoch, so that both histories have the
-// same txns of it.
-func (l *Lineage) shares(other *Lineage, e int64) bool {
-	i, has := l.reign(e)
-	j, had := other.reign(e)
-	return has && had && l.Reigns[i].Mark != 0 && l.Reigns[i].Mark == other.Reigns[j].Mark
+// shares reports whether both lineages say that both histories have the same txn at z: they went through its epoch, or
+// through a later one that began with a history up to z or beyond.
+func (l *Lineage) shares(other *Lineage, z proto.Zxid) bool {
+	i, _ := l.reign(z.Epoch())
+	for _, r := range l.Reigns[i:] {
+		j, had := other.reign(r.Epoch)
+		if had && r.Mark != 0 && r.Mark == other.Reigns[j].Mark && (r.Epoch == z.Epoch() || z <= r.Base) {
+			return true
+		}
+	}
+	return false
 }
 
 // goesOn reports whether the history of l contains the last epoch of other, and so continues where other ended.

@@ -10,7 +10,6 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// parsed reads a lineage as the scripts write it.
 // What is noted before a history is replaced holds of both, and ends with currentEpoch.
 func TestLineageCommon(t *testing.T) {
 	for _, c := range []struct {
@@ -36,6 +35,7 @@ func TestLineageCommon(t *testing.T) {
 	}
 }
 
+// parsed reads a lineage as the scripts write it.
 func parsed(text string) *Lineage { return args{"lineage": text}.lineage() }
 
 // drawn is any lineage that a server can have: it does not contradict itself.
@@ -400,6 +400,32 @@ func TestSumsOfTheSameTxn(t *testing.T) {
 }
 
 // Where an epoch ends the zxids do not tell whether txns are missing. The lineage does, of established epochs.
+func TestLineageShares(t *testing.T) {
+	z := proto.MakeZxid
+	const own = "E7:2@2m12+1.4,5@1m15+2.9,6@1m16+5.3/2.0"
+	for _, c := range []struct {
+		other string
+		at    proto.Zxid
+		want  bool
+	}{
+		{own, z(2, 9), true},
+		{own, z(6, 1), true},
+		{own, z(7, 1), false},
+		{"E7:2@2m12+1.4/2.0", z(2, 9), true},
+		{"E7:2@2m22+1.4/2.0", z(2, 9), false},
+		{"E7:6@1m16+5.3/2.0", z(2, 9), true}, // epoch 6 began with a history that has it
+		{"E7:6@1m16+5.3/2.0", z(5, 3), true},
+		{"E7:6@1m16+5.3/2.0", z(5, 4), false}, // behind which it began
+		{"E7:6@1m26+5.3/2.0", z(2, 9), false},
+		{"E7:~6/2.0", z(2, 9), false}, // led by a ZooKeeper server
+		{"E7:8@1m18+6.3/2.0", z(2, 9), false},
+		{"/0.0", z(2, 9), false},
+	} {
+		require.Equal(t, c.want, parsed(own).shares(parsed(c.other), c.at), "%s at %v", c.other, c.at)
+		require.Equal(t, c.want, parsed(c.other).shares(parsed(own), c.at), "%s at %v", c.other, c.at)
+	}
+}
+
 func TestLineageJoins(t *testing.T) {
 	z := proto.MakeZxid
 	l := &Lineage{Ensemble: 1, Final: true, Settled: z(5, 0), Reigns: []Reign{
