@@ -53,6 +53,19 @@ func (p *Provenance) Catalogued(name string) bool {
 	return ok
 }
 
+// Committed is a txn that is known to be committed, and so was durable here; 0 if none is.
+func (p *Provenance) Committed() proto.Zxid { return p.lineage.Committed() }
+
+// Joins returns an error if txn next, of a later epoch, is known not to come directly after txn last: the txns between
+// are missing. A server does not start from such a log.
+func (p *Provenance) Joins(last, next proto.Zxid) error { return p.lineage.Joins(last, next) }
+
+// CheckEpochs returns why a server does not start whose log ends with last: its epochs contradict each other, or the
+// log. It is nil if they do not. dataDir is as for ReadProvenance.
+func CheckEpochs(fsys vfs.FS, dataDir string, member bool, last proto.Zxid) error {
+	return meta.CheckEpochs(fsys, filepath.Join(dataDir, env.Format), member, last)
+}
+
 // ReadProvenance reads the directory version-2 below dataDir, without changes. A server may be using the directory.
 // newest is the path of the newest snapshot, "" if there is none. The snapshot names the ensemble if meta.db is
 // missing.

@@ -190,8 +190,8 @@ func (c *Core) tickLooking() {
 	c.broadcastVote()
 }
 
-// concedeAfter is how often a vote is repeated in vain before a server concedes. After that it is up to twice as often,
-// by chance: servers that have to concede together must not do so in turns for ever.
+// concedeAfter is how often a vote is repeated in vain before a server concedes. After that it is up to twice as
+// often, by chance: servers that have to concede together must not do so in turns for ever.
 const concedeAfter = 3
 
 // repeats begins to repeat the vote.

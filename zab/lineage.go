@@ -308,6 +308,15 @@ func (l *Lineage) committed() proto.Zxid {
 // is stored behind the txns that it speaks of.
 func (l *Lineage) Committed() proto.Zxid { return l.committed() }
 
+// Began returns the last txn of the history that an epoch began with. It is false if that is not known.
+func (l *Lineage) Began(epoch int64) (base proto.Zxid, ok bool) {
+	i, ok := l.reign(epoch)
+	if !ok || l.Reigns[i].Mark == 0 {
+		return 0, false
+	}
+	return l.Reigns[i].Base, true
+}
+
 // Joins returns an error if txn next cannot come directly after txn last in this history, or after a snapshot at last.
 // Where an epoch ends the zxids alone do not tell. Each epoch of the list that is no later than an established one is
 // part of the history, and its base is the txn before it. A later one may give way to another, and the lineage may

@@ -20,9 +20,6 @@ import (
 // epochMax is the first epoch that a history cannot begin in: epochs have 31 bits, and a leader needs the next one.
 const epochMax = 0x7ffffffe
 
-// EpochLeap is how far acceptedEpoch may be above currentEpoch in the directory of a server that starts.
-const EpochLeap = meta.EpochLeap
-
 // ErrEpoch means that there is no epoch above those that are known.
 var ErrEpoch = errors.New("no epoch is left for a history that begins anew")
 

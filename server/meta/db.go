@@ -48,6 +48,8 @@ type Options struct {
 	ServerID proto.ServerID
 	// Member says that the server takes part in an ensemble: its epoch files count and are kept.
 	Member bool
+
+	sync func(*os.File) error // of meta.db when it is opened; nil is (*os.File).Sync
 }
 
 // DB is a Store on disk. Use Open.
@@ -56,6 +58,7 @@ type DB struct {
 	bolt    *bbolt.DB
 	file    *os.File // the open file of bolt, which closes it
 	files   epochFiles
+	sync    func(*os.File) error
 	member  bool
 	rebuilt error
 }
@@ -63,11 +66,20 @@ type DB struct {
 // Open opens the meta.db of a directory, or makes one. It returns ErrLocked, ErrWrongServer, ErrDamaged for a
 // damaged one that may not be replaced, ErrEpoch for epoch files that cannot be parsed, vfs.ErrNoSpace.
 // No other process may use the directory.
+//
+// A process that was killed may have written what it had not made durable yet. The next one goes by it, so Open makes
+// durable what it reads.
 func Open(o Options) (*DB, error) {
 	if o.FS == nil {
 		o.FS = vfs.OS()
 	}
-	d := &DB{files: epochFiles{fs: o.FS, dir: o.Dir}, member: o.Member}
+	if o.sync == nil {
+		o.sync = (*os.File).Sync
+	}
+	d := &DB{files: epochFiles{fs: o.FS, dir: o.Dir}, member: o.Member, sync: o.sync}
+	if err := o.FS.SyncDir(o.Dir); err != nil {
+		return nil, fmt.Errorf("meta: %w", noSpace(err))
+	}
 	files, err := d.readFiles()
 	if err != nil {
 		return nil, err
@@ -300,6 +312,11 @@ func (d *DB) open(path string) (rec record, snapshots map[string]Snapshot, err e
 	}
 	if err := d.openBolt(path); err != nil {
 		return rec, nil, err
+	}
+	if d.sync != nil { // not for a copy
+		if err := d.sync(d.file); err != nil {
+			return rec, nil, errors.Join(err, d.bolt.Close())
+		}
 	}
 	if rec, snapshots, err = d.read(); err != nil {
 		return rec, nil, errors.Join(&damageError{err}, d.bolt.Close())

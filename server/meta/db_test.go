@@ -3,6 +3,7 @@ package meta
 import (
 	"bytes"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -249,6 +250,44 @@ func TestDamagedFileWithoutEpochFiles(t *testing.T) {
 	db := open(t, Options{Dir: dir}) // a standalone server promises nothing
 	require.ErrorIs(t, db.Rebuilt(), ErrDamaged)
 	require.Equal(t, Epochs{}, db.Epochs())
+}
+
+// A process that was killed has left what is not durable yet. What the next one goes by is made durable first.
+func TestOpenMakesDurableWhatItReads(t *testing.T) {
+	dir, mem := t.TempDir(), vfs.NewMem()
+	require.NoError(t, mem.MkdirAll(dir))
+	var did []string
+	broken := ""
+	do := func(what string) error {
+		did = append(did, what)
+		if what == broken {
+			return errors.New("broken")
+		}
+		return nil
+	}
+	mem.Hook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpSyncDir {
+			return do("directory")
+		}
+		return nil
+	})
+	o := Options{Dir: dir, FS: mem, Member: true, sync: func(f *os.File) error {
+		require.Equal(t, FileName, filepath.Base(f.Name()))
+		return do("meta.db")
+	}}
+	db, err := Open(o)
+	require.NoError(t, err)
+	require.NoError(t, db.SetAccepted(1))
+	require.NoError(t, db.Close())
+	did = nil
+	db, err = Open(o)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	require.Equal(t, []string{"directory", "meta.db"}, did[:2])
+	for _, broken = range did[:2] {
+		_, err := Open(o)
+		require.ErrorContains(t, err, "broken")
+	}
 }
 
 // The power fails at every operation on the epoch files: earlier promises hold, and the promise in progress is

@@ -130,33 +130,35 @@ func (l *ledger) set(what string, fn func(*record)) error {
 
 // Reconcile implements Store.
 func (l *ledger) Reconcile(last proto.Zxid) (Epochs, error) {
-	err := l.change("reconcile epochs", func(r *record) error {
-		epoch := last.Epoch()
-		if r.current == unset {
-			r.current = epoch
-		}
-		if epoch > r.current && !(r.accepted != unset && epoch <= r.accepted) {
-			// The crash came between a snapshot or log of the new epoch and the rename. If the epoch was
-			// accepted, the server has logged a part of its history and not yet adopted the rest: then package
-			// zab decides.
-			tmp, ok, err := l.disk.leftover()
-			switch {
-			case err != nil:
-				return fmt.Errorf("%w: currentEpoch is %d, the last zxid %v, and %w", ErrEpoch, r.current, last, err)
-			case !ok || tmp < epoch:
-				return fmt.Errorf("%w: currentEpoch is %d but the last zxid is %v", ErrEpoch, r.current, last)
-			}
-			r.current = tmp
-		}
-		if r.accepted == unset {
-			r.accepted = epoch
-		}
-		if r.accepted < r.current {
-			return fmt.Errorf("%w: acceptedEpoch %d is below currentEpoch %d", ErrEpoch, r.accepted, r.current)
-		}
-		return r.credible()
-	})
+	err := l.change("reconcile epochs", func(r *record) error { return r.reconcile(last, l.disk.leftover) })
 	return l.Epochs(), err
+}
+
+// reconcile sets the epochs that were never set, and checks them against the end of the log. leftover is that of disk.
+func (r *record) reconcile(last proto.Zxid, leftover func() (epoch int64, ok bool, err error)) error {
+	epoch := last.Epoch()
+	if r.current == unset {
+		r.current = epoch
+	}
+	if epoch > r.current && !(r.accepted != unset && epoch <= r.accepted) {
+		// The crash came between a snapshot or log of the new epoch and the rename. If the epoch was accepted, the
+		// server has logged a part of its history and not yet adopted the rest: then package zab decides.
+		tmp, ok, err := leftover()
+		switch {
+		case err != nil:
+			return fmt.Errorf("%w: currentEpoch is %d, the last zxid %v, and %w", ErrEpoch, r.current, last, err)
+		case !ok || tmp < epoch:
+			return fmt.Errorf("%w: currentEpoch is %d but the last zxid is %v", ErrEpoch, r.current, last)
+		}
+		r.current = tmp
+	}
+	if r.accepted == unset {
+		r.accepted = epoch
+	}
+	if r.accepted < r.current {
+		return fmt.Errorf("%w: acceptedEpoch %d is below currentEpoch %d", ErrEpoch, r.accepted, r.current)
+	}
+	return r.credible()
 }
 
 // EpochLeap is more elections than a server misses, or holds in vain.

@@ -64,6 +64,25 @@ func Peek(fs vfs.FS, dir string) (f Facts, err error) {
 		Config: rec.config, Catalogue: catalogue, Own: own}, errors.Join(dbErr, err)
 }
 
+// CheckEpochs returns the ErrEpoch with which a server does not start from the version-2 directory dir if its log ends
+// with last, nil if there is none. Like Peek it changes nothing.
+func CheckEpochs(fs vfs.FS, dir string, member bool, last proto.Zxid) error {
+	d := &DB{files: epochFiles{fs: fs, dir: dir}, member: member}
+	files, err := d.readFiles()
+	if err != nil {
+		return err
+	}
+	rec, _, _, err := d.peek(dir)
+	if err != nil {
+		rec = record{accepted: unset, current: unset} // it is made anew
+	}
+	rec.accepted, rec.current = max(rec.accepted, files.accepted), max(rec.current, files.current)
+	if !member {
+		return rec.credible()
+	}
+	return rec.reconcile(last, d.leftover)
+}
+
 // peek reads meta.db; has is false if there is none.
 func (d *DB) peek(dir string) (rec record, catalogue Catalogue, has bool, err error) {
 	for range peekAttempts {

@@ -70,17 +70,21 @@ type Replay struct {
 	Lenient        bool
 	Differing      int
 	FirstDiffering proto.Zxid
+	// Boundary is the last txn before the epoch of FirstDiffering, if no digest of that epoch has matched: a txn may
+	// be missing there. Else it is -1.
+	Boundary proto.Zxid
 
-	base   Base
-	target Target
-	chain  *snapshot.Chain // to the newer ones
-	joins  func(last, next proto.Zxid) error
-	stop   bool
+	base    Base
+	target  Target
+	chain   *snapshot.Chain // to the newer ones
+	joins   func(last, next proto.Zxid) error
+	entered proto.Zxid // the last txn before the epoch of now, -1 when a digest of the epoch has matched
+	stop    bool
 }
 
 // New returns the replay over a snapshot. names are the snapshots that there are.
 func New(state *datatree.State, base Base, names []string, target Target) (*Replay, error) {
-	r := &Replay{State: state, base: base, target: target,
+	r := &Replay{State: state, base: base, target: target, entered: -1, Boundary: -1,
 		chain: snapshot.ChainOver(names, state.LastZxid(), target.Zxid)}
 	return r, r.compare()
 }
@@ -114,6 +118,9 @@ func (r *Replay) Apply(rec *wal.Record) error {
 			return fmt.Errorf("%w: %w", ErrGap, err)
 		}
 	}
+	if rec.Zxid.Epoch() != last.Epoch() {
+		r.entered = last
+	}
 	_, applied, err := r.State.Apply(rec.Payload, r.Sink, nil, false)
 	if err != nil {
 		return fmt.Errorf("txn %v: %w", rec.Zxid, err)
@@ -130,11 +137,14 @@ func (r *Replay) judge(a *datatree.Applied) error {
 	switch {
 	case a.Header.Zxid <= r.base.Exact:
 		return nil
-	case a.DigestMatch && r.base.Open:
-		r.base.Open, r.Differing = false, 0
+	case a.DigestMatch:
+		r.entered = -1
+		if r.base.Open {
+			r.base.Open, r.Differing, r.Boundary = false, 0, -1
+		}
 	case a.DigestMismatch && (r.Lenient || r.base.Open):
 		if r.Differing++; r.Differing == 1 {
-			r.FirstDiffering = a.Header.Zxid
+			r.FirstDiffering, r.Boundary = a.Header.Zxid, r.entered
 		}
 		return nil
 	case a.DigestMismatch:

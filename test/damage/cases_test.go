@@ -417,6 +417,12 @@ func directories() []damage {
 			require.NoError(t, os.Remove(filepath.Join(dir, b.log(-2))))
 			edit(cut(func(n int) int { return n - 1 }))(t, b, filepath.Join(dir, b.snap(-1)))
 		}},
+		{"second last log: removed, newest snapshot cut to a byte, meta.db as it was earlier",
+			func(t *testing.T, b *bench, dir string) {
+				require.NoError(t, os.Remove(filepath.Join(dir, b.log(-2))))
+				edit(cut(func(int) int { return 1 }))(t, b, filepath.Join(dir, b.snap(-1)))
+				copyFile(t, filepath.Join(version2(b.earlier, damaged), "meta.db"), filepath.Join(dir, "meta.db"))
+			}},
 		{"all snapshots: zeroed", func(t *testing.T, b *bench, dir string) {
 			for _, name := range b.snaps {
 				edit(zero(0, 1, 1<<30))(t, b, filepath.Join(dir, name))

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/cmd/warren/doctor"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
@@ -180,6 +182,7 @@ func (b *bench) run(t *testing.T, c *damage) string {
 	b.restore(t)
 	c.do(t, b, version2(b.root, damaged))
 	before := b.names(t)
+	critical := b.critical(t)
 	defer b.stop()
 	var wg sync.WaitGroup
 	failed := make([]error, servers+1)
@@ -203,7 +206,21 @@ func (b *bench) run(t *testing.T, c *damage) string {
 	if aside := b.changed(t, before); aside != "" {
 		outcome += ", with " + aside
 	}
+	require.Equal(t, failed[damaged] != nil, critical != "", "%s; warren doctor finds %q", outcome, critical)
 	return outcome
+}
+
+// critical is the first critical finding of warren doctor about the damaged directory, "" if there is none.
+func (b *bench) critical(t *testing.T) string {
+	dir := filepath.Dir(version2(b.root, damaged))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "myid"), []byte(strconv.Itoa(damaged)), 0o600))
+	look := doctor.Directory{FS: vfs.OS(), DataDir: dir, LogDir: dir, Member: true}
+	for _, f := range look.Check() {
+		if f.Severity == doctor.Critical {
+			return f.Check + ": " + f.What
+		}
+	}
+	return ""
 }
 
 // reason is why a server refuses to start, without the advice to operators.

@@ -26,7 +26,11 @@ type disk struct {
 	full bool          // there is little room, or none
 	hurt bool          // one of the two was so while the present process ran
 	// spoilt is what was done to the directory; empty when the server has served with it since.
-	spoilt   string
+	spoilt string
+	// dormant is spoilt of a server that has served since, if nothing could tell it then whether a txn without effect
+	// was missing: its meta.db was lost as well. It has the lineage of its leader since, with which it may refuse the
+	// log.
+	dormant  string
 	spoiltBy Fault
 	// interrupt is how many operations until the process is killed in the middle of one; 0 is never.
 	interrupt int

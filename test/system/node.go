@@ -1,6 +1,7 @@
 package system
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/rebuild"
 	"github.com/seed94657493/warren/wal"
 )
 
@@ -92,6 +94,9 @@ func (n *node) look() {
 		return
 	}
 	if n.serves() {
+		if strings.Contains(n.disk.spoilt, "meta.db") {
+			n.disk.dormant = n.disk.spoilt
+		}
 		n.served, n.lost, n.disk.spoilt = true, false, ""
 	}
 	n.bounded()
@@ -108,7 +113,7 @@ func (n *node) ended(err error) {
 	n.disk.crash(100)
 	switch {
 	case n.disk.hurt:
-	case n.disk.spoilt != "" && !started:
+	case n.disk.spoilt != "" && !started, n.disk.dormant != "" && !started && errors.Is(err, rebuild.ErrGap):
 		n.refused(err)
 	default:
 		n.w.s.fail(EndsByItself, "server %d ended by itself: %v", n.id, err)

@@ -1,6 +1,7 @@
 package system
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -67,7 +68,7 @@ func (f *faults) spoil(k Fault, n *node, lasts time.Duration, tries int) {
 			if what := f.spoilNow(k, n); what != "" {
 				f.did(k, what)
 				f.w.s.tracef("s%d: %s: %s", n.id, k, what)
-				n.lost, n.disk.spoilt, n.disk.spoiltBy = true, what, k
+				n.lost, n.disk.spoilt, n.disk.spoiltBy, n.disk.dormant = true, what, k, ""
 				if f.w.has(Reconfig) {
 					n.toldMembers()
 				}
@@ -112,15 +113,12 @@ func (f *faults) spoilNow(k Fault, n *node) string {
 	f.w.harvest(n)
 	var done []string
 	for range 1 + f.w.s.rng.IntN(3) {
-		what := f.damageFile(n)
+		done = append(done, f.damageFile(n))
 		if f.w.s.chance(25) {
-			what = f.damageMeta(n)
-		}
-		if what != "" {
-			done = append(done, what)
+			done = append(done, f.damageMeta(n))
 		}
 	}
-	return strings.Join(done, ", ")
+	return strings.Join(slices.DeleteFunc(done, func(what string) bool { return what == "" }), ", ")
 }
 
 // damageFile damages one snapshot or log.
@@ -263,7 +261,7 @@ func (n *node) refused(err error) {
 	var code interface{ ExitCode() int }
 	if !errors.As(err, &code) || code.ExitCode() != 3 || !strings.Contains(err.Error(), dataDir) {
 		n.w.s.fail(EndsByItself, "server %d refuses a spoilt directory (%s) without saying what is wrong: %v", n.id,
-			n.disk.spoilt, err)
+			cmp.Or(n.disk.spoilt, n.disk.dormant), err)
 		return
 	}
 	n.w.faults.did(n.disk.spoiltBy, "refused")

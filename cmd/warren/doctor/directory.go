@@ -60,6 +60,7 @@ type directoryCheck struct {
 	snapDir, logDir string
 	newest          proto.Zxid     // of the newest snapshot that is whole, -1 if there is none
 	last            proto.Zxid     // txn with which the log ends, -1 if that is not known
+	committed       proto.Zxid     // txn that the log had when that was looked up; 0 if none is known
 	blind           bool           // something may not be read, which has been said
 	damaged         []damaged      // snapshots
 	found           *rebuild.Found // what a server would start from; nil if it would not, or that is not known
@@ -267,6 +268,9 @@ func (c *directoryCheck) provenance() *server.Provenance {
 
 // log verifies what a server replays, and then the older files.
 func (c *directoryCheck) log() {
+	if kept := c.provenance(); c.Member && !kept.Blank {
+		c.committed = kept.Committed() // before the log is read: a server may be writing it
+	}
 	names, err := wal.Names(c.FS, c.logDir)
 	if err != nil {
 		c.add(Critical, "log-names", c.logDir, "keep one of the files and move the other away", "%v", err)
@@ -351,6 +355,7 @@ func (c *directoryCheck) verifyLog(from proto.Zxid) (report wal.Report, err erro
 
 // epochs compares the epoch files with each other and with the log. Source: storage 1.4.
 func (c *directoryCheck) epochs() {
+	unreadable := false
 	read := func(name string) (epoch int64, ok bool) {
 		path := filepath.Join(c.snapDir, name)
 		text, err := readFile(c.FS, path, 64)
@@ -362,24 +367,26 @@ func (c *directoryCheck) epochs() {
 			epoch, err = strconv.ParseInt(line, 10, 64)
 		}
 		if err != nil {
+			unreadable = true
 			c.add(Critical, "epoch", path, remedyResync, "cannot be read: %v", err)
 		}
 		return epoch, err == nil
 	}
 	accepted, hasAccepted := read("acceptedEpoch")
 	current, hasCurrent := read("currentEpoch")
-	if hasCurrent && hasAccepted && current > accepted {
-		c.add(Critical, "epoch", c.snapDir, remedyResync,
-			"currentEpoch %d is above acceptedEpoch %d: the server does not start", current, accepted)
-	}
-	if hasCurrent && hasAccepted && current > 0 && accepted-current > datadir.EpochLeap {
-		c.add(Critical, "epoch", c.snapDir, remedyResync,
-			"acceptedEpoch %d is too far above currentEpoch %d, one is damaged: the server does not start",
-			accepted, current)
-	}
-	if hasCurrent && c.last >= 0 && c.last.Epoch() > current {
-		c.add(Critical, "epoch", c.snapDir, remedyResync,
-			"the log ends with %v, but currentEpoch is %d: the server does not start", c.last, current)
+	err := server.CheckEpochs(c.FS, c.DataDir, c.Member, max(c.last, 0))
+	switch {
+	case unreadable:
+	case err != nil:
+		c.add(Critical, "epoch", c.snapDir, remedyResync, "%v: the server does not start", err)
+	case hasCurrent && hasAccepted && current > accepted:
+		c.add(Warning, "epoch", c.snapDir,
+			"none is needed: the server goes by meta.db, and writes the files anew; ZooKeeper does not start from it",
+			"currentEpoch %d is above acceptedEpoch %d", current, accepted)
+	case hasCurrent && c.last.Epoch() > current:
+		c.add(Warning, "epoch", c.snapDir, "none is needed: a server that was killed at that moment leaves it so, "+
+			"and goes on from there; ZooKeeper does not start from it",
+			"the log ends with %v, but currentEpoch is %d", c.last, current)
 	}
 	c.promises(hasCurrent || hasAccepted)
 	if c.Member && hasCurrent != hasAccepted {

@@ -21,6 +21,11 @@ import (
 const fixtures = "../../../test/testdata/fixtures/zookeeper-3.8/"
 
 // put writes a file, durably.
+func member(t *testing.T, mem *vfs.Mem, d *Directory) {
+	d.Member = true
+	put(t, mem, "/d/myid", []byte("1\n"))
+}
+
 func put(t testing.TB, fsys vfs.FS, name string, data []byte) {
 	t.Helper()
 	require.NoError(t, fsys.MkdirAll(filepath.Dir(name)))
@@ -147,10 +152,16 @@ func TestDirectoryChecks(t *testing.T) {
 			writeSnapshot(t, mem, 0x38, fuzzySource{walkerSource{s.NewWalker()}, 0x38, s.Digest()})
 		}, Critical, "digest"},
 		"current epoch above the accepted one": {"02-snapshot-and-log",
-			func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			func(t *testing.T, mem *vfs.Mem, d *Directory) {
+				member(t, mem, d)
 				put(t, mem, v+"currentEpoch", []byte("3"))
 				put(t, mem, v+"acceptedEpoch", []byte("2"))
 			}, Critical, "epoch"},
+		"the same of a standalone server, to which they say nothing": {"02-snapshot-and-log",
+			func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+				put(t, mem, v+"currentEpoch", []byte("3"))
+				put(t, mem, v+"acceptedEpoch", []byte("2"))
+			}, Warning, "epoch"},
 		"accepted epoch far above the current one": {"02-snapshot-and-log",
 			func(t *testing.T, mem *vfs.Mem, _ *Directory) {
 				put(t, mem, v+"currentEpoch", []byte("3"))
@@ -160,11 +171,18 @@ func TestDirectoryChecks(t *testing.T) {
 			put(t, mem, v+"currentEpoch", []byte("three"))
 		}, Critical, "epoch"},
 		"one epoch file": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, d *Directory) {
-			d.Member = true
-			put(t, mem, "/d/myid", []byte("1\n"))
+			member(t, mem, d)
 			put(t, mem, v+"acceptedEpoch", []byte("3"))
 		}, Warning, "epoch"},
-		"epoch below the log": {"", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+		"epoch below the log, which was promised": {"", func(t *testing.T, mem *vfs.Mem, d *Directory) {
+			member(t, mem, d)
+			s := datatree.NewState(datatree.Config{})
+			writeSnapshot(t, mem, 0x500000000, fuzzySource{walkerSource{s.NewWalker()}, 0x500000000, s.Digest()})
+			put(t, mem, v+"currentEpoch", []byte("4"))
+			put(t, mem, v+"acceptedEpoch", []byte("5"))
+		}, Warning, "epoch"},
+		"epoch below the log": {"", func(t *testing.T, mem *vfs.Mem, d *Directory) {
+			member(t, mem, d)
 			s := datatree.NewState(datatree.Config{})
 			writeSnapshot(t, mem, 0x500000000, fuzzySource{walkerSource{s.NewWalker()}, 0x500000000, s.Digest()})
 			put(t, mem, v+"currentEpoch", []byte("4"))

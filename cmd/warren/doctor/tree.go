@@ -129,7 +129,11 @@ const remedyCompare = "compare with the other servers, by warren doctor with all
 func (c *directoryCheck) rebuilt() (*rebuild.Found, error) {
 	kept := c.provenance()
 	view, foreign := kept.Snapshots(c.FS, c.snapDir, c.Member)
-	return rebuild.Newest(&rebuild.Source{FS: c.FS, Dir: c.snapDir, Foreign: foreign, Snapshots: view,
+	var joins func(last, next proto.Zxid) error
+	if c.Member && !kept.Blank {
+		joins = kept.Joins
+	}
+	return rebuild.Newest(&rebuild.Source{Joins: joins, FS: c.FS, Dir: c.snapDir, Foreign: foreign, Snapshots: view,
 		Catalogued: kept.Catalogued,
 		Log: func(from proto.Zxid, fn func(*wal.Record) error) error {
 			_, err := wal.Verify(wal.Options{FS: c.FS, Dir: c.logDir}, from, func(r *wal.Record) error {
@@ -145,12 +149,12 @@ func (c *directoryCheck) rebuilt() (*rebuild.Found, error) {
 		}})
 }
 
-// linked is rebuilt. That the log does not lead to a snapshot is believed when it was seen twice: a server may have
-// written that snapshot since the log was looked at.
+// linked is rebuilt. That the log does not lead to a snapshot, or from one epoch to the next, is believed when it was
+// seen twice: a server may have written that snapshot, or another log, since the log was looked at.
 func (c *directoryCheck) linked() (found *rebuild.Found, err error) {
 	for seen := ""; ; {
 		found, err = c.rebuilt()
-		if !errors.Is(err, snapshot.ErrUnlinked) || err.Error() == seen {
+		if !errors.Is(err, snapshot.ErrUnlinked) && !errors.Is(err, rebuild.ErrGap) || err.Error() == seen {
 			return found, err
 		}
 		seen = err.Error()
@@ -172,8 +176,10 @@ func (c *directoryCheck) digest() {
 	case errors.Is(err, snapshot.ErrUnlinked):
 		c.unlinked(err)
 		return
-	case errors.As(err, &damage), errors.Is(err, fs.ErrNotExist), errors.Is(err, rebuild.ErrGap),
-		errors.Is(err, snapshot.ErrNone):
+	case errors.Is(err, rebuild.ErrGap):
+		c.add(Critical, "log-gap", c.logDir, "put the missing file back; "+remedyResync, "%v", err)
+		return
+	case errors.As(err, &damage), errors.Is(err, fs.ErrNotExist), errors.Is(err, snapshot.ErrNone):
 		return // it was whole a moment ago: a server writes to it
 	case err != nil:
 		c.add(Critical, "log-damaged", c.logDir, remedyResync, "%v", err)
@@ -192,7 +198,10 @@ func (c *directoryCheck) digest() {
 		c.add(Critical, "digest", c.snapDir, remedyCompare,
 			"the tree differs from what %d txns say it should be, from %v on", found.Differing, found.FirstDiffering)
 	}
-	if !found.IsExact() {
+	switch err := found.LostEnd(c.committed); {
+	case err != nil && c.Member:
+		c.add(Critical, "log-end-missing", c.logDir, "put the missing file back; "+remedyResync, "%v", err)
+	case !found.IsExact():
 		c.add(Error, "log-end-missing", c.logDir, remedyResync,
 			"the snapshot knows txns up to %v, but the log ends with %v", found.ExactFrom(), c.last)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/rebuild"
 	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/zab"
 )
 
 // adviceEnd is what to do about a log that has lost its end.
@@ -23,10 +24,8 @@ const adviceEnd = "what it held may be acknowledged: if other servers of the ens
 // acknowledged could take committed txns from the ensemble. A server that is blank has no part in decisions, and is
 // being given what it lacks.
 func (s *Disk) judge(f *rebuild.Found) error {
-	var committed proto.Zxid
-	if l, err := s.keptLineage(); err == nil {
-		committed = l.Committed()
-	}
+	l, err := s.keptLineage()
+	committed := l.Committed()
 	switch err := f.LostEnd(committed); {
 	case err != nil && s.Config.Distributed() && s.Config.ForceSync && !s.isBlank():
 		return fmt.Errorf("%w; %s", err, adviceEnd)
@@ -34,7 +33,7 @@ func (s *Disk) judge(f *rebuild.Found) error {
 		s.Log.Warn("the snapshot is newer than the end of the log: part of the log is missing", zap.Error(err),
 			zap.Stringer("zxid", f.State.LastZxid()), zap.Stringer("snapshot_zxid", f.ExactFrom()))
 	}
-	if err := s.lostMiddle(f); err != nil && s.Config.Distributed() && !s.isBlank() {
+	if err := s.lostMiddle(f, l); err != nil && s.Config.Distributed() && !s.isBlank() {
 		return fmt.Errorf("%w; %s", err, adviceEnd)
 	}
 	for i := range f.Passed {
@@ -45,15 +44,18 @@ func (s *Disk) judge(f *rebuild.Found) error {
 			"compare the servers with warren doctor before any is emptied"),
 			zap.String("file", f.Name), zap.Int("txns", f.Differing), zap.Error(f.Wrong))
 	}
-	s.renew = f.Wrong != nil || !f.IsExact() || len(f.Passed) > 0
+	// Where meta.db is lost, nothing tells whether a txn without effect is missing where an epoch ends. The lineage of
+	// the leader will, and would stop the next start.
+	unproven := (err != nil || l.Empty()) && s.Config.Distributed() && f.State.LastZxid() > 0
+	s.renew = f.Wrong != nil || !f.IsExact() || len(f.Passed) > 0 || unproven
 	return nil
 }
 
 // lostMiddle returns an error if txns are missing in the middle of the log. Between two epochs the zxids do not tell,
-// and the lineage that would may be lost. Then the trees that the txns speak of differ, from the first txn of an epoch
-// on, or because a newer snapshot, which holds what is missing, is damaged. Other trees have another cause: the leader
-// had one.
-func (s *Disk) lostMiddle(f *rebuild.Found) error {
+// and the lineage that would may be lost, or be an earlier one. Then the trees that the txns speak of differ, from the
+// first digest of an epoch on, or because a newer snapshot, which holds what is missing, is damaged. Other trees have
+// another cause: the leader had one.
+func (s *Disk) lostMiddle(f *rebuild.Found, l *zab.Lineage) error {
 	if f.Wrong == nil || f.Differing == 0 {
 		return nil
 	}
@@ -62,8 +64,9 @@ func (s *Disk) lostMiddle(f *rebuild.Found) error {
 			return fmt.Errorf("%w; the newer %s cannot be taken: %w", f.Wrong, p.Name, p.Err)
 		}
 	}
-	if l, err := s.keptLineage(); (err != nil || l.Empty()) && f.FirstDiffering.Counter() <= 1 {
-		return fmt.Errorf("%w: %w before epoch %d", f.Wrong, rebuild.ErrGap, f.FirstDiffering.Epoch())
+	epoch := f.FirstDiffering.Epoch()
+	if base, ok := l.Began(epoch); f.Boundary >= 0 && (!ok || base != f.Boundary) {
+		return fmt.Errorf("%w: %w before epoch %d", f.Wrong, rebuild.ErrGap, epoch)
 	}
 	return nil
 }
