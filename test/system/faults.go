@@ -198,7 +198,12 @@ func (f *faults) strike(k Fault, n *node) {
 			f.wipe(n, lasts)
 		}
 	case DamagedFile, CopiedDir:
-		f.spoil(k, n, lasts, spoilTries)
+		pause := time.Duration(0)
+		if w.has(Reconfig) {
+			pause = time.Second
+			w.lasting = s.now + pause + spoilTries*spoilPause + lasts + 2*time.Second
+		}
+		f.w.s.plan(pause, nil, "spoil", func() { f.spoil(k, n, lasts, spoilTries) })
 	case ClockJump:
 		f.jump(lasts)
 	case MidWrite:

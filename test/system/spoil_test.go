@@ -21,7 +21,7 @@ func TestSpoiltDirectories(t *testing.T) {
 		t.Run(string(feature), func(t *testing.T) {
 			missing := slices.Clone(kinds)
 			for seed := uint64(1); len(missing) > 0; seed++ {
-				require.LessOrEqual(t, seed, uint64(100), "no run has had %v", missing)
+				require.LessOrEqual(t, seed, uint64(1000), "no run has had %v", missing)
 				w := newWorld(Options{Seed: seed, Steps: 300, Servers: 3, Features: []Feature{feature}})
 				require.NoError(t, w.run(), "seed %d", seed)
 				for what := range maps.Keys(w.faults.done) {
