@@ -308,6 +308,16 @@ func (l *Lineage) committed() proto.Zxid {
 // is stored behind the txns that it speaks of.
 func (l *Lineage) Committed() proto.Zxid { return l.committed() }
 
+// unsettled returns the first epoch of the history in which this server is not known to have served, otherwise next.
+func (l *Lineage) unsettled(next int64) int64 {
+	for _, r := range l.Reigns {
+		if r.Epoch > l.Settled.Epoch() && r.Leader >= 0 {
+			return r.Epoch
+		}
+	}
+	return next
+}
+
 // Began returns the last txn of the history that an epoch began with. It is false if that is not known.
 func (l *Lineage) Began(epoch int64) (base proto.Zxid, ok bool) {
 	i, ok := l.reign(epoch)

@@ -168,11 +168,12 @@ func (c *Core) placeOf(l *link) int {
 // with the history.
 func (c *Core) pendingTxn() bool { return c.next != nil && c.next.Version.Counter() != 0 }
 
-// numberFirst gives the first configuration of an ensemble that can be reconfigured a version. Source:
-// quorum-protocol 5.2 step 7.
+// numberFirst gives the first configuration of an ensemble that can be reconfigured a version: that of the first epoch
+// of the history that may have given it one. If that epoch was established, servers have the configuration by that
+// version. Source: quorum-protocol 5.2 step 7.
 func (c *Core) numberFirst() {
 	if c.cfg.Roster != nil && c.active.Version == 0 && c.next == nil {
-		c.see(c.active.at(proto.MakeZxid(c.ld.epoch, 0)))
+		c.see(c.active.at(proto.MakeZxid(c.lineage.unsettled(c.ld.epoch), 0)))
 	}
 }
 
