@@ -350,6 +350,7 @@ func (c *Core) renewalEnds(m *Message) {
 	c.committed = ln.committed
 	c.vote.Epoch = ln.epoch
 	c.status.Epoch = ln.epoch
+	c.nameLeader(c.lineage)
 	c.noteLineage(c.lineage.settled(max(ln.committed, proto.MakeZxid(ln.epoch, 0))).
 		identified(c.lineage.Ensemble, m.Final))
 	for _, l := range slices.Clone(c.links) {

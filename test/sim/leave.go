@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/seed94657493/warren/proto"
@@ -28,10 +29,17 @@ func names(e *zab.Ensemble, id proto.ServerID) bool { return e.Votes(id) || e.Ob
 // or that may come into force without being asked for again. And a txn behind the one that removed it is committed. A
 // member writes that a configuration is committed before any later txn, so by then a quorum of the members knows it
 // durably. Before that all of them may crash and forget the commit. Then they ask a quorum of the former members, too.
+// And no member is so far behind that it knows an earlier configuration only, which names the server.
 func (s *Sim) outsider(n *node) bool {
 	last := s.inForce(len(s.order))
 	if k := len(s.configs); k > 0 && len(s.order) == s.configs[k-1].at+1 {
 		return false
+	}
+	for _, o := range s.nodes {
+		known := cmp.Or(o.disk.ensemble, s.reconfigs.initial)
+		if o != n && names(last, o.id) && known.Version < last.Version && names(known, n.id) {
+			return false
+		}
 	}
 	return !names(last, n.id) && !slices.ContainsFunc(s.reconfigs.leavers.asked, func(e *zab.Ensemble) bool {
 		return e.Version > last.Version && names(e, n.id)
