@@ -126,6 +126,9 @@ func (r *reconfigs) one(s *Sim, n *node) {
 			// a server that has never had the data, or was not told yet that it has all, cannot help to elect
 			blind = false
 		}
+		if n.disk.lineage.Differs(o.disk.lineage) != nil { // nor can one that servers in Java have led out of sight
+			blind = false
+		}
 		if active, _ := n.core.Ensembles(); e != nil && o.plain &&
 			slices.ContainsFunc(e.Quorum.Voters(), active.Observes) {
 			return // as an observer, a server in Java need not keep what a voter must
