@@ -136,10 +136,10 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	require.ErrorIs(t, err, snapshot.ErrCorrupt)
 	_, err = c.Exists("/kept", false)
 	require.NoError(t, err, "nothing has changed")
-	s.Accepting.Store(false)
+	s.Doors.Bar()
 	_, err = words.AdminNode{Reporter: s.words}.Restore(t.Context(), bytes.NewReader(image))
 	require.ErrorIs(t, err, admin.ErrCannotRestore)
-	s.Accepting.Store(true)
+	s.Doors.Open()
 }
 
 // A client that the ACL of the root does not name may neither replace the state nor fetch all of it, even if the root

@@ -38,7 +38,7 @@ func (s *Server) Status() Status {
 		v := s.member.View.Load()
 		st.Leader, st.Epoch = v.Leader, v.Epoch
 		st.Config = proto.Zxid(s.Membership().ConfigVersion)
-		// Accepting is cleared a moment after the role ends.
+		// The doors are shut a moment after the role ends.
 		st.Serving = st.Serving && (v.Serving || s.ReadOnly.Load())
 		if v.State == zab.Looking {
 			if r, ok := s.member.RoleNow(); ok && r.Search != nil {

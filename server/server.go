@@ -232,7 +232,7 @@ func (s *Server) Stop() {
 
 // end is Stop without the hand-over.
 func (s *Server) end() {
-	s.Accepting.Store(false)
+	s.Doors.Bar()
 	s.Stopping.Open()
 	s.disk.Stop()
 	s.configured.Signal()

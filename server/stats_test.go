@@ -86,8 +86,8 @@ func TestMetrics(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, problems)
 	}
-	s.Accepting.Store(false)
+	s.Doors.Bar()
 	_, err = s.Registry.Gather()
 	require.NoError(t, err, "nothing is computed while the server does not serve")
-	s.Accepting.Store(true)
+	s.Doors.Open()
 }

@@ -160,8 +160,8 @@ func TestGoClientParsesTheWords(t *testing.T) {
 
 func TestWordsBeforeAndAfterServing(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
-	s.Accepting.Store(false)
-	defer s.Accepting.Store(true)
+	s.Doors.Bar()
+	defer s.Doors.Open()
 	const not = "This ZooKeeper instance is not currently serving requests\n"
 	for w, want := range map[string]string{"ruok": "imok", "isro": "null", "srvr": not, "mntr": not, "wchs": not,
 		"gtmk":                                 "306",

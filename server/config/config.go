@@ -185,6 +185,9 @@ type Clients struct {
 	// SessionlessTimeout closes a connection that sent no connect request. Key nio.sessionlessCnxnTimeout;
 	// default 10s.
 	SessionlessTimeout time.Duration
+	// ConnectWait is how long a client that connects in the middle of an election waits for its end before it is
+	// refused; 0 refuses at once, as ZooKeeper does. Key warren.connect.wait, in ms; default 1s. Warren's own.
+	ConnectWait time.Duration
 	// ConnectionThrottle is the token bucket for new sessions.
 	ConnectionThrottle ConnectionThrottle
 	// FourLetterWhitelist holds the four-letter words that are executed; "*" is all. srvr is always among them,

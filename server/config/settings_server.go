@@ -89,6 +89,7 @@ func (c *Clients) settings() []setting {
 		propertyKey(offBelow(&c.MaxCnxns, 0, math.MaxInt32), "maxCnxns"),
 		propertyKey(lax(&c.TCPKeepAlive, false), "clientTcpKeepAlive"),
 		propertyKey(millis(&c.SessionlessTimeout, 10*time.Second, 1), "nio.sessionlessCnxnTimeout"),
+		nativeKey(millis(&c.ConnectWait, time.Second, 0), "warren.connect.wait"),
 		propertyKey(whitelist(&c.FourLetterWhitelist), "4lw.commands.whitelist"),
 		propertyKey(offBelow(&t.Tokens, 0, math.MaxInt32), "connection_throttle_tokens", "connectionMaxTokens"),
 		propertyKey(millis(&t.FillTime, time.Millisecond, 1), "connection_throttle_fill_time",

@@ -29,20 +29,23 @@ func names(e *zab.Ensemble, id proto.ServerID) bool { return e.Votes(id) || e.Ob
 // or that may come into force without being asked for again. And a txn behind the one that removed it is committed. A
 // member writes that a configuration is committed before any later txn, so by then a quorum of the members knows it
 // durably. Before that all of them may crash and forget the commit. Then they ask a quorum of the former members, too.
-// And no member is so far behind that it knows an earlier configuration only, which names the server.
 func (s *Sim) outsider(n *node) bool {
 	last := s.inForce(len(s.order))
 	if k := len(s.configs); k > 0 && len(s.order) == s.configs[k-1].at+1 {
 		return false
 	}
-	for _, o := range s.nodes {
-		known := cmp.Or(o.disk.ensemble, s.reconfigs.initial)
-		if o != n && names(last, o.id) && known.Version < last.Version && names(known, n.id) {
-			return false
-		}
-	}
 	return !names(last, n.id) && !slices.ContainsFunc(s.reconfigs.leavers.asked, func(e *zab.Ensemble) bool {
 		return e.Version > last.Version && names(e, n.id)
+	})
+}
+
+// missed reports whether a server may ask one that has left for its history, or tell it of an earlier configuration when
+// both join again: it is so far behind that it knows an earlier one only, which names that server.
+func (s *Sim) missed(n *node) bool {
+	last := s.inForce(len(s.order))
+	return slices.ContainsFunc(s.nodes, func(o *node) bool {
+		known := cmp.Or(o.disk.ensemble, o.file, s.reconfigs.initial)
+		return o != n && known.Version < last.Version && names(known, n.id)
 	})
 }
 
@@ -85,7 +88,7 @@ func (w *network) cutOff(n *node) bool {
 
 // empty loses the disk of a server that has left.
 func (l *leavers) empty(s *Sim, n *node) {
-	if s.faults.healed || n.lost.memory || !s.outsider(n) {
+	if s.faults.healed || n.lost.memory || !s.outsider(n) || s.missed(n) {
 		return
 	}
 	s.tracef("%d has left, and loses its disk", n.id)

@@ -64,8 +64,8 @@ type Env struct {
 	// LogStalled is when the journal began to write the present batch, ns on the server's clock; 0 while it writes
 	// none.
 	LogStalled atomic.Int64
-	// Accepting is true while clients are accepted.
-	Accepting atomic.Bool
+	// Doors are open while clients are accepted.
+	Doors *Doors
 	// ReadOnly is true while a member of an ensemble without a leader serves read-only clients.
 	ReadOnly atomic.Bool
 	// LeaseEnd is until when clients may be answered, ns on the server's clock. On a standalone server it never
@@ -106,7 +106,7 @@ func New(cfg *config.Config, o Options) *Env {
 		RequestPool: flow.NewPool(func() *flow.Batch { return new(flow.Batch) }),
 		ApplyPool:   flow.NewPool(func() *flow.ApplyBatch { return new(flow.ApplyBatch) }),
 		Stopping:    sched.NewGate(rt), Applied: sched.NewGate(rt), Handed: sched.NewGate(rt),
-		Failed: make(chan error, 1), Running: sched.NewGroup(rt),
+		Failed: make(chan error, 1), Running: sched.NewGroup(rt), Doors: newDoors(rt),
 	}
 	e.LeaseEnd.Store(math.MaxInt64)
 	if e.Log == nil {
@@ -163,7 +163,7 @@ var ErrDurability = errors.New("server: durability is gone")
 
 // Fatal ends the server because of an error after which it may acknowledge nothing.
 func (e *Env) Fatal(doing string, err error) {
-	e.Accepting.Store(false)
+	e.Doors.Bar()
 	e.Log.Error("ending: "+doing, zap.Error(err))
 	e.Metrics.unrecoverable.Inc()
 	e.Fail(fmt.Errorf("%w: %s: %w", ErrDurability, doing, err))
@@ -213,7 +213,7 @@ func (e *Env) OwnLine() *config.Member {
 func (e *Env) MayAnswer() bool { return e.Clock.Now() <= e.LeaseEnd.Load() }
 
 // IsServing reports whether clients are accepted now.
-func (e *Env) IsServing() bool { return e.Accepting.Load() && e.MayAnswer() }
+func (e *Env) IsServing() bool { return e.Doors.IsOpen() && e.MayAnswer() }
 
 // Format is the folder of a data directory that holds the files of this format generation.
 const Format = "version-2"

@@ -32,6 +32,7 @@ type Metrics struct {
 	tokenDeficit       *figures.Summary
 	LargeRejected      *figures.Counter
 	RateWaits          prometheus.Counter
+	ConnectWaits       prometheus.Counter
 	QuotaExceeded      *figures.CounterSet
 	SnapshotErrors     *figures.Counter
 	SnapshotRefused    *figures.Counter
@@ -140,6 +141,8 @@ func newMetrics(e *Env) *Metrics {
 			"Writes refused because the disk is almost full: make room."),
 		RefusedNoDescriptor: counter("warren_server_connections_without_descriptor_total",
 			"Connections refused because the last file descriptors are for files and servers: raise the limit."),
+		ConnectWaits: counter("warren_server_connect_waits_total",
+			"Clients that connected while there was no leader: they wait for up to warren.connect.wait."),
 		RateWaits: counter("warren_server_rate_waits_total",
 			"Times a connection was not read from because its address had reached warren.maxRequestsPerSecond."),
 	}
@@ -147,7 +150,7 @@ func newMetrics(e *Env) *Metrics {
 		m.watchers[i] = c.Basic("node_"+kind+"_watch_count", "Watches that one event of this kind has fired.")
 	}
 	e.Registry.MustRegister(m.WalBytes, m.WalTxns, m.WalSync, m.SnapshotTime, m.ContainersDeleted, m.RefusedDiskFull,
-		m.RateWaits, m.RefusedNoDescriptor)
+		m.RateWaits, m.ConnectWaits, m.RefusedNoDescriptor)
 	return m
 }
 

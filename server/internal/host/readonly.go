@@ -75,6 +75,6 @@ func (m *Host) maybeReadOnly(now time.Time) {
 	m.role = &readingOnly{m: m}
 	m.ReadOnly.Store(true)
 	m.LeaseEnd.Store(math.MaxInt64) // local sessions need no lease
-	m.Accepting.Store(true)
+	m.Doors.Open()
 	m.Log.Warn("no leader for a while: serving read-only clients only")
 }

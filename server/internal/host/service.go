@@ -144,7 +144,11 @@ func (m *Host) opened(state zab.State) {
 	} else {
 		m.role = newFollowing(m)
 	}
-	m.Accepting.Store(serves)
+	if serves {
+		m.Doors.Open()
+	} else {
+		m.Doors.Bar()
+	}
 	m.resumeKept()
 	m.Disk.Snapshotter.Allow()
 	m.delivered = max(m.delivered, m.Store.LastZxid())
@@ -176,7 +180,7 @@ func (m *Host) close(reason string) {
 	m.keeping = m.keep()
 	m.generation.Add(1)
 	m.lost = m.Clock.Steady()
-	m.Accepting.Store(false)
+	m.Doors.Shut()
 	if m.keeping == nil { // connections that are kept answer nothing, but must not be aborted
 		m.endLease()
 	}

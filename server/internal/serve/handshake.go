@@ -76,7 +76,7 @@ func (c *Conn) firstFrame() ([]byte, error) {
 		if n > uint32(c.srv.Config.JuteMaxBuffer) {
 			return nil, errFrameLength
 		}
-		if !c.srv.IsServing() {
+		if !c.srv.letsIn() {
 			return nil, errNotServing
 		}
 		c.generation.Store(c.srv.host.Generation())
@@ -87,6 +87,18 @@ func (c *Conn) firstFrame() ([]byte, error) {
 			return frame, nil
 		}
 	}
+}
+
+// letsIn reports whether clients are served. One that comes in the middle of an election waits for its end for a moment.
+func (s *Front) letsIn() bool {
+	if s.IsServing() {
+		return true
+	}
+	if _, draining := s.Draining(); draining || s.Doors.IsOpen() {
+		return false
+	}
+	s.Metrics.ConnectWaits.Inc()
+	return s.Doors.Await(s.Config.ConnectWait) && s.IsServing()
 }
 
 // connect begins or resumes a session and waits until it is established.

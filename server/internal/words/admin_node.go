@@ -35,7 +35,7 @@ var everyPerm = []int32{proto.PermRead, proto.PermWrite, proto.PermCreate, proto
 
 func isUserAndPassword(auth string) bool { return strings.Contains(auth, ":") }
 
-func (n AdminNode) Serving() bool           { return n.Accepting.Load() }
+func (n AdminNode) Serving() bool           { return n.Doors.IsOpen() }
 func (n AdminNode) TraceMask() int64        { return n.traceMask.Load() }
 func (n AdminNode) SetTraceMask(mask int64) { n.traceMask.Store(mask) }
 func (n AdminNode) ReadOnly() bool          { return n.Env.ReadOnly.Load() }

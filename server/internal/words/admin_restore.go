@@ -22,7 +22,7 @@ import (
 // would keep the old state.
 func (n AdminNode) Restore(ctx context.Context, r io.Reader) (int64, error) {
 	s := n.Reporter
-	if s.Config.Distributed() || !s.Accepting.Load() {
+	if s.Config.Distributed() || !s.Doors.IsOpen() {
 		return 0, admin.ErrCannotRestore
 	}
 	path, err := s.receiveSnapshot(r)

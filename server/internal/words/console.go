@@ -55,7 +55,7 @@ func (n shown) Ensemble() *api.Ensemble {
 	}
 	least, mean, most := n.Env.Stats.Latency()
 	e.Latency = api.Latency{Min: least, Mean: mean, Max: most}
-	if n.Accepting.Load() {
+	if n.Doors.IsOpen() {
 		n.addTree(e)
 	}
 	if role, ok := n.Role(); ok {

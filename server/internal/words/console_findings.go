@@ -28,7 +28,7 @@ func (n shown) findings(e *api.Ensemble) []findings.Finding {
 	if !serves {
 		all = append(all, findings.NotServing(e.State))
 	}
-	if n.Accepting.Load() {
+	if n.Doors.IsOpen() {
 		number := n.numbers()
 		all = append(all, findings.Quorum(number)...)
 		all = append(all, findings.Numbers(number, float64(n.Metrics.SlowSyncs.Total()))...)

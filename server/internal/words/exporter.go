@@ -31,7 +31,7 @@ func (x *exporter) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (x *exporter) Collect(ch chan<- prometheus.Metric) {
-	if !x.Accepting.Load() {
+	if !x.Doors.IsOpen() {
 		return
 	}
 	send := func(kind prometheus.ValueType, name, help string, value float64, labels prometheus.Labels) {

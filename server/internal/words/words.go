@@ -64,7 +64,7 @@ func (s *Reporter) Answer(word string, asking *serve.Conn, out *bytes.Buffer) {
 	switch {
 	case !s.WordAllowed(word):
 		fmt.Fprintf(out, "%s is not executed because it is not in the whitelist.\n", word)
-	case !s.Accepting.Load() && !slices.Contains(unready, word):
+	case !s.Doors.IsOpen() && !slices.Contains(unready, word):
 		out.WriteString(notServing)
 		if word != "hash" { // as in ZooKeeper
 			out.WriteByte('\n')
@@ -90,7 +90,7 @@ func (s *Reporter) wordIsro(_ *serve.Conn, out *bytes.Buffer) {
 	switch {
 	case s.ReadOnly.Load():
 		out.WriteString("ro")
-	case s.Accepting.Load():
+	case s.Doors.IsOpen():
 		out.WriteString("rw")
 	default:
 		out.WriteString("null")
