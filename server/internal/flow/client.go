@@ -17,6 +17,9 @@ type Client interface {
 	// served it so far; s is nil if the session does not exist. It is called once, by a goroutine that does not
 	// hold the lock of the connection.
 	Resumed(s *sessions.Session, old sessions.Conn, timeoutMs int32)
+	// Unanswered tells a client that connects that the leader was lost before it was known whether its session exists.
+	// The client asks again when there is a leader, or its connection ends.
+	Unanswered()
 	// Release ends a hold, in which the connection takes no requests: it goes on in a later period of service, or
 	// ends. It reports false if the connection has ended. The caller does not hold the lock of the connection.
 	Release(generation int64, goesOn bool) bool

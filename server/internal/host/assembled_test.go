@@ -46,6 +46,7 @@ func (c *client) Superseded() bool { return c.superseded }
 
 func (c *client) Generation() int64 { return 0 }
 
+func (c *client) Unanswered()                                     {}
 func (c *client) Resumed(*sessions.Session, sessions.Conn, int32) {}
 
 // rigConfig is the configuration of server 1 of 3, on a filesystem in memory.

@@ -345,7 +345,7 @@ func (f *following) end() {
 		}
 	}
 	for _, id := range inOrder(f.renewed, cmp.Compare) {
-		f.renewed[id].Client.Abort()
+		f.renewed[id].Client.Unanswered()
 	}
 	f.m.Tracker.Follow()
 }

@@ -191,7 +191,7 @@ func (m *Host) close(reason string) {
 		m.role = nil
 	}
 	for _, r := range m.resumes {
-		r.Client.Abort()
+		r.Client.Unanswered()
 	}
 	m.early, m.resumes = nil, nil
 	m.park()
@@ -216,14 +216,14 @@ func (m *Host) Resume(r *flow.Resumption) {
 func (m *Host) resumeNow(r *flow.Resumption) {
 	switch {
 	case r.Client.Generation() != m.generation.Load():
-		r.Client.Abort()
+		r.Client.Unanswered()
 	case m.role != nil:
 		m.supersede(r)
 		m.role.resume(r)
 	case m.opening:
 		m.resumes = append(m.resumes, r)
 	default:
-		r.Client.Abort()
+		r.Client.Unanswered()
 	}
 }
 

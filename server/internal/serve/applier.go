@@ -185,11 +185,15 @@ func (a *applier) applyOne(it *flow.Item, payload []byte, create2 []int32, now i
 	}
 }
 
-// lose ends the connection of a request that is not answered.
+// lose ends the connection of a request that is not answered. One that has no session yet may ask for it again.
 func (a *applier) lose(it *flow.Item) {
 	c := connOf(it)
 	if it.Op == proto.OpCreateSession { // it is in no queue
 		a.srv.InProcess.Add(-1)
+		if it.Drop {
+			c.Unanswered()
+			return
+		}
 	} else {
 		c.mu.Lock()
 		c.mu.out.dead = true // requests behind it are not answered either

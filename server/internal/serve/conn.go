@@ -63,6 +63,7 @@ type Conn struct {
 		queue   flow.WaitQueue
 		waits   bool // the reader waits for resume
 		settled bool // it is decided whether the requested session is resumed
+		dropped bool // see Unanswered
 		dirty   bool // the applier has added output and will flush it
 		helped  bool // catchUp is running
 		stats   figures.Conn

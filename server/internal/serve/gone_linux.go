@@ -27,6 +27,19 @@ func newPeek() *peek {
 	return p
 }
 
+// hungUp reports whether the client has ended a connection, on which it may have sent something before. raw may be nil.
+func hungUp(raw syscall.RawConn) (over bool) {
+	if raw == nil {
+		return false
+	}
+	err := raw.Control(func(fd uintptr) {
+		look := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+		n, err := unix.Poll(look, 0)
+		over = err == nil && n > 0
+	})
+	return err != nil || over
+}
+
 // gone reports whether the client has ended the connection without sending anything. A client that opens and closes
 // connections as fast as it can then costs only this check, and no reader with its buffers.
 func (p *peek) gone(nc net.Conn) bool {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/server/internal/socket"
 )
 
 func TestGoneFindsConnectionsThatEndedSilently(t *testing.T) {
@@ -15,15 +17,18 @@ func TestGoneFindsConnectionsThatEndedSilently(t *testing.T) {
 	for name, c := range map[string]struct {
 		client func(*net.TCPConn) error
 		gone   bool
+		hungUp bool
 	}{
-		"waits":          {func(*net.TCPConn) error { return nil }, false},
-		"sent something": {func(nc *net.TCPConn) error { _, err := nc.Write([]byte("ruok")); return err }, false},
+		"waits": {func(*net.TCPConn) error { return nil }, false, false},
+		"sent something": {func(nc *net.TCPConn) error { _, err := nc.Write([]byte("ruok")); return err },
+			false, false},
 		"sent a word and end": {func(nc *net.TCPConn) error {
 			_, _ = nc.Write([]byte("ruok"))
 			return nc.CloseWrite()
-		}, false},
-		"ended": {(*net.TCPConn).CloseWrite, true},
-		"reset": {func(nc *net.TCPConn) error { _ = nc.SetLinger(0); return nc.Close() }, true},
+		}, false, true},
+		"ended": {(*net.TCPConn).CloseWrite, true, true},
+		"reset": {func(nc *net.TCPConn) error { _ = nc.SetLinger(0); return nc.Close() },
+			true, true},
 	} {
 		client, err := net.Dial("tcp", ln.Addr().String())
 		require.NoError(t, err)
@@ -32,6 +37,8 @@ func TestGoneFindsConnectionsThatEndedSilently(t *testing.T) {
 		accepted, err := ln.Accept()
 		require.NoError(t, err)
 		require.Eventually(t, func() bool { return newPeek().gone(accepted) == c.gone }, time.Minute,
+			time.Millisecond, name)
+		require.Eventually(t, func() bool { return hungUp(socket.Raw(accepted)) == c.hungUp }, time.Minute,
 			time.Millisecond, name)
 		accepted.Close()
 	}

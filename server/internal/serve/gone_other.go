@@ -2,7 +2,10 @@
 
 package serve
 
-import "net"
+import (
+	"net"
+	"syscall"
+)
 
 // peek checks whether accepted connections have ended already, on Linux only.
 type peek struct{}
@@ -10,3 +13,6 @@ type peek struct{}
 func newPeek() *peek { return &peek{} }
 
 func (*peek) gone(net.Conn) bool { return false }
+
+// hungUp reports whether the client has ended a connection, on Linux only.
+func hungUp(syscall.RawConn) bool { return false }

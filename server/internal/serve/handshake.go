@@ -76,7 +76,7 @@ func (c *Conn) firstFrame() ([]byte, error) {
 		if n > uint32(c.srv.Config.JuteMaxBuffer) {
 			return nil, errFrameLength
 		}
-		if !c.srv.letsIn() {
+		if !c.letIn() {
 			return nil, errNotServing
 		}
 		c.generation.Store(c.srv.host.Generation())
@@ -89,8 +89,10 @@ func (c *Conn) firstFrame() ([]byte, error) {
 	}
 }
 
-// letsIn reports whether clients are served. One that comes in the middle of an election waits for its end for a moment.
-func (s *Front) letsIn() bool {
+// letIn reports whether clients are served. One that comes in the middle of an election waits for its end for a moment.
+// If it has gone elsewhere meanwhile, it is not to have its session here.
+func (c *Conn) letIn() bool {
+	s := c.srv
 	if s.IsServing() {
 		return true
 	}
@@ -98,7 +100,7 @@ func (s *Front) letsIn() bool {
 		return false
 	}
 	s.Metrics.ConnectWaits.Inc()
-	return s.Doors.Await(s.Config.ConnectWait) && s.IsServing()
+	return s.Doors.Await(s.Config.ConnectWait) && s.IsServing() && !hungUp(c.raw)
 }
 
 // connect begins or resumes a session and waits until it is established.
@@ -124,8 +126,7 @@ func (c *Conn) connect(frame []byte) error {
 		return errReadOnly
 	}
 	if req.SessionID != 0 {
-		c.resumeSession(&req, timeout)
-		return nil
+		return c.resumeSession(&req, timeout)
 	}
 	if c.srv.keepsLocal() {
 		return c.beginLocal(&req, timeout)
@@ -134,12 +135,24 @@ func (c *Conn) connect(frame []byte) error {
 		return errDiskFull
 	}
 	c.knowsReadOnly = req.HasReadOnly
-	s := c.srv.Tracker.Create(timeout, c, c.Received)
+	for c.Session.Load() == nil {
+		if err := c.begin(timeout); err != nil {
+			return err
+		}
+	}
+	c.Account()
+	return nil
+}
+
+// begin begins a session. It returns nil without one if the leader was lost before it was known whether that session
+// exists: nobody uses it, so another one may be begun when there is a leader again.
+func (c *Conn) begin(timeoutMs int32) error {
+	s := c.srv.Tracker.Create(timeoutMs, c, c.Received)
 	if s == nil {
 		return errNoIDs
 	}
 	var body [4]byte
-	binary.BigEndian.PutUint32(body[:], uint32(timeout))
+	binary.BigEndian.PutUint32(body[:], uint32(timeoutMs))
 	w := c.srv.NewBatch(c.Received, flow.Request{Client: c, Session: s, Op: proto.OpCreateSession}, body[:])
 	c.srv.InProcess.Add(1)
 	if !c.srv.host.Submit(w) {
@@ -148,16 +161,39 @@ func (c *Conn) connect(frame []byte) error {
 	// The applier sets the session when the txn is applied, and sends the reply. Until then the input behind the
 	// ConnectRequest stays in the buffer.
 	_ = c.nc.SetReadDeadline(time.Time{})
-	if !c.wait(func() bool { return c.Session.Load() != nil }) {
+	if !c.wait(func() bool { return c.Session.Load() != nil || c.mu.dropped }) {
 		return io.EOF
 	}
-	c.Account()
+	if c.Session.Load() != nil {
+		return nil
+	}
+	return c.asksAgain()
+}
+
+// Unanswered implements flow.Client.
+func (c *Conn) Unanswered() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.dropped = true
+	c.wakeReader()
+}
+
+// asksAgain waits, after Unanswered, until there is another leader.
+func (c *Conn) asksAgain() error {
+	c.mu.Lock()
+	c.mu.dropped = false
+	c.mu.Unlock()
+	if c.generation.Load() == c.srv.host.Generation() || !c.letIn() {
+		return errNotServing
+	}
+	c.generation.Store(c.srv.host.Generation())
+	c.Received = c.srv.Clock.Now()
 	return nil
 }
 
 // resumeSession answers a request for an existing session. It checks the password before it touches the connection
 // that serves the session now, so that a wrong password harms no other client.
-func (c *Conn) resumeSession(req *proto.ConnectRequest, timeout int32) {
+func (c *Conn) resumeSession(req *proto.ConnectRequest, timeout int32) error {
 	c.srv.Metrics.RevalidateCount.Inc()
 	c.knowsReadOnly = req.HasReadOnly
 	switch {
@@ -165,13 +201,21 @@ func (c *Conn) resumeSession(req *proto.ConnectRequest, timeout int32) {
 		c.Resumed(nil, nil, 0)
 	case c.resumeLocal(req.SessionID, timeout):
 	default:
-		c.srv.host.Resume(&flow.Resumption{Client: c, ID: req.SessionID, TimeoutMs: timeout, Received: c.Received})
-		if !c.wait(func() bool { return c.mu.settled }) {
-			return
+		for settled := false; !settled; {
+			c.srv.host.Resume(&flow.Resumption{Client: c, ID: req.SessionID, TimeoutMs: timeout, Received: c.Received})
+			if !c.wait(func() bool { settled = c.mu.settled; return settled || c.mu.dropped }) {
+				return io.EOF
+			}
+			if !settled {
+				if err := c.asksAgain(); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	c.ended = c.Session.Load() == nil
 	c.Account()
+	return nil
 }
 
 // resumeLocal resumes a session that only this server knows. It reports false if there is none.
