@@ -227,6 +227,7 @@ func (c *Core) partsFrom(m *Message) bool {
 	case m.Refused:
 		reason = describe("leader %d of epoch %d refuses a history that ends in epoch %d", ln.master, m.Epoch,
 			c.lineage.Epoch())
+		c.refusedAsStranger(m, reason)
 	default:
 		return false
 	}

@@ -145,6 +145,16 @@ func (c *Core) refusedBy(reason string, theirs *Lineage) {
 	c.stayOutside(c.ln.leader, reason, theirs)
 }
 
+// refusedAsStranger notes that a leader takes this server for a stranger, so that this server does not vote for it
+// again: it would not be counted. Between the two a checksum has shown the difference there, so the note lives as long
+// as one of a checksum here. A leader that is only behind in its epoch will be ahead of this server one day.
+func (c *Core) refusedAsStranger(m *Message, reason string) {
+	if ln := &c.ln; ln.master == ln.leader && m.Lineage != nil && c.epochs.Current <= m.Epoch {
+		d := &Difference{Epoch: m.Epoch, Text: reason}
+		c.strangers[ln.leader] = &stranger{difference: d, lineage: m.Lineage, checked: true}
+	}
+}
+
 // lineage returns the lineage that the core begins with. It ends with currentEpoch, which another program may
 // have raised since the lineage was written.
 func (c *Config) lineage() *Lineage {

@@ -39,8 +39,8 @@ func (s *Sim) outsider(n *node) bool {
 	})
 }
 
-// missed reports whether a server may ask one that has left for its history, or tell it of an earlier configuration when
-// both join again: it is so far behind that it knows an earlier one only, which names that server.
+// missed reports whether a server may ask one that has left for its history, or tell it of an earlier configuration
+// when both join again: it is so far behind that it knows an earlier one only, which names that server.
 func (s *Sim) missed(n *node) bool {
 	last := s.inForce(len(s.order))
 	return slices.ContainsFunc(s.nodes, func(o *node) bool {

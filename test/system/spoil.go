@@ -53,8 +53,8 @@ const (
 
 // spoil changes the directory of a server while it is down. That may take away whatever the server has acknowledged,
 // without a trace. So it is done only while all others serve in one epoch, and have all that any server has applied:
-// a minority is damaged, and what is acknowledged stays on a quorum. As with a disk that is lost, the ensemble stays as
-// it is meanwhile: a server without its disk that a later configuration needs would be missed for ever.
+// a minority is damaged, and what is acknowledged stays on a quorum. As with a disk that is lost, the ensemble stays
+// as it is meanwhile: a server without its disk that a later configuration needs would be missed for ever.
 func (f *faults) spoil(k Fault, n *node, lasts time.Duration, tries int) {
 	f.w.s.plan(spoilPause, nil, "spoil", func() {
 		switch {

@@ -27,7 +27,8 @@ func newPeek() *peek {
 	return p
 }
 
-// hungUp reports whether the client has ended a connection, on which it may have sent something before. raw may be nil.
+// hungUp reports whether the client has ended a connection, on which it may have sent something before. raw may be
+// nil.
 func hungUp(raw syscall.RawConn) (over bool) {
 	if raw == nil {
 		return false

@@ -89,8 +89,8 @@ func (c *Conn) firstFrame() ([]byte, error) {
 	}
 }
 
-// letIn reports whether clients are served. One that comes in the middle of an election waits for its end for a moment.
-// If it has gone elsewhere meanwhile, it is not to have its session here.
+// letIn reports whether clients are served. One that comes in the middle of an election waits for its end for a
+// moment. If it has gone elsewhere meanwhile, it is not to have its session here.
 func (c *Conn) letIn() bool {
 	s := c.srv
 	if s.IsServing() {
