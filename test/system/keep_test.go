@@ -11,7 +11,7 @@ import (
 // fault. No client loses its connection, except that a connection whose handshake is not over yet may end.
 func TestHandOverKeepsConnections(t *testing.T) {
 	handed := 0
-	for seed := uint64(1); seed <= 20; seed++ {
+	for seed := uint64(1); seed <= 25; seed++ {
 		w := newWorld(Options{Seed: seed, Steps: 300, Servers: 3 + 2*int(seed%2), Clients: 4, Faults: []Fault{},
 			Features: []Feature{}, Slow: "nothing"})
 		var handOver func()
