@@ -14,7 +14,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/admin"
+	"github.com/seed94657493/warren/server/internal/admin"
 	"github.com/seed94657493/warren/server/internal/words"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/snapshot"

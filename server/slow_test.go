@@ -13,9 +13,9 @@ import (
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/server"
-	"github.com/seed94657493/warren/server/admin"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/server/internal/admin"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/server"
-	"github.com/seed94657493/warren/server/admin"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/admin"
 	"github.com/seed94657493/warren/test/wire"
 )
 

@@ -92,7 +92,8 @@ var layers = map[string]layer{
 	"server/internal/words": {
 		ours: []string{"internal/findings", "datatree", "datatree/auth", "datatree/quota", "datatree/watch", "proto",
 			"snapshot", "wal/vfs",
-			"zab", "zab/quorum", "server/admin", "server/config", "server/internal/api", "server/internal/console",
+			"zab", "zab/quorum", "server/config", "server/internal/admin",
+			"server/internal/api", "server/internal/console",
 			"server/internal/coordination", "server/internal/durable", "server/internal/audit", "server/internal/env",
 			"server/internal/figures", "server/internal/host", "server/internal/inside", "server/internal/keystore",
 			"server/internal/past", "server/internal/serve", "server/internal/sessions", "server/internal/sizes",
@@ -114,7 +115,7 @@ var layers = map[string]layer{
 		why: "what znodes mean is an opinion about names and data, and needs no server"},
 	"server/internal/inside": {ours: []string{"proto"},
 		why: "a client in the process of the server has no way into it but a connection"},
-	"server/admin": {ours: []string{"proto", "server/internal/limits", "server/internal/sessions",
+	"server/internal/admin": {ours: []string{"proto", "server/internal/limits", "server/internal/sessions",
 		"server/internal/socket", "server/internal/steer"},
 		others: []string{"go.uber.org/zap"},
 		why: "the admin server asks a server by an interface of its own; the console has the same labels and " +

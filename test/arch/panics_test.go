@@ -25,7 +25,7 @@ var waits = []string{"Lock", "RLock", "Wait", "WaitFor", "Park", "Take"}
 // locks that they take are never held while the function panics, or are released by an inner deferred function.
 var lockedLate = map[string]string{
 	"internal/sched/group.go Go":                    "the count has a lock of its own",
-	"server/admin/limits.go handler":                "Fatal is inside: only http.ErrAbortHandler comes so far",
+	"server/internal/admin/limits.go handler":       "Fatal is inside: only http.ErrAbortHandler comes so far",
 	"server/internal/api/changes.go Stream":         "the count of streams has a lock of its own",
 	"server/internal/durable/snapshotter.go Write":  "the source of a snapshot releases the lock of the tree by defer",
 	"server/internal/host/transfer.go sendSnapshot": "the source of a snapshot releases the lock of the tree by defer",
@@ -36,7 +36,7 @@ var lockedLate = map[string]string{
 
 // recovers are the functions that recover a panic, and why no lock is left behind.
 var recovers = map[string]string{
-	"server/admin/fatal.go Fatal":            "it ends the process",
+	"server/internal/admin/fatal.go Fatal":   "it ends the process",
 	"server/internal/formats/lay.go layYAML": "a library panics on damaged input, and no lock is held around it",
 	"server/meta/db.go recovered":            "a library panics on damaged files, and releases its locks itself",
 	"kerberos/login.go askKDC":               "a library panics on damaged input, and releases its locks itself",

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree"
-	"github.com/seed94657493/warren/server/admin"
+	"github.com/seed94657493/warren/server/internal/admin"
 	"github.com/seed94657493/warren/server/internal/host"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal/vfs"

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/seed94657493/warren/datatree/auth"
-	"github.com/seed94657493/warren/server/admin"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/admin"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/keystore"
 )

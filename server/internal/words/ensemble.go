@@ -6,8 +6,8 @@ import (
 	"strconv"
 
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/admin"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/admin"
 	"github.com/seed94657493/warren/server/internal/host"
 	"github.com/seed94657493/warren/zab"
 )

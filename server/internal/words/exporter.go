@@ -15,8 +15,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/admin"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/admin"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/figures"
 	"github.com/seed94657493/warren/server/internal/host"

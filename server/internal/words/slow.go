@@ -6,7 +6,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/traceid"
-	"github.com/seed94657493/warren/server/admin"
+	"github.com/seed94657493/warren/server/internal/admin"
 	"github.com/seed94657493/warren/server/internal/api"
 	"github.com/seed94657493/warren/server/internal/stages"
 )

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/admin"
+	"github.com/seed94657493/warren/server/internal/admin"
 	"github.com/seed94657493/warren/server/internal/api"
 	"github.com/seed94657493/warren/server/internal/topk"
 )

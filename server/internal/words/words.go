@@ -15,8 +15,8 @@ import (
 
 	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/admin"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/admin"
 	"github.com/seed94657493/warren/server/internal/audit"
 	"github.com/seed94657493/warren/server/internal/figures"
 	"github.com/seed94657493/warren/server/internal/host"
