@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/seed94657493/warren/server/internal/steer"
+	"github.com/seed94657493/warren/server/internal/orders"
 )
 
 func TestListNamesTheCommandsInOrder(t *testing.T) {
@@ -271,7 +271,7 @@ func TestSnapshotRateLimit(t *testing.T) {
 		return nil
 	}}
 	s := New(Options{Node: node, SnapshotEnabled: true, Now: func() time.Time { return now },
-		Wheel: steer.New(steer.Options{SnapshotInterval: time.Minute})})
+		Orders: orders.New(orders.Options{SnapshotInterval: time.Minute})})
 	status := func(scheme string) int {
 		resp, _ := ask(t, s, "GET", "/commands/snapshot", "Authorization", scheme)
 		return resp.StatusCode

@@ -15,8 +15,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/server/internal/limits"
+	"github.com/seed94657493/warren/server/internal/orders"
 	"github.com/seed94657493/warren/server/internal/sessions"
-	"github.com/seed94657493/warren/server/internal/steer"
 )
 
 // Options configure an admin server.
@@ -42,8 +42,8 @@ type Options struct {
 	RestoreEnabled bool
 	// RestoreInterval is the least time between two restores; 0 is no limit.
 	RestoreInterval time.Duration
-	// Wheel carries out the commands that steer, and limits snapshots; nil refuses the former and limits nothing.
-	Wheel *steer.Wheel
+	// Orders carries out the commands that steer, and limits snapshots; nil refuses the former and limits nothing.
+	Orders *orders.Executor
 	// Labels stand for the ids of sessions; nil makes some.
 	Labels *sessions.Labels
 	// TLS is for the connections of clients; nil for none.
@@ -68,7 +68,7 @@ type Server struct {
 	commands map[string]*command // by name and alias
 	names    []string            // of the commands, sorted
 	running  chan struct{}       // a token for each command that gathers its answer
-	restores steer.Interval
+	restores orders.Interval
 }
 
 // New returns a server that does not listen yet.
@@ -91,10 +91,10 @@ func New(o Options) *Server {
 	if o.Handshakes == nil {
 		o.Handshakes = limits.NewHandshakes(limits.NewTurns())
 	}
-	if o.Wheel == nil {
-		o.Wheel = steer.New(steer.Options{Log: o.Log, Now: o.Now})
+	if o.Orders == nil {
+		o.Orders = orders.New(orders.Options{Log: o.Log, Now: o.Now})
 	}
-	s := &Server{o: o, running: make(chan struct{}, commandsMax), restores: steer.Interval{Every: o.RestoreInterval}}
+	s := &Server{o: o, running: make(chan struct{}, commandsMax), restores: orders.Interval{Every: o.RestoreInterval}}
 	s.commands, s.names = table()
 	errorLog, _ := zap.NewStdLogAt(o.Log, zap.DebugLevel) // fails only for unknown levels
 	s.http = &http.Server{

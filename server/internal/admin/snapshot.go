@@ -18,10 +18,10 @@ func snapshot(s *Server, r *http.Request) answer {
 	case s.o.SnapshotLacksZxid:
 		s.logRefusal("the command snapshot needs serializeLastProcessedZxid.enabled", r)
 		return answer{status: http.StatusInternalServerError}
-	case !s.o.Wheel.Snapshots.Allow(s.o.Now()):
+	case !s.o.Orders.Snapshots.Allow(s.o.Now()):
 		s.o.Node.SnapshotRefused()
 		s.logRefusal("the command snapshot is asked too often: admin.rateLimiterIntervalInMS", r,
-			zap.Duration("interval", s.o.Wheel.Snapshots.Every))
+			zap.Duration("interval", s.o.Orders.Snapshots.Every))
 		return answer{status: http.StatusTooManyRequests}
 	}
 	snap, err := s.o.Node.Snapshot(r.Context())

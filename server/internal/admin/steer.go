@@ -5,13 +5,13 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/seed94657493/warren/server/internal/steer"
+	"github.com/seed94657493/warren/server/internal/orders"
 )
 
 // steering returns the commands that change how a server works: POST with a JSON object, and credentials as for a
 // snapshot.
 func steering() (all []*command) {
-	for _, k := range steer.Kinds() {
+	for _, k := range orders.Kinds() {
 		all = append(all, &command{name: k.Name, aliases: k.Aliases, post: true, auth: true, steers: true,
 			run: func(s *Server, r *http.Request) answer { return s.steer(&k, r) }})
 	}
@@ -19,16 +19,16 @@ func steering() (all []*command) {
 }
 
 // steer runs a command that steers.
-func (s *Server) steer(k *steer.Kind, r *http.Request) answer {
-	by := steer.Operator{User: userOf(r), Addr: r.RemoteAddr}
+func (s *Server) steer(k *orders.Kind, r *http.Request) answer {
+	by := orders.Operator{User: userOf(r), Addr: r.RemoteAddr}
 	var fields any
 	o, err := k.Decode(r.Body)
 	if err != nil {
-		err = s.o.Wheel.Refuse(k, by, err)
+		err = s.o.Orders.Refuse(k, by, err)
 	} else {
-		fields, err = s.o.Wheel.Do(r.Context(), k, o, by)
+		fields, err = s.o.Orders.Do(r.Context(), k, o, by)
 	}
-	var refusal *steer.Refusal
+	var refusal *orders.Refusal
 	switch {
 	case errors.As(err, &refusal):
 		return answer{status: refusal.Status, failure: err.Error(), after: refusal.After}

@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/seed94657493/warren/server/internal/steer"
-	"github.com/seed94657493/warren/server/internal/steer/steertest"
+	"github.com/seed94657493/warren/server/internal/orders"
+	"github.com/seed94657493/warren/server/internal/orders/orderstest"
 )
 
 // Each order of package steer is a command, whose answer has the form of all commands.
@@ -35,7 +35,7 @@ func TestSteering(t *testing.T) {
 		{"log_level", `{"level": "debug", "seconds": 5}`, 200, `"level" : "debug"`},
 		{"take_snapshot", ``, 200, `"taken" : true`},
 	} {
-		s := New(Options{Node: member(), Wheel: steer.New(steer.Options{Server: new(steertest.Server)})})
+		s := New(Options{Node: member(), Orders: orders.New(orders.Options{Server: new(orderstest.Server)})})
 		status, body := post(t, s, "/commands/"+c.name, "ip", c.body)
 		require.Equal(t, c.status, status, "%s %s", c.name, c.body)
 		require.Contains(t, body, c.answer)
@@ -49,20 +49,20 @@ func TestSteering(t *testing.T) {
 func TestSteeringNeedsPermissions(t *testing.T) {
 	core, log := observer.New(zap.InfoLevel)
 	now := time.Unix(1_800_000_000, 0)
-	node, steered := member(), new(steertest.Server)
+	node, steered := member(), new(orderstest.Server)
 	node.authorize = func(c Credentials) error {
 		if c.Scheme != "digest" || c.Auth != "bob:secret" {
 			return ErrNotAuthorized
 		}
 		return nil
 	}
-	s := New(Options{Node: node, Log: zap.New(core), Now: func() time.Time { return now }, Wheel: steer.New(
-		steer.Options{Server: steered, Log: zap.New(core), Now: func() time.Time { return now }})})
+	s := New(Options{Node: node, Log: zap.New(core), Now: func() time.Time { return now }, Orders: orders.New(
+		orders.Options{Server: steered, Log: zap.New(core), Now: func() time.Time { return now }})})
 	code := func(name, auth, body string) int {
 		status, _ := post(t, s, "/commands/"+name, auth, body)
 		return status
 	}
-	for _, k := range steer.Kinds() {
+	for _, k := range orders.Kinds() {
 		require.Equal(t, 403, code(k.Name, "digest a:b", ""))
 		require.Equal(t, 401, code(k.Name, "", ""))
 		resp, _ := ask(t, s, "GET", "/commands/"+k.Name, "Authorization", "digest bob:secret")

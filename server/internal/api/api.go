@@ -13,7 +13,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/limits"
-	"github.com/seed94657493/warren/server/internal/steer"
+	"github.com/seed94657493/warren/server/internal/orders"
 )
 
 // Root is the path below which the API is served.
@@ -41,8 +41,8 @@ const (
 // Options configure an API.
 type Options struct {
 	Server Server
-	// Wheel carries out the orders of operators; nil refuses them.
-	Wheel *steer.Wheel
+	// Orders carries out the orders of operators; nil refuses them.
+	Orders *orders.Executor
 	// Log receives logins, refusals and changes: it should bound how much a visitor can make it write. nil drops them.
 	Log *zap.Logger
 	// Remote returns the address of a visitor; nil takes the address of the connection.

@@ -5,16 +5,16 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/seed94657493/warren/server/internal/steer"
+	"github.com/seed94657493/warren/server/internal/orders"
 )
 
-// steeringRoutes are the routes for the orders of package steer. They need what changes need, and every permission on
+// steeringRoutes are the routes for the orders of operators. They need what changes need, and every permission on
 // the root of the tree.
 func steeringRoutes() []*route {
 	all := []*route{{method: "GET", path: "/steering", name: "steering",
-		about: "What may be steered, as it is now, for visitors that may steer.", gives: steer.State{},
+		about: "What may be steered, as it is now, for visitors that may steer.", gives: orders.State{},
 		serve: (*API).steering}}
-	for _, k := range steer.Kinds() {
+	for _, k := range orders.Kinds() {
 		all = append(all, &route{method: "POST", path: "/steering/" + k.Name, name: k.Name, about: k.About,
 			takes: k.Takes, gives: k.Gives, changes: true,
 			serve: func(a *API, w http.ResponseWriter, r *http.Request, v *Visitor) error {
@@ -28,24 +28,24 @@ func steeringRoutes() []*route {
 var errNotSteered = refusal(http.StatusServiceUnavailable, "this server is not steered")
 
 // SteeringState returns what may be steered, as it is now. The error says why the visitor may not know that.
-func (a *API) SteeringState(v *Visitor) (state steer.State, err error) {
+func (a *API) SteeringState(v *Visitor) (state orders.State, err error) {
 	switch {
 	case v.User == "":
 		return state, refusal(http.StatusUnauthorized, "steering needs a login")
-	case a.o.Wheel == nil:
+	case a.o.Orders == nil:
 		return state, errNotSteered
 	}
 	if err := a.o.Server.MaySteer(v.Actor); err != nil {
 		return state, err
 	}
-	return a.o.Wheel.State(), nil
+	return a.o.Orders.State(), nil
 }
 
 func (a *API) steering(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	return ask(a, w, r, func() (steer.State, error) { return a.SteeringState(v) })
+	return ask(a, w, r, func() (orders.State, error) { return a.SteeringState(v) })
 }
 
-func (a *API) steer(k *steer.Kind, w http.ResponseWriter, r *http.Request, v *Visitor) error {
+func (a *API) steer(k *orders.Kind, w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	o := k.New()
 	if err := a.body(w, r, o, CredentialsBody); err != nil {
 		return err
@@ -58,8 +58,8 @@ func (a *API) steer(k *steer.Kind, w http.ResponseWriter, r *http.Request, v *Vi
 }
 
 // Steer carries out an order of a visitor, which MayChange has allowed. The line in the log is that of the order.
-func (a *API) Steer(r *http.Request, v *Visitor, k *steer.Kind, o steer.Order) (record any, err error) {
-	if a.o.Wheel == nil {
+func (a *API) Steer(r *http.Request, v *Visitor, k *orders.Kind, o orders.Order) (record any, err error) {
+	if a.o.Orders == nil {
 		return nil, errNotSteered
 	}
 	if err := a.o.Server.MaySteer(v.Actor); err != nil {
@@ -67,11 +67,11 @@ func (a *API) Steer(r *http.Request, v *Visitor, k *steer.Kind, o steer.Order) (
 	}
 	err = a.changers.use(r, func() error {
 		// A visitor that goes away does not stop what has begun.
-		record, err = a.o.Wheel.Do(context.WithoutCancel(r.Context()), k, o,
-			steer.Operator{User: v.User, Addr: v.Remote.String()})
+		record, err = a.o.Orders.Do(context.WithoutCancel(r.Context()), k, o,
+			orders.Operator{User: v.User, Addr: v.Remote.String()})
 		return err
 	})
-	var refused *steer.Refusal
+	var refused *orders.Refusal
 	if errors.As(err, &refused) {
 		err = refusal(refused.Status, refused.Error())
 	}

@@ -6,16 +6,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/seed94657493/warren/server/internal/steer"
-	"github.com/seed94657493/warren/server/internal/steer/steertest"
+	"github.com/seed94657493/warren/server/internal/orders"
+	"github.com/seed94657493/warren/server/internal/orders/orderstest"
 )
 
 // Orders need a login with the permissions for them, the setting, and with a cookie the token.
 func TestSteering(t *testing.T) {
-	s := &steertest.Server{}
+	s := &orderstest.Server{}
 	newAPI := func(writes bool, user string) *API {
 		return New(Options{Server: &fakeServer{anyone: true, steers: user}, Writes: writes,
-			Wheel: steer.New(steer.Options{Server: s})})
+			Orders: orders.New(orders.Options{Server: s})})
 	}
 	a := newAPI(true, "bob:x")
 	cookie, token := logIn(t, a)
@@ -40,7 +40,7 @@ func TestSteering(t *testing.T) {
 	require.Equal(t, 409, w.Code)
 	require.Contains(t, w.Body.String(), "server 9 cannot lead next")
 	w = visit(a, "GET", "/steering", "", "Authorization", "digest bob:x")
-	var state steer.State
+	var state orders.State
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &state))
 	require.True(t, state.Drained.Draining)
 

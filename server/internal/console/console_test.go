@@ -15,8 +15,8 @@ import (
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/api"
-	"github.com/seed94657493/warren/server/internal/steer"
-	"github.com/seed94657493/warren/server/internal/steer/steertest"
+	"github.com/seed94657493/warren/server/internal/orders"
+	"github.com/seed94657493/warren/server/internal/orders/orderstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,7 +32,7 @@ type fakeServer struct {
 	changed []api.Change
 	refuse  error
 
-	steered        steertest.Server
+	steered        orderstest.Server
 	mayNotSteer    error
 	works, carried []api.Work
 	refusals       []api.Refused
@@ -128,7 +128,7 @@ func visit(c http.Handler, method, path string, form url.Values, cookie string) 
 
 func newConsole(f *fakeServer, writes bool) *Console {
 	return New(api.New(api.Options{Server: f, Writes: writes, RequestMax: 1 << 20,
-		Wheel: steer.New(steer.Options{Server: &f.steered})}))
+		Orders: orders.New(orders.Options{Server: &f.steered})}))
 }
 
 // logIn logs in and returns the cookie and the token that the pages have.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/seed94657493/warren/server/internal/api"
 	h "github.com/seed94657493/warren/server/internal/console/html"
-	"github.com/seed94657493/warren/server/internal/steer"
+	"github.com/seed94657493/warren/server/internal/orders"
 )
 
 // The page Steering has a form for each kind of orders. Its first button carries the order out, if the box is ticked;
@@ -19,7 +19,7 @@ import (
 
 // steeringPage is what the page shows.
 type steeringPage struct {
-	state    steer.State
+	state    orders.State
 	ensemble *api.Ensemble
 	session  string // that the form is about; empty if none was chosen
 	token    string
@@ -67,7 +67,7 @@ func (c *Console) steer(w http.ResponseWriter, r *http.Request, v *api.Visitor) 
 		var record any
 		if record, err = c.api.Steer(r, v, k, order); err == nil {
 			p.outcome = outcomeOf(record, f.Get("dry") != "")
-			if ended, ok := record.(steer.EndedSession); ok && ended.Ended {
+			if ended, ok := record.(orders.EndedSession); ok && ended.Ended {
 				p.session = ""
 			}
 		}
@@ -76,7 +76,7 @@ func (c *Console) steer(w http.ResponseWriter, r *http.Request, v *api.Visitor) 
 }
 
 // orderOf reads a form of the page.
-func orderOf(f url.Values) (*steer.Kind, steer.Order, error) {
+func orderOf(f url.Values) (*orders.Kind, orders.Order, error) {
 	dry := f.Get("dry") != ""
 	if !dry && f.Get("sure") == "" {
 		return nil, nil, &api.Refusal{Status: http.StatusBadRequest,
@@ -90,28 +90,28 @@ func orderOf(f url.Values) (*steer.Kind, steer.Order, error) {
 		}
 		return n
 	}
-	for _, k := range steer.Kinds() {
+	for _, k := range orders.Kinds() {
 		if k.Name != f.Get("kind") {
 			continue
 		}
 		order := k.New()
 		switch o := order.(type) {
-		case *steer.HandOver:
+		case *orders.HandOver:
 			to := int64(number("to"))
 			o.To, o.Dry = &to, dry
-		case *steer.Drain:
+		case *orders.Drain:
 			o.Resume, o.Dry = f.Get("resume") != "", dry
 			if !o.Resume {
 				o.Rate = number("rate")
 			}
-		case *steer.Shed:
+		case *orders.Shed:
 			percentage := number("percentage")
 			o.Percentage, o.Dry = &percentage, dry
-		case *steer.EndSession:
+		case *orders.EndSession:
 			o.Session, o.Dry = strings.TrimSpace(f.Get("session")), dry
-		case *steer.LogLevel:
+		case *orders.LogLevel:
 			o.Level, o.Seconds, o.Dry = f.Get("level"), 60*number("minutes"), dry
-		case *steer.TakeSnapshot:
+		case *orders.TakeSnapshot:
 			o.Dry = dry
 		}
 		return &k, order, fault
@@ -128,13 +128,13 @@ func outcomeOf(record any, dry bool) string {
 		return done
 	}
 	switch a := record.(type) {
-	case steer.HandedOver:
+	case orders.HandedOver:
 		if a.From == a.To {
 			return fmt.Sprintf("Server %d leads already.", a.To)
 		}
 		return would(fmt.Sprintf("Server %d leads, after server %d; it took %d ms.", a.To, a.From, a.TookMs),
 			fmt.Sprintf("Server %d would hand over to server %d.", a.From, a.To))
-	case steer.Drained:
+	case orders.Drained:
 		if dry {
 			return fmt.Sprintf("%d clients would leave, or stay if the server takes clients again.", a.Clients)
 		}
@@ -142,18 +142,18 @@ func outcomeOf(record any, dry bool) string {
 			return fmt.Sprintf("The server is drained: %d clients, of which %d leave per second.", a.Clients, a.Rate)
 		}
 		return "The server takes clients."
-	case steer.ShedConnections:
+	case orders.ShedConnections:
 		return fmt.Sprintf(would("%d connections were ended.", "%d connections would end."), a.Shed)
-	case steer.EndedSession:
+	case orders.EndedSession:
 		client := "a client of another server, or none"
 		if a.Client != "" {
 			client = "client " + a.Client
 		}
 		return fmt.Sprintf(would("Session %s of %s has ended, and %d ephemeral znodes with it.",
 			"Session %s of %s would end, and %d ephemeral znodes with it."), a.Label, client, a.Ephemerals)
-	case steer.Level:
+	case orders.Level:
 		return "The log is at " + levelText(a) + would(".", "; nothing has changed.")
-	case steer.TakenSnapshot:
+	case orders.TakenSnapshot:
 		if a.Taken {
 			return "The snapshot " + a.Zxid + " was written."
 		}
@@ -162,14 +162,14 @@ func outcomeOf(record any, dry bool) string {
 	return ""
 }
 
-func levelText(l steer.Level) string {
+func levelText(l orders.Level) string {
 	if l.Then == "" {
 		return l.Level
 	}
 	return l.Level + ", and at " + l.Then + " again at " + when(l.Until)
 }
 
-func snapshotText(s steer.TakenSnapshot) string {
+func snapshotText(s orders.TakenSnapshot) string {
 	switch {
 	case s.Zxid == "":
 		return "there is no snapshot"

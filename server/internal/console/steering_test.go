@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/server/internal/api"
-	"github.com/seed94657493/warren/server/internal/steer"
+	"github.com/seed94657493/warren/server/internal/orders"
 )
 
 // Each form gives its order, if the box is ticked, and tries it by its other button.
@@ -28,7 +28,7 @@ func TestSteeringForms(t *testing.T) {
 	} {
 		for _, dry := range []bool{true, false} {
 			f := &fakeServer{}
-			f.steered.Last = steer.TakenSnapshot{Zxid: "0x100000003", Txns: 4}
+			f.steered.Last = orders.TakenSnapshot{Zxid: "0x100000003", Txns: 4}
 			console := newConsole(f, true)
 			cookie, token := logIn(t, console)
 			form := url.Values{"kind": {c.kind}, "token": {token}}

@@ -65,7 +65,7 @@ func (s *Reporter) StartAdmin() error {
 		Metrics: s.metricsHandler(), PProf: s.Config.Admin.PProf,
 		SnapshotEnabled: s.Config.Admin.SnapshotEnabled, SnapshotLacksZxid: !s.Config.SerializeLastProcessedZxid,
 		RestoreEnabled: s.Config.Admin.RestoreEnabled, RestoreInterval: s.Config.Admin.RateLimiterInterval,
-		Wheel: s.wheel, TLS: secure, Handshakes: s.front.Handshakes, Plain: !s.Config.Admin.ForceHTTPS,
+		Orders: s.orders, TLS: secure, Handshakes: s.front.Handshakes, Plain: !s.Config.Admin.ForceHTTPS,
 		ForwardedFor: s.Config.IPUseXForwardedFor, Console: s.consoleHandler(),
 	})
 	s.AdminAt = ln.Addr()
@@ -81,7 +81,7 @@ func (s *Reporter) StartAdmin() error {
 
 // StopAdmin ends the admin server. It may be called more than once.
 func (s *Reporter) StopAdmin() {
-	s.dial.close()
+	s.steered.Close()
 	if s.admin == nil {
 		return
 	}

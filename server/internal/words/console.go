@@ -37,7 +37,7 @@ func (s *Reporter) consoleHandler() http.Handler {
 		return nil
 	}
 	a := api.New(api.Options{
-		Server: shown{s, &counts{}, &travel{}, make(chan struct{}, 1)}, Wheel: s.wheel, Log: s.Log,
+		Server: shown{s, &counts{}, &travel{}, make(chan struct{}, 1)}, Orders: s.orders, Log: s.Log,
 		Guesses: s.front.Guesses, Now: s.Runtime.Now,
 		Writes: s.Config.Admin.ConsoleWrites, Links: s.Config.Admin.ConsoleLinks,
 		Ensembles:  s.Config.Admin.ConsoleEnsembles,

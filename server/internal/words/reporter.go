@@ -12,8 +12,8 @@ import (
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/host"
 	"github.com/seed94657493/warren/server/internal/keystore"
+	"github.com/seed94657493/warren/server/internal/orders"
 	"github.com/seed94657493/warren/server/internal/serve"
-	"github.com/seed94657493/warren/server/internal/steer"
 )
 
 // Reporter answers operators: the four-letter words, the admin server and the exporter of metrics.
@@ -32,8 +32,8 @@ type Reporter struct {
 	MetricsLn net.Listener
 	web       *http.Server // serves MetricsLn
 
-	wheel *steer.Wheel
-	dial  levelDial
+	steered *orders.Live
+	orders  *orders.Executor
 
 	liveness *env.Liveness
 
@@ -43,9 +43,10 @@ type Reporter struct {
 // New returns a Reporter. level is the one of the log; nil if operators may not change it.
 func New(e *env.Env, d *durable.Disk, f *serve.Front, m *host.Host, level *zap.AtomicLevel) *Reporter {
 	s := &Reporter{Env: e, disk: d, front: f, host: m, Role: m.RoleNow}
-	s.dial.level, s.dial.log = level, e.Log
 	s.liveness = env.NewLiveness(e, s.takeLocks)
-	s.wheel = s.newWheel()
+	s.steered = orders.NewLive(e, d, f, m, level)
+	s.orders = orders.New(orders.Options{Server: s.steered, Log: e.Log,
+		SnapshotsOff: !e.Config.Admin.SnapshotEnabled, SnapshotInterval: e.Config.Admin.RateLimiterInterval})
 	s.traceMask.Store(traceMaskDefault)
 	e.Registry.MustRegister(&exporter{s})
 	s.exportDifferences()

@@ -1,4 +1,4 @@
-package words
+package orders
 
 import (
 	"errors"
@@ -7,8 +7,6 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
-
-	"github.com/seed94657493/warren/server/internal/steer"
 )
 
 // levelDial changes the level of the server's log for an operator. Its lock guards all fields but the first two, which
@@ -84,10 +82,10 @@ func (d *levelDial) close() {
 }
 
 // view describes the level, which is now for the log.
-func (d *levelDial) view(now zapcore.Level) steer.Level {
+func (d *levelDial) view(now zapcore.Level) Level {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	l := steer.Level{Level: now.String()}
+	l := Level{Level: now.String()}
 	if now > zapcore.FatalLevel {
 		l.Level = "off" // the program drops the log
 	}

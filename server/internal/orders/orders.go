@@ -1,4 +1,4 @@
-package steer
+package orders
 
 import (
 	"context"
@@ -44,7 +44,7 @@ type Server interface {
 	TakeSnapshot(ctx context.Context) (TakenSnapshot, error)
 }
 
-// Options configure a Wheel.
+// Options configure a Executor.
 type Options struct {
 	// Server is what is steered; nil refuses every order.
 	Server Server
@@ -58,8 +58,8 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Wheel carries out orders.
-type Wheel struct {
+// Executor carries out orders.
+type Executor struct {
 	o         Options
 	intervals map[string]*Interval // by the name of a kind
 	// Snapshots is the limit for snapshots, whichever command asks for them.
@@ -67,14 +67,14 @@ type Wheel struct {
 }
 
 // New returns the wheel of a server.
-func New(o Options) *Wheel {
+func New(o Options) *Executor {
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	w := &Wheel{o: o, intervals: map[string]*Interval{}, Snapshots: &Interval{Every: o.SnapshotInterval}}
+	w := &Executor{o: o, intervals: map[string]*Interval{}, Snapshots: &Interval{Every: o.SnapshotInterval}}
 	for _, k := range Kinds() {
 		w.intervals[k.Name] = &Interval{Every: Pause}
 	}
@@ -110,7 +110,7 @@ type Order interface {
 	// done reports whether everything is already as the order wants it. Such an order uses up no turn.
 	done(s Server) bool
 	// carryOut does what is wanted, and returns the record of the answer.
-	carryOut(ctx context.Context, w *Wheel) (answer any, err error)
+	carryOut(ctx context.Context, w *Executor) (answer any, err error)
 }
 
 // Kind is a kind of orders.
@@ -149,7 +149,7 @@ func (k *Kind) Decode(body io.Reader) (Order, error) {
 
 // Do carries out an order, and writes one line about it. Orders that change something are written whatever the level
 // of the log is. An error is a Refusal.
-func (w *Wheel) Do(ctx context.Context, k *Kind, o Order, by Operator) (answer any, err error) {
+func (w *Executor) Do(ctx context.Context, k *Kind, o Order, by Operator) (answer any, err error) {
 	began := w.o.Now()
 	answer, err = w.try(ctx, k, o)
 	facts := []zap.Field{zap.String("command", k.Name), zap.Reflect("request", o), zap.String("client_addr", by.Addr)}
@@ -169,7 +169,7 @@ func (w *Wheel) Do(ctx context.Context, k *Kind, o Order, by Operator) (answer a
 	return answer, nil
 }
 
-func (w *Wheel) try(ctx context.Context, k *Kind, o Order) (any, error) {
+func (w *Executor) try(ctx context.Context, k *Kind, o Order) (any, error) {
 	if err := o.check(); err != nil {
 		return nil, &Refusal{Status: http.StatusBadRequest, Err: err}
 	}
@@ -203,7 +203,7 @@ func tooOften(every, wait time.Duration) error {
 }
 
 // Refuse writes the line about an order that could not be decoded, and returns why.
-func (w *Wheel) Refuse(k *Kind, by Operator, err error) error {
+func (w *Executor) Refuse(k *Kind, by Operator, err error) error {
 	w.o.Log.Warn("command refused", zap.String("command", k.Name), zap.String("client_addr", by.Addr), zap.Error(err))
 	return err
 }

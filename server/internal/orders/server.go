@@ -1,4 +1,4 @@
-package words
+package orders
 
 import (
 	"context"
@@ -7,38 +7,49 @@ import (
 	"strconv"
 	"time"
 
+	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/durable"
+	"github.com/seed94657493/warren/server/internal/env"
+	"github.com/seed94657493/warren/server/internal/host"
 	"github.com/seed94657493/warren/server/internal/serve"
-	"github.com/seed94657493/warren/server/internal/steer"
 	"github.com/seed94657493/warren/zab"
 )
 
-// steered is a server as operators steer it.
-type steered struct{ *Reporter }
-
-var _ steer.Server = steered{}
-
-// newWheel returns what carries out the orders of operators.
-func (s *Reporter) newWheel() *steer.Wheel {
-	return steer.New(steer.Options{Server: steered{s}, Log: s.Log, SnapshotsOff: !s.Config.Admin.SnapshotEnabled,
-		SnapshotInterval: s.Config.Admin.RateLimiterInterval})
+// Live is a running server that operators steer.
+type Live struct {
+	*env.Env
+	disk  *durable.Disk
+	front *serve.Front
+	host  *host.Host
+	level levelDial
 }
 
-// Shed implements steer.Server.
-func (n steered) Shed(percent int) int { return n.front.Shed(percent) }
+// NewLive returns a server that is steered. level is the one of the log; nil if operators may not change it.
+func NewLive(e *env.Env, d *durable.Disk, f *serve.Front, m *host.Host, level *zap.AtomicLevel) *Live {
+	return &Live{Env: e, disk: d, front: f, host: m, level: levelDial{level: level, log: e.Log}}
+}
 
-// Clients implements steer.Server.
-func (n steered) Clients() int { return n.front.Clients() }
+// Close ends a change of the level of the log, since a program may go on without the server.
+func (n *Live) Close() { n.level.close() }
+
+var _ Server = (*Live)(nil)
+
+// Shed implements Server.
+func (n *Live) Shed(percent int) int { return n.front.Shed(percent) }
+
+// Clients implements Server.
+func (n *Live) Clients() int { return n.front.Clients() }
 
 // errNoOtherServer is why a server is not drained.
 var errNoOtherServer = errors.New("clients have no other server: this one is not a member of an ensemble that serves")
 
-// Drain implements steer.Server.
-func (n steered) Drain(rate int, dry bool) error {
-	switch r, ok := n.Role(); {
+// Drain implements Server.
+func (n *Live) Drain(rate int, dry bool) error {
+	switch r, ok := n.host.RoleNow(); {
 	case rate == 0 && dry:
 	case rate == 0:
 		n.front.Undrain()
@@ -51,10 +62,10 @@ func (n steered) Drain(rate int, dry bool) error {
 	return nil
 }
 
-// Drained implements steer.Server.
-func (n steered) Drained() steer.Drained {
+// Drained implements Server.
+func (n *Live) Drained() Drained {
 	rate, on := n.front.Draining()
-	return steer.Drained{Draining: on, Clients: n.front.Clients(), Rate: rate}
+	return Drained{Draining: on, Clients: n.front.Clients(), Rate: rate}
 }
 
 const (
@@ -75,10 +86,10 @@ func awaitOrder(done func() bool) bool {
 	return true
 }
 
-// HandOver implements steer.Server.
-func (n steered) HandOver(to int64, dry bool) (steer.HandedOver, error) {
+// HandOver implements Server.
+func (n *Live) HandOver(to int64, dry bool) (HandedOver, error) {
 	heir, began := proto.ServerID(to), time.Now()
-	h := steer.HandedOver{From: int64(n.host.ID), To: to, Leader: int64(n.host.ID)}
+	h := HandedOver{From: int64(n.host.ID), To: to, Leader: int64(n.host.ID)}
 	if !n.Config.Distributed() {
 		return h, errNotLeading
 	}
@@ -118,8 +129,8 @@ var (
 	errSessionStays = errors.New("the session has not ended yet: the leader did not answer in time")
 )
 
-// EndSession implements steer.Server.
-func (n steered) EndSession(session string, dry bool) (ended steer.EndedSession, err error) {
+// EndSession implements Server.
+func (n *Live) EndSession(session string, dry bool) (ended EndedSession, err error) {
 	id, ok := n.sessionOf(session)
 	if !ok {
 		return ended, errUnknownSession
@@ -148,7 +159,7 @@ func (n steered) EndSession(session string, dry bool) (ended steer.EndedSession,
 }
 
 // lives reports whether there is a session with an id, as far as this server has applied txns.
-func (n steered) lives(id proto.SessionID) bool {
+func (n *Live) lives(id proto.SessionID) bool {
 	n.Store.Mu.RLock()
 	_, lives := n.Store.State.Session(id)
 	n.Store.Mu.RUnlock()
@@ -157,7 +168,7 @@ func (n steered) lives(id proto.SessionID) bool {
 
 // sessionOf finds the session that a text names: by its id, in the forms of answers and of snapshots, or by one of its
 // labels. The HMACs of many sessions are made without a lock.
-func (n steered) sessionOf(name string) (proto.SessionID, bool) {
+func (n *Live) sessionOf(name string) (proto.SessionID, bool) {
 	number, err := strconv.ParseUint(name, 0, 64)
 	if err != nil {
 		if signed, signedErr := strconv.ParseInt(name, 10, 64); signedErr == nil {
@@ -184,16 +195,16 @@ func (n steered) sessionOf(name string) (proto.SessionID, bool) {
 	return 0, false
 }
 
-// LogLevel implements steer.Server.
-func (n steered) LogLevel() steer.Level { return n.dial.view(zapcore.LevelOf(n.Log.Core())) }
+// LogLevel implements Server.
+func (n *Live) LogLevel() Level { return n.level.view(zapcore.LevelOf(n.Log.Core())) }
 
-// SetLogLevel implements steer.Server.
-func (n steered) SetLogLevel(level zapcore.Level, last time.Duration) error {
-	return n.dial.set(level, last)
+// SetLogLevel implements Server.
+func (n *Live) SetLogLevel(level zapcore.Level, last time.Duration) error {
+	return n.level.set(level, last)
 }
 
-// LastSnapshot implements steer.Server.
-func (n steered) LastSnapshot() (t steer.TakenSnapshot) {
+// LastSnapshot implements Server.
+func (n *Live) LastSnapshot() (t TakenSnapshot) {
 	all, err := n.disk.Snaps.List()
 	if err != nil || len(all) == 0 {
 		return t
@@ -205,8 +216,8 @@ func (n steered) LastSnapshot() (t steer.TakenSnapshot) {
 	return t
 }
 
-// TakeSnapshot implements steer.Server.
-func (n steered) TakeSnapshot(ctx context.Context) (t steer.TakenSnapshot, err error) {
+// TakeSnapshot implements Server.
+func (n *Live) TakeSnapshot(ctx context.Context) (t TakenSnapshot, err error) {
 	d := n.disk.Snapshotter.Order(ctx)
 	if d.Err != nil {
 		return t, d.Err

@@ -1,4 +1,4 @@
-package steer
+package orders
 
 import (
 	"context"
@@ -65,7 +65,7 @@ func (o *Shed) dry() bool { return o.Dry }
 
 func (o *Shed) done(s Server) bool { return *o.Percentage == 0 || s.Clients() == 0 }
 
-func (o *Shed) carryOut(_ context.Context, w *Wheel) (any, error) {
+func (o *Shed) carryOut(_ context.Context, w *Executor) (any, error) {
 	n := 0
 	if o.Dry {
 		n = (w.o.Server.Clients()**o.Percentage + 50) / 100
@@ -109,7 +109,7 @@ func (o *Drain) done(s Server) bool {
 	return now.Draining != o.Resume && (o.Resume || now.Rate == o.Rate)
 }
 
-func (o *Drain) carryOut(_ context.Context, w *Wheel) (any, error) {
+func (o *Drain) carryOut(_ context.Context, w *Executor) (any, error) {
 	rate := o.Rate
 	if o.Resume {
 		rate = 0
@@ -147,7 +147,7 @@ func (o *HandOver) dry() bool { return o.Dry }
 
 func (o *HandOver) done(Server) bool { return false }
 
-func (o *HandOver) carryOut(_ context.Context, w *Wheel) (any, error) {
+func (o *HandOver) carryOut(_ context.Context, w *Executor) (any, error) {
 	h, err := w.o.Server.HandOver(*o.To, o.Dry)
 	return h, err
 }
@@ -186,7 +186,7 @@ func (o *EndSession) dry() bool { return o.Dry }
 
 func (o *EndSession) done(Server) bool { return false }
 
-func (o *EndSession) carryOut(_ context.Context, w *Wheel) (any, error) {
+func (o *EndSession) carryOut(_ context.Context, w *Executor) (any, error) {
 	return w.o.Server.EndSession(o.Session, o.Dry)
 }
 
@@ -235,7 +235,7 @@ func (o *LogLevel) done(s Server) bool {
 	return o.Seconds == 0 && now.Then == "" && now.Level == o.Level
 }
 
-func (o *LogLevel) carryOut(_ context.Context, w *Wheel) (any, error) {
+func (o *LogLevel) carryOut(_ context.Context, w *Executor) (any, error) {
 	if !o.dry() {
 		level, err := o.level()
 		if err == nil {
@@ -270,7 +270,7 @@ func (o *TakeSnapshot) done(s Server) bool {
 }
 
 // carryOut writes nothing if the newest snapshot has every txn.
-func (o *TakeSnapshot) carryOut(ctx context.Context, w *Wheel) (any, error) {
+func (o *TakeSnapshot) carryOut(ctx context.Context, w *Executor) (any, error) {
 	switch last := w.o.Server.LastSnapshot(); {
 	case w.o.SnapshotsOff:
 		return nil, &Refusal{Status: http.StatusServiceUnavailable,
@@ -300,7 +300,7 @@ type State struct {
 }
 
 // State returns what may be steered, as it is now.
-func (w *Wheel) State() State {
+func (w *Executor) State() State {
 	s := w.o.Server
 	return State{Drained: s.Drained(), Level: s.LogLevel(), Snapshot: s.LastSnapshot()}
 }

@@ -1,4 +1,4 @@
-package steer_test
+package orders_test
 
 import (
 	"context"
@@ -12,13 +12,13 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/seed94657493/warren/server/internal/steer"
-	"github.com/seed94657493/warren/server/internal/steer/steertest"
+	"github.com/seed94657493/warren/server/internal/orders"
+	"github.com/seed94657493/warren/server/internal/orders/orderstest"
 )
 
-func kind(t testing.TB, name string) *steer.Kind {
+func kind(t testing.TB, name string) *orders.Kind {
 	t.Helper()
-	for _, k := range steer.Kinds() {
+	for _, k := range orders.Kinds() {
 		if k.Name == name {
 			return &k
 		}
@@ -28,16 +28,16 @@ func kind(t testing.TB, name string) *steer.Kind {
 }
 
 // give gives an order as JSON, and returns the answer as JSON; or the status and the text of a refusal.
-func give(t testing.TB, w *steer.Wheel, name, body string) (status int, answer string) {
+func give(t testing.TB, w *orders.Executor, name, body string) (status int, answer string) {
 	t.Helper()
 	k := kind(t, name)
 	o, err := k.Decode(strings.NewReader(body))
 	var fields any
 	if err == nil {
-		fields, err = w.Do(context.Background(), k, o, steer.Operator{User: "super", Addr: "10.0.0.7:1"})
+		fields, err = w.Do(context.Background(), k, o, orders.Operator{User: "super", Addr: "10.0.0.7:1"})
 	}
 	if err != nil {
-		var refusal *steer.Refusal
+		var refusal *orders.Refusal
 		require.ErrorAs(t, err, &refusal)
 		return refusal.Status, err.Error()
 	}
@@ -95,24 +95,24 @@ func TestOrders(t *testing.T) {
 		{"take_snapshot", ``, 200, "snapshot", `{"zxid":"0x100000007","bytes":20,"txns":0,"taken":true}`},
 		{"take_snapshot", `{"dry_run": true}`, 200, "", `"zxid":"0x100000003","bytes":10,"txns":4,"taken":false`},
 	} {
-		s := &steertest.Server{Log: steer.Level{Level: "info"},
-			Last: steer.TakenSnapshot{Zxid: "0x100000003", Bytes: 10, Txns: 4}}
-		status, answer := give(t, steer.New(steer.Options{Server: s}), c.name, c.body)
+		s := &orderstest.Server{Log: orders.Level{Level: "info"},
+			Last: orders.TakenSnapshot{Zxid: "0x100000003", Bytes: 10, Txns: 4}}
+		status, answer := give(t, orders.New(orders.Options{Server: s}), c.name, c.body)
 		require.Equal(t, c.status, status, "%s %s: %s", c.name, c.body, answer)
 		require.Contains(t, answer, c.answer, "%s %s", c.name, c.body)
 		require.Equal(t, c.told, strings.Join(s.Told, ","), "%s %s", c.name, c.body)
 	}
-	status, answer := give(t, steer.New(steer.Options{Server: &steertest.Server{Alone: true}}), "drain", "")
+	status, answer := give(t, orders.New(orders.Options{Server: &orderstest.Server{Alone: true}}), "drain", "")
 	require.Equal(t, 409, status, answer)
 }
 
 // A snapshot that would have no txn more than the newest one is not written, and does not count for the limit.
 func TestSnapshotsAreBounded(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	s := &steertest.Server{Last: steer.TakenSnapshot{Zxid: "0x100000003", Txns: 0}}
-	w := steer.New(steer.Options{Server: s, SnapshotInterval: time.Minute, Now: func() time.Time { return now }})
+	s := &orderstest.Server{Last: orders.TakenSnapshot{Zxid: "0x100000003", Txns: 0}}
+	w := orders.New(orders.Options{Server: s, SnapshotInterval: time.Minute, Now: func() time.Time { return now }})
 	take := func() int {
-		now = now.Add(steer.Pause)
+		now = now.Add(orders.Pause)
 		status, _ := give(t, w, "take_snapshot", "")
 		return status
 	}
@@ -126,26 +126,26 @@ func TestSnapshotsAreBounded(t *testing.T) {
 	require.False(t, w.Snapshots.Allow(now), "whichever command asks for it")
 	now = now.Add(time.Minute)
 	require.Equal(t, 200, take())
-	off := steer.New(steer.Options{Server: s, SnapshotsOff: true})
+	off := orders.New(orders.Options{Server: s, SnapshotsOff: true})
 	status, answer := give(t, off, "take_snapshot", "")
 	require.Equal(t, 503, status)
 	require.Contains(t, answer, "admin.snapshot.enabled")
-	require.True(t, (&steer.Interval{}).Allow(now))
+	require.True(t, (&orders.Interval{}).Allow(now))
 }
 
 // An order makes one line in the log, whatever its level is, and may not be given too often unless it changes nothing.
 func TestOrdersAreLoggedAndBounded(t *testing.T) {
 	core, log := observer.New(zap.ErrorLevel)
 	now := time.Unix(1_800_000_000, 0)
-	s := &steertest.Server{}
-	w := steer.New(steer.Options{Server: s, Log: zap.New(core), Now: func() time.Time { return now }})
+	s := &orderstest.Server{}
+	w := orders.New(orders.Options{Server: s, Log: zap.New(core), Now: func() time.Time { return now }})
 	code := func(name, body string) int { status, _ := give(t, w, name, body); return status }
 	require.Equal(t, 200, code("drain", ""))
 	require.Equal(t, 429, code("drain", `{"resume": true}`))
 	require.Equal(t, 200, code("drain", `{"dry_run": true}`))
 	require.Equal(t, 200, code("shed_connections", `{"percentage": 5}`), "each kind has its own limit")
 	require.Equal(t, 429, code("shed_connections", `{"percentage": 5}`))
-	now = now.Add(steer.Pause)
+	now = now.Add(orders.Pause)
 	require.Equal(t, 200, code("drain", `{"resume": true}`))
 	lines := log.All()
 	require.Len(t, lines, 3)
@@ -155,9 +155,9 @@ func TestOrdersAreLoggedAndBounded(t *testing.T) {
 	require.Equal(t, "super", facts["user"])
 	require.Equal(t, "10.0.0.7:1", facts["client_addr"])
 
-	var refusal *steer.Refusal
-	_, err := steer.New(steer.Options{}).Do(context.Background(), kind(t, "drain"), kind(t, "drain").New(),
-		steer.Operator{})
+	var refusal *orders.Refusal
+	_, err := orders.New(orders.Options{}).Do(context.Background(), kind(t, "drain"), kind(t, "drain").New(),
+		orders.Operator{})
 	require.True(t, errors.As(err, &refusal))
 	require.Equal(t, 503, refusal.Status, "nothing is steered")
 }
@@ -166,15 +166,15 @@ func TestOrdersAreLoggedAndBounded(t *testing.T) {
 func FuzzOrders(f *testing.F) {
 	for _, body := range []string{``, `{}`, `{"percentage":5}`, `{"rate":1,"resume":true}`, `{"to":-1}`,
 		`{"session":"0x1"}`, `{"level":"debug","seconds":9}`, `{"dry_run":true}`, `[]`, `{"rate":1}{`} {
-		for i := range steer.Kinds() {
+		for i := range orders.Kinds() {
 			f.Add(uint8(i), body)
 		}
 	}
 	f.Fuzz(func(t *testing.T, which uint8, body string) {
-		kinds := steer.Kinds()
+		kinds := orders.Kinds()
 		k := kinds[int(which)%len(kinds)]
-		s := &steertest.Server{}
-		status, answer := give(t, steer.New(steer.Options{Server: s}), k.Name, body)
+		s := &orderstest.Server{}
+		status, answer := give(t, orders.New(orders.Options{Server: s}), k.Name, body)
 		require.Contains(t, []int{200, 400, 409}, status, answer)
 		require.True(t, status != 400 || len(s.Told) == 0, "a refused order reaches the server: %v", s.Told)
 		for _, told := range s.Told {

@@ -1,0 +1,91 @@
+// Package orderstest has a orders.Server for tests, which notes what it was told. It is for one goroutine.
+package orderstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+
+	"github.com/seed94657493/warren/server/internal/orders"
+)
+
+// Server has 14 clients and the session s-1, is server 1, and knows server 9 as one that cannot lead.
+type Server struct {
+	Told  []string // each call that may change something
+	Alone bool     // it is no member of an ensemble
+	Last  orders.TakenSnapshot
+	Now   orders.Drained
+	Log   orders.Level
+}
+
+var _ orders.Server = new(Server)
+
+func (s *Server) tell(format string, args ...any) {
+	s.Told = append(s.Told, fmt.Sprintf(format, args...))
+}
+
+// Shed implements orders.Server.
+func (s *Server) Shed(percent int) int {
+	s.tell("shed %d", percent)
+	return s.Clients() * percent / 100
+}
+
+// Clients implements orders.Server.
+func (s *Server) Clients() int { return 14 }
+
+// Drain implements orders.Server.
+func (s *Server) Drain(rate int, dry bool) error {
+	s.tell("drain %d %t", rate, dry)
+	if s.Alone {
+		return errors.New("no other server")
+	}
+	if !dry {
+		s.Now = orders.Drained{Draining: rate > 0, Clients: s.Clients(), Rate: rate}
+	}
+	return nil
+}
+
+// Drained implements orders.Server.
+func (s *Server) Drained() orders.Drained { return s.Now }
+
+// HandOver implements orders.Server.
+func (s *Server) HandOver(to int64, dry bool) (orders.HandedOver, error) {
+	s.tell("hand over to %d %t", to, dry)
+	if to == 9 {
+		return orders.HandedOver{}, errors.New("server 9 cannot lead next")
+	}
+	return orders.HandedOver{From: 1, To: to, Leader: to, TookMs: 12}, nil
+}
+
+// EndSession implements orders.Server.
+func (s *Server) EndSession(session string, dry bool) (orders.EndedSession, error) {
+	s.tell("end %s %t", session, dry)
+	if session != "s-1" {
+		return orders.EndedSession{}, errors.New("no such session")
+	}
+	return orders.EndedSession{Label: session, Client: "10.0.0.9:4001", TimeoutMs: 4000, Ephemerals: 2,
+		Ended: !dry}, nil
+}
+
+// LogLevel implements orders.Server.
+func (s *Server) LogLevel() orders.Level { return s.Log }
+
+// SetLogLevel implements orders.Server.
+func (s *Server) SetLogLevel(level zapcore.Level, last time.Duration) error {
+	s.tell("level %v for %v", level, last)
+	s.Log = orders.Level{Level: level.String()}
+	return nil
+}
+
+// LastSnapshot implements orders.Server.
+func (s *Server) LastSnapshot() orders.TakenSnapshot { return s.Last }
+
+// TakeSnapshot implements orders.Server.
+func (s *Server) TakeSnapshot(context.Context) (orders.TakenSnapshot, error) {
+	s.tell("snapshot")
+	s.Last = orders.TakenSnapshot{Zxid: "0x100000007", Bytes: 20, Taken: true}
+	return s.Last, nil
+}
