@@ -66,7 +66,8 @@ func (s *Sim) converge() {
 // overtaken returns the leader that all servers follow, except for those that have promised a later epoch, and by
 // how many epochs. A Warren leader that a quorum of Warren servers follows has to begin a later epoch for a Warren
 // server (zab/renewal.go). Servers that speak as Java does cannot: where the quorum needs one of them the server stays
-// outside until elections have led to its epoch, as in ZooKeeper.
+// outside until elections have led to its epoch, as in ZooKeeper. A server without data may wait for that server, too:
+// it follows a leader that a quorum of the others follow.
 func (s *Sim) overtaken() (leader *node, epochs int64) {
 	for _, n := range s.nodes {
 		if n.up && n.status.Serving && n.status.State == zab.Leading {
@@ -85,6 +86,7 @@ func (s *Sim) overtaken() (leader *node, epochs int64) {
 		case follows(n):
 		case n.up && n.disk.accepted > leader.status.Epoch && (n.plain || !renews):
 			epochs = max(epochs, n.disk.accepted-leader.status.Epoch)
+		case n.up && !n.disk.exists:
 		default:
 			return nil, 0
 		}
