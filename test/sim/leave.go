@@ -94,6 +94,7 @@ func (l *leavers) empty(s *Sim, n *node) {
 	s.tracef("%d has left, and loses its disk", n.id)
 	n.crash()
 	n.forget()
+	s.net.silence(n)
 	n.left, n.observes = true, false
 	s.Stats.Left++
 	s.faults.later(s, s.between(500, 20_000), n.start)
@@ -132,7 +133,7 @@ func (l *leavers) draw(s *Sim, leader *node, voters, observers []proto.ServerID)
 		if l.gone && r.rng.IntN(4) > 0 {
 			return with(voters, n.id), without(observers, n.id), true
 		} else if l.gone {
-			return voters, with(observers, n.id), true
+			return without(voters, n.id), with(observers, n.id), true
 		}
 		return without(voters, n.id), without(observers, n.id), true
 	case n == nil && l.hides && r.rng.IntN(5) == 0 && len(voters) > max(r.voters, 1):
@@ -147,7 +148,7 @@ func (l *leavers) draw(s *Sim, leader *node, voters, observers []proto.ServerID)
 		case slices.Contains(observers, n.id) || r.rng.IntN(2) == 0:
 			return with(voters, n.id), without(observers, n.id), true
 		default:
-			return voters, with(observers, n.id), true
+			return without(voters, n.id), with(observers, n.id), true
 		}
 	}
 	return nil, nil, false

@@ -356,6 +356,16 @@ func (w *network) restarted(n *node) {
 	}
 }
 
+// silence forgets what was said to a server that loses its disk because it has left: nobody repeats it. Otherwise an old
+// notification may tell it of a configuration of which it was the only voter. It believes that, and waits for itself.
+func (w *network) silence(n *node) {
+	for key, ch := range w.elect {
+		if key[1] == n.id {
+			ch.last, ch.slot = nil, nil
+		}
+	}
+}
+
 // connected tells a server that its election channel to another one is new.
 func (w *network) connected(o, n *node) {
 	if o.up && n.up {
