@@ -356,8 +356,9 @@ func (w *network) restarted(n *node) {
 	}
 }
 
-// silence forgets what was said to a server that loses its disk because it has left: nobody repeats it. Otherwise an old
-// notification may tell it of a configuration of which it was the only voter. It believes that, and waits for itself.
+// silence forgets what was said to a server that loses its disk because it has left: nobody repeats it. Otherwise an
+// old notification may tell it of a configuration of which it was the only voter. It believes that, and waits for
+// itself.
 func (w *network) silence(n *node) {
 	for key, ch := range w.elect {
 		if key[1] == n.id {
