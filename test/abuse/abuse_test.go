@@ -35,6 +35,7 @@ type abuse struct {
 	members  int               // 1 is a server alone
 	settings map[string]string // beside the defaults
 	memory   int64             // limit of the server's resident memory, MiB
+	left     int64             // how much more than before may be left a minute later, MiB; 0 is not looked at
 	full     bool              // only with -abuse.full
 	possible func() bool       // whether it can be done here; nil is everywhere
 	prepare  func(*attack)     // before the good clients are measured
@@ -118,6 +119,10 @@ func suffer(t *testing.T, ab abuse) report {
 	l.end()
 	far.end()
 	r.most = most.Load()
+	if ab.left > 0 {
+		require.Eventually(t, func() bool { return tg.memory() < r.before+ab.left }, time.Minute, 100*time.Millisecond,
+			"MiB stay resident when all clients of the abuse have left: %d before, %d in it", r.before, r.most)
+	}
 	t.Logf("%+v", r)
 	require.NotZero(t, r.during.requests, "good clients get answers during the abuse")
 	require.Less(t, r.stall(), stallMax+r.machine, "longest wait of a good client")

@@ -19,7 +19,7 @@ func watches() []abuse {
 		{name: "watches, up to the limit of a connection", memory: 1200, run: manyWatches},
 		{name: "watches, no limit", memory: 1200, settings: map[string]string{"warren.maxWatches": "0"},
 			run: manyWatches},
-		{name: "watches of long paths, many connections", memory: 1500, run: longWatches},
+		{name: "watches of long paths, many connections", memory: 1500, left: 100, run: longWatches},
 		{name: "setWatches of very many paths", memory: 800, run: longSetWatches},
 		{name: "setWatches2 of all kinds", memory: 600, run: longSetWatches2},
 		{name: "events that nobody takes", memory: 1500, run: unreadEvents},
