@@ -41,8 +41,13 @@ func TestFileDescriptorsAreKeptForTheLog(t *testing.T) {
 		_, err := c.Create(fmt.Sprintf("/n%d", i), make([]byte, 128), proto.ModePersistent)
 		require.NoError(t, err)
 	}
-	_, err = wire.Dial(n.Addr(), wire.Options{})
-	require.Error(t, err, "a connection that leaves too few")
+	for i := 0; err == nil; i++ { // the server ends silent connections now and then
+		require.Less(t, i, int(limit.Cur), "a connection that leaves too few")
+		var more *wire.Conn
+		if more, err = wire.Dial(n.Addr(), wire.Options{}); err == nil {
+			defer more.Close()
+		}
+	}
 	require.Eventually(t, func() bool { return filesOf(t, n, "log.") > 3 && filesOf(t, n, "snapshot.") > 1 },
 		time.Minute, 20*time.Millisecond, "log files and snapshots")
 	require.Eventually(t, func() bool { // silent connections have the places for words for some seconds
