@@ -376,7 +376,7 @@ func (c *directoryCheck) epochs() {
 	current, hasCurrent := read("currentEpoch")
 	err := server.CheckEpochs(c.FS, c.DataDir, c.Member, max(c.last, 0))
 	switch {
-	case unreadable:
+	case unreadable, c.blind:
 	case err != nil:
 		c.add(Critical, "epoch", c.snapDir, remedyResync, "%v: the server does not start", err)
 	case hasCurrent && hasAccepted && current > accepted:

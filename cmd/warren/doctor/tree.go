@@ -152,7 +152,7 @@ func (c *directoryCheck) rebuilt() (*rebuild.Found, error) {
 // linked is rebuilt. That the log does not lead to a snapshot, or from one epoch to the next, is believed when it was
 // seen twice: a server may have written that snapshot, or another log, since the log was looked at.
 func (c *directoryCheck) linked() (found *rebuild.Found, err error) {
-	for seen := ""; ; {
+	for seen, tries := "", 0; tries < looksMax; tries++ {
 		found, err = c.rebuilt()
 		if !errors.Is(err, snapshot.ErrUnlinked) && !errors.Is(err, rebuild.ErrGap) || err.Error() == seen {
 			return found, err
@@ -165,7 +165,11 @@ func (c *directoryCheck) linked() (found *rebuild.Found, err error) {
 		}
 		c.last = max(c.last, report.Last)
 	}
+	return found, err
 }
+
+// looksMax is how often a log is looked at that is another one each time.
+const looksMax = 10
 
 // digest says what is found when the state is rebuilt. Source: storage 7.3.
 func (c *directoryCheck) digest() {

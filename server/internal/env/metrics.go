@@ -142,7 +142,7 @@ func newMetrics(e *Env) *Metrics {
 		RefusedNoDescriptor: counter("warren_server_connections_without_descriptor_total",
 			"Connections refused because the last file descriptors are for files and servers: raise the limit."),
 		ConnectWaits: counter("warren_server_connect_waits_total",
-			"Clients that connected while there was no leader: they wait for up to warren.connect.wait."),
+			"Clients that connected while there was no leader: they may wait for warren.connect.wait."),
 		RateWaits: counter("warren_server_rate_waits_total",
 			"Times a connection was not read from because its address had reached warren.maxRequestsPerSecond."),
 	}

@@ -93,14 +93,14 @@ func (c *Conn) firstFrame() ([]byte, error) {
 // moment. If it has gone elsewhere meanwhile, it is not to have its session here.
 func (c *Conn) letIn() bool {
 	s := c.srv
-	if s.IsServing() {
-		return true
+	if s.Doors.IsOpen() {
+		return s.MayAnswer()
 	}
-	if _, draining := s.Draining(); draining || s.Doors.IsOpen() {
+	if _, draining := s.Draining(); draining {
 		return false
 	}
 	s.Metrics.ConnectWaits.Inc()
-	return s.Doors.Await(s.Config.ConnectWait) && s.IsServing() && !hungUp(c.raw)
+	return s.Doors.Await(s.Config.ConnectWait) && s.MayAnswer() && !hungUp(c.raw)
 }
 
 // connect begins or resumes a session and waits until it is established.
@@ -183,7 +183,7 @@ func (c *Conn) asksAgain() error {
 	c.mu.Lock()
 	c.mu.dropped = false
 	c.mu.Unlock()
-	if c.generation.Load() == c.srv.host.Generation() || !c.letIn() {
+	if c.generation.Load() == c.srv.host.Generation() || !c.letIn() || hungUp(c.raw) {
 		return errNotServing
 	}
 	c.generation.Store(c.srv.host.Generation())
