@@ -318,13 +318,11 @@ func (l *Lineage) unsettled(next int64) int64 {
 	return next
 }
 
-// Began returns the last txn of the history that an epoch began with. It is false if that is not known.
-func (l *Lineage) Began(epoch int64) (base proto.Zxid, ok bool) {
+// Begins reports whether an epoch of the history began directly after a txn, as far as is known: of an epoch that was
+// led by a ZooKeeper server it is not known after which.
+func (l *Lineage) Begins(epoch int64, after proto.Zxid) bool {
 	i, ok := l.reign(epoch)
-	if !ok || l.Reigns[i].Mark == 0 {
-		return 0, false
-	}
-	return l.Reigns[i].Base, true
+	return ok && (l.Reigns[i].Mark == 0 || l.Reigns[i].Base == after)
 }
 
 // Joins returns an error if txn next cannot come directly after txn last in this history, or after a snapshot at last.

@@ -426,6 +426,18 @@ func TestLineageShares(t *testing.T) {
 	}
 }
 
+func TestLineageBegins(t *testing.T) {
+	z := proto.MakeZxid
+	l := &Lineage{Ensemble: 1, Final: true, Reigns: []Reign{
+		{Epoch: 2, Leader: 1, Mark: 7, Base: z(1, 40)},
+		{Epoch: 4, Leader: -1}, // led by a server that speaks the Java protocol
+	}}
+	require.True(t, l.Begins(2, z(1, 40)))
+	require.False(t, l.Begins(2, z(1, 39)))
+	require.True(t, l.Begins(4, z(2, 9)), "nothing contradicts it")
+	require.False(t, l.Begins(3, z(2, 9)), "the epoch is not known")
+}
+
 func TestLineageJoins(t *testing.T) {
 	z := proto.MakeZxid
 	l := &Lineage{Ensemble: 1, Final: true, Settled: z(5, 0), Reigns: []Reign{

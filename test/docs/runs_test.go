@@ -34,7 +34,7 @@ func TestLongRunsAreOfThisCode(t *testing.T) {
 		if !assert.NoError(t, err, "%s: commit %s is not part of the history", test, commit) {
 			continue
 		}
-		since, err := git(append([]string{"log", "--oneline", commit + "..HEAD", "--"}, seeds.Code()...)...)
+		since, err := git(append([]string{"log", "--oneline", commit + "..HEAD", "--"}, seeds.Code(test)...)...)
 		require.NoError(t, err, since)
 		assert.Empty(t, since, "%s ran at %s, before these changes: run it again with make sim RECORD=yes", test,
 			commit)

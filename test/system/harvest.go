@@ -11,8 +11,8 @@ import (
 )
 
 // A state may hold txns that no server has applied but at its start, and travel to servers whose logs do not hold
-// them, while the log that they came from is lost. So the logs are read at each start, and before a server removes a
-// log.
+// them, while the log that they came from is lost. So the logs are read at each start, and before a log is
+// removed or a disk lost.
 
 // logged is a txn that a log has held at the start of its server, or before it was removed.
 type logged struct {

@@ -113,6 +113,9 @@ func (n *node) ended(err error) {
 	n.disk.crash(100)
 	switch {
 	case n.disk.hurt:
+		if n.w.faults.over { // nobody else will, where it ended as the faults did
+			n.w.faults.restart(n, n.w.tick)
+		}
 	case n.disk.spoilt != "" && !started, n.disk.dormant != "" && !started && errors.Is(err, rebuild.ErrGap):
 		n.refused(err)
 	default:
@@ -123,6 +126,9 @@ func (n *node) ended(err error) {
 // wipe empties the disk of a server that is down. It may leave what meta.db holds: the epochs.
 func (n *node) wipe(keepsMeta bool) {
 	old := n.disk
+	if old.spoilt == "" {
+		n.w.harvest(n)
+	}
 	n.lost, n.disk = true, n.w.s.newDisk(n.id)
 	if keepsMeta {
 		n.disk.meta = old.meta

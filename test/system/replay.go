@@ -101,9 +101,11 @@ func (r *replay) origin(t *txn, h *proto.TxnHeader, rd proto.Reader) (open []*re
 	if len(all) <= 1 {
 		return all
 	}
-	failed := h.Type == proto.OpError
+	failed, code := h.Type == proto.OpError, codeOf(h.Type, rd)
 	for _, q := range all {
 		switch {
+		case q.reply != nil && q.reply.zxid == t.zxid && isRefusal(q.reply.err) && q.reply.err != code:
+			// refused without a txn, behind one that has the same xid by chance
 		case q.reply != nil && q.reply.zxid == t.zxid && failed == (q.reply.err != proto.OK):
 			return []*request{q}
 		case q.reply == nil && !r.done[q] && (failed || q.asksFor(h.Type, rd)):
@@ -232,11 +234,19 @@ func (r *replay) apply(t *txn) error {
 // refusal is the error of a txn whose request was not looked at: the client is at another server, there is no room,
 // or the leader has decided to end the session. It is OK for others.
 func refusal(r proto.Reader) proto.ErrCode {
-	switch code := proto.ErrCode(r.Int32()); code {
-	case proto.ErrSessionMoved, proto.ErrNotReadOnly, proto.ErrSessionExpired:
+	if code := proto.ErrCode(r.Int32()); isRefusal(code) {
 		return code
 	}
 	return proto.OK
+}
+
+// isRefusal reports whether an error says that a request was not looked at.
+func isRefusal(code proto.ErrCode) bool {
+	switch code {
+	case proto.ErrSessionMoved, proto.ErrNotReadOnly, proto.ErrSessionExpired:
+		return true
+	}
+	return false
 }
 
 // codeOf is the error of a txn; OK if it is none.

@@ -65,7 +65,7 @@ func (s *Disk) lostMiddle(f *rebuild.Found, l *zab.Lineage) error {
 		}
 	}
 	epoch := f.FirstDiffering.Epoch()
-	if base, ok := l.Began(epoch); f.Boundary >= 0 && (!ok || base != f.Boundary) {
+	if f.Boundary >= 0 && !l.Begins(epoch, f.Boundary) {
 		return fmt.Errorf("%w: %w before epoch %d", f.Wrong, rebuild.ErrGap, epoch)
 	}
 	return nil

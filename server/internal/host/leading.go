@@ -191,6 +191,9 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 		l.m.Metrics.Quorum.Revalidations.Inc()
 		r := proto.NewReader(p.Data)
 		id, timeoutMs := proto.SessionID(r.Int64()), r.Int32()
+		if l.m.warren[link.ID] && l.m.Tracker.Ends(id) {
+			return // its end may come to nothing; a learner in Java is answered as by a leader in Java
+		}
 		from, valid := l.m.Tracker.Revalidate(id, timeoutMs, link.ID, l.m.Clock.Now())
 		if valid {
 			l.outdate(id)
@@ -214,8 +217,8 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 
 // resume implements role: the session may go on here at once, if it exists.
 func (l *leading) resume(r *flow.Resumption) {
-	if l.handing != nil {
-		r.Client.Abort() // no session moves now
+	if l.handing != nil || l.m.Tracker.Ends(r.ID) {
+		r.Client.Abort() // no session moves now; an end that has begun is not final before it is committed
 		return
 	}
 	from := l.m.Tracker.Owner(r.ID)

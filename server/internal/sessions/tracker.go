@@ -149,6 +149,15 @@ func (t *Tracker) Knows(s *Session) bool {
 // Serves reports whether a client of this server has the session.
 func (t *Tracker) Serves(id proto.SessionID) bool { return t.Serving(id) != nil }
 
+// Ends reports whether the end of a session has begun, and is not applied yet: it may still come to nothing, if this
+// server loses its leadership before the closeSession is committed.
+func (t *Tracker) Ends(id proto.SessionID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.mu.sessions[id]
+	return s != nil && s.closing.Load()
+}
+
 // SetClosing begins the end of a session, if it is tracked.
 func (t *Tracker) SetClosing(id proto.SessionID) {
 	t.mu.Lock()

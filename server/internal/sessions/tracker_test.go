@@ -122,6 +122,18 @@ func TestSessionsEndOnABusyMachine(t *testing.T) {
 	}
 }
 
+func TestASessionEndsUntilItIsRemoved(t *testing.T) {
+	tr := trackAt(time.Second)
+	s := tr.Create(4000, &conn{}, 0)
+	require.False(t, tr.Ends(s.ID))
+	tr.SetClosing(s.ID)
+	require.True(t, tr.Ends(s.ID))
+	again, _ := tr.Resume(s.ID, 4000, &conn{}, 0)
+	require.Nil(t, again)
+	tr.Remove(s.ID)
+	require.False(t, tr.Ends(s.ID), "it has ended")
+}
+
 func TestResumeMovesASessionAndItsTimeout(t *testing.T) {
 	tr := trackAt(time.Second)
 	first, second := new(conn), new(conn)
