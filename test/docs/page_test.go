@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,14 +17,16 @@ import (
 // page is one document.
 type page struct {
 	name   string // as docs/OPERATIONS.md
+	first  string // the page beside it whose steps come first, "" if it needs none
 	blocks []block
 	lines  []line // of code that is not in a block that runs, and commands in the text
 }
 
 // block is a fenced block of code that runs.
 type block struct {
-	at   int // line of its first line
-	text string
+	at    int    // line of its first line
+	under string // the heading of the second level before it
+	text  string
 }
 
 // line is one line of code, continuation lines joined.
@@ -81,6 +84,9 @@ const reasonLeast = 10
 // notRun is the comment on the line before a block of sh that does not run.
 var notRun = regexp.MustCompile(`^<!-- not run: *(.*?) *-->$`)
 
+// comesFirst is the comment that names the page whose steps come first.
+var comesFirst = regexp.MustCompile(`^<!-- first: (\S+\.md) -->$`)
+
 // isRun reports whether a block runs of which the info string and the line before are given, or what is wrong.
 func isRun(info, before string) (runs bool, problem string) {
 	kind, rest, _ := strings.Cut(info, " ")
@@ -99,7 +105,7 @@ func isRun(info, before string) (runs bool, problem string) {
 // parsePage finds the code in a page.
 func parsePage(name, text string) (page, error) {
 	p := page{name: name}
-	fence, kind, runs, began := "", "", false, 0
+	fence, kind, under, runs, began := "", "", "", false, 0
 	var code strings.Builder
 	joined, joinedAt, before := "", 0, ""
 	lines := strings.Split(text, "\n")
@@ -121,7 +127,7 @@ func parsePage(name, text string) (page, error) {
 			code.Reset()
 		case fence != "" && trimmed == fence:
 			if runs {
-				p.blocks = append(p.blocks, block{began, code.String()})
+				p.blocks = append(p.blocks, block{began, under, code.String()})
 			}
 			fence, kind, runs = "", "", false
 		case runs:
@@ -139,6 +145,10 @@ func parsePage(name, text string) (page, error) {
 			}
 			p.lines = append(p.lines, line{joinedAt, joined + trimmed})
 			joined = ""
+		case strings.HasPrefix(s, "## "):
+			under = strings.TrimPrefix(s, "## ")
+		case comesFirst.MatchString(s):
+			p.first = path.Join(path.Dir(name), comesFirst.FindStringSubmatch(s)[1])
 		default:
 			for _, m := range span.FindAllStringSubmatch(s, -1) {
 				p.lines = append(p.lines, line{at, m[1]})
@@ -156,14 +166,16 @@ func isOutput(line string) bool { return strings.Contains(line, " clients on ") 
 
 func TestParsePage(t *testing.T) {
 	p, err := parsePage("a.md", strings.Join([]string{
-		"Text with `warren wal verify DIR` and `other`.", "", "<!-- not run: it is an example -->", "```sh",
+		"<!-- first: b.md -->", "## You do", "Text with `warren wal verify DIR` and `other`.", "",
+		"<!-- not run: it is an example -->", "```sh",
 		"warren server \\", "  --config x", "```", "```sh", "one", "  two", "```",
 		"<!-- not run: it takes root -->", "```sh", "sudo warren status", "```", "```", "text", "```", "    a = b",
 	}, "\n"))
 	require.NoError(t, err)
-	require.Equal(t, []block{{9, "one\n  two\n"}}, p.blocks)
-	require.Equal(t, []line{{1, "warren wal verify DIR"}, {5, "warren server --config x"}, {14, "sudo warren status"},
-		{17, "text"}, {19, "a = b"}}, p.lines)
+	require.Equal(t, "b.md", p.first)
+	require.Equal(t, []block{{11, "You do", "one\n  two\n"}}, p.blocks)
+	require.Equal(t, []line{{3, "warren wal verify DIR"}, {7, "warren server --config x"}, {16, "sudo warren status"},
+		{19, "text"}, {21, "a = b"}}, p.lines)
 
 	for text, problem := range map[string]string{
 		"```sh\none":                             "a.md:2: the block does not end",

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -44,25 +45,43 @@ var port = regexp.MustCompile(`\b(218|318|418|518|618|808)(\d\b|\$)`)
 
 // Blocks that are marked to run do what the page says.
 func TestPagesRun(t *testing.T) {
-	ran := 0
-	for _, p := range readPages(t) {
+	ran, pages := 0, readPages(t)
+	for _, p := range pages {
 		if len(p.blocks) == 0 {
 			continue
 		}
 		ran++
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			out, err := runPage(t, p)
+			out, err := runPage(t, page{name: p.name, blocks: append(stepsBefore(t, p, pages), p.blocks...)})
 			require.NoError(t, err, "%s", out)
 		})
 	}
 	require.Positive(t, ran, "no page has a block that runs: is parsePage broken?")
 }
 
+// stepsBefore are the blocks under "You do" of the page that comes first, and of those before it.
+func stepsBefore(t *testing.T, p page, pages []page) (steps []block) {
+	t.Helper()
+	if p.first == "" {
+		return nil
+	}
+	i := slices.IndexFunc(pages, func(other page) bool { return other.name == p.first })
+	require.GreaterOrEqual(t, i, 0, "%s: there is no page %s", p.name, p.first)
+	steps = stepsBefore(t, pages[i], pages)
+	for _, b := range pages[i].blocks {
+		if b.under == "You do" {
+			steps = append(steps, b)
+		}
+	}
+	return steps
+}
+
 // A command that fails fails the page, and its line is told.
 func TestRunPageFails(t *testing.T) {
 	out, err := runPage(t, page{name: "a.md",
-		blocks: []block{{1, "warren version | grep -q '^warren '\n"}, {7, "warren nonsense\necho after\n"}}})
+		blocks: []block{
+			{1, "", "warren version | grep -q '^warren '\n"}, {7, "", "warren nonsense\necho after\n"}}})
 	require.Error(t, err)
 	require.Contains(t, out, "== a.md:7")
 	require.Contains(t, out, `unknown command "nonsense"`)
