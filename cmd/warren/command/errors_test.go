@@ -153,7 +153,7 @@ func TestErrorsOfServers(t *testing.T) {
 		require.Regexp(t, `(?m)^\Q`+c.address+`\E [- ]+ \Q`+c.want+`\E$`, out)
 		code, out, errs = run("doctor", c.address, "--timeout", "200ms", "--admin-port", "0")
 		require.Equal(t, 2, code)
-		require.Equal(t, "warren: the worst finding: critical\n", errs)
+		require.Equal(t, "warren: the most serious finding is critical\n", errs)
 		require.Contains(t, out, "does not answer: "+c.want+"\n")
 		host, port, err := net.SplitHostPort(c.address)
 		require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
@@ -262,7 +263,8 @@ func (c *ensembleCheck) lag() {
 			c.add(Error, "lag", a.address, remedy, "is in epoch %d, the leader in %d: it applies nothing",
 				a.zxid.Epoch(), leader.Epoch())
 		case a.zxid.Epoch() == leader.Epoch() && int64(leader-a.zxid) > c.MaxLag:
-			c.add(Warning, "lag", a.address, remedy, "is %d txns behind the leader", int64(leader-a.zxid))
+			c.add(Warning, "lag", a.address, remedy, "is %s behind the leader",
+				wording.Count(int64(leader-a.zxid), "txn"))
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/rebuild"
@@ -200,7 +201,8 @@ func (c *directoryCheck) digest() {
 		c.add(Critical, "digest", c.snapDir, remedyCompare, "%v", found.Wrong)
 	case found.Differing > 0:
 		c.add(Critical, "digest", c.snapDir, remedyCompare,
-			"the tree differs from what %d txns say it should be, from %v on", found.Differing, found.FirstDiffering)
+			"the tree differs from what it should be by %s, from %v on", wording.Count(found.Differing, "txn"),
+			found.FirstDiffering)
 	}
 	switch err := found.LostEnd(c.committed); {
 	case err != nil && c.Member:

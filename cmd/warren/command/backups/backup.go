@@ -14,6 +14,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/backup"
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/command/reach"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/datadir"
@@ -247,7 +248,7 @@ func printEntry(w io.Writer, e *backup.Entry) {
 	what := "snapshot"
 	switch {
 	case e.Kind == backup.KindLog:
-		what = fmt.Sprintf("%d txns, %v to %v, %s to %s", e.Txns, e.First, e.Last, cli.Clock(e.FirstTime),
+		what = fmt.Sprintf("%s, %v to %v, %s to %s", wording.Count(e.Txns, "txn"), e.First, e.Last, cli.Clock(e.FirstTime),
 			cli.Clock(e.LastTime))
 	case e.Exact > e.Last:
 		what = fmt.Sprintf("snapshot, exact from %v on", e.Exact)
@@ -312,7 +313,7 @@ func newBackupVerifyCommand() *cobra.Command {
 				return err
 			}
 			if n := len(v.Problems); n > 0 {
-				return fmt.Errorf("%s: the backup has %d problems", args[0], n)
+				return fmt.Errorf("%s: the backup has %s", args[0], wording.Count(n, "problem"))
 			}
 			return nil
 		},
@@ -341,7 +342,8 @@ func printVerdict(w io.Writer, output string, v backup.Verdict) error {
 		if r.ToTime > 0 {
 			fmt.Fprintf(w, " of %s", cli.Clock(r.ToTime))
 		}
-		fmt.Fprintf(w, ", %d znodes, digest %d, %d digests compared\n", r.Znodes, r.Digest, r.Compared)
+		fmt.Fprintf(w, ", %s, digest %d, %s compared\n", wording.Count(r.Znodes, "znode"), r.Digest,
+			wording.Count(r.Compared, "digest"))
 	}
 	for _, p := range v.Problems {
 		fmt.Fprintf(w, "PROBLEM: %v\n", p)

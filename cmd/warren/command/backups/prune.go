@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/backup"
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 // retention are the flags that say what stays in a backup.
@@ -126,9 +127,10 @@ func printPruned(w io.Writer, output string, removed []string, strays []backup.S
 		size += s.Bytes
 	}
 	if len(strays) > 0 {
-		fmt.Fprintf(w, "%d files of %d bytes are not in the manifest: --strays removes them\n", len(strays), size)
+		fmt.Fprintf(w, "not in the manifest: %s of %d bytes; --strays removes them\n",
+			wording.Count(len(strays), "file"), size)
 	}
-	_, err := fmt.Fprintf(w, "%d files were removed\n", len(removed))
+	_, err := fmt.Fprintf(w, "removed: %s\n", wording.Count(len(removed), "file"))
 	return err
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/backup"
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/command/reach"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -175,9 +176,10 @@ func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
 		at = " of " + cli.Clock(r.TimeMs)
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(),
-		"restored txn %v%s into %s: %s, %d znodes, digest %d, %d digests compared\n"+
-			"it goes on with epoch %d, which ends %d sessions\n",
-		r.Zxid, at, to.SnapDir, r.File, r.Znodes, r.Digest, r.Compared, r.First.Epoch(), r.Sessions)
+		"restored txn %v%s into %s: %s, %s, digest %d, %s compared\n"+
+			"it goes on with epoch %d, which ends %s\n",
+		r.Zxid, at, to.SnapDir, r.File, wording.Count(r.Znodes, "znode"), r.Digest,
+		wording.Count(r.Compared, "digest"), r.First.Epoch(), wording.Count(r.Sessions, "session"))
 	return err
 }
 

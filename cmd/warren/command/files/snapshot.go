@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -191,7 +192,7 @@ func newSnapshotVerifyCommand() *cobra.Command {
 				}
 			}
 			if damaged > 0 {
-				return fmt.Errorf("%d of %d snapshots are damaged", damaged, len(files))
+				return fmt.Errorf("damaged: %d of %s", damaged, wording.Count(len(files), "snapshot"))
 			}
 			return nil
 		},

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 // errDiffer is the outcome of a comparison that has printed what differs.
@@ -162,7 +163,8 @@ func (c *SnapshotComparison) print(w io.Writer, output string) error {
 				fmt.Fprintf(out, "only %s %s\n", d.Kind, cli.Printable(d.Path))
 			}
 		}
-		fmt.Fprintf(out, "%d and %d znodes, %d differ\n", len(c.left.tree.znodes), len(c.right.tree.znodes), len(all))
+		fmt.Fprintf(out, "%d and %s, %d differ\n", len(c.left.tree.znodes),
+			wording.Count(len(c.right.tree.znodes), "znode"), len(all))
 	}
 	if err := out.Flush(); err != nil {
 		return err

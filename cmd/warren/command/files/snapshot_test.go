@@ -104,7 +104,7 @@ func TestSnapshotVerify(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.Contains(t, out, "snapshot.0 ok ")
 	require.Contains(t, out, "snapshot.34 damaged: is corrupt at byte ")
-	require.Contains(t, errs, "1 of 2 snapshots are damaged")
+	require.Contains(t, errs, "damaged: 1 of 2 snapshots")
 
 	dir := t.TempDir()
 	code, _, errs = runSnapshot("verify", dir)

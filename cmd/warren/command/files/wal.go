@@ -189,7 +189,7 @@ func newWALVerifyCommand() *cobra.Command {
 				return err
 			}
 			if n := len(v.Problems); n > 0 {
-				return fmt.Errorf("%s: the log has %d problems", dir, n)
+				return fmt.Errorf("%s: the log has %s", dir, wording.Count(n, "problem"))
 			}
 			return nil
 		},

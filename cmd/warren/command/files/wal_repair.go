@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/snapshot"
@@ -343,18 +344,18 @@ func (r *walRepair) run(yes, loseTxns bool) error {
 		return err
 	}
 	fmt.Fprintf(r.out, "%s: %s\n", filepath.Join(r.dir, r.file), r.reason)
-	fmt.Fprintf(r.out, "cut at offset %d, %d bytes, and %d later log files; the log then ends with txn %v\n",
-		r.offset, r.size-r.offset, len(r.later), r.last)
+	fmt.Fprintf(r.out, "cut at offset %d, %s, and %s; the log then ends with txn %v\n", r.offset,
+		wording.Count(r.size-r.offset, "byte"), wording.Count(len(r.later), "later log file"), r.last)
 	for _, name := range r.aside {
 		fmt.Fprintf(r.out, "set aside %s, which knows later txns\n", filepath.Join(r.snapDir, name))
 	}
 	switch n := len(r.lost); {
 	case n > 0 && r.isTorn:
-		fmt.Fprintf(r.out, "lost: nothing that was acknowledged; %d txns behind the gap, %v to %v, were never "+
-			"synced\n", n, r.lost[0], r.lost[n-1])
+		fmt.Fprintf(r.out, "lost: nothing that was acknowledged; never synced: %s behind the gap, %v to %v\n",
+			wording.Count(n, "txn"), r.lost[0], r.lost[n-1])
 	case n > 0:
-		fmt.Fprintf(r.out, "LOST: %d txns that can still be read, %v to %v, and whatever is damaged\n", n,
-			r.lost[0], r.lost[n-1])
+		fmt.Fprintf(r.out, "LOST: %s that can still be read, %v to %v, and whatever is damaged\n",
+			wording.Count(n, "txn"), r.lost[0], r.lost[n-1])
 	case !r.isTorn:
 		fmt.Fprintln(r.out, "LOST: whatever is damaged, which may have been acknowledged")
 	default:

@@ -130,7 +130,7 @@ type unwell struct {
 	worst doctor.Severity
 }
 
-func (e *unwell) Error() string { return "the worst finding: " + e.worst.String() }
+func (e *unwell) Error() string { return "the most serious finding is " + e.worst.String() }
 
 // ExitCode is 1 for warnings and 2 for more.
 func (e *unwell) ExitCode() int { return e.code }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/build"
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
 )
@@ -169,7 +170,7 @@ func (o *devOptions) describe(out io.Writer, configs []*config.Config, took time
 	for i := range configs {
 		addresses = append(addresses, net.JoinHostPort("127.0.0.1", strconv.Itoa(int(o.port)+i)))
 	}
-	fmt.Fprintf(out, "%d servers serve, %v after the start. Data is in %s.\n", len(configs),
+	fmt.Fprintf(out, "Serving after %[2]v: %[1]s. Data is in %[3]s.\n", wording.Count(len(configs), "server"),
 		took.Round(time.Millisecond), o.dir)
 	fmt.Fprintf(out, "connect string  %s\n", strings.Join(addresses, ","))
 	for i := range configs {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/command/reach"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 // balanceOptions are the flags of warren balance.
@@ -97,7 +98,8 @@ func (o *balanceOptions) run(ctx context.Context, out io.Writer, args []string) 
 		case o.dryRun:
 			return nil
 		case round == o.rounds:
-			return fmt.Errorf("not balanced after %d rounds: the clients do not go to the other servers", round)
+			return fmt.Errorf("not balanced after %s: the clients don't go to the other servers",
+				wording.Count(round, "round"))
 		}
 		for i := range servers {
 			s := &servers[i]
@@ -111,7 +113,7 @@ func (o *balanceOptions) run(ctx context.Context, out io.Writer, args []string) 
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(out, "%s: ended %d connections\n", s.name, done.Shed)
+			fmt.Fprintf(out, "%s: ended %s\n", s.name, wording.Count(done.Shed, "connection"))
 		}
 		select {
 		case <-ctx.Done():

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 // drainOptions are the flags of warren drain.
@@ -90,11 +91,11 @@ func (o *drainOptions) run(cmd *cobra.Command) error {
 	case o.dryRun:
 		return o.foretell(out, now)
 	}
-	fmt.Fprintf(out, "%d clients, of which %d leave per second\n", now.Clients, now.Rate)
+	fmt.Fprintf(out, "%s, of which %d leave per second\n", wording.Count(now.Clients, "client"), now.Rate)
 	for now.Clients > 0 && o.wait > 0 {
 		if time.Since(began) > o.wait {
-			return fmt.Errorf("%s: %d clients are left after %v; the server is still being drained", o.admin,
-				now.Clients, o.wait)
+			return fmt.Errorf("%s: %s left after %v; the server is still being drained", o.admin,
+				wording.Count(now.Clients, "client"), o.wait)
 		}
 		select {
 		case <-ctx.Done():
@@ -123,6 +124,7 @@ func (o *drainOptions) foretell(out io.Writer, now drainAnswer) error {
 		state = fmt.Sprintf("is being drained already, at %d per second", now.Rate)
 	}
 	took := (time.Duration(now.Clients) * time.Second / time.Duration(o.rate)).Round(time.Second)
-	_, err := fmt.Fprintf(out, "the server %s; %d clients would leave within %v\n", state, now.Clients, took)
+	_, err := fmt.Fprintf(out, "the server %s; %s would leave within %v\n", state,
+		wording.Count(now.Clients, "client"), took)
 	return err
 }

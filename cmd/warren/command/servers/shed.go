@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 func newShedCommand() *cobra.Command {
@@ -35,7 +36,7 @@ func newShedCommand() *cobra.Command {
 				&done); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "ended %d connections\n", done.Shed)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "ended %s\n", wording.Count(done.Shed, "connection"))
 			return err
 		},
 	}

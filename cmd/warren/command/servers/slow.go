@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/internal/stagetext"
 )
 
@@ -135,7 +136,8 @@ func (o *slowOptions) print(out io.Writer, all *slowOfAll) error {
 		if s.Problem != "" {
 			fmt.Fprintf(out, "%s: %s\n", s.Address, s.Problem)
 		} else {
-			fmt.Fprintf(out, "%s: %d operations took %g ms or longer since it began\n", s.Address, s.Found,
+			fmt.Fprintf(out, "%s: %s took %g ms or longer since it started\n", s.Address,
+				wording.Count(s.Found, "operation"),
 				s.ThresholdMs)
 		}
 	}

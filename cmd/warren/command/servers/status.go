@@ -275,7 +275,7 @@ func lagBehind(s, leader *reach.Status, maxLag int64) {
 	lag := max(int64(leader.Zxid.Counter())-int64(s.Zxid.Counter()), 0)
 	s.Lag = &lag
 	if lag > maxLag {
-		s.Problem = fmt.Sprintf("lags %d txns behind the leader", lag)
+		s.Problem = fmt.Sprintf("lags %s behind the leader", wording.Count(lag, "txn"))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 func newTakeSnapshotCommand() *cobra.Command {
@@ -42,7 +43,7 @@ func newTakeSnapshotCommand() *cobra.Command {
 			case last.Txns < 0:
 				text += "is the newest one; the txns since then are of several epochs"
 			default:
-				text += fmt.Sprintf("is the newest one; there are %d txns since then", last.Txns)
+				text += "is the newest one, with " + wording.Count(last.Txns, "txn") + " since then"
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
 			return err
