@@ -180,8 +180,8 @@ func TestBackupRetention(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "log.99"), []byte("left"), 0o600))
 	code, out, errs = run("backup", "prune", dir, "--keep", "1")
 	require.Zero(t, code, errs)
-	require.Equal(t, "removed snapshot.0\nremoved log.1\nnot in the manifest: 1 file of 4 bytes; --strays removes them\n"+
-		"removed: 2 files\n", out)
+	require.Equal(t, "removed snapshot.0\nremoved log.1\nnot in the manifest: 1 file of 4 bytes; "+
+		"--strays removes them\nremoved: 2 files\n", out)
 	code, out, errs = run("backup", "prune", dir, "--strays", "--output", "json")
 	require.Zero(t, code, errs)
 	require.JSONEq(t, `{"removed": ["log.99"], "strays": []}`, out)

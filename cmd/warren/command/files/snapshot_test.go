@@ -127,10 +127,10 @@ func TestSnapshotVerify(t *testing.T) {
 
 func TestSnapshotUsage(t *testing.T) {
 	for want, args := range map[string][]string{
-		"0 arguments are too few":    {"dump"},
+		"too few arguments: 0":       {"dump"},
 		`unexpected argument "b"`:    {"verify", "a", "b"},
-		"1 arguments are too few":    {"get", "a"},
-		"neither simple nor json":    {"summary", "--output", "xml", "a"},
+		"too few arguments: 1":       {"get", "a"},
+		"it must be simple or json":  {"summary", "--output", "xml", "a"},
 		`unknown command "restore"`:  {"restore"},
 		"unknown flag: --everything": {"dump", "--everything", "a"},
 	} {

@@ -112,7 +112,7 @@ func TestDoctorOnServers(t *testing.T) {
 	}
 	code, _, errs = run("doctor", "/none/there")
 	require.Equal(t, 1, code)
-	require.Contains(t, errs, "is no directory")
+	require.Contains(t, errs, "is not a directory")
 }
 
 func TestKindOfMount(t *testing.T) {

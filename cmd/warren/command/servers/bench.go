@@ -86,13 +86,13 @@ func newBenchCommand() *cobra.Command {
 		"`host:port,...` of the servers; connections are spread over them")
 	f.StringSliceVar(&o.compare, "compare", nil,
 		"`host:port,...` of a second target, measured in turns with the first")
-	f.Var(&o.pids, "pid", "process of a server, for CPU and memory; may be repeated")
+	f.Var(&o.pids, "pid", "process of a server, for CPU and memory; can be repeated")
 	f.Var(&o.pids, "pids", "the same")
 	f.Var(&o.pidsB, "pids-b", "processes of the servers of --compare")
 	f.StringVar(&o.output, "output", o.output, "`table` or json")
 	_, terminal := cli.TerminalOf(os.Stderr)
 	f.BoolVar(&o.progress, "progress", terminal != nil,
-		"say on standard error what goes on (default: if it is a terminal)")
+		"report progress on standard error (default: if it is a terminal)")
 	params.Register(f)
 	usage := cmd.HelpFunc()
 	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {

@@ -30,7 +30,7 @@ func newSmokeTestCommand() *cobra.Command {
 	o := smokeOptions{timeout: cli.DurationFlag(5 * time.Second)}
 	cmd := &cobra.Command{
 		Use:   "smoketest [HOST:PORT...]",
-		Short: "Try every server of an ensemble with a session of its own",
+		Short: "Check that an ensemble works, with a session at every server",
 		Long: "Opens a session at each server, creates " + smokeRoot +
 			", lets each session create an ephemeral child, lets each server list\n" +
 			"them all and watch them, deletes them one after the other, and wants every session to see every " +
@@ -64,8 +64,8 @@ func newSmokeTestCommand() *cobra.Command {
 	o.AddTo(flags)
 	flags.StringVar(&o.config, "config", "", "zoo.cfg that names the servers, instead of --servers")
 	flags.Var(&o.timeout, "timeout", "timeout of the sessions and of each step, in milliseconds or as 5s")
-	flags.BoolVarP(&o.verbose, "verbose", "v", false, "say each step on standard error")
-	flags.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors")
+	flags.BoolVarP(&o.verbose, "verbose", "v", false, "report each step on standard error")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "print errors only")
 	return cmd
 }
 
@@ -197,7 +197,7 @@ func (s *smoke) watch(ctx context.Context, session *smokeSession) error {
 		return err
 	}
 	if len(names) != len(s.sessions) {
-		return fmt.Errorf("it lists %d znodes of %d", len(names), len(s.sessions))
+		return fmt.Errorf("it lists only %d of %d znodes", len(names), len(s.sessions))
 	}
 	for _, other := range s.sessions {
 		if _, _, _, err := session.GetW(ctx, other.child, session.seen); err != nil {

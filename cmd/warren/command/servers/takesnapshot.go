@@ -14,12 +14,11 @@ func newTakeSnapshotCommand() *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "take-snapshot",
-		Short: "Let a running server write a snapshot to its disk now",
-		Long: "Asks a server, by its admin server, to write a snapshot beside those that it writes by itself, so " +
-			"that its next start reads a\n" +
-			"short log. If the newest snapshot has every txn, nothing is written. admin.rateLimiterIntervalInMS is " +
-			"the least time between\n" +
-			"two snapshots by command. A copy of the data for another place is a matter of `warren backup create`.",
+		Short: "Make a running server write a snapshot now",
+		Long: "Asks a server, by its admin server, to write a snapshot in addition to those that it writes by\n" +
+			"itself, so that its next start reads a short log. If the newest snapshot has every txn, nothing is\n" +
+			"written. admin.rateLimiterIntervalInMS is the least time between two snapshots by command. To copy\n" +
+			"the data elsewhere, use `warren backup create`.",
 		Example: "  warren take-snapshot --admin http://zk1:8080/commands --auth-file super.txt --timeout 5m",
 		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -49,7 +48,7 @@ func newTakeSnapshotCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say which snapshot is the newest one, and write none")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show which snapshot is the newest, and write none")
 	o.addTo(cmd.Flags())
 	return cmd
 }
