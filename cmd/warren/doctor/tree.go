@@ -90,7 +90,7 @@ func (c *directoryCheck) shape() {
 			"has %d bytes; every write of it is copied to every server and every reader", s.largest)
 	}
 	if s.znodes > znodesWarn {
-		c.add(Warning, "many-znodes", c.snapDir, "look with warren snapshot summary at what grows",
+		c.add(Warning, "many-znodes", c.snapDir, "see with warren snapshot summary what grows",
 			"there are %d znodes", s.znodes)
 	}
 	for _, path := range slices.Sorted(maps.Keys(s.sequence)) {
