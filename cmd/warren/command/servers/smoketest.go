@@ -31,8 +31,8 @@ func newSmokeTestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "smoketest [HOST:PORT...]",
 		Short: "Check that an ensemble works, with a session at every server",
-		Long: "Opens a session at each server, creates " + smokeRoot + ", lets each session create an ephemeral child,\n" +
-			"lets each server list and watch them all, deletes them one after the other, and expects every\n" +
+		Long: "Opens a session at each server, creates " + smokeRoot + ", lets each session create an\n" +
+			"ephemeral child, lets each server list and watch them all, deletes them one after the other, and expects every\n" +
 			"session to see every deletion, in order. The znodes are removed. Servers may be ours or\n" +
 			"ZooKeeper's. `warren bench latencies` measures the same kinds of requests.\n\n" +
 			"The exit code is 0 if all of it works, and 1 otherwise.",
