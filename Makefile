@@ -74,6 +74,7 @@ interop: ## beside Apache ZooKeeper and its clients, and 100 crashes; needs the 
 	$(GO) test -tags 'invariants interop' -count=1 -timeout 60m -v ./test/interop/... \
 		-interop.seeds=50 -interop.requests=2000
 	$(GO) test -tags 'invariants interop' -count=1 -timeout 60m -v ./test/ensemble/... -ensemble.rounds=30
+	$(GO) test -tags 'invariants interop' -count=1 -v ./test/docs -run 'TestPagesRun/docs/tutorial'
 	$(GO) test -tags invariants -count=1 -timeout 30m -v ./test/cluster/... -cluster.rounds=100
 
 helm: ## the chart, by Helm's and Kubernetes' libraries; see test/helm for BITNAMI and DEPENDENT

@@ -10,7 +10,7 @@ func Waits(reason string) Finding {
 
 // NotServing is the finding of a server that runs and does not serve, with what else it says.
 func NotServing(answer string) Finding {
-	return Finding{Error, "not-serving", "runs and does not serve: " + answer, "look what it waits for, with " +
+	return Finding{Error, "not-serving", "runs and does not serve: " + answer, "see what it waits for, with " +
 		"/readyz or warren status: it has no quorum, or it loads its data"}
 }
 
@@ -54,5 +54,5 @@ func Stuck(reason, wayOut string) Finding {
 // Absent is the finding of a leader without one of its servers.
 func Absent(server int64) Finding {
 	return Finding{Error, "unreachable", fmt.Sprintf("server %d is not connected to the leader", server),
-		"look whether it runs, and at the network"}
+		"check whether it runs, and check the network"}
 }

@@ -43,11 +43,11 @@ func Numbers(number func(name string) (float64, bool), slowSyncs float64) []Find
 		if open > most*0.8 {
 			all.add(Error, "open-files", remedy, "%v of %v file descriptors are used", open, most)
 		} else if most < 4096 {
-			all.add(Warning, "open-files", remedy, "may open %v files only, each connection is one", most)
+			all.add(Warning, "open-files", remedy, "may open only %v files, and each connection is one", most)
 		}
 	}
 	if n, ok := number("watch_count"); ok && n > 2e6 {
-		all.add(Warning, "many-watches", "look with wchs and wchp who leaves them; persistent recursive "+
+		all.add(Warning, "many-watches", "find out with wchs and wchp who leaves them; persistent recursive "+
 			"watches need one each", "keeps %v watches", n)
 	}
 	if n, ok := number("outstanding_requests"); ok && n >= 1000 {
@@ -62,11 +62,11 @@ func Numbers(number func(name string) (float64, bool), slowSyncs float64) []Find
 	slow, _ := number("fsync_threshold_exceed_count")
 	if n := max(slow, slowSyncs); n > 0 {
 		all.add(Warning, "fsync",
-			"look what else uses the disk, and give dataLogDir a disk of its own; "+
+			"find out what else uses the disk, and give dataLogDir a disk of its own; "+
 				"warren doctor DATA_DIR measures it", "%v syncs took longer than fsync.warningthresholdms", n)
 	}
 	if n, ok := number("znode_count"); ok && n > ZnodesWarn {
-		all.add(Warning, "many-znodes", "look with warren snapshot summary at what grows",
+		all.add(Warning, "many-znodes", "see with warren snapshot summary what grows",
 			"there are %v znodes", n)
 	}
 	for _, x := range counters {
@@ -87,22 +87,22 @@ var counters = []struct {
 }{
 	{"snapshot_error_count", Error, "snapshot-errors",
 		"%v snapshots could not be written: logs pile up, and a start takes longer",
-		"look into its log for the reason: space and permissions of dataDir"},
+		"look in its log for the reason: space and permissions of dataDir"},
 	{"connection_rejected", Notice, "connections-refused",
 		"%v connections were refused by a limit: maxClientCnxns of one address, or maxCnxns",
-		"look with cons which address has many: often a client that leaks sessions, or NAT. Else raise " +
+		"find out with cons which address has many: often a client that leaks sessions, or NAT. Else raise " +
 			"maxClientCnxns or maxCnxns"},
 	{"unsuccessful_handshake", Notice, "tls-handshakes", "%v TLS handshakes of clients failed",
-		"look into its log: each line has the address and the reason; secureClientPort is for TLS alone; " +
+		"look in its log: each line has the address and the reason; secureClientPort is for TLS alone; " +
 			"warren doctor --config FILE looks at the certificates"},
 	{"tls_handshake_exceeded", Notice, "tls-handshakes",
 		"%v connections were closed because too many TLS handshakes were under way",
 		"raise netty.server.outstandingHandshake.limit if the processors allow"},
 	{"auth_failed_count", Notice, "credentials-refused", "%v times a certificate, a password or a ticket was refused",
-		"look into its log: each line has the address and the reason; for certificates, look at " +
+		"look in its log: each line has the address and the reason; for certificates, look at " +
 			"X509AuthenticationProvider.clientCertIdSanMatchRegex"},
 	{"ensemble_auth_fail", Notice, "other-ensemble", "%v clients named another ensemble and were closed",
-		"look into its log for their addresses, and correct their connect strings"},
+		"look in its log for their addresses, and correct their connect strings"},
 }
 
 // FullSoon is when a disk that fills up is told of.

@@ -4,18 +4,18 @@ import "time"
 
 // Admin is the admin server. Source: operations 3.1.
 type Admin struct {
-	// Enabled starts it. Key admin.enableServer; only the word "false" turns it off. Default true.
+	// Enabled starts the admin server. Only the word "false" turns it off. Key admin.enableServer; default true.
 	Enabled bool
 	// Address is the host or address to bind. Key admin.serverAddress; default 0.0.0.0 with a file, 127.0.0.1
 	// without one.
 	Address string
-	// Port is its port. Key admin.serverPort; default 8080.
+	// Port is the port of the admin server. Key admin.serverPort; default 8080.
 	Port int
-	// IdleTimeout closes idle connections. Key admin.idleTimeout; default 30s, and for 0.
+	// IdleTimeout is when idle connections are closed. Key admin.idleTimeout; default 30s, also for 0.
 	IdleTimeout time.Duration
 	// CommandURL is the prefix of the commands. Key admin.commandURL; default /commands.
 	CommandURL string
-	// HTTPVersion is 10, 11 or 20. Key admin.httpVersion; default 11.
+	// HTTPVersion is the version of HTTP: 10, 11 or 20. Key admin.httpVersion; default 11.
 	HTTPVersion int
 	// PortUnification serves HTTP and HTTPS on one port. Key admin.portUnification; default false.
 	PortUnification bool
@@ -66,25 +66,30 @@ const (
 
 // Metrics is the metrics provider. Source: operations 4.1.
 type Metrics struct {
-	// ClassName is one of the providers above. Key metricsProvider.className; default DefaultProvider.
+	// ClassName is the Java class of the provider: that of 3.8, DefaultMetricsProvider, which exports nothing on a
+	// port of its own, or org.apache.zookeeper.metrics.prometheus.PrometheusMetricsProvider, which does. Key
+	// metricsProvider.className; default org.apache.zookeeper.metrics.impl.DefaultMetricsProvider.
 	ClassName string
 	// Host is the host or address to bind. Key metricsProvider.httpHost; default 0.0.0.0.
 	Host string
 	// Port is the HTTP port of the exporter. Key metricsProvider.httpPort; default 7000.
 	Port int
-	// HTTPSPort is the HTTPS port, PortUnset for none; equal to Port: both on one. Key metricsProvider.httpsPort.
+	// HTTPSPort is the HTTPS port of the exporter; equal to Port: both on one. Key metricsProvider.httpsPort;
+	// default none.
 	HTTPSPort int
 	// KeyStore is the exporter's own key and chain. Keys metricsProvider.ssl.keyStore.*.
 	KeyStore Store
-	// TrustStore holds the certificates that scrapers are checked against. Keys metricsProvider.ssl.trustStore.*.
+	// TrustStore is the store of the certificates that scrapers are checked against. Keys
+	// metricsProvider.ssl.trustStore.*.
 	TrustStore Store
 	// NeedClientAuth refuses scrapers without a certificate. Key metricsProvider.ssl.need.client.auth; default true.
 	NeedClientAuth bool
 	// WantClientAuth asks scrapers for a certificate. Key metricsProvider.ssl.want.client.auth; default true.
 	WantClientAuth bool
-	// EnabledProtocols are the TLS versions; empty: 1.2 and 1.3. Key metricsProvider.ssl.enabledProtocols.
+	// EnabledProtocols are the versions of TLS. Key metricsProvider.ssl.enabledProtocols; default 1.2 and 1.3.
 	EnabledProtocols []string
-	// CipherSuites are JSSE names; empty: the library's. Key metricsProvider.ssl.ciphersuites.
+	// CipherSuites are the cipher suites, by the names that Java has for them; without it those of Go. Key
+	// metricsProvider.ssl.ciphersuites; default none.
 	CipherSuites []string
 	// NamesStyle says how the exporter names counters: 3.9 as that version of ZooKeeper, 3.10 with _total at the end,
 	// both. Key metricsProvider.namesStyle, ours; default 3.9.
@@ -99,10 +104,10 @@ type Metrics struct {
 
 // Audit is the audit log. Source: operations 7.1.
 type Audit struct {
-	// Enabled writes it. Key audit.enable; default false.
+	// Enabled writes the audit log. Key audit.enable; default false.
 	Enabled bool
-	// File is the file it goes to, "-" for standard output. Key audit.file; default zookeeper_audit.log. Warren's
-	// own.
+	// File is the file of the audit log, "-" for standard output. Key audit.file; default zookeeper_audit.log.
+	// Warren's own.
 	File string
 	// ImplClass is the Java class of the logger. Key audit.impl.class; it is accepted and has no effect.
 	ImplClass string
@@ -113,7 +118,7 @@ type Log struct {
 	// Level is the least level that is written: debug, info, warn or error. Key warren.logLevel; default info. It
 	// is read again when the process gets SIGHUP.
 	Level string
-	// Format is "console" or "json". Key warren.logFormat; default console.
+	// Format is the form of the lines: console or json. Key warren.logFormat; default console.
 	Format string
 }
 

@@ -53,29 +53,28 @@ type Storage struct {
 	// SnapCount is the number of txns after which, at the latest, a snapshot is taken; the server draws a point
 	// between half of it and all of it. Key snapCount; default 100000, at least 2.
 	SnapCount int
-	// SnapSizeLimitKB is the same by bytes of log, in KiB; 0 is off. Key snapSizeLimitInKb; default 4194304, zero
-	// and less are off.
+	// SnapSizeLimitKB is the size of the log since the last snapshot at which, at the latest, the next one is taken.
+	// Key snapSizeLimitInKb; default 4194304, zero and less are off.
 	SnapSizeLimitKB int64
-	// TxnLogSizeLimitKB begins a new log file when there is so much in the present one, in KiB, whether or not a
-	// snapshot is due; 0 is off. Space that is only preallocated does not count. Key txnLogSizeLimitInKb; default
-	// off.
+	// TxnLogSizeLimitKB is the size at which a log file is followed by a new one, whether or not a snapshot is due;
+	// 0 is off. Space that is only preallocated does not count. Key txnLogSizeLimitInKb; default off.
 	TxnLogSizeLimitKB int64
-	// PreAllocSizeKB is the step in KiB by which log files grow; 0 is no preallocation. Key preAllocSize; default
-	// 65536.
+	// PreAllocSizeKB is the step by which log files grow; 0 is no preallocation. Key preAllocSize; default 65536.
 	PreAllocSizeKB int64
-	// CommitLogCount is the number of committed txns kept in memory for DIFF. Key commitLogCount; default and
-	// minimum 500.
+	// CommitLogCount is the number of committed txns kept in memory, from which a learner that is little behind is
+	// brought up to date. Key commitLogCount; default 500, also the minimum.
 	CommitLogCount int
-	// SnapshotSizeFactor is the share of the snapshot size that may be read from the log for a DIFF; negative is
-	// off. Key snapshotSizeFactor; default 0.33, which also replaces values above 1.
+	// SnapshotSizeFactor is how much of the log may be sent to a learner in place of a snapshot, as a share of the
+	// size of that; negative is off. Key snapshotSizeFactor; default 0.33, also for values above 1.
 	SnapshotSizeFactor float64
-	// ForceSync makes every batch durable before it is acknowledged. Key forceSync; only the word "no" turns it off.
+	// ForceSync makes every batch durable before it is acknowledged. Only the word "no" turns it off. Key forceSync;
+	// default yes.
 	ForceSync bool
-	// FsyncWarningThreshold is the duration of one sync that is worth a warning. Key fsync.warningthresholdms;
+	// FsyncWarningThreshold is how long one sync may take before a warning is logged. Key fsync.warningthresholdms;
 	// default 1s.
 	FsyncWarningThreshold time.Duration
-	// SnapshotCompression is "", "gz" or "snappy". Key snapshot.compression.method; default "". Reading knows all
-	// three.
+	// SnapshotCompression is how snapshots are compressed: not at all, gz or snappy. All three are read, whatever is
+	// set. Key snapshot.compression.method; default none.
 	SnapshotCompression string
 	// TrustEmptySnapshot permits a start with a log but without a snapshot. Key snapshot.trust.empty; default false.
 	TrustEmptySnapshot bool
@@ -101,7 +100,7 @@ type Storage struct {
 	// MaxBatchSize is the number of txns that are synced without waiting for FlushDelay. Key maxBatchSize;
 	// default 1000.
 	MaxBatchSize int
-	// ForceSnapshotSync always answers a learner with SNAP; for tests. Key forceSnapshotSync; default false.
+	// ForceSnapshotSync always sends a learner a snapshot; for tests. Key forceSnapshotSync; default false.
 	ForceSnapshotSync bool
 	// Autopurge removes old snapshots and the logs that only they need.
 	Autopurge Autopurge
@@ -111,20 +110,21 @@ type Storage struct {
 
 // Autopurge says which snapshots are kept and how often the others are removed.
 type Autopurge struct {
-	// SnapRetainCount is the number of snapshots kept. Key autopurge.snapRetainCount; default and minimum 3.
+	// SnapRetainCount is the number of snapshots kept. Key autopurge.snapRetainCount; default 3, also the minimum.
 	SnapRetainCount int
-	// PurgeInterval is the time between two runs, the first of which is at start; 0 is off. Key
-	// autopurge.purgeInterval, in hours or with a suffix ms, s, m, h or d. Default 1h: ZooKeeper's is off, which
-	// fills disks; "autopurge.purgeInterval=0" in the file turns it off here too.
+	// PurgeInterval is the time between two runs, the first of which is at the start; 0 is off. The number may have
+	// a suffix ms, s, m, h or d. ZooKeeper's default is off, which fills disks. Key autopurge.purgeInterval; default
+	// 1h.
 	PurgeInterval time.Duration
 }
 
 // DiskWatermark is the free space below which writes are refused with NotReadOnly while reads go on. The larger
 // of the two limits counts. It applies to the file systems of DataDir and DataLogDir.
 type DiskWatermark struct {
-	// Bytes is free space in bytes; 0 is off. Key warren.diskWatermarkBytes; default 128 MiB.
+	// Bytes is the least free space, in bytes; 0 is off. Key warren.diskWatermarkBytes; default 128 MiB.
 	Bytes int64
-	// Percent is free space in percent of the file system; 0 is off. Key warren.diskWatermarkPercent; default 0.
+	// Percent is the least free space in percent of the file system; 0 is off. Key warren.diskWatermarkPercent;
+	// default 0.
 	Percent float64
 }
 
@@ -132,10 +132,10 @@ type DiskWatermark struct {
 type Sessions struct {
 	// TickTime is the basic unit of time. Key tickTime, in ms; default 3s with a file and 2s without one.
 	TickTime time.Duration
-	// MinSessionTimeout is the least timeout that is granted. Key minSessionTimeout, in ms; default and -1: 2 ticks.
+	// MinSessionTimeout is the least timeout that is granted. Key minSessionTimeout; default 2 ticks, also for -1.
 	MinSessionTimeout time.Duration
-	// MaxSessionTimeout is the largest timeout that is granted. Key maxSessionTimeout, in ms; default and -1: 20
-	// ticks.
+	// MaxSessionTimeout is the largest timeout that is granted. Key maxSessionTimeout; default 20 ticks, also for
+	// -1.
 	MaxSessionTimeout time.Duration
 	// LocalSessionsEnabled keeps new sessions on the server that accepted them. Key localSessionsEnabled; default
 	// false.
@@ -162,8 +162,8 @@ type Container struct {
 
 // Clients holds the client listeners and the limits on connections.
 type Clients struct {
-	// ClientPort is the plain client port, 0 for any free one, PortUnset for none. Key clientPort, or the part
-	// after ";" of this server's line; default 2181 without a file.
+	// ClientPort is the plain client port, 0 for any free one, PortUnset for none. The part behind the semicolon of
+	// this server's line says the same. Key clientPort; default 2181 without a file.
 	ClientPort int
 	// ClientPortAddress is the host or address to bind, empty for all. Key clientPortAddress; default 127.0.0.1
 	// without a file.
@@ -176,22 +176,22 @@ type Clients struct {
 	ClientPortUnification bool
 	// ListenBacklog is the backlog of listen(2), -1 for the system's. Key clientPortListenBacklog; default -1.
 	ListenBacklog int
-	// MaxClientCnxns limits the connections of one address; 0 is unlimited. Key maxClientCnxns; default 60.
+	// MaxClientCnxns is how many connections one address may have; 0 is unlimited. Key maxClientCnxns; default 60.
 	MaxClientCnxns int
-	// MaxCnxns limits the connections of this server; 0 is unlimited. Key maxCnxns; default 0.
+	// MaxCnxns is how many connections this server may have; 0 is unlimited. Key maxCnxns; default 0.
 	MaxCnxns int
 	// TCPKeepAlive sets SO_KEEPALIVE on client sockets. Key clientTcpKeepAlive; default false.
 	TCPKeepAlive bool
-	// SessionlessTimeout closes a connection that sent no connect request. Key nio.sessionlessCnxnTimeout;
-	// default 10s.
+	// SessionlessTimeout is when a connection is closed that has not asked for a session. Key
+	// nio.sessionlessCnxnTimeout; default 10s.
 	SessionlessTimeout time.Duration
 	// ConnectWait is how long a client that connects in the middle of an election waits for its end before it is
 	// refused; 0 refuses at once, as ZooKeeper does. Key warren.connect.wait, in ms; default 1s. Warren's own.
 	ConnectWait time.Duration
 	// ConnectionThrottle is the token bucket for new sessions.
 	ConnectionThrottle ConnectionThrottle
-	// FourLetterWhitelist holds the four-letter words that are executed; "*" is all. srvr is always among them,
-	// isro with ReadOnlyMode. Key 4lw.commands.whitelist; default srvr.
+	// FourLetterWhitelist are the four-letter words that are executed; "*" is all. srvr is always among them, isro
+	// with ReadOnlyMode. Key 4lw.commands.whitelist; default srvr.
 	FourLetterWhitelist []string
 }
 
@@ -264,8 +264,8 @@ type Limits struct {
 	LargeRequestThreshold int64
 	// RequestThrottle stalls the pipeline.
 	RequestThrottle RequestThrottle
-	// ThrottledOpWaitTime answers ThrottledOp to requests that waited longer; 0 is off. Key throttled_op_wait_time
-	// (throttledOpWaitTime); default 0.
+	// ThrottledOpWaitTime is how long a request may wait; then it is answered with ThrottledOp. 0 is off. Key
+	// throttled_op_wait_time (throttledOpWaitTime); default 0.
 	ThrottledOpWaitTime time.Duration
 	// EnforceQuota refuses writes above a hard quota. Key enforceQuota; default false.
 	EnforceQuota bool

@@ -24,8 +24,8 @@ const NoServerID = -1
 
 // Quorum holds the settings of the ensemble: the id of this server, the members, and their connections.
 type Quorum struct {
-	// ServerID is the content of myid, or of the setting myid or ZOO_MY_ID if that file is missing; NoServerID if
-	// none is given. 0 is an id like any other.
+	// ServerID is the id of this server, if there is no file myid; NoServerID if none is given. 0 is an id like any
+	// other. The container images take it from ZOO_MY_ID. Key myid; default none.
 	ServerID int64
 	// Members are the server lines in the order of their ids.
 	Members []Member
@@ -33,19 +33,21 @@ type Quorum struct {
 	Groups []Group
 	// Hierarchical is true as soon as any group or weight line exists.
 	Hierarchical bool
-	// DynamicConfigFile is the file that holds Members and Groups, empty if zoo.cfg does. Key dynamicConfigFile.
+	// DynamicConfigFile is the file that holds the lines of servers, groups and weights, if zoo.cfg does not. Key
+	// dynamicConfigFile; default none.
 	DynamicConfigFile string
 	// ConfigVersion is the hexadecimal suffix of DynamicConfigFile, the zxid of the reconfig that wrote it; 0 if
 	// it has none. With ReconfigEnabled a newer configuration in meta.db replaces the file.
 	ConfigVersion int64
 
-	// InitLimit is how many ticks a follower has to connect and sync. Key initLimit; required in an ensemble.
+	// InitLimit is how many ticks a follower has to connect and to be brought up to date. Key initLimit; required in
+	// an ensemble.
 	InitLimit int
 	// SyncLimit is how many ticks a follower may be silent. Key syncLimit; required in an ensemble.
 	SyncLimit int
 	// ConnectToLearnerMasterLimit is how many ticks the connecting part of InitLimit may take. If it is InitLimit, a
-	// leader that does not answer is dialled for a tick, and for 1.5 s at least. Key
-	// connectToLearnerMasterLimit; default and 0: InitLimit.
+	// leader that does not answer is dialled for a tick, and for 1.5 s at least. Key connectToLearnerMasterLimit;
+	// default InitLimit, also for 0.
 	ConnectToLearnerMasterLimit int
 	// StandaloneEnabled lets a single participant run without the quorum code. Key standaloneEnabled; default true.
 	StandaloneEnabled bool
@@ -53,7 +55,7 @@ type Quorum struct {
 	// no configuration yet learn from the leader. It must be the same at all servers. Key reconfigEnabled;
 	// default false.
 	ReconfigEnabled bool
-	// PeerType is the role of this server; its own server line goes first. Key peerType; default participant.
+	// PeerType is the role of this server, if its own server line has none. Key peerType; default participant.
 	PeerType Role
 	// QuorumListenOnAllIPs binds the quorum and election ports to the wildcard address. Key quorumListenOnAllIPs;
 	// default false.
@@ -79,8 +81,8 @@ type Quorum struct {
 	LeaderServes bool
 	// CnxTimeout is the time to open an election connection. Key cnxTimeout, in seconds; default 5s.
 	CnxTimeout time.Duration
-	// QuorumCnxnTimeout is how long the handshake of an election connection may take, TLS and SASL included; 0
-	// and negative: SyncLimit ticks. Key quorumCnxnTimeoutMs; default -1ms.
+	// QuorumCnxnTimeout is how long the handshake of an election connection may take, TLS and SASL included. Key
+	// quorumCnxnTimeoutMs; default SyncLimit ticks, also for 0 and less.
 	QuorumCnxnTimeout time.Duration
 	// ElectionPortBindRetry is how often, a second apart, binding the election port is tried before exit 14; 0 is
 	// forever. Key electionPortBindRetry; default 3.
@@ -91,18 +93,19 @@ type Quorum struct {
 	// MinNotificationInterval is the first pause before notifications are sent again. Key
 	// fastleader.minNotificationInterval; default 200ms.
 	MinNotificationInterval time.Duration
-	// MaxNotificationInterval is the longest such pause. Key fastleader.maxNotificationInterval; default 60s.
+	// MaxNotificationInterval is the longest pause before notifications are sent again. Key
+	// fastleader.maxNotificationInterval; default 60s.
 	MaxNotificationInterval time.Duration
-	// MaxTimeToWaitForEpoch is how long a leader without a quorum goes on although a voter that elected it looks
-	// for a leader again; negative: InitLimit ticks. Key leader.maxTimeToWaitForEpoch (maxTimeToWaitForEpoch);
-	// default -1ms.
+	// MaxTimeToWaitForEpoch is how long a leader without a quorum goes on although a voter that elected it looks for
+	// a leader again. Key leader.maxTimeToWaitForEpoch (maxTimeToWaitForEpoch); default InitLimit ticks, also for
+	// less than 0.
 	MaxTimeToWaitForEpoch time.Duration
-	// MaxConcurrentSnapSyncs is how many learners a leader brings up to date by SNAP at a time: an observer
-	// beyond that is disconnected and connects again later. Key leader.maxConcurrentSnapSyncs
-	// (maxConcurrentSnapSyncs); default 10.
+	// MaxConcurrentSnapSyncs is how many learners a leader sends its whole state at a time: an observer beyond that
+	// is disconnected and connects again later. Key leader.maxConcurrentSnapSyncs (maxConcurrentSnapSyncs); default
+	// 10.
 	MaxConcurrentSnapSyncs int
-	// MaxConcurrentDiffSyncs is the same by DIFF or TRUNC. Key leader.maxConcurrentDiffSyncs
-	// (maxConcurrentDiffSyncs); default 100.
+	// MaxConcurrentDiffSyncs is how many learners a leader sends a part of its log at a time. Key
+	// leader.maxConcurrentDiffSyncs (maxConcurrentDiffSyncs); default 100.
 	MaxConcurrentDiffSyncs int
 	// AckLoggingFrequency is the number of txns between two measurements of a learner's ACK. Key
 	// leader.ackLoggingFrequency; default 1000.
@@ -184,7 +187,7 @@ type Group struct {
 
 // QuorumAuth is SASL between servers. Source: operations 8.5.
 type QuorumAuth struct {
-	// EnableSASL switches it on. Key quorum.auth.enableSasl; default false.
+	// EnableSASL switches SASL between servers on. Key quorum.auth.enableSasl; default false.
 	EnableSASL bool
 	// ServerRequireSASL refuses peers that do not authenticate. Key quorum.auth.serverRequireSasl; default false.
 	ServerRequireSASL bool

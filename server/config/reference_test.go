@@ -3,12 +3,7 @@ package config
 import (
 	"flag"
 	"fmt"
-	"go/ast"
-	goparser "go/parser"
-	"go/token"
 	"os"
-	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -27,7 +22,8 @@ const referenceHead = "# Configuration\n\n" +
 	"## Where a setting comes from\n\n" +
 	"| first that gives it | form |\n| --- | --- |\n" +
 	"| the command line | `-D key=value`, `--set key=value`, or a flag such as `--data-dir` |\n" +
-	"| the environment | `WARREN_KEY=value`, the name in the tables below; `WARREN_SERVER_1=...` for `server.1` |\n" +
+	"| the environment | `WARREN_KEY=value`, the variable in the tables below; `WARREN_SERVER_1=...` for " +
+	"`server.1` |\n" +
 	"| what ZooKeeper's scripts read | `-Dkey=value` in `JVMFLAGS` or `SERVER_JVMFLAGS`; the level in " +
 	"`ZOO_LOG4J_PROP` or `ZOO_LOG_LEVEL`; `ZOO_DATADIR_AUTOCREATE_DISABLE` |\n" +
 	"| the file | `key=value` in `zoo.cfg` |\n| the default | |\n\n" +
@@ -84,9 +80,13 @@ const bitnamiRest = "| `ZOO_SERVER_ID` | `1` | `myid` |\n" +
 	"| `ZOO_HEAP_SIZE`, `ZOO_HC_TIMEOUT` | | none: there is no heap to set, and `warren health` has `--timeout` |\n\n"
 
 const referenceTail = "## While the server runs\n\n" +
-	"SIGHUP makes the server read its file again, and `warren.logLevel` of it count at once, and the " +
-	"certificates of the client\n" +
-	"ports. `client.certReload` reads them again whenever their files change. Everything else needs a restart.\n\n"
+	"The column *restart* says whether a changed setting needs one. Three things change without:\n\n" +
+	"| what | how |\n| --- | --- |\n" +
+	"| `warren.logLevel` | SIGHUP makes the server read its file again; or `warren loglevel` |\n" +
+	"| the content of key stores and trust stores | read again when the files change (`client.certReload`, " +
+	"`sslQuorumReloadCertFiles`), those of the client ports also by SIGHUP |\n" +
+	"| the servers of the ensemble, with their roles and ports | `reconfig`, if `reconfigEnabled=true` |\n\n" +
+	"A unit of *ms* means that the file has a number of milliseconds, whatever the default is written in.\n\n"
 
 // TestReference compares docs/CONFIGURATION.md with the settings.
 func TestReference(t *testing.T) {
@@ -128,8 +128,8 @@ func reference(t *testing.T) string {
 	for _, k := range listedKeys(t) {
 		values[k.key] = k.value
 	}
-	docs := fieldDocs(t)
 	c := base()
+	d := readComments(t, c, values)
 	for _, area := range []struct {
 		title string
 		list  []setting
@@ -139,26 +139,27 @@ func reference(t *testing.T) string {
 		{"Admin server", c.Admin.settings()}, {"Metrics", c.Metrics.settings()}, {"Audit", c.Audit.settings()},
 		{"Log", c.Log.settings()}, {"Where time goes", c.Trace.settings()}, {"Process", c.Process.settings()},
 	} {
-		fmt.Fprintf(&b, "## %s\n\n| key | variable | kind | meaning |\n| --- | --- | --- | --- |\n", area.title)
+		fmt.Fprintf(&b, "## %s\n\n| key | default | unit | restart | meaning | kind | variable |\n"+
+			"| --- | --- | --- | --- | --- | --- | --- |\n", area.title)
 		for _, s := range area.list {
-			meaning := docs[fieldOf(s.name(), values[s.name()])]
+			e := d.row(s, values[s.name()])
 			if s.name() == "electionAlg" {
-				meaning = "The election algorithm; 3 is the only one."
+				e.meaning = "The election algorithm; 3 is the only one."
 			}
-			if l := applied(s.name(), values[s.name()]); meaning == "" && len(l.problems) > 0 {
-				meaning = "Refused: " + l.problems[0].Rule + "."
-			} else if meaning == "" && len(l.warnings) > 0 {
-				meaning = "No effect: " + l.warnings[0].Text + "."
+			if l := applied(s.name(), values[s.name()]); e.meaning == "" && len(l.problems) > 0 {
+				e.meaning = "Refused: " + l.problems[0].Rule + "."
+			} else if e.meaning == "" && len(l.warnings) > 0 {
+				e.meaning = "No effect: " + l.warnings[0].Text + "."
 			}
-			require.NotEmpty(t, meaning, s.name())
+			require.NotEmpty(t, e.meaning, s.name())
 			if why := inert[s.name()]; why != "" {
-				meaning += " Not acted on: " + why + "."
+				e.meaning += " Not acted on: " + why + "."
 			}
 			if others := s.keys[1:]; len(others) > 0 {
-				meaning += " Also written `" + strings.Join(others, "`, `") + "`."
+				e.meaning += " Also written `" + strings.Join(others, "`, `") + "`."
 			}
-			fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", s.name(), EnvName(s.name()), kindName(s),
-				strings.ReplaceAll(meaning, "|", `\|`))
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | `%s` |\n", s.name(), e.value, e.unit, e.restart,
+				strings.ReplaceAll(e.meaning, "|", `\|`), kindName(s), EnvName(s.name()))
 		}
 		b.WriteByte('\n')
 	}
@@ -224,46 +225,4 @@ func fieldOf(key, value string) string {
 		}
 	}
 	return ""
-}
-
-// fieldDocs returns the comment of every field of Config by its dotted name, after those of the structs that it
-// is in.
-func fieldDocs(t *testing.T) map[string]string {
-	comments := map[string]string{} // by type.field
-	names, err := filepath.Glob("*.go")
-	require.NoError(t, err)
-	for _, name := range names {
-		file, err := goparser.ParseFile(token.NewFileSet(), name, nil, goparser.ParseComments)
-		require.NoError(t, err)
-		ast.Inspect(file, func(n ast.Node) bool {
-			spec, ok := n.(*ast.TypeSpec)
-			if !ok {
-				return true
-			}
-			if s, ok := spec.Type.(*ast.StructType); ok {
-				for _, f := range s.Fields.List {
-					for _, id := range f.Names {
-						comments[spec.Name.Name+"."+id.Name] = strings.Join(strings.Fields(f.Doc.Text()), " ")
-					}
-				}
-			}
-			return true
-		})
-	}
-	docs := map[string]string{}
-	var walk func(name, doc string, typ reflect.Type)
-	walk = func(name, doc string, typ reflect.Type) {
-		if typ.Kind() != reflect.Struct {
-			docs[name] = doc
-			return
-		}
-		for i := range typ.NumField() {
-			if f := typ.Field(i); f.IsExported() {
-				own := strings.TrimSpace(doc + " " + comments[typ.Name()+"."+f.Name])
-				walk(strings.TrimPrefix(name+"."+f.Name, "."), own, f.Type)
-			}
-		}
-	}
-	walk("", "", reflect.TypeFor[Config]())
-	return docs
 }

@@ -22,9 +22,9 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // Security holds the settings of authentication and of permissions. Source: operations 8.
 type Security struct {
-	// SkipACL turns off every ACL check. Key skipACL; only the word "yes" turns it on.
+	// SkipACL turns off every ACL check. Only the word "yes" does. Key skipACL; default no.
 	SkipACL bool
-	// SuperDigest is super:<base64 of the hash of super:password>, the digest id that passes every check. Key
+	// SuperDigest is the digest id that passes every check: super:HASH, as `warren digest` prints it. Key
 	// DigestAuthenticationProvider.superDigest; default none.
 	SuperDigest string
 	// DigestAlg is the hash of digest ids: SHA1, SHA-224, SHA-256, SHA-384, SHA-512 or MD5. Key
@@ -34,17 +34,15 @@ type Security struct {
 	DigestAuth bool
 	// EnforceAuth closes sessions that do not authenticate.
 	EnforceAuth EnforceAuth
-	// SessionRequireClientSASLAuth is the older form of EnforceAuth with the scheme sasl. Key
-	// sessionRequireClientSASLAuth; default false.
+	// SessionRequireClientSASLAuth closes sessions that do not authenticate by SASL; the older form of
+	// enforce.auth.schemes=sasl. Key sessionRequireClientSASLAuth; default false.
 	SessionRequireClientSASLAuth bool
 	// RequireClientAuth are the schemes of a key that many guides to SASL name. Neither ZooKeeper nor Warren
 	// requires anything because of it: clients that have not authenticated are served. The start warns of a scheme
-	// that is not also required by EnforceAuth or SessionRequireClientSASLAuth. Key requireClientAuthScheme; default
-	// none.
+	// that no other key requires. Key requireClientAuthScheme; default none.
 	RequireClientAuth []string
-	// JavaRevocation tells a JVM to check whether certificates were revoked. In Warren CRL of TLS and of
-	// QuorumTLS do that, so it is refused where TLS is on without them. Key com.sun.net.ssl.checkRevocation;
-	// default false.
+	// JavaRevocation tells a JVM to check whether certificates were revoked. In Warren ssl.crl and ssl.quorum.crl do
+	// that, so it is refused where TLS is on without them. Key com.sun.net.ssl.checkRevocation; default false.
 	JavaRevocation bool
 	// AllowSASLFailedClients lets a client whose SASL exchange failed go on as anonymous. Key
 	// allowSaslFailedClients; default false.
@@ -104,7 +102,7 @@ type X509ID struct {
 
 // EnforceAuth closes sessions that do not authenticate with one of the schemes. Source: operations 8.4.
 type EnforceAuth struct {
-	// Enabled switches it on. Key enforce.auth.enabled; default false.
+	// Enabled switches that on. Key enforce.auth.enabled; default false.
 	Enabled bool
 	// Schemes are the schemes of which one must be used. Key enforce.auth.schemes, comma separated; required when
 	// enabled.
@@ -123,11 +121,13 @@ type AuthProvider struct {
 
 // SASL is SASL for clients. Source: operations 8.4.
 type SASL struct {
-	// LoginConfig is the JAAS file. Key java.security.auth.login.config; default none.
+	// LoginConfig is the JAAS file, for clients and between servers. Key java.security.auth.login.config; default
+	// none.
 	LoginConfig string
-	// KerberosConfig is the krb5.conf. Key java.security.krb5.conf; default /etc/krb5.conf.
+	// KerberosConfig is the configuration of Kerberos. Key java.security.krb5.conf; default /etc/krb5.conf.
 	KerberosConfig string
-	// ServerSection is its section for this server. Key sasl.serverconfig; default Server.
+	// ServerSection is the section of the JAAS file for clients of this server. Key sasl.serverconfig; default
+	// Server.
 	ServerSection string
 	// SuperPassword is the password of the user super. Key SASLAuthenticationProvider.superPassword; default none.
 	SuperPassword Secret
@@ -152,7 +152,7 @@ type Store struct {
 	// Location is the file or, with a slash at its end, a folder. Warren's own: the folder has the files of a secret
 	// of type kubernetes.io/tls, tls.crt and tls.key for a key store, ca.crt for a trust store, all PEM.
 	Location string
-	// Password opens it.
+	// Password is the password of the store.
 	Password Secret
 	// PasswordPath is a file with the password, which replaces Password.
 	PasswordPath string
@@ -164,26 +164,27 @@ type Store struct {
 type TLS struct {
 	// KeyStore is the server's own key and chain.
 	KeyStore Store
-	// TrustStore holds the certificates that peers are checked against.
+	// TrustStore is the store of the certificates that peers are checked against.
 	TrustStore Store
-	// Protocol is the one protocol version, or empty for TLS 1.2 and 1.3.
+	// Protocol is the one version of TLS; without it 1.2 and 1.3.
 	Protocol string
-	// EnabledProtocols are the protocol versions; empty: Protocol.
+	// EnabledProtocols are the versions of TLS; default the value of Protocol.
 	EnabledProtocols []string
-	// CipherSuites are JSSE names; empty: the library's.
+	// CipherSuites are the cipher suites, by the names that Java has for them; without it those of Go.
 	CipherSuites []string
-	// ClientAuth is "none", "want" or "need"; default need.
+	// ClientAuth is whether the connecting side shows a certificate: none, want (it may) or need (it must); default
+	// need.
 	ClientAuth string
 	// HostnameVerification checks the peer's certificate against its host name; default true.
 	HostnameVerification bool
 	// ClientHostnameVerification checks the connecting side too; default false for clients, true for the quorum.
 	ClientHostnameVerification bool
-	// AllowReverseDNSLookup permits to find the name by address; default false.
+	// AllowReverseDNSLookup permits to look up the name of an address; default false.
 	AllowReverseDNSLookup bool
-	// CRL checks revocation lists; default false.
+	// CRL checks the revocation lists in the trust store; default false.
 	CRL bool
-	// OCSP asks the issuer; default false.
+	// OCSP asks the issuer whether a certificate is revoked, which Warren refuses at the start; default false.
 	OCSP bool
-	// HandshakeDetectionTimeout is the wait for the first byte on ports that accept both; default 5s.
+	// HandshakeDetectionTimeout is how long a port that takes TLS waits for the first byte; default 5s.
 	HandshakeDetectionTimeout time.Duration
 }

@@ -15,7 +15,7 @@
 // below the limit that the abuse is listed with, the server goes on, and connections, file descriptors, sessions,
 // watches and requests in flight are back to what they were soon after the end.
 //
-// The numbers are small. With -abuse.full they are large, and a table is printed for docs/SECURITY.md; that takes
+// The numbers are small. With -abuse.full they are large, and a table is printed for docs/PROOF.md; that takes
 // seven minutes:
 //
 //	go test -count=1 -timeout 60m -v ./test/abuse -run TestAbuse -abuse.full

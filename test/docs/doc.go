@@ -2,10 +2,15 @@
 //
 // A fenced block of sh is run. The blocks of one page, in their order, are one script under `sh -eu`, in an empty
 // folder, in which `warren` is this program. Background processes live until the page ends. A command that must say
-// something pipes into grep. A block that cannot run here says why, in a comment on the line before, which readers do
-// not see: <!-- not run: REASON -->. No command stands in a block of another kind or in an indented one, in any page
-// of the repository. The commands of warren in blocks that are not run, and in the text, must exist, and so must
-// their flags.
+// something pipes into grep. Comments that readers do not see, on the line before a block, are for the test:
+//
+//   - <!-- not run: REASON -->: it cannot run here
+//   - <!-- interop: REASON -->: it runs with the build tag interop
+//   - <!-- file: NAME -->: a block of another kind is a file in the folder
+//
+// <!-- first: PAGE.md --> anywhere names a page beside this one whose blocks under "You do" are run before. No command
+// stands in a block of another kind or in an indented one, in any page of the repository. The commands of warren in
+// blocks that are not run, and in the text, must exist, and so must their flags.
 //
 // So that pages can name the usual ports and tests can run beside each other, these ports are moved, all by the same
 // distance, to a range that is free. TROUBLESHOOTING.md quotes messages; each must be one of the program's.

@@ -66,3 +66,15 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 	require.Greater(t, checked, 30)
 }
+
+// The README links to each page once: a second link says nothing new.
+func TestReadmeLinksOnce(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	for _, m := range link.FindAllStringSubmatch(fenced.ReplaceAllString(string(text), ""), -1) {
+		require.False(t, seen[m[1]], m[1])
+		seen[m[1]] = true
+	}
+	require.Greater(t, len(seen), 20)
+}

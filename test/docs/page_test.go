@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,14 +17,20 @@ import (
 // page is one document.
 type page struct {
 	name   string // as docs/OPERATIONS.md
+	first  string // the page beside it whose steps come first, "" if it needs none
+	files  []file
 	blocks []block
 	lines  []line // of code that is not in a block that runs, and commands in the text
 }
 
+// file is a fenced block of code that a reader saves.
+type file struct{ name, text string }
+
 // block is a fenced block of code that runs.
 type block struct {
-	at   int // line of its first line
-	text string
+	at    int    // line of its first line
+	under string // the heading of the second level before it
+	text  string
 }
 
 // line is one line of code, continuation lines joined.
@@ -78,8 +85,14 @@ var typed = regexp.MustCompile(`^(\$ )?(sudo |exec )?(\./|bin/)?` +
 // reasonLeast is the fewest letters of a reason.
 const reasonLeast = 10
 
-// notRun is the comment on the line before a block of sh that does not run.
-var notRun = regexp.MustCompile(`^<!-- not run: *(.*?) *-->$`)
+// notRun is the comment on the line before a block of sh that does not run, or only with the tag interop.
+var notRun = regexp.MustCompile(`^<!-- (not run|interop): *(.*?) *-->$`)
+
+// saved is the comment on the line before a block that is a file.
+var saved = regexp.MustCompile(`^<!-- file: (\S+) -->$`)
+
+// comesFirst is the comment that names the page whose steps come first.
+var comesFirst = regexp.MustCompile(`^<!-- first: (\S+\.md) -->$`)
 
 // isRun reports whether a block runs of which the info string and the line before are given, or what is wrong.
 func isRun(info, before string) (runs bool, problem string) {
@@ -90,16 +103,16 @@ func isRun(info, before string) (runs bool, problem string) {
 		return false, "a reason not to run it is a comment on the line before: <!-- not run: REASON -->"
 	case kind != "sh" && reason != nil:
 		return false, "only sh runs"
-	case reason != nil && len(reason[1]) < reasonLeast:
+	case reason != nil && len(reason[2]) < reasonLeast:
 		return false, "the reason is missing"
 	}
-	return kind == "sh" && reason == nil, ""
+	return kind == "sh" && (reason == nil || reason[1] == "interop" && withInterop), ""
 }
 
 // parsePage finds the code in a page.
 func parsePage(name, text string) (page, error) {
 	p := page{name: name}
-	fence, kind, runs, began := "", "", false, 0
+	fence, kind, under, saves, runs, began := "", "", "", "", false, 0
 	var code strings.Builder
 	joined, joinedAt, before := "", 0, ""
 	lines := strings.Split(text, "\n")
@@ -117,14 +130,20 @@ func parsePage(name, text string) (page, error) {
 				return p, fmt.Errorf("%s:%d: %q: %s", name, at, trimmed, problem)
 			}
 			kind, _, _ = strings.Cut(info, " ")
+			saves = ""
+			if m := saved.FindStringSubmatch(before); m != nil {
+				saves = m[1]
+			}
 			fence, began = trimmed[:3], at+1
 			code.Reset()
 		case fence != "" && trimmed == fence:
 			if runs {
-				p.blocks = append(p.blocks, block{began, code.String()})
+				p.blocks = append(p.blocks, block{began, under, code.String()})
+			} else if saves != "" {
+				p.files = append(p.files, file{saves, code.String()})
 			}
 			fence, kind, runs = "", "", false
-		case runs:
+		case runs || fence != "" && saves != "":
 			code.WriteString(s + "\n")
 		case fence != "" || strings.HasPrefix(s, "    "):
 			if joined == "" {
@@ -139,6 +158,10 @@ func parsePage(name, text string) (page, error) {
 			}
 			p.lines = append(p.lines, line{joinedAt, joined + trimmed})
 			joined = ""
+		case strings.HasPrefix(s, "## "):
+			under = strings.TrimPrefix(s, "## ")
+		case comesFirst.MatchString(s):
+			p.first = path.Join(path.Dir(name), comesFirst.FindStringSubmatch(s)[1])
 		default:
 			for _, m := range span.FindAllStringSubmatch(s, -1) {
 				p.lines = append(p.lines, line{at, m[1]})
@@ -156,14 +179,18 @@ func isOutput(line string) bool { return strings.Contains(line, " clients on ") 
 
 func TestParsePage(t *testing.T) {
 	p, err := parsePage("a.md", strings.Join([]string{
-		"Text with `warren wal verify DIR` and `other`.", "", "<!-- not run: it is an example -->", "```sh",
+		"<!-- first: b.md -->", "## You do", "Text with `warren wal verify DIR` and `other`.", "",
+		"<!-- not run: it is an example -->", "```sh",
 		"warren server \\", "  --config x", "```", "```sh", "one", "  two", "```",
 		"<!-- not run: it takes root -->", "```sh", "sudo warren status", "```", "```", "text", "```", "    a = b",
+		"<!-- file: a/b.go -->", "```go", "package a", "```",
 	}, "\n"))
 	require.NoError(t, err)
-	require.Equal(t, []block{{9, "one\n  two\n"}}, p.blocks)
-	require.Equal(t, []line{{1, "warren wal verify DIR"}, {5, "warren server --config x"}, {14, "sudo warren status"},
-		{17, "text"}, {19, "a = b"}}, p.lines)
+	require.Equal(t, "b.md", p.first)
+	require.Equal(t, []file{{"a/b.go", "package a\n"}}, p.files)
+	require.Equal(t, []block{{11, "You do", "one\n  two\n"}}, p.blocks)
+	require.Equal(t, []line{{3, "warren wal verify DIR"}, {7, "warren server --config x"}, {16, "sudo warren status"},
+		{19, "text"}, {21, "a = b"}}, p.lines)
 
 	for text, problem := range map[string]string{
 		"```sh\none":                             "a.md:2: the block does not end",

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -44,25 +45,44 @@ var port = regexp.MustCompile(`\b(218|318|418|518|618|808)(\d\b|\$)`)
 
 // Blocks that are marked to run do what the page says.
 func TestPagesRun(t *testing.T) {
-	ran := 0
-	for _, p := range readPages(t) {
+	ran, pages := 0, readPages(t)
+	for _, p := range pages {
 		if len(p.blocks) == 0 {
 			continue
 		}
 		ran++
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			out, err := runPage(t, p)
+			out, err := runPage(t, page{name: p.name, files: p.files,
+				blocks: append(stepsBefore(t, p, pages), p.blocks...)})
 			require.NoError(t, err, "%s", out)
 		})
 	}
 	require.Positive(t, ran, "no page has a block that runs: is parsePage broken?")
 }
 
+// stepsBefore are the blocks under "You do" of the page that comes first, and of those before it.
+func stepsBefore(t *testing.T, p page, pages []page) (steps []block) {
+	t.Helper()
+	if p.first == "" {
+		return nil
+	}
+	i := slices.IndexFunc(pages, func(other page) bool { return other.name == p.first })
+	require.GreaterOrEqual(t, i, 0, "%s: there is no page %s", p.name, p.first)
+	steps = stepsBefore(t, pages[i], pages)
+	for _, b := range pages[i].blocks {
+		if b.under == "You do" {
+			steps = append(steps, b)
+		}
+	}
+	return steps
+}
+
 // A command that fails fails the page, and its line is told.
 func TestRunPageFails(t *testing.T) {
 	out, err := runPage(t, page{name: "a.md",
-		blocks: []block{{1, "warren version | grep -q '^warren '\n"}, {7, "warren nonsense\necho after\n"}}})
+		blocks: []block{
+			{1, "", "warren version | grep -q '^warren '\n"}, {7, "", "warren nonsense\necho after\n"}}})
 	require.Error(t, err)
 	require.Contains(t, out, "== a.md:7")
 	require.Contains(t, out, `unknown command "nonsense"`)
@@ -80,17 +100,24 @@ func runPage(t *testing.T, p page) (string, error) {
 	for _, b := range p.blocks {
 		fmt.Fprintf(&script, "echo '== %s:%d' >&2\n%s", p.name, b.at, b.text)
 	}
+	move := portMover(t)
+	for _, f := range p.files {
+		name := filepath.Join(dir, filepath.FromSlash(f.name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		require.NoError(t, os.WriteFile(name, []byte(move(f.text)), 0o600))
+	}
 	output, err := os.Create(filepath.Join(bin, "output")) // a file, so that nothing waits for background processes
 	require.NoError(t, err)
 	defer output.Close()
 
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "sh", "-eu", "-c", movePorts(t, script.String()))
+	cmd := exec.CommandContext(ctx, "sh", "-eu", "-c", move(script.String()))
 	cmd.Dir = dir
 	// Under the race detector each of the many processes would sleep a second before it ends.
 	cmd.Env = append(os.Environ(), asCommand+"=1", "GORACE=atexit_sleep_ms=0",
 		"PATH="+bin+":"+os.Getenv("PATH"), "HOME="+dir)
+	cmd.Env = append(cmd.Env, goEnvironment(t)...)
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -105,6 +132,20 @@ func runPage(t *testing.T, p page) (string, error) {
 		b = append(b, logsOf(t, dir)...)
 	}
 	return string(b), err
+}
+
+// goEnvironment lets programs of the pages use the packages of this repository, and what was compiled before.
+func goEnvironment(t *testing.T) []string {
+	t.Helper()
+	work, err := filepath.Abs("../../go.work")
+	require.NoError(t, err)
+	environment := []string{"GOWORK=" + work, "CGO_ENABLED=0"}
+	for _, name := range []string{"GOCACHE", "GOPATH", "GOMODCACHE"} {
+		out, err := exec.Command("go", "env", name).Output()
+		require.NoError(t, err)
+		environment = append(environment, name+"="+strings.TrimSpace(string(out)))
+	}
+	return environment
 }
 
 // logsOf is the ends of the logs that the servers of a page have left in subdirectories.
@@ -129,22 +170,24 @@ var distances = func() *atomic.Int64 {
 	return &next
 }()
 
-// movePorts writes other ports for those that pages name, at one distance from them, which are free.
-func movePorts(t *testing.T, script string) string {
+// portMover writes other ports for those that pages name, at one distance from them, which are free.
+func portMover(t *testing.T) func(text string) string {
 	t.Helper()
 	for range 90 {
 		distance := int(distances.Add(1))
 		if !free(distance) {
 			continue
 		}
-		return port.ReplaceAllStringFunc(script, func(s string) string {
-			ten, err := strconv.Atoi(s[:3])
-			require.NoError(t, err)
-			return strconv.Itoa(ten+distance) + s[3:]
-		})
+		return func(text string) string {
+			return port.ReplaceAllStringFunc(text, func(s string) string {
+				ten, err := strconv.Atoi(s[:3])
+				require.NoError(t, err)
+				return strconv.Itoa(ten+distance) + s[3:]
+			})
+		}
 	}
 	require.Fail(t, "no free ports")
-	return ""
+	return nil
 }
 
 // free reports whether no process listens on the ports of the pages, or the first of them, at a distance in tens.
@@ -161,8 +204,8 @@ func free(distance int) bool {
 	return true
 }
 
-func TestMovePorts(t *testing.T) {
-	moved := movePorts(t, "a:2181 b:218$n 21810 12181 808$n 2888")
+func TestPortsAreMoved(t *testing.T) {
+	moved := portMover(t)("a:2181 b:218$n 21810 12181 808$n 2888")
 	m := regexp.MustCompile(`^a:(\d{4})1 b:(\d{4})\$n 21810 12181 (\d{4})\$n 2888$`).FindStringSubmatch(moved)
 	require.NotNil(t, m, moved)
 	require.Equal(t, m[1], m[2])

@@ -13,8 +13,8 @@ import (
 	"github.com/seed94657493/warren/server/config"
 )
 
-// securityPage is docs/SECURITY.md: the sections that claim something, the rows of the limits, and the rows of what
-// was tested by section.
+// securityPage is docs/SECURITY.md, the sections that claim something and the rows of the limits, with the rows of
+// docs/PROOF.md that say which tests show what a section claims.
 type securityPage struct {
 	sections []string
 	limits   [][]string
@@ -30,33 +30,48 @@ type claim struct {
 
 func readSecurityPage(t *testing.T) *securityPage {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/SECURITY.md")
-	require.NoError(t, err)
 	p := &securityPage{shown: map[string][]claim{}}
-	section, group := "", ""
-	for i, line := range strings.Split(string(text), "\n") {
-		cells := strings.Split(strings.Trim(line, "| "), " | ")
-		switch {
-		case strings.HasPrefix(line, "## "):
-			section = strings.TrimPrefix(line, "## ")
+	section := ""
+	for _, line := range linesOf(t, "SECURITY.md") {
+		if title, is := strings.CutPrefix(line, "## "); is {
+			section = title
 			p.sections = append(p.sections, section)
-		case strings.HasPrefix(line, "### "):
-			group = strings.TrimSuffix(strings.TrimPrefix(line, "### "), ": shown")
-		case !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| ---") || cells[0] == "claim" ||
-			cells[0] == "limit":
-		case section == "Limits":
+		} else if section == "Limits" && isRow(line, "limit") {
 			row := strings.Split(strings.Trim(line, "|"), "|")
-			require.Len(t, row, 4, "line %d", i+1)
+			require.Len(t, row, 4, line)
 			for n := range row {
 				row[n] = strings.TrimSpace(row[n])
 			}
 			p.limits = append(p.limits, row)
-		case section == "What was tested":
-			require.Len(t, cells, 2, "line %d", i+1)
+		}
+	}
+	group := ""
+	for i, line := range linesOf(t, "PROOF.md") {
+		if title, is := strings.CutPrefix(line, "## "); is {
+			section = title
+		} else if title, is := strings.CutPrefix(line, "### "); is {
+			group = title
+		} else if section == "Security" && isRow(line, "claim") {
+			cells := strings.Split(strings.Trim(line, "| "), " | ")
+			require.Len(t, cells, 2, "docs/PROOF.md:%d", i+1)
 			p.shown[group] = append(p.shown[group], claim{i + 1, cells[0], quotedIn(cells[1])})
 		}
 	}
 	return p
+}
+
+// linesOf are the lines of a page in docs.
+func linesOf(t *testing.T, page string) []string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/" + page)
+	require.NoError(t, err)
+	return strings.Split(string(text), "\n")
+}
+
+// isRow reports whether a line is a row of a table, and not its head, which begins with a title.
+func isRow(line, title string) bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " ")
+	return strings.HasPrefix(line, "| ") && first != "---" && first != title
 }
 
 // Every section of the security page has claims that tests show, every limit has a claim of its own, and every test
@@ -65,7 +80,7 @@ func TestClaimsAreShown(t *testing.T) {
 	p, tests := readSecurityPage(t), testNames(t)
 	claims, groups := 0, map[string]bool{}
 	for _, section := range p.sections {
-		if section == "What was tested" {
+		if section == "What shows this" {
 			break
 		}
 		require.NotEmpty(t, p.shown[section], "nothing shows what is said of %q", section)
@@ -75,9 +90,9 @@ func TestClaimsAreShown(t *testing.T) {
 		require.True(t, groups[group], "there is no section %q", group)
 		for _, c := range rows {
 			claims++
-			require.NotEmpty(t, c.tests, "line %d", c.at)
+			require.NotEmpty(t, c.tests, "docs/PROOF.md:%d", c.at)
 			for _, name := range c.tests {
-				require.Contains(t, tests, name, "line %d", c.at)
+				require.Contains(t, tests, name, "docs/PROOF.md:%d", c.at)
 			}
 		}
 	}

@@ -25,7 +25,7 @@ func TestAdopt(t *testing.T) {
 	held := third.Held()
 	out, err := adopt(servers...)
 	require.Error(t, err)
-	require.Contains(t, out, "none of the servers leads, nothing is changed")
+	require.Contains(t, out, "none of the servers leads, so nothing was changed")
 
 	c.begin()
 	kept := c.creates("new", sceneCreates)

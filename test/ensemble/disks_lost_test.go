@@ -156,7 +156,7 @@ func TestRecoverFromLostDisks(t *testing.T) {
 	c.refusesTo(survivor, "server 2 at "+c.nodes[1].Addr()+" does not answer", "--to", backup, "--yes")
 	c.nodes[1].Launch()
 	c.answers(c.nodes[1])
-	c.refusesTo(survivor, "nothing is changed without --yes", "--to", backup)
+	c.refusesTo(survivor, "nothing was changed: add --yes to make the change", "--to", backup)
 	require.NoDirExists(t, backup)
 
 	held := survivor.Held()

@@ -72,7 +72,7 @@ func (r *restored) run(args ...string) string {
 	return string(out)
 }
 
-var goesOn = regexp.MustCompile(`it goes on with epoch (\d+), which ends (\d+) sessions`)
+var goesOn = regexp.MustCompile(`it goes on with epoch (\d+), which ends (\d+) sessions?`)
 
 // restore restores the backup into servers that are stopped. It returns the epochs.
 func (r *restored) restore(nodes ...*cluster.Node) (epochs []string) {

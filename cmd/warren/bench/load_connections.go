@@ -15,7 +15,7 @@ type connectionsLoad struct{}
 
 func (connectionsLoad) Name() string { return "connections" }
 func (connectionsLoad) Summary() string {
-	return "opens --connections idle sessions: sessions/s, and with --pid memory a session and CPU of holding them"
+	return "opens --connections idle sessions: sessions/s, and with --pid memory per session and CPU of holding them"
 }
 func (connectionsLoad) Defaults(p *Params) {
 	p.Connections, p.Warmup, p.Timeout = 1000, 0, 60*time.Second

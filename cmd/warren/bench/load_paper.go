@@ -13,7 +13,7 @@ type paperLoad struct{}
 
 func (paperLoad) Name() string { return "paper" }
 func (paperLoad) Summary() string {
-	return "the ZooKeeper paper's sweep: 0..100 % reads, 1 KB, one znode a client, 100 outstanding"
+	return "the ZooKeeper paper's sweep: 0..100 % reads, 1 KB, one znode per client, 100 outstanding"
 }
 func (paperLoad) Defaults(p *Params) {
 	p.Connections, p.Outstanding, p.Size, p.Duration = 50, 100, Size{1024, 1024}, 5*time.Second

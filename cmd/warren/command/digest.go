@@ -16,14 +16,14 @@ func newDigestCommand() *cobra.Command {
 	var algorithm string
 	cmd := &cobra.Command{
 		Use:   "digest [USER:PASSWORD...]",
-		Short: "Print the id of scheme digest for a user and a password",
-		Long: "Prints USER:PASSWORD->USER:HASH, as the main class of ZooKeeper's DigestAuthenticationProvider does. " +
-			"The part behind the\n" +
-			"arrow is what an ACL names, and DigestAuthenticationProvider.superDigest is that of user super. " +
-			"Without arguments it reads\n" +
-			"lines USER:PASSWORD from standard input and prints the part behind the arrow only: arguments can be " +
-			"seen by every user of\n" +
-			"the machine.",
+		Short: "Print the ACL id of a user and a password (scheme digest)",
+		Long: "Prints USER:PASSWORD->USER:HASH, as the main class of ZooKeeper's DigestAuthenticationProvider " +
+			"does.\n" +
+			"The part behind the arrow is what an ACL names; for the user super it is the value of\n" +
+			"DigestAuthenticationProvider.superDigest. Without arguments it reads lines USER:PASSWORD from\n" +
+			"standard input and prints only the part behind the arrow. Prefer that: every user of the machine " +
+			"can\n" +
+			"see arguments.",
 		Example: "  warren digest super:secret\n  warren digest < passwords",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out := cmd.OutOrStdout()
@@ -59,7 +59,7 @@ func digestOf(algorithm, credentials string) (string, error) {
 	}
 	id, ok := auth.DigestID(algorithm, []byte(credentials))
 	if !ok {
-		return "", fmt.Errorf("there is no hash %q", algorithm)
+		return "", fmt.Errorf("unknown hash algorithm %q", algorithm)
 	}
 	return id, nil
 }

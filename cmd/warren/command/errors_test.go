@@ -76,7 +76,7 @@ func TestErrorsOfServers(t *testing.T) {
 		closed   = "the connection was closed without an answer"
 		noPlain  = closed + ": is this a client port, and a plain one? For TLS name a --client-configuration"
 		nameless = "this name has no address"
-		noRecord = "answers 200 OK, and nothing that can be read: is it the admin port?"
+		noRecord = "it answered 200 OK, and nothing that can be read: is it the admin port?"
 	)
 	short := []string{"--timeout", "200ms"}
 	ask := map[string]func(address string) []string{
@@ -153,7 +153,7 @@ func TestErrorsOfServers(t *testing.T) {
 		require.Regexp(t, `(?m)^\Q`+c.address+`\E [- ]+ \Q`+c.want+`\E$`, out)
 		code, out, errs = run("doctor", c.address, "--timeout", "200ms", "--admin-port", "0")
 		require.Equal(t, 2, code)
-		require.Equal(t, "warren: the worst finding: critical\n", errs)
+		require.Equal(t, "warren: the most serious finding is critical\n", errs)
 		require.Contains(t, out, "does not answer: "+c.want+"\n")
 		host, port, err := net.SplitHostPort(c.address)
 		require.NoError(t, err)
@@ -204,13 +204,13 @@ func TestErrorsOfFiles(t *testing.T) {
 	}{
 		{"status --config missing", 2, "missing file is missing"},
 		{"status --config folder", 2, "folder: file cannot be read: is a directory"},
-		{"status --config zoo.cfg", 2, "zoo.cfg: a server has no client port that could be asked"},
+		{"status --config zoo.cfg", 2, "zoo.cfg: a server has no client port to ask"},
 		{"recover --to x missing", 2, "missing file is missing"},
 		{"adopt missing", 1, "missing" + absent},
 		{"backup create new --config missing", 2, "missing file is missing"},
 		{"backup create damaged folder", 1, "damaged/manifest.json" + notDir},
 		{"backup create new folder", 1, "folder/version-2" + absent},
-		{"backup list missing", 1, "missing is no backup: it has no manifest.json, or that is empty"},
+		{"backup list missing", 1, "missing is not a backup: it has no manifest.json, or an empty one"},
 		{"wal dump missing", 1, "missing" + absent},
 		{"wal dump folder", 1, "folder: no log files"},
 		{"wal verify missing", 1, "list missing" + absent},
@@ -222,8 +222,8 @@ func TestErrorsOfFiles(t *testing.T) {
 		{"zkTxnLogToolkit.sh damaged", 1, "Invalid magic number for damaged: it begins with 0x25206973"},
 		{"top --once --auth-file missing", 1, "--auth-file: missing" + absent},
 		{"top --once --auth-file folder", 1, "--auth-file: folder" + isDir},
-		{"slow --auth-file damaged", 1, "--auth-file: damaged is not one line such as: digest super:password"},
-		{"drain --auth-file damaged", 1, "--auth-file: damaged is not one line such as: digest super:password"},
+		{"slow --auth-file damaged", 1, "--auth-file: damaged must be one line, such as: super:password"},
+		{"drain --auth-file damaged", 1, "--auth-file: damaged must be one line, such as: super:password"},
 		{"health --client-configuration missing", 1, "127.0.0.1:2181: --client-configuration: missing" + absent},
 		{"health --client-configuration damaged", 1,
 			"127.0.0.1:2181: damaged: line 1 of the client configuration is not key=value"},
@@ -233,7 +233,7 @@ func TestErrorsOfFiles(t *testing.T) {
 		{"shell --client-configuration missing ls /", 2, "--client-configuration: missing" + absent},
 		{"shell --client-configuration damaged ls /", 2,
 			"damaged: line 1 of the client configuration is not key=value"},
-		{"doctor none/there", 1, "none/there is no directory"},
+		{"doctor none/there", 1, "none/there is not a directory"},
 	} {
 		code, _, errs := run(strings.Fields(c.args)...)
 		require.Equal(t, c.code, code, "%s: %s", c.args, errs)
@@ -264,11 +264,11 @@ func TestErrorsOfInvocations(t *testing.T) {
 		"status --max-lag many":                 `--max-lag "many" is not a whole number`,
 		"status --max-lag 99999999999999999999": `--max-lag "99999999999999999999" is too large or too small`,
 		"top --limit x":                         `--limit "x" is not a whole number`,
-		"top --limit 0":                         "--limit is from 1 to 1000",
+		"top --limit 0":                         "--limit must be between 1 and 1000",
 		"server --client-port 70000":            `--client-port "70000" is not a whole number from 0 to 65535`,
 		"smoketest --timeout soon":              `--timeout "soon" is neither milliseconds nor a duration such as 10s`,
 		"backup create a b --until x":           `--until "x" is not a zxid such as 0x100000002`,
-		"restore a b --time x":                  `--time "x" is no time such as 2026-11-21T14:00:00Z`,
+		"restore a b --time x":                  `--time "x" is not a time such as 2026-11-21T14:00:00Z`,
 		"bench get --pid x":                     `--pid "x" is not a process id`,
 		"status --output":                       "--output needs a value",
 		"status --outptu json":                  "unknown flag: --outptu; did you mean --output?",
@@ -283,13 +283,13 @@ func TestErrorsOfInvocations(t *testing.T) {
 		"status --timeout 0":                    `--timeout "0": must be more than 0, such as 10s`,
 		"version x":                             `unexpected argument "x"`,
 		"lead":                                  "which server is to lead?",
-		"lead x":                                `"x" is no id of a server`,
-		"shed 200":                              `"200" is not a percentage between 0 and 100`,
-		"4lw 127.0.0.1:1":                       "a server and a word are needed",
+		"lead x":                                `"x" is not a server id`,
+		"shed 200":                              `"200" is not a percentage from 0 to 100`,
+		"4lw 127.0.0.1:1":                       "name a server and a word",
 		"4lw 127.0.0.1:1 toolong":               `"toolong" is not a four-letter word`,
 		"4lw srvr 127.0.0.1:1":                  `the server comes first: 127.0.0.1:1 srvr`,
-		"status --output xml":                   `--output "xml" is not table or json`,
-		"backup create":                         "which backup directory?",
+		"status --output xml":                   `--output "xml": it must be table or json`,
+		"backup create":                         "name the backup: a folder or s3://BUCKET/PREFIX",
 	} {
 		code, out, errs := run(strings.Fields(args)...)
 		require.Equal(t, 2, code, args)

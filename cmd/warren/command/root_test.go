@@ -20,12 +20,12 @@ func TestUsage(t *testing.T) {
 	for name, args := range map[string][]string{
 		`unknown command "sever"; did you mean server?`: {"sever"},
 		"unknown flag: --foo":                           {"server", "--foo"},
-		"5 arguments are too many":                      {"server", "1", "2", "3", "4", "5"},
-		"--config and arguments exclude":                {"server", "--config", "a", "b"},
+		"too many arguments: 5":                         {"server", "1", "2", "3", "4", "5"},
+		"use either --config or arguments":              {"server", "--config", "a", "b"},
 		`unexpected argument "x"`:                       {"version", "x"},
-		`log level "loud" is not`:                       {"server", "--log-level", "loud"},
-		`log level "fatal" is not`:                      {"server", "--log-level", "fatal"},
-		`log format "xml" is not`:                       {"server", "--log-format", "xml"},
+		`log level "loud": it must be`:                  {"server", "--log-level", "loud"},
+		`log level "fatal": it must be`:                 {"server", "--log-level", "fatal"},
+		`log format "xml": it must be`:                  {"server", "--log-format", "xml"},
 		`--client-port "70000" is not a whole`:          {"server", "--client-port", "70000"},
 		`--client-port "-1" is not a whole number`:      {"server", "--client-port", "-1"},
 	} {

@@ -244,10 +244,10 @@ func (c *directoryCheck) damages() {
 		}
 		switch {
 		case p != nil && p.Junk:
-			remedy = "look where it came from; it was no snapshot of this server, which puts it aside and starts"
+			remedy = "find out where it came from; it was no snapshot of this server, which puts it aside and starts"
 		case p != nil && p.IsWhole():
 			severity = Error
-			remedy = "look where it came from; the server puts it aside, and starts from the one before"
+			remedy = "find out where it came from; the server puts it aside, and starts from the one before"
 		case f.zxid >= c.newest:
 			severity = Error
 			remedy = "leave it: the server starts from the one before, if the log leads from there to it; " +
@@ -426,7 +426,7 @@ func (c *directoryCheck) strays() {
 			path := filepath.Join(dir, name)
 			switch {
 			case strings.HasPrefix(name, snapshot.Aside):
-				c.add(Notice, "stray-file", path, "look where it came from, and remove it",
+				c.add(Notice, "stray-file", path, "find out where it came from, and remove it",
 					"was put aside by the server: it is no snapshot, or not the one that its name says, or has a "+
 						"wrong tree")
 			case strings.HasPrefix(name, "repair."):
@@ -464,7 +464,7 @@ func (c *directoryCheck) identity() {
 	switch {
 	case err != nil:
 		c.add(Error, "myid", path, "write the N of this server's line server.N into it",
-			"holds %q, which is no number", line)
+			"holds %q, which is not a number", line)
 	case id < 0 || id > 255:
 		c.add(Warning, "myid", path, "choose an id from 0 to 255", "holds %d, which does not fit into session ids", id)
 	case strings.TrimSpace(line) != line:

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
@@ -84,7 +85,7 @@ func (c *ensembleCheck) alive() {
 	for _, a := range c.all {
 		switch {
 		case a.err != nil:
-			c.add(Error, "unreachable", a.address, "look whether it runs, and at the network",
+			c.add(Error, "unreachable", a.address, "check whether it runs, and check the network",
 				"does not answer: %v", a.err)
 		case a.mode == "" && a.zab != nil && a.zab.Outside: // histories tells
 		case a.mode == "" && a.zab != nil && a.zab.WaitsFor != "":
@@ -97,7 +98,7 @@ func (c *ensembleCheck) alive() {
 		if a.err == nil && len(a.denied) > 0 {
 			slices.Sort(a.denied)
 			c.add(Notice, "whitelist", a.address, "4lw.commands.whitelist="+strings.Join(a.denied, ","),
-				"does not answer %s, so not everything was looked at", strings.Join(a.denied, ", "))
+				"does not answer %s, so not everything was checked", strings.Join(a.denied, ", "))
 		}
 	}
 }
@@ -115,7 +116,7 @@ func (c *ensembleCheck) leaders() {
 	switch {
 	case len(leaders) > 1:
 		c.add(Critical, "several-leaders", addresses(leaders),
-			"compare server.N on all of them, and correct it if it differs; otherwise look which one "+
+			"compare server.N on all of them, and correct it if it differs; otherwise find out which one "+
 				"the others follow, and stop the one that is cut off", "%d servers lead", len(leaders))
 	case len(leaders) == 0 && len(followers)+len(observers) > 0:
 		c.add(Notice, "leader-not-asked", addresses(append(followers, observers...)), "name the leader too",
@@ -123,7 +124,7 @@ func (c *ensembleCheck) leaders() {
 	case len(leaders) == 0 && len(alone) == 0 && c.stuck():
 	case len(leaders) == 0 && len(alone) == 0 && c.allRun():
 		c.add(Critical, "no-quorum", what,
-			"look at what the servers wait for: in their logs, at /readyz, or here with --admin-port",
+			"find out what the servers wait for: in their logs, at /readyz, or here with --admin-port",
 			"all servers that were asked run, and no server leads: no client can write")
 	case len(leaders) == 0 && len(alone) == 0:
 		c.add(Critical, "no-quorum", what,
@@ -262,7 +263,8 @@ func (c *ensembleCheck) lag() {
 			c.add(Error, "lag", a.address, remedy, "is in epoch %d, the leader in %d: it applies nothing",
 				a.zxid.Epoch(), leader.Epoch())
 		case a.zxid.Epoch() == leader.Epoch() && int64(leader-a.zxid) > c.MaxLag:
-			c.add(Warning, "lag", a.address, remedy, "is %d txns behind the leader", int64(leader-a.zxid))
+			c.add(Warning, "lag", a.address, remedy, "is %s behind the leader",
+				wording.Count(int64(leader-a.zxid), "txn"))
 		}
 	}
 }
@@ -324,7 +326,7 @@ func (c *ensembleCheck) load(a *answers) {
 		for _, host := range slices.Sorted(maps.Keys(a.perHost)) {
 			if n := a.perHost[host]; n*5 >= limit*4 {
 				c.add(Warning, "connection-limit", a.address,
-					"look whether that client forgets to close sessions, or raise maxClientCnxns",
+					"check whether that client forgets to close sessions, or raise maxClientCnxns",
 					"%s has %d of at most %d connections", host, n, limit)
 			}
 		}
@@ -361,7 +363,7 @@ func (c *ensembleCheck) certificate(a *answers) {
 			"its certificate cannot be looked at: %v", a.certErr)
 	case a.certEnd.IsZero():
 	case left <= 0:
-		c.add(Critical, "certificate", a.address, remedy, "its certificate has expired at %s",
+		c.add(Critical, "certificate", a.address, remedy, "its certificate expired at %s",
 			a.certEnd.UTC().Format(time.RFC3339))
 	case left < 30*24*time.Hour:
 		c.add(Warning, "certificate", a.address, remedy, "its certificate expires at %s",

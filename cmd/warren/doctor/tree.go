@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/rebuild"
@@ -89,7 +90,7 @@ func (c *directoryCheck) shape() {
 			"has %d bytes; every write of it is copied to every server and every reader", s.largest)
 	}
 	if s.znodes > znodesWarn {
-		c.add(Warning, "many-znodes", c.snapDir, "look with warren snapshot summary at what grows",
+		c.add(Warning, "many-znodes", c.snapDir, "see with warren snapshot summary what grows",
 			"there are %d znodes", s.znodes)
 	}
 	for _, path := range slices.Sorted(maps.Keys(s.sequence)) {
@@ -200,7 +201,8 @@ func (c *directoryCheck) digest() {
 		c.add(Critical, "digest", c.snapDir, remedyCompare, "%v", found.Wrong)
 	case found.Differing > 0:
 		c.add(Critical, "digest", c.snapDir, remedyCompare,
-			"the tree differs from what %d txns say it should be, from %v on", found.Differing, found.FirstDiffering)
+			"the tree differs from what it should be by %s, from %v on", wording.Count(found.Differing, "txn"),
+			found.FirstDiffering)
 	}
 	switch err := found.LostEnd(c.committed); {
 	case err != nil && c.Member:

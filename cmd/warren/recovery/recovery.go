@@ -35,7 +35,7 @@ const (
 const Leap = 1 << 10
 
 // ErrOther means that the backup is not one that this step can go on from.
-var ErrOther = errors.New("the backup is not of this recovery")
+var ErrOther = errors.New("the backup is not from this recovery")
 
 // Record says what a recovery begins with, and what was known and given up then. It stays in the folder of the
 // backup.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 // exportResult says what was exported.
@@ -22,9 +23,9 @@ type exportResult struct {
 }
 
 func (r exportResult) appendText(b []byte, _ colours) []byte {
-	b = fmt.Appendf(b, "Exported %d %s of %s to %s", r.Znodes, plural(r.Znodes, "znode"), r.Path, r.File)
+	b = fmt.Appendf(b, "Exported %s of %s to %s", wording.Count(r.Znodes, "znode"), r.Path, r.File)
 	if r.Ephemerals > 0 {
-		b = fmt.Appendf(b, ", without %d %s", r.Ephemerals, plural(r.Ephemerals, "ephemeral"))
+		b = fmt.Appendf(b, ", without %s", wording.Count(r.Ephemerals, "ephemeral"))
 	}
 	return append(b, '\n')
 }

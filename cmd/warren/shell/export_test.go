@@ -118,7 +118,7 @@ func TestImportInParts(t *testing.T) {
 		[]byte(b.String()+`,{"path":"/z","acl":[{"scheme":"unheard","id":"of","perms":"r"}]}]}`), 0o600))
 	_, errs, code := x.do("import " + file)
 	require.Equal(t, codeFailed, code)
-	require.Contains(t, errs, "1000 of 1502 znodes were imported, up to "+root+"/in/n0998; repeat with -o to go on")
+	require.Contains(t, errs, "1000 of 1502 znodes imported, up to "+root+"/in/n0998; repeat with -o to go on")
 	require.Equal(t, "999\n", x.must("getAllChildrenNumber "+root+"/in"))
 	require.NoError(t, os.WriteFile(file, []byte(whole), 0o600))
 	require.Contains(t, lastErr(x, "import -o "+file), "501 created, 1000 changed")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/proto/paths"
 )
 
@@ -195,7 +196,8 @@ func (im *importing) stopped(ctx context.Context, err error) error {
 	case im.applied == 0:
 		f.hint = "nothing was changed; " + f.hint
 	default:
-		f.hint = fmt.Sprintf("%d of %d znodes were imported, up to %s; repeat with -o to go on; %s", im.applied, total,
+		f.hint = fmt.Sprintf("%d of %s imported, up to %s; repeat with -o to go on; %s", im.applied,
+			wording.Count(total, "znode"),
 			absolute(im.root, im.doc.Znodes[im.applied-1].Path), f.hint)
 	}
 	if errors.Is(err, client.ErrNoAuth) {

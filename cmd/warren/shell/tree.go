@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/proto/paths"
 )
 
@@ -86,7 +87,7 @@ func runTree(ctx context.Context, s *Shell, a *arguments) error {
 	if err != nil || s.out.isJSON {
 		return err
 	}
-	return s.out.emit(note{fmt.Sprintf("%d %s", total, plural(total, "znode"))})
+	return s.out.emit(note{wording.Count(total, "znode")})
 }
 
 // bars draws what is left of a name.
@@ -105,11 +106,4 @@ func bars(below []bool) string {
 		}
 	}
 	return text
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return noun
-	}
-	return noun + "s"
 }

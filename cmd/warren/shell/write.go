@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/paths"
 )
@@ -202,9 +203,9 @@ func runDeleteAll(ctx context.Context, s *Shell, a *arguments) error {
 	}
 	if failed > 0 {
 		return wrong("Failed to delete some node(s) in the subtree!",
-			fmt.Sprintf("%d znodes are left, because one in each of their batches was refused: "+
+			fmt.Sprintf("left: %s, because one in each of their batches was refused: "+
 				"it has changed meanwhile, may not be deleted, or belongs to the system; try again, or with -b 1",
-				failed))
+				wording.Count(failed, "znode")))
 	}
 	return s.out.emit(doneResult{"deleteall", path})
 }

@@ -57,3 +57,9 @@ func TestText(t *testing.T) {
 	require.Equal(t, "there is no such file or directory", About("/a/b", fmt.Errorf("/a/b: %w", missing)))
 	require.Equal(t, "is corrupt", About("log.1", errors.New("wal: log.1 is corrupt")))
 }
+
+func TestCount(t *testing.T) {
+	require.Equal(t, "0 txns", Count(0, "txn"))
+	require.Equal(t, "1 txn", Count(int64(1), "txn"))
+	require.Equal(t, "2 txns", Count(uint64(2), "txn"))
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/backup"
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/command/reach"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/datadir"
@@ -23,15 +24,13 @@ import (
 func newBackupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup",
-		Short: "Copy the state of a server while it serves",
-		Long: "A backup has snapshots, txns since, and a manifest with checksums. The first run copies a snapshot " +
-			"and the log after it,\n" +
-			"every later run only the txns since the one before. `warren restore` brings any moment of it back.\n\n" +
-			"It is a folder, or s3://BUCKET/PREFIX in any store that speaks S3. Credentials come from " +
-			"the environment\n" +
-			"(AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), from the profile AWS_PROFILE in ~/.aws, " +
-			"or from the role of\n" +
-			"the machine or of the service account.",
+		Short: "Back up a running server, and check, list and prune backups",
+		Long: "A backup has snapshots, the txns since, and a manifest with checksums. The first run copies a\n" +
+			"snapshot and the log after it; every later run copies only the txns since the run before. `warren\n" +
+			"restore` brings back any moment that the backup covers.\n\n" +
+			"A backup is a folder, or s3://BUCKET/PREFIX in any store that speaks S3. Credentials come from the\n" +
+			"environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), from the profile\n" +
+			"AWS_PROFILE in ~/.aws, or from the role of the machine or of the service account.",
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -61,20 +60,19 @@ func newBackupCreateCommand() *cobra.Command {
 	var o backupOptions
 	cmd := &cobra.Command{
 		Use:   "create BACKUP [DATA_DIR]",
-		Short: "Begin a backup, or add what is new to it",
-		Long: "Copies what is new from the data directory DATA_DIR, or that of --config, into BACKUP, a folder or " +
-			"s3://BUCKET/PREFIX.\n" +
-			"The server may be running, ours or ZooKeeper's. If its log no longer reaches back to the end of the " +
-			"backup, a snapshot is\n" +
-			"added. In an ensemble, the end of a server's log may hold txns that are not committed: --committed " +
-			"leaves out those that\n" +
-			"the server has not applied yet, --until those after a zxid.\n\n" +
-			"What is stored in a bucket is read back and compared. If the run fails, the backup is the one from " +
-			"before it. With --keep\n" +
-			"or --keep-for it ends with what `warren backup prune` does.\n\n" +
-			"With --admin the snapshot comes from the admin server (http://host:8080/commands), which may be far " +
-			"away; without the log\n" +
-			"it is exact only if no client writes meanwhile, and a warning says if it is not.",
+		Short: "Start a backup, or add what is new to it",
+		Long: "Copies what is new from the data directory DATA_DIR, or from that of --config, into BACKUP, a " +
+			"folder\n" +
+			"or s3://BUCKET/PREFIX. The server may be running, ours or ZooKeeper's. If its log no longer reaches\n" +
+			"back to the end of the backup, a snapshot is added. In an ensemble, the end of a server's log may\n" +
+			"hold txns that are not committed: --committed leaves out those that the server has not applied yet,\n" +
+			"and --until those after a zxid.\n\n" +
+			"What is stored in a bucket is read back and compared. If a run fails, the backup is the one that " +
+			"was\n" +
+			"there before. With --keep or --keep-for the run ends by doing what `warren backup prune` does.\n\n" +
+			"With --admin the snapshot comes from the admin server (http://host:8080/commands), which may be on\n" +
+			"another machine. Without the log it is exact only if no client writes meanwhile; a warning says if\n" +
+			"it is not.",
 		Example: "  warren backup create /backup/zk /var/lib/zookeeper\n" +
 			"  warren backup create /backup/zk --config /etc/zookeeper/conf/zoo.cfg\n" +
 			"  warren backup create /backup/zk --admin http://zk1:8080/commands --auth-file super.txt\n" +
@@ -90,13 +88,13 @@ func newBackupCreateCommand() *cobra.Command {
 	flags.StringVar(&o.admin, "admin", "",
 		"host:port of an admin server, or the URL of its commands, instead of a data directory")
 	reach.AddAuthFile(flags, &o.authFile)
-	flags.BoolVar(&o.full, "full", false, "add a snapshot even if the log is enough")
+	flags.BoolVar(&o.full, "full", false, "add a snapshot even if the log would do")
 	flags.DurationVar(&o.fullEvery, "full-every", 0,
 		"add a snapshot if the newest was added longer ago, so that older ones can be pruned")
 	flags.Var(&o.limit, "until", "leave out txns after this one")
-	flags.StringVar(&o.committed, "committed", "", "HOST:PORT of the server: leave out txns that it has not applied")
+	flags.StringVar(&o.committed, "committed", "", "HOST:PORT of the server; leave out txns that it has not applied")
 	flags.StringVar(&o.metrics, "metrics", "",
-		"file to write figures into after a success, in Prometheus's text format (*.prom for the node exporter)")
+		"file for figures in Prometheus's text format, written after a success (*.prom for the node exporter)")
 	flags.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long an admin server may take")
 	o.backupStore.addTo(flags, true)
 	o.retention.addTo(flags)
@@ -113,13 +111,13 @@ func (o *backupOptions) check(cmd *cobra.Command, args []string) error {
 	}
 	switch {
 	case len(args) == 0:
-		return cli.Misuse(cmd, errors.New("which backup directory?"))
+		return cli.Misuse(cmd, errors.New("name the backup: a folder or s3://BUCKET/PREFIX"))
 	case len(args) > 2:
 		return cli.Misuse(cmd, fmt.Errorf("unexpected argument %q", args[2]))
 	case sources != 1:
-		return cli.Misuse(cmd, errors.New("one of DATA_DIR, --config and --admin says what to copy"))
+		return cli.Misuse(cmd, errors.New("say what to copy: DATA_DIR, --config or --admin"))
 	case o.committed != "" && (o.limit.Zxid > 0 || o.admin != ""):
-		return cli.Misuse(cmd, errors.New("--committed excludes --until and --admin"))
+		return cli.Misuse(cmd, errors.New("--committed can't be used with --until or --admin"))
 	case o.fullEvery < 0:
 		return cli.Misuse(cmd, fmt.Errorf("--full-every %v is negative", o.fullEvery))
 	}
@@ -247,8 +245,8 @@ func printEntry(w io.Writer, e *backup.Entry) {
 	what := "snapshot"
 	switch {
 	case e.Kind == backup.KindLog:
-		what = fmt.Sprintf("%d txns, %v to %v, %s to %s", e.Txns, e.First, e.Last, cli.Clock(e.FirstTime),
-			cli.Clock(e.LastTime))
+		what = fmt.Sprintf("%s, %v to %v, %s to %s", wording.Count(e.Txns, "txn"), e.First, e.Last,
+			cli.Clock(e.FirstTime), cli.Clock(e.LastTime))
 	case e.Exact > e.Last:
 		what = fmt.Sprintf("snapshot, exact from %v on", e.Exact)
 	}
@@ -264,9 +262,9 @@ func newBackupListCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "list BACKUP",
-		Short: "Print what a backup holds, without reading its files",
+		Short: "List what a backup holds, without reading its files",
 		Args: func(cmd *cobra.Command, args []string) error {
-			return cli.CheckArgument(cmd, args, "which file?", output)
+			return cli.CheckArgument(cmd, args, "name a log file", output)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, done, err := o.openFull(cmd, args[0])
@@ -293,13 +291,13 @@ func newBackupVerifyCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "verify BACKUP",
-		Short: "Read a backup completely and rebuild the tree from it",
-		Long: "Checks the checksum of every file, rebuilds the tree from every snapshot through every txn, and " +
-			"compares its digest with\n" +
-			"the one in each txn. Prints the moments that can be restored. The exit code is 1 if anything is " +
-			"damaged or missing.",
+		Short: "Read a whole backup and rebuild the tree from it",
+		Long: "Checks the checksum of every file, rebuilds the tree from every snapshot through every txn, and\n" +
+			"compares its digest with the one in each txn. Prints the moments that can be restored. The exit " +
+			"code\n" +
+			"is 1 if anything is damaged or missing.",
 		Args: func(cmd *cobra.Command, args []string) error {
-			return cli.CheckArgument(cmd, args, "which file?", output)
+			return cli.CheckArgument(cmd, args, "name a log file", output)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, done, err := o.openFull(cmd, args[0])
@@ -312,7 +310,7 @@ func newBackupVerifyCommand() *cobra.Command {
 				return err
 			}
 			if n := len(v.Problems); n > 0 {
-				return fmt.Errorf("%s: the backup has %d problems", args[0], n)
+				return fmt.Errorf("%s: the backup has %s", args[0], wording.Count(n, "problem"))
 			}
 			return nil
 		},
@@ -341,7 +339,8 @@ func printVerdict(w io.Writer, output string, v backup.Verdict) error {
 		if r.ToTime > 0 {
 			fmt.Fprintf(w, " of %s", cli.Clock(r.ToTime))
 		}
-		fmt.Fprintf(w, ", %d znodes, digest %d, %d digests compared\n", r.Znodes, r.Digest, r.Compared)
+		fmt.Fprintf(w, ", %s, digest %d, %s compared\n", wording.Count(r.Znodes, "znode"), r.Digest,
+			wording.Count(r.Compared, "digest"))
 	}
 	for _, p := range v.Problems {
 		fmt.Fprintf(w, "PROBLEM: %v\n", p)

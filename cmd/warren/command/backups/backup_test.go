@@ -88,7 +88,7 @@ func TestBackupAndRestore(t *testing.T) {
 	code, out, errs = run("backup", "verify", dir)
 	require.Equal(t, 1, code)
 	require.Contains(t, out, "PROBLEM: log.35: has 100 bytes")
-	require.Contains(t, errs, "problems")
+	require.Contains(t, errs, "the backup has 1 problem\n")
 	code, out, _ = run("backup", "verify", dir, "--output", "json")
 	require.Equal(t, 1, code)
 	require.Contains(t, out, `"ok":false`)
@@ -180,8 +180,8 @@ func TestBackupRetention(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "log.99"), []byte("left"), 0o600))
 	code, out, errs = run("backup", "prune", dir, "--keep", "1")
 	require.Zero(t, code, errs)
-	require.Equal(t, "removed snapshot.0\nremoved log.1\n1 files of 4 bytes are not in the manifest: --strays "+
-		"removes them\n2 files were removed\n", out)
+	require.Equal(t, "removed snapshot.0\nremoved log.1\nnot in the manifest: 1 file of 4 bytes; "+
+		"--strays removes them\nremoved: 2 files\n", out)
 	code, out, errs = run("backup", "prune", dir, "--strays", "--output", "json")
 	require.Zero(t, code, errs)
 	require.JSONEq(t, `{"removed": ["log.99"], "strays": []}`, out)

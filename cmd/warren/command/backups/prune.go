@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/backup"
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 // retention are the flags that say what stays in a backup.
@@ -23,14 +24,14 @@ type retention struct {
 }
 
 func (r *retention) addTo(flags *pflag.FlagSet) {
-	flags.IntVar(&r.count, "keep", 0, "remove all snapshots but so many of the newest ones, and the txns before")
+	flags.IntVar(&r.count, "keep", 0, "keep this many of the newest snapshots, and remove what is older")
 	flags.DurationVar(&r.age, "keep-for", 0,
-		"remove what no moment since so long ago needs; with --keep, what neither keeps")
+		"keep what is needed to restore any moment this far back; with --keep, what either keeps")
 }
 
 func (r *retention) check(cmd *cobra.Command) error {
 	if r.count < 0 || r.age < 0 {
-		return cli.Misuse(cmd, errors.New("--keep and --keep-for are not negative"))
+		return cli.Misuse(cmd, errors.New("--keep and --keep-for must not be negative"))
 	}
 	return nil
 }
@@ -48,22 +49,21 @@ func newBackupPruneCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "prune BACKUP",
-		Short: "Remove the oldest snapshots of a backup, and the txns before",
-		Long: "Removes the snapshots that neither --keep nor --keep-for keeps, and the txns that lead to no " +
-			"snapshot any more. The newest\n" +
-			"snapshot always stays. The tree is rebuilt from a snapshot that stays before anything is removed; " +
-			"without a key,\n" +
-			"checksums are compared.\n\n" +
-			"Files that the manifest does not name are only reported: a run that was interrupted leaves some, and a " +
-			"manifest that was\n" +
-			"lost leaves all. --strays removes them; in a bucket only those that are older than a day.",
+		Short: "Remove the oldest snapshots of a backup, and the txns before them",
+		Long: "Removes the snapshots that neither --keep nor --keep-for keeps, and the txns that no longer lead to\n" +
+			"a snapshot. The newest snapshot always stays. Before anything is removed, the tree is rebuilt from " +
+			"a\n" +
+			"snapshot that stays; without a key, checksums are compared.\n\n" +
+			"Files that the manifest does not name are only reported: an interrupted run leaves some behind, and\n" +
+			"a lost manifest leaves all of them. --strays removes them; in a bucket, only those that are older\n" +
+			"than a day.",
 		Example: "  warren backup prune s3://backups/zk --keep 7 --keep-for 720h",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if err := cli.CheckArgument(cmd, args, "which file?", o.output); err != nil {
+			if err := cli.CheckArgument(cmd, args, "name a log file", o.output); err != nil {
 				return err
 			}
 			if !o.retention.given() && !o.strays {
-				return cli.Misuse(cmd, errors.New("what is to stay? --keep and --keep-for say it"))
+				return cli.Misuse(cmd, errors.New("say what to keep: --keep, --keep-for or both"))
 			}
 			return o.check(cmd)
 		},
@@ -126,9 +126,10 @@ func printPruned(w io.Writer, output string, removed []string, strays []backup.S
 		size += s.Bytes
 	}
 	if len(strays) > 0 {
-		fmt.Fprintf(w, "%d files of %d bytes are not in the manifest: --strays removes them\n", len(strays), size)
+		fmt.Fprintf(w, "not in the manifest: %s of %d bytes; --strays removes them\n",
+			wording.Count(len(strays), "file"), size)
 	}
-	_, err := fmt.Fprintf(w, "%d files were removed\n", len(removed))
+	_, err := fmt.Fprintf(w, "removed: %s\n", wording.Count(len(removed), "file"))
 	return err
 }
 

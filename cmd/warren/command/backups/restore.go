@@ -13,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/backup"
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/command/reach"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -35,26 +36,22 @@ func newRestoreCommand() *cobra.Command {
 	var o restoreOptions
 	cmd := &cobra.Command{
 		Use:   "restore BACKUP DATA_DIR",
-		Short: "Bring a moment of a backup back into an empty data directory",
-		Long: "BACKUP is a folder or s3://BUCKET/PREFIX; see `warren backup`. Rebuilds the tree as it was after a " +
-			"txn (--zxid) or at a time (--time), by default at the end of the backup, and writes\n" +
-			"it as one snapshot into DATA_DIR, which must hold no data. Checksums are compared before, digests " +
-			"of the tree after\n" +
-			"every txn, and what was written is read back. With --force, data that is there is kept in a folder\n" +
-			"version-2.before-restore-<time> beside.\n\n" +
-			"Start the server on DATA_DIR afterwards. To restore an ensemble, stop all its servers, restore into " +
-			"the data directory\n" +
-			"of each of them, observers too (their files myid stay), and start them.\n\n" +
-			"The restored tree begins a new history, in an epoch above all that the backup and the old data in " +
-			"DATA_DIR know, so that\n" +
-			"zxids do not come twice. Its first txn ends all sessions: clients hear that their session has " +
-			"expired, and their\n" +
-			"ephemerals are gone. If the old data is lost, --epoch names the last epoch that was in use: " +
-			"the part of a zxid\n" +
-			"0x500000012 before its last eight digits, here 5.\n\n" +
-			"Everything is built beside and renamed at the end. If that is interrupted, no server starts on " +
-			"DATA_DIR until the\n" +
-			"command has run again.",
+		Short: "Restore any moment of a backup into an empty data directory",
+		Long: "Rebuilds the tree as it was after a txn (--zxid) or at a time (--time), by default at the end of " +
+			"the\n" +
+			"backup, and writes it as one snapshot into DATA_DIR, which must hold no data. BACKUP is a folder or\n" +
+			"s3://BUCKET/PREFIX; see `warren backup`. Checksums are compared first, digests of the tree after\n" +
+			"every txn, and what was written is read back. With --force, data that is there is kept beside it in\n" +
+			"a folder version-2.before-restore-<time>.\n\n" +
+			"Start the server on DATA_DIR afterwards. To restore an ensemble, stop all its servers, restore into\n" +
+			"the data directory of each of them, observers too (their files myid stay), and start them.\n\n" +
+			"The restored tree begins a new history, in an epoch above every epoch that the backup and the old\n" +
+			"data in DATA_DIR know, so that no zxid comes twice. Its first txn ends all sessions: clients hear\n" +
+			"that their session has expired, and their ephemeral znodes are gone. If the old data is lost,\n" +
+			"--epoch names the last epoch that was in use: the part of a zxid before its last eight digits, such\n" +
+			"as 5 in 0x500000012.\n\n" +
+			"Everything is built beside the old data and renamed at the end. If that is interrupted, no server\n" +
+			"starts on DATA_DIR until the command has been run again.",
 		Example: "  warren restore /backup/zk /var/lib/zookeeper\n" +
 			"  warren restore /backup/zk /var/lib/zookeeper --time 2026-11-21T14:00:00Z\n" +
 			"  warren restore s3://backups/zk /var/lib/zookeeper --zxid 0x500000012 --identity key.txt",
@@ -66,12 +63,12 @@ func newRestoreCommand() *cobra.Command {
 	flags.StringVar(&o.dataLogDir, "dataLogDir", "",
 		"where the server's log is to be, if not in DATA_DIR: it must be empty too")
 	flags.Var(&o.zxid, "zxid", "last txn to restore")
-	flags.Var(&o.at, "time", "time up to which to restore: 2026-11-21T14:00:00Z, or ms since 1970")
+	flags.Var(&o.at, "time", "restore up to this time: 2026-11-21T14:00:00Z, or ms since 1970")
 	flags.Int64Var(&o.epoch, "epoch", 0, "an epoch that clients have seen: the restored tree begins above it, as "+
 		"above those that the directories know")
-	flags.BoolVar(&o.force, "force", false, "set data aside that is there")
+	flags.BoolVar(&o.force, "force", false, "set existing data aside")
 	flags.BoolVar(&o.ifEmpty, "if-empty", false,
-		"do nothing, with exit code 0, if there is data: for a command that runs at every start")
+		"do nothing, with exit code 0, if there is data; for a command that runs at every start")
 	flags.StringSliceVar(&o.unless, "unless-served", nil,
 		"do nothing, with exit code 0, if one of these HOST:PORT serves clients: a server that has lost\n"+
 			"its disk takes the state from the others. While one looks for a leader, that is waited for, up to 30 s")
@@ -98,7 +95,7 @@ func (f *timeFlag) Set(s string) error {
 	if t, err := time.Parse(time.RFC3339Nano, s); err == nil {
 		f.ms = t.UnixMilli()
 	} else if f.ms, err = strconv.ParseInt(s, 10, 64); err != nil {
-		return fmt.Errorf("%q is no time such as 2026-11-21T14:00:00Z", s)
+		return fmt.Errorf("%q is not a time such as 2026-11-21T14:00:00Z", s)
 	}
 	if f.ms <= 0 {
 		return fmt.Errorf("%q is not after 1970", s)
@@ -109,15 +106,15 @@ func (f *timeFlag) Set(s string) error {
 func (o *restoreOptions) check(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) != 2:
-		return cli.Misuse(cmd, errors.New("a backup and a data directory are needed"))
+		return cli.Misuse(cmd, errors.New("name a backup and a data directory"))
 	case cmd.Flags().Changed("zxid") && o.at.ms > 0:
-		return cli.Misuse(cmd, errors.New("--zxid and --time exclude each other"))
+		return cli.Misuse(cmd, errors.New("use either --zxid or --time"))
 	case cmd.Flags().Changed("zxid") && o.zxid.Zxid == 0:
 		return cli.Misuse(cmd, errors.New("--zxid 0 is the empty tree"))
 	case o.epoch < 0:
 		return cli.Misuse(cmd, fmt.Errorf("--epoch %d is negative", o.epoch))
 	case o.ifEmpty && o.force:
-		return cli.Misuse(cmd, errors.New("--if-empty and --force exclude each other"))
+		return cli.Misuse(cmd, errors.New("use either --if-empty or --force"))
 	case o.once != "" && !o.ifEmpty:
 		return cli.Misuse(cmd, errors.New("--once needs --if-empty"))
 	}
@@ -175,9 +172,10 @@ func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
 		at = " of " + cli.Clock(r.TimeMs)
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(),
-		"restored txn %v%s into %s: %s, %d znodes, digest %d, %d digests compared\n"+
-			"it goes on with epoch %d, which ends %d sessions\n",
-		r.Zxid, at, to.SnapDir, r.File, r.Znodes, r.Digest, r.Compared, r.First.Epoch(), r.Sessions)
+		"restored txn %v%s into %s: %s, %s, digest %d, %s compared\n"+
+			"it goes on with epoch %d, which ends %s\n",
+		r.Zxid, at, to.SnapDir, r.File, wording.Count(r.Znodes, "znode"), r.Digest,
+		wording.Count(r.Compared, "digest"), r.First.Epoch(), wording.Count(r.Sessions, "session"))
 	return err
 }
 

@@ -31,9 +31,9 @@ func (o *backupStore) addTo(flags *pflag.FlagSet, writes bool) {
 		"URL of the store, if it is not Amazon's; also AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL")
 	flags.StringVar(&o.bucket.Region, "s3-region", "", "its region; also AWS_REGION")
 	flags.BoolVar(&o.bucket.PathStyle, "s3-path-style", false,
-		"name the bucket in the path, not in the name of the host")
+		"put the bucket in the path, not in the host name")
 	flags.StringVar(&o.bucket.CA, "s3-ca", "",
-		"PEM file with certificates that are trusted besides the system's; also AWS_CA_BUNDLE")
+		"PEM file of certificates to trust besides the system's; also AWS_CA_BUNDLE")
 	flags.StringVar(&o.identities, "identity", "",
 		"file with age identities (AGE-SECRET-KEY-1...) that decrypt what is read")
 	flags.StringVar(&o.scratch, "scratch", "", "where to keep copies of a bucket's files meanwhile (default $TMPDIR)")
@@ -86,7 +86,7 @@ func (o *backupStore) openFull(cmd *cobra.Command, name string) (*backup.Backup,
 	b, done, err := o.open(cmd, name)
 	if err == nil && len(b.Manifest.Entries) == 0 {
 		done()
-		err = fmt.Errorf("%s is no backup: it has no manifest.json, or that is empty", name)
+		err = fmt.Errorf("%s is not a backup: it has no manifest.json, or an empty one", name)
 	}
 	return b, done, err
 }

@@ -55,7 +55,7 @@ func CheckArgument(cmd *cobra.Command, args []string, missing, output string) er
 // CheckOutput refuses an unknown output.
 func CheckOutput(cmd *cobra.Command, output string) error {
 	if output != "simple" && output != "json" {
-		return Misuse(cmd, fmt.Errorf("--output %q is neither simple nor json", output))
+		return Misuse(cmd, fmt.Errorf("--output %q: it must be simple or json", output))
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func CheckOutput(cmd *cobra.Command, output string) error {
 // CheckTable is CheckOutput for commands that print a table.
 func CheckTable(cmd *cobra.Command, output string) error {
 	if output != "table" && output != "json" {
-		return Misuse(cmd, fmt.Errorf("--output %q is not table or json", output))
+		return Misuse(cmd, fmt.Errorf("--output %q: it must be table or json", output))
 	}
 	return nil
 }

@@ -59,8 +59,8 @@ func Root(commands ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "warren",
 		Short: "A coordination service that replaces Apache ZooKeeper",
-		Long: "Warren is a drop-in for Apache ZooKeeper servers: the same client protocol, the same files,\n" +
-			"the same zoo.cfg. `warren server` without anything else serves on 127.0.0.1:2181 from ./data.",
+		Long: "Warren takes the place of Apache ZooKeeper servers: same client protocol, same files, same zoo.cfg.\n" +
+			"Without a configuration, `warren server` serves on 127.0.0.1:2181 and keeps its data in ./data.",
 		Args:          NoArguments,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,

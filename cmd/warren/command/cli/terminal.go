@@ -27,7 +27,7 @@ func Confirmed(cmd *cobra.Command, yes bool, word, purpose string) error {
 	}
 	in, terminal := TerminalOf(cmd.InOrStdin())
 	if terminal == nil {
-		return errors.New("nothing is changed without --yes")
+		return errors.New("nothing was changed: add --yes to make the change")
 	}
 	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "Type %s to %s: ", word, purpose); err != nil {
 		return err

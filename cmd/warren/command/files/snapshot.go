@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -16,10 +17,9 @@ import (
 func newSnapshotCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "snapshot",
-		Short: "Look into snapshot files, ours and ZooKeeper's",
-		Long: "The commands read snapshot files, also compressed ones, and change nothing; a server " +
-			"may be running.\n" +
-			"A file that is damaged makes them fail with exit code 1, after what could be read of it.",
+		Short: "Inspect snapshot files, ours and ZooKeeper's",
+		Long: "These commands read snapshot files, compressed ones too, and change nothing; a server may be\n" +
+			"running. If a file is damaged they print what can be read of it, and end with exit code 1.",
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -41,11 +41,11 @@ func (o *snapshotOptions) addFlags(cmd *cobra.Command) {
 func (o *snapshotOptions) check(cmd *cobra.Command, args []string, want int) error {
 	switch {
 	case len(args) < want:
-		return cli.Misuse(cmd, fmt.Errorf("%d arguments are too few", len(args)))
+		return cli.Misuse(cmd, fmt.Errorf("too few arguments: %d", len(args)))
 	case len(args) > want:
 		return cli.Misuse(cmd, fmt.Errorf("unexpected argument %q", args[want]))
 	case o.output != "simple" && o.output != "json":
-		return cli.Misuse(cmd, fmt.Errorf("--output %q is neither simple nor json", o.output))
+		return cli.Misuse(cmd, fmt.Errorf("--output %q: it must be simple or json", o.output))
 	}
 	return nil
 }
@@ -140,9 +140,9 @@ func newSnapshotTreeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tree FILE [PATH]",
 		Short: "Count znodes and bytes at and below each znode",
-		Long: "Prints, for PATH and every znode down to a depth, how many znodes are below it and the bytes of " +
-			"data at and below\n" +
-			"it, as ZooKeeper's zkSnapshotRecursiveSummaryToolkit.",
+		Long: "Prints, for PATH and every znode down to a depth, how many znodes are below it and how many bytes " +
+			"of\n" +
+			"data are at and below it, as ZooKeeper's zkSnapshotRecursiveSummaryToolkit does.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				args = args[:1]
@@ -170,9 +170,10 @@ func newSnapshotVerifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify FILE|DIR",
 		Short: "Check a snapshot, or every one in a data directory",
-		Long: "Reads a snapshot, or every one in a data directory or its version-2, completely: format, " +
-			"seals, and that every\n" +
-			"znode follows its parent. The exit code is 1 if one is damaged or there is none.",
+		Long: "Reads a snapshot completely, or every one in a data directory or its version-2: its format, its\n" +
+			"seals, and that every znode comes after its parent. The exit code is 1 if one is damaged or there " +
+			"is\n" +
+			"none.",
 		Args: func(cmd *cobra.Command, args []string) error { return o.check(cmd, args, 1) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files, err := snapshotFiles(vfs.OS(), args[0])
@@ -191,7 +192,7 @@ func newSnapshotVerifyCommand() *cobra.Command {
 				}
 			}
 			if damaged > 0 {
-				return fmt.Errorf("%d of %d snapshots are damaged", damaged, len(files))
+				return fmt.Errorf("damaged: %d of %s", damaged, wording.Count(len(files), "snapshot"))
 			}
 			return nil
 		},

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 // errDiffer is the outcome of a comparison that has printed what differs.
@@ -25,16 +26,15 @@ func newSnapshotCompareCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "compare LEFT RIGHT",
-		Short: "Say how two snapshots differ",
-		Long: "Lists the znodes that only one of two snapshot files has, and those that differ in data, ACL, " +
-			"versions, zxids, times\n" +
-			"or owner. The exit code is 1 if there are any. With --output toolkit it prints sizes by " +
-			"depth as ZooKeeper's\n" +
-			"zkSnapshotComparer does, down to the thresholds --bytes and --nodes, and the exit code is 0.",
+		Short: "Show how two snapshots differ",
+		Long: "Lists the znodes that only one of two snapshot files has, and those that differ in data, ACL,\n" +
+			"versions, zxids, times or owner. The exit code is 1 if there are any. With --output toolkit it\n" +
+			"prints sizes by depth as ZooKeeper's zkSnapshotComparer does, down to the thresholds --bytes and\n" +
+			"--nodes, and the exit code is 0.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 2:
-				return cli.Misuse(cmd, fmt.Errorf("two files are compared, not %d", len(args)))
+				return cli.Misuse(cmd, fmt.Errorf("name two files to compare, not %d", len(args)))
 			case output == "toolkit":
 				return nil
 			}
@@ -162,7 +162,8 @@ func (c *SnapshotComparison) print(w io.Writer, output string) error {
 				fmt.Fprintf(out, "only %s %s\n", d.Kind, cli.Printable(d.Path))
 			}
 		}
-		fmt.Fprintf(out, "%d and %d znodes, %d differ\n", len(c.left.tree.znodes), len(c.right.tree.znodes), len(all))
+		fmt.Fprintf(out, "%d and %s, %d differ\n", len(c.left.tree.znodes),
+			wording.Count(len(c.right.tree.znodes), "znode"), len(all))
 	}
 	if err := out.Flush(); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -114,8 +115,8 @@ func (s *summary) print(w io.Writer, output string) error {
 		return json.NewEncoder(w).Encode(map[string]any{
 			"sessions": s.sessions, "acls": s.acls, "total": total, "paths": shares})
 	}
-	fmt.Fprintf(w, "%d sessions, %d ACLs, %d znodes, %d bytes of paths and data\n", s.sessions, s.acls,
-		total.Znodes, total.Bytes)
+	fmt.Fprintf(w, "%s, %s, %s, %s of paths and data\n", wording.Count(s.sessions, "session"),
+		wording.Count(s.acls, "ACL"), wording.Count(total.Znodes, "znode"), wording.Count(total.Bytes, "byte"))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "znodes\tbytes\tdata\tephemerals\tlargest\t path")
 	for _, sh := range append(shares, &total) {

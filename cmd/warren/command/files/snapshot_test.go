@@ -104,7 +104,7 @@ func TestSnapshotVerify(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.Contains(t, out, "snapshot.0 ok ")
 	require.Contains(t, out, "snapshot.34 damaged: is corrupt at byte ")
-	require.Contains(t, errs, "1 of 2 snapshots are damaged")
+	require.Contains(t, errs, "damaged: 1 of 2 snapshots")
 
 	dir := t.TempDir()
 	code, _, errs = runSnapshot("verify", dir)
@@ -127,10 +127,10 @@ func TestSnapshotVerify(t *testing.T) {
 
 func TestSnapshotUsage(t *testing.T) {
 	for want, args := range map[string][]string{
-		"0 arguments are too few":    {"dump"},
+		"too few arguments: 0":       {"dump"},
 		`unexpected argument "b"`:    {"verify", "a", "b"},
-		"1 arguments are too few":    {"get", "a"},
-		"neither simple nor json":    {"summary", "--output", "xml", "a"},
+		"too few arguments: 1":       {"get", "a"},
+		"it must be simple or json":  {"summary", "--output", "xml", "a"},
 		`unknown command "restore"`:  {"restore"},
 		"unknown flag: --everything": {"dump", "--everything", "a"},
 	} {

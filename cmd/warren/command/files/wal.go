@@ -21,10 +21,12 @@ import (
 func newWALCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wal",
-		Short: "Look into transaction logs, ours and ZooKeeper's",
-		Long: "The commands read the files log.* of a data directory, and only repair changes them. The others may " +
-			"be used while a\n" +
-			"server runs: of its last file they see what it has written so far, which may end in the middle of a txn.",
+		Short: "Inspect and repair transaction logs, ours and ZooKeeper's",
+		Long: "These commands read the files log.* of a data directory; only repair changes them. The others may " +
+			"be\n" +
+			"used while a server runs: of its last file they see what it has written so far, which may end in " +
+			"the\n" +
+			"middle of a txn.",
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -42,12 +44,12 @@ func newWALDumpCommand() *cobra.Command {
 	from, to := cli.ZxidFlag{}, cli.ZxidFlag{Zxid: math.MaxInt64}
 	cmd := &cobra.Command{
 		Use:   "dump FILE|DIR",
-		Short: "Print every txn, one a line",
-		Long: "Prints the txns of a log file, or of every one in a data directory or its version-2, one " +
-			"a line. The exit\n" +
-			"code is 1 if a file is damaged; what can be read before the damage is printed. A torn tail, " +
-			"which a crash leaves\n" +
-			"and a server cuts when it starts, is no damage: it is told on standard error.",
+		Short: "Print every txn, one per line",
+		Long: "Prints the txns of a log file, or of every one in a data directory or its version-2, one per line.\n" +
+			"The exit code is 1 if a file is damaged; what can be read before the damage is printed. A torn " +
+			"tail,\n" +
+			"which a crash leaves behind and a server cuts off when it starts, is not damage: it is reported on\n" +
+			"standard error.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if output == "toolkit" {
 				return checkWALArguments(cmd, args, "simple")
@@ -151,17 +153,14 @@ func newWALVerifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify DIR",
 		Short: "Check the log as a server does when it starts",
-		Long: "Checks the log in a data directory or its version-2 as a server does that starts from its newest " +
-			"snapshot that is\n" +
-			"whole, and then the older files, which a server needs only if that snapshot cannot be loaded. Where " +
-			"newer snapshots\n" +
-			"are damaged, the log has to lead over them. Nothing is changed; what a server does by itself is " +
-			"listed: it cuts a\n" +
-			"torn tail, the rest of a write that a crash ended before it was promised to a client. Txns that a " +
-			"ZooKeeper server\n" +
-			"has logged a second time do not count.\n\n" +
-			"Exit codes: 0 the log is whole, or has a torn tail; 1 a server would refuse to start, or " +
-			"a file is damaged.",
+		Long: "Checks the log in a data directory or its version-2 as a server does that starts from its newest\n" +
+			"snapshot that is whole, and then the older files, which a server needs only if that snapshot can't\n" +
+			"be loaded. Where newer snapshots are damaged, the log has to lead past them. Nothing is changed.\n" +
+			"What a server does by itself is listed: it cuts off a torn tail, the rest of a write that a crash\n" +
+			"ended before it was promised to a client. Txns that a ZooKeeper server has logged a second time\n" +
+			"don't count.\n\n" +
+			"Exit codes: 0 the log is whole, or has a torn tail; 1 a server would refuse to start, or a file is\n" +
+			"damaged.",
 		Args: func(cmd *cobra.Command, args []string) error { return checkWALArguments(cmd, args, output) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, names, err := walDir(vfs.OS(), args[0])
@@ -189,14 +188,14 @@ func newWALVerifyCommand() *cobra.Command {
 				return err
 			}
 			if n := len(v.Problems); n > 0 {
-				return fmt.Errorf("%s: the log has %d problems", dir, n)
+				return fmt.Errorf("%s: the log has %s", dir, wording.Count(n, "problem"))
 			}
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&output, "output", "simple", "simple: text; json: one object")
 	cmd.Flags().StringVar(&dataDir, "dataDir", "", "where the snapshots are, if not in DIR")
-	cmd.Flags().Var(&from, "from", "first txn that is needed, instead of that after the newest snapshot")
+	cmd.Flags().Var(&from, "from", "first txn that is needed, instead of the one after the newest snapshot")
 	return cmd
 }
 

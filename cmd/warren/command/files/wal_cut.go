@@ -23,7 +23,7 @@ func (r *walRepair) cut() error {
 		return err
 	}
 	if info, err := r.fs.Stat(filepath.Join(r.dir, r.file)); err != nil || info.Size() != r.size {
-		return change.Leave(fmt.Errorf("%s has changed since it was looked at, nothing is changed: %w", r.file,
+		return change.Leave(fmt.Errorf("%s has changed meanwhile, so nothing was changed: %w", r.file,
 			errors.Join(err, errChanged)))
 	}
 	if err := change.Mark(r.command, "run it again, with the same flags"); err != nil {
@@ -71,7 +71,7 @@ func (r *walRepair) change() error {
 }
 
 // errChanged means that a server has written meanwhile.
-var errChanged = errors.New("its size is another")
+var errChanged = errors.New("its size is different now")
 
 // LogHeaderSize is the number of bytes before the first record. Source: storage 4.1.
 const LogHeaderSize = 16

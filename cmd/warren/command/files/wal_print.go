@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/wal"
 )
@@ -208,12 +209,12 @@ func (v *walVerdict) print(w io.Writer, output string) error {
 		return out.Flush()
 	}
 	for _, f := range v.Files {
-		fmt.Fprintf(out, "%s: %d txns from %s to %s, %d bytes, %d of them behind the last txn\n",
-			f.Name, f.Records, f.First, f.Last, f.Size, f.Padding)
+		fmt.Fprintf(out, "%s: %s from %s to %s, %d bytes, %d of them behind the last txn\n",
+			f.Name, wording.Count(f.Records, "txn"), f.First, f.Last, f.Size, f.Padding)
 	}
 	fmt.Fprintf(out, "newest snapshot: %s\n", v.Snapshot)
 	if v.Replayed > 0 {
-		fmt.Fprintf(out, "to replay: %d txns from %s to %s\n", v.Replayed, v.First, v.Last)
+		fmt.Fprintf(out, "to replay: %s from %s to %s\n", wording.Count(v.Replayed, "txn"), v.First, v.Last)
 	} else {
 		fmt.Fprintf(out, "to replay: nothing\n")
 	}

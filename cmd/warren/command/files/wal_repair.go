@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/snapshot"
@@ -30,22 +31,19 @@ func newWALRepairCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "repair DIR",
-		Short: "Cut a damaged end off the log, keeping what is cut in files of their own",
-		Long: "Finds what keeps a server from starting on the log in a data directory or its version-2, and says " +
-			"what to cut and\n" +
-			"which txns that would lose. Nothing is changed without --yes; if txns would be lost that may have " +
-			"been acknowledged,\n" +
-			"it also takes --lose-txns. What is cut is kept beside the log, in files named repair.*, and " +
-			"later log files are\n" +
-			"renamed to such names. With --after ZXID everything after that txn is cut, also from a log that is " +
-			"whole; snapshots\n" +
-			"that know later txns are set aside too.\n\n" +
-			"A member of an ensemble whose other members are healthy needs no repair: move its version-2 " +
-			"directories away, and it\n" +
-			"gets everything from the leader. ZooKeeper's TxnLogToolkit -r gives damaged records a checksum that " +
-			"fits; this command\n" +
-			"does not: what is damaged stays damaged.\n\n" +
-			"The exit code is 0 if the log is whole, or was made so, and 1 otherwise.",
+		Short: "Cut a damaged end off the log, and keep what was cut",
+		Long: "Finds what keeps a server from starting on the log in a data directory or its version-2, and says\n" +
+			"what to cut and which txns that would lose. Nothing is changed without --yes; if txns would be lost\n" +
+			"that may have been acknowledged, --lose-txns is needed as well. What is cut is kept beside the log,\n" +
+			"in files named repair.*, and later log files are renamed to such names. With --after ZXID " +
+			"everything\n" +
+			"after that txn is cut, even from a log that is whole; snapshots that know later txns are set aside,\n" +
+			"too.\n\n" +
+			"A server of an ensemble whose other servers are healthy needs no repair: move its version-2\n" +
+			"directories away, and it gets everything from the leader. ZooKeeper's TxnLogToolkit -r gives " +
+			"damaged\n" +
+			"records a checksum that fits; this command does not: what is damaged stays damaged.\n\n" +
+			"The exit code is 0 if the log is whole or was made so, and 1 otherwise.",
 		Args: func(cmd *cobra.Command, args []string) error { return checkWALArguments(cmd, args, "simple") },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := &walRepair{fs: vfs.OS(), out: cmd.OutOrStdout(), command: "warren wal repair"}
@@ -58,7 +56,7 @@ func newWALRepairCommand() *cobra.Command {
 	cmd.Flags().StringVar(&dataDir, "dataDir", "", "where the snapshots are, if not in DIR")
 	cmd.Flags().Var(&after, "after", "cut everything after this txn")
 	cmd.Flags().BoolVar(&yes, "yes", false, "change the files")
-	cmd.Flags().BoolVar(&loseTxns, "lose-txns", false, "although txns are lost that may have been acknowledged")
+	cmd.Flags().BoolVar(&loseTxns, "lose-txns", false, "go on even if txns are lost that may have been acknowledged")
 	return cmd
 }
 
@@ -153,7 +151,7 @@ func (r *walRepair) findDamage(names []string, dataDir string) error {
 	var damage *wal.Error
 	switch {
 	case errors.Is(err, snapshot.ErrUnlinked):
-		return fmt.Errorf("%w: no cut mends that; %s", err, remedyUnlinked)
+		return fmt.Errorf("%w: cutting does not repair that; %s", err, remedyUnlinked)
 	case err == nil && len(report.Repairs) == 0:
 		return nil
 	case err == nil:
@@ -211,7 +209,7 @@ func (r *walRepair) findAfter(names []string, after proto.Zxid) error {
 		}
 	}
 	if !found {
-		return fmt.Errorf("%s: this log does not contain txn %v, nothing is changed", r.dir, after)
+		return fmt.Errorf("%s: this log does not contain txn %v, so nothing was changed", r.dir, after)
 	}
 	return nil
 }
@@ -325,7 +323,7 @@ func (r *walRepair) reaches() error {
 		err = chain.Err()
 	}
 	if err != nil {
-		return fmt.Errorf("the txns from snapshot %v to %v are not whole: %w", r.base, r.last, err)
+		return fmt.Errorf("the txns from snapshot %v to %v are not complete: %w", r.base, r.last, err)
 	}
 	return nil
 }
@@ -343,18 +341,18 @@ func (r *walRepair) run(yes, loseTxns bool) error {
 		return err
 	}
 	fmt.Fprintf(r.out, "%s: %s\n", filepath.Join(r.dir, r.file), r.reason)
-	fmt.Fprintf(r.out, "cut at offset %d, %d bytes, and %d later log files; the log then ends with txn %v\n",
-		r.offset, r.size-r.offset, len(r.later), r.last)
+	fmt.Fprintf(r.out, "cut at offset %d, %s, and %s; the log then ends with txn %v\n", r.offset,
+		wording.Count(r.size-r.offset, "byte"), wording.Count(len(r.later), "later log file"), r.last)
 	for _, name := range r.aside {
 		fmt.Fprintf(r.out, "set aside %s, which knows later txns\n", filepath.Join(r.snapDir, name))
 	}
 	switch n := len(r.lost); {
 	case n > 0 && r.isTorn:
-		fmt.Fprintf(r.out, "lost: nothing that was acknowledged; %d txns behind the gap, %v to %v, were never "+
-			"synced\n", n, r.lost[0], r.lost[n-1])
+		fmt.Fprintf(r.out, "lost: nothing that was acknowledged; never synced: %s behind the gap, %v to %v\n",
+			wording.Count(n, "txn"), r.lost[0], r.lost[n-1])
 	case n > 0:
-		fmt.Fprintf(r.out, "LOST: %d txns that can still be read, %v to %v, and whatever is damaged\n", n,
-			r.lost[0], r.lost[n-1])
+		fmt.Fprintf(r.out, "LOST: %s that can still be read, %v to %v, and whatever is damaged\n",
+			wording.Count(n, "txn"), r.lost[0], r.lost[n-1])
 	case !r.isTorn:
 		fmt.Fprintln(r.out, "LOST: whatever is damaged, which may have been acknowledged")
 	default:

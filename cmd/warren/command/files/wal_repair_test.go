@@ -37,7 +37,7 @@ func TestWALRepair(t *testing.T) {
 			says: []string{"cut at offset 16", "LOST: 10 txns"}, needs: "--lose-txns", last: "0x34",
 			saved: []string{"repair.log.35"}},
 		{fixture: "02-snapshot-and-log", args: []string{"--after", "0x20"},
-			says: []string{"set aside", "1 later log files", "LOST: 30 txns"}, needs: "--lose-txns", last: "0x20",
+			says: []string{"set aside", "1 later log file;", "LOST: 30 txns"}, needs: "--lose-txns", last: "0x20",
 			saved: []string{"repair.log.1.*", "repair.log.35", "repair.snapshot.34"}},
 	} {
 		t.Run(tt.fixture+strings.Join(tt.args, ""), func(t *testing.T) {

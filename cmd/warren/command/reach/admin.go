@@ -29,10 +29,10 @@ func AdminURLAt(name string, port int) (string, error) {
 	u, err := url.Parse(name)
 	switch {
 	case err != nil || u.Hostname() == "":
-		return "", fmt.Errorf("%q is no address of an admin server, such as zk1:8080 or http://zk1:8080/commands",
+		return "", fmt.Errorf("%q is not the address of an admin server, such as zk1:8080 or http://zk1:8080/commands",
 			name)
 	case u.Scheme != "http" && u.Scheme != "https":
-		return "", fmt.Errorf("%q is neither a URL of http nor one of https", name)
+		return "", fmt.Errorf("%q is neither an http nor an https URL", name)
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/commands"

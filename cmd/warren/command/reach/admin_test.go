@@ -26,7 +26,7 @@ func TestAdminURL(t *testing.T) {
 		require.Equal(t, want, got)
 	}
 	for name, want := range map[string]string{
-		"ftp://zk1": "neither a URL of http", "http://": "no address",
+		"ftp://zk1": "neither an http nor an https URL", "http://": "not the address",
 	} {
 		_, err := AdminURL(name)
 		require.ErrorContains(t, err, want, name)
@@ -49,5 +49,5 @@ func TestAuthorization(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(file, []byte("digest a:b\ndigest c:d\n"), 0o600))
 	_, err := Authorization(file)
-	require.ErrorContains(t, err, "is not one line")
+	require.ErrorContains(t, err, "must be one line")
 }

@@ -11,7 +11,7 @@ import (
 
 // AddAuthFile adds the flag that names the file with the header Authorization for admin servers.
 func AddAuthFile(flags *pflag.FlagSet, file *string) {
-	flags.StringVar(file, "auth-file", "", "file with the header Authorization, such as: digest super:password")
+	flags.StringVar(file, "auth-file", "", "file with the credentials, such as: super:password")
 }
 
 // Authorization reads the header Authorization from a file; "" for no file. The name of the header may stand before
@@ -32,7 +32,7 @@ func Authorization(file string) (string, error) {
 		header = "digest " + header
 	}
 	if header == "" || strings.ContainsFunc(header, unicode.IsControl) {
-		return "", fmt.Errorf("--auth-file: %s is not one line such as: digest super:password", file)
+		return "", fmt.Errorf("--auth-file: %s must be one line, such as: super:password", file)
 	}
 	return header, nil
 }

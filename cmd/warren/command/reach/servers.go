@@ -28,7 +28,7 @@ func AddServers(flags *pflag.FlagSet, servers *[]string) {
 func NamedServers(cmd *cobra.Command, servers *[]string, args []string) error {
 	if len(args) > 0 {
 		if cmd.Flags().Changed("servers") {
-			return cli.Misuse(cmd, errors.New("name the servers by --servers or as arguments, not both"))
+			return cli.Misuse(cmd, errors.New("name the servers with --servers or as arguments, not both"))
 		}
 		*servers = nil
 		for _, arg := range args {

@@ -36,18 +36,19 @@ func newAdoptCommand() *cobra.Command {
 	o := adoptOptions{fs: vfs.OS()}
 	cmd := &cobra.Command{
 		Use:   "adopt DATA_DIR|ZOO_CFG",
-		Short: "Set the history in a data directory aside, so that the server takes that of its ensemble",
-		Long: "For a member that stays outside its ensemble because its directory has another history: says what\n" +
-			"the directory holds, and, with --yes or when asked on a terminal, renames version-2 in dataDir and in\n" +
-			"dataLogDir to version-2.set-aside-<time>. Nothing is removed, and myid and zoo.cfg stay. The next\n" +
-			"start finds no database: the server does not vote before the leader has brought it up to date.\n\n" +
-			"The server must be stopped. What is set aside may hold writes that were acknowledged to clients and\n" +
-			"that the ensemble does not have; keep it until that is known. With --servers the ensemble is asked\n" +
-			"first, and if no server leads nothing is changed. Never do this to a majority of the members: what\n" +
-			"only they know is not known to the ensemble then.",
+		Short: "Set a data directory's history aside, so that the server takes that of its ensemble",
+		Long: "For a server that stays outside its ensemble because its directory has another history. Says what\n" +
+			"the directory holds and, with --yes or after a question at a terminal, renames version-2 in dataDir\n" +
+			"and in dataLogDir to version-2.set-aside-<time>. Nothing is removed; myid and zoo.cfg stay. At the\n" +
+			"next start the server finds no database, and does not vote until the leader has brought it up to\n" +
+			"date.\n\n" +
+			"Stop the server first. What is set aside may hold writes that were acknowledged to clients and that\n" +
+			"the ensemble does not have: keep it until you know. With --servers the ensemble is asked first, and\n" +
+			"nothing is changed if no server leads. Never do this to a majority of the servers: what only they\n" +
+			"know is then lost to the ensemble.",
 		Example: "  warren adopt /var/lib/zookeeper\n" +
 			"  warren adopt /etc/zookeeper/conf/zoo.cfg --servers zk1:2181,zk2:2181,zk3:2181 --yes",
-		Args: cli.OneArgument("a data directory or a zoo.cfg is needed"),
+		Args: cli.OneArgument("name a data directory or a zoo.cfg"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	flags := cmd.Flags()
@@ -55,7 +56,7 @@ func newAdoptCommand() *cobra.Command {
 	flags.StringVar(&o.dataLogDir, "dataLogDir", "", "where the log is, if not in DATA_DIR")
 	flags.StringSliceVarP(&o.servers, "servers", "s", nil, "host:port of the other members, one of which must lead")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Second, "how long to wait for a server")
-	flags.BoolVar(&o.yes, "yes", false, "set the directories aside without a question")
+	flags.BoolVar(&o.yes, "yes", false, "set the directories aside without asking")
 	return cmd
 }
 
@@ -109,23 +110,23 @@ func (o *adoptOptions) find(cmd *cobra.Command, arg string) error {
 			o.logDir = filepath.Dir(datadir.FormatDir(filepath.Clean(o.dataLogDir)))
 		}
 		if _, err := os.Stat(filepath.Join(o.dataDir, "myid")); errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s has no myid: a server without an ensemble would begin with an empty tree", o.dataDir)
+			return fmt.Errorf("%s has no myid: a server without an ensemble would start with an empty tree", o.dataDir)
 		}
 	case o.dataLogDir != "":
-		return cli.Misuse(cmd, errors.New("--dataLogDir is for a data directory: zoo.cfg says where the log is"))
+		return cli.Misuse(cmd, errors.New("--dataLogDir goes with DATA_DIR: a zoo.cfg says where the log is"))
 	default:
 		cfg, _, err := config.Load(arg, nil, os.Environ())
 		if err != nil {
 			return err
 		}
 		if !cfg.Distributed() {
-			return fmt.Errorf("%s names no ensemble: the server would begin with an empty tree", arg)
+			return fmt.Errorf("%s names no ensemble: the server would start with an empty tree", arg)
 		}
 		o.dataDir, o.logDir = cfg.DataDir, cfg.DataLogDir
 	}
 	for _, dir := range []string{o.dataDir, o.logDir} {
 		if mark := filepath.Join(dir, "initialize"); exists(mark) {
-			return fmt.Errorf("%s is there: the server would vote with an empty tree; remove it first", mark)
+			return fmt.Errorf("remove %s first: with it the server would vote with an empty tree", mark)
 		}
 	}
 	return nil
@@ -156,5 +157,5 @@ func (o *adoptOptions) ensemble(cmd *cobra.Command) error {
 		}
 		said = append(said, fmt.Sprintf("%s: %s", s.Address, s.Role))
 	}
-	return fmt.Errorf("none of the servers leads, nothing is changed: %s", strings.Join(said, "; "))
+	return fmt.Errorf("none of the servers leads, so nothing was changed: %s", strings.Join(said, "; "))
 }

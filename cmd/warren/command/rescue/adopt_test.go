@@ -93,7 +93,7 @@ func TestAdopt(t *testing.T) {
 			require.Equal(t, 1, code)
 			require.Contains(t, out, "acceptedEpoch 7, currentEpoch 6; last txn 0x")
 			require.Contains(t, out, "not checked: whether the ensemble has a leader")
-			require.Equal(t, "warren: nothing is changed without --yes\n", errs)
+			require.Equal(t, "warren: nothing was changed: add --yes to make the change\n", errs)
 			require.Equal(t, before, cmdline.Contents(t, root))
 
 			code, out, errs = run(append(args, "--yes")...)
@@ -125,16 +125,16 @@ func TestAdoptRefuses(t *testing.T) {
 		}, []string{"--yes"}, "stop the server first", 1},
 		"a mark for an empty database": {func(t *testing.T, root string) {
 			require.NoError(t, os.WriteFile(filepath.Join(root, "data", "initialize"), nil, 0o644))
-		}, []string{"--yes"}, "remove it first", 1},
+		}, []string{"--yes"}, "initialize first: with it the server would vote with an empty tree", 1},
 		"a standalone server": {func(t *testing.T, root string) {
 			text := "clientPort=0\ndataDir=" + root + "/data\n"
 			require.NoError(t, os.WriteFile(filepath.Join(root, "zoo.cfg"), []byte(text), 0o644))
 		}, []string{"--yes"}, "names no ensemble", 1},
 		"no leader": {nil, []string{"--yes", "--servers", idle + "," + follower},
-			"none of the servers leads, nothing is changed: " + idle, 1},
+			"none of the servers leads, so nothing was changed: " + idle, 1},
 		"nobody answers":         {nil, []string{"--yes", "--servers", "127.0.0.1:1"}, "connection refused", 1},
 		"a log of a zoo.cfg":     {nil, []string{"--dataLogDir", "x"}, "zoo.cfg says where the log is", cli.ExitUsage},
-		"a second configuration": {nil, []string{"another"}, "a data directory or a zoo.cfg is needed", cli.ExitUsage},
+		"a second configuration": {nil, []string{"another"}, "name a data directory or a zoo.cfg", cli.ExitUsage},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root, zooCfg := memberFiles(t)

@@ -44,14 +44,13 @@ func newDoctorCommand() *cobra.Command {
 	var o doctorOptions
 	cmd := &cobra.Command{
 		Use:   "doctor [DATA_DIR | HOST:PORT...]",
-		Short: "Say what is wrong with servers or a data directory, and what to do",
-		Long: "Looks at running servers, at a data directory, or, with --config, at a zoo.cfg and the directories " +
-			"it names, and prints\n" +
-			"what is wrong, the most urgent first, with a remedy. Without arguments it asks 127.0.0.1:2181. Servers " +
-			"may be ours or\n" +
-			"ZooKeeper's; they are asked in four-letter words, of which all but srvr must be permitted by\n" +
-			"4lw.commands.whitelist (mntr, conf, cons, hash). A data directory may be in use.\n\n" +
-			"The exit code is 0 if nothing is wrong, 1 if there are warnings, 2 if there are errors.",
+		Short: "Find out what is wrong with servers or a data directory, and what to do about it",
+		Long: "Looks at running servers, at data directories, or, with --config, at a zoo.cfg and the directories\n" +
+			"that it names, and prints what is wrong, the most urgent first, with a remedy. Without arguments it\n" +
+			"asks 127.0.0.1:2181. Servers may be ours or ZooKeeper's. They are asked with four-letter words, all\n" +
+			"of which except srvr must be allowed by 4lw.commands.whitelist (mntr, conf, cons, hash). A data\n" +
+			"directory may be in use. Nothing is changed.\n\n" +
+			"The exit code is 0 if nothing is wrong, 1 if there are warnings, and 2 if there are errors.",
 		Example: "  warren doctor zk1:2181 zk2:2181 zk3:2181\n" +
 			"  warren doctor /var/lib/zookeeper\n" +
 			"  warren doctor --config /etc/zookeeper/conf/zoo.cfg",
@@ -81,7 +80,7 @@ func (o *doctorOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	servers := o.servers
 	if len(servers) > 0 && len(args) > 0 {
-		return cli.Misuse(cmd, errors.New("name the servers by --servers or as arguments, not both"))
+		return cli.Misuse(cmd, errors.New("name the servers with --servers or as arguments, not both"))
 	}
 	var dirs []string
 	for _, arg := range args {
@@ -92,7 +91,7 @@ func (o *doctorOptions) run(cmd *cobra.Command, args []string) error {
 			}
 			all, dirs = append(all, o.checkDirectory(dir, o.dataLogDir, o.member)...), append(dirs, dir)
 		} else if strings.ContainsRune(arg, '/') {
-			return fmt.Errorf("%s is no directory", arg)
+			return fmt.Errorf("%s is not a directory", arg)
 		} else {
 			servers = append(servers, strings.Split(arg, ",")...)
 		}
@@ -130,7 +129,7 @@ type unwell struct {
 	worst doctor.Severity
 }
 
-func (e *unwell) Error() string { return "the worst finding: " + e.worst.String() }
+func (e *unwell) Error() string { return "the most serious finding is " + e.worst.String() }
 
 // ExitCode is 1 for warnings and 2 for more.
 func (e *unwell) ExitCode() int { return e.code }

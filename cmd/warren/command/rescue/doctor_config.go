@@ -166,10 +166,10 @@ func checkPorts(c *config.Config) (all doctor.Findings) {
 		switch {
 		case l.Key == "admin.serverPort" && !c.Given(l.Key):
 			f.Severity = doctor.Warning
-			f.Remedy = "choose another port by admin.serverPort, or admin.enableServer=false: the server " +
+			f.Remedy = "choose another port with admin.serverPort, or admin.enableServer=false: the server " +
 				"starts without an admin server, and probes need it"
 		case l.Key == "admin.serverPort":
-			f.Remedy = "choose another port by admin.serverPort, or admin.enableServer=false"
+			f.Remedy = "choose another port with admin.serverPort, or admin.enableServer=false"
 		case strings.HasPrefix(l.Key, "metricsProvider."):
 			f.Remedy = "choose another port by " + l.Key + ", or scrape /metrics of the admin port"
 		}

@@ -28,7 +28,7 @@ func TestDoctorOnADirectory(t *testing.T) {
 	require.Equal(t, 2, code)
 	require.Regexp(t, `(?m)^critical  log-damaged             \S+/log.35\n {36}at offset \d+, txn 0x37: .*\n {36}-> `+
 		`if the other servers`, out)
-	require.Equal(t, "warren: the worst finding: critical\n", errs)
+	require.Equal(t, "warren: the most serious finding is critical\n", errs)
 	require.Equal(t, before, cmdline.Contents(t, dir))
 
 	code, out, _ = run("doctor", "--output", "json", dir+"/version-2", "--member")
@@ -112,7 +112,7 @@ func TestDoctorOnServers(t *testing.T) {
 	}
 	code, _, errs = run("doctor", "/none/there")
 	require.Equal(t, 1, code)
-	require.Contains(t, errs, "is no directory")
+	require.Contains(t, errs, "is not a directory")
 }
 
 func TestKindOfMount(t *testing.T) {

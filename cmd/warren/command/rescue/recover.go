@@ -45,38 +45,34 @@ func newRecoverCommand() *cobra.Command {
 	var o recoverOptions
 	cmd := &cobra.Command{
 		Use:   "recover ZOO_CFG (--to BACKUP | --from BACKUP)",
-		Short: "Let an ensemble go on whose voters have lost so many disks that no leader can be elected",
-		Long: "For an ensemble in which the disks of a majority are lost for good. The command is run " +
-			"twice or more, each\n" +
-			"time on the machine of a server that is stopped:\n\n" +
-			"  1. On the server with the newest data, with --to: copies the data into the new folder " +
-			"BACKUP, and begins a\n" +
-			"     new history with it. Then the server is started; it waits for the others.\n" +
-			"  2. On as many other voters as a majority needs, with --from: brings the data of a copy of " +
-			"BACKUP into the\n" +
-			"     data directory. Then the server is started.\n\n" +
+		Short: "Bring back an ensemble whose voters have lost too many disks to elect a leader",
+		Long: "For an ensemble in which the disks of a majority are lost for good. Run the command twice or more,\n" +
+			"each time on the machine of a server that is stopped:\n\n" +
+			"  1. On the server with the newest data, with --to: copies the data into the new folder BACKUP, " +
+			"and begins a\n" +
+			"     new history with it. Then start the server; it waits for the others.\n" +
+			"  2. On as many other voters as a majority needs, with --from: brings the data of a copy of BACKUP " +
+			"into the\n" +
+			"     data directory. Then start the server.\n\n" +
 			"Servers that still have no data take it from the leader.\n\n" +
 			"All servers of the configuration are asked first, at their client ports and admin ports. The " +
-			"command refuses\n" +
-			"if a server serves; if a server has later data; if a server does not answer or does not say " +
-			"what it has, since\n" +
-			"that may be later; and if the servers that have data are a quorum. --give-up names servers " +
-			"whose data is lost,\n" +
-			"or is not wanted: writes that clients were told of are lost if only those servers had " +
-			"them. A disk that is\n" +
-			"not mounted, or a server that is only cut off, is not lost.\n\n" +
-			"The new history has a higher epoch and ends all sessions. A server that was given up and " +
-			"comes back with its\n" +
-			"data stays outside, and its files stay as they are. What a directory held is kept in\n" +
-			"version-2.before-restore-<time>, and dataDir/recovery.log tells what was done.",
+			"command\n" +
+			"refuses if a server serves, if a server has later data, if a server does not answer or does not say\n" +
+			"what it has (because that may be later), and if the servers that have data are a quorum. --give-up\n" +
+			"names servers whose data is lost or not wanted: writes that clients were told of are lost if only\n" +
+			"those servers had them. A disk that is not mounted, or a server that is only cut off, is not " +
+			"lost.\n\n" +
+			"The new history has a higher epoch and ends all sessions. A server that was given up and comes back\n" +
+			"with its data stays outside, and its files stay as they are. What a directory held is kept in\n" +
+			"version-2.before-restore-<time>, and dataDir/recovery.log says what was done.",
 		Example: "  warren recover /etc/zookeeper/conf/zoo.cfg --to /var/tmp/survivor\n" +
 			"  warren recover /etc/zookeeper/conf/zoo.cfg --from /var/tmp/survivor --yes",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1:
-				return cli.Misuse(cmd, errors.New("a zoo.cfg is needed"))
+				return cli.Misuse(cmd, errors.New("name a zoo.cfg"))
 			case (o.to == "") == (o.from == ""):
-				return cli.Misuse(cmd, errors.New("one of --to and --from is needed"))
+				return cli.Misuse(cmd, errors.New("use either --to or --from"))
 			case o.epoch < 0:
 				return cli.Misuse(cmd, fmt.Errorf("--epoch %d is negative", o.epoch))
 			}
@@ -92,9 +88,9 @@ func newRecoverCommand() *cobra.Command {
 	flags.StringArrayVar(&o.at, "server", nil,
 		"ID=HOST:CLIENT_PORT/ADMIN_PORT: where a server is asked, if not at the host of its line")
 	flags.IntVar(&o.adminPort, "admin-port", 0, "admin port of the servers; 0: that of ZOO_CFG")
-	flags.Int64Var(&o.epoch, "epoch", 0, "an epoch that clients have seen: the new history begins above it")
+	flags.Int64Var(&o.epoch, "epoch", 0, "an epoch that clients have seen; the new history begins above it")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Second, "how long to wait for a server")
-	flags.BoolVar(&o.yes, "yes", false, "do it without a question")
+	flags.BoolVar(&o.yes, "yes", false, "do it without asking")
 	return cmd
 }
 

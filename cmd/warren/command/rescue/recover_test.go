@@ -26,8 +26,8 @@ import (
 func TestRecoverIsToldWhatToDo(t *testing.T) {
 	_, conf := memberFiles(t)
 	for want, args := range map[string][]string{
-		"a zoo.cfg is needed":                 {"recover", "--to", "x"},
-		"one of --to and --from is needed":    {"recover", conf},
+		"name a zoo.cfg":                      {"recover", "--to", "x"},
+		"use either --to or --from":           {"recover", conf},
 		"--epoch -1 is negative":              {"recover", conf, "--to", "x", "--epoch", "-1"},
 		"--server \"1=h:1\" is not ID=HOST":   {"recover", conf, "--to", "x", "--server", "1=h:1"},
 		"--server \"9=h:1/2\" is not ID=HOST": {"recover", conf, "--to", "x", "--server", "9=h:1/2"},
@@ -38,7 +38,7 @@ func TestRecoverIsToldWhatToDo(t *testing.T) {
 	}
 	code, _, errs := run("recover", conf, "--to", "x", "--from", "y")
 	require.Equal(t, cli.ExitUsage, code)
-	require.Contains(t, errs, "one of --to and --from is needed")
+	require.Contains(t, errs, "use either --to or --from")
 
 	alone := filepath.Join(t.TempDir(), "zoo.cfg")
 	require.NoError(t,
@@ -74,7 +74,7 @@ func TestRecover(t *testing.T) {
 	require.NoDirExists(t, backup)
 	code, _, errs = recovers(conf, "--to", backup, "--give-up", "1,2")
 	require.Equal(t, cli.ExitUnexpected, code)
-	require.Contains(t, errs, "nothing is changed without --yes")
+	require.Contains(t, errs, "nothing was changed: add --yes to make the change")
 	require.NoDirExists(t, backup)
 	require.Equal(t, before, unlocked(t, root))
 

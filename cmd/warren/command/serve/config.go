@@ -18,7 +18,7 @@ import (
 func newConfigCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Look into configuration files",
+		Short: "Check configuration files",
 		Args:  cli.NoArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -33,18 +33,15 @@ func newConfigCheckCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "check FILE",
-		Short: "Report every problem of a zoo.cfg, and what ZooKeeper would read otherwise",
-		Long: "Reads a zoo.cfg, the files that it names and the environment as `warren server FILE` would, " +
-			"and reports every\n" +
-			"problem, with line and rule; every warning; and every place where ZooKeeper reads the file otherwise. " +
-			"If the file is\n" +
-			"right, it opens the key stores and the JAAS file, and looks for the directories and addresses on this " +
-			"machine, as the\n" +
-			"start does: run it there, as the user of the server. A server may be running. The exit code is " +
-			"that of the start.\n" +
-			"Nothing is changed and nothing is started.",
+		Short: "Report every problem of a zoo.cfg, and what ZooKeeper would read differently",
+		Long: "Reads a zoo.cfg, the files that it names and the environment as `warren server FILE` would, and\n" +
+			"reports every problem with its line and rule, every warning, and every place where ZooKeeper would\n" +
+			"read the file differently. If the file is right, it opens the key stores and the JAAS file, and\n" +
+			"looks for the directories and addresses on this machine, as a start would: run it on the machine of\n" +
+			"the server, as the user of the server. The server may be running. The exit code is the one that a\n" +
+			"start would have. Nothing is changed and nothing is started.",
 		Args: func(cmd *cobra.Command, args []string) error {
-			return cli.CheckArgument(cmd, args, "which file?", output)
+			return cli.CheckArgument(cmd, args, "name a log file", output)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := config.Check(args[0], set, os.Environ())

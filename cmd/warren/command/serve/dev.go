@@ -19,6 +19,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/build"
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
 )
@@ -43,14 +44,11 @@ func newDevCommand() *cobra.Command {
 	var o devOptions
 	cmd := &cobra.Command{
 		Use:   "dev",
-		Short: "Run an ensemble on this machine, to try things",
-		Long: "Run an ensemble of servers in one process, on loopback. Each server has a folder with its zoo.cfg, " +
-			"myid and data below\n" +
-			"--dir, so that it can also be started alone: `warren server DIR/1/zoo.cfg`. The data stays from run to " +
-			"run. Server N serves\n" +
-			"clients on --port + N - 1; its other ports are 1000 (quorum), 2000 (election) and 3000 " +
-			"(admin) above that.\n" +
-			"SIGINT and SIGTERM stop it.",
+		Short: "Run an ensemble on this machine, to try things out",
+		Long: "Runs an ensemble of servers in one process, on loopback. Each server has a folder with its zoo.cfg,\n" +
+			"myid and data below --dir, so that it can also be started alone: `warren server DIR/1/zoo.cfg`. The\n" +
+			"data is kept from run to run. Server N serves clients on port --port + N - 1; its other ports are\n" +
+			"1000 (quorum), 2000 (election) and 3000 (admin) above that. SIGINT and SIGTERM stop it.",
 		Example: "  warren dev\n" +
 			"  warren dev --servers 5 --observers 1 --port 3181 --dir /tmp/ensemble\n" +
 			"  warren status --servers 127.0.0.1:2181,127.0.0.1:2182,127.0.0.1:2183",
@@ -58,7 +56,7 @@ func newDevCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.servers < 1 || o.observers < 0 || o.servers+o.observers > 50 {
 				return cli.Misuse(cmd,
-					fmt.Errorf("--servers is at least 1 and --observers at least 0, together at most 50"))
+					fmt.Errorf("--servers must be at least 1, --observers at least 0, and both together at most 50"))
 			}
 			if int(o.port) < 1 || int(o.port)+devAdminPort+o.servers+o.observers > 65535 {
 				return cli.Misuse(cmd, fmt.Errorf("--port %d: it, and the ports up to %d above it, must be valid",
@@ -68,12 +66,12 @@ func newDevCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&o.servers, "servers", 3, "servers that vote")
-	flags.IntVar(&o.observers, "observers", 0, "servers that only observe")
-	flags.StringVar(&o.dir, "dir", "warren-dev", "folder for everything")
+	flags.IntVar(&o.servers, "servers", 3, "number of voters")
+	flags.IntVar(&o.observers, "observers", 0, "number of observers")
+	flags.StringVar(&o.dir, "dir", "warren-dev", "folder for all files")
 	flags.Uint16Var(&o.port, "port", 2181, "client port of the first server")
 	flags.StringVar(&o.logLevel, "log-level", "warn",
-		"debug, info, warn or error; what the servers log carries their name")
+		"debug, info, warn or error; each line carries the server's name")
 	return cmd
 }
 
@@ -169,7 +167,7 @@ func (o *devOptions) describe(out io.Writer, configs []*config.Config, took time
 	for i := range configs {
 		addresses = append(addresses, net.JoinHostPort("127.0.0.1", strconv.Itoa(int(o.port)+i)))
 	}
-	fmt.Fprintf(out, "%d servers serve, %v after the start. Data is in %s.\n", len(configs),
+	fmt.Fprintf(out, "Serving after %[2]v: %[1]s. Data is in %[3]s.\n", wording.Count(len(configs), "server"),
 		took.Round(time.Millisecond), o.dir)
 	fmt.Fprintf(out, "connect string  %s\n", strings.Join(addresses, ","))
 	for i := range configs {

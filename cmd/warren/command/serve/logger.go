@@ -14,7 +14,7 @@ func newLogger(level, format string, o *outlet) (*zap.Logger, zap.AtomicLevel, e
 	lvl := zap.NewAtomicLevel()
 	parsed, err := zapcore.ParseLevel(level)
 	if err != nil || parsed > zapcore.ErrorLevel {
-		return nil, lvl, fmt.Errorf("log level %q is not debug, info, warn or error", level)
+		return nil, lvl, fmt.Errorf("log level %q: it must be debug, info, warn or error", level)
 	}
 	lvl.SetLevel(parsed)
 	encoding := zap.NewProductionEncoderConfig()
@@ -28,7 +28,7 @@ func newLogger(level, format string, o *outlet) (*zap.Logger, zap.AtomicLevel, e
 	case "json":
 		encoder = zapcore.NewJSONEncoder(encoding)
 	default:
-		return nil, lvl, fmt.Errorf("log format %q is not console or json", format)
+		return nil, lvl, fmt.Errorf("log format %q: it must be console or json", format)
 	}
 	o.lostLine = func(lost int) []byte {
 		b, err := encoder.EncodeEntry(zapcore.Entry{Level: zapcore.WarnLevel, Time: time.Now(),

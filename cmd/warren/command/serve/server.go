@@ -40,17 +40,14 @@ func NewServerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "server [CONFIG | CLIENT_PORT DATA_DIR [TICK_TIME [MAX_CLIENT_CNXNS]]]",
 		Short: "Run a server",
-		Long: "Run a server with the zoo.cfg CONFIG, or standalone with a client port and a data directory. " +
-			"Without either, it\n" +
-			"serves on 127.0.0.1:2181 and keeps its data in ./data; or, with the variables of ZooKeeper's " +
-			"container image\n" +
-			"(ZOO_SERVERS, ZOO_DATA_DIR...), writes zoo.cfg and myid as that image does and starts with them. " +
-			"Settings of the\n" +
-			"command line win over variables WARREN_*, and both over the file; for the keys that ZooKeeper " +
-			"treats as system\n" +
-			"properties the file wins, with a warning. SIGTERM and SIGINT stop it; at SIGHUP it reads " +
-			"warren.logLevel again;\n" +
-			"at SIGQUIT it writes the stacks of its goroutines to standard error.",
+		Long: "Runs a server with the zoo.cfg CONFIG, or standalone with a client port and a data directory.\n" +
+			"Without either, it serves on 127.0.0.1:2181 and keeps its data in ./data; with the variables of\n" +
+			"ZooKeeper's container image (ZOO_SERVERS, ZOO_DATA_DIR...) it writes zoo.cfg and myid as that image\n" +
+			"does, and starts with them. Settings on the command line win over variables WARREN_*, and both win\n" +
+			"over the file; for the keys that ZooKeeper treats as system properties the file wins, with a\n" +
+			"warning. SIGTERM and SIGINT stop the server; at SIGHUP it reads warren.logLevel and the " +
+			"certificates\n" +
+			"again; at SIGQUIT it writes the stacks of its goroutines to standard error.",
 		Example: "  warren server\n" +
 			"  warren server /etc/zookeeper/conf/zoo.cfg\n" +
 			"  warren server 2181 /var/lib/zookeeper\n" +
@@ -64,7 +61,7 @@ func NewServerCommand() *cobra.Command {
 	flags.Uint16Var(&o.clientPort, "client-port", 0, "port for clients, 0 for any free one")
 	flags.StringVar(&o.clientAddress, "client-address", "", "host or address to serve clients on")
 	flags.StringVar(&o.myID, "myid", "", "id of this server, if there is no file myid")
-	flags.StringArrayVarP(&o.set, "set", "D", nil, "any key of zoo.cfg, as key=value; may be repeated")
+	flags.StringArrayVarP(&o.set, "set", "D", nil, "any key of zoo.cfg, as key=value; can be repeated")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&o.logFormat, "log-format", "console", "console or json")
 	return cmd
@@ -74,9 +71,9 @@ func NewServerCommand() *cobra.Command {
 func (o *serverOptions) checkArguments(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) > 4:
-		return cli.Misuse(cmd, fmt.Errorf("%d arguments are too many", len(args)))
+		return cli.Misuse(cmd, fmt.Errorf("too many arguments: %d", len(args)))
 	case len(args) > 0 && o.config != "":
-		return cli.Misuse(cmd, errors.New("--config and arguments exclude each other"))
+		return cli.Misuse(cmd, errors.New("use either --config or arguments"))
 	}
 	return nil
 }

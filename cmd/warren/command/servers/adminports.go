@@ -50,7 +50,7 @@ func (o *adminPorts) check(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if o.limit < 1 || o.limit > listMax {
-		return cli.Misuse(cmd, fmt.Errorf("--limit is from 1 to %d", listMax))
+		return cli.Misuse(cmd, fmt.Errorf("--limit must be between 1 and %d", listMax))
 	}
 	return reach.NamedServers(cmd, &o.servers, args)
 }
@@ -95,9 +95,9 @@ func decode(said *doctor.AdminAnswer, record any) error {
 	}
 	switch err := errors.Join(json.Unmarshal(said.Body, &refused), json.Unmarshal(said.Body, record)); {
 	case refused.Error != nil:
-		return fmt.Errorf("the admin port answers: %q", *refused.Error)
+		return fmt.Errorf("the admin port answered: %q", *refused.Error)
 	case err != nil:
-		return fmt.Errorf("the admin port answers %s, and nothing that can be read: is it Warren's?", said.Status)
+		return fmt.Errorf("the admin port answered %s, and nothing that can be read: is it Warren's?", said.Status)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/command/reach"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 // balanceOptions are the flags of warren balance.
@@ -29,21 +30,21 @@ func newBalanceCommand() *cobra.Command {
 	var o balanceOptions
 	cmd := &cobra.Command{
 		Use:   "balance HOST | URL...",
-		Short: "Spread the clients of an ensemble evenly over its servers, after a rolling restart",
-		Long: "Asks each of the named servers, by its admin server, how many clients it has, and ends connections " +
-			"at those that have more\n" +
-			"than their share by over --tolerance percent, as `warren shed` does. The clients connect again, to " +
-			"any server, and go on with\n" +
-			"their sessions. It looks again after --pause, and stops when no server has too many, or after --rounds " +
-			"rounds; then the exit\n" +
-			"code is 1. Name all servers that take clients. Servers that are drained count as none.\n\n" +
-			"Where clients go is up to them: a client of ZooKeeper takes the next server of a list that it has " +
+		Short: "Even out the clients of an ensemble's servers after a rolling restart",
+		Long: "Asks the admin server of each named server how many clients it has, and ends connections, as " +
+			"`warren\n" +
+			"shed` does, at those that have more than their share by over --tolerance percent. The clients\n" +
+			"connect again, to any server, and go on with their sessions. After --pause it looks again, and " +
+			"stops\n" +
+			"when no server has too many. After --rounds rounds it gives up with exit code 1. Name all servers\n" +
+			"that take clients. Drained servers don't count.\n\n" +
+			"Where clients go is up to them: a ZooKeeper client takes the next server of a list that it has\n" +
 			"shuffled.",
 		Example: "  warren balance zk1 zk2 zk3 --auth-file super.txt --dry-run\n" +
 			"  warren balance http://zk1:8080/commands http://zk2:8081/commands --auth-file super.txt",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return cli.Misuse(cmd, errors.New("name all servers, two at least"))
+				return cli.Misuse(cmd, errors.New("name all servers, at least two"))
 			}
 			return nil
 		},
@@ -55,11 +56,11 @@ func newBalanceCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&o.adminPort, "admin-port", 8080, "admin port of servers that are named by HOST")
+	flags.IntVar(&o.adminPort, "admin-port", 8080, "admin port of servers named by HOST")
 	flags.IntVar(&o.tolerance, "tolerance", 10, "percent above its share that a server may have")
-	flags.IntVar(&o.rounds, "rounds", 5, "how often connections are ended, at most")
+	flags.IntVar(&o.rounds, "rounds", 5, "how many rounds at most")
 	flags.DurationVar(&o.pause, "pause", 3*time.Second, "time for the clients to connect again, between two rounds")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "say which connections would end in the first round, and end none")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show which connections would end in the first round, and end none")
 	o.addTo(flags)
 	_ = flags.MarkHidden("admin") // the servers are arguments
 	return cmd
@@ -97,7 +98,8 @@ func (o *balanceOptions) run(ctx context.Context, out io.Writer, args []string) 
 		case o.dryRun:
 			return nil
 		case round == o.rounds:
-			return fmt.Errorf("not balanced after %d rounds: the clients do not go to the other servers", round)
+			return fmt.Errorf("not balanced after %s: the clients don't go to the other servers",
+				wording.Count(round, "round"))
 		}
 		for i := range servers {
 			s := &servers[i]
@@ -111,7 +113,7 @@ func (o *balanceOptions) run(ctx context.Context, out io.Writer, args []string) 
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(out, "%s: ended %d connections\n", s.name, done.Shed)
+			fmt.Fprintf(out, "%s: ended %s\n", s.name, wording.Count(done.Shed, "connection"))
 		}
 		select {
 		case <-ctx.Done():

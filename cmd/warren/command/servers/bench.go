@@ -32,33 +32,33 @@ type benchOptions struct {
 	progress bool
 }
 
-const benchManual = `Put a ZooKeeper server or ensemble under load over the client protocol and measure it.
+const benchManual = `Puts a ZooKeeper server or ensemble under load over the client protocol, and measures it.
 
 LOAD is one of
 
 %s
-Without LOAD it is mixed. Every load has its own defaults for connections, outstanding, size and so on; a flag
-replaces them. ` + "`warren bench LOAD --help`" + ` shows the defaults of that load.
+The default is mixed. Every load has its own defaults for connections, outstanding requests, size and so on; flags
+override them. ` + "`warren bench LOAD --help`" + ` shows the defaults of that load.
 
 Closed and open loop. Without --rate every connection keeps --outstanding requests in flight and sends the next one
 when a reply comes: the load adapts to the servers, and the result is throughput. With --rate requests are due at fixed
-times whatever the servers do, and a latency counts from the moment the request was due, so a pause of a server shows
-in every request that fell into it. Requests that were due but never sent are reported as errors "unsent".
+times whatever the servers do, and latency counts from the moment at which a request was due, so a pause of a server
+shows in every request that fell into it. Requests that were due but never sent are reported as errors "unsent".
 
-Kinds of requests for --mix: get, exists, children, watch (getData with a watch), sync read shared znodes; set writes them;
-create, seq (sequential) and ephemeral create under a parent of the connection's own; delete removes the oldest znode
-the connection has created, and creates one if there is none; multi creates a znode, sets a shared one and deletes the
-first, in one multi.
+Kinds of requests for --mix: get, exists, children, watch (getData with a watch) and sync read shared znodes; set writes
+them; create, seq (sequential) and ephemeral create znodes under a parent of the connection's own; delete removes the
+oldest znode that the connection has created, and creates one if there is none; multi creates a znode, sets a shared one
+and deletes the first, in one multi.
 
---pid names the processes of the servers on this machine; their CPU time over all threads and their resident memory are then part
-of the result, and operations per CPU second, which is the fairer number when servers and load share the cores.
+--pid names the processes of the servers on this machine. Their CPU time over all threads and their resident memory are
+then part of the result, as are operations per CPU second, the fairer number when servers and load share the cores.
 
---compare measures a second target in the same run: A --slice, B --slice, A, B, ... until each has had --duration. The
-result is the figures of both, and the ratio A/B of each round, as minimum, median and maximum.
+--compare measures a second target in the same run: A for --slice, B for --slice, A, B, ... until each has had
+--duration. The result has the figures of both, and the ratio A/B of each round as minimum, median and maximum.
 
-The znodes are created below /warren-bench-<random> and removed at the end, also after an interrupt (a second
-interrupt leaves at once), unless --keep is given. The exit code is 0 if the run was finished, even if
-servers answered with errors: those are in the result.`
+Znodes are created below /warren-bench-<random> and removed at the end, even after an interrupt (a second interrupt
+exits at once), unless --keep is given. The exit code is 0 if the run was finished, even if servers answered with
+errors: those are in the result.`
 
 const benchExamples = `  warren bench get
   warren bench mixed --mix get=90,set=10 --servers a:2181,b:2181,c:2181 --connections 64 --outstanding 4
@@ -86,13 +86,13 @@ func newBenchCommand() *cobra.Command {
 		"`host:port,...` of the servers; connections are spread over them")
 	f.StringSliceVar(&o.compare, "compare", nil,
 		"`host:port,...` of a second target, measured in turns with the first")
-	f.Var(&o.pids, "pid", "process of a server, for CPU and memory; may be repeated")
+	f.Var(&o.pids, "pid", "process of a server, for CPU and memory; can be repeated")
 	f.Var(&o.pids, "pids", "the same")
 	f.Var(&o.pidsB, "pids-b", "processes of the servers of --compare")
 	f.StringVar(&o.output, "output", o.output, "`table` or json")
 	_, terminal := cli.TerminalOf(os.Stderr)
 	f.BoolVar(&o.progress, "progress", terminal != nil,
-		"say on standard error what goes on (default: if it is a terminal)")
+		"report progress on standard error (default: if it is a terminal)")
 	params.Register(f)
 	usage := cmd.HelpFunc()
 	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {

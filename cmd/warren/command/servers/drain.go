@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 // drainOptions are the flags of warren drain.
@@ -40,18 +41,15 @@ func newDrainCommand() *cobra.Command {
 	var o drainOptions
 	cmd := &cobra.Command{
 		Use:   "drain",
-		Short: "Send the clients of a server to the other servers, before it is restarted",
-		Long: "Tells a server of an ensemble, by its admin server, to take no more clients and to end the " +
-			"connections that it has, --rate\n" +
-			"of them per second, each when it has answered what the client asked. Clients go on at another server " +
-			"with their sessions. The\n" +
-			"command returns when the server has no clients, and fails if it has some after --wait. The server " +
-			"stays drained until it is\n" +
-			"restarted, or until `warren drain --resume`. The command may be repeated at any time.\n\n" +
-			"Meanwhile /readyz of the server is 503. The server votes and follows, or leads, as before. A client " +
-			"that knows only this server\n" +
-			"cannot connect while it is drained: its session expires after the session timeout. A standalone " +
-			"server is not drained.",
+		Short: "Send a server's clients to the other servers before it is restarted",
+		Long: "Tells a server of an ensemble, by its admin server, to take no more clients and to end the\n" +
+			"connections that it has, --rate of them per second, each as soon as the client has been answered.\n" +
+			"Clients go on at another server with their sessions. The command returns when the server has no\n" +
+			"clients left, and fails if there are some after --wait. The server stays drained until it is\n" +
+			"restarted, or until `warren drain --resume`. The command can be repeated at any time.\n\n" +
+			"Meanwhile /readyz of the server answers 503. The server still votes, and follows or leads, as\n" +
+			"before. A client that knows only this server can't connect while it is drained: its session expires\n" +
+			"after the session timeout. A standalone server can't be drained.",
 		Example: "  warren drain --admin http://zk1:8080/commands --auth-file super.txt\n" +
 			"  warren drain --admin http://zk1:8080/commands --auth-file super.txt --dry-run\n" +
 			"  warren drain --admin http://zk1:8080/commands --auth-file super.txt --resume",
@@ -61,15 +59,15 @@ func newDrainCommand() *cobra.Command {
 			case o.rate < 1:
 				return cli.Misuse(cmd, errors.New("--rate must be at least 1"))
 			case o.resume && o.dryRun:
-				return cli.Misuse(cmd, errors.New("--dry-run is not for --resume"))
+				return cli.Misuse(cmd, errors.New("--dry-run can't be used with --resume"))
 			}
 			return o.run(cmd)
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&o.rate, "rate", 100, "connections that end per second")
-	flags.BoolVar(&o.resume, "resume", false, "take clients again")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "say what would happen, and change nothing")
+	flags.IntVar(&o.rate, "rate", 100, "connections to end per second")
+	flags.BoolVar(&o.resume, "resume", false, "let the server take clients again")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show what would happen, and change nothing")
 	flags.DurationVar(&o.wait, "wait", 10*time.Minute,
 		"how long to wait until the server has no clients; 0: not at all")
 	o.addTo(flags)
@@ -90,11 +88,11 @@ func (o *drainOptions) run(cmd *cobra.Command) error {
 	case o.dryRun:
 		return o.foretell(out, now)
 	}
-	fmt.Fprintf(out, "%d clients, of which %d leave per second\n", now.Clients, now.Rate)
+	fmt.Fprintf(out, "%s, of which %d leave per second\n", wording.Count(now.Clients, "client"), now.Rate)
 	for now.Clients > 0 && o.wait > 0 {
 		if time.Since(began) > o.wait {
-			return fmt.Errorf("%s: %d clients are left after %v; the server is still being drained", o.admin,
-				now.Clients, o.wait)
+			return fmt.Errorf("%s: %s left after %v; the server is still being drained", o.admin,
+				wording.Count(now.Clients, "client"), o.wait)
 		}
 		select {
 		case <-ctx.Done():
@@ -123,6 +121,7 @@ func (o *drainOptions) foretell(out io.Writer, now drainAnswer) error {
 		state = fmt.Sprintf("is being drained already, at %d per second", now.Rate)
 	}
 	took := (time.Duration(now.Clients) * time.Second / time.Duration(o.rate)).Round(time.Second)
-	_, err := fmt.Fprintf(out, "the server %s; %d clients would leave within %v\n", state, now.Clients, took)
+	_, err := fmt.Fprintf(out, "the server %s; %s would leave within %v\n", state,
+		wording.Count(now.Clients, "client"), took)
 	return err
 }

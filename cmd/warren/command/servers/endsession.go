@@ -14,15 +14,13 @@ func newEndSessionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "end-session ID | LABEL",
 		Short: "End a session, as if its client had been silent for the session timeout",
-		Long: "Asks a server of an ensemble, by its admin server, to let a session end. The leader closes it by a " +
-			"txn, as it does when a\n" +
-			"session expires: its ephemeral znodes go, and its client is told that the session has expired. Any " +
-			"server of the ensemble can\n" +
-			"be asked by the id. A label, which the console, `warren top` and the admin commands show in place of " +
-			"an id, is known only to the\n" +
-			"server that has shown it, until that restarts: ask that one. If the session has ended already the exit " +
-			"code is 1, and nothing\n" +
-			"happens.",
+		Long: "Asks a server of an ensemble, by its admin server, to end a session. The leader closes it by a txn,\n" +
+			"as it does when a session expires: its ephemeral znodes go, and its client is told that the session\n" +
+			"has expired. Any server of the ensemble can be asked by the session's id. A label, which the\n" +
+			"console, `warren top` and the admin commands show in place of an id, is known only to the server\n" +
+			"that showed it, until that server restarts: ask that one. If the session has already ended, the " +
+			"exit\n" +
+			"code is 1 and nothing happens.",
 		Example: "  warren end-session 0x100003a5c2e0007 --auth-file super.txt --dry-run\n" +
 			"  warren end-session s-3fb60a91c2d4 --admin http://zk1:8080/commands --auth-file super.txt",
 		Args: cli.OneArgument("which session?"),
@@ -49,7 +47,7 @@ func newEndSessionCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would happen, and change nothing")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would happen, and change nothing")
 	o.addTo(cmd.Flags())
 	return cmd
 }

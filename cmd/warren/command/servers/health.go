@@ -35,18 +35,16 @@ func newHealthCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health [HOST:PORT | URL]",
 		Short: "Ask one server whether it serves, for probes and scripts",
-		Long: "Ask the server on HOST:PORT (127.0.0.1:2181 if nothing is named) the word srvr, which every server " +
-			"answers, and print its mode.\n" +
-			"With a URL, which begins with http:// or https://, ask that: /readyz of the admin port tells whether " +
-			"a server serves\n" +
-			"clients, /healthz whether its process answers.\n\n" +
-			"With --process it is enough that the process answers, at the client port or at /healthz of the admin " +
-			"port. That is for\n" +
-			"probes that restart a server: a server without a quorum, or one that loads its data, is not mended " +
-			"by a restart.\n\n" +
-			"The exit code is 0 if it serves, or the URL answers 200, and 1 otherwise. It needs no shell around it, " +
-			"so that it can be the\n" +
-			"probe of a container that has none.",
+		Long: "Asks the server at HOST:PORT (127.0.0.1:2181 by default) with the word srvr, which every server\n" +
+			"answers, and prints its mode. With a URL, which begins with http:// or https://, it asks that:\n" +
+			"/readyz of the admin port says whether a server serves clients, /healthz whether its process\n" +
+			"answers.\n\n" +
+			"With --process it is enough that the process answers, at the client port or at /healthz of the " +
+			"admin\n" +
+			"port. That is for probes that restart a server: a restart doesn't help a server that has no quorum\n" +
+			"or is loading its data.\n\n" +
+			"The exit code is 0 if the server serves, or if the URL answers 200, and 1 otherwise. The command\n" +
+			"needs no shell, so it can be the probe of a container that has none.",
 		Example: "  warren health\n" +
 			"  warren health zk1:2181\n" +
 			"  warren health http://127.0.0.1:8080/healthz\n" +

@@ -14,13 +14,13 @@ func newLeadCommand() *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "lead SERVER_ID",
-		Short: "Move the leadership of an ensemble to a server, without an election",
-		Long: "Asks the leader of an ensemble, by its admin server, to hand its leadership to the voter with the id " +
-			"SERVER_ID, which must\n" +
-			"follow, be up to date and run Warren. Everything that was written is committed first. Clients keep " +
-			"their connections; their\n" +
-			"requests wait for some milliseconds. Nothing happens if that server leads already.\n\n" +
-			"If the server goes away meanwhile, or does not answer within half a tickTime, another one leads, and " +
+		Short: "Hand the leadership of an ensemble to a server, without an election",
+		Long: "Asks the leader of an ensemble, by its admin server, to hand its leadership to the voter with the " +
+			"id\n" +
+			"SERVER_ID, which must be a follower that is up to date and runs Warren. Everything that was written\n" +
+			"is committed first. Clients keep their connections; their requests wait some milliseconds. Nothing\n" +
+			"happens if that server leads already.\n\n" +
+			"If the server goes away meanwhile, or doesn't answer within half a tickTime, another one leads, and\n" +
 			"the exit code is 1.",
 		Example: "  warren lead 2 --admin http://zk3:8080/commands --auth-file super.txt\n" +
 			"  warren lead 2 --admin http://zk3:8080/commands --auth-file super.txt --dry-run",
@@ -28,7 +28,7 @@ func newLeadCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil {
-				return cli.Misuse(cmd, fmt.Errorf("%q is no id of a server", args[0]))
+				return cli.Misuse(cmd, fmt.Errorf("%q is not a server id", args[0]))
 			}
 			var done struct {
 				From   int64 `json:"from"`
@@ -49,7 +49,7 @@ func newLeadCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say whether it could be, and change nothing")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "check whether it would work, and change nothing")
 	o.addTo(cmd.Flags())
 	return cmd
 }

@@ -16,12 +16,11 @@ func newLogLevelCommand() *cobra.Command {
 	var last time.Duration
 	cmd := &cobra.Command{
 		Use:   "loglevel [debug | info | warn | error]",
-		Short: "Show or change the level of a server's log while it runs",
-		Long: "Asks a server, by its admin server, for the level of its log, or to change it. With --for the former " +
-			"level returns after that\n" +
-			"time, at the latest when the server stops. A restart, and SIGHUP with warren.logLevel in the " +
-			"configuration, set the level of\n" +
-			"the configuration again. The change itself is always a line in the log.",
+		Short: "Show or change the log level of a running server",
+		Long: "Asks a server, by its admin server, for the level of its log, or changes it. With --for, the former\n" +
+			"level returns after that time, or when the server stops. A restart, or SIGHUP with warren.logLevel\n" +
+			"in the configuration, sets the level of the configuration again. The change itself is always a line\n" +
+			"in the log.",
 		Example: "  warren loglevel --admin http://zk1:8080/commands --auth-file super.txt\n" +
 			"  warren loglevel debug --for 10m --admin http://zk1:8080/commands --auth-file super.txt",
 		Args: cli.AtMostOneArgument,
@@ -34,7 +33,7 @@ func newLogLevelCommand() *cobra.Command {
 				return cli.Misuse(cmd, errors.New("--for needs a level"))
 			}
 			if last < 0 || last%time.Second != 0 {
-				return cli.Misuse(cmd, errors.New("--for is a whole number of seconds"))
+				return cli.Misuse(cmd, errors.New("--for must be a whole number of seconds"))
 			}
 			var now struct {
 				Level string `json:"level"`
@@ -55,8 +54,8 @@ func newLogLevelCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().DurationVar(&last, "for", 0, "time after which the former level returns; 0: it does not")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say whether it could be, and change nothing")
+	cmd.Flags().DurationVar(&last, "for", 0, "time after which the former level returns; 0: never")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "check whether it would work, and change nothing")
 	o.addTo(cmd.Flags())
 	return cmd
 }

@@ -42,22 +42,17 @@ func newReconfigCommand() *cobra.Command {
 	var o reconfigOptions
 	cmd := &cobra.Command{
 		Use:   "reconfig [SERVER_LINE...]",
-		Short: "Make the servers of an ensemble the given ones, while it runs",
-		Long: "Compares the servers of an ensemble with the wanted ones, and changes it in steps of one server: " +
-			"servers that are missing\n" +
-			"join when they run and follow the leader, and servers that are not wanted leave. An ensemble that has " +
-			"the wanted servers\n" +
-			"already is not changed, so the command may be repeated at any time, also after it was stopped in the " +
-			"middle. Servers are\n" +
-			"compared by their ids; those that stay keep their lines.\n\n" +
-			"The wanted servers are those of the arguments, of the zoo.cfg of --config, or of the variables of a " +
-			"container image\n" +
-			"(ZOO_SERVERS...). The super user of the scheme digest has the password of WARREN_SUPER_PASSWORD, " +
-			"or of the file\n" +
-			"WARREN_SUPER_PASSWORD_FILE; with ZOO_ENABLE_AUTH the session authenticates with ZOO_CLIENT_USER too. " +
-			"The servers must have\n" +
-			"reconfigEnabled=true. With --leave-only no server joins: that is for the time before " +
-			"servers are stopped.",
+		Short: "Change the servers of a running ensemble to a given list",
+		Long: "Compares the servers of an ensemble with the wanted ones, and changes the ensemble one server at a\n" +
+			"time: servers that are missing join when they run and follow the leader, and servers that are not\n" +
+			"wanted leave. An ensemble that already has the wanted servers is not changed, so the command can be\n" +
+			"repeated at any time, even after it was interrupted. Servers are compared by their ids; those that\n" +
+			"stay keep their lines.\n\n" +
+			"The wanted servers are those of the arguments, of the zoo.cfg of --config, or of the variables of a\n" +
+			"container image (ZOO_SERVERS...). The password of the super user, of scheme digest, is that of\n" +
+			"WARREN_SUPER_PASSWORD, or of the file that WARREN_SUPER_PASSWORD_FILE names; with ZOO_ENABLE_AUTH\n" +
+			"the session authenticates as ZOO_CLIENT_USER, too. The servers must have reconfigEnabled=true. With\n" +
+			"--leave-only no server joins: use it before servers are stopped.",
 		Example: "  warren reconfig --config zoo.cfg\n" +
 			"  warren reconfig 'server.1=zk1:2888:3888;2181' 'server.2=zk2:2888:3888;2181' " +
 			"'server.3=zk3:2888:3888;2181'\n" +
@@ -78,7 +73,7 @@ func newReconfigCommand() *cobra.Command {
 	flags.StringVar(&o.config, "config", "", "zoo.cfg with the wanted servers")
 	flags.StringSliceVarP(&o.servers, "servers", "s", nil,
 		"host:port of the client ports to connect to (default those of the wanted servers)")
-	flags.BoolVar(&o.leaveOnly, "leave-only", false, "let servers leave, and none join")
+	flags.BoolVar(&o.leaveOnly, "leave-only", false, "let servers leave, but none join")
 	flags.DurationVar(&o.wait, "wait", time.Minute, "how long to try")
 	return cmd
 }
@@ -93,7 +88,7 @@ func (o *reconfigOptions) read(args []string) (err error) {
 	var text []byte
 	switch {
 	case len(args) > 0 && o.config != "":
-		return errors.New("name the servers by arguments or by --config, not both")
+		return errors.New("name the servers as arguments or with --config, not both")
 	case len(args) > 0:
 		text = []byte(strings.Join(args, "\n"))
 	case o.config != "":
@@ -118,7 +113,7 @@ func (o *reconfigOptions) read(args []string) (err error) {
 		}
 	}
 	if o.wanted == nil || len(o.wanted.Members) == 0 {
-		return errors.New("no servers are wanted: name them by arguments, --config or ZOO_SERVERS")
+		return errors.New("name the wanted servers: as arguments, with --config or in ZOO_SERVERS")
 	}
 	for i := range o.wanted.Members {
 		if address := clientAddress(&o.wanted.Members[i]); address == "" {

@@ -16,12 +16,12 @@ func TestReconfigNeedsServers(t *testing.T) {
 		env, args []string
 		want      string
 	}{
-		{nil, nil, "no servers are wanted"},
-		{[]string{"ALLOW_ANONYMOUS_LOGIN=yes"}, nil, "no servers are wanted"},
+		{nil, nil, "name the wanted servers"},
+		{[]string{"ALLOW_ANONYMOUS_LOGIN=yes"}, nil, "name the wanted servers"},
 		{nil, []string{"server.1=a:2888:3888"}, "the line of server 1 has no client port"},
 		{nil, []string{"a:2888:3888;2181"}, "Unrecognised parameter"},
 		{nil, []string{line, line}, "server 1 is given twice"},
-		{nil, []string{"--config", "zoo.cfg", line}, "by arguments or by --config, not both"},
+		{nil, []string{"--config", "zoo.cfg", line}, "as arguments or with --config, not both"},
 		{[]string{"ALLOW_ANONYMOUS_LOGIN=no", "ZOO_SERVERS=a:1:2"}, nil, "clients are not authenticated"},
 	} {
 		for _, e := range test.env {

@@ -7,26 +7,24 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 func newShedCommand() *cobra.Command {
 	var o steering
 	cmd := &cobra.Command{
 		Use:   "shed PERCENT",
-		Short: "End the connections of a share of a server's clients, so that they spread over the servers again",
-		Long: "Asks a server's admin server to end the connections of PERCENT of its clients, chosen at random, " +
-			"each when it has answered\n" +
-			"what the client asked. The clients connect again, to any server, and go on with their sessions. " +
-			"ZooKeeper has the same command\n" +
-			"since 3.10 (shed_connections). After a rolling restart of three servers, which leaves few clients at " +
-			"the last one, shed a third\n" +
-			"at each of the others.",
+		Short: "Send a share of a server's clients to other servers",
+		Long: "Asks a server, by its admin server, to end the connections of PERCENT of its clients, chosen at\n" +
+			"random, each as soon as the client has been answered. The clients connect again, to any server, and\n" +
+			"go on with their sessions. ZooKeeper has the same command since 3.10 (shed_connections). `warren\n" +
+			"balance` does this for a whole ensemble after a rolling restart.",
 		Example: "  warren shed 33 --admin http://zk1:8080/commands --auth-file super.txt",
 		Args:    cli.OneArgument("which percentage of the clients?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			percent, err := strconv.Atoi(args[0])
 			if err != nil || percent < 0 || percent > 100 {
-				return cli.Misuse(cmd, fmt.Errorf("%q is not a percentage between 0 and 100", args[0]))
+				return cli.Misuse(cmd, fmt.Errorf("%q is not a percentage from 0 to 100", args[0]))
 			}
 			var done struct {
 				Shed int `json:"connections_shed"`
@@ -35,7 +33,7 @@ func newShedCommand() *cobra.Command {
 				&done); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "ended %d connections\n", done.Shed)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "ended %s\n", wording.Count(done.Shed, "connection"))
 			return err
 		},
 	}

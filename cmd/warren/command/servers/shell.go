@@ -45,17 +45,15 @@ func newShellCommand() *cobra.Command {
 		Use:     "shell [flags] [COMMAND [ARGUMENT]...]",
 		Aliases: []string{"cli"},
 		Short:   "Look at and change znodes, like zkCli.sh",
-		Long: "Runs one COMMAND, or without one the lines of standard input, or what is typed if that is a " +
-			"terminal. Commands, their\n" +
-			"flags, texts and exit codes are those of zkCli.sh; `warren shell help` lists them, with export, " +
-			"import, find, tree and\n" +
-			"watch, which are ours. zkCli.sh's own flags may be written with one dash.\n\n" +
-			"At a terminal Tab completes commands, flags, paths and ACLs, the arrows and Ctrl-P and Ctrl-N walk the " +
-			"history,\n" +
-			"Ctrl-R searches it, Ctrl-C ends the command that runs, and Ctrl-D the shell.\n\n" +
-			"Exit codes: 0 done, 1 the command failed, 2 wrong flags, 127 unknown command, 130 interrupted; of " +
-			"several commands\n" +
-			"that of the last one. NO_COLOR switches colours off.",
+		Long: "Runs one COMMAND; without one, the lines of standard input, or what you type at a terminal.\n" +
+			"Commands, their flags, texts and exit codes are those of zkCli.sh; `warren shell help` lists them,\n" +
+			"with export, import, find, tree and watch, which are ours. zkCli.sh's own flags may be written with\n" +
+			"one dash.\n\n" +
+			"At a terminal, Tab completes commands, flags, paths and ACLs, the arrows and Ctrl-P and Ctrl-N walk\n" +
+			"through the history, Ctrl-R searches it, Ctrl-C ends the running command, and Ctrl-D ends the " +
+			"shell.\n\n" +
+			"Exit codes: 0 done, 1 the command failed, 2 wrong flags, 127 unknown command, 130 interrupted; of\n" +
+			"several commands, that of the last one. NO_COLOR switches colours off.",
 		Example: "  warren shell\n" +
 			"  warren shell -s zk1:2181,zk2:2181/app get -s /settings\n" +
 			"  warren shell -s zk1:2181 --output json ls / | jq .children\n" +
@@ -84,7 +82,7 @@ func newShellCommand() *cobra.Command {
 		return pflag.NormalizedName(name)
 	})
 	flags.StringVarP(&o.server, "server", "s", o.server, "host:port,host:port/chroot; --servers is the same")
-	flags.BoolVarP(&o.readOnly, "readonly", "r", false, "accept a server without quorum, which serves reads only")
+	flags.BoolVarP(&o.readOnly, "readonly", "r", false, "accept a server without a quorum, which serves reads only")
 	flags.Var(&o.timeout, "timeout", "timeout of the session, in milliseconds or as 10s")
 	flags.DurationVar(&o.connectWait, "connect-wait", o.connectWait, "how long a command waits for a connection")
 	flags.BoolVar(&o.waitLong, "waitforconnection", false, "wait for a connection as long as the session's timeout")
@@ -92,7 +90,7 @@ func newShellCommand() *cobra.Command {
 	flags.BoolVar(&o.pager, "pager", true, "wait for a key after each screen of output, when commands are typed")
 	flags.StringVar(&o.output, "output", o.output, "text, or json: one object a line")
 	flags.StringArrayVar(&o.auth, "auth", nil,
-		"identity of the session, scheme:auth as in digest:user:password; may be repeated")
+		"identity of the session, scheme:auth as in digest:user:password; can be repeated")
 	flags.StringVar(&o.login.File, "jaas", "", "JAAS file; the session authenticates by SASL as its section says")
 	flags.StringVar(&o.login.Section, "jaas-section", "", "section of the JAAS file (default Client)")
 	flags.BoolVar(&o.login.Tickets, "kerberos", false,
@@ -101,12 +99,12 @@ func newShellCommand() *cobra.Command {
 		"Kerberos principal of the servers (default zookeeper/_HOST, with the host's name)")
 	flags.StringVar(&o.config, "client-configuration", "",
 		"file with zkCli.sh's settings of TLS and SASL; stores must be PEM")
-	flags.BoolVar(&o.tls, "tls", false, "encrypt; implied by the other --tls flags")
+	flags.BoolVar(&o.tls, "tls", false, "use TLS; implied by the other --tls flags")
 	flags.StringVar(&o.tlsFiles.CA, "tls-ca", "", "PEM file of the certificates to trust, instead of the system's")
 	flags.StringVar(&o.tlsFiles.Cert, "tls-cert", "", "PEM file of this client's certificate")
 	flags.StringVar(&o.tlsFiles.Key, "tls-key", "", "PEM file of its key, if it is not in the file of the certificate")
 	flags.StringVar(&o.tlsFiles.ServerName, "tls-server-name", "",
-		"name that the server's certificate must bear, if not the host")
+		"name that the server's certificate must have, if not the host")
 	flags.BoolVar(&o.tlsFiles.Insecure, "tls-insecure", false, "do not check the server's certificate")
 	return cmd
 }
@@ -144,9 +142,9 @@ func (o *shellOptions) options(cmd *cobra.Command) (so shell.Options, err error)
 	}
 	switch {
 	case o.output != "text" && o.output != "json":
-		return so, fmt.Errorf("--output %q is neither text nor json", o.output)
+		return so, fmt.Errorf("--output %q: it must be text or json", o.output)
 	case o.connectWait <= 0:
-		return so, fmt.Errorf("--connect-wait %v is not positive", o.connectWait)
+		return so, fmt.Errorf("--connect-wait %v: it must be positive", o.connectWait)
 	}
 	for _, a := range o.auth {
 		scheme, auth, ok := strings.Cut(a, ":")

@@ -75,8 +75,8 @@ func TestShellFlags(t *testing.T) {
 	for want, args := range map[string][]string{
 		"unknown flag: --colour":             {"--colour"},
 		`"soon" is neither milliseconds`:     {"--timeout", "soon", "ls"},
-		"neither text nor json":              {"--output", "xml", "ls"},
-		"is not positive":                    {"--connect-wait", "0s", "ls"},
+		"it must be text or json":            {"--output", "xml", "ls"},
+		"it must be positive":                {"--connect-wait", "0s", "ls"},
 		"--auth is not scheme:auth":          {"--auth", "bob", "ls"},
 		"names no server":                    {"-s", "/", "ls"},
 		"no such file":                       {"--tls-ca", filepath.Join(dir, "none.pem"), "ls"},

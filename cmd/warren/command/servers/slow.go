@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/internal/stagetext"
 )
 
@@ -23,14 +24,13 @@ func newSlowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "slow [HOST:PORT...]",
 		Short: "Show which operations were slow, and where their time went",
-		Long: "Ask the admin ports of the servers for the newest operations that took warren.slow.threshold or " +
-			"longer, and show them\n" +
-			"with the stages of their time in ms: queue, prepare (at a leader) or forward (at another server), " +
-			"sync (the log of that\n" +
-			"server), quorum, apply, socket. The sum of the stages is the whole time.\n\n" +
-			"Paths, sessions and ids of traces are shown with --auth-file, to a super user or an identity with " +
-			"every permission on /.\n\n" +
-			"The exit code is 0 if a server has answered, and 1 if none has.",
+		Long: "Asks the admin ports of the servers for the newest operations that took warren.slow.threshold or\n" +
+			"longer, and shows how their time was spent, in ms: queue, prepare (at a leader) or forward (at\n" +
+			"another server), sync (the log of that server), quorum, apply, socket. The stages add up to the\n" +
+			"whole time.\n\n" +
+			"Paths, sessions and trace ids are shown with --auth-file, to a super user or an identity with every\n" +
+			"permission on /.\n\n" +
+			"The exit code is 0 if a server answered, and 1 if none did.",
 		Example: "  warren slow zk1:2181 zk2:2181 zk3:2181 --auth-file super.txt\n" +
 			"  warren slow --limit 100 --output json",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -135,7 +135,8 @@ func (o *slowOptions) print(out io.Writer, all *slowOfAll) error {
 		if s.Problem != "" {
 			fmt.Fprintf(out, "%s: %s\n", s.Address, s.Problem)
 		} else {
-			fmt.Fprintf(out, "%s: %d operations took %g ms or longer since it began\n", s.Address, s.Found,
+			fmt.Fprintf(out, "%s: %s took %g ms or longer since it started\n", s.Address,
+				wording.Count(s.Found, "operation"),
 				s.ThresholdMs)
 		}
 	}

@@ -30,14 +30,12 @@ func newSmokeTestCommand() *cobra.Command {
 	o := smokeOptions{timeout: cli.DurationFlag(5 * time.Second)}
 	cmd := &cobra.Command{
 		Use:   "smoketest [HOST:PORT...]",
-		Short: "Try every server of an ensemble with a session of its own",
-		Long: "Opens a session at each server, creates " + smokeRoot +
-			", lets each session create an ephemeral child, lets each server list\n" +
-			"them all and watch them, deletes them one after the other, and wants every session to see every " +
-			"deletion, in order. The\n" +
-			"znodes are removed. Servers may be ours or ZooKeeper's. `warren bench latencies` measures the same " +
-			"kinds of requests.\n\n" +
-			"The exit code is 0 if all of it works, 1 otherwise.",
+		Short: "Check that an ensemble works, with a session at every server",
+		Long: "Opens a session at each server, creates " + smokeRoot + ", lets each session create an\n" +
+			"ephemeral child, lets each server list and watch them all, deletes them one after the other, and\n" +
+			"expects every session to see every deletion, in order. The znodes are removed. Servers may be\n" +
+			"ours or ZooKeeper's. `warren bench latencies` measures the same kinds of requests.\n\n" +
+			"The exit code is 0 if all of it works, and 1 otherwise.",
 		Example: "  warren smoketest zk1:2181 zk2:2181 zk3:2181\n" +
 			"  warren smoketest --config /etc/zookeeper/conf/zoo.cfg",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -64,8 +62,8 @@ func newSmokeTestCommand() *cobra.Command {
 	o.AddTo(flags)
 	flags.StringVar(&o.config, "config", "", "zoo.cfg that names the servers, instead of --servers")
 	flags.Var(&o.timeout, "timeout", "timeout of the sessions and of each step, in milliseconds or as 5s")
-	flags.BoolVarP(&o.verbose, "verbose", "v", false, "say each step on standard error")
-	flags.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors")
+	flags.BoolVarP(&o.verbose, "verbose", "v", false, "report each step on standard error")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "print errors only")
 	return cmd
 }
 
@@ -197,7 +195,7 @@ func (s *smoke) watch(ctx context.Context, session *smokeSession) error {
 		return err
 	}
 	if len(names) != len(s.sessions) {
-		return fmt.Errorf("it lists %d znodes of %d", len(names), len(s.sessions))
+		return fmt.Errorf("it lists only %d of %d znodes", len(names), len(s.sessions))
 	}
 	for _, other := range s.sessions {
 		if _, _, _, err := session.GetW(ctx, other.child, session.seen); err != nil {

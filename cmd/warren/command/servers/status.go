@@ -47,20 +47,17 @@ func newStatusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [HOST:PORT...]",
 		Short: "Show the servers of an ensemble in one table",
-		Long: "Ask every server what it is, and show one table: role, epoch of the last txn, zxid, how many txns it " +
-			"lags behind the leader, connections,\n" +
-			"outstanding requests, latency, and the free space of the disk with the least room, with the time " +
-			"until a disk has no room\n" +
-			"if that is foreseen within 30 days. The disk is asked at the admin port, where Warren tells it. The " +
-			"rest needs nothing\n" +
-			"but the word srvr, which every server answers. A server that does not serve is asked at its admin " +
-			"port what it waits for,\n" +
-			"and whether it stays outside the ensemble, because its directory has another history.\n\n" +
-			"The exit code is 0 if a leader (or a standalone server) serves and every server that was asked follows " +
-			"it, also if only\n" +
-			"followers and observers were asked; 1 if something is\n" +
-			"missing: a server does not answer, does not serve, or lags more than --max-lag txns; 2 if no " +
-			"server leads, or two do.",
+		Long: "Asks every server what it is, and shows one table: role, epoch of the last txn, zxid, how many txns\n" +
+			"it lags behind the leader, connections, outstanding requests, latency, and the free space of the\n" +
+			"fullest disk, with the time until it is full if that is less than 30 days away. Disks are asked for\n" +
+			"at the admin port, where Warren tells about them. The rest needs nothing but the word srvr, which\n" +
+			"every server answers. A server that is not serving is asked at its admin port what it waits for, " +
+			"and\n" +
+			"whether it stays outside the ensemble because its directory has another history.\n\n" +
+			"The exit code is 0 if a leader (or a standalone server) serves and every server that was asked\n" +
+			"follows it, even if only followers and observers were asked; 1 if something is missing, because a\n" +
+			"server does not answer, does not serve, or lags by more than --max-lag txns; and 2 if no server\n" +
+			"leads, or two do.",
 		Example: "  warren status\n" +
 			"  warren status a:2181 b:2181 c:2181\n" +
 			"  warren status --config /etc/zookeeper/conf/zoo.cfg --output json",
@@ -86,8 +83,8 @@ func newStatusCommand() *cobra.Command {
 	cli.AddTimeout(flags, &o.timeout, 3*time.Second, "how long to wait for a server")
 	flags.Int64Var(&o.maxLag, "max-lag", 10_000, "txns a server may lag behind its leader")
 	flags.IntVar(&o.adminPort, "admin-port", 8080,
-		"admin port of the servers, asked for the disk and the reason of trouble; 0: not asked")
-	flags.BoolVar(&o.watch, "watch", false, "show the table again every two seconds, until it is interrupted")
+		"admin port of the servers, asked about disks and the cause of trouble; 0: not asked")
+	flags.BoolVar(&o.watch, "watch", false, "show the table again every two seconds, until interrupted")
 	return cmd
 }
 
@@ -97,7 +94,7 @@ func (o *statusOptions) addresses(cmd *cobra.Command, args []string) error {
 		return reach.NamedServers(cmd, &o.servers, args)
 	}
 	if cmd.Flags().Changed("servers") || len(args) > 0 {
-		return cli.Misuse(cmd, errors.New("--servers and --config exclude each other"))
+		return cli.Misuse(cmd, errors.New("use either --servers or --config"))
 	}
 	cfg, err := config.LoadServers(o.config)
 	if err != nil {
@@ -105,7 +102,7 @@ func (o *statusOptions) addresses(cmd *cobra.Command, args []string) error {
 	}
 	lacks := func(m config.Member) bool { return m.Client.Port <= 0 }
 	if cfg.ClientPort <= 0 && (len(cfg.Members) == 0 || slices.ContainsFunc(cfg.Members, lacks)) {
-		return cli.Misuse(cmd, fmt.Errorf("%s: a server has no client port that could be asked", o.config))
+		return cli.Misuse(cmd, fmt.Errorf("%s: a server has no client port to ask", o.config))
 	}
 	o.servers = nil
 	for _, m := range cfg.Members {
@@ -275,7 +272,7 @@ func lagBehind(s, leader *reach.Status, maxLag int64) {
 	lag := max(int64(leader.Zxid.Counter())-int64(s.Zxid.Counter()), 0)
 	s.Lag = &lag
 	if lag > maxLag {
-		s.Problem = fmt.Sprintf("lags %d txns behind the leader", lag)
+		s.Problem = fmt.Sprintf("lags %s behind the leader", wording.Count(lag, "txn"))
 	}
 }
 

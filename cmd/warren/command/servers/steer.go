@@ -116,7 +116,7 @@ func (o *steering) askOnce(
 	case resp.StatusCode != http.StatusOK:
 		return 0, fmt.Errorf("%s: %s", o.admin, resp.Status)
 	case err != nil:
-		return 0, fmt.Errorf("%s: answers %s, and nothing that can be read: is it the admin port?", o.admin,
+		return 0, fmt.Errorf("%s: it answered %s, and nothing that can be read: is it the admin port?", o.admin,
 			resp.Status)
 	}
 	return 0, json.Unmarshal(text, answer)

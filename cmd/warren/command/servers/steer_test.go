@@ -51,7 +51,7 @@ func TestDrainCommand(t *testing.T) {
 	url, _ = adminOf(t, two)
 	code, _, errs = run("drain", "--admin", url, "--wait", "1ms")
 	require.Equal(t, cli.ExitUnexpected, code)
-	require.Contains(t, errs, "2 clients are left after 1ms")
+	require.Contains(t, errs, "2 clients left after 1ms")
 	code, out, _ = run("drain", "--admin", url, "--dry-run", "--rate", "1")
 	require.Zero(t, code)
 	require.Equal(t, "the server is being drained already, at 7 per second; 2 clients would leave within 2s\n", out)
@@ -153,7 +153,7 @@ func TestTakeSnapshotCommand(t *testing.T) {
 	for answer, want := range map[string]string{
 		`"zxid": "0x1", "bytes": 7, "txns": 0, "taken": true`:  "the snapshot 0x1, of 7 bytes, was written",
 		`"zxid": "0x1", "bytes": 7, "txns": 0, "taken": false`: "the snapshot 0x1, of 7 bytes, has every txn: there",
-		`"zxid": "0x1", "bytes": 7, "txns": 5`:                 "is the newest one; there are 5 txns since then",
+		`"zxid": "0x1", "bytes": 7, "txns": 5`:                 "is the newest one, with 5 txns since then",
 		`"zxid": "0x1", "bytes": 7, "txns": -1`:                "is the newest one; the txns since then are of",
 		`"zxid": "", "bytes": 0, "txns": 0`:                    "there is no snapshot yet",
 	} {
@@ -232,7 +232,7 @@ func TestBalanceGivesUp(t *testing.T) {
 	url, _ := adminOf(t, `{"clients": 0, "error": null}`)
 	code, _, errs = run("balance", stubborn.URL+"/commands", url, "--rounds", "1", "--pause", "0s")
 	require.Equal(t, cli.ExitUnexpected, code)
-	require.Contains(t, errs, "not balanced after 1 rounds")
+	require.Contains(t, errs, "not balanced after 1 round:")
 }
 
 // The commands reach a real server, which says why it refuses.
@@ -273,7 +273,7 @@ func TestSteeringCommandsOfAServer(t *testing.T) {
 	require.NoError(t, victim.WaitClosed())
 	code, out, errs = run(append([]string{"shed", "100"}, at...)...)
 	require.Zero(t, code, errs)
-	require.Equal(t, "ended 1 connections\n", out)
+	require.Equal(t, "ended 1 connection\n", out)
 	require.NoError(t, c.WaitClosed())
 	require.Equal(t, cli.ExitOK, r.Stop(t, syscall.SIGTERM))
 }

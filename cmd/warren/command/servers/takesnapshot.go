@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 func newTakeSnapshotCommand() *cobra.Command {
@@ -13,12 +14,11 @@ func newTakeSnapshotCommand() *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "take-snapshot",
-		Short: "Let a running server write a snapshot to its disk now",
-		Long: "Asks a server, by its admin server, to write a snapshot beside those that it writes by itself, so " +
-			"that its next start reads a\n" +
-			"short log. If the newest snapshot has every txn, nothing is written. admin.rateLimiterIntervalInMS is " +
-			"the least time between\n" +
-			"two snapshots by command. A copy of the data for another place is a matter of `warren backup create`.",
+		Short: "Make a running server write a snapshot now",
+		Long: "Asks a server, by its admin server, to write a snapshot in addition to those that it writes by\n" +
+			"itself, so that its next start reads a short log. If the newest snapshot has every txn, nothing is\n" +
+			"written. admin.rateLimiterIntervalInMS is the least time between two snapshots by command. To copy\n" +
+			"the data elsewhere, use `warren backup create`.",
 		Example: "  warren take-snapshot --admin http://zk1:8080/commands --auth-file super.txt --timeout 5m",
 		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -42,13 +42,13 @@ func newTakeSnapshotCommand() *cobra.Command {
 			case last.Txns < 0:
 				text += "is the newest one; the txns since then are of several epochs"
 			default:
-				text += fmt.Sprintf("is the newest one; there are %d txns since then", last.Txns)
+				text += "is the newest one, with " + wording.Count(last.Txns, "txn") + " since then"
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say which snapshot is the newest one, and write none")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show which snapshot is the newest, and write none")
 	o.addTo(cmd.Flags())
 	return cmd
 }

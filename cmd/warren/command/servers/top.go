@@ -33,21 +33,19 @@ func newTopCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top [HOST:PORT...]",
 		Short: "Show which paths, sessions, addresses and operations cause the load",
-		Long: "Ask the admin ports of the servers what causes most of their requests, bytes and time, and show the " +
-			"sums for all servers, again\n" +
-			"every two seconds. The figures are means for a second, of about the last minute. The time of a read is " +
-			"its execution, that of a\n" +
-			"write is from its arrival until it is applied.\n\n" +
-			"Paths, sessions and addresses are shown with --auth-file, to a super user or an identity with every " +
-			"permission on /; without it\n" +
-			"only operations are.\n\n" +
-			"The exit code is 0 if a server has answered, and 1 if none has.",
+		Long: "Asks the admin ports of the servers what causes most of their requests, bytes and time, and shows\n" +
+			"the sums for all servers, again every two seconds. The figures are means per second over about the\n" +
+			"last minute. The time of a read is its execution; that of a write is from its arrival until it is\n" +
+			"applied. The servers need warren.top.enabled=true.\n\n" +
+			"Paths, sessions and addresses are shown with --auth-file, to a super user or an identity with every\n" +
+			"permission on /; without it, only operations are.\n\n" +
+			"The exit code is 0 if a server answered, and 1 if none did.",
 		Example: "  warren top zk1:2181 zk2:2181 zk3:2181 --auth-file super.txt\n" +
 			"  warren top --by bytes --once\n" +
 			"  warren top --once --output json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, ok := topFigures[o.by]; !ok {
-				return cli.Misuse(cmd, fmt.Errorf("--by %q is not requests, bytes or time", o.by))
+				return cli.Misuse(cmd, fmt.Errorf("--by %q: it must be requests, bytes or time", o.by))
 			}
 			if o.every <= 0 {
 				return cli.Misuse(cmd, errors.New("--interval must be positive"))
@@ -61,7 +59,7 @@ func newTopCommand() *cobra.Command {
 	flags := cmd.Flags()
 	o.addTo(flags, 10, "of each kind")
 	flags.StringVar(&o.by, "by", "requests", "order: requests, bytes or time")
-	flags.BoolVar(&o.once, "once", false, "show the figures once")
+	flags.BoolVar(&o.once, "once", false, "show the figures once, and exit")
 	flags.DurationVar(&o.every, "interval", cli.RefreshUsual, "time between two looks")
 	return cmd
 }

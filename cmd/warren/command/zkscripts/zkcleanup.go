@@ -38,7 +38,7 @@ func newZkCleanupCommand() *cobra.Command {
 			keep, err := strconv.Atoi(count)
 			switch {
 			case !cmd.Flags().Changed("n"):
-				return scriptUsageError{cli.Misuse(cmd, errors.New("how many snapshots are to stay?"))}
+				return scriptUsageError{cli.Misuse(cmd, errors.New("say how many snapshots to keep"))}
 			case err != nil:
 				return scriptUsageError{cli.Misuse(cmd, fmt.Errorf("'%s' can not be parsed to integer", count))}
 			case keep < snapshotsLeast:
@@ -59,7 +59,7 @@ func newZkCleanupCommand() *cobra.Command {
 			return c.remove(cmd, obsolete)
 		},
 	}
-	cmd.Flags().StringVarP(&count, "n", "n", "", "how many snapshots stay")
+	cmd.Flags().StringVarP(&count, "n", "n", "", "how many snapshots to keep")
 	cmd.Flags().StringVar(&dir, "config", "", "directory of zoo.cfg; default ZOOCFGDIR, or ZOO_CONF_DIR")
 	return cmd
 }

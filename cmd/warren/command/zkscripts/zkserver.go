@@ -42,7 +42,7 @@ func newZkServerCommand() *cobra.Command {
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
-				return cli.Misuse(cmd, errors.New("a word is missing, such as start, stop or status"))
+				return cli.Misuse(cmd, errors.New("say what to do: start, stop or status, for example"))
 			case len(args) > 2:
 				return cli.Misuse(cmd, fmt.Errorf("unexpected argument %q", args[2]))
 			}

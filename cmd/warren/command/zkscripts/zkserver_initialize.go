@@ -43,7 +43,7 @@ func newZkInitializeCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&file, "configfile", "", "zoo.cfg, with a path or in ZOOCFGDIR")
 	cmd.Flags().IntVar(&id, "myid", -1, "id of the server")
-	cmd.Flags().BoolVar(&force, "force", false, "set aside what is there")
+	cmd.Flags().BoolVar(&force, "force", false, "set existing data aside")
 	return cmd
 }
 

@@ -32,7 +32,7 @@ func newSnapShotToolkitCommand() *cobra.Command {
 		case len(args) == 2 && args[0] == "-json":
 			output = "ncdu"
 		case len(args) != 1 || args[0] == "" || args[0][0] == '-':
-			return cli.Misuse(cmd, errors.New("one snapshot file is printed"))
+			return cli.Misuse(cmd, errors.New("name one snapshot file"))
 		}
 		return files.PrintSnapshotAs(cmd.OutOrStdout(), output, args[len(args)-1], withData)
 	}
@@ -55,7 +55,7 @@ func newRecursiveSummaryCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			depth, err := strconv.Atoi(args[2])
 			if err != nil || depth < 0 {
-				return cli.Misuse(cmd, fmt.Errorf("the depth %q is no number", args[2]))
+				return cli.Misuse(cmd, fmt.Errorf("the depth %q is not a number", args[2]))
 			}
 			tree, err := files.LoadTree(args[0])
 			if err != nil {
@@ -97,9 +97,9 @@ func newSnapshotComparerCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVarP(&left, "left", "l", "", "snapshot file")
 	flags.StringVarP(&right, "right", "r", "", "snapshot file to compare it with")
-	flags.Int64VarP(&c.Bytes, "bytes", "b", 0, "difference in bytes that is worth a line when exceeded")
+	flags.Int64VarP(&c.Bytes, "bytes", "b", 0, "show differences of more bytes than this")
 	flags.Int64VarP(&c.Nodes, "nodes", "n", 0, "the same in znodes")
-	flags.BoolVarP(&c.IsDebug, "debug", "d", false, "print what is compared with what")
+	flags.BoolVarP(&c.IsDebug, "debug", "d", false, "show what is compared with what")
 	flags.BoolVarP(&interactive, "interactive", "i", false, "ask which depths or paths to compare")
 	return cmd
 }

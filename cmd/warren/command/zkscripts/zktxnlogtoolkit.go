@@ -41,7 +41,7 @@ func newTxnLogToolkitCommand() *cobra.Command {
 		Hidden: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return scriptUsageError{cli.Misuse(cmd, errors.New("which file?"))}
+				return scriptUsageError{cli.Misuse(cmd, errors.New("name a log file"))}
 			}
 			return nil
 		},
