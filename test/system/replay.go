@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -92,6 +93,9 @@ func (r *replay) run() error {
 
 // errAmbiguous ends a replay: it is not known which request has become a txn.
 var errAmbiguous = errors.New("system: two requests with the same xid have no reply")
+
+// moveXid is the xid of a txn by which a leader notes that a session has moved to another server.
+const moveXid = math.MinInt32
 
 // origin returns the requests that may have become a txn: one at most, but for clients that use an xid on each of
 // their connections. Of their requests the reply tells, or the request without a reply has become a txn that no reply
@@ -200,6 +204,8 @@ func (r *replay) apply(t *txn) error {
 				return errors.Join(err, r.at(t, q, nil, model.Result{Err: failed}))
 			}
 		}
+	case h.Cxid == moveXid && refusal(rd) == proto.ErrSessionMoved:
+		return r.at(t, nil, nil, model.Result{Err: proto.ErrSessionMoved})
 	case h.ClientID == 0 && h.Type == proto.OpDeleteContainer:
 		mr.Body = rest(t, &rd)
 	case h.ClientID == 0 && h.Type == proto.OpError && overtaken(rd):

@@ -48,6 +48,11 @@ type forwarded struct {
 	item    flow.Item
 	create2 []int32
 	here    bool // decided here: it is answered as soon as it is the first of its queue
+	// kept says that body and ids are those of the request, so that the next leader can be asked, and that what the
+	// request has reserved of Env.Large is not given back.
+	kept bool
+	body body
+	ids  []auth.Identity
 	// after is the newest zxid that the leader had proposed when the client came to this server. Requests that the
 	// client sent to another server before may still be committed, with the same xid.
 	after proto.Zxid
@@ -125,7 +130,11 @@ func (f *following) request(b *flow.Batch, r *flow.Request) bool {
 		}
 		f.upgrade(r.Session)
 	}
-	f.m.release(r)
+	if m.Config.ConnectionKeep > 0 && m.noting == f.link.ID && r.Op != proto.OpCreateSession {
+		w.kept, w.body, w.ids = true, m.pending.keep(body), r.IDs
+	} else {
+		m.release(r)
+	}
 	if !w.here {
 		f.forward(&w, r, body)
 	}
@@ -286,10 +295,13 @@ func (f *following) deliver(txns []zab.Txn, b *flow.ApplyBatch) {
 		q := f.pending[h.ClientID]
 		if q == nil || !q.Front().became(&h) {
 			b.Add(&flow.Item{Op: h.Type}, t.Payload, nil)
+			if k := f.m.keeping; k != nil && k.former == f {
+				k.elsewhere(&h)
+			}
 		} else {
 			w := q.Front()
 			b.Add(&w.item, t.Payload, w.create2)
-			q.Pop()
+			f.pop(q)
 			f.release(h.ClientID, q, b)
 		}
 		if f.answered.Len() > 0 {
@@ -318,7 +330,7 @@ func (f *following) answer(session proto.SessionID, q *flow.FIFO[forwarded]) {
 func (f *following) release(session proto.SessionID, q *flow.FIFO[forwarded], b *flow.ApplyBatch) {
 	for q != nil && q.Len() > 0 && q.Front().here {
 		b.Add(&q.Front().item, nil, nil)
-		q.Pop()
+		f.pop(q)
 	}
 	if q != nil && q.Len() == 0 {
 		delete(f.pending, session)
@@ -332,9 +344,19 @@ func (f *following) release(session proto.SessionID, q *flow.FIFO[forwarded], b 
 			continue
 		}
 		b.Add(&q.Front().item, nil, nil)
-		q.Pop()
+		f.pop(q)
 		f.release(s, q, b)
 	}
+}
+
+// pop removes the first request of a queue, and gives back what it has reserved.
+func (f *following) pop(q *flow.FIFO[forwarded]) {
+	w := q.Front()
+	if w.kept {
+		f.m.Large.Release(len(w.body.data) + proto.RequestHeaderSize)
+		f.m.pending.drop(w.body)
+	}
+	q.Pop()
 }
 
 // end implements role.
@@ -353,7 +375,7 @@ func (f *following) end() {
 // lose gives up the requests of a session that are not answered.
 func (f *following) lose(id proto.SessionID) {
 	var items []flow.Item
-	for q := f.pending[id]; q.Len() > 0; q.Pop() {
+	for q := f.pending[id]; q.Len() > 0; f.pop(q) {
 		it := q.Front().item
 		it.Drop = true
 		items = append(items, it)

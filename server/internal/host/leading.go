@@ -39,7 +39,8 @@ type leading struct {
 	preparer *prepare.Preparer
 	next     proto.Zxid // of the next txn
 	entries  flow.FIFO[entry]
-	txns     []zab.Txn // prepared and not yet proposed
+	moves    flow.FIFO[move] // sessions that have moved, until that is committed
+	txns     []zab.Txn       // prepared and not yet proposed
 	payloads payloads
 	req      prepare.Request
 	locked   bool // the read lock of the state is held
@@ -195,17 +196,14 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 			return // its end may come to nothing; a learner in Java is answered as by a leader in Java
 		}
 		from, valid := l.m.Tracker.Revalidate(id, timeoutMs, link.ID, l.m.Clock.Now())
-		if valid {
-			l.outdate(id)
-			l.moved(id, from, link.ID)
+		to := move{id: id, link: link, asked: p.Zxid}
+		if !valid {
+			l.revalidated(&to, false)
+			return
 		}
-		proposed := p.Zxid // a learner in Java expects its own zxid back
-		if l.m.warren[link.ID] {
-			proposed = l.next - 1
-		}
-		data := proto.AppendBool(proto.AppendInt64(nil, int64(id)), valid)
-		link.SendPacket(&peers.Packet{Type: proto.PacketRevalidate, Zxid: proposed, Data: data})
-		l.m.touch(link)
+		l.outdate(id)
+		l.moved(id, from, link.ID)
+		l.move(to, from)
 	case peers.PacketReclaim:
 		l.reclaimed(link, p)
 	case peers.PacketHold:
@@ -215,19 +213,20 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 	}
 }
 
-// resume implements role: the session may go on here at once, if it exists.
+// resume implements role: the session goes on here, if it exists, as soon as it is noted that it has moved.
 func (l *leading) resume(r *flow.Resumption) {
 	if l.handing != nil || l.m.Tracker.Ends(r.ID) {
 		r.Client.Abort() // no session moves now; an end that has begun is not final before it is committed
 		return
 	}
-	from := l.m.Tracker.Owner(r.ID)
-	s, old := l.m.Tracker.Resume(r.ID, r.TimeoutMs, r.Client, r.Received)
-	if s != nil {
-		l.outdate(r.ID)
-		l.moved(r.ID, from, 0)
+	from, valid := l.m.Tracker.Revalidate(r.ID, r.TimeoutMs, 0, r.Received)
+	if !valid {
+		r.Client.Resumed(nil, nil, 0)
+		return
 	}
-	r.Client.Resumed(s, old, r.TimeoutMs)
+	l.outdate(r.ID)
+	l.moved(r.ID, from, 0)
+	l.move(move{id: r.ID, client: r}, from)
 }
 
 // outdate refuses the requests of a session that wait behind a sync: its client has a newer connection. REQUIRES: the
@@ -498,22 +497,28 @@ func (l *leading) propose(w *write, code proto.ErrCode) {
 		header := proto.TxnHeader{ClientID: w.session, Cxid: w.xid, Zxid: l.next, Time: now, Type: w.op}
 		chunk = prepare.AppendErrorTxn(chunk, header, code)
 	}
-	l.payloads.chunk = chunk
-	payload := chunk[start:len(chunk):len(chunk)]
-	e := l.entries.Next() // built in place: an entry is copied once, into the batch for the applier
-	e.zxid, e.txn = l.next, true
+	e := l.push(chunk, start)
 	w.fill(&e.item)
 	if create2 := l.preparer.Create2(); ok && len(create2) > 0 && w.client != nil {
 		e.create2 = append([]int32(nil), create2...)
 	}
 	if ok && code == proto.OK && w.op == proto.OpReconfig {
-		l.reconfig = l.next
+		l.reconfig = e.zxid
 	}
-	l.txns = append(l.txns, zab.Txn{Zxid: l.next, Payload: payload})
-	l.next++
 	if w.op == proto.OpCloseSession {
 		m.Tracker.SetClosing(w.session)
 	}
+}
+
+// push adds the next txn, which stands in chunk from start on, to those that are not proposed. It returns its entry,
+// built in place, because an entry is copied once, into the batch for the applier.
+func (l *leading) push(chunk []byte, start int) *entry {
+	l.payloads.chunk = chunk
+	e := l.entries.Next()
+	e.zxid, e.txn = l.next, true
+	l.txns = append(l.txns, zab.Txn{Zxid: l.next, Payload: chunk[start:len(chunk):len(chunk)]})
+	l.next++
+	return e
 }
 
 // refuse answers a request that becomes no txn.
@@ -615,6 +620,7 @@ func (l *leading) deliver(txns []zab.Txn, b *flow.ApplyBatch) {
 		}
 		l.answered(t.Zxid, b)
 	}
+	l.movesUpTo(txns[len(txns)-1].Zxid)
 }
 
 // answered adds the answers that have their place up to z.
@@ -646,6 +652,7 @@ func (l *leading) end() {
 	if len(items) > 0 {
 		l.m.answer(items...)
 	}
+	l.movesEnd()
 	if l.m.peers != nil {
 		l.m.Tracker.Follow() // the next leader decides about the sessions
 	}
