@@ -29,8 +29,8 @@ func TestHandOverKeepsConnections(t *testing.T) {
 	require.Greater(t, handed, 200)
 }
 
-// TestKilledLeadersCostNoOtherConnection kills the leader again and again, whenever all servers serve, without any other
-// fault. No client of another server loses its connection, and nothing that it has asked for is lost.
+// TestKilledLeadersCostNoOtherConnection kills the leader again and again, whenever all servers serve, without any
+// other fault. No client of another server loses its connection, and nothing that it has asked for is lost.
 func TestKilledLeadersCostNoOtherConnection(t *testing.T) {
 	killed := 0
 	for seed := uint64(1); seed <= 25; seed++ {

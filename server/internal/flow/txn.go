@@ -19,7 +19,7 @@ func SenderOf(payload []byte) (proto.SessionID, int32) {
 	return proto.SessionID(binary.BigEndian.Uint64(payload)), int32(binary.BigEndian.Uint32(payload[8:]))
 }
 
-// MoveXid is the xid of a txn that notes that a session has moved to another server. It changes nothing: it is an error.
+// MoveXid is the xid of the txn which notes that a session has moved to another server.
 const MoveXid int32 = math.MinInt32
 
 // HeaderOf is the header of a txn.

@@ -32,6 +32,7 @@ type following struct {
 	pending map[proto.SessionID]*flow.FIFO[forwarded]
 	syncs   flow.FIFO[syncer]                    // forwarded syncs, in the order in which the leader answers them
 	renewed map[proto.SessionID]*flow.Resumption // clients that came back, until the leader answers REVALIDATE
+	back    flow.FIFO[returned]                  // those that the leader has confirmed, until they may go on
 	below   *observers                           // observers that learn from this server
 
 	epoch   int64 // of the leader
@@ -257,18 +258,35 @@ func (f *following) giveUp() {
 	f.below.giveUp(limit)
 }
 
-// renew answers a client that came back. At that time the leader had proposed all txns up to proposed. A leader in
-// Java does not tell this zxid, but every txn that it had committed on the client's last server arrived here before
-// its answer.
+// returned is a client that came back, and whose session the leader has confirmed. At that time the leader had
+// proposed all txns up to proposed.
+type returned struct {
+	*flow.Resumption
+	proposed proto.Zxid
+}
+
+// renew answers a client that came back, as soon as this server has all txns up to proposed. A leader in Java does not
+// tell this zxid, but every txn that it had committed on the client's last server arrived here before its answer.
 func (f *following) renew(r *flow.Resumption, valid bool, proposed proto.Zxid) {
 	if !valid {
 		r.Client.Resumed(nil, nil, 0)
 		return
 	}
-	f.below.disown(r.ID)
-	s, old := f.m.Tracker.Adopt(r.ID, r.TimeoutMs, r.Client, r.Received)
-	s.After = max(s.After, proposed, f.m.seen)
-	r.Client.Resumed(s, old, r.TimeoutMs)
+	if f.back.Push(returned{r, proposed}); proposed <= f.m.delivered {
+		f.delivered(f.m.delivered)
+	}
+}
+
+// delivered implements role: clients that came back go on.
+func (f *following) delivered(z proto.Zxid) {
+	for f.back.Len() > 0 && f.back.Front().proposed <= z {
+		r := *f.back.Front()
+		f.back.Pop()
+		f.below.disown(r.ID)
+		s, old := f.m.Tracker.Adopt(r.ID, r.TimeoutMs, r.Client, r.Received)
+		s.After = max(s.After, r.proposed, f.m.seen)
+		f.m.goesOn(r.Resumption, s, old)
+	}
 }
 
 // calm implements role.
@@ -368,6 +386,9 @@ func (f *following) end() {
 	}
 	for _, id := range inOrder(f.renewed, cmp.Compare) {
 		f.renewed[id].Client.Unanswered()
+	}
+	for ; f.back.Len() > 0; f.back.Pop() {
+		f.back.Front().Client.Unanswered()
 	}
 	f.m.Tracker.Follow()
 }

@@ -751,8 +751,12 @@ func (m *Host) deliver(txns []zab.Txn) {
 		// rely on the state.
 		m.delivered = b.Last
 	}
+	last := b.Last
 	m.Queued.Add(b.Bytes)
 	m.applier.Put(b)
+	if m.role != nil {
+		m.role.delivered(last)
+	}
 }
 
 // forget drops a link that has closed, and what arrived on it.

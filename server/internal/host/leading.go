@@ -35,15 +35,16 @@ import (
 //   - A Warren learner looks for the oldest request of the session. Its syncs are still answered in the order in
 //     which they came, because SYNC does not name the request on the wire.
 type leading struct {
-	m        *Host
-	preparer *prepare.Preparer
-	next     proto.Zxid // of the next txn
-	entries  flow.FIFO[entry]
-	moves    flow.FIFO[move] // sessions that have moved, until that is committed
-	txns     []zab.Txn       // prepared and not yet proposed
-	payloads payloads
-	req      prepare.Request
-	locked   bool // the read lock of the state is held
+	m          *Host
+	preparer   *prepare.Preparer
+	next       proto.Zxid // of the next txn
+	entries    flow.FIFO[entry]
+	moves      flow.FIFO[move] // clients that have come back, until they may go on
+	last, done proto.Zxid      // of the last txn that was prepared, and of the last one that was delivered
+	txns       []zab.Txn       // prepared and not yet proposed
+	payloads   payloads
+	req        prepare.Request
+	locked     bool // the read lock of the state is held
 	// wallMs is the wall clock when the read lock was taken: the time of all txns that are prepared under it. taken is
 	// the same moment on the server's clock, 0 if it is not measured.
 	wallMs, taken int64
@@ -125,6 +126,8 @@ func newLeading(m *Host) *leading {
 	l.payloads.reuse = m.peers == nil
 	l.acks.every = uint32(min(max(m.Config.Quorum.AckLoggingFrequency, 1), math.MaxInt32))
 	m.Store.Mu.RLock()
+	l.last = m.Store.State.LastZxid()
+	l.done = l.last
 	cfg := m.prepareConfig()
 	if m.peers != nil {
 		cfg.Reconfigure = l.reconfigure
@@ -196,7 +199,7 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 			return // its end may come to nothing; a learner in Java is answered as by a leader in Java
 		}
 		from, valid := l.m.Tracker.Revalidate(id, timeoutMs, link.ID, l.m.Clock.Now())
-		to := move{id: id, link: link, asked: p.Zxid}
+		to := move{id: id, timeoutMs: timeoutMs, link: link, asked: p.Zxid}
 		if !valid {
 			l.revalidated(&to, false)
 			return
@@ -226,7 +229,7 @@ func (l *leading) resume(r *flow.Resumption) {
 	}
 	l.outdate(r.ID)
 	l.moved(r.ID, from, 0)
-	l.move(move{id: r.ID, client: r}, from)
+	l.move(move{id: r.ID, timeoutMs: r.TimeoutMs, client: r}, from)
 }
 
 // outdate refuses the requests of a session that wait behind a sync: its client has a newer connection. REQUIRES: the
@@ -515,7 +518,7 @@ func (l *leading) propose(w *write, code proto.ErrCode) {
 func (l *leading) push(chunk []byte, start int) *entry {
 	l.payloads.chunk = chunk
 	e := l.entries.Next()
-	e.zxid, e.txn = l.next, true
+	e.zxid, e.txn, l.last = l.next, true, l.next
 	l.txns = append(l.txns, zab.Txn{Zxid: l.next, Payload: chunk[start:len(chunk):len(chunk)]})
 	l.next++
 	return e
@@ -620,7 +623,6 @@ func (l *leading) deliver(txns []zab.Txn, b *flow.ApplyBatch) {
 		}
 		l.answered(t.Zxid, b)
 	}
-	l.movesUpTo(txns[len(txns)-1].Zxid)
 }
 
 // answered adds the answers that have their place up to z.

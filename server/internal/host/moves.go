@@ -1,44 +1,42 @@
 package host
 
 import (
-	"github.com/seed94657493/warren/datatree/prepare"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
 )
 
-// A session that moves to another server leaves a txn in the history, which changes nothing: an error with the xid
-// flow.MoveXid. The client is answered when it is committed. So a server that has lost the leader, and has kept the
+// A client that comes back goes on when this server has everything that it has asked for before, or will never have
+// it. So what it reads then tells it what has become of a write that it got no answer to.
+//
+// A session that moves to another server leaves a txn in the history: a createSession with its timeout, which begins
+// no session because there is one. Servers in Java take it as one of a session that has become global. What the client
+// has asked for at the former server is before it, or is refused. A server that has lost the leader, and has kept the
 // connection of a client that left it meanwhile, reads in the history that the session was elsewhere. See keep.go.
 
-// move is a session on its way to another server.
+// move is a client that has come back, on its way to another server, or to the same one.
 type move struct {
-	id     proto.SessionID
-	zxid   proto.Zxid       // of its txn
-	client *flow.Resumption // of a client of this server; nil for one of a learner
-	link   *peers.Link      // to the learner
-	asked  proto.Zxid       // the zxid of its question
+	id        proto.SessionID
+	timeoutMs int32
+	zxid      proto.Zxid       // of its txn, or the newest one if it stays
+	client    *flow.Resumption // of a client of this server; nil for one of a learner
+	link      *peers.Link      // to the learner
+	asked     proto.Zxid       // the zxid of its question
 }
 
-// move notes that a session has moved, and answers when that is committed. A session that stays where it was has not
-// moved, and neither has any at a standalone server. REQUIRES: the Tracker has given the session to where it goes.
+// move lets a client go on when all that it has asked for before is committed. If its session moves that is noted, but
+// not at a standalone server, where none does. REQUIRES: the Tracker has given the session to where it goes.
 func (l *leading) move(to move, from zab.LinkID) {
-	m := l.m
-	if m.peers == nil || from == l.destination(&to) {
-		to.zxid = l.next - 1
-		l.arrived(&to)
-		return
+	if from != l.destination(&to) && l.m.peers != nil {
+		timeout := proto.AppendInt32(nil, to.timeoutMs)
+		l.propose(&write{session: to.id, xid: flow.MoveXid, op: proto.OpCreateSession, body: timeout}, proto.OK)
 	}
-	l.payloads.reserve(64, l.next-1, proto.Zxid(m.Finished.Load()))
-	chunk := l.payloads.chunk
-	l.lockState()
-	header := proto.TxnHeader{ClientID: to.id, Cxid: flow.MoveXid, Zxid: l.next, Time: l.wallMs}
-	start := len(chunk)
-	e := l.push(prepare.AppendErrorTxn(chunk, header, proto.ErrSessionMoved), start)
-	e.item.Op = proto.OpError
-	to.zxid = e.zxid
-	l.moves.Push(to)
+	to.zxid = l.last
+	if l.moves.Push(to); to.zxid <= l.done {
+		l.delivered(l.done)
+	}
 }
 
 // destination is the owner of a session that has moved.
@@ -49,16 +47,16 @@ func (l *leading) destination(to *move) zab.LinkID {
 	return to.link.ID
 }
 
-// movesUpTo answers for the sessions whose move is committed.
-func (l *leading) movesUpTo(z proto.Zxid) {
-	for l.moves.Len() > 0 && l.moves.Front().zxid <= z {
+// delivered implements role: it answers for the clients that may go on.
+func (l *leading) delivered(z proto.Zxid) {
+	for l.done = z; l.moves.Len() > 0 && l.moves.Front().zxid <= z; {
 		to := *l.moves.Front()
 		l.moves.Pop()
 		l.arrived(&to)
 	}
 }
 
-// movesEnd gives up the moves that are not committed.
+// movesEnd gives up the clients that do not go on yet.
 func (l *leading) movesEnd() {
 	for ; l.moves.Len() > 0; l.moves.Pop() {
 		if r := l.moves.Front().client; r != nil {
@@ -79,8 +77,13 @@ func (l *leading) arrived(to *move) {
 		r.Client.Abort()
 	default:
 		s, old := l.m.Tracker.Resume(to.id, r.TimeoutMs, r.Client, r.Received)
-		r.Client.Resumed(s, old, r.TimeoutMs)
+		l.m.goesOn(r, s, old)
 	}
+}
+
+// goesOn answers a client that has come back, when the state has all that was delivered.
+func (m *Host) goesOn(r *flow.Resumption, s *sessions.Session, old sessions.Conn) {
+	m.applier.Do(func() { r.Client.Resumed(s, old, r.TimeoutMs) })
 }
 
 // revalidated answers the question of a learner about a session. A learner in Java expects its own zxid back.
