@@ -90,6 +90,7 @@ func (c *Clients) settings() []setting {
 		propertyKey(lax(&c.TCPKeepAlive, false), "clientTcpKeepAlive"),
 		propertyKey(millis(&c.SessionlessTimeout, 10*time.Second, 1), "nio.sessionlessCnxnTimeout"),
 		nativeKey(millis(&c.ConnectWait, time.Second, 0), "warren.connect.wait"),
+		nativeKey(millis(&c.ConnectionKeep, 2*time.Second, 0), "warren.connection.keep"),
 		propertyKey(whitelist(&c.FourLetterWhitelist), "4lw.commands.whitelist"),
 		propertyKey(offBelow(&t.Tokens, 0, math.MaxInt32), "connection_throttle_tokens", "connectionMaxTokens"),
 		propertyKey(millis(&t.FillTime, time.Millisecond, 1), "connection_throttle_fill_time",

@@ -21,7 +21,7 @@ type Packet struct {
 // it, and only servers that have sent the trailer of Warren get it.
 const PacketHandOver proto.PacketType = 0x57720001
 
-// Packets by which client connections outlive a hand-over of the leadership; see package host. Only Warren has them,
+// Packets by which client connections outlive a change of the leader; see package host. Only Warren has them,
 // and only servers that have sent the trailer of Warren get them.
 const (
 	// PacketHold asks a learner to forward no more requests of its clients. It answers with the same packet behind
@@ -35,6 +35,9 @@ const (
 	// The answer has a byte behind it, 1 if the session goes on at this learner. Its zxid is the newest that was
 	// proposed.
 	PacketReclaim proto.PacketType = 0x57720005
+	// PacketNotesMoves tells a learner that is up to date that this leader notes each move of a session to another
+	// server in the history, as a txn of that session. No data.
+	PacketNotesMoves proto.PacketType = 0x57720006
 )
 
 // MovedZxid is the zxid of a REQUEST whose session has moved to another server behind the same observer master. The

@@ -96,6 +96,11 @@ const (
 	MovesUntold
 	// a new leader gives a session to a kept connection, though its client is elsewhere
 	KeptFromOthers
+	MovesUnnoted    // the history does not tell that sessions move
+	HistoryUnread   // a kept connection goes on though the history tells that its session was elsewhere
+	OwedForgotten   // a kept connection goes on without the requests that the former leader has lost
+	AskedTwice      // it goes on with those that the former leader has not lost, too
+	KeptOverSnap    // it goes on although the state was loaded anew
 	SessionIDsAgain // a server whose clock was set back gives out ids of an earlier life again
 	// a leader refuses requests of a learner's session as soon as it has expired, before its end is proposed
 	RefusedBeforeEnd
@@ -147,7 +152,7 @@ var names = [...]string{
 	"LeaseOutlivesQuorum", "GenerationUnchecked", "ServesBeforeApplied", "MovedSessionKeepsWrite",
 	"SnapshotBehind", "SnapWhileReplaced", "SupersededTaken", "CommitsOutliveLeader", "EarlierReplyTaken",
 	"EarlyDropped", "FormerLinks", "ExpiryOfMoved", "OneFullDiskRefuses", "LateClockForgives", "MovesUntold",
-	"KeptFromOthers", "SessionIDsAgain", "RefusedBeforeEnd", "RefusedThoughStays", "NoConfigurationShown",
+	"KeptFromOthers", "MovesUnnoted", "HistoryUnread", "OwedForgotten", "AskedTwice", "KeptOverSnap", "SessionIDsAgain", "RefusedBeforeEnd", "RefusedThoughStays", "NoConfigurationShown",
 	"EventAfterReply", "EventWithoutACL", "EventDropped", "WatchNotRegistered", "ReadOvertakesWrite",
 	"ClientAheadAccepted", "LostRequestPassed", "MultiNotUndone", "MultiInPart",
 }

@@ -29,6 +29,8 @@ const (
 	Stall     Fault = "stall"    // of a process, which is cut off from the other servers for a while longer
 	MidWrite  Fault = "midwrite" // a power loss of a process in the middle of what it writes
 
+	Strand Fault = "strand" // a follower is cut off with a client, which goes elsewhere; then the leader dies
+
 	// These belong to features.
 	DamagedFile Fault = "damagedfile" // files of a server that is down are damaged
 	CopiedDir   Fault = "copieddir"   // a server gets the directory of another one, or its own as it was earlier
@@ -61,6 +63,9 @@ func newFaults(w *world, kinds []Fault) faults {
 	}
 	if w.s.seed%3 == 1 && len(kinds) > 1 { // and not in allFaults: the dice of other seeds stay as they are
 		kinds = append(kinds, HandOver)
+	}
+	if w.s.seed%7 == 3 && len(kinds) > 1 {
+		kinds = append(kinds, Strand)
 	}
 	if w.o.Faults == nil {
 		for _, of := range [][2]string{{string(Damage), string(DamagedFile)}, {string(Exchange), string(CopiedDir)},
@@ -147,6 +152,8 @@ func (f *faults) strike(k Fault, n *node) {
 				n.handOver(other)
 			}
 		}
+	case Strand:
+		f.strand(n)
 	case Pause:
 		if p := n.p; p != nil && !p.rests {
 			p.rest()

@@ -28,3 +28,26 @@ func TestHandOverKeepsConnections(t *testing.T) {
 	}
 	require.Greater(t, handed, 200)
 }
+
+// TestKilledLeadersCostNoOtherConnection kills the leader again and again, whenever all servers serve, without any
+// other fault. No client of another server loses its connection, and nothing that it has asked for is lost.
+func TestKilledLeadersCostNoOtherConnection(t *testing.T) {
+	killed := 0
+	for seed := uint64(1); seed <= 25; seed++ {
+		w := newWorld(Options{Seed: seed, Steps: 300, Servers: 3 + 2*int(seed%2), Clients: 6, Faults: []Fault{},
+			Features: []Feature{}, Slow: "nothing"})
+		var kill func()
+		kill = func() {
+			if leader := w.leader(); leader != nil && w.allServe() && !w.calm {
+				leader.kill(100, true)
+				w.faults.restart(leader, 300*time.Millisecond)
+				killed++
+			}
+			w.s.plan(w.s.between(0, 600*time.Millisecond), nil, "kill", kill)
+		}
+		kill()
+		require.NoError(t, w.run(), "seed %d", seed)
+		require.Zero(t, w.cut, "seed %d: connections that servers ended", seed)
+	}
+	require.Greater(t, killed, 100)
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -93,6 +94,9 @@ func (r *replay) run() error {
 // errAmbiguous ends a replay: it is not known which request has become a txn.
 var errAmbiguous = errors.New("system: two requests with the same xid have no reply")
 
+// moveXid is the xid of a txn by which a leader notes that a session has moved to another server.
+const moveXid = math.MinInt32
+
 // origin returns the requests that may have become a txn: one at most, but for clients that use an xid on each of
 // their connections. Of their requests the reply tells, or the request without a reply has become a txn that no reply
 // shows, if what it asks for is that txn.
@@ -135,6 +139,27 @@ func (q *request) asksFor(op proto.OpCode, rd proto.Reader) bool {
 	return q.op == op
 }
 
+// overtaken returns a later connection of the session, to another server, on which the client has seen a state without
+// a txn that it asked for on this one: the session had moved before.
+func (c *connection) overtaken(z proto.Zxid) *connection {
+	for _, later := range c.session.connections {
+		if later.number > c.number && later.server != c.server && !later.readOnly && later.shown() < z {
+			return later
+		}
+	}
+	return nil
+}
+
+// shown is the zxid of the first reply on a connection, as far as it has one.
+func (c *connection) shown() proto.Zxid {
+	for _, it := range c.items {
+		if it.request != nil && it.zxid > 0 {
+			return it.zxid
+		}
+	}
+	return math.MaxInt64
+}
+
 // follows reports whether nothing can be between two txns.
 func follows(a, b proto.Zxid) bool { return b == a+1 || b.Epoch() > a.Epoch() && b.Counter() <= 1 }
 
@@ -165,6 +190,8 @@ func (r *replay) apply(t *txn) error {
 	switch {
 	case h.Zxid != t.zxid:
 		return broken(OneHistory, "the txn is called %v", h.Zxid)
+	case h.Type == proto.OpCreateSession && h.Cxid == moveXid && r.sessions[h.ClientID] == nil:
+		return broken(AskedFor, "session %v moves, and does not exist", h.ClientID)
 	case h.Type == proto.OpCreateSession:
 		mr.Body = rest(t, &rd)
 		q = nil
@@ -278,6 +305,10 @@ func (r *replay) inOrder(t *txn, q *request, result proto.ErrCode) error {
 		// of which the leader does not look where it comes from, as ZooKeeper
 		return broken(SessionOrder, "session %v, xid %d is a txn behind those of a later connection",
 			q.conn.session.id, q.xid)
+	}
+	if later := q.conn.overtaken(t.zxid); later != nil && q.op != proto.OpCloseSession {
+		return broken(SessionOrder, "session %v, xid %d is a txn after its client was answered by server %d (%v)",
+			q.conn.session.id, q.xid, later.server, later.shown())
 	}
 	for _, before := range q.conn.requests {
 		if before == q {

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/seed94657493/warren/proto"
 )
@@ -17,6 +18,9 @@ func TxnType(payload []byte) proto.OpCode { return HeaderOf(payload).Type }
 func SenderOf(payload []byte) (proto.SessionID, int32) {
 	return proto.SessionID(binary.BigEndian.Uint64(payload)), int32(binary.BigEndian.Uint32(payload[8:]))
 }
+
+// MoveXid is the xid of the txn which notes that a session has moved to another server.
+const MoveXid int32 = math.MinInt32
 
 // HeaderOf is the header of a txn.
 func HeaderOf(payload []byte) (h proto.TxnHeader) {

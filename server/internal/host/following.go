@@ -32,6 +32,7 @@ type following struct {
 	pending map[proto.SessionID]*flow.FIFO[forwarded]
 	syncs   flow.FIFO[syncer]                    // forwarded syncs, in the order in which the leader answers them
 	renewed map[proto.SessionID]*flow.Resumption // clients that came back, until the leader answers REVALIDATE
+	back    flow.FIFO[returned]                  // those that the leader has confirmed, until they may go on
 	below   *observers                           // observers that learn from this server
 
 	epoch   int64 // of the leader
@@ -48,6 +49,11 @@ type forwarded struct {
 	item    flow.Item
 	create2 []int32
 	here    bool // decided here: it is answered as soon as it is the first of its queue
+	// kept says that body and ids are those of the request, so that the next leader can be asked, and that what the
+	// request has reserved of Env.Large is not given back.
+	kept bool
+	body body
+	ids  []auth.Identity
 	// after is the newest zxid that the leader had proposed when the client came to this server. Requests that the
 	// client sent to another server before may still be committed, with the same xid.
 	after proto.Zxid
@@ -125,7 +131,11 @@ func (f *following) request(b *flow.Batch, r *flow.Request) bool {
 		}
 		f.upgrade(r.Session)
 	}
-	f.m.release(r)
+	if m.Config.ConnectionKeep > 0 && m.noting == f.link.ID && r.Op != proto.OpCreateSession {
+		w.kept, w.body, w.ids = true, m.pending.keep(body), r.IDs
+	} else {
+		m.release(r)
+	}
 	if !w.here {
 		f.forward(&w, r, body)
 	}
@@ -248,18 +258,35 @@ func (f *following) giveUp() {
 	f.below.giveUp(limit)
 }
 
-// renew answers a client that came back. At that time the leader had proposed all txns up to proposed. A leader in
-// Java does not tell this zxid, but every txn that it had committed on the client's last server arrived here before
-// its answer.
+// returned is a client that came back, and whose session the leader has confirmed. At that time the leader had
+// proposed all txns up to proposed.
+type returned struct {
+	*flow.Resumption
+	proposed proto.Zxid
+}
+
+// renew answers a client that came back, as soon as this server has all txns up to proposed. A leader in Java does not
+// tell this zxid, but every txn that it had committed on the client's last server arrived here before its answer.
 func (f *following) renew(r *flow.Resumption, valid bool, proposed proto.Zxid) {
 	if !valid {
 		r.Client.Resumed(nil, nil, 0)
 		return
 	}
-	f.below.disown(r.ID)
-	s, old := f.m.Tracker.Adopt(r.ID, r.TimeoutMs, r.Client, r.Received)
-	s.After = max(s.After, proposed, f.m.seen)
-	r.Client.Resumed(s, old, r.TimeoutMs)
+	if f.back.Push(returned{r, proposed}); proposed <= f.m.delivered {
+		f.delivered(f.m.delivered)
+	}
+}
+
+// delivered implements role: clients that came back go on.
+func (f *following) delivered(z proto.Zxid) {
+	for f.back.Len() > 0 && f.back.Front().proposed <= z {
+		r := *f.back.Front()
+		f.back.Pop()
+		f.below.disown(r.ID)
+		s, old := f.m.Tracker.Adopt(r.ID, r.TimeoutMs, r.Client, r.Received)
+		s.After = max(s.After, r.proposed, f.m.seen)
+		f.m.goesOn(r.Resumption, s, old)
+	}
 }
 
 // calm implements role.
@@ -286,10 +313,13 @@ func (f *following) deliver(txns []zab.Txn, b *flow.ApplyBatch) {
 		q := f.pending[h.ClientID]
 		if q == nil || !q.Front().became(&h) {
 			b.Add(&flow.Item{Op: h.Type}, t.Payload, nil)
+			if k := f.m.keeping; k != nil && k.former == f {
+				k.elsewhere(&h)
+			}
 		} else {
 			w := q.Front()
 			b.Add(&w.item, t.Payload, w.create2)
-			q.Pop()
+			f.pop(q)
 			f.release(h.ClientID, q, b)
 		}
 		if f.answered.Len() > 0 {
@@ -318,7 +348,7 @@ func (f *following) answer(session proto.SessionID, q *flow.FIFO[forwarded]) {
 func (f *following) release(session proto.SessionID, q *flow.FIFO[forwarded], b *flow.ApplyBatch) {
 	for q != nil && q.Len() > 0 && q.Front().here {
 		b.Add(&q.Front().item, nil, nil)
-		q.Pop()
+		f.pop(q)
 	}
 	if q != nil && q.Len() == 0 {
 		delete(f.pending, session)
@@ -332,9 +362,19 @@ func (f *following) release(session proto.SessionID, q *flow.FIFO[forwarded], b 
 			continue
 		}
 		b.Add(&q.Front().item, nil, nil)
-		q.Pop()
+		f.pop(q)
 		f.release(s, q, b)
 	}
+}
+
+// pop removes the first request of a queue, and gives back what it has reserved.
+func (f *following) pop(q *flow.FIFO[forwarded]) {
+	w := q.Front()
+	if w.kept {
+		f.m.Large.Release(len(w.body.data) + proto.RequestHeaderSize)
+		f.m.pending.drop(w.body)
+	}
+	q.Pop()
 }
 
 // end implements role.
@@ -347,13 +387,16 @@ func (f *following) end() {
 	for _, id := range inOrder(f.renewed, cmp.Compare) {
 		f.renewed[id].Client.Unanswered()
 	}
+	for ; f.back.Len() > 0; f.back.Pop() {
+		f.back.Front().Client.Unanswered()
+	}
 	f.m.Tracker.Follow()
 }
 
 // lose gives up the requests of a session that are not answered.
 func (f *following) lose(id proto.SessionID) {
 	var items []flow.Item
-	for q := f.pending[id]; q.Len() > 0; q.Pop() {
+	for q := f.pending[id]; q.Len() > 0; f.pop(q) {
 		it := q.Front().item
 		it.Drop = true
 		items = append(items, it)

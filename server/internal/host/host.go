@@ -94,6 +94,8 @@ type Host struct {
 	lease     lease
 	orphans   []zab.LinkID              // closed links; the core may have asked for the states received on them
 	warren    map[zab.LinkID]bool       // whether the server on a link is Warren
+	noting    zab.LinkID                // the link to a leader that notes moves of sessions; see moves.go
+	pending   bodies                    // bodies of requests that were forwarded and are not answered
 	touched   []*peers.Link             // links with output that is not flushed
 	waiting   []*flow.Batch             // requests that the role has not taken yet
 	role      role                      // what is done with requests; nil while the server does not serve
@@ -106,7 +108,7 @@ type Host struct {
 	yields    map[proto.ServerID]yields // hand-overs because of a priority
 	early     []event                   // packets for the role that arrived while it was opening
 	resumes   []*flow.Resumption        // clients that came back with their session while the role was opening
-	keeping   *keeping                  // client connections that outlive a hand-over; nil if there are none
+	keeping   *keeping                  // client connections that outlive a change of the leader; nil if there are none
 	// committed is the newest zxid that the present leader has told to be committed. delivered is the newest zxid
 	// handed to the applier; TRUNC and SNAP lower it.
 	committed, delivered proto.Zxid
@@ -471,6 +473,10 @@ func (m *Host) arrived(l *peers.Link, packets []peers.Packet) {
 			if lead, ok := m.role.(*leading); ok {
 				lead.acknowledged(l.Peer, batch[n-1].Zxid)
 			}
+		case peers.PacketNotesMoves:
+			if l.Dialled {
+				m.noting = l.ID
+			}
 		case peers.PacketHandOver:
 			if f, ok := m.role.(*following); ok && f.link == l {
 				f.handed = f.holding
@@ -642,8 +648,8 @@ func (m *Host) drain() {
 func (m *Host) toJournal(writes []zab.Persist) {
 	for i := range writes {
 		m.Queued.Add(durable.BytesOf(writes[i].Append))
-		if writes[i].Truncate || writes[i].Install != nil {
-			m.dropKept() // the state may be loaded anew
+		if writes[i].Truncate && writes[i].Last < m.delivered || writes[i].Install != nil {
+			m.dropKept() // the state is loaded anew
 		}
 		if writes[i].Truncate {
 			m.delivered = min(m.delivered, writes[i].Last)
@@ -689,6 +695,9 @@ func (m *Host) send(messages []zab.Message) {
 				m.lease.exchanges[l.ID] = &exchange{}
 			}
 			l.Send(msg)
+			if m.warren[l.ID] && m.status.State == zab.Leading {
+				l.SendPacket(&peers.Packet{Type: peers.PacketNotesMoves, Zxid: -1})
+			}
 			m.countSyncs()
 			m.published = time.Time{} // there is one more learner in sync
 		case zab.NewLeader:
@@ -742,8 +751,12 @@ func (m *Host) deliver(txns []zab.Txn) {
 		// rely on the state.
 		m.delivered = b.Last
 	}
+	last := b.Last
 	m.Queued.Add(b.Bytes)
 	m.applier.Put(b)
+	if m.role != nil {
+		m.role.delivered(last)
+	}
 }
 
 // forget drops a link that has closed, and what arrived on it.

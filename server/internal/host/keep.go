@@ -2,6 +2,7 @@ package host
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -14,34 +15,40 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// A hand-over of the leadership costs no client of a Warren server its connection.
+// A change of the leader costs no client of another Warren server its connection.
 //
-//   - Before it hands over, the leader asks its Warren learners to hold the requests of their clients (HOLD). A
+//   - Before it hands over, a leader asks its Warren learners to hold the requests of their clients (HOLD). A
 //     learner answers behind the last request that it has forwarded. The leader takes no more requests of its own
 //     clients. Then everything that was taken is committed, and the leader hands over.
-//   - A server whose role ends by that hand-over keeps the connections of its clients. Requests that arrive wait.
+//   - A server whose role ends by that hand-over, or a learner that has lost its leader, keeps the connections of its
+//     clients. Requests that arrive wait.
 //   - When the server serves again, it asks the next leader for the sessions of these connections (RECLAIM). A
-//     connection whose session is granted goes on, with the requests that wait. The others end, and so do all when
-//     keepMax has passed.
+//     connection whose session is granted goes on: with the requests that the former leader has taken and that are not
+//     in the history, and then with those that wait. The others end, and so do all that are kept for too long.
 //
 // To a client this looks like a slow answer. To the ensemble it looks as if the client had reconnected to the same
-// server. Two rules make sure that a connection does not go on whose client has left it for another server, because
-// its requests would be executed after newer ones of the client:
+// server.
 //
-//   - When a session moves, the leader tells the learner that had it (MOVED). While a hand-over is prepared no session
-//     moves. So when HANDOVER arrives, which follows on the same link, the learner knows which sessions are its own.
-//   - The next leader grants a session only as long as no other server has asked for it. No other leadership may have
-//     been between, to which the client may have shown itself elsewhere: the epoch must be the next one.
+// No request is lost or done twice. A leader makes the requests of a session that one learner forwards txns in their
+// order, and makes a txn of each. When the server serves again, all txns of the former leader that will ever be
+// committed have been delivered. So those requests that are txns are the first of the queue, and are answered. The
+// others never become one, and are asked again.
 //
-// A server that loads its state anew ends the connections: their watches would miss changes.
+// A connection does not go on whose client has left it for another server, because its requests would be executed
+// after newer ones of the client. Three rules see to that:
+//
+//   - When a session moves, the leader tells the learner that had it (MOVED), and notes it in the history, before it
+//     answers the client. While a hand-over is prepared no session moves. So a learner knows from the leader, or from
+//     the history that it gets with the next one, which sessions were elsewhere.
+//   - The next leader grants a session only as long as no other server has asked for it.
+//   - No other leadership may have been between: the epoch must be the next one.
+//
+// A server that loads its state anew ends the connections: their watches would miss changes. No connection is kept
+// beyond the lease of the server, nor for more than a third of the session timeout.
 
-const (
-	// keepMax is how long connections are kept without a leader that grants their sessions.
-	keepMax = 2 * time.Second
-	// holdMax is how long a leader waits until its learners hold their requests and its own syncs are answered. The
-	// clients of a learner that has not answered by then lose their connections, as in an election.
-	holdMax = 500 * time.Millisecond
-)
+// holdMax is how long a leader waits until its learners hold their requests and its own syncs are answered. The
+// clients of a learner that has not answered by then are asked for as after the death of the leader.
+const holdMax = 500 * time.Millisecond
 
 // handing is a hand-over of this leader that is being prepared, or has begun.
 type handing struct {
@@ -120,13 +127,13 @@ func (l *leading) moved(id proto.SessionID, from, to zab.LinkID) {
 	}
 }
 
-// keeping are the client connections that outlive a hand-over, until each goes on or ends.
+// keeping are the client connections that outlive a change of the leader, until each goes on or ends.
 type keeping struct {
-	epoch int64 // of the leadership that was handed over
-	// former is the role that has ended, of a learner. It goes on to answer requests that it has forwarded: their
-	// txns are committed, and come back when this server is up to date again at the latest.
+	epoch int64 // of the leadership that has ended
+	// former is the role that has ended, of a learner. It goes on to answer requests that it has forwarded: those of
+	// their txns that are committed come back when this server is up to date again at the latest.
 	former *following
-	until  int64 // when those that are left end, ns on the server's clock
+	until  int64 // when the first of those that are left ends, ns on the server's clock
 	order  []*kept
 	byID   map[proto.SessionID]*kept
 	waited map[flow.Client]*kept
@@ -136,30 +143,35 @@ type keeping struct {
 type kept struct {
 	flow.Held
 	batches []*flow.Batch // requests that wait
+	until   int64         // when it ends, ns on the server's clock
+	moved   bool          // the history says that the session was elsewhere
 }
 
-// keep lets the connections of clients outlive the role that ends, if it ends by a hand-over. It returns nil if it
-// does not. It is called before the role ends.
+// keep lets the connections of clients outlive the role that ends, if they can. It returns nil if they cannot. It is
+// called before the role ends.
 func (m *Host) keep() *keeping {
-	k := &keeping{until: m.Clock.Now() + int64(keepMax), byID: map[proto.SessionID]*kept{},
-		waited: map[flow.Client]*kept{}}
+	k := &keeping{byID: map[proto.SessionID]*kept{}, waited: map[flow.Client]*kept{}}
+	if m.status.Stopped || m.stop || m.status.Fatal != nil || m.Config.ConnectionKeep <= 0 {
+		return nil
+	}
 	switch r := m.role.(type) {
 	case *leading:
-		if r.handing == nil || !r.handing.begun || m.status.Stopped || m.stop {
+		if r.handing == nil || !r.handing.begun {
 			return nil
 		}
 		k.epoch = r.epoch
 	case *following:
-		if !r.handed {
+		if r.link == nil || !r.handed && r.link.ID != m.noting || m.status.Outside != nil {
 			return nil
 		}
 		k.epoch, k.former = r.epoch, r
 	default:
 		return nil
 	}
-	own := m.Tracker.Own()
+	now, own := m.Clock.Now(), m.Tracker.Own()
 	for _, h := range m.clients.HoldAll(func(s *sessions.Session) bool { return own[s] }) {
 		one := &kept{Held: h}
+		one.until = min(now+int64(min(m.Config.ConnectionKeep, h.Session.Timeout()/3)), m.LeaseEnd.Load())
 		k.order = append(k.order, one)
 		k.byID[h.Session.ID], k.waited[h.Client] = one, one
 	}
@@ -190,19 +202,22 @@ func (m *Host) resumeKept() {
 	if k == nil {
 		return
 	}
+	if m.status.Epoch != k.epoch+1 {
+		m.dropKept()
+		return
+	}
 	switch r := m.role.(type) {
 	case *leading:
 		for _, one := range k.order {
-			mayGoOn := m.status.Epoch == k.epoch+1 && !k.owes(one)
-			m.goOn(one, mayGoOn && m.Tracker.Retake(one.Session, one.Client, true, m.Clock.Now()))
+			m.goOn(one, k.may(one) && m.Tracker.Retake(one.Session, one.Client, true, m.Clock.Now()))
 		}
 	case *following:
-		if r.link == nil || !m.warren[r.link.ID] || m.status.Epoch != k.epoch+1 {
+		if r.link == nil || !m.warren[r.link.ID] {
 			m.dropKept()
 			return
 		}
 		for _, one := range k.order {
-			if k.owes(one) {
+			if !k.may(one) {
 				m.goOn(one, false)
 				continue
 			}
@@ -213,9 +228,35 @@ func (m *Host) resumeKept() {
 	}
 }
 
-// owes reports whether a request of a connection that was given to the former leader is not answered.
-func (k *keeping) owes(one *kept) bool {
-	return k.former != nil && k.former.pending[one.Session.ID] != nil
+// may reports whether a connection may go on, as far as this server knows: its session was not elsewhere, and what it
+// is owed can be asked again.
+func (k *keeping) may(one *kept) bool {
+	if one.moved {
+		return false
+	}
+	for i := 0; i < k.owed(one).Len(); i++ {
+		if !k.owed(one).At(i).kept {
+			return false
+		}
+	}
+	return true
+}
+
+// owed returns the requests of a connection that the former leader was given and that are not answered.
+func (k *keeping) owed(one *kept) *flow.FIFO[forwarded] {
+	if k.former != nil {
+		if q := k.former.pending[one.Session.ID]; q != nil {
+			return q
+		}
+	}
+	return &flow.FIFO[forwarded]{}
+}
+
+// elsewhere notes that the history has a txn of a session which this server has not asked for.
+func (k *keeping) elsewhere(h *proto.TxnHeader) {
+	if one := k.byID[h.ClientID]; one != nil && h.Zxid > one.Session.After {
+		one.moved = true
+	}
 }
 
 // granted handles the leader's answer about the session of a kept connection.
@@ -244,17 +285,40 @@ func (m *Host) goOn(one *kept, granted bool) {
 	}
 	delete(k.byID, one.Session.ID)
 	delete(k.waited, one.Client)
-	if k.owes(one) {
-		k.former.lose(one.Session.ID)
-	}
+	again := m.askAgain(one, granted)
 	if !one.Client.Release(m.generation.Load(), granted) && granted {
 		m.Tracker.Unbind(one.Session, one.Client) // the client has closed it meanwhile
 	}
-	m.waiting = append(m.waiting, one.batches...) // take drops those of a connection that does not go on
+	// take drops those of a connection that does not go on.
+	m.waiting = append(append(m.waiting, again...), one.batches...)
 	m.again = true
 	if len(k.byID) == 0 {
 		m.keeping = nil
 	}
+}
+
+// askAgain takes the requests of a connection that the former leader was given and that are not answered back. If the
+// connection goes on it returns them, to be taken as if they had just arrived; otherwise they are lost.
+func (m *Host) askAgain(one *kept, goesOn bool) (all []*flow.Batch) {
+	q := m.keeping.owed(one)
+	if q.Len() == 0 {
+		return nil
+	}
+	if !goesOn {
+		m.keeping.former.lose(one.Session.ID)
+		return nil
+	}
+	for ; q.Len() > 0; q.Pop() {
+		w := q.Front()
+		b := m.RequestPool.Get()
+		b.Received = w.item.Received
+		b.Add(flow.Request{Client: w.item.Client, Session: w.item.Session, IDs: w.ids, Xid: w.item.Xid, Op: w.item.Op},
+			w.body.data)
+		m.pending.drop(w.body)
+		all = append(all, b)
+	}
+	delete(m.keeping.former.pending, one.Session.ID)
+	return all
 }
 
 // dropKept ends the connections that are kept.
@@ -269,9 +333,24 @@ func (m *Host) dropKept() {
 
 // expireKept ends the connections that were kept for too long.
 func (m *Host) expireKept() {
-	if m.keeping != nil && m.Clock.Now() > m.keeping.until {
-		m.Log.Warn("closing client connections that outlived a hand-over: no leader has granted their sessions",
-			zap.Int("sessions", len(m.keeping.byID)))
-		m.dropKept()
+	k := m.keeping
+	if k == nil || m.Clock.Now() <= k.until {
+		return
+	}
+	now, ended := m.Clock.Now(), 0
+	k.until = math.MaxInt64
+	for _, one := range k.order {
+		switch {
+		case k.byID[one.Session.ID] != one:
+		case one.until < now:
+			m.goOn(one, false)
+			ended++
+		default:
+			k.until = min(k.until, one.until)
+		}
+	}
+	if ended > 0 {
+		m.Log.Warn("closing client connections that outlived the leader: no other leader has granted their sessions",
+			zap.Int("sessions", ended))
 	}
 }

@@ -35,14 +35,16 @@ import (
 //   - A Warren learner looks for the oldest request of the session. Its syncs are still answered in the order in
 //     which they came, because SYNC does not name the request on the wire.
 type leading struct {
-	m        *Host
-	preparer *prepare.Preparer
-	next     proto.Zxid // of the next txn
-	entries  flow.FIFO[entry]
-	txns     []zab.Txn // prepared and not yet proposed
-	payloads payloads
-	req      prepare.Request
-	locked   bool // the read lock of the state is held
+	m          *Host
+	preparer   *prepare.Preparer
+	next       proto.Zxid // of the next txn
+	entries    flow.FIFO[entry]
+	moves      flow.FIFO[move] // clients that have come back, until they may go on
+	last, done proto.Zxid      // of the last txn that was prepared, and of the last one that was delivered
+	txns       []zab.Txn       // prepared and not yet proposed
+	payloads   payloads
+	req        prepare.Request
+	locked     bool // the read lock of the state is held
 	// wallMs is the wall clock when the read lock was taken: the time of all txns that are prepared under it. taken is
 	// the same moment on the server's clock, 0 if it is not measured.
 	wallMs, taken int64
@@ -124,6 +126,8 @@ func newLeading(m *Host) *leading {
 	l.payloads.reuse = m.peers == nil
 	l.acks.every = uint32(min(max(m.Config.Quorum.AckLoggingFrequency, 1), math.MaxInt32))
 	m.Store.Mu.RLock()
+	l.last = m.Store.State.LastZxid()
+	l.done = l.last
 	cfg := m.prepareConfig()
 	if m.peers != nil {
 		cfg.Reconfigure = l.reconfigure
@@ -195,17 +199,14 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 			return // its end may come to nothing; a learner in Java is answered as by a leader in Java
 		}
 		from, valid := l.m.Tracker.Revalidate(id, timeoutMs, link.ID, l.m.Clock.Now())
-		if valid {
-			l.outdate(id)
-			l.moved(id, from, link.ID)
+		to := move{id: id, timeoutMs: timeoutMs, link: link, asked: p.Zxid}
+		if !valid {
+			l.revalidated(&to, false)
+			return
 		}
-		proposed := p.Zxid // a learner in Java expects its own zxid back
-		if l.m.warren[link.ID] {
-			proposed = l.next - 1
-		}
-		data := proto.AppendBool(proto.AppendInt64(nil, int64(id)), valid)
-		link.SendPacket(&peers.Packet{Type: proto.PacketRevalidate, Zxid: proposed, Data: data})
-		l.m.touch(link)
+		l.outdate(id)
+		l.moved(id, from, link.ID)
+		l.move(to, from)
 	case peers.PacketReclaim:
 		l.reclaimed(link, p)
 	case peers.PacketHold:
@@ -215,19 +216,20 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 	}
 }
 
-// resume implements role: the session may go on here at once, if it exists.
+// resume implements role: the session goes on here, if it exists, as soon as it is noted that it has moved.
 func (l *leading) resume(r *flow.Resumption) {
 	if l.handing != nil || l.m.Tracker.Ends(r.ID) {
 		r.Client.Abort() // no session moves now; an end that has begun is not final before it is committed
 		return
 	}
-	from := l.m.Tracker.Owner(r.ID)
-	s, old := l.m.Tracker.Resume(r.ID, r.TimeoutMs, r.Client, r.Received)
-	if s != nil {
-		l.outdate(r.ID)
-		l.moved(r.ID, from, 0)
+	from, valid := l.m.Tracker.Revalidate(r.ID, r.TimeoutMs, 0, r.Received)
+	if !valid {
+		r.Client.Resumed(nil, nil, 0)
+		return
 	}
-	r.Client.Resumed(s, old, r.TimeoutMs)
+	l.outdate(r.ID)
+	l.moved(r.ID, from, 0)
+	l.move(move{id: r.ID, timeoutMs: r.TimeoutMs, client: r}, from)
 }
 
 // outdate refuses the requests of a session that wait behind a sync: its client has a newer connection. REQUIRES: the
@@ -498,22 +500,28 @@ func (l *leading) propose(w *write, code proto.ErrCode) {
 		header := proto.TxnHeader{ClientID: w.session, Cxid: w.xid, Zxid: l.next, Time: now, Type: w.op}
 		chunk = prepare.AppendErrorTxn(chunk, header, code)
 	}
-	l.payloads.chunk = chunk
-	payload := chunk[start:len(chunk):len(chunk)]
-	e := l.entries.Next() // built in place: an entry is copied once, into the batch for the applier
-	e.zxid, e.txn = l.next, true
+	e := l.push(chunk, start)
 	w.fill(&e.item)
 	if create2 := l.preparer.Create2(); ok && len(create2) > 0 && w.client != nil {
 		e.create2 = append([]int32(nil), create2...)
 	}
 	if ok && code == proto.OK && w.op == proto.OpReconfig {
-		l.reconfig = l.next
+		l.reconfig = e.zxid
 	}
-	l.txns = append(l.txns, zab.Txn{Zxid: l.next, Payload: payload})
-	l.next++
 	if w.op == proto.OpCloseSession {
 		m.Tracker.SetClosing(w.session)
 	}
+}
+
+// push adds the next txn, which stands in chunk from start on, to those that are not proposed. It returns its entry,
+// built in place, because an entry is copied once, into the batch for the applier.
+func (l *leading) push(chunk []byte, start int) *entry {
+	l.payloads.chunk = chunk
+	e := l.entries.Next()
+	e.zxid, e.txn, l.last = l.next, true, l.next
+	l.txns = append(l.txns, zab.Txn{Zxid: l.next, Payload: chunk[start:len(chunk):len(chunk)]})
+	l.next++
+	return e
 }
 
 // refuse answers a request that becomes no txn.
@@ -646,6 +654,7 @@ func (l *leading) end() {
 	if len(items) > 0 {
 		l.m.answer(items...)
 	}
+	l.movesEnd()
 	if l.m.peers != nil {
 		l.m.Tracker.Follow() // the next leader decides about the sessions
 	}

@@ -21,6 +21,8 @@ type role interface {
 	flush()
 	// deliver adds committed txns to b, each with the client to answer, and the answers that belong between them.
 	deliver(txns []zab.Txn, b *flow.ApplyBatch)
+	// delivered says that the txns up to z are on their way to the state.
+	delivered(z proto.Zxid)
 	// synced says that the syncs of clients of this server with these tokens are answered.
 	synced(tokens []uint64)
 	// calm reports whether there is little to do.
@@ -36,6 +38,7 @@ func (noRole) Packet(*peers.Link, *peers.Packet) {}
 func (noRole) calm() bool                        { return false }
 func (noRole) flush()                            {}
 func (noRole) synced([]uint64)                   {}
+func (noRole) delivered(proto.Zxid)              {}
 
 func (noRole) deliver(txns []zab.Txn, b *flow.ApplyBatch) {
 	for _, t := range txns {

@@ -87,6 +87,7 @@ func TestConnectionsOfAnEarlierRoleAreTooLate(t *testing.T) {
 // Requests that wait behind a sync are refused when the client of their session comes back. The sync is answered.
 func TestHeldRequestsAreTooLate(t *testing.T) {
 	l := &leading{m: leased(t, 1, 1, 2, 3), held: map[syncKey]*flow.FIFO[write]{}}
+	l.m.applier = serve.NewApplyQueue(serve.New(l.m.Env, nil), &l.m.Queued, &l.m.Finished)
 	for _, id := range []proto.SessionID{7, 8} {
 		q := &flow.FIFO[write]{}
 		q.Push(write{session: id, op: proto.OpSync})

@@ -1,0 +1,101 @@
+package host
+
+import (
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/sessions"
+	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/zab"
+)
+
+// A client that comes back goes on when this server has everything that it has asked for before, or will never have
+// it. So what it reads then tells it what has become of a write that it got no answer to.
+//
+// A session that moves to another server leaves a txn in the history: a createSession with its timeout, which begins
+// no session because there is one. Servers in Java take it as one of a session that has become global. What the client
+// has asked for at the former server is before it, or is refused. A server that has lost the leader, and has kept the
+// connection of a client that left it meanwhile, reads in the history that the session was elsewhere. See keep.go.
+
+// move is a client that has come back, on its way to another server, or to the same one.
+type move struct {
+	id        proto.SessionID
+	timeoutMs int32
+	zxid      proto.Zxid       // of its txn, or the newest one if it stays
+	client    *flow.Resumption // of a client of this server; nil for one of a learner
+	link      *peers.Link      // to the learner
+	asked     proto.Zxid       // the zxid of its question
+}
+
+// move lets a client go on when all that it has asked for before is committed. If its session moves that is noted, but
+// not at a standalone server, where none does. REQUIRES: the Tracker has given the session to where it goes.
+func (l *leading) move(to move, from zab.LinkID) {
+	if from != l.destination(&to) && l.m.peers != nil {
+		timeout := proto.AppendInt32(nil, to.timeoutMs)
+		l.propose(&write{session: to.id, xid: flow.MoveXid, op: proto.OpCreateSession, body: timeout}, proto.OK)
+	}
+	to.zxid = l.last
+	if l.moves.Push(to); to.zxid <= l.done {
+		l.delivered(l.done)
+	}
+}
+
+// destination is the owner of a session that has moved.
+func (l *leading) destination(to *move) zab.LinkID {
+	if to.link == nil {
+		return 0
+	}
+	return to.link.ID
+}
+
+// delivered implements role: it answers for the clients that may go on.
+func (l *leading) delivered(z proto.Zxid) {
+	for l.done = z; l.moves.Len() > 0 && l.moves.Front().zxid <= z; {
+		to := *l.moves.Front()
+		l.moves.Pop()
+		l.arrived(&to)
+	}
+}
+
+// movesEnd gives up the clients that do not go on yet.
+func (l *leading) movesEnd() {
+	for ; l.moves.Len() > 0; l.moves.Pop() {
+		if r := l.moves.Front().client; r != nil {
+			r.Client.Unanswered()
+		}
+	}
+}
+
+// arrived answers for a session that goes on at its new server, unless it has moved on meanwhile.
+func (l *leading) arrived(to *move) {
+	here := l.m.Tracker.Owner(to.id) == l.destination(to)
+	switch r := to.client; {
+	case r == nil:
+		if here || !l.m.warren[to.link.ID] { // otherwise the client has left that learner, which gives it up in time
+			l.revalidated(to, true)
+		}
+	case !here:
+		r.Client.Abort()
+	default:
+		s, old := l.m.Tracker.Resume(to.id, r.TimeoutMs, r.Client, r.Received)
+		l.m.goesOn(r, s, old)
+	}
+}
+
+// goesOn answers a client that has come back, when the state has all that was delivered.
+func (m *Host) goesOn(r *flow.Resumption, s *sessions.Session, old sessions.Conn) {
+	m.applier.Do(func() { r.Client.Resumed(s, old, r.TimeoutMs) })
+}
+
+// revalidated answers the question of a learner about a session. A learner in Java expects its own zxid back.
+func (l *leading) revalidated(to *move, valid bool) {
+	if l.m.links[to.link.ID] != to.link {
+		return // it has closed
+	}
+	proposed := to.asked
+	if l.m.warren[to.link.ID] {
+		proposed = to.zxid
+	}
+	data := proto.AppendBool(proto.AppendInt64(nil, int64(to.id)), valid)
+	to.link.SendPacket(&peers.Packet{Type: proto.PacketRevalidate, Zxid: proposed, Data: data})
+	l.m.touch(to.link)
+}

@@ -1,0 +1,108 @@
+package ensemble
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// TestKilledLeaderEndsNoOtherConnection kills the process that leads while clients of the other servers have requests
+// in flight. None of them loses its connection, and each request is done once.
+func TestKilledLeaderEndsNoOtherConnection(t *testing.T) {
+	l := keptAtKills(t, cluster.Warren, 5, map[string]string{"warren.connection.keep": "60000"})
+	require.Zero(t, l.ended.Load(), "connections that ended")
+	require.Zero(t, l.unknown.Load(), "requests without an answer")
+	require.Positive(t, l.answered.Load())
+}
+
+// losses is what clients of the surviving servers feel of killed leaders.
+type losses struct {
+	ended, unknown, answered atomic.Int64
+	silence                  atomic.Int64 // the longest time without an answer, ns
+}
+
+func (l *losses) String() string {
+	return fmt.Sprintf("%d connections ended, %d requests of unknown outcome, %d answered, the longest silence %v",
+		l.ended.Load(), l.unknown.Load(), l.answered.Load(), time.Duration(l.silence.Load()).Round(time.Millisecond))
+}
+
+// keptAtKills kills the leader again and again. Each other server has some clients, with sequential creates in flight
+// all the time. It fails if an acknowledged create is missing, or one was done twice though each was answered.
+func keptAtKills(t *testing.T, kind cluster.Kind, kills int, settings map[string]string) *losses {
+	const clients, steadily = 4, 500 * time.Millisecond
+	c := newSceneWith(t, settings, of(kind, 3)...)
+	l := &losses{}
+	for kill := range kills {
+		c.whole()
+		leads := c.certainLeader()
+		var wg sync.WaitGroup
+		stop := make(chan struct{})
+		for _, node := range c.but(leads) {
+			for i := range clients {
+				conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: 30_000, Reply: time.Minute})
+				require.NoError(t, err)
+				path := fmt.Sprintf("/kept-%d-%s-%d", kill, node.Addr(), i)
+				_, err = conn.Create(path, nil, proto.ModePersistent)
+				require.NoError(t, err)
+				wg.Go(func() { l.creates(t, conn, path, stop) })
+			}
+		}
+		time.Sleep(steadily)
+		leads.Kill()
+		for other := leads; other == leads; {
+			other = c.certainLeader()
+		}
+		time.Sleep(steadily)
+		close(stop)
+		wg.Wait()
+		leads.Start()
+	}
+	return l
+}
+
+// creates keeps sequential creates in flight until stop, and then waits for those that are.
+func (l *losses) creates(t *testing.T, conn *wire.Conn, path string, stop <-chan struct{}) {
+	const inFlight = 8
+	defer conn.Close()
+	var flying []*wire.Call
+	last := time.Now()
+	for done, ends := 0, false; ; done++ {
+		select {
+		case <-stop:
+			ends = true
+		default:
+		}
+		for !ends && len(flying) < inFlight {
+			flying = append(flying, conn.Send(wire.Create(path+"/", nil, wire.OpenACL, proto.ModePersistentSequential)))
+		}
+		if len(flying) == 0 {
+			names, err := conn.Children(path, false)
+			require.NoError(t, err)
+			require.Len(t, names, done, "each create was done once")
+			return
+		}
+		if err := flying[0].Wait(); err != nil {
+			l.ended.Add(1)
+			l.unknown.Add(int64(len(flying)))
+			return
+		}
+		require.NoError(t, flying[0].Reply.Err())
+		require.Equal(t, fmt.Sprintf("%s/%010d", path, done), flying[0].Reply.Value.(*proto.CreateResponse).Path.String())
+		flying = flying[1:]
+		l.answered.Add(1)
+		for took := int64(time.Since(last)); ; {
+			if was := l.silence.Load(); took <= was || l.silence.CompareAndSwap(was, took) {
+				break
+			}
+		}
+		last = time.Now()
+	}
+}
