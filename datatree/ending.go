@@ -89,14 +89,13 @@ type toldOf struct {
 	id   NodeID
 }
 
-// moment is what changes with every txn that changes the tree.
+// moment is what changes with every txn. SetConfig, which changes nothing that matters here, and Reap may come between.
 type moment struct {
 	zxid     proto.Zxid
 	removals uint64
-	live     int
 }
 
-// endingSlice is the usual Ending.slice and Ending.mark.
+// endingSlice is the usual Ending.slice and Ending.mark: Prepare looks at so many znodes in less than 0.3 ms.
 const endingSlice = 1024
 
 // Deletions says which deletions of children of a znode are of interest.
@@ -134,7 +133,8 @@ func (s *State) NewEnding(payload []byte, least int) *Ending {
 		return nil
 	}
 	e := &Ending{
-		state: s, header: h, listed: t.body.paths, owned: owned, since: s.moment(), slice: endingSlice, mark: endingSlice,
+		state: s, header: h, listed: t.body.paths, owned: owned, since: s.moment(),
+		slice: endingSlice, mark: endingSlice,
 	}
 	e.digest, e.hasDigest = t.digest(h.Type, &r)
 	e.ranks = make(map[NodeID]int32, len(e.listed))
@@ -144,10 +144,13 @@ func (s *State) NewEnding(payload []byte, least int) *Ending {
 	return e
 }
 
-func (s *State) moment() moment { return moment{s.lastZxid, s.removals, s.records.live} }
+func (s *State) moment() moment { return moment{s.lastZxid, s.removals} }
 
 // Session returns the session that ends.
 func (e *Ending) Session() proto.SessionID { return e.header.ClientID }
+
+// EachSlice makes Prepare rest after n znodes, and not after the usual number.
+func (e *Ending) EachSlice(n int) { e.slice = n }
 
 // Prepare is the first step. in is nil if there will be no sink. The caller holds the read lock; rest, which may be
 // nil, is called now and then and may release it for a moment. Prepare reports false if the txn must be applied by

@@ -82,9 +82,8 @@ func (s *State) checkEnded() (n int) {
 		invariant("a znode to reap is of the session that has ended", r.owner == s.ended.session, uint64(id))
 		id = s.kinOf(r).ownNext
 	}
-	if n > 0 {
-		invariant("a session that has ended owns nothing", s.sessions[s.ended.session].ephemerals.count == 0, uint64(n))
-	}
+	owns := s.sessions[s.ended.session].ephemerals.count
+	invariant("a session that has ended owns nothing", n == 0 || owns == 0, uint64(n))
 	return n
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/datatree/prepare"
 	"github.com/seed94657493/warren/datatree/quota"
@@ -476,7 +477,7 @@ func (l *leading) propose(w *write, code proto.ErrCode) {
 		req := &l.req
 		req.Session, req.Cxid, req.Op, req.Body, req.Identities = w.session, w.xid, w.op, w.body, w.ids
 		req.LocalSession = m.Config.LocalSessionsEnabled && w.session != 0 && m.Tracker.IsLocal(w.session)
-		if len(w.body) >= limits.SmallWrite && w.op != proto.OpMulti { // a multi releases the lock itself now and then
+		if l.takesLong(w) {
 			l.unlockState()
 			m.Store.Long.Lock()
 			l.lockState()
@@ -512,6 +513,19 @@ func (l *leading) propose(w *write, code proto.ErrCode) {
 		m.Tracker.SetClosing(w.session)
 	}
 }
+
+// takesLong reports whether it takes long to prepare a request, so that short readers should not have to wait behind
+// the applier meanwhile. A multi releases the lock itself now and then. REQUIRES: lockState.
+func (l *leading) takesLong(w *write) bool {
+	if w.op == proto.OpCloseSession {
+		return l.m.Store.State.FirstEphemerals(w.session, 0, func(datatree.NodeID) {}) >= manyEphemerals
+	}
+	return len(w.body) >= limits.SmallWrite && w.op != proto.OpMulti
+}
+
+// manyEphemerals is how many ephemerals a session has whose end takes long to prepare: more than a third of a
+// millisecond.
+const manyEphemerals = 4096
 
 // refuse answers a request that becomes no txn.
 func (l *leading) refuse(w *write, code proto.ErrCode) {
