@@ -215,8 +215,8 @@ func BenchmarkWorstPause(b *testing.B) {
 
 // BenchmarkCloseSession reports how long the end of a session with -datatree.nodes ephemerals keeps everybody out of
 // the tree, in processor time: as one Apply, and by an Ending, whose longest hold is hold-us. Prepare lets readers go
-// on. The txn lists as many znodes as a leader lists, and the others are found when it is applied. With among=true each
-// of them has a sibling of another session on both sides, which is the worst that their parents can be.
+// on. The txn lists as many znodes as a leader lists, and the others are found when it is applied. With among=true
+// each of them has a sibling of another session on both sides, which is the worst that their parents can be.
 func BenchmarkCloseSession(b *testing.B) {
 	for _, parents := range []int{1, 1000} {
 		for _, among := range []bool{false, true} {

@@ -44,18 +44,18 @@ type Ending struct {
 	above    map[NodeID]struct{}
 	runs     []run
 	runMarks map[NodeID]int32 // index in runs, of marked znodes
-	acls     map[ACLID]int32  // users that go
-	quotas   map[NodeID]loss  // by stats node
-	digests  int64            // sum of the digests of the znodes, and of what the parents lose
-	size     int64            // what DataSize loses
-	told     []toldOf         // deletions that the sink hears of, in the order of events once Prepare has returned
+	acls     map[ACLID]int32  // users that go, without the last ones: so many users of acl
+	acl      ACLID
+	users    int32
+	quotas   map[NodeID]loss // by stats node
+	digests  int64           // sum of the digests of the znodes, and of what the parents lose
+	size     int64           // what DataSize loses
+	told     []toldOf        // deletions that the sink hears of, in the order of events once Prepare has returned
 	late     []toldOf
 	all      bool // the sink hears of every deletion
 	ranked   bool // told is complete but for late
 	prepared bool
 	since    moment // of NewEnding
-	left     int    // znodes that Reap has not freed
-	next     NodeID // the first of them
 	slice    int    // znodes between two rests
 	mark     int32  // of so many znodes in a list one is marked, so that the place of any is found in as many steps
 }
@@ -65,7 +65,12 @@ type bereaved struct {
 	id          NodeID
 	first, last NodeID
 	gone        int32
-	units       int64 // length of its path in front of a slash
+	bytes       int64 // of their data
+	heads       int32 // runs, and their ends
+	tails       int32
+	tail        NodeID // the last end that was found
+	run         int32  // index in runs, if there is only one
+	units       int64  // length of its path in front of a slash
 	digest      uint32
 	eldest      toldOf // the first child that goes, in the order of events
 	below       Deletions
@@ -89,7 +94,7 @@ type toldOf struct {
 	id   NodeID
 }
 
-// moment is what changes with every txn. SetConfig, which changes nothing that matters here, and Reap may come between.
+// moment is what changes with every txn. It stays when SetConfig and Reap change what does not matter here.
 type moment struct {
 	zxid     proto.Zxid
 	removals uint64
@@ -161,12 +166,18 @@ func (e *Ending) Prepare(in Interest, rest func()) bool {
 	if !e.lookUpListed() || !e.lookAtOwned() {
 		return false
 	}
+	e.countUsers()
 	for i := range e.runs {
-		e.lookAtRun(int32(i))
+		e.looksAtOne()
+		e.endRun(int32(i))
 	}
 	for i := range e.parents {
-		if p := &e.parents[i]; p.below == FirstDeletion {
+		p := &e.parents[i]
+		if p.below == FirstDeletion {
 			e.told = append(e.told, p.eldest)
+		}
+		if !p.eachQuota {
+			e.countUse(p.stats, loss{int64(p.gone), p.bytes})
 		}
 	}
 	e.told = inOrder(e.told)
@@ -246,12 +257,18 @@ func (e *Ending) lookAtOwned() bool {
 		if p.below == EveryDeletion || e.isWatched(id) {
 			e.told = append(e.told, toldOf{rank, id})
 		}
-		if first := s.FirstChild(r.parent); first == id || s.rec(r.prev).owner != e.header.ClientID {
-			before := r.prev
-			if first == id {
-				before = 0
-			}
-			e.runs = append(e.runs, run{parent: at, head: id, before: before})
+		e.lookAt(r, p, id)
+		switch {
+		case s.FirstChild(r.parent) == id:
+			p.heads++
+			e.runs = append(e.runs, run{parent: at, head: id})
+		case s.rec(r.prev).owner != e.header.ClientID:
+			p.heads++
+			e.runs = append(e.runs, run{parent: at, head: id, before: r.prev})
+		}
+		if r.next == 0 || s.rec(r.next).owner != e.header.ClientID {
+			p.tails++
+			p.tail = id
 		}
 		id = k.ownNext
 	}
@@ -310,59 +327,64 @@ func (e *Ending) newParent(id NodeID) bereaved {
 	return p
 }
 
-// lookAtRun goes through a run, and adds up what goes with its znodes.
-func (e *Ending) lookAtRun(at int32) {
-	s, of := e.state, &e.runs[at]
-	p := &e.parents[of.parent]
-	var size, bytesGone, digests int64
-	var acl ACLID
-	id, n, users := of.head, int32(0), int32(0)
-	for ; id != 0; n++ {
-		r := s.rec(id)
-		if r.owner != e.header.ClientID {
-			break
-		}
-		e.looksAtOne()
-		if n%e.mark == e.mark-1 {
-			e.runMarks[id] = at
-		}
-		name, data := s.blocks.get(r.block)
-		size += p.units + 1 + pathUnits(name) + int64(len(data))
-		digests += int64(r.digest)
-		if r.acl != acl {
-			e.countUsers(acl, users)
-			acl, users = r.acl, 0
-		}
-		users++
-		if p.eachQuota {
-			e.path = s.AppendPath(e.path[:0], id)
-			_, stats := s.deepestQuota(e.path)
-			e.countUse(stats, loss{1, int64(len(data))})
-		}
-		bytesGone += int64(len(data))
-		id = r.next
+// lookAt adds up what goes with a znode.
+func (e *Ending) lookAt(r *record, p *bereaved, id NodeID) {
+	s := e.state
+	name, data := s.blocks.get(r.block)
+	p.gone++
+	p.bytes += int64(len(data))
+	e.size += p.units + 1 + pathUnits(name) + int64(len(data))
+	e.digests += int64(r.digest)
+	if r.acl != e.acl {
+		e.countUsers()
+		e.acl = r.acl
 	}
-	e.countUsers(acl, users)
-	if !p.eachQuota {
-		e.countUse(p.stats, loss{int64(n), bytesGone})
+	e.users++
+	if p.eachQuota {
+		e.path = s.AppendPath(e.path[:0], id)
+		_, stats := s.deepestQuota(e.path)
+		e.countUse(stats, loss{1, int64(len(data))})
 	}
-	of.after = id
-	if of.before == 0 {
-		p.first = id
-	}
-	if id == 0 {
-		p.last = of.before
-	}
-	p.gone += n
-	e.left += int(n)
-	e.size += size
-	e.digests += digests
 }
 
-func (e *Ending) countUsers(acl ACLID, n int32) {
-	if n > 0 && acl != OpenACL {
-		e.acls[acl] += n
+// endRun finds the end of a run. If its parent has no other, the end is known.
+func (e *Ending) endRun(at int32) {
+	s, of := e.state, &e.runs[at]
+	p := &e.parents[of.parent]
+	invariant("a run has two ends", p.heads == p.tails && p.heads > 0, uint64(p.id))
+	if p.heads == 1 {
+		p.run, of.after = at, s.rec(p.tail).next
+	} else {
+		of.after = e.walkRun(at)
 	}
+	if of.before == 0 {
+		p.first = of.after
+	}
+	if of.after == 0 {
+		p.last = of.before
+	}
+}
+
+// walkRun goes through a run and returns the sibling after it, 0 if there is none.
+func (e *Ending) walkRun(at int32) NodeID {
+	s := e.state
+	id := e.runs[at].head
+	for n := int32(1); id != 0 && s.rec(id).owner == e.header.ClientID; n++ {
+		e.looksAtOne()
+		if n%e.mark == 0 {
+			e.runMarks[id] = at
+		}
+		id = s.rec(id).next
+	}
+	return id
+}
+
+// countUsers adds the last znodes, which have one ACL, to the users that ACLs lose.
+func (e *Ending) countUsers() {
+	if e.users > 0 && e.acl != OpenACL {
+		e.acls[e.acl] += e.users
+	}
+	e.users = 0
 }
 
 func (e *Ending) countUse(stats NodeID, l loss) {

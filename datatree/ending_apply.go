@@ -11,7 +11,7 @@ import (
 func (e *Ending) Apply(sink Sink) Applied {
 	s := e.state
 	e.assertSame()
-	invariant("a session that ends was prepared", e.prepared && e.left == int(e.owned.count), uint64(e.left))
+	invariant("a session that ends was prepared", e.prepared, uint64(e.header.Zxid))
 	s.reapAll()
 	if sink != nil {
 		e.tell(sink)
@@ -128,6 +128,9 @@ func (e *Ending) passReaders() {
 // afterRun returns the sibling that follows the run in which a znode is, 0 if there is none.
 func (e *Ending) afterRun(id NodeID) NodeID {
 	s := e.state
+	if p := &e.parents[e.parentAt[s.rec(id).parent]]; p.heads == 1 {
+		return e.runs[p.run].after
+	}
 	for id != 0 && s.rec(id).owner == e.header.ClientID {
 		if at, ok := e.runMarks[id]; ok {
 			return e.runs[at].after

@@ -338,7 +338,7 @@ func due(s *State) (all []string) {
 func TestEndingIsApply(t *testing.T) {
 	r := newRand(t)
 	ended, late, replays, listings := 0, 0, 0, 0
-	for range 150 {
+	for range 100 {
 		w := newTwins(t, r)
 		for range 30 + r.Intn(250) {
 			if w.walker == nil && r.Intn(10) == 0 {
@@ -374,8 +374,8 @@ func TestEndingIsApply(t *testing.T) {
 		ended, late, replays, listings = ended+w.ended, late+w.late, replays+len(w.replays), listings+w.listings
 	}
 	t.Logf("%d sessions ended in steps, %d late watches, %d snapshots, %d listings", ended, late, replays, listings)
-	require.Greater(t, ended, 300)
-	require.Greater(t, late, 30)
-	require.Greater(t, replays, 100)
+	require.Greater(t, ended, 150)
+	require.Greater(t, late, 20)
+	require.Greater(t, replays, 50)
 	require.Greater(t, listings, 100)
 }
