@@ -379,3 +379,106 @@ func TestEndingIsApply(t *testing.T) {
 	require.Greater(t, replays, 50)
 	require.Greater(t, listings, 100)
 }
+
+// Wherever a Walker is when a session ends, it goes on with the next znode that stays.
+func TestEndingMovesWalkers(t *testing.T) {
+	const mine, others = 7, 8
+	layout := []proto.SessionID{mine, mine, mine, others, mine, mine, mine, mine, 0, others, mine, mine}
+	for mark := int32(1); mark < 5; mark++ {
+		for at := 0; ; at++ {
+			x := newTxns(t, NewState(Config{}))
+			var stays []string
+			for _, parent := range []string{"/a", "/b"} {
+				x.create(parent, nil)
+				for i, owner := range layout {
+					path := fmt.Sprintf("%s/%d", parent, i)
+					if x.session = owner; owner == 0 {
+						x.create(path, nil)
+					} else {
+						x.ephemeral(path)
+					}
+					if owner != mine {
+						stays = append(stays, path)
+					}
+				}
+			}
+			w := x.s.NewWalker()
+			body, done := w.Next(nil, 1)
+			for range at {
+				if body, done = w.Next(body, 1); done {
+					break
+				}
+			}
+			if done {
+				break
+			}
+			h := proto.TxnHeader{ClientID: mine, Zxid: x.zxid + 1, Type: proto.OpCloseSession}
+			e := x.s.NewEnding(h.AppendTo(nil), 1)
+			e.mark = mark
+			require.True(t, e.Prepare(nil, nil))
+			e.Apply(nil)
+			for x.s.Reap(1) {
+			}
+			for !done {
+				body, done = w.Next(body, 1)
+			}
+			w.Close()
+			s, _, err := loadBody(body, w.Zxid())
+			require.NoError(t, err, "mark %d, after %d znodes", mark, at)
+			for _, path := range stays {
+				require.NotZero(t, s.Lookup([]byte(path)), "mark %d, after %d znodes: %s", mark, at, path)
+			}
+		}
+	}
+}
+
+// A Finder does not go on with a znode that has gone with its session.
+func TestEndingIsFound(t *testing.T) {
+	x := newTxns(t, NewState(Config{}))
+	x.ephemeral("/e")
+	var f Finder
+	require.Zero(t, f.Lookup(x.s, []byte("/e/below")))
+	h := proto.TxnHeader{ClientID: x.session, Zxid: x.zxid + 1, Type: proto.OpCloseSession}
+	e := x.s.NewEnding(h.AppendTo(nil), 1)
+	require.True(t, e.Prepare(nil, nil))
+	e.Apply(nil)
+	x.zxid++
+	x.create("/e", nil)
+	x.create("/e/below", nil)
+	require.Equal(t, x.s.Lookup([]byte("/e/below")), f.Lookup(x.s, []byte("/e/below")))
+	x.session++
+	x.ephemeral("/again")
+	x.s.check()
+}
+
+// Digests of an Ending are those that ZooKeeper computes: the one that a closeSession carries is compared.
+func TestEndingComparesDigests(t *testing.T) {
+	for _, wrong := range []int64{0, 1} {
+		x, y := newTxns(t, NewState(Config{})), newTxns(t, NewState(Config{}))
+		for _, s := range []*txns{x, y} {
+			s.create("/p", []byte("data"))
+			s.ephemeral("/p/e")
+			s.ephemeral("/f")
+		}
+		end := &proto.CloseSessionTxn{Paths2Delete: []proto.Text{proto.Text("/f"), proto.Text("/p/e")}}
+		require.Equal(t, proto.OK, x.apply(proto.OpCloseSession, end))
+		digest := proto.TxnDigest{Version: proto.DigestVersion, TreeDigest: x.s.Digest() + wrong}
+		e := y.s.NewEnding(digest.AppendTo(slices.Clone(x.payload)), 2)
+		require.True(t, e.Prepare(nil, nil))
+		applied := e.Apply(nil)
+		require.Equal(t, wrong != 0, applied.DigestMismatch)
+		require.Equal(t, wrong == 0, applied.DigestMatch)
+		require.Equal(t, x.applied.Header, applied.Header)
+		requireSameState(t, x.s, y.s)
+	}
+	x := newTxns(t, NewState(Config{}))
+	x.ephemeral("/e")
+	h := proto.TxnHeader{ClientID: x.session, Zxid: x.zxid + 1, Type: proto.OpCloseSession}
+	require.Nil(t, x.s.NewEnding(h.AppendTo(nil), 2), "too few")
+	require.Nil(t, x.s.NewEnding([]byte("short"), 0))
+	h.Type = proto.OpError
+	require.Nil(t, x.s.NewEnding(h.AppendTo(nil), 0))
+	h.Type = proto.OpCloseSession
+	missing := proto.CloseSessionTxn{Paths2Delete: []proto.Text{proto.Text("/gone")}}
+	require.False(t, x.s.NewEnding(missing.AppendTo(h.AppendTo(nil)), 1).Prepare(nil, nil))
+}
