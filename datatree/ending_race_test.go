@@ -2,6 +2,7 @@ package datatree
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -75,6 +76,7 @@ func TestReadersSeeSessionsEndAtOnce(t *testing.T) {
 			e.Apply(nil)
 			mu.Unlock()
 			for reads.Load() < seen+3 { // they meet what is not reaped
+				runtime.Gosched()
 			}
 			mu.Lock()
 			s.Reap(parents * each / 2)
