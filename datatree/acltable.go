@@ -209,6 +209,14 @@ func (t *ACLTable) release(id ACLID) {
 	}
 }
 
+// releaseSome counts n users less.
+func (t *ACLTable) releaseSome(id ACLID, n int32) {
+	e := t.entry(id)
+	invariant("an ACL to release has so many users", e != nil && n > 0 && e.refs >= int(n), uint64(id))
+	e.refs -= int(n) - 1
+	t.release(id)
+}
+
 // hold returns the table for a walker. Until letGo no number in it is used again. denyKey is a number in it that
 // grants no permission.
 func (t *ACLTable) hold() (table []walkedACL, denyKey ACLID) {

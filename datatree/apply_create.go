@@ -19,6 +19,9 @@ func (s *State) applyCreate(h *proto.TxnHeader, b *txnBody, sink Sink) (NodeID, 
 		owner = proto.TTLOwner(b.ttl)
 	case b.owner:
 		owner = h.ClientID
+		if s.ended.session == owner {
+			s.reapAll() // what it owned does not exist any more, what it owns now does
+		}
 	}
 	parentPath, name := paths.Split(b.path)
 	if len(name) == 0 {

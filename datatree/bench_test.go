@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -213,37 +214,81 @@ func BenchmarkWorstPause(b *testing.B) {
 }
 
 // BenchmarkCloseSession reports how long the end of a session with -datatree.nodes ephemerals keeps everybody out of
-// the tree. The txn lists as many of them as a leader lists, and the others are found when it is applied.
+// the tree, in processor time: as one Apply, and by an Ending, whose longest hold is hold-us. Prepare lets readers go
+// on. The txn lists as many znodes as a leader lists, and the others are found when it is applied. With among=true
+// each of them has a sibling of another session on both sides, which is the worst that their parents can be.
 func BenchmarkCloseSession(b *testing.B) {
-	const listed = 10_000
-	for _, parents := range []int{1, benchParents} {
-		b.Run(fmt.Sprintf("parents=%d", parents), func(b *testing.B) {
-			s := NewState(Config{})
-			tx := newTxns(b, s)
-			for i := range parents {
-				tx.create(fmt.Sprintf("/p%03d", i), nil)
-			}
-			for b.Loop() {
-				b.StopTimer()
-				create := proto.CreateTxn{Acl: openList, Ephemeral: true}
-				var end proto.CloseSessionTxn
-				for i := range *benchNodes {
-					create.Path = fmt.Appendf(create.Path[:0], "/p%03d/member-%010d", i%parents, i)
-					create.ParentCVersion = int32(i/parents + 1)
-					require.Equal(b, proto.OK, tx.apply(proto.OpCreate, &create))
-					if i < listed {
-						end.Paths2Delete = append(end.Paths2Delete, append(proto.Text{}, create.Path...))
+	for _, parents := range []int{1, 1000} {
+		for _, among := range []bool{false, true} {
+			name := fmt.Sprintf("parents=%d/among=%v", parents, among)
+			b.Run(name+"/at-once", func(b *testing.B) {
+				runtime.LockOSThread()
+				var hold time.Duration
+				for b.Loop() {
+					b.StopTimer()
+					s, payload := newBenchEnd(b, parents, among)
+					b.StartTimer()
+					start := threadTime()
+					_, _, err := s.Apply(payload, nil, nil, false)
+					hold = max(hold, threadTime()-start)
+					require.NoError(b, err)
+				}
+				b.ReportMetric(float64(hold.Microseconds()), "hold-us")
+			})
+			b.Run(name+"/in-steps", func(b *testing.B) {
+				runtime.LockOSThread()
+				var prepare, hold, reap time.Duration
+				for b.Loop() {
+					b.StopTimer()
+					s, payload := newBenchEnd(b, parents, among)
+					b.StartTimer()
+					start := threadTime()
+					e := s.NewEnding(payload, 1)
+					require.True(b, e.Prepare(nil, nil))
+					prepare += threadTime() - start
+					start = threadTime()
+					e.Apply(nil)
+					hold = max(hold, threadTime()-start)
+					for more := true; more; {
+						start = threadTime()
+						more = s.Reap(endingSlice)
+						took := threadTime() - start
+						hold, reap = max(hold, took), reap+took
 					}
 				}
-				runtime.GC()
-				tx.zxid++
-				payload := appendTxn(nil, proto.OpCloseSession, tx.zxid, &end)
-				b.StartTimer()
-				_, _, err := s.Apply(payload, nil, nil, false)
-				require.NoError(b, err)
-				require.Zero(b, s.NumEphemerals())
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N**benchNodes), "ns/znode")
-		})
+				b.ReportMetric(float64(hold.Microseconds()), "hold-us")
+				b.ReportMetric(float64(prepare.Microseconds())/float64(b.N), "prepare-us")
+				b.ReportMetric(float64(reap.Microseconds())/float64(b.N), "reap-us")
+			})
+		}
 	}
+}
+
+// newBenchEnd returns a State, and a txn that ends a session of -datatree.nodes ephemerals.
+func newBenchEnd(b *testing.B, parents int, among bool) (*State, []byte) {
+	const listed = 10_000
+	s := NewState(Config{})
+	tx := newTxns(b, s)
+	for i := range parents {
+		tx.create(fmt.Sprintf("/p%03d", i), nil)
+	}
+	create := proto.CreateTxn{Acl: openList, Ephemeral: true}
+	var end proto.CloseSessionTxn
+	add := func(session proto.SessionID, parent int, name string, i int) {
+		tx.session = session
+		create.Path = fmt.Appendf(create.Path[:0], "/p%03d/%s-%010d", parent, name, i)
+		create.ParentCVersion++
+		require.Equal(b, proto.OK, tx.apply(proto.OpCreate, &create))
+	}
+	for i := range *benchNodes {
+		add(7, i%parents, "member", i)
+		if i < listed {
+			end.Paths2Delete = append(end.Paths2Delete, slices.Clone(create.Path))
+		}
+		if among {
+			add(8, i%parents, "other", i)
+		}
+	}
+	runtime.GC()
+	return s, appendTxn(nil, proto.OpCloseSession, tx.zxid+1, &end)
 }

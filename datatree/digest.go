@@ -37,15 +37,20 @@ func (s *State) digestStat(id NodeID, old *Node) {
 		return
 	}
 	n := s.node(r)
+	s.digestBecomes(r, r.digest^digestDifference(&s.txn.digestIn, old, &n))
+}
+
+// digestDifference returns the difference, by exclusive or, of the digests of a znode with two Stats.
+func digestDifference(scratch *digestScratch, old, n *Node) uint32 {
 	diff := Node{
 		Czxid: old.Czxid ^ n.Czxid, Mzxid: old.Mzxid ^ n.Mzxid, Pzxid: old.Pzxid ^ n.Pzxid,
 		Ctime: old.Ctime ^ n.Ctime, Mtime: old.Mtime ^ n.Mtime, Owner: old.Owner ^ n.Owner,
 		Version: old.Version ^ n.Version, Cversion: old.Cversion ^ n.Cversion, Aversion: old.Aversion ^ n.Aversion,
 	}
-	scratch := s.txn.digestIn[:digestAlign]
-	clear(scratch[:digestAlign-proto.StatPersistedSize])
-	putDigestStat(scratch[digestAlign-proto.StatPersistedSize:], &diff)
-	s.digestBecomes(r, r.digest^^crc32.Update(^uint32(0), crc32.IEEETable, scratch))
+	in := scratch[:digestAlign]
+	clear(in[:digestAlign-proto.StatPersistedSize])
+	putDigestStat(in[digestAlign-proto.StatPersistedSize:], &diff)
+	return ^crc32.Update(^uint32(0), crc32.IEEETable, in)
 }
 
 func (s *State) digestBecomes(r *record, digest uint32) {

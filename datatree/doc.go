@@ -19,8 +19,13 @@
 // (table); siblings, and the znodes of one owner, in lists that run through the records. Nothing is
 // ever copied as a whole, so nothing pauses as a whole. ACL lists are interned (ACLTable).
 //
+// A session may own millions of ephemerals. An Ending takes them out of the tree at once, in one short
+// step, and leaves their memory to Reap. Until that has freed it, the table has entries of znodes that
+// do not exist any more; find alone meets them.
+//
 // # Ownership
 //
 // State owns records, blocks, table, ACLs and sessions, and knows the Walkers that exist. A Walker
-// belongs to one goroutine; State moves its cursor when the znode under it goes.
+// belongs to one goroutine; State moves its cursor when the znode under it goes. An Ending belongs
+// to the goroutine that applies.
 package datatree

@@ -49,10 +49,11 @@ func (s *State) check() {
 			ephemerals++
 		}
 	}
-	invariant("every record is a znode", nodes == s.records.live, uint64(nodes))
-	invariant("every kin is a znode's", kins == s.kins.live, uint64(kins))
+	left := s.checkEnded()
+	invariant("every record is a znode", nodes+left == s.records.live, uint64(nodes))
+	invariant("every kin is a znode's", kins+left == s.kins.live, uint64(kins))
 	invariant("wide znodes are counted", wide == s.wide, uint64(s.wide))
-	invariant("the table has every znode but the root", s.table.count == nodes-1, uint64(s.table.count))
+	invariant("the table has every znode but the root", s.table.count == nodes-1+left, uint64(s.table.count))
 	invariant("the digest is the sum of digests", digest == s.digest, uint64(s.digest))
 	invariant("the size is the sum of sizes", size == s.dataSize, uint64(s.dataSize))
 	invariant("ephemerals are counted", ephemerals == s.ephemerals, uint64(s.ephemerals))
@@ -72,6 +73,18 @@ func (s *State) checkChildren(id NodeID) {
 	}
 	invariant("the first child names the last", k.first == 0 || s.rec(k.first).prev == last, uint64(id))
 	invariant("children are counted", n == k.children, uint64(id))
+}
+
+// checkEnded verifies what Reap has to free, and returns how many znodes that is.
+func (s *State) checkEnded() (n int) {
+	for id := s.ended.next; n < s.ended.left; n++ {
+		r := s.rec(id)
+		invariant("a znode to reap is of the session that has ended", r.owner == s.ended.session, uint64(id))
+		id = s.kinOf(r).ownNext
+	}
+	owns := s.sessions[s.ended.session].ephemerals.count
+	invariant("a session that has ended owns nothing", n == 0 || owns == 0, uint64(n))
+	return n
 }
 
 func (s *State) checkACLs(users map[ACLID]int) {

@@ -19,7 +19,8 @@ import (
 // steps are repeated until no name is noted: a few times without the lock, and then under it.
 //
 // Invariant: cursor is the next child that the walk has not met, or 0. New children are last, and State moves the
-// cursor on when the znode under it is deleted.
+// cursor on when the znode under it is deleted. When an Ending has taken children away at once, none of this holds,
+// and the walk begins again.
 type Listing struct {
 	state   *State
 	parent  NodeID
@@ -34,6 +35,7 @@ type Listing struct {
 	fresh   [][]byte            // noted names that Sift adds
 	rounds  int                 // how often noted names were taken
 	settled bool                // Sift has turned the names of the walk into the answer
+	again   bool                // very many children have gone at once: Next begins again
 	gone    bool                // the znode was deleted
 	closed  bool
 }
@@ -99,13 +101,22 @@ func (s *State) NewListing(path []byte, ids []auth.Identity) (*Listing, proto.Er
 	if err != proto.OK {
 		return nil, err
 	}
-	l := &Listing{state: s, parent: id, cursor: s.FirstChild(id), noted: map[string]struct{}{}}
-	n := s.Node(id).NumChildren
-	l.sorted, l.hint = n <= sortedMax, min(listingChunk, 24*int(n))
+	l := &Listing{state: s, parent: id}
+	l.begin()
 	s.listings.mu.Lock()
 	defer s.listings.mu.Unlock()
 	s.listings.live = append(s.listings.live, l)
 	return l, proto.OK
+}
+
+// begin begins with the first child.
+func (l *Listing) begin() {
+	s := l.state
+	n := s.Node(l.parent).NumChildren
+	*l = Listing{
+		state: s, parent: l.parent, cursor: s.FirstChild(l.parent), noted: map[string]struct{}{},
+		sorted: n <= sortedMax, hint: min(listingChunk, 24*int(n)),
+	}
 }
 
 // Of reports whether the Listing is of s, and its znode still exists. The caller holds the read lock.
@@ -117,6 +128,9 @@ func (l *Listing) Of(s *State) bool { return l.state == s && !l.gone }
 func (l *Listing) Next(n int) (done bool) {
 	invariant("a closed listing is not used", !l.closed && !l.gone, uint64(l.parent))
 	s := l.state
+	if l.again {
+		l.begin()
+	}
 	for ; n > 0 && l.cursor != 0; n-- {
 		r := s.rec(l.cursor)
 		l.add(s.blocks.name(r.block))

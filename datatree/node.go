@@ -164,9 +164,15 @@ func (s *State) unlink(id NodeID) {
 		s.wide--
 	}
 	k.children--
+	s.discard(id)
+}
+
+// discard frees the memory of a znode that is in no list and not in the table.
+func (s *State) discard(id NodeID) {
+	r := s.rec(id)
 	if i := r.kin &^ hiddenFlag; i != 0 {
 		own := s.kins.at(i)
-		invariant("a znode to unlink has no children", own.children == 0, uint64(id))
+		invariant("a znode to discard has no children", own.children == 0, uint64(id))
 		own.first = NodeID(s.kins.free)
 		s.kins.free = i
 		s.kins.live--
@@ -189,7 +195,7 @@ func (s *State) find(parent NodeID, hash uint32, name []byte) NodeID {
 		for m := match(g.tags, tagOf(hash)); m != 0; m &= m - 1 {
 			id := g.ids[bits.TrailingZeros64(m)/8]
 			r := s.rec(id)
-			if r.hash == hash && r.parent == parent && bytes.Equal(s.blocks.name(r.block), name) {
+			if r.hash == hash && r.parent == parent && bytes.Equal(s.blocks.name(r.block), name) && !s.ended.has(r) {
 				return id
 			}
 		}

@@ -17,8 +17,9 @@ import (
 // their payloads.
 type randomTxns struct {
 	*txns
-	r   *rand.Rand
-	log [][]byte
+	r    *rand.Rand
+	log  [][]byte
+	cuts bool // lists of closeSession are cut short, as those of very many ephemerals are
 }
 
 func (x *randomTxns) randomPath(depth int) string {
@@ -98,15 +99,26 @@ func (x *randomTxns) step() {
 		x.s.EachEphemeral(x.session, func(id NodeID) {
 			closing.Paths2Delete = append(closing.Paths2Delete, x.s.AppendPath(nil, id))
 		})
+		list := closing.Paths2Delete
+		if x.r.Intn(4) == 0 { // ZooKeeper lists them in the order of a set
+			x.r.Shuffle(len(list), func(i, k int) { list[i], list[k] = list[k], list[i] })
+		}
+		if x.cuts {
+			closing.Paths2Delete = list[:x.r.Intn(len(list)+1)]
+		}
 		op, body = proto.OpCloseSession, closing
 	case 2:
 		op, body = x.multi()
 	default:
 		op, body = x.body()
 	}
-	if body == nil {
-		return
+	if body != nil {
+		x.do(op, body)
 	}
+}
+
+// do applies a txn, and remembers it with its digest.
+func (x *randomTxns) do(op proto.OpCode, body txnRecord) {
 	x.apply(op, body)
 	payload := append([]byte(nil), x.payload...)
 	if op != proto.OpError {

@@ -42,6 +42,8 @@ type State struct {
 
 	wide int // znodes with at least WideChildren children
 
+	ended ended // what an Ending has left
+
 	walkers  walkers
 	listings listings
 	seed     maphash.Seed
@@ -222,7 +224,7 @@ func (s *State) LastZxid() proto.Zxid { return s.lastZxid }
 func (s *State) ACLs() *ACLTable { return s.acls }
 
 // NumNodes returns the number of znodes, the root and the system znodes included.
-func (s *State) NumNodes() int { return s.records.live }
+func (s *State) NumNodes() int { return s.records.live - s.ended.left }
 
 // NumEphemerals returns the number of znodes that belong to sessions.
 func (s *State) NumEphemerals() int { return s.ephemerals }

@@ -32,6 +32,8 @@ type txns struct {
 	changes []recordedChange
 	payload []byte
 	record  bool
+	before  func(payload []byte) // is called before a txn is applied
+	model   Sink                 // hears of the changes as well
 }
 
 type recordedChange struct {
@@ -66,9 +68,15 @@ func (x *txns) applyAt(zxid proto.Zxid, op proto.OpCode, body txnRecord) proto.E
 	if body != nil {
 		x.payload = body.AppendTo(x.payload)
 	}
+	if x.before != nil {
+		x.before(x.payload)
+	}
 	var sink Sink
 	if x.record {
 		sink, x.changes = x, nil
+	}
+	if x.model != nil {
+		sink = x.model
 	}
 	var err error
 	x.reply, x.applied, err = x.s.Apply(x.payload, sink, x.reply[:0], true)

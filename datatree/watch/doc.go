@@ -6,7 +6,7 @@
 //
 // # Locks and goroutines
 //
-// A Registry does not lock and starts no goroutine. Has, Count, CountData, PathsOf and Each only
+// A Registry does not lock and starts no goroutine. Has, At, Count, CountData, PathsOf and Each only
 // read. Everything else writes, also the registration of a watch by a read request. The server
 // changes its Registry under the write lock of the tree, or under the read lock together with a lock
 // for the Registry alone.

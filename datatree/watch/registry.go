@@ -73,6 +73,8 @@ type Registry struct {
 
 	trigger uint64   // number of the current trigger, see watcher.told
 	gone    []uint32 // scratch of fire: watchers whose last mode was consumed
+
+	follow func(path []byte, below datatree.Deletions, deep bool) // see Follow; nil is nobody
 }
 
 // tally counts watchers and paths that have a pair, and pairs.
@@ -121,6 +123,9 @@ func (w *Registry) Add(id WatcherID, kind Kind, path []byte) bool {
 		entry = w.paths.insert(path, hash)
 	}
 	w.set(entry, id, old, m)
+	if w.follow != nil {
+		w.tellFollower(kind, path)
+	}
 	return true
 }
 

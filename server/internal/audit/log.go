@@ -276,17 +276,15 @@ func (a *Log) Lost(origin []byte, op proto.OpCode, subject []byte) {
 	})
 }
 
-// Ended adds a line for each ephemeral znode that ends with a session, even if the client is at another server.
+// Ended adds the line of an ephemeral znode that ends with a session, even if the client is at another server.
 // ZooKeeper, too, writes them on every server of an ensemble.
-func (a *Log) Ended(id proto.SessionID, paths []string) {
-	for _, path := range paths {
-		a.add(func(b []byte) []byte {
-			b = appendSession(a.begin(b, success), id)
-			b = appendValue(append(b, "\tuser="...), a.user)
-			b = append(b, "\toperation=ephemeralZNodeDeletionOnSessionCloseOrExpire\tznode="...)
-			return endLine(appendValue(b, path), success)
-		})
-	}
+func (a *Log) Ended(id proto.SessionID, path string) {
+	a.add(func(b []byte) []byte {
+		b = appendSession(a.begin(b, success), id)
+		b = appendValue(append(b, "\tuser="...), a.user)
+		b = append(b, "\toperation=ephemeralZNodeDeletionOnSessionCloseOrExpire\tznode="...)
+		return endLine(appendValue(b, path), success)
+	})
 }
 
 // begin appends the head of a line: the time, the level and the name of ZooKeeper's logger.

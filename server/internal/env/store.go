@@ -58,11 +58,3 @@ func (st *Store) LockedZxid() proto.Zxid {
 	defer st.Mu.Unlock()
 	return st.State.LastZxid()
 }
-
-// EphemeralsOf returns the paths of a session's ephemeral znodes. REQUIRES: Mu, at least for reading.
-func (st *Store) EphemeralsOf(id proto.SessionID) (paths []string) {
-	st.State.EachEphemeral(id, func(node datatree.NodeID) {
-		paths = append(paths, string(st.State.AppendPath(nil, node)))
-	})
-	return paths
-}

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/datatree/prepare"
 	"github.com/seed94657493/warren/datatree/quota"
@@ -481,7 +482,7 @@ func (l *leading) propose(w *write, code proto.ErrCode) {
 		req := &l.req
 		req.Session, req.Cxid, req.Op, req.Body, req.Identities = w.session, w.xid, w.op, w.body, w.ids
 		req.LocalSession = m.Config.LocalSessionsEnabled && w.session != 0 && m.Tracker.IsLocal(w.session)
-		if len(w.body) >= limits.SmallWrite && w.op != proto.OpMulti { // a multi releases the lock itself now and then
+		if l.takesLong(w) {
 			l.unlockState()
 			m.Store.Long.Lock()
 			l.lockState()
@@ -500,29 +501,37 @@ func (l *leading) propose(w *write, code proto.ErrCode) {
 		header := proto.TxnHeader{ClientID: w.session, Cxid: w.xid, Zxid: l.next, Time: now, Type: w.op}
 		chunk = prepare.AppendErrorTxn(chunk, header, code)
 	}
-	e := l.push(chunk, start)
+	l.payloads.chunk = chunk
+	payload := chunk[start:len(chunk):len(chunk)]
+	e := l.entries.Next() // built in place: an entry is copied once, into the batch for the applier
+	e.zxid, e.txn = l.next, true
 	w.fill(&e.item)
 	if create2 := l.preparer.Create2(); ok && len(create2) > 0 && w.client != nil {
 		e.create2 = append([]int32(nil), create2...)
 	}
 	if ok && code == proto.OK && w.op == proto.OpReconfig {
-		l.reconfig = e.zxid
+		l.reconfig = l.next
 	}
+	l.txns = append(l.txns, zab.Txn{Zxid: l.next, Payload: payload})
+	l.last = l.next
+	l.next++
 	if w.op == proto.OpCloseSession {
 		m.Tracker.SetClosing(w.session)
 	}
 }
 
-// push adds the next txn, which stands in chunk from start on, to those that are not proposed. It returns its entry,
-// built in place, because an entry is copied once, into the batch for the applier.
-func (l *leading) push(chunk []byte, start int) *entry {
-	l.payloads.chunk = chunk
-	e := l.entries.Next()
-	e.zxid, e.txn, l.last = l.next, true, l.next
-	l.txns = append(l.txns, zab.Txn{Zxid: l.next, Payload: chunk[start:len(chunk):len(chunk)]})
-	l.next++
-	return e
+// takesLong reports whether it takes long to prepare a request, so that short readers should not have to wait behind
+// the applier meanwhile. A multi releases the lock itself now and then. REQUIRES: lockState.
+func (l *leading) takesLong(w *write) bool {
+	if w.op == proto.OpCloseSession {
+		return l.m.Store.State.FirstEphemerals(w.session, 0, func(datatree.NodeID) {}) >= manyEphemerals
+	}
+	return len(w.body) >= limits.SmallWrite && w.op != proto.OpMulti
 }
+
+// manyEphemerals is how many ephemerals a session has whose end takes long to prepare: more than a third of a
+// millisecond.
+const manyEphemerals = 4096
 
 // refuse answers a request that becomes no txn.
 func (l *leading) refuse(w *write, code proto.ErrCode) {

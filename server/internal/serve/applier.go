@@ -17,7 +17,7 @@ import (
 )
 
 // applier applies durable txns to the state, fires watches and answers. It is the only writer of the state, and
-// holds the write lock once for each batch.
+// holds the write lock once for each batch, except for the ends of sessions with very many ephemerals: see ending.go.
 type applier struct {
 	srv  *Front
 	body []byte // reply body of the txn that is being applied
@@ -27,6 +27,7 @@ type applier struct {
 	freed  []sessions.Conn // connections to be closed: their sessions have ended, or they take no events
 	served int             // bytes of replies to reads behind writes, executed under the present hold of the lock
 	forced int             // the same for reads that were queued before a write
+	reaps  bool            // a session has ended whose memory is not freed
 
 	// event is the event that is being delivered, encoded once for all its watchers. The events of one change
 	// differ in their types.
@@ -49,6 +50,20 @@ func NewApplier(srv *Front) *applier {
 const flushInline = 128
 
 func (a *applier) Apply(b *flow.ApplyBatch) {
+	items := b.Items
+	e := a.applySome(b, nil)
+	for rest := items; e != nil; {
+		rest = rest[len(b.Items):]
+		a.prepare(e)
+		b.Items = rest
+		e = a.applySome(b, e)
+	}
+	b.Items = items
+}
+
+// applySome applies a batch under one hold of the lock, up to an item that ends a session in steps: it takes that and
+// what follows out of the batch, and returns the end. first is that of the first item, if it has been prepared.
+func (a *applier) applySome(b *flow.ApplyBatch, first *end) (next *end) {
 	st := a.srv.Store
 	now := a.srv.Clock.Now()
 	st.Long.Lock()
@@ -58,6 +73,12 @@ func (a *applier) Apply(b *flow.ApplyBatch) {
 			break
 		}
 		it := &b.Items[i]
+		if first == nil || i > 0 {
+			if first, next = nil, a.endOf(it); next != nil {
+				b.Items = b.Items[:i]
+				break
+			}
+		}
 		if c := connOf(it); c != nil && c.Left.Load() {
 			a.settle(c)
 		}
@@ -65,7 +86,7 @@ func (a *applier) Apply(b *flow.ApplyBatch) {
 			a.answerWithout(it)
 			continue
 		}
-		a.applyOne(it, it.Payload, b.Create2[it.Create2.Off:it.Create2.Off+it.Create2.N], now)
+		a.applyOne(it, it.Payload, b.Create2[it.Create2.Off:it.Create2.Off+it.Create2.N], first, now)
 	}
 	st.Publish()
 	a.served, a.forced = 0, 0
@@ -74,6 +95,7 @@ func (a *applier) Apply(b *flow.ApplyBatch) {
 	a.account(b, now)
 	a.measureAll(b)
 	a.flush()
+	return next
 }
 
 // connOf is the connection on which an item is answered; nil if it is not answered. Every client of a server is a
@@ -123,21 +145,24 @@ func (a *applier) measureAll(b *flow.ApplyBatch) {
 }
 
 // applyOne applies one txn, under the write lock, and answers the client that asked for it. Events are sent before
-// the reply.
-func (a *applier) applyOne(it *flow.Item, payload []byte, create2 []int32, now int64) {
+// the reply. e is not nil if the txn ends a session in steps.
+func (a *applier) applyOne(it *flow.Item, payload []byte, create2 []int32, e *end, now int64) {
 	a.forgetEvent()
 	var body []byte
 	var applied datatree.Applied
 	var err error
-	if log := a.srv.Security.Audit; log != nil && it.Op == proto.OpCloseSession {
+	if a.srv.Security.Audit != nil && it.Op == proto.OpCloseSession && e == nil {
 		var h proto.TxnHeader
 		if h.ReadFrom(payload) == nil && h.Type == proto.OpCloseSession {
-			log.Ended(h.ClientID, a.srv.Store.EphemeralsOf(h.ClientID))
+			a.auditEnd(h.ClientID, func() {})
 		}
 	}
-	if len(create2) > 0 {
+	switch {
+	case e != nil && e.prepared:
+		body, applied = a.body[:0], a.applyEnd(e)
+	case len(create2) > 0:
 		body, applied, err = a.srv.Store.State.ApplyCreate2(payload, a, a.body[:0], create2)
-	} else {
+	default:
 		body, applied, err = a.srv.Store.State.Apply(payload, a, a.body[:0], it.Client != nil)
 	}
 	if err != nil {
@@ -427,6 +452,7 @@ type ApplyQueue struct {
 	applier *applier
 	works   []applyWork   // the last ones taken, for reuse; guarded by turn
 	added   bool          // since the last Come; owned by the host goroutine
+	long    bool          // what was added ends a session; owned by the host goroutine
 	queued  *atomic.Int64 // bytes that wait to be applied
 	// finished is the zxid up to which all txns are applied and answered: their payloads are not read any more.
 	finished *atomic.Int64
@@ -447,17 +473,22 @@ func NewApplyQueue(srv *Front, queued, finished *atomic.Int64) *ApplyQueue {
 
 // Put queues a batch for the next Come. The host goroutine calls it.
 func (q *ApplyQueue) Put(b *flow.ApplyBatch) {
+	for i := range b.Items {
+		q.long = q.long || b.Items[i].Op == proto.OpCloseSession
+	}
 	q.Inbox.Add(applyWork{batch: b})
 	q.added = true
 }
 
 // Come lets the batches that were put be applied. In calm the caller applies them itself, unless another goroutine
-// is applying already. Otherwise the applier goroutine does.
+// is applying already, or the end of a session is among them, which may take long. Otherwise the applier goroutine
+// does.
 func (q *ApplyQueue) Come(calm bool) {
 	if !q.added {
 		return
 	}
-	q.added = false
+	calm = calm && !q.long
+	q.added, q.long = false, false
 	if calm && q.turn.TryLock() {
 		q.apply()
 		q.turn.Unlock()
@@ -512,6 +543,9 @@ func (q *ApplyQueue) apply() (closed bool) {
 			q.finished.Store(int64(b.Last))
 		}
 		q.srv.ApplyPool.Put(b)
+	}
+	if q.applier.reap() {
+		q.Inbox.Put(applyWork{Call: func() {}}) // then the next part, after what has come meanwhile
 	}
 	return closed
 }

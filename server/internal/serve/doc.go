@@ -31,7 +31,8 @@
 // socket), io.go (what has arrived), output.go (what waits to be sent), flush.go (how that reaches the socket, and the
 // end of a connection), pacing.go (turns and rates). Its beginning: listener.go, connset.go (limits on their number),
 // tls.go, handshake.go, auth.go, inside.go (clients in this process), word.go (four-letter words). Reads: execute.go,
-// listing.go (wide znodes), catchup.go (behind a write). Watches: watchers.go, setwatches.go. Writes: applier.go.
+// listing.go (wide znodes), catchup.go (behind a write). Watches: watchers.go, setwatches.go. Writes: applier.go,
+// ending.go (sessions with very many ephemerals).
 // The whole: front.go, security.go, drain.go (clients that are sent elsewhere). What is told of requests: sample.go,
 // stages.go. Of the system: gone_*.go (has a client ended already), backlog_*.go.
 package serve
