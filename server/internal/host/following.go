@@ -209,7 +209,7 @@ func (f *following) Packet(l *peers.Link, p *peers.Packet) {
 		f.holding = false
 	case peers.PacketMoved:
 		r := proto.NewReader(p.Data)
-		f.m.Tracker.Moved(proto.SessionID(r.Int64()))
+		f.moved(proto.SessionID(r.Int64()))
 	case proto.PacketPing:
 		f.refuses = saysNoRoom(p.Data)
 		f.giveUp()
@@ -226,6 +226,16 @@ func (f *following) Packet(l *peers.Link, p *peers.Packet) {
 		}
 		f.answered.Push(answeredSync{session: origin.session, after: f.m.committed})
 		f.answer(0, nil)
+	}
+}
+
+// moved notes that another server has the client of a session.
+func (f *following) moved(id proto.SessionID) {
+	f.m.Tracker.Moved(id)
+	for i := range f.back.Len() {
+		if r := f.back.At(i); r.ID == id {
+			r.moved = true
+		}
 	}
 }
 
@@ -263,6 +273,8 @@ func (f *following) giveUp() {
 type returned struct {
 	*flow.Resumption
 	proposed proto.Zxid
+	after    proto.Zxid // the newest txn that this server had heard of by then
+	moved    bool       // another server has the client by now
 }
 
 // renew answers a client that came back, as soon as this server has all txns up to proposed. A leader in Java does not
@@ -272,7 +284,7 @@ func (f *following) renew(r *flow.Resumption, valid bool, proposed proto.Zxid) {
 		r.Client.Resumed(nil, nil, 0)
 		return
 	}
-	if f.back.Push(returned{r, proposed}); proposed <= f.m.delivered {
+	if f.back.Push(returned{r, proposed, max(proposed, f.m.seen), false}); proposed <= f.m.delivered {
 		f.delivered(f.m.delivered)
 	}
 }
@@ -282,9 +294,13 @@ func (f *following) delivered(z proto.Zxid) {
 	for f.back.Len() > 0 && f.back.Front().proposed <= z {
 		r := *f.back.Front()
 		f.back.Pop()
+		if r.moved {
+			r.Client.Abort()
+			continue
+		}
 		f.below.disown(r.ID)
 		s, old := f.m.Tracker.Adopt(r.ID, r.TimeoutMs, r.Client, r.Received)
-		s.After = max(s.After, r.proposed, f.m.seen)
+		s.After = max(s.After, r.after)
 		f.m.goesOn(r.Resumption, s, old)
 	}
 }

@@ -40,7 +40,16 @@ func TestReturnedClientsWaitForWhatTheyAskedFor(t *testing.T) {
 	f.delivered(6)
 	require.Equal(t, 1, second.resumed)
 	require.Zero(t, late.resumed)
+	gone := &returning{}
+	f.renew(&flow.Resumption{Client: gone, ID: 10, TimeoutMs: 1000}, true, 7)
+	f.moved(10)
 	f.end()
+	require.Equal(t, 1, gone.unanswered)
+	f.renew(&flow.Resumption{Client: gone, ID: 10, TimeoutMs: 1000}, true, 7)
+	f.moved(10)
+	f.delivered(7)
+	require.True(t, gone.aborted, "another server has its session")
+	require.Zero(t, gone.resumed)
 	require.Equal(t, 1, late.unanswered, "the leader is lost: it asks again")
 }
 
