@@ -224,7 +224,7 @@ func TestNoticesRefuse(t *testing.T) {
 		`a line that begins with "=== "`:  {"COPYING": "a\n=== b\n"},
 		"other-1.0.LICENSE.txt":           {"LICENSE": "", "static/other-1.0.min.js": ""},
 		"other.min.js: the name has no v": {"LICENSE": "", "static/other.min.js": ""},
-		"":                                {"Licence.md": "", "parts/COPYING": "", "testdata/LICENSE": "", "static/own.js": ""},
+		"":                                {"Licence": "", "a/COPYING": "", "testdata/LICENSE": "", "static/a.js": ""},
 	} {
 		dir := t.TempDir()
 		require.NoError(t, os.Mkdir(filepath.Join(dir, "static"), 0o755))
@@ -236,7 +236,7 @@ func TestNoticesRefuse(t *testing.T) {
 		err := errors.Join(n.add("it v1", dir, licencesBelow), n.addStatic(filepath.Join(dir, "static")))
 		if name == "" {
 			require.NoError(t, err)
-			require.Equal(t, "\n=== it v1 Licence.md\n\n\n\n=== it v1 parts/COPYING\n\n\n", n.b.String())
+			require.Equal(t, "\n=== it v1 Licence\n\n\n\n=== it v1 a/COPYING\n\n\n", n.b.String())
 		} else {
 			require.ErrorContains(t, err, name)
 		}
