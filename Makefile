@@ -124,7 +124,7 @@ dist-test: dist ## each of them is reproducible, installed where nothing else is
 	cd test/packaging && export GOWORK=off GOFLAGS=-p=1 && $(GO) vet . && $(GO) test -count=1 -v .
 
 push: ## the image of dist, for each architecture, to IMAGE, a name with a registry
-	cd test/packaging && GOWORK=off GOFLAGS=-p=1 $(GO) run . -dist ../../dist -push '$(IMAGE)'
+	test -n '$(IMAGE)' && cd test/packaging && GOWORK=off GOFLAGS=-p=1 $(GO) run . -dist ../../dist -push '$(IMAGE)'
 
 modules: ## dist/modules: a module proxy with the modules of this tree; see docs/adr/0013-modules.md
 	$(GO) run ./test/modules/release

@@ -12,11 +12,12 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
 
-var debian = flag.String("debian", "", "a fresh root of Debian, which is copied; without it debootstrap makes one")
+var debian = flag.String("debian", "", "a fresh root of Debian; without it debootstrap makes one")
 
 // member is a server of an ensemble, in a root file system that it sees alone.
 type member struct {
@@ -195,23 +196,50 @@ func TestImageRuns(t *testing.T) {
 	stop()
 }
 
-// freshDebian is a root of Debian that nothing was installed in.
+// bootstrapped is a root of Debian that nothing was installed in, made once; empty where that is not possible, and why.
+// TestMain removes it.
+var bootstrapped = sync.OnceValues(func() (root, why string) {
+	if *debian != "" {
+		return *debian, ""
+	}
+	if _, err := exec.LookPath("debootstrap"); err != nil {
+		return "", "it takes debootstrap"
+	}
+	out, err := exec.Command("debootstrap", "--variant=minbase", "stable", scratch).CombinedOutput()
+	if err != nil {
+		return "", fmt.Sprintf("debootstrap makes no root here: %v: %s", err, out[max(0, len(out)-500):])
+	}
+	return scratch, ""
+})
+
+// scratch is the folder of what tests share.
+var scratch string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	var err error
+	if scratch, err = os.MkdirTemp("", "warren-debian-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	if err := os.RemoveAll(scratch); err != nil {
+		panic(err)
+	}
+	os.Exit(code)
+}
+
+// freshDebian is a root of Debian for one test.
 func freshDebian(t *testing.T) string {
 	t.Helper()
 	asRoot(t)
+	from, why := bootstrapped()
+	if why != "" {
+		t.Skip(why)
+	}
 	root := t.TempDir()
 	must(t, os.Chmod(root, 0o755))
-	if *debian != "" {
-		if out, err := exec.Command("cp", "-a", *debian+"/.", root).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		return root
-	}
-	if _, err := exec.LookPath("debootstrap"); err != nil {
-		t.Skip("it takes debootstrap")
-	}
-	if out, err := exec.Command("debootstrap", "--variant=minbase", "stable", root).CombinedOutput(); err != nil {
-		t.Skipf("debootstrap makes no root here: %v: %s", err, out[max(0, len(out)-500):])
+	if out, err := exec.Command("cp", "-a", from+"/.", root).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
 	return root
 }
