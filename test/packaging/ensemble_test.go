@@ -196,8 +196,8 @@ func TestImageRuns(t *testing.T) {
 	stop()
 }
 
-// bootstrapped is a root of Debian that nothing was installed in, made once; empty where that is not possible, and why.
-// TestMain removes it.
+// bootstrapped is a root of Debian that nothing was installed in, made once and removed by TestMain. It is empty where
+// that is not possible, and says why.
 var bootstrapped = sync.OnceValues(func() (root, why string) {
 	if *debian != "" {
 		return *debian, ""
