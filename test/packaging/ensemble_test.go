@@ -237,10 +237,10 @@ func freshDebian(t *testing.T) string {
 		t.Skip(why)
 	}
 	root := t.TempDir()
-	must(t, os.Chmod(root, 0o755))
 	if out, err := exec.Command("cp", "-a", from+"/.", root).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	must(t, os.Chmod(root, 0o755)) // the copy has the mode of the temporary folder
 	return root
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -220,7 +221,7 @@ func sorted(words []string) []string { return slices.Sorted(slices.Values(words)
 
 // What is pushed to a registry is what is in dist, under the version alone if that is no release.
 func TestPush(t *testing.T) {
-	s := httptest.NewServer(registry.New())
+	s := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(s.Close)
 	host := strings.TrimPrefix(s.URL, "http://")
 	must(t, push(dist, host+"/somebody/warren"))
