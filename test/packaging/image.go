@@ -93,7 +93,6 @@ func writeImages(archives []*archive, dist, revision, scratch string) (made []st
 	}
 	if err := path.AppendIndex(index, layout.WithAnnotations(map[string]string{
 		"org.opencontainers.image.ref.name": a.version,
-		"io.containerd.image.name":          "docker.io/library/warren:" + a.version,
 	})); err != nil {
 		return nil, err
 	}
