@@ -10,7 +10,8 @@ SEEDS   ?= 1000
 STEPS   ?= 10000
 FIRST   ?= 0
 SIMS    ?= ^TestSim(Lists|Reconfig|Disks|DisksReconfig|Forged|ObserverMasters|ObserverMastersReconfig)?$$
-ARCHES  ?= amd64 arm64
+LINUX   := linux/amd64 linux/arm64
+OTHERS  := darwin/amd64 darwin/arm64 windows/amd64
 VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev/null)
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
 DATE    ?= $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
@@ -18,9 +19,10 @@ DATE    ?= $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --f
 module  := github.com/seed94657493/warren
 build   := $(module)/cmd/warren/build
 ldflags := -s -w -X $(build).version=$(VERSION) -X $(build).commit=$(COMMIT) -X $(build).date=$(DATE)
+archives := $(GO) run ./test/archives -go '$(GO)' -version '$(VERSION)' -date '$(DATE)' -ldflags '$(ldflags)'
 
 .PHONY: help build run test race check sim sim-cover defects fuzz cluster interop bench profile generate verify-generate pictures
-.PHONY: completion man helm s3 console-test release dist dist-test modules tidy lint fmt cover clean
+.PHONY: completion man helm s3 console-test release dist dist-test push modules tidy lint fmt cover clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -111,14 +113,19 @@ completion: build ## deploy/completion, for bash, zsh and fish
 man: build ## dist/man, the manual pages
 	bin/warren man dist/man
 
-release: ## dist: a reproducible tar.gz for linux on each of ARCHES, and SHA256SUMS
-	GO='$(GO)' VERSION='$(VERSION)' DATE='$(DATE)' LDFLAGS='$(ldflags)' .ci/release $(ARCHES)
+release: ## dist: a reproducible tar.gz for each platform of a server, and SHA256SUMS
+	$(archives) $(LINUX)
 
-dist: release ## the same, and a deb and an rpm of each archive
-	cd test/packaging && GOWORK=off GOFLAGS=-p=1 $(GO) run . -dist ../../dist
+dist: ## all that can be installed: archives for every platform, deb, rpm, images, their SBOMs, and SHA256SUMS
+	$(archives) $(LINUX) $(OTHERS)
+	cd test/packaging && GOWORK=off GOFLAGS=-p=1 $(GO) run . -dist ../../dist -revision '$(COMMIT)'
+	$(GO) run ./test/archives -sums
 
-dist-test: release ## packages are reproducible, and one runs as an ensemble; the latter takes root
+dist-test: dist ## each of them is reproducible, installed where nothing else is, and run as an ensemble; takes root
 	cd test/packaging && export GOWORK=off GOFLAGS=-p=1 && $(GO) vet . && $(GO) test -count=1 -v .
+
+push: ## the image of dist, for each architecture, to IMAGE, a name with a registry
+	test -n '$(IMAGE)' && cd test/packaging && GOWORK=off GOFLAGS=-p=1 $(GO) run . -dist ../../dist -push '$(IMAGE)'
 
 modules: ## dist/modules: a module proxy with the modules of this tree; see docs/adr/0013-modules.md
 	$(GO) run ./test/modules/release

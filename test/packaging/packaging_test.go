@@ -1,16 +1,18 @@
 package main
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 )
+
+const dist = "../../dist"
 
 var versions = map[string]string{
 	"v0.1.0":              "0.1.0",
@@ -29,23 +31,6 @@ func TestPackageVersion(t *testing.T) {
 	}
 }
 
-// dist is a folder with the archives of `make release`, for this test to write to.
-func dist(t *testing.T) string {
-	t.Helper()
-	archives, err := filepath.Glob("../../dist/warren-*-linux-amd64.tar.gz")
-	must(t, err)
-	if len(archives) == 0 {
-		t.Skip("no archive in dist: `make release` writes it")
-	}
-	dir := t.TempDir()
-	for _, a := range archives {
-		b, err := os.ReadFile(a)
-		must(t, err)
-		must(t, os.WriteFile(filepath.Join(dir, filepath.Base(a)), b, 0o600))
-	}
-	return dir
-}
-
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -53,79 +38,144 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func TestPackagesAreReproducible(t *testing.T) {
-	var sums [2]string
-	for i := range sums {
-		dir := dist(t)
-		must(t, run(dir, "scripts"))
-		b, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
+// artefacts are the files in dist that match a pattern, without SBOMs; there must be n.
+func artefacts(t *testing.T, pattern string, n int) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dist, pattern))
+	must(t, err)
+	names = slices.DeleteFunc(names, func(name string) bool {
+		info, err := os.Stat(name)
 		must(t, err)
-		sums[i] = string(b)
+		return info.IsDir() || strings.HasSuffix(name, sbomSuffix) || filepath.Base(name) == "SHA256SUMS"
+	})
+	if len(names) != n {
+		t.Fatalf("%d files in %s are %s, want %d: `make dist` writes them: %q", len(names), dist, pattern, n, names)
 	}
-	if sums[0] != sums[1] || strings.Count(sums[0], ".deb\n") == 0 || strings.Count(sums[0], ".rpm\n") == 0 {
-		t.Errorf("%s\n%s", sums[0], sums[1])
+	return names
+}
+
+// archives unpacks the archives of dist.
+func archives(t *testing.T) []*archive {
+	t.Helper()
+	all, err := openArchives(dist, t.TempDir())
+	must(t, err)
+	return all
+}
+
+// What `make dist` has written is written again of the same archives, with the same bytes.
+func TestPackagesAreReproducible(t *testing.T) {
+	again := t.TempDir()
+	for _, pattern := range []string{"*.tar.gz", "*.zip"} {
+		names, err := filepath.Glob(filepath.Join(dist, pattern))
+		must(t, err)
+		for _, name := range names {
+			b, err := os.ReadFile(name)
+			must(t, err)
+			must(t, os.WriteFile(filepath.Join(again, filepath.Base(name)), b, 0o600))
+		}
+	}
+	index, _, err := openLayout(artefacts(t, "*-oci.tar", 1)[0], t.TempDir())
+	must(t, err)
+	m, err := index.IndexManifest()
+	must(t, err)
+	o := options{dist: again, scripts: "scripts", revision: m.Annotations["org.opencontainers.image.revision"]}
+	if len(o.revision) != 40 {
+		t.Errorf("the image names commit %q", o.revision)
+	}
+	must(t, o.run())
+	names, err := filepath.Glob(filepath.Join(again, "*"))
+	must(t, err)
+	for _, name := range names {
+		if sumText(t, name) != sumText(t, filepath.Join(dist, filepath.Base(name))) {
+			t.Errorf("%s is another file now", name)
+		}
+	}
+	if want := len(artefacts(t, "*", 12)) * 2; len(names) != want {
+		t.Errorf("%d files, want %d", len(names), want)
 	}
 }
 
-// The files of the deb, in a root that has nothing else, run as an ensemble of three.
-func TestDebRuns(t *testing.T) {
-	if _, err := exec.LookPath("dpkg-deb"); err != nil || os.Getuid() != 0 {
-		t.Skip("it takes root, for chroot, and dpkg-deb")
-	}
-	dir := dist(t)
-	must(t, run(dir, "scripts"))
-	debs, err := filepath.Glob(filepath.Join(dir, "*_amd64.deb"))
+func sumText(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
 	must(t, err)
-	root := t.TempDir()
-	if out, err := exec.Command("dpkg-deb", "-x", debs[0], root).CombinedOutput(); err != nil {
-		t.Fatalf("%s: %s", err, out)
+	return fmt.Sprintf("%x", sha256.Sum256(b))
+}
+
+// SHA256SUMS has every file of dist.
+func TestSums(t *testing.T) {
+	check := exec.Command("sha256sum", "--check", "--strict", "SHA256SUMS")
+	check.Dir = dist
+	out, err := check.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
-	inside := func(args ...string) *exec.Cmd {
-		c := exec.Command("/usr/bin/warren", args...)
-		c.SysProcAttr = &syscall.SysProcAttr{Chroot: root}
-		c.Dir = "/"
-		c.Err = nil // the name was looked for outside
-		return c
+	if got, want := bytes.Count(out, []byte(": OK\n")), 2*len(artefacts(t, "*", 12)); got != want {
+		t.Errorf("%d sums, want %d", got, want)
 	}
-	var ports []int
-	var listeners []net.Listener
-	for range 9 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		must(t, err)
-		ports, listeners = append(ports, l.Addr().(*net.TCPAddr).Port), append(listeners, l)
-	}
-	for _, l := range listeners { // all were open at once, so that they differ
-		must(t, l.Close())
-	}
-	servers := ""
-	for n := range 3 {
-		servers += fmt.Sprintf("server.%d=127.0.0.1:%d:%d;127.0.0.1:%d\n", n+1, ports[3*n], ports[3*n+1], ports[3*n+2])
-	}
-	for n := range 3 {
-		data := fmt.Sprintf("/var/lib/warren/%d", n+1)
-		must(t, os.MkdirAll(root+data, 0o755))
-		must(t, os.WriteFile(root+data+"/myid", fmt.Appendln(nil, n+1), 0o600))
-		must(t, os.WriteFile(root+data+".cfg", fmt.Appendf(nil,
-			"dataDir=%s\ntickTime=2000\ninitLimit=10\nsyncLimit=5\nadmin.enableServer=false\n%s",
-			data, servers), 0o600))
-		c := inside("server", data+".cfg")
-		log, err := os.Create(filepath.Join(root, fmt.Sprintf("log%d", n+1)))
-		must(t, err)
-		c.Stdout, c.Stderr = log, log
-		must(t, c.Start())
-		t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait(); _ = log.Close() })
-	}
-	for n, until := 0, time.Now().Add(2*time.Minute); n < 3; {
-		out, err := inside("health", fmt.Sprintf("127.0.0.1:%d", ports[3*n+2])).CombinedOutput()
-		switch {
-		case err == nil:
-			t.Logf("%s", out)
-			n++
-		case time.Now().After(until):
-			log, _ := os.ReadFile(filepath.Join(root, fmt.Sprintf("log%d", n+1)))
-			t.Fatalf("server %d: %s: %s\n%s", n+1, err, out, log)
-		default:
-			time.Sleep(100 * time.Millisecond)
+}
+
+// Each archive has a binary for its platform, and the licences of all that is linked into it.
+func TestArchives(t *testing.T) {
+	platforms := map[string]bool{}
+	for _, a := range archives(t) {
+		on := a.os + "/" + a.arch
+		platforms[on] = true
+		settings := map[string]string{}
+		for _, s := range a.info.Settings {
+			settings[s.Key] = s.Value
 		}
+		if settings["GOOS"] != a.os || settings["GOARCH"] != a.arch || settings["CGO_ENABLED"] != "0" {
+			t.Errorf("%s: %v", on, settings)
+		}
+		notices, err := os.ReadFile(filepath.Join(a.root, "THIRD_PARTY_NOTICES"))
+		must(t, err)
+		if len(thirdParty(a.info)) < 30 {
+			t.Errorf("%s: %d modules", on, len(thirdParty(a.info)))
+		}
+		for _, m := range thirdParty(a.info) {
+			if !bytes.Contains(notices, []byte("\n=== "+m.Path+" "+m.Version+" ")) {
+				t.Errorf("%s: the notices lack %s", on, m.Path)
+			}
+		}
+		if !bytes.Contains(notices, []byte("\n=== htmx ")) {
+			t.Errorf("%s: the notices lack htmx", on)
+		}
+	}
+	if len(platforms) != 5 {
+		t.Errorf("archives for %v", platforms)
+	}
+}
+
+// The binaries for other machines run where there is a program that acts as one.
+func TestOthersRun(t *testing.T) {
+	for _, a := range archives(t) {
+		var run *exec.Cmd
+		switch a.os + "/" + a.arch {
+		case "linux/arm64":
+			run = exec.Command("qemu-aarch64-static", a.binary(), "version")
+		case "windows/amd64":
+			wine := "wine64"
+			if _, err := exec.LookPath(wine); err != nil {
+				wine = "/usr/lib/wine/wine64" // where Debian has it, without the package wine
+			}
+			run = exec.Command(wine, a.binary(), "version")
+			run.Env = append(os.Environ(), "WINEPREFIX="+t.TempDir(), "WINEDEBUG=-all")
+		default:
+			continue
+		}
+		t.Run(a.os, func(t *testing.T) {
+			if _, err := exec.LookPath(run.Path); err != nil {
+				t.Skipf("it takes %s", run.Path)
+			}
+			must(t, os.Chmod(a.binary(), 0o755))
+			out, err := run.CombinedOutput()
+			if bytes.Contains(out, []byte("bcryptprimitives.dll not found")) {
+				t.Skip("this wine is too old for Go's runtime")
+			}
+			if err != nil || !strings.Contains(string(out), "warren "+a.version) {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"syscall"
 )
 
 // Like gives a file of the operating system the mode of another one, and its owner where this process may: what takes
@@ -21,10 +20,8 @@ func Like(fsys FS, name, model string) error {
 	if err != nil {
 		return err
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		if err := os.Chown(name, int(st.Uid), int(st.Gid)); err != nil && !errors.Is(err, fs.ErrPermission) {
-			return err
-		}
+	if err := takeOwner(name, info); err != nil {
+		return err
 	}
 	return os.Chmod(name, info.Mode().Perm())
 }

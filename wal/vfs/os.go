@@ -1,17 +1,12 @@
-//go:build unix
-
 package vfs
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // OS returns the filesystem of the operating system. All values it returns are the same
@@ -52,7 +47,7 @@ func (f osFS) MkdirAll(dir string) error {
 	case err == nil && info.IsDir():
 		return nil
 	case err == nil:
-		return &fs.PathError{Op: "mkdir", Path: dir, Err: unix.ENOTDIR}
+		return &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
@@ -66,80 +61,10 @@ func (f osFS) MkdirAll(dir string) error {
 	return f.SyncDir(parent)
 }
 
-func (osFS) SyncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return osError(err)
-	}
-	if err := d.Sync(); err != nil {
-		d.Close()
-		return osError(err)
-	}
-	return d.Close()
-}
-
-func (osFS) Lock(name string) (io.Closer, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o640)
-	if err != nil {
-		return nil, osError(err)
-	}
-	for {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err != unix.EINTR {
-			break
-		}
-	}
-	if err == nil {
-		return f, nil
-	}
-	f.Close()
-	if err == unix.EWOULDBLOCK {
-		return nil, fmt.Errorf("%w: %s", ErrLocked, name)
-	}
-	return nil, &fs.PathError{Op: "flock", Path: name, Err: err}
-}
-
-func (osFS) Free(path string) (free, total int64, err error) {
-	var st unix.Statfs_t
-	for {
-		err = unix.Statfs(path, &st)
-		if err != unix.EINTR {
-			break
-		}
-	}
-	if err != nil {
-		return 0, 0, &fs.PathError{Op: "statfs", Path: path, Err: err}
-	}
-	size := int64(st.Bsize)
-	return int64(st.Bavail) * size, int64(st.Blocks) * size, nil
-}
-
-// MayRead implements Permissions.
-func (osFS) MayRead(name string) error { return access(name, unix.R_OK) }
-
-// MayWrite implements Permissions.
-func (osFS) MayWrite(name string) error {
-	info, err := os.Stat(name)
-	switch {
-	case err != nil:
-		return err
-	case info.IsDir():
-		return access(name, unix.R_OK|unix.W_OK|unix.X_OK)
-	}
-	return access(name, unix.R_OK|unix.W_OK)
-}
-
-func access(name string, mode uint32) error {
-	if err := unix.Access(name, mode); err != nil {
-		return &fs.PathError{Op: "access", Path: name, Err: err}
-	}
-	return nil
-}
-
 type osFile struct{ f *os.File }
 
 func openOS(name string, flag int) (File, error) {
-	f, err := os.OpenFile(name, flag, 0o640)
+	f, err := openFile(name, flag)
 	if err != nil {
 		return nil, osError(err)
 	}
@@ -173,10 +98,11 @@ func (o *osFile) Sync() error { return osError(syncData(o.f)) }
 
 // osError marks the errors that mean a full disk, and a full table of open files: of the process or of the system.
 func osError(err error) error {
+	isOne := func(of error) bool { return errors.Is(err, of) }
 	switch {
-	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+	case slices.ContainsFunc(diskFull, isOne):
 		return noSpaceError{err, false}
-	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
+	case slices.ContainsFunc(tableFull, isOne):
 		return noSpaceError{err, true}
 	}
 	return err

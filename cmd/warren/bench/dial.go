@@ -9,8 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -123,33 +121,14 @@ func (d *dialer) local(server string, n int) net.Addr {
 	return &net.TCPAddr{IP: net.IPv4(127, 1, byte(k>>8), byte(k))}
 }
 
-// dialTCP is the network. IP_BIND_ADDRESS_NO_PORT leaves the choice of a port to connect, which
-// may use a port again for another server.
+// dialTCP is the network. A connection with an address of its own gets its port when it connects, so that the port may
+// be used again for another server.
 func dialTCP(ctx context.Context, server string, local net.Addr) (net.Conn, error) {
 	dialer := net.Dialer{LocalAddr: local, KeepAlive: -1}
 	if local != nil {
 		dialer.Control = func(_, _ string, c syscall.RawConn) error {
-			return c.Control(func(fd uintptr) {
-				_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1)
-			})
+			return c.Control(choosePortLate)
 		}
 	}
 	return dialer.DialContext(ctx, "tcp", server)
-}
-
-// raiseFileLimit asks for n open files and returns an error that says what is missing.
-func raiseFileLimit(n int) error {
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		return fmt.Errorf("bench: limit of open files: %w", err)
-	}
-	need := uint64(n) + 64
-	if limit.Cur >= need {
-		return nil
-	}
-	wanted := unix.Rlimit{Cur: need, Max: max(need, limit.Max)}
-	if unix.Setrlimit(unix.RLIMIT_NOFILE, &wanted) == nil {
-		return nil
-	}
-	return fmt.Errorf("bench: %d connections need %d open files, the limit is %d (ulimit -Hn)", n, need, limit.Max)
 }

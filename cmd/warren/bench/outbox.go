@@ -5,8 +5,6 @@ import (
 	"net"
 	"sync"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // outbox writes a connection's requests without ever making the sender wait: what the socket does
@@ -15,7 +13,7 @@ import (
 type outbox struct {
 	mu       *sync.Mutex // the lane's, held by callers; guards all fields
 	nc       net.Conn
-	raw      syscall.RawConn    // nil if nc is no socket
+	raw      syscall.RawConn    // nil if nc is no socket that can be tried
 	write    func(uintptr) bool // writeSome, bound once
 	written  int                // by the last writeSome
 	buf      []byte             // requests that are not written yet
@@ -26,7 +24,7 @@ type outbox struct {
 // init makes o write to nc. mu is the lock that guards o.
 func (o *outbox) init(mu *sync.Mutex, nc net.Conn) {
 	*o = outbox{mu: mu, nc: nc}
-	if sc, ok := nc.(syscall.Conn); ok {
+	if sc, ok := nc.(syscall.Conn); ok && canTry {
 		if raw, err := sc.SyscallConn(); err == nil {
 			o.raw = raw
 			o.write = o.writeSome
@@ -55,11 +53,11 @@ func (o *outbox) flush() {
 // writeSome writes what the socket takes at once. It never asks to wait.
 func (o *outbox) writeSome(fd uintptr) bool {
 	for {
-		k, err := unix.Write(int(fd), o.buf[o.written:])
+		k, err := writeOnce(fd, o.buf[o.written:])
 		if k > 0 {
 			o.written += k
 		}
-		if o.written == len(o.buf) || (err != nil && !errors.Is(err, unix.EINTR)) {
+		if o.written == len(o.buf) || (err != nil && !errors.Is(err, syscall.EINTR)) {
 			return true
 		}
 	}

@@ -3,8 +3,6 @@ package bench
 import (
 	"runtime"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // schedule says when each request of an open loop is due: request j of all is due j/rate after
@@ -52,7 +50,7 @@ func (p *schedule) dueBy(now int64) int64 {
 func (p *schedule) run(d *drive) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1000, 0, 0, 0)
+	sleepExactly()
 	for !d.stopping.Load() {
 		now := d.fleet.now()
 		p.fire(d, now)
@@ -91,7 +89,6 @@ func (p *schedule) sleepUntil(d *drive, t int64) {
 		}
 	}
 	if wait := t - d.fleet.now(); wait > 0 {
-		ts := unix.NsecToTimespec(wait)
-		_ = unix.Nanosleep(&ts, nil)
+		sleep(time.Duration(wait))
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // clockTicks is the unit of CPU times in /proc; it is 100 on every Linux that Go runs on.
@@ -70,13 +68,4 @@ func readProcess(dir string) (processUsage, error) {
 		}
 	}
 	return u, nil
-}
-
-// ownCPU returns the CPU time of this process.
-func ownCPU() time.Duration {
-	var r unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_SELF, &r) != nil {
-		return 0
-	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }

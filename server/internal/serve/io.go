@@ -6,6 +6,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/seed94657493/warren/server/internal/socket"
 )
 
 // Input is what a connection has received and not yet handled. Owned by the reader. While the socket is silent it
@@ -66,7 +68,7 @@ func (c *Conn) tryRead(fd uintptr) bool {
 	in := &c.In
 	in.Acquire()
 	for {
-		n, err := syscall.Read(int(fd), in.Buf[in.W:])
+		n, err := socket.Read(fd, in.Buf[in.W:])
 		switch {
 		case err == syscall.EINTR:
 			continue

@@ -15,6 +15,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/keystore"
 	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/internal/security"
+	"github.com/seed94657493/warren/server/internal/socket"
 )
 
 // TLS on the client ports. A connection that may be TLS begins in its reader with afterHandshake, within the time
@@ -273,7 +274,7 @@ func (s *tlsSocket) Read(b []byte) (int, error) {
 		return n, err
 	}
 	for {
-		n, err := syscall.Read(s.fd, b)
+		n, err := socket.Read(uintptr(s.fd), b)
 		switch {
 		case err == syscall.EINTR:
 		case err == syscall.EAGAIN:
@@ -298,7 +299,7 @@ func (s *tlsSocket) Write(b []byte) (n int, err error) {
 		return s.TCPConn.Write(b)
 	}
 	waitErr := s.raw.Write(func(fd uintptr) bool {
-		n, err = syscall.Write(int(fd), b)
+		n, err = socket.Write(fd, b)
 		return true
 	})
 	switch {

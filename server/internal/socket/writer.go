@@ -8,10 +8,11 @@ import (
 	"syscall"
 )
 
-// Raw returns the connection that WriteNow needs for nc, or nil if nc is not a plain TCP socket.
+// Raw returns the connection that WriteNow needs for nc, or nil if nc is not a plain TCP socket, and on systems that
+// are no Unix.
 func Raw(nc net.Conn) syscall.RawConn {
 	tcp, ok := nc.(*net.TCPConn)
-	if !ok {
+	if !ok || !canTry {
 		return nil
 	}
 	raw, err := tcp.SyscallConn()
@@ -70,7 +71,7 @@ func (w *Writer) WriteNow(raw syscall.RawConn, b []byte) (n int, err error) {
 // try never asks to be called again when the socket is ready.
 func (w *Writer) try(fd uintptr) bool {
 	for w.n < len(w.b) {
-		n, err := syscall.Write(int(fd), w.b[w.n:])
+		n, err := Write(fd, w.b[w.n:])
 		switch {
 		case err == syscall.EINTR:
 		case err == syscall.EAGAIN:

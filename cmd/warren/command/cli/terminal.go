@@ -14,7 +14,7 @@ import (
 // TerminalOf returns a stream, and its file if that is a terminal.
 func TerminalOf[T any](stream T) (T, *os.File) {
 	f, ok := any(stream).(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	if !ok || !term.IsTerminal(int(f.Fd())) || !takesEscapes(f) {
 		return stream, nil
 	}
 	return stream, f

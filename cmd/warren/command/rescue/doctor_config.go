@@ -206,17 +206,16 @@ func holderOf(dirs ...string) *doctor.Finding {
 // lockedBy finds the process that has locked a whole file, in Linux's list of locks. It takes the number of the file
 // alone for its identity: on some file systems the list has another device than stat.
 func lockedBy(locks *os.File, info fs.FileInfo) (pid string, found bool) {
-	stat, ok := info.Sys().(*syscall.Stat_t)
+	inode, ok := inodeOf(info)
 	if !ok {
 		return "", false
 	}
-	inode := strconv.FormatUint(stat.Ino, 10)
 	for lines := bufio.NewScanner(locks); lines.Scan(); { // 1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF
 		fields := strings.Fields(lines.Text())
 		if len(fields) < 6 || fields[1] != "FLOCK" {
 			continue
 		}
-		if at := strings.LastIndexByte(fields[5], ':'); fields[5][at+1:] == inode {
+		if at := strings.LastIndexByte(fields[5], ':'); fields[5][at+1:] == strconv.FormatUint(inode, 10) {
 			return fields[4], true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -185,6 +186,10 @@ func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out io.Writ
 	log.Info("starting", zap.String("version", b.Version), zap.String("commit", b.Commit),
 		zap.String("config", cfg.File), zap.String("data_dir", cfg.DataDir),
 		zap.String("data_log_dir", cfg.DataLogDir), zap.Duration("tick_time", cfg.TickTime))
+	if runtime.GOOS == "windows" {
+		log.Warn("on Windows a server is for trying things out: clients cannot use TLS, and what it has " +
+			"acknowledged may not survive a loss of power")
+	}
 	srv := server.New(cfg, server.Options{Log: log, LogLevel: &reloads.level, Registry: registry,
 		Version: b.ZooKeeperVersion(), WholeProcess: true})
 	if err := srv.Start(); err != nil {

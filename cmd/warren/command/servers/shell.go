@@ -222,7 +222,7 @@ func (o *shellOptions) run(cmd *cobra.Command, words []string) error {
 	switch {
 	case isTyped:
 		resize := make(chan os.Signal, 1)
-		signal.Notify(resize, syscall.SIGWINCH)
+		signal.Notify(resize, resized...)
 		defer signal.Stop(resize)
 		code = s.Terminal(ctx, inFile, outFile, shell.Signals{Interrupt: interrupt, Resize: resize})
 	default:
