@@ -35,11 +35,11 @@ func scraped(t *testing.T) map[string]bool {
 		require.NoError(t, err)
 	}
 	s.Metrics.QuotaExceeded.Of("app").Inc()
-	s.words.Role = func() (host.QuorumRole, bool) {
+	s.facts.Role = func() (host.QuorumRole, bool) {
 		return host.QuorumRole{Peer: "leading - broadcast", Size: 3, Leading: true, LeaderUptime: time.Second}, true
 	}
 	s.Metrics.Quorum.AckLatency.Of("2").Observe(1)
-	resp, err := http.Get("http://" + s.words.MetricsLn.Addr().String() + "/metrics")
+	resp, err := http.Get("http://" + s.ops.exportAt.String() + "/metrics")
 	require.NoError(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)

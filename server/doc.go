@@ -5,7 +5,11 @@
 //	durable  recovery, journal, snapshots
 //	host     the agreement and the roles: what becomes of a request
 //	serve    client connections, watches, the applier
-//	words    four-letter words, admin commands, metrics
+//	facts    what the server knows of itself and of its ensemble
+//	words    the four-letter words
+//
+// The ports of operators are opened here (operators.go, exporter.go): the admin server with the console and its API,
+// and the exporter of metrics. They ask facts, and give orders.
 //
 // The parts are packages under server/internal; each says in its first screen which goroutines and locks it has.
 // They are joined by interfaces that the lower part declares: serve knows the host as hosts, the host knows

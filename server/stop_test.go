@@ -45,10 +45,10 @@ func TestStopClosesTheConnectionsOfTheMetricsPort(t *testing.T) {
 	cfg.Metrics.ClassName, cfg.Metrics.Host, cfg.Metrics.Port = config.PrometheusProvider, "127.0.0.1", 0
 	s := New(cfg, Options{FS: vfs.NewMem(), Meta: meta.NewMem(1)})
 	require.NoError(t, s.Start())
-	nc, err := net.Dial("tcp", s.words.MetricsLn.Addr().String())
+	nc, err := net.Dial("tcp", s.ops.exportAt.String())
 	require.NoError(t, err)
 	defer nc.Close()
-	req, err := http.NewRequest(http.MethodGet, "http://"+s.words.MetricsLn.Addr().String()+"/metrics", nil)
+	req, err := http.NewRequest(http.MethodGet, "http://"+s.ops.exportAt.String()+"/metrics", nil)
 	require.NoError(t, err)
 	require.NoError(t, req.Write(nc))
 	_, err = nc.Read(make([]byte, 4096)) // the connection is served, and is kept alive

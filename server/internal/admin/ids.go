@@ -6,6 +6,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
@@ -41,13 +42,13 @@ func aboutSessions[T any](facts func(Node) T) func(*Server, *http.Request) answe
 func (l labels) label(id int64) int64 { return int64(l.of.Number(proto.SessionID(id))) }
 
 // Connections implements Node.
-func (l labels) Connections() (plain, secure []Connection) {
+func (l labels) Connections() (plain, secure []facts.Connection) {
 	plain, secure = l.Node.Connections()
 	return l.connections(plain), l.connections(secure)
 }
 
-func (l labels) connections(all []Connection) []Connection {
-	shown := make([]Connection, len(all))
+func (l labels) connections(all []facts.Connection) []facts.Connection {
+	shown := make([]facts.Connection, len(all))
 	for i, c := range all {
 		if c.BoundSession != nil {
 			bound := *c.BoundSession
@@ -59,10 +60,10 @@ func (l labels) connections(all []Connection) []Connection {
 	return shown
 }
 
-// Sessions implements Node.
-func (l labels) Sessions() Sessions {
-	all := l.Node.Sessions()
-	shown := Sessions{map[int64][]int64{}, map[int64][]string{}}
+// Dump implements Node.
+func (l labels) Dump() facts.Dump {
+	all := l.Node.Dump()
+	shown := facts.Dump{Expiry: map[int64][]int64{}, Ephemerals: map[int64][]string{}}
 	for at, ids := range all.Expiry {
 		for _, id := range ids {
 			shown.Expiry[at] = append(shown.Expiry[at], l.label(id))
@@ -75,11 +76,11 @@ func (l labels) Sessions() Sessions {
 }
 
 // Watches implements Node.
-func (l labels) Watches() []Watch {
+func (l labels) Watches() []facts.Watch {
 	all := l.Node.Watches()
-	shown := make([]Watch, len(all))
+	shown := make([]facts.Watch, len(all))
 	for i, w := range all {
-		shown[i] = Watch{l.label(w.Session), w.Path}
+		shown[i] = facts.Watch{Session: l.label(w.Session), Path: w.Path}
 	}
 	return shown
 }

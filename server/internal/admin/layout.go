@@ -3,13 +3,16 @@ package admin
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/facts"
 )
 
-// Properties is a list of names and values that becomes an object with the keys in the order of the list.
-type Properties []Property
+// properties is a list of names and values that becomes an object with the keys in the order of the list.
+type properties []config.Property
 
 // MarshalJSON implements json.Marshaler.
-func (p Properties) MarshalJSON() ([]byte, error) {
+func (p properties) MarshalJSON() ([]byte, error) {
 	b := []byte{'{'}
 	for i, entry := range p {
 		if i > 0 {
@@ -21,11 +24,11 @@ func (p Properties) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// Numbers is the same for the lines of mntr.
-type Numbers []Number
+// numbers is the same for the lines of mntr.
+type numbers []facts.Number
 
 // MarshalJSON implements json.Marshaler. A value that claims to be a number and is none is printed as text.
-func (n Numbers) MarshalJSON() ([]byte, error) {
+func (n numbers) MarshalJSON() ([]byte, error) {
 	b := []byte{'{'}
 	for i, entry := range n {
 		if i > 0 {

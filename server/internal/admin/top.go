@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/server/internal/facts"
 )
 
 // The parameters of top.
@@ -32,7 +34,21 @@ func top(s *Server, r *http.Request) answer {
 	if refused != nil {
 		return *refused
 	}
-	return answer{fields: s.o.Node.Top(by, most, all)}
+	return answer{fields: topAnswer(s.o.Node.Top(by, most, all))}
+}
+
+// topAnswer is a facts.Top with the keys of admin commands.
+type topAnswer struct {
+	Enabled       bool             `json:"enabled"`
+	Everything    bool             `json:"-"`
+	By            string           `json:"by"`
+	WindowSeconds int              `json:"window_s"`
+	OneIn         int64            `json:"sampled_one_in"`
+	Total         facts.TopSums    `json:"total"`
+	Operations    []facts.TopEntry `json:"operations"`
+	Paths         []facts.TopEntry `json:"paths"`
+	Sessions      []facts.TopEntry `json:"sessions"`
+	Addresses     []facts.TopEntry `json:"addresses"`
 }
 
 // showsAll reports whether a request gets what may be secret: it has credentials that may have a snapshot. refused is

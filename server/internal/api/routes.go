@@ -2,7 +2,6 @@ package api
 
 import (
 	_ "embed"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
@@ -12,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/seed94657493/warren/server/internal/facts"
 )
 
 // route is one method of one resource. openapi.json is written from the table.
@@ -140,7 +141,7 @@ func (a *API) znode(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	return ask(a, w, r, func() (*Znode, error) {
 		z, err := a.o.Server.Znode(v.Actor, path, DataMax)
 		if err == nil {
-			z.encode()
+			z.Encode()
 		}
 		return z, err
 	})
@@ -231,7 +232,7 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	if err := a.body(w, r, &n, a.BodyMax()); err != nil {
 		return err
 	}
-	data, err := decode(n.Encoding, n.Data)
+	data, err := facts.Decode(n.Encoding, n.Data)
 	if err != nil {
 		return err
 	}
@@ -244,7 +245,7 @@ func (a *API) set(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	if err := a.body(w, r, &n, a.BodyMax()); err != nil {
 		return err
 	}
-	data, err := decode(n.Encoding, n.Data)
+	data, err := facts.Decode(n.Encoding, n.Data)
 	if err != nil {
 		return err
 	}
@@ -365,18 +366,3 @@ var errTooLarge = refusal(http.StatusRequestEntityTooLarge,
 
 // BodyMax bounds the body of a request: data in base64, or each byte of it escaped by three in a form.
 func (a *API) BodyMax() int64 { return 3*int64(a.o.RequestMax) + bodyMore }
-
-// decode returns the data that a request has as text.
-func decode(encoding, text string) ([]byte, error) {
-	switch encoding {
-	case "", "utf-8":
-		return []byte(text), nil
-	case "base64":
-		data, err := base64.StdEncoding.DecodeString(text)
-		if err != nil {
-			return nil, refusal(http.StatusBadRequest, "data is not base64")
-		}
-		return data, nil
-	}
-	return nil, refusal(http.StatusBadRequest, "encoding is utf-8 or base64")
-}

@@ -5,18 +5,22 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/server/internal/facts"
 )
 
 // fakeViews has nothing to show.
 type fakeViews struct{}
 
-func (fakeViews) Recipes(Actor, string, string, int) (*Recipes, error) { return nil, ErrNotServing }
-func (fakeViews) Sizes(Actor, string) (*Sizes, error)                  { return nil, ErrNotServing }
+func (fakeViews) Recipes(Actor, string, string, int) (*Recipes, error) {
+	return nil, facts.ErrNotServing
+}
+func (fakeViews) Sizes(Actor, string) (*Sizes, error) { return nil, facts.ErrNotServing }
 func (fakeViews) Past(context.Context, Actor, Moment, string, string, int) (*Past, error) {
-	return nil, ErrNotServing
+	return nil, facts.ErrNotServing
 }
 func (fakeViews) Difference(context.Context, Actor, Moment, Moment, string, int) (*Difference, error) {
-	return nil, ErrNotServing
+	return nil, facts.ErrNotServing
 }
 
 func (fakeViews) Shared(Actor, string) {}

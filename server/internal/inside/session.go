@@ -1,18 +1,12 @@
-// Package inside is a ZooKeeper client for the server's own process: one session on a connection that need not be a
-// socket. What the console changes and follows goes through it, so that the rules for clients hold without a second
-// implementation: quotas, ACLs, limits, watches and the audit log.
-//
-// A Session belongs to one goroutine. It has no state but its connection: when that ends,
-// the session is over, and a call in flight may have taken effect (ErrUnknown).
 package inside
 
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/seed94657493/warren/proto"
@@ -21,9 +15,10 @@ import (
 // Errors that are no codes of the protocol.
 var (
 	// ErrRefused means that the server gave no session: it does not serve, or a limit is reached. Nothing happened.
-	ErrRefused = errors.New("the server gives no session now")
+	ErrRefused = refusal(http.StatusServiceUnavailable, "the server gives no session now")
 	// ErrUnknown means that the connection ended before the answer: the request may have taken effect.
-	ErrUnknown = errors.New("the connection ended before the answer: the request may have taken effect")
+	ErrUnknown = refusal(http.StatusServiceUnavailable,
+		"the connection ended before the answer: the request may have taken effect")
 )
 
 // frameBytesMax bounds a frame from the server. Replies to the operations of this package are far smaller.
