@@ -37,7 +37,7 @@
 //	command    the table of commands, and how one is run
 //	answer, layout  answers, and ZooKeeper's layout of JSON
 //	authorize, ids  credentials, and what a request without them sees of sessions
-//	inspect, clients, ensemble, top, slow  commands that tell something
+//	inspect, clients, ensemble, top  commands that tell something
 //	snapshot, restore, steer  commands that change something
 //	limits, tls, fatal  of any HTTP server of operators: places for connections, TLS beside plain text, panics
 //	node       Node, the server as the commands need it

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"net/http"
+	"slices"
 
 	"go.uber.org/zap"
 
@@ -10,8 +11,8 @@ import (
 	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
-// labels shows what a node tells of sessions with labels in place of their ids, in the form of ids. The values that
-// the node returns are not changed.
+// labels shows what a node tells of sessions with labels in place of their ids, in the form of ids. It changes the
+// records, which the node makes anew for each call.
 type labels struct {
 	Node
 	of *sessions.Labels
@@ -44,20 +45,12 @@ func (l labels) label(id int64) int64 { return int64(l.of.Number(proto.SessionID
 // Connections implements Node.
 func (l labels) Connections() (plain, secure []facts.Connection) {
 	plain, secure = l.Node.Connections()
-	return l.connections(plain), l.connections(secure)
-}
-
-func (l labels) connections(all []facts.Connection) []facts.Connection {
-	shown := make([]facts.Connection, len(all))
-	for i, c := range all {
+	for _, c := range slices.Concat(plain, secure) {
 		if c.BoundSession != nil {
-			bound := *c.BoundSession
-			bound.ID = l.label(bound.ID)
-			c.BoundSession = &bound
+			c.ID = l.label(c.ID)
 		}
-		shown[i] = c
 	}
-	return shown
+	return plain, secure
 }
 
 // Dump implements Node.
@@ -78,9 +71,8 @@ func (l labels) Dump() facts.Dump {
 // Watches implements Node.
 func (l labels) Watches() []facts.Watch {
 	all := l.Node.Watches()
-	shown := make([]facts.Watch, len(all))
-	for i, w := range all {
-		shown[i] = facts.Watch{Session: l.label(w.Session), Path: w.Path}
+	for i := range all {
+		all[i].Session = l.label(all[i].Session)
 	}
-	return shown
+	return all
 }

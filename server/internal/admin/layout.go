@@ -13,15 +13,11 @@ type properties []config.Property
 
 // MarshalJSON implements json.Marshaler.
 func (p properties) MarshalJSON() ([]byte, error) {
-	b := []byte{'{'}
-	for i, entry := range p {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendKey(b, entry.Name)
-		b = appendText(b, entry.Value)
+	texts := make(numbers, 0, len(p))
+	for _, entry := range p {
+		texts = append(texts, facts.Number{Name: entry.Name, Value: entry.Value, Text: true})
 	}
-	return append(b, '}'), nil
+	return texts.MarshalJSON()
 }
 
 // numbers is the same for the lines of mntr.

@@ -53,11 +53,13 @@ func (f *fakeServer) Znode(Actor, string, int) (*Znode, error) { return nil, pro
 func (f *fakeServer) Children(Actor, string, string, int) (*Children, error) {
 	return nil, proto.ErrNoNode
 }
-func (f *fakeServer) Search(Actor, Query) (*Found, error)            { return nil, facts.ErrNotServing }
-func (f *fakeServer) Sessions(Actor, uint64, int) (*Sessions, error) { return nil, facts.ErrNeedsAuth }
-func (f *fakeServer) Slow(Actor, int) (*Slow, error)                 { return &Slow{}, nil }
-func (f *fakeServer) Top(Actor, string, int) (*Top, error)           { return &Top{}, nil }
-func (f *fakeServer) Settings() []Setting                            { return nil }
+func (f *fakeServer) Search(Actor, Query) (*Found, error) { return nil, facts.ErrNotServing }
+func (f *fakeServer) Sessions(Actor, uint64, int) (*Sessions, error) {
+	return nil, refusal(http.StatusUnauthorized, "log in")
+}
+func (f *fakeServer) Slow(Actor, int) (*Slow, error)       { return &Slow{}, nil }
+func (f *fakeServer) Top(Actor, string, int) (*Top, error) { return &Top{}, nil }
+func (f *fakeServer) Settings() []Setting                  { return nil }
 func (f *fakeServer) MaySteer(a Actor) error {
 	if len(a.IDs) == 0 || f.steers == "" || a.IDs[0].ID != auth.DigestIdentity(f.steers).ID {
 		return ErrMayNotSteer

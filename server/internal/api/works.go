@@ -28,9 +28,9 @@ func worksTable() []*route {
 			about: "Does a change of many znodes, if its plan is still the one with the seal.", serve: (*API).work},
 		{method: "GET", path: "/export", name: "export", params: []param{pathParam}, gives: Document{},
 			about: "The znodes at and below a path that the visitor may read, ephemerals left out.",
-			serve: (*API).export},
+			serve: reads(export)},
 		{method: "GET", path: "/quota", name: "quota", params: []param{pathParam}, gives: Quota{},
-			about: "The quota of a znode.", serve: (*API).quota},
+			about: "The quota of a znode.", serve: reads(quota)},
 		{method: "GET", path: "/history", name: "history", params: []param{pathParam}, gives: History{},
 			about: "The former versions of a znode, from the files of this server. It needs a login.",
 			serve: (*API).history},
@@ -74,22 +74,14 @@ func (a *API) Carry(r *http.Request, v *Visitor, w Work) (done *Carried, err err
 	return done, err
 }
 
-func (a *API) export(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	q := queryOf(r)
+func export(q *query, a Actor) func(Server) (*Document, error) {
 	path := q.text("path", "")
-	if q.err != nil {
-		return q.err
-	}
-	return ask(a, w, r, func() (*Document, error) { return a.o.Server.Export(v.Actor, path) })
+	return func(s Server) (*Document, error) { return s.Export(a, path) }
 }
 
-func (a *API) quota(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	q := queryOf(r)
+func quota(q *query, a Actor) func(Server) (*Quota, error) {
 	path := q.text("path", "")
-	if q.err != nil {
-		return q.err
-	}
-	return ask(a, w, r, func() (*Quota, error) { return a.o.Server.Quota(v.Actor, path) })
+	return func(s Server) (*Quota, error) { return s.Quota(a, path) }
 }
 
 // History returns the history of a znode to a visitor with a login.

@@ -23,8 +23,8 @@ var letters = []struct {
 }{{'c', proto.PermCreate}, {'d', proto.PermDelete}, {'r', proto.PermRead}, {'w', proto.PermWrite},
 	{'a', proto.PermAdmin}}
 
-// PermText spells permissions as clients do, such as cdrwa.
-func PermText(perms int32) string {
+// permText spells permissions as clients do, such as cdrwa.
+func permText(perms int32) string {
 	var b strings.Builder
 	for _, l := range letters {
 		if perms&l.perm != 0 {
@@ -34,7 +34,7 @@ func PermText(perms int32) string {
 	return b.String()
 }
 
-// Perms reads permissions that PermText has written. ok is false for another letter, or a letter twice.
+// Perms reads permissions that permText has written. ok is false for another letter, or a letter twice.
 func Perms(text string) (perms int32, ok bool) {
 	for i := range len(text) {
 		found := false
@@ -65,7 +65,7 @@ func (a Actor) MayAdmin(acl []ACL) bool {
 func ShownACL(list []proto.ACL) []ACL {
 	shown := make([]ACL, 0, len(list))
 	for _, e := range list {
-		shown = append(shown, ACL{Scheme: e.Id.Scheme.String(), ID: e.Id.Id.String(), Perms: PermText(e.Perms)})
+		shown = append(shown, ACL{Scheme: e.Id.Scheme.String(), ID: e.Id.Id.String(), Perms: permText(e.Perms)})
 	}
 	return shown
 }

@@ -10,11 +10,11 @@ import (
 
 func TestPermissionsAsText(t *testing.T) {
 	for perms := int32(0); perms <= proto.PermAll; perms++ {
-		got, ok := Perms(PermText(perms))
+		got, ok := Perms(permText(perms))
 		require.True(t, ok)
 		require.Equal(t, perms, got)
 	}
-	require.Equal(t, "cdrwa", PermText(proto.PermAll))
+	require.Equal(t, "cdrwa", permText(proto.PermAll))
 	for _, text := range []string{"x", "rr", "R", "r w", "\xff"} {
 		_, ok := Perms(text)
 		require.False(t, ok, "%q", text)

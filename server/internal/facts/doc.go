@@ -34,17 +34,16 @@
 //
 // Who may know what:
 //
-//	rights         who may have everything, and whom an ACL names
-//	operator       credentials of admin commands
+//	operator       credentials of admin commands, who may have everything, and whom an ACL names
 //	refusal        errors for visitors, with their HTTP statuses
 //	acl            ACLs as text; which znodes may be read
 //	shown          Shown, visitors and their logins
 //
 // The tree, for visitors:
 //
-//	znode, children, sessions  one of them, or a page
-//	walk           the order of every walk, and a walk in steps
-//	search, recipes, sizes  what a walk finds: paths, locks and queues, sums
+//	znode, sessions  a znode, a page of children, of sessions
+//	walk           the order of every walk, a walk in steps, and a search
+//	recipes, sizes  what else a walk finds: locks and queues, sums
 //	subtree        a whole subtree, for a plan or an export
 //	past, difference, history  what was: a znode, a comparison, the versions of a znode
 package facts

@@ -36,11 +36,7 @@ func (g *Gauge) line() (key, value string) {
 // Gauges are the numbers that mntr prints and the exporter exports, those of quotas included. Source: operations 2.3
 // and 4.4. REQUIRES: the server has recovered.
 func (f *Facts) Gauges() []Gauge {
-	all := f.gauges()
-	for _, q := range f.quotas() {
-		all = append(all, q.gauges()...)
-	}
-	return all
+	return append(f.gauges(), f.quotas()...)
 }
 
 // gauges are the gauges without those of quotas, whose names are parts of paths.

@@ -12,7 +12,6 @@ import (
 // quotaUse is the sum of the limits and of the use of all quotas below one top-level znode. Source: operations 2.3,
 // server-semantics 8.1.
 type quotaUse struct {
-	namespace             string
 	limited               bool // it has a limits node
 	used                  bool // it has a stats node
 	countLimit, byteLimit int64
@@ -22,31 +21,20 @@ type quotaUse struct {
 // quotasMax bounds how many quotas are read for one scrape.
 const quotasMax = 10_000
 
-// quotas are the quotas of the tree, by namespace.
-func (f *Facts) quotas() []*quotaUse {
+// quotas are the gauges of the quotas of the tree, by namespace.
+func (f *Facts) quotas() (all []Gauge) {
 	f.Store.Mu.RLock()
 	defer f.Store.Mu.RUnlock()
 	state := f.Store.State
-	root := state.Lookup([]byte(quota.Root))
-	if root == 0 {
-		return nil
-	}
-	all := map[string]*quotaUse{}
 	seen := 0
-	state.EachChild(root, func(top datatree.NodeID) bool {
-		use := &quotaUse{namespace: string(state.Name(top))}
+	state.EachChild(state.Lookup([]byte(quota.Root)), func(top datatree.NodeID) bool {
+		var use quotaUse
 		use.gather(state, top, &seen)
-		if use.limited || use.used {
-			all[use.namespace] = use
-		}
+		all = append(all, use.gauges(string(state.Name(top)))...)
 		return seen < quotasMax
 	})
-	sorted := make([]*quotaUse, 0, len(all))
-	for _, use := range all {
-		sorted = append(sorted, use)
-	}
-	slices.SortFunc(sorted, func(a, b *quotaUse) int { return strings.Compare(a.namespace, b.namespace) })
-	return sorted
+	slices.SortStableFunc(all, func(a, b Gauge) int { return strings.Compare(a.Namespace, b.Namespace) })
+	return all
 }
 
 // gather adds the quotas at and below a znode of the quota tree.
@@ -69,7 +57,8 @@ func (q *quotaUse) gather(state *datatree.State, id datatree.NodeID, seen *int) 
 	})
 }
 
-func (q *quotaUse) gauges() (all []Gauge) {
+// gauges are those of a namespace.
+func (q *quotaUse) gauges(namespace string) (all []Gauge) {
 	if q.limited {
 		all = append(all,
 			whole("quota_count_limit_per_namespace", q.countLimit,
@@ -85,7 +74,7 @@ func (q *quotaUse) gauges() (all []Gauge) {
 				"Bytes under quotas, by the first element of the path."))
 	}
 	for i := range all {
-		all[i].Namespace = q.namespace
+		all[i].Namespace = namespace
 	}
 	return all
 }

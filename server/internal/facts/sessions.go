@@ -59,18 +59,16 @@ func (n *Shown) Sessions(a Actor, after uint64, limit int) (*Sessions, error) {
 // pathsShown is how many ephemerals of a session are listed.
 const pathsShown = 100
 
+// session describes the session of a connection that has one.
 func (n *Shown) session(c *serve.Conn, a Actor) Session {
-	v := c.View()
-	st := &v.Stats
-	one := Session{Label: n.front.Label(v.Session.ID), Address: c.Remote.String(),
-		Connected: c.Established.UnixMilli(), TimeoutMs: v.Session.TimeoutMs(),
-		Secure: c.SecurePort, Received: st.Received, Sent: st.Sent,
-		Outstanding: v.Queued, LastOp: opWord(st.LastOp, st.AnsweredTotal),
-		MeanMs: st.LatencySum / max(st.AnsweredTotal, 1), MaxMs: st.MaxLatency, Watches: n.front.WatchedPaths(c),
-		Paths: []string{}}
+	of := ConnectionOf(c)
+	one := Session{Label: n.front.Label(proto.SessionID(of.ID)), Address: of.Remote, Connected: of.Established,
+		TimeoutMs: of.TimeoutMs, Secure: c.SecurePort, Received: of.Received, Sent: of.Sent,
+		Outstanding: of.Outstanding, LastOp: of.LastOperation, MeanMs: of.AvgLatency, MaxMs: of.MaxLatency,
+		Watches: n.front.WatchedPaths(c)}
 	n.Store.Mu.RLock()
 	defer n.Store.Mu.RUnlock()
-	one.Ephemerals, one.Paths = n.ephemerals(v.Session.ID, a.IDs)
+	one.Ephemerals, one.Paths = n.ephemerals(proto.SessionID(of.ID), a.IDs)
 	return one
 }
 

@@ -30,8 +30,8 @@ type Actor struct {
 var (
 	// ErrNotServing means that clients are not served now, and so neither are visitors.
 	ErrNotServing = refusal(http.StatusServiceUnavailable, "this server does not serve clients now")
-	// ErrNeedsAuth means that the server takes no client with the identities of the visitor.
-	ErrNeedsAuth = refusal(http.StatusUnauthorized,
+	// errNeedsAuth means that the server takes no client with the identities of the visitor.
+	errNeedsAuth = refusal(http.StatusUnauthorized,
 		"this server takes authenticated clients only: log in with a scheme of enforce.auth.schemes")
 	// ErrWrong means that a password is wrong. ZooKeeper knows no users: one without an ACL counts as that, too.
 	ErrWrong = refusal(http.StatusUnauthorized, "the password is wrong, or no ACL names this user")
@@ -48,7 +48,7 @@ func (n *Shown) MayAsk(a Actor) error {
 	case !n.IsServing():
 		return ErrNotServing
 	case !n.front.Suffices(a.IDs):
-		return ErrNeedsAuth
+		return errNeedsAuth
 	}
 	return nil
 }

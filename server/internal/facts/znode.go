@@ -1,10 +1,13 @@
 package facts
 
 import (
+	"bytes"
 	"encoding/base64"
 	"net/http"
+	"slices"
 	"unicode/utf8"
 
+	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -102,4 +105,97 @@ func (n *Shown) owner(st *proto.Stat) string {
 		return ""
 	}
 	return n.front.Label(st.EphemeralOwner)
+}
+
+// Children is a page of children.
+type Children struct {
+	Path     string  `json:"path" doc:"of the parent"`
+	Total    int32   `json:"total" doc:"number of children"`
+	Order    string  `json:"order" doc:"name, or creation if there are 2048 children or more"`
+	Children []Child `json:"children" doc:"this page"`
+	After    string  `json:"after" doc:"parameter after of the next page; empty if this is the last one"`
+}
+
+// Child is a child of a znode. Without the permission to read it, only its name is known.
+type Child struct {
+	Name     string `json:"name" doc:"last part of the path"`
+	Readable bool   `json:"readable" doc:"the visitor may read it; if not, the other fields are empty"`
+	Children int32  `json:"children" doc:"number of children"`
+	Bytes    int32  `json:"bytes" doc:"length of its data"`
+	Modified int64  `json:"modified" doc:"ms since 1970"`
+	Version  int32  `json:"version" doc:"number of changes of the data"`
+	Owner    string `json:"owner" doc:"session of an ephemeral znode; empty for others"`
+}
+
+// Children returns a page of up to limit children that follow the child named after, "" for the first page. The
+// children of a znode with few of them are in the order of their names. Those of a wide one are in the order of their
+// creation, so that a page costs the same however many there are.
+func (n *Shown) Children(a Actor, path, after string, limit int) (*Children, error) {
+	if err := n.MayAsk(a); err != nil {
+		return nil, err
+	}
+	n.Store.Mu.RLock()
+	defer n.Store.Mu.RUnlock()
+	state := n.Store.State
+	parent := state.Lookup([]byte(path))
+	switch {
+	case parent == 0:
+		return nil, proto.ErrNoNode
+	case !n.MayRead(parent, a.IDs):
+		return nil, proto.ErrNoAuth
+	}
+	page := &Children{Path: path, Total: state.Node(parent).NumChildren, Order: "name", Children: []Child{}}
+	var ids []datatree.NodeID
+	if page.Total < datatree.WideChildren {
+		ids = namedAfter(state, parent, after)
+	} else {
+		page.Order = "creation"
+		first := state.FirstChild(parent)
+		if after != "" {
+			last := state.Child(parent, []byte(after))
+			if last == 0 {
+				return nil, errGone
+			}
+			first = state.NextSibling(last)
+		}
+		for id := first; id != 0 && len(ids) <= limit; id = state.NextSibling(id) {
+			ids = append(ids, id)
+		}
+	}
+	for _, id := range page.cut(state, ids, limit) {
+		page.Children = append(page.Children, n.child(state, id, n.MayRead(id, a.IDs)))
+	}
+	return page, nil
+}
+
+// cut keeps the first limit of the children, and notes where the next page begins.
+func (c *Children) cut(state *datatree.State, ids []datatree.NodeID, limit int) []datatree.NodeID {
+	if len(ids) <= limit {
+		return ids
+	}
+	c.After = string(state.Name(ids[limit-1]))
+	return ids[:limit]
+}
+
+// namedAfter returns the children of a znode whose names are greater, in their order. It looks at all children.
+func namedAfter(state *datatree.State, parent datatree.NodeID, after string) (ids []datatree.NodeID) {
+	state.EachChild(parent, func(id datatree.NodeID) bool {
+		if string(state.Name(id)) > after {
+			ids = append(ids, id)
+		}
+		return true
+	})
+	slices.SortFunc(ids, func(a, b datatree.NodeID) int { return bytes.Compare(state.Name(a), state.Name(b)) })
+	return ids
+}
+
+// child describes a child. REQUIRES: the lock of the state, at least for reading.
+func (n *Shown) child(state *datatree.State, id datatree.NodeID, readable bool) Child {
+	c := Child{Name: string(state.Name(id)), Readable: readable}
+	if readable {
+		st := state.Stat(id)
+		c.Children, c.Bytes, c.Modified, c.Version, c.Owner = st.NumChildren, st.DataLength, st.Mtime, st.Version,
+			n.owner(&st)
+	}
+	return c
 }

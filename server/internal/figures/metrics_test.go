@@ -41,7 +41,7 @@ func exported(t *testing.T, collect func(chan<- prometheus.Metric)) map[string]*
 func TestResetConcernsMntrOnly(t *testing.T) {
 	var c Metrics
 	n, set := c.Counter("n", "N."), c.CounterSet("refused", "R.")
-	basic, advanced, keyed := c.Basic("b", "B."), c.Advanced("a", "A."), c.SummarySet("ack", "K.")
+	basic, advanced, keyed := c.Basic("b", "B."), c.Advanced("a", "A."), c.summarySet("ack", "K.")
 	n.Add(3)
 	set.Of("app").Inc()
 	basic.Observe(4)

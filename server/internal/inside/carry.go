@@ -96,7 +96,7 @@ func (n *Changes) Carry(ctx context.Context, a facts.Actor, w Work, seal string)
 	return done, nil
 }
 
-func (n *Changes) send(s *Session, m multi) error {
+func (n *Changes) send(s *session, m multi) error {
 	reply, err := s.Do(proto.OpMulti, m, patience)
 	if err != nil {
 		return err

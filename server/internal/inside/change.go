@@ -28,7 +28,7 @@ func refusal(status int, text string) error { return &facts.Refusal{Status: stat
 
 // Change is a change of one znode.
 type Change struct {
-	Kind       ChangeKind
+	Kind       changeKind
 	Path       string
 	Data       []byte
 	ACL        []facts.ACL // of a create nil stands for the open list
@@ -38,19 +38,19 @@ type Change struct {
 	TTL        int64       // of a create, ms; 0 for none
 }
 
-// ChangeKind is what a Change does.
-type ChangeKind uint8
+// changeKind is what a Change does.
+type changeKind uint8
 
 // The kinds of changes.
 const (
-	ChangeCreate ChangeKind = iota
+	ChangeCreate changeKind = iota
 	ChangeData
 	ChangeDelete
 	ChangeACL
 )
 
 // String names the kind for logs.
-func (k ChangeKind) String() string { return [...]string{"create", "set", "delete", "setACL"}[k] }
+func (k changeKind) String() string { return [...]string{"create", "set", "delete", "setACL"}[k] }
 
 // sessionTimeout is the timeout of a session that is opened for a change or a stream; patience is how long the server
 // may take for it, or for the change.
@@ -60,15 +60,15 @@ const (
 )
 
 // open begins a session with the identities of a visitor.
-func (n *Changes) open(a facts.Actor) (*Session, error) {
+func (n *Changes) open(a facts.Actor) (*session, error) {
 	if err := n.MayAsk(a); err != nil {
 		return nil, err
 	}
 	nc, err := n.front.Connect(a.Remote, a.IDs)
 	if err != nil {
-		return nil, ErrRefused
+		return nil, errRefused
 	}
-	return Open(nc, sessionTimeout, patience)
+	return open(nc, sessionTimeout, patience)
 }
 
 // Change does a change and returns the path of the znode; a sequential one has got its suffix.
@@ -153,4 +153,35 @@ func aclOf(c *Change) (list []proto.ACL, err error) {
 		list = append(list, proto.ACL{Perms: perms, Id: proto.ID{Scheme: proto.Text(e.Scheme), Id: proto.Text(e.ID)}})
 	}
 	return list, nil
+}
+
+// Happening is a change of a znode, as told by changes.
+type Happening struct {
+	Type string `json:"type" doc:"created, deleted, changed or children"`
+	Path string `json:"path" doc:"of the znode"`
+	Zxid string `json:"zxid" doc:"the txn, hexadecimal; empty if it is not known"`
+	At   int64  `json:"at" doc:"when the server has told it, ms since 1970"`
+}
+
+// happenings are the words of the API for events.
+var happenings = map[proto.EventType]string{proto.EventNodeCreated: "created", proto.EventNodeDeleted: "deleted",
+	proto.EventNodeDataChanged: "changed", proto.EventNodeChildrenChanged: "children"}
+
+// Follow calls yield for every change at or below path that the actor may see, until yield returns false or ctx is
+// done. It begins with a Happening without a type. It is a persistent recursive watch of a session of its own.
+func (n *Changes) Follow(ctx context.Context, a facts.Actor, path string, yield func(Happening) bool) error {
+	s, err := n.open(a)
+	if err != nil {
+		return err
+	}
+	return s.Follow(ctx, path, func(e event) bool {
+		if e.Type == 0 {
+			return yield(Happening{})
+		}
+		h := Happening{Type: happenings[e.Type], Path: e.Path, At: time.Now().UnixMilli()}
+		if e.Zxid != 0 {
+			h.Zxid = e.Zxid.String()
+		}
+		return yield(h)
+	})
 }

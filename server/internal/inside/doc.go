@@ -7,14 +7,13 @@
 // seen, and fails if the znode has children that the plan has not. So a work of one multi does what was shown, or
 // nothing.
 //
-// Changes has no state: any goroutine may call it. A Session belongs to one goroutine. It has no state but its
-// connection: when that ends, the session is over, and a call in flight may have taken effect (ErrUnknown).
+// Changes has no state: any goroutine may call it. A session belongs to one goroutine. It has no state but its
+// connection: when that ends, the session is over, and a call in flight may have taken effect (errUnknown).
 //
 // # Files
 //
-//	session   Session: the client
-//	change    Changes, and a change of one znode
-//	follow    changes as they happen
+//	session   the client
+//	change    Changes: a change of one znode; changes as they happen
 //	plan      what a work would do: delete, copy, move; quota and document add quotas and imports
 //	document  exports and imports
 //	carry     a plan as multis

@@ -30,8 +30,8 @@ type DocumentZnode struct {
 	ACL    []facts.ACL `json:"acl,omitempty" doc:"without it world:anyone:cdrwa"`
 }
 
-// SetContent sets the data.
-func (z *DocumentZnode) SetContent(data []byte) {
+// setContent sets the data.
+func (z *DocumentZnode) setContent(data []byte) {
 	text := string(data)
 	switch {
 	case data == nil:
@@ -150,7 +150,7 @@ func (n *Changes) Export(a facts.Actor, path string) (*Document, error) {
 		if it.Path == "/" {
 			z.Path = ""
 		}
-		z.SetContent(it.Data)
+		z.setContent(it.Data)
 		ttl, isTTL := proto.TTLOf(it.Node.Owner)
 		switch {
 		case isTTL:
