@@ -26,7 +26,7 @@
 //	configuration  what the server was told
 //	disk           sizes, snapshots, digests
 //	stats          how much was done, and how fast
-//	gauges         the numbers of mntr and of the exporter; quotas adds those of quotas
+//	gauges, quotas, numbers  the numbers of mntr and of the exporter
 //	connections, watches, dump  clients, what they watch, their sessions and ephemerals
 //	top, slow      what causes most of the work; what took long
 //	quorum         the place in the ensemble, as admin commands tell it

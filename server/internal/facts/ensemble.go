@@ -71,10 +71,11 @@ func (f *Facts) Ensemble() *Ensemble {
 	if f.Serving() {
 		f.addTree(e)
 	}
+	var absent []int64
 	if role, ok := f.Role(); ok {
-		f.addMembers(e, &role)
+		absent = f.addMembers(e, &role)
 	}
-	for _, found := range f.findings(e) {
+	for _, found := range f.findings(e.ServerID, e.State, e.Serving, absent) {
 		e.Problems = append(e.Problems, Problem{Severity: found.Severity.String(), Check: found.Check,
 			Text: found.What, Remedy: found.Remedy})
 	}
@@ -93,8 +94,8 @@ func (f *Facts) addTree(e *Ensemble) {
 	e.Watches = f.front.CountWatches()
 }
 
-// addMembers adds the servers of the configuration.
-func (f *Facts) addMembers(e *Ensemble, r *host.QuorumRole) {
+// addMembers adds the servers of the configuration. It returns those that a leader does not hear.
+func (f *Facts) addMembers(e *Ensemble, r *host.QuorumRole) (absent []int64) {
 	if r.Leader >= 0 && !r.ReadOnly {
 		leader := int64(r.Leader)
 		e.Leader = &leader
@@ -111,10 +112,11 @@ func (f *Facts) addMembers(e *Ensemble, r *host.QuorumRole) {
 		if l, ok := learners[m.ID]; ok && !m.Self {
 			f.addLearner(&m, &l)
 		} else if r.Leading && !m.Self {
-			m.State = "absent"
+			m.State, absent = "absent", append(absent, m.ID)
 		}
 		e.Members = append(e.Members, m)
 	}
+	return absent
 }
 
 // member is a server of the configuration, as this server knows it without being the leader.

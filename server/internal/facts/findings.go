@@ -11,21 +11,18 @@ import (
 )
 
 // findings are what warren doctor would find of this server and its ensemble, as far as the server knows, the most
-// urgent first.
-func (f *Facts) findings(e *Ensemble) []findings.Finding {
-	var all []findings.Finding
-	serves := e.Serving
+// urgent first. state and serves are those of the server; absent are the servers that it, as their leader, does not
+// hear.
+func (f *Facts) findings(server int64, state string, serves bool, absent []int64) (all []findings.Finding) {
 	if r, ok := f.Role(); ok {
-		own := ofRole(e.ServerID, &r)
+		own := ofRole(server, &r)
 		all, serves = append(all, own...), serves || len(own) > 0 // the role says why it does not serve
 	}
-	for i := range e.Members {
-		if e.Members[i].State == "absent" {
-			all = append(all, findings.Absent(e.Members[i].ID))
-		}
+	for _, id := range absent {
+		all = append(all, findings.Absent(id))
 	}
 	if !serves {
-		all = append(all, findings.NotServing(e.State))
+		all = append(all, findings.NotServing(state))
 	}
 	if f.Serving() {
 		number := f.numberOf()

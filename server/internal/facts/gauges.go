@@ -2,8 +2,6 @@ package facts
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/seed94657493/warren/server/internal/figures"
@@ -33,13 +31,7 @@ func (g *Gauge) line() (key, value string) {
 	return key, fmt.Sprintf("%.0f", g.Value)
 }
 
-// Gauges are the numbers that mntr prints and the exporter exports, those of quotas included. Source: operations 2.3
-// and 4.4. REQUIRES: the server has recovered.
-func (f *Facts) Gauges() []Gauge {
-	return append(f.gauges(), f.quotas()...)
-}
-
-// gauges are the gauges without those of quotas, whose names are parts of paths.
+// gauges are the numbers of the server, without those of quotas, whose names are parts of paths.
 func (f *Facts) gauges() []Gauge {
 	least, mean, most := f.Env.Stats.Latency()
 	openFDs, maxFDs := fileDescriptors()
@@ -108,46 +100,5 @@ func (f *Facts) roleGauges() []Gauge {
 		all = append(all,
 			whole("synced_observers", r.SyncedObservers, "Observers that learn from this server and are up to date."))
 	}
-	return all
-}
-
-// Number is one line of mntr, without its prefix.
-type Number struct {
-	Name  string
-	Value string // decimal digits as JSON writes them, unless Text is set
-	Text  bool   // the value is not a number
-}
-
-// Monitor returns the lines of mntr. While the server does not serve, it returns those about the process.
-func (f *Facts) Monitor() []Number {
-	if f.Serving() {
-		return f.Numbers()
-	}
-	open, most := fileDescriptors()
-	return []Number{{"version", f.Version, true}, {"server_state", f.host.Mode(), true},
-		{"uptime", strconv.FormatInt(time.Since(f.Began).Milliseconds(), 10), false},
-		{"open_file_descriptor_count", strconv.FormatInt(open, 10), false},
-		{"max_file_descriptor_count", strconv.FormatInt(most, 10), false}}
-}
-
-// Numbers returns the lines of mntr. REQUIRES: the server has recovered.
-func (f *Facts) Numbers() (all []Number) {
-	line := func(key, value string) {
-		isText := key == "version" || strings.HasSuffix(key, "_state")
-		all = append(all, Number{Name: key, Value: value, Text: isText})
-	}
-	line("version", f.Version)
-	line("server_state", f.host.Mode())
-	if r, ok := f.Role(); ok {
-		line("peer_state", r.Peer)
-		if r.Observing {
-			line("observer_master_id", strconv.FormatInt(r.ObserverMaster, 10))
-		}
-	}
-	for _, g := range f.Gauges() {
-		line(g.line())
-	}
-	f.Metrics.Pauses.Refresh()
-	f.Env.Stats.Lines(line)
 	return all
 }
