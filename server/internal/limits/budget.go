@@ -101,8 +101,8 @@ func (b *WriteBudget) Leave(w Waiter) {
 	}
 }
 
-// Idle reports whether nothing is taken and no connection waits.
-func (b *WriteBudget) Idle() bool {
+// idle reports whether nothing is taken and no connection waits.
+func (b *WriteBudget) idle() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.mu.used == 0 && len(b.mu.waiting) == 0

@@ -158,7 +158,7 @@ func (p *parting) callOff() {
 	for i := range p.asked {
 		c := p.asked[i].c
 		c.mu.Lock()
-		c.mu.out.parting = c.mu.out.deaf
+		c.mu.out.parting = c.mu.out.ignoring
 		c.mu.Unlock()
 	}
 }
@@ -187,7 +187,7 @@ func (p *parter) ends(now int64) bool {
 		c.shut()
 		return true
 	case waited >= retireGrace:
-		o.parting, o.deaf = true, waited >= 2*retireGrace
+		o.parting, o.ignoring = true, waited >= 2*retireGrace
 	}
 	return false
 }
@@ -197,11 +197,11 @@ func (p *parter) ends(now int64) bool {
 func (c *Conn) askToLeave() (asked bool) {
 	c.mu.Lock()
 	if asked = c.mu.out.open() && c.mu.stats.AnsweredTotal > 0; asked {
-		c.mu.out.buf = AppendHeaderReply(c.mu.out.buf, proto.XidPing, proto.LeaveZxid, proto.OK)
+		c.mu.out.buf = appendHeaderReply(c.mu.out.buf, proto.XidPing, proto.LeaveZxid, proto.OK)
 	}
 	c.mu.Unlock()
 	if asked {
-		c.Flush()
+		c.flush()
 	}
 	return asked
 }

@@ -34,7 +34,7 @@ func (f *partingFront) add() (c *Conn, told *bytes.Buffer) {
 	f.t.Cleanup(func() { _ = far.Close() })
 	told = new(bytes.Buffer)
 	go func() { _, _ = io.Copy(told, far) }()
-	c = NewConn(f.Front, insideConn{nc, &net.TCPAddr{}})
+	c = newConn(f.Front, insideConn{nc, &net.TCPAddr{}})
 	c.Session.Store(sessions.New(time.Second, 1, 0, 0).Restore(1, 30_000, 0))
 	f.p.left = append(f.p.left, c)
 	return c, told
@@ -52,10 +52,10 @@ func (f *partingFront) pass(d time.Duration) {
 // answered notes an answer and sends it.
 func (f *partingFront) answered(c *Conn) {
 	c.mu.Lock()
-	c.mu.out.buf = AppendHeaderReply(c.mu.out.buf, 7, 1, proto.OK)
+	c.mu.out.buf = appendHeaderReply(c.mu.out.buf, 7, 1, proto.OK)
 	c.mu.stats.Answered(proto.OpSetData, 7, 1, 0, f.Clock.Now())
 	c.mu.Unlock()
-	c.Flush()
+	c.flush()
 	synctest.Wait()
 }
 
@@ -64,12 +64,13 @@ func owes(c *Conn) { c.mu.queue.Push(flow.Queued{Kind: flow.QueuedWrite}, nil) }
 
 // takes reports whether a write is taken from the client.
 func takes(t *testing.T, c *Conn) bool {
-	done, err := c.write(1, proto.OpSetData, make([]byte, 16))
-	c.Unlock()
+	r := newReader(c)
+	done, err := r.write(&request{proto.OpSetData, 1, make([]byte, 16)})
+	r.unlock()
 	require.NoError(t, err)
 	require.True(t, done)
-	taken := c.Work != nil
-	if c.Work = nil; taken {
+	taken := r.work != nil
+	if taken {
 		c.mu.queue.Pop()
 	}
 	return taken
@@ -162,8 +163,9 @@ func TestPartingConnectionsTakeNoMore(t *testing.T) {
 		require.True(t, takes(t, busy))
 		f.pass(10 * retirePause)
 		require.False(t, takes(t, busy))
-		done, err := busy.read(2, proto.OpExists, nil)
-		busy.Unlock()
+		r := newReader(busy)
+		done, err := r.read(&request{proto.OpExists, 2, nil})
+		r.unlock()
 		require.NoError(t, err)
 		require.True(t, done)
 		require.Equal(t, 1, busy.mu.queue.Len(), "nor is a read")
@@ -187,7 +189,7 @@ func TestClientsAreAskedToLeaveBehindTheirFirstAnswer(t *testing.T) {
 		require.Zero(t, told.Len())
 		f.answered(c)
 		f.pass(leaveGrace)
-		leave := AppendHeaderReply(nil, proto.XidPing, proto.LeaveZxid, proto.OK)
+		leave := appendHeaderReply(nil, proto.XidPing, proto.LeaveZxid, proto.OK)
 		require.Equal(t, 1, bytes.Count(told.Bytes(), leave))
 		require.Len(t, told.Bytes(), 2*len(leave), "behind the answer")
 		require.True(t, c.open(), "the client has its time from then on")

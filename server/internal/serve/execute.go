@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"encoding/binary"
 	"slices"
 	"strings"
 
@@ -12,24 +11,26 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// execute answers one read: it appends the reply, and the watch events that must precede it, to b. Source:
+// execute answers one read of c: it adds the reply, and the watch events that must precede it, to the output. Source:
 // client-protocol 5.5 and 9. REQUIRES: Store.Mu, for reading or writing, and Conn.mu.
-func (s *Front) execute(c *Conn, xid int32, op proto.OpCode, body, b []byte) []byte {
-	if op == proto.OpPing || !c.mu.sampler.Due() {
-		return s.answerRead(c, xid, op, body, b)
+func (s *Front) execute(c *Conn, q *request) {
+	out := &c.mu.out
+	if q.op == proto.OpPing || !c.mu.sampler.Due() {
+		out.buf = s.answerRead(c, q, out.buf)
+	} else {
+		began, start := s.Clock.Now(), len(out.buf)
+		out.buf = s.answerRead(c, q, out.buf)
+		c.recordRead(q, len(out.buf)-start, began)
 	}
-	began, start := s.Clock.Now(), len(b)
-	b = s.answerRead(c, xid, op, body, b)
-	c.recordRead(op, body, len(b)-start, began)
-	return b
+	c.mu.stats.Replied(q.op, q.xid, s.Store.State.LastZxid())
 }
 
 // answerRead is execute without the record of package topk.
-func (s *Front) answerRead(c *Conn, xid int32, op proto.OpCode, body, b []byte) []byte {
-	st := s.Store
+func (s *Front) answerRead(c *Conn, q *request, b []byte) []byte {
+	st, op, xid, body := s.Store, q.op, q.xid, q.body
 	zxid := st.State.LastZxid()
 	if op == proto.OpSetWatches || op == proto.OpSetWatches2 {
-		return s.setWatches(c, xid, op, body, b, zxid)
+		return s.setWatches(c, q, b, zxid)
 	}
 	start := len(b)
 	b = beginReply(b)
@@ -89,7 +90,7 @@ func (s *Front) readNode(c *Conn, op proto.OpCode, body, b []byte) ([]byte, prot
 	switch op {
 	case proto.OpExists:
 		b, err = state.ReadExists(b, req.Path, ids)
-		if req.Watch && err == proto.ErrNoNode && !s.Watchers.Watch(c, watch.Exist, req.Path) {
+		if req.Watch && err == proto.ErrNoNode && !s.watchers.watch(c, watch.Exist, req.Path) {
 			err = proto.ErrThrottledOp
 		}
 	case proto.OpGetData:
@@ -101,7 +102,7 @@ func (s *Front) readNode(c *Conn, op proto.OpCode, body, b []byte) ([]byte, prot
 		kind = watch.Child
 		b, err = state.ReadChildren2(b, req.Path, ids)
 	}
-	if req.Watch && err == proto.OK && !s.Watchers.Watch(c, kind, req.Path) {
+	if req.Watch && err == proto.OK && !s.watchers.watch(c, kind, req.Path) {
 		err = proto.ErrThrottledOp
 	}
 	return b, err
@@ -151,7 +152,7 @@ func (s *Front) addWatch(c *Conn, body, b []byte) ([]byte, proto.ErrCode) {
 	default:
 		return b, proto.ErrMarshallingError
 	}
-	if !s.Watchers.Watch(c, kind, req.Path) {
+	if !s.watchers.watch(c, kind, req.Path) {
 		return b, proto.ErrThrottledOp
 	}
 	return proto.AppendInt32(b, 0), proto.OK
@@ -163,15 +164,15 @@ func (s *Front) findWatches(c *Conn, op proto.OpCode, body []byte) proto.ErrCode
 		req.Type < proto.WatcherChildren || req.Type > proto.WatcherPersistentRecursive {
 		return proto.ErrMarshallingError
 	}
-	ws := s.Watchers
-	ws.Mu.Lock()
-	defer ws.Mu.Unlock()
+	ws := s.watchers
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
 	found := false
 	if id := ws.slot(c); id != 0 {
 		if op == proto.OpCheckWatches {
-			found = ws.Registry.Has(id, req.Type, req.Path)
+			found = ws.registry.Has(id, req.Type, req.Path)
 		} else {
-			found = ws.Registry.Remove(id, req.Type, req.Path)
+			found = ws.registry.Remove(id, req.Type, req.Path)
 		}
 	}
 	if !found {
@@ -185,14 +186,14 @@ func isNull(path proto.Text) bool { return path == nil }
 
 // setWatches registers watches again after a reconnect. Changes since then are reported at once, before the reply,
 // by events with zxid -1 in their header. Source: client-protocol 9.5.
-func (s *Front) setWatches(c *Conn, xid int32, op proto.OpCode, body, b []byte, zxid proto.Zxid) []byte {
+func (s *Front) setWatches(c *Conn, q *request, b []byte, zxid proto.Zxid) []byte {
 	var req proto.SetWatches2
 	var err error
-	if op == proto.OpSetWatches2 {
-		err = req.ReadFrom(body)
+	if q.op == proto.OpSetWatches2 {
+		err = req.ReadFrom(q.body)
 	} else {
 		var old proto.SetWatches
-		err = old.ReadFrom(body)
+		err = old.ReadFrom(q.body)
 		req = proto.SetWatches2{
 			RelativeZxid: old.RelativeZxid, DataWatches: old.DataWatches,
 			ExistWatches: old.ExistWatches, ChildWatches: old.ChildWatches,
@@ -209,17 +210,17 @@ func (s *Front) setWatches(c *Conn, xid int32, op proto.OpCode, body, b []byte, 
 	}
 	for _, l := range lists {
 		if err != nil || l.paths == nil || slices.ContainsFunc(l.paths, isNull) {
-			return AppendHeaderReply(b, xid, zxid, proto.ErrMarshallingError)
+			return appendHeaderReply(b, q.xid, zxid, proto.ErrMarshallingError)
 		}
 	}
-	st, ws := s.Store, s.Watchers
-	ws.Mu.Lock()
-	defer ws.Mu.Unlock()
+	st, ws := s.Store, s.watchers
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
 	id := ws.slot(c)
 	if id == 0 {
 		return b
 	}
-	wanted, _ := ws.Registry.Use(id)
+	wanted, _ := ws.registry.Use(id)
 	for _, l := range lists {
 		wanted += len(l.paths)
 	}
@@ -236,51 +237,10 @@ func (s *Front) setWatches(c *Conn, xid int32, op proto.OpCode, body, b []byte, 
 				return b[:start]
 			}
 			if event != 0 {
-				b = AppendEvent(b, event, path, -1)
+				b = appendEvent(b, event, path, -1)
 			}
 		}
 	}
-	s.Stats.Count(op)
-	return AppendHeaderReply(b, xid, zxid, proto.OK)
-}
-
-// AppendEvent appends a notification.
-func AppendEvent(b []byte, t proto.EventType, path []byte, zxid proto.Zxid) []byte {
-	start := len(b)
-	b = beginReply(b)
-	ev := proto.WatcherEvent{Type: t, State: proto.StateSyncConnected, Path: path}
-	b = ev.AppendTo(b)
-	endReply(b, start, proto.XidNotification, zxid, proto.OK)
-	return b
-}
-
-// replyPrefix is the frame length and the ReplyHeader before the body of a reply.
-const replyPrefix = 4 + proto.ReplyHeaderSize
-
-// beginReply leaves room for the prefix of a reply. The body is appended next.
-func beginReply(b []byte) []byte {
-	var room [replyPrefix]byte
-	return append(b, room[:]...)
-}
-
-// endReply fills in the prefix that beginReply left at start.
-func endReply(b []byte, start int, xid int32, zxid proto.Zxid, err proto.ErrCode) {
-	endReplyOf(b, start, 0, xid, zxid, err)
-}
-
-// endReplyOf is endReply for a reply that continues with more bytes in other buffers.
-func endReplyOf(b []byte, start, more int, xid int32, zxid proto.Zxid, err proto.ErrCode) {
-	p := b[start : start+replyPrefix]
-	binary.BigEndian.PutUint32(p, uint32(len(b)-start-4+more))
-	binary.BigEndian.PutUint32(p[4:], uint32(xid))
-	binary.BigEndian.PutUint64(p[8:], uint64(zxid))
-	binary.BigEndian.PutUint32(p[16:], uint32(err))
-}
-
-// AppendHeaderReply appends a reply without a body.
-func AppendHeaderReply(b []byte, xid int32, zxid proto.Zxid, err proto.ErrCode) []byte {
-	start := len(b)
-	b = beginReply(b)
-	endReply(b, start, xid, zxid, err)
-	return b
+	s.Stats.Count(q.op)
+	return appendHeaderReply(b, q.xid, zxid, proto.OK)
 }

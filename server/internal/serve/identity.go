@@ -17,7 +17,7 @@ import (
 // identity is who the client of a connection is: its address, its session, and the identities that it has proved.
 //
 // Only the reader proves identities and goes on with a SASL exchange. Any goroutine may read the rest without a lock.
-// Invariant: the list of identities only grows, within MaxIdentities and MaxIdentityBytes, and no list that a
+// Invariant: the list of identities only grows, within maxIdentities and maxIdentityBytes, and no list that a
 // goroutine has read changes.
 type identity struct {
 	Remote      netip.AddrPort
@@ -82,7 +82,7 @@ func (i *identity) add(ids []auth.Identity) bool {
 	for _, id := range have {
 		size += len(id.ID)
 	}
-	if len(have) > MaxIdentities || size > MaxIdentityBytes {
+	if len(have) > maxIdentities || size > maxIdentityBytes {
 		return false
 	}
 	i.ids.Store(&have)

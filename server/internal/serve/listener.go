@@ -34,7 +34,7 @@ func (s *Front) SpeaksOnClientPort() language {
 	if s.Config.ClientPortUnification {
 		return speaksEither
 	}
-	return SpeaksPlain
+	return speaksPlain
 }
 
 // listenOn opens one client port at the start.
@@ -95,7 +95,7 @@ func (s *Front) openClientPort(host string, port int, speaks language) (*clientL
 	return &clientListener{ln, speaks, config.HostPort{Host: host, Port: port}}, nil
 }
 
-// listenTCP opens a port. Its connections have no keep-alive probes until Admit asks for them, while Go's default
+// listenTCP opens a port. Its connections have no keep-alive probes until admit asks for them, while Go's default
 // has probes. The port does not offer Multipath TCP, which is Go's default: no client of ZooKeeper uses it, and
 // every connection would pay for the attempt.
 func listenTCP(network, addr string) (net.Listener, error) {
@@ -142,8 +142,8 @@ func (s *Front) clientListeners() []*clientListener {
 	return slices.Clone(s.ports.open)
 }
 
-// ClientListener returns the client port for TLS only, or the other one; nil if it is not open.
-func (s *Front) ClientListener(speaks language) *clientListener {
+// clientListenerFor returns the client port for TLS only, or the other one; nil if it is not open.
+func (s *Front) clientListenerFor(speaks language) *clientListener {
 	for _, ln := range s.clientListeners() {
 		if (ln.speaks == SpeaksTLS) == (speaks == SpeaksTLS) {
 			return ln
@@ -166,7 +166,7 @@ func (s *Front) CloseClientPorts() {
 type language uint8
 
 const (
-	SpeaksPlain language = iota
+	speaksPlain language = iota
 	SpeaksTLS
 	speaksEither
 )
@@ -178,7 +178,7 @@ func (l language) String() string { return [...]string{"plain text", "TLS", "pla
 func (s *Front) SecureAddr() net.Addr { return s.addrOf(SpeaksTLS) }
 
 func (s *Front) addrOf(speaks language) net.Addr {
-	if ln := s.ClientListener(speaks); ln != nil {
+	if ln := s.clientListenerFor(speaks); ln != nil {
 		return ln.Addr()
 	}
 	return nil
@@ -206,6 +206,13 @@ func (e *BindError) Unwrap() error { return e.Err }
 // ExitCode is the process exit code.
 func (e *BindError) ExitCode() int { return 14 }
 
+// AcceptAll begins to take connections on the ports that are open.
+func (s *Front) AcceptAll() {
+	for _, ln := range s.clientListeners() {
+		s.Spawn("accept", func() { s.accept(ln) })
+	}
+}
+
 // acceptPause is how long accept pauses after an error such as too many open files.
 const acceptPause = 10 * time.Millisecond
 
@@ -218,7 +225,7 @@ func (s *Front) accept(ln *clientListener) {
 		case err == nil && look.gone(nc):
 			_ = nc.Close()
 		case err == nil:
-			s.Admit(nc, ln.speaks)
+			s.admit(nc, ln.speaks)
 		case errors.Is(err, net.ErrClosed):
 			return
 		default:
@@ -228,29 +235,30 @@ func (s *Front) accept(ln *clientListener) {
 	}
 }
 
-// Admit starts a reader for a connection, or closes it if there are too many.
-func (s *Front) Admit(nc net.Conn, speaks language) {
-	c := NewConn(s, nc)
+// admit starts a reader for a connection, or closes it if there are too many.
+func (s *Front) admit(nc net.Conn, speaks language) {
+	c := newConn(s, nc)
+	r := newReader(c)
 	c.SecurePort = speaks == SpeaksTLS
-	if speaks != SpeaksPlain && !c.guard(speaks) {
+	if speaks != speaksPlain && !c.guard(speaks) {
 		s.reject(nc)
 		return
 	}
-	reserved, err := s.Conns.Add(c, socket.TakesReserved(nc))
+	reserved, err := s.Conns.add(c, socket.TakesReserved(nc))
 	if err != nil {
 		c.refused(err)
 		s.reject(nc)
 		return
 	}
-	if speaks == SpeaksPlain {
+	if speaks == speaksPlain {
 		s.Metrics.Admitted(c.Remote.Addr())
 	}
-	serve := c.serve
+	serve := r.serve
 	if reserved {
-		serve = c.serveWordOnly
+		serve = r.serveWordOnly
 	}
 	if c.secure != nil {
-		serve = c.afterHandshake(serve)
+		serve = r.afterHandshake(serve)
 	}
 	if s.Config.TCPKeepAlive {
 		if t, ok := nc.(*net.TCPConn); ok {
@@ -258,7 +266,7 @@ func (s *Front) Admit(nc net.Conn, speaks language) {
 		}
 	}
 	if !s.Spawn("reader", serve) {
-		s.Conns.Remove(c)
+		s.Conns.remove(c)
 		s.reject(nc)
 	}
 }
@@ -284,10 +292,10 @@ func (s *Front) reject(nc net.Conn) {
 // Existing connections go on. It reports false if the new address cannot be opened: clients are served on the old one
 // then, and the log says so, unless it was tried before. Source: quorum-protocol 11.5.
 func (s *Front) MoveClientPort(to config.HostPort, key string, speaks language, triedBefore bool) bool {
-	if to.Port == config.PortUnset || speaks == SpeaksTLS && s.Security.tls == nil {
+	if to.Port == config.PortUnset || speaks == SpeaksTLS && s.security.tls == nil {
 		return true
 	}
-	old := s.ClientListener(speaks)
+	old := s.clientListenerFor(speaks)
 	if old != nil && sameAddress(old.asked, to) {
 		return true
 	}
@@ -340,3 +348,19 @@ func anyHost(host string) bool {
 
 // hostPort is the address in the form that net.Listen takes.
 func hostPort(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }
+
+// Addr is the address of the plain client port, or nil if there is none.
+func (s *Front) Addr() net.Addr { return s.addrOf(speaksPlain) }
+
+// PortNumbers returns the ports to which clients connect.
+func (s *Front) PortNumbers() (plain, secure int) {
+	return portOf(s.Addr(), s.Config.ClientPort), portOf(s.SecureAddr(), s.Config.SecureClientPort)
+}
+
+// portOf is the port of an address, or the configured one if there is none.
+func portOf(addr net.Addr, configured int) int {
+	if a, ok := addr.(*net.TCPAddr); ok {
+		return a.Port
+	}
+	return configured
+}

@@ -131,7 +131,7 @@ func factsOf(c *serve.Conn) admin.Connection {
 	if v.Unsent > 0 {
 		f.Interest = 5
 	}
-	s := v.Session
+	s := c.Session.Load()
 	if s == nil {
 		return f
 	}

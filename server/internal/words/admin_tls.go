@@ -77,7 +77,7 @@ func (s *Reporter) certified(c admin.Credentials) ([]auth.Identity, bool) {
 	if c.Certificate == nil || !s.Config.Admin.NeedClientAuth {
 		return nil, false
 	}
-	ids, err := s.front.Security.Names.Identities(c.Certificate)
+	ids, err := s.front.CertIdentities(c.Certificate)
 	return ids, err == nil
 }
 

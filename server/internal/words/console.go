@@ -57,6 +57,7 @@ func (n shown) Ensemble() *api.Ensemble {
 	e.Latency = api.Latency{Min: least, Mean: mean, Max: most}
 	if n.Doors.IsOpen() {
 		n.addTree(e)
+		e.Watches = n.front.CountWatches()
 	}
 	if role, ok := n.Role(); ok {
 		n.addMembers(e, &role)
@@ -77,7 +78,6 @@ func (n shown) addTree(e *api.Ensemble) {
 	e.Zxid, e.Epoch = last.String(), last.Epoch()
 	e.Znodes, e.Ephemerals, e.DataBytes, e.Sessions = state.NumNodes(), state.NumEphemerals(), state.DataSize(),
 		state.NumSessions()
-	e.Watches = n.front.CountWatches()
 }
 
 // addMembers adds the servers of the configuration.
@@ -233,17 +233,17 @@ func (n shown) Sessions(a api.Actor, after uint64, limit int) (*api.Sessions, er
 const pathsShown = 100
 
 func (n shown) session(c *serve.Conn, a api.Actor) api.Session {
-	v := c.View()
+	v, s := c.View(), c.Session.Load()
 	st := &v.Stats
-	one := api.Session{Label: n.front.Label(v.Session.ID), Address: c.Remote.String(),
-		Connected: c.Established.UnixMilli(), TimeoutMs: v.Session.TimeoutMs(),
+	one := api.Session{Label: n.front.Label(s.ID), Address: c.Remote.String(),
+		Connected: c.Established.UnixMilli(), TimeoutMs: s.TimeoutMs(),
 		Secure: c.SecurePort, Received: st.Received, Sent: st.Sent,
 		Outstanding: v.Queued, LastOp: opWord(st.LastOp, st.AnsweredTotal),
 		MeanMs: st.LatencySum / max(st.AnsweredTotal, 1), MaxMs: st.MaxLatency, Watches: n.front.WatchedPaths(c),
 		Paths: []string{}}
 	n.Store.Mu.RLock()
 	defer n.Store.Mu.RUnlock()
-	one.Ephemerals, one.Paths = n.ephemerals(v.Session.ID, a.IDs)
+	one.Ephemerals, one.Paths = n.ephemerals(s.ID, a.IDs)
 	return one
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/admin"
@@ -56,29 +57,22 @@ func (x *exporter) Collect(ch chan<- prometheus.Metric) {
 	send(prometheus.CounterValue, "warren_server_log_lines_left_out_total",
 		"Lines left out of the log because their message had been written 10 times in that second.",
 		float64(x.LinesLeftOut.Load()), nil)
+	paths := uint64(0)
+	x.front.Watches(func(r *watch.Registry) { paths = r.PathBytes() })
 	send(prometheus.GaugeValue, "warren_server_watch_path_bytes",
 		"Bytes of all watched paths, each stored once; warren.maxWatchBytes bounds them for each connection.",
-		float64(x.watchedBytes()), nil)
+		float64(paths), nil)
 	send(prometheus.GaugeValue, "warren_server_watch_memory_bytes",
 		"Memory that all watches take; warren.maxWatchMemory bounds it.", float64(x.front.WatchMemory()), nil)
 	send(prometheus.CounterValue, "warren_server_watches_refused_total",
 		"Watches, and reconnects with watches, that warren.maxWatches, warren.maxWatchBytes or "+
-			"warren.maxWatchMemory has refused.", float64(x.front.Watchers.Refused.Load()), nil)
+			"warren.maxWatchMemory has refused.", float64(x.front.RefusedWatches()), nil)
 	for _, op := range proto.AllOps {
 		if op.IsRead() || op == proto.OpPing {
 			send(prometheus.CounterValue, "warren_server_reads_total", "Reads answered, by operation.",
 				float64(x.Stats.CountOf(op)), prometheus.Labels{"op": op.String()})
 		}
 	}
-}
-
-// watchedBytes returns the bytes of all watched paths.
-func (s *Reporter) watchedBytes() uint64 {
-	s.Store.Mu.RLock()
-	defer s.Store.Mu.RUnlock()
-	s.front.Watchers.Mu.Lock()
-	defer s.front.Watchers.Mu.Unlock()
-	return s.front.Watchers.Registry.PathBytes()
 }
 
 // exportRuntime adds the metrics of the Go runtime and of the process, if there is a port that serves them.

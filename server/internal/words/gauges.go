@@ -10,7 +10,6 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/datatree/quota"
 	"github.com/seed94657493/warren/server/internal/figures"
-	"github.com/seed94657493/warren/server/internal/serve"
 )
 
 // gauges are the numbers that mntr prints and the exporter exports, by ZooKeeper's names. Source: operations 2.3
@@ -22,8 +21,8 @@ func (s *Reporter) gauges() []gauge {
 	state := s.Store.State
 	nodes, ephemerals, size, sessions := state.NumNodes()+1, state.NumEphemerals(), state.DataSize(),
 		state.NumSessions()
-	watches := s.front.CountWatches()
 	s.Store.Mu.RUnlock()
+	watches := s.front.CountWatches()
 	lastSize, leastSize, mostSize := s.Stats.Responses.View()
 	all := []gauge{
 		{"avg_latency", mean, true, "Mean latency of all requests, ms."},
@@ -70,7 +69,7 @@ func whole[T int | int64](name string, value T, help string) gauge {
 	return gauge{Name: name, value: float64(value), help: help}
 }
 
-func (s *Reporter) wordMntr(_ *serve.Conn, out *bytes.Buffer) {
+func (s *Reporter) wordMntr(_ asker, out *bytes.Buffer) {
 	s.Numbers(func(key, value string) { fmt.Fprintf(out, "zk_%s\t%s\n", key, value) })
 }
 

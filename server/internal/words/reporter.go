@@ -58,10 +58,7 @@ func New(e *env.Env, d *durable.Disk, f *serve.Front, m *host.Host, level *zap.A
 func (s *Reporter) takeLocks() {
 	s.host.Ended()
 	s.Store.LockedZxid()
-	s.Store.Mu.RLock()
-	s.front.CountWatches()
-	s.Store.Mu.RUnlock()
-	s.front.Conns.Len()
+	s.front.TakeLocks()
 	s.Tracker.Locals()
 }
 

@@ -25,8 +25,15 @@ import (
 
 // Four-letter words are plain text over the client port. Source: operations 2.
 
+// asker is who has sent a word: its connection, and the bytes behind the word, of which behind returns the first n, or
+// nil if the client sends fewer.
+type asker struct {
+	conn   *serve.Conn
+	behind func(n int) []byte
+}
+
 // Words has every word and the method that answers it.
-var Words = map[string]func(*Reporter, *serve.Conn, *bytes.Buffer){
+var Words = map[string]func(*Reporter, asker, *bytes.Buffer){
 	"ruok": (*Reporter).wordRuok,
 	"srvr": (*Reporter).wordSrvr,
 	"stat": (*Reporter).wordStat,
@@ -60,7 +67,7 @@ func (s *Reporter) Has(word string) bool {
 }
 
 // Answer implements the interface answers of package serve.
-func (s *Reporter) Answer(word string, asking *serve.Conn, out *bytes.Buffer) {
+func (s *Reporter) Answer(word string, c *serve.Conn, behind func(n int) []byte, out *bytes.Buffer) {
 	switch {
 	case !s.WordAllowed(word):
 		fmt.Fprintf(out, "%s is not executed because it is not in the whitelist.\n", word)
@@ -70,7 +77,7 @@ func (s *Reporter) Answer(word string, asking *serve.Conn, out *bytes.Buffer) {
 			out.WriteByte('\n')
 		}
 	default:
-		Words[word](s, asking, out)
+		Words[word](s, asker{c, behind}, out)
 	}
 }
 
@@ -80,13 +87,13 @@ func (s *Reporter) WordAllowed(word string) bool {
 }
 
 // wordRuok says nothing if clients cannot be served, as ZooKeeper in a state of error.
-func (s *Reporter) wordRuok(_ *serve.Conn, out *bytes.Buffer) {
+func (s *Reporter) wordRuok(_ asker, out *bytes.Buffer) {
 	if s.liveness.Stalled() == 0 {
 		out.WriteString("imok")
 	}
 }
 
-func (s *Reporter) wordIsro(_ *serve.Conn, out *bytes.Buffer) {
+func (s *Reporter) wordIsro(_ asker, out *bytes.Buffer) {
 	switch {
 	case s.ReadOnly.Load():
 		out.WriteString("ro")
@@ -97,7 +104,7 @@ func (s *Reporter) wordIsro(_ *serve.Conn, out *bytes.Buffer) {
 	}
 }
 
-func (s *Reporter) wordSrvr(_ *serve.Conn, out *bytes.Buffer) {
+func (s *Reporter) wordSrvr(_ asker, out *bytes.Buffer) {
 	fmt.Fprintf(out, "Zookeeper version: %s\n%s", s.Version, s.readOnlyLine())
 	s.summary(out)
 }
@@ -129,18 +136,18 @@ func (s *Reporter) readOnlyLine() string {
 	return ""
 }
 
-func (s *Reporter) wordStat(asking *serve.Conn, out *bytes.Buffer) {
+func (s *Reporter) wordStat(from asker, out *bytes.Buffer) {
 	fmt.Fprintf(out, "Zookeeper version: %s\n%sClients:\n", s.Version, s.readOnlyLine())
 	for _, c := range s.front.SortedConns() {
-		out.WriteString(s.describe(c, asking, false))
+		out.WriteString(s.describe(c, from.conn, false))
 	}
 	out.WriteByte('\n')
 	s.summary(out)
 }
 
-func (s *Reporter) wordCons(asking *serve.Conn, out *bytes.Buffer) {
+func (s *Reporter) wordCons(from asker, out *bytes.Buffer) {
 	for _, c := range s.front.SortedConns() {
-		out.WriteString(s.describe(c, asking, true))
+		out.WriteString(s.describe(c, from.conn, true))
 	}
 	out.WriteByte('\n')
 }
@@ -181,12 +188,12 @@ var opWords = map[proto.OpCode]string{
 	proto.OpSync: "SYNC",
 }
 
-func (s *Reporter) wordDirs(_ *serve.Conn, out *bytes.Buffer) {
+func (s *Reporter) wordDirs(_ asker, out *bytes.Buffer) {
 	snapSize, logSize := s.dirSizes()
 	fmt.Fprintf(out, "datadir_size: %d\nlogdir_size: %d\n", snapSize, logSize)
 }
 
-func (s *Reporter) wordSrst(_ *serve.Conn, out *bytes.Buffer) {
+func (s *Reporter) wordSrst(_ asker, out *bytes.Buffer) {
 	s.resetStats()
 	out.WriteString("Server stats reset.\n")
 }
@@ -197,7 +204,7 @@ func (s *Reporter) resetStats() {
 	s.front.ForgetSent()
 }
 
-func (s *Reporter) wordCrst(_ *serve.Conn, out *bytes.Buffer) {
+func (s *Reporter) wordCrst(_ asker, out *bytes.Buffer) {
 	s.front.ResetConnections()
 	out.WriteString("Connection stats reset.\n")
 }
@@ -231,7 +238,7 @@ func absolute(path string) string {
 	return path
 }
 
-func (s *Reporter) wordEnvi(_ *serve.Conn, out *bytes.Buffer) {
+func (s *Reporter) wordEnvi(_ asker, out *bytes.Buffer) {
 	out.WriteString("Environment:\n")
 	s.environment(func(key string, value any) { fmt.Fprintf(out, "%s=%v\n", key, value) })
 }
@@ -268,28 +275,27 @@ func (s *Reporter) environment(line func(key string, value any)) {
 
 func megabytes(n uint64) string { return fmt.Sprintf("%dMB", n>>20) }
 
-func (s *Reporter) wordGtmk(_ *serve.Conn, out *bytes.Buffer) { fmt.Fprint(out, s.traceMask.Load()) }
+func (s *Reporter) wordGtmk(_ asker, out *bytes.Buffer) { fmt.Fprint(out, s.traceMask.Load()) }
 
 // wordHash prints the digests of the tree that the server keeps.
-func (s *Reporter) wordHash(_ *serve.Conn, out *bytes.Buffer) {
+func (s *Reporter) wordHash(_ asker, out *bytes.Buffer) {
 	for _, d := range s.Digests.List() {
 		fmt.Fprintf(out, "%x: %d\n", int64(d.Zxid), d.Digest)
 	}
 }
 
 // wordStmk sets the trace mask to the eight bytes behind the word. The mask has no effect.
-func (s *Reporter) wordStmk(c *serve.Conn, out *bytes.Buffer) {
-	for len(c.In.Bytes()) < 4+8 {
-		if c.Fill() != nil {
-			return
-		}
+func (s *Reporter) wordStmk(from asker, out *bytes.Buffer) {
+	b := from.behind(8)
+	if b == nil {
+		return
 	}
-	mask := int64(binary.BigEndian.Uint64(c.In.Bytes()[4:]))
+	mask := int64(binary.BigEndian.Uint64(b))
 	s.traceMask.Store(mask)
 	fmt.Fprint(out, mask)
 }
 
-func (s *Reporter) wordConf(_ *serve.Conn, out *bytes.Buffer) {
+func (s *Reporter) wordConf(_ asker, out *bytes.Buffer) {
 	line := func(key string, value any) { fmt.Fprintf(out, "%s=%v\n", key, value) }
 	snapSize, logSize := s.dirSizes()
 	plain, secure := s.front.PortNumbers()
@@ -335,40 +341,30 @@ func joinPorts(all []config.PeerAddress, port func(config.PeerAddress) int) stri
 	return strings.Join(ports, "|")
 }
 
-func (s *Reporter) wordWchs(_ *serve.Conn, out *bytes.Buffer) {
+func (s *Reporter) wordWchs(_ asker, out *bytes.Buffer) {
 	w := s.WatchSummary()
 	fmt.Fprintf(out, "%d connections watching %d paths\nTotal watches:%d\n", w.Connections, w.Paths, w.Total)
 }
 
 // WatchSummary returns the number of data watches, and of what they join.
-func (s *Reporter) WatchSummary() admin.WatchSummary {
-	s.Store.Mu.RLock()
-	defer s.Store.Mu.RUnlock()
-	s.front.Watchers.Mu.Lock()
-	defer s.front.Watchers.Mu.Unlock()
-	watchers, paths, total := s.front.Watchers.Registry.CountData()
-	return admin.WatchSummary{Connections: watchers, Paths: paths, Total: total}
+func (s *Reporter) WatchSummary() (w admin.WatchSummary) {
+	s.front.Watches(func(r *watch.Registry) { w.Connections, w.Paths, w.Total = r.CountData() })
+	return w
 }
 
 // Watches returns the data watches with their sessions.
 func (s *Reporter) Watches() (all []admin.Watch) {
-	s.Store.Mu.RLock()
-	defer s.Store.Mu.RUnlock()
-	s.front.Watchers.Mu.Lock()
-	defer s.front.Watchers.Mu.Unlock()
-	s.front.Watchers.Registry.Each(func(id watch.WatcherID, path []byte) {
-		if c := s.front.Watchers.Slots[id]; c != nil && c.Session.Load() != nil {
-			all = append(all, admin.Watch{Session: int64(c.Session.Load().ID), Path: string(path)})
-		}
+	s.front.EachDataWatch(func(id proto.SessionID, path []byte) {
+		all = append(all, admin.Watch{Session: int64(id), Path: string(path)})
 	})
 	return all
 }
 
-func (s *Reporter) wordWchc(_ *serve.Conn, out *bytes.Buffer) {
+func (s *Reporter) wordWchc(_ asker, out *bytes.Buffer) {
 	writeGroups(out, s.Watches(), s.watchSession, watchPath)
 }
 
-func (s *Reporter) wordWchp(_ *serve.Conn, out *bytes.Buffer) {
+func (s *Reporter) wordWchp(_ asker, out *bytes.Buffer) {
 	writeGroups(out, s.Watches(), watchPath, s.watchSession)
 }
 

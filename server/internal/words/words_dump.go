@@ -10,7 +10,6 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
@@ -23,7 +22,7 @@ func (s *Reporter) shownID(id proto.SessionID) proto.SessionID {
 	return s.front.Labels.Number(id)
 }
 
-func (s *Reporter) wordDump(_ *serve.Conn, out *bytes.Buffer) {
+func (s *Reporter) wordDump(_ asker, out *bytes.Buffer) {
 	s.dumpSessions(out)
 	out.WriteString("ephemeral nodes dump:\n")
 	s.dumpEphemerals(out)
