@@ -76,13 +76,6 @@ func (a *applier) Apply(b *flow.ApplyBatch) {
 	a.flush()
 }
 
-// connOf is the connection on which an item is answered; nil if it is not answered. Every client of a server is a
-// Conn.
-func connOf(it *flow.Item) *Conn {
-	c, _ := it.Client.(*Conn)
-	return c
-}
-
 // account counts a batch. Its replies are ready at now.
 func (a *applier) account(b *flow.ApplyBatch, now int64) {
 	txns, made := 0, int64(0)
@@ -156,13 +149,13 @@ func (a *applier) applyOne(it *flow.Item, payload []byte, create2 []int32, now i
 	}
 	if applied.DigestMismatch {
 		a.srv.Metrics.DigestMismatches.Inc()
-		a.srv.Log.Error("digest of the tree differs from the txn's: this server's state is not what was proposed",
+		a.srv.Log.Error("tree digest differs from the one in the txn: the data of this server has diverged",
 			zap.Stringer("zxid", applied.Header.Zxid), zap.Stringer("session_id", applied.Header.ClientID))
 	}
 	if it.Client != nil && !it.Became(&applied.Header) {
 		// To answer with the result of another txn would be worse than to give no answer. The client sees that its
 		// connection is lost, and that its request may have been applied.
-		a.srv.Log.Error("a txn is not what its request became: closing the connection",
+		a.srv.Log.Error("applied txn does not match the request that waits for it: closing client connection",
 			zap.Stringer("zxid", applied.Header.Zxid),
 			zap.Stringer("session_id", applied.Header.ClientID), zap.Stringer("type", applied.Header.Type),
 			zap.Int32("cxid", applied.Header.Cxid),

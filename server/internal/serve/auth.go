@@ -19,13 +19,15 @@ import (
 func (r *reader) auth(q *request) {
 	var req proto.AuthPacket
 	if req.ReadFrom(q.body) != nil {
-		r.srv.Log.Debug("undecodable auth packet", zap.Stringer("client_addr", r.c.Remote))
+		r.srv.Log.Debug("closing client connection: its auth packet cannot be decoded",
+			zap.Stringer("client_addr", r.c.Remote))
 		r.last(nil)
 		return
 	}
 	scheme := req.Scheme.String()
 	if scheme == schemeEnsemble && r.srv.Config.HasScheme(schemeEnsemble) && !r.srv.isOurEnsemble(string(req.Auth)) {
-		r.srv.Log.Warn("client is for another ensemble: see ensembleAuthName", zap.Stringer("client_addr", r.c.Remote))
+		r.srv.Log.Warn("closing client connection: the client names another ensemble; see ensembleAuthName",
+			zap.Stringer("client_addr", r.c.Remote))
 		r.last(nil)
 		return
 	}
@@ -67,7 +69,8 @@ func (s *Front) mayGuess(from netip.Addr) bool {
 	if s.Guesses.Has(from, s.Runtime.Now()) {
 		return true
 	}
-	s.Log.Warn("too many wrong passwords from one address: logins from there wait", zap.Stringer("client_addr", from))
+	s.Log.Warn("too many wrong super user passwords from this address: refusing further attempts for now",
+		zap.Stringer("client_addr", from))
 	return false
 }
 
@@ -89,13 +92,6 @@ func (s *Front) saslIdentities(user string) []auth.Identity {
 	return ids
 }
 
-// Bounds of the identities of one connection. ZooKeeper has none, but no client needs as many: they are kept as
-// long as the connection lives, and searched at every access.
-const (
-	maxIdentities    = 1024
-	maxIdentityBytes = 1 << 20
-)
-
 // Authenticate returns the identities that are proved by the credentials of a client at remote.
 func (s *Front) Authenticate(remote netip.Addr, scheme string, credentials []byte) ([]auth.Identity, bool) {
 	switch scheme {
@@ -116,14 +112,6 @@ func (s *Front) Authenticate(remote netip.Addr, scheme string, credentials []byt
 		return []auth.Identity{auth.NewIPIdentity(remote)}, true
 	}
 	return nil, false
-}
-
-// authenticated reports whether the connection has an identity of a scheme that is enforced.
-func (r *reader) authenticated() bool { return hasScheme(r.c.who(), r.srv.enforced) }
-
-// hasScheme reports whether one of ids is of one of the schemes.
-func hasScheme(ids []auth.Identity, schemes []string) bool {
-	return slices.ContainsFunc(ids, func(id auth.Identity) bool { return slices.Contains(schemes, id.Scheme) })
 }
 
 // sasl answers one step of a SASL exchange. If SASL is off, the answer is a null token, and the client goes on
@@ -162,8 +150,8 @@ func (r *reader) refuseSASL(xid int32, reason error) {
 	r.srv.Metrics.AuthFailed.Inc()
 	required := r.srv.requiresSASL()
 	keep := r.srv.Config.AllowSASLFailedClients && !required
-	r.srv.Log.Warn("SASL authentication failed", zap.Stringer("client_addr", r.c.Remote), zap.Bool("goes_on", keep),
-		zap.Error(reason))
+	r.srv.Log.Warn("SASL authentication failed", zap.Stringer("client_addr", r.c.Remote),
+		zap.Bool("connection_kept", keep), zap.Error(reason))
 	switch {
 	case keep:
 		r.answer(saslReply(xid, nil, proto.OK), flow.QueuedReply)
@@ -180,13 +168,4 @@ func saslReply(xid int32, token []byte, err proto.ErrCode) []byte {
 	frame = proto.AppendBuffer(frame, token)
 	endReply(frame, 0, xid, 0, err)
 	return frame
-}
-
-// Suffices reports whether a client with these identities may ask for anything: it has one of an enforced scheme, if
-// a scheme is enforced.
-func (s *Front) Suffices(ids []auth.Identity) bool {
-	if len(s.enforced) == 0 {
-		return true
-	}
-	return hasScheme(ids, s.enforced)
 }

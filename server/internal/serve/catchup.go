@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
 )
 
@@ -24,16 +23,6 @@ const (
 	// largeReply is the size of a reply from which on no read of the connection may wait in front of a write.
 	largeReply = 64 << 10
 )
-
-// dear reports whether a small request of this kind may take very long, however short its reply is.
-func dear(op proto.OpCode) bool {
-	switch op {
-	case proto.OpGetEphemerals, proto.OpGetAllChildrenNumber, proto.OpMultiRead,
-		proto.OpSetWatches, proto.OpSetWatches2:
-		return true
-	}
-	return false
-}
 
 // runQueued runs the reads in the queue before the next write, until the replies are share bytes long, and reports
 // whether there are more. A share below 0 means no limit, and includes dear reads. REQUIRES: Conn.mu, Store.Mu.

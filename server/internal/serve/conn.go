@@ -6,9 +6,11 @@ import (
 	"sync/atomic"
 
 	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/server/internal/figures"
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/internal/socket"
 	"github.com/seed94657493/warren/server/internal/stages"
 	"github.com/seed94657493/warren/server/internal/topk"
@@ -79,4 +81,35 @@ func (c *Conn) isOpen() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.out.open()
+}
+
+// connOf is the connection on which an item is answered; nil if it is not answered. Every client of a server is a
+// Conn.
+func connOf(it *flow.Item) *Conn {
+	c, _ := it.Client.(*Conn)
+	return c
+}
+
+// admission is the place of a connection among the others. connSet.add sets it before the reader begins; it does not
+// change after that.
+type admission struct {
+	number   uint64   // counts the connections
+	address  *address // shared by the connections from one address; nil if reserved
+	reserved bool     // admitted beyond the limits, for a four-letter word only
+	limit    error    // the limit that it is beyond; nil if it is not
+}
+
+// Number counts the connections of this server: a connection that was opened later has a greater one.
+func (a *admission) Number() uint64 { return a.number }
+
+// address is shared by the connections from one address.
+type address struct {
+	conns int // how many there are; guarded by connSet.mu
+	rate  limits.Rate
+}
+
+// watching is the place of a connection among the watchers, which guard it as they guard their own fields.
+type watching struct {
+	watcher     watch.WatcherID // 0 before the first watch
+	unwatchable bool            // the connection is gone: watches are not registered any more
 }

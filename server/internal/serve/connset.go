@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/seed94657493/warren/server/internal/limits"
+	"go.uber.org/zap"
 )
 
 // connSet holds the open connections, and the limits on their number. Source: server-semantics 11.1.
@@ -22,30 +22,13 @@ type connSet struct {
 	}
 }
 
-// admission is the place of a connection among the others. connSet.add sets it before the reader begins; it does not
-// change after that.
-type admission struct {
-	number   uint64   // counts the connections
-	address  *address // shared by the connections from one address; nil if reserved
-	reserved bool     // admitted beyond the limits, for a four-letter word only
-	limit    error    // the limit that it is beyond; nil if it is not
-}
-
-// Number counts the connections of this server: a connection that was opened later has a greater one.
-func (a *admission) Number() uint64 { return a.number }
-
-// address is shared by the connections from one address.
-type address struct {
-	conns int // how many there are; guarded by connSet.mu
-	rate  limits.Rate
-}
-
 // wordReserve is how many connections beyond the limits may ask a four-letter word: monitoring must work even when
 // the limits are reached.
 const wordReserve = 16
 
 var (
-	errNoDescriptors   = errors.New("too many connections: the last file descriptors are for files and servers")
+	errNoDescriptors = errors.New(
+		"too many connections: the last file descriptors are reserved for files and other servers")
 	errTooManyFromAddr = errors.New("too many connections from this address: maxClientCnxns is reached")
 	errTooMany         = errors.New("too many connections: maxCnxns is reached")
 )
@@ -135,4 +118,13 @@ func (s *Front) SortedConns() []*Conn {
 	s.Conns.Each(func(c *Conn) { all = append(all, c) })
 	slices.SortFunc(all, func(a, b *Conn) int { return a.Remote.Compare(b.Remote) })
 	return all
+}
+
+// refused counts and logs that a limit leaves no room for the connection.
+func (c *Conn) refused(limit error) {
+	c.srv.Metrics.ConnectionRejected.Inc()
+	if limit == errNoDescriptors {
+		c.srv.Metrics.RefusedNoDescriptor.Inc()
+	}
+	c.srv.Log.Warn("refusing connection", zap.Stringer("client_addr", c.Remote), zap.Error(limit))
 }

@@ -28,12 +28,6 @@ const (
 // errDraining is why a client gets no session while the server is drained.
 var errDraining = errors.New("this server is being drained: it takes no clients until it is resumed or restarted")
 
-// drain is the draining of a server.
-type drain struct {
-	rate int         // connections that end per second, at most
-	over *sched.Gate // open when the draining has ended
-}
-
 // Drain lets the server take no more clients, and ends the connections that it has, at most rate per second. A server
 // that is drained already goes on with the new rate. The end of the role of a server in its ensemble does not end the
 // draining.
@@ -75,7 +69,7 @@ func (s *Front) drainClients(d *drain) {
 		if pause = retirePause; len(p.left)+len(p.asked) == 0 {
 			pause = drainedPause
 			if !told {
-				s.Log.Info("drained: this server has no clients")
+				s.Log.Info("drained: no client connection is left")
 			}
 			told = true
 		}

@@ -63,7 +63,7 @@ func (s *Front) answerRead(c *Conn, q *request, b []byte) []byte {
 	switch err {
 	case proto.OK:
 	case proto.ErrConnectionLoss:
-		s.Log.Warn("closing a connection that asks for a reply above the limit",
+		s.Log.Warn("closing client connection: the reply that it asks for exceeds the size limit",
 			zap.Stringer("client_addr", c.Remote), zap.Stringer("request", op))
 		c.mu.out.closing = true
 		return b[:start]
@@ -243,4 +243,14 @@ func (s *Front) setWatches(c *Conn, q *request, b []byte, zxid proto.Zxid) []byt
 	}
 	s.Stats.Count(q.op)
 	return appendHeaderReply(b, q.xid, zxid, proto.OK)
+}
+
+// dear reports whether a small request of this kind may take very long, however short its reply is.
+func dear(op proto.OpCode) bool {
+	switch op {
+	case proto.OpGetEphemerals, proto.OpGetAllChildrenNumber, proto.OpMultiRead,
+		proto.OpSetWatches, proto.OpSetWatches2:
+		return true
+	}
+	return false
 }

@@ -2,17 +2,25 @@ package serve
 
 import (
 	"bytes"
+	"crypto/tls"
+	"errors"
 	"net"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/audit"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/keystore"
 	"github.com/seed94657493/warren/server/internal/limits"
+	"github.com/seed94657493/warren/server/internal/security"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/internal/topk"
+	"github.com/seed94657493/warren/server/sasl"
 )
 
 // Front is the part of a server that clients see: client ports and connections, reads, watches, and the applier,
@@ -70,6 +78,9 @@ type answers interface {
 	Answer(word string, asking *Conn, behind func(n int) []byte, out *bytes.Buffer)
 }
 
+// errNotServing is why a client gets no session while the server does not serve.
+var errNotServing = errors.New("server is not serving")
+
 func New(e *env.Env, listen func(network, address string) (net.Listener, error)) *Front {
 	f := &Front{
 		Env: e, listenClient: listen, turns: limits.NewTurns(), watchers: newWatchers(&e.Config.Limits),
@@ -96,3 +107,35 @@ func (s *Front) ServerHandshakes() *limits.Handshakes { return s.between }
 
 // Attach sets the host, which takes the requests of clients, and the reporter, which answers the four-letter words.
 func (s *Front) Attach(h hosts, w answers) { s.host, s.words = h, w }
+
+// drain is the draining of a server.
+type drain struct {
+	rate int         // connections that end per second, at most
+	over *sched.Gate // open when the draining has ended
+}
+
+// clientListener is a client port.
+type clientListener struct {
+	net.Listener
+	speaks language
+	asked  config.HostPort // address in the configuration
+}
+
+// clientPorts are the open client ports, the plain one first.
+type clientPorts struct {
+	sync.Mutex
+	open   []*clientListener
+	closed bool // the server stops
+}
+
+// clientSecurity is TLS, SASL and the audit log of the client ports. It is made before the first port is opened.
+// The zero value is a server without them.
+type clientSecurity struct {
+	keys  *keystore.Keys      // nil without TLS
+	tls   *tls.Config         // for every handshake: Keys.Server() with a count of handshakes
+	sasl  *sasl.Acceptor      // nil without SASL
+	names *security.CertNames // which part of a certificate is an id
+	audit *audit.Log          // nil without an audit log
+
+	secrets sessions.Secrets // which password a session has
+}

@@ -17,11 +17,11 @@ import (
 
 var (
 	errBadConnect  = errors.New("connect request cannot be decoded")
-	errClientAhead = errors.New("client has seen a newer zxid than this server: it must not go back in time")
+	errClientAhead = errors.New("client has seen a later zxid than this server has: it would read older data here")
 	errNoTokens    = errors.New("connection throttle has no token left")
 	errReadOnly    = errors.New("this server is read-only, and the client has not asked for that")
 	errDiskFull    = errors.New("disk is full: no session can be created")
-	errNoIDs       = errors.New("meta.db takes no base for session ids: no session can be created")
+	errNoIDs       = errors.New("cannot write the next range of session ids to meta.db: no session can be created")
 )
 
 // faultsOfClients are reasons of a refusal that do not pass by themselves, or that an operator should see: they are

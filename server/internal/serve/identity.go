@@ -37,6 +37,13 @@ type identity struct {
 	certified []auth.Identity // what the client's certificate proves; set before the first frame is read
 }
 
+// Bounds of the identities of one connection. ZooKeeper has none, but no client needs as many: they are kept as
+// long as the connection lives, and searched at every access.
+const (
+	maxIdentities    = 1024
+	maxIdentityBytes = 1 << 20
+)
+
 // verifier is what an identity needs of the server to judge what a client shows.
 type verifier interface {
 	// Authenticate returns the identities that are proved by the credentials of a client at remote.

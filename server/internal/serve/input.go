@@ -2,6 +2,7 @@ package serve
 
 import (
 	"encoding/binary"
+	"errors"
 	"sync"
 	"time"
 
@@ -18,6 +19,13 @@ type input struct {
 	r, w int
 	rest []byte // the beginning of a frame, kept while there is no buffer
 	err  error  // of the last read
+}
+
+// request is what a client asks for. The body is valid until the input of its connection changes.
+type request struct {
+	op   proto.OpCode
+	xid  int32
+	body []byte
 }
 
 // frame is a request that has arrived, or the beginning of a long setWatches.
@@ -39,6 +47,16 @@ const (
 	// copiedAtOnce is how many bytes of a long frame are copied in one piece. The garbage collector cannot stop a
 	// goroutine while it copies, and all other goroutines wait until it can.
 	copiedAtOnce = 256 << 10
+	// setWatchesLimit is the longest frame of setWatches and setWatches2, in bytes.
+	setWatchesLimit = 64 << 20
+	// longSetWatches is the length of a setWatches, in bytes, above which it is registered while it arrives.
+	longSetWatches = 8 << 10
+)
+
+// Errors that end a connection; they go to the log and nowhere else.
+var (
+	errFrameLength = errors.New("frame length is negative or above jute.maxbuffer")
+	errShortFrame  = errors.New("frame is shorter than a request header")
 )
 
 var (

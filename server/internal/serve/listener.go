@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
 
@@ -66,8 +65,8 @@ func (s *Front) toBind(host string) string {
 	if err == nil {
 		return host
 	}
-	s.Log.Warn("name of a client port does not resolve", zap.String("host", host), zap.Strings("last_known", known),
-		zap.Error(err))
+	s.Log.Warn("host name of a client port does not resolve: listening on its last known address",
+		zap.String("host", host), zap.Strings("last_known", known), zap.Error(err))
 	return socket.ToBind(known)
 }
 
@@ -87,8 +86,8 @@ func (s *Front) openClientPort(host string, port int, speaks language) (*clientL
 	}
 	if n := s.Config.ListenBacklog; n > 0 {
 		if err := setBacklog(ln, n); err != nil {
-			s.Log.Warn("the backlog of a client port stays the system's", zap.Stringer("addr", ln.Addr()),
-				zap.Int("wanted", n), zap.Error(err))
+			s.Log.Warn("cannot set the listen backlog of a client port: it stays at the system's default",
+				zap.Stringer("addr", ln.Addr()), zap.Int("wanted", n), zap.Error(err))
 		}
 	}
 	s.Log.Info("listening for clients", zap.Stringer("addr", ln.Addr()), zap.Stringer("speaks", speaks))
@@ -102,20 +101,6 @@ func listenTCP(network, addr string) (net.Listener, error) {
 	c := net.ListenConfig{KeepAlive: -1}
 	c.SetMultipathTCP(false)
 	return c.Listen(context.Background(), network, addr)
-}
-
-// clientListener is a client port.
-type clientListener struct {
-	net.Listener
-	speaks language
-	asked  config.HostPort // address in the configuration
-}
-
-// clientPorts are the open client ports, the plain one first.
-type clientPorts struct {
-	sync.Mutex
-	open   []*clientListener
-	closed bool // the server stops
 }
 
 // replaceListener closes old and puts ln in its place, or at the end if there is no old one. It reports false if
@@ -161,18 +146,6 @@ func (s *Front) CloseClientPorts() {
 		_ = ln.Close()
 	}
 }
-
-// language is what clients may speak on a port.
-type language uint8
-
-const (
-	speaksPlain language = iota
-	SpeaksTLS
-	speaksEither
-)
-
-// String names the language for the log.
-func (l language) String() string { return [...]string{"plain text", "TLS", "plain text and TLS"}[l] }
 
 // SecureAddr is the address of the TLS client port, or nil if there is none.
 func (s *Front) SecureAddr() net.Addr { return s.addrOf(SpeaksTLS) }
@@ -229,7 +202,7 @@ func (s *Front) accept(ln *clientListener) {
 		case errors.Is(err, net.ErrClosed):
 			return
 		default:
-			s.Log.Warn("accepting connections", zap.Error(err))
+			s.Log.Warn("cannot accept client connections: trying again", zap.Error(err))
 			sched.Sleep(s.Runtime, acceptPause)
 		}
 	}
@@ -271,15 +244,6 @@ func (s *Front) admit(nc net.Conn, speaks language) {
 	}
 }
 
-// refused counts and logs that a limit leaves no room for the connection.
-func (c *Conn) refused(limit error) {
-	c.srv.Metrics.ConnectionRejected.Inc()
-	if limit == errNoDescriptors {
-		c.srv.Metrics.RefusedNoDescriptor.Inc()
-	}
-	c.srv.Log.Warn("refusing connection", zap.Stringer("client_addr", c.Remote), zap.Error(limit))
-}
-
 // reject closes a socket with a reset, as ZooKeeper does: the client notices it at once.
 func (s *Front) reject(nc net.Conn) {
 	if t, ok := nc.(*net.TCPConn); ok {
@@ -310,8 +274,8 @@ func (s *Front) MoveClientPort(to config.HostPort, key string, speaks language, 
 		}
 	}
 	if err != nil {
-		s.Log.Error("the client port of the configuration cannot be opened: clients are served where they were until "+
-			"it can be opened", zap.String("port", key), zap.Error(err))
+		s.Log.Error("cannot open the configured client port: clients are served on the old address until it opens",
+			zap.String("port", key), zap.Error(err))
 		return false
 	}
 	s.use(old, ln)
@@ -322,7 +286,7 @@ func (s *Front) MoveClientPort(to config.HostPort, key string, speaks language, 
 func (s *Front) reopen(old *clientListener, key string) {
 	ln, err := s.openClientPort(old.asked.Host, old.asked.Port, old.speaks)
 	if err != nil {
-		s.Log.Error("the client port cannot be opened again: no client is accepted", zap.String("port", key),
+		s.Log.Error("cannot reopen the client port: no client can connect to it", zap.String("port", key),
 			zap.Error(err))
 		return
 	}

@@ -105,32 +105,6 @@ func (c *Conn) answerListing(q *request, l *datatree.Listing, began int64) {
 	}
 }
 
-// readListing executes a read of which lists is true, in the connection's turn. REQUIRES: lockRead, and an empty
-// queue.
-func (r *reader) readListing(q *request) (done bool, err error) {
-	r.unlock()
-	r.passTurn()
-	r.srv.Store.Listings.Lock()
-	defer r.srv.Store.Listings.Unlock()
-	r.workOn()
-	began := r.srv.Clock.Now()
-	l := r.c.collect(q.body, r.workOn)
-	r.mode, r.reads = lockRead, 0
-	defer r.unlock()
-	switch {
-	case !r.c.mu.out.open():
-		return true, nil
-	case l == nil:
-		return r.readNow(q)
-	}
-	r.c.answerListing(q, l, began)
-	r.tally.executed++
-	if !r.c.countUndelivered() {
-		return false, errUndelivered
-	}
-	return true, nil
-}
-
 // catchUpListing is the part of catchUp for a read of which lists is true, at the front of the queue. It returns
 // false if the connection has to be closed.
 func (c *Conn) catchUpListing() bool {

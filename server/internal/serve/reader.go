@@ -210,8 +210,7 @@ func (r *reader) last(frame []byte) {
 
 // mayAskFor ends the connection, and returns false, if the client has to authenticate first.
 func (r *reader) mayAskFor(q *request) bool {
-	enforced := r.srv.enforced
-	if len(enforced) > 0 && q.op != proto.OpAuth && q.op != proto.OpSasl && !hasScheme(r.c.who(), enforced) {
+	if q.op != proto.OpAuth && q.op != proto.OpSasl && !r.srv.Suffices(r.c.who()) {
 		r.last(appendHeaderReply(nil, q.xid, 0, proto.ErrSessionClosedRequireAuth))
 		return false
 	}
@@ -260,7 +259,7 @@ func (r *reader) account() {
 	r.srv.Stats.ReadLatency.ObserveN(figures.Ms(now-r.received), t.executed)
 	r.c.mu.Lock()
 	r.c.mu.stats.Account(t.packets, t.executed, now-r.received, now)
-	r.measureReads(now)
+	r.c.measureReads(t, r.received, now)
 	r.c.mu.Unlock()
 	t.next()
 }
@@ -289,12 +288,3 @@ func (r *reader) cleanup() {
 	r.srv.Stats.Sent.Add(r.c.mu.stats.Sent)
 	r.c.mu.Unlock()
 }
-
-// Errors that end a connection; they go to the log and nowhere else.
-var (
-	errFrameLength = errors.New("frame length is negative or above jute.maxbuffer")
-	errShortFrame  = errors.New("frame is shorter than a request header")
-	errNotServing  = errors.New("server is not serving")
-	errUndelivered = errors.New("client does not read its replies, and too much is unsent to all clients already")
-	errLargeBudget = errors.New("large requests in flight exceed largeRequestMaxBytes")
-)

@@ -1,21 +1,22 @@
 package serve
 
 import (
+	"errors"
+
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/audit"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/limits"
 )
 
-// request is what a client asks for. The body is valid until the input of its connection changes.
-type request struct {
-	op   proto.OpCode
-	xid  int32
-	body []byte
-}
-
 // readsPerLock is how many reads are executed before writers get the lock.
 const readsPerLock = 256
+
+// Errors that end a connection; they go to the log and nowhere else.
+var (
+	errUndelivered = errors.New("client reads its replies too slowly, and 512 MiB wait for such clients already")
+	errLargeBudget = errors.New("large requests in flight exceed largeRequestMaxBytes")
+)
 
 // read executes a read, or queues it behind the connection's writes in flight. It returns false, without any
 // effect, if the read has to wait.
@@ -91,6 +92,32 @@ func (r *reader) readLong(q *request) (done bool, err error) {
 	r.unlock()
 	r.srv.Store.Long.Unlock()
 	return done, err
+}
+
+// readListing executes a read of which lists is true, in the connection's turn. REQUIRES: lockRead, and an empty
+// queue.
+func (r *reader) readListing(q *request) (done bool, err error) {
+	r.unlock()
+	r.passTurn()
+	r.srv.Store.Listings.Lock()
+	defer r.srv.Store.Listings.Unlock()
+	r.workOn()
+	began := r.srv.Clock.Now()
+	l := r.c.collect(q.body, r.workOn)
+	r.mode, r.reads = lockRead, 0
+	defer r.unlock()
+	switch {
+	case !r.c.mu.out.open():
+		return true, nil
+	case l == nil:
+		return r.readNow(q)
+	}
+	r.c.answerListing(q, l, began)
+	r.tally.executed++
+	if !r.c.countUndelivered() {
+		return false, errUndelivered
+	}
+	return true, nil
 }
 
 // write queues a write and adds it to the batch for the host goroutine. It returns false if the write has to wait

@@ -11,6 +11,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/digestmd5"
@@ -22,18 +24,6 @@ import (
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/sasl"
 )
-
-// clientSecurity is TLS, SASL and the audit log of the client ports. It is made before the first port is opened.
-// The zero value is a server without them.
-type clientSecurity struct {
-	keys  *keystore.Keys      // nil without TLS
-	tls   *tls.Config         // for every handshake: Keys.Server() with a count of handshakes
-	sasl  *sasl.Acceptor      // nil without SASL
-	names *security.CertNames // which part of a certificate is an id
-	audit *audit.Log          // nil without an audit log
-
-	secrets sessions.Secrets // which password a session has
-}
 
 // Secure loads certificates and users, and opens the audit log. It comes before Listen.
 func (s *Front) Secure() error {
@@ -252,4 +242,44 @@ func (s *Front) Password(id proto.SessionID) [proto.PasswordSize]byte {
 // CertIdentities returns the identities that a client's certificate proves.
 func (s *Front) CertIdentities(cert *x509.Certificate) ([]auth.Identity, error) {
 	return s.security.names.Identities(cert)
+}
+
+var errHandshakeLimit = errors.New(
+	"too many TLS handshakes under way: netty.server.outstandingHandshake.limit is reached")
+
+// countHandshakes returns cfg with a count of the handshakes under way. A handshake counts from the client's first
+// message on: a connection that sends nothing costs no work, and takes no place from others.
+func (s *Front) countHandshakes(cfg *tls.Config) *tls.Config {
+	choose := cfg.GetConfigForClient
+	counting := cfg.Clone()
+	counting.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		below, ok := hello.Conn.(*tlsSocket)
+		if ok && !below.counted {
+			below.counted = true
+			if n, limit := s.Metrics.TlsUnfinished.Add(1), int64(s.Config.HandshakeLimit); limit >= 0 && n > limit {
+				s.Metrics.TlsExceeded.Inc()
+				return nil, errHandshakeLimit
+			}
+			if below.shake.Begin() && newPeek().gone(below.TCPConn) {
+				return nil, io.ErrUnexpectedEOF // it costs no more work
+			}
+		}
+		return choose(hello)
+	}
+	return counting
+}
+
+// exportExpiry exports the expiry time of the certificate as a metric.
+func (s *Front) exportExpiry(keys *keystore.Keys) {
+	s.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "warren_tls_certificate_expiry_timestamp_seconds",
+		Help: "When the certificate that clients are shown, or one above it, expires; renew it before.",
+	}, func() float64 { return float64(keys.Expires().Unix()) }))
+}
+
+// Suffices reports whether a client with these identities may ask for anything: it has one of an enforced scheme, if
+// a scheme is enforced.
+func (s *Front) Suffices(ids []auth.Identity) bool {
+	return len(s.enforced) == 0 ||
+		slices.ContainsFunc(ids, func(id auth.Identity) bool { return slices.Contains(s.enforced, id.Scheme) })
 }

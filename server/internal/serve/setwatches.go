@@ -1,8 +1,6 @@
 package serve
 
 import (
-	"encoding/binary"
-
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree"
@@ -19,27 +17,9 @@ import (
 // watch, in paths or in bytes, the watches end with the connection.
 
 const (
-	// setWatchesLimit is the longest frame of setWatches and setWatches2, in bytes.
-	setWatchesLimit = 64 << 20
-	// longSetWatches is the length of a setWatches, in bytes, above which it is registered while it arrives.
-	longSetWatches = 8 << 10
 	// watchesPerLock is how many watches are registered under one hold of the locks.
 	watchesPerLock = 128
 )
-
-// arrival is a long setWatches that has begun to arrive. Owned by the reader.
-type arrival struct {
-	xid       int32
-	op        proto.OpCode
-	unread    int          // bytes of the frame that are not handled yet
-	begun     bool         // relative was read
-	relative  proto.Zxid   // last zxid that the client has seen
-	lists     []watch.Kind // lists that have not begun
-	kind      watch.Kind   // of the list that has begun
-	paths     int          // how many paths of this list follow
-	wanted    int          // paths that the connection watches, and will watch
-	malformed bool         // the rest of the frame is dropped
-}
 
 // beginWatches begins a long setWatches. It returns false if that has to wait until the connection's requests in
 // flight are answered.
@@ -56,15 +36,6 @@ func (r *reader) beginWatches(f *frame) bool {
 	r.in.skip(4 + proto.RequestHeaderSize)
 	r.arriving = &arrival{xid: f.xid, op: f.op, unread: f.size - proto.RequestHeaderSize, lists: watchLists(f.op)}
 	return true
-}
-
-// watchLists are the kinds of the lists in the body, in their order.
-func watchLists(op proto.OpCode) []watch.Kind {
-	kinds := []watch.Kind{watch.Data, watch.Exist, watch.Child, watch.Persistent, watch.Recursive}
-	if op == proto.OpSetWatches {
-		return kinds[:3]
-	}
-	return kinds
 }
 
 // setArriving registers the watches of a long setWatches that have arrived, and answers it when all have. If not
@@ -169,74 +140,8 @@ func (ws *watchers) rewatch(
 // refuseWatches ends a connection that brings more watches than the limit of that name allows. After an error the
 // client would still believe that it watches. REQUIRES: Conn.mu.
 func (c *Conn) refuseWatches(limit string) {
-	c.srv.Log.Warn("closing a connection that brings more watches than its limit allows",
+	c.srv.Log.Warn("closing client connection: it sets more watches than a limit allows",
 		zap.Stringer("client_addr", c.Remote), zap.String("limit", limit))
 	c.srv.watchers.refused.Add(1)
 	c.mu.out.closing = true
-}
-
-// over reports whether the rest of the frame does not matter.
-func (a *arrival) over() bool { return a.malformed || a.begun && a.paths == 0 && len(a.lists) == 0 }
-
-// head reads what precedes the paths of the next list. It returns false if that has not arrived or is malformed.
-func (a *arrival) head(in *input) bool {
-	if !a.begun {
-		b, ok := a.take(in, 8)
-		if ok {
-			a.relative, a.begun = proto.Zxid(binary.BigEndian.Uint64(b)), true
-		}
-		return ok
-	}
-	b, ok := a.take(in, 4)
-	if !ok {
-		return false
-	}
-	n := int(int32(binary.BigEndian.Uint32(b)))
-	if n == -1 || n > a.unread/4 {
-		a.malformed = true
-		return false
-	}
-	a.kind, a.lists = a.lists[0], a.lists[1:]
-	a.paths = max(n, 0)
-	a.wanted += a.paths
-	return true
-}
-
-// path reads a path, which is valid until the input changes. It returns false if the path has not arrived or is
-// malformed. A null path is malformed, and so is one longer than most bytes: no other request could have watched it.
-func (a *arrival) path(in *input, most int) (path []byte, ok bool) {
-	b := in.bytes()
-	if a.unread < 4 {
-		a.malformed = true
-		return nil, false
-	}
-	if len(b) < 4 {
-		return nil, false
-	}
-	n := int(int32(binary.BigEndian.Uint32(b)))
-	if n < 0 || n > a.unread-4 || n > most {
-		a.malformed = true
-		return nil, false
-	}
-	if b, ok = a.take(in, 4+n); !ok {
-		return nil, false
-	}
-	a.paths--
-	return b[4:], true
-}
-
-// take takes n bytes of the frame from the input. It returns false if they have not arrived, or the frame has
-// fewer.
-func (a *arrival) take(in *input, n int) ([]byte, bool) {
-	b := in.bytes()
-	if n > a.unread {
-		a.malformed = true
-		return nil, false
-	}
-	if n > len(b) {
-		return nil, false
-	}
-	in.skip(n)
-	a.unread -= n
-	return b[:n], true
 }

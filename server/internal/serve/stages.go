@@ -141,12 +141,12 @@ func (c *Conn) measureRead(q *request, received, began, now int64, sampled bool)
 	c.follow(o)
 }
 
-// measureReads looks at the reads that were executed since the last account. REQUIRES: Conn.mu.
-func (r *reader) measureReads(now int64) {
-	q := &r.tally.first
-	if r.tally.executed > 0 && q.op != proto.OpPing && q.op != 0 && (r.srv.Stages.Suspects(now-r.received) ||
-		r.c.stuck.Load() || r.c.mu.out.waiting() >= largeAnswer && r.srv.Stages != nil) {
-		r.c.measureRead(q, r.received, min(r.tally.begun+r.tally.waited, now), now, false)
+// measureReads looks at the reads of a tally, which were received at received. REQUIRES: Conn.mu.
+func (c *Conn) measureReads(t *tally, received, now int64) {
+	r, q := c.srv.Stages, &t.first
+	if t.executed > 0 && q.op != proto.OpPing && q.op != 0 && (r.Suspects(now-received) ||
+		c.stuck.Load() || c.mu.out.waiting() >= largeAnswer && r != nil) {
+		c.measureRead(q, received, min(t.begun+t.waited, now), now, false)
 	}
 }
 

@@ -7,10 +7,8 @@ import (
 	"net"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
-	"github.com/seed94657493/warren/server/internal/keystore"
 	"github.com/seed94657493/warren/server/internal/security"
 )
 
@@ -24,11 +22,7 @@ import (
 //   - Ending never waits. The goroutine that ends a connection may hold the lock of the connection, and the applier
 //     may wait for that lock. A client that does not read must not block the applier.
 
-var (
-	errHandshakeLimit = errors.New(
-		"too many TLS handshakes under way: netty.server.outstandingHandshake.limit is reached")
-	errPlainText = errors.New("plain text on a port for TLS only")
-)
+var errPlainText = errors.New("plain text on a port for TLS only")
 
 // guard makes c a connection that may be TLS. It reports false if c is not a socket. It is called before serve.
 func (c *Conn) guard(speaks language) bool {
@@ -128,34 +122,4 @@ func (r *reader) certify(state tls.ConnectionState) error {
 	}
 	r.c.identity.certify(ids)
 	return nil
-}
-
-// countHandshakes returns cfg with a count of the handshakes under way. A handshake counts from the client's first
-// message on: a connection that sends nothing costs no work, and takes no place from others.
-func (s *Front) countHandshakes(cfg *tls.Config) *tls.Config {
-	choose := cfg.GetConfigForClient
-	counting := cfg.Clone()
-	counting.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		below, ok := hello.Conn.(*tlsSocket)
-		if ok && !below.counted {
-			below.counted = true
-			if n, limit := s.Metrics.TlsUnfinished.Add(1), int64(s.Config.HandshakeLimit); limit >= 0 && n > limit {
-				s.Metrics.TlsExceeded.Inc()
-				return nil, errHandshakeLimit
-			}
-			if below.shake.Begin() && newPeek().gone(below.TCPConn) {
-				return nil, io.ErrUnexpectedEOF // it costs no more work
-			}
-		}
-		return choose(hello)
-	}
-	return counting
-}
-
-// exportExpiry exports the expiry time of the certificate as a metric.
-func (s *Front) exportExpiry(keys *keystore.Keys) {
-	s.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "warren_tls_certificate_expiry_timestamp_seconds",
-		Help: "When the certificate that clients are shown, or one above it, expires; renew it before.",
-	}, func() float64 { return float64(keys.Expires().Unix()) }))
 }

@@ -20,12 +20,6 @@ type watchers struct {
 	limits   *config.Limits    // never changes
 }
 
-// watching is the place of a connection among the watchers, which guard it as they guard their own fields.
-type watching struct {
-	watcher     watch.WatcherID // 0 before the first watch
-	unwatchable bool            // the connection is gone: watches are not registered any more
-}
-
 func newWatchers(l *config.Limits) *watchers {
 	return &watchers{registry: watch.NewBounded(uint64(l.MaxWatchMemory)), slots: make([]*Conn, 1), limits: l}
 }
