@@ -144,8 +144,8 @@ func (a *applier) applyOne(it *flow.Item, payload []byte, create2 []int32, now i
 	if a.srv.Config.DigestEnabled {
 		a.srv.Digests.Note(applied.Header.Zxid, a.srv.Store.State.Digest())
 	}
-	if a.srv.Told != nil {
-		a.srv.Told(applied.Header.Zxid, payload, a.srv.Store.State.Digest())
+	if a.srv.OnApplied != nil {
+		a.srv.OnApplied(applied.Header.Zxid, payload, a.srv.Store.State.Digest())
 	}
 	if applied.DigestMismatch {
 		a.srv.Metrics.DigestMismatches.Inc()
@@ -191,7 +191,7 @@ func (a *applier) lose(it *flow.Item) {
 		c.mu.Lock()
 		c.mu.out.dead = true // requests behind it are not answered either
 		if log := a.srv.security.audit; log != nil && audit.Covers(it.Op) {
-			_, subject := c.mu.queue.Front()
+			_, subject := c.mu.queue.front()
 			log.Lost(c.auditWho(), it.Op, subject)
 		}
 		a.advance(c, 0, 0)
@@ -233,7 +233,7 @@ func (a *applier) answer(it *flow.Item, zxid proto.Zxid, err proto.ErrCode, body
 		}
 	}
 	if log := a.srv.security.audit; log != nil && audit.Covers(it.Op) {
-		_, subject := c.mu.queue.Front()
+		_, subject := c.mu.queue.front()
 		log.Answered(c.auditWho(), it.Op, subject, err, body)
 	}
 	a.advance(c, reply, now-it.Received)
@@ -259,7 +259,7 @@ func (a *applier) answerWithout(it *flow.Item) {
 // syncBody is the body of the reply to the sync at the head of the connection's queue: its path. REQUIRES: Conn.mu.
 func (a *applier) syncBody(c *Conn) ([]byte, proto.ErrCode) {
 	var req proto.PathRequest
-	if _, body := c.mu.queue.Front(); req.ReadFrom(body) != nil {
+	if _, body := c.mu.queue.front(); req.ReadFrom(body) != nil {
 		return nil, proto.ErrMarshallingError
 	}
 	a.body = proto.AppendBuffer(a.body[:0], req.Path)
@@ -270,16 +270,17 @@ func (a *applier) syncBody(c *Conn) ([]byte, proto.ErrCode) {
 // next write, if that is little work; otherwise it leaves the rest to catchUp. The answer has reply bytes, 0 if there
 // is none, and took so many ns. REQUIRES: Conn.mu, Store.Mu.
 func (a *applier) advance(c *Conn, reply int, took int64) {
-	e, _ := c.mu.queue.Front()
-	if e.Kept != nil {
+	e, _ := c.mu.queue.front()
+	if e.kept != nil {
 		c.recordWrite(&e, reply, took)
 	}
-	a.srv.budget.Release(e.Weight)
-	c.mu.queue.Pop()
+	a.srv.budget.Release(e.weight)
+	c.mu.queue.pop()
 	a.srv.InProcess.Add(-1)
 	before := len(c.mu.out.buf)
 	if c.runQueued(max(0, min(appliedShare, appliedMost-a.served))) {
-		c.leave()
+		a.srv.InProcess.Add(-int64(c.mu.queue.leave()))
+		c.help()
 	}
 	a.served += len(c.mu.out.buf) - before
 	c.wakeReader()
@@ -387,7 +388,7 @@ func (a *applier) deliver(id watch.WatcherID, t proto.EventType, path []byte, ac
 		a.freed = append(a.freed, c)
 	default:
 		c.mu.out.addEvent(a.event, a.eventShared)
-		c.mu.stats.Told(len(a.event))
+		c.mu.stats.EventSent(len(a.event))
 		a.mark(c)
 	}
 }

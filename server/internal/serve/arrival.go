@@ -7,7 +7,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// arrival is a long setWatches that has begun to arrive. Owned by the reader.
+// arrival is a setWatches, read path by path from an input that may have only a part of it yet. Owned by the goroutine
+// that executes it.
 type arrival struct {
 	xid       int32
 	op        proto.OpCode
@@ -19,6 +20,11 @@ type arrival struct {
 	paths     int          // how many paths of this list follow
 	wanted    int          // paths that the connection watches, and will watch
 	malformed bool         // the rest of the frame is dropped
+}
+
+// newArrival begins to read a body of size bytes.
+func newArrival(q *request, size int) *arrival {
+	return &arrival{xid: q.xid, op: q.op, unread: size, lists: watchLists(q.op)}
 }
 
 // watchLists are the kinds of the lists in the body, in their order.
@@ -33,16 +39,28 @@ func watchLists(op proto.OpCode) []watch.Kind {
 // over reports whether the rest of the frame does not matter.
 func (a *arrival) over() bool { return a.malformed || a.begun && a.paths == 0 && len(a.lists) == 0 }
 
+// next reads the next path, which is valid until the input changes. It returns false if there is none, if it has not
+// arrived, or if it is malformed. A null path is malformed, and so is one longer than most bytes: no other request
+// could have watched it.
+func (a *arrival) next(in *input, most int) (path []byte, ok bool) {
+	for a.paths == 0 {
+		if a.over() || !a.head(in) {
+			return nil, false
+		}
+	}
+	return a.path(in, most)
+}
+
 // head reads what precedes the paths of the next list. It returns false if that has not arrived or is malformed.
 func (a *arrival) head(in *input) bool {
 	if !a.begun {
-		b, ok := a.take(in, 8)
+		b, ok := a.consume(in, 8)
 		if ok {
 			a.relative, a.begun = proto.Zxid(binary.BigEndian.Uint64(b)), true
 		}
 		return ok
 	}
-	b, ok := a.take(in, 4)
+	b, ok := a.consume(in, 4)
 	if !ok {
 		return false
 	}
@@ -57,8 +75,7 @@ func (a *arrival) head(in *input) bool {
 	return true
 }
 
-// path reads a path, which is valid until the input changes. It returns false if the path has not arrived or is
-// malformed. A null path is malformed, and so is one longer than most bytes: no other request could have watched it.
+// path is next within a list.
 func (a *arrival) path(in *input, most int) (path []byte, ok bool) {
 	b := in.bytes()
 	if a.unread < 4 {
@@ -73,16 +90,16 @@ func (a *arrival) path(in *input, most int) (path []byte, ok bool) {
 		a.malformed = true
 		return nil, false
 	}
-	if b, ok = a.take(in, 4+n); !ok {
+	if b, ok = a.consume(in, 4+n); !ok {
 		return nil, false
 	}
 	a.paths--
 	return b[4:], true
 }
 
-// take takes n bytes of the frame from the input. It returns false if they have not arrived, or the frame has
-// fewer.
-func (a *arrival) take(in *input, n int) ([]byte, bool) {
+// consume returns n bytes of the frame and drops them from the input. It returns false if they have not arrived, or
+// the frame has fewer.
+func (a *arrival) consume(in *input, n int) ([]byte, bool) {
 	b := in.bytes()
 	if n > a.unread {
 		a.malformed = true

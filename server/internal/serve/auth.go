@@ -10,7 +10,6 @@ import (
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/internal/flow"
 )
 
 // auth adds an identity to the connection. The identity counts at once, for every request after it. The reply keeps
@@ -40,7 +39,7 @@ func (r *reader) auth(q *request) {
 		r.last(appendHeaderReply(nil, q.xid, 0, proto.ErrAuthFailed))
 		return
 	}
-	r.answer(appendHeaderReply(nil, q.xid, 0, proto.OK), flow.QueuedReply)
+	r.answer(appendHeaderReply(nil, q.xid, 0, proto.OK), queuedReply)
 }
 
 // schemeEnsemble adds no identity. With it a client names the ensemble that it wants to talk to. If that is another
@@ -125,7 +124,7 @@ func (r *reader) sasl(q *request) {
 		return
 	}
 	if r.srv.security.sasl == nil {
-		r.answer(saslReply(xid, nil, proto.OK), flow.QueuedReply)
+		r.answer(saslReply(xid, nil, proto.OK), queuedReply)
 		return
 	}
 	token, done, err := r.c.step(req.Token, r.srv.security.sasl, r.srv)
@@ -139,7 +138,7 @@ func (r *reader) sasl(q *request) {
 		done = err == nil
 	}
 	if done {
-		r.answer(saslReply(xid, token, proto.OK), flow.QueuedReply)
+		r.answer(saslReply(xid, token, proto.OK), queuedReply)
 		return
 	}
 	r.refuseSASL(xid, err)
@@ -154,7 +153,7 @@ func (r *reader) refuseSASL(xid int32, reason error) {
 		zap.Bool("connection_kept", keep), zap.Error(reason))
 	switch {
 	case keep:
-		r.answer(saslReply(xid, nil, proto.OK), flow.QueuedReply)
+		r.answer(saslReply(xid, nil, proto.OK), queuedReply)
 	case required:
 		r.last(saslReply(xid, nil, proto.ErrSessionClosedRequireAuth))
 	default:

@@ -1,9 +1,5 @@
 package serve
 
-import (
-	"github.com/seed94657493/warren/server/internal/flow"
-)
-
 // Reads behind a write. The applier runs the reads that a client has sent behind a write as soon as the write is
 // applied, because that costs least. But the applier holds the write lock, and the replies wait in memory. So it
 // runs few reads and leaves the rest to a goroutine, catchUp. That goroutine holds the read lock for a moment at a
@@ -25,13 +21,13 @@ const (
 )
 
 // runQueued runs the reads in the queue before the next write, until the replies are share bytes long, and reports
-// whether there are more. A share below 0 means no limit, and includes dear reads. REQUIRES: Conn.mu, Store.Mu.
+// whether there are more. A share below 0 means no limit, and includes expensive reads. REQUIRES: Conn.mu, Store.Mu.
 func (c *Conn) runQueued(share int) (more bool) {
 	q := &c.mu.queue
 	start, done, now := len(c.mu.out.buf), 0, int64(0)
-	for q.Len() > 0 {
-		e, body := q.Front()
-		if e.Kind == flow.QueuedWrite {
+	for q.length() > 0 {
+		e, body := q.front()
+		if e.kind == queuedWrite {
 			break
 		}
 		if c.mu.out.open() {
@@ -39,40 +35,34 @@ func (c *Conn) runQueued(share int) (more bool) {
 				more = true
 				break
 			}
-			if e.Kind == flow.QueuedRead {
+			if e.kind == queuedRead {
 				if now == 0 && c.srv.Stages != nil {
 					now = c.srv.Clock.Now()
 				}
-				one := request{e.Op, e.Xid, body}
-				if share >= 0 && (c.srv.lists(&one) || share <= appliedShare && dear(e.Op)) {
+				one := request{e.op, e.xid, body}
+				if share >= 0 && (c.srv.lists(&one) || share <= appliedShare && expensive(e.op)) {
 					more = true
 					break
 				}
 				before := len(c.mu.out.buf)
-				c.runRead(&one, e.At, now)
+				c.runRead(&one, e.at, now)
 				if len(c.mu.out.buf)-before > largeReply {
-					q.SetStrict()
+					q.strict = true
 				}
 			} else {
 				c.mu.out.buf = append(c.mu.out.buf, body...)
-				c.mu.out.closing = e.Kind == flow.QueuedEnd
+				c.mu.out.closing = e.kind == queuedEnd
 				c.mu.stats.Sent++
 			}
 		}
-		done += q.PopRead()
-		if share == caughtUpShare && dear(e.Op) {
-			more = q.Len() > 0
+		done += q.popRead()
+		if share == caughtUpShare && expensive(e.op) {
+			more = q.length() > 0
 			break
 		}
 	}
 	c.srv.InProcess.Add(-int64(done))
 	return more
-}
-
-// leave leaves the front of the queue to catchUp. REQUIRES: Conn.mu, Store.Mu for writing.
-func (c *Conn) leave() {
-	c.srv.InProcess.Add(-int64(c.mu.queue.leave()))
-	c.help()
 }
 
 // help starts catchUp if there is work for it. REQUIRES: Conn.mu.
@@ -98,8 +88,8 @@ func (c *Conn) catchUp() {
 		case !c.runQueued(caughtUpShare):
 			c.mu.queue.left.Store(false)
 		default:
-			e, body := c.mu.queue.Front()
-			listing = e.Kind == flow.QueuedRead && c.srv.lists(&request{e.Op, e.Xid, body})
+			e, body := c.mu.queue.front()
+			listing = e.kind == queuedRead && c.srv.lists(&request{e.op, e.xid, body})
 		}
 		lost := !c.countUndelivered()
 		c.wakeReader()

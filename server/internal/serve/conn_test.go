@@ -11,7 +11,6 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/audit"
-	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -33,10 +32,10 @@ func TestRequestsWaitForRoom(t *testing.T) {
 	require.Nil(t, r.work)
 	// Bodies that wait behind a write are bounded too.
 	c.mu.out.buf = nil
-	c.mu.queue.Push(flow.Queued{Kind: flow.QueuedWrite}, nil)
+	c.mu.queue.push(queued{kind: queuedWrite}, nil)
 	body := make([]byte, 1<<20)
 	n := 0
-	for ; n < flow.MaxQueued; n++ {
+	for ; n < maxQueued; n++ {
 		done, err := r.handle(&request{proto.OpExists, 1, body})
 		require.NoError(t, err)
 		if !done {
@@ -45,7 +44,7 @@ func TestRequestsWaitForRoom(t *testing.T) {
 	}
 	r.unlock()
 	s.InProcess.Store(0)
-	require.LessOrEqual(t, n, flow.MaxQueuedBytes>>20+1)
+	require.LessOrEqual(t, n, maxQueuedBytes>>20+1)
 }
 
 func TestNothingOfAConnectionIsAcceptedOnceItsSessionHasMoved(t *testing.T) {
@@ -89,7 +88,7 @@ func TestTakeLocksWaits(t *testing.T) {
 		lock.Lock()
 		var freed atomic.Bool
 		done := make(chan bool)
-		go func() { s.TakeLocks(); done <- freed.Load() }()
+		go func() { s.ProbeLocks(); done <- freed.Load() }()
 		time.Sleep(time.Millisecond) // a probe that does not wait has ended by then, or has not begun
 		freed.Store(true)
 		lock.Unlock()

@@ -20,7 +20,7 @@ const lingerTimeout = time.Second
 // sent ends the connection, if it is to end, when nothing waits to be sent. REQUIRES: Conn.mu.
 func (c *Conn) sent() {
 	o := &c.mu.out
-	if o.parting && c.mu.queue.Len() == 0 {
+	if o.endsIdle && c.mu.queue.length() == 0 {
 		o.closing = true
 	}
 	if o.ends() {

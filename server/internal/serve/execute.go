@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"slices"
 	"strings"
 
 	"go.uber.org/zap"
@@ -181,72 +180,43 @@ func (s *Front) findWatches(c *Conn, op proto.OpCode, body []byte) proto.ErrCode
 	return proto.OK
 }
 
-// isNull reports whether a path is null, which cannot be watched.
-func isNull(path proto.Text) bool { return path == nil }
-
-// setWatches registers watches again after a reconnect. Changes since then are reported at once, before the reply,
-// by events with zxid -1 in their header. Source: client-protocol 9.5.
+// setWatches registers watches again after a reconnect, all or none. Changes since then are reported at once, before
+// the reply, by events with zxid -1 in their header. Source: client-protocol 9.5.
 func (s *Front) setWatches(c *Conn, q *request, b []byte, zxid proto.Zxid) []byte {
-	var req proto.SetWatches2
-	var err error
-	if q.op == proto.OpSetWatches2 {
-		err = req.ReadFrom(q.body)
-	} else {
-		var old proto.SetWatches
-		err = old.ReadFrom(q.body)
-		req = proto.SetWatches2{
-			RelativeZxid: old.RelativeZxid, DataWatches: old.DataWatches,
-			ExistWatches: old.ExistWatches, ChildWatches: old.ChildWatches,
-			PersistentWatches: []proto.Text{}, PersistentRecursiveWatches: []proto.Text{},
-		}
+	a, in := newArrival(q, len(q.body)), input{buf: q.body, w: len(q.body)}
+	all, rest := *a, in
+	for ok := true; ok; {
+		_, ok = all.next(&rest, len(q.body))
 	}
-	lists := []struct {
-		kind  watch.Kind
-		paths []proto.Text
-	}{
-		{watch.Data, req.DataWatches}, {watch.Exist, req.ExistWatches},
-		{watch.Child, req.ChildWatches}, {watch.Persistent, req.PersistentWatches},
-		{watch.Recursive, req.PersistentRecursiveWatches},
+	if all.malformed {
+		return appendHeaderReply(b, q.xid, zxid, proto.ErrMarshallingError)
 	}
-	for _, l := range lists {
-		if err != nil || l.paths == nil || slices.ContainsFunc(l.paths, isNull) {
-			return appendHeaderReply(b, q.xid, zxid, proto.ErrMarshallingError)
-		}
-	}
-	st, ws := s.Store, s.watchers
+	ws := s.watchers
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	id := ws.slot(c)
 	if id == 0 {
 		return b
 	}
-	wanted, _ := ws.registry.Use(id)
-	for _, l := range lists {
-		wanted += len(l.paths)
-	}
-	if limit := s.Config.MaxWatches; limit > 0 && wanted > limit {
+	have, _ := ws.registry.Use(id)
+	if limit := s.Config.MaxWatches; limit > 0 && have+all.wanted > limit {
 		c.refuseWatches(limitWatches)
 		return b
 	}
 	start := len(b)
-	for _, l := range lists {
-		for _, path := range l.paths {
-			event, limit := ws.rewatch(st.State, id, l.kind, path, req.RelativeZxid)
-			if limit != "" {
-				c.refuseWatches(limit)
-				return b[:start]
-			}
-			if event != 0 {
-				b = appendEvent(b, event, path, -1)
-			}
+	for path, ok := a.next(&in, len(q.body)); ok; path, ok = a.next(&in, len(q.body)) {
+		var limit string
+		if b, limit = ws.rewatch(s.Store.State, id, a, path, b); limit != "" {
+			c.refuseWatches(limit)
+			return b[:start]
 		}
 	}
 	s.Stats.Count(q.op)
 	return appendHeaderReply(b, q.xid, zxid, proto.OK)
 }
 
-// dear reports whether a small request of this kind may take very long, however short its reply is.
-func dear(op proto.OpCode) bool {
+// expensive reports whether a small request of this kind may take very long, however short its reply is.
+func expensive(op proto.OpCode) bool {
 	switch op {
 	case proto.OpGetEphemerals, proto.OpGetAllChildrenNumber, proto.OpMultiRead,
 		proto.OpSetWatches, proto.OpSetWatches2:

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"github.com/seed94657493/warren/server/internal/figures"
-	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/topk"
 )
 
@@ -38,8 +37,8 @@ func (c *Conn) keepWrite(q *request) *topk.Kept {
 }
 
 // recordWrite tells package topk of a write that keepWrite has kept. REQUIRES: Conn.mu.
-func (c *Conn) recordWrite(e *flow.Queued, size int, took int64) {
-	c.srv.Top.Finish(&c.mu.sampler, e.Kept, topk.Request{Op: e.Op, Session: c.sessionID(), Address: c.Remote.Addr(),
+func (c *Conn) recordWrite(e *queued, size int, took int64) {
+	c.srv.Top.Finish(&c.mu.sampler, e.kept, topk.Request{Op: e.op, Session: c.sessionID(), Address: c.Remote.Addr(),
 		Bytes: size, Took: took, Now: c.srv.Clock.Now()})
 }
 
@@ -55,7 +54,7 @@ type connView struct {
 func (c *Conn) View() connView {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return connView{c.mu.stats, c.mu.queue.Len(), c.mu.out.waiting() + c.mu.out.taken, c.mu.reader.waits}
+	return connView{c.mu.stats, c.mu.queue.length(), c.mu.out.waiting() + c.mu.out.taken, c.mu.reader.waits}
 }
 
 // PacketsSent is how many frames were sent since the server began, or since the word srst.

@@ -28,7 +28,7 @@ import (
 type Front struct {
 	*env.Env
 	host         hosts
-	words        answers
+	words        reporter
 	listenClient func(network, address string) (net.Listener, error) // Options.ListenClient
 
 	known    map[string][]string // addresses that names had when the server ran last; set by Listen
@@ -69,8 +69,8 @@ type hosts interface {
 	Position() proto.Zxid
 }
 
-// answers is the reporter: it answers the four-letter words.
-type answers interface {
+// reporter answers the four-letter words.
+type reporter interface {
 	// Has reports whether there is a word with this name.
 	Has(word string) bool
 	// Answer writes the answer to a word that came on the connection asking. behind returns the first n bytes that the
@@ -106,7 +106,7 @@ func New(e *env.Env, listen func(network, address string) (net.Listener, error))
 func (s *Front) ServerHandshakes() *limits.Handshakes { return s.between }
 
 // Attach sets the host, which takes the requests of clients, and the reporter, which answers the four-letter words.
-func (s *Front) Attach(h hosts, w answers) { s.host, s.words = h, w }
+func (s *Front) Attach(h hosts, w reporter) { s.host, s.words = h, w }
 
 // drain is the draining of a server.
 type drain struct {

@@ -18,6 +18,7 @@ import (
 var (
 	errBadConnect  = errors.New("connect request cannot be decoded")
 	errClientAhead = errors.New("client has seen a later zxid than this server has: it would read older data here")
+	errDraining    = errors.New("this server is being drained: it takes no clients until it is resumed or restarted")
 	errNoTokens    = errors.New("connection throttle has no token left")
 	errReadOnly    = errors.New("this server is read-only, and the client has not asked for that")
 	errDiskFull    = errors.New("disk is full: no session can be created")
@@ -46,7 +47,12 @@ func (r *reader) handshake() bool {
 		err = r.connect(frame)
 	}
 	if err != nil {
-		r.srv.countRefused(err)
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			r.srv.Metrics.Sessionless.Inc()
+		case errors.Is(err, errNotServing):
+			r.srv.Metrics.NotRunning.Inc()
+		}
 		if !errors.Is(err, io.EOF) {
 			level := zap.DebugLevel
 			if slices.Contains(faultsOfClients, err) {
@@ -114,8 +120,9 @@ func (r *reader) connect(frame []byte) error {
 	if err := req.ReadFrom(frame); err != nil {
 		return errBadConnect
 	}
-	if err := r.srv.refuseWhileDraining(r.c); err != nil {
-		return err
+	if !r.c.inside() && r.srv.drained.Load() != nil {
+		r.srv.Metrics.ConnectionRejected.Inc()
+		return errDraining
 	}
 	r.srv.Metrics.Connect(r.srv.Throttle.Deficit())
 	if !r.srv.Throttle.Take(req.SessionID == 0) {
@@ -129,31 +136,37 @@ func (r *reader) connect(frame []byte) error {
 	if r.srv.ReadOnly.Load() && !req.ReadOnly {
 		return errReadOnly
 	}
-	if req.SessionID != 0 {
-		return r.resumeSession(&req, timeout)
-	}
-	if r.srv.keepsLocal() {
-		return r.beginLocal(&req, timeout)
-	}
-	if r.srv.Guard.Full() && r.srv.LogStalled.Load() != 0 {
-		return errDiskFull
-	}
 	r.c.knowsReadOnly = req.HasReadOnly
-	for r.c.Session.Load() == nil {
-		if err := r.begin(timeout); err != nil {
-			return err
+	local := r.srv.Config.Distributed() && (r.srv.Config.LocalSessionsEnabled || r.srv.ReadOnly.Load())
+	var err error
+	switch {
+	case req.SessionID != 0:
+		err = r.resume(&req, timeout)
+	case !local && r.srv.Guard.Full() && r.srv.LogStalled.Load() != 0:
+		err = errDiskFull
+	default:
+		for err == nil && r.c.Session.Load() == nil {
+			err = r.begin(timeout, local)
 		}
 	}
-	r.account()
-	return nil
+	if err == nil {
+		r.account()
+	}
+	return err
 }
 
-// begin begins a session. It returns nil without one if the leader was lost before it was known whether that session
-// exists: nobody uses it, so another one may be begun when there is a leader again.
-func (r *reader) begin(timeoutMs int32) error {
+// begin begins a session, which this server may keep to itself. It returns nil without one if the leader was lost
+// before it was known whether that session exists: nobody uses it, so another one may be begun when there is a leader
+// again.
+func (r *reader) begin(timeoutMs int32, local bool) error {
 	s := r.srv.Tracker.Create(timeoutMs, r.c, r.received)
-	if s == nil {
+	switch {
+	case s == nil:
 		return errNoIDs
+	case local:
+		r.srv.Tracker.MakeLocal(s)
+		r.c.Resumed(s, nil, timeoutMs)
+		return nil
 	}
 	var body [4]byte
 	binary.BigEndian.PutUint32(body[:], uint32(timeoutMs))
@@ -195,42 +208,31 @@ func (r *reader) asksAgain() error {
 	return nil
 }
 
-// resumeSession answers a request for an existing session. It checks the password before it touches the connection
-// that serves the session now, so that a wrong password harms no other client.
-func (r *reader) resumeSession(req *proto.ConnectRequest, timeout int32) error {
+// resume answers a request for an existing session. It checks the password before it touches the connection that
+// serves the session now, so that a wrong password harms no other client.
+func (r *reader) resume(req *proto.ConnectRequest, timeoutMs int32) error {
 	r.srv.Metrics.RevalidateCount.Inc()
-	r.c.knowsReadOnly = req.HasReadOnly
-	switch {
-	case !r.srv.security.secrets.Accepts(req.SessionID, req.Password):
+	settled := true
+	if !r.srv.security.secrets.Accepts(req.SessionID, req.Password) {
 		r.c.Resumed(nil, nil, 0)
-	case r.resumeLocal(req.SessionID, timeout):
-	default:
-		for settled := false; !settled; {
-			r.srv.host.Resume(&flow.Resumption{Client: r.c, ID: req.SessionID, TimeoutMs: timeout,
-				Received: r.received})
-			p := &r.c.mu.reader
-			if !r.wait(func() bool { settled = p.settled; return settled || p.orphaned }) {
-				return io.EOF
-			}
-			if !settled {
-				if err := r.asksAgain(); err != nil {
-					return err
-				}
+	} else if s, old := r.srv.Tracker.ResumeLocal(req.SessionID, timeoutMs, r.c, r.received); s != nil {
+		r.c.Resumed(s, old, timeoutMs)
+	} else {
+		settled = false
+	}
+	for p := &r.c.mu.reader; !settled; {
+		r.srv.host.Resume(&flow.Resumption{Client: r.c, ID: req.SessionID, TimeoutMs: timeoutMs, Received: r.received})
+		if !r.wait(func() bool { settled = p.settled; return settled || p.orphaned }) {
+			return io.EOF
+		}
+		if !settled {
+			if err := r.asksAgain(); err != nil {
+				return err
 			}
 		}
 	}
 	r.ended = r.c.Session.Load() == nil
-	r.account()
 	return nil
-}
-
-// resumeLocal resumes a session that only this server knows. It reports false if there is none.
-func (r *reader) resumeLocal(id proto.SessionID, timeoutMs int32) bool {
-	s, old := r.srv.Tracker.ResumeLocal(id, timeoutMs, r.c, r.received)
-	if s != nil {
-		r.c.Resumed(s, old, timeoutMs)
-	}
-	return s != nil
 }
 
 // Resumed implements flow.Client.
@@ -264,36 +266,8 @@ func appendConnectResponse(b []byte, resp *proto.ConnectResponse) []byte {
 	return b
 }
 
-// keepsLocal reports whether a new session becomes a local one.
-func (s *Front) keepsLocal() bool {
-	return s.Config.Distributed() && (s.Config.LocalSessionsEnabled || s.ReadOnly.Load())
-}
-
-// beginLocal gives a client a local session.
-func (r *reader) beginLocal(req *proto.ConnectRequest, timeoutMs int32) error {
-	s := r.srv.Tracker.Create(timeoutMs, r.c, r.received)
-	if s == nil {
-		return errNoIDs
-	}
-	r.srv.Tracker.MakeLocal(s)
-	r.c.knowsReadOnly = req.HasReadOnly
-	r.c.Resumed(s, nil, timeoutMs)
-	r.account()
-	return nil
-}
-
 // clampTimeout negotiates a session timeout, in ms. Source: client-protocol 3.3.
 func (s *Front) clampTimeout(ms int32) int32 {
 	lo, hi := s.Config.MinSessionTimeout.Milliseconds(), s.Config.MaxSessionTimeout.Milliseconds()
 	return int32(min(max(int64(ms), lo), hi))
-}
-
-// countRefused counts a connection that got no session.
-func (s *Front) countRefused(err error) {
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		s.Metrics.Sessionless.Inc()
-	case errors.Is(err, errNotServing):
-		s.Metrics.NotRunning.Inc()
-	}
 }

@@ -96,12 +96,6 @@ func (i *identity) add(ids []auth.Identity) bool {
 	return true
 }
 
-// certify adds the identities of the client's certificate, which the TLS handshake has proved.
-func (i *identity) certify(ids []auth.Identity) {
-	i.certified = ids
-	i.add(ids)
-}
-
 // prove adds the identities that credentials prove, and reports false if they prove none, or may not be looked at.
 func (i *identity) prove(scheme string, credentials []byte, v verifier) bool {
 	if scheme == auth.SchemeX509 {

@@ -127,8 +127,8 @@ func (s *Front) clientListeners() []*clientListener {
 	return slices.Clone(s.ports.open)
 }
 
-// clientListenerFor returns the client port for TLS only, or the other one; nil if it is not open.
-func (s *Front) clientListenerFor(speaks language) *clientListener {
+// listenerFor returns the client port for TLS only, or the other one; nil if it is not open.
+func (s *Front) listenerFor(speaks language) *clientListener {
 	for _, ln := range s.clientListeners() {
 		if (ln.speaks == SpeaksTLS) == (speaks == SpeaksTLS) {
 			return ln
@@ -151,7 +151,7 @@ func (s *Front) CloseClientPorts() {
 func (s *Front) SecureAddr() net.Addr { return s.addrOf(SpeaksTLS) }
 
 func (s *Front) addrOf(speaks language) net.Addr {
-	if ln := s.clientListenerFor(speaks); ln != nil {
+	if ln := s.listenerFor(speaks); ln != nil {
 		return ln.Addr()
 	}
 	return nil
@@ -259,7 +259,7 @@ func (s *Front) MoveClientPort(to config.HostPort, key string, speaks language, 
 	if to.Port == config.PortUnset || speaks == SpeaksTLS && s.security.tls == nil {
 		return true
 	}
-	old := s.clientListenerFor(speaks)
+	old := s.listenerFor(speaks)
 	if old != nil && sameAddress(old.asked, to) {
 		return true
 	}

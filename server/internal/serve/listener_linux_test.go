@@ -41,7 +41,7 @@ func option(t *testing.T, socket any, get func(fd int) (int, error)) (value int)
 func TestListenBacklog(t *testing.T) {
 	backlog := func(setting int) int {
 		s := listening(t, func(c *config.Config) { c.ListenBacklog = setting })
-		return option(t, s.clientListenerFor(speaksPlain).Listener, func(fd int) (int, error) {
+		return option(t, s.listenerFor(speaksPlain).Listener, func(fd int) (int, error) {
 			info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 			if err != nil {
 				return 0, err
@@ -55,7 +55,7 @@ func TestListenBacklog(t *testing.T) {
 
 func TestClientPortIsPlainTCP(t *testing.T) {
 	s := listening(t, func(*config.Config) {})
-	require.Equal(t, unix.IPPROTO_TCP, option(t, s.clientListenerFor(speaksPlain).Listener,
+	require.Equal(t, unix.IPPROTO_TCP, option(t, s.listenerFor(speaksPlain).Listener,
 		func(fd int) (int, error) {
 			return unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PROTOCOL)
 		}))
@@ -83,9 +83,9 @@ func TestClientPortMovesToAnotherHost(t *testing.T) {
 	require.False(t, moves(elsewhere, false))
 	require.True(t, takes("127.0.0.1"))
 	require.Equal(t, 1, logged.Len())
-	open := s.clientListenerFor(speaksPlain)
+	open := s.listenerFor(speaksPlain)
 	require.False(t, moves(elsewhere, true))
-	require.Same(t, open, s.clientListenerFor(speaksPlain), "later attempts leave the old listener alone")
+	require.Same(t, open, s.listenerFor(speaksPlain), "later attempts leave the old listener alone")
 	require.Equal(t, 1, logged.Len())
 
 	require.True(t, moves("127.0.0.2", true))

@@ -4,7 +4,6 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/internal/flow"
 )
 
 // To read the names of a million children takes a fifth of a second, which is too long to hold a lock. So the
@@ -112,15 +111,15 @@ func (c *Conn) catchUpListing() bool {
 	s.Store.Listings.Lock()
 	defer s.Store.Listings.Unlock()
 	c.mu.Lock()
-	if !c.mu.queue.left.Load() || c.mu.queue.Len() == 0 {
+	if !c.mu.queue.left.Load() || c.mu.queue.length() == 0 {
 		c.mu.Unlock()
 		return true
 	}
 	q := &c.mu.queue
-	e, body := q.Front()
-	popped, body := q.Popped(), append([]byte(nil), body...)
+	e, body := q.front()
+	popped, body := q.popped, append([]byte(nil), body...)
 	c.mu.Unlock()
-	if e.Kind != flow.QueuedRead || e.Op != proto.OpGetChildren && e.Op != proto.OpGetChildren2 {
+	if e.kind != queuedRead || e.op != proto.OpGetChildren && e.op != proto.OpGetChildren2 {
 		return true // the applier has executed it
 	}
 	s.turns.Take()
@@ -129,17 +128,17 @@ func (c *Conn) catchUpListing() bool {
 	l := c.collect(body, func() { s.turns.Pass(); s.turns.Take() })
 	defer s.Store.Mu.RUnlock()
 	defer c.mu.Unlock()
-	if !c.mu.out.open() || !c.mu.queue.left.Load() || q.Popped() != popped {
+	if !c.mu.out.open() || !c.mu.queue.left.Load() || q.popped != popped {
 		return true
 	}
 	if l == nil {
-		s.execute(c, &request{e.Op, e.Xid, body})
+		s.execute(c, &request{e.op, e.xid, body})
 	} else {
-		c.answerListing(&request{e.Op, e.Xid, body}, l, began)
+		c.answerListing(&request{e.op, e.xid, body}, l, began)
 	}
-	q.SetStrict()
-	s.InProcess.Add(-int64(q.PopRead()))
-	if q.Ahead() == 0 {
+	q.strict = true
+	s.InProcess.Add(-int64(q.popRead()))
+	if q.ahead() == 0 {
 		c.mu.queue.left.Store(false)
 	}
 	c.wakeReader()

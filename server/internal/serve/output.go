@@ -41,7 +41,7 @@ type output struct {
 	finished bool // finish was called
 	dead     bool // the socket is closed: output is dropped
 	held     bool // no request is taken, until Conn.Release
-	parting  bool // the connection ends as soon as nothing is owed
+	endsIdle bool // the connection ends as soon as no request is in flight
 	ignoring bool // a request that arrives has no effect
 
 	undelivered int64 // bytes that wait beyond outputPause, as counted in undelivered.total
@@ -133,12 +133,12 @@ func (q *unsent) addEvent(event []byte, shared bool) {
 		q.put(event)
 		return
 	}
-	q.seal()
+	q.startBuffer()
 	q.buf = append(q.buf, event...)
 }
 
-// seal begins a new buffer if the present one is large.
-func (q *unsent) seal() {
+// startBuffer begins a new buffer if the present one is large.
+func (q *unsent) startBuffer() {
 	if len(q.buf) >= outputChunk {
 		q.put(q.buf)
 		q.buf = make([]byte, 0, outputChunk)

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"errors"
+	"syscall"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/figures"
@@ -82,7 +83,7 @@ func (r *reader) tryOnce(fd uintptr) bool {
 	switch {
 	case n > 0: // TLS returns an error again at the next read
 		r.arrived(n)
-	case err == nil, errors.Is(err, errNotReady):
+	case err == nil, errors.Is(err, syscall.EAGAIN):
 		r.in.release()
 		r.passTurn()
 		r.pace.idle()
@@ -186,11 +187,11 @@ func (r *reader) unlock() {
 }
 
 // answer sends frame, a whole reply, behind everything that waits before it.
-func (r *reader) answer(frame []byte, kind flow.QueuedKind) {
+func (r *reader) answer(frame []byte, kind queuedKind) {
 	r.lockQueue()
 	m := &r.c.mu
-	if m.queue.Len() > 0 {
-		m.queue.Push(flow.Queued{Kind: kind}, frame)
+	if m.queue.length() > 0 {
+		m.queue.push(queued{kind: kind}, frame)
 		r.srv.InProcess.Add(1)
 		return
 	}
@@ -199,12 +200,12 @@ func (r *reader) answer(frame []byte, kind flow.QueuedKind) {
 	}
 	m.out.buf = append(m.out.buf, frame...)
 	m.stats.Sent++
-	m.out.closing = kind == flow.QueuedEnd
+	m.out.closing = kind == queuedEnd
 }
 
 // last sends frame in its order and ends the connection after it.
 func (r *reader) last(frame []byte) {
-	r.answer(frame, flow.QueuedEnd)
+	r.answer(frame, queuedEnd)
 	r.ended = true
 }
 

@@ -22,23 +22,22 @@ var (
 // effect, if the read has to wait.
 func (r *reader) read(q *request) (done bool, err error) {
 	m := &r.c.mu
-	if r.mode == lockNone {
-		r.lockRead()
-	}
-	if r.mode == lockQueue && m.queue.Len() == 0 {
+	if r.mode == lockQueue && m.queue.length() == 0 {
 		r.unlock()
+	}
+	if r.mode == lockNone {
 		r.lockRead()
 	}
 	if m.out.ignoring {
 		return true, nil
 	}
-	if m.queue.Len() > 0 {
-		if !m.queue.takesRead() || r.c.pauses() {
+	if m.queue.length() > 0 {
+		if !m.queue.acceptsRead() || r.c.pauses() {
 			return false, nil
 		}
-		e := flow.Queued{Kind: flow.QueuedRead, Xid: q.xid, Op: q.op, Dear: dear(q.op) || r.srv.mayList(q.op),
-			At: r.received}
-		m.queue.Push(e, q.body)
+		e := queued{kind: queuedRead, xid: q.xid, op: q.op, expensive: expensive(q.op) || r.srv.mayList(q.op),
+			at: r.received}
+		m.queue.push(e, q.body)
 		r.srv.InProcess.Add(1)
 		return true, nil
 	}
@@ -48,21 +47,21 @@ func (r *reader) read(q *request) (done bool, err error) {
 	if r.c.pauses() {
 		return false, nil
 	}
-	lists, long := r.srv.lists(q), dear(q.op)
+	lists, long := r.srv.lists(q), expensive(q.op)
 	if lists || long || r.tally.executed == 0 {
 		r.tally.first = *q
 	}
 	switch {
 	case lists:
-		return r.readListing(q)
+		return r.executeListing(q)
 	case long:
-		return r.readLong(q)
+		return r.executeLong(q)
 	}
-	return r.readNow(q)
+	return r.executeNow(q)
 }
 
-// readNow executes a read. REQUIRES: lockRead.
-func (r *reader) readNow(q *request) (done bool, err error) {
+// executeNow executes a read. REQUIRES: lockRead.
+func (r *reader) executeNow(q *request) (done bool, err error) {
 	if r.srv.Stages.Traces() && q.op != proto.OpPing && r.srv.Stages.Samples(r.c.sessionID(), q.xid) {
 		r.c.sampledRead(q, r.received)
 	} else {
@@ -79,24 +78,24 @@ func (r *reader) readNow(q *request) (done bool, err error) {
 	return true, nil
 }
 
-// readLong executes a read that takes long. It does so in the connection's turn, and while it holds Store.Long, so
+// executeLong executes a read that takes long. It does so in the connection's turn, and while it holds Store.Long, so
 // that the applier does not wait for it in Store.Mu. REQUIRES: lockRead, and an empty queue.
-func (r *reader) readLong(q *request) (done bool, err error) {
+func (r *reader) executeLong(q *request) (done bool, err error) {
 	r.unlock()
 	r.workOn()
 	r.srv.Store.Long.Lock()
 	r.lockRead()
 	if r.c.mu.out.open() {
-		done, err = r.readNow(q)
+		done, err = r.executeNow(q)
 	}
 	r.unlock()
 	r.srv.Store.Long.Unlock()
 	return done, err
 }
 
-// readListing executes a read of which lists is true, in the connection's turn. REQUIRES: lockRead, and an empty
+// executeListing executes a read of which lists is true, in the connection's turn. REQUIRES: lockRead, and an empty
 // queue.
-func (r *reader) readListing(q *request) (done bool, err error) {
+func (r *reader) executeListing(q *request) (done bool, err error) {
 	r.unlock()
 	r.passTurn()
 	r.srv.Store.Listings.Lock()
@@ -110,7 +109,7 @@ func (r *reader) readListing(q *request) (done bool, err error) {
 	case !r.c.mu.out.open():
 		return true, nil
 	case l == nil:
-		return r.readNow(q)
+		return r.executeNow(q)
 	}
 	r.c.answerListing(q, l, began)
 	r.tally.executed++
@@ -131,7 +130,7 @@ func (r *reader) write(q *request) (done bool, err error) {
 		return true, nil // it would not be answered: it must have no effect either
 	case r.c.pauses():
 		return false, nil
-	case !m.queue.takesWrite():
+	case !m.queue.acceptsWrite():
 		r.needs = needReads
 		return false, nil
 	case !r.srv.budget.Take(r.c, weight):
@@ -149,11 +148,11 @@ func (r *reader) write(q *request) (done bool, err error) {
 	case r.srv.security.audit != nil:
 		kept = audit.Subject(op, body)
 	}
-	e := flow.Queued{Kind: flow.QueuedWrite, Xid: q.xid, Op: op, Weight: weight}
+	e := queued{kind: queuedWrite, xid: q.xid, op: op, weight: weight}
 	if m.sampler.Due() {
-		e.Kept = r.c.keepWrite(q)
+		e.kept = r.c.keepWrite(q)
 	}
-	m.queue.Push(e, kept)
+	m.queue.push(e, kept)
 	if r.work == nil {
 		r.work = r.srv.RequestPool.Get()
 		r.work.Received = r.received

@@ -27,8 +27,8 @@ func (r *reader) requests() {
 			r.takeTurn() // tryOnce passes the turn on if there is nothing to read
 		}
 		if err := r.fill(); err != nil {
-			if !r.ended {
-				r.srv.countLost(err)
+			if !r.ended && !errors.Is(err, net.ErrClosed) { // the client has gone without closing its session
+				r.srv.Metrics.ConnectionDropped.Inc()
 			}
 			return
 		}
@@ -132,7 +132,7 @@ func (r *reader) handle(q *request) (done bool, err error) {
 		return r.read(q)
 	case op == proto.OpAuth, op == proto.OpSasl:
 		r.lockQueue()
-		if !r.c.mu.queue.takesRead() || r.c.pauses() {
+		if !r.c.mu.queue.acceptsRead() || r.c.pauses() {
 			return false, nil
 		}
 		if op == proto.OpAuth {
@@ -168,19 +168,19 @@ func (r *reader) waitForRoom() bool {
 	q := &r.c.mu.queue
 	return r.wait(func() bool {
 		switch {
-		case r.c.pauses(), !q.takesRead():
+		case r.c.pauses(), !q.acceptsRead():
 			if needs == needBudget {
 				r.srv.budget.Leave(r.c)
 			}
 			return false
 		case needs == needBudget:
 			return r.srv.budget.Ready(r.c)
-		case needs == needReads && !q.TakesWrite():
+		case needs == needReads && !q.acceptsWrite():
 			return false
-		case needs == needAlone && q.Len() > 0:
+		case needs == needAlone && q.length() > 0:
 			return false
 		}
-		return q.Len() == 0 || int(r.srv.InProcess.Load()) <= int(r.srv.OutstandingMax.Load())
+		return q.length() == 0 || int(r.srv.InProcess.Load()) <= int(r.srv.OutstandingMax.Load())
 	}) && r.srv.waitThrottle() && r.waitDue()
 }
 
@@ -205,11 +205,4 @@ func (s *Front) waitThrottle() bool {
 		}
 	}
 	return true
-}
-
-// countLost counts a connection that the client has ended without closing its session.
-func (s *Front) countLost(err error) {
-	if !errors.Is(err, net.ErrClosed) {
-		s.Metrics.ConnectionDropped.Inc()
-	}
 }

@@ -1,12 +1,7 @@
 package serve
 
 import (
-	"go.uber.org/zap"
-
-	"github.com/seed94657493/warren/datatree"
-	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/internal/flow"
 )
 
 // A client that reconnects with very many watches must not delay other clients, nor take memory for the whole list.
@@ -28,13 +23,13 @@ func (r *reader) beginWatches(f *frame) bool {
 		return true
 	}
 	r.lockQueue()
-	if r.c.mu.queue.Len() > 0 || r.c.pauses() {
+	if r.c.mu.queue.length() > 0 || r.c.pauses() {
 		r.needs = needAlone
 		return false
 	}
 	r.unlock()
 	r.in.skip(4 + proto.RequestHeaderSize)
-	r.arriving = &arrival{xid: f.xid, op: f.op, unread: f.size - proto.RequestHeaderSize, lists: watchLists(f.op)}
+	r.arriving = newArrival(&f.request, f.size-proto.RequestHeaderSize)
 	return true
 }
 
@@ -64,7 +59,7 @@ func (r *reader) setArriving() (done, more bool) {
 		code = proto.ErrMarshallingError
 	}
 	r.lockRead()
-	r.answer(appendHeaderReply(nil, a.xid, r.srv.Store.State.LastZxid(), code), flow.QueuedReply)
+	r.answer(appendHeaderReply(nil, a.xid, r.srv.Store.State.LastZxid(), code), queuedReply)
 	r.srv.Stats.Count(a.op)
 	return true, false
 }
@@ -89,59 +84,24 @@ func (r *reader) setSome() bool {
 	if !a.begun {
 		a.wanted, _ = ws.registry.Use(id)
 	}
-	for n := 0; n < watchesPerLock && !a.over(); n++ {
-		if a.paths == 0 {
-			if !a.head(&r.in) {
-				break
-			}
-			if limit := r.srv.Config.MaxWatches; limit > 0 && a.wanted > limit {
-				r.c.refuseWatches(limitWatches)
-				r.ended = true
-				return false
-			}
-			continue
+	out := &r.c.mu.out
+	for range watchesPerLock {
+		path, ok := a.next(&r.in, r.srv.Config.JuteMaxBuffer)
+		limit := ""
+		if most := r.srv.Config.MaxWatches; most > 0 && a.wanted > most {
+			limit = limitWatches
+		} else if ok {
+			out.buf, limit = ws.rewatch(st.State, id, a, path, out.buf)
 		}
-		path, ok := a.path(&r.in, r.srv.Config.JuteMaxBuffer)
-		if !ok {
-			break
-		}
-		event, limit := ws.rewatch(st.State, id, a.kind, path, a.relative)
 		if limit != "" {
 			r.c.refuseWatches(limit)
 			r.ended = true
 			return false
 		}
-		if event != 0 {
-			r.c.mu.out.buf = appendEvent(r.c.mu.out.buf, event, path, -1)
+		if !ok {
+			break
 		}
 	}
-	r.c.mu.out.seal()
+	out.startBuffer()
 	return a.unread < before || a.malformed
-}
-
-// rewatch is Registry.Rewatch. It returns the event that is to be sent, 0 if there is none, and the limit that does
-// not allow the watch. REQUIRES: Store.Mu for reading, watchers.mu.
-func (ws *watchers) rewatch(
-	s *datatree.State, id watch.WatcherID, kind watch.Kind, path []byte, relative proto.Zxid,
-) (event proto.EventType, limit string) {
-	if limit = ws.exceeds(id, path); limit != "" {
-		return 0, limit
-	}
-	event, fire, ok := ws.registry.Rewatch(s, id, kind, path, relative)
-	switch {
-	case !ok:
-		return 0, limitWatchMemory
-	case fire:
-		return event, ""
-	}
-	return 0, ""
-}
-
-// refuseWatches ends a connection that brings more watches than the limit of that name allows. After an error the
-// client would still believe that it watches. REQUIRES: Conn.mu.
-func (c *Conn) refuseWatches(limit string) {
-	c.srv.Log.Warn("closing client connection: it sets more watches than a limit allows",
-		zap.Stringer("client_addr", c.Remote), zap.String("limit", limit))
-	c.srv.watchers.refused.Add(1)
-	c.mu.out.closing = true
 }

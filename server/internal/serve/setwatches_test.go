@@ -22,20 +22,15 @@ type watched struct {
 
 // arrive feeds a body to an arrival in pieces of n bytes, and returns the result.
 func arrive(op proto.OpCode, body []byte, piece int) (a *arrival, found []watched) {
-	a = &arrival{op: op, unread: len(body), lists: watchLists(op)}
+	a = newArrival(&request{op: op}, len(body))
 	in := &input{}
 	for !a.over() {
-		ok := true
-		if a.paths == 0 {
-			ok = a.head(in)
-		} else {
-			var path []byte
-			if path, ok = a.path(in, 1<<20); ok {
-				found = append(found, watched{a.kind, string(path)})
-			}
-		}
-		if ok || a.malformed {
+		if path, ok := a.next(in, 1<<20); ok {
+			found = append(found, watched{a.kind, string(path)})
 			continue
+		}
+		if a.over() {
+			break
 		}
 		n := min(piece, len(body))
 		if n == 0 {

@@ -30,18 +30,20 @@ func (s *Front) measure(b *flow.ApplyBatch, it *flow.Item, now int64, oldest boo
 	if !followed && !oldest {
 		return
 	}
-	if !followed {
-		var o stages.Operation
+	var brief stages.Operation
+	o := &brief
+	if followed {
+		o = stages.Begin(stages.Whole, it.Op, it.Session.ID, it.Xid, it.Received)
+	} else {
 		o.Reset(stages.Whole, it.Op, it.Session.ID, it.Xid, it.Received)
-		cut(&o, b, it, now)
-		r.Observe(&o)
-		return
 	}
-	o := stages.Begin(stages.Whole, it.Op, it.Session.ID, it.Xid, it.Received)
 	o.Sampled = sampled
 	cut(o, b, it, now)
 	if oldest {
 		r.Observe(o)
+	}
+	if !followed {
+		return
 	}
 	o.SetPath(firstPath(it.Payload))
 	c.mu.Lock()
@@ -63,18 +65,23 @@ func cut(o *stages.Operation, b *flow.ApplyBatch, it *flow.Item, now int64) {
 			o.End(rest, now)
 		}
 	default:
-		h := flow.HeaderOf(it.Payload)
-		o.Zxid = h.Zxid
-		if leg := b.LegOf(h.Zxid); leg.Asked != 0 {
-			o.End(way, leg.Asked)
-			if leg.Logged != 0 {
-				o.End(stages.Sync, leg.Logged)
-			}
-			rest = stages.Quorum
-		}
-		o.End(rest, b.Agreed)
+		cutAgreement(o, b, it, way, rest)
 	}
 	o.End(stages.Apply, now)
+}
+
+// cutAgreement ends the stages of a txn up to its commitment: way leads to the log, rest is the one stage if nothing
+// is known of the log.
+func cutAgreement(o *stages.Operation, b *flow.ApplyBatch, it *flow.Item, way, rest stages.Stage) {
+	o.Zxid = flow.HeaderOf(it.Payload).Zxid
+	if leg := b.LegOf(o.Zxid); leg.Asked != 0 {
+		o.End(way, leg.Asked)
+		if leg.Logged != 0 {
+			o.End(stages.Sync, leg.Logged)
+		}
+		rest = stages.Quorum
+	}
+	o.End(rest, b.Agreed)
 }
 
 // measureRemote gives the part of a leader in the request of a learner to the traces.
@@ -83,21 +90,15 @@ func (s *Front) measureRemote(b *flow.ApplyBatch, it *flow.Item) {
 	if it.Received == 0 || it.Taken == 0 || it.Payload == nil || it.Session != nil {
 		return // not a request of a learner
 	}
-	sampled := r.Samples(flow.SenderOf(it.Payload))
+	session, xid := flow.SenderOf(it.Payload)
+	sampled := r.Samples(session, xid)
 	if !sampled && !r.Suspects(b.Agreed-it.Received) {
 		return
 	}
-	h := flow.HeaderOf(it.Payload)
-	o := stages.Begin(stages.Led, it.Op, h.ClientID, h.Cxid, it.Received)
-	o.Sampled, o.Zxid = sampled, h.Zxid
+	o := stages.Begin(stages.Led, it.Op, session, xid, it.Received)
+	o.Sampled = sampled
 	o.End(stages.Queue, it.Taken)
-	if leg := b.LegOf(h.Zxid); leg.Asked != 0 {
-		o.End(stages.Prepare, leg.Asked)
-		if leg.Logged != 0 {
-			o.End(stages.Sync, leg.Logged)
-		}
-	}
-	o.End(stages.Quorum, b.Agreed)
+	cutAgreement(o, b, it, stages.Prepare, stages.Quorum)
 	r.Done(o)
 }
 

@@ -120,6 +120,7 @@ func (r *reader) certify(state tls.ConnectionState) error {
 		r.srv.Log.Warn("certificate refused", zap.Stringer("client_addr", r.c.Remote), zap.Error(err))
 		return err
 	}
-	r.c.identity.certify(ids)
+	r.c.certified = ids
+	r.c.add(ids)
 	return nil
 }

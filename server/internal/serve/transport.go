@@ -18,20 +18,11 @@ type transport struct {
 	nc     net.Conn
 	raw    syscall.RawConn // nil if nc is not a socket
 	secure *secureConn     // nc, as long as it may be TLS; see tls.go
-	now    socket.Writer
+	writer socket.Writer
 }
 
-// errNotReady tells that the socket has nothing at the moment. crypto/tls does not give up on an error of this form.
-var errNotReady = &notReadyError{}
-
-type notReadyError struct{}
-
-func (*notReadyError) Error() string   { return "socket is not ready" }
-func (*notReadyError) Timeout() bool   { return true }
-func (*notReadyError) Temporary() bool { return true }
-
-// readNow reads from the socket fd without waiting. It returns errNotReady if the socket has nothing, or no whole
-// record of TLS.
+// readNow reads from the socket fd without waiting. It returns EAGAIN if the socket has nothing, or no whole record
+// of TLS; crypto/tls does not give up on that error.
 func (t *transport) readNow(fd uintptr, b []byte) (int, error) {
 	if t.secure == nil {
 		return readSocket(int(fd), b)
@@ -44,17 +35,12 @@ func (t *transport) readNow(fd uintptr, b []byte) (int, error) {
 // readSocket reads once from a socket without waiting.
 func readSocket(fd int, b []byte) (int, error) {
 	for {
-		n, err := syscall.Read(fd, b)
-		switch {
+		switch n, err := syscall.Read(fd, b); {
 		case err == syscall.EINTR:
-		case err == syscall.EAGAIN:
-			return 0, errNotReady
-		case err != nil:
-			return 0, err
-		case n == 0 && len(b) > 0:
+		case err == nil && n == 0 && len(b) > 0:
 			return 0, io.EOF
 		default:
-			return n, nil
+			return max(n, 0), err
 		}
 	}
 }
@@ -64,7 +50,7 @@ func (t *transport) writeNow(b []byte) (int, error) {
 	if t.raw == nil || t.secure != nil {
 		return 0, nil // not a plain socket: writeRest writes, and may wait
 	}
-	return t.now.WriteNow(t.raw, b)
+	return t.writer.WriteNow(t.raw, b)
 }
 
 // portion is the part of b that is written under one deadline. For TLS that is one record, because a TLS write
@@ -136,9 +122,6 @@ func (s *secureConn) CloseWrite() error {
 	}
 	return s.TCPConn.CloseWrite()
 }
-
-// Close closes the socket at once, without an alert of TLS.
-func (s *secureConn) Close() error { return s.TCPConn.Close() }
 
 // tlsSocket is the socket below crypto/tls.
 type tlsSocket struct {

@@ -4,6 +4,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
@@ -101,6 +104,32 @@ func (ws *watchers) left() uint64 {
 	return max(most, held) - held
 }
 
+// rewatch registers a watch of an arrival again, and adds the event that its client has missed, if any, to b. It
+// returns the limit that does not allow the watch, "" if it is registered. REQUIRES: Store.Mu for reading,
+// watchers.mu.
+func (ws *watchers) rewatch(s *datatree.State, id watch.WatcherID, a *arrival, path, b []byte) ([]byte, string) {
+	if limit := ws.exceeds(id, path); limit != "" {
+		return b, limit
+	}
+	event, fire, ok := ws.registry.Rewatch(s, id, a.kind, path, a.relative)
+	if !ok {
+		return b, limitWatchMemory
+	}
+	if fire {
+		b = appendEvent(b, event, path, -1)
+	}
+	return b, ""
+}
+
+// refuseWatches ends a connection that brings more watches than the limit of that name allows. After an error the
+// client would still believe that it watches. REQUIRES: Conn.mu.
+func (c *Conn) refuseWatches(limit string) {
+	c.srv.Log.Warn("closing client connection: it sets more watches than a limit allows",
+		zap.Stringer("client_addr", c.Remote), zap.String("limit", limit))
+	c.srv.watchers.refused.Add(1)
+	c.mu.out.closing = true
+}
+
 // removeAll removes every watch of a connection after it has ended. A bounded number is removed under one hold of the
 // locks and in one turn, so that other goroutines do not wait long. The reader calls it last.
 func (ws *watchers) removeAll(c *Conn) {
@@ -175,9 +204,9 @@ func (s *Front) EachDataWatch(fn func(id proto.SessionID, path []byte)) {
 // RefusedWatches returns how many watches, and reconnects with watches, a limit has refused.
 func (s *Front) RefusedWatches() int64 { return s.watchers.refused.Load() }
 
-// TakeLocks returns when it has had each of the locks of this package that the requests of every client take. It is a
+// ProbeLocks returns when it has had each of the locks of this package that the requests of every client take. It is a
 // probe of whether clients are served.
-func (s *Front) TakeLocks() {
+func (s *Front) ProbeLocks() {
 	s.CountWatches()
 	s.Conns.Len()
 }

@@ -58,7 +58,7 @@ func New(e *env.Env, d *durable.Disk, f *serve.Front, m *host.Host, level *zap.A
 func (s *Reporter) takeLocks() {
 	s.host.Ended()
 	s.Store.LockedZxid()
-	s.front.TakeLocks()
+	s.front.ProbeLocks()
 	s.Tracker.Locals()
 }
 

@@ -60,13 +60,13 @@ var unready = []string{"ruok", "envi", "isro", "gtmk", "stmk"}
 // notServing is the answer to the other words while the server does not serve.
 const notServing = "This ZooKeeper instance is not currently serving requests"
 
-// Has implements the interface answers of package serve.
+// Has implements the interface reporter of package serve.
 func (s *Reporter) Has(word string) bool {
 	_, ok := Words[word]
 	return ok
 }
 
-// Answer implements the interface answers of package serve.
+// Answer implements the interface reporter of package serve.
 func (s *Reporter) Answer(word string, c *serve.Conn, behind func(n int) []byte, out *bytes.Buffer) {
 	switch {
 	case !s.WordAllowed(word):
