@@ -211,7 +211,7 @@ func (r *reader) last(frame []byte) {
 
 // mayAskFor ends the connection, and returns false, if the client has to authenticate first.
 func (r *reader) mayAskFor(q *request) bool {
-	if q.op != proto.OpAuth && q.op != proto.OpSasl && !r.srv.Suffices(r.c.who()) {
+	if len(r.srv.enforced) > 0 && q.op != proto.OpAuth && q.op != proto.OpSasl && !r.srv.Suffices(r.c.who()) {
 		r.last(appendHeaderReply(nil, q.xid, 0, proto.ErrSessionClosedRequireAuth))
 		return false
 	}

@@ -30,20 +30,18 @@ func (s *Front) measure(b *flow.ApplyBatch, it *flow.Item, now int64, oldest boo
 	if !followed && !oldest {
 		return
 	}
-	var brief stages.Operation
-	o := &brief
-	if followed {
-		o = stages.Begin(stages.Whole, it.Op, it.Session.ID, it.Xid, it.Received)
-	} else {
+	if !followed {
+		var o stages.Operation
 		o.Reset(stages.Whole, it.Op, it.Session.ID, it.Xid, it.Received)
+		cut(&o, b, it, now)
+		r.Observe(&o)
+		return
 	}
+	o := stages.Begin(stages.Whole, it.Op, it.Session.ID, it.Xid, it.Received)
 	o.Sampled = sampled
 	cut(o, b, it, now)
 	if oldest {
 		r.Observe(o)
-	}
-	if !followed {
-		return
 	}
 	o.SetPath(firstPath(it.Payload))
 	c.mu.Lock()
