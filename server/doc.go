@@ -36,7 +36,7 @@
 //  4. env.Store.Listings, or env.Store.Long
 //  5. env.Store.Mu
 //  6. serve.Conn.mu
-//  7. one of watchers.Mu, connSet.Mu, and the locks of flow.Inbox, sessions.Tracker and limits.WriteBudget: none is
+//  7. one of watchers.mu, connSet.mu, and the locks of flow.Inbox, sessions.Tracker and limits.WriteBudget: none is
 //     taken within another of these
 //  8. the lock of topk.Recorder; it is only tried, except by what operators ask, which hold no other lock
 //

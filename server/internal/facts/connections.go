@@ -55,7 +55,7 @@ func ConnectionOf(c *serve.Conn) Connection {
 	if v.Unsent > 0 {
 		one.Interest = 5
 	}
-	s := v.Session
+	s := c.Session.Load()
 	if s == nil {
 		return one
 	}

@@ -70,6 +70,7 @@ func (f *Facts) Ensemble() *Ensemble {
 	e.Latency = Latency{Min: least, Mean: mean, Max: most}
 	if f.Serving() {
 		f.addTree(e)
+		e.Watches = f.front.CountWatches()
 	}
 	var absent []int64
 	if role, ok := f.Role(); ok {
@@ -91,7 +92,6 @@ func (f *Facts) addTree(e *Ensemble) {
 	e.Zxid, e.Epoch = last.String(), last.Epoch()
 	e.Znodes, e.Ephemerals, e.DataBytes, e.Sessions = state.NumNodes(), state.NumEphemerals(), state.DataSize(),
 		state.NumSessions()
-	e.Watches = f.front.CountWatches()
 }
 
 // addMembers adds the servers of the configuration. It returns those that a leader does not hear.

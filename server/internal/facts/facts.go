@@ -39,10 +39,7 @@ func New(e *env.Env, d *durable.Disk, f *serve.Front, h *host.Host) *Facts {
 func (f *Facts) takeLocks() {
 	f.host.Ended()
 	f.Store.LockedZxid()
-	f.Store.Mu.RLock()
-	f.front.CountWatches()
-	f.Store.Mu.RUnlock()
-	f.front.Conns.Len()
+	f.front.ProbeLocks()
 	f.Tracker.Locals()
 }
 

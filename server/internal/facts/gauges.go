@@ -39,8 +39,8 @@ func (f *Facts) gauges() []Gauge {
 	state := f.Store.State
 	nodes, ephemerals, size, sessions := state.NumNodes()+1, state.NumEphemerals(), state.DataSize(),
 		state.NumSessions()
-	watches := f.front.CountWatches()
 	f.Store.Mu.RUnlock()
+	watches := f.front.CountWatches()
 	lastSize, leastSize, mostSize := f.Env.Stats.Responses.View()
 	all := []Gauge{
 		{Name: "avg_latency", Value: mean, decimal: true, Help: "Mean latency of all requests, ms."},

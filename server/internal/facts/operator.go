@@ -72,7 +72,7 @@ func (f *Facts) certified(c Credentials) ([]auth.Identity, bool) {
 	if c.Certificate == nil || !f.Config.Admin.NeedClientAuth {
 		return nil, false
 	}
-	ids, err := f.front.Security.Names.Identities(c.Certificate)
+	ids, err := f.front.CertIdentities(c.Certificate)
 	return ids, err == nil
 }
 

@@ -1,6 +1,9 @@
 package facts
 
-import "github.com/seed94657493/warren/datatree/watch"
+import (
+	"github.com/seed94657493/warren/datatree/watch"
+	"github.com/seed94657493/warren/proto"
+)
 
 // Watch is one session that watches one path.
 type Watch struct {
@@ -15,23 +18,10 @@ type WatchSummary struct {
 	Total       int `json:"num_total_watches"`
 }
 
-// readWatches calls read with the watches of the server, under their locks.
-func (f *Facts) readWatches(read func(*watch.Registry)) {
-	f.Store.Mu.RLock()
-	defer f.Store.Mu.RUnlock()
-	f.front.Watchers.Mu.Lock()
-	defer f.front.Watchers.Mu.Unlock()
-	read(f.front.Watchers.Registry)
-}
-
 // Watches returns the data watches with their sessions, each once.
 func (f *Facts) Watches() (all []Watch) {
-	f.readWatches(func(r *watch.Registry) {
-		r.Each(func(id watch.WatcherID, path []byte) {
-			if c := f.front.Watchers.Slots[id]; c != nil && c.Session.Load() != nil {
-				all = append(all, Watch{Session: int64(c.Session.Load().ID), Path: string(path)})
-			}
-		})
+	f.front.EachDataWatch(func(id proto.SessionID, path []byte) {
+		all = append(all, Watch{Session: int64(id), Path: string(path)})
 	})
 	return all
 }
@@ -39,13 +29,13 @@ func (f *Facts) Watches() (all []Watch) {
 // WatchSummary returns the number of data watches, and of what they join.
 func (f *Facts) WatchSummary() WatchSummary {
 	var s WatchSummary
-	f.readWatches(func(r *watch.Registry) { s.Connections, s.Paths, s.Total = r.CountData() })
+	f.front.Watches(func(r *watch.Registry) { s.Connections, s.Paths, s.Total = r.CountData() })
 	return s
 }
 
 // WatchCosts returns the bytes of all watched paths, the memory that all watches take, in bytes, and how many watches
 // were refused.
 func (f *Facts) WatchCosts() (paths, memory uint64, refused int64) {
-	f.readWatches(func(r *watch.Registry) { paths = r.PathBytes() })
-	return paths, f.front.WatchMemory(), f.front.Watchers.Refused.Load()
+	f.front.Watches(func(r *watch.Registry) { paths = r.PathBytes() })
+	return paths, f.front.WatchMemory(), f.front.RefusedWatches()
 }

@@ -6,12 +6,11 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/facts"
-	"github.com/seed94657493/warren/server/internal/serve"
 )
 
 // The words about clients, and srvr, which is stat without them.
 
-func (w *Words) srvr(_ *serve.Conn, out *bytes.Buffer) {
+func (w *Words) srvr(_ asker, out *bytes.Buffer) {
 	fmt.Fprintf(out, "Zookeeper version: %s\n%s", w.Version, w.readOnlyLine())
 	w.summary(out)
 }
@@ -40,19 +39,19 @@ func (w *Words) summary(out *bytes.Buffer) {
 	}
 }
 
-func (w *Words) stat(asking *serve.Conn, out *bytes.Buffer) {
+func (w *Words) stat(from asker, out *bytes.Buffer) {
 	fmt.Fprintf(out, "Zookeeper version: %s\n%sClients:\n", w.Version, w.readOnlyLine())
-	w.connections(asking, out, false)
+	w.connections(from, out, false)
 	w.summary(out)
 }
 
-func (w *Words) cons(asking *serve.Conn, out *bytes.Buffer) { w.connections(asking, out, true) }
+func (w *Words) cons(from asker, out *bytes.Buffer) { w.connections(from, out, true) }
 
 // connections writes a line for each connection, with details for cons.
-func (w *Words) connections(asking *serve.Conn, out *bytes.Buffer, details bool) {
+func (w *Words) connections(from asker, out *bytes.Buffer, details bool) {
 	for _, c := range w.front.SortedConns() {
 		one := facts.ConnectionOf(c)
-		if c == asking {
+		if c == from.conn {
 			one.Interest = 0
 		}
 		fmt.Fprintf(out, " /%s[%d](queued=%d,recved=%d,sent=%d", one.Remote, one.Interest, one.Outstanding,
@@ -76,7 +75,7 @@ func (w *Words) session(b *facts.BoundSession, out *bytes.Buffer) {
 		b.LastResponse, b.LastLatency, b.MinLatency, b.AvgLatency, b.MaxLatency)
 }
 
-func (w *Words) crst(_ *serve.Conn, out *bytes.Buffer) {
+func (w *Words) crst(_ asker, out *bytes.Buffer) {
 	w.ResetConnections()
 	out.WriteString("Connection stats reset.\n")
 }

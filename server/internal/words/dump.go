@@ -10,11 +10,10 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/facts"
-	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
-func (w *Words) dump(_ *serve.Conn, out *bytes.Buffer) {
+func (w *Words) dump(_ asker, out *bytes.Buffer) {
 	w.dumpSessions(out)
 	out.WriteString("ephemeral nodes dump:\n")
 	w.dumpEphemerals(out)

@@ -8,19 +8,18 @@ import (
 	"strings"
 
 	"github.com/seed94657493/warren/server/config"
-	"github.com/seed94657493/warren/server/internal/serve"
 )
 
 // The words about the server itself.
 
 // ruok says nothing if clients cannot be served, as ZooKeeper in a state of error.
-func (w *Words) ruok(_ *serve.Conn, out *bytes.Buffer) {
+func (w *Words) ruok(_ asker, out *bytes.Buffer) {
 	if w.Stalled() == 0 {
 		out.WriteString("imok")
 	}
 }
 
-func (w *Words) isro(_ *serve.Conn, out *bytes.Buffer) {
+func (w *Words) isro(_ asker, out *bytes.Buffer) {
 	switch {
 	case w.ReadOnly():
 		out.WriteString("ro")
@@ -31,23 +30,23 @@ func (w *Words) isro(_ *serve.Conn, out *bytes.Buffer) {
 	}
 }
 
-func (w *Words) mntr(_ *serve.Conn, out *bytes.Buffer) {
+func (w *Words) mntr(_ asker, out *bytes.Buffer) {
 	for _, n := range w.Numbers() {
 		fmt.Fprintf(out, "zk_%s\t%s\n", n.Name, n.Value)
 	}
 }
 
-func (w *Words) srst(_ *serve.Conn, out *bytes.Buffer) {
+func (w *Words) srst(_ asker, out *bytes.Buffer) {
 	w.ResetStats()
 	out.WriteString("Server stats reset.\n")
 }
 
-func (w *Words) dirs(_ *serve.Conn, out *bytes.Buffer) {
+func (w *Words) dirs(_ asker, out *bytes.Buffer) {
 	d := w.Directories()
 	fmt.Fprintf(out, "datadir_size: %d\nlogdir_size: %d\n", d.Data, d.Log)
 }
 
-func (w *Words) envi(_ *serve.Conn, out *bytes.Buffer) {
+func (w *Words) envi(_ asker, out *bytes.Buffer) {
 	out.WriteString("Environment:\n")
 	for _, p := range w.Environment() {
 		fmt.Fprintf(out, "%s=%s\n", p.Name, p.Value)
@@ -55,27 +54,26 @@ func (w *Words) envi(_ *serve.Conn, out *bytes.Buffer) {
 }
 
 // hash prints the digests of the tree that the server keeps.
-func (w *Words) hash(_ *serve.Conn, out *bytes.Buffer) {
+func (w *Words) hash(_ asker, out *bytes.Buffer) {
 	for _, d := range w.Digests() {
 		fmt.Fprintf(out, "%x: %d\n", d.Zxid, d.Digest)
 	}
 }
 
-func (w *Words) gtmk(_ *serve.Conn, out *bytes.Buffer) { fmt.Fprint(out, w.TraceMask()) }
+func (w *Words) gtmk(_ asker, out *bytes.Buffer) { fmt.Fprint(out, w.TraceMask()) }
 
 // stmk sets the trace mask to the eight bytes behind the word. The mask has no effect.
-func (w *Words) stmk(c *serve.Conn, out *bytes.Buffer) {
-	for len(c.In.Bytes()) < 4+8 {
-		if c.Fill() != nil {
-			return
-		}
+func (w *Words) stmk(from asker, out *bytes.Buffer) {
+	b := from.behind(8)
+	if b == nil {
+		return
 	}
-	mask := int64(binary.BigEndian.Uint64(c.In.Bytes()[4:]))
+	mask := int64(binary.BigEndian.Uint64(b))
 	w.SetTraceMask(mask)
 	fmt.Fprint(out, mask)
 }
 
-func (w *Words) conf(_ *serve.Conn, out *bytes.Buffer) {
+func (w *Words) conf(_ asker, out *bytes.Buffer) {
 	line := func(key string, value any) { fmt.Fprintf(out, "%s=%v\n", key, value) }
 	c, d := w.Configuration(), w.Directories()
 	_, secure := w.front.PortNumbers()

@@ -8,21 +8,20 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/facts"
-	"github.com/seed94657493/warren/server/internal/serve"
 )
 
 // The words about watches.
 
-func (w *Words) wchs(_ *serve.Conn, out *bytes.Buffer) {
+func (w *Words) wchs(_ asker, out *bytes.Buffer) {
 	s := w.WatchSummary()
 	fmt.Fprintf(out, "%d connections watching %d paths\nTotal watches:%d\n", s.Connections, s.Paths, s.Total)
 }
 
-func (w *Words) wchc(_ *serve.Conn, out *bytes.Buffer) {
+func (w *Words) wchc(_ asker, out *bytes.Buffer) {
 	writeGroups(out, w.Watches(), w.watchSession, watchPath)
 }
 
-func (w *Words) wchp(_ *serve.Conn, out *bytes.Buffer) {
+func (w *Words) wchp(_ asker, out *bytes.Buffer) {
 	writeGroups(out, w.Watches(), watchPath, w.watchSession)
 }
 

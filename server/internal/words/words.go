@@ -21,8 +21,15 @@ type Words struct {
 // New returns what answers the words of a server.
 func New(f *facts.Facts, front *serve.Front) *Words { return &Words{f, front} }
 
+// asker is who has sent a word: its connection, and the bytes behind the word, of which behind returns the first n, or
+// nil if the client sends fewer.
+type asker struct {
+	conn   *serve.Conn
+	behind func(n int) []byte
+}
+
 // table has every word and the method that answers it.
-var table = map[string]func(*Words, *serve.Conn, *bytes.Buffer){
+var table = map[string]func(*Words, asker, *bytes.Buffer){
 	"ruok": (*Words).ruok,
 	"srvr": (*Words).srvr,
 	"stat": (*Words).stat,
@@ -49,11 +56,11 @@ var unready = []string{"ruok", "envi", "isro", "gtmk", "stmk"}
 // notServing is the answer to the other words while the server does not serve.
 const notServing = "This ZooKeeper instance is not currently serving requests"
 
-// Has implements the interface answers of package serve.
+// Has implements the interface reporter of package serve.
 func (w *Words) Has(word string) bool { return table[word] != nil }
 
-// Answer implements the interface answers of package serve.
-func (w *Words) Answer(word string, asking *serve.Conn, out *bytes.Buffer) {
+// Answer implements the interface reporter of package serve.
+func (w *Words) Answer(word string, c *serve.Conn, behind func(n int) []byte, out *bytes.Buffer) {
 	switch {
 	case !w.allows(word):
 		fmt.Fprintf(out, "%s is not executed because it is not in the whitelist.\n", word)
@@ -63,7 +70,7 @@ func (w *Words) Answer(word string, asking *serve.Conn, out *bytes.Buffer) {
 			out.WriteByte('\n')
 		}
 	default:
-		table[word](w, asking, out)
+		table[word](w, asker{c, behind}, out)
 	}
 }
 

@@ -1,10 +1,11 @@
-package server
+package serve
 
 import (
 	"net"
 	"strconv"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
@@ -12,9 +13,19 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/seed94657493/warren/server/config"
-	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/test/cluster"
 )
+
+// listening returns a front that takes connections.
+func listening(t *testing.T, set func(*config.Config)) *Front {
+	s := newFront()
+	s.Config.ClientPort, s.Config.ClientPortAddress = 0, "127.0.0.1"
+	set(s.Config)
+	require.NoError(t, s.Listen(nil))
+	t.Cleanup(s.CloseClientPorts)
+	s.AcceptAll()
+	return s
+}
 
 // option reads an option of a socket.
 func option(t *testing.T, socket any, get func(fd int) (int, error)) (value int) {
@@ -28,9 +39,9 @@ func option(t *testing.T, socket any, get func(fd int) (int, error)) (value int)
 }
 
 func TestListenBacklog(t *testing.T) {
-	backlog := func(lines ...string) int {
-		s := serveMem(t, configured(t, lines...), nil)
-		return option(t, s.front.ClientListener(serve.SpeaksPlain).Listener, func(fd int) (int, error) {
+	backlog := func(setting int) int {
+		s := listening(t, func(c *config.Config) { c.ListenBacklog = setting })
+		return option(t, s.listenerFor(speaksPlain).Listener, func(fd int) (int, error) {
 			info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 			if err != nil {
 				return 0, err
@@ -38,14 +49,13 @@ func TestListenBacklog(t *testing.T) {
 			return int(info.Sacked), nil // on a listening socket: its backlog
 		})
 	}
-	require.Equal(t, 7, backlog("clientPortListenBacklog=7"))
-	require.Greater(t, backlog("clientPortListenBacklog=-1"), 100)
-	require.Equal(t, backlog("clientPortListenBacklog=-1"), backlog())
+	require.Equal(t, 7, backlog(7))
+	require.Greater(t, backlog(config.Default().ListenBacklog), 100)
 }
 
 func TestClientPortIsPlainTCP(t *testing.T) {
-	s := serveMem(t, configured(t), nil)
-	require.Equal(t, unix.IPPROTO_TCP, option(t, s.front.ClientListener(serve.SpeaksPlain).Listener,
+	s := listening(t, func(*config.Config) {})
+	require.Equal(t, unix.IPPROTO_TCP, option(t, s.listenerFor(speaksPlain).Listener,
 		func(fd int) (int, error) {
 			return unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PROTOCOL)
 		}))
@@ -55,27 +65,27 @@ func TestClientPortIsPlainTCP(t *testing.T) {
 // but for a moment. The old listener makes room for one on all addresses.
 func TestClientPortMovesToAnotherHost(t *testing.T) {
 	core, logged := observer.New(zap.ErrorLevel)
-	cfg := configured(t)
-	cfg.ClientPort = cluster.FreePort(t)
-	s := serveMem(t, cfg, zap.New(core))
+	port := cluster.FreePort(t)
+	s := listening(t, func(c *config.Config) { c.ClientPort = port })
+	s.Log = zap.New(core)
 	takes := func(host string) bool {
-		nc, err := net.Dial("tcp", net.JoinHostPort(host, strconv.Itoa(cfg.ClientPort)))
+		nc, err := net.Dial("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 		if err == nil {
 			_ = nc.Close()
 		}
 		return err == nil
 	}
 	moves := func(host string, triedBefore bool) bool {
-		return s.front.MoveClientPort(config.HostPort{Host: host, Port: cfg.ClientPort}, "clientPort",
-			serve.SpeaksPlain, triedBefore)
+		return s.MoveClientPort(config.HostPort{Host: host, Port: port}, "clientPort",
+			speaksPlain, triedBefore)
 	}
 	const elsewhere = "192.0.2.1" // not an address of this machine
 	require.False(t, moves(elsewhere, false))
 	require.True(t, takes("127.0.0.1"))
 	require.Equal(t, 1, logged.Len())
-	open := s.front.ClientListener(serve.SpeaksPlain)
+	open := s.listenerFor(speaksPlain)
 	require.False(t, moves(elsewhere, true))
-	require.Same(t, open, s.front.ClientListener(serve.SpeaksPlain), "later attempts leave the old listener alone")
+	require.Same(t, open, s.listenerFor(speaksPlain), "later attempts leave the old listener alone")
 	require.Equal(t, 1, logged.Len())
 
 	require.True(t, moves("127.0.0.2", true))
@@ -84,4 +94,24 @@ func TestClientPortMovesToAnotherHost(t *testing.T) {
 	require.True(t, moves("", false))
 	require.True(t, takes("127.0.0.1"))
 	require.Equal(t, 1, logged.Len())
+}
+
+func TestKeepAliveOfClients(t *testing.T) {
+	for on, want := range map[bool]int{true: 1, false: 0} {
+		s := listening(t, func(c *config.Config) { c.TCPKeepAlive = on })
+		client, err := net.Dial("tcp", s.Addr().String())
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = client.Close() })
+		require.Eventually(t, func() bool { return s.Conns.Len() == 1 }, time.Minute, time.Millisecond)
+		// The reader begins behind the call that sets the option.
+		require.Eventually(t, func() bool {
+			got := -1
+			s.Conns.Each(func(c *Conn) {
+				got = option(t, c.nc, func(fd int) (int, error) {
+					return unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE)
+				})
+			})
+			return got == want
+		}, time.Minute, time.Millisecond, "%v", on)
+	}
 }
