@@ -5,6 +5,7 @@ import "net/http"
 // Views are the parts of a Server that explain an ensemble. Their bounds are those of the server.
 type Views interface {
 	pastViews
+	trendViews
 	// Shared notes in the audit log that the actor has made a link to a path.
 	Shared(a Actor, path string)
 	// Recipes looks for znodes below a path by which programs coordinate, and says what they mean. after is where an
@@ -80,7 +81,7 @@ func viewsTable() []*route {
 			about:  "What the subtrees of a znode hold. A large tree is counted by many requests: ask while it runs.",
 			params: []param{{name: "path", about: "path of a znode; / if it is not given"}},
 			gives:  Sizes{}, serve: (*API).sizes},
-	}, pastTable()...)
+	}, append(pastTable(), trendTable()...)...)
 }
 
 func (a *API) recipes(w http.ResponseWriter, r *http.Request, v *Visitor) error {

@@ -143,7 +143,7 @@ func logInAs(t *testing.T, c http.Handler, user string) (cookie, token string) {
 	require.Equal(t, http.StatusSeeOther, w.Code)
 	require.Equal(t, "./", w.Header().Get("Location"))
 	cookie = strings.Split(w.Header().Get("Set-Cookie"), ";")[0]
-	p := parse(t, visit(c, "GET", "/console/", nil, cookie))
+	p := parse(t, visit(c, "GET", "/console/tree", nil, cookie))
 	return cookie, p.attribute("input", "name", "token", "value")
 }
 
@@ -257,7 +257,7 @@ func (p *page) check(name string) {
 	}
 }
 
-var pagePaths = []string{"", "tree", "tree?path=" + url.QueryEscape("/a/"+hostile), "tree?view=hex", "tree?view=json",
+var pagePaths = []string{"tree", "tree?path=" + url.QueryEscape("/a/"+hostile), "tree?view=hex", "tree?view=json",
 	"tree?path=/none", "search", "search?word=" + url.QueryEscape(hostile), "sessions", "slow", "configuration",
 	"configuration?all=1", "changes", "changes?path=" + url.QueryEscape("/"+hostile), "login", "none",
 	"hot", "hot?by=time", "sizes", "sizes?path=/new&by=writes", "sizes?by=znodes",

@@ -18,7 +18,7 @@ import (
 // routes are the pages by method and name.
 func routes() map[string]func(*Console, http.ResponseWriter, *http.Request, *api.Visitor) error {
 	return map[string]func(*Console, http.ResponseWriter, *http.Request, *api.Visitor) error{
-		"GET ":              (*Console).overview,
+		"GET ":              (*Console).app,
 		"GET tree":          (*Console).tree,
 		"GET data":          (*Console).data,
 		"GET search":        (*Console).search,
@@ -57,10 +57,6 @@ const (
 	editMax  = 256 << 10 // bytes of data that can be edited: a browser gets slow with more
 	pathMax  = 8 << 10
 )
-
-func (c *Console) overview(w http.ResponseWriter, _ *http.Request, v *api.Visitor) error {
-	return show(w, frame{title: "Overview", visitor: v}, overviewPage(c.api.Server().Ensemble()))
-}
 
 // treePage is a znode with a page of its children.
 type treePage struct {

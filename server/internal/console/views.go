@@ -14,15 +14,6 @@ import (
 
 // The pages, one function each.
 
-func overviewPage(e *api.Ensemble) g.Node {
-	wrong := problemsPart(e.Problems)
-	if len(e.Problems) > 0 {
-		wrong = section("wrong", "What is wrong, as this server knows it", wrong)
-	}
-	return h.Div(h.ID("live"), h.Attr("hx-get", "./"), h.Attr("hx-trigger", "every 3s"), h.Attr("hx-select", "#live"),
-		h.Attr("hx-swap", "outerHTML"), wrong, serverPart(e), membersPart(e))
-}
-
 // problemsPart lists problems as warren doctor does: how urgent, the name of the finding, what it is and what helps.
 func problemsPart(all []api.Problem) g.Node {
 	if len(all) == 0 {
@@ -36,49 +27,6 @@ func problemsPart(all []api.Problem) g.Node {
 		return h.Li(h.Class(p.Severity), h.Span(h.Class("what"), h.Text(name)), h.Strong(h.Text(p.Text)),
 			g.If(p.Remedy != "", h.P(h.Text(p.Remedy))))
 	}))
-}
-
-func serverPart(e *api.Ensemble) g.Node {
-	state, leader := e.State, "none"
-	if !e.Serving {
-		state += ", serves no clients"
-	}
-	switch {
-	case e.Leader != nil:
-		leader = fmt.Sprintf("server %d", *e.Leader)
-	case len(e.Members) == 0:
-		leader = "stands alone"
-	}
-	return section("server", "This server", h.Dl(h.Class("facts"),
-		fact("State", h.ID("state"), h.Text(state)), fact("Leader", h.ID("leader"), h.Text(leader)),
-		fact("Latency, mean", h.Textf("%.2f ms", e.Latency.Mean)),
-		fact("Latency, greatest", h.Textf("%d ms", e.Latency.Max)),
-		fact("Requests that wait", h.Textf("%d", e.Outstanding)), fact("Connections", h.Textf("%d", e.Connections)),
-		fact("Sessions of the ensemble", h.Textf("%d", e.Sessions)), fact("Watches here", h.Textf("%d", e.Watches)),
-		fact("Znodes", h.Textf("%d, %d of them ephemeral", e.Znodes, e.Ephemerals)),
-		fact("Paths and data", h.Text(sizeOf(e.DataBytes))), fact("Last txn", code(e.Zxid)),
-		fact("Runs for", h.Text(duration(e.UptimeMs))), fact("Version", h.Text(e.Version))))
-}
-
-func membersPart(e *api.Ensemble) g.Node {
-	if len(e.Members) == 0 {
-		return nil
-	}
-	isLeader := e.Leader != nil && *e.Leader == e.ServerID
-	rows := g.Map(e.Members, func(m api.Member) g.Node {
-		name, lag := strconv.FormatInt(m.ID, 10), "not known"
-		if m.Self {
-			name += " (this)"
-		}
-		if m.Lag != nil {
-			lag = fmt.Sprintf("%d txns", *m.Lag)
-		}
-		return h.Tr(h.Class(m.State), rowHead(h.Text(name)), cell(m.State), cell(lag), h.Td(code(m.Zxid)),
-			cell(m.Role), cell(m.ClientAddress), cell(strings.Join(m.Addresses, " ")))
-	})
-	return section("members", "Ensemble",
-		table("Ensemble", []string{"Server", "State", "Behind", "Last txn", "Role", "Clients", "Servers"}, rows...),
-		g.If(!isLeader, hint("Only the leader knows how far the others are: look at its console.")))
 }
 
 func hint(text string) g.Node { return h.P(h.Class("hint"), h.Text(text)) }

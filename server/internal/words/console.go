@@ -18,6 +18,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/host"
 	"github.com/seed94657493/warren/server/internal/inside"
 	"github.com/seed94657493/warren/server/internal/serve"
+	"github.com/seed94657493/warren/server/internal/trends"
 	"github.com/seed94657493/warren/zab"
 )
 
@@ -27,6 +28,8 @@ type shown struct {
 	counts  *counts
 	past    *travel
 	reading chan struct{} // the place of the one reading of the log for a history
+	trends  *trends.Ring
+	others  *neighbours
 }
 
 var _ api.Server = shown{}
@@ -36,8 +39,10 @@ func (s *Reporter) consoleHandler() http.Handler {
 	if !s.Config.Admin.Console {
 		return nil
 	}
+	n := shown{s, &counts{}, &travel{}, make(chan struct{}, 1), newTrends(), &neighbours{}}
+	s.Spawn("trends", n.keepTrends)
 	a := api.New(api.Options{
-		Server: shown{s, &counts{}, &travel{}, make(chan struct{}, 1)}, Orders: s.orders, Log: s.Log,
+		Server: n, Orders: s.orders, Log: s.Log,
 		Guesses: s.front.Guesses, Now: s.Runtime.Now,
 		Writes: s.Config.Admin.ConsoleWrites, Links: s.Config.Admin.ConsoleLinks,
 		Ensembles:  s.Config.Admin.ConsoleEnsembles,

@@ -1,0 +1,406 @@
+// One znode: its data, state, permissions, history, quota; and what changes it.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import {
+  ArrowLeft, Copy, Download, Ellipsis, FileDiff, FilePlus, FileX, History as HistoryIcon, Lock, LogIn, Pencil, Plus,
+  Trash2, TriangleAlert, Unplug,
+} from "lucide";
+import { get, identity, send, Trouble, wanted, type Former, type History, type Quota, type Version, type Znode } from "./api";
+import { keepDraft, readDraft } from "./drafts";
+import { detect, hexOf, laidOut, type Format } from "./data";
+import { ensemble } from "./facts";
+import { baseOf, bytes, count, joined, Name, parentOf, plain, TimeWithUTC } from "./format";
+import {
+  Button, copy, Dialog, Empty, Field, Icon, Note, say, Segments, Skeleton, Tag, useGet, useTry,
+} from "./parts";
+import { amend, go, param, to } from "./router";
+import { refreshTree } from "./tree";
+import { DiffView, Editor } from "./editor";
+
+const tabs = [["data", "Data"], ["stat", "Stat"], ["acl", "ACL"], ["history", "History"], ["quota", "Quota"]] as const;
+
+export const mayWrite = () => ensemble.value?.writes ?? false;
+
+function Crumbs({ path }: { path: string }) {
+  const names = path === "/" ? [] : path.slice(1).split("/");
+  return (
+    <h1 aria-label={plain(path)}>
+      {names.length === 0 ? <bdi>/</bdi> : <a href={to("tree", { path: "/" })} aria-label="Root">/</a>}
+      {names.map((n, i) => {
+        const p = "/" + names.slice(0, i + 1).join("/");
+        return i === names.length - 1 ? <Name key={p} of={n} />
+          : <span key={p}><a href={to("tree", { path: p })}><Name of={n} /></a><span class="s">/</span></span>;
+      })}
+    </h1>
+  );
+}
+
+export function ZnodeView({ path }: { path: string }) {
+  const tab = param("tab", "data");
+  const z = useGet<Znode>("znode", { path });
+  const dialog = useSignal<"" | "create" | "delete">("");
+  useEffect(() => z.refresh(), [identity.value?.user]);
+  const again = () => {
+    z.refresh();
+    refreshTree(path);
+  };
+  const s = z.data?.stat;
+  return (
+    <div class="right" id="znode">
+      <div class="zhead">
+        <div class="row wrap">
+          <span class="only-phone"><Button quiet icon={ArrowLeft} label="Back to the tree" onClick={() => go("tree")} /></span>
+          <Crumbs path={path} />
+          <Button quiet small icon={Copy} label="Copy the path" onClick={() => copy(path, "Path")} />
+          <span class="grow" />
+          {mayWrite() && (identity.value?.user ? <>
+            <Button icon={Plus} onClick={() => (dialog.value = "create")}>New child</Button>
+            {path !== "/" && z.data && <Button danger icon={Trash2} label="Delete" onClick={() => (dialog.value = "delete")} />}
+          </> : <Button icon={LogIn} onClick={() => (wanted.value = { why: "", then: () => {} })}>Log in to change</Button>)}
+          <a class="btn icon-only" href={"tree?path=" + encodeURIComponent(path)} title="Copy, move, export, permissions, share"
+            aria-label="Copy, move, export, permissions, share"><Icon of={Ellipsis} /></a>
+        </div>
+        {s && (
+          <div class="facts">
+            <span>Version <b id="version">{s.version}</b></span><span>{bytes(s.dataLength)}</span>
+            <span>{s.numChildren === 0 ? "No children" : s.numChildren === 1 ? "1 child" : count(s.numChildren) + " children"}</span>
+            <span>Modified <TimeWithUTC at={s.modified} /></span>
+            {s.owner && <a href={to("sessions", { find: s.owner })}><Tag tone="warn">Ephemeral</Tag></a>}
+          </div>
+        )}
+      </div>
+      <nav class="tabs" aria-label="Parts of the znode" style={{ marginTop: "12px" }}>
+        {tabs.map(([id, text]) => (
+          <a key={id} href={to("tree", { path, tab: id === "data" ? "" : id })} aria-current={tab === id ? "page" : undefined}>{text}</a>
+        ))}
+      </nav>
+      <div class="zbody">
+        {z.trouble && <Failed trouble={z.trouble} path={path} />}
+        {!z.data && !z.trouble && <Skeleton rows={6} />}
+        {z.data && tab === "data" && <Data z={z.data} again={again} />}
+        {z.data && tab === "stat" && <StatTab z={z.data} />}
+        {z.data && tab === "acl" && <ACLTab z={z.data} />}
+        {tab === "history" && <HistoryTab path={path} />}
+        {z.data && tab === "quota" && <QuotaTab path={path} />}
+      </div>
+      {dialog.value === "create" && <Create parent={path} close={() => (dialog.value = "")} />}
+      {dialog.value === "delete" && z.data && <Delete z={z.data} close={() => (dialog.value = "")} />}
+    </div>
+  );
+}
+
+function Failed({ trouble, path }: { trouble: Trouble; path: string }) {
+  if (trouble.status === 404) {
+    return <Empty icon={FileX} title="No such znode">
+      It may have been deleted. <a href={to("tree", { path, tab: "history" })}>Look at its history</a> or{" "}
+      <a href={to("tree", { path: parentOf(path) })}>open its parent</a>.</Empty>;
+  }
+  if (trouble.status === 403) return <Empty icon={Lock} title="No read permission">{trouble.message}. Log in as a user that the ACL names.</Empty>;
+  return <Note tone="bad" icon={Unplug}>{trouble.message}</Note>;
+}
+
+function Data({ z, again }: { z: Znode; again: () => void }) {
+  const editing = useSignal(readDraft(z.path) !== null);
+  const found = detect(z), format = useSignal<Format>(found);
+  if (editing.value && z.encoding === "utf-8" && z.whole) {
+    return <Edit z={z} format={found} again={again} end={() => (editing.value = false)} />;
+  }
+  const editable = mayWrite() && z.encoding === "utf-8" && z.whole && (z.data?.length ?? 0) <= 256 * 1024;
+  const edit = async () => {
+    if (!identity.value?.user) {
+      wanted.value = { why: "Changes need a login.", then: (ok) => ok && (editing.value = true) };
+      return;
+    }
+    editing.value = true;
+  };
+  const text = format.value === "hex" ? hexOf(z) : laidOut(z, format.value);
+  return (
+    <>
+      <div class="databar">
+        <Segments label="Format" value={format.value} pick={(f) => (format.value = f)}
+          of={[...(found !== "text" && found !== "hex" ? [[found, found.toUpperCase()] as [Format, string]] : []),
+            ...(z.encoding === "utf-8" ? [["text", "Text"] as [Format, string]] : []), ["hex", "Bytes"]]} />
+        <span class="grow" />
+        {z.encoding === "utf-8" && <Button quiet icon={Copy} onClick={() => copy(z.data ?? "", "Data")}>Copy</Button>}
+        <a class="btn quiet" href={"data?path=" + encodeURIComponent(z.path)}><Icon of={Download} />Download</a>
+        {editable && <Button primary icon={Pencil} onClick={edit}>Edit</Button>}
+      </div>
+      {!z.whole && <Note tone="warn" icon={TriangleAlert}>This is the beginning of the data. Download it to see all of it.</Note>}
+      {z.data === null || z.data === "" ? <div class="card"><Empty icon={FilePlus} title={z.data === null ? "No data (null)" : "No data"} /></div>
+        : <div class="card"><pre class={"code" + (format.value === "hex" ? " hex" : "")} id="text" tabIndex={0}
+          aria-label="Data">{text}</pre></div>}
+    </>
+  );
+}
+
+/** The editor. A draft is kept while it is typed; a save that meets another version keeps it and shows all three. */
+function Edit({ z, format, again, end }: { z: Znode; format: Format; again: () => void; end: () => void }) {
+  const draft = readDraft(z.path);
+  const text = useSignal(draft?.text ?? z.data ?? ""), base = useSignal(draft?.base ?? z.data ?? "");
+  const version = useSignal(draft?.version ?? z.stat.version);
+  const review = useSignal(false), theirs = useSignal<Znode | null>(null), wrong = useSignal("");
+  const [busy, trouble, attempt] = useTry();
+  const dirty = text.value !== base.value;
+  useEffect(() => {
+    keepDraft(z.path, dirty ? { text: text.value, version: version.value, base: base.value } : null);
+  }, [text.value, version.value]);
+  useEffect(() => {
+    if (!dirty) return;
+    const ask = (e: BeforeUnloadEvent) => e.preventDefault();
+    addEventListener("beforeunload", ask);
+    return () => removeEventListener("beforeunload", ask);
+  }, [dirty]);
+  const save = () => attempt(async () => {
+    try {
+      await send("PUT", "znode", { path: z.path, data: text.value, encoding: "utf-8", version: version.value });
+    } catch (e) {
+      if (e instanceof Trouble && e.code === "BadVersion") {
+        theirs.value = await get<Znode>("znode", { path: z.path });
+        review.value = false;
+        return;
+      }
+      throw e;
+    }
+    keepDraft(z.path, null);
+    say("Saved");
+    end();
+    again();
+  });
+  const discard = () => {
+    keepDraft(z.path, null);
+    end();
+    again();
+  };
+  return (
+    <>
+      <div class="databar">
+        <Tag tone={dirty ? "warn" : ""}>{dirty ? "Not saved" : "Editing"} · version {version.value}</Tag>
+        <span class="grow" />
+        {format === "json" && <Button onClick={() => {
+          try {
+            text.value = JSON.stringify(JSON.parse(text.value), null, 2) + "\n";
+          } catch (e) {
+            say("This is not valid JSON yet", "bad");
+          }
+        }}>Format</Button>}
+        <Button onClick={discard}>{dirty ? "Discard" : "Close"}</Button>
+        <Button primary icon={FileDiff} disabled={!dirty} onClick={() => (review.value = true)}>Review and save</Button>
+      </div>
+      {draft && draft.version !== z.stat.version && <Note tone="warn" icon={TriangleAlert}>
+        What you typed is based on version {draft.version}; the znode has version {z.stat.version} now. Saving shows both.</Note>}
+      <Editor value={text} format={format} wrong={(w) => (wrong.value = w)} label={"Data of " + plain(z.path)}
+        save={() => dirty && (review.value = true)} />
+      <p class="small c-bad" id="invalid" role="status">{wrong.value}</p>
+      {review.value && (
+        <Dialog wide title={`Save over version ${version.value}?`} close={() => (review.value = false)} submit={save} end={<>
+          <Button onClick={() => (review.value = false)}>Keep editing</Button>
+          <Button primary type="submit" disabled={busy}>{busy ? "Saving…" : "Save"}</Button>
+        </>}>
+          {trouble && <Note tone="bad" icon={TriangleAlert}>{trouble}</Note>}
+          {wrong.value && <Note tone="warn" icon={TriangleAlert}>{wrong.value}</Note>}
+          <DiffView before={base.value} after={text.value} format={format} label="What would change" />
+        </Dialog>
+      )}
+      {theirs.value && <Conflict mine={text.value} base={base.value} theirs={theirs.value} format={format}
+        keep={() => {
+          base.value = theirs.value!.data ?? "";
+          version.value = theirs.value!.stat.version;
+          theirs.value = null;
+          keepDraft(z.path, { text: text.value, version: version.value, base: base.value });
+          review.value = true;
+        }} take={discard} close={() => (theirs.value = null)} />}
+    </>
+  );
+}
+
+function Conflict({ mine, base, theirs, format, keep, take, close }: {
+  mine: string; base: string; theirs: Znode; format: Format; keep: () => void; take: () => void; close: () => void;
+}) {
+  const view = useSignal<"mine" | "base" | "ours">("mine");
+  const other = theirs.data ?? "";
+  const [before, after, label] = view.value === "mine" ? [other, mine, "From theirs to yours"]
+    : view.value === "base" ? [base, other, "What they changed"] : [base, mine, "What you changed"];
+  return (
+    <Dialog wide title="This znode has changed meanwhile" close={close} end={<>
+      <Button onClick={close}>Keep editing</Button>
+      <Button danger onClick={take}>Take theirs</Button>
+      <Button primary onClick={keep}>Save mine over version {theirs.stat.version}</Button>
+    </>}>
+      <Note tone="warn" icon={TriangleAlert}>Nothing was saved. Your text is still here: version {theirs.stat.version} is
+        on the server, yours began with an earlier one.</Note>
+      <Segments label="Compare" value={view.value} pick={(v) => (view.value = v)}
+        of={[["mine", "Yours and theirs"], ["base", "Base and theirs"], ["ours", "Base and yours"]]} />
+      <DiffView before={before} after={after} format={format} label={label} key={view.value} />
+    </Dialog>
+  );
+}
+
+function StatTab({ z }: { z: Znode }) {
+  const s = z.stat;
+  const zxid = (v: string) => (
+    <span class="row"><code>{v}</code><Button quiet small icon={Copy} label={"Copy " + v} onClick={() => copy(v, "Zxid")} /></span>
+  );
+  return (
+    <div class="card"><div class="body">
+      <dl class="kv">
+        <dt>Created</dt><dd><TimeWithUTC at={s.created} /></dd>
+        <dt>Created by txn</dt><dd>{zxid(s.czxid)}</dd>
+        <dt>Data modified</dt><dd><TimeWithUTC at={s.modified} /></dd>
+        <dt>Modified by txn</dt><dd>{zxid(s.mzxid)}</dd>
+        <dt>Children changed by txn</dt><dd>{zxid(s.pzxid)}</dd>
+        <dt>Data version</dt><dd>{s.version}</dd>
+        <dt>Children version</dt><dd>{s.cversion}</dd>
+        <dt>ACL version</dt><dd>{s.aversion}</dd>
+        <dt>Data length</dt><dd>{bytes(s.dataLength)} <span class="faint">({count(s.dataLength)} bytes)</span></dd>
+        <dt>Children</dt><dd>{count(s.numChildren)}</dd>
+        <dt>Ephemeral owner</dt><dd>{s.owner ? <a href={to("sessions", { find: s.owner })}><code>{s.owner}</code></a> : "None"}</dd>
+      </dl>
+    </div></div>
+  );
+}
+
+const perms: [string, string][] = [["c", "Create"], ["d", "Delete"], ["r", "Read"], ["w", "Write"], ["a", "Admin"]];
+
+function ACLTab({ z }: { z: Znode }) {
+  return (
+    <div class="card">
+      <header><h2>Permissions</h2>
+        {mayWrite() && <a class="btn" href={"tree?path=" + encodeURIComponent(z.path)}><Icon of={Pencil} />Edit permissions</a>}</header>
+      <div class="scroll-x" tabIndex={0} role="region" aria-label="Permissions">
+        <table class="t"><thead><tr><th scope="col">Scheme</th><th scope="col">Identity</th>
+          {perms.map(([, name]) => <th scope="col" key={name}>{name}</th>)}</tr></thead>
+          <tbody>{z.acl.map((e, i) => (
+            <tr key={i}><th scope="row">{e.scheme}</th><td class="wrap"><Name of={e.id || "–"} /></td>
+              {perms.map(([letter, name]) => <td key={name}>{e.perms.includes(letter) ? "Yes" : <span class="faint">No</span>}</td>)}</tr>
+          ))}</tbody></table>
+      </div>
+    </div>
+  );
+}
+
+function HistoryTab({ path }: { path: string }) {
+  const who = identity.value?.user;
+  const h = useGet<History>(who ? "history" : null, { path });
+  const shown = useSignal<Version | null>(null);
+  if (!who) {
+    return <Empty icon={LogIn} title="History needs a login">
+      <Button onClick={() => (wanted.value = { why: "", then: () => {} })}>Log in</Button></Empty>;
+  }
+  if (h.trouble) return <Note tone="bad" icon={TriangleAlert}>{h.trouble.message}</Note>;
+  if (!h.data) return <Skeleton rows={5} />;
+  if (h.data.versions.length === 0) return <Empty icon={HistoryIcon} title="No versions found">The files of this server hold none.</Empty>;
+  return (
+    <>
+      <p class="small faint">From the log and the snapshots of this server, since txn <code>{h.data.from}</code>.
+        {h.data.cut && " Older versions were not read."}{h.data.hidden > 0 && ` ${h.data.hidden} may not be shown to you.`}</p>
+      <div class="card scroll-x" tabIndex={0} role="region" aria-label="Versions">
+        <table class="t"><thead><tr><th scope="col">When</th><th scope="col">Change</th><th scope="col" class="num">Version</th>
+          <th scope="col" class="num">Size</th><th scope="col">Txn</th><th scope="col"><span class="sr">Actions</span></th></tr></thead>
+          <tbody>{h.data.versions.map((v) => (
+            <tr key={v.zxid + v.kind}><th scope="row" class="nowrap"><TimeWithUTC at={v.at} /></th><td>{v.kind}</td>
+              <td class="num">{v.version < 0 ? "–" : v.version}</td><td class="num">{bytes(v.size)}</td><td><code>{v.zxid}</code></td>
+              <td class="num">{v.hasData && <Button small onClick={() => (shown.value = v)}>Compare</Button>}</td></tr>
+          ))}</tbody></table>
+      </div>
+      {shown.value && <FormerDialog path={path} all={h.data.versions} v={shown.value} close={() => (shown.value = null)} />}
+    </>
+  );
+}
+
+function FormerDialog({ path, all, v, close }: { path: string; all: Version[]; v: Version; close: () => void }) {
+  const before = all.slice(all.indexOf(v) + 1).find((o) => o.hasData);
+  const now = useGet<Former>("version", { path, zxid: v.zxid });
+  const then = useGet<Former>(before ? "version" : null, { path, zxid: before?.zxid });
+  const text = (f: Former | null) => f?.data ?? "";
+  return (
+    <Dialog wide title={`Version ${v.version < 0 ? "" : v.version} of ${plain(baseOf(path))}`} close={close}
+      end={<Button onClick={close}>Close</Button>}>
+      {(now.trouble ?? then.trouble) && <Note tone="bad" icon={TriangleAlert}>{(now.trouble ?? then.trouble)!.message}</Note>}
+      {now.data && (!before || then.data) && <DiffView before={text(then.data)} after={text(now.data)} format="text"
+        label={before ? `From txn ${before.zxid} to ${v.zxid}` : `Data of txn ${v.zxid}`} />}
+    </Dialog>
+  );
+}
+
+function QuotaTab({ path }: { path: string }) {
+  const q = useGet<Quota>("quota", { path });
+  if (q.trouble) return <Note tone="bad" icon={TriangleAlert}>{q.trouble.message}</Note>;
+  if (!q.data) return <Skeleton rows={3} />;
+  const l = q.data.limits;
+  if ([l.count, l.bytes, l.countHard, l.bytesHard].every((n) => n < 0)) {
+    return <Empty icon={Lock} title="No quota">Nothing limits the znodes at and below this path.</Empty>;
+  }
+  const line = (name: string, used: number, soft: number, hard: number, write: (n: number) => string) => {
+    const limit = hard >= 0 ? hard : soft;
+    return (
+      <div class="stack" style={{ gap: "4px" }}>
+        <div class="row"><b class="grow">{name}</b><span>{write(used)}{limit >= 0 && ` of ${write(limit)}`}</span></div>
+        {limit >= 0 && <div class="meter"><i style={{ width: Math.min(100, (100 * used) / Math.max(1, limit)) + "%" }} /></div>}
+        <span class="small faint">{soft >= 0 ? `More than ${write(soft)} is logged. ` : ""}
+          {hard >= 0 ? `More than ${write(hard)} is refused${q.data!.enforced ? "." : ", once enforceQuota is set."}` : ""}</span>
+      </div>
+    );
+  };
+  return <div class="card"><div class="body stack">
+    {line("Znodes", q.data.usedCount, l.count, l.countHard, count)}
+    {line("Bytes", q.data.usedBytes, l.bytes, l.bytesHard, bytes)}
+  </div></div>;
+}
+
+function Create({ parent, close }: { parent: string; close: () => void }) {
+  const name = useSignal(""), data = useSignal(""), kind = useSignal("persistent"), ttl = useSignal("60000");
+  const [busy, trouble, attempt] = useTry();
+  const submit = () => attempt(async () => {
+    const done = await send<{ path: string }>("POST", "znode", {
+      path: joined(parent, name.value), data: data.value, encoding: "utf-8", acl: null,
+      sequential: kind.value === "sequential", container: kind.value === "container",
+      ttl: kind.value === "ttl" ? Number(ttl.value) : 0,
+    });
+    say("Created " + plain(baseOf(done.path)));
+    close();
+    refreshTree(done.path);
+    go("tree", { path: done.path });
+  });
+  return (
+    <Dialog title="New child" close={close} submit={submit} end={<>
+      <Button onClick={close}>Cancel</Button>
+      <Button primary type="submit" disabled={busy || !name.value}>{busy ? "Creating…" : "Create"}</Button>
+    </>}>
+      {trouble && <Note tone="bad" icon={TriangleAlert}>{trouble}</Note>}
+      <p class="dim">Below <Name of={parent} /></p>
+      <Field label="Name">{(id) => <input id={id} class="input mono" value={name.value} autofocus spellcheck={false}
+        autocapitalize="none" onInput={(e) => (name.value = e.currentTarget.value)} />}</Field>
+      <Field label="Kind">{(id) => (
+        <select id={id} class="input" value={kind.value} onChange={(e) => (kind.value = e.currentTarget.value)}>
+          <option value="persistent">Persistent</option><option value="sequential">Persistent, sequential</option>
+          <option value="container">Container</option><option value="ttl">With a time to live</option>
+        </select>)}</Field>
+      {kind.value === "ttl" && <Field label="Time to live, ms">{(id) => <input id={id} class="input" type="number" min="1"
+        value={ttl.value} onInput={(e) => (ttl.value = e.currentTarget.value)} />}</Field>}
+      <Field label="Data">{(id) => <textarea id={id} class="input mono" rows={5} spellcheck={false} value={data.value}
+        onInput={(e) => (data.value = e.currentTarget.value)} />}</Field>
+    </Dialog>
+  );
+}
+
+function Delete({ z, close }: { z: Znode; close: () => void }) {
+  const [busy, trouble, attempt] = useTry();
+  const submit = () => attempt(async () => {
+    await send("DELETE", "znode", undefined, { path: z.path, version: z.stat.version });
+    say("Deleted " + plain(baseOf(z.path)));
+    close();
+    refreshTree(parentOf(z.path));
+    amend("tree", { path: parentOf(z.path) });
+  });
+  return (
+    <Dialog title="Delete this znode?" close={close} submit={submit} end={<>
+      <Button onClick={close} autofocus>Cancel</Button>
+      <Button danger type="submit" disabled={busy || z.stat.numChildren > 0}>{busy ? "Deleting…" : "Delete"}</Button>
+    </>}>
+      {trouble && <Note tone="bad" icon={TriangleAlert}>{trouble}</Note>}
+      <p><Name of={z.path} />, version {z.stat.version}, {bytes(z.stat.dataLength)}.</p>
+      {z.stat.numChildren > 0 && <Note tone="warn" icon={TriangleAlert}>It has {count(z.stat.numChildren)} children.{" "}
+        <a href={"tree?path=" + encodeURIComponent(z.path)}>Delete the whole subtree after a preview</a>.</Note>}
+    </Dialog>
+  );
+}
