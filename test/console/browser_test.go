@@ -34,7 +34,7 @@ const patience = 30 * time.Second
 var browser context.Context
 
 // shortPart are the journeys that go test -short makes: one for each kind.
-const shortPart = "^Test(OverviewStaysFresh|TreeOpensInPlace|HostileNamesAndData|KeysAlone|FormatsOfData|" +
+const shortPart = "^Test(OverviewStaysFresh|AppTreeStaysOpen|HostileNamesAndData|ConflictKeepsTheText|FormatsOfData|" +
 	"SubtreeIsDeletedAfterAPreview|HistoryShowsWhatHasChanged)$"
 
 func TestMain(m *testing.M) {
@@ -135,10 +135,21 @@ func (j *journey) newTab(s screen) context.Context {
 	tab, closeTab := chromedp.NewContext(browser)
 	j.t.Cleanup(closeTab)
 	require.NoError(j.t, chromedp.Listen(tab, func(event any) { j.listen(tab, event) }))
-	require.NoError(j.t, chromedp.Do(tab, chromedp.EmulateViewport(s.width, 900),
-		command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: s.scheme}}})))
+	require.NoError(j.t, chromedp.Do(tab, dress(s)...))
 	return tab
+}
+
+// dress are the steps that give a tab a screen.
+func dress(s screen) []chromedp.Action[chromedp.Void] {
+	return []chromedp.Action[chromedp.Void]{chromedp.EmulateViewport(s.width, 900),
+		command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: s.scheme}}})}
+}
+
+// dress gives the tab another screen.
+func (j *journey) dress(s screen) {
+	j.t.Helper()
+	j.do(dress(s)...)
 }
 
 // command is a step that sends a command of the protocol of the browser.
@@ -156,7 +167,9 @@ func (j *journey) listen(tab context.Context, event any) {
 	case *runtime.EventExceptionThrown:
 		fault = fmt.Sprintf("%s %+v", e.ExceptionDetails.Text, e.ExceptionDetails.Exception)
 	case *page.EventJavascriptDialogOpening:
-		fault = "a script of a name or of data runs: " + e.Message
+		if e.Type != page.DialogTypeBeforeunload { // asks before typed text is left
+			fault = "a script of a name or of data runs: " + e.Message
+		}
 		go func() {
 			_ = chromedp.Do(tab, command(page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true}))
 		}()

@@ -46,52 +46,10 @@ func TestBehindAProxyWithAPrefix(t *testing.T) {
 	j.edit("through the proxy")
 	j.await("document.querySelector('#version')?.textContent === '1'")
 	require.Equal(t, "through the proxy", j.data("/a"))
-	j.open("changes?path=/a")
-	j.awaitText("#streaming", "Following")
+	j.show("live?path=/a")
+	j.awaitText("#live", "Following")
 	j.setBehind("/a", "again")
-	j.await("document.querySelector('#log tbody tr.changed')")
-}
-
-// What is shown while the server does not answer is old, and the page says so until it answers again.
-func TestServerIsLostWhileLooking(t *testing.T) {
-	j := visit(t, telephone, 1)
-	j.open("")
-	j.awaitText("#state", "standalone")
-	require.True(t, eval[bool](j, "document.querySelector('#unanswered').hidden"))
-	j.ensemble.Stop(1)
-	j.await("!document.querySelector('#unanswered').hidden")
-	j.awaitText("#unanswered", "The server does not answer since")
-	j.awaitText("#state", "standalone")
-}
-
-func TestServerComesBackWhileLooking(t *testing.T) {
-	j := visit(t, desk, 1)
-	j.throughProxy()
-	j.open("")
-	j.awaitText("#state", "standalone")
-	j.ensemble.Stop(1)
-	j.awaitText("#unanswered", "with status 502")
-	require.NoError(t, j.ensemble.Start(1))
-	j.await("document.querySelector('#unanswered').hidden")
-	j.awaitText("#state", "standalone")
-}
-
-func TestQuorumIsLostWhileLooking(t *testing.T) {
-	j := visit(t, desk, 3)
-	j.create("/a", "")
-	j.open("")
-	j.await("!document.querySelector('#state').textContent.includes('serves no clients')")
-	j.ensemble.Kill(2)
-	j.ensemble.Kill(3)
-	j.awaitText("#state", "serves no clients")
-	j.awaitText(".problems", "not-serving")
-	j.open("tree")
-	j.awaitText(".trouble", "this server does not serve clients now")
-	j.open("")
-	require.NoError(t, j.ensemble.Start(2))
-	j.await("!document.querySelector('#state').textContent.includes('serves no clients')")
-	j.open("tree")
-	j.awaitText(".children", "a")
+	j.awaitText("#live tbody", "changed")
 }
 
 // A server that has lost its ensemble and serves reads shows the tree and refuses changes.
@@ -102,24 +60,13 @@ func TestReadOnlyServer(t *testing.T) {
 	j.login()
 	j.ensemble.Kill(2)
 	j.ensemble.Kill(3)
-	j.open("")
-	j.awaitText(".problems", "is cut off from the quorum and serves reads only")
+	j.show("")
+	j.awaitText(".findings", "is cut off from the quorum and serves reads only")
 	j.open("tree?path=/a")
 	j.awaitText("#text", "before")
 	j.edit("after")
 	j.awaitText(".trouble", "this server is read-only: it has lost its ensemble")
 	j.awaitText("#text", "before")
-}
-
-func TestLeaderNamesTheServerThatIsAbsent(t *testing.T) {
-	j := visit(t, telephone, 3)
-	leader := j.toLeader()
-	j.open("")
-	j.await("document.querySelectorAll('tr.follower').length === 2")
-	lost := leader%3 + 1
-	j.ensemble.Kill(lost)
-	j.awaitText(".problems", fmt.Sprintf("server %d is not connected to the leader", lost))
-	j.awaitText("tr.absent", fmt.Sprint(lost))
 }
 
 // A znode that goes away while a visitor looks at its parent is not shown as empty.
@@ -172,7 +119,7 @@ func TestLogoutInAnotherTab(t *testing.T) {
 	j.edits("/a", "kept")
 	first := j.tab
 	j.tab = j.newTab(telephone)
-	j.open("")
+	j.open("tree")
 	j.awaitText("#user", "super")
 	j.click(".visitor button")
 	j.awaitText(".visitor", "Log in")
@@ -201,37 +148,18 @@ func TestSequentialChildren(t *testing.T) {
 	}
 }
 
-// A search through many znodes goes on by a click, and finds what the first part has not come to.
-func TestSearchGoesOn(t *testing.T) {
-	j := visit(t, desk, 1)
-	j.create("/many", "")
-	j.createMany("/many", 25_000)
-	j.create("/many/needle", "")
-	j.open("search?under=/many&word=needle")
-	for !eval[bool](j, "document.querySelector('#found').textContent.includes('/many/needle')") {
-		j.awaitText("#found", "so far")
-		here := eval[string](j, "location.href")
-		j.click("#found > p > a")
-		j.await(fmt.Sprintf("location.href !== %q && document.readyState === 'complete'", here))
-	}
-	j.click("#found ol a")
-	j.awaitPath("/many/needle")
-}
-
 // A visitor without a mouse logs in, finds a znode and changes it.
 func TestKeysAloneLogInAndEdit(t *testing.T) {
 	j := visit(t, desk, 1)
 	j.create("/a", "old")
-	j.open("")
+	j.open("tree")
 	j.tabTo("textContent === 'Log in'")
 	j.press("\r")
 	j.await("document.querySelector('#name')")
 	j.tabTo("id === 'name'")
 	j.press("super\ttest\r")
 	j.awaitText("#user", "super")
-	j.tabTo("textContent === 'Tree'")
-	j.press("\r")
-	j.awaitPath("/")
+	j.open("tree")
 	j.press("j\r")
 	j.awaitPath("/a")
 	j.tabTo("textContent === 'Edit the data'")

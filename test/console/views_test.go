@@ -6,13 +6,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
-	"github.com/seed94657493/warren/recipes"
 	"github.com/seed94657493/warren/server/config"
 )
 
@@ -40,7 +37,7 @@ func TestViewsFit(t *testing.T) {
 				j.ephemeral("/"+hostile+"/"+hostile+"lock-0000000001", hostile+wide)
 				j.ephemeral("/"+wide+"/"+wide+"-latch-0000000001", wide)
 				j.login()
-				for _, path := range []string{"recipes", "hot", "hot?by=time", "sizes", "sizes?by=writes", "past",
+				for _, path := range []string{"past",
 					"past?at=ff&path=/", "past?at=3&path=/", "difference?from=2", "ensembles", "links", "shared"} {
 					j.open(path)
 					require.LessOrEqual(t, eval[int](j, "document.documentElement.scrollWidth"), int(width), path)
@@ -52,135 +49,6 @@ func TestViewsFit(t *testing.T) {
 			})
 		}
 	}
-}
-
-func TestLockShowsItsHolderAndThoseThatWait(t *testing.T) {
-	j := visit(t, telephone, 1)
-	ctx := t.Context()
-	_, err := recipes.NewMutex(j.client, "/lock", recipes.WithData([]byte("first"))).Lock(ctx)
-	require.NoError(t, err)
-	go func() { _, _ = recipes.NewMutex(j.client, "/lock", recipes.WithData([]byte("second"))).Lock(ctx) }()
-	require.Eventually(t, func() bool {
-		names, _, err := j.client.Children(ctx, "/lock")
-		return err == nil && len(names) == 2
-	}, patience, 10*time.Millisecond)
-	j.open("recipes")
-	j.awaitText(".card .holds", "first")
-	j.awaitText(".card .waits", "second")
-	j.click(".card .holds a[href^='tree']")
-	j.awaitText("#text", "first")
-	j.open("recipes?under=/lock")
-	j.click(".card .holds a[href^='sessions']")
-	j.await("location.pathname.endsWith('/sessions') && document.querySelector(location.hash) !== null")
-}
-
-func TestLockOfScripts(t *testing.T) {
-	j := visit(t, desk, 1)
-	j.create("/"+hostile, "")
-	j.ephemeral("/"+hostile+"/lock-0000000001", "<script>alert(5)</script>")
-	j.open("recipes")
-	j.awaitText(".card .payload", "<script>alert(5)</script>")
-	j.awaitText(".card h2", hostile)
-}
-
-func TestServiceOfScripts(t *testing.T) {
-	j := visit(t, desk, 1)
-	j.create("/services", "")
-	j.create("/services/web", "")
-	j.ephemeral("/services/web/1", `{"name":"web","id":"1","address":"<img src=x onerror=alert(6)>","port":80,`+
-		`"payload":"</span><script>alert(7)</script>","serviceType":"DYNAMIC"}`)
-	j.open("recipes?under=/services")
-	j.awaitText(".card .payload", "<img src=x onerror=alert(6)>:80")
-	j.awaitText(".card .payload", "</span><script>alert(7)</script>")
-}
-
-func TestQueueIsInOrder(t *testing.T) {
-	j := visit(t, telephone, 1)
-	queue := recipes.NewPriorityQueue(j.client, "/jobs", "/jobs-locks")
-	require.NoError(t, queue.Put(t.Context(), 5, []byte("later")))
-	require.NoError(t, queue.Put(t.Context(), -5, []byte("sooner")))
-	j.open("recipes")
-	j.awaitText(".line li:first-child", "priority -5: sooner")
-	j.awaitText(".line li:last-child", "priority 5: later")
-}
-
-// What a visitor may not read is not decoded for it.
-func TestRecipesKeepSecrets(t *testing.T) {
-	j := visit(t, desk, 1)
-	acl := client.WithACL(client.ACL{Perms: client.PermAll, Scheme: "digest", ID: "bob:hash="})
-	j.create("/secret", "", acl)
-	j.create("/election", "")
-	_, err := j.client.Create(t.Context(), "/election/x-latch-0000000001", []byte("of bob"), client.Ephemeral, acl)
-	require.NoError(t, err)
-	j.open("recipes")
-	j.awaitText(".card", "may not be read")
-	require.NotContains(t, eval[string](j, "document.body.textContent"), "of bob")
-	j.login()
-	j.open("recipes")
-	j.awaitText(".card", "of bob")
-}
-
-func TestHotPaths(t *testing.T) {
-	j := visit(t, desk, 1, counting)
-	j.create("/busy", "x")
-	for range 200 {
-		j.data("/busy")
-	}
-	j.open("hot")
-	j.awaitText("[aria-label=Operations]", "getData")
-	require.NotContains(t, eval[string](j, "document.body.textContent"), "/busy", "without a login")
-	j.login()
-	j.open("hot")
-	j.awaitText("[aria-label=Paths] tbody tr:first-child", "/busy")
-	j.click("[aria-label=Order] a:last-child")
-	j.await("location.search.includes('by=time')")
-	j.click("[aria-label=Paths] a[href$='%2Fbusy']")
-	j.awaitPath("/busy")
-}
-
-func TestHotSaysHowItIsSwitchedOn(t *testing.T) {
-	j := visit(t, telephone, 1)
-	j.open("hot")
-	j.awaitText("#main", "warren.top.enabled=true")
-}
-
-func TestSizesByKeysAlone(t *testing.T) {
-	j := visit(t, desk, 1)
-	j.create("/large", strings.Repeat("x", 100_000))
-	j.create("/tree", "")
-	j.create("/tree/branch", strings.Repeat("x", 300_000))
-	j.create("/tree/branch/leaf", "x")
-	j.open("sizes")
-	j.await("document.querySelector('svg.treemap') !== null")
-	require.Equal(t, "true", eval[string](j, "document.querySelector('svg.treemap').getAttribute('aria-hidden')"))
-	j.awaitText("[aria-label=Parts] tbody tr:nth-child(2)", "/tree")
-	// From the skip link on, only Tab and Enter: the table has all links of the picture.
-	j.press(kb.Tab)
-	j.press(kb.Enter)
-	for range 20 {
-		j.press(kb.Tab)
-		if eval[string](j, "document.activeElement.textContent") == "/tree" {
-			break
-		}
-		require.False(t, eval[bool](j, "document.activeElement.closest('svg') !== null"), "areas are for the eye")
-	}
-	j.press(kb.Enter)
-	j.await("location.search.includes('path=%2Ftree')")
-	j.awaitText("[aria-label=Parts]", "branch")
-}
-
-// The areas are as large as what they stand for.
-func TestAreasAreProportional(t *testing.T) {
-	j := visit(t, telephone, 1)
-	j.create("/a", strings.Repeat("x", 300_000))
-	j.create("/b", strings.Repeat("x", 100_000))
-	j.open("sizes")
-	j.await("document.querySelectorAll('svg.treemap a').length === 3")
-	ratio := eval[float64](j, "(([a, b]) => a / b)(Array.from(document.querySelectorAll('svg.treemap a > svg'), "+
-		"e => parseFloat(e.getAttribute('width')) * parseFloat(e.getAttribute('height'))))")
-	require.InDelta(t, 3, ratio, 0.1)
-	j.click("svg.treemap a")
-	j.await("location.search.includes('path=%2Fa')")
 }
 
 func TestTimeTravel(t *testing.T) {

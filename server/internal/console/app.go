@@ -32,8 +32,7 @@ const shell = `<!doctype html>
 </head>
 <body>
 <div id="app"></div>
-<noscript><p>This page needs scripts. These do not: <a href="tree">tree</a>, <a href="sessions">sessions</a>,
-<a href="configuration">configuration</a>.</p></noscript>
+<noscript><p>This page needs scripts. The <a href="tree">tree</a> does not.</p></noscript>
 </body>
 </html>
 `
@@ -45,6 +44,10 @@ func (c *Console) app(w http.ResponseWriter, _ *http.Request, _ *api.Visitor) er
 	_, _ = w.Write([]byte(shell)) // the visitor may have gone
 	return nil
 }
+
+// moved are the pages that the application shows now, by the names that they had before.
+var moved = map[string]string{"search": "search", "recipes": "recipes", "hot": "top", "slow": "slow", "sizes": "sizes",
+	"sessions": "sessions", "configuration": "configuration", "changes": "live", "steering": "servers"}
 
 // forApp hands a request of the application to the API, and reports whether it is one. The cookie of a login holds for
 // the folder of the page that has set it: so the application has the API below its own folder, and logs in and out

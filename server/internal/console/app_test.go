@@ -77,7 +77,8 @@ func TestStaticFiles(t *testing.T) {
 		require.Equal(t, 304, again.Code, name)
 		require.Zero(t, again.Body.Len(), name)
 	}
-	for _, name := range []string{"static/none", "static/", "static/app", "static/../app.go", "static/app/../../app.go"} {
+	for _, name := range []string{"static/none", "static/", "static/app", "static/../app.go",
+		"static/app/../../app.go"} {
 		require.Equal(t, 404, visit(c, "GET", "/console/"+name, nil, "").Code, name)
 	}
 	require.Equal(t, 404, send(c, "POST", "/console/static/icon.svg", "").Code)
@@ -119,4 +120,15 @@ func TestAppUsesTheAPI(t *testing.T) {
 	// A form goes to the page that takes forms.
 	require.Equal(t, http.StatusSeeOther,
 		visit(c, "POST", "/console/login", url.Values{"user": {"super"}, "password": {"right"}}, "").Code)
+}
+
+// The addresses of pages that the application shows now lead there.
+func TestMovedPages(t *testing.T) {
+	c := newConsole(&fakeServer{}, false)
+	for from, to := range moved {
+		w := visit(c, "GET", "/console/"+from+"?x=y", nil, "")
+		require.Equal(t, http.StatusSeeOther, w.Code)
+		require.Equal(t, "./#/"+to, w.Header().Get("Location"), "relative: a proxy may have put a prefix before it")
+	}
+	require.Equal(t, 404, visit(c, "POST", "/console/search", url.Values{}, "").Code)
 }

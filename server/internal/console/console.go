@@ -61,6 +61,10 @@ func isGet(r *http.Request) bool { return r.Method == http.MethodGet || r.Method
 func (c *Console) page(w http.ResponseWriter, r *http.Request, name string) {
 	api.Guard(w)
 	w.Header().Set("Content-Security-Policy", policy)
+	if at := moved[name]; at != "" && isGet(r) {
+		_ = redirect(w, "./#/"+at)
+		return
+	}
 	serve := c.routes[r.Method+" "+name]
 	if r.Method == http.MethodHead {
 		serve = c.routes[http.MethodGet+" "+name]

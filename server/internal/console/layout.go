@@ -20,9 +20,7 @@ type frame struct {
 
 // views are the links of every page.
 var views = []struct{ page, title string }{
-	{"./", "Overview"}, {"tree", "Tree"}, {"search", "Search"}, {"recipes", "Recipes"}, {"sessions", "Sessions"},
-	{"changes", "Live changes"}, {"hot", "Hot"}, {"slow", "Slow operations"}, {"sizes", "Sizes"},
-	{"past", "Time travel"}, {"ensembles", "Ensembles"}, {"configuration", "Configuration"}, {"steering", "Steering"},
+	{"./", "Overview"}, {"tree", "Tree"}, {"past", "Time travel"}, {"ensembles", "Ensembles"}, {"links", "Links"},
 }
 
 // htmxConfig switches off what htmx has besides replacing parts of pages: it evaluates and runs nothing, sends
@@ -91,6 +89,9 @@ func to(page string, parameters ...string) string {
 	}
 	return page
 }
+
+// inApp returns a relative link to a page of the application.
+func inApp(page string, parameters ...string) string { return "./#/" + to(page, parameters...) }
 
 // link is a link in a text.
 func link(href, text string) g.Node { return h.A(h.Href(href), h.Text(text)) }

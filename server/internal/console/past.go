@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -32,7 +33,7 @@ func (c *Console) past(w http.ResponseWriter, r *http.Request, v *api.Visitor) e
 
 func (c *Console) difference(w http.ResponseWriter, r *http.Request, v *api.Visitor) error {
 	q := r.URL.Query()
-	under, _, err := placeOf(q)
+	under, err := pathOf(url.Values{"path": q["under"]})
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -18,36 +17,25 @@ import (
 // routes are the pages by method and name.
 func routes() map[string]func(*Console, http.ResponseWriter, *http.Request, *api.Visitor) error {
 	return map[string]func(*Console, http.ResponseWriter, *http.Request, *api.Visitor) error{
-		"GET ":              (*Console).app,
-		"GET tree":          (*Console).tree,
-		"GET data":          (*Console).data,
-		"GET search":        (*Console).search,
-		"GET recipes":       (*Console).recipes,
-		"GET hot":           (*Console).hot,
-		"GET ensembles":     (*Console).ensembles,
-		"GET links":         (*Console).links,
-		"POST links":        (*Console).share,
-		"POST unlink":       (*Console).unshare,
-		"GET shared":        (*Console).shared,
-		"POST shared":       (*Console).openLink,
-		"GET past":          (*Console).past,
-		"GET difference":    (*Console).difference,
-		"GET sizes":         (*Console).sizes,
-		"GET sessions":      (*Console).sessions,
-		"GET slow":          (*Console).slow,
-		"GET configuration": (*Console).configuration,
-		"GET changes":       (*Console).changes,
-		"GET stream":        (*Console).stream,
-		"GET steering":      (*Console).steering,
-		"POST steer":        (*Console).steer,
-		"GET login":         (*Console).loginPage,
-		"POST login":        (*Console).login,
-		"POST logout":       (*Console).logout,
-		"POST change":       (*Console).change,
-		"GET export":        (*Console).export,
-		"GET history":       (*Console).history,
-		"POST preview":      (*Console).preview,
-		"POST work":         (*Console).work,
+		"GET ":           (*Console).app,
+		"GET tree":       (*Console).tree,
+		"GET data":       (*Console).data,
+		"GET ensembles":  (*Console).ensembles,
+		"GET links":      (*Console).links,
+		"POST links":     (*Console).share,
+		"POST unlink":    (*Console).unshare,
+		"GET shared":     (*Console).shared,
+		"POST shared":    (*Console).openLink,
+		"GET past":       (*Console).past,
+		"GET difference": (*Console).difference,
+		"GET login":      (*Console).loginPage,
+		"POST login":     (*Console).login,
+		"POST logout":    (*Console).logout,
+		"POST change":    (*Console).change,
+		"GET export":     (*Console).export,
+		"GET history":    (*Console).history,
+		"POST preview":   (*Console).preview,
+		"POST work":      (*Console).work,
 	}
 }
 
@@ -177,76 +165,6 @@ func (c *Console) data(w http.ResponseWriter, r *http.Request, v *api.Visitor) e
 	w.Header().Set("Content-Disposition", `attachment; filename="znode.bin"`)
 	w.Header().Set("Content-Length", strconv.Itoa(len(z.Raw)))
 	_, _ = w.Write(z.Raw) // the visitor may have gone
-	return nil
-}
-
-// searchPage is a search and its outcome.
-type searchPage struct {
-	under, word string
-	found       *api.Found // nil without a word
-}
-
-func (c *Console) search(w http.ResponseWriter, r *http.Request, v *api.Visitor) error {
-	q := r.URL.Query()
-	page := &searchPage{under: q.Get("under"), word: q.Get("word")}
-	if page.under == "" {
-		page.under = "/"
-	}
-	var err error
-	if page.word != "" && len(page.word)+len(page.under)+len(q.Get("after")) <= 2*pathMax {
-		err = c.api.Work(r, func() (err error) {
-			page.found, err = c.api.Server().Search(v.Actor, api.Query{Under: page.under, Contains: page.word,
-				After: q.Get("after"), Limit: pageRows})
-			return err
-		})
-	}
-	if err != nil {
-		page.found = nil
-	}
-	return show(w, frame{title: "Search", visitor: v, trouble: err}, searchView(page))
-}
-
-func (c *Console) sessions(w http.ResponseWriter, r *http.Request, v *api.Visitor) error {
-	after, err := strconv.ParseUint("0"+r.URL.Query().Get("after"), 10, 64)
-	if err != nil {
-		return &api.Refusal{Status: http.StatusBadRequest, Text: "after is no number"}
-	}
-	var page *api.Sessions
-	err = c.api.Work(r, func() (err error) {
-		page, err = c.api.Server().Sessions(v.Actor, after, pageRows)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return show(w, frame{title: "Sessions", visitor: v}, sessionsView(page, c.api.Writes() && v.User != ""))
-}
-
-func (c *Console) configuration(w http.ResponseWriter, r *http.Request, v *api.Visitor) error {
-	all := r.URL.Query().Get("all") != ""
-	settings := c.api.Server().Settings()
-	if !all {
-		settings = slices.DeleteFunc(settings, func(s api.Setting) bool { return s.Origin == "" })
-	}
-	return show(w, frame{title: "Configuration", visitor: v}, configurationView(settings, all))
-}
-
-func (c *Console) changes(w http.ResponseWriter, r *http.Request, v *api.Visitor) error {
-	p, err := pathOf(r.URL.Query())
-	if err != nil {
-		return err
-	}
-	return show(w, frame{title: "Live changes", visitor: v}, changesView(p))
-}
-
-func (c *Console) stream(w http.ResponseWriter, r *http.Request, v *api.Visitor) error {
-	p, err := pathOf(r.URL.Query())
-	if err == nil {
-		err = c.api.Stream(w, r, v, p)
-	}
-	if err != nil {
-		api.Refuse(w, err) // a script reads it
-	}
 	return nil
 }
 

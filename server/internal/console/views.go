@@ -2,7 +2,6 @@ package console
 
 import (
 	"fmt"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -50,9 +49,7 @@ func treeView(p *treePage, writes bool) g.Node {
 			g.Iff(writes, func() g.Node { return editor(p) })))
 	}
 	return g.Group{
-		h.P(h.Class("tools"), link(to("changes", "path", p.path), "Live changes below"),
-			link(to("search", "under", p.path), "Search below"), link(to("recipes", "under", p.path), "Recipes below"),
-			link(to("sizes", "path", p.path), "Sizes below"),
+		h.P(h.Class("tools"), link(inApp("tree", "path", p.path), "Back to the tree"),
 			g.If(p.form.token != "", link(to("links", "path", p.path), "Share"))),
 		h.Div(h.Class("columns"), content)}
 }
@@ -115,7 +112,7 @@ func statPart(s *api.Stat) g.Node {
 		fact("Version of the ACL", h.Textf("%d", s.Aversion)),
 		fact("Length of the data", h.Text(sizeOf(int64(s.DataLength)))),
 		g.If(s.Owner != "", fact("Ephemeral, of session",
-			h.A(h.Href("sessions#session-"+url.PathEscape(s.Owner)), code(s.Owner))))))
+			h.A(h.Href(inApp("sessions", "find", s.Owner)), code(s.Owner))))))
 }
 
 func aclPart(acl []api.ACL) g.Node {
@@ -144,76 +141,6 @@ func editor(p *treePage) g.Node {
 		}),
 		form("Delete", "delete", version, box("sure", h.Text("Delete version "+version+" of "), code(p.path)),
 			h.P(h.Button(h.Class("danger"), h.Text("Delete")))), subtreeForms(p))
-}
-
-func searchView(p *searchPage) g.Node {
-	found := g.Node(nil)
-	if f := p.found; f != nil {
-		count := fmt.Sprintf("%d found among %d znodes", len(f.Paths), f.Visited)
-		if f.After != "" {
-			count += " so far"
-		}
-		if f.Missed {
-			count += "; the tree has changed meanwhile, so that some may be missing"
-		}
-		found = g.Group{h.P(h.Text(count + ".")),
-			h.Ol(g.Map(f.Paths, func(path string) g.Node { return h.Li(link(to("tree", "path", path), path)) })),
-			g.If(f.After != "", h.P(link(to("search", "under", p.under, "word", p.word, "after", f.After), "Go on")))}
-	}
-	return g.Group{h.Form(h.Method("get"), h.Action("search"), h.Role("search"),
-		field("under", "under", "Below", p.under),
-		field("word", "word", "A part of the path", p.word, h.Type("search")), button("Search")),
-		h.Div(h.ID("found"), h.Aria("live", "polite"), found)}
-}
-
-func sessionsView(p *api.Sessions, steers bool) g.Node {
-	rows := g.Map(p.Sessions, func(s api.Session) g.Node {
-		client := s.Address
-		if s.Secure {
-			client += " (TLS)"
-		}
-		return h.Tr(h.ID("session-"+s.Label), rowHead(h.Text(client)),
-			h.Td(code(s.Label), g.If(steers, endLink(s.Label))), cell(when(s.Connected)),
-			cell(fmt.Sprintf("%d ms", s.TimeoutMs)), cell(fmt.Sprintf("%d, %d", s.Received, s.Sent)),
-			cell(strconv.Itoa(s.Outstanding)), cell(s.LastOp), cell(fmt.Sprintf("%d, %d ms", s.MeanMs, s.MaxMs)),
-			cell(strconv.Itoa(s.Watches)), h.Td(ephemeralsPart(&s)))
-	})
-	return g.Group{h.P(h.Textf("%d sessions in the ensemble; these are connected to this server.", p.Total)),
-		table("Sessions", []string{"Client", "Session", "Since", "Timeout", "Packets in, out", "Waiting", "Last",
-			"Mean, max", "Watches", "Ephemerals"}, rows...),
-		g.If(p.After != 0, h.P(link(to("sessions", "after", strconv.FormatUint(p.After, 10)), "More")))}
-}
-
-func ephemeralsPart(s *api.Session) g.Node {
-	if s.Ephemerals == 0 {
-		return h.Text("0")
-	}
-	return h.Details(h.Summary(h.Textf("%d", s.Ephemerals)), h.Ul(g.Map(s.Paths, func(path string) g.Node {
-		return h.Li(link(to("tree", "path", path), path))
-	})))
-}
-
-func configurationView(settings []api.Setting, all bool) g.Node {
-	other := link(to("configuration", "all", "1"), "All settings")
-	if all {
-		other = link("configuration", "Only what was set")
-	}
-	return g.Group{h.P(h.Class("tools"), other), table("Settings", []string{"Key", "Value", "Default", "Set in"},
-		g.Map(settings, func(s api.Setting) g.Node {
-			return h.Tr(rowHead(code(s.Name)), cell(short(s.Value)), cell(short(s.Default)), cell(s.Origin))
-		})...), g.If(len(settings) == 0, hint("Nothing was set."))}
-}
-
-func changesView(path string) g.Node {
-	return g.Group{
-		h.Form(h.Method("get"), h.Action("changes"), field("path", "path", "Below", path),
-			h.P(h.Button(h.Text("Follow")), h.Text(" "),
-				h.Button(h.Type("button"), h.ID("pause"), h.Aria("pressed", "false"),
-					h.Attr("hidden"), h.Text("Pause")))),
-		h.P(h.ID("streaming"), h.Role("status"),
-			h.Text("Changes are shown with scripts only; programs fetch /api/v1/changes.")),
-		h.Div(h.ID("log"), h.Data("stream", to("stream", "path", path)),
-			table("Changes", []string{"Time", "Change", "Znode", "Txn"}))}
 }
 
 func loginView() g.Node {

@@ -400,6 +400,6 @@ func formMode(f url.Values, c *api.Change) error {
 // morePart leads to what is known of a znode beside its page.
 func morePart(path string) g.Node {
 	return h.P(h.Class("tools"), link(to("history", "path", path), "History"),
-		link(to("changes", "path", path), "Live changes"),
+		link(inApp("live", "path", path), "Live changes"),
 		h.A(h.Href(to("export", "path", path)), h.Attr("download"), h.Text("Export")))
 }

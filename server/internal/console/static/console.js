@@ -1,48 +1,5 @@
-// Scripts of the console: the stream of changes, what cannot be fetched, and moving by keys. Pages work without it.
+// Scripts of the console: what cannot be fetched, and moving by keys. Pages work without it.
 "use strict";
-
-// follow shows the changes of the stream that the element names, newest first, in the table within it.
-function follow(log) {
-  const rowsMax = 500;
-  const body = log.querySelector("tbody");
-  const status = document.getElementById("streaming");
-  const pause = document.getElementById("pause");
-  let paused = false;
-  pause.hidden = false;
-  pause.addEventListener("click", () => {
-    paused = !paused;
-    pause.setAttribute("aria-pressed", String(paused));
-    pause.textContent = paused ? "Go on" : "Pause";
-  });
-  const source = new EventSource(log.dataset.stream);
-  status.textContent = "Connecting.";
-  source.addEventListener("ready", () => { status.textContent = "Following. What happens from now on is shown."; });
-  source.addEventListener("end", (event) => {
-    status.textContent = "Ended: " + JSON.parse(event.data).reason + ". Connecting again.";
-  });
-  source.addEventListener("error", () => {
-    status.textContent = source.readyState === EventSource.CLOSED
-      ? "The server refuses to tell these changes." : "Connecting again.";
-  });
-  source.addEventListener("change", (event) => {
-    if (paused) {
-      return;
-    }
-    const change = JSON.parse(event.data);
-    const row = body.insertRow(0);
-    row.className = change.type;
-    row.insertCell().textContent = new Date(change.at).toISOString().slice(11, 23);
-    row.insertCell().textContent = change.type;
-    const link = document.createElement("a");
-    link.href = "tree?path=" + encodeURIComponent(change.path);
-    link.textContent = change.path; // never as HTML: a client has chosen it
-    row.insertCell().append(link);
-    row.insertCell().textContent = change.zxid;
-    while (body.rows.length > rowsMax) {
-      body.deleteRow(-1);
-    }
-  });
-}
 
 // A part of the page that cannot be fetched stays as it is: the page says so until the next part comes.
 document.addEventListener("htmx:afterRequest", (event) => {
@@ -87,14 +44,9 @@ document.addEventListener("keydown", (event) => {
   } else if (event.key === "u" && up) {
     up.click();
   } else if (event.key === "/") {
-    location.href = "search";
+    location.href = "./#/search";
   } else {
     return;
   }
   event.preventDefault();
 });
-
-const log = document.querySelector("#log[data-stream]");
-if (log) {
-  follow(log);
-}

@@ -89,8 +89,9 @@ export function Chart({ title, trends, lines, u: unitOf, from, floor }: {
       plugins: [marks(() => events.current)],
     }, data, box.current!);
     plot.current = made;
-    const sized = new ResizeObserver(() => made.setSize({ width: box.current!.clientWidth, height: 168 }));
-    sized.observe(box.current!);
+    const host = box.current!;
+    const sized = new ResizeObserver(() => host.clientWidth && made.setSize({ width: host.clientWidth, height: 168 }));
+    sized.observe(host);
     return () => {
       sized.disconnect();
       made.destroy();

@@ -15,6 +15,9 @@ export function short(n: number): string {
 
 const trim = (n: number) => String(Number(n.toPrecision(3)));
 
+/** A number of things, such as 1 session or 3 sessions. */
+export const of = (n: number, one: string, more = one + "s") => `${count(n)} ${n === 1 ? one : more}`;
+
 export function bytes(n: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
   let i = 0;

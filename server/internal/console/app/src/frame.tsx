@@ -80,7 +80,7 @@ function Top() {
           </span>
         )}
       </div>
-      <button type="button" class="find" onClick={() => (paletteOpen.value = true)} aria-label="Search and commands"
+      <button type="button" class="find" onClick={() => (paletteOpen.value = true)} aria-label="Search or jump to… Ctrl K"
         aria-keyshortcuts="Control+K">
         <Icon of={SearchIcon} /><span class="grow" style={{ textAlign: "left" }}>Search or jump to…</span><kbd>Ctrl K</kbd>
       </button>

@@ -186,6 +186,7 @@ function List({ path }: { path: string }) {
   };
   return (
     <div class="left">
+      <h1 class="sr only-phone">Tree</h1>
       <div class="bar">
         <input class="input" type="search" placeholder="Filter what is open" aria-label="Filter what is open" value={filter.value}
           spellcheck={false} onInput={(e) => (filter.value = e.currentTarget.value)}
@@ -221,13 +222,13 @@ function List({ path }: { path: string }) {
             return (
               <div key={r.path} id={"row" + (first + i)} class={"node" + (r.path === at.value ? " at" : "")} style={style}
                 role="treeitem" aria-level={r.depth + 1} aria-expanded={r.leaf ? undefined : r.open}
-                aria-selected={r.path === path} aria-label={`${plain(r.name)}, ${what}`} data-path={r.path}
+                aria-selected={r.path === path} data-path={r.path}
                 onClick={() => go("tree", { path: r.path })} onDblClick={() => !r.leaf && openNode(r.path, !r.open)}>
                 <span class={"twist" + (r.open ? " open" : "")}
                   onClick={(e) => { if (!r.leaf) { e.stopPropagation(); openNode(r.path, !r.open); } }}>
                   {!r.leaf && <Icon of={ChevronRight} />}
                 </span>
-                <span class={"kind " + cls} title={what}><Icon of={icon} /></span>
+                <span class={"kind " + cls} role="img" aria-label={what} title={what}><Icon of={icon} /></span>
                 <span class="cut"><Name of={r.name} /></span>
                 <span class="meta">{metaOf(r.child)}</span>
               </div>
