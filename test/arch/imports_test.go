@@ -102,13 +102,12 @@ var layers = map[string]layer{
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "golang.org/x/sys"},
 		why:    "what operators ask reads every part, and no part reads it",
 	},
-	"server/internal/api": {ours: []string{"proto", "datatree/auth", "server/internal/limits",
-		"server/internal/orders"},
+	"server/internal/api": {ours: []string{"proto", "datatree/auth", "server/internal/formats",
+		"server/internal/limits", "server/internal/orders"},
 		others: []string{"go.uber.org/zap"},
 		why: "visitors ask a server by an interface of its own, so that every rule for them can be " +
 			"tested without one"},
-	"server/internal/console": {ours: []string{"internal/stagetext", "server/internal/api", "server/internal/formats",
-		"server/internal/orders"},
+	"server/internal/console": {ours: []string{"server/internal/api"},
 		others: []string{"maragu.dev/gomponents"},
 		tests:  []string{"golang.org/x/net", module + "/datatree/auth", module + "/proto"}, // to be a server
 		why:    "pages show what programs get by the API, and have no way around its rules"},

@@ -1,6 +1,9 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // Views are the parts of a Server that explain an ensemble. Their bounds are those of the server.
 type Views interface {
@@ -81,7 +84,7 @@ func viewsTable() []*route {
 			about:  "What the subtrees of a znode hold. A large tree is counted by many requests: ask while it runs.",
 			params: []param{{name: "path", about: "path of a znode; / if it is not given"}},
 			gives:  Sizes{}, serve: (*API).sizes},
-	}, append(pastTable(), trendTable()...)...)
+	}, slices.Concat(pastTable(), trendTable(), laidTable())...)
 }
 
 func (a *API) recipes(w http.ResponseWriter, r *http.Request, v *Visitor) error {

@@ -32,7 +32,8 @@ const shell = `<!doctype html>
 </head>
 <body>
 <div id="app"></div>
-<noscript><p>This page needs scripts. The <a href="tree">tree</a> does not.</p></noscript>
+<noscript><p>The console needs scripts. <code>warren status</code>, <code>warren shell</code> and the API below
+<code>/api/v1</code> do not.</p></noscript>
 </body>
 </html>
 `
@@ -46,8 +47,9 @@ func (c *Console) app(w http.ResponseWriter, _ *http.Request, _ *api.Visitor) er
 }
 
 // moved are the pages that the application shows now, by the names that they had before.
-var moved = map[string]string{"search": "search", "recipes": "recipes", "hot": "top", "slow": "slow", "sizes": "sizes",
-	"sessions": "sessions", "configuration": "configuration", "changes": "live", "steering": "servers"}
+var moved = map[string]string{"tree": "tree", "search": "search", "recipes": "recipes", "hot": "top", "slow": "slow",
+	"sizes": "sizes", "sessions": "sessions", "configuration": "configuration", "changes": "live",
+	"steering": "servers", "past": "past", "difference": "difference", "ensembles": "ensembles", "login": ""}
 
 // forApp hands a request of the application to the API, and reports whether it is one. The cookie of a login holds for
 // the folder of the page that has set it: so the application has the API below its own folder, and logs in and out

@@ -61,7 +61,10 @@ func isGet(r *http.Request) bool { return r.Method == http.MethodGet || r.Method
 func (c *Console) page(w http.ResponseWriter, r *http.Request, name string) {
 	api.Guard(w)
 	w.Header().Set("Content-Security-Policy", policy)
-	if at := moved[name]; at != "" && isGet(r) {
+	if at, ok := moved[name]; ok && isGet(r) {
+		if q := r.URL.Query().Encode(); q != "" { // as it is read, not as it was written
+			at += "?" + q
+		}
 		_ = redirect(w, "./#/"+at)
 		return
 	}

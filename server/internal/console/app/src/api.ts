@@ -57,6 +57,10 @@ export interface Quota {
   limits: { count: number; bytes: number; countHard: number; bytesHard: number };
   usedCount: number; usedBytes: number; enforced: boolean;
 }
+export interface Laid {
+  path: string; format: string; formats: string[]; packing: string; packed: boolean; text: string; cut: boolean;
+  trouble: string; size: number;
+}
 export interface Version {
   kind: string; zxid: string; at: number; session: string; version: number; size: number; hasData: boolean;
 }

@@ -3,6 +3,7 @@ import { render } from "preact";
 import { TriangleAlert } from "lucide";
 import "./style.css";
 import { whoami } from "./api";
+import { Ensembles } from "./ensembles";
 import { keepFresh } from "./facts";
 import { Configuration } from "./configuration";
 import { Frame } from "./frame";
@@ -10,6 +11,7 @@ import { Live } from "./live";
 import { Sizes, Slow, Top } from "./load";
 import { Overview } from "./overview";
 import { Empty } from "./parts";
+import { Compare, TimeTravel } from "./past";
 import { Recipes } from "./recipes";
 import { page } from "./router";
 import { Search } from "./search";
@@ -24,7 +26,7 @@ function Missing() {
 
 const views: Record<string, () => any> = {
   overview: Overview, tree: Tree, search: Search, live: Live, sessions: Sessions, recipes: Recipes, top: Top, slow: Slow,
-  sizes: Sizes, servers: Servers, configuration: Configuration,
+  sizes: Sizes, past: TimeTravel, difference: Compare, ensembles: Ensembles, servers: Servers, configuration: Configuration,
 };
 
 function App() {

@@ -60,6 +60,9 @@ function rootOf(host: HTMLElement): ShadowRoot {
   return root;
 }
 
+// Line ends stay as they are: sliceDoc joins lines by them.
+const lineEnds = (text: string) => EditorState.lineSeparator.of(text.includes("\r\n") ? "\r\n" : "\n");
+
 const shared = (format: Format, dark: boolean): Extension[] => [
   lineNumbers(), highlightSpecialChars(), drawSelection(), bracketMatching(), EditorView.lineWrapping,
   languages[format]?.() ?? [], colours, look(dark),
@@ -80,18 +83,18 @@ export function edit(host: HTMLElement, o: {
     return found;
   }, { delay: 200 });
   const view = new EditorView({ root, parent: root as unknown as HTMLElement, state: EditorState.create({ doc: o.text, extensions: [
-    ...shared(o.format, o.dark), history(), indentOnInput(), foldGutter(), highlightActiveLine(),
+    lineEnds(o.text), ...shared(o.format, o.dark), history(), indentOnInput(), foldGutter(), highlightActiveLine(),
     highlightSelectionMatches(), lintGutter(), check,
     EditorView.contentAttributes.of({ "aria-label": o.label }),
     keymap.of([{ key: "Mod-s", run: () => (o.save(), true) }, { key: "Mod-Enter", run: () => (o.save(), true) },
       { key: "Escape", run: (v) => (v.contentDOM.blur(), true) },
       ...defaultKeymap, ...historyKeymap, ...searchKeymap, indentWithTab]),
-    EditorView.updateListener.of((u) => u.docChanged && o.changed(u.state.doc.toString())),
+    EditorView.updateListener.of((u) => u.docChanged && o.changed(u.state.sliceDoc())),
   ] }) });
   view.focus();
   return {
     set(text) {
-      if (text !== view.state.doc.toString()) view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text } });
+      if (text !== view.state.sliceDoc()) view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text } });
     },
     destroy: () => view.destroy(),
   };
@@ -102,7 +105,7 @@ export function difference(host: HTMLElement, o: {
 }): { destroy(): void } {
   const root = rootOf(host);
   const view = new EditorView({ root, parent: root as unknown as HTMLElement, state: EditorState.create({ doc: o.after, extensions: [
-    ...shared(o.format, o.dark), EditorState.readOnly.of(true), EditorView.editable.of(false),
+    lineEnds(o.after), ...shared(o.format, o.dark), EditorState.readOnly.of(true), EditorView.editable.of(false),
     EditorView.contentAttributes.of({ "aria-label": o.label, tabindex: "0" }),
     unifiedMergeView({ original: o.before, mergeControls: false, gutter: true, collapseUnchanged: { margin: 3, minSize: 6 } }),
   ] }) });

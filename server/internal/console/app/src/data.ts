@@ -65,6 +65,19 @@ function bytesOf(z: Znode): Uint8Array {
   return Uint8Array.from(atob(z.data ?? ""), (c) => c.charCodeAt(0));
 }
 
+const isMixed = (text: string) => /\r/.test(text) && /[\r\n]/.test(text.replaceAll("\r\n", ""));
+
+/** The data for the editor. An editor of text keeps neither bytes that are no text nor line ends of several kinds: such
+ * data is edited in base64. */
+export function editable(z: Znode): { text: string; encoding: "utf-8" | "base64" } {
+  const text = z.data ?? "";
+  if (z.encoding === "base64") return { text, encoding: "base64" };
+  if (!text.includes("\0") && !isMixed(text)) return { text, encoding: "utf-8" };
+  let binary = "";
+  for (const b of bytesOf(z)) binary += String.fromCharCode(b);
+  return { text: btoa(binary), encoding: "base64" };
+}
+
 export function hexOf(z: Znode, most = 16 * 1024): string {
   const all = bytesOf(z), lines: string[] = [];
   for (let i = 0; i < Math.min(all.length, most); i += 16) {

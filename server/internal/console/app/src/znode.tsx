@@ -5,9 +5,13 @@ import {
   ArrowLeft, Copy, Download, Ellipsis, FileDiff, FilePlus, FileX, History as HistoryIcon, Lock, LogIn, Pencil, Plus,
   Trash2, TriangleAlert, Unplug,
 } from "lucide";
-import { get, identity, send, Trouble, wanted, type Former, type History, type Quota, type Version, type Znode } from "./api";
+import {
+  demandLogin, get, identity, send, Trouble, wanted, type Former, type History, type Laid, type Quota, type Version,
+  type Znode,
+} from "./api";
+import { EditACL, perms } from "./acl";
 import { keepDraft, readDraft } from "./drafts";
-import { detect, hexOf, laidOut, type Format } from "./data";
+import { detect, editable, indent, type Format } from "./data";
 import { ensemble } from "./facts";
 import { baseOf, bytes, count, joined, Name, parentOf, plain, TimeWithUTC } from "./format";
 import {
@@ -15,6 +19,7 @@ import {
 } from "./parts";
 import { amend, go, param, to } from "./router";
 import { refreshTree } from "./tree";
+import { WorkDialog, type Kind } from "./works";
 import { DiffView, Editor } from "./editor";
 
 const tabs = [["data", "Data"], ["stat", "Stat"], ["acl", "ACL"], ["history", "History"], ["quota", "Quota"]] as const;
@@ -37,14 +42,16 @@ function Crumbs({ path }: { path: string }) {
 
 export function ZnodeView({ path }: { path: string }) {
   const tab = param("tab", "data");
-  const z = useGet<Znode>("znode", { path });
-  const dialog = useSignal<"" | "create" | "delete">("");
+  const z = useGet<Znode>("znode", { path }, 5000), turn = useSignal(0);
+  const gone = z.trouble !== null && [403, 404].includes(z.trouble.status), data = gone ? null : z.data;
+  const dialog = useSignal<"" | "create" | "delete" | Kind>("");
   useEffect(() => z.refresh(), [identity.value?.user]);
   const again = () => {
+    turn.value++;
     z.refresh();
     refreshTree(path);
   };
-  const s = z.data?.stat;
+  const s = data?.stat;
   return (
     <div class="right" id="znode">
       <div class="zhead">
@@ -55,10 +62,9 @@ export function ZnodeView({ path }: { path: string }) {
           <span class="grow" />
           {mayWrite() && (identity.value?.user ? <>
             <Button icon={Plus} onClick={() => (dialog.value = "create")}>New child</Button>
-            {path !== "/" && z.data && <Button danger icon={Trash2} label="Delete" onClick={() => (dialog.value = "delete")} />}
+            {path !== "/" && data && <Button danger icon={Trash2} label="Delete" onClick={() => (dialog.value = "delete")} />}
           </> : <Button icon={LogIn} onClick={() => (wanted.value = { why: "", then: () => {} })}>Log in to change</Button>)}
-          <a class="btn icon-only" href={"tree?path=" + encodeURIComponent(path)} title="Copy, move, export, permissions, share"
-            aria-label="Copy, move, export, permissions, share"><Icon of={Ellipsis} /></a>
+          <More path={path} may={mayWrite() && !!identity.value?.user} pick={(k) => (dialog.value = k)} />
         </div>
         {s && (
           <div class="facts">
@@ -77,19 +83,30 @@ export function ZnodeView({ path }: { path: string }) {
       <div class="zbody">
         {z.trouble && <Failed trouble={z.trouble} path={path} />}
         {!z.data && !z.trouble && <Skeleton rows={6} />}
-        {z.data && tab === "data" && <Data z={z.data} again={again} />}
-        {z.data && tab === "stat" && <StatTab z={z.data} />}
-        {z.data && tab === "acl" && <ACLTab z={z.data} />}
-        {tab === "history" && <HistoryTab path={path} />}
-        {z.data && tab === "quota" && <QuotaTab path={path} />}
+        {data && tab === "data" && <Data z={data} again={again} />}
+        {data && tab === "stat" && <StatTab z={data} />}
+        {data && tab === "acl" && <ACLTab z={data} again={again} />}
+        {tab === "history" && <HistoryTab path={path} key={s?.mzxid} />}
+        {data && tab === "quota" && <QuotaTab path={path} key={turn.value} />}
       </div>
       {dialog.value === "create" && <Create parent={path} close={() => (dialog.value = "")} />}
-      {dialog.value === "delete" && z.data && <Delete z={z.data} close={() => (dialog.value = "")} />}
+      {dialog.value === "delete" && data && (data.stat.numChildren === 0
+        ? <Delete z={data} close={() => (dialog.value = "")} />
+        : <WorkDialog kind="delete" path={path} close={() => (dialog.value = "")} />)}
+      {(["copy", "move", "import", "quota"] as const).map((k) => dialog.value === k
+        && <WorkDialog key={k} kind={k} path={path} close={() => { dialog.value = ""; again(); }} />)}
     </div>
   );
 }
 
 function Failed({ trouble, path }: { trouble: Trouble; path: string }) {
+  const lost = readDraft(path);
+  if (lost && (trouble.status === 404 || trouble.status === 403)) {
+    return <>
+      <Note tone="warn" icon={TriangleAlert}>{trouble.message}. What you typed and did not save is still here.</Note>
+      <pre class="code card" tabIndex={0} aria-label="What you typed">{lost.text}</pre>
+      <div class="row"><Button icon={Copy} onClick={() => copy(lost.text, "Text")}>Copy</Button></div></>;
+  }
   if (trouble.status === 404) {
     return <Empty icon={FileX} title="No such znode">
       It may have been deleted. <a href={to("tree", { path, tab: "history" })}>Look at its history</a> or{" "}
@@ -101,11 +118,13 @@ function Failed({ trouble, path }: { trouble: Trouble; path: string }) {
 
 function Data({ z, again }: { z: Znode; again: () => void }) {
   const editing = useSignal(readDraft(z.path) !== null);
-  const found = detect(z), format = useSignal<Format>(found);
-  if (editing.value && z.encoding === "utf-8" && z.whole) {
-    return <Edit z={z} format={found} again={again} end={() => (editing.value = false)} />;
+  const found = detect(z), as = useSignal("");
+  // The last parameter is for the key alone: the data is asked for again when it has changed.
+  const laid = useGet<Laid>("laid", { path: z.path, as: as.value || undefined, zxid: z.stat.mzxid });
+  const mayEdit = mayWrite() && z.whole && z.stat.dataLength <= 256 * 1024;
+  if (editing.value && mayEdit) {
+    return <Edit z={z} format={editable(z).encoding === "utf-8" ? found : "text"} again={again} end={() => (editing.value = false)} />;
   }
-  const editable = mayWrite() && z.encoding === "utf-8" && z.whole && (z.data?.length ?? 0) <= 256 * 1024;
   const edit = async () => {
     if (!identity.value?.user) {
       wanted.value = { why: "Changes need a login.", then: (ok) => ok && (editing.value = true) };
@@ -113,30 +132,34 @@ function Data({ z, again }: { z: Znode; again: () => void }) {
     }
     editing.value = true;
   };
-  const text = format.value === "hex" ? hexOf(z) : laidOut(z, format.value);
+  const l = laid.data, now = l?.packed ? "packed" : (l?.format ?? found);
   return (
     <>
       <div class="databar">
-        <Segments label="Format" value={format.value} pick={(f) => (format.value = f)}
-          of={[...(found !== "text" && found !== "hex" ? [[found, found.toUpperCase()] as [Format, string]] : []),
-            ...(z.encoding === "utf-8" ? [["text", "Text"] as [Format, string]] : []), ["hex", "Bytes"]]} />
+        <Segments label="Format" value={now} pick={(f) => (as.value = f)} of={[["json", "JSON"], ["yaml", "YAML"],
+          ["xml", "XML"], ["text", "Text"], ["hex", "Bytes"],
+          ...(l?.packing ? [["packed", "Packed"] as [string, string]] : [])]} />
         <span class="grow" />
         {z.encoding === "utf-8" && <Button quiet icon={Copy} onClick={() => copy(z.data ?? "", "Data")}>Copy</Button>}
         <a class="btn quiet" href={"data?path=" + encodeURIComponent(z.path)}><Icon of={Download} />Download</a>
-        {editable && <Button primary icon={Pencil} onClick={edit}>Edit</Button>}
+        {mayEdit && <Button primary icon={Pencil} onClick={edit}>Edit</Button>}
       </div>
-      {!z.whole && <Note tone="warn" icon={TriangleAlert}>This is the beginning of the data. Download it to see all of it.</Note>}
+      {laid.trouble && <Note tone="bad" icon={TriangleAlert}>{laid.trouble.message}</Note>}
+      {l?.packing && <p class="small dim">Compressed by {l.packing}: {bytes(z.stat.dataLength)}, {l.cut && !l.packed ? "more than " : ""}
+        {bytes(l.size)} when it is unpacked.</p>}
+      {l?.trouble && <p class="small dim">{l.trouble}</p>}
       {z.data === null || z.data === "" ? <div class="card"><Empty icon={FilePlus} title={z.data === null ? "No data (null)" : "No data"} /></div>
-        : <div class="card"><pre class={"code" + (format.value === "hex" ? " hex" : "")} id="text" tabIndex={0}
-          aria-label="Data">{text}</pre></div>}
+        : <div class="card">{l ? <pre class={"code" + (l.format === "hex" ? " hex" : "")} id="text" tabIndex={0}
+          aria-label="Data">{l.text}</pre> : <div class="body"><Skeleton rows={4} /></div>}</div>}
+      {l?.cut && !l.packed && <Note tone="warn" icon={TriangleAlert}>This is the beginning of the data. Download it to see all of it.</Note>}
     </>
   );
 }
 
 /** The editor. A draft is kept while it is typed; a save that meets another version keeps it and shows all three. */
 function Edit({ z, format, again, end }: { z: Znode; format: Format; again: () => void; end: () => void }) {
-  const draft = readDraft(z.path);
-  const text = useSignal(draft?.text ?? z.data ?? ""), base = useSignal(draft?.base ?? z.data ?? "");
+  const draft = readDraft(z.path), now = editable(z), encoding = now.encoding;
+  const text = useSignal(draft?.text ?? now.text), base = useSignal(draft?.base ?? now.text);
   const version = useSignal(draft?.version ?? z.stat.version);
   const review = useSignal(false), theirs = useSignal<Znode | null>(null), wrong = useSignal("");
   const [busy, trouble, attempt] = useTry();
@@ -152,7 +175,7 @@ function Edit({ z, format, again, end }: { z: Znode; format: Format; again: () =
   }, [dirty]);
   const save = () => attempt(async () => {
     try {
-      await send("PUT", "znode", { path: z.path, data: text.value, encoding: "utf-8", version: version.value });
+      await send("PUT", "znode", { path: z.path, data: text.value, encoding, version: version.value });
     } catch (e) {
       if (e instanceof Trouble && e.code === "BadVersion") {
         theirs.value = await get<Znode>("znode", { path: z.path });
@@ -175,10 +198,12 @@ function Edit({ z, format, again, end }: { z: Znode; format: Format; again: () =
     <>
       <div class="databar">
         <Tag tone={dirty ? "warn" : ""}>{dirty ? "Not saved" : "Editing"} · version {version.value}</Tag>
+        {encoding === "base64" && <Tag tone="info">base64</Tag>}
         <span class="grow" />
         {format === "json" && <Button onClick={() => {
           try {
-            text.value = JSON.stringify(JSON.parse(text.value), null, 2) + "\n";
+            JSON.parse(text.value);
+            text.value = indent(text.value) + "\n";
           } catch (e) {
             say("This is not valid JSON yet", "bad");
           }
@@ -203,7 +228,7 @@ function Edit({ z, format, again, end }: { z: Znode; format: Format; again: () =
       )}
       {theirs.value && <Conflict mine={text.value} base={base.value} theirs={theirs.value} format={format}
         keep={() => {
-          base.value = theirs.value!.data ?? "";
+          base.value = editable(theirs.value!).text;
           version.value = theirs.value!.stat.version;
           theirs.value = null;
           keepDraft(z.path, { text: text.value, version: version.value, base: base.value });
@@ -217,7 +242,7 @@ function Conflict({ mine, base, theirs, format, keep, take, close }: {
   mine: string; base: string; theirs: Znode; format: Format; keep: () => void; take: () => void; close: () => void;
 }) {
   const view = useSignal<"mine" | "base" | "ours">("mine");
-  const other = theirs.data ?? "";
+  const other = editable(theirs).text;
   const [before, after, label] = view.value === "mine" ? [other, mine, "From theirs to yours"]
     : view.value === "base" ? [base, other, "What they changed"] : [base, mine, "What you changed"];
   return (
@@ -259,13 +284,34 @@ function StatTab({ z }: { z: Znode }) {
   );
 }
 
-const perms: [string, string][] = [["c", "Create"], ["d", "Delete"], ["r", "Read"], ["w", "Write"], ["a", "Admin"]];
+/** What is done seldom with a znode. */
+function More({ path, may, pick }: { path: string; may: boolean; pick: (k: Kind) => void }) {
+  const item = (text: string, k: Kind) => (
+    <button type="button" popovertarget="more" popovertargetaction="hide" onClick={() => pick(k)}>{text}</button>
+  );
+  return (
+    <div class="menu">
+      <button type="button" class="btn icon-only" popovertarget="more" aria-label="More" title="More"><Icon of={Ellipsis} /></button>
+      <div id="more" popover="auto" class="items" aria-label="More">
+        {may && <>{item("Copy…", "copy")}{path !== "/" && item("Move…", "move")}{item("Import below…", "import")}{item("Set quota…", "quota")}</>}
+        <a href={"export?path=" + encodeURIComponent(path)} download>Export</a>
+        <a href={to("live", { path })}>Live changes below</a><a href={to("search", { under: path })}>Search below</a>
+        <a href={to("recipes", { under: path })}>Recipes below</a><a href={to("sizes", { path })}>Sizes below</a>
+        {identity.value?.user && <a href={"links?path=" + encodeURIComponent(path)}>Share…</a>}
+      </div>
+    </div>
+  );
+}
 
-function ACLTab({ z }: { z: Znode }) {
+function ACLTab({ z, again }: { z: Znode; again: () => void }) {
+  const editing = useSignal(false);
   return (
     <div class="card">
       <header><h2>Permissions</h2>
-        {mayWrite() && <a class="btn" href={"tree?path=" + encodeURIComponent(z.path)}><Icon of={Pencil} />Edit permissions</a>}</header>
+        {mayWrite() && <Button icon={Pencil} onClick={async () => {
+          editing.value = !!identity.value?.user || (await demandLogin("Changes need a login."));
+        }}>Edit permissions</Button>}</header>
+      {editing.value && <EditACL z={z} close={() => (editing.value = false)} done={() => { editing.value = false; again(); }} />}
       <div class="scroll-x" tabIndex={0} role="region" aria-label="Permissions">
         <table class="t"><thead><tr><th scope="col">Scheme</th><th scope="col">Identity</th>
           {perms.map(([, name]) => <th scope="col" key={name}>{name}</th>)}</tr></thead>
@@ -395,12 +441,10 @@ function Delete({ z, close }: { z: Znode; close: () => void }) {
   return (
     <Dialog title="Delete this znode?" close={close} submit={submit} end={<>
       <Button onClick={close} autofocus>Cancel</Button>
-      <Button danger type="submit" disabled={busy || z.stat.numChildren > 0}>{busy ? "Deleting…" : "Delete"}</Button>
+      <Button danger type="submit" disabled={busy}>{busy ? "Deleting…" : "Delete"}</Button>
     </>}>
       {trouble && <Note tone="bad" icon={TriangleAlert}>{trouble}</Note>}
       <p><Name of={z.path} />, version {z.stat.version}, {bytes(z.stat.dataLength)}.</p>
-      {z.stat.numChildren > 0 && <Note tone="warn" icon={TriangleAlert}>It has {count(z.stat.numChildren)} children.{" "}
-        <a href={"tree?path=" + encodeURIComponent(z.path)}>Delete the whole subtree after a preview</a>.</Note>}
     </Dialog>
   );
 }
