@@ -86,7 +86,8 @@ s3: ## backups to a real server of S3, which is built first
 console-app: ## bundle the console's application from its sources; needs npm
 	cd test/bundle && GOWORK=off $(GO) run .
 
-console-test: ## journeys through the console in Chromium; PICTURES=yes writes the pictures of the documents
+console-test: console-app ## journeys through the console in Chromium; PICTURES=yes writes the pictures of the documents
+	cd test/bundle && export GOWORK=off && $(GO) vet . && WARREN_NPM=required $(GO) test -count=1 .
 	cd test/console && export GOWORK=off GOFLAGS=-mod=mod && $(GO) vet . \
 		&& WARREN_BROWSER=required $(GO) test -count=1 . $(if $(PICTURES),-pictures ../../docs/pictures)
 

@@ -23,19 +23,15 @@ func TestBundleIsFresh(t *testing.T) {
 		}
 		t.Skip("there is no npm")
 	}
-	app := filepath.Join(t.TempDir(), "app")
-	require.NoError(t, os.CopyFS(filepath.Join(app, "src"), os.DirFS(filepath.Join("../..", App, "src"))))
-	for _, name := range []string{"package.json", "package-lock.json", "tsconfig.json"} {
-		text, err := os.ReadFile(filepath.Join("../..", App, name))
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(app, name), text, 0o644))
+	work := filepath.Join(t.TempDir(), "console")
+	require.NoError(t, prepare(filepath.Join("../..", App), work))
+	for _, check := range [][]string{{"tsc", "--noEmit"}, {"prettier", "--check", "src"}} {
+		run := exec.CommandContext(t.Context(), "npx", append([]string{"--no-install"}, check...)...)
+		run.Dir = work
+		said, err := run.CombinedOutput()
+		require.NoError(t, err, "%s", said)
 	}
-	require.NoError(t, install(app))
-	check := exec.CommandContext(t.Context(), "npx", "--no-install", "tsc", "--noEmit")
-	check.Dir = app
-	said, err := check.CombinedOutput()
-	require.NoError(t, err, "%s", said)
-	files, err := Bundle(app)
+	files, err := Bundle(work)
 	require.NoError(t, err)
 	entries, err := os.ReadDir(filepath.Join("../..", Static))
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -15,10 +16,12 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// App is the folder of the sources, and Static that of what is served, below the root of the repository.
+// App is the folder of the sources, Static that of what is served, and Work the one in which packages are installed,
+// below the root of the repository.
 const (
 	App    = "server/internal/console/app"
 	Static = "server/internal/console/static/app"
+	Work   = "bin/console"
 )
 
 func main() {
@@ -30,13 +33,11 @@ func main() {
 
 // run replaces what is checked in.
 func run(root string) error {
-	app, static := filepath.Join(root, App), filepath.Join(root, Static)
-	if !isInstalled(app) {
-		if err := install(app); err != nil {
-			return err
-		}
+	work, static := filepath.Join(root, Work), filepath.Join(root, Static)
+	if err := prepare(filepath.Join(root, App), work); err != nil {
+		return err
 	}
-	files, err := Bundle(app)
+	files, err := Bundle(work)
 	if err != nil {
 		return err
 	}
@@ -52,6 +53,32 @@ func run(root string) error {
 		}
 	}
 	return nil
+}
+
+// prepare copies the sources to a folder that has the packages of their lock file, which are installed if they are not.
+func prepare(app, work string) error {
+	if err := os.RemoveAll(filepath.Join(work, "src")); err != nil {
+		return err
+	}
+	if err := os.CopyFS(filepath.Join(work, "src"), os.DirFS(filepath.Join(app, "src"))); err != nil {
+		return err
+	}
+	for _, name := range []string{"package.json", "package-lock.json", "tsconfig.json", ".prettierrc.json"} {
+		text, err := os.ReadFile(filepath.Join(app, name))
+		if err != nil {
+			return err
+		}
+		if old, err := os.ReadFile(filepath.Join(work, name)); err == nil && bytes.Equal(old, text) {
+			continue // its time stays
+		}
+		if err := os.WriteFile(filepath.Join(work, name), text, 0o644); err != nil {
+			return err
+		}
+	}
+	if isInstalled(work) {
+		return nil
+	}
+	return install(work)
 }
 
 // isInstalled reports whether the packages of a folder were installed after its lock file was written.

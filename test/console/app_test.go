@@ -125,9 +125,9 @@ const geometry = `(() => {
 
 // axe is the text of axe-core; "" where it is not installed.
 func axe(t *testing.T) string {
-	text, err := os.ReadFile("../../server/internal/console/app/node_modules/axe-core/axe.min.js")
+	text, err := os.ReadFile("../../bin/console/node_modules/axe-core/axe.min.js")
 	if err != nil && os.Getenv("WARREN_BROWSER") == "required" {
-		require.NoError(t, err, "npm ci installs it")
+		require.NoError(t, err, "make console-app installs it")
 	}
 	return string(text)
 }

@@ -2,82 +2,270 @@
 // prefix before it.
 import { signal } from "@preact/signals";
 
-export interface Problem { severity: string; check: string; text: string; remedy: string }
+export interface Problem {
+  severity: string;
+  check: string;
+  text: string;
+  remedy: string;
+}
 export interface Member {
-  id: number; role: string; state: string; self: boolean; addresses: string[]; clientAddress: string; zxid: string;
+  id: number;
+  role: string;
+  state: string;
+  self: boolean;
+  addresses: string[];
+  clientAddress: string;
+  zxid: string;
   lag: number | null;
 }
 export interface Ensemble {
-  serverId: number; state: string; serving: boolean; version: string; uptimeMs: number; leader: number | null;
-  zxid: string; epoch: number; znodes: number; ephemerals: number; dataBytes: number; watches: number;
-  sessions: number; connections: number; outstanding: number; latency: { min: number; mean: number; max: number };
-  members: Member[]; problems: Problem[]; writes: boolean;
+  serverId: number;
+  state: string;
+  serving: boolean;
+  version: string;
+  uptimeMs: number;
+  leader: number | null;
+  zxid: string;
+  epoch: number;
+  znodes: number;
+  ephemerals: number;
+  dataBytes: number;
+  watches: number;
+  sessions: number;
+  connections: number;
+  outstanding: number;
+  latency: { min: number; mean: number; max: number };
+  members: Member[];
+  problems: Problem[];
+  writes: boolean;
 }
 export interface ServerState {
-  id: number; trouble: string; roundTripMs: number | null; state: string; version: string; zxid: string;
-  connections: number; outstanding: number; meanMs: number; uptimeMs: number | null; diskFree: number | null;
+  id: number;
+  trouble: string;
+  roundTripMs: number | null;
+  state: string;
+  version: string;
+  zxid: string;
+  connections: number;
+  outstanding: number;
+  meanMs: number;
+  uptimeMs: number | null;
+  diskFree: number | null;
 }
-export interface Servers { servers: ServerState[]; weighted: boolean }
-export interface Trend { name: string; unit: string; values: (number | null)[] }
-export interface Happened { at: number; kind: string; text: string }
-export interface Trends { everyMs: number; times: number[]; series: Trend[]; events: Happened[] }
+export interface Servers {
+  servers: ServerState[];
+  weighted: boolean;
+}
+export interface Trend {
+  name: string;
+  unit: string;
+  values: (number | null)[];
+}
+export interface Happened {
+  at: number;
+  kind: string;
+  text: string;
+}
+export interface Trends {
+  everyMs: number;
+  times: number[];
+  series: Trend[];
+  events: Happened[];
+}
 export interface Stat {
-  czxid: string; mzxid: string; pzxid: string; created: number; modified: number; version: number; cversion: number;
-  aversion: number; owner: string; dataLength: number; numChildren: number;
+  czxid: string;
+  mzxid: string;
+  pzxid: string;
+  created: number;
+  modified: number;
+  version: number;
+  cversion: number;
+  aversion: number;
+  owner: string;
+  dataLength: number;
+  numChildren: number;
 }
-export interface ACL { scheme: string; id: string; perms: string }
+export interface ACL {
+  scheme: string;
+  id: string;
+  perms: string;
+}
 export interface Znode {
-  path: string; stat: Stat; acl: ACL[]; encoding: string; data: string | null; whole: boolean;
+  path: string;
+  stat: Stat;
+  acl: ACL[];
+  encoding: string;
+  data: string | null;
+  whole: boolean;
 }
 export interface Child {
-  name: string; readable: boolean; children: number; bytes: number; modified: number; version: number; owner: string;
+  name: string;
+  readable: boolean;
+  children: number;
+  bytes: number;
+  modified: number;
+  version: number;
+  owner: string;
 }
-export interface Children { path: string; total: number; order: string; children: Child[]; after: string }
-export interface Found { paths: string[]; visited: number; after: string; missed: boolean }
+export interface Children {
+  path: string;
+  total: number;
+  order: string;
+  children: Child[];
+  after: string;
+}
+export interface Found {
+  paths: string[];
+  visited: number;
+  after: string;
+  missed: boolean;
+}
 export interface Session {
-  label: string; address: string; connected: number; timeoutMs: number; secure: boolean; received: number; sent: number;
-  outstanding: number; lastOp: string; meanMs: number; maxMs: number; watches: number; ephemerals: number;
+  label: string;
+  address: string;
+  connected: number;
+  timeoutMs: number;
+  secure: boolean;
+  received: number;
+  sent: number;
+  outstanding: number;
+  lastOp: string;
+  meanMs: number;
+  maxMs: number;
+  watches: number;
+  ephemerals: number;
   paths: string[];
 }
-export interface Sessions { total: number; sessions: Session[]; after: number }
-export interface TopEntry { key: string; requests: number; bytes: number; ms: number }
+export interface Sessions {
+  total: number;
+  sessions: Session[];
+  after: number;
+}
+export interface TopEntry {
+  key: string;
+  requests: number;
+  bytes: number;
+  ms: number;
+}
 export interface Top {
-  enabled: boolean; everything: boolean; by: string; windowSeconds: number; oneIn: number;
+  enabled: boolean;
+  everything: boolean;
+  by: string;
+  windowSeconds: number;
+  oneIn: number;
   total: { requests: number; bytes: number; ms: number };
-  operations: TopEntry[]; paths: TopEntry[]; sessions: TopEntry[]; addresses: TopEntry[];
+  operations: TopEntry[];
+  paths: TopEntry[];
+  sessions: TopEntry[];
+  addresses: TopEntry[];
 }
 export type Stages = Record<"queue" | "prepare" | "forward" | "sync" | "quorum" | "apply" | "socket", number>;
 export interface SlowOperation {
-  began: number; operation: string; path: string; session: string; zxid: string; error: string; ms: number;
-  slowest: string; stages: Stages; trace: string;
+  began: number;
+  operation: string;
+  path: string;
+  session: string;
+  zxid: string;
+  error: string;
+  ms: number;
+  slowest: string;
+  stages: Stages;
+  trace: string;
 }
-export interface Slow { everything: boolean; thresholdMs: number; found: number; operations: SlowOperation[] }
-export interface Setting { name: string; value: string; default: string; origin: string }
+export interface Slow {
+  everything: boolean;
+  thresholdMs: number;
+  found: number;
+  operations: SlowOperation[];
+}
+export interface Setting {
+  name: string;
+  value: string;
+  default: string;
+  origin: string;
+}
 export interface Quota {
   limits: { count: number; bytes: number; countHard: number; bytesHard: number };
-  usedCount: number; usedBytes: number; enforced: boolean;
+  usedCount: number;
+  usedBytes: number;
+  enforced: boolean;
 }
 export interface Laid {
-  path: string; format: string; formats: string[]; packing: string; packed: boolean; text: string; cut: boolean;
-  trouble: string; size: number;
+  path: string;
+  format: string;
+  formats: string[];
+  packing: string;
+  packed: boolean;
+  text: string;
+  cut: boolean;
+  trouble: string;
+  size: number;
 }
 export interface Version {
-  kind: string; zxid: string; at: number; session: string; version: number; size: number; hasData: boolean;
+  kind: string;
+  zxid: string;
+  at: number;
+  session: string;
+  version: number;
+  size: number;
+  hasData: boolean;
 }
-export interface History { path: string; versions: Version[]; from: string; cut: boolean; hidden: number }
-export interface Former { version: Version; encoding: string; data: string | null }
+export interface History {
+  path: string;
+  versions: Version[];
+  from: string;
+  cut: boolean;
+  hidden: number;
+}
+export interface Former {
+  version: Version;
+  encoding: string;
+  data: string | null;
+}
 export interface SizePart {
-  path: string; znodes: number; bytes: number; writes: number; parts: SizePart[] | null; others: number;
+  path: string;
+  znodes: number;
+  bytes: number;
+  writes: number;
+  parts: SizePart[] | null;
+  others: number;
 }
 export interface Sizes {
-  path: string; counted: number; missed: boolean; running: boolean; progress: number; whole: SizePart;
+  path: string;
+  counted: number;
+  missed: boolean;
+  running: boolean;
+  progress: number;
+  whole: SizePart;
 }
-export interface Holder { path: string; state: string; session: string; since: number; text: string }
+export interface Holder {
+  path: string;
+  state: string;
+  session: string;
+  since: number;
+  text: string;
+}
 export interface Recipe {
-  path: string; kind: string; layout: string; sure: boolean; note: string; total: number; members: Holder[];
+  path: string;
+  kind: string;
+  layout: string;
+  sure: boolean;
+  note: string;
+  total: number;
+  members: Holder[];
 }
-export interface Recipes { recipes: Recipe[]; visited: number; after: string; missed: boolean }
-export interface Identity { user: string; super: boolean; token: string; writes: boolean }
+export interface Recipes {
+  recipes: Recipe[];
+  visited: number;
+  after: string;
+  missed: boolean;
+}
+export interface Identity {
+  user: string;
+  super: boolean;
+  token: string;
+  writes: boolean;
+}
 export interface Steering {
   drained: { draining: boolean; clients: number; rate: number };
   log_level: { level: string; then: string; until: number };
@@ -86,7 +274,11 @@ export interface Steering {
 
 /** A request that was not done, with what the server says about it. */
 export class Trouble extends Error {
-  constructor(readonly status: number, message: string, readonly code = "") {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly code = "",
+  ) {
     super(message);
   }
 }
@@ -112,7 +304,12 @@ async function ask<T>(method: string, url: string, body?: unknown, signal?: Abor
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let answer: Response;
   try {
-    answer = await fetch(url, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal });
+    answer = await fetch(url, {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal,
+    });
   } catch (e) {
     if (signal?.aborted) throw e;
     reachable.value = false;

@@ -21,17 +21,42 @@ import { Tree } from "./tree";
 import "./prefs";
 
 function Missing() {
-  return <div class="page"><header><h1>No such page</h1></header><Empty icon={TriangleAlert} title="Nothing is here"><a href="#/">Back to the overview</a></Empty></div>;
+  return (
+    <div class="page">
+      <header>
+        <h1>No such page</h1>
+      </header>
+      <Empty icon={TriangleAlert} title="Nothing is here">
+        <a href="#/">Back to the overview</a>
+      </Empty>
+    </div>
+  );
 }
 
 const views: Record<string, () => any> = {
-  overview: Overview, tree: Tree, search: Search, live: Live, sessions: Sessions, recipes: Recipes, top: Top, slow: Slow,
-  sizes: Sizes, past: TimeTravel, difference: Compare, ensembles: Ensembles, servers: Servers, configuration: Configuration,
+  overview: Overview,
+  tree: Tree,
+  search: Search,
+  live: Live,
+  sessions: Sessions,
+  recipes: Recipes,
+  top: Top,
+  slow: Slow,
+  sizes: Sizes,
+  past: TimeTravel,
+  difference: Compare,
+  ensembles: Ensembles,
+  servers: Servers,
+  configuration: Configuration,
 };
 
 function App() {
   const View = views[page.value] ?? Missing;
-  return <Frame><View key={page.value} /></Frame>;
+  return (
+    <Frame>
+      <View key={page.value} />
+    </Frame>
+  );
 }
 
 void whoami().catch(() => {});

@@ -27,7 +27,9 @@ export function laidOut(z: Znode, f: Format): string {
 }
 
 export function indent(json: string): string {
-  let out = "", depth = 0, inText = false;
+  let out = "",
+    depth = 0,
+    inText = false;
   for (let i = 0; i < json.length; i++) {
     const c = json[i];
     if (inText) {
@@ -67,8 +69,8 @@ function bytesOf(z: Znode): Uint8Array {
 
 const isMixed = (text: string) => /\r/.test(text) && /[\r\n]/.test(text.replaceAll("\r\n", ""));
 
-/** The data for the editor. An editor of text keeps neither bytes that are no text nor line ends of several kinds: such
- * data is edited in base64. */
+/** The data for the editor. An editor of text keeps neither bytes that are no text nor line ends of several kinds:
+ * such data is edited in base64. */
 export function editable(z: Znode): { text: string; encoding: "utf-8" | "base64" } {
   const text = z.data ?? "";
   if (z.encoding === "base64") return { text, encoding: "base64" };
@@ -79,7 +81,8 @@ export function editable(z: Znode): { text: string; encoding: "utf-8" | "base64"
 }
 
 export function hexOf(z: Znode, most = 16 * 1024): string {
-  const all = bytesOf(z), lines: string[] = [];
+  const all = bytesOf(z),
+    lines: string[] = [];
   for (let i = 0; i < Math.min(all.length, most); i += 16) {
     const part = all.subarray(i, i + 16);
     const hex = [...part].map((b) => b.toString(16).padStart(2, "0")).join(" ");

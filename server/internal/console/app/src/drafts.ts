@@ -1,7 +1,11 @@
 // What was typed and not saved yet, by path, for this tab: a reload or a lost login loses nothing.
 const prefix = "warren.draft ";
 
-export interface Draft { text: string; version: number; base: string }
+export interface Draft {
+  text: string;
+  version: number;
+  base: string;
+}
 
 export function readDraft(path: string): Draft | null {
   try {

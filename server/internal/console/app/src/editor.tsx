@@ -17,15 +17,33 @@ function useMirror(): Mirror | null {
   return m;
 }
 
-export function Editor({ value, format, wrong, label, save }: {
-  value: Signal<string>; format: Format; wrong: (why: string) => void; label: string; save: () => void;
+export function Editor({
+  value,
+  format,
+  wrong,
+  label,
+  save,
+}: {
+  value: Signal<string>;
+  format: Format;
+  wrong: (why: string) => void;
+  label: string;
+  save: () => void;
 }) {
-  const box = useRef<HTMLDivElement>(null), view = useRef<ReturnType<Mirror["edit"]> | null>(null);
+  const box = useRef<HTMLDivElement>(null),
+    view = useRef<ReturnType<Mirror["edit"]> | null>(null);
   const m = useMirror();
   useEffect(() => {
     if (!m || !box.current) return;
-    const made = m.edit(box.current, { text: value.peek(), format, label, dark: shown.value === "dark", wrong, save,
-      changed: (t) => (value.value = t) });
+    const made = m.edit(box.current, {
+      text: value.peek(),
+      format,
+      label,
+      dark: shown.value === "dark",
+      wrong,
+      save,
+      changed: (t) => (value.value = t),
+    });
     view.current = made;
     return () => made.destroy();
   }, [m, shown.value]);
@@ -33,7 +51,17 @@ export function Editor({ value, format, wrong, label, save }: {
   return m ? <div class="editor" ref={box} /> : <Skeleton rows={8} />;
 }
 
-export function DiffView({ before, after, format, label }: { before: string; after: string; format: Format; label: string }) {
+export function DiffView({
+  before,
+  after,
+  format,
+  label,
+}: {
+  before: string;
+  after: string;
+  format: Format;
+  label: string;
+}) {
   const box = useRef<HTMLDivElement>(null);
   const m = useMirror();
   useEffect(() => {
@@ -41,6 +69,10 @@ export function DiffView({ before, after, format, label }: { before: string; aft
     const made = m.difference(box.current, { before, after, format, label, dark: shown.value === "dark" });
     return () => made.destroy();
   }, [m, before, after, shown.value]);
-  return <div class="stack" style={{ gap: "6px" }}><span class="small dim">{label}</span>
-    {m ? <div class="editor diff" ref={box} /> : <Skeleton rows={5} />}</div>;
+  return (
+    <div class="stack" style={{ gap: "6px" }}>
+      <span class="small dim">{label}</span>
+      {m ? <div class="editor diff" ref={box} /> : <Skeleton rows={5} />}
+    </div>
+  );
 }

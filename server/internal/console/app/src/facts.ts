@@ -29,7 +29,12 @@ export function keepFresh(): void {
 
 /** One server of the ensemble: what the configuration, the leader and the server itself say. */
 export interface Seen {
-  id: number; member: Member; state: ServerState | null; up: boolean | null; role: string; why: string;
+  id: number;
+  member: Member;
+  state: ServerState | null;
+  up: boolean | null;
+  role: string;
+  why: string;
 }
 
 export const seen = computed<Seen[]>(() => {
@@ -39,15 +44,33 @@ export const seen = computed<Seen[]>(() => {
     const state = servers.value?.servers.find((s) => s.id === member.id) ?? null;
     const answers = state !== null && state.trouble === "";
     const known = member.state !== "unknown";
-    const up = member.self ? e.serving : answers ? true
-      : known ? member.state !== "absent" && member.state !== "joining" : state === null ? null : false;
-    const role = member.self ? e.state : member.state === "absent" || member.state === "joining" ? member.state
-      : answers ? state.state : known ? member.state : "unknown";
+    const up = member.self
+      ? e.serving
+      : answers
+        ? true
+        : known
+          ? member.state !== "absent" && member.state !== "joining"
+          : state === null
+            ? null
+            : false;
+    const role = member.self
+      ? e.state
+      : member.state === "absent" || member.state === "joining"
+        ? member.state
+        : answers
+          ? state.state
+          : known
+            ? member.state
+            : "unknown";
     return { id: member.id, member, state, up, role, why: state?.trouble ?? "" };
   });
 });
 
-export interface Verdict { tone: Tone; sentence: string; detail: string }
+export interface Verdict {
+  tone: Tone;
+  sentence: string;
+  detail: string;
+}
 
 const words = ["none", "one", "two", "three", "four", "five", "six", "seven"];
 
@@ -55,10 +78,17 @@ const words = ["none", "one", "two", "three", "four", "five", "six", "seven"];
 export const verdict = computed<Verdict | null>(() => {
   const e = ensemble.value;
   if (!e) return lost.value ? { tone: "bad", sentence: "This server does not answer", detail: lost.value } : null;
-  const worst = e.problems.some((p) => p.severity === "critical" || p.severity === "error") ? "bad"
-    : e.problems.some((p) => p.severity === "warning") ? "warn" : "good";
-  const findings = e.problems.length === 0 ? "Nothing is known to be wrong."
-    : e.problems.length === 1 ? "One finding needs a look." : `${e.problems.length} findings need a look.`;
+  const worst = e.problems.some((p) => p.severity === "critical" || p.severity === "error")
+    ? "bad"
+    : e.problems.some((p) => p.severity === "warning")
+      ? "warn"
+      : "good";
+  const findings =
+    e.problems.length === 0
+      ? "Nothing is known to be wrong."
+      : e.problems.length === 1
+        ? "One finding needs a look."
+        : `${e.problems.length} findings need a look.`;
   if (lost.value) return { tone: "bad", sentence: "This server does not answer", detail: "What is shown is old." };
   if (e.members.length === 0) {
     return e.serving
@@ -70,7 +100,11 @@ export const verdict = computed<Verdict | null>(() => {
   const unsure = voters.filter((s) => s.up === null).length;
   const parts = [unsure ? `${voters.length} voters` : `${up} of ${voters.length} voters are up`];
   if (e.leader === null) {
-    return { tone: "bad", sentence: `No leader: ${parts[0]}`, detail: "Writes wait until a leader is elected. " + findings };
+    return {
+      tone: "bad",
+      sentence: `No leader: ${parts[0]}`,
+      detail: "Writes wait until a leader is elected. " + findings,
+    };
   }
   parts.push(`server ${e.leader} leads`);
   let tone: Tone = worst;
@@ -81,7 +115,11 @@ export const verdict = computed<Verdict | null>(() => {
     if (spare <= 0 && tone === "good") tone = "warn";
   }
   if (!e.serving) tone = "bad";
-  return { tone, sentence: parts.join(", ") + (e.serving ? "" : "; this server serves no clients"), detail: findings };
+  return {
+    tone,
+    sentence: parts.join(", ") + (e.serving ? "" : "; this server serves no clients"),
+    detail: findings,
+  };
 });
 
 /** The name of the ensemble: it has none of its own, so it is told by where its page is. */

@@ -107,13 +107,24 @@ export function partsOf(name: string): { text: string; code: boolean }[] {
 }
 
 /** A name or a path as plain text, without anything that could deceive. */
-export const plain = (name: string) => partsOf(name).map((p) => (p.code ? `⟨${p.text}⟩` : p.text)).join("");
+export const plain = (name: string) =>
+  partsOf(name)
+    .map((p) => (p.code ? `⟨${p.text}⟩` : p.text))
+    .join("");
 
 /** A name or a path: isolated from the text around it, with what is invisible shown by its code. */
 export function Name({ of, children }: { of: string; children?: ComponentChildren }) {
   return (
     <bdi class="esc mono">
-      {partsOf(of).map((p) => (p.code ? <span class="bad-char" title="invisible character">{p.text}</span> : p.text))}
+      {partsOf(of).map((p) =>
+        p.code ? (
+          <span class="bad-char" title="invisible character">
+            {p.text}
+          </span>
+        ) : (
+          p.text
+        ),
+      )}
       {children}
     </bdi>
   );

@@ -3,8 +3,20 @@ import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import {
-  LogIn, LogOut, Menu, Monitor, Moon, PanelLeftClose, PanelLeftOpen, Rows3, Rows4, Search as SearchIcon,
-  Sun, TriangleAlert, User, X,
+  LogIn,
+  LogOut,
+  Menu,
+  Monitor,
+  Moon,
+  PanelLeftClose,
+  PanelLeftOpen,
+  Rows3,
+  Rows4,
+  Search as SearchIcon,
+  Sun,
+  TriangleAlert,
+  User,
+  X,
 } from "lucide";
 import { identity, login, logout, wanted } from "./api";
 import { ensemble, ensembleName, lost, verdict } from "./facts";
@@ -29,48 +41,92 @@ function Rail() {
   const next = { system: "light", light: "dark", dark: "system" } as const;
   const icon = { system: Monitor, light: Sun, dark: Moon }[theme.value];
   return (
-    <aside class={"rail" + (sheet.value ? " open" : "")} id="rail" ref={ref}
-      onKeyDown={(e) => e.key === "Escape" && (sheet.value = false)}>
-      <a class="brand" href="#/"><img src="static/icon.svg" alt="" /><span class="label">Warren</span></a>
+    <aside
+      class={"rail" + (sheet.value ? " open" : "")}
+      id="rail"
+      ref={ref}
+      onKeyDown={(e) => e.key === "Escape" && (sheet.value = false)}
+    >
+      <a class="brand" href="#/">
+        <img src="static/icon.svg" alt="" />
+        <span class="label">Warren</span>
+      </a>
       <nav aria-label="Console">
         {groups.map((g) => (
           <div key={g} role="group" aria-label={g || "Start"}>
-            {g && <div class="group" aria-hidden="true"><span>{g}</span></div>}
-            {pages.filter((p) => p.group === g).map((p) => (
-              <a key={p.id} class="item" href={p.old ?? to(p.id)} title={p.title}
-                aria-current={page.value === p.id ? "page" : undefined}>
-                <Icon of={p.icon} /><span class="label">{p.title}</span><span class="sr">{narrow.value ? p.title : ""}</span>
-              </a>
-            ))}
+            {g && (
+              <div class="group" aria-hidden="true">
+                <span>{g}</span>
+              </div>
+            )}
+            {pages
+              .filter((p) => p.group === g)
+              .map((p) => (
+                <a
+                  key={p.id}
+                  class="item"
+                  href={p.old ?? to(p.id)}
+                  title={p.title}
+                  aria-current={page.value === p.id ? "page" : undefined}
+                >
+                  <Icon of={p.icon} />
+                  <span class="label">{p.title}</span>
+                  <span class="sr">{narrow.value ? p.title : ""}</span>
+                </a>
+              ))}
           </div>
         ))}
       </nav>
       <div class="foot">
-        <Button quiet icon={icon} label={`Theme: ${theme.value}. Change`} onClick={() => (theme.value = next[theme.value])} />
-        <Button quiet icon={density.value === "compact" ? Rows4 : Rows3} label={`Density: ${density.value}. Change`}
-          onClick={() => (density.value = density.value === "compact" ? "comfortable" : "compact")} />
+        <Button
+          quiet
+          icon={icon}
+          label={`Theme: ${theme.value}. Change`}
+          onClick={() => (theme.value = next[theme.value])}
+        />
+        <Button
+          quiet
+          icon={density.value === "compact" ? Rows4 : Rows3}
+          label={`Density: ${density.value}. Change`}
+          onClick={() => (density.value = density.value === "compact" ? "comfortable" : "compact")}
+        />
         <span class="not-phone">
-          <Button quiet icon={narrow.value ? PanelLeftOpen : PanelLeftClose}
-            label={narrow.value ? "Expand the rail" : "Collapse the rail"} onClick={() => (narrow.value = !narrow.value)} />
+          <Button
+            quiet
+            icon={narrow.value ? PanelLeftOpen : PanelLeftClose}
+            label={narrow.value ? "Expand the rail" : "Collapse the rail"}
+            onClick={() => (narrow.value = !narrow.value)}
+          />
         </span>
-        <span class="only-phone"><Button quiet icon={X} label="Close the menu" onClick={() => (sheet.value = false)} /></span>
+        <span class="only-phone">
+          <Button quiet icon={X} label="Close the menu" onClick={() => (sheet.value = false)} />
+        </span>
       </div>
     </aside>
   );
 }
 
 function Top() {
-  const e = ensemble.value, v = verdict.value, who = identity.value;
+  const e = ensemble.value,
+    v = verdict.value,
+    who = identity.value;
   const found = e?.problems.length ?? 0;
   return (
     <header class="top">
       <span class="only-phone">
-        <Button quiet icon={Menu} label="Menu" aria-expanded={sheet.value} aria-controls="rail"
-          onClick={() => (sheet.value = true)} />
+        <Button
+          quiet
+          icon={Menu}
+          label="Menu"
+          aria-expanded={sheet.value}
+          aria-controls="rail"
+          onClick={() => (sheet.value = true)}
+        />
       </span>
       <div class="who grow">
         <a class="row" href="#/" id="state" title={v?.sentence} aria-label={v?.sentence ?? "State not known"}>
-          <Dot tone={v?.tone ?? ""} />{found > 0 && <span class={"tag " + (v?.tone ?? "")}>{found}</span>}
+          <Dot tone={v?.tone ?? ""} />
+          {found > 0 && <span class={"tag " + (v?.tone ?? "")}>{found}</span>}
         </a>
         <b class="cut">{ensembleName.value}</b>
         {e && <span class="sep not-phone">/</span>}
@@ -80,18 +136,32 @@ function Top() {
           </span>
         )}
       </div>
-      <button type="button" class="find" onClick={() => (paletteOpen.value = true)} aria-label="Search or jump to… Ctrl K"
-        aria-keyshortcuts="Control+K">
-        <Icon of={SearchIcon} /><span class="grow" style={{ textAlign: "left" }}>Search or jump to…</span><kbd>Ctrl K</kbd>
+      <button
+        type="button"
+        class="find"
+        onClick={() => (paletteOpen.value = true)}
+        aria-label="Search or jump to… Ctrl K"
+        aria-keyshortcuts="Control+K"
+      >
+        <Icon of={SearchIcon} />
+        <span class="grow" style={{ textAlign: "left" }}>
+          Search or jump to…
+        </span>
+        <kbd>Ctrl K</kbd>
       </button>
       {who?.user ? (
         <div class="row">
-          <span class="row not-phone" id="user"><Icon of={User} />{who.user}</span>
+          <span class="row not-phone" id="user">
+            <Icon of={User} />
+            {who.user}
+          </span>
           <Button quiet icon={LogOut} label={`Log out ${who.user}`} onClick={leave} />
         </div>
       ) : (
         <button type="button" class="btn" id="login" onClick={() => (wanted.value = { why: "", then: () => {} })}>
-          <Icon of={LogIn} /><span class="not-phone">Log in</span><span class="sr only-phone">Log in</span>
+          <Icon of={LogIn} />
+          <span class="not-phone">Log in</span>
+          <span class="sr only-phone">Log in</span>
         </button>
       )}
     </header>
@@ -109,7 +179,8 @@ async function leave(): Promise<void> {
 }
 
 function Login() {
-  const user = useSignal(identity.value?.user || ""), password = useSignal("");
+  const user = useSignal(identity.value?.user || ""),
+    password = useSignal("");
   const [busy, wrong, attempt] = useTry();
   const w = wanted.value!;
   const end = (ok: boolean) => {
@@ -117,23 +188,65 @@ function Login() {
     w.then(ok);
   };
   return (
-    <Dialog title="Log in" close={() => end(false)} submit={() => attempt(async () => {
-      await login(user.value, password.value);
-      end(true);
-    })} end={<>
-      <Button onClick={() => end(false)}>Cancel</Button>
-      <Button primary type="submit" disabled={busy || !user.value || !password.value}>{busy ? "Logging in…" : "Log in"}</Button>
-    </>}>
-      {w.why && <Note tone="info" icon={LogIn}>{w.why}</Note>}
-      {wrong && <Note tone="bad" icon={TriangleAlert}>{wrong}</Note>}
-      <Field label="User">{(id) => (
-        <input id={id} class="input" name="user" autocomplete="username" autocapitalize="none" spellcheck={false} value={user.value}
-          autofocus onInput={(e) => (user.value = e.currentTarget.value)} />
-      )}</Field>
-      <Field label="Password" hint="A user of scheme digest: the super user, or one that the ACL of some znode names.">{(id) => (
-        <input id={id} class="input" name="password" type="password" autocomplete="current-password" value={password.value}
-          onInput={(e) => (password.value = e.currentTarget.value)} />
-      )}</Field>
+    <Dialog
+      title="Log in"
+      close={() => end(false)}
+      submit={() =>
+        attempt(async () => {
+          await login(user.value, password.value);
+          end(true);
+        })
+      }
+      end={
+        <>
+          <Button onClick={() => end(false)}>Cancel</Button>
+          <Button primary type="submit" disabled={busy || !user.value || !password.value}>
+            {busy ? "Logging in…" : "Log in"}
+          </Button>
+        </>
+      }
+    >
+      {w.why && (
+        <Note tone="info" icon={LogIn}>
+          {w.why}
+        </Note>
+      )}
+      {wrong && (
+        <Note tone="bad" icon={TriangleAlert}>
+          {wrong}
+        </Note>
+      )}
+      <Field label="User">
+        {(id) => (
+          <input
+            id={id}
+            class="input"
+            name="user"
+            autocomplete="username"
+            autocapitalize="none"
+            spellcheck={false}
+            value={user.value}
+            autofocus
+            onInput={(e) => (user.value = e.currentTarget.value)}
+          />
+        )}
+      </Field>
+      <Field
+        label="Password"
+        hint="A user of scheme digest: the super user, or one that the ACL of some znode names."
+      >
+        {(id) => (
+          <input
+            id={id}
+            class="input"
+            name="password"
+            type="password"
+            autocomplete="current-password"
+            value={password.value}
+            onInput={(e) => (password.value = e.currentTarget.value)}
+          />
+        )}
+      </Field>
     </Dialog>
   );
 }
@@ -146,8 +259,13 @@ export function Frame({ children }: { children: ComponentChildren }) {
         paletteOpen.value = true;
       }
       const at = e.target as HTMLElement;
-      if (e.key === "/" && !e.ctrlKey && !at.isContentEditable && !/^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName)
-        && !at.closest(".editor")) {
+      if (
+        e.key === "/" &&
+        !e.ctrlKey &&
+        !at.isContentEditable &&
+        !/^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName) &&
+        !at.closest(".editor")
+      ) {
         e.preventDefault();
         paletteOpen.value = true;
       }
@@ -161,7 +279,14 @@ export function Frame({ children }: { children: ComponentChildren }) {
   }, [place.value]);
   return (
     <div class={"frame" + (narrow.value ? " narrow" : "")}>
-      <a class="sr" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>
+      <a
+        class="sr"
+        href="#main"
+        onClick={(e) => {
+          e.preventDefault();
+          document.getElementById("main")?.focus();
+        }}
+      >
         Skip to the content
       </a>
       {sheet.value && <div class="scrim" onClick={() => (sheet.value = false)} />}
@@ -170,7 +295,9 @@ export function Frame({ children }: { children: ComponentChildren }) {
       <main id="main" tabIndex={-1}>
         {lost.value && ensemble.value && (
           <div style={{ padding: "12px 24px 0" }}>
-            <Note tone="bad" icon={TriangleAlert}>{lost.value}. What is shown is old; this page tries again.</Note>
+            <Note tone="bad" icon={TriangleAlert}>
+              {lost.value}. What is shown is old; this page tries again.
+            </Note>
           </div>
         )}
         {children}

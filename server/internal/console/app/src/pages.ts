@@ -1,10 +1,30 @@
 // The pages, in the order of the rail. Those with an old address are pages that the server still writes.
 import {
-  ArrowLeftRight, ChartNoAxesColumn, FolderTree, Gauge, Grid2x2, History, Key, Link, Network, Radio, Search, Server,
-  Settings, Timer, Users,
+  ArrowLeftRight,
+  ChartNoAxesColumn,
+  FolderTree,
+  Gauge,
+  Grid2x2,
+  History,
+  Key,
+  Link,
+  Network,
+  Radio,
+  Search,
+  Server,
+  Settings,
+  Timer,
+  Users,
 } from "lucide";
 
-export interface Page { id: string; title: string; icon: any; group: string; old?: string; words?: string }
+export interface Page {
+  id: string;
+  title: string;
+  icon: any;
+  group: string;
+  old?: string;
+  words?: string;
+}
 
 export const pages: Page[] = [
   { id: "overview", title: "Overview", icon: Gauge, group: "", words: "health status verdict charts" },
@@ -19,8 +39,13 @@ export const pages: Page[] = [
   { id: "top", title: "Top", icon: ChartNoAxesColumn, group: "Load", words: "hot paths clients requests" },
   { id: "slow", title: "Slow operations", icon: Timer, group: "Load", words: "latency stages" },
   { id: "sizes", title: "Sizes", icon: Grid2x2, group: "Load", words: "bytes treemap space" },
-  { id: "servers", title: "Servers and orders", icon: Server, group: "Operations",
-    words: "drain hand over leader shed snapshot log level steering" },
+  {
+    id: "servers",
+    title: "Servers and orders",
+    icon: Server,
+    group: "Operations",
+    words: "drain hand over leader shed snapshot log level steering",
+  },
   { id: "configuration", title: "Configuration", icon: Settings, group: "Operations", words: "settings zoo.cfg" },
   { id: "ensembles", title: "Ensembles", icon: Network, group: "Operations", words: "others" },
 ];

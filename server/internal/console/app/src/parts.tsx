@@ -9,8 +9,15 @@ type IconNode = [string, Record<string, string | number | undefined>][];
 /** An icon of lucide. It says nothing to a screen reader: the text beside it does. */
 export function Icon({ of }: { of: IconNode }) {
   return (
-    <svg class="icon" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-linecap="round"
-      stroke-linejoin="round" aria-hidden="true">
+    <svg
+      class="icon"
+      viewBox="0 0 24 24"
+      fill="none"
+      stroke="currentColor"
+      stroke-linecap="round"
+      stroke-linejoin="round"
+      aria-hidden="true"
+    >
       {of.map(([Tag, attributes], i) => {
         const T = Tag as any;
         return <T key={i} {...attributes} />;
@@ -19,14 +26,26 @@ export function Icon({ of }: { of: IconNode }) {
   );
 }
 
-export interface Resource<T> { data: T | null; trouble: Trouble | null; refresh: () => void; at: number }
+export interface Resource<T> {
+  data: T | null;
+  trouble: Trouble | null;
+  refresh: () => void;
+  at: number;
+}
 
 /** What the API answers, asked again every so many ms while the page is seen. An old answer stays when one fails. */
-export function useGet<T>(path: string | null, query: Record<string, string | number | undefined> = {}, every = 0):
-  Resource<T> {
+export function useGet<T>(
+  path: string | null,
+  query: Record<string, string | number | undefined> = {},
+  every = 0,
+): Resource<T> {
   const key = path + "?" + JSON.stringify(query);
-  const [state, set] = useState<{ key: string; data: T | null; trouble: Trouble | null; at: number }>(
-    { key, data: null, trouble: null, at: 0 });
+  const [state, set] = useState<{ key: string; data: T | null; trouble: Trouble | null; at: number }>({
+    key,
+    data: null,
+    trouble: null,
+    at: 0,
+  });
   const [turn, setTurn] = useState(0);
   useEffect(() => {
     if (path === null) return;
@@ -58,38 +77,102 @@ export function useGet<T>(path: string | null, query: Record<string, string | nu
 export type Tone = "good" | "warn" | "bad" | "info" | "";
 
 export const Dot = ({ tone, label }: { tone: Tone; label?: string }) => (
-  <span class={"dot " + tone} role={label ? "img" : undefined} aria-label={label} aria-hidden={label ? undefined : "true"} />
+  <span
+    class={"dot " + tone}
+    role={label ? "img" : undefined}
+    aria-label={label}
+    aria-hidden={label ? undefined : "true"}
+  />
 );
-export const Tag = ({ tone = "", icon, children, title }:
-  { tone?: Tone; icon?: IconNode; children: ComponentChildren; title?: string }) => (
-  <span class={"tag " + tone} title={title}>{icon && <Icon of={icon} />}{children}</span>
+export const Tag = ({
+  tone = "",
+  icon,
+  children,
+  title,
+}: {
+  tone?: Tone;
+  icon?: IconNode;
+  children: ComponentChildren;
+  title?: string;
+}) => (
+  <span class={"tag " + tone} title={title}>
+    {icon && <Icon of={icon} />}
+    {children}
+  </span>
 );
 
-export function Button({ primary, danger, quiet, small, icon, label, children, ...rest }: {
-  primary?: boolean; danger?: boolean; quiet?: boolean; small?: boolean; icon?: IconNode; label?: string;
-  children?: ComponentChildren; [other: string]: any;
+export function Button({
+  primary,
+  danger,
+  quiet,
+  small,
+  icon,
+  label,
+  children,
+  ...rest
+}: {
+  primary?: boolean;
+  danger?: boolean;
+  quiet?: boolean;
+  small?: boolean;
+  icon?: IconNode;
+  label?: string;
+  children?: ComponentChildren;
+  [other: string]: any;
 }) {
-  const cls = ["btn", primary && "primary", danger && "danger", quiet && "quiet", small && "s", !children && "icon-only"];
+  const cls = [
+    "btn",
+    primary && "primary",
+    danger && "danger",
+    quiet && "quiet",
+    small && "s",
+    !children && "icon-only",
+  ];
   return (
-    <button type="button" class={cls.filter(Boolean).join(" ")} aria-label={label} title={children ? undefined : label}
-      {...rest}>
-      {icon && <Icon of={icon} />}{children}
+    <button
+      type="button"
+      class={cls.filter(Boolean).join(" ")}
+      aria-label={label}
+      title={children ? undefined : label}
+      {...rest}
+    >
+      {icon && <Icon of={icon} />}
+      {children}
     </button>
   );
 }
 
-export function Segments<T extends string>({ label, value, of, pick }:
-  { label: string; value: T; of: [T, string][]; pick: (v: T) => void }) {
+export function Segments<T extends string>({
+  label,
+  value,
+  of,
+  pick,
+}: {
+  label: string;
+  value: T;
+  of: [T, string][];
+  pick: (v: T) => void;
+}) {
   return (
     <div class="seg" role="group" aria-label={label}>
       {of.map(([v, text]) => (
-        <button key={v} type="button" aria-pressed={v === value} onClick={() => pick(v)}>{text}</button>
+        <button key={v} type="button" aria-pressed={v === value} onClick={() => pick(v)}>
+          {text}
+        </button>
       ))}
     </div>
   );
 }
 
-export function Field({ label, children, hint }: { label: string; children: (id: string) => ComponentChildren; hint?: string }) {
+export function Field({
+  label,
+  children,
+  hint,
+}: {
+  label: string;
+  children: (id: string) => ComponentChildren;
+  hint?: string;
+}) {
   const id = useId();
   return (
     <div class="field">
@@ -101,22 +184,42 @@ export function Field({ label, children, hint }: { label: string; children: (id:
 }
 
 export const Note = ({ tone, icon, children }: { tone: Tone; icon: IconNode; children: ComponentChildren }) => (
-  <div class={"note " + tone} role={tone === "bad" ? "alert" : "status"}><Icon of={icon} /><div class="grow">{children}</div></div>
+  <div class={"note " + tone} role={tone === "bad" ? "alert" : "status"}>
+    <Icon of={icon} />
+    <div class="grow">{children}</div>
+  </div>
 );
 
 export const Empty = ({ icon, title, children }: { icon: IconNode; title: string; children?: ComponentChildren }) => (
-  <div class="empty"><Icon of={icon} /><strong>{title}</strong>{children && <p>{children}</p>}</div>
+  <div class="empty">
+    <Icon of={icon} />
+    <strong>{title}</strong>
+    {children && <p>{children}</p>}
+  </div>
 );
 
 export const Skeleton = ({ rows = 4 }: { rows?: number }) => (
   <div class="stack" role="status" aria-label="Loading">
-    {Array.from({ length: rows }, (_, i) => <div key={i} class="skeleton" style={{ width: `${92 - ((i * 17) % 40)}%` }} />)}
+    {Array.from({ length: rows }, (_, i) => (
+      <div key={i} class="skeleton" style={{ width: `${92 - ((i * 17) % 40)}%` }} />
+    ))}
   </div>
 );
 
 /** A dialog over the page. Escape closes it; the focus returns to where it was. */
-export function Dialog({ title, close, wide, children, end, submit }: {
-  title: string; close: () => void; wide?: boolean; children: ComponentChildren; end?: ComponentChildren;
+export function Dialog({
+  title,
+  close,
+  wide,
+  children,
+  end,
+  submit,
+}: {
+  title: string;
+  close: () => void;
+  wide?: boolean;
+  children: ComponentChildren;
+  end?: ComponentChildren;
   submit?: () => void;
 }) {
   const ref = useRef<HTMLDialogElement>(null);
@@ -127,9 +230,25 @@ export function Dialog({ title, close, wide, children, end, submit }: {
     return () => before?.focus?.();
   }, []);
   return (
-    <dialog ref={ref} class={wide ? "wide" : ""} aria-labelledby={id} onCancel={(e) => { e.preventDefault(); close(); }}>
-      <form method="dialog" onSubmit={(e) => { e.preventDefault(); submit?.(); }}>
-        <div class="head"><h2 id={id}>{title}</h2></div>
+    <dialog
+      ref={ref}
+      class={wide ? "wide" : ""}
+      aria-labelledby={id}
+      onCancel={(e) => {
+        e.preventDefault();
+        close();
+      }}
+    >
+      <form
+        method="dialog"
+        onSubmit={(e) => {
+          e.preventDefault();
+          submit?.();
+        }}
+      >
+        <div class="head">
+          <h2 id={id}>{title}</h2>
+        </div>
         <div class="mid">{children}</div>
         {end && <div class="end">{end}</div>}
       </form>
@@ -149,7 +268,12 @@ export function say(text: string, tone: Tone = "good"): void {
 
 export const Toasts = () => (
   <div class="toasts" role="status" aria-live="polite">
-    {toasts.value.map((t) => <div class="toast" key={t.id}><Dot tone={t.tone} /><span>{t.text}</span></div>)}
+    {toasts.value.map((t) => (
+      <div class="toast" key={t.id}>
+        <Dot tone={t.tone} />
+        <span>{t.text}</span>
+      </div>
+    ))}
   </div>
 );
 
@@ -165,16 +289,22 @@ export async function copy(text: string, what: string): Promise<void> {
 
 /** Runs something that may fail, and says why it did. */
 export function useTry(): [boolean, string, (fn: () => Promise<void>) => Promise<void>, (s: string) => void] {
-  const busy = useSignal(false), wrong = useSignal("");
-  return [busy.value, wrong.value, async (fn) => {
-    busy.value = true;
-    wrong.value = "";
-    try {
-      await fn();
-    } catch (e) {
-      wrong.value = e instanceof Error ? e.message : String(e);
-    } finally {
-      busy.value = false;
-    }
-  }, (s) => (wrong.value = s)];
+  const busy = useSignal(false),
+    wrong = useSignal("");
+  return [
+    busy.value,
+    wrong.value,
+    async (fn) => {
+      busy.value = true;
+      wrong.value = "";
+      try {
+        await fn();
+      } catch (e) {
+        wrong.value = e instanceof Error ? e.message : String(e);
+      } finally {
+        busy.value = false;
+      }
+    },
+    (s) => (wrong.value = s),
+  ];
 }

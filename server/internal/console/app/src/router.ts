@@ -1,7 +1,10 @@
 // Where the visitor is: behind the # of the address, such as #/tree?path=/a. So the paths of znodes reach no proxy.
 import { computed, signal } from "@preact/signals";
 
-export interface Place { page: string; params: URLSearchParams }
+export interface Place {
+  page: string;
+  params: URLSearchParams;
+}
 
 function read(): Place {
   const [page, query] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s);

@@ -2,11 +2,34 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import {
-  ArrowLeft, Copy, Download, Ellipsis, FileDiff, FilePlus, FileX, History as HistoryIcon, Lock, LogIn, Pencil, Plus,
-  Trash2, TriangleAlert, Unplug,
+  ArrowLeft,
+  Copy,
+  Download,
+  Ellipsis,
+  FileDiff,
+  FilePlus,
+  FileX,
+  History as HistoryIcon,
+  Lock,
+  LogIn,
+  Pencil,
+  Plus,
+  Trash2,
+  TriangleAlert,
+  Unplug,
 } from "lucide";
 import {
-  demandLogin, get, identity, send, Trouble, wanted, type Former, type History, type Laid, type Quota, type Version,
+  demandLogin,
+  get,
+  identity,
+  send,
+  Trouble,
+  wanted,
+  type Former,
+  type History,
+  type Laid,
+  type Quota,
+  type Version,
   type Znode,
 } from "./api";
 import { EditACL, perms } from "./acl";
@@ -15,14 +38,32 @@ import { detect, editable, indent, type Format } from "./data";
 import { ensemble } from "./facts";
 import { baseOf, bytes, count, joined, Name, parentOf, plain, TimeWithUTC } from "./format";
 import {
-  Button, copy, Dialog, Empty, Field, Icon, Note, say, Segments, Skeleton, Tag, useGet, useTry,
+  Button,
+  copy,
+  Dialog,
+  Empty,
+  Field,
+  Icon,
+  Note,
+  say,
+  Segments,
+  Skeleton,
+  Tag,
+  useGet,
+  useTry,
 } from "./parts";
 import { amend, go, param, to } from "./router";
 import { refreshTree } from "./tree";
 import { WorkDialog, type Kind } from "./works";
 import { DiffView, Editor } from "./editor";
 
-const tabs = [["data", "Data"], ["stat", "Stat"], ["acl", "ACL"], ["history", "History"], ["quota", "Quota"]] as const;
+const tabs = [
+  ["data", "Data"],
+  ["stat", "Stat"],
+  ["acl", "ACL"],
+  ["history", "History"],
+  ["quota", "Quota"],
+] as const;
 
 export const mayWrite = () => ensemble.value?.writes ?? false;
 
@@ -30,11 +71,25 @@ function Crumbs({ path }: { path: string }) {
   const names = path === "/" ? [] : path.slice(1).split("/");
   return (
     <h1 aria-label={plain(path)}>
-      {names.length === 0 ? <bdi>/</bdi> : <a href={to("tree", { path: "/" })} aria-label="Root">/</a>}
+      {names.length === 0 ? (
+        <bdi>/</bdi>
+      ) : (
+        <a href={to("tree", { path: "/" })} aria-label="Root">
+          /
+        </a>
+      )}
       {names.map((n, i) => {
         const p = "/" + names.slice(0, i + 1).join("/");
-        return i === names.length - 1 ? <Name key={p} of={n} />
-          : <span key={p}><a href={to("tree", { path: p })}><Name of={n} /></a><span class="s">/</span></span>;
+        return i === names.length - 1 ? (
+          <Name key={p} of={n} />
+        ) : (
+          <span key={p}>
+            <a href={to("tree", { path: p })}>
+              <Name of={n} />
+            </a>
+            <span class="s">/</span>
+          </span>
+        );
       })}
     </h1>
   );
@@ -42,8 +97,10 @@ function Crumbs({ path }: { path: string }) {
 
 export function ZnodeView({ path }: { path: string }) {
   const tab = param("tab", "data");
-  const z = useGet<Znode>("znode", { path }, 5000), turn = useSignal(0);
-  const gone = z.trouble !== null && [403, 404].includes(z.trouble.status), data = gone ? null : z.data;
+  const z = useGet<Znode>("znode", { path }, 5000),
+    turn = useSignal(0);
+  const gone = z.trouble !== null && [403, 404].includes(z.trouble.status),
+    data = gone ? null : z.data;
   const dialog = useSignal<"" | "create" | "delete" | Kind>("");
   useEffect(() => z.refresh(), [identity.value?.user]);
   const again = () => {
@@ -56,28 +113,62 @@ export function ZnodeView({ path }: { path: string }) {
     <div class="right" id="znode">
       <div class="zhead">
         <div class="row wrap">
-          <span class="only-phone"><Button quiet icon={ArrowLeft} label="Back to the tree" onClick={() => go("tree")} /></span>
+          <span class="only-phone">
+            <Button quiet icon={ArrowLeft} label="Back to the tree" onClick={() => go("tree")} />
+          </span>
           <Crumbs path={path} />
           <Button quiet small icon={Copy} label="Copy the path" onClick={() => copy(path, "Path")} />
           <span class="grow" />
-          {mayWrite() && (identity.value?.user ? <>
-            <Button icon={Plus} onClick={() => (dialog.value = "create")}>New child</Button>
-            {path !== "/" && data && <Button danger icon={Trash2} label="Delete" onClick={() => (dialog.value = "delete")} />}
-          </> : <Button icon={LogIn} onClick={() => (wanted.value = { why: "", then: () => {} })}>Log in to change</Button>)}
+          {mayWrite() &&
+            (identity.value?.user ? (
+              <>
+                <Button icon={Plus} onClick={() => (dialog.value = "create")}>
+                  New child
+                </Button>
+                {path !== "/" && data && (
+                  <Button danger icon={Trash2} label="Delete" onClick={() => (dialog.value = "delete")} />
+                )}
+              </>
+            ) : (
+              <Button icon={LogIn} onClick={() => (wanted.value = { why: "", then: () => {} })}>
+                Log in to change
+              </Button>
+            ))}
           <More path={path} may={mayWrite() && !!identity.value?.user} pick={(k) => (dialog.value = k)} />
         </div>
         {s && (
           <div class="facts">
-            <span>Version <b id="version">{s.version}</b></span><span>{bytes(s.dataLength)}</span>
-            <span>{s.numChildren === 0 ? "No children" : s.numChildren === 1 ? "1 child" : count(s.numChildren) + " children"}</span>
-            <span>Modified <TimeWithUTC at={s.modified} /></span>
-            {s.owner && <a href={to("sessions", { find: s.owner })}><Tag tone="warn">Ephemeral</Tag></a>}
+            <span>
+              Version <b id="version">{s.version}</b>
+            </span>
+            <span>{bytes(s.dataLength)}</span>
+            <span>
+              {s.numChildren === 0
+                ? "No children"
+                : s.numChildren === 1
+                  ? "1 child"
+                  : count(s.numChildren) + " children"}
+            </span>
+            <span>
+              Modified <TimeWithUTC at={s.modified} />
+            </span>
+            {s.owner && (
+              <a href={to("sessions", { find: s.owner })}>
+                <Tag tone="warn">Ephemeral</Tag>
+              </a>
+            )}
           </div>
         )}
       </div>
       <nav class="tabs" aria-label="Parts of the znode" style={{ marginTop: "12px" }}>
         {tabs.map(([id, text]) => (
-          <a key={id} href={to("tree", { path, tab: id === "data" ? "" : id })} aria-current={tab === id ? "page" : undefined}>{text}</a>
+          <a
+            key={id}
+            href={to("tree", { path, tab: id === "data" ? "" : id })}
+            aria-current={tab === id ? "page" : undefined}
+          >
+            {text}
+          </a>
         ))}
       </nav>
       <div class="zbody">
@@ -90,11 +181,27 @@ export function ZnodeView({ path }: { path: string }) {
         {data && tab === "quota" && <QuotaTab path={path} key={turn.value} />}
       </div>
       {dialog.value === "create" && <Create parent={path} close={() => (dialog.value = "")} />}
-      {dialog.value === "delete" && data && (data.stat.numChildren === 0
-        ? <Delete z={data} close={() => (dialog.value = "")} />
-        : <WorkDialog kind="delete" path={path} close={() => (dialog.value = "")} />)}
-      {(["copy", "move", "import", "quota"] as const).map((k) => dialog.value === k
-        && <WorkDialog key={k} kind={k} path={path} close={() => { dialog.value = ""; again(); }} />)}
+      {dialog.value === "delete" &&
+        data &&
+        (data.stat.numChildren === 0 ? (
+          <Delete z={data} close={() => (dialog.value = "")} />
+        ) : (
+          <WorkDialog kind="delete" path={path} close={() => (dialog.value = "")} />
+        ))}
+      {(["copy", "move", "import", "quota"] as const).map(
+        (k) =>
+          dialog.value === k && (
+            <WorkDialog
+              key={k}
+              kind={k}
+              path={path}
+              close={() => {
+                dialog.value = "";
+                again();
+              }}
+            />
+          ),
+      )}
     </div>
   );
 }
@@ -102,28 +209,59 @@ export function ZnodeView({ path }: { path: string }) {
 function Failed({ trouble, path }: { trouble: Trouble; path: string }) {
   const lost = readDraft(path);
   if (lost && (trouble.status === 404 || trouble.status === 403)) {
-    return <>
-      <Note tone="warn" icon={TriangleAlert}>{trouble.message}. What you typed and did not save is still here.</Note>
-      <pre class="code card" tabIndex={0} aria-label="What you typed">{lost.text}</pre>
-      <div class="row"><Button icon={Copy} onClick={() => copy(lost.text, "Text")}>Copy</Button></div></>;
+    return (
+      <>
+        <Note tone="warn" icon={TriangleAlert}>
+          {trouble.message}. What you typed and did not save is still here.
+        </Note>
+        <pre class="code card" role="region" tabIndex={0} aria-label="What you typed">
+          {lost.text}
+        </pre>
+        <div class="row">
+          <Button icon={Copy} onClick={() => copy(lost.text, "Text")}>
+            Copy
+          </Button>
+        </div>
+      </>
+    );
   }
   if (trouble.status === 404) {
-    return <Empty icon={FileX} title="No such znode">
-      It may have been deleted. <a href={to("tree", { path, tab: "history" })}>Look at its history</a> or{" "}
-      <a href={to("tree", { path: parentOf(path) })}>open its parent</a>.</Empty>;
+    return (
+      <Empty icon={FileX} title="No such znode">
+        It may have been deleted. <a href={to("tree", { path, tab: "history" })}>Look at its history</a> or{" "}
+        <a href={to("tree", { path: parentOf(path) })}>open its parent</a>.
+      </Empty>
+    );
   }
-  if (trouble.status === 403) return <Empty icon={Lock} title="No read permission">{trouble.message}. Log in as a user that the ACL names.</Empty>;
-  return <Note tone="bad" icon={Unplug}>{trouble.message}</Note>;
+  if (trouble.status === 403)
+    return (
+      <Empty icon={Lock} title="No read permission">
+        {trouble.message}. Log in as a user that the ACL names.
+      </Empty>
+    );
+  return (
+    <Note tone="bad" icon={Unplug}>
+      {trouble.message}
+    </Note>
+  );
 }
 
 function Data({ z, again }: { z: Znode; again: () => void }) {
   const editing = useSignal(readDraft(z.path) !== null);
-  const found = detect(z), as = useSignal("");
+  const found = detect(z),
+    as = useSignal("");
   // The last parameter is for the key alone: the data is asked for again when it has changed.
   const laid = useGet<Laid>("laid", { path: z.path, as: as.value || undefined, zxid: z.stat.mzxid });
   const mayEdit = mayWrite() && z.whole && z.stat.dataLength <= 256 * 1024;
   if (editing.value && mayEdit) {
-    return <Edit z={z} format={editable(z).encoding === "utf-8" ? found : "text"} again={again} end={() => (editing.value = false)} />;
+    return (
+      <Edit
+        z={z}
+        format={editable(z).encoding === "utf-8" ? found : "text"}
+        again={again}
+        end={() => (editing.value = false)}
+      />
+    );
   }
   const edit = async () => {
     if (!identity.value?.user) {
@@ -132,36 +270,95 @@ function Data({ z, again }: { z: Znode; again: () => void }) {
     }
     editing.value = true;
   };
-  const l = laid.data, now = l?.packed ? "packed" : (l?.format ?? found);
+  const l = laid.data,
+    now = l?.packed ? "packed" : (l?.format ?? found);
   return (
     <>
       <div class="databar">
-        <Segments label="Format" value={now} pick={(f) => (as.value = f)} of={[["json", "JSON"], ["yaml", "YAML"],
-          ["xml", "XML"], ["text", "Text"], ["hex", "Bytes"],
-          ...(l?.packing ? [["packed", "Packed"] as [string, string]] : [])]} />
+        <Segments
+          label="Format"
+          value={now}
+          pick={(f) => (as.value = f)}
+          of={[
+            ["json", "JSON"],
+            ["yaml", "YAML"],
+            ["xml", "XML"],
+            ["text", "Text"],
+            ["hex", "Bytes"],
+            ...(l?.packing ? [["packed", "Packed"] as [string, string]] : []),
+          ]}
+        />
         <span class="grow" />
-        {z.encoding === "utf-8" && <Button quiet icon={Copy} onClick={() => copy(z.data ?? "", "Data")}>Copy</Button>}
-        <a class="btn quiet" href={"data?path=" + encodeURIComponent(z.path)}><Icon of={Download} />Download</a>
-        {mayEdit && <Button primary icon={Pencil} onClick={edit}>Edit</Button>}
+        {z.encoding === "utf-8" && (
+          <Button quiet icon={Copy} onClick={() => copy(z.data ?? "", "Data")}>
+            Copy
+          </Button>
+        )}
+        <a class="btn quiet" href={"data?path=" + encodeURIComponent(z.path)}>
+          <Icon of={Download} />
+          Download
+        </a>
+        {mayEdit && (
+          <Button primary icon={Pencil} onClick={edit}>
+            Edit
+          </Button>
+        )}
       </div>
-      {laid.trouble && <Note tone="bad" icon={TriangleAlert}>{laid.trouble.message}</Note>}
-      {l?.packing && <p class="small dim">Compressed by {l.packing}: {bytes(z.stat.dataLength)}, {l.cut && !l.packed ? "more than " : ""}
-        {bytes(l.size)} when it is unpacked.</p>}
+      {laid.trouble && (
+        <Note tone="bad" icon={TriangleAlert}>
+          {laid.trouble.message}
+        </Note>
+      )}
+      {l?.packing && (
+        <p class="small dim">
+          Compressed by {l.packing}: {bytes(z.stat.dataLength)}, {l.cut && !l.packed ? "more than " : ""}
+          {bytes(l.size)} when it is unpacked.
+        </p>
+      )}
       {l?.trouble && <p class="small dim">{l.trouble}</p>}
-      {z.data === null || z.data === "" ? <div class="card"><Empty icon={FilePlus} title={z.data === null ? "No data (null)" : "No data"} /></div>
-        : <div class="card">{l ? <pre class={"code" + (l.format === "hex" ? " hex" : "")} id="text" tabIndex={0}
-          aria-label="Data">{l.text}</pre> : <div class="body"><Skeleton rows={4} /></div>}</div>}
-      {l?.cut && !l.packed && <Note tone="warn" icon={TriangleAlert}>This is the beginning of the data. Download it to see all of it.</Note>}
+      {z.data === null || z.data === "" ? (
+        <div class="card">
+          <Empty icon={FilePlus} title={z.data === null ? "No data (null)" : "No data"} />
+        </div>
+      ) : (
+        <div class="card">
+          {l ? (
+            <pre
+              class={"code" + (l.format === "hex" ? " hex" : "")}
+              id="text"
+              role="region"
+              tabIndex={0}
+              aria-label="Data"
+            >
+              {l.text}
+            </pre>
+          ) : (
+            <div class="body">
+              <Skeleton rows={4} />
+            </div>
+          )}
+        </div>
+      )}
+      {l?.cut && !l.packed && (
+        <Note tone="warn" icon={TriangleAlert}>
+          This is the beginning of the data. Download it to see all of it.
+        </Note>
+      )}
     </>
   );
 }
 
 /** The editor. A draft is kept while it is typed; a save that meets another version keeps it and shows all three. */
 function Edit({ z, format, again, end }: { z: Znode; format: Format; again: () => void; end: () => void }) {
-  const draft = readDraft(z.path), now = editable(z), encoding = now.encoding;
-  const text = useSignal(draft?.text ?? now.text), base = useSignal(draft?.base ?? now.text);
+  const draft = readDraft(z.path),
+    now = editable(z),
+    encoding = now.encoding;
+  const text = useSignal(draft?.text ?? now.text),
+    base = useSignal(draft?.base ?? now.text);
   const version = useSignal(draft?.version ?? z.stat.version);
-  const review = useSignal(false), theirs = useSignal<Znode | null>(null), wrong = useSignal("");
+  const review = useSignal(false),
+    theirs = useSignal<Znode | null>(null),
+    wrong = useSignal("");
   const [busy, trouble, attempt] = useTry();
   const dirty = text.value !== base.value;
   useEffect(() => {
@@ -173,22 +370,23 @@ function Edit({ z, format, again, end }: { z: Znode; format: Format; again: () =
     addEventListener("beforeunload", ask);
     return () => removeEventListener("beforeunload", ask);
   }, [dirty]);
-  const save = () => attempt(async () => {
-    try {
-      await send("PUT", "znode", { path: z.path, data: text.value, encoding, version: version.value });
-    } catch (e) {
-      if (e instanceof Trouble && e.code === "BadVersion") {
-        theirs.value = await get<Znode>("znode", { path: z.path });
-        review.value = false;
-        return;
+  const save = () =>
+    attempt(async () => {
+      try {
+        await send("PUT", "znode", { path: z.path, data: text.value, encoding, version: version.value });
+      } catch (e) {
+        if (e instanceof Trouble && e.code === "BadVersion") {
+          theirs.value = await get<Znode>("znode", { path: z.path });
+          review.value = false;
+          return;
+        }
+        throw e;
       }
-      throw e;
-    }
-    keepDraft(z.path, null);
-    say("Saved");
-    end();
-    again();
-  });
+      keepDraft(z.path, null);
+      say("Saved");
+      end();
+      again();
+    });
   const discard = () => {
     keepDraft(z.path, null);
     end();
@@ -197,64 +395,151 @@ function Edit({ z, format, again, end }: { z: Znode; format: Format; again: () =
   return (
     <>
       <div class="databar">
-        <Tag tone={dirty ? "warn" : ""}>{dirty ? "Not saved" : "Editing"} · version {version.value}</Tag>
+        <Tag tone={dirty ? "warn" : ""}>
+          {dirty ? "Not saved" : "Editing"} · version {version.value}
+        </Tag>
         {encoding === "base64" && <Tag tone="info">base64</Tag>}
         <span class="grow" />
-        {format === "json" && <Button onClick={() => {
-          try {
-            JSON.parse(text.value);
-            text.value = indent(text.value) + "\n";
-          } catch (e) {
-            say("This is not valid JSON yet", "bad");
-          }
-        }}>Format</Button>}
+        {format === "json" && (
+          <Button
+            onClick={() => {
+              try {
+                JSON.parse(text.value);
+                text.value = indent(text.value) + "\n";
+              } catch (e) {
+                say("This is not valid JSON yet", "bad");
+              }
+            }}
+          >
+            Format
+          </Button>
+        )}
         <Button onClick={discard}>{dirty ? "Discard" : "Close"}</Button>
-        <Button primary icon={FileDiff} disabled={!dirty} onClick={() => (review.value = true)}>Review and save</Button>
+        <Button primary icon={FileDiff} disabled={!dirty} onClick={() => (review.value = true)}>
+          Review and save
+        </Button>
       </div>
-      {draft && draft.version !== z.stat.version && <Note tone="warn" icon={TriangleAlert}>
-        What you typed is based on version {draft.version}; the znode has version {z.stat.version} now. Saving shows both.</Note>}
-      <Editor value={text} format={format} wrong={(w) => (wrong.value = w)} label={"Data of " + plain(z.path)}
-        save={() => dirty && (review.value = true)} />
-      <p class="small c-bad" id="invalid" role="status">{wrong.value}</p>
+      {draft && draft.version !== z.stat.version && (
+        <Note tone="warn" icon={TriangleAlert}>
+          What you typed is based on version {draft.version}; the znode has version {z.stat.version} now. Saving shows
+          both.
+        </Note>
+      )}
+      <Editor
+        value={text}
+        format={format}
+        wrong={(w) => (wrong.value = w)}
+        label={"Data of " + plain(z.path)}
+        save={() => dirty && (review.value = true)}
+      />
+      <p class="small c-bad" id="invalid" role="status">
+        {wrong.value}
+      </p>
       {review.value && (
-        <Dialog wide title={`Save over version ${version.value}?`} close={() => (review.value = false)} submit={save} end={<>
-          <Button onClick={() => (review.value = false)}>Keep editing</Button>
-          <Button primary type="submit" disabled={busy}>{busy ? "Saving…" : "Save"}</Button>
-        </>}>
-          {trouble && <Note tone="bad" icon={TriangleAlert}>{trouble}</Note>}
-          {wrong.value && <Note tone="warn" icon={TriangleAlert}>{wrong.value}</Note>}
+        <Dialog
+          wide
+          title={`Save over version ${version.value}?`}
+          close={() => (review.value = false)}
+          submit={save}
+          end={
+            <>
+              <Button onClick={() => (review.value = false)}>Keep editing</Button>
+              <Button primary type="submit" disabled={busy}>
+                {busy ? "Saving…" : "Save"}
+              </Button>
+            </>
+          }
+        >
+          {trouble && (
+            <Note tone="bad" icon={TriangleAlert}>
+              {trouble}
+            </Note>
+          )}
+          {wrong.value && (
+            <Note tone="warn" icon={TriangleAlert}>
+              {wrong.value}
+            </Note>
+          )}
           <DiffView before={base.value} after={text.value} format={format} label="What would change" />
         </Dialog>
       )}
-      {theirs.value && <Conflict mine={text.value} base={base.value} theirs={theirs.value} format={format}
-        keep={() => {
-          base.value = editable(theirs.value!).text;
-          version.value = theirs.value!.stat.version;
-          theirs.value = null;
-          keepDraft(z.path, { text: text.value, version: version.value, base: base.value });
-          review.value = true;
-        }} take={discard} close={() => (theirs.value = null)} />}
+      {theirs.value && (
+        <Conflict
+          mine={text.value}
+          base={base.value}
+          theirs={theirs.value}
+          format={format}
+          keep={() => {
+            base.value = editable(theirs.value!).text;
+            version.value = theirs.value!.stat.version;
+            theirs.value = null;
+            keepDraft(z.path, { text: text.value, version: version.value, base: base.value });
+            review.value = true;
+          }}
+          take={discard}
+          close={() => (theirs.value = null)}
+        />
+      )}
     </>
   );
 }
 
-function Conflict({ mine, base, theirs, format, keep, take, close }: {
-  mine: string; base: string; theirs: Znode; format: Format; keep: () => void; take: () => void; close: () => void;
+function Conflict({
+  mine,
+  base,
+  theirs,
+  format,
+  keep,
+  take,
+  close,
+}: {
+  mine: string;
+  base: string;
+  theirs: Znode;
+  format: Format;
+  keep: () => void;
+  take: () => void;
+  close: () => void;
 }) {
   const view = useSignal<"mine" | "base" | "ours">("mine");
   const other = editable(theirs).text;
-  const [before, after, label] = view.value === "mine" ? [other, mine, "From theirs to yours"]
-    : view.value === "base" ? [base, other, "What they changed"] : [base, mine, "What you changed"];
+  const [before, after, label] =
+    view.value === "mine"
+      ? [other, mine, "From theirs to yours"]
+      : view.value === "base"
+        ? [base, other, "What they changed"]
+        : [base, mine, "What you changed"];
   return (
-    <Dialog wide title="This znode has changed meanwhile" close={close} end={<>
-      <Button onClick={close}>Keep editing</Button>
-      <Button danger onClick={take}>Take theirs</Button>
-      <Button primary onClick={keep}>Save mine over version {theirs.stat.version}</Button>
-    </>}>
-      <Note tone="warn" icon={TriangleAlert}>Nothing was saved. Your text is still here: version {theirs.stat.version} is
-        on the server, yours began with an earlier one.</Note>
-      <Segments label="Compare" value={view.value} pick={(v) => (view.value = v)}
-        of={[["mine", "Yours and theirs"], ["base", "Base and theirs"], ["ours", "Base and yours"]]} />
+    <Dialog
+      wide
+      title="This znode has changed meanwhile"
+      close={close}
+      end={
+        <>
+          <Button onClick={close}>Keep editing</Button>
+          <Button danger onClick={take}>
+            Take theirs
+          </Button>
+          <Button primary onClick={keep}>
+            Save mine over version {theirs.stat.version}
+          </Button>
+        </>
+      }
+    >
+      <Note tone="warn" icon={TriangleAlert}>
+        Nothing was saved. Your text is still here: version {theirs.stat.version} is on the server, yours began with
+        an earlier one.
+      </Note>
+      <Segments
+        label="Compare"
+        value={view.value}
+        pick={(v) => (view.value = v)}
+        of={[
+          ["mine", "Yours and theirs"],
+          ["base", "Base and theirs"],
+          ["ours", "Base and yours"],
+        ]}
+      />
       <DiffView before={before} after={after} format={format} label={label} key={view.value} />
     </Dialog>
   );
@@ -263,40 +548,85 @@ function Conflict({ mine, base, theirs, format, keep, take, close }: {
 function StatTab({ z }: { z: Znode }) {
   const s = z.stat;
   const zxid = (v: string) => (
-    <span class="row"><code>{v}</code><Button quiet small icon={Copy} label={"Copy " + v} onClick={() => copy(v, "Zxid")} /></span>
+    <span class="row">
+      <code>{v}</code>
+      <Button quiet small icon={Copy} label={"Copy " + v} onClick={() => copy(v, "Zxid")} />
+    </span>
   );
   return (
-    <div class="card"><div class="body">
-      <dl class="kv">
-        <dt>Created</dt><dd><TimeWithUTC at={s.created} /></dd>
-        <dt>Created by txn</dt><dd>{zxid(s.czxid)}</dd>
-        <dt>Data modified</dt><dd><TimeWithUTC at={s.modified} /></dd>
-        <dt>Modified by txn</dt><dd>{zxid(s.mzxid)}</dd>
-        <dt>Children changed by txn</dt><dd>{zxid(s.pzxid)}</dd>
-        <dt>Data version</dt><dd>{s.version}</dd>
-        <dt>Children version</dt><dd>{s.cversion}</dd>
-        <dt>ACL version</dt><dd>{s.aversion}</dd>
-        <dt>Data length</dt><dd>{bytes(s.dataLength)} <span class="faint">({count(s.dataLength)} bytes)</span></dd>
-        <dt>Children</dt><dd>{count(s.numChildren)}</dd>
-        <dt>Ephemeral owner</dt><dd>{s.owner ? <a href={to("sessions", { find: s.owner })}><code>{s.owner}</code></a> : "None"}</dd>
-      </dl>
-    </div></div>
+    <div class="card">
+      <div class="body">
+        <dl class="kv">
+          <dt>Created</dt>
+          <dd>
+            <TimeWithUTC at={s.created} />
+          </dd>
+          <dt>Created by txn</dt>
+          <dd>{zxid(s.czxid)}</dd>
+          <dt>Data modified</dt>
+          <dd>
+            <TimeWithUTC at={s.modified} />
+          </dd>
+          <dt>Modified by txn</dt>
+          <dd>{zxid(s.mzxid)}</dd>
+          <dt>Children changed by txn</dt>
+          <dd>{zxid(s.pzxid)}</dd>
+          <dt>Data version</dt>
+          <dd>{s.version}</dd>
+          <dt>Children version</dt>
+          <dd>{s.cversion}</dd>
+          <dt>ACL version</dt>
+          <dd>{s.aversion}</dd>
+          <dt>Data length</dt>
+          <dd>
+            {bytes(s.dataLength)} <span class="faint">({count(s.dataLength)} bytes)</span>
+          </dd>
+          <dt>Children</dt>
+          <dd>{count(s.numChildren)}</dd>
+          <dt>Ephemeral owner</dt>
+          <dd>
+            {s.owner ? (
+              <a href={to("sessions", { find: s.owner })}>
+                <code>{s.owner}</code>
+              </a>
+            ) : (
+              "None"
+            )}
+          </dd>
+        </dl>
+      </div>
+    </div>
   );
 }
 
 /** What is done seldom with a znode. */
 function More({ path, may, pick }: { path: string; may: boolean; pick: (k: Kind) => void }) {
   const item = (text: string, k: Kind) => (
-    <button type="button" popovertarget="more" popovertargetaction="hide" onClick={() => pick(k)}>{text}</button>
+    <button type="button" popovertarget="more" popovertargetaction="hide" onClick={() => pick(k)}>
+      {text}
+    </button>
   );
   return (
     <div class="menu">
-      <button type="button" class="btn icon-only" popovertarget="more" aria-label="More" title="More"><Icon of={Ellipsis} /></button>
+      <button type="button" class="btn icon-only" popovertarget="more" aria-label="More" title="More">
+        <Icon of={Ellipsis} />
+      </button>
       <div id="more" popover="auto" class="items" aria-label="More">
-        {may && <>{item("Copy…", "copy")}{path !== "/" && item("Move…", "move")}{item("Import below…", "import")}{item("Set quota…", "quota")}</>}
-        <a href={"export?path=" + encodeURIComponent(path)} download>Export</a>
-        <a href={to("live", { path })}>Live changes below</a><a href={to("search", { under: path })}>Search below</a>
-        <a href={to("recipes", { under: path })}>Recipes below</a><a href={to("sizes", { path })}>Sizes below</a>
+        {may && (
+          <>
+            {item("Copy…", "copy")}
+            {path !== "/" && item("Move…", "move")}
+            {item("Import below…", "import")}
+            {item("Set quota…", "quota")}
+          </>
+        )}
+        <a href={"export?path=" + encodeURIComponent(path)} download>
+          Export
+        </a>
+        <a href={to("live", { path })}>Live changes below</a>
+        <a href={to("search", { under: path })}>Search below</a>
+        <a href={to("recipes", { under: path })}>Recipes below</a>
+        <a href={to("sizes", { path })}>Sizes below</a>
         {identity.value?.user && <a href={"links?path=" + encodeURIComponent(path)}>Share…</a>}
       </div>
     </div>
@@ -307,18 +637,56 @@ function ACLTab({ z, again }: { z: Znode; again: () => void }) {
   const editing = useSignal(false);
   return (
     <div class="card">
-      <header><h2>Permissions</h2>
-        {mayWrite() && <Button icon={Pencil} onClick={async () => {
-          editing.value = !!identity.value?.user || (await demandLogin("Changes need a login."));
-        }}>Edit permissions</Button>}</header>
-      {editing.value && <EditACL z={z} close={() => (editing.value = false)} done={() => { editing.value = false; again(); }} />}
+      <header>
+        <h2>Permissions</h2>
+        {mayWrite() && (
+          <Button
+            icon={Pencil}
+            onClick={async () => {
+              editing.value = !!identity.value?.user || (await demandLogin("Changes need a login."));
+            }}
+          >
+            Edit permissions
+          </Button>
+        )}
+      </header>
+      {editing.value && (
+        <EditACL
+          z={z}
+          close={() => (editing.value = false)}
+          done={() => {
+            editing.value = false;
+            again();
+          }}
+        />
+      )}
       <div class="scroll-x" tabIndex={0} role="region" aria-label="Permissions">
-        <table class="t"><thead><tr><th scope="col">Scheme</th><th scope="col">Identity</th>
-          {perms.map(([, name]) => <th scope="col" key={name}>{name}</th>)}</tr></thead>
-          <tbody>{z.acl.map((e, i) => (
-            <tr key={i}><th scope="row">{e.scheme}</th><td class="wrap"><Name of={e.id || "–"} /></td>
-              {perms.map(([letter, name]) => <td key={name}>{e.perms.includes(letter) ? "Yes" : <span class="faint">No</span>}</td>)}</tr>
-          ))}</tbody></table>
+        <table class="t">
+          <thead>
+            <tr>
+              <th scope="col">Scheme</th>
+              <th scope="col">Identity</th>
+              {perms.map(([, name]) => (
+                <th scope="col" key={name}>
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {z.acl.map((e, i) => (
+              <tr key={i}>
+                <th scope="row">{e.scheme}</th>
+                <td class="wrap">
+                  <Name of={e.id || "–"} />
+                </td>
+                {perms.map(([letter, name]) => (
+                  <td key={name}>{e.perms.includes(letter) ? "Yes" : <span class="faint">No</span>}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
       </div>
     </div>
   );
@@ -329,26 +697,77 @@ function HistoryTab({ path }: { path: string }) {
   const h = useGet<History>(who ? "history" : null, { path });
   const shown = useSignal<Version | null>(null);
   if (!who) {
-    return <Empty icon={LogIn} title="History needs a login">
-      <Button onClick={() => (wanted.value = { why: "", then: () => {} })}>Log in</Button></Empty>;
+    return (
+      <Empty icon={LogIn} title="History needs a login">
+        <Button onClick={() => (wanted.value = { why: "", then: () => {} })}>Log in</Button>
+      </Empty>
+    );
   }
-  if (h.trouble) return <Note tone="bad" icon={TriangleAlert}>{h.trouble.message}</Note>;
+  if (h.trouble)
+    return (
+      <Note tone="bad" icon={TriangleAlert}>
+        {h.trouble.message}
+      </Note>
+    );
   if (!h.data) return <Skeleton rows={5} />;
-  if (h.data.versions.length === 0) return <Empty icon={HistoryIcon} title="No versions found">The files of this server hold none.</Empty>;
+  if (h.data.versions.length === 0)
+    return (
+      <Empty icon={HistoryIcon} title="No versions found">
+        The files of this server hold none.
+      </Empty>
+    );
   return (
     <>
-      <p class="small faint">From the log and the snapshots of this server, since txn <code>{h.data.from}</code>.
-        {h.data.cut && " Older versions were not read."}{h.data.hidden > 0 && ` ${h.data.hidden} may not be shown to you.`}</p>
+      <p class="small faint">
+        From the log and the snapshots of this server, since txn <code>{h.data.from}</code>.
+        {h.data.cut && " Older versions were not read."}
+        {h.data.hidden > 0 && ` ${h.data.hidden} may not be shown to you.`}
+      </p>
       <div class="card scroll-x" tabIndex={0} role="region" aria-label="Versions">
-        <table class="t"><thead><tr><th scope="col">When</th><th scope="col">Change</th><th scope="col" class="num">Version</th>
-          <th scope="col" class="num">Size</th><th scope="col">Txn</th><th scope="col"><span class="sr">Actions</span></th></tr></thead>
-          <tbody>{h.data.versions.map((v) => (
-            <tr key={v.zxid + v.kind}><th scope="row" class="nowrap"><TimeWithUTC at={v.at} /></th><td>{v.kind}</td>
-              <td class="num">{v.version < 0 ? "–" : v.version}</td><td class="num">{bytes(v.size)}</td><td><code>{v.zxid}</code></td>
-              <td class="num">{v.hasData && <Button small onClick={() => (shown.value = v)}>Compare</Button>}</td></tr>
-          ))}</tbody></table>
+        <table class="t">
+          <thead>
+            <tr>
+              <th scope="col">When</th>
+              <th scope="col">Change</th>
+              <th scope="col" class="num">
+                Version
+              </th>
+              <th scope="col" class="num">
+                Size
+              </th>
+              <th scope="col">Txn</th>
+              <th scope="col">
+                <span class="sr">Actions</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {h.data.versions.map((v) => (
+              <tr key={v.zxid + v.kind}>
+                <th scope="row" class="nowrap">
+                  <TimeWithUTC at={v.at} />
+                </th>
+                <td>{v.kind}</td>
+                <td class="num">{v.version < 0 ? "–" : v.version}</td>
+                <td class="num">{bytes(v.size)}</td>
+                <td>
+                  <code>{v.zxid}</code>
+                </td>
+                <td class="num">
+                  {v.hasData && (
+                    <Button small onClick={() => (shown.value = v)}>
+                      Compare
+                    </Button>
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
       </div>
-      {shown.value && <FormerDialog path={path} all={h.data.versions} v={shown.value} close={() => (shown.value = null)} />}
+      {shown.value && (
+        <FormerDialog path={path} all={h.data.versions} v={shown.value} close={() => (shown.value = null)} />
+      )}
     </>
   );
 }
@@ -359,92 +778,212 @@ function FormerDialog({ path, all, v, close }: { path: string; all: Version[]; v
   const then = useGet<Former>(before ? "version" : null, { path, zxid: before?.zxid });
   const text = (f: Former | null) => f?.data ?? "";
   return (
-    <Dialog wide title={`Version ${v.version < 0 ? "" : v.version} of ${plain(baseOf(path))}`} close={close}
-      end={<Button onClick={close}>Close</Button>}>
-      {(now.trouble ?? then.trouble) && <Note tone="bad" icon={TriangleAlert}>{(now.trouble ?? then.trouble)!.message}</Note>}
-      {now.data && (!before || then.data) && <DiffView before={text(then.data)} after={text(now.data)} format="text"
-        label={before ? `From txn ${before.zxid} to ${v.zxid}` : `Data of txn ${v.zxid}`} />}
+    <Dialog
+      wide
+      title={`Version ${v.version < 0 ? "" : v.version} of ${plain(baseOf(path))}`}
+      close={close}
+      end={<Button onClick={close}>Close</Button>}
+    >
+      {(now.trouble ?? then.trouble) && (
+        <Note tone="bad" icon={TriangleAlert}>
+          {(now.trouble ?? then.trouble)!.message}
+        </Note>
+      )}
+      {now.data && (!before || then.data) && (
+        <DiffView
+          before={text(then.data)}
+          after={text(now.data)}
+          format="text"
+          label={before ? `From txn ${before.zxid} to ${v.zxid}` : `Data of txn ${v.zxid}`}
+        />
+      )}
     </Dialog>
   );
 }
 
 function QuotaTab({ path }: { path: string }) {
   const q = useGet<Quota>("quota", { path });
-  if (q.trouble) return <Note tone="bad" icon={TriangleAlert}>{q.trouble.message}</Note>;
+  if (q.trouble)
+    return (
+      <Note tone="bad" icon={TriangleAlert}>
+        {q.trouble.message}
+      </Note>
+    );
   if (!q.data) return <Skeleton rows={3} />;
   const l = q.data.limits;
   if ([l.count, l.bytes, l.countHard, l.bytesHard].every((n) => n < 0)) {
-    return <Empty icon={Lock} title="No quota">Nothing limits the znodes at and below this path.</Empty>;
+    return (
+      <Empty icon={Lock} title="No quota">
+        Nothing limits the znodes at and below this path.
+      </Empty>
+    );
   }
   const line = (name: string, used: number, soft: number, hard: number, write: (n: number) => string) => {
     const limit = hard >= 0 ? hard : soft;
     return (
       <div class="stack" style={{ gap: "4px" }}>
-        <div class="row"><b class="grow">{name}</b><span>{write(used)}{limit >= 0 && ` of ${write(limit)}`}</span></div>
-        {limit >= 0 && <div class="meter"><i style={{ width: Math.min(100, (100 * used) / Math.max(1, limit)) + "%" }} /></div>}
-        <span class="small faint">{soft >= 0 ? `More than ${write(soft)} is logged. ` : ""}
-          {hard >= 0 ? `More than ${write(hard)} is refused${q.data!.enforced ? "." : ", once enforceQuota is set."}` : ""}</span>
+        <div class="row">
+          <b class="grow">{name}</b>
+          <span>
+            {write(used)}
+            {limit >= 0 && ` of ${write(limit)}`}
+          </span>
+        </div>
+        {limit >= 0 && (
+          <div class="meter">
+            <i style={{ width: Math.min(100, (100 * used) / Math.max(1, limit)) + "%" }} />
+          </div>
+        )}
+        <span class="small faint">
+          {soft >= 0 ? `More than ${write(soft)} is logged. ` : ""}
+          {hard >= 0
+            ? `More than ${write(hard)} is refused${q.data!.enforced ? "." : ", once enforceQuota is set."}`
+            : ""}
+        </span>
       </div>
     );
   };
-  return <div class="card"><div class="body stack">
-    {line("Znodes", q.data.usedCount, l.count, l.countHard, count)}
-    {line("Bytes", q.data.usedBytes, l.bytes, l.bytesHard, bytes)}
-  </div></div>;
+  return (
+    <div class="card">
+      <div class="body stack">
+        {line("Znodes", q.data.usedCount, l.count, l.countHard, count)}
+        {line("Bytes", q.data.usedBytes, l.bytes, l.bytesHard, bytes)}
+      </div>
+    </div>
+  );
 }
 
 function Create({ parent, close }: { parent: string; close: () => void }) {
-  const name = useSignal(""), data = useSignal(""), kind = useSignal("persistent"), ttl = useSignal("60000");
+  const name = useSignal(""),
+    data = useSignal(""),
+    kind = useSignal("persistent"),
+    ttl = useSignal("60000");
   const [busy, trouble, attempt] = useTry();
-  const submit = () => attempt(async () => {
-    const done = await send<{ path: string }>("POST", "znode", {
-      path: joined(parent, name.value), data: data.value, encoding: "utf-8", acl: null,
-      sequential: kind.value === "sequential", container: kind.value === "container",
-      ttl: kind.value === "ttl" ? Number(ttl.value) : 0,
+  const submit = () =>
+    attempt(async () => {
+      const done = await send<{ path: string }>("POST", "znode", {
+        path: joined(parent, name.value),
+        data: data.value,
+        encoding: "utf-8",
+        acl: null,
+        sequential: kind.value === "sequential",
+        container: kind.value === "container",
+        ttl: kind.value === "ttl" ? Number(ttl.value) : 0,
+      });
+      say("Created " + plain(baseOf(done.path)));
+      close();
+      refreshTree(done.path);
+      go("tree", { path: done.path });
     });
-    say("Created " + plain(baseOf(done.path)));
-    close();
-    refreshTree(done.path);
-    go("tree", { path: done.path });
-  });
   return (
-    <Dialog title="New child" close={close} submit={submit} end={<>
-      <Button onClick={close}>Cancel</Button>
-      <Button primary type="submit" disabled={busy || !name.value}>{busy ? "Creating…" : "Create"}</Button>
-    </>}>
-      {trouble && <Note tone="bad" icon={TriangleAlert}>{trouble}</Note>}
-      <p class="dim">Below <Name of={parent} /></p>
-      <Field label="Name">{(id) => <input id={id} class="input mono" value={name.value} autofocus spellcheck={false}
-        autocapitalize="none" onInput={(e) => (name.value = e.currentTarget.value)} />}</Field>
-      <Field label="Kind">{(id) => (
-        <select id={id} class="input" value={kind.value} onChange={(e) => (kind.value = e.currentTarget.value)}>
-          <option value="persistent">Persistent</option><option value="sequential">Persistent, sequential</option>
-          <option value="container">Container</option><option value="ttl">With a time to live</option>
-        </select>)}</Field>
-      {kind.value === "ttl" && <Field label="Time to live, ms">{(id) => <input id={id} class="input" type="number" min="1"
-        value={ttl.value} onInput={(e) => (ttl.value = e.currentTarget.value)} />}</Field>}
-      <Field label="Data">{(id) => <textarea id={id} class="input mono" rows={5} spellcheck={false} value={data.value}
-        onInput={(e) => (data.value = e.currentTarget.value)} />}</Field>
+    <Dialog
+      title="New child"
+      close={close}
+      submit={submit}
+      end={
+        <>
+          <Button onClick={close}>Cancel</Button>
+          <Button primary type="submit" disabled={busy || !name.value}>
+            {busy ? "Creating…" : "Create"}
+          </Button>
+        </>
+      }
+    >
+      {trouble && (
+        <Note tone="bad" icon={TriangleAlert}>
+          {trouble}
+        </Note>
+      )}
+      <p class="dim">
+        Below <Name of={parent} />
+      </p>
+      <Field label="Name">
+        {(id) => (
+          <input
+            id={id}
+            class="input mono"
+            value={name.value}
+            autofocus
+            spellcheck={false}
+            autocapitalize="none"
+            onInput={(e) => (name.value = e.currentTarget.value)}
+          />
+        )}
+      </Field>
+      <Field label="Kind">
+        {(id) => (
+          <select id={id} class="input" value={kind.value} onChange={(e) => (kind.value = e.currentTarget.value)}>
+            <option value="persistent">Persistent</option>
+            <option value="sequential">Persistent, sequential</option>
+            <option value="container">Container</option>
+            <option value="ttl">With a time to live</option>
+          </select>
+        )}
+      </Field>
+      {kind.value === "ttl" && (
+        <Field label="Time to live, ms">
+          {(id) => (
+            <input
+              id={id}
+              class="input"
+              type="number"
+              min="1"
+              value={ttl.value}
+              onInput={(e) => (ttl.value = e.currentTarget.value)}
+            />
+          )}
+        </Field>
+      )}
+      <Field label="Data">
+        {(id) => (
+          <textarea
+            id={id}
+            class="input mono"
+            rows={5}
+            spellcheck={false}
+            value={data.value}
+            onInput={(e) => (data.value = e.currentTarget.value)}
+          />
+        )}
+      </Field>
     </Dialog>
   );
 }
 
 function Delete({ z, close }: { z: Znode; close: () => void }) {
   const [busy, trouble, attempt] = useTry();
-  const submit = () => attempt(async () => {
-    await send("DELETE", "znode", undefined, { path: z.path, version: z.stat.version });
-    say("Deleted " + plain(baseOf(z.path)));
-    close();
-    refreshTree(parentOf(z.path));
-    amend("tree", { path: parentOf(z.path) });
-  });
+  const submit = () =>
+    attempt(async () => {
+      await send("DELETE", "znode", undefined, { path: z.path, version: z.stat.version });
+      say("Deleted " + plain(baseOf(z.path)));
+      close();
+      refreshTree(parentOf(z.path));
+      amend("tree", { path: parentOf(z.path) });
+    });
   return (
-    <Dialog title="Delete this znode?" close={close} submit={submit} end={<>
-      <Button onClick={close} autofocus>Cancel</Button>
-      <Button danger type="submit" disabled={busy}>{busy ? "Deleting…" : "Delete"}</Button>
-    </>}>
-      {trouble && <Note tone="bad" icon={TriangleAlert}>{trouble}</Note>}
-      <p><Name of={z.path} />, version {z.stat.version}, {bytes(z.stat.dataLength)}.</p>
+    <Dialog
+      title="Delete this znode?"
+      close={close}
+      submit={submit}
+      end={
+        <>
+          <Button onClick={close} autofocus>
+            Cancel
+          </Button>
+          <Button danger type="submit" disabled={busy}>
+            {busy ? "Deleting…" : "Delete"}
+          </Button>
+        </>
+      }
+    >
+      {trouble && (
+        <Note tone="bad" icon={TriangleAlert}>
+          {trouble}
+        </Note>
+      )}
+      <p>
+        <Name of={z.path} />, version {z.stat.version}, {bytes(z.stat.dataLength)}.
+      </p>
     </Dialog>
   );
 }
