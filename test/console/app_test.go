@@ -173,7 +173,7 @@ func TestAppFits(t *testing.T) {
 			j.show(page)
 			j.await("!document.querySelector('.skeleton')")
 			j.await("document.fonts.status === 'loaded'")
-			require.Equal(t, s.scheme, eval[string](j, "document.documentElement.dataset.theme"), name)
+			j.await(fmt.Sprintf("document.documentElement.dataset.theme === %q", s.scheme))
 			assert.Empty(t, eval[[]string](j, geometry), name)
 			require.Zero(t, eval[int](j, "document.querySelectorAll('main img, main script').length"), name)
 			if s.width == 390 || s.width == 1440 {

@@ -50,7 +50,7 @@ function marks(events: () => Happened[]): uPlot.Plugin {
 export function Chart({
   title,
   trends,
-  lines,
+  lines: all,
   u: unitOf,
   from,
   floor,
@@ -62,6 +62,10 @@ export function Chart({
   from: number;
   floor?: number;
 }) {
+  // A line without a value would only take a place in the legend.
+  const valuesOf = (l: Line) => trends.series.find((s) => s.name === l.series)?.values ?? [];
+  const known = all.filter((l) => valuesOf(l).some((v) => v !== null));
+  const lines = known.length > 0 ? known : all;
   const box = useRef<HTMLDivElement>(null),
     plot = useRef<uPlot | null>(null);
   const events = useRef<Happened[]>([]),
@@ -70,7 +74,7 @@ export function Chart({
   const until = trends.times.length ? trends.times[trends.times.length - 1] : Date.now();
   // A server that has not run for so long yet would leave most of the chart empty.
   range.current = [Math.max(from, Math.min(trends.times[0] ?? from, until - 120_000)) / 1000, until / 1000];
-  const series = lines.map((l) => trends.series.find((s) => s.name === l.series)?.values ?? []);
+  const series = lines.map(valuesOf);
   const has = series.some((s) => s.some((v) => v !== null));
   // Slots that are missing, as while the server was stopped, must not be bridged.
   const times: number[] = [],
@@ -118,7 +122,7 @@ export function Chart({
             ticks: { show: false },
             size: 62,
             space: 36,
-            incrs: unitOf === "bytes" ? powers : undefined,
+            incrs: unitOf.startsWith("bytes") ? powers : undefined,
             values: (_u, splits) => splits.map((v) => unit(v, unitOf)),
           },
         ],

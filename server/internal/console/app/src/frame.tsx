@@ -21,6 +21,7 @@ import {
 import { identity, login, logout, wanted } from "./api";
 import { ensemble, ensembleName, lost, verdict } from "./facts";
 import { clearDrafts } from "./drafts";
+import { of } from "./format";
 import { pages, titleOf } from "./pages";
 import { Palette, paletteOpen } from "./palette";
 import { Button, Dialog, Dot, Field, Icon, Note, say, Toasts, useTry } from "./parts";
@@ -124,7 +125,13 @@ function Top() {
         />
       </span>
       <div class="who grow">
-        <a class="row" href="#/" id="state" title={v?.sentence} aria-label={v?.sentence ?? "State not known"}>
+        <a
+          class="row"
+          href="#/"
+          id="state"
+          title={v?.sentence}
+          aria-label={(found ? of(found, "finding") + ". " : "") + (v?.sentence ?? "State not known")}
+        >
           <Dot tone={v?.tone ?? ""} />
           {found > 0 && <span class={"tag " + (v?.tone ?? "")}>{found}</span>}
         </a>

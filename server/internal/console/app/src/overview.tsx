@@ -211,7 +211,7 @@ function Numbers() {
   );
   return (
     <dl class="numbers" aria-label="This server now">
-      {cell("Mean latency", e.latency.mean.toFixed(2) + " ms", "last minutes")}
+      {cell("Mean latency", e.latency.mean === 0 ? "< 1 ms" : e.latency.mean.toFixed(2) + " ms", "last minutes")}
       {cell("Max latency", short(e.latency.max) + " ms", "last minutes")}
       {cell("Pending requests", short(e.outstanding), "here")}
       {cell("Sessions", short(e.sessions), "in the ensemble")}
@@ -292,6 +292,13 @@ function Charts({ trends, from }: { trends: Trends; from: number }) {
         from={from}
         u="bytes"
         lines={[{ name: "Free", series: "diskFree", color: "--c7", fill: true }]}
+      />
+      <Chart
+        title="Received from clients"
+        trends={trends}
+        from={from}
+        u="bytes/s"
+        lines={[{ name: "Bytes", series: "bytesIn", color: "--c3", fill: true }]}
       />
       <Chart
         title="Watches"

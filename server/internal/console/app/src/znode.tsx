@@ -6,10 +6,8 @@ import {
   Copy,
   Download,
   Ellipsis,
-  FileDiff,
   FilePlus,
   FileX,
-  History as HistoryIcon,
   Lock,
   LogIn,
   Pencil,
@@ -18,25 +16,14 @@ import {
   TriangleAlert,
   Unplug,
 } from "lucide";
-import {
-  demandLogin,
-  get,
-  identity,
-  send,
-  Trouble,
-  wanted,
-  type Former,
-  type History,
-  type Laid,
-  type Quota,
-  type Version,
-  type Znode,
-} from "./api";
+import { demandLogin, identity, send, Trouble, wanted, type Laid, type Quota, type Znode } from "./api";
 import { EditACL, perms } from "./acl";
-import { keepDraft, readDraft } from "./drafts";
-import { detect, editable, indent, type Format } from "./data";
+import { detect, editable } from "./data";
+import { readDraft } from "./drafts";
+import { Edit } from "./edit";
 import { ensemble } from "./facts";
 import { baseOf, bytes, count, joined, Name, parentOf, plain, TimeWithUTC } from "./format";
+import { HistoryTab } from "./history";
 import {
   Button,
   copy,
@@ -55,7 +42,6 @@ import {
 import { amend, go, param, to } from "./router";
 import { refreshTree } from "./tree";
 import { WorkDialog, type Kind } from "./works";
-import { DiffView, Editor } from "./editor";
 
 const tabs = [
   ["data", "Data"],
@@ -348,203 +334,6 @@ function Data({ z, again }: { z: Znode; again: () => void }) {
   );
 }
 
-/** The editor. A draft is kept while it is typed; a save that meets another version keeps it and shows all three. */
-function Edit({ z, format, again, end }: { z: Znode; format: Format; again: () => void; end: () => void }) {
-  const draft = readDraft(z.path),
-    now = editable(z),
-    encoding = now.encoding;
-  const text = useSignal(draft?.text ?? now.text),
-    base = useSignal(draft?.base ?? now.text);
-  const version = useSignal(draft?.version ?? z.stat.version);
-  const review = useSignal(false),
-    theirs = useSignal<Znode | null>(null),
-    wrong = useSignal("");
-  const [busy, trouble, attempt] = useTry();
-  const dirty = text.value !== base.value;
-  useEffect(() => {
-    keepDraft(z.path, dirty ? { text: text.value, version: version.value, base: base.value } : null);
-  }, [text.value, version.value]);
-  useEffect(() => {
-    if (!dirty) return;
-    const ask = (e: BeforeUnloadEvent) => e.preventDefault();
-    addEventListener("beforeunload", ask);
-    return () => removeEventListener("beforeunload", ask);
-  }, [dirty]);
-  const save = () =>
-    attempt(async () => {
-      try {
-        await send("PUT", "znode", { path: z.path, data: text.value, encoding, version: version.value });
-      } catch (e) {
-        if (e instanceof Trouble && e.code === "BadVersion") {
-          theirs.value = await get<Znode>("znode", { path: z.path });
-          review.value = false;
-          return;
-        }
-        throw e;
-      }
-      keepDraft(z.path, null);
-      say("Saved");
-      end();
-      again();
-    });
-  const discard = () => {
-    keepDraft(z.path, null);
-    end();
-    again();
-  };
-  return (
-    <>
-      <div class="databar">
-        <Tag tone={dirty ? "warn" : ""}>
-          {dirty ? "Not saved" : "Editing"} · version {version.value}
-        </Tag>
-        {encoding === "base64" && <Tag tone="info">base64</Tag>}
-        <span class="grow" />
-        {format === "json" && (
-          <Button
-            onClick={() => {
-              try {
-                JSON.parse(text.value);
-                text.value = indent(text.value) + "\n";
-              } catch (e) {
-                say("This is not valid JSON yet", "bad");
-              }
-            }}
-          >
-            Format
-          </Button>
-        )}
-        <Button onClick={discard}>{dirty ? "Discard" : "Close"}</Button>
-        <Button primary icon={FileDiff} disabled={!dirty} onClick={() => (review.value = true)}>
-          Review and save
-        </Button>
-      </div>
-      {draft && draft.version !== z.stat.version && (
-        <Note tone="warn" icon={TriangleAlert}>
-          What you typed is based on version {draft.version}; the znode has version {z.stat.version} now. Saving shows
-          both.
-        </Note>
-      )}
-      <Editor
-        value={text}
-        format={format}
-        wrong={(w) => (wrong.value = w)}
-        label={"Data of " + plain(z.path)}
-        save={() => dirty && (review.value = true)}
-      />
-      <p class="small c-bad" id="invalid" role="status">
-        {wrong.value}
-      </p>
-      {review.value && (
-        <Dialog
-          wide
-          title={`Save over version ${version.value}?`}
-          close={() => (review.value = false)}
-          submit={save}
-          end={
-            <>
-              <Button onClick={() => (review.value = false)}>Keep editing</Button>
-              <Button primary type="submit" disabled={busy}>
-                {busy ? "Saving…" : "Save"}
-              </Button>
-            </>
-          }
-        >
-          {trouble && (
-            <Note tone="bad" icon={TriangleAlert}>
-              {trouble}
-            </Note>
-          )}
-          {wrong.value && (
-            <Note tone="warn" icon={TriangleAlert}>
-              {wrong.value}
-            </Note>
-          )}
-          <DiffView before={base.value} after={text.value} format={format} label="What would change" />
-        </Dialog>
-      )}
-      {theirs.value && (
-        <Conflict
-          mine={text.value}
-          base={base.value}
-          theirs={theirs.value}
-          format={format}
-          keep={() => {
-            base.value = editable(theirs.value!).text;
-            version.value = theirs.value!.stat.version;
-            theirs.value = null;
-            keepDraft(z.path, { text: text.value, version: version.value, base: base.value });
-            review.value = true;
-          }}
-          take={discard}
-          close={() => (theirs.value = null)}
-        />
-      )}
-    </>
-  );
-}
-
-function Conflict({
-  mine,
-  base,
-  theirs,
-  format,
-  keep,
-  take,
-  close,
-}: {
-  mine: string;
-  base: string;
-  theirs: Znode;
-  format: Format;
-  keep: () => void;
-  take: () => void;
-  close: () => void;
-}) {
-  const view = useSignal<"mine" | "base" | "ours">("mine");
-  const other = editable(theirs).text;
-  const [before, after, label] =
-    view.value === "mine"
-      ? [other, mine, "From theirs to yours"]
-      : view.value === "base"
-        ? [base, other, "What they changed"]
-        : [base, mine, "What you changed"];
-  return (
-    <Dialog
-      wide
-      title="This znode has changed meanwhile"
-      close={close}
-      end={
-        <>
-          <Button onClick={close}>Keep editing</Button>
-          <Button danger onClick={take}>
-            Take theirs
-          </Button>
-          <Button primary onClick={keep}>
-            Save mine over version {theirs.stat.version}
-          </Button>
-        </>
-      }
-    >
-      <Note tone="warn" icon={TriangleAlert}>
-        Nothing was saved. Your text is still here: version {theirs.stat.version} is on the server, yours began with
-        an earlier one.
-      </Note>
-      <Segments
-        label="Compare"
-        value={view.value}
-        pick={(v) => (view.value = v)}
-        of={[
-          ["mine", "Yours and theirs"],
-          ["base", "Base and theirs"],
-          ["ours", "Base and yours"],
-        ]}
-      />
-      <DiffView before={before} after={after} format={format} label={label} key={view.value} />
-    </Dialog>
-  );
-}
-
 function StatTab({ z }: { z: Znode }) {
   const s = z.stat;
   const zxid = (v: string) => (
@@ -689,115 +478,6 @@ function ACLTab({ z, again }: { z: Znode; again: () => void }) {
         </table>
       </div>
     </div>
-  );
-}
-
-function HistoryTab({ path }: { path: string }) {
-  const who = identity.value?.user;
-  const h = useGet<History>(who ? "history" : null, { path });
-  const shown = useSignal<Version | null>(null);
-  if (!who) {
-    return (
-      <Empty icon={LogIn} title="History needs a login">
-        <Button onClick={() => (wanted.value = { why: "", then: () => {} })}>Log in</Button>
-      </Empty>
-    );
-  }
-  if (h.trouble)
-    return (
-      <Note tone="bad" icon={TriangleAlert}>
-        {h.trouble.message}
-      </Note>
-    );
-  if (!h.data) return <Skeleton rows={5} />;
-  if (h.data.versions.length === 0)
-    return (
-      <Empty icon={HistoryIcon} title="No versions found">
-        The files of this server hold none.
-      </Empty>
-    );
-  return (
-    <>
-      <p class="small faint">
-        From the log and the snapshots of this server, since txn <code>{h.data.from}</code>.
-        {h.data.cut && " Older versions were not read."}
-        {h.data.hidden > 0 && ` ${h.data.hidden} may not be shown to you.`}
-      </p>
-      <div class="card scroll-x" tabIndex={0} role="region" aria-label="Versions">
-        <table class="t">
-          <thead>
-            <tr>
-              <th scope="col">When</th>
-              <th scope="col">Change</th>
-              <th scope="col" class="num">
-                Version
-              </th>
-              <th scope="col" class="num">
-                Size
-              </th>
-              <th scope="col">Txn</th>
-              <th scope="col">
-                <span class="sr">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {h.data.versions.map((v) => (
-              <tr key={v.zxid + v.kind}>
-                <th scope="row" class="nowrap">
-                  <TimeWithUTC at={v.at} />
-                </th>
-                <td>{v.kind}</td>
-                <td class="num">{v.version < 0 ? "–" : v.version}</td>
-                <td class="num">{bytes(v.size)}</td>
-                <td>
-                  <code>{v.zxid}</code>
-                </td>
-                <td class="num">
-                  {v.hasData && (
-                    <Button small onClick={() => (shown.value = v)}>
-                      Compare
-                    </Button>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {shown.value && (
-        <FormerDialog path={path} all={h.data.versions} v={shown.value} close={() => (shown.value = null)} />
-      )}
-    </>
-  );
-}
-
-function FormerDialog({ path, all, v, close }: { path: string; all: Version[]; v: Version; close: () => void }) {
-  const before = all.slice(all.indexOf(v) + 1).find((o) => o.hasData);
-  const now = useGet<Former>("version", { path, zxid: v.zxid });
-  const then = useGet<Former>(before ? "version" : null, { path, zxid: before?.zxid });
-  const text = (f: Former | null) => f?.data ?? "";
-  return (
-    <Dialog
-      wide
-      title={`Version ${v.version < 0 ? "" : v.version} of ${plain(baseOf(path))}`}
-      close={close}
-      end={<Button onClick={close}>Close</Button>}
-    >
-      {(now.trouble ?? then.trouble) && (
-        <Note tone="bad" icon={TriangleAlert}>
-          {(now.trouble ?? then.trouble)!.message}
-        </Note>
-      )}
-      {now.data && (!before || then.data) && (
-        <DiffView
-          before={text(then.data)}
-          after={text(now.data)}
-          format="text"
-          label={before ? `From txn ${before.zxid} to ${v.zxid}` : `Data of txn ${v.zxid}`}
-        />
-      )}
-    </Dialog>
   );
 }
 
