@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/wire"
 )
 
 // A server keeps how its figures went: reads and writes show as rates, stages as quantiles, its start as an event.
@@ -64,4 +66,44 @@ func TestConsoleTellsTrends(t *testing.T) {
 	last := got.Times[len(got.Times)-1]
 	b.get(fmt.Sprintf("/trends?from=%d", last), &got)
 	require.GreaterOrEqual(t, got.Times[0], last)
+}
+
+// Who watches a znode is told to those that may read it: by watches of it, and by recursive ones above it.
+func TestConsoleTellsWatchers(t *testing.T) {
+	s, c := withAdmin(t, nil)
+	create(t, c, "/a", "/a/b", "/secret")
+	_, err := c.SetACL("/secret", ownedBy("bob", "b"), -1)
+	require.NoError(t, err)
+	type watcher struct {
+		Session, Address, Below string
+		Data, Child             bool
+	}
+	var got struct {
+		Total    int
+		Watchers []watcher
+	}
+	b := browse(t, s)
+	b.get("/watchers?path=/a/b", &got)
+	require.Zero(t, got.Total)
+	_, _, err = c.GetData("/a/b", true)
+	require.NoError(t, err)
+	b.get("/watchers?path=/a/b", &got)
+	require.Equal(t, 1, got.Total)
+	require.Equal(t, []any{true, false, ""}, []any{got.Watchers[0].Data, got.Watchers[0].Child, got.Watchers[0].Below})
+	require.NotEmpty(t, got.Watchers[0].Address)
+	_, err = c.Children("/a/b", true)
+	require.NoError(t, err)
+	_, err = c.Do(wire.AddWatch("/a", 1)) // persistent and recursive
+	require.NoError(t, err)
+	b.get("/watchers?path=/a/b", &got)
+	require.Equal(t, []any{true, true, "/a"}, []any{got.Watchers[0].Data, got.Watchers[0].Child, got.Watchers[0].Below})
+	b.get("/watchers?path=/a", &got)
+	require.Equal(t, []any{false, false, "/a"},
+		[]any{got.Watchers[0].Data, got.Watchers[0].Child, got.Watchers[0].Below})
+	b.get("/watchers?path=/", &got)
+	require.Zero(t, got.Total)
+	for path, want := range map[string]int{"/secret": 403, "/none": 404} {
+		status, _ := b.status("GET", "/watchers?path="+path, nil)
+		require.Equal(t, want, status, path)
+	}
 }

@@ -55,7 +55,7 @@ func run(root string) error {
 	return nil
 }
 
-// prepare copies the sources to a folder that has the packages of their lock file, which are installed if they are not.
+// prepare copies the sources to a folder, and installs the packages of their lock file there unless it has them.
 func prepare(app, work string) error {
 	if err := os.RemoveAll(filepath.Join(work, "src")); err != nil {
 		return err

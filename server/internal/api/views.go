@@ -9,6 +9,7 @@ import (
 type Views interface {
 	pastViews
 	trendViews
+	watcherViews
 	// Shared notes in the audit log that the actor has made a link to a path.
 	Shared(a Actor, path string)
 	// Recipes looks for znodes below a path by which programs coordinate, and says what they mean. after is where an
@@ -84,7 +85,7 @@ func viewsTable() []*route {
 			about:  "What the subtrees of a znode hold. A large tree is counted by many requests: ask while it runs.",
 			params: []param{{name: "path", about: "path of a znode; / if it is not given"}},
 			gives:  Sizes{}, serve: (*API).sizes},
-	}, slices.Concat(pastTable(), trendTable(), laidTable())...)
+	}, slices.Concat(pastTable(), trendTable(), watcherTable(), laidTable())...)
 }
 
 func (a *API) recipes(w http.ResponseWriter, r *http.Request, v *Visitor) error {

@@ -13,7 +13,8 @@ type fakeViews struct{}
 func (fakeViews) Trends(int64) *Trends {
 	return &Trends{Times: []int64{}, Series: []Trend{}, Events: []Event{}}
 }
-func (fakeViews) Servers() *Servers { return &Servers{Servers: []ServerState{}} }
+func (fakeViews) Watchers(Actor, string) (*Watchers, error) { return nil, ErrNotServing }
+func (fakeViews) Servers() *Servers                         { return &Servers{Servers: []ServerState{}} }
 
 func (fakeViews) Recipes(Actor, string, string, int) (*Recipes, error) { return nil, ErrNotServing }
 func (fakeViews) Sizes(Actor, string) (*Sizes, error)                  { return nil, ErrNotServing }

@@ -61,6 +61,15 @@ func (s *Front) WatchedPaths(c *Conn) int {
 	return n
 }
 
+// HasWatch reports whether a connection has a watch of a type on exactly a path.
+func (s *Front) HasWatch(c *Conn, t proto.WatcherType, path string) bool {
+	s.Store.Mu.RLock()
+	defer s.Store.Mu.RUnlock()
+	s.Watchers.Mu.Lock()
+	defer s.Watchers.Mu.Unlock()
+	return s.Watchers.Registry.Has(c.watcher, t, []byte(path))
+}
+
 // WatchMemory returns how many bytes all watches take.
 func (s *Front) WatchMemory() uint64 {
 	s.Store.Mu.RLock()

@@ -201,6 +201,11 @@ export interface Laid {
   trouble: string;
   size: number;
 }
+export interface Watchers {
+  path: string;
+  total: number;
+  watchers: { session: string; address: string; data: boolean; child: boolean; below: string }[];
+}
 export interface Version {
   kind: string;
   zxid: string;

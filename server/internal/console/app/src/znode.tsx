@@ -41,6 +41,7 @@ import {
 } from "./parts";
 import { amend, go, param, to } from "./router";
 import { refreshTree } from "./tree";
+import { WatchersTab } from "./watchers";
 import { WorkDialog, type Kind } from "./works";
 
 const tabs = [
@@ -49,6 +50,7 @@ const tabs = [
   ["acl", "ACL"],
   ["history", "History"],
   ["quota", "Quota"],
+  ["watchers", "Watchers"],
 ] as const;
 
 export const mayWrite = () => ensemble.value?.writes ?? false;
@@ -164,6 +166,7 @@ export function ZnodeView({ path }: { path: string }) {
         {data && tab === "stat" && <StatTab z={data} />}
         {data && tab === "acl" && <ACLTab z={data} again={again} />}
         {tab === "history" && <HistoryTab path={path} key={s?.mzxid} />}
+        {data && tab === "watchers" && <WatchersTab path={path} />}
         {data && tab === "quota" && <QuotaTab path={path} key={turn.value} />}
       </div>
       {dialog.value === "create" && <Create parent={path} close={() => (dialog.value = "")} />}
