@@ -96,7 +96,8 @@ func TestConsoleTellsWatchers(t *testing.T) {
 	_, err = c.Do(wire.AddWatch("/a", 1)) // persistent and recursive
 	require.NoError(t, err)
 	b.get("/watchers?path=/a/b", &got)
-	require.Equal(t, []any{true, true, "/a"}, []any{got.Watchers[0].Data, got.Watchers[0].Child, got.Watchers[0].Below})
+	require.Equal(t, []any{true, true, "/a"},
+		[]any{got.Watchers[0].Data, got.Watchers[0].Child, got.Watchers[0].Below})
 	b.get("/watchers?path=/a", &got)
 	require.Equal(t, []any{false, false, "/a"},
 		[]any{got.Watchers[0].Data, got.Watchers[0].Child, got.Watchers[0].Below})
