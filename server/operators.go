@@ -95,8 +95,10 @@ func (o *operators) console() http.Handler {
 	if !c.Console {
 		return nil
 	}
+	shown := facts.NewShown(o.facts)
+	o.Spawn("trends", shown.KeepTrends)
 	return console.New(api.New(api.Options{
-		Server: inside.New(facts.NewShown(o.facts), o.front), Orders: o.orders, Log: o.Log, Guesses: o.front.Guesses,
+		Server: inside.New(shown, o.front), Orders: o.orders, Log: o.Log, Guesses: o.front.Guesses,
 		Now: o.Runtime.Now, Writes: c.ConsoleWrites, Links: c.ConsoleLinks, Ensembles: c.ConsoleEnsembles,
 		RequestMax: o.Config.JuteMaxBuffer,
 		Remote:     func(r *http.Request) netip.Addr { return admin.Remote(r, o.Config.IPUseXForwardedFor) }}))

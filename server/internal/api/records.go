@@ -44,6 +44,13 @@ type (
 	TopSums       = facts.TopSums
 	Version       = facts.Version
 	Znode         = facts.Znode
+	Event         = facts.Event
+	ServerState   = facts.ServerState
+	Servers       = facts.Servers
+	Trend         = facts.Trend
+	Trends        = facts.Trends
+	Watcher       = facts.Watcher
+	Watchers      = facts.Watchers
 )
 
 // What visitors change, in the records of package inside.
@@ -116,9 +123,10 @@ type NewData struct {
 
 // NewACL is the request that sets the ACL of a znode.
 type NewACL struct {
-	Path    string `json:"path" doc:"of the znode"`
-	ACL     []ACL  `json:"acl" doc:"new list, at least one entry"`
-	Version *int32 `json:"version" doc:"aversion that the znode must have; -1 for any"`
+	Path      string `json:"path" doc:"of the znode"`
+	ACL       []ACL  `json:"acl" doc:"new list, at least one entry"`
+	Version   *int32 `json:"version" doc:"aversion that the znode must have; -1 for any"`
+	KeepAdmin bool   `json:"keepAdmin" doc:"refuse what would leave this visitor without the permission admin"`
 }
 
 // Done is the answer to a change.

@@ -271,8 +271,15 @@ func (a *API) setACL(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	if n.Version == nil {
 		return errNoVersion
 	}
+	if n.KeepAdmin && !v.MayAdmin(n.ACL) {
+		return errLockout
+	}
 	return a.change(w, r, v, Change{Kind: ChangeACL, Path: n.Path, ACL: n.ACL, Version: *n.Version})
 }
+
+// errLockout is the answer to an ACL without a way back, for a visitor that wants to keep one.
+var errLockout = refusal(http.StatusConflict,
+	"with these permissions you could not change them again: no entry gives you the permission admin")
 
 var errNoVersion = refusal(http.StatusBadRequest, "version is needed: what the change replaces, or -1 for anything")
 

@@ -12,6 +12,8 @@ import (
 type Server interface {
 	Ensemble() *Ensemble
 	Settings() []Setting
+	Servers() *Servers
+	Trends(from int64) *Trends
 	Login(user, password string) ([]auth.Identity, error)
 	DigestID(user, password string) (string, error)
 	MaySteer(a Actor) error
@@ -22,6 +24,7 @@ type Server interface {
 	Search(a Actor, q Query) (*Found, error)
 	Recipes(a Actor, under, after string, limit int) (*Recipes, error)
 	Sizes(a Actor, path string) (*Sizes, error)
+	Watchers(a Actor, path string) (*Watchers, error)
 	Quota(a Actor, path string) (*Quota, error)
 	Sessions(a Actor, after uint64, limit int) (*Sessions, error)
 	Top(a Actor, by string, most int) (*Top, error)

@@ -1,5 +1,7 @@
 package api
 
+import "slices"
+
 var underParam = param{name: "under", about: "path of the znode below which is looked; / if it is not given"}
 
 // viewsTable are the routes of Views.
@@ -18,7 +20,7 @@ func viewsTable() []*route {
 			about:  "What the subtrees of a znode hold. A large tree is counted by many requests: ask while it runs.",
 			params: []param{{name: "path", about: "path of a znode; / if it is not given"}},
 			gives:  Sizes{}, serve: reads(sizes)},
-	}, pastTable()...)
+	}, slices.Concat(pastTable(), trendTable(), watcherTable(), laidTable())...)
 }
 
 func recipes(q *query, a Actor) func(Server) (*Recipes, error) {

@@ -12,6 +12,12 @@ import (
 // fakeViews has nothing to show.
 type fakeViews struct{}
 
+func (fakeViews) Trends(int64) *Trends {
+	return &Trends{Times: []int64{}, Series: []Trend{}, Events: []Event{}}
+}
+func (fakeViews) Watchers(Actor, string) (*Watchers, error) { return nil, facts.ErrNotServing }
+func (fakeViews) Servers() *Servers                         { return &Servers{Servers: []ServerState{}} }
+
 func (fakeViews) Recipes(Actor, string, string, int) (*Recipes, error) {
 	return nil, facts.ErrNotServing
 }

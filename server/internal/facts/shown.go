@@ -6,19 +6,24 @@ import (
 	"net/netip"
 
 	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/server/internal/trends"
 )
 
 // Shown is what a visitor sees of a server: facts, and what is in the tree, as far as ACLs allow it. Requests come at
 // any time, even before recovery, when there is no tree.
 type Shown struct {
 	*Facts
-	counts  counts
-	past    travel
-	reading chan struct{} // the place of the one reading of the log for a history
+	counts     counts
+	past       travel
+	trends     *trends.Ring
+	neighbours neighbours
+	reading    chan struct{} // the place of the one reading of the log for a history
 }
 
 // NewShown returns what visitors see of a server.
-func NewShown(f *Facts) *Shown { return &Shown{Facts: f, reading: make(chan struct{}, 1)} }
+func NewShown(f *Facts) *Shown {
+	return &Shown{Facts: f, trends: newTrends(), reading: make(chan struct{}, 1)}
+}
 
 // Actor is the sender of a request, as far as it is proved.
 type Actor struct {

@@ -210,3 +210,9 @@ func (s *Front) ProbeLocks() {
 	s.CountWatches()
 	s.Conns.Len()
 }
+
+// HasWatch reports whether a connection has a watch of a type on exactly a path. REQUIRES: as Watches.
+func (s *Front) HasWatch(c *Conn, t proto.WatcherType, path string) (has bool) {
+	s.Watches(func(r *watch.Registry) { has = r.Has(c.watcher, t, []byte(path)) })
+	return has
+}
