@@ -22,7 +22,7 @@ ldflags := -s -w -X $(build).version=$(VERSION) -X $(build).commit=$(COMMIT) -X 
 archives := $(GO) run ./test/archives -go '$(GO)' -version '$(VERSION)' -date '$(DATE)' -ldflags '$(ldflags)'
 
 .PHONY: help build run test race check sim sim-cover defects fuzz cluster interop bench profile generate verify-generate pictures
-.PHONY: completion man helm s3 console-test release dist dist-test push modules tidy lint fmt cover clean
+.PHONY: completion man helm s3 console-app console-test release dist dist-test push modules tidy lint fmt cover clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -86,7 +86,11 @@ helm: ## the chart, by Helm's and Kubernetes' libraries; see test/helm for BITNA
 s3: ## backups to a real server of S3, which is built first
 	cd test/s3 && export GOWORK=off GOFLAGS=-mod=mod && $(GO) vet . && $(GO) test -count=1 .
 
-console-test: ## journeys through the console in Chromium; PICTURES=yes writes the pictures of the documents
+console-app: ## bundle the console's application from its sources; needs npm
+	cd test/bundle && GOWORK=off $(GO) run .
+
+console-test: console-app ## journeys through the console in Chromium; PICTURES=yes writes the pictures of the documents
+	cd test/bundle && export GOWORK=off && $(GO) vet . && WARREN_NPM=required $(GO) test -count=1 .
 	cd test/console && export GOWORK=off GOFLAGS=-mod=mod && $(GO) vet . \
 		&& WARREN_BROWSER=required $(GO) test -count=1 . $(if $(PICTURES),-pictures ../../docs/pictures)
 
@@ -134,6 +138,7 @@ tidy: ## go mod tidy in each module
 	$(GO) run ./test/modules/release -tidy
 	cd test/helm && GOWORK=off $(GO) mod tidy
 	cd test/s3 && GOWORK=off $(GO) mod tidy
+	cd test/bundle && GOWORK=off $(GO) mod tidy
 	cd test/console && GOWORK=off $(GO) mod tidy
 	cd test/packaging && GOWORK=off $(GO) mod tidy
 

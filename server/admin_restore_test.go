@@ -14,8 +14,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/internal/admin"
-	"github.com/seed94657493/warren/server/internal/words"
+	"github.com/seed94657493/warren/server/internal/orders"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/test/wire"
@@ -56,7 +55,7 @@ func TestRestoreReplacesTheState(t *testing.T) {
 			}
 			before := s.Store.LastZxid()
 
-			zxid, err := words.AdminNode{Reporter: s.words}.Restore(t.Context(), bytes.NewReader(image))
+			zxid, err := s.ops.live.Restore(bytes.NewReader(image))
 			require.NoError(t, err)
 			require.Equal(t, int64(proto.MakeZxid(before.Epoch()+1, 1)), zxid, "clients must not see time go back")
 			require.NoError(t, c.WaitClosed(), "a client that has seen another state has to come back")
@@ -89,7 +88,7 @@ func TestRestoreSurvivesARestart(t *testing.T) {
 	image := orderBytes(t, s)
 	_, err = c.Create("/lost", nil, proto.ModePersistent)
 	require.NoError(t, err)
-	_, err = words.AdminNode{Reporter: s.words}.Restore(t.Context(), bytes.NewReader(image))
+	_, err = s.ops.live.Restore(bytes.NewReader(image))
 	require.NoError(t, err)
 	c = dialWire(t, s, wire.Options{})
 	_, err = c.Create("/after", nil, proto.ModePersistent)
@@ -128,17 +127,17 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	image := orderBytes(t, s)
 	for _, bad := range [][]byte{nil, []byte("short"), image[:len(image)/2], append([]byte{0}, image...),
 		bytes.Repeat([]byte{7}, 1000)} {
-		_, err := words.AdminNode{Reporter: s.words}.Restore(t.Context(), bytes.NewReader(bad))
+		_, err := s.ops.live.Restore(bytes.NewReader(bad))
 		require.Error(t, err)
 	}
 	image[len(image)/2] ^= 1
-	_, err = words.AdminNode{Reporter: s.words}.Restore(t.Context(), bytes.NewReader(image))
+	_, err = s.ops.live.Restore(bytes.NewReader(image))
 	require.ErrorIs(t, err, snapshot.ErrCorrupt)
 	_, err = c.Exists("/kept", false)
 	require.NoError(t, err, "nothing has changed")
 	s.Doors.Bar()
-	_, err = words.AdminNode{Reporter: s.words}.Restore(t.Context(), bytes.NewReader(image))
-	require.ErrorIs(t, err, admin.ErrCannotRestore)
+	_, err = s.ops.live.Restore(bytes.NewReader(image))
+	require.ErrorIs(t, err, orders.ErrCannotRestore)
 	s.Doors.Open()
 }
 
@@ -224,7 +223,7 @@ func TestRestoreIsInterrupted(t *testing.T) {
 			}
 			return nil
 		})
-		_, err := words.AdminNode{Reporter: s.words}.Restore(t.Context(), bytes.NewReader(image))
+		_, err := s.ops.live.Restore(bytes.NewReader(image))
 		over = changes.Load() > int64(n)
 		require.True(t, over || err == nil, err)
 		left := fs.CrashClone(rng, vfs.CrashOptions{UnsyncedPercent: 50})

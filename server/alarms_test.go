@@ -36,7 +36,7 @@ func TestTreeThatDiffersIsTold(t *testing.T) {
 	c := connect(t, e, leader, wire.Options{})
 	fill(t, c, "/before", 20)
 	require.NoError(t, e.WaitEqual(within(t)))
-	const alarm = "digest of the tree differs from the txn's: this server's state is not what was proposed"
+	const alarm = "tree digest differs from the one in the txn: the data of this server has diverged"
 	require.Empty(t, logs.FilterMessage(alarm).All())
 	require.NoError(t, e.Server(follower).Stray("/stray"))
 	_, err := c.Create("/after", nil, proto.ModePersistent)

@@ -127,12 +127,3 @@ func sortedEnd(lines []string) []string {
 	}
 	return lines
 }
-
-// Without an audit log no additional data is kept for a request.
-func TestNoAuditLog(t *testing.T) {
-	s := serveMem(t, memConfig(), nil)
-	require.Nil(t, s.front.Security.Audit)
-	require.False(t, s.front.Security.Audit.Full())
-	require.Nil(t, audit.Subject(proto.OpGetData, []byte("x")))
-	require.Zero(t, testing.AllocsPerRun(100, func() { s.front.Throttled() }))
-}

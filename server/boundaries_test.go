@@ -20,7 +20,6 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/security"
-	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
@@ -48,17 +47,18 @@ func TestConnectionsInAll(t *testing.T) {
 	first := dialWire(t, s, wire.Options{})
 	dialWire(t, s, wire.Options{})
 	var reserved []net.Conn
-	for range serve.WordReserve {
+	const places = 16 // for words
+	for range places {
 		reserved = append(reserved, dialRaw(t, s))
 	}
-	eventually(t, func() bool { return s.front.Conns.Len() == 2+serve.WordReserve }, "all reserved places are taken")
+	eventually(t, func() bool { return s.front.Conns.Len() == 2+places }, "all reserved places are taken")
 	if nc, err := net.Dial("tcp", s.Addr().String()); err == nil { // the refusal may be faster than the dialer
 		require.Empty(t, closedWith(t, nc, []byte("ruok")))
 		_ = nc.Close()
 	}
 	eventually(t, func() bool { return logs.FilterMessage("refusing connection").Len() > 0 }, "it is in the log")
 	require.EqualValues(t, 1, s.Metrics.ConnectionRejected.Total())
-	require.Equal(t, serve.ErrTooMany.Error(),
+	require.Equal(t, "too many connections: maxCnxns is reached",
 		logs.FilterMessage("refusing connection").All()[0].ContextMap()["error"])
 	require.Equal(t, "imok", string(closedWith(t, reserved[0], []byte("ruok"))))
 	req := wire.ConnectRequest(wire.Options{TimeoutMs: 60_000})
@@ -93,7 +93,7 @@ func TestSessionsWithoutATokenAreClosed(t *testing.T) {
 func TestSetWatchesAboveItsLimitIsClosed(t *testing.T) {
 	core, logs := observer.New(zapcore.WarnLevel)
 	s := serveMem(t, memConfig(), zap.New(core))
-	for op, n := range map[proto.OpCode]uint32{proto.OpSetWatches: serve.SetWatchesLimit + 1,
+	for op, n := range map[proto.OpCode]uint32{proto.OpSetWatches: 64<<20 + 1,
 		proto.OpSetWatches2: 1<<31 - 1, proto.OpCreate: proto.DefaultMaxBuffer + 1} {
 		nc := dialRaw(t, s)
 		hello(t, nc, wire.Options{TimeoutMs: 60_000})

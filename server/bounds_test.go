@@ -39,7 +39,7 @@ func TestRepliesBehindWritesAreBoundedForASlowReader(t *testing.T) {
 			most = max(most, c.View().Unsent)
 		})
 	}
-	require.Less(t, most, serve.OutputPause+2*reads*(101<<10), "the server stops serving a client that takes nothing")
+	require.Less(t, most, 1<<20+2*reads*(101<<10), "the server stops serving a client that takes nothing")
 }
 
 // ACL entries of the scheme auth may expand a txn up to jute.maxbuffer plus jute.maxbuffer.extrasize.
@@ -99,11 +99,12 @@ func TestRefusedRequestsGiveTheLargeBudgetBack(t *testing.T) {
 
 func TestIdentitiesOfAConnectionAreBounded(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
+	const identities, bytes = 1024, 1 << 20
 	for name, size := range map[string]int{"many": 10, "large": 200 << 10} {
 		t.Run(name, func(t *testing.T) {
 			c := dialWire(t, s, wire.Options{})
 			n := 0
-			for ; n < 2*serve.MaxIdentities; n++ {
+			for ; n < 2*identities; n++ {
 				if err := c.Auth("digest", fmt.Sprintf("%0*d:p", size, n)); err != nil {
 					require.ErrorIs(t, err, proto.ErrAuthFailed)
 					break
@@ -111,7 +112,7 @@ func TestIdentitiesOfAConnectionAreBounded(t *testing.T) {
 				require.NoError(t, c.Auth("digest", fmt.Sprintf("%0*d:p", size, n)), "the same again costs nothing")
 			}
 			require.NoError(t, c.WaitClosed())
-			require.Equal(t, min(serve.MaxIdentities-1, serve.MaxIdentityBytes/size), n)
+			require.Equal(t, min(identities-1, bytes/size), n)
 		})
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -59,7 +58,7 @@ func TestAClientThatTakesNothingHoldsFewReplies(t *testing.T) {
 	require.NoError(t, nc.SetReadBuffer(4096))
 	hello(t, nc, wire.Options{TimeoutMs: 60_000})
 	b := frame(nil, 1, wire.SetData("/", nil, -1))
-	for range flow.MaxQueued - 1 {
+	for range 255 { // as many as may wait
 		b = frame(b, 2, wire.GetData("/big", false))
 	}
 	_, err = nc.Write(b)
@@ -77,7 +76,7 @@ func TestAClientThatTakesNothingHoldsFewReplies(t *testing.T) {
 		_, err = other.SetData("/", nil, -1)
 		require.NoError(t, err)
 	}
-	require.Less(t, c.View().Unsent, 2*serve.OutputPause+serve.CaughtUpShare+2<<20)
+	require.Less(t, c.View().Unsent, 5<<20)
 	require.Zero(t, s.InProcess.Load(), "what waits for the client is nothing that others wait for")
 	require.NoError(t, nc.Close())
 	require.Eventually(t, func() bool { return s.front.Conns.Len() == 1 }, hangGuard, time.Millisecond)

@@ -318,17 +318,9 @@ func TestConsoleChangesAreOffByDefault(t *testing.T) {
 		status, _ := b.status(change.method, change.path, change.body)
 		require.Equal(t, 403, status, change.method+change.path)
 	}
-	r, err := http.NewRequest("POST", b.base+"/console/change",
-		strings.NewReader(url.Values{"kind": {"delete"}, "path": {"/a"},
-			"version": {"-1"}, "sure": {"1"}, "token": {b.token}}.Encode()))
-	require.NoError(t, err)
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.AddCookie(b.cookie)
-	resp, err := http.DefaultTransport.RoundTrip(r)
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
+	resp, _ := b.do("PUT", "/console/api/v1/znode", map[string]any{"path": "/a", "version": -1})
 	require.Equal(t, 403, resp.StatusCode)
-	_, _, err = c.GetData("/a", false)
+	_, _, err := c.GetData("/a", false)
 	require.NoError(t, err)
 }
 
@@ -529,8 +521,10 @@ func TestConsoleAnswersHostileRequests(t *testing.T) {
 		"/api/v1/search?under=/large&prefix=a&after=/": 400, "/api/v1/sessions?after=-1": 400,
 		"/api/v1/../../etc/passwd": 404, "/api/v1/%2e%2e/commands": 404, "/api/v1": 404, "/api/v1/": 404, "/api/": 404,
 		"/console/none": 404, "/console/static/../console.go": 404, "/console/static/": 404,
-		"/console/tree?path=x": 400, "/console/tree?path=/none": 404, "/console/sessions?after=x": 400,
-		"/console/stream?path=x": 400,
+		"/console/data?path=x": 400, "/console/data?path=/none": 404, "/console/export?path=x": 400,
+		"/console/api/v1/znode": 400, "/console/api/v1/none": 404, "/console/api/": 404,
+		"/console/api/v1/../../x": 404,
+		"/api/v1/laid?path=/none": 404, "/api/v1/laid?path=x": 400, "/api/v1/trends?from=x": 400,
 	} {
 		resp, body := b.do("GET", path, nil)
 		require.Equal(t, want, resp.StatusCode, "%s: %.300s", path, body)

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
@@ -25,9 +24,9 @@ import (
 // scraped returns the names of all metrics of a server that leads an ensemble and has used most features.
 func scraped(t *testing.T) map[string]bool {
 	t.Helper()
-	cfg := memConfig()
+	cfg := tlsConfig()
 	cfg.Metrics.ClassName, cfg.Metrics.Host, cfg.Metrics.Port = config.PrometheusProvider, "127.0.0.1", 0
-	s := serveMem(t, cfg, nil)
+	s := serveTLS(t, cfg, nil).Server
 	c := dialWire(t, s, wire.Options{})
 	for _, path := range []string{"/zookeeper/quota/app", "/zookeeper/quota/app/zookeeper_limits",
 		"/zookeeper/quota/app/zookeeper_stats"} {
@@ -35,26 +34,17 @@ func scraped(t *testing.T) map[string]bool {
 		require.NoError(t, err)
 	}
 	s.Metrics.QuotaExceeded.Of("app").Inc()
-	s.words.Role = func() (host.QuorumRole, bool) {
+	s.facts.Role = func() (host.QuorumRole, bool) {
 		return host.QuorumRole{Peer: "leading - broadcast", Size: 3, Leading: true, LeaderUptime: time.Second}, true
 	}
 	s.Metrics.Quorum.AckLatency.Of("2").Observe(1)
-	resp, err := http.Get("http://" + s.words.MetricsLn.Addr().String() + "/metrics")
+	resp, err := http.Get("http://" + s.ops.exportAt.String() + "/metrics")
 	require.NoError(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
 	http.DefaultClient.CloseIdleConnections()
 	names := map[string]bool{"up": true} // Prometheus' own
-	s.front.ExportExpiry(nil)            // as a server with TLS does
-	described := make(chan *prometheus.Desc, 1000)
-	s.Registry.Describe(described)
-	close(described)
-	for d := range described {
-		if name := strings.Split(d.String(), `"`)[1]; strings.HasPrefix(name, "warren_tls_") {
-			names[name] = true
-		}
-	}
 	for line := range strings.Lines(string(body)) {
 		if name := regexp.MustCompile(`^\w+`).FindString(line); name != "" {
 			names[name] = true

@@ -5,7 +5,11 @@
 //	durable  recovery, journal, snapshots
 //	host     the agreement and the roles: what becomes of a request
 //	serve    client connections, watches, the applier
-//	words    four-letter words, admin commands, metrics
+//	facts    what the server knows of itself and of its ensemble
+//	words    the four-letter words
+//
+// The ports of operators are opened here (operators.go, exporter.go): the admin server with the console and its API,
+// and the exporter of metrics. They ask facts, and give orders.
 //
 // The parts are packages under server/internal; each says in its first screen which goroutines and locks it has.
 // They are joined by interfaces that the lower part declares: serve knows the host as hosts, the host knows
@@ -32,7 +36,7 @@
 //  4. env.Store.Listings, or env.Store.Long
 //  5. env.Store.Mu
 //  6. serve.Conn.mu
-//  7. one of watchers.Mu, connSet.Mu, and the locks of flow.Inbox, sessions.Tracker and limits.WriteBudget: none is
+//  7. one of watchers.mu, connSet.mu, and the locks of flow.Inbox, sessions.Tracker and limits.WriteBudget: none is
 //     taken within another of these
 //  8. the lock of topk.Recorder; it is only tried, except by what operators ask, which hold no other lock
 //

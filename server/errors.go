@@ -4,7 +4,6 @@ import (
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/serve"
-	"github.com/seed94657493/warren/server/internal/words"
 )
 
 // Errors of Start and Run. A program chooses its exit code by them.
@@ -16,12 +15,39 @@ type (
 	ConfigError = env.ConfigError
 	// BindError is returned by Start when the client port cannot be bound. Its exit code is 14, as ZooKeeper's.
 	BindError = serve.BindError
-	// AdminError is returned by Start when the admin server cannot start. Its exit code is 4, as ZooKeeper's.
-	AdminError = words.AdminError
-	// MetricsError ends the server when the metrics exporter cannot start, as in ZooKeeper.
-	MetricsError = words.MetricsError
 )
 
 // ErrDurability is returned by Run when data could not be made durable. The content of the disk is then unknown. A
 // restart recovers everything that was acknowledged.
 var ErrDurability = env.ErrDurability
+
+// AdminError is returned by Start when the admin server cannot start. Its exit code is 4, as ZooKeeper's.
+type AdminError struct {
+	Addr string
+	Err  error
+}
+
+// Error names the address and the reason.
+func (e *AdminError) Error() string {
+	return "server: admin server cannot start on " + e.Addr + ": " + e.Err.Error()
+}
+
+// Unwrap returns the reason.
+func (e *AdminError) Unwrap() error { return e.Err }
+
+// ExitCode is the process exit code.
+func (e *AdminError) ExitCode() int { return 4 }
+
+// MetricsError ends the server when the metrics exporter cannot start, as in ZooKeeper. Source: operations 4.1.
+type MetricsError struct {
+	Addr string
+	Err  error
+}
+
+// Error names the address and the reason.
+func (e *MetricsError) Error() string {
+	return "server: metrics cannot be exported on " + e.Addr + ": " + e.Err.Error()
+}
+
+// Unwrap returns the reason.
+func (e *MetricsError) Unwrap() error { return e.Err }

@@ -13,21 +13,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/server/config"
-	"github.com/seed94657493/warren/server/internal/words"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/pki"
 )
 
 // With an HTTPS port there is an HTTP port only if it is configured. Equal numbers mean one port for both.
 func TestExporterPorts(t *testing.T) {
-	for text, want := range map[string][]words.ExporterPort{
-		"":                                 {{Port: 7000, Plain: true}},
-		"metricsProvider.httpPort=7001\n":  {{Port: 7001, Plain: true}},
-		"metricsProvider.httpsPort=7002\n": {{Port: 7002, TLS: true}},
-		"metricsProvider.httpPort=7001\nmetricsProvider.httpsPort=7002\n": {{Port: 7001, Plain: true},
-			{Port: 7002, TLS: true}},
-		"metricsProvider.httpPort=7001\nmetricsProvider.httpsPort=7001\n": {{Port: 7001, Plain: true, TLS: true}},
-		"metricsProvider.httpPort=-1\nmetricsProvider.httpsPort=7002\n":   {{Port: 7002, TLS: true}},
+	for text, want := range map[string][]exporterPort{
+		"":                                 {{port: 7000, plain: true}},
+		"metricsProvider.httpPort=7001\n":  {{port: 7001, plain: true}},
+		"metricsProvider.httpsPort=7002\n": {{port: 7002, tls: true}},
+		"metricsProvider.httpPort=7001\nmetricsProvider.httpsPort=7002\n": {{port: 7001, plain: true},
+			{port: 7002, tls: true}},
+		"metricsProvider.httpPort=7001\nmetricsProvider.httpsPort=7001\n": {{port: 7001, plain: true, tls: true}},
+		"metricsProvider.httpPort=-1\nmetricsProvider.httpsPort=7002\n":   {{port: 7002, tls: true}},
 	} {
 		s := New(memConfig(), Options{})
 		s.Config = config.Default()
@@ -44,7 +43,7 @@ func TestExporterPorts(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, file.Close())
 		}
-		require.Equal(t, want, s.words.ExporterPorts(), text)
+		require.Equal(t, want, s.ops.exporterPorts(), text)
 	}
 }
 
@@ -83,7 +82,7 @@ func TestExporterOverTLS(t *testing.T) {
 			secure.Certificates = []tls.Certificate{{Certificate: [][]byte{leaf.Cert.Raw}, PrivateKey: leaf.Key}}
 		}
 		client := http.Client{Transport: &http.Transport{TLSClientConfig: secure, DisableKeepAlives: true}}
-		resp, err := client.Get(scheme + "://" + s.words.MetricsLn.Addr().String() + "/metrics")
+		resp, err := client.Get(scheme + "://" + s.ops.exportAt.String() + "/metrics")
 		if err != nil {
 			return 0, err
 		}
@@ -119,7 +118,7 @@ func TestExporterKeysAreReloaded(t *testing.T) {
 	ca := pki.NewCA("exporter")
 	s := secureExporter(t, ca, func(m *config.Metrics) { m.NeedClientAuth = false })
 	serial := func() *big.Int {
-		c, err := tls.Dial("tcp", s.words.MetricsLn.Addr().String(), &tls.Config{InsecureSkipVerify: true})
+		c, err := tls.Dial("tcp", s.ops.exportAt.String(), &tls.Config{InsecureSkipVerify: true})
 		require.NoError(t, err)
 		defer c.Close()
 		return c.ConnectionState().PeerCertificates[0].SerialNumber
@@ -143,7 +142,7 @@ func TestExporterThatCannotStartEndsTheNode(t *testing.T) {
 	defer taken.Close()
 	s := secureExporter(t, pki.NewCA("exporter"),
 		func(m *config.Metrics) { m.Port, m.HTTPSPort = taken.Addr().(*net.TCPAddr).Port, config.PortUnset })
-	var refused *words.MetricsError
+	var refused *MetricsError
 	require.ErrorAs(t, s.Wait(t.Context()), &refused)
 	for name, set := range map[string]func(*config.Metrics){
 		"no such file": func(m *config.Metrics) { m.KeyStore.Location += ".missing" },

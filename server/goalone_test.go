@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/internal/words"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -22,7 +21,7 @@ func TestStandaloneServerTakesTheMarksFromItsEpochs(t *testing.T) {
 		s := New(memConfig(), Options{FS: fs, Meta: epochs, Version: testVersion})
 		require.NoError(t, s.Start())
 		for range restores { // each begins another epoch
-			_, err := words.AdminNode{Reporter: s.words}.Restore(t.Context(), bytes.NewReader(orderBytes(t, s)))
+			_, err := s.ops.live.Restore(bytes.NewReader(orderBytes(t, s)))
 			require.NoError(t, err)
 		}
 		c := dialWire(t, s, wire.Options{})

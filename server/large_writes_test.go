@@ -27,5 +27,5 @@ func TestLargeWritesOfManyClients(t *testing.T) {
 		require.NoError(t, call.Wait())
 		require.NoError(t, call.Reply.Err())
 	}
-	eventually(t, s.front.Budget.Idle, "nothing is in the pipeline")
+	eventually(t, func() bool { return s.InProcess.Load() == 0 }, "nothing is in the pipeline")
 }

@@ -21,8 +21,6 @@ func TestLivenessAsksForTheLocksOfClients(t *testing.T) {
 	for name, hold := range map[string]func(*Server) (free func()){
 		"tree, by a reader": func(s *Server) func() { s.Store.Mu.RLock(); return s.Store.Mu.RUnlock },
 		"tree, by a writer": func(s *Server) func() { s.Store.Mu.Lock(); return s.Store.Mu.Unlock },
-		"watches":           func(s *Server) func() { s.front.Watchers.Mu.Lock(); return s.front.Watchers.Mu.Unlock },
-		"connections":       func(s *Server) func() { s.front.Conns.Mu.Lock(); return s.front.Conns.Mu.Unlock },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -39,9 +37,7 @@ func TestLivenessAsksForTheLocksOfClients(t *testing.T) {
 			eventually(t, func() bool { return probe(t, s, "/readyz") == http.StatusServiceUnavailable }, "it stands")
 			require.Greater(t, time.Since(began), 4*time.Second, "a moment is not too long")
 			require.Equal(t, http.StatusServiceUnavailable, probe(t, s, "/healthz"))
-			if name != "connections" { // no port of clients answers then
-				require.Empty(t, askWord(t, s, "ruok"))
-			}
+			require.Empty(t, askWord(t, s, "ruok"))
 			require.Equal(t, 1, lines.FilterMessage(
 				"this server stands: clients wait for locks that have not been free").Len(), "a line in the log")
 			free()

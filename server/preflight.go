@@ -9,7 +9,6 @@ import (
 
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/host"
-	"github.com/seed94657493/warren/server/internal/words"
 	"github.com/seed94657493/warren/zab/quorum"
 )
 
@@ -22,7 +21,7 @@ const resolveTime = 5 * time.Second
 // the exit code of that start.
 func Preflight(cfg *config.Config) (problems []error) {
 	s := New(cfg, Options{})
-	problems = append(problems, s.words.CheckKeys(), s.front.CheckSecurity(), s.disk.CheckDirs())
+	problems = append(problems, s.ops.checkKeys(), s.front.CheckSecurity(), s.disk.CheckDirs())
 	if cfg.Distributed() {
 		_, err := s.member.OpenQuorum()
 		problems = append(problems, err)
@@ -41,7 +40,7 @@ func Preflight(cfg *config.Config) (problems []error) {
 		case l.Key != "admin.serverPort":
 			problems = append(problems, &BindError{Addr: addr, Err: err})
 		case cfg.Given(l.Key): // else the server does without
-			problems = append(problems, &words.AdminError{Addr: addr, Err: err})
+			problems = append(problems, &AdminError{Addr: addr, Err: err})
 		}
 	}
 	found := problems[:0]

@@ -8,14 +8,22 @@ import (
 
 	"github.com/seed94657493/warren/datatree/quota"
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/internal/words"
 	"github.com/seed94657493/warren/test/wire"
 )
 
 // All quotas below one top-level znode are added up.
 func TestQuotasByNamespace(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
-	require.Empty(t, s.words.Quotas())
+	quotas := func() []string {
+		all := []string{}
+		for _, g := range s.facts.Gauges() {
+			if g.Namespace != "" {
+				all = append(all, fmt.Sprintf("%s %s %v", g.Namespace, g.Name, g.Value))
+			}
+		}
+		return all
+	}
+	require.Empty(t, quotas())
 	c := dialWire(t, s, wire.Options{})
 	create := func(path, data string) {
 		_, err := c.Create(path, []byte(data), proto.ModePersistent)
@@ -30,10 +38,11 @@ func TestQuotasByNamespace(t *testing.T) {
 	create("/zookeeper/quota/b/zookeeper_stats", "count=2,bytes=0")
 	create("/zookeeper/quota/b/c/zookeeper_limits", "count=5,bytes=50,countHardLimit=4")
 	create("/zookeeper/quota/a/zookeeper_stats", "count=1,bytes=9") // counted anew
-	require.Equal(t, []*words.QuotaUse{
-		{Namespace: "a", Used: true, CountUse: 1, ByteUse: 0},
-		{Namespace: "b", Limited: true, Used: true, CountLimit: 14, ByteLimit: 150, CountUse: 2, ByteUse: 0},
-	}, s.words.Quotas())
+	require.Equal(t, []string{
+		"a quota_count_usage_per_namespace 1", "a quota_bytes_usage_per_namespace 0",
+		"b quota_count_limit_per_namespace 14", "b quota_bytes_limit_per_namespace 150",
+		"b quota_count_usage_per_namespace 2", "b quota_bytes_usage_per_namespace 0",
+	}, quotas())
 	require.Equal(t, "b", quota.Namespace([]byte("/b/c")))
 	require.Equal(t, "", quota.Namespace([]byte("/")))
 }

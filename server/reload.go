@@ -11,8 +11,8 @@ import (
 // in use. Without TLS it does nothing. Any goroutine may call it after Start.
 func (s *Server) ReloadCertificates() error {
 	var failures []error
-	admin, exporter := s.words.Keys()
-	for _, keys := range []*keystore.Keys{s.front.Keys(), s.member.Keys(), admin, exporter} {
+	for _, keys := range []*keystore.Keys{s.front.Keys(), s.member.Keys(),
+		s.ops.keys.admin.Load(), s.ops.keys.exporter.Load()} {
 		if keys != nil {
 			failures = append(failures, keys.Reload())
 		}

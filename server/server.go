@@ -12,6 +12,7 @@ import (
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/internal/env"
+	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/garbage"
 	"github.com/seed94657493/warren/server/internal/host"
@@ -71,7 +72,8 @@ type Server struct {
 	disk    *durable.Disk
 	front   *serve.Front
 	member  *host.Host
-	words   *words.Reporter
+	facts   *facts.Facts
+	ops     *operators
 	traces  *traces.Exporter // nil if there are no traces
 	// configured holds committed configurations for runConfigurations.
 	configured *flow.Inbox[*config.Quorum]
@@ -93,8 +95,9 @@ func New(cfg *config.Config, o Options) *Server {
 	}
 	s.member = host.New(e, s.disk, s.front, network)
 	s.member.OnConfiguration(s.configured.Put)
-	s.words = words.New(e, s.disk, s.front, s.member, o.LogLevel)
-	s.front.Attach(s.member, s.words)
+	s.facts = facts.New(e, s.disk, s.front, s.member)
+	s.ops = newOperators(s.facts, s.disk, s.front, s.member, o.LogLevel)
+	s.front.Attach(s.member, words.New(s.facts, s.front))
 	return s
 }
 
@@ -106,7 +109,7 @@ func (s *Server) Start() (err error) {
 			s.release()
 		}
 	}()
-	if err := s.words.CheckKeys(); err != nil {
+	if err := s.ops.checkKeys(); err != nil {
 		return err
 	}
 	if err := s.disk.CheckPermissions(); err != nil { // as Secure, before a port is open and data is read
@@ -115,7 +118,7 @@ func (s *Server) Start() (err error) {
 	if err := s.front.Secure(); err != nil {
 		return err
 	}
-	if err := s.words.StartAdmin(); err != nil {
+	if err := s.ops.startAdmin(); err != nil {
 		return err
 	}
 	if err := s.recover(); err != nil {
@@ -137,7 +140,7 @@ func (s *Server) Start() (err error) {
 		s.Spawn("garbage", func() { garbage.Tune(s.Stopping.Done(), s.treeSize) })
 	}
 	s.front.AcceptAll()
-	s.words.ServeMetrics()
+	s.ops.serveMetrics()
 	s.front.StartSecurity()
 	s.member.WatchKeys()
 	return nil
@@ -215,10 +218,10 @@ func (s *Server) Addr() net.Addr { return s.front.Addr() }
 func (s *Server) SecureAddr() net.Addr { return s.front.SecureAddr() }
 
 // AdminAddr is where the admin server listens, or nil if there is none.
-func (s *Server) AdminAddr() net.Addr { return s.words.AdminAt }
+func (s *Server) AdminAddr() net.Addr { return s.ops.adminAt }
 
 // MetricsAddr is the address of the metrics exporter, or nil if there is none.
-func (s *Server) MetricsAddr() net.Addr { return s.words.MetricsAddr() }
+func (s *Server) MetricsAddr() net.Addr { return s.ops.exportAt }
 
 // Serving reports whether clients are accepted now.
 func (s *Server) Serving() bool { return s.IsServing() }
@@ -237,7 +240,7 @@ func (s *Server) end() {
 	s.disk.Stop()
 	s.configured.Signal()
 	s.front.CloseClientPorts()
-	s.words.StopExporter()
+	s.ops.stopExporter()
 	s.member.End()
 	s.Applied.Wait()
 	s.member.StopPeers()
@@ -246,7 +249,7 @@ func (s *Server) end() {
 	s.front.WaitForConns(env.ShutTimeout)
 	s.front.Conns.Each(func(c *serve.Conn) { c.Abort() })
 	s.Stages.Close()
-	s.words.StopAdmin()
+	s.ops.stopAdmin()
 	s.Running.Wait()
 	s.release()
 	s.Log.Info("stopped", zap.Stringer("zxid", s.Store.LastZxid()))
@@ -254,7 +257,7 @@ func (s *Server) end() {
 
 // release closes what Start has opened.
 func (s *Server) release() {
-	s.words.StopAdmin()
+	s.ops.stopAdmin()
 	s.front.CloseClientPorts()
 	s.disk.Release()
 }

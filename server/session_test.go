@@ -27,8 +27,12 @@ func TestRejectedClientCannotKeepItsConnection(t *testing.T) {
 
 func TestSessionThatExpiresBeforeItIsCreatedIsDropped(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
-	client, nc := wire.Pair(t)
-	c := serve.NewConn(s.front, nc)
+	client := dialRaw(t, s)
+	var c *serve.Conn
+	eventually(t, func() bool {
+		s.front.Conns.Each(func(one *serve.Conn) { c = one })
+		return c != nil
+	}, "it is accepted")
 	sess := s.Tracker.Create(1000, c, s.Clock.Now())
 	sess.SetClosing() // by the clock, before the host has seen the request
 	b := s.RequestPool.Get()

@@ -16,39 +16,25 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/internal/env"
-	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-func TestApplierStopsAtATxnThatCannotBeApplied(t *testing.T) {
-	s := New(memConfig(), Options{})
-	s.Store = env.NewStore(datatree.NewState(datatree.Config{}))
-	a := serve.NewApplier(s.front)
-	b := &flow.ApplyBatch{Items: []flow.Item{{Payload: []byte("no txn")}, {Payload: []byte("no txn")}}}
-	a.Apply(b)
-	require.ErrorIs(t, <-s.Failed, env.ErrDurability)
-	require.True(t, a.Failed)
-	a.Apply(&flow.ApplyBatch{Items: []flow.Item{{Payload: []byte("no txn")}}})
-	require.Empty(t, s.Failed, "nothing more is applied")
-}
-
 func TestStopClosesTheConnectionsOfTheMetricsPort(t *testing.T) {
 	cfg := memConfig()
 	cfg.Metrics.ClassName, cfg.Metrics.Host, cfg.Metrics.Port = config.PrometheusProvider, "127.0.0.1", 0
 	s := New(cfg, Options{FS: vfs.NewMem(), Meta: meta.NewMem(1)})
 	require.NoError(t, s.Start())
-	nc, err := net.Dial("tcp", s.words.MetricsLn.Addr().String())
+	nc, err := net.Dial("tcp", s.ops.exportAt.String())
 	require.NoError(t, err)
 	defer nc.Close()
-	req, err := http.NewRequest(http.MethodGet, "http://"+s.words.MetricsLn.Addr().String()+"/metrics", nil)
+	req, err := http.NewRequest(http.MethodGet, "http://"+s.ops.exportAt.String()+"/metrics", nil)
 	require.NoError(t, err)
 	require.NoError(t, req.Write(nc))
 	_, err = nc.Read(make([]byte, 4096)) // the connection is served, and is kept alive
@@ -69,7 +55,7 @@ func TestRefusedConnectionsDoNotFloodTheLog(t *testing.T) {
 	dialWire(t, s, wire.Options{})
 	began := time.Now()
 	var held []net.Conn
-	for range serve.WordReserve + 100 {
+	for range 16 + 100 { // 16 may ask for a word
 		nc, err := net.Dial("tcp", s.Addr().String())
 		if err == nil { // the refusal may be faster than the dialer
 			held = append(held, nc)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/wire"
@@ -78,16 +79,10 @@ func TestStress(t *testing.T) {
 		"no connection is left")
 	require.Eventually(t, func() bool { return s.InProcess.Load() == 0 }, hangGuard, time.Millisecond,
 		"no request is left: %d", s.InProcess.Load())
-	s.Store.Mu.RLock()
-	watchers, paths, watches := s.front.Watchers.Registry.Count()
-	for id, c := range s.front.Watchers.Slots {
-		require.Nil(t, c, "slot %d", id)
-	}
-	require.Len(t, s.front.Watchers.Free, len(s.front.Watchers.Slots)-1)
-	s.Store.Mu.RUnlock()
-	require.Zero(t, watches+watchers+paths)
-	require.Empty(t, s.front.Conns.Mu.PerAddr)
-	require.Zero(t, s.front.Conns.Mu.Reserved)
+	s.front.Watches(func(r *watch.Registry) {
+		watchers, paths, watches := r.Count()
+		require.Zero(t, watches+watchers+paths)
+	})
 	require.Zero(t, s.Large.Used())
 	s.Store.State.EachSession(func(id proto.SessionID, _ int32) {
 		require.False(t, s.Tracker.Serves(id), "%v", id)

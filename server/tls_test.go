@@ -266,12 +266,12 @@ func TestRotationUnderLoad(t *testing.T) {
 	before := requests.Load()
 	v.put(t, "/tls/key.pem", next.Issue(pki.Options{Name: "a server of next", Hosts: []string{"127.0.0.1"}}).PEM())
 	v.put(t, "/tls/trust.pem", append(v.ca.PEM(), next.PEM()...))
-	require.NoError(t, v.front.Security.Keys.Reload())
+	require.NoError(t, v.front.Keys().Reload())
 	fresh := &vault{Server: v.Server, ca: next}
 	c := fresh.dial(t, next.Issue(pki.Options{Name: "new"}))
 	require.Equal(t, "ip:127.0.0.1 x509:CN=new", whoAmI(t, c))
 	v.put(t, "/tls/trust.pem", next.PEM())
-	require.NoError(t, v.front.Security.Keys.Reload())
+	require.NoError(t, v.front.Keys().Reload())
 	old.RootCAs.AddCert(next.Cert)
 	_, err := wire.Dial(v.SecureAddr().String(), wire.Options{TLS: old})
 	require.Error(t, err, "the old authority is not trusted any more")
@@ -429,35 +429,4 @@ func wireCreate(c *wire.Conn, path string, acl []proto.ACL) (string, error) {
 		err = rep.Header.Err
 	}
 	return path, err
-}
-
-// A handshake works in a turn of busy connections, so that one processor is left to clients that ask little, however
-// many clients begin handshakes.
-func TestHandshakesTakeTurns(t *testing.T) {
-	v := serveTLS(t, tlsConfig(), nil)
-	turns := v.front.Turns
-	for range cap(turns) {
-		turns.Take()
-	}
-	plain := dialWire(t, v.Server, wire.Options{})
-	ended := make(chan error, 1)
-	go func() {
-		c, err := wire.Dial(v.SecureAddr().String(), wire.Options{TLS: v.client(v.ca.Issue(pki.Options{Name: "app"}))})
-		if err == nil {
-			c.Close()
-		}
-		ended <- err
-	}()
-	eventually(t, func() bool { return v.Metrics.TlsUnfinished.Load() == 1 }, "it has begun")
-	for range 100 {
-		_, err := plain.Exists("/", false)
-		require.NoError(t, err)
-	}
-	require.EqualValues(t, 1, v.Metrics.TlsUnfinished.Load(), "it waits for a turn")
-	require.Empty(t, ended)
-	for range cap(turns) {
-		turns.Pass()
-	}
-	require.NoError(t, <-ended)
-	eventually(t, func() bool { return len(turns) == 0 }, "every turn is given back")
 }

@@ -9,12 +9,18 @@ import (
 
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
-	"github.com/seed94657493/warren/server/internal/admin"
+	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/test/wire"
 )
 
+// topAnswer is a facts.Top with the keys of admin commands, as far as they are other ones and are looked at.
+type topAnswer struct {
+	facts.Top
+	OneIn int64 `json:"sampled_one_in"`
+}
+
 // top asks for the command top.
-func top(t *testing.T, s *server.Server, query, auth string) (a admin.Top) {
+func top(t *testing.T, s *server.Server, query, auth string) (a topAnswer) {
 	t.Helper()
 	resp, body := fetch(t, s, "/commands/top"+query, auth)
 	require.Equal(t, http.StatusOK, resp.StatusCode)
@@ -23,7 +29,7 @@ func top(t *testing.T, s *server.Server, query, auth string) (a admin.Top) {
 }
 
 // keysOf are the keys of entries in their order.
-func keysOf(entries []admin.TopEntry) (keys []string) {
+func keysOf(entries []facts.TopEntry) (keys []string) {
 	for _, e := range entries {
 		keys = append(keys, e.Key)
 	}

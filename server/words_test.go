@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"regexp"
@@ -13,9 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/config"
-	"github.com/seed94657493/warren/server/internal/sessions"
-	"github.com/seed94657493/warren/server/internal/words"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -172,30 +168,6 @@ func TestWordsBeforeAndAfterServing(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestWhitelist(t *testing.T) {
-	for name, tc := range map[string]struct {
-		list     []string
-		readOnly bool
-		word     string
-		allowed  bool
-	}{
-		"srvr is always allowed":    {nil, false, "srvr", true},
-		"others are not":            {nil, false, "ruok", false},
-		"a star is all":             {[]string{"srvr", "*"}, false, "ruok", true},
-		"listed":                    {[]string{"ruok"}, false, "ruok", true},
-		"isro with read-only mode":  {nil, true, "isro", true},
-		"isro without":              {nil, false, "isro", false},
-		"nothing is a prefix match": {[]string{"ruo"}, false, "ruok", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			cfg := memConfig()
-			cfg.FourLetterWhitelist, cfg.ReadOnlyMode = tc.list, tc.readOnly
-			s := New(cfg, Options{})
-			require.Equal(t, tc.allowed, s.words.WordAllowed(tc.word))
-		})
-	}
-}
-
 func TestWordsInPiecesAndWithTrailingBytes(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	for _, pieces := range [][]string{{"ruok\r\n"}, {"r", "uok"}, {"ru", "ok\n"}, {"ruo", "k"}} {
@@ -255,35 +227,4 @@ func TestHashListsDigests(t *testing.T) {
 	}
 	require.Equal(t, want, word(t, s, "hash"))
 	require.Len(t, strings.Split(want, "\n"), 3)
-}
-
-func TestDumpOfALearnerListsTheSessionsOfTheEnsemble(t *testing.T) {
-	s := serveMem(t, memConfig(), nil)
-	dialWire(t, s, wire.Options{TimeoutMs: 20_000})
-	b := dialWire(t, s, wire.Options{TimeoutMs: 30_000})
-	var out bytes.Buffer
-	s.words.DumpGlobal(&out)
-	lines := strings.Split(out.String(), "\n")
-	slices.Sort(lines[1:3])
-	requireLines(t, strings.Join(lines, "\n"), `Global Sessions\(2\):`, reSession+`\t(20000|30000)ms`,
-		reSession+`\t(20000|30000)ms`)
-	require.NotContains(t, out.String(), b.Session().String())
-	out.Reset()
-	only := func(one *sessions.Session) bool { return one.ID == b.Session() }
-	s.words.DumpExpiries(&out, "Local ", s.Clock.Now(), s.Tracker.Expiries(only))
-	requireLines(t, out.String(), `Local Session Sets \(1\)/\(1\):`, `1 expire at `+reDate+`:`,
-		"\t"+reSession)
-}
-
-// Every word may be in the whitelist of words.
-func TestWhitelistKnowsEveryWord(t *testing.T) {
-	var all []string
-	for w := range words.Words {
-		all = append(all, w)
-	}
-	text := "dataDir=/data\nclientPort=0\n4lw.commands.whitelist=" + strings.Join(all, ",") + "\n"
-	cfg, warnings, err := config.Parse(strings.NewReader(text), "./zoo.cfg")
-	require.NoError(t, err)
-	require.Empty(t, warnings)
-	require.ElementsMatch(t, all, cfg.FourLetterWhitelist)
 }

@@ -19,6 +19,9 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
+// noDescriptors is why a server refuses clients that would take its last file descriptors.
+const noDescriptors = "too many connections: the last file descriptors are reserved for files and other servers"
+
 // TestFileDescriptorsAreKeptForTheLog takes all file descriptors of a server by connections to every port of it. The
 // server goes on to begin log files and to write snapshots, and tells why it refuses connections.
 func TestFileDescriptorsAreKeptForTheLog(t *testing.T) {
@@ -58,7 +61,7 @@ func TestFileDescriptorsAreKeptForTheLog(t *testing.T) {
 	require.NoError(t, err)
 	defer resp.Body.Close()
 	require.Equal(t, http.StatusOK, resp.StatusCode)
-	require.Contains(t, n.Log(), "too many connections: the last file descriptors are for files and servers")
+	require.Contains(t, n.Log(), noDescriptors)
 	require.NotContains(t, n.Log(), "too many open files")
 	require.True(t, n.Running())
 }
@@ -131,8 +134,8 @@ func TestServersFindEachOtherWithoutDescriptors(t *testing.T) {
 		require.True(t, n.Running())
 		require.NotContains(t, n.Log(), "too many open files")
 	}
-	require.Contains(t, scarce.Log(), "too many connections: the last file descriptors are for files and servers")
-	require.Contains(t, lead.Log(), "too many connections: the last file descriptors are for files and servers")
+	require.Contains(t, scarce.Log(), noDescriptors)
+	require.Contains(t, lead.Log(), noDescriptors)
 }
 
 // exhaust leaves a server few file descriptors, and takes as many as it gets at each port until the test ends: a

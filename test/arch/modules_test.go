@@ -18,7 +18,7 @@ var plain = []string{"proto", "client", "client/zk", "recipes"}
 
 // aside are modules that the workspace leaves out: tests that need libraries which take minutes to build. No program
 // has them, they are not published, and they replace the modules of this repository by the folders beside them.
-var aside = []string{"test/helm", "test/s3", "test/console", "test/packaging"}
+var aside = []string{"test/helm", "test/s3", "test/bundle", "test/console", "test/packaging"}
 
 func workspace(t *testing.T) *modules.Workspace {
 	t.Helper()

@@ -11,7 +11,6 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/server/config"
 )
 
@@ -39,209 +38,6 @@ func (j *journey) forgive() {
 	j.faults = nil
 }
 
-func TestBehindAProxyWithAPrefix(t *testing.T) {
-	j := visit(t, desk, 1)
-	j.throughProxy()
-	j.edits("/a", "")
-	j.edit("through the proxy")
-	j.await("document.querySelector('#version')?.textContent === '1'")
-	require.Equal(t, "through the proxy", j.data("/a"))
-	j.open("changes?path=/a")
-	j.awaitText("#streaming", "Following")
-	j.setBehind("/a", "again")
-	j.await("document.querySelector('#log tbody tr.changed')")
-}
-
-// What is shown while the server does not answer is old, and the page says so until it answers again.
-func TestServerIsLostWhileLooking(t *testing.T) {
-	j := visit(t, telephone, 1)
-	j.open("")
-	j.awaitText("#state", "standalone")
-	require.True(t, eval[bool](j, "document.querySelector('#unanswered').hidden"))
-	j.ensemble.Stop(1)
-	j.await("!document.querySelector('#unanswered').hidden")
-	j.awaitText("#unanswered", "The server does not answer since")
-	j.awaitText("#state", "standalone")
-}
-
-func TestServerComesBackWhileLooking(t *testing.T) {
-	j := visit(t, desk, 1)
-	j.throughProxy()
-	j.open("")
-	j.awaitText("#state", "standalone")
-	j.ensemble.Stop(1)
-	j.awaitText("#unanswered", "with status 502")
-	require.NoError(t, j.ensemble.Start(1))
-	j.await("document.querySelector('#unanswered').hidden")
-	j.awaitText("#state", "standalone")
-}
-
-func TestQuorumIsLostWhileLooking(t *testing.T) {
-	j := visit(t, desk, 3)
-	j.create("/a", "")
-	j.open("")
-	j.await("!document.querySelector('#state').textContent.includes('serves no clients')")
-	j.ensemble.Kill(2)
-	j.ensemble.Kill(3)
-	j.awaitText("#state", "serves no clients")
-	j.awaitText(".problems", "not-serving")
-	j.open("tree")
-	j.awaitText(".trouble", "this server does not serve clients now")
-	j.open("")
-	require.NoError(t, j.ensemble.Start(2))
-	j.await("!document.querySelector('#state').textContent.includes('serves no clients')")
-	j.open("tree")
-	j.awaitText(".children", "a")
-}
-
-// A server that has lost its ensemble and serves reads shows the tree and refuses changes.
-func TestReadOnlyServer(t *testing.T) {
-	j := visit(t, desk, 3, func(c *config.Config) { c.ReadOnlyMode = true })
-	j.create("/a", "before")
-	require.NoError(t, j.ensemble.WaitEqual(t.Context()))
-	j.login()
-	j.ensemble.Kill(2)
-	j.ensemble.Kill(3)
-	j.open("")
-	j.awaitText(".problems", "is cut off from the quorum and serves reads only")
-	j.open("tree?path=/a")
-	j.awaitText("#text", "before")
-	j.edit("after")
-	j.awaitText(".trouble", "this server is read-only: it has lost its ensemble")
-	j.awaitText("#text", "before")
-}
-
-func TestLeaderNamesTheServerThatIsAbsent(t *testing.T) {
-	j := visit(t, telephone, 3)
-	leader := j.toLeader()
-	j.open("")
-	j.await("document.querySelectorAll('tr.follower').length === 2")
-	lost := leader%3 + 1
-	j.ensemble.Kill(lost)
-	j.awaitText(".problems", fmt.Sprintf("server %d is not connected to the leader", lost))
-	j.awaitText("tr.absent", fmt.Sprint(lost))
-}
-
-// A znode that goes away while a visitor looks at its parent is not shown as empty.
-func TestZnodeIsDeletedWhileLooking(t *testing.T) {
-	j := visit(t, desk, 1)
-	j.create("/a", "")
-	j.create("/a/b", "")
-	j.open("tree")
-	j.await("document.querySelector('a[href$=\"%2Fa\"]')")
-	require.NoError(t, j.client.Delete(t.Context(), "/a/b", -1))
-	require.NoError(t, j.client.Delete(t.Context(), "/a", -1))
-	j.unfold("a[href$='%2Fa']")
-	j.awaitText("#unanswered", "with status 404")
-	j.click("a[href$='%2Fa']")
-	j.awaitText(".trouble", "there is no such znode")
-}
-
-// A page of another site cannot change or read anything with the login of a visitor, nor show the console in a frame.
-func TestOtherSites(t *testing.T) {
-	j := visit(t, desk, 1)
-	j.create("/a", "kept")
-	j.login()
-	console := j.base
-	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html")
-		fmt.Fprintf(w, `<title>other</title><form method="post" action="%schange"><input name="kind" value="set">
-			<input name="path" value="/a"><input name="version" value="0"><input name="data" id="data" value="stolen">
-			</form><iframe src="%stree?path=/a"></iframe>`, console, console)
-	}))
-	t.Cleanup(other.Close)
-	at := strings.Replace(other.URL, "127.0.0.1", "localhost", 1)
-	j.do(chromedp.Navigate(at))
-	isBlocked := eval[bool](j, "document.querySelector('iframe').contentDocument === null")
-	require.True(t, isBlocked, "the frame has an error page of another origin")
-	j.run(fmt.Sprintf("fetch(%q, {credentials: 'include'}).then(() => window.read = 'all', () => "+
-		"window.read = 'nothing')",
-		console+"data?path=/a"))
-	j.await("window.read === 'nothing'")
-	j.send("#data")
-	j.await("document.querySelector('.trouble')")
-	require.Equal(t, "kept", j.data("/a"))
-	j.forgive()
-	j.open("tree?path=/a")
-	j.awaitText("#user", "super")
-}
-
-// A visitor that logs out in one tab is logged out in all.
-func TestLogoutInAnotherTab(t *testing.T) {
-	j := visit(t, desk, 1)
-	j.edits("/a", "kept")
-	first := j.tab
-	j.tab = j.newTab(telephone)
-	j.open("")
-	j.awaitText("#user", "super")
-	j.click(".visitor button")
-	j.awaitText(".visitor", "Log in")
-	j.tab = first
-	j.edit("lost")
-	j.awaitText(".trouble", "changes need a login")
-	require.Equal(t, "kept", j.data("/a"))
-}
-
-func TestWritesAreOff(t *testing.T) {
-	j := visit(t, desk, 1, func(c *config.Config) { c.Admin.ConsoleWrites = false })
-	j.edits("/a", "kept")
-	j.awaitText("#text", "kept")
-	require.Zero(t, eval[int](j, "document.querySelectorAll('main form, main textarea').length"))
-}
-
-func TestSequentialChildren(t *testing.T) {
-	j := visit(t, telephone, 1)
-	j.edits("/queue", "")
-	for i := range 2 {
-		j.unfold("#newname")
-		j.fill("#newname", "job-")
-		j.run("document.querySelector('[name=sequential]').checked = true")
-		j.send("#newname")
-		j.awaitText(".children", fmt.Sprintf("job-%010d", i))
-	}
-}
-
-// A search through many znodes goes on by a click, and finds what the first part has not come to.
-func TestSearchGoesOn(t *testing.T) {
-	j := visit(t, desk, 1)
-	j.create("/many", "")
-	j.createMany("/many", 25_000)
-	j.create("/many/needle", "")
-	j.open("search?under=/many&word=needle")
-	for !eval[bool](j, "document.querySelector('#found').textContent.includes('/many/needle')") {
-		j.awaitText("#found", "so far")
-		here := eval[string](j, "location.href")
-		j.click("#found > p > a")
-		j.await(fmt.Sprintf("location.href !== %q && document.readyState === 'complete'", here))
-	}
-	j.click("#found ol a")
-	j.awaitPath("/many/needle")
-}
-
-// A visitor without a mouse logs in, finds a znode and changes it.
-func TestKeysAloneLogInAndEdit(t *testing.T) {
-	j := visit(t, desk, 1)
-	j.create("/a", "old")
-	j.open("")
-	j.tabTo("textContent === 'Log in'")
-	j.press("\r")
-	j.await("document.querySelector('#name')")
-	j.tabTo("id === 'name'")
-	j.press("super\ttest\r")
-	j.awaitText("#user", "super")
-	j.tabTo("textContent === 'Tree'")
-	j.press("\r")
-	j.awaitPath("/")
-	j.press("j\r")
-	j.awaitPath("/a")
-	j.tabTo("textContent === 'Edit the data'")
-	j.press("\r")
-	j.tabTo("id === 'newdata'")
-	j.press("new \t\r")
-	j.await("document.querySelector('#version')?.textContent === '1'")
-	require.Contains(t, j.data("/a"), "new ")
-}
-
 // tabTo presses the tabulator until the element with the focus meets a condition.
 func (j *journey) tabTo(condition string) {
 	j.t.Helper()
@@ -254,16 +50,76 @@ func (j *journey) tabTo(condition string) {
 	require.FailNow(j.t, "the focus does not come to it", condition)
 }
 
-// A znode that its ACL hides shows neither its data nor its children's names, before the login that may.
-func TestHiddenZnode(t *testing.T) {
-	j := visit(t, telephone, 1)
-	hidden := client.WithACL(client.ACL{Perms: client.PermAll, Scheme: "digest", ID: "bob:xyz="})
-	j.create("/vault", "the secret data", hidden)
-	j.open("tree")
-	j.awaitText(".children", "not readable")
-	j.open("tree?path=/vault")
-	j.awaitText(".trouble", "the ACL of the znode does not allow it")
-	require.NotContains(t, eval[string](j, "document.documentElement.outerHTML"), "the secret data")
-	j.loginAt("/vault")
-	j.awaitText("#text", "the secret data")
+func TestBehindAProxyWithAPrefix(t *testing.T) {
+	j := visit(t, desk, 1)
+	j.throughProxy()
+	j.create("/a", "")
+	j.show("tree?path=%2Fa")
+	j.loginApp()
+	j.button("Edit")
+	j.typeInEditor("through the proxy")
+	j.button("Review and save")
+	j.button("Save")
+	j.awaitText("#version", "1")
+	require.Equal(t, "through the proxy", j.data("/a"))
+	j.show("live?path=%2Fa")
+	j.awaitText("#live", "Following")
+	j.setBehind("/a", "again")
+	j.awaitText("#live tbody", "changed")
+}
+
+// A server that has lost its ensemble and serves reads shows the tree and refuses changes.
+func TestReadOnlyServer(t *testing.T) {
+	j := visit(t, desk, 3, func(c *config.Config) { c.ReadOnlyMode = true })
+	j.create("/a", "before")
+	require.NoError(t, j.ensemble.WaitEqual(t.Context()))
+	j.show("tree?path=%2Fa")
+	j.loginApp()
+	j.button("Edit")
+	j.typeInEditor("after")
+	j.ensemble.Kill(2)
+	j.ensemble.Kill(3)
+	j.await("fetch('api/v1/ensemble').then((r) => r.json()).then((e) => { window.state = e.state; }) && " +
+		"window.state === 'read-only'")
+	j.button("Review and save")
+	j.button("Save")
+	j.awaitText("dialog", "This server is read-only: it has lost its ensemble")
+	j.await("document.querySelector('.editor').shadowRoot.textContent.includes('after')") // nothing typed is lost
+	j.button("Keep editing")
+	j.show("")
+	j.awaitText(".findings", "is cut off from the quorum and serves reads only")
+}
+
+// A page of another site cannot change or read anything with the login of a visitor, nor show the console in a frame.
+func TestOtherSites(t *testing.T) {
+	j := visit(t, desk, 1, sharing)
+	j.create("/a", "kept")
+	j.show("")
+	j.loginApp()
+	console := j.base
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, `<title>other</title><form method="post" action="%slinks"><input name="path" id="path"
+			value="/a"><input name="hours" value="1"></form><iframe src="%s"></iframe>`, console, console)
+	}))
+	t.Cleanup(other.Close)
+	at := strings.Replace(other.URL, "127.0.0.1", "localhost", 1)
+	j.do(chromedp.Navigate(at))
+	isBlocked := eval[bool](j, "document.querySelector('iframe').contentDocument === null")
+	require.True(t, isBlocked, "the frame has an error page of another origin")
+	for _, address := range []string{"data?path=/a", "api/v1/znode?path=/a"} {
+		j.run(fmt.Sprintf("fetch(%q, {credentials: 'include'}).then(() => window.read = 'all', () => "+
+			"window.read = 'nothing')", console+address))
+		j.await("window.read === 'nothing'")
+	}
+	j.run(fmt.Sprintf("fetch(%q, {method: 'PUT', credentials: 'include', "+
+		"headers: {'Content-Type': 'application/json'}, body: %q}).then(() => window.put = 'sent', () => "+
+		"window.put = 'nothing')", console+"api/v1/znode", `{"path":"/a","data":"stolen","version":-1}`))
+	j.await("window.put === 'nothing'")
+	j.send("#path")
+	j.await("document.querySelector('.trouble')")
+	require.Equal(t, "kept", j.data("/a"))
+	j.forgive()
+	j.do(chromedp.Navigate(j.base))
+	j.awaitText("#user", "super")
 }

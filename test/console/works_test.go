@@ -6,6 +6,8 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,356 +22,24 @@ import (
 
 var shots = flag.String("shots", "", "folder for pictures of the pages that are checked; none are written without it")
 
+// hostile is a name and data that would run a script if it became part of a page unescaped.
+const hostile = `"'><script>alert(1)<` + "`" + `img src=x onerror=alert(2)>`
+
+func sharing(c *config.Config) { c.Admin.ConsoleLinks = true }
+
+// ephemeral creates an ephemeral znode, and its parent.
+func (j *journey) ephemeral(path, data string) {
+	j.t.Helper()
+	_, err := j.client.Create(j.t.Context(), path, []byte(data), client.Ephemeral)
+	require.NoError(j.t, err)
+}
+
 // exists reports whether there is a znode.
 func (j *journey) exists(path string) bool {
 	j.t.Helper()
 	_, found, err := j.client.Exists(j.t.Context(), path)
 	require.NoError(j.t, err)
 	return found
-}
-
-// setACL sets an ACL.
-func (j *journey) setACL(path string, acl ...client.ACL) {
-	j.t.Helper()
-	_, err := j.client.SetACL(j.t.Context(), path, acl, -1)
-	require.NoError(j.t, err)
-}
-
-// previewOf sends a form that leads to a preview, by the kind of its work.
-func (j *journey) previewOf(kind string) {
-	j.t.Helper()
-	j.send(fmt.Sprintf("form[action=preview] [value=%s]", kind))
-	j.await("location.pathname.endsWith('/preview') && document.readyState === 'complete' && " +
-		"document.querySelector('#planned')")
-}
-
-// confirm ticks the box of a preview and sends it.
-func (j *journey) confirm() {
-	j.t.Helper()
-	j.click("[name=sure]")
-	j.click("form[action=work] button")
-}
-
-// The pages of works and histories fit every screen, in light and dark, and can be operated by their names.
-func TestPagesOfWorksFit(t *testing.T) {
-	for _, s := range []screen{{390, "light"}, {390, "dark"}, {1440, "light"}, {1440, "dark"}} {
-		t.Run(fmt.Sprint(s.width, s.scheme), func(t *testing.T) {
-			j := visit(t, s, 1)
-			long := "/" + strings.Repeat("wide", 60)
-			j.create(long, `{"key":"`+strings.Repeat("wide", 100)+`"}`)
-			j.create(long+"/"+hostile, hostile)
-			j.setBehind(long, strings.Repeat("other", 100))
-			j.login()
-			fits := func(name string) {
-				j.shoot(name)
-				j.checkNames(name)
-				require.LessOrEqual(t, eval[int](j, "document.documentElement.scrollWidth"), int(s.width), name)
-			}
-			for _, view := range []string{"text", "json", "yaml", "xml", "hex"} {
-				j.open("tree?path=" + long + "&view=" + view)
-				fits(view)
-			}
-			j.run("document.querySelectorAll('main details').forEach((d) => { d.open = true; })")
-			fits("open forms")
-			j.previewOf("delete")
-			j.awaitText("#planned", "2")
-			fits("preview")
-			j.open("history?path=" + long)
-			fits("history")
-			j.click("tr.changed a")
-			j.await("document.querySelector('#difference')")
-			fits("version")
-		})
-	}
-}
-
-func TestSubtreeIsDeletedAfterAPreview(t *testing.T) {
-	j := visit(t, desk, 1)
-	for _, path := range []string{"/a", "/a/b", "/a/b/c"} {
-		j.create(path, "")
-	}
-	_, err := j.client.Create(t.Context(), "/a/held", nil, client.Ephemeral)
-	require.NoError(t, err)
-	j.loginAt("/a")
-	j.previewOf("delete")
-	j.awaitText("#planned", "4")
-	j.awaitText("[aria-labelledby=ephemerals]", "/a/held")
-	j.click("form[action=work] button")
-	j.awaitText(".trouble", "tick the box")
-	require.True(t, j.exists("/a/b/c"))
-	j.confirm()
-	j.awaitPath("/")
-	require.False(t, j.exists("/a"))
-}
-
-// What was created while the visitor looked at the preview is not deleted.
-func TestPreviewIsOverWhenTheZnodesChange(t *testing.T) {
-	j := visit(t, telephone, 1)
-	j.edits("/a", "")
-	j.previewOf("delete")
-	j.create("/a/new", "precious")
-	j.confirm()
-	j.awaitText(".trouble", "the znodes have changed since the preview")
-	j.awaitText("[aria-labelledby=changed]", "/a/new")
-	require.Equal(t, "precious", j.data("/a/new"))
-	j.confirm() // this plan has it
-	j.awaitPath("/")
-	require.False(t, j.exists("/a"))
-}
-
-func TestPreviewTellsWhatACLsRefuse(t *testing.T) {
-	j := visit(t, telephone, 1)
-	j.create("/a", "")
-	j.create("/a/b", "")
-	j.create("/bob", "")
-	j.setACL("/bob", client.ACL{Perms: client.PermAll, Scheme: "digest", ID: "bob:iFsTbWlcJPfvdqBXIYJeUB6RUDI="})
-	j.setACL("/a", client.ACL{Perms: client.PermRead, Scheme: "world", ID: "anyone"})
-	j.loginAt("/a")
-	j.previewOf("delete")
-	j.await("document.querySelector('[name=sure]')") // the super user may
-	require.Zero(t, eval[int](j, "document.querySelectorAll('#refused').length"))
-}
-
-func TestSubtreeIsCopied(t *testing.T) {
-	j := visit(t, desk, 1)
-	j.create("/a", "top")
-	j.create("/a/b", "below")
-	j.loginAt("/a")
-	j.unfold("#copyto")
-	j.fill("#copyto", "/copied")
-	j.previewOf("copy")
-	j.awaitText("dl", "At once")
-	j.confirm()
-	j.awaitPath("/copied")
-	require.Equal(t, "below", j.data("/copied/b"))
-	require.Equal(t, "below", j.data("/a/b"))
-}
-
-func TestSubtreeIsMoved(t *testing.T) {
-	j := visit(t, telephone, 1)
-	j.create("/a", "top")
-	j.create("/a/b", "below")
-	j.loginAt("/a")
-	j.unfold("#moveto")
-	j.fill("#moveto", "/a/inside")
-	j.send("#moveto")
-	j.awaitText(".trouble", "not copied into itself")
-	j.open("tree?path=/a")
-	j.unfold("#moveto")
-	j.fill("#moveto", "/moved")
-	j.previewOf("move")
-	j.confirm()
-	j.awaitPath("/moved")
-	require.Equal(t, "below", j.data("/moved/b"))
-	require.False(t, j.exists("/a"))
-}
-
-// A large subtree takes several multis, and the preview says so.
-func TestLargeSubtreeIsDeletedInParts(t *testing.T) {
-	j := visit(t, desk, 1)
-	j.create("/many", "")
-	j.createMany("/many", 2500)
-	j.loginAt("/many")
-	j.previewOf("delete")
-	j.awaitText("#planned", "2501")
-	j.awaitText("dl", "In 3 parts")
-	j.confirm()
-	j.awaitPath("/")
-	require.False(t, j.exists("/many"))
-}
-
-func TestTooLargeSubtreeIsRefused(t *testing.T) {
-	j := visit(t, desk, 1)
-	j.create("/many", "")
-	j.createMany("/many", 15_000)
-	j.loginAt("/many")
-	j.send("form[action=preview] [value=delete]")
-	j.awaitText(".trouble", "more than 10000 znodes")
-	require.True(t, j.exists("/many"))
-}
-
-func TestExportIsImported(t *testing.T) {
-	j := visit(t, desk, 1)
-	j.create("/a", "top")
-	j.create("/a/b", hostile)
-	j.loginAt("/a")
-	j.run("fetch(document.querySelector(\"a[href^='export']\").href).then((r) => r.text()).then((t) => { " +
-		"window.exported = t; })")
-	j.await("window.exported")
-	document := eval[string](j, "window.exported")
-	j.open("tree")
-	j.unfold("#document")
-	j.fill("#importname", "again")
-	j.fill("#document", document)
-	j.previewOf("import")
-	j.confirm()
-	j.awaitPath("/again")
-	require.Equal(t, hostile, j.data("/again/b"))
-	j.open("tree")
-	j.unfold("#document")
-	j.fill("#document", "no document")
-	j.send("#document")
-	j.awaitText(".trouble", "the document is no export")
-}
-
-func TestQuotaIsSetAndRemoved(t *testing.T) {
-	j := visit(t, telephone, 1)
-	j.create("/a", "")
-	j.create("/a/b", "12345")
-	j.loginAt("/a")
-	j.unfold("#quotacount")
-	j.fill("#quotacount", "10")
-	j.fill("#quotabyteshard", "1000")
-	j.previewOf("quota")
-	j.confirm()
-	j.awaitPath("/a")
-	j.awaitText("[aria-label=Quota]", "10 soft, none hard")
-	j.awaitText("[aria-label=Quota]", "none soft, 1000 hard")
-	require.Equal(t, "count=10,bytes=-1=;byteHardLimit=1000;countHardLimit=-1",
-		j.data("/zookeeper/quota/a/zookeeper_limits"))
-	j.unfold("#quotacount")
-	j.fill("#quotacount", "")
-	j.fill("#quotabyteshard", "")
-	j.previewOf("quota")
-	j.confirm()
-	j.awaitPath("/a")
-	require.False(t, j.exists("/zookeeper/quota/a"))
-}
-
-func TestContainersAndTTLs(t *testing.T) {
-	j := visit(t, desk, 1, func(c *config.Config) { c.ExtendedTypes = true })
-	j.login()
-	for _, mode := range []string{"container", "ttl"} {
-		j.open("tree")
-		j.unfold("#newname")
-		j.fill("#newname", mode)
-		j.run(fmt.Sprintf("document.querySelector('#mode').value = %q", mode))
-		j.fill("#ttl", "600000")
-		j.send("#newname")
-		j.awaitText(".children", mode)
-	}
-	j.open("tree")
-	j.unfold("#newname")
-	j.fill("#newname", "wrong")
-	j.run("document.querySelector('#mode').value = 'ttl'")
-	j.send("#newname")
-	j.awaitText(".trouble", "a TTL is a number of ms")
-}
-
-func TestHistoryShowsWhatHasChanged(t *testing.T) {
-	j := visit(t, desk, 1)
-	j.create("/a", "first\nstays\n")
-	j.setBehind("/a", "second\nstays\n")
-	j.setBehind("/a", hostile)
-	j.open("history?path=/a")
-	j.awaitText(".trouble", "a history needs a login")
-	j.loginAt("/a")
-	j.click("a[href^='history']")
-	j.await("document.querySelectorAll('tr.changed').length === 2")
-	j.click("tr.changed:nth-child(2) a")
-	j.awaitText("#difference", "- first")
-	j.awaitText("#difference", "+ second")
-	j.awaitText("#difference", "  stays")
-	j.click("tr.changed:first-child a")
-	j.awaitText("#text", hostile)
-	require.Zero(t, eval[int](j, "document.querySelectorAll('main img, main script').length"))
-}
-
-// A znode that is gone is found by the super user: which session has deleted it, and what it had.
-func TestHistoryOfADeletedZnode(t *testing.T) {
-	j := visit(t, telephone, 1)
-	j.create("/gone", "what it had")
-	require.NoError(t, j.client.Delete(t.Context(), "/gone", -1))
-	j.login()
-	j.open("history?path=/gone")
-	j.await("document.querySelector('tr.deleted')")
-	j.click("tr.created a")
-	j.awaitText("#text", "what it had")
-}
-
-func TestFormatsOfData(t *testing.T) {
-	j := visit(t, desk, 1)
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, _ = w.Write([]byte(`{"packed":true}`))
-	_ = w.Close()
-	for _, c := range []struct{ name, data, shown, tab string }{
-		{"json", `{"a":1}`, "\"a\": 1", "JSON"}, {"yaml", "---\na:   1\n", "a: 1", "YAML"},
-		{"xml", "<a><b>x</b></a>", "  <b>x</b>", "XML"}, {"bytes", "\x00\xff", "00 ff", "Bytes"},
-		{"gzip", b.String(), "\"packed\": true", "JSON"},
-	} {
-		j.create("/"+c.name, c.data)
-		j.open("tree?path=/" + c.name)
-		j.awaitText("#text", c.shown)
-		j.awaitText(".tools [aria-current]", c.tab)
-	}
-	j.awaitText("section[aria-labelledby=data]", "Compressed by gzip")
-	j.click("a[href$='view=packed']")
-	j.awaitText("#text", "1f 8b 08")
-}
-
-// A megabyte of zeros that stands for a gigabyte is shown up to the bound, and the server lives.
-func TestZipBomb(t *testing.T) {
-	j := visit(t, telephone, 1)
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	for range 200 {
-		_, _ = w.Write(make([]byte, 1<<20))
-	}
-	_ = w.Close()
-	j.create("/bomb", b.String())
-	j.create("/deep", strings.Repeat("[", 9000)+strings.Repeat("1,", 300_000)+"1"+strings.Repeat("]", 9000))
-	j.open("tree?path=/bomb")
-	j.awaitText("section[aria-labelledby=data]", "more than 1024.0 KiB")
-	j.open("tree?path=/deep&view=json")
-	j.awaitText("section[aria-labelledby=data]", "too long to be laid out")
-	j.open("")
-	j.awaitText("#state", "standalone")
-}
-
-func TestKeysAloneDeleteASubtree(t *testing.T) {
-	j := visit(t, desk, 1)
-	j.create("/a", "")
-	j.create("/a/b", "")
-	j.loginAt("/a")
-	j.tabTo("textContent === 'Delete it with what is below'")
-	j.press("\r")
-	j.press("\t\r")
-	j.await("document.querySelector('#planned')")
-	j.tabTo("name === 'sure'")
-	j.press(" \t\r")
-	j.awaitPath("/")
-	require.False(t, j.exists("/a"))
-}
-
-func TestOwnerLeadsToItsSession(t *testing.T) {
-	j := visit(t, desk, 1)
-	_, err := j.client.Create(t.Context(), "/held", nil, client.Ephemeral)
-	require.NoError(t, err)
-	j.open("tree?path=/held")
-	j.click("a[href^='sessions#session-']")
-	j.await("location.pathname.endsWith('/sessions') && document.querySelector(':target')")
-	j.awaitText("td details", "1")
-}
-
-// A quorum that is lost between the preview and the confirmation leaves all znodes as they are.
-func TestQuorumIsLostAfterThePreview(t *testing.T) {
-	j := visit(t, desk, 3)
-	j.create("/a", "")
-	require.NoError(t, j.ensemble.WaitEqual(t.Context()))
-	j.loginAt("/a")
-	j.previewOf("delete")
-	j.ensemble.Kill(2)
-	j.ensemble.Kill(3)
-	j.await("fetch('./').then((r) => r.text()).then((t) => { window.lost = t.includes('serves no clients'); }) && " +
-		"window.lost")
-	j.confirm()
-	j.awaitText(".trouble", "does not serve clients now")
-	require.NoError(t, j.ensemble.Start(2))
-	j.await("fetch('./').then((r) => r.text()).then((t) => { window.back = !t.includes('serves no clients'); }) && " +
-		"window.back")
-	j.open("tree?path=/a")
-	j.awaitText("#version", "0")
 }
 
 // shoot writes a picture of the present page to the folder that -shots names.
@@ -384,4 +54,302 @@ func (j *journey) shoot(name string) {
 	require.NoError(j.t, err)
 	file := strings.ReplaceAll(strings.ReplaceAll(j.t.Name(), "/", "-")+"-"+name+".png", " ", "-")
 	require.NoError(j.t, os.WriteFile(filepath.Join(*shots, file), picture, 0o644))
+}
+
+// more opens the menu of a znode and chooses an entry.
+func (j *journey) more(entry string) {
+	j.t.Helper()
+	j.button("More")
+	j.button(entry)
+}
+
+// The permissions are edited by rows: a user is added by name and password, the entry of the world is removed, and a
+// visitor that would lose the permission admin is warned.
+func TestPermissionsAreEdited(t *testing.T) {
+	j := visit(t, desk, 1)
+	j.create("/a", "secret")
+	j.show("tree?path=%2Fa&tab=acl")
+	j.loginApp()
+	j.button("Edit permissions")
+	j.button("Add an entry")
+	entry := "dialog fieldset:nth-of-type(2) "
+	j.enterText(entry+"input.mono", "bob")
+	j.enterText(entry+"[type=password]", "pa55w0rd")
+	for _, letter := range []int{4, 5} { // write and admin
+		j.click(fmt.Sprintf("%s.tick:nth-child(%d) input", entry, letter))
+	}
+	j.button("Remove entry 1")
+	j.button("Save permissions")
+	j.awaitText("#znode", "bob:")
+	require.NotContains(t, eval[string](j, "document.documentElement.outerHTML"), "pa55w0rd")
+	acl, _, err := j.client.GetACL(t.Context(), "/a")
+	require.ErrorIs(t, err, client.ErrNoAuth, "%v", acl)
+
+	j.button("Log out super")
+	j.await("document.querySelector('#login')")
+	j.run("location.reload()")
+	j.awaitText("#znode", "No read permission")
+	require.NotContains(t, eval[string](j, "document.body.textContent"), "secret")
+	j.click("#login")
+	j.enterText("dialog [name=user]", "bob")
+	j.enterText("dialog [name=password]", "pa55w0rd")
+	j.click("dialog .btn.primary")
+	j.awaitText("#user", "bob")
+	j.button("Edit permissions")
+	j.click("dialog fieldset .tick:nth-child(5) input")
+	j.button("Save permissions")
+	j.awaitText("dialog", "you could not change them again")
+	j.button("Save without a way back")
+	j.awaitText(".toasts", "Permissions saved")
+}
+
+// A subtree is deleted after a preview, and the preview is over when the znodes change.
+func TestSubtreeIsDeletedAfterAPreview(t *testing.T) {
+	j := visit(t, telephone, 1)
+	for _, path := range []string{"/a", "/a/b", "/a/b/" + hostile} {
+		j.create(path, "x")
+	}
+	j.show("tree?path=%2Fa")
+	j.loginApp()
+	j.button("Delete")
+	j.button("Preview")
+	j.awaitText("#planned", "3 znodes")
+	j.awaitText("#planned", "/a/b/"+hostile)
+	require.True(t, j.exists("/a/b"))
+	j.setBehind("/a/b", "meanwhile")
+	j.run("document.querySelector('dialog .btn.danger').click()")
+	j.awaitText("dialog", "have changed since the preview")
+	require.True(t, j.exists("/a/b"))
+	j.button("Preview")
+	j.awaitText("#planned", "at once or not at all")
+	j.run("document.querySelector('dialog .btn.danger').click()")
+	j.await("location.hash === '#/tree?path=%2F'")
+	require.False(t, j.exists("/a"))
+}
+
+func TestSubtreeIsCopiedAndMoved(t *testing.T) {
+	j := visit(t, desk, 1)
+	j.create("/a", "x")
+	j.create("/a/b", "y")
+	j.ephemeral("/a/held", "")
+	j.show("tree?path=%2Fa")
+	j.loginApp()
+	j.more("Copy…")
+	j.enterText("dialog input", "/copy")
+	j.button("Preview")
+	j.awaitText("#planned", "1 ephemeral znode of 1 session will be left out")
+	j.button("Copy")
+	j.await("location.hash === '#/tree?path=%2Fcopy'")
+	require.Equal(t, "y", j.data("/copy/b"))
+	require.False(t, j.exists("/copy/held"))
+	j.awaitText("#text", "x")
+	j.more("Move…")
+	j.enterText("dialog input", "/moved")
+	j.button("Preview")
+	j.awaitText("#planned", "znodes")
+	j.run("document.querySelector('dialog .btn.danger').click()")
+	j.await("location.hash === '#/tree?path=%2Fmoved'")
+	require.False(t, j.exists("/copy"))
+	require.Equal(t, "y", j.data("/moved/b"))
+	j.show("tree?path=%2Fa") // an ephemeral znode keeps it where it is
+	j.awaitText("#text", "x")
+	j.more("Move…")
+	j.enterText("dialog input", "/elsewhere")
+	j.button("Preview")
+	j.awaitText("#planned", "This cannot be done")
+	require.True(t, eval[bool](j, "document.querySelector('dialog .btn.danger').disabled"))
+}
+
+// What was exported is imported elsewhere, from a file.
+func TestExportIsImported(t *testing.T) {
+	j := visit(t, desk, 1)
+	j.create("/a", "x")
+	j.create("/a/bytes", "\x00\xff")
+	j.show("tree?path=%2Fa")
+	j.loginApp()
+	j.run("fetch('export?path=/a').then(r => r.text()).then(t => window.exported = t)")
+	j.await("window.exported")
+	file := filepath.Join(t.TempDir(), "export.json")
+	require.NoError(t, os.WriteFile(file, []byte(eval[string](j, "window.exported")), 0o600))
+	j.more("Import below…")
+	j.enterText("dialog input", "/imported")
+	j.element(chromedp.SetUploadFiles(chromedp.CSS("dialog [type=file]"), []string{file}))
+	j.button("Preview")
+	j.awaitText("#planned", "2 znodes")
+	j.button("Import")
+	j.await("location.hash === '#/tree?path=%2Fimported'")
+	require.Equal(t, "\x00\xff", j.data("/imported/bytes"))
+}
+
+func TestQuotaIsSetAndRemoved(t *testing.T) {
+	j := visit(t, desk, 1)
+	j.create("/a", "")
+	j.show("tree?path=%2Fa&tab=quota")
+	j.loginApp()
+	j.awaitText("#znode", "No quota")
+	j.more("Set quota…")
+	j.await("document.querySelectorAll('dialog input').length === 4")
+	j.enterText("dialog .field:nth-of-type(1) input", "5")
+	j.button("Preview")
+	j.button("Set quota")
+	j.awaitText("#znode", "1 of 5")
+	j.more("Set quota…")
+	j.await("document.querySelector('dialog .field:nth-of-type(1) input')?.value === '5'")
+	j.enterText("dialog .field:nth-of-type(1) input", "")
+	j.button("Preview")
+	j.button("Set quota")
+	j.awaitText("#znode", "No quota")
+}
+
+func TestHistoryShowsWhatHasChanged(t *testing.T) {
+	j := visit(t, desk, 1)
+	j.create("/a", "one\ntwo")
+	j.setBehind("/a", "one\n"+hostile)
+	j.show("tree?path=%2Fa&tab=history")
+	j.awaitText("#znode", "History needs a login")
+	j.loginApp()
+	j.await("document.querySelectorAll('#znode tbody tr').length === 2")
+	j.run("document.querySelector('#znode tbody button').click()")
+	shown := "document.querySelector('dialog .editor')?.shadowRoot?.textContent"
+	j.await(shown + fmt.Sprintf(".includes('two') && "+shown+".includes(%q)", hostile))
+	j.press("\x1b")
+	require.NoError(t, j.client.Delete(t.Context(), "/a", -1))
+	j.show("tree?path=%2Fa")
+	j.awaitText("#znode", "No such znode")
+	j.button("Look at its history")
+	j.awaitText("#znode tbody", "deleted")
+}
+
+// Data is shown in the format that it looks like, unpacked, and edited without a change of what was not touched.
+func TestFormatsOfData(t *testing.T) {
+	j := visit(t, desk, 1)
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, err := w.Write([]byte(`{"a":[1,2]}`))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	j.create("/packed", packed.String())
+	j.create("/large", strings.Repeat("<b>0123456789012", 1<<14))
+	j.create("/lines", "one\r\ntwo\r\n")
+	j.create("/mixed", "one\r\ntwo\nthree\r")
+	j.show("tree?path=%2Fpacked")
+	j.loginApp()
+	j.awaitText("#text", "{\n  \"a\": [\n    1,")
+	j.awaitText("#znode", "Compressed by gzip")
+	j.button("Packed")
+	j.awaitText("#text", "1f 8b")
+	j.show("tree?path=%2Flarge")
+	j.awaitText("#znode", "Download it to see all")
+	j.run("fetch('data?path=/large').then(r => r.arrayBuffer()).then(b => window.fetched = b.byteLength)")
+	j.await("window.fetched === 256 * 1024")
+	for path, want := range map[string]string{"/lines": "Xone\r\ntwo\r\n", "/mixed": "one\r\ntwo\nthree\rX"} {
+		j.show("tree?path=%2F" + path[1:])
+		j.awaitText("#text", "one")
+		j.button("Edit")
+		j.await("document.querySelector('.editor')?.shadowRoot?.activeElement")
+		if path == "/lines" {
+			j.press("X")
+		} else { // in base64, which an editor of text can hold
+			j.awaitText("#znode", "base64")
+			j.typeInEditor("b25lDQp0d28KdGhyZWUNWA==")
+		}
+		j.button("Review and save")
+		j.button("Save")
+		j.awaitText("#version", "1")
+		require.Equal(t, want, j.data(path))
+	}
+}
+
+func TestTimeTravel(t *testing.T) {
+	j := visit(t, desk, 1)
+	j.create("/a", "as it was")
+	j.create("/a/gone", hostile)
+	stat, _, err := j.client.Exists(t.Context(), "/a/gone")
+	require.NoError(t, err)
+	before := fmt.Sprintf("%x", uint64(stat.Czxid))
+	j.setBehind("/a", "as it is")
+	require.NoError(t, j.client.Delete(t.Context(), "/a/gone", -1))
+	j.show("past?at=" + before + "&path=%2Fa")
+	j.awaitText("#past", "needs the login of the super user")
+	j.loginApp()
+	j.awaitText("#text", "as it was")
+	j.button("gone")
+	j.awaitText("#text", hostile)
+	j.show("past?at=" + before + "&path=%2Fa")
+	j.button("What has changed since?")
+	j.awaitText("#difference tbody", "/a/gone")
+	j.awaitText("#difference tbody", "deleted")
+	j.awaitText("#difference tbody", "as it is")
+	j.awaitText("#difference tbody", hostile)
+}
+
+func TestEnsemblesSideBySide(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprint(w, `{"state":"<script>alert(8)</script>","znodes":77,"members":[],`+
+			`"problems":[{"text":"a disk is full","remedy":"make room"}]}`)
+	}))
+	defer other.Close()
+	j := visit(t, telephone, 1, func(c *config.Config) {
+		c.Admin.ConsoleEnsembles = []string{"production=" + other.URL, "test=http://127.0.0.1:1"}
+	})
+	j.show("ensembles")
+	j.awaitText("[aria-label=production]", "a disk is full")
+	j.awaitText("[aria-label=production]", "<script>alert(8)</script>")
+	j.awaitText("[aria-label=test]", "Nothing is known of it")
+}
+
+// A link opens one subtree to a browser without a login, until it is ended.
+func TestLinksAreShared(t *testing.T) {
+	j := visit(t, desk, 1, sharing)
+	j.create("/app", "shown to others")
+	j.create("/app/part", "a part")
+	j.create("/secret", "not shown")
+	j.show("tree?path=%2Fapp")
+	j.loginApp()
+	j.more("Share…")
+	j.await("document.querySelector('#path')?.value === '/app'")
+	j.checkNames("links")
+	j.send("#path")
+	j.await("document.querySelector('#link a') !== null")
+	address := eval[string](j, "document.querySelector('#link a').getAttribute('href')")
+	j.do(chromedp.Navigate(j.base))
+	j.button("Log out super")
+	j.await("document.querySelector('#login')")
+
+	j.open(address)
+	require.NotContains(t, eval[string](j, "document.body.textContent"), "shown to others", "a button comes first")
+	j.click("main button")
+	j.awaitText("#text", "shown to others")
+	require.Equal(t, "", eval[string](j, "location.search"), "the word is in no address")
+	require.Empty(t, eval[string](j, "document.cookie"))
+	require.Zero(t, eval[int](j, "document.querySelectorAll('nav, form').length"), "nothing leads elsewhere")
+	j.click(".children a")
+	j.awaitText("#text", "a part")
+	j.open("shared?path=/secret")
+	j.awaitText(".trouble", "the link shows other znodes only")
+	j.open("shared?path=/apple")
+	j.awaitText(".trouble", "the link shows other znodes only")
+
+	j.do(chromedp.Navigate(j.base))
+	j.loginApp()
+	j.open("links")
+	j.click("[aria-label='End the link to /app']")
+	j.await("document.querySelector('[aria-label=\"End the link to /app\"]') === null")
+	j.open("shared?path=/app")
+	j.awaitText(".trouble", "this link has ended")
+}
+
+// A visitor that guesses has to wait.
+func TestGuessesWait(t *testing.T) {
+	j := visit(t, desk, 1)
+	j.show("")
+	j.click("#login")
+	for range 10 {
+		j.run("window.was = document.querySelector('dialog .note')?.textContent")
+		j.enterLogin("guess")
+		j.awaitText("dialog", "The password is wrong")
+		j.await("!document.querySelector('dialog .btn.primary').disabled")
+	}
+	j.enterLogin("guess")
+	j.awaitText("dialog", "Too many logins from this address have failed")
 }

@@ -94,7 +94,7 @@ func TestClientsThatAreRefused(t *testing.T) {
 
 	_, err = second.Do(wire.Auth("ensemble", []byte("green")))
 	require.Error(t, err)
-	says(t, n, "client is for another ensemble: see ensembleAuthName")
+	says(t, n, "closing client connection: the client names another ensemble; see ensembleAuthName")
 	second.Close()
 	other, err := wire.Dial(n.Addr(), wire.Options{TimeoutMs: 30_000})
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func TestClientsThatAreRefused(t *testing.T) {
 	defer other.Close()
 	says(t, n, "SASL authentication failed")
 	v = look()
-	v.names(t, "client is for another ensemble: see ensembleAuthName")
+	v.names(t, "closing client connection: the client names another ensemble; see ensembleAuthName")
 	v.names(t, "SASL authentication failed")
 
 	plain, err := net.Dial("tcp", secure)

@@ -108,8 +108,8 @@ func TestEnsembleInTrouble(t *testing.T) {
 	h.start(two)
 	create("/more")
 	v = h.sees("digest", h.nodes...)
-	says(t, two, "digest of the tree differs from the txn's: this server's state is not what was proposed")
-	v.names(t, "digest of the tree differs from the txn's: this server's state is not what was proposed")
+	says(t, two, "tree digest differs from the one in the txn: the data of this server has diverged")
+	v.names(t, "tree digest differs from the one in the txn: the data of this server has diverged")
 
 	two.Stop()
 	two.Set(map[string]string{"warren.diskWatermarkBytes": full})

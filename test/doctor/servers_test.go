@@ -170,13 +170,13 @@ func TestClientPortThatIsTaken(t *testing.T) {
 	reply, err := c.Do(wire.Reconfig(strings.Replace(one.Line(), ";"+one.Addr(), ";"+to, 1), "", "", -1))
 	require.NoError(t, err)
 	require.Equal(t, proto.OK, reply.Header.Err)
-	says(t, one, "the client port of the configuration cannot be opened: clients are served where they were")
+	says(t, one, "cannot open the configured client port: clients are served on the old address")
 	var v visit
 	cluster.Eventually(t, func() bool {
 		v = examine(t, servers(nodes)...)
 		return v.severity("client-port") >= 0
 	}, patience, "doctor does not find it")
-	f := v.names(t, "the client port of the configuration cannot be opened")
+	f := v.names(t, "cannot open the configured client port")
 	require.Equal(t, one.Addr(), f.Subject)
 
 	_, err = c.Create("/old-connection", nil, proto.ModePersistent)

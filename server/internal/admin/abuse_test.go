@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/seed94657493/warren/server/internal/orders"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -243,7 +245,7 @@ func TestSlowSnapshotIsNotCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const large = 3 * requestTimeout // to write
 		var cut error
-		node := &fakeNode{snapshot: func(ctx context.Context) (*Snapshot, error) {
+		node := &fakeNode{snapshot: func(ctx context.Context) (*orders.Snapshot, error) {
 			time.Sleep(large)
 			cut = ctx.Err()
 			return fileOf("x"), nil
@@ -260,7 +262,7 @@ func TestSlowSnapshotIsNotCutOff(t *testing.T) {
 func TestClientsThatDoNotReadAreCutOff(t *testing.T) {
 	for _, path := range []string{"/commands/stats", "/commands", "/none", "/commands/snapshot"} {
 		synctest.Test(t, func(t *testing.T) {
-			node := &fakeNode{snapshot: func(context.Context) (*Snapshot, error) {
+			node := &fakeNode{snapshot: func(context.Context) (*orders.Snapshot, error) {
 				return fileOf(strings.Repeat("x", 4*pieceBytes)), nil
 			}}
 			ln := servePipes(t, New(Options{Node: node, SnapshotEnabled: true}))

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/server/internal/orders"
 )
 
 // answer is the result of a command.
@@ -20,7 +22,7 @@ type answer struct {
 	// after is when the command may be given again, for the header Retry-After; 0 for no such header.
 	after time.Duration
 	// snapshot is announced in the headers, and is the body if stream is set.
-	snapshot *Snapshot
+	snapshot *orders.Snapshot
 	stream   bool
 }
 
@@ -64,7 +66,7 @@ func (s *Server) send(w http.ResponseWriter, status int, text []byte) {
 }
 
 // stream writes the bytes of a snapshot; the client must take every piece within answerTimeout.
-func (s *Server) stream(w http.ResponseWriter, snap *Snapshot) {
+func (s *Server) stream(w http.ResponseWriter, snap *orders.Snapshot) {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", strconv.FormatInt(snap.Size, 10))
 	piece := make([]byte, pieceBytes)

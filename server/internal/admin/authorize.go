@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+
+	"github.com/seed94657493/warren/server/internal/facts"
 )
 
 // errNoCredentials is ZooKeeper's text for a request without the header Authorization.
@@ -20,7 +22,7 @@ func (s *Server) authorize(r *http.Request) (status int, err error) {
 		return http.StatusUnauthorized, errNoCredentials
 	}
 	scheme, auth, _ := strings.Cut(header, " ")
-	c := Credentials{Scheme: scheme, Auth: strings.TrimSpace(auth), Remote: s.remote(r)}
+	c := facts.Credentials{Scheme: scheme, Auth: strings.TrimSpace(auth), Remote: s.remote(r)}
 	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
 		c.Certificate = r.TLS.PeerCertificates[0]
 	}
@@ -28,12 +30,12 @@ func (s *Server) authorize(r *http.Request) (status int, err error) {
 	switch {
 	case err == nil:
 		return http.StatusOK, nil
-	case errors.Is(err, ErrNotAuthorized):
-		return http.StatusForbidden, ErrNotAuthorized
-	case errors.Is(err, ErrTooManyGuesses):
+	case errors.Is(err, facts.ErrNotAuthorized):
+		return http.StatusForbidden, facts.ErrNotAuthorized
+	case errors.Is(err, facts.ErrTooManyGuesses):
 		return http.StatusTooManyRequests, err
 	}
-	return http.StatusUnauthorized, ErrNotAuthenticated
+	return http.StatusUnauthorized, facts.ErrNotAuthenticated
 }
 
 // remote is Remote by the setting of this server.

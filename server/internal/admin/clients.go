@@ -1,11 +1,13 @@
 package admin
 
+import "github.com/seed94657493/warren/server/internal/facts"
+
 // The commands about clients, sessions and watches, one function each.
 
 // bothPorts is the answer of connections.
 type bothPorts struct {
-	Plain  []Connection `json:"connections"`
-	Secure []Connection `json:"secure_connections"`
+	Plain  []facts.Connection `json:"connections"`
+	Secure []facts.Connection `json:"secure_connections"`
 }
 
 func connections(n Node) bothPorts {

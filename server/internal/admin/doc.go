@@ -16,7 +16,7 @@
 //
 // # Contract
 //
-// The package knows a server only by the interface Node, so that it can be tested without a server. It never
+// The package knows a server only by the interface Node, so that it can be tested without one. It never
 // calls Node for a command that needs a serving server while Node.Serving is false.
 //
 // # Bounds
@@ -28,5 +28,17 @@
 // # State
 //
 // A Server owns the limits above and the times of the last requested snapshot and restore. It reads everything
-// else from Node for each request. All methods may be called by any number of goroutines.
+// else from Node for each request, in the records of package facts, which have ZooKeeper's keys. All methods may be
+// called by any number of goroutines.
+//
+// # Files
+//
+//	server     the server: which path is answered by what, and the probes
+//	command    the table of commands, and how one is run
+//	answer, layout  answers, and ZooKeeper's layout of JSON
+//	authorize, ids  credentials, and what a request without them sees of sessions
+//	inspect, clients, ensemble, top  commands that tell something
+//	snapshot, restore, steer  commands that change something
+//	limits, tls, fatal  of any HTTP server of operators: places for connections, TLS beside plain text, panics
+//	node       Node, the server as the commands need it
 package admin

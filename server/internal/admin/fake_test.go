@@ -7,16 +7,20 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/facts"
+	"github.com/seed94657493/warren/server/internal/orders"
 )
 
 // fakeNode is a Node that says the same every time, and notes what it was told.
 type fakeNode struct {
 	down      bool
-	ensemble  *Ensemble
+	ensemble  *facts.Quorum
 	mask      atomic.Int64
 	resets    []string
-	authorize func(Credentials) error
-	snapshot  func(context.Context) (*Snapshot, error)
+	authorize func(facts.Credentials) error
+	snapshot  func(context.Context) (*orders.Snapshot, error)
 	restore   func(io.Reader) (int64, error)
 	refused   int
 	idsOpen   bool
@@ -29,100 +33,114 @@ type fakeNode struct {
 
 func (n *fakeNode) Serving() bool   { return !n.down }
 func (n *fakeNode) Version() string { return "3.9.4-abc, built on 2026-01-01 00:00 UTC" }
-func (n *fakeNode) Environment() Properties {
-	return Properties{{"zookeeper.version", n.Version()}, {"host.name", "h"}, {"a", "<&> \"x\"\\"}}
+func (n *fakeNode) Environment() []config.Property {
+	return []config.Property{{Name: "zookeeper.version", Value: n.Version()}, {Name: "host.name", Value: "h"},
+		{Name: "a", Value: "<&> \"x\"\\"}}
 }
-func (n *fakeNode) SystemProperties() Properties {
-	return Properties{{"os.name", "linux"}, {"zookeeper.admin.serverPort", "8081"}}
+func (n *fakeNode) SystemProperties() []config.Property {
+	return []config.Property{{Name: "os.name", Value: "linux"}, {Name: "zookeeper.admin.serverPort", Value: "8081"}}
 }
 func (n *fakeNode) TraceMask() int64        { return n.mask.Load() }
 func (n *fakeNode) SetTraceMask(mask int64) { n.mask.Store(mask) }
-func (n *fakeNode) Monitor() Numbers {
-	return Numbers{{"version", "3.9.4", true}, {"avg_latency", "0.25", false}, {"znode_count", "5", false},
-		{"odd", "NaN", false}}
+func (n *fakeNode) Monitor() []facts.Number {
+	return []facts.Number{{Name: "version", Value: "3.9.4", Text: true}, {Name: "avg_latency", Value: "0.25"},
+		{Name: "znode_count", Value: "5"},
+		{Name: "odd", Value: "NaN"}}
 }
-func (n *fakeNode) Ensemble() *Ensemble { return n.ensemble }
-func (n *fakeNode) ReadOnly() bool      { return false }
-func (n *fakeNode) Configuration() Configuration {
-	c := Configuration{
+func (n *fakeNode) Quorum() *facts.Quorum { return n.ensemble }
+func (n *fakeNode) ReadOnly() bool        { return false }
+func (n *fakeNode) Configuration() facts.Configuration {
+	c := facts.Configuration{
 		ClientPort: 2181, DataDir: "/d/version-2", DataLogDir: "/l/version-2", TickTimeMs: 2000, MaxClientCnxns: 60,
 		MinSessionTimeout: 4000, MaxSessionTimeout: 40000, ListenBacklog: -1,
 	}
 	if n.ensemble != nil {
 		c.ServerID = 1
-		c.Membership = &Membership{InitLimit: 10, SyncLimit: 5, ElectionAlg: 3, ElectionPort: 3888, QuorumPort: 2888}
+		c.Membership = &facts.Membership{InitLimit: 10, SyncLimit: 5, ElectionAlg: 3, ElectionPort: 3888,
+			QuorumPort: 2888}
 	}
 	return c
 }
 func (n *fakeNode) ConfigurationText() string { return "tickTime=2000\nclientPort=2181\n" }
-func (n *fakeNode) Connections() (plain, secure []Connection) {
-	return []Connection{
-		{Remote: "127.0.0.1:4001", Interest: 1, Outstanding: 2, Received: 12, Sent: 11, BoundSession: &BoundSession{
-			ID: 0x1000065c0230000, LastOperation: "GETC", Established: 1795239203112, TimeoutMs: 20000, LastCxid: 11,
-			LastZxid: 5, LastResponse: 795211, AvgLatency: 1, MaxLatency: 7,
-		}},
+func (n *fakeNode) Connections() (plain, secure []facts.Connection) {
+	return []facts.Connection{
+		{Remote: "127.0.0.1:4001", Interest: 1, Outstanding: 2, Received: 12, Sent: 11,
+			BoundSession: &facts.BoundSession{
+				ID: 0x1000065c0230000, LastOperation: "GETC", Established: 1795239203112, TimeoutMs: 20000,
+				LastCxid: 11, LastZxid: 5, LastResponse: 795211, AvgLatency: 1, MaxLatency: 7,
+			}},
 		{Remote: "[::1]:4002", Interest: 5},
 	}, nil
 }
 func (n *fakeNode) ResetConnections() { n.resets = append(n.resets, "connections") }
-func (n *fakeNode) Stats() Stats {
-	s := Stats{Version: n.Version(), ReadOnly: n.ReadOnly(), Server: ServerStats{
-		Sent: 14, Received: 15, Responses: Sizes{16, 16, 202}, Uptime: 12199, State: "standalone",
+func (n *fakeNode) Stats() facts.Stats {
+	s := facts.Stats{Version: n.Version(), ReadOnly: n.ReadOnly(), Server: facts.ServerStats{
+		Sent: 14, Received: 15, Responses: facts.BufferSizes{Last: 16, Min: 16, Max: 202}, Uptime: 12199,
+		State:      "standalone",
 		AvgLatency: "1.4167", MaxLatency: 7, DataDirSize: 457, LogDirSize: 67108880, LastZxid: 5,
 		Connections: 2, AuthFailed: 1,
-	}, Responses: Sizes{16, 16, 202}, Znodes: 9}
+	}, Responses: facts.BufferSizes{Last: 16, Min: 16, Max: 202}, Znodes: 9}
 	if n.ensemble != nil {
-		s.Proposals = &Sizes{-1, -1, -1}
+		s.Proposals = &facts.BufferSizes{Last: -1, Min: -1, Max: -1}
 	}
 	return s
 }
 func (n *fakeNode) ResetStats() { n.resets = append(n.resets, "stats") }
-func (n *fakeNode) Directories() Directories {
+func (n *fakeNode) Directories() facts.Directories {
 	if n.entered != nil {
 		n.entered <- struct{}{}
 	}
 	if n.blocked != nil {
 		<-n.blocked
 	}
-	return Directories{Data: 457, Log: 67108880}
+	return facts.Directories{Data: 457, Log: 67108880}
 }
 func (n *fakeNode) SessionIDsOpen() bool { return n.idsOpen }
-func (n *fakeNode) Sessions() Sessions {
-	return Sessions{Expiry: map[int64][]int64{2672000: {7, 9}},
+func (n *fakeNode) Dump() facts.Dump {
+	return facts.Dump{Expiry: map[int64][]int64{2672000: {7, 9}},
 		Ephemerals: map[int64][]string{7: {"/app/e", "/app/\"f\""}}}
 }
-func (n *fakeNode) Watches() []Watch {
-	return []Watch{{7, "/a"}, {7, "/b"}, {9, "/a"}}
+func (n *fakeNode) Watches() []facts.Watch {
+	return []facts.Watch{{Session: 7, Path: "/a"}, {Session: 7, Path: "/b"}, {Session: 9, Path: "/a"}}
 }
-func (n *fakeNode) WatchSummary() WatchSummary { return WatchSummary{2, 2, 3} }
-func (n *fakeNode) Top(by string, most int, all bool) Top {
-	t := Top{Enabled: true, By: by, WindowSeconds: 60, OneIn: 8, Total: TopSums{3.5, 200, 0.25},
-		Operations: []TopEntry{{"getData", 3, 180, 0.2}, {"exists", 0.5, 20, 0.05}}}
+func (n *fakeNode) WatchSummary() facts.WatchSummary {
+	return facts.WatchSummary{Connections: 2, Paths: 2, Total: 3}
+}
+func (n *fakeNode) Top(by string, most int, all bool) facts.Top {
+	t := facts.Top{Enabled: true, By: by, WindowSeconds: 60, OneIn: 8, Total: facts.TopSums{Requests: 3.5,
+		Bytes: 200, Millis: 0.25},
+		Operations: []facts.TopEntry{{Key: "getData", Requests: 3, Bytes: 180, Millis: 0.2}, {Key: "exists",
+			Requests: 0.5, Bytes: 20, Millis: 0.05}}}
 	if all {
-		t.Paths = []TopEntry{{"/a<b>", 3.5, 200, 0.25}}
-		t.Sessions = []TopEntry{{"0x1000065c0230000", 3.5, 200, 0.25}}
-		t.Addresses = []TopEntry{{"127.0.0.1", 3.5, 200, 0.25}}
+		t.Paths = []facts.TopEntry{{Key: "/a<b>", Requests: 3.5, Bytes: 200, Millis: 0.25}}
+		t.Sessions = []facts.TopEntry{{Key: "0x1000065c0230000", Requests: 3.5, Bytes: 200, Millis: 0.25}}
+		t.Addresses = []facts.TopEntry{{Key: "127.0.0.1", Requests: 3.5, Bytes: 200, Millis: 0.25}}
 	}
 	t.Operations = t.Operations[:min(most, 2)]
 	return t
 }
-func (n *fakeNode) Slow(most int, all bool) Slow {
-	o := SlowOperation{Began: 1795239203112, Operation: "setData", Zxid: "0x100000003", Millis: 812.5, Slowest: "sync",
-		Stages: StageMillis{Queue: 0.5, Prepare: 2, Sync: 800, Quorum: 4, Apply: 5, Socket: 1}}
+func (n *fakeNode) Slow(most int, all bool) facts.Slow {
+	o := facts.SlowOperation{Began: 1795239203112, Operation: "setData", Zxid: "0x100000003", Millis: 812.5,
+		Slowest: "sync",
+		Stages:  facts.StageMillis{Queue: 0.5, Prepare: 2, Sync: 800, Quorum: 4, Apply: 5, Socket: 1}}
 	if all {
 		o.Path, o.Session, o.Trace = "/a<b>", "s-0123456789ab", "d0b7c0e9f74f5a01340087115450be2c"
 	}
-	return Slow{ThresholdMs: 500, Found: 7, Operations: []SlowOperation{o, o}[:min(most, 2)]}
+	return facts.Slow{ThresholdMs: 500, Found: 7, Operations: []facts.SlowOperation{o, o}[:min(most, 2)]}
 }
-func (n *fakeNode) Digests() []Digest          { return []Digest{{128, 267004785625, 2}, {256, -1, 2}} }
-func (n *fakeNode) LastSnapshot() LastSnapshot { return LastSnapshot{"100000003", 1795239203} }
-func (n *fakeNode) Authorize(c Credentials) error {
+func (n *fakeNode) Digests() []facts.Digest {
+	return []facts.Digest{{Zxid: 128, Digest: 267004785625, Version: 2}, {Zxid: 256, Digest: -1, Version: 2}}
+}
+func (n *fakeNode) LastSnapshot() facts.LastSnapshot {
+	return facts.LastSnapshot{Zxid: "100000003", Timestamp: 1795239203}
+}
+func (n *fakeNode) Authorize(c facts.Credentials) error {
 	if n.authorize == nil {
 		return nil
 	}
 	return n.authorize(c)
 }
-func (n *fakeNode) Snapshot(ctx context.Context) (*Snapshot, error) {
+func (n *fakeNode) Snapshot(ctx context.Context) (*orders.Snapshot, error) {
 	if n.snapshot == nil {
 		return fileOf("snapshot bytes"), nil
 	}
@@ -131,7 +149,7 @@ func (n *fakeNode) Snapshot(ctx context.Context) (*Snapshot, error) {
 func (n *fakeNode) SnapshotRefused() { n.refused++ }
 func (n *fakeNode) Restore(_ context.Context, r io.Reader) (int64, error) {
 	if n.restore == nil {
-		return 0, ErrCannotRestore
+		return 0, orders.ErrCannotRestore
 	}
 	return n.restore(r)
 }
@@ -141,26 +159,27 @@ func (n *fakeNode) Stalled() time.Duration { return n.stalled }
 func (n *fakeNode) RestoreRefused()        { n.refused++ }
 func (n *fakeNode) InsecureConnection()    { n.insecure.Add(1) }
 
-func fileOf(bytes string) *Snapshot {
-	return &Snapshot{Zxid: 0x100000003, Size: int64(len(bytes)), Body: io.NopCloser(strings.NewReader(bytes))}
+func fileOf(bytes string) *orders.Snapshot {
+	return &orders.Snapshot{Zxid: 0x100000003, Size: int64(len(bytes)), Body: io.NopCloser(strings.NewReader(bytes))}
 }
 
 var errDisk = errors.New("disk on fire")
 
 // member is a fakeNode that leads an ensemble.
 func member() *fakeNode {
-	return &fakeNode{ensemble: &Ensemble{
-		Leader: Leader{true, 1, "10.0.0.1"},
-		Voters: map[string]Member{"1": {[]string{"10.0.0.1:2888"}, []string{"10.0.0.1:3888"},
-			"0.0.0.0:2181", "PARTICIPANT"}},
-		Observers: Observers{1, []Observer{{
+	peers, elections := []string{"10.0.0.1:2888"}, []string{"10.0.0.1:3888"}
+	return &fakeNode{ensemble: &facts.Quorum{
+		Leader: facts.Leader{IsLeader: true, ID: 1, IP: "10.0.0.1"},
+		Voters: map[string]facts.ServerLine{"1": {ServerAddresses: peers, ElectionAddresses: elections,
+			ClientAddress: "0.0.0.0:2181", LearnerType: "PARTICIPANT"}},
+		Observers: facts.Observers{Synced: 1, Observers: []facts.Observer{{
 			Remote: "10.0.0.4:5000", ID: 4, Established: 1795239203112, Received: 3, Sent: 4,
 			LastProposedZxid: 0x100000003,
 		}}},
-		Zab: ZabState{&ZabMember{
-			ID: 1, IsLeader: true, QuorumAddress: Addresses{[]string{"10.0.0.1:2888"}},
-			ElectionAddress: Addresses{[]string{"10.0.0.1:3888"}}, ClientAddress: "0.0.0.0:2181",
+		Zab: facts.ZabState{ZabMember: &facts.ZabMember{
+			ID: 1, IsLeader: true, QuorumAddress: facts.Addresses{All: peers},
+			ElectionAddress: facts.Addresses{All: elections}, ClientAddress: "0.0.0.0:2181",
 			LastZxid: "0x100000003", Epoch: 1, Counter: 3,
-		}, true, "broadcast"},
+		}, Voting: true, Phase: "broadcast"},
 	}}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/orders"
 )
 
@@ -118,8 +119,8 @@ func TestReadinessNamesHistoriesThatDiffer(t *testing.T) {
 
 	z := node.ensemble.Zab.ZabMember
 	z.Outside = true
-	z.ZabOutside = &ZabOutside{Leader: 2, Reason: "ensemble 1 is not ensemble 2", Own: "mine", Theirs: "theirs"}
-	z.Strangers = []ZabStranger{{ID: 3, Reason: "epoch 4, led by 3, is not epoch 4, led by 1", History: "its"}}
+	z.ZabOutside = &facts.ZabOutside{Leader: 2, Reason: "ensemble 1 is not ensemble 2", Own: "mine", Theirs: "theirs"}
+	z.Strangers = []facts.ZabStranger{{ID: 3, Reason: "epoch 4, led by 3, is not epoch 4, led by 1", History: "its"}}
 	resp, body := ask(t, s, "GET", "/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
 	require.Equal(t, notServing+"\n"+
@@ -146,12 +147,13 @@ func TestReadinessNamesWhatAServerWaitsFor(t *testing.T) {
 	node.down = true
 	s := New(Options{Node: node})
 	z := node.ensemble.Zab.ZabMember
-	z.ZabSearch = &ZabSearch{WaitsFor: "no leader is elected: servers 2, 3 not heard of", SilentVoters: []int64{2, 3}}
+	z.ZabSearch = &facts.ZabSearch{WaitsFor: "no leader is elected: servers 2, 3 not heard of",
+		SilentVoters: []int64{2, 3}}
 	resp, body := ask(t, s, "GET", "/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
 	require.Equal(t, notServing+"\nno leader is elected: servers 2, 3 not heard of\n", body)
 
-	z.ZabSearch = &ZabSearch{WaitsFor: "databases are missing", WayOut: "bring them back", Stuck: true,
+	z.ZabSearch = &facts.ZabSearch{WaitsFor: "databases are missing", WayOut: "bring them back", Stuck: true,
 		BlankVoters: []int64{2, 3}}
 	_, body = ask(t, s, "GET", "/readyz")
 	require.Equal(t, notServing+"\ndatabases are missing\nway out: bring them back\n", body)
@@ -165,14 +167,14 @@ func TestReadinessNamesWhatAServerWaitsFor(t *testing.T) {
 }
 
 func TestAuthorization(t *testing.T) {
-	var got []Credentials
-	node := &fakeNode{authorize: func(c Credentials) error {
+	var got []facts.Credentials
+	node := &fakeNode{authorize: func(c facts.Credentials) error {
 		got = append(got, c)
 		switch c.Scheme {
 		case "ip":
 			return nil
 		case "digest":
-			return ErrNotAuthorized
+			return facts.ErrNotAuthorized
 		}
 		return errors.New("no such scheme") // anything else is no authentication
 	}}
@@ -194,7 +196,7 @@ func TestAuthorization(t *testing.T) {
 		}
 	}
 	remote := netip.MustParseAddr("192.0.2.1") // httptest's
-	require.ElementsMatch(t, []Credentials{
+	require.ElementsMatch(t, []facts.Credentials{
 		{Scheme: "digest", Auth: "u:p q", Remote: remote}, {Scheme: "basic", Auth: "dTpw", Remote: remote},
 		{Scheme: "ip", Remote: remote},
 	}, got)
@@ -216,7 +218,7 @@ func TestAuthorization(t *testing.T) {
 func TestSnapshotStreams(t *testing.T) {
 	large := strings.Repeat("0123456789abcdef", 3*pieceBytes/16+5)
 	closed := false
-	node := &fakeNode{snapshot: func(context.Context) (*Snapshot, error) {
+	node := &fakeNode{snapshot: func(context.Context) (*orders.Snapshot, error) {
 		f := fileOf(large)
 		f.Body = closer{f.Body, &closed}
 		return f, nil
@@ -251,7 +253,10 @@ func TestSnapshotRefusals(t *testing.T) {
 	}{
 		"disabled":   {Options{Node: &fakeNode{}}, 503},
 		"lacks zxid": {Options{Node: &fakeNode{}, SnapshotEnabled: true, SnapshotLacksZxid: true}, 500},
-		"disk": {Options{Node: &fakeNode{snapshot: func(context.Context) (*Snapshot, error) { return nil, errDisk }},
+		"disk": {Options{Node: &fakeNode{snapshot: func(context.Context) (*orders.Snapshot, error) {
+			return nil,
+				errDisk
+		}},
 			SnapshotEnabled: true}, 500},
 	} {
 		resp, body := ask(t, New(c.options), "GET", "/commands/snapshot", "Authorization", "ip")
@@ -264,9 +269,9 @@ func TestSnapshotRefusals(t *testing.T) {
 
 func TestSnapshotRateLimit(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	node := &fakeNode{authorize: func(c Credentials) error {
+	node := &fakeNode{authorize: func(c facts.Credentials) error {
 		if c.Scheme != "ip" {
-			return ErrNotAuthorized
+			return facts.ErrNotAuthorized
 		}
 		return nil
 	}}
@@ -288,7 +293,7 @@ func TestSnapshotRateLimit(t *testing.T) {
 
 // A file that ends early, or cannot be read, must not look like a whole snapshot to the client.
 func TestSnapshotThatCannotBeReadBreaksTheConnection(t *testing.T) {
-	node := &fakeNode{snapshot: func(context.Context) (*Snapshot, error) {
+	node := &fakeNode{snapshot: func(context.Context) (*orders.Snapshot, error) {
 		f := fileOf("short")
 		f.Size = 10 * pieceBytes
 		return f, nil

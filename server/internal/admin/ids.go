@@ -2,15 +2,17 @@ package admin
 
 import (
 	"net/http"
+	"slices"
 
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
-// labels shows what a node tells of sessions with labels in place of their ids, in the form of ids. The values that
-// the node returns are not changed.
+// labels shows what a node tells of sessions with labels in place of their ids, in the form of ids. It changes the
+// records, which the node makes anew for each call.
 type labels struct {
 	Node
 	of *sessions.Labels
@@ -41,28 +43,20 @@ func aboutSessions[T any](facts func(Node) T) func(*Server, *http.Request) answe
 func (l labels) label(id int64) int64 { return int64(l.of.Number(proto.SessionID(id))) }
 
 // Connections implements Node.
-func (l labels) Connections() (plain, secure []Connection) {
+func (l labels) Connections() (plain, secure []facts.Connection) {
 	plain, secure = l.Node.Connections()
-	return l.connections(plain), l.connections(secure)
-}
-
-func (l labels) connections(all []Connection) []Connection {
-	shown := make([]Connection, len(all))
-	for i, c := range all {
+	for _, c := range slices.Concat(plain, secure) {
 		if c.BoundSession != nil {
-			bound := *c.BoundSession
-			bound.ID = l.label(bound.ID)
-			c.BoundSession = &bound
+			c.ID = l.label(c.ID)
 		}
-		shown[i] = c
 	}
-	return shown
+	return plain, secure
 }
 
-// Sessions implements Node.
-func (l labels) Sessions() Sessions {
-	all := l.Node.Sessions()
-	shown := Sessions{map[int64][]int64{}, map[int64][]string{}}
+// Dump implements Node.
+func (l labels) Dump() facts.Dump {
+	all := l.Node.Dump()
+	shown := facts.Dump{Expiry: map[int64][]int64{}, Ephemerals: map[int64][]string{}}
 	for at, ids := range all.Expiry {
 		for _, id := range ids {
 			shown.Expiry[at] = append(shown.Expiry[at], l.label(id))
@@ -75,11 +69,10 @@ func (l labels) Sessions() Sessions {
 }
 
 // Watches implements Node.
-func (l labels) Watches() []Watch {
+func (l labels) Watches() []facts.Watch {
 	all := l.Node.Watches()
-	shown := make([]Watch, len(all))
-	for i, w := range all {
-		shown[i] = Watch{l.label(w.Session), w.Path}
+	for i := range all {
+		all[i].Session = l.label(all[i].Session)
 	}
-	return shown
+	return all
 }

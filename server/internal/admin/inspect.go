@@ -3,6 +3,8 @@ package admin
 import (
 	"net/http"
 	"strconv"
+
+	"github.com/seed94657493/warren/server/internal/facts"
 )
 
 // The commands about the server itself, one function each.
@@ -14,6 +16,12 @@ type field map[string]any
 func nothing(*Server, *http.Request) answer { return answer{} }
 
 func initialConfiguration(n Node) any { return field{"initial_configuration": n.ConfigurationText()} }
+
+func environment(n Node) any { return properties(n.Environment()) }
+
+func systemProperties(n Node) any { return properties(n.SystemProperties()) }
+
+func monitor(n Node) any { return numbers(n.Monitor()) }
 
 func isReadOnly(n Node) any { return field{"read_only": n.ReadOnly()} }
 
@@ -35,12 +43,19 @@ func setTraceMask(s *Server, r *http.Request) answer {
 	return answer{fields: getTraceMask(s.o.Node)}
 }
 
+// serverStats adds the sizes of directories.
+func serverStats(n Node) facts.Stats {
+	s, d := n.Stats(), n.Directories()
+	s.Server.DataDirSize, s.Server.LogDirSize = d.Data, d.Log
+	return s
+}
+
 func stats(n Node) any {
 	fields := struct {
-		Stats
+		facts.Stats
 		bothPorts
-	}{n.Stats(), connections(n)}
-	for _, some := range [][]Connection{fields.Plain, fields.Secure} {
+	}{serverStats(n), connections(n)}
+	for _, some := range [][]facts.Connection{fields.Plain, fields.Secure} {
 		for i := range some {
 			some[i].BoundSession = nil
 		}

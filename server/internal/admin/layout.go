@@ -3,29 +3,28 @@ package admin
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/facts"
 )
 
-// Properties is a list of names and values that becomes an object with the keys in the order of the list.
-type Properties []Property
+// properties is a list of names and values that becomes an object with the keys in the order of the list.
+type properties []config.Property
 
 // MarshalJSON implements json.Marshaler.
-func (p Properties) MarshalJSON() ([]byte, error) {
-	b := []byte{'{'}
-	for i, entry := range p {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendKey(b, entry.Name)
-		b = appendText(b, entry.Value)
+func (p properties) MarshalJSON() ([]byte, error) {
+	texts := make(numbers, 0, len(p))
+	for _, entry := range p {
+		texts = append(texts, facts.Number{Name: entry.Name, Value: entry.Value, Text: true})
 	}
-	return append(b, '}'), nil
+	return texts.MarshalJSON()
 }
 
-// Numbers is the same for the lines of mntr.
-type Numbers []Number
+// numbers is the same for the lines of mntr.
+type numbers []facts.Number
 
 // MarshalJSON implements json.Marshaler. A value that claims to be a number and is none is printed as text.
-func (n Numbers) MarshalJSON() ([]byte, error) {
+func (n numbers) MarshalJSON() ([]byte, error) {
 	b := []byte{'{'}
 	for i, entry := range n {
 		if i > 0 {

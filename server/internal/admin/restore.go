@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/server/internal/orders"
 )
 
 // restore replaces the server's state by the snapshot in the body of the request. The reason of a refusal is in
@@ -31,7 +33,7 @@ func restore(s *Server, w http.ResponseWriter, r *http.Request) answer {
 	zxid, err := s.o.Node.Restore(r.Context(),
 		&patient{of: http.NewResponseController(w), r: r.Body, pieces: answerTimeout})
 	switch {
-	case errors.Is(err, ErrCannotRestore):
+	case errors.Is(err, orders.ErrCannotRestore):
 		s.logRefusal("Restore command is refused", r, zap.Error(err))
 		return answer{status: http.StatusServiceUnavailable}
 	case err != nil:

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/server/internal/facts"
 )
 
 // post sends a body to a command.
@@ -73,9 +75,9 @@ func TestRestoreAnswers(t *testing.T) {
 func TestRestoreRateLimit(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	node := &fakeNode{
-		authorize: func(c Credentials) error {
+		authorize: func(c facts.Credentials) error {
 			if c.Scheme != "ip" {
-				return ErrNotAuthenticated
+				return facts.ErrNotAuthenticated
 			}
 			return nil
 		},

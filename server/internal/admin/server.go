@@ -258,7 +258,7 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	text := notServing + "\n"
-	if e := s.o.Node.Ensemble(); e != nil && e.Zab.ZabMember != nil {
+	if e := s.o.Node.Quorum(); e != nil && e.Zab.ZabMember != nil {
 		if o := e.Zab.ZabOutside; o != nil {
 			const outside = "this server stays outside the ensemble that server %d leads: %s\n"
 			text += fmt.Sprintf(outside, o.Leader, o.Reason)

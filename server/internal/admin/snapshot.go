@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/server/internal/orders"
 )
 
 // snapshot writes a snapshot and sends it, unless streaming=false. The reason of a refusal is in the log only,
@@ -34,7 +36,7 @@ func snapshot(s *Server, r *http.Request) answer {
 }
 
 // announce writes the description of a snapshot into the headers, spelled as in ZooKeeper.
-func announce(w http.ResponseWriter, snap *Snapshot) {
+func announce(w http.ResponseWriter, snap *orders.Snapshot) {
 	w.Header()[lastZxidHeader] = []string{"0x" + strconv.FormatUint(uint64(snap.Zxid), 16)}
 	w.Header()["snapshot_size"] = []string{strconv.FormatInt(snap.Size, 10)}
 }

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/orders"
 	"github.com/seed94657493/warren/server/internal/orders/orderstest"
 )
@@ -50,9 +51,9 @@ func TestSteeringNeedsPermissions(t *testing.T) {
 	core, log := observer.New(zap.InfoLevel)
 	now := time.Unix(1_800_000_000, 0)
 	node, steered := member(), new(orderstest.Server)
-	node.authorize = func(c Credentials) error {
+	node.authorize = func(c facts.Credentials) error {
 		if c.Scheme != "digest" || c.Auth != "bob:secret" {
-			return ErrNotAuthorized
+			return facts.ErrNotAuthorized
 		}
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/test/pki"
 )
 
@@ -79,7 +80,10 @@ func TestCertificateIsACredential(t *testing.T) {
 	pool := x509.NewCertPool()
 	pool.AddCert(ca.Cert)
 	var got *x509.Certificate
-	node := &fakeNode{authorize: func(c Credentials) error { got = c.Certificate; return ErrNotAuthorized }}
+	node := &fakeNode{authorize: func(c facts.Credentials) error {
+		got = c.Certificate
+		return facts.ErrNotAuthorized
+	}}
 	addr := serveOn(t, New(Options{Node: node, SnapshotEnabled: true, TLS: &tls.Config{
 		Certificates: []tls.Certificate{{Certificate: [][]byte{own.Cert.Raw}, PrivateKey: own.Key}},
 		ClientAuth:   tls.RequireAnyClientCert,

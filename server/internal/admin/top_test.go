@@ -5,15 +5,17 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/server/internal/facts"
 )
 
 // What may be secret of slow operations is told to requests that may have a snapshot.
 func TestSlowHidesPaths(t *testing.T) {
-	node := &fakeNode{authorize: func(c Credentials) error {
+	node := &fakeNode{authorize: func(c facts.Credentials) error {
 		if c.Auth == "super:secret" {
 			return nil
 		}
-		return ErrNotAuthenticated
+		return facts.ErrNotAuthenticated
 	}}
 	s := New(Options{Node: node})
 	secrets := []string{"/a<b>", "s-0123456789ab", "d0b7c0e9"}
@@ -40,14 +42,14 @@ func TestSlowHidesPaths(t *testing.T) {
 
 // Paths, sessions and addresses are told to requests that may have a snapshot; wrong credentials are refused.
 func TestTopHidesPaths(t *testing.T) {
-	node := &fakeNode{authorize: func(c Credentials) error {
+	node := &fakeNode{authorize: func(c facts.Credentials) error {
 		switch c.Auth {
 		case "super:secret":
 			return nil
 		case "bob:x":
-			return ErrNotAuthorized
+			return facts.ErrNotAuthorized
 		}
-		return ErrNotAuthenticated
+		return facts.ErrNotAuthenticated
 	}}
 	s := New(Options{Node: node})
 	for auth, want := range map[string]int{"digest super:secret": http.StatusOK, "digest bob:x": http.StatusForbidden,

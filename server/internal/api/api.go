@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/netip"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/internal/orders"
 )
@@ -176,79 +174,7 @@ func (a *API) Server() Server { return a.o.Server }
 // Writes reports whether changes are switched on.
 func (a *API) Writes() bool { return a.o.Writes }
 
-// Refusal is an error with the HTTP status that it gets.
-type Refusal struct {
-	Status int
-	Text   string
-}
-
-// Error returns what is wrong.
-func (r *Refusal) Error() string { return r.Text }
-
-func refusal(status int, text string) error { return &Refusal{status, text} }
-
-// Errors of a Server.
-var (
-	// ErrNotServing means that clients are not served now, and so neither are visitors.
-	ErrNotServing = refusal(http.StatusServiceUnavailable, "this server does not serve clients now")
-	// ErrNeedsAuth means that the server takes no client with the identities of the visitor.
-	ErrNeedsAuth = refusal(http.StatusUnauthorized,
-		"this server takes authenticated clients only: log in with a scheme of enforce.auth.schemes")
-	// ErrWrong means that a password is wrong. ZooKeeper knows no users: one without an ACL counts as that, too.
-	ErrWrong = refusal(http.StatusUnauthorized, "the password is wrong, or no ACL names this user")
-	// ErrMayNotSteer means that the visitor lacks permissions for orders.
-	ErrMayNotSteer = refusal(http.StatusForbidden,
-		"steering needs every permission on the root of the tree, as the super user has it")
-	// ErrGone means that a page cannot go on after a znode, because that znode is gone.
-	ErrGone = refusal(http.StatusGone, "the znode after which the page begins is gone: begin with the first page")
-)
-
-// statuses are the HTTP statuses of ZooKeeper's errors; 500 for others.
-var statuses = map[proto.ErrCode]int{
-	proto.ErrNoNode: http.StatusNotFound, proto.ErrNoAuth: http.StatusForbidden,
-	proto.ErrBadVersion: http.StatusConflict, proto.ErrNodeExists: http.StatusConflict,
-	proto.ErrNotEmpty: http.StatusConflict, proto.ErrNoChildrenForEphemerals: http.StatusConflict,
-	proto.ErrBadArguments: http.StatusBadRequest, proto.ErrInvalidACL: http.StatusBadRequest,
-	proto.ErrMarshallingError: http.StatusBadRequest, proto.ErrQuotaExceeded: http.StatusInsufficientStorage,
-	proto.ErrNotReadOnly: http.StatusServiceUnavailable, proto.ErrSystemError: http.StatusServiceUnavailable,
-	proto.ErrThrottledOp:   http.StatusServiceUnavailable,
-	proto.ErrUnimplemented: http.StatusNotImplemented, proto.ErrSessionClosedRequireAuth: http.StatusUnauthorized,
-}
-
-// TroubleOf describes an error for the visitor.
-func TroubleOf(err error) Trouble {
-	t := Trouble{Type: "about:blank", Status: http.StatusInternalServerError, Detail: err.Error()}
-	var refused *Refusal
-	var code proto.ErrCode
-	switch {
-	case errors.As(err, &refused):
-		t.Status = refused.Status
-	case errors.As(err, &code):
-		if t.Status = statuses[code]; t.Status == 0 {
-			t.Status = http.StatusInternalServerError
-		}
-		t.Code, t.Detail = code.Name(), sentences[code]
-		if t.Detail == "" {
-			t.Detail = code.Error()
-		}
-	}
-	t.Title = http.StatusText(t.Status)
-	return t
-}
-
-// sentences say for visitors what ZooKeeper's errors mean.
-var sentences = map[proto.ErrCode]string{
-	proto.ErrNoNode:                  "there is no such znode",
-	proto.ErrNoAuth:                  "the ACL of the znode does not allow it to this visitor",
-	proto.ErrBadVersion:              "the znode has changed meanwhile: its version is another one",
-	proto.ErrNodeExists:              "there is a znode with this path already",
-	proto.ErrNotEmpty:                "the znode has children",
-	proto.ErrNoChildrenForEphemerals: "an ephemeral znode cannot have children",
-	proto.ErrBadArguments:            "the path, or another value, is malformed",
-	proto.ErrInvalidACL:              "the ACL is empty or malformed",
-	proto.ErrQuotaExceeded:           "a quota does not allow it",
-	proto.ErrNotReadOnly:             "this server is read-only: it has lost its ensemble",
-}
+func refusal(status int, text string) error { return &Refusal{Status: status, Text: text} }
 
 // Refuse answers with a problem, by RFC 9457.
 func Refuse(w http.ResponseWriter, err error) {

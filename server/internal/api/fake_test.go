@@ -18,6 +18,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/limits"
 )
 
@@ -52,11 +53,13 @@ func (f *fakeServer) Znode(Actor, string, int) (*Znode, error) { return nil, pro
 func (f *fakeServer) Children(Actor, string, string, int) (*Children, error) {
 	return nil, proto.ErrNoNode
 }
-func (f *fakeServer) Search(Actor, Query) (*Found, error)            { return nil, ErrNotServing }
-func (f *fakeServer) Sessions(Actor, uint64, int) (*Sessions, error) { return nil, ErrNeedsAuth }
-func (f *fakeServer) Slow(Actor, int) (*Slow, error)                 { return &Slow{}, nil }
-func (f *fakeServer) Top(Actor, string, int) (*Top, error)           { return &Top{}, nil }
-func (f *fakeServer) Settings() []Setting                            { return nil }
+func (f *fakeServer) Search(Actor, Query) (*Found, error) { return nil, facts.ErrNotServing }
+func (f *fakeServer) Sessions(Actor, uint64, int) (*Sessions, error) {
+	return nil, refusal(http.StatusUnauthorized, "log in")
+}
+func (f *fakeServer) Slow(Actor, int) (*Slow, error)       { return &Slow{}, nil }
+func (f *fakeServer) Top(Actor, string, int) (*Top, error) { return &Top{}, nil }
+func (f *fakeServer) Settings() []Setting                  { return nil }
 func (f *fakeServer) MaySteer(a Actor) error {
 	if len(a.IDs) == 0 || f.steers == "" || a.IDs[0].ID != auth.DigestIdentity(f.steers).ID {
 		return ErrMayNotSteer
@@ -210,7 +213,7 @@ func TestServersOfOneHostKeepTheirLogins(t *testing.T) {
 }
 
 func TestLoginsWaitForAServer(t *testing.T) {
-	f := &fakeServer{refuse: ErrNotServing}
+	f := &fakeServer{refuse: facts.ErrNotServing}
 	a := New(Options{Server: f})
 	for range 2 * limits.GuessesMax {
 		require.Equal(t, 503, visit(a, "POST", "/login", `{"user":"bob","password":"x"}`).Code)
@@ -384,19 +387,6 @@ func TestStreamsEndWithTheirLogin(t *testing.T) {
 		}
 	}
 	require.Contains(t, text.String(), errLoginOver.Error())
-}
-
-func TestPermissionsAsText(t *testing.T) {
-	for perms := int32(0); perms <= proto.PermAll; perms++ {
-		got, ok := Perms(PermText(perms))
-		require.True(t, ok)
-		require.Equal(t, perms, got)
-	}
-	require.Equal(t, "cdrwa", PermText(proto.PermAll))
-	for _, text := range []string{"x", "rr", "R", "r w", "\xff"} {
-		_, ok := Perms(text)
-		require.False(t, ok, "%q", text)
-	}
 }
 
 // No request of a visitor without a login reaches the methods that change something, whatever it holds.

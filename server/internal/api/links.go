@@ -41,8 +41,8 @@ type links struct {
 	}
 }
 
-// ErrLink is told for a link that is over, and for one that never was.
-var ErrLink = refusal(http.StatusGone, "this link has ended: ask for a new one")
+// errLink is told for a link that is over, and for one that never was.
+var errLink = refusal(http.StatusGone, "this link has ended: ask for a new one")
 
 // errLinks is told if warren.console.links is false.
 var errLinks = refusal(http.StatusForbidden, "links are switched off: warren.console.links is false")
@@ -136,7 +136,7 @@ func (a *API) OpenLink(w http.ResponseWriter, r *http.Request, word string) (*Li
 	}
 	link := a.link(word)
 	if link == nil {
-		return nil, ErrLink
+		return nil, errLink
 	}
 	secure := r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
 	http.SetCookie(w, &http.Cookie{Name: a.linkCookie, Value: word, Secure: secure, HttpOnly: true,
@@ -149,11 +149,11 @@ func (a *API) OpenLink(w http.ResponseWriter, r *http.Request, word string) (*Li
 func (a *API) OpenedLink(r *http.Request, path string) (*Link, error) {
 	cookie, err := r.Cookie(a.linkCookie)
 	if err != nil {
-		return nil, ErrLink
+		return nil, errLink
 	}
 	link := a.link(cookie.Value)
 	if link == nil {
-		return nil, ErrLink
+		return nil, errLink
 	}
 	if path == "" {
 		path = link.Path

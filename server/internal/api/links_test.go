@@ -73,14 +73,14 @@ func TestLinksShowWhatTheyNameOnly(t *testing.T) {
 	require.Empty(t, id.IDs)
 	for _, guess := range []string{"", "x", word + "x", word[1:]} {
 		_, err := openLink(a, guess)
-		require.ErrorIs(t, err, ErrLink)
+		require.ErrorIs(t, err, errLink)
 	}
 
 	now = now.Add(time.Hour)
 	_, err = a.OpenedLink(next, "/app")
-	require.ErrorIs(t, err, ErrLink, "its time is over")
+	require.ErrorIs(t, err, errLink, "its time is over")
 	_, err = openLink(a, word)
-	require.ErrorIs(t, err, ErrLink)
+	require.ErrorIs(t, err, errLink)
 }
 
 func TestLinksAreEndedByTheirUser(t *testing.T) {
@@ -101,7 +101,7 @@ func TestLinksAreEndedByTheirUser(t *testing.T) {
 	require.Error(t, a.Unshare(post, v, "guess", mine[0].ID))
 	require.NoError(t, a.Unshare(post, v, v.Token, mine[0].ID))
 	_, err = a.OpenedLink(next, "/app")
-	require.ErrorIs(t, err, ErrLink)
+	require.ErrorIs(t, err, errLink)
 }
 
 func TestLinksAreRefused(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/server/internal/facts"
 )
 
 var update = flag.Bool("update", false, "write openapi.json")
@@ -25,7 +27,8 @@ func openapi(t *testing.T) object {
 			"200": object{"description": "done", "content": content(t, schemas, r)},
 			"default": object{"description": "not done",
 				"content": object{
-					"application/problem+json": object{"schema": schemaOf(t, schemas, reflect.TypeFor[Trouble]())},
+					"application/problem+json": object{
+						"schema": schemaOf(t, schemas, reflect.TypeFor[facts.Trouble]())},
 				}},
 		}}
 		if len(r.params) > 0 {

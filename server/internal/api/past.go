@@ -1,18 +1,11 @@
 package api
 
 import (
-	"context"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 )
-
-// Moment is a state in the past: that after a txn, or before the first txn that was made after a time.
-type Moment struct {
-	Zxid   uint64 // 0 for a time
-	TimeMs int64  // ms since 1970
-}
 
 // timeForms are the times that ParseMoment reads, in UTC if they do not say.
 var timeForms = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05",
@@ -31,34 +24,6 @@ func ParseMoment(text string) (m Moment, err error) {
 	}
 	return m, refusal(http.StatusBadRequest,
 		"a moment is a zxid in hexadecimal, or a time such as 2026-01-31T12:00:00Z")
-}
-
-// Past is a znode as it was.
-type Past struct {
-	Zxid     string   `json:"zxid" doc:"last txn of that state"`
-	At       int64    `json:"at" doc:"when it was made, ms since 1970; 0 if a snapshot has it and the log does not"`
-	Snapshot string   `json:"snapshot" doc:"the file from which the state was brought back"`
-	Exists   bool     `json:"exists" doc:"the znode was there; if not, the fields after this one are empty"`
-	Znode    Znode    `json:"znode" doc:"the znode"`
-	Children Children `json:"children" doc:"a page of its children"`
-}
-
-// Difference is what changed between two moments.
-type Difference struct {
-	From    string       `json:"from" doc:"last txn of the earlier state"`
-	To      string       `json:"to" doc:"last txn of the later state"`
-	Changed int          `json:"changed" doc:"znodes below the path that differ"`
-	Cut     bool         `json:"cut" doc:"more znodes were touched than are compared"`
-	Changes []PastChange `json:"changes" doc:"the first of them by path"`
-}
-
-// PastChange is a znode that differs between two moments.
-type PastChange struct {
-	Path   string   `json:"path" doc:"of the znode"`
-	Kind   string   `json:"kind" doc:"created, deleted or changed"`
-	What   []string `json:"what" doc:"of a changed one: data, set to the same data, acl, owner, recreated"`
-	Before string   `json:"before" doc:"its data, at most 200 characters of it"`
-	After  string   `json:"after" doc:"its data, at most 200 characters of it"`
 }
 
 var atParam = param{name: "at", about: "a zxid in hexadecimal, or a time such as 2026-01-31T12:00:00Z", required: true}
@@ -93,7 +58,7 @@ func (a *API) past(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	if err != nil {
 		return err
 	}
-	p.Znode.encode()
+	p.Znode.Encode()
 	return answer(w, p)
 }
 
@@ -120,13 +85,4 @@ func ParseMoments(first, second string) (from, to Moment, err error) {
 		to, err = ParseMoment(second)
 	}
 	return from, to, err
-}
-
-// pastViews show what was. They need the permissions for a snapshot, because they show all znodes of a moment, and run
-// one at a time.
-type pastViews interface {
-	// Past returns a znode as it was.
-	Past(ctx context.Context, a Actor, at Moment, path, after string, limit int) (*Past, error)
-	// Difference returns what changed between two moments; the zero Moment is the present.
-	Difference(ctx context.Context, a Actor, from, to Moment, under string, limit int) (*Difference, error)
 }

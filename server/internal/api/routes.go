@@ -1,8 +1,8 @@
 package api
 
 import (
+	"cmp"
 	_ "embed"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/seed94657493/warren/server/internal/facts"
 )
 
 // route is one method of one resource. openapi.json is written from the table.
@@ -22,8 +24,10 @@ type route struct {
 	takes        any  // zero value of the record in the body of the request; nil for none
 	gives        any  // zero value of the record in the answer; nil if it is no record
 	changes      bool // it needs a login and the setting warren.console.writes
-	serve        func(*API, http.ResponseWriter, *http.Request, *Visitor) error
+	serve        handler
 }
+
+type handler func(*API, http.ResponseWriter, *http.Request, *Visitor) error
 
 // param is a parameter in the query.
 type param struct {
@@ -44,7 +48,7 @@ func table() []*route {
 		{method: "GET", path: "/ensemble", name: "ensemble", about: "This server and its ensemble.", gives: Ensemble{},
 			serve: (*API).ensemble},
 		{method: "GET", path: "/znode", name: "znode", about: "A znode with its data.", params: []param{pathParam},
-			gives: Znode{}, serve: (*API).znode},
+			gives: Znode{}, serve: reads(znode)},
 		{method: "POST", path: "/znode", name: "create", about: "Creates a znode.", takes: NewZnode{}, gives: Done{},
 			changes: true, serve: (*API).create},
 		{method: "PUT", path: "/znode", name: "set", about: "Sets the data of a znode.", takes: NewData{},
@@ -58,25 +62,25 @@ func table() []*route {
 		{method: "GET", path: "/children", name: "children", about: "A page of the children of a znode.",
 			params: []param{pathParam, limitParam,
 				{name: "after", about: "child after which the page begins"}}, gives: Children{},
-			serve: (*API).children},
+			serve: reads(children)},
 		{method: "GET", path: "/search", name: "search",
 			about: "Looks for znodes. Each request does a bounded part of the search.",
 			params: []param{{name: "under", about: "path of the znode below which is searched; / if it is not given"},
 				{name: "prefix", about: "how the name of a znode begins; either this or contains is given"},
 				{name: "contains", about: "a part of the path below under"}, limitParam,
 				{name: "after", about: "where the answer before this one has stopped"}},
-			gives: Found{}, serve: (*API).search},
+			gives: Found{}, serve: reads(search)},
 		{method: "GET", path: "/sessions", name: "sessions", about: "A page of the sessions of this server.",
 			params: []param{limitParam,
 				{name: "after", about: "where the page before this one has ended", number: true}}, gives: Sessions{},
-			serve: (*API).sessions},
+			serve: reads(sessions)},
 		{method: "GET", path: "/top", name: "top",
 			about:  "What causes most of the requests, bytes and time of this server.",
 			params: []param{{name: "by", about: "requests, bytes or time; requests if it is not given"}, limitParam},
-			gives:  Top{}, serve: (*API).top},
+			gives:  Top{}, serve: reads(top)},
 		{method: "GET", path: "/slow", name: "slow",
 			about:  "The newest operations that took long, and where their time went.",
-			params: []param{limitParam}, gives: Slow{}, serve: (*API).slow},
+			params: []param{limitParam}, gives: Slow{}, serve: reads(slow)},
 		{method: "GET", path: "/configuration", name: "configuration", about: "The settings of this server.",
 			gives: Configuration{}, serve: (*API).configuration},
 		{method: "GET", path: "/changes", name: "changes",
@@ -117,6 +121,19 @@ func (a *API) ensemble(w http.ResponseWriter, _ *http.Request, _ *Visitor) error
 	return answer(w, e)
 }
 
+// reads makes the handler of a resource that is only read. of takes the parameters, and returns what asks the server;
+// it is not asked if one of them is wrong.
+func reads[T any](of func(q *query, a Actor) func(Server) (T, error)) handler {
+	return func(a *API, w http.ResponseWriter, r *http.Request, v *Visitor) error {
+		q := queryOf(r)
+		read := of(q, v.Actor)
+		if q.err != nil {
+			return q.err
+		}
+		return ask(a, w, r, func() (T, error) { return read(a.o.Server) })
+	}
+}
+
 // ask asks the server and answers with the record that it gives. The answer is written when others may ask already: a
 // slow reader must not keep them waiting.
 func ask[T any](a *API, w http.ResponseWriter, r *http.Request, fn func() (T, error)) error {
@@ -131,71 +148,47 @@ func ask[T any](a *API, w http.ResponseWriter, r *http.Request, fn func() (T, er
 	return answer(w, record)
 }
 
-func (a *API) znode(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	q := queryOf(r)
+func znode(q *query, a Actor) func(Server) (*Znode, error) {
 	path := q.text("path", "")
-	if q.err != nil {
-		return q.err
-	}
-	return ask(a, w, r, func() (*Znode, error) {
-		z, err := a.o.Server.Znode(v.Actor, path, DataMax)
+	return func(s Server) (*Znode, error) {
+		z, err := s.Znode(a, path, DataMax)
 		if err == nil {
-			z.encode()
+			z.Encode()
 		}
 		return z, err
-	})
-}
-
-func (a *API) children(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	q := queryOf(r)
-	path, after, limit := q.text("path", ""), q.text("after", ""), q.limit()
-	if q.err != nil {
-		return q.err
 	}
-	return ask(a, w, r, func() (*Children, error) { return a.o.Server.Children(v.Actor, path, after, limit) })
 }
 
-func (a *API) search(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	q := queryOf(r)
+func children(q *query, a Actor) func(Server) (*Children, error) {
+	path, after, limit := q.text("path", ""), q.text("after", ""), q.limit()
+	return func(s Server) (*Children, error) { return s.Children(a, path, after, limit) }
+}
+
+func search(q *query, a Actor) func(Server) (*Found, error) {
 	search := Query{Under: q.text("under", "/"), Prefix: q.text("prefix", ""), Contains: q.text("contains", ""),
 		After: q.text("after", ""), Limit: q.limit()}
-	if q.err != nil {
-		return q.err
-	}
 	if (search.Prefix == "") == (search.Contains == "") {
-		return refusal(http.StatusBadRequest, "either prefix or contains is needed")
+		q.refuse("either prefix or contains is needed")
 	}
-	return ask(a, w, r, func() (*Found, error) { return a.o.Server.Search(v.Actor, search) })
+	return func(s Server) (*Found, error) { return s.Search(a, search) }
 }
 
-func (a *API) sessions(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	q := queryOf(r)
+func sessions(q *query, a Actor) func(Server) (*Sessions, error) {
 	after, limit := q.number("after", 0), q.limit()
-	if q.err != nil {
-		return q.err
-	}
-	return ask(a, w, r, func() (*Sessions, error) { return a.o.Server.Sessions(v.Actor, uint64(after), limit) })
+	return func(s Server) (*Sessions, error) { return s.Sessions(a, uint64(after), limit) }
 }
 
-func (a *API) top(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	q := queryOf(r)
+func top(q *query, a Actor) func(Server) (*Top, error) {
 	by, limit := q.text("by", "requests"), q.limit()
-	if q.err != nil {
-		return q.err
-	}
 	if !slices.Contains([]string{"requests", "bytes", "time"}, by) {
-		return refusal(http.StatusBadRequest, "by is requests, bytes or time")
+		q.refuse("by is requests, bytes or time")
 	}
-	return ask(a, w, r, func() (*Top, error) { return a.o.Server.Top(v.Actor, by, limit) })
+	return func(s Server) (*Top, error) { return s.Top(a, by, limit) }
 }
 
-func (a *API) slow(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	q := queryOf(r)
+func slow(q *query, a Actor) func(Server) (*Slow, error) {
 	limit := q.limit()
-	if q.err != nil {
-		return q.err
-	}
-	return ask(a, w, r, func() (*Slow, error) { return a.o.Server.Slow(v.Actor, limit) })
+	return func(s Server) (*Slow, error) { return s.Slow(a, limit) }
 }
 
 func (a *API) configuration(w http.ResponseWriter, r *http.Request, _ *Visitor) error {
@@ -231,7 +224,7 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	if err := a.body(w, r, &n, a.BodyMax()); err != nil {
 		return err
 	}
-	data, err := decode(n.Encoding, n.Data)
+	data, err := facts.Decode(n.Encoding, n.Data)
 	if err != nil {
 		return err
 	}
@@ -244,7 +237,7 @@ func (a *API) set(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	if err := a.body(w, r, &n, a.BodyMax()); err != nil {
 		return err
 	}
-	data, err := decode(n.Encoding, n.Data)
+	data, err := facts.Decode(n.Encoding, n.Data)
 	if err != nil {
 		return err
 	}
@@ -278,8 +271,15 @@ func (a *API) setACL(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	if n.Version == nil {
 		return errNoVersion
 	}
+	if n.KeepAdmin && !v.MayAdmin(n.ACL) {
+		return errLockout
+	}
 	return a.change(w, r, v, Change{Kind: ChangeACL, Path: n.Path, ACL: n.ACL, Version: *n.Version})
 }
+
+// errLockout is the answer to an ACL without a way back, for a visitor that wants to keep one.
+var errLockout = refusal(http.StatusConflict,
+	"with these permissions you could not change them again: no entry gives you the permission admin")
 
 var errNoVersion = refusal(http.StatusBadRequest, "version is needed: what the change replaces, or -1 for anything")
 
@@ -305,21 +305,24 @@ func queryOf(r *http.Request) *query {
 	return q
 }
 
+// refuse notes what is wrong with a parameter, unless something was before.
+func (q *query) refuse(why string) {
+	if q.err == nil {
+		q.err = refusal(http.StatusBadRequest, why)
+	}
+}
+
 func (q *query) text(name, usual string) string {
 	text := q.values.Get(name)
-	if len(text) > pathMax && q.err == nil {
-		q.err = refusal(http.StatusBadRequest, name+" is too long")
+	switch {
+	case len(text) > pathMax:
+		q.refuse(name + " is too long")
+	case (name == "path" || name == "under") && text != "" && text[0] != '/':
+		q.refuse(name + " begins with a slash")
+	case text == "" && usual == "" && (name == "path" || name == "version"):
+		q.refuse(name + " is needed")
 	}
-	if (name == "path" || name == "under") && text != "" && text[0] != '/' && q.err == nil {
-		q.err = refusal(http.StatusBadRequest, name+" begins with a slash")
-	}
-	if text != "" {
-		return text
-	}
-	if usual == "" && (name == "path" || name == "version") && q.err == nil {
-		q.err = refusal(http.StatusBadRequest, name+" is needed")
-	}
-	return usual
+	return cmp.Or(text, usual)
 }
 
 func (q *query) number(name string, usual int64) int64 {
@@ -328,8 +331,8 @@ func (q *query) number(name string, usual int64) int64 {
 		return usual
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
-	if (err != nil || n < 0) && q.err == nil {
-		q.err = refusal(http.StatusBadRequest, name+" is no number that can be used here")
+	if err != nil || n < 0 {
+		q.refuse(name + " is no number that can be used here")
 	}
 	return n
 }
@@ -365,18 +368,3 @@ var errTooLarge = refusal(http.StatusRequestEntityTooLarge,
 
 // BodyMax bounds the body of a request: data in base64, or each byte of it escaped by three in a form.
 func (a *API) BodyMax() int64 { return 3*int64(a.o.RequestMax) + bodyMore }
-
-// decode returns the data that a request has as text.
-func decode(encoding, text string) ([]byte, error) {
-	switch encoding {
-	case "", "utf-8":
-		return []byte(text), nil
-	case "base64":
-		data, err := base64.StdEncoding.DecodeString(text)
-		if err != nil {
-			return nil, refusal(http.StatusBadRequest, "data is not base64")
-		}
-		return data, nil
-	}
-	return nil, refusal(http.StatusBadRequest, "encoding is utf-8 or base64")
-}

@@ -5,18 +5,28 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/server/internal/facts"
 )
 
 // fakeViews has nothing to show.
 type fakeViews struct{}
 
-func (fakeViews) Recipes(Actor, string, string, int) (*Recipes, error) { return nil, ErrNotServing }
-func (fakeViews) Sizes(Actor, string) (*Sizes, error)                  { return nil, ErrNotServing }
+func (fakeViews) Trends(int64) *Trends {
+	return &Trends{Times: []int64{}, Series: []Trend{}, Events: []Event{}}
+}
+func (fakeViews) Watchers(Actor, string) (*Watchers, error) { return nil, facts.ErrNotServing }
+func (fakeViews) Servers() *Servers                         { return &Servers{Servers: []ServerState{}} }
+
+func (fakeViews) Recipes(Actor, string, string, int) (*Recipes, error) {
+	return nil, facts.ErrNotServing
+}
+func (fakeViews) Sizes(Actor, string) (*Sizes, error) { return nil, facts.ErrNotServing }
 func (fakeViews) Past(context.Context, Actor, Moment, string, string, int) (*Past, error) {
-	return nil, ErrNotServing
+	return nil, facts.ErrNotServing
 }
 func (fakeViews) Difference(context.Context, Actor, Moment, Moment, string, int) (*Difference, error) {
-	return nil, ErrNotServing
+	return nil, facts.ErrNotServing
 }
 
 func (fakeViews) Shared(Actor, string) {}

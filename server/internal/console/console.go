@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"embed"
 	"net/http"
-	"path"
 	"strconv"
 	"strings"
 
@@ -22,11 +21,12 @@ const Root = "/console/"
 
 // policy lets a page load from this server only, and no script or style that stands in a page.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	"font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // Console answers requests for pages, and hands those for the API on.
 type Console struct {
 	api    *api.API
+	files  files
 	routes map[string]func(*Console, http.ResponseWriter, *http.Request, *api.Visitor) error
 }
 
@@ -45,28 +45,15 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusFound)
 	case strings.HasPrefix(name, "static/"):
 		c.static(w, r, name)
+	case c.forApp(w, r, name):
 	default:
 		c.page(w, r, name)
 	}
 }
 
-// static serves a file that never changes while the program runs.
-func (c *Console) static(w http.ResponseWriter, r *http.Request, name string) {
-	api.Guard(w)
-	text, err := staticFiles.ReadFile(name)
-	if err != nil || !isGet(r) {
-		http.NotFound(w, r)
-		return
-	}
-	w.Header().Set("Cache-Control", "no-cache")
-	w.Header().Set("Content-Type", kinds[path.Ext(name)])
-	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
-	_, _ = w.Write(text) // the visitor may have gone
-}
-
 // kinds are the types of static files.
 var kinds = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
-	".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8"}
+	".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8", ".woff2": "font/woff2"}
 
 func isGet(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
@@ -74,6 +61,13 @@ func isGet(r *http.Request) bool { return r.Method == http.MethodGet || r.Method
 func (c *Console) page(w http.ResponseWriter, r *http.Request, name string) {
 	api.Guard(w)
 	w.Header().Set("Content-Security-Policy", policy)
+	if at, ok := moved[name]; ok && isGet(r) {
+		if q := r.URL.Query().Encode(); q != "" { // as it is read, not as it was written
+			at += "?" + q
+		}
+		_ = redirect(w, "./#/"+at)
+		return
+	}
 	serve := c.routes[r.Method+" "+name]
 	if r.Method == http.MethodHead {
 		serve = c.routes[http.MethodGet+" "+name]

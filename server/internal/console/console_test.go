@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -15,8 +16,6 @@ import (
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/api"
-	"github.com/seed94657493/warren/server/internal/orders"
-	"github.com/seed94657493/warren/server/internal/orders/orderstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,7 +31,6 @@ type fakeServer struct {
 	changed []api.Change
 	refuse  error
 
-	steered        orderstest.Server
 	mayNotSteer    error
 	works, carried []api.Work
 	refusals       []api.Refused
@@ -127,8 +125,7 @@ func visit(c http.Handler, method, path string, form url.Values, cookie string) 
 }
 
 func newConsole(f *fakeServer, writes bool) *Console {
-	return New(api.New(api.Options{Server: f, Writes: writes, RequestMax: 1 << 20,
-		Orders: orders.New(orders.Options{Server: &f.steered})}))
+	return New(api.New(api.Options{Server: f, Writes: writes, Links: true, RequestMax: 1 << 20}))
 }
 
 // logIn logs in and returns the cookie and the token that the pages have.
@@ -139,12 +136,11 @@ func logIn(t *testing.T, c http.Handler) (cookie, token string) {
 
 func logInAs(t *testing.T, c http.Handler, user string) (cookie, token string) {
 	t.Helper()
-	w := visit(c, "POST", "/console/login", url.Values{"user": {user}, "password": {"right"}}, "")
-	require.Equal(t, http.StatusSeeOther, w.Code)
-	require.Equal(t, "./", w.Header().Get("Location"))
-	cookie = strings.Split(w.Header().Get("Set-Cookie"), ";")[0]
-	p := parse(t, visit(c, "GET", "/console/", nil, cookie))
-	return cookie, p.attribute("input", "name", "token", "value")
+	w := send(c, "POST", "/console/login", `{"user":"`+user+`","password":"right"}`)
+	require.Equal(t, http.StatusOK, w.Code)
+	var who api.Identity
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &who))
+	return strings.Split(w.Header().Get("Set-Cookie"), ";")[0], who.Token
 }
 
 // page is a page as a browser takes it.
@@ -257,14 +253,7 @@ func (p *page) check(name string) {
 	}
 }
 
-var pagePaths = []string{"", "tree", "tree?path=" + url.QueryEscape("/a/"+hostile), "tree?view=hex", "tree?view=json",
-	"tree?path=/none", "search", "search?word=" + url.QueryEscape(hostile), "sessions", "slow", "configuration",
-	"configuration?all=1", "changes", "changes?path=" + url.QueryEscape("/"+hostile), "login", "none",
-	"hot", "hot?by=time", "sizes", "sizes?path=/new&by=writes", "sizes?by=znodes",
-	"past", "past?at=0x5&path=" + url.QueryEscape("/"+hostile), "difference?from=5&to=2026-01-31+12:00",
-	"difference?from=5", "ensembles", "links", "shared?link=x",
-	"recipes", "recipes?under=" + url.QueryEscape("/"+hostile),
-	"steering", "steering?session=" + url.QueryEscape(hostile)}
+var pagePaths = []string{"links", "links?path=" + url.QueryEscape("/a/"+hostile), "shared?link=x", "shared", "none"}
 
 func TestPages(t *testing.T) {
 	for _, data := range []string{
@@ -278,12 +267,9 @@ func TestPages(t *testing.T) {
 				w := visit(c, "GET", "/console/"+path, nil, visitor)
 				require.Equal(t, policy, w.Header().Get("Content-Security-Policy"))
 				require.Equal(t, "no-store", w.Header().Get("Cache-Control"))
-				want := 200
-				switch {
-				case strings.Contains(path, "none"):
-					want = 404
-				case strings.Contains(path, "steering") && visitor == "":
-					want = 401
+				want := map[string]int{"none": 404, "shared": 410}[path]
+				if want == 0 {
+					want = 200
 				}
 				require.Equal(t, want, w.Code, path)
 				parse(t, w).check(path)
@@ -310,104 +296,38 @@ func TestDataIsSentAsAFile(t *testing.T) {
 	require.Contains(t, w.Header().Get("Content-Security-Policy"), "sandbox")
 }
 
-func TestEditorKeepsLineEndsAndBytes(t *testing.T) {
-	for _, data := range []string{"a\nb\n", "\na", "a\r\nb", "\xff\x00", "", "  x "} {
-		f := &fakeServer{data: []byte(data)}
-		c := newConsole(f, true)
-		cookie, token := logIn(t, c)
-		p := parse(t, visit(c, "GET", "/console/tree?path=/a", nil, cookie))
-		form := url.Values{"kind": {"set"}, "path": {"/a"}, "version": {"3"}, "token": {token}}
-		for _, n := range p.all("textarea") {
-			if get(n, "id") == "newdata" {
-				form.Set("data", strings.ReplaceAll(textOf(n), "\n", "\r\n")) // as browsers send it
-			}
-		}
-		form.Set("encoding", p.attribute("input", "name", "encoding", "value"))
-		w := visit(c, "POST", "/console/change", form, cookie)
-		require.Equal(t, http.StatusSeeOther, w.Code, w.Body)
-		require.Equal(t, "tree?path=%2Fa", w.Header().Get("Location"))
-		require.Equal(t, []api.Change{{Kind: api.ChangeData, Path: "/a", Data: []byte(data), Version: 3}},
-			f.changed, "%q", data)
-	}
+func TestExportIsSentAsAFile(t *testing.T) {
+	w := visit(newConsole(&fakeServer{}, false), "GET", "/console/export?path=/a", nil, "")
+	require.Contains(t, w.Header().Get("Content-Disposition"), "attachment")
+	require.Contains(t, w.Header().Get("Content-Security-Policy"), "sandbox")
+	var d api.Document
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &d))
+	require.Equal(t, hostile, *d.Znodes[0].Data)
 }
 
-func TestLargeDataIsNotEdited(t *testing.T) {
-	for n, possible := range map[int]bool{editMax: true, editMax + 1: false, 1 << 20: false} {
-		c := newConsole(&fakeServer{data: []byte(strings.Repeat("<", n))}, true)
-		cookie, _ := logIn(t, c)
-		w := visit(c, "GET", "/console/tree?path=/a", nil, cookie)
-		size := w.Body.Len()
-		p := parse(t, w)
-		require.Equal(t, possible, p.attribute("textarea", "id", "newdata", "name") != "")
-		require.Equal(t, "Download", textOf(p.element("a", "href", "data?path=%2Fa")))
-		require.Less(t, size, 2<<20)
-	}
-}
-
-func TestForms(t *testing.T) {
-	f := &fakeServer{}
-	c := newConsole(f, true)
+// The forms of links need the token of the login, and are bounded.
+func TestLinkForms(t *testing.T) {
+	c := newConsole(&fakeServer{}, true)
 	cookie, token := logIn(t, c)
-	post := func(values ...string) *httptest.ResponseRecorder {
-		form := url.Values{"token": {token}, "path": {"/a"}}
+	form := func(values ...string) url.Values {
+		f := url.Values{}
 		for i := 0; i < len(values); i += 2 {
-			form.Set(values[i], values[i+1])
+			f.Set(values[i], values[i+1])
 		}
-		return visit(c, "POST", "/console/change", form, cookie)
+		return f
 	}
-	for _, wrong := range [][]string{{}, {"kind", "x", "version", "1"}, {"kind", "set"},
-		{"kind", "set", "version", "-2"}, {"kind", "delete", "version", "1"},
-		{"kind", "acl", "version", "1"}, {"kind", "acl", "version", "1", "rows", "201"},
-		{"kind", "create", "name", "a/b"},
-		{"kind", "set", "version", "1", "encoding", "base64", "data", "%"},
-		{"kind", "set", "version", "1", "path", "a"}} {
-		require.Equal(t, 400, post(wrong...).Code, "%q", wrong)
+	share := form("path", "/a", "hours", "1")
+	require.Equal(t, 401, visit(c, "POST", "/console/links", share, "").Code)
+	require.Equal(t, 403, visit(c, "POST", "/console/links", share, cookie).Code)
+	share.Set("token", token)
+	require.Equal(t, 200, visit(c, "POST", "/console/links", share, cookie).Code)
+	require.Equal(t, 400, visit(c, "POST", "/console/links", form("token", token, "path", "a"), cookie).Code)
+	require.Equal(t, 400, visit(c, "POST", "/console/links", form("token", token, "path", "/a"), cookie).Code)
+	require.Equal(t, 403, visit(c, "POST", "/console/unlink", form("token", "guess", "id", "x"), cookie).Code)
+	large := form("data", strings.Repeat("x", 20<<10))
+	for _, page := range []string{"links", "unlink", "shared"} {
+		require.Equal(t, 413, visit(c, "POST", "/console/"+page, large, "").Code, page)
 	}
-	for _, refused := range [][]string{{"token", ""}, {"token", "guess"}} {
-		require.Equal(t, 403, post(append(refused, "kind", "delete", "version", "1", "sure", "1")...).Code)
-	}
-	require.Equal(t, 401,
-		visit(c, "POST", "/console/change",
-			url.Values{"kind": {"delete"}, "path": {"/a"}, "version": {"1"}, "sure": {"1"}}, "").Code)
-	require.Equal(t, 413, post("kind", "set", "version", "1", "data", strings.Repeat("\xff", 2<<20)).Code)
-	for _, page := range []string{"login", "change", "logout"} {
-		require.Equal(t, 413,
-			visit(c, "POST", "/console/"+page, url.Values{"data": {strings.Repeat("x", 20<<10)}}, "").Code)
-	}
-	require.Empty(t, f.changed)
-	require.Equal(t, 303, post("kind", "create", "name", "b", "data", "x", "sequential", "1").Code)
-	require.Equal(t, 303, post("kind", "create", "path", "/", "name", "b").Code)
-	require.Equal(t, "tree?path=%2F", post("kind", "delete", "version", "1", "sure", "1").Header().Get("Location"))
-	require.Equal(t, 303,
-		post("kind", "acl", "version", "2", "rows", "2", "scheme.0", "world", "id.0", "anyone", "perm.0", "r",
-			"scheme.1", "digest", "id.1", "bob:a:b=", "perm.1", "a").Code)
-	require.Equal(t, []api.Change{
-		{Kind: api.ChangeCreate, Path: "/a/b", Data: []byte("x"), Sequential: true},
-		{Kind: api.ChangeCreate, Path: "/b", Data: []byte{}},
-		{Kind: api.ChangeDelete, Path: "/a", Data: []byte{}, Version: 1},
-		{Kind: api.ChangeACL, Path: "/a", Data: []byte{}, Version: 2,
-			ACL: []api.ACL{{Scheme: "world", ID: "anyone", Perms: "r"},
-				{Scheme: "digest", ID: "bob:a:b=", Perms: "a"}}},
-	}, f.changed)
-
-	f.refuse = proto.ErrBadVersion
-	w := post("kind", "set", "version", "1", "data", "x")
-	require.Equal(t, 409, w.Code)
-	p := parse(t, w)
-	p.check("a refused change")
-	require.Contains(t, textOf(p.all("main")[0]), "changed meanwhile")
-
-	require.Equal(t, 403, visit(c, "POST", "/console/logout", url.Values{}, cookie).Code,
-		"another site cannot log a visitor out")
-	require.Equal(t, 303, visit(c, "POST", "/console/logout", url.Values{"token": {token}}, cookie).Code)
-	require.Equal(t, 401, post("kind", "delete", "version", "1", "sure", "1").Code)
-}
-
-func TestNoEditorWithoutWrites(t *testing.T) {
-	for _, writes := range []bool{false, true} {
-		c := newConsole(&fakeServer{data: []byte("x")}, writes)
-		require.Empty(t, parse(t, visit(c, "GET", "/console/tree", nil, "")).all("textarea"))
-		cookie, _ := logIn(t, c)
-		require.Equal(t, writes, len(parse(t, visit(c, "GET", "/console/tree", nil, cookie)).all("textarea")) > 0)
-	}
+	large = form("data", strings.Repeat("\xff", 2<<20))
+	require.Equal(t, 413, visit(c, "POST", "/console/links", large, cookie).Code)
 }

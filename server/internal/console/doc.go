@@ -1,12 +1,16 @@
-// Package console serves the console: pages about the ensemble, znodes, sessions, settings and changes, below
-// /console/ of the admin port. It has no facts of its own: it asks package api, as a program would over HTTP, and so
-// everything holds that api promises about ACLs, logins and limits.
+// Package console serves the console below /console/ of the admin port: an application that runs in the browser,
+// files of znodes, and the pages of links. It has no facts of its own: it asks package api, as a program would over
+// HTTP, and so everything holds that api promises about ACLs, logins and limits.
 //
-// Pages are Go code on gomponents, a library that escapes every text and is called through package html. They work
-// without scripts. Two scripts make them comfortable: htmx, a library (static/htmx-2.0.11.min.js, its licence beside
-// it), replaces parts of a page, and console.js shows the stream of changes and moves by keys. All links are relative,
-// so that a proxy may put any prefix before them. Nothing is fetched from other servers, and the content security
-// policy allows no script in a page.
+// The application is TypeScript below app/, bundled into static/app by test/bundle, and checked in. It asks the API
+// below its own folder, where the cookie of its login holds; see app.go.
 //
-// A Console is used by the goroutines of net/http; it does not change after New.
+// The pages of links are for readers without a login. They are Go code on gomponents, a library that escapes every
+// text and is called through package html, and have no scripts.
+//
+// All links are relative, so that a proxy may put any prefix before them. Nothing is fetched from other servers, and
+// the content security policy allows no script and no style in a page.
+//
+// A Console is used by the goroutines of net/http. After New nothing of it changes but the files that it has packed,
+// which any of them may add.
 package console

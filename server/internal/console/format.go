@@ -58,13 +58,3 @@ func sizeOf(n int64) string {
 		return fmt.Sprintf("%.1f GiB", f/(1<<30))
 	}
 }
-
-// short cuts a long text in the middle of a table.
-func short(text string) string {
-	const most = 80
-	runes := []rune(text)
-	if len(runes) <= most {
-		return text
-	}
-	return string(runes[:most/2]) + " ... " + string(runes[len(runes)-most/2:])
-}

@@ -43,7 +43,7 @@ func linksView(all []*api.Link, token, path, word string) g.Node {
 				"read at "+path+" and below. It ends with its time, with this server, and when you end it."))
 	}
 	rows := g.Map(all, func(l *api.Link) g.Node {
-		return h.Tr(rowHead(link(to("tree", "path", l.Path), l.Path)), cell(when(l.Until.UnixMilli())),
+		return h.Tr(rowHead(link(inApp("tree", "path", l.Path), l.Path)), cell(when(l.Until.UnixMilli())),
 			h.Td(h.Form(h.Method("post"), h.Action("unlink"), hidden("token", token), hidden("id", l.ID),
 				h.Button(h.Aria("label", "End the link to "+l.Path), h.Text("End it")))))
 	})
@@ -100,8 +100,7 @@ func (c *Console) shared(w http.ResponseWriter, r *http.Request, _ *api.Visitor)
 	if path == "" {
 		path = l.Path
 	}
-	page := &treePage{path: path, view: q.Get("view")}
-	page.crumbs = crumbsBelow(l.Path, path)
+	page := &sharedPage{path: path, crumbs: crumbsBelow(l.Path, path)}
 	err = c.api.Work(r, func() (err error) {
 		if page.znode, err = c.api.Server().Znode(l.Actor, path, api.DataMax); err != nil {
 			return err
@@ -112,7 +111,6 @@ func (c *Console) shared(w http.ResponseWriter, r *http.Request, _ *api.Visitor)
 	if f.trouble = err; err != nil {
 		return show(w, f)
 	}
-	page.lay()
 	return show(w, f, sharedView(page, l.Until))
 }
 
@@ -137,7 +135,15 @@ func crumbsBelow(root, path string) (all []crumb) {
 	return all
 }
 
-func sharedView(p *treePage, until time.Time) g.Node {
+// sharedPage is a znode with a page of its children.
+type sharedPage struct {
+	path     string
+	crumbs   []crumb
+	znode    *api.Znode
+	children *api.Children
+}
+
+func sharedView(p *sharedPage, until time.Time) g.Node {
 	here := func(path string) string { return to("shared", "path", path) }
 	trail := h.P(h.Class("crumbs"), g.Map(p.crumbs, func(c crumb) g.Node {
 		if c.path == p.path {
@@ -145,6 +151,7 @@ func sharedView(p *treePage, until time.Time) g.Node {
 		}
 		return g.Group{link(here(c.path), c.name), g.If(c.path != "/", h.Text("/"))}
 	}))
+	laid := api.Lay(p.znode.Raw, p.znode.Whole, "")
 	more := g.Node(nil)
 	if after := p.children.After; after != "" {
 		more = h.P(link(to("shared", "path", p.path, "after", after), "More"))
@@ -155,6 +162,6 @@ func sharedView(p *treePage, until time.Time) g.Node {
 				return h.Li(link(here(joinPath(p.path, c.Name)), c.Name), h.Text(" "),
 					g.If(c.Bytes > 0, h.Span(h.Class("what"), h.Text(sizeOf(int64(c.Bytes))))))
 			})), more),
-		h.Div(section("data", "Data", h.Pre(h.ID("text"), h.TabIndex("0"), h.Text("\n"+p.dataView.text)),
-			g.If(p.dataView.cut, hint("This is the beginning."))), statPart(&p.znode.Stat)))}
+		h.Div(section("data", "Data", h.Pre(h.ID("text"), h.TabIndex("0"), h.Text("\n"+laid.Text)),
+			g.If(laid.Cut, hint("This is the beginning."))), statPart(&p.znode.Stat)))}
 }

@@ -9,6 +9,10 @@ import (
 // fakeViews has hostile names and data everywhere.
 type fakeViews struct{}
 
+func (fakeViews) Trends(int64) *api.Trends                          { return &api.Trends{} }
+func (fakeViews) Watchers(api.Actor, string) (*api.Watchers, error) { return &api.Watchers{}, nil }
+func (fakeViews) Servers() *api.Servers                             { return &api.Servers{} }
+
 func (fakeViews) Recipes(api.Actor, string, string, int) (*api.Recipes, error) {
 	return &api.Recipes{Visited: 9, After: "/" + hostile, Missed: true, Recipes: []api.Recipe{
 		{Path: "/" + hostile, Kind: hostile, Layout: hostile, Note: hostile, Total: 500, Members: []api.Holder{

@@ -42,8 +42,8 @@ type Env struct {
 	WindowTxns int
 	// Stages measures where the time of operations goes; nil if nothing is measured.
 	Stages *stages.Recorder
-	// Told is Options.Applied; it may be nil.
-	Told func(zxid proto.Zxid, payload []byte, digest int64)
+	// OnApplied is Options.Applied; it may be nil.
+	OnApplied func(zxid proto.Zxid, payload []byte, digest int64)
 
 	Store       *Store            // from recovery on
 	Tracker     *sessions.Tracker // from recovery on
@@ -101,7 +101,7 @@ func New(cfg *config.Config, o Options) *Env {
 	}
 	e := &Env{
 		Runtime: rt, Config: cfg, Log: o.Log, FS: o.FS, Version: strings.TrimSpace(o.Version), Registry: o.Registry,
-		Clock: newClock(rt), Began: rt.Now(), Told: o.Applied, Stats: figures.NewServer(),
+		Clock: newClock(rt), Began: rt.Now(), OnApplied: o.Applied, Stats: figures.NewServer(),
 		Large:       limits.NewLargeBudget(cfg.LargeRequestThreshold, cfg.LargeRequestMaxBytes),
 		RequestPool: flow.NewPool(func() *flow.Batch { return new(flow.Batch) }),
 		ApplyPool:   flow.NewPool(func() *flow.ApplyBatch { return new(flow.ApplyBatch) }),

@@ -75,8 +75,8 @@ func (cs *Conn) Responded(n int) {
 // LengthBytes is the length before every frame.
 const LengthBytes = 4
 
-// Told notes a watch event of n bytes, the length in front of it included.
-func (cs *Conn) Told(n int) {
+// EventSent notes a watch event of n bytes, the length in front of it included.
+func (cs *Conn) EventSent(n int) {
 	cs.Sent++
 	cs.bytesEvents += int64(n - LengthBytes)
 }

@@ -6,7 +6,7 @@
 //	Server, Quorum  the figures of one server, and of its part in an ensemble
 //	Conn            the figures of one connection
 //	Sizes, Digests  the last, smallest and largest message; the tree's digest at some zxids
-//	Pauses, JVM     numbers of Go's runtime, under the names that dashboards of a JVM use
+//	Pauses          the pauses of Go's runtime, under the name that dashboards of a JVM use
 //
 // # Goroutines and locks
 //
@@ -15,4 +15,10 @@
 // after that only values change. A Conn and a SizeRange have no lock: their owner guards them.
 //
 // srst restarts the numbers of the words. The numbers of the exporter go on, because a counter must not fall.
+//
+// # Files
+//
+//	metrics, summary, sizes  kinds of figures
+//	server, ops, quorum, conn, digests, pauses  the figures that a server has
+//	decimal  numbers as ZooKeeper prints them
 package figures

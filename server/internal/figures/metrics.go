@@ -109,10 +109,10 @@ type Set[F figure] struct {
 	all  map[string]F
 }
 
-// CounterSet and SummarySet are the sets that there are.
+// CounterSet and summarySet are the sets that there are.
 type (
 	CounterSet = Set[*Counter]
-	SummarySet = Set[*Summary]
+	summarySet = Set[*Summary]
 )
 
 const (
@@ -175,9 +175,9 @@ func (m *Metrics) add(name, help string, s *Summary) *Summary {
 	return s
 }
 
-// SummarySet adds a set of summaries whose quantiles ZooKeeper shows.
-func (m *Metrics) SummarySet(name, help string) *SummarySet {
-	s := &SummarySet{make: func() *Summary { return newSummary(true) }, all: map[string]*Summary{}}
+// summarySet adds a set of summaries whose quantiles ZooKeeper shows.
+func (m *Metrics) summarySet(name, help string) *summarySet {
+	s := &summarySet{make: func() *Summary { return newSummary(true) }, all: map[string]*Summary{}}
 	m.summarySets = append(m.summarySets, several(name, help, s))
 	return s
 }

@@ -31,7 +31,7 @@ type Quorum struct {
 	ProposalAck   *Summary // this server's own ACK leaves
 	ProposalDelay *Summary // the PROPOSAL has arrived at a follower
 	CommitDelay   *Summary // the COMMIT or INFORM has arrived at a learner
-	AckLatency    *SummarySet
+	AckLatency    *summarySet
 
 	ProposalSize Sizes // of the leader's proposals, bytes
 }
@@ -79,7 +79,7 @@ func NewQuorum(m *Metrics) *Quorum {
 		ProposalDelay: m.Advanced("proposal_latency", "Time from a proposal to its arrival at this follower, ms."),
 		CommitDelay: m.Advanced("commit_propagation_latency",
 			"Time from a proposal to the arrival of its commit at this learner, ms."),
-		AckLatency: m.SummarySet("ack_latency",
+		AckLatency: m.summarySet("ack_latency",
 			"Time from a proposal to the acknowledgement of one server, ms, by its id."),
 	}
 }

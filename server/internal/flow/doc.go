@@ -5,13 +5,13 @@
 //
 // A Request is a write of a client, or the begin or end of a session. The host goroutine makes an Item of it: the
 // txn that it became, if any, and the client that gets the answer. The Item goes on when the txn is durable and
-// committed. Reads that come after a write wait in the WaitQueue of their connection.
+// committed.
 //
 // # Owners
 //
 // A Batch and an ApplyBatch have one owner at a time, the goroutine that holds them; they pass from one goroutine
-// to the next through an Inbox, and back to a Pool. A FIFO, a WaitQueue and RecentTxns have one owner, or the
-// owner's lock guards them.
+// to the next through an Inbox, and back to a Pool. A FIFO and RecentTxns have one owner, or the owner's lock guards
+// them.
 //
 // # Locks
 //

@@ -1,18 +1,12 @@
-// Package inside is a ZooKeeper client for the server's own process: one session on a connection that need not be a
-// socket. What the console changes and follows goes through it, so that the rules for clients hold without a second
-// implementation: quotas, ACLs, limits, watches and the audit log.
-//
-// A Session belongs to one goroutine. It has no state but its connection: when that ends,
-// the session is over, and a call in flight may have taken effect (ErrUnknown).
 package inside
 
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/seed94657493/warren/proto"
@@ -20,44 +14,45 @@ import (
 
 // Errors that are no codes of the protocol.
 var (
-	// ErrRefused means that the server gave no session: it does not serve, or a limit is reached. Nothing happened.
-	ErrRefused = errors.New("the server gives no session now")
-	// ErrUnknown means that the connection ended before the answer: the request may have taken effect.
-	ErrUnknown = errors.New("the connection ended before the answer: the request may have taken effect")
+	// errRefused means that the server gave no session: it does not serve, or a limit is reached. Nothing happened.
+	errRefused = refusal(http.StatusServiceUnavailable, "the server gives no session now")
+	// errUnknown means that the connection ended before the answer: the request may have taken effect.
+	errUnknown = refusal(http.StatusServiceUnavailable,
+		"the connection ended before the answer: the request may have taken effect")
 )
 
 // frameBytesMax bounds a frame from the server. Replies to the operations of this package are far smaller.
 const frameBytesMax = 64 << 20
 
-// Session is a session of the server in the same process.
-type Session struct {
+// session is a session of the server in the same process.
+type session struct {
 	nc      net.Conn
 	timeout time.Duration // of the session, as the server has negotiated it
 	xid     int32
 }
 
-// Open begins a session on a connection, which it closes when it fails. patience bounds the wait for the session, and
+// open begins a session on a connection, which it closes when it fails. patience bounds the wait for the session, and
 // later for each answer. A server that has lost its ensemble may give a session, too: it refuses changes by itself.
-func Open(nc net.Conn, timeout, patience time.Duration) (*Session, error) {
-	s := &Session{nc: nc}
+func open(nc net.Conn, timeout, patience time.Duration) (*session, error) {
+	s := &session{nc: nc}
 	req := proto.ConnectRequest{TimeOut: int32(timeout.Milliseconds()), Password: make([]byte, proto.PasswordSize),
 		ReadOnly: true, HasReadOnly: true}
 	frame, err := s.exchange(req.AppendTo(make([]byte, 4, 64)), patience)
 	if err != nil {
 		_ = nc.Close()
-		return nil, ErrRefused
+		return nil, errRefused
 	}
 	var resp proto.ConnectResponse
 	if err := resp.ReadFrom(frame); err != nil || resp.SessionID == 0 {
 		_ = nc.Close()
-		return nil, ErrRefused
+		return nil, errRefused
 	}
 	s.timeout = time.Duration(resp.TimeOut) * time.Millisecond
 	return s, nil
 }
 
 // exchange sends a frame, whose first 4 bytes are room for its length, and reads the next one.
-func (s *Session) exchange(frame []byte, patience time.Duration) ([]byte, error) {
+func (s *session) exchange(frame []byte, patience time.Duration) ([]byte, error) {
 	_ = s.nc.SetReadDeadline(time.Now().Add(patience))
 	if err := s.send(frame, patience); err != nil {
 		return nil, err
@@ -66,7 +61,7 @@ func (s *Session) exchange(frame []byte, patience time.Duration) ([]byte, error)
 }
 
 // send sends a frame, whose first 4 bytes are room for its length.
-func (s *Session) send(frame []byte, patience time.Duration) error {
+func (s *session) send(frame []byte, patience time.Duration) error {
 	_ = s.nc.SetWriteDeadline(time.Now().Add(patience))
 	binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
 	_, err := s.nc.Write(frame)
@@ -74,7 +69,7 @@ func (s *Session) send(frame []byte, patience time.Duration) error {
 }
 
 // read reads one frame.
-func (s *Session) read() ([]byte, error) {
+func (s *session) read() ([]byte, error) {
 	var size [4]byte
 	if _, err := io.ReadFull(s.nc, size[:]); err != nil {
 		return nil, err
@@ -91,17 +86,17 @@ func (s *Session) read() ([]byte, error) {
 // record is a request of the protocol.
 type record interface{ AppendTo(b []byte) []byte }
 
-// Do sends a request and returns the body of its reply. The error is a proto.ErrCode, or ErrUnknown. It must not be
+// Do sends a request and returns the body of its reply. The error is a proto.ErrCode, or errUnknown. It must not be
 // called once Follow was.
-func (s *Session) Do(op proto.OpCode, req record, patience time.Duration) ([]byte, error) {
+func (s *session) Do(op proto.OpCode, req record, patience time.Duration) ([]byte, error) {
 	s.xid++
 	reply, err := s.exchange(req.AppendTo(s.header(s.xid, op)), patience)
 	if err != nil {
-		return nil, ErrUnknown
+		return nil, errUnknown
 	}
 	var h proto.ReplyHeader
 	if err := h.ReadFrom(reply); err != nil || h.Xid != s.xid {
-		return nil, ErrUnknown
+		return nil, errUnknown
 	}
 	if h.Err != proto.OK {
 		return nil, h.Err
@@ -110,13 +105,13 @@ func (s *Session) Do(op proto.OpCode, req record, patience time.Duration) ([]byt
 }
 
 // header begins a frame: room for its length, and the header of a request.
-func (s *Session) header(xid int32, op proto.OpCode) []byte {
+func (s *session) header(xid int32, op proto.OpCode) []byte {
 	h := proto.RequestHeader{Xid: xid, Type: op}
 	return h.AppendTo(make([]byte, 4, 256))
 }
 
-// Event is a change of a znode that the session watches. Zxid is 0 if the server does not tell it.
-type Event struct {
+// event is a change of a znode that the session watches. Zxid is 0 if the server does not tell it.
+type event struct {
 	Type proto.EventType
 	Path string
 	Zxid proto.Zxid
@@ -125,12 +120,12 @@ type Event struct {
 // Follow watches path and all znodes below it, and calls yield for every change, until yield returns false, ctx is
 // done or the session ends. It begins with an event without a type: from then on no change is missed. Changes of
 // znodes that the session may not read are not told. The session cannot be used afterwards.
-func (s *Session) Follow(ctx context.Context, path string, yield func(Event) bool) error {
+func (s *session) Follow(ctx context.Context, path string, yield func(event) bool) error {
 	watch := proto.AddWatchRequest{Path: proto.Text(path), Mode: proto.AddWatchPersistentRecursive}
 	if _, err := s.Do(proto.OpAddWatch, &watch, s.timeout); err != nil {
 		return err
 	}
-	if !yield(Event{}) {
+	if !yield(event{}) {
 		return nil
 	}
 	frames, ended := make(chan []byte), make(chan struct{})
@@ -145,21 +140,21 @@ func (s *Session) Follow(ctx context.Context, path string, yield func(Event) boo
 			return ctx.Err()
 		case frame, open := <-frames:
 			if !open {
-				return ErrUnknown
+				return errUnknown
 			}
 			if e, ok := eventOf(frame); ok && !yield(e) {
 				return nil
 			}
 		case <-pings.C:
 			if err := s.send(s.header(proto.XidPing, proto.OpPing), s.timeout); err != nil {
-				return ErrUnknown
+				return errUnknown
 			}
 		}
 	}
 }
 
 // receive reads frames until the connection ends or ended is closed. The answers to pings keep it alive.
-func (s *Session) receive(frames chan<- []byte, ended <-chan struct{}) {
+func (s *session) receive(frames chan<- []byte, ended <-chan struct{}) {
 	defer close(frames)
 	for {
 		_ = s.nc.SetReadDeadline(time.Now().Add(s.timeout))
@@ -176,17 +171,17 @@ func (s *Session) receive(frames chan<- []byte, ended <-chan struct{}) {
 }
 
 // eventOf decodes a notification. ok is false for other frames.
-func eventOf(frame []byte) (e Event, ok bool) {
+func eventOf(frame []byte) (e event, ok bool) {
 	var h proto.ReplyHeader
 	var w proto.WatcherEvent
 	if h.ReadFrom(frame) != nil || h.Xid != proto.XidNotification || w.ReadFrom(frame[proto.ReplyHeaderSize:]) != nil {
 		return e, false
 	}
-	return Event{Type: w.Type, Path: w.Path.String(), Zxid: max(h.Zxid, 0)}, true
+	return event{Type: w.Type, Path: w.Path.String(), Zxid: max(h.Zxid, 0)}, true
 }
 
 // Close ends the session at the server, without waiting for the answer, and closes the connection.
-func (s *Session) Close() {
+func (s *session) Close() {
 	s.xid++
 	_ = s.send(s.header(s.xid, proto.OpCloseSession), closePatience) // or it expires
 	_ = s.nc.Close()

@@ -64,8 +64,8 @@ func TestSessionsThatAreRefused(t *testing.T) {
 		"closed": nil, "expired": frame(&proto.ConnectResponse{}), "short": {0, 0, 0, 1, 0},
 		"endless": {0xff, 0xff, 0xff, 0xff},
 	} {
-		_, err := Open(server(t, [][]byte{answer}), soon, soon)
-		require.ErrorIs(t, err, ErrRefused, name)
+		_, err := open(server(t, [][]byte{answer}), soon, soon)
+		require.ErrorIs(t, err, errRefused, name)
 	}
 }
 
@@ -76,12 +76,12 @@ func TestOutcomes(t *testing.T) {
 	}{
 		"done":            {frame(header(1, proto.OK)), nil},
 		"refused":         {frame(header(1, proto.ErrNoAuth)), proto.ErrNoAuth},
-		"closed":          {nil, ErrUnknown},
-		"another request": {frame(header(2, proto.OK)), ErrUnknown},
-		"too short":       {[]byte{0, 0, 0, 2, 0, 0}, ErrUnknown},
-		"endless":         {[]byte{0x7f, 0xff, 0xff, 0xff}, ErrUnknown},
+		"closed":          {nil, errUnknown},
+		"another request": {frame(header(2, proto.OK)), errUnknown},
+		"too short":       {[]byte{0, 0, 0, 2, 0, 0}, errUnknown},
+		"endless":         {[]byte{0x7f, 0xff, 0xff, 0xff}, errUnknown},
 	} {
-		s, err := Open(server(t, [][]byte{hello}, [][]byte{c.answer}), soon, soon)
+		s, err := open(server(t, [][]byte{hello}, [][]byte{c.answer}), soon, soon)
 		require.NoError(t, err, name)
 		_, err = s.Do(proto.OpDelete, &proto.DeleteRequest{Path: proto.Text("/a")}, soon)
 		require.Equal(t, c.want, err, name)
@@ -90,20 +90,20 @@ func TestOutcomes(t *testing.T) {
 }
 
 func TestFollowEndsWithItsReader(t *testing.T) {
-	event := frame(header(proto.XidNotification, proto.OK),
+	told := frame(header(proto.XidNotification, proto.OK),
 		&proto.WatcherEvent{Type: proto.EventNodeCreated, Path: proto.Text("/a")})
 	junk := frame(header(proto.XidNotification, proto.OK))
-	s, err := Open(server(t, [][]byte{hello}, [][]byte{frame(header(1, proto.OK)), junk, event}, nil), soon, soon)
+	s, err := open(server(t, [][]byte{hello}, [][]byte{frame(header(1, proto.OK)), junk, told}, nil), soon, soon)
 	require.NoError(t, err)
-	var got []Event
-	require.NoError(t, s.Follow(t.Context(), "/", func(e Event) bool {
+	var got []event
+	require.NoError(t, s.Follow(t.Context(), "/", func(e event) bool {
 		got = append(got, e)
 		return len(got) < 2
 	}))
-	require.Equal(t, []Event{{}, {Type: proto.EventNodeCreated, Path: "/a", Zxid: 9}}, got)
+	require.Equal(t, []event{{}, {Type: proto.EventNodeCreated, Path: "/a", Zxid: 9}}, got)
 
-	s, err = Open(server(t, [][]byte{hello}, [][]byte{frame(header(1, proto.OK))}, nil), soon, soon)
+	s, err = open(server(t, [][]byte{hello}, [][]byte{frame(header(1, proto.OK))}, nil), soon, soon)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	require.ErrorIs(t, s.Follow(ctx, "/", func(Event) bool { cancel(); return true }), context.Canceled)
+	require.ErrorIs(t, s.Follow(ctx, "/", func(event) bool { cancel(); return true }), context.Canceled)
 }

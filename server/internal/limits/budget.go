@@ -101,13 +101,6 @@ func (b *WriteBudget) Leave(w Waiter) {
 	}
 }
 
-// Idle reports whether nothing is taken and no connection waits.
-func (b *WriteBudget) Idle() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.mu.used == 0 && len(b.mu.waiting) == 0
-}
-
 // placeOf returns where w waits, -1 if it does not. REQUIRES: b.mu.
 func (b *WriteBudget) placeOf(w Waiter) int {
 	return slices.IndexFunc(b.mu.waiting, func(other waitingWrite) bool { return other.from == w })

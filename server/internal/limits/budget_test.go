@@ -65,5 +65,5 @@ func TestLargeWritesGetRoomInTheirOrder(t *testing.T) {
 	require.True(t, b.Ready(first), "who has left may ask again")
 	require.True(t, b.Take(second, 1))
 	b.Release(writeBudgetMax/2 + 2)
-	require.True(t, b.Idle())
+	require.Zero(t, b.mu.used+len(b.mu.waiting))
 }

@@ -11,7 +11,7 @@
 //
 // The other rules need a connection or the whole server, and are in their packages: maxClientCnxns and maxCnxns
 // (connSet), globalOutstandingLimit and request_throttle_max_requests (Env.InProcess), output that waits for a
-// client (output), and requests that wait for an earlier write (flow.WaitQueue).
+// client (output), and requests that wait for an earlier write (those in flight of each connection).
 //
 // # Goroutines and locks
 //

@@ -21,8 +21,8 @@ import (
 type applier struct {
 	srv  *Front
 	body []byte // reply body of the txn that is being applied
-	// Failed is set by a txn that could not be applied. No txn after it is applied, and nothing is answered.
-	Failed bool
+	// failed is set by a txn that could not be applied. No txn after it is applied, and nothing is answered.
+	failed bool
 	dirty  []*Conn         // connections with new output
 	freed  []sessions.Conn // connections to be closed: their sessions have ended, or they take no events
 	served int             // bytes of replies to reads behind writes, executed under the present hold of the lock
@@ -39,7 +39,7 @@ type applier struct {
 	deliverFn   func(watch.WatcherID, proto.EventType, []byte, datatree.ACLID)
 }
 
-func NewApplier(srv *Front) *applier {
+func newApplier(srv *Front) *applier {
 	a := &applier{srv: srv}
 	a.deliverFn = a.deliver
 	return a
@@ -69,7 +69,7 @@ func (a *applier) applySome(b *flow.ApplyBatch, first *end) (next *end) {
 	st.Long.Lock()
 	st.Mu.Lock()
 	for i := range b.Items {
-		if a.Failed {
+		if a.failed {
 			break
 		}
 		it := &b.Items[i]
@@ -79,7 +79,7 @@ func (a *applier) applySome(b *flow.ApplyBatch, first *end) (next *end) {
 				break
 			}
 		}
-		if c := connOf(it); c != nil && c.Left.Load() {
+		if c := connOf(it); c != nil && c.mu.queue.left.Load() {
 			a.settle(c)
 		}
 		if it.Payload == nil {
@@ -96,13 +96,6 @@ func (a *applier) applySome(b *flow.ApplyBatch, first *end) (next *end) {
 	a.measureAll(b)
 	a.flush()
 	return next
-}
-
-// connOf is the connection on which an item is answered; nil if it is not answered. Every client of a server is a
-// Conn.
-func connOf(it *flow.Item) *Conn {
-	c, _ := it.Client.(*Conn)
-	return c
 }
 
 // account counts a batch. Its replies are ready at now.
@@ -128,7 +121,7 @@ func (a *applier) account(b *flow.ApplyBatch, now int64) {
 // measureAll gives the requests of a batch to the stages, before their replies are handed to the sockets.
 func (a *applier) measureAll(b *flow.ApplyBatch) {
 	r := a.srv.Stages
-	if r == nil || a.Failed {
+	if r == nil || a.failed {
 		return
 	}
 	now, oldest := a.srv.Clock.Now(), true
@@ -136,10 +129,10 @@ func (a *applier) measureAll(b *flow.ApplyBatch) {
 		it := &b.Items[i]
 		switch {
 		case it.Client != nil:
-			a.measure(b, it, now, oldest)
+			a.srv.measure(b, it, now, oldest)
 			oldest = false
 		case r.Traces():
-			a.measureRemote(b, it)
+			a.srv.measureRemote(b, it)
 		}
 	}
 }
@@ -151,7 +144,7 @@ func (a *applier) applyOne(it *flow.Item, payload []byte, create2 []int32, e *en
 	var body []byte
 	var applied datatree.Applied
 	var err error
-	if a.srv.Security.Audit != nil && it.Op == proto.OpCloseSession && e == nil {
+	if a.srv.security.audit != nil && it.Op == proto.OpCloseSession && e == nil {
 		var h proto.TxnHeader
 		if h.ReadFrom(payload) == nil && h.Type == proto.OpCloseSession {
 			a.auditEnd(h.ClientID, func() {})
@@ -168,7 +161,7 @@ func (a *applier) applyOne(it *flow.Item, payload []byte, create2 []int32, e *en
 	if err != nil {
 		// This server's Preparer, or the leader's, has written the payload, and it is durable. A server that went
 		// on without it would diverge.
-		a.Failed = true
+		a.failed = true
 		a.srv.Fatal("applying a txn", err)
 		return
 	}
@@ -176,18 +169,18 @@ func (a *applier) applyOne(it *flow.Item, payload []byte, create2 []int32, e *en
 	if a.srv.Config.DigestEnabled {
 		a.srv.Digests.Note(applied.Header.Zxid, a.srv.Store.State.Digest())
 	}
-	if a.srv.Told != nil {
-		a.srv.Told(applied.Header.Zxid, payload, a.srv.Store.State.Digest())
+	if a.srv.OnApplied != nil {
+		a.srv.OnApplied(applied.Header.Zxid, payload, a.srv.Store.State.Digest())
 	}
 	if applied.DigestMismatch {
 		a.srv.Metrics.DigestMismatches.Inc()
-		a.srv.Log.Error("digest of the tree differs from the txn's: this server's state is not what was proposed",
+		a.srv.Log.Error("tree digest differs from the one in the txn: the data of this server has diverged",
 			zap.Stringer("zxid", applied.Header.Zxid), zap.Stringer("session_id", applied.Header.ClientID))
 	}
 	if it.Client != nil && !it.Became(&applied.Header) {
 		// To answer with the result of another txn would be worse than to give no answer. The client sees that its
 		// connection is lost, and that its request may have been applied.
-		a.srv.Log.Error("a txn is not what its request became: closing the connection",
+		a.srv.Log.Error("applied txn does not match the request that waits for it: closing client connection",
 			zap.Stringer("zxid", applied.Header.Zxid),
 			zap.Stringer("session_id", applied.Header.ClientID), zap.Stringer("type", applied.Header.Type),
 			zap.Int32("cxid", applied.Header.Cxid),
@@ -222,8 +215,8 @@ func (a *applier) lose(it *flow.Item) {
 	} else {
 		c.mu.Lock()
 		c.mu.out.dead = true // requests behind it are not answered either
-		if log := a.srv.Security.Audit; log != nil && audit.Covers(it.Op) {
-			_, subject := c.mu.queue.Front()
+		if log := a.srv.security.audit; log != nil && audit.Covers(it.Op) {
+			_, subject := c.mu.queue.front()
 			log.Lost(c.auditWho(), it.Op, subject)
 		}
 		a.advance(c, 0, 0)
@@ -264,8 +257,8 @@ func (a *applier) answer(it *flow.Item, zxid proto.Zxid, err proto.ErrCode, body
 			c.mu.out.closing = true
 		}
 	}
-	if log := a.srv.Security.Audit; log != nil && audit.Covers(it.Op) {
-		_, subject := c.mu.queue.Front()
+	if log := a.srv.security.audit; log != nil && audit.Covers(it.Op) {
+		_, subject := c.mu.queue.front()
 		log.Answered(c.auditWho(), it.Op, subject, err, body)
 	}
 	a.advance(c, reply, now-it.Received)
@@ -291,7 +284,7 @@ func (a *applier) answerWithout(it *flow.Item) {
 // syncBody is the body of the reply to the sync at the head of the connection's queue: its path. REQUIRES: Conn.mu.
 func (a *applier) syncBody(c *Conn) ([]byte, proto.ErrCode) {
 	var req proto.PathRequest
-	if _, body := c.mu.queue.Front(); req.ReadFrom(body) != nil {
+	if _, body := c.mu.queue.front(); req.ReadFrom(body) != nil {
 		return nil, proto.ErrMarshallingError
 	}
 	a.body = proto.AppendBuffer(a.body[:0], req.Path)
@@ -302,20 +295,44 @@ func (a *applier) syncBody(c *Conn) ([]byte, proto.ErrCode) {
 // next write, if that is little work; otherwise it leaves the rest to catchUp. The answer has reply bytes, 0 if there
 // is none, and took so many ns. REQUIRES: Conn.mu, Store.Mu.
 func (a *applier) advance(c *Conn, reply int, took int64) {
-	e, _ := c.mu.queue.Front()
-	if e.Kept != nil {
+	e, _ := c.mu.queue.front()
+	if e.kept != nil {
 		c.recordWrite(&e, reply, took)
 	}
-	a.srv.Budget.Release(e.Weight)
-	c.mu.queue.Pop()
+	a.srv.budget.Release(e.weight)
+	c.mu.queue.pop()
 	a.srv.InProcess.Add(-1)
 	before := len(c.mu.out.buf)
 	if c.runQueued(max(0, min(appliedShare, appliedMost-a.served))) {
-		c.leave()
+		a.srv.InProcess.Add(-int64(c.mu.queue.leave()))
+		c.help()
 	}
 	a.served += len(c.mu.out.buf) - before
 	c.wakeReader()
 	a.mark(c)
+}
+
+// settle runs the reads that were left in front of a write that is applied next. If that was much work it releases
+// the lock for a moment, so that readers do not wait for all such reads of the batch. REQUIRES: Store.Mu for
+// writing.
+func (a *applier) settle(c *Conn) {
+	c.mu.Lock()
+	if c.mu.queue.left.Load() {
+		before := len(c.mu.out.buf)
+		c.runQueued(-1)
+		c.mu.queue.left.Store(false)
+		a.forced += max(0, len(c.mu.out.buf)-before)
+		c.wakeReader()
+		a.mark(c)
+	}
+	c.mu.Unlock()
+	if a.forced >= forcedShare {
+		a.forced = 0
+		st := a.srv.Store
+		st.Publish()
+		st.Mu.Unlock()
+		st.Mu.Lock()
+	}
 }
 
 // mark notes that c has output to be flushed. REQUIRES: Conn.mu.
@@ -332,7 +349,7 @@ func (a *applier) established(it *flow.Item, zxid proto.Zxid) {
 	c := connOf(it)
 	resp := proto.ConnectResponse{
 		TimeOut: it.Session.TimeoutMs(), SessionID: it.Session.ID,
-		Password: a.srv.Security.secrets.Password(it.Session.ID), HasReadOnly: c.knowsReadOnly,
+		Password: a.srv.security.secrets.Password(it.Session.ID), HasReadOnly: c.knowsReadOnly,
 	}
 	c.Session.Store(it.Session)
 	c.mu.Lock()
@@ -359,7 +376,7 @@ func (a *applier) sessionEnded(it *flow.Item, id proto.SessionID) {
 func (a *applier) Changed(ch datatree.Change) {
 	a.zxid = ch.Zxid
 	a.forgetEvent()
-	a.srv.Watchers.Registry.Fire(ch, a.deliverFn)
+	a.srv.watchers.registry.Fire(ch, a.deliverFn)
 	a.srv.Metrics.Fire(&a.fired)
 	if _, isTTL := proto.TTLOf(ch.Owner); isTTL {
 		a.srv.Metrics.TTL(ch.Type)
@@ -377,14 +394,14 @@ func (a *applier) forgetEvent() {
 // deliver adds one event to the output of one connection, unless the client may not read the znode.
 func (a *applier) deliver(id watch.WatcherID, t proto.EventType, path []byte, acl datatree.ACLID) {
 	a.fired.Add(t)
-	c := a.srv.Watchers.Slots[id]
+	c := a.srv.watchers.slots[id]
 	if c == nil || !a.srv.Allows(acl, proto.PermRead, c.who()) {
 		return
 	}
 	if len(a.event) == 0 || a.eventType != t {
 		a.forgetEvent()
 		a.eventShared = len(path) >= sharedEvent
-		a.event = AppendEvent(a.event, t, path, a.zxid)
+		a.event = appendEvent(a.event, t, path, a.zxid)
 		a.eventType = t
 	}
 	c.mu.Lock()
@@ -396,7 +413,7 @@ func (a *applier) deliver(id watch.WatcherID, t proto.EventType, path []byte, ac
 		a.freed = append(a.freed, c)
 	default:
 		c.mu.out.addEvent(a.event, a.eventShared)
-		c.mu.stats.Told(len(a.event))
+		c.mu.stats.EventSent(len(a.event))
 		a.mark(c)
 	}
 }
@@ -418,7 +435,7 @@ func (a *applier) flush() {
 }
 
 // flushByHelpers shares very many connections among goroutines that outlive the batch. Two of them may meet on one
-// connection; Conn.Flush lets in one at a time.
+// connection; Conn.flush lets in one at a time.
 func (a *applier) flushByHelpers() {
 	for rest := a.dirty; len(rest) > 0; {
 		n := min(len(rest), flushShare)
@@ -438,7 +455,7 @@ func flushAll(conns []*Conn) {
 		c.mu.Lock()
 		c.mu.dirty = false
 		c.mu.Unlock()
-		c.Flush()
+		c.flush()
 	}
 }
 
@@ -467,7 +484,7 @@ type applyWork struct {
 // NewApplyQueue returns an empty queue. The queue subtracts the bytes of each applied batch from queued, and stores
 // the last zxid of the batch in finished.
 func NewApplyQueue(srv *Front, queued, finished *atomic.Int64) *ApplyQueue {
-	return &ApplyQueue{srv: srv, Inbox: flow.NewInbox[applyWork](srv.Runtime.Parker()), applier: NewApplier(srv),
+	return &ApplyQueue{srv: srv, Inbox: flow.NewInbox[applyWork](srv.Runtime.Parker()), applier: newApplier(srv),
 		queued: queued, finished: finished}
 }
 

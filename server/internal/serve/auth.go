@@ -10,35 +10,36 @@ import (
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/internal/flow"
 )
 
 // auth adds an identity to the connection. The identity counts at once, for every request after it. The reply keeps
 // its place behind the replies to earlier requests. A refusal ends the connection, not the session. Source:
 // client-protocol 10.6.
-func (c *Conn) auth(xid int32, body []byte) {
+func (r *reader) auth(q *request) {
 	var req proto.AuthPacket
-	if req.ReadFrom(body) != nil {
-		c.srv.Log.Debug("undecodable auth packet", zap.Stringer("client_addr", c.Remote))
-		c.last(nil)
+	if req.ReadFrom(q.body) != nil {
+		r.srv.Log.Debug("closing client connection: its auth packet cannot be decoded",
+			zap.Stringer("client_addr", r.c.Remote))
+		r.last(nil)
 		return
 	}
 	scheme := req.Scheme.String()
-	if scheme == schemeEnsemble && c.srv.Config.HasScheme(schemeEnsemble) && !c.srv.isOurEnsemble(string(req.Auth)) {
-		c.srv.Log.Warn("client is for another ensemble: see ensembleAuthName", zap.Stringer("client_addr", c.Remote))
-		c.last(nil)
+	if scheme == schemeEnsemble && r.srv.Config.HasScheme(schemeEnsemble) && !r.srv.isOurEnsemble(string(req.Auth)) {
+		r.srv.Log.Warn("closing client connection: the client names another ensemble; see ensembleAuthName",
+			zap.Stringer("client_addr", r.c.Remote))
+		r.last(nil)
 		return
 	}
-	ok := scheme == schemeEnsemble && c.srv.Config.HasScheme(schemeEnsemble)
-	if !ok && !c.prove(scheme, req.Auth, c.srv) {
-		c.srv.Metrics.AuthFailed.Inc()
-		c.srv.Log.Warn("authentication refused", zap.Stringer("client_addr", c.Remote),
+	ok := scheme == schemeEnsemble && r.srv.Config.HasScheme(schemeEnsemble)
+	if !ok && !r.c.prove(scheme, req.Auth, r.srv) {
+		r.srv.Metrics.AuthFailed.Inc()
+		r.srv.Log.Warn("authentication refused", zap.Stringer("client_addr", r.c.Remote),
 			zap.String("scheme", scheme[:min(len(scheme), 32)]), // the client chose the text and its length
-			zap.Int("identities", len(c.who())))
-		c.last(AppendHeaderReply(nil, xid, 0, proto.ErrAuthFailed))
+			zap.Int("identities", len(r.c.who())))
+		r.last(appendHeaderReply(nil, q.xid, 0, proto.ErrAuthFailed))
 		return
 	}
-	c.answer(AppendHeaderReply(nil, xid, 0, proto.OK), flow.QueuedReply)
+	r.answer(appendHeaderReply(nil, q.xid, 0, proto.OK), queuedReply)
 }
 
 // schemeEnsemble adds no identity. With it a client names the ensemble that it wants to talk to. If that is another
@@ -67,7 +68,8 @@ func (s *Front) mayGuess(from netip.Addr) bool {
 	if s.Guesses.Has(from, s.Runtime.Now()) {
 		return true
 	}
-	s.Log.Warn("too many wrong passwords from one address: logins from there wait", zap.Stringer("client_addr", from))
+	s.Log.Warn("too many wrong super user passwords from this address: refusing further attempts for now",
+		zap.Stringer("client_addr", from))
 	return false
 }
 
@@ -88,13 +90,6 @@ func (s *Front) saslIdentities(user string) []auth.Identity {
 	}
 	return ids
 }
-
-// Bounds of the identities of one connection. ZooKeeper has none, but no client needs as many: they are kept as
-// long as the connection lives, and searched at every access.
-const (
-	MaxIdentities    = 1024
-	MaxIdentityBytes = 1 << 20
-)
 
 // Authenticate returns the identities that are proved by the credentials of a client at remote.
 func (s *Front) Authenticate(remote netip.Addr, scheme string, credentials []byte) ([]auth.Identity, bool) {
@@ -118,58 +113,51 @@ func (s *Front) Authenticate(remote netip.Addr, scheme string, credentials []byt
 	return nil, false
 }
 
-// authenticated reports whether the connection has an identity of a scheme that is enforced.
-func (c *Conn) authenticated() bool { return hasScheme(c.who(), c.srv.enforced) }
-
-// hasScheme reports whether one of ids is of one of the schemes.
-func hasScheme(ids []auth.Identity, schemes []string) bool {
-	return slices.ContainsFunc(ids, func(id auth.Identity) bool { return slices.Contains(schemes, id.Scheme) })
-}
-
 // sasl answers one step of a SASL exchange. If SASL is off, the answer is a null token, and the client goes on
 // unauthenticated. A step that fails ends the connection, unless failed clients may go on. As in ZooKeeper, a null
 // token from the client closes the connection without an answer. Source: client-protocol 14.1.
-func (c *Conn) sasl(xid int32, body []byte) {
+func (r *reader) sasl(q *request) {
+	xid := q.xid
 	var req proto.GetSASLRequest
-	if req.ReadFrom(body) != nil || req.Token == nil {
-		c.last(nil)
+	if req.ReadFrom(q.body) != nil || req.Token == nil {
+		r.last(nil)
 		return
 	}
-	if c.srv.Security.sasl == nil {
-		c.answer(saslReply(xid, nil, proto.OK), flow.QueuedReply)
+	if r.srv.security.sasl == nil {
+		r.answer(saslReply(xid, nil, proto.OK), queuedReply)
 		return
 	}
-	token, done, err := c.step(req.Token, c.srv.Security.sasl, c.srv)
+	token, done, err := r.c.step(req.Token, r.srv.security.sasl, r.srv)
 	if err == nil && done {
-		ids := c.srv.saslIdentities(c.exchange.User())
-		c.srv.Log.Info("client authenticated", zap.Stringer("client_addr", c.Remote),
-			zap.String("scheme", auth.SchemeSASL), zap.String("user", c.exchange.User()),
+		ids := r.srv.saslIdentities(r.c.exchange.User())
+		r.srv.Log.Info("client authenticated", zap.Stringer("client_addr", r.c.Remote),
+			zap.String("scheme", auth.SchemeSASL), zap.String("user", r.c.exchange.User()),
 			zap.Bool("super", auth.IsSuper(ids)))
-		done = c.add(ids)
+		done = r.c.add(ids)
 	} else {
 		done = err == nil
 	}
 	if done {
-		c.answer(saslReply(xid, token, proto.OK), flow.QueuedReply)
+		r.answer(saslReply(xid, token, proto.OK), queuedReply)
 		return
 	}
-	c.refuseSASL(xid, err)
+	r.refuseSASL(xid, err)
 }
 
 // refuseSASL answers a failed step.
-func (c *Conn) refuseSASL(xid int32, reason error) {
-	c.srv.Metrics.AuthFailed.Inc()
-	required := c.srv.requiresSASL()
-	keep := c.srv.Config.AllowSASLFailedClients && !required
-	c.srv.Log.Warn("SASL authentication failed", zap.Stringer("client_addr", c.Remote), zap.Bool("goes_on", keep),
-		zap.Error(reason))
+func (r *reader) refuseSASL(xid int32, reason error) {
+	r.srv.Metrics.AuthFailed.Inc()
+	required := r.srv.requiresSASL()
+	keep := r.srv.Config.AllowSASLFailedClients && !required
+	r.srv.Log.Warn("SASL authentication failed", zap.Stringer("client_addr", r.c.Remote),
+		zap.Bool("connection_kept", keep), zap.Error(reason))
 	switch {
 	case keep:
-		c.answer(saslReply(xid, nil, proto.OK), flow.QueuedReply)
+		r.answer(saslReply(xid, nil, proto.OK), queuedReply)
 	case required:
-		c.last(saslReply(xid, nil, proto.ErrSessionClosedRequireAuth))
+		r.last(saslReply(xid, nil, proto.ErrSessionClosedRequireAuth))
 	default:
-		c.last(saslReply(xid, nil, proto.ErrAuthFailed))
+		r.last(saslReply(xid, nil, proto.ErrAuthFailed))
 	}
 }
 

@@ -2,13 +2,15 @@ package serve
 
 import (
 	"encoding/binary"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/audit"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -16,47 +18,48 @@ import (
 func TestRequestsWaitForRoom(t *testing.T) {
 	s := newFront()
 	_, nc := wire.Pair(t)
-	c := NewConn(s, nc)
+	c := newConn(s, nc)
+	r := newReader(c)
 	c.Session.Store(&sessions.Session{ID: 1})
-	c.mu.out.buf = make([]byte, OutputPause)
+	c.mu.out.buf = make([]byte, outputPause)
 	auth := (&proto.AuthPacket{Scheme: proto.Text("ip")}).AppendTo(nil)
 	for _, op := range []proto.OpCode{proto.OpCreate, proto.OpPing, proto.OpAuth, proto.OpSasl} {
-		done, err := c.Request(1, op, auth)
-		c.Unlock()
+		done, err := r.handle(&request{op, 1, auth})
+		r.unlock()
 		require.NoError(t, err)
 		require.False(t, done, "%v", op)
 	}
-	require.Nil(t, c.Work)
+	require.Nil(t, r.work)
 	// Bodies that wait behind a write are bounded too.
 	c.mu.out.buf = nil
-	c.mu.queue.Push(flow.Queued{Kind: flow.QueuedWrite}, nil)
+	c.mu.queue.push(queued{kind: queuedWrite}, nil)
 	body := make([]byte, 1<<20)
 	n := 0
-	for ; n < flow.MaxQueued; n++ {
-		done, err := c.Request(1, proto.OpExists, body)
+	for ; n < maxQueued; n++ {
+		done, err := r.handle(&request{proto.OpExists, 1, body})
 		require.NoError(t, err)
 		if !done {
 			break
 		}
 	}
-	c.Unlock()
+	r.unlock()
 	s.InProcess.Store(0)
-	require.LessOrEqual(t, n, flow.MaxQueuedBytes>>20+1)
+	require.LessOrEqual(t, n, maxQueuedBytes>>20+1)
 }
 
 func TestNothingOfAConnectionIsAcceptedOnceItsSessionHasMoved(t *testing.T) {
 	s := newFront()
 	_, nc := wire.Pair(t)
-	c := NewConn(s, nc)
-	sess := s.Tracker.Restore(1, 1000, c.Received)
+	c := newConn(s, nc)
+	r := newReader(c)
+	sess := s.Tracker.Restore(1, 1000, r.received)
 	c.Session.Store(sess)
-	c.In.Acquire()
 	b := binary.BigEndian.AppendUint32(nil, 8+16)
 	b = binary.BigEndian.AppendUint32(b, 1)
 	b = binary.BigEndian.AppendUint32(b, uint32(proto.OpCreate))
-	c.In.W = copy(c.In.Buf, append(b, make([]byte, 16)...))
+	r.in.w = copy(r.in.room(), append(b, make([]byte, 16)...))
 	c.Abort() // what resume does to the connection that served the session so far
-	c.Process()
+	r.process()
 	require.Zero(t, s.InProcess.Load())
 	require.Zero(t, s.host.(*countingHost).taken)
 }
@@ -64,14 +67,52 @@ func TestNothingOfAConnectionIsAcceptedOnceItsSessionHasMoved(t *testing.T) {
 func TestHandlingARequestNeverMakesASessionOlder(t *testing.T) {
 	s := newFront()
 	_, nc := wire.Pair(t)
-	c := NewConn(s, nc)
-	c.Received = s.Clock.Now() // then the process is suspended, and the clock postpones
-	sess := s.Tracker.Restore(1, 1000, c.Received)
+	c := newConn(s, nc)
+	r := newReader(c)
+	r.received = s.Clock.Now() // then the process is suspended, and the clock postpones
+	sess := s.Tracker.Restore(1, 1000, r.received)
 	c.Session.Store(sess)
 	time.Sleep(time.Millisecond) // let the monotonic clock move
 	postponed := s.Clock.Now()
 	s.Tracker.Postpone(postponed, postponed)
-	c.Packets = 1
-	c.Account()
+	r.tally.packets = 1
+	r.account()
 	require.GreaterOrEqual(t, sess.Heard(), postponed)
+}
+
+// The probe of liveness waits for each lock that clients need.
+func TestTakeLocksWaits(t *testing.T) {
+	s := newFront()
+	for name, lock := range map[string]sync.Locker{"tree": &s.Store.Mu, "watches": &s.watchers.mu,
+		"connections": &s.Conns.mu} {
+		lock.Lock()
+		var freed atomic.Bool
+		done := make(chan bool)
+		go func() { s.ProbeLocks(); done <- freed.Load() }()
+		time.Sleep(time.Millisecond) // a probe that does not wait has ended by then, or has not begun
+		freed.Store(true)
+		lock.Unlock()
+		require.True(t, <-done, name)
+	}
+}
+
+// A connection that asks for no session in its time is closed, and counted.
+func TestConnectionsWithoutASession(t *testing.T) {
+	s := newFront()
+	silent, nc := wire.Pair(t)
+	s.admit(nc, speaksPlain)
+	require.Eventually(t, func() bool { // the time it has passes, as soon as it is counted
+		_ = nc.SetReadDeadline(time.Now().Add(-time.Second))
+		return s.Metrics.Sessionless.Total() == 1
+	}, time.Minute, time.Millisecond)
+	_, err := silent.Read(make([]byte, 1))
+	require.Error(t, err, "closed by the server")
+}
+
+// Without an audit log no additional data is kept for a request.
+func TestNoAuditLog(t *testing.T) {
+	s := newFront()
+	require.Nil(t, s.security.audit)
+	require.Nil(t, audit.Subject(proto.OpGetData, []byte("x")))
+	require.Zero(t, testing.AllocsPerRun(100, func() { require.False(t, s.throttled()) }))
 }

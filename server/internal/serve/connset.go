@@ -7,123 +7,124 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/seed94657493/warren/server/internal/limits"
+	"go.uber.org/zap"
 )
 
 // connSet holds the open connections, and the limits on their number. Source: server-semantics 11.1.
 type connSet struct {
 	maxPerAddr, maxTotal int // 0 is unlimited
-	Mu                   struct {
+	mu                   struct {
 		sync.Mutex
 		all      map[*Conn]struct{}
-		PerAddr  map[netip.Addr]*address
-		Reserved int
+		perAddr  map[netip.Addr]*address
+		reserved int
 		added    uint64 // how many there were
 	}
 }
 
-// admission is the place of a connection among the others. connSet.Add sets it before the reader begins; it does not
-// change after that.
-type admission struct {
-	number   uint64   // counts the connections
-	address  *address // shared by the connections from one address; nil if reserved
-	reserved bool     // admitted beyond the limits, for a four-letter word only
-	limit    error    // the limit that it is beyond; nil if it is not
-}
-
-// Number counts the connections of this server: a connection that was opened later has a greater one.
-func (a *admission) Number() uint64 { return a.number }
-
-// address is shared by the connections from one address.
-type address struct {
-	conns int // how many there are; guarded by connSet.Mu
-	rate  limits.Rate
-}
-
-// WordReserve is how many connections beyond the limits may ask a four-letter word: monitoring must work even when
+// wordReserve is how many connections beyond the limits may ask a four-letter word: monitoring must work even when
 // the limits are reached.
-const WordReserve = 16
+const wordReserve = 16
 
 var (
-	errNoDescriptors   = errors.New("too many connections: the last file descriptors are for files and servers")
+	errNoDescriptors = errors.New(
+		"too many connections: the last file descriptors are reserved for files and other servers")
 	errTooManyFromAddr = errors.New("too many connections from this address: maxClientCnxns is reached")
-	ErrTooMany         = errors.New("too many connections: maxCnxns is reached")
+	errTooMany         = errors.New("too many connections: maxCnxns is reached")
 )
 
 func newConnSet(maxPerAddr, maxTotal int) *connSet {
 	cs := &connSet{maxPerAddr: maxPerAddr, maxTotal: maxTotal}
-	cs.Mu.all = map[*Conn]struct{}{}
-	cs.Mu.PerAddr = map[netip.Addr]*address{}
+	cs.mu.all = map[*Conn]struct{}{}
+	cs.mu.perAddr = map[netip.Addr]*address{}
 	return cs
 }
 
-// Add admits c. reserved means that a limit is reached: c may only ask a four-letter word. scarce says that c has one
+// add admits c. reserved means that a limit is reached: c may only ask a four-letter word. scarce says that c has one
 // of the last file descriptors.
-func (cs *connSet) Add(c *Conn, scarce bool) (reserved bool, err error) {
-	cs.Mu.Lock()
-	defer cs.Mu.Unlock()
-	from := cs.Mu.PerAddr[c.Remote.Addr()]
+func (cs *connSet) add(c *Conn, scarce bool) (reserved bool, err error) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	from := cs.mu.perAddr[c.Remote.Addr()]
 	switch {
 	case scarce:
 		err = errNoDescriptors
-	case cs.maxTotal > 0 && len(cs.Mu.all)-cs.Mu.Reserved >= cs.maxTotal:
-		err = ErrTooMany
+	case cs.maxTotal > 0 && len(cs.mu.all)-cs.mu.reserved >= cs.maxTotal:
+		err = errTooMany
 	case cs.maxPerAddr > 0 && from != nil && from.conns >= cs.maxPerAddr:
 		err = errTooManyFromAddr
 	}
 	if err != nil {
-		if cs.Mu.Reserved >= WordReserve {
+		if cs.mu.reserved >= wordReserve {
 			return false, err
 		}
-		cs.Mu.Reserved++
+		cs.mu.reserved++
 		c.reserved, c.limit = true, err
 	} else {
 		if from == nil {
 			from = new(address)
-			cs.Mu.PerAddr[c.Remote.Addr()] = from
+			cs.mu.perAddr[c.Remote.Addr()] = from
 		}
 		from.conns++
 		c.address = from
 	}
-	cs.Mu.added++
-	c.number = cs.Mu.added
-	cs.Mu.all[c] = struct{}{}
+	cs.mu.added++
+	c.number = cs.mu.added
+	cs.mu.all[c] = struct{}{}
 	return c.reserved, nil
 }
 
-// Remove forgets c. It may be called more than once.
-func (cs *connSet) Remove(c *Conn) {
-	cs.Mu.Lock()
-	defer cs.Mu.Unlock()
-	if _, ok := cs.Mu.all[c]; !ok {
+// remove forgets c. It may be called more than once.
+func (cs *connSet) remove(c *Conn) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if _, ok := cs.mu.all[c]; !ok {
 		return
 	}
-	delete(cs.Mu.all, c)
+	delete(cs.mu.all, c)
 	if c.reserved {
-		cs.Mu.Reserved--
+		cs.mu.reserved--
 		return
 	}
 	if c.address.conns--; c.address.conns == 0 {
-		delete(cs.Mu.PerAddr, c.Remote.Addr())
+		delete(cs.mu.perAddr, c.Remote.Addr())
 	}
 }
 
+// Len returns how many connections are open.
 func (cs *connSet) Len() int {
-	cs.Mu.Lock()
-	defer cs.Mu.Unlock()
-	return len(cs.Mu.all)
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return len(cs.mu.all)
 }
 
 // Each calls fn for every connection that was open when Each began, the oldest first.
 func (cs *connSet) Each(fn func(*Conn)) {
-	cs.Mu.Lock()
-	all := make([]*Conn, 0, len(cs.Mu.all))
-	for c := range cs.Mu.all {
+	cs.mu.Lock()
+	all := make([]*Conn, 0, len(cs.mu.all))
+	for c := range cs.mu.all {
 		all = append(all, c)
 	}
-	cs.Mu.Unlock()
+	cs.mu.Unlock()
 	slices.SortFunc(all, func(a, b *Conn) int { return cmp.Compare(a.number, b.number) })
 	for _, c := range all {
 		fn(c)
 	}
+}
+
+// SortedConns returns the open connections by address.
+func (s *Front) SortedConns() []*Conn {
+	var all []*Conn
+	s.Conns.Each(func(c *Conn) { all = append(all, c) })
+	slices.SortFunc(all, func(a, b *Conn) int { return a.Remote.Compare(b.Remote) })
+	return all
+}
+
+// refused counts and logs that a limit leaves no room for the connection.
+func (c *Conn) refused(limit error) {
+	c.srv.Metrics.ConnectionRejected.Inc()
+	if limit == errNoDescriptors {
+		c.srv.Metrics.RefusedNoDescriptor.Inc()
+	}
+	c.srv.Log.Warn("refusing connection", zap.Stringer("client_addr", c.Remote), zap.Error(limit))
 }

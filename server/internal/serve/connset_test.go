@@ -24,8 +24,8 @@ func TestConnSetCounts(t *testing.T) {
 				i := r.IntN(len(open))
 				c := open[i]
 				open = slices.Delete(open, i, i+1)
-				cs.Remove(c)
-				cs.Remove(c)
+				cs.remove(c)
+				cs.remove(c)
 				if c.reserved {
 					reserved--
 				} else {
@@ -37,9 +37,9 @@ func TestConnSetCounts(t *testing.T) {
 			c.Remote = netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(r.IntN(5))}), uint16(r.IntN(65536)))
 			full := limits[0] > 0 && perAddr[c.Remote.Addr()] >= limits[0] || limits[1] > 0 &&
 				len(open)-reserved >= limits[1]
-			got, err := cs.Add(c, false)
-			require.Equal(t, full && reserved >= WordReserve, err != nil)
-			require.Equal(t, full && reserved < WordReserve, got)
+			got, err := cs.add(c, false)
+			require.Equal(t, full && reserved >= wordReserve, err != nil)
+			require.Equal(t, full && reserved < wordReserve, got)
 			switch {
 			case err != nil:
 				continue
@@ -52,9 +52,9 @@ func TestConnSetCounts(t *testing.T) {
 			require.Equal(t, len(open), cs.Len())
 		}
 		n := 0
-		cs.Each(func(c *Conn) { n++; cs.Remove(c) })
+		cs.Each(func(c *Conn) { n++; cs.remove(c) })
 		require.Equal(t, len(open), n)
-		require.Zero(t, cs.Len()+len(cs.Mu.PerAddr)+cs.Mu.Reserved)
+		require.Zero(t, cs.Len()+len(cs.mu.perAddr)+cs.mu.reserved)
 		require.Zero(t, cs.Len())
 	}
 }

@@ -3,19 +3,19 @@
 //
 // # Goroutines and what they own
 //
-//	accept    one per client port: accepts connections
-//	reader    one per connection: its input and its reads; hears from the socket
-//	drain     one per connection with a full socket; hears from goroutines that add output
-//	catch up  one per connection with many reads behind a write
-//	flush     helpers of the applier for an event with very many watchers
+//	accept         one per client port: accepts connections
+//	reader         one per connection: its reader, with the input; executes reads; hears from the socket
+//	writer         one per connection with a full socket: writes; hears from goroutines that add output
+//	catch up       one per connection with many reads behind a write: executes them
+//	flush          helpers of the applier for an event with very many watchers
 //	drain clients  ends connections at a rate, while an operator drains the server
-//	applier   all writes to the State, and the watches that they fire; hears from the host and the journal
+//	applier        all writes to the State, and the watches that they fire; hears from the host and the journal
 //
 // # Locks
 //
-// Conn.mu guards the output of one client and the queue of its requests that wait for a write. watchers.Mu,
-// together with Store.Mu for reading, guards the watches; the applier holds Store.Mu for writing instead. The order
-// of all locks of a server is in package server.
+// Conn.mu guards the output of one client and the queue of its requests in flight. watchers.mu, together with Store.Mu
+// for reading, guards the watches; the applier holds Store.Mu for writing instead. The order of all locks of a server
+// is in package server.
 //
 // # Order of events and replies
 //
@@ -25,14 +25,29 @@
 // (guarantee 4). Requests of one connection are answered in order: while one of its writes is in flight, everything
 // behind it waits in its queue, and the applier runs the waiting reads when it has applied the write.
 //
+// # A connection
+//
+// A connection has two sides. Conn is what any goroutine may use; reader is what one goroutine alone touches. Both
+// are made of parts: types that hold state, know neither the connection nor the server, and return what is to be done.
+// The side that has the part does it, because it knows the locks and the socket.
+//
 // # Files
 //
-// A connection: conn.go (the reader: frames, requests, room), identity.go (who the client is), transport.go (its
-// socket), io.go (what has arrived), output.go (what waits to be sent), flush.go (how that reaches the socket, and the
-// end of a connection), pacing.go (turns and rates). Its beginning: listener.go, connset.go (limits on their number),
-// tls.go, handshake.go, auth.go, inside.go (clients in this process), word.go (four-letter words). Reads: execute.go,
-// listing.go (wide znodes), catchup.go (behind a write). Watches: watchers.go, setwatches.go. Writes: applier.go,
-// ending.go (sessions with very many ephemerals).
-// The whole: front.go, security.go, drain.go (clients that are sent elsewhere). What is told of requests: sample.go,
-// stages.go. Of the system: gone_*.go (has a client ended already), backlog_*.go.
+// From the ground up; a file uses those before it.
+//
+//   - The parts. Of both sides: identity.go (who the client is), transport.go and secure.go (its socket, with TLS or
+//     without). Of Conn: output.go (what waits to be sent, and how far the connection has come to its end), and
+//     inflight.go (requests that cannot be answered yet). Of reader: input.go (what has arrived, cut into frames),
+//     pacer.go (turns and rates), and arrival in setwatches.go.
+//   - The connection: conn.go (Conn, and how its reader is woken), connset.go (all connections, and limits on their
+//     number), watchers.go (all watches), front.go (the whole, and what it needs of the host).
+//   - Output: reply.go (frames), flush.go (how output reaches the socket), end.go (how connections end).
+//   - Figures: figures.go (counts, samples), stages.go (how long the stages of requests take).
+//   - Reads: execute.go, listing.go (wide znodes), catchup.go (behind a write).
+//   - Writes: applier.go, ending.go (sessions with very many ephemerals).
+//   - The reader: reader.go (its state and steps), request.go (reads and writes), auth.go, setwatches.go, word.go
+//     (four-letter words), handshake.go (sessions), tls.go (the handshake of TLS), serve.go (the loop).
+//   - The server: security.go (certificates, users, secrets, the audit log), listener.go (client ports), inside.go
+//     (clients in this process), drain.go (clients that are sent elsewhere). Of the system: gone_*.go (has a client
+//     ended already), backlog_*.go.
 package serve

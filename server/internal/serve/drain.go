@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 const (
 	// leaveGrace is how long a client that was asked to leave may take.
 	leaveGrace = 250 * time.Millisecond
-	// retireGrace is how long each of the steps takes by which a connection ends whose client stays; see parter.
+	// retireGrace is how long each of the steps takes by which a connection ends whose client stays; see departure.
 	retireGrace = time.Second
 	// quietTime is how long a connection has nothing to do when its client is taken to pause.
 	quietTime = 5 * time.Millisecond
@@ -24,15 +23,6 @@ const (
 	// drainedPause is the time between two looks for clients while a drained server has none.
 	drainedPause = 100 * time.Millisecond
 )
-
-// errDraining is why a client gets no session while the server is drained.
-var errDraining = errors.New("this server is being drained: it takes no clients until it is resumed or restarted")
-
-// drain is the draining of a server.
-type drain struct {
-	rate int         // connections that end per second, at most
-	over *sched.Gate // open when the draining has ended
-}
 
 // Drain lets the server take no more clients, and ends the connections that it has, at most rate per second. A server
 // that is drained already goes on with the new rate. The end of the role of a server in its ensemble does not end the
@@ -63,7 +53,7 @@ func (s *Front) Draining() (rate int, on bool) {
 // drainClients ends connections until the draining is over. The server may get clients after the first round: they
 // asked for their session before.
 func (s *Front) drainClients(d *drain) {
-	var p parting
+	var p departures
 	credit, last, told := 1.0, s.Clock.Now(), false
 	for pause := retirePause; !s.Stopping.WaitFor(pause) && !d.over.IsOpen(); {
 		now := s.Clock.Now()
@@ -75,7 +65,7 @@ func (s *Front) drainClients(d *drain) {
 		if pause = retirePause; len(p.left)+len(p.asked) == 0 {
 			pause = drainedPause
 			if !told {
-				s.Log.Info("drained: this server has no clients")
+				s.Log.Info("drained: no client connection is left")
 			}
 			told = true
 		}
@@ -90,7 +80,7 @@ func (s *Front) Shed(percent int) int {
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	// A share that is not a whole number is rounded at random, so that 1 % of 20 clients is sometimes one client.
 	n := (len(all)*percent + rand.IntN(100)) / 100
-	p := parting{left: all[:n]}
+	p := departures{left: all[:n]}
 	for p.round(s.Clock.Now(), n); len(p.asked) > 0; p.round(s.Clock.Now(), n) {
 		sched.Sleep(s.Runtime, retirePause)
 	}
@@ -118,18 +108,18 @@ func (c *Conn) open() bool {
 	return c.mu.out.open()
 }
 
-// parting is a set of connections that end. Each client is asked to leave first. A Warren client sends nothing more
+// departures is a set of connections that end. Each client is asked to leave first. A Warren client sends nothing more
 // then, waits for what it is owed, and goes: no request of it is lost.
-type parting struct {
-	left  []*Conn  // those whose clients are not to leave yet
-	asked []parter // those whose clients are
+type departures struct {
+	left  []*Conn     // those whose clients are not to leave yet
+	asked []departure // those whose clients are
 }
 
-// parter is a connection that ends. If its client stays, no request of it is lost that was taken, and as few as
+// departure is a connection that ends. If its client stays, no request of it is lost that was taken, and as few as
 // possible that were not: the connection ends in the first pause of the client after an answer, when its next request
 // is farthest away. A client that never pauses loses its connection behind an answer, when no other request is taken;
 // one that has requests in flight at all times, when those that were taken are answered, and no more are taken.
-type parter struct {
+type departure struct {
 	c        *Conn
 	since    int64 // when its client was asked to leave, or was to be; ns on the server's clock
 	told     bool  // its client was asked to leave
@@ -138,9 +128,9 @@ type parter struct {
 
 // round asks up to most clients to leave, and ends the connections of those that were asked before and stay. It
 // returns how many it has asked.
-func (p *parting) round(now int64, most int) (asked int) {
+func (p *departures) round(now int64, most int) (asked int) {
 	for ; asked < len(p.left) && asked < most; asked++ {
-		p.asked = append(p.asked, parter{c: p.left[asked], since: now, answered: -1})
+		p.asked = append(p.asked, departure{c: p.left[asked], since: now, answered: -1})
 	}
 	p.left = p.left[asked:]
 	rest := p.asked[:0]
@@ -154,17 +144,17 @@ func (p *parting) round(now int64, most int) (asked int) {
 }
 
 // callOff lets the connections live that have not lost a request yet. Clients that were asked to leave may go.
-func (p *parting) callOff() {
+func (p *departures) callOff() {
 	for i := range p.asked {
 		c := p.asked[i].c
 		c.mu.Lock()
-		c.mu.out.parting = c.mu.out.deaf
+		c.mu.out.endsIdle = c.mu.out.ignoring
 		c.mu.Unlock()
 	}
 }
 
 // ends goes on with the end of the connection, and reports whether the connection ends by itself from now on.
-func (p *parter) ends(now int64) bool {
+func (p *departure) ends(now int64) bool {
 	c := p.c
 	if !p.told && c.askToLeave() {
 		p.told, p.since = true, now
@@ -173,7 +163,7 @@ func (p *parter) ends(now int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o, answered := &c.mu.out, c.mu.stats.AnsweredTotal
-	quiet := c.mu.queue.Len() == 0 && now-c.mu.stats.LastResponse >= int64(quietTime)
+	quiet := c.mu.queue.length() == 0 && now-c.mu.stats.LastResponse >= int64(quietTime)
 	switch {
 	case !o.open():
 		return true
@@ -187,7 +177,7 @@ func (p *parter) ends(now int64) bool {
 		c.shut()
 		return true
 	case waited >= retireGrace:
-		o.parting, o.deaf = true, waited >= 2*retireGrace
+		o.endsIdle, o.ignoring = true, waited >= 2*retireGrace
 	}
 	return false
 }
@@ -197,20 +187,11 @@ func (p *parter) ends(now int64) bool {
 func (c *Conn) askToLeave() (asked bool) {
 	c.mu.Lock()
 	if asked = c.mu.out.open() && c.mu.stats.AnsweredTotal > 0; asked {
-		c.mu.out.buf = AppendHeaderReply(c.mu.out.buf, proto.XidPing, proto.LeaveZxid, proto.OK)
+		c.mu.out.buf = appendHeaderReply(c.mu.out.buf, proto.XidPing, proto.LeaveZxid, proto.OK)
 	}
 	c.mu.Unlock()
 	if asked {
-		c.Flush()
+		c.flush()
 	}
 	return asked
-}
-
-// refuseWhileDraining returns errDraining if the server takes no clients.
-func (s *Front) refuseWhileDraining(c *Conn) error {
-	if c.inside() || s.drained.Load() == nil {
-		return nil
-	}
-	s.Metrics.ConnectionRejected.Inc()
-	return errDraining
 }

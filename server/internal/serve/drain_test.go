@@ -13,35 +13,34 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/env"
-	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
-// partingFront is a front without a server behind it.
-type partingFront struct {
+// drainingFront is a front without a server behind it.
+type drainingFront struct {
 	*Front
 	t *testing.T
-	p parting
+	p departures
 }
 
-func newPartingFront(t *testing.T) *partingFront {
-	return &partingFront{Front: newFront(), t: t}
+func newDrainingFront(t *testing.T) *drainingFront {
+	return &drainingFront{Front: newFront(), t: t}
 }
 
 // add adds a connection to those that are to end. told has what the client receives.
-func (f *partingFront) add() (c *Conn, told *bytes.Buffer) {
+func (f *drainingFront) add() (c *Conn, told *bytes.Buffer) {
 	far, nc := net.Pipe()
 	f.t.Cleanup(func() { _ = far.Close() })
 	told = new(bytes.Buffer)
 	go func() { _, _ = io.Copy(told, far) }()
-	c = NewConn(f.Front, insideConn{nc, &net.TCPAddr{}})
+	c = newConn(f.Front, insideConn{nc, &net.TCPAddr{}})
 	c.Session.Store(sessions.New(time.Second, 1, 0, 0).Restore(1, 30_000, 0))
 	f.p.left = append(f.p.left, c)
 	return c, told
 }
 
 // pass lets time pass in steps.
-func (f *partingFront) pass(d time.Duration) {
+func (f *drainingFront) pass(d time.Duration) {
 	for range d / retirePause {
 		time.Sleep(retirePause)
 		f.p.round(f.Clock.Now(), 10)
@@ -50,27 +49,28 @@ func (f *partingFront) pass(d time.Duration) {
 }
 
 // answered notes an answer and sends it.
-func (f *partingFront) answered(c *Conn) {
+func (f *drainingFront) answered(c *Conn) {
 	c.mu.Lock()
-	c.mu.out.buf = AppendHeaderReply(c.mu.out.buf, 7, 1, proto.OK)
+	c.mu.out.buf = appendHeaderReply(c.mu.out.buf, 7, 1, proto.OK)
 	c.mu.stats.Answered(proto.OpSetData, 7, 1, 0, f.Clock.Now())
 	c.mu.Unlock()
-	c.Flush()
+	c.flush()
 	synctest.Wait()
 }
 
 // owes lets a connection have taken a write.
-func owes(c *Conn) { c.mu.queue.Push(flow.Queued{Kind: flow.QueuedWrite}, nil) }
+func owes(c *Conn) { c.mu.queue.push(queued{kind: queuedWrite}, nil) }
 
 // takes reports whether a write is taken from the client.
 func takes(t *testing.T, c *Conn) bool {
-	done, err := c.write(1, proto.OpSetData, make([]byte, 16))
-	c.Unlock()
+	r := newReader(c)
+	done, err := r.write(&request{proto.OpSetData, 1, make([]byte, 16)})
+	r.unlock()
 	require.NoError(t, err)
 	require.True(t, done)
-	taken := c.Work != nil
-	if c.Work = nil; taken {
-		c.mu.queue.Pop()
+	taken := r.work != nil
+	if taken {
+		c.mu.queue.pop()
 	}
 	return taken
 }
@@ -79,7 +79,7 @@ func takes(t *testing.T, c *Conn) bool {
 // after that has no effect.
 func TestPartingConnectionsEndInPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newPartingFront(t)
+		f := newDrainingFront(t)
 		silent, _ := f.add()
 		paced, _ := f.add()
 		f.answered(paced)
@@ -103,23 +103,23 @@ func TestPartingConnectionsEndInPauses(t *testing.T) {
 // A client that never pauses is answered what it asks, until it loses its connection behind an answer.
 func TestPartingConnectionsOfBusyClientsEndBehindAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newPartingFront(t)
+		f := newDrainingFront(t)
 		c, _ := f.add()
 		for range (leaveGrace + retireGrace) / retirePause {
 			f.answered(c)
 			owes(c)
 			f.pass(retirePause)
 			require.True(t, c.open())
-			c.mu.queue.Pop()
+			c.mu.queue.pop()
 		}
 		owes(c)
 		owes(c)
 		f.pass(5 * retirePause)
-		c.mu.queue.Pop()
+		c.mu.queue.pop()
 		f.answered(c)
 		require.True(t, c.open(), "another request is owed")
 		require.True(t, takes(t, c))
-		c.mu.queue.Pop()
+		c.mu.queue.pop()
 		f.answered(c)
 		require.False(t, c.open())
 		require.False(t, takes(t, c))
@@ -129,21 +129,21 @@ func TestPartingConnectionsOfBusyClientsEndBehindAnAnswer(t *testing.T) {
 // A server that takes clients again keeps those that are still there, unless it has taken no request of them already.
 func TestPartingIsCalledOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newPartingFront(t)
-		deaf, _ := f.add()
-		owes(deaf)
+		f := newDrainingFront(t)
+		ignored, _ := f.add()
+		owes(ignored)
 		f.p.round(f.Clock.Now(), 1)
 		f.pass(retireGrace)
 		busy, _ := f.add()
 		owes(busy)
 		f.pass(leaveGrace + retireGrace + 5*retirePause)
 		f.p.callOff()
-		for _, c := range []*Conn{deaf, busy} {
+		for _, c := range []*Conn{ignored, busy} {
 			require.True(t, c.open())
-			c.mu.queue.Pop()
+			c.mu.queue.pop()
 			f.answered(c)
 		}
-		require.False(t, deaf.open())
+		require.False(t, ignored.open())
 		require.True(t, busy.open())
 	})
 }
@@ -152,7 +152,7 @@ func TestPartingIsCalledOff(t *testing.T) {
 // that takes very long.
 func TestPartingConnectionsTakeNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newPartingFront(t)
+		f := newDrainingFront(t)
 		f.Store = env.NewStore(datatree.NewState(datatree.Config{}))
 		busy, _ := f.add()
 		stuck, _ := f.add()
@@ -162,13 +162,14 @@ func TestPartingConnectionsTakeNoMore(t *testing.T) {
 		require.True(t, takes(t, busy))
 		f.pass(10 * retirePause)
 		require.False(t, takes(t, busy))
-		done, err := busy.read(2, proto.OpExists, nil)
-		busy.Unlock()
+		r := newReader(busy)
+		done, err := r.read(&request{proto.OpExists, 2, nil})
+		r.unlock()
 		require.NoError(t, err)
 		require.True(t, done)
-		require.Equal(t, 1, busy.mu.queue.Len(), "nor is a read")
+		require.Equal(t, 1, busy.mu.queue.length(), "nor is a read")
 		require.True(t, busy.open(), "it is owed an answer")
-		busy.mu.queue.Pop()
+		busy.mu.queue.pop()
 		f.answered(busy)
 		require.False(t, busy.open())
 		require.True(t, stuck.open())
@@ -181,13 +182,13 @@ func TestPartingConnectionsTakeNoMore(t *testing.T) {
 // which it authenticates, and does not connect again.
 func TestClientsAreAskedToLeaveBehindTheirFirstAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newPartingFront(t)
+		f := newDrainingFront(t)
 		c, told := f.add()
 		f.pass(100 * time.Millisecond)
 		require.Zero(t, told.Len())
 		f.answered(c)
 		f.pass(leaveGrace)
-		leave := AppendHeaderReply(nil, proto.XidPing, proto.LeaveZxid, proto.OK)
+		leave := appendHeaderReply(nil, proto.XidPing, proto.LeaveZxid, proto.OK)
 		require.Equal(t, 1, bytes.Count(told.Bytes(), leave))
 		require.Len(t, told.Bytes(), 2*len(leave), "behind the answer")
 		require.True(t, c.open(), "the client has its time from then on")

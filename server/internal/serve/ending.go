@@ -31,32 +31,32 @@ func (a *applier) endOf(it *flow.Item) *end {
 // prepare prepares the end of a session. The applier is the only writer of the tree, so nothing changes until it goes
 // on; but readers leave watches, of which the Ending hears. REQUIRES: no lock but ApplyQueue.turn.
 func (a *applier) prepare(e *end) {
-	st, ws := a.srv.Store, a.srv.Watchers
+	st, ws := a.srv.Store, a.srv.watchers
 	for a.reap() {
 	}
 	e.EachSlice(endSlice)
 	st.Mu.RLock()
-	if a.srv.Security.Audit != nil {
+	if a.srv.security.audit != nil {
 		a.auditEnd(e.Session(), st.Rest)
 	}
-	ws.Mu.Lock()
-	ws.Registry.Follow(e.Late)
-	e.prepared = e.Prepare(ws.Registry, func() {
-		ws.Mu.Unlock()
+	ws.mu.Lock()
+	ws.registry.Follow(e.Late)
+	e.prepared = e.Prepare(ws.registry, func() {
+		ws.mu.Unlock()
 		st.Rest()
-		ws.Mu.Lock()
+		ws.mu.Lock()
 	})
 	if !e.prepared {
-		ws.Registry.Follow(nil)
+		ws.registry.Follow(nil)
 	}
-	ws.Mu.Unlock()
+	ws.mu.Unlock()
 	st.Mu.RUnlock()
 }
 
 // auditEnd writes a line for each ephemeral of a session that ends to the audit log, and rests now and then: nobody
 // else changes the tree. REQUIRES: Store.Mu, at least for reading.
 func (a *applier) auditEnd(id proto.SessionID, rest func()) {
-	state, log, n := a.srv.Store.State, a.srv.Security.Audit, 0
+	state, log, n := a.srv.Store.State, a.srv.security.audit, 0
 	state.EachEphemeral(id, func(node datatree.NodeID) {
 		log.Ended(id, string(state.AppendPath(nil, node)))
 		if n++; n%endSlice == 0 {
@@ -68,7 +68,7 @@ func (a *applier) auditEnd(id proto.SessionID, rest func()) {
 // applyEnd applies the end of a session that was prepared. REQUIRES: Store.Mu for writing.
 func (a *applier) applyEnd(e *end) datatree.Applied {
 	a.reaps = true
-	a.srv.Watchers.Registry.Follow(nil)
+	a.srv.watchers.registry.Follow(nil)
 	return e.Apply(a)
 }
 

@@ -1,8 +1,6 @@
 package serve
 
 import (
-	"encoding/binary"
-	"slices"
 	"strings"
 
 	"go.uber.org/zap"
@@ -12,24 +10,26 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// execute answers one read: it appends the reply, and the watch events that must precede it, to b. Source:
+// execute answers one read of c: it adds the reply, and the watch events that must precede it, to the output. Source:
 // client-protocol 5.5 and 9. REQUIRES: Store.Mu, for reading or writing, and Conn.mu.
-func (s *Front) execute(c *Conn, xid int32, op proto.OpCode, body, b []byte) []byte {
-	if op == proto.OpPing || !c.mu.sampler.Due() {
-		return s.answerRead(c, xid, op, body, b)
+func (s *Front) execute(c *Conn, q *request) {
+	out := &c.mu.out
+	if q.op == proto.OpPing || !c.mu.sampler.Due() {
+		out.buf = s.answerRead(c, q, out.buf)
+	} else {
+		began, start := s.Clock.Now(), len(out.buf)
+		out.buf = s.answerRead(c, q, out.buf)
+		c.recordRead(q, len(out.buf)-start, began)
 	}
-	began, start := s.Clock.Now(), len(b)
-	b = s.answerRead(c, xid, op, body, b)
-	c.recordRead(op, body, len(b)-start, began)
-	return b
+	c.mu.stats.Replied(q.op, q.xid, s.Store.State.LastZxid())
 }
 
 // answerRead is execute without the record of package topk.
-func (s *Front) answerRead(c *Conn, xid int32, op proto.OpCode, body, b []byte) []byte {
-	st := s.Store
+func (s *Front) answerRead(c *Conn, q *request, b []byte) []byte {
+	st, op, xid, body := s.Store, q.op, q.xid, q.body
 	zxid := st.State.LastZxid()
 	if op == proto.OpSetWatches || op == proto.OpSetWatches2 {
-		return s.setWatches(c, xid, op, body, b, zxid)
+		return s.setWatches(c, q, b, zxid)
 	}
 	start := len(b)
 	b = beginReply(b)
@@ -62,7 +62,7 @@ func (s *Front) answerRead(c *Conn, xid int32, op proto.OpCode, body, b []byte) 
 	switch err {
 	case proto.OK:
 	case proto.ErrConnectionLoss:
-		s.Log.Warn("closing a connection that asks for a reply above the limit",
+		s.Log.Warn("closing client connection: the reply that it asks for exceeds the size limit",
 			zap.Stringer("client_addr", c.Remote), zap.Stringer("request", op))
 		c.mu.out.closing = true
 		return b[:start]
@@ -89,7 +89,7 @@ func (s *Front) readNode(c *Conn, op proto.OpCode, body, b []byte) ([]byte, prot
 	switch op {
 	case proto.OpExists:
 		b, err = state.ReadExists(b, req.Path, ids)
-		if req.Watch && err == proto.ErrNoNode && !s.Watchers.Watch(c, watch.Exist, req.Path) {
+		if req.Watch && err == proto.ErrNoNode && !s.watchers.watch(c, watch.Exist, req.Path) {
 			err = proto.ErrThrottledOp
 		}
 	case proto.OpGetData:
@@ -101,7 +101,7 @@ func (s *Front) readNode(c *Conn, op proto.OpCode, body, b []byte) ([]byte, prot
 		kind = watch.Child
 		b, err = state.ReadChildren2(b, req.Path, ids)
 	}
-	if req.Watch && err == proto.OK && !s.Watchers.Watch(c, kind, req.Path) {
+	if req.Watch && err == proto.OK && !s.watchers.watch(c, kind, req.Path) {
 		err = proto.ErrThrottledOp
 	}
 	return b, err
@@ -151,7 +151,7 @@ func (s *Front) addWatch(c *Conn, body, b []byte) ([]byte, proto.ErrCode) {
 	default:
 		return b, proto.ErrMarshallingError
 	}
-	if !s.Watchers.Watch(c, kind, req.Path) {
+	if !s.watchers.watch(c, kind, req.Path) {
 		return b, proto.ErrThrottledOp
 	}
 	return proto.AppendInt32(b, 0), proto.OK
@@ -163,15 +163,15 @@ func (s *Front) findWatches(c *Conn, op proto.OpCode, body []byte) proto.ErrCode
 		req.Type < proto.WatcherChildren || req.Type > proto.WatcherPersistentRecursive {
 		return proto.ErrMarshallingError
 	}
-	ws := s.Watchers
-	ws.Mu.Lock()
-	defer ws.Mu.Unlock()
+	ws := s.watchers
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
 	found := false
 	if id := ws.slot(c); id != 0 {
 		if op == proto.OpCheckWatches {
-			found = ws.Registry.Has(id, req.Type, req.Path)
+			found = ws.registry.Has(id, req.Type, req.Path)
 		} else {
-			found = ws.Registry.Remove(id, req.Type, req.Path)
+			found = ws.registry.Remove(id, req.Type, req.Path)
 		}
 	}
 	if !found {
@@ -180,107 +180,47 @@ func (s *Front) findWatches(c *Conn, op proto.OpCode, body []byte) proto.ErrCode
 	return proto.OK
 }
 
-// isNull reports whether a path is null, which cannot be watched.
-func isNull(path proto.Text) bool { return path == nil }
-
-// setWatches registers watches again after a reconnect. Changes since then are reported at once, before the reply,
-// by events with zxid -1 in their header. Source: client-protocol 9.5.
-func (s *Front) setWatches(c *Conn, xid int32, op proto.OpCode, body, b []byte, zxid proto.Zxid) []byte {
-	var req proto.SetWatches2
-	var err error
-	if op == proto.OpSetWatches2 {
-		err = req.ReadFrom(body)
-	} else {
-		var old proto.SetWatches
-		err = old.ReadFrom(body)
-		req = proto.SetWatches2{
-			RelativeZxid: old.RelativeZxid, DataWatches: old.DataWatches,
-			ExistWatches: old.ExistWatches, ChildWatches: old.ChildWatches,
-			PersistentWatches: []proto.Text{}, PersistentRecursiveWatches: []proto.Text{},
-		}
+// setWatches registers watches again after a reconnect, all or none. Changes since then are reported at once, before
+// the reply, by events with zxid -1 in their header. Source: client-protocol 9.5.
+func (s *Front) setWatches(c *Conn, q *request, b []byte, zxid proto.Zxid) []byte {
+	a, in := newArrival(q, len(q.body)), input{buf: q.body, w: len(q.body)}
+	all, rest := *a, in
+	for ok := true; ok; {
+		_, ok = all.next(&rest, len(q.body))
 	}
-	lists := []struct {
-		kind  watch.Kind
-		paths []proto.Text
-	}{
-		{watch.Data, req.DataWatches}, {watch.Exist, req.ExistWatches},
-		{watch.Child, req.ChildWatches}, {watch.Persistent, req.PersistentWatches},
-		{watch.Recursive, req.PersistentRecursiveWatches},
+	if all.malformed {
+		return appendHeaderReply(b, q.xid, zxid, proto.ErrMarshallingError)
 	}
-	for _, l := range lists {
-		if err != nil || l.paths == nil || slices.ContainsFunc(l.paths, isNull) {
-			return AppendHeaderReply(b, xid, zxid, proto.ErrMarshallingError)
-		}
-	}
-	st, ws := s.Store, s.Watchers
-	ws.Mu.Lock()
-	defer ws.Mu.Unlock()
+	ws := s.watchers
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
 	id := ws.slot(c)
 	if id == 0 {
 		return b
 	}
-	wanted, _ := ws.Registry.Use(id)
-	for _, l := range lists {
-		wanted += len(l.paths)
-	}
-	if limit := s.Config.MaxWatches; limit > 0 && wanted > limit {
+	have, _ := ws.registry.Use(id)
+	if limit := s.Config.MaxWatches; limit > 0 && have+all.wanted > limit {
 		c.refuseWatches(limitWatches)
 		return b
 	}
 	start := len(b)
-	for _, l := range lists {
-		for _, path := range l.paths {
-			event, limit := ws.rewatch(st.State, id, l.kind, path, req.RelativeZxid)
-			if limit != "" {
-				c.refuseWatches(limit)
-				return b[:start]
-			}
-			if event != 0 {
-				b = AppendEvent(b, event, path, -1)
-			}
+	for path, ok := a.next(&in, len(q.body)); ok; path, ok = a.next(&in, len(q.body)) {
+		var limit string
+		if b, limit = ws.rewatch(s.Store.State, id, a, path, b); limit != "" {
+			c.refuseWatches(limit)
+			return b[:start]
 		}
 	}
-	s.Stats.Count(op)
-	return AppendHeaderReply(b, xid, zxid, proto.OK)
+	s.Stats.Count(q.op)
+	return appendHeaderReply(b, q.xid, zxid, proto.OK)
 }
 
-// AppendEvent appends a notification.
-func AppendEvent(b []byte, t proto.EventType, path []byte, zxid proto.Zxid) []byte {
-	start := len(b)
-	b = beginReply(b)
-	ev := proto.WatcherEvent{Type: t, State: proto.StateSyncConnected, Path: path}
-	b = ev.AppendTo(b)
-	endReply(b, start, proto.XidNotification, zxid, proto.OK)
-	return b
-}
-
-// replyPrefix is the frame length and the ReplyHeader before the body of a reply.
-const replyPrefix = 4 + proto.ReplyHeaderSize
-
-// beginReply leaves room for the prefix of a reply. The body is appended next.
-func beginReply(b []byte) []byte {
-	var room [replyPrefix]byte
-	return append(b, room[:]...)
-}
-
-// endReply fills in the prefix that beginReply left at start.
-func endReply(b []byte, start int, xid int32, zxid proto.Zxid, err proto.ErrCode) {
-	endReplyOf(b, start, 0, xid, zxid, err)
-}
-
-// endReplyOf is endReply for a reply that continues with more bytes in other buffers.
-func endReplyOf(b []byte, start, more int, xid int32, zxid proto.Zxid, err proto.ErrCode) {
-	p := b[start : start+replyPrefix]
-	binary.BigEndian.PutUint32(p, uint32(len(b)-start-4+more))
-	binary.BigEndian.PutUint32(p[4:], uint32(xid))
-	binary.BigEndian.PutUint64(p[8:], uint64(zxid))
-	binary.BigEndian.PutUint32(p[16:], uint32(err))
-}
-
-// AppendHeaderReply appends a reply without a body.
-func AppendHeaderReply(b []byte, xid int32, zxid proto.Zxid, err proto.ErrCode) []byte {
-	start := len(b)
-	b = beginReply(b)
-	endReply(b, start, xid, zxid, err)
-	return b
+// expensive reports whether a small request of this kind may take very long, however short its reply is.
+func expensive(op proto.OpCode) bool {
+	switch op {
+	case proto.OpGetEphemerals, proto.OpGetAllChildrenNumber, proto.OpMultiRead,
+		proto.OpSetWatches, proto.OpSetWatches2:
+		return true
+	}
+	return false
 }

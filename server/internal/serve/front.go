@@ -2,22 +2,25 @@ package serve
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"net"
-	"net/netip"
-	"os"
 	"slices"
+	"sync"
 	"sync/atomic"
-	"time"
 
-	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/audit"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/keystore"
 	"github.com/seed94657493/warren/server/internal/limits"
+	"github.com/seed94657493/warren/server/internal/security"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/internal/topk"
+	"github.com/seed94657493/warren/server/sasl"
 )
 
 // Front is the part of a server that clients see: client ports and connections, reads, watches, and the applier,
@@ -25,27 +28,27 @@ import (
 type Front struct {
 	*env.Env
 	host         hosts
-	words        answers
+	words        reporter
 	listenClient func(network, address string) (net.Listener, error) // Options.ListenClient
 
 	known    map[string][]string // addresses that names had when the server ran last; set by Listen
 	ports    clientPorts
 	Conns    *connSet
 	Throttle *limits.Tokens
-	Budget   limits.WriteBudget
-	Turns    limits.Turns
+	budget   limits.WriteBudget
+	turns    limits.Turns
 	// Handshakes are those of TLS on all ports for clients, the admin server and the exporter.
 	Handshakes *limits.Handshakes
 	// between are those of other servers.
 	between  *limits.Handshakes
 	Guesses  *limits.Attempts // of passwords, at every door of the server: wrong ones
-	Watchers *watchers
-	Security clientSecurity
+	watchers *watchers
+	security clientSecurity
 	enforced []string       // if not empty: a connection must have authenticated with one of these schemes
 	Top      *topk.Recorder // nil if warren.top.enabled is false
 	// Labels name sessions for readers that must not know their ids, in all answers of the server alike.
 	Labels      *sessions.Labels
-	Undelivered undelivered
+	undelivered undelivered
 	drained     atomic.Pointer[drain] // nil unless the server is being drained
 }
 
@@ -66,23 +69,27 @@ type hosts interface {
 	Position() proto.Zxid
 }
 
-// answers is the reporter: it answers the four-letter words.
-type answers interface {
+// reporter answers the four-letter words.
+type reporter interface {
 	// Has reports whether there is a word with this name.
 	Has(word string) bool
-	// Answer writes the answer to a word that came on the connection asking.
-	Answer(word string, asking *Conn, out *bytes.Buffer)
+	// Answer writes the answer to a word that came on the connection asking. behind returns the first n bytes that the
+	// client has sent behind the word, nil if it sends fewer.
+	Answer(word string, asking *Conn, behind func(n int) []byte, out *bytes.Buffer)
 }
+
+// errNotServing is why a client gets no session while the server does not serve.
+var errNotServing = errors.New("server is not serving")
 
 func New(e *env.Env, listen func(network, address string) (net.Listener, error)) *Front {
 	f := &Front{
-		Env: e, listenClient: listen, Turns: limits.NewTurns(), Watchers: newWatchers(&e.Config.Limits),
+		Env: e, listenClient: listen, turns: limits.NewTurns(), watchers: newWatchers(&e.Config.Limits),
 		Conns:    newConnSet(e.Config.MaxClientCnxns, e.Config.MaxCnxns),
 		Throttle: limits.NewTokens(e.Config.ConnectionThrottle, e.Config.LocalSessionsEnabled),
 		Guesses:  limits.NewGuesses(),
 		Labels:   new(sessions.Labels),
 	}
-	f.Handshakes, f.between = limits.NewHandshakes(f.Turns), limits.NewHandshakes(f.Turns)
+	f.Handshakes, f.between = limits.NewHandshakes(f.turns), limits.NewHandshakes(f.turns)
 	if e.Runtime == sched.OS() { // two runs of a simulation must not differ
 		f.Labels = sessions.NewLabels()
 	}
@@ -99,126 +106,36 @@ func New(e *env.Env, listen func(network, address string) (net.Listener, error))
 func (s *Front) ServerHandshakes() *limits.Handshakes { return s.between }
 
 // Attach sets the host, which takes the requests of clients, and the reporter, which answers the four-letter words.
-func (s *Front) Attach(h hosts, w answers) { s.host, s.words = h, w }
+func (s *Front) Attach(h hosts, w reporter) { s.host, s.words = h, w }
 
-// AcceptAll begins to take connections on the ports that are open.
-func (s *Front) AcceptAll() {
-	for _, ln := range s.clientListeners() {
-		s.Spawn("accept", func() { s.accept(ln) })
-	}
+// drain is the draining of a server.
+type drain struct {
+	rate int         // connections that end per second, at most
+	over *sched.Gate // open when the draining has ended
 }
 
-// ShutAll ends every connection that has a session and is not held, as soon as the output added so far is sent. It
-// returns how many connections it ends.
-func (s *Front) ShutAll() (n int) {
-	s.Conns.Each(func(c *Conn) {
-		if c.Session.Load() == nil {
-			return
-		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if !c.mu.out.held {
-			n++
-			c.shut()
-		}
-	})
-	return n
+// clientListener is a client port.
+type clientListener struct {
+	net.Listener
+	speaks language
+	asked  config.HostPort // address in the configuration
 }
 
-// HoldAll lets the connections of the sessions that wanted accepts take no more requests, until Conn.Release, and
-// returns them. Requests that were taken before are submitted when it returns.
-func (s *Front) HoldAll(wanted func(*sessions.Session) bool) (held []flow.Held) {
-	s.Conns.Each(func(c *Conn) {
-		session := c.Session.Load()
-		if session == nil || !wanted(session) || c.Superseded() {
-			return
-		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.mu.out.open() {
-			c.mu.out.held = true
-			held = append(held, flow.Held{Client: c, Session: session})
-		}
-	})
-	return held
+// clientPorts are the open client ports, the plain one first.
+type clientPorts struct {
+	sync.Mutex
+	open   []*clientListener
+	closed bool // the server stops
 }
 
-// Release implements flow.Client.
-func (c *Conn) Release(generation int64, goesOn bool) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	// A connection that has ended meanwhile may have lost a request that the former role had taken. So none of those
-	// that wait behind it may be taken, and they are not, because they are of the former time of service.
-	if goesOn && c.mu.out.open() {
-		c.generation.Store(generation)
-	}
-	c.mu.out.held = false
-	if !goesOn {
-		c.shut()
-	}
-	c.wakeReader()
-	c.help()
-	return c.mu.out.open()
-}
+// clientSecurity is TLS, SASL and the audit log of the client ports. It is made before the first port is opened.
+// The zero value is a server without them.
+type clientSecurity struct {
+	keys  *keystore.Keys      // nil without TLS
+	tls   *tls.Config         // for every handshake: Keys.Server() with a count of handshakes
+	sasl  *sasl.Acceptor      // nil without SASL
+	names *security.CertNames // which part of a certificate is an id
+	audit *audit.Log          // nil without an audit log
 
-// AbortAll closes every connection that has a session at once.
-func (s *Front) AbortAll() {
-	s.Conns.Each(func(c *Conn) {
-		if c.Session.Load() != nil {
-			c.Abort()
-		}
-	})
-}
-
-// Addr is the address of the plain client port, or nil if there is none.
-func (s *Front) Addr() net.Addr { return s.addrOf(SpeaksPlain) }
-
-// WaitForConns waits until every connection has ended, but no longer than timeout.
-func (s *Front) WaitForConns(timeout time.Duration) {
-	for end := s.Clock.Now() + int64(timeout); s.Conns.Len() > 0 && s.Clock.Now() < end; {
-		sched.Sleep(s.Runtime, time.Millisecond)
-	}
-}
-
-// clampTimeout negotiates a session timeout, in ms. Source: client-protocol 3.3.
-func (s *Front) clampTimeout(ms int32) int32 {
-	lo, hi := s.Config.MinSessionTimeout.Milliseconds(), s.Config.MaxSessionTimeout.Milliseconds()
-	return int32(min(max(int64(ms), lo), hi))
-}
-
-// countRefused counts a connection that got no session.
-func (s *Front) countRefused(err error) {
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		s.Metrics.Sessionless.Inc()
-	case errors.Is(err, errNotServing):
-		s.Metrics.NotRunning.Inc()
-	}
-}
-
-// countLost counts a connection that the client has ended without closing its session.
-func (s *Front) countLost(c *Conn, err error) {
-	if !c.ended && !errors.Is(err, net.ErrClosed) {
-		s.Metrics.ConnectionDropped.Inc()
-	}
-}
-
-// PortNumbers returns the ports to which clients connect.
-func (s *Front) PortNumbers() (plain, secure int) {
-	return portOf(s.Addr(), s.Config.ClientPort), portOf(s.SecureAddr(), s.Config.SecureClientPort)
-}
-
-// portOf is the port of an address, or the configured one if there is none.
-func portOf(addr net.Addr, configured int) int {
-	if a, ok := addr.(*net.TCPAddr); ok {
-		return a.Port
-	}
-	return configured
-}
-
-// AuditLink notes in the audit log, if there is one, that a link to a path was made.
-func (s *Front) AuditLink(ids []auth.Identity, addr netip.Addr, path string) {
-	if log := s.Security.Audit; log != nil {
-		log.Link(ids, addr, path)
-	}
+	secrets sessions.Secrets // which password a session has
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"os"
 	"slices"
 	"time"
 
@@ -16,11 +17,12 @@ import (
 
 var (
 	errBadConnect  = errors.New("connect request cannot be decoded")
-	errClientAhead = errors.New("client has seen a newer zxid than this server: it must not go back in time")
+	errClientAhead = errors.New("client has seen a later zxid than this server has: it would read older data here")
+	errDraining    = errors.New("this server is being drained: it takes no clients until it is resumed or restarted")
 	errNoTokens    = errors.New("connection throttle has no token left")
 	errReadOnly    = errors.New("this server is read-only, and the client has not asked for that")
 	errDiskFull    = errors.New("disk is full: no session can be created")
-	errNoIDs       = errors.New("meta.db takes no base for session ids: no session can be created")
+	errNoIDs       = errors.New("cannot write the next range of session ids to meta.db: no session can be created")
 )
 
 // faultsOfClients are reasons of a refusal that do not pass by themselves, or that an operator should see: they are
@@ -29,61 +31,69 @@ var faultsOfClients = []error{errBadConnect, errClientAhead, errDiskFull, errNoI
 
 // handshake reads the first frame of a connection: a four-letter word, or a ConnectRequest that begins or resumes a
 // session. It returns false if the connection has ended. Source: client-protocol 2 and 3, server-semantics 7.1.
-func (c *Conn) handshake() bool {
-	_ = c.nc.SetReadDeadline(c.srv.Clock.In(c.srv.Config.SessionlessTimeout))
-	frame, err := c.firstFrame()
+func (r *reader) handshake() bool {
+	_ = r.c.nc.SetReadDeadline(r.srv.Clock.In(r.srv.Config.SessionlessTimeout))
+	frame, err := r.firstFrame()
 	if err == nil && frame == nil {
 		return false // it was a four-letter word
 	}
-	for err == nil && !c.mayAsk() {
-		if !c.waitDue() {
+	for err == nil && !r.mayAsk() {
+		if !r.waitDue() {
 			return false
 		}
 	}
 	if err == nil {
-		c.asked()
-		err = c.connect(frame)
+		r.pace.worked()
+		err = r.connect(frame)
 	}
 	if err != nil {
-		c.srv.countRefused(err)
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			r.srv.Metrics.Sessionless.Inc()
+		case errors.Is(err, errNotServing):
+			r.srv.Metrics.NotRunning.Inc()
+		}
 		if !errors.Is(err, io.EOF) {
 			level := zap.DebugLevel
 			if slices.Contains(faultsOfClients, err) {
 				level = zap.WarnLevel
 			}
-			c.srv.Log.Log(level, "refusing connection", zap.Stringer("client_addr", c.Remote), zap.Error(err))
+			r.srv.Log.Log(level, "refusing connection", zap.Stringer("client_addr", r.c.Remote), zap.Error(err))
 		}
 		return false
 	}
-	return !c.ended || c.drainInput()
+	if r.ended {
+		r.discardInput()
+	}
+	return !r.ended
 }
 
 // firstFrame reads the first frame. It answers a four-letter word itself and then returns nil.
-func (c *Conn) firstFrame() ([]byte, error) {
+func (r *reader) firstFrame() ([]byte, error) {
 	for {
-		if err := c.Fill(); err != nil {
+		if err := r.fill(); err != nil {
 			return nil, err
 		}
-		n, ok := c.In.PeekLength()
+		n, ok := r.in.peekLength()
 		if !ok {
 			continue
 		}
-		if word, ok := c.srv.wordOf(n); ok {
-			c.srv.Stats.Received.Add(1)
-			c.answerWord(word)
+		if word, ok := r.srv.wordOf(n); ok {
+			r.srv.Stats.Received.Add(1)
+			r.answerWord(word)
 			return nil, nil
 		}
-		if n > uint32(c.srv.Config.JuteMaxBuffer) {
+		if n > uint32(r.srv.Config.JuteMaxBuffer) {
 			return nil, errFrameLength
 		}
-		if !c.letIn() {
+		if !r.letIn() {
 			return nil, errNotServing
 		}
-		c.generation.Store(c.srv.host.Generation())
-		if rest := c.In.Bytes(); len(rest)-4 >= int(n) {
+		r.c.generation.Store(r.srv.host.Generation())
+		if rest := r.in.bytes(); len(rest)-4 >= int(n) {
 			frame := rest[4 : 4+n]
-			c.In.R += 4 + int(n)
-			c.Packets++
+			r.in.skip(4 + int(n))
+			r.tally.packets++
 			return frame, nil
 		}
 	}
@@ -91,8 +101,8 @@ func (c *Conn) firstFrame() ([]byte, error) {
 
 // letIn reports whether clients are served. One that comes in the middle of an election waits for its end for a
 // moment. If it has gone elsewhere meanwhile, it is not to have its session here.
-func (c *Conn) letIn() bool {
-	s := c.srv
+func (r *reader) letIn() bool {
+	s := r.srv
 	if s.Doors.IsOpen() {
 		return s.MayAnswer()
 	}
@@ -100,131 +110,129 @@ func (c *Conn) letIn() bool {
 		return false
 	}
 	s.Metrics.ConnectWaits.Inc()
-	return s.Doors.Await(s.Config.ConnectWait) && s.MayAnswer() && !hungUp(c.raw)
+	return s.Doors.Await(s.Config.ConnectWait) && s.MayAnswer() && !hungUp(r.c.raw)
 }
 
 // connect begins or resumes a session and waits until it is established.
-func (c *Conn) connect(frame []byte) error {
-	c.Received = c.srv.Clock.Now()
+func (r *reader) connect(frame []byte) error {
+	r.received = r.srv.Clock.Now()
 	var req proto.ConnectRequest
 	if err := req.ReadFrom(frame); err != nil {
 		return errBadConnect
 	}
-	if err := c.srv.refuseWhileDraining(c); err != nil {
-		return err
+	if !r.c.inside() && r.srv.drained.Load() != nil {
+		r.srv.Metrics.ConnectionRejected.Inc()
+		return errDraining
 	}
-	c.srv.Metrics.Connect(c.srv.Throttle.Deficit())
-	if !c.srv.Throttle.Take(req.SessionID == 0) {
-		c.srv.Metrics.ConnectionRejected.Inc()
+	r.srv.Metrics.Connect(r.srv.Throttle.Deficit())
+	if !r.srv.Throttle.Take(req.SessionID == 0) {
+		r.srv.Metrics.ConnectionRejected.Inc()
 		return errNoTokens
 	}
-	if req.LastZxidSeen > c.srv.host.Position() {
+	if req.LastZxidSeen > r.srv.host.Position() {
 		return errClientAhead
 	}
-	timeout := c.srv.clampTimeout(req.TimeOut)
-	if c.srv.ReadOnly.Load() && !req.ReadOnly {
+	timeout := r.srv.clampTimeout(req.TimeOut)
+	if r.srv.ReadOnly.Load() && !req.ReadOnly {
 		return errReadOnly
 	}
-	if req.SessionID != 0 {
-		return c.resumeSession(&req, timeout)
-	}
-	if c.srv.keepsLocal() {
-		return c.beginLocal(&req, timeout)
-	}
-	if c.srv.Guard.Full() && c.srv.LogStalled.Load() != 0 {
-		return errDiskFull
-	}
-	c.knowsReadOnly = req.HasReadOnly
-	for c.Session.Load() == nil {
-		if err := c.begin(timeout); err != nil {
-			return err
+	r.c.knowsReadOnly = req.HasReadOnly
+	local := r.srv.Config.Distributed() && (r.srv.Config.LocalSessionsEnabled || r.srv.ReadOnly.Load())
+	var err error
+	switch {
+	case req.SessionID != 0:
+		err = r.resume(&req, timeout)
+	case !local && r.srv.Guard.Full() && r.srv.LogStalled.Load() != 0:
+		err = errDiskFull
+	default:
+		for err == nil && r.c.Session.Load() == nil {
+			err = r.begin(timeout, local)
 		}
 	}
-	c.Account()
-	return nil
+	if err == nil {
+		r.account()
+	}
+	return err
 }
 
-// begin begins a session. It returns nil without one if the leader was lost before it was known whether that session
-// exists: nobody uses it, so another one may be begun when there is a leader again.
-func (c *Conn) begin(timeoutMs int32) error {
-	s := c.srv.Tracker.Create(timeoutMs, c, c.Received)
-	if s == nil {
+// begin begins a session, which this server may keep to itself. It returns nil without one if the leader was lost
+// before it was known whether that session exists: nobody uses it, so another one may be begun when there is a leader
+// again.
+func (r *reader) begin(timeoutMs int32, local bool) error {
+	s := r.srv.Tracker.Create(timeoutMs, r.c, r.received)
+	switch {
+	case s == nil:
 		return errNoIDs
+	case local:
+		r.srv.Tracker.MakeLocal(s)
+		r.c.Resumed(s, nil, timeoutMs)
+		return nil
 	}
 	var body [4]byte
 	binary.BigEndian.PutUint32(body[:], uint32(timeoutMs))
-	w := c.srv.NewBatch(c.Received, flow.Request{Client: c, Session: s, Op: proto.OpCreateSession}, body[:])
-	c.srv.InProcess.Add(1)
-	if !c.srv.host.Submit(w) {
+	w := r.srv.NewBatch(r.received, flow.Request{Client: r.c, Session: s, Op: proto.OpCreateSession}, body[:])
+	r.srv.InProcess.Add(1)
+	if !r.srv.host.Submit(w) {
 		return errNotServing
 	}
 	// The applier sets the session when the txn is applied, and sends the reply. Until then the input behind the
 	// ConnectRequest stays in the buffer.
-	_ = c.nc.SetReadDeadline(time.Time{})
-	if !c.wait(func() bool { return c.Session.Load() != nil || c.mu.dropped }) {
+	_ = r.c.nc.SetReadDeadline(time.Time{})
+	if !r.wait(func() bool { return r.c.Session.Load() != nil || r.c.mu.reader.orphaned }) {
 		return io.EOF
 	}
-	if c.Session.Load() != nil {
+	if r.c.Session.Load() != nil {
 		return nil
 	}
-	return c.asksAgain()
+	return r.asksAgain()
 }
 
 // Unanswered implements flow.Client.
 func (c *Conn) Unanswered() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.dropped = true
+	c.mu.reader.orphaned = true
 	c.wakeReader()
 }
 
 // asksAgain waits, after Unanswered, until there is another leader.
-func (c *Conn) asksAgain() error {
-	c.mu.Lock()
-	c.mu.dropped = false
-	c.mu.Unlock()
-	if c.generation.Load() == c.srv.host.Generation() || !c.letIn() || hungUp(c.raw) {
+func (r *reader) asksAgain() error {
+	r.c.mu.Lock()
+	r.c.mu.reader.orphaned = false
+	r.c.mu.Unlock()
+	if r.c.generation.Load() == r.srv.host.Generation() || !r.letIn() || hungUp(r.c.raw) {
 		return errNotServing
 	}
-	c.generation.Store(c.srv.host.Generation())
-	c.Received = c.srv.Clock.Now()
+	r.c.generation.Store(r.srv.host.Generation())
+	r.received = r.srv.Clock.Now()
 	return nil
 }
 
-// resumeSession answers a request for an existing session. It checks the password before it touches the connection
-// that serves the session now, so that a wrong password harms no other client.
-func (c *Conn) resumeSession(req *proto.ConnectRequest, timeout int32) error {
-	c.srv.Metrics.RevalidateCount.Inc()
-	c.knowsReadOnly = req.HasReadOnly
-	switch {
-	case !c.srv.Security.secrets.Accepts(req.SessionID, req.Password):
-		c.Resumed(nil, nil, 0)
-	case c.resumeLocal(req.SessionID, timeout):
-	default:
-		for settled := false; !settled; {
-			c.srv.host.Resume(&flow.Resumption{Client: c, ID: req.SessionID, TimeoutMs: timeout, Received: c.Received})
-			if !c.wait(func() bool { settled = c.mu.settled; return settled || c.mu.dropped }) {
-				return io.EOF
-			}
-			if !settled {
-				if err := c.asksAgain(); err != nil {
-					return err
-				}
+// resume answers a request for an existing session. It checks the password before it touches the connection that
+// serves the session now, so that a wrong password harms no other client.
+func (r *reader) resume(req *proto.ConnectRequest, timeoutMs int32) error {
+	r.srv.Metrics.RevalidateCount.Inc()
+	settled := true
+	if !r.srv.security.secrets.Accepts(req.SessionID, req.Password) {
+		r.c.Resumed(nil, nil, 0)
+	} else if s, old := r.srv.Tracker.ResumeLocal(req.SessionID, timeoutMs, r.c, r.received); s != nil {
+		r.c.Resumed(s, old, timeoutMs)
+	} else {
+		settled = false
+	}
+	for p := &r.c.mu.reader; !settled; {
+		r.srv.host.Resume(&flow.Resumption{Client: r.c, ID: req.SessionID, TimeoutMs: timeoutMs, Received: r.received})
+		if !r.wait(func() bool { settled = p.settled; return settled || p.orphaned }) {
+			return io.EOF
+		}
+		if !settled {
+			if err := r.asksAgain(); err != nil {
+				return err
 			}
 		}
 	}
-	c.ended = c.Session.Load() == nil
-	c.Account()
+	r.ended = r.c.Session.Load() == nil
 	return nil
-}
-
-// resumeLocal resumes a session that only this server knows. It reports false if there is none.
-func (c *Conn) resumeLocal(id proto.SessionID, timeoutMs int32) bool {
-	s, old := c.srv.Tracker.ResumeLocal(id, timeoutMs, c, c.Received)
-	if s != nil {
-		c.Resumed(s, old, timeoutMs)
-	}
-	return s != nil
 }
 
 // Resumed implements flow.Client.
@@ -235,7 +243,7 @@ func (c *Conn) Resumed(s *sessions.Session, old sessions.Conn, timeoutMs int32) 
 			old.Supersede()
 		}
 		_ = c.nc.SetReadDeadline(time.Time{})
-		resp.TimeOut, resp.SessionID, resp.Password = timeoutMs, s.ID, c.srv.Security.secrets.Password(s.ID)
+		resp.TimeOut, resp.SessionID, resp.Password = timeoutMs, s.ID, c.srv.security.secrets.Password(s.ID)
 		c.Session.Store(s)
 	}
 	c.mu.Lock()
@@ -244,10 +252,10 @@ func (c *Conn) Resumed(s *sessions.Session, old sessions.Conn, timeoutMs int32) 
 		c.mu.stats.Sent++
 		c.mu.out.closing = s == nil
 	}
-	c.mu.settled = true
+	c.mu.reader.settled = true
 	c.wakeReader()
 	c.mu.Unlock()
-	c.Flush()
+	c.flush()
 }
 
 func appendConnectResponse(b []byte, resp *proto.ConnectResponse) []byte {
@@ -258,31 +266,8 @@ func appendConnectResponse(b []byte, resp *proto.ConnectResponse) []byte {
 	return b
 }
 
-// drainInput reads and drops what the client still sends after its connection was ended, until the client closes or
-// lingerTimeout has passed.
-func (c *Conn) drainInput() bool {
-	for {
-		c.In.Drop()
-		if err := c.Fill(); err != nil {
-			return false
-		}
-	}
-}
-
-// keepsLocal reports whether a new session becomes a local one.
-func (s *Front) keepsLocal() bool {
-	return s.Config.Distributed() && (s.Config.LocalSessionsEnabled || s.ReadOnly.Load())
-}
-
-// beginLocal gives a client a local session.
-func (c *Conn) beginLocal(req *proto.ConnectRequest, timeoutMs int32) error {
-	s := c.srv.Tracker.Create(timeoutMs, c, c.Received)
-	if s == nil {
-		return errNoIDs
-	}
-	c.srv.Tracker.MakeLocal(s)
-	c.knowsReadOnly = req.HasReadOnly
-	c.Resumed(s, nil, timeoutMs)
-	c.Account()
-	return nil
+// clampTimeout negotiates a session timeout, in ms. Source: client-protocol 3.3.
+func (s *Front) clampTimeout(ms int32) int32 {
+	lo, hi := s.Config.MinSessionTimeout.Milliseconds(), s.Config.MaxSessionTimeout.Milliseconds()
+	return int32(min(max(int64(ms), lo), hi))
 }

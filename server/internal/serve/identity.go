@@ -17,7 +17,7 @@ import (
 // identity is who the client of a connection is: its address, its session, and the identities that it has proved.
 //
 // Only the reader proves identities and goes on with a SASL exchange. Any goroutine may read the rest without a lock.
-// Invariant: the list of identities only grows, within MaxIdentities and MaxIdentityBytes, and no list that a
+// Invariant: the list of identities only grows, within maxIdentities and maxIdentityBytes, and no list that a
 // goroutine has read changes.
 type identity struct {
 	Remote      netip.AddrPort
@@ -36,6 +36,13 @@ type identity struct {
 	exchange  sasl.Exchange   // nil before the first SASL token
 	certified []auth.Identity // what the client's certificate proves; set before the first frame is read
 }
+
+// Bounds of the identities of one connection. ZooKeeper has none, but no client needs as many: they are kept as
+// long as the connection lives, and searched at every access.
+const (
+	maxIdentities    = 1024
+	maxIdentityBytes = 1 << 20
+)
 
 // verifier is what an identity needs of the server to judge what a client shows.
 type verifier interface {
@@ -82,17 +89,11 @@ func (i *identity) add(ids []auth.Identity) bool {
 	for _, id := range have {
 		size += len(id.ID)
 	}
-	if len(have) > MaxIdentities || size > MaxIdentityBytes {
+	if len(have) > maxIdentities || size > maxIdentityBytes {
 		return false
 	}
 	i.ids.Store(&have)
 	return true
-}
-
-// certify adds the identities of the client's certificate, which the TLS handshake has proved.
-func (i *identity) certify(ids []auth.Identity) {
-	i.certified = ids
-	i.add(ids)
 }
 
 // prove adds the identities that credentials prove, and reports false if they prove none, or may not be looked at.

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
 
@@ -34,7 +33,7 @@ func (s *Front) SpeaksOnClientPort() language {
 	if s.Config.ClientPortUnification {
 		return speaksEither
 	}
-	return SpeaksPlain
+	return speaksPlain
 }
 
 // listenOn opens one client port at the start.
@@ -66,8 +65,8 @@ func (s *Front) toBind(host string) string {
 	if err == nil {
 		return host
 	}
-	s.Log.Warn("name of a client port does not resolve", zap.String("host", host), zap.Strings("last_known", known),
-		zap.Error(err))
+	s.Log.Warn("host name of a client port does not resolve: listening on its last known address",
+		zap.String("host", host), zap.Strings("last_known", known), zap.Error(err))
 	return socket.ToBind(known)
 }
 
@@ -87,35 +86,21 @@ func (s *Front) openClientPort(host string, port int, speaks language) (*clientL
 	}
 	if n := s.Config.ListenBacklog; n > 0 {
 		if err := setBacklog(ln, n); err != nil {
-			s.Log.Warn("the backlog of a client port stays the system's", zap.Stringer("addr", ln.Addr()),
-				zap.Int("wanted", n), zap.Error(err))
+			s.Log.Warn("cannot set the listen backlog of a client port: it stays at the system's default",
+				zap.Stringer("addr", ln.Addr()), zap.Int("wanted", n), zap.Error(err))
 		}
 	}
 	s.Log.Info("listening for clients", zap.Stringer("addr", ln.Addr()), zap.Stringer("speaks", speaks))
 	return &clientListener{ln, speaks, config.HostPort{Host: host, Port: port}}, nil
 }
 
-// listenTCP opens a port. Its connections have no keep-alive probes until Admit asks for them, while Go's default
+// listenTCP opens a port. Its connections have no keep-alive probes until admit asks for them, while Go's default
 // has probes. The port does not offer Multipath TCP, which is Go's default: no client of ZooKeeper uses it, and
 // every connection would pay for the attempt.
 func listenTCP(network, addr string) (net.Listener, error) {
 	c := net.ListenConfig{KeepAlive: -1}
 	c.SetMultipathTCP(false)
 	return c.Listen(context.Background(), network, addr)
-}
-
-// clientListener is a client port.
-type clientListener struct {
-	net.Listener
-	speaks language
-	asked  config.HostPort // address in the configuration
-}
-
-// clientPorts are the open client ports, the plain one first.
-type clientPorts struct {
-	sync.Mutex
-	open   []*clientListener
-	closed bool // the server stops
 }
 
 // replaceListener closes old and puts ln in its place, or at the end if there is no old one. It reports false if
@@ -142,8 +127,8 @@ func (s *Front) clientListeners() []*clientListener {
 	return slices.Clone(s.ports.open)
 }
 
-// ClientListener returns the client port for TLS only, or the other one; nil if it is not open.
-func (s *Front) ClientListener(speaks language) *clientListener {
+// listenerFor returns the client port for TLS only, or the other one; nil if it is not open.
+func (s *Front) listenerFor(speaks language) *clientListener {
 	for _, ln := range s.clientListeners() {
 		if (ln.speaks == SpeaksTLS) == (speaks == SpeaksTLS) {
 			return ln
@@ -162,23 +147,11 @@ func (s *Front) CloseClientPorts() {
 	}
 }
 
-// language is what clients may speak on a port.
-type language uint8
-
-const (
-	SpeaksPlain language = iota
-	SpeaksTLS
-	speaksEither
-)
-
-// String names the language for the log.
-func (l language) String() string { return [...]string{"plain text", "TLS", "plain text and TLS"}[l] }
-
 // SecureAddr is the address of the TLS client port, or nil if there is none.
 func (s *Front) SecureAddr() net.Addr { return s.addrOf(SpeaksTLS) }
 
 func (s *Front) addrOf(speaks language) net.Addr {
-	if ln := s.ClientListener(speaks); ln != nil {
+	if ln := s.listenerFor(speaks); ln != nil {
 		return ln.Addr()
 	}
 	return nil
@@ -206,6 +179,13 @@ func (e *BindError) Unwrap() error { return e.Err }
 // ExitCode is the process exit code.
 func (e *BindError) ExitCode() int { return 14 }
 
+// AcceptAll begins to take connections on the ports that are open.
+func (s *Front) AcceptAll() {
+	for _, ln := range s.clientListeners() {
+		s.Spawn("accept", func() { s.accept(ln) })
+	}
+}
+
 // acceptPause is how long accept pauses after an error such as too many open files.
 const acceptPause = 10 * time.Millisecond
 
@@ -218,39 +198,40 @@ func (s *Front) accept(ln *clientListener) {
 		case err == nil && look.gone(nc):
 			_ = nc.Close()
 		case err == nil:
-			s.Admit(nc, ln.speaks)
+			s.admit(nc, ln.speaks)
 		case errors.Is(err, net.ErrClosed):
 			return
 		default:
-			s.Log.Warn("accepting connections", zap.Error(err))
+			s.Log.Warn("cannot accept client connections: trying again", zap.Error(err))
 			sched.Sleep(s.Runtime, acceptPause)
 		}
 	}
 }
 
-// Admit starts a reader for a connection, or closes it if there are too many.
-func (s *Front) Admit(nc net.Conn, speaks language) {
-	c := NewConn(s, nc)
+// admit starts a reader for a connection, or closes it if there are too many.
+func (s *Front) admit(nc net.Conn, speaks language) {
+	c := newConn(s, nc)
+	r := newReader(c)
 	c.SecurePort = speaks == SpeaksTLS
-	if speaks != SpeaksPlain && !c.guard(speaks) {
+	if speaks != speaksPlain && !c.guard(speaks) {
 		s.reject(nc)
 		return
 	}
-	reserved, err := s.Conns.Add(c, socket.TakesReserved(nc))
+	reserved, err := s.Conns.add(c, socket.TakesReserved(nc))
 	if err != nil {
 		c.refused(err)
 		s.reject(nc)
 		return
 	}
-	if speaks == SpeaksPlain {
+	if speaks == speaksPlain {
 		s.Metrics.Admitted(c.Remote.Addr())
 	}
-	serve := c.serve
+	serve := r.serve
 	if reserved {
-		serve = c.serveWordOnly
+		serve = r.serveWordOnly
 	}
 	if c.secure != nil {
-		serve = c.afterHandshake(serve)
+		serve = r.afterHandshake(serve)
 	}
 	if s.Config.TCPKeepAlive {
 		if t, ok := nc.(*net.TCPConn); ok {
@@ -258,18 +239,9 @@ func (s *Front) Admit(nc net.Conn, speaks language) {
 		}
 	}
 	if !s.Spawn("reader", serve) {
-		s.Conns.Remove(c)
+		s.Conns.remove(c)
 		s.reject(nc)
 	}
-}
-
-// refused counts and logs that a limit leaves no room for the connection.
-func (c *Conn) refused(limit error) {
-	c.srv.Metrics.ConnectionRejected.Inc()
-	if limit == errNoDescriptors {
-		c.srv.Metrics.RefusedNoDescriptor.Inc()
-	}
-	c.srv.Log.Warn("refusing connection", zap.Stringer("client_addr", c.Remote), zap.Error(limit))
 }
 
 // reject closes a socket with a reset, as ZooKeeper does: the client notices it at once.
@@ -284,10 +256,10 @@ func (s *Front) reject(nc net.Conn) {
 // Existing connections go on. It reports false if the new address cannot be opened: clients are served on the old one
 // then, and the log says so, unless it was tried before. Source: quorum-protocol 11.5.
 func (s *Front) MoveClientPort(to config.HostPort, key string, speaks language, triedBefore bool) bool {
-	if to.Port == config.PortUnset || speaks == SpeaksTLS && s.Security.tls == nil {
+	if to.Port == config.PortUnset || speaks == SpeaksTLS && s.security.tls == nil {
 		return true
 	}
-	old := s.ClientListener(speaks)
+	old := s.listenerFor(speaks)
 	if old != nil && sameAddress(old.asked, to) {
 		return true
 	}
@@ -302,8 +274,8 @@ func (s *Front) MoveClientPort(to config.HostPort, key string, speaks language, 
 		}
 	}
 	if err != nil {
-		s.Log.Error("the client port of the configuration cannot be opened: clients are served where they were until "+
-			"it can be opened", zap.String("port", key), zap.Error(err))
+		s.Log.Error("cannot open the configured client port: clients are served on the old address until it opens",
+			zap.String("port", key), zap.Error(err))
 		return false
 	}
 	s.use(old, ln)
@@ -314,7 +286,7 @@ func (s *Front) MoveClientPort(to config.HostPort, key string, speaks language, 
 func (s *Front) reopen(old *clientListener, key string) {
 	ln, err := s.openClientPort(old.asked.Host, old.asked.Port, old.speaks)
 	if err != nil {
-		s.Log.Error("the client port cannot be opened again: no client is accepted", zap.String("port", key),
+		s.Log.Error("cannot reopen the client port: no client can connect to it", zap.String("port", key),
 			zap.Error(err))
 		return
 	}
@@ -340,3 +312,19 @@ func anyHost(host string) bool {
 
 // hostPort is the address in the form that net.Listen takes.
 func hostPort(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }
+
+// Addr is the address of the plain client port, or nil if there is none.
+func (s *Front) Addr() net.Addr { return s.addrOf(speaksPlain) }
+
+// PortNumbers returns the ports to which clients connect.
+func (s *Front) PortNumbers() (plain, secure int) {
+	return portOf(s.Addr(), s.Config.ClientPort), portOf(s.SecureAddr(), s.Config.SecureClientPort)
+}
+
+// portOf is the port of an address, or the configured one if there is none.
+func portOf(addr net.Addr, configured int) int {
+	if a, ok := addr.(*net.TCPAddr); ok {
+		return a.Port
+	}
+	return configured
+}

@@ -15,13 +15,13 @@ func TestClientPortOfANameThatDoesNotResolve(t *testing.T) {
 	s := New(env.New(&config.Config{}, env.Options{}), nil)
 	s.known = map[string][]string{"zk-1.invalid": {"::1", "127.0.0.1"}, "localhost": {"192.0.2.1"},
 		"zk-2.invalid": {"192.0.2.1"}}
-	ln, err := s.openClientPort("zk-1.invalid", 0, SpeaksPlain)
+	ln, err := s.openClientPort("zk-1.invalid", 0, speaksPlain)
 	require.NoError(t, err)
 	defer ln.Close()
 	host, _, err := net.SplitHostPort(ln.Addr().String())
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1", host)
-	_, err = s.openClientPort("zk-2.invalid", 0, SpeaksPlain)
+	_, err = s.openClientPort("zk-2.invalid", 0, speaksPlain)
 	var name *net.DNSError
 	require.ErrorAs(t, err, &name, "the last known address is not here any more")
 	require.Equal(t, "localhost", s.toBind("localhost"))

@@ -4,7 +4,6 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/internal/flow"
 )
 
 // To read the names of a million children takes a fifth of a second, which is too long to hold a lock. So the
@@ -12,16 +11,16 @@ import (
 // applies its txns: see datatree.Listing. Only one such reply is assembled at a time, because they take much
 // memory.
 
-// ChildrenPerLock is how many children are read under one hold of Store.Mu.
-const ChildrenPerLock = 2048
+// childrenPerLock is how many children are read under one hold of Store.Mu.
+const childrenPerLock = 2048
 
 // lists reports whether a read asks for the children of a wide znode. REQUIRES: Store.Mu.
-func (s *Front) lists(op proto.OpCode, body []byte) bool {
-	if op != proto.OpGetChildren && op != proto.OpGetChildren2 || s.Store.State.Wide() == 0 {
+func (s *Front) lists(q *request) bool {
+	if q.op != proto.OpGetChildren && q.op != proto.OpGetChildren2 || s.Store.State.Wide() == 0 {
 		return false
 	}
 	var req proto.PathWatchRequest
-	return req.ReadFrom(body) == nil && s.Store.State.IsWide(req.Path)
+	return req.ReadFrom(q.body) == nil && s.Store.State.IsWide(req.Path)
 }
 
 // mayList reports whether lists may be true of a read. It needs no lock.
@@ -52,7 +51,7 @@ func (c *Conn) collect(body []byte, rest func()) *datatree.Listing {
 				return nil
 			}
 		}
-		if l.Next(ChildrenPerLock) {
+		if l.Next(childrenPerLock) {
 			l.Close()
 			return l
 		}
@@ -65,13 +64,13 @@ func (c *Conn) collect(body []byte, rest func()) *datatree.Listing {
 
 // answerListing adds the reply to a getChildren or getChildren2 after collect. REQUIRES: the locks with which
 // collect has returned. The reading of the children began at began, ns on the server's clock.
-func (c *Conn) answerListing(xid int32, op proto.OpCode, body []byte, l *datatree.Listing, began int64) {
+func (c *Conn) answerListing(q *request, l *datatree.Listing, began int64) {
 	s, o := c.srv, &c.mu.out
 	zxid := s.Store.State.LastZxid()
 	count, names, err := l.Children(c.who())
 	var req proto.PathWatchRequest
-	if err == proto.OK && req.ReadFrom(body) == nil && req.Watch &&
-		!s.Watchers.Watch(c, watch.Child, req.Path) {
+	if err == proto.OK && req.ReadFrom(q.body) == nil && req.Watch &&
+		!s.watchers.watch(c, watch.Child, req.Path) {
 		err = proto.ErrThrottledOp
 	}
 	start := len(o.buf)
@@ -83,11 +82,11 @@ func (c *Conn) answerListing(xid int32, op proto.OpCode, body []byte, l *datatre
 		for _, chunk := range names {
 			size += len(chunk)
 		}
-		if op == proto.OpGetChildren2 {
+		if q.op == proto.OpGetChildren2 {
 			tail = l.AppendStat(nil)
 		}
 	}
-	endReplyOf(b, start, size+len(tail), xid, zxid, err)
+	endReplyOf(b, start, size+len(tail), q.xid, zxid, err)
 	o.buf = b
 	size += len(tail) + len(b) - start
 	if err == proto.OK {
@@ -97,38 +96,12 @@ func (c *Conn) answerListing(xid int32, op proto.OpCode, body []byte, l *datatre
 		}
 		o.buf = tail
 	}
-	s.Stats.Count(op)
+	s.Stats.Count(q.op)
 	c.mu.stats.Responded(size)
-	c.mu.stats.Replied(op, xid, zxid)
+	c.mu.stats.Replied(q.op, q.xid, zxid)
 	if c.mu.sampler.Due() {
-		c.recordRead(op, body, size, began)
+		c.recordRead(q, size, began)
 	}
-}
-
-// readListing executes a read of which lists is true, in the connection's turn. REQUIRES: lockRead, and an empty
-// queue.
-func (c *Conn) readListing(xid int32, op proto.OpCode, body []byte) (done bool, err error) {
-	c.Unlock()
-	c.passTurn()
-	c.srv.Store.Listings.Lock()
-	defer c.srv.Store.Listings.Unlock()
-	c.workOn()
-	began := c.srv.Clock.Now()
-	l := c.collect(body, c.workOn)
-	c.mode, c.reads = lockRead, 0
-	defer c.Unlock()
-	switch {
-	case !c.mu.out.open():
-		return true, nil
-	case l == nil:
-		return c.readNow(xid, op, body)
-	}
-	c.answerListing(xid, op, body, l, began)
-	c.executed++
-	if !c.countUndelivered() {
-		return false, errUndelivered
-	}
-	return true, nil
 }
 
 // catchUpListing is the part of catchUp for a read of which lists is true, at the front of the queue. It returns
@@ -138,36 +111,35 @@ func (c *Conn) catchUpListing() bool {
 	s.Store.Listings.Lock()
 	defer s.Store.Listings.Unlock()
 	c.mu.Lock()
-	if !c.Left.Load() || c.mu.queue.Len() == 0 {
+	if !c.mu.queue.left.Load() || c.mu.queue.length() == 0 {
 		c.mu.Unlock()
 		return true
 	}
 	q := &c.mu.queue
-	e, body := q.Front()
-	popped, body := q.Popped(), append([]byte(nil), body...)
+	e, body := q.front()
+	popped, body := q.popped, append([]byte(nil), body...)
 	c.mu.Unlock()
-	if e.Kind != flow.QueuedRead || e.Op != proto.OpGetChildren && e.Op != proto.OpGetChildren2 {
+	if e.kind != queuedRead || e.op != proto.OpGetChildren && e.op != proto.OpGetChildren2 {
 		return true // the applier has executed it
 	}
-	s.Turns.Take()
-	defer s.Turns.Pass()
+	s.turns.Take()
+	defer s.turns.Pass()
 	began := s.Clock.Now()
-	l := c.collect(body, func() { s.Turns.Pass(); s.Turns.Take() })
+	l := c.collect(body, func() { s.turns.Pass(); s.turns.Take() })
 	defer s.Store.Mu.RUnlock()
 	defer c.mu.Unlock()
-	if !c.mu.out.open() || !c.Left.Load() || q.Popped() != popped {
+	if !c.mu.out.open() || !c.mu.queue.left.Load() || q.popped != popped {
 		return true
 	}
 	if l == nil {
-		c.mu.out.buf = s.execute(c, e.Xid, e.Op, body, c.mu.out.buf)
-		c.mu.stats.Replied(e.Op, e.Xid, s.Store.State.LastZxid())
+		s.execute(c, &request{e.op, e.xid, body})
 	} else {
-		c.answerListing(e.Xid, e.Op, body, l, began)
+		c.answerListing(&request{e.op, e.xid, body}, l, began)
 	}
-	q.SetStrict()
-	s.InProcess.Add(-int64(q.PopRead()))
-	if q.Ahead() == 0 {
-		c.Left.Store(false)
+	q.strict = true
+	s.InProcess.Add(-int64(q.popRead()))
+	if q.ahead() == 0 {
+		c.mu.queue.left.Store(false)
 	}
 	c.wakeReader()
 	return c.countUndelivered()

@@ -4,20 +4,20 @@ import "sync/atomic"
 
 // Bounds of the output that waits for one client.
 const (
-	// OutputPause is how much may wait, with what is being written, before no further request of the connection is
+	// outputPause is how much may wait, with what is being written, before no further request of the connection is
 	// served.
-	OutputPause = 1 << 20
-	// pressedPause takes the place of OutputPause while pressedMax waits for all clients together, not counting
-	// pressedPause for each of them: many clients that read nothing must not hold OutputPause each.
+	outputPause = 1 << 20
+	// pressedPause takes the place of outputPause while pressedMax waits for all clients together, not counting
+	// pressedPause for each of them: many clients that read nothing must not hold outputPause each.
 	pressedPause = 64 << 10
 	pressedMax   = 64 << 20
 	// outputLimit is how much may wait before the connection is closed. Only watch events reach it, because they
 	// are neither delayed nor dropped: the client has to reconnect and ask what it has missed.
 	outputLimit = 256 << 20
-	// UndeliveredMax is how much may wait for all clients together, not counting OutputPause for each of them.
-	// Beyond it a connection is closed when more output waits for it. Replies larger than OutputPause, and watch
+	// undeliveredMax is how much may wait for all clients together, not counting outputPause for each of them.
+	// Beyond it a connection is closed when more output waits for it. Replies larger than outputPause, and watch
 	// events, reach this bound.
-	UndeliveredMax = 512 << 20
+	undeliveredMax = 512 << 20
 	// outputChunk is the size of a buffer from which on no event is added to it: a new buffer costs less than a
 	// copy of this one.
 	outputChunk = 256 << 10
@@ -41,16 +41,16 @@ type output struct {
 	finished bool // finish was called
 	dead     bool // the socket is closed: output is dropped
 	held     bool // no request is taken, until Conn.Release
-	parting  bool // the connection ends as soon as nothing is owed
-	deaf     bool // a request that arrives has no effect
+	endsIdle bool // the connection ends as soon as no request is in flight
+	ignoring bool // a request that arrives has no effect
 
-	undelivered int64 // bytes that wait beyond OutputPause, as counted in undelivered.total
+	undelivered int64 // bytes that wait beyond outputPause, as counted in undelivered.total
 	pressing    int64 // bytes that wait beyond pressedPause, as counted in undelivered.pressing
 }
 
 // undelivered is how many bytes wait for clients that take less than they are sent, on one server.
 type undelivered struct {
-	Total    atomic.Int64 // beyond OutputPause for each client; see UndeliveredMax
+	total    atomic.Int64 // beyond outputPause for each client; see undeliveredMax
 	pressing atomic.Int64 // beyond pressedPause for each client
 }
 
@@ -61,7 +61,7 @@ func (o *output) open() bool { return !o.dead && !o.closing }
 // by another goroutine, which wakes the reader.
 func (o *output) pauses(u *undelivered) bool {
 	n := o.waiting() + o.taken
-	return n >= OutputPause || n >= pressedPause && u.pressing.Load() >= pressedMax || o.held && o.open()
+	return n >= outputPause || n >= pressedPause && u.pressing.Load() >= pressedMax || o.held && o.open()
 }
 
 // begin takes the next buffer for the caller to write; empty if there is none, or another goroutine writes.
@@ -101,13 +101,13 @@ func (o *output) count(u *undelivered) bool {
 		u.pressing.Add(presses - o.pressing)
 		o.pressing = presses
 	}
-	n := int64(max(0, waits-OutputPause))
+	n := int64(max(0, waits-outputPause))
 	if n == o.undelivered {
 		return true
 	}
-	total := u.Total.Add(n - o.undelivered)
+	total := u.total.Add(n - o.undelivered)
 	o.undelivered = n
-	return n == 0 || total <= UndeliveredMax
+	return n == 0 || total <= undeliveredMax
 }
 
 // unsent is a queue of bytes: what is added at its end is taken in buffers from its front. Buffers in full do not
@@ -133,12 +133,12 @@ func (q *unsent) addEvent(event []byte, shared bool) {
 		q.put(event)
 		return
 	}
-	q.seal()
+	q.startBuffer()
 	q.buf = append(q.buf, event...)
 }
 
-// seal begins a new buffer if the present one is large.
-func (q *unsent) seal() {
+// startBuffer begins a new buffer if the present one is large.
+func (q *unsent) startBuffer() {
 	if len(q.buf) >= outputChunk {
 		q.put(q.buf)
 		q.buf = make([]byte, 0, outputChunk)

@@ -39,15 +39,15 @@ func newFront() *Front {
 
 func TestNothingFollowsTheLastReply(t *testing.T) {
 	client, nc := wire.Pair(t)
-	c := NewConn(newFront(), nc)
-	a := NewApplier(c.srv)
+	c := newConn(newFront(), nc)
+	a := newApplier(c.srv)
 	c.srv.Config.SkipACL = true
-	c.srv.Watchers.Slots = append(c.srv.Watchers.Slots, c)
+	c.srv.watchers.slots = append(c.srv.watchers.slots, c)
 	c.mu.Lock()
-	c.mu.out.buf = AppendHeaderReply(nil, 7, 1, proto.OK)
+	c.mu.out.buf = appendHeaderReply(nil, 7, 1, proto.OK)
 	c.mu.out.closing = true
 	c.mu.Unlock()
-	c.Flush()
+	c.flush()
 	// The client has not read yet, and its requests stay unread in the server's input. An event now must not turn
 	// the orderly end into a reset.
 	_, err := client.Write(make([]byte, 100))
@@ -85,7 +85,7 @@ func (p *patientConn) pass() {
 // A client that was slow once, so that drain had to wait for it, is still served after the deadline of that time.
 func TestSlowOnceIsNotSlowForEver(t *testing.T) {
 	client, nc := wire.Pair(t)
-	c := NewConn(newFront(), nc)
+	c := newConn(newFront(), nc)
 	patience := &patientConn{TCPConn: nc.(*net.TCPConn)}
 	c.nc = patience
 	const large = 20 << 20
@@ -93,7 +93,7 @@ func TestSlowOnceIsNotSlowForEver(t *testing.T) {
 		c.mu.Lock()
 		c.mu.out.buf = append(c.mu.out.buf, b...)
 		c.mu.Unlock()
-		c.Flush()
+		c.flush()
 	}
 	add(make([]byte, large))
 	require.Eventually(t, patience.set.Load, time.Minute, time.Millisecond, "drain waits for the client")

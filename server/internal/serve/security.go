@@ -2,14 +2,19 @@ package serve
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"slices"
 
 	"go.uber.org/zap"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/digestmd5"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/audit"
@@ -19,18 +24,6 @@ import (
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/sasl"
 )
-
-// clientSecurity is TLS, SASL and the audit log of the client ports. It is made before the first port is opened.
-// The zero value is a server without them.
-type clientSecurity struct {
-	Keys  *keystore.Keys      // nil without TLS
-	tls   *tls.Config         // for every handshake: Keys.Server() with a count of handshakes
-	sasl  *sasl.Acceptor      // nil without SASL
-	Names *security.CertNames // which part of a certificate is an id
-	Audit *audit.Log          // nil without an audit log
-
-	secrets sessions.Secrets // which password a session has
-}
 
 // Secure loads certificates and users, and opens the audit log. It comes before Listen.
 func (s *Front) Secure() error {
@@ -60,7 +53,7 @@ func (s *Front) loadSecurity() error {
 		s.enforced = append(slices.Clone(s.enforced), auth.SchemeSASL)
 	}
 	var err error
-	if s.Security.Names, err = security.NewCertNames(&s.Config.Security); err != nil {
+	if s.security.names, err = security.NewCertNames(&s.Config.Security); err != nil {
 		return err
 	}
 	if s.Config.SecureClientPort != config.PortUnset || s.Config.ClientPortUnification {
@@ -87,11 +80,11 @@ func (s *Front) loadSecrets(name string) error {
 	if err != nil {
 		return err
 	}
-	if s.Security.secrets, err = sessions.ParseSecrets(text); err != nil {
+	if s.security.secrets, err = sessions.ParseSecrets(text); err != nil {
 		return err
 	}
 	s.Log.Info("passwords of sessions are made from secrets",
-		zap.Bool("zookeeper_passwords_accepted", s.Security.secrets.Guessable()))
+		zap.Bool("zookeeper_passwords_accepted", s.security.secrets.Guessable()))
 	return nil
 }
 
@@ -104,8 +97,8 @@ func (s *Front) loadKeys() error {
 	if keys.Server() == nil {
 		return errNoKeyStore
 	}
-	s.Security.Keys, s.Security.tls = keys, s.countHandshakes(keys.Server())
-	s.ExportExpiry(keys)
+	s.security.keys, s.security.tls = keys, s.countHandshakes(keys.Server())
+	s.exportExpiry(keys)
 	if !s.Runtime.Now().Before(keys.Expires()) {
 		s.Log.Error("the certificate of the client ports has expired: clients that check it do not connect",
 			zap.Time("expired", keys.Expires()))
@@ -136,7 +129,7 @@ func (s *Front) loadUsers() error {
 	if err != nil {
 		return err
 	}
-	s.Security.sasl, err = s.acceptorOf(jaas)
+	s.security.sasl, err = s.acceptorOf(jaas)
 	switch {
 	case errors.Is(err, sasl.ErrNoSection) && !required:
 		level := zap.InfoLevel
@@ -149,7 +142,7 @@ func (s *Front) loadUsers() error {
 	case err != nil:
 		return fmt.Errorf("server: %s: %w", cfg.LoginConfig, err)
 	}
-	s.Log.Info("SASL is on", zap.String("mechanism", s.Security.sasl.Mechanism), zap.Bool("required", required))
+	s.Log.Info("SASL is on", zap.String("mechanism", s.security.sasl.Mechanism), zap.Bool("required", required))
 	return nil
 }
 
@@ -202,7 +195,7 @@ func (s *Front) requiresSASL() bool { return slices.Contains(s.enforced, auth.Sc
 // openAudit opens the audit log, if it is enabled.
 func (s *Front) openAudit() (err error) {
 	if s.Config.Audit.Enabled {
-		s.Security.Audit, err = audit.Open(s.FS, s.Log, s.Config.Audit.File)
+		s.security.audit, err = audit.Open(s.FS, s.Log, s.Config.Audit.File)
 	}
 	return err
 }
@@ -210,14 +203,83 @@ func (s *Front) openAudit() (err error) {
 // StartSecurity starts the goroutines that watch the certificates and write the audit log. It is one of the last
 // steps of Start.
 func (s *Front) StartSecurity() {
-	if k := s.Security.Keys; k != nil && s.Config.ClientCertReload {
+	if k := s.security.keys; k != nil && s.Config.ClientCertReload {
 		s.Spawn("keys", func() { k.Watch(keystore.ReloadInterval, s.Stopping.Done()) })
 	}
-	if a := s.Security.Audit; a != nil {
+	if a := s.security.audit; a != nil {
 		a.Started()
 		s.Spawn("audit", func() { a.Run(s.Stopping.Done(), s.Applied.Done()) })
 	}
 }
 
 // Keys are the certificates of the client ports; nil without TLS there.
-func (s *Front) Keys() *keystore.Keys { return s.Security.Keys }
+func (s *Front) Keys() *keystore.Keys { return s.security.keys }
+
+// AuditLink notes in the audit log, if there is one, that a link to a path was made.
+func (s *Front) AuditLink(ids []auth.Identity, addr netip.Addr, path string) {
+	if log := s.security.audit; log != nil {
+		log.Link(ids, addr, path)
+	}
+}
+
+// SessionIDsOpen reports whether a client that knows the id of a session can take the session over.
+func (s *Front) SessionIDsOpen() bool { return s.security.secrets.Guessable() }
+
+// Label names a session so that the name opens it to no reader: by its id if nothing can be done with that, else by
+// a name that holds until the restart of the server.
+func (s *Front) Label(id proto.SessionID) string {
+	if !s.SessionIDsOpen() {
+		return id.String()
+	}
+	return s.Labels.Text(id)
+}
+
+// Password returns the password of a session.
+func (s *Front) Password(id proto.SessionID) [proto.PasswordSize]byte {
+	return s.security.secrets.Password(id)
+}
+
+// CertIdentities returns the identities that a client's certificate proves.
+func (s *Front) CertIdentities(cert *x509.Certificate) ([]auth.Identity, error) {
+	return s.security.names.Identities(cert)
+}
+
+var errHandshakeLimit = errors.New(
+	"too many TLS handshakes under way: netty.server.outstandingHandshake.limit is reached")
+
+// countHandshakes returns cfg with a count of the handshakes under way. A handshake counts from the client's first
+// message on: a connection that sends nothing costs no work, and takes no place from others.
+func (s *Front) countHandshakes(cfg *tls.Config) *tls.Config {
+	choose := cfg.GetConfigForClient
+	counting := cfg.Clone()
+	counting.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		below, ok := hello.Conn.(*tlsSocket)
+		if ok && !below.counted {
+			below.counted = true
+			if n, limit := s.Metrics.TlsUnfinished.Add(1), int64(s.Config.HandshakeLimit); limit >= 0 && n > limit {
+				s.Metrics.TlsExceeded.Inc()
+				return nil, errHandshakeLimit
+			}
+			if below.shake.Begin() && newPeek().gone(below.TCPConn) {
+				return nil, io.ErrUnexpectedEOF // it costs no more work
+			}
+		}
+		return choose(hello)
+	}
+	return counting
+}
+
+// exportExpiry exports the expiry time of the certificate as a metric.
+func (s *Front) exportExpiry(keys *keystore.Keys) {
+	s.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "warren_tls_certificate_expiry_timestamp_seconds",
+		Help: "When the certificate that clients are shown, or one above it, expires; renew it before.",
+	}, func() float64 { return float64(keys.Expires().Unix()) }))
+}
+
+// Suffices reports whether a client with these identities may ask for anything: it has one of an enforced scheme, if
+// a scheme is enforced.
+func (s *Front) Suffices(ids []auth.Identity) bool {
+	return len(s.enforced) == 0 ||
+		slices.ContainsFunc(ids, func(id auth.Identity) bool { return slices.Contains(s.enforced, id.Scheme) })
+}

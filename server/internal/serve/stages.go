@@ -10,7 +10,7 @@ import (
 // What package stages is told of the requests of clients.
 
 // PrepareStages tells the stages how sessions are named. It is called before the first request can come.
-func (s *Front) PrepareStages() { s.Stages.Attach(s.Label, s.Security.secrets.SamplingKey()) }
+func (s *Front) PrepareStages() { s.Stages.Attach(s.Label, s.security.secrets.SamplingKey()) }
 
 // followedMax bounds the operations of a connection whose replies wait for the socket.
 const followedMax = 256
@@ -18,17 +18,10 @@ const followedMax = 256
 // largeAnswer is how many bytes wait for the socket when a read is followed although it was fast.
 const largeAnswer = 64 << 10
 
-// readBegun is a read that was executed since the last Account. Its body is a part of the input.
-type readBegun struct {
-	op   proto.OpCode
-	xid  int32
-	body []byte
-}
-
 // measure gives the write of an item to the stages, if it may be slow or is traced. The batch is applied and answered
 // at now. oldest is whether the item is the oldest of its batch that is answered.
-func (a *applier) measure(b *flow.ApplyBatch, it *flow.Item, now int64, oldest bool) {
-	c, r := connOf(it), a.srv.Stages
+func (s *Front) measure(b *flow.ApplyBatch, it *flow.Item, now int64, oldest bool) {
+	c, r := connOf(it), s.Stages
 	if c == nil || it.Drop {
 		return
 	}
@@ -70,41 +63,40 @@ func cut(o *stages.Operation, b *flow.ApplyBatch, it *flow.Item, now int64) {
 			o.End(rest, now)
 		}
 	default:
-		h := flow.HeaderOf(it.Payload)
-		o.Zxid = h.Zxid
-		if leg := b.LegOf(h.Zxid); leg.Asked != 0 {
-			o.End(way, leg.Asked)
-			if leg.Logged != 0 {
-				o.End(stages.Sync, leg.Logged)
-			}
-			rest = stages.Quorum
-		}
-		o.End(rest, b.Agreed)
+		cutAgreement(o, b, it, way, rest)
 	}
 	o.End(stages.Apply, now)
 }
 
-// measureRemote gives the part of a leader in the request of a learner to the traces.
-func (a *applier) measureRemote(b *flow.ApplyBatch, it *flow.Item) {
-	r := a.srv.Stages
-	if it.Received == 0 || it.Taken == 0 || it.Payload == nil || it.Session != nil {
-		return // not a request of a learner
-	}
-	sampled := r.Samples(flow.SenderOf(it.Payload))
-	if !sampled && !r.Suspects(b.Agreed-it.Received) {
-		return
-	}
-	h := flow.HeaderOf(it.Payload)
-	o := stages.Begin(stages.Led, it.Op, h.ClientID, h.Cxid, it.Received)
-	o.Sampled, o.Zxid = sampled, h.Zxid
-	o.End(stages.Queue, it.Taken)
-	if leg := b.LegOf(h.Zxid); leg.Asked != 0 {
-		o.End(stages.Prepare, leg.Asked)
+// cutAgreement ends the stages of a txn up to its commitment: way leads to the log, rest is the one stage if nothing
+// is known of the log.
+func cutAgreement(o *stages.Operation, b *flow.ApplyBatch, it *flow.Item, way, rest stages.Stage) {
+	o.Zxid = flow.HeaderOf(it.Payload).Zxid
+	if leg := b.LegOf(o.Zxid); leg.Asked != 0 {
+		o.End(way, leg.Asked)
 		if leg.Logged != 0 {
 			o.End(stages.Sync, leg.Logged)
 		}
+		rest = stages.Quorum
 	}
-	o.End(stages.Quorum, b.Agreed)
+	o.End(rest, b.Agreed)
+}
+
+// measureRemote gives the part of a leader in the request of a learner to the traces.
+func (s *Front) measureRemote(b *flow.ApplyBatch, it *flow.Item) {
+	r := s.Stages
+	if it.Received == 0 || it.Taken == 0 || it.Payload == nil || it.Session != nil {
+		return // not a request of a learner
+	}
+	session, xid := flow.SenderOf(it.Payload)
+	sampled := r.Samples(session, xid)
+	if !sampled && !r.Suspects(b.Agreed-it.Received) {
+		return
+	}
+	o := stages.Begin(stages.Led, it.Op, session, xid, it.Received)
+	o.Sampled = sampled
+	o.End(stages.Queue, it.Taken)
+	cutAgreement(o, b, it, stages.Prepare, stages.Quorum)
 	r.Done(o)
 }
 
@@ -136,7 +128,7 @@ func firstPath(payload []byte) []byte {
 
 // measureRead gives a read that took from received to now to the stages, if it may be slow or is traced. Its execution
 // began at began. REQUIRES: Conn.mu, and that its reply is in the output.
-func (c *Conn) measureRead(q *readBegun, received, began, now int64, sampled bool) {
+func (c *Conn) measureRead(q *request, received, began, now int64, sampled bool) {
 	o := stages.Begin(stages.Whole, q.op, c.sessionID(), q.xid, received)
 	o.Sampled = sampled
 	o.End(stages.Queue, began)
@@ -148,20 +140,19 @@ func (c *Conn) measureRead(q *readBegun, received, began, now int64, sampled boo
 	c.follow(o)
 }
 
-// measureReads looks at the reads that were executed since the last Account. REQUIRES: Conn.mu.
-func (c *Conn) measureReads(now int64) {
-	q := &c.firstRead
-	if c.executed > 0 && q.op != proto.OpPing && q.op != 0 && (c.srv.Stages.Suspects(now-c.Received) ||
-		c.stuck.Load() || c.mu.out.waiting() >= largeAnswer && c.srv.Stages != nil) {
-		c.measureRead(q, c.Received, min(c.begun+c.waited, now), now, false)
+// measureReads looks at the reads of a tally, which were received at received. REQUIRES: Conn.mu.
+func (c *Conn) measureReads(t *tally, received, now int64) {
+	r, q := c.srv.Stages, &t.first
+	if t.executed > 0 && q.op != proto.OpPing && q.op != 0 && (r.Suspects(now-received) ||
+		c.stuck.Load() || c.mu.out.waiting() >= largeAnswer && r != nil) {
+		c.measureRead(q, received, min(t.begun+t.waited, now), now, false)
 	}
-	*q, c.waited = readBegun{}, 0
 }
 
 // sampledRead executes a read that may be traced. REQUIRES: as Front.execute.
-func (c *Conn) sampledRead(q *readBegun, received int64) {
+func (c *Conn) sampledRead(q *request, received int64) {
 	began := c.srv.Clock.Now()
-	c.mu.out.buf = c.srv.execute(c, q.xid, q.op, q.body, c.mu.out.buf)
+	c.srv.execute(c, q)
 	if c.srv.Stages.MayTraceRead(began) {
 		c.measureRead(q, received, began, c.srv.Clock.Now(), true)
 	}
@@ -169,12 +160,12 @@ func (c *Conn) sampledRead(q *readBegun, received int64) {
 
 // runRead executes a read that has waited in the queue since received. now is when the queue began to run, 0 if that
 // is not measured. REQUIRES: as Front.execute.
-func (c *Conn) runRead(q *readBegun, received, now int64) {
+func (c *Conn) runRead(q *request, received, now int64) {
 	if r := c.srv.Stages; r.Samples(c.sessionID(), q.xid) {
 		c.sampledRead(q, received)
 		return
 	}
-	c.mu.out.buf = c.srv.execute(c, q.xid, q.op, q.body, c.mu.out.buf)
+	c.srv.execute(c, q)
 	if c.srv.Stages.Suspects(now - received) {
 		c.measureRead(q, received, now, c.srv.Clock.Now(), false)
 	}
@@ -184,11 +175,11 @@ func (c *Conn) runRead(q *readBegun, received, now int64) {
 func (c *Conn) follow(o *stages.Operation) {
 	out := &c.mu.out
 	if o.Mark = out.handed + int64(out.taken+out.waiting()); o.Mark <= out.handed || out.dead ||
-		len(c.mu.followed) >= followedMax {
+		c.mu.followed.Len() >= followedMax {
 		c.handed(o)
 		return
 	}
-	c.mu.followed = append(c.mu.followed, o)
+	c.mu.followed.Push(o)
 }
 
 // handed ends the last stage of an operation.
@@ -199,12 +190,7 @@ func (c *Conn) handed(o *stages.Operation) {
 
 // handedOn ends the operations whose replies were handed to the socket. REQUIRES: Conn.mu.
 func (c *Conn) handedOn() {
-	n := 0
-	for n < len(c.mu.followed) && c.mu.followed[n].Mark <= c.mu.out.handed {
-		c.handed(c.mu.followed[n])
-		n++
+	for f := &c.mu.followed; f.Len() > 0 && (*f.Front()).Mark <= c.mu.out.handed; f.Pop() {
+		c.handed(*f.Front())
 	}
-	rest := copy(c.mu.followed, c.mu.followed[n:])
-	clear(c.mu.followed[rest:])
-	c.mu.followed = c.mu.followed[:rest]
 }

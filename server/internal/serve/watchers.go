@@ -4,55 +4,58 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 )
 
-// watchers holds the watches of all connections. It is guarded by Mu together with Store.Mu for reading, or by
+// watchers holds the watches of all connections. It is guarded by mu together with Store.Mu for reading, or by
 // Store.Mu for writing.
 type watchers struct {
-	Mu       sync.Mutex
-	Refused  atomic.Int64 // watches that a limit has refused
-	Registry *watch.Registry
-	Slots    []*Conn           // by WatcherID
-	Free     []watch.WatcherID // slots without a connection
+	mu       sync.Mutex
+	refused  atomic.Int64 // watches that a limit has refused
+	registry *watch.Registry
+	slots    []*Conn           // by WatcherID
+	free     []watch.WatcherID // slots without a connection
 	limits   *config.Limits    // never changes
 }
 
 func newWatchers(l *config.Limits) *watchers {
-	return &watchers{Registry: watch.NewBounded(uint64(l.MaxWatchMemory)), Slots: make([]*Conn, 1), limits: l}
+	return &watchers{registry: watch.NewBounded(uint64(l.MaxWatchMemory)), slots: make([]*Conn, 1), limits: l}
 }
 
-// slot returns the WatcherID of c, 0 if the connection has ended. REQUIRES: Store.Mu for reading, watchers.Mu.
+// slot returns the WatcherID of c, 0 if the connection has ended. REQUIRES: Store.Mu for reading, watchers.mu.
 func (ws *watchers) slot(c *Conn) watch.WatcherID {
 	switch {
 	case c.unwatchable:
 		return 0
 	case c.watcher != 0:
 		return c.watcher
-	case len(ws.Free) > 0:
-		c.watcher = ws.Free[len(ws.Free)-1]
-		ws.Free = ws.Free[:len(ws.Free)-1]
-		ws.Slots[c.watcher] = c
+	case len(ws.free) > 0:
+		c.watcher = ws.free[len(ws.free)-1]
+		ws.free = ws.free[:len(ws.free)-1]
+		ws.slots[c.watcher] = c
 	default:
-		c.watcher = watch.WatcherID(len(ws.Slots))
-		ws.Slots = append(ws.Slots, c)
+		c.watcher = watch.WatcherID(len(ws.slots))
+		ws.slots = append(ws.slots, c)
 	}
 	return c.watcher
 }
 
-// Watch registers a watch of c. It reports false if c would then watch more than its limits allow. REQUIRES:
+// watch registers a watch of c. It reports false if c would then watch more than its limits allow. REQUIRES:
 // Store.Mu.
-func (ws *watchers) Watch(c *Conn, kind watch.Kind, path []byte) bool {
-	ws.Mu.Lock()
-	defer ws.Mu.Unlock()
+func (ws *watchers) watch(c *Conn, kind watch.Kind, path []byte) bool {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
 	id := ws.slot(c)
 	if id == 0 {
 		return true
 	}
-	if ws.exceeds(id, path) != "" || !ws.Registry.Add(id, kind, path) {
-		ws.Refused.Add(1)
+	if ws.exceeds(id, path) != "" || !ws.registry.Add(id, kind, path) {
+		ws.refused.Add(1)
 		return false
 	}
 	return true
@@ -73,9 +76,9 @@ const (
 )
 
 // exceeds returns the limit that the connection exceeds if it watches path, "" if it may. REQUIRES: Store.Mu for
-// reading, watchers.Mu.
+// reading, watchers.mu.
 func (ws *watchers) exceeds(id watch.WatcherID, path []byte) (limit string) {
-	paths, bytes := ws.Registry.Use(id)
+	paths, bytes := ws.registry.Use(id)
 	l := ws.limits
 	bytes += uint64(len(path))
 	switch {
@@ -88,49 +91,128 @@ func (ws *watchers) exceeds(id watch.WatcherID, path []byte) (limit string) {
 	default:
 		return ""
 	}
-	if ws.Registry.Has(id, proto.WatcherAny, path) {
+	if ws.registry.Has(id, proto.WatcherAny, path) {
 		return ""
 	}
 	return limit
 }
 
 // left is how much of the memory for watches is left. REQUIRES:
-// Store.Mu for reading, watchers.Mu.
+// Store.Mu for reading, watchers.mu.
 func (ws *watchers) left() uint64 {
-	most, held := uint64(ws.limits.MaxWatchMemory), ws.Registry.Held()
+	most, held := uint64(ws.limits.MaxWatchMemory), ws.registry.Held()
 	return max(most, held) - held
 }
 
-// Unwatch removes every watch of the connection after it has ended. A bounded number is removed under one hold of
-// the locks and in one turn, so that other goroutines do not wait long. The reader calls it last.
-func (c *Conn) Unwatch() {
-	ws := c.srv.Watchers
-	for place, done := ws.unwatchSome(c, 0); !done; {
-		c.srv.Turns.Take()
-		place, done = ws.unwatchSome(c, place)
-		c.srv.Turns.Pass()
+// rewatch registers a watch of an arrival again, and adds the event that its client has missed, if any, to b. It
+// returns the limit that does not allow the watch, "" if it is registered. REQUIRES: Store.Mu for reading,
+// watchers.mu.
+func (ws *watchers) rewatch(s *datatree.State, id watch.WatcherID, a *arrival, path, b []byte) ([]byte, string) {
+	if limit := ws.exceeds(id, path); limit != "" {
+		return b, limit
+	}
+	event, fire, ok := ws.registry.Rewatch(s, id, a.kind, path, a.relative)
+	if !ok {
+		return b, limitWatchMemory
+	}
+	if fire {
+		b = appendEvent(b, event, path, -1)
+	}
+	return b, ""
+}
+
+// refuseWatches ends a connection that brings more watches than the limit of that name allows. After an error the
+// client would still believe that it watches. REQUIRES: Conn.mu.
+func (c *Conn) refuseWatches(limit string) {
+	c.srv.Log.Warn("closing client connection: it sets more watches than a limit allows",
+		zap.Stringer("client_addr", c.Remote), zap.String("limit", limit))
+	c.srv.watchers.refused.Add(1)
+	c.mu.out.closing = true
+}
+
+// removeAll removes every watch of a connection after it has ended. A bounded number is removed under one hold of the
+// locks and in one turn, so that other goroutines do not wait long. The reader calls it last.
+func (ws *watchers) removeAll(c *Conn) {
+	for place, done := ws.removeSome(c, 0); !done; {
+		c.srv.turns.Take()
+		place, done = ws.removeSome(c, place)
+		c.srv.turns.Pass()
 	}
 }
 
 // unwatchedPerLock is how many places for a watch are examined under one hold of the locks.
 const unwatchedPerLock = 1024
 
-// unwatchSome is one part of Unwatch, beginning at place.
-func (ws *watchers) unwatchSome(c *Conn, place uint32) (next uint32, done bool) {
+// removeSome is one part of removeAll, beginning at place.
+func (ws *watchers) removeSome(c *Conn, place uint32) (next uint32, done bool) {
 	st := c.srv.Store
 	st.Mu.RLock()
 	defer st.Mu.RUnlock()
-	ws.Mu.Lock()
-	defer ws.Mu.Unlock()
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
 	c.unwatchable = true
 	if c.watcher == 0 {
 		return 0, true
 	}
-	if next, done = ws.Registry.RemoveSome(c.watcher, place, unwatchedPerLock); !done {
+	if next, done = ws.registry.RemoveSome(c.watcher, place, unwatchedPerLock); !done {
 		return next, false
 	}
-	ws.Slots[c.watcher] = nil
-	ws.Free = append(ws.Free, c.watcher)
+	ws.slots[c.watcher] = nil
+	ws.free = append(ws.free, c.watcher)
 	c.watcher = 0
 	return 0, true
+}
+
+// Watches calls look with the watches of all connections, which look must not change. REQUIRES: not Store.Mu.
+func (s *Front) Watches(look func(*watch.Registry)) {
+	s.Store.Mu.RLock()
+	defer s.Store.Mu.RUnlock()
+	s.watchers.mu.Lock()
+	defer s.watchers.mu.Unlock()
+	look(s.watchers.registry)
+}
+
+// CountWatches returns how many watches there are. REQUIRES: as Watches.
+func (s *Front) CountWatches() (n int) {
+	s.Watches(func(r *watch.Registry) { _, _, n = r.Count() })
+	return n
+}
+
+// WatchMemory returns how many bytes all watches take. REQUIRES: as Watches.
+func (s *Front) WatchMemory() (n uint64) {
+	s.Watches(func(r *watch.Registry) { n = r.Held() })
+	return n
+}
+
+// WatchedPaths returns how many paths a connection watches. REQUIRES: as Watches.
+func (s *Front) WatchedPaths(c *Conn) (n int) {
+	s.Watches(func(r *watch.Registry) { n, _ = r.Use(c.watcher) })
+	return n
+}
+
+// EachDataWatch calls fn for the data watches of connections with a session. REQUIRES: as Watches.
+func (s *Front) EachDataWatch(fn func(id proto.SessionID, path []byte)) {
+	s.Watches(func(r *watch.Registry) {
+		r.Each(func(id watch.WatcherID, path []byte) {
+			if c := s.watchers.slots[id]; c != nil && c.sessionID() != 0 {
+				fn(c.sessionID(), path)
+			}
+		})
+	})
+}
+
+// RefusedWatches returns how many watches, and reconnects with watches, a limit has refused.
+func (s *Front) RefusedWatches() int64 { return s.watchers.refused.Load() }
+
+// ProbeLocks returns when it has had each of the locks of this package that the requests of every client take. It is a
+// probe of whether clients are served.
+func (s *Front) ProbeLocks() {
+	s.CountWatches()
+	s.Conns.Len()
+}
+
+// HasWatch reports whether a connection has a watch of a type on exactly a path. REQUIRES: as Watches.
+func (s *Front) HasWatch(c *Conn, t proto.WatcherType, path string) (has bool) {
+	s.Watches(func(r *watch.Registry) { has = r.Has(c.watcher, t, []byte(path)) })
+	return has
 }

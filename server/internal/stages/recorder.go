@@ -37,6 +37,7 @@ type Recorder struct {
 	tracer    Tracer
 	label     func(proto.SessionID) string
 	times     [Number]prometheus.Histogram
+	spreads   [Number + 1]Spread
 	slowCount *prometheus.CounterVec
 	leftOut   prometheus.Counter
 
@@ -128,8 +129,10 @@ func (r *Recorder) Observe(o *Operation) {
 	for s, spent := range o.Spent {
 		if spent > 0 {
 			r.times[s].Observe(float64(spent) / 1e9)
+			r.spreads[s].observe(spent)
 		}
 	}
+	r.spreads[Number].observe(o.Took())
 }
 
 // Done takes an operation whose last stage has ended. The Recorder owns it from now on.

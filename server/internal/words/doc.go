@@ -1,9 +1,14 @@
-// Package words answers operators: the four-letter words of the client port, the commands of the admin server, and
-// the metrics. It also hands the facts of the server to the console and the API.
+// Package words answers the four-letter words of the client port, in ZooKeeper's text. What it says is known by
+// package facts; the words that name clients ask package serve for their connections.
 //
-// A Reporter reads the other parts of a server and owns nothing of them. Changes go through the part that they
-// concern: package orders, the admin command restore (Host.Restore), and what visitors of the console and the
-// API change (package inside). Words are answered in the reader goroutine of their connection, admin commands and
-// scrapes in the goroutines of net/http. Each takes Store.Mu for reading, and the lock of a connection, for a
-// moment at a time.
+// Words has no state and no goroutine. A word is answered in the reader goroutine of its connection, also while the
+// server does not serve, when most words say so.
+//
+// # Files
+//
+//	words    the table of the words, the whitelist, and what a session is called
+//	server   ruok, isro, mntr, conf, envi, dirs, hash, srst, gtmk, stmk
+//	clients  srvr, stat, cons, crst
+//	watches  wchs, wchc, wchp
+//	dump     dump
 package words

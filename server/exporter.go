@@ -1,0 +1,93 @@
+package server
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/admin"
+	"github.com/seed94657493/warren/server/internal/keystore"
+)
+
+// serveMetrics opens the ports of the metrics exporter, if one is configured.
+func (o *operators) serveMetrics() {
+	if o.Config.Metrics.ClassName != config.PrometheusProvider {
+		return
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", o.metrics)
+	errorLog, _ := zap.NewStdLogAt(o.Log, zap.DebugLevel) // fails only for unknown levels
+	o.exporter = &http.Server{Handler: admin.Fatal(mux), ReadTimeout: 5 * time.Second, WriteTimeout: time.Minute,
+		IdleTimeout: time.Minute, ErrorLog: errorLog}
+	places := admin.NewPlaces(o.exporter, nil)
+	for _, p := range o.exporterPorts() {
+		addr := net.JoinHostPort(o.Config.Metrics.Host, strconv.Itoa(p.port))
+		ln, err := o.listenExporter(addr, p, places)
+		if err != nil {
+			o.Log.Error("metrics are not exported", zap.String("addr", addr), zap.Error(err))
+			o.Fail(&MetricsError{addr, err})
+			return
+		}
+		o.exportAt = ln.Addr()
+		o.Spawn("metrics", func() { _ = o.exporter.Serve(ln) })
+	}
+}
+
+// exporterPort is one port of the exporter.
+type exporterPort struct {
+	port       int
+	plain, tls bool
+}
+
+// exporterPorts are the ports to listen on: one port for both protocols if their numbers are equal. If there is an
+// HTTPS port, there is an HTTP port only if it is configured.
+func (o *operators) exporterPorts() (all []exporterPort) {
+	m := &o.Config.Metrics
+	switch {
+	case m.HTTPSPort == config.PortUnset:
+		return []exporterPort{{port: m.Port, plain: true}}
+	case m.HTTPSPort == m.Port:
+		return []exporterPort{{port: m.Port, plain: true, tls: true}}
+	case m.Port != config.PortUnset && o.Config.Given("metricsProvider.httpPort"):
+		all = append(all, exporterPort{port: m.Port, plain: true})
+	}
+	return append(all, exporterPort{port: m.HTTPSPort, tls: true})
+}
+
+// listenExporter opens one port.
+func (o *operators) listenExporter(addr string, p exporterPort, places *admin.Places) (net.Listener, error) {
+	var secure *tls.Config
+	if p.tls {
+		keys, err := o.exporterKeys()
+		if err != nil {
+			return nil, err
+		}
+		o.Spawn("exporter keys", func() { keys.Watch(keystore.ReloadInterval, o.Stopping.Done()) })
+		o.keys.exporter.Store(keys)
+		secure = keys.Server()
+	}
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	ln = places.Listen(ln)
+	switch {
+	case p.plain && p.tls:
+		return admin.Unify(ln, secure, o.front.Handshakes, nil), nil
+	case p.tls:
+		return o.front.Handshakes.Listen(ln, secure), nil
+	}
+	return ln, nil
+}
+
+// stopExporter closes the ports of the exporter.
+func (o *operators) stopExporter() {
+	if o.exporter != nil {
+		_ = o.exporter.Close()
+	}
+}

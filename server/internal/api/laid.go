@@ -1,0 +1,118 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/seed94657493/warren/server/internal/formats"
+)
+
+// Bounds of the data that is laid out for a reader.
+const (
+	textShown   = 64 << 10 // bytes as text
+	hexShown    = 4 << 10  // and as bytes
+	unpackedMax = 1 << 20  // of what gzip or snappy stand for
+)
+
+// Laid is the data of a znode in one format, for a reader.
+type Laid struct {
+	Path    string   `json:"path" doc:"of the znode"`
+	Format  string   `json:"format" doc:"json, yaml, xml, text or hex: the one that was asked for, or that fits best"`
+	Formats []string `json:"formats" doc:"that can be asked for"`
+	Packing string   `json:"packing" doc:"gzip or snappy, which were opened; empty for neither"`
+	Packed  bool     `json:"packed" doc:"the packed bytes are shown"`
+	Text    string   `json:"text" doc:"the data in that format"`
+	Cut     bool     `json:"cut" doc:"text is not all of the data"`
+	Trouble string   `json:"trouble" doc:"why the format was not possible; empty for nothing"`
+	Size    int      `json:"size" doc:"bytes of the data when it is unpacked"`
+}
+
+// Lay lays data out: in the format that is asked for, or in the one that fits it best. Data that is packed is opened,
+// unless its bytes are asked for with the word packed. whole tells that data is all of it.
+func Lay(data []byte, whole bool, asked string) Laid {
+	v := Laid{Cut: !whole}
+	if whole {
+		plain, how, cut, err := formats.Unpack(data, unpackedMax)
+		switch {
+		case err != nil:
+			v.Trouble = "It begins like " + string(how) + ", but cannot be opened."
+		case how == formats.Plain:
+			data = plain
+		case asked == "packed":
+			v.Packing, v.Packed, asked = string(how), true, string(formats.Hex)
+		default:
+			v.Packing, data, v.Cut = string(how), plain, cut
+		}
+	}
+	v.Size = len(data)
+	for _, one := range formats.All {
+		v.Formats = append(v.Formats, string(one.Format))
+	}
+	format := formats.Format(asked)
+	if !slices.Contains(v.Formats, asked) {
+		format = formats.Detect(data)
+	}
+	v.Format = string(format)
+	shown := data
+	if format == formats.Hex && len(data) > hexShown {
+		shown, v.Cut = data[:hexShown], true
+	}
+	text, err := formats.Lay(shown, format)
+	if err != nil && v.Trouble == "" {
+		v.Trouble = fmt.Sprintf("Shown as text: %s.", err)
+	}
+	if format != formats.Hex && len(text) > textShown {
+		text, v.Cut = strings.ToValidUTF8(text[:textShown], ""), true
+	}
+	v.Text = text
+	return v
+}
+
+// laidTable is the route of Laid, and that which hashes passwords for ACLs.
+func laidTable() []*route {
+	return []*route{
+		{method: "GET", path: "/laid", name: "laid",
+			about: "The data of a znode, unpacked and laid out for a reader.",
+			params: []param{pathParam,
+				{name: "as", about: "json, yaml, xml, text or hex; packed for the bytes as they are stored"}},
+			gives: Laid{}, serve: (*API).laid},
+		{method: "POST", path: "/digest", name: "digest", takes: Credentials{}, gives: ACL{}, changes: true,
+			about: "The entry of an ACL for a user of scheme digest, as this server hashes its password.",
+			serve: (*API).digest},
+	}
+}
+
+func (a *API) laid(w http.ResponseWriter, r *http.Request, v *Visitor) error {
+	q := queryOf(r)
+	path, as := q.text("path", ""), q.text("as", "")
+	if q.err != nil {
+		return q.err
+	}
+	return ask(a, w, r, func() (*Laid, error) {
+		z, err := a.o.Server.Znode(v.Actor, path, DataMax)
+		if err != nil {
+			return nil, err
+		}
+		l := Lay(z.Raw, z.Whole, as)
+		l.Path = path
+		return &l, nil
+	})
+}
+
+func (a *API) digest(w http.ResponseWriter, r *http.Request, _ *Visitor) error {
+	var c Credentials
+	if err := a.body(w, r, &c, CredentialsBody); err != nil {
+		return err
+	}
+	if c.User == "" || c.Password == "" || strings.Contains(c.User, ":") ||
+		len(c.User)+len(c.Password) > credentialsMax {
+		return refusal(http.StatusBadRequest, "a user without a colon and a password are needed")
+	}
+	id, err := a.o.Server.DigestID(c.User, c.Password)
+	if err != nil {
+		return err
+	}
+	return answer(w, ACL{Scheme: "digest", ID: id, Perms: "r"})
+}

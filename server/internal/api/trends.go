@@ -1,0 +1,32 @@
+package api
+
+import (
+	"net/http"
+)
+
+func trendTable() []*route {
+	return []*route{
+		{method: "GET", path: "/trends", name: "trends",
+			about: "The figures of this server over time, at a resolution that falls with the age, and what " +
+				"happened to it. At least a day is kept, in memory.",
+			params: []param{{name: "from", about: "ms since 1970; 0 if it is not given", number: true}},
+			gives:  Trends{}, serve: (*API).trends},
+		{method: "GET", path: "/servers", name: "servers",
+			about: "What the servers of the configuration answer at their client ports.", gives: Servers{},
+			serve: (*API).servers},
+	}
+}
+
+func (a *API) trends(w http.ResponseWriter, r *http.Request, _ *Visitor) error {
+	q := queryOf(r)
+	from := q.number("from", 0)
+	if q.err != nil {
+		return q.err
+	}
+	return ask(a, w, r, func() (*Trends, error) { return a.o.Server.Trends(from), nil })
+}
+
+// servers does not take a place of those that ask this server: it waits for others.
+func (a *API) servers(w http.ResponseWriter, _ *http.Request, _ *Visitor) error {
+	return answer(w, a.o.Server.Servers())
+}

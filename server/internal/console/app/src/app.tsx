@@ -1,0 +1,64 @@
+// The console's application: a frame, and one page in it.
+import { render } from "preact";
+import { TriangleAlert } from "lucide";
+import "./style.css";
+import { whoami } from "./api";
+import { Ensembles } from "./ensembles";
+import { keepFresh } from "./facts";
+import { Configuration } from "./configuration";
+import { Frame } from "./frame";
+import { Live } from "./live";
+import { Sizes, Slow, Top } from "./load";
+import { Overview } from "./overview";
+import { Empty } from "./parts";
+import { Compare, TimeTravel } from "./past";
+import { Recipes } from "./recipes";
+import { page } from "./router";
+import { Search } from "./search";
+import { Servers } from "./servers";
+import { Sessions } from "./sessions";
+import { Tree } from "./tree";
+import "./prefs";
+
+function Missing() {
+  return (
+    <div class="page">
+      <header>
+        <h1>No such page</h1>
+      </header>
+      <Empty icon={TriangleAlert} title="Nothing is here">
+        <a href="#/">Back to the overview</a>
+      </Empty>
+    </div>
+  );
+}
+
+const views: Record<string, () => any> = {
+  overview: Overview,
+  tree: Tree,
+  search: Search,
+  live: Live,
+  sessions: Sessions,
+  recipes: Recipes,
+  top: Top,
+  slow: Slow,
+  sizes: Sizes,
+  past: TimeTravel,
+  difference: Compare,
+  ensembles: Ensembles,
+  servers: Servers,
+  configuration: Configuration,
+};
+
+function App() {
+  const View = views[page.value] ?? Missing;
+  return (
+    <Frame>
+      <View key={page.value} />
+    </Frame>
+  );
+}
+
+void whoami().catch(() => {});
+keepFresh();
+render(<App />, document.getElementById("app")!);

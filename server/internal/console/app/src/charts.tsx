@@ -1,0 +1,195 @@
+// Charts over time with a common cursor, by uPlot.
+import { signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import type { Happened, Trends } from "./api";
+import { clock, local, unit } from "./format";
+import { shown } from "./prefs";
+
+/** One line of a chart. */
+export interface Line {
+  name: string;
+  series: string;
+  color: string;
+  fill?: boolean;
+}
+
+// Where the common cursor is: a moment of the trends, or null.
+export const cursor = signal<number | null>(null);
+
+const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+// Steps of an axis of bytes: powers of two, so that its labels are round.
+const powers = Array.from({ length: 50 }, (_, i) => 2 ** i);
+
+function marks(events: () => Happened[]): uPlot.Plugin {
+  return {
+    hooks: {
+      draw: (u) => {
+        const { ctx, bbox } = u;
+        ctx.save();
+        ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
+        ctx.lineWidth = devicePixelRatio;
+        for (const e of events()) {
+          if (e.kind !== "role" && e.kind !== "start") continue;
+          const x = u.valToPos(e.at / 1000, "x", true);
+          if (x < bbox.left || x > bbox.left + bbox.width) continue;
+          ctx.strokeStyle = css(e.kind === "role" ? "--warn-dot" : "--info-dot");
+          ctx.beginPath();
+          ctx.moveTo(x, bbox.top);
+          ctx.lineTo(x, bbox.top + bbox.height);
+          ctx.stroke();
+        }
+        ctx.restore();
+      },
+    },
+  };
+}
+
+export function Chart({
+  title,
+  trends,
+  lines: all,
+  u: unitOf,
+  from,
+  floor,
+}: {
+  title: string;
+  trends: Trends;
+  lines: Line[];
+  u: string;
+  from: number;
+  floor?: number;
+}) {
+  // A line without a value would only take a place in the legend.
+  const valuesOf = (l: Line) => trends.series.find((s) => s.name === l.series)?.values ?? [];
+  const known = all.filter((l) => valuesOf(l).some((v) => v !== null));
+  const lines = known.length > 0 ? known : all;
+  const box = useRef<HTMLDivElement>(null),
+    plot = useRef<uPlot | null>(null);
+  const events = useRef<Happened[]>([]),
+    range = useRef<[number, number]>([0, 1]);
+  events.current = trends.events;
+  const until = trends.times.length ? trends.times[trends.times.length - 1] : Date.now();
+  // A server that has not run for so long yet would leave most of the chart empty.
+  range.current = [Math.max(from, Math.min(trends.times[0] ?? from, until - 120_000)) / 1000, until / 1000];
+  const series = lines.map(valuesOf);
+  const has = series.some((s) => s.some((v) => v !== null));
+  // Slots that are missing, as while the server was stopped, must not be bridged.
+  const times: number[] = [],
+    values: (number | null)[][] = lines.map(() => []);
+  trends.times.forEach((t, i) => {
+    if (i && t - trends.times[i - 1] > 2.5 * trends.everyMs) {
+      times.push((trends.times[i - 1] + trends.everyMs) / 1000);
+      values.forEach((v) => v.push(null));
+    }
+    times.push(t / 1000);
+    series.forEach((s, j) => values[j].push(s[i] ?? null));
+  });
+  const data = [times, ...values] as uPlot.AlignedData;
+  useEffect(() => {
+    if (!has) return;
+    const grid = { stroke: css("--border"), width: 1 },
+      text = css("--text-3"),
+      font = "11px " + css("--font");
+    const made = new uPlot(
+      {
+        width: box.current!.clientWidth,
+        height: 168,
+        pxAlign: true,
+        legend: { show: false },
+        padding: [8, 16, 0, 0],
+        cursor: { sync: { key: "warren" }, y: false, points: { size: 6 }, drag: { x: false, y: false } },
+        scales: {
+          x: { time: true, range: () => range.current },
+          y: { range: (_u, _min, max) => [0, Math.max(floor ?? 0, (max ?? 1) * 1.12) || 1] },
+        },
+        axes: [
+          {
+            stroke: text,
+            font,
+            grid: { show: false },
+            ticks: { show: false },
+            size: 24,
+            space: 72,
+            values: (_u, splits) => splits.map((s) => clock(s * 1000).slice(0, 5)),
+          },
+          {
+            stroke: text,
+            font,
+            grid,
+            ticks: { show: false },
+            size: 62,
+            space: 36,
+            incrs: unitOf.startsWith("bytes") ? powers : undefined,
+            values: (_u, splits) => splits.map((v) => unit(v, unitOf)),
+          },
+        ],
+        series: [
+          {},
+          ...lines.map((l) => ({
+            label: l.name,
+            stroke: css(l.color),
+            width: 1.5,
+            spanGaps: false,
+            points: { show: false },
+            fill: l.fill ? css(l.color) + "1f" : undefined,
+          })),
+        ],
+        hooks: {
+          setCursor: [
+            (u) => {
+              cursor.value = u.cursor.left! >= 0 && u.cursor.idx != null ? u.data[0][u.cursor.idx] : null;
+            },
+          ],
+        },
+        plugins: [marks(() => events.current)],
+      },
+      data,
+      box.current!,
+    );
+    plot.current = made;
+    const host = box.current!;
+    const sized = new ResizeObserver(
+      () => host.clientWidth && made.setSize({ width: host.clientWidth, height: 168 }),
+    );
+    sized.observe(host);
+    return () => {
+      sized.disconnect();
+      made.destroy();
+      plot.current = null;
+    };
+  }, [has, shown.value, lines.map((l) => l.series).join(), unitOf]);
+  useEffect(() => plot.current?.setData(data), [trends, from]);
+  const at = cursor.value === null ? -1 : times.indexOf(cursor.value);
+  return (
+    <figure class="card chart" aria-label={title}>
+      <figcaption class="head">
+        <h3>{title}</h3>
+        <span class="small faint">{at >= 0 ? local(times[at] * 1000).slice(5) : ""}</span>
+      </figcaption>
+      <div class="keys">
+        {lines.map((l, i) => {
+          const v = at >= 0 ? values[i][at] : last(values[i]);
+          return (
+            <span key={l.series}>
+              <i style={{ background: `var(${l.color})` }} />
+              {l.name} <b>{unit(v, unitOf)}</b>
+            </span>
+          );
+        })}
+      </div>
+      {has ? (
+        <div class="plot" ref={box} aria-hidden="true" />
+      ) : (
+        <div class="none">Nothing measured in this time</div>
+      )}
+    </figure>
+  );
+}
+
+function last(values: (number | null)[]): number | null {
+  for (let i = values.length - 1; i >= 0; i--) if (values[i] !== null) return values[i];
+  return null;
+}

@@ -1,0 +1,101 @@
+// Other ensembles side by side, as one of their servers describes each.
+import { Network, TriangleAlert } from "lucide";
+import type { Ensemble } from "./api";
+import { bytes, count, versionOf } from "./format";
+import { Dot, Empty, Note, Skeleton, Tag, useGet, type Tone } from "./parts";
+
+interface Other {
+  name: string;
+  trouble: string;
+  ensemble: Ensemble;
+}
+
+export function Ensembles() {
+  const all = useGet<{ ensembles: Other[] | null }>("ensembles", {}, 5000);
+  const list = all.data?.ensembles ?? [];
+  return (
+    <div class="page" id="ensembles">
+      <header>
+        <h1>Ensembles</h1>
+      </header>
+      {all.trouble && (
+        <Note tone="bad" icon={TriangleAlert}>
+          {all.trouble.message}
+        </Note>
+      )}
+      {!all.data && !all.trouble && <Skeleton rows={5} />}
+      {all.data && list.length === 0 && (
+        <div class="card">
+          <Empty icon={Network} title="No other ensembles are configured">
+            <code>warren.console.ensembles=name=http://host:8080</code> in zoo.cfg names the admin ports of their
+            servers.
+          </Empty>
+        </div>
+      )}
+      <div class="servers">
+        {list.map((o, i) => (
+          <One key={i} o={o} />
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function One({ o }: { o: Other }) {
+  const e = o.ensemble,
+    problems = e?.problems ?? [],
+    members = e?.members ?? [];
+  const tone: Tone =
+    o.trouble || problems.some((p) => p.severity === "critical" || p.severity === "error")
+      ? "bad"
+      : problems.length
+        ? "warn"
+        : "good";
+  const here = members.filter((m) => ["leader", "follower", "observer"].includes(m.state)).length;
+  return (
+    <section class="card server" aria-label={o.name}>
+      <div class="name">
+        <Dot tone={tone} label={tone === "good" ? "Healthy" : "Needs a look"} />
+        <b class="cut">{o.name}</b>
+        {!o.trouble && <Tag>{e.state}</Tag>}
+      </div>
+      {o.trouble ? (
+        <p class="c-bad">Nothing is known of it: {o.trouble}.</p>
+      ) : (
+        <>
+          <dl>
+            <div>
+              <dt>Leader</dt>
+              <dd>{e.leader != null ? "server " + e.leader : members.length ? "None" : "Alone"}</dd>
+            </div>
+            <div>
+              <dt>Servers seen</dt>
+              <dd>{members.length ? `${here} of ${members.length}` : "1"}</dd>
+            </div>
+            <div>
+              <dt>Sessions</dt>
+              <dd>{count(e.sessions ?? 0)}</dd>
+            </div>
+            <div>
+              <dt>Znodes</dt>
+              <dd>{count(e.znodes ?? 0)}</dd>
+            </div>
+            <div>
+              <dt>Data</dt>
+              <dd>{bytes(e.dataBytes ?? 0)}</dd>
+            </div>
+            <div>
+              <dt>Version</dt>
+              <dd>{versionOf(e.version ?? "") || "–"}</dd>
+            </div>
+          </dl>
+          {problems.map((p, j) => (
+            <p key={j} class="small" style={{ marginTop: "8px" }}>
+              <Tag tone="warn">{p.severity || "finding"}</Tag> {p.text} <span class="dim">{p.remedy}</span>
+            </p>
+          ))}
+        </>
+      )}
+    </section>
+  );
+}

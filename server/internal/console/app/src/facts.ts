@@ -1,0 +1,131 @@
+// What every page knows: the ensemble, asked every few seconds, and what follows from it.
+import { computed, effect, signal } from "@preact/signals";
+import { get, Trouble, type Ensemble, type Member, type ServerState, type Servers } from "./api";
+import type { Tone } from "./parts";
+
+export const ensemble = signal<Ensemble | null>(null);
+export const servers = signal<Servers | null>(null);
+export const lost = signal<string>("");
+
+async function refresh(): Promise<void> {
+  if (document.hidden) return;
+  try {
+    ensemble.value = await get<Ensemble>("ensemble");
+    lost.value = "";
+    servers.value = await get<Servers>("servers");
+  } catch (e) {
+    lost.value = e instanceof Trouble ? e.message : String(e);
+  }
+}
+
+export function keepFresh(): void {
+  const loop = async () => {
+    await refresh();
+    setTimeout(loop, 3000);
+  };
+  void loop();
+  document.addEventListener("visibilitychange", () => void refresh());
+}
+
+/** One server of the ensemble: what the configuration, the leader and the server itself say. */
+export interface Seen {
+  id: number;
+  member: Member;
+  state: ServerState | null;
+  up: boolean | null;
+  role: string;
+  why: string;
+}
+
+export const seen = computed<Seen[]>(() => {
+  const e = ensemble.value;
+  if (!e) return [];
+  return e.members.map((member) => {
+    const state = servers.value?.servers.find((s) => s.id === member.id) ?? null;
+    const answers = state !== null && state.trouble === "";
+    const known = member.state !== "unknown";
+    const up = member.self
+      ? e.serving
+      : answers
+        ? true
+        : known
+          ? member.state !== "absent" && member.state !== "joining"
+          : state === null
+            ? null
+            : false;
+    const role = member.self
+      ? e.state
+      : member.state === "absent" || member.state === "joining"
+        ? member.state
+        : answers
+          ? state.state
+          : known
+            ? member.state
+            : "unknown";
+    return { id: member.id, member, state, up, role, why: state?.trouble ?? "" };
+  });
+});
+
+export interface Verdict {
+  tone: Tone;
+  sentence: string;
+  detail: string;
+}
+
+const words = ["none", "one", "two", "three", "four", "five", "six", "seven"];
+
+/** The state of the ensemble in one sentence. */
+export const verdict = computed<Verdict | null>(() => {
+  const e = ensemble.value;
+  if (!e) return lost.value ? { tone: "bad", sentence: "This server does not answer", detail: lost.value } : null;
+  const worst = e.problems.some((p) => p.severity === "critical" || p.severity === "error")
+    ? "bad"
+    : e.problems.some((p) => p.severity === "warning")
+      ? "warn"
+      : "good";
+  const findings =
+    e.problems.length === 0
+      ? "Nothing is known to be wrong."
+      : e.problems.length === 1
+        ? "One finding needs a look."
+        : `${e.problems.length} findings need a look.`;
+  if (lost.value) return { tone: "bad", sentence: "This server does not answer", detail: "What is shown is old." };
+  if (e.members.length === 0) {
+    return e.serving
+      ? { tone: worst, sentence: "This server stands alone and serves clients", detail: findings }
+      : { tone: "bad", sentence: "This server stands alone and serves no clients", detail: findings };
+  }
+  const voters = seen.value.filter((s) => s.member.role === "participant");
+  const up = voters.filter((s) => s.up).length;
+  const unsure = voters.filter((s) => s.up === null).length;
+  const parts = [unsure ? `${voters.length} voters` : `${up} of ${voters.length} voters are up`];
+  if (e.leader === null) {
+    return {
+      tone: "bad",
+      sentence: `No leader: ${parts[0]}`,
+      detail: "Writes wait until a leader is elected. " + findings,
+    };
+  }
+  parts.push(`server ${e.leader} leads`);
+  let tone: Tone = worst;
+  if (!unsure && up < voters.length && tone === "good") tone = "warn";
+  if (!unsure && !servers.value?.weighted && voters.length > 1) {
+    const spare = up - (Math.floor(voters.length / 2) + 1);
+    parts.push(spare <= 0 ? "none may fail" : `${words[spare] ?? spare} may fail`);
+    if (spare <= 0 && tone === "good") tone = "warn";
+  }
+  if (!e.serving) tone = "bad";
+  return {
+    tone,
+    sentence: parts.join(", ") + (e.serving ? "" : "; this server serves no clients"),
+    detail: findings,
+  };
+});
+
+/** The name of the ensemble: it has none of its own, so it is told by where its page is. */
+export const ensembleName = computed(() => location.host);
+
+effect(() => {
+  const v = verdict.value;
+  if (v) document.documentElement.dataset.state = v.tone;
+});

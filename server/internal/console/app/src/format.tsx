@@ -1,0 +1,138 @@
+// How figures, times and names are written, the same on every page.
+import type { ComponentChildren } from "preact";
+
+const group = new Intl.NumberFormat("en-US");
+export const count = (n: number) => group.format(n);
+
+/** A number with three significant digits at most, such as 12.3k. */
+export function short(n: number): string {
+  const abs = Math.abs(n);
+  if (abs >= 1e9) return trim(n / 1e9) + "G";
+  if (abs >= 1e6) return trim(n / 1e6) + "M";
+  if (abs >= 1e4) return trim(n / 1e3) + "k";
+  return abs >= 100 || Number.isInteger(n) ? group.format(Math.round(n)) : trim(n);
+}
+
+const trim = (n: number) => String(Number(n.toPrecision(3)));
+
+/** A number of things, such as 1 session or 3 sessions. */
+export const of = (n: number, one: string, more = one + "s") => `${count(n)} ${n === 1 ? one : more}`;
+
+export function bytes(n: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+  let i = 0;
+  while (Math.abs(n) >= 1024 && i < units.length - 1) {
+    n /= 1024;
+    i++;
+  }
+  return (i === 0 ? String(Math.round(n)) : trim(n)) + " " + units[i];
+}
+
+export function millis(ms: number): string {
+  if (ms === 0) return "0 ms";
+  if (ms < 1) return Math.round(ms * 1000) + " µs";
+  if (ms < 10_000) return trim(ms) + " ms";
+  return duration(ms);
+}
+
+export function duration(ms: number): string {
+  const s = Math.floor(ms / 1000);
+  if (s < 60) return s + " s";
+  if (s < 3600) return Math.floor(s / 60) + " min";
+  const h = Math.floor(s / 3600);
+  if (h < 48) return h + " h " + Math.floor((s % 3600) / 60) + " min";
+  return Math.floor(h / 24) + " d " + (h % 24) + " h";
+}
+
+export function unit(n: number | null | undefined, u: string): string {
+  if (n === null || n === undefined) return "–";
+  if (u === "bytes") return bytes(n);
+  if (u === "bytes/s") return bytes(n) + "/s";
+  if (u === "ms") return millis(n);
+  return short(n) + u;
+}
+
+const pad = (n: number, width = 2) => String(n).padStart(width, "0");
+
+export function clock(ms: number): string {
+  const d = new Date(ms);
+  return `${pad(d.getHours())}:${pad(d.getMinutes())}:${pad(d.getSeconds())}`;
+}
+
+export function local(ms: number): string {
+  const d = new Date(ms);
+  return `${d.getFullYear()}-${pad(d.getMonth() + 1)}-${pad(d.getDate())} ${clock(ms)}`;
+}
+
+export const utc = (ms: number) => new Date(ms).toISOString().slice(0, 19).replace("T", " ") + " UTC";
+
+export function ago(ms: number, now = Date.now()): string {
+  const past = now - ms;
+  return past < 5000 ? "just now" : duration(past) + " ago";
+}
+
+/** A time: local, with UTC beside it for who points at it. */
+export function Time({ at, relative }: { at: number; relative?: boolean }) {
+  if (!at) return <span class="faint">Not known</span>;
+  return (
+    <time dateTime={new Date(at).toISOString()} title={`${local(at)} local time\n${utc(at)}`}>
+      {relative ? ago(at) : local(at)}
+    </time>
+  );
+}
+
+/** A time with UTC written beside it. */
+export function TimeWithUTC({ at }: { at: number }) {
+  return (
+    <>
+      <Time at={at} /> {at > 0 && <span class="faint">· {utc(at)}</span>}
+    </>
+  );
+}
+
+// What no name should show as it is: controls, marks that turn the direction, and what is invisible.
+const hidden = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}\u00a0\u115f\u1160\u3164\uffa0\u034f]|^\s|\s$|\s(?=\s)/gu;
+
+/** The parts of a name: text, and characters that are shown by their code. */
+export function partsOf(name: string): { text: string; code: boolean }[] {
+  const parts: { text: string; code: boolean }[] = [];
+  let from = 0;
+  for (const m of name.matchAll(hidden)) {
+    if (m.index > from) parts.push({ text: name.slice(from, m.index), code: false });
+    parts.push({ text: "U+" + m[0].codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0"), code: true });
+    from = m.index + m[0].length;
+  }
+  if (from < name.length) parts.push({ text: name.slice(from), code: false });
+  return parts;
+}
+
+/** A name or a path as plain text, without anything that could deceive. */
+export const plain = (name: string) =>
+  partsOf(name)
+    .map((p) => (p.code ? `⟨${p.text}⟩` : p.text))
+    .join("");
+
+/** A name or a path: isolated from the text around it, with what is invisible shown by its code. */
+export function Name({ of, children }: { of: string; children?: ComponentChildren }) {
+  return (
+    <bdi class="esc mono">
+      {partsOf(of).map((p) =>
+        p.code ? (
+          <span class="bad-char" title="invisible character">
+            {p.text}
+          </span>
+        ) : (
+          p.text
+        ),
+      )}
+      {children}
+    </bdi>
+  );
+}
+
+export const joined = (parent: string, name: string) => (parent === "/" ? "/" : parent + "/") + name;
+export const baseOf = (path: string) => (path === "/" ? "/" : path.slice(path.lastIndexOf("/") + 1));
+export const parentOf = (path: string) => path.slice(0, Math.max(1, path.lastIndexOf("/"))) || "/";
+
+/** A version without what follows the number, which is the form of ZooKeeper's word srvr. */
+export const versionOf = (v: string) => v.split(/[-,]/)[0];

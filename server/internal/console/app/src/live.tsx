@@ -1,0 +1,162 @@
+// What changes at and below a path, as it happens.
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { Pause, Play, Radio, TriangleAlert } from "lucide";
+import { clock, Name } from "./format";
+import { Button, Dot, Empty, Field, Note, Tag, type Tone } from "./parts";
+import { amend, param, to } from "./router";
+
+interface Happening {
+  type: string;
+  path: string;
+  zxid: string;
+  at: number;
+  n: number;
+}
+
+const most = 500;
+const tones: Record<string, Tone> = { created: "good", deleted: "bad", changed: "info", children: "" };
+
+export function Live() {
+  const path = param("path", "/"),
+    typed = useSignal(path),
+    state = useSignal<"begins" | "follows" | "over">("begins");
+  const why = useSignal(""),
+    rows = useSignal<Happening[]>([]),
+    paused = useSignal(false),
+    held = useRef<Happening[]>([]);
+  const n = useRef(0),
+    missed = useSignal(0),
+    turn = useSignal(0);
+  useEffect(() => {
+    rows.value = [];
+    state.value = "begins";
+    const source = new EventSource("api/v1/changes?path=" + encodeURIComponent(path));
+    source.addEventListener("ready", () => (state.value = "follows"));
+    source.addEventListener("change", (e) => {
+      const h = { ...JSON.parse((e as MessageEvent).data), n: n.current++ } as Happening;
+      held.current = [h, ...held.current].slice(0, most);
+      if (paused.value) missed.value = held.current.length;
+    });
+    source.addEventListener("end", (e) => {
+      state.value = "over";
+      why.value = `The server has ended the stream: ${JSON.parse((e as MessageEvent).data).reason}`;
+      source.close();
+    });
+    source.addEventListener("error", () => {
+      if (source.readyState !== EventSource.CLOSED) {
+        state.value = "begins";
+        return;
+      }
+      state.value = "over";
+      why.value = "The server does not allow a stream now, or does not answer";
+    });
+    // A burst is shown once in a while, not line by line.
+    const timer = setInterval(() => {
+      if (paused.value || held.current.length === 0) return;
+      rows.value = [...held.current, ...rows.value].slice(0, most);
+      held.current = [];
+      missed.value = 0;
+    }, 150);
+    return () => {
+      clearInterval(timer);
+      held.current = [];
+      source.close();
+    };
+  }, [path, turn.value]);
+  return (
+    <div class="page" id="live">
+      <header>
+        <h1>Live changes</h1>
+        <span class="row" role="status">
+          <Dot tone={state.value === "follows" ? "good" : state.value === "over" ? "bad" : "warn"} />
+          {state.value === "follows"
+            ? paused.value
+              ? `Paused, ${missed.value} wait`
+              : "Following"
+            : state.value === "over"
+              ? "Ended"
+              : "Connecting…"}
+        </span>
+        <Button
+          icon={paused.value ? Play : Pause}
+          aria-pressed={paused.value}
+          onClick={() => (paused.value = !paused.value)}
+        >
+          {paused.value ? "Resume" : "Pause"}
+        </Button>
+      </header>
+      <form
+        class="row wrap"
+        style={{ alignItems: "end" }}
+        onSubmit={(e) => {
+          e.preventDefault();
+          amend("live", { path: typed.value });
+        }}
+      >
+        <div class="grow" style={{ maxWidth: "480px" }}>
+          <Field label="At and below">
+            {(id) => (
+              <input
+                id={id}
+                class="input mono"
+                spellcheck={false}
+                value={typed.value}
+                onInput={(e) => (typed.value = e.currentTarget.value)}
+              />
+            )}
+          </Field>
+        </div>
+        <Button type="submit">Follow</Button>
+      </form>
+      {state.value === "over" && (
+        <Note tone="warn" icon={TriangleAlert}>
+          {why.value || "The stream has ended"}.{" "}
+          <Button small onClick={() => turn.value++}>
+            Follow again
+          </Button>
+        </Note>
+      )}
+      <div class="card">
+        {rows.value.length === 0 ? (
+          <Empty icon={Radio} title="No changes yet">
+            They appear here as they happen.
+          </Empty>
+        ) : (
+          <div class="scroll-x" role="region" aria-label="Changes" tabIndex={0}>
+            <table class="t">
+              <thead>
+                <tr>
+                  <th scope="col">Time</th>
+                  <th scope="col">Change</th>
+                  <th scope="col">Znode</th>
+                  <th scope="col">Txn</th>
+                </tr>
+              </thead>
+              <tbody>
+                {rows.value.slice(0, 200).map((h) => (
+                  <tr key={h.n}>
+                    <th scope="row" class="nowrap">
+                      {clock(h.at)}
+                    </th>
+                    <td>
+                      <Tag tone={tones[h.type] ?? ""}>{h.type}</Tag>
+                    </td>
+                    <td class="wrap">
+                      <a href={to("tree", { path: h.path })}>
+                        <Name of={h.path} />
+                      </a>
+                    </td>
+                    <td>
+                      <code>{h.zxid || "–"}</code>
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </div>
+    </div>
+  );
+}

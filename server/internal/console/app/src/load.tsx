@@ -1,0 +1,487 @@
+// What causes the load: the top of everything, slow operations, sizes.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { ChartNoAxesColumn, Lock, Timer, TriangleAlert } from "lucide";
+import {
+  get,
+  Trouble,
+  type SizePart,
+  type Sizes as Counted,
+  type Slow as SlowPage,
+  type Stages,
+  type Top as TopPage,
+  type TopEntry,
+} from "./api";
+import { ago, baseOf, bytes, count, millis, Name, plain, short, Time } from "./format";
+import { Empty, Note, Segments, Skeleton, useGet } from "./parts";
+import { amend, param, to } from "./router";
+import { Table } from "./table";
+
+type By = "requests" | "bytes" | "ms";
+
+function Ranking({
+  title,
+  all,
+  by,
+  link,
+  hidden,
+}: {
+  title: string;
+  all: TopEntry[] | null;
+  by: By;
+  link?: (key: string) => string;
+  hidden?: boolean;
+}) {
+  const most = Math.max(...(all ?? []).map((e) => e[by]), 1e-9);
+  const write = (n: number) => (by === "bytes" ? bytes(n) + "/s" : by === "ms" ? millis(n) + "/s" : short(n) + "/s");
+  return (
+    <section class="card" aria-label={title}>
+      <header>
+        <h2>{title}</h2>
+      </header>
+      {hidden ? (
+        <Empty icon={Lock} title="No read permission">
+          Needs the permissions for a snapshot: log in as the super user.
+        </Empty>
+      ) : !all?.length ? (
+        <Empty icon={ChartNoAxesColumn} title="Nothing recorded" />
+      ) : (
+        <table class="t" aria-label={title}>
+          <tbody>
+            {all.map((e) => (
+              <tr key={e.key}>
+                <th scope="row" class="wrap">
+                  {link ? (
+                    <a href={link(e.key)}>
+                      <Name of={e.key} />
+                    </a>
+                  ) : (
+                    <Name of={e.key} />
+                  )}
+                  <div class="meter" style={{ marginTop: "4px", height: "4px" }}>
+                    <i style={{ width: (100 * e[by]) / most + "%" }} />
+                  </div>
+                </th>
+                <td class="num">{write(e[by])}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}
+
+export function Top() {
+  const by = param("by", "requests") as "requests" | "bytes" | "time";
+  const t = useGet<TopPage>("top", { by, limit: 20 }, 3000);
+  const of: By = by === "time" ? "ms" : by;
+  return (
+    <div class="page" id="top">
+      <header>
+        <h1>Top</h1>
+        <Segments
+          label="Order by"
+          value={by}
+          pick={(v) => amend("top", { by: v })}
+          of={[
+            ["requests", "Requests"],
+            ["bytes", "Bytes"],
+            ["time", "Time"],
+          ]}
+        />
+      </header>
+      {t.trouble && (
+        <Note tone="bad" icon={TriangleAlert}>
+          {t.trouble.message}
+        </Note>
+      )}
+      {!t.data && !t.trouble && <Skeleton rows={6} />}
+      {t.data && !t.data.enabled && (
+        <Note tone="info" icon={ChartNoAxesColumn}>
+          Nothing is recorded: <code>warren.top.enabled</code> is false.
+        </Note>
+      )}
+      {t.data?.enabled && (
+        <>
+          <dl class="numbers" style={{ gridTemplateColumns: "repeat(3, minmax(0, 1fr))" }}>
+            <div>
+              <dt>Requests</dt>
+              <dd>{short(t.data.total.requests)}/s</dd>
+            </div>
+            <div>
+              <dt>Bytes</dt>
+              <dd>{bytes(t.data.total.bytes)}/s</dd>
+            </div>
+            <div>
+              <dt>Time</dt>
+              <dd>{millis(t.data.total.ms)}/s</dd>
+            </div>
+          </dl>
+          <p class="small faint">
+            Estimates: one request of {t.data.oneIn} is recorded, and counts less by the factor e in{" "}
+            {t.data.windowSeconds} s.
+          </p>
+          <div class="cards">
+            <Ranking
+              title="Paths"
+              all={t.data.paths}
+              by={of}
+              link={(p) => to("tree", { path: p })}
+              hidden={!t.data.everything}
+            />
+            <Ranking title="Operations" all={t.data.operations} by={of} />
+            <Ranking
+              title="Addresses"
+              all={t.data.addresses}
+              by={of}
+              link={(a) => to("sessions", { find: a })}
+              hidden={!t.data.everything}
+            />
+            <Ranking
+              title="Sessions"
+              all={t.data.sessions}
+              by={of}
+              link={(s) => to("sessions", { find: s })}
+              hidden={!t.data.everything}
+            />
+          </div>
+        </>
+      )}
+    </div>
+  );
+}
+
+export const stageColours: [keyof Stages, string][] = [
+  ["queue", "--c1"],
+  ["prepare", "--c2"],
+  ["forward", "--c4"],
+  ["sync", "--c3"],
+  ["quorum", "--c6"],
+  ["apply", "--c5"],
+  ["socket", "--c7"],
+];
+
+export function StageBar({ of }: { of: Stages }) {
+  const sum = stageColours.reduce((n, [s]) => n + of[s], 0) || 1;
+  const text = stageColours
+    .filter(([s]) => of[s] > 0)
+    .map(([s]) => `${s} ${millis(of[s])}`)
+    .join(", ");
+  return (
+    <div class="bars" role="img" aria-label={text} title={text.replaceAll(", ", "\n")}>
+      {stageColours.map(
+        ([s, c]) => of[s] > 0 && <i key={s} style={{ width: (100 * of[s]) / sum + "%", background: `var(${c})` }} />,
+      )}
+    </div>
+  );
+}
+
+export function Slow() {
+  const s = useGet<SlowPage>("slow", { limit: 256 }, 5000);
+  return (
+    <div class="page" id="slow">
+      <header>
+        <h1>Slow operations</h1>
+      </header>
+      {s.trouble && (
+        <Note tone="bad" icon={TriangleAlert}>
+          {s.trouble.message}
+        </Note>
+      )}
+      {!s.data && !s.trouble && <Skeleton rows={6} />}
+      {s.data && (
+        <>
+          <p class="dim">
+            {s.data.thresholdMs > 0 ? (
+              <>
+                Operations that took {millis(s.data.thresholdMs)} or longer: {count(s.data.found)} since the server
+                started; the newest 256 are kept.
+                {!s.data.everything && " Paths and sessions need the super user's login."}
+              </>
+            ) : (
+              <>
+                Nothing is recorded: <code>warren.slow.threshold</code> is 0.
+              </>
+            )}
+          </p>
+          <div class="keys row wrap small">
+            {stageColours.map(([name, c]) => (
+              <span class="row" style={{ gap: "5px" }} key={name}>
+                <i class="dot" style={{ background: `var(${c})`, borderRadius: "2px" }} />
+                {name}
+              </span>
+            ))}
+          </div>
+          <div class="card">
+            {s.data.operations.length === 0 ? (
+              <Empty icon={Timer} title="No slow operations" />
+            ) : (
+              <Table
+                label="Slow operations"
+                rows={s.data.operations}
+                keyOf={(o) => o.began + o.session + o.zxid + o.path + o.ms}
+                columns={[
+                  {
+                    name: "Began",
+                    by: (o) => o.began,
+                    cell: (o) => (
+                      <span class="nowrap">
+                        <Time at={o.began} />
+                      </span>
+                    ),
+                  },
+                  { name: "Operation", by: (o) => o.operation, cell: (o) => o.operation },
+                  { name: "Took", num: true, by: (o) => o.ms, cell: (o) => millis(o.ms) },
+                  { name: "Stages", cell: (o) => <StageBar of={o.stages} /> },
+                  { name: "Slowest", by: (o) => o.slowest, cell: (o) => o.slowest },
+                  {
+                    name: "Path",
+                    wrap: true,
+                    cell: (o) =>
+                      o.path ? (
+                        <a href={to("tree", { path: o.path })}>
+                          <Name of={o.path} />
+                        </a>
+                      ) : (
+                        "–"
+                      ),
+                  },
+                  {
+                    name: "Session",
+                    cell: (o) =>
+                      o.session ? (
+                        <a href={to("sessions", { find: o.session })}>
+                          <code>{o.session}</code>
+                        </a>
+                      ) : (
+                        "–"
+                      ),
+                  },
+                  { name: "Txn", cell: (o) => (o.zxid ? <code>{o.zxid}</code> : "–") },
+                  { name: "Error", cell: (o) => o.error || "–" },
+                  ...(s.data.operations.some((o) => o.trace)
+                    ? [{ name: "Trace", cell: (o: any) => <code>{o.trace}</code> }]
+                    : []),
+                ]}
+              />
+            )}
+          </div>
+        </>
+      )}
+    </div>
+  );
+}
+
+interface Box {
+  part: SizePart;
+  x: number;
+  y: number;
+  w: number;
+  h: number;
+}
+
+/** Rectangles as near to squares as can be (Bruls, Huizing, van Wijk, 2000), in percent of the area. */
+export function squarify(parts: { part: SizePart; size: number }[], width: number, height: number): Box[] {
+  const out: Box[] = [],
+    all = parts.filter((p) => p.size > 0).sort((a, b) => b.size - a.size);
+  let x = 0,
+    y = 0,
+    w = width,
+    h = height,
+    rest = all.reduce((n, p) => n + p.size, 0);
+  for (let i = 0; i < all.length;) {
+    const side = Math.min(w, h),
+      area = w * h;
+    const worst = (n: number) => {
+      const sum = all.slice(i, i + n).reduce((a, p) => a + p.size, 0),
+        deep = ((sum / rest) * area) / side;
+      return Math.max(
+        ...all.slice(i, i + n).map((p) => {
+          const long = (p.size / sum) * side;
+          return Math.max(long / deep, deep / long);
+        }),
+      );
+    };
+    let n = 1;
+    while (i + n < all.length && worst(n + 1) <= worst(n)) n++;
+    const row = all.slice(i, i + n),
+      sum = row.reduce((a, p) => a + p.size, 0),
+      deep = ((sum / rest) * area) / side;
+    let at = 0;
+    for (const p of row) {
+      const long = (p.size / sum) * side;
+      out.push(
+        w >= h ? { part: p.part, x, y: y + at, w: deep, h: long } : { part: p.part, x: x + at, y, w: long, h: deep },
+      );
+      at += long;
+    }
+    if (w >= h) {
+      x += deep;
+      w -= deep;
+    } else {
+      y += deep;
+      h -= deep;
+    }
+    rest -= sum;
+    i += n;
+  }
+  return out;
+}
+
+export function Sizes() {
+  const path = param("path", "/"),
+    by = param("by", "bytes") as "bytes" | "znodes" | "writes";
+  const data = useSignal<Counted | null>(null),
+    trouble = useSignal("");
+  useEffect(() => {
+    const stop = new AbortController();
+    let timer = 0;
+    data.value = null;
+    const ask = async () => {
+      try {
+        const got = await get<Counted>("sizes", { path }, stop.signal);
+        data.value = got;
+        trouble.value = "";
+        timer = window.setTimeout(ask, got.running ? 300 : 10_000);
+      } catch (e) {
+        if (stop.signal.aborted) return;
+        trouble.value = e instanceof Trouble ? e.message : String(e);
+        timer = window.setTimeout(ask, 5000);
+      }
+    };
+    void ask();
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
+  }, [path]);
+  const d = data.value,
+    write = (p: SizePart) =>
+      by === "bytes" ? bytes(p.bytes) : by === "znodes" ? count(p.znodes) + " znodes" : short(p.writes) + "/s";
+  const parts = d?.whole.parts ?? [];
+  // What is in no part, the znode itself and its smaller children, has an area, too.
+  const rest = d ? d.whole[by] - parts.reduce((n, p) => n + p[by], 0) : 0;
+  const other = { path: "", znodes: rest, bytes: rest, writes: by === "writes" ? rest : 0, parts: [], others: 0 };
+  const boxes = squarify(
+    [...parts, other].map((part) => ({ part, size: part[by] })),
+    100,
+    46,
+  );
+  const hot = Math.max(...parts.map((p) => p.writes), 1e-9);
+  return (
+    <div class="page" id="sizes">
+      <header>
+        <h1>Sizes</h1>
+        <Segments
+          label="Size by"
+          value={by}
+          pick={(v) => amend("sizes", { path, by: v })}
+          of={[
+            ["bytes", "Bytes"],
+            ["znodes", "Znodes"],
+            ["writes", "Writes"],
+          ]}
+        />
+      </header>
+      <div class="row wrap">
+        <span class="mono">
+          <a href={to("sizes", { path: "/", by })}>/</a>
+          {path !== "/" &&
+            path
+              .slice(1)
+              .split("/")
+              .map((n, i, all) => (
+                <span key={i}>
+                  {i > 0 && "/"}
+                  <a href={to("sizes", { path: "/" + all.slice(0, i + 1).join("/"), by })}>
+                    <Name of={n} />
+                  </a>
+                </span>
+              ))}
+        </span>
+        <a class="btn quiet s" href={to("tree", { path })}>
+          Open in the tree
+        </a>
+      </div>
+      {trouble.value && (
+        <Note tone="bad" icon={TriangleAlert}>
+          {trouble.value}
+        </Note>
+      )}
+      {!d && !trouble.value && <Skeleton rows={6} />}
+      {d && (
+        <>
+          <p class="dim" role="status">
+            {d.counted > 0 ? (
+              <>
+                {bytes(d.whole.bytes)} in {count(d.whole.znodes)} znodes, counted {ago(d.counted)}.
+              </>
+            ) : (
+              <>Counting: {Math.round(d.progress * 100)} % so far.</>
+            )}
+            {d.missed && " The tree has changed meanwhile: some may be missing."} Colour tells writes a second.
+          </p>
+          {boxes.length > 0 && (
+            <div class="card" style={{ padding: "8px" }}>
+              <div class="treemap" aria-hidden="true">
+                {boxes.map((b) => (
+                  <a
+                    key={b.part.path}
+                    tabIndex={-1}
+                    data-size={b.part[by]}
+                    href={b.part.path ? to("sizes", { path: b.part.path, by }) : undefined}
+                    title={`${plain(b.part.path) || "The rest"}\n${write(b.part)}`}
+                    style={
+                      {
+                        left: b.x + "%",
+                        top: (b.y / 46) * 100 + "%",
+                        width: b.w + "%",
+                        height: (b.h / 46) * 100 + "%",
+                        "--heat": 8 + (28 * b.part.writes) / hot + "%",
+                      } as any
+                    }
+                  >
+                    {b.w > 5 && b.h > 4 && (
+                      <>
+                        <b class="cut" style={{ display: "block" }}>
+                          {b.part.path ? plain(baseOf(b.part.path)) : "The rest"}
+                        </b>
+                        {write(b.part)}
+                      </>
+                    )}
+                  </a>
+                ))}
+              </div>
+            </div>
+          )}
+          <div class="card">
+            <Table
+              label="Subtrees"
+              rows={parts}
+              keyOf={(p) => p.path}
+              start={by === "znodes" ? 2 : by === "writes" ? 3 : 1}
+              columns={[
+                {
+                  name: "Subtree",
+                  wrap: true,
+                  by: (p) => p.path,
+                  cell: (p) => (
+                    <a href={to("sizes", { path: p.path, by })}>
+                      <Name of={p.path} />
+                    </a>
+                  ),
+                },
+                { name: "Bytes", num: true, by: (p) => p.bytes, cell: (p) => bytes(p.bytes) },
+                { name: "Znodes", num: true, by: (p) => p.znodes, cell: (p) => count(p.znodes) },
+                { name: "Writes", num: true, by: (p) => p.writes, cell: (p) => short(p.writes) + "/s" },
+              ]}
+            />
+            {parts.length === 0 && d.counted > 0 && <Empty icon={ChartNoAxesColumn} title="No children" />}
+          </div>
+          {d.whole.others > 0 && <p class="small faint">{count(d.whole.others)} smaller subtrees are not listed.</p>}
+        </>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,91 @@
+// The orders that operators give to the server whose page this is.
+export interface Order {
+  id: string;
+  path: string;
+  title: string;
+  about: string;
+  danger: boolean;
+  does: string;
+  fields: {
+    name: string;
+    label: string;
+    kind: "number" | "text" | "server" | "level";
+    usual: string;
+    hint: string;
+  }[];
+  fixed?: Record<string, unknown>;
+}
+
+export const orders: Order[] = [
+  {
+    id: "hand_over",
+    path: "hand_over",
+    title: "Hand over the leadership",
+    does: "Hand over",
+    danger: false,
+    about: "Another server becomes the leader, without an election. Only the leader can do it.",
+    fields: [{ name: "to", label: "New leader", kind: "server", usual: "", hint: "" }],
+  },
+  {
+    id: "drain",
+    path: "drain",
+    title: "Drain this server",
+    does: "Drain",
+    danger: true,
+    about: "Sends the clients of this server to the others, and takes no new ones.",
+    fields: [
+      { name: "rate", label: "Connections a second", kind: "number", usual: "100", hint: "How many end each second" },
+    ],
+  },
+  {
+    id: "resume",
+    path: "drain",
+    title: "Resume accepting clients",
+    does: "Resume",
+    danger: false,
+    about: "Ends the draining: this server takes clients again.",
+    fields: [],
+    fixed: { resume: true },
+  },
+  {
+    id: "shed",
+    path: "shed_connections",
+    title: "Shed clients",
+    does: "Shed",
+    danger: true,
+    about: "Ends the connections of a share of the clients. They connect again, to this server or to another one.",
+    fields: [{ name: "percentage", label: "Percent of the clients", kind: "number", usual: "10", hint: "0 to 100" }],
+  },
+  {
+    id: "end_session",
+    path: "end_session",
+    title: "End a session",
+    does: "End session",
+    danger: true,
+    about: "Ends a session as if its client had been silent for its timeout. Its ephemeral znodes go with it.",
+    fields: [
+      { name: "session", label: "Session", kind: "text", usual: "", hint: "Its id, or its label at this server" },
+    ],
+  },
+  {
+    id: "take_snapshot",
+    path: "take_snapshot",
+    title: "Take snapshot",
+    does: "Take snapshot",
+    danger: false,
+    about: "Writes a snapshot of this server's state to its disk.",
+    fields: [],
+  },
+  {
+    id: "log_level",
+    path: "log_level",
+    title: "Change the log level",
+    does: "Change",
+    danger: false,
+    about: "Changes the level of this server's log, for a time or until it stops.",
+    fields: [
+      { name: "level", label: "Level", kind: "level", usual: "debug", hint: "" },
+      { name: "seconds", label: "For how many seconds", kind: "number", usual: "600", hint: "0 for no end" },
+    ],
+  },
+];

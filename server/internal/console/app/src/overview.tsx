@@ -1,0 +1,414 @@
+// The overview: the verdict, the servers, the last hours, and what happened.
+import { CircleCheck, CircleX, Crown, Eye, Info, Power, RefreshCw, TriangleAlert, Unplug, UsersRound } from "lucide";
+import type { Happened, Problem, Trends } from "./api";
+import { Chart, type Line } from "./charts";
+import { ensemble, seen, verdict, type Seen } from "./facts";
+import { ago, bytes, count, duration, millis, short, Time, versionOf } from "./format";
+import { Dot, Empty, Icon, Segments, Skeleton, Tag, useGet, type Tone } from "./parts";
+import { quantile, span } from "./prefs";
+import { to } from "./router";
+
+const spans: [string, string, number][] = [
+  ["10m", "10 min", 10],
+  ["1h", "1 hour", 60],
+  ["6h", "6 hours", 360],
+  ["24h", "24 hours", 1440],
+];
+const toneOf = (p: Problem): Tone =>
+  p.severity === "critical" || p.severity === "error" ? "bad" : p.severity === "warning" ? "warn" : "info";
+
+function Verdict() {
+  const v = verdict.value,
+    e = ensemble.value;
+  if (!v)
+    return (
+      <div class="verdict">
+        <div class="badge" />
+        <Skeleton rows={2} />
+      </div>
+    );
+  const icon = v.tone === "good" ? CircleCheck : v.tone === "bad" ? CircleX : TriangleAlert;
+  return (
+    <section class={"verdict " + v.tone} aria-labelledby="verdict">
+      <div class="badge">
+        <Icon of={icon} />
+      </div>
+      <div class="grow">
+        <h1 id="verdict">{v.sentence}</h1>
+        <p class="about">
+          {v.tone === "good" ? "Healthy. " : ""}
+          {v.detail}
+          {e && e.members.length > 0 && e.leader !== e.serverId && e.leader !== null
+            ? " Only the leader knows how far behind each server is."
+            : ""}
+        </p>
+      </div>
+      {e && (
+        <dl class="last">
+          <div>
+            <dt>Epoch</dt>
+            <dd>{e.epoch}</dd>
+          </div>
+          <div>
+            <dt>Last txn</dt>
+            <dd>
+              <code>{e.zxid || "–"}</code>
+            </dd>
+          </div>
+        </dl>
+      )}
+    </section>
+  );
+}
+
+function Findings({ all }: { all: Problem[] }) {
+  if (all.length === 0) return null;
+  return (
+    <section class="card" aria-labelledby="findings">
+      <header>
+        <h2 id="findings">Findings</h2>
+        <span class="small faint">as warren doctor names them</span>
+      </header>
+      <ul class="findings">
+        {all.map((p) => (
+          <li key={p.check + p.text}>
+            <Tag tone={toneOf(p)} title={p.check}>
+              {p.severity}
+            </Tag>
+            <span class="text">
+              {p.text} <span class="small faint">{p.check}</span>
+            </span>
+            {p.remedy && <p class="remedy">{p.remedy}</p>}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+const roles: Record<string, [string, Tone, any]> = {
+  leader: ["Leader", "info", Crown],
+  leading: ["Leader", "info", Crown],
+  follower: ["Follower", "", UsersRound],
+  observer: ["Observer", "", Eye],
+  joining: ["Joining", "warn", RefreshCw],
+  absent: ["Away", "bad", Unplug],
+  looking: ["No leader", "bad", RefreshCw],
+  "read-only": ["Read-only", "warn", Eye],
+  unknown: ["Not known", "", Info],
+  standalone: ["Standalone", "info", Power],
+};
+
+function ServerCard({ s }: { s: Seen }) {
+  const [text, tone, icon] = roles[s.role] ?? [s.role, "" as Tone, Info];
+  const st = s.state && s.state.trouble === "" ? s.state : null;
+  const fact = (name: string, value: string, title?: string) => (
+    <div>
+      <dt>{name}</dt>
+      <dd title={title ?? value}>{value}</dd>
+    </div>
+  );
+  const unknown = "Not known";
+  const since = st?.uptimeMs != null ? duration(st.uptimeMs) : unknown;
+  return (
+    <li
+      class={`card server${s.role === "leader" ? " leader" : ""}${s.up === false ? " away" : ""}`}
+      data-server={s.id}
+    >
+      <div class="name">
+        <Dot
+          tone={s.up === null ? "" : s.up ? "good" : "bad"}
+          label={s.up === null ? "Not known" : s.up ? "Up" : "Away"}
+        />
+        <b>Server {s.id}</b>
+        {s.member.self && <span class="small faint">this server</span>}
+        <Tag tone={tone} icon={icon}>
+          {text}
+        </Tag>
+      </div>
+      <dl>
+        {fact(
+          "Behind",
+          s.member.lag === null ? unknown : s.member.lag === 0 ? "0 txns" : `${count(s.member.lag)} txns`,
+        )}
+        {fact("Round trip", s.member.self ? "–" : st?.roundTripMs != null ? millis(st.roundTripMs) : unknown)}
+        {fact("Clients", st ? count(st.connections) : unknown)}
+        {fact("Disk free", st?.diskFree != null ? bytes(st.diskFree) : unknown)}
+        {fact(
+          "Uptime",
+          since,
+          st?.uptimeMs != null ? new Date(Date.now() - st.uptimeMs).toLocaleString() : undefined,
+        )}
+        {fact("Version", st ? versionOf(st.version) : unknown, st?.version)}
+      </dl>
+      <div class="at">
+        <code>{s.member.clientAddress || s.member.addresses[0]}</code>
+        <span>{s.up === false && s.why ? s.why : s.member.role === "observer" ? "does not vote" : "votes"}</span>
+      </div>
+    </li>
+  );
+}
+
+function Alone() {
+  const e = ensemble.value!;
+  const fake: Seen = {
+    id: e.serverId,
+    role: e.state,
+    up: e.serving,
+    why: "",
+    member: {
+      id: e.serverId,
+      role: "participant",
+      state: e.state,
+      self: true,
+      addresses: [location.host],
+      clientAddress: "",
+      zxid: e.zxid,
+      lag: 0,
+    },
+    state: null,
+  };
+  const [text, tone, icon] = roles[e.state] ?? [e.state, "" as Tone, Info];
+  return (
+    <li class="card server leader">
+      <div class="name">
+        <Dot tone={e.serving ? "good" : "bad"} label={e.serving ? "Up" : "Serves no clients"} />
+        <b>This server</b>
+        <Tag tone={tone} icon={icon}>
+          {text}
+        </Tag>
+      </div>
+      <dl>
+        <div>
+          <dt>Uptime</dt>
+          <dd>{duration(e.uptimeMs)}</dd>
+        </div>
+        <div>
+          <dt>Clients</dt>
+          <dd>{count(e.connections)}</dd>
+        </div>
+        <div>
+          <dt>Version</dt>
+          <dd title={e.version}>{versionOf(e.version)}</dd>
+        </div>
+      </dl>
+      <div class="at">
+        <code>{fake.member.addresses[0]}</code>
+        <span>no ensemble</span>
+      </div>
+    </li>
+  );
+}
+
+function Numbers() {
+  const e = ensemble.value!;
+  const cell = (name: string, value: string, more = "", id?: string) => (
+    <div>
+      <dt>{name}</dt>
+      <dd id={id}>{value}</dd>
+      <dd class="more">{more}</dd>
+    </div>
+  );
+  return (
+    <dl class="numbers" aria-label="This server now">
+      {cell("Mean latency", e.latency.mean === 0 ? "< 1 ms" : e.latency.mean.toFixed(2) + " ms", "last minutes")}
+      {cell("Max latency", (e.latency.max === 0 ? "< 1" : short(e.latency.max)) + " ms", "last minutes")}
+      {cell("Pending requests", short(e.outstanding), "here")}
+      {cell("Sessions", short(e.sessions), "in the ensemble")}
+      {cell("Connections", short(e.connections), "here")}
+      {cell("Watches", short(e.watches), "here")}
+      {cell("Znodes", short(e.znodes), `${short(e.ephemerals)} ephemeral`, "znodes")}
+      {cell("Data", bytes(e.dataBytes), "in memory")}
+    </dl>
+  );
+}
+
+const stageLines = (q: string): Line[] =>
+  [
+    ["Queue", "queue", "--c1"],
+    ["Prepare", "prepare", "--c2"],
+    ["Forward", "forward", "--c4"],
+    ["Sync", "sync", "--c3"],
+    ["Quorum", "quorum", "--c6"],
+    ["Apply", "apply", "--c5"],
+    ["Socket", "socket", "--c7"],
+  ].map(([name, key, color]) => ({ name, series: `${q}.${key}`, color }));
+
+function Charts({ trends, from }: { trends: Trends; from: number }) {
+  const q = quantile.value;
+  return (
+    <div class="charts">
+      <Chart
+        title="Operations"
+        trends={trends}
+        from={from}
+        u="/s"
+        floor={10}
+        lines={[
+          { name: "Reads", series: "reads", color: "--c1", fill: true },
+          { name: "Writes", series: "writes", color: "--c2", fill: true },
+        ]}
+      />
+      <Chart
+        title="Write latency"
+        trends={trends}
+        from={from}
+        u="ms"
+        lines={[
+          { name: "p50", series: "p50.all", color: "--c3" },
+          { name: "p99", series: "p99.all", color: "--c6" },
+        ]}
+      />
+      <Chart title={`Write latency by stage, ${q}`} trends={trends} from={from} u="ms" lines={stageLines(q)} />
+      <Chart
+        title="Sessions and connections"
+        trends={trends}
+        from={from}
+        u=""
+        floor={5}
+        lines={[
+          { name: "Sessions", series: "sessions", color: "--c1" },
+          { name: "Connections here", series: "connections", color: "--c3" },
+        ]}
+      />
+      <Chart
+        title="Pending requests"
+        trends={trends}
+        from={from}
+        u=""
+        floor={5}
+        lines={[{ name: "Pending, most", series: "outstanding", color: "--c2", fill: true }]}
+      />
+      <Chart
+        title="Memory"
+        trends={trends}
+        from={from}
+        u="bytes"
+        lines={[{ name: "Memory", series: "memory", color: "--c4", fill: true }]}
+      />
+      <Chart
+        title="Disk free"
+        trends={trends}
+        from={from}
+        u="bytes"
+        lines={[{ name: "Free", series: "diskFree", color: "--c7", fill: true }]}
+      />
+      <Chart
+        title="Received from clients"
+        trends={trends}
+        from={from}
+        u="bytes/s"
+        lines={[{ name: "Bytes", series: "bytesIn", color: "--c3", fill: true }]}
+      />
+      <Chart
+        title="Watches"
+        trends={trends}
+        from={from}
+        u=""
+        floor={5}
+        lines={[{ name: "Watches here", series: "watches", color: "--c5", fill: true }]}
+      />
+    </div>
+  );
+}
+
+const eventIcons: Record<string, [any, string]> = {
+  start: [Power, "c-info"],
+  role: [Crown, "c-warn"],
+  finding: [TriangleAlert, "c-bad"],
+  resolved: [CircleCheck, "c-good"],
+  clients: [UsersRound, "c-info"],
+};
+
+function Events({ all }: { all: Happened[] }) {
+  return (
+    <section class="card" aria-labelledby="events">
+      <header>
+        <h2 id="events">Events</h2>
+        <span class="small faint">of this server, since it started</span>
+      </header>
+      {all.length === 0 ? (
+        <Empty icon={Info} title="No events yet" />
+      ) : (
+        <ol class="events">
+          {all.slice(0, 20).map((e) => {
+            const [icon, tone] = eventIcons[e.kind] ?? [Info, ""];
+            return (
+              <li key={e.at + e.text}>
+                <span class={tone}>
+                  <Icon of={icon} />
+                </span>
+                <Time at={e.at} />
+                <span>
+                  {e.text} <span class="faint small nowrap">{ago(e.at)}</span>
+                </span>
+              </li>
+            );
+          })}
+        </ol>
+      )}
+    </section>
+  );
+}
+
+export function Overview() {
+  const e = ensemble.value;
+  const minutes = spans.find((s) => s[0] === span.value)?.[2] ?? 60;
+  const every = minutes <= 10 ? 2000 : minutes <= 60 ? 5000 : 15_000;
+  const from = Math.floor(Date.now() / 60_000 - minutes) * 60_000;
+  const trends = useGet<Trends>("trends", { from }, every);
+  if (!e)
+    return (
+      <div class="page">
+        <Verdict />
+        <Skeleton rows={6} />
+      </div>
+    );
+  return (
+    <div class="page" id="overview">
+      <Verdict />
+      <Findings all={e.problems} />
+      <section aria-labelledby="servers" class="stack">
+        <div class="row">
+          <h2 id="servers" class="grow">
+            Servers
+          </h2>
+          <a class="small" href={to("servers")}>
+            Orders
+          </a>
+        </div>
+        <ul class="servers">
+          {e.members.length ? seen.value.map((s) => <ServerCard key={s.id} s={s} />) : <Alone />}
+        </ul>
+      </section>
+      <section aria-labelledby="now" class="stack">
+        <h2 id="now">This server now</h2>
+        <Numbers />
+      </section>
+      <section aria-labelledby="charts" class="stack">
+        <div class="row wrap">
+          <h2 id="charts" class="grow nowrap">
+            Last hours of this server
+          </h2>
+          <Segments
+            label="Quantile of the stages"
+            value={quantile.value}
+            of={[
+              ["p50", "p50"],
+              ["p99", "p99"],
+            ]}
+            pick={(v) => (quantile.value = v)}
+          />
+          <Segments
+            label="Span"
+            value={span.value}
+            of={spans.map(([k, t]) => [k, t] as [string, string])}
+            pick={(v) => (span.value = v)}
+          />
+        </div>
+        {trends.data ? <Charts trends={trends.data} from={from} /> : <Skeleton rows={6} />}
+      </section>
+      <Events all={trends.data?.events ?? []} />
+    </div>
+  );
+}

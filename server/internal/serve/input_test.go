@@ -1,0 +1,125 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// TestInputDeliversEveryFrameHoweverItArrives feeds frames of all sizes in pieces of all sizes, with and without
+// pauses between them, and compares the result.
+func TestInputDeliversEveryFrameHoweverItArrives(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("SEED=%d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	for range 30 {
+		var sizes []int
+		var stream []byte
+		largest := 0
+		for i := range 1 + r.IntN(20) {
+			size := r.IntN(1 << (4 + r.IntN(15)))
+			sizes, largest = append(sizes, size), max(largest, size)
+			stream = binary.BigEndian.AppendUint32(stream, uint32(size))
+			stream = append(stream, bytes.Repeat([]byte{byte(i + 1)}, size)...)
+		}
+		var in input
+		got := 0
+		for rest := stream; got < len(sizes); {
+			in.makeRoom()
+			if in.room(); r.IntN(3) == 0 { // the socket is silent for a moment
+				before := append([]byte(nil), in.bytes()...)
+				in.release()
+				if len(before) <= 1024 {
+					require.True(t, in.buf == nil || len(in.buf) > inputBuffer,
+						"a silent connection holds no buffer")
+				}
+				in.room()
+				require.True(t, bytes.Equal(before, in.bytes()))
+			}
+			require.Less(t, in.w, len(in.buf), "there is room to read")
+			n := min(len(rest), 1+r.IntN(min(len(in.buf)-in.w, 1<<r.IntN(18))))
+			in.w += copy(in.buf[in.w:in.w+n], rest)
+			rest = rest[n:]
+			for {
+				n, ok := in.peekLength()
+				if !ok || in.w-in.r-4 < int(n) {
+					break
+				}
+				require.EqualValues(t, sizes[got], n)
+				require.Equal(t, int(n), bytes.Count(in.bytes()[4:4+n], []byte{byte(got + 1)}))
+				in.r += 4 + int(n)
+				got++
+			}
+			require.LessOrEqual(t, len(in.buf), max(inputBuffer, 2*(largest+4)),
+				"memory follows what has arrived")
+		}
+		in.makeRoom()
+		in.release()
+		require.Nil(t, in.buf)
+		in.free()
+	}
+}
+
+// Frames of about the default limit, one after the other, are received in memory that is reused.
+func TestInputOfLargeFramesDoesNotAllocate(t *testing.T) {
+	var in input
+	receive := func() {
+		in.room()
+		binary.BigEndian.PutUint32(in.buf, proto.DefaultMaxBuffer)
+		for in.w < 4+proto.DefaultMaxBuffer {
+			in.makeRoom()
+			in.w = min(len(in.buf), 4+proto.DefaultMaxBuffer)
+		}
+		in.r = in.w
+		in.makeRoom()
+		in.release()
+	}
+	receive()
+	require.Less(t, testing.AllocsPerRun(50, receive), 4.0, "most buffers are there already")
+}
+
+func TestInputShrinksAfterALargeFrame(t *testing.T) {
+	var in input
+	in.room()
+	for in.w < 1<<20 {
+		in.w = len(in.buf)
+		in.makeRoom()
+	}
+	require.GreaterOrEqual(t, len(in.buf), 1<<20)
+	in.r = in.w - 10
+	want := append([]byte(nil), in.bytes()...)
+	in.makeRoom()
+	require.Len(t, in.buf, inputBuffer)
+	require.Equal(t, want, in.bytes())
+	in.drop()
+	require.Empty(t, in.bytes())
+	in.free()
+	require.Nil(t, in.buf)
+}
+
+func TestIdleConnectionHoldsNoBuffer(t *testing.T) {
+	client, nc := wire.Pair(t)
+	r := newReader(newConn(newFront(), nc))
+	done := make(chan error)
+	go func() { done <- r.fill() }()
+	_, err := client.Write([]byte("abc"))
+	require.NoError(t, err)
+	require.NoError(t, <-done)
+	require.Equal(t, "abc", string(r.in.bytes()))
+	_ = nc.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
+	require.Error(t, r.fill(), "nothing arrives")
+	require.Nil(t, r.in.buf)
+	require.Equal(t, "abc", string(r.in.rest))
+	_ = nc.SetReadDeadline(time.Time{})
+	_, err = client.Write([]byte("def"))
+	require.NoError(t, err)
+	require.NoError(t, r.fill())
+	require.Equal(t, "abcdef", string(r.in.bytes()))
+}

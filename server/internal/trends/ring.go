@@ -1,0 +1,190 @@
+package trends
+
+import (
+	"math"
+	"sync"
+	"time"
+)
+
+// Wide is how many figures a Ring has at most.
+const Wide = 32
+
+// EventsKept is how many events a Ring keeps, the newest.
+const EventsKept = 256
+
+// textMax is how many bytes of the text of an event are kept.
+const textMax = 200
+
+// levels are the lengths of slots, and how many there are. The last one covers at least a day.
+var levels = [...]struct {
+	every time.Duration
+	slots int
+}{{2 * time.Second, 300}, {10 * time.Second, 360}, {time.Minute, 360}, {5 * time.Minute, 300}}
+
+// slotsAll is the sum of the slots of all levels.
+const slotsAll = 300 + 360 + 360 + 300
+
+// Fold says how the samples of a slot become one value.
+type Fold uint8
+
+// The folds.
+const (
+	Mean Fold = iota // for what is usual, such as rates
+	Most             // for what must not be missed, such as queues and high quantiles
+)
+
+// Unknown is the value of a figure that is not known.
+var Unknown = float32(math.NaN())
+
+// Ring keeps figures and events. The zero value is of no use: see New.
+type Ring struct {
+	folds []Fold
+
+	mu     sync.Mutex
+	slots  [slotsAll]slot
+	levels [len(levels)]level
+	events [EventsKept]Event // the n-th is at n%EventsKept
+	told   int               // events so far
+}
+
+// slot is the figures of a moment.
+type slot struct {
+	at     int64 // its beginning, ms since 1970
+	values [Wide]float32
+}
+
+// level is the state of one resolution.
+type level struct {
+	done  int   // slots that were completed so far; the n-th is at n modulo the length of the level
+	open  int64 // beginning of the slot that is being filled, ms since 1970; 0 before the first sample
+	value [Wide]float64
+	count [Wide]int32
+}
+
+// Event is something that happened to the server.
+type Event struct {
+	At   int64  // ms since 1970
+	Kind string // for the reader to tell events apart
+	Text string // a sentence; at most 200 bytes of it are kept
+}
+
+// View is a part of a Ring.
+type View struct {
+	Every  time.Duration // from one slot to the next
+	Times  []int64       // beginnings of the slots, ms since 1970, ascending
+	Values [][]float32   // by figure and slot; NaN where nothing is known
+}
+
+// New returns an empty Ring for figures with these folds, at most Wide of them.
+func New(folds []Fold) *Ring {
+	if len(folds) > Wide {
+		panic("trends: more figures than a Ring can hold")
+	}
+	return &Ring{folds: folds}
+}
+
+// Add adds a sample of every figure, in the order of the folds, taken at a time in ms since 1970. A clock that goes
+// back adds to the present slot.
+func (r *Ring) Add(at int64, sample []float32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.levels {
+		l, every := &r.levels[i], levels[i].every.Milliseconds()
+		if begin := at - at%every; begin > l.open {
+			if l.open != 0 {
+				r.complete(i)
+			}
+			l.open = begin
+		}
+		for f, v := range sample[:len(r.folds)] {
+			if v != v { // NaN
+				continue
+			}
+			if r.folds[f] == Mean || l.count[f] == 0 {
+				l.value[f] += float64(v)
+			} else {
+				l.value[f] = max(l.value[f], float64(v))
+			}
+			l.count[f]++
+		}
+	}
+}
+
+// part returns the slots of a level.
+func (r *Ring) part(i int) []slot {
+	from := 0
+	for _, l := range levels[:i] {
+		from += l.slots
+	}
+	return r.slots[from : from+levels[i].slots]
+}
+
+// complete writes the open slot of a level. REQUIRES: mu.
+func (r *Ring) complete(i int) {
+	l, part := &r.levels[i], r.part(i)
+	s := &part[l.done%len(part)]
+	s.at = l.open
+	for f := range r.folds {
+		s.values[f] = l.folded(f, r.folds[f])
+	}
+	l.done++
+	l.value, l.count = [Wide]float64{}, [Wide]int32{}
+}
+
+// folded is the value of a figure in the open slot.
+func (l *level) folded(f int, fold Fold) float32 {
+	switch {
+	case l.count[f] == 0:
+		return Unknown
+	case fold == Mean:
+		return float32(l.value[f] / float64(l.count[f]))
+	}
+	return float32(l.value[f])
+}
+
+// Since returns the figures from a time on, in ms since 1970, at the finest resolution that reaches back so far or has
+// lost nothing yet. The slot that is being filled is left out.
+func (r *Ring) Since(from int64) View {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := 0
+	for ; i < len(levels)-1; i++ {
+		part, done := r.part(i), r.levels[i].done
+		if done <= len(part) || part[done%len(part)].at <= from {
+			break
+		}
+	}
+	v := View{Every: levels[i].every, Times: []int64{}, Values: make([][]float32, len(r.folds))}
+	part, done := r.part(i), r.levels[i].done
+	for n := max(0, done-len(part)); n < done; n++ {
+		s := &part[n%len(part)]
+		if s.at < from {
+			continue
+		}
+		v.Times = append(v.Times, s.at)
+		for f := range r.folds {
+			v.Values[f] = append(v.Values[f], s.values[f])
+		}
+	}
+	return v
+}
+
+// Tell adds an event.
+func (r *Ring) Tell(e Event) {
+	e.Text = e.Text[:min(len(e.Text), textMax)]
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events[r.told%EventsKept] = e
+	r.told++
+}
+
+// Events returns the events that are kept, the newest first.
+func (r *Ring) Events() []Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := []Event{}
+	for n := r.told - 1; n >= max(0, r.told-EventsKept); n-- {
+		all = append(all, r.events[n%EventsKept])
+	}
+	return all
+}

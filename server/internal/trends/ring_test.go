@@ -1,0 +1,90 @@
+package trends
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A server keeps a Ring whatever happens to it, so its size is a promise.
+func TestMemoryIsBounded(t *testing.T) {
+	require.Less(t, unsafe.Sizeof(Ring{}), uintptr(192<<10))
+	sum := 0
+	for _, l := range levels {
+		sum += l.slots
+	}
+	require.Equal(t, slotsAll, sum)
+	last := levels[len(levels)-1]
+	require.GreaterOrEqual(t, last.every*time.Duration(last.slots), 24*time.Hour)
+
+	r, figures := New([]Fold{Mean, Most}), []float32{1, 2}
+	allocated := testing.AllocsPerRun(10_000, func() { r.Add(time.Now().UnixMilli(), figures) })
+	require.Zero(t, allocated)
+}
+
+func TestSlotsFoldTheirSamples(t *testing.T) {
+	r := New([]Fold{Mean, Most, Mean})
+	for i := range 4 { // two slots of two seconds, and one that is open
+		r.Add(1_000_000+int64(i)*1000, []float32{float32(i), float32(10 - i), Unknown})
+	}
+	r.Add(1_004_000, []float32{100, 100, 100})
+	v := r.Since(0)
+	require.Equal(t, 2*time.Second, v.Every)
+	require.Equal(t, []int64{1_000_000, 1_002_000}, v.Times)
+	require.Equal(t, []float32{0.5, 2.5}, v.Values[0])
+	require.Equal(t, []float32{10, 8}, v.Values[1])
+	require.True(t, math.IsNaN(float64(v.Values[2][0])))
+	require.Equal(t, []int64{1_002_000}, r.Since(1_001_000).Times)
+}
+
+// The resolution falls with the age: what the fine levels have lost, the coarse ones still have.
+func TestADayIsKept(t *testing.T) {
+	r := New([]Fold{Mean, Most})
+	const begin, day = int64(1_000_000_200_000), int64(24 * time.Hour / time.Millisecond)
+	peak := begin + day/2
+	end := begin + day
+	for at := begin; at <= end; at += 2000 {
+		sample := []float32{1, 1}
+		if at == peak {
+			sample[1] = 500
+		}
+		r.Add(at, sample)
+	}
+	for _, c := range []struct{ back, every time.Duration }{{9 * time.Minute, 2 * time.Second},
+		{59 * time.Minute, 10 * time.Second}, {5 * time.Hour, time.Minute}, {24 * time.Hour, 5 * time.Minute}} {
+		v := r.Since(end - c.back.Milliseconds())
+		require.Equal(t, c.every, v.Every, c.back)
+		require.Less(t, v.Times[0]-(end-c.back.Milliseconds()), c.every.Milliseconds(), c.back)
+		require.Greater(t, v.Times[len(v.Times)-1], end-2*c.every.Milliseconds(), c.back)
+	}
+	v := r.Since(begin)
+	most := float32(0)
+	for i := range v.Times {
+		require.InDelta(t, 1, v.Values[0][i], 1e-6)
+		most = max(most, v.Values[1][i])
+	}
+	require.Equal(t, float32(500), most, "a peak of two seconds is still there after half a day")
+}
+
+func TestAClockThatGoesBack(t *testing.T) {
+	r := New([]Fold{Most})
+	for _, at := range []int64{10_000, 2000, 9999, 12_000, 14_000} {
+		r.Add(at, []float32{float32(at)})
+	}
+	require.Equal(t, []int64{10_000, 12_000}, r.Since(0).Times)
+}
+
+func TestEventsAreBounded(t *testing.T) {
+	r := New(nil)
+	for i := range EventsKept + 5 {
+		r.Tell(Event{At: int64(i), Text: strings.Repeat("x", 1000)})
+	}
+	all := r.Events()
+	require.Len(t, all, EventsKept)
+	require.Equal(t, int64(EventsKept+4), all[0].At)
+	require.Len(t, all[0].Text, textMax)
+}

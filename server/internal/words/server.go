@@ -1,0 +1,120 @@
+package words
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/seed94657493/warren/server/config"
+)
+
+// The words about the server itself.
+
+// ruok says nothing if clients cannot be served, as ZooKeeper in a state of error.
+func (w *Words) ruok(_ asker, out *bytes.Buffer) {
+	if w.Stalled() == 0 {
+		out.WriteString("imok")
+	}
+}
+
+func (w *Words) isro(_ asker, out *bytes.Buffer) {
+	switch {
+	case w.ReadOnly():
+		out.WriteString("ro")
+	case w.Serving():
+		out.WriteString("rw")
+	default:
+		out.WriteString("null")
+	}
+}
+
+func (w *Words) mntr(_ asker, out *bytes.Buffer) {
+	for _, n := range w.Numbers() {
+		fmt.Fprintf(out, "zk_%s\t%s\n", n.Name, n.Value)
+	}
+}
+
+func (w *Words) srst(_ asker, out *bytes.Buffer) {
+	w.ResetStats()
+	out.WriteString("Server stats reset.\n")
+}
+
+func (w *Words) dirs(_ asker, out *bytes.Buffer) {
+	d := w.Directories()
+	fmt.Fprintf(out, "datadir_size: %d\nlogdir_size: %d\n", d.Data, d.Log)
+}
+
+func (w *Words) envi(_ asker, out *bytes.Buffer) {
+	out.WriteString("Environment:\n")
+	for _, p := range w.Environment() {
+		fmt.Fprintf(out, "%s=%s\n", p.Name, p.Value)
+	}
+}
+
+// hash prints the digests of the tree that the server keeps.
+func (w *Words) hash(_ asker, out *bytes.Buffer) {
+	for _, d := range w.Digests() {
+		fmt.Fprintf(out, "%x: %d\n", d.Zxid, d.Digest)
+	}
+}
+
+func (w *Words) gtmk(_ asker, out *bytes.Buffer) { fmt.Fprint(out, w.TraceMask()) }
+
+// stmk sets the trace mask to the eight bytes behind the word. The mask has no effect.
+func (w *Words) stmk(from asker, out *bytes.Buffer) {
+	b := from.behind(8)
+	if b == nil {
+		return
+	}
+	mask := int64(binary.BigEndian.Uint64(b))
+	w.SetTraceMask(mask)
+	fmt.Fprint(out, mask)
+}
+
+func (w *Words) conf(_ asker, out *bytes.Buffer) {
+	line := func(key string, value any) { fmt.Fprintf(out, "%s=%v\n", key, value) }
+	c, d := w.Configuration(), w.Directories()
+	_, secure := w.front.PortNumbers()
+	line("clientPort", c.ClientPort)
+	line("secureClientPort", secure)
+	line("dataDir", c.DataDir)
+	line("dataDirSize", d.Data)
+	line("dataLogDir", c.DataLogDir)
+	line("dataLogSize", d.Log)
+	line("tickTime", c.TickTimeMs)
+	line("maxClientCnxns", c.MaxClientCnxns)
+	line("minSessionTimeout", c.MinSessionTimeout)
+	line("maxSessionTimeout", c.MaxSessionTimeout)
+	line("clientPortListenBacklog", c.ListenBacklog)
+	if !w.Config.Distributed() {
+		line("serverId", 0) // regardless of myid
+	} else {
+		line("serverId", w.Config.ServerID)
+		w.memberConf(line, out)
+	}
+}
+
+// memberConf is what conf says of a member besides; all but the configuration of the ensemble while it is read-only.
+func (w *Words) memberConf(line func(string, any), out *bytes.Buffer) {
+	q, self := w.Membership(), w.OwnLine()
+	line("initLimit", q.InitLimit)
+	line("syncLimit", q.SyncLimit)
+	line("electionAlg", 3)
+	line("electionPort", joinPorts(self.Addresses, func(a config.PeerAddress) int { return a.ElectionPort }))
+	line("quorumPort", joinPorts(self.Addresses, func(a config.PeerAddress) int { return a.QuorumPort }))
+	line("peerType", int(self.Role))
+	if !w.ReadOnly() {
+		fmt.Fprintf(out, "membership: \n%s", w.EnsembleText())
+	}
+}
+
+// joinPorts lists a port of each address, as conf does.
+func joinPorts(all []config.PeerAddress, port func(config.PeerAddress) int) string {
+	var ports []string
+	for _, a := range all {
+		ports = append(ports, strconv.Itoa(port(a)))
+	}
+	return strings.Join(ports, "|")
+}

@@ -1,0 +1,670 @@
+package console
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/server/config"
+)
+
+// The journeys through the application. Its addresses are behind a #.
+
+// show opens a page of the application.
+func (j *journey) show(page string) {
+	j.t.Helper()
+	if eval[bool](j, fmt.Sprintf("location.href.split('#')[0] === %q", j.base)) {
+		j.run(fmt.Sprintf("location.hash = '#/' + %q", page))
+	} else {
+		j.do(chromedp.Navigate(j.base + "#/" + page))
+	}
+	j.await(fmt.Sprintf("document.querySelector('#main')?.firstElementChild && location.hash === '#/' + %q", page))
+}
+
+// type sets the text of a field of the application, as typing does.
+func (j *journey) enterText(selector, text string) {
+	j.t.Helper()
+	j.await(fmt.Sprintf("document.querySelector(%q)", selector))
+	j.run(fmt.Sprintf("(e => { e.value = %q; e.dispatchEvent(new Event('input', {bubbles: true})); "+
+		"e.dispatchEvent(new Event('change', {bubbles: true})); })(document.querySelector(%q))", text, selector))
+}
+
+// press a button by its text or name.
+func (j *journey) button(name string) {
+	j.t.Helper()
+	find := fmt.Sprintf("[...document.querySelectorAll('dialog[open] button, dialog[open] a'), "+
+		"...document.querySelectorAll('button, a')].find(b => (b.textContent.trim() === %q || "+
+		"b.getAttribute('aria-label') === %q) && b.getClientRects().length && !b.disabled)", name, name)
+	j.await(find)
+	j.run(find + ".click()")
+}
+
+// loginApp logs the super user in by the dialog.
+func (j *journey) loginApp() {
+	j.t.Helper()
+	j.click("#login")
+	j.enterLogin("test")
+	j.awaitText("#user", "super")
+}
+
+func (j *journey) enterLogin(password string) {
+	j.t.Helper()
+	j.enterText("dialog [name=user]", "super")
+	j.enterText("dialog [name=password]", password)
+	j.await("!document.querySelector('dialog .btn.primary').disabled")
+	j.click("dialog .btn.primary")
+}
+
+// typeInEditor replaces the text of the editor by keys.
+func (j *journey) typeInEditor(text string) {
+	j.t.Helper()
+	j.await("document.querySelector('.editor')?.shadowRoot?.activeElement?.classList.contains('cm-content')")
+	j.do(chromedp.KeyEvent("a", chromedp.KeyModifiers(2))) // Ctrl
+	j.press(text)
+	j.await(fmt.Sprintf("document.querySelector('.editor').shadowRoot.querySelector('.cm-content').textContent === %q",
+		text))
+}
+
+// geometry finds what the eye would: a page wider than the screen, words broken inside, and texts over each other.
+const geometry = `(() => {
+  const wrong = [], d = document.documentElement;
+  if (d.scrollWidth > innerWidth) wrong.push('the page is ' + d.scrollWidth + ' wide');
+  const main = document.querySelector('#main');
+  if (main.scrollWidth > main.clientWidth + 1) wrong.push('the content is ' + main.scrollWidth + ' wide');
+  const clip = (r, e) => {
+    let b = { l: r.left, t: r.top, r: r.right, b: r.bottom };
+    for (; e && e !== d; e = e.parentElement) {
+      const s = getComputedStyle(e);
+      if (s.overflowX !== 'visible' || s.overflowY !== 'visible') {
+        const q = e.getBoundingClientRect();
+        b = { l: Math.max(b.l, q.left), t: Math.max(b.t, q.top), r: Math.min(b.r, q.right), b: Math.min(b.b, q.bottom) };
+      }
+    }
+    return b;
+  };
+  const seen = [], walker = document.createTreeWalker(document.querySelector('.frame'), NodeFilter.SHOW_TEXT);
+  for (let n = walker.nextNode(); n; n = walker.nextNode()) {
+    const e = n.parentElement, s = getComputedStyle(e);
+    if (!n.data.trim() || s.visibility === 'hidden' || e.closest('.sr, .rail:not(.open), [aria-hidden=true], dialog')) continue;
+    if (!e.closest('code, .mono, pre, .text')) {
+      for (const m of n.data.matchAll(/\S+/g)) {
+        if (m[0].length > 24) continue;
+        const range = document.createRange();
+        range.setStart(n, m.index);
+        range.setEnd(n, m.index + m[0].length);
+        const tops = new Set([...range.getClientRects()].filter(r => r.width > 0).map(r => Math.round(r.top / 6)));
+        if (tops.size > 1 && !/[-\/,.:…]/.test(m[0].slice(0, -1))) wrong.push('broken: ' + m[0]);
+      }
+    }
+    const range = document.createRange();
+    range.selectNodeContents(n);
+    for (const r of range.getClientRects()) {
+      const b = clip(r, e);
+      if (b.r - b.l > 2 && b.b - b.t > 4) seen.push({ ...b, t: b.t + 2, b: b.b - 2, n, text: n.data.trim() });
+    }
+  }
+  for (let i = 0; i < seen.length; i++) {
+    for (let k = i + 1; k < seen.length; k++) {
+      const a = seen[i], c = seen[k];
+      if (a.n === c.n) continue;
+      const w = Math.min(a.r, c.r) - Math.max(a.l, c.l), h = Math.min(a.b, c.b) - Math.max(a.t, c.t);
+      if (w > 2 && h > 3) wrong.push('over each other: ' + a.text.slice(0, 40) + ' | ' + c.text.slice(0, 40));
+    }
+  }
+  return [...new Set(wrong)].slice(0, 10);
+})()`
+
+// axe is the text of axe-core; "" where it is not installed.
+func axe(t *testing.T) string {
+	text, err := os.ReadFile("../../bin/console/node_modules/axe-core/axe.min.js")
+	if err != nil && os.Getenv("WARREN_BROWSER") == "required" {
+		require.NoError(t, err, "make console-app installs it")
+	}
+	return string(text)
+}
+
+// checkAxe requires that axe-core finds nothing in the present page.
+func (j *journey) checkAxe(script, name string) {
+	j.t.Helper()
+	if script == "" {
+		return
+	}
+	j.run("void (window.axe || (() => {" + script + "\n})())")
+	j.run("window.found = null; void axe.run(document, {resultTypes: ['violations']}).then(r => window.found = " +
+		"r.violations.map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + ' ' + " +
+		"(n.any[0]?.message || '')).join(' ; ')))")
+	j.await("window.found !== null")
+	assert.Empty(j.t, eval[[]string](j, "window.found"), name)
+}
+
+// appPages are all pages of the application.
+var appPages = []string{"", "tree", "tree?path=%2Fapp%2Fjson", "tree?path=%2Fapp%2Fjson&tab=stat",
+	"tree?path=%2Fapp%2Fjson&tab=acl", "tree?path=%2Fapp%2Fjson&tab=history",
+	"tree?path=%2Fapp%2Fjson&tab=watchers", "tree?path=%2Fnone",
+	"search?contains=app", "past", "past?at=1&path=%2F", "difference", "difference?from=1", "ensembles", "live",
+	"sessions", "recipes", "top", "slow", "sizes", "servers", "configuration?all=1", "nothing"}
+
+// Every page fits every screen, in light and dark, can be operated by its names, and has nothing that axe-core finds.
+func TestAppFits(t *testing.T) {
+	script := axe(t)
+	j := visit(t, desk, 3, func(c *config.Config) { c.Admin.Top = true })
+	j.toLeader()
+	j.create("/app", "")
+	j.create("/app/json", `{"retention":"604800000","policy":["delete","compact"]}`)
+	j.create("/app/"+hostile, hostile)
+	j.create("/app/"+strings.Repeat("wide", 50), strings.Repeat("wide", 500))
+	_, err := recipes.NewMutex(j.client, "/app/lock", recipes.WithData([]byte("holder"))).Lock(t.Context())
+	require.NoError(t, err)
+	j.show("")
+	j.loginApp()
+	for _, s := range []screen{{390, "light"}, {390, "dark"}, {768, "light"}, {768, "dark"}, {1440, "light"},
+		{1440, "dark"}, {2560, "light"}, {2560, "dark"}} {
+		j.dress(s)
+		for _, page := range appPages {
+			name := fmt.Sprintf("%s at %d, %s", page, s.width, s.scheme)
+			j.show(page)
+			j.await("!document.querySelector('.skeleton')")
+			j.await("document.fonts.status === 'loaded'")
+			j.await(fmt.Sprintf("document.documentElement.dataset.theme === %q", s.scheme))
+			assert.Empty(t, eval[[]string](j, geometry), name)
+			require.Zero(t, eval[int](j, "document.querySelectorAll('main img, main script').length"), name)
+			if s.width == 390 || s.width == 1440 {
+				j.checkNames(name)
+				j.checkAxe(script, name)
+			}
+			j.shoot(fmt.Sprint(s.width, s.scheme, strings.NewReplacer("?", "-", "%2F", "-", "&", "-").Replace(page)))
+		}
+	}
+}
+
+// The overview tells the state in one sentence, is fetched again without a click, and shows what a server measures.
+func TestOverviewStaysFresh(t *testing.T) {
+	j := visit(t, desk, 1)
+	j.show("")
+	j.awaitText("#verdict", "stands alone and serves clients")
+	j.awaitText("#znodes", "4")
+	j.create("/one", "")
+	j.awaitText("#znodes", "5")
+	j.await("document.querySelectorAll('.chart canvas').length > 3") // the first samples are there
+	j.awaitText(".events", "Server started")
+	require.Equal(t, 1, eval[int](j, "performance.getEntriesByType('navigation').length"))
+	require.Contains(t, eval[string](j, "document.title"), "Overview")
+}
+
+func TestOverviewNamesTheServerThatIsAway(t *testing.T) {
+	j := visit(t, telephone, 3)
+	leader := j.toLeader()
+	j.show("")
+	j.awaitText("#verdict", fmt.Sprintf("3 of 3 voters are up, server %d leads, one may fail", leader))
+	lost := leader%3 + 1
+	j.ensemble.Kill(lost)
+	j.awaitText("#verdict", fmt.Sprintf("2 of 3 voters are up, server %d leads, none may fail", leader))
+	j.awaitText(".findings", fmt.Sprintf("server %d is not connected to the leader", lost))
+	j.awaitText(fmt.Sprintf(".server.away[data-server='%d']", lost), "Away")
+	j.await("document.querySelectorAll('.server').length === 3")
+	j.awaitText(".events", fmt.Sprintf("server %d is not connected to the leader", lost))
+	require.NoError(t, j.ensemble.Start(lost))
+	j.awaitText("#verdict", "3 of 3 voters are up")
+	j.awaitText(".events", "Resolved: ")
+}
+
+func TestOverviewOfAServerWithoutQuorum(t *testing.T) {
+	j := visit(t, desk, 3)
+	j.show("")
+	j.awaitText("#verdict", "3 of 3 voters are up")
+	j.ensemble.Kill(2)
+	j.ensemble.Kill(3)
+	j.awaitText("#verdict", "No leader")
+	j.awaitText(".findings", "not-serving")
+	j.show("tree")
+	j.awaitText("#znode", "This server does not serve clients now")
+	require.NoError(t, j.ensemble.Start(2))
+	j.show("")
+	j.awaitText("#verdict", "2 of 3 voters are up")
+}
+
+// What is shown while the server does not answer is old, and the page says so until it answers again.
+func TestServerIsLostAndComesBack(t *testing.T) {
+	j := visit(t, desk, 1)
+	j.throughProxy()
+	j.show("")
+	j.awaitText("#verdict", "stands alone")
+	j.ensemble.Stop(1)
+	j.awaitText("#verdict", "does not answer")
+	j.awaitText("#main", "What is shown is old")
+	require.NoError(t, j.ensemble.Start(1))
+	j.awaitText("#verdict", "stands alone and serves clients")
+}
+
+// The tree remembers what is open, through reloads and through changes.
+func TestAppTreeStaysOpen(t *testing.T) {
+	j := visit(t, desk, 1)
+	for _, path := range []string{"/app", "/app/inner", "/app/inner/deep", "/other"} {
+		j.create(path, "data of "+path)
+	}
+	j.show("tree")
+	j.awaitText(".vlist", "app")
+	j.run("document.querySelector('[data-path=\"/app\"] .twist').click()")
+	j.awaitText(".vlist", "inner")
+	j.run("document.querySelector('[data-path=\"/app/inner\"] .twist').click()")
+	j.click("[data-path='/app/inner/deep']")
+	j.awaitText("#text", "data of /app/inner/deep")
+	require.Contains(t, eval[string](j, "document.title"), "/app/inner/deep")
+	j.click("[data-path='/other']")
+	j.awaitText("#text", "data of /other")
+	j.awaitText(".vlist", "deep")
+	j.run("location.reload()")
+	j.awaitText(".vlist", "deep")
+	j.enterText(".left [type=search]", "dee")
+	j.await("!document.querySelector('[data-path=\"/other\"]')")
+	j.awaitText(".vlist", "deep")
+	j.show("tree?path=%2Fapp%2Finner") // a deep link
+	j.await("document.querySelector('[data-path=\"/app/inner\"]')?.getAttribute('aria-selected') === 'true'")
+}
+
+// 200,000 children are a list of a few dozen rows, to the last one.
+func TestAppTreeOfManyChildren(t *testing.T) {
+	j := visit(t, desk, 1)
+	const many = 200_000
+	j.create("/many", "")
+	j.createMany("/many", many)
+	j.show("tree")
+	j.awaitText(".vlist", "many")
+	j.run("document.querySelector('[data-path=\"/many\"] .twist').click()")
+	seen := 0
+	for range 5 {
+		j.await(fmt.Sprintf("document.querySelector('.space').offsetHeight > 28 * %d", seen+500))
+		seen = eval[int](j, "document.querySelector('.space').offsetHeight / 28 | 0")
+		require.Less(t, eval[int](j, "document.querySelectorAll('.vlist .node').length"), 120)
+		j.run("(v => v.scrollTop = v.scrollHeight)(document.querySelector('.vlist'))")
+	}
+	j.awaitText(".vlist", "more")
+}
+
+func TestNamesAreShownEscaped(t *testing.T) {
+	j := visit(t, desk, 1)
+	names := []string{hostile, "a b+c", "50%25", "?path=x", "#top", "&view=hex", "\u202egnp.txt", "zero\u200bwidth",
+		"\u65e5\u672c"}
+	for i, name := range names {
+		j.create("/"+name, fmt.Sprint("the data of ", i))
+	}
+	j.show("tree")
+	j.awaitText(".vlist", "U+202E")
+	j.awaitText(".vlist", "U+200B")
+	for i, name := range names {
+		j.run(fmt.Sprintf("[...document.querySelectorAll('[data-path]')].find(e => e.dataset.path === %q).click()",
+			"/"+name))
+		j.awaitText("#text", fmt.Sprint("the data of ", i))
+		require.Equal(t, "/"+name, eval[string](j, "new URLSearchParams(location.hash.split('?')[1]).get('path')"))
+	}
+	text := eval[string](j, "document.querySelector('.vlist').textContent")
+	require.NotContains(t, text, "\u202e")
+	require.NotContains(t, text, "\u200b")
+}
+
+// An edit shows the difference before it saves.
+func TestEditIsReviewedAndSaved(t *testing.T) {
+	j := visit(t, desk, 1)
+	j.create("/a", `{"x":1}`)
+	j.show("tree?path=%2Fa")
+	j.loginApp()
+	j.button("Edit")
+	j.typeInEditor(`{"x":`)
+	j.awaitText("#invalid", "Line 1")
+	j.typeInEditor(`{"x":2}`)
+	j.awaitText("#invalid", "")
+	j.button("Review and save")
+	j.await("document.querySelector('dialog .editor').shadowRoot?.textContent.includes('{\"x\":1}')")
+	j.button("Save")
+	j.awaitText("#version", "1")
+	require.Equal(t, `{"x":2}`, j.data("/a"))
+}
+
+// A save that meets another version keeps what was typed, and shows yours, theirs and the base.
+func TestConflictKeepsTheText(t *testing.T) {
+	j := visit(t, desk, 1)
+	j.create("/a", "base")
+	j.show("tree?path=%2Fa")
+	j.loginApp()
+	j.button("Edit")
+	j.typeInEditor("mine")
+	j.setBehind("/a", "theirs")
+	j.button("Review and save")
+	j.button("Save")
+	j.awaitText("dialog", "has changed meanwhile")
+	shown := "document.querySelector('dialog .editor').shadowRoot?.textContent"
+	j.await(shown + ".includes('mine') && " + shown + ".includes('theirs')")
+	j.button("Base and theirs")
+	j.await(shown + ".includes('base') && " + shown + ".includes('theirs')")
+	require.Equal(t, "theirs", j.data("/a"), "nothing was written")
+	j.run("location.reload()") // even this loses nothing
+	j.await("document.querySelector('.editor')?.shadowRoot?.textContent.includes('mine')")
+	j.awaitText("#znode", "is based on version 0")
+	j.button("Review and save")
+	j.button("Save")
+	j.button("Save mine over version 1")
+	j.button("Save")
+	j.awaitText("#version", "2")
+	require.Equal(t, "mine", j.data("/a"))
+}
+
+// A login that ends while text is typed is asked for again, and the save goes on.
+func TestLoginEndsWhileEditing(t *testing.T) {
+	j := visit(t, desk, 1)
+	j.create("/a", "before")
+	j.show("tree?path=%2Fa")
+	j.loginApp()
+	j.button("Edit")
+	j.typeInEditor("after")
+	first := j.tab
+	j.tab = j.newTab(desk)
+	j.show("")
+	j.awaitText("#user", "super")
+	j.button("Log out super")
+	j.await("document.querySelector('#login')")
+	j.tab = first
+	j.button("Review and save")
+	j.button("Save")
+	j.await("document.querySelector('dialog [name=password]')")
+	j.awaitText("body", "Your login has ended")
+	j.enterText("dialog [name=password]", "test")
+	j.button("Log in")
+	j.awaitText("#version", "1")
+	require.Equal(t, "after", j.data("/a"))
+}
+
+func TestAppCreatesAndDeletes(t *testing.T) {
+	j := visit(t, telephone, 1)
+	j.create("/a", "")
+	j.show("tree?path=%2Fa")
+	j.loginApp()
+	for i := range 2 {
+		j.button("New child")
+		j.enterText("dialog input", "job-")
+		j.enterText("dialog select", "sequential")
+		j.enterText("dialog textarea", "of the child")
+		j.button("Create")
+		child := fmt.Sprintf("/a/job-%010d", i)
+		j.awaitText("#text", "of the child")
+		require.Equal(t, "of the child", j.data(child))
+		j.show("tree?path=%2Fa")
+		j.awaitText("#znode h1", "a")
+	}
+	j.button("Delete")
+	j.awaitText("dialog", "Delete the subtree")
+	j.press(kb.Escape)
+	j.show("tree?path=%2Fa%2Fjob-0000000000")
+	j.awaitText("#text", "of the child")
+	j.button("Delete")
+	j.awaitText("dialog", "job-0000000000")
+	j.run("document.querySelector('dialog .btn.danger').click()")
+	j.await("location.hash === '#/tree?path=%2Fa'")
+	require.False(t, j.exists("/a/job-0000000000"))
+}
+
+func TestAppLogins(t *testing.T) {
+	j := visit(t, telephone, 1)
+	j.show("")
+	j.click("#login")
+	j.enterLogin("wrong")
+	j.awaitText("dialog", "The password is wrong")
+	j.enterLogin("test")
+	j.awaitText("#user", "super")
+	require.Empty(t, eval[string](j, "document.cookie"), "scripts cannot read the cookie")
+	j.open("links") // a page of the server has the same login
+	j.awaitText("#user", "super")
+}
+
+func TestAppHidesWhatMayNotBeRead(t *testing.T) {
+	j := visit(t, telephone, 1)
+	j.create("/vault", "the secret data",
+		client.WithACL(client.ACL{Perms: client.PermAll, Scheme: "digest", ID: "bob:xyz="}))
+	j.show("tree?path=%2Fvault")
+	j.awaitText("#znode", "No read permission")
+	require.NotContains(t, eval[string](j, "document.documentElement.outerHTML"), "the secret data")
+	j.loginApp()
+	j.awaitText("#text", "the secret data")
+}
+
+// By keys alone: from the top of the page to a znode, through the tree, and by the palette.
+func TestAppByKeysAlone(t *testing.T) {
+	j := visit(t, desk, 1)
+	j.create("/a", "")
+	j.create("/a/b", "deep")
+	j.show("tree")
+	j.awaitText(".vlist", "a")
+	j.run("document.activeElement.blur()")
+	j.press(kb.Tab)
+	require.Equal(t, "Skip to the content", eval[string](j, "document.activeElement.textContent"))
+	j.tabTo("getAttribute('role') === 'tree'")
+	j.press(kb.ArrowDown)
+	j.press(kb.ArrowRight)
+	j.awaitText(".vlist", "b")
+	j.press(kb.ArrowDown)
+	j.press(kb.Enter)
+	j.awaitText("#text", "deep")
+	j.do(chromedp.KeyEvent("k", chromedp.KeyModifiers(2)))
+	j.await("document.activeElement.getAttribute('role') === 'combobox'")
+	j.press("slow op")
+	j.awaitText("#hits [aria-selected=true]", "Slow operations")
+	j.press(kb.Enter)
+	j.await("location.hash === '#/slow'")
+	j.press("/")
+	j.press("/a/b")
+	j.awaitText("#hits [aria-selected=true]", "/a/b")
+	j.press(kb.Escape)
+	j.await("!document.querySelector('dialog')")
+}
+
+func TestAppChangesAsTheyHappen(t *testing.T) {
+	j := visit(t, desk, 1)
+	j.create("/watched", "")
+	j.show("live?path=%2Fwatched")
+	j.awaitText("#live", "Following")
+	j.create("/watched/"+hostile, "")
+	j.awaitText("#live tbody", "/watched/"+hostile)
+	j.create("/elsewhere", "")
+	j.setBehind("/watched", "x")
+	j.awaitText("#live tbody", "changed")
+	require.NotContains(t, eval[string](j, "document.querySelector('#live tbody').textContent"), "elsewhere")
+	j.button("Pause")
+	j.awaitText("#live", "Paused")
+	j.create("/watched/later", "")
+	j.awaitText("#live", "1 wait")
+	j.button("Resume")
+	j.awaitText("#live tbody", "/watched/later")
+}
+
+func TestAppSearchGoesOn(t *testing.T) {
+	j := visit(t, desk, 1)
+	j.create("/many", "")
+	j.createMany("/many", 25_000)
+	j.create("/many/needle", "")
+	j.show("search?under=%2Fmany&contains=needle")
+	j.awaitText("#found", "found among")
+	for eval[bool](j, "document.querySelector('#found').textContent.includes('so far')") {
+		before := eval[string](j, "document.querySelector('#found').textContent")
+		j.button("Go on")
+		j.await(fmt.Sprintf("document.querySelector('#found').textContent !== %q", before))
+	}
+	j.button("/many/needle")
+	j.awaitText("#znode h1", "needle")
+}
+
+func TestAppSessions(t *testing.T) {
+	j := visit(t, telephone, 1)
+	j.ephemeral("/held", "")
+	j.show("sessions")
+	j.awaitText("#sessions", "1 session in the ensemble")
+	j.click("#sessions tbody button")
+	j.button("/held")
+	j.awaitText("#znode", "Ephemeral")
+}
+
+// From the sessions to the end of one: its ephemeral goes, after a dry run that ends nothing.
+func TestAppEndsASession(t *testing.T) {
+	j := visit(t, desk, 1)
+	other, err := client.Dial(t.Context(), j.ensemble.Addr(1))
+	require.NoError(t, err)
+	defer other.Close()
+	_, err = other.Create(t.Context(), "/mine", nil, client.Ephemeral)
+	require.NoError(t, err)
+	j.show("sessions")
+	j.loginApp()
+	j.await("document.querySelectorAll('#sessions tbody tr').length === 2")
+	j.run("[...document.querySelectorAll('#sessions tbody tr')].find(r => r.lastElementChild.textContent === '1')" +
+		".querySelector('button').click()")
+	j.button("End session…")
+	j.button("Dry run")
+	j.awaitText("dialog", "nothing has changed yet")
+	require.True(t, j.exists("/mine"))
+	time.Sleep(steerPause)
+	j.button("End session")
+	j.awaitText(".toasts", "done")
+	require.False(t, j.exists("/mine"))
+}
+
+// steerPause is a little more than the least time between two orders of a kind.
+const steerPause = 1100 * time.Millisecond
+
+// The leadership moves to the server that is chosen, after a dry run that moves nothing.
+func TestAppMovesTheLeadership(t *testing.T) {
+	j := visit(t, desk, 3)
+	leader := j.toLeader()
+	to := leader%3 + 1
+	j.show("servers")
+	j.loginApp()
+	j.button("Hand over…")
+	j.enterText("dialog select", fmt.Sprint(to))
+	j.button("Dry run")
+	j.awaitText("dialog", "nothing has changed yet")
+	require.Equal(t, "leader", j.ensemble.Server(leader).Status().Mode)
+	time.Sleep(steerPause)
+	j.button("Hand over")
+	j.awaitText(".toasts", "done")
+	require.Equal(t, "leader", j.ensemble.Server(to).Status().Mode)
+}
+
+func TestAppDrainsAndResumes(t *testing.T) {
+	j := visit(t, telephone, 3)
+	j.show("servers")
+	j.loginApp()
+	give := func(open, does string) {
+		j.button(open)
+		j.button("Dry run")
+		j.awaitText("dialog", "nothing has changed yet")
+		time.Sleep(steerPause)
+		j.button(does)
+		j.await("!document.querySelector('dialog')")
+	}
+	give("Drain…", "Drain")
+	j.awaitText("#steering", "Draining")
+	give("Resume…", "Resume")
+	j.awaitText("#steering", "Accepted")
+	j.create("/after", "") // by a client that knows no other server
+}
+
+func TestAppOrdersAreClosed(t *testing.T) {
+	j := visit(t, desk, 1, func(c *config.Config) { c.Admin.ConsoleWrites = false })
+	j.create("/a", "kept")
+	j.show("servers")
+	j.awaitText("#steering", "warren.console.writes is false")
+	j.loginApp()
+	require.Zero(t, eval[int](j, "document.querySelectorAll('#steering button.btn:not(:disabled)').length"))
+	j.show("tree?path=%2Fa")
+	j.awaitText("#text", "kept")
+	require.False(t, eval[bool](j, "[...document.querySelectorAll('button')].some(b => b.textContent === 'Edit')"))
+}
+
+func TestAppShowsWhoHoldsALock(t *testing.T) {
+	j := visit(t, telephone, 1)
+	ctx := t.Context()
+	_, err := recipes.NewMutex(j.client, "/lock", recipes.WithData([]byte("first"))).Lock(ctx)
+	require.NoError(t, err)
+	go func() { _, _ = recipes.NewMutex(j.client, "/lock", recipes.WithData([]byte("second"))).Lock(ctx) }()
+	require.Eventually(t, func() bool {
+		names, _, err := j.client.Children(ctx, "/lock")
+		return err == nil && len(names) == 2
+	}, patience, 10*time.Millisecond)
+	j.create("/"+hostile, "")
+	j.ephemeral("/"+hostile+"/lock-0000000001", "<script>alert(5)</script>")
+	j.show("recipes")
+	j.awaitText("[aria-label='/lock'] li:first-child", "holds")
+	j.awaitText("[aria-label='/lock'] li:first-child", "first")
+	j.awaitText("[aria-label='/lock'] li:last-child", "waits")
+	j.awaitText("#recipes", "<script>alert(5)</script>")
+	j.click("[aria-label='/lock'] li a")
+	j.awaitText("#sessions", "Sessions")
+}
+
+// What a visitor may not read is not decoded for it.
+func TestAppRecipesKeepSecrets(t *testing.T) {
+	j := visit(t, desk, 1)
+	acl := client.WithACL(client.ACL{Perms: client.PermAll, Scheme: "digest", ID: "bob:hash="})
+	j.create("/election", "")
+	_, err := j.client.Create(t.Context(), "/election/x-latch-0000000001", []byte("of bob"), client.Ephemeral, acl)
+	require.NoError(t, err)
+	j.show("recipes")
+	j.awaitText("#recipes", "/election")
+	require.NotContains(t, eval[string](j, "document.body.textContent"), "of bob")
+	j.loginApp()
+	j.awaitText("#recipes", "of bob")
+}
+
+func TestAppTop(t *testing.T) {
+	j := visit(t, desk, 1, func(c *config.Config) { c.Admin.Top = true })
+	j.create("/busy", "x")
+	for range 200 {
+		j.data("/busy")
+	}
+	j.show("top")
+	j.awaitText("section[aria-label=Operations]", "getData")
+	require.NotContains(t, eval[string](j, "document.body.textContent"), "/busy", "without a login")
+	j.loginApp()
+	j.awaitText("[aria-label=Paths] tbody tr:first-child", "/busy")
+}
+
+// The areas are as large as what they stand for, and what is in none has one, too.
+func TestAppAreasAreProportional(t *testing.T) {
+	j := visit(t, telephone, 1)
+	j.create("/a", strings.Repeat("x", 300_000))
+	j.create("/b", strings.Repeat("x", 100_000))
+	j.show("sizes")
+	j.awaitText("#sizes", "counted")
+	require.Empty(t, eval[[]string](j, `(() => {
+		const all = [...document.querySelectorAll('.treemap a')];
+		const area = (e) => parseFloat(e.style.width) * parseFloat(e.style.height) / 10000;
+		const sum = all.reduce((n, e) => n + Number(e.dataset.size), 0);
+		return all.filter(e => Math.abs(area(e) - e.dataset.size / sum) > 0.002).map(e => e.title);
+	})()`))
+	j.button("/a")
+	j.await("location.hash.includes('path=%2Fa')")
+}
+
+func TestAppConfigurationHidesPasswords(t *testing.T) {
+	j := visit(t, desk, 1)
+	j.show("configuration")
+	j.button("All")
+	j.awaitText("table", "tickTime")
+	text := eval[string](j, "document.body.textContent")
+	require.Contains(t, text, "superDigest")
+	require.NotContains(t, text, "D/InIHSb7yEEbrWz8b9l71RjZJU=")
+}
+
+// An old address of a page leads to the page of today.
+func TestOldAddresses(t *testing.T) {
+	j := visit(t, desk, 1)
+	j.throughProxy()
+	j.do(chromedp.Navigate(j.base + "sessions"))
+	j.awaitText("#sessions", "Sessions")
+	require.Contains(t, eval[string](j, "location.href"), "/a/prefix/console/#/sessions")
+}
