@@ -15,8 +15,8 @@ import (
 var shown = map[string]string{
 	"holds %s: dataDir and dataLogDir are mixed up or were not moved together": "TestSentencesOfAStart",
 	"server: durability is gone": "TestFailedSyncEndsTheNodeAndAcknowledgesNothing",
-	"client has seen a newer zxid than this server: it must not " +
-		"go back in time": "TestClientFromTheFutureIsClosedWithoutAnAnswer",
+	"client has seen a later zxid than this server has: " +
+		"it would read older data here": "TestClientFromTheFutureIsClosedWithoutAnAnswer",
 	"frame length is negative or above jute.maxbuffer":  "TestHostileFirstBytesAreClosedAndHarmNobody",
 	"the certificate for the other servers has expired": "TestServersThatAreNotLetIn",
 	"client: request is too large":                      "TestLargeRequestIsRefusedHere",

@@ -185,7 +185,7 @@ func TestClientPortThatIsTaken(t *testing.T) {
 	require.NoError(t, err, "the old port takes connections")
 	defer again.Close()
 	time.Sleep(2 * time.Second) // the port has been tried again
-	require.Equal(t, 1, strings.Count(one.Log(), "cannot be opened"))
+	require.Equal(t, 1, strings.Count(one.Log(), "cannot open the configured client port"))
 
 	require.NoError(t, taken.Close())
 	cluster.Eventually(t, func() bool {

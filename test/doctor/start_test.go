@@ -233,5 +233,6 @@ func TestNamesThatDoNotResolve(t *testing.T) {
 	alone := cluster.New(t, cluster.Options{Settings: map[string]string{"clientPortAddress": "zk1..example"}})
 	refuses(t, alone, "no such host") // it has never had an address
 	v = examine(t, "--no-measure", "--config", filepath.Join(alone.Dir(), "zoo.cfg"))
-	require.Equal(t, doctor.Error, v.names(t, "host name of a client port does not resolve").Severity)
+	f = v.names(t, "host name of a client port does not resolve: listening on its last known address")
+	require.Equal(t, doctor.Error, f.Severity)
 }

@@ -72,12 +72,12 @@ func TestEventsThatNobodyTakes(t *testing.T) {
 	}
 	takes, takesNone := conns[0], conns[1]
 	s.undelivered.total.Add(undeliveredMax) // of others
-	for takesNone.isOpen() {
+	for takesNone.open() {
 		a.Changed(datatree.Change{Type: proto.EventNodeDataChanged, Path: path})
 		a.flush()
 		require.Eventually(t, func() bool { return takes.View().Unsent == 0 }, time.Minute, time.Millisecond)
 	}
-	require.True(t, takes.isOpen())
+	require.True(t, takes.open())
 	require.EqualValues(t, undeliveredMax, s.undelivered.total.Load(), "nothing of it is counted any more")
 }
 

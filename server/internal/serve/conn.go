@@ -76,13 +76,6 @@ func (c *Conn) pauses() bool { return c.mu.out.pauses(&c.srv.undelivered) }
 // countUndelivered is output.count. REQUIRES: Conn.mu.
 func (c *Conn) countUndelivered() bool { return c.mu.out.count(&c.srv.undelivered) }
 
-// isOpen reports whether the connection is not about to end.
-func (c *Conn) isOpen() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.mu.out.open()
-}
-
 // connOf is the connection on which an item is answered; nil if it is not answered. Every client of a server is a
 // Conn.
 func connOf(it *flow.Item) *Conn {

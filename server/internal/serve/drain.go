@@ -54,20 +54,20 @@ func (s *Front) Draining() (rate int, on bool) {
 // asked for their session before.
 func (s *Front) drainClients(d *drain) {
 	var p departures
-	credit, last, told := 1.0, s.Clock.Now(), false
+	credit, last, logged := 1.0, s.Clock.Now(), false
 	for pause := retirePause; !s.Stopping.WaitFor(pause) && !d.over.IsOpen(); {
 		now := s.Clock.Now()
 		credit = min(credit+float64(d.rate)*time.Duration(now-last).Seconds(), float64(max(d.rate, 1)))
 		last = now
-		if len(p.left)+len(p.asked) == 0 {
-			p.left = s.clients()
+		if len(p.waiting)+len(p.asked) == 0 {
+			p.waiting = s.clients()
 		}
-		if pause = retirePause; len(p.left)+len(p.asked) == 0 {
+		if pause = retirePause; len(p.waiting)+len(p.asked) == 0 {
 			pause = drainedPause
-			if !told {
+			if !logged {
 				s.Log.Info("drained: no client connection is left")
 			}
-			told = true
+			logged = true
 		}
 		credit -= float64(p.round(now, int(credit)))
 	}
@@ -80,7 +80,7 @@ func (s *Front) Shed(percent int) int {
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	// A share that is not a whole number is rounded at random, so that 1 % of 20 clients is sometimes one client.
 	n := (len(all)*percent + rand.IntN(100)) / 100
-	p := departures{left: all[:n]}
+	p := departures{waiting: all[:n]}
 	for p.round(s.Clock.Now(), n); len(p.asked) > 0; p.round(s.Clock.Now(), n) {
 		sched.Sleep(s.Runtime, retirePause)
 	}
@@ -111,8 +111,8 @@ func (c *Conn) open() bool {
 // departures is a set of connections that end. Each client is asked to leave first. A Warren client sends nothing more
 // then, waits for what it is owed, and goes: no request of it is lost.
 type departures struct {
-	left  []*Conn     // those whose clients are not to leave yet
-	asked []departure // those whose clients are
+	waiting []*Conn     // those whose clients are not to leave yet
+	asked   []departure // those whose clients are
 }
 
 // departure is a connection that ends. If its client stays, no request of it is lost that was taken, and as few as
@@ -122,17 +122,17 @@ type departures struct {
 type departure struct {
 	c        *Conn
 	since    int64 // when its client was asked to leave, or was to be; ns on the server's clock
-	told     bool  // its client was asked to leave
+	notified bool  // its client was asked to leave
 	answered int64 // how many requests were answered when the client could have left; -1 before that
 }
 
 // round asks up to most clients to leave, and ends the connections of those that were asked before and stay. It
 // returns how many it has asked.
 func (p *departures) round(now int64, most int) (asked int) {
-	for ; asked < len(p.left) && asked < most; asked++ {
-		p.asked = append(p.asked, departure{c: p.left[asked], since: now, answered: -1})
+	for ; asked < len(p.waiting) && asked < most; asked++ {
+		p.asked = append(p.asked, departure{c: p.waiting[asked], since: now, answered: -1})
 	}
-	p.left = p.left[asked:]
+	p.waiting = p.waiting[asked:]
 	rest := p.asked[:0]
 	for _, one := range p.asked {
 		if !one.ends(now) {
@@ -156,8 +156,8 @@ func (p *departures) callOff() {
 // ends goes on with the end of the connection, and reports whether the connection ends by itself from now on.
 func (p *departure) ends(now int64) bool {
 	c := p.c
-	if !p.told && c.askToLeave() {
-		p.told, p.since = true, now
+	if !p.notified && c.askToLeave() {
+		p.notified, p.since = true, now
 	}
 	waited := time.Duration(now-p.since) - leaveGrace
 	c.mu.Lock()

@@ -35,7 +35,7 @@ func (f *drainingFront) add() (c *Conn, told *bytes.Buffer) {
 	go func() { _, _ = io.Copy(told, far) }()
 	c = newConn(f.Front, insideConn{nc, &net.TCPAddr{}})
 	c.Session.Store(sessions.New(time.Second, 1, 0, 0).Restore(1, 30_000, 0))
-	f.p.left = append(f.p.left, c)
+	f.p.waiting = append(f.p.waiting, c)
 	return c, told
 }
 
@@ -84,7 +84,7 @@ func TestPartingConnectionsEndInPauses(t *testing.T) {
 		paced, _ := f.add()
 		f.answered(paced)
 		require.Equal(t, 1, f.p.round(f.Clock.Now(), 1), "no more than asked for")
-		require.Len(t, f.p.left, 1)
+		require.Len(t, f.p.waiting, 1)
 		f.pass(leaveGrace + 100*time.Millisecond)
 		require.True(t, silent.open())
 		require.True(t, paced.open(), "its client may ask the next moment")
