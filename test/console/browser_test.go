@@ -34,8 +34,8 @@ const patience = 30 * time.Second
 var browser context.Context
 
 // shortPart are the journeys that go test -short makes: one for each kind.
-const shortPart = "^Test(OverviewStaysFresh|AppTreeStaysOpen|HostileNamesAndData|ConflictKeepsTheText|FormatsOfData|" +
-	"SubtreeIsDeletedAfterAPreview|HistoryShowsWhatHasChanged)$"
+const shortPart = "^Test(OverviewStaysFresh|AppTreeStaysOpen|NamesAreShownEscaped|ConflictKeepsTheText|" +
+	"FormatsOfData|SubtreeIsDeletedAfterAPreview|HistoryShowsWhatHasChanged)$"
 
 func TestMain(m *testing.M) {
 	flag.Parse()

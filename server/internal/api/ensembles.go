@@ -73,9 +73,6 @@ func (a *API) Ensembles(ctx context.Context) *Ensembles {
 	return &Ensembles{append([]OtherEnsemble{}, o.mu.answers...)}
 }
 
-// HasOthers reports whether other ensembles are configured.
-func (a *API) HasOthers() bool { return len(a.others.urls) > 0 }
-
 // ask asks one server.
 func (o *others) ask(ctx context.Context, i int) OtherEnsemble {
 	answer := OtherEnsemble{Name: o.names[i], Ensemble: Ensemble{Members: []Member{}, Problems: []Problem{}}}

@@ -120,17 +120,6 @@ func TestLayouts(t *testing.T) {
 	require.Equal(t, Text, Detect(nil))
 }
 
-func TestDifference(t *testing.T) {
-	lines, ok := Difference("a\nb\nc\nd\n", "a\nx\nc\ny\nd\n")
-	require.True(t, ok)
-	require.Equal(t, []Line{{' ', "a"}, {'-', "b"}, {'+', "x"}, {' ', "c"}, {'+', "y"}, {' ', "d"}}, lines)
-	lines, ok = Difference("", "new")
-	require.True(t, ok)
-	require.Equal(t, []Line{{'+', "new"}}, lines)
-	_, ok = Difference(strings.Repeat("a\n", linesMax+5), strings.Repeat("b\n", linesMax+5))
-	require.False(t, ok)
-}
-
 // Whatever a client has written, the reader gets a bounded text or the data itself.
 func FuzzShow(f *testing.F) {
 	for _, data := range [][]byte{gzipped("x"), framed("x"), xerialed("x", "y"), snappy.Encode(nil, []byte("x y z")),

@@ -14,29 +14,15 @@ import (
 // Text and Textf escape what they are given.
 var Text, Textf = g.Text, g.Textf
 
-// Elements.
+// Elements and attributes.
 var (
-	El, Doctype                       = g.El, html.Doctype
-	A, Body, Button, Code, DataList   = html.A, html.Body, html.Button, html.Code, html.DataList
-	Dd, Del, Details, Div, Dl, Dt     = html.Dd, html.Del, html.Details, html.Div, html.Dl, html.Dt
-	FieldSet, Form, H1, H2, H3, HTML  = html.FieldSet, html.Form, html.H1, html.H2, html.H3, html.HTML
-	Head, Header, Input, Ins, Label   = html.Head, html.Header, html.Input, html.Ins, html.Label
-	Legend, Li, Link, Main, Meta, Nav = html.Legend, html.Li, html.Link, html.Main, html.Meta, html.Nav
-	Ol, Option, P, Pre, Script        = html.Ol, html.Option, html.P, html.Pre, html.Script
-	Section, Select, Small, Span      = html.Section, html.Select, html.Small, html.Span
-	Strong, Summary, TBody, THead     = html.Strong, html.Summary, html.TBody, html.THead
-	Table, Td, Textarea, Th, TitleEl  = html.Table, html.Td, html.Textarea, html.Th, html.TitleEl
-	Tr, Ul                            = html.Tr, html.Ul
-)
-
-// Attributes.
-var (
-	Attr                                  = g.Attr
-	Action, Aria, AutoComplete, AutoFocus = html.Action, html.Aria, html.AutoComplete, html.AutoFocus
-	Charset, Checked, Class, Content      = html.Charset, html.Checked, html.Class, html.Content
-	Data, Defer, For, Href, ID, Lang      = html.Data, html.Defer, html.For, html.Href, html.ID, html.Lang
-	List, Method, Min, Name, Rel          = html.List, html.Method, html.Min, html.Name, html.Rel
-	Required, Role, Rows, Scope           = html.Required, html.Role, html.Rows, html.Scope
-	Selected, Src, TabIndex, Type         = html.Selected, html.Src, html.TabIndex, html.Type
-	Value                                 = html.Value
+	A, Action, Aria, Body, Button, Charset   = html.A, html.Action, html.Aria, html.Body, html.Button, html.Charset
+	Class, Code, Content, Dd, Div, Dl        = html.Class, html.Code, html.Content, html.Dd, html.Div, html.Dl
+	Doctype, Dt, For, Form, H1, H2           = html.Doctype, html.Dt, html.For, html.Form, html.H1, html.H2
+	HTML, Head, Header, Href, ID, Input      = html.HTML, html.Head, html.Header, html.Href, html.ID, html.Input
+	Label, Lang, Li, Link, Main, Meta        = html.Label, html.Lang, html.Li, html.Link, html.Main, html.Meta
+	Method, Name, Ol, Option, P, Pre         = html.Method, html.Name, html.Ol, html.Option, html.P, html.Pre
+	Rel, Role, Scope, Section, Select, Small = html.Rel, html.Role, html.Scope, html.Section, html.Select, html.Small
+	Span, TBody, THead, TabIndex, Table, Td  = html.Span, html.TBody, html.THead, html.TabIndex, html.Table, html.Td
+	Th, TitleEl, Tr, Type, Value, Attr       = html.Th, html.TitleEl, html.Tr, html.Type, html.Value, g.Attr
 )

@@ -211,7 +211,7 @@ function Numbers() {
   );
   return (
     <dl class="numbers" aria-label="This server now">
-      {cell("Mean latency", e.latency.mean === 0 ? "< 1 ms" : e.latency.mean.toFixed(2) + " ms", "last minutes")}
+      {cell("Mean latency", e.latency.mean < 0.01 ? "< 1 ms" : e.latency.mean.toFixed(2) + " ms", "last minutes")}
       {cell("Max latency", (e.latency.max === 0 ? "< 1" : short(e.latency.max)) + " ms", "last minutes")}
       {cell("Pending requests", short(e.outstanding), "here")}
       {cell("Sessions", short(e.sessions), "in the ensemble")}
