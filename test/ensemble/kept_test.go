@@ -81,7 +81,8 @@ func (l *losses) creates(t *testing.T, conn *wire.Conn, path string, stop <-chan
 		default:
 		}
 		for !ends && len(flying) < inFlight {
-			flying = append(flying, conn.Send(wire.Create(path+"/", nil, wire.OpenACL, proto.ModePersistentSequential)))
+			create := wire.Create(path+"/", nil, wire.OpenACL, proto.ModePersistentSequential)
+			flying = append(flying, conn.Send(create))
 		}
 		if len(flying) == 0 {
 			names, err := conn.Children(path, false)
@@ -95,7 +96,8 @@ func (l *losses) creates(t *testing.T, conn *wire.Conn, path string, stop <-chan
 			return
 		}
 		require.NoError(t, flying[0].Reply.Err())
-		require.Equal(t, fmt.Sprintf("%s/%010d", path, done), flying[0].Reply.Value.(*proto.CreateResponse).Path.String())
+		made := flying[0].Reply.Value.(*proto.CreateResponse).Path.String()
+		require.Equal(t, fmt.Sprintf("%s/%010d", path, done), made)
 		flying = flying[1:]
 		l.answered.Add(1)
 		for took := int64(time.Since(last)); ; {

@@ -115,10 +115,10 @@ func rows() []defect {
 		of(defects.KeptFromOthers, SessionOrder, Options{
 			Servers: 3, Faults: []Fault{HandOver, SlowNet}, Mean: 100 * time.Millisecond, Busy: true, Restless: true,
 		}),
-		of(defects.MovesUnnoted, SessionOrder, Options{Servers: 3, Faults: []Fault{Strand}, Mean: 300 * time.Millisecond,
-			Busy: true, Restless: true}),
-		of(defects.HistoryUnread, SessionOrder, Options{Servers: 3, Faults: []Fault{Strand}, Mean: 300 * time.Millisecond,
-			Busy: true, Restless: true}),
+		of(defects.MovesUnnoted, SessionOrder, Options{Servers: 3, Faults: []Fault{Strand},
+			Mean: 300 * time.Millisecond, Busy: true, Restless: true}),
+		of(defects.HistoryUnread, SessionOrder, Options{Servers: 3, Faults: []Fault{Strand},
+			Mean: 300 * time.Millisecond, Busy: true, Restless: true}),
 		of(defects.OwedForgotten, ReplyOrder, Options{Servers: 3, Faults: []Fault{Kill}, Mean: 300 * time.Millisecond,
 			Busy: true}),
 		of(defects.AskedTwice, AskedFor, Options{Servers: 3, Faults: []Fault{Kill}, Mean: 300 * time.Millisecond,
@@ -158,8 +158,8 @@ var harmless = map[defects.Defect]string{
 		"anything, and vote",
 	defects.SupersededTaken: "what the earlier connection has sent is taken before the session goes on, if fewer " +
 		"than 40,000 txns are in flight",
-	defects.EarlierReplyTaken: "a client goes on at another server when all that it has asked for before is delivered " +
-		"there, unless the leader is in Java",
+	defects.EarlierReplyTaken: "a client goes on at another server when all that it has asked for before is " +
+		"delivered there, unless the leader is in Java",
 	defects.CommitsOutliveLeader: "each epoch begins with a txn, which is behind all that a former " +
 		"leader has told of",
 }

@@ -108,7 +108,7 @@ type Host struct {
 	yields    map[proto.ServerID]yields // hand-overs because of a priority
 	early     []event                   // packets for the role that arrived while it was opening
 	resumes   []*flow.Resumption        // clients that came back with their session while the role was opening
-	keeping   *keeping                  // client connections that outlive a change of the leader; nil if there are none
+	keeping   *keeping                  // client connections that outlive a leader; nil if there are none
 	// committed is the newest zxid that the present leader has told to be committed. delivered is the newest zxid
 	// handed to the applier; TRUNC and SNAP lower it.
 	committed, delivered proto.Zxid

@@ -277,7 +277,7 @@ func (m *Host) keepLease() {
 		return
 	}
 	m.lease.isOver = true
-	m.Log.Warn("closing client connections: nothing shows that what is said of their sessions arrives",
+	m.Log.Warn("closing client connections: no quorum has confirmed this server's reports about their sessions",
 		zap.Duration("for", m.lease.length))
 	m.clients.AbortAll()
 }
