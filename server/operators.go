@@ -39,6 +39,8 @@ type operators struct {
 	exporter *http.Server  // nil if there is none
 	exportAt net.Addr      // where it listens, or nil; of two ports, the one with TLS
 
+	trends func() // keeps the console's figures over time; nil without a console
+
 	keys struct{ admin, exporter atomic.Pointer[keystore.Keys] } // nil without TLS
 }
 
@@ -89,6 +91,13 @@ func (o *operators) startAdmin() error {
 	return nil
 }
 
+// keepTrends begins to keep figures over time.
+func (o *operators) keepTrends() {
+	if o.trends != nil {
+		o.Spawn("trends", o.trends)
+	}
+}
+
 // console returns what the admin server serves at /, /console/ and /api/v1; nil if that is switched off.
 func (o *operators) console() http.Handler {
 	c := &o.Config.Admin
@@ -96,7 +105,7 @@ func (o *operators) console() http.Handler {
 		return nil
 	}
 	shown := facts.NewShown(o.facts)
-	o.Spawn("trends", shown.KeepTrends)
+	o.trends = shown.KeepTrends
 	return console.New(api.New(api.Options{
 		Server: inside.New(shown, o.front), Orders: o.orders, Log: o.Log, Guesses: o.front.Guesses,
 		Now: o.Runtime.Now, Writes: c.ConsoleWrites, Links: c.ConsoleLinks, Ensembles: c.ConsoleEnsembles,

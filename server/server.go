@@ -141,6 +141,7 @@ func (s *Server) Start() (err error) {
 	}
 	s.front.AcceptAll()
 	s.ops.serveMetrics()
+	s.ops.keepTrends()
 	s.front.StartSecurity()
 	s.member.WatchKeys()
 	return nil

@@ -212,19 +212,23 @@ func TestNotices(t *testing.T) {
 	info, err := buildinfo.ReadFile(self)
 	require.NoError(t, err)
 	require.Contains(t, string(text), "\n=== Go "+info.GoVersion+" LICENSE\n\nCopyright 2009 The Go Authors.\n")
-	require.Contains(t, string(text), "\n=== htmx 2.0.11 htmx-2.0.11.LICENSE.txt\n\nZero-Clause BSD\n")
+	require.Contains(t, string(text), "\n=== preact 11.2.0 LICENSES.txt\n\nThe MIT License (MIT)\n")
 	for _, m := range info.Deps {
 		require.Equal(t, m.Sum != "", strings.Contains(string(text), "\n=== "+m.Path+" "+m.Version+" "), m.Path)
 	}
 }
 
 func TestNoticesRefuse(t *testing.T) {
+	dashed := strings.Repeat("-", 80) + "\n"
+	other := dashed + "@some/other 1.0, MIT\n\nfree\n"
 	for name, files := range map[string]map[string]string{
-		"has no licence in":               {"README.md": "", "licence.go": "", "below/LICENSE": ""},
-		`a line that begins with "=== "`:  {"COPYING": "a\n=== b\n"},
-		"other-1.0.LICENSE.txt":           {"LICENSE": "", "static/other-1.0.min.js": ""},
-		"other.min.js: the name has no v": {"LICENSE": "", "static/other.min.js": ""},
-		"":                                {"Licence": "", "a/COPYING": "", "testdata/LICENSE": "", "static/a.js": ""},
+		"has no licence in":              {"README.md": "", "licence.go": "", "below/LICENSE": ""},
+		`a line that begins with "=== "`: {"COPYING": "a\n=== b\n"},
+		"LICENSES.txt: no such file":     {"LICENSE": ""},
+		"LICENSES.txt names no package":  {"LICENSE": "", "static/LICENSES.txt": "none\n"},
+		"is no package with a licence":   {"LICENSE": "", "static/LICENSES.txt": dashed + "other\n"},
+		"": {"Licence": "", "a/COPYING": "", "testdata/LICENSE": "",
+			"static/LICENSES.txt": other},
 	} {
 		dir := t.TempDir()
 		require.NoError(t, os.Mkdir(filepath.Join(dir, "static"), 0o755))
@@ -233,10 +237,11 @@ func TestNoticesRefuse(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644))
 		}
 		var n notices
-		err := errors.Join(n.add("it v1", dir, licencesBelow), n.addStatic(filepath.Join(dir, "static")))
+		err := errors.Join(n.add("it v1", dir, licencesBelow), n.addBundle(filepath.Join(dir, "static")))
 		if name == "" {
 			require.NoError(t, err)
-			require.Equal(t, "\n=== it v1 Licence\n\n\n\n=== it v1 a/COPYING\n\n\n", n.b.String())
+			require.Equal(t, "\n=== it v1 Licence\n\n\n\n=== it v1 a/COPYING\n\n\n"+
+				"\n=== @some/other 1.0 LICENSES.txt\n\nfree\n", n.b.String())
 		} else {
 			require.ErrorContains(t, err, name)
 		}

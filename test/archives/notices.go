@@ -15,8 +15,8 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// static has the files of the console, some of which are others'.
-const static = "server/internal/console/static"
+// bundle has the application of the console, which contains packages of others.
+const bundle = "server/internal/console/static/app"
 
 // headline begins the line before each text in the notices: the name and version of the software, and the file that
 // the text is. The packages read it again, to list the licences.
@@ -48,7 +48,7 @@ func noticesOf(goCommand, binary string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	err = n.addStatic(static)
+	err = n.addBundle(bundle)
 	return n.b.Bytes(), err
 }
 
@@ -94,11 +94,19 @@ func (n *notices) add(software, dir string, find func(dir string) ([]string, err
 		if err != nil {
 			return fmt.Errorf("%s: %w", software, err)
 		}
-		if bytes.Contains(append([]byte("\n"), text...), []byte("\n"+headline)) {
-			return fmt.Errorf("%s: %s has a line that begins with %q", software, name, headline)
+		if err := n.put(software, name, text); err != nil {
+			return err
 		}
-		fmt.Fprintf(&n.b, "\n%s%s %s\n\n%s\n", headline, software, filepath.ToSlash(name), bytes.TrimSpace(text))
 	}
+	return nil
+}
+
+// put adds one text.
+func (n *notices) put(software, name string, text []byte) error {
+	if bytes.Contains(append([]byte("\n"), text...), []byte("\n"+headline)) {
+		return fmt.Errorf("%s: %s has a line that begins with %q", software, name, headline)
+	}
+	fmt.Fprintf(&n.b, "\n%s%s %s\n\n%s\n", headline, software, filepath.ToSlash(name), bytes.TrimSpace(text))
 	return nil
 }
 
@@ -136,29 +144,32 @@ func licencesBelow(dir string) (names []string, err error) {
 	return names, err
 }
 
-// staticName is a file of others among those of the console: its name has its version.
-var staticName = regexp.MustCompile(`^([a-z]+)-([0-9.]+)\.min\.[a-z]+$`)
+// bundleLicences has the licences of the packages that the bundle of the console's application contains. Each begins
+// behind a line of dashes with the name and version of the package, and the name of the licence.
+const bundleLicences = "LICENSES.txt"
 
-// addStatic adds the licence beside each file of others.
-func (n *notices) addStatic(dir string) error {
-	entries, err := os.ReadDir(dir)
+var (
+	dashes      = regexp.MustCompile(`(?m)^-{80}\n`)
+	bundledName = regexp.MustCompile(`^(\S+ [0-9]\S*), \S+\n`)
+)
+
+// addBundle adds them.
+func (n *notices) addBundle(dir string) error {
+	file := filepath.Join(dir, bundleLicences)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		m := staticName.FindStringSubmatch(e.Name())
+	all := dashes.Split(string(text), -1)[1:]
+	if len(all) == 0 {
+		return fmt.Errorf("%s names no package", file)
+	}
+	for _, one := range all {
+		m := bundledName.FindStringSubmatch(one)
 		if m == nil {
-			if strings.Contains(e.Name(), ".min.") {
-				return fmt.Errorf("%s: the name has no version", filepath.Join(dir, e.Name()))
-			}
-			continue
+			return fmt.Errorf("%s: %.40q is no package with a licence", file, one)
 		}
-		licence := m[1] + "-" + m[2] + ".LICENSE.txt"
-		beside := func(dir string) ([]string, error) {
-			_, err := os.Stat(filepath.Join(dir, licence))
-			return []string{licence}, err
-		}
-		if err := n.add(m[1]+" "+m[2], dir, beside); err != nil {
+		if err := n.put(m[1], bundleLicences, []byte(one[len(m[0]):])); err != nil {
 			return err
 		}
 	}

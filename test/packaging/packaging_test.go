@@ -138,8 +138,8 @@ func TestArchives(t *testing.T) {
 				t.Errorf("%s: the notices lack %s", on, m.Path)
 			}
 		}
-		if !bytes.Contains(notices, []byte("\n=== htmx ")) {
-			t.Errorf("%s: the notices lack htmx", on)
+		if !bytes.Contains(notices, []byte("\n=== preact ")) {
+			t.Errorf("%s: the notices lack preact", on)
 		}
 	}
 	if len(platforms) != 5 {

@@ -25,9 +25,6 @@ import (
 // sbomSuffix is what the name of an artefact and that of its SBOM differ by.
 const sbomSuffix = ".cdx.json"
 
-// npm are the names by which the registry of browsers' software knows what the console has.
-var npm = map[string]string{"htmx": "htmx.org"}
-
 // writeSBOMs writes an SBOM beside each file, in CycloneDX's form: the modules that the binaries of the archives say
 // they are made of, and what else the archives' notices name.
 func writeSBOMs(files []string, from ...*archive) error {
@@ -120,11 +117,7 @@ func componentsOf(a *archive) ([]cdx.Component, error) {
 	}
 	for _, software := range others {
 		name, version, _ := strings.Cut(software, " ")
-		kind := packageurl.TypeGeneric
-		if known := npm[name]; known != "" {
-			kind, name = packageurl.TypeNPM, known
-		}
-		add(software, purl(kind, name, version), nil)
+		add(software, purl(packageurl.TypeNPM, name, version), nil)
 	}
 	return all, nil
 }

@@ -43,8 +43,8 @@ func TestSBOMs(t *testing.T) {
 				}
 			}
 		}
-		if !has["htmx 2.0.11"] {
-			t.Errorf("%s lacks htmx", file)
+		if !has["preact 11.2.0"] {
+			t.Errorf("%s lacks preact", file)
 		}
 		if a := made[filepath.Base(file)]; a != nil {
 			for _, m := range thirdParty(a.info) {

@@ -181,8 +181,10 @@ func (m *Host) close(reason string) {
 	m.generation.Add(1)
 	m.lost = m.Clock.Steady()
 	m.Doors.Shut()
-	if m.keeping == nil { // connections that are kept answer nothing, but must not be aborted
+	if k := m.keeping; k == nil { // connections that are kept answer nothing, but must not be aborted
 		m.endLease()
+	} else if len(k.order) > 0 {
+		m.Log.Info("keeping client connections until there is another leader", zap.Int("sessions", len(k.order)))
 	}
 	m.ReadOnly.Store(false)
 	m.opening = false
