@@ -68,7 +68,7 @@ func (w *world) says(text string) bool {
 // nothing follows: the server comes again, and adopts no state without the txns that belong to it.
 func TestLogIsPurgedWhileALearnerIsBroughtUpToDate(t *testing.T) {
 	purged := 0
-	for seed := uint64(1); seed <= 2; seed++ {
+	for seed := uint64(1); seed <= 6; seed++ {
 		w := newWorld(Options{Seed: seed, Servers: 3, Clients: 3, Faults: []Fault{}, Features: []Feature{}, Busy: true,
 			Configure: func(c *config.Config) { c.SnapCount, c.ForceSnapshotSync, c.SyncLimit = 4, true, 50 }})
 		w.s.slow, w.s.tracing, w.window, w.net.room, w.syncLimit = "", true, 1, 1000, 50
