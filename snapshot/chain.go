@@ -29,8 +29,9 @@ type Chain struct {
 
 // link is a snapshot that a log has to lead to.
 type link struct {
-	zxid proto.Zxid
-	name string
+	zxid     proto.Zxid
+	name     string
+	misnamed bool
 }
 
 // NewChain returns a Chain over the snapshots in dir, damaged or not, that are newer than from. If upTo is not 0,
@@ -48,11 +49,22 @@ func ChainOver(names []string, from, upTo proto.Zxid) *Chain {
 	c := &Chain{from: from}
 	for _, name := range names {
 		if zxid, _, ok := ParseName(name); ok && zxid > from && (upTo == 0 || zxid <= upTo) {
-			c.rest = append(c.rest, link{zxid, name})
+			c.rest = append(c.rest, link{zxid: zxid, name: name})
 		}
 	}
 	slices.SortFunc(c.rest, func(a, b link) int { return cmp.Compare(a.zxid, b.zxid) })
 	return c
+}
+
+// Misnamed adds a file that has the name of a snapshot and is another one. If somebody renamed it, its name may lie
+// beyond the log. But if the log goes on behind the name, it must hold that txn: the file may stand in the place of
+// the snapshot that was there. It is called before Logged.
+func (c *Chain) Misnamed(zxid proto.Zxid, name string) {
+	if zxid <= c.from || zxid.Counter() == 0 { // ZooKeeper has snapshots at the start of an epoch
+		return
+	}
+	c.rest = append(c.rest, link{zxid: zxid, name: name, misnamed: true})
+	slices.SortStableFunc(c.rest, func(a, b link) int { return cmp.Compare(a.zxid, b.zxid) })
 }
 
 // Logged notes that the log holds the txn z. It is called for the txns in their order. If z comes after a
@@ -62,7 +74,7 @@ func (c *Chain) Logged(z proto.Zxid) error {
 		c.rest = c.rest[1:]
 	}
 	if len(c.rest) > 0 && c.rest[0].zxid < z {
-		return c.Err()
+		return c.unlinked(c.rest[0])
 	}
 	return nil
 }
@@ -70,9 +82,15 @@ func (c *Chain) Logged(z proto.Zxid) error {
 // Err is called at the end of the log. It returns ErrUnlinked with the name of the first snapshot whose txn is
 // not in the log, and nil if there is none.
 func (c *Chain) Err() error {
-	if len(c.rest) == 0 {
-		return nil
+	for _, l := range c.rest {
+		if !l.misnamed {
+			return c.unlinked(l)
+		}
 	}
-	return fmt.Errorf("%w: no txn %v in the log after snapshot %v, but there is %s", ErrUnlinked, c.rest[0].zxid,
-		c.from, c.rest[0].name)
+	return nil
+}
+
+func (c *Chain) unlinked(l link) error {
+	return fmt.Errorf("%w: no txn %v in the log after snapshot %v, but there is %s", ErrUnlinked, l.zxid, c.from,
+		l.name)
 }

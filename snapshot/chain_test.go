@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -90,5 +91,30 @@ func TestWriteReplacesWhateverCompression(t *testing.T) {
 			require.NoError(t, err)
 			want.same(t, &got)
 		}
+	}
+}
+
+// A file that has the name of another snapshot may stand where that was, if the log goes on behind the name.
+func TestMisnamedFilesAreWithinTheLog(t *testing.T) {
+	z := proto.MakeZxid
+	for _, test := range []struct {
+		name   proto.Zxid
+		linked bool
+	}{
+		{z(1, 2), true},
+		{z(1, 3), true}, // before the log begins
+		{z(2, 4), false},
+		{z(3, 0), true}, // of ZooKeeper
+		{z(3, 2), true},
+		{z(9, 9), true}, // somebody has renamed it
+	} {
+		c := ChainOver(nil, z(1, 3), 0)
+		c.Misnamed(test.name, FileName(test.name, Plain))
+		var err error
+		for _, logged := range []proto.Zxid{z(1, 4), z(3, 1), z(3, 2), z(3, 3)} {
+			err = errors.Join(err, c.Logged(logged))
+		}
+		err = errors.Join(err, c.Err())
+		require.Equal(t, test.linked, err == nil, "%v: %v", test.name, err)
 	}
 }

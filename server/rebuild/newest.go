@@ -186,7 +186,7 @@ func (s *Source) from(m snapshot.Meta, names []string, passed []Passed, wrong er
 	if wrong != nil && !errors.Is(wrong, errAfter) {
 		base.DigestZxid = 0
 	}
-	replay, err := s.over(state, base, linked(names, passed), wrong != nil)
+	replay, err := s.over(state, base, names, passed, wrong != nil)
 	if errors.Is(err, ErrDigest) {
 		return nil, pass(err)
 	}
@@ -209,13 +209,19 @@ func linked(names []string, passed []Passed) []string {
 // Over replays the log over the empty tree, without regard to digests. names are the files in the directory of the
 // snapshots.
 func (s *Source) Over(empty *datatree.State, names []string) (*Replay, error) {
-	return s.over(empty, Base{}, names, true)
+	return s.over(empty, Base{}, names, nil, true)
 }
 
-func (s *Source) over(state *datatree.State, base Base, names []string, lenient bool) (*Replay, error) {
-	r, err := New(state, base, names, Target{})
+func (s *Source) over(state *datatree.State, base Base, names []string, passed []Passed, lenient bool) (*Replay,
+	error) {
+	r, err := New(state, base, linked(names, passed), Target{})
 	if err != nil {
 		return nil, err
+	}
+	for i := range passed {
+		if wrong := new(snapshot.NameError); errors.As(passed[i].Err, &wrong) {
+			r.chain.Misnamed(passed[i].Zxid, passed[i].Name)
+		}
 	}
 	r.Lenient, r.joins = lenient, s.Joins
 	err = s.Log(state.LastZxid()+1, func(rec *wal.Record) error {

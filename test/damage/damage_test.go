@@ -40,7 +40,7 @@ var selected = []string{
 	"last log: renamed to a txn after its end",
 }
 
-// either is between the outcomes of a damage that may hit a page of meta.db in use, or a free one.
+// either is between the outcomes of a damage that may hit a part of the file that is in use, or a free one.
 const either = " | "
 
 // TestOutcomes damages one server of three in each way of the list. What becomes of that server is in a table. No
