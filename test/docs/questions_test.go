@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each question of QUESTIONS.md leads to a page, and mostly a heading, that exists (TestLinksLeadSomewhere). Whoever
-// does not know QUESTIONS.md finds that page by two clicks from the README, too.
+// TestAnswersAreNear checks that every page QUESTIONS.md links to can also be reached from the README in two clicks,
+// for readers who never open QUESTIONS.md. TestLinksLeadSomewhere checks that the links work.
 func TestAnswersAreNear(t *testing.T) {
 	near := map[string]bool{"README.md": true}
 	for range 2 {

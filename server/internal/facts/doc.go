@@ -34,7 +34,7 @@
 //
 // Who may know what:
 //
-//	operator       credentials of admin commands, who may have everything, and whom an ACL names
+//	operator       checks credentials: of admin commands, of super users, and of identities in ACLs
 //	refusal        errors for visitors, with their HTTP statuses
 //	acl            ACLs as text; which znodes may be read
 //	shown          Shown, visitors and their logins

@@ -58,7 +58,8 @@ func ofRole(server int64, r *host.QuorumRole) (all []findings.Finding) {
 	return all
 }
 
-// numberOf finds a number that mntr prints by its name. It has none of quotas, whose names are parts of paths.
+// numberOf returns the number that mntr prints under a name. It does not know those of quotas, whose names contain
+// paths.
 // REQUIRES: the server has recovered.
 func (f *Facts) numberOf() func(name string) (float64, bool) {
 	all := map[string]float64{}

@@ -34,8 +34,8 @@ func errTooMany() error {
 		"the subtree has more than %d znodes, or more than %d MiB: use warren shell", SubtreeMax, subtreeBytesMax>>20))
 }
 
-// Subtree lists the znodes at and below a path, parents first. The children of a znode that may not be read are not
-// listed.
+// Subtree lists the znodes at and below a path, parents first. It leaves out the children of a znode that the actor
+// may not read.
 func (n *Shown) Subtree(a Actor, root string, withData bool) (all []Item, err error) {
 	names, size := []string{root}, 0
 	for len(names) > 0 {

@@ -32,7 +32,7 @@ type Znode struct {
 	Stat     Stat    `json:"stat" doc:"its state"`
 	ACL      []ACL   `json:"acl" doc:"its ACL"`
 	Encoding string  `json:"encoding" doc:"utf-8 or base64: how data is written here"`
-	Data     *string `json:"data" doc:"its data, or the beginning of it; null if it has none"`
+	Data     *string `json:"data" doc:"the data, or its beginning; null if there is none"`
 	Whole    bool    `json:"whole" doc:"data is all of it"`
 	Raw      []byte  `json:"-"`
 }

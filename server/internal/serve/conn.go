@@ -40,7 +40,7 @@ type Conn struct {
 	resume sched.Parker // gets a token when the reader should check again what it waits for
 }
 
-// parked is the reader goroutine, as those see it for whom it waits. Guarded by Conn.mu.
+// parked is what others see of the reader goroutine while it waits for them. Guarded by Conn.mu.
 type parked struct {
 	waits    bool // for resume
 	settled  bool // it is decided whether the requested session is resumed
