@@ -38,7 +38,7 @@ func (s *Sim) knownElsewhere(n *node) bool {
 	d := &n.disk
 	for _, o := range s.nodes {
 		if !o.disk.exists || o.disk.blank || o.lost.memory || o.disk.busy || len(o.disk.queue) > 0 ||
-			o.disk.accepted < d.accepted || o.disk.current < d.current {
+			o.disk.accepted < d.accepted || o.disk.current < d.current || !o.disk.remembers(d.lineage) {
 			return false
 		}
 		h := upTo(o.disk.history, lastOf(d.history))
@@ -49,6 +49,12 @@ func (s *Sim) knownElsewhere(n *node) bool {
 		}
 	}
 	return true
+}
+
+// remembers reports whether a disk has the identity that another lineage has, if only for the next leader. Servers that
+// forget it one after the other are what no server can tell: guarantees, "What cannot be told".
+func (d *disk) remembers(l *zab.Lineage) bool {
+	return l == nil || l.Ensemble == 0 || d.lineage != nil && d.lineage.Ensemble == l.Ensemble
 }
 
 // restore replaces the disk of a server, and starts it some time later. It reports whether it could.
