@@ -86,21 +86,30 @@ func (p *Preparer) createSession(b []byte, timeoutMs int32) []byte {
 }
 
 // closeListBytesMax bounds the list in a closeSession txn, in bytes: Java can not read a longer
-// record back. Source: server-semantics 5.9.
-const closeListBytesMax = 1 << 20
+// record back. Source: server-semantics 5.9. The second half of it is for parents that have no child in the first:
+// the replay over a fuzzy snapshot that lacks an ephemeral already raises the pzxid of its parent only if the list
+// names a child of it.
+const (
+	closeListBytesMax  = 1 << 20
+	closeListBytesMost = closeListBytesMax / 2
+)
 
 // closeList appends paths to the body of a closeSession txn.
 type closeList struct {
 	b     []byte
 	start int
 	count uint32
-	full  bool
+	full  bool // the first half is
+	// parents are those of the listed znodes that outstanding txns have changed.
+	parents map[string]bool
 }
 
 // add appends a path if there is room. Paths that are left out are found when the txn is applied: every server
-// deletes all other znodes that its session owns.
-func (l *closeList) add(path []byte) {
-	if l.full = l.full || len(l.b)-l.start+4+len(path) > closeListBytesMax; l.full {
+// deletes all other znodes that its session owns. first says that the list has no other child of the parent.
+func (l *closeList) add(path []byte, first bool) {
+	size := len(l.b) - l.start + 4 + len(path)
+	l.full = l.full || size > closeListBytesMost
+	if l.full && !first || size > closeListBytesMax {
 		return
 	}
 	l.b = proto.AppendBuffer(l.b, path)
@@ -116,24 +125,23 @@ func (l *closeList) add(path []byte) {
 // parents change.
 func (p *Preparer) closeSession(b []byte) []byte {
 	session := p.req.Session
-	list := closeList{b: append(b, 0, 0, 0, 0), start: len(b)}
+	list := closeList{b: append(b, 0, 0, 0, 0), start: len(b), parents: map[string]bool{}}
 	changed, left := p.changedEphemerals(session), childrenGone{at: map[datatree.NodeID]int{}}
 	p.state.EachEphemeral(session, func(id datatree.NodeID) {
 		n := p.state.Node(id)
 		if p.opened.ends(&n) {
 			return // by an earlier closeSession
 		}
-		isChanged := len(changed) > 0 && changed[id]
-		if isChanged || !list.full {
+		if len(changed) > 0 && changed[id] {
 			p.path = p.state.AppendPath(p.path[:0], id)
-		}
-		if isChanged {
 			p.closeEphemeral(&list, p.path)
 			return
 		}
-		list.add(p.path)
 		p.digest -= int64(n.Digest)
-		left.count(p.state.Parent(id))
+		if first := left.count(p.state.Parent(id)); first || !list.full {
+			p.path = p.state.AppendPath(p.path[:0], id)
+			list.add(p.path, first)
+		}
 	})
 	p.takeFromParents(&left)
 	births := &p.overlay.births
@@ -183,17 +191,19 @@ type parentOf struct {
 	gone int32
 }
 
-func (c *childrenGone) count(parent datatree.NodeID) {
+// count counts one child. It reports whether it is the first one of its parent.
+func (c *childrenGone) count(parent datatree.NodeID) (first bool) {
 	if len(c.parents) == 0 || c.parents[c.last].id != parent {
 		at, ok := c.at[parent]
 		if !ok {
-			at = len(c.parents)
+			at, first = len(c.parents), true
 			c.parents = append(c.parents, parentOf{id: parent})
 			c.at[parent] = at
 		}
 		c.last = at
 	}
 	c.parents[c.last].gone++
+	return first
 }
 
 // takeFromParents counts deletions in the parents, as removeChild does for one.
@@ -214,8 +224,9 @@ func (p *Preparer) closeEphemeral(list *closeList, path []byte) {
 	if !node.exists || node.stat.EphemeralOwner != p.req.Session {
 		return
 	}
-	list.add(path)
 	parentPath, _, _ := paths.SplitParent(path)
+	list.add(path, !list.parents[string(parentPath)])
+	list.parents[string(parentPath)] = true
 	p.load(&parent, parentPath)
 	p.removeChild(&parent, &node)
 }
