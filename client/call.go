@@ -14,6 +14,7 @@ const (
 	callWaiting int32 = iota
 	callCompleted
 	callAbandoned
+	callSending // again, on another connection: its arguments are read
 )
 
 // request holds the arguments of an operation.
@@ -22,7 +23,7 @@ type request struct {
 	version    int32 // expected version, type of a watcher, or mode of addWatch
 	chroot     string
 	path       string
-	data       []byte // read only while the call is pushed
+	data       []byte // read until the call is answered
 	mode       Mode
 	ttlMs      int64
 	acl        []ACL
@@ -38,7 +39,9 @@ type call struct {
 	after func() // hook of a Future, called when the reply has arrived
 
 	xid   int32
-	on    *conn // to which the call was pushed
+	on    *conn // to which the call was pushed first
+	floor Zxid  // of a txn that the session had heard of before the call was pushed
+	sent  bool  // it may have been written to a socket
 	state atomic.Int32
 	done  chan struct{} // capacity 1: one token for a pooled call; closed for a Future's
 	kept  bool          // by a Future: never pooled, done is closed
@@ -96,6 +99,13 @@ func (cl *call) appendTo(b []byte) []byte {
 		b = proto.AppendBool(b, cl.watch != nil)
 	}
 	return b
+}
+
+// appendFrame appends the header and the record of the request.
+func (cl *call) appendFrame(b []byte, xid int32) []byte {
+	b = proto.AppendInt32(b, xid)
+	b = proto.AppendInt32(b, int32(cl.op))
+	return cl.appendTo(b)
 }
 
 func (r *request) appendTo(b []byte) []byte {

@@ -284,7 +284,7 @@ func (c *Client) wait(ctx context.Context, cl *call, path string) (Zxid, error) 
 	select {
 	case <-cl.done:
 	case <-ctx.Done():
-		if cl.state.CompareAndSwap(callWaiting, callAbandoned) {
+		if cl.abandon() {
 			return 0, &Error{Op: op.String(), Path: path, MayHaveApplied: op.IsWrite(), Err: ctx.Err()}
 		}
 		<-cl.done

@@ -37,6 +37,7 @@ type conn struct {
 	watches  *watchSet
 	zxid     *atomic.Int64 // newest zxid of the session in a reply
 	told     *atomic.Int64 // and in an event
+	floor    *atomic.Int64 // newest zxid that a server has told otherwise: every later write has a greater one
 	onAuth   func(*authCall, proto.ErrCode) error
 	session  SessionID
 	password [proto.PasswordSize]byte
@@ -44,6 +45,10 @@ type conn struct {
 	timeout  time.Duration
 	isPrompt bool // the socket takes a few bytes without blocking while no data is in transit
 	rearming int  // setWatches without an answer; owned by the reader
+	keeps    bool // calls without an answer outlive the connection: see outcomes.go
+	// answered are calls of earlier connections, to be completed when the watches are set again; owned by the reader.
+	answered []answered
+	left     []*call // calls that outlive the connection, once run has returned
 	// isLeaving is leaving, for the reader alone.
 	isLeaving bool
 	heard     time.Time     // when the deadline of the socket was moved; owned by the reader, as known
@@ -75,6 +80,7 @@ type authCall struct {
 
 func newConn(nc net.Conn, in frames, addr string, began time.Time, timeout time.Duration, cfg *config) *conn {
 	cn := &conn{nc: nc, in: in, addr: addr, cfg: cfg, contact: contact{began: began}, timeout: timeout,
+		zxid: new(atomic.Int64), told: new(atomic.Int64), floor: new(atomic.Int64),
 		wake: make(chan struct{}, 1), gone: make(chan struct{})}
 	cn.in.src = (*deadlineReader)(cn)
 	cn.isPrompt, cn.written = isTCP(nc), time.Now()
@@ -141,17 +147,14 @@ func (cn *conn) add(cl *call) error {
 		cn.xid = 1
 	}
 	b := beginFrame(cn.out)
-	b = proto.AppendInt32(b, cn.xid)
-	b = proto.AppendInt32(b, int32(cl.op))
-	b = cl.appendTo(b)
+	b = cl.appendFrame(b, cn.xid)
 	if size := len(b) - start - 4; size > cn.cfg.requestMax {
 		cn.xid--
 		cn.out = b[:start]
 		return fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, size, cn.cfg.requestMax)
 	}
 	cn.out = endFrame(b, start)
-	cl.xid, cl.on = cn.xid, cn
-	cl.data = nil
+	cl.xid, cl.on, cl.floor = cn.xid, cn, Zxid(max(cn.zxid.Load(), cn.floor.Load()))
 	cn.pending.push(cl)
 	return nil
 }
@@ -219,9 +222,12 @@ func (cn *conn) run() error {
 	return cn.err
 }
 
-// drain fails all calls. Requests that were written to the socket may have been applied. No call is pushed any
-// more, since err is set.
+// drain fails all calls that do not outlive the connection. Requests that were written to the socket may have been
+// applied. No call is pushed any more, since err is set.
 func (cn *conn) drain() {
+	for _, a := range cn.answered {
+		cn.left = append(cn.left, a.call)
+	}
 	for {
 		cn.mu.Lock()
 		cl, isSent := cn.pending.pop(), cn.sent > 0
@@ -237,9 +243,18 @@ func (cn *conn) drain() {
 		if cl == nil {
 			return
 		}
-		cl.mayHave = isSent && cl.op.IsWrite()
-		cn.complete(cl, ErrConnectionLoss)
+		if cl.sent = cl.sent || isSent; cn.keeps && cl.op != proto.OpCloseSession {
+			cn.left = append(cn.left, cl)
+			continue
+		}
+		lose(cn.watches, cl, ErrConnectionLoss)
 	}
+}
+
+// lose fails a call whose answer will never arrive.
+func lose(watches *watchSet, cl *call, err error) {
+	cl.mayHave = cl.sent && cl.op.IsWrite()
+	complete(watches, cl, err)
 }
 
 // write writes all queued data to the socket, and sends a heartbeat when a third of the session timeout has

@@ -28,6 +28,9 @@ type greeted struct {
 	in   frames
 	addr string
 	resp proto.ConnectResponse
+	// knows says that outcomes are those of all calls of the session that have one.
+	knows    bool
+	outcomes proto.OutcomesResponse
 	// began is just before the session was offered: the server has heard of the session since.
 	began time.Time
 }
@@ -67,7 +70,8 @@ func (s *session) hello(ctx context.Context, nc net.Conn, e endpoint) (*greeted,
 	g := &greeted{nc: nc, addr: e.addr, began: time.Now(), in: newFrames(nc, s.cfg.replyMax)}
 	asked := s.id
 	req := proto.ConnectRequest{LastZxidSeen: s.lastZxid(), TimeOut: int32(s.cfg.sessionTimeout.Milliseconds()),
-		SessionID: asked, Password: s.password[:], ReadOnly: s.cfg.readOnly, HasReadOnly: true}
+		SessionID: asked, Password: s.password[:], ReadOnly: s.cfg.readOnly, HasReadOnly: true,
+		Extensions: s.cfg.extensions}
 	if _, err := nc.Write(endFrame(req.AppendTo(beginFrame(nil)), 0)); err != nil {
 		return nil, fmt.Errorf("client: greet %s: %w", e.addr, err)
 	}
@@ -92,7 +96,7 @@ func (s *session) hello(ctx context.Context, nc net.Conn, e endpoint) (*greeted,
 			return nil, err
 		}
 	}
-	return g, nil
+	return g, s.ask(g)
 }
 
 // secured puts TLS on a connection to host.

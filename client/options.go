@@ -34,6 +34,7 @@ type config struct {
 	replyMax       int
 	watchQueue     int
 	readOnly       bool
+	extensions     int32
 	dial           func(ctx context.Context, network, addr string) (net.Conn, error)
 	resolve        func(ctx context.Context, host string) ([]string, error)
 	srv            func(ctx context.Context, name string) ([]*net.SRV, error)
@@ -57,6 +58,7 @@ func defaultConfig() config {
 		replyMax:       64 << 20,
 		watchQueue:     256,
 		dial:           (&net.Dialer{}).DialContext,
+		extensions:     proto.ExtensionOutcomes,
 		resolve:        lookUp,
 		srv:            lookUpSRV,
 		log:            slog.New(slog.DiscardHandler),
@@ -120,6 +122,12 @@ func WithMaxReply(n int) Option { return func(c *config) { c.replyMax = n } }
 // WithWatchQueue sets how many events a persistent watch holds for its receiver, overriding the default 256. A
 // further event becomes a WatchOverflow.
 func WithWatchQueue(n int) Option { return func(c *config) { c.watchQueue = n } }
+
+// WithoutOutcomes makes calls fail with ErrConnectionLoss when their connection is lost, as with ZooKeeper servers. By
+// default the servers are asked what has become of them, and calls go on on the next connection, where all servers of
+// the ensemble that matter are Warren's. Use it for servers that end a connection at bytes behind a ConnectRequest:
+// ZooKeeper ignores them.
+func WithoutOutcomes() Option { return func(c *config) { c.extensions = 0 } }
 
 // WithReadOnly accepts servers that have lost their quorum and serve reads only. While connected to such a server
 // the client looks for a server with quorum, and moves to it. A session that no server with quorum has seen gets

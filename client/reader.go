@@ -66,6 +66,9 @@ func (cn *conn) handle(frame []byte) error {
 			cn.leave()
 			return nil
 		}
+		if int64(h.Zxid) > cn.floor.Load() {
+			cn.floor.Store(int64(h.Zxid))
+		}
 		cn.mu.Lock()
 		cn.contact.ponged()
 		cn.mu.Unlock()
@@ -134,6 +137,7 @@ func (cn *conn) rearmReply(h *proto.ReplyHeader) error {
 		return fmt.Errorf("client: set watches again: %w", h.Err)
 	case cn.rearming == 0:
 		cn.watches.rearmed()
+		return cn.deliver()
 	}
 	return nil
 }
@@ -156,35 +160,40 @@ func (cn *conn) reply(h *proto.ReplyHeader, body []byte) error {
 	if cl.xid != h.Xid {
 		err := fmt.Errorf("%w: reply with xid %d where %d is next", ErrProtocol, h.Xid, cl.xid)
 		cl.mayHave = cl.op.IsWrite()
-		cn.complete(cl, ErrConnectionLoss)
+		complete(cn.watches, cl, ErrConnectionLoss)
 		return err
 	}
-	if int64(h.Zxid) > cn.zxid.Load() {
-		cn.zxid.Store(int64(h.Zxid)) // only the reader of the one live connection stores
+	return cn.answer(cl, h.Zxid, h.Err, body)
+}
+
+// answer gives a call its reply.
+func (cn *conn) answer(cl *call, zxid Zxid, code proto.ErrCode, body []byte) error {
+	if int64(zxid) > cn.zxid.Load() {
+		cn.zxid.Store(int64(zxid)) // only the reader of the one live connection stores
 	}
-	cl.zxid = h.Zxid
-	if h.Err != proto.OK {
-		cn.complete(cl, h.Err)
+	cl.zxid = zxid
+	if code != proto.OK {
+		complete(cn.watches, cl, code)
 		return nil
 	}
 	if err := cl.decode(body); err != nil {
 		err = fmt.Errorf("%w: reply to %v: %w", ErrProtocol, cl.op, err)
 		cl.mayHave = cl.op.IsWrite()
-		cn.complete(cl, err)
+		complete(cn.watches, cl, err)
 		return err
 	}
-	cn.complete(cl, nil)
+	complete(cn.watches, cl, nil)
 	return nil
 }
 
 // complete gives a call its result. A watch is set before its caller learns of it and before the next event is
 // read, so that none of its events is missed and no earlier event is delivered to it.
-func (cn *conn) complete(cl *call, err error) {
-	cl.err = err
+func complete(watches *watchSet, cl *call, err error) {
+	cl.err, cl.data = err, nil
 	isAwaited := cl.op == proto.OpExists && err == error(proto.ErrNoNode) // the watch is set on the creation
 	if !cl.state.CompareAndSwap(callWaiting, callCompleted) {
 		if cl.watch != nil {
-			cn.watches.drop(cl.watch, err == nil || isAwaited)
+			watches.drop(cl.watch, err == nil || isAwaited)
 		}
 		cl.release()
 		return
@@ -192,11 +201,11 @@ func (cn *conn) complete(cl *call, err error) {
 	if w := cl.watch; w != nil {
 		switch {
 		case err == nil:
-			cn.watches.activate(w)
+			watches.activate(w)
 		case isAwaited:
-			cn.watches.activateAs(w, watchExist)
+			watches.activateAs(w, watchExist)
 		default:
-			cn.watches.drop(w, false)
+			watches.drop(w, false)
 		}
 	}
 	cl.finish()

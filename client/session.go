@@ -29,6 +29,7 @@ type session struct {
 	// xid is that of the last call of earlier connections. Connections go on with it, as those of Java, so that two
 	// operations of a session have different ids in traces.
 	xid      int32
+	kept     []*call // that were not answered on earlier connections; see outcomes.go
 	renewing context.CancelFunc
 	helpers  sync.WaitGroup // goroutines of a session: rebuild, search for a server with quorum
 
@@ -37,7 +38,10 @@ type session struct {
 	// watches are set again from zxid on: an event at told does not show whether other events of the same txn
 	// have arrived.
 	told atomic.Int64
-	now  atomic.Pointer[standing]
+	// floor is the newest zxid in the answer to a ping, or of a server that has granted an extension; written by the
+	// reader.
+	floor atomic.Int64
+	now   atomic.Pointer[standing]
 	// better is a server with quorum, found while connected to one without; written by seekQuorum.
 	better atomic.Pointer[string]
 	// excuse is why the last server that was tried did not accept the session; written by run.
@@ -84,6 +88,7 @@ func (s *session) publishLocked(next standing) bool {
 // credentials are refused.
 func (s *session) run(ctx context.Context) {
 	defer s.helpers.Wait()
+	defer s.giveUp(ErrConnectionLoss)
 	limit := s.cfg.backoffMin
 	for session := 1; s.now.Load().final == nil; {
 		g, err := s.connect(ctx)
@@ -175,6 +180,8 @@ func (s *session) serve(ctx context.Context, g *greeted, session int) error {
 	s.seenRW = s.seenRW || !g.resp.ReadOnly
 	cn := newConn(g.nc, g.in, g.addr, g.began, s.timeout, s.cfg)
 	cn.watches, cn.zxid, cn.told, cn.onAuth = s.watches, &s.zxid, &s.told, s.authReply
+	cn.floor = &s.floor
+	s.floor.Store(max(s.floor.Load(), int64(g.resp.Zxid)))
 	cn.session, cn.password, cn.xid = g.resp.SessionID, s.password, s.xid
 	_ = cn.moveDeadline(time.Now(), 0) // a server may be silent from the start; the reader moves the deadline
 
@@ -186,6 +193,9 @@ func (s *session) serve(ctx context.Context, g *greeted, session int) error {
 	rearm, n := s.watches.rearm(Zxid(s.zxid.Load()), s.cfg.requestMax)
 	cn.rearming = n
 	cn.queue(rearm)
+	if err := s.goOn(cn, g); err != nil {
+		cn.fail(err)
+	}
 
 	state := Connected
 	if g.resp.ReadOnly {
@@ -210,7 +220,7 @@ func (s *session) serve(ctx context.Context, g *greeted, session int) error {
 	stop := context.AfterFunc(ctx, func() { cn.fail(ErrClosed) })
 	err := cn.run()
 	stop()
-	s.xid = cn.lastXid()
+	s.xid, s.kept = cn.lastXid(), cn.left
 	if better := s.better.Swap(nil); better != nil {
 		s.hosts.front = *better
 	}
@@ -235,6 +245,7 @@ func (s *session) disconnected(cn *conn, session int, err error) {
 	if !s.seenRW {
 		// A session of a read-only server cannot be resumed elsewhere.
 		s.id, s.password = 0, [proto.PasswordSize]byte{}
+		s.giveUp(ErrConnectionLoss)
 	}
 	silence, timeout := cn.contact.silence(), s.timeout
 	s.mu.Lock()
@@ -266,6 +277,8 @@ func (s *session) expire(session int) bool {
 	if s.renewing != nil {
 		s.renewing()
 	}
+	s.giveUp(ErrSessionExpired)
+	s.floor.Store(0)
 	st := standing{StateChange: StateChange{State: Expired, SessionID: id, Err: ErrSessionExpired}, session: session}
 	if s.rebuild == nil {
 		st.final = ErrSessionExpired

@@ -235,7 +235,8 @@ func TestGoldenRequests(t *testing.T) {
 			00000000 00000002 00 ffffffff 00000005 2f76312f6d 00000001 ffffffff 01 ffffffff`},
 	} {
 		cfg := defaultConfig()
-		cn := &conn{cfg: &cfg, xid: g.xid - 1}
+		cn := newConn(nil, frames{}, "test", time.Now(), time.Second, &cfg)
+		cn.xid = g.xid - 1
 		require.NoError(t, cn.add(g.cl))
 		want, err := hex.DecodeString(strings.Join(strings.Fields(g.want), ""))
 		require.NoError(t, err)

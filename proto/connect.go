@@ -12,9 +12,11 @@ type ConnectRequest struct {
 	Password        []byte    // of the session to resume
 	ReadOnly        bool      // the client accepts a read-only server
 	HasReadOnly     bool      // the optional readOnly byte was present; clients before 3.4 omit it
+	Extensions      int32     // that the client knows; only with the readOnly byte. Source: extensions 1
 }
 
-// AppendTo appends the encoding of r, with the readOnly byte only if r.HasReadOnly.
+// AppendTo appends the encoding of r, with the readOnly byte only if r.HasReadOnly, and with the extensions only if
+// there are any.
 func (r *ConnectRequest) AppendTo(b []byte) []byte {
 	b = AppendInt32(b, r.ProtocolVersion)
 	b = AppendInt64(b, int64(r.LastZxidSeen))
@@ -22,7 +24,7 @@ func (r *ConnectRequest) AppendTo(b []byte) []byte {
 	b = AppendInt64(b, int64(r.SessionID))
 	b = AppendBuffer(b, r.Password)
 	if r.HasReadOnly {
-		b = AppendBool(b, r.ReadOnly)
+		b = appendExtensions(AppendBool(b, r.ReadOnly), r.Extensions)
 	}
 	return b
 }
@@ -37,6 +39,7 @@ func (r *ConnectRequest) ReadFrom(b []byte) error {
 	r.Password = d.Buffer()
 	r.HasReadOnly = d.Err() == nil && d.Len() > 0
 	r.ReadOnly = r.HasReadOnly && d.Bool()
+	r.Extensions = readExtensions(&d)
 	return d.Err()
 }
 
@@ -49,16 +52,21 @@ type ConnectResponse struct {
 	Password        [PasswordSize]byte // of the session
 	ReadOnly        bool               // the server is read-only
 	HasReadOnly     bool               // send the readOnly byte, as the request had it
+	Extensions      int32              // of those of the request, the ones that the server grants
+	Zxid            Zxid               // of a txn that the server has applied; only with extensions
 }
 
-// AppendTo appends the encoding of r: 36 bytes, or 37 if r.HasReadOnly.
+// AppendTo appends the encoding of r: 36 bytes, 37 if r.HasReadOnly, and 53 if there are extensions as well.
 func (r *ConnectResponse) AppendTo(b []byte) []byte {
 	b = AppendInt32(b, r.ProtocolVersion)
 	b = AppendInt32(b, r.TimeOut)
 	b = AppendInt64(b, int64(r.SessionID))
 	b = AppendBuffer(b, r.Password[:])
 	if r.HasReadOnly {
-		b = AppendBool(b, r.ReadOnly)
+		b = appendExtensions(AppendBool(b, r.ReadOnly), r.Extensions)
+	}
+	if r.HasReadOnly && r.Extensions != 0 {
+		b = AppendInt64(b, int64(r.Zxid))
 	}
 	return b
 }
@@ -76,6 +84,9 @@ func (r *ConnectResponse) ReadFrom(b []byte) error {
 	copy(r.Password[:], passwd)
 	r.HasReadOnly = d.Err() == nil && d.Len() > 0
 	r.ReadOnly = r.HasReadOnly && d.Bool()
+	if r.Extensions = readExtensions(&d); r.Extensions != 0 {
+		r.Zxid = Zxid(d.Int64())
+	}
 	return d.Err()
 }
 

@@ -2,6 +2,8 @@ package proto
 
 import (
 	"testing"
+
+	"github.com/seed94657493/warren/proto/internal/require"
 )
 
 func seedGolden(f *testing.F, files ...string) {
@@ -20,6 +22,23 @@ func FuzzConnectRequest(f *testing.F) {
 func FuzzConnectResponse(f *testing.F) {
 	seedGolden(f, "client-handshake", "client-reconnect")
 	fuzzRecord(f, func() fuzzable { return new(ConnectResponse) })
+}
+
+func FuzzOutcomes(f *testing.F) {
+	f.Add((&OutcomesRequest{After: 1 << 32, Xids: []int32{1, 2}}).AppendTo(nil))
+	f.Add((&OutcomesResponse{Outcomes: []Outcome{{Xid: 1, Zxid: 1 << 32, Body: []byte("/a")}, {Xid: 2, Err: ErrNoNode}}}).
+		AppendTo(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var asked OutcomesRequest
+		if asked.ReadFrom(b) == nil {
+			require.Equal(t, b[:12+4*len(asked.Xids)], asked.AppendTo(nil))
+		}
+		var found OutcomesResponse
+		if found.ReadFrom(b) == nil {
+			again := found.AppendTo(nil)
+			require.Equal(t, b[:len(again)], again)
+		}
+	})
 }
 
 // multiBody returns an empty record of what may follow a header in a multi or its reply, or nil.

@@ -97,6 +97,7 @@ func New(cfg *config.Config, o Options) *Server {
 	s.member.OnConfiguration(s.configured.Put)
 	s.facts = facts.New(e, s.disk, s.front, s.member)
 	s.ops = newOperators(s.facts, s.disk, s.front, s.member, o.LogLevel)
+	s.front.Outcomes = outcomes.New(e)
 	s.front.Attach(s.member, words.New(s.facts, s.front))
 	return s
 }

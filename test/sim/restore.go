@@ -51,8 +51,8 @@ func (s *Sim) knownElsewhere(n *node) bool {
 	return true
 }
 
-// remembers reports whether a disk has the identity that another lineage has, if only for the next leader. Servers that
-// forget it one after the other are what no server can tell: guarantees, "What cannot be told".
+// remembers reports whether a disk has the identity that another lineage has, if only for the next leader. Servers
+// that forget it one after the other are what no server can tell: guarantees, "What cannot be told".
 func (d *disk) remembers(l *zab.Lineage) bool {
 	return l == nil || l.Ensemble == 0 || d.lineage != nil && d.lineage.Ensemble == l.Ensemble
 }

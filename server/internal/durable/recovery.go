@@ -55,6 +55,7 @@ type Disk struct {
 	Blank       bool             // this server does not count: zab.Config.Blank
 	renew       bool             // a new snapshot is due: the state could not be proved, or a snapshot was put aside
 	loaded      string           // the snapshot from which the state was rebuilt; empty if there was none
+	base        proto.Zxid       // its zxid
 	origin      uint64           // the ensemble that wrote the newest snapshot; 0 if the snapshot does not tell
 	Recent      *flow.RecentTxns // nil on a standalone server
 }
@@ -133,6 +134,7 @@ func (s *Disk) Recover() error {
 		}
 	}
 	s.Store = env.NewStore(state)
+	s.Store.Logged.Store(int64(s.base))
 	s.Guard, s.Snapshotter = env.NewGuard(s.Env), newSnapshotter(s)
 	took := s.Runtime.Elapsed() - began
 	s.Stats.Recovered(loaded, took, s.replayed)
@@ -341,7 +343,7 @@ func (s *Disk) rebuild(began time.Duration) (state *datatree.State, took time.Du
 	case err != nil:
 		return nil, 0, &DataError{s.SnapDir(), err}
 	}
-	s.origin, s.Blank, s.loaded = found.Ensemble, s.isBlank(), found.Name
+	s.origin, s.Blank, s.loaded, s.base = found.Ensemble, s.isBlank(), found.Name, found.Meta.Zxid
 	s.Log.Info("loaded snapshot", zap.String("file", found.Name), zap.Stringer("zxid", found.Meta.Zxid))
 	return found.State, took, nil
 }

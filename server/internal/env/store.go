@@ -25,6 +25,9 @@ type Store struct {
 	// applied and Wide are copies of State.LastZxid and State.Wide, to be read without a lock.
 	applied atomic.Int64
 	Wide    atomic.Int64
+
+	// Logged is a zxid: the log has every txn that was applied after it, unless it was purged.
+	Logged atomic.Int64
 }
 
 func NewStore(state *datatree.State) *Store {

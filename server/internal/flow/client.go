@@ -14,9 +14,9 @@ type Client interface {
 	// Superseded reports whether Supersede was called.
 	Superseded() bool
 	// Resumed answers a client that reconnects with its session: s is the session and old the connection that
-	// served it so far; s is nil if the session does not exist. It is called once, by a goroutine that does not
-	// hold the lock of the connection.
-	Resumed(s *sessions.Session, old sessions.Conn, timeoutMs int32)
+	// served it so far; s is nil if the session does not exist. whole is that of the Resumption. It is called once, by
+	// a goroutine that does not hold the lock of the connection.
+	Resumed(s *sessions.Session, old sessions.Conn, timeoutMs int32, whole bool)
 	// Unanswered tells a client that connects that the leader was lost before it was known whether its session exists.
 	// The client asks again when there is a leader, or its connection ends.
 	Unanswered()
@@ -38,4 +38,6 @@ type Resumption struct {
 	TimeoutMs int32
 	Received  int64 // when the client was heard of, ns on the server's clock
 	Asked     int64 // when the leader was asked, on the same clock
+	// Whole is set with the answer: the state has all that the client has asked for before, or it never will.
+	Whole bool
 }

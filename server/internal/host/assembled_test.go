@@ -46,8 +46,8 @@ func (c *client) Superseded() bool { return c.superseded }
 
 func (c *client) Generation() int64 { return 0 }
 
-func (c *client) Unanswered()                                     {}
-func (c *client) Resumed(*sessions.Session, sessions.Conn, int32) {}
+func (c *client) Unanswered()                                           {}
+func (c *client) Resumed(*sessions.Session, sessions.Conn, int32, bool) {}
 
 // rigConfig is the configuration of server 1 of 3, on a filesystem in memory.
 func rigConfig() *config.Config {

@@ -281,7 +281,7 @@ type returned struct {
 // tell this zxid, but every txn that it had committed on the client's last server arrived here before its answer.
 func (f *following) renew(r *flow.Resumption, valid bool, proposed proto.Zxid) {
 	if !valid {
-		r.Client.Resumed(nil, nil, 0)
+		r.Client.Resumed(nil, nil, 0, false)
 		return
 	}
 	if f.back.Push(returned{r, proposed, max(proposed, f.m.seen), false}); proposed <= f.m.delivered {
@@ -301,6 +301,7 @@ func (f *following) delivered(z proto.Zxid) {
 		f.below.disown(r.ID)
 		s, old := f.m.Tracker.Adopt(r.ID, r.TimeoutMs, r.Client, r.Received)
 		s.After = max(s.After, r.after)
+		r.Whole = f.link != nil && f.link.ID == f.m.noting
 		f.m.goesOn(r.Resumption, s, old)
 	}
 }

@@ -225,7 +225,7 @@ func (l *leading) resume(r *flow.Resumption) {
 	}
 	from, valid := l.m.Tracker.Revalidate(r.ID, r.TimeoutMs, 0, r.Received)
 	if !valid {
-		r.Client.Resumed(nil, nil, 0)
+		r.Client.Resumed(nil, nil, 0, false)
 		return
 	}
 	l.outdate(r.ID)

@@ -77,13 +77,14 @@ func (l *leading) arrived(to *move) {
 		r.Client.Abort()
 	default:
 		s, old := l.m.Tracker.Resume(to.id, r.TimeoutMs, r.Client, r.Received)
+		r.Whole = true
 		l.m.goesOn(r, s, old)
 	}
 }
 
 // goesOn answers a client that has come back, when the state has all that was delivered.
 func (m *Host) goesOn(r *flow.Resumption, s *sessions.Session, old sessions.Conn) {
-	m.applier.Do(func() { r.Client.Resumed(s, old, r.TimeoutMs) })
+	m.applier.Do(func() { r.Client.Resumed(s, old, r.TimeoutMs, r.Whole) })
 }
 
 // revalidated answers the question of a learner about a session. A learner in Java expects its own zxid back.

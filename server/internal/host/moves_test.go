@@ -16,8 +16,8 @@ type returning struct {
 	resumed, unanswered int
 }
 
-func (c *returning) Resumed(*sessions.Session, sessions.Conn, int32) { c.resumed++ }
-func (c *returning) Unanswered()                                     { c.unanswered++ }
+func (c *returning) Resumed(*sessions.Session, sessions.Conn, int32, bool) { c.resumed++ }
+func (c *returning) Unanswered()                                           { c.unanswered++ }
 
 // instantly is an applier that has applied everything.
 type instantly struct{ applies }

@@ -350,6 +350,7 @@ func (a *applier) established(it *flow.Item, zxid proto.Zxid) {
 	resp := proto.ConnectResponse{
 		TimeOut: it.Session.TimeoutMs(), SessionID: it.Session.ID,
 		Password: a.srv.security.secrets.Password(it.Session.ID), HasReadOnly: c.knowsReadOnly,
+		Extensions: c.extensions, Zxid: zxid,
 	}
 	c.Session.Store(it.Session)
 	c.mu.Lock()
@@ -528,6 +529,7 @@ func (q *ApplyQueue) Swap(state *datatree.State) {
 		st := q.srv.Store
 		st.Mu.Lock()
 		st.State = state
+		st.Logged.Store(int64(state.LastZxid()))
 		st.Publish()
 		st.Mu.Unlock()
 		q.srv.Digests.Reset()

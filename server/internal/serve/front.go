@@ -50,6 +50,10 @@ type Front struct {
 	Labels      *sessions.Labels
 	undelivered undelivered
 	drained     atomic.Pointer[drain] // nil unless the server is being drained
+	// Outcomes finds what has become of requests that were not answered. Set before Listen.
+	Outcomes interface {
+		Find(session proto.SessionID, asked *proto.OutcomesRequest) ([]proto.Outcome, error)
+	}
 }
 
 // hosts is the host, as connections need it: it takes the requests of clients. Any goroutine may call the methods.

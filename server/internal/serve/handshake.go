@@ -136,7 +136,7 @@ func (r *reader) connect(frame []byte) error {
 	if r.srv.ReadOnly.Load() && !req.ReadOnly {
 		return errReadOnly
 	}
-	r.c.knowsReadOnly = req.HasReadOnly
+	r.c.knowsReadOnly, r.c.extensions = req.HasReadOnly, req.Extensions&proto.ExtensionOutcomes
 	local := r.srv.Config.Distributed() && (r.srv.Config.LocalSessionsEnabled || r.srv.ReadOnly.Load())
 	var err error
 	switch {
@@ -165,7 +165,7 @@ func (r *reader) begin(timeoutMs int32, local bool) error {
 		return errNoIDs
 	case local:
 		r.srv.Tracker.MakeLocal(s)
-		r.c.Resumed(s, nil, timeoutMs)
+		r.c.Resumed(s, nil, timeoutMs, false)
 		return nil
 	}
 	var body [4]byte
@@ -214,9 +214,9 @@ func (r *reader) resume(req *proto.ConnectRequest, timeoutMs int32) error {
 	r.srv.Metrics.RevalidateCount.Inc()
 	settled := true
 	if !r.srv.security.secrets.Accepts(req.SessionID, req.Password) {
-		r.c.Resumed(nil, nil, 0)
+		r.c.Resumed(nil, nil, 0, false)
 	} else if s, old := r.srv.Tracker.ResumeLocal(req.SessionID, timeoutMs, r.c, r.received); s != nil {
-		r.c.Resumed(s, old, timeoutMs)
+		r.c.Resumed(s, old, timeoutMs, false)
 	} else {
 		settled = false
 	}
@@ -236,13 +236,17 @@ func (r *reader) resume(req *proto.ConnectRequest, timeoutMs int32) error {
 }
 
 // Resumed implements flow.Client.
-func (c *Conn) Resumed(s *sessions.Session, old sessions.Conn, timeoutMs int32) {
+func (c *Conn) Resumed(s *sessions.Session, old sessions.Conn, timeoutMs int32, whole bool) {
 	resp := proto.ConnectResponse{HasReadOnly: c.knowsReadOnly, ReadOnly: c.srv.ReadOnly.Load()}
 	if s != nil {
 		if old != nil && old != c {
 			old.Supersede()
 		}
 		_ = c.nc.SetReadDeadline(time.Time{})
+		if !whole {
+			c.extensions &^= proto.ExtensionOutcomes
+		}
+		resp.Extensions, resp.Zxid = c.extensions, c.srv.Store.LastZxid()
 		resp.TimeOut, resp.SessionID, resp.Password = timeoutMs, s.ID, c.srv.security.secrets.Password(s.ID)
 		c.Session.Store(s)
 	}

@@ -25,8 +25,11 @@ type identity struct {
 	SecurePort  bool      // the client connected to secureClientPort; set before serve
 	// knowsReadOnly is whether the client's ConnectRequest has the ReadOnly byte. Set before the request is handed on.
 	knowsReadOnly bool
-	guesses       bool        // the present SASL token may be a guess of the password of a super user
-	superseded    atomic.Bool // the client has a newer connection with the same session
+	// extensions are those that the client offers, and from the ConnectResponse on those that it was granted. It is
+	// whoever answers the ConnectRequest that takes away the others.
+	extensions int32
+	guesses    bool        // the present SASL token may be a guess of the password of a super user
+	superseded atomic.Bool // the client has a newer connection with the same session
 
 	Session atomic.Pointer[sessions.Session] // stored when the session is established or resumed
 	ids     atomic.Pointer[[]auth.Identity]  // replaced as a whole when one is added

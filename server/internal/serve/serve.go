@@ -122,6 +122,9 @@ func (r *reader) overloaded() bool {
 // handle handles one request. It returns false, without any effect, if the request has to wait for room. An error
 // ends the connection. createSession and deleteContainer belong to the server: from a client they are unknown.
 func (r *reader) handle(q *request) (done bool, err error) {
+	if q.op == proto.OpOutcomes && r.c.extensions&proto.ExtensionOutcomes != 0 {
+		return r.outcomes(q)
+	}
 	if !r.mayAskFor(q) {
 		return true, nil
 	}

@@ -1,0 +1,199 @@
+// Package outcomes finds out what has become of requests whose clients have lost their connections before the answers.
+//
+// Each write is a txn in the log, also one that was refused, and names its session and the xid of the request. So the
+// log of any server that has applied all that the client has asked for tells what was executed, and what the reply was.
+// Source: extensions 2.
+//
+// A Finder reads files and takes Store.Mu for reading, for a moment at a time. Any goroutine may ask it; it waits for
+// the disk. Those that ask while the log is read wait for the next reading, which is for all of them: after the death
+// of a leader many clients ask at once.
+package outcomes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/env"
+	"github.com/seed94657493/warren/server/rebuild"
+	"github.com/seed94657493/warren/wal"
+)
+
+// Bounds of one reading.
+const (
+	bytesMax = 1 << 30 // of log files
+	timeMax  = 10 * time.Second
+	// tailMax is how long the newest txn may be missing in the log: it may have been applied before it was written here.
+	tailMax = 2 * time.Second
+)
+
+// errNotLogged means that the log does not reach back far enough.
+var errNotLogged = errors.New("the log of this server does not begin early enough")
+
+// Finder finds outcomes in the log of one server.
+type Finder struct {
+	env *env.Env
+
+	mu      sync.Mutex
+	reading bool
+	waiting []*question
+}
+
+// New returns a Finder. It may be asked when the server has recovered.
+func New(e *env.Env) *Finder { return &Finder{env: e} }
+
+// question is what one client asks. What was found is complete when done is closed.
+type question struct {
+	session proto.SessionID
+	after   proto.Zxid
+	xids    map[int32]bool
+	found   []proto.Outcome
+	err     error
+	done    chan struct{}
+}
+
+// Find returns the outcomes of those requests of a session that were executed. REQUIRES: the server has applied all of
+// them, or they never will be; and the caller holds no lock.
+func (f *Finder) Find(session proto.SessionID, asked *proto.OutcomesRequest) ([]proto.Outcome, error) {
+	q := &question{session: session, after: asked.After, xids: map[int32]bool{}, done: make(chan struct{})}
+	for _, xid := range asked.Xids {
+		q.xids[xid] = true
+	}
+	f.mu.Lock()
+	f.waiting = append(f.waiting, q)
+	mine := !f.reading
+	f.reading = true
+	f.mu.Unlock()
+	if mine {
+		f.read()
+	}
+	<-q.done
+	return q.found, q.err
+}
+
+// read reads the log until nobody waits.
+func (f *Finder) read() {
+	for {
+		f.mu.Lock()
+		asked := f.waiting
+		f.waiting, f.reading = nil, len(asked) > 0
+		f.mu.Unlock()
+		if len(asked) == 0 {
+			return
+		}
+		f.answer(asked)
+		for _, q := range asked {
+			close(q.done)
+		}
+	}
+}
+
+// answer answers questions by one reading.
+func (f *Finder) answer(asked []*question) {
+	last, logged := f.env.Store.LastZxid(), proto.Zxid(f.env.Store.Logged.Load())
+	bySession := map[proto.SessionID]*question{}
+	var after proto.Zxid
+	for _, q := range asked {
+		switch {
+		case len(q.xids) == 0 || q.after >= last: // nothing of it was executed
+		case q.after < logged, bySession[q.session] != nil:
+			q.err = errNotLogged
+		default:
+			if len(bySession) == 0 || q.after < after {
+				after = q.after
+			}
+			bySession[q.session] = q
+		}
+	}
+	if len(bySession) == 0 {
+		return
+	}
+	if err := f.scan(bySession, after, last); err != nil {
+		for _, q := range bySession {
+			q.found, q.err = nil, err
+		}
+	}
+}
+
+// scan reads the log from the txn behind after up to last, which must be in it.
+func (f *Finder) scan(bySession map[proto.SessionID]*question, after, last proto.Zxid) error {
+	ctx, cancel := context.WithTimeout(context.Background(), timeMax)
+	defer cancel()
+	r := rebuild.NewReader(ctx, rebuild.Dirs{FS: f.env.FS, Log: f.env.LogDir(), Last: last}, rebuild.Pace{})
+	for until := time.Now().Add(tailMax); ; time.Sleep(5 * time.Millisecond) {
+		for _, q := range bySession {
+			q.found = nil
+		}
+		newest, err := f.files(r, bySession, after)
+		late := time.Now().After(until)
+		switch {
+		case err != nil && (late || errors.Is(err, errNotLogged)): // otherwise the end is perhaps being written
+			return err
+		case err == nil && newest >= last:
+			return nil
+		case late:
+			return fmt.Errorf("the log ends with %v, but %v is applied", newest, last)
+		}
+	}
+}
+
+// files is one reading of the files that have txns behind after. It returns the newest txn of them.
+func (f *Finder) files(r *rebuild.Reader, by map[proto.SessionID]*question, after proto.Zxid) (proto.Zxid, error) {
+	names, err := wal.Names(r.FS, r.Log)
+	if err != nil {
+		return 0, err
+	}
+	names = wal.Needed(names, after+1)
+	if len(names) == 0 {
+		return 0, errNotLogged
+	}
+	if first, _, _ := wal.FileZxid(names[0]); first > after+1 { // an older file was purged
+		return 0, errNotLogged
+	}
+	left, newest := int64(bytesMax), proto.Zxid(0)
+	for _, name := range names {
+		info, err := r.FS.Stat(filepath.Join(r.Log, name))
+		if err != nil {
+			return 0, fmt.Errorf("outcomes: %w", err)
+		}
+		if left -= info.Size(); left < 0 {
+			return 0, errors.New("too much was written since the requests were sent")
+		}
+		err = r.Scan(name, func(rec *wal.Record) error {
+			newest = rec.Zxid
+			if rec.Zxid <= after {
+				return nil
+			}
+			return f.record(by, rec.Payload)
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	return newest, nil
+}
+
+// record notes the outcome of a txn, if it was asked for.
+func (f *Finder) record(by map[proto.SessionID]*question, payload []byte) error {
+	in := proto.NewReader(payload)
+	var h proto.TxnHeader
+	if h.Decode(&in); in.Err() != nil {
+		return in.Err()
+	}
+	q := by[h.ClientID]
+	if q == nil || h.Zxid <= q.after || !q.xids[h.Cxid] {
+		return nil
+	}
+	a := answer{state: f.env.Store, header: &h}
+	o := proto.Outcome{Xid: h.Cxid, Zxid: h.Zxid}
+	o.Body, o.Err = a.reply(&in)
+	if in.Err() != nil {
+		return in.Err()
+	}
+	q.found = append(q.found, o)
+	return nil
+}
