@@ -16,6 +16,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/garbage"
 	"github.com/seed94657493/warren/server/internal/host"
+	"github.com/seed94657493/warren/server/internal/outcomes"
 	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/internal/traces"
