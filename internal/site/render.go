@@ -2,14 +2,13 @@ package site
 
 import (
 	"bytes"
-	"html/template"
 	"strings"
 )
 
 // view is what the layout shows.
 type view struct {
 	Title, Root, Console string
-	Body                 template.HTML
+	Body                 string // HTML
 	Groups               []viewGroup
 	OnPage               []*section
 	Previous, Next       *viewLink
@@ -46,8 +45,8 @@ func (s *Site) render(p *page) ([]byte, error) {
 	root := strings.Repeat("../", strings.Count(p.out, "/"))
 	v := &view{Title: p.title, Root: root, OnPage: onPage(sections), Groups: s.navigation(p),
 		// Code is escaped, so what looks like a tag is one. A wide table scrolls in its box, with the keyboard, too.
-		Body: template.HTML(strings.NewReplacer("<table>", `<div class="table" tabindex="0"><table>`,
-			"</table>", "</table></div>").Replace(body.String()))}
+		Body: strings.NewReplacer("<table>", `<div class="table" tabindex="0"><table>`,
+			"</table>", "</table></div>").Replace(body.String())}
 	if p.out == "index.html" {
 		v.Title = "Documentation"
 	}
@@ -59,9 +58,7 @@ func (s *Site) render(p *page) ([]byte, error) {
 			v.Previous, v.Next = s.neighbour(p, i-1), s.neighbour(p, i+1)
 		}
 	}
-	var out bytes.Buffer
-	err = s.layout.Execute(&out, v)
-	return out.Bytes(), err
+	return v.write(), nil
 }
 
 // neighbour returns the link to the page before or after one; nil if there is none.

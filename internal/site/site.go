@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
-	"html/template"
 	"io/fs"
 	"path"
 	"regexp"
@@ -98,7 +97,6 @@ type Site struct {
 	pages   []*page          // in the order of the navigation
 	byFile  map[string]*page // by name in the repository; folders, too
 	byOut   map[string]*page
-	layout  *template.Template
 }
 
 // New reads the pages below files. Console is the address of the server's console relative to the top of the site; ""
@@ -106,10 +104,6 @@ type Site struct {
 // exist.
 func New(files fs.FS, console string) (*Site, error) {
 	s := &Site{files: files, console: console, byFile: map[string]*page{}, byOut: map[string]*page{}}
-	var err error
-	if s.layout, err = template.ParseFS(static, "static/page.html"); err != nil {
-		return nil, err
-	}
 	for _, group := range contents {
 		for _, e := range group.Pages {
 			p, err := s.add(e.file, e.label, group.Title, nil)
@@ -121,7 +115,7 @@ func New(files fs.FS, console string) (*Site, error) {
 			}
 		}
 	}
-	err = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && path.Ext(name) == ".md" && s.byFile[name] == nil {
 			return fmt.Errorf("%s: the navigation does not have this page", name)
 		}
