@@ -21,7 +21,7 @@ build   := $(module)/cmd/warren/build
 ldflags := -s -w -X $(build).version=$(VERSION) -X $(build).commit=$(COMMIT) -X $(build).date=$(DATE)
 archives := $(GO) run ./test/archives -go '$(GO)' -version '$(VERSION)' -date '$(DATE)' -ldflags '$(ldflags)'
 
-.PHONY: help build run test race check sim sim-cover defects fuzz cluster interop bench profile generate verify-generate pictures
+.PHONY: help build run test race check sim sim-cover defects fuzz cluster interop bench profile generate verify-generate pictures site
 .PHONY: completion man helm s3 console-app console-test release dist dist-test push modules tidy lint fmt cover clean
 
 help: ## this list
@@ -105,6 +105,9 @@ generate: ## write the generated files of proto
 
 pictures: ## docs/pictures/*.svg from the texts beside them; a test compares them
 	$(GO) run ./test/pictures docs/pictures
+
+site: ## dist/site: the pages as a web site, for any server of files
+	$(GO) run ./test/site dist/site
 
 verify-generate: ## fail if they are stale
 	$(GO) test -count=1 -run '^TestGeneratedFilesAreUpToDate$$' ./test/arch

@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"slices"
@@ -41,6 +42,10 @@ var layers = map[string]layer{
 	"snapshot": {ours: []string{"wal/vfs", "proto"},
 		others: []string{"go.uber.org/zap", "github.com/klauspost/compress"},
 		why:    "a snapshot asks for what it needs by an interface of its own, so it does not know the tree"},
+	".": {why: "the pages are bytes"},
+	"internal/site": {others: []string{"github.com/yuin/goldmark"},
+		tests: []string{module, "golang.org/x/net"}, // the pages, and a reader of HTML
+		why:   "a web site is made of pages, whether a server shows it or not"},
 	"internal/findings":  {why: "what a number means needs neither the server that has it nor the command that asks"},
 	"internal/stagetext": {why: "the text of times needs neither the server that took them nor the reader"},
 	"internal/sched": {others: []string{"golang.org/x/sys"},
@@ -112,7 +117,7 @@ var layers = map[string]layer{
 		tests:  []string{module + "/proto"},
 		why: "visitors ask a server by an interface of its own, so that every rule for them can be " +
 			"tested without one"},
-	"server/internal/console": {ours: []string{"server/internal/api"},
+	"server/internal/console": {ours: []string{".", "internal/site", "server/internal/api"},
 		others: []string{"maragu.dev/gomponents"},
 		tests:  []string{"golang.org/x/net", module + "/datatree/auth", module + "/proto"}, // to be a server
 		why:    "pages show what programs get by the API, and have no way around its rules"},
@@ -220,6 +225,9 @@ var testOnly = []string{
 
 // layerOf returns the layer of a folder: its own, or that of the nearest folder above it.
 func layerOf(folder string) (string, bool) {
+	if folder == "." {
+		return folder, true // nothing is below it: each folder has an entry of its own, or one above it has
+	}
 	for ; folder != "."; folder = path.Dir(folder) {
 		if _, ok := layers[folder]; ok {
 			return folder, true
@@ -252,7 +260,8 @@ func mayImport(f *file, name, imported string) bool {
 	if f.isTest() && under(imported, l.tests) {
 		return true
 	}
-	if target, ours := strings.CutPrefix(imported, module+"/"); ours {
+	if target, ours := strings.CutPrefix(imported, module); ours {
+		target = cmp.Or(strings.TrimPrefix(target, "/"), ".")
 		if target == name || strings.HasPrefix(target, name+"/") && !isLayer(target) {
 			return true
 		}
@@ -289,6 +298,7 @@ func TestImportMapIsCurrent(t *testing.T) {
 	planned := []string{"zab", "client", "recipes"}
 	exists := map[string]bool{}
 	for _, f := range files(t) {
+		exists["."] = exists["."] || f.folder == "."
 		for folder := f.folder; folder != "."; folder = path.Dir(folder) {
 			exists[folder] = true
 		}

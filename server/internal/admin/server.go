@@ -182,7 +182,7 @@ const ruok = "ruok"
 // isConsolePath reports whether the console answers a path. The commands come first, if they have such a path.
 func isConsolePath(path string) bool {
 	return path == "/" || path == "/console" || strings.HasPrefix(path, "/console/") ||
-		strings.HasPrefix(path, "/api/")
+		strings.HasPrefix(path, "/api/") || path == "/docs" || strings.HasPrefix(path, "/docs/")
 }
 
 // takesBody reports whether a request is for a command that reads a body, however large.

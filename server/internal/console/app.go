@@ -78,15 +78,26 @@ type file struct {
 	tag           string // of the content
 }
 
-// files are those that were asked for, by name. There are only as many as were built in.
-type files struct{ kept sync.Map }
+// files are those that were asked for, by name. There are only as many as read has.
+type files struct {
+	read func(name string) ([]byte, error)
+
+	mu   sync.Mutex // held while a file is read and packed, so that visitors keep at most one core busy
+	kept map[string]*file
+}
+
+func newFiles(read func(name string) ([]byte, error)) *files {
+	return &files{read: read, kept: map[string]*file{}}
+}
 
 // get returns a file; nil if there is none.
 func (f *files) get(name string) *file {
-	if one, ok := f.kept.Load(name); ok {
-		return one.(*file)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if one := f.kept[name]; one != nil {
+		return one
 	}
-	text, err := staticFiles.ReadFile(name)
+	text, err := f.read(name)
 	if err != nil {
 		return nil
 	}
@@ -99,32 +110,31 @@ func (f *files) get(name string) *file {
 	if small.Len() < len(text)*9/10 {
 		one.packed = small.Bytes()
 	}
-	f.kept.Store(name, one)
+	f.kept[name] = one
 	return one
 }
 
-// static serves a file. A browser asks each time whether its copy still holds; of files with a hash in their name it
-// need not.
-func (c *Console) static(w http.ResponseWriter, r *http.Request, name string) {
-	api.Guard(w)
-	f := c.files.get(name)
-	if f == nil || !isGet(r) {
+// serve answers with a file. A browser asks each time whether its copy still holds; of files with a hash in their name
+// it need not.
+func (f *files) serve(w http.ResponseWriter, r *http.Request, name string) {
+	one := f.get(name)
+	if one == nil || !isGet(r) {
 		http.NotFound(w, r)
 		return
 	}
 	h := w.Header()
 	h.Set("Cache-Control", "no-cache")
 	h.Set("Content-Type", kinds[path.Ext(name)])
-	h.Set("ETag", f.tag)
+	h.Set("ETag", one.tag)
 	h.Set("Vary", "Accept-Encoding")
-	if r.Header.Get("If-None-Match") == f.tag {
+	if r.Header.Get("If-None-Match") == one.tag {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	text := f.plain
-	if f.packed != nil && takesGzip(r) {
+	text := one.plain
+	if one.packed != nil && takesGzip(r) {
 		h.Set("Content-Encoding", "gzip")
-		text = f.packed
+		text = one.packed
 	}
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	_, _ = w.Write(text) // the visitor may have gone

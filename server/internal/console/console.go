@@ -26,12 +26,15 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 // Console answers requests for pages, and hands those for the API on.
 type Console struct {
 	api    *api.API
-	files  files
+	files  *files
+	manual *files // below /docs/
 	routes map[string]func(*Console, http.ResponseWriter, *http.Request, *api.Visitor) error
 }
 
 // New returns the console of an API.
-func New(a *api.API) *Console { return &Console{api: a, routes: routes()} }
+func New(a *api.API) *Console {
+	return &Console{api: a, files: newFiles(staticFiles.ReadFile), manual: newFiles(readPages()), routes: routes()}
+}
 
 // ServeHTTP implements http.Handler.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -39,12 +42,15 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/api/"):
 		c.api.ServeHTTP(w, r)
+	case r.URL.Path == "/docs" || strings.HasPrefix(r.URL.Path, docsRoot):
+		c.docs(w, r)
 	case !isPage:
 		api.Guard(w)
 		w.Header().Set("Location", "console/") // relative: a proxy may have put a prefix before it
 		w.WriteHeader(http.StatusFound)
 	case strings.HasPrefix(name, "static/"):
-		c.static(w, r, name)
+		api.Guard(w)
+		c.files.serve(w, r, name)
 	case c.forApp(w, r, name):
 	default:
 		c.page(w, r, name)
@@ -53,7 +59,8 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // kinds are the types of static files.
 var kinds = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
-	".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8", ".woff2": "font/woff2"}
+	".html": "text/html; charset=utf-8", ".png": "image/png", ".svg": "image/svg+xml",
+	".txt": "text/plain; charset=utf-8", ".woff2": "font/woff2"}
 
 func isGet(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
