@@ -45,6 +45,9 @@ type Admin struct {
 	// admin server of one of their servers, separated by commas. Key warren.console.ensembles; default none. Warren's
 	// own.
 	ConsoleEnsembles []string
+	// ConsoleBackups are folders with backups that warren backup makes, separated by commas: the console tells what
+	// they hold and how old they are. Key warren.console.backups; default none. Warren's own.
+	ConsoleBackups []string
 	// Top counts which paths, sessions, addresses and operations cause most of the requests, bytes and time, for the
 	// command top, /api/v1/top and warren top. Key warren.top.enabled; default false. Warren's own.
 	Top bool

@@ -125,6 +125,7 @@ func (a *Admin) settings() []setting {
 		strictKey(&a.ConsoleWrites, false, "warren.console.writes"),
 		strictKey(&a.ConsoleLinks, false, "warren.console.links"),
 		nativeKey(ensembles(&a.ConsoleEnsembles), "warren.console.ensembles"),
+		nativeKey(list(&a.ConsoleBackups), "warren.console.backups"),
 		strictKey(&a.Top, false, "warren.top.enabled"),
 	}
 }

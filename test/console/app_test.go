@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/recipes"
 	"github.com/seed94657493/warren/server/config"
 )
@@ -51,14 +53,32 @@ func (j *journey) button(name string) {
 // loginApp logs the super user in by the dialog.
 func (j *journey) loginApp() {
 	j.t.Helper()
+	j.loginAs("super", "test")
+}
+
+func (j *journey) loginAs(user, password string) {
+	j.t.Helper()
 	j.click("#login")
-	j.enterLogin("test")
-	j.awaitText("#user", "super")
+	j.enterCredentials(user, password)
+	j.awaitText("#user", user)
+}
+
+// createFor creates a znode that a user may read, which makes it known.
+func (j *journey) createFor(user, password string) {
+	j.t.Helper()
+	id, ok := auth.DigestID("SHA1", []byte(user+":"+password))
+	require.True(j.t, ok)
+	j.create("/of-"+user, "", client.WithACL(client.ACL{Perms: client.PermAll, Scheme: "digest", ID: id}))
 }
 
 func (j *journey) enterLogin(password string) {
 	j.t.Helper()
-	j.enterText("dialog [name=user]", "super")
+	j.enterCredentials("super", password)
+}
+
+func (j *journey) enterCredentials(user, password string) {
+	j.t.Helper()
+	j.enterText("dialog [name=user]", user)
 	j.enterText("dialog [name=password]", password)
 	j.await("!document.querySelector('dialog .btn.primary').disabled")
 	j.click("dialog .btn.primary")
@@ -151,12 +171,13 @@ var appPages = []string{"", "tree", "tree?path=%2Fapp%2Fjson", "tree?path=%2Fapp
 	"tree?path=%2Fapp%2Fjson&tab=acl", "tree?path=%2Fapp%2Fjson&tab=history",
 	"tree?path=%2Fapp%2Fjson&tab=watchers", "tree?path=%2Fnone",
 	"search?contains=app", "past", "past?at=1&path=%2F", "difference", "difference?from=1", "ensembles", "live",
-	"sessions", "recipes", "top", "slow", "sizes", "servers", "configuration?all=1", "nothing"}
+	"tree?path=%2Fapp%2Fjson&tab=quota", "sessions", "recipes", "top", "slow", "sizes", "servers",
+	"configuration?all=1", "audit", "backups", "nothing"}
 
 // Every page fits every screen, in light and dark, can be operated by its names, and has nothing that axe-core finds.
 func TestAppFits(t *testing.T) {
 	script := axe(t)
-	j := visit(t, desk, 3, func(c *config.Config) { c.Admin.Top = true })
+	j := visit(t, desk, 3, audited, func(c *config.Config) { c.Admin.Top = true })
 	j.toLeader()
 	j.create("/app", "")
 	j.create("/app/json", `{"retention":"604800000","policy":["delete","compact"]}`)
@@ -166,23 +187,31 @@ func TestAppFits(t *testing.T) {
 	require.NoError(t, err)
 	j.show("")
 	j.loginApp()
+	for _, page := range appPages {
+		j.show(page)
+		t.Run(cmp.Or(strings.NewReplacer("?", " ", "%2F", " ", "&", " ").Replace(page), "overview"),
+			func(t *testing.T) { j.fits(t, script, page) })
+	}
+}
+
+// fits looks at the present page on every screen.
+func (j *journey) fits(t *testing.T, script, page string) {
+	journeys.Add(1)
+	defer func(all *testing.T) { j.t = all }(j.t)
+	j.t = t
 	for _, s := range []screen{{390, "light"}, {390, "dark"}, {768, "light"}, {768, "dark"}, {1440, "light"},
 		{1440, "dark"}, {2560, "light"}, {2560, "dark"}} {
+		name := fmt.Sprintf("%s at %d, %s", page, s.width, s.scheme)
 		j.dress(s)
-		for _, page := range appPages {
-			name := fmt.Sprintf("%s at %d, %s", page, s.width, s.scheme)
-			j.show(page)
-			j.await("!document.querySelector('.skeleton')")
-			j.await("document.fonts.status === 'loaded'")
-			j.await(fmt.Sprintf("document.documentElement.dataset.theme === %q", s.scheme))
-			assert.Empty(t, eval[[]string](j, geometry), name)
-			require.Zero(t, eval[int](j, "document.querySelectorAll('main img, main script').length"), name)
-			if s.width == 390 || s.width == 1440 {
-				j.checkNames(name)
-				j.checkAxe(script, name)
-			}
-			j.shoot(fmt.Sprint(s.width, s.scheme, strings.NewReplacer("?", "-", "%2F", "-", "&", "-").Replace(page)))
+		j.await(fmt.Sprintf("innerWidth === %d && document.documentElement.dataset.theme === %q", s.width, s.scheme))
+		j.await("!document.querySelector('.skeleton') && document.fonts.status === 'loaded'")
+		assert.Empty(t, eval[[]string](j, geometry), name)
+		assert.Zero(t, eval[int](j, "document.querySelectorAll('main img, main script').length"), name)
+		if s.width == 390 || s.width == 1440 {
+			j.checkNames(name)
+			j.checkAxe(script, name)
 		}
+		j.shoot(fmt.Sprint(s.width, s.scheme, strings.NewReplacer("?", "-", "%2F", "-", "&", "-").Replace(page)))
 	}
 }
 

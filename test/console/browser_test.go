@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,12 @@ import (
 
 // patience is how long a condition of a page may take.
 const patience = 30 * time.Second
+
+// journeys are those that were made: each server that was visited, and each page that was looked at on every screen. A
+// whole run makes journeysMin of them, so that none is lost unseen.
+var journeys atomic.Int32
+
+const journeysMin = 80
 
 // browser is the context of the one browser; each journey has a tab of it.
 var browser context.Context
@@ -68,7 +75,14 @@ func run(m *testing.M) int {
 		return 1
 	}
 	browser = first
-	return m.Run()
+	code := m.Run()
+	log.Printf("%d journeys", journeys.Load())
+	whole := flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.skip").Value.String() == ""
+	if code == 0 && whole && journeys.Load() < journeysMin {
+		log.Printf("that is less than %d", journeysMin)
+		return 1
+	}
+	return code
 }
 
 // pathOfBrowser is the path of Chromium, "" if there is none.
@@ -107,6 +121,7 @@ const superDigest = "super:D/InIHSb7yEEbrWz8b9l71RjZJU="
 // visit starts servers, which allow changes, and opens a tab.
 func visit(t *testing.T, s screen, servers int, configure ...func(*config.Config)) *journey {
 	t.Helper()
+	journeys.Add(1)
 	e := embed.Start(t, embed.Options{Servers: servers, Version: "3.9.4-warren, built on 11/01/2026 00:00 UTC",
 		Configure: func(_ int, c *config.Config) {
 			c.Admin.Enabled, c.Admin.Address, c.Admin.Port, c.Admin.ConsoleWrites = true, "127.0.0.1", 0, true

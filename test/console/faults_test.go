@@ -15,7 +15,8 @@ import (
 )
 
 // throughProxy puts a proxy with a prefix before the server, at an address that stays when the server has restarted.
-func (j *journey) throughProxy() {
+// It may change the answers.
+func (j *journey) throughProxy(change ...func(*http.Response) error) {
 	j.t.Helper()
 	h := httptest.NewServer(http.StripPrefix("/a/prefix", &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -24,6 +25,14 @@ func (j *journey) throughProxy() {
 				r.Out.URL.Host = s.AdminAddr().String()
 			}
 			r.Out.Host = r.In.Host
+		},
+		ModifyResponse: func(r *http.Response) error {
+			for _, c := range change {
+				if err := c(r); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }}))
 	j.t.Cleanup(h.Close)

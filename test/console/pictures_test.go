@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"image/gif"
 	"image/png"
 	"maps"
 	"os"
@@ -18,9 +19,11 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/recipes"
 )
 
 var (
@@ -74,6 +77,71 @@ func TestPictures(t *testing.T) {
 	stop()
 }
 
+// filmMax is how many bytes the animation of the README has.
+const filmMax = 1 << 20
+
+// TestFilm shows, as the README does, what a visitor sees between a look at the ensemble and a reviewed change. With
+// -pictures it writes the animation.
+func TestFilm(t *testing.T) {
+	j := visit(t, desk, 3, audited)
+	j.toLeader()
+	for _, path := range []string{"/brokers", "/config", "/config/topics", "/locks"} {
+		j.create(path, "")
+	}
+	for _, topic := range []string{"clicks", "invoices", "orders", "shipments"} {
+		j.create("/config/topics/"+topic, `{"version":1,"config":{"retention.ms":"604800000"}}`)
+	}
+	_, err := recipes.NewMutex(j.client, "/locks/billing", recipes.WithData([]byte("worker-7"))).Lock(t.Context())
+	require.NoError(t, err)
+	j.show("")
+	j.loginApp()
+	j.do(chromedp.EmulateViewport(1120, 640))
+	film := &gif.GIF{}
+	j.awaitText("#verdict", "3 of 3 voters are up")
+	j.await("!document.querySelector('.toast')")
+	j.frame(film, 250)
+	j.do(chromedp.KeyEvent("k", chromedp.KeyModifiers(2)))
+	j.await("document.activeElement.getAttribute('role') === 'combobox'")
+	j.press("orders")
+	j.awaitText("#hits", "/config/topics/orders")
+	j.frame(film, 200)
+	j.press(kb.Escape)
+	j.show("tree?path=%2Fconfig%2Ftopics%2Forders")
+	j.awaitText("#text", "604800000")
+	j.frame(film, 200)
+	j.button("Edit")
+	j.typeInEditor(`{"version":2,"config":{"retention.ms":"86400000"}}`)
+	j.frame(film, 200)
+	j.button("Review and save")
+	j.await("document.querySelector('dialog .editor').shadowRoot?.textContent.includes('86400000')")
+	j.frame(film, 250)
+	j.button("Save")
+	j.awaitText("#text", "86400000")
+	j.show("tree?path=%2Fconfig%2Ftopics%2Forders&tab=history")
+	j.awaitText("#znode tbody", "changed")
+	j.frame(film, 200)
+	j.show("recipes")
+	j.awaitText("#recipes", "worker-7")
+	j.frame(film, 250)
+	j.show("audit")
+	j.awaitText("#audit tbody", "/config/topics/orders")
+	j.frame(film, 250)
+	var text bytes.Buffer
+	require.NoError(t, gif.EncodeAll(&text, film))
+	require.Less(t, text.Len(), filmMax)
+	if *pictures != "" {
+		require.NoError(t, os.WriteFile(filepath.Join(*pictures, "console.gif"), text.Bytes(), 0o644))
+	}
+}
+
+// frame adds what the tab shows to an animation, for so many hundredths of a second.
+func (j *journey) frame(film *gif.GIF, hundredths int) {
+	j.t.Helper()
+	j.await("document.fonts.status === 'loaded' && !document.querySelector('.skeleton')")
+	film.Image = append(film.Image, reduce(j.screenshot()))
+	film.Delay = append(film.Delay, hundredths)
+}
+
 // load reads and writes at a server, a little, until stop is called.
 func (j *journey) load(server int) (stop func()) {
 	j.t.Helper()
@@ -106,23 +174,29 @@ func (j *journey) load(server int) (stop func()) {
 func (j *journey) picture(name string, height int64) {
 	j.t.Helper()
 	j.do(chromedp.EmulateViewport(1440, height))
-	ctx, cancel := context.WithTimeout(j.tab, patience)
-	defer cancel()
-	shot, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
-	require.NoError(j.t, err)
-	full, err := png.Decode(bytes.NewReader(shot))
-	require.NoError(j.t, err)
 	var small bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestCompression}
-	require.NoError(j.t, encoder.Encode(&small, reduce(full)))
+	require.NoError(j.t, encoder.Encode(&small, reduce(j.screenshot())))
 	require.Less(j.t, small.Len(), pictureMax)
 	if *pictures != "" {
 		require.NoError(j.t, os.WriteFile(filepath.Join(*pictures, name+".png"), small.Bytes(), 0o644))
 	}
 }
 
+// screenshot returns what the tab shows.
+func (j *journey) screenshot() image.Image {
+	j.t.Helper()
+	ctx, cancel := context.WithTimeout(j.tab, patience)
+	defer cancel()
+	shot, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	require.NoError(j.t, err)
+	full, err := png.Decode(bytes.NewReader(shot))
+	require.NoError(j.t, err)
+	return full
+}
+
 // reduce returns a picture with its most frequent colours; each other colour becomes the one that is next to it.
-func reduce(full image.Image) image.Image {
+func reduce(full image.Image) *image.Paletted {
 	const colours = 64 // letters have soft edges, and few colours else
 	count := map[color.RGBA]int{}
 	at := func(x, y int) color.RGBA { return color.RGBAModel.Convert(full.At(x, y)).(color.RGBA) }

@@ -20,12 +20,12 @@ const sizeMax = 2 << 20 // 2 MiB
 func TestConsoleIsSmall(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
-	source := filepath.Join(root, "server", "internal", "words", "console.go")
+	source := filepath.Join(root, "server", "operators.go")
 	text, err := os.ReadFile(source)
 	require.NoError(t, err)
-	const condition = "\tif !s.Config.Admin.Console {\n\t\treturn nil\n"
+	const condition = "\tif !c.Console {\n\t\treturn nil\n"
 	require.Equal(t, 1, strings.Count(string(text), condition))
-	without := filepath.Join(t.TempDir(), "console.go")
+	without := filepath.Join(t.TempDir(), "operators.go")
 	never := strings.Replace(string(text), condition, "\tif true {\n\t\treturn nil\n", 1)
 	require.NoError(t, os.WriteFile(without, []byte(never), 0o600))
 	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {source: without}})

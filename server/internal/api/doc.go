@@ -15,6 +15,7 @@
 //	api        API: its options and bounds, and how errors are answered
 //	routes     the table of resources, and those of one znode
 //	works, views, past, steering  those of many znodes, of what explains an ensemble, of the past, of orders
+//	behind     those of the audit log and of backups
 //	changes    streams of changes
 //	visitor, links  logins, and links that show znodes without one
 //	ensembles  what other ensembles say of themselves

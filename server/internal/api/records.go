@@ -12,6 +12,10 @@ import (
 type (
 	Actor         = facts.Actor
 	ACL           = facts.ACL
+	Audit         = facts.Audit
+	AuditEntry    = facts.AuditEntry
+	BackupFolder  = facts.BackupFolder
+	Backups       = facts.Backups
 	Child         = facts.Child
 	Children      = facts.Children
 	Difference    = facts.Difference
@@ -34,6 +38,7 @@ type (
 	Sessions      = facts.Sessions
 	Setting       = facts.Setting
 	SizePart      = facts.SizePart
+	SnapshotFile  = facts.SnapshotFile
 	Sizes         = facts.Sizes
 	Slow          = facts.Slow
 	SlowOperation = facts.SlowOperation

@@ -29,6 +29,10 @@ type Server interface {
 	Sessions(a Actor, after uint64, limit int) (*Sessions, error)
 	Top(a Actor, by string, most int) (*Top, error)
 	Slow(a Actor, most int) (*Slow, error)
+	// Audit returns the newest lines of the audit log, at most so many.
+	Audit(a Actor, most int) (*Audit, error)
+	// Backups returns from what a state can be brought back.
+	Backups(a Actor) (*Backups, error)
 	History(ctx context.Context, a Actor, path string) (*History, error)
 	Past(ctx context.Context, a Actor, at Moment, path, after string, limit int) (*Past, error)
 	Difference(ctx context.Context, a Actor, from, to Moment, under string, limit int) (*Difference, error)

@@ -29,7 +29,11 @@ func (fakeViews) Difference(context.Context, Actor, Moment, Moment, string, int)
 	return nil, facts.ErrNotServing
 }
 
-func (fakeViews) Shared(Actor, string) {}
+func (fakeViews) Shared(Actor, string)             {}
+func (fakeViews) Audit(Actor, int) (*Audit, error) { return &Audit{Entries: []AuditEntry{}}, nil }
+func (fakeViews) Backups(Actor) (*Backups, error) {
+	return &Backups{Snapshots: []SnapshotFile{}, Folders: []BackupFolder{}}, nil
+}
 
 func TestMoments(t *testing.T) {
 	for text, want := range map[string]Moment{"0x100000005": {Zxid: 0x100000005}, "5f": {Zxid: 0x5f},

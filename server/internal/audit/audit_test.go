@@ -40,6 +40,40 @@ func TestFileIsAppendedAndRotated(t *testing.T) {
 }
 
 // Requests wait while the disk does not take lines.
+// The end of the log is read while it is written, across the change of files, and nothing of it is taken for more than
+// it is.
+func TestTail(t *testing.T) {
+	fs := vfs.NewMem()
+	none, err := Tail(fs, "/a", 5)
+	require.NoError(t, err)
+	require.Empty(t, none)
+	a := &Log{fs: fs, name: "/a", user: "me"}
+	line := func(path string) []byte {
+		return a.appendLine(nil, []byte("session=0x5\tuser=bob\tip=10.0.0.1"), "create",
+			(&subject{op: proto.OpCreate, path: []byte(path)}).appendTo(nil), failure, nil)
+	}
+	require.NoError(t, a.write(append(line("/first"), make([]byte, fileBytes)...)))
+	require.NoError(t, a.write([]byte("\n")))
+	for _, path := range []string{"/b", "/tab\tresult=success", "/c"} {
+		require.NoError(t, a.write(line(path)))
+	}
+	require.NoError(t, a.write([]byte("2026-11-28 16:26:04,477 INFO audit: no operation\nhalf a li")))
+	require.NoError(t, a.file.Close())
+
+	all, err := Tail(fs, "/a", 5)
+	require.NoError(t, err)
+	require.Len(t, all, 3, "zeros without an end of line are none")
+	require.NotZero(t, all[0].At)
+	all[0].At = 0
+	require.Equal(t, Entry{User: "bob", IP: "10.0.0.1", Session: "0x5", Operation: "create", Znode: "/c",
+		Result: "failure", Detail: "znode_type=persistent"}, all[0])
+	require.Equal(t, `/tab\tresult=success`, all[1].Znode)
+	require.Equal(t, "failure", all[1].Result)
+	two, err := Tail(fs, "/a", 2)
+	require.NoError(t, err)
+	require.Len(t, two, 2)
+}
+
 func TestLogHoldsRequestsBack(t *testing.T) {
 	a := &Log{wake: make(chan struct{}, 1)}
 	line := func(b []byte) []byte { return append(b, make([]byte, 1<<20)...) }

@@ -287,9 +287,12 @@ func (a *Log) Ended(id proto.SessionID, path string) {
 	})
 }
 
+// stamp is the form of the time of a line.
+const stamp = "2006-01-02 15:04:05,000"
+
 // begin appends the head of a line: the time, the level and the name of ZooKeeper's logger.
 func (a *Log) begin(b []byte, res result) []byte {
-	b = time.Now().AppendFormat(b, "2006-01-02 15:04:05,000")
+	b = time.Now().AppendFormat(b, stamp)
 	if res == failure {
 		b = append(b, " ERROR"...)
 	} else {

@@ -46,4 +46,5 @@
 //	recipes, sizes  what else a walk finds: locks and queues, sums
 //	subtree        a whole subtree, for a plan or an export
 //	past, difference, history  what was: a znode, a comparison, the versions of a znode
+//	audit, backups  who has changed it; from what it can be brought back
 package facts

@@ -178,6 +178,37 @@ export interface Slow {
   found: number;
   operations: SlowOperation[];
 }
+export interface Audit {
+  enabled: boolean;
+  file: string;
+  entries: {
+    at: number;
+    user: string;
+    ip: string;
+    session: string;
+    operation: string;
+    znode: string;
+    result: string;
+    detail: string;
+  }[];
+}
+export interface BackupFolder {
+  folder: string;
+  trouble: string;
+  source: string;
+  snapshots: number;
+  txns: number;
+  bytes: number;
+  last: string;
+  lastAt: number;
+  taken: number;
+  encrypted: boolean;
+  missing: number;
+}
+export interface Backups {
+  snapshots: { name: string; zxid: string; bytes: number; at: number; verified: boolean }[];
+  folders: BackupFolder[];
+}
 export interface Setting {
   name: string;
   value: string;

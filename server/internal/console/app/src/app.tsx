@@ -3,6 +3,8 @@ import { render } from "preact";
 import { TriangleAlert } from "lucide";
 import "./style.css";
 import { whoami } from "./api";
+import { Audit } from "./audit";
+import { Backups } from "./backups";
 import { Ensembles } from "./ensembles";
 import { keepFresh } from "./facts";
 import { Configuration } from "./configuration";
@@ -48,6 +50,8 @@ const views: Record<string, () => any> = {
   ensembles: Ensembles,
   servers: Servers,
   configuration: Configuration,
+  audit: Audit,
+  backups: Backups,
 };
 
 function App() {

@@ -23,6 +23,13 @@ const css = (name: string) => getComputedStyle(document.documentElement).getProp
 // Steps of an axis of bytes: powers of two, so that its labels are round.
 const powers = Array.from({ length: 50 }, (_, i) => 2 ** i);
 
+// A value without neighbours is a point: a line cannot show it.
+const alone: uPlot.Series.Points.Filter = (u, i) => {
+  const all = u.data[i];
+  const has = (j: number) => all[j] !== null && all[j] !== undefined;
+  return Array.from(all.keys()).filter((j) => has(j) && !has(j - 1) && !has(j + 1));
+};
+
 function marks(events: () => Happened[]): uPlot.Plugin {
   return {
     hooks: {
@@ -133,7 +140,7 @@ export function Chart({
             stroke: css(l.color),
             width: 1.5,
             spanGaps: false,
-            points: { show: false },
+            points: { show: true, size: 3, filter: alone },
             fill: l.fill ? css(l.color) + "1f" : undefined,
           })),
         ],

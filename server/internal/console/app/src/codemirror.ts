@@ -60,7 +60,7 @@ const look = (dark: boolean) =>
 const colours = syntaxHighlighting(
   HighlightStyle.define([
     { tag: [t.propertyName, t.tagName, t.attributeName], color: "var(--c1)" },
-    { tag: [t.string, t.attributeValue], color: "var(--c3)" },
+    { tag: [t.string, t.attributeValue], color: "var(--good)" },
     { tag: [t.number, t.bool, t.null, t.atom], color: "var(--c2)" },
     { tag: [t.comment, t.meta], color: "var(--text-3)" },
     { tag: [t.keyword], color: "var(--c4)" },

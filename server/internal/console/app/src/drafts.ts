@@ -3,6 +3,7 @@ const prefix = "warren.draft ";
 
 export interface Draft {
   text: string;
+  encoding: "utf-8" | "base64";
   version: number;
   base: string;
 }

@@ -12,8 +12,9 @@ import { Button, Dialog, Note, say, Segments, Tag, useTry } from "./parts";
 /** The editor. A draft is kept while it is typed; a save that meets another version keeps it and shows all three. */
 export function Edit({ z, format, again, end }: { z: Znode; format: Format; again: () => void; end: () => void }) {
   const draft = readDraft(z.path),
-    now = editable(z),
-    encoding = now.encoding;
+    now = editable(z);
+  // Of the text as it was opened: another client may write bytes that are no text meanwhile.
+  const { value: encoding } = useSignal(draft?.encoding ?? now.encoding);
   const text = useSignal(draft?.text ?? now.text),
     base = useSignal(draft?.base ?? now.text);
   const version = useSignal(draft?.version ?? z.stat.version);
@@ -23,7 +24,7 @@ export function Edit({ z, format, again, end }: { z: Znode; format: Format; agai
   const [busy, trouble, attempt] = useTry();
   const dirty = text.value !== base.value;
   useEffect(() => {
-    keepDraft(z.path, dirty ? { text: text.value, version: version.value, base: base.value } : null);
+    keepDraft(z.path, dirty ? { text: text.value, encoding, version: version.value, base: base.value } : null);
   }, [text.value, version.value]);
   useEffect(() => {
     if (!dirty) return;
@@ -134,7 +135,7 @@ export function Edit({ z, format, again, end }: { z: Znode; format: Format; agai
             base.value = editable(theirs.value!).text;
             version.value = theirs.value!.stat.version;
             theirs.value = null;
-            keepDraft(z.path, { text: text.value, version: version.value, base: base.value });
+            keepDraft(z.path, { text: text.value, encoding, version: version.value, base: base.value });
             review.value = true;
           }}
           take={discard}

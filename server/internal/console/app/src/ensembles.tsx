@@ -74,15 +74,15 @@ function One({ o }: { o: Other }) {
             </div>
             <div>
               <dt>Sessions</dt>
-              <dd>{count(e.sessions ?? 0)}</dd>
+              <dd>{count(e.sessions)}</dd>
             </div>
             <div>
               <dt>Znodes</dt>
-              <dd>{count(e.znodes ?? 0)}</dd>
+              <dd>{count(e.znodes)}</dd>
             </div>
             <div>
               <dt>Data</dt>
-              <dd>{bytes(e.dataBytes ?? 0)}</dd>
+              <dd>{bytes(e.dataBytes)}</dd>
             </div>
             <div>
               <dt>Version</dt>

@@ -2,10 +2,17 @@
 import type { ComponentChildren } from "preact";
 
 const group = new Intl.NumberFormat("en-US");
-export const count = (n: number) => group.format(n);
+
+/** A figure, as a server tells it: null or missing if nobody knows it. It is never written as 0 then. */
+export type Figure = number | null | undefined;
+export const unknown = "Not known";
+const known = (n: Figure): n is number => n !== null && n !== undefined;
+
+export const count = (n: Figure) => (known(n) ? group.format(n) : unknown);
 
 /** A number with three significant digits at most, such as 12.3k. */
-export function short(n: number): string {
+export function short(n: Figure): string {
+  if (!known(n)) return unknown;
   const abs = Math.abs(n);
   if (abs >= 1e9) return trim(n / 1e9) + "G";
   if (abs >= 1e6) return trim(n / 1e6) + "M";
@@ -15,10 +22,13 @@ export function short(n: number): string {
 
 const trim = (n: number) => String(Number(n.toPrecision(3)));
 
+export const capital = (text: string) => text.slice(0, 1).toUpperCase() + text.slice(1);
+
 /** A number of things, such as 1 session or 3 sessions. */
 export const of = (n: number, one: string, more = one + "s") => `${count(n)} ${n === 1 ? one : more}`;
 
-export function bytes(n: number): string {
+export function bytes(n: Figure): string {
+  if (!known(n)) return unknown;
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
   let i = 0;
   while (Math.abs(n) >= 1024 && i < units.length - 1) {
@@ -28,14 +38,16 @@ export function bytes(n: number): string {
   return (i === 0 ? String(Math.round(n)) : trim(n)) + " " + units[i];
 }
 
-export function millis(ms: number): string {
+export function millis(ms: Figure): string {
+  if (!known(ms)) return unknown;
   if (ms === 0) return "0 ms";
   if (ms < 1) return Math.round(ms * 1000) + " µs";
   if (ms < 10_000) return trim(ms) + " ms";
   return duration(ms);
 }
 
-export function duration(ms: number): string {
+export function duration(ms: Figure): string {
+  if (!known(ms)) return unknown;
   const s = Math.floor(ms / 1000);
   if (s < 60) return s + " s";
   if (s < 3600) return Math.floor(s / 60) + " min";
@@ -44,8 +56,8 @@ export function duration(ms: number): string {
   return Math.floor(h / 24) + " d " + (h % 24) + " h";
 }
 
-export function unit(n: number | null | undefined, u: string): string {
-  if (n === null || n === undefined) return "–";
+export function unit(n: Figure, u: string): string {
+  if (!known(n)) return "–";
   if (u === "bytes") return bytes(n);
   if (u === "bytes/s") return bytes(n) + "/s";
   if (u === "ms") return millis(n);
@@ -81,12 +93,13 @@ export function Time({ at, relative }: { at: number; relative?: boolean }) {
   );
 }
 
-/** A time with UTC written beside it. */
+/** A time with UTC written beside it, once where local time is UTC. */
 export function TimeWithUTC({ at }: { at: number }) {
+  const same = utc(at).startsWith(local(at));
   return (
-    <>
-      <Time at={at} /> {at > 0 && <span class="faint">· {utc(at)}</span>}
-    </>
+    <span class="nowrap">
+      <Time at={at} /> {at > 0 && <span class="faint nowrap">{same ? "UTC" : "· " + utc(at)}</span>}
+    </span>
   );
 }
 

@@ -119,8 +119,8 @@ export function Top() {
             </div>
           </dl>
           <p class="small faint">
-            Estimates: one request of {t.data.oneIn} is recorded, and counts less by the factor e in{" "}
-            {t.data.windowSeconds} s.
+            {t.data.oneIn === 1 ? "Every request is" : `One request of ${t.data.oneIn} is`} recorded. Rates are of the
+            last {t.data.windowSeconds} s, the newest weighted most.
           </p>
           <div class="cards">
             <Ranking
@@ -205,14 +205,16 @@ export function Slow() {
               </>
             )}
           </p>
-          <div class="keys row wrap small">
-            {stageColours.map(([name, c]) => (
-              <span class="row" style={{ gap: "5px" }} key={name}>
-                <i class="dot" style={{ background: `var(${c})`, borderRadius: "2px" }} />
-                {name}
-              </span>
-            ))}
-          </div>
+          {s.data.operations.length > 0 && (
+            <div class="keys row wrap small">
+              {stageColours.map(([name, c]) => (
+                <span class="row" style={{ gap: "5px" }} key={name}>
+                  <i class="dot" style={{ background: `var(${c})`, borderRadius: "2px" }} />
+                  {name}
+                </span>
+              ))}
+            </div>
+          )}
           <div class="card">
             {s.data.operations.length === 0 ? (
               <Empty icon={Timer} title="No slow operations" />
@@ -443,12 +445,10 @@ export function Sizes() {
                     }
                   >
                     {b.w > 5 && b.h > 4 && (
-                      <>
-                        <b class="cut" style={{ display: "block" }}>
-                          {b.part.path ? plain(baseOf(b.part.path)) : "The rest"}
-                        </b>
-                        {write(b.part)}
-                      </>
+                      <span class="name">
+                        <b class="cut">{b.part.path ? plain(baseOf(b.part.path)) : "The rest"}</b>
+                        <span class="cut">{write(b.part)}</span>
+                      </span>
                     )}
                   </a>
                 ))}

@@ -3,7 +3,7 @@ import { CircleCheck, CircleX, Crown, Eye, Info, Power, RefreshCw, TriangleAlert
 import type { Happened, Problem, Trends } from "./api";
 import { Chart, type Line } from "./charts";
 import { ensemble, seen, verdict, type Seen } from "./facts";
-import { ago, bytes, count, duration, millis, short, Time, versionOf } from "./format";
+import { ago, bytes, count, duration, millis, short, Time, unknown, versionOf, type Figure } from "./format";
 import { Dot, Empty, Icon, Segments, Skeleton, Tag, useGet, type Tone } from "./parts";
 import { quantile, span } from "./prefs";
 import { to } from "./router";
@@ -108,7 +108,6 @@ function ServerCard({ s }: { s: Seen }) {
       <dd title={title ?? value}>{value}</dd>
     </div>
   );
-  const unknown = "Not known";
   const since = st?.uptimeMs != null ? duration(st.uptimeMs) : unknown;
   return (
     <li
@@ -200,6 +199,8 @@ function Alone() {
   );
 }
 
+const latency = (ms: Figure) => (ms != null && ms < 0.01 ? "< 1 ms" : millis(ms));
+
 function Numbers() {
   const e = ensemble.value!;
   const cell = (name: string, value: string, more = "", id?: string) => (
@@ -211,8 +212,8 @@ function Numbers() {
   );
   return (
     <dl class="numbers" aria-label="This server now">
-      {cell("Mean latency", e.latency.mean < 0.01 ? "< 1 ms" : e.latency.mean.toFixed(2) + " ms", "last minutes")}
-      {cell("Max latency", (e.latency.max === 0 ? "< 1" : short(e.latency.max)) + " ms", "last minutes")}
+      {cell("Mean latency", latency(e.latency?.mean), "last minutes")}
+      {cell("Max latency", latency(e.latency?.max), "last minutes")}
       {cell("Pending requests", short(e.outstanding), "here")}
       {cell("Sessions", short(e.sessions), "in the ensemble")}
       {cell("Connections", short(e.connections), "here")}

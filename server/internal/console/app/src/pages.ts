@@ -1,5 +1,6 @@
 // The pages, in the order of the rail. Those with an old address are pages that the server still writes.
 import {
+  Archive,
   ArrowLeftRight,
   ChartNoAxesColumn,
   FolderTree,
@@ -10,6 +11,7 @@ import {
   Link,
   Network,
   Radio,
+  ScrollText,
   Search,
   Server,
   Settings,
@@ -47,6 +49,8 @@ export const pages: Page[] = [
     words: "drain hand over leader shed snapshot log level steering",
   },
   { id: "configuration", title: "Configuration", icon: Settings, group: "Operations", words: "settings zoo.cfg" },
+  { id: "backups", title: "Backups", icon: Archive, group: "Operations", words: "snapshots restore verify age" },
+  { id: "audit", title: "Audit log", icon: ScrollText, group: "Operations", words: "who changed users" },
   { id: "ensembles", title: "Ensembles", icon: Network, group: "Operations", words: "others" },
 ];
 

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Key, TriangleAlert } from "lucide";
 import { get, identity, type Recipe, type Recipes as Page } from "./api";
-import { ago, count, Name, plain } from "./format";
+import { ago, capital, count, Name, plain } from "./format";
 import { Button, Empty, Field, Note, Skeleton, Tag, useTry, type Tone } from "./parts";
 import { amend, param, to } from "./router";
 
@@ -108,10 +108,7 @@ function One({ r }: { r: Recipe }) {
             <Name of={r.path} />
           </a>
         </h2>
-        <Tag tone="info">
-          {r.sure ? "" : "Perhaps "}
-          {r.kind}
-        </Tag>
+        <Tag tone="info">{r.sure ? capital(r.kind) : "Perhaps " + r.kind}</Tag>
       </header>
       <div class="small faint" style={{ padding: "8px 16px" }}>
         {r.layout}

@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { Eye, LogIn, ShieldAlert, TriangleAlert } from "lucide";
 import { demandLogin, identity, send, wanted, type Steering } from "./api";
 import { ensemble, seen } from "./facts";
-import { bytes, count, duration, millis, plain, Time, versionOf } from "./format";
+import { bytes, capital, count, duration, millis, plain, Time, versionOf } from "./format";
 import { orders, type Order } from "./orders";
 import { Button, Dialog, Dot, Empty, Field, Note, say, Tag, useGet, useTry } from "./parts";
 import { amend, param } from "./router";
@@ -43,7 +43,7 @@ export function Servers() {
                   </span>
                 ),
               },
-              { name: "State", cell: (s) => (s.role === "absent" ? "away" : s.role) },
+              { name: "State", cell: (s) => (s.role === "absent" ? "Away" : capital(s.role)) },
               {
                 name: "Behind",
                 num: true,
@@ -71,7 +71,7 @@ export function Servers() {
                 cell: (s) => (s.state?.uptimeMs != null ? duration(s.state.uptimeMs) : "–"),
               },
               { name: "Version", cell: (s) => (s.state?.version ? versionOf(s.state.version) : "–") },
-              { name: "Role", cell: (s) => s.member.role },
+              { name: "Votes", cell: (s) => (s.member.role === "participant" ? "Yes" : "No") },
               { name: "For clients", cell: (s) => <code>{s.member.clientAddress || "–"}</code> },
               { name: "Between servers", cell: (s) => <code>{s.member.addresses.join(" ")}</code> },
             ]}
@@ -85,7 +85,7 @@ export function Servers() {
             Orders are switched off: <code>warren.console.writes</code> is false.
           </Note>
         )}
-        {!who && (
+        {e?.writes && !who && (
           <Note tone="info" icon={LogIn}>
             Orders need the login of the super user.{" "}
             <Button small onClick={() => (wanted.value = { why: "", then: () => {} })}>
@@ -130,29 +130,25 @@ export function Servers() {
             </div>
           </dl>
         )}
-        <div class="servers">
+        <ul class="card orders">
           {orders.map((o) => (
-            <div
-              class="card"
-              key={o.id}
-              style={{ padding: "14px 16px", display: "flex", flexDirection: "column", gap: "8px" }}
-            >
-              <h3>{o.title}</h3>
-              <p class="dim small grow">{o.about}</p>
-              <div>
-                <Button
-                  danger={o.danger}
-                  disabled={!e?.writes}
-                  onClick={async () => {
-                    if (who || (await demandLogin("Orders need a login."))) amend("servers", { order: o.id });
-                  }}
-                >
-                  {o.does}…
-                </Button>
+            <li key={o.id}>
+              <div class="grow">
+                <h3>{o.title}</h3>
+                <p class="dim small">{o.about}</p>
               </div>
-            </div>
+              <Button
+                danger={o.danger}
+                disabled={!e?.writes}
+                onClick={async () => {
+                  if (who || (await demandLogin("Orders need a login."))) amend("servers", { order: o.id });
+                }}
+              >
+                {o.does}…
+              </Button>
+            </li>
           ))}
-        </div>
+        </ul>
       </section>
       {order && e?.writes && who && (
         <OrderDialog

@@ -11,6 +11,25 @@ import { Button, Dialog, Empty, Note, Skeleton, Tag, useTry } from "./parts";
 import { Table } from "./table";
 import { amend, param, to } from "./router";
 
+// What ZooKeeper's words for operations stand for.
+const operations: Record<string, string> = {
+  CREA: "create",
+  DELE: "delete",
+  EXIS: "exists",
+  GETD: "getData",
+  SETD: "setData",
+  GETA: "getACL",
+  SETA: "setACL",
+  GETC: "getChildren",
+  SETW: "setWatches",
+  MULT: "multi",
+  PING: "ping",
+  SYNC: "sync",
+  SESS: "connect",
+  CLOS: "close",
+  NA: "–",
+};
+
 export function Sessions() {
   const all = useSignal<Session[] | null>(null),
     total = useSignal(0),
@@ -98,9 +117,9 @@ export function Sessions() {
                   { name: "Received", num: true, by: (s) => s.received, cell: (s) => count(s.received) },
                   { name: "Sent", num: true, by: (s) => s.sent, cell: (s) => count(s.sent) },
                   { name: "Pending", num: true, by: (s) => s.outstanding, cell: (s) => count(s.outstanding) },
-                  { name: "Last", cell: (s) => s.lastOp },
-                  { name: "Mean", num: true, by: (s) => s.meanMs, cell: (s) => s.meanMs + " ms" },
-                  { name: "Max", num: true, by: (s) => s.maxMs, cell: (s) => s.maxMs + " ms" },
+                  { name: "Last operation", cell: (s) => operations[s.lastOp] ?? s.lastOp },
+                  { name: "Mean", num: true, by: (s) => s.meanMs, cell: (s) => millis(s.meanMs) },
+                  { name: "Max", num: true, by: (s) => s.maxMs, cell: (s) => millis(s.maxMs) },
                   { name: "Watches", num: true, by: (s) => s.watches, cell: (s) => count(s.watches) },
                   { name: "Ephemerals", num: true, by: (s) => s.ephemerals, cell: (s) => count(s.ephemerals) },
                 ]}
@@ -173,7 +192,7 @@ function Details({ s, close, end }: { s: Session; close: () => void; end: () => 
         </dd>
         <dt>Latency</dt>
         <dd>
-          {s.meanMs} ms mean, {s.maxMs} ms max
+          {millis(s.meanMs)} mean, {millis(s.maxMs)} max
         </dd>
         <dt>Watches</dt>
         <dd>{count(s.watches)} paths</dd>

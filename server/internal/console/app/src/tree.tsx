@@ -242,7 +242,7 @@ function List({ path }: { path: string }) {
         <input
           class="input"
           type="search"
-          placeholder="Filter what is open"
+          placeholder="Filter"
           aria-label="Filter what is open"
           value={filter.value}
           spellcheck={false}

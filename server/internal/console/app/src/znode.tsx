@@ -23,6 +23,7 @@ import { readDraft } from "./drafts";
 import { Edit } from "./edit";
 import { ensemble } from "./facts";
 import { baseOf, bytes, count, joined, Name, parentOf, plain, TimeWithUTC } from "./format";
+import { Painted } from "./highlight";
 import { HistoryTab } from "./history";
 import {
   Button,
@@ -242,7 +243,8 @@ function Data({ z, again }: { z: Znode; again: () => void }) {
   // The last parameter is for the key alone: the data is asked for again when it has changed.
   const laid = useGet<Laid>("laid", { path: z.path, as: as.value || undefined, zxid: z.stat.mzxid });
   const mayEdit = mayWrite() && z.whole && z.stat.dataLength <= 256 * 1024;
-  if (editing.value && mayEdit) {
+  // What is typed stays even if the znode has become too large, or the server read-only, meanwhile.
+  if (editing.value && (mayEdit || readDraft(z.path))) {
     return (
       <Edit
         z={z}
@@ -319,7 +321,7 @@ function Data({ z, again }: { z: Znode; again: () => void }) {
               tabIndex={0}
               aria-label="Data"
             >
-              {l.text}
+              <Painted text={l.text} format={l.format} />
             </pre>
           ) : (
             <div class="body">

@@ -1,0 +1,121 @@
+// From what this server's state can be brought back: backups in folders, and the snapshots on its disk.
+import { Archive, CircleCheck, HardDrive, TriangleAlert } from "lucide";
+import { identity, type BackupFolder, type Backups as Page } from "./api";
+import { Behind } from "./audit";
+import { ago, bytes, count, of, plain, Time } from "./format";
+import { Empty, Note, Tag, useGet } from "./parts";
+import { to } from "./router";
+import { Table } from "./table";
+
+function One({ b }: { b: BackupFolder }) {
+  const fact = (name: string, value: any) => (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  );
+  return (
+    <section class="card server" aria-label={plain(b.folder)}>
+      <div class="name">
+        <b class="cut">
+          <code>{plain(b.folder)}</code>
+        </b>
+        <Tag tone={b.trouble ? "bad" : "good"} icon={b.trouble ? TriangleAlert : CircleCheck}>
+          {b.trouble ? "Not complete" : "Complete"}
+        </Tag>
+      </div>
+      {b.trouble && (
+        <Note tone="bad" icon={TriangleAlert}>
+          {plain(b.trouble)}
+        </Note>
+      )}
+      {b.taken > 0 && (
+        <>
+          <dl>
+            {fact("Age", <span title={new Date(b.taken).toLocaleString()}>{ago(b.taken)}</span>)}
+            {fact("Size", bytes(b.bytes))}
+            {fact("Encrypted", b.encrypted ? "Yes" : "No")}
+            {fact("Last txn", <code>{b.last || "–"}</code>)}
+            {fact("Txns in logs", count(b.txns))}
+            {fact("Snapshots", count(b.snapshots))}
+          </dl>
+          <div class="at">
+            <span>
+              from <code>{plain(b.source)}</code>
+            </span>
+            <span>
+              reaches to <Time at={b.lastAt || b.taken} />
+            </span>
+          </div>
+        </>
+      )}
+    </section>
+  );
+}
+
+export function Backups() {
+  const b = useGet<Page>(identity.value?.user ? "backups" : null, {}, 10_000);
+  return (
+    <div class="page" id="backups">
+      <header>
+        <h1>Backups</h1>
+      </header>
+      <Behind of={b} what="This" />
+      {b.data && (
+        <>
+          {b.data.folders.length === 0 ? (
+            <div class="card">
+              <Empty icon={Archive} title="No backups are known">
+                <code>warren backup create FOLDER</code> makes one. If this server can read its folder,{" "}
+                <code>warren.console.backups=FOLDER</code> in zoo.cfg shows here how old and how complete it is.
+              </Empty>
+            </div>
+          ) : (
+            <>
+              <p class="dim">
+                Complete means that the manifest is whole and every file is there in its size.{" "}
+                <code>warren backup verify FOLDER</code> reads all of them, and <code>warren restore</code> brings any
+                moment back.
+              </p>
+              <div class="cards">
+                {b.data.folders.map((f) => (
+                  <One key={f.folder} b={f} />
+                ))}
+              </div>
+            </>
+          )}
+          <section class="card" aria-labelledby="snapshots">
+            <header>
+              <h2 id="snapshots">Snapshots on this server</h2>
+              <span class="small faint">{of(b.data.snapshots.length, "file")}</span>
+              <a class="small" href={to("past")}>
+                Time travel
+              </a>
+            </header>
+            {b.data.snapshots.length === 0 ? (
+              <Empty icon={HardDrive} title="No snapshots yet" />
+            ) : (
+              <Table
+                label="Snapshots"
+                rows={b.data.snapshots}
+                keyOf={(s) => s.name}
+                columns={[
+                  { name: "File", cell: (s) => <code>{plain(s.name)}</code> },
+                  { name: "Written", by: (s) => s.at, cell: (s) => <Time at={s.at} /> },
+                  { name: "Age", num: true, cell: (s) => (s.at ? ago(s.at) : "Not known") },
+                  { name: "Size", num: true, by: (s) => s.bytes, cell: (s) => bytes(s.bytes) },
+                  { name: "Txn", cell: (s) => <code>{s.zxid}</code> },
+                  {
+                    name: "State",
+                    cell: (s) =>
+                      s.verified ? <Tag tone="good">Verified</Tag> : <span class="faint">Not read yet</span>,
+                  },
+                ]}
+              />
+            )}
+          </section>
+        </>
+      )}
+    </div>
+  );
+}

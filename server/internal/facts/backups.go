@@ -1,0 +1,163 @@
+package facts
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// Backups is from what a state can be brought back.
+type Backups struct {
+	Snapshots []SnapshotFile `json:"snapshots" doc:"on the disk of this server, the newest first"`
+	Folders   []BackupFolder `json:"folders" doc:"those of warren.console.backups"`
+}
+
+// SnapshotFile is a snapshot on the disk of the server.
+type SnapshotFile struct {
+	Name     string `json:"name" doc:"of the file"`
+	Zxid     string `json:"zxid" doc:"the last txn that was applied when it was begun, hexadecimal"`
+	Bytes    int64  `json:"bytes" doc:"of the file"`
+	At       int64  `json:"at" doc:"when it was written, ms since 1970; 0 if that is not known"`
+	Verified bool   `json:"verified" doc:"it was read completely and found good"`
+}
+
+// BackupFolder is a folder with a backup, as its manifest tells.
+type BackupFolder struct {
+	Folder    string `json:"folder" doc:"as the setting names it"`
+	Trouble   string `json:"trouble" doc:"why nothing is known, or what is wrong; empty if nothing is"`
+	Source    string `json:"source" doc:"the server from which it was made"`
+	Snapshots int    `json:"snapshots" doc:"their number"`
+	Txns      int64  `json:"txns" doc:"in its logs"`
+	Bytes     int64  `json:"bytes" doc:"of its files, before they were encrypted"`
+	Last      string `json:"last" doc:"the last txn, hexadecimal; empty if there is none"`
+	LastAt    int64  `json:"lastAt" doc:"when the last txn of a log was made, ms since 1970; 0 if that is not known"`
+	Taken     int64  `json:"taken" doc:"when the newest run began that has added a file, ms since 1970; 0 for none"`
+	Encrypted bool   `json:"encrypted" doc:"some of its files are"`
+	Missing   int    `json:"missing" doc:"files that are not there in the size that the manifest tells"`
+}
+
+// Bounds of looking at backups.
+const (
+	backupFoldersMax  = 20
+	backupManifestMax = 4 << 20 // bytes
+	backupEntriesMax  = 10_000  // as warren backup keeps
+)
+
+// backupManifest is what the manifest of a backup tells, as far as it is shown. Package backup of the command writes
+// it.
+type backupManifest struct {
+	Format  int    `json:"format"`
+	Source  string `json:"source"`
+	Entries []struct {
+		Kind     string    `json:"kind"`
+		File     string    `json:"file"`
+		Bytes    int64     `json:"bytes"`
+		Last     string    `json:"last"`
+		Txns     int64     `json:"txns"`
+		LastTime int64     `json:"lastTime"`
+		Taken    time.Time `json:"taken"`
+		Sealed   *struct {
+			Bytes int64 `json:"bytes"`
+		} `json:"sealed"`
+	} `json:"entries"`
+}
+
+// Backups returns the snapshots on the disk of the server, and what the folders of backups hold.
+func (n *Shown) Backups(a Actor) (*Backups, error) {
+	if err := n.mayLookBehind(a); err != nil {
+		return nil, err
+	}
+	all := &Backups{Snapshots: []SnapshotFile{}, Folders: []BackupFolder{}}
+	files, err := n.disk.Snaps.List()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		s := SnapshotFile{Name: f.Name, Zxid: f.Zxid.String(), Bytes: f.Size, Verified: f.Verified}
+		if info, err := n.FS.Stat(filepath.Join(n.SnapDir(), f.Name)); err == nil {
+			s.At = info.ModTime().UnixMilli()
+		}
+		all.Snapshots = append(all.Snapshots, s)
+	}
+	for _, folder := range n.Config.Admin.ConsoleBackups[:min(len(n.Config.Admin.ConsoleBackups), backupFoldersMax)] {
+		all.Folders = append(all.Folders, backupIn(n.FS, folder))
+	}
+	return all, nil
+}
+
+// backupIn describes the backup in a folder.
+func backupIn(fsys vfs.FS, folder string) BackupFolder {
+	b := BackupFolder{Folder: folder}
+	m, err := readManifest(fsys, filepath.Join(folder, "manifest.json"))
+	if err != nil {
+		b.Trouble = err.Error()
+		return b
+	}
+	b.Source = m.Source
+	last := proto.Zxid(0)
+	for _, e := range m.Entries {
+		var z uint64
+		if _, err := fmt.Sscanf(e.Last, "0x%x", &z); err == nil && proto.Zxid(z) >= last {
+			last, b.Last = proto.Zxid(z), e.Last
+		}
+		if e.Kind == "snapshot" {
+			b.Snapshots++
+		}
+		size := e.Bytes
+		if e.Sealed != nil {
+			size, b.Encrypted = e.Sealed.Bytes, true
+		}
+		b.Bytes, b.Txns = b.Bytes+e.Bytes, b.Txns+e.Txns
+		b.LastAt, b.Taken = max(b.LastAt, e.LastTime), max(b.Taken, e.Taken.UnixMilli())
+		info, err := fsys.Stat(filepath.Join(folder, filepath.Base(e.File)))
+		if err != nil || info.Size() != size {
+			b.Missing++
+		}
+	}
+	switch {
+	case b.Missing > 0:
+		b.Trouble = fmt.Sprintf("%d of its %d files are missing, or have another size than its manifest tells",
+			b.Missing, len(m.Entries))
+	case len(m.Entries) == 0:
+		b.Trouble = "it is empty"
+	}
+	return b
+}
+
+// readManifest reads a manifest, and checks the checksum at its end.
+func readManifest(fsys vfs.FS, name string) (*backupManifest, error) {
+	f, err := fsys.Open(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, errors.New("there is no manifest.json: no run of warren backup has finished here")
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	text, err := io.ReadAll(io.LimitReader(f, backupManifestMax+1))
+	if err != nil {
+		return nil, err
+	}
+	body := text[:max(bytes.LastIndex(text, []byte("sha256 ")), 0)]
+	m := new(backupManifest)
+	switch {
+	case len(text) > backupManifestMax:
+		return nil, errors.New("its manifest is larger than 4 MiB")
+	case string(text[len(body):]) != fmt.Sprintf("sha256 %x\n", sha256.Sum256(body)):
+		return nil, errors.New("its manifest is damaged: the checksum does not match")
+	}
+	err = json.Unmarshal(body, m)
+	if err == nil && (m.Format != 1 || len(m.Entries) > backupEntriesMax) {
+		err = errors.New("its format is not known")
+	}
+	return m, err
+}

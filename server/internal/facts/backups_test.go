@@ -1,0 +1,46 @@
+package facts
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// A backup is what its manifest tells, as far as the files are there, and a damaged manifest tells nothing.
+func TestBackupFolders(t *testing.T) {
+	fs := vfs.NewMem()
+	write := func(name, text string) {
+		t.Helper()
+		f, err := fs.Create("/b/" + name)
+		require.NoError(t, err)
+		_, err = f.Write([]byte(text))
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+	}
+	signed := func(text string) string { return fmt.Sprintf("%ssha256 %x\n", text, sha256.Sum256([]byte(text))) }
+	require.NoError(t, fs.MkdirAll("/b"))
+	require.Contains(t, backupIn(fs, "/b").Trouble, "there is no manifest.json")
+	manifest := `{"format":1,"source":"zk1:2181","entries":[
+		{"kind":"snapshot","file":"snapshot.5","bytes":9,"last":"0x5","taken":"2026-01-31T12:00:00Z"},
+		{"kind":"log","file":"log.6","bytes":20,"last":"0x8","txns":3,"lastTime":1769860700000,
+			"taken":"2026-01-31T12:00:00Z","sealed":{"bytes":30}}]}
+`
+	write("manifest.json", signed(manifest))
+	write("snapshot.5", strings.Repeat("x", 9))
+	require.Equal(t, "1 of its 2 files are missing, or have another size than its manifest tells",
+		backupIn(fs, "/b").Trouble)
+	write("log.6", strings.Repeat("x", 30))
+	require.Equal(t, BackupFolder{Folder: "/b", Source: "zk1:2181", Snapshots: 1, Txns: 3, Bytes: 29, Last: "0x8",
+		LastAt: 1769860700000, Taken: 1769860800000, Encrypted: true}, backupIn(fs, "/b"))
+
+	for _, damaged := range []string{"", "sha256 ", strings.Replace(signed(manifest), "zk1", "zk2", 1),
+		signed(`{"format":2}`), signed("[]"), strings.Repeat("x", backupManifestMax+1)} {
+		write("manifest.json", damaged)
+		require.NotEmpty(t, backupIn(fs, "/b").Trouble)
+	}
+}
