@@ -180,7 +180,8 @@ func dashboardExprs(t *testing.T) map[string]string {
 			GridPos     struct{ H, W, X, Y int }
 			Targets     []struct{ RefID, Expr string }
 		}
-		Templating struct {
+		Annotations struct{ List []struct{ Name, Expr string } }
+		Templating  struct {
 			List []struct{ Name, Query string }
 		}
 	}
@@ -207,9 +208,14 @@ func dashboardExprs(t *testing.T) map[string]string {
 			require.NotEmpty(t, p.Targets, p.Title)
 		}
 	}
+	require.Equal(t, "Verdict", board.Panels[0].Title, "the answer comes first")
+	require.NotEmpty(t, board.Annotations.List)
+	for _, a := range board.Annotations.List {
+		exprs["annotation "+a.Name] = a.Expr
+	}
 	for _, v := range board.Templating.List {
 		if rest, ok := strings.CutPrefix(v.Query, "label_values("); ok {
-			exprs["variable "+v.Name], _, _ = strings.Cut(rest, ",")
+			exprs["variable "+v.Name] = rest[:strings.LastIndex(rest, ",")]
 		}
 	}
 	return exprs

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -596,15 +597,51 @@ func TestAlertsFireInTheirAccidentsAlone(t *testing.T) {
 			}
 			file.Tests = append(file.Tests, test)
 		}
-		text, err := yaml.Marshal(file)
-		require.NoError(t, err)
-		path := filepath.Join(t.TempDir(), "tests.yml")
-		require.NoError(t, os.WriteFile(path, text, 0o644))
-		promtool(t, "test", "rules", path)
+		testRules(t, file)
 	}
 	for _, r := range alertRules(t) {
 		require.True(t, fired[r.Alert], "%s fires in no accident", r.Alert)
 	}
+}
+
+// The first panel of the dashboard says by a number how the ensemble is: healthy 0, look 1, act now 2.
+func TestVerdictOfTheDashboard(t *testing.T) {
+	var board struct {
+		Panels []struct{ Targets []struct{ Expr string } }
+	}
+	require.NoError(t, json.Unmarshal([]byte(read(t, "grafana/warren.json")), &board))
+	expr := strings.NewReplacer("$job", "zk", "$ensemble", "main").Replace(board.Panels[0].Targets[0].Expr)
+	file := promFile{Interval: "1m"}
+	for name, verdict := range map[string]float64{"nothing": 0, "clients above a limit": 0, "a voter is dead": 2,
+		"a metrics port cannot be reached": 1, "a drain that nobody ended": 1, "a server waits for its leader": 1,
+		"the majority is dead": 2, "a full disk": 2, "blank voters": 2, "another tree than the leader's": 2} {
+		main := ensemble("zk", "main", 3)
+		if happen := accidents[name].happen; happen != nil {
+			happen(main)
+		}
+		test := promTest{Name: name, Interval: "1m"}
+		for _, x := range main {
+			for metric := range x.series {
+				test.Series = append(test.Series,
+					promSeries{named(metric, x.labels), x.samples(metric, time.Minute, accident+5*time.Minute)})
+			}
+		}
+		for at, want := range map[string]float64{"15m": 0, "25m": verdict} {
+			test.Exprs = append(test.Exprs, promExpr{expr, at, []promSample{{"{}", want}}})
+		}
+		file.Tests = append(file.Tests, test)
+	}
+	testRules(t, file)
+}
+
+// testRules has promtool carry out tests.
+func testRules(t *testing.T, file promFile) {
+	t.Helper()
+	text, err := yaml.Marshal(file)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "tests.yml")
+	require.NoError(t, os.WriteFile(path, text, 0o644))
+	promtool(t, "test", "rules", path)
 }
 
 // named is a series with the labels of its target.
