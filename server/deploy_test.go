@@ -21,7 +21,8 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// scraped returns the names of all metrics of a server that leads an ensemble and has used most features.
+// scraped returns the names of all metrics: of the index in METRICS.md, which a test holds to what the servers of an
+// ensemble export, and of the libraries in a server that leads an ensemble.
 func scraped(t *testing.T) map[string]bool {
 	t.Helper()
 	cfg := tlsConfig()
@@ -45,6 +46,16 @@ func scraped(t *testing.T) map[string]bool {
 	require.NoError(t, err)
 	http.DefaultClient.CloseIdleConnections()
 	names := map[string]bool{"up": true} // Prometheus' own
+	index, err := os.ReadFile("../docs/METRICS.md")
+	require.NoError(t, err)
+	suffixes := map[string][]string{"gauge": {""}, "counter": {""}, "summary": {"", "_sum", "_count"},
+		"histogram": {"_bucket", "_sum", "_count"}}
+	rows := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\|")
+	for _, row := range rows.FindAllStringSubmatch(string(index), -1) {
+		for _, suffix := range suffixes[row[2]] {
+			names[row[1]+suffix] = true
+		}
+	}
 	for line := range strings.Lines(string(body)) {
 		if name := regexp.MustCompile(`^\w+`).FindString(line); name != "" {
 			names[name] = true
@@ -169,7 +180,8 @@ func dashboardExprs(t *testing.T) map[string]string {
 			GridPos     struct{ H, W, X, Y int }
 			Targets     []struct{ RefID, Expr string }
 		}
-		Templating struct {
+		Annotations struct{ List []struct{ Name, Expr string } }
+		Templating  struct {
 			List []struct{ Name, Query string }
 		}
 	}
@@ -196,9 +208,14 @@ func dashboardExprs(t *testing.T) map[string]string {
 			require.NotEmpty(t, p.Targets, p.Title)
 		}
 	}
+	require.Equal(t, "Verdict", board.Panels[0].Title, "the answer comes first")
+	require.NotEmpty(t, board.Annotations.List)
+	for _, a := range board.Annotations.List {
+		exprs["annotation "+a.Name] = a.Expr
+	}
 	for _, v := range board.Templating.List {
 		if rest, ok := strings.CutPrefix(v.Query, "label_values("); ok {
-			exprs["variable "+v.Name], _, _ = strings.Cut(rest, ",")
+			exprs["variable "+v.Name] = rest[:strings.LastIndex(rest, ",")]
 		}
 	}
 	return exprs

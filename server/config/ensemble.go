@@ -235,9 +235,11 @@ func (v *validation) validateOwn() {
 	}
 	switch {
 	case c.ServerID == NoServerID:
-		v.fail(ExitInvalid, filepath.Join(c.DataDir, "myid")+" file is missing", "myid", "dataDir")
+		v.fail(ExitInvalid, filepath.Join(c.DataDir, "myid")+" file is missing: write the number of this server into "+
+			"it, the N of its line server.N", "myid", "dataDir")
 	case c.Member(c.ServerID) == nil:
-		v.fail(ExitInvalid, fmt.Sprintf("My id %d not in the peer list", c.ServerID), "myid", "members")
+		v.fail(ExitInvalid, fmt.Sprintf("id %d is not in the peer list: add a line server.%d, or correct the number "+
+			"in myid", c.ServerID, c.ServerID), "myid", "members")
 	case c.ExtendedTypes && c.ServerID > math.MaxUint8-1:
 		v.fail(ExitInvalid, fmt.Sprintf("server id %d must not be above 254 with extendedTypesEnabled", c.ServerID),
 			"myid")

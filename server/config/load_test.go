@@ -125,7 +125,7 @@ func TestArguments(t *testing.T) {
 	require.Equal(t, 7, c.SnapCount)
 
 	_, _, err = LoadArguments([]string{"x", t.TempDir()}, nil, nil)
-	require.EqualError(t, err, `config: argument 1: clientPort = "x": For input string: "x"`)
+	require.EqualError(t, err, `config: argument 1: clientPort = "x": "x" is not a whole number`)
 	_, _, err = LoadArguments([]string{"2181"}, nil, nil)
 	require.Error(t, err)
 }
@@ -223,8 +223,8 @@ func TestRelativePathsWarn(t *testing.T) {
 
 func TestEveryProblemIsReported(t *testing.T) {
 	_, _, err := Parse(strings.NewReader("tickTime=abc\nsnapCount=1x\n\nclientPort=70000\npeerType=foo\n"), "zoo.cfg")
-	require.EqualError(t, err, `config: zoo.cfg:1: tickTime = "abc": For input string: "abc"
-zoo.cfg:2: snapCount = "1x": For input string: "1x"
+	require.EqualError(t, err, `config: zoo.cfg:1: tickTime = "abc": "abc" is not a whole number
+zoo.cfg:2: snapCount = "1x": "1x" is not a whole number
 zoo.cfg:4: clientPort = "70000": must be at most 65535
 zoo.cfg:5: peerType = "foo": Unrecognised peertype: foo
 zoo.cfg: dataDir is not set`)

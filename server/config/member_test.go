@@ -132,8 +132,8 @@ func TestMemberKeys(t *testing.T) {
 		require.False(t, isMemberKey(key), key)
 	}
 	for key, rule := range map[string]string{
-		"server.x": `For input string: "x"`, "server.": `For input string: ""`,
-		"server.-1": "the id must be at least 0", "server.99999999999999999999": "For input string",
+		"server.x": `"x" is not a whole number`, "server.": `"" is not a whole number`,
+		"server.-1": "the id must be at least 0", "server.99999999999999999999": "is not a whole number",
 	} {
 		_, err := memberID(key)
 		require.ErrorContains(t, err, rule, key)

@@ -38,7 +38,7 @@ func parseNumber(text string) (int64, error) {
 	return n, nil
 }
 
-func notNumber(text string) error { return rulef("For input string: %q", text) }
+func notNumber(text string) error { return rulef("%q is not a whole number", text) }
 
 // within returns the rule that n breaks, in the unit of the key.
 func within(n, lo, hi int64) error {

@@ -103,6 +103,7 @@ func TestImageServes(t *testing.T) {
 func TestCompositionIsAnEnsemble(t *testing.T) {
 	var file struct {
 		Services map[string]struct {
+			Build       struct{ Context, Dockerfile string }
 			Hostname    string            `yaml:"hostname"`
 			Environment map[string]string `yaml:"environment"`
 			Volumes     []string          `yaml:"volumes"`
@@ -128,6 +129,7 @@ func TestCompositionIsAnEnsemble(t *testing.T) {
 		require.True(t, cfg.Distributed())
 		require.Len(t, cfg.Members, 3)
 		require.Equal(t, name, service.Hostname)
+		require.FileExists(t, filepath.Join("../../deploy/docker", service.Build.Context, service.Build.Dockerfile))
 		require.Equal(t, service.Hostname, cfg.Member(cfg.ServerID).Addresses[0].Host, "ZOO_MY_ID of %s", name)
 		for _, volume := range service.Volumes {
 			source, _, _ := strings.Cut(volume, ":")

@@ -2,6 +2,7 @@ package helm
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"maps"
@@ -355,11 +356,25 @@ func TestMonitoring(t *testing.T) {
 	require.Equal(t, service.Spec.Ports[0].Name, endpoint.Port)
 	require.Equal(t, "/metrics", endpoint.Path)
 	require.EqualValues(t, "10s", endpoint.Interval)
-	require.EqualValues(t, "b", endpoint.RelabelConfigs[0].TargetLabel)
+	require.EqualValues(t, "b", endpoint.RelabelConfigs[1].TargetLabel)
+	require.EqualValues(t, "ensemble", endpoint.RelabelConfigs[0].TargetLabel)
 	require.True(t, *endpoint.TLSConfig.InsecureSkipVerify)
 	rules := as[monitoringv1.PrometheusRule](t, objects, "PrometheusRule", "").Spec.Groups[0].Rules
 	require.Equal(t, "A", rules[0].Alert)
 	require.Equal(t, "up == 0", rules[0].Expr.String())
+
+	// Without rules of the user, those that Prometheus' own engine has tested; and the dashboard.
+	objects = renderSet(t, "metrics: { enabled: true, prometheusRule: { enabled: true } }")
+	shipped, err := os.ReadFile("../../deploy/prometheus/warren.rules.yml")
+	require.NoError(t, err)
+	var want monitoringv1.PrometheusRuleSpec
+	require.NoError(t, yaml.UnmarshalStrict(shipped, &want))
+	require.Equal(t, want, as[monitoringv1.PrometheusRule](t, objects, "PrometheusRule", "").Spec)
+	dashboard, err := os.ReadFile("../../deploy/grafana/warren.json")
+	require.NoError(t, err)
+	config := as[corev1.ConfigMap](t, objects, "ConfigMap", "-dashboard")
+	require.JSONEq(t, string(dashboard), config.Data["warren.json"])
+	require.Equal(t, "1", config.Labels["grafana_dashboard"])
 
 	c, err := load(ours)
 	require.NoError(t, err)
@@ -370,6 +385,54 @@ func TestMonitoring(t *testing.T) {
 		_, err = render(c, installed("rel"), values)
 		require.ErrorContains(t, err, "unknown field", text)
 	}
+}
+
+// schemaOf is the schema of one value by its default. Objects that values.yaml lists key by key have no other keys;
+// those that are parts of Kubernetes' objects, or names that users choose, may have more. A number may be a string, as
+// templates write both alike, and a string a number, an object or a list, as many values are templates.
+func schemaOf(path string, value any) map[string]any {
+	switch v := value.(type) {
+	case map[string]any:
+		open := len(v) == 0 || strings.HasSuffix(path, "Probe") || strings.HasSuffix(path, "ecurityContext") ||
+			slices.Contains([]string{"global", "updateStrategy", "metrics.service.annotations",
+				"metrics.dashboard.labels"}, path)
+		if open {
+			return map[string]any{"type": []string{"object", "string", "null"}}
+		}
+		keys := map[string]any{}
+		for key, value := range v {
+			keys[key] = schemaOf(strings.TrimPrefix(path+"."+key, "."), value)
+		}
+		return map[string]any{"type": []string{"object", "null"}, "properties": keys, "additionalProperties": false}
+	case []any:
+		return map[string]any{"type": []string{"array", "string", "null"}}
+	case bool:
+		return map[string]any{"type": []string{"boolean", "null"}}
+	case float64:
+		return map[string]any{"type": []string{"integer", "string", "null"}, "pattern": "^[0-9]+$"}
+	default:
+		return map[string]any{}
+	}
+}
+
+// The schema is made of values.yaml. A parent chart may switch this one on by the key enabled.
+func TestSchemaIsThatOfTheValues(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(ours, "values.yaml"))
+	require.NoError(t, err)
+	var values map[string]any
+	require.NoError(t, yaml.Unmarshal(text, &values))
+	schema := schemaOf("", values)
+	schema["$schema"] = "http://json-schema.org/draft-07/schema#"
+	schema["properties"].(map[string]any)["enabled"] = map[string]any{}
+	want, err := json.MarshalIndent(schema, "", "  ")
+	require.NoError(t, err)
+	file := filepath.Join(ours, "values.schema.json")
+	if *update {
+		require.NoError(t, os.WriteFile(file, append(want, '\n'), 0o644))
+	}
+	have, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want)+"\n", string(have), "the schema is old: go test -run Schema -update")
 }
 
 func TestValuesThatAreRefused(t *testing.T) {
@@ -395,6 +458,10 @@ func TestValuesThatAreRefused(t *testing.T) {
 		"restore: { from: 's3://b/p' }":      "restore.from needs restore.zxid or restore.time",
 		"restore: { from: /x, zxid: '0x1' }": "restore.from is to be s3://BUCKET/PREFIX",
 		"resourcesPreset: huge":              "the preset huge of resources is none of",
+		"replicaCuont: 3":                    "replicaCuont",
+		"auth: { client: { enable: true } }": "enable",
+		"replicaCount: many":                 "replicaCount",
+		"metrics: { enabled: 'no' }":         "enabled",
 	} {
 		values, err := chartutil.ReadValues([]byte(text))
 		require.NoError(t, err)

@@ -52,14 +52,17 @@ func (x exporter) Collect(ch chan<- prometheus.Metric) {
 	x.own(s)
 }
 
-// member sends what is known also while the server does not serve: histories that differ, databases that are missing,
-// and that the server is drained.
+// member sends what is known also while the server does not serve: that it does not, histories that differ, databases
+// that are missing, and that the server is drained.
 func (x exporter) member(s sender) {
 	role, _ := x.Role()
 	blank := 0
 	if role.Search != nil && role.Search.Stuck {
 		blank = len(role.Search.Blank)
 	}
+	s.gauge("warren_server_serving",
+		"1 while the server serves all clients; 0 while it waits for a leader, or serves only read-only clients.",
+		oneIf(x.Serving() && !x.ReadOnly()))
 	s.gauge("warren_server_draining", "1 while the server takes no clients, because an operator drains it.",
 		oneIf(x.Draining()))
 	s.gauge("warren_zab_outside",

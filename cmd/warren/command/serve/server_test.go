@@ -128,9 +128,9 @@ func TestServerDoesNotStart(t *testing.T) {
 		"no such file": {[]string{filepath.Join(dir, "none")}, 2,
 			[]string{"Invalid config, exiting abnormally", "none file is missing"}},
 		"two problems": {[]string{write("tickTime=x\nclientPort=0")}, 2,
-			[]string{`:1: tickTime = "x": For input string`, "dataDir is not set"}},
+			[]string{`:1: tickTime = "x": "x" is not a whole number`, "dataDir is not set"}},
 		"own id unknown": {[]string{write("dataDir=DIR\ninitLimit=1\nsyncLimit=1\nserver.3=a:1:2\nserver.2=b:1:2\n")},
-			2, []string{"My id 1 not in the peer list"}},
+			2, []string{"id 1 is not in the peer list"}},
 		"TLS": {[]string{write("dataDir=DIR\nsecureClientPort=0\nssl.keyStore.location=/none/a.pem\n")}, 2,
 			[]string{"/none/a.pem"}},
 		"SASL": {[]string{write("dataDir=DIR\nsessionRequireClientSASLAuth=true\n" +

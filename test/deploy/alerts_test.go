@@ -1,0 +1,690 @@
+package deploy
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+)
+
+// value is what a scrape finds after at; NaN is nothing at all.
+type value func(at time.Duration) float64
+
+// target is one process that Prometheus scrapes, and how its metrics go.
+type target struct {
+	labels map[string]string
+	series map[string]value
+}
+
+func steady(v float64) value { return func(time.Duration) float64 { return v } }
+
+// rising is a counter that grows by so much a second.
+func rising(perSecond float64) value {
+	return func(at time.Duration) float64 { return perSecond * at.Seconds() }
+}
+
+// then goes like before until a time, and like after from there on.
+func then(before value, from time.Duration, after value) value {
+	return func(at time.Duration) float64 {
+		if at < from {
+			return before(at)
+		}
+		return after(at - from)
+	}
+}
+
+// accident begins after so long: any alert must have been silent for the time before.
+const accident = 20 * time.Minute
+
+// from changes a metric in the accident.
+func (x *target) from(name string, after value) {
+	before := x.series[name]
+	if before == nil {
+		before = steady(math.NaN())
+	}
+	x.series[name] = then(before, accident, after)
+}
+
+// grows lets a counter, which may stand still, grow by so much a second from the accident on.
+func (x *target) grows(name string, perSecond float64) { x.from(name, rising(perSecond)) }
+
+// ends is the end of the process: nothing can be scraped until it begins anew, with all counters at their beginning.
+func (x *target) ends(at, down time.Duration) {
+	for name, before := range x.series {
+		gone := steady(math.NaN())
+		if name == "up" {
+			gone = steady(0)
+		}
+		again := before
+		if name == "process_start_time_seconds" {
+			again = steady((at + down).Seconds())
+		}
+		x.series[name] = then(before, at, then(gone, down, again))
+	}
+}
+
+// stopsServing lets the process run without service for a while: then only some metrics are there.
+func (x *target) stopsServing(at, until time.Duration) {
+	for name, before := range x.series {
+		switch name {
+		case "up", "process_start_time_seconds", "warren_server_draining", "warren_zab_outside",
+			"warren_zab_blank_voters", "warren_zab_strangers":
+		case "warren_server_serving":
+			x.series[name] = then(before, at, then(steady(0), until-at, before))
+		default:
+			x.series[name] = then(before, at, then(steady(math.NaN()), until-at, before))
+		}
+	}
+}
+
+const (
+	forever = 1000 * time.Hour
+	long    = 6 * time.Hour // an accident that is judged less often
+)
+
+// day is one in seconds.
+const day = 86400.0
+
+// server is a healthy server with much to do: 1,000 syncs of the log a second, 5,000 connections, 2 million znodes.
+func server(labels map[string]string) *target {
+	return &target{labels, map[string]value{
+		"up": steady(1), "process_start_time_seconds": steady(1), "uptime": rising(1000),
+		"quorum_size": steady(3), "looking_count": steady(1), "unavailable_time_sum": steady(180),
+		"fsynctime_sum": rising(250), "fsynctime_count": rising(1000),
+		"updatelatency_sum": rising(9000), "updatelatency_count": rising(4000),
+		"readlatency_sum": rising(4000), "readlatency_count": rising(20000),
+		"snapshottime_sum": rising(60), "snapshottime_count": rising(1.0 / 600), "snapshot_error_count": steady(0),
+		"outstanding_requests": steady(300), "num_alive_connections": steady(5000), "connection_rejected": steady(0),
+		"open_file_descriptor_count": steady(5200), "max_file_descriptor_count": steady(65536),
+		"znode_count": steady(2e6), "watch_count": steady(1e6), "approximate_data_size": steady(4e9),
+		`jvm_memory_bytes_used{area="heap"}`: steady(6e9), `jvm_memory_bytes_max{area="heap"}`: steady(16e9),
+		"digest_mismatches_count": steady(0), "auth_failed_count": steady(3), "unsuccessful_handshake": steady(2),
+		`quota_exceeded_error_per_namespace{key="app"}`: steady(0), "snap_count": steady(0),
+		"warren_server_serving": steady(1), "warren_server_draining": steady(0), "warren_zab_outside": steady(0),
+		"warren_zab_blank_voters": steady(0), "warren_zab_strangers": steady(0), "warren_server_disk_full": steady(0),
+		"warren_server_disk_full_in_seconds": steady(-1), "warren_server_writes_refused_total": steady(0),
+		"warren_server_log_lines_lost_total":                     steady(0),
+		`warren_server_slow_operations_total{stage="sync"}`:      rising(0.02),
+		"warren_wal_append_txns_total":                           rising(4000),
+		"warren_tls_certificate_expiry_timestamp_seconds":        steady(60 * day),
+		"warren_tls_quorum_certificate_expiry_timestamp_seconds": steady(60 * day),
+		"warren_backup_last_success_timestamp_seconds":           rising(1),
+	}}
+}
+
+// ensemble is a healthy one; its first server leads.
+func ensemble(job, name string, size int) []*target {
+	var all []*target
+	for i := range size {
+		labels := map[string]string{"job": job, "instance": fmt.Sprintf("%s-zk%d:8080", job+name, i+1)}
+		if name != "" && name != "unnamed" {
+			labels["ensemble"] = name
+		}
+		all = append(all, server(labels))
+		all[i].series["quorum_size"] = steady(float64(size))
+	}
+	leads(all[0], size-1)
+	return all
+}
+
+func leads(x *target, synced int) {
+	x.series["leader_uptime"], x.series["synced_followers"] = rising(1000), steady(float64(synced))
+}
+
+// restart drains a server and ends it; it is back, looks for the leader, and serves.
+func restart(x *target, at time.Duration) {
+	x.series["warren_server_draining"] = then(steady(0), at, then(steady(1), time.Minute, steady(0)))
+	x.series["connection_rejected"] = then(steady(0), at, func(t time.Duration) float64 {
+		return min(500, 10*t.Seconds())
+	})
+	x.ends(at+time.Minute, 45*time.Second)
+	x.stopsServing(at+105*time.Second, at+130*time.Second)
+}
+
+// accidents are what may happen to an ensemble of three that is called main, and the alerts that tell of it: these,
+// and no other.
+var accidents = map[string]struct {
+	alerts string
+	happen func(main []*target) []*target // returns further targets
+	lasts  time.Duration                  // half an hour if it is 0
+}{
+	"nothing": {},
+	"another target of the same Prometheus is down": {happen: func([]*target) []*target {
+		labels := map[string]string{"job": "node", "instance": "host:9100"}
+		return []*target{{labels, map[string]value{"up": steady(0)}}}
+	}},
+	"another program restarts in a loop and fills its heap": {happen: func([]*target) []*target {
+		return []*target{{map[string]string{"job": "java", "instance": "host:9404"}, map[string]value{
+			"up": steady(1), "process_start_time_seconds": rising(1), `jvm_memory_bytes_used{area="heap"}`: steady(95),
+			`jvm_memory_bytes_max{area="heap"}`: steady(100),
+		}}}
+	}},
+	"a second ensemble in the job": {happen: func([]*target) []*target {
+		return ensemble("zk", "second", 5)
+	}},
+	"two ensembles without a label in one job": {happen: unnamed(func([]*target) {})},
+	"a server alone":        {happen: alone(func(*target) {})},
+	"a rolling restart":     {happen: rolling},
+	"a failover":            {happen: failover},
+	"two servers are added": {happen: scaleOut},
+	"a voter is dead": {
+		alerts: "ServerDown NoSpareVoter", happen: func(m []*target) []*target { return die(m, 1) },
+	},
+	"a voter of five is dead": {
+		alerts: "ServerDown VoterMissing", happen: voterOfFive,
+	},
+	"the majority is dead": {
+		alerts: "ServerDown NobodyServes", happen: majority,
+	},
+	"the majority of an unnamed one is dead": {
+		alerts: "ServerDown NotServing", happen: unnamed(func(m []*target) { majority(m) }),
+	},
+	"a server alone is dead": {
+		alerts: "ServerDown", happen: alone(func(x *target) { x.ends(accident, forever) }),
+	},
+	"a server without a label is dead": {
+		alerts: "ServerDown NoSpareVoter", happen: unnamed(func(m []*target) { die(m, 1) }),
+	},
+	"a metrics port cannot be reached": {
+		alerts: "ServerDown", happen: one(func(x *target) { x.ends(accident, forever) }),
+	},
+	"a server restarts in a loop": {
+		alerts: "RestartsInALoop", happen: one(loop),
+	},
+	"a second leader": {
+		alerts: "TwoLeaders", happen: one(func(x *target) { x.from("leader_uptime", rising(1000)) }),
+	},
+	"elections without end": {
+		alerts: "ElectionsRepeat", happen: each(grows("looking_count", 1.0/120)),
+	},
+	"a quorum lost for five minutes": {
+		alerts: "NobodyServes Unavailable", happen: outage,
+	},
+	"a learner that falls behind again": {
+		alerts: "LearnersLoadSnapshots", happen: leader(grows("snap_count", 0.01)),
+	},
+	"a slow disk": {
+		alerts: "SlowSync SlowWrites", happen: leader(slowDisk),
+	},
+	"reads of very large replies": {
+		alerts: "SlowReads", happen: one(grows("readlatency_sum", 5e6)),
+	},
+	"clients faster than the ensemble": {
+		alerts: "HeldBack", happen: leader(becomes("outstanding_requests", 3000)),
+	},
+	"snapshots without end": {"SlowSnapshot", one(grows("snapshottime_sum", 900)), time.Hour},
+	"a snapshot fails": {
+		alerts: "SnapshotsFail", happen: one(becomes("snapshot_error_count", 1)),
+	},
+	"another tree than the leader's": {
+		alerts: "TreeDiverged", happen: one(becomes("digest_mismatches_count", 1)),
+	},
+	"clients above a limit": {
+		alerts: "ConnectionsRefused", happen: one(grows("connection_rejected", 1)),
+	},
+	"passwords are tried": {
+		alerts: "AuthenticationFails", happen: one(grows("auth_failed_count", 1)),
+	},
+	"clients do not trust a certificate": {
+		alerts: "HandshakesFail", happen: one(grows("unsuccessful_handshake", 1)),
+	},
+	"a quota is used up": {
+		alerts: "QuotaExceeded", happen: one(grows(`quota_exceeded_error_per_namespace{key="app"}`, 1)),
+	},
+	"connections leak": {
+		alerts: "FileLimitNear", happen: one(becomes("open_file_descriptor_count", 60000)),
+	},
+	"the heap grows": {
+		alerts: "MemoryNearLimit", happen: one(becomes(`jvm_memory_bytes_used{area="heap"}`, 15e9)),
+	},
+	"znodes are never deleted": {
+		alerts: "ManyZnodes", happen: each(becomes("znode_count", 6e6)),
+	},
+	"watches are never removed": {
+		alerts: "ManyWatches", happen: one(becomes("watch_count", 3e6)),
+	},
+	"a server waits for its leader": {
+		alerts: "NotServing", happen: one(func(x *target) { x.stopsServing(accident, forever) }),
+	},
+	"a directory with another history": {
+		alerts: "NotServing OutsideTheEnsemble HistoriesDiffer", happen: outside,
+	},
+	"blank voters": {
+		alerts: "NobodyServes DatabasesLost", happen: blank,
+	},
+	"a drain that nobody ended":    {"StillDrained", one(becomes("warren_server_draining", 1)), 2 * time.Hour},
+	"a drain that refuses clients": {happen: one(drained)},
+	"a full disk": {
+		alerts: "DiskAlmostFull", happen: one(becomes("warren_server_disk_full", 1)),
+	},
+	"a disk that fills up": {
+		alerts: "DiskFullSoon", happen: one(becomes("warren_server_disk_full_in_seconds", 7200)),
+	},
+	"full disks of a majority": {
+		alerts: "DiskAlmostFull WritesRefused", happen: each(fullDisk),
+	},
+	"slow operations": {
+		alerts: "SlowOperations", happen: one(grows(`warren_server_slow_operations_total{stage="sync"}`, 5)),
+	},
+	"no snapshot for half a day": {"NoSnapshot", one(noSnapshot), 13 * time.Hour},
+	"the clients' certificate ends in a week": {
+		alerts: "ClientCertificateExpires", happen: one(expires("tls")),
+	},
+	"the quorum's certificate ends in a week": {
+		alerts: "QuorumCertificateExpires", happen: one(expires("tls_quorum")),
+	},
+	"the quorum's certificate ended yesterday": {
+		alerts: "QuorumCertificateExpires", happen: one(expired),
+	},
+	"the last backup is three days old": {
+		alerts: "BackupTooOld", happen: one(becomes("warren_backup_last_success_timestamp_seconds", -3*day)),
+	},
+	"a log that nobody reads": {
+		alerts: "LogLinesLost", happen: one(grows("warren_server_log_lines_lost_total", 1)),
+	},
+	"an idle ensemble": {happen: each(idle)},
+}
+
+func becomes(name string, v float64) func(*target) {
+	return func(x *target) { x.from(name, steady(v)) }
+}
+
+func grows(name string, perSecond float64) func(*target) {
+	return func(x *target) { x.grows(name, perSecond) }
+}
+
+func leader(happen func(*target)) func([]*target) []*target {
+	return func(main []*target) []*target { happen(main[0]); return nil }
+}
+
+// one is an accident of one follower.
+func one(happen func(*target)) func([]*target) []*target {
+	return func(main []*target) []*target { happen(main[2]); return nil }
+}
+
+func each(happen func(*target)) func([]*target) []*target {
+	return func(main []*target) []*target {
+		for _, x := range main {
+			happen(x)
+		}
+		return nil
+	}
+}
+
+// unnamed is an accident of one of two ensembles that share a job and have no label.
+func unnamed(happen func([]*target)) func([]*target) []*target {
+	return func([]*target) []*target {
+		first, second := ensemble("zookeepers", "", 3), ensemble("zookeepers", "unnamed", 3)
+		happen(first)
+		return append(first, second...)
+	}
+}
+
+// alone is an accident of a server without an ensemble.
+func alone(happen func(*target)) func([]*target) []*target {
+	return func([]*target) []*target {
+		x := server(map[string]string{"job": "single", "instance": "single:8080", "ensemble": "single"})
+		delete(x.series, "quorum_size")
+		delete(x.series, "looking_count")
+		happen(x)
+		return []*target{x}
+	}
+}
+
+// die ends the processes of followers for good.
+func die(main []*target, count int) []*target {
+	for _, x := range main[len(main)-count:] {
+		x.ends(accident, forever)
+	}
+	if synced := len(main) - 1 - count; synced >= len(main)/2 {
+		main[0].from("synced_followers", steady(float64(synced)))
+	} else {
+		for _, x := range main[:len(main)-count] {
+			x.stopsServing(accident, forever)
+		}
+	}
+	return nil
+}
+
+func majority(main []*target) []*target { return die(main, 2) }
+
+func voterOfFive([]*target) []*target {
+	five := ensemble("zk", "five", 5)
+	die(five, 1)
+	return five
+}
+
+// rolling is a restart of all servers, the leader last; it hands over first.
+func rolling(main []*target) []*target {
+	const step = 5 * time.Minute
+	for i, x := range main {
+		at := accident + step*time.Duration((i+2)%3)
+		for _, other := range main {
+			if back := at + 130*time.Second; other == main[0] && i != 0 {
+				other.series["synced_followers"] = then(other.series["synced_followers"], at+time.Minute,
+					then(steady(1), back-at-time.Minute, steady(2)))
+			}
+		}
+		restart(x, at)
+	}
+	last := accident + 2*step
+	for name, goes := range map[string]value{"leader_uptime": rising(1000), "synced_followers": steady(2)} {
+		main[0].series[name] = then(main[0].series[name], last, steady(math.NaN()))
+		if name == "synced_followers" {
+			goes = then(steady(1), 130*time.Second, goes)
+		}
+		main[1].series[name] = then(steady(math.NaN()), last, goes)
+	}
+	main[1].series["looking_count"] = then(main[1].series["looking_count"], last, steady(3))
+	return nil
+}
+
+// failover is a leader that dies and comes back three minutes later, as a follower.
+func failover(main []*target) []*target {
+	main[0].ends(accident, 90*time.Second)
+	main[0].from("leader_uptime", steady(math.NaN()))
+	main[0].from("synced_followers", steady(math.NaN()))
+	for _, x := range main[1:] {
+		x.from("looking_count", steady(2))
+		x.from("unavailable_time_sum", steady(3000))
+	}
+	main[1].from("leader_uptime", rising(1000))
+	main[1].from("synced_followers", then(steady(1), 2*time.Minute, steady(2)))
+	return nil
+}
+
+func scaleOut(main []*target) []*target {
+	five := ensemble("zk", "main", 5)
+	for _, x := range main {
+		x.from("quorum_size", steady(5))
+	}
+	main[0].from("synced_followers", steady(4))
+	main[0].from("snap_count", steady(2))
+	for _, x := range five[3:] {
+		for name, goes := range x.series {
+			x.series[name] = then(steady(math.NaN()), accident-time.Minute, goes)
+		}
+	}
+	return five[3:]
+}
+
+func loop(x *target) {
+	for i := range 8 {
+		x.ends(accident+time.Duration(i)*3*time.Minute, time.Minute)
+	}
+}
+
+func outage(main []*target) []*target {
+	for _, x := range main {
+		x.from("looking_count", steady(2))
+		x.from("unavailable_time_sum", steady(300180))
+		x.stopsServing(accident, accident+5*time.Minute)
+	}
+	return nil
+}
+
+func slowDisk(x *target) {
+	x.grows("fsynctime_sum", 950)
+	x.grows("fsynctime_count", 10)
+	x.grows("updatelatency_sum", 9000)
+	x.grows("updatelatency_count", 40)
+}
+
+func outside(main []*target) []*target {
+	main[2].from("warren_zab_outside", steady(1))
+	main[0].from("warren_zab_strangers", steady(1))
+	main[2].stopsServing(accident, forever)
+	return nil
+}
+
+func blank(main []*target) []*target {
+	for _, x := range main {
+		x.from("warren_zab_blank_voters", steady(2))
+		x.stopsServing(accident, forever)
+	}
+	return nil
+}
+
+func drained(x *target) {
+	x.from("warren_server_draining", then(steady(1), 20*time.Minute, steady(0)))
+	x.from("connection_rejected", func(at time.Duration) float64 { return min(at.Seconds(), 20*60) })
+}
+
+func fullDisk(x *target) {
+	x.from("warren_server_disk_full", steady(1))
+	x.from("warren_server_disk_full_in_seconds", steady(0))
+	x.grows("warren_server_writes_refused_total", 3)
+}
+
+func noSnapshot(x *target) {
+	x.from("snapshottime_sum", steady(accident.Seconds()*60))
+	x.from("snapshottime_count", steady(2))
+}
+
+func expires(what string) func(*target) {
+	return func(x *target) { x.from("warren_"+what+"_certificate_expiry_timestamp_seconds", steady(7*day)) }
+}
+
+func expired(x *target) {
+	x.from("warren_tls_quorum_certificate_expiry_timestamp_seconds", steady(-day))
+}
+
+// idle lets every counter stand still: nothing is divided by nothing.
+func idle(x *target) {
+	for _, name := range []string{"fsynctime", "updatelatency", "readlatency"} {
+		x.series[name+"_sum"], x.series[name+"_count"] = steady(1000), steady(1000)
+	}
+}
+
+// samples writes a metric in the notation of promtool.
+func (x *target) samples(name string, interval, lasts time.Duration) string {
+	var b strings.Builder
+	there := false
+	for at := time.Duration(0); at <= lasts; at += interval {
+		v := x.series[name](at)
+		switch is := !math.IsNaN(v); {
+		case is:
+			b.WriteString(strconv.FormatFloat(v, 'f', -1, 64) + " ")
+		case there:
+			b.WriteString("stale ")
+		default:
+			b.WriteString("_ ")
+		}
+		there = !math.IsNaN(v)
+	}
+	return b.String()
+}
+
+// promSeries, promTest and promFile are the parts of promtool's file that are used.
+type promSeries struct {
+	Series string `yaml:"series"`
+	Values string `yaml:"values"`
+}
+
+type promSample struct {
+	Labels string  `yaml:"labels"`
+	Value  float64 `yaml:"value"`
+}
+
+type promExpr struct {
+	Expr     string       `yaml:"expr"`
+	EvalTime string       `yaml:"eval_time"`
+	Samples  []promSample `yaml:"exp_samples"`
+}
+
+type promTest struct {
+	Name     string       `yaml:"name"`
+	Interval string       `yaml:"interval"`
+	Series   []promSeries `yaml:"input_series"`
+	Exprs    []promExpr   `yaml:"promql_expr_test"`
+}
+
+type promFile struct {
+	RuleFiles []string   `yaml:"rule_files"`
+	Interval  string     `yaml:"evaluation_interval"`
+	Tests     []promTest `yaml:"tests"`
+}
+
+// promtool runs promtool, or skips the test.
+func promtool(t *testing.T, arguments ...string) {
+	t.Helper()
+	if _, err := exec.LookPath("promtool"); err != nil {
+		t.Skip("promtool is not installed; Debian's package prometheus has it")
+	}
+	out, err := exec.Command("promtool", arguments...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
+const rulesFile = "../../deploy/prometheus/warren.rules.yml"
+
+func TestAlertRulesAreValid(t *testing.T) { promtool(t, "check", "rules", rulesFile) }
+
+// In each accident exactly the alerts fire that are its own, also if Prometheus scrapes only once a minute; without an
+// accident none fires, also if it scrapes more often. And every alert fires in some accident.
+func TestAlertsFireInTheirAccidentsAlone(t *testing.T) {
+	rules, err := filepath.Abs(rulesFile)
+	require.NoError(t, err)
+	fired := map[string]bool{}
+	for _, run := range []struct {
+		scrape, evaluate time.Duration
+		has              func(alerts string, lasts time.Duration) bool
+	}{
+		{15 * time.Second, time.Minute, func(alerts string, _ time.Duration) bool { return alerts == "" }},
+		{time.Minute, time.Minute, func(_ string, lasts time.Duration) bool { return lasts < long }},
+		{time.Minute, 10 * time.Minute, func(_ string, lasts time.Duration) bool { return lasts >= long }},
+	} {
+		file := promFile{RuleFiles: []string{rules}, Interval: run.evaluate.String()}
+		for _, name := range slices.Sorted(maps.Keys(accidents)) {
+			a := accidents[name]
+			lasts := accident + max(a.lasts, 30*time.Minute)
+			if !run.has(a.alerts, lasts) {
+				continue
+			}
+			all := ensemble("zk", "main", 3)
+			if a.happen != nil {
+				all = append(all, a.happen(all)...)
+			}
+			test := promTest{Name: name, Interval: run.scrape.String()}
+			for _, x := range all {
+				for _, metric := range slices.Sorted(maps.Keys(x.series)) {
+					test.Series = append(test.Series,
+						promSeries{named(metric, x.labels), x.samples(metric, run.scrape, lasts)})
+				}
+			}
+			var want []promSample
+			for alert := range strings.FieldsSeq(a.alerts) {
+				fired[alert] = true
+				want = append(want, promSample{fmt.Sprintf("{alertname=%q}", alert), 1})
+			}
+			at := lasts.String()
+			test.Exprs = []promExpr{
+				{fmt.Sprintf(`group by (alertname) (count_over_time(ALERTS{alertstate="firing"}[%ds]))`,
+					int(lasts.Seconds())), at, want},
+				{fmt.Sprintf(`group by (alertname) (count_over_time(ALERTS{alertstate="firing"}[%ds] offset %ds))`,
+					int(accident.Seconds())-1, int((lasts-accident).Seconds())+1), at, nil},
+			}
+			file.Tests = append(file.Tests, test)
+		}
+		testRules(t, file)
+	}
+	for _, r := range alertRules(t) {
+		require.True(t, fired[r.Alert], "%s fires in no accident", r.Alert)
+	}
+}
+
+// The first panel of the dashboard says by a number how the ensemble is: healthy 0, look 1, act now 2.
+func TestVerdictOfTheDashboard(t *testing.T) {
+	var board struct {
+		Panels []struct{ Targets []struct{ Expr string } }
+	}
+	require.NoError(t, json.Unmarshal([]byte(read(t, "grafana/warren.json")), &board))
+	expr := strings.NewReplacer("$job", "zk", "$ensemble", "main").Replace(board.Panels[0].Targets[0].Expr)
+	file := promFile{Interval: "1m"}
+	for name, verdict := range map[string]float64{"nothing": 0, "clients above a limit": 0, "a voter is dead": 2,
+		"a metrics port cannot be reached": 1, "a drain that nobody ended": 1, "a server waits for its leader": 1,
+		"the majority is dead": 2, "a full disk": 2, "blank voters": 2, "another tree than the leader's": 2} {
+		main := ensemble("zk", "main", 3)
+		if happen := accidents[name].happen; happen != nil {
+			happen(main)
+		}
+		test := promTest{Name: name, Interval: "1m"}
+		for _, x := range main {
+			for metric := range x.series {
+				test.Series = append(test.Series,
+					promSeries{named(metric, x.labels), x.samples(metric, time.Minute, accident+5*time.Minute)})
+			}
+		}
+		for at, want := range map[string]float64{"15m": 0, "25m": verdict} {
+			test.Exprs = append(test.Exprs, promExpr{expr, at, []promSample{{"{}", want}}})
+		}
+		file.Tests = append(file.Tests, test)
+	}
+	testRules(t, file)
+}
+
+// testRules has promtool carry out tests.
+func testRules(t *testing.T, file promFile) {
+	t.Helper()
+	text, err := yaml.Marshal(file)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "tests.yml")
+	require.NoError(t, os.WriteFile(path, text, 0o644))
+	promtool(t, "test", "rules", path)
+}
+
+// named is a series with the labels of its target.
+func named(metric string, labels map[string]string) string {
+	name, own, _ := strings.Cut(strings.TrimSuffix(metric, "}"), "{")
+	all := []string{}
+	if own != "" {
+		all = append(all, own)
+	}
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		all = append(all, fmt.Sprintf("%s=%q", key, labels[key]))
+	}
+	return name + "{" + strings.Join(all, ",") + "}"
+}
+
+type alertRule struct {
+	Alert, Expr, For    string
+	Labels, Annotations map[string]string
+}
+
+func alertRules(t *testing.T) (all []alertRule) {
+	t.Helper()
+	var file struct{ Groups []struct{ Rules []alertRule } }
+	require.NoError(t, yaml.Unmarshal([]byte(read(t, "prometheus/warren.rules.yml")), &file))
+	for _, g := range file.Groups {
+		all = append(all, g.Rules...)
+	}
+	return all
+}
+
+// Every alert leads to a page that is there, and has a row in METRICS.md with its severity.
+func TestAlertsAreDocumented(t *testing.T) {
+	const pages = "https://github.com/seed94657493/warren/blob/main/"
+	metrics, err := os.ReadFile("../../docs/METRICS.md")
+	require.NoError(t, err)
+	for _, r := range alertRules(t) {
+		path, anchor, _ := strings.Cut(r.Annotations["runbook_url"], "#")
+		path, found := strings.CutPrefix(path, pages)
+		require.True(t, found, "%s: %q", r.Alert, r.Annotations["runbook_url"])
+		page, err := os.ReadFile(filepath.Join("..", "..", path))
+		require.NoError(t, err, r.Alert)
+		heading := regexp.MustCompile(`(?im)^#+ ` + strings.ReplaceAll(regexp.QuoteMeta(anchor), "-", "[ -]") + `$`)
+		require.True(t, anchor == "" || heading.Match(page), "%s: %s has no heading %s", r.Alert, path, anchor)
+		require.Contains(t, string(metrics), fmt.Sprintf("\n| `%s` | %s |", r.Alert, r.Labels["severity"]), r.Alert)
+	}
+}
