@@ -112,6 +112,9 @@ func (e *entry) rows(b *strings.Builder) {
 		for _, f := range r.Felt {
 			put(side, f.Name, f.Value)
 		}
+		if r.Outcome == "skipped" {
+			continue
+		}
 		put(side, "leaders of the ensemble killed", fmt.Sprint(r.Kills))
 		put(side, "run", fmt.Sprintf("%d s, %s", r.Seconds, r.Date))
 	}

@@ -49,6 +49,7 @@ var systems = []*system{kafka, curator, kazoo}
 
 // TestSystems runs each system on both kinds of servers, one after the other.
 func TestSystems(t *testing.T) {
+	outcomes := map[string]int{}
 	for _, s := range systems {
 		t.Run(s.Name, func(t *testing.T) {
 			s.entry.Version = releases(t)[s.Name].Version
@@ -61,10 +62,14 @@ func TestSystems(t *testing.T) {
 				defer save(t, &s.entry)
 			}
 			for side, kind := range []cluster.Kind{cluster.Warren, cluster.ZooKeeper} {
-				t.Run(string(kind), func(t *testing.T) { s.on(t, side, kind) })
+				t.Run(string(kind), func(t *testing.T) {
+					defer func() { outcomes[s.Results[side].Outcome]++ }()
+					s.on(t, side, kind)
+				})
 			}
 		})
 	}
+	t.Logf("%d passed, %d failed, %d skipped", outcomes["passed"], outcomes["failed"], outcomes["skipped"])
 }
 
 // run is one run of a system on an ensemble.
@@ -87,7 +92,7 @@ func (s *system) on(t *testing.T, side int, kind cluster.Kind) {
 		x.result.Seconds, x.result.Outcome = int(time.Since(began).Seconds()), "passed"
 		switch {
 		case t.Skipped():
-			x.result.Outcome = "skipped"
+			x.result.Outcome, x.result.Reason = "skipped", "its files cannot be fetched"
 		case t.Failed():
 			x.result.Outcome = "failed"
 		}
