@@ -22,6 +22,7 @@ ldflags := -s -w -X $(build).version=$(VERSION) -X $(build).commit=$(COMMIT) -X 
 archives := $(GO) run ./test/archives -go '$(GO)' -version '$(VERSION)' -date '$(DATE)' -ldflags '$(ldflags)'
 
 .PHONY: help build run test race check sim sim-cover defects fuzz cluster interop bench profile generate verify-generate pictures site
+.PHONY: systems test-server
 .PHONY: completion man helm s3 console-app console-test release dist dist-test push modules tidy lint fmt cover clean
 
 help: ## this list
@@ -78,6 +79,14 @@ interop: ## beside Apache ZooKeeper and its clients, and 100 crashes; needs the 
 	$(GO) test -tags 'invariants interop' -count=1 -timeout 60m -v ./test/ensemble/... -ensemble.rounds=30
 	$(GO) test -tags 'invariants interop' -count=1 -v ./test/docs -run 'TestPagesRun/docs/tutorial'
 	$(GO) test -tags invariants -count=1 -timeout 30m -v ./test/cluster/... -cluster.rounds=100
+
+systems: ## Kafka and other systems on ensembles whose leaders are killed, on Warren and ZooKeeper; S=kafka for one
+	nice -n 10 $(GO) test -tags systems -count=1 -timeout 12h -v ./test/systems -run '^TestSystems$$/^$(or $(S),.*)$$' \
+		-systems.record=$(if $(RECORD),true,false)
+
+test-server: ## the jar for tests of Java projects, in java/warren-test-server/target, and a project that uses it
+	mvn -q -B -f java/warren-test-server/pom.xml package
+	$(GO) test -tags systems -count=1 -v ./test/systems -run '^TestServerForJavaProjects$$'
 
 helm: ## the chart, by Helm's and Kubernetes' libraries; see test/helm for BITNAMI and DEPENDENT
 	cd test/helm && export GOWORK=off GOFLAGS=-mod=mod && $(GO) vet . \
@@ -147,8 +156,8 @@ tidy: ## go mod tidy in each module
 
 lint: ## gofmt, go vet, staticcheck, house rules
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt these: $$unformatted"; exit 1; }
-	$(GO) vet -tags 'invariants interop' work
-	$(GO) tool staticcheck -tags 'invariants interop' work
+	$(GO) vet -tags 'invariants interop systems' work
+	$(GO) tool staticcheck -tags 'invariants interop systems' work
 	$(GO) test ./test/arch
 
 fmt: ## gofmt and sort imports

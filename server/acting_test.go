@@ -139,7 +139,8 @@ func TestRuntimeMetricsAreSwitchedOff(t *testing.T) {
 		s := serveMem(t, configured(t, "metricsProvider.exportJvmInfo="+text), nil)
 		_, body := ask(t, s, http.MethodGet, "/metrics", nil)
 		require.Contains(t, body, "\nznode_count ")
-		for _, name := range []string{"go_goroutines", "process_open_fds", "jvm_threads_current"} {
+		for _, name := range []string{"go_goroutines", "process_open_fds", "jvm_threads_current",
+			`jvm_memory_pool_bytes_used{pool="heap"}`} {
 			require.Equal(t, there, strings.Contains(body, "\n"+name+" "), "%s: %s", text, name)
 		}
 	}

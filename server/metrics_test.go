@@ -85,7 +85,8 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 	for _, key := range []string{"bytes_received_count", "response_bytes", "last_client_response_size",
 		"max_client_response_size",
 		"cnt_sync_processor_queue_flush_time_ms", "cnt_sync_processor_queue_and_flush_time_ms",
-		"cnt_propagation_latency", "cnt_connection_token_deficit"} {
+		"cnt_propagation_latency", "cnt_connection_token_deficit", "cnt_prep_processor_queue_time_ms",
+		"cnt_prep_process_time", "cnt_write_commitproc_time_ms", "cnt_write_final_proc_time_ms"} {
 		require.NotContains(t, []string{"", "0", "-1"}, got[key], key)
 	}
 	word(t, s, "srst")

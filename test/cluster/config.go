@@ -14,7 +14,7 @@ import (
 // Kind is which server a Node runs.
 type Kind string
 
-// The servers. ZooKeeper is Debian's package, 3.8.0.
+// The servers. ZooKeeper is Debian's package, 3.8.0, unless there is a ClassPath.
 const (
 	Warren    Kind = "warren"
 	ZooKeeper Kind = "zookeeper"
@@ -31,6 +31,8 @@ type Options struct {
 	Properties map[string]string
 	// JVM are options of the JVM in place of those that let it start fast and stay small.
 	JVM []string
+	// ClassPath is that of another release of ZooKeeper; "" is that of Debian's.
+	ClassPath string
 	// Env are additional KEY=value pairs for Warren.
 	Env []string
 	// Dir is a data directory to use; "" is a new one.

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"net"
 	"os"
@@ -218,7 +219,8 @@ func (n *Node) command() *exec.Cmd {
 	for k, v := range n.options.Properties {
 		args = append(args, "-D"+k+"="+v)
 	}
-	args = append(args, "-cp", n.dir+":"+ClassPath(), "org.apache.zookeeper.server.quorum.QuorumPeerMain", cfg)
+	args = append(args, "-cp", n.dir+":"+cmp.Or(n.options.ClassPath, ClassPath()),
+		"org.apache.zookeeper.server.quorum.QuorumPeerMain", cfg)
 	return n.inNamespace("java", args...)
 }
 

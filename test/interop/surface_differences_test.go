@@ -38,14 +38,15 @@ var unmeasured = []surfaceDifference{
 	only(zooKeeper, `metric: response_packet_\w+ .*`, "replies are encoded from the tree; there is no cache of them"),
 	only(zooKeeper, `metric: outstanding_changes_\w+ .*`, "what is prepared and not applied is no queue of records"),
 	only(zooKeeper,
-		`metric: (prep_process_time|prep_processor_queue_\w+|proposal_process_time|close_session_prep_time) .*`,
+		`metric: (prep_processor_queue_size|proposal_process_time|close_session_prep_time) .*`,
 		"writes are prepared in batches, which takes microseconds: see sync_processor_queue_and_flush_time_ms "+
 			"for the whole way"),
 	only(zooKeeper, `metric: (sync_process_time|sync_processor_queue_size|sync_processor_queue_time_ms) .*`,
 		"the log has no queue: a batch gathers while the one before is synced"),
 	only(zooKeeper,
-		`metric: (\w*commit_?proc\w*|commit_process_time|request_commit_queued|local_write_committed_time_ms|`+
-			`server_write_committed_time_ms|\w*final_proc_time_ms|\w*session_queue\w*) .*`,
+		`metric: (\w*commit_proc_\w+|\w*commit_processor\w*|read_commitproc_time_ms|commit_process_time|`+
+			`request_commit_queued|local_write_committed_time_ms|server_write_committed_time_ms|`+
+			`read_final_proc_time_ms|\w*session_queue\w*) .*`,
 		"there is no commit processor: reads run in their connection's goroutine, writes are applied in batches"),
 	only(zooKeeper,
 		`metric: (learner_request_processor_queue_size|skip_learner_request_to_next_processor_count|om_\w+) .*`,

@@ -132,7 +132,10 @@ func New(cfg *config.Config, o Options) *Env {
 	}
 	e.Metrics = newMetrics(e)
 	e.Stages = stages.New(stages.Options{Runtime: rt, Log: e.Log, Registry: e.Registry, Slow: cfg.Trace.Slow,
-		Traced: cfg.Trace.Ratio, Tracer: o.Tracer})
+		Traced: cfg.Trace.Ratio, Tracer: o.Tracer, Observed: func(spent [stages.Number]int64) {
+			e.Stats.Staged(spent[stages.Queue], spent[stages.Prepare],
+				spent[stages.Forward]+spent[stages.Sync]+spent[stages.Quorum], spent[stages.Apply])
+		}})
 	return e
 }
 

@@ -14,6 +14,7 @@ type Gauge struct {
 	Help      string
 	Namespace string // of a quota: the top-level znode; empty for other gauges
 	decimal   bool   // mntr prints it with a decimal point
+	unlisted  bool   // mntr leaves it out, the exporter does not
 }
 
 func whole[T int | int64](name string, value T, help string) Gauge {
@@ -97,8 +98,10 @@ func (f *Facts) roleGauges() []Gauge {
 			whole("max_proposal_size", most, "Size of the largest proposal in bytes, -1 before the first."))
 	}
 	if r.Leading || r.Following {
-		all = append(all,
-			whole("synced_observers", r.SyncedObservers, "Observers that learn from this server and are up to date."))
+		observers := whole("synced_observers", r.SyncedObservers,
+			"Observers that learn from this server and are up to date.")
+		observers.unlisted = r.Following && f.Config.Quorum.ObserverMasterPort == 0
+		all = append(all, observers)
 	}
 	return all
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/figures"
 	"github.com/seed94657493/warren/server/internal/host"
@@ -13,7 +14,8 @@ import (
 
 // The role of a server decides which gauges exist, as in ZooKeeper.
 func TestQuorumGaugesFollowTheRole(t *testing.T) {
-	m := &Facts{Env: &env.Env{Metrics: &env.Metrics{Quorum: figures.NewQuorum(new(figures.Metrics))}}}
+	m := &Facts{Env: &env.Env{Config: &config.Config{},
+		Metrics: &env.Metrics{Quorum: figures.NewQuorum(new(figures.Metrics))}}}
 	q := m.Metrics.Quorum
 	set := func(r *host.QuorumRole) {
 		m.Role = func() (host.QuorumRole, bool) {
@@ -26,6 +28,9 @@ func TestQuorumGaugesFollowTheRole(t *testing.T) {
 	set(nil)
 	names := func() (all []string) {
 		for _, g := range m.roleGauges() {
+			if g.unlisted {
+				continue
+			}
 			name, value := g.line()
 			all = append(all, name+" "+value)
 		}
@@ -35,6 +40,9 @@ func TestQuorumGaugesFollowTheRole(t *testing.T) {
 	set(&host.QuorumRole{Peer: "observing - broadcast", Size: 3, Observing: true, ObserverMaster: 2})
 	require.Equal(t, []string{"quorum_size 3"}, names())
 	set(&host.QuorumRole{Peer: "following - broadcast", Size: 3, Following: true})
+	require.Equal(t, []string{"quorum_size 3"}, names(), "a follower that does not serve observers")
+	require.Len(t, m.roleGauges(), 2, "the exporter has it all the same")
+	m.Config.Quorum.ObserverMasterPort = 2191
 	require.Equal(t, []string{"quorum_size 3", "synced_observers 0"}, names())
 	q.ProposalSize.Observe(106)
 	q.ProposalSize.Observe(48)

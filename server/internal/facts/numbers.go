@@ -46,7 +46,9 @@ func (f *Facts) Numbers() (all []Number) {
 		}
 	}
 	for _, g := range f.Gauges() {
-		line(g.line())
+		if !g.unlisted {
+			line(g.line())
+		}
 	}
 	f.Metrics.Pauses.Refresh()
 	f.Env.Stats.Lines(line)

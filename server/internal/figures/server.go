@@ -28,6 +28,10 @@ type Server struct {
 	txnsLoadTime *Summary // ms
 	txnsLoaded   *Summary // txns
 	initTime     *Summary // ms
+	queueTime    *Summary // ms
+	prepareTime  *Summary // ms
+	commitTime   *Summary // ms
+	applyTime    *Summary // ms
 	prepared     *Counter // requests
 	synced       *Counter // txns
 	BytesIn      *Counter
@@ -69,6 +73,12 @@ func NewServer() *Server {
 	s.txnsLoadTime = s.Basic("startup_txns_load_time", "Time to replay the log at start, ms.")
 	s.txnsLoaded = s.Basic("startup_txns_loaded", "Txns of the log that were replayed at start.")
 	s.initTime = s.Basic("dbinittime", "Time to load the state at start, ms.")
+	const oldest = ", ms; of the oldest of each batch."
+	s.queueTime = s.Advanced("prep_processor_queue_time_ms", "Time until a server begins with a write"+oldest)
+	s.prepareTime = s.Basic("prep_process_time", "Time in which a leader makes a txn of a write"+oldest)
+	s.commitTime = s.Advanced("write_commitproc_time_ms",
+		"Time for which a write waits for its commit, at a learner with the way to the leader and back"+oldest)
+	s.applyTime = s.Advanced("write_final_proc_time_ms", "Time from the commit of a write until it is applied"+oldest)
 	s.prepared = s.Counter("prep_processor_request_queued",
 		"Writes, and begins and ends of sessions, that were prepared.")
 	s.synced = s.Counter("sync_processor_request_queued", "Txns that were written to the log.")
@@ -90,6 +100,17 @@ func (s *Server) Applied(requests, txns int, madeMs int64) {
 			s.delay.Observe(max(time.Now().UnixMilli()-madeMs, 0))
 		}
 	}
+}
+
+// Staged notes where the time of the oldest write of a batch went, ns: before a server began with it, until it was a
+// txn, until it was committed, until it was applied. A stage of 0 was not gone through.
+func (s *Server) Staged(queue, prepare, commit, apply int64) {
+	s.queueTime.Observe(Ms(queue))
+	if prepare > 0 {
+		s.prepareTime.Observe(Ms(prepare))
+	}
+	s.commitTime.Observe(Ms(commit))
+	s.applyTime.Observe(Ms(apply))
 }
 
 // Recovered notes how long it took to read the snapshot, and to read the whole state with so many txns of the

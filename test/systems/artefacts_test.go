@@ -1,0 +1,138 @@
+//go:build systems
+
+package systems
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// release is what versions.json says of one system.
+type release struct {
+	Version string   `json:"version"`
+	Maven   []string `json:"maven"` // group:artefact:version
+	Pip     []string `json:"pip"`   // name==version
+}
+
+func releases(t *testing.T) (all map[string]release) {
+	t.Helper()
+	text, err := os.ReadFile("versions.json")
+	require.NoError(t, err)
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	require.NoError(t, decoder.Decode(&all))
+	return all
+}
+
+// fetch returns the folder with the files of a release, and fetches them if they are not there. If they cannot be
+// had the test is skipped.
+func fetch(t *testing.T, name string) (lib string, r release) {
+	t.Helper()
+	r, known := releases(t)[name]
+	require.True(t, known, "versions.json has no %s", name)
+	key := sha256.Sum256([]byte(strings.Join(slices.Concat(r.Maven, r.Pip), "\n")))
+	folder := filepath.Join(cache(t), fmt.Sprintf("%s-%s-%x", name, r.Version, key[:4]))
+	if _, err := os.Stat(folder); err == nil {
+		return folder, r
+	}
+	// A folder is there with all files or not at all.
+	partial, err := os.MkdirTemp(cache(t), name+"-partial-")
+	require.NoError(t, err)
+	defer os.RemoveAll(partial)
+	if err := download(t, partial, r); err != nil {
+		t.Skipf("%s %s cannot be fetched: %v", name, r.Version, err)
+	}
+	require.NoError(t, os.Rename(partial, folder))
+	return folder, r
+}
+
+// cache is where what was fetched is kept between runs.
+func cache(t *testing.T) string {
+	t.Helper()
+	folder := os.Getenv("WARREN_SYSTEMS_CACHE")
+	if folder == "" {
+		parent, err := os.UserCacheDir()
+		require.NoError(t, err)
+		folder = filepath.Join(parent, "warren-systems")
+	}
+	require.NoError(t, os.MkdirAll(folder, 0o755))
+	return folder
+}
+
+func download(t *testing.T, folder string, r release) error {
+	if len(r.Maven) > 0 {
+		if err := os.WriteFile(filepath.Join(folder, "pom.xml"), pom(t, r.Maven), 0o644); err != nil {
+			return err
+		}
+		if err := tool(t, folder, "mvn", "-q", "-B", "-Dmaven.repo.local="+filepath.Join(cache(t), "m2"),
+			"dependency:copy-dependencies", "-DoutputDirectory=."); err != nil {
+			return err
+		}
+	}
+	if len(r.Pip) > 0 {
+		return tool(t, folder, "python3", append([]string{"-m", "pip", "install", "--quiet", "--target", "."},
+			r.Pip...)...)
+	}
+	return nil
+}
+
+// pom is a project that does nothing but depend on artefacts.
+func pom(t *testing.T, artefacts []string) []byte {
+	type dependency struct {
+		Group    string `xml:"groupId"`
+		Artefact string `xml:"artifactId"`
+		Version  string `xml:"version"`
+	}
+	project := struct {
+		XMLName      xml.Name     `xml:"http://maven.apache.org/POM/4.0.0 project"`
+		Model        string       `xml:"modelVersion"`
+		Group        string       `xml:"groupId"`
+		Artefact     string       `xml:"artifactId"`
+		Version      string       `xml:"version"`
+		Packaging    string       `xml:"packaging"`
+		Dependencies []dependency `xml:"dependencies>dependency"`
+	}{Model: "4.0.0", Group: "systems", Artefact: "systems", Version: "1", Packaging: "pom"}
+	for _, a := range artefacts {
+		parts := strings.Split(a, ":")
+		require.Len(t, parts, 3, a)
+		project.Dependencies = append(project.Dependencies, dependency{parts[0], parts[1], parts[2]})
+	}
+	text, err := xml.MarshalIndent(project, "", "  ")
+	require.NoError(t, err)
+	return text
+}
+
+func tool(t *testing.T, folder, name string, args ...string) error {
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = folder
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", name, err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// clientInside is the version of ZooKeeper's client among the files of a system.
+func clientInside(t *testing.T, lib string) string {
+	t.Helper()
+	for _, jar := range []string{"zookeeper-[0-9]*.jar", "kazoo-*.dist-info"} {
+		found, err := filepath.Glob(filepath.Join(lib, jar))
+		require.NoError(t, err)
+		if len(found) == 1 {
+			name := filepath.Base(found[0])
+			return strings.Replace(strings.TrimSuffix(strings.TrimSuffix(name, ".jar"), ".dist-info"), "-", " ", 1)
+		}
+	}
+	t.Fatalf("no client of ZooKeeper in %s", lib)
+	return ""
+}

@@ -1,0 +1,373 @@
+//go:build systems
+
+package systems
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+var (
+	killEvery = flag.Duration("systems.every", 12*time.Second, "time between two kills of a leader")
+	kills     = flag.Int("systems.kills", 8, "how many leaders are killed while a system works")
+	toRecord  = flag.Bool("systems.record", false, "write record.json and docs/SYSTEMS.md")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(cluster.Main(m))
+}
+
+// system is one system of this folder.
+type system struct {
+	entry
+	limit  time.Duration // of one run
+	memory int           // MiB that one of its processes may have at most
+	// run starts the system on an ensemble and gives it work while leaders are killed.
+	run func(*run)
+}
+
+// systems are in the order of the page.
+var systems = []*system{kafka, curator, kazoo}
+
+// TestSystems runs each system on both kinds of servers, one after the other.
+func TestSystems(t *testing.T) {
+	outcomes := map[string]int{}
+	for _, s := range systems {
+		t.Run(s.Name, func(t *testing.T) {
+			s.entry.Version = releases(t)[s.Name].Version
+			s.Results = []result{{Server: "Warren", Outcome: "skipped"}, {Server: "ZooKeeper", Outcome: "skipped"}}
+			if *toRecord {
+				// What this run leaves out by -test.run stays as it was.
+				if old := s.recorded(t); old != nil && old.Version == s.entry.Version {
+					s.Client, s.Results = old.Client, old.Results
+				}
+				defer save(t, &s.entry)
+			}
+			for side, kind := range []cluster.Kind{cluster.Warren, cluster.ZooKeeper} {
+				t.Run(string(kind), func(t *testing.T) {
+					defer func() { outcomes[s.Results[side].Outcome]++ }()
+					s.on(t, side, kind)
+				})
+			}
+		})
+	}
+	t.Logf("%d passed, %d failed, %d skipped", outcomes["passed"], outcomes["failed"], outcomes["skipped"])
+}
+
+// run is one run of a system on an ensemble.
+type run struct {
+	*testing.T
+	system *system
+	lib    string // the files of the release
+	dir    string // for the data of the system
+	nodes  []*cluster.Node
+	result result
+	procs  []*process
+}
+
+// on runs the system on servers of one kind, and leaves what it has shown in Results.
+func (s *system) on(t *testing.T, side int, kind cluster.Kind) {
+	x := &run{T: t, system: s, dir: t.TempDir()}
+	began := time.Now()
+	x.result = result{Server: "Warren", Date: began.UTC().Format(time.DateOnly)}
+	defer func() { // also if the test fails or is skipped
+		x.result.Seconds, x.result.Outcome = int(time.Since(began).Seconds()), "passed"
+		switch {
+		case t.Skipped():
+			x.result.Outcome, x.result.Reason = "skipped", "its files cannot be fetched"
+		case t.Failed():
+			x.result.Outcome = "failed"
+		}
+		s.Results[side] = x.result
+	}()
+	options := cluster.Options{Kind: kind, Settings: map[string]string{"extendedTypesEnabled": "true"}}
+	if kind == cluster.ZooKeeper {
+		lib, release := fetch(t, "zookeeper")
+		options.ClassPath, x.result.Server = filepath.Join(lib, "*"), "ZooKeeper "+release.Version
+	}
+	x.lib, _ = fetch(t, s.Name)
+	s.Client = clientInside(t, x.lib)
+	x.nodes = cluster.Ensemble(t, options, options, options)
+	for _, n := range x.nodes {
+		n.Launch()
+	}
+	for _, n := range x.nodes {
+		n.WaitServing()
+	}
+	began = time.Now() // what was fetched does not count
+	s.run(x)
+	for _, p := range x.procs {
+		p.end()
+	}
+	require.NotEmpty(t, x.result.Checks, "the program has checked nothing")
+	for _, c := range x.result.Checks {
+		require.True(t, c.OK, "%s: %s", c.Name, c.Detail)
+	}
+}
+
+// connect is the connection string of the ensemble.
+func (x *run) connect() string {
+	var all []string
+	for _, n := range x.nodes {
+		all = append(all, n.Addr())
+	}
+	return strings.Join(all, ",")
+}
+
+// leader is the server that leads now; nil if there is none.
+func (x *run) leader() *cluster.Node {
+	for _, n := range x.nodes {
+		if text, err := wire.FourLetter(n.Addr(), "srvr", time.Second); err == nil &&
+			strings.Contains(text, "Mode: leader") {
+			return n
+		}
+	}
+	return nil
+}
+
+func (x *run) allServe() bool {
+	return !slices.ContainsFunc(x.nodes, func(n *cluster.Node) bool { return !n.Serves() })
+}
+
+// felt notes what a user of the system felt.
+func (x *run) felt(name, format string, args ...any) {
+	x.result.Felt = append(x.result.Felt, figure{name, fmt.Sprintf(format, args...)})
+}
+
+// get is the data of a znode, as one of the servers has it.
+func (x *run) get(path string) (data string, err error) {
+	for _, n := range x.nodes {
+		var c *wire.Conn
+		if c, err = wire.Dial(n.Addr(), wire.Options{TimeoutMs: 10_000}); err != nil {
+			continue
+		}
+		var b []byte
+		b, _, err = c.GetData(path, false)
+		_ = c.CloseSession()
+		if err == nil {
+			return string(b), nil
+		}
+	}
+	return "", err
+}
+
+// process is a program of a system.
+type process struct {
+	x     *run
+	name  string
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	lines chan string // of the standard output; closed when it ends
+	done  chan error
+}
+
+// start starts a program. What it writes is in a file of its name.
+func (x *run) start(name, program string, args ...string) *process {
+	x.Helper()
+	log, err := os.OpenFile(filepath.Join(x.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	require.NoError(x, err)
+	p := &process{x: x, name: name, cmd: exec.Command(program, args...), lines: make(chan string, 1000),
+		done: make(chan error, 1)}
+	p.cmd.Dir, p.cmd.Stderr = x.dir, log
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	p.in, err = p.cmd.StdinPipe()
+	require.NoError(x, err)
+	out, err := p.cmd.StdoutPipe()
+	require.NoError(x, err)
+	require.NoError(x, p.cmd.Start())
+	x.procs = append(x.procs, p)
+	x.Cleanup(p.end)
+	go func() {
+		for s := bufio.NewScanner(out); s.Scan(); {
+			fmt.Fprintln(log, s.Text())
+			if word, _, _ := strings.Cut(s.Text(), " "); slices.Contains([]string{"ready", "check", "felt"}, word) {
+				p.lines <- s.Text()
+			}
+		}
+		_, _ = io.Copy(io.Discard, out) // after a line that is too long
+		close(p.lines)
+		p.done <- p.cmd.Wait()
+		log.Close()
+	}()
+	return p
+}
+
+// java starts a program of a release in a JVM with a heap of so many MiB.
+func (x *run) java(name string, heap int, args ...string) *process {
+	return x.start(name, "java", append([]string{fmt.Sprintf("-Xmx%dm", heap), "-XX:+UseSerialGC",
+		"-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp",
+		filepath.Join(x.lib, "*")}, args...)...)
+}
+
+// kill ends a program at once.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	for range p.lines { // so that its reader does not wait
+	}
+	p.done <- <-p.done
+}
+
+// end ends a program if it runs, and checks how much memory it has had.
+func (p *process) end() {
+	p.kill()
+	usage, ok := p.cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	if ok && usage.Maxrss>>10 > int64(p.x.system.memory) {
+		p.x.Errorf("%s has had %d MiB of memory: the limit is %d", p.name, usage.Maxrss>>10, p.x.system.memory)
+	}
+}
+
+// tail is the end of what a program has written.
+func (p *process) tail() string {
+	text, err := os.ReadFile(filepath.Join(p.x.dir, p.name+".log"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-6000):])
+}
+
+// eventually waits until ok, within the limit of the run.
+func (x *run) eventually(what string, ok func() bool) {
+	x.Helper()
+	cluster.Eventually(x.T, ok, x.system.limit, "%s", what)
+}
+
+// drive waits until a program is ready, and kills leaders while it works. In the middle, unless half is nil, it
+// says mark to the program and calls half; after the last kill it says stop, and returns when the program has ended.
+func (x *run) drive(p *process, half func()) {
+	x.Helper()
+	ctx, cancel := context.WithTimeout(x.Context(), x.system.limit)
+	defer cancel()
+	x.await(ctx, p)
+	for x.result.Kills < *kills {
+		if half != nil && x.result.Kills >= *kills/2 {
+			x.tell(p, "mark")
+			half()
+			half = nil
+		}
+		x.pause(ctx, p)
+		leader := x.leader()
+		if leader == nil || !x.allServe() {
+			continue // a server that was killed is not back yet
+		}
+		leader.Kill()
+		x.result.Kills++
+		leader.Launch()
+	}
+	x.eventually("all servers serve again", x.allServe)
+	x.tell(p, "stop")
+	for {
+		select {
+		case line, open := <-p.lines:
+			if open {
+				x.take(line)
+				continue
+			}
+			err := <-p.done
+			p.done <- err
+			require.NoError(x, err, "%s\n%s", p.name, p.tail())
+			return
+		case <-ctx.Done():
+			x.Fatalf("%s does not end within %v\n%s", p.name, x.system.limit, p.tail())
+		}
+	}
+}
+
+// await waits until a program is ready.
+func (x *run) await(ctx context.Context, p *process) {
+	x.Helper()
+	select {
+	case _, open := <-p.lines:
+		if !open {
+			x.Fatalf("%s has ended while starting\n%s", p.name, p.tail())
+		}
+	case <-ctx.Done():
+		x.Fatalf("%s is not ready after %v\n%s", p.name, x.system.limit, p.tail())
+	}
+}
+
+// pause waits for the time between two kills.
+func (x *run) pause(ctx context.Context, p *process) {
+	x.Helper()
+	next := time.NewTimer(*killEvery)
+	defer next.Stop()
+	for {
+		select {
+		case line, open := <-p.lines:
+			if !open {
+				x.Fatalf("%s has ended too early\n%s", p.name, p.tail())
+			}
+			x.take(line)
+		case <-next.C:
+			return
+		case <-ctx.Done():
+			x.Fatalf("%s has worked for %v\n%s", p.name, x.system.limit, p.tail())
+		}
+	}
+}
+
+func (x *run) tell(p *process, word string) {
+	x.Helper()
+	_, err := io.WriteString(p.in, word+"\n")
+	require.NoError(x, err, p.name)
+}
+
+// take notes a line of a program.
+func (x *run) take(line string) {
+	x.Log(line)
+	head, rest, _ := strings.Cut(line, ": ")
+	if name, ok := strings.CutPrefix(head, "felt "); ok {
+		x.felt(name, "%s", rest)
+	} else if name, ok := strings.CutPrefix(head, "check "); ok {
+		verdict, detail, _ := strings.Cut(rest, " ")
+		x.result.Checks = append(x.result.Checks, check{name, verdict == "ok", detail})
+	}
+}
+
+// recorded is the entry of the system in the record, nil if there is none.
+func (s *system) recorded(t *testing.T) *entry {
+	for _, e := range readRecord(t).Systems {
+		if e.Name == s.Name {
+			return e
+		}
+	}
+	return nil
+}
+
+// save replaces the entry of a system in the record, and the results on the page.
+func save(t *testing.T, e *entry) {
+	r := readRecord(t)
+	var all []*entry
+	for _, s := range systems { // in their order
+		i := slices.IndexFunc(r.Systems, func(old *entry) bool { return old.Name == s.Name })
+		switch {
+		case s.Name == e.Name:
+			all = append(all, e)
+		case i >= 0:
+			all = append(all, r.Systems[i])
+		}
+	}
+	r.Systems = all
+	text, err := json.MarshalIndent(r, "", "  ")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(recordFile, append(text, '\n'), 0o644))
+	before, _ := parts(t)
+	require.NoError(t, os.WriteFile(pageFile, []byte(before+r.results()), 0o644))
+}
