@@ -8,7 +8,8 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// Register is the path of a znode that all clients write. The parents of all paths of a Load, /reg and /eph, must exist.
+// Register is the path of a znode that all clients write. The parents of all paths of a Load, /reg and /eph, must
+// exist.
 func Register(i int) string { return fmt.Sprintf("/reg/r%d", i) }
 
 // Load draws what one client asks for: changes and reads of a few registers, with and without watches, and ephemerals

@@ -77,7 +77,8 @@ func record(t *testing.T, node *cluster.Node, seed uint64) *History {
 	var clients []*client
 	l.half.Add(clientCount)
 	for i := range clientCount {
-		c := &client{load: l, Load: Load{Rand: rand.New(rand.NewPCG(seed, uint64(i))), Client: i, Registers: registers}}
+		c := &client{load: l,
+			Load: Load{Rand: rand.New(rand.NewPCG(seed, uint64(i))), Client: i, Registers: registers}}
 		c.session, c.failed = l.recorder.Dial(i, node.Addr(), wire.Options{TimeoutMs: 30_000})
 		require.NoError(t, c.failed)
 		clients = append(clients, c)
