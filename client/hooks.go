@@ -37,7 +37,7 @@ type OpResult struct {
 // Trace returns the ids that Warren servers give to the spans of the operation, if they trace it: a tracing library
 // can link its span to theirs. They are computed and not received; ok is false if the operation was not sent. Servers
 // of ZooKeeper have no spans.
-func (r *OpResult) Trace() (id traceid.ID, ok bool) {
+func (r *OpResult) Trace() (id TraceID, ok bool) {
 	if r.on == nil {
 		return id, false
 	}

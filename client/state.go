@@ -64,31 +64,43 @@ func (c *Client) WaitConnected(ctx context.Context) error {
 	return nil
 }
 
-// WhileHeld returns a context that ends when the session may have lost its ephemerals: at once if strict is true
-// and the connection is lost, and at the latest when the session timeout has passed since a request was written
-// that a server has answered. Its cause is the session's error. The caller must call cancel. Recipes that grant
-// exclusive access pass this context to the holder.
+// WhileHeld returns a context that ends when the session may have lost its ephemerals: when the session timeout has
+// passed since a request was written that a server has answered, or earlier if the session ends. Its cause is the
+// session's error. The caller must call cancel. Recipes that grant exclusive access pass this context, or that of
+// WhileConnected, to the holder.
 //
-// A server that is cut off from the others may answer for a while, in which they expire the session. Warren
-// disconnects its clients after two ticks, or a third of syncLimit ticks if that is longer: a strict context ends
-// in time if the session timeout is longer than twice that. ZooKeeper does so after syncLimit ticks, and the
-// timeout must be longer than one and a half times syncLimit+1 ticks. A context that is not strict may then end
-// too late, by about as long as the server has answered.
-func (c *Client) WhileHeld(ctx context.Context, strict bool) (held context.Context, cancel context.CancelFunc) {
+// A server that is cut off from the others may answer for a while, in which they expire the session. The context may
+// then end too late, by about as long as the server has answered; see WhileConnected.
+func (c *Client) WhileHeld(ctx context.Context) (held context.Context, cancel context.CancelFunc) {
+	return c.tie(ctx, false)
+}
+
+// WhileConnected is WhileHeld, but the context ends at once when the connection is lost, too, with ErrConnectionLoss.
+//
+// It ends in time even if the server is cut off from the others, as long as the session timeout is long enough. Warren
+// disconnects its clients after two ticks, or a third of syncLimit ticks if that is longer: the timeout must be longer
+// than twice that. ZooKeeper does so after syncLimit ticks, and the timeout must be longer than one and a half times
+// syncLimit+1 ticks.
+func (c *Client) WhileConnected(ctx context.Context) (held context.Context, cancel context.CancelFunc) {
+	return c.tie(ctx, true)
+}
+
+// tie returns a context that ends with the session, or with the connection.
+func (c *Client) tie(ctx context.Context, toConnection bool) (held context.Context, cancel context.CancelFunc) {
 	held, end := context.WithCancelCause(ctx)
 	session := c.s.now.Load().session
-	go c.follow(held, end, session, strict)
+	go c.follow(held, end, session, toConnection)
 	return held, func() { end(context.Canceled) }
 }
 
 // follow ends a held context when its session may be lost.
-func (c *Client) follow(held context.Context, end context.CancelCauseFunc, session int, strict bool) {
+func (c *Client) follow(held context.Context, end context.CancelCauseFunc, session int, toConnection bool) {
 	for st := c.s.now.Load(); ; st = st.next {
 		switch {
 		case st.session != session, st.State == Expired, st.final != nil, st.State == Lost:
 			end(ErrSessionExpired)
 			return
-		case strict && st.State == Disconnected:
+		case toConnection && st.State == Disconnected:
 			end(ErrConnectionLoss)
 			return
 		}

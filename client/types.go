@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/traceid"
 )
 
 // Types of package proto that are part of this API.
@@ -14,6 +15,10 @@ type (
 	Zxid = proto.Zxid
 	// SessionID identifies a session.
 	SessionID = proto.SessionID
+	// WatcherType selects watches for HasWatch and RemoveWatches.
+	WatcherType = proto.WatcherType
+	// TraceID are the ids of an operation in traces.
+	TraceID = traceid.ID
 	// Mode is the kind of znode that a create makes.
 	Mode = proto.CreateMode
 )
@@ -27,6 +32,15 @@ const (
 	Container               = proto.ModeContainer
 	PersistentTTL           = proto.ModePersistentTTL
 	PersistentSequentialTTL = proto.ModePersistentSequentialTTL
+)
+
+// The watches that a WatcherType selects. A one-shot watch of ExistsW is one of data.
+const (
+	WatcherAny        = proto.WatcherAny
+	WatcherData       = proto.WatcherData
+	WatcherChildren   = proto.WatcherChildren
+	WatcherPersistent = proto.WatcherPersistent
+	WatcherSubtree    = proto.WatcherPersistentRecursive
 )
 
 // Permission bits of an ACL.

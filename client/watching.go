@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"github.com/seed94657493/warren/proto"
@@ -24,16 +25,22 @@ func (c *Client) watchCall(op proto.OpCode, path string, kind watchKind, to []Re
 	if err != nil {
 		return nil, err
 	}
-	if len(to) > 0 {
-		cl.watch = c.watches.add(path, kind, to[0], true)
-	} else {
+	switch len(to) {
+	case 0:
 		cl.watch = c.watches.add(path, kind, nil, false)
+	case 1:
+		cl.watch = c.watches.add(path, kind, to[0], true)
+	default:
+		cl.release()
+		return nil, invalid(op, path, fmt.Errorf("more than one Receiver: %w", ErrBadArguments))
 	}
 	return cl, nil
 }
 
 // GetW is Get that also sets a one-shot watch on the znode's data. Ctx bounds the call, not the watch. If a
-// Receiver is given it gets the event, and the Watch has no channel; the same holds for ExistsW and ChildrenW.
+// Receiver is given it gets the event, and the Watch has no channel. More than one is
+// ErrBadArguments. The same holds for
+// ExistsW and ChildrenW.
 func (c *Client) GetW(ctx context.Context, path string, to ...Receiver) ([]byte, Stat, *Watch, error) {
 	cl, err := c.watchCall(proto.OpGetData, path, watchData, to)
 	if err != nil {
@@ -122,7 +129,7 @@ func (c *Client) removeQuietly(path string) bool {
 }
 
 // HasWatch asks the server whether this connection has a watch on the path.
-func (c *Client) HasWatch(ctx context.Context, path string, t proto.WatcherType) (bool, error) {
+func (c *Client) HasWatch(ctx context.Context, path string, t WatcherType) (bool, error) {
 	cl, err := c.pathCall(proto.OpCheckWatches, path)
 	if err != nil {
 		return false, err
@@ -137,7 +144,7 @@ func (c *Client) HasWatch(ctx context.Context, path string, t proto.WatcherType)
 
 // RemoveWatches removes all watches of a type from a path, on the server and in this client, where they end
 // without an event. Watch.Close ends a single watch. Errors: ErrNoWatcher.
-func (c *Client) RemoveWatches(ctx context.Context, path string, t proto.WatcherType) error {
+func (c *Client) RemoveWatches(ctx context.Context, path string, t WatcherType) error {
 	cl, err := c.pathCall(proto.OpRemoveWatches, path)
 	if err != nil {
 		return err

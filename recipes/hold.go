@@ -76,7 +76,11 @@ func Revoke(ctx context.Context, c *client.Client, path string) error {
 // Claimed is the czxid of a claimed znode, and 0 for a znode of a line, whose name no other participant ever has.
 func (l *line) possess(ctx context.Context, path string, claimed client.Zxid) (*Hold, error) {
 	for {
-		held, stop := l.c.WhileHeld(context.WithoutCancel(ctx), l.isStrict)
+		tie := l.c.WhileHeld
+		if l.isStrict {
+			tie = l.c.WhileConnected
+		}
+		held, stop := tie(context.WithoutCancel(ctx))
 		session, _ := l.c.Session()
 		data, stat, w, err := l.c.GetW(ctx, path)
 		switch {

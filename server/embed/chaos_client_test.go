@@ -3,7 +3,6 @@ package embed
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/seed94657493/warren/proto"
@@ -14,13 +13,9 @@ import (
 // chaosClient is one session after the other, each of which moves between servers.
 type chaosClient struct {
 	*chaos
-	rand     *rand.Rand
-	number   int
-	id       proto.SessionID // of the present session; guarded by chaos.mu
-	session  *history.Session
-	serial   int
-	versions map[string]int32 // of the registers, as last seen
-	mine     []string         // its ephemerals, of all sessions
+	history.Load
+	id      proto.SessionID // of the present session; guarded by chaos.mu
+	session *history.Session
 }
 
 // replyTimeout is how long a client waits for a reply before it tries another server.
@@ -34,7 +29,7 @@ func (k *chaosClient) run() {
 			}
 		}
 		err := k.burst()
-		if err == nil && k.rand.IntN(60) == 0 {
+		if err == nil && k.Rand.IntN(60) == 0 {
 			err = errOver // to another server, while the old connection lives
 		}
 		if err != nil && !k.move(err) {
@@ -64,17 +59,17 @@ func (k *chaosClient) breach(format string, args ...any) {
 
 // pause keeps the histories small enough to judge.
 func (k *chaosClient) pause() {
-	timer := time.NewTimer(time.Duration(k.rand.IntN(4000)) * time.Microsecond)
+	timer := time.NewTimer(time.Duration(k.Rand.IntN(4000)) * time.Microsecond)
 	defer timer.Stop()
 	<-timer.C
 }
 
 // begin opens a new session somewhere.
 func (k *chaosClient) begin() bool {
-	k.number = k.chaos.number()
-	k.versions = map[string]int32{}
+	k.Client = k.chaos.number()
+	k.Forget()
 	o := wire.Options{TimeoutMs: 60_000, Reply: replyTimeout}
-	if k.rand.IntN(5) == 0 {
+	if k.Rand.IntN(5) == 0 {
 		o.TimeoutMs = 300 // may expire at any time
 	}
 	if k.connect(o) != nil {
@@ -92,8 +87,8 @@ func (k *chaosClient) begin() bool {
 // connect tries servers until one takes the session, or says that it is over.
 func (k *chaosClient) connect(o wire.Options) error {
 	for k.finish.Err() == nil {
-		addr := k.e.Addr(1 + k.rand.IntN(len(k.e.members)))
-		s, err := k.recorder.Dial(k.number, addr, o)
+		addr := k.e.Addr(1 + k.Rand.IntN(len(k.e.members)))
+		s, err := k.recorder.Dial(k.Client, addr, o)
 		if err == nil || errors.Is(err, wire.ErrRejected) {
 			k.mu.Lock()
 			k.session, k.id = s, 0
@@ -105,12 +100,12 @@ func (k *chaosClient) connect(o wire.Options) error {
 		}
 		var v *wire.Violation
 		if errors.As(err, &v) {
-			k.breach("client %d: %v", k.number, err)
+			k.breach("client %d: %v", k.Client, err)
 			return err
 		}
 		k.pause()
 	}
-	k.breach("client %d: no server", k.number)
+	k.breach("client %d: no server", k.Client)
 	return errOver
 }
 
@@ -119,11 +114,11 @@ func (k *chaosClient) connect(o wire.Options) error {
 func (k *chaosClient) move(err error) bool {
 	var v *wire.Violation
 	if errors.As(err, &v) {
-		k.breach("client %d: %v", k.number, err)
+		k.breach("client %d: %v", k.Client, err)
 		return false
 	}
 	old := k.session
-	k.versions = map[string]int32{}
+	k.Forget()
 	o := old.Resume()
 	if err != errOver {
 		old.Close()
@@ -134,7 +129,7 @@ func (k *chaosClient) move(err error) bool {
 	switch {
 	case errors.Is(err, wire.ErrRejected):
 		if !k.wasHunted(id) {
-			k.breach("client %d: session %v was lost", k.number, id)
+			k.breach("client %d: session %v was lost", k.Client, id)
 		}
 		k.session = nil
 		return true
@@ -144,76 +139,17 @@ func (k *chaosClient) move(err error) bool {
 	return true
 }
 
-// burst sends up to three requests at once and waits for them.
+// burst sends a few requests at once and waits for the answers.
 func (k *chaosClient) burst() error {
-	var reqs []wire.Request
-	for range 1 + k.rand.IntN(3) {
-		reqs = append(reqs, k.requests()...)
-	}
 	var failed error
-	for _, call := range k.session.SendAll(reqs...) {
+	for _, call := range k.session.SendAll(k.Burst()...) {
 		if err := call.Wait(); err != nil {
 			return err
 		}
 		if code := call.Reply.Header.Err; code == proto.ErrSessionExpired || code == proto.ErrSessionMoved {
 			failed = code
 		}
-		k.learn(call)
+		k.Learn(call)
 	}
 	return failed
-}
-
-func (k *chaosClient) requests() []wire.Request {
-	k.serial++
-	path := registerPath(k.rand.IntN(chaosRegisters))
-	data := fmt.Appendf(nil, "%d-%d", k.number, k.serial)
-	version := int32(-1)
-	if seen, ok := k.versions[path]; ok && k.rand.IntN(3) > 0 {
-		version = seen
-	}
-	watch := k.rand.IntN(2) == 0
-	switch k.rand.IntN(13) {
-	case 0, 1:
-		return []wire.Request{wire.Create(path, data, wire.OpenACL, 0)}
-	case 2:
-		return []wire.Request{wire.Delete(path, version)}
-	case 3, 4, 5:
-		return []wire.Request{wire.SetData(path, data, version)}
-	case 6, 7:
-		return []wire.Request{wire.Sync(path), wire.GetData(path, watch)}
-	case 8:
-		return []wire.Request{wire.GetData(path, watch)}
-	case 9:
-		return []wire.Request{wire.Exists(path, watch)}
-	case 10:
-		return []wire.Request{wire.GetChildren("/reg", watch)}
-	case 11:
-		own := fmt.Sprintf("/eph/c%d-%d", k.number, k.serial)
-		k.mine = append(k.mine, own)
-		return []wire.Request{wire.Create(own, data, wire.OpenACL, proto.ModeEphemeral)}
-	}
-	if len(k.mine) == 0 {
-		return []wire.Request{wire.Ping()}
-	}
-	own := k.mine[k.rand.IntN(len(k.mine))]
-	if k.rand.IntN(4) == 0 {
-		return []wire.Request{wire.Delete(own, -1)}
-	}
-	return []wire.Request{wire.Exists(own, watch)}
-}
-
-// learn keeps the versions that replies show.
-func (k *chaosClient) learn(call *wire.Call) {
-	if call.Reply.Header.Err != proto.OK {
-		return
-	}
-	r := proto.NewReader(call.Request.Body)
-	switch v := call.Reply.Value.(type) {
-	case *proto.StatResponse:
-		k.versions[r.Text().String()] = v.Stat.Version
-	case *proto.GetDataResponse:
-		k.versions[r.Text().String()] = v.Stat.Version
-	case *proto.CreateResponse:
-		k.versions[v.Path.String()] = 0
-	}
 }

@@ -102,8 +102,6 @@ const (
 	judgeTimeout   = 2 * time.Minute
 )
 
-func registerPath(i int) string { return fmt.Sprintf("/reg/r%d", i) }
-
 func (c *chaos) run() {
 	defer func() {
 		if c.Failed() {
@@ -120,7 +118,8 @@ func (c *chaos) run() {
 	defer end()
 	var wg sync.WaitGroup
 	for i := range chaosClients {
-		k := &chaosClient{chaos: c, rand: rand.New(rand.NewPCG(c.seed, uint64(100+i)))}
+		k := &chaosClient{chaos: c,
+			Load: history.Load{Rand: rand.New(rand.NewPCG(c.seed, uint64(100+i))), Registers: chaosRegisters}}
 		c.clients = append(c.clients, k)
 		wg.Go(k.run)
 	}
@@ -239,10 +238,10 @@ func (c *chaos) look(id int) error {
 	defer s.Close()
 	var reqs []wire.Request
 	for i := range chaosRegisters {
-		reqs = append(reqs, wire.Sync("/"), wire.GetData(registerPath(i), false))
+		reqs = append(reqs, wire.Sync("/"), wire.GetData(history.Register(i), false))
 	}
 	for _, k := range c.clients {
-		for _, path := range k.mine {
+		for _, path := range k.Mine {
 			reqs = append(reqs, wire.Exists(path, false))
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/cluster"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 
 // movesWanted is how many moves there are at least.
 func movesWanted() int64 {
-	if raceEnabled {
+	if cluster.RaceEnabled() {
 		return 200
 	}
 	return 2000

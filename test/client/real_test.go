@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
-	"github.com/seed94657493/warren/proto"
 )
 
 // removeTree deletes a subtree after the test, whose context is over by then.
@@ -110,7 +109,7 @@ func TestRealOnly(t *testing.T) {
 			require.NoError(t, err)
 			require.Contains(t, who, client.Identity{Scheme: "digest", User: "bob"})
 
-			has, err := c.HasWatch(ctx, "/box", proto.WatcherAny)
+			has, err := c.HasWatch(ctx, "/box", client.WatcherAny)
 			require.NoError(t, err)
 			require.False(t, has)
 		})

@@ -99,7 +99,13 @@ var features = map[string]feature{
 		return ctx.Err()
 	}},
 	"WhileHeld": {do: func(ctx context.Context, c *client.Client) error {
-		held, cancel := c.WhileHeld(ctx, true)
+		held, cancel := c.WhileHeld(ctx)
+		defer cancel()
+		<-held.Done()
+		return held.Err()
+	}},
+	"WhileConnected": {do: func(ctx context.Context, c *client.Client) error {
+		held, cancel := c.WhileConnected(ctx)
 		defer cancel()
 		<-held.Done()
 		return held.Err()

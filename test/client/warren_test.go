@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/cluster"
 )
 
 // TestOnWarren runs the tests of package client that are for each server, on a Warren server: that package cannot
@@ -14,7 +16,7 @@ import (
 func TestOnWarren(t *testing.T) {
 	// The colon is that of an address, so that the fake server is left out.
 	args := []string{"test", "-count=1", "-v", "-timeout=10m", "-run=OnEachServer$/:"}
-	if raceEnabled {
+	if cluster.RaceEnabled() {
 		args = append(args, "-race")
 	}
 	args = append(args, "github.com/seed94657493/warren/client")

@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -43,7 +45,7 @@ func buildBinary() (dir, path string, err error) {
 	}
 	path = filepath.Join(dir, "warren")
 	args := []string{"build", "-pgo=off", "-o", path} // a build with the profile takes a minute
-	if raceEnabled {
+	if RaceEnabled() {
 		args = append(args, "-race")
 	}
 	cmd := exec.Command("go", append(args, "./cmd/warren")...)
@@ -52,6 +54,14 @@ func buildBinary() (dir, path string, err error) {
 		return dir, "", fmt.Errorf("cluster: go build ./cmd/warren: %w\n%s", err, out)
 	}
 	return dir, path, nil
+}
+
+// RaceEnabled reports whether the tests, and so the server, run with the race detector.
+func RaceEnabled() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool {
+		return s.Key == "-race" && s.Value == "true"
+	})
 }
 
 // Main runs the tests of a package that uses Node and removes the binary. It returns the exit code.

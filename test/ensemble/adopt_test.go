@@ -13,6 +13,7 @@ import (
 // TestAdopt lets an operator take a server that stays outside into the ensemble: what the server had is set aside,
 // and it serves what the others have. While the server runs, and while no server leads, nothing happens.
 func TestAdopt(t *testing.T) {
+	t.Parallel()
 	all, gone := scene{kinds: of(cluster.Warren, 3)}.withCopies(t)
 	third, c := all.nodes[2], all.among(all.nodes[:2]...)
 	adopt := func(args ...string) (string, error) {

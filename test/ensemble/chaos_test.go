@@ -122,28 +122,27 @@ func (c *chaos) launch(o []cluster.Options) {
 // load lets clients work while something happens, and returns what they saw.
 func (c *chaos) load(seed uint64, something func()) *history.History {
 	recorder := history.NewRecorder()
-	first := &client{number: -1, nodes: c.nodes, recorder: recorder, rand: rand.New(rand.NewPCG(seed, 99))}
+	var stop atomic.Bool
+	newClient := func(number int, stream uint64) *client {
+		return &client{nodes: c.nodes, recorder: recorder, stop: &stop, Load: history.Load{
+			Rand: rand.New(rand.NewPCG(seed, stream)), Client: number, Registers: registers}}
+	}
+	first := newClient(-1, 99)
 	require.NoError(c.t, first.somewhere(wire.Options{TimeoutMs: sessionTimeout, Reply: hangGuard}))
 	c.finish(first.session, wire.Create("/reg", nil, wire.OpenACL, 0), wire.Create("/eph", nil, wire.OpenACL, 0),
 		wire.Create("/mortal", nil, wire.OpenACL, 0))
 
-	var stop atomic.Bool
 	var clients []*client
 	var wg sync.WaitGroup
 	for i := range *clientsFlag {
-		one := &client{number: i, nodes: c.nodes, recorder: recorder,
-			rand: rand.New(rand.NewPCG(seed, uint64(100+i))), stop: &stop}
+		one := newClient(i, uint64(100+i))
 		require.NoError(c.t, one.open())
 		clients = append(clients, one)
 		wg.Go(one.run)
 	}
 	var short []*mortal
 	for i := range 2 {
-		r := rand.New(rand.NewPCG(seed, uint64(500+i)))
-		m := &mortal{
-			client: &client{number: (i + 1) * 10_000, nodes: c.nodes, recorder: recorder, rand: r, stop: &stop},
-			all:    &c.short,
-		}
+		m := &mortal{client: newClient((i+1)*10_000, uint64(500+i)), all: &c.short}
 		short = append(short, m)
 		wg.Go(m.run)
 	}
@@ -162,7 +161,7 @@ func (c *chaos) load(seed uint64, something func()) *history.History {
 	c.logf("%d requests answered, %d moves", acked, moves)
 	c.short.buried(c)
 	c.finishIfOpen(first)
-	last := &client{number: -2, nodes: c.nodes, recorder: recorder, rand: first.rand}
+	last := newClient(-2, 98)
 	require.NoError(c.t, last.somewhere(wire.Options{TimeoutMs: sessionTimeout, Reply: hangGuard}))
 	return c.lookBack(last, clients)
 }
@@ -189,12 +188,12 @@ func (c *chaos) lookBack(last *client, clients []*client) *history.History {
 	}
 	var reads []wire.Request
 	for _, one := range clients {
-		for _, path := range one.mine {
+		for _, path := range one.Mine {
 			reads = append(reads, wire.Exists(path, false))
 		}
 	}
 	for i := range registers {
-		reads = append(reads, wire.Sync("/"), wire.GetData(registerPath(i), false))
+		reads = append(reads, wire.Sync("/"), wire.GetData(history.Register(i), false))
 	}
 	for some := range slices.Chunk(reads, 200) {
 		for _, one := range clients[half:] {

@@ -16,6 +16,7 @@ import (
 // because it can promise nothing more, instead of staying as one that neither serves nor stops; it starts again from
 // what it has beside that file, and nothing is lost.
 func TestMetaDestroyed(t *testing.T) {
+	t.Parallel()
 	for _, leads := range []bool{false, true} {
 		c := newScene(t, of(cluster.Warren, 3)...)
 		kept := c.creates("before", 3)

@@ -22,8 +22,10 @@ import (
 // TestOlderCopyInOneMember restores an older copy in a member while the others go on: it joins without an election,
 // and nothing is lost.
 func TestOlderCopyInOneMember(t *testing.T) {
+	t.Parallel()
 	for name, epochs := range map[string]int{"of the same epoch": 0, "of an earlier epoch": 2} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := newScene(t, of(cluster.Warren, 3)...)
 			kept := c.creates("first", 3)
 			node := c.nodes[c.certainLeader().ID()%3]
@@ -50,8 +52,10 @@ func TestOlderCopyInOneMember(t *testing.T) {
 // one epoch. If the third runs on, its history goes on and nothing is lost. If it ended in order before the two have
 // acknowledged something else, it stays outside.
 func TestMajorityRolledBack(t *testing.T) {
+	t.Parallel()
 	for name, runsOn := range map[string]bool{"the third runs on": true, "the third was stopped": false} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := newScene(t, of(cluster.Warren, 3)...)
 			kept := c.creates("first", 3)
 			third := c.certainLeader()
@@ -87,6 +91,7 @@ func TestMajorityRolledBack(t *testing.T) {
 // TestAllRestored restores old copies of the same time in all members at once, as an operator does to have the old
 // state: they serve it.
 func TestAllRestored(t *testing.T) {
+	t.Parallel()
 	c := newScene(t, of(cluster.Warren, 3)...)
 	kept := c.eras("old", 1)
 	c.end()
@@ -113,6 +118,7 @@ func TestAllRestored(t *testing.T) {
 // the one way meets a server that went the other way: only a checksum tells, because its meta.db is lost. It comes
 // back with its own directory, without meta.db as well, so that its lineage says the same as before.
 func TestOwnDirectoryAfterAnother(t *testing.T) {
+	t.Parallel()
 	c := newScene(t, of(cluster.Warren, 3)...)
 	c.creates("first", 3)
 	c.end()
@@ -165,6 +171,7 @@ func TestOwnDirectoryAfterAnother(t *testing.T) {
 // two are new, and one is down. The new ones vote for the first, until both change their votes: only together with
 // both is the last one a quorum.
 func TestServersConcedeTogether(t *testing.T) {
+	t.Parallel()
 	groups := map[string]string{"group.1": "1:2", "group.2": "3", "group.3": "4:5", "weight.1": "1", "weight.2": "2",
 		"weight.3": "1", "weight.4": "1", "weight.5": "1"}
 	there := newScene(t, of(cluster.Warren, 3)...)
@@ -193,6 +200,7 @@ func TestServersConcedeTogether(t *testing.T) {
 // TestDiskExchanged exchanges the disks of two members: neither starts, and both say why. They start when the disks
 // are back.
 func TestDiskExchanged(t *testing.T) {
+	t.Parallel()
 	c := newScene(t, of(cluster.Warren, 3)...)
 	kept := c.creates("first", sceneCreates)
 	c.end()
@@ -211,6 +219,7 @@ func TestDiskExchanged(t *testing.T) {
 // TestRenumbered gives the members other ids with the same directories: none starts. When meta.db is removed, as the
 // message says, they serve what they had.
 func TestRenumbered(t *testing.T) {
+	t.Parallel()
 	c := newScene(t, of(cluster.Warren, 3)...)
 	kept := c.eras("first", 1)
 	c.end()
@@ -247,8 +256,10 @@ func refusedAsOthers(t *testing.T, owners map[*cluster.Node]int) {
 // TestInitializeWhereThereIsData leaves the file initialize beside databases, in one member and in all: nothing
 // happens to them.
 func TestInitializeWhereThereIsData(t *testing.T) {
+	t.Parallel()
 	for _, members := range []int{1, 3} {
 		t.Run(fmt.Sprint(members, " of 3"), func(t *testing.T) {
+			t.Parallel()
 			c := newScene(t, of(cluster.Warren, 3)...)
 			kept := c.creates("first", sceneCreates)
 			some := c.among(c.nodes[3-members:]...)
@@ -271,6 +282,7 @@ func TestInitializeWhereThereIsData(t *testing.T) {
 // it gets through to the leader, which then warns; with the smallest it is never called back, because the others call
 // the address that they know.
 func TestTwoServersWithOneID(t *testing.T) {
+	t.Parallel()
 	for _, one := range []struct {
 		name   string
 		id     int
@@ -281,6 +293,7 @@ func TestTwoServersWithOneID(t *testing.T) {
 		{"smallest with a copy", 1, true},
 	} {
 		t.Run(one.name, func(t *testing.T) {
+			t.Parallel()
 			c := newScene(t, of(cluster.Warren, 3)...)
 			kept := c.creates("first", 3)
 			node := c.nodes[one.id-1]
@@ -318,6 +331,7 @@ func TestTwoServersWithOneID(t *testing.T) {
 // TestLoneOldLeader lets a leader log what no other server has, and come back after the others have gone on: what it
 // logged alone is cut off, and it joins without an election.
 func TestLoneOldLeader(t *testing.T) {
+	t.Parallel()
 	c := newScene(t, of(cluster.Warren, 3)...)
 	kept := c.creates("first", 3)
 	leader := c.certainLeader()

@@ -58,6 +58,7 @@ func (c *chaos) areStuck(nodes []*cluster.Node, blank int, why, wayOut string) {
 // TestTwoOfThreeDisksAreLost takes the disks of two servers of three away. The servers say that no leader can be
 // elected, and that they serve no client, until the disks are back.
 func TestTwoOfThreeDisksAreLost(t *testing.T) {
+	t.Parallel()
 	c := newScene(t, of(cluster.Warren, 3)...)
 	kept := c.creates("kept", sceneCreates)
 	c.killEach()
@@ -136,6 +137,7 @@ func (c *chaos) refusesTo(node *cluster.Node, reason string, args ...string) {
 // and on one other server. Acknowledged writes are there, the third server takes them from the leader, and clients
 // hear that their session has expired.
 func TestRecoverFromLostDisks(t *testing.T) {
+	t.Parallel()
 	c := newScene(t, of(cluster.Warren, 3)...)
 	kept := c.creates("kept", sceneCreates)
 	backup := filepath.Join(t.TempDir(), "survivor")
@@ -231,6 +233,7 @@ func (c *chaos) staysOutside(node *cluster.Node) {
 // TestRecoverWhileTheOthersServe lets an operator take servers for lost that are only cut off: they go on without the
 // server whose directory was recovered, nothing is lost, and that server comes back by warren adopt.
 func TestRecoverWhileTheOthersServe(t *testing.T) {
+	t.Parallel()
 	c := newScene(t, of(cluster.Warren, 3)...)
 	kept := c.creates("kept", sceneCreates)
 	cutOff, others := c.nodes[2], c.among(c.nodes[:2]...)
@@ -275,6 +278,7 @@ func TestRecoverWhileTheOthersServe(t *testing.T) {
 // TestRecoverFromAServerThatIsBehind wants to go on from a server that has missed writes, while the one that has them
 // is there. That is refused; when the operator insists, the other server stays outside with what only it has.
 func TestRecoverFromAServerThatIsBehind(t *testing.T) {
+	t.Parallel()
 	c := newScene(t, of(cluster.Warren, 3)...)
 	kept := c.creates("kept", sceneCreates)
 	behind, ahead, empty := c.nodes[2], c.nodes[1], c.nodes[0]
@@ -310,6 +314,7 @@ func TestRecoverFromAServerThatIsBehind(t *testing.T) {
 // TestTwoRecoveriesAtOnce lets two operators begin with a server each. The two histories do not count for each other,
 // and no server serves, until one of the operators gives the other server up.
 func TestTwoRecoveriesAtOnce(t *testing.T) {
+	t.Parallel()
 	c := newScene(t, of(cluster.Warren, 3)...)
 	kept := c.creates("kept", sceneCreates)
 	one, two, empty := c.nodes[2], c.nodes[1], c.nodes[0]
@@ -344,6 +349,7 @@ func TestTwoRecoveriesAtOnce(t *testing.T) {
 // TestRecoverKnowsReconfigurations has a zoo.cfg that names other servers than the ensemble has agreed on: the quorum
 // cannot be judged by it.
 func TestRecoverKnowsReconfigurations(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	version2 := filepath.Join(dir, "data", "version-2")
 	require.NoError(t, os.MkdirAll(version2, 0o755))

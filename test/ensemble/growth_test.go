@@ -109,6 +109,7 @@ func (c *chaos) names(node *cluster.Node, servers ...*cluster.Node) {
 // TestGrowthByRestarts adds a server without reconfig: it follows without a vote while the lists of the others do not
 // name it, and votes when they do. Clients write all the time.
 func TestGrowthByRestarts(t *testing.T) {
+	t.Parallel()
 	growthByRestarts(t, of(cluster.Warren, 4)...)
 }
 
@@ -177,6 +178,7 @@ func growthByRestarts(t *testing.T, kinds ...cluster.Kind) {
 // TestGrowthWithoutVote: servers that the others do not name serve, and decide nothing. The members go on without
 // them, and they do not go on without the members.
 func TestGrowthWithoutVote(t *testing.T) {
+	t.Parallel()
 	c, all := growing(t, 3, of(cluster.Warren, 5)...)
 	old, added := all[:3], all[3:]
 	before := map[*cluster.Node]string{}
@@ -242,6 +244,7 @@ func files(t *testing.T, node *cluster.Node) string {
 
 // TestShrinkWithoutQuorum restarts the servers that are left of a lost quorum with a list of their own.
 func TestShrinkWithoutQuorum(t *testing.T) {
+	t.Parallel()
 	c, all := growing(t, 5, of(cluster.Warren, 5)...)
 	paths := c.writes(all...)
 	c.have(paths, all...)
@@ -259,7 +262,10 @@ func TestShrinkWithoutQuorum(t *testing.T) {
 }
 
 // TestLeaderOutOfView: a server whose list does not name the leader neither follows it nor leads.
-func TestLeaderOutOfView(t *testing.T) { leaderOutOfView(t, of(cluster.Warren, 3)...) }
+func TestLeaderOutOfView(t *testing.T) {
+	t.Parallel()
+	leaderOutOfView(t, of(cluster.Warren, 3)...)
+}
 
 func leaderOutOfView(t *testing.T, kinds ...cluster.Kind) {
 	var o []cluster.Options

@@ -16,6 +16,7 @@ import (
 // the fifth is down: no history has a quorum, so none of the four serves, and all keep their files. With the fifth
 // the new history has one.
 func TestHalfOfEach(t *testing.T) {
+	t.Parallel()
 	all := newScene(t, of(cluster.Warren, 5)...)
 	all.eras("old", 2)
 	all.end()
@@ -45,7 +46,9 @@ func TestHalfOfEach(t *testing.T) {
 // to all again. Of 3 and 3 servers neither is a quorum of 6, and none serves; of 3 and 2 the three serve, and the two
 // stay outside.
 func TestSplitAndJoined(t *testing.T) {
+	t.Parallel()
 	t.Run("3 and 3", func(t *testing.T) {
+		t.Parallel()
 		all, parts, kept := split(t, 3, 3)
 		before := all.held()
 		all.stalls()
@@ -55,6 +58,7 @@ func TestSplitAndJoined(t *testing.T) {
 		all.rejoin(parts[0], kept[0])
 	})
 	t.Run("3 and 2", func(t *testing.T) {
+		t.Parallel()
 		all, parts, kept := split(t, 3, 2)
 		before := all.held()
 		for _, node := range all.nodes {

@@ -16,15 +16,22 @@ import (
 
 // TestMadeAnew makes four of five servers begin with an empty database while the fifth is down, and lets the fifth
 // come with its old one.
-func TestMadeAnew(t *testing.T) { scene{kinds: of(cluster.Warren, 5)}.madeAnew(t) }
+func TestMadeAnew(t *testing.T) {
+	t.Parallel()
+	scene{kinds: of(cluster.Warren, 5)}.madeAnew(t)
+}
 
 // TestBroughtBack brings two of three servers back to an old copy of their directories while the third is down, and
 // lets the third come.
-func TestBroughtBack(t *testing.T) { scene{kinds: of(cluster.Warren, 3)}.broughtBack(t) }
+func TestBroughtBack(t *testing.T) {
+	t.Parallel()
+	scene{kinds: of(cluster.Warren, 3)}.broughtBack(t)
+}
 
 // TestBroughtBackReadOnly is TestBroughtBack with servers that serve reads without a quorum: the one that stays
 // outside does not.
 func TestBroughtBackReadOnly(t *testing.T) {
+	t.Parallel()
 	settings := map[string]string{"readonlymode.enabled": "true"}
 	scene{kinds: of(cluster.Warren, 3), settings: settings}.broughtBack(t)
 }
@@ -32,14 +39,19 @@ func TestBroughtBackReadOnly(t *testing.T) {
 // TestBroughtBackTogether is TestBroughtBack, but the third is there before the two have acknowledged anything: its
 // history goes on.
 func TestBroughtBackTogether(t *testing.T) {
+	t.Parallel()
 	scene{kinds: of(cluster.Warren, 3)}.broughtBackTogether(t)
 }
 
 // TestForeign gives a member the directory of a member of another ensemble with the same id, which has seen more
 // epochs, or fewer.
 func TestForeign(t *testing.T) {
+	t.Parallel()
 	for _, epochs := range foreignEpochs {
-		t.Run(epochs, func(t *testing.T) { scene{kinds: of(cluster.Warren, 3), epochs: epochs}.foreign(t) })
+		t.Run(epochs, func(t *testing.T) {
+			t.Parallel()
+			scene{kinds: of(cluster.Warren, 3), epochs: epochs}.foreign(t)
+		})
 	}
 }
 

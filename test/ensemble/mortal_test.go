@@ -34,7 +34,7 @@ func mortalPath(number int) string { return fmt.Sprintf("/mortal/m%d", number) }
 
 // run lives one life after the other, until stop.
 func (m *mortal) run() {
-	for ; !m.stop.Load() && m.failed == nil; m.number++ { // each session is a client of its own
+	for ; !m.stop.Load() && m.failed == nil; m.Client++ { // each session is a client of its own
 		m.failed = m.life()
 	}
 }
@@ -44,22 +44,22 @@ func (m *mortal) life() error {
 	if err := m.somewhere(wire.Options{TimeoutMs: mortalTimeout}); err != nil {
 		return err
 	}
-	path := mortalPath(m.number)
+	path := mortalPath(m.Client)
 	m.all.mu.Lock()
 	m.all.sessions = append(m.all.sessions, m.session.Session())
 	m.all.paths = append(m.all.paths, path)
 	m.all.mu.Unlock()
 	next := wire.Create(path, nil, wire.OpenACL, proto.ModeEphemeral)
-	for range 5 + m.rand.IntN(30) {
+	for range 5 + m.Rand.IntN(30) {
 		if err := m.wait(m.session.SendAll(next)[0]); err != nil {
 			if over, err := m.resume(err); over || err != nil {
 				return err
 			}
 		}
-		next = wire.Exists(path, m.rand.IntN(3) == 0)
-		time.Sleep(time.Duration(10+m.rand.IntN(60)) * time.Millisecond)
+		next = wire.Exists(path, m.Rand.IntN(3) == 0)
+		time.Sleep(time.Duration(10+m.Rand.IntN(60)) * time.Millisecond)
 	}
-	if m.rand.IntN(3) == 0 {
+	if m.Rand.IntN(3) == 0 {
 		_ = m.session.SendAll(wire.CloseSession())[0].Wait() // otherwise, or if it is not heard, it expires
 	}
 	m.session.Close()

@@ -18,6 +18,7 @@ import (
 // TestRestoreIsKilled kills warren restore at a moment of its work, again and again. The server comes up with the
 // tree from before or with the one of the backup, or refuses and says why; then the command is run again.
 func TestRestoreIsKilled(t *testing.T) {
+	t.Parallel()
 	const seed, rounds = 5, 40
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))

@@ -118,6 +118,7 @@ func (r *restored) goesOn() {
 
 // TestRestore restores a backup in all servers while a client, which has seen later epochs, waits for them.
 func TestRestore(t *testing.T) {
+	t.Parallel()
 	r := newRestored(t)
 	r.end()
 	epochs := r.restore(r.nodes...)
@@ -142,6 +143,7 @@ func TestRestore(t *testing.T) {
 // TestRestoreOfAMajority restores a backup in two servers. The third one stays outside, with its files as they are,
 // until it is restored or set aside.
 func TestRestoreOfAMajority(t *testing.T) {
+	t.Parallel()
 	r := newRestored(t)
 	r.end()
 	third, two := r.nodes[2], r.among(r.nodes[:2]...)
@@ -166,8 +168,10 @@ func TestRestoreOfAMajority(t *testing.T) {
 // It leads if it comes with them; if it comes after them it stays outside, and what they have acknowledged is not
 // lost.
 func TestRestoreOfDifferentEpochs(t *testing.T) {
+	t.Parallel()
 	for name, isLate := range map[string]bool{"together": false, "late": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			r := newRestored(t)
 			r.end()
 			third, two := r.nodes[2], r.among(r.nodes[:2]...)

@@ -20,6 +20,7 @@ const returnRounds = 10
 // TestOrdinaryReturn lets a member come back that was away while the others were restarted and wrote: it joins
 // without an election, and how long that takes is logged.
 func TestOrdinaryReturn(t *testing.T) {
+	t.Parallel()
 	c := newScene(t, of(cluster.Warren, 3)...)
 	kept := c.creates("first", 3)
 	f := &figures{}
@@ -48,6 +49,7 @@ func TestOrdinaryReturn(t *testing.T) {
 // TestReturnWithALaterPromise lets a member come back that has promised an epoch which no leader has reached. It
 // serves, and neither does a leader change nor a client lose its connection: the leader begins a new epoch.
 func TestReturnWithALaterPromise(t *testing.T) {
+	t.Parallel()
 	c := newScene(t, of(cluster.Warren, 3)...)
 	kept := c.creates("first", 3)
 	node := c.nodes[c.certainLeader().ID()%3]

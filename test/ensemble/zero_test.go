@@ -13,7 +13,10 @@ import (
 )
 
 // TestNumberedFromZero runs an ensemble with the ids 0, 1 and 2, as many in the field have.
-func TestNumberedFromZero(t *testing.T) { numberedFromZero(t, of(cluster.Warren, 3)...) }
+func TestNumberedFromZero(t *testing.T) {
+	t.Parallel()
+	numberedFromZero(t, of(cluster.Warren, 3)...)
+}
 
 // numberedFromZero lets each server of such an ensemble serve sessions, server 0 follow and lead, and a session that
 // server 0 has made go on at another.

@@ -1,10 +1,16 @@
 package gozk_test
 
 import (
+	"bytes"
+	"debug/buildinfo"
+	"encoding/json"
 	"flag"
-	"fmt"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,20 +18,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/seed94657493/warren/client"
+	_ "github.com/seed94657493/warren/client/zk" // after a change of it, go test must not reuse a result
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
-	"github.com/seed94657493/warren/test/gozk"
-	"github.com/seed94657493/warren/test/gozk/ours"
-	"github.com/seed94657493/warren/test/gozk/theirs"
 )
 
-var (
-	rewrite    = flag.Bool("rewrite", false, "copy the scenarios of theirs to ours")
-	serverFlag = flag.String("gozk.server", "",
-		"fresh server to use instead of one of our own, such as an Apache ZooKeeper with extended types "+
-			"and all four-letter words")
+// The modules that have the API.
+const (
+	theirs = "github.com/go-zookeeper/zk"
+	ours   = "github.com/seed94657493/warren/client/zk"
 )
+
+var serverFlag = flag.String("gozk.server", "",
+	"fresh server to use instead of one of our own, such as an Apache ZooKeeper with extended types "+
+		"and all four-letter words")
 
 // startServer returns the address of a server that ends with the test.
 func startServer(t *testing.T) string {
@@ -44,26 +50,36 @@ func startServer(t *testing.T) string {
 // Both clients see the same in every scenario.
 func TestScenarios(t *testing.T) {
 	addr := startServer(t)
-	c, err := client.Dial(t.Context(), addr)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = c.Close() })
-	require.Equal(t, len(theirs.Scenarios), len(ours.Scenarios))
-	// Scenarios wait more than they work, so all run at once.
-	wants, gots := make([]*gozk.World, len(theirs.Scenarios)), make([]*gozk.World, len(ours.Scenarios))
-	var running sync.WaitGroup
-	for i := range wants {
-		wants[i] = newWorld(t, c, addr, "theirs", theirs.Scenarios[i].Name)
-		gots[i] = newWorld(t, c, addr, "ours", ours.Scenarios[i].Name)
-		running.Go(func() { theirs.Scenarios[i].Run(wants[i]) })
-		running.Go(func() { ours.Scenarios[i].Run(gots[i]) })
+	// go-zookeeper has a data race of its own, so only ours is built with the race detector that this test may have.
+	programs := map[string]string{
+		"theirs": build(t, theirs),
+		"ours":   build(t, ours, append(ownFlags(t), "-overlay", overlay(t))...),
 	}
-	running.Wait()
-	for i, s := range theirs.Scenarios {
-		t.Run(s.Name, func(t *testing.T) {
-			want, got := strings.Join(wants[i].Seen(), "\n"), strings.Join(gots[i].Seen(), "\n")
+	seen := map[string]map[string][]string{}
+	var mu sync.Mutex
+	t.Run("run", func(t *testing.T) {
+		for side, program := range programs {
+			t.Run(side, func(t *testing.T) {
+				t.Parallel()
+				lines := run(t, program, addr, side)
+				mu.Lock()
+				defer mu.Unlock()
+				seen[side] = lines
+			})
+		}
+	})
+	if t.Failed() {
+		return
+	}
+	names := slices.Sorted(maps.Keys(seen["theirs"]))
+	require.NotEmpty(t, names)
+	require.Equal(t, names, slices.Sorted(maps.Keys(seen["ours"])))
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			want, got := strings.Join(seen["theirs"][name], "\n"), strings.Join(seen["ours"][name], "\n")
 			require.NotEmpty(t, want)
-			require.NotContains(t, want, "in time false")
-			require.Equal(t, want, got)
+			require.NotContains(t, want, "in time false") // what both missed was not compared
+			require.Equal(t, want, got, "go-zookeeper is what was expected, client/zk the actual")
 			if testing.Verbose() {
 				t.Log(want)
 			}
@@ -71,39 +87,66 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-func newWorld(t *testing.T, c *client.Client, addr, side, name string) *gozk.World {
+// build builds the program of the scenarios, and checks that it has the API of module and not the other.
+func build(t *testing.T, module string, flags ...string) string {
 	t.Helper()
-	root := fmt.Sprintf("/%s-%s", side, name)
-	_, err := c.Create(t.Context(), root, nil, client.Persistent)
+	program := filepath.Join(t.TempDir(), "run")
+	out, err := exec.CommandContext(t.Context(), "go",
+		slices.Concat([]string{"build", "-o", program}, flags, []string{"./run"})...).CombinedOutput()
+	require.NoError(t, err, "with %s:\n%s", module, out)
+	info, err := buildinfo.ReadFile(program)
 	require.NoError(t, err)
-	p, err := gozk.NewProxy(addr)
-	require.NoError(t, err)
-	t.Cleanup(p.Close)
-	return &gozk.World{Addr: addr, Proxy: p, Root: root}
+	for _, m := range []string{theirs, ours} {
+		isThere := slices.ContainsFunc(info.Deps, func(d *debug.Module) bool { return d.Path == m })
+		require.Equal(t, m == module, isThere, "is %s in the program that was built with %s?", m, module)
+	}
+	return program
 }
 
-// The files in ours are those in theirs but for the import and the name of the package.
-func TestScenariosAreCopies(t *testing.T) {
-	files, err := filepath.Glob("theirs/*.go")
+// ownFlags are the flags that this test was built with and that its program should have, too.
+func ownFlags(t *testing.T) (flags []string) {
+	t.Helper()
+	info, ok := debug.ReadBuildInfo()
+	require.True(t, ok)
+	for _, s := range info.Settings {
+		if s.Key == "-race" || s.Key == "-tags" {
+			flags = append(flags, s.Key+"="+s.Value)
+		}
+	}
+	return flags
+}
+
+// overlay returns an overlay in which the program imports ours instead of theirs.
+func overlay(t *testing.T) string {
+	t.Helper()
+	files, err := filepath.Glob("run/*.go")
 	require.NoError(t, err)
-	require.NotEmpty(t, files)
+	dir := t.TempDir()
+	replace := map[string]string{}
 	for _, name := range files {
 		text, err := os.ReadFile(name)
 		require.NoError(t, err)
-		want := string(text)
-		for _, change := range [][2]string{
-			{"package theirs", "package ours"},
-			{"// Package theirs", "// Package ours"},
-			{`"github.com/go-zookeeper/zk"`, `"github.com/seed94657493/warren/client/zk"`},
-		} {
-			want = strings.ReplaceAll(want, change[0], change[1])
-		}
-		copied := filepath.Join("ours", filepath.Base(name))
-		if *rewrite {
-			require.NoError(t, os.WriteFile(copied, []byte(want), 0o644))
-		}
-		got, err := os.ReadFile(copied)
+		moved := bytes.ReplaceAll(text, []byte(`"`+theirs+`"`), []byte(`"`+ours+`"`))
+		from, err := filepath.Abs(name)
 		require.NoError(t, err)
-		require.Equal(t, want, string(got), "run with -run Copies -rewrite")
+		replace[from] = filepath.Join(dir, filepath.Base(name))
+		require.NoError(t, os.WriteFile(replace[from], moved, 0o600))
 	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	require.NoError(t, err)
+	name := filepath.Join(dir, "overlay.json")
+	require.NoError(t, os.WriteFile(name, text, 0o600))
+	return name
+}
+
+// run returns what every scenario of a program has seen.
+func run(t *testing.T, program, addr, prefix string) (seen map[string][]string) {
+	t.Helper()
+	var said bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), program, addr, prefix)
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	require.NoError(t, err, "the program says:\n%s", &said)
+	require.NoError(t, json.Unmarshal(out, &seen))
+	return seen
 }

@@ -33,6 +33,18 @@ func NewProxy(target string) (*Proxy, error) {
 // Addr is where the proxy listens.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
+// Sources are the addresses from which the server is connected.
+func (p *Proxy) Sources() (all []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		if c.RemoteAddr().String() == p.target {
+			all = append(all, c.LocalAddr().String())
+		}
+	}
+	return all
+}
+
 // Close ends the proxy and its connections.
 func (p *Proxy) Close() {
 	_ = p.listener.Close()

@@ -14,12 +14,6 @@ import (
 // patience bounds every step of a scenario.
 const patience = time.Minute
 
-// Scenario is a named sequence of steps.
-type Scenario struct {
-	Name string
-	Run  func(w *World)
-}
-
 // World is where a scenario happens.
 type World struct {
 	Addr  string // the server

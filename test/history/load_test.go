@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -38,13 +37,9 @@ type load struct {
 // client is one session.
 type client struct {
 	*load
-	number   int
-	rand     *rand.Rand
-	session  *Session
-	serial   int
-	versions map[string]int32 // of the registers, as last seen
-	mine     []string         // its ephemerals
-	failed   error
+	Load
+	session *Session
+	failed  error
 }
 
 // TestHistory records clients that write, read and watch the same znodes, with a SIGKILL in the
@@ -82,7 +77,8 @@ func record(t *testing.T, node *cluster.Node, seed uint64) *History {
 	var clients []*client
 	l.half.Add(clientCount)
 	for i := range clientCount {
-		c := &client{load: l, number: i, rand: rand.New(rand.NewPCG(seed, uint64(i))), versions: map[string]int32{}}
+		c := &client{load: l,
+			Load: Load{Rand: rand.New(rand.NewPCG(seed, uint64(i))), Client: i, Registers: registers}}
 		c.session, c.failed = l.recorder.Dial(i, node.Addr(), wire.Options{TimeoutMs: 30_000})
 		require.NoError(t, c.failed)
 		clients = append(clients, c)
@@ -105,12 +101,12 @@ func record(t *testing.T, node *cluster.Node, seed uint64) *History {
 	last, err := l.recorder.Dial(-1, node.Addr(), resume)
 	require.NoError(t, err)
 	for _, c := range clients {
-		for _, path := range c.mine {
+		for _, path := range c.Mine {
 			finish(t, last, wire.Exists(path, false))
 		}
 	}
 	for i := range registers {
-		finish(t, last, wire.Sync("/"), wire.GetData(registerPath(i), false))
+		finish(t, last, wire.Sync("/"), wire.GetData(Register(i), false))
 	}
 	finish(t, last, wire.CloseSession())
 	for _, c := range clients {
@@ -129,8 +125,6 @@ func finish(t *testing.T, s *Session, reqs ...wire.Request) {
 }
 
 const registers = 4
-
-func registerPath(i int) string { return fmt.Sprintf("/reg/r%d", i) }
 
 // run is the life of a client: bursts, and a resume when the server dies, which it does as soon as
 // every client has done half of them.
@@ -164,81 +158,22 @@ func (c *client) again(err error) error {
 	}
 	<-c.up
 	<-c.session.Done()
-	c.versions = map[string]int32{}
-	c.session, err = c.recorder.Dial(c.number, c.node.Addr(), c.session.Resume())
+	c.Forget()
+	c.session, err = c.recorder.Dial(c.Client, c.node.Addr(), c.session.Resume())
 	return err
 }
 
-// burst sends up to three requests at once and waits for them.
+// burst sends a few requests at once and waits for the answers.
 func (c *client) burst() error {
-	var reqs []wire.Request
-	for range 1 + c.rand.IntN(3) {
-		reqs = append(reqs, c.requests()...)
-	}
 	var failed error
-	for _, call := range c.session.SendAll(reqs...) {
+	for _, call := range c.session.SendAll(c.Burst()...) {
 		if err := call.Wait(); err != nil {
 			failed = err
 			continue
 		}
-		c.learn(call)
+		c.Learn(call)
 	}
 	return failed
-}
-
-func (c *client) requests() []wire.Request {
-	c.serial++
-	path := registerPath(c.rand.IntN(registers))
-	data := fmt.Appendf(nil, "%d-%d", c.number, c.serial)
-	version := int32(-1)
-	if c.rand.IntN(3) > 0 {
-		version = c.versions[path]
-	}
-	watch := c.rand.IntN(2) == 0
-	switch c.rand.IntN(12) {
-	case 0, 1:
-		return []wire.Request{wire.Create(path, data, wire.OpenACL, 0)}
-	case 2:
-		return []wire.Request{wire.Delete(path, version)}
-	case 3, 4:
-		return []wire.Request{wire.SetData(path, data, version)}
-	case 5, 6:
-		return []wire.Request{wire.Sync(path), wire.GetData(path, watch)}
-	case 7:
-		return []wire.Request{wire.GetData(path, watch)}
-	case 8:
-		return []wire.Request{wire.Exists(path, watch)}
-	case 9:
-		return []wire.Request{wire.GetChildren("/reg", watch)}
-	case 10:
-		own := fmt.Sprintf("/eph/c%d-%d", c.number, c.serial)
-		c.mine = append(c.mine, own)
-		return []wire.Request{wire.Create(own, data, wire.OpenACL, proto.ModeEphemeral)}
-	}
-	if len(c.mine) == 0 {
-		return []wire.Request{wire.Ping()}
-	}
-	own := c.mine[c.rand.IntN(len(c.mine))]
-	if c.rand.IntN(4) == 0 {
-		return []wire.Request{wire.Delete(own, -1)}
-	}
-	return []wire.Request{wire.Exists(own, watch)}
-}
-
-// learn keeps the versions that replies show.
-func (c *client) learn(call *wire.Call) {
-	if call.Reply.Header.Err != proto.OK {
-		return
-	}
-	r := proto.NewReader(call.Request.Body)
-	switch v := call.Reply.Value.(type) {
-	case *proto.StatResponse:
-		c.versions[r.Text().String()] = v.Stat.Version
-	case *proto.GetDataResponse:
-		c.versions[r.Text().String()] = v.Stat.Version
-	case *proto.CreateResponse:
-		c.versions[v.Path.String()] = 0
-	}
 }
 
 // spoil applies every mutation to copies of a history that is right.

@@ -88,7 +88,7 @@ func TestGoZookeeper(t *testing.T) {
 		{"restart", func(t *testing.T) {
 			_, err := conn.Create("/mine", nil, zk.FlagEphemeral, world)
 			require.NoError(t, err)
-			if raceEnabled {
+			if cluster.RaceEnabled() {
 				t.Skip("go-zookeeper has a data race of its own between setWatches and the first reply")
 			}
 			_, _, changed, err := conn.GetW("/g")

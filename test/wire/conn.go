@@ -17,8 +17,8 @@ import (
 // password wrong.
 var ErrRejected = errors.New("wire: session rejected")
 
-// ErrClosed is the end of a connection that Close ended.
-var ErrClosed = errors.New("wire: connection closed by us")
+// errClosed is the end of a connection that Close ended.
+var errClosed = errors.New("wire: connection closed by us")
 
 // Options describe a connection. The zero value asks for a new session with a timeout of 10 s.
 type Options struct {
@@ -254,7 +254,7 @@ func (c *Conn) Do(req Request) (*Reply, error) {
 
 // Close ends the connection and leaves the session to its timeout.
 func (c *Conn) Close() {
-	c.fail(ErrClosed)
+	c.fail(errClosed)
 	c.nc.Close()
 	<-c.done
 }

@@ -194,7 +194,7 @@ func TestServerCloses(t *testing.T) {
 	require.NoError(t, c.WaitClosed())
 	_, err = c.Do(GetData("/a", false))
 	require.Error(t, err)
-	require.False(t, errors.Is(err, ErrClosed))
+	require.False(t, errors.Is(err, errClosed))
 }
 
 // FuzzDecodeBody: no panic, whatever the bytes.

@@ -44,11 +44,11 @@ type Outcome struct {
 	Warnings []string
 }
 
-// ErrDiverged means that the source has another history than the backup: its log was cut, or it is another server.
-var ErrDiverged = errors.New("backup: the source has another history")
+// errDiverged means that the source has another history than the backup: its log was cut, or it is another server.
+var errDiverged = errors.New("backup: the source has another history")
 
-// ErrGap means that txns are missing between what there is and what is needed.
-var ErrGap = rebuild.ErrGap
+// errGap means that txns are missing between what there is and what is needed.
+var errGap = rebuild.ErrGap
 
 // Add copies what is new in the source. The backup is unchanged on an error.
 func (b *Backup) Add(src Source, o Options) (Outcome, error) {
@@ -95,7 +95,7 @@ func (a *addition) add(full bool) error {
 		return a.addFull(last, end)
 	}
 	err := a.addLog(last, end)
-	if errors.Is(err, ErrGap) {
+	if errors.Is(err, errGap) {
 		a.out.Warnings = append(a.out.Warnings,
 			fmt.Sprintf("the log of the source does not go back to %v: a snapshot is added, and what lies "+
 				"between cannot be restored", last))
@@ -125,7 +125,7 @@ func (a *addition) addFull(last proto.Zxid, end *Entry) error {
 		from, after = last, end
 	}
 	err = a.addLog(from, after)
-	if errors.Is(err, ErrGap) && last > 0 {
+	if errors.Is(err, errGap) && last > 0 {
 		a.out.Warnings = append(a.out.Warnings,
 			fmt.Sprintf("the log of the source does not go back to %v: what lies between cannot be restored", last))
 		err = a.addLog(proto.Zxid(snap.Last), nil)
@@ -138,7 +138,7 @@ func (a *addition) addFull(last proto.Zxid, end *Entry) error {
 		reached = max(reached, proto.Zxid(e.Last))
 	}
 	if reached < proto.Zxid(snap.Exact) {
-		return fmt.Errorf("%w: %s may hold txns up to %v, but the log ends with %v", ErrGap, snap.File,
+		return fmt.Errorf("%w: %s may hold txns up to %v, but the log ends with %v", errGap, snap.File,
 			snap.Exact, reached)
 	}
 	return nil

@@ -86,7 +86,7 @@ func (k *Keys) open(sealed io.Reader) (io.Reader, error) {
 	plain, err := age.Decrypt(sealed, k.identities...)
 	var none *age.NoIdentityMatchError
 	if errors.As(err, &none) {
-		return nil, ErrKey
+		return nil, errKey
 	}
 	return plain, err
 }

@@ -272,9 +272,9 @@ func TestBackupUnderLoad(t *testing.T) {
 	_, r = restoredState(t, b, Target{TimeMs: lastTime + 1000})
 	require.Equal(t, ends[len(ends)-1], r.Zxid)
 	_, err = b.Restore(destination(t.TempDir()), Target{TimeMs: 1})
-	require.ErrorIs(t, err, ErrNoTarget)
+	require.ErrorIs(t, err, errNoTarget)
 	_, err = b.Restore(destination(t.TempDir()), Target{Zxid: 1 << 40})
-	require.ErrorIs(t, err, ErrNoTarget)
+	require.ErrorIs(t, err, errNoTarget)
 
 	// A server runs on what was restored. Its history is another one, and goes on behind the old one in the same
 	// backup.

@@ -30,8 +30,8 @@ const (
 	entriesMax       = 10_000
 )
 
-// ErrManifest marks a manifest that cannot be trusted.
-var ErrManifest = errors.New("backup: damaged manifest")
+// errManifest marks a manifest that cannot be trusted.
+var errManifest = errors.New("backup: damaged manifest")
 
 // Zxid is a zxid that is written in hex.
 type Zxid proto.Zxid
@@ -142,7 +142,7 @@ func (m *Manifest) encode() ([]byte, error) {
 // parseManifest is the inverse of encode, and checks what it reads.
 func parseManifest(b []byte) (*Manifest, error) {
 	damaged := func(format string, args ...any) (*Manifest, error) {
-		return nil, fmt.Errorf("%w: "+format, append([]any{ErrManifest}, args...)...)
+		return nil, fmt.Errorf("%w: "+format, append([]any{errManifest}, args...)...)
 	}
 	i := bytes.LastIndex(b, []byte("sha256 "))
 	if i < 0 {
@@ -222,7 +222,7 @@ type Backup struct {
 }
 
 // Open reads the manifest of a backup in a folder. A folder without one, or that does not exist, is an empty backup;
-// other errors match ErrManifest or are the file system's.
+// other errors match errManifest or are the file system's.
 func Open(fsys vfs.FS, dir string) (*Backup, error) { return open(fsys, &folder{fs: fsys, dir: dir}) }
 
 func open(fsys vfs.FS, s store) (*Backup, error) {
@@ -232,7 +232,7 @@ func open(fsys vfs.FS, s store) (*Backup, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return b, nil
 	case errors.Is(err, vfs.ErrTooLarge):
-		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
+		return nil, fmt.Errorf("%w: %w", errManifest, err)
 	case err != nil:
 		return nil, fmt.Errorf("backup: %w", err)
 	}

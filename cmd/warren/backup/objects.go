@@ -51,8 +51,8 @@ type ObjectInfo struct {
 // is in no manifest.
 var ErrReplaced = errors.New("backup: another run has changed the backup meanwhile: run it again")
 
-// ErrKey means that a backup is encrypted and that no key opens it.
-var ErrKey = errors.New("backup: encrypted, and no key opens it")
+// errKey means that a backup is encrypted and that no key opens it.
+var errKey = errors.New("backup: encrypted, and no key opens it")
 
 // recent is how long an object that no manifest names may be about to be named by a run that goes on.
 const recent = 24 * time.Hour
@@ -233,7 +233,7 @@ func (s *objects) fetch(e *Entry) (string, error) {
 			fmt.Errorf("%s takes %d bytes, and %s has %d left: %w", e.File, e.Bytes, s.scratch, free, vfs.ErrNoSpace))
 	}
 	if e.Sealed != nil && len(s.keys.identities) == 0 {
-		return "", ErrKey
+		return "", errKey
 	}
 	object, err := s.get(e)
 	if err != nil {

@@ -184,11 +184,11 @@ func TestObjects(t *testing.T) {
 				}
 				_, err = mustOpen(t, store, mem, public).
 					Restore(Destination{FS: mem, SnapDir: "/n", LogDir: "/n"}, Target{})
-				require.ErrorIs(t, err, ErrKey)
+				require.ErrorIs(t, err, errKey)
 				other, _ := newKeys(t)
 				_, err = mustOpen(t, store, mem, other).
 					Restore(Destination{FS: mem, SnapDir: "/n", LogDir: "/n"}, Target{})
-				require.ErrorIs(t, err, ErrKey)
+				require.ErrorIs(t, err, errKey)
 			}
 		})
 	}
@@ -350,7 +350,7 @@ func TestHostileObjects(t *testing.T) {
 		store.objects = maps.Clone(good)
 		store.objects[manifestName] = make([]byte, manifestBytesMax+1)
 		_, err = store.in(t, mem, Keys{})
-		require.ErrorIs(t, err, ErrManifest)
+		require.ErrorIs(t, err, errManifest)
 	}
 }
 

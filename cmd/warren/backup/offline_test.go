@@ -133,7 +133,7 @@ func TestHistories(t *testing.T) {
 		require.NoError(t, err)
 		put(t, mem, "/s/log.35", cutAfter(t, mem, "/s/log.35", 0x3a))
 		_, err = add(t, mem, src, Options{})
-		require.ErrorIs(t, err, ErrDiverged)
+		require.ErrorIs(t, err, errDiverged)
 	})
 	t.Run("another server has another txn there", func(t *testing.T) {
 		mem, src := memFixture(t, "11-tiny", "log.1", "snapshot.0")
@@ -143,7 +143,7 @@ func TestHistories(t *testing.T) {
 		put(t, mem, "/o/log.1", get(t, other, "/s/log.1"))
 		otherSrc.FS, otherSrc.LogDir, otherSrc.SnapDir = mem, "/o", "/o"
 		_, err = add(t, mem, otherSrc, Options{})
-		require.ErrorIs(t, err, ErrDiverged)
+		require.ErrorIs(t, err, errDiverged)
 		require.ErrorContains(t, err, "0x5")
 	})
 	t.Run("the log was purged", func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestHistories(t *testing.T) {
 		if err == nil { // files of 3.8 do not say how far they reach
 			require.Equal(t, Zxid(0x4), out.Added[0].Exact)
 		} else {
-			require.ErrorIs(t, err, ErrGap)
+			require.ErrorIs(t, err, errGap)
 		}
 	})
 }
@@ -219,8 +219,8 @@ func TestTargetInsideFuzzySnapshot(t *testing.T) {
 		"a zxid in between": {Zxid: 0x36},
 	} {
 		_, err = b.Restore(to, target)
-		require.ErrorIs(t, err, ErrNoTarget, name)
-		require.NotErrorIs(t, err, ErrGap, name)
+		require.ErrorIs(t, err, errNoTarget, name)
+		require.NotErrorIs(t, err, errGap, name)
 	}
 	r, err := b.Restore(to, Target{TimeMs: times[0x37]})
 	require.NoError(t, err)
@@ -228,7 +228,7 @@ func TestTargetInsideFuzzySnapshot(t *testing.T) {
 
 	b.Manifest.Entries[0].Exact = 0x3f // beyond the log
 	_, err = b.Restore(Destination{FS: mem, SnapDir: "/r2", LogDir: "/r2"}, Target{})
-	require.ErrorIs(t, err, ErrGap)
+	require.ErrorIs(t, err, errGap)
 }
 
 // received is a source that has logged txns up to 0x34, was then sent a state at 0x50 by a leader, and has logged an
@@ -302,13 +302,13 @@ func TestNothingIsRestoredOverAReceivedState(t *testing.T) {
 	require.NoError(t, check(b, Target{Zxid: 0x100000003}))
 	require.Error(t, check(b, Target{Zxid: 0x40}))
 	require.NoError(t, mem.Flip("/b/snapshot.50", 100, 1))
-	require.ErrorIs(t, check(b, Target{Zxid: 0x100000003}), ErrGap)
-	require.ErrorIs(t, check(b, Target{}), ErrGap)
+	require.ErrorIs(t, check(b, Target{Zxid: 0x100000003}), errGap)
+	require.ErrorIs(t, check(b, Target{}), errGap)
 
 	mem, src = received(t)
 	require.NoError(t, mem.Flip("/s/snapshot.50", 100, 1))
 	_, err = add(t, mem, src, Options{})
-	require.ErrorIs(t, err, ErrGap, "the newest state is damaged at the source")
+	require.ErrorIs(t, err, errGap, "the newest state is damaged at the source")
 	_, err = add(t, mem, src, limited)
 	require.NoError(t, err)
 }
@@ -379,7 +379,7 @@ func TestFlippedBits(t *testing.T) {
 			require.NoError(t, mem.Flip("/b/"+name, at, bit))
 			b, err := Open(mem, "/b")
 			if name == manifestName {
-				require.ErrorIs(t, err, ErrManifest, "byte %d", at)
+				require.ErrorIs(t, err, errManifest, "byte %d", at)
 			} else {
 				require.NoError(t, err)
 				v := b.Verify()
@@ -488,7 +488,7 @@ func FuzzManifest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := parseManifest(b)
 		if err != nil {
-			require.ErrorIs(t, err, ErrManifest)
+			require.ErrorIs(t, err, errManifest)
 			return
 		}
 		again, err := m.encode()
@@ -524,7 +524,7 @@ func TestManifestRules(t *testing.T) {
 		text, err := m.encode()
 		require.NoError(t, err)
 		_, err = parseManifest(text)
-		require.ErrorIs(t, err, ErrManifest, name)
+		require.ErrorIs(t, err, errManifest, name)
 		require.ErrorContains(t, err, name)
 	}
 	_, err = parseManifest([]byte("{}"))

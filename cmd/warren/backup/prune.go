@@ -27,8 +27,8 @@ type Pruned struct {
 	Strays []Stored
 }
 
-// ErrNothingGood means that nothing of what would stay can be restored, so that nothing was removed.
-var ErrNothingGood = errors.New("backup: nothing is removed, because nothing of what would stay can be restored")
+// errNothingGood means that nothing of what would stay can be restored, so that nothing was removed.
+var errNothingGood = errors.New("backup: nothing is removed, because nothing of what would stay can be restored")
 
 // Prune removes the snapshots and txns that no rule keeps. It first rebuilds the tree from the newest snapshot that
 // stays and that is good, and removes nothing if there is none; of encrypted files without a key it compares
@@ -45,7 +45,7 @@ func (b *Backup) Prune(r Retention) (Pruned, error) {
 		b.Manifest.Entries = stay
 		err := b.hasGood()
 		if err != nil {
-			err = fmt.Errorf("%w: %w", ErrNothingGood, err)
+			err = fmt.Errorf("%w: %w", errNothingGood, err)
 		} else if err = b.save(); err != nil {
 			err = fmt.Errorf("backup: %w", err)
 		}
@@ -109,7 +109,7 @@ func (b *Backup) hasGood() error {
 		if err == nil {
 			_, err = b.rebuild(e, Target{})
 		}
-		if errors.Is(err, ErrKey) {
+		if errors.Is(err, errKey) {
 			err = b.checkStored(e)
 		}
 		if err == nil {

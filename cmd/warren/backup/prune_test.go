@@ -128,7 +128,7 @@ func TestPruneKeepsWhatIsGood(t *testing.T) {
 				object := store.named(t, spoilt)
 				store.objects[object] = append([]byte{1}, good[object][1:]...)
 				_, err := mustOpen(t, store, mem, keys).Prune(Retention{Count: 1})
-				require.ErrorIs(t, err, ErrNothingGood, spoilt)
+				require.ErrorIs(t, err, errNothingGood, spoilt)
 				require.Len(t, store.objects, len(good))
 				require.Equal(t, good[manifestName], store.objects[manifestName])
 			}

@@ -13,7 +13,7 @@ import (
 
 // Errors and targets of a restore are those of a replay.
 var (
-	ErrDigest = rebuild.ErrDigest
+	errDigest = rebuild.ErrDigest
 	errStop   = errors.New("stop") // ends a scan
 )
 
@@ -42,8 +42,8 @@ func (b *Backup) load(e *Entry) (*datatree.State, uint64, error) {
 	return state, trailer.Ensemble, err
 }
 
-// rebuild replays the log over a snapshot up to a target. It returns ErrGap if a txn is missing on the way, and
-// ErrNoTarget if the target lies before the moment at which the snapshot is exact.
+// rebuild replays the log over a snapshot up to a target. It returns errGap if a txn is missing on the way, and
+// errNoTarget if the target lies before the moment at which the snapshot is exact.
 func (b *Backup) rebuild(e *Entry, target Target) (*replayed, error) {
 	state, ensemble, err := b.load(e)
 	if err != nil {
@@ -68,7 +68,7 @@ func (b *Backup) rebuild(e *Entry, target Target) (*replayed, error) {
 		if errors.Is(err, rebuild.ErrReached) {
 			break
 		}
-		if errors.Is(err, ErrGap) && target == (Target{}) && replay.IsExact() {
+		if errors.Is(err, errGap) && target == (Target{}) && replay.IsExact() {
 			break // the backup goes on behind the gap with another snapshot
 		}
 		if err != nil {

@@ -64,8 +64,8 @@ var ErrNotEmpty = errors.New("backup: the destination holds data")
 // ErrRestoredBefore means that a destination without data was restored into before, and has lost what it had then.
 var ErrRestoredBefore = errors.New("backup: the destination was restored into before, and has lost its data since")
 
-// ErrNoTarget means that no snapshot of the backup is exact at the target or before it.
-var ErrNoTarget = rebuild.ErrNoTarget
+// errNoTarget means that no snapshot of the backup is exact at the target or before it.
+var errNoTarget = rebuild.ErrNoTarget
 
 // Restore rebuilds the state at the target and makes it the data of a server. The files that it needs are checked
 // first, the digest of the tree is compared after every txn that carries one, and what was written is read back and
@@ -267,7 +267,7 @@ func (b *Backup) reach(target Target) (*replayed, error) {
 	if failed != nil {
 		return nil, failed
 	}
-	return nil, fmt.Errorf("nothing to restore: %w: %s has no snapshot that is exact at %v", ErrNoTarget, b.store,
+	return nil, fmt.Errorf("nothing to restore: %w: %s has no snapshot that is exact at %v", errNoTarget, b.store,
 		target.Zxid)
 }
 
@@ -290,15 +290,15 @@ func (b *Backup) from(e *Entry, target Target) (*replayed, error) {
 	}
 	if last := r.State.LastZxid(); target.Zxid > 0 && last != target.Zxid {
 		return nil, fmt.Errorf("nothing to restore: %w: the backup has no txn %v, the last before it is %v",
-			ErrNoTarget, target.Zxid, last)
+			errNoTarget, target.Zxid, last)
 	}
 	if newest, _ := b.Manifest.last(); target == (Target{}) && r.State.LastZxid() < newest {
 		return nil, fmt.Errorf("%w: the backup goes on to %v behind a gap, from here only %v is reached: name that "+
-			"txn if it is to do", ErrGap, newest, r.State.LastZxid())
+			"txn if it is to do", errGap, newest, r.State.LastZxid())
 	}
 	if target.TimeMs > 0 && r.LastTime == 0 && !b.isBefore(e, target.TimeMs) {
 		return nil, fmt.Errorf("nothing to restore: %w: no txn after %v is that old, and the snapshot may be younger",
-			ErrNoTarget, e.Last)
+			errNoTarget, e.Last)
 	}
 	return r, nil
 }
@@ -352,7 +352,7 @@ func write(fsys vfs.FS, dir string, r *replayed, history datadir.History) (Resto
 		return done, err
 	}
 	if state.Digest() != r.State.Digest() {
-		return done, fmt.Errorf("%w: %s gives %d, the tree was %d", ErrDigest, m.Name, state.Digest(),
+		return done, fmt.Errorf("%w: %s gives %d, the tree was %d", errDigest, m.Name, state.Digest(),
 			r.State.Digest())
 	}
 	done.File, done.Znodes = m.Name, state.NumNodes()

@@ -81,7 +81,7 @@ func (s *segment) take(name string, isLast bool) error {
 		case s.failed != nil:
 			return s.failed
 		case errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("%w: %s was removed: %w", ErrGap, name, err)
+			return fmt.Errorf("%w: %s was removed: %w", errGap, name, err)
 		}
 		now := err.Error()
 		if info, err := s.a.src.FS.Stat(path); err == nil {
@@ -99,7 +99,7 @@ func (s *segment) record(r *wal.Record) error {
 	switch {
 	case r.Zxid == s.started:
 		if s.after != nil && fingerprint(r.Payload) != s.after.LastSum {
-			return fmt.Errorf("%w: txn %v is not the one that the backup ends with", ErrDiverged, r.Zxid)
+			return fmt.Errorf("%w: txn %v is not the one that the backup ends with", errDiverged, r.Zxid)
 		}
 		s.met = true
 		return nil
@@ -111,17 +111,17 @@ func (s *segment) record(r *wal.Record) error {
 	case s.after != nil && !s.met && s.earlier:
 		return s.diverged()
 	case !rebuild.Follows(s.last, r.Zxid) || s.after != nil && !s.met:
-		return fmt.Errorf("%w: the log of the source goes on with %v after %v", ErrGap, r.Zxid, s.last)
+		return fmt.Errorf("%w: the log of the source goes on with %v after %v", errGap, r.Zxid, s.last)
 	}
 	if err := s.chain.Logged(r.Zxid); err != nil {
-		return fmt.Errorf("%w: the log of the source goes on with %v after %v: %w", ErrGap, r.Zxid, s.last, err)
+		return fmt.Errorf("%w: the log of the source goes on with %v after %v: %w", errGap, r.Zxid, s.last, err)
 	}
 	return s.append(r)
 }
 
 func (s *segment) diverged() error {
 	return fmt.Errorf("%w: it does not have txn %v, with which the backup ends; begin a backup in another directory",
-		ErrDiverged, s.started)
+		errDiverged, s.started)
 }
 
 func fingerprint(payload []byte) string {

@@ -13,8 +13,8 @@ type Mix [kindCount]int
 // maxWeight bounds a weight, so that no sum overflows.
 const maxWeight = 1_000_000
 
-// ParseMix parses the form of the flag. Weights are whole numbers from 0; at least one is not 0.
-func ParseMix(s string) (Mix, error) {
+// parseMix parses the form of the flag. Weights are whole numbers from 0; at least one is not 0.
+func parseMix(s string) (Mix, error) {
 	var m Mix
 	for _, part := range strings.Split(s, ",") {
 		name, weight, ok := strings.Cut(strings.TrimSpace(part), "=")
@@ -37,9 +37,9 @@ func ParseMix(s string) (Mix, error) {
 	return m, nil
 }
 
-// mustMix is ParseMix for the mixes of named loads.
+// mustMix is parseMix for the mixes of named loads.
 func mustMix(s string) Mix {
-	m, err := ParseMix(s)
+	m, err := parseMix(s)
 	if err != nil {
 		panic(err)
 	}
@@ -54,7 +54,7 @@ func (m Mix) sum() int {
 	return n
 }
 
-// String returns m as ParseMix reads it, without the kinds of weight 0.
+// String returns m as parseMix reads it, without the kinds of weight 0.
 func (m Mix) String() string {
 	var parts []string
 	for k, w := range m {
@@ -65,9 +65,9 @@ func (m Mix) String() string {
 	return strings.Join(parts, ",")
 }
 
-// Set is ParseMix, for flags.
+// Set is parseMix, for flags.
 func (m *Mix) Set(s string) error {
-	v, err := ParseMix(s)
+	v, err := parseMix(s)
 	if err == nil {
 		*m = v
 	}

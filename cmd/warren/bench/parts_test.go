@@ -18,7 +18,7 @@ import (
 )
 
 func TestParseMix(t *testing.T) {
-	m, err := ParseMix("get=90, set=10,multi=0")
+	m, err := parseMix("get=90, set=10,multi=0")
 	require.NoError(t, err)
 	require.Equal(t, 90, m[Get])
 	require.Equal(t, 10, m[Set])
@@ -34,7 +34,7 @@ func TestParseMix(t *testing.T) {
 		"get=0,set=0":   `has no weight`,
 		"get=99999999,": `weight "99999999"`,
 	} {
-		_, err := ParseMix(text)
+		_, err := parseMix(text)
 		require.ErrorContains(t, err, want, text)
 	}
 }

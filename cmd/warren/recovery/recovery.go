@@ -20,8 +20,8 @@ import (
 const Command = "warren recover"
 
 const (
-	// RecordFile is the Record in the folder of the backup.
-	RecordFile = "recovery.json"
+	// recordFile is the Record in the folder of the backup.
+	recordFile = "recovery.json"
 	// LogFile has a line for each change of a data directory. It is beside version-2.
 	LogFile = "recovery.log"
 
@@ -34,8 +34,8 @@ const (
 // have formed epochs of which no other server has heard, and zxids must not come twice.
 const Leap = 1 << 10
 
-// ErrOther means that the backup is not one that this step can go on from.
-var ErrOther = errors.New("the backup is not from this recovery")
+// errOther means that the backup is not one that this step can go on from.
+var errOther = errors.New("the backup is not from this recovery")
 
 // Record says what a recovery begins with, and what was known and given up then. It stays in the folder of the
 // backup.
@@ -55,7 +55,7 @@ type Record struct {
 
 // ReadRecord reads the record in the folder of a backup. The error is fs.ErrNotExist if there is none.
 func ReadRecord(fsys vfs.FS, folder string) (*Record, error) {
-	f, err := fsys.Open(filepath.Join(folder, RecordFile))
+	f, err := fsys.Open(filepath.Join(folder, recordFile))
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func ReadRecord(fsys vfs.FS, folder string) (*Record, error) {
 	}
 	r := new(Record)
 	if err := parseRecord(text, r); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(folder, RecordFile), err)
+		return nil, fmt.Errorf("%s: %w", filepath.Join(folder, recordFile), err)
 	}
 	return r, nil
 }
@@ -108,7 +108,7 @@ func (y *Recovery) Begin(r *Record) (backup.Restored, error) {
 		return backup.Restored{}, err
 	}
 	if len(b.Manifest.Entries) > 0 && b.Manifest.Source != y.SnapDir {
-		return backup.Restored{}, fmt.Errorf("%s: %w: it is of %s", y.Backup, ErrOther, b.Manifest.Source)
+		return backup.Restored{}, fmt.Errorf("%s: %w: it is of %s", y.Backup, errOther, b.Manifest.Source)
 	}
 	if _, err := b.Add(backup.Source{FS: y.FS, SnapDir: y.SnapDir, LogDir: y.LogDir},
 		backup.Options{Now: y.Now}); err != nil {
@@ -116,14 +116,14 @@ func (y *Recovery) Begin(r *Record) (backup.Restored, error) {
 	}
 	if last := backup.Zxid(b.Manifest.Last()); last != r.Last {
 		return backup.Restored{}, fmt.Errorf("%s: %w: it ends with %v, the directory with %v", y.Backup,
-			ErrOther, last, r.Last)
+			errOther, last, r.Last)
 	}
 	identity, err := b.Identity()
 	if err != nil {
 		return backup.Restored{}, err
 	}
 	r.Format, r.Identity = formatNow, fmt.Sprintf("%016x", identity)
-	if err := y.write(filepath.Join(y.Backup, RecordFile), r); err != nil {
+	if err := y.write(filepath.Join(y.Backup, recordFile), r); err != nil {
 		return backup.Restored{}, err
 	}
 	return y.restore(b, r, "begins a new history with its data")
@@ -137,7 +137,7 @@ func (y *Recovery) Join(r *Record) (backup.Restored, error) {
 	}
 	if last := backup.Zxid(b.Manifest.Last()); last != r.Last {
 		return backup.Restored{}, fmt.Errorf("%s: %w: it ends with %v, its record with %v", y.Backup,
-			ErrOther, last, r.Last)
+			errOther, last, r.Last)
 	}
 	return y.restore(b, r, "takes the new history")
 }

@@ -26,7 +26,7 @@ func TestRecord(t *testing.T) {
 	_, err := ReadRecord(mem, "/b")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	y := &Recovery{FS: mem, Backup: "/b"}
-	require.NoError(t, y.write("/b/"+RecordFile, good()))
+	require.NoError(t, y.write("/b/"+recordFile, good()))
 	r, err := ReadRecord(mem, "/b")
 	require.NoError(t, err)
 	require.Equal(t, good(), r)
@@ -42,9 +42,9 @@ func TestRecord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := good()
 			spoil(r)
-			require.NoError(t, y.write("/b/"+RecordFile, r))
+			require.NoError(t, y.write("/b/"+recordFile, r))
 			_, err := ReadRecord(mem, "/b")
-			require.ErrorContains(t, err, "/b/"+RecordFile)
+			require.ErrorContains(t, err, "/b/"+recordFile)
 		})
 	}
 	var r2 Record

@@ -11,8 +11,8 @@ const (
 	forecastLeast = 10
 	// forecastMost is the longest time that a forecast names.
 	forecastMost = 10 * 365 * 24 * time.Hour
-	// NoForecast is the answer if the room does not end, as far as is known.
-	NoForecast = -1
+	// noForecast is the answer if the room does not end, as far as is known.
+	noForecast = -1
 )
 
 // forecast tells from the free space of the last hour when it ends. One goroutine at a time may use it.
@@ -32,14 +32,14 @@ func (f *forecast) add(now, free int64) {
 }
 
 // seconds returns when the free space comes down to limit, in seconds, by the line with the least squares through the
-// samples; NoForecast if the space does not shrink.
+// samples; noForecast if the space does not shrink.
 func (f *forecast) seconds(free, limit int64) float64 {
 	n := min(f.n, forecastSamples)
 	if free <= limit {
 		return 0
 	}
 	if n < forecastLeast {
-		return NoForecast
+		return noForecast
 	}
 	var meanT, meanF float64
 	from := f.at[0]
@@ -54,10 +54,10 @@ func (f *forecast) seconds(free, limit int64) float64 {
 		square += t * t
 	}
 	if both >= 0 || square == 0 {
-		return NoForecast
+		return noForecast
 	}
 	if in := float64(free-limit) / (-both / square); in < forecastMost.Seconds() {
 		return in
 	}
-	return NoForecast
+	return noForecast
 }

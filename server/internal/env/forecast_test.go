@@ -16,15 +16,15 @@ func TestForecast(t *testing.T) {
 		want    float64 // seconds
 		within  float64
 	}{
-		{"too early to tell", forecastLeast - 1, func(m int) int64 { return gib - int64(m)<<20 }, NoForecast, 0},
-		{"steady", 200, func(int) int64 { return gib }, NoForecast, 0},
-		{"more room", 200, func(m int) int64 { return gib + int64(m)<<20 }, NoForecast, 0},
+		{"too early to tell", forecastLeast - 1, func(m int) int64 { return gib - int64(m)<<20 }, noForecast, 0},
+		{"steady", 200, func(int) int64 { return gib }, noForecast, 0},
+		{"more room", 200, func(m int) int64 { return gib + int64(m)<<20 }, noForecast, 0},
 		{"full", 1, func(int) int64 { return limit }, 0, 0},
 		{"a MiB a minute", 200, func(m int) int64 { return gib - int64(m)<<20 }, 60 * float64(1024-199-128), 1},
 		{"in files of 64 MiB", 600, func(m int) int64 { return 4*gib - int64(m/16)<<26 },
 			60 * float64(4096-128-600*4) / 4, 1500},
-		{"saw tooth of a purge", 600, func(m int) int64 { return gib - int64(m%10)<<20 }, NoForecast, 1e9},
-		{"in more than ten years", 200, func(m int) int64 { return 100*gib - int64(m)*100 }, NoForecast, 0},
+		{"saw tooth of a purge", 600, func(m int) int64 { return gib - int64(m%10)<<20 }, noForecast, 1e9},
+		{"in more than ten years", 200, func(m int) int64 { return 100*gib - int64(m)*100 }, noForecast, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var f forecast

@@ -35,7 +35,7 @@ type Disk struct {
 	Dir    string
 	Name   string  // "data", even if the log is there, or "log"
 	Free   int64   // bytes
-	FullIn float64 // seconds until the watermark at the growth of the last hour; NoForecast if it is not foreseen
+	FullIn float64 // seconds until the watermark at the growth of the last hour; noForecast if it is not foreseen
 }
 
 // guardInterval is how often the free space is checked.
@@ -45,7 +45,7 @@ func NewGuard(s *Env) *guard {
 	g := &guard{srv: s, dirs: s.Dirs()}
 	g.room.disks = make([]disk, len(g.dirs))
 	for i, name := range []string{"data", "log"}[:len(g.dirs)] {
-		g.room.disks[i].Disk = Disk{Dir: g.dirs[i], Name: name, FullIn: NoForecast}
+		g.room.disks[i].Disk = Disk{Dir: g.dirs[i], Name: name, FullIn: noForecast}
 	}
 	g.Check()
 	for i := range g.dirs {
@@ -147,9 +147,9 @@ func (g *guard) Disks() (all []Disk) {
 	return all
 }
 
-// FullIn returns the seconds until the first of the disks has no room; NoForecast if that is not foreseen.
+// FullIn returns the seconds until the first of the disks has no room; noForecast if that is not foreseen.
 func (g *guard) FullIn() float64 {
-	first := float64(NoForecast)
+	first := float64(noForecast)
 	for _, d := range g.Disks() {
 		if d.FullIn >= 0 && (first < 0 || d.FullIn < first) {
 			first = d.FullIn

@@ -67,16 +67,16 @@ func (cs *Conn) observe(ms, n, now int64) {
 
 // Responded notes that a reply to a request takes n bytes. ZooKeeper does not count the length in front of it.
 func (cs *Conn) Responded(n int) {
-	n -= LengthBytes
+	n -= lengthBytes
 	cs.replies.Add(int64(n))
 	cs.bytesReplies += int64(n)
 }
 
-// LengthBytes is the length before every frame.
-const LengthBytes = 4
+// lengthBytes is the length before every frame.
+const lengthBytes = 4
 
 // EventSent notes a watch event of n bytes, the length in front of it included.
 func (cs *Conn) EventSent(n int) {
 	cs.Sent++
-	cs.bytesEvents += int64(n - LengthBytes)
+	cs.bytesEvents += int64(n - lengthBytes)
 }

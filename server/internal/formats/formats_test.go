@@ -50,7 +50,7 @@ func TestUnpack(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, cut, how)
 			_, _, _, err = Unpack(data[:len(data)-3], 1000)
-			require.ErrorIs(t, err, ErrPacked, how)
+			require.ErrorIs(t, err, errPacked, how)
 		}
 	}
 	plain, how, _, err := Unpack([]byte{0xff, 0xd8, 0xff, 0xe0}, 100)

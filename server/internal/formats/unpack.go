@@ -32,8 +32,8 @@ var (
 // xerialHeader is the magic and two versions.
 const xerialHeader = 16
 
-// ErrPacked means that data is not what its beginning promises.
-var ErrPacked = errors.New("the compressed data is damaged")
+// errPacked means that data is not what its beginning promises.
+var errPacked = errors.New("the compressed data is damaged")
 
 // Unpack undoes the packing that data shows, and returns up to most bytes of the content. cut tells that there is
 // more. Data that is not packed is returned as it is. Raw snappy has no mark: it is assumed only if data is no text,
@@ -43,7 +43,7 @@ func Unpack(data []byte, most int) (plain []byte, how Packing, cut bool, err err
 	case bytes.HasPrefix(data, gzipMagic):
 		r, err := gzip.NewReader(bytes.NewReader(data))
 		if err != nil {
-			return nil, Gzip, false, ErrPacked
+			return nil, Gzip, false, errPacked
 		}
 		plain, cut, err = readUpTo(r, most)
 		return plain, Gzip, cut, err
@@ -67,7 +67,7 @@ func Unpack(data []byte, most int) (plain []byte, how Packing, cut bool, err err
 func readUpTo(r io.Reader, most int) (plain []byte, cut bool, err error) {
 	plain, err = io.ReadAll(io.LimitReader(r, int64(most)+1))
 	if err != nil {
-		return nil, false, ErrPacked
+		return nil, false, errPacked
 	}
 	if len(plain) > most {
 		return plain[:most], true, nil
@@ -78,26 +78,26 @@ func readUpTo(r io.Reader, most int) (plain []byte, cut bool, err error) {
 // xerial reads blocks of a length and that many bytes of raw snappy.
 func xerial(data []byte, most int) (plain []byte, cut bool, err error) {
 	if len(data) < xerialHeader {
-		return nil, false, ErrPacked
+		return nil, false, errPacked
 	}
 	for rest := data[xerialHeader:]; len(rest) > 0; {
 		if len(rest) < 4 {
-			return nil, false, ErrPacked
+			return nil, false, errPacked
 		}
 		n := binary.BigEndian.Uint32(rest)
 		if rest = rest[4:]; int64(n) > int64(len(rest)) {
-			return nil, false, ErrPacked
+			return nil, false, errPacked
 		}
 		size, err := snappy.DecodedLen(rest[:n])
 		switch {
 		case err != nil:
-			return nil, false, ErrPacked
+			return nil, false, errPacked
 		case size > most-len(plain):
 			return plain, true, nil
 		}
 		block, err := snappy.Decode(nil, rest[:n])
 		if err != nil {
-			return nil, false, ErrPacked
+			return nil, false, errPacked
 		}
 		plain, rest = append(plain, block...), rest[n:]
 	}

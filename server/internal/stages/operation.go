@@ -44,7 +44,7 @@ type Operation struct {
 	Xid     int32
 	Zxid    proto.Zxid // of its txn; 0 if there is none
 	Err     proto.ErrCode
-	Path    string        // of the znode, the first of a multi; "" if that is not known; at most PathMax bytes
+	Path    string        // of the znode, the first of a multi; "" if that is not known; at most pathMax bytes
 	Began   int64         // ns on the server's clock
 	Spent   [Number]int64 // ns
 	Sampled bool          // all servers trace it, however fast it was
@@ -52,8 +52,8 @@ type Operation struct {
 	at      int64         // end of the last stage
 }
 
-// PathMax is how many bytes of a path are kept.
-const PathMax = 256
+// pathMax is how many bytes of a path are kept.
+const pathMax = 256
 
 // Begin returns an operation whose first stage begins at began, ns on the server's clock.
 func Begin(part Part, op proto.OpCode, session proto.SessionID, xid int32, began int64) *Operation {
@@ -90,4 +90,4 @@ func (o *Operation) Slowest() Stage {
 }
 
 // SetPath keeps the beginning of a path.
-func (o *Operation) SetPath(path []byte) { o.Path = string(path[:min(len(path), PathMax)]) }
+func (o *Operation) SetPath(path []byte) { o.Path = string(path[:min(len(path), pathMax)]) }

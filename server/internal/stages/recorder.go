@@ -81,7 +81,7 @@ func New(o Options) *Recorder {
 		r.slow, r.suspect = int64(o.Slow), int64(o.Slow/2)
 	}
 	if o.Tracer != nil {
-		r.sampling = NewSampling(o.Traced, 0)
+		r.sampling = newSampling(o.Traced, 0)
 	}
 	r.slowCount = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "warren_server_slow_operations_total",
 		Help: "Operations that took warren.slow.threshold or longer, by the stage that took longest."},

@@ -13,9 +13,9 @@ type Sampling struct {
 	below uint64 // of all 64-bit numbers; 0: none is traced
 }
 
-// NewSampling returns a Sampling of a share, from 0 to 1, of all operations. Without the key a client cannot choose
+// newSampling returns a Sampling of a share, from 0 to 1, of all operations. Without the key a client cannot choose
 // requests that are traced.
-func NewSampling(share float64, key uint64) Sampling {
+func newSampling(share float64, key uint64) Sampling {
 	s := Sampling{key: key}
 	switch {
 	case share >= 1:

@@ -45,7 +45,7 @@ func TestStagesAreTheTime(t *testing.T) {
 func TestSampling(t *testing.T) {
 	const all = 200_000
 	for _, share := range []float64{0, 0.01, 0.5, 1} {
-		a, b, other := NewSampling(share, 7), NewSampling(share, 7), NewSampling(share, 8)
+		a, b, other := newSampling(share, 7), newSampling(share, 7), newSampling(share, 8)
 		n, common := 0, 0
 		for i := range all {
 			session, xid := proto.SessionID(0x1000065c0230000+i/1000), int32(i%1000)

@@ -9,8 +9,8 @@ import (
 // Wide is how many figures a Ring has at most.
 const Wide = 32
 
-// EventsKept is how many events a Ring keeps, the newest.
-const EventsKept = 256
+// eventsKept is how many events a Ring keeps, the newest.
+const eventsKept = 256
 
 // textMax is how many bytes of the text of an event are kept.
 const textMax = 200
@@ -43,7 +43,7 @@ type Ring struct {
 	mu     sync.Mutex
 	slots  [slotsAll]slot
 	levels [len(levels)]level
-	events [EventsKept]Event // the n-th is at n%EventsKept
+	events [eventsKept]Event // the n-th is at n%eventsKept
 	told   int               // events so far
 }
 
@@ -174,7 +174,7 @@ func (r *Ring) Tell(e Event) {
 	e.Text = e.Text[:min(len(e.Text), textMax)]
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.events[r.told%EventsKept] = e
+	r.events[r.told%eventsKept] = e
 	r.told++
 }
 
@@ -183,8 +183,8 @@ func (r *Ring) Events() []Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := []Event{}
-	for n := r.told - 1; n >= max(0, r.told-EventsKept); n-- {
-		all = append(all, r.events[n%EventsKept])
+	for n := r.told - 1; n >= max(0, r.told-eventsKept); n-- {
+		all = append(all, r.events[n%eventsKept])
 	}
 	return all
 }

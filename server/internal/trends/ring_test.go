@@ -80,11 +80,11 @@ func TestAClockThatGoesBack(t *testing.T) {
 
 func TestEventsAreBounded(t *testing.T) {
 	r := New(nil)
-	for i := range EventsKept + 5 {
+	for i := range eventsKept + 5 {
 		r.Tell(Event{At: int64(i), Text: strings.Repeat("x", 1000)})
 	}
 	all := r.Events()
-	require.Len(t, all, EventsKept)
-	require.Equal(t, int64(EventsKept+4), all[0].At)
+	require.Len(t, all, eventsKept)
+	require.Equal(t, int64(eventsKept+4), all[0].At)
 	require.Len(t, all[0].Text, textMax)
 }

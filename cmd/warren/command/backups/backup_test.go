@@ -264,20 +264,7 @@ func TestRestoreWaitsForAnElection(t *testing.T) {
 func TestRestoreOnce(t *testing.T) {
 	servedWait = 0
 	t.Cleanup(func() { servedWait = 30 * time.Second })
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer ln.Close()
-	go func() {
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = io.ReadFull(c, make([]byte, 4))
-			_, _ = io.WriteString(c, "This ZooKeeper instance is not currently serving requests\n")
-			c.Close()
-		}
-	}()
+	electing := cmdline.Answers(t, cmdline.NotServing)
 	data := t.TempDir()
 	r := cmdline.StartServer(t, "--data-dir", data, "--client-port", "0", "-D", "admin.enableServer=false")
 	code, _, errs := cmdline.Run(servers.Commands(), "shell", "-q", "-s", r.Addr, "create", "/a", "1")
@@ -292,7 +279,7 @@ func TestRestoreOnce(t *testing.T) {
 		return run(append([]string{"restore", dir, data, "--if-empty", "--once", once}, more...)...)
 	}
 	for data, once := range map[string]string{one: "pod-0.x", two: "pod-1.x"} {
-		code, out, errs := restore(data, once, "--unless-served", ln.Addr().String())
+		code, out, errs := restore(data, once, "--unless-served", electing)
 		require.Zero(t, code, errs)
 		require.Contains(t, out, "restored txn", "servers that do not serve have begun with the same moment")
 		code, out, errs = restore(data, once)
@@ -305,9 +292,9 @@ func TestRestoreOnce(t *testing.T) {
 	require.Contains(t, errs, "has lost its data since")
 	require.Contains(t, errs, "Start the others first")
 	require.NoDirExists(t, one)
-	code, out, errs = restore(one, "pod-0.x", "--unless-served", ln.Addr().String())
+	code, out, errs = restore(one, "pod-0.x", "--unless-served", electing)
 	require.Zero(t, code, errs)
-	require.Contains(t, out, ln.Addr().String()+" runs, and may have newer data")
+	require.Contains(t, out, electing+" runs, and may have newer data")
 	require.NoDirExists(t, one)
 	code, out, errs = restore(one, "pod-0.y")
 	require.Zero(t, code, errs)

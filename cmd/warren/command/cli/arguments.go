@@ -20,7 +20,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 				known = append(known, sub.Name())
 			}
 		}
-		return Misuse(cmd, fmt.Errorf("unknown command %q%s", args[0], DidYouMean("", args[0], known)))
+		return Misuse(cmd, fmt.Errorf("unknown command %q%s", args[0], didYouMean("", args[0], known)))
 	}
 	return Misuse(cmd, fmt.Errorf("unexpected argument %q", args[0]))
 }

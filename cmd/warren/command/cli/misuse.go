@@ -40,7 +40,7 @@ func (e *UsageError) text() string {
 	case errors.As(e.err, &unknown):
 		var flags []string
 		e.cmd.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
-		return e.err.Error() + DidYouMean("--", unknown.GetSpecifiedName(), flags)
+		return e.err.Error() + didYouMean("--", unknown.GetSpecifiedName(), flags)
 	}
 	return wording.Text(e.err)
 }
@@ -77,9 +77,9 @@ func valueText(e *pflag.InvalidValueError) string {
 	return strings.TrimSuffix(said, " ") + ": " + text
 }
 
-// DidYouMean is the end of a message about a word that is not known: the known word that is most like it, after a
+// didYouMean is the end of a message about a word that is not known: the known word that is most like it, after a
 // prefix, or nothing.
-func DidYouMean(prefix, word string, known []string) string {
+func didYouMean(prefix, word string, known []string) string {
 	finder := &cobra.Command{SuggestionsMinimumDistance: 2}
 	for _, name := range known {
 		finder.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})

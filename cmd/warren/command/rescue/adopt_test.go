@@ -2,9 +2,7 @@ package rescue
 
 import (
 	"fmt"
-	"io"
 	"maps"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -110,8 +108,8 @@ func TestAdopt(t *testing.T) {
 }
 
 func TestAdoptRefuses(t *testing.T) {
-	idle := srvrServer(t, "This ZooKeeper instance is not currently serving requests\n")
-	follower := srvrServer(t, cmdline.Srvr("0x300000005", "follower"))
+	idle := cmdline.Answers(t, cmdline.NotServing)
+	follower := cmdline.Answers(t, cmdline.Srvr("0x300000005", "follower"))
 	for name, one := range map[string]struct {
 		prepare func(t *testing.T, root string)
 		args    []string // behind the configuration, or all of them if there are none of it
@@ -169,36 +167,14 @@ func TestAdoptOfADamagedDirectory(t *testing.T) {
 // A leader among the servers that are named is enough.
 func TestAdoptAsksForALeader(t *testing.T) {
 	root, zooCfg := memberFiles(t)
-	idle := srvrServer(t, "This ZooKeeper instance is not currently serving requests\n")
-	leader := srvrServer(t, cmdline.Srvr("0x300000005", "leader"))
+	idle := cmdline.Answers(t, cmdline.NotServing)
+	leader := cmdline.Answers(t, cmdline.Srvr("0x300000005", "leader"))
 	before := cmdline.Contents(t, root)
 	code, out, errs := run("adopt", zooCfg, "--yes", "--servers", idle, "--servers", leader)
 	require.Zero(t, code, errs)
 	require.Contains(t, out, leader+" leads, at 0x300000005")
 	require.NotContains(t, out, "not checked")
 	require.Equal(t, renamed(before), timeless(t, cmdline.Contents(t, root)))
-}
-
-// srvrServer answers whatever is asked until the test ends.
-func srvrServer(t *testing.T, answer string) (address string) {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			conn, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = io.ReadFull(conn, make([]byte, 4))
-			_, _ = io.WriteString(conn, answer)
-			_ = conn.Close()
-		}
-	}()
-	t.Cleanup(func() { _ = ln.Close(); <-done })
-	return ln.Addr().String()
 }
 
 // An adoption that ends between its two renames leaves directories on which no server starts, whatever it is told to

@@ -1,10 +1,10 @@
-package ours
+package main
 
 import (
 	"fmt"
 	"time"
 
-	"github.com/seed94657493/warren/client/zk"
+	"github.com/go-zookeeper/zk"
 
 	"github.com/seed94657493/warren/test/gozk"
 )

@@ -1,7 +1,7 @@
-// Package theirs is what applications do with the API of go-zookeeper.
-package theirs
+package main
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -9,39 +9,42 @@ import (
 	"github.com/seed94657493/warren/test/gozk"
 )
 
-// Scenarios are all of them.
-var Scenarios = []gozk.Scenario{
-	{Name: "znodes", Run: znodes},
-	{Name: "kinds", Run: kinds},
-	{Name: "boxes", Run: boxes},
-	{Name: "paths", Run: paths},
-	{Name: "absent", Run: absent},
-	{Name: "multi", Run: multi},
-	{Name: "acls", Run: acls},
-	{Name: "large", Run: large},
-	{Name: "watches", Run: watches},
-	{Name: "watch-storm", Run: watchStorm},
-	{Name: "watches-over-reconnect", Run: watchesOverReconnect},
-	{Name: "many-watches-over-reconnect", Run: manyWatchesOverReconnect},
-	{Name: "life", Run: life},
-	{Name: "callback", Run: callback},
-	{Name: "in-flight", Run: inFlight},
-	{Name: "no-server", Run: noServer},
-	{Name: "refused", Run: refused},
-	{Name: "expiry", Run: expiry},
-	{Name: "auth-over-reconnect", Run: authOverReconnect},
-	{Name: "closing", Run: closing},
-	{Name: "dialer", Run: dialer},
-	{Name: "host-provider", Run: hostProvider},
-	{Name: "dns-host-provider", Run: dnsHostProvider},
-	{Name: "connect-errors", Run: connectErrors},
-	{Name: "lock", Run: lock},
-	{Name: "lock-queue", Run: lockQueue},
-	{Name: "lock-of-others", Run: lockOfOthers},
-	{Name: "protected", Run: protected},
-	{Name: "words", Run: words},
-	{Name: "reconfig", Run: reconfig},
-	{Name: "names", Run: names},
+// scenarios are what applications do with the API of go-zookeeper.
+var scenarios = []struct {
+	name string
+	run  func(w *gozk.World)
+}{
+	{"znodes", znodes},
+	{"kinds", kinds},
+	{"boxes", boxes},
+	{"paths", paths},
+	{"absent", absent},
+	{"multi", multi},
+	{"acls", acls},
+	{"large", large},
+	{"watches", watches},
+	{"watch-storm", watchStorm},
+	{"watches-over-reconnect", watchesOverReconnect},
+	{"many-watches-over-reconnect", manyWatchesOverReconnect},
+	{"life", life},
+	{"callback", callback},
+	{"in-flight", inFlight},
+	{"no-server", noServer},
+	{"refused", refused},
+	{"expiry", expiry},
+	{"auth-over-reconnect", authOverReconnect},
+	{"closing", closing},
+	{"dialer", dialer},
+	{"host-provider", hostProvider},
+	{"dns-host-provider", dnsHostProvider},
+	{"connect-errors", connectErrors},
+	{"lock", lock},
+	{"lock-queue", lockQueue},
+	{"lock-of-others", lockOfOthers},
+	{"protected", protected},
+	{"words", words},
+	{"reconfig", reconfig},
+	{"names", names},
 }
 
 // silent drops what a Conn logs.
@@ -130,4 +133,16 @@ func stat(s *zk.Stat) string {
 	}
 	return shown{s.Version, s.Cversion, s.Aversion, s.DataLength, s.NumChildren, s.EphemeralOwner != 0,
 		s.Mzxid == s.Czxid, s.Pzxid == s.Czxid, s.Ctime > 1e12 && s.Mtime >= s.Ctime}.String()
+}
+
+// shown is what of a Stat does not differ from run to run.
+type shown struct {
+	version, cversion, aversion, length, children int32
+	ephemeral, unwritten, childless, hasTimes     bool
+}
+
+func (s shown) String() string {
+	return fmt.Sprintf("stat of version %d, cversion %d, aversion %d, %d bytes, %d children, ephemeral %v, "+
+		"unwritten %v, childless %v, times %v",
+		s.version, s.cversion, s.aversion, s.length, s.children, s.ephemeral, s.unwritten, s.childless, s.hasTimes)
 }
