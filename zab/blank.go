@@ -58,45 +58,46 @@ import "github.com/seed94657493/warren/zab/quorum"
 // operator can say which copy of the history counts. Source: quorum-protocol 14.3 R16.
 
 // probe asks every other voter what it has.
-func (c *Core) probe() {
-	if c.self < 0 {
+func (e *election) probe() {
+	if e.self < 0 {
 		return
 	}
-	for _, id := range c.peers {
-		c.send(Message{Type: Probe, To: id, Nonce: c.el.nonce})
+	for _, id := range e.peers {
+		e.send(Message{Type: Probe, To: id, Nonce: e.nonce})
 	}
-	c.countEmpty()
+	e.countEmpty()
 }
 
 // probed answers a PROBE, or counts the answer to one.
-func (c *Core) probed(m *Message) {
-	i := c.voters.index(m.From)
+func (e *election) probed(m *Message) {
+	i := e.voters.index(m.From)
 	if i < 0 {
 		return
 	}
 	if m.Type == Probe {
-		c.send(Message{Type: ProbeReply, To: m.From, Nonce: m.Nonce, Zxid: c.last, Epoch: c.epochs.Accepted})
+		e.send(Message{Type: ProbeReply, To: m.From, Nonce: m.Nonce, Zxid: e.log.last, Epoch: e.log.epochs.Accepted})
 		return
 	}
-	if c.role != Looking || !c.el.running || !c.blank || c.self < 0 || m.Nonce != c.el.nonce {
+	if e.role != Looking || !e.running || !e.log.blank || e.self < 0 || m.Nonce != e.nonce {
 		return
 	}
 	if m.Zxid <= 0 && m.Epoch == 0 {
-		c.el.empty = c.el.empty.With(i)
-		c.countEmpty()
+		e.empty = e.empty.With(i)
+		e.countEmpty()
 	}
 }
 
 // countEmpty makes this server a member of a new ensemble if no voter has any data, this server included.
-func (c *Core) countEmpty() {
-	if c.cfg.Roster != nil && c.active.Version != 0 {
+func (e *election) countEmpty() {
+	if e.cfg.Roster != nil && e.active.Version != 0 {
 		return
 	}
-	if c.el.empty.With(c.self) != c.voters.all() || !c.blank || c.last != 0 || c.epochs.Accepted != 0 {
+	if e.empty.With(e.self) != e.voters.all() || !e.log.blank || e.log.last != 0 || e.log.epochs.Accepted != 0 {
 		return
 	}
-	c.initialize()
-	c.becomeLooking("the ensemble is new")
+	e.log.initialize()
+	e.running = false
+	e.look(-1, "the ensemble is new")
 }
 
 // admit lets a learner that has acknowledged NEWLEADER serve. A blank learner counts from UPTODATE on. So for a
@@ -122,7 +123,7 @@ func (c *Core) confirmed() quorum.Set {
 		if l.repeats && l.round < c.ld.round {
 			l.round = c.ld.round
 			l.asks++
-			c.invite(l, c.ld.epoch)
+			c.invite(l, c.epoch)
 		}
 		if !l.repeats || l.confirms == l.asks {
 			s = s.With(l.voter)
@@ -139,20 +140,11 @@ func (c *Core) recall(l *link, voter int) bool {
 	hasPromised := ld.stage == leaderPromising && ld.electing.Has(voter)
 	hasCounted := hasPromised || ld.stage == leaderSyncing && (ld.electing|ld.synced).Has(voter)
 	switch {
-	case l.blank, l.parted, hasCounted && l.accepted < ld.epoch:
+	case l.blank, l.parted, hasCounted && l.accepted < c.epoch:
 		ld.forget(voter)
 	case hasPromised && l.repeats:
-		c.stepDown("server %d has come again before its promise of epoch %d was confirmed", l.peer, ld.epoch)
+		c.stepDown("server %d has come again before its promise of epoch %d was confirmed", l.peer, c.epoch)
 		return false
 	}
 	return true
-}
-
-// initialize asks the host to remember that the database exists and that this server counts. The server counts
-// when that is durable: until then it begins no election (Core.drained), and what it says comes from stable.
-func (c *Core) initialize() {
-	c.blank = false
-	job := c.writes.job(rankEpochs)
-	job.Initialize = true
-	c.flying(job)
 }

@@ -12,7 +12,7 @@ import (
 func (c *Core) countAcks() {
 	ld := &c.ld
 	n := len(c.voters.ids)
-	best := c.committed
+	best := c.log.committed
 	for i := range n {
 		z := ld.acked[i]
 		if z <= best || z > ld.proposed {
@@ -29,14 +29,14 @@ func (c *Core) countAcks() {
 		}
 	}
 	if c.pendingTxn() && best >= c.next.Version {
-		if !c.next.Votes(c.cfg.ID) && c.stable.last < c.next.Version {
+		if !c.next.Votes(c.cfg.ID) && c.log.stable.last < c.next.Version {
 			return // the last action of this leader is to answer the server that asked for the reconfiguration
 		}
-		c.committed = c.next.Version // no txn follows the reconfiguration
+		c.log.committed = c.next.Version // no txn follows the reconfiguration
 		c.reconfigured()
 		return
 	}
-	c.committed = best
+	c.log.committed = best
 	if ld.stage == leaderBarrier && best.Counter() > 0 {
 		ld.stage = leaderServing
 		c.status.Serving = true
@@ -73,15 +73,15 @@ func (c *Core) streamTo(l *link) {
 	default:
 		// Commits first: no server then has a txn behind the reconfiguration without knowing that it is
 		// committed.
-		if r > l.committed && r <= c.limit(l, c.committed) {
+		if r > l.committed && r <= c.limit(l, c.log.committed) {
 			c.propose(l, r)
 			c.commitTo(l, r-1)
 			c.send(Message{Type: Activate, To: l.peer, Link: l.id, Zxid: r, Leader: c.designated})
 			l.committed = r
 		}
-		c.propose(l, c.limit(l, c.window.last()))
-		c.commitTo(l, min(c.committed, l.sent))
-		for len(l.answers) > 0 && l.epoch == c.epoch() &&
+		c.propose(l, c.limit(l, c.log.window.last()))
+		c.commitTo(l, min(c.log.committed, l.sent))
+		for len(l.answers) > 0 && l.epoch == c.epoch &&
 			l.answers[0].after <= max(l.committed, proto.MakeZxid(l.epoch, 0)) {
 			c.send(Message{Type: SyncReply, To: l.peer, Link: l.id, Token: l.answers[0].token})
 			l.answers = l.answers[1:]
@@ -93,7 +93,7 @@ func (c *Core) streamTo(l *link) {
 func (c *Core) informTo(l *link, upTo proto.Zxid) {
 	if r := c.reconfig; r > l.sent && r <= upTo {
 		c.informUpTo(l, r-1)
-		c.send(Message{Type: InformActive, To: l.peer, Link: l.id, Zxid: r, Txns: c.window.between(r-1, r),
+		c.send(Message{Type: InformActive, To: l.peer, Link: l.id, Zxid: r, Txns: c.log.window.between(r-1, r),
 			Leader: c.designated})
 		l.sent = r
 	}
@@ -102,7 +102,7 @@ func (c *Core) informTo(l *link, upTo proto.Zxid) {
 
 // informUpTo sends an observer the committed txns up to upTo.
 func (c *Core) informUpTo(l *link, upTo proto.Zxid) {
-	for _, t := range batches(c.window.between(l.sent, upTo), l.warren) {
+	for _, t := range batches(c.log.window.between(l.sent, upTo), l.warren) {
 		c.send(Message{Type: Inform, To: l.peer, Link: l.id, Txns: t})
 		l.sent = t[len(t)-1].Zxid
 	}
@@ -110,7 +110,7 @@ func (c *Core) informUpTo(l *link, upTo proto.Zxid) {
 
 // propose sends a learner the proposals up to upTo.
 func (c *Core) propose(l *link, upTo proto.Zxid) {
-	for _, t := range batches(c.window.between(l.sent, upTo), l.warren) {
+	for _, t := range batches(c.log.window.between(l.sent, upTo), l.warren) {
 		c.send(Message{Type: Proposal, To: l.peer, Link: l.id, Txns: t})
 		l.sent = t[len(t)-1].Zxid
 	}
@@ -121,7 +121,7 @@ func (c *Core) commitTo(l *link, upTo proto.Zxid) {
 	if upTo <= l.committed {
 		return
 	}
-	txns := c.window.between(l.committed, upTo)
+	txns := c.log.window.between(l.committed, upTo)
 	if len(txns) == 0 {
 		return
 	}
@@ -157,7 +157,7 @@ func (c *Core) tickLeader() {
 	ld := &c.ld
 	t := &c.cfg.Timing
 	if ld.stage < leaderBarrier && c.now-ld.since > int64(ld.limit) {
-		c.stepDown("no quorum in %v of epoch %d within %s", c.phase, ld.epoch, t.told(int64(ld.limit)))
+		c.stepDown("no quorum in %v of epoch %d within %s", c.phase, c.epoch, t.told(int64(ld.limit)))
 		return
 	}
 	if ld.stage == leaderPromising || ld.stage == leaderSyncing {
@@ -166,7 +166,7 @@ func (c *Core) tickLeader() {
 		if c.voters.decides(c.connected()) {
 			ld.together = c.now
 		} else if c.now-ld.together > int64(t.TickTime) {
-			c.stepDown("the quorum in %v of epoch %d is gone", c.phase, ld.epoch)
+			c.stepDown("the quorum in %v of epoch %d is gone", c.phase, c.epoch)
 			return
 		}
 	}
@@ -192,9 +192,9 @@ func (c *Core) tickLeader() {
 	switch {
 	case !silent && c.now%int64(t.TickTime) != 0:
 	case !c.voters.decides(c.followers(0)):
-		c.stepDown("the followers of epoch %d are no quorum any more", ld.epoch)
+		c.stepDown("the followers of epoch %d are no quorum any more", c.epoch)
 	case silent:
-		c.stepDown("no quorum of followers of epoch %d was heard for %s", ld.epoch, t.told(limit))
+		c.stepDown("no quorum of followers of epoch %d was heard for %s", c.epoch, t.told(limit))
 	}
 }
 
@@ -222,7 +222,7 @@ func (c *Core) learnerLimit(l *link) int {
 func (c *Core) connected() quorum.Set {
 	s := quorum.Set(0).With(c.self)
 	for _, l := range c.links {
-		if l.voter >= 0 && l.stage >= linkWaiting && l.accepted <= c.ld.epoch {
+		if l.voter >= 0 && l.stage >= linkWaiting && l.accepted <= c.epoch {
 			s = s.With(l.voter)
 		}
 	}
@@ -232,7 +232,7 @@ func (c *Core) connected() quorum.Set {
 func (c *Core) pingTo(l *link) {
 	newest := c.ld.proposed
 	if l.master {
-		newest = c.delivered
+		newest = c.log.delivered
 	}
 	c.send(Message{Type: Ping, To: l.peer, Link: l.id, Zxid: newest})
 	if l.stage == linkUpToDate {
@@ -242,7 +242,7 @@ func (c *Core) pingTo(l *link) {
 
 // lags reports whether a proposal was sent to a voter syncLimit ago and is not acknowledged.
 func (c *Core) lags(l *link, syncLimit int64) bool {
-	if l.stage != linkUpToDate || l.observer || l.acked >= l.mark || l.mark.Epoch() != c.ld.epoch {
+	if l.stage != linkUpToDate || l.observer || l.acked >= l.mark || l.mark.Epoch() != c.epoch {
 		l.mark, l.marked = l.sent, c.now
 		return false
 	}

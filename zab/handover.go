@@ -95,7 +95,7 @@ func (c *Core) awaitsHeir() bool {
 // tryHandOver names the next leader once everything proposed is committed and the next leader knows that.
 func (c *Core) tryHandOver() {
 	ld := &c.ld
-	if !ld.handing || ld.renewal.begun || c.committed < c.window.last() || c.stable.last < c.window.last() {
+	if last := c.log.window.last(); !ld.handing || ld.renewal.begun || min(c.log.committed, c.log.stable.last) < last {
 		return
 	}
 	if c.awaitsJava() {
@@ -115,7 +115,7 @@ func (c *Core) tryHandOver() {
 		if awaits && l.peer != ld.heir || !ld.stopping && ld.unfit.Has(l.voter) {
 			continue // a fit follower gets its txns within a tickTime, or there is an election
 		}
-		if l.acked >= c.window.last() && l.sent >= c.window.last() && c.weighs(l.peer) &&
+		if l.acked >= c.log.window.last() && l.sent >= c.log.window.last() && c.weighs(l.peer) &&
 			(nominee == nil || c.fitter(l, nominee)) {
 			nominee = l
 		}
@@ -151,7 +151,7 @@ func (c *Core) awaitsJava() bool {
 		return false
 	}
 	for _, l := range c.links {
-		if l.voter >= 0 && l.stage == linkUpToDate && !l.warren && !l.observer && l.acked < c.window.last() {
+		if l.voter >= 0 && l.stage == linkUpToDate && !l.warren && !l.observer && l.acked < c.log.window.last() {
 			return true
 		}
 	}

@@ -23,7 +23,6 @@ const (
 // leader is the state of a server that leads or tries to.
 type leader struct {
 	stage      leaderStage
-	epoch      int64
 	electors   quorum.Set // voters that elected this server
 	connecting quorum.Set // voters that have sent their acceptedEpoch
 	electing   quorum.Set // voters that have promised the epoch
@@ -56,7 +55,7 @@ func (c *Core) becomeLeading(limit int, electors quorum.Set) {
 	c.enter(Leading, Discovery)
 	c.status.Leader, c.status.Master = c.cfg.ID, c.cfg.ID
 	c.step, c.tick, c.settle = c.stepLeader, c.tickLeader, c.settleLeader
-	c.ld = leader{since: c.now, limit: limit, summary: c.stable.vote(c.cfg.ID), electors: electors}
+	c.ld = leader{since: c.now, limit: limit, summary: c.log.stable.vote(c.cfg.ID), electors: electors}
 	if c.beginEpoch() {
 		c.ld.connecting = c.ld.connecting.With(c.self)
 		for _, l := range append([]*link(nil), c.links...) {
@@ -92,17 +91,17 @@ func (c *Core) deserted(voter int) bool {
 
 // beginEpoch makes the epoch larger than the one that this server has accepted.
 func (c *Core) beginEpoch() bool {
-	if c.epochs.Accepted+1 >= epochMax {
-		c.fatal(fmt.Errorf("zab: epochs are exhausted: acceptedEpoch is %d", c.epochs.Accepted))
+	if c.log.epochs.Accepted+1 >= epochMax {
+		c.fatal(fmt.Errorf("zab: epochs are exhausted: acceptedEpoch is %d", c.log.epochs.Accepted))
 		return false
 	}
-	c.ld.epoch = c.epochs.Accepted + 1
+	c.epoch = c.log.epochs.Accepted + 1
 	return true
 }
 
 // raiseEpoch makes the epoch larger than an epoch that a learner says to have accepted, within epochStep.
 func (c *Core) raiseEpoch(accepted int64) {
-	c.ld.epoch = max(c.ld.epoch, min(accepted+1, c.epochs.Accepted+epochStep, epochMax-1))
+	c.epoch = max(c.epoch, min(accepted+1, c.log.epochs.Accepted+epochStep, epochMax-1))
 }
 
 // offerEpoch takes the acceptedEpoch of a learner. Source: quorum-protocol 5.2 step 2.
@@ -126,34 +125,34 @@ func (c *Core) fixEpoch() {
 	}
 	ld.stage, ld.since, ld.together = leaderPromising, c.now, c.now
 	c.phase = Synchronization
-	c.status.Epoch = ld.epoch
-	c.persistAccepted(ld.epoch)
+	c.status.Epoch = c.epoch
+	c.log.persistAccepted(c.epoch)
 	c.numberFirst()
 }
 
 // settleLeader takes the steps that have become possible by the writes that are durable now.
 func (c *Core) settleLeader() {
 	ld := &c.ld
-	if ld.stage >= leaderPromising && c.stable.epochs.Accepted == ld.epoch {
+	if ld.stage >= leaderPromising && c.log.stable.epochs.Accepted == c.epoch {
 		ld.electing = ld.electing.With(c.self)
 		for i := 0; i < len(c.links); i++ {
-			if l := c.links[i]; l.stage == linkWaiting && !c.awaitsRenewal(l) && !c.invite(l, ld.epoch) {
+			if l := c.links[i]; l.stage == linkWaiting && !c.awaitsRenewal(l) && !c.invite(l, c.epoch) {
 				i-- // the link was closed
 			}
 		}
 		c.decideHistory()
 	}
-	if ld.stage == leaderSyncing && c.stable.epochs.Current == ld.epoch && !ld.synced.Has(c.self) {
-		if c.stable.last < ld.summary.Zxid {
+	if ld.stage == leaderSyncing && c.log.stable.epochs.Current == c.epoch && !ld.synced.Has(c.self) {
+		if c.log.stable.last < ld.summary.Zxid {
 			violated("the leader counts itself for history up to %v, but %v is durable",
-				ld.summary.Zxid, c.stable.last)
+				ld.summary.Zxid, c.log.stable.last)
 		}
 		ld.synced = ld.synced.With(c.self)
 		c.establish()
 	}
 	if ld.stage >= leaderBarrier {
-		own := c.stable.last
-		if own.Epoch() == ld.epoch {
+		own := c.log.stable.last
+		if own.Epoch() == c.epoch {
 			ld.acked[c.self] = own
 		}
 		c.countAcks()
@@ -244,7 +243,7 @@ func (c *Core) decideHistory() {
 		return
 	}
 	ld.stage, ld.since = leaderSyncing, c.now
-	c.persistCurrent(ld.epoch, c.reign())
+	c.log.persistCurrent(c.epoch, c.reign())
 	for _, l := range append([]*link(nil), c.links...) {
 		if l.stage == linkPromised {
 			c.startSync(l)
@@ -254,18 +253,17 @@ func (c *Core) decideHistory() {
 
 // reign returns the lineage with the epoch of this leader.
 func (c *Core) reign() *Lineage {
-	ld := &c.ld
 	next := c.identify(c.predecessor())
 	mark := c.cfg.Rand.Uint64() | 1 // not 0
 	// No epoch between the last one and this one was established: a quorum has promised this epoch, and no server
 	// of that quorum has adopted a later epoch than the last one.
-	return next.adopting(Reign{Epoch: ld.epoch, Leader: c.cfg.ID, Mark: mark, Base: c.window.last()})
+	return next.adopting(Reign{Epoch: c.epoch, Leader: c.cfg.ID, Mark: mark, Base: c.log.window.last()})
 }
 
 // predecessor returns the lineage of this server, or that of a voter which has adopted a later epoch with the same
 // history (see hasMore). If it is not known here how the last epoch began, a voter that knows tells its identity.
 func (c *Core) predecessor() *Lineage {
-	last := c.lineage
+	last := c.log.lineage
 	for _, l := range c.links {
 		switch {
 		case l.voter < 0 || l.stage != linkPromised || !c.ld.electing.Has(l.voter) || l.ackEpoch < last.Epoch():
@@ -278,9 +276,9 @@ func (c *Core) predecessor() *Lineage {
 				last = last.doubted().identified(l.lineage.Ensemble, false)
 			}
 		case l.lineage != nil && l.lineage.Epoch() == l.ackEpoch:
-			last = l.lineage.settled(c.lineage.Settled)
+			last = l.lineage.settled(c.log.lineage.Settled)
 		default:
-			last = c.lineage.upTo(l.ackEpoch)
+			last = c.log.lineage.upTo(l.ackEpoch)
 		}
 	}
 	if n := len(last.Reigns); n > 0 && last.Reigns[n-1].Mark == 0 {
@@ -318,13 +316,13 @@ func (c *Core) establish() {
 	if !c.adoptFirst() {
 		return
 	}
-	ld.stage, ld.since = leaderServing, c.now
-	ld.proposed = proto.MakeZxid(ld.epoch, 0)
-	c.committed = max(c.last, ld.proposed)
-	c.vote.Epoch = ld.epoch
+	ld.stage, ld.since, c.established = leaderServing, c.now, true
+	ld.proposed = proto.MakeZxid(c.epoch, 0)
+	c.log.committed = max(c.log.last, ld.proposed)
+	c.vote.Epoch = c.epoch
 	c.phase = Broadcast
 	c.status.Outside = nil
-	c.noteLineage(c.lineage.settled(c.committed).identified(c.lineage.Ensemble, true))
+	c.log.noteLineage(c.log.lineage.settled(c.log.committed).identified(c.log.lineage.Ensemble, true))
 	java := false
 	for _, l := range c.links {
 		java = java || l.voter >= 0 && !l.warren

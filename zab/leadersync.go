@@ -14,7 +14,7 @@ type plan struct {
 // quorum-protocol 6.3, except that TRUNC crosses into another epoch only if this server knows that the learner
 // has the txn to which TRUNC cuts.
 func (c *Core) plan(p proto.Zxid) plan {
-	w := &c.window
+	w := &c.log.window
 	top := c.top()
 	switch {
 	case p == top:
@@ -44,19 +44,19 @@ func (c *Core) plan(p proto.Zxid) plan {
 
 // whole returns the plan to send everything.
 func (c *Core) whole() plan {
-	return plan{op: Snap, zxid: c.delivered, base: c.delivered, replay: c.delivered}
+	return plan{op: Snap, zxid: c.log.delivered, base: c.log.delivered, replay: c.log.delivered}
 }
 
 // top returns the last txn that a learner may take for committed. Until the epoch is established that is the end
 // of the history: the learner acts on it after UPTODATE only.
 func (c *Core) top() proto.Zxid {
-	if !c.established() {
-		return c.window.last()
+	if !c.established {
+		return c.log.window.last()
 	}
-	if i := c.window.above(c.shown()); i > 0 {
-		return c.window.txns[i-1].Zxid
+	if i := c.log.window.above(c.shown()); i > 0 {
+		return c.log.window.txns[i-1].Zxid
 	}
-	return c.window.before
+	return c.log.window.before
 }
 
 // planAt decides for a learner at p, where at is the last txn of the history that is not above p, and next the
@@ -76,7 +76,7 @@ func (c *Core) planAt(p, at, next, replay proto.Zxid) plan {
 // startSync begins to send a learner all that it lacks. Source: quorum-protocol 6.4.
 func (c *Core) startSync(l *link) {
 	if c.compare(l); l.parted {
-		c.invite(l, c.epoch())
+		c.invite(l, c.epoch)
 		return
 	}
 	pl := c.plan(l.position)
@@ -143,12 +143,12 @@ func (c *Core) Streamed(id LinkID, upTo proto.Zxid) {
 	if i < 0 || c.links[i].stage != linkStreaming || !c.serves(c.links[i]) {
 		return
 	}
-	if upTo > c.window.last() {
+	if upTo > c.log.window.last() {
 		violated("the snapshot for server %d has %v, but the history ends at %v", c.links[i].peer,
-			upTo, c.window.last())
+			upTo, c.log.window.last())
 	}
 	c.links[i].heard = c.now
-	c.sendHistory(c.links[i], max(c.links[i].base, c.window.before))
+	c.sendHistory(c.links[i], max(c.links[i].base, c.log.window.before))
 }
 
 // sendHistory sends the messages after DIFF, TRUNC or SNAP: first txns of the log on disk up to replay, then
@@ -162,26 +162,26 @@ func (c *Core) sendHistory(l *link, replay proto.Zxid) {
 		c.send(Message{Type: Replay, To: l.peer, Link: l.id, After: l.base, Zxid: replay})
 	}
 	l.sent, l.committed = replay, replay
-	for _, t := range batches(c.window.between(l.sent, c.top()), l.warren) {
+	for _, t := range batches(c.log.window.between(l.sent, c.top()), l.warren) {
 		c.send(Message{Type: Proposal, To: l.peer, Link: l.id, Txns: t})
 		c.send(Message{Type: Commit, To: l.peer, Link: l.id, Zxid: t[len(t)-1].Zxid})
 		l.sent = t[len(t)-1].Zxid
 		l.committed = l.sent
 	}
 	if !l.observer {
-		c.propose(l, c.window.last())
+		c.propose(l, c.log.window.last())
 	}
-	m := Message{Type: NewLeader, To: l.peer, Link: l.id, Epoch: c.epoch(), Zxid: proto.MakeZxid(c.epoch(), 0),
+	m := Message{Type: NewLeader, To: l.peer, Link: l.id, Epoch: c.epoch, Zxid: proto.MakeZxid(c.epoch, 0),
 		Config: c.text}
-	if c.next != nil && !c.established() { // later the reconfiguration is only a proposal, and is sent as one
+	if c.next != nil && !c.established { // later the reconfiguration is only a proposal, and is sent as one
 		m.Config = c.next.Wire()
 	}
 	m.Active = c.activeText(l)
 	if l.lineage != nil {
-		m.Lineage = c.lineage
+		m.Lineage = c.log.lineage
 	}
 	c.send(m)
-	l.stage, l.epoch = linkSyncing, c.epoch()
+	l.stage, l.epoch = linkSyncing, c.epoch
 	l.mark, l.marked = l.sent, c.now
 }
 
@@ -216,7 +216,7 @@ const batchTxnsMax = 1000
 
 // upToDateTo sends UPTODATE, so that the learner serves, and begins its live traffic.
 func (c *Core) upToDateTo(l *link) {
-	c.send(Message{Type: UpToDate, To: l.peer, Link: l.id, Zxid: -1, Final: l.lineage != nil && c.lineage.Final})
+	c.send(Message{Type: UpToDate, To: l.peer, Link: l.id, Zxid: -1, Final: l.lineage != nil && c.log.lineage.Final})
 	l.stage = linkUpToDate
 }
 
@@ -224,7 +224,7 @@ func (c *Core) upToDateTo(l *link) {
 func (c *Core) ack(l *link, m *Message) {
 	switch {
 	case l.stage == linkSyncing:
-		if m.Zxid != proto.MakeZxid(c.epoch(), 0) {
+		if m.Zxid != proto.MakeZxid(c.epoch, 0) {
 			return // an early ACK of a history txn, not of NEWLEADER (R4)
 		}
 		c.ackNewLeader(l)
@@ -251,7 +251,7 @@ func (c *Core) ackNewLeader(l *link) {
 		c.ld.synced = c.ld.synced.With(l.voter)
 		c.note(l)
 	}
-	if c.established() {
+	if c.established {
 		c.admit(l)
 	} else {
 		c.establish()
@@ -276,7 +276,7 @@ func (c *Core) ackProposal(l *link, z proto.Zxid) {
 
 // note records how much of this epoch is durable at a voter.
 func (c *Core) note(l *link) {
-	if l.acked.Epoch() == c.ld.epoch {
+	if l.acked.Epoch() == c.epoch {
 		c.ld.acked[l.voter] = max(c.ld.acked[l.voter], l.acked)
 	}
 }

@@ -26,7 +26,6 @@ type learner struct {
 	claimed  proto.Zxid // the end of the history that the leader was elected with; 0 if not known
 	warren   bool       // the leader understands cumulative ACKs
 	lineage  *Lineage   // of the leader, as LEADERINFO says
-	epoch    int64      // of LEADERINFO
 	next     int64      // the epoch in which the leader goes on: see renewal.go; 0 if there is none
 	promises int        // promises of epoch next that have not left
 	adopting bool       // NEWLEADER of epoch next was received and is not acknowledged
@@ -63,14 +62,6 @@ func (c *Core) becomeLearner(leader proto.ServerID, claimed proto.Zxid) {
 	c.dial()
 }
 
-// part returns a random part of some ticks.
-func (c *Core) part(ticks int) int {
-	if ticks == 0 {
-		return 0
-	}
-	return c.cfg.Rand.IntN(ticks + 1)
-}
-
 func (c *Core) dial() {
 	c.ln.attempts++
 	c.ln.stage = lnDialing
@@ -88,9 +79,9 @@ func (c *Core) introduce() {
 		t = ObserverInfo
 	}
 	// acceptedEpoch is durable: nothing was in flight when the election began.
-	c.send(Message{Type: t, To: c.ln.master, Link: c.ln.link, Epoch: c.stable.epochs.Accepted,
-		Zxid: proto.MakeZxid(c.stable.epochs.Accepted, 0), ConfigVersion: int64(c.active.Version), Warren: true,
-		Repeat: true, Blank: c.stable.blank, Whole: c.wantsAll, Lineage: c.lineage})
+	c.send(Message{Type: t, To: c.ln.master, Link: c.ln.link, Epoch: c.log.stable.epochs.Accepted,
+		Zxid: proto.MakeZxid(c.log.stable.epochs.Accepted, 0), ConfigVersion: int64(c.active.Version), Warren: true,
+		Repeat: true, Blank: c.log.stable.blank, Whole: c.wantsAll, Lineage: c.log.lineage})
 }
 
 func (c *Core) disconnected() {
@@ -188,23 +179,23 @@ func (c *Core) leaderInfo(m *Message) {
 	if c.partsFrom(m) || c.renewing(m) {
 		return
 	}
-	if ln.stage == lnPromised && m.Epoch == ln.epoch {
+	if ln.stage == lnPromised && m.Epoch == c.epoch {
 		// The leader asks for confirmation: see blank.go.
-		c.promise(ln.link, ln.master, c.stable.ackEpoch(ln.epoch, ln.repeated))
+		c.promise(ln.link, ln.master, c.log.stable.ackEpoch(c.epoch, ln.repeated))
 		return
 	}
-	if ln.stage != lnInfo || m.Epoch < c.epochs.Accepted || m.Epoch >= epochMax {
-		if m.Epoch < c.epochs.Accepted {
+	if ln.stage != lnInfo || m.Epoch < c.log.epochs.Accepted || m.Epoch >= epochMax {
+		if m.Epoch < c.log.epochs.Accepted {
 			c.refusedBy(describe("leader %d offers epoch %d, but this server has promised %d", ln.leader, m.Epoch,
-				c.epochs.Accepted), m.Lineage)
+				c.log.epochs.Accepted), m.Lineage)
 		}
-		c.leave("leader %d offers epoch %d, but %d was accepted", ln.master, m.Epoch, c.epochs.Accepted)
+		c.leave("leader %d offers epoch %d, but %d was accepted", ln.master, m.Epoch, c.log.epochs.Accepted)
 		return
 	}
-	ln.epoch, ln.warren, ln.lineage = m.Epoch, m.Warren, m.Lineage
-	ln.repeated = m.Epoch == c.epochs.Accepted
-	if m.Epoch > c.epochs.Accepted {
-		c.persistAccepted(m.Epoch)
+	c.epoch, ln.warren, ln.lineage = m.Epoch, m.Warren, m.Lineage
+	ln.repeated = m.Epoch == c.log.epochs.Accepted
+	if m.Epoch > c.log.epochs.Accepted {
+		c.log.persistAccepted(m.Epoch)
 	}
 	ln.stage = lnPromise
 	c.phase = Synchronization
@@ -221,12 +212,12 @@ func (c *Core) partsFrom(m *Message) bool {
 	switch d := c.meetStranger(&from); {
 	case d != nil:
 		reason = d.Text
-	case m.Refused && c.epochs.Accepted > m.Epoch:
+	case m.Refused && c.log.epochs.Accepted > m.Epoch:
 		reason = describe("leader %d of epoch %d does not believe that this server has promised epoch %d: "+
-			"acceptedEpoch is damaged, or from elsewhere", ln.master, m.Epoch, c.epochs.Accepted)
+			"acceptedEpoch is damaged, or from elsewhere", ln.master, m.Epoch, c.log.epochs.Accepted)
 	case m.Refused:
 		reason = describe("leader %d of epoch %d refuses a history that ends in epoch %d", ln.master, m.Epoch,
-			c.lineage.Epoch())
+			c.log.lineage.Epoch())
 		c.refusedAsStranger(m, reason)
 	default:
 		return false
@@ -241,18 +232,18 @@ func (c *Core) settleLearner() {
 	ln := &c.ln
 	switch ln.stage {
 	case lnPromise:
-		if c.stable.epochs.Accepted == ln.epoch {
-			p := c.stable.ackEpoch(ln.epoch, ln.repeated)
+		if c.log.stable.epochs.Accepted == c.epoch {
+			p := c.log.stable.ackEpoch(c.epoch, ln.repeated)
 			if c.wantsAll && ln.lineage == nil { // a leader without lineage understands no other request
-				p = c.stable.ackEpochWithNothing(ln.epoch)
+				p = c.log.stable.ackEpochWithNothing(c.epoch)
 			}
 			c.wantsAll, ln.askedAll = false, c.wantsAll
 			c.promise(ln.link, ln.master, p)
 			ln.stage = lnPromised
 		}
 	case lnAdopting:
-		if len(c.flight) == 0 && c.stable.epochs.Current == ln.epoch && c.stable.last >= ln.history {
-			c.promise(ln.link, ln.master, c.stable.ackNewLeader(ln.epoch, ln.history))
+		if len(c.log.flight) == 0 && c.log.stable.epochs.Current == c.epoch && c.log.stable.last >= ln.history {
+			c.promise(ln.link, ln.master, c.log.stable.ackNewLeader(c.epoch, ln.history))
 			ln.stage = lnAdopted
 		}
 	case lnUpToDate:
@@ -265,15 +256,15 @@ func (c *Core) settleLearner() {
 // others.
 func (c *Core) acknowledge() {
 	ln := &c.ln
-	upTo := c.stable.last
+	upTo := c.log.stable.last
 	if c.role != Following || upTo <= ln.acked {
 		return
 	}
 	if ln.warren {
-		c.promise(ln.link, ln.master, c.stable.ack(upTo))
+		c.promise(ln.link, ln.master, c.log.stable.ack(upTo))
 	} else {
-		for _, t := range c.window.between(ln.acked, upTo) {
-			c.promise(ln.link, ln.master, c.stable.ack(t.Zxid))
+		for _, t := range c.log.window.between(ln.acked, upTo) {
+			c.promise(ln.link, ln.master, c.log.stable.ack(t.Zxid))
 		}
 	}
 	ln.acked = upTo

@@ -20,7 +20,7 @@ func (c *Core) syncBegins(m *Message) {
 	}
 	ln.stage = lnSyncing
 	ln.sync = m.Type
-	if ln.askedAll && m.Type != Snap && c.last != 0 {
+	if ln.askedAll && m.Type != Snap && c.log.last != 0 {
 		c.leave("leader %d sent %v where a snapshot was asked for", ln.master, m.Type)
 		return
 	}
@@ -42,8 +42,8 @@ func (c *Core) syncBegins(m *Message) {
 		ln.committed = m.Zxid
 		return
 	}
-	ln.pending.reset(c.last)
-	ln.committed = c.last
+	ln.pending.reset(c.log.last)
+	ln.committed = c.log.last
 }
 
 // continues reports whether the last txn that this server is told to keep is known to be the same at a leader
@@ -51,7 +51,7 @@ func (c *Core) syncBegins(m *Message) {
 // txn, this server stays outside; if that is not known, this server asks for the whole state.
 func (c *Core) continues(m *Message) bool {
 	ln := &c.ln
-	base := c.last
+	base := c.log.last
 	if m.Type == Trunc {
 		base = min(base, m.Zxid)
 	}
@@ -61,7 +61,7 @@ func (c *Core) continues(m *Message) bool {
 	case ok && !own.same(theirs):
 		c.exposeStranger(ln.leader, base, ln.lineage)
 		return false
-	case !ok && base != 0 && !c.lineage.shares(ln.lineage, base):
+	case !ok && base != 0 && !c.log.lineage.shares(ln.lineage, base):
 		c.wantsAll = true
 		c.leave("it is not known whether txn %v of leader %d is that of this server", base, ln.master)
 		return false
@@ -80,23 +80,24 @@ func (c *Core) continues(m *Message) bool {
 // this server has acknowledged them, and Java would not send them again. So this server asks for the whole state
 // instead.
 func (c *Core) truncateTo(z proto.Zxid) bool {
-	if z > c.last || z < 0 {
-		c.leave("leader %d truncates to %v, but the log ends at %v", c.ln.master, z, c.last)
+	if z > c.log.last || z < 0 {
+		c.leave("leader %d truncates to %v, but the log ends at %v", c.ln.master, z, c.log.last)
 		return false
 	}
-	if committed := c.lineage.committed(); z < committed {
+	if committed := c.log.lineage.committed(); z < committed {
 		c.wantsAll = true
 		c.leave("leader %d truncates to %v, but all up to %v is committed", c.ln.master, z, committed)
 		return false
 	}
-	if ln := &c.ln; z < min(c.last, ln.claimed) && c.last.Epoch() == ln.claimed.Epoch() && ln.master == ln.leader {
+	ln := &c.ln
+	if z < min(c.log.last, ln.claimed) && c.log.last.Epoch() == ln.claimed.Epoch() && ln.master == ln.leader {
 		c.wantsAll = true
 		c.leave("leader %d truncates to %v, but was elected with %v, which lies behind what is here",
 			ln.master, z, ln.claimed)
 		return false
 	}
 	at := z
-	if !c.window.holds(z) {
+	if !c.log.window.holds(z) {
 		var ok bool
 		if at, _, ok = c.cfg.History.Locate(z); !ok {
 			c.wantsAll = true
@@ -104,7 +105,8 @@ func (c *Core) truncateTo(z proto.Zxid) bool {
 			return false
 		}
 	}
-	c.truncate(at)
+	c.log.truncate(at)
+	c.unsee(at)
 	if at != z {
 		c.leave("leader %d truncates to %v, but the log has %v before it", c.ln.master, z, at)
 		return false
@@ -153,16 +155,16 @@ func (c *Core) receive(t Txn) bool {
 		}
 		ln.pending.push(t)
 	case ln.stage >= lnAdopting:
-		if last := c.window.last(); !succeeds(last, t.Zxid) {
+		if last := c.log.window.last(); !succeeds(last, t.Zxid) {
 			c.gap(last, t.Zxid)
 			return false
 		}
-		if t.Zxid.Epoch() > c.epochs.Accepted { // a log that ends there is refused at the next start
-			c.leave("leader %d of epoch %d proposes %v, but only epoch %d was accepted", ln.master, ln.epoch, t.Zxid,
-				c.epochs.Accepted)
+		if t.Zxid.Epoch() > c.log.epochs.Accepted { // a log that ends there is refused at the next start
+			c.leave("leader %d of epoch %d proposes %v, but only epoch %d was accepted", ln.master, c.epoch, t.Zxid,
+				c.log.epochs.Accepted)
 			return false
 		}
-		c.window.add(t)
+		c.log.window.add(t)
 		c.see(e)
 	default:
 		c.leave("leader %d sent a proposal before synchronization", ln.master)
@@ -200,7 +202,7 @@ func (c *Core) commit(m *Message, leader proto.ServerID) {
 	if ln.stage == lnUpToDate && c.role == Observing {
 		return
 	}
-	w := &c.window
+	w := &c.log.window
 	switch {
 	case ln.stage == lnSyncing:
 		w = &ln.pending
@@ -214,7 +216,7 @@ func (c *Core) commit(m *Message, leader proto.ServerID) {
 	}
 	ln.committed = max(ln.committed, m.Zxid)
 	if ln.stage == lnUpToDate {
-		c.committed = ln.committed
+		c.log.committed = ln.committed
 		c.activated(leader)
 	}
 }
@@ -242,7 +244,7 @@ func (c *Core) inform(m *Message, leader proto.ServerID) {
 		c.leave("leader %d sent INFORM to a server that is %v", ln.master, c.role)
 		return
 	}
-	w := &c.window
+	w := &c.log.window
 	if ln.stage == lnSyncing {
 		w = &ln.pending
 	}
@@ -253,7 +255,7 @@ func (c *Core) inform(m *Message, leader proto.ServerID) {
 		ln.committed = max(ln.committed, t.Zxid)
 	}
 	if ln.stage == lnUpToDate {
-		c.committed = ln.committed
+		c.log.committed = ln.committed
 		c.activated(leader)
 	}
 }
@@ -266,8 +268,8 @@ func (c *Core) newLeader(m *Message) {
 		c.renewEpoch(m)
 		return
 	}
-	if ln.stage != lnSyncing || m.Epoch != ln.epoch {
-		c.leave("leader %d of epoch %d sent NEWLEADER of %d out of turn", ln.master, ln.epoch, m.Epoch)
+	if ln.stage != lnSyncing || m.Epoch != c.epoch {
+		c.leave("leader %d of epoch %d sent NEWLEADER of %d out of turn", ln.master, c.epoch, m.Epoch)
 		return
 	}
 	if last := ln.pending.last(); ln.sync != Snap && last < ln.claimed && ln.claimed.Counter() != 0 &&
@@ -277,7 +279,7 @@ func (c *Core) newLeader(m *Message) {
 		c.leave("leader %d ends its history with %v, but was elected with %v", ln.master, last, ln.claimed)
 		return
 	}
-	last, committed := max(ln.pending.last(), ln.snap), c.lineage.committed()
+	last, committed := max(ln.pending.last(), ln.snap), c.log.lineage.committed()
 	if last < committed {
 		reason := describe("leader %d ends its history with %v, but all up to %v is committed", ln.master, last,
 			committed)
@@ -295,22 +297,22 @@ func (c *Core) newLeader(m *Message) {
 		c.unsee(0) // the pending configuration belonged to a discarded history
 	} else {
 		for _, t := range ln.pending.txns {
-			c.window.add(t)
+			c.log.window.add(t)
 		}
 	}
 	c.learn(m, ln.pending.txns)
 	c.forgetChecked()
 	ln.pending = window{}
-	c.appendTail()
-	if ln.epoch > c.epochs.Current {
-		c.persistCurrent(ln.epoch, lineage)
+	c.log.appendTail()
+	if c.epoch > c.log.epochs.Current {
+		c.log.persistCurrent(c.epoch, lineage)
 	} else {
-		c.noteLineage(lineage)
+		c.log.noteLineage(lineage)
 	}
-	ln.history = c.last
+	ln.history = c.log.last
 	ln.stage = lnAdopting
 	// The history needs no ACK of its own; proposals of this epoch do.
-	ln.acked = max(ln.committed, proto.MakeZxid(ln.epoch, 0))
+	ln.acked = max(ln.committed, proto.MakeZxid(c.epoch, 0))
 }
 
 // doubt makes the disk say of the lineage only what holds of the history of the leader, too, before that history takes
@@ -319,7 +321,7 @@ func (c *Core) newLeader(m *Message) {
 // epochs, and would be joined with them. Mostly the lineage of the leader has all that the one here has, and nothing
 // is written.
 func (c *Core) doubt(theirs *Lineage) {
-	same := c.last.Epoch() // see continues
+	same := c.log.last.Epoch() // see continues
 	switch {
 	case theirs == nil:
 		return // nothing is known of the histories of servers without a lineage
@@ -328,20 +330,17 @@ func (c *Core) doubt(theirs *Lineage) {
 	case len(c.ln.pending.txns) == 0:
 		return // the history stays
 	}
-	interim := c.lineage.common(theirs, same)
-	if interim.equal(c.lineage) {
+	interim := c.log.lineage.common(theirs, same)
+	if interim.equal(c.log.lineage) {
 		return
 	}
-	c.lineage, c.out.Lineage = interim, nil
-	job := c.writes.job(rankInterim)
-	job.Interim = interim
-	c.flying(job)
+	c.log.persistInterim(interim)
 }
 
 // nameLeader corrects the leader in the status of an observer that learns from an observer master: the master may
 // follow another leader than the one that the observer heard of in the election.
 func (c *Core) nameLeader(l *Lineage) {
-	if i, ok := l.reign(c.ln.epoch); ok && l.Reigns[i].Leader >= 0 && c.ln.master != c.ln.leader {
+	if i, ok := l.reign(c.epoch); ok && l.Reigns[i].Leader >= 0 && c.ln.master != c.ln.leader {
 		c.status.Leader = l.Reigns[i].Leader
 	}
 }
@@ -349,7 +348,7 @@ func (c *Core) nameLeader(l *Lineage) {
 // succession returns the lineage of the history that NEWLEADER ends. A leader that speaks the Java protocol has
 // no mark, and hands no identity on, and it is not known which epochs it adopted after the last one of this server.
 func (c *Core) succession(m *Message) *Lineage {
-	own, e := c.lineage, c.ln.epoch
+	own, e := c.log.lineage, c.epoch
 	if m.Lineage != nil && m.Lineage.Epoch() == e {
 		next := m.Lineage
 		if next.Ensemble == 0 {
@@ -381,14 +380,10 @@ func (c *Core) install() bool {
 		c.leave("leader %d sent %v uncommitted on a snapshot at %v", ln.master, rest[0].Zxid, last)
 		return false
 	}
-	job := c.writes.job(rankInstall)
-	job.Install = &Install{Link: ln.link, Txns: done, Last: last}
-	c.last, c.delivered, ln.committed = last, last, last
-	c.stable.last = min(c.stable.last, last)
-	c.window.reset(last)
-	c.flying(job)
+	c.log.install(ln.link, done, last)
+	ln.committed = last
 	for _, t := range rest {
-		c.window.add(t)
+		c.log.window.add(t)
 	}
 	return true
 }
@@ -405,22 +400,22 @@ func (c *Core) upToDate(m *Message) {
 		return
 	}
 	ln.stage = lnUpToDate
-	c.promise(ln.link, ln.master, c.stable.ackNewLeader(ln.epoch, ln.history))
+	c.promise(ln.link, ln.master, c.log.stable.ackNewLeader(c.epoch, ln.history))
 	if !c.settled() {
 		return
 	}
-	if c.blank {
+	if c.log.blank {
 		// The whole history is here and durable. From the next connection on this server counts again.
-		c.initialize()
+		c.log.initialize()
 		c.leave("synchronised with leader %d after the loss of the disk", ln.master)
 		return
 	}
-	c.committed = ln.committed
-	c.vote.Epoch = ln.epoch
+	c.log.committed = ln.committed
+	c.vote.Epoch = c.epoch
 	c.phase = Broadcast
-	c.status.Serving = true
+	c.status.Serving, c.established = true, true
 	c.status.Outside = nil
-	c.noteLineage(c.lineage.settled(max(ln.committed, proto.MakeZxid(ln.epoch, 0))).identified(c.lineage.Ensemble,
-		m.Final && ln.lineage != nil))
+	c.log.noteLineage(c.log.lineage.settled(max(ln.committed, proto.MakeZxid(c.epoch, 0))).
+		identified(c.log.lineage.Ensemble, m.Final && ln.lineage != nil))
 	c.masterQueue.found(ln.master)
 }

@@ -118,8 +118,8 @@ func (c *Core) Heard(id LinkID) {
 // invite offers the epoch to a learner. If the learner has another history, invite tells it so, closes the link
 // and returns false.
 func (c *Core) invite(l *link, epoch int64) bool {
-	p := c.stable.leaderInfo(epoch)
-	p.message.Lineage, p.message.Refused = c.lineage, l.parted
+	p := c.log.stable.leaderInfo(epoch)
+	p.message.Lineage, p.message.Refused = c.log.lineage, l.parted
 	c.promise(l.id, l.peer, p)
 	l.stage = max(l.stage, linkInvited)
 	if l.parted {
@@ -187,7 +187,7 @@ func (c *Core) learnerInfo(l *link, m *Message) {
 		return
 	}
 	c.offerEpoch(l)
-	if c.ld.stage >= leaderPromising && l.accepted > c.ld.epoch && !l.parted {
+	if c.ld.stage >= leaderPromising && l.accepted > c.epoch && !l.parted {
 		c.outrun(l)
 	}
 }
@@ -201,15 +201,15 @@ func (c *Core) outrun(l *link) {
 	ld := &c.ld
 	switch {
 	case ld.stage < leaderBarrier || l.lineage == nil:
-	case l.lineage.Epoch() > ld.epoch:
+	case l.lineage.Epoch() > c.epoch:
 		// A quorum follows this leader, so no quorum can have promised that epoch.
 		l.parted, l.voter = true, -1
 		c.strangers[l.peer] = &stranger{lineage: l.lineage, ahead: true,
 			difference: &Difference{Epoch: l.lineage.Epoch(),
 				Text: describe("it has adopted epoch %d, which comes after epoch %d that a quorum follows",
-					l.lineage.Epoch(), ld.epoch)}}
+					l.lineage.Epoch(), c.epoch)}}
 	default:
-		ld.renewal.wanted, l.outran = true, ld.epoch
+		ld.renewal.wanted, l.outran = true, c.epoch
 	}
 }
 
@@ -227,7 +227,7 @@ const epochLeap = 1 << 14
 // leaps reports whether the acceptedEpoch of a learner is out of reach. Such a learner is told that it has to stay
 // outside.
 func (c *Core) leaps(l *link) bool {
-	if l.accepted-c.epochs.Accepted <= epochLeap {
+	if l.accepted-c.log.epochs.Accepted <= epochLeap {
 		return false
 	}
 	if c.voters.votes(l.peer) || c.active.Observes(l.peer) { // only these: that bounds the map
@@ -238,7 +238,7 @@ func (c *Core) leaps(l *link) bool {
 		c.strangers[l.peer] = &stranger{lineage: lineage, ahead: true, difference: &Difference{Epoch: l.accepted,
 			Text: describe(
 				"its acceptedEpoch is %d, which cannot be if that of the leader is %d: its files are damaged, "+
-					"or from elsewhere", l.accepted, c.epochs.Accepted)}}
+					"or from elsewhere", l.accepted, c.log.epochs.Accepted)}}
 	}
 	return true
 }

@@ -27,26 +27,15 @@ func (c *Core) welcomes(m *Message) bool {
 		(c.next == nil || c.status.Serving || !c.next.Votes(m.From))
 }
 
-// epoch returns the epoch of the leader, which this server follows or is.
-func (c *Core) epoch() int64 {
-	if c.role == Leading {
-		return c.ld.epoch
-	}
-	return c.ln.epoch
-}
-
-// established reports whether a quorum has adopted the history of the leader.
-func (c *Core) established() bool { return c.role != Leading || c.ld.stage >= leaderBarrier }
-
 // shown returns up to where the learners of this server may know what is committed. A follower knows less than
 // its leader. It tells its observers only what it has delivered: that is durable on its disk, so it never has to
 // be taken back.
 func (c *Core) shown() proto.Zxid {
 	switch {
 	case c.role == Leading:
-		return c.committed
+		return c.log.committed
 	}
-	return c.delivered
+	return c.log.delivered
 }
 
 // answer is a reply that an observer of this follower gets after the INFORM of all txns up to one txn.
@@ -60,7 +49,7 @@ type answer struct {
 // a request of the observer.
 func (c *Core) Answer(id LinkID, token uint64) {
 	if i := c.linkIndex(id); i >= 0 && c.links[i].master && c.links[i].stage == linkUpToDate {
-		c.links[i].answers = append(c.links[i].answers, answer{c.committed, token})
+		c.links[i].answers = append(c.links[i].answers, answer{c.log.committed, token})
 	}
 }
 
@@ -81,8 +70,8 @@ func (c *Core) settleMaster() {
 			c.closeLink(l) // it knows a later configuration; its next master may know it too
 		case l.stage == linkWaiting:
 			c.compare(l)
-			c.invite(l, c.ln.epoch)
-		case l.stage == linkPromised && (l.position.Epoch() != c.ln.epoch || l.position <= c.top()):
+			c.invite(l, c.epoch)
+		case l.stage == linkPromised && (l.position.Epoch() != c.epoch || l.position <= c.top()):
 			c.startSync(l)
 		}
 	}
@@ -129,7 +118,7 @@ func (c *Core) tickMaster() {
 
 // lag returns how many bytes of the txns that observers are shown come after z.
 func (c *Core) lag(z proto.Zxid) (bytes int) {
-	for _, t := range c.window.between(z, c.shown()) {
+	for _, t := range c.log.window.between(z, c.shown()) {
 		bytes += len(t.Payload)
 	}
 	return bytes

@@ -39,49 +39,6 @@ func (c *Core) Ready(next *Ensemble) bool {
 	return next.Quorum.DecidesSet(s)
 }
 
-// weighs reports whether a server may lead by the committed configuration: those of weight 0 may not.
-func (c *Core) weighs(id proto.ServerID) bool {
-	i := c.active.Quorum.Index(id)
-	return i >= 0 && c.active.Quorum.Weighs(i)
-}
-
-// newest returns the last configuration of the history.
-func (c *Core) newest() *Ensemble {
-	if c.next != nil {
-		return c.next
-	}
-	return c.active
-}
-
-// parse reads a configuration that another server has sent. It returns nil for a text that is no configuration,
-// or one that is not newer than the known one.
-func (c *Core) parse(text []byte, than *Ensemble) *Ensemble {
-	if c.cfg.Roster == nil || len(text) == 0 || string(text) == string(c.text) {
-		return nil
-	}
-	e, err := c.cfg.Roster.Parse(text)
-	if err != nil || e.Version <= than.Version {
-		return nil
-	}
-	if _, err = newElectorate(c.newest(), e); err != nil {
-		return nil
-	}
-	return e
-}
-
-// reconfigures returns the configuration that a txn makes, or nil. It is an error if that cannot be read, or has
-// too many voters.
-func (c *Core) reconfigures(t Txn) (*Ensemble, error) {
-	if c.cfg.Roster == nil {
-		return nil, nil
-	}
-	e, err := c.cfg.Roster.Proposed(t)
-	if e != nil && err == nil {
-		_, err = newElectorate(c.newest(), e)
-	}
-	return e, err
-}
-
 // see makes a configuration that is now part of the history the pending one.
 func (c *Core) see(e *Ensemble) {
 	if e == nil || e.Version <= c.newest().Version {
@@ -112,9 +69,7 @@ func (c *Core) activate(e *Ensemble) {
 		c.next = nil
 	}
 	c.text = e.Wire()
-	job := c.writes.job(rankEnsemble)
-	job.Ensemble = e
-	c.flying(job)
+	c.log.persistEnsemble(e)
 	c.reseat()
 }
 
@@ -164,16 +119,12 @@ func (c *Core) placeOf(l *link) int {
 
 // The leader.
 
-// pendingTxn reports whether a reconfiguration waits for its quorums: one of this epoch, or one that is adopted
-// with the history.
-func (c *Core) pendingTxn() bool { return c.next != nil && c.next.Version.Counter() != 0 }
-
 // numberFirst gives the first configuration of an ensemble that can be reconfigured a version: that of the first epoch
 // of the history that may have given it one. If that epoch was established, servers have the configuration by that
 // version. Source: quorum-protocol 5.2 step 7.
 func (c *Core) numberFirst() {
 	if c.cfg.Roster != nil && c.active.Version == 0 && c.next == nil {
-		c.see(c.active.at(proto.MakeZxid(c.lineage.unsettled(c.ld.epoch), 0)))
+		c.see(c.active.at(proto.MakeZxid(c.log.lineage.unsettled(c.epoch), 0)))
 	}
 }
 
@@ -243,7 +194,7 @@ func (c *Core) learn(m *Message, history []Txn) {
 // of this server changes, the connection ends, and the named server leads without an election. Source:
 // quorum-protocol 11.5, 11.6.
 func (c *Core) activated(leader proto.ServerID) {
-	if c.next == nil || c.ln.stage != lnUpToDate || c.next.Version > c.committed {
+	if c.next == nil || c.ln.stage != lnUpToDate || c.next.Version > c.log.committed {
 		return
 	}
 	c.activate(c.next)

@@ -59,7 +59,7 @@ func (c *Core) awaitsRenewal(l *link) bool {
 	if ld.renewal.epoch != 0 {
 		return true
 	}
-	return ld.stage >= leaderBarrier && !l.parted && l.accepted > ld.epoch && l.outran == ld.epoch && c.renewable()
+	return ld.stage >= leaderBarrier && !l.parted && l.accepted > c.epoch && l.outran == c.epoch && c.renewable()
 }
 
 // renewable reports whether a quorum of servers that can take part is up to date.
@@ -83,8 +83,8 @@ func (l *link) decidesRenewal() bool { return l.voter >= 0 && !l.observer && l.r
 // none waits. A learner that has to wait for more than one step is told so after the first, and comes again.
 func (c *Core) wantedEpoch() (e int64) {
 	for _, l := range c.links {
-		if l.stage == linkWaiting && !l.parted && l.lineage != nil && l.accepted > c.ld.epoch {
-			e = max(e, min(l.accepted+1, c.ld.epoch+epochStep))
+		if l.stage == linkWaiting && !l.parted && l.lineage != nil && l.accepted > c.epoch {
+			e = max(e, min(l.accepted+1, c.epoch+epochStep))
 		}
 	}
 	return e
@@ -102,10 +102,10 @@ func (c *Core) settleRenewal() {
 	case r.wanted && ld.stage == leaderServing && !ld.handing && c.next == nil && c.now >= c.renewAfter &&
 		!c.synchronises() && c.renewable():
 		r.wanted = false
-		if e := c.wantedEpoch(); e > ld.epoch && e < epochMax-1 {
+		if e := c.wantedEpoch(); e > c.epoch && e < epochMax-1 {
 			*r = renewal{epoch: e, since: c.now}
 			c.renewAfter = c.now + int64(c.cfg.Timing.TickTime)
-			c.persistAccepted(e)
+			c.log.persistAccepted(e)
 		}
 	}
 	c.renewLearners()
@@ -122,7 +122,7 @@ func (c *Core) synchronises() bool {
 // prepareRenewal asks for promises, and then for their confirmation.
 func (c *Core) prepareRenewal() {
 	r := &c.ld.renewal
-	if c.stable.epochs.Accepted != r.epoch {
+	if c.log.stable.epochs.Accepted != r.epoch {
 		return
 	}
 	promised, ready := quorum.Set(0).With(c.self), quorum.Set(0).With(c.self)
@@ -183,34 +183,34 @@ func (c *Core) Renew() {
 	if !c.out.Renew {
 		return
 	}
-	c.appendTail()
+	c.log.appendTail()
 	c.stream() // all of the old epoch goes out before NEWLEADER
 	r.begun, c.out.Renew = true, false
-	ld.epoch, ld.synced = r.epoch, 0
-	c.persistCurrent(ld.epoch, c.reign())
-	ld.proposed = proto.MakeZxid(ld.epoch, 0)
+	c.epoch, ld.synced = r.epoch, 0
+	c.log.persistCurrent(c.epoch, c.reign())
+	ld.proposed = proto.MakeZxid(c.epoch, 0)
 	c.renewLearners()
 }
 
 // establishRenewal ends the renewal when a quorum has adopted the history.
 func (c *Core) establishRenewal() {
 	ld := &c.ld
-	if c.stable.epochs.Current == ld.epoch && c.stable.last >= c.lineage.base() {
+	if c.log.stable.epochs.Current == c.epoch && c.log.stable.last >= c.log.lineage.base() {
 		ld.synced = ld.synced.With(c.self)
 	}
 	if !ld.synced.Has(c.self) || !c.voters.decides(ld.synced) {
 		return
 	}
 	ld.renewal = renewal{}
-	c.committed = max(c.last, ld.proposed)
-	c.vote.Epoch = ld.epoch
-	c.status.Epoch = ld.epoch
-	c.noteLineage(c.lineage.settled(c.committed))
+	c.log.committed = max(c.log.last, ld.proposed)
+	c.vote.Epoch = c.epoch
+	c.status.Epoch = c.epoch
+	c.log.noteLineage(c.log.lineage.settled(c.log.committed))
 	for _, l := range slices.Clone(c.links) {
 		switch {
 		case l.stage == linkUpToDate && l.lineage == nil:
 			c.closeLink(l)
-		case l.stage == linkUpToDate && l.epoch == ld.epoch:
+		case l.stage == linkUpToDate && l.epoch == c.epoch:
 			c.renewed(l)
 		}
 	}
@@ -219,11 +219,11 @@ func (c *Core) establishRenewal() {
 // renewLearners leads learners that are up to date in an earlier epoch into the present one: followers that were
 // slower than the quorum, and observers, including those of an observer master.
 func (c *Core) renewLearners() {
-	e := c.epoch()
-	if c.stable.epochs.Accepted != e || c.lineage.Epoch() != e {
+	e := c.epoch
+	if c.log.stable.epochs.Accepted != e || c.log.lineage.Epoch() != e {
 		return // this server is not yet in that epoch either
 	}
-	base := c.lineage.base()
+	base := c.log.lineage.base()
 	for _, l := range c.links {
 		if !c.serves(l) || !l.renews() || l.epoch == e || l.renewal == renewalAdopting {
 			continue
@@ -240,7 +240,7 @@ func (c *Core) renewLearners() {
 		default:
 			c.streamTo(l)
 			c.send(Message{Type: NewLeader, To: l.peer, Link: l.id, Epoch: e, Zxid: proto.MakeZxid(e, 0),
-				Config: c.text, Active: c.activeText(l), Lineage: c.lineage})
+				Config: c.text, Active: c.activeText(l), Lineage: c.log.lineage})
 			l.renewal, l.adopting = renewalAdopting, e
 		}
 	}
@@ -261,20 +261,20 @@ func (c *Core) adoptedRenewal(l *link) {
 // renewed tells a learner that the epoch which it has adopted is established.
 func (c *Core) renewed(l *link) {
 	if l.renewal == renewalAdopting {
-		c.send(Message{Type: UpToDate, To: l.peer, Link: l.id, Zxid: -1, Final: c.lineage.Final})
+		c.send(Message{Type: UpToDate, To: l.peer, Link: l.id, Zxid: -1, Final: c.log.lineage.Final})
 		l.renewal = renewalNone
 		// The learner takes the history of the epoch for committed.
-		l.committed = max(l.committed, min(l.sent, c.lineage.base()))
+		l.committed = max(l.committed, min(l.sent, c.log.lineage.base()))
 	}
 }
 
 // limit returns up to where proposals may be sent to a learner that is up to date: not beyond its own epoch, or beyond
 // the history of the present one once it has promised that. A log that ends above acceptedEpoch is refused at a start.
 func (c *Core) limit(l *link, upTo proto.Zxid) proto.Zxid {
-	if l.epoch == c.epoch() || upTo.Epoch() <= l.epoch {
+	if l.epoch == c.epoch || upTo.Epoch() <= l.epoch {
 		return upTo
 	}
-	end := c.lineage.base()
+	end := c.log.lineage.base()
 	if l.renewal < renewalPromised {
 		end = min(end, proto.MakeZxid(l.epoch, math.MaxUint32))
 	}
@@ -297,12 +297,12 @@ func (c *Core) tickRenewal() bool {
 // leaves when it is durable.
 func (c *Core) renewing(m *Message) bool {
 	ln := &c.ln
-	if ln.stage != lnUpToDate || ln.lineage == nil || m.Epoch <= ln.epoch || m.Epoch >= epochMax ||
-		m.Epoch < c.epochs.Accepted || m.Epoch == c.epochs.Accepted && m.Epoch != ln.next {
+	if ln.stage != lnUpToDate || ln.lineage == nil || m.Epoch <= c.epoch || m.Epoch >= epochMax ||
+		m.Epoch < c.log.epochs.Accepted || m.Epoch == c.log.epochs.Accepted && m.Epoch != ln.next {
 		return false
 	}
-	if m.Epoch > c.epochs.Accepted {
-		c.persistAccepted(m.Epoch)
+	if m.Epoch > c.log.epochs.Accepted {
+		c.log.persistAccepted(m.Epoch)
 	}
 	ln.next, ln.promises = m.Epoch, ln.promises+1
 	return true
@@ -314,11 +314,11 @@ func (c *Core) settleRenewing() {
 	if ln.next == 0 {
 		return
 	}
-	for ; ln.promises > 0 && c.stable.epochs.Accepted == ln.next; ln.promises-- {
-		c.promise(ln.link, ln.master, c.stable.ackEpoch(ln.next, false))
+	for ; ln.promises > 0 && c.log.stable.epochs.Accepted == ln.next; ln.promises-- {
+		c.promise(ln.link, ln.master, c.log.stable.ackEpoch(ln.next, false))
 	}
-	if ln.adopting && c.stable.epochs.Current == ln.next && c.stable.last >= ln.history {
-		c.promise(ln.link, ln.master, c.stable.ackNewLeader(ln.next, ln.history))
+	if ln.adopting && c.log.stable.epochs.Current == ln.next && c.log.stable.last >= ln.history {
+		c.promise(ln.link, ln.master, c.log.stable.ackNewLeader(ln.next, ln.history))
 		ln.adopting = false
 	}
 }
@@ -327,32 +327,32 @@ func (c *Core) settleRenewing() {
 func (c *Core) renewEpoch(m *Message) {
 	ln := &c.ln
 	if ln.next == 0 || m.Epoch != ln.next || m.Lineage == nil || m.Lineage.Epoch() != ln.next || ln.adopting ||
-		m.Lineage.base() != c.window.last() {
+		m.Lineage.base() != c.log.window.last() {
 		c.leave("leader %d sent NEWLEADER of epoch %d out of turn", ln.master, m.Epoch)
 		return
 	}
-	c.appendTail()
-	ln.history, ln.adopting = c.window.last(), true
+	c.log.appendTail()
+	ln.history, ln.adopting = c.log.window.last(), true
 	next := *m.Lineage
-	c.persistCurrent(ln.next, next.settled(c.lineage.Settled))
+	c.log.persistCurrent(ln.next, next.settled(c.log.lineage.Settled))
 }
 
 // renewalEnds begins the next epoch: a quorum has adopted it.
 func (c *Core) renewalEnds(m *Message) {
 	ln := &c.ln
-	if c.epochs.Current != ln.next || ln.adopting {
+	if c.log.epochs.Current != ln.next || ln.adopting {
 		c.leave("leader %d sent UPTODATE before the ACK of NEWLEADER", ln.master)
 		return
 	}
-	ln.epoch, ln.next = ln.next, 0
+	c.epoch, ln.next = ln.next, 0
 	ln.committed = max(ln.committed, ln.history)
-	ln.acked = max(ln.acked, proto.MakeZxid(ln.epoch, 0))
-	c.committed = ln.committed
-	c.vote.Epoch = ln.epoch
-	c.status.Epoch = ln.epoch
-	c.nameLeader(c.lineage)
-	c.noteLineage(c.lineage.settled(max(ln.committed, proto.MakeZxid(ln.epoch, 0))).
-		identified(c.lineage.Ensemble, m.Final))
+	ln.acked = max(ln.acked, proto.MakeZxid(c.epoch, 0))
+	c.log.committed = ln.committed
+	c.vote.Epoch = c.epoch
+	c.status.Epoch = c.epoch
+	c.nameLeader(c.log.lineage)
+	c.log.noteLineage(c.log.lineage.settled(max(ln.committed, proto.MakeZxid(c.epoch, 0))).
+		identified(c.log.lineage.Ensemble, m.Final))
 	for _, l := range slices.Clone(c.links) {
 		if l.master &&
 			(l.stage > linkWaiting && l.stage < linkUpToDate || l.stage == linkUpToDate && l.lineage == nil) {

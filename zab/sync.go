@@ -62,8 +62,8 @@ func (c *Core) answerSyncs() {
 			c.upToDateTo(l)
 			continue
 		}
-		if l.epoch != c.epoch() || len(l.answers) > 0 { // no commits are sent to it now: see renewal.go
-			l.answers = append(l.answers, answer{c.committed, r.token})
+		if l.epoch != c.epoch || len(l.answers) > 0 { // no commits are sent to it now: see renewal.go
+			l.answers = append(l.answers, answer{c.log.committed, r.token})
 			continue
 		}
 		c.streamTo(l) // the answer follows the commits that it waited for
@@ -73,8 +73,8 @@ func (c *Core) answerSyncs() {
 
 // answerable reports whether all that was proposed before the request is committed, and a quorum still follows.
 func (c *Core) answerable(r *syncRequest) bool {
-	if c.committed < r.after ||
-		r.link == 0 && r.after.Counter() != 0 && c.stable.last < r.after {
+	if c.log.committed < r.after ||
+		r.link == 0 && r.after.Counter() != 0 && c.log.stable.last < r.after {
 		return false
 	}
 	alive := quorum.Set(0).With(c.self)
