@@ -102,28 +102,27 @@ func (e *election) countEmpty() {
 
 // admit lets a learner that has acknowledged NEWLEADER serve. A blank learner counts from UPTODATE on. So for a
 // blank learner a quorum that does not include it has to show first that it still follows, as for a sync.
-func (c *Core) admit(l *link) {
+func (ld *leader) admit(l *link) {
 	if !l.blank {
-		c.upToDateTo(l)
+		ld.upToDateTo(l)
 		return
 	}
-	c.syncs++
-	c.ld.syncs = append(c.ld.syncs, syncRequest{number: c.syncs, link: l.id, admits: true})
+	ld.addSync(syncRequest{link: l.id, admits: true})
 }
 
 // confirmed returns the voters that remember their promise of the epoch: voters that promised it again after a
 // quorum had promised it. If a further promise was counted since, the leader asks all of them anew. A Java
 // server, or an older build, cannot be asked again: its promise counts as it is.
-func (c *Core) confirmed() quorum.Set {
-	s := quorum.Set(0).With(c.self)
-	for _, l := range c.links {
-		if l.voter < 0 || l.stage != linkPromised || !c.ld.electing.Has(l.voter) {
+func (ld *leader) confirmed() quorum.Set {
+	s := quorum.Set(0).With(ld.self)
+	for _, l := range ld.links {
+		if l.voter < 0 || l.stage != linkPromised || !ld.electing.Has(l.voter) {
 			continue
 		}
-		if l.repeats && l.round < c.ld.round {
-			l.round = c.ld.round
+		if l.repeats && l.round < ld.promises {
+			l.round = ld.promises
 			l.asks++
-			c.invite(l, c.epoch)
+			ld.invite(l, ld.epoch)
 		}
 		if !l.repeats || l.confirms == l.asks {
 			s = s.With(l.voter)
@@ -135,15 +134,14 @@ func (c *Core) confirmed() quorum.Set {
 // recall takes back what was counted for a voter that reconnects and has forgotten it. A voter that has not
 // forgotten it makes this server give up, if its promise was not confirmed: no voter promises an epoch twice, and a
 // promise given on a closed connection cannot be confirmed. recall reports whether this server still leads.
-func (c *Core) recall(l *link, voter int) bool {
-	ld := &c.ld
+func (ld *leader) recall(l *link, voter int) bool {
 	hasPromised := ld.stage == leaderPromising && ld.electing.Has(voter)
 	hasCounted := hasPromised || ld.stage == leaderSyncing && (ld.electing|ld.synced).Has(voter)
 	switch {
-	case l.blank, l.parted, hasCounted && l.accepted < c.epoch:
+	case l.blank, l.parted, hasCounted && l.accepted < ld.epoch:
 		ld.forget(voter)
 	case hasPromised && l.repeats:
-		c.stepDown("server %d has come again before its promise of epoch %d was confirmed", l.peer, c.epoch)
+		ld.stepDown("server %d has come again before its promise of epoch %d was confirmed", l.peer, ld.epoch)
 		return false
 	}
 	return true

@@ -3,6 +3,7 @@ package zab
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/seed94657493/warren/proto"
@@ -23,23 +24,14 @@ var (
 // file. It must not be used concurrently. The duties of the host are in the package documentation.
 type Core struct {
 	replica
+	learners
 	in        Message                     // the argument of Step, kept here so that it does not escape
 	questions map[proto.ServerID]question // by server without a vote
 
-	nextLink    LinkID
-	links       []*link // accepted connections, by number
-	claims      int     // at most so many of them have a claim
-	renewAfter  int64   // tick before which no renewal begins
-	syncs       uint64  // calls of Sync
-	masterQueue masterQueue
-
-	// The role. step, tick and settle change with it, and only in the become functions.
-	step   func(*Message)
-	tick   func()
-	settle func()
-	el     election
-	ln     learner
-	ld     leader
+	// The roles. Only that of replica.role is in use; the others are empty.
+	el election
+	ln learner
+	ld leader
 }
 
 // New returns a core that looks for a leader. Call Take at once.
@@ -54,6 +46,7 @@ func New(cfg Config) (*Core, error) {
 		c.next = cfg.Next
 	}
 	c.strangers, c.questions = map[proto.ServerID]*stranger{}, map[proto.ServerID]question{}
+	c.learners = learners{replica: &c.replica, nextLink: 1}
 	c.reseat()
 	if c.status.Fatal != nil {
 		return nil, c.status.Fatal
@@ -64,8 +57,7 @@ func New(cfg Config) (*Core, error) {
 	}
 	c.log.stable = stable{epochs: c.log.epochs, last: c.log.last, blank: c.log.blank}
 	c.vote = Vote{Leader: -1, Zxid: -1, Epoch: -1}
-	c.masterQueue = masterQueue{leader: -1, last: -1}
-	c.nextLink = 1
+	c.ln.queue = masterQueue{leader: -1, last: -1}
 	c.log.lineage = cfg.lineage()
 	// A crash between the two halves of duty 2 leaves a history that reaches into an epoch k above currentEpoch.
 	// Such a history is a prefix of a history that began with everything that the leader of k adopted, and it has
@@ -74,7 +66,8 @@ func New(cfg Config) (*Core, error) {
 	if k := c.log.last.Epoch(); k > c.log.epochs.Current {
 		c.log.persistCurrent(k, c.log.lineage.upTo(k))
 	}
-	c.becomeLooking("start")
+	c.becomeLooking(&transition{leader: -1, reason: "start"})
+	c.turn()
 	return c, nil
 }
 
@@ -82,34 +75,51 @@ func New(cfg Config) (*Core, error) {
 // server; messages of closed or unknown links are refused. The caller may change m afterwards, but not what m
 // points to.
 func (c *Core) Step(m Message) {
-	if c.status.Stopped || c.status.Fatal != nil {
+	if c.status.ended() {
 		return
 	}
 	c.in = m
 	switch m.Type {
 	case Notification:
 		c.notified(&c.in)
-		c.turn()
 	case Probe, ProbeReply:
 		c.el.probed(&c.in)
-		c.turn()
 	case FollowerInfo, ObserverInfo:
-		if l := c.linkOf(&c.in); l != nil {
+		if l := c.find(c.in.Link); l != nil {
 			l.heard = c.now
 			c.learnerInfo(l, &c.in)
 		}
 	default:
-		c.step(&c.in)
+		switch c.role { // a server without a leader needs no message of a link
+		case Leading:
+			c.ld.step(&c.in)
+		case Following, Observing:
+			c.ln.step(&c.in)
+		}
 	}
+	c.turn()
 }
 
 // Tick tells the core that one tick of Timing has passed.
 func (c *Core) Tick() {
 	c.now++
-	if c.status.Stopped || c.status.Fatal != nil {
+	if c.status.ended() {
 		return
 	}
-	c.tick()
+	switch c.role {
+	case Looking:
+		c.tickLinks()
+		if c.el.pause == 0 {
+			c.el.tick()
+		} else if c.el.pause--; c.el.pause == 0 && c.log.written() {
+			c.elect()
+		}
+	case Leading:
+		c.ld.tick()
+	default:
+		c.ln.tick()
+	}
+	c.turn()
 }
 
 // Persisted tells the core that the write seq and all before it are durable.
@@ -130,7 +140,7 @@ func (c *Core) Persisted(seq Seq) {
 
 // NextZxid returns the zxid that the next proposal must have. It is meaningful only while this server leads and
 // Serves.
-func (c *Core) NextZxid() proto.Zxid { return c.ld.proposed + 1 }
+func (c *Core) NextZxid() proto.Zxid { return c.proposed + 1 }
 
 // Propose offers txns, numbered consecutively from NextZxid, to the ensemble. Either all are taken or none. They
 // are committed when Deliver returns them. If the leadership ends before, it is not known yet whether they will
@@ -141,11 +151,11 @@ func (c *Core) NextZxid() proto.Zxid { return c.ld.proposed + 1 }
 func (c *Core) Propose(txns ...Txn) error {
 	ld := &c.ld
 	switch {
-	case c.role != Leading || ld.stage != leaderServing || ld.handing || c.status.Stopped || c.status.Fatal != nil:
+	case c.role != Leading || ld.stage != leaderServing || ld.handover.begun || c.status.ended():
 		return ErrNotLeading
 	case c.log.inFlight()+len(txns) > c.cfg.Limits.InFlight || c.next != nil || ld.renewal.begun:
 		return ErrBusy
-	case uint64(ld.proposed.Counter())+uint64(len(txns)) >= uint64(c.cfg.Limits.CounterMax):
+	case uint64(c.proposed.Counter())+uint64(len(txns)) >= uint64(c.cfg.Limits.CounterMax):
 		// A new epoch begins: hand over to the best follower; this server may be elected again. Source:
 		// quorum-protocol 1.4.
 		c.HandOver(false)
@@ -164,29 +174,37 @@ func (c *Core) Propose(txns ...Txn) error {
 		next = e
 	}
 	for _, t := range txns {
-		c.offer(t)
+		c.ld.offer(t)
 	}
-	c.see(next)
+	ld.see(next)
 	return nil
 }
 
 // offer makes t the next proposal. Take hands it to the log and to the learners.
-func (c *Core) offer(t Txn) {
-	c.checkProposal(t.Zxid)
-	c.ld.proposed = t.Zxid
-	c.log.window.add(t)
+func (ld *leader) offer(t Txn) {
+	ld.checkProposal(t.Zxid)
+	ld.proposed = t.Zxid
+	ld.log.window.add(t)
 }
 
 // Take returns what the host has to do. Its slices are valid until the next call of a method, except those of
 // txns, which never change.
 func (c *Core) Take() Output {
-	if !c.status.Stopped && c.status.Fatal == nil {
+	if !c.status.ended() {
 		c.settleClaims()
-		c.settle()
+		switch c.role {
+		case Leading:
+			c.ld.settle()
+		case Following, Observing:
+			c.ln.settle()
+		}
+		c.turn()
 	}
 	c.log.appendTail()
 	c.deliver()
-	c.settleMaster()
+	if c.masters() {
+		c.ln.settleMaster()
+	}
 	c.stream()
 	c.trim()
 	c.check()
@@ -236,4 +254,104 @@ func (c *Core) enter(role State, phase Phase) {
 	c.status.Serving, c.established = false, false
 	c.epoch, c.status.Epoch = 0, 0
 	c.status.Leader, c.status.Master = -1, -1
+}
+
+// turn carries out the changes of the role that the roles have decided.
+func (c *Core) turn() {
+	for c.change != nil {
+		t := c.change
+		c.change = nil
+		switch t.to {
+		case Looking:
+			c.becomeLooking(t)
+		case Leading:
+			c.becomeLeading(t)
+		default:
+			c.becomeLearner(t)
+		}
+	}
+}
+
+// becomeLooking ends the role, and begins an election as soon as all writes are durable.
+func (c *Core) becomeLooking(t *transition) {
+	observed := c.role == Observing
+	c.status.Stopped = c.status.Stopped || t.stop
+	if c.status.Serving {
+		c.log.noteLineage(c.log.lineage.settled(min(c.log.committed, c.log.stable.last)))
+	}
+	c.shutdown()
+	c.enter(Looking, Election)
+	maps.DeleteFunc(c.strangers, func(_ proto.ServerID, s *stranger) bool { return s.ahead })
+	c.status.Reason = t.reason
+	c.log.window.cut(c.log.last) // what was not handed out was neither sent nor logged
+	c.log.committed = min(c.log.committed, c.log.last)
+	if c.pendingTxn() {
+		c.unsee(c.log.last)
+	} else {
+		c.unsee(0) // no history has the number of a first configuration: it goes with the leader that has given it
+	}
+	n := len(c.voters.ids)
+	c.el = election{replica: &c.replica, recv: make([]entry, n), led: make([]entry, n), designated: t.leader}
+	if observed && t.leader < 0 {
+		c.el.pause = c.part(c.cfg.Timing.ObserverLookPause)
+	}
+	if c.hesitates { // the leader refuses this server, and will do so again
+		c.el.pause, c.hesitates = max(c.el.pause, c.cfg.Timing.TickTime/2), false
+	}
+	if t.stop {
+		for _, l := range slices.Backward(c.links) {
+			c.closeLink(l)
+		}
+	} else if c.log.written() {
+		c.elect()
+	}
+}
+
+// elect begins the election if it was waiting for writes, or for its pause to end.
+func (c *Core) elect() {
+	waiting := c.el.start()
+	c.turn()
+	for i := range waiting {
+		if c.role == Looking && c.el.running {
+			c.notified(&waiting[i])
+			c.turn()
+		}
+	}
+}
+
+// becomeLeading begins discovery. The whole history of this server, committed or not, is the history that it
+// leads with.
+func (c *Core) becomeLeading(t *transition) {
+	c.enter(Leading, Discovery)
+	c.status.Leader, c.status.Master = c.cfg.ID, c.cfg.ID
+	c.ld = leader{learners: &c.learners, since: c.now, limit: t.limit, electors: t.electors,
+		summary: c.log.stable.vote(c.cfg.ID)}
+	c.ld.begin()
+}
+
+// becomeLearner follows or observes the elected leader.
+func (c *Core) becomeLearner(t *transition) {
+	role := Following
+	if c.active.Observes(c.cfg.ID) {
+		role = Observing
+	}
+	c.enter(role, Discovery)
+	c.status.Leader, c.status.Master = t.leader, t.leader
+	c.ln = learner{learners: &c.learners, leader: t.leader, master: t.leader, claimed: t.claimed, heard: c.now,
+		since: c.now, queue: c.ln.queue}
+	c.ln.begin()
+}
+
+// shutdown closes every link of a role that ends.
+func (c *Core) shutdown() {
+	if c.ln.link != 0 {
+		c.out.Close = append(c.out.Close, c.ln.link)
+	}
+	for _, l := range slices.Backward(c.links) {
+		if c.role == Leading || l.stage >= linkInvited {
+			c.closeLink(l)
+		}
+	}
+	c.ln, c.ld = learner{queue: c.ln.queue}, leader{}
+	c.proposed, c.reconfig, c.designated = 0, 0, -1
 }

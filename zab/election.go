@@ -1,7 +1,6 @@
 package zab
 
 import (
-	"maps"
 	"math"
 	"slices"
 
@@ -82,68 +81,6 @@ func (e *election) backed() quorum.Set {
 	return backers(e.recv, &entry{state: Looking, vote: e.proposal, round: e.round})
 }
 
-// becomeLooking ends the current role and starts an election as soon as all writes are durable.
-func (c *Core) becomeLooking(reason string) { c.lookFor(-1, reason) }
-
-// lookFor is becomeLooking, but a designated server (if not -1) leads next without an election.
-func (c *Core) lookFor(designated proto.ServerID, reason string) {
-	observed := c.role == Observing
-	if c.status.Serving {
-		c.log.noteLineage(c.log.lineage.settled(min(c.log.committed, c.log.stable.last)))
-	}
-	c.shutdown()
-	c.enter(Looking, Election)
-	maps.DeleteFunc(c.strangers, func(_ proto.ServerID, s *stranger) bool { return s.ahead })
-	c.status.Reason = reason
-	c.log.window.cut(c.log.last) // what was not handed out was neither sent nor logged
-	c.log.committed = min(c.log.committed, c.log.last)
-	c.step, c.tick, c.settle = func(*Message) {}, c.tickLooking, func() {}
-	if c.pendingTxn() {
-		c.unsee(c.log.last)
-	} else {
-		c.unsee(0) // no history has the number of a first configuration: it goes with the leader that has given it
-	}
-	n := len(c.voters.ids)
-	c.el = election{replica: &c.replica, recv: make([]entry, n), led: make([]entry, n), designated: designated}
-	if observed && designated < 0 {
-		c.el.pause = c.part(c.cfg.Timing.ObserverLookPause)
-	}
-	if c.hesitates { // the leader refuses this server, and will do so again
-		c.el.pause, c.hesitates = max(c.el.pause, c.cfg.Timing.TickTime/2), false
-	}
-	if c.log.written() {
-		c.elect()
-	}
-}
-
-// elect begins the election if it was waiting for writes, or for its pause to end.
-func (c *Core) elect() {
-	waiting := c.el.start()
-	c.turn()
-	for i := range waiting {
-		if c.role == Looking && c.el.running {
-			c.notified(&waiting[i])
-			c.turn()
-		}
-	}
-}
-
-// turn carries out the changes of the role that the roles have decided.
-func (c *Core) turn() {
-	for c.change != nil {
-		t := c.change
-		c.change = nil
-		switch t.to {
-		case Leading:
-			c.becomeLeading(t.limit, t.electors)
-		case Following:
-			c.becomeLearner(t.leader, t.claimed)
-		default:
-			c.lookFor(t.leader, t.reason)
-		}
-	}
-}
-
 // start begins the election when the log does not change any more. It returns the notifications that have arrived
 // before. Source: quorum-protocol 10.4, B7.
 func (e *election) start() (waiting []Message) {
@@ -164,7 +101,7 @@ func (e *election) start() (waiting []Message) {
 	}
 	e.round++
 	e.proposal = e.own
-	e.repeats(&e.cfg.Timing, concedeAfter)
+	e.repeat(&e.cfg.Timing, concedeAfter)
 	if e.log.blank {
 		e.nonce = e.cfg.Rand.Uint64()
 		e.probe()
@@ -175,18 +112,6 @@ func (e *election) start() (waiting []Message) {
 	waiting, e.waiting = e.waiting, nil
 	e.broadcastVote()
 	return waiting
-}
-
-func (c *Core) tickLooking() {
-	c.tickLinks()
-	if c.el.pause > 0 {
-		if c.el.pause--; c.el.pause == 0 && c.log.written() {
-			c.elect()
-		}
-		return
-	}
-	c.el.tick()
-	c.turn()
 }
 
 // tick repeats the vote, and elects the proposal when no better vote has come for a while.
@@ -218,8 +143,8 @@ func (e *election) tick() {
 // often, by chance: servers that have to concede together must not do so in turns for ever.
 const concedeAfter = 3
 
-// repeats begins to repeat the vote.
-func (e *election) repeats(timing *Timing, patience int) {
+// repeat begins to repeat the vote.
+func (e *election) repeat(timing *Timing, patience int) {
 	e.interval = timing.ResendMin
 	e.resend = e.interval
 	e.idle, e.patience = 0, patience
@@ -255,7 +180,7 @@ func (e *election) concede() {
 		e.proposal = best
 	}
 	if had|e.conceded != 0 {
-		e.repeats(&e.cfg.Timing, concedeAfter+e.cfg.Rand.IntN(concedeAfter+1))
+		e.repeat(&e.cfg.Timing, concedeAfter+e.cfg.Rand.IntN(concedeAfter+1))
 	}
 }
 
@@ -265,18 +190,18 @@ func (e *election) newRound() {
 	if e.self >= 0 {
 		e.round++ // an observer takes the round of the voters
 	}
-	e.begins()
+	e.restart()
 	e.broadcastVote()
 }
 
-// begins starts a round with the vote for this server.
-func (e *election) begins() {
+// restart begins a round with the vote for this server.
+func (e *election) restart() {
 	clear(e.recv)
 	e.settling, e.proposal = false, e.own
 }
 
-// forgets drops what voter i has said: it says something else now, which does not count.
-func (e *election) forgets(i int) { e.recv[i], e.led[i] = entry{}, entry{} }
+// forget drops what voter i has said: it says something else now, which does not count.
+func (e *election) forget(i int) { e.recv[i], e.led[i] = entry{}, entry{} }
 
 // notification returns the present notification of this server, which has a vote in this election.
 func (e *election) notification(to proto.ServerID) Message {
@@ -351,14 +276,16 @@ func (c *Core) notified(m *Message) {
 		return
 	}
 	if c.role != Looking {
-		if m.State != Looking || c.isDeaf(m) {
+		if m.State != Looking || c.role != Leading && c.ln.isDeaf(m) {
 			return
 		}
 		// A voter that still elects this server is about to follow it.
-		if m.Vote.Leader == c.cfg.ID && m.Round == c.voteAt || !c.deserted(i) {
+		if m.Vote.Leader == c.cfg.ID && m.Round == c.voteAt ||
+			c.role != Leading || !c.ld.deserted(i) {
 			c.send(c.notification(m.From))
 			return
 		}
+		c.turn()
 	}
 	c.el.hear(m, i)
 }
@@ -367,13 +294,12 @@ func (c *Core) notified(m *Message) {
 // nothing, although its votes arrive. A server that hears the votes of others leads within the time of a message, and
 // at the latest when it has repeated its own vote, because it is answered. In the next round the votes of the deaf
 // server are too old to count, until it hears of that round.
-func (c *Core) isDeaf(m *Message) bool {
-	ln := &c.ln
-	if m.From != ln.leader || c.role == Leading || m.Round != c.voteAt || ln.stage > lnDialing ||
-		c.now-ln.since < int64(2*c.cfg.Timing.ResendMin) {
+func (ln *learner) isDeaf(m *Message) bool {
+	if m.From != ln.leader || ln.role == Leading || m.Round != ln.voteAt || ln.stage > lnDialing ||
+		ln.now-ln.since < int64(2*ln.cfg.Timing.ResendMin) {
 		return false
 	}
-	c.leave("leader %d was elected, and looks for a leader: it does not hear", ln.leader)
+	ln.leave("leader %d was elected, and looks for a leader: it does not hear", ln.leader)
 	return true
 }
 
@@ -423,7 +349,7 @@ func (e *election) hear(m *Message, i int) {
 func (e *election) consider(m *Message, i int) {
 	votes := e.voters.votes(m.Vote.Leader)
 	if !votes || e.isStranger(m.Vote.Leader) { // the sender may follow such a leader, this server must not
-		e.forgets(i)
+		e.forget(i)
 		if votes || e.cfg.Roster != nil {
 			e.joinRound(m)
 		}
@@ -445,7 +371,7 @@ func (e *election) joinRound(m *Message) {
 		return
 	}
 	e.round = m.Round
-	e.begins()
+	e.restart()
 	e.broadcastVote()
 }
 
@@ -485,7 +411,7 @@ func (e *election) considerLooking(m *Message, i int) {
 	switch {
 	case m.Round > e.round:
 		e.round = m.Round
-		e.begins()
+		e.restart()
 		if !stale && e.improves(m.Vote, e.own) {
 			e.proposal = m.Vote
 		}

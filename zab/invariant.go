@@ -60,9 +60,9 @@ func (r *replica) checkDeliver(txns []Txn) {
 }
 
 // checkProposal asserts that a leader numbers its proposals without a gap and stays below the end of the counter.
-func (c *Core) checkProposal(z proto.Zxid) {
-	if z != c.ld.proposed+1 {
-		violated("proposal %v after %v", z, c.ld.proposed)
+func (ld *leader) checkProposal(z proto.Zxid) {
+	if z != ld.proposed+1 {
+		violated("proposal %v after %v", z, ld.proposed)
 	}
 	if z.Counter() == counterMax {
 		violated("proposal %v: that counter is never proposed", z)

@@ -32,9 +32,6 @@ type replica struct {
 	epoch  int64 // of the leader, which this server follows or is; 0 before it is known
 	// A quorum has adopted the history of the leader, and this server has it: what is committed may be delivered.
 	established bool
-
-	reconfig   proto.Zxid     // the last reconfiguration whose commit reached this role
-	designated proto.ServerID // and the server that leads by it
 }
 
 // transition is a change of the role, as the present one has decided it.

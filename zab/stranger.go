@@ -65,11 +65,11 @@ func (r *replica) meetStranger(m *Message) *Difference {
 
 // exposeStranger notes that a txn of a leader differs from the txn at the same zxid here, although the lineages
 // do not show it. The leader stays a stranger as long as its history continues that one.
-func (c *Core) exposeStranger(leader proto.ServerID, z proto.Zxid, theirs *Lineage) {
+func (ln *learner) exposeStranger(leader proto.ServerID, z proto.Zxid, theirs *Lineage) {
 	d := &Difference{Epoch: z.Epoch(), Text: describe("txn %v of leader %d is another one", z, leader)}
-	c.strangers[leader] = &stranger{difference: d, lineage: theirs, checked: true}
-	c.refusedBy(d.Text, theirs)
-	c.leave("%s", d.Text)
+	ln.strangers[leader] = &stranger{difference: d, lineage: theirs, checked: true}
+	ln.refusedBy(d.Text, theirs)
+	ln.leave("%s", d.Text)
 }
 
 // forgetChecked forgets the strangers that checksums have shown. It is called when this server gets another
@@ -114,7 +114,7 @@ func (r *replica) isStranger(id proto.ServerID) bool {
 // notification explains why this server finds no leader.
 func (e *election) ignoreStranger(m *Message) {
 	if i := e.voters.index(m.From); i >= 0 && e.running {
-		e.forgets(i)
+		e.forget(i)
 		if e.proposal.Leader == m.From {
 			e.newRound() // the vote belongs to the directory that the stranger had before
 		}
@@ -140,18 +140,18 @@ func (r *replica) stayOutside(leader proto.ServerID, reason string, theirs *Line
 
 // refusedBy notes that this server cannot follow the leader to which it is connected. If that is not the first
 // time, this server waits before it looks for a leader again.
-func (c *Core) refusedBy(reason string, theirs *Lineage) {
-	c.hesitates = c.status.Outside != nil
-	c.stayOutside(c.ln.leader, reason, theirs)
+func (ln *learner) refusedBy(reason string, theirs *Lineage) {
+	ln.hesitates = ln.status.Outside != nil
+	ln.stayOutside(ln.leader, reason, theirs)
 }
 
 // refusedAsStranger notes that a leader takes this server for a stranger, so that this server does not vote for it
 // again: it would not be counted. Between the two a checksum has shown the difference there, so the note lives as long
 // as one of a checksum here. A leader that is only behind in its epoch will be ahead of this server one day.
-func (c *Core) refusedAsStranger(m *Message, reason string) {
-	if ln := &c.ln; ln.master == ln.leader && m.Lineage != nil && c.log.epochs.Current <= m.Epoch {
+func (ln *learner) refusedAsStranger(m *Message, reason string) {
+	if ln.master == ln.leader && m.Lineage != nil && ln.log.epochs.Current <= m.Epoch {
 		d := &Difference{Epoch: m.Epoch, Text: reason}
-		c.strangers[ln.leader] = &stranger{difference: d, lineage: m.Lineage, checked: true}
+		ln.strangers[ln.leader] = &stranger{difference: d, lineage: m.Lineage, checked: true}
 	}
 }
 
