@@ -117,7 +117,7 @@ func (l *log) persistEnsemble(e *Ensemble) {
 }
 
 // initialize asks the host to remember that the database exists and that this server counts. The server counts
-// when that is durable: until then it begins no election (Core.drained), and what it says comes from stable.
+// when that is durable: until then it begins no election (election.start), and what it says comes from stable.
 func (l *log) initialize() {
 	l.blank = false
 	job := l.writes.job(rankEpochs)
