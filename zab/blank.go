@@ -58,71 +58,71 @@ import "github.com/seed94657493/warren/zab/quorum"
 // operator can say which copy of the history counts. Source: quorum-protocol 14.3 R16.
 
 // probe asks every other voter what it has.
-func (c *Core) probe() {
-	if c.self < 0 {
+func (e *election) probe() {
+	if e.self < 0 {
 		return
 	}
-	for _, id := range c.peers {
-		c.send(Message{Type: Probe, To: id, Nonce: c.el.nonce})
+	for _, id := range e.peers {
+		e.send(Message{Type: Probe, To: id, Nonce: e.nonce})
 	}
-	c.countEmpty()
+	e.countEmpty()
 }
 
 // probed answers a PROBE, or counts the answer to one.
-func (c *Core) probed(m *Message) {
-	i := c.voters.index(m.From)
+func (e *election) probed(m *Message) {
+	i := e.voters.index(m.From)
 	if i < 0 {
 		return
 	}
 	if m.Type == Probe {
-		c.send(Message{Type: ProbeReply, To: m.From, Nonce: m.Nonce, Zxid: c.last, Epoch: c.epochs.Accepted})
+		e.send(Message{Type: ProbeReply, To: m.From, Nonce: m.Nonce, Zxid: e.log.last, Epoch: e.log.epochs.Accepted})
 		return
 	}
-	if c.role != Looking || !c.el.running || !c.blank || c.self < 0 || m.Nonce != c.el.nonce {
+	if e.role != Looking || !e.running || !e.log.blank || e.self < 0 || m.Nonce != e.nonce {
 		return
 	}
 	if m.Zxid <= 0 && m.Epoch == 0 {
-		c.el.empty = c.el.empty.With(i)
-		c.countEmpty()
+		e.empty = e.empty.With(i)
+		e.countEmpty()
 	}
 }
 
 // countEmpty makes this server a member of a new ensemble if no voter has any data, this server included.
-func (c *Core) countEmpty() {
-	if c.cfg.Roster != nil && c.active.Version != 0 {
+func (e *election) countEmpty() {
+	if e.cfg.Roster != nil && e.active.Version != 0 {
 		return
 	}
-	if c.el.empty.With(c.self) != c.voters.all() || !c.blank || c.last != 0 || c.epochs.Accepted != 0 {
+	if e.empty.With(e.self) != e.voters.all() || !e.log.blank || e.log.last != 0 || e.log.epochs.Accepted != 0 {
 		return
 	}
-	c.initialize()
-	c.becomeLooking("the ensemble is new")
+	e.log.initialize()
+	e.running = false
+	e.look(-1, "the ensemble is new")
 }
 
 // admit lets a learner that has acknowledged NEWLEADER serve. A blank learner counts from UPTODATE on. So for a
 // blank learner a quorum that does not include it has to show first that it still follows, as for a sync.
-func (c *Core) admit(l *link) {
+func (ld *leader) admit(l *link) {
 	if !l.blank {
-		c.upToDateTo(l)
+		ld.upToDateTo(l)
 		return
 	}
-	c.syncs++
-	c.ld.syncs = append(c.ld.syncs, syncRequest{number: c.syncs, link: l.id, admits: true})
+	ld.addSync(syncRequest{link: l.id, admits: true})
 }
 
 // confirmed returns the voters that remember their promise of the epoch: voters that promised it again after a
 // quorum had promised it. If a further promise was counted since, the leader asks all of them anew. A Java
 // server, or an older build, cannot be asked again: its promise counts as it is.
-func (c *Core) confirmed() quorum.Set {
-	s := quorum.Set(0).With(c.self)
-	for _, l := range c.links {
-		if l.voter < 0 || l.stage != linkPromised || !c.ld.electing.Has(l.voter) {
+func (ld *leader) confirmed() quorum.Set {
+	s := quorum.Set(0).With(ld.self)
+	for _, l := range ld.links {
+		if l.voter < 0 || l.stage != linkPromised || !ld.electing.Has(l.voter) {
 			continue
 		}
-		if l.repeats && l.round < c.ld.round {
-			l.round = c.ld.round
+		if l.repeats && l.round < ld.promises {
+			l.round = ld.promises
 			l.asks++
-			c.invite(l, c.ld.epoch)
+			ld.invite(l, ld.epoch)
 		}
 		if !l.repeats || l.confirms == l.asks {
 			s = s.With(l.voter)
@@ -134,25 +134,15 @@ func (c *Core) confirmed() quorum.Set {
 // recall takes back what was counted for a voter that reconnects and has forgotten it. A voter that has not
 // forgotten it makes this server give up, if its promise was not confirmed: no voter promises an epoch twice, and a
 // promise given on a closed connection cannot be confirmed. recall reports whether this server still leads.
-func (c *Core) recall(l *link, voter int) bool {
-	ld := &c.ld
+func (ld *leader) recall(l *link, voter int) bool {
 	hasPromised := ld.stage == leaderPromising && ld.electing.Has(voter)
 	hasCounted := hasPromised || ld.stage == leaderSyncing && (ld.electing|ld.synced).Has(voter)
 	switch {
 	case l.blank, l.parted, hasCounted && l.accepted < ld.epoch:
 		ld.forget(voter)
 	case hasPromised && l.repeats:
-		c.stepDown("server %d has come again before its promise of epoch %d was confirmed", l.peer, ld.epoch)
+		ld.stepDown("server %d has come again before its promise of epoch %d was confirmed", l.peer, ld.epoch)
 		return false
 	}
 	return true
-}
-
-// initialize asks the host to remember that the database exists and that this server counts. The server counts
-// when that is durable: until then it begins no election (Core.drained), and what it says comes from stable.
-func (c *Core) initialize() {
-	c.blank = false
-	job := c.writes.job(rankEpochs)
-	job.Initialize = true
-	c.flying(job)
 }

@@ -9,10 +9,9 @@ import (
 )
 
 // countAcks commits, in order, every proposal that a quorum has made durable.
-func (c *Core) countAcks() {
-	ld := &c.ld
-	n := len(c.voters.ids)
-	best := c.committed
+func (ld *leader) countAcks() {
+	n := len(ld.voters.ids)
+	best := ld.log.committed
 	for i := range n {
 		z := ld.acked[i]
 		if z <= best || z > ld.proposed {
@@ -24,104 +23,101 @@ func (c *Core) countAcks() {
 				s = s.With(j)
 			}
 		}
-		if c.voters.decides(s) {
+		if ld.voters.decides(s) {
 			best = z
 		}
 	}
-	if c.pendingTxn() && best >= c.next.Version {
-		if !c.next.Votes(c.cfg.ID) && c.stable.last < c.next.Version {
+	if ld.pendingTxn() && best >= ld.next.Version {
+		if !ld.next.Votes(ld.cfg.ID) && ld.log.stable.last < ld.next.Version {
 			return // the last action of this leader is to answer the server that asked for the reconfiguration
 		}
-		c.committed = c.next.Version // no txn follows the reconfiguration
-		c.reconfigured()
+		ld.log.committed = ld.next.Version // no txn follows the reconfiguration
+		ld.reconfigured()
 		return
 	}
-	c.committed = best
+	ld.log.committed = best
 	if ld.stage == leaderBarrier && best.Counter() > 0 {
 		ld.stage = leaderServing
-		c.status.Serving = true
+		ld.status.Serving = true
 	}
 }
 
 // stream sends every learner that is up to date the proposals and commits that are new.
-func (c *Core) stream() {
-	if c.role != Leading && !c.masters() {
+func (ls *learners) stream() {
+	if ls.role != Leading && !ls.masters() {
 		return
 	}
-	for _, l := range c.links {
+	for _, l := range ls.links {
 		if l.stage == linkUpToDate {
-			c.streamTo(l)
+			ls.streamTo(l)
 		}
 	}
 }
 
 // streamTo sends a learner the proposals and commits that it lacks, or INFORM to an observer.
-func (c *Core) streamTo(l *link) {
-	r := c.reconfig
+func (ls *learners) streamTo(l *link) {
+	r := ls.reconfig
 	if l.renewal == renewalAdopting {
 		return // nothing between NEWLEADER and UPTODATE
 	}
 	switch {
 	case l.observer:
-		shown := c.limit(l, c.shown())
+		shown := ls.sendable(l, ls.shown())
 		for len(l.answers) > 0 && l.answers[0].after <= shown {
-			c.informTo(l, l.answers[0].after)
-			c.send(Message{Type: SyncReply, To: l.peer, Link: l.id, Token: l.answers[0].token})
+			ls.informTo(l, l.answers[0].after)
+			l.send(Message{Type: SyncReply, Token: l.answers[0].token})
 			l.answers = l.answers[1:]
 		}
-		c.informTo(l, shown)
+		ls.informTo(l, shown)
 	default:
 		// Commits first: no server then has a txn behind the reconfiguration without knowing that it is
 		// committed.
-		if r > l.committed && r <= c.limit(l, c.committed) {
-			c.propose(l, r)
-			c.commitTo(l, r-1)
-			c.send(Message{Type: Activate, To: l.peer, Link: l.id, Zxid: r, Leader: c.designated})
+		if r > l.committed && r <= ls.sendable(l, ls.log.committed) {
+			l.propose(&ls.log.window, r)
+			l.commitTo(&ls.log.window, r-1)
+			l.send(Message{Type: Activate, Zxid: r, Leader: ls.designated})
 			l.committed = r
 		}
-		c.propose(l, c.limit(l, c.window.last()))
-		c.commitTo(l, min(c.committed, l.sent))
-		for len(l.answers) > 0 && l.epoch == c.epoch() &&
+		l.propose(&ls.log.window, ls.sendable(l, ls.log.window.last()))
+		l.commitTo(&ls.log.window, min(ls.log.committed, l.sent))
+		for len(l.answers) > 0 && l.epoch == ls.epoch &&
 			l.answers[0].after <= max(l.committed, proto.MakeZxid(l.epoch, 0)) {
-			c.send(Message{Type: SyncReply, To: l.peer, Link: l.id, Token: l.answers[0].token})
+			l.send(Message{Type: SyncReply, Token: l.answers[0].token})
 			l.answers = l.answers[1:]
 		}
 	}
 }
 
 // informTo sends an observer the committed txns up to upTo, and the reconfiguration if it is among them.
-func (c *Core) informTo(l *link, upTo proto.Zxid) {
-	if r := c.reconfig; r > l.sent && r <= upTo {
-		c.informUpTo(l, r-1)
-		c.send(Message{Type: InformActive, To: l.peer, Link: l.id, Zxid: r, Txns: c.window.between(r-1, r),
-			Leader: c.designated})
+func (ls *learners) informTo(l *link, upTo proto.Zxid) {
+	if r := ls.reconfig; r > l.sent && r <= upTo {
+		l.informUpTo(&ls.log.window, r-1)
+		l.send(Message{Type: InformActive, Zxid: r, Txns: ls.log.window.between(r-1, r),
+			Leader: ls.designated})
 		l.sent = r
 	}
-	c.informUpTo(l, upTo)
+	l.informUpTo(&ls.log.window, upTo)
 }
 
-// informUpTo sends an observer the committed txns up to upTo.
-func (c *Core) informUpTo(l *link, upTo proto.Zxid) {
-	for _, t := range batches(c.window.between(l.sent, upTo), l.warren) {
-		c.send(Message{Type: Inform, To: l.peer, Link: l.id, Txns: t})
+// informUpTo sends an observer the committed txns of w up to upTo.
+func (l *link) informUpTo(w *window, upTo proto.Zxid) {
+	for _, t := range batches(w.between(l.sent, upTo), l.warren) {
+		l.send(Message{Type: Inform, Txns: t})
 		l.sent = t[len(t)-1].Zxid
 	}
 }
 
-// propose sends a learner the proposals up to upTo.
-func (c *Core) propose(l *link, upTo proto.Zxid) {
-	for _, t := range batches(c.window.between(l.sent, upTo), l.warren) {
-		c.send(Message{Type: Proposal, To: l.peer, Link: l.id, Txns: t})
+// propose sends a learner the proposals of w up to upTo.
+func (l *link) propose(w *window, upTo proto.Zxid) {
+	for _, t := range batches(w.between(l.sent, upTo), l.warren) {
+		l.send(Message{Type: Proposal, Txns: t})
 		l.sent = t[len(t)-1].Zxid
 	}
 }
 
-// commitTo sends a learner the commits up to upTo, of proposals that it was sent already.
-func (c *Core) commitTo(l *link, upTo proto.Zxid) {
-	if upTo <= l.committed {
-		return
-	}
-	txns := c.window.between(l.committed, upTo)
+// commitTo sends a learner the commits of w up to upTo, of proposals that it was sent already.
+func (l *link) commitTo(w *window, upTo proto.Zxid) {
+	txns := w.between(l.committed, upTo)
 	if len(txns) == 0 {
 		return
 	}
@@ -129,18 +125,18 @@ func (c *Core) commitTo(l *link, upTo proto.Zxid) {
 		txns = txns[len(txns)-1:]
 	}
 	for i := range txns {
-		c.send(Message{Type: Commit, To: l.peer, Link: l.id, Zxid: txns[i].Zxid})
+		l.send(Message{Type: Commit, Zxid: txns[i].Zxid})
 	}
 	l.committed = txns[len(txns)-1].Zxid
 }
 
 // keep returns the zxid up to which the window may be trimmed: no learner still has to be sent a txn up to it.
-func (c *Core) keep() proto.Zxid {
+func (ls *learners) keep() proto.Zxid {
 	keep := proto.Zxid(math.MaxInt64)
-	if c.role == Leading {
-		keep = c.top()
+	if ls.role == Leading {
+		keep = ls.top()
 	}
-	for _, l := range c.links {
+	for _, l := range ls.links {
 		if l.stage < linkSyncing {
 			continue
 		}
@@ -152,99 +148,97 @@ func (c *Core) keep() proto.Zxid {
 	return keep
 }
 
-// tickLeader sends pings, closes silent links and gives up without a quorum. Source: quorum-protocol 10.1.
-func (c *Core) tickLeader() {
-	ld := &c.ld
-	t := &c.cfg.Timing
-	if ld.stage < leaderBarrier && c.now-ld.since > int64(ld.limit) {
-		c.stepDown("no quorum in %v of epoch %d within %s", c.phase, ld.epoch, t.told(int64(ld.limit)))
+// tick sends pings, closes silent links and gives up without a quorum. Source: quorum-protocol 10.1.
+func (ld *leader) tick() {
+	t := &ld.cfg.Timing
+	if ld.stage < leaderBarrier && ld.now-ld.since > int64(ld.limit) {
+		ld.stepDown("no quorum in %v of epoch %d within %s", ld.phase, ld.epoch, t.told(int64(ld.limit)))
 		return
 	}
 	if ld.stage == leaderPromising || ld.stage == leaderSyncing {
 		// A follower that leaves in the middle finds no quorum that follows, and cannot come back. So a new
 		// election is quicker than to wait for the end of the limit.
-		if c.voters.decides(c.connected()) {
-			ld.together = c.now
-		} else if c.now-ld.together > int64(t.TickTime) {
-			c.stepDown("the quorum in %v of epoch %d is gone", c.phase, ld.epoch)
+		if ld.voters.decides(ld.connected()) {
+			ld.together = ld.now
+		} else if ld.now-ld.together > int64(t.TickTime) {
+			ld.stepDown("the quorum in %v of epoch %d is gone", ld.phase, ld.epoch)
 			return
 		}
 	}
-	if c.tickHandOver() || c.tickRenewal() {
+	if ld.tickHandOver() || ld.tickRenewal() {
 		return
 	}
 	syncLimit := int64(t.SyncLimit * t.TickTime)
-	ping := c.now%int64(t.TickTime/2) == 0
-	for _, l := range slices.Backward(c.links) {
-		if c.now-l.heard > int64(c.learnerLimit(l)) || ping && c.lags(l, syncLimit) {
-			c.closeLink(l)
+	ping := ld.now%int64(t.TickTime/2) == 0
+	for _, l := range slices.Backward(ld.links) {
+		if ld.now-l.heard > l.limit(t) || ping && ld.lags(l, syncLimit) {
+			ld.closeLink(l)
 			continue
 		}
 		if ping && l.stage >= linkSyncing {
-			c.pingTo(l)
+			ld.pingTo(l)
 		}
 	}
 	if ld.stage < leaderBarrier {
 		return
 	}
 	limit := int64(t.QuorumLimit)
-	silent := limit > 0 && !c.voters.decides(c.followers(c.now-limit))
+	silent := limit > 0 && !ld.voters.decides(ld.followers(ld.now-limit))
 	switch {
-	case !silent && c.now%int64(t.TickTime) != 0:
-	case !c.voters.decides(c.followers(0)):
-		c.stepDown("the followers of epoch %d are no quorum any more", ld.epoch)
+	case !silent && ld.now%int64(t.TickTime) != 0:
+	case !ld.voters.decides(ld.followers(0)):
+		ld.stepDown("the followers of epoch %d are no quorum any more", ld.epoch)
 	case silent:
-		c.stepDown("no quorum of followers of epoch %d was heard for %s", ld.epoch, t.told(limit))
+		ld.stepDown("no quorum of followers of epoch %d was heard for %s", ld.epoch, t.told(limit))
 	}
 }
 
 // followers returns the voters that follow this leader and were heard at a tick or later, and this server.
-func (c *Core) followers(since int64) quorum.Set {
-	s := quorum.Set(0).With(c.self)
-	for _, l := range c.links {
-		if l.voter >= 0 && l.stage >= linkSynced && !l.observer && l.heard >= since {
-			s = s.With(l.voter)
-		}
-	}
-	return s
+func (ld *leader) followers(since int64) quorum.Set {
+	return ld.voting(func(l *link) bool {
+		return l.stage >= linkSynced && !l.observer && l.heard >= since
+	}).With(ld.self)
 }
 
-// learnerLimit is how many ticks a learner may be silent.
-func (c *Core) learnerLimit(l *link) int {
-	t := &c.cfg.Timing
+// limit is how many ticks a learner may be silent.
+func (l *link) limit(t *Timing) int64 {
 	if l.stage == linkUpToDate {
-		return t.SyncLimit * t.TickTime
+		return int64(t.SyncLimit * t.TickTime)
 	}
-	return t.InitLimit * t.TickTime
+	return int64(t.InitLimit * t.TickTime)
 }
 
 // connected returns the voters with a link, and this server.
-func (c *Core) connected() quorum.Set {
-	s := quorum.Set(0).With(c.self)
-	for _, l := range c.links {
-		if l.voter >= 0 && l.stage >= linkWaiting && l.accepted <= c.ld.epoch {
+func (ld *leader) connected() quorum.Set {
+	return ld.voting(func(l *link) bool { return l.stage >= linkWaiting && l.accepted <= ld.epoch }).With(ld.self)
+}
+
+// voting returns the voters on links for which ok holds.
+func (ld *leader) voting(ok func(*link) bool) (s quorum.Set) {
+	for _, l := range ld.links {
+		if l.voter >= 0 && ok(l) {
 			s = s.With(l.voter)
 		}
 	}
 	return s
 }
 
-func (c *Core) pingTo(l *link) {
-	newest := c.ld.proposed
+func (ls *learners) pingTo(l *link) {
+	newest := ls.proposed
 	if l.master {
-		newest = c.delivered
+		newest = ls.log.delivered
 	}
-	c.send(Message{Type: Ping, To: l.peer, Link: l.id, Zxid: newest})
+	l.send(Message{Type: Ping, Zxid: newest})
 	if l.stage == linkUpToDate {
 		l.pings++ // a learner ignores PING before UPTODATE
 	}
 }
 
 // lags reports whether a proposal was sent to a voter syncLimit ago and is not acknowledged.
-func (c *Core) lags(l *link, syncLimit int64) bool {
-	if l.stage != linkUpToDate || l.observer || l.acked >= l.mark || l.mark.Epoch() != c.ld.epoch {
-		l.mark, l.marked = l.sent, c.now
+func (ld *leader) lags(l *link, syncLimit int64) bool {
+	if l.stage != linkUpToDate || l.observer || l.acked >= l.mark || l.mark.Epoch() != ld.epoch {
+		l.mark, l.marked = l.sent, ld.now
 		return false
 	}
-	return c.now-l.marked > syncLimit
+	return ld.now-l.marked > syncLimit
 }

@@ -24,8 +24,8 @@ type claim struct {
 }
 
 // holder returns the link that keeps the place of a server, other than l.
-func (c *Core) holder(id proto.ServerID, l *link) *link {
-	for _, old := range c.links {
+func (ls *learners) holder(id proto.ServerID, l *link) *link {
+	for _, old := range ls.links {
 		if old != l && old.peer == id && old.stage >= linkPromised {
 			return old
 		}
@@ -35,21 +35,21 @@ func (c *Core) holder(id proto.ServerID, l *link) *link {
 
 // takesPlace reports whether the learner that introduces itself on l gets its place now. The links that have it, or
 // claim it, without having proven themselves are closed.
-func (c *Core) takesPlace(l *link, m *Message) bool {
+func (ls *learners) takesPlace(l *link, m *Message) bool {
 	if m.From < 0 {
 		return true
 	}
-	for _, old := range slices.Backward(c.links) {
+	for _, old := range slices.Backward(ls.links) {
 		if old != l && (old.peer == m.From && old.stage < linkPromised ||
 			old.claim != nil && old.claim.info.From == m.From) {
-			c.closeLink(old)
+			ls.closeLink(old)
 		}
 	}
-	if c.holder(m.From, l) == nil {
+	if ls.holder(m.From, l) == nil {
 		return true
 	}
-	l.claim = &claim{info: *m, since: c.now}
-	c.claims++
+	l.claim = &claim{info: *m, since: ls.now}
+	ls.claims++
 	return false
 }
 
@@ -60,7 +60,7 @@ func (c *Core) settleClaims() {
 	}
 	c.claims = 0
 	for _, l := range slices.Clone(c.links) {
-		if l.claim == nil || c.linkIndex(l.id) < 0 {
+		if l.claim == nil || c.find(l.id) == nil {
 			continue
 		}
 		p := l.claim

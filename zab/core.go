@@ -3,6 +3,7 @@ package zab
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/seed94657493/warren/proto"
@@ -22,59 +23,15 @@ var (
 // Core agrees with its peers on an order of txns. It is a function of its inputs: no goroutine, clock, socket or
 // file. It must not be used concurrently. The duties of the host are in the package documentation.
 type Core struct {
-	cfg    Config
-	active *Ensemble        // the committed configuration
-	next   *Ensemble        // the configuration at the end of the history if it is newer than active, else nil
-	text   []byte           // Text of active
-	voters *electorate      // of active and next
-	self   int              // place among the voters, -1 if this server has no vote
-	peers  []proto.ServerID // voters except this server, ascending
-
-	in     Message // the argument of Step, kept here so that it does not escape
-	out    Output
-	writes writes
-	flight []flight // writes handed to the host, oldest first
-	stable stable
-
-	// What was handed to the host, durable or not.
-	epochs    Epochs
-	last      proto.Zxid // end of the log
-	committed proto.Zxid // all up to here may be delivered; (epoch, 0) when only the leader's history is
-	delivered proto.Zxid
-	window    window // ends at last, or above it with txns that Take has not handed out yet
-	lineage   *Lineage
-	strangers map[proto.ServerID]*stranger
-	hesitates bool // pauses before it looks for a leader
-	blank     bool // see blank.go
-	wantsAll  bool // asks the next leader for a snapshot: the history here cannot be brought in line
-
+	replica
+	learners
+	in        Message                     // the argument of Step, kept here so that it does not escape
 	questions map[proto.ServerID]question // by server without a vote
 
-	now         int64 // ticks since the start
-	nextLink    LinkID
-	links       []*link // accepted connections, by number
-	claims      int     // at most so many of them have a claim
-	renewAfter  int64   // tick before which no renewal begins
-	syncs       uint64  // calls of Sync
-	masterQueue masterQueue
-
-	reconfig   proto.Zxid     // the last reconfiguration whose commit reached this role
-	designated proto.ServerID // and the server that leads by it
-
-	vote   Vote  // result of the last election, as sent to others
-	round  int64 // logicalclock; voteAt is the round of vote
-	voteAt int64
-
-	// The role. step, tick and settle change with it, and only in the become functions.
-	role   State
-	phase  Phase
-	status Status
-	step   func(*Message)
-	tick   func()
-	settle func()
-	el     election
-	ln     learner
-	ld     leader
+	// The roles. Only that of replica.role is in use; the others are empty.
+	el election
+	ln learner
+	ld leader
 }
 
 // New returns a core that looks for a leader. Call Take at once.
@@ -82,35 +39,35 @@ func New(cfg Config) (*Core, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	c := &Core{cfg: cfg, active: cfg.Ensemble, text: cfg.Ensemble.Wire(), epochs: cfg.Epochs, last: cfg.Last,
-		delivered: cfg.Last, committed: 0}
-	c.blank = cfg.Blank
+	c := &Core{replica: replica{cfg: cfg, outbox: outbox{from: cfg.ID},
+		members: members{roster: cfg.Roster, active: cfg.Ensemble, text: cfg.Ensemble.Wire(), voters: &electorate{}},
+		log:     log{epochs: cfg.Epochs, last: cfg.Last, delivered: cfg.Last, blank: cfg.Blank}}}
 	if cfg.Next != nil && cfg.Next.Version > cfg.Ensemble.Version {
 		c.next = cfg.Next
 	}
 	c.strangers, c.questions = map[proto.ServerID]*stranger{}, map[proto.ServerID]question{}
-	c.voters = &electorate{}
+	c.learners = learners{replica: &c.replica, nextLink: 1}
 	c.reseat()
 	if c.status.Fatal != nil {
 		return nil, c.status.Fatal
 	}
-	c.window.reset(cfg.Before)
+	c.log.window.reset(cfg.Before)
 	for _, t := range cfg.Window {
-		c.window.add(t)
+		c.log.window.add(t)
 	}
-	c.stable = stable{epochs: c.epochs, last: c.last, blank: c.blank}
+	c.log.stable = stable{epochs: c.log.epochs, last: c.log.last, blank: c.log.blank}
 	c.vote = Vote{Leader: -1, Zxid: -1, Epoch: -1}
-	c.masterQueue = masterQueue{leader: -1, last: -1}
-	c.nextLink = 1
-	c.lineage = cfg.lineage()
+	c.ln.queue = masterQueue{leader: -1, last: -1}
+	c.log.lineage = cfg.lineage()
 	// A crash between the two halves of duty 2 leaves a history that reaches into an epoch k above currentEpoch.
 	// Such a history is a prefix of a history that began with everything that the leader of k adopted, and it has
 	// at least one txn of k. So this server is in the state of any follower of k that has logged this far, and
 	// may say so.
-	if k := c.last.Epoch(); k > c.epochs.Current {
-		c.persistCurrent(k, c.lineage.upTo(k))
+	if k := c.log.last.Epoch(); k > c.log.epochs.Current {
+		c.log.persistCurrent(k, c.log.lineage.upTo(k))
 	}
-	c.becomeLooking("start")
+	c.becomeLooking(&transition{leader: -1, reason: "start"})
+	c.turn()
 	return c, nil
 }
 
@@ -118,7 +75,7 @@ func New(cfg Config) (*Core, error) {
 // server; messages of closed or unknown links are refused. The caller may change m afterwards, but not what m
 // points to.
 func (c *Core) Step(m Message) {
-	if c.status.Stopped || c.status.Fatal != nil {
+	if c.status.ended() {
 		return
 	}
 	c.in = m
@@ -126,45 +83,64 @@ func (c *Core) Step(m Message) {
 	case Notification:
 		c.notified(&c.in)
 	case Probe, ProbeReply:
-		c.probed(&c.in)
+		c.el.probed(&c.in)
 	case FollowerInfo, ObserverInfo:
-		if l := c.linkOf(&c.in); l != nil {
+		if l := c.find(c.in.Link); l != nil {
 			l.heard = c.now
 			c.learnerInfo(l, &c.in)
 		}
 	default:
-		c.step(&c.in)
+		switch c.role { // a server without a leader needs no message of a link
+		case Leading:
+			c.ld.step(&c.in)
+		case Following, Observing:
+			c.ln.step(&c.in)
+		}
 	}
+	c.turn()
 }
 
 // Tick tells the core that one tick of Timing has passed.
 func (c *Core) Tick() {
 	c.now++
-	if c.status.Stopped || c.status.Fatal != nil {
+	if c.status.ended() {
 		return
 	}
-	c.tick()
+	switch c.role {
+	case Looking:
+		c.tickLinks()
+		if c.el.pause == 0 {
+			c.el.tick()
+		} else if c.el.pause--; c.el.pause == 0 && c.log.written() {
+			c.elect()
+		}
+	case Leading:
+		c.ld.tick()
+	default:
+		c.ln.tick()
+	}
+	c.turn()
 }
 
 // Persisted tells the core that the write seq and all before it are durable.
 func (c *Core) Persisted(seq Seq) {
 	n := 0
-	for n < len(c.flight) && c.flight[n].seq <= seq {
-		c.stable.is(&c.flight[n])
+	for n < len(c.log.flight) && c.log.flight[n].seq <= seq {
+		c.log.stable.is(&c.log.flight[n])
 		n++
 	}
-	c.flight = slices.Delete(c.flight, 0, n)
-	if c.stable.seq < seq {
-		violated("write %d is reported durable, but only %d were asked for", seq, c.writes.seq)
+	c.log.flight = slices.Delete(c.log.flight, 0, n)
+	if c.log.stable.seq < seq {
+		violated("write %d is reported durable, but only %d were asked for", seq, c.log.writes.seq)
 	}
-	if c.role == Looking && len(c.flight) == 0 {
-		c.drained()
+	if c.role == Looking && len(c.log.flight) == 0 {
+		c.elect()
 	}
 }
 
 // NextZxid returns the zxid that the next proposal must have. It is meaningful only while this server leads and
 // Serves.
-func (c *Core) NextZxid() proto.Zxid { return c.ld.proposed + 1 }
+func (c *Core) NextZxid() proto.Zxid { return c.proposed + 1 }
 
 // Propose offers txns, numbered consecutively from NextZxid, to the ensemble. Either all are taken or none. They
 // are committed when Deliver returns them. If the leadership ends before, it is not known yet whether they will
@@ -175,11 +151,11 @@ func (c *Core) NextZxid() proto.Zxid { return c.ld.proposed + 1 }
 func (c *Core) Propose(txns ...Txn) error {
 	ld := &c.ld
 	switch {
-	case c.role != Leading || ld.stage != leaderServing || ld.handing || c.status.Stopped || c.status.Fatal != nil:
+	case c.role != Leading || ld.stage != leaderServing || ld.handover.begun || c.status.ended():
 		return ErrNotLeading
-	case c.inFlight()+len(txns) > c.cfg.Limits.InFlight || c.next != nil || ld.renewal.begun:
+	case c.log.inFlight()+len(txns) > c.cfg.Limits.InFlight || c.next != nil || ld.renewal.begun:
 		return ErrBusy
-	case uint64(ld.proposed.Counter())+uint64(len(txns)) >= uint64(c.cfg.Limits.CounterMax):
+	case uint64(c.proposed.Counter())+uint64(len(txns)) >= uint64(c.cfg.Limits.CounterMax):
 		// A new epoch begins: hand over to the best follower; this server may be elected again. Source:
 		// quorum-protocol 1.4.
 		c.HandOver(false)
@@ -198,43 +174,49 @@ func (c *Core) Propose(txns ...Txn) error {
 		next = e
 	}
 	for _, t := range txns {
-		c.offer(t)
+		c.ld.offer(t)
 	}
-	c.see(next)
+	ld.see(next)
 	return nil
 }
 
-func (c *Core) inFlight() int { return len(c.window.txns) - c.window.above(c.committed) }
-
 // offer makes t the next proposal. Take hands it to the log and to the learners.
-func (c *Core) offer(t Txn) {
-	c.checkProposal(t.Zxid)
-	c.ld.proposed = t.Zxid
-	c.window.add(t)
+func (ld *leader) offer(t Txn) {
+	ld.checkProposal(t.Zxid)
+	ld.proposed = t.Zxid
+	ld.log.window.add(t)
 }
 
 // Take returns what the host has to do. Its slices are valid until the next call of a method, except those of
 // txns, which never change.
 func (c *Core) Take() Output {
-	if !c.status.Stopped && c.status.Fatal == nil {
+	if !c.status.ended() {
 		c.settleClaims()
-		c.settle()
+		switch c.role {
+		case Leading:
+			c.ld.settle()
+		case Following, Observing:
+			c.ln.settle()
+		}
+		c.turn()
 	}
-	c.appendTail()
+	c.log.appendTail()
 	c.deliver()
-	c.settleMaster()
+	if c.masters() {
+		c.ln.settleMaster()
+	}
 	c.stream()
 	c.trim()
 	c.check()
 	out := c.out
-	out.Persist = c.writes.jobs
+	out.Persist, out.Lineage = c.log.writes.jobs, c.log.learned
 	c.status.State, c.status.Phase = c.role, c.phase
 	out.Status = c.status
 	c.out.Send, c.out.Dial, c.out.Close, c.out.Synced = c.out.Send[:0], c.out.Dial[:0],
 		c.out.Close[:0], c.out.Synced[:0]
 	c.out.Throttled, c.out.Rivals = c.out.Throttled[:0], c.out.Rivals[:0]
-	c.out.Deliver, c.out.Lineage, c.out.Renew = nil, nil, false
-	c.writes.jobs = c.writes.jobs[:0]
+	c.out.Deliver, c.out.Renew, c.log.learned = nil, false, nil
+	c.log.writes.jobs = c.log.writes.jobs[:0]
 	return out
 }
 
@@ -244,125 +226,9 @@ func (c *Core) Status() Status { return c.status }
 // Serves reports whether this server serves now, before Take says so in its Status.
 func (c *Core) Serves() bool { return c.status.Serving }
 
-// send hands the host a message that promises nothing.
-func (c *Core) send(m Message) {
-	switch m.Type {
-	case LeaderInfo, AckEpoch, Ack:
-		violated("%v is a promise and was sent without what makes it true", m.Type)
-	}
-	c.put(m)
-}
-
-// promise hands the host a promise. stable made it, so it holds.
-func (c *Core) promise(link LinkID, to proto.ServerID, p promise) {
-	p.message.Link, p.message.To = link, to
-	c.put(p.message)
-}
-
-func (c *Core) put(m Message) {
-	m.From = c.cfg.ID
-	c.out.Send = append(c.out.Send, m)
-}
-
-// appendTail asks the host to log the txns of the window that have not been handed out.
-func (c *Core) appendTail() {
-	last := c.window.last()
-	if last == c.last {
-		return
-	}
-	w := &c.writes
-	job := w.job(rankAppend)
-	if len(job.Append) == 0 {
-		w.from = c.last
-	}
-	c.last = last
-	job.Append = c.window.between(w.from, last)
-	c.flying(job)
-}
-
-// flying notes what becomes stable when the job is durable.
-func (c *Core) flying(job *Persist) {
-	f := flight{seq: job.Seq, last: c.last, epochs: c.epochs, blank: c.blank}
-	if n := len(c.flight); n > 0 && c.flight[n-1].seq == job.Seq {
-		c.flight[n-1] = f
-		return
-	}
-	c.flight = append(c.flight, f)
-}
-
-// persistAccepted asks the host to raise acceptedEpoch.
-func (c *Core) persistAccepted(e int64) {
-	if e < c.epochs.Accepted || e >= epochMax {
-		violated("acceptedEpoch from %d to %d", c.epochs.Accepted, e)
-	}
-	c.epochs.Accepted = e
-	job := c.writes.job(rankEpochs)
-	job.AcceptedEpoch = e
-	c.flying(job)
-}
-
-// persistCurrent asks the host to raise currentEpoch, with the lineage of the adopted history, after all earlier
-// writes.
-func (c *Core) persistCurrent(e int64, lineage *Lineage) {
-	if e < c.epochs.Current || e > c.epochs.Accepted {
-		violated("currentEpoch from %d to %d with acceptedEpoch %d", c.epochs.Current, e, c.epochs.Accepted)
-	}
-	c.epochs.Current, c.lineage, c.out.Lineage = e, lineage, nil
-	job := c.writes.job(rankEpochs)
-	job.CurrentEpoch, job.Lineage = e, lineage
-	c.flying(job)
-}
-
-// noteLineage asks the host to store what was learned about the lineage. Nothing waits for that write.
-func (c *Core) noteLineage(lineage *Lineage) {
-	if lineage != c.lineage && !lineage.equal(c.lineage) {
-		c.lineage, c.out.Lineage = lineage, lineage
-	}
-}
-
-// truncate asks the host to cut the log after z.
-func (c *Core) truncate(z proto.Zxid) {
-	if z > c.last {
-		violated("TRUNC to %v, but the log ends at %v", z, c.last)
-	}
-	c.window.cut(z)
-	c.unsee(z)
-	job := c.writes.job(rankTruncate)
-	job.Truncate, job.Last = true, z
-	c.last = z
-	c.stable.last = min(c.stable.last, z)
-	c.delivered = min(c.delivered, z)
-	c.flying(job)
-}
-
-// deliver hands out what is committed and durable on this server, once the role says that the history is that of
-// a quorum.
-func (c *Core) deliver() {
-	if !c.status.Serving && !(c.role == Leading && c.ld.stage == leaderBarrier) {
-		return
-	}
-	upTo := min(c.committed, c.stable.last)
-	if upTo <= c.delivered {
-		return
-	}
-	txns := c.window.between(c.delivered, upTo)
-	if len(txns) == 0 {
-		return
-	}
-	c.checkDeliver(txns)
-	c.delivered = txns[len(txns)-1].Zxid
-	c.out.Deliver = txns
-}
-
 // trim keeps the window within its limits, except for txns that are still to be delivered or streamed.
 func (c *Core) trim() {
-	c.window.trim(c.cfg.Limits.WindowTxns, c.cfg.Limits.WindowBytes, min(c.delivered, c.last, c.keep()))
-}
-
-// fatal stops the core: the process must end.
-func (c *Core) fatal(err error) {
-	c.status.Fatal = err
-	c.status.Serving = false
+	c.log.window.trim(c.cfg.Limits.WindowTxns, c.cfg.Limits.WindowBytes, min(c.log.delivered, c.log.last, c.keep()))
 }
 
 // role changes.
@@ -385,10 +251,107 @@ func (c *Core) enter(role State, phase Phase) {
 		violated("server %d is %v, but its place in the ensemble is another", c.cfg.ID, role)
 	}
 	c.role, c.phase = role, phase
-	c.status.Serving = false
-	c.status.Epoch = 0
+	c.status.Serving, c.established = false, false
+	c.epoch, c.status.Epoch = 0, 0
 	c.status.Leader, c.status.Master = -1, -1
 }
 
-// describe formats the text of Status.Reason.
-func describe(format string, args ...any) string { return fmt.Sprintf(format, args...) }
+// turn carries out the changes of the role that the roles have decided.
+func (c *Core) turn() {
+	for c.change != nil {
+		t := c.change
+		c.change = nil
+		switch t.to {
+		case Looking:
+			c.becomeLooking(t)
+		case Leading:
+			c.becomeLeading(t)
+		default:
+			c.becomeLearner(t)
+		}
+	}
+}
+
+// becomeLooking ends the role, and begins an election as soon as all writes are durable.
+func (c *Core) becomeLooking(t *transition) {
+	observed := c.role == Observing
+	c.status.Stopped = c.status.Stopped || t.stop
+	if c.status.Serving {
+		c.log.noteLineage(c.log.lineage.settled(min(c.log.committed, c.log.stable.last)))
+	}
+	c.shutdown()
+	c.enter(Looking, Election)
+	maps.DeleteFunc(c.strangers, func(_ proto.ServerID, s *stranger) bool { return s.ahead })
+	c.status.Reason = t.reason
+	c.log.window.cut(c.log.last) // what was not handed out was neither sent nor logged
+	c.log.committed = min(c.log.committed, c.log.last)
+	if c.pendingTxn() {
+		c.unsee(c.log.last)
+	} else {
+		c.unsee(0) // no history has the number of a first configuration: it goes with the leader that has given it
+	}
+	n := len(c.voters.ids)
+	c.el = election{replica: &c.replica, recv: make([]entry, n), led: make([]entry, n), designated: t.leader}
+	if observed && t.leader < 0 {
+		c.el.pause = c.part(c.cfg.Timing.ObserverLookPause)
+	}
+	if c.hesitates { // the leader refuses this server, and will do so again
+		c.el.pause, c.hesitates = max(c.el.pause, c.cfg.Timing.TickTime/2), false
+	}
+	if t.stop {
+		for _, l := range slices.Backward(c.links) {
+			c.closeLink(l)
+		}
+	} else if c.log.written() {
+		c.elect()
+	}
+}
+
+// elect begins the election if it was waiting for writes, or for its pause to end.
+func (c *Core) elect() {
+	waiting := c.el.start()
+	c.turn()
+	for i := range waiting {
+		if c.role == Looking && c.el.running {
+			c.notified(&waiting[i])
+			c.turn()
+		}
+	}
+}
+
+// becomeLeading begins discovery. The whole history of this server, committed or not, is the history that it
+// leads with.
+func (c *Core) becomeLeading(t *transition) {
+	c.enter(Leading, Discovery)
+	c.status.Leader, c.status.Master = c.cfg.ID, c.cfg.ID
+	c.ld = leader{learners: &c.learners, since: c.now, limit: t.limit, electors: t.electors,
+		summary: c.log.stable.vote(c.cfg.ID)}
+	c.ld.begin()
+}
+
+// becomeLearner follows or observes the elected leader.
+func (c *Core) becomeLearner(t *transition) {
+	role := Following
+	if c.active.Observes(c.cfg.ID) {
+		role = Observing
+	}
+	c.enter(role, Discovery)
+	c.status.Leader, c.status.Master = t.leader, t.leader
+	c.ln = learner{learners: &c.learners, leader: t.leader, master: t.leader, claimed: t.claimed, heard: c.now,
+		since: c.now, queue: c.ln.queue}
+	c.ln.begin()
+}
+
+// shutdown closes every link of a role that ends.
+func (c *Core) shutdown() {
+	if c.ln.link != 0 {
+		c.out.Close = append(c.out.Close, c.ln.link)
+	}
+	for _, l := range slices.Backward(c.links) {
+		if c.role == Leading || l.stage >= linkInvited {
+			c.closeLink(l)
+		}
+	}
+	c.ln, c.ld = learner{queue: c.ln.queue}, leader{}
+	c.proposed, c.reconfig, c.designated = 0, 0, -1
+}

@@ -85,7 +85,7 @@
 //     because a promise may have been lost with a disk (blank.go).
 //   - A sync is answered only after a quorum has shown that it still follows (sync.go).
 //   - Before the epoch is established a leader refuses a voter that has more history than the leader
-//     (Core.ackEpoch). An established leader stays; for a voter that has promised a later epoch it begins a new
+//     (leader.ackEpoch). An established leader stays; for a voter that has promised a later epoch it begins a new
 //     epoch, without an election (renewal.go).
 //   - A later epoch that a peer names moves the epoch of a leader in small steps (link.go), and a connection with the
 //     id of a server that follows does not take its place (claim.go).
@@ -94,12 +94,28 @@
 //   - A crash in the middle of duty 2 leaves a history that reaches into a later epoch than currentEpoch. The
 //     next start raises currentEpoch instead of refusing to run (New).
 //
+// # Types
+//
+// A Core embeds a replica, which is this server apart from its role, and has the three roles: election, leader and
+// learner. One of them is in use. Each has a pointer to the replica, and none to another role or to the Core. A role
+// changes the replica, puts messages and writes there for the next Output, and ends by noting a transition, which the
+// Core carries out (turn). Arrows of this picture point to what a type can reach:
+//
+//	Core -> election ------------> replica -> log, members, outbox
+//	     -> leader, learner -> learners -> replica
+//	                           learners -> link -> outbox
+//
+// learners are the accepted links, with what a leader and an observer master do alike. The log has the txns, the
+// epochs and the lineage, and what of them is durable.
+//
 // # Files
 //
-// message.go, output.go, config.go: what goes in and out. core.go: inputs, outputs and roles. stable.go: what is
-// durable, and promises. window.go: the proposals in memory. election.go, blank.go: the choice of a leader. link.go,
-// claim.go, leader.go, leadersync.go, broadcast.go, sync.go, fit.go, handover.go, renewal.go: a leader, in the order
-// of the protocol. learner.go, learnersync.go, masterqueue.go: a follower or observer. master.go: a follower that
-// serves observers. ensemble.go, reconfig.go: the voters, and how they change. lineage.go, stranger.go: where a
-// history comes from, and servers that have another history. invariant.go: what must always hold.
+// message.go, output.go, config.go: what goes in and out. core.go: inputs, outputs and changes of the role.
+// replica.go: what all roles share. log.go: the history, and the writes. stable.go: what is durable, and promises.
+// window.go: the proposals in memory. election.go, blank.go, search.go: the choice of a leader. link.go, claim.go,
+// learners.go: accepted links. leader.go, leadersync.go, broadcast.go, sync.go, fit.go, handover.go, renewal.go: a
+// leader, in the order of the protocol. learner.go, learnersync.go, masterqueue.go: a follower or observer.
+// master.go: a follower that serves observers. ensemble.go, reconfig.go: the voters, and how they change.
+// lineage.go, stranger.go: where a history comes from, and servers that have another history. invariant.go: what
+// must always hold.
 package zab

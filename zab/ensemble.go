@@ -139,3 +139,61 @@ func (e *electorate) moved(s quorum.Set, from *electorate) (to quorum.Set) {
 
 // votes reports whether a server has a vote by either configuration.
 func (e *electorate) votes(id proto.ServerID) bool { return e.index(id) >= 0 }
+
+// members are the configurations that this server knows, and its place among the voters.
+type members struct {
+	roster Roster
+	active *Ensemble        // the committed configuration
+	next   *Ensemble        // the configuration at the end of the history if it is newer than active, else nil
+	text   []byte           // Text of active
+	voters *electorate      // of active and next
+	self   int              // place among the voters, -1 if this server has no vote
+	peers  []proto.ServerID // voters except this server, ascending
+}
+
+// weighs reports whether a server may lead by the committed configuration: those of weight 0 may not.
+func (m *members) weighs(id proto.ServerID) bool {
+	i := m.active.Quorum.Index(id)
+	return i >= 0 && m.active.Quorum.Weighs(i)
+}
+
+// newest returns the last configuration of the history.
+func (m *members) newest() *Ensemble {
+	if m.next != nil {
+		return m.next
+	}
+	return m.active
+}
+
+// parse reads a configuration that another server has sent. It returns nil for a text that is no configuration,
+// or one that is not newer than the known one.
+func (m *members) parse(text []byte, than *Ensemble) *Ensemble {
+	if m.roster == nil || len(text) == 0 || string(text) == string(m.text) {
+		return nil
+	}
+	e, err := m.roster.Parse(text)
+	if err != nil || e.Version <= than.Version {
+		return nil
+	}
+	if _, err = newElectorate(m.newest(), e); err != nil {
+		return nil
+	}
+	return e
+}
+
+// reconfigures returns the configuration that a txn makes, or nil. It is an error if that cannot be read, or has
+// too many voters.
+func (m *members) reconfigures(t Txn) (*Ensemble, error) {
+	if m.roster == nil {
+		return nil, nil
+	}
+	e, err := m.roster.Proposed(t)
+	if e != nil && err == nil {
+		_, err = newElectorate(m.newest(), e)
+	}
+	return e, err
+}
+
+// pendingTxn reports whether a reconfiguration waits for its quorums: one of this epoch, or one that is adopted
+// with the history.
+func (m *members) pendingTxn() bool { return m.next != nil && m.next.Version.Counter() != 0 }

@@ -24,22 +24,17 @@ func (c *Core) Unfit(id proto.ServerID, unfit bool) {
 // whatever the connections.
 func (c *Core) FitQuorum() bool {
 	return c.ld.unfit == 0 ||
-		c.voters.decides(c.fit(func(*link) bool { return true })|quorum.Set(0).With(c.self)&^c.ld.unfit)
+		c.voters.decides(c.ld.fit(func(*link) bool { return true })|quorum.Set(0).With(c.self)&^c.ld.unfit)
 }
 
 // FitSuccessor reports whether, after a hand-over, another server could lead a quorum of fit servers without this
 // one.
 func (c *Core) FitSuccessor() bool {
-	others := c.fit(func(l *link) bool { return l.warren })
+	others := c.ld.fit(func(l *link) bool { return l.warren })
 	return c.role == Leading && c.ld.stage == leaderServing && c.voters.decides(others)
 }
 
 // fit returns the followers that are up to date and not unfit, if ok holds for them.
-func (c *Core) fit(ok func(*link) bool) (s quorum.Set) {
-	for _, l := range c.links {
-		if l.voter >= 0 && l.stage == linkUpToDate && !c.ld.unfit.Has(l.voter) && ok(l) {
-			s = s.With(l.voter)
-		}
-	}
-	return s
+func (ld *leader) fit(ok func(*link) bool) quorum.Set {
+	return ld.voting(func(l *link) bool { return l.stage == linkUpToDate && !ld.unfit.Has(l.voter) && ok(l) })
 }

@@ -138,7 +138,7 @@ func survive(t *testing.T, data []byte) {
 			c.PeerUp(proto.ServerID(op>>4) % 5)
 			c.Unfit(proto.ServerID(op>>4)%5, op>>6 != 0)
 		case 9:
-			c.Streamed(links[int(byteAt())%len(links)], min(zxid(), c.window.last()))
+			c.Streamed(links[int(byteAt())%len(links)], min(zxid(), c.log.window.last()))
 		default:
 			m := Message{Type: Type(byteAt()) % (ProbeReply + 3), From: proto.ServerID(byteAt() % 5),
 				Link: links[int(byteAt())%len(links)], Zxid: zxid(), Epoch: int64(byteAt()%6) - 1,

@@ -8,6 +8,23 @@ import (
 	"github.com/seed94657493/warren/zab/quorum"
 )
 
+// handover is the progress of a leader that hands its leadership over, or ends it.
+type handover struct {
+	begun bool // no more proposals are taken
+	since int64
+	stop  bool           // afterwards this server takes part in nothing
+	named bool           // heir is to lead next, if it can
+	heir  proto.ServerID // REQUIRES: named
+}
+
+// begin begins the hand-over, or has it end with a stop.
+func (h *handover) begin(now int64, stop bool) {
+	if !h.begun {
+		h.begun, h.since = true, now
+	}
+	h.stop = h.stop || stop
+}
+
 // HandOver ends the leadership of this server without an election. The leader takes no more proposals. When all
 // are committed, a follower that has all of them leads next, by agreement among the Warren servers; a fit
 // follower if there is one. Java servers see their leader close the connection, after they have acknowledged
@@ -15,16 +32,12 @@ import (
 // not lead, it takes no part in anything afterwards. Status.Stopped reports the end; the host must then send the
 // remaining messages and may end the process.
 func (c *Core) HandOver(stop bool) {
-	ld := &c.ld
-	if c.role == Leading && ld.stage >= leaderBarrier {
-		if !ld.handing {
-			ld.handing, ld.handedAt = true, c.now
-		}
-		ld.stopping = ld.stopping || stop
-		return
-	}
-	if stop {
-		c.stop("stopped")
+	switch {
+	case c.role == Leading && c.ld.stage >= leaderBarrier:
+		c.ld.handover.begin(c.now, stop)
+	case stop:
+		c.change = &transition{to: Looking, leader: -1, reason: "stopped", stop: true}
+		c.turn()
 	}
 }
 
@@ -42,26 +55,26 @@ var (
 // half a tickTime, another one leads next. Agreement does not depend on which one.
 func (c *Core) HandOverTo(id proto.ServerID, dry bool) error {
 	ld := &c.ld
-	if c.role != Leading || ld.stage != leaderServing || ld.handing {
+	if c.role != Leading || ld.stage != leaderServing || ld.handover.begun {
 		return ErrNotLeading
 	}
-	if err := c.succeeds(id); err != nil {
+	if err := c.ld.succeeds(id); err != nil {
 		return fmt.Errorf("zab: server %d cannot lead next: %w", id, err)
 	}
 	if !dry {
 		c.HandOver(false)
-		ld.named, ld.heir = true, id
+		ld.handover.named, ld.handover.heir = true, id
 	}
 	return nil
 }
 
 // succeeds returns why a server cannot lead next, or nil.
-func (c *Core) succeeds(id proto.ServerID) error {
-	if !c.active.Votes(id) || !c.weighs(id) {
+func (ld *leader) succeeds(id proto.ServerID) error {
+	if !ld.active.Votes(id) || !ld.weighs(id) {
 		return errNoVoter
 	}
-	heir, able := (*link)(nil), quorum.Set(0).With(c.self)
-	for _, l := range c.links {
+	heir, able := (*link)(nil), quorum.Set(0).With(ld.self)
+	for _, l := range ld.links {
 		if l.voter < 0 || l.stage != linkUpToDate {
 			continue
 		}
@@ -77,81 +90,80 @@ func (c *Core) succeeds(id proto.ServerID) error {
 		return errNotUpToDate
 	case !heir.warren:
 		return errNoHandOvers
-	case c.ld.unfit.Has(heir.voter):
+	case ld.unfit.Has(heir.voter):
 		return errUnfit
-	case !c.voters.decides(able):
+	case !ld.voters.decides(able):
 		return errFewFollow
 	}
 	return nil
 }
 
 // awaitsHeir reports whether the hand-over waits for the server that was named, so that no other one leads next.
-func (c *Core) awaitsHeir() bool {
-	ld := &c.ld
-	return ld.named && !ld.stopping && c.now-ld.handedAt <= int64(c.cfg.Timing.TickTime)/2 &&
-		c.succeeds(ld.heir) == nil
+func (ld *leader) awaitsHeir() bool {
+	return ld.handover.named && !ld.handover.stop && ld.now-ld.handover.since <= int64(ld.cfg.Timing.TickTime)/2 &&
+		ld.succeeds(ld.handover.heir) == nil
 }
 
 // tryHandOver names the next leader once everything proposed is committed and the next leader knows that.
-func (c *Core) tryHandOver() {
-	ld := &c.ld
-	if !ld.handing || ld.renewal.begun || c.committed < c.window.last() || c.stable.last < c.window.last() {
+func (ld *leader) tryHandOver() {
+	last := ld.log.window.last()
+	if !ld.handover.begun || ld.renewal.begun || ld.log.committed < last || ld.log.stable.last < last {
 		return
 	}
-	if c.awaitsJava() {
+	if ld.awaitsJava() {
 		return
 	}
 	var nominee *link
-	awaits := c.awaitsHeir()
+	awaits := ld.awaitsHeir()
 	able := quorum.Set(0)
-	if !ld.stopping {
-		able = able.With(c.self)
+	if !ld.handover.stop {
+		able = able.With(ld.self)
 	}
-	for _, l := range c.links {
+	for _, l := range ld.links {
 		if l.voter < 0 || l.stage != linkUpToDate || !l.warren {
 			continue
 		}
 		able = able.With(l.voter)
-		if awaits && l.peer != ld.heir || !ld.stopping && ld.unfit.Has(l.voter) {
+		if awaits && l.peer != ld.handover.heir || !ld.handover.stop && ld.unfit.Has(l.voter) {
 			continue // a fit follower gets its txns within a tickTime, or there is an election
 		}
-		if l.acked >= c.window.last() && l.sent >= c.window.last() && c.weighs(l.peer) &&
-			(nominee == nil || c.fitter(l, nominee)) {
+		if l.acked >= last && l.sent >= last && ld.weighs(l.peer) &&
+			(nominee == nil || ld.fitter(l, nominee)) {
 			nominee = l
 		}
 	}
-	if ld.stopping && !c.voters.decides(c.heirs()) {
-		c.deliver()
-		c.endLeadership(-1) // to wait would not help: there is no quorum without this server
+	if ld.handover.stop && !ld.voters.decides(ld.heirs()) {
+		ld.deliver()
+		ld.endLeadership(-1) // to wait would not help: there is no quorum without this server
 		return
 	}
-	if !c.voters.decides(able) || nominee == nil && (awaits || ld.stopping || ld.unfit.Has(c.self)) {
+	if !ld.voters.decides(able) || nominee == nil && (awaits || ld.handover.stop || ld.unfit.Has(ld.self)) {
 		return
 	}
-	next := c.cfg.ID // this server, with a new epoch
+	next := ld.cfg.ID // this server, with a new epoch
 	if nominee != nil {
 		next = nominee.peer
 	}
-	for _, l := range c.links {
+	for _, l := range ld.links {
 		if l.stage != linkUpToDate || !l.warren {
 			continue
 		}
-		c.streamTo(l)
-		c.send(Message{Type: HandOver, To: l.peer, Link: l.id, Leader: next})
+		ld.streamTo(l)
+		l.send(Message{Type: HandOver, Leader: next})
 	}
-	c.deliver() // the clients of this server hear of all commits
-	c.endLeadership(next)
+	ld.deliver() // the clients of this server hear of all commits
+	ld.endLeadership(next)
 }
 
 // awaitsJava reports whether the hand-over waits, for at most half a tickTime, until the ZooKeeper followers have
 // acknowledged everything. A ZooKeeper follower that cannot send an ACK, because its leader has closed the connection,
 // stops to log: it keeps txns in memory that are never in its log. Source: quorum-protocol 6.9, B7.
-func (c *Core) awaitsJava() bool {
-	if c.now-c.ld.handedAt > int64(c.cfg.Timing.TickTime)/2 {
+func (ld *leader) awaitsJava() bool {
+	if ld.now-ld.handover.since > int64(ld.cfg.Timing.TickTime)/2 {
 		return false
 	}
-	for _, l := range c.links {
-		if l.voter >= 0 && l.stage == linkUpToDate && !l.warren && !l.observer && l.acked < c.window.last() {
+	for _, l := range ld.links {
+		if l.voter >= 0 && l.stage == linkUpToDate && !l.warren && !l.observer && l.acked < ld.log.window.last() {
 			return true
 		}
 	}
@@ -160,19 +172,11 @@ func (c *Core) awaitsJava() bool {
 
 // heirs returns the other voters that are connected and may lead or follow the next leader without an election,
 // at once or when they are up to date.
-func (c *Core) heirs() quorum.Set {
-	s := quorum.Set(0)
-	for _, l := range c.links {
-		if l.voter >= 0 && l.warren {
-			s = s.With(l.voter)
-		}
-	}
-	return s
-}
+func (ld *leader) heirs() quorum.Set { return ld.voting(func(l *link) bool { return l.warren }) }
 
 // fitter reports whether a should lead rather than b, if both have everything.
-func (c *Core) fitter(a, b *link) bool {
-	if x, y := c.ld.unfit.Has(a.voter), c.ld.unfit.Has(b.voter); x != y {
+func (ld *leader) fitter(a, b *link) bool {
+	if x, y := ld.unfit.Has(a.voter), ld.unfit.Has(b.voter); x != y {
 		return y
 	}
 	return a.peer > b.peer
@@ -180,27 +184,15 @@ func (c *Core) fitter(a, b *link) bool {
 
 // tickHandOver ends the search for a follower that has everything after a tickTime. It reports whether the role
 // has ended.
-func (c *Core) tickHandOver() bool {
-	if !c.ld.handing || c.now-c.ld.handedAt <= int64(c.cfg.Timing.TickTime) {
+func (ld *leader) tickHandOver() bool {
+	if !ld.handover.begun || ld.now-ld.handover.since <= int64(ld.cfg.Timing.TickTime) {
 		return false
 	}
-	c.endLeadership(-1)
+	ld.endLeadership(-1)
 	return true
 }
 
-func (c *Core) endLeadership(next proto.ServerID) {
-	if c.ld.stopping {
-		c.stop("handed over")
-		return
-	}
-	c.lookFor(next, "handed over")
-}
-
-// stop ends all participation in the ensemble.
-func (c *Core) stop(reason string) {
-	c.status.Stopped = true
-	c.becomeLooking(reason)
-	for len(c.links) > 0 {
-		c.closeLink(c.links[len(c.links)-1])
-	}
+func (ld *leader) endLeadership(next proto.ServerID) {
+	ld.look(next, "handed over")
+	ld.change.stop = ld.handover.stop
 }

@@ -2,6 +2,7 @@ package zab
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/zab/quorum"
@@ -22,162 +23,153 @@ const (
 
 // leader is the state of a server that leads or tries to.
 type leader struct {
+	*learners
 	stage      leaderStage
-	epoch      int64
 	electors   quorum.Set // voters that elected this server
 	connecting quorum.Set // voters that have sent their acceptedEpoch
 	electing   quorum.Set // voters that have promised the epoch
-	round      uint64     // promises that were counted: see confirmed
+	promises   uint64     // that were counted: see confirmed
 	synced     quorum.Set // voters that have acknowledged NEWLEADER
 	summary    Vote       // what this server had when it was elected
 	since      int64      // tick at which the stage began
 	limit      int        // ticks for each stage before serving
 	together   int64      // tick at which a quorum was last connected
 
-	proposed proto.Zxid                   // last proposal; (epoch, 0) before the first
-	acked    [quorum.VotersMax]proto.Zxid // by voter: durable there through this proposal of the epoch
+	acked [quorum.VotersMax]proto.Zxid // by voter: durable there through this proposal of the epoch
 
 	renewal renewal
 
 	unfit quorum.Set // voters that should rather not lead
 
-	handing  bool // no more proposals: the leadership is handed over, or ends
-	stopping bool // and afterwards this server takes part in nothing
-	handedAt int64
-	named    bool           // heir is to lead next, if it can
-	heir     proto.ServerID // REQUIRES: named
+	handover handover
 
-	syncs []syncRequest
+	syncs     []syncRequest
+	syncsEver uint64 // how many there were
 }
 
-// becomeLeading begins discovery. The whole history of this server, committed or not, is the history that it
-// leads with.
-func (c *Core) becomeLeading(limit int, electors quorum.Set) {
-	c.enter(Leading, Discovery)
-	c.status.Leader, c.status.Master = c.cfg.ID, c.cfg.ID
-	c.step, c.tick, c.settle = c.stepLeader, c.tickLeader, c.settleLeader
-	c.ld = leader{since: c.now, limit: limit, summary: c.stable.vote(c.cfg.ID), electors: electors}
-	if c.beginEpoch() {
-		c.ld.connecting = c.ld.connecting.With(c.self)
-		for _, l := range append([]*link(nil), c.links...) {
-			switch {
-			case l.stage != linkWaiting || c.role != Leading:
-			case l.master || c.ahead(l):
-				c.closeLink(l)
-			default:
-				c.compare(l)
-				c.offerEpoch(l)
-			}
-		}
-		c.fixEpoch()
+// begin offers an epoch to the learners that have come already.
+func (ld *leader) begin() {
+	if !ld.beginEpoch() {
+		return
 	}
+	ld.connecting = ld.connecting.With(ld.self)
+	for _, l := range slices.Clone(ld.links) {
+		switch {
+		case l.stage != linkWaiting:
+		case l.master || ld.ahead(l):
+			ld.closeLink(l)
+		default:
+			ld.compare(l)
+			ld.offerEpoch(l)
+		}
+	}
+	ld.fixEpoch()
 }
 
 // stepDown gives the leadership up.
-func (c *Core) stepDown(format string, args ...any) { c.becomeLooking(describe(format, args...)) }
+func (ld *leader) stepDown(format string, args ...any) { ld.look(-1, describe(format, args...)) }
 
 // deserted ends the leading of this server if no quorum comes and a voter that elected it looks for a leader
 // again: perhaps too few voters still wait for this server, so the sooner it looks itself, the better. Source:
 // quorum-protocol 5.3.
-func (c *Core) deserted(voter int) bool {
-	ld, wait := &c.ld, c.cfg.Timing.EpochWait
-	if c.role != Leading || ld.stage != leaderCollecting || wait == 0 || c.now-ld.since <= int64(wait) ||
+func (ld *leader) deserted(voter int) bool {
+	wait := ld.cfg.Timing.EpochWait
+	if ld.role != Leading || ld.stage != leaderCollecting || wait == 0 || ld.now-ld.since <= int64(wait) ||
 		!ld.electors.Has(voter) {
 		return false
 	}
-	c.status.Deserted++
-	c.stepDown("voter %d, who has elected this server, looks for a leader again", c.voters.ids[voter])
+	ld.status.Deserted++
+	ld.stepDown("voter %d, who has elected this server, looks for a leader again", ld.voters.ids[voter])
 	return true
 }
 
 // beginEpoch makes the epoch larger than the one that this server has accepted.
-func (c *Core) beginEpoch() bool {
-	if c.epochs.Accepted+1 >= epochMax {
-		c.fatal(fmt.Errorf("zab: epochs are exhausted: acceptedEpoch is %d", c.epochs.Accepted))
+func (ld *leader) beginEpoch() bool {
+	if ld.log.epochs.Accepted+1 >= epochMax {
+		ld.fatal(fmt.Errorf("zab: epochs are exhausted: acceptedEpoch is %d", ld.log.epochs.Accepted))
 		return false
 	}
-	c.ld.epoch = c.epochs.Accepted + 1
+	ld.epoch = ld.log.epochs.Accepted + 1
 	return true
 }
 
 // raiseEpoch makes the epoch larger than an epoch that a learner says to have accepted, within epochStep.
-func (c *Core) raiseEpoch(accepted int64) {
-	c.ld.epoch = max(c.ld.epoch, min(accepted+1, c.epochs.Accepted+epochStep, epochMax-1))
+func (ld *leader) raiseEpoch(accepted int64) {
+	ld.epoch = max(ld.epoch, min(accepted+1, ld.log.epochs.Accepted+epochStep, epochMax-1))
 }
 
 // offerEpoch takes the acceptedEpoch of a learner. Source: quorum-protocol 5.2 step 2.
-func (c *Core) offerEpoch(l *link) {
-	ld := &c.ld
+func (ld *leader) offerEpoch(l *link) {
 	if ld.stage == leaderCollecting && !l.parted {
-		c.raiseEpoch(l.accepted)
+		ld.raiseEpoch(l.accepted)
 		if l.voter >= 0 {
 			ld.connecting = ld.connecting.With(l.voter)
 		}
-		c.fixEpoch()
+		ld.fixEpoch()
 	}
 }
 
 // fixEpoch decides the epoch once a quorum has sent its acceptedEpoch.
-func (c *Core) fixEpoch() {
-	ld := &c.ld
-	if c.role != Leading || ld.stage != leaderCollecting || !ld.connecting.Has(c.self) ||
-		!c.voters.decides(ld.connecting) {
+func (ld *leader) fixEpoch() {
+	if ld.role != Leading || ld.stage != leaderCollecting || !ld.connecting.Has(ld.self) ||
+		!ld.voters.decides(ld.connecting) {
 		return
 	}
-	ld.stage, ld.since, ld.together = leaderPromising, c.now, c.now
-	c.phase = Synchronization
-	c.status.Epoch = ld.epoch
-	c.persistAccepted(ld.epoch)
-	c.numberFirst()
+	ld.stage, ld.since, ld.together = leaderPromising, ld.now, ld.now
+	ld.phase = Synchronization
+	ld.status.Epoch = ld.epoch
+	ld.log.persistAccepted(ld.epoch)
+	ld.numberFirst()
 }
 
-// settleLeader takes the steps that have become possible by the writes that are durable now.
-func (c *Core) settleLeader() {
-	ld := &c.ld
-	if ld.stage >= leaderPromising && c.stable.epochs.Accepted == ld.epoch {
-		ld.electing = ld.electing.With(c.self)
-		for i := 0; i < len(c.links); i++ {
-			if l := c.links[i]; l.stage == linkWaiting && !c.awaitsRenewal(l) && !c.invite(l, ld.epoch) {
+// settle takes the steps that have become possible by the writes that are durable now.
+func (ld *leader) settle() {
+	if ld.stage >= leaderPromising && ld.log.stable.epochs.Accepted == ld.epoch {
+		ld.electing = ld.electing.With(ld.self)
+		for i := 0; i < len(ld.links); i++ {
+			if l := ld.links[i]; l.stage == linkWaiting && !ld.waitsForNext(l) && !ld.invite(l, ld.epoch) {
 				i-- // the link was closed
 			}
 		}
-		c.decideHistory()
+		ld.decideHistory()
 	}
-	if ld.stage == leaderSyncing && c.stable.epochs.Current == ld.epoch && !ld.synced.Has(c.self) {
-		if c.stable.last < ld.summary.Zxid {
+	if ld.stage == leaderSyncing && ld.log.stable.epochs.Current == ld.epoch && !ld.synced.Has(ld.self) {
+		if ld.log.stable.last < ld.summary.Zxid {
 			violated("the leader counts itself for history up to %v, but %v is durable",
-				ld.summary.Zxid, c.stable.last)
+				ld.summary.Zxid, ld.log.stable.last)
 		}
-		ld.synced = ld.synced.With(c.self)
-		c.establish()
+		ld.synced = ld.synced.With(ld.self)
+		ld.establish()
 	}
 	if ld.stage >= leaderBarrier {
-		own := c.stable.last
+		own := ld.log.stable.last
 		if own.Epoch() == ld.epoch {
-			ld.acked[c.self] = own
+			ld.acked[ld.self] = own
 		}
-		c.countAcks()
-		c.settleRenewal()
-		c.answerSyncs()
-		c.tryHandOver()
+		if ld.countAcks(); ld.change != nil {
+			return
+		}
+		ld.renew()
+		ld.answerSyncs()
+		ld.tryHandOver()
 	}
 }
 
-func (c *Core) stepLeader(m *Message) {
-	l := c.linkOf(m)
+func (ld *leader) step(m *Message) {
+	l := ld.find(m.Link)
 	if l == nil {
 		return
 	}
-	l.heard = c.now
+	l.heard = ld.now
 	switch m.Type {
 	case AckEpoch:
-		c.ackEpoch(l, m)
+		ld.ackEpoch(l, m)
 	case Ack:
-		c.ack(l, m)
+		ld.ack(l, m)
 	case Ping:
 		l.pongs = min(l.pongs+1, l.pings)
 	default:
-		c.closeLink(l)
+		ld.closeLink(l)
 	}
 }
 
@@ -185,90 +177,87 @@ func (c *Core) stepLeader(m *Message) {
 // should lead. Java accepts it once a quorum has promised. Here it is refused until the epoch is established,
 // because a server that lost its disk may have promised before the loss and may have learned of commits since.
 // Source: quorum-protocol 5.2 step 4.
-func (c *Core) ackEpoch(l *link, m *Message) {
-	ld := &c.ld
-	if l.stage == linkUpToDate && l.renewalPromise() {
+func (ld *leader) ackEpoch(l *link, m *Message) {
+	if l.stage == linkUpToDate && l.promiseNext() {
 		return
 	}
 	if l.confirms < l.asks {
 		l.confirms++
-		c.decideHistory()
+		ld.decideHistory()
 		return
 	}
 	if l.stage != linkInvited || m.Zxid < 0 || l.parted {
-		c.closeLink(l)
+		ld.closeLink(l)
 		return
 	}
 	l.ackEpoch, l.position = m.Epoch, m.Zxid
 	l.stage = linkPromised
 	if ld.stage < leaderBarrier && m.Epoch != -1 && l.voter >= 0 {
-		if c.hasMore(m) {
-			c.refuse(l)
+		if ld.hasMore(m) {
+			ld.refuse(l)
 			return
 		}
 		ld.electing = ld.electing.With(l.voter)
-		ld.round++
+		ld.promises++
 	}
-	c.decideHistory()
-	if c.role == Leading && ld.stage >= leaderSyncing && l.stage == linkPromised {
-		c.startSync(l)
+	ld.decideHistory()
+	if ld.role == Leading && ld.stage >= leaderSyncing && l.stage == linkPromised {
+		ld.startSync(l)
 	}
 }
 
 // hasMore reports whether a voter that promises the epoch has a later history than this server. A voter whose
 // history ends with the same txn has the same history, whatever leaders it has followed since. While a
 // reconfiguration is pending, such a voter may be one that is not a candidate, so it cannot lead instead.
-func (c *Core) hasMore(m *Message) bool {
-	own := c.ld.summary
-	if c.next != nil && m.Zxid == own.Zxid {
+func (ld *leader) hasMore(m *Message) bool {
+	own := ld.summary
+	if ld.next != nil && m.Zxid == own.Zxid {
 		return false
 	}
 	return m.Epoch > own.Epoch || m.Epoch == own.Epoch && m.Zxid > own.Zxid
 }
 
 // refuse closes the link of a voter that has more than this server, and steps down if the rest is no quorum.
-func (c *Core) refuse(l *link) {
+func (ld *leader) refuse(l *link) {
 	epoch, zxid, peer := l.ackEpoch, l.position, l.peer
-	c.closeLink(l)
-	if !c.voters.decides(c.connected()) {
-		c.stepDown("server %d has (%d, %v), which is more than (%d, %v)", peer, epoch, zxid, c.ld.summary.Epoch,
-			c.ld.summary.Zxid)
+	ld.closeLink(l)
+	if !ld.voters.decides(ld.connected()) {
+		ld.stepDown("server %d has (%d, %v), which is more than (%d, %v)", peer, epoch, zxid, ld.summary.Epoch,
+			ld.summary.Zxid)
 	}
 }
 
 // decideHistory begins synchronization once a quorum has promised the epoch and remembers it.
-func (c *Core) decideHistory() {
-	ld := &c.ld
-	if ld.stage != leaderPromising || !ld.electing.Has(c.self) || !c.voters.decides(ld.electing) ||
-		!c.voters.decides(c.confirmed()) {
+func (ld *leader) decideHistory() {
+	if ld.stage != leaderPromising || !ld.electing.Has(ld.self) || !ld.voters.decides(ld.electing) ||
+		!ld.voters.decides(ld.confirmed()) {
 		return
 	}
-	ld.stage, ld.since = leaderSyncing, c.now
-	c.persistCurrent(ld.epoch, c.reign())
-	for _, l := range append([]*link(nil), c.links...) {
+	ld.stage, ld.since = leaderSyncing, ld.now
+	ld.log.persistCurrent(ld.epoch, ld.reign())
+	for _, l := range slices.Clone(ld.links) {
 		if l.stage == linkPromised {
-			c.startSync(l)
+			ld.startSync(l)
 		}
 	}
 }
 
 // reign returns the lineage with the epoch of this leader.
-func (c *Core) reign() *Lineage {
-	ld := &c.ld
-	next := c.identify(c.predecessor())
-	mark := c.cfg.Rand.Uint64() | 1 // not 0
+func (ld *leader) reign() *Lineage {
+	next := ld.identify(ld.predecessor())
+	mark := ld.cfg.Rand.Uint64() | 1 // not 0
 	// No epoch between the last one and this one was established: a quorum has promised this epoch, and no server
 	// of that quorum has adopted a later epoch than the last one.
-	return next.adopting(Reign{Epoch: ld.epoch, Leader: c.cfg.ID, Mark: mark, Base: c.window.last()})
+	return next.adopting(Reign{Epoch: ld.epoch, Leader: ld.cfg.ID, Mark: mark, Base: ld.log.window.last()})
 }
 
 // predecessor returns the lineage of this server, or that of a voter which has adopted a later epoch with the same
 // history (see hasMore). If it is not known here how the last epoch began, a voter that knows tells its identity.
-func (c *Core) predecessor() *Lineage {
-	last := c.lineage
-	for _, l := range c.links {
+func (ld *leader) predecessor() *Lineage {
+	last := ld.log.lineage
+	for _, l := range ld.links {
 		switch {
-		case l.voter < 0 || l.stage != linkPromised || !c.ld.electing.Has(l.voter) || l.ackEpoch < last.Epoch():
+		case l.voter < 0 || l.stage != linkPromised || !ld.electing.Has(l.voter) || l.ackEpoch < last.Epoch():
 		case l.ackEpoch == last.Epoch():
 			// This server was killed between the txns and the epoch of NEWLEADER (see New), or has lost what it knew
 			// of the epoch. The voter knows which identity the epoch has. How it began is not taken over: with an
@@ -278,9 +267,9 @@ func (c *Core) predecessor() *Lineage {
 				last = last.doubted().identified(l.lineage.Ensemble, false)
 			}
 		case l.lineage != nil && l.lineage.Epoch() == l.ackEpoch:
-			last = l.lineage.settled(c.lineage.Settled)
+			last = l.lineage.settled(ld.log.lineage.Settled)
 		default:
-			last = c.lineage.upTo(l.ackEpoch)
+			last = ld.log.lineage.upTo(l.ackEpoch)
 		}
 	}
 	if n := len(last.Reigns); n > 0 && last.Reigns[n-1].Mark == 0 {
@@ -292,10 +281,10 @@ func (c *Core) predecessor() *Lineage {
 // identify returns the lineage with the identity that this leader hands on: the one that the last epoch had, or any
 // that a server of the quorum remembers. If none does, the leader draws one, if a quorum of servers that keep
 // lineages has promised the epoch. Source: guarantees, "The identity of an ensemble".
-func (c *Core) identify(l *Lineage) *Lineage {
-	keepers := quorum.Set(0).With(c.self)
-	for _, k := range c.links {
-		if k.voter < 0 || k.stage != linkPromised || !c.ld.electing.Has(k.voter) || k.lineage == nil {
+func (ld *leader) identify(l *Lineage) *Lineage {
+	keepers := quorum.Set(0).With(ld.self)
+	for _, k := range ld.links {
+		if k.voter < 0 || k.stage != linkPromised || !ld.electing.Has(k.voter) || k.lineage == nil {
 			continue
 		}
 		keepers = keepers.With(k.voter)
@@ -303,39 +292,38 @@ func (c *Core) identify(l *Lineage) *Lineage {
 			l = l.identified(k.lineage.Ensemble, of && k.lineage.Final)
 		}
 	}
-	if l.Ensemble == 0 && c.voters.decides(keepers) {
-		l = l.identified(c.cfg.Rand.Uint64()|1, false)
+	if l.Ensemble == 0 && ld.voters.decides(keepers) {
+		l = l.identified(ld.cfg.Rand.Uint64()|1, false)
 	}
 	return l
 }
 
 // establish begins broadcast once a quorum has adopted the history. Source: quorum-protocol 6.6.
-func (c *Core) establish() {
-	ld := &c.ld
-	if ld.stage != leaderSyncing || !ld.synced.Has(c.self) || !c.voters.decides(ld.synced) {
+func (ld *leader) establish() {
+	if ld.stage != leaderSyncing || !ld.synced.Has(ld.self) || !ld.voters.decides(ld.synced) {
 		return
 	}
-	if !c.adoptFirst() {
+	if !ld.adoptFirst() {
 		return
 	}
-	ld.stage, ld.since = leaderServing, c.now
+	ld.stage, ld.since, ld.established = leaderServing, ld.now, true
 	ld.proposed = proto.MakeZxid(ld.epoch, 0)
-	c.committed = max(c.last, ld.proposed)
-	c.vote.Epoch = ld.epoch
-	c.phase = Broadcast
-	c.status.Outside = nil
-	c.noteLineage(c.lineage.settled(c.committed).identified(c.lineage.Ensemble, true))
+	ld.log.committed = max(ld.log.last, ld.proposed)
+	ld.vote.Epoch = ld.epoch
+	ld.phase = Broadcast
+	ld.status.Outside = nil
+	ld.log.noteLineage(ld.log.lineage.settled(ld.log.committed).identified(ld.log.lineage.Ensemble, true))
 	java := false
-	for _, l := range c.links {
+	for _, l := range ld.links {
 		java = java || l.voter >= 0 && !l.warren
 		if l.stage == linkSynced {
-			c.admit(l)
+			ld.admit(l)
 		}
 	}
-	if java && c.cfg.Barrier != nil {
+	if java && ld.cfg.Barrier != nil {
 		ld.stage = leaderBarrier
-		c.offer(Txn{Zxid: ld.proposed + 1, Payload: c.cfg.Barrier(ld.proposed + 1)})
+		ld.offer(Txn{Zxid: ld.proposed + 1, Payload: ld.cfg.Barrier(ld.proposed + 1)})
 		return
 	}
-	c.status.Serving = true
+	ld.status.Serving = true
 }

@@ -13,9 +13,9 @@ type plan struct {
 // plan decides between DIFF, TRUNC and SNAP for a learner whose last zxid is p. It is the table of
 // quorum-protocol 6.3, except that TRUNC crosses into another epoch only if this server knows that the learner
 // has the txn to which TRUNC cuts.
-func (c *Core) plan(p proto.Zxid) plan {
-	w := &c.window
-	top := c.top()
+func (ls *learners) plan(p proto.Zxid) plan {
+	w := &ls.log.window
+	top := ls.top()
 	switch {
 	case p == top:
 		return plan{op: Diff, zxid: p, base: p, replay: p}
@@ -32,98 +32,105 @@ func (c *Core) plan(p proto.Zxid) plan {
 		if i > 0 {
 			at = w.txns[i-1].Zxid
 		}
-		return c.planAt(p, at, w.txns[i].Zxid, at)
+		return ls.planAt(p, at, w.txns[i].Zxid, at)
 	case p < w.before:
-		at, next, ok := c.cfg.History.Locate(p)
+		at, next, ok := ls.cfg.History.Locate(p)
 		if ok && next != 0 && at <= p && p < next && next <= w.before {
-			return c.planAt(p, at, next, w.before)
+			return ls.planAt(p, at, next, w.before)
 		}
 	}
-	return c.whole()
+	return ls.whole()
 }
 
 // whole returns the plan to send everything.
-func (c *Core) whole() plan {
-	return plan{op: Snap, zxid: c.delivered, base: c.delivered, replay: c.delivered}
+func (ls *learners) whole() plan {
+	return plan{op: Snap, zxid: ls.log.delivered, base: ls.log.delivered, replay: ls.log.delivered}
 }
 
 // top returns the last txn that a learner may take for committed. Until the epoch is established that is the end
 // of the history: the learner acts on it after UPTODATE only.
-func (c *Core) top() proto.Zxid {
-	if !c.established() {
-		return c.window.last()
+func (ls *learners) top() proto.Zxid {
+	if !ls.established {
+		return ls.log.window.last()
 	}
-	if i := c.window.above(c.shown()); i > 0 {
-		return c.window.txns[i-1].Zxid
+	if i := ls.log.window.above(ls.shown()); i > 0 {
+		return ls.log.window.txns[i-1].Zxid
 	}
-	return c.window.before
+	return ls.log.window.before
 }
 
 // planAt decides for a learner at p, where at is the last txn of the history that is not above p, and next the
 // first above it.
-func (c *Core) planAt(p, at, next, replay proto.Zxid) plan {
+func (ls *learners) planAt(p, at, next, replay proto.Zxid) plan {
 	switch {
 	case at == p:
-		return plan{op: Diff, zxid: c.top(), base: p, replay: max(p, replay)}
+		return plan{op: Diff, zxid: ls.top(), base: p, replay: max(p, replay)}
 	case p.Counter() == 0 && next.Counter() == 1:
-		return plan{op: Diff, zxid: c.top(), base: p, replay: max(p, replay)}
+		return plan{op: Diff, zxid: ls.top(), base: p, replay: max(p, replay)}
 	case next.Epoch() == p.Epoch() && at.Epoch() == p.Epoch():
 		return plan{op: Trunc, zxid: at, base: at, replay: max(at, replay)}
 	}
-	return c.whole()
+	return ls.whole()
 }
 
 // startSync begins to send a learner all that it lacks. Source: quorum-protocol 6.4.
-func (c *Core) startSync(l *link) {
-	if c.compare(l); l.parted {
-		c.invite(l, c.epoch())
+func (ls *learners) startSync(l *link) {
+	if ls.compare(l); l.parted {
+		ls.invite(l, ls.epoch)
 		return
 	}
-	pl := c.plan(l.position)
-	if c.top() != 0 && (c.cfg.Whole || l.asksAll || l.ackEpoch == -1 && l.position == 0) {
-		pl = c.whole() // the learner has asked for it, or has nothing
+	pl := ls.plan(l.position)
+	if ls.top() != 0 && (ls.cfg.Whole || l.asksAll || l.ackEpoch == -1 && l.position == 0) {
+		pl = ls.whole() // the learner has asked for it, or has nothing
 	}
-	if !c.maySync(l, pl.op == Snap) {
-		c.out.Throttled = append(c.out.Throttled, l.id)
-		c.closeLink(l)
+	if !ls.maySync(l, pl.op == Snap) {
+		ls.out.Throttled = append(ls.out.Throttled, l.id)
+		ls.closeLink(l)
 		return
 	}
 	l.base, l.whole = pl.base, pl.op == Snap
-	if l.voter >= 0 && c.ld.acked[l.voter] > l.base {
-		// Txns that the learner is about to cut, or has lost, must not be counted as durable there.
-		c.ld.acked[l.voter] = l.base
-	}
 	m := Message{Type: pl.op, To: l.peer, Link: l.id, Zxid: pl.zxid}
 	if l.lineage != nil && pl.op != Snap {
 		var sums Sums
-		sums, m.Summed = c.sums(pl.base)
+		sums, m.Summed = ls.sums(pl.base)
 		if m.Sum = sums.Whole; sums.Bare != sums.Whole {
 			m.Bare = sums.Bare
 		}
 	}
-	c.send(m)
+	ls.send(m)
 	if pl.op == Snap {
 		l.stage = linkStreaming
 		return
 	}
-	c.sendHistory(l, pl.replay)
+	ls.sendHistory(l, pl.replay)
+}
+
+// startSync is learners.startSync for a leader.
+func (ld *leader) startSync(l *link) {
+	ld.learners.startSync(l)
+	if l.voter >= 0 && ld.acked[l.voter] > l.base {
+		// Txns that the learner is about to cut, or has lost, must not be counted as durable there.
+		ld.acked[l.voter] = l.base
+	}
 }
 
 // maySync reports whether one more learner may be brought up to date. Observers wait for each other: if many of
 // them reconnect at once the leader still has time for the voters. Source: quorum-protocol 6.5.
-func (c *Core) maySync(l *link, whole bool) bool {
-	limit := c.cfg.Limits.DiffSyncsMax
+func (ls *learners) maySync(l *link, whole bool) bool {
+	limit := ls.cfg.Limits.DiffSyncsMax
 	if whole {
-		limit = c.cfg.Limits.SnapSyncsMax
+		limit = ls.cfg.Limits.SnapSyncsMax
 	}
-	snaps, diffs := c.Syncing()
+	snaps, diffs := ls.syncing()
 	return !l.observer || l.voter >= 0 || limit == 0 || !whole && diffs < limit || whole && snaps < limit
 }
 
 // Syncing returns how many learners this server is bringing up to date, by SNAP and otherwise: those that have
 // not acknowledged NEWLEADER yet.
-func (c *Core) Syncing() (snaps, diffs int) {
-	for _, l := range c.links {
+func (c *Core) Syncing() (snaps, diffs int) { return c.syncing() }
+
+func (ls *learners) syncing() (snaps, diffs int) {
+	for _, l := range ls.links {
 		switch {
 		case l.stage != linkStreaming && l.stage != linkSyncing:
 		case l.whole:
@@ -139,57 +146,57 @@ func (c *Core) Syncing() (snaps, diffs int) {
 // to the link, and that it holds no effect of a txn above upTo. Only now may NEWLEADER follow: the learner's
 // state is consistent once it has all txns up to upTo. Source: quorum-protocol 6.4, B12.
 func (c *Core) Streamed(id LinkID, upTo proto.Zxid) {
-	i := c.linkIndex(id)
-	if i < 0 || c.links[i].stage != linkStreaming || !c.serves(c.links[i]) {
+	l := c.find(id)
+	if l == nil || l.stage != linkStreaming || !c.serves(l) {
 		return
 	}
-	if upTo > c.window.last() {
-		violated("the snapshot for server %d has %v, but the history ends at %v", c.links[i].peer,
-			upTo, c.window.last())
+	if upTo > c.log.window.last() {
+		violated("the snapshot for server %d has %v, but the history ends at %v", l.peer,
+			upTo, c.log.window.last())
 	}
-	c.links[i].heard = c.now
-	c.sendHistory(c.links[i], max(c.links[i].base, c.window.before))
+	l.heard = c.now
+	c.sendHistory(l, max(l.base, c.log.window.before))
 }
 
 // sendHistory sends the messages after DIFF, TRUNC or SNAP: first txns of the log on disk up to replay, then
 // those of the window, and NEWLEADER. Later proposals and commits are held back until UPTODATE was sent, because
 // some Java followers fail on them before (R5).
-func (c *Core) sendHistory(l *link, replay proto.Zxid) {
-	if l.master && c.lag(replay) > c.cfg.Limits.LagBytes {
-		replay = c.top() // all of it is in the log here
+func (ls *learners) sendHistory(l *link, replay proto.Zxid) {
+	if l.master && ls.lag(replay) > ls.cfg.Limits.LagBytes {
+		replay = ls.top() // all of it is in the log here
 	}
 	if replay > l.base {
-		c.send(Message{Type: Replay, To: l.peer, Link: l.id, After: l.base, Zxid: replay})
+		l.send(Message{Type: Replay, After: l.base, Zxid: replay})
 	}
 	l.sent, l.committed = replay, replay
-	for _, t := range batches(c.window.between(l.sent, c.top()), l.warren) {
-		c.send(Message{Type: Proposal, To: l.peer, Link: l.id, Txns: t})
-		c.send(Message{Type: Commit, To: l.peer, Link: l.id, Zxid: t[len(t)-1].Zxid})
+	for _, t := range batches(ls.log.window.between(l.sent, ls.top()), l.warren) {
+		l.send(Message{Type: Proposal, Txns: t})
+		l.send(Message{Type: Commit, Zxid: t[len(t)-1].Zxid})
 		l.sent = t[len(t)-1].Zxid
 		l.committed = l.sent
 	}
 	if !l.observer {
-		c.propose(l, c.window.last())
+		l.propose(&ls.log.window, ls.log.window.last())
 	}
-	m := Message{Type: NewLeader, To: l.peer, Link: l.id, Epoch: c.epoch(), Zxid: proto.MakeZxid(c.epoch(), 0),
-		Config: c.text}
-	if c.next != nil && !c.established() { // later the reconfiguration is only a proposal, and is sent as one
-		m.Config = c.next.Wire()
+	m := Message{Type: NewLeader, To: l.peer, Link: l.id, Epoch: ls.epoch, Zxid: proto.MakeZxid(ls.epoch, 0),
+		Config: ls.text}
+	if ls.next != nil && !ls.established { // later the reconfiguration is only a proposal, and is sent as one
+		m.Config = ls.next.Wire()
 	}
-	m.Active = c.activeText(l)
+	m.Active = ls.activeText(l)
 	if l.lineage != nil {
-		m.Lineage = c.lineage
+		m.Lineage = ls.log.lineage
 	}
-	c.send(m)
-	l.stage, l.epoch = linkSyncing, c.epoch()
-	l.mark, l.marked = l.sent, c.now
+	ls.send(m)
+	l.stage, l.epoch = linkSyncing, ls.epoch
+	l.mark, l.marked = l.sent, ls.now
 }
 
 // activeText returns the text of the committed configuration, which NEWLEADER carries beside the last one of the
 // history.
-func (c *Core) activeText(l *link) []byte {
-	if l.warren && c.cfg.Roster != nil {
-		return c.text
+func (m *members) activeText(l *link) []byte {
+	if l.warren && m.roster != nil {
+		return m.text
 	}
 	return nil
 }
@@ -215,68 +222,86 @@ func batches(txns []Txn, warren bool) func(yield func(int, []Txn) bool) {
 const batchTxnsMax = 1000
 
 // upToDateTo sends UPTODATE, so that the learner serves, and begins its live traffic.
-func (c *Core) upToDateTo(l *link) {
-	c.send(Message{Type: UpToDate, To: l.peer, Link: l.id, Zxid: -1, Final: l.lineage != nil && c.lineage.Final})
+func (ls *learners) upToDateTo(l *link) {
+	l.send(Message{Type: UpToDate, Zxid: -1, Final: l.lineage != nil && ls.log.lineage.Final})
 	l.stage = linkUpToDate
 }
 
-// ack handles an ACK. Source: quorum-protocol 6.6, 7.2.
-func (c *Core) ack(l *link, m *Message) {
+// What an ACK of a learner means.
+type ackKind uint8
+
+const (
+	ackNothing    ackKind = iota // the ACK of UPTODATE, or an early one
+	ackNewLeader                 // of the history, and the epoch
+	ackNextEpoch                 // of the next epoch: see renewal.go
+	ackProposal                  // of proposals
+	ackUnexpected                // the link must be closed
+)
+
+// ack takes an ACK of a learner. Source: quorum-protocol 6.6, 7.2.
+func (l *link) ack(z proto.Zxid, epoch int64) ackKind {
 	switch {
 	case l.stage == linkSyncing:
-		if m.Zxid != proto.MakeZxid(c.epoch(), 0) {
-			return // an early ACK of a history txn, not of NEWLEADER (R4)
+		if z != proto.MakeZxid(epoch, 0) {
+			return ackNothing // of a history txn, not of NEWLEADER (R4)
 		}
-		c.ackNewLeader(l)
-	case l.renewal == renewalAdopting && l.epoch != l.adopting && m.Zxid == proto.MakeZxid(l.adopting, 0):
-		c.adoptedRenewal(l)
-	case l.stage == linkUpToDate && m.Zxid.Counter() != 0:
-		c.ackProposal(l, m.Zxid)
+		l.stage = linkSynced
+		// A Warren learner has made durable all that came before NEWLEADER. For other learners only the committed
+		// part is certain; they acknowledge the open proposals one by one.
+		l.acked = max(l.base, l.committed)
+		if l.warren {
+			l.acked = max(l.acked, l.sent)
+		}
+		return ackNewLeader
+	case l.renewal == renewalAdopting && l.epoch != l.adopting && z == proto.MakeZxid(l.adopting, 0):
+		// An observer master may have gone on to a later epoch meanwhile, into which the observer is led next.
+		l.epoch, l.acked = l.adopting, max(l.acked, l.sent)
+		return ackNextEpoch
+	case l.stage == linkUpToDate && z.Counter() != 0:
+		// An ACK of a Warren server covers all proposals before it; others send one ACK for each, in order.
+		if z > l.acked && (z > l.sent || !l.warren && !succeeds(l.acked, z)) {
+			return ackUnexpected
+		}
+		l.acked = max(l.acked, z)
+		return ackProposal
 	case l.stage == linkUpToDate, l.stage == linkSynced:
-		// The ACK of UPTODATE, or an early one.
-	default:
-		c.closeLink(l)
+		return ackNothing
 	}
+	return ackUnexpected
 }
 
-func (c *Core) ackNewLeader(l *link) {
-	l.stage = linkSynced
-	// A Warren learner has made durable all that came before NEWLEADER. For other learners only the committed
-	// part is certain; they acknowledge the open proposals one by one.
-	l.acked = max(l.base, l.committed)
-	if l.warren {
-		l.acked = max(l.acked, l.sent)
-	}
-	if l.voter >= 0 {
-		c.ld.synced = c.ld.synced.With(l.voter)
-		c.note(l)
-	}
-	if c.established() {
-		c.admit(l)
-	} else {
-		c.establish()
-	}
-}
-
-// ackProposal notes that a learner has a proposal. An ACK of a Warren server covers all proposals before it;
-// others send one ACK for each, in order.
-func (c *Core) ackProposal(l *link, z proto.Zxid) {
-	if z <= l.acked {
-		return
-	}
-	if z > l.sent || !l.warren && !succeeds(l.acked, z) {
-		c.closeLink(l)
-		return
-	}
-	l.acked = z
-	if l.voter >= 0 {
-		c.note(l)
+// ack counts an ACK of a learner.
+func (ld *leader) ack(l *link, m *Message) {
+	switch l.ack(m.Zxid, ld.epoch) {
+	case ackNewLeader:
+		if l.voter >= 0 {
+			ld.synced = ld.synced.With(l.voter)
+			ld.note(l)
+		}
+		if ld.established {
+			ld.admit(l)
+		} else {
+			ld.establish()
+		}
+	case ackNextEpoch:
+		if l.countsForNext() {
+			ld.synced = ld.synced.With(l.voter)
+		}
+		if ld.renewal.epoch == 0 {
+			ld.confirmNext(l)
+		}
+	case ackProposal:
+		if l.voter >= 0 {
+			ld.note(l)
+		}
+	case ackUnexpected:
+		ld.closeLink(l)
 	}
 }
 
 // note records how much of this epoch is durable at a voter.
-func (c *Core) note(l *link) {
-	if l.acked.Epoch() == c.ld.epoch {
-		c.ld.acked[l.voter] = max(c.ld.acked[l.voter], l.acked)
+func (ld *leader) note(l *link) {
+	if l.acked.Epoch() == ld.epoch {
+		ld.acked[l.voter] = max(ld.acked[l.voter], l.acked)
 	}
 }

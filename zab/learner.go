@@ -19,6 +19,8 @@ const (
 
 // learner is the state of a server that follows or observes.
 type learner struct {
+	*learners
+	queue    masterQueue // kept from role to role
 	leader   proto.ServerID
 	master   proto.ServerID // the server from which this server learns: the leader, or a follower
 	link     LinkID
@@ -26,17 +28,14 @@ type learner struct {
 	claimed  proto.Zxid // the end of the history that the leader was elected with; 0 if not known
 	warren   bool       // the leader understands cumulative ACKs
 	lineage  *Lineage   // of the leader, as LEADERINFO says
-	epoch    int64      // of LEADERINFO
-	next     int64      // the epoch in which the leader goes on: see renewal.go; 0 if there is none
-	promises int        // promises of epoch next that have not left
-	adopting bool       // NEWLEADER of epoch next was received and is not acknowledged
-	repeated bool       // the epoch had been promised before
-	askedAll bool       // a snapshot was asked for
-	attempts int        // attempts to connect
-	since    int64      // tick at which this server began to follow
-	pause    int        // ticks until the next attempt
-	heard    int64      // tick of the last message
-	pinged   int64      // tick at which the observers of this server were sent PING last
+	renewal  learnerRenewal
+	repeated bool  // the epoch had been promised before
+	askedAll bool  // a snapshot was asked for
+	attempts int   // attempts to connect
+	since    int64 // tick at which this server began to follow
+	pause    int   // ticks until the next attempt
+	heard    int64 // tick of the last message
+	pinged   int64 // tick at which the observers of this server were sent PING last
 
 	sync      Type       // Diff, Trunc or Snap
 	snap      proto.Zxid // zxid of SNAP
@@ -46,82 +45,80 @@ type learner struct {
 	acked     proto.Zxid // proposals up to here were acknowledged
 }
 
-// becomeLearner follows or observes the elected leader, whose history reaches up to claimed.
-func (c *Core) becomeLearner(leader proto.ServerID, claimed proto.Zxid) {
-	role := Following
-	if c.active.Observes(c.cfg.ID) {
-		role = Observing
-	}
-	c.enter(role, Discovery)
-	c.status.Leader, c.status.Master = leader, leader
-	c.step, c.tick, c.settle = c.stepLearner, c.tickLearner, c.settleLearner
-	c.ln = learner{leader: leader, master: leader, claimed: claimed, heard: c.now, since: c.now}
-	if pause := c.part(c.cfg.Timing.ObserverDialPause); role == Observing && pause > 0 {
-		c.ln.pause, c.ln.heard = pause, c.now+int64(pause)
+// learnerRenewal is the progress of a learner that is up to date with the next epoch of its leader: see renewal.go.
+type learnerRenewal struct {
+	next     int64 // that epoch; 0 if there is none
+	promises int   // promises of it that have not left
+	adopting bool  // NEWLEADER of it was received and is not acknowledged
+}
+
+// begin connects to the leader; an observer may wait first.
+func (ln *learner) begin() {
+	if pause := ln.part(ln.cfg.Timing.ObserverDialPause); ln.role == Observing && pause > 0 {
+		ln.pause, ln.heard = pause, ln.now+int64(pause)
 		return
 	}
-	c.dial()
+	ln.dial()
 }
 
-// part returns a random part of some ticks.
-func (c *Core) part(ticks int) int {
-	if ticks == 0 {
-		return 0
-	}
-	return c.cfg.Rand.IntN(ticks + 1)
-}
-
-func (c *Core) dial() {
-	c.ln.attempts++
-	c.ln.stage = lnDialing
-	c.ln.link = c.nextLink
-	c.nextLink++
-	c.out.Dial = append(c.out.Dial, c.source())
+func (ln *learner) dial() {
+	ln.attempts++
+	ln.stage = lnDialing
+	ln.link = ln.nextLink
+	ln.nextLink++
+	ln.out.Dial = append(ln.out.Dial, ln.source())
 }
 
 // introduce sends the first message to the leader.
-func (c *Core) introduce() {
-	c.ln.stage = lnInfo
-	c.ln.heard = c.now
+func (ln *learner) introduce() {
+	ln.stage = lnInfo
+	ln.heard = ln.now
 	t := FollowerInfo
-	if c.role == Observing {
+	if ln.role == Observing {
 		t = ObserverInfo
 	}
 	// acceptedEpoch is durable: nothing was in flight when the election began.
-	c.send(Message{Type: t, To: c.ln.master, Link: c.ln.link, Epoch: c.stable.epochs.Accepted,
-		Zxid: proto.MakeZxid(c.stable.epochs.Accepted, 0), ConfigVersion: int64(c.active.Version), Warren: true,
-		Repeat: true, Blank: c.stable.blank, Whole: c.wantsAll, Lineage: c.lineage})
+	ln.tell(Message{Type: t, Epoch: ln.log.stable.epochs.Accepted,
+		Zxid: proto.MakeZxid(ln.log.stable.epochs.Accepted, 0), ConfigVersion: int64(ln.active.Version), Warren: true,
+		Repeat: true, Blank: ln.log.stable.blank, Whole: ln.wantsAll, Lineage: ln.log.lineage})
 }
 
-func (c *Core) disconnected() {
-	ln := &c.ln
-	if ln.stage == lnDialing && ln.attempts < c.cfg.Timing.DialAttempts {
-		ln.stage, ln.link, ln.pause = lnPause, 0, c.cfg.Timing.DialPause
+// tell hands the host a message to the leader that promises nothing.
+func (ln *learner) tell(m Message) {
+	m.Link, m.To = ln.link, ln.master
+	ln.send(m)
+}
+
+// promise hands the host a promise to the leader.
+func (ln *learner) promise(p promise) { ln.outbox.promise(ln.link, ln.master, p) }
+
+func (ln *learner) disconnected() {
+	if ln.stage == lnDialing && ln.attempts < ln.cfg.Timing.DialAttempts {
+		ln.stage, ln.link, ln.pause = lnPause, 0, ln.cfg.Timing.DialPause
 		return
 	}
 	ln.link = 0
-	c.masterQueue.refused = ln.stage == lnInfo && ln.master != ln.leader
-	c.leave("the connection to leader %d ended", ln.master)
+	ln.queue.refused = ln.stage == lnInfo && ln.master != ln.leader
+	ln.leave("the connection to leader %d ended", ln.master)
 }
 
 // leave ends the connection to the leader and looks for one again. Txns that were received in synchronization and
 // not adopted are dropped: the leader has them in its log. Source: quorum-protocol 6.8 S1.
-func (c *Core) leave(format string, args ...any) {
+func (ln *learner) leave(format string, args ...any) {
 	reason := describe(format, args...)
-	if c.ln.master != c.ln.leader {
-		reason += describe(" (an observer master: the leader is %d)", c.ln.leader)
+	if ln.master != ln.leader {
+		reason += describe(" (an observer master: the leader is %d)", ln.leader)
 	}
-	c.becomeLooking(reason)
+	ln.look(-1, reason)
 }
 
-func (c *Core) tickLearner() {
-	c.tickLinks()
-	c.tickMaster()
-	ln := &c.ln
-	t := &c.cfg.Timing
+func (ln *learner) tick() {
+	ln.tickLinks()
+	ln.tickMaster()
+	t := &ln.cfg.Timing
 	if ln.stage == lnPause {
 		if ln.pause--; ln.pause <= 0 {
-			c.dial()
+			ln.dial()
 		}
 	}
 	limit := t.InitLimit * t.TickTime
@@ -131,165 +128,160 @@ func (c *Core) tickLearner() {
 	case ln.stage >= lnAdopted:
 		limit = t.SyncLimit * t.TickTime
 	}
-	if c.now-ln.heard > int64(limit) {
-		c.leave("leader %d was not heard for %s", ln.master, c.cfg.Timing.told(int64(limit)))
+	if ln.now-ln.heard > int64(limit) {
+		ln.leave("leader %d was not heard for %s", ln.master, ln.cfg.Timing.told(int64(limit)))
 	}
 }
 
-// stepLearner handles a message of the leader. Messages of older connections are refused.
-func (c *Core) stepLearner(m *Message) {
-	ln := &c.ln
+// step handles a message of the leader. Messages of older connections are refused.
+func (ln *learner) step(m *Message) {
 	if m.Link != ln.link {
-		if l := c.linkOf(m); l != nil && l.master {
-			c.stepMaster(l, m)
+		if l := ln.find(m.Link); l != nil && l.master {
+			ln.stepMaster(l, m)
 			return
 		}
 	}
 	if m.Link != ln.link || m.Link == 0 || ln.stage < lnInfo {
 		return
 	}
-	ln.heard = c.now
+	ln.heard = ln.now
 	switch m.Type {
 	case LeaderInfo:
-		c.leaderInfo(m)
+		ln.leaderInfo(m)
 	case Diff, Trunc, Snap:
-		c.syncBegins(m)
+		ln.syncBegins(m)
 	case Proposal:
-		c.proposed(m)
+		ln.proposed(m)
 	case Commit:
-		c.commit(m, ln.leader)
+		ln.commit(m, ln.leader)
 	case Inform:
-		c.inform(m, ln.leader)
+		ln.inform(m, ln.leader)
 	case Activate:
-		c.commit(m, m.Leader)
+		ln.commit(m, m.Leader)
 	case InformActive:
-		c.inform(m, m.Leader)
+		ln.inform(m, m.Leader)
 	case NewLeader:
-		c.newLeader(m)
+		ln.newLeader(m)
 	case UpToDate:
-		c.upToDate(m)
+		ln.upToDate(m)
 	case Ping:
 		if ln.stage == lnUpToDate {
-			c.send(Message{Type: Ping, To: ln.master, Link: ln.link, Zxid: m.Zxid})
-			c.pingObservers()
+			ln.tell(Message{Type: Ping, Zxid: m.Zxid})
+			ln.pingObservers()
 		}
 	case HandOver:
-		c.follow(m)
+		ln.follow(m)
 	case SyncReply:
 		// The host has seen the message on the wire; for the agreement it means nothing.
 	default:
-		c.leave("leader %d sent %v", ln.master, m.Type)
+		ln.leave("leader %d sent %v", ln.master, m.Type)
 	}
 }
 
 // leaderInfo promises the epoch, unless this server has promised a later one. Source: quorum-protocol 5.4.
-func (c *Core) leaderInfo(m *Message) {
-	ln := &c.ln
-	if c.partsFrom(m) || c.renewing(m) {
+func (ln *learner) leaderInfo(m *Message) {
+	if ln.partsFrom(m) || ln.promiseNext(m) {
 		return
 	}
 	if ln.stage == lnPromised && m.Epoch == ln.epoch {
 		// The leader asks for confirmation: see blank.go.
-		c.promise(ln.link, ln.master, c.stable.ackEpoch(ln.epoch, ln.repeated))
+		ln.promise(ln.log.stable.ackEpoch(ln.epoch, ln.repeated))
 		return
 	}
-	if ln.stage != lnInfo || m.Epoch < c.epochs.Accepted || m.Epoch >= epochMax {
-		if m.Epoch < c.epochs.Accepted {
-			c.refusedBy(describe("leader %d offers epoch %d, but this server has promised %d", ln.leader, m.Epoch,
-				c.epochs.Accepted), m.Lineage)
+	if ln.stage != lnInfo || m.Epoch < ln.log.epochs.Accepted || m.Epoch >= epochMax {
+		if m.Epoch < ln.log.epochs.Accepted {
+			ln.refusedBy(describe("leader %d offers epoch %d, but this server has promised %d", ln.leader, m.Epoch,
+				ln.log.epochs.Accepted), m.Lineage)
 		}
-		c.leave("leader %d offers epoch %d, but %d was accepted", ln.master, m.Epoch, c.epochs.Accepted)
+		ln.leave("leader %d offers epoch %d, but %d was accepted", ln.master, m.Epoch, ln.log.epochs.Accepted)
 		return
 	}
 	ln.epoch, ln.warren, ln.lineage = m.Epoch, m.Warren, m.Lineage
-	ln.repeated = m.Epoch == c.epochs.Accepted
-	if m.Epoch > c.epochs.Accepted {
-		c.persistAccepted(m.Epoch)
+	ln.repeated = m.Epoch == ln.log.epochs.Accepted
+	if m.Epoch > ln.log.epochs.Accepted {
+		ln.log.persistAccepted(m.Epoch)
 	}
 	ln.stage = lnPromise
-	c.phase = Synchronization
-	c.status.Epoch = m.Epoch
+	ln.phase = Synchronization
+	ln.status.Epoch = m.Epoch
 }
 
 // partsFrom compares this server with the leader before any promise, and leaves the leader if their histories
 // differ.
-func (c *Core) partsFrom(m *Message) bool {
-	ln := &c.ln
+func (ln *learner) partsFrom(m *Message) bool {
 	from := *m
 	from.From = ln.master
 	reason := ""
-	switch d := c.meetStranger(&from); {
+	switch d := ln.meetStranger(&from); {
 	case d != nil:
 		reason = d.Text
-	case m.Refused && c.epochs.Accepted > m.Epoch:
+	case m.Refused && ln.log.epochs.Accepted > m.Epoch:
 		reason = describe("leader %d of epoch %d does not believe that this server has promised epoch %d: "+
-			"acceptedEpoch is damaged, or from elsewhere", ln.master, m.Epoch, c.epochs.Accepted)
+			"acceptedEpoch is damaged, or from elsewhere", ln.master, m.Epoch, ln.log.epochs.Accepted)
 	case m.Refused:
 		reason = describe("leader %d of epoch %d refuses a history that ends in epoch %d", ln.master, m.Epoch,
-			c.lineage.Epoch())
-		c.refusedAsStranger(m, reason)
+			ln.log.lineage.Epoch())
+		ln.refusedAsStranger(m, reason)
 	default:
 		return false
 	}
-	c.refusedBy(reason, m.Lineage)
-	c.leave("the history of leader %d is another one: %s", ln.master, reason)
+	ln.refusedBy(reason, m.Lineage)
+	ln.leave("the history of leader %d is another one: %s", ln.master, reason)
 	return true
 }
 
-// settleLearner sends the promises that have become true.
-func (c *Core) settleLearner() {
-	ln := &c.ln
+// settle sends the promises that have become true.
+func (ln *learner) settle() {
 	switch ln.stage {
 	case lnPromise:
-		if c.stable.epochs.Accepted == ln.epoch {
-			p := c.stable.ackEpoch(ln.epoch, ln.repeated)
-			if c.wantsAll && ln.lineage == nil { // a leader without lineage understands no other request
-				p = c.stable.ackEpochWithNothing(ln.epoch)
+		if ln.log.stable.epochs.Accepted == ln.epoch {
+			p := ln.log.stable.ackEpoch(ln.epoch, ln.repeated)
+			if ln.wantsAll && ln.lineage == nil { // a leader without lineage understands no other request
+				p = ln.log.stable.ackEpochWithNothing(ln.epoch)
 			}
-			c.wantsAll, ln.askedAll = false, c.wantsAll
-			c.promise(ln.link, ln.master, p)
+			ln.wantsAll, ln.askedAll = false, ln.wantsAll
+			ln.promise(p)
 			ln.stage = lnPromised
 		}
 	case lnAdopting:
-		if len(c.flight) == 0 && c.stable.epochs.Current == ln.epoch && c.stable.last >= ln.history {
-			c.promise(ln.link, ln.master, c.stable.ackNewLeader(ln.epoch, ln.history))
+		if len(ln.log.flight) == 0 && ln.log.stable.epochs.Current == ln.epoch && ln.log.stable.last >= ln.history {
+			ln.promise(ln.log.stable.ackNewLeader(ln.epoch, ln.history))
 			ln.stage = lnAdopted
 		}
 	case lnUpToDate:
-		c.acknowledge()
-		c.settleRenewing()
+		ln.acknowledge()
+		ln.settleNext()
 	}
 }
 
 // acknowledge tells the leader what has become durable: one ACK for all to a Warren leader, one for each txn to
 // others.
-func (c *Core) acknowledge() {
-	ln := &c.ln
-	upTo := c.stable.last
-	if c.role != Following || upTo <= ln.acked {
+func (ln *learner) acknowledge() {
+	upTo := ln.log.stable.last
+	if ln.role != Following || upTo <= ln.acked {
 		return
 	}
 	if ln.warren {
-		c.promise(ln.link, ln.master, c.stable.ack(upTo))
+		ln.promise(ln.log.stable.ack(upTo))
 	} else {
-		for _, t := range c.window.between(ln.acked, upTo) {
-			c.promise(ln.link, ln.master, c.stable.ack(t.Zxid))
+		for _, t := range ln.log.window.between(ln.acked, upTo) {
+			ln.promise(ln.log.stable.ack(t.Zxid))
 		}
 	}
 	ln.acked = upTo
 }
 
 // follow obeys the HandOver of a leader.
-func (c *Core) follow(m *Message) {
-	if c.ln.stage != lnUpToDate || !c.active.Votes(m.Leader) {
-		c.leave("leader %d hands over to %d before synchronization has ended", c.ln.master, m.Leader)
+func (ln *learner) follow(m *Message) {
+	if ln.stage != lnUpToDate || !ln.active.Votes(m.Leader) {
+		ln.leave("leader %d hands over to %d before synchronization has ended", ln.master, m.Leader)
 		return
 	}
-	for _, l := range c.links {
+	for _, l := range ln.links {
 		if l.master && l.stage == linkUpToDate && l.warren {
-			c.streamTo(l)
-			c.send(Message{Type: HandOver, To: l.peer, Link: l.id, Leader: m.Leader})
+			ln.streamTo(l)
+			l.send(Message{Type: HandOver, Leader: m.Leader})
 		}
 	}
-	c.lookFor(m.Leader, describe("leader hands over to %d", m.Leader))
+	ln.look(m.Leader, describe("leader hands over to %d", m.Leader))
 }

@@ -27,3 +27,17 @@ func (c *Core) Learners(all []Learner) []Learner {
 	}
 	return all
 }
+
+// learners are the accepted links, and what a leader and an observer master do alike for the learners on them.
+// ZooKeeper: LearnerMaster.
+type learners struct {
+	*replica
+	links      []*link // by number
+	nextLink   LinkID  // of the next connection, accepted or not
+	claims     int     // at most so many links have a claim
+	renewAfter int64   // tick before which no renewal begins
+
+	proposed   proto.Zxid     // the last proposal of this leader; (epoch, 0) before the first
+	reconfig   proto.Zxid     // the last reconfiguration whose commit reached this role
+	designated proto.ServerID // and the server that leads by it
+}

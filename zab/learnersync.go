@@ -12,29 +12,28 @@ import (
 const anyZxid proto.Zxid = -1
 
 // syncBegins takes DIFF, TRUNC or SNAP. Source: quorum-protocol 6.8 S1, S2.
-func (c *Core) syncBegins(m *Message) {
-	ln := &c.ln
+func (ln *learner) syncBegins(m *Message) {
 	if ln.stage != lnPromised {
-		c.leave("leader %d sent %v out of turn", ln.master, m.Type)
+		ln.leave("leader %d sent %v out of turn", ln.master, m.Type)
 		return
 	}
 	ln.stage = lnSyncing
 	ln.sync = m.Type
-	if ln.askedAll && m.Type != Snap && c.last != 0 {
-		c.leave("leader %d sent %v where a snapshot was asked for", ln.master, m.Type)
+	if ln.askedAll && m.Type != Snap && ln.log.last != 0 {
+		ln.leave("leader %d sent %v where a snapshot was asked for", ln.master, m.Type)
 		return
 	}
-	if m.Type != Snap && ln.lineage != nil && !c.continues(m) {
+	if m.Type != Snap && ln.lineage != nil && !ln.continues(m) {
 		return
 	}
 	switch m.Type {
 	case Trunc:
-		if !c.truncateTo(m.Zxid) {
+		if !ln.truncateTo(m.Zxid) {
 			return
 		}
 	case Snap:
 		if m.Zxid < 0 {
-			c.leave("leader %d sent a snapshot at %v", ln.master, m.Zxid)
+			ln.leave("leader %d sent a snapshot at %v", ln.master, m.Zxid)
 			return
 		}
 		ln.snap = m.Zxid
@@ -42,28 +41,27 @@ func (c *Core) syncBegins(m *Message) {
 		ln.committed = m.Zxid
 		return
 	}
-	ln.pending.reset(c.last)
-	ln.committed = c.last
+	ln.pending.reset(ln.log.last)
+	ln.committed = ln.log.last
 }
 
 // continues reports whether the last txn that this server is told to keep is known to be the same at a leader
 // that keeps a lineage: by its checksum, or because both histories have gone through its epoch. If it is another
 // txn, this server stays outside; if that is not known, this server asks for the whole state.
-func (c *Core) continues(m *Message) bool {
-	ln := &c.ln
-	base := c.last
+func (ln *learner) continues(m *Message) bool {
+	base := ln.log.last
 	if m.Type == Trunc {
 		base = min(base, m.Zxid)
 	}
-	own, ok := c.sums(base)
+	own, ok := ln.sums(base)
 	theirs := Sums{m.Sum, cmp.Or(m.Bare, m.Sum)}
 	switch ok = ok && m.Summed; {
 	case ok && !own.same(theirs):
-		c.exposeStranger(ln.leader, base, ln.lineage)
+		ln.exposeStranger(ln.leader, base, ln.lineage)
 		return false
-	case !ok && base != 0 && !c.lineage.shares(ln.lineage, base):
-		c.wantsAll = true
-		c.leave("it is not known whether txn %v of leader %d is that of this server", base, ln.master)
+	case !ok && base != 0 && !ln.log.lineage.shares(ln.lineage, base):
+		ln.wantsAll = true
+		ln.leave("it is not known whether txn %v of leader %d is that of this server", base, ln.master)
 		return false
 	}
 	return true
@@ -79,68 +77,67 @@ func (c *Core) continues(m *Message) bool {
 // leader was lost comes after those that the follower then takes from its log. The txns between are committed,
 // this server has acknowledged them, and Java would not send them again. So this server asks for the whole state
 // instead.
-func (c *Core) truncateTo(z proto.Zxid) bool {
-	if z > c.last || z < 0 {
-		c.leave("leader %d truncates to %v, but the log ends at %v", c.ln.master, z, c.last)
+func (ln *learner) truncateTo(z proto.Zxid) bool {
+	if z > ln.log.last || z < 0 {
+		ln.leave("leader %d truncates to %v, but the log ends at %v", ln.master, z, ln.log.last)
 		return false
 	}
-	if committed := c.lineage.committed(); z < committed {
-		c.wantsAll = true
-		c.leave("leader %d truncates to %v, but all up to %v is committed", c.ln.master, z, committed)
+	if committed := ln.log.lineage.committed(); z < committed {
+		ln.wantsAll = true
+		ln.leave("leader %d truncates to %v, but all up to %v is committed", ln.master, z, committed)
 		return false
 	}
-	if ln := &c.ln; z < min(c.last, ln.claimed) && c.last.Epoch() == ln.claimed.Epoch() && ln.master == ln.leader {
-		c.wantsAll = true
-		c.leave("leader %d truncates to %v, but was elected with %v, which lies behind what is here",
+	if z < min(ln.log.last, ln.claimed) && ln.log.last.Epoch() == ln.claimed.Epoch() && ln.master == ln.leader {
+		ln.wantsAll = true
+		ln.leave("leader %d truncates to %v, but was elected with %v, which lies behind what is here",
 			ln.master, z, ln.claimed)
 		return false
 	}
 	at := z
-	if !c.window.holds(z) {
+	if !ln.log.window.holds(z) {
 		var ok bool
-		if at, _, ok = c.cfg.History.Locate(z); !ok {
-			c.wantsAll = true
-			c.leave("leader %d truncates to %v, which is below the log", c.ln.master, z)
+		if at, _, ok = ln.cfg.History.Locate(z); !ok {
+			ln.wantsAll = true
+			ln.leave("leader %d truncates to %v, which is below the log", ln.master, z)
 			return false
 		}
 	}
-	c.truncate(at)
+	ln.log.truncate(at)
+	ln.unsee(at)
 	if at != z {
-		c.leave("leader %d truncates to %v, but the log has %v before it", c.ln.master, z, at)
+		ln.leave("leader %d truncates to %v, but the log has %v before it", ln.master, z, at)
 		return false
 	}
 	return true
 }
 
 // proposed handles PROPOSAL. Source: quorum-protocol 6.8 S3, 7.3.
-func (c *Core) proposed(m *Message) {
-	ln := &c.ln
-	if ln.stage == lnUpToDate && c.role == Observing {
+func (ln *learner) proposed(m *Message) {
+	if ln.stage == lnUpToDate && ln.role == Observing {
 		return // an observer hears INFORM; Java ignores it as well
 	}
 	for _, t := range m.Txns {
-		if !c.receive(t) {
+		if !ln.receive(t) {
 			return
 		}
 	}
 }
 
 // receive appends one txn to the history, or to the history that is to be adopted.
-func (c *Core) receive(t Txn) bool {
-	ln := &c.ln
-	e, err := c.reconfigures(t)
+func (ln *learner) receive(t Txn) bool {
+	e, err := ln.reconfigures(t)
 	if err == nil && e != nil && e.Version != t.Zxid {
 		err = fmt.Errorf("zab: it has version %v", e.Version)
 	}
 	if err != nil {
-		c.leave("leader %d proposes %v, a reconfiguration that cannot be followed: %v", ln.master, t.Zxid, err)
+		ln.leave("leader %d proposes %v, a reconfiguration that cannot be followed: %v", ln.master, t.Zxid, err)
 		return false
 	}
 	switch {
 	case ln.stage == lnSyncing:
 		if ln.pending.before == anyZxid && len(ln.pending.txns) == 0 {
 			if t.Zxid > ln.snap && !succeeds(ln.snap, t.Zxid) {
-				c.gap(ln.snap, t.Zxid)
+				ln.gap(ln.snap, t.Zxid)
 				return false
 			}
 			ln.pending.before = t.Zxid - 1
@@ -148,24 +145,24 @@ func (c *Core) receive(t Txn) bool {
 			return true
 		}
 		if !ln.adjoins(ln.pending.last(), t.Zxid) {
-			c.gap(ln.pending.last(), t.Zxid)
+			ln.gap(ln.pending.last(), t.Zxid)
 			return false
 		}
 		ln.pending.push(t)
 	case ln.stage >= lnAdopting:
-		if last := c.window.last(); !succeeds(last, t.Zxid) {
-			c.gap(last, t.Zxid)
+		if last := ln.log.window.last(); !succeeds(last, t.Zxid) {
+			ln.gap(last, t.Zxid)
 			return false
 		}
-		if t.Zxid.Epoch() > c.epochs.Accepted { // a log that ends there is refused at the next start
-			c.leave("leader %d of epoch %d proposes %v, but only epoch %d was accepted", ln.master, ln.epoch, t.Zxid,
-				c.epochs.Accepted)
+		if t.Zxid.Epoch() > ln.log.epochs.Accepted { // a log that ends there is refused at the next start
+			ln.leave("leader %d of epoch %d proposes %v, but only epoch %d was accepted", ln.master, ln.epoch, t.Zxid,
+				ln.log.epochs.Accepted)
 			return false
 		}
-		c.window.add(t)
-		c.see(e)
+		ln.log.window.add(t)
+		ln.see(e)
 	default:
-		c.leave("leader %d sent a proposal before synchronization", ln.master)
+		ln.leave("leader %d sent a proposal before synchronization", ln.master)
 		return false
 	}
 	return true
@@ -186,43 +183,41 @@ func (ln *learner) adjoins(last, z proto.Zxid) bool {
 // gap ends the connection to a leader whose proposals do not follow each other. During synchronization the next
 // leader is asked for a snapshot; a serving leader that repeats or skips zxids is just left. Source:
 // quorum-protocol 6.8 S3, R17.
-func (c *Core) gap(last, next proto.Zxid) {
-	if c.ln.stage == lnSyncing {
-		c.wantsAll = true
+func (ln *learner) gap(last, next proto.Zxid) {
+	if ln.stage == lnSyncing {
+		ln.wantsAll = true
 	}
-	c.leave("leader %d proposes %v after %v", c.ln.master, next, last)
+	ln.leave("leader %d proposes %v after %v", ln.master, next, last)
 }
 
 // commit handles COMMIT or COMMITANDACTIVATE, which names the oldest proposal that is not committed (from a
 // Warren leader: the newest of several).
-func (c *Core) commit(m *Message, leader proto.ServerID) {
-	ln := &c.ln
-	if ln.stage == lnUpToDate && c.role == Observing {
+func (ln *learner) commit(m *Message, leader proto.ServerID) {
+	if ln.stage == lnUpToDate && ln.role == Observing {
 		return
 	}
-	w := &c.window
+	w := &ln.log.window
 	switch {
 	case ln.stage == lnSyncing:
 		w = &ln.pending
 	case ln.stage < lnAdopting:
-		c.leave("leader %d sent a commit before synchronization", ln.master)
+		ln.leave("leader %d sent a commit before synchronization", ln.master)
 		return
 	}
-	if !c.committable(w, m.Zxid) {
-		c.leave("leader %d commits %v after %v", ln.master, m.Zxid, ln.committed)
+	if !ln.committable(w, m.Zxid) {
+		ln.leave("leader %d commits %v after %v", ln.master, m.Zxid, ln.committed)
 		return
 	}
 	ln.committed = max(ln.committed, m.Zxid)
 	if ln.stage == lnUpToDate {
-		c.committed = ln.committed
-		c.activated(leader)
+		ln.log.committed = ln.committed
+		ln.activated(leader)
 	}
 }
 
 // committable reports whether z is a proposal that was received and not committed, and for a leader that is not
 // Warren the oldest such proposal. After SNAP, commits of txns that the snapshot holds are legal.
-func (c *Core) committable(w *window, z proto.Zxid) bool {
-	ln := &c.ln
+func (ln *learner) committable(w *window, z proto.Zxid) bool {
 	if ln.stage == lnSyncing && ln.sync == Snap && z <= ln.snap {
 		return len(w.txns) > 0 && w.holds(z)
 	}
@@ -236,78 +231,76 @@ func (c *Core) committable(w *window, z proto.Zxid) bool {
 
 // inform handles INFORM or INFORMANDACTIVATE: proposal and commit in one. An old leader may have sent the
 // proposal already.
-func (c *Core) inform(m *Message, leader proto.ServerID) {
-	ln := &c.ln
-	if c.role != Observing || ln.stage < lnSyncing {
-		c.leave("leader %d sent INFORM to a server that is %v", ln.master, c.role)
+func (ln *learner) inform(m *Message, leader proto.ServerID) {
+	if ln.role != Observing || ln.stage < lnSyncing {
+		ln.leave("leader %d sent INFORM to a server that is %v", ln.master, ln.role)
 		return
 	}
-	w := &c.window
+	w := &ln.log.window
 	if ln.stage == lnSyncing {
 		w = &ln.pending
 	}
 	for _, t := range m.Txns {
-		if i := w.above(ln.committed); !(i < len(w.txns) && w.txns[i].Zxid == t.Zxid) && !c.receive(t) {
+		if i := w.above(ln.committed); !(i < len(w.txns) && w.txns[i].Zxid == t.Zxid) && !ln.receive(t) {
 			return
 		}
 		ln.committed = max(ln.committed, t.Zxid)
 	}
 	if ln.stage == lnUpToDate {
-		c.committed = ln.committed
-		c.activated(leader)
+		ln.log.committed = ln.committed
+		ln.activated(leader)
 	}
 }
 
 // newLeader adopts the history of the leader: all of it is made durable, then currentEpoch, and then it is
 // acknowledged. The order is that of Persist. Source: quorum-protocol 6.8 S5.
-func (c *Core) newLeader(m *Message) {
-	ln := &c.ln
+func (ln *learner) newLeader(m *Message) {
 	if ln.stage == lnUpToDate {
-		c.renewEpoch(m)
+		ln.adoptNext(m)
 		return
 	}
 	if ln.stage != lnSyncing || m.Epoch != ln.epoch {
-		c.leave("leader %d of epoch %d sent NEWLEADER of %d out of turn", ln.master, ln.epoch, m.Epoch)
+		ln.leave("leader %d of epoch %d sent NEWLEADER of %d out of turn", ln.master, ln.epoch, m.Epoch)
 		return
 	}
 	if last := ln.pending.last(); ln.sync != Snap && last < ln.claimed && ln.claimed.Counter() != 0 &&
-		ln.master == ln.leader && c.role == Following {
+		ln.master == ln.leader && ln.role == Following {
 		// With counter 0 z is the start of an epoch, not a txn, and says nothing about the txns before it.
-		c.wantsAll = true
-		c.leave("leader %d ends its history with %v, but was elected with %v", ln.master, last, ln.claimed)
+		ln.wantsAll = true
+		ln.leave("leader %d ends its history with %v, but was elected with %v", ln.master, last, ln.claimed)
 		return
 	}
-	last, committed := max(ln.pending.last(), ln.snap), c.lineage.committed()
+	last, committed := max(ln.pending.last(), ln.snap), ln.log.lineage.committed()
 	if last < committed {
 		reason := describe("leader %d ends its history with %v, but all up to %v is committed", ln.master, last,
 			committed)
-		c.refusedBy(reason, ln.lineage)
-		c.leave("%s", reason)
+		ln.refusedBy(reason, ln.lineage)
+		ln.leave("%s", reason)
 		return
 	}
-	lineage := c.succession(m)
-	c.nameLeader(lineage)
-	c.doubt(m.Lineage)
+	lineage := ln.succession(m)
+	ln.nameLeader(lineage)
+	ln.doubt(m.Lineage)
 	if ln.sync == Snap {
-		if !c.install() {
+		if !ln.install() {
 			return
 		}
-		c.unsee(0) // the pending configuration belonged to a discarded history
+		ln.unsee(0) // the pending configuration belonged to a discarded history
 	} else {
 		for _, t := range ln.pending.txns {
-			c.window.add(t)
+			ln.log.window.add(t)
 		}
 	}
-	c.learn(m, ln.pending.txns)
-	c.forgetChecked()
+	ln.learn(m, ln.pending.txns)
+	ln.forgetChecked()
 	ln.pending = window{}
-	c.appendTail()
-	if ln.epoch > c.epochs.Current {
-		c.persistCurrent(ln.epoch, lineage)
+	ln.log.appendTail()
+	if ln.epoch > ln.log.epochs.Current {
+		ln.log.persistCurrent(ln.epoch, lineage)
 	} else {
-		c.noteLineage(lineage)
+		ln.log.noteLineage(lineage)
 	}
-	ln.history = c.last
+	ln.history = ln.log.last
 	ln.stage = lnAdopting
 	// The history needs no ACK of its own; proposals of this epoch do.
 	ln.acked = max(ln.committed, proto.MakeZxid(ln.epoch, 0))
@@ -318,38 +311,35 @@ func (c *Core) newLeader(m *Message) {
 // for it, by the marks of epochs, that it is the same as the histories of other servers which went through those
 // epochs, and would be joined with them. Mostly the lineage of the leader has all that the one here has, and nothing
 // is written.
-func (c *Core) doubt(theirs *Lineage) {
-	same := c.last.Epoch() // see continues
+func (ln *learner) doubt(theirs *Lineage) {
+	same := ln.log.last.Epoch() // see continues
 	switch {
 	case theirs == nil:
 		return // nothing is known of the histories of servers without a lineage
-	case c.ln.sync == Snap:
+	case ln.sync == Snap:
 		same = 0
-	case len(c.ln.pending.txns) == 0:
+	case len(ln.pending.txns) == 0:
 		return // the history stays
 	}
-	interim := c.lineage.common(theirs, same)
-	if interim.equal(c.lineage) {
+	interim := ln.log.lineage.common(theirs, same)
+	if interim.equal(ln.log.lineage) {
 		return
 	}
-	c.lineage, c.out.Lineage = interim, nil
-	job := c.writes.job(rankInterim)
-	job.Interim = interim
-	c.flying(job)
+	ln.log.persistInterim(interim)
 }
 
 // nameLeader corrects the leader in the status of an observer that learns from an observer master: the master may
 // follow another leader than the one that the observer heard of in the election.
-func (c *Core) nameLeader(l *Lineage) {
-	if i, ok := l.reign(c.ln.epoch); ok && l.Reigns[i].Leader >= 0 && c.ln.master != c.ln.leader {
-		c.status.Leader = l.Reigns[i].Leader
+func (ln *learner) nameLeader(l *Lineage) {
+	if i, ok := l.reign(ln.epoch); ok && l.Reigns[i].Leader >= 0 && ln.master != ln.leader {
+		ln.status.Leader = l.Reigns[i].Leader
 	}
 }
 
 // succession returns the lineage of the history that NEWLEADER ends. A leader that speaks the Java protocol has
 // no mark, and hands no identity on, and it is not known which epochs it adopted after the last one of this server.
-func (c *Core) succession(m *Message) *Lineage {
-	own, e := c.lineage, c.ln.epoch
+func (ln *learner) succession(m *Message) *Lineage {
+	own, e := ln.log.lineage, ln.epoch
 	if m.Lineage != nil && m.Lineage.Epoch() == e {
 		next := m.Lineage
 		if next.Ensemble == 0 {
@@ -360,16 +350,15 @@ func (c *Core) succession(m *Message) *Lineage {
 	if own.Epoch() >= e {
 		return own
 	}
-	leader := c.ln.leader
-	if c.ln.master != leader {
+	leader := ln.leader
+	if ln.master != leader {
 		leader = -1 // the master may follow another leader by now
 	}
 	return own.doubted().adopting(Reign{Epoch: e, Leader: leader, Gap: own.Epoch() != e-1})
 }
 
 // install replaces the database by the snapshot and the txns that were committed on top of it.
-func (c *Core) install() bool {
-	ln := &c.ln
+func (ln *learner) install() bool {
 	done := ln.pending.between(anyZxid, ln.committed)
 	rest := ln.pending.between(ln.committed, ln.pending.last())
 	last := ln.snap
@@ -377,50 +366,45 @@ func (c *Core) install() bool {
 		last = max(last, done[n-1].Zxid)
 	}
 	if len(rest) > 0 && !succeeds(last, rest[0].Zxid) {
-		c.wantsAll = true
-		c.leave("leader %d sent %v uncommitted on a snapshot at %v", ln.master, rest[0].Zxid, last)
+		ln.wantsAll = true
+		ln.leave("leader %d sent %v uncommitted on a snapshot at %v", ln.master, rest[0].Zxid, last)
 		return false
 	}
-	job := c.writes.job(rankInstall)
-	job.Install = &Install{Link: ln.link, Txns: done, Last: last}
-	c.last, c.delivered, ln.committed = last, last, last
-	c.stable.last = min(c.stable.last, last)
-	c.window.reset(last)
-	c.flying(job)
+	ln.log.install(ln.link, done, last)
+	ln.committed = last
 	for _, t := range rest {
-		c.window.add(t)
+		ln.log.window.add(t)
 	}
 	return true
 }
 
 // upToDate lets this server serve. Source: quorum-protocol 6.8 S7.
-func (c *Core) upToDate(m *Message) {
-	ln := &c.ln
-	if ln.stage == lnUpToDate && ln.next != 0 {
-		c.renewalEnds(m)
+func (ln *learner) upToDate(m *Message) {
+	if ln.stage == lnUpToDate && ln.renewal.next != 0 {
+		ln.enterNext(m)
 		return
 	}
 	if ln.stage != lnAdopted {
-		c.leave("leader %d sent UPTODATE before the ACK of NEWLEADER", ln.master)
+		ln.leave("leader %d sent UPTODATE before the ACK of NEWLEADER", ln.master)
 		return
 	}
 	ln.stage = lnUpToDate
-	c.promise(ln.link, ln.master, c.stable.ackNewLeader(ln.epoch, ln.history))
-	if !c.settled() {
+	ln.promise(ln.log.stable.ackNewLeader(ln.epoch, ln.history))
+	if !ln.settled() {
 		return
 	}
-	if c.blank {
+	if ln.log.blank {
 		// The whole history is here and durable. From the next connection on this server counts again.
-		c.initialize()
-		c.leave("synchronised with leader %d after the loss of the disk", ln.master)
+		ln.log.initialize()
+		ln.leave("synchronised with leader %d after the loss of the disk", ln.master)
 		return
 	}
-	c.committed = ln.committed
-	c.vote.Epoch = ln.epoch
-	c.phase = Broadcast
-	c.status.Serving = true
-	c.status.Outside = nil
-	c.noteLineage(c.lineage.settled(max(ln.committed, proto.MakeZxid(ln.epoch, 0))).identified(c.lineage.Ensemble,
-		m.Final && ln.lineage != nil))
-	c.masterQueue.found(ln.master)
+	ln.log.committed = ln.committed
+	ln.vote.Epoch = ln.epoch
+	ln.phase = Broadcast
+	ln.status.Serving, ln.established = true, true
+	ln.status.Outside = nil
+	ln.log.noteLineage(ln.log.lineage.settled(max(ln.committed, proto.MakeZxid(ln.epoch, 0))).
+		identified(ln.log.lineage.Ensemble, m.Final && ln.lineage != nil))
+	ln.queue.found(ln.master)
 }

@@ -1,6 +1,7 @@
 package zab
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/seed94657493/warren/proto"
@@ -22,6 +23,7 @@ const (
 
 // link is one accepted connection: a learner, as its leader sees it.
 type link struct {
+	out      *outbox
 	id       LinkID
 	peer     proto.ServerID
 	voter    int // place among the voters, -1 if the server has no say
@@ -68,15 +70,25 @@ type link struct {
 	answers []answer // to an observer of this follower, or held back by a renewal, oldest first
 }
 
+// send hands the host a message to the learner that promises nothing.
+func (l *link) send(m Message) {
+	m.Link, m.To = l.id, l.peer
+	l.out.send(m)
+}
+
+// promise hands the host a promise to the learner.
+func (l *link) promise(p promise) { l.out.promise(l.id, l.peer, p) }
+
 // Accept tells the core that a learner has connected to one of the ports. It returns the number of the
 // connection, or 0 if it must be closed. It may be called in any role: the learner may know before this server
 // that this server leads, or that its leader serves.
 func (c *Core) Accept(port Port) LinkID {
-	if c.self < 0 && port == LearnerPort || c.active.Observes(c.cfg.ID) && port == MasterPort || c.status.Stopped ||
-		c.status.Fatal != nil || len(c.links) >= c.cfg.Limits.LinksMax {
+	if c.self < 0 && port == LearnerPort || c.active.Observes(c.cfg.ID) && port == MasterPort ||
+		c.status.ended() || len(c.links) >= c.cfg.Limits.LinksMax {
 		return 0
 	}
-	l := &link{id: c.nextLink, peer: -1, voter: -1, master: port == MasterPort, opened: c.now, heard: c.now}
+	l := &link{out: &c.outbox, id: c.nextLink, peer: -1, voter: -1, master: port == MasterPort, opened: c.now,
+		heard: c.now}
 	c.nextLink++
 	c.links = append(c.links, l)
 	return l.id
@@ -85,23 +97,22 @@ func (c *Core) Accept(port Port) LinkID {
 // LinkUp tells the core that a connection which it had asked for is established.
 func (c *Core) LinkUp(id LinkID) {
 	if id != 0 && id == c.ln.link && c.ln.stage == lnDialing {
-		c.introduce()
+		c.ln.introduce()
 	}
 }
 
 // LinkDown tells the core that a connection was closed, or could not be made. Messages sent on it may or may not
 // have arrived.
 func (c *Core) LinkDown(id LinkID) {
-	if id == 0 || c.status.Stopped || c.status.Fatal != nil {
+	if id == 0 || c.status.ended() {
 		return
 	}
 	if id == c.ln.link {
-		c.disconnected()
+		c.ln.disconnected()
+		c.turn()
 		return
 	}
-	if i := c.linkIndex(id); i >= 0 {
-		c.dropLink(i)
-	}
+	c.drop(id)
 }
 
 // Heard tells the core that a packet which is not one of its messages has arrived on a link: the peer is alive.
@@ -110,51 +121,45 @@ func (c *Core) Heard(id LinkID) {
 		c.ln.heard = c.now
 		return
 	}
-	if i := c.linkIndex(id); i >= 0 {
-		c.links[i].heard = c.now
+	if l := c.find(id); l != nil {
+		l.heard = c.now
 	}
 }
 
 // invite offers the epoch to a learner. If the learner has another history, invite tells it so, closes the link
 // and returns false.
-func (c *Core) invite(l *link, epoch int64) bool {
-	p := c.stable.leaderInfo(epoch)
-	p.message.Lineage, p.message.Refused = c.lineage, l.parted
-	c.promise(l.id, l.peer, p)
+func (ls *learners) invite(l *link, epoch int64) bool {
+	p := ls.log.stable.leaderInfo(epoch)
+	p.message.Lineage, p.message.Refused = ls.log.lineage, l.parted
+	l.promise(p)
 	l.stage = max(l.stage, linkInvited)
 	if l.parted {
-		c.closeLink(l)
+		ls.closeLink(l)
 	}
 	return !l.parted
 }
 
-func (c *Core) linkIndex(id LinkID) int {
-	i, ok := slices.BinarySearchFunc(c.links, id, func(l *link, id LinkID) int { return int(int64(l.id) - int64(id)) })
+// find returns the accepted link of a number, nil if it is closed.
+func (ls *learners) find(id LinkID) *link {
+	i, ok := slices.BinarySearchFunc(ls.links, id, func(l *link, id LinkID) int { return cmp.Compare(l.id, id) })
 	if !ok {
-		return -1
-	}
-	return i
-}
-
-// linkOf returns the accepted link of a message. Messages of closed links are refused here.
-func (c *Core) linkOf(m *Message) *link {
-	i := c.linkIndex(m.Link)
-	if i < 0 {
 		return nil
 	}
-	return c.links[i]
+	return ls.links[i]
 }
 
 // closeLink closes an accepted link.
-func (c *Core) closeLink(l *link) {
-	if i := c.linkIndex(l.id); i >= 0 {
-		c.out.Close = append(c.out.Close, l.id)
-		c.dropLink(i)
+func (ls *learners) closeLink(l *link) {
+	if ls.drop(l.id) {
+		ls.out.Close = append(ls.out.Close, l.id)
 	}
 }
 
-func (c *Core) dropLink(i int) {
-	c.links = slices.Delete(c.links, i, i+1)
+// drop forgets an accepted link. It reports whether there was one.
+func (ls *learners) drop(id LinkID) bool {
+	n := len(ls.links)
+	ls.links = slices.DeleteFunc(ls.links, func(l *link) bool { return l.id == id })
+	return len(ls.links) < n
 }
 
 // learnerInfo handles the first message of a learner. A server that does not lead keeps it for a while: it may
@@ -183,28 +188,33 @@ func (c *Core) learnerInfo(l *link, m *Message) {
 	if c.role != Leading {
 		return // settleMaster handles the links of an observer master
 	}
-	if i := c.voters.index(m.From); i >= 0 && !c.recall(l, i) {
+	c.ld.welcome(l)
+	c.turn()
+}
+
+// welcome takes a learner that has introduced itself.
+func (ld *leader) welcome(l *link) {
+	if i := ld.voters.index(l.peer); i >= 0 && !ld.recall(l, i) {
 		return
 	}
-	c.offerEpoch(l)
-	if c.ld.stage >= leaderPromising && l.accepted > c.ld.epoch && !l.parted {
-		c.outrun(l)
+	ld.offerEpoch(l)
+	if ld.stage >= leaderPromising && l.accepted > ld.epoch && !l.parted {
+		ld.outrun(l)
 	}
 }
 
 // outrun deals with a learner that has promised a later epoch than that of this leader, and so cannot follow it. A
-// leader that is not established goes on with the others, and gives up if they are no quorum (tickLeader); the
+// leader that is not established goes on with the others, and gives up if they are no quorum (leader.tick); the
 // next one begins a later epoch. An established leader stays. If the history of the learner is a part of that of the
 // leader, the leader begins a new epoch, in which the learner can follow. Otherwise the learner is told that it has
 // to stay outside. A learner without a lineage finds that out by itself.
-func (c *Core) outrun(l *link) {
-	ld := &c.ld
+func (ld *leader) outrun(l *link) {
 	switch {
 	case ld.stage < leaderBarrier || l.lineage == nil:
 	case l.lineage.Epoch() > ld.epoch:
 		// A quorum follows this leader, so no quorum can have promised that epoch.
 		l.parted, l.voter = true, -1
-		c.strangers[l.peer] = &stranger{lineage: l.lineage, ahead: true,
+		ld.strangers[l.peer] = &stranger{lineage: l.lineage, ahead: true,
 			difference: &Difference{Epoch: l.lineage.Epoch(),
 				Text: describe("it has adopted epoch %d, which comes after epoch %d that a quorum follows",
 					l.lineage.Epoch(), ld.epoch)}}
@@ -226,38 +236,38 @@ const epochLeap = 1 << 14
 
 // leaps reports whether the acceptedEpoch of a learner is out of reach. Such a learner is told that it has to stay
 // outside.
-func (c *Core) leaps(l *link) bool {
-	if l.accepted-c.epochs.Accepted <= epochLeap {
+func (ls *learners) leaps(l *link) bool {
+	if l.accepted-ls.log.epochs.Accepted <= epochLeap {
 		return false
 	}
-	if c.voters.votes(l.peer) || c.active.Observes(l.peer) { // only these: that bounds the map
+	if ls.voters.votes(l.peer) || ls.active.Observes(l.peer) { // only these: that bounds the map
 		lineage := l.lineage
 		if lineage == nil {
 			lineage = &Lineage{}
 		}
-		c.strangers[l.peer] = &stranger{lineage: lineage, ahead: true, difference: &Difference{Epoch: l.accepted,
+		ls.strangers[l.peer] = &stranger{lineage: lineage, ahead: true, difference: &Difference{Epoch: l.accepted,
 			Text: describe(
 				"its acceptedEpoch is %d, which cannot be if that of the leader is %d: its files are damaged, "+
-					"or from elsewhere", l.accepted, c.epochs.Accepted)}}
+					"or from elsewhere", l.accepted, ls.log.epochs.Accepted)}}
 	}
 	return true
 }
 
 // compare compares the history of a learner again, because this server has learned more about its own.
-func (c *Core) compare(l *link) {
-	l.parted = l.parted || c.differs(l.lineage) != nil
-	l.voter = c.placeOf(l)
+func (ls *learners) compare(l *link) {
+	l.parted = l.parted || ls.differs(l.lineage) != nil
+	l.voter = ls.placeOf(l)
 }
 
 // ahead reports whether a learner knows a later configuration than this server, if this server should serve it or
 // can never learn that configuration. The first configuration is the same whatever its number: a leader that had
 // numbered it, and whose epoch was lost, may have told the learner.
-func (c *Core) ahead(l *link) bool {
-	own, its := c.active.Version, proto.Zxid(l.config)
-	if c.cfg.Roster != nil && own != 0 && own.Counter() == 0 && its.Counter() == 0 {
+func (ls *learners) ahead(l *link) bool {
+	own, its := ls.active.Version, proto.Zxid(l.config)
+	if ls.cfg.Roster != nil && own != 0 && own.Counter() == 0 && its.Counter() == 0 {
 		return false
 	}
-	return its > own && (c.role == Leading || c.cfg.Roster == nil || l.master && c.masters())
+	return its > own && (ls.role == Leading || ls.cfg.Roster == nil || l.master && ls.masters())
 }
 
 // forget takes back all that was counted for a voter that has lost its disk.
@@ -269,26 +279,10 @@ func (ld *leader) forget(i int) {
 }
 
 // tickLinks closes links that have waited in vain for this server to lead, or to serve.
-func (c *Core) tickLinks() {
-	for i := len(c.links) - 1; i >= 0; i-- {
-		l := c.links[i]
-		if c.now-l.opened > int64(c.cfg.Timing.TickTime) && !(c.serves(l) && l.stage >= linkInvited) {
-			c.closeLink(l)
+func (ls *learners) tickLinks() {
+	for _, l := range slices.Backward(ls.links) {
+		if ls.now-l.opened > int64(ls.cfg.Timing.TickTime) && !(ls.serves(l) && l.stage >= linkInvited) {
+			ls.closeLink(l)
 		}
 	}
-}
-
-// shutdown closes every link of a role that ends.
-func (c *Core) shutdown() {
-	if c.ln.link != 0 {
-		c.out.Close = append(c.out.Close, c.ln.link)
-	}
-	c.ln = learner{}
-	for _, l := range slices.Backward(c.links) {
-		if c.role == Leading || l.stage >= linkInvited {
-			c.closeLink(l)
-		}
-	}
-	c.ld = leader{}
-	c.reconfig, c.designated = 0, -1
 }

@@ -1,6 +1,10 @@
 package zab
 
-import "github.com/seed94657493/warren/proto"
+import (
+	"math/rand/v2"
+
+	"github.com/seed94657493/warren/proto"
+)
 
 // masterQueue is the order in which an observer tries to learn from other servers. It begins with the followers,
 // in a random order for each observer, with the server that the observer learned from last at the end. It repeats
@@ -25,22 +29,23 @@ const masterPatience = 2
 func (q *masterQueue) found(master proto.ServerID) { q.leader, q.last = -1, master }
 
 // source returns where to connect to learn: the leader, or for an observer the next server of the queue.
-func (c *Core) source() Dial {
-	d := Dial{Link: c.ln.link, Peer: c.ln.leader, Port: LearnerPort}
-	if c.role == Observing && c.cfg.Masters && (c.next == nil || !c.next.Votes(c.cfg.ID)) { // else see welcomes
-		if id, ok := c.nextMaster(); ok {
+func (ln *learner) source() Dial {
+	d := Dial{Link: ln.link, Peer: ln.leader, Port: LearnerPort}
+	if ln.role == Observing && ln.cfg.Masters && (ln.next == nil || !ln.next.Votes(ln.cfg.ID)) { // else see welcomes
+		if id, ok := ln.queue.take(ln.leader, ln.active, ln.now,
+			int64(masterPatience*ln.cfg.Timing.TickTime), ln.cfg.Rand); ok {
 			d.Peer, d.Port = id, MasterPort
 		}
 	}
-	c.ln.master, c.status.Master = d.Peer, d.Peer
+	ln.master, ln.status.Master = d.Peer, d.Peer
 	return d
 }
 
-// nextMaster returns the follower to try next, or false if the leader is next.
-func (c *Core) nextMaster() (id proto.ServerID, ok bool) {
-	q := &c.masterQueue
-	if q.leader != c.ln.leader || q.version != c.active.Version {
-		c.refill()
+// take returns the follower to try next, or false if the leader is next.
+func (q *masterQueue) take(leader proto.ServerID, active *Ensemble, now, patience int64,
+	rng *rand.Rand) (id proto.ServerID, ok bool) {
+	if q.leader != leader || q.version != active.Version {
+		q.refill(leader, active, now, rng)
 	}
 	if q.refused {
 		q.refused = false
@@ -48,8 +53,8 @@ func (c *Core) nextMaster() (id proto.ServerID, ok bool) {
 	}
 	if q.next == len(q.all) {
 		q.next = 0
-		if len(q.all) == 0 || c.now-q.since >= int64(masterPatience*c.cfg.Timing.TickTime) {
-			q.since = c.now
+		if len(q.all) == 0 || now-q.since >= patience {
+			q.since = now
 			return 0, false
 		}
 	}
@@ -58,11 +63,10 @@ func (c *Core) nextMaster() (id proto.ServerID, ok bool) {
 }
 
 // refill begins anew with the present followers.
-func (c *Core) refill() {
-	q := &c.masterQueue
-	q.leader, q.version, q.all, q.next, q.since, q.refused = c.ln.leader, c.active.Version, nil, 0, c.now, false
+func (q *masterQueue) refill(leader proto.ServerID, active *Ensemble, now int64, rng *rand.Rand) {
+	*q = masterQueue{leader: leader, version: active.Version, since: now, last: q.last}
 	lost := false
-	for _, id := range c.active.Quorum.Voters() {
+	for _, id := range active.Quorum.Voters() {
 		switch id {
 		case q.leader:
 		case q.last:
@@ -71,7 +75,7 @@ func (c *Core) refill() {
 			q.all = append(q.all, id)
 		}
 	}
-	c.cfg.Rand.Shuffle(len(q.all), func(i, j int) { q.all[i], q.all[j] = q.all[j], q.all[i] })
+	rng.Shuffle(len(q.all), func(i, j int) { q.all[i], q.all[j] = q.all[j], q.all[i] })
 	if lost {
 		q.all = append(q.all, q.last)
 	}

@@ -142,6 +142,9 @@ type Status struct {
 	Deserted int
 }
 
+// ended reports whether the core does nothing any more.
+func (s *Status) ended() bool { return s.Stopped || s.Fatal != nil }
+
 // Outside says why a server stays outside of the ensemble.
 type Outside struct {
 	Leader proto.ServerID // the server that leads the ensemble

@@ -39,115 +39,89 @@ func (c *Core) Ready(next *Ensemble) bool {
 	return next.Quorum.DecidesSet(s)
 }
 
-// weighs reports whether a server may lead by the committed configuration: those of weight 0 may not.
-func (c *Core) weighs(id proto.ServerID) bool {
-	i := c.active.Quorum.Index(id)
-	return i >= 0 && c.active.Quorum.Weighs(i)
-}
-
-// newest returns the last configuration of the history.
-func (c *Core) newest() *Ensemble {
-	if c.next != nil {
-		return c.next
-	}
-	return c.active
-}
-
-// parse reads a configuration that another server has sent. It returns nil for a text that is no configuration,
-// or one that is not newer than the known one.
-func (c *Core) parse(text []byte, than *Ensemble) *Ensemble {
-	if c.cfg.Roster == nil || len(text) == 0 || string(text) == string(c.text) {
-		return nil
-	}
-	e, err := c.cfg.Roster.Parse(text)
-	if err != nil || e.Version <= than.Version {
-		return nil
-	}
-	if _, err = newElectorate(c.newest(), e); err != nil {
-		return nil
-	}
-	return e
-}
-
-// reconfigures returns the configuration that a txn makes, or nil. It is an error if that cannot be read, or has
-// too many voters.
-func (c *Core) reconfigures(t Txn) (*Ensemble, error) {
-	if c.cfg.Roster == nil {
-		return nil, nil
-	}
-	e, err := c.cfg.Roster.Proposed(t)
-	if e != nil && err == nil {
-		_, err = newElectorate(c.newest(), e)
-	}
-	return e, err
-}
-
 // see makes a configuration that is now part of the history the pending one.
-func (c *Core) see(e *Ensemble) {
-	if e == nil || e.Version <= c.newest().Version {
+func (ls *learners) see(e *Ensemble) {
+	if e == nil || e.Version <= ls.newest().Version {
 		return
 	}
-	if c.next != nil {
-		c.activate(c.next) // otherwise e would not have been proposed
+	if ls.next != nil {
+		ls.activate(ls.next) // otherwise e would not have been proposed
 	}
-	c.next = e
-	c.reseat()
+	ls.next = e
+	ls.reseat()
 }
 
 // unsee forgets the pending configuration if the history ends before it.
-func (c *Core) unsee(last proto.Zxid) {
-	if c.next != nil && c.next.Version > last {
-		c.next = nil
-		c.reseat()
+func (ls *learners) unsee(last proto.Zxid) {
+	if ls.next != nil && ls.next.Version > last {
+		ls.next = nil
+		ls.reseat()
 	}
 }
 
 // activate makes a configuration the committed one. The caller handles what that means for the role.
-func (c *Core) activate(e *Ensemble) {
-	if e.Version <= c.active.Version {
-		violated("configuration %v is to follow %v", e.Version, c.active.Version)
+func (ls *learners) activate(e *Ensemble) {
+	if e.Version <= ls.active.Version {
+		violated("configuration %v is to follow %v", e.Version, ls.active.Version)
 	}
-	c.active = e
-	if c.next != nil && c.next.Version <= e.Version {
-		c.next = nil
+	ls.active = e
+	if ls.next != nil && ls.next.Version <= e.Version {
+		ls.next = nil
 	}
-	c.text = e.Wire()
-	job := c.writes.job(rankEnsemble)
-	job.Ensemble = e
-	c.flying(job)
-	c.reseat()
+	ls.text = e.Wire()
+	ls.log.persistEnsemble(e)
+	ls.reseat()
 }
 
 // reseat counts votes by the present configurations.
-func (c *Core) reseat() {
-	from := c.voters
-	to, err := newElectorate(c.active, c.next)
+func (ls *learners) reseat() {
+	to, err := newElectorate(ls.active, ls.next)
 	if err != nil {
-		c.fatal(err)
+		ls.fatal(err)
 		return
 	}
-	c.voters = to
-	c.self = to.index(c.cfg.ID)
-	c.peers = nil
+	ls.voters = to
+	ls.self = to.index(ls.cfg.ID)
+	ls.peers = nil
 	for _, id := range to.ids {
-		if id != c.cfg.ID {
-			c.peers = append(c.peers, id)
+		if id != ls.cfg.ID {
+			ls.peers = append(ls.peers, id)
 		}
 	}
-	ld := &c.ld
+	for _, l := range ls.links {
+		l.voter = ls.placeOf(l)
+	}
+}
+
+// see, as a leader.
+func (ld *leader) see(e *Ensemble) {
+	from := ld.voters
+	ld.learners.see(e)
+	ld.recount(from)
+}
+
+// activate, as a leader.
+func (ld *leader) activate(e *Ensemble) {
+	from := ld.voters
+	ld.learners.activate(e)
+	ld.recount(from)
+}
+
+// recount moves what was counted for voters to their places among the present voters.
+func (ld *leader) recount(from *electorate) {
 	for _, set := range []*quorum.Set{&ld.connecting, &ld.electing, &ld.synced, &ld.unfit} {
-		*set = to.moved(*set, from)
+		*set = ld.voters.moved(*set, from)
 	}
 	acked := ld.acked
 	clear(ld.acked[:])
 	for i, id := range from.ids {
-		if j := to.index(id); j >= 0 {
+		if j := ld.voters.index(id); j >= 0 {
 			ld.acked[j] = acked[i]
 		}
 	}
-	for _, l := range c.links {
-		if l.voter = c.placeOf(l); l.voter >= 0 && c.role == Leading && l.stage >= linkSynced {
-			c.note(l)
+	for _, l := range ld.links {
+		if l.voter >= 0 && l.stage >= linkSynced {
+			ld.note(l)
 		}
 	}
 }
@@ -155,48 +129,44 @@ func (c *Core) reseat() {
 // placeOf returns the place among the voters of the server on a link, or -1 if it does not count. An observer
 // that a pending configuration makes a voter counts until the history is settled, because it promises and keeps
 // what a follower does. It is not counted for proposals. Java servers need not keep anything as observers.
-func (c *Core) placeOf(l *link) int {
+func (ls *learners) placeOf(l *link) int {
 	if l.stage == linkNew || l.master || l.observer && !l.warren || l.blank || l.parted {
 		return -1
 	}
-	return c.voters.index(l.peer)
+	return ls.voters.index(l.peer)
 }
 
 // The leader.
 
-// pendingTxn reports whether a reconfiguration waits for its quorums: one of this epoch, or one that is adopted
-// with the history.
-func (c *Core) pendingTxn() bool { return c.next != nil && c.next.Version.Counter() != 0 }
-
 // numberFirst gives the first configuration of an ensemble that can be reconfigured a version: that of the first epoch
 // of the history that may have given it one. If that epoch was established, servers have the configuration by that
 // version. Source: quorum-protocol 5.2 step 7.
-func (c *Core) numberFirst() {
-	if c.cfg.Roster != nil && c.active.Version == 0 && c.next == nil {
-		c.see(c.active.at(proto.MakeZxid(c.lineage.unsettled(c.ld.epoch), 0)))
+func (ld *leader) numberFirst() {
+	if ld.cfg.Roster != nil && ld.active.Version == 0 && ld.next == nil {
+		ld.see(ld.active.at(proto.MakeZxid(ld.log.lineage.unsettled(ld.epoch), 0)))
 	}
 }
 
 // reconfigured acts on the commit of the pending configuration. A leader that has no vote in it names the next
 // leader, sends the commit, and follows. Source: quorum-protocol 11.6.
-func (c *Core) reconfigured() {
-	e := c.next
-	c.reconfig, c.designated = e.Version, c.cfg.ID
-	if !e.Votes(c.cfg.ID) {
-		c.designated = c.successor(e)
+func (ld *leader) reconfigured() {
+	e := ld.next
+	ld.reconfig, ld.designated = e.Version, ld.cfg.ID
+	if !e.Votes(ld.cfg.ID) {
+		ld.designated = ld.successor(e)
 	}
-	c.activate(e)
-	if c.designated == c.cfg.ID {
+	ld.activate(e)
+	if ld.designated == ld.cfg.ID {
 		return
 	}
-	c.streamOn()
-	c.lookFor(c.designated, describe("reconfigured: %d leads", c.designated))
+	ld.streamOn()
+	ld.look(ld.designated, describe("reconfigured: %d leads", ld.designated))
 }
 
 // successor is the server that leads next by the configuration e, which it has in its log; -1 if none is connected.
-func (c *Core) successor(e *Ensemble) proto.ServerID {
+func (ld *leader) successor(e *Ensemble) proto.ServerID {
 	next := proto.ServerID(-1)
-	for _, l := range c.links {
+	for _, l := range ld.links {
 		i := e.Quorum.Index(l.peer)
 		if i >= 0 && e.Quorum.Weighs(i) && l.voter >= 0 && l.stage == linkUpToDate &&
 			l.acked >= e.Version && l.peer > next {
@@ -209,15 +179,16 @@ func (c *Core) successor(e *Ensemble) proto.ServerID {
 // adoptFirst makes the last configuration of the history the committed one: a quorum of both has adopted that
 // history. It reports false if this server has no vote by it, and therefore leads no longer. Source:
 // quorum-protocol 6.6.
-func (c *Core) adoptFirst() bool {
-	if c.next == nil {
+func (ld *leader) adoptFirst() bool {
+	if ld.next == nil {
 		return true
 	}
-	c.activate(c.next)
-	if c.active.Votes(c.cfg.ID) {
+	ld.activate(ld.next)
+	if ld.active.Votes(ld.cfg.ID) {
 		return true
 	}
-	c.stepDown("server %d has no vote by configuration %v, which it has found committed", c.cfg.ID, c.active.Version)
+	ld.stepDown("server %d has no vote by configuration %v, which it has found committed", ld.cfg.ID,
+		ld.active.Version)
 	return false
 }
 
@@ -225,53 +196,53 @@ func (c *Core) adoptFirst() bool {
 
 // learn takes the configurations that NEWLEADER brings: the last one of its history, and from a Warren leader
 // also the one that was committed before it. Source: quorum-protocol 6.6, 11.3 (c).
-func (c *Core) learn(m *Message, history []Txn) {
-	if e := c.parse(m.Active, c.active); e != nil {
-		c.activate(e)
+func (ln *learner) learn(m *Message, history []Txn) {
+	if e := ln.parse(m.Active, ln.active); e != nil {
+		ln.activate(e)
 	}
-	if c.cfg.Roster != nil {
+	if ln.cfg.Roster != nil {
 		for _, t := range history {
-			if e, err := c.reconfigures(t); err == nil { // it was read before, in receive
-				c.see(e)
+			if e, err := ln.reconfigures(t); err == nil { // it was read before, in receive
+				ln.see(e)
 			}
 		}
 	}
-	c.see(c.parse(m.Config, c.newest()))
+	ln.see(ln.parse(m.Config, ln.newest()))
 }
 
 // activated acts on the commit of the pending configuration at a learner that serves. If the leader or the role
 // of this server changes, the connection ends, and the named server leads without an election. Source:
 // quorum-protocol 11.5, 11.6.
-func (c *Core) activated(leader proto.ServerID) {
-	if c.next == nil || c.ln.stage != lnUpToDate || c.next.Version > c.committed {
+func (ln *learner) activated(leader proto.ServerID) {
+	if ln.next == nil || ln.stage != lnUpToDate || ln.next.Version > ln.log.committed {
 		return
 	}
-	c.activate(c.next)
-	c.reconfig, c.designated = c.active.Version, leader
-	if leader == c.ln.leader && c.fits() {
+	ln.activate(ln.next)
+	ln.reconfig, ln.designated = ln.active.Version, leader
+	if leader == ln.leader && ln.fits() {
 		return
 	}
-	c.streamOn()
-	if !c.active.Votes(leader) {
+	ln.streamOn()
+	if !ln.active.Votes(leader) {
 		leader = -1
 	}
-	c.lookFor(leader, describe("reconfigured: %d leads", leader))
+	ln.look(leader, describe("reconfigured: %d leads", leader))
 }
 
 // settled acts on the configuration that UPTODATE confirms. It reports false if this server had to leave.
-func (c *Core) settled() bool {
-	if c.next != nil && (c.next.Version <= c.ln.committed || c.next.Version.Counter() == 0) {
-		c.activate(c.next)
+func (ln *learner) settled() bool {
+	if ln.next != nil && (ln.next.Version <= ln.committed || ln.next.Version.Counter() == 0) {
+		ln.activate(ln.next)
 	}
-	if !c.fits() || c.cfg.Roster != nil && !c.voters.votes(c.ln.leader) {
-		c.leave("reconfigured: leader %d is no voter, or this server has another role", c.ln.leader)
+	if !ln.fits() || ln.cfg.Roster != nil && !ln.voters.votes(ln.leader) {
+		ln.leave("reconfigured: leader %d is no voter, or this server has another role", ln.leader)
 		return false
 	}
 	return true
 }
 
 // fits reports whether the role of this learner is the one that it has by the committed configuration.
-func (c *Core) fits() bool { return (c.role == Observing) == c.active.Observes(c.cfg.ID) }
+func (ln *learner) fits() bool { return (ln.role == Observing) == ln.active.Observes(ln.cfg.ID) }
 
 // meet adopts a committed configuration that a server without a leader hears of, and then looks for a leader
 // anew. It reports whether there was one. Source: quorum-protocol 3.3.
@@ -284,6 +255,6 @@ func (c *Core) meet(m *Message) bool {
 		return false
 	}
 	c.activate(e)
-	c.becomeLooking(describe("configuration %v is newer", e.Version))
+	c.look(-1, describe("configuration %v is newer", e.Version))
 	return true
 }

@@ -52,87 +52,79 @@ const (
 	renewalAdopting             // NEWLEADER was sent
 )
 
-// awaitsRenewal reports whether a learner that has just connected has to wait for the next epoch, either because
+// waitsForNext reports whether a learner that has just connected has to wait for the next epoch, either because
 // it could not follow in this one or because the next one is being prepared.
-func (c *Core) awaitsRenewal(l *link) bool {
-	ld := &c.ld
+func (ld *leader) waitsForNext(l *link) bool {
 	if ld.renewal.epoch != 0 {
 		return true
 	}
-	return ld.stage >= leaderBarrier && !l.parted && l.accepted > ld.epoch && l.outran == ld.epoch && c.renewable()
+	return ld.stage >= leaderBarrier && !l.parted && l.accepted > ld.epoch && l.outran == ld.epoch && ld.quorumRenews()
 }
 
-// renewable reports whether a quorum of servers that can take part is up to date.
-func (c *Core) renewable() bool {
-	able := quorum.Set(0).With(c.self)
-	for _, l := range c.links {
-		if l.decidesRenewal() {
-			able = able.With(l.voter)
-		}
-	}
-	return c.voters.decides(able)
+// quorumRenews reports whether a quorum of servers that can take part is up to date.
+func (ld *leader) quorumRenews() bool {
+	return ld.voters.decides(ld.voting((*link).countsForNext).With(ld.self))
 }
 
-// renews reports whether a learner is up to date and can take part in a renewal.
-func (l *link) renews() bool { return l.stage == linkUpToDate && l.lineage != nil }
+// canRenew reports whether a learner is up to date and can take part in a renewal.
+func (l *link) canRenew() bool { return l.stage == linkUpToDate && l.lineage != nil }
 
-// decidesRenewal reports whether a learner can take part in a renewal and its promise counts.
-func (l *link) decidesRenewal() bool { return l.voter >= 0 && !l.observer && l.renews() }
+// countsForNext reports whether a learner can take part in a renewal and its promise counts.
+func (l *link) countsForNext() bool { return l.voter >= 0 && !l.observer && l.canRenew() }
 
-// wantedEpoch returns the epoch in which the learners that wait for a renewal can follow, or a step towards it; 0 if
+// wantedNext returns the epoch in which the learners that wait for a renewal can follow, or a step towards it; 0 if
 // none waits. A learner that has to wait for more than one step is told so after the first, and comes again.
-func (c *Core) wantedEpoch() (e int64) {
-	for _, l := range c.links {
-		if l.stage == linkWaiting && !l.parted && l.lineage != nil && l.accepted > c.ld.epoch {
-			e = max(e, min(l.accepted+1, c.ld.epoch+epochStep))
+func (ld *leader) wantedNext() (e int64) {
+	for _, l := range ld.links {
+		if l.stage == linkWaiting && !l.parted && l.lineage != nil && l.accepted > ld.epoch {
+			e = max(e, min(l.accepted+1, ld.epoch+epochStep))
 		}
 	}
 	return e
 }
 
-// settleRenewal takes the steps of a renewal that have become possible.
-func (c *Core) settleRenewal() {
-	ld := &c.ld
+// renew takes the steps of a renewal that have become possible.
+func (ld *leader) renew() {
 	r := &ld.renewal
 	switch {
 	case r.epoch != 0 && r.begun:
-		c.establishRenewal()
+		ld.establishNext()
 	case r.epoch != 0:
-		c.prepareRenewal()
-	case r.wanted && ld.stage == leaderServing && !ld.handing && c.next == nil && c.now >= c.renewAfter &&
-		!c.synchronises() && c.renewable():
+		ld.collectNext()
+	case r.wanted && ld.stage == leaderServing && !ld.handover.begun && ld.next == nil && ld.now >= ld.renewAfter &&
+		!ld.synchronizes() && ld.quorumRenews():
 		r.wanted = false
-		if e := c.wantedEpoch(); e > ld.epoch && e < epochMax-1 {
-			*r = renewal{epoch: e, since: c.now}
-			c.renewAfter = c.now + int64(c.cfg.Timing.TickTime)
-			c.persistAccepted(e)
+		if e := ld.wantedNext(); e > ld.epoch && e < epochMax-1 {
+			*r = renewal{epoch: e, since: ld.now}
+			ld.renewAfter = ld.now + int64(ld.cfg.Timing.TickTime)
+			ld.log.persistAccepted(e)
 		}
 	}
-	c.renewLearners()
+	ld.offerNext(ld.renewal.epoch == 0)
 }
 
-// synchronises reports whether a learner is being brought into the present epoch, from outside or from an earlier
+// synchronizes reports whether a learner is being brought into the present epoch, from outside or from an earlier
 // one: that ends before a renewal begins.
-func (c *Core) synchronises() bool {
-	return slices.ContainsFunc(c.links, func(l *link) bool {
+func (ld *leader) synchronizes() bool {
+	return slices.ContainsFunc(ld.links, func(l *link) bool {
 		return l.stage > linkWaiting && (l.stage < linkUpToDate || l.renewal != renewalNone)
 	})
 }
 
-// prepareRenewal asks for promises, and then for their confirmation.
-func (c *Core) prepareRenewal() {
-	r := &c.ld.renewal
-	if c.stable.epochs.Accepted != r.epoch {
+// collectNext asks for promises, and then for their confirmation.
+func (ld *leader) collectNext() {
+	r := &ld.renewal
+	if ld.log.stable.epochs.Accepted != r.epoch {
 		return
 	}
-	promised, ready := quorum.Set(0).With(c.self), quorum.Set(0).With(c.self)
-	for _, l := range c.links {
-		if !l.decidesRenewal() {
+	promised, ready := quorum.Set(0).With(ld.self), quorum.Set(0).With(ld.self)
+	for _, l := range ld.links {
+		if !l.countsForNext() {
 			continue
 		}
 		switch l.renewal {
 		case renewalNone:
-			c.invite(l, r.epoch)
+			ld.invite(l, r.epoch)
 			l.renewal = renewalAsked
 		case renewalPromised, renewalAsking:
 			promised = promised.With(l.voter)
@@ -140,25 +132,25 @@ func (c *Core) prepareRenewal() {
 			promised, ready = promised.With(l.voter), ready.With(l.voter)
 		}
 	}
-	if !c.voters.decides(promised) {
+	if !ld.voters.decides(promised) {
 		r.asked = false
 		return
 	}
 	if !r.asked {
 		r.asked, ready = true, 0
-		for _, l := range c.links {
-			if l.decidesRenewal() && l.renewal >= renewalPromised {
-				c.invite(l, r.epoch)
+		for _, l := range ld.links {
+			if l.countsForNext() && l.renewal >= renewalPromised {
+				ld.invite(l, r.epoch)
 				l.renewal = renewalAsking
 			}
 		}
 	}
-	c.out.Renew = c.voters.decides(ready) && c.ld.stage == leaderServing && !c.ld.handing && c.next == nil
+	ld.out.Renew = ld.voters.decides(ready) && ld.stage == leaderServing && !ld.handover.begun && ld.next == nil
 }
 
-// renewalPromise handles an ACKEPOCH of a learner that is up to date. It reports whether the learner was asked
+// promiseNext handles an ACKEPOCH of a learner that is up to date. It reports whether the learner was asked
 // for it.
-func (l *link) renewalPromise() bool {
+func (l *link) promiseNext() bool {
 	switch l.renewal {
 	case renewalAsked:
 		l.renewal = renewalPromised
@@ -176,105 +168,94 @@ func (l *link) renewalPromise() bool {
 func (c *Core) Renew() {
 	ld := &c.ld
 	r := &ld.renewal
-	if c.role != Leading || r.epoch == 0 || r.begun || c.status.Stopped || c.status.Fatal != nil {
+	if c.role != Leading || r.epoch == 0 || r.begun || c.status.ended() {
 		return
 	}
-	c.prepareRenewal()
+	c.ld.collectNext()
 	if !c.out.Renew {
 		return
 	}
-	c.appendTail()
+	c.log.appendTail()
 	c.stream() // all of the old epoch goes out before NEWLEADER
 	r.begun, c.out.Renew = true, false
-	ld.epoch, ld.synced = r.epoch, 0
-	c.persistCurrent(ld.epoch, c.reign())
-	ld.proposed = proto.MakeZxid(ld.epoch, 0)
-	c.renewLearners()
+	c.epoch, ld.synced = r.epoch, 0
+	c.log.persistCurrent(c.epoch, c.ld.reign())
+	ld.proposed = proto.MakeZxid(c.epoch, 0)
+	c.offerNext(ld.renewal.epoch == 0)
 }
 
-// establishRenewal ends the renewal when a quorum has adopted the history.
-func (c *Core) establishRenewal() {
-	ld := &c.ld
-	if c.stable.epochs.Current == ld.epoch && c.stable.last >= c.lineage.base() {
-		ld.synced = ld.synced.With(c.self)
+// establishNext ends the renewal when a quorum has adopted the history.
+func (ld *leader) establishNext() {
+	if ld.log.stable.epochs.Current == ld.epoch && ld.log.stable.last >= ld.log.lineage.base() {
+		ld.synced = ld.synced.With(ld.self)
 	}
-	if !ld.synced.Has(c.self) || !c.voters.decides(ld.synced) {
+	if !ld.synced.Has(ld.self) || !ld.voters.decides(ld.synced) {
 		return
 	}
 	ld.renewal = renewal{}
-	c.committed = max(c.last, ld.proposed)
-	c.vote.Epoch = ld.epoch
-	c.status.Epoch = ld.epoch
-	c.noteLineage(c.lineage.settled(c.committed))
-	for _, l := range slices.Clone(c.links) {
+	ld.log.committed = max(ld.log.last, ld.proposed)
+	ld.vote.Epoch = ld.epoch
+	ld.status.Epoch = ld.epoch
+	ld.log.noteLineage(ld.log.lineage.settled(ld.log.committed))
+	for _, l := range slices.Clone(ld.links) {
 		switch {
 		case l.stage == linkUpToDate && l.lineage == nil:
-			c.closeLink(l)
+			ld.closeLink(l)
 		case l.stage == linkUpToDate && l.epoch == ld.epoch:
-			c.renewed(l)
+			ld.confirmNext(l)
 		}
 	}
 }
 
-// renewLearners leads learners that are up to date in an earlier epoch into the present one: followers that were
-// slower than the quorum, and observers, including those of an observer master.
-func (c *Core) renewLearners() {
-	e := c.epoch()
-	if c.stable.epochs.Accepted != e || c.lineage.Epoch() != e {
+// offerNext leads learners that are up to date in an earlier epoch into the present one: followers that were
+// slower than the quorum, and observers, including those of an observer master. Without all, only those whose promise
+// counts: the others follow when the epoch is established.
+func (ls *learners) offerNext(all bool) {
+	e := ls.epoch
+	if ls.log.stable.epochs.Accepted != e || ls.log.lineage.Epoch() != e {
 		return // this server is not yet in that epoch either
 	}
-	base := c.lineage.base()
-	for _, l := range c.links {
-		if !c.serves(l) || !l.renews() || l.epoch == e || l.renewal == renewalAdopting {
+	base := ls.log.lineage.base()
+	for _, l := range ls.links {
+		if !ls.serves(l) || !l.canRenew() || l.epoch == e || l.renewal == renewalAdopting {
 			continue
 		}
 		switch {
 		case l.renewal == renewalNone:
-			if c.role == Leading && c.ld.renewal.epoch != 0 && !l.decidesRenewal() {
-				continue // it follows when the epoch is established
+			if !all && !l.countsForNext() {
+				continue
 			}
-			c.invite(l, e)
+			ls.invite(l, e)
 			l.renewal = renewalAsked
-		case l.renewal == renewalAsked, l.observer && c.shown() < base:
+		case l.renewal == renewalAsked, l.observer && ls.shown() < base:
 			continue
 		default:
-			c.streamTo(l)
-			c.send(Message{Type: NewLeader, To: l.peer, Link: l.id, Epoch: e, Zxid: proto.MakeZxid(e, 0),
-				Config: c.text, Active: c.activeText(l), Lineage: c.lineage})
+			ls.streamTo(l)
+			l.send(Message{Type: NewLeader, Epoch: e, Zxid: proto.MakeZxid(e, 0),
+				Config: ls.text, Active: ls.activeText(l), Lineage: ls.log.lineage})
 			l.renewal, l.adopting = renewalAdopting, e
 		}
 	}
 }
 
-// adoptedRenewal handles the ACK of NEWLEADER of a learner that was up to date in an earlier epoch. An observer master
-// may have gone on to a later epoch meanwhile, into which the observer is led next.
-func (c *Core) adoptedRenewal(l *link) {
-	l.epoch, l.acked = l.adopting, max(l.acked, l.sent)
-	if l.decidesRenewal() && c.role == Leading {
-		c.ld.synced = c.ld.synced.With(l.voter)
-	}
-	if c.role != Leading || c.ld.renewal.epoch == 0 {
-		c.renewed(l)
-	}
-}
-
-// renewed tells a learner that the epoch which it has adopted is established.
-func (c *Core) renewed(l *link) {
+// confirmNext tells a learner that the epoch which it has adopted is established.
+func (ls *learners) confirmNext(l *link) {
 	if l.renewal == renewalAdopting {
-		c.send(Message{Type: UpToDate, To: l.peer, Link: l.id, Zxid: -1, Final: c.lineage.Final})
+		l.send(Message{Type: UpToDate, Zxid: -1, Final: ls.log.lineage.Final})
 		l.renewal = renewalNone
 		// The learner takes the history of the epoch for committed.
-		l.committed = max(l.committed, min(l.sent, c.lineage.base()))
+		l.committed = max(l.committed, min(l.sent, ls.log.lineage.base()))
 	}
 }
 
-// limit returns up to where proposals may be sent to a learner that is up to date: not beyond its own epoch, or beyond
-// the history of the present one once it has promised that. A log that ends above acceptedEpoch is refused at a start.
-func (c *Core) limit(l *link, upTo proto.Zxid) proto.Zxid {
-	if l.epoch == c.epoch() || upTo.Epoch() <= l.epoch {
+// sendable returns up to where proposals may be sent to a learner that is up to date: not beyond its own epoch, or
+// beyond the history of the present one once it has promised that. A log that ends above acceptedEpoch is refused at
+// a start.
+func (ls *learners) sendable(l *link, upTo proto.Zxid) proto.Zxid {
+	if l.epoch == ls.epoch || upTo.Epoch() <= l.epoch {
 		return upTo
 	}
-	end := c.lineage.base()
+	end := ls.log.lineage.base()
 	if l.renewal < renewalPromised {
 		end = min(end, proto.MakeZxid(l.epoch, math.MaxUint32))
 	}
@@ -283,80 +264,76 @@ func (c *Core) limit(l *link, upTo proto.Zxid) proto.Zxid {
 
 // tickRenewal gives the leadership up if a renewal takes too long: the new epoch was promised, so the old one
 // cannot admit any server any more.
-func (c *Core) tickRenewal() bool {
-	if r := &c.ld.renewal; r.epoch == 0 || c.now-r.since <= int64(2*c.cfg.Timing.TickTime) {
+func (ld *leader) tickRenewal() bool {
+	if r := &ld.renewal; r.epoch == 0 || ld.now-r.since <= int64(2*ld.cfg.Timing.TickTime) {
 		return false
 	}
-	c.stepDown("epoch %d could not be renewed as epoch %d", c.status.Epoch, c.ld.renewal.epoch)
+	ld.stepDown("epoch %d could not be renewed as epoch %d", ld.status.Epoch, ld.renewal.epoch)
 	return true
 }
 
 // The learner.
 
-// renewing handles a LEADERINFO while this server follows and serves. It reports whether m was one. The promise
+// promiseNext handles a LEADERINFO while this server follows and serves. It reports whether m was one. The promise
 // leaves when it is durable.
-func (c *Core) renewing(m *Message) bool {
-	ln := &c.ln
+func (ln *learner) promiseNext(m *Message) bool {
 	if ln.stage != lnUpToDate || ln.lineage == nil || m.Epoch <= ln.epoch || m.Epoch >= epochMax ||
-		m.Epoch < c.epochs.Accepted || m.Epoch == c.epochs.Accepted && m.Epoch != ln.next {
+		m.Epoch < ln.log.epochs.Accepted || m.Epoch == ln.log.epochs.Accepted && m.Epoch != ln.renewal.next {
 		return false
 	}
-	if m.Epoch > c.epochs.Accepted {
-		c.persistAccepted(m.Epoch)
+	if m.Epoch > ln.log.epochs.Accepted {
+		ln.log.persistAccepted(m.Epoch)
 	}
-	ln.next, ln.promises = m.Epoch, ln.promises+1
+	ln.renewal.next, ln.renewal.promises = m.Epoch, ln.renewal.promises+1
 	return true
 }
 
-// settleRenewing sends the promise and the ACK of a follower or observer that have become true.
-func (c *Core) settleRenewing() {
-	ln := &c.ln
-	if ln.next == 0 {
+// settleNext sends the promise and the ACK of a follower or observer that have become true.
+func (ln *learner) settleNext() {
+	if ln.renewal.next == 0 {
 		return
 	}
-	for ; ln.promises > 0 && c.stable.epochs.Accepted == ln.next; ln.promises-- {
-		c.promise(ln.link, ln.master, c.stable.ackEpoch(ln.next, false))
+	for ; ln.renewal.promises > 0 && ln.log.stable.epochs.Accepted == ln.renewal.next; ln.renewal.promises-- {
+		ln.promise(ln.log.stable.ackEpoch(ln.renewal.next, false))
 	}
-	if ln.adopting && c.stable.epochs.Current == ln.next && c.stable.last >= ln.history {
-		c.promise(ln.link, ln.master, c.stable.ackNewLeader(ln.next, ln.history))
-		ln.adopting = false
+	if ln.renewal.adopting && ln.log.stable.epochs.Current == ln.renewal.next && ln.log.stable.last >= ln.history {
+		ln.promise(ln.log.stable.ackNewLeader(ln.renewal.next, ln.history))
+		ln.renewal.adopting = false
 	}
 }
 
-// renewEpoch adopts the next epoch of the leader: its history is the one that this server has.
-func (c *Core) renewEpoch(m *Message) {
-	ln := &c.ln
-	if ln.next == 0 || m.Epoch != ln.next || m.Lineage == nil || m.Lineage.Epoch() != ln.next || ln.adopting ||
-		m.Lineage.base() != c.window.last() {
-		c.leave("leader %d sent NEWLEADER of epoch %d out of turn", ln.master, m.Epoch)
+// adoptNext adopts the next epoch of the leader: its history is the one that this server has.
+func (ln *learner) adoptNext(m *Message) {
+	next := ln.renewal.next
+	if next == 0 || m.Epoch != next || m.Lineage == nil || m.Lineage.Epoch() != next || ln.renewal.adopting ||
+		m.Lineage.base() != ln.log.window.last() {
+		ln.leave("leader %d sent NEWLEADER of epoch %d out of turn", ln.master, m.Epoch)
 		return
 	}
-	c.appendTail()
-	ln.history, ln.adopting = c.window.last(), true
-	next := *m.Lineage
-	c.persistCurrent(ln.next, next.settled(c.lineage.Settled))
+	ln.log.appendTail()
+	ln.history, ln.renewal.adopting = ln.log.window.last(), true
+	ln.log.persistCurrent(next, m.Lineage.settled(ln.log.lineage.Settled))
 }
 
-// renewalEnds begins the next epoch: a quorum has adopted it.
-func (c *Core) renewalEnds(m *Message) {
-	ln := &c.ln
-	if c.epochs.Current != ln.next || ln.adopting {
-		c.leave("leader %d sent UPTODATE before the ACK of NEWLEADER", ln.master)
+// enterNext begins the next epoch: a quorum has adopted it.
+func (ln *learner) enterNext(m *Message) {
+	if ln.log.epochs.Current != ln.renewal.next || ln.renewal.adopting {
+		ln.leave("leader %d sent UPTODATE before the ACK of NEWLEADER", ln.master)
 		return
 	}
-	ln.epoch, ln.next = ln.next, 0
+	ln.epoch, ln.renewal.next = ln.renewal.next, 0
 	ln.committed = max(ln.committed, ln.history)
 	ln.acked = max(ln.acked, proto.MakeZxid(ln.epoch, 0))
-	c.committed = ln.committed
-	c.vote.Epoch = ln.epoch
-	c.status.Epoch = ln.epoch
-	c.nameLeader(c.lineage)
-	c.noteLineage(c.lineage.settled(max(ln.committed, proto.MakeZxid(ln.epoch, 0))).
-		identified(c.lineage.Ensemble, m.Final))
-	for _, l := range slices.Clone(c.links) {
+	ln.log.committed = ln.committed
+	ln.vote.Epoch = ln.epoch
+	ln.status.Epoch = ln.epoch
+	ln.nameLeader(ln.log.lineage)
+	ln.log.noteLineage(ln.log.lineage.settled(max(ln.committed, proto.MakeZxid(ln.epoch, 0))).
+		identified(ln.log.lineage.Ensemble, m.Final))
+	for _, l := range slices.Clone(ln.links) {
 		if l.master &&
 			(l.stage > linkWaiting && l.stage < linkUpToDate || l.stage == linkUpToDate && l.lineage == nil) {
-			c.closeLink(l) // the observer is being brought into the old epoch, or cannot follow
+			ln.closeLink(l) // the observer is being brought into the old epoch, or cannot follow
 		}
 	}
 }

@@ -48,110 +48,110 @@ func (c *Core) Strangers() []Stranger {
 
 // meetStranger compares this server with the sender of a message that carries a lineage. It returns nil if the sender
 // is no stranger.
-func (c *Core) meetStranger(m *Message) *Difference {
-	d := c.differs(m.Lineage)
+func (r *replica) meetStranger(m *Message) *Difference {
+	d := r.differs(m.Lineage)
 	if d == nil {
-		if s := c.strangers[m.From]; s != nil && s.checked && m.Lineage.goesOn(s.lineage) {
+		if s := r.strangers[m.From]; s != nil && s.checked && m.Lineage.goesOn(s.lineage) {
 			return s.difference
 		}
-		c.befriend(m.From)
+		r.befriend(m.From)
 		return nil
 	}
-	if c.voters.votes(m.From) || c.active.Observes(m.From) { // only these: that bounds the map
-		c.strangers[m.From] = &stranger{difference: d, lineage: m.Lineage}
+	if r.voters.votes(m.From) || r.active.Observes(m.From) { // only these: that bounds the map
+		r.strangers[m.From] = &stranger{difference: d, lineage: m.Lineage}
 	}
 	return d
 }
 
 // exposeStranger notes that a txn of a leader differs from the txn at the same zxid here, although the lineages
 // do not show it. The leader stays a stranger as long as its history continues that one.
-func (c *Core) exposeStranger(leader proto.ServerID, z proto.Zxid, theirs *Lineage) {
+func (ln *learner) exposeStranger(leader proto.ServerID, z proto.Zxid, theirs *Lineage) {
 	d := &Difference{Epoch: z.Epoch(), Text: describe("txn %v of leader %d is another one", z, leader)}
-	c.strangers[leader] = &stranger{difference: d, lineage: theirs, checked: true}
-	c.refusedBy(d.Text, theirs)
-	c.leave("%s", d.Text)
+	ln.strangers[leader] = &stranger{difference: d, lineage: theirs, checked: true}
+	ln.refusedBy(d.Text, theirs)
+	ln.leave("%s", d.Text)
 }
 
 // forgetChecked forgets the strangers that checksums have shown. It is called when this server gets another
 // history: the checksums were those of the old one.
-func (c *Core) forgetChecked() {
-	maps.DeleteFunc(c.strangers, func(_ proto.ServerID, s *stranger) bool { return s.checked })
+func (r *replica) forgetChecked() {
+	maps.DeleteFunc(r.strangers, func(_ proto.ServerID, s *stranger) bool { return s.checked })
 }
 
 // meetAgain is called when the election channel to a server was connected anew. The server may have been started anew,
 // with another directory. If a checksum has shown that it was a stranger, its lineage need not show that it is none
 // any more: a lineage that was lost says the same of both directories. So a checksum has to show it again.
-func (c *Core) meetAgain(id proto.ServerID) {
-	if s := c.strangers[id]; s != nil && s.checked {
-		c.befriend(id)
+func (r *replica) meetAgain(id proto.ServerID) {
+	if s := r.strangers[id]; s != nil && s.checked {
+		r.befriend(id)
 	}
 }
 
 // befriend forgets that a server was a stranger.
-func (c *Core) befriend(id proto.ServerID) {
-	if s := c.strangers[id]; s == nil || s.ahead && c.role != Looking {
+func (r *replica) befriend(id proto.ServerID) {
+	if s := r.strangers[id]; s == nil || s.ahead && r.role != Looking {
 		return
 	}
-	delete(c.strangers, id)
-	if o := c.status.Outside; o != nil && (o.Leader == id || len(c.strangers) == 0) {
-		c.status.Outside = nil
+	delete(r.strangers, id)
+	if o := r.status.Outside; o != nil && (o.Leader == id || len(r.strangers) == 0) {
+		r.status.Outside = nil
 	}
 }
 
 // differs compares a lineage with that of this server.
-func (c *Core) differs(other *Lineage) *Difference {
-	return c.lineage.Differs(other)
+func (r *replica) differs(other *Lineage) *Difference {
+	return r.log.lineage.Differs(other)
 }
 
 // isStranger reports whether the history of a server is known to differ.
-func (c *Core) isStranger(id proto.ServerID) bool {
-	s := c.strangers[id]
+func (r *replica) isStranger(id proto.ServerID) bool {
+	s := r.strangers[id]
 	return s != nil && !s.ahead
 }
 
 // ignoreStranger handles a notification of a stranger while this server looks for a leader: the vote of the
 // stranger does not count any more. If the stranger leads, or follows a leader that does not send a lineage, the
 // notification explains why this server finds no leader.
-func (c *Core) ignoreStranger(m *Message) {
-	if i := c.voters.index(m.From); i >= 0 && c.el.running {
-		c.el.forgets(i)
-		if c.el.proposal.Leader == m.From {
-			c.newRound() // the vote belongs to the directory that the stranger had before
+func (e *election) ignoreStranger(m *Message) {
+	if i := e.voters.index(m.From); i >= 0 && e.running {
+		e.forget(i)
+		if e.proposal.Leader == m.From {
+			e.newRound() // the vote belongs to the directory that the stranger had before
 		}
 	}
-	s := c.strangers[m.From]
+	s := e.strangers[m.From]
 	switch {
 	case s == nil:
 	case m.State == Leading:
-		c.stayOutside(m.From, s.difference.Text, m.Lineage)
-	case m.State == Following && c.status.Outside == nil:
-		c.stayOutside(m.Vote.Leader, s.difference.Text, m.Lineage)
+		e.stayOutside(m.From, s.difference.Text, m.Lineage)
+	case m.State == Following && e.status.Outside == nil:
+		e.stayOutside(m.Vote.Leader, s.difference.Text, m.Lineage)
 	}
 }
 
 // stayOutside notes that the ensemble has a leader that this server cannot follow.
-func (c *Core) stayOutside(leader proto.ServerID, reason string, theirs *Lineage) {
-	o := &Outside{Leader: leader, Reason: reason, Own: c.lineage.String()}
+func (r *replica) stayOutside(leader proto.ServerID, reason string, theirs *Lineage) {
+	o := &Outside{Leader: leader, Reason: reason, Own: r.log.lineage.String()}
 	if theirs != nil {
 		o.Theirs = theirs.String()
 	}
-	c.status.Outside = o
+	r.status.Outside = o
 }
 
 // refusedBy notes that this server cannot follow the leader to which it is connected. If that is not the first
 // time, this server waits before it looks for a leader again.
-func (c *Core) refusedBy(reason string, theirs *Lineage) {
-	c.hesitates = c.status.Outside != nil
-	c.stayOutside(c.ln.leader, reason, theirs)
+func (ln *learner) refusedBy(reason string, theirs *Lineage) {
+	ln.hesitates = ln.status.Outside != nil
+	ln.stayOutside(ln.leader, reason, theirs)
 }
 
 // refusedAsStranger notes that a leader takes this server for a stranger, so that this server does not vote for it
 // again: it would not be counted. Between the two a checksum has shown the difference there, so the note lives as long
 // as one of a checksum here. A leader that is only behind in its epoch will be ahead of this server one day.
-func (c *Core) refusedAsStranger(m *Message, reason string) {
-	if ln := &c.ln; ln.master == ln.leader && m.Lineage != nil && c.epochs.Current <= m.Epoch {
+func (ln *learner) refusedAsStranger(m *Message, reason string) {
+	if ln.master == ln.leader && m.Lineage != nil && ln.log.epochs.Current <= m.Epoch {
 		d := &Difference{Epoch: m.Epoch, Text: reason}
-		c.strangers[ln.leader] = &stranger{difference: d, lineage: m.Lineage, checked: true}
+		ln.strangers[ln.leader] = &stranger{difference: d, lineage: m.Lineage, checked: true}
 	}
 }
 
@@ -169,20 +169,4 @@ func (c *Config) lineage() *Lineage {
 		l = &Lineage{Ensemble: l.Ensemble, Final: l.Final, Reigns: l.Reigns}
 	}
 	return l
-}
-
-// sums returns the checksums of the txn at z, if this server knows it.
-func (c *Core) sums(z proto.Zxid) (sums Sums, ok bool) {
-	if z.Counter() == 0 {
-		return Sums{}, false
-	}
-	i := c.window.above(z)
-	switch {
-	case i == 0 || c.window.txns[i-1].Zxid != z:
-		return c.cfg.History.Sums(z)
-	case c.cfg.Sums == nil:
-		payload := c.window.txns[i-1].Payload
-		return SumsOf(payload, len(payload)), true
-	}
-	return c.cfg.Sums(c.window.txns[i-1].Payload), true
 }

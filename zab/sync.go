@@ -1,9 +1,6 @@
 package zab
 
-import (
-	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/zab/quorum"
-)
+import "github.com/seed94657493/warren/proto"
 
 // syncRequest is a sync that is not answered yet.
 type syncRequest struct {
@@ -27,63 +24,62 @@ func (c *Core) Sync(id LinkID, token uint64) error {
 	if c.role != Leading || c.ld.stage != leaderServing || c.status.Stopped {
 		return ErrNotLeading
 	}
-	c.syncs++
-	c.ld.syncs = append(c.ld.syncs, syncRequest{number: c.syncs, link: id, token: token, after: c.ld.proposed})
+	c.ld.addSync(syncRequest{link: id, token: token, after: c.proposed})
 	return nil
+}
+
+// addSync numbers a request, and takes it up.
+func (ld *leader) addSync(r syncRequest) {
+	ld.syncsEver++
+	r.number = ld.syncsEver
+	ld.syncs = append(ld.syncs, r)
 }
 
 // answerSyncs sends one round of pings for all new requests, also to voters that have become up to date since. It
 // answers, in order, the requests whose conditions hold.
-func (c *Core) answerSyncs() {
-	ld := &c.ld
+func (ld *leader) answerSyncs() {
 	if n := len(ld.syncs); n > 0 {
 		newest := ld.syncs[n-1].number
-		for _, l := range c.links {
+		for _, l := range ld.links {
 			if l.voter >= 0 && l.stage == linkUpToDate && l.asked < newest {
-				c.pingTo(l)
+				ld.pingTo(l)
 				l.asked = newest
 				l.syncPings = append(l.syncPings, syncPing{newest, l.pings})
 			}
 		}
 	}
-	for len(ld.syncs) > 0 && c.answerable(&ld.syncs[0]) {
+	for len(ld.syncs) > 0 && ld.answerable(&ld.syncs[0]) {
 		r := ld.syncs[0]
 		ld.syncs = ld.syncs[1:]
 		if r.link == 0 {
-			c.out.Synced = append(c.out.Synced, r.token)
+			ld.out.Synced = append(ld.out.Synced, r.token)
 			continue
 		}
-		i := c.linkIndex(r.link)
-		if i < 0 || !r.admits && c.links[i].stage != linkUpToDate {
+		l := ld.find(r.link)
+		if l == nil || !r.admits && l.stage != linkUpToDate {
 			continue
 		}
-		l := c.links[i]
 		if r.admits {
-			c.upToDateTo(l)
+			ld.upToDateTo(l)
 			continue
 		}
-		if l.epoch != c.epoch() || len(l.answers) > 0 { // no commits are sent to it now: see renewal.go
-			l.answers = append(l.answers, answer{c.committed, r.token})
+		if l.epoch != ld.epoch || len(l.answers) > 0 { // no commits are sent to it now: see renewal.go
+			l.answers = append(l.answers, answer{ld.log.committed, r.token})
 			continue
 		}
-		c.streamTo(l) // the answer follows the commits that it waited for
-		c.send(Message{Type: SyncReply, To: l.peer, Link: l.id, Token: r.token})
+		ld.streamTo(l) // the answer follows the commits that it waited for
+		l.send(Message{Type: SyncReply, Token: r.token})
 	}
 }
 
 // answerable reports whether all that was proposed before the request is committed, and a quorum still follows.
-func (c *Core) answerable(r *syncRequest) bool {
-	if c.committed < r.after ||
-		r.link == 0 && r.after.Counter() != 0 && c.stable.last < r.after {
+func (ld *leader) answerable(r *syncRequest) bool {
+	if ld.log.committed < r.after ||
+		r.link == 0 && r.after.Counter() != 0 && ld.log.stable.last < r.after {
 		return false
 	}
-	alive := quorum.Set(0).With(c.self)
-	for _, l := range c.links {
-		if l.voter >= 0 && l.followedAfter() >= r.number {
-			alive = alive.With(l.voter)
-		}
-	}
-	return c.voters.decides(alive)
+	alive := ld.voting(func(l *link) bool { return l.followedAfter() >= r.number })
+	return ld.voters.decides(alive.With(ld.self))
 }
 
 // followedAfter returns the number of the newest sync after which the learner has shown that it follows.

@@ -33,7 +33,7 @@ type window struct {
 
 // Window returns how many txns the core keeps in memory, and the sum of the lengths of their payloads. They are within
 // Limits once every txn is delivered and no learner needs more.
-func (c *Core) Window() (txns, bytes int) { return len(c.window.txns), c.window.bytes }
+func (c *Core) Window() (txns, bytes int) { return len(c.log.window.txns), c.log.window.bytes }
 
 // last returns the zxid of the newest txn, or before if the window is empty.
 func (w *window) last() proto.Zxid {
