@@ -32,7 +32,7 @@ func TestSyncAfterTheServerWasBroughtBack(t *testing.T) {
 				m.status = zab.Status{State: zab.Following, Leader: 3}
 				m.Changed(zab.Status{State: zab.Looking, Leader: -1})
 				m.Changed(zab.Status{State: zab.Following, Leader: 1, Master: 1})
-				link := &peers.Link{ID: 7, Peer: 1, Dialled: true}
+				link := &link{Link: &peers.Link{ID: 7, Peer: 1, Dialled: true}}
 				m.links[7] = link
 				if name == "nothing" {
 					m.delivered = z(50)

@@ -28,7 +28,7 @@ import (
 // request of this server.
 type following struct {
 	m       *Host
-	link    *peers.Link // to the leader; of an observer: to its master
+	link    *link // to the leader; of an observer: to its master
 	pending map[proto.SessionID]*flow.FIFO[forwarded]
 	syncs   flow.FIFO[syncer]                    // forwarded syncs, in the order in which the leader answers them
 	renewed map[proto.SessionID]*flow.Resumption // clients that came back, until the leader answers REVALIDATE
@@ -36,6 +36,7 @@ type following struct {
 	below   *observers                           // observers that learn from this server
 
 	epoch   int64 // of the leader
+	looked  int64 // when leaveDeaf looked last, ns on the server's clock
 	holding bool  // the leader prepares a hand-over: requests of clients of this server wait
 	handed  bool  // the leader has handed over while this server held its requests
 
@@ -62,7 +63,7 @@ type forwarded struct {
 // syncer is the origin of a sync: a session of this server, or a session of an observer.
 type syncer struct {
 	session proto.SessionID
-	link    *peers.Link // to the observer; nil for a session of this server
+	link    *link // to the observer; nil for a session of this server
 }
 
 // answeredSync is a sync that the leader has answered. It is answered to the client when all txns up to after are
@@ -184,7 +185,7 @@ func (f *following) forward(w *forwarded, r *flow.Request, body []byte) {
 }
 
 // Packet implements role.
-func (f *following) Packet(l *peers.Link, p *peers.Packet) {
+func (f *following) Packet(l *link, p *peers.Packet) {
 	if l != f.link {
 		f.below.Packet(l, p)
 		return
@@ -258,7 +259,7 @@ func (f *following) resume(r *flow.Resumption) {
 // it does not know whether it still leads, and gives none later either, when it knows again: see lease.go. The
 // client then asks another server, or this one again.
 func (f *following) giveUp() {
-	limit := f.m.Clock.Now() - int64(f.m.lease.length)
+	limit := f.m.Clock.Now() - int64(f.m.lease.Length())
 	for _, id := range inOrder(f.renewed, cmp.Compare) {
 		if r := f.renewed[id]; r.Asked < limit {
 			delete(f.renewed, id)

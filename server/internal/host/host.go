@@ -16,6 +16,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/host/lease"
 	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/internal/security"
 	"github.com/seed94657493/warren/server/internal/sessions"
@@ -90,13 +91,12 @@ type Host struct {
 	Active    *zab.Ensemble // the committed configuration
 	next      *zab.Ensemble // the pending one, nil if there is none
 	status    zab.Status
-	links     map[zab.LinkID]*peers.Link
-	lease     lease
+	links     map[zab.LinkID]*link
+	lease     *lease.Lease
 	orphans   []zab.LinkID              // closed links; the core may have asked for the states received on them
-	warren    map[zab.LinkID]bool       // whether the server on a link is Warren
 	noting    zab.LinkID                // the link to a leader that notes moves of sessions; see moves.go
 	pending   bodies                    // bodies of requests that were forwarded and are not answered
-	touched   []*peers.Link             // links with output that is not flushed
+	touched   []*link                   // links with output that is not flushed
 	waiting   []*flow.Batch             // requests that the role has not taken yet
 	role      role                      // what is done with requests; nil while the server does not serve
 	opening   bool                      // the applier is catching up; the role begins after that
@@ -106,7 +106,7 @@ type Host struct {
 	yielded   time.Time                 // when this server last handed over for lack of room
 	lost      time.Time                 // when the last service ended; zero before the first
 	yields    map[proto.ServerID]yields // hand-overs because of a priority
-	early     []event                   // packets for the role that arrived while it was opening
+	early     []early                   // packets for the role that arrived while it was opening
 	resumes   []*flow.Resumption        // clients that came back with their session while the role was opening
 	keeping   *keeping                  // client connections that outlive a leader; nil if there are none
 	// committed is the newest zxid that the present leader has told to be committed. delivered is the newest zxid
@@ -157,6 +157,12 @@ type applies interface {
 	Close()
 	// Run is the applier goroutine.
 	Run()
+}
+
+// early is a packet for a role that has not begun.
+type early struct {
+	link   *link
+	packet *peers.Packet
 }
 
 // event is one input of the host goroutine that is not a request of a client.
@@ -298,7 +304,7 @@ func (h memberHandler) Accept(port zab.Port) zab.LinkID {
 // Connected implements peers.Handler.
 func (h memberHandler) Connected(l *peers.Link) {
 	h.Do(func() {
-		h.links[l.ID] = l
+		h.links[l.ID] = &link{Link: l}
 		h.core.LinkUp(l.ID)
 	})
 }
@@ -435,14 +441,18 @@ var errReconfigured = errors.New(
 	"the ensemble was reconfigured, but reconfigEnabled is false here: start it again with the new configuration")
 
 // arrived handles packets of another server, in order.
-func (m *Host) arrived(l *peers.Link, packets []peers.Packet) {
-	if _, open := m.links[l.ID]; !open {
+func (m *Host) arrived(from *peers.Link, packets []peers.Packet) {
+	l, open := m.links[from.ID]
+	if !open {
 		return // the link was closed meanwhile
 	}
-	m.links[l.ID] = l
+	if l == nil {
+		l = &link{Link: from}
+		m.links[l.ID] = l
+	}
 	for len(packets) > 0 {
 		var msg zab.Message
-		n, ok := peers.MessageOf(l, packets, &msg)
+		n, ok := peers.MessageOf(l.Link, packets, &msg)
 		batch, p := packets, &packets[0]
 		packets = packets[n:]
 		switch p.Type {
@@ -486,10 +496,10 @@ func (m *Host) arrived(l *peers.Link, packets []peers.Packet) {
 			if p.Type == proto.PacketPing {
 				m.pinged(l, p)
 			}
-			m.forRole(l, batch[:1])
+			m.forRole(l, &batch[0])
 		}
 		if msg.Type == zab.FollowerInfo || msg.Type == zab.ObserverInfo || msg.Type == zab.LeaderInfo {
-			m.warren[l.ID] = msg.Warren
+			l.warren = msg.Warren
 		}
 		if ok {
 			m.core.Step(msg)
@@ -502,12 +512,12 @@ func (m *Host) arrived(l *peers.Link, packets []peers.Packet) {
 // forRole gives a packet that the host handles itself to the role, or keeps it until there is a role. A learner
 // sends requests from UPTODATE on, but a leader of servers in Java serves only when its first txn is committed. A
 // learner in Java that misses the answer to one request answers no client any more.
-func (m *Host) forRole(l *peers.Link, packet []peers.Packet) {
+func (m *Host) forRole(l *link, packet *peers.Packet) {
 	switch {
 	case m.role != nil:
-		m.role.Packet(l, &packet[0])
+		m.role.Packet(l, packet)
 	case m.opening || m.status.State == zab.Leading:
-		m.early = append(m.early, event{link: l, packets: packet})
+		m.early = append(m.early, early{l, packet})
 	}
 }
 
@@ -679,31 +689,29 @@ func (m *Host) send(messages []zab.Message) {
 		}
 		switch msg.Type {
 		case zab.Replay:
-			m.replay(l, msg.After, msg.Zxid)
+			m.replay(l.Link, msg.After, msg.Zxid)
 		case zab.Snap:
 			m.Metrics.Quorum.Snaps.Inc()
 			m.countSyncs()
-			m.sendSnapshot(l, msg.Zxid)
+			m.sendSnapshot(l.Link, msg.Zxid)
 		case zab.Ping:
 			if !l.Dialled {
-				l.SendPacket(m.Ping(l, msg))
+				l.SendPacket(m.ping(l, msg))
 			} else {
 				l.SendPacket(m.pong(l, msg))
 			}
 		case zab.UpToDate: // the learner answers every PING after this
-			if m.lease.exchanges[l.ID] == nil {
-				m.lease.exchanges[l.ID] = &exchange{}
+			if l.exchange == nil {
+				l.exchange = &lease.Exchange{}
 			}
 			l.Send(msg)
-			if m.warren[l.ID] && m.status.State == zab.Leading {
+			if l.warren && m.status.State == zab.Leading {
 				l.SendPacket(&peers.Packet{Type: peers.PacketNotesMoves, Zxid: -1})
 			}
 			m.countSyncs()
 			m.published = time.Time{} // there is one more learner in sync
 		case zab.NewLeader:
-			if m.lease.offered == 0 {
-				m.lease.offered = m.Clock.Now()
-			}
+			m.lease.Offer()
 			l.Send(msg)
 		case zab.Diff, zab.Trunc:
 			m.Metrics.Quorum.Diffs.Inc()
@@ -725,7 +733,7 @@ func (m *Host) send(messages []zab.Message) {
 }
 
 // touch notes that l has output to be flushed in this turn.
-func (m *Host) touch(l *peers.Link) {
+func (m *Host) touch(l *link) {
 	for _, t := range m.touched {
 		if t == l {
 			return
@@ -762,9 +770,7 @@ func (m *Host) deliver(txns []zab.Txn) {
 // forget drops a link that has closed, and what arrived on it.
 func (m *Host) forget(id zab.LinkID) {
 	delete(m.links, id)
-	delete(m.warren, id)
 	m.published = time.Time{}
-	delete(m.lease.exchanges, id)
 	switch r := m.role.(type) {
 	case *leading:
 		r.gone(id)

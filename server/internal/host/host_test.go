@@ -22,8 +22,8 @@ func TestRequestsBeforeTheLeaderServesAreKept(t *testing.T) {
 	m := s.member
 	m.core, err = zab.New(cfg)
 	require.NoError(t, err)
-	learner := &peers.Link{ID: 7, Peer: 2}
-	request := []peers.Packet{{Type: proto.PacketRequest, Zxid: -1, Data: make([]byte, 16)}}
+	learner := &link{Link: &peers.Link{ID: 7, Peer: 2}}
+	request := &peers.Packet{Type: proto.PacketRequest, Zxid: -1, Data: make([]byte, 16)}
 	m.forRole(learner, request)
 	require.Empty(t, m.early, "of a server that does not lead")
 	m.Changed(zab.Status{State: zab.Leading, Phase: zab.Broadcast, Leader: 1, Epoch: 4})

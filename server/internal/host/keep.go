@@ -53,7 +53,7 @@ const holdMax = 500 * time.Millisecond
 // handing is a hand-over of this leader that is being prepared, or has begun.
 type handing struct {
 	do    func() error        // begins the hand-over
-	asked []*peers.Link       // learners that were asked to hold requests
+	asked []*link             // learners that were asked to hold requests
 	waits map[zab.LinkID]bool // those that have not answered
 	until int64               // when the hand-over begins in any case, ns on the server's clock
 	begun bool                // do was called
@@ -70,8 +70,8 @@ func (l *leading) handOver(do func() error) error {
 		return nil
 	}
 	h := &handing{do: do, waits: map[zab.LinkID]bool{}, until: m.Clock.Now() + int64(holdMax)}
-	for _, id := range inOrder(m.lease.exchanges, cmp.Compare) { // learners that are up to date
-		if link := m.links[id]; link != nil && !link.Dialled && m.warren[id] {
+	for _, id := range inOrder(m.links, cmp.Compare) {
+		if link := m.links[id]; link.learner() && link.warren {
 			h.asked, h.waits[id] = append(h.asked, link), true
 		}
 	}
@@ -110,7 +110,7 @@ func (l *leading) maybeHand() {
 }
 
 // reclaimed answers a learner that asks for the session of a client which has kept its connection.
-func (l *leading) reclaimed(link *peers.Link, p *peers.Packet) {
+func (l *leading) reclaimed(link *link, p *peers.Packet) {
 	r := proto.NewReader(p.Data)
 	id := proto.SessionID(r.Int64())
 	granted := l.m.MayAnswer() && l.m.Tracker.Reclaim(id, link.ID)
@@ -121,7 +121,7 @@ func (l *leading) reclaimed(link *peers.Link, p *peers.Packet) {
 
 // moved tells the learner that had a session that it is elsewhere now.
 func (l *leading) moved(id proto.SessionID, from, to zab.LinkID) {
-	if link := l.m.links[from]; link != nil && from != to && l.m.warren[from] {
+	if link := l.m.links[from]; link != nil && from != to && link.warren {
 		link.SendPacket(&peers.Packet{Type: peers.PacketMoved, Zxid: -1, Data: proto.AppendInt64(nil, int64(id))})
 		l.m.touch(link)
 	}
@@ -212,7 +212,7 @@ func (m *Host) resumeKept() {
 			m.goOn(one, k.may(one) && m.Tracker.Retake(one.Session, one.Client, true, m.Clock.Now()))
 		}
 	case *following:
-		if r.link == nil || !m.warren[r.link.ID] {
+		if r.link == nil || !r.link.warren {
 			m.dropKept()
 			return
 		}

@@ -58,9 +58,8 @@ type leading struct {
 	handing  *handing // a hand-over that has begun; nil if there is none
 	acks     ackTime
 
-	priorities map[zab.LinkID]int64 // of followers that have one
-	heir       heir                 // the follower that is to lead because of its priority; id -1 if there is none
-	before     proto.Zxid           // last zxid that was prepared when priorities were looked at last
+	heir   heir       // the follower that is to lead because of its priority; id -1 if there is none
+	before proto.Zxid // last zxid that was prepared when priorities were looked at last
 
 	unasked []unaskedSync                      // syncs that the core was not asked for yet
 	token   uint64                             // of the last sync
@@ -96,6 +95,7 @@ type entry struct {
 // write is a request on its way to the Preparer, from a client of this server (link 0) or from a learner.
 type write struct {
 	link    zab.LinkID
+	java    bool // the learner is a server in Java
 	client  flow.Client
 	local   *sessions.Session // of a client of this server, or of the session clock
 	session proto.SessionID
@@ -174,10 +174,10 @@ func (l *leading) request(b *flow.Batch, r *flow.Request) bool {
 }
 
 // Packet implements role.
-func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
+func (l *leading) Packet(link *link, p *peers.Packet) {
 	switch p.Type {
 	case proto.PacketRequest:
-		w := write{link: link.ID, at: l.m.Clock.Now(), moved: p.Zxid == peers.MovedZxid,
+		w := write{link: link.ID, java: !link.warren, at: l.m.Clock.Now(), moved: p.Zxid == peers.MovedZxid,
 			global: p.Zxid == peers.GlobalZxid}
 		if err := decodeForwarded(p, &w, l.m.Config.SASL.AnyUser); err != nil {
 			l.m.Log.Warn("closing link", zap.Int64("server", int64(link.Peer)), zap.Error(err))
@@ -188,7 +188,7 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 	case proto.PacketPing:
 		l.m.Tracker.Touched(p.Data, l.m.Clock.Now())
 		l.m.core.Unfit(link.Peer, saysNoRoom(p.Data))
-		l.prioritized(link, p)
+		link.priority = saysPriority(p.Data)
 	case proto.PacketRevalidate:
 		if !l.m.MayAnswer() || l.handing != nil {
 			return // the learner may not answer either: its client tries another server
@@ -196,7 +196,7 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 		l.m.Metrics.Quorum.Revalidations.Inc()
 		r := proto.NewReader(p.Data)
 		id, timeoutMs := proto.SessionID(r.Int64()), r.Int32()
-		if l.m.warren[link.ID] && l.m.Tracker.Ends(id) {
+		if link.warren && l.m.Tracker.Ends(id) {
 			return // its end may come to nothing; a learner in Java is answered as by a leader in Java
 		}
 		from, valid := l.m.Tracker.Revalidate(id, timeoutMs, link.ID, l.m.Clock.Now())
@@ -248,7 +248,7 @@ func (l *leading) outdate(id proto.SessionID) {
 // take prepares one request, or lets it wait behind a sync.
 func (l *leading) take(w *write) {
 	key := syncKey{session: w.session}
-	if w.link != 0 && !l.m.warren[w.link] {
+	if w.java {
 		key = syncKey{link: w.link}
 	}
 	if w.op == proto.OpSync {
@@ -365,7 +365,6 @@ func (l *leading) advance(key syncKey) {
 // gone forgets the syncs of a learner after its link has closed, and continues with the requests behind them.
 func (l *leading) gone(link zab.LinkID) {
 	delete(l.order, link)
-	delete(l.priorities, link)
 	if l.handing != nil {
 		delete(l.handing.waits, link)
 	}

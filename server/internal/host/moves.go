@@ -22,7 +22,7 @@ type move struct {
 	timeoutMs int32
 	zxid      proto.Zxid       // of its txn, or the newest one if it stays
 	client    *flow.Resumption // of a client of this server; nil for one of a learner
-	link      *peers.Link      // to the learner
+	link      *link            // to the learner
 	asked     proto.Zxid       // the zxid of its question
 }
 
@@ -70,7 +70,7 @@ func (l *leading) arrived(to *move) {
 	here := l.m.Tracker.Owner(to.id) == l.destination(to)
 	switch r := to.client; {
 	case r == nil:
-		if here || !l.m.warren[to.link.ID] { // otherwise the client has left that learner, which gives it up in time
+		if here || !to.link.warren { // otherwise the client has left that learner, which gives it up in time
 			l.revalidated(to, true)
 		}
 	case !here:
@@ -92,7 +92,7 @@ func (l *leading) revalidated(to *move, valid bool) {
 		return // it has closed
 	}
 	proposed := to.asked
-	if l.m.warren[to.link.ID] {
+	if to.link.warren {
 		proposed = to.zxid
 	}
 	data := proto.AppendBool(proto.AppendInt64(nil, int64(to.id)), valid)

@@ -34,7 +34,7 @@ type observers struct {
 
 // renewal is a REVALIDATE of an observer that the leader has not answered.
 type renewal struct {
-	link *peers.Link
+	link *link
 	// zxid of the packet: a server in Java expects it back.
 	zxid proto.Zxid
 	at   int64 // ns on the server's clock
@@ -60,12 +60,12 @@ func newObservers(f *following) *observers {
 }
 
 // serves reports whether the learner on a link is up to date, so that it may send requests.
-func (o *observers) serves(l *peers.Link) bool {
-	return !l.Dialled && o.f.link != nil && o.f.m.lease.exchanges[l.ID] != nil
+func (o *observers) serves(l *link) bool {
+	return o.f.link != nil && l.learner()
 }
 
 // Packet handles a packet of an observer.
-func (o *observers) Packet(l *peers.Link, p *peers.Packet) {
+func (o *observers) Packet(l *link, p *peers.Packet) {
 	m := o.f.m
 	if !o.serves(l) {
 		return
@@ -89,7 +89,7 @@ func (o *observers) Packet(l *peers.Link, p *peers.Packet) {
 }
 
 // request forwards a request, or holds it back behind the syncs before it.
-func (o *observers) request(l *peers.Link, p *peers.Packet) {
+func (o *observers) request(l *link, p *peers.Packet) {
 	sync := proto.OpCode(binary.BigEndian.Uint32(p.Data[12:])) == proto.OpSync
 	if h := o.held[l.ID]; h != nil && (h.queue.Len() > 0 || !sync) {
 		h.queue.Push(*p)
@@ -102,7 +102,7 @@ func (o *observers) request(l *peers.Link, p *peers.Packet) {
 	}
 	if sync {
 		o.f.syncs.Push(syncer{session: proto.SessionID(binary.BigEndian.Uint64(p.Data)), link: l})
-		if !o.f.m.warren[l.ID] {
+		if !l.warren {
 			h := o.held[l.ID]
 			if h == nil {
 				h = &heldBack{}
@@ -116,14 +116,14 @@ func (o *observers) request(l *peers.Link, p *peers.Packet) {
 
 // markMoved returns a request as the leader should see it. If the session has moved from this observer to another,
 // or to this server, the request is marked, provided that the leader understands the mark.
-func (o *observers) markMoved(l *peers.Link, p *peers.Packet) *peers.Packet {
+func (o *observers) markMoved(l *link, p *peers.Packet) *peers.Packet {
 	id, op := proto.SessionID(binary.BigEndian.Uint64(p.Data)), proto.OpCode(binary.BigEndian.Uint32(p.Data[12:]))
 	owner, known := o.owners[id]
 	switch {
 	case op == proto.OpCreateSession, !known && !o.f.m.Tracker.Serves(id):
 		o.owners[id] = l.ID
 	case op == proto.OpCloseSession:
-	case owner != l.ID && o.f.m.warren[o.f.link.ID]:
+	case owner != l.ID && o.f.link.warren:
 		return &peers.Packet{Type: p.Type, Zxid: peers.MovedZxid, Data: p.Data, Authinfo: p.Authinfo}
 	}
 	return p
@@ -139,7 +139,7 @@ func (o *observers) forward(p *peers.Packet) {
 }
 
 // answerInOrder sends an answer of the leader to an observer, behind the txns that the leader has committed so far.
-func (o *observers) answerInOrder(l *peers.Link, p *peers.Packet) {
+func (o *observers) answerInOrder(l *link, p *peers.Packet) {
 	if o.f.m.links[l.ID] != l {
 		return // the link has closed
 	}
@@ -149,7 +149,7 @@ func (o *observers) answerInOrder(l *peers.Link, p *peers.Packet) {
 }
 
 // answer sends an observer the answer with this token: the txns before it were sent.
-func (o *observers) answer(l *peers.Link, token uint64) {
+func (o *observers) answer(l *link, token uint64) {
 	a, ok := o.answers[token]
 	if !ok {
 		return
@@ -192,7 +192,7 @@ func (o *observers) revalidated(id proto.SessionID, valid bool, p *peers.Packet)
 		}
 	}
 	answer := &peers.Packet{Type: proto.PacketRevalidate, Zxid: r.zxid, Data: append([]byte(nil), p.Data...)}
-	if o.f.m.warren[r.link.ID] {
+	if r.link.warren {
 		answer.Zxid = p.Zxid
 	}
 	o.answerInOrder(r.link, answer)

@@ -1,14 +1,11 @@
 package host
 
 import (
-	"encoding/binary"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/internal/sessions"
-	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
 )
 
@@ -20,10 +17,6 @@ import (
 // The leadership must not move to and fro. The follower has to be fit to lead without a break for PriorityPause, and
 // the leader has to have led for as long. Each time that this leader hands over to the same server again within
 // priorityMemory, it waits twice as long.
-
-// priorityMark marks an entry of the answer to PING that has a priority in the place of the session id. It stands in
-// the place of the timeout: no session has this timeout.
-const priorityMark = -2
 
 const (
 	// priorityMemory is how long a hand-over for a priority counts.
@@ -38,18 +31,7 @@ func (m *Host) appendPriority(b []byte) []byte {
 	if _, drained := m.clients.Draining(); drained || m.Config.Priority <= 0 {
 		return b
 	}
-	b = binary.BigEndian.AppendUint64(b, uint64(m.Config.Priority))
-	return proto.AppendInt32(b, priorityMark)
-}
-
-// saysPriority returns the priority that the answer to a PING tells, 0 if it tells none.
-func saysPriority(data []byte) int64 {
-	for ; len(data) >= sessions.TouchSize; data = data[sessions.TouchSize:] {
-		if int32(binary.BigEndian.Uint32(data[8:])) == priorityMark {
-			return int64(binary.BigEndian.Uint64(data))
-		}
-	}
-	return 0
+	return appendMarked(b, uint64(m.Config.Priority), priorityMark)
 }
 
 // heir is the follower that is to lead, because of its priority.
@@ -96,9 +78,9 @@ func (l *leading) checkPriority(now time.Time, learners []zab.Learner) {
 // none has a higher priority than this server.
 func (l *leading) preferred() (id proto.ServerID, ok bool) {
 	most := int64(l.m.Config.Priority)
-	for link, priority := range l.priorities {
-		if open := l.m.links[link]; open != nil && (priority > most || ok && priority == most && open.Peer > id) {
-			id, most, ok = open.Peer, priority, true
+	for _, link := range l.m.links {
+		if link != nil && (link.priority > most || ok && link.priority == most && link.Peer > id) {
+			id, most, ok = link.Peer, link.priority, true
 		}
 	}
 	return id, ok
@@ -113,19 +95,6 @@ func (l *leading) keepsUp(id proto.ServerID, learners []zab.Learner, z proto.Zxi
 		}
 	}
 	return false
-}
-
-// prioritized notes the priority of a learner.
-func (l *leading) prioritized(link *peers.Link, p *peers.Packet) {
-	switch priority := saysPriority(p.Data); {
-	case priority > 0:
-		if l.priorities == nil {
-			l.priorities = map[zab.LinkID]int64{}
-		}
-		l.priorities[link.ID] = priority
-	case l.priorities != nil:
-		delete(l.priorities, link.ID)
-	}
 }
 
 // wait returns how long the server has to be fit before it gets the leadership.

@@ -1,12 +1,9 @@
 package host
 
 import (
-	"encoding/binary"
 	"time"
 
 	"go.uber.org/zap"
-
-	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
 // Room on the disks of an ensemble. The leader alone decides whether writes are refused, for all servers, because
@@ -16,19 +13,6 @@ import (
 // without room hands over to a server with room, if the servers with room are a quorum without the leader. Servers
 // in Java say nothing about room and count as having it. A full Warren server sends no writes to a leader in Java.
 // See adr 0006.
-
-// noRoom is an entry among the touched sessions of PING with the id 0 and the timeout 0, which no session has.
-var noRoom [sessions.TouchSize]byte
-
-// saysNoRoom reports whether the data of a PING contains noRoom.
-func saysNoRoom(data []byte) bool {
-	for ; len(data) >= sessions.TouchSize; data = data[sessions.TouchSize:] {
-		if binary.BigEndian.Uint64(data) == 0 {
-			return true
-		}
-	}
-	return false
-}
 
 // yieldPause is the least time between two hand-overs by one server for lack of room: each costs its clients a
 // connection.
@@ -60,5 +44,5 @@ func (l *leading) checkRoom(now time.Time) {
 func (f *following) noRoom() bool {
 	m := f.m
 	full := m.Guard.Full()
-	return f.refuses || full && (!f.m.warren[f.link.ID] || m.Guard.Stuck())
+	return f.refuses || full && (!f.link.warren || m.Guard.Stuck())
 }

@@ -36,7 +36,7 @@ func (m *Host) Changed(st zab.Status) {
 		}
 		m.electionEnds(old.State, st.State, now)
 		m.since = now
-		m.lease.offered = 0
+		m.lease.Withdraw()
 	}
 	m.View.Store(&RoleView{State: st.State, phase: st.Phase, Leader: st.Leader, master: st.Master, Epoch: st.Epoch,
 		Serving: st.Serving, since: m.since,
@@ -136,7 +136,7 @@ func (m *Host) mayOpen(generation int64, state zab.State) {
 func (m *Host) opened(state zab.State) {
 	m.opening = false
 	m.serviceBegins(state, m.Clock.Steady())
-	m.beginLease(state)
+	m.lease.Begin(state == zab.Leading)
 	serves := true
 	if state == zab.Leading {
 		m.role = newLeading(m)
@@ -157,7 +157,7 @@ func (m *Host) opened(state zab.State) {
 	m.early, m.resumes = nil, nil
 	for _, e := range early {
 		if m.links[e.link.ID] == e.link {
-			m.role.Packet(e.link, &e.packets[0])
+			m.role.Packet(e.link, e.packet)
 		}
 	}
 	for _, r := range resumes {
@@ -182,7 +182,7 @@ func (m *Host) close(reason string) {
 	m.lost = m.Clock.Steady()
 	m.Doors.Shut()
 	if k := m.keeping; k == nil { // connections that are kept answer nothing, but must not be aborted
-		m.endLease()
+		m.lease.End()
 	} else if len(k.order) > 0 {
 		m.Log.Info("keeping client connections until there is another leader", zap.Int("sessions", len(k.order)))
 	}

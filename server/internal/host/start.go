@@ -18,6 +18,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/host/lease"
 	"github.com/seed94657493/warren/server/internal/keystore"
 	"github.com/seed94657493/warren/server/internal/security"
 	"github.com/seed94657493/warren/server/peers"
@@ -40,9 +41,9 @@ func New(e *env.Env, d *durable.Disk, clients clients, network Network) *Host {
 		Env: e, Disk: d, clients: clients, network: network, ID: proto.ServerID(e.Config.OwnID()),
 		batches: flow.NewInbox[*flow.Batch](wake), events: flow.NewInbox[event](wake), wake: wake,
 		done:   sched.NewGate(e.Runtime),
-		Served: sched.NewGate(e.Runtime), links: map[zab.LinkID]*peers.Link{}, warren: map[zab.LinkID]bool{},
+		Served: sched.NewGate(e.Runtime), links: map[zab.LinkID]*link{},
 	}
-	m.lease = lease{length: m.leaseTime(), exchanges: map[zab.LinkID]*exchange{}}
+	m.lease = lease.New(m.leaseTime(), lease.Needs{Now: e.Clock.Now, Publish: e.LeaseEnd.Store})
 	m.received.byLink, m.received.wanted = map[zab.LinkID]*durable.Loading{}, map[zab.LinkID]*durable.Loading{}
 	m.View.Store(&RoleView{State: zab.Looking, Leader: -1, master: -1})
 	return m
@@ -71,7 +72,7 @@ func (m *Host) beAlone() error {
 	m.core, m.delivered = newAlone(m.ID, m.Active, last), last
 	m.status = zab.Status{State: zab.Leading, Leader: m.ID, Master: m.ID}
 	m.View.Store(&RoleView{State: zab.Leading, Leader: m.ID, master: m.ID, since: m.since})
-	m.lease.endless = true
+	m.lease.Lift()
 	return nil
 }
 

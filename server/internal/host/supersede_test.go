@@ -109,7 +109,6 @@ func TestHeldRequestsAreTooLate(t *testing.T) {
 func TestSyncsOfMovedSessionsKeepTheOrderOfTheirServers(t *testing.T) {
 	const a, b, c = zab.LinkID(1), zab.LinkID(2), zab.LinkID(3)
 	m := leased(t, 1, 1, 2, 3)
-	m.warren = map[zab.LinkID]bool{a: true, b: true, c: true}
 	l := &leading{m: m, held: map[syncKey]*flow.FIFO[write]{}, order: map[zab.LinkID]*flow.FIFO[syncKey]{},
 		syncs: map[uint64]syncKey{}, refused: true, refuses: true} // the core is not asked
 	all := []write{{link: c, session: 3}, {link: b, session: 3}, {link: b, session: 2}, {session: 2},
