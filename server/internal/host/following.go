@@ -40,7 +40,7 @@ type following struct {
 	holding bool  // the leader prepares a hand-over: requests of clients of this server wait
 	handed  bool  // the leader has handed over while this server held its requests
 
-	refuses  bool                       // the leader refuses writes for lack of room: see room.go
+	refuses  bool                       // the leader refuses writes for lack of room
 	answered flow.FIFO[answeredSync]    // syncs that wait for the txns before them
 	scratch  struct{ data, ids []byte } // memory for the packet being encoded
 }
@@ -146,6 +146,13 @@ func (f *following) request(b *flow.Batch, r *flow.Request) bool {
 		f.answer(r.Session.ID, q)
 	}
 	return true
+}
+
+// noRoom reports whether this server refuses writes without asking the leader.
+func (f *following) noRoom() bool {
+	m := f.m
+	full := m.Guard.Full()
+	return f.refuses || full && (!f.link.warren || m.Guard.Stuck())
 }
 
 // upgrade makes a local session global, before the request that needs a global session.

@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
@@ -17,6 +15,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/host/lease"
+	"github.com/seed94657493/warren/server/internal/host/succession"
 	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/internal/security"
 	"github.com/seed94657493/warren/server/internal/sessions"
@@ -88,27 +87,26 @@ type Host struct {
 		events  []event
 		batches []*flow.Batch
 	}
-	Active    *zab.Ensemble // the committed configuration
-	next      *zab.Ensemble // the pending one, nil if there is none
-	status    zab.Status
-	links     map[zab.LinkID]*link
-	lease     *lease.Lease
-	orphans   []zab.LinkID              // closed links; the core may have asked for the states received on them
-	noting    zab.LinkID                // the link to a leader that notes moves of sessions; see moves.go
-	pending   bodies                    // bodies of requests that were forwarded and are not answered
-	touched   []*link                   // links with output that is not flushed
-	waiting   []*flow.Batch             // requests that the role has not taken yet
-	role      role                      // what is done with requests; nil while the server does not serve
-	opening   bool                      // the applier is catching up; the role begins after that
-	since     time.Time                 // when the present role began
-	lookedAt  time.Time                 // when the search for a leader began
-	published time.Time                 // when others was stored last
-	yielded   time.Time                 // when this server last handed over for lack of room
-	lost      time.Time                 // when the last service ended; zero before the first
-	yields    map[proto.ServerID]yields // hand-overs because of a priority
-	early     []early                   // packets for the role that arrived while it was opening
-	resumes   []*flow.Resumption        // clients that came back with their session while the role was opening
-	keeping   *keeping                  // client connections that outlive a leader; nil if there are none
+	Active   *zab.Ensemble // the committed configuration
+	next     *zab.Ensemble // the pending one, nil if there is none
+	status   zab.Status
+	links    map[zab.LinkID]*link
+	lease    *lease.Lease
+	orphans  []zab.LinkID       // closed links; the core may have asked for the states received on them
+	noting   zab.LinkID         // the link to a leader that notes moves of sessions; see moves.go
+	pending  bodies             // bodies of requests that were forwarded and are not answered
+	touched  []*link            // links with output that is not flushed
+	waiting  []*flow.Batch      // requests that the role has not taken yet
+	role     role               // what is done with requests; nil while the server does not serve
+	opening  bool               // the applier is catching up; the role begins after that
+	since    time.Time          // when the present role began
+	lookedAt time.Time          // when the search for a leader began
+	surveyed time.Time          // when survey did something last
+	policy   *succession.Policy // decides whether this server goes on to lead
+	lost     time.Time          // when the last service ended; zero before the first
+	early    []early            // packets for the role that arrived while it was opening
+	resumes  []*flow.Resumption // clients that came back with their session while the role was opening
+	keeping  *keeping           // client connections that outlive a leader; nil if there are none
 	// committed is the newest zxid that the present leader has told to be committed. delivered is the newest zxid
 	// handed to the applier; TRUNC and SNAP lower it.
 	committed, delivered proto.Zxid
@@ -194,49 +192,6 @@ func (p *pacer) due(now time.Time) int {
 	}
 	p.last = p.last.Add(time.Duration(n) * coreTick)
 	return n
-}
-
-// handOver asks the core to hand its leadership over, and then to stop.
-func (m *Host) handOver() {
-	m.Do(func() {
-		_ = m.afterHold(func() error {
-			m.core.HandOver(true)
-			return nil
-		})
-	})
-}
-
-// afterHold calls do, which begins a hand-over, at once, or when the clients of a leader and its learners hold still.
-func (m *Host) afterHold(do func() error) error {
-	if lead, ok := m.role.(*leading); ok {
-		return lead.handOver(do)
-	}
-	return do()
-}
-
-// HandOverTo hands the leadership to a named server without an election; see zab.Core.HandOverTo. It returns when the
-// hand-over has begun, or with dry when it is known whether it could. If this server leads and is the named one, there
-// is nothing to do. Any goroutine may call it.
-func (m *Host) HandOverTo(id proto.ServerID, dry bool) (err error) {
-	begun := sched.NewGate(m.Runtime)
-	if m.Do(func() {
-		if err = nil; id != m.ID || !m.Rules() {
-			err = m.core.HandOverTo(id, true)
-		}
-		if err == nil && id != m.ID && !dry {
-			err = m.afterHold(func() error { return m.core.HandOverTo(id, false) })
-		}
-		if err == nil && id != m.ID && !dry {
-			m.Log.Info("handing over to the server that an operator has named", zap.Int64("server", int64(id)))
-		}
-		begun.Open()
-	}) {
-		sched.WaitAny(m.Runtime, begun, m.done)
-	}
-	if !begun.IsOpen() {
-		return zab.ErrNotLeading
-	}
-	return err
 }
 
 // Do runs fn in the host goroutine, soon. It reports false if the host goroutine has ended.
@@ -360,7 +315,7 @@ func (m *Host) run() {
 			}
 			m.expireKept()
 			m.maybeReadOnly(now)
-			m.publish(now)
+			m.survey(now)
 		}
 		m.takeTurn()
 		if ticked && !m.stop {
@@ -647,8 +602,8 @@ func (m *Host) drain() {
 		if m.again {
 			continue
 		}
-		if m.published.IsZero() {
-			m.publish(m.Clock.Steady())
+		if m.surveyed.IsZero() {
+			m.survey(m.Clock.Steady())
 		}
 		return
 	}
@@ -709,7 +664,7 @@ func (m *Host) send(messages []zab.Message) {
 				l.SendPacket(&peers.Packet{Type: peers.PacketNotesMoves, Zxid: -1})
 			}
 			m.countSyncs()
-			m.published = time.Time{} // there is one more learner in sync
+			m.surveyed = time.Time{} // there is one more learner in sync
 		case zab.NewLeader:
 			m.lease.Offer()
 			l.Send(msg)
@@ -770,7 +725,7 @@ func (m *Host) deliver(txns []zab.Txn) {
 // forget drops a link that has closed, and what arrived on it.
 func (m *Host) forget(id zab.LinkID) {
 	delete(m.links, id)
-	m.published = time.Time{}
+	m.surveyed = time.Time{}
 	switch r := m.role.(type) {
 	case *leading:
 		r.gone(id)

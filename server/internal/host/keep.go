@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -45,69 +44,6 @@ import (
 //
 // A server that loads its state anew ends the connections: their watches would miss changes. No connection is kept
 // beyond the lease of the server, nor for more than a third of the session timeout.
-
-// holdMax is how long a leader waits until its learners hold their requests and its own syncs are answered. The
-// clients of a learner that has not answered by then are asked for as after the death of the leader.
-const holdMax = 500 * time.Millisecond
-
-// handing is a hand-over of this leader that is being prepared, or has begun.
-type handing struct {
-	do    func() error        // begins the hand-over
-	asked []*link             // learners that were asked to hold requests
-	waits map[zab.LinkID]bool // those that have not answered
-	until int64               // when the hand-over begins in any case, ns on the server's clock
-	begun bool                // do was called
-}
-
-// handOver calls do, which begins a hand-over, when all learners hold the requests of their clients.
-func (l *leading) handOver(do func() error) error {
-	m := l.m
-	switch {
-	case m.peers == nil, l.handing != nil && l.handing.begun:
-		return do()
-	case l.handing != nil:
-		l.handing.do = do // the server is to stop as well
-		return nil
-	}
-	h := &handing{do: do, waits: map[zab.LinkID]bool{}, until: m.Clock.Now() + int64(holdMax)}
-	for _, id := range inOrder(m.links, cmp.Compare) {
-		if link := m.links[id]; link.learner() && link.warren {
-			h.asked, h.waits[id] = append(h.asked, link), true
-		}
-	}
-	l.handing = h
-	l.tell(peers.PacketHold)
-	return nil
-}
-
-// tell sends a packet without data to the learners that were asked to hold requests.
-func (l *leading) tell(t proto.PacketType) {
-	for _, link := range l.handing.asked {
-		if l.m.links[link.ID] == link {
-			link.SendPacket(&peers.Packet{Type: t, Zxid: -1})
-			l.m.touch(link)
-		}
-	}
-}
-
-// maybeHand begins the hand-over that is being prepared if nothing is left to wait for.
-func (l *leading) maybeHand() {
-	h := l.handing
-	if h == nil || h.begun {
-		return
-	}
-	answered := len(h.waits) == 0 && len(l.txns) == 0 && len(l.held) == 0
-	if !answered && l.m.Clock.Now() < h.until {
-		return
-	}
-	h.begun = true
-	l.m.again = true
-	if err := h.do(); err != nil {
-		l.m.Log.Warn("no hand-over", zap.Error(err))
-		l.tell(peers.PacketUnhold)
-		l.handing = nil
-	}
-}
 
 // reclaimed answers a learner that asks for the session of a client which has kept its connection.
 func (l *leading) reclaimed(link *link, p *peers.Packet) {

@@ -52,14 +52,11 @@ type leading struct {
 	// refused is set when the core takes no more proposals in this role. Txns that the core has not taken are lost
 	// with the role.
 	refused  bool
-	refuses  bool       // clients' writes are refused, because disks have no room: see room.go
+	refuses  bool       // clients' writes are refused, because disks have no room
 	reconfig proto.Zxid // the last reconfiguration that was prepared
 	epoch    int64
 	handing  *handing // a hand-over that has begun; nil if there is none
 	acks     ackTime
-
-	heir   heir       // the follower that is to lead because of its priority; id -1 if there is none
-	before proto.Zxid // last zxid that was prepared when priorities were looked at last
 
 	unasked []unaskedSync                      // syncs that the core was not asked for yet
 	token   uint64                             // of the last sync
@@ -125,6 +122,7 @@ func newLeading(m *Host) *leading {
 	l := &leading{m: m, syncs: map[uint64]syncKey{}, held: map[syncKey]*flow.FIFO[write]{},
 		order: map[zab.LinkID]*flow.FIFO[syncKey]{}, next: m.core.NextZxid(), epoch: m.status.Epoch}
 	l.payloads.reuse = m.peers == nil
+	m.policy.Begin()
 	l.acks.every = uint32(min(max(m.Config.Quorum.AckLoggingFrequency, 1), math.MaxInt32))
 	m.Store.Mu.RLock()
 	l.last = m.Store.State.LastZxid()

@@ -80,7 +80,7 @@ func (m *Host) followConfigurations() {
 		m.Members.Store(q)
 		m.OutstandingMax.Store(int64(env.OutstandingPerServer(m.Config.GlobalOutstandingLimit, q.Voters())))
 		m.Log.Info("configuration", zap.Stringer("version", active.Version), zap.Strings("members", q.Lines()))
-		m.published = m.published.Add(-viewEvery)
+		m.surveyed = m.surveyed.Add(-surveyEvery)
 		if m.Config.ReconfigEnabled {
 			m.configured(q)
 		}

@@ -14,9 +14,9 @@ import (
 // put entries between them that no session has, for other Warren servers:
 //
 //	id           timeout
-//	0            0            the disk of the follower is full, or the leader refuses writes: see room.go
+//	0            0            the disk of the follower is full, or the leader refuses writes: see package succession
 //	n > 0        arrivedMark  n answers of the learner have arrived: see package lease
-//	priority > 0 priorityMark the priority of the follower: see priority.go
+//	priority > 0 priorityMark the priority of the follower: see package succession
 const (
 	arrivedMark  = -1
 	priorityMark = -2
@@ -54,6 +54,10 @@ func marked(data []byte, mark int32) uint64 {
 func appendMarked(data []byte, n uint64, mark int32) []byte {
 	return proto.AppendInt32(binary.BigEndian.AppendUint64(data, n), mark)
 }
+
+// A full Warren server sends no writes to a leader in Java, which would not know. Servers in Java say nothing about
+// room and count as having it. A follower whose leader refuses writes refuses them without asking: a refusal by the
+// leader would be a txn, which takes room itself.
 
 // ping returns a PING to a learner. To a Warren learner it also says how many answers have arrived, and whether there
 // is no room for writes.
@@ -100,6 +104,15 @@ func (m *Host) pong(l *link, msg *zab.Message) *peers.Packet {
 		data = m.appendPriority(data)
 	}
 	return &peers.Packet{Type: proto.PacketPing, Zxid: msg.Zxid, Data: data}
+}
+
+// appendPriority appends the priority of this server to the answer to a PING, if it has one and takes clients: a
+// server that is drained is about to be restarted.
+func (m *Host) appendPriority(b []byte) []byte {
+	if _, drained := m.clients.Draining(); drained || m.Config.Priority <= 0 {
+		return b
+	}
+	return appendMarked(b, uint64(m.Config.Priority), priorityMark)
 }
 
 // pinged handles a PING, or the answer to a PING.

@@ -19,6 +19,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/host/lease"
+	"github.com/seed94657493/warren/server/internal/host/succession"
 	"github.com/seed94657493/warren/server/internal/keystore"
 	"github.com/seed94657493/warren/server/internal/security"
 	"github.com/seed94657493/warren/server/peers"
@@ -44,6 +45,8 @@ func New(e *env.Env, d *durable.Disk, clients clients, network Network) *Host {
 		Served: sched.NewGate(e.Runtime), links: map[zab.LinkID]*link{},
 	}
 	m.lease = lease.New(m.leaseTime(), lease.Needs{Now: e.Clock.Now, Publish: e.LeaseEnd.Store})
+	m.policy = succession.New(succession.Config{TickTime: e.Config.TickTime, Priority: int64(e.Config.Priority),
+		Pause: e.Config.PriorityPause})
 	m.received.byLink, m.received.wanted = map[zab.LinkID]*durable.Loading{}, map[zab.LinkID]*durable.Loading{}
 	m.View.Store(&RoleView{State: zab.Looking, Leader: -1, master: -1})
 	return m
