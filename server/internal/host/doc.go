@@ -19,7 +19,7 @@
 //	readingOnly  answers reads on a server without a leader
 //
 // A role begins when the state holds everything that was agreed on before, and ends with the service (Host.close).
-// Client connections end with the role, but for those that outlive a hand-over of the leadership: see keep.go.
+// Client connections end with the role, but for those that outlive a change of the leader: see package kept.
 //
 // # Goroutines and what they own
 //

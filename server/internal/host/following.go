@@ -14,6 +14,7 @@ import (
 	"github.com/seed94657493/warren/datatree/prepare"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/host/kept"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
@@ -53,7 +54,7 @@ type forwarded struct {
 	// kept says that body and ids are those of the request, so that the next leader can be asked, and that what the
 	// request has reserved of Env.Large is not given back.
 	kept bool
-	body body
+	body kept.Body
 	ids  []auth.Identity
 	// after is the newest zxid that the leader had proposed when the client came to this server. Requests that the
 	// client sent to another server before may still be committed, with the same xid.
@@ -133,7 +134,7 @@ func (f *following) request(b *flow.Batch, r *flow.Request) bool {
 		f.upgrade(r.Session)
 	}
 	if m.Config.ConnectionKeep > 0 && m.noting == f.link.ID && r.Op != proto.OpCreateSession {
-		w.kept, w.body, w.ids = true, m.pending.keep(body), r.IDs
+		w.kept, w.body, w.ids = true, m.pending.Keep(body), r.IDs
 	} else {
 		m.release(r)
 	}
@@ -338,7 +339,7 @@ func (f *following) deliver(txns []zab.Txn, b *flow.ApplyBatch) {
 		if q == nil || !q.Front().became(&h) {
 			b.Add(&flow.Item{Op: h.Type}, t.Payload, nil)
 			if k := f.m.keeping; k != nil && k.former == f {
-				k.elsewhere(&h)
+				k.Elsewhere(h.ClientID, h.Zxid)
 			}
 		} else {
 			w := q.Front()
@@ -395,8 +396,8 @@ func (f *following) release(session proto.SessionID, q *flow.FIFO[forwarded], b 
 func (f *following) pop(q *flow.FIFO[forwarded]) {
 	w := q.Front()
 	if w.kept {
-		f.m.Large.Release(len(w.body.data) + proto.RequestHeaderSize)
-		f.m.pending.drop(w.body)
+		f.m.Large.Release(len(w.body.Data) + proto.RequestHeaderSize)
+		f.m.pending.Drop(w.body)
 	}
 	q.Pop()
 }
@@ -404,7 +405,7 @@ func (f *following) pop(q *flow.FIFO[forwarded]) {
 // end implements role.
 func (f *following) end() {
 	for _, id := range inOrder(f.pending, cmp.Compare) {
-		if k := f.m.keeping; k == nil || k.byID[id] == nil {
+		if _, waits := f.m.kept(id); !waits {
 			f.lose(id)
 		}
 	}
@@ -417,16 +418,60 @@ func (f *following) end() {
 	f.m.Tracker.Follow()
 }
 
-// lose gives up the requests of a session that are not answered.
+// owed returns the requests of a session that the leader was given and that are not answered; nil if there are none.
+// f is nil in the place of a former leader, which owes nothing.
+func (f *following) owed(id proto.SessionID) *flow.FIFO[forwarded] {
+	if f == nil {
+		return nil
+	}
+	return f.pending[id]
+}
+
+// lose gives up what is owed to a session.
 func (f *following) lose(id proto.SessionID) {
+	q := f.owed(id)
+	if q == nil {
+		return
+	}
 	var items []flow.Item
-	for q := f.pending[id]; q.Len() > 0; f.pop(q) {
+	for ; q.Len() > 0; f.pop(q) {
 		it := q.Front().item
 		it.Drop = true
 		items = append(items, it)
 	}
 	delete(f.pending, id)
 	f.m.answer(items...)
+}
+
+// canAskAgain reports whether the next leader can be asked for all that is owed to a session.
+func (f *following) canAskAgain(id proto.SessionID) bool {
+	q := f.owed(id)
+	for i := 0; q != nil && i < q.Len(); i++ {
+		if !q.At(i).kept {
+			return false
+		}
+	}
+	return true
+}
+
+// askAgain takes back what is owed to a session, to be taken as if it had just arrived.
+func (f *following) askAgain(id proto.SessionID) (all []*flow.Batch) {
+	q := f.owed(id)
+	if q == nil {
+		return nil
+	}
+	m := f.m
+	for ; q.Len() > 0; q.Pop() {
+		w := q.Front()
+		b := m.RequestPool.Get()
+		b.Received = w.item.Received
+		b.Add(flow.Request{Client: w.item.Client, Session: w.item.Session, IDs: w.ids, Xid: w.item.Xid, Op: w.item.Op},
+			w.body.Data)
+		m.pending.Drop(w.body)
+		all = append(all, b)
+	}
+	delete(f.pending, id)
+	return all
 }
 
 // inOrder returns the keys of a map in an order that does not depend on the run, for what others can see: the same

@@ -15,7 +15,7 @@ import (
 
 // Hand-overs of the leadership. The server is to stop (Host.handOver), an operator names another leader (HandOverTo),
 // or package succession decides on it (consider). All of them begin in this file, but for a leader whose epoch has no
-// more zxids (leading.flush). Unless the disk is full, clients and learners hold still first: see keep.go.
+// more zxids (leading.flush). Unless the disk is full, clients and learners hold still first: see package kept.
 
 // consider asks the policy whether this leader goes on to lead and takes writes, and does what the policy decides. It
 // is called now and then.

@@ -14,6 +14,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/host/kept"
 	"github.com/seed94657493/warren/server/internal/host/lease"
 	"github.com/seed94657493/warren/server/internal/host/succession"
 	"github.com/seed94657493/warren/server/internal/limits"
@@ -94,7 +95,7 @@ type Host struct {
 	lease    *lease.Lease
 	orphans  []zab.LinkID       // closed links; the core may have asked for the states received on them
 	noting   zab.LinkID         // the link to a leader that notes moves of sessions; see moves.go
-	pending  bodies             // bodies of requests that were forwarded and are not answered
+	pending  kept.Bodies        // bodies of requests that were forwarded and are not answered
 	touched  []*link            // links with output that is not flushed
 	waiting  []*flow.Batch      // requests that the role has not taken yet
 	role     role               // what is done with requests; nil while the server does not serve

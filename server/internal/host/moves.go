@@ -14,7 +14,8 @@ import (
 // A session that moves to another server leaves a txn in the history: a createSession with its timeout, which begins
 // no session because there is one. Servers in Java take it as one of a session that has become global. What the client
 // has asked for at the former server is before it, or is refused. A server that has lost the leader, and has kept the
-// connection of a client that left it meanwhile, reads in the history that the session was elsewhere. See keep.go.
+// connection of a client that left it meanwhile, reads in the history that the session was elsewhere. See package
+// kept.
 
 // move is a client that has come back, on its way to another server, or to the same one.
 type move struct {

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,34 +50,4 @@ func TestReturnedClientsWaitForWhatTheyAskedFor(t *testing.T) {
 	require.True(t, gone.aborted, "another server has its session")
 	require.Zero(t, gone.resumed)
 	require.Equal(t, 1, late.unanswered, "the leader is lost: it asks again")
-}
-
-// The bodies of requests that are not answered keep their content, in whatever order the others are answered.
-func TestBodiesAreKeptUntilTheyAreDropped(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	var a bodies
-	type one struct {
-		body body
-		want byte
-	}
-	var all []one
-	for i := range 50_000 {
-		b := make([]byte, rng.IntN(200))
-		if i%1000 == 0 {
-			b = make([]byte, bodyChunkSize/4+rng.IntN(3))
-		}
-		for k := range b {
-			b[k] = byte(i)
-		}
-		all = append(all, one{a.keep(b), byte(i)})
-		for len(all) > 0 && rng.IntN(100) < 50 {
-			k := rng.IntN(min(len(all), 500))
-			for _, got := range all[k].body.data {
-				require.Equal(t, all[k].want, got)
-			}
-			a.drop(all[k].body)
-			all = append(all[:k], all[k+1:]...)
-		}
-	}
-	require.LessOrEqual(t, len(a.free), bodiesFreeMax)
 }

@@ -183,8 +183,8 @@ func (m *Host) close(reason string) {
 	m.Doors.Shut()
 	if k := m.keeping; k == nil { // connections that are kept answer nothing, but must not be aborted
 		m.lease.End()
-	} else if len(k.order) > 0 {
-		m.Log.Info("keeping client connections until there is another leader", zap.Int("sessions", len(k.order)))
+	} else if k.Len() > 0 {
+		m.Log.Info("keeping client connections until there is another leader", zap.Int("sessions", k.Len()))
 	}
 	m.ReadOnly.Store(false)
 	m.opening = false
@@ -233,9 +233,7 @@ func (m *Host) resumeNow(r *flow.Resumption) {
 // with another one: its client may have written at another server in between, and those writes are after them. What
 // the earlier connections have asked for until now is taken first, and is refused if the session was elsewhere.
 func (m *Host) supersede(r *flow.Resumption) {
-	if m.keeping != nil && m.keeping.byID[r.ID] != nil {
-		m.goOn(m.keeping.byID[r.ID], false)
-	}
+	m.goOn(r.ID, false)
 	if old := m.Tracker.Serving(r.ID); old != nil && old != r.Client {
 		old.Supersede()
 	}
