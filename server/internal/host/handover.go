@@ -22,11 +22,15 @@ import (
 func (l *leading) consider(now time.Time, learners []zab.Learner) {
 	m := l.m
 	full := m.Guard.Full()
-	m.core.Unfit(m.ID, full)
-	d := m.policy.Decide(&succession.Facts{Now: now, Since: m.since, Full: full, Room: m.core.FitQuorum(),
-		HandsOver: l.handing != nil, Candidates: m.candidates(), Learners: learners,
-		Prepared: l.next - 1, Committed: m.committed, FitSuccessor: m.core.FitSuccessor,
-		CanLead: func(id proto.ServerID) bool { return m.core.HandOverTo(id, true) == nil }})
+	f := succession.Facts{Now: now, Since: m.since, Full: full, Room: true, HandsOver: l.handing != nil,
+		Candidates: m.candidates(), Learners: learners, Prepared: l.next - 1, Committed: m.committed,
+		FitSuccessor: func() bool { return false },
+		CanLead:      func(id proto.ServerID) bool { return m.canLead(id) == nil }}
+	if c := m.member; c != nil {
+		c.Unfit(m.ID, full)
+		f.Room, f.FitSuccessor = c.FitQuorum(), c.FitSuccessor
+	}
+	d := m.policy.Decide(&f)
 	switch {
 	case d.Refuse && !l.refuses:
 		m.Log.Error("too few voters have room on their disks: refusing writes", zap.Bool("here", !full))
@@ -40,7 +44,7 @@ func (l *leading) consider(now time.Time, learners []zab.Learner) {
 	}
 	if d.To != succession.None {
 		m.Log.Info("handing over to a server with a higher priority", zap.Int64("server", int64(d.To)))
-		if err := l.handOver(func() error { return m.core.HandOverTo(d.To, false) }); err != nil {
+		if err := l.handOver(func() error { return m.member.HandOverTo(d.To, false) }); err != nil {
 			m.Log.Warn("no hand-over", zap.Error(err))
 		}
 	}
@@ -74,6 +78,14 @@ func (m *Host) afterHold(do func() error) error {
 	return do()
 }
 
+// canLead returns why a server cannot take over the leadership; nil if it can.
+func (m *Host) canLead(id proto.ServerID) error {
+	if m.member == nil {
+		return zab.ErrNotLeading
+	}
+	return m.member.HandOverTo(id, true)
+}
+
 // HandOverTo hands the leadership to a named server without an election; see zab.Core.HandOverTo. It returns when the
 // hand-over has begun, or with dry when it is known whether it could. If this server leads and is the named one, there
 // is nothing to do. Any goroutine may call it.
@@ -81,10 +93,10 @@ func (m *Host) HandOverTo(id proto.ServerID, dry bool) (err error) {
 	begun := sched.NewGate(m.Runtime)
 	if m.Do(func() {
 		if err = nil; id != m.ID || !m.Rules() {
-			err = m.core.HandOverTo(id, true)
+			err = m.canLead(id)
 		}
 		if err == nil && id != m.ID && !dry {
-			err = m.afterHold(func() error { return m.core.HandOverTo(id, false) })
+			err = m.afterHold(func() error { return m.member.HandOverTo(id, false) })
 		}
 		if err == nil && id != m.ID && !dry {
 			m.Log.Info("handing over to the server that an operator has named", zap.Int64("server", int64(id)))

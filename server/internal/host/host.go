@@ -43,6 +43,7 @@ type Host struct {
 
 	ID      proto.ServerID
 	core    agreement
+	member  *zab.Core    // core of a member of an ensemble; nil on a standalone server
 	peers   *peers.Peers // nil on a standalone server
 	journal *durable.Journal
 	applier applies
@@ -230,19 +231,19 @@ var _ peers.Handler = memberHandler{}
 func (h memberHandler) Election(msg zab.Message) {
 	h.Do(func() {
 		h.hearsList(&msg, h.Clock.Steady())
-		h.core.Step(msg)
+		h.member.Step(msg)
 	})
 }
 
 // PeerUp implements peers.Handler.
-func (h memberHandler) PeerUp(id proto.ServerID) { h.Do(func() { h.core.PeerUp(id) }) }
+func (h memberHandler) PeerUp(id proto.ServerID) { h.Do(func() { h.member.PeerUp(id) }) }
 
 // Accept implements peers.Handler.
 func (h memberHandler) Accept(port zab.Port) zab.LinkID {
 	accepted := sched.NewGate(h.Runtime)
 	var number zab.LinkID // set before accepted
 	accept := func() {
-		if number = h.core.Accept(port); number != 0 {
+		if number = h.member.Accept(port); number != 0 {
 			h.links[number] = nil // the link is known; its first packet sets the value
 		}
 		accepted.Open()
@@ -261,7 +262,7 @@ func (h memberHandler) Accept(port zab.Port) zab.LinkID {
 func (h memberHandler) Connected(l *peers.Link) {
 	h.Do(func() {
 		h.links[l.ID] = &link{Link: l}
-		h.core.LinkUp(l.ID)
+		h.member.LinkUp(l.ID)
 	})
 }
 
@@ -284,7 +285,7 @@ func (h memberHandler) Packets(l *peers.Link, batch []peers.Packet) {
 func (h memberHandler) Closed(id zab.LinkID) {
 	h.Do(func() {
 		h.forget(id)
-		h.core.LinkDown(id)
+		h.member.LinkDown(id)
 	})
 }
 
@@ -312,7 +313,9 @@ func (m *Host) run() {
 		if ticked {
 			now := clock.Steady()
 			for range pace.due(now) {
-				m.core.Tick()
+				if m.member != nil {
+					m.member.Tick()
+				}
 			}
 			m.expireKept()
 			m.maybeReadOnly(now)
@@ -458,9 +461,9 @@ func (m *Host) arrived(from *peers.Link, packets []peers.Packet) {
 			l.warren = msg.Warren
 		}
 		if ok {
-			m.core.Step(msg)
+			m.member.Step(msg)
 		} else {
-			m.core.Heard(l.ID)
+			m.member.Heard(l.ID)
 		}
 	}
 }

@@ -185,7 +185,7 @@ func (l *leading) Packet(link *link, p *peers.Packet) {
 		l.take(&w)
 	case proto.PacketPing:
 		l.m.Tracker.Touched(p.Data, l.m.Clock.Now())
-		l.m.core.Unfit(link.Peer, saysNoRoom(p.Data))
+		l.m.member.Unfit(link.Peer, saysNoRoom(p.Data))
 		link.priority = saysPriority(p.Data)
 	case proto.PacketRevalidate:
 		if !l.m.MayAnswer() || l.handing != nil {
@@ -580,7 +580,7 @@ func (l *leading) flush() {
 // again.
 func (l *leading) renew() {
 	if l.flush(); len(l.txns) == 0 && !l.refused {
-		l.m.core.Renew()
+		l.m.member.Renew()
 		l.next = l.m.core.NextZxid()
 		l.m.again = true
 	}

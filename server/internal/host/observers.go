@@ -145,7 +145,7 @@ func (o *observers) answerInOrder(l *link, p *peers.Packet) {
 	}
 	o.token++
 	o.answers[o.token] = waitingAnswer{l.ID, p}
-	o.f.m.core.Answer(l.ID, o.token)
+	o.f.m.member.Answer(l.ID, o.token)
 }
 
 // answer sends an observer the answer with this token: the txns before it were sent.

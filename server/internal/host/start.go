@@ -72,7 +72,7 @@ func (m *Host) beAlone() error {
 	}
 	m.Active = &zab.Ensemble{Quorum: q}
 	last := m.Store.State.LastZxid()
-	m.core, m.delivered = newAlone(m.ID, m.Active, last), last
+	m.core, m.delivered = newAlone(m.ID, last), last
 	m.status = zab.Status{State: zab.Leading, Leader: m.ID, Master: m.ID}
 	m.View.Store(&RoleView{State: zab.Leading, Leader: m.ID, master: m.ID, since: m.since})
 	m.lease.Lift()
@@ -94,9 +94,10 @@ func (m *Host) joinEnsemble() (err error) {
 	m.Metrics.Quorum.Looking.Inc()
 	m.delivered = core.Last
 	m.View.Store(&RoleView{State: zab.Looking, Leader: -1, master: -1, since: m.since})
-	if m.core, err = zab.New(core); err != nil {
+	if m.member, err = zab.New(core); err != nil {
 		return &durable.DataError{Dir: m.SnapDir(), Err: err}
 	}
+	m.core = m.member
 	if m.peers, err = peers.New(m.PeersConfig()); err != nil {
 		return err
 	}

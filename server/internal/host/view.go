@@ -57,9 +57,11 @@ func (m *Host) survey(now time.Time) {
 
 // viewOthers returns what this server knows of the others.
 func (m *Host) viewOthers() *ensembleView {
-	v := &ensembleView{learners: m.core.Learners(nil), strangers: m.core.Strangers(),
-		search: newSearch(m.core.Search())}
-	v.window, _ = m.core.Window()
+	v := &ensembleView{}
+	if c := m.member; c != nil {
+		v.learners, v.strangers, v.search = c.Learners(nil), c.Strangers(), newSearch(c.Search())
+		v.window, _ = c.Window()
+	}
 	if lead, ok := m.role.(*leading); ok {
 		v.syncs = len(lead.syncs)
 	}
