@@ -73,8 +73,9 @@ var layers = map[string]layer{
 			"datatree/quota", "proto", "snapshot", "zab", "zab/quorum",
 			"server/config", "server/datadir", "server/peers",
 			"server/internal/durable", "server/internal/env", "server/internal/figures", "server/internal/flow",
-			"server/internal/host/kept", "server/internal/host/lease", "server/internal/host/succession",
-			"server/internal/keystore", "server/internal/limits", "server/internal/security", "server/internal/sessions", "server/internal/stages"},
+			"server/internal/host/kept", "server/internal/host/lease", "server/internal/host/observers",
+			"server/internal/host/succession", "server/internal/keystore", "server/internal/limits",
+			"server/internal/security", "server/internal/sessions", "server/internal/stages"},
 		others: []string{"go.uber.org/zap"},
 		// what it is tried with
 		tests: []string{module + "/server/internal/serve", module + "/server/meta", module + "/wal"},
@@ -160,6 +161,10 @@ var layers = map[string]layer{
 		why: "a connection waits for a leader in the same way whatever role asks for it"},
 	"server/internal/host/lease": {ours: []string{"proto", "server/internal/flow"},
 		why: "until when clients may be answered follows from times of messages, not from links or roles"},
+	"server/internal/host/observers": {
+		ours: []string{"proto", "server/peers", "server/internal/flow", "server/internal/sessions", "zab"},
+		others: []string{"go.uber.org/zap"},
+		why:    "what is kept in order for observers does not depend on what a follower does for its own clients"},
 	"server/internal/host/succession": {ours: []string{"proto", "zab"},
 		why: "who is to lead is decided from facts, and carried out by the host"},
 	"server/internal/garbage": {why: "a setting of Go's runtime needs the size of the tree and nothing else"},

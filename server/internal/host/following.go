@@ -15,6 +15,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/host/kept"
+	"github.com/seed94657493/warren/server/internal/host/observers"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
@@ -34,7 +35,7 @@ type following struct {
 	syncs   flow.FIFO[syncer]                    // forwarded syncs, in the order in which the leader answers them
 	renewed map[proto.SessionID]*flow.Resumption // clients that came back, until the leader answers REVALIDATE
 	back    flow.FIFO[returned]                  // those that the leader has confirmed, until they may go on
-	below   *observers                           // observers that learn from this server
+	below   *observers.Master                    // observers that learn from this server
 
 	epoch   int64 // of the leader
 	looked  int64 // when leaveDeaf looked last, ns on the server's clock
@@ -64,7 +65,7 @@ type forwarded struct {
 // syncer is the origin of a sync: a session of this server, or a session of an observer.
 type syncer struct {
 	session proto.SessionID
-	link    *link // to the observer; nil for a session of this server
+	link    *peers.Link // to the observer; nil for a session of this server
 }
 
 // answeredSync is a sync that the leader has answered. It is answered to the client when all txns up to after are
@@ -77,18 +78,40 @@ type answeredSync struct {
 func newFollowing(m *Host) *following {
 	f := &following{m: m, epoch: m.status.Epoch, pending: map[proto.SessionID]*flow.FIFO[forwarded]{},
 		renewed: map[proto.SessionID]*flow.Resumption{}}
-	f.below = newObservers(f)
 	for _, id := range inOrder(m.links, cmp.Compare) {
 		l := m.links[id]
 		if l != nil && l.Peer == m.status.Master && l.Dialled {
 			f.link = l
 		}
 	}
+	f.below = observers.New(f.needs())
 	m.Tracker.Follow()
 	m.Store.Mu.RLock()
 	m.Tracker.PassOver(m.Store.State.EachSession)
 	m.Store.Mu.RUnlock()
 	return f
+}
+
+// needs is what the observers that learn from this server need of it.
+func (f *following) needs() observers.Needs {
+	m := f.m
+	return observers.Needs{
+		Forward: func(p *peers.Packet) {
+			f.link.SendPacket(p)
+			m.touch(f.link)
+		},
+		Send:   func(l *peers.Link, p *peers.Packet) { l.SendPacket(p) }, // and send touches l
+		Syncs:  func(id proto.SessionID, l *peers.Link) { f.syncs.Push(syncer{session: id, link: l}) },
+		Answer: func(id zab.LinkID, token uint64) { m.member.Answer(id, token) },
+		IsOpen: func(l *peers.Link) bool {
+			open := m.links[l.ID]
+			return open != nil && open.Link == l
+		},
+		Close:    func(id zab.LinkID) { m.peers.Close(id) },
+		Sessions: m.Tracker, Now: m.Clock.Now, Log: m.Log,
+		LeaderIsWarren: f.link != nil && f.link.warren,
+		QueueMax:       m.masterQueue(),
+	}
 }
 
 // request implements role.
@@ -195,7 +218,9 @@ func (f *following) forward(w *forwarded, r *flow.Request, body []byte) {
 // Packet implements role.
 func (f *following) Packet(l *link, p *peers.Packet) {
 	if l != f.link {
-		f.below.Packet(l, p)
+		if f.link != nil && l.learner() {
+			f.below.Packet(l.Link, l.warren, p)
+		}
 		return
 	}
 	switch p.Type {
@@ -207,7 +232,7 @@ func (f *following) Packet(l *link, p *peers.Packet) {
 			f.renew(w, valid, p.Zxid)
 			return
 		}
-		f.below.revalidated(id, valid, p)
+		f.below.Revalidated(id, valid, p)
 	case peers.PacketReclaim:
 		f.granted(p)
 	case peers.PacketHold:
@@ -230,7 +255,7 @@ func (f *following) Packet(l *link, p *peers.Packet) {
 		origin := *f.syncs.Front()
 		f.syncs.Pop()
 		if origin.link != nil {
-			f.below.answerInOrder(origin.link, &peers.Packet{Type: proto.PacketSync})
+			f.below.AnswerInOrder(origin.link, &peers.Packet{Type: proto.PacketSync})
 			return
 		}
 		f.answered.Push(answeredSync{session: origin.session, after: f.m.committed})
@@ -274,7 +299,7 @@ func (f *following) giveUp() {
 			r.Client.Abort()
 		}
 	}
-	f.below.giveUp(limit)
+	f.below.GiveUp(limit)
 }
 
 // returned is a client that came back, and whose session the leader has confirmed. At that time the leader had
@@ -307,7 +332,7 @@ func (f *following) delivered(z proto.Zxid) {
 			r.Client.Abort()
 			continue
 		}
-		f.below.disown(r.ID)
+		f.below.Disown(r.ID)
 		s, old := f.m.Tracker.Adopt(r.ID, r.TimeoutMs, r.Client, r.Received)
 		s.After = max(s.After, r.after)
 		f.m.goesOn(r.Resumption, s, old)
@@ -333,7 +358,7 @@ func (f *following) deliver(txns []zab.Txn, b *flow.ApplyBatch) {
 		h.Decode(&r)
 		f.m.delivered = t.Zxid
 		if h.Type == proto.OpCloseSession {
-			f.below.disown(h.ClientID)
+			f.below.Disown(h.ClientID)
 		}
 		q := f.pending[h.ClientID]
 		if q == nil || !q.Front().became(&h) {

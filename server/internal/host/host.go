@@ -682,7 +682,7 @@ func (m *Host) send(messages []zab.Message) {
 				l.Send(msg)
 				r.answeredSync(msg.Token)
 			case *following:
-				r.below.answer(l, msg.Token)
+				r.below.Answer(l.Link, msg.Token)
 			}
 		default:
 			l.Send(msg)
@@ -734,7 +734,7 @@ func (m *Host) forget(id zab.LinkID) {
 	case *leading:
 		r.gone(id)
 	case *following:
-		r.below.gone(id)
+		r.below.Gone(id)
 	}
 	m.orphans = append(m.orphans, id)
 }

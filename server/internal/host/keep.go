@@ -127,7 +127,7 @@ func (f *following) granted(p *peers.Packet) {
 		return // its client has come back meanwhile, on another connection
 	}
 	if valid = valid && m.Tracker.Retake(h.Session, h.Client, false, m.Clock.Now()); valid {
-		f.below.disown(id)
+		f.below.Disown(id)
 		h.Session.After = max(h.Session.After, p.Zxid, m.seen)
 	}
 	m.goOn(id, valid)

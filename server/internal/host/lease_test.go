@@ -11,6 +11,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/host/lease"
+	"github.com/seed94657493/warren/server/internal/host/observers"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/server/peers"
@@ -121,7 +122,7 @@ func TestObserverOfAFollowerKnowsWhatHasArrived(t *testing.T) {
 	below := &link{Link: &peers.Link{ID: 9, Peer: 4}, warren: true, exchange: &lease.Exchange{}}
 	master.status.State, master.links[8], master.links[9] = zab.Following, toLeader, below
 	f := &following{m: master, link: toLeader}
-	f.below = newObservers(f)
+	f.below = observers.New(f.needs())
 	master.role = f
 	toMaster := &link{Link: &peers.Link{ID: 3, Peer: 2, Dialled: true}, warren: true}
 	msg := &zab.Message{Type: zab.Ping, Zxid: 5}
@@ -135,7 +136,7 @@ func TestObserverOfAFollowerKnowsWhatHasArrived(t *testing.T) {
 		made = observer.Clock.Now()
 		pong := observer.pong(toMaster, msg)
 		master.pinged(below, pong)
-		f.below.Packet(below, pong)
+		f.Packet(below, pong)
 		return made
 	}
 	first := round()
@@ -165,7 +166,7 @@ func TestObserverOfAFollowerKnowsWhatHasArrived(t *testing.T) {
 	// The observer's sessions reach the leader together with the master's own.
 	touched := append(proto.AppendInt32(proto.AppendInt64(nil, 77), 4000), noRoom[:]...)
 	touched = proto.AppendInt32(proto.AppendInt64(touched, 3), arrivedMark)
-	f.below.Packet(below, &peers.Packet{Type: proto.PacketPing, Data: touched})
+	f.Packet(below, &peers.Packet{Type: proto.PacketPing, Data: touched})
 	require.Equal(t, touched[:sessions.TouchSize], master.pong(toLeader, msg).Data,
 		"of the observer's disk and counts it says nothing")
 	require.Empty(t, master.pong(toLeader, msg).Data)
@@ -184,7 +185,7 @@ func TestClientIsNotKeptByASilentLeader(t *testing.T) {
 	m := leased(t, 2, 1, 2, 3)
 	toLeader := &link{Link: &peers.Link{ID: 9, Peer: 1, Dialled: true}}
 	f := &following{m: m, link: toLeader, renewed: map[proto.SessionID]*flow.Resumption{}}
-	f.below = newObservers(f)
+	f.below = observers.New(f.needs())
 	now := m.Clock.Now()
 	aborted := map[proto.SessionID]*bool{}
 	for id, age := range map[proto.SessionID]int64{1: 2 * int64(m.lease.Length()), 2: 0} {

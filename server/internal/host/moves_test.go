@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/host/observers"
 	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
@@ -28,7 +29,7 @@ func TestReturnedClientsWaitForWhatTheyAskedFor(t *testing.T) {
 	m := leased(t, 2, 1, 2, 3)
 	m.applier, m.delivered = instantly{}, 4
 	f := &following{m: m}
-	f.below = newObservers(f)
+	f.below = observers.New(f.needs())
 	first, second, late := &returning{}, &returning{}, &returning{}
 	f.renew(&flow.Resumption{Client: first, ID: 7, TimeoutMs: 1000}, true, 4)
 	require.Equal(t, 1, first.resumed, "it is there already")

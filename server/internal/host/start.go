@@ -249,6 +249,15 @@ func (m *Host) coreTiming() zab.Timing {
 	return t
 }
 
+// masterQueue is how many bytes may wait for an observer.
+func (m *Host) masterQueue() int {
+	return max(int(m.Config.Quorum.ObserverMasterSizeLimit), masterQueueMin)
+}
+
+// masterQueueMin is the least effective value of observerMaster.sizeLimit, in bytes: a snapshot must fit in while
+// it is sent.
+const masterQueueMin = 1 << 20
+
 // remember keeps the addresses of other servers for the next start, which may happen while the name server is away.
 func (m *Host) remember(known map[string][]string) {
 	if err := m.Disk.Meta.SetAddresses(known); err != nil {
