@@ -22,11 +22,12 @@
 //
 // # What is decided without a host
 //
-// Four packages below this one have state of their own, know neither Host nor roles, and name what they need of them.
+// Five packages below this one have state of their own, know neither Host nor roles, and name what they need of them.
 // The host goroutine owns their values and makes every call.
 //
 //	lease        until when clients may be answered. Owned by Host; what a link has of it is at the link
 //	succession   when this leader hands over of its own accord. Owned by Host, asked by leading
+//	syncs        what must not overtake a sync. Owned by leading
 //	kept         client connections that wait for another leader. Owned by Host between two roles
 //	observers    what a follower does for observers that learn from it. Owned by following
 //

@@ -161,7 +161,7 @@ func (l *leading) maybeHand() {
 	if h == nil || h.begun {
 		return
 	}
-	answered := len(h.waits) == 0 && len(l.txns) == 0 && len(l.held) == 0
+	answered := len(h.waits) == 0 && len(l.txns) == 0 && l.syncs.Empty()
 	if !answered && l.m.Clock.Now() < h.until {
 		return
 	}

@@ -63,7 +63,7 @@ func (m *Host) viewOthers() *ensembleView {
 		v.window, _ = c.Window()
 	}
 	if lead, ok := m.role.(*leading); ok {
-		v.syncs = len(lead.syncs)
+		v.syncs = lead.syncs.Unanswered()
 	}
 	return v
 }
