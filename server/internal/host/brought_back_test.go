@@ -31,8 +31,8 @@ func TestSyncAfterTheServerWasBroughtBack(t *testing.T) {
 				m.journal = &durable.Journal{Jobs: flow.NewInbox[durable.JournalJob](sched.OS().Parker())}
 				m.delivered, m.committed, m.seen = z(200), z(200), z(200) // as its log ended, or a former leader said
 				m.status = zab.Status{State: zab.Following, Leader: 3}
-				m.Changed(zab.Status{State: zab.Looking, Leader: -1})
-				m.Changed(zab.Status{State: zab.Following, Leader: 1, Master: 1})
+				m.changed(zab.Status{State: zab.Looking, Leader: -1})
+				m.changed(zab.Status{State: zab.Following, Leader: 1, Master: 1})
 				link := &link{Link: &peers.Link{ID: 7, Peer: 1, Dialled: true}}
 				m.links[7] = link
 				if name == "nothing" {

@@ -215,11 +215,46 @@ func (m *Host) Ended() bool {
 	return m.stop
 }
 
+// journalOwner is the host as the journal sees it. The journal goroutine calls the methods.
+type journalOwner struct{ *Host }
+
+var _ durable.Owner = journalOwner{}
+
 // Persisted implements durable.Owner.
-func (m *Host) Persisted(seq zab.Seq) {
-	m.events.Add(event{seq: seq})
-	m.Came()
+func (o journalOwner) Persisted(seq zab.Seq) {
+	o.events.Add(event{seq: seq})
+	o.Came()
 }
+
+// Written implements durable.Owner.
+func (o journalOwner) Written(bytes int64) { o.Queued.Add(-bytes) }
+
+// Acknowledges implements durable.Owner: an observer acknowledges nothing, and a standalone server has no leader to
+// acknowledge to.
+func (o journalOwner) Acknowledges() bool {
+	return o.Config.Distributed() && o.View.Load().State != zab.Observing
+}
+
+// ArrivedState implements durable.Owner.
+func (o journalOwner) ArrivedState(link zab.LinkID) *durable.Loading {
+	o.received.Lock()
+	defer o.received.Unlock()
+	return o.received.wanted[link]
+}
+
+// Installed implements durable.Owner.
+func (o journalOwner) Installed(link zab.LinkID, state *datatree.State) {
+	o.Swap(state)
+	o.received.Lock()
+	defer o.received.Unlock()
+	delete(o.received.wanted, link)
+}
+
+// Swap implements durable.Owner.
+func (o journalOwner) Swap(state *datatree.State) { o.applier.Swap(state) }
+
+// JournalEnds implements durable.Owner.
+func (o journalOwner) JournalEnds() { o.applier.Close() }
 
 // memberHandler is the host as package peers sees it: everything becomes an event of the host goroutine. The
 // goroutines of peers call the methods.
@@ -575,7 +610,7 @@ func (m *Host) drain() {
 		if len(out.Synced) > 0 && m.role != nil {
 			m.role.synced(out.Synced)
 		}
-		m.Changed(out.Status)
+		m.changed(out.Status)
 		if lead, ok := m.role.(*leading); ok && out.Renew {
 			lead.renew()
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// Changed compares the status of the core with the last one, and begins or ends service and logs accordingly.
-func (m *Host) Changed(st zab.Status) {
+// changed compares the status of the core with the last one, and begins or ends service and logs accordingly.
+func (m *Host) changed(st zab.Status) {
 	old := m.status
 	m.status = st
 	same := old.State == st.State && old.Phase == st.Phase && old.Leader == st.Leader && old.Master == st.Master &&

@@ -57,7 +57,7 @@ func New(e *env.Env, d *durable.Disk, clients clients, network Network) *Host {
 func (m *Host) Prepare(applier applies) error {
 	m.since = m.Clock.Steady()
 	m.applier = applier
-	m.journal = durable.NewJournal(m.Disk, m)
+	m.journal = durable.NewJournal(m.Disk, journalOwner{m})
 	if m.Config.Distributed() {
 		return m.joinEnsemble()
 	}
