@@ -10,7 +10,7 @@ import (
 )
 
 // guard watches the free space of the disks. Below the watermark, clients' writes are refused with NotReadOnly, an
-// error that every client knows. In an ensemble the leader decides about that: see room.go of package host. Reads
+// error that every client knows. In an ensemble the leader decides about that: see package succession. Reads
 // and sessions go on: what is left is enough for the beginnings and ends of sessions. When there is space again,
 // writes are accepted again without an operator.
 type guard struct {

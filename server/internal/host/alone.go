@@ -8,45 +8,25 @@ import (
 )
 
 // agreement decides on the order of txns: a zab.Core in an ensemble, type alone on a standalone server. The methods
-// are those of zab.Core. Only the host goroutine calls them.
+// are those of zab.Core. What only a member of an ensemble is asked is asked of Host.member. Only the host goroutine
+// calls them.
 type agreement interface {
-	Step(m zab.Message)
-	Tick()
-	Persisted(seq zab.Seq)
+	// Take returns what is to be done, valid until the next call.
 	Take() zab.Output
-
+	// Persisted says that the writes up to seq are durable.
+	Persisted(seq zab.Seq)
+	// Serves reports whether clients may be served. NextZxid, Propose and Sync are for a server that leads.
 	Serves() bool
 	NextZxid() proto.Zxid
 	Propose(txns ...zab.Txn) error
 	Sync(link zab.LinkID, token uint64) error
-	Renew()
+	// HandOver ends the leadership, and with stop the part in the agreement.
 	HandOver(stop bool)
-	HandOverTo(id proto.ServerID, dry bool) error
-	Unfit(id proto.ServerID, unfit bool)
-	FitQuorum() bool
-	FitSuccessor() bool
-
-	Accept(port zab.Port) zab.LinkID
-	LinkUp(id zab.LinkID)
-	LinkDown(id zab.LinkID)
-	Heard(id zab.LinkID)
-	Streamed(id zab.LinkID, upTo proto.Zxid)
-	Answer(id zab.LinkID, token uint64)
-	PeerUp(id proto.ServerID)
-
-	Ensembles() (active, next *zab.Ensemble)
-	Ready(next *zab.Ensemble) bool
-	Learners(all []zab.Learner) []zab.Learner
-	Strangers() []zab.Stranger
-	Search() *zab.Search
-	Syncing() (snaps, diffs int)
-	Window() (txns, bytes int)
 }
 
 // alone is the agreement of a standalone server: a txn is agreed on when the log of this server has it. It leads
 // and serves from the start. Zxids continue after the last one in the database, without a new epoch, as with
-// ZooKeeper. It has no links, so the methods of agreement that are about links do nothing. Owned by the host
-// goroutine.
+// ZooKeeper. Owned by the host goroutine.
 //
 // Invariant: delivered <= durable <= handedOut <= last. txns holds the txns in (delivered, last].
 //
@@ -54,8 +34,7 @@ type agreement interface {
 // but not before the txn in it was delivered and Take is called again. The journal has finished with a txn before it
 // reports that the txn is durable, and the host copies what is delivered.
 type alone struct {
-	id       proto.ServerID
-	ensemble *zab.Ensemble
+	id proto.ServerID
 
 	last, handedOut, durable, delivered proto.Zxid
 	txns                                txnRing
@@ -97,8 +76,8 @@ const (
 const aloneInFlightMax = 50_000
 
 // newAlone returns the agreement of a standalone server. Its database ends with last.
-func newAlone(id proto.ServerID, ensemble *zab.Ensemble, last proto.Zxid) *alone {
-	return &alone{id: id, ensemble: ensemble, last: last, handedOut: last, durable: last, delivered: last}
+func newAlone(id proto.ServerID, last proto.Zxid) *alone {
+	return &alone{id: id, last: last, handedOut: last, durable: last, delivered: last}
 }
 
 // Serves implements agreement.
@@ -203,34 +182,6 @@ func (a *alone) write(p zab.Persist, last proto.Zxid) {
 
 // HandOver implements agreement. Txns that were proposed are finished first.
 func (a *alone) HandOver(stop bool) { a.stopping = a.stopping || stop }
-
-// Ensembles implements agreement.
-func (a *alone) Ensembles() (active, next *zab.Ensemble) { return a.ensemble, nil }
-
-// FitQuorum implements agreement.
-func (a *alone) FitQuorum() bool { return true }
-
-// The rest of agreement is about other servers.
-
-func (*alone) Step(zab.Message)                         {}
-func (*alone) Tick()                                    {}
-func (*alone) Renew()                                   {}
-func (*alone) Unfit(proto.ServerID, bool)               {}
-func (*alone) FitSuccessor() bool                       { return false }
-func (*alone) HandOverTo(proto.ServerID, bool) error    { return zab.ErrNotLeading }
-func (*alone) Accept(zab.Port) zab.LinkID               { return 0 }
-func (*alone) LinkUp(zab.LinkID)                        {}
-func (*alone) LinkDown(zab.LinkID)                      {}
-func (*alone) Heard(zab.LinkID)                         {}
-func (*alone) Streamed(zab.LinkID, proto.Zxid)          {}
-func (*alone) Answer(zab.LinkID, uint64)                {}
-func (*alone) PeerUp(proto.ServerID)                    {}
-func (*alone) Ready(*zab.Ensemble) bool                 { return false }
-func (*alone) Learners(all []zab.Learner) []zab.Learner { return all }
-func (*alone) Strangers() []zab.Stranger                { return nil }
-func (*alone) Search() *zab.Search                      { return nil }
-func (*alone) Syncing() (snaps, diffs int)              { return 0, 0 }
-func (*alone) Window() (txns, bytes int)                { return 0, 0 }
 
 // txnRing is a queue of txns in an array that is used again and again. It grows and does not shrink.
 type txnRing struct {

@@ -14,7 +14,7 @@ import (
 // each write until the write is durable, and at each delivered txn until the next Take.
 func TestAloneUsesMemoryAgain(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	a := newAlone(1, nil, 100)
+	a := newAlone(1, 100)
 	var pending []zab.Persist // not durable
 	proposed, persisted, delivered := proto.Zxid(100), proto.Zxid(100), proto.Zxid(100)
 	largest := 0
@@ -51,7 +51,7 @@ func TestAloneUsesMemoryAgain(t *testing.T) {
 
 // Nothing is allocated for txns, wherever they lie in the ring.
 func TestAloneAllocatesNothing(t *testing.T) {
-	a := newAlone(1, nil, 100)
+	a := newAlone(1, 100)
 	txns := make([]zab.Txn, 37)
 	one := func() {
 		for i := range txns {

@@ -77,7 +77,8 @@ func recovered(fs *vfs.Mem, store meta.Store) (*assembled, zab.Config, error) {
 	}
 	s.Tracker = sessions.New(s.Config.TickTime, proto.ServerID(1), s.Clock.WallMs(), 0)
 	m := s.member
-	m.ID, m.applier, m.journal = 1, serve.NewApplyQueue(s.front, &m.Queued, &m.Finished), durable.NewJournal(s.disk, m)
+	m.ID, m.applier = 1, serve.NewApplyQueue(s.front, &m.Queued, &m.Finished)
+	m.journal = durable.NewJournal(s.disk, journalOwner{m})
 	cfg, err := m.CoreConfig()
 	if err == nil {
 		_, err = zab.New(cfg)

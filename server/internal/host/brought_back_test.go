@@ -9,6 +9,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/host/observers"
 	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
@@ -30,9 +31,9 @@ func TestSyncAfterTheServerWasBroughtBack(t *testing.T) {
 				m.journal = &durable.Journal{Jobs: flow.NewInbox[durable.JournalJob](sched.OS().Parker())}
 				m.delivered, m.committed, m.seen = z(200), z(200), z(200) // as its log ended, or a former leader said
 				m.status = zab.Status{State: zab.Following, Leader: 3}
-				m.Changed(zab.Status{State: zab.Looking, Leader: -1})
-				m.Changed(zab.Status{State: zab.Following, Leader: 1, Master: 1})
-				link := &peers.Link{ID: 7, Peer: 1, Dialled: true}
+				m.changed(zab.Status{State: zab.Looking, Leader: -1})
+				m.changed(zab.Status{State: zab.Following, Leader: 1, Master: 1})
+				link := &link{Link: &peers.Link{ID: 7, Peer: 1, Dialled: true}}
 				m.links[7] = link
 				if name == "nothing" {
 					m.delivered = z(50)
@@ -48,7 +49,7 @@ func TestSyncAfterTheServerWasBroughtBack(t *testing.T) {
 					deliver(z(60))
 				}
 				f := &following{m: m, link: link, pending: map[proto.SessionID]*flow.FIFO[forwarded]{}}
-				f.below, m.role = newObservers(f), f
+				f.below, m.role = observers.New(f.needs()), f
 				s := m.Tracker.Create(10_000, &client{}, 0)
 				flow.QueueOf(f.pending, s.ID).Push(forwarded{item: flow.Item{Session: s, Op: proto.OpSync, Xid: 1}})
 				f.syncs.Push(syncer{session: s.ID})

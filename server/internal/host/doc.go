@@ -15,11 +15,40 @@
 //
 //	leading      prepares requests and proposes them
 //	following    forwards requests to the leader; for a follower and for an observer
-//	observers    the part of following that serves observers that learn from this server
 //	readingOnly  answers reads on a server without a leader
 //
 // A role begins when the state holds everything that was agreed on before, and ends with the service (Host.close).
-// Client connections end with the role, but for those that outlive a hand-over of the leadership: see keep.go.
+// Client connections end with the role, but for those that outlive a change of the leader: see package kept.
+//
+// # What is decided without a host
+//
+// Five packages below this one have state of their own, know neither Host nor roles, and name what they need of them.
+// The host goroutine owns their values and makes every call.
+//
+//	lease        until when clients may be answered. Owned by Host; what a link has of it is at the link
+//	succession   when this leader hands over of its own accord. Owned by Host, asked by leading
+//	syncs        what must not overtake a sync. Owned by leading
+//	kept         client connections that wait for another leader. Owned by Host between two roles
+//	observers    what a follower does for observers that learn from it. Owned by following
+//
+// # Files
+//
+//	host.go        inbox, turn, drain; what goes to links, journal and applier
+//	link.go        what is known of the server at the other end of a link
+//	service.go     how a role begins and ends
+//	role.go        what a role is, and which requests may go on
+//	leading.go     leading; with moves.go (clients that come back), payloads.go, acktime.go
+//	following.go   following
+//	readonly.go    readingOnly
+//	handover.go    how this leader hands over, for whatever reason
+//	keep.go        what roles do for connections that outlive a leader
+//	pings.go       what PINGs say: leases, room on disks, priorities
+//	lease.go       what becomes of clients, and of the link to a leader, when a lease ends
+//	alone.go       the agreement of a standalone server
+//	membership.go  configurations; with lists.go (of servers that cannot be reconfigured)
+//	transfer.go    snapshots and logs to learners and from the leader; history.go: questions about the own log
+//	view.go        what other goroutines may know; with search.go and strangers.go, what the log is told
+//	start.go       how a host comes about; restore.go, endsession.go: what operators order
 //
 // # Goroutines and what they own
 //

@@ -14,6 +14,8 @@ import (
 	"github.com/seed94657493/warren/datatree/prepare"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/host/kept"
+	"github.com/seed94657493/warren/server/internal/host/observers"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
@@ -28,18 +30,19 @@ import (
 // request of this server.
 type following struct {
 	m       *Host
-	link    *peers.Link // to the leader; of an observer: to its master
+	link    *link // to the leader; of an observer: to its master
 	pending map[proto.SessionID]*flow.FIFO[forwarded]
 	syncs   flow.FIFO[syncer]                    // forwarded syncs, in the order in which the leader answers them
 	renewed map[proto.SessionID]*flow.Resumption // clients that came back, until the leader answers REVALIDATE
 	back    flow.FIFO[returned]                  // those that the leader has confirmed, until they may go on
-	below   *observers                           // observers that learn from this server
+	below   *observers.Master                    // observers that learn from this server
 
 	epoch   int64 // of the leader
+	looked  int64 // when leaveDeaf looked last, ns on the server's clock
 	holding bool  // the leader prepares a hand-over: requests of clients of this server wait
 	handed  bool  // the leader has handed over while this server held its requests
 
-	refuses  bool                       // the leader refuses writes for lack of room: see room.go
+	refuses  bool                       // the leader refuses writes for lack of room
 	answered flow.FIFO[answeredSync]    // syncs that wait for the txns before them
 	scratch  struct{ data, ids []byte } // memory for the packet being encoded
 }
@@ -52,7 +55,7 @@ type forwarded struct {
 	// kept says that body and ids are those of the request, so that the next leader can be asked, and that what the
 	// request has reserved of Env.Large is not given back.
 	kept bool
-	body body
+	body kept.Body
 	ids  []auth.Identity
 	// after is the newest zxid that the leader had proposed when the client came to this server. Requests that the
 	// client sent to another server before may still be committed, with the same xid.
@@ -75,18 +78,40 @@ type answeredSync struct {
 func newFollowing(m *Host) *following {
 	f := &following{m: m, epoch: m.status.Epoch, pending: map[proto.SessionID]*flow.FIFO[forwarded]{},
 		renewed: map[proto.SessionID]*flow.Resumption{}}
-	f.below = newObservers(f)
 	for _, id := range inOrder(m.links, cmp.Compare) {
 		l := m.links[id]
 		if l != nil && l.Peer == m.status.Master && l.Dialled {
 			f.link = l
 		}
 	}
+	f.below = observers.New(f.needs())
 	m.Tracker.Follow()
 	m.Store.Mu.RLock()
 	m.Tracker.PassOver(m.Store.State.EachSession)
 	m.Store.Mu.RUnlock()
 	return f
+}
+
+// needs is what the observers that learn from this server need of it.
+func (f *following) needs() observers.Needs {
+	m := f.m
+	return observers.Needs{
+		Forward: func(p *peers.Packet) {
+			f.link.SendPacket(p)
+			m.touch(f.link)
+		},
+		Send:   func(l *peers.Link, p *peers.Packet) { l.SendPacket(p) }, // and send touches l
+		Syncs:  func(id proto.SessionID, l *peers.Link) { f.syncs.Push(syncer{session: id, link: l}) },
+		Answer: func(id zab.LinkID, token uint64) { m.member.Answer(id, token) },
+		IsOpen: func(l *peers.Link) bool {
+			open := m.links[l.ID]
+			return open != nil && open.Link == l
+		},
+		Close:    func(id zab.LinkID) { m.peers.Close(id) },
+		Sessions: m.Tracker, Now: m.Clock.Now, Log: m.Log,
+		LeaderIsWarren: f.link != nil && f.link.warren,
+		QueueMax:       m.masterQueue(),
+	}
 }
 
 // request implements role.
@@ -132,7 +157,7 @@ func (f *following) request(b *flow.Batch, r *flow.Request) bool {
 		f.upgrade(r.Session)
 	}
 	if m.Config.ConnectionKeep > 0 && m.noting == f.link.ID && r.Op != proto.OpCreateSession {
-		w.kept, w.body, w.ids = true, m.pending.keep(body), r.IDs
+		w.kept, w.body, w.ids = true, m.pending.Keep(body), r.IDs
 	} else {
 		m.release(r)
 	}
@@ -145,6 +170,13 @@ func (f *following) request(b *flow.Batch, r *flow.Request) bool {
 		f.answer(r.Session.ID, q)
 	}
 	return true
+}
+
+// noRoom reports whether this server refuses writes without asking the leader.
+func (f *following) noRoom() bool {
+	m := f.m
+	full := m.Guard.Full()
+	return f.refuses || full && (!f.link.warren || m.Guard.Stuck())
 }
 
 // upgrade makes a local session global, before the request that needs a global session.
@@ -184,9 +216,11 @@ func (f *following) forward(w *forwarded, r *flow.Request, body []byte) {
 }
 
 // Packet implements role.
-func (f *following) Packet(l *peers.Link, p *peers.Packet) {
+func (f *following) Packet(l *link, p *peers.Packet) {
 	if l != f.link {
-		f.below.Packet(l, p)
+		if f.link != nil && l.learner() {
+			f.below.Packet(l.Link, l.warren, p)
+		}
 		return
 	}
 	switch p.Type {
@@ -198,7 +232,7 @@ func (f *following) Packet(l *peers.Link, p *peers.Packet) {
 			f.renew(w, valid, p.Zxid)
 			return
 		}
-		f.below.revalidated(id, valid, p)
+		f.below.Revalidated(id, valid, p)
 	case peers.PacketReclaim:
 		f.granted(p)
 	case peers.PacketHold:
@@ -221,7 +255,7 @@ func (f *following) Packet(l *peers.Link, p *peers.Packet) {
 		origin := *f.syncs.Front()
 		f.syncs.Pop()
 		if origin.link != nil {
-			f.below.answerInOrder(origin.link, &peers.Packet{Type: proto.PacketSync})
+			f.below.AnswerInOrder(origin.link, &peers.Packet{Type: proto.PacketSync})
 			return
 		}
 		f.answered.Push(answeredSync{session: origin.session, after: f.m.committed})
@@ -258,14 +292,14 @@ func (f *following) resume(r *flow.Resumption) {
 // it does not know whether it still leads, and gives none later either, when it knows again: see lease.go. The
 // client then asks another server, or this one again.
 func (f *following) giveUp() {
-	limit := f.m.Clock.Now() - int64(f.m.lease.length)
+	limit := f.m.Clock.Now() - int64(f.m.lease.Length())
 	for _, id := range inOrder(f.renewed, cmp.Compare) {
 		if r := f.renewed[id]; r.Asked < limit {
 			delete(f.renewed, id)
 			r.Client.Abort()
 		}
 	}
-	f.below.giveUp(limit)
+	f.below.GiveUp(limit)
 }
 
 // returned is a client that came back, and whose session the leader has confirmed. At that time the leader had
@@ -298,7 +332,7 @@ func (f *following) delivered(z proto.Zxid) {
 			r.Client.Abort()
 			continue
 		}
-		f.below.disown(r.ID)
+		f.below.Disown(r.ID)
 		s, old := f.m.Tracker.Adopt(r.ID, r.TimeoutMs, r.Client, r.Received)
 		s.After = max(s.After, r.after)
 		r.Whole = f.link != nil && f.link.ID == f.m.noting
@@ -325,13 +359,13 @@ func (f *following) deliver(txns []zab.Txn, b *flow.ApplyBatch) {
 		h.Decode(&r)
 		f.m.delivered = t.Zxid
 		if h.Type == proto.OpCloseSession {
-			f.below.disown(h.ClientID)
+			f.below.Disown(h.ClientID)
 		}
 		q := f.pending[h.ClientID]
 		if q == nil || !q.Front().became(&h) {
 			b.Add(&flow.Item{Op: h.Type}, t.Payload, nil)
 			if k := f.m.keeping; k != nil && k.former == f {
-				k.elsewhere(&h)
+				k.Elsewhere(h.ClientID, h.Zxid)
 			}
 		} else {
 			w := q.Front()
@@ -388,8 +422,8 @@ func (f *following) release(session proto.SessionID, q *flow.FIFO[forwarded], b 
 func (f *following) pop(q *flow.FIFO[forwarded]) {
 	w := q.Front()
 	if w.kept {
-		f.m.Large.Release(len(w.body.data) + proto.RequestHeaderSize)
-		f.m.pending.drop(w.body)
+		f.m.Large.Release(len(w.body.Data) + proto.RequestHeaderSize)
+		f.m.pending.Drop(w.body)
 	}
 	q.Pop()
 }
@@ -397,7 +431,7 @@ func (f *following) pop(q *flow.FIFO[forwarded]) {
 // end implements role.
 func (f *following) end() {
 	for _, id := range inOrder(f.pending, cmp.Compare) {
-		if k := f.m.keeping; k == nil || k.byID[id] == nil {
+		if _, waits := f.m.kept(id); !waits {
 			f.lose(id)
 		}
 	}
@@ -410,16 +444,60 @@ func (f *following) end() {
 	f.m.Tracker.Follow()
 }
 
-// lose gives up the requests of a session that are not answered.
+// owed returns the requests of a session that the leader was given and that are not answered; nil if there are none.
+// f is nil in the place of a former leader, which owes nothing.
+func (f *following) owed(id proto.SessionID) *flow.FIFO[forwarded] {
+	if f == nil {
+		return nil
+	}
+	return f.pending[id]
+}
+
+// lose gives up what is owed to a session.
 func (f *following) lose(id proto.SessionID) {
+	q := f.owed(id)
+	if q == nil {
+		return
+	}
 	var items []flow.Item
-	for q := f.pending[id]; q.Len() > 0; f.pop(q) {
+	for ; q.Len() > 0; f.pop(q) {
 		it := q.Front().item
 		it.Drop = true
 		items = append(items, it)
 	}
 	delete(f.pending, id)
 	f.m.answer(items...)
+}
+
+// canAskAgain reports whether the next leader can be asked for all that is owed to a session.
+func (f *following) canAskAgain(id proto.SessionID) bool {
+	q := f.owed(id)
+	for i := 0; q != nil && i < q.Len(); i++ {
+		if !q.At(i).kept {
+			return false
+		}
+	}
+	return true
+}
+
+// askAgain takes back what is owed to a session, to be taken as if it had just arrived.
+func (f *following) askAgain(id proto.SessionID) (all []*flow.Batch) {
+	q := f.owed(id)
+	if q == nil {
+		return nil
+	}
+	m := f.m
+	for ; q.Len() > 0; q.Pop() {
+		w := q.Front()
+		b := m.RequestPool.Get()
+		b.Received = w.item.Received
+		b.Add(flow.Request{Client: w.item.Client, Session: w.item.Session, IDs: w.ids, Xid: w.item.Xid, Op: w.item.Op},
+			w.body.Data)
+		m.pending.Drop(w.body)
+		all = append(all, b)
+	}
+	delete(f.pending, id)
+	return all
 }
 
 // inOrder returns the keys of a map in an order that does not depend on the run, for what others can see: the same

@@ -7,7 +7,6 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/zab"
 )
@@ -61,36 +60,3 @@ const ReplayLeast = 64 << 20
 
 // History answers questions about the log of this server.
 func (m *Host) History() zab.History { return history{m} }
-
-// The journal reports to the host.
-var _ durable.Owner = (*Host)(nil)
-
-// Written implements durable.Owner.
-func (m *Host) Written(bytes int64) { m.Queued.Add(-bytes) }
-
-// Acknowledges implements durable.Owner: an observer acknowledges nothing, and a standalone server has no leader to
-// acknowledge to.
-func (m *Host) Acknowledges() bool {
-	return m.Config.Distributed() && m.View.Load().State != zab.Observing
-}
-
-// ArrivedState implements durable.Owner.
-func (m *Host) ArrivedState(link zab.LinkID) *durable.Loading {
-	m.received.Lock()
-	defer m.received.Unlock()
-	return m.received.wanted[link]
-}
-
-// Installed implements durable.Owner.
-func (m *Host) Installed(link zab.LinkID, state *datatree.State) {
-	m.Swap(state)
-	m.received.Lock()
-	defer m.received.Unlock()
-	delete(m.received.wanted, link)
-}
-
-// Swap implements durable.Owner.
-func (m *Host) Swap(state *datatree.State) { m.applier.Swap(state) }
-
-// JournalEnds implements durable.Owner.
-func (m *Host) JournalEnds() { m.applier.Close() }

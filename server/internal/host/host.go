@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
@@ -16,6 +14,9 @@ import (
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/host/kept"
+	"github.com/seed94657493/warren/server/internal/host/lease"
+	"github.com/seed94657493/warren/server/internal/host/succession"
 	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/internal/security"
 	"github.com/seed94657493/warren/server/internal/sessions"
@@ -42,6 +43,7 @@ type Host struct {
 
 	ID      proto.ServerID
 	core    agreement
+	member  *zab.Core    // core of a member of an ensemble; nil on a standalone server
 	peers   *peers.Peers // nil on a standalone server
 	journal *durable.Journal
 	applier applies
@@ -87,28 +89,26 @@ type Host struct {
 		events  []event
 		batches []*flow.Batch
 	}
-	Active    *zab.Ensemble // the committed configuration
-	next      *zab.Ensemble // the pending one, nil if there is none
-	status    zab.Status
-	links     map[zab.LinkID]*peers.Link
-	lease     lease
-	orphans   []zab.LinkID              // closed links; the core may have asked for the states received on them
-	warren    map[zab.LinkID]bool       // whether the server on a link is Warren
-	noting    zab.LinkID                // the link to a leader that notes moves of sessions; see moves.go
-	pending   bodies                    // bodies of requests that were forwarded and are not answered
-	touched   []*peers.Link             // links with output that is not flushed
-	waiting   []*flow.Batch             // requests that the role has not taken yet
-	role      role                      // what is done with requests; nil while the server does not serve
-	opening   bool                      // the applier is catching up; the role begins after that
-	since     time.Time                 // when the present role began
-	lookedAt  time.Time                 // when the search for a leader began
-	published time.Time                 // when others was stored last
-	yielded   time.Time                 // when this server last handed over for lack of room
-	lost      time.Time                 // when the last service ended; zero before the first
-	yields    map[proto.ServerID]yields // hand-overs because of a priority
-	early     []event                   // packets for the role that arrived while it was opening
-	resumes   []*flow.Resumption        // clients that came back with their session while the role was opening
-	keeping   *keeping                  // client connections that outlive a leader; nil if there are none
+	Active   *zab.Ensemble // the committed configuration
+	next     *zab.Ensemble // the pending one, nil if there is none
+	status   zab.Status
+	links    map[zab.LinkID]*link
+	lease    *lease.Lease
+	orphans  []zab.LinkID       // closed links; the core may have asked for the states received on them
+	noting   zab.LinkID         // the link to a leader that notes moves of sessions; see moves.go
+	pending  kept.Bodies        // bodies of requests that were forwarded and are not answered
+	touched  []*link            // links with output that is not flushed
+	waiting  []*flow.Batch      // requests that the role has not taken yet
+	role     role               // what is done with requests; nil while the server does not serve
+	opening  bool               // the applier is catching up; the role begins after that
+	since    time.Time          // when the present role began
+	lookedAt time.Time          // when the search for a leader began
+	surveyed time.Time          // when survey did something last
+	policy   *succession.Policy // decides whether this server goes on to lead
+	lost     time.Time          // when the last service ended; zero before the first
+	early    []early            // packets for the role that arrived while it was opening
+	resumes  []*flow.Resumption // clients that came back with their session while the role was opening
+	keeping  *keeping           // client connections that outlive a leader; nil if there are none
 	// committed is the newest zxid that the present leader has told to be committed. delivered is the newest zxid
 	// handed to the applier; TRUNC and SNAP lower it.
 	committed, delivered proto.Zxid
@@ -159,6 +159,12 @@ type applies interface {
 	Run()
 }
 
+// early is a packet for a role that has not begun.
+type early struct {
+	link   *link
+	packet *peers.Packet
+}
+
 // event is one input of the host goroutine that is not a request of a client.
 type event struct {
 	link    *peers.Link
@@ -190,49 +196,6 @@ func (p *pacer) due(now time.Time) int {
 	return n
 }
 
-// handOver asks the core to hand its leadership over, and then to stop.
-func (m *Host) handOver() {
-	m.Do(func() {
-		_ = m.afterHold(func() error {
-			m.core.HandOver(true)
-			return nil
-		})
-	})
-}
-
-// afterHold calls do, which begins a hand-over, at once, or when the clients of a leader and its learners hold still.
-func (m *Host) afterHold(do func() error) error {
-	if lead, ok := m.role.(*leading); ok {
-		return lead.handOver(do)
-	}
-	return do()
-}
-
-// HandOverTo hands the leadership to a named server without an election; see zab.Core.HandOverTo. It returns when the
-// hand-over has begun, or with dry when it is known whether it could. If this server leads and is the named one, there
-// is nothing to do. Any goroutine may call it.
-func (m *Host) HandOverTo(id proto.ServerID, dry bool) (err error) {
-	begun := sched.NewGate(m.Runtime)
-	if m.Do(func() {
-		if err = nil; id != m.ID || !m.Rules() {
-			err = m.core.HandOverTo(id, true)
-		}
-		if err == nil && id != m.ID && !dry {
-			err = m.afterHold(func() error { return m.core.HandOverTo(id, false) })
-		}
-		if err == nil && id != m.ID && !dry {
-			m.Log.Info("handing over to the server that an operator has named", zap.Int64("server", int64(id)))
-		}
-		begun.Open()
-	}) {
-		sched.WaitAny(m.Runtime, begun, m.done)
-	}
-	if !begun.IsOpen() {
-		return zab.ErrNotLeading
-	}
-	return err
-}
-
 // Do runs fn in the host goroutine, soon. It reports false if the host goroutine has ended.
 func (m *Host) Do(fn func()) bool { return m.events.Put(event{call: fn}) }
 
@@ -252,11 +215,46 @@ func (m *Host) Ended() bool {
 	return m.stop
 }
 
+// journalOwner is the host as the journal sees it. The journal goroutine calls the methods.
+type journalOwner struct{ *Host }
+
+var _ durable.Owner = journalOwner{}
+
 // Persisted implements durable.Owner.
-func (m *Host) Persisted(seq zab.Seq) {
-	m.events.Add(event{seq: seq})
-	m.Came()
+func (o journalOwner) Persisted(seq zab.Seq) {
+	o.events.Add(event{seq: seq})
+	o.Came()
 }
+
+// Written implements durable.Owner.
+func (o journalOwner) Written(bytes int64) { o.Queued.Add(-bytes) }
+
+// Acknowledges implements durable.Owner: an observer acknowledges nothing, and a standalone server has no leader to
+// acknowledge to.
+func (o journalOwner) Acknowledges() bool {
+	return o.Config.Distributed() && o.View.Load().State != zab.Observing
+}
+
+// ArrivedState implements durable.Owner.
+func (o journalOwner) ArrivedState(link zab.LinkID) *durable.Loading {
+	o.received.Lock()
+	defer o.received.Unlock()
+	return o.received.wanted[link]
+}
+
+// Installed implements durable.Owner.
+func (o journalOwner) Installed(link zab.LinkID, state *datatree.State) {
+	o.Swap(state)
+	o.received.Lock()
+	defer o.received.Unlock()
+	delete(o.received.wanted, link)
+}
+
+// Swap implements durable.Owner.
+func (o journalOwner) Swap(state *datatree.State) { o.applier.Swap(state) }
+
+// JournalEnds implements durable.Owner.
+func (o journalOwner) JournalEnds() { o.applier.Close() }
 
 // memberHandler is the host as package peers sees it: everything becomes an event of the host goroutine. The
 // goroutines of peers call the methods.
@@ -268,19 +266,19 @@ var _ peers.Handler = memberHandler{}
 func (h memberHandler) Election(msg zab.Message) {
 	h.Do(func() {
 		h.hearsList(&msg, h.Clock.Steady())
-		h.core.Step(msg)
+		h.member.Step(msg)
 	})
 }
 
 // PeerUp implements peers.Handler.
-func (h memberHandler) PeerUp(id proto.ServerID) { h.Do(func() { h.core.PeerUp(id) }) }
+func (h memberHandler) PeerUp(id proto.ServerID) { h.Do(func() { h.member.PeerUp(id) }) }
 
 // Accept implements peers.Handler.
 func (h memberHandler) Accept(port zab.Port) zab.LinkID {
 	accepted := sched.NewGate(h.Runtime)
 	var number zab.LinkID // set before accepted
 	accept := func() {
-		if number = h.core.Accept(port); number != 0 {
+		if number = h.member.Accept(port); number != 0 {
 			h.links[number] = nil // the link is known; its first packet sets the value
 		}
 		accepted.Open()
@@ -298,8 +296,8 @@ func (h memberHandler) Accept(port zab.Port) zab.LinkID {
 // Connected implements peers.Handler.
 func (h memberHandler) Connected(l *peers.Link) {
 	h.Do(func() {
-		h.links[l.ID] = l
-		h.core.LinkUp(l.ID)
+		h.links[l.ID] = &link{Link: l}
+		h.member.LinkUp(l.ID)
 	})
 }
 
@@ -322,7 +320,7 @@ func (h memberHandler) Packets(l *peers.Link, batch []peers.Packet) {
 func (h memberHandler) Closed(id zab.LinkID) {
 	h.Do(func() {
 		h.forget(id)
-		h.core.LinkDown(id)
+		h.member.LinkDown(id)
 	})
 }
 
@@ -350,11 +348,13 @@ func (m *Host) run() {
 		if ticked {
 			now := clock.Steady()
 			for range pace.due(now) {
-				m.core.Tick()
+				if m.member != nil {
+					m.member.Tick()
+				}
 			}
 			m.expireKept()
 			m.maybeReadOnly(now)
-			m.publish(now)
+			m.survey(now)
 		}
 		m.takeTurn()
 		if ticked && !m.stop {
@@ -435,14 +435,18 @@ var errReconfigured = errors.New(
 	"the ensemble was reconfigured, but reconfigEnabled is false here: start it again with the new configuration")
 
 // arrived handles packets of another server, in order.
-func (m *Host) arrived(l *peers.Link, packets []peers.Packet) {
-	if _, open := m.links[l.ID]; !open {
+func (m *Host) arrived(from *peers.Link, packets []peers.Packet) {
+	l, open := m.links[from.ID]
+	if !open {
 		return // the link was closed meanwhile
 	}
-	m.links[l.ID] = l
+	if l == nil {
+		l = &link{Link: from}
+		m.links[l.ID] = l
+	}
 	for len(packets) > 0 {
 		var msg zab.Message
-		n, ok := peers.MessageOf(l, packets, &msg)
+		n, ok := peers.MessageOf(l.Link, packets, &msg)
 		batch, p := packets, &packets[0]
 		packets = packets[n:]
 		switch p.Type {
@@ -486,15 +490,15 @@ func (m *Host) arrived(l *peers.Link, packets []peers.Packet) {
 			if p.Type == proto.PacketPing {
 				m.pinged(l, p)
 			}
-			m.forRole(l, batch[:1])
+			m.forRole(l, &batch[0])
 		}
 		if msg.Type == zab.FollowerInfo || msg.Type == zab.ObserverInfo || msg.Type == zab.LeaderInfo {
-			m.warren[l.ID] = msg.Warren
+			l.warren = msg.Warren
 		}
 		if ok {
-			m.core.Step(msg)
+			m.member.Step(msg)
 		} else {
-			m.core.Heard(l.ID)
+			m.member.Heard(l.ID)
 		}
 	}
 }
@@ -502,12 +506,12 @@ func (m *Host) arrived(l *peers.Link, packets []peers.Packet) {
 // forRole gives a packet that the host handles itself to the role, or keeps it until there is a role. A learner
 // sends requests from UPTODATE on, but a leader of servers in Java serves only when its first txn is committed. A
 // learner in Java that misses the answer to one request answers no client any more.
-func (m *Host) forRole(l *peers.Link, packet []peers.Packet) {
+func (m *Host) forRole(l *link, packet *peers.Packet) {
 	switch {
 	case m.role != nil:
-		m.role.Packet(l, &packet[0])
+		m.role.Packet(l, packet)
 	case m.opening || m.status.State == zab.Leading:
-		m.early = append(m.early, event{link: l, packets: packet})
+		m.early = append(m.early, early{l, packet})
 	}
 }
 
@@ -606,7 +610,7 @@ func (m *Host) drain() {
 		if len(out.Synced) > 0 && m.role != nil {
 			m.role.synced(out.Synced)
 		}
-		m.Changed(out.Status)
+		m.changed(out.Status)
 		if lead, ok := m.role.(*leading); ok && out.Renew {
 			lead.renew()
 		}
@@ -637,8 +641,8 @@ func (m *Host) drain() {
 		if m.again {
 			continue
 		}
-		if m.published.IsZero() {
-			m.publish(m.Clock.Steady())
+		if m.surveyed.IsZero() {
+			m.survey(m.Clock.Steady())
 		}
 		return
 	}
@@ -679,31 +683,29 @@ func (m *Host) send(messages []zab.Message) {
 		}
 		switch msg.Type {
 		case zab.Replay:
-			m.replay(l, msg.After, msg.Zxid)
+			m.replay(l.Link, msg.After, msg.Zxid)
 		case zab.Snap:
 			m.Metrics.Quorum.Snaps.Inc()
 			m.countSyncs()
-			m.sendSnapshot(l, msg.Zxid)
+			m.sendSnapshot(l.Link, msg.Zxid)
 		case zab.Ping:
 			if !l.Dialled {
-				l.SendPacket(m.Ping(l, msg))
+				l.SendPacket(m.ping(l, msg))
 			} else {
 				l.SendPacket(m.pong(l, msg))
 			}
 		case zab.UpToDate: // the learner answers every PING after this
-			if m.lease.exchanges[l.ID] == nil {
-				m.lease.exchanges[l.ID] = &exchange{}
+			if l.exchange == nil {
+				l.exchange = &lease.Exchange{}
 			}
 			l.Send(msg)
-			if m.warren[l.ID] && m.status.State == zab.Leading {
+			if l.warren && m.status.State == zab.Leading {
 				l.SendPacket(&peers.Packet{Type: peers.PacketNotesMoves, Zxid: -1})
 			}
 			m.countSyncs()
-			m.published = time.Time{} // there is one more learner in sync
+			m.surveyed = time.Time{} // there is one more learner in sync
 		case zab.NewLeader:
-			if m.lease.offered == 0 {
-				m.lease.offered = m.Clock.Now()
-			}
+			m.lease.Offer()
 			l.Send(msg)
 		case zab.Diff, zab.Trunc:
 			m.Metrics.Quorum.Diffs.Inc()
@@ -715,7 +717,7 @@ func (m *Host) send(messages []zab.Message) {
 				l.Send(msg)
 				r.answeredSync(msg.Token)
 			case *following:
-				r.below.answer(l, msg.Token)
+				r.below.Answer(l.Link, msg.Token)
 			}
 		default:
 			l.Send(msg)
@@ -725,7 +727,7 @@ func (m *Host) send(messages []zab.Message) {
 }
 
 // touch notes that l has output to be flushed in this turn.
-func (m *Host) touch(l *peers.Link) {
+func (m *Host) touch(l *link) {
 	for _, t := range m.touched {
 		if t == l {
 			return
@@ -762,14 +764,12 @@ func (m *Host) deliver(txns []zab.Txn) {
 // forget drops a link that has closed, and what arrived on it.
 func (m *Host) forget(id zab.LinkID) {
 	delete(m.links, id)
-	delete(m.warren, id)
-	m.published = time.Time{}
-	delete(m.lease.exchanges, id)
+	m.surveyed = time.Time{}
 	switch r := m.role.(type) {
 	case *leading:
 		r.gone(id)
 	case *following:
-		r.below.gone(id)
+		r.below.Gone(id)
 	}
 	m.orphans = append(m.orphans, id)
 }

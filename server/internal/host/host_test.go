@@ -22,14 +22,14 @@ func TestRequestsBeforeTheLeaderServesAreKept(t *testing.T) {
 	m := s.member
 	m.core, err = zab.New(cfg)
 	require.NoError(t, err)
-	learner := &peers.Link{ID: 7, Peer: 2}
-	request := []peers.Packet{{Type: proto.PacketRequest, Zxid: -1, Data: make([]byte, 16)}}
+	learner := &link{Link: &peers.Link{ID: 7, Peer: 2}}
+	request := &peers.Packet{Type: proto.PacketRequest, Zxid: -1, Data: make([]byte, 16)}
 	m.forRole(learner, request)
 	require.Empty(t, m.early, "of a server that does not lead")
-	m.Changed(zab.Status{State: zab.Leading, Phase: zab.Broadcast, Leader: 1, Epoch: 4})
+	m.changed(zab.Status{State: zab.Leading, Phase: zab.Broadcast, Leader: 1, Epoch: 4})
 	m.forRole(learner, request)
 	require.Len(t, m.early, 1)
-	m.Changed(zab.Status{State: zab.Looking, Leader: -1})
+	m.changed(zab.Status{State: zab.Looking, Leader: -1})
 	require.Empty(t, m.early, "the leadership is over")
 }
 
@@ -42,9 +42,9 @@ func TestCommitsOfAnEarlierLeaderAreForgotten(t *testing.T) {
 	m := s.member
 	m.core, err = zab.New(cfg)
 	require.NoError(t, err)
-	m.Changed(zab.Status{State: zab.Following, Phase: zab.Synchronization, Leader: 3, Master: 3, Epoch: 6})
+	m.changed(zab.Status{State: zab.Following, Phase: zab.Synchronization, Leader: 3, Master: 3, Epoch: 6})
 	m.committed, m.seen = proto.MakeZxid(6, 9), proto.MakeZxid(6, 12)
-	m.Changed(zab.Status{State: zab.Looking, Leader: -1, Master: -1})
+	m.changed(zab.Status{State: zab.Looking, Leader: -1, Master: -1})
 	require.Equal(t, m.delivered, m.committed)
 	require.Equal(t, m.delivered, m.seen)
 }

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/figures"
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/host/syncs"
 	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/internal/security"
 	"github.com/seed94657493/warren/server/internal/sessions"
@@ -26,15 +26,7 @@ import (
 // leading is the role of a leader. It turns requests into txns: those of its own clients and those that learners
 // forward. Owned by the host goroutine.
 //
-// Invariants:
-//
-//   - entries are in the order of their zxids, so a committed txn belongs to the front entry.
-//   - Nothing overtakes a sync that must not. A request that a session sends behind its sync waits for the answer
-//     to the sync.
-//   - Nothing from a learner in Java overtakes a sync of that learner, whatever the session. Such a learner assigns
-//     a commit of its own request, or a SYNC, to the oldest request that it has forwarded.
-//   - A Warren learner looks for the oldest request of the session. Its syncs are still answered in the order in
-//     which they came, because SYNC does not name the request on the wire.
+// Invariant: entries are in the order of their zxids, so a committed txn belongs to the front entry.
 type leading struct {
 	m          *Host
 	preparer   *prepare.Preparer
@@ -52,37 +44,13 @@ type leading struct {
 	// refused is set when the core takes no more proposals in this role. Txns that the core has not taken are lost
 	// with the role.
 	refused  bool
-	refuses  bool       // clients' writes are refused, because disks have no room: see room.go
+	refuses  bool       // clients' writes are refused, because disks have no room
 	reconfig proto.Zxid // the last reconfiguration that was prepared
 	epoch    int64
 	handing  *handing // a hand-over that has begun; nil if there is none
 	acks     ackTime
 
-	priorities map[zab.LinkID]int64 // of followers that have one
-	heir       heir                 // the follower that is to lead because of its priority; id -1 if there is none
-	before     proto.Zxid           // last zxid that was prepared when priorities were looked at last
-
-	unasked []unaskedSync                      // syncs that the core was not asked for yet
-	token   uint64                             // of the last sync
-	syncs   map[uint64]syncKey                 // syncs that the core was asked for, by token
-	held    map[syncKey]*flow.FIFO[write]      // syncs and the requests that wait behind them
-	order   map[zab.LinkID]*flow.FIFO[syncKey] // of a Warren learner: the order in which its syncs arrived
-}
-
-// syncKey says what a sync holds back: the requests of one session, or of a whole learner in Java.
-type syncKey struct {
-	session proto.SessionID
-	link    zab.LinkID
-}
-
-func (k syncKey) compare(o syncKey) int {
-	return cmp.Or(cmp.Compare(k.session, o.session), cmp.Compare(k.link, o.link))
-}
-
-// unaskedSync is a sync that waits until all txns before it are proposed.
-type unaskedSync struct {
-	link  zab.LinkID
-	token uint64
+	syncs *syncs.Queue[write] // syncs that are not answered, and the requests behind them
 }
 
 // entry is a txn of this leader that is not committed, or an answer that has its place between txns.
@@ -96,6 +64,7 @@ type entry struct {
 // write is a request on its way to the Preparer, from a client of this server (link 0) or from a learner.
 type write struct {
 	link    zab.LinkID
+	java    bool // the learner is a server in Java
 	client  flow.Client
 	local   *sessions.Session // of a client of this server, or of the session clock
 	session proto.SessionID
@@ -105,7 +74,6 @@ type write struct {
 	ids     []auth.Identity
 	at      int64         // when it was received, ns on the server's clock
 	taken   int64         // when this role began with it; 0 if that is not measured
-	token   uint64        // of a sync that the core was asked for
 	code    proto.ErrCode // of a sync: the verdict when it arrived
 	drop    bool          // of a sync: the same
 	global  bool          // the learner says that every server knows the session
@@ -122,9 +90,10 @@ const (
 )
 
 func newLeading(m *Host) *leading {
-	l := &leading{m: m, syncs: map[uint64]syncKey{}, held: map[syncKey]*flow.FIFO[write]{},
-		order: map[zab.LinkID]*flow.FIFO[syncKey]{}, next: m.core.NextZxid(), epoch: m.status.Epoch}
+	l := &leading{m: m, next: m.core.NextZxid(), epoch: m.status.Epoch}
+	l.syncs = syncs.New(l.needs())
 	l.payloads.reuse = m.peers == nil
+	m.policy.Begin()
 	l.acks.every = uint32(min(max(m.Config.Quorum.AckLoggingFrequency, 1), math.MaxInt32))
 	m.Store.Mu.RLock()
 	l.last = m.Store.State.LastZxid()
@@ -137,6 +106,24 @@ func newLeading(m *Host) *leading {
 	m.Tracker.Lead(m.Store.State.EachSession, m.Clock.Now())
 	m.Store.Mu.RUnlock()
 	return l
+}
+
+// needs is what the queue of syncs needs.
+func (l *leading) needs() syncs.Needs[write] {
+	return syncs.Needs[write]{
+		Propose: l.flush,
+		MayAsk:  func() bool { return len(l.txns) == 0 && !l.refused },
+		Ask: func(link zab.LinkID, token uint64) {
+			if l.m.core.Sync(link, token) != nil {
+				l.refused = true // the role ends, and what is not answered is dropped with it
+			}
+			l.m.again = true
+		},
+		Prepare: func(w write) {
+			l.prepare(&w)
+			l.m.again = true
+		},
+	}
 }
 
 // lockState takes the read lock of the state, until unlockState: all requests of a turn are prepared under one
@@ -174,10 +161,10 @@ func (l *leading) request(b *flow.Batch, r *flow.Request) bool {
 }
 
 // Packet implements role.
-func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
+func (l *leading) Packet(link *link, p *peers.Packet) {
 	switch p.Type {
 	case proto.PacketRequest:
-		w := write{link: link.ID, at: l.m.Clock.Now(), moved: p.Zxid == peers.MovedZxid,
+		w := write{link: link.ID, java: !link.warren, at: l.m.Clock.Now(), moved: p.Zxid == peers.MovedZxid,
 			global: p.Zxid == peers.GlobalZxid}
 		if err := decodeForwarded(p, &w, l.m.Config.SASL.AnyUser); err != nil {
 			l.m.Log.Warn("closing link", zap.Int64("server", int64(link.Peer)), zap.Error(err))
@@ -187,8 +174,8 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 		l.take(&w)
 	case proto.PacketPing:
 		l.m.Tracker.Touched(p.Data, l.m.Clock.Now())
-		l.m.core.Unfit(link.Peer, saysNoRoom(p.Data))
-		l.prioritized(link, p)
+		l.m.member.Unfit(link.Peer, saysNoRoom(p.Data))
+		link.priority = saysPriority(p.Data)
 	case proto.PacketRevalidate:
 		if !l.m.MayAnswer() || l.handing != nil {
 			return // the learner may not answer either: its client tries another server
@@ -196,7 +183,7 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 		l.m.Metrics.Quorum.Revalidations.Inc()
 		r := proto.NewReader(p.Data)
 		id, timeoutMs := proto.SessionID(r.Int64()), r.Int32()
-		if l.m.warren[link.ID] && l.m.Tracker.Ends(id) {
+		if link.warren && l.m.Tracker.Ends(id) {
 			return // its end may come to nothing; a learner in Java is answered as by a leader in Java
 		}
 		from, valid := l.m.Tracker.Revalidate(id, timeoutMs, link.ID, l.m.Clock.Now())
@@ -237,99 +224,32 @@ func (l *leading) resume(r *flow.Resumption) {
 // session has gone there. If it stays where it is, what has not arrived yet of its requests is not refused, and must
 // not be executed without these.
 func (l *leading) outdate(id proto.SessionID) {
-	q := l.held[syncKey{session: id}]
-	for i := 0; q != nil && i < q.Len(); i++ {
-		if w := q.At(i); !w.syncs() {
-			w.moved = true
-		}
-	}
+	l.syncs.Behind(id, func(w *write) { w.moved = true })
 }
 
 // take prepares one request, or lets it wait behind a sync.
 func (l *leading) take(w *write) {
-	key := syncKey{session: w.session}
-	if w.link != 0 && !l.m.warren[w.link] {
-		key = syncKey{link: w.link}
+	key := syncs.Key{Session: w.session}
+	if w.java {
+		key = syncs.Key{Link: w.link}
 	}
 	if w.op == proto.OpSync {
 		w.code, w.drop = l.verdict(w)
 	}
-	if l.held[key] == nil && !w.syncs() {
+	if !w.syncs() && !l.syncs.Holds(key) {
 		l.prepare(w)
 		return
 	}
-	kept := *w
-	kept.body = append([]byte(nil), w.body...)
-	flow.QueueOf(l.held, key).Push(kept)
-	if !w.syncs() {
-		return
-	}
-	if w.link != 0 && key.link == 0 {
-		flow.QueueOf(l.order, w.link).Push(key)
-	}
-	l.askFront(key)
-}
-
-// askFront asks the core for the sync at the front of a queue, if it is its turn: those of a Warren learner keep their
-// order.
-func (l *leading) askFront(key syncKey) {
-	if link := l.held[key].Front().link; link != 0 && key.link == 0 {
-		l.askNext(link)
-	} else {
-		l.ask(key)
-	}
-}
-
-// askNext asks the core for the next syncs of a Warren learner, in their order. It stops at a sync that waits behind
-// one of another server: their session has moved.
-func (l *leading) askNext(link zab.LinkID) {
-	o := l.order[link]
-	for o != nil && o.Len() > 0 && l.held[*o.Front()].Front().link == link && l.ask(*o.Front()) {
-		o.Pop()
-	}
-}
-
-// ask asks the core for the syncs at the front of a queue. It reports false if the core was asked for all of them
-// before. Source: quorum-protocol 8.3.
-func (l *leading) ask(key syncKey) (asked bool) {
-	q := l.held[key]
-	for i := 0; q != nil && i < q.Len() && q.At(i).syncs(); i++ {
-		if w := q.At(i); w.token == 0 {
-			l.flush() // the txns before the sync are proposed before it
-			l.token++
-			w.token = l.token
-			l.syncs[l.token] = key
-			l.unasked = append(l.unasked, unaskedSync{w.link, l.token})
-			asked = true
-		}
-		if key.link == 0 {
-			break // the syncs behind it may be of other learners, which have an order of their own
-		}
-	}
-	l.askCore()
-	return asked
-}
-
-// askCore asks the core for the syncs that the core does not know. It does nothing while txns before the syncs are
-// not proposed: if those txns are never proposed, the syncs must not be answered either.
-func (l *leading) askCore() {
-	if len(l.unasked) == 0 || len(l.txns) > 0 || l.refused {
-		return
-	}
-	for _, u := range l.unasked {
-		if _, ok := l.syncs[u.token]; ok && l.m.core.Sync(u.link, u.token) != nil {
-			l.refused = true // the role ends, and what is not answered is dropped with it
-		}
-	}
-	l.unasked = l.unasked[:0]
-	l.m.again = true
+	held := *w
+	held.body = append([]byte(nil), w.body...)
+	l.syncs.Push(key, w.link, w.syncs(), held)
 }
 
 // synced implements role.
 func (l *leading) synced(tokens []uint64) {
 	for _, token := range tokens {
-		if key, ok := l.syncs[token]; ok {
-			l.m.answer(itemOf(l.held[key].Front()))
+		if w := l.syncs.Sync(token); w != nil {
+			l.m.answer(itemOf(w))
 			l.answeredSync(token)
 		}
 	}
@@ -337,56 +257,17 @@ func (l *leading) synced(tokens []uint64) {
 
 // answeredSync continues with the requests that waited behind a sync.
 func (l *leading) answeredSync(token uint64) {
-	key, ok := l.syncs[token]
-	if !ok {
-		return
-	}
-	delete(l.syncs, token)
-	l.held[key].Pop()
-	l.advance(key)
-}
-
-// advance prepares the requests that were held back, up to the next sync.
-func (l *leading) advance(key syncKey) {
-	q := l.held[key]
-	for q.Len() > 0 && !q.Front().syncs() {
-		w := *q.Front()
-		q.Pop()
-		l.prepare(&w)
-	}
-	l.m.again = true
-	if q.Len() == 0 {
-		delete(l.held, key)
-	} else {
-		l.askFront(key)
+	if l.syncs.Answered(token) {
+		l.m.again = true
 	}
 }
 
-// gone forgets the syncs of a learner after its link has closed, and continues with the requests behind them.
+// gone forgets a learner after its link has closed.
 func (l *leading) gone(link zab.LinkID) {
-	delete(l.order, link)
-	delete(l.priorities, link)
 	if l.handing != nil {
 		delete(l.handing.waits, link)
 	}
-	for _, key := range inOrder(l.held, syncKey.compare) {
-		q := l.held[key]
-		if q == nil {
-			continue
-		}
-		var rest flow.FIFO[write]
-		for ; q.Len() > 0; q.Pop() {
-			if w := q.Front(); w.link != link || key.link == 0 && !w.syncs() {
-				rest.Push(*w)
-			} else if w.token != 0 {
-				delete(l.syncs, w.token)
-			}
-		}
-		*q = rest
-		if q.Len() == 0 || q.Front().token == 0 {
-			l.advance(key)
-		}
-	}
+	l.syncs.Gone(link)
 }
 
 // verdict decides whether a request may go on, as far as that does not depend on the state of its session.
@@ -550,7 +431,7 @@ func (l *leading) between(it flow.Item) {
 }
 
 // calm implements role.
-func (l *leading) calm() bool { return l.entries.Len() <= calmMax && len(l.held) == 0 }
+func (l *leading) calm() bool { return l.entries.Len() <= calmMax && l.syncs.Empty() }
 
 // flush implements role.
 func (l *leading) flush() {
@@ -575,7 +456,7 @@ func (l *leading) flush() {
 		l.proposed(txns)
 		l.txns = slices.Delete(l.txns, 0, len(txns))
 	}
-	l.askCore()
+	l.syncs.Ask()
 	l.maybeHand()
 }
 
@@ -583,7 +464,7 @@ func (l *leading) flush() {
 // again.
 func (l *leading) renew() {
 	if l.flush(); len(l.txns) == 0 && !l.refused {
-		l.m.core.Renew()
+		l.m.member.Renew()
 		l.next = l.m.core.NextZxid()
 		l.m.again = true
 	}
@@ -655,11 +536,7 @@ func (l *leading) end() {
 	for ; l.entries.Len() > 0; l.entries.Pop() {
 		lost(l.entries.Front().item)
 	}
-	for _, key := range inOrder(l.held, syncKey.compare) {
-		for q := l.held[key]; q.Len() > 0; q.Pop() {
-			lost(itemOf(q.Front()))
-		}
-	}
+	l.syncs.Drain(func(w *write) { lost(itemOf(w)) })
 	if len(items) > 0 {
 		l.m.answer(items...)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/host/syncs"
 )
 
 // A leader takes a session that it does not know for a local one of the learner, but not if the learner says that
@@ -27,14 +28,16 @@ func TestEndedSessionIsNoLocalOne(t *testing.T) {
 
 // The end of a local session needs no txn, and waits behind a sync of its session all the same.
 func TestEndOfALocalSessionKeepsItsPlace(t *testing.T) {
-	l := &leading{m: leased(t, 1, 1, 2, 3), held: map[syncKey]*flow.FIFO[write]{}}
+	l := &leading{m: leased(t, 1, 1, 2, 3), refused: true} // the core is not asked
+	l.syncs = syncs.New(l.needs())
 	s := l.m.Tracker.Create(10_000, &client{}, 0)
 	l.m.Tracker.MakeLocal(s)
-	q := &flow.FIFO[write]{}
-	q.Push(write{session: s.ID, local: s, op: proto.OpSync})
-	l.held[syncKey{session: s.ID}] = q
+	l.take(&write{session: s.ID, local: s, op: proto.OpSync})
+	l.refused = false
 	l.locked = true // for the state, which this request does not need
 	b := &flow.Batch{}
 	require.True(t, l.request(b, &flow.Request{Session: s, Op: proto.OpCloseSession}))
-	require.Equal(t, 2, q.Len(), "it waits")
+	waiting := 0
+	l.syncs.Behind(s.ID, func(*write) { waiting++ })
+	require.Equal(t, 1, waiting)
 }

@@ -71,7 +71,10 @@ func (m *Host) QuorumWith(e *zab.Ensemble) *config.Quorum {
 
 // followConfigurations reacts to a change of the configurations in the core. REQUIRES: turn.
 func (m *Host) followConfigurations() {
-	active, next := m.core.Ensembles()
+	if m.member == nil {
+		return
+	}
+	active, next := m.member.Ensembles()
 	if active == m.Active && next == m.next {
 		return
 	}
@@ -80,7 +83,7 @@ func (m *Host) followConfigurations() {
 		m.Members.Store(q)
 		m.OutstandingMax.Store(int64(env.OutstandingPerServer(m.Config.GlobalOutstandingLimit, q.Voters())))
 		m.Log.Info("configuration", zap.Stringer("version", active.Version), zap.Strings("members", q.Lines()))
-		m.published = m.published.Add(-viewEvery)
+		m.surveyed = m.surveyed.Add(-surveyEvery)
 		if m.Config.ReconfigEnabled {
 			m.configured(q)
 		}
@@ -140,7 +143,7 @@ func appendNew(all []string, one string) []string {
 // reconfigure decides a reconfiguration: it returns the text of the configuration that gets the version zxid, as
 // the znode holds it. The errors are those of ZooKeeper, in its order. Source: quorum-protocol 11.4 steps 2 to 6.
 func (l *leading) reconfigure(r *proto.ReconfigRequest, zxid proto.Zxid) ([]byte, proto.ErrCode) {
-	active, next := l.m.core.Ensembles()
+	active, next := l.m.member.Ensembles()
 	switch {
 	case next != nil || l.reconfig > active.Version:
 		return nil, proto.ErrReconfigInProgress
@@ -162,7 +165,7 @@ func (l *leading) reconfigure(r *proto.ReconfigRequest, zxid proto.Zxid) ([]byte
 	if err != nil {
 		return refuse(err)
 	}
-	if !l.m.core.Ready(e) {
+	if !l.m.member.Ready(e) {
 		m.Log.Warn("refusing a reconfiguration: no quorum of its voters is connected and up to date",
 			zap.Strings("members", q.Lines()))
 		return nil, proto.ErrNewConfigNoQuorum

@@ -14,7 +14,8 @@ import (
 // A session that moves to another server leaves a txn in the history: a createSession with its timeout, which begins
 // no session because there is one. Servers in Java take it as one of a session that has become global. What the client
 // has asked for at the former server is before it, or is refused. A server that has lost the leader, and has kept the
-// connection of a client that left it meanwhile, reads in the history that the session was elsewhere. See keep.go.
+// connection of a client that left it meanwhile, reads in the history that the session was elsewhere. See package
+// kept.
 
 // move is a client that has come back, on its way to another server, or to the same one.
 type move struct {
@@ -22,7 +23,7 @@ type move struct {
 	timeoutMs int32
 	zxid      proto.Zxid       // of its txn, or the newest one if it stays
 	client    *flow.Resumption // of a client of this server; nil for one of a learner
-	link      *peers.Link      // to the learner
+	link      *link            // to the learner
 	asked     proto.Zxid       // the zxid of its question
 }
 
@@ -70,7 +71,7 @@ func (l *leading) arrived(to *move) {
 	here := l.m.Tracker.Owner(to.id) == l.destination(to)
 	switch r := to.client; {
 	case r == nil:
-		if here || !l.m.warren[to.link.ID] { // otherwise the client has left that learner, which gives it up in time
+		if here || !to.link.warren { // otherwise the client has left that learner, which gives it up in time
 			l.revalidated(to, true)
 		}
 	case !here:
@@ -93,7 +94,7 @@ func (l *leading) revalidated(to *move, valid bool) {
 		return // it has closed
 	}
 	proposed := to.asked
-	if l.m.warren[to.link.ID] {
+	if to.link.warren {
 		proposed = to.zxid
 	}
 	data := proto.AppendBool(proto.AppendInt64(nil, int64(to.id)), valid)

@@ -1,12 +1,12 @@
 package host
 
 import (
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/host/observers"
 	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
@@ -29,7 +29,7 @@ func TestReturnedClientsWaitForWhatTheyAskedFor(t *testing.T) {
 	m := leased(t, 2, 1, 2, 3)
 	m.applier, m.delivered = instantly{}, 4
 	f := &following{m: m}
-	f.below = newObservers(f)
+	f.below = observers.New(f.needs())
 	first, second, late := &returning{}, &returning{}, &returning{}
 	f.renew(&flow.Resumption{Client: first, ID: 7, TimeoutMs: 1000}, true, 4)
 	require.Equal(t, 1, first.resumed, "it is there already")
@@ -51,34 +51,4 @@ func TestReturnedClientsWaitForWhatTheyAskedFor(t *testing.T) {
 	require.True(t, gone.aborted, "another server has its session")
 	require.Zero(t, gone.resumed)
 	require.Equal(t, 1, late.unanswered, "the leader is lost: it asks again")
-}
-
-// The bodies of requests that are not answered keep their content, in whatever order the others are answered.
-func TestBodiesAreKeptUntilTheyAreDropped(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	var a bodies
-	type one struct {
-		body body
-		want byte
-	}
-	var all []one
-	for i := range 50_000 {
-		b := make([]byte, rng.IntN(200))
-		if i%1000 == 0 {
-			b = make([]byte, bodyChunkSize/4+rng.IntN(3))
-		}
-		for k := range b {
-			b[k] = byte(i)
-		}
-		all = append(all, one{a.keep(b), byte(i)})
-		for len(all) > 0 && rng.IntN(100) < 50 {
-			k := rng.IntN(min(len(all), 500))
-			for _, got := range all[k].body.data {
-				require.Equal(t, all[k].want, got)
-			}
-			a.drop(all[k].body)
-			all = append(all[:k], all[k+1:]...)
-		}
-	}
-	require.LessOrEqual(t, len(a.free), bodiesFreeMax)
 }

@@ -38,7 +38,7 @@ func (p *payloads) reserve(n int, last, finished proto.Zxid) {
 	if n <= payloadChunk && p.spent.Len() > 0 && p.spent.Front().last <= finished {
 		p.chunk = p.spent.Front().chunk[:0]
 		p.spent.Pop()
-		poison(p.chunk[:cap(p.chunk)])
+		flow.Poison(p.chunk[:cap(p.chunk)])
 		return
 	}
 	p.chunk = make([]byte, 0, max(payloadChunk, n))

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"math"
 	"time"
 
 	"github.com/seed94657493/warren/datatree/prepare"
@@ -74,7 +73,7 @@ func (m *Host) maybeReadOnly(now time.Time) {
 	m.setConfig(m.Membership(), true)
 	m.role = &readingOnly{m: m}
 	m.ReadOnly.Store(true)
-	m.LeaseEnd.Store(math.MaxInt64) // local sessions need no lease
+	m.lease.Free()
 	m.Doors.Open()
 	m.Log.Warn("no leader for a while: serving read-only clients only")
 }

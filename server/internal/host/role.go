@@ -14,7 +14,7 @@ type role interface {
 	// request takes one request. It returns false, and has done nothing, if there is no room for it now.
 	request(b *flow.Batch, r *flow.Request) bool
 	// Packet handles a packet that the core does not handle: REQUEST, REVALIDATE, and the data of PING and SYNC.
-	Packet(l *peers.Link, p *peers.Packet)
+	Packet(l *link, p *peers.Packet)
 	// resume answers a client that comes back with its session.
 	resume(r *flow.Resumption)
 	// flush ends a turn: what request has collected goes to the core or to the leader.
@@ -34,11 +34,11 @@ type role interface {
 // noRole has the methods of a role that neither leads nor follows.
 type noRole struct{}
 
-func (noRole) Packet(*peers.Link, *peers.Packet) {}
-func (noRole) calm() bool                        { return false }
-func (noRole) flush()                            {}
-func (noRole) synced([]uint64)                   {}
-func (noRole) delivered(proto.Zxid)              {}
+func (noRole) Packet(*link, *peers.Packet) {}
+func (noRole) calm() bool                  { return false }
+func (noRole) flush()                      {}
+func (noRole) synced([]uint64)             {}
+func (noRole) delivered(proto.Zxid)        {}
 
 func (noRole) deliver(txns []zab.Txn, b *flow.ApplyBatch) {
 	for _, t := range txns {

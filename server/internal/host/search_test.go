@@ -57,7 +57,7 @@ func TestLeaderlessServerIsLoggedEachMinute(t *testing.T) {
 	now := time.Unix(1000, 0)
 	warned := 0
 	during := func(looks bool, d time.Duration) (n int) {
-		for end := now.Add(d); now.Before(end); now = now.Add(viewEvery) {
+		for end := now.Add(d); now.Before(end); now = now.Add(surveyEvery) {
 			if s.warns(looks, now) {
 				n++
 			}
@@ -67,7 +67,7 @@ func TestLeaderlessServerIsLoggedEachMinute(t *testing.T) {
 	}
 	require.Zero(t, during(false, time.Hour))
 	require.Zero(t, during(true, leaderlessAfter))
-	require.Zero(t, during(false, viewEvery))
+	require.Zero(t, during(false, surveyEvery))
 	require.Zero(t, during(true, leaderlessAfter))
 	require.Equal(t, 1, during(true, time.Minute))
 	require.Equal(t, 5, during(true, 5*time.Minute))

@@ -9,8 +9,8 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// Changed compares the status of the core with the last one, and begins or ends service and logs accordingly.
-func (m *Host) Changed(st zab.Status) {
+// changed compares the status of the core with the last one, and begins or ends service and logs accordingly.
+func (m *Host) changed(st zab.Status) {
 	old := m.status
 	m.status = st
 	same := old.State == st.State && old.Phase == st.Phase && old.Leader == st.Leader && old.Master == st.Master &&
@@ -36,7 +36,7 @@ func (m *Host) Changed(st zab.Status) {
 		}
 		m.electionEnds(old.State, st.State, now)
 		m.since = now
-		m.lease.offered = 0
+		m.lease.Withdraw()
 	}
 	m.View.Store(&RoleView{State: st.State, phase: st.Phase, Leader: st.Leader, master: st.Master, Epoch: st.Epoch,
 		Serving: st.Serving, since: m.since,
@@ -136,7 +136,7 @@ func (m *Host) mayOpen(generation int64, state zab.State) {
 func (m *Host) opened(state zab.State) {
 	m.opening = false
 	m.serviceBegins(state, m.Clock.Steady())
-	m.beginLease(state)
+	m.lease.Begin(state == zab.Leading)
 	serves := true
 	if state == zab.Leading {
 		m.role = newLeading(m)
@@ -157,7 +157,7 @@ func (m *Host) opened(state zab.State) {
 	m.early, m.resumes = nil, nil
 	for _, e := range early {
 		if m.links[e.link.ID] == e.link {
-			m.role.Packet(e.link, &e.packets[0])
+			m.role.Packet(e.link, e.packet)
 		}
 	}
 	for _, r := range resumes {
@@ -182,9 +182,9 @@ func (m *Host) close(reason string) {
 	m.lost = m.Clock.Steady()
 	m.Doors.Shut()
 	if k := m.keeping; k == nil { // connections that are kept answer nothing, but must not be aborted
-		m.endLease()
-	} else if len(k.order) > 0 {
-		m.Log.Info("keeping client connections until there is another leader", zap.Int("sessions", len(k.order)))
+		m.lease.End()
+	} else if k.Len() > 0 {
+		m.Log.Info("keeping client connections until there is another leader", zap.Int("sessions", k.Len()))
 	}
 	m.ReadOnly.Store(false)
 	m.opening = false
@@ -233,9 +233,7 @@ func (m *Host) resumeNow(r *flow.Resumption) {
 // with another one: its client may have written at another server in between, and those writes are after them. What
 // the earlier connections have asked for until now is taken first, and is refused if the session was elsewhere.
 func (m *Host) supersede(r *flow.Resumption) {
-	if m.keeping != nil && m.keeping.byID[r.ID] != nil {
-		m.goOn(m.keeping.byID[r.ID], false)
-	}
+	m.goOn(r.ID, false)
 	if old := m.Tracker.Serving(r.ID); old != nil && old != r.Client {
 		old.Supersede()
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/host/lease"
+	"github.com/seed94657493/warren/server/internal/host/succession"
 	"github.com/seed94657493/warren/server/internal/keystore"
 	"github.com/seed94657493/warren/server/internal/security"
 	"github.com/seed94657493/warren/server/peers"
@@ -40,9 +42,11 @@ func New(e *env.Env, d *durable.Disk, clients clients, network Network) *Host {
 		Env: e, Disk: d, clients: clients, network: network, ID: proto.ServerID(e.Config.OwnID()),
 		batches: flow.NewInbox[*flow.Batch](wake), events: flow.NewInbox[event](wake), wake: wake,
 		done:   sched.NewGate(e.Runtime),
-		Served: sched.NewGate(e.Runtime), links: map[zab.LinkID]*peers.Link{}, warren: map[zab.LinkID]bool{},
+		Served: sched.NewGate(e.Runtime), links: map[zab.LinkID]*link{},
 	}
-	m.lease = lease{length: m.leaseTime(), exchanges: map[zab.LinkID]*exchange{}}
+	m.lease = lease.New(m.leaseTime(), lease.Needs{Now: e.Clock.Now, Publish: e.LeaseEnd.Store})
+	m.policy = succession.New(succession.Config{TickTime: e.Config.TickTime, Priority: int64(e.Config.Priority),
+		Pause: e.Config.PriorityPause})
 	m.received.byLink, m.received.wanted = map[zab.LinkID]*durable.Loading{}, map[zab.LinkID]*durable.Loading{}
 	m.View.Store(&RoleView{State: zab.Looking, Leader: -1, master: -1})
 	return m
@@ -53,7 +57,7 @@ func New(e *env.Env, d *durable.Disk, clients clients, network Network) *Host {
 func (m *Host) Prepare(applier applies) error {
 	m.since = m.Clock.Steady()
 	m.applier = applier
-	m.journal = durable.NewJournal(m.Disk, m)
+	m.journal = durable.NewJournal(m.Disk, journalOwner{m})
 	if m.Config.Distributed() {
 		return m.joinEnsemble()
 	}
@@ -68,10 +72,10 @@ func (m *Host) beAlone() error {
 	}
 	m.Active = &zab.Ensemble{Quorum: q}
 	last := m.Store.State.LastZxid()
-	m.core, m.delivered = newAlone(m.ID, m.Active, last), last
+	m.core, m.delivered = newAlone(m.ID, last), last
 	m.status = zab.Status{State: zab.Leading, Leader: m.ID, Master: m.ID}
 	m.View.Store(&RoleView{State: zab.Leading, Leader: m.ID, master: m.ID, since: m.since})
-	m.lease.endless = true
+	m.lease.Lift()
 	return nil
 }
 
@@ -90,9 +94,10 @@ func (m *Host) joinEnsemble() (err error) {
 	m.Metrics.Quorum.Looking.Inc()
 	m.delivered = core.Last
 	m.View.Store(&RoleView{State: zab.Looking, Leader: -1, master: -1, since: m.since})
-	if m.core, err = zab.New(core); err != nil {
+	if m.member, err = zab.New(core); err != nil {
 		return &durable.DataError{Dir: m.SnapDir(), Err: err}
 	}
+	m.core = m.member
 	if m.peers, err = peers.New(m.PeersConfig()); err != nil {
 		return err
 	}
@@ -243,6 +248,15 @@ func (m *Host) coreTiming() zab.Timing {
 	}
 	return t
 }
+
+// masterQueue is how many bytes may wait for an observer.
+func (m *Host) masterQueue() int {
+	return max(int(m.Config.Quorum.ObserverMasterSizeLimit), masterQueueMin)
+}
+
+// masterQueueMin is the least effective value of observerMaster.sizeLimit, in bytes: a snapshot must fit in while
+// it is sent.
+const masterQueueMin = 1 << 20
 
 // remember keeps the addresses of other servers for the next start, which may happen while the name server is away.
 func (m *Host) remember(known map[string][]string) {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/host/syncs"
 	"github.com/seed94657493/warren/server/internal/serve"
-	"github.com/seed94657493/warren/zab"
 )
 
 // takingRole is a role that records the requests that it is given, as far as it has room.
@@ -86,45 +86,22 @@ func TestConnectionsOfAnEarlierRoleAreTooLate(t *testing.T) {
 
 // Requests that wait behind a sync are refused when the client of their session comes back. The sync is answered.
 func TestHeldRequestsAreTooLate(t *testing.T) {
-	l := &leading{m: leased(t, 1, 1, 2, 3), held: map[syncKey]*flow.FIFO[write]{}}
+	l := &leading{m: leased(t, 1, 1, 2, 3), refused: true} // the core is not asked
+	l.syncs = syncs.New(l.needs())
 	l.m.applier = serve.NewApplyQueue(serve.New(l.m.Env, nil), &l.m.Queued, &l.m.Finished)
 	for _, id := range []proto.SessionID{7, 8} {
-		q := &flow.FIFO[write]{}
-		q.Push(write{session: id, op: proto.OpSync})
-		q.Push(write{session: id, op: proto.OpSetData})
-		l.held[syncKey{session: id}] = q
+		for _, op := range []proto.OpCode{proto.OpSync, proto.OpSetData} {
+			l.take(&write{session: id, op: op})
+		}
+	}
+	moved := func(id proto.SessionID) (all []bool) {
+		l.syncs.Behind(id, func(w *write) { all = append(all, w.moved) })
+		return all
 	}
 	l.resume(&flow.Resumption{Client: &client{}, ID: 7})
-	require.False(t, l.held[syncKey{session: 7}].At(1).moved, "there is no such session here, so it stays elsewhere")
+	require.Equal(t, []bool{false}, moved(7), "there is no such session here, so it stays elsewhere")
 	l.m.Tracker.Track(7, 10_000, 0, 0)
 	l.resume(&flow.Resumption{Client: &client{}, ID: 7})
-	require.False(t, l.held[syncKey{session: 7}].At(0).moved)
-	require.True(t, l.held[syncKey{session: 7}].At(1).moved)
-	require.False(t, l.held[syncKey{session: 8}].At(1).moved)
-}
-
-// A sync of a session that has moved waits behind that of the earlier server, which waits for the syncs before it at
-// that server. The core is asked for the syncs of each server in the order in which they came, because SYNC does not
-// name them.
-func TestSyncsOfMovedSessionsKeepTheOrderOfTheirServers(t *testing.T) {
-	const a, b, c = zab.LinkID(1), zab.LinkID(2), zab.LinkID(3)
-	m := leased(t, 1, 1, 2, 3)
-	m.warren = map[zab.LinkID]bool{a: true, b: true, c: true}
-	l := &leading{m: m, held: map[syncKey]*flow.FIFO[write]{}, order: map[zab.LinkID]*flow.FIFO[syncKey]{},
-		syncs: map[uint64]syncKey{}, refused: true, refuses: true} // the core is not asked
-	all := []write{{link: c, session: 3}, {link: b, session: 3}, {link: b, session: 2}, {session: 2},
-		{link: a, session: 2}}
-	for _, w := range all {
-		w.op = proto.OpSync
-		l.take(&w)
-	}
-	want := []unaskedSync{{c, 1}}
-	require.Equal(t, want, l.unasked)
-	for token, next := range [][]unaskedSync{{{b, 2}, {b, 3}}, {}, {{0, 4}}, {{a, 5}}, {}} {
-		l.answeredSync(uint64(token + 1))
-		want = append(want, next...)
-		require.Equal(t, want, l.unasked)
-	}
-	require.Empty(t, l.held)
-	require.Empty(t, l.syncs)
+	require.Equal(t, []bool{true}, moved(7))
+	require.Equal(t, []bool{false}, moved(8))
 }

@@ -62,7 +62,7 @@ func (h *heardReader) Read(b []byte) (int, error) {
 	n, err := h.r.Read(b)
 	if now := h.m.Clock.Steady(); now.Sub(h.last) > heardEvery {
 		h.last = now
-		h.m.Do(func() { h.m.core.Heard(h.link) })
+		h.m.Do(func() { h.m.member.Heard(h.link) })
 	}
 	return n, err
 }
@@ -112,7 +112,7 @@ func (m *Host) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
 		m.Log.Info("sent a snapshot", zap.Int64("server", int64(l.Peer)), zap.Stringer("zxid", zxid),
 			zap.Stringer("up_to", upTo),
 			zap.Duration("took", m.Clock.Steady().Sub(began)))
-		m.Do(func() { m.core.Streamed(l.ID, upTo) })
+		m.Do(func() { m.member.Streamed(l.ID, upTo) })
 		return nil
 	})
 }
@@ -154,7 +154,7 @@ func (m *Host) replay(l *peers.Link, after, upTo proto.Zxid) {
 // throttled logs that observers are sent away because too many learners are synchronizing.
 func (m *Host) throttled(links []zab.LinkID) {
 	for _, id := range links {
-		snaps, diffs := m.core.Syncing()
+		snaps, diffs := m.member.Syncing()
 		fields := []zap.Field{zap.Int("snap_syncs", snaps), zap.Int("diff_syncs", diffs)}
 		if l := m.links[id]; l != nil {
 			fields = append(fields, zap.Int64("server", int64(l.Peer)))
@@ -165,7 +165,7 @@ func (m *Host) throttled(links []zab.LinkID) {
 
 // countSyncs measures how many learners are synchronizing.
 func (m *Host) countSyncs() {
-	snaps, diffs := m.core.Syncing()
+	snaps, diffs := m.member.Syncing()
 	m.Metrics.Quorum.InflightSnaps.Observe(int64(snaps))
 	m.Metrics.Quorum.InflightDiffs.Observe(int64(diffs))
 }

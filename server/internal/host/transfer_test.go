@@ -9,14 +9,13 @@ import (
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
-	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
 )
 
 // The connection that has brought a snapshot may close before the snapshot is installed, and before the core has
 // asked for the installation.
 func TestReceivedStateOutlivesItsLink(t *testing.T) {
-	m := &Host{Env: &env.Env{}, links: map[zab.LinkID]*peers.Link{}}
+	m := &Host{Env: &env.Env{}, links: map[zab.LinkID]*link{}}
 	m.received.byLink, m.received.wanted = map[zab.LinkID]*durable.Loading{5: {},
 		6: {}}, map[zab.LinkID]*durable.Loading{}
 	m.journal = &durable.Journal{Jobs: flow.NewInbox[durable.JournalJob](sched.OS().Parker())}

@@ -35,31 +35,41 @@ type ensembleView struct {
 	window int
 }
 
-// viewEvery is how often the figures of learners are updated.
-const viewEvery = 250 * time.Millisecond
+// surveyEvery is how often survey does something.
+const surveyEvery = 250 * time.Millisecond
 
-// publish updates the figures of learners, and on a leader the room on disks.
-func (m *Host) publish(now time.Time) {
-	if now.Sub(m.published) < viewEvery {
+// survey is called with every tick. Now and then it lets other goroutines, and the log, know what this server knows of
+// the others, and lets a leader consider whether it goes on to lead.
+func (m *Host) survey(now time.Time) {
+	if now.Sub(m.surveyed) < surveyEvery {
 		return
 	}
-	m.published = now
-	v := &ensembleView{learners: m.core.Learners(nil), strangers: m.core.Strangers(),
-		search: newSearch(m.core.Search())}
-	v.window, _ = m.core.Window()
+	m.surveyed = now
+	v := m.viewOthers()
+	m.others.Store(v)
 	m.warnOutside(now)
 	m.warnStrangers(now, v.strangers)
 	m.warnLeaderless(now, v.search)
 	if lead, ok := m.role.(*leading); ok {
-		v.syncs = len(lead.syncs)
-		lead.checkRoom(now)
-		lead.checkPriority(now, v.learners)
+		lead.consider(now, v.learners)
 	}
-	m.others.Store(v)
+}
+
+// viewOthers returns what this server knows of the others.
+func (m *Host) viewOthers() *ensembleView {
+	v := &ensembleView{}
+	if c := m.member; c != nil {
+		v.learners, v.strangers, v.search = c.Learners(nil), c.Strangers(), newSearch(c.Search())
+		v.window, _ = c.Window()
+	}
+	if lead, ok := m.role.(*leading); ok {
+		v.syncs = lead.syncs.Unanswered()
+	}
+	return v
 }
 
 // Window is how many committed txns this server kept for learners when they were last counted, which a member of an
-// ensemble does every viewEvery.
+// ensemble does every surveyEvery.
 func (m *Host) Window() int {
 	if v := m.others.Load(); v != nil {
 		return v.window

@@ -1,11 +1,15 @@
-package host
+package kept
 
-import "slices"
+import (
+	"slices"
 
-// bodies keeps the bodies of requests that a learner has forwarded, until they are answered: if the leader is lost
+	"github.com/seed94657493/warren/server/internal/flow"
+)
+
+// Bodies keeps the bodies of requests that a learner has forwarded, until they are answered: if the leader is lost
 // before, the next one is asked again. Answers come about in the order of the requests, so memory is used again in
-// chunks. Owned by the host goroutine.
-type bodies struct {
+// chunks. The zero value is empty.
+type Bodies struct {
 	chunk *bodyChunk // the next body is written behind those in it
 	free  []*bodyChunk
 }
@@ -22,16 +26,16 @@ const (
 	bodiesFreeMax = 8
 )
 
-// body is one of these bodies.
-type body struct {
-	data  []byte
-	chunk *bodyChunk // nil if data has memory of its own
+// Body is one of these bodies.
+type Body struct {
+	Data  []byte     // valid until Drop
+	chunk *bodyChunk // nil if Data has memory of its own
 }
 
-// keep copies a body.
-func (a *bodies) keep(b []byte) body {
+// Keep copies a body.
+func (a *Bodies) Keep(b []byte) Body {
 	if len(b) > bodyChunkSize/4 {
-		return body{data: slices.Clone(b)}
+		return Body{Data: slices.Clone(b)}
 	}
 	if a.chunk == nil || cap(a.chunk.buf)-len(a.chunk.buf) < len(b) {
 		a.next()
@@ -40,11 +44,11 @@ func (a *bodies) keep(b []byte) body {
 	start := len(c.buf)
 	c.buf = append(c.buf, b...)
 	c.live++
-	return body{data: c.buf[start:len(c.buf):len(c.buf)], chunk: c}
+	return Body{Data: c.buf[start:len(c.buf):len(c.buf)], chunk: c}
 }
 
 // next begins another chunk.
-func (a *bodies) next() {
+func (a *Bodies) next() {
 	if n := len(a.free); n > 0 {
 		a.chunk, a.free = a.free[n-1], a.free[:n-1]
 		return
@@ -52,8 +56,8 @@ func (a *bodies) next() {
 	a.chunk = &bodyChunk{buf: make([]byte, 0, bodyChunkSize)}
 }
 
-// drop gives the memory of a body back.
-func (a *bodies) drop(b body) {
+// Drop gives the memory of a body back.
+func (a *Bodies) Drop(b Body) {
 	c := b.chunk
 	if c == nil {
 		return
@@ -61,7 +65,7 @@ func (a *bodies) drop(b body) {
 	if c.live--; c.live > 0 {
 		return
 	}
-	poison(c.buf[:cap(c.buf)])
+	flow.Poison(c.buf[:cap(c.buf)])
 	c.buf = c.buf[:0]
 	if c != a.chunk && len(a.free) < bodiesFreeMax {
 		a.free = append(a.free, c)

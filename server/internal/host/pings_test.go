@@ -3,26 +3,22 @@ package host
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
 )
 
-// The leadership does not move to and fro: each hand-over to the same server doubles the wait, and an hour without one
-// forgets them all.
-func TestPriorityWaits(t *testing.T) {
-	const pause = 30 * time.Second
-	now := time.Unix(1_800_000_000, 0)
-	var y yields
-	require.Equal(t, pause, y.wait(pause, now))
-	for i := range 10 {
-		y = y.again(now)
-		require.Equal(t, pause<<min(i+1, priorityDoublings), y.wait(pause, now))
-	}
-	require.Equal(t, pause, y.wait(pause, now.Add(priorityMemory+1)))
-	require.Equal(t, 1, y.again(now.Add(priorityMemory+1)).n)
+// The entry for a full disk may be anywhere among the touched sessions of PING. It touches no session.
+func TestNoRoomStandsAmongTouchedSessions(t *testing.T) {
+	touch := func(id proto.SessionID) []byte { return proto.AppendInt32(proto.AppendInt64(nil, int64(id)), 30_000) }
+	require.False(t, saysNoRoom(nil))
+	require.False(t, saysNoRoom([]byte{}))
+	require.False(t, saysNoRoom(append(touch(1), touch(256)...)))
+	require.True(t, saysNoRoom(noRoom[:]))
+	require.True(t, saysNoRoom(append(touch(7), noRoom[:]...)))
+	require.True(t, saysNoRoom(append(noRoom[:], touch(-1)...)))
+	require.False(t, saysNoRoom(noRoom[1:]), "not a whole entry")
 }
 
 // The priority is found among the sessions that the answer to a PING reports, and is not taken for one of the other

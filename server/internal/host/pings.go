@@ -1,0 +1,152 @@
+package host
+
+import (
+	"encoding/binary"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/host/lease"
+	"github.com/seed94657493/warren/server/internal/sessions"
+	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/zab"
+)
+
+// The data of a PING and of its answer is a list of touched sessions, each with its id and its timeout. Warren servers
+// put entries between them that no session has, for other Warren servers:
+//
+//	id           timeout
+//	0            0            the disk of the follower is full, or the leader refuses writes: see package succession
+//	n > 0        arrivedMark  n answers of the learner have arrived: see package lease
+//	priority > 0 priorityMark the priority of the follower: see package succession
+const (
+	arrivedMark  = -1
+	priorityMark = -2
+)
+
+// noRoom is the entry with the id 0 and the timeout 0.
+var noRoom [sessions.TouchSize]byte
+
+// saysNoRoom reports whether the data of a PING contains noRoom.
+func saysNoRoom(data []byte) bool {
+	for ; len(data) >= sessions.TouchSize; data = data[sessions.TouchSize:] {
+		if binary.BigEndian.Uint64(data) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// saysArrived returns how many answers have arrived according to the data of a PING, 0 if it does not say.
+func saysArrived(data []byte) uint64 { return marked(data, arrivedMark) }
+
+// saysPriority returns the priority that the answer to a PING tells, 0 if it tells none.
+func saysPriority(data []byte) int64 { return int64(marked(data, priorityMark)) }
+
+// marked returns the number of the first entry with a mark, 0 if there is none.
+func marked(data []byte, mark int32) uint64 {
+	for ; len(data) >= sessions.TouchSize; data = data[sessions.TouchSize:] {
+		if int32(binary.BigEndian.Uint32(data[8:])) == mark {
+			return binary.BigEndian.Uint64(data)
+		}
+	}
+	return 0
+}
+
+func appendMarked(data []byte, n uint64, mark int32) []byte {
+	return proto.AppendInt32(binary.BigEndian.AppendUint64(data, n), mark)
+}
+
+// A full Warren server sends no writes to a leader in Java, which would not know. Servers in Java say nothing about
+// room and count as having it. A follower whose leader refuses writes refuses them without asking: a refusal by the
+// leader would be a txn, which takes room itself.
+
+// ping returns a PING to a learner. To a Warren learner it also says how many answers have arrived, and whether there
+// is no room for writes.
+func (m *Host) ping(l *link, msg *zab.Message) *peers.Packet {
+	p := &peers.Packet{Type: proto.PacketPing, Zxid: msg.Zxid}
+	if l.warren && m.refusesWrites() {
+		p.Data = append(p.Data, noRoom[:]...)
+	}
+	x := l.exchange
+	if x == nil {
+		return p // the learner is not up to date: it answers no PING
+	}
+	if !x.Sent(m.Clock.Now()) {
+		m.peers.Close(l.ID)
+	}
+	if m.status.State != zab.Following && m.MayAnswer() {
+		x.Tell()
+	}
+	if l.warren && x.Told() > 0 {
+		p.Data = appendMarked(p.Data, x.Told(), arrivedMark)
+	}
+	return p
+}
+
+// pong is the answer to a PING. It reports the sessions that were heard of since the last one. Source:
+// quorum-protocol 8.5.
+func (m *Host) pong(l *link, msg *zab.Message) *peers.Packet {
+	if l.exchange == nil {
+		l.exchange = &lease.Exchange{}
+	}
+	l.exchange.Sent(m.Clock.Now())
+	data := m.Tracker.AppendTouched([]byte{})
+	if m.role != nil { // without a role, what observers have reported is not in data
+		for _, below := range m.links {
+			if below.learner() {
+				below.exchange.Carry(l.exchange)
+			}
+		}
+	}
+	if l.warren && m.Guard.Full() {
+		data = append(data, noRoom[:]...)
+	}
+	if l.warren {
+		data = m.appendPriority(data)
+	}
+	return &peers.Packet{Type: proto.PacketPing, Zxid: msg.Zxid, Data: data}
+}
+
+// appendPriority appends the priority of this server to the answer to a PING, if it has one and takes clients: a
+// server that is drained is about to be restarted.
+func (m *Host) appendPriority(b []byte) []byte {
+	if _, drained := m.clients.Draining(); drained || m.Config.Priority <= 0 {
+		return b
+	}
+	return appendMarked(b, uint64(m.Config.Priority), priorityMark)
+}
+
+// pinged handles a PING, or the answer to a PING.
+func (m *Host) pinged(l *link, p *peers.Packet) {
+	x := l.exchange
+	switch {
+	case x == nil: // this server has answered nothing on the link
+		return
+	case !l.Dialled:
+		x.Answered()
+		if m.status.State != zab.Following {
+			m.lease.RenewByQuorum(m.ID, m.exchanges(), m.decides)
+		}
+		return
+	case l.warren:
+		m.lease.Renew(x.Arrived(saysArrived(p.Data)))
+	default:
+		x.AllArrived()
+		m.lease.Renew(m.Clock.Now())
+	}
+	for _, below := range m.links {
+		if below.learner() {
+			below.exchange.Carried(x)
+		}
+	}
+}
+
+// refusesWrites reports whether the leader, which this server is or follows, refuses writes for lack of room.
+func (m *Host) refusesWrites() bool {
+	switch r := m.role.(type) {
+	case *leading:
+		return r.refuses
+	case *following:
+		return r.refuses
+	}
+	return false
+}

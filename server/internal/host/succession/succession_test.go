@@ -1,0 +1,166 @@
+package succession
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab"
+)
+
+const (
+	tick  = 2 * time.Second
+	pause = 30 * time.Second
+)
+
+var start = time.Unix(1_800_000_000, 0)
+
+// facts are those of a leader of servers 1 to 3 that has led for an hour and is to go on: server 2 could lead.
+func facts(now time.Duration) *Facts {
+	return &Facts{Now: start.Add(now), Since: start.Add(-time.Hour), Room: true,
+		Learners: []zab.Learner{{Peer: 2, Voter: true, Synced: true, Acked: 9},
+			{Peer: 3, Voter: true, Synced: true, Acked: 9}, {Peer: 4, Observer: true, Synced: true, Acked: 9}},
+		Prepared: 9, Committed: 9,
+		FitSuccessor: func() bool { return true }, CanLead: func(id proto.ServerID) bool { return true }}
+}
+
+func TestRoom(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Facts)
+		want   Decision
+	}{
+		"there is room":                      {func(*Facts) {}, Decision{To: None}},
+		"the voters with room are no quorum": {func(f *Facts) { f.Room = false }, Decision{To: None, Refuse: true}},
+		"the leader has none": {func(f *Facts) {
+			f.Full = true
+		}, Decision{To: None, Refuse: true, Yield: true}},
+		"neither have the others": {func(f *Facts) {
+			f.Full, f.FitSuccessor = true, func() bool { return false }
+		}, Decision{To: None, Refuse: true}},
+		"the others have not reported yet": {func(f *Facts) {
+			f.Full, f.Since = true, f.Now.Add(-tick)
+		}, Decision{To: None, Refuse: true}},
+		"room comes before priorities": {func(f *Facts) {
+			f.Full, f.Candidates = true, []Candidate{{2, 5}}
+		}, Decision{To: None, Refuse: true, Yield: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := New(Config{TickTime: tick})
+			p.Begin()
+			f := facts(0)
+			c.change(f)
+			require.Equal(t, c.want, p.Decide(f))
+		})
+	}
+}
+
+// A server that has yielded for lack of room, and leads again, does not yield again at once.
+func TestYieldsSeldom(t *testing.T) {
+	p := New(Config{TickTime: tick})
+	for _, c := range []struct {
+		at   time.Duration
+		want bool
+	}{{0, true}, {time.Second, false}, {yieldPause, false}, {yieldPause + 1, true}, {2 * yieldPause, false}} {
+		p.Begin()
+		f := facts(c.at)
+		f.Full = true
+		require.Equal(t, c.want, p.Decide(f).Yield, "at %v", c.at)
+	}
+}
+
+// A follower leads because of its priority when it has been fit for a pause without a break.
+func TestPriority(t *testing.T) {
+	for name, c := range map[string]struct {
+		own    int64
+		change func(*Facts, time.Duration)
+		want   proto.ServerID
+		at     time.Duration
+	}{
+		"none has one":     {},
+		"a higher one":     {change: candidates(Candidate{2, 5}), want: 2, at: pause},
+		"the highest":      {change: candidates(Candidate{2, 5}, Candidate{3, 6}), want: 3, at: pause},
+		"the higher id":    {change: candidates(Candidate{3, 5}, Candidate{2, 5}), want: 3, at: pause},
+		"that of an equal": {own: 5, change: candidates(Candidate{2, 5})},
+		"a lower one":      {own: 6, change: candidates(Candidate{2, 5})},
+		"an observer's":    {change: candidates(Candidate{4, 5})},
+		"of one that cannot lead": {change: func(f *Facts, _ time.Duration) {
+			f.Candidates, f.CanLead = []Candidate{{2, 5}}, func(proto.ServerID) bool { return false }
+		}},
+		"of one that is not in sync": {change: func(f *Facts, _ time.Duration) {
+			f.Candidates, f.Learners[0].Synced = []Candidate{{2, 5}}, false
+		}},
+		"of one that has not acknowledged for a while": {change: func(f *Facts, at time.Duration) {
+			f.Candidates, f.Learners[0].Acked = []Candidate{{2, 5}}, 7
+		}},
+		"of one that lags behind what was just prepared": {change: func(f *Facts, at time.Duration) {
+			z := proto.Zxid(10 + at/time.Second)
+			f.Candidates, f.Prepared, f.Committed, f.Learners[0].Acked = []Candidate{{2, 5}}, z, z, z-1
+		}, want: 2, at: pause},
+		"with a break": {change: func(f *Facts, at time.Duration) {
+			f.Candidates, f.Learners[0].Synced = []Candidate{{2, 5}}, at != 10*time.Second
+		}, want: 2, at: pause + 11*time.Second},
+		"of a leader that has just begun": {change: func(f *Facts, _ time.Duration) {
+			f.Candidates, f.Since = []Candidate{{2, 5}}, start.Add(20*time.Second)
+		}, want: 2, at: pause + 20*time.Second},
+		"while another hand-over begins": {change: func(f *Facts, _ time.Duration) {
+			f.Candidates, f.HandsOver = []Candidate{{2, 5}}, true
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := New(Config{TickTime: tick, Priority: c.own, Pause: pause})
+			p.Begin()
+			got := None
+			var at time.Duration
+			for ; got == None && at <= time.Minute; at += time.Second {
+				f := facts(at)
+				if c.change != nil {
+					c.change(f, at)
+				}
+				d := p.Decide(f)
+				require.False(t, d.Yield || d.Refuse)
+				got = d.To
+			}
+			if c.want == 0 {
+				c.want = None
+			}
+			require.Equal(t, c.want, got)
+			if got != None {
+				require.Equal(t, c.at, at-time.Second)
+			}
+		})
+	}
+}
+
+func candidates(all ...Candidate) func(*Facts, time.Duration) {
+	return func(f *Facts, _ time.Duration) { f.Candidates = all }
+}
+
+// The leadership does not move to and fro: each hand-over to the same server doubles the wait, and an hour without one
+// forgets them all.
+func TestPriorityWaits(t *testing.T) {
+	now := start
+	var y yields
+	require.Equal(t, pause, y.wait(pause, now))
+	for i := range 10 {
+		y = y.again(now)
+		require.Equal(t, pause<<min(i+1, priorityDoublings), y.wait(pause, now))
+	}
+	require.Equal(t, pause, y.wait(pause, now.Add(priorityMemory+1)))
+	require.Equal(t, 1, y.again(now.Add(priorityMemory+1)).n)
+
+	p := New(Config{TickTime: tick, Pause: pause})
+	var took []time.Duration
+	for at, since := time.Duration(0), time.Duration(0); len(took) < 3; at += time.Second {
+		if at == since {
+			p.Begin() // it leads again
+		}
+		f := facts(at)
+		f.Candidates = []Candidate{{2, 5}}
+		if p.Decide(f).To == 2 {
+			took, since = append(took, at-since), at+time.Second
+		}
+	}
+	require.Equal(t, []time.Duration{pause, 2 * pause, 4 * pause}, took)
+}
