@@ -171,7 +171,7 @@ var layers = map[string]layer{
 	"server/internal/host/lease": {ours: []string{"proto", "server/internal/flow"},
 		why: "until when clients may be answered follows from times of messages, not from links or roles"},
 	"server/internal/host/observers": {
-		ours: []string{"proto", "server/peers", "server/internal/flow", "server/internal/sessions", "zab"},
+		ours:   []string{"proto", "server/peers", "server/internal/flow", "server/internal/sessions", "zab"},
 		others: []string{"go.uber.org/zap"},
 		why:    "what is kept in order for observers does not depend on what a follower does for its own clients"},
 	"server/internal/host/succession": {ours: []string{"proto", "zab"},
