@@ -62,7 +62,8 @@ func TestOutcomesAreTheReplies(t *testing.T) {
 		return proto.AppendMultiEnd(b)
 	}
 	create := func(path string, mode proto.CreateMode) []byte {
-		return (&proto.CreateRequest{Path: proto.Text(path), Data: []byte("x"), Acl: acl, Flags: int32(mode)}).AppendTo(nil)
+		q := proto.CreateRequest{Path: proto.Text(path), Data: []byte("x"), Acl: acl, Flags: int32(mode)}
+		return q.AppendTo(nil)
 	}
 	set := func(path string, version int32) []byte {
 		return (&proto.SetDataRequest{Path: proto.Text(path), Data: []byte("yy"), Version: version}).AppendTo(nil)
@@ -109,7 +110,8 @@ func TestOutcomesAreTheReplies(t *testing.T) {
 // A client that offers no extension gets no byte of it, and the operation is unknown to it.
 func TestOutcomesAreOnlyForThoseWhoOffer(t *testing.T) {
 	c := dialWire(t, serveMem(t, memConfig(), nil), wire.Options{})
-	reply, err := c.Do(wire.Request{Op: proto.OpOutcomes, Body: (&proto.OutcomesRequest{Xids: []int32{1}}).AppendTo(nil)})
+	asked := proto.OutcomesRequest{Xids: []int32{1}}
+	reply, err := c.Do(wire.Request{Op: proto.OpOutcomes, Body: asked.AppendTo(nil)})
 	require.NoError(t, err)
 	require.Equal(t, proto.ErrUnimplemented, reply.Err)
 }

@@ -1,8 +1,8 @@
 // Package outcomes finds out what has become of requests whose clients have lost their connections before the answers.
 //
 // Each write is a txn in the log, also one that was refused, and names its session and the xid of the request. So the
-// log of any server that has applied all that the client has asked for tells what was executed, and what the reply was.
-// Source: extensions 2.
+// log of any server that has applied all that the client has asked for tells what was executed, and what the reply
+// was. Source: extensions 2.
 //
 // A Finder reads files and takes Store.Mu for reading, for a moment at a time. Any goroutine may ask it; it waits for
 // the disk. Those that ask while the log is read wait for the next reading, which is for all of them: after the death
@@ -27,7 +27,7 @@ import (
 const (
 	bytesMax = 1 << 30 // of log files
 	timeMax  = 10 * time.Second
-	// tailMax is how long the newest txn may be missing in the log: it may have been applied before it was written here.
+	// tailMax is how long the newest txn may be missing in the log: it may be applied before it is written here.
 	tailMax = 2 * time.Second
 )
 
