@@ -113,5 +113,5 @@ func TestOutcomesAreOnlyForThoseWhoOffer(t *testing.T) {
 	asked := proto.OutcomesRequest{Xids: []int32{1}}
 	reply, err := c.Do(wire.Request{Op: proto.OpOutcomes, Body: asked.AppendTo(nil)})
 	require.NoError(t, err)
-	require.Equal(t, proto.ErrUnimplemented, reply.Err)
+	require.Equal(t, proto.ErrUnimplemented, reply.Header.Err)
 }
