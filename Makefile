@@ -55,7 +55,7 @@ sim-cover: ## branches of zab and the host that none of SEEDS fresh seeds has en
 	$(GO) test -tags invariants -count=1 -timeout 24h ./test/sim -run '$(SIMS)' -sim.fresh=0 -sim.first=$(FIRST) \
 		-sim.seeds=$(SEEDS) -coverpkg=./zab/... -coverprofile=sim.cover
 	$(GO) test -tags invariants -count=1 -timeout 24h ./test/system -run '^TestSystem$$' -system.fresh=0 \
-		-system.first=$(FIRST) -system.seeds=$(SEEDS) -coverpkg=./zab/...,./server/internal/host -coverprofile=system.cover
+		-system.first=$(FIRST) -system.seeds=$(SEEDS) -coverpkg=./zab/...,./server/internal/host/... -coverprofile=system.cover
 	$(GO) run ./test/seeds/unentered sim.cover system.cover
 
 defects: ## servers with known defects, one at a time, until the simulations notice; the tables of docs/SIMULATION.md
