@@ -6,5 +6,6 @@ import "embed"
 
 // Pages are the Markdown pages and the pictures in them, by their names in the repository.
 //
-//go:embed *.md docs/*.md docs/*.svg docs/*/*.md docs/pictures/*.svg docs/pictures/*.png deploy/helm/warren/README.md
+//go:embed *.md docs/*.md docs/*.svg docs/*/*.md deploy/helm/warren/README.md
+//go:embed docs/pictures/*.svg docs/pictures/*.png docs/pictures/*.gif
 var Pages embed.FS

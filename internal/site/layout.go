@@ -29,9 +29,9 @@ const head = `<!doctype html>
 Warren <span>docs</span></a>
 <div class="search" role="search" hidden>
 <input id="search" type="search" placeholder="Search" aria-label="Search the documentation" autocomplete="off"
- role="combobox" aria-expanded="false" aria-controls="results" aria-autocomplete="list">
+ role="combobox" aria-expanded="false" aria-controls="search-results" aria-autocomplete="list">
 <kbd>/</kbd>
-<ul id="results" role="listbox" aria-label="Results" hidden></ul>
+<ul id="search-results" role="listbox" aria-label="Results" hidden></ul>
 </div>
 `
 

@@ -156,7 +156,7 @@ func (s *Site) link(from *page, to string) string {
 	switch p := s.byFile[file]; {
 	case p != nil:
 		out = relative(from.out, p.out)
-	case path.Ext(file) == ".svg" || path.Ext(file) == ".png":
+	case path.Ext(file) == ".svg" || path.Ext(file) == ".png" || path.Ext(file) == ".gif":
 		out = relative(from.out, pictureOf(file))
 	default:
 		out = repository + file

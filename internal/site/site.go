@@ -28,6 +28,7 @@ var contents = []struct {
 		{file: "docs/INSTALL.md", label: "Install"},
 		{file: "docs/MIGRATION.md", label: "Move from ZooKeeper"},
 		{file: "docs/COMPATIBILITY.md"},
+		{file: "docs/SYSTEMS.md", label: "Systems that run on it"},
 		{file: "docs/QUESTIONS.md", label: "Twenty questions"},
 	}},
 	{"Operate", []entry{
@@ -45,6 +46,7 @@ var contents = []struct {
 		{file: "docs/CLIENT.md"},
 		{file: "docs/recipes/README.md", folder: "docs/recipes"},
 		{file: "docs/EMBED.md"},
+		{file: "docs/TEST-SERVER.md", label: "Tests in Java"},
 		{file: "docs/FROM-CURATOR.md"},
 		{file: "docs/FROM-GO-ZOOKEEPER.md", label: "From go-zookeeper"},
 	}},

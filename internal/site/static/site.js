@@ -82,7 +82,7 @@
 
   function setUpSearch() {
     const input = document.getElementById("search");
-    const list = document.getElementById("results");
+    const list = document.getElementById("search-results");
     let selected = -1;
     const show = (shown) => {
       list.hidden = !shown;
