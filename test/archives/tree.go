@@ -57,7 +57,7 @@ func (t *tree) folder(root string) {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		info, err := d.Info()
+		info, err := os.Stat(name) // the chart has links to files of other folders
 		if err != nil {
 			return err
 		}
