@@ -112,6 +112,7 @@ func (c *Conn) start(sessionTimeout time.Duration) error {
 		client.WithMaxReply(max(c.replyMax, requestMaxLeast)),
 		client.WithMaxRequest(c.requestMax),
 		client.WithRenewal(nil),
+		client.WithoutOutcomes(), // calls have no context: they must end when their connection does
 		client.WithHooks(client.Hooks{State: c.stateChanged,
 			Event: func(e client.Event) { c.events.emit(eventOf(e)) }}),
 		client.WithDialer(c.dial),
