@@ -194,6 +194,8 @@ func (f *Finder) record(by map[proto.SessionID]*question, payload []byte) error 
 	if in.Err() != nil {
 		return in.Err()
 	}
-	q.found = append(q.found, o)
+	if o.Err != proto.ErrSessionMoved { // refused because the client was elsewhere: it never had that answer
+		q.found = append(q.found, o)
+	}
 	return nil
 }

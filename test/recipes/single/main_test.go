@@ -78,10 +78,12 @@ func dial(t testing.TB, options ...client.Option) *client.Client {
 	return dialAt(t, address, options...)
 }
 
+// dialAt returns a client that is told no outcomes, as on ZooKeeper: what recipes make of a lost answer is looked at
+// here. The package above looks at the others.
 func dialAt(t testing.TB, addr string, options ...client.Option) *client.Client {
 	t.Helper()
 	c, err := client.Dial(within(t), addr, append([]client.Option{client.WithSessionTimeout(10 * time.Second),
-		client.WithBackoff(time.Millisecond, 50*time.Millisecond)}, options...)...)
+		client.WithBackoff(time.Millisecond, 50*time.Millisecond), client.WithoutOutcomes()}, options...)...)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
