@@ -59,7 +59,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // kinds are the types of static files.
 var kinds = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
-	".html": "text/html; charset=utf-8", ".png": "image/png", ".svg": "image/svg+xml",
+	".html": "text/html; charset=utf-8", ".png": "image/png", ".svg": "image/svg+xml", ".gif": "image/gif",
 	".txt": "text/plain; charset=utf-8", ".woff2": "font/woff2"}
 
 func isGet(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
