@@ -48,10 +48,12 @@ var table = map[string]func(*Words, asker, *bytes.Buffer){
 	"gtmk": (*Words).gtmk,
 	"stmk": (*Words).stmk,
 	"hash": (*Words).hash,
+
+	facts.RecordWord: (*Words).fact,
 }
 
 // unready are the words that are answered also while the server does not serve.
-var unready = []string{"ruok", "envi", "isro", "gtmk", "stmk"}
+var unready = []string{"ruok", "envi", "isro", "gtmk", "stmk", facts.RecordWord}
 
 // notServing is the answer to the other words while the server does not serve.
 const notServing = "This ZooKeeper instance is not currently serving requests"
@@ -74,9 +76,10 @@ func (w *Words) Answer(word string, c *serve.Conn, behind func(n int) []byte, ou
 	}
 }
 
-// allows reports whether the whitelist has a word.
+// allows reports whether the whitelist has a word. Two are always allowed: srvr, as in ZooKeeper, and that by which
+// the servers of an ensemble ask each other, which names no client, no session and no path.
 func (w *Words) allows(word string) bool {
-	return word == "srvr" || word == "isro" && w.Config.ReadOnlyMode ||
+	return word == "srvr" || word == facts.RecordWord || word == "isro" && w.Config.ReadOnlyMode ||
 		slices.Contains(w.Config.FourLetterWhitelist, word) || slices.Contains(w.Config.FourLetterWhitelist, "*")
 }
 
