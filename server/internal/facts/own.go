@@ -14,7 +14,7 @@ import (
 func (f *Facts) self(now time.Time) findings.Server {
 	k := &f.keeper
 	s := findings.Server{Heard: now, Clock: now, Instance: k.instance, Began: f.Began, Mode: f.host.Mode(),
-		Serving: f.IsServing(), Draining: f.Draining(), Connections: int64(f.front.Conns.Len()),
+		Serving: f.Serving(), Draining: f.Draining(), Connections: int64(f.front.Conns.Len()),
 		Outstanding: f.InProcess.Load()}
 	s.Version, _, _ = strings.Cut(f.Version, ",")
 	if f.Config.Distributed() {
