@@ -133,6 +133,9 @@ func (s *Server) Start() (err error) {
 	if err := s.startMember(); err != nil {
 		return err
 	}
+	if s.options.Runtime == nil { // no simulator has what the servers of an ensemble ask each other at client ports
+		s.Spawn("findings", s.facts.Keep)
+	}
 	s.Spawn("clock", s.runClock)
 	s.startStages()
 	s.Spawn("snapshotter", s.disk.Snapshotter.Run)

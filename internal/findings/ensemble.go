@@ -1,58 +1,127 @@
 package findings
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
+
+// find returns a finding without a server.
+func find(s Severity, check, remedy, format string, args ...any) Finding {
+	return Finding{Severity: s, Check: check, Server: NoServer, What: fmt.Sprintf(format, args...), Remedy: remedy}
+}
+
+// Silent is the finding of a server that does not answer.
+func Silent(why string) Finding {
+	return find(Error, "unreachable", "check whether it runs, and check the network", "does not answer: %s", why)
+}
+
+// Absent is the finding of a server that is not connected to the leader.
+func Absent(leader int64) Finding {
+	return find(Error, "unreachable", "check whether it runs, and check the network",
+		"is not connected to the leader, server %d", leader)
+}
+
+// Ended is the finding of a server that was drained and then stopped.
+func Ended(why string) Finding {
+	return find(Notice, "stopped", "when the work on it is done, start it",
+		"was drained and does not answer now: %s", why)
+}
+
+// NotKnown is the finding of a server that nobody has heard.
+func NotKnown() Finding {
+	return find(Notice, "not-known", "give its server line a client port: server.N=host:2888:3888;2181",
+		"nothing is known of it, because the configuration does not tell its client port")
+}
 
 // Waits is the finding of a server that runs, does not serve and says what it waits for.
 func Waits(reason string) Finding {
-	return Finding{Error, "not-serving", "runs and does not serve: " + reason, "look at the servers that it names, " +
-		"also with /readyz and warren status, and at the network between them"}
+	return find(Error, "not-serving", "look at the servers that it names, also with /readyz and warren status, "+
+		"and at the network between them", "runs and does not serve: %s", reason)
 }
 
 // NotServing is the finding of a server that runs and does not serve, with what else it says.
 func NotServing(answer string) Finding {
-	return Finding{Error, "not-serving", "runs and does not serve: " + answer, "see what it waits for, with " +
-		"/readyz or warren status: it has no quorum, or it loads its data"}
+	return find(Error, "not-serving", "see what it waits for, with /readyz or warren status: it has no quorum, or "+
+		"it loads its data", "runs and does not serve: %s", answer)
 }
 
 // Drained is the finding of a server that an operator drains.
 func Drained() Finding {
-	return Finding{Notice, "drained", "is drained: it takes no clients",
-		"when the work on it is done, restart it, or let it take clients again with warren drain --resume"}
+	return find(Notice, "drained",
+		"when the work on it is done, restart it, or let it take clients again with warren drain --resume",
+		"is drained: it takes no clients")
 }
 
 // ReadOnly is the finding of a server that has lost its ensemble and serves reads.
 func ReadOnly() Finding {
-	return Finding{Error, "read-only", "is cut off from the quorum and serves reads only",
-		"find out why it is cut off: look at the network between the servers"}
+	return find(Error, "read-only", "find out why it is cut off: look at the network between the servers",
+		"is cut off from the quorum and serves reads only")
+}
+
+// Blank is the finding of a server without a database.
+func Blank() Finding {
+	return find(Warning, "blank", "nothing, if a majority of the other voters is up: the leader brings it up "+
+		"to date; else find out whether its disk is mounted",
+		"its database is missing: it does not vote until a leader has synchronized it")
 }
 
 // RemedyOutside is what to do about a server with another history.
 const RemedyOutside = "find out where its directory comes from, with warren doctor and the directories of all " +
 	"servers; if what the ensemble has is right, stop this server, run warren adopt on its directory, and start it"
 
-// Outside is the finding of a server whose directory has another history, own, than that of the leader, theirs, which
-// may be empty.
-func Outside(server, leader int64, reason, own, theirs string) Finding {
+// Outside is the finding of a server whose directory has another history than that of the leader.
+func Outside(h *History) Finding {
+	theirs := h.Theirs
 	if theirs != "" {
 		theirs = "; the leader has: " + theirs
 	}
-	return Finding{Critical, "outside", fmt.Sprintf("server %d stays outside the ensemble that server %d leads: %s; "+
-		"it has: %s%s", server, leader, reason, own, theirs), RemedyOutside}
+	return find(Critical, "outside", RemedyOutside,
+		"stays outside the ensemble that server %d leads: %s; it has: %s%s",
+		h.Server, h.Reason, h.Own, theirs)
 }
 
 // OtherHistory is the finding of another server with another history.
-func OtherHistory(server, other int64, reason, theirs string) Finding {
-	return Finding{Error, "other-history", fmt.Sprintf("server %d says that server %d has another history: %s; that "+
-		"server has: %s", server, other, reason, theirs), RemedyOutside}
+func OtherHistory(h *History) Finding {
+	return find(Error, "other-history", RemedyOutside,
+		"says that server %d has another history: %s; that server has: %s", h.Server, h.Reason, h.Theirs)
 }
 
 // Stuck is the finding of an ensemble in which too many databases are missing for an election.
 func Stuck(reason, wayOut string) Finding {
-	return Finding{Critical, "databases-missing", reason, wayOut}
+	return find(Critical, "databases-missing", wayOut, "%s", reason)
 }
 
-// Absent is the finding of a leader without one of its servers.
-func Absent(server int64) Finding {
-	return Finding{Error, "unreachable", fmt.Sprintf("server %d is not connected to the leader", server),
-		"check whether it runs, and check the network"}
+// SameID is the finding of two servers with one id.
+func SameID(id int64, other string) Finding {
+	return find(Critical, "same-id", "stop the wrong one, or give it an id of its own in myid",
+		"has the id %d, like %s", id, other)
+}
+
+// lagging are the findings of a server that is behind.
+func lagging(behind uint64) Finding {
+	const remedy = "look at its disk, its network and its log; if it stays behind, restart it"
+	if behind == 1 {
+		return find(Warning, "lag", remedy, "is 1 txn behind the leader")
+	}
+	return find(Warning, "lag", remedy, "is %d txns behind the leader", behind)
+}
+
+// The differences of clocks that are worth a word. Answers take up to a second.
+const (
+	skewWarn  = 3 * time.Second
+	skewError = 30 * time.Second
+)
+
+// Clock is the finding of a clock that differs from another one.
+func Clock(skew time.Duration, from string) []Finding {
+	skew = skew.Truncate(time.Second)
+	severity := Warning
+	switch away := max(skew, -skew); {
+	case away < skewWarn:
+		return nil
+	case away >= skewError:
+		severity = Error
+	}
+	const remedy = "let NTP set the clock; ctime, mtime and TTLs come from the leader's clock"
+	return []Finding{find(severity, "clock", remedy, "its clock differs from %s by %v", from, skew)}
 }

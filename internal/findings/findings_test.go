@@ -41,27 +41,17 @@ func TestNumbers(t *testing.T) {
 		"notice other-ensemble":      {"ensemble_auth_fail": 1},
 		"notice tls-handshakes":      {"unsuccessful_handshake": 1},
 	} {
-		require.Equal(t, strings.TrimSpace(want), strings.Join(of(Numbers(having(numbers), 0)), "; "))
+		require.Equal(t, strings.TrimSpace(want), strings.Join(of(Numbers(having(numbers), 0, SinceStart)), "; "))
 	}
 	require.Empty(t, Numbers(having(map[string]float64{"open_file_descriptor_count": 80, "znode_count": ZnodesWarn,
-		"max_file_descriptor_count": 5000, "outstanding_requests": 999, "avg_fsynctime": 9.9}), 0))
-	require.Equal(t, []string{"warning fsync"}, of(Numbers(having(nil), 3)))
+		"max_file_descriptor_count": 5000, "outstanding_requests": 999, "avg_fsynctime": 9.9}), 0, SinceStart))
+	require.Equal(t, []string{"warning fsync"}, of(Numbers(having(nil), 3, SinceStart)))
 }
 
-func TestQuorum(t *testing.T) {
-	for _, c := range []struct {
-		size, synced float64
-		want         []string
-	}{
-		{3, 2, nil}, {3, 1, []string{"error no-spare"}}, {3, 0, []string{"critical no-quorum"}}, {1, 0, nil},
-		{2, 1, nil}, {5, 3, nil}, {5, 2, []string{"error no-spare"}}, {4, 2, []string{"error no-spare"}},
-	} {
-		numbers := map[string]float64{"quorum_size": c.size, "synced_followers": c.synced}
-		require.Equal(t, c.want, of(Quorum(having(numbers))), "%+v", c)
-	}
-	require.Empty(t, Quorum(having(map[string]float64{"quorum_size": 3})), "a follower does not know")
-	require.Equal(t, []string{"warning pending-syncs"}, of(Quorum(having(map[string]float64{"quorum_size": 3,
-		"synced_followers": 2, "pending_syncs": 101}))))
+func TestPendingSyncs(t *testing.T) {
+	require.Empty(t, PendingSyncs(having(map[string]float64{"pending_syncs": 100})))
+	require.Equal(t, []string{"warning pending-syncs"},
+		of(PendingSyncs(having(map[string]float64{"pending_syncs": 101}))))
 }
 
 func TestDisk(t *testing.T) {

@@ -5,18 +5,29 @@ import (
 	"time"
 )
 
-// Finding is one thing that is wrong with a server. The reader sees which server it is.
+// Finding is one thing that is wrong with a server or an ensemble.
 type Finding struct {
-	Severity Severity
-	Check    string // its name, which stays the same
-	What     string
-	Remedy   string
+	Severity Severity  `json:"severity"`
+	Check    string    `json:"check"`             // its name, which stays the same
+	Server   int64     `json:"server"`            // myid; NoServer for the whole ensemble, and if it is not known
+	Address  string    `json:"address,omitempty"` // of that server, if it is known
+	What     string    `json:"what"`              // without the server, which the reader sees
+	Remedy   string    `json:"remedy,omitempty"`
+	Since    time.Time `json:"since,omitzero"` // when it began; zero if that is not known
+}
+
+// Text is what is wrong, with the server.
+func (f *Finding) Text() string {
+	if f.Server <= 0 { // the whole ensemble, or a server that stands alone
+		return f.What
+	}
+	return fmt.Sprintf("server %d: %s", f.Server, f.What)
 }
 
 type list []Finding
 
 func (l *list) add(s Severity, check, remedy, format string, args ...any) {
-	*l = append(*l, Finding{s, check, fmt.Sprintf(format, args...), remedy})
+	*l = append(*l, find(s, check, remedy, format, args...))
 }
 
 // ZnodesWarn is a number of znodes that is worth a word.
@@ -27,9 +38,12 @@ const RemedyResync = "if the other servers of the ensemble are healthy, replace 
 	"directories away, and let it synchronize; otherwise warren restore from a backup, or warren wal repair, " +
 	"which says what it would lose"
 
-// Numbers are the findings from what mntr prints, whose numbers have there the prefix zk_, and from the syncs of the
-// log above fsync.warningthresholdms.
-func Numbers(number func(name string) (float64, bool), slowSyncs float64) []Finding {
+// SinceStart is when the events of counters happened that only mntr tells of.
+const SinceStart = "since its start or the last srst"
+
+// Numbers are the findings from what mntr prints, whose numbers have there the prefix zk_, and from the syncs of
+// the log above fsync.warningthresholdms. when says since when the Counters count.
+func Numbers(number func(name string) (float64, bool), slowSyncs float64, when string) []Finding {
 	var all list
 	if n, ok := number("digest_mismatches_count"); ok && n > 0 {
 		all.add(Critical, "digest", "compare all servers with warren doctor before any is emptied: the leader may be "+
@@ -54,16 +68,16 @@ func Numbers(number func(name string) (float64, bool), slowSyncs float64) []Find
 		all.add(Warning, "outstanding", "look at the disk of the log and at the load",
 			"%v requests are waiting", n)
 	}
+	slow, _ := number("fsync_threshold_exceed_count")
 	if ms, ok := number("avg_fsynctime"); ok && ms >= 10 {
 		all.add(Warning, "fsync",
 			"give the log a disk of its own (dataLogDir), with a write cache that survives power loss",
 			"one sync takes %v ms on average", ms)
-	}
-	slow, _ := number("fsync_threshold_exceed_count")
-	if n := max(slow, slowSyncs); n > 0 {
+	} else if n := max(slow, slowSyncs); n > 0 {
 		all.add(Warning, "fsync",
 			"find out what else uses the disk, and give dataLogDir a disk of its own; "+
-				"warren doctor DATA_DIR measures it", "%v syncs took longer than fsync.warningthresholdms", n)
+				"warren doctor DATA_DIR measures it", "%v syncs took longer than fsync.warningthresholdms, %s",
+			n, when)
 	}
 	if n, ok := number("znode_count"); ok && n > ZnodesWarn {
 		all.add(Warning, "many-znodes", "see with warren snapshot summary what grows",
@@ -71,13 +85,21 @@ func Numbers(number func(name string) (float64, bool), slowSyncs float64) []Find
 	}
 	for _, x := range counters {
 		if n, ok := number(x.name); ok && n > 0 {
-			all.add(x.severity, x.check, x.remedy, x.what+", since its start or the last srst", n)
+			all.add(x.severity, x.check, x.remedy, x.what+", "+when, n)
 		}
 	}
 	return all
 }
 
-// counters are numbers of mntr that tell of the past: since the start, or since the last word srst.
+// Counters are the names of the numbers of mntr that tell of what has happened: since the start, or since the last
+// word srst. A server that looks again and again takes what was added lately.
+func Counters() (names []string) {
+	for _, x := range counters {
+		names = append(names, x.name)
+	}
+	return append(names, "fsync_threshold_exceed_count")
+}
+
 var counters = []struct {
 	name     string
 	severity Severity
@@ -124,25 +146,10 @@ func Disk(full bool, in time.Duration) []Finding {
 	return all
 }
 
-// Quorum says how many more servers may fail, from what mntr prints at a leader.
-func Quorum(number func(name string) (float64, bool)) []Finding {
-	var all list
-	size, ok1 := number("quorum_size")
-	synced, ok2 := number("synced_followers")
-	if !ok1 || !ok2 {
-		return nil
-	}
-	spare := synced + 1 - (float64(int(size)/2) + 1)
-	switch {
-	case spare < 0:
-		all.add(Critical, "no-quorum", "start the servers that are missing",
-			"%v of %v voters are in sync, fewer than a majority", synced+1, size)
-	case spare == 0 && size > 2:
-		all.add(Error, "no-spare", "start the servers that are missing",
-			"%v of %v voters are in sync: if one more fails, no client can write", synced+1, size)
-	}
+// PendingSyncs is the finding of a leader with many requests sync that wait.
+func PendingSyncs(number func(name string) (float64, bool)) []Finding {
 	if pending, ok := number("pending_syncs"); ok && pending > 100 {
-		all.add(Warning, "pending-syncs", "look for a slow follower", "%v syncs are waiting", pending)
+		return []Finding{find(Warning, "pending-syncs", "look for a slow follower", "%v syncs are waiting", pending)}
 	}
-	return all
+	return nil
 }

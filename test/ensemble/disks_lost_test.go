@@ -40,7 +40,7 @@ func (c *chaos) areStuck(nodes []*cluster.Node, blank int, why, wayOut string) {
 		assert.Equal(t, wayOut, z.WayOut)
 		status, text := c.fetch(node, "/readyz")
 		assert.Equal(t, http.StatusServiceUnavailable, status)
-		assert.Contains(t, text, why+"\nway out: "+wayOut+"\n")
+		assert.Contains(t, text, why+"\n  do: "+wayOut+"\n")
 		_, text = c.fetch(node, "/metrics")
 		assert.True(t, strings.Contains(text, fmt.Sprintf("\nwarren_zab_blank_voters %d\n", blank)), "the gauge")
 		assert.Contains(t, c.tells(node, "status"), "does not serve: "+why)

@@ -85,7 +85,7 @@ func (c *chaos) showsOutside(node, leader *cluster.Node) {
 	c.logf("server %d is outside: %s", node.ID(), z.Reason)
 	status, text := c.fetch(node, "/readyz")
 	assert.Equal(t, http.StatusServiceUnavailable, status)
-	assert.Contains(t, text, fmt.Sprintf("outside the ensemble that server %d leads: %s\n", leader.ID(), z.Reason))
+	assert.Contains(t, text, fmt.Sprintf("outside the ensemble that server %d leads: %s", leader.ID(), z.Reason))
 	_, text = c.fetch(node, "/metrics")
 	assert.True(t, strings.Contains(text, "\nwarren_zab_outside 1\n"), "the gauge of server %d", node.ID())
 	text = c.tells(node, "status")

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -115,32 +114,4 @@ func hasPort(address string, some ...int) bool {
 	_, port, err := net.SplitHostPort(address)
 	n, numErr := strconv.Atoi(port)
 	return err == nil && numErr == nil && slices.Contains(some, n)
-}
-
-// serves reports whether the admin server is that of the server with this client port, which is not of an ensemble.
-func (p *AdminPort) serves(ctx context.Context, address string) bool {
-	answer, err := p.Get(ctx, address, "/commands/configuration")
-	if err != nil {
-		return false
-	}
-	var c struct {
-		ClientPort int `json:"client_port"`
-	}
-	return json.Unmarshal(answer.Body, &c) == nil && hasPort(address, c.ClientPort)
-}
-
-// metrics asks for the numbers without labels that the server exports; nil if it exports none.
-func (p *AdminPort) metrics(ctx context.Context, address string) map[string]float64 {
-	answer, err := p.Get(ctx, address, "/metrics")
-	if err != nil || answer.Code != http.StatusOK {
-		return nil
-	}
-	all := map[string]float64{}
-	for line := range strings.Lines(string(answer.Body)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if v, err := strconv.ParseFloat(value, 64); err == nil {
-			all[name] = v
-		}
-	}
-	return all
 }

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
@@ -28,24 +27,40 @@ type Ensemble struct {
 	TLS func(address string) (*tls.Config, error)
 }
 
+// Seen is what was found of servers that run.
+type Seen struct {
+	Findings Findings
+	Servers  []findings.Server // in the order in which they were named, and then those that they know besides
+	Srvr     []string          // the answers to that word, as Servers; empty if there was none
+	Err      []error           // why there was none
+}
+
 // Check asks every server at the same time and judges the answers.
-func (o *Ensemble) Check(ctx context.Context) Findings {
+func (o *Ensemble) Check(ctx context.Context) Findings { return o.Look(ctx).Findings }
+
+// Look asks every server at the same time and judges the answers, as each of the servers does by itself, and by what
+// can be seen from here besides.
+func (o *Ensemble) Look(ctx context.Context) *Seen {
 	c := &ensembleCheck{Ensemble: o, all: make([]*answers, len(o.Servers))}
 	var asking sync.WaitGroup
 	for i, address := range o.Servers {
 		asking.Go(func() { c.all[i] = o.examine(ctx, address) })
 	}
 	asking.Wait()
-	c.alive()
-	c.histories()
-	c.leaders()
-	c.membership()
-	c.ids()
-	c.settings()
-	c.lag()
+	seen := &Seen{}
+	var asked []findings.Server
+	var told [][]findings.Server
+	for _, a := range c.all {
+		asked, told = append(asked, a.facts), append(told, a.others)
+		seen.Srvr, seen.Err = append(seen.Srvr, a.text), append(seen.Err, a.err)
+	}
+	seen.Servers = findings.Merge(asked, told...)
+	c.take(o.Servers, findings.Ensemble(seen.Servers, o.Now(), o.MaxLag))
+	c.notAsked(seen.Servers)
 	c.digests()
 	for _, a := range c.all {
 		if a.err == nil {
+			c.denied(a)
 			c.clientPorts(a)
 			c.load(a)
 			c.certificate(a)
@@ -53,23 +68,14 @@ func (o *Ensemble) Check(ctx context.Context) Findings {
 	}
 	c.clocks()
 	c.Findings.Sort()
-	return c.Findings
+	seen.Findings = c.Findings
+	return seen
 }
 
 type ensembleCheck struct {
 	*Ensemble
 	Findings
 	all []*answers
-}
-
-// with returns the servers of a mode.
-func (c *ensembleCheck) with(mode string) (some []*answers) {
-	for _, a := range c.all {
-		if a.err == nil && a.mode == mode {
-			some = append(some, a)
-		}
-	}
-	return some
 }
 
 func addresses(some []*answers) string {
@@ -80,26 +86,12 @@ func addresses(some []*answers) string {
 	return strings.Join(names, ", ")
 }
 
-// alive finds out which servers answer and which of them serve.
-func (c *ensembleCheck) alive() {
-	for _, a := range c.all {
-		switch {
-		case a.err != nil:
-			c.add(Error, "unreachable", a.address, "check whether it runs, and check the network",
-				"does not answer: %v", a.err)
-		case a.mode == "" && a.zab != nil && a.zab.Outside: // histories tells
-		case a.mode == "" && a.zab != nil && a.zab.WaitsFor != "":
-			c.take(a.address, findings.Waits(a.zab.WaitsFor))
-		case a.mode == "":
-			c.take(a.address, findings.NotServing(firstLine(a.text)))
-		case a.mode == "read-only":
-			c.take(a.address, findings.ReadOnly())
-		}
-		if a.err == nil && len(a.denied) > 0 {
-			slices.Sort(a.denied)
-			c.add(Notice, "whitelist", a.address, "4lw.commands.whitelist="+strings.Join(a.denied, ","),
-				"does not answer %s, so not everything was checked", strings.Join(a.denied, ", "))
-		}
+// denied tells which words a server does not answer.
+func (c *ensembleCheck) denied(a *answers) {
+	if len(a.denied) > 0 {
+		slices.Sort(a.denied)
+		c.add(Notice, "whitelist", a.address, "4lw.commands.whitelist="+strings.Join(a.denied, ","),
+			"does not answer %s, so not everything was checked", strings.Join(a.denied, ", "))
 	}
 }
 
@@ -108,90 +100,21 @@ func firstLine(s string) string {
 	return line
 }
 
-// leaders looks whether exactly one leads, and a quorum follows.
-func (c *ensembleCheck) leaders() {
-	leaders, alone := c.with("leader"), c.with("standalone")
-	followers, observers := c.with("follower"), c.with("observer")
-	what := strings.Join(c.Servers, ", ")
-	switch {
-	case len(leaders) > 1:
-		c.add(Critical, "several-leaders", addresses(leaders),
-			"compare server.N on all of them, and correct it if it differs; otherwise find out which one "+
-				"the others follow, and stop the one that is cut off", "%d servers lead", len(leaders))
-	case len(leaders) == 0 && len(followers)+len(observers) > 0:
-		c.add(Notice, "leader-not-asked", addresses(append(followers, observers...)), "name the leader too",
-			"follows a leader that was not asked or did not answer")
-	case len(leaders) == 0 && len(alone) == 0 && c.stuck():
-	case len(leaders) == 0 && len(alone) == 0 && c.allRun():
-		c.add(Critical, "no-quorum", what,
-			"find out what the servers wait for: in their logs, at /readyz, or here with --admin-port",
-			"all servers that were asked run, and no server leads: no client can write")
-	case len(leaders) == 0 && len(alone) == 0:
-		c.add(Critical, "no-quorum", what,
-			"start the servers that are missing, which warren status names, until more than half of "+
-				"the voters run; the ports between the servers must be open in both directions",
-			"no server leads: no client can write")
-	case len(leaders) == 1:
-		c.take(leaders[0].address, findings.Quorum(leaders[0].number)...)
-	}
-	if len(alone) > 0 && len(alone)+len(leaders)+len(followers)+len(observers) > 1 {
-		c.add(Critical, "not-in-ensemble", addresses(alone),
-			"correct its zoo.cfg: give it the same server.N lines as the others; what was written to it "+
-				"stays there alone",
-			"runs alone beside others: its clients see another tree")
-	}
-}
-
-// allRun reports whether every server that was asked answers.
-func (c *ensembleCheck) allRun() bool {
-	return !slices.ContainsFunc(c.all, func(a *answers) bool { return a.err != nil })
-}
-
-// membership compares the lists of servers.
-func (c *ensembleCheck) membership() {
-	lists := map[string][]*answers{}
-	for _, a := range c.all {
-		if a.err == nil && a.membership != "" {
-			lists[a.membership] = append(lists[a.membership], a)
-		}
-	}
-	if len(lists) > 1 {
-		for _, list := range slices.Sorted(maps.Keys(lists)) {
-			c.add(Error, "different-members", addresses(lists[list]),
-				"compare server.N in their zoo.cfg, or zoo.cfg.dynamic.*, and make them the same",
-				"has another list of servers than others: %s", strings.ReplaceAll(list, "\n", " "))
-		}
-		return
-	}
-	for list := range lists {
+// notAsked tells that an ensemble has more servers than are known.
+func (c *ensembleCheck) notAsked(known []findings.Server) {
+	most := 0
+	for i := range known {
 		n := 0
-		for line := range strings.Lines(list) {
+		for line := range strings.Lines(known[i].Members) {
 			if strings.HasPrefix(line, "server.") {
 				n++
 			}
 		}
-		if n > len(c.all) {
-			c.add(Notice, "not-asked", strings.Join(c.Servers, ", "), "name them too",
-				"the ensemble has %d servers, %d were asked", n, len(c.all))
-		}
+		most = max(most, n)
 	}
-}
-
-// ids looks whether two servers have one id. A server that does not serve says it at its admin port only.
-func (c *ensembleCheck) ids() {
-	ids := map[string]string{}
-	for _, a := range c.all {
-		id := a.conf["serverId"]
-		if a.zab != nil {
-			id = strconv.FormatInt(a.zab.ID, 10)
-		} else if id == "0" {
-			continue // of a standalone server
-		}
-		if other := ids[id]; other != "" && id != "" {
-			c.add(Critical, "same-id", a.address, "stop the wrong one, or give it an id of its own in myid",
-				"has the id %s, like %s", id, other)
-		}
-		ids[id] = a.address
+	if most > len(known) {
+		c.add(Notice, "not-asked", strings.Join(c.Servers, ", "), "name them too",
+			"the ensemble has %d servers, %d were asked", most, len(known))
 	}
 }
 
@@ -209,62 +132,6 @@ func (c *ensembleCheck) clientPorts(a *answers) {
 				"the port as soon as it can; or give the server another port with reconfig", wanted)
 			c.add(Error, "client-port", a.address, remedy,
 				"listens on %s %d, and the configuration of the ensemble says %d", key, open, wanted)
-		}
-	}
-}
-
-// alike are settings that are to be the same on every server.
-var alike = []string{"tickTime", "initLimit", "syncLimit", "minSessionTimeout", "maxSessionTimeout", "electionAlg"}
-
-// settings compares what conf says, and the versions.
-func (c *ensembleCheck) settings() {
-	for _, key := range append(slices.Clone(alike), "version") {
-		values := map[string][]*answers{}
-		for _, a := range c.all {
-			value := a.conf[key]
-			if key == "version" {
-				value, _, _ = strings.Cut(strings.TrimPrefix(firstLine(a.text), "Zookeeper version: "), ",")
-			}
-			if a.err == nil && a.mode != "" && value != "" {
-				values[value] = append(values[value], a)
-			}
-		}
-		if len(values) < 2 {
-			continue
-		}
-		var parts []string
-		for _, value := range slices.Sorted(maps.Keys(values)) {
-			parts = append(parts, fmt.Sprintf("%s on %s", value, addresses(values[value])))
-		}
-		if key == "version" {
-			c.add(Notice, "different-versions", strings.Join(c.Servers, ", "), "finish the upgrade", "%s",
-				strings.Join(parts, "; "))
-		} else {
-			c.add(Warning, "different-settings", strings.Join(c.Servers, ", "),
-				"make "+key+" the same in every zoo.cfg", "%s is %s", key, strings.Join(parts, "; "))
-		}
-	}
-}
-
-// lag compares zxids with the leader's. The answers are not of one moment, hence MaxLag.
-func (c *ensembleCheck) lag() {
-	leaders := c.with("leader")
-	if len(leaders) != 1 {
-		return
-	}
-	leader := leaders[0].zxid
-	for _, a := range append(c.with("follower"), c.with("observer")...) {
-		const remedy = "look at its disk, its network and its log; if it stays behind, restart it"
-		switch {
-		case a.zxid.Epoch() > leader.Epoch():
-			c.add(Warning, "lag", a.address, "ask again: there may have been an election",
-				"is in epoch %d, after the leader's %d", a.zxid.Epoch(), leader.Epoch())
-		case a.zxid.Epoch() < leader.Epoch() && leader.Counter() > uint32(min(c.MaxLag, 1<<31)):
-			c.add(Error, "lag", a.address, remedy, "is in epoch %d, the leader in %d: it applies nothing",
-				a.zxid.Epoch(), leader.Epoch())
-		case a.zxid.Epoch() == leader.Epoch() && int64(leader-a.zxid) > c.MaxLag:
-			c.add(Warning, "lag", a.address, remedy, "is %s behind the leader",
-				wording.Count(int64(leader-a.zxid), "txn"))
 		}
 	}
 }
@@ -315,13 +182,8 @@ func differing(trees map[string][]*answers) string {
 		"the one that differs: " + remedyResync
 }
 
-// load looks at the numbers of one server.
+// load looks at the connections and the quotas of one server.
 func (c *ensembleCheck) load(a *answers) {
-	c.take(a.address, findings.Numbers(a.number, a.metrics["warren_wal_slow_syncs_total"])...)
-	c.take(a.address, findings.Disk(a.metrics[diskFull] > 0, fullIn(a.metrics))...)
-	if a.metrics[draining] > 0 {
-		c.take(a.address, findings.Drained())
-	}
 	if limit, err := strconv.Atoi(a.conf["maxClientCnxns"]); err == nil && limit > 0 {
 		for _, host := range slices.Sorted(maps.Keys(a.perHost)) {
 			if n := a.perHost[host]; n*5 >= limit*4 {
@@ -371,25 +233,11 @@ func (c *ensembleCheck) certificate(a *answers) {
 	}
 }
 
-// The differences of clocks that are worth a word. The servers say the time to the second.
-const (
-	skewWarn  = 3 * time.Second
-	skewError = 30 * time.Second
-)
-
 // clocks compares every clock with ours.
 func (c *ensembleCheck) clocks() {
 	for _, a := range c.all {
-		if a.clock.IsZero() {
-			continue
-		}
-		skew := a.clock.Sub(a.asked).Truncate(time.Second)
-		const remedy = "let NTP set the clock; ctime, mtime and TTLs come from the leader's clock"
-		switch away := max(skew, -skew); {
-		case away >= skewError:
-			c.add(Error, "clock", a.address, remedy, "its clock differs from this machine's by %v", skew)
-		case away >= skewWarn:
-			c.add(Warning, "clock", a.address, remedy, "its clock differs from this machine's by %v", skew)
+		if !a.clock.IsZero() {
+			c.take([]string{a.address}, findings.Clock(a.clock.Sub(a.asked), "this machine's"))
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/internal/findings"
@@ -42,9 +43,18 @@ func (f *Findings) add(s Severity, check, subject, remedy, format string, args .
 	*f = append(*f, Finding{s, check, subject, fmt.Sprintf(format, args...), remedy})
 }
 
-// take adds what is found of one subject.
-func (f *Findings) take(subject string, some ...findings.Finding) {
-	for _, x := range some {
+// take adds what is found of servers. The subject of what concerns no single one are all that were asked.
+func (f *Findings) take(asked []string, some []findings.Finding) {
+	for i := range some {
+		x := &some[i]
+		subject := x.Address
+		switch {
+		case subject != "":
+		case x.Server != findings.NoServer:
+			subject = fmt.Sprintf("server %d", x.Server)
+		default:
+			subject = strings.Join(asked, ", ")
+		}
 		*f = append(*f, Finding{x.Severity, x.Check, subject, x.What, x.Remedy})
 	}
 }

@@ -2,38 +2,16 @@ package doctor
 
 import (
 	"encoding/json"
-	"fmt"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/internal/findings"
-
 	"github.com/seed94657493/warren/wal/vfs"
 )
-
-// adminServer answers zabstate until the test ends.
-func adminServer(t *testing.T, answer string) (port int) {
-	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/commands/zabstate" {
-			fmt.Fprint(w, answer)
-		}
-	}))
-	t.Cleanup(s.Close)
-	_, text, err := net.SplitHostPort(s.Listener.Addr().String())
-	require.NoError(t, err)
-	port, err = strconv.Atoi(text)
-	require.NoError(t, err)
-	return port
-}
 
 // checks returns the findings of some checks.
 func (f Findings) checks(names ...string) (some Findings) {
@@ -48,40 +26,27 @@ func (f Findings) checks(names ...string) (some Findings) {
 }
 
 func TestServerStaysOutside(t *testing.T) {
-	idle := wordServer(t, map[string]string{"srvr": "This ZooKeeper instance is not currently serving requests\n"})
-	_, port, err := net.SplitHostPort(idle)
-	require.NoError(t, err)
-	outside := `{"myid": 3, "client_port": ` + port + `, "secure_client_port": -1,
-		"outside": true, "outside_leader": 2,
-		"outside_reason": "ensemble 1 is not ensemble 2", "own_history": "mine", "their_history": "theirs",
-		"strangers": [{"myid": 2, "reason": "ensemble 1 is not ensemble 2", "history": "theirs"}]}`
-	check := func(answer string) Findings {
-		port := adminServer(t, answer)
-		e := Ensemble{Servers: []string{idle}, AdminPort: port, Timeout: 5 * time.Second, Now: time.Now}
-		return e.Check(t.Context()).checks("outside", "other-history", "not-serving")
+	check := func(self findings.Server) (string, Findings) {
+		self.ID, self.Instance, self.Mode = 3, 1, "looking"
+		record, err := json.Marshal(&findings.Record{Self: self})
+		require.NoError(t, err)
+		idle := wordServer(t, map[string]string{"srvr": "This ZooKeeper instance is not currently serving requests\n",
+			"fact": string(record)})
+		e := Ensemble{Servers: []string{idle}, Timeout: 5 * time.Second, Now: time.Now}
+		return idle, e.Check(t.Context()).checks("outside", "other-history", "not-serving")
 	}
-	const what = "server 3 stays outside the ensemble that server 2 leads: ensemble 1 is not ensemble 2; " +
-		"it has: mine; the leader has: theirs"
-	require.Equal(t, Findings{{Critical, "outside", idle, what, findings.RemedyOutside}}, check(outside))
-
-	var z map[string]any
-	require.NoError(t, json.Unmarshal([]byte(outside), &z))
-	z["outside"] = false
-	waiting, err := json.Marshal(z)
-	require.NoError(t, err)
-	found := check(string(waiting))
+	history := findings.History{Server: 2, Reason: "ensemble 1 is not ensemble 2", Own: "mine", Theirs: "theirs"}
+	self := findings.Server{Strangers: []findings.History{history}}
+	_, found := check(self)
 	require.Len(t, found, 2, "a server that looks for a leader among others")
-	require.Equal(t, "server 3 says that server 2 has another history: ensemble 1 is not ensemble 2; "+
-		"that server has: theirs", found[1].What)
+	require.Equal(t, "says that server 2 has another history: ensemble 1 is not ensemble 2; that server has: theirs",
+		found[1].What)
 
-	z["client_port"] = 1 // another server of this host
-	other, err := json.Marshal(z)
-	require.NoError(t, err)
-	for _, answer := range []string{string(other), "{}", "<html>", ""} {
-		found := check(answer)
-		require.Len(t, found, 1, answer)
-		require.Equal(t, "not-serving", found[0].Check)
-	}
+	self.Outside = &history
+	address, outside := check(self)
+	const what = "stays outside the ensemble that server 2 leads: ensemble 1 is not ensemble 2; " +
+		"it has: mine; the leader has: theirs"
+	require.Equal(t, Findings{{Critical, "outside", address, what, findings.RemedyOutside}}, outside)
 }
 
 // What directories of ZooKeeper say is less: the epochs, and how far they go.

@@ -5,15 +5,19 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/seed94657493/warren/cmd/warren/wording"
+	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/hostport"
 )
@@ -23,19 +27,16 @@ type answers struct {
 	address string
 	err     error // of srvr: it could not be asked
 
-	mode   string // of srvr; empty: it does not serve
-	zxid   proto.Zxid
-	text   string
-	denied []string // words that are not in the whitelist
+	facts  findings.Server   // of it
+	others []findings.Server // what it knows of others
+	text   string            // of srvr
+	denied []string          // words that are not in the whitelist
 
 	conf       map[string]string
 	membership string            // of conf, as it is
 	numbers    map[string]string // of mntr, without zk_
 	digests    map[proto.Zxid]string
 	perHost    map[string]int // connections of each address, of cons
-
-	zab     *ZabState          // nil if the admin server was not reached, or is not Warren's
-	metrics map[string]float64 // of the admin server, those without labels; nil as zab
 
 	clock   time.Time // of the server, zero if it is not known
 	asked   time.Time // when clock was asked, by ours
@@ -92,53 +93,60 @@ func AskWord(ctx context.Context, address, word string, timeout time.Duration, s
 var ErrNoAnswer = errors.New("the connection was closed without an answer: is this a client port, and a plain one? " +
 	"For TLS name a --client-configuration")
 
+// recordWord is the word that Warren answers with all that it knows of itself and of the other servers, as JSON.
+const recordWord = "fact"
+
 // examine asks one server everything.
 func (o *Ensemble) examine(ctx context.Context, address string) *answers {
 	a := &answers{address: address, conf: map[string]string{}, numbers: map[string]string{},
 		digests: map[proto.Zxid]string{}, perHost: map[string]int{}}
-	if a.text, a.err = o.ask(ctx, address, "srvr"); a.err != nil {
-		return a
-	}
-	if a.text == "" {
+	a.facts = findings.Server{ID: findings.NoServer, Address: address}
+	if a.text, a.err = o.ask(ctx, address, "srvr"); a.err == nil && a.text == "" {
 		a.err = ErrNoAnswer
+	}
+	if a.err != nil {
+		a.facts.Silent = wording.About(address, a.err)
 		return a
 	}
-	a.parseSrvr()
-	for word, parse := range map[string]func(string){
-		"mntr": a.parseMntr, "conf": a.parseConf, "hash": a.parseHash, "cons": a.parseCons,
-	} {
+	texts := map[string]string{}
+	for _, word := range []string{"mntr", "conf", "hash", "cons"} {
 		text, err := o.ask(ctx, address, word)
 		if err != nil || strings.Contains(text, "is not executed because it is not in the whitelist") {
 			a.denied = append(a.denied, word)
 		} else {
-			parse(text)
+			texts[word] = text
 		}
 	}
-	o.askAdmin(ctx, a)
+	a.numbers = findings.Numbered(texts["mntr"])
+	a.parseConf(texts["conf"])
+	a.parseHash(texts["hash"])
+	a.parseCons(texts["cons"])
+	if !o.askRecord(ctx, a) {
+		a.facts.Heard = o.Now()
+		a.facts.Read(&findings.Words{Srvr: a.text, Mntr: texts["mntr"], Conf: texts["conf"]})
+		o.askClock(ctx, a)
+	}
 	o.askCertificate(ctx, a)
 	return a
 }
 
-func (a *answers) parseSrvr() {
-	for line := range strings.Lines(a.text) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		switch key {
-		case "Mode":
-			a.mode = value
-		case "Zxid":
-			if z, err := strconv.ParseInt(value, 0, 64); err == nil {
-				a.zxid = proto.Zxid(z)
-			}
-		}
+// askRecord asks for what Warren tells of itself and of the others. It reports false for other servers.
+func (o *Ensemble) askRecord(ctx context.Context, a *answers) bool {
+	text, err := o.ask(ctx, a.address, recordWord)
+	if err == nil && strings.HasPrefix(text, recordWord+" is not executed") {
+		a.denied = append(a.denied, recordWord)
+		return false
 	}
-}
-
-func (a *answers) parseMntr(text string) {
-	for line := range strings.Lines(text) {
-		if key, value, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
-			a.numbers[strings.TrimPrefix(key, "zk_")] = value
-		}
+	var record findings.Record
+	if err != nil || json.Unmarshal([]byte(text), &record) != nil || record.Self.Instance == 0 {
+		return false
 	}
+	a.facts, a.others = record.Self, record.Others
+	a.facts.Address, a.facts.Silent = a.address, ""
+	a.clock, a.asked = record.Self.Clock, o.Now()
+	a.facts.Heard = a.asked
+	a.denied = slices.DeleteFunc(a.denied, func(word string) bool { return word == "mntr" })
+	return true
 }
 
 func (a *answers) parseConf(text string) {
@@ -176,9 +184,9 @@ func (a *answers) number(key string) (float64, bool) {
 	return v, err == nil
 }
 
-// askAdmin takes what the admin server knows: the time, which it says in every answer, to the second, the history, and
-// the metrics. There need not be an admin server.
-func (o *Ensemble) askAdmin(ctx context.Context, a *answers) {
+// askClock takes the time, which an admin server says in every answer, to the second. There need not be an admin
+// server.
+func (o *Ensemble) askClock(ctx context.Context, a *answers) {
 	port := &AdminPort{Port: o.AdminPort, Timeout: o.Timeout, TLS: o.TLS}
 	answer, err := port.Get(ctx, a.address, "/commands/ruok")
 	if err != nil {
@@ -186,10 +194,6 @@ func (o *Ensemble) askAdmin(ctx context.Context, a *answers) {
 	}
 	if at, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
 		a.clock, a.asked = at, o.Now()
-	}
-	a.zab, _ = port.ZabState(ctx, a.address)
-	if a.zab != nil || port.serves(ctx, a.address) {
-		a.metrics = port.metrics(ctx, a.address)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/orders"
@@ -26,6 +27,7 @@ type fakeNode struct {
 	idsOpen   bool
 	insecure  atomic.Int64
 	draining  bool
+	findings  []findings.Finding
 	stalled   time.Duration
 	blocked   chan struct{} // if not nil, Directories waits for it
 	entered   chan struct{} // if not nil, Directories says that it runs
@@ -47,8 +49,9 @@ func (n *fakeNode) Monitor() []facts.Number {
 		{Name: "znode_count", Value: "5"},
 		{Name: "odd", Value: "NaN"}}
 }
-func (n *fakeNode) Quorum() *facts.Quorum { return n.ensemble }
-func (n *fakeNode) ReadOnly() bool        { return false }
+func (n *fakeNode) Quorum() *facts.Quorum        { return n.ensemble }
+func (n *fakeNode) Findings() []findings.Finding { return n.findings }
+func (n *fakeNode) ReadOnly() bool               { return false }
 func (n *fakeNode) Configuration() facts.Configuration {
 	c := facts.Configuration{
 		ClientPort: 2181, DataDir: "/d/version-2", DataLogDir: "/l/version-2", TickTimeMs: 2000, MaxClientCnxns: 60,

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/orders"
 )
@@ -121,11 +122,19 @@ func TestReadinessNamesHistoriesThatDiffer(t *testing.T) {
 	z.Outside = true
 	z.ZabOutside = &facts.ZabOutside{Leader: 2, Reason: "ensemble 1 is not ensemble 2", Own: "mine", Theirs: "theirs"}
 	z.Strangers = []facts.ZabStranger{{ID: 3, Reason: "epoch 4, led by 3, is not epoch 4, led by 1", History: "its"}}
+	node.findings = []findings.Finding{
+		{Severity: findings.Critical, Check: "outside", Server: 1, What: "stays outside", Remedy: "adopt it"},
+		{Severity: findings.Notice, Check: "drained", Server: findings.NoServer, What: "is drained"},
+	}
 	resp, body := ask(t, s, "GET", "/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
-	require.Equal(t, notServing+"\n"+
-		"this server stays outside the ensemble that server 2 leads: ensemble 1 is not ensemble 2\n"+
-		"server 3 has another history: epoch 4, led by 3, is not epoch 4, led by 1\n", body)
+	const reasons = "critical: server 1: stays outside\n  do: adopt it\nnotice: is drained\n"
+	require.Equal(t, notServing+"\n"+reasons, body)
+	node.down = false
+	resp, body = ask(t, s, "GET", "/readyz")
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	require.Equal(t, "ok\n"+reasons, body)
+	node.down = true
 	_, body = ask(t, s, "GET", "/commands/zabstate")
 	require.Contains(t, body, `
   "outside" : true,
@@ -149,15 +158,9 @@ func TestReadinessNamesWhatAServerWaitsFor(t *testing.T) {
 	z := node.ensemble.Zab.ZabMember
 	z.ZabSearch = &facts.ZabSearch{WaitsFor: "no leader is elected: servers 2, 3 not heard of",
 		SilentVoters: []int64{2, 3}}
-	resp, body := ask(t, s, "GET", "/readyz")
-	require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
-	require.Equal(t, notServing+"\nno leader is elected: servers 2, 3 not heard of\n", body)
-
 	z.ZabSearch = &facts.ZabSearch{WaitsFor: "databases are missing", WayOut: "bring them back", Stuck: true,
 		BlankVoters: []int64{2, 3}}
-	_, body = ask(t, s, "GET", "/readyz")
-	require.Equal(t, notServing+"\ndatabases are missing\nway out: bring them back\n", body)
-	_, body = ask(t, s, "GET", "/commands/zabstate")
+	_, body := ask(t, s, "GET", "/commands/zabstate")
 	require.Contains(t, body, `
   "waits_for" : "databases are missing",
   "stuck" : true,

@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/orders"
@@ -23,6 +24,7 @@ type Node interface {
 	SetTraceMask(mask int64)
 	Monitor() []facts.Number
 	Quorum() *facts.Quorum
+	Findings() []findings.Finding
 	// InsecureConnection counts a connection without TLS to a port that offers it.
 	InsecureConnection()
 

@@ -243,37 +243,26 @@ func (s *Server) stands(w http.ResponseWriter) bool {
 	return stalled > 0
 }
 
-// ready reports by its status whether the server serves clients, which the command ruok does not. If an operator
-// is needed it also reports why not.
+// ready reports by its status whether the server serves clients, which the command ruok does not, and by its text what
+// is wrong with the ensemble.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	if s.stands(w) {
 		return
 	}
-	if s.o.Node.Serving() {
-		if s.o.Node.Draining() {
-			sendText(w, http.StatusServiceUnavailable, "this server is being drained: it takes no clients\n")
-			return
-		}
-		sendText(w, http.StatusOK, "ok\n")
-		return
+	status, text := http.StatusOK, "ok\n"
+	switch {
+	case !s.o.Node.Serving():
+		status, text = http.StatusServiceUnavailable, notServing+"\n"
+	case s.o.Node.Draining():
+		status, text = http.StatusServiceUnavailable, "this server is being drained: it takes no clients\n"
 	}
-	text := notServing + "\n"
-	if e := s.o.Node.Quorum(); e != nil && e.Zab.ZabMember != nil {
-		if o := e.Zab.ZabOutside; o != nil {
-			const outside = "this server stays outside the ensemble that server %d leads: %s\n"
-			text += fmt.Sprintf(outside, o.Leader, o.Reason)
-		}
-		if w := e.Zab.ZabSearch; w != nil {
-			text += w.WaitsFor + "\n"
-			if w.Stuck {
-				text += "way out: " + w.WayOut + "\n"
-			}
-		}
-		for _, other := range e.Zab.Strangers {
-			text += fmt.Sprintf("server %d has another history: %s\n", other.ID, other.Reason)
+	for _, f := range s.o.Node.Findings() {
+		text += f.Severity.String() + ": " + f.Text() + "\n"
+		if f.Remedy != "" {
+			text += "  do: " + f.Remedy + "\n"
 		}
 	}
-	sendText(w, http.StatusServiceUnavailable, text)
+	sendText(w, status, text)
 }
 
 // list names the commands. Source: operations 3.2.

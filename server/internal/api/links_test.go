@@ -161,7 +161,7 @@ func TestOtherEnsembles(t *testing.T) {
 		asked++
 		require.Equal(t, Root+"/ensemble", r.URL.Path)
 		require.Empty(t, r.Header.Get("Cookie")+r.Header.Get("Authorization"))
-		_ = answer(w, &Ensemble{State: "leader", Znodes: 5})
+		_ = answer(w, &Ensemble{State: "leader", Epoch: 5})
 	}))
 	defer good.Close()
 	serve := func(fn http.HandlerFunc) string {
@@ -182,7 +182,7 @@ func TestOtherEnsembles(t *testing.T) {
 		require.Len(t, all, 5)
 		require.Equal(t, "good", all[0].Name)
 		require.Empty(t, all[0].Trouble)
-		require.Equal(t, 5, all[0].Ensemble.Znodes)
+		require.EqualValues(t, 5, all[0].Ensemble.Epoch)
 		for _, o := range all[1:] {
 			require.NotEmpty(t, o.Trouble, o.Name)
 		}

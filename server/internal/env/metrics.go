@@ -64,6 +64,8 @@ type Metrics struct {
 	SnapshotTime      prometheus.Histogram
 	ContainersDeleted prometheus.Counter
 	RefusedDiskFull   prometheus.Counter
+	// RefusedDrained counts connections that were closed because an operator drains the server.
+	RefusedDrained prometheus.Counter
 	// RefusedNoDescriptor counts connections that would have taken a file descriptor that files and servers need.
 	RefusedNoDescriptor prometheus.Counter
 }
@@ -141,6 +143,8 @@ func newMetrics(e *Env) *Metrics {
 			"Writes refused because the disk is almost full: make room."),
 		RefusedNoDescriptor: counter("warren_server_connections_without_descriptor_total",
 			"Connections refused because the last file descriptors are for files and servers: raise the limit."),
+		RefusedDrained: counter("warren_server_connections_drained_total",
+			"Connections closed because an operator drains the server: not by a limit."),
 		ConnectWaits: counter("warren_server_connect_waits_total",
 			"Clients that connected while there was no leader: they may wait for warren.connect.wait."),
 		RateWaits: counter("warren_server_rate_waits_total",
@@ -150,7 +154,7 @@ func newMetrics(e *Env) *Metrics {
 		m.watchers[i] = c.Basic("node_"+kind+"_watch_count", "Watches that one event of this kind has fired.")
 	}
 	e.Registry.MustRegister(m.WalBytes, m.WalTxns, m.WalSync, m.SnapshotTime, m.ContainersDeleted, m.RefusedDiskFull,
-		m.RateWaits, m.ConnectWaits, m.RefusedNoDescriptor)
+		m.RateWaits, m.ConnectWaits, m.RefusedNoDescriptor, m.RefusedDrained)
 	return m
 }
 

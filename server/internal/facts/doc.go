@@ -8,10 +8,12 @@
 //
 // # State, goroutines and locks
 //
-// The package owns nothing of the server, and has no goroutine. It changes nothing but the figures that an operator
-// resets. Facts keeps the trace mask, which has no effect, and the probe of the locks (env.Liveness). Shown keeps what
-// is expensive to find again: the sizes of subtrees that are being counted (counts) and a state of the past for the
-// next page (travel), each behind a lock of its own.
+// The package owns nothing of the server, and changes nothing but the figures that an operator resets. Its one
+// goroutine, Keep, asks the other servers of the ensemble every two seconds and tells the log what is wrong. What
+// they have said last, and since when there is each finding, is in keeper, behind its lock, which nobody holds
+// while a server is asked. Facts keeps the trace mask, too, which has no effect, and the probe of the locks
+// (env.Liveness). Shown keeps what is expensive to find again: the sizes of subtrees that are being counted
+// (counts) and a state of the past for the next page (travel), each behind a lock of its own.
 //
 // Any goroutine may ask: the reader goroutine of a connection for a word, those of net/http for everything else.
 // Store.Mu is taken for reading, and the lock of a connection, for a moment at a time: a walk of the tree takes steps,
@@ -30,7 +32,9 @@
 //	connections, watches, dump  clients, what they watch, their sessions and ephemerals
 //	top, slow      what causes most of the work; what took long
 //	quorum         the place in the ensemble, as admin commands tell it
-//	findings, ensemble  what is wrong; the ensemble, as the API tells it
+//	own            what this server tells of itself to the others
+//	asking, keeper what the others have said last; the findings, as every surface tells them
+//	servers, ensemble  the servers and the ensemble, as the API tells them
 //
 // Who may know what:
 //

@@ -22,6 +22,7 @@ type Facts struct {
 	Role      func() (r host.QuorumRole, ok bool)
 	traceMask atomic.Int64
 	liveness  *env.Liveness
+	keeper    keeper
 }
 
 // traceMaskDefault is ZooKeeper's default: requests, server packets, sessions and warnings. Source: operations 7.2.
@@ -32,6 +33,7 @@ func New(e *env.Env, d *durable.Disk, f *serve.Front, h *host.Host) *Facts {
 	s := &Facts{Env: e, disk: d, front: f, host: h, Role: h.RoleNow}
 	s.liveness = env.NewLiveness(e, s.takeLocks)
 	s.traceMask.Store(traceMaskDefault)
+	s.keeper.init(e.Runtime.Uint64())
 	return s
 }
 

@@ -3,16 +3,19 @@ package facts
 import (
 	"context"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/server/config"
 )
 
-// answering is the address of a server that answers words with texts; without a text it says nothing.
+// answering is the address of a server that answers words with texts; without one it closes, and to srvr it says
+// nothing.
 func answering(t *testing.T, answers map[string]string) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -26,8 +29,11 @@ func answering(t *testing.T, answers map[string]string) string {
 			}
 			go func() {
 				word := make([]byte, 4)
-				if _, err := nc.Read(word); err == nil && answers[string(word)] != "" {
-					_, _ = nc.Write([]byte(answers[string(word)]))
+				if _, err := nc.Read(word); err != nil {
+					return
+				}
+				if text := answers[string(word)]; text != "" || string(word) != "srvr" {
+					_, _ = nc.Write([]byte(text))
 					_ = nc.Close()
 				}
 			}()
@@ -39,39 +45,95 @@ func answering(t *testing.T, answers map[string]string) string {
 const srvr = "Zookeeper version: 3.8.4-9316c2a, built on 2024-02-12\nLatency min/avg/max: 0/0.5/9\n" +
 	"Received: 7\nSent: 6\nConnections: 3\nOutstanding: 2\nZxid: 0x500000047\nMode: follower\nNode count: 12\n"
 
-// A server of ZooKeeper tells its state by the word that every server answers, and more if it answers mntr.
+// A server of ZooKeeper tells its state by the word that every server answers, and more if it answers others.
 func TestServersAreAsked(t *testing.T) {
-	var s ServerState
-	askServer(t.Context(), answering(t, map[string]string{"srvr": srvr,
-		"mntr": "zk_version\t3.8.4\nzk_uptime\t4711\n"}), &s)
-	require.Empty(t, s.Trouble)
-	require.Equal(t, []any{"follower", "0x500000047", int64(2), int64(2), 0.5},
-		[]any{s.State, s.Zxid, s.Connections, s.Outstanding, s.MeanMs})
-	require.Equal(t, int64(4711), *s.UptimeMs)
-	require.Positive(t, *s.RoundTripMs)
+	s, _, err := askServer(t.Context(), answering(t, map[string]string{"srvr": srvr,
+		"mntr": "zk_version\t3.8.4\nzk_outstanding_requests\t4711\n", "conf": "serverId=3\ntickTime=2000\n"}), true)
+	require.NoError(t, err)
+	require.Equal(t, []any{"follower", uint64(0x500000047), int64(2), int64(2), 0.5, int64(3), true},
+		[]any{s.Mode, s.Zxid, s.Connections, s.Outstanding, s.MeanMs, s.ID, s.Serving})
+	require.Equal(t, "outstanding", s.Own[0].Check)
+	require.Equal(t, "2000", s.Settings["tickTime"])
 
-	s = ServerState{}
-	askServer(t.Context(), answering(t, map[string]string{"srvr": srvr,
-		"mntr": "mntr is not executed because it is not in the whitelist.\n"}), &s)
-	require.Empty(t, s.Trouble)
-	require.Nil(t, s.UptimeMs)
+	s, refuses, err := askServer(t.Context(), answering(t, map[string]string{"srvr": srvr, "fact": "fact" + Refused,
+		"mntr": "mntr" + Refused, "conf": "conf" + Refused}), true)
+	require.NoError(t, err)
+	require.Equal(t, findings.NoServer, s.ID)
+	require.True(t, refuses, "it is asked again: it may know this server as a member soon")
+	require.Empty(t, s.Own)
+
+	s, _, err = askServer(t.Context(),
+		answering(t, map[string]string{"srvr": "not currently serving requests\n"}), false)
+	require.NoError(t, err)
+	require.False(t, s.Serving)
+
+	s, _, err = askServer(t.Context(), answering(t, map[string]string{
+		"fact": `{"self":{"id":7,"instance":9,"mode":"leader","own":[{"severity":"error","check":"disk-full"}]}}`}),
+		true)
+	require.NoError(t, err)
+	require.Equal(t, []any{int64(7), "leader", findings.Error}, []any{s.ID, s.Mode, s.Own[0].Severity})
 }
 
-// What does not answer, or says what nobody understands, is told of, in bounded time and memory.
+// What does not answer, or says what nobody understands, is an error, in bounded time and memory.
 func TestServersThatDoNotAnswer(t *testing.T) {
-	for name, answer := range map[string]string{"nothing": "",
-		"not serving": "This ZooKeeper instance is not currently serving requests\n",
-		"other words": strings.Repeat("x", 1<<20), "broken": "Mode\nLatency min/avg/max: a/b\nZxid: \n"} {
+	for name, answer := range map[string]string{"nothing": "", "other words": strings.Repeat("x", 1<<20),
+		"broken": "Mode\nLatency min/avg/max: a/b\nZxid: \n"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		var s ServerState
-		askServer(ctx, answering(t, map[string]string{"srvr": answer}), &s)
+		_, _, err := askServer(ctx, answering(t, map[string]string{"srvr": answer, "fact": answer}), true)
 		cancel()
-		require.NotEmpty(t, s.Trouble, name)
-		require.Nil(t, s.RoundTripMs, name)
+		require.Error(t, err, name)
 	}
-	var s ServerState
-	askServer(t.Context(), "127.0.0.1:1", &s)
-	require.Contains(t, s.Trouble, "refused")
+	_, _, err := askServer(t.Context(), "127.0.0.1:1", true)
+	require.EqualError(t, err, "connection refused")
+}
+
+// What was known of a server stays known, with its time, while it is silent.
+func TestLastFactsStay(t *testing.T) {
+	k := &keeper{}
+	k.init(1)
+	now := time.Now()
+	hear := func(after time.Duration, s findings.Server, guessed bool) findings.Server {
+		s.ID = 2
+		k.keep([]heardServer{{Server: s, guessed: guessed}}, 1, now.Add(after))
+		return k.others[0]
+	}
+	s := hear(0, findings.Server{Address: "a:1", Silent: "refused"}, true)
+	require.Empty(t, s.Silent, "a guess that was never right")
+	s = hear(0, findings.Server{Address: "a:1", Serving: true, Draining: true, Connections: 5}, true)
+	require.Equal(t, now, s.Drained)
+	s = hear(time.Second, findings.Server{Address: "a:1", Silent: "refused"}, true)
+	require.Equal(t, []any{"refused", now.Add(time.Second), now, int64(5), now},
+		[]any{s.Silent, s.SilentSince, s.Heard, s.Connections, s.Drained})
+	s = hear(time.Minute, findings.Server{Address: "a:1", Silent: "no route"}, true)
+	require.Equal(t, []any{"no route", now.Add(time.Second)}, []any{s.Silent, s.SilentSince})
+	s = hear(2*time.Minute, findings.Server{Address: "a:1"}, true)
+	require.Equal(t, []any{true, now}, []any{s.SilentSince.IsZero(), s.Drained})
+	s = hear(3*time.Minute, findings.Server{Address: "a:1", Serving: true}, true)
+	require.Zero(t, s.Drained, "it serves clients again")
+
+	s = hear(0, findings.Server{Address: "a:1", Serving: true, Clock: now.Add(-time.Hour),
+		Since: now.Add(-2 * time.Hour)}, false)
+	require.Equal(t, now.Add(-time.Hour), s.Since, "by the clock of this server")
+	k.keep([]heardServer{{Server: findings.Server{ID: 1, Instance: 1}}}, 1, now)
+	require.Empty(t, k.others, "that was this server")
+	k.keep([]heardServer{{Server: findings.Server{ID: 1, Instance: 2}}}, 1, now)
+	require.Len(t, k.others, 1, "that is a twin")
+}
+
+// A counter is told of as long as it goes up.
+func TestCountersAreForgotten(t *testing.T) {
+	k := &keeper{}
+	k.init(1)
+	now := time.Now()
+	count := func(after time.Duration, v float64) float64 { return k.count("x", v, now.Add(after)) }
+	require.Zero(t, count(0, 0))
+	require.EqualValues(t, 2, count(time.Minute, 2))
+	require.EqualValues(t, 3, count(5*time.Minute, 3))
+	require.EqualValues(t, 3, count(9*time.Minute, 3))
+	require.Zero(t, count(10*time.Minute, 3))
+	require.EqualValues(t, 1, count(11*time.Minute, 4))
+	require.Zero(t, count(12*time.Minute, 0), "srst")
+	require.EqualValues(t, 1, count(13*time.Minute, 1))
 }
 
 func TestWhereServersTakeClients(t *testing.T) {
@@ -87,4 +149,26 @@ func TestWhereServersTakeClients(t *testing.T) {
 	unknown := line("")
 	unknown.Client.Port = config.PortUnset
 	require.Empty(t, clientAddressOf(unknown))
+}
+
+// The record is for the hosts of the ensemble: as last resolved, while the name server is silent, too.
+func TestHostsOfMembers(t *testing.T) {
+	f := &Facts{}
+	f.keeper.init(1)
+	ip := netip.MustParseAddr
+	require.False(t, f.IsMember(ip("192.0.2.7")))
+	member := func(host string) *config.Member {
+		return &config.Member{ID: 2, Addresses: []config.PeerAddress{{Host: "192.0.2.9"}, {Host: host}}}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	hear := func(m *config.Member) {
+		f.keeper.keep([]heardServer{{Server: findings.Server{ID: 2}, hosts: hostsOf(ctx, m)}}, 1, time.Now())
+	}
+	hear(member("192.0.2.7"))
+	require.True(t, f.IsMember(ip("192.0.2.7")))
+	require.True(t, f.IsMember(ip("::ffff:192.0.2.9")))
+	cancel()
+	hear(member("no.such.host.invalid"))
+	require.True(t, f.IsMember(ip("192.0.2.7")), "what was known")
+	require.False(t, f.IsMember(ip("192.0.2.8")))
 }

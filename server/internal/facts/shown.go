@@ -13,11 +13,10 @@ import (
 // any time, even before recovery, when there is no tree.
 type Shown struct {
 	*Facts
-	counts     counts
-	past       travel
-	trends     *trends.Ring
-	neighbours neighbours
-	reading    chan struct{} // the place of the one reading of the log for a history
+	counts  counts
+	past    travel
+	trends  *trends.Ring
+	reading chan struct{} // the place of the one reading of the log for a history
 }
 
 // NewShown returns what visitors see of a server.

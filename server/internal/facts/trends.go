@@ -123,17 +123,16 @@ func (k *trendKeeper) sample(now time.Time) {
 	}
 	rate(&k.reads, k.Env.Stats.CountOf(readOps...))
 	rate(&k.writes, k.Env.Stats.CountOf(writeOps...))
-	e, free := &Ensemble{}, int64(0)
+	tree, free := &tree{}, int64(0)
 	if open {
-		k.addTree(e)
-		free = k.diskFree()
+		tree, free = k.treeNow(), k.diskFree()
 	}
-	add(float64(e.Sessions), open)
+	add(float64(tree.sessions), open)
 	add(float64(k.front.Conns.Len()), true)
 	add(float64(k.InProcess.Load()), true)
-	add(float64(e.Watches), open)
-	add(float64(e.Znodes), open)
-	add(float64(e.DataBytes), open)
+	add(float64(tree.watches), open)
+	add(float64(tree.znodes), open)
+	add(float64(tree.bytes), open)
 	add(float64(free), open)
 	add(float64(memoryInUse()), true)
 	rate(&k.bytesIn, k.Env.Stats.BytesIn.Total())
@@ -154,7 +153,7 @@ func (k *trendKeeper) sample(now time.Time) {
 }
 
 // diskFree is the free space of the disk with the least.
-func (n *Shown) diskFree() int64 {
+func (n *Facts) diskFree() int64 {
 	least := int64(0)
 	for i, d := range n.Guard.Disks() {
 		if i == 0 || d.Free < least {
@@ -210,8 +209,8 @@ func (k *trendKeeper) roleText() string {
 // watchFindings tells which findings are new, and which are gone.
 func (k *trendKeeper) watchFindings() {
 	now := map[string]string{}
-	for _, p := range k.Ensemble().Problems {
-		now[p.Check] = p.Text
+	for _, f := range k.Findings() {
+		now[fmt.Sprint(f.Check, f.Server)] = f.Text()
 	}
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		if _, known := k.found[name]; !known {

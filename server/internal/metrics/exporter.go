@@ -2,11 +2,13 @@ package metrics
 
 import (
 	"net/http"
+	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/facts"
@@ -53,8 +55,16 @@ func (x exporter) Collect(ch chan<- prometheus.Metric) {
 }
 
 // member sends what is known also while the server does not serve: that it does not, histories that differ, databases
-// that are missing, and that the server is drained.
+// that are missing, that the server is drained, and the findings.
 func (x exporter) member(s sender) {
+	for _, f := range x.Findings() {
+		labels := prometheus.Labels{"check": f.Check, "severity": f.Severity.String(), "server": ""}
+		if f.Server != findings.NoServer {
+			labels["server"] = strconv.FormatInt(f.Server, 10)
+		}
+		s.send(prometheus.GaugeValue, "warren_finding", "1 while something is wrong with the ensemble, by the name "+
+			"that warren doctor gives it; the label server is empty if it is about no single one.", 1, labels)
+	}
 	role, _ := x.Role()
 	blank := 0
 	if role.Search != nil && role.Search.Stuck {

@@ -121,7 +121,7 @@ func (r *reader) connect(frame []byte) error {
 		return errBadConnect
 	}
 	if !r.c.inside() && r.srv.drained.Load() != nil {
-		r.srv.Metrics.ConnectionRejected.Inc()
+		r.srv.Metrics.RefusedDrained.Inc()
 		return errDraining
 	}
 	r.srv.Metrics.Connect(r.srv.Throttle.Deficit())

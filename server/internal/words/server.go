@@ -60,6 +60,11 @@ func (w *Words) hash(_ asker, out *bytes.Buffer) {
 	}
 }
 
+func (w *Words) fact(_ asker, out *bytes.Buffer) {
+	out.Write(w.RecordText())
+	out.WriteByte('\n')
+}
+
 func (w *Words) gtmk(_ asker, out *bytes.Buffer) { fmt.Fprint(out, w.TraceMask()) }
 
 // stmk sets the trace mask to the eight bytes behind the word. The mask has no effect.

@@ -2,7 +2,7 @@ package words
 
 import (
 	"bytes"
-	"fmt"
+	"net/netip"
 	"slices"
 
 	"github.com/seed94657493/warren/proto"
@@ -48,10 +48,12 @@ var table = map[string]func(*Words, asker, *bytes.Buffer){
 	"gtmk": (*Words).gtmk,
 	"stmk": (*Words).stmk,
 	"hash": (*Words).hash,
+
+	facts.RecordWord: (*Words).fact,
 }
 
 // unready are the words that are answered also while the server does not serve.
-var unready = []string{"ruok", "envi", "isro", "gtmk", "stmk"}
+var unready = []string{"ruok", "envi", "isro", "gtmk", "stmk", facts.RecordWord}
 
 // notServing is the answer to the other words while the server does not serve.
 const notServing = "This ZooKeeper instance is not currently serving requests"
@@ -62,8 +64,8 @@ func (w *Words) Has(word string) bool { return table[word] != nil }
 // Answer implements the interface reporter of package serve.
 func (w *Words) Answer(word string, c *serve.Conn, behind func(n int) []byte, out *bytes.Buffer) {
 	switch {
-	case !w.allows(word):
-		fmt.Fprintf(out, "%s is not executed because it is not in the whitelist.\n", word)
+	case !w.allows(word) && !(word == facts.RecordWord && w.mayHaveRecord(c.Remote.Addr())):
+		out.WriteString(word + facts.Refused)
 	case !w.Serving() && !slices.Contains(unready, word):
 		out.WriteString(notServing)
 		if word != "hash" { // as in ZooKeeper
@@ -74,11 +76,16 @@ func (w *Words) Answer(word string, c *serve.Conn, behind func(n int) []byte, ou
 	}
 }
 
-// allows reports whether the whitelist has a word.
+// allows reports whether the whitelist has a word; srvr is always in it, as in ZooKeeper. That by which the servers of
+// an ensemble ask each other is answered to their hosts, and to this one, whatever the whitelist says.
 func (w *Words) allows(word string) bool {
 	return word == "srvr" || word == "isro" && w.Config.ReadOnlyMode ||
 		slices.Contains(w.Config.FourLetterWhitelist, word) || slices.Contains(w.Config.FourLetterWhitelist, "*")
 }
+
+// mayHaveRecord reports whether a host may have the record whatever the whitelist says: those of the ensemble, and
+// this one.
+func (w *Words) mayHaveRecord(host netip.Addr) bool { return host.IsLoopback() || w.IsMember(host) }
 
 // shownID is what the words call a session: its id if nothing can be done with that, else its label. A word is asked
 // without credentials, and an id opens the session unless passwords have a secret (warren.sessionSecrets).

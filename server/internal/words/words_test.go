@@ -1,6 +1,7 @@
 package words
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -46,4 +47,13 @@ func TestWhitelistKnowsEveryWord(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, warnings)
 	require.ElementsMatch(t, all, cfg.FourLetterWhitelist)
+}
+
+// The servers of an ensemble hear each other's record without the whitelist, others do not.
+func TestWhoMayHaveTheRecord(t *testing.T) {
+	e := &env.Env{Config: config.Default()}
+	w := New(&facts.Facts{Env: e}, nil)
+	require.True(t, w.mayHaveRecord(netip.MustParseAddr("127.0.0.1")))
+	require.False(t, w.mayHaveRecord(netip.MustParseAddr("192.0.2.1")))
+	require.False(t, w.allows(facts.RecordWord))
 }

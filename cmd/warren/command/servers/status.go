@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -21,12 +20,13 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/reach"
 	"github.com/seed94657493/warren/cmd/warren/doctor"
 	"github.com/seed94657493/warren/cmd/warren/wording"
+	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/server/config"
 )
 
 // The exit codes of warren status.
 const (
-	exitDegraded = 1 // there is a leader, or a standalone server, but something is missing
+	exitDegraded = 1 // something is found that is worse than a notice
 	exitNoQuorum = 2 // no server leads, so no client is served; or more than one server claims to lead
 )
 
@@ -48,16 +48,11 @@ func newStatusCommand() *cobra.Command {
 		Use:   "status [HOST:PORT...]",
 		Short: "Show the servers of an ensemble in one table",
 		Long: "Asks every server what it is, and shows one table: role, epoch of the last txn, zxid, how many txns\n" +
-			"it lags behind the leader, connections, outstanding requests, latency, and the free space of the\n" +
-			"fullest disk, with the time until it is full if that is less than 30 days away. Disks are asked for\n" +
-			"at the admin port, where Warren tells about them. The rest needs nothing but the word srvr, which\n" +
-			"every server answers. A server that is not serving is asked at its admin port what it waits for, " +
-			"and\n" +
-			"whether it stays outside the ensemble because its directory has another history.\n\n" +
-			"The exit code is 0 if a leader (or a standalone server) serves and every server that was asked\n" +
-			"follows it, even if only followers and observers were asked; 1 if something is missing, because a\n" +
-			"server does not answer, does not serve, or lags by more than --max-lag txns; and 2 if no server\n" +
-			"leads, or two do.",
+			"it lags behind the leader, connections, outstanding requests, latency, the free space of the fullest\n" +
+			"disk, with the time until it is full if that is less than 30 days away, and why a server needs\n" +
+			"attention. The findings below the table are those of warren doctor, with what to do.\n\n" +
+			"The exit code is 0 if nothing is found that is worse than a notice, 1 if something is, and 2 if no\n" +
+			"server leads, or two do.",
 		Example: "  warren status\n" +
 			"  warren status a:2181 b:2181 c:2181\n" +
 			"  warren status --config /etc/zookeeper/conf/zoo.cfg --output json",
@@ -83,7 +78,7 @@ func newStatusCommand() *cobra.Command {
 	cli.AddTimeout(flags, &o.timeout, 3*time.Second, "how long to wait for a server")
 	flags.Int64Var(&o.maxLag, "max-lag", 10_000, "txns a server may lag behind its leader")
 	flags.IntVar(&o.adminPort, "admin-port", 8080,
-		"admin port of the servers, asked about disks and the cause of trouble; 0: not asked")
+		"admin port of servers of ZooKeeper, asked for their clocks; 0: not asked")
 	flags.BoolVar(&o.watch, "watch", false, "show the table again every two seconds, until interrupted")
 	return cmd
 }
@@ -120,15 +115,19 @@ func (o *statusOptions) addresses(cmd *cobra.Command, args []string) error {
 
 // clusterStatus is all of it.
 type clusterStatus struct {
-	Verdict string         `json:"verdict"`
-	Servers []reach.Status `json:"servers"`
-	code    int
+	Verdict  string          `json:"verdict"`
+	Servers  []reach.Status  `json:"servers"`
+	Findings doctor.Findings `json:"findings"` // as warren doctor has them
+	code     int
 }
 
 func showStatus(ctx context.Context, out io.Writer, o *statusOptions) error {
-	st := askAll(ctx, o)
+	e := doctor.Ensemble{Servers: o.servers, AdminPort: o.adminPort, Timeout: o.timeout, MaxLag: o.maxLag,
+		Now: time.Now, TLS: o.Of}
+	st := judged(o.servers, e.Look(ctx))
 	if o.output == "json" {
 		enc := json.NewEncoder(out)
+		enc.SetEscapeHTML(false)
 		enc.SetIndent("", "  ")
 		if err := enc.Encode(st); err != nil {
 			return err
@@ -145,142 +144,102 @@ func showStatus(ctx context.Context, out io.Writer, o *statusOptions) error {
 // forecastMax bounds the forecasts of full disks that are shown: what grows for longer changes before.
 const forecastMax = 30 * 24 * time.Hour
 
-// askAll asks all servers at the same time and judges the answers.
-func askAll(ctx context.Context, o *statusOptions) *clusterStatus {
-	st := &clusterStatus{Servers: make([]reach.Status, len(o.servers))}
-	var all sync.WaitGroup
-	for i, address := range o.servers {
-		all.Go(func() {
-			s := &st.Servers[i]
-			s.Address = address
-			err := o.Srvr(ctx, s, o.timeout)
-			admin := doctor.AdminPort{Port: o.adminPort, Timeout: o.timeout, TLS: o.Of}
-			switch {
-			case o.adminPort == 0:
-			case errors.Is(err, reach.ErrNotServing):
-				err = outside(ctx, &admin, s, err)
-			case err == nil:
-				if state, ok := admin.State(ctx, address); ok {
-					s.DiskFree = &state.Free
-					if in := int64(state.FullIn / time.Second); state.FullIn >= 0 && state.FullIn < forecastMax {
-						s.DiskFullIn = &in
-					}
-					s.Drained = state.Draining
-					if state.Full {
-						err = errors.New("its disk has no room: it takes no writes, or will take none when too many " +
-							"other voters have no room either")
-					}
-				}
-			}
-			if err != nil {
-				s.Problem = wording.About(address, err)
-			}
-		})
-	}
-	all.Wait()
-	st.judge(o.maxLag)
-	return st
-}
-
-// outside looks what a server that does not serve waits for, and whether it stays outside the ensemble. If the server
-// does not say, it returns err.
-func outside(ctx context.Context, admin *doctor.AdminPort, s *reach.Status, err error) error {
-	zab, askErr := admin.ZabState(ctx, s.Address)
-	if askErr != nil { // there need not be an admin server
-		return err
-	}
-	if zab.Outside {
-		s.Role = roleOutside
-		return fmt.Errorf("it cannot follow leader %d: %s", zab.Leader, zab.Reason)
-	}
-	if zab.WaitsFor != "" {
-		err = fmt.Errorf("does not serve: %s", zab.WaitsFor)
-	}
-	if len(zab.Strangers) > 0 {
-		err = fmt.Errorf("%w; server %d has another history: %s", err, zab.Strangers[0].ID, zab.Strangers[0].Reason)
-	}
-	return err
-}
-
 // roleOutside is the role of a server that cannot follow the leader, because its directory has another history.
 const roleOutside = "outside"
 
-// judge fills in the lags and the verdict.
-func (st *clusterStatus) judge(maxLag int64) {
-	var leaders []*reach.Status
-	for i := range st.Servers {
-		if s := &st.Servers[i]; s.Role == "leader" || s.Role == "standalone" {
-			leaders = append(leaders, s)
+// judged makes the rows of the servers at these addresses, and the verdict.
+func judged(addresses []string, seen *doctor.Seen) *clusterStatus {
+	st := &clusterStatus{Servers: make([]reach.Status, len(addresses)), Findings: seen.Findings}
+	if st.Findings == nil {
+		st.Findings = doctor.Findings{}
+	}
+	var leader *findings.Server
+	for i := range addresses {
+		if f := &seen.Servers[i]; f.Known() && f.Serving && (f.Mode == "leader" || f.Mode == "standalone") {
+			leader = f
 		}
 	}
-	troubled := 0
-	for i := range st.Servers {
-		s := &st.Servers[i]
-		if len(leaders) == 1 && s.Role != "" && s.Role != roleOutside {
-			lagBehind(s, leaders[0], maxLag)
+	for i, address := range addresses {
+		s, f := &st.Servers[i], &seen.Servers[i]
+		s.Address = address
+		if err := cmp.Or(seen.Err[i], s.Parse(seen.Srvr[i])); err != nil {
+			s.Problem = wording.About(address, err)
 		}
-		if s.Problem != "" {
-			troubled++
+		describe(s, f, leader)
+		var why []string
+		for _, x := range st.Findings {
+			if x.Subject == address && (x.Severity > doctor.Notice || x.Check == "drained") {
+				why = append(why, x.What)
+			}
+		}
+		if len(why) > 0 {
+			s.Problem = strings.Join(why, "; ")
+		}
+	}
+	st.conclude()
+	return st
+}
+
+// describe adds to a row what a server tells beside srvr. leader are the facts of the leader, or nil.
+func describe(s *reach.Status, f, leader *findings.Server) {
+	if f.Outside != nil {
+		s.Role = roleOutside
+	}
+	s.Drained = f.Draining
+	if f.DiskFree > 0 {
+		s.DiskFree = &f.DiskFree
+	}
+	if in := f.DiskFullIn; in != nil && *in < int64(forecastMax/time.Second) {
+		s.DiskFullIn = in
+	}
+	if leader != nil && f.Known() && f.Serving && f.Zxid>>32 == leader.Zxid>>32 {
+		lag := int64(max(leader.Zxid, f.Zxid) - f.Zxid)
+		s.Lag = &lag
+	}
+}
+
+// leaderless are the checks of which a finding says that no server leads, or several do.
+var leaderless = []string{"no-quorum", "databases-missing", "several-leaders", "election"}
+
+// conclude makes the verdict and the exit code of the findings.
+func (st *clusterStatus) conclude() {
+	counts := map[doctor.Severity]int{}
+	lost := ""
+	for _, x := range st.Findings {
+		counts[x.Severity]++
+		if lost == "" && slices.Contains(leaderless, x.Check) {
+			lost = x.What
+		}
+	}
+	var parts []string
+	for s := doctor.Critical; s > doctor.Notice; s-- {
+		if n := counts[s]; n > 0 {
+			parts = append(parts, wording.Count(int64(n), s.String()+" finding"))
 		}
 	}
 	switch {
-	case len(leaders) == 0 && troubled == 0 && st.followed():
-		st.Verdict = "healthy: a server that was not asked leads" + st.drained()
-	case len(leaders) == 0:
-		st.Verdict, st.code = "no server leads: no client can write", exitNoQuorum
-	case len(leaders) > 1:
-		st.Verdict, st.code = fmt.Sprintf("%d servers say that they lead: they are not one ensemble, or a leader "+
-			"has been replaced this moment", len(leaders)), exitNoQuorum
-	case troubled > 0:
-		st.Verdict, st.code = fmt.Sprintf("%d of %d servers need attention", troubled, len(st.Servers)), exitDegraded
+	case lost != "":
+		st.Verdict, st.code = lost, exitNoQuorum
+	case len(parts) > 0:
+		st.Verdict, st.code = "found: "+strings.Join(parts, ", "), exitDegraded
+	case st.followed():
+		st.Verdict = "healthy: a server that was not asked leads"
 	default:
-		st.Verdict = "healthy" + st.drained()
+		st.Verdict = "healthy"
 	}
 }
 
-// drained is the end of a verdict that names the servers which take no clients, as an operator wants it.
-func (st *clusterStatus) drained() string {
-	var all []string
-	for i := range st.Servers {
-		if st.Servers[i].Drained {
-			all = append(all, st.Servers[i].Address)
-		}
-	}
-	if len(all) == 0 {
-		return ""
-	}
-	return "; drained, until `warren drain --resume`: " + strings.Join(all, ", ")
-}
-
-// followed reports whether every server says that it follows a leader.
+// followed reports whether no server that was asked leads.
 func (st *clusterStatus) followed() bool {
 	return !slices.ContainsFunc(st.Servers,
 		func(s reach.Status) bool { return s.Role != "follower" && s.Role != "observer" })
-}
-
-// lagBehind compares a server with its leader. The answers are not of one moment, so a small lag, or a negative one,
-// means nothing.
-func lagBehind(s, leader *reach.Status, maxLag int64) {
-	if s.Role == "read-only" {
-		s.Problem = "serves reads only: it has lost the quorum"
-		return
-	}
-	if s.Zxid.Epoch() != leader.Zxid.Epoch() && s.Zxid.Counter() != 0 && leader.Zxid.Counter() != 0 {
-		s.Problem = "is in another epoch than the leader"
-		return
-	}
-	lag := max(int64(leader.Zxid.Counter())-int64(s.Zxid.Counter()), 0)
-	s.Lag = &lag
-	if lag > maxLag {
-		s.Problem = fmt.Sprintf("lags %s behind the leader", wording.Count(lag, "txn"))
-	}
 }
 
 // table prints the servers, and the verdict after them.
 func (st *clusterStatus) table(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SERVER\tROLE\tTXN EPOCH\tZXID\tLAG\tCONNECTIONS\tOUTSTANDING\tZNODES\tLATENCY MS\t"+
-		"DISK FREE\tPROBLEM")
+		"DISK FREE\tWHY")
 	for _, s := range st.Servers {
 		if s.Role == "" || s.Role == roleOutside {
 			fmt.Fprintf(w, "%s\t%s\t-\t-\t-\t-\t-\t-\t-\t-\t%s\n", s.Address, cmp.Or(s.Role, "-"), s.Problem)
@@ -299,21 +258,21 @@ func (st *clusterStatus) table(out io.Writer) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%s/%s/%s\t%s\t%s\n", s.Address, s.Role, s.Epoch,
 			s.ZxidText, lag, s.Connections, s.Outstanding, s.Znodes, rounded(s.LatencyMs[0]), rounded(s.LatencyMs[1]),
-			rounded(s.LatencyMs[2]), disk, cmp.Or(s.Problem, drainedText(s.Drained)))
+			rounded(s.LatencyMs[2]), disk, s.Problem)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	for _, x := range st.Findings {
+		if x.Severity > doctor.Notice {
+			fmt.Fprintf(out, "%s  %s: %s: %s\n", x.Severity, x.Check, x.Subject, x.What)
+			if x.Remedy != "" {
+				fmt.Fprintf(out, "  do: %s\n", x.Remedy)
+			}
+		}
+	}
 	_, err := fmt.Fprintln(out, st.Verdict)
 	return err
-}
-
-// drainedText is what stands in the column of problems of a drained server that has none.
-func drainedText(drained bool) string {
-	if drained {
-		return "drained: takes no clients"
-	}
-	return ""
 }
 
 // longText is a time of minutes to days, in the unit that matters and the next one.

@@ -2,19 +2,31 @@ package servers
 
 import (
 	"bytes"
-	"fmt"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/seed94657493/warren/cmd/warren/command/reach"
+	"github.com/seed94657493/warren/cmd/warren/doctor"
+	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/test/cmdline"
 )
+
+// seen are servers that answer srvr with texts, as doctor has seen them.
+func seen(now time.Time, addresses []string, texts []string) *doctor.Seen {
+	e := &doctor.Seen{Srvr: texts, Err: make([]error, len(texts))}
+	for i, text := range texts {
+		s := findings.Server{ID: findings.NoServer, Address: addresses[i], Heard: now}
+		s.Read(&findings.Words{Srvr: text})
+		e.Servers = append(e.Servers, s)
+	}
+	for _, f := range findings.Ensemble(e.Servers, now, 1000) {
+		e.Findings = append(e.Findings, doctor.Finding{Severity: f.Severity, Check: f.Check, Subject: f.Address,
+			What: f.What, Remedy: f.Remedy})
+	}
+	return e
+}
 
 func TestStatusJudges(t *testing.T) {
 	const idle = "This ZooKeeper instance is not currently serving requests\n"
@@ -26,38 +38,31 @@ func TestStatusJudges(t *testing.T) {
 		problem []string
 	}{
 		{"healthy", []string{cmdline.Srvr("0x200000005", "leader"), cmdline.Srvr("0x200000004", "follower"),
-			cmdline.Srvr("0x200000005", "observer")}, 0, "healthy", nil},
+			cmdline.Srvr("0x200000005", "observer")}, 0, "healthy", []string{"", "", ""}},
 		{"standalone", []string{cmdline.Srvr("0x5", "standalone")}, 0, "healthy", nil},
 		{"one down", []string{cmdline.Srvr("0x200000005", "leader"), idle, cmdline.Srvr("0x200000005", "follower")}, 1,
-			"1 of 3 servers", []string{"", "does not serve", ""}},
+			"1 error finding", []string{"", "does not serve", ""}},
 		{"lagging", []string{cmdline.Srvr("0x200000f05", "leader"), cmdline.Srvr("0x200000005", "follower")}, 1,
-			"1 of 2", []string{"", "lags 3840 txns"}},
-		{"other epoch", []string{cmdline.Srvr("0x300000005", "leader"), cmdline.Srvr("0x200000005", "follower")}, 1,
-			"1 of 2", []string{"", "another epoch"}},
+			"1 warning finding", []string{"", "is 3840 txns behind"}},
+		{"other epoch", []string{cmdline.Srvr("0x300001005", "leader"), cmdline.Srvr("0x200000005", "follower")}, 1,
+			"1 error finding", []string{"", "is in epoch 2"}},
 		{"read-only", []string{cmdline.Srvr("0x300000005", "leader"), cmdline.Srvr("0x300000005", "read-only")}, 1,
-			"1 of 2", []string{"", "lost the quorum"}},
+			"1 error finding", []string{"", "cut off from the quorum"}},
 		{"one follower alone", []string{cmdline.Srvr("0x500000001", "follower")}, 0,
 			"healthy: a server that was not asked leads", nil},
 		{"followers alone", []string{cmdline.Srvr("0x500000001", "follower"), cmdline.Srvr("0x500000001", "observer")},
 			0, "healthy: a server that was not asked leads", nil},
 		{"read-only alone", []string{cmdline.Srvr("0x500000001", "read-only")}, 2, "no server leads", nil},
-		{"no leader", []string{idle, idle, cmdline.Srvr("0x5", "follower")}, 2, "no server leads", nil},
+		{"no leader", []string{idle, idle}, 2, "no server leads", nil},
 		{"two leaders", []string{cmdline.Srvr("0x5", "leader"), cmdline.Srvr("0x5", "leader")}, 2,
-			"2 servers say", nil},
-		{"nonsense", []string{"\x00\xff", cmdline.Srvr("0x5", "leader")}, 1, "1 of 2",
-			[]string{"answers srvr with", ""}},
+			"2 servers lead", nil},
+		{"nonsense", []string{"\x00\xff", cmdline.Srvr("0x5", "leader")}, 1, "1 error finding",
+			[]string{"does not serve", ""}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			st := &clusterStatus{}
-			for _, text := range c.answers {
-				var s reach.Status
-				if err := s.Parse(text); err != nil {
-					s.Problem = err.Error()
-				}
-				st.Servers = append(st.Servers, s)
-			}
-			st.judge(1000)
+			addresses := []string{"a:1", "b:1", "c:1"}[:len(c.answers)]
+			st := judged(addresses, seen(time.Now(), addresses, c.answers))
 			require.Equal(t, c.code, st.code)
 			require.Contains(t, st.Verdict, c.verdict)
 			for i, p := range c.problem {
@@ -69,7 +74,12 @@ func TestStatusJudges(t *testing.T) {
 			}
 			var out bytes.Buffer
 			require.NoError(t, st.table(&out))
-			require.Equal(t, len(c.answers)+2, strings.Count(out.String(), "\n"))
+			require.Contains(t, out.String(), st.Verdict)
+			for _, f := range st.Findings {
+				if f.Severity > doctor.Notice {
+					require.Contains(t, out.String(), f.What)
+				}
+			}
 		})
 	}
 }
@@ -88,40 +98,33 @@ func TestLongText(t *testing.T) {
 	}
 }
 
-// TestStatusShowsTheDisk asks a server whose admin port tells the free space of two disks: the smaller one counts, and
-// a forecast of less than 30 days. The admin port of another server counts for nothing.
+// TestStatusShowsTheDisk shows the free space, and a forecast of less than 30 days.
 func TestStatusShowsTheDisk(t *testing.T) {
-	addr := startShellServer(t)
-	_, port, err := net.SplitHostPort(addr)
-	require.NoError(t, err)
-	for _, c := range []struct{ clientPort, forecast, shown, full string }{
-		{port, "-1", "1.5 GiB", "null"}, {port, "2592000", "1.5 GiB", "null"}, {port, "NaN", "1.5 GiB", "null"},
-		{port, "1e+300", "1.5 GiB", "null"}, {port, "2591999", "1.5 GiB, full in 29d 23h", "2591999"},
-		{port, "5400.5", "1.5 GiB, full in 1h 30m", "5400"}, {port, "0", "1.5 GiB, full in 0m", "0"},
-		{"1", "60", "-", "null"},
+	whole := func(n int64) *int64 { return &n }
+	for _, c := range []struct {
+		free  int64
+		in    *int64
+		shown string
+	}{
+		{3 << 29, nil, "1.5 GiB"}, {3 << 29, whole(2592000), "1.5 GiB"},
+		{3 << 29, whole(2591999), "1.5 GiB, full in 29d 23h"}, {3 << 29, whole(5400), "1.5 GiB, full in 1h 30m"},
+		{3 << 29, whole(0), "1.5 GiB, full in 0m"}, {0, nil, "-"},
 	} {
-		admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			switch r.URL.Path {
-			case "/commands/configuration":
-				fmt.Fprintf(w, `{"client_port":%s}`, c.clientPort)
-			case "/metrics":
-				fmt.Fprintf(w, "warren_server_disk_free_bytes{disk=\"data\"} 2.5e+12\n"+
-					"warren_server_disk_free_bytes{disk=\"log\"} %d\nwarren_server_disk_full 0\n"+
-					"warren_server_disk_full_in_seconds %s\n", 3<<29, c.forecast)
-			default:
-				http.NotFound(w, r)
-			}
-		}))
-		_, adminPort, err := net.SplitHostPort(admin.Listener.Addr().String())
-		require.NoError(t, err)
-		code, out, errs := run("status", addr, "--admin-port", adminPort)
-		_, record, _ := run("status", addr, "--admin-port", adminPort, "--output", "json")
-		admin.Close()
-		require.Contains(t, record, `"disk_full_in_seconds": `+c.full+",")
-		require.Zero(t, code, errs)
-		rows := strings.Split(out, "\n")
-		require.Contains(t, rows[0], "DISK FREE")
+		addresses := []string{"a:1"}
+		e := seen(time.Now(), addresses, []string{cmdline.Srvr("0x5", "standalone")})
+		e.Servers[0].DiskFree, e.Servers[0].DiskFullIn = c.free, c.in
+		var out bytes.Buffer
+		require.NoError(t, judged(addresses, e).table(&out))
+		rows := strings.Split(out.String(), "\n")
 		at := strings.Index(rows[0], "DISK FREE")
 		require.Equal(t, c.shown, strings.TrimSpace(rows[1][at:]))
 	}
+}
+
+// TestStatusOfARealServer asks one: its disk is told by the client port alone.
+func TestStatusOfARealServer(t *testing.T) {
+	code, out, errs := run("status", startShellServer(t), "--admin-port", "0", "--output", "json")
+	require.Less(t, code, 2, errs)
+	require.NotContains(t, out, `"disk_free_bytes": null`)
+	require.Contains(t, out, `"findings": [`)
 }

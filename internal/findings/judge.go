@@ -1,0 +1,393 @@
+package findings
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Times after which what usually ends by itself is more than a notice.
+const (
+	// settles is how long an election takes at most, and a follower until it is in sync after one.
+	settles = 5 * time.Second
+	// starts is how long a process may take until it serves, while a leader is there.
+	starts = 30 * time.Second
+	// stopped is how long a server that was drained may be away.
+	stopped = 5 * time.Minute
+)
+
+// LagMax is how many txns a server may be behind its leader without a finding, unless the asker says otherwise.
+const LagMax = 10_000
+
+// Ensemble returns what is wrong with the servers of which all are known facts, the most urgent first. A finding of an
+// unknown age has no Since.
+func Ensemble(all []Server, now time.Time, lagMax int64) []Finding {
+	j := &judge{all: all, now: now}
+	for i := range all {
+		s := &all[i]
+		switch {
+		case !s.Known():
+			continue
+		case s.Mode == "leader" && s.Serving:
+			j.leaders = append(j.leaders, s)
+		case s.Mode == "standalone":
+			j.alone = append(j.alone, s)
+		case (s.Mode == "follower" || s.Mode == "observer") && s.Serving:
+			j.learners = append(j.learners, s)
+		}
+	}
+	j.led = len(j.leaders)+len(j.learners) > 0
+	j.quorum() // first, because an election excuses servers
+	ofAll := j.found
+	j.found = nil
+	for i := range all {
+		j.server(&all[i])
+	}
+	j.found = append(j.found, ofAll...)
+	j.histories()
+	j.members()
+	j.ids()
+	j.settings()
+	j.lag(lagMax)
+	j.clocks()
+	slices.SortStableFunc(j.found, func(a, b Finding) int { return cmp.Compare(b.Severity, a.Severity) })
+	return j.found
+}
+
+type judge struct {
+	all                      []Server
+	now                      time.Time
+	leaders, learners, alone []*Server // that serve
+	led                      bool      // there is a leader, or will be in a moment
+	electing                 bool      // there will be
+	found                    []Finding
+}
+
+// add adds a finding about a server, or about the ensemble if that is nil.
+func (j *judge) add(s *Server, f Finding, since time.Time) {
+	f.Server, f.Since = NoServer, since
+	if s != nil {
+		f.Server, f.Address = s.ID, s.Address
+	}
+	j.found = append(j.found, f)
+}
+
+// young reports whether something began a short while ago.
+func (j *judge) young(since time.Time, short time.Duration) bool {
+	return !since.IsZero() && j.now.Sub(since) < short
+}
+
+// excused reports whether a server that does not serve is expected to do so soon: it was drained and is being
+// restarted, or it has just begun.
+func (j *judge) excused(s *Server) bool {
+	return j.young(s.Drained, stopped) || s.Known() && j.led && (j.young(s.Began, starts) || j.young(s.Since, settles))
+}
+
+// server tells what is wrong with one server.
+func (j *judge) server(s *Server) {
+	switch {
+	case s.Silent != "" && j.young(s.Drained, stopped):
+		j.add(s, Ended(s.Silent), s.SilentSince)
+		return
+	case s.Silent != "":
+		f := Silent(s.Silent)
+		if j.electing && s.Heard.IsZero() { // it may be about to start
+			f.Severity = Notice
+		}
+		j.add(s, f, s.SilentSince)
+		return
+	case s.Heard.IsZero():
+		if len(j.leaders) == 1 && slices.Contains(j.leaders[0].Absent, s.ID) {
+			j.add(s, Absent(j.leaders[0].ID), time.Time{})
+		} else if len(j.leaders) == 0 {
+			j.add(s, NotKnown(), time.Time{})
+		}
+		return
+	}
+	switch {
+	case s.Outside != nil:
+		j.add(s, Outside(s.Outside), time.Time{})
+	case s.Mode == "read-only":
+		j.add(s, ReadOnly(), s.Since)
+	case s.Serving, s.Stuck:
+	default:
+		f := NotServing(cmp.Or(s.Answer, s.Mode, "it tells no reason"))
+		if s.WaitsFor != "" {
+			f = Waits(s.WaitsFor)
+		}
+		if j.excused(s) {
+			f.Severity = Notice
+		}
+		j.add(s, f, s.Since)
+	}
+	if s.Blank && !s.Serving && !j.young(s.Since, settles) { // a new ensemble begins so
+		j.add(s, Blank(), s.Since)
+	}
+	if s.Draining {
+		j.add(s, Drained(), time.Time{})
+	}
+	for _, f := range s.Own {
+		j.add(s, f, f.Since)
+	}
+}
+
+// quorum looks whether exactly one leads, and how many voters may fail.
+func (j *judge) quorum() {
+	switch {
+	case len(j.leaders) > 1:
+		f := find(Critical, "several-leaders", "compare server.N on all of them, and correct it if it differs; "+
+			"otherwise find out which one the others follow, and stop the one that is cut off",
+			"%d servers lead: %s", len(j.leaders), names(j.leaders))
+		if slices.ContainsFunc(j.leaders, func(s *Server) bool { return j.young(s.Since, settles) }) {
+			f.Severity = Notice // one of them has replaced the other this moment
+		}
+		j.add(nil, f, time.Time{})
+	case len(j.leaders) == 1:
+		j.spare(j.leaders[0])
+	case len(j.learners) > 0:
+		j.add(nil, find(Notice, "leader-not-asked", "name the leader too",
+			"follows a leader that was not asked or did not answer: %s", names(j.learners)), time.Time{})
+	case len(j.alone) == 0 && len(j.all) > 0:
+		j.leaderless()
+	}
+	if len(j.alone) > 0 && len(j.alone)+len(j.leaders)+len(j.learners) > 1 {
+		for _, s := range j.alone {
+			j.add(s, find(Critical, "not-in-ensemble", "correct its zoo.cfg: give it the same server.N lines as the "+
+				"others; what was written to it stays there alone",
+				"runs alone beside others: its clients see another tree"), time.Time{})
+		}
+	}
+}
+
+// leaderless tells that no server leads, and why.
+func (j *judge) leaderless() {
+	var silent []string
+	var missing []*Server
+	var since time.Time
+	for i := range j.all {
+		s := &j.all[i]
+		if s.Known() && s.Stuck {
+			j.add(nil, Stuck(s.WaitsFor, s.WayOut), s.Since)
+			return // the others say the same
+		}
+		if s.Known() && !s.Since.IsZero() && (since.IsZero() || s.Since.Before(since)) {
+			since = s.Since
+		}
+		if s.Silent != "" {
+			missing = append(missing, s)
+			silent = append(silent, strings.TrimPrefix(s.Address+": "+s.Silent, ": "))
+		}
+	}
+	voters, gone := j.voters()
+	switch {
+	case voters > 0 && voters-gone > voters/2 && j.young(since, settles):
+		j.led, j.electing = true, true
+		j.add(nil, find(Notice, "election", "nothing, if it ends soon", "no server leads: an election is under way"),
+			since)
+	case len(missing) == 0:
+		j.add(nil, find(Critical, "no-quorum",
+			"find out what the servers wait for: in their logs, at /readyz, or with warren status",
+			"no server leads, though all servers that were asked run: no client can write"), since)
+	default:
+		j.add(nil, find(Critical, "no-quorum", "start the servers that are missing, until more than half of the "+
+			"voters run; the ports between the servers must be open in both directions",
+			"no server leads: %s not heard of (%s); no client can write", names(missing), strings.Join(silent, "; ")),
+			since)
+	}
+}
+
+// voters returns how many there are, and how many of them have answered and do so no more. One that was never heard
+// may be about to start.
+func (j *judge) voters() (all, gone int) {
+	for i := range j.all {
+		if s := &j.all[i]; s.Voter {
+			all++
+			if s.Silent != "" && !s.Heard.IsZero() {
+				gone++
+			}
+		}
+	}
+	return all, gone
+}
+
+// spare tells how many more voters may fail, by what the leader says.
+func (j *judge) spare(leader *Server) {
+	if leader.Voters == 0 {
+		return
+	}
+	missing, excused := []string{}, j.young(leader.Since, settles)
+	away, known := 0, true
+	for i := range j.all {
+		if s := &j.all[i]; s.Voter && s != leader && !(s.Known() && s.Serving) && s.ID != NoServer {
+			if s.Heard.IsZero() && s.Silent == "" && !slices.Contains(leader.Absent, s.ID) {
+				continue // the leader is connected with it
+			}
+			away++
+			missing, known = append(missing, fmt.Sprint(s.ID)), known && j.excused(s)
+		}
+	}
+	in, least := leader.Synced+1, leader.Voters/2+1
+	which := ""
+	if len(missing) > 0 {
+		which = ", without server " + strings.Join(missing, " and ")
+	}
+	switch {
+	case in < least:
+		j.add(nil, find(Critical, "no-quorum", "start the servers that are missing",
+			"%d of %d voters are in sync, fewer than a majority%s", in, leader.Voters, which), time.Time{})
+	case in == least && leader.Voters > 2:
+		f := find(Error, "no-spare", "start the servers that are missing",
+			"%d of %d voters are in sync%s: if one more fails, no client can write", in, leader.Voters, which)
+		if excused || known && away >= leader.Voters-in && away > 0 {
+			f.Severity = Notice
+		}
+		j.add(nil, f, time.Time{})
+	}
+}
+
+// names lists servers.
+func names(some []*Server) string {
+	all := make([]string, len(some))
+	for i, s := range some {
+		all[i] = s.name()
+	}
+	if n := len(all); n > 1 {
+		return strings.Join(all[:n-1], ", ") + " and " + all[n-1]
+	}
+	return strings.Join(all, "")
+}
+
+// histories tells of members whose histories differ, each once, and not of those that stay outside.
+func (j *judge) histories() {
+	told := map[int64]bool{}
+	for i := range j.all {
+		if s := &j.all[i]; s.Known() && s.Outside != nil {
+			told[s.ID] = true
+		}
+	}
+	for i := range j.all {
+		s := &j.all[i]
+		if !s.Known() || s.Outside != nil {
+			continue
+		}
+		for k := range s.Strangers {
+			if h := &s.Strangers[k]; !told[h.Server] {
+				told[h.Server] = true
+				j.add(s, OtherHistory(h), time.Time{})
+			}
+		}
+	}
+}
+
+// members compares the lists of servers. One that is not of the same version is on its way.
+func (j *judge) members() {
+	lists := map[string][]*Server{}
+	versions := map[int64]bool{}
+	for i := range j.all {
+		if s := &j.all[i]; s.Known() && s.Members != "" && (s.Serving || s.Mode == "looking") {
+			lists[s.Members] = append(lists[s.Members], s)
+			versions[s.ConfigVersion] = true
+		}
+	}
+	if len(lists) < 2 || len(versions) > 1 {
+		return
+	}
+	for _, list := range slices.Sorted(maps.Keys(lists)) {
+		for _, s := range lists[list] {
+			j.add(s, find(Error, "different-members",
+				"compare server.N in their zoo.cfg, or zoo.cfg.dynamic.*, and make them the same",
+				"has another list of servers than others: %s", strings.ReplaceAll(list, "\n", " ")), time.Time{})
+		}
+	}
+}
+
+// ids looks whether two servers have one id.
+func (j *judge) ids() {
+	first := map[int64]*Server{}
+	for i := range j.all {
+		s := &j.all[i]
+		if !s.Known() || s.ID == NoServer || s.Mode == "standalone" {
+			continue
+		}
+		other := first[s.ID]
+		if other == nil {
+			first[s.ID] = s
+		} else if s.Instance == 0 || s.Instance != other.Instance {
+			j.add(s, SameID(s.ID, cmp.Or(other.Address, "another server")), time.Time{})
+		}
+	}
+}
+
+// settings compares what should be the same everywhere, and the versions.
+func (j *judge) settings() {
+	values := map[string]map[string][]*Server{"": {}}
+	for i := range j.all {
+		s := &j.all[i]
+		if !s.Known() || !s.Serving {
+			continue
+		}
+		if s.Version != "" {
+			values[""][s.Version] = append(values[""][s.Version], s)
+		}
+		for key, value := range s.Settings {
+			if values[key] == nil {
+				values[key] = map[string][]*Server{}
+			}
+			values[key][value] = append(values[key][value], s)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if len(values[key]) < 2 {
+			continue
+		}
+		var parts []string
+		for _, value := range slices.Sorted(maps.Keys(values[key])) {
+			parts = append(parts, fmt.Sprintf("%s on %s", value, names(values[key][value])))
+		}
+		if key == "" {
+			j.add(nil, find(Notice, "different-versions", "finish the upgrade", "%s", strings.Join(parts, "; ")),
+				time.Time{})
+		} else {
+			j.add(nil, find(Warning, "different-settings", "make "+key+" the same in every zoo.cfg", "%s is %s", key,
+				strings.Join(parts, "; ")), time.Time{})
+		}
+	}
+}
+
+// lag compares zxids with the leader's. The answers are not of one moment, hence lagMax.
+func (j *judge) lag(lagMax int64) {
+	if len(j.leaders) != 1 {
+		return
+	}
+	leader := j.leaders[0].Zxid
+	for _, s := range j.learners {
+		switch epoch, its := leader>>32, s.Zxid>>32; {
+		case its > epoch:
+			j.add(s, find(Warning, "lag", "ask again: there may have been an election",
+				"is in epoch %d, after the leader's %d", its, epoch), time.Time{})
+		case its < epoch && leader&0xffffffff > uint64(min(lagMax, 1<<31)):
+			j.add(s, find(Error, "lag", "look at its disk, its network and its log; if it stays behind, restart it",
+				"is in epoch %d, the leader in %d: it applies nothing", its, epoch), time.Time{})
+		case its == epoch && leader > s.Zxid && leader-s.Zxid > uint64(lagMax):
+			j.add(s, lagging(leader-s.Zxid), time.Time{})
+		}
+	}
+}
+
+// clocks compares the clocks of servers with the leader's. Answers were given at different times.
+func (j *judge) clocks() {
+	if len(j.leaders) != 1 || j.leaders[0].Clock.IsZero() {
+		return
+	}
+	leader := j.leaders[0]
+	for _, s := range j.learners {
+		if !s.Clock.IsZero() {
+			for _, f := range Clock(s.Clock.Sub(s.Heard)-leader.Clock.Sub(leader.Heard), "the leader's") {
+				j.add(s, f, time.Time{})
+			}
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package findings
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// now is the time of the tests, and early long before it.
+var (
+	now   = time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+	early = now.Add(-24 * time.Hour)
+)
+
+// three is a healthy ensemble, of which server 1 leads.
+func three() []Server {
+	all := make([]Server, 3)
+	for i := range all {
+		id := int64(i + 1)
+		all[i] = Server{ID: id, Address: fmt.Sprintf("zk%d:2181", id), Voter: true, Heard: now, Clock: now,
+			Instance: uint64(id), Began: early, Since: early, Mode: "follower", Serving: true, Zxid: 5<<32 + 100,
+			Version: "1", Members: "server.1\nserver.2\nserver.3", Settings: map[string]string{"tickTime": "2000"}}
+	}
+	all[0].Mode, all[0].Voters, all[0].Synced = "leader", 3, 2
+	return all
+}
+
+// dead makes a server of three one that does not answer since 12 hours, and tells the leader.
+func dead(all []Server, i int) {
+	all[i].Silent, all[i].SilentSince = "connection refused", now.Add(-12*time.Hour)
+	all[0].Synced--
+	all[0].Absent = append(all[0].Absent, all[i].ID)
+}
+
+func looking(s *Server) {
+	s.Mode, s.Serving, s.Voters, s.Synced = "looking", false, 0, 0
+	s.WaitsFor = "no leader is elected: others not heard of"
+}
+
+// Each accident has its findings, those of other servers, too.
+func TestEnsemble(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(all []Server)
+		want  []string
+	}{
+		"nothing":         {func([]Server) {}, nil},
+		"a voter is dead": {func(all []Server) { dead(all, 2) }, []string{"error no-spare", "error unreachable 3"}},
+		"a voter was drained and is away": {func(all []Server) {
+			dead(all, 2)
+			all[2].Drained = now.Add(-time.Minute)
+		}, []string{"notice no-spare", "notice stopped 3"}},
+		"it stays away": {func(all []Server) { dead(all, 2); all[2].Drained = now.Add(-stopped) },
+			[]string{"error no-spare", "error unreachable 3"}},
+		"it comes back": {func(all []Server) {
+			all[0].Synced, all[0].Absent = 1, []int64{3}
+			looking(&all[2])
+			all[2].Drained, all[2].Began = now.Add(-time.Minute), now.Add(-time.Second)
+		}, []string{"notice no-spare", "notice not-serving 3"}},
+		"an observer is dead": {func(all []Server) {
+			dead(all, 2)
+			all[2].Voter, all[0].Synced, all[0].Voters = false, 1, 2
+		}, []string{"error unreachable 3"}},
+		"the leader knows that one is away, whose port nobody knows": {func(all []Server) {
+			dead(all, 2)
+			all[2] = Server{ID: 3, Voter: true}
+		}, []string{"error no-spare", "error unreachable 3"}},
+		"the leader hears one whose port nobody knows": {func(all []Server) {
+			all[2] = Server{ID: 3, Voter: true}
+		}, nil},
+		"quorum lost": {func(all []Server) { dead(all, 1); dead(all, 2); looking(&all[0]) },
+			[]string{"critical no-quorum", "error not-serving 1", "error unreachable 2", "error unreachable 3"}},
+		"quorum lost this moment": {func(all []Server) {
+			dead(all, 1)
+			dead(all, 2)
+			looking(&all[0])
+			all[0].Since = now
+		}, []string{"critical no-quorum", "error not-serving 1", "error unreachable 2", "error unreachable 3"}},
+		"an election": {func(all []Server) {
+			for i := range all {
+				looking(&all[i])
+				all[i].Since = now.Add(-time.Second)
+			}
+		}, []string{"notice election", "notice not-serving 1", "notice not-serving 2", "notice not-serving 3"}},
+		"the first of a new ensemble": {func(all []Server) {
+			looking(&all[0])
+			all[0].Since, all[0].Blank = now, true
+			all[1] = Server{ID: 2, Voter: true}
+			all[2] = Server{ID: 3, Voter: true, Silent: "connection refused"}
+		}, []string{"notice election", "notice not-known 2", "notice not-serving 1",
+			"notice unreachable 3"}},
+		"an election without end": {func(all []Server) {
+			for i := range all {
+				looking(&all[i])
+			}
+		}, []string{"critical no-quorum", "error not-serving 1", "error not-serving 2", "error not-serving 3"}},
+		"two leaders": {func(all []Server) { all[1].Mode = "leader" }, []string{"critical several-leaders"}},
+		"a leader has replaced another": {func(all []Server) {
+			all[1].Mode, all[1].Since = "leader", now
+		}, []string{"notice several-leaders"}},
+		"cut off, reads only": {func(all []Server) {
+			all[2].Mode, all[2].Serving, all[0].Synced = "read-only", false, 1
+		}, []string{"error no-spare", "error read-only 3"}},
+		"drained": {func(all []Server) {
+			all[2].Draining, all[2].Drained = true, now
+		}, []string{"notice drained 3"}},
+		"a full disk": {func(all []Server) { all[2].Own = Disk(true, -1) }, []string{"error disk-full 3"}},
+		"a stranger": {func(all []Server) {
+			looking(&all[2])
+			all[2].Outside = &History{Server: 1, Reason: "other history", Own: "a", Theirs: "b"}
+			all[0].Strangers = []History{{Server: 3, Reason: "other history"}}
+			all[0].Synced = 1
+		}, []string{"critical outside 3", "error no-spare"}},
+		"databases are missing": {func(all []Server) {
+			for i := range all {
+				looking(&all[i])
+				all[i].Stuck, all[i].WayOut = true, "bring them back"
+			}
+			all[2].Blank = true
+		}, []string{"critical databases-missing", "warning blank 3"}},
+		"two servers with one id": {func(all []Server) { all[2].ID = 2 }, []string{"critical same-id 2"}},
+		"other lists": {func(all []Server) { all[2].Members = "server.1" },
+			[]string{"error different-members 1", "error different-members 2", "error different-members 3"}},
+		"a list that is on its way": {func(all []Server) {
+			all[2].Members, all[2].ConfigVersion = "server.1", 5
+		}, nil},
+		"other settings": {func(all []Server) { all[2].Settings = map[string]string{"tickTime": "500"} },
+			[]string{"warning different-settings"}},
+		"an upgrade":   {func(all []Server) { all[2].Version = "2" }, []string{"notice different-versions"}},
+		"far behind":   {func(all []Server) { all[0].Zxid += 20_000 }, []string{"warning lag 2", "warning lag 3"}},
+		"an old epoch": {func(all []Server) { all[0].Zxid = 6<<32 + 20_000 }, []string{"error lag 2", "error lag 3"}},
+		"a clock": {func(all []Server) { all[2].Clock = now.Add(-time.Minute) },
+			[]string{"error clock 3"}},
+		"not in the ensemble": {func(all []Server) { all[2].Mode, all[0].Synced = "standalone", 1 },
+			[]string{"critical not-in-ensemble 3", "error no-spare"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := three()
+			c.spoil(all)
+			found := Ensemble(all, now, LagMax)
+			var got []string
+			for _, f := range found {
+				text := f.Severity.String() + " " + f.Check
+				if f.Server != NoServer {
+					text += fmt.Sprint(" ", f.Server)
+				}
+				require.NotEmpty(t, f.What)
+				require.True(t, f.Remedy != "" || f.Severity == Notice, "%+v", f)
+				got = append(got, text)
+			}
+			slices.Sort(got)
+			require.Equal(t, c.want, got, "%+v", found)
+			slices.Reverse(all)
+			require.Len(t, Ensemble(all, now, LagMax), len(found), "the order does not matter")
+		})
+	}
+}
+
+// What a lost quorum says names those that are missing, with the reason.
+func TestLostQuorumSaysWhy(t *testing.T) {
+	all := three()
+	dead(all, 1)
+	dead(all, 2)
+	looking(&all[0])
+	all[0].Since = now.Add(-time.Minute)
+	f := Ensemble(all, now, LagMax)[0]
+	require.Equal(t, "no-quorum", f.Check, "the most urgent first")
+	require.Equal(t, "no server leads: server 2 and server 3 not heard of (zk2:2181: connection refused; "+
+		"zk3:2181: connection refused); no client can write", f.What)
+	require.Equal(t, all[0].Since, f.Since)
+	f = Ensemble(append(all, Server{}), now, LagMax)[1]
+	require.True(t, strings.HasPrefix(f.Text(), "server "), f.Text())
+}
+
+// A server that was asked by somebody else only counts as well, with what is known last.
+func TestMerge(t *testing.T) {
+	all := three()
+	dead(all, 2)
+	all[2].Drained = now.Add(-time.Minute)
+	asked := []Server{all[0], {ID: NoServer, Address: "zk3:2181", Silent: "no route"}}
+	merged := Merge(asked, []Server{all[1], all[2]})
+	require.Len(t, merged, 3)
+	require.Equal(t, []any{int64(3), "zk3:2181", "no route", all[2].Drained},
+		[]any{merged[1].ID, merged[1].Address, merged[1].Silent, merged[1].Drained})
+	require.Equal(t, all[1], merged[2])
+
+	asked[1].Address = "other:2181" // nobody else knows the address: it is the one that is missing
+	merged = Merge(asked, []Server{all[1], {ID: 3, Voter: true}})
+	require.Equal(t, int64(3), merged[1].ID)
+	merged = Merge(append(asked, Server{ID: NoServer, Address: "one:2181", Silent: "no route"}),
+		[]Server{{ID: 2}, {ID: 3}})
+	require.Len(t, merged, 3, "two do not answer, two are not known: nobody counts twice")
+	merged = Merge([]Server{all[0], all[1], {ID: NoServer, Address: "zk2:2182", Silent: "x"}}, []Server{all[1]},
+		[]Server{all[0]})
+	require.Len(t, merged, 3)
+}

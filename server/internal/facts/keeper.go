@@ -1,0 +1,144 @@
+package facts
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/internal/findings"
+)
+
+// keepEvery is how often the servers of the configuration ask each other, and tellEvery how often the log repeats a
+// finding that lasts.
+const keepEvery, tellEvery = 2 * time.Second, time.Minute
+
+// keeper holds what the servers of the ensemble have told last, and since when there is each finding. The goroutine of
+// Keep asks them; any goroutine may ask for the judgement.
+type keeper struct {
+	mu       sync.Mutex
+	instance uint64                 // of this process
+	others   []findings.Server      // in the order of the configuration; replaced, not changed
+	plain    map[int64]time.Time    // servers that are none of Warren, and when they were asked for a record
+	hosts    map[int64][]netip.Addr // of the servers, as last resolved
+	times    map[int64]float64      // ms that each of them took to answer last
+	tree     *tree                  // the last one that was known; nil before
+	began    map[trait]time.Time
+	tallies  map[string]*tally
+	mode     string // of this server, with serving and since when
+	serving  bool
+	since    time.Time
+
+	told map[trait]telling // findings that the log knows; of the goroutine of Keep
+}
+
+// trait is what makes two findings the same at two times.
+type trait struct {
+	check, address string
+	server         int64
+}
+
+func traitOf(f *findings.Finding) trait { return trait{f.Check, f.Address, f.Server} }
+
+// telling is what the log has of a finding.
+type telling struct {
+	last    time.Time
+	finding findings.Finding
+}
+
+func (k *keeper) init(instance uint64) {
+	k.instance, k.times, k.plain = instance, map[int64]float64{}, map[int64]time.Time{}
+	k.hosts = map[int64][]netip.Addr{}
+	k.began, k.tallies, k.told = map[trait]time.Time{}, map[string]*tally{}, map[trait]telling{}
+}
+
+// Record is what this server tells of itself and of the others.
+func (f *Facts) Record() *findings.Record {
+	f.keeper.mu.Lock()
+	defer f.keeper.mu.Unlock()
+	return &findings.Record{Self: f.self(f.Runtime.Now()), Others: f.keeper.others}
+}
+
+// RecordText is Record as JSON.
+func (f *Facts) RecordText() []byte {
+	text, err := json.Marshal(f.Record())
+	if err != nil {
+		panic("facts: a record of this package cannot be written: " + err.Error())
+	}
+	return text
+}
+
+// Findings is what is wrong with the ensemble, as far as this server knows, the most urgent first.
+func (f *Facts) Findings() []findings.Finding {
+	k := &f.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := f.Runtime.Now()
+	all := findings.Ensemble(append([]findings.Server{f.self(now)}, k.others...), now, findings.LagMax)
+	began := make(map[trait]time.Time, len(all))
+	for i := range all {
+		t := traitOf(&all[i])
+		if first, ok := k.began[t]; ok && (all[i].Since.IsZero() || first.Before(all[i].Since)) {
+			all[i].Since = first
+		} else if all[i].Since.IsZero() {
+			all[i].Since = now
+		}
+		began[t] = all[i].Since
+	}
+	k.began = began
+	return all
+}
+
+// Keep asks the other servers and tells the log what is wrong, until the server stops.
+func (f *Facts) Keep() {
+	for {
+		f.askOthers()
+		f.lastTree()
+		f.tell(f.Findings(), f.Runtime.Now())
+		if f.Stopping.WaitFor(keepEvery) {
+			return
+		}
+	}
+}
+
+// tell writes to the log each finding that is more than a notice when it begins, once in tellEvery while it lasts, and
+// when it has ended.
+func (f *Facts) tell(all []findings.Finding, now time.Time) {
+	told := f.keeper.told
+	there := map[trait]bool{}
+	for i := range all {
+		x := &all[i]
+		if x.Severity < findings.Warning {
+			continue
+		}
+		t := traitOf(x)
+		there[t] = true
+		if old, ok := told[t]; ok && now.Sub(old.last) < tellEvery && old.finding.Severity == x.Severity {
+			continue
+		}
+		told[t] = telling{now, *x}
+		fields := []zap.Field{zap.String("check", x.Check), zap.String("severity", x.Severity.String()),
+			zap.Duration("for", now.Sub(x.Since).Round(time.Second)), zap.String("remedy", x.Remedy)}
+		if x.Severity == findings.Warning {
+			f.Log.Warn(x.Text(), fields...)
+		} else {
+			f.Log.Error(x.Text(), fields...)
+		}
+	}
+	var over []telling
+	for t, old := range told {
+		if !there[t] {
+			over = append(over, old)
+			delete(told, t)
+		}
+	}
+	slices.SortFunc(over, func(a, b telling) int { return cmp.Compare(a.finding.Check, b.finding.Check) })
+	for _, old := range over {
+		f.Log.Info("no longer: "+old.finding.Text(), zap.String("check", old.finding.Check),
+			zap.Duration("lasted", now.Sub(old.finding.Since).Round(time.Second)))
+	}
+}
