@@ -69,6 +69,12 @@ func Blank() Finding {
 const RemedyOutside = "find out where its directory comes from, with warren doctor and the directories of all " +
 	"servers; if what the ensemble has is right, stop this server, run warren adopt on its directory, and start it"
 
+// Stalled is the finding of a server that does not go on by itself.
+func Stalled(d time.Duration) Finding {
+	return find(Critical, "stalled", "keep what kill -3 writes to the log, for a bug report, and restart the server",
+		"does nothing: its clients have waited for its locks for %v", d.Round(time.Second))
+}
+
 // Outside is the finding of a server whose directory has another history than that of the leader.
 func Outside(h *History) Finding {
 	theirs := h.Theirs

@@ -29,6 +29,8 @@ type keeper struct {
 	tree     *tree                  // the last one that was known; nil before
 	began    map[trait]time.Time
 	tallies  map[string]*tally
+	numbers  []findings.Finding // of this server, by its numbers; replaced, not changed
+	diskFree int64
 	mode     string // of this server, with serving and since when
 	serving  bool
 	since    time.Time
@@ -97,6 +99,7 @@ func (f *Facts) Findings() []findings.Finding {
 func (f *Facts) Keep() {
 	for {
 		f.askOthers()
+		f.countNumbers()
 		f.lastTree()
 		f.tell(f.Findings(), f.Runtime.Now())
 		if f.Stopping.WaitFor(keepEvery) {

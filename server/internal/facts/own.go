@@ -10,7 +10,9 @@ import (
 	"github.com/seed94657493/warren/server/internal/host"
 )
 
-// self are the facts of this server, as it tells them to others. REQUIRES: keeper.mu.
+// self are the facts of this server, as it tells them to others: what it is at this moment, and its numbers as Keep
+// has counted them last. It waits for no lock of the tree and for no disk: a server that stands tells so.
+// REQUIRES: keeper.mu.
 func (f *Facts) self(now time.Time) findings.Server {
 	k := &f.keeper
 	s := findings.Server{Heard: now, Clock: now, Instance: k.instance, Began: f.Began, Mode: f.host.Mode(),
@@ -30,11 +32,14 @@ func (f *Facts) self(now time.Time) findings.Server {
 		k.mode, k.serving, k.since = s.Mode, s.Serving, now
 	}
 	s.Since = k.since
+	if d := f.Stalled(); d > 0 {
+		s.Own = append(s.Own, findings.Stalled(d))
+	}
 	if !f.Serving() {
 		return s
 	}
 	_, s.MeanMs, _ = f.Env.Stats.Latency()
-	s.Zxid, s.DiskFree = uint64(f.Store.LastZxid()), f.diskFree()
+	s.Zxid, s.DiskFree = uint64(f.Store.LastZxid()), k.diskFree
 	if in := f.Guard.FullIn(); in >= 0 && in < 1<<40 {
 		whole := int64(in)
 		s.DiskFullIn = &whole
@@ -48,12 +53,26 @@ func (f *Facts) self(now time.Time) findings.Server {
 		q := f.Membership()
 		s.Settings["initLimit"], s.Settings["syncLimit"] = strconv.Itoa(q.InitLimit), strconv.Itoa(q.SyncLimit)
 	}
-	number := k.lately(f.numberOf(), now)
-	slow := k.count("slow_syncs", float64(f.Metrics.SlowSyncs.Total()), now)
-	s.Own = append(s.Own, findings.Numbers(number, slow, justNow)...)
-	s.Own = append(s.Own, findings.PendingSyncs(number)...)
+	s.Own = append(s.Own, k.numbers...)
 	s.Own = append(s.Own, findings.Disk(f.Guard.Full(), time.Duration(f.Guard.FullIn()*float64(time.Second)))...)
 	return s
+}
+
+// countNumbers finds out what is wrong with this server by its numbers, for self. It may wait for the tree and for the
+// disk. Only Keep calls it.
+func (f *Facts) countNumbers() {
+	if !f.Serving() {
+		return
+	}
+	all, free := f.numberOf(), f.diskFree()
+	k := &f.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := f.Runtime.Now()
+	number := k.lately(all, now)
+	slow := k.count("slow_syncs", float64(f.Metrics.SlowSyncs.Total()), now)
+	k.numbers = append(findings.Numbers(number, slow, justNow), findings.PendingSyncs(number)...)
+	k.diskFree = free
 }
 
 func ms(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
