@@ -58,8 +58,17 @@ func (k *keeper) init(instance uint64) {
 	k.began, k.tallies, k.told = map[trait]time.Time{}, map[string]*tally{}, map[trait]telling{}
 }
 
-// Record is what this server tells of itself and of the others.
+// Record is what this server tells of itself and of the others. Its numbers are of this moment, unless the tree is not
+// free for long: whoever asks may wait no more than a second.
 func (f *Facts) Record() *findings.Record {
+	for range 20 {
+		if f.Stalled() == 0 && f.Store.Mu.TryRLock() {
+			f.Store.Mu.RUnlock()
+			f.countNumbers()
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
 	f.keeper.mu.Lock()
 	defer f.keeper.mu.Unlock()
 	return &findings.Record{Self: f.self(f.Runtime.Now()), Others: f.keeper.others}

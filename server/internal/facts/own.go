@@ -59,7 +59,7 @@ func (f *Facts) self(now time.Time) findings.Server {
 }
 
 // countNumbers finds out what is wrong with this server by its numbers, for self. It may wait for the tree and for the
-// disk. Only Keep calls it.
+// disk.
 func (f *Facts) countNumbers() {
 	if !f.Serving() {
 		return
