@@ -260,7 +260,8 @@ func names(some []*Server) string {
 	return strings.Join(all, "")
 }
 
-// histories tells of members whose histories differ, each once, and not of those that stay outside.
+// histories tells of members whose histories differ, each once, and not of those that stay outside. One that the leader
+// is connected with, and does not take for a stranger, has the ensemble's history by now: the others hear so later.
 func (j *judge) histories() {
 	told := map[int64]bool{}
 	for i := range j.all {
@@ -274,12 +275,22 @@ func (j *judge) histories() {
 			continue
 		}
 		for k := range s.Strangers {
-			if h := &s.Strangers[k]; !told[h.Server] {
+			if h := &s.Strangers[k]; !told[h.Server] && !j.follows(h.Server) {
 				told[h.Server] = true
 				j.add(s, OtherHistory(h), time.Time{})
 			}
 		}
 	}
+}
+
+// follows reports whether the leader says that a member is connected and has its history.
+func (j *judge) follows(id int64) bool {
+	if len(j.leaders) != 1 || !slices.ContainsFunc(j.all, func(s Server) bool { return s.ID == id }) {
+		return false
+	}
+	l := j.leaders[0]
+	return l.ID != id && l.Voters > 0 && !slices.Contains(l.Absent, id) &&
+		!slices.ContainsFunc(l.Strangers, func(h History) bool { return h.Server == id })
 }
 
 // members compares the lists of servers. One that is not of the same version is on its way.

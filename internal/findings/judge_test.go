@@ -114,6 +114,14 @@ func TestEnsemble(t *testing.T) {
 			all[0].Strangers = []History{{Server: 3, Reason: "other history"}}
 			all[0].Synced = 1
 		}, []string{"critical outside 3", "error no-spare"}},
+		"a stranger, as a follower heard": {func(all []Server) {
+			looking(&all[2])
+			all[0].Absent, all[0].Synced = []int64{3}, 1
+			all[1].Strangers = []History{{Server: 3, Reason: "other history"}}
+		}, []string{"error no-spare", "error not-serving 3", "error other-history 2"}},
+		"a stranger that was adopted": {func(all []Server) {
+			all[1].Strangers = []History{{Server: 3, Reason: "other history"}}
+		}, nil},
 		"databases are missing": {func(all []Server) {
 			for i := range all {
 				looking(&all[i])

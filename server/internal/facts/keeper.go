@@ -61,7 +61,7 @@ func (k *keeper) init(instance uint64) {
 // Record is what this server tells of itself and of the others. Its numbers are of this moment, unless the tree is not
 // free for long: whoever asks may wait no more than a second.
 func (f *Facts) Record() *findings.Record {
-	for range 20 {
+	for try := 0; try < 20 && f.Serving(); try++ {
 		if f.Stalled() == 0 && f.Store.Mu.TryRLock() {
 			f.Store.Mu.RUnlock()
 			f.countNumbers()
