@@ -15,6 +15,8 @@ const (
 	settles = 5 * time.Second
 	// starts is how long a process may take until it serves, while a leader is there.
 	starts = 30 * time.Second
+	// changed is how long a change of the list of servers may take, from one restart to the next.
+	changed = 10 * time.Minute
 	// stopped is how long a server that was drained may be away.
 	stopped = 5 * time.Minute
 )
@@ -293,7 +295,8 @@ func (j *judge) follows(id int64) bool {
 		!slices.ContainsFunc(l.Strangers, func(h History) bool { return h.Server == id })
 }
 
-// members compares the lists of servers. One that is not of the same version is on its way.
+// members compares the lists of servers. One that is not of the same version is on its way, and so is one that a server
+// got by its restart, as long as all of them have the same leader.
 func (j *judge) members() {
 	lists := map[string][]*Server{}
 	versions := map[int64]bool{}
@@ -306,9 +309,22 @@ func (j *judge) members() {
 	if len(lists) < 2 || len(versions) > 1 {
 		return
 	}
+	severity := Notice
+	restarted := false
+	for _, some := range lists {
+		for _, s := range some {
+			restarted = restarted || j.young(s.Began, changed)
+			if len(j.leaders) != 1 || !s.Serving {
+				severity = Error
+			}
+		}
+	}
+	if !restarted {
+		severity = Error
+	}
 	for _, list := range slices.Sorted(maps.Keys(lists)) {
 		for _, s := range lists[list] {
-			j.add(s, find(Error, "different-members",
+			j.add(s, find(severity, "different-members",
 				"compare server.N in their zoo.cfg, or zoo.cfg.dynamic.*, and make them the same",
 				"has another list of servers than others: %s", strings.ReplaceAll(list, "\n", " ")), time.Time{})
 		}

@@ -132,6 +132,14 @@ func TestEnsemble(t *testing.T) {
 		"two servers with one id": {func(all []Server) { all[2].ID = 2 }, []string{"critical same-id 2"}},
 		"other lists": {func(all []Server) { all[2].Members = "server.1" },
 			[]string{"error different-members 1", "error different-members 2", "error different-members 3"}},
+		"lists that are changed by restarts": {func(all []Server) {
+			all[2].Members, all[2].Began = "server.1", now
+		}, []string{"notice different-members 1", "notice different-members 2", "notice different-members 3"}},
+		"lists that are changed while a server does not serve": {func(all []Server) {
+			looking(&all[2])
+			all[2].Members, all[2].Began, all[0].Synced = "server.1", now, 1
+		}, []string{"error different-members 1", "error different-members 2", "error different-members 3",
+			"notice no-spare", "notice not-serving 3"}},
 		"a list that is on its way": {func(all []Server) {
 			all[2].Members, all[2].ConfigVersion = "server.1", 5
 		}, nil},

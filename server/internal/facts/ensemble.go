@@ -73,6 +73,7 @@ func (f *Facts) Ensemble() *Ensemble {
 	}
 	least, mean, most := f.Env.Stats.Latency()
 	e.Latency = Latency{Min: least, Mean: mean, Max: most}
+	f.refresh()
 	f.addTree(e)
 	if role, ok := f.Role(); ok {
 		f.addMembers(e, &role)

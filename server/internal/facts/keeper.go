@@ -58,17 +58,21 @@ func (k *keeper) init(instance uint64) {
 	k.began, k.tallies, k.told = map[trait]time.Time{}, map[string]*tally{}, map[trait]telling{}
 }
 
-// Record is what this server tells of itself and of the others. Its numbers are of this moment, unless the tree is not
-// free for long: whoever asks may wait no more than a second.
-func (f *Facts) Record() *findings.Record {
+// refresh counts the numbers anew, for one who asks and may wait, unless the tree is not free for long.
+func (f *Facts) refresh() {
 	for try := 0; try < 20 && f.Serving(); try++ {
 		if f.Stalled() == 0 && f.Store.Mu.TryRLock() {
 			f.Store.Mu.RUnlock()
 			f.countNumbers()
-			break
+			return
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
+}
+
+// Record is what this server tells of itself and of the others.
+func (f *Facts) Record() *findings.Record {
+	f.refresh()
 	f.keeper.mu.Lock()
 	defer f.keeper.mu.Unlock()
 	return &findings.Record{Self: f.self(f.Runtime.Now()), Others: f.keeper.others}

@@ -39,6 +39,7 @@ func (n *Shown) Servers() *Servers {
 	if !n.Config.Distributed() {
 		return all
 	}
+	n.refresh()
 	k := &n.keeper
 	k.mu.Lock()
 	defer k.mu.Unlock()
