@@ -331,9 +331,9 @@ func (p *Packet) check() error {
 		if z := proto.Zxid(binary.BigEndian.Uint64(header[12:])); z != p.Zxid {
 			return fmt.Errorf("%w: %v at %v has the txn %v", ErrPacket, p.Type, p.Zxid, z)
 		}
-	case proto.PacketPing:
+	case proto.PacketPing, PacketSilent:
 		if len(p.Data)%sessionTouchSize != 0 {
-			return fmt.Errorf("%w: PING has data of %d bytes, which are no touched sessions", ErrPacket, len(p.Data))
+			return fmt.Errorf("%w: %v has data of %d bytes, which are no sessions", ErrPacket, p.Type, len(p.Data))
 		}
 	}
 	return nil

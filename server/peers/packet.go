@@ -31,13 +31,17 @@ const (
 	PacketUnhold proto.PacketType = 0x57720003
 	// PacketMoved tells a learner that a session which it had is at another server now. Data: long session id.
 	PacketMoved proto.PacketType = 0x57720004
-	// PacketReclaim asks the next leader for a session whose client has kept its connection. Data: long session id.
+	// PacketReclaim asks the next leader for a session whose client has kept its connection. Data: long session id,
+	// int how many ms ago the client was last heard of.
 	// The answer has a byte behind it, 1 if the session goes on at this learner. Its zxid is the newest that was
 	// proposed.
 	PacketReclaim proto.PacketType = 0x57720005
 	// PacketNotesMoves tells a learner that is up to date that this leader notes each move of a session to another
 	// server in the history, as a txn of that session. No data.
 	PacketNotesMoves proto.PacketType = 0x57720006
+	// PacketSilent names sessions whose clients have left. From a learner: it had them. From a leader: no server has
+	// them. Data: for each a long session id, and an int how many ms ago the client was last heard of.
+	PacketSilent proto.PacketType = 0x57720007
 )
 
 // MovedZxid is the zxid of a REQUEST whose session has moved to another server behind the same observer master. The

@@ -42,6 +42,7 @@
 //	readonly.go    readingOnly
 //	handover.go    how this leader hands over, for whatever reason
 //	keep.go        what roles do for connections that outlive a leader
+//	silent.go      what the next leader should know of sessions whose clients have left
 //	pings.go       what PINGs say: leases, room on disks, priorities
 //	lease.go       what becomes of clients, and of the link to a leader, when a lease ends
 //	alone.go       the agreement of a standalone server

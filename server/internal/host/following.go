@@ -97,6 +97,10 @@ func (f *following) needs() observers.Needs {
 	m := f.m
 	return observers.Needs{
 		Forward: func(p *peers.Packet) {
+			if p.Type == proto.PacketRevalidate {
+				r := proto.NewReader(p.Data)
+				m.Tracker.Claim(proto.SessionID(r.Int64()))
+			}
 			f.link.SendPacket(p)
 			m.touch(f.link)
 		},
@@ -283,6 +287,7 @@ func (f *following) resume(r *flow.Resumption) {
 		old.Client.Abort() // the newer connection of a client counts
 	}
 	f.renewed[r.ID], r.Asked = r, f.m.Clock.Now()
+	f.m.Tracker.Claim(r.ID)
 	data := proto.AppendInt32(proto.AppendInt64(nil, int64(r.ID)), r.TimeoutMs)
 	f.link.SendPacket(&peers.Packet{Type: proto.PacketRevalidate, Zxid: -1, Data: data})
 	f.m.touch(f.link)
@@ -441,6 +446,7 @@ func (f *following) end() {
 	for ; f.back.Len() > 0; f.back.Pop() {
 		f.back.Front().Client.Unanswered()
 	}
+	f.m.silence.followingEnds(f)
 	f.m.Tracker.Follow()
 }
 

@@ -109,6 +109,7 @@ type Host struct {
 	early    []early            // packets for the role that arrived while it was opening
 	resumes  []*flow.Resumption // clients that came back with their session while the role was opening
 	keeping  *keeping           // client connections that outlive a leader; nil if there are none
+	silence  silence            // what the next leader should know of sessions without clients
 	// committed is the newest zxid that the present leader has told to be committed. delivered is the newest zxid
 	// handed to the applier; TRUNC and SNAP lower it.
 	committed, delivered proto.Zxid
@@ -359,6 +360,7 @@ func (m *Host) run() {
 		m.takeTurn()
 		if ticked && !m.stop {
 			m.keepLease() // after the PINGs that have arrived
+			m.tellSilent()
 		}
 	}
 	m.close("stopping")
@@ -444,6 +446,7 @@ func (m *Host) arrived(from *peers.Link, packets []peers.Packet) {
 		l = &link{Link: from}
 		m.links[l.ID] = l
 	}
+	l.arrived = m.Clock.Now()
 	for len(packets) > 0 {
 		var msg zab.Message
 		n, ok := peers.MessageOf(l.Link, packets, &msg)
@@ -480,6 +483,12 @@ func (m *Host) arrived(from *peers.Link, packets []peers.Packet) {
 		case peers.PacketNotesMoves:
 			if l.Dialled {
 				m.noting = l.ID
+			}
+		case peers.PacketSilent:
+			if l.Dialled {
+				m.silence.told(l, p.Data)
+			} else {
+				m.forRole(l, p)
 			}
 		case peers.PacketHandOver:
 			if f, ok := m.role.(*following); ok && f.link == l {
@@ -659,6 +668,7 @@ func (m *Host) toJournal(writes []zab.Persist) {
 			m.delivered = min(m.delivered, writes[i].Last)
 		}
 		if in := writes[i].Install; in != nil {
+			m.silence.heard, m.silence.former.left = nil, nil // what would end it may be in the state
 			m.delivered = min(m.delivered, in.Last)
 			m.want(in.Link)
 		}
@@ -738,6 +748,7 @@ func (m *Host) touch(l *link) {
 
 // deliver hands committed txns to the applier, each with the client that gets the answer.
 func (m *Host) deliver(txns []zab.Txn) {
+	m.silence.delivered(txns)
 	b := m.ApplyPool.Get()
 	b.Last = txns[len(txns)-1].Zxid
 	if b.Agreed = m.measured(); b.Agreed != 0 {

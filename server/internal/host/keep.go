@@ -1,6 +1,8 @@
 package host
 
 import (
+	"time"
+
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
@@ -16,8 +18,11 @@ import (
 // reclaimed answers a learner that asks for the session of a client which has kept its connection.
 func (l *leading) reclaimed(link *link, p *peers.Packet) {
 	r := proto.NewReader(p.Data)
-	id := proto.SessionID(r.Int64())
-	granted := l.m.MayAnswer() && l.m.Tracker.Reclaim(id, link.ID)
+	id, heard := proto.SessionID(r.Int64()), l.m.Clock.Now()
+	if r.Len() > 0 { // otherwise the learner is an older one
+		heard -= int64(max(r.Int32(), 0)) * int64(time.Millisecond)
+	}
+	granted := l.m.MayAnswer() && l.m.Tracker.Reclaim(id, link.ID, heard)
 	data := proto.AppendBool(proto.AppendInt64(nil, int64(id)), granted)
 	link.SendPacket(&peers.Packet{Type: peers.PacketReclaim, Zxid: l.next - 1, Data: data})
 	l.m.touch(link)
@@ -96,7 +101,7 @@ func (m *Host) resumeKept() {
 	switch r := m.role.(type) {
 	case *leading:
 		k.Each(func(h flow.Held, may bool) {
-			m.goOn(h.Session.ID, may && m.Tracker.Retake(h.Session, h.Client, true, m.Clock.Now()))
+			m.goOn(h.Session.ID, may && m.Tracker.Retake(h.Session, h.Client, true, m.heard(h.Session)))
 		})
 	case *following:
 		if r.link == nil || !r.link.warren {
@@ -108,7 +113,8 @@ func (m *Host) resumeKept() {
 				m.goOn(h.Session.ID, false)
 				return
 			}
-			data := proto.AppendInt64(nil, int64(h.Session.ID))
+			data := sessions.AppendSilent(nil, []sessions.Silent{{ID: h.Session.ID, Heard: m.heard(h.Session)}},
+				m.Clock.Now())
 			r.link.SendPacket(&peers.Packet{Type: peers.PacketReclaim, Zxid: -1, Data: data})
 		})
 		m.touch(r.link)
@@ -126,7 +132,7 @@ func (f *following) granted(p *peers.Packet) {
 	if !waits {
 		return // its client has come back meanwhile, on another connection
 	}
-	if valid = valid && m.Tracker.Retake(h.Session, h.Client, false, m.Clock.Now()); valid {
+	if valid = valid && m.Tracker.Retake(h.Session, h.Client, false, m.heard(h.Session)); valid {
 		f.below.Disown(id)
 		h.Session.After = max(h.Session.After, p.Zxid, m.seen)
 	}

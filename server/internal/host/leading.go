@@ -49,6 +49,9 @@ type leading struct {
 	epoch    int64
 	handing  *handing // a hand-over that has begun; nil if there is none
 	acks     ackTime
+	// lost says since when sessions have had no server, by the links to learners that are gone and by OwnerUnknown, ns
+	// on the server's clock.
+	lost map[zab.LinkID]int64
 
 	syncs *syncs.Queue[write] // syncs that are not answered, and the requests behind them
 }
@@ -103,8 +106,11 @@ func newLeading(m *Host) *leading {
 		cfg.Reconfigure = l.reconfigure
 	}
 	l.preparer = prepare.New(m.Store.State, cfg)
-	m.Tracker.Lead(m.Store.State.EachSession, m.Clock.Now())
+	now := m.Clock.Now()
+	m.Tracker.Lead(m.Store.State.EachSession, now)
 	m.Store.Mu.RUnlock()
+	m.silence.inherit(m.Tracker, l.epoch, now)
+	l.lost = map[zab.LinkID]int64{sessions.OwnerUnknown: now}
 	return l
 }
 
@@ -186,7 +192,7 @@ func (l *leading) Packet(link *link, p *peers.Packet) {
 		if link.warren && l.m.Tracker.Ends(id) {
 			return // its end may come to nothing; a learner in Java is answered as by a leader in Java
 		}
-		from, valid := l.m.Tracker.Revalidate(id, timeoutMs, link.ID, l.m.Clock.Now())
+		from, note, valid := l.m.Tracker.Revalidate(id, timeoutMs, link.ID, l.m.Clock.Now())
 		to := move{id: id, timeoutMs: timeoutMs, link: link, asked: p.Zxid}
 		if !valid {
 			l.revalidated(&to, false)
@@ -194,9 +200,13 @@ func (l *leading) Packet(link *link, p *peers.Packet) {
 		}
 		l.outdate(id)
 		l.moved(id, from, link.ID)
-		l.move(to, from)
+		l.move(to, note)
 	case peers.PacketReclaim:
 		l.reclaimed(link, p)
+	case peers.PacketSilent:
+		for id, heard := range sessions.EachSilent(p.Data, l.m.Clock.Now()) {
+			l.m.Tracker.Released(id, link.ID, heard)
+		}
 	case peers.PacketHold:
 		if l.handing != nil {
 			delete(l.handing.waits, link.ID)
@@ -210,14 +220,14 @@ func (l *leading) resume(r *flow.Resumption) {
 		r.Client.Abort() // no session moves now; an end that has begun is not final before it is committed
 		return
 	}
-	from, valid := l.m.Tracker.Revalidate(r.ID, r.TimeoutMs, 0, r.Received)
+	from, note, valid := l.m.Tracker.Revalidate(r.ID, r.TimeoutMs, 0, r.Received)
 	if !valid {
 		r.Client.Resumed(nil, nil, 0, false)
 		return
 	}
 	l.outdate(r.ID)
 	l.moved(r.ID, from, 0)
-	l.move(move{id: r.ID, timeoutMs: r.TimeoutMs, client: r}, from)
+	l.move(move{id: r.ID, timeoutMs: r.TimeoutMs, client: r}, note)
 }
 
 // outdate refuses the requests of a session that wait behind a sync: its client has a newer connection. REQUIRES: the
@@ -268,6 +278,7 @@ func (l *leading) gone(link zab.LinkID) {
 		delete(l.handing.waits, link)
 	}
 	l.syncs.Gone(link)
+	l.lost[link] = l.m.Clock.Now()
 }
 
 // verdict decides whether a request may go on, as far as that does not depend on the state of its session.
@@ -542,6 +553,7 @@ func (l *leading) end() {
 	}
 	l.movesEnd()
 	if l.m.peers != nil {
+		l.m.silence.leadingEnds(l.m.Clock.Now())
 		l.m.Tracker.Follow() // the next leader decides about the sessions
 	}
 }

@@ -17,6 +17,8 @@ type link struct {
 	// been answered.
 	exchange *lease.Exchange
 	priority int64 // of a follower that has one, as it has told this leader; else 0
+	arrived  int64 // when the last packet arrived, ns on the server's clock
+	told     bool  // the learner was told of all silent sessions: see silent.go
 }
 
 // learner reports whether an up-to-date learner is at the other end. l may be nil.

@@ -27,10 +27,10 @@ type move struct {
 	asked     proto.Zxid       // the zxid of its question
 }
 
-// move lets a client go on when all that it has asked for before is committed. If its session moves that is noted, but
-// not at a standalone server, where none does. REQUIRES: the Tracker has given the session to where it goes.
-func (l *leading) move(to move, from zab.LinkID) {
-	if from != l.destination(&to) && l.m.peers != nil {
+// move lets a client go on when all that it has asked for before is committed. With note the history tells of it, but
+// not at a standalone server. REQUIRES: the Tracker has given the session to where it goes.
+func (l *leading) move(to move, note bool) {
+	if note && l.m.peers != nil {
 		timeout := proto.AppendInt32(nil, to.timeoutMs)
 		l.propose(&write{session: to.id, xid: flow.MoveXid, op: proto.OpCreateSession, body: timeout}, proto.OK)
 	}

@@ -76,6 +76,10 @@ func (m *Host) ping(l *link, msg *zab.Message) *peers.Packet {
 	if m.status.State != zab.Following && m.MayAnswer() {
 		x.Tell()
 	}
+	if l.warren && !l.told && m.leads() {
+		l.told = true
+		m.sendSilent(l, m.Tracker.TakeSilent(true))
+	}
 	if l.warren && x.Told() > 0 {
 		p.Data = appendMarked(p.Data, x.Told(), arrivedMark)
 	}
@@ -89,7 +93,8 @@ func (m *Host) pong(l *link, msg *zab.Message) *peers.Packet {
 		l.exchange = &lease.Exchange{}
 	}
 	l.exchange.Sent(m.Clock.Now())
-	data := m.Tracker.AppendTouched([]byte{})
+	data, released := m.Tracker.AppendTouched([]byte{})
+	m.released(l, released)
 	if m.role != nil { // without a role, what observers have reported is not in data
 		for _, below := range m.links {
 			if below.learner() {

@@ -150,6 +150,7 @@ func (m *Host) opened(state zab.State) {
 		m.Doors.Bar()
 	}
 	m.resumeKept()
+	m.reportLeft()
 	m.Disk.Snapshotter.Allow()
 	m.delivered = max(m.delivered, m.Store.LastZxid())
 	m.committed, m.seen = max(m.committed, m.delivered), max(m.seen, m.delivered)

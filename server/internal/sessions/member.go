@@ -12,8 +12,10 @@ import (
 // In an ensemble the leader tracks every session and decides that one has expired. A learner tracks those of its
 // clients and tells the leader which of them it heard of. Source: quorum-protocol 8.4 to 8.6.
 
-// Lead begins to track all sessions of the state, which each yields, with their full timeouts from now. It is not
-// known which server has the client of a session before the client sends a request.
+// Lead begins to track all sessions of the state, which each yields, with their full timeouts from now: see
+// Inherit for
+// those of which more is known. It is not known which server has the client of a session before the client sends a
+// request.
 func (t *Tracker) Lead(each func(yield func(id proto.SessionID, timeoutMs int32)), now int64) {
 	t.Reset(false)
 	t.mu.Lock()
@@ -39,7 +41,7 @@ func (t *Tracker) Check(id proto.SessionID, link zab.LinkID, local bool, now int
 		return proto.OK // a local session of that learner, as far as this server knows
 	case s == nil, link == ownerHere && s.closing.Load():
 		return proto.ErrSessionExpired
-	case s.owner == ownerUnknown:
+	case s.owner == ownerUnknown && !s.silent:
 		s.owner = link
 	case s.owner != link:
 		return proto.ErrSessionMoved
@@ -51,19 +53,21 @@ func (t *Tracker) Check(id proto.SessionID, link zab.LinkID, local bool, now int
 }
 
 // Revalidate gives a session to the learner on link, whose client has reconnected with it. It returns the link that
-// had it before, as Owner does. It reports false if there is no such session, or if only this server knows it.
+// had it before, as Owner does. note says that the history must tell of it: the session has moved, or was silent.
+// valid is false if there is no such session, or if only this server knows it.
 func (t *Tracker) Revalidate(id proto.SessionID, timeoutMs int32, link zab.LinkID, now int64) (
-	from zab.LinkID, valid bool,
+	from zab.LinkID, note, valid bool,
 ) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.live(id)
 	if s == nil || s.local.Load() {
-		return 0, false
+		return 0, false, false
 	}
-	from, s.owner = s.owner, link
+	from, note = s.owner, s.owner != link || s.silent
+	s.owner, s.claimed, s.silent = link, link == ownerHere, false
 	t.renew(s, timeoutMs, now)
-	return from, true
+	return from, note, true
 }
 
 // Owner returns the link to the learner that has a session: 0 if this server has it, or no server knows it.
@@ -98,38 +102,43 @@ func (t *Tracker) Own() map[*Session]bool {
 	return own
 }
 
-// Reclaim gives a session to the learner on link, whose client has kept its connection over a change of the leader. It
-// reports false if the session does not live, or if its client was heard of at another server.
-func (t *Tracker) Reclaim(id proto.SessionID, link zab.LinkID) bool {
+// Reclaim gives a session to the learner on link, whose client has kept its connection over a change of the leader and
+// was last heard of there, at heard. It reports false if the session does not live, or if its client was heard of at
+// another server, or has been at none.
+func (t *Tracker) Reclaim(id proto.SessionID, link zab.LinkID, heard int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.live(id)
-	if s == nil || s.local.Load() || s.owner != ownerUnknown {
+	if s == nil || s.local.Load() || s.owner != ownerUnknown || s.silent {
 		return false
 	}
 	s.owner = link
+	t.setHeard(s, min(s.heard.Load(), heard))
 	return true
 }
 
-// Retake tracks a session of which c has been kept over a change of the leader. A leader does so by the rule of
-// Reclaim, and gives it the full timeout from now. At a learner it must not be tracked already: its client would have
-// come back on another connection.
-func (t *Tracker) Retake(s *Session, c Conn, leads bool, now int64) bool {
+// Retake tracks a session of which c has been kept over a change of the leader, and whose client was last heard of at
+// heard. A leader does so by the rule of Reclaim. At a learner, which has told the leader when that was, it
+// must not be
+// tracked already: its client would have come back on another connection.
+func (t *Tracker) Retake(s *Session, c Conn, leads bool, heard int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	known := t.mu.sessions[s.ID]
 	if leads {
-		if known == nil || known.closing.Load() || known.local.Load() || known.owner != ownerUnknown {
+		if known == nil || known.closing.Load() || known.local.Load() || known.owner != ownerUnknown || known.silent {
 			return false
 		}
 		delete(t.mu.buckets[known.bucket], known)
 	} else if known != nil {
 		return false
 	}
-	s.conn, s.owner, s.bucket, s.reported = c, ownerHere, -1, 0
+	s.conn, s.owner, s.claimed, s.bucket = c, ownerHere, false, -1
 	t.mu.sessions[s.ID] = s
+	s.heard.Store(heard)
+	s.reported = heard
 	if leads {
-		t.renew(s, s.timeoutMs.Load(), now)
+		t.place(s)
 	}
 	return true
 }
@@ -145,6 +154,7 @@ func (t *Tracker) Adopt(id proto.SessionID, timeoutMs int32, c Conn, now int64) 
 	}
 	old, s.conn = s.conn, c
 	s.moved.Store(false)
+	s.claimed = false
 	t.renew(s, timeoutMs, now)
 	return s, old
 }
@@ -153,16 +163,16 @@ func (t *Tracker) Adopt(id proto.SessionID, timeoutMs int32, c Conn, now int64) 
 const TouchSize = 12
 
 // AppendTouched appends the sessions that this learner, or an observer of it, has heard of since the last call,
-// and forgets those whose client has disconnected. They are in the order of
-// their ids. Source: quorum-protocol 8.5.
-func (t *Tracker) AppendTouched(b []byte) []byte {
-	all := t.takeTouched()
+// and forgets those whose client has disconnected. They are in the order of their ids. released are those that it has
+// forgotten, and whose clients are not about to go on here. Source: quorum-protocol 8.5.
+func (t *Tracker) AppendTouched(b []byte) (_ []byte, released []Silent) {
+	all, released := t.takeTouched()
 	slices.SortFunc(all, func(a, b touched) int { return cmp.Compare(a.id, b.id) })
 	for _, s := range all {
 		b = binary.BigEndian.AppendUint64(b, uint64(s.id))
 		b = binary.BigEndian.AppendUint32(b, uint32(s.timeoutMs))
 	}
-	return b
+	return b, released
 }
 
 // touched is a session that was heard of.
@@ -172,11 +182,11 @@ type touched struct {
 }
 
 // takeTouched is AppendTouched in no order.
-func (t *Tracker) takeTouched() (all []touched) {
+func (t *Tracker) takeTouched() (all []touched, released []Silent) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.mu.learns {
-		return nil
+		return nil, nil
 	}
 	for id, s := range t.mu.sessions {
 		if s.local.Load() {
@@ -187,13 +197,16 @@ func (t *Tracker) takeTouched() (all []touched) {
 			all = append(all, touched{id, s.timeoutMs.Load()})
 		} else if s.conn == nil {
 			delete(t.mu.sessions, id)
+			if s.released() {
+				released = append(released, Silent{id, heard})
+			}
 		}
 	}
 	for id, timeoutMs := range t.mu.below {
 		all = append(all, touched{id, timeoutMs})
 	}
 	clear(t.mu.below)
-	return all
+	return all, released
 }
 
 // Touched extends the sessions that a learner has heard of, according to its answer to PING.

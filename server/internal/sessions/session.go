@@ -31,6 +31,10 @@ type Session struct {
 	bucket   int64      // in which it expires, -1 if in none
 	owner    zab.LinkID // at a leader: the link on which its requests come
 	reported int64      // at a learner: the part of heard that the leader knows
+	// claimed says that its client is about to go on here, or at an observer of this follower, on another connection:
+	// at a learner the leader has been asked.
+	claimed bool
+	silent  bool // at a leader: owner has the client no more, and other servers are told so; see silent.go
 
 	// After is the last zxid that the leader had proposed when the client came to this server. The host goroutine
 	// of a learner owns it.
@@ -40,8 +44,13 @@ type Session struct {
 // Owners of sessions other than the links of learners.
 const (
 	ownerHere    zab.LinkID = 0
-	ownerUnknown            = ^zab.LinkID(0) // the first link with a request for the session becomes its owner
+	ownerUnknown            = OwnerUnknown
 )
+
+// OwnerUnknown is the owner of a session of which a new leader does not know yet which server has its
+// client: the first
+// link with a request for the session becomes its owner.
+const OwnerUnknown = ^zab.LinkID(0)
 
 // Touch notes that the client was heard of at now. It reports whether the client was heard of within the timeout
 // before: if not, the leader may have expired the session, and this server may not have applied that yet.

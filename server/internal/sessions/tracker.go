@@ -23,6 +23,8 @@ type Tracker struct {
 		// below holds the sessions that observers of this follower have heard of, with their timeouts, and that
 		// the leader does not know of yet.
 		below map[proto.SessionID]int32
+		// silent are the sessions without a client of which TakeSilent has not told yet. Only a leader has them.
+		silent []*Session
 	}
 }
 
@@ -93,7 +95,7 @@ func (t *Tracker) Resume(id proto.SessionID, timeoutMs int32, c Conn, now int64)
 	if s = t.live(id); s == nil {
 		return nil, nil
 	}
-	old, s.conn, s.owner = s.conn, c, ownerHere
+	old, s.conn, s.owner, s.claimed, s.silent = s.conn, c, ownerHere, false, false
 	t.renew(s, timeoutMs, now)
 	return s, old
 }
@@ -112,8 +114,12 @@ func (t *Tracker) Serving(id proto.SessionID) Conn {
 func (t *Tracker) Unbind(s *Session, c Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s.conn == c {
-		s.conn = nil
+	if s.conn != c {
+		return
+	}
+	s.conn = nil
+	if !t.mu.learns && s.owner == ownerHere && !s.claimed && t.mu.sessions[s.ID] == s {
+		t.silence(s)
 	}
 }
 
@@ -174,5 +180,5 @@ func (t *Tracker) Reset(learns bool) {
 	t.mu.sessions = map[proto.SessionID]*Session{}
 	t.mu.buckets = map[int64]map[*Session]struct{}{}
 	t.mu.learns = learns
-	t.mu.below = nil
+	t.mu.below, t.mu.silent = nil, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -341,7 +342,8 @@ func TestOrder(t *testing.T) {
 	for _, i := range rand.Perm(count) {
 		tr.Adopt(ids[i], 1000, &conn{}, 1)
 	}
-	told := tr.AppendTouched(nil)
+	told, released := tr.AppendTouched(nil)
+	require.Empty(t, released)
 	require.Len(t, told, count*TouchSize)
 	for i, id := range ids {
 		require.Equal(t, uint64(id), binary.BigEndian.Uint64(told[i*TouchSize:]))
@@ -380,16 +382,16 @@ func TestSessionsAreReclaimedOnce(t *testing.T) {
 	require.False(t, tr.Retake(kept, c, true, 10_000*ms), "it is taken")
 	require.False(t, tr.Retake(moved, c, true, 10_000*ms))
 	require.False(t, tr.Retake(ended, c, true, 10_000*ms))
-	require.False(t, tr.Reclaim(kept.ID, 7))
-	require.False(t, tr.Reclaim(moved.ID, 8))
+	require.False(t, tr.Reclaim(kept.ID, 7, 20_000*ms))
+	require.False(t, tr.Reclaim(moved.ID, 8, 20_000*ms))
 	require.Same(t, c, tr.Serving(kept.ID))
 	require.Empty(t, tr.sweep(15_000*ms))
 	require.Len(t, tr.sweep(16_000*ms), 2, "each has had its whole timeout from the new leader")
 
 	tr.Lead(func(yield func(proto.SessionID, int32)) { yield(kept.ID, 5000) }, 20_000*ms)
-	require.True(t, tr.Reclaim(kept.ID, 7))
+	require.True(t, tr.Reclaim(kept.ID, 7, 20_000*ms))
 	require.Equal(t, proto.ErrSessionMoved, tr.Check(kept.ID, 8, false, 20_000*ms))
-	from, valid := tr.Revalidate(kept.ID, 5000, 8, 20_000*ms)
+	from, _, valid := tr.Revalidate(kept.ID, 5000, 8, 20_000*ms)
 	require.True(t, valid)
 	require.EqualValues(t, 7, from)
 	require.EqualValues(t, 8, tr.Owner(kept.ID))
@@ -398,4 +400,84 @@ func TestSessionsAreReclaimedOnce(t *testing.T) {
 	again := &Session{ID: kept.ID}
 	require.True(t, tr.Retake(again, c, false, 20_000*ms))
 	require.False(t, tr.Retake(again, c, false, 20_000*ms), "its client has come back on another connection")
+}
+
+// TestSilentSessionsAreInherited follows sessions through leaders and learners: when they are silent, when they expire
+// under the next leader, and that none of them goes on at a server without a txn. Times are s.
+func TestSilentSessionsAreInherited(t *testing.T) {
+	const s = 1000 * ms
+	const left, kept, fresh = proto.SessionID(1), proto.SessionID(2), proto.SessionID(3)
+	state := func(yield func(proto.SessionID, int32)) {
+		for _, id := range []proto.SessionID{left, kept, fresh} {
+			yield(id, 10_000)
+		}
+	}
+	ids := func(all []Silent) (ids []proto.SessionID) {
+		for _, one := range all {
+			ids = append(ids, one.ID)
+		}
+		slices.Sort(ids)
+		return ids
+	}
+
+	learner := trackAt(time.Second)
+	learner.Follow()
+	c := &conn{}
+	own, _ := learner.Adopt(left, 10_000, c, 100*s)
+	learner.Adopt(kept, 10_000, &conn{}, 100*s)
+	learner.Unbind(own, c)
+	_, released := learner.AppendTouched(nil)
+	require.Empty(t, released, "the leader first learns that it was heard of")
+	require.Equal(t, []Silent{{left, 100 * s}}, learner.Left())
+	learner.Claim(left)
+	require.Empty(t, learner.Left(), "its client is coming back")
+	_, released = learner.AppendTouched(nil)
+	require.Empty(t, released)
+	own, _ = learner.Adopt(left, 10_000, c, 101*s)
+	learner.Unbind(own, c)
+	learner.AppendTouched(nil)
+	_, released = learner.AppendTouched(nil)
+	require.Equal(t, []Silent{{left, 101 * s}}, released)
+
+	leader := trackAt(time.Second)
+	leader.Lead(state, 105*s)
+	var ages []int64
+	for id, heard := range EachSilent(AppendSilent(nil, released, 105*s+ms/2), 106*s) {
+		ages = append(ages, heard)
+		leader.Released(id, 7, heard)
+	}
+	require.Equal(t, []int64{102 * s}, ages, "the second on the way makes it younger")
+	require.Equal(t, []proto.SessionID{left}, ids(leader.TakeSilent(false)))
+	require.Empty(t, leader.TakeSilent(false), "it is told once")
+	require.False(t, leader.Reclaim(left, 7, 106*s), "no kept connection gets it")
+	require.True(t, leader.Reclaim(kept, 7, 104*s))
+	leader.Released(kept, 8, 90*s)
+	require.Empty(t, leader.TakeSilent(false), "another server has it")
+	require.Empty(t, leader.sweep(111*s))
+	require.Equal(t, left, leader.sweep(113 * s)[0].ID, "its timeout from 102 s on")
+	require.Equal(t, kept, leader.sweep(115 * s)[0].ID, "its server has heard of it at 104 s")
+	require.Equal(t, fresh, leader.sweep(116 * s)[0].ID, "nothing is known of it: its timeout from 105 s on")
+
+	next := trackAt(time.Second)
+	next.Lead(state, 108*s)
+	next.Inherit(left, 103*s)
+	next.Inherit(kept, 120*s)
+	next.Abandon(OwnerUnknown)
+	require.Equal(t, []proto.SessionID{left, kept, fresh}, ids(next.TakeSilent(true)))
+	require.Equal(t, proto.ErrSessionMoved, next.Check(left, 7, false, 103*s), "of an earlier connection")
+	_, note, valid := next.Revalidate(left, 10_000, 7, 109*s)
+	require.True(t, valid)
+	require.True(t, note, "so the history tells that it is used again")
+	require.Equal(t, []proto.SessionID{kept, fresh}, ids(next.TakeSilent(true)))
+	require.Empty(t, next.sweep(117*s))
+	require.Len(t, next.sweep(119*s), 2, "what is said of the future changes nothing")
+
+	next.Lead(state, 130*s)
+	here, _ := next.Resume(fresh, 10_000, c, 130*s)
+	_, _, _ = next.Revalidate(fresh, 10_000, ownerHere, 131*s)
+	next.Unbind(here, c)
+	require.Empty(t, next.TakeSilent(true), "its client is coming back")
+	next.Resume(fresh, 10_000, c, 131*s)
+	next.Unbind(here, c)
+	require.Equal(t, []Silent{{fresh, 131 * s}}, next.TakeSilent(false))
 }

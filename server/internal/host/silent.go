@@ -1,0 +1,176 @@
+package host
+
+import (
+	"cmp"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/sessions"
+	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/zab"
+)
+
+// What servers tell each other of silent sessions, whose clients no server has: see sessions/silent.go. Only Warren
+// servers are told.
+
+// silence is what a learner knows of silent sessions. Owned by the host goroutine. What it knows counts for the leader
+// of the next epoch only: in any later one the session may have been used, and what tells of that is not here.
+type silence struct {
+	link  zab.LinkID                // to the leader that has told of heard
+	heard map[proto.SessionID]int64 // when their clients were last heard of, ns on the server's clock
+	// former is what is left of the last role. until is when its leader was last heard of: from then on, no time is
+	// counted against clients until there is another leader. left are the sessions of this server that it has not told
+	// the leader of, as heard.
+	former struct {
+		link         zab.LinkID
+		epoch, until int64
+		left         map[proto.SessionID]int64
+	}
+}
+
+// silentMax bounds the sessions that a leader tells of; of more it does not tell.
+const silentMax = 1 << 20
+
+// told notes what the leader tells of silent sessions.
+func (s *silence) told(l *link, data []byte) {
+	if s.link != l.ID {
+		s.link, s.heard = l.ID, map[proto.SessionID]int64{}
+	}
+	for id, heard := range sessions.EachSilent(data, l.arrived) {
+		if len(s.heard) < silentMax {
+			s.heard[id] = heard
+		}
+	}
+}
+
+// delivered forgets the sessions that have txns: their clients have come back, or they have ended.
+func (s *silence) delivered(txns []zab.Txn) {
+	if len(s.heard) == 0 && len(s.former.left) == 0 {
+		return
+	}
+	for _, t := range txns {
+		r := proto.NewReader(t.Payload)
+		var h proto.TxnHeader
+		h.Decode(&r)
+		delete(s.heard, h.ClientID)
+		delete(s.former.left, h.ClientID)
+	}
+}
+
+// leadingEnds notes that this server does not lead any more.
+func (s *silence) leadingEnds(now int64) {
+	*s = silence{}
+	s.former.until = now
+}
+
+// followingEnds notes that this server does not follow the leader any more.
+func (s *silence) followingEnds(f *following) {
+	if f.link == nil {
+		s.leadingEnds(f.m.Clock.Now())
+		return
+	}
+	if s.link != f.link.ID {
+		s.heard = nil
+	}
+	s.former.link, s.former.epoch, s.former.until, s.former.left = f.link.ID, f.epoch, f.link.arrived, nil
+	if f.link.ID == f.m.noting {
+		s.former.left = map[proto.SessionID]int64{}
+		for _, left := range f.m.Tracker.Left() {
+			s.former.left[left.ID] = left.Heard
+		}
+	}
+}
+
+// without is when a client counts as heard of that was heard of at heard, under the leader before: the time without a
+// leader until now is not counted.
+func (s *silence) without(heard, now int64) int64 {
+	return min(heard+max(now-s.former.until, 0), now)
+}
+
+// inherit gives the tracker of this leader what is known from the leader before.
+func (s *silence) inherit(t *sessions.Tracker, epoch, now int64) {
+	if s.former.epoch != 0 && s.former.epoch+1 == epoch {
+		if s.link == s.former.link {
+			s.inheritAll(t, s.heard, now)
+		}
+		s.inheritAll(t, s.former.left, now)
+	}
+	s.heard, s.former.left = nil, nil
+}
+
+func (s *silence) inheritAll(t *sessions.Tracker, heard map[proto.SessionID]int64, now int64) {
+	for _, id := range inOrder(heard, cmp.Compare) {
+		t.Inherit(id, s.without(heard[id], now))
+	}
+}
+
+// heard is when the client of a kept connection was last heard of, as if there had been a leader all the time.
+func (m *Host) heard(s *sessions.Session) int64 { return m.silence.without(s.Heard(), m.Clock.Now()) }
+
+func (m *Host) leads() bool {
+	_, leads := m.role.(*leading)
+	return leads
+}
+
+// tellSilent is called with every tick of the core: a leader tells its learners which sessions have become silent.
+// Those whose server is gone become silent when no connection can have been kept for them any more.
+func (m *Host) tellSilent() {
+	l, leads := m.role.(*leading)
+	if !leads {
+		return
+	}
+	now := m.Clock.Now()
+	for _, id := range inOrder(l.lost, cmp.Compare) {
+		if now-l.lost[id] >= int64(min(m.Config.ConnectionKeep, m.lease.Length())) {
+			delete(l.lost, id)
+			m.Tracker.Abandon(id)
+		}
+	}
+	silent := m.Tracker.TakeSilent(false)
+	if len(silent) == 0 {
+		return
+	}
+	for _, id := range inOrder(m.links, cmp.Compare) {
+		if to := m.links[id]; to.learner() && to.told {
+			m.sendSilent(to, silent) // it leaves with the next turn
+		}
+	}
+}
+
+// released tells the leader of sessions whose clients have left this server.
+func (m *Host) released(l *link, all []sessions.Silent) {
+	if l.warren && l.Peer == m.status.Leader {
+		m.sendSilent(l, all)
+	}
+}
+
+// reportLeft tells the next leader of the sessions that the last one was not told of. They were this
+// server's until the
+// end of the epoch before, by the argument for kept connections.
+func (m *Host) reportLeft() {
+	f, follows := m.role.(*following)
+	if !follows {
+		return
+	}
+	s := &m.silence
+	if f.link != nil && s.former.epoch != 0 && s.former.epoch+1 == f.epoch {
+		var left []sessions.Silent
+		now := m.Clock.Now()
+		for _, id := range inOrder(s.former.left, cmp.Compare) {
+			left = append(left, sessions.Silent{ID: id, Heard: s.without(s.former.left[id], now)})
+		}
+		m.released(f.link, left)
+	}
+	s.former.left = nil
+}
+
+// sendSilent sends sessions in packets of a bounded size.
+func (m *Host) sendSilent(l *link, all []sessions.Silent) {
+	const most = 4096
+	for len(all) > 0 {
+		n := min(len(all), most)
+		data := sessions.AppendSilent(nil, all[:n], m.Clock.Now())
+		l.SendPacket(&peers.Packet{Type: peers.PacketSilent, Zxid: -1, Data: data})
+		m.touch(l)
+		all = all[n:]
+	}
+}

@@ -1,0 +1,107 @@
+package ensemble
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	warren "github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// TestDeadClientsGoOnTime kills the leader again and again, more often than the session timeout. The sessions of dead
+// clients end within their timeout and the time without a leader, also where the server of the client died
+// with it. The
+// sessions of living clients, which only ping, go on.
+func TestDeadClientsGoOnTime(t *testing.T) {
+	const (
+		timeout = 12 * time.Second
+		each    = 4 * time.Second                    // from the end of one election to the next kill
+		slack   = time.Second + 500*time.Millisecond // and one tick, because sessions expire in buckets
+		clients = 5
+	)
+	c := newScene(t, of(cluster.Warren, 3)...)
+	c.whole()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	var addrs []string
+	for _, node := range c.nodes {
+		addrs = append(addrs, node.Addr())
+	}
+	type alive struct {
+		*warren.Client
+		session warren.SessionID
+	}
+	var living []alive
+	opened := time.Now() // every client is heard of after this
+	var dead []*wire.Conn
+	for _, node := range c.nodes {
+		for i := range clients {
+			one, err := warren.Dial(ctx, strings.Join(addrs, ","), warren.WithSessionTimeout(timeout))
+			require.NoError(t, err)
+			defer one.Close()
+			_, err = one.Create(ctx, fmt.Sprintf("/living-%d-%d", node.ID(), i), nil, warren.Ephemeral)
+			require.NoError(t, err)
+			living = append(living, alive{one, one.State().SessionID})
+			conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: int32(timeout.Milliseconds())})
+			require.NoError(t, err)
+			_, err = conn.Create(fmt.Sprintf("/dead-%d-%d", node.ID(), i), nil, proto.ModeEphemeral)
+			require.NoError(t, err)
+			dead = append(dead, conn)
+		}
+	}
+
+	leader := c.certainLeader()
+	died, leaderless := time.Now(), time.Duration(0)
+	leader.Kill() // with its clients
+	for _, conn := range dead {
+		conn.Close()
+	}
+	began := died
+	left := func() (n int) {
+		names, _, err := living[0].Children(ctx, "/")
+		require.NoError(t, err)
+		for _, name := range names {
+			if strings.HasPrefix(name, "dead-") {
+				n++
+			}
+		}
+		if n < len(dead) {
+			require.GreaterOrEqual(t, time.Since(opened), timeout, "a session ends early")
+		}
+		return n
+	}
+	for kills := 1; ; kills++ {
+		for other := leader; other == leader; {
+			other = c.certainLeader()
+		}
+		leaderless += time.Since(began)
+		leader.Start()
+		for next := time.Now().Add(each); time.Now().Before(next) && left() > 0; {
+			time.Sleep(50 * time.Millisecond)
+		}
+		took := time.Since(died)
+		if left() == 0 {
+			t.Logf("%d kills, %v without a leader: sessions of %v ended after %v", kills, leaderless, timeout, took)
+			require.Greater(t, kills, 2, "or this has shown nothing")
+			require.LessOrEqual(t, took, timeout+leaderless+slack)
+			break
+		}
+		require.LessOrEqual(t, took, timeout+leaderless+slack, "dead clients' sessions live on after %d kills", kills)
+		c.whole()
+		leader = c.certainLeader()
+		began = time.Now()
+		leader.Kill()
+	}
+	for _, one := range living {
+		require.Equal(t, one.session, one.State().SessionID)
+		_, _, err := one.Children(ctx, "/")
+		require.NoError(t, err)
+	}
+}
