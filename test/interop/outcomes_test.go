@@ -86,8 +86,8 @@ func holderOf(t *testing.T, nodes []*cluster.Node) (holder *cluster.Node) {
 	return holder
 }
 
-// TestOutcomesBesideZooKeeper offers the extension in an ensemble of both kinds: a server of Warren grants it as long as
-// one of Warren leads, and no server of ZooKeeper minds the bytes of the offer. A session goes from one to the other.
+// TestOutcomesBesideZooKeeper offers the extension in an ensemble of both kinds: a server of Warren grants it as long
+// as one of Warren leads, and no server of ZooKeeper minds the bytes of the offer. A session goes from one to another.
 func TestOutcomesBesideZooKeeper(t *testing.T) {
 	nodes := cluster.Ensemble(t, cluster.Options{}, cluster.Options{}, cluster.Options{})
 	for _, node := range nodes {
