@@ -262,8 +262,9 @@ func names(some []*Server) string {
 	return strings.Join(all, "")
 }
 
-// histories tells of members whose histories differ, each once, and not of those that stay outside. One that the leader
-// is connected with, and does not take for a stranger, has the ensemble's history by now: the others hear so later.
+// histories tells of members whose histories differ, each once, and not of those that stay outside. One that the
+// leader is connected with, and does not take for a stranger, has the ensemble's history by now: the others hear so
+// later.
 func (j *judge) histories() {
 	told := map[int64]bool{}
 	for i := range j.all {
@@ -295,8 +296,8 @@ func (j *judge) follows(id int64) bool {
 		!slices.ContainsFunc(l.Strangers, func(h History) bool { return h.Server == id })
 }
 
-// members compares the lists of servers. One that is not of the same version is on its way, and so is one that a server
-// got by its restart, as long as all of them have the same leader.
+// members compares the lists of servers. One that is not of the same version is on its way, and so is one that a
+// server got by its restart, as long as all of them have the same leader.
 func (j *judge) members() {
 	lists := map[string][]*Server{}
 	versions := map[int64]bool{}
