@@ -67,9 +67,10 @@ func patient(c *config.Config) { c.SyncLimit = 50 }
 // rows are the defects of the host, and those of the agreement that test/sim cannot have.
 func rows() []defect {
 	return []defect{
-		of(defects.PersistedBeforeWrite, NeverBack,
-			Options{Servers: 3, Faults: crashes, Mean: 500 * time.Millisecond}),
-		of(defects.SyncedBeforeFdatasync, NeverBack, Options{Servers: 3, Faults: crashes}),
+		of(defects.PersistedBeforeWrite, OneHistory, Options{Servers: 1, Faults: []Fault{SlowDisk, PowerLoss},
+			Mean: 500 * time.Millisecond, Punctual: true}),
+		of(defects.SyncedBeforeFdatasync, ModelDigest, Options{Servers: 3, Faults: []Fault{SlowDisk, Outage},
+			Mean: 500 * time.Millisecond, Punctual: true}),
 		of(defects.SnapshotNamedTooFar, SameDigest, Options{Servers: 3, Faults: crashes}),
 		of(defects.TruncKeepsSnapshots, SameDigest,
 			Options{Servers: 3, Faults: both, Mean: 500 * time.Millisecond, Configure: seldom}),
