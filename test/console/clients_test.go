@@ -1,0 +1,71 @@
+package console
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/recipes"
+)
+
+// holds lets a new client hold a lock, and returns it.
+func (j *journey) holds(path, name string) *client.Client {
+	j.t.Helper()
+	c, err := client.Dial(j.t.Context(), j.ensemble.Addr(1))
+	require.NoError(j.t, err)
+	j.t.Cleanup(func() { _ = c.Close() })
+	_, err = recipes.NewMutex(c, path, recipes.WithData([]byte(name))).Lock(j.t.Context())
+	require.NoError(j.t, err)
+	return c
+}
+
+// waits lets a client wait for a lock, as the n-th below its path.
+func (j *journey) waits(c *client.Client, path, name string, n int) {
+	j.t.Helper()
+	go func() { _, _ = recipes.NewMutex(c, path, recipes.WithData([]byte(name))).Lock(j.t.Context()) }()
+	require.Eventually(j.t, func() bool {
+		names, _, err := j.client.Children(j.t.Context(), path)
+		return err == nil && len(names) == n
+	}, patience, 10*time.Millisecond)
+}
+
+// Two sessions that wait for each other stand out, and a third one that waits behind them does not.
+func TestWhoWaitsForWhom(t *testing.T) {
+	script := axe(t)
+	j := visit(t, desk, 1)
+	first, second, third := j.holds("/orders", "billing"), j.holds("/stock", "shipping"), j.holds("/mail", "mailer")
+	j.show("recipes")
+	j.awaitText("[aria-label='Who waits for whom']", "No session waits for a lock")
+	j.waits(third, "/stock", "mailer", 2)
+	j.button("Look")
+	j.await("document.querySelectorAll('.waits > a').length === 3")
+	require.Zero(t, eval[int](j, "document.querySelectorAll('.waits .in-cycle, .waits .cycle').length"))
+	j.waits(first, "/stock", "billing", 3)
+	j.waits(second, "/orders", "shipping", 2)
+	j.button("Look")
+	j.awaitText("[aria-label='Who waits for whom'] .note", "2 sessions wait for each other, and 1 behind them")
+	require.Equal(t, 2, eval[int](j, "document.querySelectorAll('.waits > .in-cycle').length"))
+	require.Equal(t, 4, eval[int](j, "document.querySelectorAll('.waits .cycle path:first-child').length"))
+	marked := eval[string](j, "[...document.querySelectorAll('.waits > .in-cycle')].map(e => e.textContent).join()")
+	require.Contains(t, marked, "billing")
+	require.Contains(t, marked, "shipping")
+	require.False(t, strings.Contains(marked, "mailer"))
+	j.fits(t, script, "recipes")
+	j.click(".waits > a.in-cycle")
+	j.await("location.hash.startsWith('#/sessions?find=')")
+}
+
+// The pages of the documentation are one click away, behind a proxy with a prefix, too.
+func TestDocumentationIsLinked(t *testing.T) {
+	j := visit(t, desk, 1)
+	j.throughProxy()
+	j.show("")
+	j.button("Documentation")
+	j.await("location.pathname === '/a/prefix/docs/' && document.querySelector('h1')")
+	j.do(chromedp.Navigate(eval[string](j, "document.querySelector('a.to-console').href")))
+	j.awaitText("#main", "stands alone")
+}
