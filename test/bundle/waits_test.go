@@ -59,8 +59,8 @@ func TestWaits(t *testing.T) {
 		{"an election", recipes{held("election", "/a", "1", "2"), held("election", "/b", "2", "1")}, "", "", ""},
 		{"a queue", recipes{held("queue", "/a", "1", "2")}, "", "", ""},
 	}
-	built := api.Build(api.BuildOptions{EntryPoints: []string{filepath.Join("../..", App, "src/waits.ts")}, Bundle: true,
-		Format: api.FormatESModule})
+	built := api.Build(api.BuildOptions{EntryPoints: []string{filepath.Join("../..", App, "src/waits.ts")},
+		Bundle: true, Format: api.FormatESModule})
 	require.Empty(t, built.Errors)
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "waits.mjs"), built.OutputFiles[0].Contents, 0o600))

@@ -1,10 +1,12 @@
 package console
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
@@ -68,4 +70,27 @@ func TestDocumentationIsLinked(t *testing.T) {
 	j.await("location.pathname === '/a/prefix/docs/' && document.querySelector('h1')")
 	j.do(chromedp.Navigate(eval[string](j, "document.querySelector('a.to-console').href")))
 	j.awaitText("#main", "stands alone")
+}
+
+// One button saves what a bug report needs, for the super user.
+func TestSupportBundleIsSaved(t *testing.T) {
+	j := visit(t, desk, 1)
+	folder := t.TempDir()
+	j.do(command(cdpbrowser.SetDownloadBehavior, cdpbrowser.SetDownloadBehaviorParams{
+		Behavior: cdpbrowser.SetDownloadBehaviorBehaviorAllow, DownloadPath: folder}))
+	j.createFor("bob", "x")
+	j.show("servers")
+	j.button("Support bundle")
+	j.awaitText("dialog", "needs the login of the super user")
+	j.enterCredentials("bob", "x")
+	j.awaitText("#steering [role=alert]", "This is shown to the super user")
+	j.button("Log out bob")
+	j.await("document.querySelector('#login')")
+	j.loginApp()
+	j.button("Support bundle")
+	j.awaitText(".toasts", "Support bundle saved")
+	require.Eventually(t, func() bool {
+		found, err := filepath.Glob(filepath.Join(folder, "warren-support-*.tar.gz"))
+		return err == nil && len(found) == 1
+	}, patience, 10*time.Millisecond)
 }

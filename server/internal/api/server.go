@@ -17,6 +17,7 @@ type Server interface {
 	Login(user, password string) ([]auth.Identity, error)
 	DigestID(user, password string) (string, error)
 	MaySteer(a Actor) error
+	MaySeeAll(a Actor) error
 	Shared(a Actor, path string)
 
 	Znode(a Actor, path string, most int) (*Znode, error)

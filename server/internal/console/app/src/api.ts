@@ -368,6 +368,30 @@ async function ask<T>(method: string, url: string, body?: unknown, signal?: Abor
 export const get = <T>(path: string, query?: Query, signal?: AbortSignal) =>
   ask<T>("GET", address("api/v1/" + path, query), undefined, signal);
 
+/** Saves what the API answers as a file. It asks for a login if that is what is missing. */
+export async function save(path: string, name: string, why: string): Promise<void> {
+  for (;;) {
+    let answer: Response;
+    try {
+      answer = await fetch("api/v1/" + path);
+    } catch {
+      throw new Trouble(0, "The server does not answer");
+    }
+    if (answer.ok) {
+      const a = document.createElement("a");
+      a.href = URL.createObjectURL(await answer.blob());
+      a.download = name;
+      a.click();
+      setTimeout(() => URL.revokeObjectURL(a.href), 60_000);
+      return;
+    }
+    if (identity.value?.user || !(await demandLogin(why))) {
+      const text = String((await answer.json().catch(() => null))?.detail ?? answer.statusText);
+      throw new Trouble(answer.status, text.charAt(0).toUpperCase() + text.slice(1));
+    }
+  }
+}
+
 /** Sends a change. When the login is over, it asks for one and sends the change again: nothing typed is lost. */
 export async function send<T>(method: string, path: string, body?: unknown, query?: Query): Promise<T> {
   for (;;) {
