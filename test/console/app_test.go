@@ -237,10 +237,10 @@ func TestOverviewNamesTheServerThatIsAway(t *testing.T) {
 	lost := leader%3 + 1
 	j.ensemble.Kill(lost)
 	j.awaitText("#verdict", fmt.Sprintf("2 of 3 voters are up, server %d leads, none may fail", leader))
-	j.awaitText(".findings", fmt.Sprintf("server %d is not connected to the leader", lost))
+	j.awaitText(".findings", fmt.Sprintf("server %d: does not answer", lost))
 	j.awaitText(fmt.Sprintf(".server.away[data-server='%d']", lost), "Away")
 	j.await("document.querySelectorAll('.server').length === 3")
-	j.awaitText(".events", fmt.Sprintf("server %d is not connected to the leader", lost))
+	j.awaitText(".events", fmt.Sprintf("server %d: does not answer", lost))
 	require.NoError(t, j.ensemble.Start(lost))
 	j.awaitText("#verdict", "3 of 3 voters are up")
 	j.awaitText(".events", "Resolved: ")

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -8,16 +9,22 @@ import (
 
 	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
 )
 
-// holds lets a new client hold a lock, and returns it.
+// holds lets a new client of server 1 hold a lock, and returns it.
 func (j *journey) holds(path, name string) *client.Client {
 	j.t.Helper()
-	c, err := client.Dial(j.t.Context(), j.ensemble.Addr(1))
+	return j.holdsAt(1, path, name)
+}
+
+func (j *journey) holdsAt(server int, path, name string) *client.Client {
+	j.t.Helper()
+	c, err := client.Dial(j.t.Context(), j.ensemble.Addr(server))
 	require.NoError(j.t, err)
 	j.t.Cleanup(func() { _ = c.Close() })
 	_, err = recipes.NewMutex(c, path, recipes.WithData([]byte(name))).Lock(j.t.Context())
@@ -93,4 +100,45 @@ func TestSupportBundleIsSaved(t *testing.T) {
 		found, err := filepath.Glob(filepath.Join(folder, "warren-support-*.tar.gz"))
 		return err == nil && len(found) == 1
 	}, patience, 10*time.Millisecond)
+}
+
+// From any server: which server holds which session, and the session that holds a lock is opened wherever it is. Of a
+// server that is away nothing is made up.
+func TestSessionsOfEveryServer(t *testing.T) {
+	script := axe(t)
+	j := visit(t, desk, 3)
+	leader := j.toLeader()
+	others := []int{leader%3 + 1, (leader+1)%3 + 1}
+	j.holdsAt(others[0], "/orders", "billing")
+	j.holdsAt(others[1], "/stock", "shipping")
+	j.show("sessions")
+	row := func(server int) string {
+		return fmt.Sprintf("[...document.querySelectorAll('#sessions tbody tr')].some(r => "+
+			"r.children[2].textContent === '%d' && r.children[0].textContent.includes('127.0.0.1'))", server)
+	}
+	j.await("document.querySelectorAll('#sessions .tag').length === 3")
+	refresh := func(condition string) {
+		j.t.Helper()
+		require.Eventually(t, func() bool {
+			j.button("Refresh")
+			return eval[bool](j, condition)
+		}, patience, 200*time.Millisecond, condition)
+	}
+	refresh(row(others[0]) + " && " + row(others[1]))
+	j.fits(t, script, "sessions")
+	j.dress(desk)
+	j.show("recipes")
+	j.awaitText("[aria-label='/orders'] li", "billing")
+	j.click("[aria-label='/orders'] li a")
+	j.await("document.querySelectorAll('#sessions tbody tr').length === 1")
+	j.click("#sessions tbody button")
+	j.awaitText("dialog", fmt.Sprintf("Connected to server %d since", others[0]))
+	j.awaitText("dialog", "/orders/")
+	j.press(kb.Escape)
+	j.ensemble.Kill(others[1])
+	j.show("sessions")
+	j.enterText("[aria-label='Filter sessions']", "")
+	refresh(fmt.Sprintf("document.querySelector('#sessions').textContent.includes('Server %d: not known')", others[1]))
+	refresh("[...document.querySelectorAll('#sessions tbody tr')].some(r => " +
+		"r.children[2].textContent === 'Not known' && r.children[0].textContent === 'Not known')")
 }

@@ -54,7 +54,7 @@ func (f *fakeServer) Children(Actor, string, string, int) (*Children, error) {
 	return nil, proto.ErrNoNode
 }
 func (f *fakeServer) Search(Actor, Query) (*Found, error) { return nil, facts.ErrNotServing }
-func (f *fakeServer) Sessions(Actor, uint64, int) (*Sessions, error) {
+func (f *fakeServer) Sessions(Actor, string, uint64, int) (*Sessions, error) {
 	return nil, refusal(http.StatusUnauthorized, "log in")
 }
 func (f *fakeServer) Slow(Actor, int) (*Slow, error)       { return &Slow{}, nil }

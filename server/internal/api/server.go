@@ -27,7 +27,7 @@ type Server interface {
 	Sizes(a Actor, path string) (*Sizes, error)
 	Watchers(a Actor, path string) (*Watchers, error)
 	Quota(a Actor, path string) (*Quota, error)
-	Sessions(a Actor, after uint64, limit int) (*Sessions, error)
+	Sessions(a Actor, find string, after uint64, limit int) (*Sessions, error)
 	Top(a Actor, by string, most int) (*Top, error)
 	Slow(a Actor, most int) (*Slow, error)
 	// Audit returns the newest lines of the audit log, at most so many.

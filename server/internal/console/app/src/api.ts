@@ -5,8 +5,10 @@ import { signal } from "@preact/signals";
 export interface Problem {
   severity: string;
   check: string;
+  server: number | null;
   text: string;
   remedy: string;
+  since: number;
 }
 export interface Member {
   id: number;
@@ -27,11 +29,12 @@ export interface Ensemble {
   leader: number | null;
   zxid: string;
   epoch: number;
-  znodes: number;
-  ephemerals: number;
-  dataBytes: number;
-  watches: number;
-  sessions: number;
+  znodes: number | null;
+  ephemerals: number | null;
+  dataBytes: number | null;
+  watches: number | null;
+  sessions: number | null;
+  treeAt: number | null;
   connections: number;
   outstanding: number;
   latency: { min: number; mean: number; max: number };
@@ -42,15 +45,19 @@ export interface Ensemble {
 export interface ServerState {
   id: number;
   trouble: string;
+  heardAt: number | null;
+  silentSince: number | null;
   roundTripMs: number | null;
   state: string;
+  lastState: string;
   version: string;
   zxid: string;
-  connections: number;
-  outstanding: number;
-  meanMs: number;
+  connections: number | null;
+  outstanding: number | null;
+  meanMs: number | null;
   uptimeMs: number | null;
   diskFree: number | null;
+  draining: boolean;
 }
 export interface Servers {
   servers: ServerState[];
@@ -120,26 +127,31 @@ export interface Found {
   after: string;
   missed: boolean;
 }
+/** A session. What only the server knows to which the client is connected is null if no server has told it. */
 export interface Session {
   label: string;
-  address: string;
-  connected: number;
+  state: "connected" | "disconnected" | "unknown";
+  server: number | null;
   timeoutMs: number;
-  secure: boolean;
-  received: number;
-  sent: number;
-  outstanding: number;
-  lastOp: string;
-  meanMs: number;
-  maxMs: number;
-  watches: number;
   ephemerals: number;
   paths: string[];
+  address: string;
+  connected: number | null;
+  secure: boolean | null;
+  received: number | null;
+  sent: number | null;
+  outstanding: number | null;
+  lastOp: string;
+  meanMs: number | null;
+  maxMs: number | null;
+  watches: number | null;
 }
 export interface Sessions {
   total: number;
+  found: number;
   sessions: Session[];
   after: number;
+  servers: { id: number; sessions: number | null; trouble: string }[];
 }
 export interface TopEntry {
   key: string;
