@@ -610,7 +610,7 @@ func TestAppOrdersAreClosed(t *testing.T) {
 	j.show("servers")
 	j.awaitText("#steering", "warren.console.writes is false")
 	j.loginApp()
-	require.Zero(t, eval[int](j, "document.querySelectorAll('#steering button.btn:not(:disabled)').length"))
+	require.Zero(t, eval[int](j, "document.querySelectorAll('#steering .orders button:not(:disabled)').length"))
 	j.show("tree?path=%2Fa")
 	j.awaitText("#text", "kept")
 	require.False(t, eval[bool](j, "[...document.querySelectorAll('button')].some(b => b.textContent === 'Edit')"))
