@@ -109,8 +109,8 @@ func (o *operators) console() http.Handler {
 	return console.New(api.New(api.Options{
 		Server: inside.New(shown, o.front), Orders: o.orders, Log: o.Log, Guesses: o.front.Guesses,
 		Now: o.Runtime.Now, Writes: c.ConsoleWrites, Links: c.ConsoleLinks, Ensembles: c.ConsoleEnsembles,
-		RequestMax: o.Config.JuteMaxBuffer,
-		Remote:     func(r *http.Request) netip.Addr { return admin.Remote(r, o.Config.IPUseXForwardedFor) }}))
+		RequestMax: o.Config.JuteMaxBuffer, Metrics: o.metrics,
+		Remote: func(r *http.Request) netip.Addr { return admin.Remote(r, o.Config.IPUseXForwardedFor) }}))
 }
 
 // stopAdmin ends the admin server. It may be called more than once.

@@ -15,6 +15,12 @@ func Silent(why string) Finding {
 	return find(Error, "unreachable", "check whether it runs, and check the network", "does not answer: %s", why)
 }
 
+// Unheard is the finding of a member that has never answered at its client port, and is not known to be away.
+func Unheard(why string) Finding {
+	return find(Notice, "not-known", "let the servers reach each other's client ports, so that each of them knows "+
+		"how all are", "nothing is known of it, because its client port does not answer other servers: %s", why)
+}
+
 // Absent is the finding of a server that is not connected to the leader.
 func Absent(leader int64) Finding {
 	return find(Error, "unreachable", "check whether it runs, and check the network",

@@ -94,6 +94,9 @@ func (j *judge) server(s *Server) {
 	case s.Silent != "" && j.young(s.Drained, stopped):
 		j.add(s, Ended(s.Silent), s.SilentSince)
 		return
+	case s.Silent != "" && s.Heard.IsZero() && j.mayRun(s.ID):
+		j.add(s, Unheard(s.Silent), s.SilentSince)
+		return
 	case s.Silent != "":
 		f := Silent(s.Silent)
 		if j.electing && s.Heard.IsZero() { // it may be about to start
@@ -134,6 +137,18 @@ func (j *judge) server(s *Server) {
 	for _, f := range s.Own {
 		j.add(s, f, f.Since)
 	}
+}
+
+// mayRun reports whether a member that nobody has heard may be there all the same: the leader is connected with it, or
+// others follow a leader that nobody has heard either. A firewall may keep servers from each other's client ports.
+func (j *judge) mayRun(id int64) bool {
+	if id == NoServer {
+		return false
+	}
+	if len(j.leaders) == 1 {
+		return j.leaders[0].Instance != 0 && !slices.Contains(j.leaders[0].Absent, id)
+	}
+	return len(j.leaders) == 0 && len(j.learners) > 0
 }
 
 // quorum looks whether exactly one leads, and how many voters may fail.
@@ -224,7 +239,7 @@ func (j *judge) spare(leader *Server) {
 	away, known := 0, true
 	for i := range j.all {
 		if s := &j.all[i]; s.Voter && s != leader && !(s.Known() && s.Serving) && s.ID != NoServer {
-			if s.Heard.IsZero() && s.Silent == "" && !slices.Contains(leader.Absent, s.ID) {
+			if s.Heard.IsZero() && (s.Silent == "" || j.mayRun(s.ID)) && !slices.Contains(leader.Absent, s.ID) {
 				continue // the leader is connected with it
 			}
 			away++
@@ -262,8 +277,9 @@ func names(some []*Server) string {
 	return strings.Join(all, "")
 }
 
-// histories tells of members whose histories differ, each once, and not of those that stay outside. One that the leader
-// is connected with, and does not take for a stranger, has the ensemble's history by now: the others hear so later.
+// histories tells of members whose histories differ, each once, and not of those that stay outside. One that the
+// leader is connected with, and does not take for a stranger, has the ensemble's history by now: the others hear so
+// later.
 func (j *judge) histories() {
 	told := map[int64]bool{}
 	for i := range j.all {
@@ -295,8 +311,8 @@ func (j *judge) follows(id int64) bool {
 		!slices.ContainsFunc(l.Strangers, func(h History) bool { return h.Server == id })
 }
 
-// members compares the lists of servers. One that is not of the same version is on its way, and so is one that a server
-// got by its restart, as long as all of them have the same leader.
+// members compares the lists of servers. One that is not of the same version is on its way, and so is one that a
+// server got by its restart, as long as all of them have the same leader.
 func (j *judge) members() {
 	lists := map[string][]*Server{}
 	versions := map[int64]bool{}

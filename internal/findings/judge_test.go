@@ -71,6 +71,18 @@ func TestEnsemble(t *testing.T) {
 		"the leader hears one whose port nobody knows": {func(all []Server) {
 			all[2] = Server{ID: 3, Voter: true}
 		}, nil},
+		"a firewall is before the client ports of the others": {func(all []Server) {
+			all[1] = Server{ID: 2, Voter: true, Silent: "no answer within a second"}
+			all[2] = Server{ID: 3, Voter: true, Silent: "no answer within a second"}
+		}, []string{"notice not-known 2", "notice not-known 3"}},
+		"the same, seen from a follower": {func(all []Server) {
+			all[0] = Server{ID: 1, Voter: true, Silent: "no answer within a second"}
+			all[1] = Server{ID: 2, Voter: true, Silent: "no answer within a second"}
+		}, []string{"notice leader-not-asked", "notice not-known 1", "notice not-known 2"}},
+		"one that was never heard is away": {func(all []Server) {
+			dead(all, 2)
+			all[2].Heard = time.Time{}
+		}, []string{"error no-spare", "error unreachable 3"}},
 		"quorum lost": {func(all []Server) { dead(all, 1); dead(all, 2); looking(&all[0]) },
 			[]string{"critical no-quorum", "error not-serving 1", "error unreachable 2", "error unreachable 3"}},
 		"quorum lost this moment": {func(all []Server) {

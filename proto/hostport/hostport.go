@@ -13,7 +13,7 @@ import (
 )
 
 // ErrSyntax is wrapped by all errors of this package.
-var ErrSyntax = errors.New("is no host, and no host:port")
+var ErrSyntax = errors.New("is neither a host nor host:port")
 
 // Host reads a host that stands alone, and returns it without brackets. It does not say whether a name is one.
 func Host(text string) (string, error) {

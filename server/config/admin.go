@@ -32,8 +32,8 @@ type Admin struct {
 	RestoreEnabled bool
 	// PProf serves the profiles of the Go runtime at /debug/pprof/. Key warren.pprof; default false. Warren's own.
 	PProf bool
-	// Console serves the console at /console/ and its API at /api/v1. Key warren.console.enabled; default true.
-	// Warren's own.
+	// Console serves the console at /console/, its API at /api/v1 and the documentation at /docs/. Key
+	// warren.console.enabled; default true. Warren's own.
 	Console bool
 	// ConsoleWrites lets visitors of the console and of its API change znodes after a login, as far as ACLs allow it.
 	// Key warren.console.writes; default false. Warren's own.

@@ -85,7 +85,7 @@ func TestFormsOfHosts(t *testing.T) {
 		}
 		for _, text := range []string{"[localhost]", "[127.0.0.1]", "127.0.0.1:2181", "[::1]:2181", "[::1", "zk1:"} {
 			_, _, err := parse(ports + key + "=" + text)
-			require.ErrorContains(t, err, "is no host", "%s=%s", key, text)
+			require.ErrorContains(t, err, "is neither a host nor host:port", "%s=%s", key, text)
 		}
 		l := newLoader(base())
 		l.readFile([]byte(ports), "zoo.cfg")
@@ -133,7 +133,7 @@ func TestMemberKeys(t *testing.T) {
 	}
 	for key, rule := range map[string]string{
 		"server.x": `"x" is not a whole number`, "server.": `"" is not a whole number`,
-		"server.-1": "the id must be at least 0", "server.99999999999999999999": "is not a whole number",
+		"server.-1": "the id must be at least 0", "server.99999999999999999999": "is too large or too small",
 	} {
 		_, err := memberID(key)
 		require.ErrorContains(t, err, rule, key)

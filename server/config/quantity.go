@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -15,7 +16,7 @@ import (
 const millisMax = int64(math.MaxInt64 / time.Millisecond)
 
 // parseNumber reads a decimal number with an optional sign, as Java does; with a prefix 0x or # it is hexadecimal, as
-// in the jute.maxbuffer=0x9fffff of many installations. The error has Java's words.
+// in the jute.maxbuffer=0x9fffff of many installations. An error names the text.
 func parseNumber(text string) (int64, error) {
 	digits, base := text, 10
 	sign := ""
@@ -32,7 +33,10 @@ func parseNumber(text string) (int64, error) {
 		return 0, notNumber(text)
 	}
 	n, err := strconv.ParseInt(sign+digits, base, 64)
-	if err != nil {
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return 0, rulef("%q is too large or too small", text)
+	case err != nil:
 		return 0, notNumber(text)
 	}
 	return n, nil

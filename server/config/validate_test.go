@@ -38,7 +38,7 @@ func TestValidationMatrix(t *testing.T) {
 		{"tickTime 0", "tickTime=0", "", "tickTime is not set", 2},
 		{"tickTime negative", "tickTime=-5", "", "must be at least 0", 2},
 		{"tickTime too large", "tickTime=107374183", "", "must be at most 107374182", 2},
-		{"overflow", "tickTime=99999999999999999999", "", "is not a whole number", 2},
+		{"overflow", "tickTime=99999999999999999999", "", "is too large or too small", 2},
 		{"min above max", "minSessionTimeout=9\nmaxSessionTimeout=8", "",
 			"minSessionTimeout must not be larger than maxSessionTimeout", 2},
 		{"min above the default max", "tickTime=1\nminSessionTimeout=21", "",

@@ -26,11 +26,8 @@ import (
 	"github.com/seed94657493/warren/recipes"
 )
 
-var (
-	pictures = flag.String("pictures", "",
-		"folder for the pictures that the documents show; none are written without it")
-	paint = flag.Int("paint", 0, "how many znodes the tree has when first paints are measured; 0 measures none")
-)
+var pictures = flag.String("pictures", "",
+	"folder for the pictures that the documents show; none are written without it")
 
 // pictureMax is how many bytes a picture of the documents has.
 const pictureMax = 160_000
@@ -69,11 +66,16 @@ func TestPictures(t *testing.T) {
 		j.dress(screen{1440, scheme})
 		j.show("")
 		j.awaitText("#verdict", "3 of 3 voters are up")
-		j.picture("console-overview-"+scheme, 1250)
+		j.picture("console-overview-"+scheme, 1440, 1250)
 		j.show("tree?path=%2Fconfig%2Ftopics%2Forders")
 		j.awaitText("#text", "retention.ms")
-		j.picture("console-tree-"+scheme, 700)
+		j.picture("console-tree-"+scheme, 1440, 700)
 	}
+	j.dress(telephone)
+	j.picture("console-tree-phone", telephone.width, 844)
+	j.show("")
+	j.awaitText("#verdict", "3 of 3 voters are up")
+	j.picture("console-overview-phone", telephone.width, 844)
 	stop()
 }
 
@@ -170,10 +172,10 @@ func (j *journey) load(server int) (stop func()) {
 	}
 }
 
-// picture writes what the tab shows in a window of a height, if it is asked for.
-func (j *journey) picture(name string, height int64) {
+// picture writes what the tab shows in a window of a size, if it is asked for.
+func (j *journey) picture(name string, width, height int64) {
 	j.t.Helper()
-	j.do(chromedp.EmulateViewport(1440, height))
+	j.do(chromedp.EmulateViewport(width, height))
 	var small bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestCompression}
 	require.NoError(j.t, encoder.Encode(&small, reduce(j.screenshot())))
@@ -222,31 +224,4 @@ func reduce(full image.Image) *image.Paletted {
 		}
 	}
 	return small
-}
-
-// TestFirstPaint measures, with -paint, when a page with a large tree behind it shows its first content.
-func TestFirstPaint(t *testing.T) {
-	if *paint == 0 {
-		t.Skip("it takes a flag, and a machine that does nothing else")
-	}
-	j := visit(t, desk, 1)
-	const wide = 200_000
-	for made := 0; made < *paint; made += wide {
-		parent := fmt.Sprintf("/p%d", made/wide)
-		j.create(parent, "")
-		j.createMany(parent, min(wide, *paint-made))
-	}
-	for _, path := range []string{"", "tree", "tree?path=%2Fp0", "sessions"} {
-		var all []float64
-		for range 11 {
-			j.do(chromedp.Navigate("about:blank"))
-			j.show(path)
-			j.await("performance.getEntriesByName('first-contentful-paint').length")
-			all = append(all, eval[float64](j, "performance.getEntriesByName('first-contentful-paint')[0].startTime"))
-		}
-		slices.Sort(all)
-		t.Logf("%d znodes, page %q: first content after %.0f ms (median of %d), at most %.0f ms", *paint, path,
-			all[len(all)/2], len(all), all[len(all)-1])
-		require.Less(t, all[len(all)/2], 300.0, path)
-	}
 }

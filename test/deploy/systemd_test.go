@@ -64,10 +64,10 @@ func TestUnitAgreesWithItsFolders(t *testing.T) {
 	unit := readUnit(t, read(t, "systemd/warren.service"))
 	user := unit["Service.User"][0]
 	require.Contains(t, read(t, "systemd/warren.sysusers"), "\nu "+user+" ")
-	folders := map[string]string{}
+	folders, modes := map[string]string{}, map[string]string{}
 	for line := range strings.Lines(read(t, "systemd/warren.tmpfiles")) {
 		if f := strings.Fields(line); len(f) > 4 && f[0] == "d" {
-			folders[f[1]] = f[3]
+			folders[f[1]], modes[f[1]] = f[3], f[2]
 		}
 	}
 	state := "/var/lib/" + unit["Service.StateDirectory"][0]
@@ -76,6 +76,12 @@ func TestUnitAgreesWithItsFolders(t *testing.T) {
 	require.Equal(t, "ZOO_LOG_DIR=/var/log/"+unit["Service.LogsDirectory"][0]+" GOTRACEBACK=crash",
 		unit["Service.Environment"][0])
 	require.Contains(t, read(t, "systemd/zoo.cfg"), "dataDir="+state+"\n")
+
+	// A reconfiguration renames files in the folder of zoo.cfg, which ProtectSystem=strict makes read-only.
+	etc := "/etc/" + unit["Service.ConfigurationDirectory"][0]
+	require.Equal(t, []string{etc}, unit["Service.ReadWritePaths"])
+	require.Equal(t, "0770", modes[etc], "the group, which is that of the server, writes")
+	require.Equal(t, modes[etc], unit["Service.ConfigurationDirectoryMode"][0], "systemd warns if they differ")
 }
 
 // The file that packages install starts a server, and an ensemble with the comment signs removed.

@@ -40,8 +40,9 @@ func TestMessagesExist(t *testing.T) {
 func readSource(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	for _, dir := range []string{"client", "cmd", "datatree", "internal/findings", "proto", "server", "snapshot", "wal",
-		"zab"} {
+	for _, dir := range []string{
+		"client", "cmd", "datatree", "internal/findings", "proto", "server", "snapshot", "wal", "zab",
+	} {
 		err := filepath.WalkDir(filepath.Join("..", "..", dir), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err

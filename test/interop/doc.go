@@ -11,6 +11,8 @@
 //     its reason and the section of the specification.
 //   - TestJavaClient, TestShell, TestKazoo and TestCClient run programs in testdata, which print
 //     an OK line for every operation they have checked.
+//   - TestKazooLearnsOutcomes kills servers under a kazoo client whose adapter was written from
+//     docs/protocol/extensions.md alone: no call fails, and none is done twice.
 //   - TestKazooSuite runs kazoo's own suite with its own harness, with -interop.kazoo and Debian's pytest. All of its
 //     476 tests pass but one, which fails with ZooKeeper 3.8 as well.
 //   - TestSurface and TestEnsembleSurface compare the four-letter words, the admin commands and the metrics,

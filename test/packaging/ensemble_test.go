@@ -248,7 +248,7 @@ func freshDebian(t *testing.T) string {
 func installed(t *testing.T, root string) {
 	t.Helper()
 	uid, gid := userOf(t, root, "warren")
-	for name, want := range map[string]string{"/etc/warren": "drwxr-x--- root",
+	for name, want := range map[string]string{"/etc/warren": "drwxrwx--- root",
 		"/var/lib/warren": "drwxr-x--- warren", "/var/log/warren": "drwxr-x--- warren",
 		"/etc/warren/zoo.cfg": "-rw-r--r-- root", "/usr/bin/warren": "-rwxr-xr-x root",
 		"/usr/share/doc/warren/THIRD_PARTY_NOTICES":     "-rw-r--r-- root",

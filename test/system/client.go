@@ -45,7 +45,7 @@ type client struct {
 const clientPlace = 1 << 8
 
 func (w *world) newClient(id int) *client {
-	c := &client{w: w, id: id, p: w.s.newProcess(fmt.Sprintf("c%d", id)), load: newLoad(w.s, id, w.o.Busy)}
+	c := &client{w: w, id: id, p: w.s.newProcess(fmt.Sprintf("c%d", id)), load: newLoad(w.s, id, &w.o)}
 	c.p.drift = w.drift()
 	if w.s.chance(15) {
 		c.alone = 1 + w.s.rng.IntN(len(w.nodes))

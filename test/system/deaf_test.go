@@ -46,10 +46,9 @@ func TestDeafLeader(t *testing.T) {
 	var longest time.Duration
 	for seed := uint64(1); seed <= 20; seed++ {
 		w := newWorld(Options{Seed: seed, Servers: 3 + 2*int(seed%2), Faults: []Fault{}, Clients: 1})
-		w.s.slow = ""                           // tasks that begin a second late are no measure
-		w.syncLimit = []int{6, 20, 100}[seed%3] // the followers of a short lease wait for its end, the others do not
+		w.s.slow = "" // tasks that begin a second late are no measure
 		for _, n := range w.nodes {
-			n.cfg.SyncLimit = w.syncLimit
+			n.cfg.SyncLimit = []int{6, 20, 100}[seed%3] // followers wait for the end of a short lease only
 		}
 		stop := w.s.guard()
 		for _, n := range w.nodes {

@@ -67,9 +67,10 @@ func patient(c *config.Config) { c.SyncLimit = 50 }
 // rows are the defects of the host, and those of the agreement that test/sim cannot have.
 func rows() []defect {
 	return []defect{
-		of(defects.PersistedBeforeWrite, NeverBack,
-			Options{Servers: 3, Faults: crashes, Mean: 500 * time.Millisecond}),
-		of(defects.SyncedBeforeFdatasync, NeverBack, Options{Servers: 3, Faults: crashes}),
+		of(defects.PersistedBeforeWrite, OneHistory, Options{Servers: 1, Faults: []Fault{SlowDisk, PowerLoss},
+			Mean: 500 * time.Millisecond, Punctual: true}),
+		of(defects.SyncedBeforeFdatasync, ModelDigest, Options{Servers: 3, Faults: []Fault{SlowDisk, Outage},
+			Mean: 500 * time.Millisecond, Punctual: true}),
 		of(defects.SnapshotNamedTooFar, SameDigest, Options{Servers: 3, Faults: crashes}),
 		of(defects.TruncKeepsSnapshots, SameDigest,
 			Options{Servers: 3, Faults: both, Mean: 500 * time.Millisecond, Configure: seldom}),
@@ -91,8 +92,9 @@ func rows() []defect {
 		of(defects.DiffTooLate, Asserted, Options{Servers: 3, Faults: crashes}),
 		of(defects.SyncWithoutQuorum, ReplyOrder, Options{Servers: 3, Faults: cuts}).quick(),
 		of(defects.SyncOvertakes, Convergence, Options{Servers: 3, Faults: calm, Slow: "applier"}),
-		of(defects.LeaseOutlivesQuorum, SessionEnds, Options{Servers: 3, Clients: 6,
-			Faults: []Fault{Stall, Partition}, Mean: 3 * time.Second, Restless: true}),
+		// who waits for a write, or goes elsewhere, does not hear what a server without a lease says
+		of(defects.LeaseOutlivesQuorum, SessionEnds, Options{Servers: 3, Clients: 6, Faults: []Fault{Partition},
+			Mean: 2 * time.Second, Idle: true, Configure: func(c *config.Config) { c.SyncLimit = 20 }}),
 		of(defects.GenerationUnchecked, SessionOrder, Options{Servers: 3, Clients: 4,
 			Faults: []Fault{HandOver, Reset}, Mean: 300 * time.Millisecond,
 			Busy: true, Slow: "journal", Late: time.Second}),
@@ -107,7 +109,9 @@ func rows() []defect {
 			Mean: 500 * time.Millisecond, Busy: true, Slow: "applier", Late: time.Second}),
 		of(defects.FormerLinks, SessionOrder,
 			Options{Servers: 3, Faults: []Fault{SlowNet, OneWay, Partition, Pause}, Mean: 500 * time.Millisecond}),
-		of(defects.OneFullDiskRefuses, Room, Options{Servers: 3, Faults: []Fault{FullDisk}}),
+		// much is written, for longer than a fault has consequences
+		of(defects.OneFullDiskRefuses, Room, Options{Servers: 3, Clients: 2, Faults: []Fault{FullDisk},
+			Mean: 3 * time.Second, Busy: true, Punctual: true}),
 		of(defects.MovesUntold, SessionOrder, Options{
 			Servers: 3, Faults: []Fault{HandOver, SlowNet, ClientCut}, Mean: 100 * time.Millisecond, Busy: true,
 			Restless: true, Configure: patient,

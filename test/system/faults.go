@@ -245,7 +245,12 @@ func (f *faults) jump(lasts time.Duration) {
 		}
 		f.did(ClockJump, "suspended")
 		p.rest()
-		s.plan(lasts, nil, "go on", func() { p.wall += by; p.goOn() })
+		s.plan(lasts, nil, "go on", func() {
+			if !f.over {
+				p.wall += by
+				p.goOn()
+			}
+		})
 	}
 }
 

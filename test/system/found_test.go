@@ -71,7 +71,7 @@ func TestLogIsPurgedWhileALearnerIsBroughtUpToDate(t *testing.T) {
 	for seed := uint64(1); seed <= 6; seed++ {
 		w := newWorld(Options{Seed: seed, Servers: 3, Clients: 3, Faults: []Fault{}, Features: []Feature{}, Busy: true,
 			Configure: func(c *config.Config) { c.SnapCount, c.ForceSnapshotSync, c.SyncLimit = 4, true, 50 }})
-		w.s.slow, w.s.tracing, w.window, w.net.room, w.syncLimit = "", true, 1, 1000, 50
+		w.s.slow, w.s.tracing, w.window, w.net.room = "", true, 1, 1000
 		stop := w.s.guard()
 		for _, n := range w.nodes {
 			require.NoError(t, n.disk.found())

@@ -28,11 +28,14 @@ type asked struct {
 	watch watchKind
 }
 
-func newLoad(s *scheduler, id int, busy bool) *load {
+func newLoad(s *scheduler, id int, o *Options) *load {
 	l := &load{s: s, id: id, mean: s.between(5*time.Millisecond, 100*time.Millisecond), bouts: 1 + s.rng.IntN(10),
 		reads: 30 + s.rng.IntN(50)}
-	if s.chance(12) || busy { // there are always many requests on their way
+	if s.chance(12) || o.Busy { // there are always many requests on their way
 		l.bouts, l.reads, l.steady = 30, s.rng.IntN(50), 2*time.Millisecond
+	}
+	if o.Idle {
+		l.mean, l.bouts, l.reads, l.steady = s.between(50*time.Millisecond, 300*time.Millisecond), 1, 97, 0
 	}
 	return l
 }

@@ -113,7 +113,7 @@ func (n *node) ended(err error) {
 	n.disk.crash(100)
 	switch {
 	case n.disk.hurt:
-		if n.w.faults.over { // nobody else will, where it ended as the faults did
+		if !n.disk.bad && !n.disk.full { // it was repaired before the server ended; else the repair restarts it
 			n.w.faults.restart(n, n.w.tick)
 		}
 	case n.disk.spoilt != "" && !started, n.disk.dormant != "" && !started && errors.Is(err, rebuild.ErrGap):

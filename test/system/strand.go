@@ -43,8 +43,10 @@ func (f *faults) strand(n *node) {
 	s.plan(s.between(0, 20*time.Millisecond), nil, "leave", func() { leave(other.id) })
 	s.plan(s.between(60*time.Millisecond, 150*time.Millisecond), nil, "leave again", func() { leave(leader.id) })
 	s.plan(150*time.Millisecond, nil, "kill", func() {
-		leader.kill(100, true)
-		f.restart(leader, 800*time.Millisecond)
+		if !f.over {
+			leader.kill(100, true)
+			f.restart(leader, 800*time.Millisecond)
+		}
 	})
 	s.plan(time.Second, nil, "choose", func() { c.alone = 0 })
 }

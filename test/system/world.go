@@ -36,8 +36,12 @@ type Options struct {
 	// is above the usual.
 	Slow string
 	Late time.Duration
+	// Punctual lets no tasks be slow.
+	Punctual bool
 	// Busy lets every client have many requests on their way.
 	Busy bool
+	// Idle lets every client ask seldom, and mostly read: what it holds it keeps.
+	Idle bool
 	// Again lets clients count their requests from 1 again on a new connection, sometimes.
 	Again bool
 	// Restless lets clients move to another server at every second occasion, and at once.
@@ -104,6 +108,9 @@ func newWorld(o Options) *world {
 	}
 	if o.Slow != "" {
 		s.slow, s.tardiness, s.late = o.Slow, 5+s.rng.IntN(40), max(s.late, o.Late)
+	}
+	if o.Punctual {
+		s.slow = ""
 	}
 	w.syncLimit = []int{6, 6, 20}[s.rng.IntN(3)]
 	w.factor = []float64{0.33, 100}[s.rng.IntN(2)]
@@ -189,7 +196,7 @@ func (w *world) role(id int) config.Role {
 
 // leaseOf is what package server promises of the lease.
 func (w *world) leaseOf() lease {
-	return lease{length: max(2*w.tick, time.Duration(w.syncLimit)*w.tick/3), drift: w.driftMax}
+	return lease{length: max(2*w.tick, time.Duration(w.nodes[0].cfg.SyncLimit)*w.tick/3), drift: w.driftMax}
 }
 
 // applied takes a txn that a server has applied. No two servers may differ.

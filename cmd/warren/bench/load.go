@@ -76,7 +76,7 @@ var loads = []Load{
 func Find(name string) (Load, error) {
 	i := slices.IndexFunc(loads, func(l Load) bool { return l.Name() == name })
 	if i < 0 {
-		return nil, fmt.Errorf("bench: there is no load %q, want one of %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("bench: unknown load %q: use one of %s", name, strings.Join(Names(), ", "))
 	}
 	return loads[i], nil
 }

@@ -23,7 +23,7 @@ func parseMix(s string) (Mix, error) {
 		}
 		kind, ok := parseKind(name)
 		if !ok {
-			return m, fmt.Errorf("bench: mix: unknown kind %q, want one of %s", name, strings.Join(kindNames[:], ", "))
+			return m, fmt.Errorf("bench: mix: unknown kind %q: use one of %s", name, strings.Join(kindNames[:], ", "))
 		}
 		n, err := strconv.Atoi(weight)
 		if err != nil || n < 0 || n > maxWeight {

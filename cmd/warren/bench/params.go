@@ -76,24 +76,24 @@ func (p *Params) Validate() error {
 		{"step", p.Step}}
 	for _, v := range positive {
 		if v.value < 1 {
-			return fmt.Errorf("bench: --%s is %d, want at least 1", v.flag, v.value)
+			return fmt.Errorf("bench: --%s %d: it must be at least 1", v.flag, v.value)
 		}
 	}
 	switch {
 	case p.Connections > 1_000_000:
-		return fmt.Errorf("bench: --connections is %d, want at most 1000000", p.Connections)
+		return fmt.Errorf("bench: --connections %d: it must be at most 1000000", p.Connections)
 	case p.Outstanding > maxOutstanding:
-		return fmt.Errorf("bench: --outstanding is %d, want at most %d", p.Outstanding, maxOutstanding)
+		return fmt.Errorf("bench: --outstanding %d: it must be at most %d", p.Outstanding, maxOutstanding)
 	case p.Znodes > 100_000_000:
-		return fmt.Errorf("bench: --znodes is %d, want at most 100000000", p.Znodes)
+		return fmt.Errorf("bench: --znodes %d: it must be at most 100000000", p.Znodes)
 	case p.Watches < 0 || p.Watches > 10_000:
-		return fmt.Errorf("bench: --watches is %d, want 0 to 10000", p.Watches)
+		return fmt.Errorf("bench: --watches %d: it must be between 0 and 10000", p.Watches)
 	case p.Step > 100:
-		return fmt.Errorf("bench: --step is %d, want at most 100", p.Step)
+		return fmt.Errorf("bench: --step %d: it must be at most 100", p.Step)
 	case p.PathLength < 0 || p.PathLength > 10_000:
-		return fmt.Errorf("bench: --path-length is %d, want 0 to 10000", p.PathLength)
+		return fmt.Errorf("bench: --path-length %d: it must be between 0 and 10000", p.PathLength)
 	case p.Rate < 0 || math.IsNaN(p.Rate) || p.Rate > 1e9:
-		return fmt.Errorf("bench: --rate is %v, want 0 to 1e9", p.Rate)
+		return fmt.Errorf("bench: --rate %v: it must be between 0 and 1e9", p.Rate)
 	case p.Duration <= 0:
 		return errors.New("bench: --duration must be positive")
 	case p.Warmup < 0:
@@ -101,7 +101,7 @@ func (p *Params) Validate() error {
 	case p.Slice <= 0:
 		return errors.New("bench: --slice must be positive")
 	case p.Timeout < time.Millisecond || p.Timeout > math.MaxInt32*time.Millisecond:
-		return errors.New("bench: --timeout is out of range")
+		return errors.New("bench: --timeout must be between 1ms and 596h")
 	}
 	for _, s := range p.Sources {
 		if net.ParseIP(s) == nil {

@@ -26,7 +26,7 @@ func TestParseMix(t *testing.T) {
 	for text, want := range map[string]string{
 		"":              `mix "": want kind=weight`,
 		"get":           `mix "get": want kind=weight`,
-		"put=1":         `unknown kind "put", want one of get, set, create,`,
+		"put=1":         `unknown kind "put": use one of get, set, create,`,
 		"get=x":         `weight "x" of get is not a number from 0 to 1000000`,
 		"get=-1":        `weight "-1" of get`,
 		"get=1000001":   `weight "1000001" of get`,
@@ -77,19 +77,19 @@ func TestParamsValidate(t *testing.T) {
 		require.NoError(t, p.Validate(), l.Name())
 	}
 	for want, change := range map[string]func(*Params){
-		"--connections is 0":       func(p *Params) { p.Connections = 0 },
-		"--connections is 1000001": func(p *Params) { p.Connections = 1_000_001 },
-		"--outstanding is -1":      func(p *Params) { p.Outstanding = -1 },
-		"--znodes is 0":            func(p *Params) { p.Znodes = 0 },
-		"--rate is -1":             func(p *Params) { p.Rate = -1 },
-		"--duration must":          func(p *Params) { p.Duration = 0 },
-		"--warmup must":            func(p *Params) { p.Warmup = -1 },
-		"--slice must":             func(p *Params) { p.Slice = 0 },
-		"--step is 101":            func(p *Params) { p.Step = 101 },
-		"--watches is -1":          func(p *Params) { p.Watches = -1 },
-		"--timeout is out":         func(p *Params) { p.Timeout = time.Microsecond },
-		"--path-length is -1":      func(p *Params) { p.PathLength = -1 },
-		`--source "x"`:             func(p *Params) { p.Sources = []string{"x"} },
+		"--connections 0:":       func(p *Params) { p.Connections = 0 },
+		"--connections 1000001:": func(p *Params) { p.Connections = 1_000_001 },
+		"--outstanding -1:":      func(p *Params) { p.Outstanding = -1 },
+		"--znodes 0:":            func(p *Params) { p.Znodes = 0 },
+		"--rate -1:":             func(p *Params) { p.Rate = -1 },
+		"--duration must":        func(p *Params) { p.Duration = 0 },
+		"--warmup must":          func(p *Params) { p.Warmup = -1 },
+		"--slice must":           func(p *Params) { p.Slice = 0 },
+		"--step 101:":            func(p *Params) { p.Step = 101 },
+		"--watches -1:":          func(p *Params) { p.Watches = -1 },
+		"--timeout must be":      func(p *Params) { p.Timeout = time.Microsecond },
+		"--path-length -1:":      func(p *Params) { p.PathLength = -1 },
+		`--source "x"`:           func(p *Params) { p.Sources = []string{"x"} },
 	} {
 		p := DefaultParams()
 		change(&p)

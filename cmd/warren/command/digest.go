@@ -37,15 +37,24 @@ func newDigestCommand() *cobra.Command {
 			if len(args) > 0 {
 				return nil
 			}
-			lines := bufio.NewScanner(cmd.InOrStdin())
+			in, terminal := cli.TerminalOf(cmd.InOrStdin())
+			if terminal != nil {
+				fmt.Fprintln(cmd.ErrOrStderr(), "Type USER:PASSWORD and press Enter; Ctrl-D ends.")
+			}
+			lines := bufio.NewScanner(in)
+			read := false
 			for lines.Scan() {
+				read = true
 				id, err := digestOf(algorithm, lines.Text())
 				if err != nil {
 					return cli.Misuse(cmd, err)
 				}
 				fmt.Fprintln(out, id)
 			}
-			return lines.Err()
+			if err := lines.Err(); err != nil || read {
+				return err
+			}
+			return cli.Misuse(cmd, errors.New("no USER:PASSWORD is given, and standard input is empty"))
 		},
 	}
 	cmd.Flags().StringVar(&algorithm, "algorithm", "SHA1", "hash, as in DigestAuthenticationProvider.digestAlg")
@@ -55,11 +64,11 @@ func newDigestCommand() *cobra.Command {
 // digestOf returns the id. Errors do not show the password.
 func digestOf(algorithm, credentials string) (string, error) {
 	if !strings.Contains(credentials, ":") {
-		return "", errors.New("credentials have the form USER:PASSWORD")
+		return "", errors.New("credentials must have the form USER:PASSWORD")
 	}
 	id, ok := auth.DigestID(algorithm, []byte(credentials))
 	if !ok {
-		return "", fmt.Errorf("unknown hash algorithm %q", algorithm)
+		return "", fmt.Errorf("--algorithm %q: it must be MD5, SHA1, SHA-224, SHA-256, SHA-384 or SHA-512", algorithm)
 	}
 	return id, nil
 }

@@ -51,6 +51,8 @@ type Options struct {
 	Links bool
 	// Ensembles are other ensembles, as name=address of the admin port of one of their servers.
 	Ensembles []string
+	// Metrics serves the metrics, for support bundles; nil leaves them out.
+	Metrics http.Handler
 	// RequestMax is the largest request that the server takes, jute.maxbuffer.
 	RequestMax int
 	// Guesses counts the wrong guesses of passwords at every door of the server; nil counts those of this one.
@@ -67,6 +69,7 @@ type API struct {
 	streams    streams
 	workers    places
 	changers   places
+	bundling   places // of support bundles
 	cookie     string // its name
 	others     *others
 	links      links
@@ -92,8 +95,8 @@ func New(o Options) *API {
 		}
 	}
 	a := &API{o: o, routes: map[string]map[string]*route{}, workers: make(places, workersMax),
-		changers: make(places, changesMax),
-		origins:  http.NewCrossOriginProtection(), cookie: cookiePrefix + secret()[:8]}
+		changers: make(places, changesMax), bundling: make(places, 1),
+		origins: http.NewCrossOriginProtection(), cookie: cookiePrefix + secret()[:8]}
 	a.links.mu.live, a.linkCookie = map[loginKey]*Link{}, linkCookie+secret()[:8]
 	a.others = newOthers(o.Ensembles)
 	a.logins.mu.live = map[loginKey]*login{}

@@ -16,6 +16,7 @@
 //	routes     the table of resources, and those of one znode
 //	works, views, past, steering  those of many znodes, of what explains an ensemble, of the past, of orders
 //	behind     those of the audit log and of backups
+//	support    bundles for bug reports
 //	changes    streams of changes
 //	visitor, links  logins, and links that show znodes without one
 //	ensembles  what other ensembles say of themselves

@@ -54,7 +54,7 @@ func (f *fakeServer) Children(Actor, string, string, int) (*Children, error) {
 	return nil, proto.ErrNoNode
 }
 func (f *fakeServer) Search(Actor, Query) (*Found, error) { return nil, facts.ErrNotServing }
-func (f *fakeServer) Sessions(Actor, uint64, int) (*Sessions, error) {
+func (f *fakeServer) Sessions(Actor, string, uint64, int) (*Sessions, error) {
 	return nil, refusal(http.StatusUnauthorized, "log in")
 }
 func (f *fakeServer) Slow(Actor, int) (*Slow, error)       { return &Slow{}, nil }
@@ -66,6 +66,7 @@ func (f *fakeServer) MaySteer(a Actor) error {
 	}
 	return nil
 }
+func (f *fakeServer) MaySeeAll(a Actor) error { return f.MaySteer(a) }
 func (f *fakeServer) Change(_ context.Context, _ Actor, c Change) (string, error) {
 	if f.change != nil {
 		f.change()

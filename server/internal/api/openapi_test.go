@@ -71,6 +71,8 @@ func content(t *testing.T, schemas object, r *route) object {
 	switch {
 	case r.gives != nil:
 		return object{"application/json": object{"schema": schemaOf(t, schemas, reflect.TypeOf(r.gives))}}
+	case r.name == "support":
+		return object{"application/gzip": object{"schema": object{"type": "string", "format": "binary"}}}
 	case r.name == "changes":
 		return object{"text/event-stream": object{"schema": object{"type": "string"}}}
 	}

@@ -70,8 +70,8 @@ func table() []*route {
 				{name: "contains", about: "a part of the path below under"}, limitParam,
 				{name: "after", about: "where the answer before this one has stopped"}},
 			gives: Found{}, serve: reads(search)},
-		{method: "GET", path: "/sessions", name: "sessions", about: "A page of the sessions of this server.",
-			params: []param{limitParam,
+		{method: "GET", path: "/sessions", name: "sessions", about: "A page of the sessions of the ensemble.",
+			params: []param{limitParam, {name: "find", about: "a part of the label, or of the address of the client"},
 				{name: "after", about: "where the page before this one has ended", number: true}}, gives: Sessions{},
 			serve: reads(sessions)},
 		{method: "GET", path: "/top", name: "top",
@@ -174,8 +174,8 @@ func search(q *query, a Actor) func(Server) (*Found, error) {
 }
 
 func sessions(q *query, a Actor) func(Server) (*Sessions, error) {
-	after, limit := q.number("after", 0), q.limit()
-	return func(s Server) (*Sessions, error) { return s.Sessions(a, uint64(after), limit) }
+	find, after, limit := q.text("find", ""), q.number("after", 0), q.limit()
+	return func(s Server) (*Sessions, error) { return s.Sessions(a, find, uint64(after), limit) }
 }
 
 func top(q *query, a Actor) func(Server) (*Top, error) {

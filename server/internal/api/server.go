@@ -17,6 +17,7 @@ type Server interface {
 	Login(user, password string) ([]auth.Identity, error)
 	DigestID(user, password string) (string, error)
 	MaySteer(a Actor) error
+	MaySeeAll(a Actor) error
 	Shared(a Actor, path string)
 
 	Znode(a Actor, path string, most int) (*Znode, error)
@@ -26,7 +27,7 @@ type Server interface {
 	Sizes(a Actor, path string) (*Sizes, error)
 	Watchers(a Actor, path string) (*Watchers, error)
 	Quota(a Actor, path string) (*Quota, error)
-	Sessions(a Actor, after uint64, limit int) (*Sessions, error)
+	Sessions(a Actor, find string, after uint64, limit int) (*Sessions, error)
 	Top(a Actor, by string, most int) (*Top, error)
 	Slow(a Actor, most int) (*Slow, error)
 	// Audit returns the newest lines of the audit log, at most so many.

@@ -20,7 +20,7 @@ func viewsTable() []*route {
 			about:  "What the subtrees of a znode hold. A large tree is counted by many requests: ask while it runs.",
 			params: []param{{name: "path", about: "path of a znode; / if it is not given"}},
 			gives:  Sizes{}, serve: reads(sizes)},
-	}, slices.Concat(pastTable(), trendTable(), behindTable(), watcherTable(), laidTable())...)
+	}, slices.Concat(pastTable(), trendTable(), behindTable(), watcherTable(), laidTable(), supportTable())...)
 }
 
 func recipes(q *query, a Actor) func(Server) (*Recipes, error) {

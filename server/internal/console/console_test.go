@@ -74,7 +74,7 @@ func (f *fakeServer) Children(_ api.Actor, path, after string, limit int) (*api.
 func (f *fakeServer) Search(api.Actor, api.Query) (*api.Found, error) {
 	return &api.Found{Paths: []string{"/" + hostile}, Visited: 5, After: hostile, Missed: true}, nil
 }
-func (f *fakeServer) Sessions(api.Actor, uint64, int) (*api.Sessions, error) {
+func (f *fakeServer) Sessions(api.Actor, string, uint64, int) (*api.Sessions, error) {
 	return &api.Sessions{
 		Total: 1, After: 7,
 		Sessions: []api.Session{{Label: hostile, Address: hostile, Ephemerals: 1, Paths: []string{"/" + hostile}}},

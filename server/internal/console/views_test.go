@@ -47,6 +47,7 @@ func (fakeViews) Difference(
 		{Path: "/b", Kind: "deleted"}}}, nil
 }
 
+func (fakeViews) MaySeeAll(api.Actor) error                { return api.ErrMayNotSteer }
 func (fakeViews) Shared(api.Actor, string)                 {}
 func (fakeViews) Audit(api.Actor, int) (*api.Audit, error) { return &api.Audit{}, nil }
 func (fakeViews) Backups(api.Actor) (*api.Backups, error)  { return &api.Backups{}, nil }

@@ -122,7 +122,9 @@ func (k *keeper) keep(heard []heardServer, own int64, now time.Time) {
 		k.times[s.ID] = s.tookMs
 		if s.Silent != "" || s.Instance != 0 || s.refuses {
 			delete(k.plain, s.ID)
-		} else if _, known := k.plain[s.ID]; s.Address != "" && (!known || now.Sub(k.plain[s.ID]) >= tellEvery) {
+		} else if _, known := k.plain[s.ID]; s.Address != "" && !known {
+			k.plain[s.ID] = now.Add(-tellEvery) // it may have begun to answer a moment ago: it is asked again at once
+		} else if s.Address != "" && now.Sub(k.plain[s.ID]) >= tellEvery {
 			k.plain[s.ID] = now
 		}
 		k.others = append(k.others, follow(last[s.ID], s, now))
@@ -244,22 +246,28 @@ func askServer(ctx context.Context, address string, wantRecord bool) (s *finding
 
 // askWord returns the answer to a four-letter word.
 func askWord(ctx context.Context, address, word string) (string, error) {
+	text, err := askBytes(ctx, address, word, answerMax)
+	return string(text), err
+}
+
+// askBytes returns the answer to a four-letter word and what is behind it, of at most so many bytes.
+func askBytes(ctx context.Context, address, word string, most int64) ([]byte, error) {
 	nc, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
-		return "", plainly(err)
+		return nil, plainly(err)
 	}
 	defer func() { _ = nc.Close() }()
 	if deadline, ok := ctx.Deadline(); ok {
 		_ = nc.SetDeadline(deadline)
 	}
 	if _, err := io.WriteString(nc, word); err != nil {
-		return "", plainly(err)
+		return nil, plainly(err)
 	}
-	text, err := io.ReadAll(io.LimitReader(nc, answerMax))
+	text, err := io.ReadAll(io.LimitReader(nc, most))
 	if len(text) > 0 {
 		err = nil // a server that closes at once may reset the connection
 	}
-	return string(text), plainly(err)
+	return text, plainly(err)
 }
 
 // plainly returns the cause of an error of the network, without addresses, which the reader has.

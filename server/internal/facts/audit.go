@@ -27,7 +27,7 @@ type AuditEntry struct {
 
 // Audit returns the newest lines of the audit log, at most so many.
 func (n *Shown) Audit(a Actor, most int) (*Audit, error) {
-	if err := n.mayLookBehind(a); err != nil {
+	if err := n.MaySeeAll(a); err != nil {
 		return nil, err
 	}
 	c := n.Config.Audit
@@ -45,8 +45,8 @@ func (n *Shown) Audit(a Actor, most int) (*Audit, error) {
 	return all, nil
 }
 
-// mayLookBehind returns why the actor may not see what is about all users and about the files of the server.
-func (n *Shown) mayLookBehind(a Actor) error {
+// MaySeeAll returns why the actor may not see what is about all users and about the files of the server.
+func (n *Shown) MaySeeAll(a Actor) error {
 	if err := n.MayAsk(a); err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ type backupManifest struct {
 
 // Backups returns the snapshots on the disk of the server, and what the folders of backups hold.
 func (n *Shown) Backups(a Actor) (*Backups, error) {
-	if err := n.mayLookBehind(a); err != nil {
+	if err := n.MaySeeAll(a); err != nil {
 		return nil, err
 	}
 	all := &Backups{Snapshots: []SnapshotFile{}, Folders: []BackupFolder{}}

@@ -2,6 +2,8 @@ package facts
 
 import (
 	"cmp"
+	"crypto/ecdh"
+	"crypto/rand"
 	"encoding/json"
 	"net/netip"
 	"slices"
@@ -22,6 +24,7 @@ const keepEvery, tellEvery = 2 * time.Second, time.Minute
 type keeper struct {
 	mu       sync.Mutex
 	instance uint64                 // of this process
+	key      *ecdh.PrivateKey       // of this process
 	others   []findings.Server      // in the order of the configuration; replaced, not changed
 	plain    map[int64]time.Time    // servers that are none of Warren, and when they were asked for a record
 	hosts    map[int64][]netip.Addr // of the servers, as last resolved
@@ -55,6 +58,11 @@ type telling struct {
 func (k *keeper) init(instance uint64) {
 	k.instance, k.times, k.plain = instance, map[int64]float64{}, map[int64]time.Time{}
 	k.hosts = map[int64][]netip.Addr{}
+	key, err := ecdh.X25519().GenerateKey(rand.Reader)
+	if err != nil {
+		panic("facts: no key: " + err.Error()) // rand never fails
+	}
+	k.key = key
 	k.began, k.tallies, k.told = map[trait]time.Time{}, map[string]*tally{}, map[trait]telling{}
 }
 

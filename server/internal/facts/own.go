@@ -15,9 +15,9 @@ import (
 // REQUIRES: keeper.mu.
 func (f *Facts) self(now time.Time) findings.Server {
 	k := &f.keeper
-	s := findings.Server{Heard: now, Clock: now, Instance: k.instance, Began: f.Began, Mode: f.host.Mode(),
-		Serving: f.Serving(), Draining: f.Draining(), Connections: int64(f.front.Conns.Len()),
-		Outstanding: f.InProcess.Load()}
+	s := findings.Server{Heard: now, Clock: now, Instance: k.instance, Key: k.key.PublicKey().Bytes(),
+		Began: f.Began, Mode: f.host.Mode(), Serving: f.Serving(), Draining: f.Draining(),
+		Connections: int64(f.front.Conns.Len()), Outstanding: f.InProcess.Load()}
 	s.Version, _, _ = strings.Cut(f.Version, ",")
 	if f.Config.Distributed() {
 		s.ID, s.Voter = int64(f.host.ID), votes(f.Membership(), int64(f.host.ID))

@@ -120,6 +120,24 @@ func TestLastFactsStay(t *testing.T) {
 	require.Len(t, k.others, 1, "that is a twin")
 }
 
+// A server that tells no record twice is taken for one of ZooKeeper, which is asked for it once a minute.
+func TestServersWithoutARecord(t *testing.T) {
+	k := &keeper{}
+	k.init(1)
+	now := time.Now()
+	hear := func(after time.Duration, instance uint64) {
+		k.keep([]heardServer{{Server: findings.Server{ID: 2, Address: "a:1", Instance: instance}}}, 1, now.Add(after))
+	}
+	asks := func(after time.Duration) bool { return k.mayTellRecord(2, now.Add(after)) }
+	hear(0, 0)
+	require.True(t, asks(keepEvery), "it may have begun to answer between two words")
+	hear(keepEvery, 0)
+	require.False(t, asks(2*keepEvery))
+	require.True(t, asks(keepEvery+tellEvery))
+	hear(keepEvery+tellEvery, 5)
+	require.True(t, asks(2*keepEvery+tellEvery))
+}
+
 // A counter is told of as long as it goes up.
 func TestCountersAreForgotten(t *testing.T) {
 	k := &keeper{}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"sync"
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/server/internal/trends"
@@ -13,7 +14,11 @@ import (
 // any time, even before recovery, when there is no tree.
 type Shown struct {
 	*Facts
-	counts  counts
+	counts counts
+	held   struct { // what other servers have told of their sessions
+		mu   sync.Mutex // held while they are asked, so that one visitor asks for all
+		last *heldBy
+	}
 	past    travel
 	trends  *trends.Ring
 	reading chan struct{} // the place of the one reading of the log for a history

@@ -65,6 +65,13 @@ func (w *Words) fact(_ asker, out *bytes.Buffer) {
 	out.WriteByte('\n')
 }
 
+// held tells the server whose id is in the eight bytes behind the word which sessions this one holds.
+func (w *Words) held(from asker, out *bytes.Buffer) {
+	if b := from.behind(8); b != nil {
+		out.Write(w.HeldFor(int64(binary.BigEndian.Uint64(b))))
+	}
+}
+
 func (w *Words) gtmk(_ asker, out *bytes.Buffer) { fmt.Fprint(out, w.TraceMask()) }
 
 // stmk sets the trace mask to the eight bytes behind the word. The mask has no effect.

@@ -50,6 +50,7 @@ var table = map[string]func(*Words, asker, *bytes.Buffer){
 	"hash": (*Words).hash,
 
 	facts.RecordWord: (*Words).fact,
+	facts.HeldWord:   (*Words).held,
 }
 
 // unready are the words that are answered also while the server does not serve.
@@ -64,7 +65,7 @@ func (w *Words) Has(word string) bool { return table[word] != nil }
 // Answer implements the interface reporter of package serve.
 func (w *Words) Answer(word string, c *serve.Conn, behind func(n int) []byte, out *bytes.Buffer) {
 	switch {
-	case !w.allows(word) && !(word == facts.RecordWord && w.mayHaveRecord(c.Remote.Addr())):
+	case !w.allows(word) && !(isOfServers(word) && w.mayHaveRecord(c.Remote.Addr())):
 		out.WriteString(word + facts.Refused)
 	case !w.Serving() && !slices.Contains(unready, word):
 		out.WriteString(notServing)
@@ -76,15 +77,18 @@ func (w *Words) Answer(word string, c *serve.Conn, behind func(n int) []byte, ou
 	}
 }
 
-// allows reports whether the whitelist has a word; srvr is always in it, as in ZooKeeper. That by which the servers of
-// an ensemble ask each other is answered to their hosts, and to this one, whatever the whitelist says.
+// allows reports whether the whitelist has a word; srvr is always in it, as in ZooKeeper. Those by which the servers
+// of an ensemble ask each other are answered to their hosts, and to this one, whatever the whitelist says.
 func (w *Words) allows(word string) bool {
 	return word == "srvr" || word == "isro" && w.Config.ReadOnlyMode ||
 		slices.Contains(w.Config.FourLetterWhitelist, word) || slices.Contains(w.Config.FourLetterWhitelist, "*")
 }
 
-// mayHaveRecord reports whether a host may have the record whatever the whitelist says: those of the ensemble, and
-// this one.
+// isOfServers reports whether a word is one by which servers ask each other.
+func isOfServers(word string) bool { return word == facts.RecordWord || word == facts.HeldWord }
+
+// mayHaveRecord reports whether a host may have what servers tell each other, whatever the whitelist says: those of
+// the ensemble, and this one.
 func (w *Words) mayHaveRecord(host netip.Addr) bool { return host.IsLoopback() || w.IsMember(host) }
 
 // shownID is what the words call a session: its id if nothing can be done with that, else its label. A word is asked

@@ -264,7 +264,7 @@ func newBackupListCommand() *cobra.Command {
 		Use:   "list BACKUP",
 		Short: "List what a backup holds, without reading its files",
 		Args: func(cmd *cobra.Command, args []string) error {
-			return cli.CheckArgument(cmd, args, "name a log file", output)
+			return cli.CheckArgument(cmd, args, "name a backup: a folder or s3://BUCKET/PREFIX", output)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, done, err := o.openFull(cmd, args[0])
@@ -297,7 +297,7 @@ func newBackupVerifyCommand() *cobra.Command {
 			"code\n" +
 			"is 1 if anything is damaged or missing.",
 		Args: func(cmd *cobra.Command, args []string) error {
-			return cli.CheckArgument(cmd, args, "name a log file", output)
+			return cli.CheckArgument(cmd, args, "name a backup: a folder or s3://BUCKET/PREFIX", output)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, done, err := o.openFull(cmd, args[0])

@@ -59,7 +59,8 @@ func newBackupPruneCommand() *cobra.Command {
 			"than a day.",
 		Example: "  warren backup prune s3://backups/zk --keep 7 --keep-for 720h",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if err := cli.CheckArgument(cmd, args, "name a log file", o.output); err != nil {
+			err := cli.CheckArgument(cmd, args, "name a backup: a folder or s3://BUCKET/PREFIX", o.output)
+			if err != nil {
 				return err
 			}
 			if !o.retention.given() && !o.strays {

@@ -39,9 +39,13 @@ func (o *snapshotOptions) addFlags(cmd *cobra.Command) {
 
 // check refuses a wrong number of arguments and an unknown output.
 func (o *snapshotOptions) check(cmd *cobra.Command, args []string, want int) error {
+	missing := "name a snapshot file"
+	if want > 1 {
+		missing += " and the path of a znode"
+	}
 	switch {
 	case len(args) < want:
-		return cli.Misuse(cmd, fmt.Errorf("too few arguments: %d", len(args)))
+		return cli.Misuse(cmd, errors.New(missing))
 	case len(args) > want:
 		return cli.Misuse(cmd, fmt.Errorf("unexpected argument %q", args[want]))
 	case o.output != "simple" && o.output != "json":

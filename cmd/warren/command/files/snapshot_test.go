@@ -127,9 +127,9 @@ func TestSnapshotVerify(t *testing.T) {
 
 func TestSnapshotUsage(t *testing.T) {
 	for want, args := range map[string][]string{
-		"too few arguments: 0":       {"dump"},
+		"name a snapshot file":       {"dump"},
 		`unexpected argument "b"`:    {"verify", "a", "b"},
-		"too few arguments: 1":       {"get", "a"},
+		"and the path of a znode":    {"get", "a"},
 		"it must be simple or json":  {"summary", "--output", "xml", "a"},
 		`unknown command "restore"`:  {"restore"},
 		"unknown flag: --everything": {"dump", "--everything", "a"},

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
+	"strconv"
 	"time"
 
 	"github.com/seed94657493/warren/server"
@@ -23,6 +25,7 @@ type announcer struct {
 	tell      func(state string) // to the service manager
 	told      string
 	hasServed bool
+	hints     string // what a person can do next, printed once
 }
 
 // start says that clients can connect.
@@ -32,7 +35,7 @@ func (a *announcer) start() {
 	a.tell("READY=1\nSTATUS=" + a.told)
 	a.hasServed = st.Serving
 	if st.Serving {
-		fmt.Fprintf(a.out, "warren %s serves clients on %s, data in %s\n", a.version, a.addr, a.dataDir)
+		a.serves()
 		return
 	}
 	fmt.Fprintf(a.out, "warren %s listens for clients on %s, data in %s, and serves them when there is a leader\n",
@@ -48,8 +51,32 @@ func (a *announcer) look() {
 	}
 	if st.Serving && !a.hasServed {
 		a.hasServed = true
-		fmt.Fprintf(a.out, "warren %s serves clients on %s, data in %s\n", a.version, a.addr, a.dataDir)
+		a.serves()
 	}
+}
+
+func (a *announcer) serves() {
+	fmt.Fprintf(a.out, "warren %s serves clients on %s, data in %s\n%s", a.version, a.addr, a.dataDir, a.hints)
+}
+
+// nextSteps returns lines for a person at a terminal. clients and admin are addresses, nil without such a port;
+// console tells whether the admin port has the console.
+func nextSteps(clients, admin net.Addr, console bool) (lines string) {
+	if admin != nil && console {
+		lines = "console  http://" + reachable(admin) + "/console/\n"
+	}
+	if clients != nil {
+		lines += "try      warren shell -s " + reachable(clients) + " ls /\n"
+	}
+	return lines
+}
+
+// reachable returns an address to connect to on this machine: localhost if the port is open on all addresses.
+func reachable(a net.Addr) string {
+	if tcp, ok := a.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
+	}
+	return a.String()
 }
 
 // run looks until ctx is done.

@@ -41,7 +41,7 @@ func newConfigCheckCommand() *cobra.Command {
 			"the server, as the user of the server. The server may be running. The exit code is the one that a\n" +
 			"start would have. Nothing is changed and nothing is started.",
 		Args: func(cmd *cobra.Command, args []string) error {
-			return cli.CheckArgument(cmd, args, "name a log file", output)
+			return cli.CheckArgument(cmd, args, "name a zoo.cfg", output)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := config.Check(args[0], set, os.Environ())
@@ -67,7 +67,7 @@ type configInvalid struct {
 }
 
 func (e *configInvalid) Error() string {
-	return fmt.Sprintf("%s: a server would not start: problems: %d", e.file, len(e.problems))
+	return fmt.Sprintf("%s: a server would not start: %s", e.file, wording.Count(len(e.problems), "problem"))
 }
 
 // ExitCode is that of the server: 2 if anything has that.

@@ -31,7 +31,7 @@ warning     `+file+`:2: foo: key is not known and has no effect
 difference  `+file+`:2: foo: ZooKeeper sets the system property zookeeper.foo and says nothing
 difference  `+file+`:3: jute.maxbuffer: ZooKeeper reads it from -Djute.maxbuffer only, and uses the default
 `, out)
-	require.Equal(t, "warren: "+file+": a server would not start: problems: 3\n", errs)
+	require.Equal(t, "warren: "+file+": a server would not start: 3 problems\n", errs)
 
 	code, out, _ = run("config", "check", "--output", "json", "-D", "clientPort=5", file)
 	require.Equal(t, 2, code)

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -179,7 +179,7 @@ func outlets(cmd *cobra.Command) (out, errs *outlet, over func()) {
 }
 
 // serve runs one server until ctx is done, and says on out when it listens for clients and when it serves them.
-func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out io.Writer, registry *prometheus.Registry,
+func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out *outlet, registry *prometheus.Registry,
 	reloads *reloader,
 ) error {
 	b := build.This()
@@ -206,6 +206,12 @@ func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out io.Writ
 		}
 	}
 	a := &announcer{status: srv.Status, version: b.Version, addr: addr, dataDir: cfg.DataDir, out: out, tell: tell}
+	if at, err := filepath.Abs(cfg.DataDir); err == nil {
+		a.dataDir = at
+	}
+	if _, terminal := cli.TerminalOf(out.to); terminal != nil {
+		a.hints = nextSteps(srv.Addr(), srv.AdminAddr(), cfg.Admin.Console && !cfg.Admin.ForceHTTPS)
+	}
 	a.start()
 	announcing, stop := context.WithCancel(ctx)
 	var ended sync.WaitGroup

@@ -18,13 +18,13 @@ import (
 
 func TestBenchRefusesNonsense(t *testing.T) {
 	for args, want := range map[string]string{
-		"nothing":                    `there is no load "nothing", want one of get, set,`,
+		"nothing":                    `unknown load "nothing": use one of get, set,`,
 		"get set":                    `unexpected argument "set"`,
 		"get --output xml":           `--output is "xml", want table or json`,
-		"get --connections 0":        "--connections is 0, want at least 1",
+		"get --connections 0":        "--connections 0: it must be at least 1",
 		"fill --mix get=1":           "--mix has no effect on fill",
 		"get --mix put=1":            `unknown kind "put"`,
-		"get --servers [::1":         `"[::1" is no host, and no host:port: a bracket is not closed`,
+		"get --servers [::1":         `"[::1" is neither a host nor host:port: a bracket is not closed`,
 		"get --pids-b 7":             "--pids-b needs --compare",
 		"get --pid x":                `"x" is not a process id`,
 		"get --size 5-4":             `size "5-4" is not a number`,

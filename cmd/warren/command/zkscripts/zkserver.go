@@ -91,7 +91,7 @@ func runZkServer(cmd *cobra.Command, dir string, args []string) error {
 	case "print-classpath":
 		fmt.Fprintln(out, "CLASSPATH=")
 	default:
-		return cli.Misuse(cmd, fmt.Errorf("%q is none of the words of zkServer.sh", args[0]))
+		return cli.Misuse(cmd, fmt.Errorf("unknown command %q", args[0]))
 	}
 	return nil
 }

@@ -5,8 +5,10 @@ import { signal } from "@preact/signals";
 export interface Problem {
   severity: string;
   check: string;
+  server: number | null;
   text: string;
   remedy: string;
+  since: number;
 }
 export interface Member {
   id: number;
@@ -27,11 +29,12 @@ export interface Ensemble {
   leader: number | null;
   zxid: string;
   epoch: number;
-  znodes: number;
-  ephemerals: number;
-  dataBytes: number;
-  watches: number;
-  sessions: number;
+  znodes: number | null;
+  ephemerals: number | null;
+  dataBytes: number | null;
+  watches: number | null;
+  sessions: number | null;
+  treeAt: number | null;
   connections: number;
   outstanding: number;
   latency: { min: number; mean: number; max: number };
@@ -42,15 +45,19 @@ export interface Ensemble {
 export interface ServerState {
   id: number;
   trouble: string;
+  heardAt: number | null;
+  silentSince: number | null;
   roundTripMs: number | null;
   state: string;
+  lastState: string;
   version: string;
   zxid: string;
-  connections: number;
-  outstanding: number;
-  meanMs: number;
+  connections: number | null;
+  outstanding: number | null;
+  meanMs: number | null;
   uptimeMs: number | null;
   diskFree: number | null;
+  draining: boolean;
 }
 export interface Servers {
   servers: ServerState[];
@@ -120,26 +127,31 @@ export interface Found {
   after: string;
   missed: boolean;
 }
+/** A session. What only the server knows to which the client is connected is null if no server has told it. */
 export interface Session {
   label: string;
-  address: string;
-  connected: number;
+  state: "connected" | "disconnected" | "unknown";
+  server: number | null;
   timeoutMs: number;
-  secure: boolean;
-  received: number;
-  sent: number;
-  outstanding: number;
-  lastOp: string;
-  meanMs: number;
-  maxMs: number;
-  watches: number;
   ephemerals: number;
   paths: string[];
+  address: string;
+  connected: number | null;
+  secure: boolean | null;
+  received: number | null;
+  sent: number | null;
+  outstanding: number | null;
+  lastOp: string;
+  meanMs: number | null;
+  maxMs: number | null;
+  watches: number | null;
 }
 export interface Sessions {
   total: number;
+  found: number;
   sessions: Session[];
   after: number;
+  servers: { id: number; sessions: number | null; trouble: string }[];
 }
 export interface TopEntry {
   key: string;
@@ -367,6 +379,30 @@ async function ask<T>(method: string, url: string, body?: unknown, signal?: Abor
 
 export const get = <T>(path: string, query?: Query, signal?: AbortSignal) =>
   ask<T>("GET", address("api/v1/" + path, query), undefined, signal);
+
+/** Saves what the API answers as a file. It asks for a login if that is what is missing. */
+export async function save(path: string, name: string, why: string): Promise<void> {
+  for (;;) {
+    let answer: Response;
+    try {
+      answer = await fetch("api/v1/" + path);
+    } catch {
+      throw new Trouble(0, "The server does not answer");
+    }
+    if (answer.ok) {
+      const a = document.createElement("a");
+      a.href = URL.createObjectURL(await answer.blob());
+      a.download = name;
+      a.click();
+      setTimeout(() => URL.revokeObjectURL(a.href), 60_000);
+      return;
+    }
+    if (identity.value?.user || !(await demandLogin(why))) {
+      const text = String((await answer.json().catch(() => null))?.detail ?? answer.statusText);
+      throw new Trouble(answer.status, text.charAt(0).toUpperCase() + text.slice(1));
+    }
+  }
+}
 
 /** Sends a change. When the login is over, it asks for one and sends the change again: nothing typed is lost. */
 export async function send<T>(method: string, path: string, body?: unknown, query?: Query): Promise<T> {

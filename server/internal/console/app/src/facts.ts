@@ -44,24 +44,19 @@ export const seen = computed<Seen[]>(() => {
     const state = servers.value?.servers.find((s) => s.id === member.id) ?? null;
     const answers = state !== null && state.trouble === "";
     const known = member.state !== "unknown";
-    const up = member.self
-      ? e.serving
-      : answers
-        ? true
-        : known
-          ? member.state !== "absent" && member.state !== "joining"
-          : state === null
-            ? null
-            : false;
+    const away = member.state === "absent" || member.state === "joining";
+    const up = member.self ? e.serving : answers ? true : known ? !away : state?.heardAt ? false : null;
     const role = member.self
       ? e.state
-      : member.state === "absent" || member.state === "joining"
+      : away
         ? member.state
         : answers
           ? state.state
           : known
             ? member.state
-            : "unknown";
+            : state?.silentSince
+              ? "absent"
+              : "unknown";
     return { id: member.id, member, state, up, role, why: state?.trouble ?? "" };
   });
 });

@@ -3,7 +3,20 @@ import { CircleCheck, CircleX, Crown, Eye, Info, Power, RefreshCw, TriangleAlert
 import type { Happened, Problem, Trends } from "./api";
 import { Chart, type Line } from "./charts";
 import { ensemble, seen, verdict, type Seen } from "./facts";
-import { ago, bytes, count, duration, millis, short, Time, unknown, versionOf, type Figure } from "./format";
+import {
+  ago,
+  bytes,
+  capital,
+  clock,
+  count,
+  duration,
+  millis,
+  short,
+  Time,
+  unknown,
+  versionOf,
+  type Figure,
+} from "./format";
 import { Dot, Empty, Icon, Segments, Skeleton, Tag, useGet, type Tone } from "./parts";
 import { quantile, span } from "./prefs";
 import { to } from "./router";
@@ -76,7 +89,10 @@ function Findings({ all }: { all: Problem[] }) {
               {p.severity}
             </Tag>
             <span class="text">
-              {p.text} <span class="small faint">{p.check}</span>
+              {p.text}{" "}
+              <span class="small faint nowrap">
+                {p.check} · <Time at={p.since} relative />
+              </span>
             </span>
             {p.remedy && <p class="remedy">{p.remedy}</p>}
           </li>
@@ -98,6 +114,9 @@ const roles: Record<string, [string, Tone, any]> = {
   unknown: ["Not known", "", Info],
   standalone: ["Standalone", "info", Power],
 };
+
+/** Since when a server does not answer. */
+const sinceOf = (s: Seen) => (s.state?.silentSince ? ` since ${clock(s.state.silentSince)}` : "");
 
 function ServerCard({ s }: { s: Seen }) {
   const [text, tone, icon] = roles[s.role] ?? [s.role, "" as Tone, Info];
@@ -142,7 +161,13 @@ function ServerCard({ s }: { s: Seen }) {
       </dl>
       <div class="at">
         <code>{s.member.clientAddress || s.member.addresses[0]}</code>
-        <span>{s.up === false && s.why ? s.why : s.member.role === "observer" ? "does not vote" : "votes"}</span>
+        <span>
+          {s.up === false && s.why
+            ? capital(s.why) + sinceOf(s)
+            : s.member.role === "observer"
+              ? "does not vote"
+              : "votes"}
+        </span>
       </div>
     </li>
   );

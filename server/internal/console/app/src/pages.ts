@@ -1,7 +1,8 @@
-// The pages, in the order of the rail. Those with an old address are pages that the server still writes.
+// The pages, in the order of the rail. Those with an old address are pages that the server writes.
 import {
   Archive,
   ArrowLeftRight,
+  BookOpen,
   ChartNoAxesColumn,
   FolderTree,
   Gauge,
@@ -52,6 +53,7 @@ export const pages: Page[] = [
   { id: "backups", title: "Backups", icon: Archive, group: "Operations", words: "snapshots restore verify age" },
   { id: "audit", title: "Audit log", icon: ScrollText, group: "Operations", words: "who changed users" },
   { id: "ensembles", title: "Ensembles", icon: Network, group: "Operations", words: "others" },
+  { id: "docs", title: "Documentation", icon: BookOpen, group: "Help", old: "../docs/", words: "manual pages guide" },
 ];
 
 export const titleOf = (id: string) => pages.find((p) => p.id === id)?.title ?? "Not found";

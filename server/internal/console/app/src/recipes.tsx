@@ -6,6 +6,7 @@ import { get, identity, type Recipe, type Recipes as Page } from "./api";
 import { ago, capital, count, Name, plain } from "./format";
 import { Button, Empty, Field, Note, Skeleton, Tag, useTry, type Tone } from "./parts";
 import { amend, param, to } from "./router";
+import { Waiting } from "./waiting";
 
 const tones: Record<string, Tone> = {
   holds: "good",
@@ -83,6 +84,7 @@ export function Recipes() {
           </Empty>
         </div>
       )}
+      {all.value && all.value.length > 0 && <Waiting recipes={all.value} whole={!after.value} />}
       <div class="cards">
         {all.value?.map((r) => (
           <One key={r.path + r.kind} r={r} />

@@ -1,8 +1,8 @@
 // The servers, and the orders that operators give to the one whose page this is.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { Eye, LogIn, ShieldAlert, TriangleAlert } from "lucide";
-import { demandLogin, identity, send, wanted, type Steering } from "./api";
+import { Eye, LifeBuoy, LogIn, ShieldAlert, TriangleAlert } from "lucide";
+import { demandLogin, identity, save, send, wanted, type Steering } from "./api";
 import { ensemble, seen } from "./facts";
 import { bytes, capital, count, duration, millis, plain, Time, versionOf } from "./format";
 import { orders, type Order } from "./orders";
@@ -19,7 +19,8 @@ export function Servers() {
   return (
     <div class="page" id="steering">
       <header>
-        <h1>Servers and orders</h1>
+        <h1 class="grow">Servers and orders</h1>
+        <SupportBundle />
       </header>
       <section class="card">
         {seen.value.length === 0 ? (
@@ -161,6 +162,35 @@ export function Servers() {
         />
       )}
     </div>
+  );
+}
+
+/** Saves what a bug report needs. */
+function SupportBundle() {
+  const [busy, trouble, attempt] = useTry();
+  const day = new Date().toISOString().slice(0, 10);
+  const name = `warren-support-${ensemble.value?.serverId ?? 0}-${day}.tar.gz`;
+  return (
+    <>
+      <Button
+        icon={LifeBuoy}
+        disabled={busy}
+        title="State, settings without secrets, findings, metrics and stacks of this server, for a bug report"
+        onClick={() =>
+          attempt(async () => {
+            await save("support", name, "A support bundle needs the login of the super user.");
+            say("Support bundle saved. It has no passwords and no data of znodes; look at it before you send it.");
+          })
+        }
+      >
+        {busy ? "Collecting…" : "Support bundle"}
+      </Button>
+      {trouble && (
+        <span role="alert" class="small">
+          {trouble}
+        </span>
+      )}
+    </>
   );
 }
 

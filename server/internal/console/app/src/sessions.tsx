@@ -1,4 +1,4 @@
-// The clients that are connected to this server.
+// The sessions of the ensemble, with the clients that have them and the servers to which these are connected.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { LockKeyhole, TriangleAlert, Unplug, Users } from "lucide";
@@ -32,24 +32,29 @@ const operations: Record<string, string> = {
 
 export function Sessions() {
   const all = useSignal<Session[] | null>(null),
-    total = useSignal(0),
-    after = useSignal(0);
+    page = useSignal<Page | null>(null);
   const find = useSignal(param("find")),
     chosen = useSignal<Session | null>(null),
     ending = useSignal<string | null>(null);
   const [busy, trouble, attempt] = useTry();
   const load = (on: boolean) =>
     attempt(async () => {
-      const p = await get<Page>("sessions", { limit: 1000, after: on ? after.value : undefined });
+      const looked = find.value.trim();
+      const p = await get<Page>("sessions", {
+        limit: 1000,
+        find: looked || undefined,
+        after: on ? page.value?.after : undefined,
+      });
+      if (looked !== find.value.trim()) return; // more was typed meanwhile
       all.value = on ? [...(all.value ?? []), ...p.sessions] : p.sessions;
-      total.value = p.total;
-      after.value = p.after;
+      page.value = p;
     });
-  useEffect(() => void load(false), [identity.value?.user]);
+  useEffect(() => {
+    const soon = setTimeout(() => void load(false), all.value ? 200 : 0);
+    return () => clearTimeout(soon);
+  }, [identity.value?.user, find.value]);
   const word = find.value.trim().toLowerCase();
-  const rows = (all.value ?? []).filter(
-    (s) => !word || (s.address + " " + s.label + " " + s.lastOp).toLowerCase().includes(word),
-  );
+  const rows = (all.value ?? []).filter((s) => !word || (s.address + " " + s.label).toLowerCase().includes(word));
   return (
     <div class="page" id="sessions">
       <header>
@@ -78,18 +83,25 @@ export function Sessions() {
       {!all.value && !trouble && <Skeleton rows={6} />}
       {all.value && (
         <>
-          <p class="dim">
-            {of(total.value, "session")} in the ensemble, {count(all.value.length)}
-            {after.value ? " or more" : ""} of clients that are connected to this server.
-          </p>
+          <div class="row wrap">
+            <p class="dim">
+              {of(page.value!.total, "session")} in the ensemble{word && `, ${count(page.value!.found)} found`}
+            </p>
+            {page.value!.servers.length > 1 &&
+              page.value!.servers.map((s) => (
+                <Tag key={s.id} tone={s.sessions === null ? "warn" : ""} title={s.trouble}>
+                  Server {s.id}: {s.sessions === null ? "not known, " + s.trouble : count(s.sessions)}
+                </Tag>
+              ))}
+          </div>
           <div class="card">
             {rows.length === 0 ? (
-              <Empty icon={Users} title={word ? "No session matches" : "No client is connected to this server"} />
+              <Empty icon={Users} title={word ? "No session matches" : "No client has a session"} />
             ) : (
               <Table
                 label="Sessions"
                 rows={rows}
-                keyOf={(s) => s.label + s.address}
+                keyOf={(s) => s.label}
                 columns={[
                   {
                     name: "Client",
@@ -97,36 +109,40 @@ export function Sessions() {
                     cell: (s) => (
                       <span class="row">
                         <button type="button" class="btn quiet s" onClick={() => (chosen.value = s)}>
-                          <code>{s.address}</code>
+                          {s.address ? (
+                            <code>{s.address}</code>
+                          ) : s.state === "unknown" ? (
+                            "Not known"
+                          ) : (
+                            "Not connected"
+                          )}
                         </button>
                         {s.secure && <Tag icon={LockKeyhole}>TLS</Tag>}
+                        {s.state === "disconnected" && <Tag tone="warn">expires</Tag>}
                       </span>
                     ),
                   },
                   { name: "Session", cell: (s) => <code>{s.label}</code> },
+                  ...(page.value!.servers.length > 1 ? [{ name: "Server", by: serverOf, cell: serverOf }] : []),
                   {
                     name: "Connected",
-                    by: (s) => s.connected,
-                    cell: (s) => (
-                      <span class="nowrap">
-                        <Time at={s.connected} relative />
-                      </span>
-                    ),
+                    by: (s) => s.connected ?? 0,
+                    cell: (s) => <span class="nowrap">{s.connected ? <Time at={s.connected} relative /> : "–"}</span>,
                   },
                   { name: "Timeout", num: true, by: (s) => s.timeoutMs, cell: (s) => millis(s.timeoutMs) },
-                  { name: "Received", num: true, by: (s) => s.received, cell: (s) => count(s.received) },
-                  { name: "Sent", num: true, by: (s) => s.sent, cell: (s) => count(s.sent) },
-                  { name: "Pending", num: true, by: (s) => s.outstanding, cell: (s) => count(s.outstanding) },
-                  { name: "Last operation", cell: (s) => operations[s.lastOp] ?? s.lastOp },
-                  { name: "Mean", num: true, by: (s) => s.meanMs, cell: (s) => millis(s.meanMs) },
-                  { name: "Max", num: true, by: (s) => s.maxMs, cell: (s) => millis(s.maxMs) },
-                  { name: "Watches", num: true, by: (s) => s.watches, cell: (s) => count(s.watches) },
+                  { name: "Received", num: true, by: (s) => s.received ?? -1, cell: (s) => told(s.received) },
+                  { name: "Sent", num: true, by: (s) => s.sent ?? -1, cell: (s) => told(s.sent) },
+                  { name: "Pending", num: true, by: (s) => s.outstanding ?? -1, cell: (s) => told(s.outstanding) },
+                  { name: "Last operation", cell: (s) => operations[s.lastOp] ?? (s.lastOp || "–") },
+                  { name: "Mean", num: true, by: (s) => s.meanMs ?? -1, cell: (s) => told(s.meanMs, wholeMs) },
+                  { name: "Max", num: true, by: (s) => s.maxMs ?? -1, cell: (s) => told(s.maxMs, wholeMs) },
+                  { name: "Watches", num: true, by: (s) => s.watches ?? -1, cell: (s) => told(s.watches) },
                   { name: "Ephemerals", num: true, by: (s) => s.ephemerals, cell: (s) => count(s.ephemerals) },
                 ]}
               />
             )}
           </div>
-          {after.value > 0 && (
+          {page.value!.after > 0 && (
             <div>
               <Button onClick={() => load(true)} disabled={busy}>
                 Load more
@@ -159,10 +175,26 @@ export function Sessions() {
   );
 }
 
+/** The server to which the client of a session is connected. */
+const serverOf = (s: Session) =>
+  s.server !== null ? String(s.server) : s.state === "disconnected" ? "None" : "Not known";
+
+/** A figure in a table; a dash if no server has told it. */
+const told = (n: number | null, written: (n: number) => string = count) => (n === null ? "–" : written(n));
+
+/** A latency in whole milliseconds. */
+const wholeMs = (ms: number) => (ms < 1 ? "< 1 ms" : millis(ms));
+
+const states = {
+  connected: "Connected",
+  disconnected: "The client is connected to no server. The session ends with its timeout unless it comes back.",
+  unknown: "Not known: not every server has answered.",
+};
+
 function Details({ s, close, end }: { s: Session; close: () => void; end: () => void }) {
   return (
     <Dialog
-      title={"Client " + s.address}
+      title={s.address ? "Client " + s.address : "Session " + s.label}
       close={close}
       end={
         <>
@@ -180,22 +212,31 @@ function Details({ s, close, end }: { s: Session; close: () => void; end: () => 
         <dd>
           <code>{s.label}</code>
         </dd>
-        <dt>Connected</dt>
+        <dt>Client</dt>
         <dd>
-          <Time at={s.connected} />
+          {states[s.state]}
+          {s.connected !== null && (
+            <>
+              {s.server !== null && s.server >= 0 && ` to server ${s.server}`} since <Time at={s.connected} />
+            </>
+          )}
         </dd>
         <dt>Timeout</dt>
         <dd>{millis(s.timeoutMs)}</dd>
-        <dt>Packets</dt>
-        <dd>
-          {count(s.received)} received, {count(s.sent)} sent
-        </dd>
-        <dt>Latency</dt>
-        <dd>
-          {millis(s.meanMs)} mean, {millis(s.maxMs)} max
-        </dd>
-        <dt>Watches</dt>
-        <dd>{count(s.watches)} paths</dd>
+        {s.state === "connected" && (
+          <>
+            <dt>Packets</dt>
+            <dd>
+              {count(s.received)} received, {count(s.sent)} sent
+            </dd>
+            <dt>Latency</dt>
+            <dd>
+              {told(s.meanMs, wholeMs)} mean, {told(s.maxMs, wholeMs)} max
+            </dd>
+            <dt>Watches</dt>
+            <dd>{count(s.watches)} paths</dd>
+          </>
+        )}
         <dt>Ephemeral znodes</dt>
         <dd>
           {s.ephemerals === 0 ? (

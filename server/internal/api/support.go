@@ -1,0 +1,164 @@
+package api
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"runtime/pprof"
+	"strconv"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// supportPartMax is how many bytes a file of a support bundle has at most. What is more is cut off.
+const supportPartMax = 4 << 20
+
+// supportText is in every support bundle.
+const supportText = `A support bundle of a Warren server, made at %s.
+
+  server.json      the server and its ensemble, with the findings
+  servers.json     the servers of the ensemble, as this one has heard them
+  settings.json    every setting, its default and its origin; secrets are stars
+  trends.json      figures of the last day, and events
+  slow.json        the newest slow operations
+  metrics.txt      all metrics
+  build.txt        the program, the machine and the modules of which it is made
+  goroutines.txt   what each goroutine does
+
+It has no passwords, keys, ACLs and data of znodes. It does have addresses of servers, paths of znodes, and labels of
+sessions, which open nothing. The log is where the server writes it.
+`
+
+func supportTable() []*route {
+	return []*route{{method: "GET", path: "/support", name: "support",
+		about: "What a bug report needs, as a tar archive packed by gzip, for visitors that may see all. Secrets " +
+			"and data of znodes are not in it.",
+		serve: (*API).support}}
+}
+
+// support sends a support bundle. One is made at a time.
+func (a *API) support(w http.ResponseWriter, r *http.Request, v *Visitor) error {
+	if err := a.o.Server.MaySeeAll(v.Actor); err != nil {
+		return err
+	}
+	var packed []byte
+	if err := a.bundling.use(r, func() (err error) {
+		packed, err = a.supportBundle(v.Actor)
+		return err
+	}); err != nil {
+		return err
+	}
+	a.o.Log.Info("support bundle by the console", zap.Stringer("client_addr", v.Remote), zap.String("user", v.User))
+	w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	w.Header().Set("Content-Type", "application/gzip")
+	w.Header().Set("Content-Disposition", `attachment; filename="warren-support.tar.gz"`)
+	w.Header().Set("Content-Length", strconv.Itoa(len(packed)))
+	_, _ = w.Write(packed) // the visitor may have gone
+	return nil
+}
+
+func (a *API) supportBundle(v Actor) ([]byte, error) {
+	s, now := a.o.Server, a.o.Now().UTC()
+	var packed bytes.Buffer
+	squeezed := gzip.NewWriter(&packed)
+	archive := tar.NewWriter(squeezed)
+	for _, part := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{
+		{"README.txt", func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, supportText, now.Format(time.RFC3339))
+			return err
+		}},
+		{"server.json", record(func() (any, error) { return s.Ensemble(), nil })},
+		{"servers.json", record(func() (any, error) { return s.Servers(), nil })},
+		{"settings.json", record(func() (any, error) { return s.Settings(), nil })},
+		{"trends.json", record(func() (any, error) { return s.Trends(0), nil })},
+		{"slow.json", record(func() (any, error) { return s.Slow(v, pageMax) })},
+		{"metrics.txt", a.metricsText},
+		{"build.txt", buildText},
+		// Without the arguments of functions, which may be secrets.
+		{"goroutines.txt", func(w io.Writer) error { return pprof.Lookup("goroutine").WriteTo(w, 1) }},
+	} {
+		text := bounded{most: supportPartMax}
+		if err := part.write(&text); err != nil {
+			fmt.Fprintf(&text, "\nnot known: %v\n", err) // the others are of use without it
+		}
+		if err := archive.WriteHeader(&tar.Header{Name: part.name, Mode: 0o600, Size: int64(text.Len()),
+			ModTime: now}); err != nil {
+			return nil, err
+		}
+		if _, err := archive.Write(text.Bytes()); err != nil {
+			return nil, err
+		}
+	}
+	if err := archive.Close(); err != nil {
+		return nil, err
+	}
+	err := squeezed.Close()
+	return packed.Bytes(), err
+}
+
+// record writes a record as JSON.
+func record(of func() (any, error)) func(io.Writer) error {
+	return func(w io.Writer) error {
+		value, err := of()
+		if err != nil {
+			return err
+		}
+		out := json.NewEncoder(w)
+		out.SetEscapeHTML(false)
+		out.SetIndent("", "  ")
+		return out.Encode(value)
+	}
+}
+
+// buildText is about the program and the machine.
+func buildText(w io.Writer) error {
+	fmt.Fprintf(w, "%s %s/%s, %d processors, GOMAXPROCS %d\n", runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		runtime.NumCPU(), runtime.GOMAXPROCS(0))
+	if info, ok := debug.ReadBuildInfo(); ok {
+		fmt.Fprint(w, info)
+	}
+	return nil
+}
+
+// metricsText is what a scraper would get.
+func (a *API) metricsText(w io.Writer) error {
+	if a.o.Metrics == nil {
+		return nil
+	}
+	r, err := http.NewRequest(http.MethodGet, "/metrics", nil)
+	if err == nil {
+		a.o.Metrics.ServeHTTP(inMemory{w, http.Header{}}, r)
+	}
+	return err
+}
+
+// inMemory is the answer to a request of this process.
+type inMemory struct {
+	io.Writer
+	header http.Header
+}
+
+func (m inMemory) Header() http.Header { return m.header }
+func (m inMemory) WriteHeader(int)     {}
+
+// bounded is a buffer that drops what is more than it takes.
+type bounded struct {
+	bytes.Buffer
+	most int
+}
+
+// Write implements io.Writer.
+func (b *bounded) Write(p []byte) (int, error) {
+	b.Buffer.Write(p[:min(len(p), max(0, b.most-b.Len()))])
+	return len(p), nil
+}

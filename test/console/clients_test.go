@@ -1,0 +1,144 @@
+package console
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	cdpbrowser "github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/recipes"
+)
+
+// holds lets a new client of server 1 hold a lock, and returns it.
+func (j *journey) holds(path, name string) *client.Client {
+	j.t.Helper()
+	return j.holdsAt(1, path, name)
+}
+
+func (j *journey) holdsAt(server int, path, name string) *client.Client {
+	j.t.Helper()
+	c, err := client.Dial(j.t.Context(), j.ensemble.Addr(server))
+	require.NoError(j.t, err)
+	j.t.Cleanup(func() { _ = c.Close() })
+	_, err = recipes.NewMutex(c, path, recipes.WithData([]byte(name))).Lock(j.t.Context())
+	require.NoError(j.t, err)
+	return c
+}
+
+// waits lets a client wait for a lock, as the n-th below its path.
+func (j *journey) waits(c *client.Client, path, name string, n int) {
+	j.t.Helper()
+	go func() { _, _ = recipes.NewMutex(c, path, recipes.WithData([]byte(name))).Lock(j.t.Context()) }()
+	require.Eventually(j.t, func() bool {
+		names, _, err := j.client.Children(j.t.Context(), path)
+		return err == nil && len(names) == n
+	}, patience, 10*time.Millisecond)
+}
+
+// Two sessions that wait for each other stand out, and a third one that waits behind them does not.
+func TestWhoWaitsForWhom(t *testing.T) {
+	script := axe(t)
+	j := visit(t, desk, 1)
+	first, second, third := j.holds("/orders", "billing"), j.holds("/stock", "shipping"), j.holds("/mail", "mailer")
+	j.show("recipes")
+	j.awaitText("[aria-label='Who waits for whom']", "No session waits for a lock")
+	j.waits(third, "/stock", "mailer", 2)
+	j.button("Look")
+	j.await("document.querySelectorAll('.waits > a').length === 3")
+	require.Zero(t, eval[int](j, "document.querySelectorAll('.waits .in-cycle, .waits .cycle').length"))
+	j.waits(first, "/stock", "billing", 3)
+	j.waits(second, "/orders", "shipping", 2)
+	j.button("Look")
+	j.awaitText("[aria-label='Who waits for whom'] .note", "2 sessions wait for each other, and 1 behind them")
+	require.Equal(t, 2, eval[int](j, "document.querySelectorAll('.waits > .in-cycle').length"))
+	require.Equal(t, 4, eval[int](j, "document.querySelectorAll('.waits .cycle path:first-child').length"))
+	marked := eval[string](j, "[...document.querySelectorAll('.waits > .in-cycle')].map(e => e.textContent).join()")
+	require.Contains(t, marked, "billing")
+	require.Contains(t, marked, "shipping")
+	require.False(t, strings.Contains(marked, "mailer"))
+	j.fits(t, script, "recipes")
+	j.click(".waits > a.in-cycle")
+	j.await("location.hash.startsWith('#/sessions?find=')")
+}
+
+// The pages of the documentation are one click away, behind a proxy with a prefix, too.
+func TestDocumentationIsLinked(t *testing.T) {
+	j := visit(t, desk, 1)
+	j.throughProxy()
+	j.show("")
+	j.button("Documentation")
+	j.await("location.pathname === '/a/prefix/docs/' && document.querySelector('h1')")
+	j.do(chromedp.Navigate(eval[string](j, "document.querySelector('a.to-console').href")))
+	j.awaitText("#main", "stands alone")
+}
+
+// One button saves what a bug report needs, for the super user.
+func TestSupportBundleIsSaved(t *testing.T) {
+	j := visit(t, desk, 1)
+	folder := t.TempDir()
+	j.do(command(cdpbrowser.SetDownloadBehavior, cdpbrowser.SetDownloadBehaviorParams{
+		Behavior: cdpbrowser.SetDownloadBehaviorBehaviorAllow, DownloadPath: folder}))
+	j.createFor("bob", "x")
+	j.show("servers")
+	j.button("Support bundle")
+	j.awaitText("dialog", "needs the login of the super user")
+	j.enterCredentials("bob", "x")
+	j.awaitText("#steering [role=alert]", "This is shown to the super user")
+	j.button("Log out bob")
+	j.await("document.querySelector('#login')")
+	j.loginApp()
+	j.button("Support bundle")
+	j.awaitText(".toasts", "Support bundle saved")
+	require.Eventually(t, func() bool {
+		found, err := filepath.Glob(filepath.Join(folder, "warren-support-*.tar.gz"))
+		return err == nil && len(found) == 1
+	}, patience, 10*time.Millisecond)
+}
+
+// From any server: which server holds which session, and the session that holds a lock is opened wherever it is. Of a
+// server that is away nothing is made up.
+func TestSessionsOfEveryServer(t *testing.T) {
+	script := axe(t)
+	j := visit(t, desk, 3)
+	leader := j.toLeader()
+	others := []int{leader%3 + 1, (leader+1)%3 + 1}
+	j.holdsAt(others[0], "/orders", "billing")
+	j.holdsAt(others[1], "/stock", "shipping")
+	j.show("sessions")
+	row := func(server int) string {
+		return fmt.Sprintf("[...document.querySelectorAll('#sessions tbody tr')].some(r => "+
+			"r.children[2].textContent === '%d' && r.children[0].textContent.includes('127.0.0.1'))", server)
+	}
+	j.await("document.querySelectorAll('#sessions .tag').length === 3")
+	refresh := func(condition string) {
+		j.t.Helper()
+		require.Eventually(t, func() bool {
+			j.button("Refresh")
+			return eval[bool](j, condition)
+		}, patience, 200*time.Millisecond, condition)
+	}
+	refresh(row(others[0]) + " && " + row(others[1]))
+	j.fits(t, script, "sessions")
+	j.dress(desk)
+	j.show("recipes")
+	j.awaitText("[aria-label='/orders'] li", "billing")
+	j.click("[aria-label='/orders'] li a")
+	j.await("document.querySelectorAll('#sessions tbody tr').length === 1")
+	j.click("#sessions tbody button")
+	j.awaitText("dialog", fmt.Sprintf("Connected to server %d since", others[0]))
+	j.awaitText("dialog", "/orders/")
+	j.press(kb.Escape)
+	j.ensemble.Kill(others[1])
+	j.show("sessions")
+	j.enterText("[aria-label='Filter sessions']", "")
+	refresh(fmt.Sprintf("document.querySelector('#sessions').textContent.includes('Server %d: not known')", others[1]))
+	refresh("[...document.querySelectorAll('#sessions tbody tr')].some(r => " +
+		"r.children[2].textContent === 'Not known' && r.children[0].textContent === 'Not known')")
+}
