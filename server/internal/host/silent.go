@@ -2,6 +2,7 @@ package host
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/sessions"
@@ -143,9 +144,8 @@ func (m *Host) released(l *link, all []sessions.Silent) {
 	}
 }
 
-// reportLeft tells the next leader of the sessions that the last one was not told of. They were this
-// server's until the
-// end of the epoch before, by the argument for kept connections.
+// reportLeft tells the next leader of the sessions that the last one was not told of. They were this server's until
+// the end of the epoch before, by the argument for kept connections.
 func (m *Host) reportLeft() {
 	f, follows := m.role.(*following)
 	if !follows {
@@ -163,9 +163,10 @@ func (m *Host) reportLeft() {
 	s.former.left = nil
 }
 
-// sendSilent sends sessions in packets of a bounded size.
+// sendSilent sends sessions in the order of their ids, in packets of a bounded size.
 func (m *Host) sendSilent(l *link, all []sessions.Silent) {
 	const most = 4096
+	slices.SortFunc(all, func(a, b sessions.Silent) int { return cmp.Compare(a.ID, b.ID) })
 	for len(all) > 0 {
 		n := min(len(all), most)
 		data := sessions.AppendSilent(nil, all[:n], m.Clock.Now())

@@ -57,6 +57,9 @@ func (t *Tracker) Postpone(d, now int64) {
 		if heard := s.heard.Load(); !s.closing.Load() {
 			// The client was heard of meanwhile if this fails: then nothing is needed.
 			s.heard.CompareAndSwap(heard, max(heard, min(heard+d, now)))
+			if s.silent {
+				t.mu.silent = append(t.mu.silent, s) // other servers took it for older
+			}
 		}
 	}
 }

@@ -13,9 +13,8 @@ import (
 // clients and tells the leader which of them it heard of. Source: quorum-protocol 8.4 to 8.6.
 
 // Lead begins to track all sessions of the state, which each yields, with their full timeouts from now: see
-// Inherit for
-// those of which more is known. It is not known which server has the client of a session before the client sends a
-// request.
+// Inherit for those of which more is known. It is not known which server has the client of a session before the client
+// sends a request.
 func (t *Tracker) Lead(each func(yield func(id proto.SessionID, timeoutMs int32)), now int64) {
 	t.Reset(false)
 	t.mu.Lock()
@@ -118,8 +117,7 @@ func (t *Tracker) Reclaim(id proto.SessionID, link zab.LinkID, heard int64) bool
 }
 
 // Retake tracks a session of which c has been kept over a change of the leader, and whose client was last heard of at
-// heard. A leader does so by the rule of Reclaim. At a learner, which has told the leader when that was, it
-// must not be
+// heard. A leader does so by the rule of Reclaim. At a learner, which has told the leader when that was, it must not be
 // tracked already: its client would have come back on another connection.
 func (t *Tracker) Retake(s *Session, c Conn, leads bool, heard int64) bool {
 	t.mu.Lock()

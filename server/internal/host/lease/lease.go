@@ -9,8 +9,7 @@
 //     arrived. With a leader in Java, each PING counts as proof that all earlier answers have arrived.
 //   - A leader answers at x only if a quorum has answered PINGs that were sent at x-D or later. The next leader
 //     needs a server of that quorum, so it begins later. It gives every session its whole timeout, or, if no
-//     server has
-//     its client, what the former leader has left of it, without the time in which there was no leader.
+//     server has its client, what the former leader has left of it, without the time in which there was no leader.
 //   - A leader that must not answer clients does not answer REVALIDATE either, and does not report new arrivals to
 //     learners.
 //   - An observer that learns from a follower hears from the follower how many of the observer's answers have
