@@ -16,8 +16,8 @@ import (
 )
 
 // TestDeadClientsGoOnTime kills the leader again and again, more often than the session timeout. The sessions of dead
-// clients end within their timeout and the time without a leader, also where the server of the client died with it. The
-// sessions of living clients, which only ping, go on.
+// clients end within their timeout and the time without a leader, also where the server of the client died with it.
+// The sessions of living clients, which only ping, go on.
 func TestDeadClientsGoOnTime(t *testing.T) {
 	const (
 		timeout = 12 * time.Second

@@ -117,8 +117,8 @@ func (t *Tracker) Reclaim(id proto.SessionID, link zab.LinkID, heard int64) bool
 }
 
 // Retake tracks a session of which c has been kept over a change of the leader, and whose client was last heard of at
-// heard. A leader does so by the rule of Reclaim. At a learner, which has told the leader when that was, it must not be
-// tracked already: its client would have come back on another connection.
+// heard. A leader does so by the rule of Reclaim. At a learner, which has told the leader when that was, it must not
+// be tracked already: its client would have come back on another connection.
 func (t *Tracker) Retake(s *Session, c Conn, leads bool, heard int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -47,8 +47,8 @@ const (
 	ownerUnknown            = OwnerUnknown
 )
 
-// OwnerUnknown is the owner of a session of which a new leader does not know yet which server has its client: the first
-// link with a request for the session becomes its owner.
+// OwnerUnknown is the owner of a session of which a new leader does not know yet which server has its client: the
+// first link with a request for the session becomes its owner.
 const OwnerUnknown = ^zab.LinkID(0)
 
 // Touch notes that the client was heard of at now. It reports whether the client was heard of within the timeout
