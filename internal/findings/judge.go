@@ -198,6 +198,9 @@ func (j *judge) leaderless() {
 			silent = append(silent, strings.TrimPrefix(s.Address+": "+s.Silent, ": "))
 		}
 	}
+	if len(missing) == 1 && missing[0].ID == NoServer { // its address is its name
+		silent[0] = missing[0].Silent
+	}
 	voters, gone := j.voters()
 	switch {
 	case voters > 0 && voters-gone > voters/2 && j.young(since, settles):

@@ -344,13 +344,14 @@ func TestConsoleSaysTheSame(t *testing.T) {
 	require.NoError(t, err)
 	said := map[string]Finding{}
 	for _, f := range e.Check(t.Context()) {
-		said[f.Check] = Finding{f.Severity, f.Check, "", f.What, f.Remedy}
+		said[f.Check] = Finding{Severity: f.Severity, Check: f.Check, What: f.What, Remedy: f.Remedy}
 	}
 	shown := map[string]Finding{}
 	last := Critical
 	for _, p := range overview.Problems {
 		require.LessOrEqual(t, p.Severity, last, "the most urgent first")
-		last, shown[p.Check] = p.Severity, Finding{p.Severity, p.Check, "", p.Text, p.Remedy}
+		last, shown[p.Check] = p.Severity, Finding{Severity: p.Severity, Check: p.Check,
+			What: p.Text, Remedy: p.Remedy}
 	}
 	for _, all := range []map[string]Finding{said, shown} { // figures of the machine differ between two looks
 		delete(all, "open-files")

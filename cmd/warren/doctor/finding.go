@@ -28,6 +28,8 @@ type Finding struct {
 	Subject  string   `json:"subject"` // a file, a directory or a server
 	What     string   `json:"what"`
 	Remedy   string   `json:"remedy,omitempty"`
+
+	Whole bool `json:"-"` // it is about the ensemble as a whole, and the subject are all servers that were asked
 }
 
 // Findings is what all checks have found.
@@ -40,22 +42,23 @@ func (f *Findings) add(s Severity, check, subject, remedy, format string, args .
 			args[i] = wording.About(subject, err)
 		}
 	}
-	*f = append(*f, Finding{s, check, subject, fmt.Sprintf(format, args...), remedy})
+	*f = append(*f, Finding{Severity: s, Check: check, Subject: subject, What: fmt.Sprintf(format, args...),
+		Remedy: remedy})
 }
 
 // take adds what is found of servers. The subject of what concerns no single one are all that were asked.
 func (f *Findings) take(asked []string, some []findings.Finding) {
 	for i := range some {
 		x := &some[i]
-		subject := x.Address
+		subject, whole := x.Address, false
 		switch {
 		case subject != "":
 		case x.Server != findings.NoServer:
 			subject = fmt.Sprintf("server %d", x.Server)
 		default:
-			subject = strings.Join(asked, ", ")
+			subject, whole = strings.Join(asked, ", "), true
 		}
-		*f = append(*f, Finding{x.Severity, x.Check, subject, x.What, x.Remedy})
+		*f = append(*f, Finding{x.Severity, x.Check, subject, x.What, x.Remedy, whole})
 	}
 }
 

@@ -36,6 +36,9 @@ func NamedServers(cmd *cobra.Command, servers *[]string, args []string) error {
 		}
 	}
 	all := *servers
+	if len(all) == 0 {
+		return cli.Misuse(cmd, errors.New("no server is named"))
+	}
 	*servers = nil
 	for _, s := range all { // a server that is named twice is one server
 		if s = WithPort(s); !slices.Contains(*servers, s) {

@@ -168,7 +168,7 @@ func judged(addresses []string, seen *doctor.Seen) *clusterStatus {
 		describe(s, f, leader)
 		var why []string
 		for _, x := range st.Findings {
-			if x.Subject == address && (x.Severity > doctor.Notice || x.Check == "drained") {
+			if x.Subject == address && !x.Whole && (x.Severity > doctor.Notice || x.Check == "drained") {
 				why = append(why, x.What)
 			}
 		}

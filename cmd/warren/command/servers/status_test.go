@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/doctor"
 	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/test/cmdline"
@@ -127,4 +128,15 @@ func TestStatusOfARealServer(t *testing.T) {
 	require.Less(t, code, 2, errs)
 	require.NotContains(t, out, `"disk_free_bytes": null`)
 	require.Contains(t, out, `"findings": [`)
+}
+
+// What is wrong with the ensemble is no reason why a server needs attention.
+func TestStatusOfADeadServer(t *testing.T) {
+	code, out, _ := run("status", "--admin-port", "0", "127.0.0.1:1")
+	require.Equal(t, exitNoQuorum, code)
+	require.NotContains(t, strings.Split(out, "\n")[1], "no server leads", "the row of the server")
+	require.Contains(t, out, "no server leads: 127.0.0.1:1 not heard of (connection refused")
+	code, _, errs := run("status", "--servers", "")
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, errs, "no server is named")
 }

@@ -127,8 +127,12 @@ func (o *topOptions) run(cmd *cobra.Command) error {
 		}
 		return exitOf(answers)
 	}
-	if o.once {
-		return show(cmd.OutOrStdout())
+	answers, err := o.ask(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if ended := exitOf(answers); o.once || ended != nil { // without an answer there is nothing to look at again
+		return cmp.Or(o.print(cmd.OutOrStdout(), o.sum(answers)), ended)
 	}
 	return cli.Repeat(cmd, o.every, show)
 }

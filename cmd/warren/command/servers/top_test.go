@@ -74,8 +74,11 @@ func TestTopSaysWhatIsWrong(t *testing.T) {
 		require.Equal(t, cli.ExitUnexpected, code)
 		require.Contains(t, out, says)
 	}
+	code, out, _ := run("top", "--admin-port", "1", "127.0.0.1:1")
+	require.Equal(t, cli.ExitUnexpected, code, "it does not look again at a server that is dead")
+	require.Contains(t, out, "refused")
 	port, _ := adminThatTells(t, someTop)
-	code, out, _ := run("top", "--once", "--admin-port", port, "--auth-file", fileWith(t, "digest super:wrong\n"),
+	code, out, _ = run("top", "--once", "--admin-port", port, "--auth-file", fileWith(t, "digest super:wrong\n"),
 		"127.0.0.1:1")
 	require.Equal(t, cli.ExitUnexpected, code)
 	require.Contains(t, out, "Not authenticated")
