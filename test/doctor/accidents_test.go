@@ -213,8 +213,11 @@ func (h *hosts) until(a *accident) *shown {
 
 var (
 	address   = regexp.MustCompile(`127\.0\.0\.\d+:\d+`)
-	serverIDs = regexp.MustCompile(`\b(servers?) \d+`)
-	otherIDs  = regexp.MustCompile(`\bN (and|,) (server )?\d+`)
+	serverIDs = regexp.MustCompile(`\bservers? \d+(, \d+)*`)
+	digits    = regexp.MustCompile(`\d+`)
+	ensembles = regexp.MustCompile(`\bensemble [0-9a-f]{16}`)
+	epochs    = regexp.MustCompile(`\bepochs( \d+ \(led by \d+\))+`)
+	zxids     = regexp.MustCompile(`\b0x[0-9a-f]+`)
 )
 
 // row is the line of the table. What differs from one run to the next is replaced by letters.
@@ -222,8 +225,12 @@ func (s *shown) row(a *accident) string {
 	said := map[string]string{}
 	for _, text := range s.texts {
 		check, what, _ := strings.Cut(text, "\x00")
-		what = otherIDs.ReplaceAllString(serverIDs.ReplaceAllString(what, "$1 N"), "N $1 ${2}N")
-		if what = address.ReplaceAllString(what, "HOST:PORT"); said[check] == "" || what < said[check] {
+		what = serverIDs.ReplaceAllStringFunc(what, func(ids string) string {
+			return digits.ReplaceAllString(ids, "N")
+		})
+		what = ensembles.ReplaceAllString(epochs.ReplaceAllString(what, "epochs LIST"), "ensemble ID")
+		what = address.ReplaceAllString(zxids.ReplaceAllString(what, "ZXID"), "HOST:PORT")
+		if said[check] == "" || what < said[check] {
 			said[check] = what
 		}
 	}
