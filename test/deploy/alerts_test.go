@@ -294,6 +294,15 @@ var accidents = map[string]struct {
 	"a log that nobody reads": {
 		alerts: "LogLinesLost", happen: one(grows("warren_server_log_lines_lost_total", 1)),
 	},
+	"a finding that no other rule has": {
+		alerts: "FindingLasts",
+		happen: each(becomes(`warren_finding{check="clock",server="3",severity="warning"}`, 1)),
+	},
+	"a notice": {happen: each(becomes(`warren_finding{check="drained",server="3",severity="notice"}`, 1))},
+	"a finding that ends by itself": {happen: each(func(x *target) {
+		const name = `warren_finding{check="no-spare",server="",severity="error"}`
+		x.from(name, then(steady(1), 10*time.Minute, steady(math.NaN())))
+	})},
 	"an idle ensemble": {happen: each(idle)},
 }
 

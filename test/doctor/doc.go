@@ -5,4 +5,7 @@
 // What a machine is ill of by itself does not count: a limit of open files or a slow disk. Clocks of other machines
 // cannot be had here, nor a tree that differs from the leader's: package cmd/warren/doctor shows them to the checks
 // as answers that are made up.
+//
+// TestAccidents makes accidents in an ensemble and compares what all surfaces tell of them: status, doctor, and the
+// API, readyz, log and metrics of every server.
 package doctor
