@@ -94,7 +94,7 @@ func (j *judge) server(s *Server) {
 	case s.Silent != "" && j.young(s.Drained, stopped):
 		j.add(s, Ended(s.Silent), s.SilentSince)
 		return
-	case s.Silent != "" && s.Heard.IsZero() && j.mayRun(s.ID):
+	case s.Silent != "" && s.Heard.IsZero() && !s.Named && j.mayRun(s.ID):
 		j.add(s, Unheard(s.Silent), s.SilentSince)
 		return
 	case s.Silent != "":

@@ -16,6 +16,8 @@ type Server struct {
 	Address string `json:"address,omitempty"` // where it was asked; empty if that is not known
 	Voter   bool   `json:"voter,omitempty"`   // by the configuration
 
+	// Named says that an operator has asked for this server: it ought to answer.
+	Named bool `json:"-"`
 	// Heard is when it said what is here; zero if it never did. While it is silent, the facts are the last ones.
 	Heard time.Time `json:"heard"`
 	// Silent is why it does not answer now; empty if it answers or is not asked. SilentSince is when that began.
@@ -150,10 +152,10 @@ func Merge(asked []Server, told ...[]Server) []Server {
 
 // adopt takes what somebody else knows of a server that has not answered the caller, who keeps the reason why.
 func (s *Server) adopt(known *Server) {
-	address, silent := s.Address, s.Silent
+	address, silent, named := s.Address, s.Silent, s.Named
 	if known.Known() {
 		silent += "; other servers hear it"
 	}
 	*s = *known
-	s.Address, s.Silent = address, silent
+	s.Address, s.Silent, s.Named = address, silent, named
 }

@@ -92,7 +92,7 @@ func readCited(t *testing.T) cited {
 		number, _, _ := strings.Cut(filepath.Base(file), "-")
 		c.decisions[number] = true
 	}
-	require.Len(t, c.guarantees, 15)
+	require.Len(t, c.guarantees, 16)
 	require.Greater(t, len(c.decisions), 10)
 	require.Greater(t, len(c.pages["quorum-protocol"]), 80)
 	return c

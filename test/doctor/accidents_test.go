@@ -262,7 +262,7 @@ func (s *shown) row(a *accident) string {
 	for alert := range strings.FieldsSeq(a.alerts) {
 		alerts = append(alerts, "`"+alert+"`")
 	}
-	return fmt.Sprintf("| %s | %s | %d | %s | %s | %s | %s |\n", a.name, strings.Join(findings, "<br>"), s.code,
+	return fmt.Sprintf("| %s | %s | %d | %s | %s | %s | %s |\n", a.name, strings.Join(findings, "; "), s.code,
 		strings.Join(codes, ", "), strings.Join(levels, ", "), strings.Join(metrics, ", "),
 		strings.Join(alerts, ", "))
 }

@@ -100,7 +100,7 @@ const recordWord = "fact"
 func (o *Ensemble) examine(ctx context.Context, address string) *answers {
 	a := &answers{address: address, conf: map[string]string{}, numbers: map[string]string{},
 		digests: map[proto.Zxid]string{}, perHost: map[string]int{}}
-	a.facts = findings.Server{ID: findings.NoServer, Address: address}
+	a.facts = findings.Server{ID: findings.NoServer, Address: address, Named: true}
 	if a.text, a.err = o.ask(ctx, address, "srvr"); a.err == nil && a.text == "" {
 		a.err = ErrNoAnswer
 	}

@@ -136,6 +136,12 @@ func follow(last findings.Server, s *heardServer, now time.Time) findings.Server
 	switch {
 	case s.Silent == "" && s.Address != "":
 		is := at(s.Server, now)
+		if is.Since.IsZero() { // its words do not tell
+			is.Since = now
+			if last.Known() && last.Mode == is.Mode && last.Serving == is.Serving && !last.Since.IsZero() {
+				is.Since = last.Since
+			}
+		}
 		switch {
 		case is.Draining:
 			is.Drained = now

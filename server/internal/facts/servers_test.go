@@ -111,6 +111,10 @@ func TestLastFactsStay(t *testing.T) {
 	s = hear(3*time.Minute, findings.Server{Address: "a:1", Serving: true}, true)
 	require.Zero(t, s.Drained, "it serves clients again")
 
+	for _, after := range []time.Duration{0, time.Second} {
+		s = hear(4*time.Minute+after, findings.Server{Address: "a:1", Answer: "not serving"}, true)
+		require.Equal(t, now.Add(4*time.Minute), s.Since, "since when its words say so")
+	}
 	s = hear(0, findings.Server{Address: "a:1", Serving: true, Clock: now.Add(-time.Hour),
 		Since: now.Add(-2 * time.Hour)}, false)
 	require.Equal(t, now.Add(-time.Hour), s.Since, "by the clock of this server")
