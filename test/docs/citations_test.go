@@ -139,7 +139,7 @@ func TestCitationsAreChecked(t *testing.T) {
 		{code, "// quorum-protocol 15.5.17\n", 1, []string{"quorum-protocol has no section 15.5.17"}},
 		{code, "// quorum-protocol 16 vector 44\n", 1, []string{"no row, step or item 44 in section 16"}},
 		{code, "// server-semantics 16.2 scenario 75\n", 1, []string{"no row, step or item 75 in section 16.2"}},
-		{code, "// Guarantees 15 and 16.\n", 2, []string{"there is no guarantee 16"}},
+		{code, "// Guarantees 16 and 17.\n", 2, []string{"there is no guarantee 17"}},
 		{code, "// adr 0099\n", 1, []string{"there is no adr 0099"}},
 		{page, "[x](adr/0099-x.md)\n", 1, []string{"docs/X.md:1: there is no adr 0099"}},
 		{page, "one\n```\ncode\n```\nstorage 6.99\n", 1, []string{"docs/X.md:5: storage has no section 6.99"}},
