@@ -147,7 +147,9 @@ func (h *hosts) look(a *accident) *shown {
 			if slices.ContainsFunc(told, func(m []string) bool { return m[1] == p.Severity && m[2] == p.Text }) {
 				add(readyz, p.Check, p.Severity)
 			}
-			if strings.Contains(h.nodes[i].Log(), p.Text) {
+			// The log tells a finding once a minute, in the words of that moment.
+			if line := fmt.Sprintf(`{"check": %q, "severity": %q`, p.Check, p.Severity); strings.Contains(
+				h.logOf(h.nodes[i]), line) {
 				add(log, p.Check, p.Severity)
 			}
 		}
@@ -174,6 +176,12 @@ func (h *hosts) run(args ...string) (string, int) {
 	var ended *exec.ExitError
 	require.True(h.t, err == nil || errors.As(err, &ended), "%v: %v", args, err)
 	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+// logOf is what a server has logged since the accident began.
+func (h *hosts) logOf(n *cluster.Node) string {
+	text := n.Log()
+	return text[min(h.logged[n], len(text)):]
 }
 
 // agrees reports what is not as the accident wants it; empty if all is.
@@ -362,6 +370,10 @@ func TestAccidents(t *testing.T) {
 		h.nodes = leaderFirst(t, h.nodes)
 		for alert := range strings.FieldsSeq(a.alerts) {
 			require.Contains(t, string(rules), "- alert: "+alert+"\n", a.name)
+		}
+		h.logged = map[*cluster.Node]int{}
+		for _, n := range h.nodes {
+			h.logged[n] = len(n.Log())
 		}
 		watch := cluster.NewWatch()
 		a.begin(h)

@@ -18,9 +18,10 @@ import (
 
 // hosts are servers with an address each, as servers on machines of their own, which have one admin port.
 type hosts struct {
-	t     *testing.T
-	nodes []*cluster.Node
-	port  string
+	t      *testing.T
+	nodes  []*cluster.Node
+	port   string
+	logged map[*cluster.Node]int // how long their logs were when the accident began
 }
 
 // newHosts returns servers that are not started, with settings of their own.
