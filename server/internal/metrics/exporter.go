@@ -57,7 +57,17 @@ func (x exporter) Collect(ch chan<- prometheus.Metric) {
 // member sends what is known also while the server does not serve: that it does not, histories that differ, databases
 // that are missing, that the server is drained, and the findings.
 func (x exporter) member(s sender) {
+	type series struct {
+		check, severity string
+		server          int64
+	}
+	sent := map[series]bool{} // a server may have two findings of one check: a scrape with a series twice fails
 	for _, f := range x.Findings() {
+		one := series{f.Check, f.Severity.String(), f.Server}
+		if sent[one] {
+			continue
+		}
+		sent[one] = true
 		labels := prometheus.Labels{"check": f.Check, "severity": f.Severity.String(), "server": ""}
 		if f.Server != findings.NoServer {
 			labels["server"] = strconv.FormatInt(f.Server, 10)
