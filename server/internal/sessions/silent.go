@@ -12,9 +12,9 @@ import (
 // sessions were last heard of, so that the next leader need not give them their whole timeouts again. The argument
 // why no session ends early is in docs/protocol/guarantees.md.
 //
-// Invariant: a leader gives a silent session to a server only by Revalidate, whose caller proposes a txn of the
-// session before the client goes on. Whoever delivers that forgets what it was told. The same holds for requests that
-// were sent before the client left: each of them is a txn.
+// Invariant: a leader hands a silent session to a server only through Revalidate, and the caller proposes a txn of
+// that session before the client goes on. A server that delivers such a txn discards what it was told about the
+// session. The same is true of requests sent before the client left, because each of them becomes a txn.
 
 // Silent is a session without a client, which was last heard of at Heard, ns on the clock of this server.
 type Silent struct {
