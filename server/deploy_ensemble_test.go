@@ -59,7 +59,8 @@ func TestDeployedMetricsOnAnEnsemble(t *testing.T) {
 		names := exported(t, e.Server(id))
 		read := server.DeployedMetrics(t)
 		require.Greater(t, len(read), 30)
-		maps.DeleteFunc(read, func(name string, _ bool) bool { return names[name] })
+		// warren_finding exists while something is found; alerts that read it are tested in accidents.
+		maps.DeleteFunc(read, func(name string, _ bool) bool { return names[name] || name == "warren_finding" })
 		return slices.Sorted(maps.Keys(read))
 	}
 	// These exist after a hard quota has refused a request; in Prometheus itself; in what a backup writes for the node

@@ -108,7 +108,7 @@ func endsInTime(ctx context.Context, t *testing.T, e *embed.Ensemble, at int, cu
 	require.NoError(t, err)
 	require.NoError(t, h.Context().Err())
 	next := open(others...)
-	defer next.Close()
+	defer func() { _ = next.Close() }() // whichever it is in the end
 	cut()
 	defer e.Heal()
 	var granted *recipes.Hold
