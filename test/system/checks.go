@@ -16,6 +16,7 @@ const (
 	NeverBack      Check = "a session never goes back" // to an earlier zxid
 	Syncs          Check = "syncs"                     // show all that any client had heard of before
 	Writes         Check = "writes"                    // have the result of the model; what is acknowledged is a txn
+	Outcome        Check = "outcomes"                  // what is told of requests that were not answered is so
 	Reads          Check = "reads"                     // are what the model answers at their zxid
 	Events         Check = "events"                    // are those of the model, in their place
 	SessionEnds    Check = "end of sessions"           // of clients that are there: only in time

@@ -100,6 +100,9 @@ func (c *client) connect() error {
 	}
 	req := proto.ConnectRequest{LastZxidSeen: s.seen, TimeOut: int32(s.timeout.Milliseconds()), SessionID: s.id,
 		Password: s.password, HasReadOnly: c.w.has(ReadOnly), ReadOnly: c.acceptsReadOnly()}
+	if c.w.has(Outcomes) && c.w.s.chance(85) {
+		req.HasReadOnly, req.Extensions = true, proto.ExtensionOutcomes
+	}
 	if s.password == nil {
 		req.Password = make([]byte, proto.PasswordSize)
 	}
@@ -129,8 +132,12 @@ func (c *client) connect() error {
 		return errExpired
 	}
 	_ = nc.SetDeadline(time.Time{})
+	granted, forgets := resp.Extensions&proto.ExtensionOutcomes != 0, false
+	if granted {
+		s.known = max(s.known, resp.Zxid)
+	}
 	if c.w.o.Again && c.w.s.chance(30) {
-		c.xid = 0
+		c.xid, s.lost, forgets = 0, nil, !granted
 	}
 	if c.session == nil {
 		c.xid = 0
@@ -150,7 +157,7 @@ func (c *client) connect() error {
 	address := netip.MustParseAddrPort(nc.LocalAddr().String()).Addr()
 	c.nc, c.broken, c.slow = nc, false, c.w.s.chance(3)
 	c.conn = &connection{number: len(c.w.connections), session: s, server: server, isOpen: true,
-		life: c.w.nodes[server-1].lives, readOnly: resp.ReadOnly,
+		life: c.w.nodes[server-1].lives, readOnly: resp.ReadOnly, granted: granted, forgets: forgets,
 		address: model.Identity{Scheme: "ip", ID: auth.NewIPIdentity(address).ID}}
 	c.w.connections = append(c.w.connections, c.conn)
 	s.connections = append(s.connections, c.conn)
@@ -159,23 +166,31 @@ func (c *client) connect() error {
 	c.w.s.tracef("c%d: session %v on server %d, connection %d, seen %v", c.id, s.id, server, c.conn.number, s.seen)
 	conn := c.conn
 	c.p.Go("reader", func() { c.read(conn, nc) })
+	c.ask(conn)
 	for _, credentials := range s.auth {
 		c.send(asked{Request: wire.Auth("digest", []byte(credentials))})
 	}
+	c.answers(conn)
+	if again, any := s.watches.again(s.seen); any && !c.broken {
+		c.send(asked{Request: again})
+	}
+	c.sendAgain()
+	return nil
+}
+
+// answers waits until everything is answered.
+func (c *client) answers(conn *connection) {
 	for len(conn.pending) > 0 && !c.broken {
 		c.sleep(time.Millisecond)
 		c.checkSilence()
 	}
-	if again, any := s.watches.again(s.seen); any && !c.broken {
-		c.send(asked{Request: again})
-	}
-	return nil
 }
 
 // disconnect ends the connection, and leaves the session if the client has asked for its end.
 func (c *client) disconnect() {
 	_ = c.nc.Close()
 	c.conn.isOpen = false
+	c.lose()
 	if c.session.closing != nil {
 		c.session = nil
 	}
@@ -262,6 +277,7 @@ func (c *client) send(a asked) *request {
 		c.xid++
 		r.xid = c.xid
 	}
+	r.known = c.session.known
 	r.ids = append([]model.Identity{c.conn.address}, c.conn.proved...)
 	c.conn.requests = append(c.conn.requests, r)
 	c.conn.pending = append(c.conn.pending, r)
@@ -355,6 +371,9 @@ func (c *client) take(conn *connection, frame []byte) error {
 			return broken(NeverBack, "session %v goes back from %v to %v", s.id, s.seen, h.Zxid)
 		}
 		s.seen = h.Zxid
+		if it.request != nil {
+			s.known = max(s.known, h.Zxid)
+		}
 	}
 	conn.items = append(conn.items, it)
 	return nil
@@ -368,6 +387,11 @@ func (c *client) answered(conn *connection, r *request, it *item) error {
 	s.answers = append(s.answers, answer{r.sent, it.came})
 	s.watches.answered(r, it.err)
 	switch {
+	case r.op == proto.OpOutcomes:
+		if err := c.learned(s, it); err != nil {
+			return err
+		}
+		c.wake.Unpark()
 	case r.op == proto.OpAuth:
 		if it.err != proto.OK {
 			return broken(Writes, "auth fails with %v", it.err.Name())

@@ -25,13 +25,14 @@ const (
 	Damage   Feature = "damage"   // files of servers that are down are damaged
 	Exchange Feature = "exchange" // servers get the directories of others, or their own as they were earlier
 	Clocks   Feature = "clocks"   // clocks jump while leases are held
+	Outcomes Feature = "outcomes" // clients ask what has become of their requests, and send again what was not executed
 )
 
-var allFeatures = []Feature{Reconfig, Local, ReadOnly, Quota, Priority, Damage, Exchange, Clocks}
+var allFeatures = []Feature{Reconfig, Local, ReadOnly, Quota, Priority, Damage, Exchange, Clocks, Outcomes}
 
 // often is in how many of 100 runs a feature is there.
 var often = map[Feature]int{Reconfig: 25, Local: 15, ReadOnly: 20, Quota: 20, Priority: 20,
-	Damage: 20, Exchange: 15, Clocks: 15}
+	Damage: 20, Exchange: 15, Clocks: 15, Outcomes: 40}
 
 // drawFeatures draws what is not given. It has a source of chance of its own, so that a run without features is the
 // run that it was before there were any.

@@ -18,9 +18,11 @@ type session struct {
 	seen     proto.Zxid // the newest that the client has heard of
 	auth     []string   // credentials that the client proves on each of its connections
 	watches  watches
-	closing  *request // closeSession, if it was sent
-	expired  bool     // a server has said so
-	answers  []answer // of requests, in their order
+	closing  *request   // closeSession, if it was sent
+	known    proto.Zxid // the newest in the replies to its requests, and of grants
+	lost     []*request // of earlier connections, that were not answered and of which the client still asks
+	expired  bool       // a server has said so
+	answers  []answer   // of requests, in their order
 
 	connections []*connection
 }
@@ -41,6 +43,9 @@ type connection struct {
 	pending  []*request // not answered yet
 	items    []*item    // received, in their order
 	isOpen   bool       // at the end of the run
+	granted  bool       // the client may ask what has become of its requests
+	// forgets says that the client counts its requests from 1 again, and cannot ask for those of this connection.
+	forgets bool
 }
 
 // request is a request of a client.
@@ -55,6 +60,9 @@ type request struct {
 	sent  time.Duration
 	floor proto.Zxid // the newest that any client had heard of before
 	reply *item
+	known proto.Zxid     // session.known when it was sent
+	told  *proto.Outcome // a server has said that it was executed
+	never bool           // a server has said that it was not, and never will be
 }
 
 // item is what a client receives: a reply or an event.

@@ -101,11 +101,19 @@ const moveXid = math.MinInt32
 // their connections. Of their requests the reply tells, or the request without a reply has become a txn that no reply
 // shows, if what it asks for is that txn.
 func (r *replay) origin(t *txn, h *proto.TxnHeader, rd proto.Reader) (open []*request) {
-	all := r.requests[requestID{h.ClientID, h.Cxid}]
+	failed, code := h.Type == proto.OpError, codeOf(h.Type, rd)
+	var all []*request
+	for _, q := range r.requests[requestID{h.ClientID, h.Cxid}] {
+		switch {
+		case q.told != nil && q.told.Zxid == t.zxid, q.never && !r.done[q] && code == proto.ErrSessionMoved:
+			return []*request{q} // the latter is refused, since its client has gone elsewhere
+		case q.told == nil && !q.never:
+			all = append(all, q)
+		}
+	}
 	if len(all) <= 1 {
 		return all
 	}
-	failed, code := h.Type == proto.OpError, codeOf(h.Type, rd)
 	for _, q := range all {
 		switch {
 		case q.reply != nil && q.reply.zxid == t.zxid && isRefusal(q.reply.err) && q.reply.err != code:
@@ -327,6 +335,11 @@ func (r *replay) inOrder(t *txn, q *request, result proto.ErrCode) error {
 // at checks what the clients have received at a zxid: the events of its txn first, then the reply of the write, and
 // reads of the state that it has left.
 func (r *replay) at(t *txn, q *request, events []model.Event, result model.Result) error {
+	if q != nil && q.told != nil {
+		if err := q.toldRight(t.zxid, result); err != nil {
+			return err
+		}
+	}
 	for _, c := range r.connections {
 		var mine []model.Event
 		for _, e := range events {
@@ -410,7 +423,7 @@ func (r *replay) reply(
 			r.m.Authenticate(c.number, id)
 		}
 		return nil
-	case asked.op == proto.OpPing, asked.op == proto.OpSync, asked.op == proto.OpCloseSession && r.isLocal(c.session):
+	case asked.op == proto.OpPing, asked.op == proto.OpSync, asked.op == proto.OpOutcomes, asked.op == proto.OpCloseSession && r.isLocal(c.session):
 		return nil
 	case asked == q:
 		if asked.floor >= zxid {
@@ -453,6 +466,10 @@ func (r *replay) finish() error {
 			}
 		}
 		for _, q := range c.requests {
+			if q.told != nil && !r.done[q] {
+				return broken(Outcome, "session %v, xid %d: %v was said to be executed at %v, and is no txn",
+					c.session.id, q.xid, q.op, q.told.Zxid)
+			}
 			if isWrite(q.op) && q.reply != nil && q.reply.err == proto.OK && !r.done[q] &&
 				!(q.op == proto.OpCloseSession && r.isLocal(c.session)) {
 				return broken(Writes, "session %v, xid %d: %v was acknowledged at %v, and is no txn", c.session.id,

@@ -69,6 +69,8 @@ type world struct {
 	told        proto.Zxid // all had heard of it some time before the end
 	steps       int
 	replies     int
+	outcomes    int // of requests that were not answered, told later
+	repeats     int // writes that were sent again because they were not executed
 	reconfigs   int
 	// cut is how many connections servers have ended after the first reply to a request, though the client was heard
 	// and has not asked for it.

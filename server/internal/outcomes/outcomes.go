@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/rebuild"
@@ -31,8 +32,11 @@ const (
 	tailMax = 2 * time.Second
 )
 
-// errNotLogged means that the log does not reach back far enough.
-var errNotLogged = errors.New("the log of this server does not begin early enough")
+var (
+	// errNotLogged means that the log does not reach back far enough.
+	errNotLogged = errors.New("the log of this server does not begin early enough")
+	errSlow      = fmt.Errorf("the log of this server could not be read in %v", timeMax)
+)
 
 // Finder finds outcomes in the log of one server.
 type Finder struct {
@@ -46,20 +50,20 @@ type Finder struct {
 // New returns a Finder. It may be asked when the server has recovered.
 func New(e *env.Env) *Finder { return &Finder{env: e} }
 
-// question is what one client asks. What was found is complete when done is closed.
+// question is what one client asks. What was found is complete when done is open.
 type question struct {
 	session proto.SessionID
 	after   proto.Zxid
 	xids    map[int32]bool
 	found   []proto.Outcome
 	err     error
-	done    chan struct{}
+	done    *sched.Gate
 }
 
 // Find returns the outcomes of those requests of a session that were executed. REQUIRES: the server has applied all of
 // them, or they never will be; and the caller holds no lock.
 func (f *Finder) Find(session proto.SessionID, asked *proto.OutcomesRequest) ([]proto.Outcome, error) {
-	q := &question{session: session, after: asked.After, xids: map[int32]bool{}, done: make(chan struct{})}
+	q := &question{session: session, after: asked.After, xids: map[int32]bool{}, done: sched.NewGate(f.env.Runtime)}
 	for _, xid := range asked.Xids {
 		q.xids[xid] = true
 	}
@@ -71,7 +75,7 @@ func (f *Finder) Find(session proto.SessionID, asked *proto.OutcomesRequest) ([]
 	if mine {
 		f.read()
 	}
-	<-q.done
+	q.done.Wait()
 	return q.found, q.err
 }
 
@@ -87,7 +91,7 @@ func (f *Finder) read() {
 		}
 		f.answer(asked)
 		for _, q := range asked {
-			close(q.done)
+			q.done.Open()
 		}
 	}
 }
@@ -121,15 +125,16 @@ func (f *Finder) answer(asked []*question) {
 
 // scan reads the log from the txn behind after up to last, which must be in it.
 func (f *Finder) scan(bySession map[proto.SessionID]*question, after, last proto.Zxid) error {
-	ctx, cancel := context.WithTimeout(context.Background(), timeMax)
-	defer cancel()
-	r := rebuild.NewReader(ctx, rebuild.Dirs{FS: f.env.FS, Log: f.env.LogDir(), Last: last}, rebuild.Pace{})
-	for until := time.Now().Add(tailMax); ; time.Sleep(5 * time.Millisecond) {
+	rt := f.env.Runtime
+	began := rt.Elapsed()
+	r := rebuild.NewReader(context.Background(), rebuild.Dirs{FS: f.env.FS, Log: f.env.LogDir(), Last: last},
+		rebuild.Pace{})
+	for ; ; sched.Sleep(rt, 5*time.Millisecond) {
 		for _, q := range bySession {
 			q.found = nil
 		}
-		newest, err := f.files(r, bySession, after)
-		late := time.Now().After(until)
+		newest, err := f.files(r, bySession, after, began+timeMax)
+		late := rt.Elapsed()-began > tailMax
 		switch {
 		case err != nil && (late || errors.Is(err, errNotLogged)): // otherwise the end is perhaps being written
 			return err
@@ -141,8 +146,11 @@ func (f *Finder) scan(bySession map[proto.SessionID]*question, after, last proto
 	}
 }
 
-// files is one reading of the files that have txns behind after. It returns the newest txn of them.
-func (f *Finder) files(r *rebuild.Reader, by map[proto.SessionID]*question, after proto.Zxid) (proto.Zxid, error) {
+// files is one reading of the files that have txns behind after, which ends at a time of the runtime. It returns the
+// newest txn of them.
+func (f *Finder) files(
+	r *rebuild.Reader, by map[proto.SessionID]*question, after proto.Zxid, until time.Duration,
+) (proto.Zxid, error) {
 	names, err := wal.Names(r.FS, r.Log)
 	if err != nil {
 		return 0, err
@@ -165,7 +173,10 @@ func (f *Finder) files(r *rebuild.Reader, by map[proto.SessionID]*question, afte
 		}
 		err = r.Scan(name, func(rec *wal.Record) error {
 			newest = rec.Zxid
-			if rec.Zxid <= after {
+			switch {
+			case f.env.Runtime.Elapsed() > until:
+				return errSlow
+			case rec.Zxid <= after:
 				return nil
 			}
 			return f.record(by, rec.Payload)

@@ -5,7 +5,8 @@ import (
 	"github.com/seed94657493/warren/server/internal/env"
 )
 
-// answer makes the reply to a request from its txn. The txn has all of it, except for a Stat after setData or setACL:
+// answer makes the reply to a request from its txn. The txn has all of it, except for a Stat after setData, setACL or
+// reconfig:
 // what the txn does not have there is taken from the znode as it is now, and is 0 if that is gone.
 type answer struct {
 	state  *env.Store
@@ -85,9 +86,12 @@ func (a *answer) resultOf(b []byte, op, txn proto.OpCode, in *proto.Reader) []by
 		var t proto.CreateTTLTxn
 		t.Decode(in)
 		b, stat = proto.AppendBuffer(b, t.Path), a.created(t.Data)
-	case proto.OpSetData:
+	case proto.OpSetData, proto.OpReconfig:
 		var t proto.SetDataTxn
 		t.Decode(in)
+		if op == proto.OpReconfig {
+			b = proto.AppendBuffer(b, t.Data)
+		}
 		stat = a.present(t.Path)
 		stat.Mzxid, stat.Mtime, stat.Version = a.header.Zxid, a.header.Time, t.Version
 		stat.DataLength = int32(len(t.Data))
