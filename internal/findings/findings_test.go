@@ -33,6 +33,7 @@ func TestNumbers(t *testing.T) {
 		"warning many-watches":       {"watch_count": 2e6 + 1},
 		"warning outstanding":        {"outstanding_requests": 1000},
 		"warning fsync":              {"avg_fsynctime": 10},
+		"warning fsync  ":            {"avg_fsynctime": 10, "cnt_fsynctime": syncsMin},
 		"warning fsync ":             {"fsync_threshold_exceed_count": 1},
 		"warning many-znodes":        {"znode_count": ZnodesWarn + 1},
 		"error snapshot-errors":      {"snapshot_error_count": 1},
@@ -45,6 +46,8 @@ func TestNumbers(t *testing.T) {
 	}
 	require.Empty(t, Numbers(having(map[string]float64{"open_file_descriptor_count": 80, "znode_count": ZnodesWarn,
 		"max_file_descriptor_count": 5000, "outstanding_requests": 999, "avg_fsynctime": 9.9}), 0, SinceStart))
+	require.Empty(t, Numbers(having(map[string]float64{"avg_fsynctime": 900, "cnt_fsynctime": syncsMin - 1}), 0,
+		SinceStart))
 	require.Equal(t, []string{"warning fsync"}, of(Numbers(having(nil), 3, SinceStart)))
 }
 

@@ -30,6 +30,9 @@ func (l *list) add(s Severity, check, remedy, format string, args ...any) {
 	*l = append(*l, find(s, check, remedy, format, args...))
 }
 
+// syncsMin is how many syncs an average needs before it says something about the disk.
+const syncsMin = 100
+
 // ZnodesWarn is a number of znodes that is worth a word.
 const ZnodesWarn = 5_000_000
 
@@ -69,7 +72,8 @@ func Numbers(number func(name string) (float64, bool), slowSyncs float64, when s
 			"%v requests are waiting", n)
 	}
 	slow, _ := number("fsync_threshold_exceed_count")
-	if ms, ok := number("avg_fsynctime"); ok && ms >= 10 {
+	syncs, counted := number("cnt_fsynctime")
+	if ms, ok := number("avg_fsynctime"); ok && ms >= 10 && (!counted || syncs >= syncsMin) {
 		all.add(Warning, "fsync",
 			"give the log a disk of its own (dataLogDir), with a write cache that survives power loss",
 			"one sync takes %v ms on average", ms)

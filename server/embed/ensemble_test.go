@@ -401,7 +401,7 @@ func TestLeaderServesNobody(t *testing.T) {
 // Where members have weights these decide, and not how many members there are: one that outweighs the others
 // serves without them, and they do not without it.
 func TestWeightsDecide(t *testing.T) {
-	e := Start(t, Options{Servers: 3, Configure: func(_ int, c *config.Config) {
+	e := Start(t, Options{Servers: 3, TickTime: 500 * time.Millisecond, Configure: func(_ int, c *config.Config) {
 		c.Hierarchical, c.Groups = true, []config.Group{{ID: 1, Members: []int64{1, 2, 3}}}
 		for i := range c.Members {
 			if c.Members[i].ID == 1 {

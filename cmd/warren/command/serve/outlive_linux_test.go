@@ -63,9 +63,13 @@ func startPiped(t *testing.T, more ...string) *piped {
 	require.NoError(t, s.cmd.Stderr.(*os.File).Close())
 	go func() { s.ended <- s.cmd.Wait() }()
 	t.Cleanup(func() { _ = s.cmd.Process.Kill() })
-	line, err := s.outPipe.ReadString('\n')
-	require.NoError(t, err)
-	s.addr = regexp.MustCompile(`serves clients on ([^ ,]+)`).FindStringSubmatch(line)[1]
+	for s.addr == "" { // records of the audit log may be in front of it
+		line, err := s.outPipe.ReadString('\n')
+		require.NoError(t, err)
+		if found := regexp.MustCompile(`serves clients on ([^ ,]+)`).FindStringSubmatch(line); found != nil {
+			s.addr = found[1]
+		}
+	}
 	var problems strings.Builder // one long line of the log, so that few are enough
 	for i := range 5000 {
 		fmt.Fprintf(&problems, "server.%d=x\n", i)
