@@ -107,6 +107,7 @@ const (
 	// requests that wait behind a sync are refused when another server asks for their session, which stays
 	RefusedThoughStays
 	NoConfigurationShown // a read-only server whose state is old shows an empty configuration
+	SilentUndelivered    // what a server is told of a silent session counts although its client has come back since
 
 	// serve
 	EventAfterReply     // events leave after the reply to the request that caused them
@@ -116,6 +117,8 @@ const (
 	ReadOvertakesWrite  // a read is answered from a state without the client's own write
 	ClientAheadAccepted // a client that has seen more than the server has is let in
 	LostRequestPassed   // what waits behind a request that a hand-over has lost is executed by the next leader
+	RefusalsUntold      // requests that were refused are said not to have been executed
+	TailUnread          // outcomes are told from a log whose end is not written yet
 
 	// prepare
 	MultiNotUndone // later requests are decided as if the first changes of a multi that failed had been made
@@ -154,8 +157,9 @@ var names = [...]string{
 	"EarlyDropped", "FormerLinks", "ExpiryOfMoved", "OneFullDiskRefuses", "LateClockForgives", "MovesUntold",
 	"KeptFromOthers", "MovesUnnoted", "HistoryUnread", "OwedForgotten", "AskedTwice", "KeptOverSnap",
 	"SessionIDsAgain", "RefusedBeforeEnd", "RefusedThoughStays", "NoConfigurationShown",
+	"SilentUndelivered",
 	"EventAfterReply", "EventWithoutACL", "EventDropped", "WatchNotRegistered", "ReadOvertakesWrite",
-	"ClientAheadAccepted", "LostRequestPassed", "MultiNotUndone", "MultiInPart",
+	"ClientAheadAccepted", "LostRequestPassed", "RefusalsUntold", "TailUnread", "MultiNotUndone", "MultiInPart",
 }
 
 // String is the name of the defect.

@@ -51,6 +51,7 @@ func TestDeafLeader(t *testing.T) {
 			n.cfg.SyncLimit = []int{6, 20, 100}[seed%3] // followers wait for the end of a short lease only
 		}
 		stop := w.s.guard()
+		t.Cleanup(stop) // also when a check fails
 		for _, n := range w.nodes {
 			require.NoError(t, n.disk.found())
 			n.start()

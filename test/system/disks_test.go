@@ -24,6 +24,7 @@ func scripted(t *testing.T, o Options) (w *world, end func()) {
 	w = newWorld(o)
 	w.s.slow = "" // tasks that begin a second late are no measure
 	stop := w.s.guard()
+	t.Cleanup(stop) // also when a check fails
 	for _, n := range w.nodes {
 		require.NoError(t, n.disk.found())
 	}

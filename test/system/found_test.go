@@ -73,6 +73,7 @@ func TestLogIsPurgedWhileALearnerIsBroughtUpToDate(t *testing.T) {
 			Configure: func(c *config.Config) { c.SnapCount, c.ForceSnapshotSync, c.SyncLimit = 4, true, 50 }})
 		w.s.slow, w.s.tracing, w.window, w.net.room = "", true, 1, 1000
 		stop := w.s.guard()
+		t.Cleanup(stop) // also when a check fails
 		for _, n := range w.nodes {
 			require.NoError(t, n.disk.found())
 			n.start()
@@ -124,6 +125,7 @@ func TestServersDieWhileTheEnsembleBegins(t *testing.T) {
 		w := newWorld(Options{Seed: seed, Servers: 3 + 2*int(seed%2), Clients: 1, Mean: 30 * time.Millisecond,
 			Faults: []Fault{Kill, PowerLoss, Outage, MidWrite}, Features: []Feature{}})
 		stop := w.s.guard()
+		t.Cleanup(stop) // also when a check fails
 		for _, n := range w.nodes {
 			n.disk.interrupt = 1 + w.s.rng.IntN(firstMax)
 			n.start()

@@ -38,6 +38,7 @@ type Resumption struct {
 	TimeoutMs int32
 	Received  int64 // when the client was heard of, ns on the server's clock
 	Asked     int64 // when the leader was asked, on the same clock
+	Question  int64 // the number of the question, which the answer repeats
 	// Whole is set with the answer: the state has all that the client has asked for before, or it never will.
 	Whole bool
 }

@@ -34,8 +34,10 @@ type following struct {
 	pending map[proto.SessionID]*flow.FIFO[forwarded]
 	syncs   flow.FIFO[syncer]                    // forwarded syncs, in the order in which the leader answers them
 	renewed map[proto.SessionID]*flow.Resumption // clients that came back, until the leader answers REVALIDATE
-	back    flow.FIFO[returned]                  // those that the leader has confirmed, until they may go on
-	below   *observers.Master                    // observers that learn from this server
+	// questions is how many of them the leader was asked, for this server and for observers of it.
+	questions int64
+	back      flow.FIFO[returned] // those that the leader has confirmed, until they may go on
+	below     *observers.Master   // observers that learn from this server
 
 	epoch   int64 // of the leader
 	looked  int64 // when leaveDeaf looked last, ns on the server's clock
@@ -104,9 +106,10 @@ func (f *following) needs() observers.Needs {
 			f.link.SendPacket(p)
 			m.touch(f.link)
 		},
-		Send:   func(l *peers.Link, p *peers.Packet) { l.SendPacket(p) }, // and send touches l
-		Syncs:  func(id proto.SessionID, l *peers.Link) { f.syncs.Push(syncer{session: id, link: l}) },
-		Answer: func(id zab.LinkID, token uint64) { m.member.Answer(id, token) },
+		Question: f.question,
+		Send:     func(l *peers.Link, p *peers.Packet) { l.SendPacket(p) }, // and send touches l
+		Syncs:    func(id proto.SessionID, l *peers.Link) { f.syncs.Push(syncer{session: id, link: l}) },
+		Answer:   func(id zab.LinkID, token uint64) { m.member.Answer(id, token) },
 		IsOpen: func(l *peers.Link) bool {
 			open := m.links[l.ID]
 			return open != nil && open.Link == l
@@ -229,14 +232,13 @@ func (f *following) Packet(l *link, p *peers.Packet) {
 	}
 	switch p.Type {
 	case proto.PacketRevalidate:
-		r := proto.NewReader(p.Data)
-		id, valid := proto.SessionID(r.Int64()), r.Bool()
-		if w := f.renewed[id]; w != nil {
-			delete(f.renewed, id)
-			f.renew(w, valid, p.Zxid)
+		a := peers.DecodeRevalidated(p, l.warren)
+		if w := f.renewed[a.Session]; w != nil && (a.Question == 0 || a.Question == w.Question) {
+			delete(f.renewed, a.Session)
+			f.renew(w, &a)
 			return
 		}
-		f.below.Revalidated(id, valid, p)
+		f.below.Revalidated(&a)
 	case peers.PacketReclaim:
 		f.granted(p)
 	case peers.PacketHold:
@@ -286,11 +288,16 @@ func (f *following) resume(r *flow.Resumption) {
 	if old := f.renewed[r.ID]; old != nil {
 		old.Client.Abort() // the newer connection of a client counts
 	}
-	f.renewed[r.ID], r.Asked = r, f.m.Clock.Now()
+	f.renewed[r.ID], r.Asked, r.Question = r, f.m.Clock.Now(), f.question()
 	f.m.Tracker.Claim(r.ID)
-	data := proto.AppendInt32(proto.AppendInt64(nil, int64(r.ID)), r.TimeoutMs)
-	f.link.SendPacket(&peers.Packet{Type: proto.PacketRevalidate, Zxid: -1, Data: data})
+	f.link.SendPacket(peers.AskRevalidate(r.ID, r.TimeoutMs, r.Question))
 	f.m.touch(f.link)
+}
+
+// question numbers the next question about a session.
+func (f *following) question() int64 {
+	f.questions++
+	return f.questions
 }
 
 // giveUp aborts the connections of clients about which the leader does not answer. A leader gives no answer while
@@ -318,12 +325,13 @@ type returned struct {
 
 // renew answers a client that came back, as soon as this server has all txns up to proposed. A leader in Java does not
 // tell this zxid, but every txn that it had committed on the client's last server arrived here before its answer.
-func (f *following) renew(r *flow.Resumption, valid bool, proposed proto.Zxid) {
-	if !valid {
+func (f *following) renew(r *flow.Resumption, a *peers.Revalidated) {
+	if !a.Valid {
 		r.Client.Resumed(nil, nil, 0, false)
 		return
 	}
-	if f.back.Push(returned{r, proposed, max(proposed, f.m.seen), false}); proposed <= f.m.delivered {
+	r.Whole = a.Question > 0 // otherwise it may be the answer to an earlier question
+	if f.back.Push(returned{r, a.Proposed, max(a.Proposed, f.m.seen), false}); a.Proposed <= f.m.delivered {
 		f.delivered(f.m.delivered)
 	}
 }
@@ -340,7 +348,7 @@ func (f *following) delivered(z proto.Zxid) {
 		f.below.Disown(r.ID)
 		s, old := f.m.Tracker.Adopt(r.ID, r.TimeoutMs, r.Client, r.Received)
 		s.After = max(s.After, r.after)
-		r.Whole = f.link != nil && f.link.ID == f.m.noting
+		r.Whole = r.Whole && f.link != nil && f.link.ID == f.m.noting
 		f.m.goesOn(r.Resumption, s, old)
 	}
 }

@@ -24,7 +24,7 @@ type move struct {
 	zxid      proto.Zxid       // of its txn, or the newest one if it stays
 	client    *flow.Resumption // of a client of this server; nil for one of a learner
 	link      *link            // to the learner
-	asked     proto.Zxid       // the zxid of its question
+	asked     proto.Zxid       // the zxid of its question, which is the number of it
 }
 
 // move lets a client go on when all that it has asked for before is committed. With note the history tells of it, but
@@ -93,11 +93,11 @@ func (l *leading) revalidated(to *move, valid bool) {
 	if l.m.links[to.link.ID] != to.link {
 		return // it has closed
 	}
-	proposed := to.asked
+	a := peers.Revalidated{Session: to.id, Valid: valid, Proposed: to.zxid, Question: max(int64(to.asked), 0)}
 	if to.link.warren {
-		proposed = to.zxid
+		to.link.SendPacket(a.Packet())
+	} else {
+		to.link.SendPacket(a.JavaPacket(to.asked))
 	}
-	data := proto.AppendBool(proto.AppendInt64(nil, int64(to.id)), valid)
-	to.link.SendPacket(&peers.Packet{Type: proto.PacketRevalidate, Zxid: proposed, Data: data})
 	l.m.touch(to.link)
 }

@@ -25,6 +25,8 @@ type Needs struct {
 	Forward func(*peers.Packet)
 	// Send sends a packet to an observer.
 	Send func(*peers.Link, *peers.Packet)
+	// Question numbers the next question to the leader about a session.
+	Question func() int64
 	// Syncs says that the next sync that is forwarded is one of an observer. The leader's answer is given to
 	// AnswerInOrder.
 	Syncs func(proto.SessionID, *peers.Link)
@@ -73,9 +75,10 @@ type Master struct {
 type renewal struct {
 	link   *peers.Link
 	warren bool
-	// zxid of the packet: a server in Java expects it back.
-	zxid proto.Zxid
-	at   int64 // ns on the server's clock
+	// zxid of the packet, the number of the observer's question: a server in Java expects it back.
+	zxid     proto.Zxid
+	question int64 // its number among those that the leader is asked on this server's link
+	at       int64 // ns on the server's clock
 }
 
 // waitingAnswer is an answer that an observer gets after the txns before it.
@@ -106,8 +109,9 @@ func (o *Master) Packet(l *peers.Link, warren bool, p *peers.Packet) {
 	case proto.PacketRevalidate:
 		r := proto.NewReader(p.Data)
 		id := proto.SessionID(r.Int64())
-		flow.QueueOf(o.renewed, id).Push(renewal{link: l, warren: warren, zxid: p.Zxid, at: o.needs.Now()})
-		o.needs.Forward(p)
+		asked := renewal{link: l, warren: warren, zxid: p.Zxid, question: o.needs.Question(), at: o.needs.Now()}
+		flow.QueueOf(o.renewed, id).Push(asked)
+		o.needs.Forward(&peers.Packet{Type: p.Type, Zxid: proto.Zxid(asked.question), Data: p.Data})
 	case proto.PacketRequest:
 		if _, err := p.Identities(); err != nil { // the leader would close the link to this server
 			o.needs.Log.Warn("closing link", zap.Int64("server", int64(l.Peer)), zap.Error(err))
@@ -197,29 +201,44 @@ func (o *Master) Answer(l *peers.Link, token uint64) {
 }
 
 // Revalidated handles the leader's answer about a session that no client of this server has asked for.
-func (o *Master) Revalidated(id proto.SessionID, valid bool, p *peers.Packet) {
+func (o *Master) Revalidated(a *peers.Revalidated) {
+	id := a.Session
 	q := o.renewed[id]
 	if q == nil {
 		return
 	}
-	r := *q.Front()
-	if q.Pop(); q.Len() == 0 {
+	for a.Question > 0 && q.Len() > 0 && q.Front().question < a.Question {
+		q.Pop() // the leader has not answered it
+	}
+	var r renewal
+	if q.Len() > 0 && (a.Question == 0 || q.Front().question == a.Question) {
+		r = *q.Front()
+		q.Pop()
+	}
+	if q.Len() == 0 {
 		delete(o.renewed, id)
+	}
+	if r.link == nil {
+		return // nobody waits for this answer
 	}
 	if !o.needs.IsOpen(r.link) {
 		return // the link has closed
 	}
-	if valid {
+	if a.Valid {
 		o.owners[id] = r.link.ID
 		if c := o.needs.Sessions.Remove(id); c != nil {
 			c.Abort()
 		}
 	}
-	answer := &peers.Packet{Type: proto.PacketRevalidate, Zxid: r.zxid, Data: append([]byte(nil), p.Data...)}
 	if r.warren {
-		answer.Zxid = p.Zxid
+		answer := peers.Revalidated{Session: id, Valid: a.Valid, Proposed: a.Proposed}
+		if a.Question > 0 {
+			answer.Question = max(int64(r.zxid), 0)
+		}
+		o.AnswerInOrder(r.link, answer.Packet())
+		return
 	}
-	o.AnswerInOrder(r.link, answer)
+	o.AnswerInOrder(r.link, a.JavaPacket(r.zxid))
 }
 
 // GiveUp forgets questions that the leader has not answered since limit: the observers have given them up too.

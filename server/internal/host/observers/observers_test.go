@@ -25,6 +25,8 @@ type follower struct {
 	closed  map[zab.LinkID]bool
 	serves  map[proto.SessionID]bool
 	touched []byte
+	// questions is how many the leader was asked
+	questions int64
 }
 
 func (f *follower) HeardBelow(data []byte)                  { f.touched = append(f.touched, data...) }
@@ -38,6 +40,7 @@ func follows(leaderIsWarren bool) *follower {
 		Send: func(l *peers.Link, p *peers.Packet) {
 			f.down = append(f.down, fmt.Sprintf("%d: %s", l.ID, text(p)))
 		},
+		Question: func() int64 { f.questions++; return f.questions },
 		Syncs:    func(_ proto.SessionID, l *peers.Link) { f.syncs = append(f.syncs, l.ID) },
 		Answer:   func(_ zab.LinkID, token uint64) { f.tokens = append(f.tokens, token) },
 		IsOpen:   func(l *peers.Link) bool { return !f.closed[l.ID] },
@@ -164,15 +167,21 @@ func TestRevalidation(t *testing.T) {
 	ask := func(zxid proto.Zxid) *peers.Packet {
 		return &peers.Packet{Type: proto.PacketRevalidate, Zxid: zxid, Data: proto.AppendInt64(nil, 1)}
 	}
-	leader := ask(90)
+	leader := func(question int64, valid bool) *peers.Revalidated {
+		return &peers.Revalidated{Session: 1, Valid: valid, Proposed: 90, Question: question}
+	}
 	f.serves[1] = true
 	f.master.Packet(java, false, ask(21))
 	f.now = 10
 	f.master.Packet(warren, true, ask(22))
 	f.master.Packet(warren, true, ask(23))
-	f.master.Revalidated(1, false, leader)
+	toward, _ := f.sent()
+	require.Equal(t, []string{"revalidate 1, zxid 1", "revalidate 1, zxid 2", "revalidate 1, zxid 3"}, toward)
+	f.master.Revalidated(leader(1, false))
 	require.True(t, f.serves[1], "it stays here")
-	f.master.Revalidated(1, true, leader)
+	f.master.Revalidated(leader(1, true))
+	require.True(t, f.serves[1], "that was answered")
+	f.master.Revalidated(leader(0, true)) // by a leader that does not say to which question
 	require.False(t, f.serves[1])
 	f.master.Answer(java, 1)
 	f.master.Answer(warren, 2)
@@ -182,13 +191,20 @@ func TestRevalidation(t *testing.T) {
 	require.Len(t, f.master.renewed, 1)
 	f.master.GiveUp(11)
 	require.Empty(t, f.master.renewed)
-	f.master.Revalidated(1, true, leader)
+	f.master.Revalidated(leader(3, true))
 	require.Len(t, f.tokens, 2, "nobody has asked")
 
 	f.master.Packet(java, false, ask(24))
 	f.closed[7] = true
-	f.master.Revalidated(1, true, leader)
+	f.master.Revalidated(leader(4, true))
 	require.Len(t, f.tokens, 2, "the link has closed")
+
+	f.closed[7] = false
+	f.master.Packet(java, false, ask(25))
+	f.master.Packet(warren, true, ask(26))
+	f.master.Revalidated(leader(6, true))
+	require.Len(t, f.tokens, 3, "the fifth is not answered")
+	require.Empty(t, f.master.renewed)
 }
 
 // What waits for an observer ends with its link.
