@@ -47,7 +47,7 @@ func (s *Server) writeConfiguration(q *config.Quorum) (own *config.Member) {
 	}
 	switch name, err := s.Config.WriteMembers(q); {
 	case err != nil:
-		s.Log.Error("the files could not be changed to the configuration of the ensemble: only meta.db has it",
+		s.Log.Error("cannot write the ensemble's configuration to zoo.cfg or its dynamic file: only meta.db has it",
 			zap.Int64("version", q.ConfigVersion),
 			zap.Error(err))
 	case name != "":

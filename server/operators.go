@@ -85,7 +85,8 @@ func (o *operators) startAdmin() error {
 	o.Log.Info("listening for admin commands", zap.Stringer("addr", ln.Addr()), zap.String("url", c.CommandURL))
 	o.Spawn("admin", func() {
 		if err := o.admin.Serve(ln); err != nil {
-			o.Log.Error("the admin server has ended", zap.Error(err))
+			o.Log.Error("the admin server has stopped: no commands, probes or metrics until this server is restarted",
+				zap.Error(err))
 		}
 	})
 	return nil

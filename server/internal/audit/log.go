@@ -211,7 +211,7 @@ func (a *Log) write(lines []byte) error {
 		_ = a.fs.Rename(a.backup(i), a.backup(i+1)) // most do not exist yet
 	}
 	if err := a.fs.Rename(a.name, a.backup(1)); err != nil { // no line is lost by it
-		a.log.Error("the audit log cannot be renamed, and grows", zap.String("file", a.name), zap.Error(err))
+		a.log.Error("cannot rename the full audit log: it keeps growing", zap.String("file", a.name), zap.Error(err))
 		return nil
 	}
 	_ = a.file.Close()

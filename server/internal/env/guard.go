@@ -105,7 +105,8 @@ func (g *guard) Check() {
 	for i, dir := range g.dirs {
 		free, total, err := g.srv.FS.Free(dir)
 		if err != nil {
-			g.srv.Log.Warn("asking for free disk space", zap.String("file", dir), zap.Error(err))
+			g.srv.Log.Warn("cannot read the free space of a data directory: it counts as having room",
+				zap.String("file", dir), zap.Error(err))
 			continue
 		}
 		limit := max(g.srv.Config.DiskWatermark.Bytes, int64(float64(total)*g.srv.Config.DiskWatermark.Percent/100))

@@ -38,12 +38,12 @@ func (k *Keys) poll() {
 	if err := k.take(stamps); err != nil {
 		if k.reload.refused != err.Error() {
 			k.reload.refused = err.Error()
-			k.log.Error("key material was changed and cannot be loaded: what there was stays in use", zap.Error(err))
+			k.log.Error("changed certificates or keys cannot be loaded: the old ones stay in use", zap.Error(err))
 		}
 		return
 	}
 	// The stamps are older than the contents: a change in between is seen by the next poll.
-	k.log.Info("key material was loaded again", zap.Time("expires", k.Expires()))
+	k.log.Info("certificates and keys were reloaded", zap.Time("expires", k.Expires()))
 }
 
 // Reload loads the files now, changed or not. On an error the old ones stay in use.

@@ -47,7 +47,8 @@ func (n *Live) Restore(r io.Reader) (int64, error) {
 	if path != "" {
 		defer func() {
 			if err := n.FS.Remove(path); err != nil {
-				n.Log.Warn("removing a snapshot that was received", zap.String("file", path), zap.Error(err))
+				n.Log.Warn("cannot remove a received snapshot that is no longer needed",
+					zap.String("file", path), zap.Error(err))
 			}
 		}()
 	}

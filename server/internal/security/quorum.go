@@ -283,7 +283,7 @@ func (q *Quorum) admit(ctx context.Context, nc net.Conn) (net.Conn, error) {
 		return nil, err
 	}
 	if admission.Failure != nil {
-		q.o.Log.Warn("server failed to authenticate, and goes on: quorum.auth.serverRequireSasl is false",
+		q.o.Log.Warn("letting in a server that failed to authenticate: quorum.auth.serverRequireSasl is false",
 			zap.Stringer("peer_addr", nc.RemoteAddr()), zap.Error(admission.Failure))
 	}
 	return admission.Conn, nil

@@ -25,8 +25,8 @@ type identity struct {
 	SecurePort  bool      // the client connected to secureClientPort; set before serve
 	// knowsReadOnly is whether the client's ConnectRequest has the ReadOnly byte. Set before the request is handed on.
 	knowsReadOnly bool
-	// extensions are those that the client offers, and from the ConnectResponse on those that it was granted. It is
-	// whoever answers the ConnectRequest that takes away the others.
+	// extensions are the bits that the client offers and, from the ConnectResponse on, those that it was granted: the
+	// code that answers the ConnectRequest clears the others.
 	extensions int32
 	guesses    bool        // the present SASL token may be a guess of the password of a super user
 	superseded atomic.Bool // the client has a newer connection with the same session

@@ -18,7 +18,7 @@ func (r *reader) outcomes(q *request) (done bool, err error) {
 		r.workOn()
 		if code = proto.OK; err != nil {
 			code = proto.ErrUnimplemented
-			r.srv.Log.Info("cannot tell a client what has become of its requests",
+			r.srv.Log.Info("cannot tell a client what became of its unanswered requests",
 				zap.Stringer("client_addr", r.c.Remote), zap.Error(err))
 		} else {
 			body = (&proto.OutcomesResponse{Outcomes: found}).AppendTo(nil)

@@ -83,7 +83,7 @@ func (s *Front) loadSecrets(name string) error {
 	if s.security.secrets, err = sessions.ParseSecrets(text); err != nil {
 		return err
 	}
-	s.Log.Info("passwords of sessions are made from secrets",
+	s.Log.Info("session passwords are derived from warren.sessionSecrets",
 		zap.Bool("zookeeper_passwords_accepted", s.security.secrets.Guessable()))
 	return nil
 }
@@ -100,7 +100,7 @@ func (s *Front) loadKeys() error {
 	s.security.keys, s.security.tls = keys, s.countHandshakes(keys.Server())
 	s.exportExpiry(keys)
 	if !s.Runtime.Now().Before(keys.Expires()) {
-		s.Log.Error("the certificate of the client ports has expired: clients that check it do not connect",
+		s.Log.Error("the certificate of the client ports has expired: clients that verify it refuse to connect",
 			zap.Time("expired", keys.Expires()))
 	}
 	s.Log.Info("TLS is on", zap.String("client_auth", s.Config.TLS.ClientAuth),

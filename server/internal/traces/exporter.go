@@ -165,14 +165,14 @@ func (x *Exporter) sendAll(ctx context.Context) {
 				x.dropped.Add(float64(rest.n))
 			}
 			if !x.failed {
-				x.around.Log.Warn("the collector does not take traces: they are dropped until it does",
+				x.around.Log.Warn("the collector does not accept traces: they are dropped until it does",
 					zap.String("url", x.url), zap.Error(err))
 			}
 			x.failed = true
 			return
 		}
 		if x.failed {
-			x.around.Log.Info("the collector takes traces again", zap.String("url", x.url))
+			x.around.Log.Info("the collector accepts traces again", zap.String("url", x.url))
 		}
 		x.failed = false
 		x.sent.Add(float64(p.n))
