@@ -13,7 +13,7 @@ type (
 	// ConfigError is returned by Start when the server cannot do what its configuration says, such as to open a key
 	// store. Its exit code is 2.
 	ConfigError = env.ConfigError
-	// BindError is returned by Start when the client port cannot be bound. Its exit code is 14, as ZooKeeper's.
+	// BindError is returned by Start when a client port cannot be bound. Its exit code is 14, as ZooKeeper's.
 	BindError = serve.BindError
 )
 
@@ -29,7 +29,7 @@ type AdminError struct {
 
 // Error names the address and the reason.
 func (e *AdminError) Error() string {
-	return "server: admin server cannot start on " + e.Addr + ": " + e.Err.Error()
+	return "server: the admin server cannot start on " + e.Addr + " (admin.serverPort): " + e.Err.Error()
 }
 
 // Unwrap returns the reason.
@@ -40,13 +40,14 @@ func (e *AdminError) ExitCode() int { return 4 }
 
 // MetricsError ends the server when the metrics exporter cannot start, as in ZooKeeper. Source: operations 4.1.
 type MetricsError struct {
+	Key  string // of the configuration, which has the port
 	Addr string
 	Err  error
 }
 
 // Error names the address and the reason.
 func (e *MetricsError) Error() string {
-	return "server: metrics cannot be exported on " + e.Addr + ": " + e.Err.Error()
+	return "server: metrics are not exported on " + e.Addr + " (" + e.Key + "): " + e.Err.Error()
 }
 
 // Unwrap returns the reason.

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/internal/inuse"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/admin"
 	"github.com/seed94657493/warren/server/internal/keystore"
@@ -29,8 +30,7 @@ func (o *operators) serveMetrics() {
 		addr := net.JoinHostPort(o.Config.Metrics.Host, strconv.Itoa(p.port))
 		ln, err := o.listenExporter(addr, p, places)
 		if err != nil {
-			o.Log.Error("metrics are not exported", zap.String("addr", addr), zap.Error(err))
-			o.Fail(&MetricsError{addr, err})
+			o.Fail(&MetricsError{p.key(), addr, err})
 			return
 		}
 		o.exportAt = ln.Addr()
@@ -42,6 +42,14 @@ func (o *operators) serveMetrics() {
 type exporterPort struct {
 	port       int
 	plain, tls bool
+}
+
+// key is the key of the configuration that has the port.
+func (p *exporterPort) key() string {
+	if p.plain {
+		return "metricsProvider.httpPort"
+	}
+	return "metricsProvider.httpsPort"
 }
 
 // exporterPorts are the ports to listen on: one port for both protocols if their numbers are equal. If there is an
@@ -71,7 +79,7 @@ func (o *operators) listenExporter(addr string, p exporterPort, places *admin.Pl
 		o.keys.exporter.Store(keys)
 		secure = keys.Server()
 	}
-	ln, err := net.Listen("tcp", addr)
+	ln, err := inuse.Listen("tcp", addr)
 	if err != nil {
 		return nil, err
 	}

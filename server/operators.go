@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/internal/inuse"
 	"github.com/seed94657493/warren/server/internal/admin"
 	"github.com/seed94657493/warren/server/internal/api"
 	"github.com/seed94657493/warren/server/internal/console"
@@ -65,7 +66,7 @@ func (o *operators) startAdmin() error {
 	if err != nil {
 		return err
 	}
-	ln, err := net.Listen("tcp", addr)
+	ln, err := inuse.Listen("tcp", addr)
 	if err != nil {
 		if o.Config.Given("admin.serverPort") {
 			return &AdminError{addr, err}

@@ -38,7 +38,7 @@ func Preflight(cfg *config.Config) (problems []error) {
 		}
 		switch addr := net.JoinHostPort(l.Host, strconv.Itoa(l.Port)); {
 		case l.Key != "admin.serverPort":
-			problems = append(problems, &BindError{Addr: addr, Err: err})
+			problems = append(problems, &BindError{Key: l.Key, Addr: addr, Err: err})
 		case cfg.Given(l.Key): // else the server does without
 			problems = append(problems, &AdminError{Addr: addr, Err: err})
 		}

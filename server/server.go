@@ -2,11 +2,14 @@ package server
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/internal/inuse"
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
@@ -22,6 +25,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/traces"
 	"github.com/seed94657493/warren/server/internal/words"
 	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -91,6 +95,9 @@ func New(cfg *config.Config, o Options) *Server {
 		Server: cfg.OwnID(), Now: e.Clock.Now, Password: s.front.Password})
 	s.configured = flow.NewInbox[*config.Quorum](e.Runtime.Parker())
 	network := host.Network{Resolve: o.ResolvePeer, Dial: o.DialPeer, Listen: o.ListenPeer}
+	if network.Listen == nil {
+		network.Listen = inuse.Listen
+	}
 	if o.DialPeer != nil && o.ResolvePeer == nil {
 		network.Resolve = func(_ context.Context, name string) ([]string, error) { return []string{name}, nil }
 	}
@@ -275,8 +282,21 @@ func (s *Server) Wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	case err := <-s.Failed:
+		return s.bindError(err)
+	}
+}
+
+// bindError returns an error, as a BindError if a port for other servers cannot be opened.
+func (s *Server) bindError(err error) error {
+	var closed *peers.BindError
+	if !errors.As(err, &closed) {
 		return err
 	}
+	key := "observerMasterPort"
+	if closed.Port != "observer master" {
+		key = fmt.Sprintf("the %s port of server.%d", closed.Port, s.Config.OwnID())
+	}
+	return &BindError{Key: key, Addr: closed.Addr, Err: closed.Err}
 }
 
 // Failure returns why the server has ended by itself, and nil as long as it has not.

@@ -70,7 +70,7 @@ func (l *loader) readID(fallback string) {
 		return
 	}
 	if err != nil && !l.c.Distributed() {
-		l.warn(position{file: name}, "", "is not read: "+err.Error())
+		l.warn(position{file: name}, "", "cannot be read: "+reasonOf(err))
 		return
 	}
 	if err != nil {

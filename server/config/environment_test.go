@@ -97,7 +97,7 @@ func TestEnvironment(t *testing.T) {
 	}
 
 	_, _, err = Load(file, nil, []string{"WARREN_TICK_TIME=x"})
-	require.ErrorContains(t, err, `WARREN_TICK_TIME: tickTime = "x": "x" is not a whole number`)
+	require.ErrorContains(t, err, `WARREN_TICK_TIME: tickTime = "x": must be a whole number of milliseconds`)
 	c, warnings, err = Load(file, nil,
 		[]string{"WARREN_CLIENT_PORT=tcp://10.0.0.1:2181", "ZOO_LOG_LEVEL=LOUD", "ZOO_DATADIR_AUTOCREATE_DISABLE=1"})
 	require.NoError(t, err)

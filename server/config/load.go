@@ -129,14 +129,18 @@ func (l *loader) readCommandLine(set []string) {
 	}
 }
 
-// fileProblem reports a file that cannot be read.
-func (l *loader) fileProblem(path string, err error, code int) {
-	rule := err.Error()
+// reasonOf is why a file cannot be read, without its path.
+func reasonOf(err error) string {
 	var at *fs.PathError
 	if errors.As(err, &at) {
-		rule = at.Err.Error() // the problem has the path
+		return at.Err.Error()
 	}
-	rule = "file cannot be read: " + rule
+	return err.Error()
+}
+
+// fileProblem reports a file that cannot be read.
+func (l *loader) fileProblem(path string, err error, code int) {
+	rule := "file cannot be read: " + reasonOf(err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		rule = path + " file is missing"

@@ -95,10 +95,26 @@ func textOf(value any) string {
 
 // times reads a whole number of units from lo to hi.
 func times[T ~int | ~int64](field *T, def, unit T, lo, hi int64) parser {
+	units := ""
+	switch any(unit) {
+	case time.Millisecond:
+		units = " of milliseconds"
+	case time.Second:
+		units = " of seconds"
+	}
+	refused := rulef("must be a whole number%s from %d to %d", units, lo, hi)
 	return parserOf(field, def, func(text string) (T, string, error) {
-		n, err := numberWithin(text, lo, hi)
-		return T(n) * unit, "", err
-	}, func(value T) error { return within(int64(value/unit), lo, hi) })
+		n, err := parseNumber(text)
+		if err != nil || n < lo || n > hi {
+			return 0, "", refused
+		}
+		return T(n) * unit, "", nil
+	}, func(value T) error {
+		if n := int64(value / unit); n < lo || n > hi {
+			return refused
+		}
+		return nil
+	})
 }
 
 // whole reads a whole number from lo to hi.
@@ -188,25 +204,31 @@ func interval(field *time.Duration, def time.Duration) parser {
 
 // ratio reads a decimal fraction from lo to hi.
 func ratio(field *float64, def, lo, hi float64) parser {
+	refused := rulef("must be a number from %g to %g", lo, hi)
 	return parserOf(field, def, func(text string) (float64, string, error) {
 		f, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			err = notNumber(text)
+			err = refused
 		}
 		return f, "", err
 	}, func(f float64) error {
 		if !(lo <= f && f <= hi) { // also refuses NaN
-			return rulef("must be from %g to %g", lo, hi)
+			return refused
 		}
 		return nil
 	})
 }
 
-// strict reads true or false in any letter case, and nothing else. Native keys are read like that.
+// strict reads true or false in any letter case, and nothing else. Native keys are read like that. The rule is
+// ZooKeeper's sentence for a key of ZooKeeper.
 func strict(field *bool, def bool, key string) parser {
 	return parserOf(field, def, func(text string) (bool, string, error) {
 		isTrue := strings.EqualFold(text, "true")
-		if !isTrue && !strings.EqualFold(text, "false") {
+		switch {
+		case isTrue || strings.EqualFold(text, "false"):
+		case strings.HasPrefix(key, "warren."):
+			return false, "", rule("must be true or false")
+		default:
 			return false, "", rulef("Invalid option %s for %s. Choose 'true' or 'false.'", text, key)
 		}
 		return isTrue, "", nil

@@ -4,11 +4,11 @@ import "slices"
 
 // serverSettings are the settings that say where the servers of an ensemble are.
 var serverSettings = []string{"clientPort", "clientPortAddress", "secureClientPort", "secureClientPortAddress",
-	"dynamicConfigFile"}
+	"dynamicConfigFile", "admin.serverPort"}
 
-// LoadServers reads the server lines and the client ports of the static file at path, and of the dynamic file that it
-// names, and nothing else: no myid, no key store, no directory. So it works for a command on a machine that is none of
-// the ensemble, with the rights to read these two files. An error is Problems.
+// LoadServers reads the server lines, the client ports and the admin port of the static file at path, and of the
+// dynamic file that it names, and nothing else: no myid, no key store, no directory. So it works for a command on a
+// machine that is none of the ensemble, with the rights to read these two files. An error is Problems.
 func LoadServers(path string) (*Config, error) {
 	l, err := open(path)
 	if err != nil {

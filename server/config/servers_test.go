@@ -14,7 +14,7 @@ func TestLoadServers(t *testing.T) {
 	static := filepath.Join(dir, "zoo.cfg")
 	write := func(name, text string) { require.NoError(t, os.WriteFile(name, []byte(text), 0o600)) }
 	const settings = "dataDir=/does/not/exist\nclientPort=2182\ntickTime=never\nsslQuorum=true\n" +
-		"ssl.quorum.keyStore.location=/no/such.pem\nsecureClientPort=2281\n"
+		"ssl.quorum.keyStore.location=/no/such.pem\nsecureClientPort=2281\nadmin.serverPort=8081\n"
 	const lines = "server.1=a:2888:3888\nserver.2=[::1]:2888:3888:observer;[::1]:2190\n"
 	check := func(c *Config, err error) {
 		t.Helper()
@@ -25,6 +25,7 @@ func TestLoadServers(t *testing.T) {
 		require.Equal(t, Observer, c.Members[1].Role)
 		require.Equal(t, 2182, c.ClientPort)
 		require.Equal(t, 2281, c.SecureClientPort)
+		require.Equal(t, 8081, c.Admin.Port)
 	}
 	write(static, settings+lines)
 	check(LoadServers(static))

@@ -42,6 +42,10 @@ func (v *validation) fail(code int, rule string, keys ...string) {
 	p := &Problem{File: pos.file, Line: pos.line, Rule: rule, Code: code}
 	if given {
 		p.Key = keys[0]
+		isSecret := func(s setting) bool { return s.secret && s.name() == p.Key }
+		if !slices.ContainsFunc(v.c.settings(), isSecret) {
+			p.Value = v.c.values[p.Key]
+		}
 	}
 	v.problems = append(v.problems, p)
 }
@@ -91,7 +95,7 @@ func (v *validation) validateServer() {
 			"secureClientPortAddress", "secureClientPort")
 	}
 	if c.ClientPort == PortUnset && c.SecureClientPort == PortUnset {
-		v.warn("neither clientPort nor secureClientPort is set, no client can connect", "clientPort")
+		v.warn("neither clientPort nor secureClientPort is set: no client can connect", "clientPort")
 	}
 	if c.TickTime == 0 {
 		v.fail(ExitInvalid, "tickTime is not set", "tickTime")

@@ -46,12 +46,13 @@ var layers = map[string]layer{
 	"internal/site": {others: []string{"github.com/yuin/goldmark"},
 		tests: []string{module, "golang.org/x/net"}, // the pages, and a reader of HTML
 		why:   "a web site is made of pages, whether a server shows it or not"},
+	"internal/inuse":     {why: "who has a port can be read from the kernel, whoever wants the port"},
 	"internal/findings":  {why: "what a number means needs neither the server that has it nor the command that asks"},
 	"internal/stagetext": {why: "the text of times needs neither the server that took them nor the reader"},
 	"internal/sched": {others: []string{"golang.org/x/sys"},
 		why: "time and waiting are the ground of everything that runs, and know nothing of it"},
 	"server": {
-		ours: []string{"internal/sched", "proto", "zab", "zab/quorum", "datatree/auth",
+		ours: []string{"internal/inuse", "internal/sched", "proto", "zab", "zab/quorum", "datatree/auth",
 			"snapshot", "wal/vfs", "server"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus"},
 		tests: []string{module + "/datatree", module + "/wal", "golang.org/x/sys",
@@ -88,7 +89,7 @@ var layers = map[string]layer{
 		why:   "the host knows clients and the applier by interfaces, and neither sockets of clients nor the log",
 	},
 	"server/internal/serve": {
-		ours: []string{"internal/sched", "datatree", "datatree/auth", "datatree/watch", "proto",
+		ours: []string{"internal/inuse", "internal/sched", "datatree", "datatree/auth", "datatree/watch", "proto",
 			"server/config", "server/sasl", "server/internal/audit", "server/internal/env", "server/internal/figures",
 			"server/internal/flow", "server/internal/keystore", "server/internal/limits", "server/internal/security",
 			"server/internal/sessions", "server/internal/socket", "server/internal/stages", "server/internal/topk"},
@@ -223,7 +224,7 @@ var layers = map[string]layer{
 		ours: []string{"server", "server/config", "server/datadir", "server/rebuild", "server/sasl", "client",
 			"kerberos", "recipes",
 			"wal", "wal/vfs", "snapshot", "datatree", "datatree/auth", "proto", "cmd",
-			"internal/findings", "internal/stagetext"},
+			"internal/findings", "internal/inuse", "internal/stagetext"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "github.com/spf13", "golang.org/x/sys",
 			"golang.org/x/term", "github.com/HdrHistogram/hdrhistogram-go",
 			"github.com/minio/minio-go/v7", "filippo.io/age"}, // backups in buckets

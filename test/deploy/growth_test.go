@@ -79,7 +79,7 @@ func TestManifestsGrow(t *testing.T) {
 		}
 	}
 	members := func(ids ...int) {
-		out := piped(t, "config\n", "warren", "shell", "-q", "-s", client[1])
+		out := piped(t, "config\n", "warren", "shell", "-s", client[1])
 		var have []string
 		for line := range strings.SplitSeq(out, "\n") {
 			if id, _, found := strings.Cut(line, "="); found && strings.HasPrefix(line, "server.") {
@@ -96,7 +96,7 @@ func TestManifestsGrow(t *testing.T) {
 	change := func(words string) {
 		script := "addauth digest " + password + "\n" + words + "\n"
 		require.Eventually(t, func() bool {
-			cmd := process(t, []string{asCommand + "=1"}, "warren", "shell", "-q", "-s", client[1])
+			cmd := process(t, []string{asCommand + "=1"}, "warren", "shell", "-s", client[1])
 			cmd.Stdin = strings.NewReader(script)
 			out, err := cmd.CombinedOutput()
 			t.Logf("%s: %s", words, out)

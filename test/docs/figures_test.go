@@ -94,3 +94,16 @@ func number(t *testing.T, text string) int {
 	require.NoError(t, err)
 	return n
 }
+
+// The README counts the guarantees as their page does.
+func TestReadmeCountsGuarantees(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	page, err := os.ReadFile("../../docs/protocol/guarantees.md")
+	require.NoError(t, err)
+	m := regexp.MustCompile(`\[(\d+)\s+guarantees\]`).FindStringSubmatch(string(readme))
+	require.NotNil(t, m)
+	all := regexp.MustCompile(`(?m)^(\d+)\. `).FindAllStringSubmatch(string(page), -1)
+	require.NotEmpty(t, all)
+	require.Equal(t, all[len(all)-1][1], m[1])
+}

@@ -213,7 +213,7 @@ warren.trace.endpoint=http://127.0.0.1:1/v1/traces
 			return err == nil && strings.Contains(text, "Mode: ")
 		}, time.Minute, 10*time.Millisecond, "server %d serves", id)
 	}
-	shell := run("shell", "-q", "-s", clients[1])
+	shell := run("shell", "-s", clients[1])
 	shell.Stdin = strings.NewReader("create /app x\nsetquota -N 1 /app\nget /app\ncreate /app/beyond y\n")
 	out, _ := shell.CombinedOutput()
 	require.Contains(t, string(out), "Quota has exceeded : /app/beyond")

@@ -103,16 +103,16 @@ func TestMembersThatDoNotStart(t *testing.T) {
 		message string // of the server, and of the page
 		more    string // of the server
 	}{
-		{n: one, message: "meta: meta.db belongs to another server"},
-		{n: two, message: "meta: meta.db belongs to another server"},
-		{n: three, message: "meta: epochs are inconsistent",
+		{n: one, message: "meta.db belongs to another server"},
+		{n: two, message: "meta.db belongs to another server"},
+		{n: three, message: "epochs are inconsistent",
 			more:  "acceptedEpoch 1000000002 is too far above currentEpoch 2",
 			spoil: func() { epochs("1000000002", "2") }},
-		{n: three, message: "meta: epochs are inconsistent", more: "acceptedEpoch 1 is below currentEpoch 2",
+		{n: three, message: "epochs are inconsistent", more: "acceptedEpoch 1 is below currentEpoch 2",
 			spoil: func() { require.NoError(t, os.Remove(at("meta.db"))); epochs("1", "2") }},
-		{n: three, message: "meta: epochs are inconsistent",
-			more: `acceptedEpoch does not hold an epoch but \"three\"`, spoil: func() { epochs("three", "1") }},
-		{n: three, message: "meta: epochs are inconsistent", more: `currentEpoch does not hold an epoch but \"\"`,
+		{n: three, message: "epochs are inconsistent",
+			more: `acceptedEpoch does not hold an epoch but "three"`, spoil: func() { epochs("three", "1") }},
+		{n: three, message: "epochs are inconsistent", more: `currentEpoch does not hold an epoch but ""`,
 			spoil: func() { epochs("1", "") }},
 		{n: three, message: "so what this server has promised is unknown", more: "meta.db",
 			spoil: func() {
@@ -174,9 +174,9 @@ func TestPortsThatAreTaken(t *testing.T) {
 	require.Equal(t, doctor.Error, examine(t, config...).names(t, "metrics are not exported").Severity)
 	asked := cluster.New(t, cluster.Options{Settings: map[string]string{"admin.enableServer": "true",
 		"admin.serverAddress": "127.0.0.1", "admin.serverPort": take()}})
-	refuses(t, asked, "server: admin server cannot start on")
+	refuses(t, asked, "admin server cannot start on")
 	v := examine(t, "--no-measure", "--config", filepath.Join(asked.Dir(), "zoo.cfg"))
-	require.Equal(t, doctor.Error, v.names(t, "server: admin server cannot start on").Severity)
+	require.Equal(t, doctor.Error, v.names(t, "admin server cannot start on").Severity)
 
 	standard := cluster.New(t, cluster.Options{Settings: map[string]string{"admin.enableServer": "true",
 		"admin.serverAddress": "127.0.0.1"}})

@@ -206,7 +206,7 @@ func TestOurClientsByKerberos(t *testing.T) {
 
 			_, port, err := net.SplitHostPort(node.Addr())
 			require.NoError(t, err)
-			cmd := exec.CommandContext(programContext(t), cluster.Binary(t), "shell", "-q", "-s", "localhost:"+port,
+			cmd := exec.CommandContext(programContext(t), cluster.Binary(t), "shell", "-s", "localhost:"+port,
 				"--kerberos", "whoami")
 			cmd.Env = r.Env(r.Kinit("bob"))
 			out, err := cmd.CombinedOutput()

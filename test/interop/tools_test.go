@@ -251,7 +251,7 @@ func TestBackupOfZooKeeper(t *testing.T) {
 	require.Contains(t, dump, "----\n/kept-0\n")
 	require.Contains(t, dump, "----\n/kept-1\n")
 	again := cluster.Start(t, cluster.Options{Kind: cluster.ZooKeeper, Dir: restored})
-	require.Contains(t, ourOutput(t, "shell", "-q", "-s", again.Addr(), "get", "/kept-1"), "data")
+	require.Contains(t, ourOutput(t, "shell", "-s", again.Addr(), "get", "/kept-1"), "data")
 	require.NotContains(t, ourOutput(t, "doctor", "--no-measure", node.DataDir()), "error")
 	require.NotContains(t, ourOutput(t, "doctor", "--admin-port", "0", node.Addr()), "error")
 }

@@ -328,12 +328,12 @@ close
 quit
 `
 
-// TestShellOutput types the same lines into zkCli.sh and into warren shell and compares what they print, stream by
-// stream.
+// TestShellOutput types the same lines into zkCli.sh and into ours of that name and compares what they print, stream
+// by stream.
 func TestShellOutput(t *testing.T) {
 	node := startTarget(t)
 	theirs := speak(t, outputSession, zkCli, "-server", node.Addr())
-	ours := speak(t, outputSession, cluster.Binary(t), "shell", "-server", node.Addr())
+	ours := speak(t, outputSession, cluster.Binary(t), "zkCli.sh", "-server", node.Addr())
 	require.Equal(t, theirs.results, ours.results)
 	require.Equal(t, theirs.errors, ours.errors)
 	require.Equal(t, theirs.events, ours.events)
@@ -352,7 +352,7 @@ func TestShellOneCommand(t *testing.T) {
 		}
 		return all
 	}
-	theirs, ours := run(zkCli), run(cluster.Binary(t), "shell")
+	theirs, ours := run(zkCli), run(cluster.Binary(t), "zkCli.sh")
 	for i, args := range commands {
 		if slices.Contains([]string{"nonsense", "ls", "ls -z /", "quit", "close"}, args) {
 			// whether the connection comes before the end is a matter of luck

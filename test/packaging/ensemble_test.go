@@ -93,7 +93,7 @@ func runEnsemble(t *testing.T, members [3]*member, ports [3][3]int) (stop func()
 		t.Fatalf("no ensemble of three: %v", modes)
 	}
 	shell := func(n int, words ...string) string {
-		args := append([]string{members[n].args[0], "shell", "-q", "-s", client(n)}, words...)
+		args := append([]string{members[n].args[0], "shell", "-s", client(n)}, words...)
 		out, err := members[n].command(args...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%q: %v: %s", words, err, out)

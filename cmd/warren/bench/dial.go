@@ -47,7 +47,7 @@ func (d *dialer) open(ctx context.Context, i, attempt int, s *session) (net.Conn
 	defer cancel()
 	nc, err := d.dial(ctx, server, d.local(server, i/len(d.servers)))
 	if err != nil {
-		return nil, fmt.Errorf("bench: connecting: %w", err)
+		return nil, fmt.Errorf("bench: cannot connect: %w", err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = nc.SetDeadline(time.Unix(1, 0)) })
 	err = d.handshake(nc, s)

@@ -21,7 +21,7 @@ func newManCommand() *cobra.Command {
 		Use:    "man DIR",
 		Short:  "Write the manual pages of all commands into a directory",
 		Hidden: true,
-		Args:   cli.OneArgument("which directory?"),
+		Args:   cli.OneArgument("name a directory for the pages"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err

@@ -18,16 +18,16 @@ func TestUsage(t *testing.T) {
 	require.Contains(t, out, "CONFIG | CLIENT_PORT DATA_DIR")
 
 	for name, args := range map[string][]string{
-		`unknown command "sever"; did you mean server?`: {"sever"},
-		"unknown flag: --foo":                           {"server", "--foo"},
-		"too many arguments: 5":                         {"server", "1", "2", "3", "4", "5"},
-		"use either --config or arguments":              {"server", "--config", "a", "b"},
-		`unexpected argument "x"`:                       {"version", "x"},
-		`log level "loud": it must be`:                  {"server", "--log-level", "loud"},
-		`log level "fatal": it must be`:                 {"server", "--log-level", "fatal"},
-		`log format "xml": it must be`:                  {"server", "--log-format", "xml"},
-		`--client-port "70000" is not a whole`:          {"server", "--client-port", "70000"},
-		`--client-port "-1" is not a whole number`:      {"server", "--client-port", "-1"},
+		`unknown command "sever"; did you mean server?`:                    {"sever"},
+		"unknown flag: --foo":                                              {"server", "--foo"},
+		"too many arguments: 5":                                            {"server", "1", "2", "3", "4", "5"},
+		"name the configuration with --config or as an argument, not both": {"server", "--config", "a", "b"},
+		`unexpected argument "x"`:                                          {"version", "x"},
+		`log level "loud": it must be`:                                     {"server", "--log-level", "loud"},
+		`log level "fatal": it must be`:                                    {"server", "--log-level", "fatal"},
+		`log format "xml": it must be`:                                     {"server", "--log-format", "xml"},
+		`--client-port "70000" is not a whole`:                             {"server", "--client-port", "70000"},
+		`--client-port "-1" is not a whole number`:                         {"server", "--client-port", "-1"},
 	} {
 		code, out, errs := run(args...)
 		require.Equal(t, 2, code, args)

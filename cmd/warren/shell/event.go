@@ -56,6 +56,26 @@ func stateName(st client.State) string {
 	return ""
 }
 
+// stateLine tells a state of the session to who types commands.
+type stateLine client.State
+
+func (l stateLine) appendText(b []byte, c colours) []byte {
+	text := "the session is closed"
+	switch client.State(l) {
+	case client.Connected:
+		text = "connected"
+	case client.ConnectedReadOnly:
+		text = "connected to a server without a quorum: reads only"
+	case client.Disconnected:
+		text = "disconnected"
+	case client.Expired:
+		text = "the session has expired"
+	case client.AuthFailed:
+		text = "the servers refuse the identity of this session"
+	}
+	return append(append(b, c.dim(text)...), '\n')
+}
+
 // promptState is what zkCli.sh's prompt calls a state.
 func promptState(st client.State) string {
 	switch st {

@@ -52,7 +52,7 @@ func runFollow(ctx context.Context, s *Shell, a *arguments) error {
 		return err
 	}
 	defer w.Close()
-	if s.isTyped {
+	if s.o.Typed {
 		s.out.warn("watching " + path + ", Ctrl-C ends")
 	}
 	for n := int64(0); count == 0 || n < count; {

@@ -17,7 +17,7 @@ import (
 // link is the session that commands use.
 type link struct {
 	servers string
-	wait    time.Duration
+	o       *Options
 	client  *client.Client
 	watches *heldWatches
 	out     *output
@@ -35,7 +35,7 @@ type link struct {
 
 // dial begins a session. It does not wait for a server.
 func dial(servers string, o *Options, out *output, printed *atomic.Bool) (*link, error) {
-	l := &link{servers: servers, wait: o.ConnectWait, watches: newHeldWatches(), out: out, printed: printed,
+	l := &link{servers: servers, o: o, watches: newHeldWatches(), out: out, printed: printed,
 		first: make(chan struct{})}
 	options := []client.Option{
 		client.WithSessionTimeout(o.Timeout),
@@ -78,16 +78,28 @@ func (l *link) stateChanged(c client.StateChange) {
 		excuse := wording.Text(c.Err)
 		l.excuse.Store(&excuse)
 	}
-	if name := stateName(c.State); name != "" && l.printed.Load() && !l.isMuted.Load() {
-		l.out.post(newEvent(name, "None", "", -1))
+	if l.printed.Load() && !l.isMuted.Load() {
+		l.postState(c.State)
 	}
 	if c.State.IsConnected() {
 		l.once.Do(func() { close(l.first) })
 	}
 }
 
+// postState prints a state of the session: as an event where zkCli.sh is expected and in JSON, as a line for who types
+// commands, and not at all in scripts.
+func (l *link) postState(st client.State) {
+	switch name := stateName(st); {
+	case name == "":
+	case l.o.ZkCli, l.o.JSON:
+		l.out.post(newEvent(name, "None", "", -1))
+	case l.o.Typed:
+		l.out.post(stateLine(st))
+	}
+}
+
 // eventCame is called by the client's reader, once for every event of the server. That a watch ends with its session
-// is not printed when it was asked for: the event of the closed session says it, as in zkCli.sh.
+// is not printed when it was asked for, as in zkCli.sh.
 func (l *link) eventCame(e client.Event) {
 	if !l.printed.Load() || l.isMuted.Load() || e.Type == client.WatchLost && errors.Is(e.Err, client.ErrClosed) {
 		return
@@ -124,7 +136,7 @@ func (l *link) isOver() bool {
 func (l *link) guard(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	lose := func() { cancel(client.ErrConnectionLoss) }
-	timer := time.AfterFunc(l.wait, lose)
+	timer := time.AfterFunc(l.o.ConnectWait, lose)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -133,7 +145,7 @@ func (l *link) guard(ctx context.Context) (context.Context, context.CancelFunc) 
 			case st.State.IsConnected():
 				timer.Stop()
 			case st.State == client.Disconnected, st.State == client.Connecting:
-				timer.Reset(max(l.wait-time.Since(st.At), 0))
+				timer.Reset(max(l.o.ConnectWait-time.Since(st.At), 0))
 			case st.State == client.Expired:
 				cancel(client.ErrSessionExpired)
 			case st.State == client.AuthFailed:

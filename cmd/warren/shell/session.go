@@ -41,7 +41,7 @@ func runAddAuth(ctx context.Context, s *Shell, a *arguments) error {
 	}
 	err := s.link.client.AddAuth(ctx, a.word(0), auth)
 	if errors.Is(err, client.ErrAuthFailed) && s.printed.Load() {
-		s.out.post(newEvent(stateName(client.AuthFailed), "None", "", -1))
+		s.link.postState(client.AuthFailed)
 	}
 	if err != nil {
 		return err

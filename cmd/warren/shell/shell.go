@@ -25,6 +25,8 @@ type Options struct {
 
 	Out, Err    io.Writer
 	JSON        bool   // one object a line instead of text
+	ZkCli       bool   // as zkCli.sh: it says what it connects to, and changes of the session's state are events
+	Typed       bool   // commands are typed at a terminal, in Terminal
 	Quiet       bool   // no greeting, and no events until printwatches is switched on
 	Hints       bool   // say what to do about every error
 	Colours     bool   // of Out
@@ -49,7 +51,6 @@ type Shell struct {
 	entered []string // commands of this run, for history and redo
 	code    int      // exit code of the last command
 	isOver  bool     // quit was entered
-	isTyped bool     // at a terminal
 }
 
 // New returns a Shell whose session is being opened. An error means that the connect string makes no sense.
@@ -57,7 +58,7 @@ func New(o Options) (*Shell, error) {
 	s := &Shell{o: o}
 	s.printed.Store(!o.Quiet)
 	s.out = newOutput(&s.o)
-	s.greet("Connecting to " + o.Servers)
+	s.greetAsZkCli("Connecting to " + o.Servers)
 	var err error
 	if s.link, err = dial(o.Servers, &s.o, s.out, &s.printed); err != nil {
 		s.out.close()
@@ -79,6 +80,13 @@ func (s *Shell) greet(line string) {
 	}
 }
 
+// greetAsZkCli prints a line of zkCli.sh under that name.
+func (s *Shell) greetAsZkCli(line string) {
+	if s.o.ZkCli {
+		s.greet(line)
+	}
+}
+
 // Command runs one command and returns its exit code. When ctx ends the command is interrupted.
 func (s *Shell) Command(ctx context.Context, words []string) int {
 	s.run(ctx, words, strings.Join(words, " "))
@@ -88,8 +96,8 @@ func (s *Shell) Command(ctx context.Context, words []string) int {
 // Script runs the commands of the lines of in until its end, quit, or the end of ctx, and returns the exit code of
 // the last one. Blank lines, and lines that begin with #, are skipped. A line may have a megabyte.
 func (s *Shell) Script(ctx context.Context, in io.Reader) int {
-	s.greet("Welcome to ZooKeeper!")
-	s.greet("JLine support is disabled")
+	s.greetAsZkCli("Welcome to ZooKeeper!")
+	s.greetAsZkCli("JLine support is disabled")
 	lines, failed, stop := scan(in)
 	defer stop()
 	for !s.isOver {

@@ -17,6 +17,11 @@ import (
 func TestOneCommand(t *testing.T) {
 	x := open(t, Options{})
 	require.Equal(t, codeOK, x.Command(t.Context(), []string{"ls", "/zookeeper"}))
+	require.Equal(t, "[config, quota]\n", x.out.take())
+	require.Empty(t, x.err.take())
+
+	x = open(t, Options{ZkCli: true})
+	require.Equal(t, codeOK, x.Command(t.Context(), []string{"ls", "/zookeeper"}))
 	require.Equal(t,
 		"Connecting to "+address+"\n\nWATCHER::\n\nWatchedEvent state:SyncConnected type:None path:null zxid: -1\n"+
 			"[config, quota]\n", x.out.take())
@@ -169,6 +174,10 @@ func TestWatches(t *testing.T) {
 	require.Empty(t, x.must("set "+root+"/b 4"))
 
 	x.must("get -w "+root, "addWatch "+root)
+	require.Empty(t, x.must("close"))
+
+	x = open(t, Options{ZkCli: true})
+	require.Contains(t, x.must("sync /"), event("None", "null")+"-1\n")
 	require.Equal(t, "\nWATCHER::\n\nWatchedEvent state:Closed type:None path:null zxid: -1\n", x.must("close"))
 }
 

@@ -69,7 +69,7 @@ type keysAndScreen struct {
 
 // Terminal runs the commands that are typed, until quit, Ctrl-D or the end of ctx, and returns the exit code of the
 // last one. In and out are the same terminal. Ctrl-C ends the command that runs, or empties the line; it does not end
-// the shell.
+// the shell. REQUIRES: Options.Typed.
 func (s *Shell) Terminal(ctx context.Context, in, out *os.File, signals Signals) int {
 	lines, err := readLines(s.o.HistoryFile)
 	if err != nil {
@@ -95,7 +95,6 @@ func (s *Shell) Terminal(ctx context.Context, in, out *os.File, signals Signals)
 	editor.AutoCompleteCallback = func(line string, pos int, key rune) (string, int, bool) {
 		return t.key(ctx, line, pos, key)
 	}
-	s.isTyped = true
 	s.greet("warren shell " + s.o.Build)
 	s.greet("`help` lists the commands, `help create` explains one, Tab completes, Ctrl-D ends the shell")
 	stop := t.followSize()

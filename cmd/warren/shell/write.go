@@ -121,7 +121,7 @@ func runSet(ctx context.Context, s *Shell, a *arguments) error {
 	if err != nil {
 		return err
 	}
-	if s.isTyped && len(a.words) > 2 {
+	if s.o.Typed && len(a.words) > 2 {
 		s.out.warn(fmt.Sprintf("only %q is set: put quotes around data with blanks", a.word(1)))
 	}
 	data := append([]byte{}, a.word(1)...)

@@ -108,15 +108,16 @@ func faultOf(err error) (fault, bool) {
 
 // systemWords are the errors of the operating system that operators meet. The others keep the system's own words.
 var systemWords = map[syscall.Errno]string{
-	syscall.ENOENT:       "there is no such file or directory",
-	syscall.EISDIR:       "it is a directory, not a file",
-	syscall.ENOTDIR:      "a part of this path is a file, where a directory is needed",
-	syscall.EACCES:       "permission denied",
-	syscall.EPERM:        "permission denied",
-	syscall.ECONNREFUSED: "connection refused: nothing listens there",
-	syscall.ECONNRESET:   closedEarly,
-	syscall.EPIPE:        closedEarly,
-	syscall.EADDRINUSE:   "address already in use: another program listens there",
+	syscall.ENOENT:        "there is no such file or directory",
+	syscall.EISDIR:        "it is a directory, not a file",
+	syscall.ENOTDIR:       "a part of this path is a file, where a directory is needed",
+	syscall.EACCES:        "permission denied",
+	syscall.EPERM:         "permission denied",
+	syscall.ECONNREFUSED:  "connection refused: nothing listens there",
+	syscall.ECONNRESET:    closedEarly,
+	syscall.EPIPE:         closedEarly,
+	syscall.EADDRINUSE:    "address already in use",
+	syscall.EADDRNOTAVAIL: "this machine does not have that address",
 }
 
 // reason returns the words of an error without a subject.

@@ -2,6 +2,7 @@ package wording
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -31,6 +32,9 @@ func About(subject string, err error) string {
 		text = before + f.words + after
 	}
 	text = packages.ReplaceAllString(text, "$1")
+	if rest, ok := strings.CutPrefix(text, strconv.Quote(subject)+" "); ok {
+		return rest
+	}
 	if rest, ok := strings.CutPrefix(text, subject); ok && subject != "" && strings.HasPrefix(rest, ": ") {
 		return rest[len(": "):]
 	} else if ok && subject != "" && strings.HasPrefix(rest, " is ") {
@@ -44,7 +48,8 @@ var clientStep = regexp.MustCompile(`(?:^|\bclient: |\bbench: )(?:dial|greet|res
 
 // packages are the names that packages of ours put before their errors.
 var packages = regexp.MustCompile(`(^|\n|: |, since )(?:(?:backup|bench|client|config|datadir|datatree|doctor|` +
-	`kerberos|meta|proto|recovery|s3|sasl|server|shell|smoketest|snapshot|wal|net/http|http|tls|x509): )+`)
+	`kerberos|keystore|meta|peers|proto|recovery|s3|sasl|server|shell|smoketest|snapshot|wal|` +
+	`net/http|http|tls|x509): )+`)
 
 // names reports whether a text has a name as a word of its own.
 func names(text, name string) bool {

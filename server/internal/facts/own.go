@@ -19,6 +19,9 @@ func (f *Facts) self(now time.Time) findings.Server {
 		Began: f.Began, Mode: f.host.Mode(), Serving: f.Serving(), Draining: f.Draining(),
 		Connections: int64(f.front.Conns.Len()), Outstanding: f.InProcess.Load()}
 	s.Version, _, _ = strings.Cut(f.Version, ",")
+	if f.Config.Admin.Enabled {
+		s.AdminPort = f.Config.Admin.Port
+	}
 	if f.Config.Distributed() {
 		s.ID, s.Voter = int64(f.host.ID), votes(f.Membership(), int64(f.host.ID))
 	}

@@ -7,11 +7,11 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"syscall"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/internal/inuse"
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/socket"
@@ -21,11 +21,10 @@ import (
 // answers.
 func (s *Front) Listen(known map[string][]string) error {
 	s.known = known
-	if err := s.listenOn(s.Config.ClientPortAddress, s.Config.ClientPort, "clientPort",
-		s.SpeaksOnClientPort()); err != nil {
+	if err := s.listenOn(s.Config.ClientPortAddress, s.Config.ClientPort, s.SpeaksOnClientPort()); err != nil {
 		return err
 	}
-	return s.listenOn(s.Config.SecureClientPortAddress, s.Config.SecureClientPort, "secureClientPort", SpeaksTLS)
+	return s.listenOn(s.Config.SecureClientPortAddress, s.Config.SecureClientPort, SpeaksTLS)
 }
 
 // SpeaksOnClientPort is what clients may speak on clientPort.
@@ -37,9 +36,9 @@ func (s *Front) SpeaksOnClientPort() language {
 }
 
 // listenOn opens one client port at the start.
-func (s *Front) listenOn(host string, port int, key string, speaks language) error {
+func (s *Front) listenOn(host string, port int, speaks language) error {
 	if port < 0 {
-		s.Log.Info(key + " is not set")
+		s.Log.Info(keyOf(speaks) + " is not set")
 		return nil
 	}
 	ln, err := s.openClientPort(host, port, speaks)
@@ -82,7 +81,7 @@ func (s *Front) openClientPort(host string, port int, speaks language) (*clientL
 		ln, err = listen("tcp", addr)
 	}
 	if err != nil {
-		return nil, &BindError{Addr: addr, Err: err}
+		return nil, &BindError{Key: keyOf(speaks), Addr: addr, Err: inuse.Explain(err)}
 	}
 	if n := s.Config.ListenBacklog; n > 0 {
 		if err := setBacklog(ln, n); err != nil {
@@ -157,20 +156,24 @@ func (s *Front) addrOf(speaks language) net.Addr {
 	return nil
 }
 
-// BindError is returned by Start when the client port cannot be bound. Its exit code is 14, as
-// ZooKeeper's.
+// keyOf is the key of the configuration that has the port where clients speak so.
+func keyOf(speaks language) string {
+	if speaks == SpeaksTLS {
+		return "secureClientPort"
+	}
+	return "clientPort"
+}
+
+// BindError is returned by Start when a client port cannot be bound. Its exit code is 14, as ZooKeeper's.
 type BindError struct {
+	Key  string // of the configuration, which has the port
 	Addr string
 	Err  error
 }
 
-// Error names the address and the reason.
+// Error names the address, the key and the reason.
 func (e *BindError) Error() string {
-	text := "server: cannot listen on " + e.Addr + ": " + e.Err.Error()
-	if errors.Is(e.Err, syscall.EADDRINUSE) {
-		text += " (is another server running?)"
-	}
-	return text
+	return "server: cannot listen on " + e.Addr + " (" + e.Key + "): " + e.Err.Error()
 }
 
 // Unwrap returns the reason.

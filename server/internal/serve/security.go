@@ -58,7 +58,7 @@ func (s *Front) loadSecurity() error {
 	}
 	if s.Config.SecureClientPort != config.PortUnset || s.Config.ClientPortUnification {
 		if err := s.loadKeys(); err != nil {
-			return err
+			return fmt.Errorf("server: TLS of clients (ssl.keyStore.*, ssl.trustStore.*): %w", err)
 		}
 	}
 	if s.Config.SessionSecrets != "" {

@@ -36,7 +36,7 @@ func newWALCommand() *cobra.Command {
 
 // checkWALArguments refuses a wrong number of arguments and an unknown output.
 func checkWALArguments(cmd *cobra.Command, args []string, output string) error {
-	return cli.CheckArgument(cmd, args, "which file or directory?", output)
+	return cli.CheckArgument(cmd, args, "name a log file, or a directory that has some", output)
 }
 
 func newWALDumpCommand() *cobra.Command {
@@ -139,7 +139,7 @@ func walFiles(fsys vfs.FS, path string) ([]string, error) {
 		return nil, err
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s: no log files", path)
+		return nil, fmt.Errorf("%s has no log files", path)
 	}
 	for i, name := range names {
 		names[i] = filepath.Join(dir, name)
@@ -163,6 +163,9 @@ func newWALVerifyCommand() *cobra.Command {
 			"damaged.",
 		Args: func(cmd *cobra.Command, args []string) error { return checkWALArguments(cmd, args, output) },
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := vfs.OS().Stat(args[0]); err != nil {
+				return err
+			}
 			dir, names, err := walDir(vfs.OS(), args[0])
 			if err != nil {
 				return err

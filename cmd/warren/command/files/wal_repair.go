@@ -91,7 +91,7 @@ func (r *walRepair) find(path, dataDir string, after proto.Zxid, cut bool) error
 		return err
 	}
 	if len(names) == 0 {
-		return fmt.Errorf("%s: no log files", path)
+		return fmt.Errorf("%s has no log files", path)
 	}
 	r.dir = dir
 	if cut {

@@ -6,11 +6,20 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/seed94657493/warren/proto/hostport"
 )
 
 // adminPort is the port of admin servers, unless another one is named.
 const adminPort = 8080
+
+// AddAdminPort adds the flag for the admin port of servers that are named by their client ports; 0 is for
+// ClientTLS.AdminPort.
+func AddAdminPort(flags *pflag.FlagSet, port *int) {
+	flags.IntVar(port, "admin-port", 0,
+		"admin port of the servers (default: the one that each server tells, else 8080)")
+}
 
 // AdminURL completes what names the commands of an admin server: a URL, or a host with or without a port, for which
 // the scheme is http and the path is /commands.

@@ -3,13 +3,16 @@ package reach
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"fmt"
 	"os"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/seed94657493/warren/cmd/warren/doctor"
 	"github.com/seed94657493/warren/cmd/warren/shell"
+	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/proto/hostport"
 )
 
@@ -30,6 +33,20 @@ func (c *ClientTLS) Srvr(ctx context.Context, s *Status, timeout time.Duration) 
 		return err
 	}
 	return s.Ask(ctx, timeout, secure)
+}
+
+// AdminPort finds the admin port of the server with this client port: the one that it tells, else the usual one, as a
+// server of ZooKeeper tells none.
+func (c *ClientTLS) AdminPort(ctx context.Context, address string, timeout time.Duration) int {
+	var told findings.Record
+	if secure, err := c.Of(address); err == nil {
+		text, _ := doctor.AskWord(ctx, address, "fact", timeout, secure, WordMax)
+		_ = json.Unmarshal([]byte(text), &told)
+	}
+	if told.Self.AdminPort > 0 {
+		return told.Self.AdminPort
+	}
+	return adminPort
 }
 
 // Of returns what to dial a server with; nil is plain text.

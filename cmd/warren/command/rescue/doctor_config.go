@@ -16,12 +16,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/seed94657493/warren/cmd/warren/command/serve"
 	"github.com/seed94657493/warren/cmd/warren/doctor"
 	"github.com/seed94657493/warren/cmd/warren/wording"
+	"github.com/seed94657493/warren/internal/inuse"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/datadir"
@@ -153,16 +153,17 @@ func checkPorts(c *config.Config) (all doctor.Findings) {
 			continue
 		}
 		address := net.JoinHostPort(l.Host, strconv.Itoa(l.Port))
-		ln, err := net.Listen("tcp", address)
+		ln, err := inuse.Listen("tcp", address)
 		if err == nil {
 			_ = ln.Close()
 		}
-		if !errors.Is(err, syscall.EADDRINUSE) {
+		var taken *inuse.Error
+		if !errors.As(err, &taken) {
 			continue // other errors are start problems
 		}
 		f := doctor.Finding{Severity: doctor.Error, Check: "port", Subject: address,
-			What:   "the port of " + l.Key + " is taken by another program",
-			Remedy: "find that program with ss -ltnp, often a ZooKeeper that still runs; else choose another port"}
+			What:   "the port of " + l.Key + " is in use by " + taken.Holder,
+			Remedy: "stop that process if it is an old server, else choose another port"}
 		switch {
 		case l.Key == "admin.serverPort" && !c.Given(l.Key):
 			f.Severity = doctor.Warning

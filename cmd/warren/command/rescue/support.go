@@ -65,7 +65,7 @@ func newSupportCommand() *cobra.Command {
 	flags := cmd.Flags()
 	reach.AddServers(flags, &o.servers)
 	o.AddTo(flags)
-	flags.IntVar(&o.adminPort, "admin-port", 8080, "admin port of the servers")
+	reach.AddAdminPort(flags, &o.adminPort)
 	reach.AddAuthFile(flags, &o.authFile)
 	flags.StringVar(&o.log, "log", "", "log of a server, of which the end is added as it is")
 	flags.StringVarP(&o.output, "output", "o", "", "file to write (default warren-support-TIME.tar.gz)")
@@ -101,9 +101,12 @@ func (o *supportOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	b.add("doctor.txt", text.Bytes())
-	port := &doctor.AdminPort{Port: o.adminPort, Timeout: o.timeout, TLS: o.Of, Authorization: authorization}
 	complete := true
 	for _, address := range o.servers {
+		port := &doctor.AdminPort{Port: o.adminPort, Timeout: o.timeout, TLS: o.Of, Authorization: authorization}
+		if port.Port == 0 {
+			port.Port = o.AdminPort(cmd.Context(), address, o.timeout)
+		}
 		if err := b.addServer(cmd.Context(), port, address); err != nil {
 			complete = false
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", address, wording.About(address, err))

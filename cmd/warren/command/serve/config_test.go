@@ -24,7 +24,7 @@ func TestConfigCheck(t *testing.T) {
 	write("clientPort=x\nfoo=1\njute.maxbuffer=4096\npeerType=boss\nautopurge.purgeInterval=1\n")
 	code, out, errs = run("config", "check", file)
 	require.Equal(t, 2, code)
-	require.Equal(t, `problem     `+file+`:1: clientPort = "x": "x" is not a whole number
+	require.Equal(t, `problem     `+file+`:1: clientPort = "x": must be a whole number from 0 to 65535
 problem     `+file+`:4: peerType = "boss": Unrecognised peertype: boss
 problem     `+file+`: dataDir is not set
 warning     `+file+`:2: foo: key is not known and has no effect

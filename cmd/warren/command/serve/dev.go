@@ -103,12 +103,12 @@ func runDev(cmd *cobra.Command, o *devOptions) error {
 		s := server.New(cfg, server.Options{Log: log.Named("server." + strconv.Itoa(i+1)),
 			LogLevel: &level, Registry: prometheus.NewRegistry(), Version: b.ZooKeeperVersion()})
 		if err := s.Start(); err != nil {
-			return startFailed(err, log)
+			return startFailed(err, "console", log)
 		}
 		all = append(all, s)
 	}
 	if err := waitServing(ctx, all); err != nil {
-		return startFailed(err, log)
+		return startFailed(err, "console", log)
 	}
 	o.describe(out, configs, time.Since(began))
 	return waitAny(ctx, all)

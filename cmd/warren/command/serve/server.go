@@ -20,6 +20,8 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/build"
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
+	"github.com/seed94657493/warren/internal/inuse"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
 )
@@ -74,7 +76,7 @@ func (o *serverOptions) checkArguments(cmd *cobra.Command, args []string) error 
 	case len(args) > 4:
 		return cli.Misuse(cmd, fmt.Errorf("too many arguments: %d", len(args)))
 	case len(args) > 0 && o.config != "":
-		return cli.Misuse(cmd, errors.New("use either --config or arguments"))
+		return cli.Misuse(cmd, errors.New("name the configuration with --config or as an argument, not both"))
 	}
 	return nil
 }
@@ -130,14 +132,16 @@ func runServer(cmd *cobra.Command, o *serverOptions, args []string) error {
 		return cli.Misuse(cmd, err)
 	}
 	cfg, warnings, err := o.load(cmd, args)
+	format := o.logFormat
 	if err == nil {
-		log, level, err = newLogger(cfg.Log.Level, cfg.Log.Format, errs)
+		format = cfg.Log.Format
+		log, level, err = newLogger(cfg.Log.Level, format, errs)
 	}
 	for _, w := range warnings {
 		log.Warn("configuration", zap.Stringer("warning", w))
 	}
 	if err != nil {
-		return startFailed(err, log)
+		return startFailed(err, format, log)
 	}
 	limitMemory(log)
 	if cfg.Process.Scheduling == "batch" {
@@ -159,7 +163,7 @@ func runServer(cmd *cobra.Command, o *serverOptions, args []string) error {
 		Help: "Lines that standard output and standard error did not take: the reader of a pipe had ended or did " +
 			"not read, or the disk was full."}, func() float64 { return float64(out.Lost() + errs.Lost()) }))
 	if err := serve(ctx, cfg, log, out, registry, reloads); err != nil {
-		return startFailed(err, log)
+		return startFailed(err, format, log)
 	}
 	return nil
 }
@@ -247,9 +251,10 @@ func stopAfter(failure error, stop func(), limit time.Duration, log *zap.Logger)
 	}
 }
 
-// startFailed logs why the server ends, and puts ZooKeeper's sentence for it, which scripts look for on standard
-// error, before it. Source: operations 1.3.
-func startFailed(err error, log *zap.Logger) error {
+// startFailed says once why the server ends, with ZooKeeper's sentence for it, which scripts look for on standard
+// error: in a log of JSON in the same line, else in plain words below it. It returns what is left to say. Source:
+// operations 1.3.
+func startFailed(err error, format string, log *zap.Logger) error {
 	sentence := "Unexpected exception, exiting abnormally"
 	switch cli.ExitCode(err) {
 	case cli.ExitUsage:
@@ -257,6 +262,14 @@ func startFailed(err error, log *zap.Logger) error {
 	case cli.ExitDataDir:
 		sentence = "Unable to access datadir, exiting abnormally"
 	}
-	log.Error(sentence, zap.Error(err))
-	return fmt.Errorf("%s\n%w", sentence, err)
+	var taken *inuse.Error
+	if errors.As(err, &taken) {
+		err = fmt.Errorf("%w: stop that process, or choose another port", err)
+	}
+	if format == "json" {
+		log.Error(sentence, zap.String("error", wording.Text(err)))
+		return cli.ExitStatus(cli.ExitCode(err))
+	}
+	log.Error(sentence)
+	return err
 }

@@ -128,7 +128,8 @@ func TestServerDoesNotStart(t *testing.T) {
 		"no such file": {[]string{filepath.Join(dir, "none")}, 2,
 			[]string{"Invalid config, exiting abnormally", "none file is missing"}},
 		"two problems": {[]string{write("tickTime=x\nclientPort=0")}, 2,
-			[]string{`:1: tickTime = "x": "x" is not a whole number`, "dataDir is not set"}},
+			[]string{`:1: tickTime = "x": must be a whole number of milliseconds from 0 to 107374182`,
+				"dataDir is not set"}},
 		"own id unknown": {[]string{write("dataDir=DIR\ninitLimit=1\nsyncLimit=1\nserver.3=a:1:2\nserver.2=b:1:2\n")},
 			2, []string{"id 1 is not in the peer list"}},
 		"TLS": {[]string{write("dataDir=DIR\nsecureClientPort=0\nssl.keyStore.location=/none/a.pem\n")}, 2,
@@ -146,7 +147,7 @@ func TestServerDoesNotStart(t *testing.T) {
 				"java.security.auth.login.config=DIR/jaas.conf\nserver.1=127.0.0.1:1:2\nserver.2=127.0.0.1:3:4\n")}, 2,
 			[]string{"section Server: useKeyTab=true needs the options keyTab and principal"}},
 		"OCSP": {[]string{write("dataDir=DIR\nclientPort=0\nssl.ocsp=true\n")}, 2,
-			[]string{":3: ssl.ocsp: OCSP is not supported"}},
+			[]string{`:3: ssl.ocsp = "true": OCSP is not supported`}},
 		"quorum TLS": {[]string{write("dataDir=DIR\nclientPort=0\nsslQuorum=true\n" +
 			"ssl.quorum.keyStore.location=a.pem\ninitLimit=5\nsyncLimit=2\nmyid=1\nserver.1=127.0.0.1:1:2\n" +
 			"server.2=127.0.0.1:3:4\n")}, 2, []string{"ssl.quorum.trustStore.location is not set"}},
@@ -201,7 +202,7 @@ func TestServerDoesNotStart(t *testing.T) {
 		"data dir no dir": {[]string{"--data-dir", file, "--client-port", "0"}, 3,
 			[]string{"Unable to access datadir, exiting abnormally"}},
 		"port taken": {[]string{"--data-dir", dir, "--client-port", port, "-D", "admin.serverPort=0"}, 14,
-			[]string{"cannot listen on 127.0.0.1:" + port}},
+			[]string{"cannot listen on 127.0.0.1:" + port + " (clientPort): address already in use by "}},
 		"positional port":  {[]string{"x", dir}, 2, []string{`argument 1: clientPort = "x"`}},
 		"-D without value": {[]string{"-D", "=x"}, 2, []string{"does not have the form key=value"}},
 	} {

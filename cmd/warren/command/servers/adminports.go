@@ -37,7 +37,7 @@ const listMax = 1000
 func (o *adminPorts) addTo(flags *pflag.FlagSet, limit int, entries string) {
 	reach.AddServers(flags, &o.servers)
 	o.ClientTLS.AddTo(flags)
-	flags.IntVar(&o.adminPort, "admin-port", 8080, "admin port of the servers")
+	reach.AddAdminPort(flags, &o.adminPort)
 	reach.AddAuthFile(flags, &o.authFile)
 	flags.IntVarP(&o.limit, "limit", "n", limit, "how many "+entries+" are shown")
 	flags.StringVar(&o.output, "output", "table", "table or json")
@@ -68,13 +68,16 @@ func askEach[R any](ctx context.Context, o *adminPorts, path string, check func(
 	if err != nil {
 		return nil, err
 	}
-	port := doctor.AdminPort{Port: o.adminPort, Timeout: o.timeout, TLS: o.Of, Authorization: authorization}
 	all := make([]answer[R], len(o.servers))
 	var asking sync.WaitGroup
 	for i, address := range o.servers {
 		asking.Go(func() {
 			a := &all[i]
 			a.address = address
+			port := doctor.AdminPort{Port: o.adminPort, Timeout: o.timeout, TLS: o.Of, Authorization: authorization}
+			if port.Port == 0 {
+				port.Port = o.AdminPort(ctx, address, o.timeout)
+			}
 			said, err := port.Get(ctx, address, path)
 			if err == nil {
 				err = cmp.Or(decode(said, &a.record), check(&a.record))

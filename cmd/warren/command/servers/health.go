@@ -68,9 +68,13 @@ func newHealthCommand() *cobra.Command {
 	cli.AddTimeout(cmd.Flags(), &o.timeout, 3*time.Second, "how long to wait for an answer")
 	cmd.Flags().DurationVar(&o.wait, "wait", 0, "how long to ask again until the server serves")
 	cmd.Flags().BoolVar(&o.process, "process", false, "whether the process answers, also while it does not serve")
-	cmd.Flags().IntVar(&o.adminPort, "admin-port", 8080, "admin port, for --process; 0: not asked")
+	cmd.Flags().IntVar(&o.adminPort, "admin-port", findAdminPort,
+		"admin port, for --process (default: the one that the server tells, else 8080); 0: not asked")
 	return cmd
 }
+
+// findAdminPort is the admin port to find out, where 0 is not to ask one.
+const findAdminPort = -1
 
 // ask asks until the server serves or the time is over, and returns what it said last.
 func (o *healthOptions) ask(ctx context.Context, target string) (string, error) {
@@ -115,7 +119,11 @@ func (o *healthOptions) askProcess(ctx context.Context, target string) (string, 
 	}
 	const path = "/healthz"
 	admin := doctor.AdminPort{Port: o.adminPort, Timeout: o.timeout, TLS: o.Of}
-	health, adminErr := admin.Get(ctx, reach.WithPort(target), path)
+	address := reach.WithPort(target)
+	if admin.Port == findAdminPort {
+		admin.Port = o.AdminPort(ctx, address, o.timeout)
+	}
+	health, adminErr := admin.Get(ctx, address, path)
 	if adminErr == nil && health.Code != http.StatusOK {
 		adminErr = fmt.Errorf("%s answers %s", path, health.Status)
 	}

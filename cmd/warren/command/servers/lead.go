@@ -24,7 +24,7 @@ func newLeadCommand() *cobra.Command {
 			"the exit code is 1.",
 		Example: "  warren lead 2 --admin http://zk3:8080/commands --auth-file super.txt\n" +
 			"  warren lead 2 --admin http://zk3:8080/commands --auth-file super.txt --dry-run",
-		Args: cli.OneArgument("which server is to lead?"),
+		Args: cli.OneArgument("name the id of the server that is to lead"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil {

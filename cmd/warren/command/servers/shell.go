@@ -38,17 +38,21 @@ type shellOptions struct {
 	login       shell.Login
 }
 
+// zkCli is the name of ZooKeeper's shell, under which ours greets and prints events as that does.
+const zkCli = "zkCli.sh"
+
 func newShellCommand() *cobra.Command {
 	o := shellOptions{server: "localhost:2181", timeout: cli.DurationFlag(30 * time.Second),
 		connectWait: 5 * time.Second, output: "text"}
 	cmd := &cobra.Command{
 		Use:     "shell [flags] [COMMAND [ARGUMENT]...]",
-		Aliases: []string{"cli"},
+		Aliases: []string{"cli", zkCli},
 		Short:   "Look at and change znodes, like zkCli.sh",
 		Long: "Runs one COMMAND; without one, the lines of standard input, or what you type at a terminal.\n" +
 			"Commands, their flags, texts and exit codes are those of zkCli.sh; `warren shell help` lists them,\n" +
 			"with export, import, find, tree and watch, which are ours. zkCli.sh's own flags may be written with\n" +
-			"one dash.\n\n" +
+			"one dash. Only results are printed; under the name zkCli.sh, to which a link may point, it greets and\n" +
+			"reports the state of the session as that does.\n\n" +
 			"At a terminal, Tab completes commands, flags, paths and ACLs, the arrows and Ctrl-P and Ctrl-N walk\n" +
 			"through the history, Ctrl-R searches it, Ctrl-C ends the running command, and Ctrl-D ends the " +
 			"shell.\n\n" +
@@ -57,7 +61,7 @@ func newShellCommand() *cobra.Command {
 		Example: "  warren shell\n" +
 			"  warren shell -s zk1:2181,zk2:2181/app get -s /settings\n" +
 			"  warren shell -s zk1:2181 --output json ls / | jq .children\n" +
-			"  warren shell --quiet export /app app.json",
+			"  warren shell export /app app.json",
 		DisableFlagParsing: true, // flags of zkCli.sh have one dash, and those behind COMMAND are the command's
 		RunE: func(cmd *cobra.Command, args []string) error {
 			flags := cmd.Flags()
@@ -86,7 +90,8 @@ func newShellCommand() *cobra.Command {
 	flags.Var(&o.timeout, "timeout", "timeout of the session, in milliseconds or as 10s")
 	flags.DurationVar(&o.connectWait, "connect-wait", o.connectWait, "how long a command waits for a connection")
 	flags.BoolVar(&o.waitLong, "waitforconnection", false, "wait for a connection as long as the session's timeout")
-	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no greeting, and no watch events until printwatches on is typed")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false,
+		"no greeting at a terminal, and no watch events until printwatches on")
 	flags.BoolVar(&o.pager, "pager", true, "wait for a key after each screen of output, when commands are typed")
 	flags.StringVar(&o.output, "output", o.output, "text, or json: one object a line")
 	flags.StringArrayVar(&o.auth, "auth", nil,
@@ -203,8 +208,9 @@ func (o *shellOptions) run(cmd *cobra.Command, words []string) error {
 	so.Colours, so.ErrColours, so.Hints = hasColours && outFile != nil, hasColours && errFile != nil, errFile != nil
 	so.Pager = o.pager
 	so.Screen = outFile != nil && !so.JSON
-	isTyped := len(words) == 0 && inFile != nil && outFile != nil
-	if isTyped {
+	so.ZkCli = cmd.CalledAs() == zkCli
+	so.Typed = len(words) == 0 && inFile != nil && outFile != nil
+	if so.Typed {
 		so.HistoryFile = historyFile()
 	}
 
@@ -220,7 +226,7 @@ func (o *shellOptions) run(cmd *cobra.Command, words []string) error {
 	}
 	var code int
 	switch {
-	case isTyped:
+	case so.Typed:
 		resize := make(chan os.Signal, 1)
 		signal.Notify(resize, resized...)
 		defer signal.Stop(resize)

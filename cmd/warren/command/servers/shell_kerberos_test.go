@@ -39,7 +39,7 @@ func TestShellByKerberos(t *testing.T) {
 		"bob@" + realm: {"--kerberos"},
 		"eve@" + realm: {"--jaas", clients, "--server-principal", "zookeeper/_HOST@" + realm},
 	} {
-		code, out, errs := run(append(append([]string{"shell", "-s", addr, "-q"}, args...), "whoami")...)
+		code, out, errs := run(append(append([]string{"shell", "-s", addr}, args...), "whoami")...)
 		require.Equal(t, 0, code, errs)
 		require.Contains(t, out, "sasl: "+user+"\n")
 	}
@@ -47,7 +47,7 @@ func TestShellByKerberos(t *testing.T) {
 		"java.security.auth.login.config="+clients+"\nzookeeper.sasl.client.username=zookeeper\n"+
 			"zookeeper.server.realm="+realm+"\njava.security.krb5.conf="+conf+"\n")
 	t.Setenv("KRB5_CONFIG", "/none")
-	code, out, errs := run("shell", "-s", addr, "-q", "-client-configuration", settings, "whoami")
+	code, out, errs := run("shell", "-s", addr, "-client-configuration", settings, "whoami")
 	require.Equal(t, 0, code, errs)
 	require.Contains(t, out, "sasl: eve@"+realm+"\n")
 
@@ -56,7 +56,7 @@ func TestShellByKerberos(t *testing.T) {
 		"run kinit": {"--kerberos", "--server-principal", "zookeeper/other"}, // no ticket for that, and no KDC
 	} {
 		code, _, errs := run(
-			append(append([]string{"shell", "-s", addr, "-q", "--connect-wait", "1s"}, args...), "ls", "/")...)
+			append(append([]string{"shell", "-s", addr, "--connect-wait", "1s"}, args...), "ls", "/")...)
 		require.Equal(t, 1, code)
 		require.Contains(t, errs, want)
 	}
@@ -66,7 +66,7 @@ func TestShellByKerberos(t *testing.T) {
 		"keytab: /none/k: there is no such file": {"--jaas",
 			file("keys.conf", "Client"+module+`useKeyTab=true keyTab="/none/k" principal="a@B"; };`)},
 	} {
-		code, _, errs := run(append(append([]string{"shell", "-s", addr, "-q"}, args...), "ls", "/")...)
+		code, _, errs := run(append(append([]string{"shell", "-s", addr}, args...), "ls", "/")...)
 		require.Equal(t, 2, code)
 		require.Contains(t, errs, want)
 	}

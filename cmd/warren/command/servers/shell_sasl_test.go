@@ -46,13 +46,13 @@ func TestShellBySASL(t *testing.T) {
 			[]string{"-client-configuration", settings}, "eve"},
 	} {
 		t.Setenv("CLIENT_JVMFLAGS", tt.flags)
-		code, out, errs := run(append(append([]string{"shell", "-s", addr, "-q"}, tt.args...), "whoami")...)
+		code, out, errs := run(append(append([]string{"shell", "-s", addr}, tt.args...), "whoami")...)
 		require.Equal(t, 0, code, "%s: %s", name, errs)
 		require.Contains(t, out, "sasl: "+tt.user+"\n", name)
 	}
 	t.Setenv("CLIENT_JVMFLAGS", "")
 	for name, args := range map[string][]string{"wrong password": {"--jaas", wrong}, "no SASL": nil} {
-		code, out, errs := run(append(append([]string{"shell", "-s", addr, "-q"}, args...), "ls", "/")...)
+		code, out, errs := run(append(append([]string{"shell", "-s", addr}, args...), "ls", "/")...)
 		require.Equal(t, 1, code, name)
 		require.Empty(t, out, name)
 		require.NotContains(t, errs, "bobsecret")
@@ -63,7 +63,7 @@ func TestShellBySASL(t *testing.T) {
 		"JAAS section Missing": {"--jaas", bob, "--jaas-section", "Missing"},
 		"no option username":   {"--jaas", users, "--jaas-section", "Server"},
 	} {
-		code, _, errs := run(append(append([]string{"shell", "-s", addr, "-q"}, args...), "ls", "/")...)
+		code, _, errs := run(append(append([]string{"shell", "-s", addr}, args...), "ls", "/")...)
 		require.Equal(t, 2, code, want)
 		require.Contains(t, errs, want)
 	}

@@ -138,7 +138,7 @@ func TestShellTerminal(t *testing.T) {
 	prompt := func(n int) string { return fmt.Sprintf("CONNECTED\x1b[0m) %d] ", n) }
 	p.sees("warren shell ")
 	p.sees("`help` lists the commands")
-	p.sees("WatchedEvent state:SyncConnected") // before or behind the first prompt
+	p.sees("\x1b[2mconnected\x1b[0m") // before or behind the first prompt
 	p.sees("[zk: " + addr + "(")
 	p.sees(prompt(0))
 	p.types("create /apple red\r")
@@ -174,7 +174,7 @@ func TestShellTerminal(t *testing.T) {
 	p.sees(prompt(7))
 	p.types("ls /apr")
 	p.sees("ls /apr")
-	code, _, errs := run("shell", "-q", "-s", addr, "set", "/apple", "green")
+	code, _, errs := run("shell", "-s", addr, "set", "/apple", "green")
 	require.Zero(t, code, errs)
 	p.sees("type:NodeDataChanged path:/apple")
 	p.sees("ls /apr")
@@ -262,7 +262,7 @@ func TestShellSearchesHistory(t *testing.T) {
 	p.sees("ls /pe")
 	p.types(ctrlR + "zoo")
 	p.sees("`zoo': get /zookeeper")
-	code, _, errs := run("shell", "-q", "-s", addr, "set", "/pear", "new")
+	code, _, errs := run("shell", "-s", addr, "set", "/pear", "new")
 	require.Zero(t, code, errs)
 	p.sees("type:NodeDataChanged path:/pear")
 	p.sees("`zoo': get /zookeeper")
@@ -283,11 +283,14 @@ func TestShellSearchesHistory(t *testing.T) {
 
 func TestShellColours(t *testing.T) {
 	addr := startShellServer(t)
-	p := sitDown(t, "", "-s", addr, "-q", "ls", "/none")
+	p := sitDown(t, "", "-s", addr, "ls", "/none")
 	require.Equal(t, 1, p.leaves())
 	p.sees("\x1b[31mNode does not exist: /none\x1b[0m")
 	t.Setenv("NO_COLOR", "1")
-	p = sitDown(t, "", "-s", addr, "-q", "ls", "/none")
+	p = sitDown(t, "", "-s", addr, "ls", "/")
+	require.Zero(t, p.leaves())
+	require.Empty(t, p.sees("[zookeeper]\r\n"), "the list and nothing else")
+	p = sitDown(t, "", "-s", addr, "ls", "/none")
 	require.Equal(t, 1, p.leaves())
 	require.NotContains(t, p.sees("Node does not exist: /none"), "\x1b")
 }
@@ -299,12 +302,12 @@ func TestShellScreen(t *testing.T) {
 	evil := "data\x1b]0;title\x07\x1b[2J \u202eend"
 	for _, words := range [][]string{{"create", "/app", evil}, {"create", "/app/config", "42"},
 		{"create", "/app/config/a"}} {
-		code, _, errs := run(append([]string{"shell", "-q", "-s", addr}, words...)...)
+		code, _, errs := run(append([]string{"shell", "-s", addr}, words...)...)
 		require.Zero(t, code, errs)
 	}
 	var variables []string
 	shows := func(words ...string) string {
-		p := sitDownWith(t, variables, append([]string{"-q", "-s", addr}, words...)...)
+		p := sitDownWith(t, variables, append([]string{"-s", addr}, words...)...)
 		require.Zero(t, p.leaves())
 		shown := p.sees("numChildren")
 		return strings.ReplaceAll(shown, "\r\n", "\n")
@@ -323,10 +326,10 @@ func TestShellScreen(t *testing.T) {
 				upTo(shows("ls", "-s", "/app"), "ctime"))
 		})
 	}
-	code, out, errs := run("shell", "-q", "-s", addr, "ls", "-s", "/app")
+	code, out, errs := run("shell", "-s", addr, "ls", "-s", "/app")
 	require.Zero(t, code, errs)
 	require.Equal(t, "[config]\ncZxid = 0x2\n", upTo(out, "ctime"))
-	code, out, errs = run("shell", "-q", "-s", addr, "get", "/app")
+	code, out, errs = run("shell", "-s", addr, "get", "/app")
 	require.Zero(t, code, errs)
 	require.Equal(t, evil+"\n", out)
 }
@@ -340,7 +343,7 @@ func TestShellPager(t *testing.T) {
 	}
 	for path, data := range map[string]string{"/long": strings.Join(lines, "\n"),
 		"/fits": strings.Join(lines[:9], "\n"), "/wide": strings.Repeat("0123456789", 60)} {
-		code, _, errs := run("shell", "-q", "-s", addr, "create", path, data)
+		code, _, errs := run("shell", "-s", addr, "create", path, data)
 		require.Zero(t, code, errs)
 	}
 	const more = "-- more: "
@@ -457,7 +460,7 @@ func TestShellTerminalIsRestored(t *testing.T) {
 		return s
 	}
 	before := settings()
-	cmd := cmdline.Process(t, "shell", "-s", addr, "-q")
+	cmd := cmdline.Process(t, "shell", "-s", addr)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
 	require.NoError(t, cmd.Start())
 	b := make([]byte, 256)

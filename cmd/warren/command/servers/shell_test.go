@@ -38,26 +38,31 @@ func startShellServer(t *testing.T, configure ...func(*config.Config)) string {
 func TestShellCommand(t *testing.T) {
 	addr := startShellServer(t)
 	for name, args := range map[string][]string{
-		"ours":     {"shell", "-s", addr, "-q", "ls", "/"},
-		"long":     {"shell", "--server=" + addr, "--quiet", "--timeout", "5s", "ls", "/"},
-		"zkCli.sh": {"shell", "-server", addr, "-timeout", "5000", "-q", "-r", "-waitforconnection", "ls", "/"},
-		"alias":    {"cli", "-q", "-server", addr, "ls", "/"},
+		"ours":              {"shell", "-s", addr, "ls", "/"},
+		"long":              {"shell", "--server=" + addr, "--timeout", "5s", "ls", "/"},
+		"flags of zkCli.sh": {"shell", "-server", addr, "-timeout", "5000", "-r", "-waitforconnection", "ls", "/"},
+		"alias":             {"cli", "-server", addr, "ls", "/"},
+		"quiet zkCli.sh":    {"zkCli.sh", "-q", "-server", addr, "ls", "/"},
 	} {
 		code, out, errs := run(args...)
 		require.Equal(t, 0, code, "%s: %s", name, errs)
 		require.Equal(t, "[zookeeper]\n", out, name)
 		require.Empty(t, errs, name)
 	}
-	code, out, errs := run("shell", "-s", addr, "-q", "get", "-s", "/none")
+	code, out, errs := run("zkCli.sh", "-server", addr, "ls", "/")
+	require.Zero(t, code, errs)
+	require.Equal(t, "Connecting to "+addr+"\n\nWATCHER::\n\n"+
+		"WatchedEvent state:SyncConnected type:None path:null zxid: -1\n[zookeeper]\n", out)
+	code, out, errs = run("shell", "-s", addr, "get", "-s", "/none")
 	require.Equal(t, 1, code)
 	require.Empty(t, out)
 	require.Equal(t, "Node does not exist: /none\n", errs)
-	code, _, _ = run("shell", "-s", addr, "-q", "nonsense")
+	code, _, _ = run("shell", "-s", addr, "nonsense")
 	require.Equal(t, 127, code)
 	code, out, _ = run("shell", "-s", addr, "--output", "json", "ls", "/")
 	require.Equal(t, 0, code)
 	require.Equal(t, `{"path":"/","children":["zookeeper"]}`+"\n", out)
-	code, out, _ = run("shell", "-s", addr, "-q", "--auth", "digest:bob:secret", "whoami")
+	code, out, _ = run("shell", "-s", addr, "--auth", "digest:bob:secret", "whoami")
 	require.Equal(t, 0, code)
 	require.Contains(t, out, "digest: bob\n")
 	code, out, _ = run("shell", "--help")
@@ -96,7 +101,7 @@ func TestShellFlags(t *testing.T) {
 
 func TestShellPipe(t *testing.T) {
 	addr := startShellServer(t)
-	cmd := cmdline.Process(t, "shell", "-s", addr, "-q")
+	cmd := cmdline.Process(t, "shell", "-s", addr)
 	var out, errs bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("create /a 1\nget /a\nget /b\n"), &out, &errs
 	require.Error(t, cmd.Run())
@@ -109,7 +114,7 @@ func TestShellPipe(t *testing.T) {
 func TestShellSignals(t *testing.T) {
 	addr := startShellServer(t)
 	for sig, want := range map[os.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 1} {
-		cmd := cmdline.Process(t, "shell", "-s", addr)
+		cmd := cmdline.Process(t, "zkCli.sh", "-server", addr)
 		in, err := cmd.StdinPipe()
 		require.NoError(t, err)
 		out, err := cmd.StdoutPipe()

@@ -124,7 +124,7 @@ func (s *smoke) step(ctx context.Context, server, what string, do func(ctx conte
 	defer cancel()
 	s.note("%s: %s", server, what)
 	if err := do(ctx); err != nil {
-		return fmt.Errorf("smoketest: %s at %s: %w", what, server, err)
+		return fmt.Errorf("smoketest: cannot %s at %s: %w", what, server, err)
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func TestSmokeTestFails(t *testing.T) {
 
 	code, _, errs = run("smoketest", "--servers", one.ConnectString()+",127.0.0.1:1", "--timeout", "2000")
 	require.Equal(t, cli.ExitUnexpected, code)
-	require.Contains(t, errs, "open a session at 127.0.0.1:1")
+	require.Contains(t, errs, "cannot open a session at 127.0.0.1:1")
 
 	code, _, _ = run("smoketest", "--more")
 	require.Equal(t, cli.ExitUsage, code)

@@ -95,6 +95,9 @@ func (o *statusOptions) addresses(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if !cmd.Flags().Changed("admin-port") {
+		o.adminPort = cfg.Admin.Port
+	}
 	lacks := func(m config.Member) bool { return m.Client.Port <= 0 }
 	if cfg.ClientPort <= 0 && (len(cfg.Members) == 0 || slices.ContainsFunc(cfg.Members, lacks)) {
 		return cli.Misuse(cmd, fmt.Errorf("%s: a server has no client port to ask", o.config))

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/test/cmdline"
 )
 
@@ -91,6 +92,28 @@ func TestTopSaysWhatIsWrong(t *testing.T) {
 	} {
 		code, _, _ := run(append([]string{"top", "--once"}, args...)...)
 		require.Equal(t, cli.ExitUsage, code, args)
+	}
+}
+
+// Servers of one machine have an admin port each, which they tell.
+func TestTopFindsAdminPorts(t *testing.T) {
+	args := []string{"top", "--once"}
+	for range 2 {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		port := ln.Addr().(*net.TCPAddr).Port
+		require.NoError(t, ln.Close())
+		args = append(args, startShellServer(t, func(c *config.Config) {
+			c.Admin.Enabled, c.Admin.Address, c.Admin.Port, c.Admin.Top = true, "127.0.0.1", port, true
+		}))
+	}
+	code, out, errs := run(append(args, "--output", "json")...)
+	require.Zero(t, code, out+errs)
+	var all topOfAll
+	require.NoError(t, json.Unmarshal([]byte(out), &all))
+	require.Len(t, all.Servers, 2)
+	for _, s := range all.Servers {
+		require.Empty(t, s.Problem)
 	}
 }
 

@@ -29,10 +29,8 @@ func Arguments(argv []string) []string {
 		return nil
 	}
 	script := strings.TrimSuffix(filepath.Base(argv[0]), ".sh") + ".sh"
-	if script == "zkCli.sh" {
-		return append([]string{"shell"}, argv[1:]...)
-	}
-	if slices.ContainsFunc(Commands(), func(c *cobra.Command) bool { return c.Name() == script }) {
+	isScript := func(c *cobra.Command) bool { return c.Name() == script }
+	if script == "zkCli.sh" || slices.ContainsFunc(Commands(), isScript) {
 		return append([]string{script}, argv[1:]...)
 	}
 	return argv[1:]

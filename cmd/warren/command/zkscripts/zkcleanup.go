@@ -38,7 +38,7 @@ func newZkCleanupCommand() *cobra.Command {
 			keep, err := strconv.Atoi(count)
 			switch {
 			case !cmd.Flags().Changed("n"):
-				return scriptUsageError{cli.Misuse(cmd, errors.New("say how many snapshots to keep"))}
+				return scriptUsageError{cli.Misuse(cmd, errors.New("name how many snapshots to keep, as in -n 3"))}
 			case err != nil:
 				return scriptUsageError{cli.Misuse(cmd, fmt.Errorf("'%s' can not be parsed to integer", count))}
 			case keep < snapshotsLeast:

@@ -1,0 +1,88 @@
+package inuse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A port that this process has is refused in its name, whichever address of the machine is wanted.
+func TestListen(t *testing.T) {
+	comm, err := os.ReadFile("/proc/self/comm")
+	require.NoError(t, err)
+	me := fmt.Sprintf("address already in use by %s (pid %d)", comm[:len(comm)-1], os.Getpid())
+	for has, wants := range map[string][]string{
+		"127.0.0.1:0": {"127.0.0.1", "0.0.0.0", ""},
+		":0":          {"127.0.0.1", "0.0.0.0", "", "[::1]"},
+		"[::1]:0":     {"[::1]", "[::]"},
+	} {
+		ln, err := Listen("tcp", has)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = ln.Close() })
+		for _, host := range wants {
+			_, err = Listen("tcp", fmt.Sprintf("%s:%d", host, ln.Addr().(*net.TCPAddr).Port))
+			require.ErrorIs(t, err, syscall.EADDRINUSE, "%s, %q", has, host)
+			require.ErrorContains(t, err, me, "%s, %q", has, host)
+		}
+	}
+}
+
+// A socket that does not listen can have a port, too.
+func TestConnectionHasPort(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = ln.Close() })
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}}
+	c, err := dialer.DialContext(context.Background(), "tcp", ln.Addr().String())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	_, err = Listen("tcp", c.LocalAddr().String())
+	require.ErrorContains(t, err, fmt.Sprintf("(pid %d)", os.Getpid()))
+}
+
+func TestOtherErrors(t *testing.T) {
+	_, err := Listen("tcp", "192.0.2.1:0")
+	var taken *Error
+	require.Error(t, err)
+	require.False(t, errors.As(err, &taken), "%v", err)
+	require.NoError(t, Explain(nil))
+}
+
+// What may not be read is said in words.
+func TestHolderOf(t *testing.T) {
+	proc := t.TempDir()
+	at := netip.MustParseAddrPort("127.0.0.1:2181")
+	require.Equal(t, "another process", holderOf(proc, at))
+
+	write := func(name, text string) {
+		require.NoError(t, os.MkdirAll(filepath.Join(proc, filepath.Dir(name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(proc, name), []byte(text), 0o644))
+	}
+	const head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+	write("net/tcp", head+
+		"   0: 0200007F:0885 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 41 1 0 100 0\n"+
+		"   1: 0100007F:0885 0100007F:9999 01 00000000:00000000 00:00000000 00000000     0        0 42 1 0 100 0\n")
+	write("net/tcp6", head+"   0: 00000000000000000000000000000000:0885 00000000000000000000000000000000:0000 0A "+
+		"00000000:00000000 00:00000000 00000000 424242        0 43 1 0 100 0\n")
+	if os.Geteuid() == 0 {
+		require.Equal(t, "a process of the user with uid 424242 that cannot be seen from here, as in another "+
+			"container", holderOf(proc, at))
+	} else {
+		require.Equal(t, "a process of the user with uid 424242, which only that user and root can identify",
+			holderOf(proc, at))
+	}
+
+	require.NoError(t, os.MkdirAll(filepath.Join(proc, "4711/fd"), 0o755))
+	require.NoError(t, os.Symlink("socket:[43]", filepath.Join(proc, "4711/fd/7")))
+	require.Equal(t, "process 4711", holderOf(proc, at))
+	write("4711/comm", "java\n")
+	require.Equal(t, "java (pid 4711)", holderOf(proc, at))
+}
