@@ -1,6 +1,6 @@
 // The API of the server, as the application sees it. Every address is relative to the page: a proxy may put any
 // prefix before it.
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 
 export interface Problem {
   severity: string;
@@ -235,6 +235,7 @@ export interface Quota {
 }
 export interface Laid {
   path: string;
+  mzxid: string;
   format: string;
   formats: string[];
   packing: string;
@@ -333,6 +334,8 @@ export class Trouble extends Error {
 
 /** Who the visitor is; null until the server has told. */
 export const identity = signal<Identity | null>(null);
+/** The user of the login; "" without one, and until the server has told. */
+export const user = computed(() => identity.value?.user ?? "");
 /** Whether the last request has reached the server. */
 export const reachable = signal(true);
 /** Asks for a login, and goes on with what needs it. The frame shows the dialog while this is set. */

@@ -285,7 +285,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
     document.title = `${path ?? titleOf(page.value)} · ${ensembleName.value}`;
   }, [place.value]);
   return (
-    <div class={"frame" + (narrow.value ? " narrow" : "")}>
+    <div class="frame">
       <a
         class="sr"
         href="#main"

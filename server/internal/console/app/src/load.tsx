@@ -1,6 +1,6 @@
 // What causes the load: the top of everything, slow operations, sizes.
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { ChartNoAxesColumn, Lock, Timer, TriangleAlert } from "lucide";
 import {
   get,
@@ -336,7 +336,7 @@ export function Sizes() {
     by = param("by", "bytes") as "bytes" | "znodes" | "writes";
   const data = useSignal<Counted | null>(null),
     trouble = useSignal("");
-  useEffect(() => {
+  useLayoutEffect(() => {
     const stop = new AbortController();
     let timer = 0;
     data.value = null;

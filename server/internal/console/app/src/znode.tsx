@@ -1,6 +1,6 @@
 // One znode: its data, state, permissions, history, quota; and what changes it.
-import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useSignal, type Signal } from "@preact/signals";
+import { useLayoutEffect } from "preact/hooks";
 import {
   ArrowLeft,
   Copy,
@@ -39,6 +39,7 @@ import {
   Tag,
   useGet,
   useTry,
+  type Resource,
 } from "./parts";
 import { amend, go, param, to } from "./router";
 import { refreshTree } from "./tree";
@@ -87,11 +88,15 @@ function Crumbs({ path }: { path: string }) {
 export function ZnodeView({ path }: { path: string }) {
   const tab = param("tab", "data");
   const z = useGet<Znode>("znode", { path }, 5000),
+    as = useSignal(""),
+    laid = useGet<Laid>(tab === "data" ? "laid" : null, { path, as: as.value || undefined }),
     turn = useSignal(0);
   const gone = z.trouble !== null && [403, 404].includes(z.trouble.status),
     data = gone ? null : z.data;
   const dialog = useSignal<"" | "create" | "delete" | Kind>("");
-  useEffect(() => z.refresh(), [identity.value?.user]);
+  useLayoutEffect(() => {
+    if (data && laid.data && laid.data.mzxid !== data.stat.mzxid) laid.refresh();
+  }, [data?.stat.mzxid, laid.data?.mzxid]);
   const again = () => {
     turn.value++;
     z.refresh();
@@ -163,7 +168,7 @@ export function ZnodeView({ path }: { path: string }) {
       <div class="zbody">
         {z.trouble && <Failed trouble={z.trouble} path={path} />}
         {!z.data && !z.trouble && <Skeleton rows={6} />}
-        {data && tab === "data" && <Data z={data} again={again} />}
+        {data && tab === "data" && <Data z={data} laid={laid} as={as} again={again} />}
         {data && tab === "stat" && <StatTab z={data} />}
         {data && tab === "acl" && <ACLTab z={data} again={again} />}
         {tab === "history" && <HistoryTab path={path} key={s?.mzxid} />}
@@ -236,12 +241,9 @@ function Failed({ trouble, path }: { trouble: Trouble; path: string }) {
   );
 }
 
-function Data({ z, again }: { z: Znode; again: () => void }) {
+function Data({ z, laid, as, again }: { z: Znode; laid: Resource<Laid>; as: Signal<string>; again: () => void }) {
   const editing = useSignal(readDraft(z.path) !== null);
-  const found = detect(z),
-    as = useSignal("");
-  // The last parameter is for the key alone: the data is asked for again when it has changed.
-  const laid = useGet<Laid>("laid", { path: z.path, as: as.value || undefined, zxid: z.stat.mzxid });
+  const found = detect(z);
   const mayEdit = mayWrite() && z.whole && z.stat.dataLength <= 256 * 1024;
   // What is typed stays even if the znode has become too large, or the server read-only, meanwhile.
   if (editing.value && (mayEdit || readDraft(z.path))) {
