@@ -159,6 +159,11 @@ export interface TopEntry {
   bytes: number;
   ms: number;
 }
+/** A server that was asked about its clients; trouble is empty if it has told. */
+export interface ToldBy {
+  id: number;
+  trouble: string;
+}
 export interface Top {
   enabled: boolean;
   everything: boolean;
@@ -171,8 +176,12 @@ export interface Top {
   sessions: TopEntry[];
   addresses: TopEntry[];
 }
+export interface TopOfAll extends Top {
+  servers: (ToldBy & { top: Top | null })[];
+}
 export type Stages = Record<"queue" | "prepare" | "forward" | "sync" | "quorum" | "apply" | "socket", number>;
 export interface SlowOperation {
+  server: number;
   began: number;
   operation: string;
   path: string;
@@ -189,6 +198,7 @@ export interface Slow {
   thresholdMs: number;
   found: number;
   operations: SlowOperation[];
+  servers: ToldBy[];
 }
 export interface Audit {
   enabled: boolean;
@@ -248,7 +258,8 @@ export interface Laid {
 export interface Watchers {
   path: string;
   total: number;
-  watchers: { session: string; address: string; data: boolean; child: boolean; below: string }[];
+  watchers: { server: number; session: string; address: string; data: boolean; child: boolean; below: string }[];
+  servers: ToldBy[];
 }
 export interface Version {
   kind: string;

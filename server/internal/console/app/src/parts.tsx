@@ -2,7 +2,7 @@
 import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { get, Trouble, user } from "./api";
+import { get, Trouble, user, type ToldBy } from "./api";
 
 type IconNode = [string, Record<string, string | number | undefined>][];
 
@@ -193,6 +193,21 @@ export const Note = ({ tone, icon, children }: { tone: Tone; icon: IconNode; chi
     <div class="grow">{children}</div>
   </div>
 );
+
+/** Servers that have not told what they know: what is shown is not all there is. */
+export function Silent({ of }: { of: ToldBy[] }) {
+  const silent = of.filter((s) => s.trouble);
+  if (silent.length === 0) return null;
+  return (
+    <div class="row wrap" role="status">
+      {silent.map((s) => (
+        <Tag key={s.id} tone="warn" title={s.trouble}>
+          Server {s.id}: not known, {s.trouble}
+        </Tag>
+      ))}
+    </div>
+  );
+}
 
 export const Empty = ({ icon, title, children }: { icon: IconNode; title: string; children?: ComponentChildren }) => (
   <div class="empty">
