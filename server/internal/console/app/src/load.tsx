@@ -42,7 +42,14 @@ function Ranking({
   hidden?: boolean;
 }) {
   const most = Math.max(...(all ?? []).map((e) => e[by]), 1e-9);
-  const write = (n: number) => (by === "bytes" ? bytes(n) + "/s" : by === "ms" ? millis(n) + "/s" : short(n) + "/s");
+  const write = (n: number) =>
+    n < 0.005 && by === "requests"
+      ? "< 0.01/s"
+      : by === "bytes"
+        ? bytes(n) + "/s"
+        : by === "ms"
+          ? millis(n) + "/s"
+          : short(n) + "/s";
   return (
     <section class="card" aria-label={title}>
       <header>
@@ -55,7 +62,7 @@ function Ranking({
       ) : !all?.length ? (
         <Empty icon={ChartNoAxesColumn} title="Nothing recorded" />
       ) : (
-        <table class="t" aria-label={title}>
+        <table class="t rank" aria-label={title}>
           <tbody>
             {all.map((e) => (
               <tr key={e.key}>

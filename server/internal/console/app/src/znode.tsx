@@ -18,6 +18,7 @@ import {
 } from "lucide";
 import { demandLogin, identity, send, Trouble, wanted, type Laid, type Quota, type Znode } from "./api";
 import { EditACL, perms } from "./acl";
+import { AsCommands, call, shell } from "./commands";
 import { detect, editable } from "./data";
 import { readDraft } from "./drafts";
 import { Edit } from "./edit";
@@ -419,6 +420,22 @@ function More({ path, may, pick }: { path: string; may: boolean; pick: (k: Kind)
         <a href={"export?path=" + encodeURIComponent(path)} download>
           Export
         </a>
+        <button
+          type="button"
+          popovertarget="more"
+          popovertargetaction="hide"
+          onClick={() => copy(shell("get", "-s", path), "Command")}
+        >
+          Copy as a shell command
+        </button>
+        <button
+          type="button"
+          popovertarget="more"
+          popovertargetaction="hide"
+          onClick={() => copy(call("GET", "znode", { path }), "Call of the API")}
+        >
+          Copy as an API call
+        </button>
         <a href={to("live", { path })}>Live changes below</a>
         <a href={to("search", { under: path })}>Search below</a>
         <a href={to("recipes", { under: path })}>Recipes below</a>
@@ -546,17 +563,19 @@ function Create({ parent, close }: { parent: string; close: () => void }) {
     kind = useSignal("persistent"),
     ttl = useSignal("60000");
   const [busy, trouble, attempt] = useTry();
+  const body = {
+    path: joined(parent, name.value),
+    data: data.value,
+    encoding: "utf-8",
+    acl: null,
+    sequential: kind.value === "sequential",
+    container: kind.value === "container",
+    ttl: kind.value === "ttl" ? Number(ttl.value) : 0,
+  };
+  const flags = { persistent: [], sequential: ["-s"], container: ["-c"], ttl: ["-t", ttl.value] }[kind.value] ?? [];
   const submit = () =>
     attempt(async () => {
-      const done = await send<{ path: string }>("POST", "znode", {
-        path: joined(parent, name.value),
-        data: data.value,
-        encoding: "utf-8",
-        acl: null,
-        sequential: kind.value === "sequential",
-        container: kind.value === "container",
-        ttl: kind.value === "ttl" ? Number(ttl.value) : 0,
-      });
+      const done = await send<{ path: string }>("POST", "znode", body);
       say("Created " + plain(baseOf(done.path)));
       close();
       refreshTree(done.path);
@@ -633,6 +652,12 @@ function Create({ parent, close }: { parent: string; close: () => void }) {
           />
         )}
       </Field>
+      <AsCommands
+        of={[
+          ["the command", shell("create", ...flags, body.path, ...(data.value ? [data.value] : []))],
+          ["the call of the API", call("POST", "znode", {}, body)],
+        ]}
+      />
     </Dialog>
   );
 }
@@ -671,6 +696,12 @@ function Delete({ z, close }: { z: Znode; close: () => void }) {
       <p>
         <Name of={z.path} />, version {z.stat.version}, {bytes(z.stat.dataLength)}.
       </p>
+      <AsCommands
+        of={[
+          ["the command", shell("delete", "-v", String(z.stat.version), z.path)],
+          ["the call of the API", call("DELETE", "znode", { path: z.path, version: String(z.stat.version) })],
+        ]}
+      />
     </Dialog>
   );
 }
