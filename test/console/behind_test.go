@@ -77,7 +77,7 @@ func TestBackupsTellHowCompleteTheyAre(t *testing.T) {
 	j.awaitText("[aria-label=Snapshots]", "snapshot.")
 	j.button("Restore…")
 	j.awaitText("dialog .steps", "warren backup verify /backup")
-	j.run("(e => { e.value = 'zxid'; e.dispatchEvent(new Event('change')); })(document.querySelector('dialog select'))")
+	j.enterText("dialog select", "zxid")
 	j.enterText("dialog input", "0x1")
 	j.awaitText("dialog .steps", "--force --zxid 0x1") // into the data directory of this server
 	require.NotContains(t, eval[string](j, "document.querySelector('dialog .steps').textContent"), "DATA_DIR")
