@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -116,12 +119,80 @@ func TestSessionsOfAllServers(t *testing.T) {
 	require.NotEmpty(t, p.Servers[2].Trouble)
 }
 
-// askHeld asks for the sessions that a server holds, as the server with an id does.
+// Every server tells what the clients of all of them watch, what took long and what causes most work.
+func TestWorkOfAllServers(t *testing.T) {
+	e := startSteered(t, func(c *config.Config) { c.Trace.Slow, c.Admin.Top = time.Nanosecond, true })
+	require.NoError(t, e.WaitServing(t.Context()))
+	first := dial(t, e.Addr(1), wire.Options{})
+	_, err := first.Create("/watched", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	require.NoError(t, e.WaitEqual(t.Context()))
+	for _, id := range e.IDs() {
+		_, _, err = dial(t, e.Addr(id), wire.Options{}).GetData("/watched", true)
+		require.NoError(t, err)
+	}
+	type told struct {
+		ID      int64
+		Trouble string
+		Top     *struct{ Total struct{ Requests float64 } }
+	}
+	type page struct {
+		Watchers, Operations []struct {
+			Server        int64
+			Session, Path string
+		}
+		Total   any // a number, or rates
+		Servers []told
+	}
+	comes := func(id int, path string, is func(p *page) bool) {
+		t.Helper()
+		b := browse(t, e.Server(id))
+		b.header.Set("Authorization", superUser)
+		var text string
+		require.Eventually(t, func() bool {
+			var p page
+			var resp *http.Response
+			resp, text = b.do("GET", "/api/v1"+path, nil)
+			return resp.StatusCode == 200 && json.Unmarshal([]byte(text), &p) == nil && is(&p)
+		}, hangGuard, 50*time.Millisecond, "server %d: %s", id, &text)
+	}
+	for _, id := range e.IDs() {
+		comes(id, "/watchers?path=/watched", func(p *page) bool {
+			all := map[int64]bool{}
+			for _, w := range p.Watchers {
+				all[w.Server] = w.Session != ""
+			}
+			return p.Total == 3.0 && len(all) == 3 && all[1] && all[2] && all[3] && len(p.Servers) == 3
+		})
+		comes(id, "/slow?limit=1000", func(p *page) bool {
+			all := map[int64]bool{}
+			for _, o := range p.Operations {
+				all[o.Server] = all[o.Server] || o.Path == "/watched" && o.Session != ""
+			}
+			return all[1] && all[2] && all[3]
+		})
+		comes(id, "/top", func(p *page) bool {
+			return len(p.Servers) == 3 && !slices.ContainsFunc(p.Servers, func(s told) bool {
+				return s.Top == nil || s.Top.Total.Requests == 0
+			})
+		})
+	}
+	e.Kill(3)
+	for _, path := range []string{"/watchers?path=/watched", "/slow", "/top"} {
+		comes(1, path, func(p *page) bool {
+			return len(p.Servers) == 3 && p.Servers[0].Trouble == "" && p.Servers[2].Trouble != "" &&
+				p.Servers[2].Top == nil
+		})
+	}
+}
+
+// askHeld asks a server about its sessions, as the server with an id does.
 func askHeld(t *testing.T, address string, id uint64) string {
 	nc, err := net.Dial("tcp", address)
 	require.NoError(t, err)
 	defer nc.Close()
-	_, err = nc.Write(binary.BigEndian.AppendUint64([]byte("held"), id))
+	asks := binary.BigEndian.AppendUint64([]byte("held"), id)
+	_, err = nc.Write(append(binary.BigEndian.AppendUint16(asks, uint16(len("sessions"))), "sessions"...))
 	require.NoError(t, err)
 	text, _ := io.ReadAll(nc) // a server that closes at once may reset the connection
 	return string(text)

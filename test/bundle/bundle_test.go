@@ -41,7 +41,7 @@ func TestBundleIsFresh(t *testing.T) {
 		old, err := os.ReadFile(filepath.Join("../..", Static, name))
 		require.NoError(t, err, "run make console-app")
 		require.True(t, bytes.Equal(content, old), "%s is not what its sources give: run make console-app", name)
-		if name == "app.js" || name == "app.css" || filepath.Ext(name) == ".woff2" {
+		if name == "app.js" || name == "boot.js" || name == "app.css" || filepath.Ext(name) == ".woff2" {
 			var small bytes.Buffer
 			w := gzip.NewWriter(&small)
 			_, err := w.Write(content)

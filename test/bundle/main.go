@@ -108,12 +108,12 @@ func Bundle(app string) (map[string][]byte, error) {
 		return nil, err
 	}
 	result := api.Build(api.BuildOptions{
-		AbsWorkingDir: app, EntryPoints: []string{"src/app.tsx"}, Outdir: "out",
+		AbsWorkingDir: app, EntryPoints: []string{"src/app.tsx", "src/boot.ts"}, Outdir: "out",
 		Bundle: true, Format: api.FormatESModule, Splitting: true, Metafile: true,
 		MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true,
 		Target: api.ES2022, Charset: api.CharsetUTF8, LegalComments: api.LegalCommentsNone,
 		JSX: api.JSXAutomatic, JSXImportSource: "preact",
-		EntryNames: "[name]", ChunkNames: "[name]-[hash]", AssetNames: "[name]",
+		EntryNames: "[name]", ChunkNames: "[name]-[hash]", AssetNames: "[name]-[hash]",
 		Loader: map[string]api.Loader{".woff2": api.LoaderFile},
 	})
 	var wrong []error

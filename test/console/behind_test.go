@@ -75,6 +75,13 @@ func TestBackupsTellHowCompleteTheyAre(t *testing.T) {
 	j.awaitText("[aria-label='/backup']", "Complete")
 	j.awaitText("[aria-label='/backup']", "just now")
 	j.awaitText("[aria-label=Snapshots]", "snapshot.")
+	j.button("Restore…")
+	j.awaitText("dialog .steps", "warren backup verify /backup")
+	j.enterText("dialog select", "zxid")
+	j.enterText("dialog input", "0x1")
+	j.awaitText("dialog .steps", "--force --zxid 0x1") // into the data directory of this server
+	require.NotContains(t, eval[string](j, "document.querySelector('dialog .steps').textContent"), "DATA_DIR")
+	j.button("Close")
 	require.NoError(t, disk.Remove("/backup/"+b.Manifest.Entries[0].File))
 	j.show("servers")
 	j.show("backups")

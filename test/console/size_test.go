@@ -12,7 +12,7 @@ import (
 )
 
 // consoleMax and pagesMax are what the console and the pages at /docs/ may add to the binary, in bytes.
-const consoleMax, pagesMax = 2 << 20, 3 << 20 // MiB
+const consoleMax, pagesMax = 9 << 18, 3 << 20 // 2.25 and 3 MiB
 
 // The console is what the binary would lose if no admin server had one: the application and its fonts, the pages of
 // links, the API below them, and what only these use of the server and of libraries. The pages of the documentation

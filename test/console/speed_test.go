@@ -4,7 +4,9 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -22,6 +24,25 @@ var (
 	rate = flag.Int("console.rate", 2000, "operations a second of other clients meanwhile, one of ten a write")
 )
 
+// speedRounds is how often each figure is measured, in turns with the others.
+const speedRounds = 5
+
+// speeds are what was measured, in ms, by what it is.
+type speeds map[string][]float64
+
+func (s speeds) add(name string, ms float64) { s[name] = append(s[name], ms) }
+
+// median also logs it.
+func (s speeds) median(t *testing.T, name string) float64 {
+	all := slices.Sorted(slices.Values(s[name]))
+	t.Logf("%-55s %7.2f ms (median of %d; at most %.2f ms)", name, all[len(all)/2], len(all), all[len(all)-1])
+	return all[len(all)/2]
+}
+
+// shownPages are the pages whose speed is measured, with what shows that they have told something.
+var shownPages = []struct{ path, content string }{{"", "#verdict"}, {"tree", "[data-path='/p0']"},
+	{"tree?path=%2Fp0", "#version"}, {"sessions", "#sessions td"}}
+
 // TestSpeed measures, with -console.znodes, how fast pages are with a large tree behind them while other clients work,
 // and what a visitor costs those. Server, clients and browser share the machine; the disk is memory.
 func TestSpeed(t *testing.T) {
@@ -36,62 +57,69 @@ func TestSpeed(t *testing.T) {
 		j.createMany(parent, min(wide, *manyZnodes-made))
 	}
 	j.create("/other", "some data")
-	const watched = 15 * time.Second
-	alone := j.work(t, *rate, func() { time.Sleep(watched) })
-	t.Logf("%d znodes, %v", *manyZnodes, alone)
-	visited := j.work(t, *rate, func() {
-		for _, path := range []string{"", "tree", "tree?path=%2Fp0", "sessions"} {
-			j.paints(t, path)
+	s := speeds{}
+	for range speedRounds {
+		began := time.Now()
+		visited := j.work(t, *rate, func() {
+			for _, p := range shownPages {
+				j.paints(s, p.path, p.content)
+			}
+			j.answers(s)
+		})
+		took := time.Since(began)
+		alone := j.work(t, *rate, func() { time.Sleep(took) })
+		t.Logf("with a visitor: %v; without: %v", visited, alone)
+		s.add("p99 of other clients, with a visitor", float64(visited.p99.Microseconds())/1000)
+		s.add("p99 of other clients, without", float64(alone.p99.Microseconds())/1000)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		switch ms := s.median(t, name); {
+		case strings.HasPrefix(name, "first content"):
+			assert.Less(t, ms, 300.0, name)
+		case strings.HasPrefix(name, "after a click"):
+			assert.Less(t, ms, 100.0, name)
 		}
-		j.answers(t)
-	})
-	t.Logf("with a visitor: %v", visited)
+	}
 }
 
-// paints measures when a page shows its first content.
-func (j *journey) paints(t *testing.T, path string) {
-	var all []float64
-	for range 11 {
+// paints measures when a page shows its first content, and what it was opened for.
+func (j *journey) paints(s speeds, path, content string) {
+	for range 3 {
 		j.do(chromedp.Navigate("about:blank"))
 		j.show(path)
-		j.await("performance.getEntriesByName('first-contentful-paint').length")
-		all = append(all, eval[float64](j, "performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+		j.run(fmt.Sprintf(`window.took = 0; (() => { const look = () => { if (document.querySelector(%q))
+			window.took = performance.now(); else requestAnimationFrame(look); }; look(); })()`, content))
+		j.await("window.took && performance.getEntriesByName('first-contentful-paint').length")
+		s.add(fmt.Sprintf("first content of %q", path),
+			eval[float64](j, "performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+		s.add(fmt.Sprintf("own content of %q", path), eval[float64](j, "window.took"))
 	}
-	slices.Sort(all)
-	t.Logf("page %q: first content after %.0f ms (median of %d), at most %.0f ms", path, all[len(all)/2], len(all),
-		all[len(all)-1])
-	assert.Less(t, all[len(all)/2], 300.0, path)
 }
 
 // answers measures how long after a click the page shows what was asked for, in its own clock.
-func (j *journey) answers(t *testing.T) {
+func (j *journey) answers(s speeds) {
 	j.show("tree")
 	j.awaitText(".vlist", "other")
 	for _, step := range []struct{ name, act, shows, back string }{
 		{"a znode is shown", `document.querySelector('[data-path="/other"]').click()`,
 			`document.querySelector('#text')?.textContent.includes('some data')`,
 			`document.querySelector('[data-path="/p0"]').click()`},
-		{"a znode with 200,000 children is opened", `document.querySelector('[data-path="/p0"] .twist').click()`,
+		{"200,000 children are open", `document.querySelector('[data-path="/p0"] .twist').click()`,
 			`document.querySelector('[data-path="/p0/n000000"]')`,
 			`document.querySelector('[data-path="/p0"] .twist').click()`},
 		{"the palette is open", `document.querySelector('.find').click()`,
 			`document.activeElement.getAttribute('role') === 'combobox'`,
 			`document.querySelector('dialog').dispatchEvent(new Event('cancel', {cancelable: true}))`},
 	} {
-		var all []float64
-		for range 11 {
+		for range 3 {
 			j.run(`window.took = null; (() => { const began = performance.now(); ` + step.act + `;
 				const look = () => { if (` + step.shows + `) window.took = performance.now() - began;
 					else requestAnimationFrame(look); }; look(); })()`)
 			j.await("window.took !== null")
-			all = append(all, eval[float64](j, "window.took"))
+			s.add("after a click "+step.name, eval[float64](j, "window.took"))
 			j.run(step.back)
 			j.await("!(" + step.shows + ")")
 		}
-		slices.Sort(all)
-		t.Logf("%s after %.0f ms (median of %d), at most %.0f ms", step.name, all[len(all)/2], len(all),
-			all[len(all)-1])
-		assert.Less(t, all[len(all)/2], 100.0, step.name)
 	}
 }
 
@@ -107,33 +135,42 @@ func (w worked) String() string {
 }
 
 // work lets clients read and write at a rate while fn runs. An operation that is late begins at once, and counts from
-// when it was due.
+// when it was due. So many are in flight that a rate is kept as long as an operation takes less than 10 ms.
 func (j *journey) work(t *testing.T, rate int, fn func()) worked {
-	const clients = 8
+	const connections, each = 8, 100 // operations a second of a goroutine
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	workers := max(rate/each, connections)
+	var clients []*client.Client
+	for range connections {
+		c, err := client.Dial(t.Context(), j.ensemble.Addr(1))
+		require.NoError(t, err)
+		defer func() { _ = c.Close() }()
+		clients = append(clients, c)
+	}
 	var mu sync.Mutex
 	var all []time.Duration
 	var ended sync.WaitGroup
 	began := time.Now()
-	for range clients {
-		c, err := client.Dial(t.Context(), j.ensemble.Addr(1))
-		require.NoError(t, err)
+	for worker := range workers {
+		c := clients[worker%connections]
 		ended.Go(func() {
-			defer func() { _ = c.Close() }()
 			var own []time.Duration
-			every := time.Second * clients / time.Duration(rate)
-			for n := 0; ; n++ {
-				due := began.Add(time.Duration(n) * every)
+			defer func() {
+				mu.Lock()
+				defer mu.Unlock()
+				all = append(all, own...)
+			}()
+			for n := worker; ; n += workers {
+				due := began.Add(time.Duration(n) * time.Second / time.Duration(rate))
 				select {
 				case <-time.After(time.Until(due)):
 				case <-ctx.Done():
-					mu.Lock()
-					defer mu.Unlock()
-					all = append(all, own...)
 					return
 				}
 				path := fmt.Sprintf("/p0/n%06d", n*7919%min(*manyZnodes, 200_000))
-				if n%10 == 0 {
+				var err error
+				if n/workers%10 == 0 {
 					_, err = c.Set(ctx, path, []byte("written"), -1)
 				} else {
 					_, _, err = c.Get(ctx, path)

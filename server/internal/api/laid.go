@@ -19,6 +19,7 @@ const (
 // Laid is the data of a znode in one format, for a reader.
 type Laid struct {
 	Path    string   `json:"path" doc:"of the znode"`
+	Mzxid   string   `json:"mzxid" doc:"of the txn that has set the data"`
 	Format  string   `json:"format" doc:"json, yaml, xml, text or hex: the one that was asked for, or that fits best"`
 	Formats []string `json:"formats" doc:"that can be asked for"`
 	Packing string   `json:"packing" doc:"gzip or snappy, which were opened; empty for neither"`
@@ -96,7 +97,7 @@ func (a *API) laid(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 			return nil, err
 		}
 		l := Lay(z.Raw, z.Whole, as)
-		l.Path = path
+		l.Path, l.Mzxid = path, z.Stat.Mzxid
 		return &l, nil
 	})
 }

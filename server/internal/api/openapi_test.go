@@ -106,6 +106,9 @@ func schemaOf(t *testing.T, schemas object, of reflect.Type) object {
 		return object{"type": "array", "items": schemaOf(t, schemas, of.Elem())}
 	case reflect.Pointer:
 		schema := schemaOf(t, schemas, of.Elem())
+		if schema["$ref"] != nil {
+			return object{"anyOf": []any{schema, object{"type": "null"}}}
+		}
 		schema["type"] = []any{schema["type"], "null"}
 		return schema
 	}
@@ -116,8 +119,10 @@ func schemaOf(t *testing.T, schemas object, of reflect.Type) object {
 	}
 	properties, required := object{}, []any{}
 	schemas[of.Name()] = object{"type": "object", "properties": properties}
-	for i := range of.NumField() {
-		f := of.Field(i)
+	for _, f := range reflect.VisibleFields(of) {
+		if f.Anonymous { // its fields follow
+			continue
+		}
 		name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "-" {
 			continue

@@ -40,11 +40,15 @@ type (
 	SizePart      = facts.SizePart
 	SnapshotFile  = facts.SnapshotFile
 	Sizes         = facts.Sizes
-	Slow          = facts.Slow
+	SlowOfAll     = facts.SlowOfAll
+	SlowAt        = facts.SlowAt
 	SlowOperation = facts.SlowOperation
 	StageMillis   = facts.StageMillis
 	Stat          = facts.Stat
 	Top           = facts.Top
+	TopOfAll      = facts.TopOfAll
+	TopServer     = facts.TopServer
+	ToldBy        = facts.ToldBy
 	TopEntry      = facts.TopEntry
 	TopSums       = facts.TopSums
 	Version       = facts.Version

@@ -75,12 +75,12 @@ func table() []*route {
 				{name: "after", about: "where the page before this one has ended", number: true}}, gives: Sessions{},
 			serve: reads(sessions)},
 		{method: "GET", path: "/top", name: "top",
-			about:  "What causes most of the requests, bytes and time of this server.",
+			about:  "What causes most of the requests, bytes and time, at all servers together and at each.",
 			params: []param{{name: "by", about: "requests, bytes or time; requests if it is not given"}, limitParam},
-			gives:  Top{}, serve: reads(top)},
+			gives:  TopOfAll{}, serve: reads(top)},
 		{method: "GET", path: "/slow", name: "slow",
-			about:  "The newest operations that took long, and where their time went.",
-			params: []param{limitParam}, gives: Slow{}, serve: reads(slow)},
+			about:  "The newest operations of all servers that took long, and where their time went.",
+			params: []param{limitParam}, gives: SlowOfAll{}, serve: reads(slow)},
 		{method: "GET", path: "/configuration", name: "configuration", about: "The settings of this server.",
 			gives: Configuration{}, serve: (*API).configuration},
 		{method: "GET", path: "/changes", name: "changes",
@@ -178,17 +178,17 @@ func sessions(q *query, a Actor) func(Server) (*Sessions, error) {
 	return func(s Server) (*Sessions, error) { return s.Sessions(a, find, uint64(after), limit) }
 }
 
-func top(q *query, a Actor) func(Server) (*Top, error) {
+func top(q *query, a Actor) func(Server) (*TopOfAll, error) {
 	by, limit := q.text("by", "requests"), q.limit()
 	if !slices.Contains([]string{"requests", "bytes", "time"}, by) {
 		q.refuse("by is requests, bytes or time")
 	}
-	return func(s Server) (*Top, error) { return s.Top(a, by, limit) }
+	return func(s Server) (*TopOfAll, error) { return s.Top(a, by, limit) }
 }
 
-func slow(q *query, a Actor) func(Server) (*Slow, error) {
+func slow(q *query, a Actor) func(Server) (*SlowOfAll, error) {
 	limit := q.limit()
-	return func(s Server) (*Slow, error) { return s.Slow(a, limit) }
+	return func(s Server) (*SlowOfAll, error) { return s.Slow(a, limit) }
 }
 
 func (a *API) configuration(w http.ResponseWriter, r *http.Request, _ *Visitor) error {

@@ -28,8 +28,8 @@ type Server interface {
 	Watchers(a Actor, path string) (*Watchers, error)
 	Quota(a Actor, path string) (*Quota, error)
 	Sessions(a Actor, find string, after uint64, limit int) (*Sessions, error)
-	Top(a Actor, by string, most int) (*Top, error)
-	Slow(a Actor, most int) (*Slow, error)
+	Top(a Actor, by string, most int) (*TopOfAll, error)
+	Slow(a Actor, most int) (*SlowOfAll, error)
 	// Audit returns the newest lines of the audit log, at most so many.
 	Audit(a Actor, most int) (*Audit, error)
 	// Backups returns from what a state can be brought back.

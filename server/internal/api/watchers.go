@@ -4,7 +4,7 @@ import "net/http"
 
 func watcherTable() []*route {
 	return []*route{{method: "GET", path: "/watchers", name: "watchers",
-		about:  "The clients of this server that watch a znode, by watches of it and by recursive ones above it.",
+		about:  "The clients that watch a znode, by watches of it and by recursive ones above it.",
 		params: []param{pathParam}, gives: Watchers{}, serve: (*API).watchers}}
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"net/http"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,7 +19,8 @@ import (
 // has no facts but those of the API. Its addresses are behind a #, so that paths of znodes reach neither proxies nor
 // their logs, and any prefix works.
 
-// shell is the page in which the application runs.
+// shell is the page in which the application runs: its frame, empty, which is painted while the application loads. The
+// names of its files are followed by their tags, so that a browser that has them need not ask for them.
 const shell = `<!doctype html>
 <html lang="en">
 <head>
@@ -27,11 +29,14 @@ const shell = `<!doctype html>
 <meta name="color-scheme" content="light dark">
 <title>Warren</title>
 <link rel="icon" href="static/icon.svg">
+<link rel="modulepreload" href="static/app/app.js">
+<script src="static/app/boot.js"></script>
 <link rel="stylesheet" href="static/app/app.css">
-<script type="module" src="static/app/app.js"></script>
 </head>
 <body>
-<div id="app"></div>
+<div id="app"><div class="frame"><aside class="rail"><a class="brand" href="./"><img src="static/icon.svg" alt="">
+<span class="label">Warren</span></a></aside><header class="top"></header>
+<main><div class="page faint" role="status">Loading…</div></main></div></div>
 <noscript><p>The console needs scripts. <code>warren status</code>, <code>warren shell</code> and the API below
 <code>/api/v1</code> do not.</p></noscript>
 </body>
@@ -40,9 +45,13 @@ const shell = `<!doctype html>
 
 // app serves the page of the application.
 func (c *Console) app(w http.ResponseWriter, _ *http.Request, _ *api.Visitor) error {
+	text := shell
+	for _, name := range []string{"static/icon.svg", "static/app/boot.js", "static/app/app.css", "static/app/app.js"} {
+		text = strings.ReplaceAll(text, `"`+name, `"`+name+"?v="+strings.Trim(c.files.get(name).tag, `"`))
+	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Length", strconv.Itoa(len(shell)))
-	_, _ = w.Write([]byte(shell)) // the visitor may have gone
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	_, _ = w.Write([]byte(text)) // the visitor may have gone
 	return nil
 }
 
@@ -114,8 +123,11 @@ func (f *files) get(name string) *file {
 	return one
 }
 
-// serve answers with a file. A browser asks each time whether its copy still holds; of files with a hash in their name
-// it need not.
+// hashed are the names of files that another content would change.
+var hashed = regexp.MustCompile(`-[0-9A-Z]{8}\.(js|woff2)$`)
+
+// serve answers with a file. A browser asks each time whether its copy still holds, unless the address has a hash of
+// the content.
 func (f *files) serve(w http.ResponseWriter, r *http.Request, name string) {
 	one := f.get(name)
 	if one == nil || !isGet(r) {
@@ -124,6 +136,9 @@ func (f *files) serve(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	h := w.Header()
 	h.Set("Cache-Control", "no-cache")
+	if v := r.URL.Query().Get("v"); hashed.MatchString(name) || v != "" && `"`+v+`"` == one.tag {
+		h.Set("Cache-Control", "private, max-age=31536000, immutable")
+	}
 	h.Set("Content-Type", kinds[path.Ext(name)])
 	h.Set("ETag", one.tag)
 	h.Set("Vary", "Accept-Encoding")

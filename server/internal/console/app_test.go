@@ -43,10 +43,14 @@ func TestApp(t *testing.T) {
 	require.Nil(t, scripts[0].FirstChild, "a script that stands in the page")
 	require.Empty(t, p.all("style"))
 	for _, name := range []string{get(scripts[0], "src"), p.attribute("link", "rel", "stylesheet", "href"),
-		p.attribute("link", "rel", "icon", "href")} {
+		p.attribute("link", "rel", "modulepreload", "href"), p.attribute("link", "rel", "icon", "href")} {
 		w := visit(c, "GET", "/console/"+name, nil, "")
 		require.Equal(t, 200, w.Code, name)
 		require.NotEmpty(t, w.Header().Get("Content-Type"), name)
+		require.Contains(t, w.Header().Get("Cache-Control"), "immutable", name)
+		w = visit(c, "GET", "/console/"+name+"0", nil, "") // as a server of another version names it
+		require.Equal(t, 200, w.Code, name)
+		require.Equal(t, "no-cache", w.Header().Get("Cache-Control"), name)
 	}
 }
 

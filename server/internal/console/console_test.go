@@ -80,12 +80,12 @@ func (f *fakeServer) Sessions(api.Actor, string, uint64, int) (*api.Sessions, er
 		Sessions: []api.Session{{Label: hostile, Address: hostile, Ephemerals: 1, Paths: []string{"/" + hostile}}},
 	}, nil
 }
-func (f *fakeServer) Top(api.Actor, string, int) (*api.Top, error) {
+func (f *fakeServer) Top(api.Actor, string, int) (*api.TopOfAll, error) {
 	one := []api.TopEntry{{Key: hostile, Requests: 5, Bytes: 1e9, Millis: 0.5}}
 	paths := []api.TopEntry{{Key: "/" + hostile, Requests: 7}, {Key: "/" + strings.Repeat("x", 511)}}
-	return &api.Top{Enabled: true, Everything: true, By: "requests", WindowSeconds: 60, OneIn: 4,
+	return &api.TopOfAll{Top: api.Top{Enabled: true, Everything: true, By: "requests", WindowSeconds: 60, OneIn: 4,
 		Total: api.TopSums{Requests: 10, Bytes: 10, Millis: 10}, Operations: one, Paths: paths, Sessions: one,
-		Addresses: one}, nil
+		Addresses: one}}, nil
 }
 func (f *fakeServer) MaySteer(a api.Actor) error {
 	if len(a.IDs) == 0 {
@@ -93,10 +93,11 @@ func (f *fakeServer) MaySteer(a api.Actor) error {
 	}
 	return f.mayNotSteer
 }
-func (f *fakeServer) Slow(api.Actor, int) (*api.Slow, error) {
+func (f *fakeServer) Slow(api.Actor, int) (*api.SlowOfAll, error) {
 	o := api.SlowOperation{Began: 1, Operation: "setData", Path: hostile, Session: hostile, Millis: 812,
 		Slowest: "sync", Stages: api.StageMillis{Sync: 800, Apply: 12}, Trace: hostile, Error: hostile}
-	return &api.Slow{Everything: true, ThresholdMs: 500, Found: 1, Operations: []api.SlowOperation{o}}, nil
+	return &api.SlowOfAll{Everything: true, ThresholdMs: 500, Found: 1,
+		Operations: []api.SlowAt{{Server: 1, SlowOperation: o}}}, nil
 }
 func (f *fakeServer) Settings() []api.Setting {
 	return []api.Setting{{Name: hostile, Value: hostile, Origin: hostile},

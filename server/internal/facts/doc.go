@@ -33,7 +33,7 @@
 //	top, slow      what causes most of the work; what took long
 //	quorum         the place in the ensemble, as admin commands tell it
 //	own            what this server tells of itself to the others
-//	held           which sessions this server tells to the others, and they to it
+//	held           what servers tell each other about their clients, sealed
 //	asking, keeper what the others have said last; the findings, as every surface tells them
 //	servers, ensemble  the servers and the ensemble, as the API tells them
 //

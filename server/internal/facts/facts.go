@@ -23,7 +23,7 @@ type Facts struct {
 	traceMask atomic.Int64
 	liveness  *env.Liveness
 	keeper    keeper
-	seals     seals
+	seals     fresh[asking, []byte]
 }
 
 // traceMaskDefault is ZooKeeper's default: requests, server packets, sessions and warnings. Source: operations 7.2.

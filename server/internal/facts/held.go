@@ -13,27 +13,39 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
 	"github.com/seed94657493/warren/server/internal/serve"
 )
 
-// Which server holds which session. The table of sessions is replicated; the connections of clients are known to the
-// server that has them, and the others ask it. What it answers opens sessions, so it is sealed: each process makes a
+// What the clients of a server do is known to that server: which session is connected, what it watches, what took long
+// and what causes most work. The others ask it. What it answers opens sessions, so it is sealed: each process makes a
 // key pair, and tells the public key in its record. A server seals for the key that it has found itself, at the
 // address that the configuration has for the one that asks. So everybody may ask, and only that server can read it.
 
-// HeldWord is the four-letter word that is answered by the sealed sessions of clients that are connected here. Behind
-// it stand eight bytes with the id of the server that asks. ZooKeeper does not know it.
+// HeldWord is the four-letter word that is answered by what a server knows of the clients that are connected to it,
+// sealed. Behind it stand eight bytes with the id of the server that asks, two with the length of its question, and
+// the question. ZooKeeper does not know it.
 const HeldWord = "held"
 
-// Bounds of telling sessions: how many, in how many bytes, and how long an answer holds, for who asks and for who is
-// asked, so that neither can be made to work more.
+// The questions. That for watchers goes on with the path of the znode, and that for top with its order.
+const (
+	askSessions = "sessions"
+	askSlow     = "slow"
+	askTop      = "top "
+	askWatchers = "watchers "
+)
+
+// Bounds of telling: how many sessions, in how many bytes, how many questions are remembered, and how long an answer
+// holds, for who asks and for who is asked, so that neither can be made to work more.
 const (
 	heldMax, heldBytesMax = 10_000, 8 << 20
+	heldQuestions         = 64
 	heldFresh             = 2 * time.Second
 )
 
@@ -69,34 +81,56 @@ func (f *Facts) holdingOf(c *serve.Conn) holding {
 		Watches: f.front.WatchedPaths(c)}
 }
 
-// seals are the answers that were sealed last, by the server that has asked.
-type seals struct {
-	mu  sync.Mutex // held while one is made
-	own map[int64]sealed
+// fresh are the newest answers to heldQuestions questions at most.
+type fresh[K comparable, V any] struct {
+	mu  sync.Mutex // held while an answer is made, so that the next one who asks has it, too
+	all map[K]freshly[V]
 }
 
-type sealed struct {
-	at   time.Time
-	text []byte
+type freshly[V any] struct {
+	at    time.Time
+	value V
 }
 
-// HeldFor returns the sessions of the clients of this server, sealed for a server of the ensemble; nil if its key is
-// not known.
-func (f *Facts) HeldFor(id int64) []byte {
-	f.seals.mu.Lock()
-	defer f.seals.mu.Unlock()
-	now := f.Runtime.Now()
-	if last, ok := f.seals.own[id]; ok && now.Sub(last.at) < heldFresh {
-		return last.text
+// get returns an answer that is not old. REQUIRES: mu.
+func (f *fresh[K, V]) get(key K, now time.Time) (value V, ok bool) {
+	last, ok := f.all[key]
+	return last.value, ok && now.Sub(last.at) < heldFresh
+}
+
+// put keeps an answer. REQUIRES: mu.
+func (f *fresh[K, V]) put(key K, now time.Time, value V) {
+	if len(f.all) >= heldQuestions || f.all == nil {
+		f.all = map[K]freshly[V]{}
 	}
-	asks, ok := f.heard()[id]
-	if !ok || id == int64(f.host.ID) {
-		return nil
+	f.all[key] = freshly[V]{now, value}
+}
+
+// asking is who asks what.
+type asking struct {
+	id       int64
+	question string
+}
+
+// answerTo answers a question about the clients of this server; nil if it is none.
+func (f *Facts) answerTo(question string) any {
+	switch question {
+	case askSessions:
+		return f.holdings()
+	case askSlow:
+		return f.slow(slowMax, true, proto.SessionID.String)
 	}
-	seal, err := f.keeper.sealBetween(asks.Key, int64(f.host.ID), id)
-	if err != nil {
-		return nil
+	if by, ok := strings.CutPrefix(question, askTop); ok {
+		return f.top(by, topMax, true, proto.SessionID.String)
 	}
+	if path, ok := strings.CutPrefix(question, askWatchers); ok && paths.Valid([]byte(path)) {
+		return f.watchers(path, proto.SessionID.String)
+	}
+	return nil
+}
+
+// holdings are the sessions of the clients of this server.
+func (f *Facts) holdings() *holdings {
 	all := holdings{Sessions: []holding{}}
 	f.front.Conns.Each(func(c *serve.Conn) {
 		if c.Session.Load() == nil {
@@ -106,21 +140,43 @@ func (f *Facts) HeldFor(id int64) []byte {
 			all.Sessions = append(all.Sessions, f.holdingOf(c))
 		}
 	})
-	text, err := json.Marshal(all)
+	return &all
+}
+
+// HeldFor answers a question about the clients of this server, sealed for a server of the ensemble; nil if its key is
+// not known, or the question.
+func (f *Facts) HeldFor(id int64, question string) []byte {
+	f.seals.mu.Lock()
+	defer f.seals.mu.Unlock()
+	now := f.Runtime.Now()
+	asks := asking{id, question}
+	if text, ok := f.seals.get(asks, now); ok {
+		return text
+	}
+	who, ok := f.heard()[id]
+	if !ok || id == int64(f.host.ID) {
+		return nil
+	}
+	seal, err := f.keeper.sealBetween(who.Key, int64(f.host.ID), id)
+	if err != nil {
+		return nil
+	}
+	told := f.answerTo(question)
+	if told == nil {
+		return nil
+	}
+	text, err := json.Marshal(told)
 	if err != nil {
 		panic("facts: a record of this package cannot be written: " + err.Error())
 	}
-	text = seal.Seal(nil, nil, text, nil)
-	if f.seals.own == nil {
-		f.seals.own = map[int64]sealed{}
-	}
-	f.seals.own[id] = sealed{now, text} // one for each server of the configuration at most
+	text = seal.Seal(nil, nil, text, []byte(question))
+	f.seals.put(asks, now, text)
 	return text
 }
 
 var errNoKey = errors.New("it has not told its key yet")
 
-// sealBetween returns what seals the sessions that server from tells to server to, of which this process is one and
+// sealBetween returns what seals the answers that server from tells to server to, of which this process is one and
 // the other has a public key.
 func (k *keeper) sealBetween(other []byte, from, to int64) (cipher.AEAD, error) {
 	public, err := ecdh.X25519().NewPublicKey(other)
@@ -142,92 +198,130 @@ func (k *keeper) sealBetween(other []byte, from, to int64) (cipher.AEAD, error) 
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// heldBy is what all servers have told of their sessions.
-type heldBy struct {
-	at      time.Time
-	table   []proto.SessionID // before they were asked, in order
-	servers []heldByOne       // in the order of their ids, without this one
+// ToldBy is a server that was asked about its clients.
+type ToldBy struct {
+	ID      int64  `json:"id" doc:"myid; -1 for a server that stands alone"`
+	Trouble string `json:"trouble" doc:"why it has told nothing; empty if it has"`
 }
 
-// heldByOne is what one server has told.
-type heldByOne struct {
-	id      int64
-	trouble string // why nothing is known; "" if it has answered
-	holdings
+// told is what another server has answered.
+type told[T any] struct {
+	ToldBy
+	it T
+}
+
+// heldBy is what all servers have told of their sessions.
+type heldBy struct {
+	table   []proto.SessionID // before they were asked, in order
+	servers []told[holdings]  // in the order of their ids, without this one
 }
 
 // isWhole reports whether all servers have told all their sessions.
 func (h *heldBy) isWhole() bool {
-	return !slices.ContainsFunc(h.servers, func(s heldByOne) bool {
-		return s.trouble != "" || s.Total > len(s.Sessions)
+	return !slices.ContainsFunc(h.servers, func(s told[holdings]) bool {
+		return s.Trouble != "" || s.it.Total > len(s.it.Sessions)
 	})
 }
 
-// holders asks the other servers, unless it has done so a moment ago.
+// holders asks the other servers for their sessions.
 func (n *Shown) holders() *heldBy {
-	n.held.mu.Lock()
-	defer n.held.mu.Unlock()
-	now := n.Runtime.Now()
-	if n.held.last != nil && now.Sub(n.held.last.at) < heldFresh {
-		return n.held.last
-	}
-	h := &heldBy{at: now}
+	h := &heldBy{}
 	n.Store.Mu.RLock()
 	n.Store.State.EachSession(func(id proto.SessionID, _ int32) { h.table = append(h.table, id) })
 	n.Store.Mu.RUnlock()
-	if n.Config.Distributed() {
-		n.askHolders(h)
-	}
-	n.held.last = h
+	h.servers = askOthers[holdings](n, askSessions)
 	return h
 }
 
-// askHolders asks all other servers of the configuration at the same time.
-func (n *Shown) askHolders(h *heldBy) {
+// ownID is the id of this server, as it is shown.
+func (f *Facts) ownID() int64 {
+	if f.Config.Distributed() {
+		return int64(f.host.ID)
+	}
+	return -1
+}
+
+// answer is what came of asking a server.
+type answer struct {
+	ToldBy
+	text []byte
+}
+
+// askOthers asks all other servers of the configuration the same, in the order of their ids.
+func askOthers[T any](n *Shown, question string) []told[T] {
+	var all []told[T]
+	for _, a := range n.answersTo(question) {
+		one := told[T]{ToldBy: a.ToldBy}
+		if a.Trouble == "" {
+			if err := json.Unmarshal(a.text, &one.it); err != nil {
+				one.Trouble, one.it = "its answer cannot be read", *new(T)
+			}
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// answersTo asks all other servers at the same time, unless it has done so a moment ago.
+func (n *Shown) answersTo(question string) []answer {
+	if !n.Config.Distributed() {
+		return nil
+	}
+	n.answers.mu.Lock()
+	defer n.answers.mu.Unlock()
+	now := n.Runtime.Now()
+	if all, ok := n.answers.get(question, now); ok {
+		return all
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), askWait)
 	defer cancel()
+	var all []answer
 	heard, members := n.heard(), n.Membership().Members
 	for i := range members {
 		if id := members[i].ID; id != int64(n.host.ID) {
-			h.servers = append(h.servers, heldByOne{id: id})
+			all = append(all, answer{ToldBy: ToldBy{ID: id}})
 		}
 	}
-	slices.SortFunc(h.servers, func(a, b heldByOne) int { return cmp.Compare(a.id, b.id) })
+	slices.SortFunc(all, func(a, b answer) int { return cmp.Compare(a.ID, b.ID) })
 	var asked sync.WaitGroup
-	for i := range h.servers {
+	for i := range all {
 		asked.Go(func() {
-			s := &h.servers[i]
-			at := heard[s.id]
-			if err := n.askHolder(ctx, &at, s); err != nil {
-				s.trouble, s.holdings = err.Error(), holdings{}
+			a := &all[i]
+			at := heard[a.ID]
+			var err error
+			if a.text, err = n.askSealed(ctx, &at, a.ID, question); err != nil {
+				a.Trouble = err.Error()
 			}
 		})
 	}
 	asked.Wait()
+	n.answers.put(question, now, all)
+	return all
 }
 
-// askHolder asks one server.
-func (n *Shown) askHolder(ctx context.Context, at *findings.Server, s *heldByOne) error {
+// askSealed asks one server.
+func (n *Shown) askSealed(ctx context.Context, at *findings.Server, id int64, question string) ([]byte, error) {
 	switch {
 	case at.Silent != "":
-		return errors.New(at.Silent)
+		return nil, errors.New(at.Silent)
 	case at.Address == "":
-		return errors.New("its client port is not known")
+		return nil, errors.New("its client port is not known")
 	case at.Instance == 0:
-		return errors.New("it is no server of Warren, or one of an older version")
+		return nil, errors.New("it is no server of Warren, or one of an older version")
 	}
-	seal, err := n.keeper.sealBetween(at.Key, s.id, int64(n.host.ID))
+	seal, err := n.keeper.sealBetween(at.Key, id, int64(n.host.ID))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	own := binary.BigEndian.AppendUint64(nil, uint64(n.host.ID))
-	text, err := askBytes(ctx, at.Address, HeldWord+string(own), heldBytesMax)
+	own := binary.BigEndian.AppendUint64([]byte(HeldWord), uint64(n.host.ID))
+	own = append(binary.BigEndian.AppendUint16(own, uint16(len(question))), question...) // paths are shorter
+	text, err := askBytes(ctx, at.Address, string(own), heldBytesMax)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	plain, err := seal.Open(nil, nil, text, nil)
+	plain, err := seal.Open(nil, nil, text, []byte(question))
 	if err != nil {
-		return errors.New("its answer was not for this process: one of the two has just started")
+		return nil, errors.New("its answer was not for this process: one of the two has just started")
 	}
-	return json.Unmarshal(plain, &s.holdings)
+	return plain, nil
 }

@@ -102,10 +102,7 @@ func (n *Shown) Sessions(a Actor, find string, after uint64, limit int) (*Sessio
 
 // sights returns all sessions, each once, and notes how many each server holds.
 func (n *Shown) sights(held *heldBy, page *Sessions) (all []sight) {
-	own := int64(-1)
-	if n.Config.Distributed() {
-		own = int64(n.host.ID)
-	}
+	own := n.ownID()
 	seen := map[proto.SessionID]bool{}
 	n.front.Conns.Each(func(c *serve.Conn) {
 		if s := c.Session.Load(); s != nil && !seen[s.ID] {
@@ -116,18 +113,18 @@ func (n *Shown) sights(held *heldBy, page *Sessions) (all []sight) {
 	page.Servers = []Held{{ID: own, Sessions: new(len(all))}}
 	for i := range held.servers {
 		s := &held.servers[i]
-		one := Held{ID: s.id, Trouble: s.trouble}
-		if s.trouble == "" {
-			one.Sessions = &s.Total
+		one := Held{ID: s.ID, Trouble: s.Trouble}
+		if s.Trouble == "" {
+			one.Sessions = &s.it.Total
 		}
 		page.Servers = append(page.Servers, one)
-		for k := range s.Sessions {
-			told := &s.Sessions[k]
+		for k := range s.it.Sessions {
+			told := &s.it.Sessions[k]
 			if seen[told.ID] { // it has moved meanwhile
 				continue
 			}
 			seen[told.ID] = true
-			all = append(all, sight{place: uint64(s.id+1)*placeOfServer + told.Number, id: told.ID, server: s.id,
+			all = append(all, sight{place: uint64(s.ID+1)*placeOfServer + told.Number, id: told.ID, server: s.ID,
 				told: told})
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"sync"
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/server/internal/trends"
@@ -14,11 +13,8 @@ import (
 // any time, even before recovery, when there is no tree.
 type Shown struct {
 	*Facts
-	counts counts
-	held   struct { // what other servers have told of their sessions
-		mu   sync.Mutex // held while they are asked, so that one visitor asks for all
-		last *heldBy
-	}
+	counts  counts
+	answers fresh[string, []answer] // of other servers, about their clients
 	past    travel
 	trends  *trends.Ring
 	reading chan struct{} // the place of the one reading of the log for a history

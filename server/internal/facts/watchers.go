@@ -1,6 +1,9 @@
 package facts
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/paths"
 	"github.com/seed94657493/warren/server/internal/serve"
@@ -9,15 +12,17 @@ import (
 // WatchersShown is how many watchers of a znode are listed.
 const WatchersShown = 200
 
-// Watchers are the clients of a server that an event of a znode would tell.
+// Watchers are the clients that an event of a znode would tell.
 type Watchers struct {
 	Path     string    `json:"path" doc:"of the znode"`
-	Total    int       `json:"total" doc:"clients of this server that watch it"`
-	Watchers []Watcher `json:"watchers" doc:"the first 200 of them, the oldest connection first"`
+	Total    int       `json:"total" doc:"clients that watch it"`
+	Watchers []Watcher `json:"watchers" doc:"the first 200 of each server, the oldest connection first"`
+	Servers  []ToldBy  `json:"servers" doc:"in the order of their ids"`
 }
 
 // Watcher is a client that watches a znode.
 type Watcher struct {
+	Server  int64  `json:"server" doc:"myid of the server to which it is connected; -1 for one that stands alone"`
 	Session string `json:"session" doc:"label as in the record Session"`
 	Address string `json:"address" doc:"of the client, host:port"`
 	Data    bool   `json:"data" doc:"it hears of the data of the znode, its creation and its end"`
@@ -25,24 +30,41 @@ type Watcher struct {
 	Below   string `json:"below" doc:"the znode at and below which it hears of everything; empty for a watch of this one only"`
 }
 
-// Watchers is for the API. The locks of the tree and of watches are held for one connection at a time.
+// Watchers is for the API.
 func (n *Shown) Watchers(a Actor, path string) (*Watchers, error) {
 	if _, err := n.Znode(a, path, 0); err != nil {
 		return nil, err
 	}
-	all := &Watchers{Path: path, Watchers: []Watcher{}}
-	n.front.Conns.Each(func(c *serve.Conn) {
+	all := n.watchers(path, n.front.Label)
+	for _, other := range askOthers[Watchers](n, askWatchers+path) {
+		for _, w := range other.it.Watchers {
+			w.Server, w.Session = other.ID, n.labelOf(w.Session)
+			all.Watchers = append(all.Watchers, w)
+		}
+		all.Total += other.it.Total
+		all.Servers = append(all.Servers, other.ToldBy)
+	}
+	slices.SortFunc(all.Servers, func(a, b ToldBy) int { return cmp.Compare(a.ID, b.ID) })
+	return all, nil
+}
+
+// watchers are those of this server; label names a session. The locks of the tree and of watches are held for one
+// connection at a time.
+func (f *Facts) watchers(path string, label func(proto.SessionID) string) *Watchers {
+	own := f.ownID()
+	all := &Watchers{Path: path, Watchers: []Watcher{}, Servers: []ToldBy{{ID: own}}}
+	f.front.Conns.Each(func(c *serve.Conn) {
 		session := c.Session.Load()
 		if session == nil {
 			return
 		}
-		w := Watcher{Data: n.front.HasWatch(c, proto.WatcherData, path),
-			Child: n.front.HasWatch(c, proto.WatcherChildren, path)}
-		if n.front.HasWatch(c, proto.WatcherPersistent, path) {
+		w := Watcher{Server: own, Data: f.front.HasWatch(c, proto.WatcherData, path),
+			Child: f.front.HasWatch(c, proto.WatcherChildren, path)}
+		if f.front.HasWatch(c, proto.WatcherPersistent, path) {
 			w.Data, w.Child = true, true
 		}
 		for at := path; w.Below == ""; at = paths.ParentOf(at) {
-			if n.front.HasWatch(c, proto.WatcherPersistentRecursive, at) {
+			if f.front.HasWatch(c, proto.WatcherPersistentRecursive, at) {
 				w.Below = at
 			}
 			if at == "/" {
@@ -53,9 +75,9 @@ func (n *Shown) Watchers(a Actor, path string) (*Watchers, error) {
 			return
 		}
 		if all.Total++; len(all.Watchers) < WatchersShown {
-			w.Session, w.Address = n.front.Label(session.ID), c.Remote.String()
+			w.Session, w.Address = label(session.ID), c.Remote.String()
 			all.Watchers = append(all.Watchers, w)
 		}
 	})
-	return all, nil
+	return all
 }

@@ -65,10 +65,15 @@ func (w *Words) fact(_ asker, out *bytes.Buffer) {
 	out.WriteByte('\n')
 }
 
-// held tells the server whose id is in the eight bytes behind the word which sessions this one holds.
+// held tells the server whose id is in the eight bytes behind the word what it asks about the clients of this one.
 func (w *Words) held(from asker, out *bytes.Buffer) {
-	if b := from.behind(8); b != nil {
-		out.Write(w.HeldFor(int64(binary.BigEndian.Uint64(b))))
+	b := from.behind(10)
+	if b == nil {
+		return
+	}
+	id, length := int64(binary.BigEndian.Uint64(b)), int(binary.BigEndian.Uint16(b[8:]))
+	if b = from.behind(10 + length); b != nil {
+		out.Write(w.HeldFor(id, string(b[10:])))
 	}
 }
 

@@ -1,6 +1,6 @@
 // The API of the server, as the application sees it. Every address is relative to the page: a proxy may put any
 // prefix before it.
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 
 export interface Problem {
   severity: string;
@@ -159,6 +159,11 @@ export interface TopEntry {
   bytes: number;
   ms: number;
 }
+/** A server that was asked about its clients; trouble is empty if it has told. */
+export interface ToldBy {
+  id: number;
+  trouble: string;
+}
 export interface Top {
   enabled: boolean;
   everything: boolean;
@@ -171,8 +176,12 @@ export interface Top {
   sessions: TopEntry[];
   addresses: TopEntry[];
 }
+export interface TopOfAll extends Top {
+  servers: (ToldBy & { top: Top | null })[];
+}
 export type Stages = Record<"queue" | "prepare" | "forward" | "sync" | "quorum" | "apply" | "socket", number>;
 export interface SlowOperation {
+  server: number;
   began: number;
   operation: string;
   path: string;
@@ -189,6 +198,7 @@ export interface Slow {
   thresholdMs: number;
   found: number;
   operations: SlowOperation[];
+  servers: ToldBy[];
 }
 export interface Audit {
   enabled: boolean;
@@ -235,6 +245,7 @@ export interface Quota {
 }
 export interface Laid {
   path: string;
+  mzxid: string;
   format: string;
   formats: string[];
   packing: string;
@@ -247,7 +258,8 @@ export interface Laid {
 export interface Watchers {
   path: string;
   total: number;
-  watchers: { session: string; address: string; data: boolean; child: boolean; below: string }[];
+  watchers: { server: number; session: string; address: string; data: boolean; child: boolean; below: string }[];
+  servers: ToldBy[];
 }
 export interface Version {
   kind: string;
@@ -333,6 +345,8 @@ export class Trouble extends Error {
 
 /** Who the visitor is; null until the server has told. */
 export const identity = signal<Identity | null>(null);
+/** The user of the login; "" without one, and until the server has told. */
+export const user = computed(() => identity.value?.user ?? "");
 /** Whether the last request has reached the server. */
 export const reachable = signal(true);
 /** Asks for a login, and goes on with what needs it. The frame shows the dialog while this is set. */

@@ -65,4 +65,6 @@ function App() {
 
 void whoami().catch(() => {});
 keepFresh();
-render(<App />, document.getElementById("app")!);
+const root = document.getElementById("app")!;
+root.replaceChildren(); // what was shown until now
+render(<App />, root);

@@ -1,13 +1,15 @@
 // From what this server's state can be brought back: backups in folders, and the snapshots on its disk.
-import { Archive, CircleCheck, HardDrive, TriangleAlert } from "lucide";
+import { useSignal } from "@preact/signals";
+import { Archive, CircleCheck, HardDrive, RotateCcw, TriangleAlert } from "lucide";
 import { identity, type BackupFolder, type Backups as Page } from "./api";
 import { Behind } from "./audit";
+import { Restore } from "./restore";
 import { ago, bytes, count, of, plain, Time } from "./format";
-import { Empty, Note, Tag, useGet } from "./parts";
+import { Button, Empty, Note, Tag, useGet } from "./parts";
 import { to } from "./router";
 import { Table } from "./table";
 
-function One({ b }: { b: BackupFolder }) {
+function One({ b, restore }: { b: BackupFolder; restore: () => void }) {
   const fact = (name: string, value: any) => (
     <div>
       <dt>{name}</dt>
@@ -46,6 +48,11 @@ function One({ b }: { b: BackupFolder }) {
             <span>
               reaches to <Time at={b.lastAt || b.taken} />
             </span>
+            {!b.trouble && (
+              <Button small icon={RotateCcw} onClick={restore}>
+                Restore…
+              </Button>
+            )}
           </div>
         </>
       )}
@@ -54,7 +61,8 @@ function One({ b }: { b: BackupFolder }) {
 }
 
 export function Backups() {
-  const b = useGet<Page>(identity.value?.user ? "backups" : null, {}, 10_000);
+  const b = useGet<Page>(identity.value?.user ? "backups" : null, {}, 10_000),
+    restored = useSignal<BackupFolder | null>(null);
   return (
     <div class="page" id="backups">
       <header>
@@ -74,12 +82,11 @@ export function Backups() {
             <>
               <p class="dim">
                 Complete means that the manifest is whole and every file is there in its size.{" "}
-                <code>warren backup verify FOLDER</code> reads all of them, and <code>warren restore</code> brings any
-                moment back.
+                <code>warren backup verify FOLDER</code> reads all of them, and a restore brings any moment back.
               </p>
               <div class="cards">
                 {b.data.folders.map((f) => (
-                  <One key={f.folder} b={f} />
+                  <One key={f.folder} b={f} restore={() => (restored.value = f)} />
                 ))}
               </div>
             </>
@@ -102,7 +109,7 @@ export function Backups() {
                 columns={[
                   { name: "File", cell: (s) => <code>{plain(s.name)}</code> },
                   { name: "Written", by: (s) => s.at, cell: (s) => <Time at={s.at} /> },
-                  { name: "Age", num: true, cell: (s) => (s.at ? ago(s.at) : "Not known") },
+                  { name: "Age", num: true, cell: (s) => (s.at > 0 ? ago(s.at) : "Not known") },
                   { name: "Size", num: true, by: (s) => s.bytes, cell: (s) => bytes(s.bytes) },
                   { name: "Txn", cell: (s) => <code>{s.zxid}</code> },
                   {
@@ -116,6 +123,7 @@ export function Backups() {
           </section>
         </>
       )}
+      {restored.value && <Restore b={restored.value} close={() => (restored.value = null)} />}
     </div>
   );
 }

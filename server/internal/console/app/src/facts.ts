@@ -10,9 +10,11 @@ export const lost = signal<string>("");
 async function refresh(): Promise<void> {
   if (document.hidden) return;
   try {
+    const others = get<Servers>("servers");
+    others.catch(() => {}); // it is awaited below, unless the other has failed
     ensemble.value = await get<Ensemble>("ensemble");
     lost.value = "";
-    servers.value = await get<Servers>("servers");
+    servers.value = await others;
   } catch (e) {
     lost.value = e instanceof Trouble ? e.message : String(e);
   }

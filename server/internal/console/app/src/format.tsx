@@ -85,7 +85,7 @@ export function ago(ms: number, now = Date.now()): string {
 
 /** A time: local, with UTC beside it for who points at it. */
 export function Time({ at, relative }: { at: number; relative?: boolean }) {
-  if (!at) return <span class="faint">Not known</span>;
+  if (at <= 0) return <span class="faint">Not known</span>;
   return (
     <time dateTime={new Date(at).toISOString()} title={`${local(at)} local time\n${utc(at)}`}>
       {relative ? ago(at) : local(at)}

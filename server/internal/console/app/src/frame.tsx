@@ -1,7 +1,7 @@
 // The frame around every page: the rail, the bar at the top, the dialogs that may come from anywhere.
 import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import {
   LogIn,
   LogOut,
@@ -259,7 +259,7 @@ function Login() {
 }
 
 export function Frame({ children }: { children: ComponentChildren }) {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const keys = (e: KeyboardEvent) => {
       if ((e.ctrlKey || e.metaKey) && e.key.toLowerCase() === "k") {
         e.preventDefault();
@@ -285,7 +285,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
     document.title = `${path ?? titleOf(page.value)} · ${ensembleName.value}`;
   }, [place.value]);
   return (
-    <div class={"frame" + (narrow.value ? " narrow" : "")}>
+    <div class="frame">
       <a
         class="sr"
         href="#main"

@@ -1,6 +1,6 @@
 // What causes the load: the top of everything, slow operations, sizes.
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { ChartNoAxesColumn, Lock, Timer, TriangleAlert } from "lucide";
 import {
   get,
@@ -8,32 +8,48 @@ import {
   type SizePart,
   type Sizes as Counted,
   type Slow as SlowPage,
+  type SlowOperation,
+  type Top as TopOfOne,
   type Stages,
-  type Top as TopPage,
+  type TopOfAll,
   type TopEntry,
 } from "./api";
 import { ago, baseOf, bytes, count, millis, Name, plain, short, Time } from "./format";
-import { Empty, Note, Segments, Skeleton, useGet } from "./parts";
+import { Empty, Note, Segments, Silent, Skeleton, useGet } from "./parts";
 import { amend, param, to } from "./router";
-import { Table } from "./table";
+import { serverColumn, Table } from "./table";
 
 type By = "requests" | "bytes" | "ms";
+type Kind = "paths" | "operations" | "addresses" | "sessions";
+
+/** Servers by their ids. */
+const placesOf = (ids: number[]) =>
+  ids.length === 0 ? "" : (ids.length === 1 ? "Server " : "Servers ") + ids.join(", ");
 
 function Ranking({
   title,
   all,
   by,
+  at,
   link,
   hidden,
 }: {
   title: string;
   all: TopEntry[] | null;
   by: By;
+  at?: (key: string) => number[];
   link?: (key: string) => string;
   hidden?: boolean;
 }) {
   const most = Math.max(...(all ?? []).map((e) => e[by]), 1e-9);
-  const write = (n: number) => (by === "bytes" ? bytes(n) + "/s" : by === "ms" ? millis(n) + "/s" : short(n) + "/s");
+  const write = (n: number) =>
+    n < 0.005 && by === "requests"
+      ? "< 0.01/s"
+      : by === "bytes"
+        ? bytes(n) + "/s"
+        : by === "ms"
+          ? millis(n) + "/s"
+          : short(n) + "/s";
   return (
     <section class="card" aria-label={title}>
       <header>
@@ -46,7 +62,7 @@ function Ranking({
       ) : !all?.length ? (
         <Empty icon={ChartNoAxesColumn} title="Nothing recorded" />
       ) : (
-        <table class="t" aria-label={title}>
+        <table class="t rank" aria-label={title}>
           <tbody>
             {all.map((e) => (
               <tr key={e.key}>
@@ -62,6 +78,7 @@ function Ranking({
                     <i style={{ width: (100 * e[by]) / most + "%" }} />
                   </div>
                 </th>
+                {at && <td class="small faint nowrap">{placesOf(at(e.key))}</td>}
                 <td class="num">{write(e[by])}</td>
               </tr>
             ))}
@@ -72,10 +89,20 @@ function Ranking({
   );
 }
 
+/** A figure a second of one server. */
+const rate = (top: TopOfOne | null, write: (sums: TopOfOne["total"]) => string) =>
+  !top ? "Not known" : top.enabled ? write(top.total) + "/s" : "Not recorded";
+
 export function Top() {
   const by = param("by", "requests") as "requests" | "bytes" | "time";
-  const t = useGet<TopPage>("top", { by, limit: 20 }, 3000);
-  const of: By = by === "time" ? "ms" : by;
+  const t = useGet<TopOfAll>("top", { by, limit: 20 }, 3000);
+  const of: By = by === "time" ? "ms" : by,
+    servers = t.data?.servers ?? [];
+  // Where the key is among those that cause most.
+  const at = (kind: Kind) =>
+    servers.length > 1
+      ? (key: string) => servers.filter((s) => s.top?.[kind].some((e) => e.key === key)).map((s) => s.id)
+      : undefined;
   return (
     <div class="page" id="top">
       <header>
@@ -97,6 +124,7 @@ export function Top() {
         </Note>
       )}
       {!t.data && !t.trouble && <Skeleton rows={6} />}
+      <Silent of={servers} />
       {t.data && !t.data.enabled && (
         <Note tone="info" icon={ChartNoAxesColumn}>
           Nothing is recorded: <code>warren.top.enabled</code> is false.
@@ -121,20 +149,38 @@ export function Top() {
           <p class="small faint">
             {t.data.oneIn === 1 ? "Every request is" : `One request of ${t.data.oneIn} is`} recorded. Rates are of the
             last {t.data.windowSeconds} s, the newest weighted most.
+            {servers.length > 1 && " Figures are of all servers together."}
           </p>
+          {servers.length > 1 && (
+            <div class="card">
+              <Table
+                label="Servers"
+                rows={servers}
+                keyOf={(s) => String(s.id)}
+                columns={[
+                  { name: "Server", by: (s) => s.id, cell: (s) => s.id },
+                  { name: "Requests", num: true, cell: (s) => rate(s.top, (p) => short(p.requests)) },
+                  { name: "Bytes", num: true, cell: (s) => rate(s.top, (p) => bytes(p.bytes)) },
+                  { name: "Time", num: true, cell: (s) => rate(s.top, (p) => millis(p.ms)) },
+                ]}
+              />
+            </div>
+          )}
           <div class="cards">
             <Ranking
               title="Paths"
               all={t.data.paths}
               by={of}
+              at={at("paths")}
               link={(p) => to("tree", { path: p })}
               hidden={!t.data.everything}
             />
-            <Ranking title="Operations" all={t.data.operations} by={of} />
+            <Ranking title="Operations" all={t.data.operations} by={of} at={at("operations")} />
             <Ranking
               title="Addresses"
               all={t.data.addresses}
               by={of}
+              at={at("addresses")}
               link={(a) => to("sessions", { find: a })}
               hidden={!t.data.everything}
             />
@@ -142,6 +188,7 @@ export function Top() {
               title="Sessions"
               all={t.data.sessions}
               by={of}
+              at={at("sessions")}
               link={(s) => to("sessions", { find: s })}
               hidden={!t.data.everything}
             />
@@ -195,8 +242,8 @@ export function Slow() {
           <p class="dim">
             {s.data.thresholdMs > 0 ? (
               <>
-                Operations that took {millis(s.data.thresholdMs)} or longer: {count(s.data.found)} since the server
-                started; the newest 256 are kept.
+                Operations that took {millis(s.data.thresholdMs)} or longer: {count(s.data.found)} since the servers
+                started; the newest 256 of each are kept.
                 {!s.data.everything && " Paths and sessions need the super user's login."}
               </>
             ) : (
@@ -205,6 +252,7 @@ export function Slow() {
               </>
             )}
           </p>
+          <Silent of={s.data.servers} />
           {s.data.operations.length > 0 && (
             <div class="keys row wrap small">
               {stageColours.map(([name, c]) => (
@@ -222,7 +270,7 @@ export function Slow() {
               <Table
                 label="Slow operations"
                 rows={s.data.operations}
-                keyOf={(o) => o.began + o.session + o.zxid + o.path + o.ms}
+                keyOf={(o) => [o.server, o.began, o.session, o.zxid, o.path, o.ms].join()}
                 columns={[
                   {
                     name: "Began",
@@ -234,6 +282,7 @@ export function Slow() {
                     ),
                   },
                   { name: "Operation", by: (o) => o.operation, cell: (o) => o.operation },
+                  ...(s.data.servers.length > 1 ? [serverColumn<SlowOperation>()] : []),
                   { name: "Took", num: true, by: (o) => o.ms, cell: (o) => millis(o.ms) },
                   { name: "Stages", cell: (o) => <StageBar of={o.stages} /> },
                   { name: "Slowest", by: (o) => o.slowest, cell: (o) => o.slowest },
@@ -336,7 +385,7 @@ export function Sizes() {
     by = param("by", "bytes") as "bytes" | "znodes" | "writes";
   const data = useSignal<Counted | null>(null),
     trouble = useSignal("");
-  useEffect(() => {
+  useLayoutEffect(() => {
     const stop = new AbortController();
     let timer = 0;
     data.value = null;

@@ -14,12 +14,14 @@ export interface Order {
     hint: string;
   }[];
   fixed?: Record<string, unknown>;
+  command: (values: Record<string, string>) => string[];
 }
 
 export const orders: Order[] = [
   {
     id: "hand_over",
     path: "hand_over",
+    command: (v) => ["lead", v.to],
     title: "Hand over the leadership",
     does: "Hand over",
     danger: false,
@@ -29,6 +31,7 @@ export const orders: Order[] = [
   {
     id: "drain",
     path: "drain",
+    command: (v) => ["drain", "--rate", v.rate],
     title: "Drain this server",
     does: "Drain",
     danger: true,
@@ -40,6 +43,7 @@ export const orders: Order[] = [
   {
     id: "resume",
     path: "drain",
+    command: () => ["drain", "--resume"],
     title: "Resume accepting clients",
     does: "Resume",
     danger: false,
@@ -50,6 +54,7 @@ export const orders: Order[] = [
   {
     id: "shed",
     path: "shed_connections",
+    command: (v) => ["shed", v.percentage],
     title: "Shed clients",
     does: "Shed",
     danger: true,
@@ -59,6 +64,7 @@ export const orders: Order[] = [
   {
     id: "end_session",
     path: "end_session",
+    command: (v) => ["end-session", v.session],
     title: "End a session",
     does: "End session",
     danger: true,
@@ -70,6 +76,7 @@ export const orders: Order[] = [
   {
     id: "take_snapshot",
     path: "take_snapshot",
+    command: () => ["take-snapshot"],
     title: "Take snapshot",
     does: "Take snapshot",
     danger: false,
@@ -79,6 +86,7 @@ export const orders: Order[] = [
   {
     id: "log_level",
     path: "log_level",
+    command: (v) => ["loglevel", v.level, "--for", v.seconds + "s"],
     title: "Change the log level",
     does: "Change",
     danger: false,

@@ -1,8 +1,8 @@
 // The parts of which pages are made.
 import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { get, Trouble } from "./api";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { get, Trouble, user, type ToldBy } from "./api";
 
 type IconNode = [string, Record<string, string | number | undefined>][];
 
@@ -33,13 +33,17 @@ export interface Resource<T> {
   at: number;
 }
 
-/** What the API answers, asked again every so many ms while the page is seen. An old answer stays when one fails. */
+/**
+ * What the API answers, asked again every so many ms while the page is seen, and for another visitor. An old answer
+ * stays when one fails. It is asked before the page is painted, which may take long.
+ */
 export function useGet<T>(
   path: string | null,
   query: Record<string, string | number | undefined> = {},
   every = 0,
 ): Resource<T> {
-  const key = path + "?" + JSON.stringify(query);
+  const key = path + "?" + JSON.stringify(query),
+    who = user.value;
   const [state, set] = useState<{ key: string; data: T | null; trouble: Trouble | null; at: number }>({
     key,
     data: null,
@@ -47,7 +51,7 @@ export function useGet<T>(
     at: 0,
   });
   const [turn, setTurn] = useState(0);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (path === null) return;
     const stop = new AbortController();
     let timer = 0;
@@ -69,7 +73,7 @@ export function useGet<T>(
       stop.abort();
       clearTimeout(timer);
     };
-  }, [key, every, turn]);
+  }, [key, every, turn, who]);
   const mine = state.key === key ? state : { data: null, trouble: null, at: 0 };
   return { ...mine, refresh: () => setTurn((n) => n + 1) };
 }
@@ -189,6 +193,21 @@ export const Note = ({ tone, icon, children }: { tone: Tone; icon: IconNode; chi
     <div class="grow">{children}</div>
   </div>
 );
+
+/** Servers that have not told what they know: what is shown is not all there is. */
+export function Silent({ of }: { of: ToldBy[] }) {
+  const silent = of.filter((s) => s.trouble);
+  if (silent.length === 0) return null;
+  return (
+    <div class="row wrap" role="status">
+      {silent.map((s) => (
+        <Tag key={s.id} tone="warn" title={s.trouble}>
+          Server {s.id}: not known, {s.trouble}
+        </Tag>
+      ))}
+    </div>
+  );
+}
 
 export const Empty = ({ icon, title, children }: { icon: IconNode; title: string; children?: ComponentChildren }) => (
   <div class="empty">

@@ -35,6 +35,8 @@ system.addEventListener("change", () => (systemDark.value = system.matches));
 export const shown = signal<"light" | "dark">("light");
 effect(() => {
   shown.value = theme.value === "system" ? (systemDark.value ? "dark" : "light") : theme.value;
-  document.documentElement.dataset.theme = shown.value;
-  document.documentElement.dataset.density = density.value;
+  const { dataset } = document.documentElement;
+  dataset.theme = shown.value;
+  dataset.density = density.value;
+  dataset.narrow = String(narrow.value);
 });

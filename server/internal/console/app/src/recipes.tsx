@@ -1,8 +1,8 @@
 // Locks, elections, queues and the like: who holds, who waits.
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { Key, TriangleAlert } from "lucide";
-import { get, identity, type Recipe, type Recipes as Page } from "./api";
+import { get, user, type Recipe, type Recipes as Page } from "./api";
 import { ago, capital, count, Name, plain } from "./format";
 import { Button, Empty, Field, Note, Skeleton, Tag, useTry, type Tone } from "./parts";
 import { amend, param, to } from "./router";
@@ -34,7 +34,7 @@ export function Recipes() {
       visited.value = (on ? visited.value : 0) + p.visited;
       after.value = p.after;
     });
-  useEffect(() => void load(false), [identity.value?.user]);
+  useLayoutEffect(() => void load(false), [user.value]);
   return (
     <div class="page" id="recipes">
       <header>

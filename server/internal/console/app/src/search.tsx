@@ -1,6 +1,6 @@
 // Search: znodes whose path has a text.
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { Search as SearchIcon, TriangleAlert } from "lucide";
 import { get, type Found } from "./api";
 import { count, Name } from "./format";
@@ -30,7 +30,7 @@ export function Search() {
       after.value = f.after;
       done.value = true;
     });
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (contains.value) void look(false);
   }, []);
   return (

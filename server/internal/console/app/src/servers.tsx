@@ -1,4 +1,5 @@
 // The servers, and the orders that operators give to the one whose page this is.
+import { AsCommands, call, command } from "./commands";
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Eye, LifeBuoy, LogIn, ShieldAlert, TriangleAlert } from "lucide";
@@ -223,13 +224,17 @@ export function OrderDialog({
     outcome.value = null;
   };
   useEffect(() => () => (outcome.value = null), []);
+  const bodyOf = (dry: boolean) => {
+    const body: Record<string, unknown> = { ...order.fixed, dry_run: dry };
+    for (const f of order.fields) {
+      const v = values.value[f.name];
+      if (v !== "") body[f.name] = f.kind === "number" || f.kind === "server" ? Number(v) : v;
+    }
+    return body;
+  };
   const give = (dry: boolean) =>
     attempt(async () => {
-      const body: Record<string, unknown> = { ...order.fixed, dry_run: dry };
-      for (const f of order.fields) {
-        const v = values.value[f.name];
-        if (v !== "") body[f.name] = f.kind === "number" || f.kind === "server" ? Number(v) : v;
-      }
+      const body = bodyOf(dry);
       const got = await send<Record<string, unknown>>("POST", "steering/" + order.path, body);
       if (dry) {
         outcome.value = got;
@@ -319,6 +324,12 @@ export function OrderDialog({
           </dl>
         </Note>
       )}
+      <AsCommands
+        of={[
+          ["the command", command(...order.command(values.value))],
+          ["the call of the API", call("POST", "steering/" + order.path, {}, bodyOf(false))],
+        ]}
+      />
     </Dialog>
   );
 }

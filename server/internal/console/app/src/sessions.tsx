@@ -1,8 +1,8 @@
 // The sessions of the ensemble, with the clients that have them and the servers to which these are connected.
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { LockKeyhole, TriangleAlert, Unplug, Users } from "lucide";
-import { get, identity, type Session, type Sessions as Page } from "./api";
+import { get, user, type Session, type Sessions as Page } from "./api";
 import { mayWrite } from "./znode";
 import { count, millis, Name, of, Time } from "./format";
 import { OrderDialog } from "./servers";
@@ -49,10 +49,10 @@ export function Sessions() {
       all.value = on ? [...(all.value ?? []), ...p.sessions] : p.sessions;
       page.value = p;
     });
-  useEffect(() => {
+  useLayoutEffect(() => {
     const soon = setTimeout(() => void load(false), all.value ? 200 : 0);
     return () => clearTimeout(soon);
-  }, [identity.value?.user, find.value]);
+  }, [user.value, find.value]);
   const word = find.value.trim().toLowerCase();
   const rows = (all.value ?? []).filter((s) => !word || (s.address + " " + s.label).toLowerCase().includes(word));
   return (
@@ -198,7 +198,7 @@ function Details({ s, close, end }: { s: Session; close: () => void; end: () => 
       close={close}
       end={
         <>
-          {mayWrite() && identity.value?.user && (
+          {mayWrite() && user.value && (
             <Button danger icon={Unplug} onClick={end}>
               End session…
             </Button>

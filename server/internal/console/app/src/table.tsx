@@ -12,6 +12,13 @@ export interface Column<T> {
   by?: (row: T) => number | string;
 }
 
+/** The server that a row is about. */
+export const serverColumn = <T extends { server: number }>(): Column<T> => ({
+  name: "Server",
+  by: (row) => row.server,
+  cell: (row) => row.server,
+});
+
 const step = 500;
 
 export function Table<T>({

@@ -1,8 +1,8 @@
 // The tree: at the left what was opened stays open, at the right is one znode.
 import { batch, signal, useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { ChevronRight, CircleDashed, File, Folder, Lock, Search, TriangleAlert, Zap } from "lucide";
-import { get, identity, Trouble, type Child, type Children } from "./api";
+import { get, user, Trouble, type Child, type Children } from "./api";
 import { bytes, count, joined, Name, parentOf, plain, short } from "./format";
 import { Icon, Note } from "./parts";
 import { openNodes, sortBy } from "./prefs";
@@ -164,15 +164,15 @@ function List({ path }: { path: string }) {
     return () => sized.disconnect();
   }, []);
   // Another visitor sees other znodes.
-  useEffect(() => {
+  useLayoutEffect(() => {
     branches.clear();
     for (const p of openNodes.value) void fetchPage(p);
-  }, [identity.value?.user]);
-  useEffect(() => {
+  }, [user.value]);
+  useLayoutEffect(() => {
     for (const p of openNodes.value) if (!branches.has(p)) void fetchPage(p);
   }, [openNodes.value]);
   // What is above the znode is opened, so that it can be seen where it is.
-  useEffect(() => {
+  useLayoutEffect(() => {
     at.value = path;
     batch(() => {
       for (let p = path; p !== "/";) {

@@ -1,10 +1,10 @@
-// The clients of this server that an event of a znode would tell.
+// The clients that an event of a znode would tell.
 import { Eye, TriangleAlert } from "lucide";
 import type { Watchers } from "./api";
 import { Name, of } from "./format";
-import { Empty, Note, Skeleton, useGet } from "./parts";
+import { Empty, Note, Silent, Skeleton, useGet } from "./parts";
 import { to } from "./router";
-import { Table } from "./table";
+import { serverColumn, Table } from "./table";
 
 export function WatchersTab({ path }: { path: string }) {
   const w = useGet<Watchers>("watchers", { path }, 5000);
@@ -17,14 +17,18 @@ export function WatchersTab({ path }: { path: string }) {
   if (!w.data) return <Skeleton rows={3} />;
   if (w.data.total === 0) {
     return (
-      <Empty icon={Eye} title="No watchers">
-        No client of this server watches this znode. Other servers know their own.
-      </Empty>
+      <>
+        <Silent of={w.data.servers} />
+        <Empty icon={Eye} title={w.data.servers.some((s) => s.trouble) ? "No watchers known" : "No watchers"}>
+          No client watches this znode.
+        </Empty>
+      </>
     );
   }
   return (
     <>
-      <p class="small faint">{of(w.data.total, "client")} of this server; other servers know their own.</p>
+      <p class="small faint">{of(w.data.total, "client")} of the ensemble.</p>
+      <Silent of={w.data.servers} />
       <div class="card">
         <Table
           label="Watchers"
@@ -41,6 +45,7 @@ export function WatchersTab({ path }: { path: string }) {
               ),
             },
             { name: "Session", cell: (r) => <code>{r.session}</code> },
+            ...(w.data.servers.length > 1 ? [serverColumn<Watchers["watchers"][0]>()] : []),
             {
               name: "Hears of",
               cell: (r) =>

@@ -1,6 +1,6 @@
 // One znode: its data, state, permissions, history, quota; and what changes it.
-import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useSignal, type Signal } from "@preact/signals";
+import { useLayoutEffect } from "preact/hooks";
 import {
   ArrowLeft,
   Copy,
@@ -18,6 +18,7 @@ import {
 } from "lucide";
 import { demandLogin, identity, send, Trouble, wanted, type Laid, type Quota, type Znode } from "./api";
 import { EditACL, perms } from "./acl";
+import { AsCommands, call, shell } from "./commands";
 import { detect, editable } from "./data";
 import { readDraft } from "./drafts";
 import { Edit } from "./edit";
@@ -39,6 +40,7 @@ import {
   Tag,
   useGet,
   useTry,
+  type Resource,
 } from "./parts";
 import { amend, go, param, to } from "./router";
 import { refreshTree } from "./tree";
@@ -87,11 +89,15 @@ function Crumbs({ path }: { path: string }) {
 export function ZnodeView({ path }: { path: string }) {
   const tab = param("tab", "data");
   const z = useGet<Znode>("znode", { path }, 5000),
+    as = useSignal(""),
+    laid = useGet<Laid>(tab === "data" ? "laid" : null, { path, as: as.value || undefined }),
     turn = useSignal(0);
   const gone = z.trouble !== null && [403, 404].includes(z.trouble.status),
     data = gone ? null : z.data;
   const dialog = useSignal<"" | "create" | "delete" | Kind>("");
-  useEffect(() => z.refresh(), [identity.value?.user]);
+  useLayoutEffect(() => {
+    if (data && laid.data && laid.data.mzxid !== data.stat.mzxid) laid.refresh();
+  }, [data?.stat.mzxid, laid.data?.mzxid]);
   const again = () => {
     turn.value++;
     z.refresh();
@@ -163,7 +169,7 @@ export function ZnodeView({ path }: { path: string }) {
       <div class="zbody">
         {z.trouble && <Failed trouble={z.trouble} path={path} />}
         {!z.data && !z.trouble && <Skeleton rows={6} />}
-        {data && tab === "data" && <Data z={data} again={again} />}
+        {data && tab === "data" && <Data z={data} laid={laid} as={as} again={again} />}
         {data && tab === "stat" && <StatTab z={data} />}
         {data && tab === "acl" && <ACLTab z={data} again={again} />}
         {tab === "history" && <HistoryTab path={path} key={s?.mzxid} />}
@@ -236,12 +242,9 @@ function Failed({ trouble, path }: { trouble: Trouble; path: string }) {
   );
 }
 
-function Data({ z, again }: { z: Znode; again: () => void }) {
+function Data({ z, laid, as, again }: { z: Znode; laid: Resource<Laid>; as: Signal<string>; again: () => void }) {
   const editing = useSignal(readDraft(z.path) !== null);
-  const found = detect(z),
-    as = useSignal("");
-  // The last parameter is for the key alone: the data is asked for again when it has changed.
-  const laid = useGet<Laid>("laid", { path: z.path, as: as.value || undefined, zxid: z.stat.mzxid });
+  const found = detect(z);
   const mayEdit = mayWrite() && z.whole && z.stat.dataLength <= 256 * 1024;
   // What is typed stays even if the znode has become too large, or the server read-only, meanwhile.
   if (editing.value && (mayEdit || readDraft(z.path))) {
@@ -417,6 +420,22 @@ function More({ path, may, pick }: { path: string; may: boolean; pick: (k: Kind)
         <a href={"export?path=" + encodeURIComponent(path)} download>
           Export
         </a>
+        <button
+          type="button"
+          popovertarget="more"
+          popovertargetaction="hide"
+          onClick={() => copy(shell("get", "-s", path), "Command")}
+        >
+          Copy as a shell command
+        </button>
+        <button
+          type="button"
+          popovertarget="more"
+          popovertargetaction="hide"
+          onClick={() => copy(call("GET", "znode", { path }), "Call of the API")}
+        >
+          Copy as an API call
+        </button>
         <a href={to("live", { path })}>Live changes below</a>
         <a href={to("search", { under: path })}>Search below</a>
         <a href={to("recipes", { under: path })}>Recipes below</a>
@@ -544,17 +563,19 @@ function Create({ parent, close }: { parent: string; close: () => void }) {
     kind = useSignal("persistent"),
     ttl = useSignal("60000");
   const [busy, trouble, attempt] = useTry();
+  const body = {
+    path: joined(parent, name.value),
+    data: data.value,
+    encoding: "utf-8",
+    acl: null,
+    sequential: kind.value === "sequential",
+    container: kind.value === "container",
+    ttl: kind.value === "ttl" ? Number(ttl.value) : 0,
+  };
+  const flags = { persistent: [], sequential: ["-s"], container: ["-c"], ttl: ["-t", ttl.value] }[kind.value] ?? [];
   const submit = () =>
     attempt(async () => {
-      const done = await send<{ path: string }>("POST", "znode", {
-        path: joined(parent, name.value),
-        data: data.value,
-        encoding: "utf-8",
-        acl: null,
-        sequential: kind.value === "sequential",
-        container: kind.value === "container",
-        ttl: kind.value === "ttl" ? Number(ttl.value) : 0,
-      });
+      const done = await send<{ path: string }>("POST", "znode", body);
       say("Created " + plain(baseOf(done.path)));
       close();
       refreshTree(done.path);
@@ -631,6 +652,12 @@ function Create({ parent, close }: { parent: string; close: () => void }) {
           />
         )}
       </Field>
+      <AsCommands
+        of={[
+          ["the command", shell("create", ...flags, body.path, ...(data.value ? [data.value] : []))],
+          ["the call of the API", call("POST", "znode", {}, body)],
+        ]}
+      />
     </Dialog>
   );
 }
@@ -669,6 +696,12 @@ function Delete({ z, close }: { z: Znode; close: () => void }) {
       <p>
         <Name of={z.path} />, version {z.stat.version}, {bytes(z.stat.dataLength)}.
       </p>
+      <AsCommands
+        of={[
+          ["the command", shell("delete", "-v", String(z.stat.version), z.path)],
+          ["the call of the API", call("DELETE", "znode", { path: z.path, version: String(z.stat.version) })],
+        ]}
+      />
     </Dialog>
   );
 }

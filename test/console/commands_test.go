@@ -1,0 +1,46 @@
+package console
+
+import (
+	"fmt"
+	"net/url"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+)
+
+// wordsOf returns the words that a shell makes of a command that the page shows.
+func (j *journey) wordsOf(selector string) []string {
+	j.t.Helper()
+	j.await(fmt.Sprintf("document.querySelector(%q)", selector))
+	text := eval[string](j, fmt.Sprintf("document.querySelector(%q).textContent", selector))
+	words, err := exec.CommandContext(j.t.Context(), "sh", "-c", `printf '%s\0' `+text).CombinedOutput()
+	require.NoError(j.t, err, text)
+	return strings.Split(strings.TrimSuffix(string(words), "\x00"), "\x00")
+}
+
+// What a dialog does can be copied as a command and as a call of the API, whatever a znode is called.
+func TestActionsAsCommands(t *testing.T) {
+	j := visit(t, desk, 3)
+	leader := j.toLeader()
+	path := "/it's $(touch `x`) \"" + hostile
+	j.create(path, "")
+	require.NoError(t, j.ensemble.WaitEqual(t.Context()))
+	j.show("tree")
+	j.loginApp()
+	j.show("tree?path=" + url.QueryEscape(path))
+	j.button("Delete")
+	require.Equal(t, []string{"warren", "shell", "-s", j.ensemble.Addr(leader), "delete", "-v", "0", path},
+		j.wordsOf("dialog .command code"))
+	call := j.wordsOf("dialog .command:last-child code")
+	require.Equal(t, []string{"curl", "-X", "DELETE"}, call[:3])
+	require.Contains(t, call[3], "/api/v1/znode?path=%2Fit%27s")
+	j.press(kb.Escape)
+	j.show("servers")
+	j.button("Drain…")
+	admin := strings.TrimSuffix(j.base, "console/") + "commands"
+	require.Equal(t, []string{"warren", "drain", "--rate", "100", "--admin", admin, "--auth-file", "FILE"},
+		j.wordsOf("dialog .command code"))
+}
