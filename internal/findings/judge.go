@@ -432,7 +432,8 @@ func (j *judge) settings() {
 	}
 }
 
-// lag compares zxids with the leader's. The answers are not of one moment, hence lagMax.
+// lag compares zxids with the leader's. The answers are not of one moment, hence lagMax; and a server that is ahead
+// has answered after the leader.
 func (j *judge) lag(lagMax int64) {
 	if len(j.leaders) != 1 {
 		return
@@ -440,9 +441,6 @@ func (j *judge) lag(lagMax int64) {
 	leader := j.leaders[0].Zxid
 	for _, s := range j.learners {
 		switch epoch, its := leader>>32, s.Zxid>>32; {
-		case its > epoch:
-			j.add(s, find(Warning, "lag", "ask again: there may have been an election",
-				"is in epoch %d, after the leader's %d", its, epoch), time.Time{})
 		case its < epoch && leader&0xffffffff > uint64(min(lagMax, 1<<31)):
 			j.add(s, find(Error, "lag", "look at its disk, its network and its log; if it stays behind, restart it",
 				"is in epoch %d, the leader in %d: it applies nothing", its, epoch), time.Time{})

@@ -342,6 +342,9 @@ func TestAccidents(t *testing.T) {
 				h.until(none)
 				for k := range sc.accidents {
 					a := &sc.accidents[k]
+					if slices.Contains(slow, a.name) && !*writeAccidents {
+						continue
+					}
 					for alert := range strings.FieldsSeq(a.alerts) {
 						require.Contains(t, string(rules), "- alert: "+alert+"\n", a.name)
 					}

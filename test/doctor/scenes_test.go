@@ -27,6 +27,11 @@ import (
 // found are findings with their severities.
 type found = map[string]doctor.Severity
 
+// slow are accidents that are told in full after half a minute, when a server that has begun ought to serve. They are
+// made only when the table is written.
+var slow = []string{"two lists of servers: one server has other ports of the others",
+	"the certificate for other servers has expired, and the server was restarted"}
+
 // scenes have the accidents in the order of the table.
 var scenes = []scene{
 	{"three servers", openWithStrangers, []accident{
