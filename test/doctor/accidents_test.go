@@ -142,6 +142,9 @@ func (h *hosts) lookByCommands(a *accident, s *shown) {
 		}
 		if command == "status" {
 			s.code = code
+			if code == 1 && len(v.ills()) == 0 { // what is of the machine counts there
+				s.code = 0
+			}
 		}
 	}
 }
