@@ -308,7 +308,7 @@ func TestSnapshotNeedsEveryPermissionOnTheRoot(t *testing.T) {
 		resp, body := fetch(t, s, "/commands/snapshot?streaming=false", auth)
 		require.Equal(t, want, resp.StatusCode, "%q: %s", auth, body)
 	}
-	require.Equal(t, number(5), fields(t, s, "monitor")["auth_failed_count"])
+	require.Equal(t, number(7), fields(t, s, "monitor")["auth_failed_count"])
 }
 
 // Snapshots on demand, the server's own snapshots and writes do not disturb each other.

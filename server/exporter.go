@@ -77,6 +77,7 @@ func (o *operators) listenExporter(addr string, p exporterPort, places *admin.Pl
 		}
 		o.Spawn("exporter keys", func() { keys.Watch(keystore.ReloadInterval, o.Stopping.Done()) })
 		o.keys.exporter.Store(keys)
+		o.facts.Shows("the certificate of the port for metrics", keys.Expires)
 		secure = keys.Server()
 	}
 	ln, err := inuse.Listen("tcp", addr)

@@ -42,6 +42,7 @@ func (o *operators) adminTLS() (*tls.Config, error) {
 		o.Spawn("admin keys", func() { keys.Watch(keystore.ReloadInterval, o.Stopping.Done()) })
 	}
 	o.keys.admin.Store(keys)
+	o.facts.Shows("the certificate of the admin port", keys.Expires)
 	return keys.Server(), nil
 }
 

@@ -33,6 +33,9 @@ import (
 type Options struct {
 	// Log receives the server's log; nil drops it.
 	Log *zap.Logger
+	// Recheck reads the configuration again, as the next start will, and returns what would keep the server from
+	// starting; nil if nobody can. It may be called at any time while the server runs, by one goroutine.
+	Recheck func() error
 	// LogLevel is the level of Log, which operators may change at run time; nil if they may not. What an operator has
 	// changed for a limited time is as before when the server has stopped.
 	LogLevel *zap.AtomicLevel
@@ -104,6 +107,7 @@ func New(cfg *config.Config, o Options) *Server {
 	s.member = host.New(e, s.disk, s.front, network)
 	s.member.OnConfiguration(s.configured.Put)
 	s.facts = facts.New(e, s.disk, s.front, s.member)
+	s.facts.Rechecks(o.Recheck)
 	s.ops = newOperators(s.facts, s.disk, s.front, s.member, o.LogLevel)
 	s.front.Outcomes = outcomes.New(e)
 	s.front.Attach(s.member, words.New(s.facts, s.front))

@@ -47,8 +47,8 @@ func Waits(reason string) Finding {
 
 // NotServing is the finding of a server that runs and does not serve, with what else it says.
 func NotServing(answer string) Finding {
-	return find(Error, "not-serving", "see what it waits for, with /readyz or warren status: it has no quorum, or "+
-		"it loads its data", "runs and does not serve: %s", answer)
+	return find(Error, "not-serving", "see in its log what it waits for, or at /readyz if it is one of Warren: it has "+
+		"no quorum, or it loads its data", "runs and does not serve: %s", answer)
 }
 
 // Drained is the finding of a server that an operator drains.
@@ -103,10 +103,14 @@ func Stuck(reason, wayOut string) Finding {
 	return find(Critical, "databases-missing", wayOut, "%s", reason)
 }
 
-// SameID is the finding of two servers with one id.
-func SameID(id int64, other string) Finding {
+// SameID is the finding of two servers with one id. Their addresses are empty if they are not known.
+func SameID(id int64, first, second string) Finding {
+	where := first + " and " + second
+	if first == "" || second == "" {
+		where = "one of them at " + first + second
+	}
 	return find(Critical, "same-id", "stop the wrong one, or give it an id of its own in myid",
-		"has the id %d, like %s", id, other)
+		"two servers have the id %d: %s", id, where)
 }
 
 // lagging are the findings of a server that is behind.

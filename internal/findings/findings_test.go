@@ -1,6 +1,8 @@
 package findings
 
 import (
+	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +57,28 @@ func TestPendingSyncs(t *testing.T) {
 	require.Empty(t, PendingSyncs(having(map[string]float64{"pending_syncs": 100})))
 	require.Equal(t, []string{"warning pending-syncs"},
 		of(PendingSyncs(having(map[string]float64{"pending_syncs": 101}))))
+}
+
+func TestCertificate(t *testing.T) {
+	for left, want := range map[time.Duration]string{-time.Second: "critical certificate", 0: "critical certificate",
+		29 * 24 * time.Hour: "warning certificate", 31 * 24 * time.Hour: ""} {
+		require.Equal(t, want, strings.Join(of(Certificate("the certificate", now.Add(left), now)), " "), left)
+	}
+	require.Empty(t, Certificate("none", time.Time{}, now))
+}
+
+func TestWhatIsAround(t *testing.T) {
+	require.Empty(t, NextStart(nil))
+	found := NextStart(errors.New("config: zoo.cfg:7: tickTime: bad\nzoo.cfg:8: initLimit: bad"))
+	require.Equal(t, []string{"error config"}, of(found))
+	require.Equal(t, "runs, and could not be started again with its configuration as it is now: zoo.cfg:7: tickTime: "+
+		"bad; and more", found[0].What)
+	require.Equal(t, []string{"warning backup"}, of(Backups(time.Time{}, now)))
+	require.Equal(t, []string{"warning backup"}, of(Backups(now.Add(-49*time.Hour), now)))
+	require.Empty(t, Backups(now.Add(-47*time.Hour), now))
+	require.Equal(t, []string{"warning memory"}, of(Memory(81, 100)))
+	require.Empty(t, Memory(80, 100))
+	require.Empty(t, Memory(1<<40, math.MaxInt64))
 }
 
 func TestDisk(t *testing.T) {

@@ -91,6 +91,8 @@ func (j *judge) excused(s *Server) bool {
 // server tells what is wrong with one server.
 func (j *judge) server(s *Server) {
 	switch {
+	case s.Silent != "" && !s.Named && j.unlisted(s.ID):
+		return // some list has it, but not that of the ensemble: members tells so
 	case s.Silent != "" && j.young(s.Drained, stopped):
 		j.add(s, Ended(s.Silent), s.SilentSince)
 		return
@@ -117,7 +119,7 @@ func (j *judge) server(s *Server) {
 		j.add(s, Outside(s.Outside), time.Time{})
 	case s.Mode == "read-only":
 		j.add(s, ReadOnly(), s.Since)
-	case s.Serving, s.Stuck:
+	case s.Serving, s.Stuck, j.isTwin(s):
 	default:
 		f := NotServing(cmp.Or(s.Answer, s.Mode, "it tells no reason"))
 		if s.WaitsFor != "" {
@@ -128,7 +130,7 @@ func (j *judge) server(s *Server) {
 		}
 		j.add(s, f, s.Since)
 	}
-	if s.Blank && !s.Serving && !j.young(s.Since, settles) { // a new ensemble begins so
+	if s.Blank && !s.Serving && !j.young(s.Since, settles) && !j.isTwin(s) { // a new ensemble begins so
 		j.add(s, Blank(), s.Since)
 	}
 	if s.Draining {
@@ -137,6 +139,26 @@ func (j *judge) server(s *Server) {
 	for _, f := range s.Own {
 		j.add(s, f, f.Since)
 	}
+}
+
+// isTwin reports whether a server waits in vain because another one serves under its id.
+func (j *judge) isTwin(s *Server) bool {
+	return s.Known() && !s.Serving && s.ID != NoServer && slices.ContainsFunc(j.all, func(other Server) bool {
+		return other.ID == s.ID && other.Known() && other.Serving && other.Instance != s.Instance
+	})
+}
+
+// unlisted reports whether the leader's list of servers is known and lacks a server.
+func (j *judge) unlisted(id int64) bool {
+	if len(j.leaders) != 1 || j.leaders[0].Members == "" || id == NoServer {
+		return false
+	}
+	for line := range strings.Lines(j.leaders[0].Members) {
+		if strings.HasPrefix(line, fmt.Sprintf("server.%d=", id)) {
+			return false
+		}
+	}
+	return true
 }
 
 // mayRun reports whether a member that nobody has heard may be there all the same: the leader is connected with it, or
@@ -241,7 +263,8 @@ func (j *judge) spare(leader *Server) {
 	missing, excused := []string{}, j.young(leader.Since, settles)
 	away, known := 0, true
 	for i := range j.all {
-		if s := &j.all[i]; s.Voter && s != leader && !(s.Known() && s.Serving) && s.ID != NoServer {
+		if s := &j.all[i]; s.Voter && s != leader && !(s.Known() && s.Serving) && s.ID != NoServer &&
+			!j.isTwin(s) && !j.unlisted(s.ID) {
 			if s.Heard.IsZero() && (s.Silent == "" || j.mayRun(s.ID)) && !slices.Contains(leader.Absent, s.ID) {
 				continue // the leader is connected with it
 			}
@@ -251,8 +274,11 @@ func (j *judge) spare(leader *Server) {
 	}
 	in, least := leader.Synced+1, leader.Voters/2+1
 	which := ""
-	if len(missing) > 0 {
-		which = ", without server " + strings.Join(missing, " and ")
+	switch n := len(missing); {
+	case n == 1:
+		which = ", without server " + missing[0]
+	case n > 1:
+		which = ", without servers " + strings.Join(missing[:n-1], ", ") + " and " + missing[n-1]
 	}
 	switch {
 	case in < least:
@@ -350,7 +376,7 @@ func (j *judge) members() {
 	}
 }
 
-// ids looks whether two servers have one id.
+// ids looks whether two servers have one id. The finding is about the one that does not serve.
 func (j *judge) ids() {
 	first := map[int64]*Server{}
 	for i := range j.all {
@@ -362,7 +388,10 @@ func (j *judge) ids() {
 		if other == nil {
 			first[s.ID] = s
 		} else if s.Instance == 0 || s.Instance != other.Instance {
-			j.add(s, SameID(s.ID, cmp.Or(other.Address, "another server")), time.Time{})
+			if s.Serving && !other.Serving {
+				s, other = other, s
+			}
+			j.add(s, SameID(s.ID, other.Address, s.Address), time.Time{})
 		}
 	}
 }
@@ -403,7 +432,8 @@ func (j *judge) settings() {
 	}
 }
 
-// lag compares zxids with the leader's. The answers are not of one moment, hence lagMax.
+// lag compares zxids with the leader's. The answers are not of one moment, hence lagMax; and a server that is ahead
+// has answered after the leader.
 func (j *judge) lag(lagMax int64) {
 	if len(j.leaders) != 1 {
 		return
@@ -411,9 +441,6 @@ func (j *judge) lag(lagMax int64) {
 	leader := j.leaders[0].Zxid
 	for _, s := range j.learners {
 		switch epoch, its := leader>>32, s.Zxid>>32; {
-		case its > epoch:
-			j.add(s, find(Warning, "lag", "ask again: there may have been an election",
-				"is in epoch %d, after the leader's %d", its, epoch), time.Time{})
 		case its < epoch && leader&0xffffffff > uint64(min(lagMax, 1<<31)):
 			j.add(s, find(Error, "lag", "look at its disk, its network and its log; if it stays behind, restart it",
 				"is in epoch %d, the leader in %d: it applies nothing", its, epoch), time.Time{})

@@ -23,7 +23,8 @@ func three() []Server {
 		id := int64(i + 1)
 		all[i] = Server{ID: id, Address: fmt.Sprintf("zk%d:2181", id), Voter: true, Heard: now, Clock: now,
 			Instance: uint64(id), Began: early, Since: early, Mode: "follower", Serving: true, Zxid: 5<<32 + 100,
-			Version: "1", Members: "server.1\nserver.2\nserver.3", Settings: map[string]string{"tickTime": "2000"}}
+			Version: "1",
+			Members: "server.1=a\nserver.2=b\nserver.3=c", Settings: map[string]string{"tickTime": "2000"}}
 	}
 	all[0].Mode, all[0].Voters, all[0].Synced = "leader", 3, 2
 	return all
@@ -142,23 +143,31 @@ func TestEnsemble(t *testing.T) {
 			all[2].Blank = true
 		}, []string{"critical databases-missing", "warning blank 3"}},
 		"two servers with one id": {func(all []Server) { all[2].ID = 2 }, []string{"critical same-id 2"}},
-		"other lists": {func(all []Server) { all[2].Members = "server.1" },
+		"one of them has the place of another, and waits": {func(all []Server) {
+			all[2].ID, all[2].Blank, all[0].Synced, all[0].Absent = 2, true, 1, []int64{3}
+			looking(&all[2])
+		}, []string{"critical same-id 2", "error no-spare"}},
+		"a server of which one list tells": {func(all []Server) {
+			all[2] = Server{ID: 9, Voter: true, Silent: "connection refused"}
+		}, nil},
+		"other lists": {func(all []Server) { all[2].Members = "server.1=a" },
 			[]string{"error different-members 1", "error different-members 2", "error different-members 3"}},
 		"lists that are changed by restarts": {func(all []Server) {
-			all[2].Members, all[2].Began = "server.1", now
+			all[2].Members, all[2].Began = "server.1=a", now
 		}, []string{"notice different-members 1", "notice different-members 2", "notice different-members 3"}},
 		"lists that are changed while a server does not serve": {func(all []Server) {
 			looking(&all[2])
-			all[2].Members, all[2].Began, all[0].Synced = "server.1", now, 1
+			all[2].Members, all[2].Began, all[0].Synced = "server.1=a", now, 1
 		}, []string{"error different-members 1", "error different-members 2", "error different-members 3",
 			"notice no-spare", "notice not-serving 3"}},
 		"a list that is on its way": {func(all []Server) {
-			all[2].Members, all[2].ConfigVersion = "server.1", 5
+			all[2].Members, all[2].ConfigVersion = "server.1=a", 5
 		}, nil},
 		"other settings": {func(all []Server) { all[2].Settings = map[string]string{"tickTime": "500"} },
 			[]string{"warning different-settings"}},
-		"an upgrade":   {func(all []Server) { all[2].Version = "2" }, []string{"notice different-versions"}},
-		"far behind":   {func(all []Server) { all[0].Zxid += 20_000 }, []string{"warning lag 2", "warning lag 3"}},
+		"an upgrade": {func(all []Server) { all[2].Version = "2" }, []string{"notice different-versions"}},
+		"far behind": {func(all []Server) { all[0].Zxid += 20_000 }, []string{"warning lag 2", "warning lag 3"}},
+		"a new epoch, of which the leader has not told yet": {func(all []Server) { all[2].Zxid = 6<<32 + 1 }, nil},
 		"an old epoch": {func(all []Server) { all[0].Zxid = 6<<32 + 20_000 }, []string{"error lag 2", "error lag 3"}},
 		"a clock": {func(all []Server) { all[2].Clock = now.Add(-time.Minute) },
 			[]string{"error clock 3"}},

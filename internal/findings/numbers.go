@@ -2,6 +2,7 @@ package findings
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -88,8 +89,10 @@ func Numbers(number func(name string) (float64, bool), slowSyncs float64, when s
 			"there are %v znodes", n)
 	}
 	for _, x := range counters {
-		if n, ok := number(x.name); ok && n > 0 {
-			all.add(x.severity, x.check, x.remedy, x.what+", "+when, n)
+		if n, ok := number(x.name); ok && n == 1 {
+			all.add(x.severity, x.check, x.remedy, "%s, %s", x.one, when)
+		} else if ok && n > 0 {
+			all.add(x.severity, x.check, x.remedy, x.more+", "+when, n)
 		}
 	}
 	return all
@@ -108,26 +111,33 @@ var counters = []struct {
 	name     string
 	severity Severity
 	check    string
-	what     string // with the number
+	one      string // of one event
+	more     string // of several, with their number
 	remedy   string
 }{
 	{"snapshot_error_count", Error, "snapshot-errors",
+		"1 snapshot could not be written: logs pile up, and a start takes longer",
 		"%v snapshots could not be written: logs pile up, and a start takes longer",
 		"look in its log for the reason: space and permissions of dataDir"},
 	{"connection_rejected", Notice, "connections-refused",
+		"1 connection was refused by a limit: maxClientCnxns of one address, or maxCnxns",
 		"%v connections were refused by a limit: maxClientCnxns of one address, or maxCnxns",
 		"find out with cons which address has many: often a client that leaks sessions, or NAT. Else raise " +
 			"maxClientCnxns or maxCnxns"},
-	{"unsuccessful_handshake", Notice, "tls-handshakes", "%v TLS handshakes of clients failed",
+	{"unsuccessful_handshake", Notice, "tls-handshakes", "1 TLS handshake of a client failed",
+		"%v TLS handshakes of clients failed",
 		"look in its log: each line has the address and the reason; secureClientPort is for TLS alone; " +
 			"warren doctor --config FILE looks at the certificates"},
 	{"tls_handshake_exceeded", Notice, "tls-handshakes",
+		"1 connection was closed because too many TLS handshakes were under way",
 		"%v connections were closed because too many TLS handshakes were under way",
 		"raise netty.server.outstandingHandshake.limit if the processors allow"},
-	{"auth_failed_count", Notice, "credentials-refused", "%v times a certificate, a password or a ticket was refused",
+	{"auth_failed_count", Notice, "credentials-refused", "a certificate, a password or a ticket was refused once",
+		"a certificate, a password or a ticket was refused %v times",
 		"look in its log: each line has the address and the reason; for certificates, look at " +
 			"X509AuthenticationProvider.clientCertIdSanMatchRegex"},
-	{"ensemble_auth_fail", Notice, "other-ensemble", "%v clients named another ensemble and were closed",
+	{"ensemble_auth_fail", Notice, "other-ensemble", "1 client named another ensemble and was turned away",
+		"%v clients named another ensemble and were turned away",
 		"look in its log for their addresses, and correct their connect strings"},
 }
 
@@ -146,6 +156,66 @@ func Disk(full bool, in time.Duration) []Finding {
 		all.add(Warning, "disk-full",
 			"free space on its data directories, or let old snapshots be purged: autopurge.purgeInterval",
 			"at the growth of the last hour its disk has no room in %v", in.Round(time.Minute))
+	}
+	return all
+}
+
+// CertificateSoon is how long before its end a certificate is told of.
+const CertificateSoon = 30 * 24 * time.Hour
+
+// Certificate is the finding of a certificate that has ended, or ends soon. of says which one it is.
+func Certificate(of string, ends, now time.Time) []Finding {
+	const remedy = "renew it: a new file in its place is read without a restart, unless reloading is switched off; " +
+		"warren doctor --config FILE looks at it"
+	var all list
+	switch left := ends.Sub(now); {
+	case ends.IsZero():
+	case left <= 0:
+		all.add(Critical, "certificate", remedy, "%s expired at %s: whoever checks it does not connect", of,
+			ends.UTC().Format(time.RFC3339))
+	case left < CertificateSoon:
+		all.add(Warning, "certificate", remedy, "%s expires at %s", of, ends.UTC().Format(time.RFC3339))
+	}
+	return all
+}
+
+// NextStart is the finding of a configuration that was changed so that no server can start with it; nil is none.
+func NextStart(err error) []Finding {
+	if err == nil {
+		return nil
+	}
+	what, more, _ := strings.Cut(strings.TrimPrefix(err.Error(), "config: "), "\n")
+	if more != "" {
+		what += "; and more"
+	}
+	return []Finding{find(Error, "config", "correct it before the next restart; warren config check FILE shows all "+
+		"that is wrong with it", "runs, and could not be started again with its configuration as it is now: %s", what)}
+}
+
+// BackupOld is how old the newest backup may be without a finding.
+const BackupOld = 48 * time.Hour
+
+// Backups is the finding of backups that are too old. newest is when the newest one was made; zero if there is none.
+func Backups(newest, now time.Time) []Finding {
+	const remedy = "look at the job that runs warren backup create, and at its output"
+	var all list
+	switch age := now.Sub(newest); {
+	case newest.IsZero():
+		all.add(Warning, "backup", remedy, "no folder of warren.console.backups has a complete backup")
+	case age > BackupOld:
+		all.add(Warning, "backup", remedy, "the newest backup in the folders of warren.console.backups is %v old",
+			age.Truncate(time.Hour))
+	}
+	return all
+}
+
+// Memory is the finding of a process whose live objects, in bytes, come near its limit.
+func Memory(live, limit int64) []Finding {
+	var all list
+	if live > limit/5*4 {
+		all.add(Warning, "memory", "find out what grows, with warren top and warren snapshot summary; raise the "+
+			"memory of the machine or container, or GOMEMLIMIT", "its data takes %d MiB of at most %d MiB of memory",
+			live>>20, limit>>20)
 	}
 	return all
 }

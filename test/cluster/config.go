@@ -39,6 +39,8 @@ type Options struct {
 	Dir string
 	// Host is the address to listen on, default 127.0.0.1.
 	Host string
+	// Port is where it takes clients; 0 is a free one of its own.
+	Port int
 	// Name stands in the server lines in place of Host; "" is Host. It has to resolve, see ResolvConf.
 	Name string
 	// ResolvConf is a file that the process sees as /etc/resolv.conf, which takes root; "" is that of the machine.

@@ -56,7 +56,10 @@ func New(t testing.TB, o Options) *Node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &Node{t: t, options: o, dir: dir, dataDir: o.Dir, port: FreePort(t)}
+	n := &Node{t: t, options: o, dir: dir, dataDir: o.Dir, port: o.Port}
+	if n.port == 0 {
+		n.port = FreePort(t)
+	}
 	if n.dataDir == "" {
 		n.dataDir = filepath.Join(dir, "data")
 	}

@@ -12,21 +12,18 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/cmd/warren/doctor"
-	"github.com/seed94657493/warren/datatree/auth"
-	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
-	"github.com/seed94657493/warren/test/wire"
 )
 
 var writeAccidents = flag.Bool("doctor.accidents", false, "write the table of accidents of docs/TROUBLESHOOTING.md")
@@ -40,7 +37,15 @@ const (
 // rulesFile has the alerts.
 const rulesFile = "../../deploy/prometheus/warren.rules.yml"
 
-// accident is something that is done to three servers, of which the first one leads.
+// scene is an ensemble, and the accidents that happen to it one after the other.
+type scene struct {
+	name string
+	// open starts the servers. It skips the scene if this machine cannot have it.
+	open      func(t *testing.T) *hosts
+	accidents []accident
+}
+
+// accident is something that is done to the servers of a scene, of which the first one leads.
 type accident struct {
 	name  string
 	begin func(h *hosts)
@@ -78,25 +83,48 @@ func (h *hosts) get(i int, path string) (status int, body string, err error) {
 	return r.StatusCode, string(text), err
 }
 
+// problem is a finding as the API tells it.
+type problem struct{ Severity, Check, Text string }
+
+// problemsOf reads them from an answer about the ensemble.
+func problemsOf(t *testing.T, text string) []problem {
+	t.Helper()
+	var e struct{ Problems []problem }
+	require.NoError(t, json.Unmarshal([]byte(text), &e), text)
+	return e.Problems
+}
+
 var (
 	readyzLine  = regexp.MustCompile(`(?m)^(notice|warning|error|critical): (.*)$`)
 	findingLine = regexp.MustCompile(`(?m)^warren_finding\{(.*)\} 1$`)
 	label       = regexp.MustCompile(`(\w+)="([^"]*)"`)
 )
 
-// look asks every surface of all servers that can be asked. What is of the machine is left out, and so is what is a
-// notice, unless the accident wants it.
+// look asks every surface of all servers that can be asked, and the commands if those have all agreed. What is of the
+// machine is left out, and so is what is a notice, unless the accident wants it.
 func (h *hosts) look(a *accident) *shown {
-	s := &shown{findings: map[string]map[string]doctor.Severity{}, readyz: map[int]int{}, missing: map[string]any{}}
-	add := func(surface, check, severity string) {
-		var x doctor.Severity
-		require.NoError(h.t, x.UnmarshalText([]byte(severity)))
-		_, wanted := a.finds[check]
-		if slices.Contains(ofTheMachine, check) || x == doctor.Notice && !wanted {
-			return
-		}
-		s.findings[surface][check] = max(x, s.findings[surface][check])
+	s := &shown{findings: map[string]map[string]doctor.Severity{}, readyz: map[int]int{}, missing: map[string]any{},
+		code: a.status}
+	h.lookAtServers(a, s)
+	if len(s.agrees(a)) == 0 {
+		h.lookByCommands(a, s)
 	}
+	return s
+}
+
+// add notes a finding of a surface.
+func (s *shown) add(t *testing.T, a *accident, surface, check, severity string) {
+	var x doctor.Severity
+	require.NoError(t, x.UnmarshalText([]byte(severity)))
+	_, wanted := a.finds[check]
+	if slices.Contains(ofTheMachine, check) || x == doctor.Notice && !wanted {
+		return
+	}
+	s.findings[surface][check] = max(x, s.findings[surface][check])
+}
+
+// lookByCommands asks doctor and status.
+func (h *hosts) lookByCommands(a *accident, s *shown) {
 	for _, command := range []string{"doctor", "status"} {
 		args := []string{command, "--output", "json", "--admin-port", h.port, "--timeout", "2s"}
 		for _, n := range h.nodes {
@@ -110,12 +138,20 @@ func (h *hosts) look(a *accident) *shown {
 		}
 		s.findings[command] = map[string]doctor.Severity{}
 		for _, f := range v.Findings {
-			add(command, f.Check, f.Severity.String())
+			s.add(h.t, a, command, f.Check, f.Severity.String())
 		}
 		if command == "status" {
 			s.code = code
+			if code == 1 && len(v.ills()) == 0 { // what is of the machine counts there
+				s.code = 0
+			}
 		}
 	}
+}
+
+// lookAtServers asks the servers.
+func (h *hosts) lookAtServers(a *accident, s *shown) {
+	add := func(surface, check, severity string) { s.add(h.t, a, surface, check, severity) }
 	for i := range h.nodes {
 		if slices.Contains(a.silent, i) {
 			continue
@@ -132,13 +168,11 @@ func (h *hosts) look(a *accident) *shown {
 		s.readyz[i] = code
 		told := readyzLine.FindAllStringSubmatch(text, -1)
 		code, text, err = h.get(i, "/api/v1/ensemble")
-		var e struct {
-			Problems []struct{ Severity, Check, Text string }
-		}
-		if err != nil || code != http.StatusOK || json.Unmarshal([]byte(text), &e) != nil {
+		if err != nil || code != http.StatusOK {
 			s.missing[api] = fmt.Sprint(code, err)
+			continue
 		}
-		for _, p := range e.Problems {
+		for _, p := range problemsOf(h.t, text) {
 			add(api, p.Check, p.Severity)
 			if severity, wanted := a.finds[p.Check]; wanted && severity.String() == p.Severity {
 				s.texts = append(s.texts, p.Check+"\x00"+p.Text)
@@ -164,7 +198,6 @@ func (h *hosts) look(a *accident) *shown {
 			add(metrics, labels["check"], labels["severity"])
 		}
 	}
-	return s
 }
 
 // run runs a command and returns what it writes, and its exit code.
@@ -205,11 +238,14 @@ func (s *shown) agrees(a *accident) (wrong []string) {
 	return wrong
 }
 
+// agreement bounds the wait until all surfaces agree, and lookEvery is how often they are asked meanwhile.
+const agreement, lookEvery = 3 * time.Minute, 200 * time.Millisecond
+
 // until waits until all surfaces agree with what is wanted.
 func (h *hosts) until(a *accident) *shown {
 	h.t.Helper()
 	var wrong []string
-	for watch := cluster.NewWatch(); watch.Elapsed() < patience; {
+	for watch := cluster.NewWatch(); watch.Elapsed() < agreement; time.Sleep(lookEvery) {
 		s := h.look(a)
 		if wrong = s.agrees(a); len(wrong) == 0 {
 			return s
@@ -221,12 +257,27 @@ func (h *hosts) until(a *accident) *shown {
 
 var (
 	address   = regexp.MustCompile(`127\.0\.0\.\d+:\d+`)
-	serverIDs = regexp.MustCompile(`\bservers? \d+(, \d+)*`)
+	serverIDs = regexp.MustCompile(`\bservers? \d+(, \d+)*( and \d+)?`)
 	digits    = regexp.MustCompile(`\d+`)
 	ensembles = regexp.MustCompile(`\bensemble [0-9a-f]{16}`)
+	times     = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+	configs   = regexp.MustCompile(`/\S+/zoo\.cfg:\d+`)
+	counts    = regexp.MustCompile(`\b(\d+ (connections?|snapshots?)|once|\d+ times)( was| were)?\b`)
 	epochs    = regexp.MustCompile(`\bepochs( \d+ \(led by \d+\))+`)
+	lists     = regexp.MustCompile(`\bserver\.\d+=\S+( server\.\d+=\S+)*( version=\w+)?`)
 	zxids     = regexp.MustCompile(`\b0x[0-9a-f]+`)
 )
+
+// plural replaces how often something has happened.
+func plural(count string) string {
+	switch {
+	case strings.Contains(count, "connection"):
+		return "N connections were"
+	case strings.Contains(count, "snapshot"):
+		return "N snapshots"
+	}
+	return "N times"
+}
 
 // row is the line of the table. What differs from one run to the next is replaced by letters.
 func (s *shown) row(a *accident) string {
@@ -236,6 +287,9 @@ func (s *shown) row(a *accident) string {
 		what = serverIDs.ReplaceAllStringFunc(what, func(ids string) string {
 			return digits.ReplaceAllString(ids, "N")
 		})
+		what = configs.ReplaceAllString(times.ReplaceAllString(what, "TIME"), "zoo.cfg:LINE")
+		what = counts.ReplaceAllStringFunc(what, plural)
+		what = lists.ReplaceAllString(what, "LIST")
 		what = ensembles.ReplaceAllString(epochs.ReplaceAllString(what, "epochs LIST"), "ensemble ID")
 		what = address.ReplaceAllString(zxids.ReplaceAllString(what, "ZXID"), "HOST:PORT")
 		if said[check] == "" || what < said[check] {
@@ -278,141 +332,90 @@ func (s *shown) row(a *accident) string {
 // TestAccidents makes accidents and wants every surface of every server that can be asked to tell the same, and to
 // tell nothing any more when the accident is over. What they tell is the table of docs/TROUBLESHOOTING.md.
 func TestAccidents(t *testing.T) {
-	super := map[string]string{
-		"DigestAuthenticationProvider.superDigest": auth.DigestIdentity("super:secret").ID,
-	}
-	h := newHosts(t, super, super, super)
-	lines := map[string]string{} // with client ports, at which the servers ask each other
-	for _, n := range h.nodes {
-		key, value, _ := strings.Cut(n.Line(), "=")
-		lines[key] = value
-	}
-	for _, n := range h.nodes {
-		n.Set(lines)
-	}
-	h.start(h.nodes...)
-	c, err := wire.Dial(h.nodes[0].Addr(), wire.Options{TimeoutMs: 10_000})
-	require.NoError(t, err)
-	_, err = c.Create("/n", nil, proto.ModePersistent)
-	require.NoError(t, err)
-	c.Close()
-	strangers := map[*cluster.Node]string{} // what each had in another ensemble
-	for _, n := range h.nodes {
-		n.Stop()
-		strangers[n] = n.CopyData()
-	}
-	for _, n := range h.nodes {
-		n.Wipe()
-	}
-	h.start(h.nodes...)
-
-	again := func(some ...int) func(h *hosts) {
-		return func(h *hosts) {
-			for _, i := range some {
-				h.nodes[i].Launch()
-			}
-		}
-	}
-	var copies []string
-	accidents := []accident{
-		{"a voter is dead; no other may fail", func(h *hosts) { h.nodes[2].Kill() }, again(2),
-			map[string]doctor.Severity{"unreachable": doctor.Error, "no-spare": doctor.Error}, silent{2}, 1,
-			"ServerDown NoSpareVoter"},
-		{"the majority is dead, seen from the survivor", func(h *hosts) { h.nodes[1].Kill(); h.nodes[2].Kill() },
-			again(1, 2), map[string]doctor.Severity{"no-quorum": doctor.Critical, "unreachable": doctor.Error,
-				"not-serving": doctor.Error}, silent{1, 2}, 2, "ServerDown NobodyServes"},
-		{"the leader stands still or is cut off; another leads", func(h *hosts) { h.nodes[0].Pause() },
-			func(h *hosts) { h.nodes[0].Resume() },
-			map[string]doctor.Severity{"unreachable": doctor.Error, "no-spare": doctor.Error}, silent{0}, 1,
-			"ServerDown NoSpareVoter"},
-		{"a server is drained", func(h *hosts) { h.drain(2) }, func(h *hosts) { h.drain(2, "--resume") },
-			map[string]doctor.Severity{"drained": doctor.Notice}, nil, 0, "StillDrained"},
-		{"a disk is full", func(h *hosts) { h.again(2, "1000000000000000") }, func(h *hosts) { h.again(2, "0") },
-			map[string]doctor.Severity{"disk-full": doctor.Error}, nil, 1, "DiskAlmostFull"},
-		{"a directory of another ensemble", func(h *hosts) {
-			h.nodes[2].Stop()
-			h.nodes[2].PutData(strangers[h.nodes[2]])
-			h.nodes[2].Launch()
-		}, func(h *hosts) {
-			h.nodes[2].Kill()
-			h.nodes[2].Wipe()
-			h.nodes[2].Launch()
-		}, map[string]doctor.Severity{"outside": doctor.Critical, "no-spare": doctor.Error}, nil, 1,
-			"OutsideTheEnsemble HistoriesDiffer NoSpareVoter"},
-		{"the databases of a majority are missing", func(h *hosts) {
-			for _, n := range h.nodes {
-				n.Stop()
-			}
-			for _, n := range h.nodes[:2] {
-				copies = append(copies, n.CopyData())
-				n.Wipe()
-			}
-			again(0, 1, 2)(h)
-		}, func(h *hosts) {
-			for _, n := range h.nodes {
-				n.Kill()
-			}
-			for i, n := range h.nodes[:2] {
-				n.PutData(copies[i])
-			}
-			again(0, 1, 2)(h)
-		}, map[string]doctor.Severity{"databases-missing": doctor.Critical, "blank": doctor.Warning},
-			nil, 2, "DatabasesLost NobodyServes"},
-	}
 	rules, err := os.ReadFile(rulesFile)
 	require.NoError(t, err)
-	table := "| accident | findings at every surface | exit code of `status` | `/readyz` | log | `warren_finding` | " +
-		"alerts |\n| --- | --- | --- | --- | --- | --- | --- |\n"
-	none := &accident{name: "no accident"}
-	h.until(none)
-	for i := range accidents {
-		a := &accidents[i]
-		h.nodes = leaderFirst(t, h.nodes)
-		for alert := range strings.FieldsSeq(a.alerts) {
-			require.Contains(t, string(rules), "- alert: "+alert+"\n", a.name)
+	var mu sync.Mutex
+	rows := map[string]string{}
+	t.Run("scenes", func(t *testing.T) {
+		for i := range scenes {
+			sc := &scenes[i]
+			t.Run(sc.name, func(t *testing.T) {
+				t.Parallel()
+				h := sc.open(t)
+				h.until(none)
+				for k := range sc.accidents {
+					a := &sc.accidents[k]
+					if slices.Contains(slow, a.name) && !*writeAccidents {
+						continue
+					}
+					for alert := range strings.FieldsSeq(a.alerts) {
+						require.Contains(t, string(rules), "- alert: "+alert+"\n", a.name)
+					}
+					row := h.suffer(a)
+					mu.Lock()
+					rows[a.name] = row
+					mu.Unlock()
+				}
+			})
 		}
-		h.logged = map[*cluster.Node]int{}
-		for _, n := range h.nodes {
-			h.logged[n] = len(n.Log())
-		}
-		watch := cluster.NewWatch()
-		a.begin(h)
-		s := h.until(a)
-		began := watch.Elapsed()
-		a.end(h)
-		h.until(none)
-		t.Logf("%s: told after %v, over after %v", a.name, began, watch.Elapsed()-began)
-		table += s.row(a)
+	})
+	writeOrCompare(t, rows)
+}
+
+var none = &accident{name: "no accident"}
+
+// suffer makes an accident and ends it, and returns its row of the table.
+func (h *hosts) suffer(a *accident) string {
+	h.t.Helper()
+	h.nodes = leaderFirst(h.t, h.nodes)
+	h.logged = map[*cluster.Node]int{}
+	for _, n := range h.nodes {
+		h.logged[n] = len(n.Log())
 	}
+	watch := cluster.NewWatch()
+	a.begin(h)
+	s := h.until(a)
+	began := watch.Elapsed()
+	a.end(h)
+	h.until(none)
+	h.t.Logf("%s: told after %v, over after %v", a.name, began, watch.Elapsed()-began)
+	return s.row(a)
+}
+
+// writeOrCompare compares the rows of the accidents that were made with those of the page, or writes them all.
+func writeOrCompare(t *testing.T, rows map[string]string) {
+	t.Helper()
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	before, rest, found := strings.Cut(string(text), accidentsBegin)
 	require.True(t, found)
 	old, after, found := strings.Cut(rest, accidentsEnd)
 	require.True(t, found)
+	table := "| accident | findings at every surface | exit code of `status` | `/readyz` | log | `warren_finding` | " +
+		"alerts |\n| --- | --- | --- | --- | --- | --- | --- |\n"
+	for i := range scenes {
+		for k := range scenes[i].accidents {
+			name := scenes[i].accidents[k].name
+			row, made := rows[name]
+			if !made || !*writeAccidents { // the page has it
+				at := strings.Index(old, "\n| "+name+" | ")
+				if at < 0 && *writeAccidents {
+					continue // its scene was not run
+				}
+				require.GreaterOrEqual(t, at, 0, "the page lacks %q", name)
+				was, _, _ := strings.Cut(old[at+1:], "\n")
+				if made {
+					require.Equal(t, was+"\n", row)
+				}
+				row = was + "\n"
+			}
+			table += row
+		}
+	}
 	if *writeAccidents {
 		text := before + accidentsBegin + "\n" + table + "\n" + accidentsEnd + after
 		require.NoError(t, os.WriteFile(page, []byte(text), 0o644))
 		return
 	}
 	require.Equal(t, strings.TrimSpace(old), strings.TrimSpace(table))
-}
-
-// drain drains a server, or lets it take clients again.
-func (h *hosts) drain(i int, flags ...string) {
-	h.t.Helper()
-	host, _, err := net.SplitHostPort(h.nodes[i].Addr())
-	require.NoError(h.t, err)
-	secret := filepath.Join(h.t.TempDir(), "auth")
-	require.NoError(h.t, os.WriteFile(secret, []byte("digest super:secret\n"), 0o600))
-	text, code := h.run(append([]string{"drain", "--auth-file", secret,
-		"--admin", "http://" + net.JoinHostPort(host, h.port) + "/commands"}, flags...)...)
-	require.Zero(h.t, code, text)
-}
-
-// again restarts a server with another warren.diskWatermarkBytes.
-func (h *hosts) again(i int, watermark string) {
-	h.nodes[i].Stop()
-	h.nodes[i].Set(map[string]string{"warren.diskWatermarkBytes": watermark})
-	h.nodes[i].Launch()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/doctor"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -21,16 +22,26 @@ type hosts struct {
 	t      *testing.T
 	nodes  []*cluster.Node
 	port   string
-	logged map[*cluster.Node]int // how long their logs were when the accident began
+	lines  map[string]string        // of zoo.cfg, with client ports, at which the servers ask each other
+	logged map[*cluster.Node]int    // how long their logs were when the accident began
+	kept   map[*cluster.Node]string // folders with what they had on their disks
+	ca     *pki.CA                  // of their certificates
+	disks  map[*cluster.Node]string // file systems of their own, for their logs
 }
 
 // newHosts returns servers that are not started, with settings of their own.
 func newHosts(t *testing.T, own ...map[string]string) *hosts {
 	t.Helper()
+	return newHostsAt(t, 0, own...)
+}
+
+// newHostsAt returns servers that take clients at the same port, unless that is 0.
+func newHostsAt(t *testing.T, clientPort int, own ...map[string]string) *hosts {
+	t.Helper()
 	h := &hosts{t: t}
 	options := make([]cluster.Options, len(own))
 	for i := range options {
-		options[i].Host = fmt.Sprintf("127.0.0.%d", 11+i)
+		options[i].Host, options[i].Port = fmt.Sprintf("127.0.0.%d", 11+i), clientPort
 		options[i].Settings = map[string]string{"tickTime": "500", "preAllocSize": "64"}
 		port := withAdmin(t, options[i].Host, options[i].Settings)
 		if h.port == "" {

@@ -216,20 +216,13 @@ func (c *ensembleCheck) quotas(a *answers) {
 	}
 }
 
-// certificate looks how long the certificate of the secure port lasts.
+// certificate looks how long the certificate of the secure port lasts, unless the server has told.
 func (c *ensembleCheck) certificate(a *answers) {
-	const remedy = "renew it; the server reads a new one without a restart if client.certReload is set"
-	switch left := a.certEnd.Sub(c.Now()); {
-	case a.certErr != nil:
+	if a.certErr != nil {
 		c.add(Warning, "certificate", a.address, "look at secureClientPort and the firewall",
 			"its certificate cannot be looked at: %v", a.certErr)
-	case a.certEnd.IsZero():
-	case left <= 0:
-		c.add(Critical, "certificate", a.address, remedy, "its certificate expired at %s",
-			a.certEnd.UTC().Format(time.RFC3339))
-	case left < 30*24*time.Hour:
-		c.add(Warning, "certificate", a.address, remedy, "its certificate expires at %s",
-			a.certEnd.UTC().Format(time.RFC3339))
+	} else if a.facts.Instance == 0 {
+		c.take([]string{a.address}, findings.Certificate("its certificate", a.certEnd, c.Now()))
 	}
 }
 

@@ -176,10 +176,6 @@ func TestEnsembleChecks(t *testing.T) {
 			func(t *testing.T, s []map[string]string) { swap(t, s[2], "srvr", "0x2000000fd", "0x1000000fd") },
 			nil, Error, "lag",
 		},
-		"in a later epoch": {
-			func(t *testing.T, s []map[string]string) { swap(t, s[2], "srvr", "0x2000000fd", "0x300000001") },
-			nil, Warning, "lag",
-		},
 		"other digest": {func(_ *testing.T, s []map[string]string) { s[2]["hash"] = "200000080: 78\n" }, nil,
 			Critical, "digest"},
 		"digest mismatches": {func(t *testing.T, s []map[string]string) {

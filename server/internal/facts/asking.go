@@ -93,8 +93,9 @@ func (k *keeper) mayTellRecord(id int64, now time.Time) bool {
 // heardServer is what came of asking a server.
 type heardServer struct {
 	findings.Server
-	guessed bool // the address is a guess
-	refuses bool // it is one of Warren, and does not know this server as a member
+	guessed bool             // the address is a guess
+	refuses bool             // it is one of Warren, and does not know this server as a member
+	instead *findings.Server // that answers at the address of this one, and is another
 	tookMs  float64
 	hosts   []netip.Addr // none if its name could not be resolved
 }
@@ -103,10 +104,7 @@ type heardServer struct {
 func (k *keeper) keep(heard []heardServer, own int64, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	last := map[int64]findings.Server{}
-	for _, s := range k.others {
-		last[s.ID] = s
-	}
+	last := k.byID()
 	k.others = nil // those who have the old ones go on with them
 	for i := range heard {
 		s := &heard[i]
@@ -116,6 +114,8 @@ func (k *keeper) keep(heard []heardServer, own int64, now time.Time) {
 		if s.ID == own {
 			if s.Silent == "" && s.Instance != 0 && s.Instance != k.instance {
 				k.others = append(k.others, at(s.Server, now))
+			} else if s.Silent == "" && s.Instance != 0 {
+				k.address = s.Address
 			}
 			continue
 		}
@@ -128,6 +128,15 @@ func (k *keeper) keep(heard []heardServer, own int64, now time.Time) {
 			k.plain[s.ID] = now
 		}
 		k.others = append(k.others, follow(last[s.ID], s, now))
+	}
+	for i := range heard {
+		if s := heard[i].instead; s != nil && s.Instance == k.instance {
+			k.address = s.Address
+		} else if s != nil && !slices.ContainsFunc(k.others, func(o findings.Server) bool {
+			return o.Known() && o.Instance == s.Instance
+		}) {
+			k.others = append(k.others, at(*s, now))
+		}
 	}
 }
 
@@ -195,10 +204,13 @@ func askMember(ctx context.Context, m *config.Member, usualPort int, record bool
 			s.Silent = err.Error()
 		case found.ID == m.ID || found.ID == findings.NoServer && !s.guessed:
 			s.Server = *found
-		case s.guessed:
-			address = ""
+		case found.ID == findings.NoServer:
+			s.Silent = "what answers there does not tell which server it is"
 		default:
-			s.Silent = fmt.Sprintf("server %d answers there", found.ID)
+			s.Silent = fmt.Sprintf("server %d answers in its place", found.ID)
+			if found.Instance != 0 {
+				s.instead, found.Address = found, address
+			}
 		}
 	}
 	s.ID, s.Address, s.Voter = m.ID, address, m.Role == config.Participant

@@ -3,6 +3,7 @@ package facts
 import (
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/seed94657493/warren/proto"
 )
@@ -59,10 +60,23 @@ func (f *Facts) LastSnapshot() LastSnapshot {
 		return noSnapshot
 	}
 	last := LastSnapshot{Zxid: strconv.FormatUint(uint64(all[0].Zxid), 16), Timestamp: -1}
-	if info, err := f.FS.Stat(filepath.Join(f.SnapDir(), all[0].Name)); err == nil {
-		last.Timestamp = info.ModTime().Unix()
+	if at := f.lastSnapshotAt(); !at.IsZero() {
+		last.Timestamp = at.Unix()
 	}
 	return last
+}
+
+// lastSnapshotAt is when the newest snapshot was written, by its file; zero if that is not known.
+func (f *Facts) lastSnapshotAt() time.Time {
+	all, err := f.disk.Snaps.List()
+	if err != nil || len(all) == 0 {
+		return time.Time{}
+	}
+	info, err := f.FS.Stat(filepath.Join(f.SnapDir(), all[0].Name))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }
 
 // Digests returns the kept digests of the tree, oldest first.

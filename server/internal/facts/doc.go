@@ -32,7 +32,7 @@
 //	connections, watches, dump  clients, what they watch, their sessions and ephemerals
 //	top, slow      what causes most of the work; what took long
 //	quorum         the place in the ensemble, as admin commands tell it
-//	own            what this server tells of itself to the others
+//	own, troubles  what this server tells of itself to the others, and what it finds of itself
 //	held           what servers tell each other about their clients, sealed
 //	asking, keeper what the others have said last; the findings, as every surface tells them
 //	servers, ensemble  the servers and the ensemble, as the API tells them

@@ -169,11 +169,7 @@ func (f *Facts) addMembers(e *Ensemble, r *host.QuorumRole) {
 func (f *Facts) heard() map[int64]findings.Server {
 	f.keeper.mu.Lock()
 	defer f.keeper.mu.Unlock()
-	all := map[int64]findings.Server{}
-	for _, s := range f.keeper.others {
-		all[s.ID] = s
-	}
-	return all
+	return f.keeper.byID()
 }
 
 // addHeard adds what a server has told of itself, of which no leader here knows more. leader is the zxid that the

@@ -24,8 +24,9 @@ const keepEvery, tellEvery = 2 * time.Second, time.Minute
 type keeper struct {
 	mu       sync.Mutex
 	instance uint64                 // of this process
+	address  string                 // at which it has found itself; empty before
 	key      *ecdh.PrivateKey       // of this process
-	others   []findings.Server      // in the order of the configuration; replaced, not changed
+	others   []findings.Server      // in the order of the configuration, then twins; replaced, not changed
 	plain    map[int64]time.Time    // servers that are none of Warren, and when they were asked for a record
 	hosts    map[int64][]netip.Addr // of the servers, as last resolved
 	times    map[int64]float64      // ms that each of them took to answer last
@@ -34,11 +35,16 @@ type keeper struct {
 	tallies  map[string]*tally
 	numbers  []findings.Finding // of this server, by its numbers; replaced, not changed
 	diskFree int64
-	mode     string // of this server, with serving and since when
+	around   []findings.Finding // of this server, by its files and its memory; replaced, not changed
+	mode     string             // of this server, with serving and since when
 	serving  bool
 	since    time.Time
 
-	told map[trait]telling // findings that the log knows; of the goroutine of Keep
+	certificates []certificate // that this server shows, beside those of its ports for clients and servers
+
+	recheck  func() error      // reads the configuration again; nil if nobody can
+	lookedAt time.Time         // when lookAround last did; of the goroutine of Keep
+	told     map[trait]telling // findings that the log knows; of the goroutine of Keep
 }
 
 // trait is what makes two findings the same at two times.
@@ -64,6 +70,18 @@ func (k *keeper) init(instance uint64) {
 	}
 	k.key = key
 	k.began, k.tallies, k.told = map[trait]time.Time{}, map[string]*tally{}, map[trait]telling{}
+}
+
+// byID returns the others by their ids. Of two with one id it is the one at the address of the configuration.
+// REQUIRES: k.mu.
+func (k *keeper) byID() map[int64]findings.Server {
+	all := map[int64]findings.Server{}
+	for _, s := range k.others {
+		if _, twice := all[s.ID]; !twice {
+			all[s.ID] = s
+		}
+	}
+	return all
 }
 
 // refresh counts the numbers anew, for one who asks and may wait, unless the tree is not free for long.
@@ -121,6 +139,7 @@ func (f *Facts) Keep() {
 	for {
 		f.askOthers()
 		f.countNumbers()
+		f.lookAround()
 		f.lastTree()
 		f.tell(f.Findings(), f.Runtime.Now())
 		if f.Stopping.WaitFor(keepEvery) {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.uber.org/zap"
+
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
@@ -50,6 +52,9 @@ func (f *Facts) Authorize(c Credentials) error {
 		return nil
 	case guesses && !f.isNamed(ids):
 		f.front.Guesses.Fail(c.Remote, f.Runtime.Now())
+		f.Metrics.AuthFailed.Inc()
+		f.Log.Warn("admin command refused: the password is wrong, or no ACL names the user",
+			zap.Stringer("client_addr", c.Remote))
 	}
 	return ErrNotAuthorized
 }

@@ -15,9 +15,9 @@ import (
 // REQUIRES: keeper.mu.
 func (f *Facts) self(now time.Time) findings.Server {
 	k := &f.keeper
-	s := findings.Server{Heard: now, Clock: now, Instance: k.instance, Key: k.key.PublicKey().Bytes(),
-		Began: f.Began, Mode: f.host.Mode(), Serving: f.Serving(), Draining: f.Draining(),
-		Connections: int64(f.front.Conns.Len()), Outstanding: f.InProcess.Load()}
+	s := findings.Server{Heard: now, Clock: now, Address: k.address, Instance: k.instance,
+		Key: k.key.PublicKey().Bytes(), Began: f.Began, Mode: f.host.Mode(), Serving: f.Serving(),
+		Draining: f.Draining(), Connections: int64(f.front.Conns.Len()), Outstanding: f.InProcess.Load()}
 	s.Version, _, _ = strings.Cut(f.Version, ",")
 	if f.Config.Admin.Enabled {
 		s.AdminPort = f.Config.Admin.Port
@@ -38,6 +38,8 @@ func (f *Facts) self(now time.Time) findings.Server {
 	if d := f.Stalled(); d > 0 {
 		s.Own = append(s.Own, findings.Stalled(d))
 	}
+	s.Own = append(s.Own, f.ofCertificates(now)...)
+	s.Own = append(s.Own, k.around...)
 	if !f.Serving() {
 		return s
 	}
@@ -73,6 +75,10 @@ func (f *Facts) countNumbers() {
 	defer k.mu.Unlock()
 	now := f.Runtime.Now()
 	number := k.lately(all, now)
+	if n, ok := number("snapshot_error_count"); ok && n > 0 {
+		f.forgetSnapshotErrors()
+		number = k.lately(all, now)
+	}
 	slow := k.count("slow_syncs", float64(f.Metrics.SlowSyncs.Total()), now)
 	k.numbers = append(findings.Numbers(number, slow, justNow), findings.PendingSyncs(number)...)
 	k.diskFree = free

@@ -2,8 +2,10 @@ package facts
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -122,6 +124,39 @@ func TestLastFactsStay(t *testing.T) {
 	require.Empty(t, k.others, "that was this server")
 	k.keep([]heardServer{{Server: findings.Server{ID: 1, Instance: 2}}}, 1, now)
 	require.Len(t, k.others, 1, "that is a twin")
+}
+
+// A server that answers in the place of another one is known beside that one, and never instead of it.
+func TestTwinInThePlaceOfAnother(t *testing.T) {
+	record := func(id, instance int64) string {
+		return fmt.Sprintf(`{"self":{"id":%d,"instance":%d,"mode":"looking","voter":true}}`, id, instance)
+	}
+	k := &keeper{}
+	k.init(1)
+	ask := func(records ...string) {
+		heard := make([]heardServer, len(records))
+		for i, text := range records {
+			host, port, err := net.SplitHostPort(answering(t, map[string]string{RecordWord: text}))
+			require.NoError(t, err)
+			m := &config.Member{ID: int64(i + 1)}
+			m.Client.Host = host
+			m.Client.Port, err = strconv.Atoi(port)
+			require.NoError(t, err)
+			heard[i] = askMember(t.Context(), m, 0, true)
+		}
+		k.keep(heard, 1, time.Now())
+	}
+	ask(record(1, 1), record(2, 2), record(2, 7))
+	require.Len(t, k.others, 3)
+	require.Equal(t, []any{int64(2), uint64(7)}, []any{k.others[2].ID, k.others[2].Instance})
+	require.Equal(t, "server 2 answers in its place", k.others[1].Silent)
+	require.Equal(t, uint64(2), k.byID()[2].Instance)
+	require.NotEmpty(t, k.address)
+	ask(record(1, 1), record(2, 2), record(2, 2))
+	require.Len(t, k.others, 2, "two addresses of one server")
+	ask(record(1, 9), record(2, 2), record(1, 1))
+	require.Equal(t, uint64(9), k.others[0].Instance, "the other one has this server's place")
+	require.Len(t, k.others, 3)
 }
 
 // A server that tells no record twice is taken for one of ZooKeeper, which is asked for it once a minute.

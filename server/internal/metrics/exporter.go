@@ -57,24 +57,7 @@ func (x exporter) Collect(ch chan<- prometheus.Metric) {
 // member sends what is known also while the server does not serve: that it does not, histories that differ, databases
 // that are missing, that the server is drained, and the findings.
 func (x exporter) member(s sender) {
-	type series struct {
-		check, severity string
-		server          int64
-	}
-	sent := map[series]bool{} // a server may have two findings of one check: a scrape with a series twice fails
-	for _, f := range x.Findings() {
-		one := series{f.Check, f.Severity.String(), f.Server}
-		if sent[one] {
-			continue
-		}
-		sent[one] = true
-		labels := prometheus.Labels{"check": f.Check, "severity": f.Severity.String(), "server": ""}
-		if f.Server != findings.NoServer {
-			labels["server"] = strconv.FormatInt(f.Server, 10)
-		}
-		s.send(prometheus.GaugeValue, "warren_finding", "1 while something is wrong with the ensemble, by the name "+
-			"that warren doctor gives it; the label server is empty if it is about no single one.", 1, labels)
-	}
+	s.findings(x.Findings())
 	role, _ := x.Role()
 	blank := 0
 	if role.Search != nil && role.Search.Stuck {
@@ -130,6 +113,29 @@ func (x exporter) own(s sender) {
 
 // sender takes the values of one scrape.
 type sender chan<- prometheus.Metric
+
+// findings sends a series for each check, severity and server. A server may have two findings of one check: a scrape
+// with a series twice fails.
+func (s sender) findings(all []findings.Finding) {
+	type series struct {
+		check, severity string
+		server          int64
+	}
+	sent := map[series]bool{}
+	for _, f := range all {
+		one := series{f.Check, f.Severity.String(), f.Server}
+		if sent[one] {
+			continue
+		}
+		sent[one] = true
+		labels := prometheus.Labels{"check": f.Check, "severity": f.Severity.String(), "server": ""}
+		if f.Server != findings.NoServer {
+			labels["server"] = strconv.FormatInt(f.Server, 10)
+		}
+		s.send(prometheus.GaugeValue, "warren_finding", "1 while something is wrong with the ensemble, by the name "+
+			"that warren doctor gives it; the label server is empty if it is about no single one.", 1, labels)
+	}
+}
 
 func (s sender) gauge(name, help string, value float64) {
 	s.send(prometheus.GaugeValue, name, help, value, nil)

@@ -47,6 +47,12 @@ func (r *reloader) start() (stop func()) {
 	}
 }
 
+// recheck returns why the next start would refuse the configuration; nil if it would not.
+func (r *reloader) recheck() error {
+	_, _, err := r.load()
+	return err
+}
+
 func (r *reloader) reload() {
 	if s := r.server.Load(); s != nil {
 		if err := s.ReloadCertificates(); err != nil {

@@ -195,7 +195,7 @@ func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out *outlet
 			"acknowledged may not survive a loss of power")
 	}
 	srv := server.New(cfg, server.Options{Log: log, LogLevel: &reloads.level, Registry: registry,
-		Version: b.ZooKeeperVersion(), WholeProcess: true})
+		Version: b.ZooKeeperVersion(), WholeProcess: true, Recheck: reloads.recheck})
 	if err := srv.Start(); err != nil {
 		return err
 	}

@@ -238,7 +238,7 @@ func (st *clusterStatus) followed() bool {
 		func(s reach.Status) bool { return s.Role != "follower" && s.Role != "observer" })
 }
 
-// table prints the servers, and the verdict after them.
+// table prints the servers, what is found of them, and the verdict, unless a finding says the same.
 func (st *clusterStatus) table(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SERVER\tROLE\tTXN EPOCH\tZXID\tLAG\tCONNECTIONS\tOUTSTANDING\tZNODES\tLATENCY MS\t"+
@@ -266,13 +266,18 @@ func (st *clusterStatus) table(out io.Writer) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	told := false // the verdict, as a finding
 	for _, x := range st.Findings {
 		if x.Severity > doctor.Notice {
+			told = told || x.What == st.Verdict
 			fmt.Fprintf(out, "%s  %s: %s: %s\n", x.Severity, x.Check, x.Subject, x.What)
 			if x.Remedy != "" {
 				fmt.Fprintf(out, "  do: %s\n", x.Remedy)
 			}
 		}
+	}
+	if told {
+		return nil
 	}
 	_, err := fmt.Fprintln(out, st.Verdict)
 	return err

@@ -1,0 +1,431 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/cmd/warren/doctor"
+	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/pki"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// found are findings with their severities.
+type found = map[string]doctor.Severity
+
+// slow are accidents that are told in full after half a minute, when a server that has begun ought to serve. They are
+// made only when the table is written.
+var slow = []string{"two lists of servers: one server has other ports of the others",
+	"the certificate for other servers has expired, and the server was restarted"}
+
+// scenes have the accidents in the order of the table.
+var scenes = []scene{
+	{"three servers", openWithStrangers, []accident{
+		{"a voter is dead; no other may fail", kills(2), launches(2),
+			found{"unreachable": doctor.Error, "no-spare": doctor.Error}, silent{2}, 1, "ServerDown NoSpareVoter"},
+		{"the majority is dead, seen from the survivor", kills(1, 2), launches(1, 2),
+			found{"no-quorum": doctor.Critical, "unreachable": doctor.Error, "not-serving": doctor.Error},
+			silent{1, 2}, 2, "ServerDown NobodyServes"},
+		{"the leader stands still or is cut off; another leads", func(h *hosts) { h.nodes[0].Pause() },
+			func(h *hosts) { h.nodes[0].Resume() },
+			found{"unreachable": doctor.Error, "no-spare": doctor.Error}, silent{0}, 1, "ServerDown NoSpareVoter"},
+		{"a server is drained, and refuses a client", func(h *hosts) {
+			h.drain(2)
+			_, err := wire.Dial(h.nodes[2].Addr(), wire.Options{TimeoutMs: 30_000})
+			require.Error(h.t, err)
+			_, text, err := h.get(2, "/metrics")
+			require.NoError(h.t, err)
+			require.Regexp(h.t, `(?m)^warren_server_connections_drained_total [1-9]`, text)
+			require.Regexp(h.t, `(?m)^connection_rejected 0`, text, "that was no limit")
+		}, func(h *hosts) { h.drain(2, "--resume") },
+			found{"drained": doctor.Notice}, nil, 0, "StillDrained"},
+		{"a disk is full", sets(2, "warren.diskWatermarkBytes", "1000000000000000"),
+			sets(2, "warren.diskWatermarkBytes", "0"), found{"disk-full": doctor.Error}, nil, 1, "DiskAlmostFull"},
+		{"a directory of another ensemble", func(h *hosts) {
+			h.nodes[2].Stop()
+			h.nodes[2].PutData(h.kept[h.nodes[2]])
+			h.nodes[2].Launch()
+		}, func(h *hosts) {
+			h.nodes[2].Kill()
+			h.nodes[2].Wipe()
+			h.nodes[2].Launch()
+		}, found{"outside": doctor.Critical, "no-spare": doctor.Error}, nil, 1,
+			"OutsideTheEnsemble HistoriesDiffer NoSpareVoter"},
+		{"the databases of a majority are missing", func(h *hosts) {
+			h.keep()
+			h.nodes[0].Wipe()
+			h.nodes[1].Wipe()
+			launches(0, 1, 2)(h)
+		}, func(h *hosts) {
+			kills(0, 1, 2)(h)
+			h.nodes[0].PutData(h.kept[h.nodes[0]])
+			h.nodes[1].PutData(h.kept[h.nodes[1]])
+			launches(0, 1, 2)(h)
+		}, found{"databases-missing": doctor.Critical, "blank": doctor.Warning}, nil, 2,
+			"DatabasesLost NobodyServes"},
+	}},
+	{"lists and ids", openWithOnePort, []accident{
+		{"two lists of servers: one server has other ports of the others", func(h *hosts) {
+			lines := maps.Clone(h.lines)
+			for _, n := range h.nodes[:2] {
+				lines[fmt.Sprintf("server.%d", n.ID())] = fmt.Sprintf("127.0.0.%d:%d:%d", 10+n.ID(),
+					cluster.FreePort(h.t), cluster.FreePort(h.t))
+			}
+			h.again(2, lines)
+		}, func(h *hosts) { h.again(2, h.lines) },
+			found{"different-members": doctor.Error, "not-serving": doctor.Error, "no-spare": doctor.Error}, nil, 1,
+			"NotServing NoSpareVoter FindingLasts"},
+		twin("smallest", 1, 2), twin("middle", 2, 3), twin("largest", 3, 1),
+	}},
+	{"five servers", func(t *testing.T) *hosts { return openHosts(t, 5, nil) }, []accident{
+		{"a second voter of five is dead; no other may fail", kills(3, 4), launches(3, 4),
+			found{"unreachable": doctor.Error, "no-spare": doctor.Error}, silent{3, 4}, 1,
+			"ServerDown NoSpareVoter"},
+	}},
+	{"files and clients", openWithLogsApart, []accident{
+		{"a configuration that the next start would refuse", func(h *hosts) { h.edit(2, "tickTime=abc\n") },
+			func(h *hosts) { h.edit(2, "") }, found{"config": doctor.Error}, nil, 1, "FindingLasts"},
+		{"no backup is in its place", sets(2, "warren.console.backups", "/nowhere"),
+			sets(2, "warren.console.backups", ""), found{"backup": doctor.Warning}, nil, 1, "FindingLasts"},
+		{"the certificate of the client ports has expired", func(h *hosts) {
+			h.certify(2, -time.Hour)
+			h.again(2, map[string]string{"secureClientPort": strconv.Itoa(cluster.FreePort(h.t)),
+				"ssl.keyStore.location": h.certificate(2), "ssl.clientAuth": "none"})
+		}, func(h *hosts) {
+			h.certify(2, 1000*time.Hour)
+			require.NoError(h.t, syscall.Kill(h.nodes[2].Pid(), syscall.SIGHUP))
+		}, found{"certificate": doctor.Critical}, nil, 1, "ClientCertificateExpires FindingLasts"},
+		{"the certificate of the client ports expires in a week", func(h *hosts) {
+			h.certify(2, 7*24*time.Hour)
+			require.NoError(h.t, syscall.Kill(h.nodes[2].Pid(), syscall.SIGHUP))
+		}, func(h *hosts) {
+			h.certify(2, 1000*time.Hour)
+			require.NoError(h.t, syscall.Kill(h.nodes[2].Pid(), syscall.SIGHUP))
+		}, found{"certificate": doctor.Warning}, nil, 1, "ClientCertificateExpires FindingLasts"},
+		{"an operator has a wrong password", func(h *hosts) {
+			require.NotZero(h.t, h.order(2, "super:wrong", "drain"))
+		}, func(h *hosts) { h.word(2, "srst") }, found{"credentials-refused": doctor.Notice}, nil, 0,
+			"AuthenticationFails"},
+		{"more connections than maxClientCnxns", func(h *hosts) {
+			var open []*wire.Conn
+			cluster.Eventually(h.t, func() bool {
+				c, err := wire.Dial(h.nodes[2].Addr(), wire.Options{TimeoutMs: 30_000})
+				if err == nil {
+					open = append(open, c)
+				}
+				return err != nil
+			}, patience, "no connection is refused")
+			for _, c := range open {
+				c.Close()
+			}
+		}, func(h *hosts) { h.word(2, "srst") }, found{"connections-refused": doctor.Notice}, nil, 0,
+			"ConnectionsRefused"},
+		{"a snapshot cannot be written", func(h *hosts) {
+			folder := h.snapshots(2)
+			require.NoError(h.t, os.Rename(folder, folder+".away"))
+			h.write("ERROR\twriting a snapshot")
+		}, func(h *hosts) {
+			folder := h.snapshots(2)
+			require.NoError(h.t, os.Rename(folder+".away", folder))
+			h.write("wrote snapshot")
+		}, found{"snapshot-errors": doctor.Error}, nil, 1, "SnapshotsFail"},
+	}},
+	{"TLS between servers", openWithTLS, []accident{
+		{"the certificate for other servers and of the admin port expires in a week",
+			func(h *hosts) { h.renewQuorum(2, 7*24*time.Hour) }, func(h *hosts) { h.renewQuorum(2, 1000*time.Hour) },
+			found{"certificate": doctor.Warning}, nil, 1, "QuorumCertificateExpires FindingLasts"},
+		{"the certificate for other servers has expired, and the server was restarted", func(h *hosts) {
+			h.nodes[2].Stop()
+			h.certifyQuorum(h.nodes[2], -time.Hour)
+			h.nodes[2].Launch()
+		}, func(h *hosts) { h.renewQuorum(2, 1000*time.Hour) },
+			found{"certificate": doctor.Critical, "not-serving": doctor.Error, "no-spare": doctor.Error}, nil, 1,
+			"QuorumCertificateExpires NotServing NoSpareVoter FindingLasts"},
+	}},
+	{"small disks", openWithDisks, []accident{
+		{"the disk of a follower is nearly full", func(h *hosts) { h.fill(2, 8<<20) },
+			func(h *hosts) { h.fill(2, -1) }, found{"disk-full": doctor.Error}, nil, 1, "DiskAlmostFull"},
+		{"the disk of a follower is full to the last byte", func(h *hosts) { h.fill(2, 0) },
+			func(h *hosts) { h.fill(2, -1) }, found{"disk-full": doctor.Error}, nil, 1, "DiskAlmostFull"},
+		{"the disk of the leader is full; another leads", func(h *hosts) { h.fill(0, 0) },
+			func(h *hosts) { h.fill(0, -1) }, found{"disk-full": doctor.Error}, nil, 1, "DiskAlmostFull"},
+	}},
+}
+
+// openHosts starts an ensemble that serves, with these settings.
+func openHosts(t *testing.T, n int, settings map[string]string) *hosts {
+	h := newHosts(t, withSuper(n, settings)...)
+	h.lines = map[string]string{}
+	for _, n := range h.nodes {
+		key, value, _ := strings.Cut(n.Line(), "=")
+		h.lines[key] = value
+	}
+	for _, n := range h.nodes {
+		n.Set(h.lines)
+	}
+	h.start(h.nodes...)
+	return h
+}
+
+// withSuper are the settings of n servers, with a super user.
+func withSuper(n int, settings map[string]string) []map[string]string {
+	own := make([]map[string]string, n)
+	for i := range own {
+		own[i] = map[string]string{
+			"DigestAuthenticationProvider.superDigest": auth.DigestIdentity("super:secret").ID,
+		}
+		maps.Copy(own[i], settings)
+	}
+	return own
+}
+
+// openWithOnePort starts three servers whose lines name no client ports: they take clients at the same port.
+func openWithOnePort(t *testing.T) *hosts {
+	h := newHostsAt(t, cluster.FreePort(t), withSuper(3, map[string]string{"electionPortBindRetry": "0"})...)
+	h.lines = map[string]string{}
+	for _, n := range h.nodes {
+		key, value, _ := strings.Cut(n.Line(), "=")
+		h.lines[key], _, _ = strings.Cut(value, ":participant")
+	}
+	for _, n := range h.nodes {
+		n.Set(h.lines)
+	}
+	h.start(h.nodes...)
+	return h
+}
+
+// openWithStrangers keeps what the servers had in another ensemble.
+func openWithStrangers(t *testing.T) *hosts {
+	h := openHosts(t, 3, nil)
+	c, err := wire.Dial(h.nodes[0].Addr(), wire.Options{TimeoutMs: 10_000})
+	require.NoError(t, err)
+	_, err = c.Create("/n", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	c.Close()
+	h.keep()
+	for _, n := range h.nodes {
+		n.Wipe()
+	}
+	h.start(h.nodes...)
+	return h
+}
+
+// keep stops all servers and keeps what they have.
+func (h *hosts) keep() {
+	h.kept = map[*cluster.Node]string{}
+	for _, n := range h.nodes {
+		n.Stop()
+		h.kept[n] = n.CopyData()
+	}
+}
+
+// kills returns what kills servers, and launches what starts them.
+func kills(some ...int) func(h *hosts) {
+	return func(h *hosts) {
+		for _, i := range some {
+			h.nodes[i].Kill()
+		}
+	}
+}
+
+func launches(some ...int) func(h *hosts) {
+	return func(h *hosts) {
+		for _, i := range some {
+			h.nodes[i].Launch()
+		}
+	}
+}
+
+// again restarts a server with other lines of zoo.cfg; sets returns what does so with one.
+func (h *hosts) again(i int, settings map[string]string) {
+	h.nodes[i].Stop()
+	h.nodes[i].Set(settings)
+	h.nodes[i].Launch()
+}
+
+func sets(i int, key, value string) func(h *hosts) {
+	return func(h *hosts) { h.again(i, map[string]string{key: value}) }
+}
+
+// withID returns a server by the id that it has in the lines.
+func (h *hosts) withID(id int) *cluster.Node {
+	return h.nodes[slices.IndexFunc(h.nodes, func(n *cluster.Node) bool { return n.ID() == id })]
+}
+
+// drain drains a server, or lets it take clients again.
+func (h *hosts) drain(i int, flags ...string) {
+	h.t.Helper()
+	require.Zero(h.t, h.order(i, "super:secret", append([]string{"drain"}, flags...)...))
+}
+
+// order gives an order to a server by a user with a password, and returns the exit code of the command.
+func (h *hosts) order(i int, user string, command ...string) int {
+	h.t.Helper()
+	host, _, err := net.SplitHostPort(h.nodes[i].Addr())
+	require.NoError(h.t, err)
+	secret := filepath.Join(h.t.TempDir(), "auth")
+	require.NoError(h.t, os.WriteFile(secret, []byte("digest "+user+"\n"), 0o600))
+	_, code := h.run(append(command, "--auth-file", secret,
+		"--admin", "http://"+net.JoinHostPort(host, h.port)+"/commands")...)
+	return code
+}
+
+// openWithLogsApart starts servers with few connections for each address, whose snapshots are apart from their logs,
+// and are written often.
+func openWithLogsApart(t *testing.T) *hosts {
+	h := openHosts(t, 3, map[string]string{"maxClientCnxns": "6", "snapCount": "10"})
+	for i := range h.nodes {
+		h.again(i, map[string]string{"dataLogDir": t.TempDir()})
+	}
+	return h
+}
+
+// openWithDisks starts servers with disks of their own for their logs.
+func openWithDisks(t *testing.T) *hosts {
+	disks := make([]string, 3)
+	for i := range disks {
+		if disks[i] = cluster.Disk(t, "64m"); disks[i] == "" {
+			t.Skip("no disks of a given size: that takes root")
+		}
+	}
+	h := openHosts(t, 3, map[string]string{"warren.diskWatermarkBytes": strconv.Itoa(16 << 20)})
+	h.disks = map[*cluster.Node]string{}
+	for i, n := range h.nodes {
+		h.disks[n] = disks[i]
+		n.Stop()
+		n.Wipe()
+		n.Set(map[string]string{"dataLogDir": disks[i]})
+	}
+	h.start(h.nodes...)
+	return h
+}
+
+// openWithTLS starts servers that use TLS among each other, and offer it at their admin ports.
+func openWithTLS(t *testing.T) *hosts {
+	h := newHosts(t, withSuper(3, map[string]string{"sslQuorum": "true", "admin.portUnification": "true"})...)
+	h.ca, h.lines = pki.NewCA("ca"), map[string]string{}
+	for _, n := range h.nodes {
+		key, value, _ := strings.Cut(n.Line(), "=")
+		h.lines[key] = value
+	}
+	for _, n := range h.nodes {
+		trust := filepath.Join(n.Dir(), "trust.pem")
+		require.NoError(t, os.WriteFile(trust, h.ca.PEM(), 0o600))
+		h.certifyQuorum(n, 1000*time.Hour)
+		n.Set(h.lines)
+		n.Set(map[string]string{"ssl.quorum.trustStore.location": trust,
+			"ssl.quorum.keyStore.location": filepath.Join(n.Dir(), "quorum.pem")})
+	}
+	h.start(h.nodes...)
+	return h
+}
+
+// certifyQuorum gives a server a certificate for the others, which is valid for so long; renewQuorum does so while it
+// runs.
+func (h *hosts) certifyQuorum(n *cluster.Node, left time.Duration) {
+	h.t.Helper()
+	own := h.ca.Issue(pki.Options{Name: "s", Hosts: []string{fmt.Sprintf("127.0.0.%d", 10+n.ID()), "127.0.0.1"},
+		NotAfter: time.Now().Add(left)})
+	require.NoError(h.t, os.WriteFile(filepath.Join(n.Dir(), "quorum.pem"), own.PEM(), 0o600))
+}
+
+func (h *hosts) renewQuorum(i int, left time.Duration) {
+	h.t.Helper()
+	h.certifyQuorum(h.nodes[i], left)
+	require.NoError(h.t, syscall.Kill(h.nodes[i].Pid(), syscall.SIGHUP))
+}
+
+// fill leaves so many bytes free on the disk of a server; -1 frees what was filled.
+func (h *hosts) fill(i int, free int64) {
+	h.t.Helper()
+	ballast := filepath.Join(h.disks[h.nodes[i]], "ballast")
+	if free < 0 {
+		require.NoError(h.t, os.Remove(ballast))
+		return
+	}
+	var st syscall.Statfs_t
+	require.NoError(h.t, syscall.Statfs(h.disks[h.nodes[i]], &st))
+	err := os.WriteFile(ballast, make([]byte, int64(st.Bavail)*st.Bsize-free), 0o600)
+	require.True(h.t, err == nil || free == 0, "%v", err)
+}
+
+// edit adds text to the zoo.cfg of a server that runs, instead of what was added before.
+func (h *hosts) edit(i int, more string) {
+	h.t.Helper()
+	name := filepath.Join(h.nodes[i].Dir(), "zoo.cfg")
+	text, err := os.ReadFile(name)
+	require.NoError(h.t, err)
+	const mark = "# added by hand\n"
+	before, _, _ := strings.Cut(string(text), mark)
+	require.NoError(h.t, os.WriteFile(name, []byte(before+mark+more), 0o600))
+}
+
+// certificate is the file with the certificate of a server, and certify makes one that is valid for so long.
+func (h *hosts) certificate(i int) string { return filepath.Join(h.nodes[i].Dir(), "server.pem") }
+
+func (h *hosts) certify(i int, left time.Duration) {
+	h.t.Helper()
+	own := pki.NewCA("ca").Issue(pki.Options{Name: "s", Hosts: []string{"127.0.0.1"}, NotAfter: time.Now().Add(left)})
+	require.NoError(h.t, os.WriteFile(h.certificate(i), own.PEM(), 0o600))
+}
+
+// word sends a four-letter word to a server.
+func (h *hosts) word(i int, word string) {
+	h.t.Helper()
+	_, err := wire.FourLetter(h.nodes[i].Addr(), word, patience)
+	require.NoError(h.t, err)
+}
+
+// snapshots is the folder with the snapshots of a server.
+func (h *hosts) snapshots(i int) string { return filepath.Join(h.nodes[i].DataDir(), "version-2") }
+
+// write writes until the third server says something in its log that it has not said before.
+func (h *hosts) write(until string) {
+	h.t.Helper()
+	c, err := wire.Dial(h.nodes[0].Addr(), wire.Options{TimeoutMs: 30_000})
+	require.NoError(h.t, err)
+	defer c.Close()
+	if _, err = c.Create("/written", nil, proto.ModePersistent); !errors.Is(err, proto.ErrNodeExists) {
+		require.NoError(h.t, err)
+	}
+	before := strings.Count(h.nodes[2].Log(), until)
+	cluster.Eventually(h.t, func() bool {
+		_, err = c.SetData("/written", make([]byte, 100), -1)
+		require.NoError(h.t, err)
+		return strings.Count(h.nodes[2].Log(), until) > before
+	}, patience, "no %q", until)
+}
+
+// twin is the accident that a server was replaced by one with the id of another: its myid was copied.
+func twin(which string, id, place int) accident {
+	var n *cluster.Node
+	return accident{fmt.Sprintf("two servers with one id, the %s: a new server has the myid of another", which),
+		func(h *hosts) {
+			n = h.withID(place)
+			n.Stop()
+			h.kept = map[*cluster.Node]string{n: n.CopyData()}
+			n.Renumber(id)
+			n.Wipe()
+			n.Launch()
+		}, func(h *hosts) {
+			n.Kill()
+			n.Renumber(place)
+			n.PutData(h.kept[n])
+			n.Launch()
+		}, found{"same-id": doctor.Critical, "unreachable": doctor.Error, "no-spare": doctor.Error}, nil, 1,
+		"NotServing NoSpareVoter FindingLasts"}
+}
