@@ -79,7 +79,7 @@ func TestBackupsTellHowCompleteTheyAre(t *testing.T) {
 	j.awaitText("dialog .steps", "warren backup verify /backup")
 	j.enterText("dialog select", "zxid")
 	j.enterText("dialog input", "0x1")
-	j.awaitText("dialog .steps", "--force --zxid 0x1") // into the data directory of this server
+	j.awaitText("dialog .steps", "warren restore /backup /data --force --zxid 0x1")
 	require.NotContains(t, eval[string](j, "document.querySelector('dialog .steps').textContent"), "DATA_DIR")
 	j.button("Close")
 	require.NoError(t, disk.Remove("/backup/"+b.Manifest.Entries[0].File))

@@ -22,7 +22,8 @@ export function Restore({ b, close }: { b: BackupFolder; close: () => void }) {
       .concat(b.encrypted ? ["--identity", "KEY_FILE"] : [])
       .map(word)
       .join(" ");
-  const log = valueOf("dataLogDir");
+  const data = valueOf("dataDir") || "DATA_DIR",
+    log = valueOf("dataLogDir");
   const step = (title: string, children: ComponentChildren) => (
     <li>
       <h3>{title}</h3>
@@ -107,7 +108,7 @@ export function Restore({ b, close }: { b: BackupFolder; close: () => void }) {
           <>
             <Command
               name="the restore"
-              text={restore(valueOf("dataDir") || "DATA_DIR", ...(log ? ["--dataLogDir", log] : []), "--force")}
+              text={restore(data, ...(log && log !== data ? ["--dataLogDir", log] : []), "--force")}
             />
             <p class="small faint">
               What was there is kept beside it, in a folder <code>version-2.before-restore-TIME</code>. The folders
