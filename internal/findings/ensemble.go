@@ -47,8 +47,8 @@ func Waits(reason string) Finding {
 
 // NotServing is the finding of a server that runs and does not serve, with what else it says.
 func NotServing(answer string) Finding {
-	return find(Error, "not-serving", "see in its log what it waits for, or at /readyz if it is one of Warren: it has "+
-		"no quorum, or it loads its data", "runs and does not serve: %s", answer)
+	return find(Error, "not-serving", "see in its log what it waits for, or at /readyz if it is one of Warren: it "+
+		"has no quorum, or it loads its data", "runs and does not serve: %s", answer)
 }
 
 // Drained is the finding of a server that an operator drains.
