@@ -23,7 +23,7 @@ type Admin struct {
 	ForceHTTPS bool
 	// NeedClientAuth asks for a client certificate. Key admin.needClientAuth; default false.
 	NeedClientAuth bool
-	// RateLimiterInterval is the least time between two snapshots, and two restores. Key
+	// RateLimiterInterval is the minimum time between two snapshots, and between two restores. Key
 	// admin.rateLimiterIntervalInMS; default 5m.
 	RateLimiterInterval time.Duration
 	// SnapshotEnabled offers the command snapshot. Key admin.snapshot.enabled; default true.
@@ -91,7 +91,7 @@ type Metrics struct {
 	WantClientAuth bool
 	// EnabledProtocols are the versions of TLS. Key metricsProvider.ssl.enabledProtocols; default 1.2 and 1.3.
 	EnabledProtocols []string
-	// CipherSuites are the cipher suites, by the names that Java has for them; without it those of Go. Key
+	// CipherSuites are the cipher suites, by their names in Java; without it, Go's defaults. Key
 	// metricsProvider.ssl.ciphersuites; default none.
 	CipherSuites []string
 	// NamesStyle says how the exporter names counters: 3.9 as that version of ZooKeeper, 3.10 with _total at the end,
@@ -118,8 +118,8 @@ type Audit struct {
 
 // Log is the server's own log. Warren's own.
 type Log struct {
-	// Level is the least level that is written: debug, info, warn or error. Key warren.logLevel; default info. It
-	// is read again when the process gets SIGHUP.
+	// Level is the lowest level that is written: debug, info, warn or error. Key warren.logLevel; default info. It is
+	// read again when the process gets SIGHUP.
 	Level string
 	// Format is the form of the lines: console or json. Key warren.logFormat; default console.
 	Format string

@@ -50,7 +50,7 @@ type Storage struct {
 	DataDir string
 	// DataLogDir holds the txn log, in version-2. Key dataLogDir; default DataDir.
 	DataLogDir string
-	// SnapCount is the number of txns after which, at the latest, a snapshot is taken; the server draws a point
+	// SnapCount is the number of txns after which, at the latest, a snapshot is taken; the server picks a random point
 	// between half of it and all of it. Key snapCount; default 100000, at least 2.
 	SnapCount int
 	// SnapSizeLimitKB is the size of the log since the last snapshot at which, at the latest, the next one is taken.
@@ -61,11 +61,11 @@ type Storage struct {
 	TxnLogSizeLimitKB int64
 	// PreAllocSizeKB is the step by which log files grow; 0 is no preallocation. Key preAllocSize; default 65536.
 	PreAllocSizeKB int64
-	// CommitLogCount is the number of committed txns kept in memory, from which a learner that is little behind is
-	// brought up to date. Key commitLogCount; default 500, also the minimum.
+	// CommitLogCount is the number of committed txns kept in memory, from which a learner that is only a little behind
+	// is brought up to date. Key commitLogCount; default 500, also the minimum.
 	CommitLogCount int
-	// SnapshotSizeFactor is how much of the log may be sent to a learner in place of a snapshot, as a share of the
-	// size of that; negative is off. Key snapshotSizeFactor; default 0.33, also for values above 1.
+	// SnapshotSizeFactor is how much of the log may be sent to a learner instead of a snapshot, as a share of the
+	// snapshot's size; negative is off. Key snapshotSizeFactor; default 0.33, also for values above 1.
 	SnapshotSizeFactor float64
 	// ForceSync makes every batch durable before it is acknowledged. Only the word "no" turns it off. Key forceSync;
 	// default yes.
@@ -80,11 +80,11 @@ type Storage struct {
 	TrustEmptySnapshot bool
 	// DatadirAutocreate creates a missing version-2. Key datadir.autocreate; default true.
 	DatadirAutocreate bool
-	// DBAutocreate accepts an empty data directory; without it, only together with a file named initialize.
-	// Key db.autocreate; default true.
+	// DBAutocreate accepts an empty data directory; false accepts one only together with a file named initialize. Key
+	// db.autocreate; default true.
 	DBAutocreate bool
-	// SerializeLastProcessedZxid writes the last zxid behind a snapshot, as 3.9 does; without it the admin
-	// command snapshot is refused. Key serializeLastProcessedZxid.enabled; default true.
+	// SerializeLastProcessedZxid writes the last zxid at the end of a snapshot, as 3.9 does; false makes the admin
+	// command snapshot fail. Key serializeLastProcessedZxid.enabled; default true.
 	SerializeLastProcessedZxid bool
 	// DigestEnabled writes the digest of the tree into txns and snapshots. Key digest.enabled; default true.
 	DigestEnabled bool
@@ -112,9 +112,9 @@ type Storage struct {
 type Autopurge struct {
 	// SnapRetainCount is the number of snapshots kept. Key autopurge.snapRetainCount; default 3, also the minimum.
 	SnapRetainCount int
-	// PurgeInterval is the time between two runs, the first of which is at the start; 0 is off. The number may have
-	// a suffix ms, s, m, h or d. ZooKeeper's default is off, which fills disks. Key autopurge.purgeInterval; default
-	// 1h.
+	// PurgeInterval is the time between two runs, the first of which is at the start; 0 is off. The number may have a
+	// suffix ms, s, m, h or d. ZooKeeper's default is off, with which disks fill up. Key autopurge.purgeInterval;
+	// default 1h.
 	PurgeInterval time.Duration
 }
 
@@ -132,10 +132,9 @@ type DiskWatermark struct {
 type Sessions struct {
 	// TickTime is the basic unit of time. Key tickTime, in ms; default 3s with a file and 2s without one.
 	TickTime time.Duration
-	// MinSessionTimeout is the least timeout that is granted. Key minSessionTimeout; default 2 ticks, also for -1.
+	// MinSessionTimeout is the shortest timeout that is granted. Key minSessionTimeout; default 2 ticks, also for -1.
 	MinSessionTimeout time.Duration
-	// MaxSessionTimeout is the largest timeout that is granted. Key maxSessionTimeout; default 20 ticks, also for
-	// -1.
+	// MaxSessionTimeout is the longest timeout that is granted. Key maxSessionTimeout; default 20 ticks, also for -1.
 	MaxSessionTimeout time.Duration
 	// LocalSessionsEnabled keeps new sessions on the server that accepted them. Key localSessionsEnabled; default
 	// false.
@@ -223,7 +222,7 @@ type ConnectionThrottle struct {
 	// DecreaseRatio is the share of tokens in use below which the probability falls. Key
 	// connection_throttle_decrease_ratio (connectionDecreaseRatio); default 0.
 	DecreaseRatio float64
-	// WeightEnabled makes sessions cost the weights below, not one token each. Key
+	// WeightEnabled makes sessions cost the weights below instead of one token each. Key
 	// connection_throttle_weight_enabled; default false.
 	WeightEnabled bool
 	// GlobalSessionWeight is the cost of a global session. Key connection_throttle_global_session_weight; default 3.

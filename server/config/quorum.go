@@ -123,7 +123,7 @@ type Quorum struct {
 	// ObserverElectionDelay is the longest random pause of an observer that has lost its leader before it looks
 	// for one. Key observer.election.DelayMs; default 200ms.
 	ObserverElectionDelay time.Duration
-	// MultiAddressEnabled permits several addresses a member. Key multiAddress.enabled; default false.
+	// MultiAddressEnabled permits several addresses per member. Key multiAddress.enabled; default false.
 	MultiAddressEnabled bool
 	// MultiAddressReachabilityCheck looks for an address that answers. Key multiAddress.reachabilityCheckEnabled;
 	// default true.

@@ -17,50 +17,50 @@ var update = flag.Bool("update", false, "write docs/CONFIGURATION.md")
 const referenceFile = "../../docs/CONFIGURATION.md"
 
 const referenceHead = "# Configuration\n\n" +
-	"Every setting of a server. This page is written by the code that reads the settings: `go generate " +
+	"This page lists every setting of a server. The code that reads the settings writes it: `go generate " +
 	"./server/config`.\n\n" +
 	"## Where a setting comes from\n\n" +
-	"| first that gives it | form |\n| --- | --- |\n" +
+	"| the first of these that has it | form |\n| --- | --- |\n" +
 	"| the command line | `-D key=value`, `--set key=value`, or a flag such as `--data-dir` |\n" +
 	"| the environment | `WARREN_KEY=value`, the variable in the tables below; `WARREN_SERVER_1=...` for " +
 	"`server.1` |\n" +
 	"| what ZooKeeper's scripts read | `-Dkey=value` in `JVMFLAGS` or `SERVER_JVMFLAGS`; the level in " +
 	"`ZOO_LOG4J_PROP` or `ZOO_LOG_LEVEL`; `ZOO_DATADIR_AUTOCREATE_DISABLE` |\n" +
 	"| the file | `key=value` in `zoo.cfg` |\n| the default | |\n\n" +
-	"One exception, which is ZooKeeper's own: for the keys of kind *property*, a line of the file beats all " +
-	"the others, and a\n" +
-	"warning says so. Every key may be written with and without the prefix `zookeeper.`. Unknown keys, " +
-	"options of a JVM\n" +
-	"such as `-Xmx1g`, and keys that only tune a JVM are accepted, with one warning.\n\n" +
-	"| kind | ZooKeeper reads it |\n| --- | --- |\n" +
+	"There is one exception, which is ZooKeeper's own: for keys of kind *property*, a line in the file overrides " +
+	"all others,\n" +
+	"and a warning says so. Every key may be written with or without the prefix `zookeeper.`. Unknown keys, JVM " +
+	"options such\n" +
+	"as `-Xmx1g`, and keys that only tune a JVM are accepted, with one warning.\n\n" +
+	"| kind | where ZooKeeper reads it |\n| --- | --- |\n" +
 	"| file | from `zoo.cfg` only |\n" +
 	"| property | as the system property `zookeeper.KEY`, from `zoo.cfg` or `-D` |\n" +
 	"| bare | as the system property `KEY`, from `-D` only; Warren reads it from the file too |\n" +
 	"| Warren | not at all |\n\n" +
-	"`warren config check FILE` reports every problem of a file with line and rule, what this machine lacks for a " +
-	"start with it, and where ZooKeeper would read it otherwise.\n\n" +
+	"`warren config check FILE` reports every problem in a file with its line and rule, what this machine lacks to " +
+	"start with the file, and what ZooKeeper would read differently.\n\n" +
 	"## The container image\n\n" +
-	"With any of the variables of the official image, `warren server` without a file does what the image's " +
-	"entry point does: it\n" +
-	"writes `$ZOO_CONF_DIR/zoo.cfg` and `$ZOO_DATA_DIR/myid` (from `ZOO_MY_ID`) if they do not exist, and starts " +
-	"with that file.\n\n" +
+	"If any of the official image's variables is set, `warren server` without a file does what the image's " +
+	"entry point does:\n" +
+	"it writes `$ZOO_CONF_DIR/zoo.cfg` and `$ZOO_DATA_DIR/myid` (from `ZOO_MY_ID`) if they don't exist, and starts " +
+	"with that\nfile.\n\n" +
 	"| variable | default | line of zoo.cfg |\n| --- | --- | --- |\n"
 
 const referenceBitnami = "### Bitnami's image\n\n" +
 	"If `ALLOW_ANONYMOUS_LOGIN`, `ALLOW_EMPTY_PASSWORD` or `ZOO_ENABLE_AUTH` is set, the variables are " +
 	"those of the image\n" +
-	"bitnami/zookeeper, which does not start without one of them. `zoo.cfg` and `zoo_jaas.conf` are made in\n" +
-	"`/opt/bitnami/zookeeper/conf`, and `myid` in `/bitnami/zookeeper/data`, if they do not exist. `NAME_FILE` " +
-	"names a file with\n" +
-	"the value of `NAME`. yes, true and 1 switch on. Variables of the official image have no effect then, and " +
-	"are warned of.\n\n" +
+	"bitnami/zookeeper, which doesn't start without one of them. `zoo.cfg` and `zoo_jaas.conf` are created in\n" +
+	"`/opt/bitnami/zookeeper/conf`, and `myid` in `/bitnami/zookeeper/data`, if they don't exist. `NAME_FILE` " +
+	"names a file\n" +
+	"that has the value of `NAME`. The values yes, true and 1 turn a variable on. The official image's variables " +
+	"then have\nno effect, and a warning names them.\n\n" +
 	"| variable | default | line of zoo.cfg |\n| --- | --- | --- |\n"
 
-// bitnamiRest are the variables of Bitnami's image that are no line by themselves.
+// bitnamiRest are the variables of Bitnami's image that don't stand for a line each.
 const bitnamiRest = "| `ZOO_SERVER_ID` | `1` | `myid` |\n" +
 	"| `WARREN_MIN_SERVER_ID` | | `myid` of a pod without `ZOO_SERVER_ID`: this number, and the one at the end of " +
 	"`POD_NAME` or `HOSTNAME`; Warren's own |\n" +
-	"| `ZOO_SERVERS` | | a list of `host:port:port` or `host:port:port::id`, with `:observer` behind the ports of " +
+	"| `ZOO_SERVERS` | | a list of `host:port:port` or `host:port:port::id`, with `:observer` after the ports of " +
 	"observers: `server.N=` lines, if there are two or more, or `ZOO_RECONFIG_ENABLED` |\n" +
 	"| `ZOO_ENABLE_AUTH` | `no` | `sessionRequireClientSASLAuth=true`, `authProvider.1=`, a JAAS " +
 	"file with these: |\n" +
@@ -80,13 +80,13 @@ const bitnamiRest = "| `ZOO_SERVER_ID` | `1` | `myid` |\n" +
 	"| `ZOO_HEAP_SIZE`, `ZOO_HC_TIMEOUT` | | none: there is no heap to set, and `warren health` has `--timeout` |\n\n"
 
 const referenceTail = "## While the server runs\n\n" +
-	"The column *restart* says whether a changed setting needs one. Three things change without:\n\n" +
+	"The column *restart* says whether a changed setting needs one. Three things change without a restart:\n\n" +
 	"| what | how |\n| --- | --- |\n" +
-	"| `warren.logLevel` | SIGHUP makes the server read its file again; or `warren loglevel` |\n" +
-	"| the content of key stores and trust stores | read again when the files change (`client.certReload`, " +
-	"`sslQuorumReloadCertFiles`), those of the client ports also by SIGHUP |\n" +
+	"| `warren.logLevel` | SIGHUP makes the server reread its file; or use `warren loglevel` |\n" +
+	"| the content of key stores and trust stores | reloaded when the files change (`client.certReload`, " +
+	"`sslQuorumReloadCertFiles`); those of the client ports also on SIGHUP |\n" +
 	"| the servers of the ensemble, with their roles and ports | `reconfig`, if `reconfigEnabled=true` |\n\n" +
-	"A unit of *ms* means that the file has a number of milliseconds, whatever the default is written in.\n\n"
+	"The unit *ms* means that the file has a number of milliseconds, even if the default is shown in another unit.\n\n"
 
 // TestReference compares docs/CONFIGURATION.md with the settings.
 func TestReference(t *testing.T) {
@@ -109,9 +109,9 @@ func reference(t *testing.T) string {
 	for _, line := range imageLines {
 		fmt.Fprintf(&b, "| `%s` | `%s` | `%s=` |\n", line[1], imageDefaults[line[1]], line[0])
 	}
-	fmt.Fprintf(&b, "| `ZOO_SERVERS` | `%s` | one line a word |\n", imageDefaults["ZOO_SERVERS"])
+	fmt.Fprintf(&b, "| `ZOO_SERVERS` | `%s` | one line per word |\n", imageDefaults["ZOO_SERVERS"])
 	b.WriteString("| `ZOO_4LW_COMMANDS_WHITELIST` | | `4lw.commands.whitelist=` |\n" +
-		"| `ZOO_CFG_EXTRA` | | one line a word |\n")
+		"| `ZOO_CFG_EXTRA` | | one line per word |\n")
 	fmt.Fprintf(&b, "| `ZOO_CONF_DIR` | `%s` | |\n| `ZOO_MY_ID` | `1` | `myid` |\n\n", imageDefaults["ZOO_CONF_DIR"])
 	b.WriteString(referenceBitnami)
 	for _, l := range slices.Concat(bitnamiBasics, bitnamiClientTLS, bitnamiQuorumTLS) {

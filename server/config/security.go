@@ -170,7 +170,7 @@ type TLS struct {
 	Protocol string
 	// EnabledProtocols are the versions of TLS; default the value of Protocol.
 	EnabledProtocols []string
-	// CipherSuites are the cipher suites, by the names that Java has for them; without it those of Go.
+	// CipherSuites are the cipher suites, by their names in Java; without it, Go's defaults.
 	CipherSuites []string
 	// ClientAuth is whether the connecting side shows a certificate: none, want (it may) or need (it must); default
 	// need.
@@ -183,7 +183,7 @@ type TLS struct {
 	AllowReverseDNSLookup bool
 	// CRL checks the revocation lists in the trust store; default false.
 	CRL bool
-	// OCSP asks the issuer whether a certificate is revoked, which Warren refuses at the start; default false.
+	// OCSP asks the issuer whether a certificate is revoked; Warren refuses to start with it; default false.
 	OCSP bool
 	// HandshakeDetectionTimeout is how long a port that takes TLS waits for the first byte; default 5s.
 	HandshakeDetectionTimeout time.Duration
