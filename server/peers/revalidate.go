@@ -5,7 +5,8 @@ import "github.com/seed94657493/warren/proto"
 // Revalidated is the answer of a leader to a learner that has asked about a session. A learner numbers its questions,
 // in the zxid of the packet, because a client that gives up a connection and comes back asks again before the first
 // answer is there: that one says nothing of what the client has asked for since. Not every question is answered. A
-// leader in Java returns the zxid of the question, a Warren leader appends it to the data. Source: quorum-protocol 8.4.
+// leader in Java returns the zxid of the question, a Warren leader appends it to the data.
+// Source: quorum-protocol 8.4.
 type Revalidated struct {
 	Session  proto.SessionID
 	Valid    bool

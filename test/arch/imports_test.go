@@ -143,7 +143,8 @@ var layers = map[string]layer{
 		why: "configuration is read by all parts of a server, so it may know none of them"},
 	"server/internal/formats": {others: []string{"github.com/klauspost/compress", "go.yaml.in/yaml/v3"},
 		why: "data is laid out without a visitor, a page and a server"},
-	"server/internal/outcomes": {ours: []string{"proto", "server/internal/env", "server/rebuild", "wal"},
+	"server/internal/outcomes": {ours: []string{"internal/sched", "proto",
+		"server/internal/env", "server/rebuild", "wal"},
 		why: "what has become of a request is read from the log, whoever asks"},
 	"server/internal/past": {ours: []string{"proto", "server/rebuild", "snapshot", "wal"},
 		tests: []string{module + "/wal/vfs"}, // files in memory

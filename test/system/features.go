@@ -25,7 +25,7 @@ const (
 	Damage   Feature = "damage"   // files of servers that are down are damaged
 	Exchange Feature = "exchange" // servers get the directories of others, or their own as they were earlier
 	Clocks   Feature = "clocks"   // clocks jump while leases are held
-	Outcomes Feature = "outcomes" // clients ask what has become of their requests, and send again what was not executed
+	Outcomes Feature = "outcomes" // clients ask what has become of their requests, and send others again
 )
 
 var allFeatures = []Feature{Reconfig, Local, ReadOnly, Quota, Priority, Damage, Exchange, Clocks, Outcomes}

@@ -19,8 +19,8 @@ func (c *client) lose() {
 	var lost []*request
 	for _, q := range c.conn.pending {
 		switch q.op {
-		case proto.OpAuth, proto.OpPing, proto.OpSetWatches, proto.OpSetWatches2, proto.OpCloseSession, proto.OpOutcomes,
-			proto.OpCheck:
+		case proto.OpAuth, proto.OpPing, proto.OpSetWatches, proto.OpSetWatches2, proto.OpCloseSession,
+			proto.OpOutcomes, proto.OpCheck:
 		default:
 			lost = append(lost, q)
 		}
@@ -79,7 +79,8 @@ func (c *client) learned(s *session, it *item) error {
 			again = append(again, q)
 			continue
 		case q.never:
-			return broken(Outcome, "session %v, xid %d was executed at %v, and was said never to be", s.id, q.xid, o.Zxid)
+			return broken(Outcome, "session %v, xid %d was executed at %v, and was said never to be", s.id, q.xid,
+				o.Zxid)
 		}
 		q.told = o
 		c.w.outcomes++
@@ -98,7 +99,8 @@ func (c *client) sendAgain() {
 	for len(s.lost) > 0 && !c.broken {
 		q := s.lost[0]
 		s.lost = s.lost[1:]
-		a := asked{Request: wire.Request{Op: q.op, Body: q.body, Xid: q.xid, FixedXid: true}, path: q.path, watch: q.watch}
+		a := asked{path: q.path, watch: q.watch}
+		a.Request = wire.Request{Op: q.op, Body: q.body, Xid: q.xid, FixedXid: true}
 		if q.op.IsWrite() {
 			c.w.repeats++
 		}
@@ -111,8 +113,8 @@ func (c *client) sendAgain() {
 func (q *request) toldRight(zxid proto.Zxid, want model.Result) error {
 	o := q.told
 	if o.Zxid != zxid || o.Err != want.Err {
-		return broken(Outcome, "%v xid %d was said to be executed at %v with %v, and was at %v with %v", q.op, q.xid, o.Zxid,
-			o.Err.Name(), zxid, want.Err.Name())
+		return broken(Outcome, "%v xid %d was said to be executed at %v with %v, and was at %v with %v", q.op, q.xid,
+			o.Zxid, o.Err.Name(), zxid, want.Err.Name())
 	}
 	isSame := bytes.Equal(o.Body, want.Body)
 	switch {
@@ -142,6 +144,6 @@ func sameWrite(a, b *proto.Reader) bool {
 	var got, is proto.Stat
 	got.Decode(a)
 	is.Decode(b)
-	return a.Err() == nil && a.Len() == 0 && got.Mzxid == is.Mzxid && got.Mtime == is.Mtime && got.Version == is.Version &&
-		got.DataLength == is.DataLength
+	return a.Err() == nil && a.Len() == 0 && got.Mzxid == is.Mzxid && got.Mtime == is.Mtime &&
+		got.Version == is.Version && got.DataLength == is.DataLength
 }

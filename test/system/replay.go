@@ -423,7 +423,8 @@ func (r *replay) reply(
 			r.m.Authenticate(c.number, id)
 		}
 		return nil
-	case asked.op == proto.OpPing, asked.op == proto.OpSync, asked.op == proto.OpOutcomes, asked.op == proto.OpCloseSession && r.isLocal(c.session):
+	case asked.op == proto.OpPing, asked.op == proto.OpSync, asked.op == proto.OpOutcomes,
+		asked.op == proto.OpCloseSession && r.isLocal(c.session):
 		return nil
 	case asked == q:
 		if asked.floor >= zxid {
