@@ -20,7 +20,7 @@ type AuditEntry struct {
 	IP        string `json:"ip" doc:"address of the client; empty for what the server did itself"`
 	Session   string `json:"session" doc:"of the client, hexadecimal"`
 	Operation string `json:"operation" doc:"as ZooKeeper names it"`
-	Znode     string `json:"znode" doc:"path, with tabs and control characters escaped; empty if it has none"`
+	Znode     string `json:"znode" doc:"path of the znode, with control characters escaped; empty if the line has none"`
 	Result    string `json:"result" doc:"success, failure, or invoked if the outcome is not known"`
 	Detail    string `json:"detail" doc:"the other fields"`
 }
