@@ -85,7 +85,8 @@ func (j *judge) young(since time.Time, short time.Duration) bool {
 // excused reports whether a server that does not serve is expected to do so soon: it was drained and is being
 // restarted, or it has just begun.
 func (j *judge) excused(s *Server) bool {
-	return j.young(s.Drained, stopped) || s.Known() && j.led && (j.young(s.Began, starts) || j.young(s.Since, settles))
+	return j.young(s.Drained, stopped) ||
+		s.Known() && (j.led || s.Mode == "standalone") && (j.young(s.Began, starts) || j.young(s.Since, settles))
 }
 
 // server tells what is wrong with one server.

@@ -234,3 +234,13 @@ func TestMerge(t *testing.T) {
 		[]Server{all[0]})
 	require.Len(t, merged, 3)
 }
+
+// A server that stands alone is no error in the moment in which it starts or stops.
+func TestAloneBetween(t *testing.T) {
+	alone := Server{ID: NoServer, Mode: "standalone", Heard: now, Since: now}
+	found := Ensemble([]Server{alone}, now.Add(time.Second), LagMax)
+	require.Len(t, found, 1)
+	require.Equal(t, Notice, found[0].Severity, "%+v", found)
+	found = Ensemble([]Server{alone}, now.Add(time.Minute), LagMax)
+	require.Equal(t, Error, found[0].Severity, "%+v", found)
+}

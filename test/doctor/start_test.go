@@ -231,7 +231,7 @@ func TestNamesThatDoNotResolve(t *testing.T) {
 	require.Equal(t, doctor.Error, v.names(t, "binding port").Severity)
 
 	alone := cluster.New(t, cluster.Options{Settings: map[string]string{"clientPortAddress": "zk1..example"}})
-	refuses(t, alone, "no such host") // it has never had an address
+	refuses(t, alone, "this name has no address") // it has never had an address
 	v = examine(t, "--no-measure", "--config", filepath.Join(alone.Dir(), "zoo.cfg"))
 	f = v.names(t, "host name of a client port does not resolve: listening on its last known address")
 	require.Equal(t, doctor.Error, f.Severity)

@@ -141,6 +141,9 @@ func (f *Facts) Keep() {
 		f.countNumbers()
 		f.lookAround()
 		f.lastTree()
+		if f.Stopping.IsOpen() {
+			return // that it serves nobody is no trouble
+		}
 		f.tell(f.Findings(), f.Runtime.Now())
 		if f.Stopping.WaitFor(keepEvery) {
 			return
