@@ -58,13 +58,6 @@ func TestRWMutexExcludes(t *testing.T) {
 func TestRWMutexOrderAndWakeUps(t *testing.T) {
 	root, observer := rootOf(t), dial(t)
 	var events atomic.Int32
-	looked := make(chan struct{}, 100) // at the znode to wait for: the watch is set
-	hooks := client.WithHooks(client.Hooks{Event: func(client.Event) { events.Add(1) },
-		End: func(_ context.Context, r client.OpResult) {
-			if r.Op == "getData" && r.Err == nil {
-				looked <- struct{}{}
-			}
-		}})
 	granted := make(chan string, 8)
 	holds := make(chan *recipes.Hold, 8)
 	var all sync.WaitGroup
@@ -76,7 +69,13 @@ func TestRWMutexOrderAndWakeUps(t *testing.T) {
 		return events.Load()
 	}
 	start := func(name string, lock func(m *recipes.RWMutex, ctx context.Context) (*recipes.Hold, error), n int) {
-		c := dial(t, hooks)
+		looked := make(chan struct{}, 100) // at the znode to wait for, or at its own: the watch is set
+		c := dial(t, client.WithHooks(client.Hooks{Event: func(client.Event) { events.Add(1) },
+			End: func(_ context.Context, r client.OpResult) {
+				if r.Op == "getData" && r.Err == nil {
+					looked <- struct{}{}
+				}
+			}}))
 		clients = append(clients, c)
 		m := recipes.NewRWMutex(c, root)
 		all.Go(func() {
@@ -88,9 +87,7 @@ func TestRWMutexOrderAndWakeUps(t *testing.T) {
 			holds <- h
 		})
 		awaitChildren(t, observer, root, n)
-		if n > 1 {
-			<-looked
-		}
+		<-looked
 	}
 	start("r1", (*recipes.RWMutex).RLock, 1)
 	require.Equal(t, "r1", <-granted)
