@@ -103,13 +103,21 @@ const moveXid = math.MinInt32
 func (r *replay) origin(t *txn, h *proto.TxnHeader, rd proto.Reader) (open []*request) {
 	failed, code := h.Type == proto.OpError, codeOf(h.Type, rd)
 	var all []*request
+	var late *request // it arrives when its client has gone elsewhere, and is refused
+	isAnswer := false
 	for _, q := range r.requests[requestID{h.ClientID, h.Cxid}] {
 		switch {
-		case q.told != nil && q.told.Zxid == t.zxid, q.never && !r.done[q] && code == proto.ErrSessionMoved:
-			return []*request{q} // the latter is refused, since its client has gone elsewhere
+		case q.told != nil && q.told.Zxid == t.zxid:
+			return []*request{q}
+		case q.never && !r.done[q] && isRefusal(code):
+			late = q
 		case q.told == nil && !q.never:
 			all = append(all, q)
+			isAnswer = isAnswer || q.reply != nil && q.reply.zxid == t.zxid && q.floor < t.zxid
 		}
+	}
+	if late != nil && !isAnswer {
+		return []*request{late}
 	}
 	if len(all) <= 1 {
 		return all
