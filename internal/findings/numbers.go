@@ -171,7 +171,7 @@ func Certificate(of string, ends, now time.Time) []Finding {
 	switch left := ends.Sub(now); {
 	case ends.IsZero():
 	case left <= 0:
-		all.add(Critical, "certificate", remedy, "%s expired at %s: whoever checks it does not connect", of,
+		all.add(Critical, "certificate", remedy, "%s expired at %s: whatever verifies it refuses to connect", of,
 			ends.UTC().Format(time.RFC3339))
 	case left < CertificateSoon:
 		all.add(Warning, "certificate", remedy, "%s expires at %s", of, ends.UTC().Format(time.RFC3339))

@@ -31,7 +31,7 @@ type Server struct {
 	Began    time.Time `json:"began,omitzero"`     // of the process
 	Clock    time.Time `json:"clock,omitzero"`     // its own, when it answered
 	Version  string    `json:"version,omitempty"`
-	// AdminPort is the port of its admin server; 0 if it has none or does not tell.
+	// AdminPort is the port of its admin server; 0 if it has none or has not reported it.
 	AdminPort int `json:"adminPort,omitempty"`
 	// Mode is as the word srvr tells it: leader, follower, observer, standalone, read-only or looking; empty if it
 	// does not serve and tells no more. Since is when it got it; zero if that is not known.

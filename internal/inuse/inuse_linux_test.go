@@ -56,7 +56,7 @@ func TestOtherErrors(t *testing.T) {
 	require.NoError(t, Explain(nil))
 }
 
-// What may not be read is said in words.
+// Where the process cannot be identified, the message says why.
 func TestHolderOf(t *testing.T) {
 	proc := t.TempDir()
 	at := netip.MustParseAddrPort("127.0.0.1:2181")
