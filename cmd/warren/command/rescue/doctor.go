@@ -67,7 +67,8 @@ func newDoctorCommand() *cobra.Command {
 	flags.BoolVar(&o.noMeasure, "no-measure", false,
 		"do not measure the disk, which writes a small file and removes it")
 	flags.Int64Var(&o.maxFrame, "max-frame", 0xfffff, "jute.maxbuffer of the clients, in bytes")
-	flags.IntVar(&o.adminPort, "admin-port", 8080, "admin port of the servers, for their clocks; 0: not asked")
+	flags.IntVar(&o.adminPort, "admin-port", 8080,
+		"admin port of servers of ZooKeeper, asked for their clocks; 0: not asked")
 	cli.AddTimeout(flags, &o.timeout, 5*time.Second, "how long to wait for a server")
 	flags.Int64Var(&o.maxLag, "max-lag", 10_000, "txns a server may be behind its leader")
 	return cmd

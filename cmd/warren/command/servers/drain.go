@@ -50,9 +50,9 @@ func newDrainCommand() *cobra.Command {
 			"Meanwhile /readyz of the server answers 503. The server still votes, and follows or leads, as\n" +
 			"before. A client that knows only this server can't connect while it is drained: its session expires\n" +
 			"after the session timeout. A standalone server can't be drained.",
-		Example: "  warren drain --admin http://zk1:8080/commands --auth-file super.txt\n" +
-			"  warren drain --admin http://zk1:8080/commands --auth-file super.txt --dry-run\n" +
-			"  warren drain --admin http://zk1:8080/commands --auth-file super.txt --resume",
+		Example: "  warren drain -s zk1 --auth-file super.txt\n" +
+			"  warren drain -s zk1 --auth-file super.txt --dry-run\n" +
+			"  warren drain -s zk1 --auth-file super.txt --resume",
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
@@ -70,7 +70,7 @@ func newDrainCommand() *cobra.Command {
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show what would happen, and change nothing")
 	flags.DurationVar(&o.wait, "wait", 10*time.Minute,
 		"how long to wait until the server has no clients; 0: not at all")
-	o.addTo(flags)
+	o.addTo(cmd)
 	return cmd
 }
 

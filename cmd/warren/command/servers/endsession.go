@@ -22,7 +22,7 @@ func newEndSessionCommand() *cobra.Command {
 			"exit\n" +
 			"code is 1 and nothing happens.",
 		Example: "  warren end-session 0x100003a5c2e0007 --auth-file super.txt --dry-run\n" +
-			"  warren end-session s-3fb60a91c2d4 --admin http://zk1:8080/commands --auth-file super.txt",
+			"  warren end-session s-3fb60a91c2d4 -s zk1 --auth-file super.txt",
 		Args: cli.OneArgument("which session?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var done struct {
@@ -48,6 +48,6 @@ func newEndSessionCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would happen, and change nothing")
-	o.addTo(cmd.Flags())
+	o.addTo(cmd)
 	return cmd
 }

@@ -22,8 +22,8 @@ func newLeadCommand() *cobra.Command {
 			"happens if that server leads already.\n\n" +
 			"If the server goes away meanwhile, or doesn't answer within half a tickTime, another one leads, and\n" +
 			"the exit code is 1.",
-		Example: "  warren lead 2 --admin http://zk3:8080/commands --auth-file super.txt\n" +
-			"  warren lead 2 --admin http://zk3:8080/commands --auth-file super.txt --dry-run",
+		Example: "  warren lead 2 -s zk3 --auth-file super.txt\n" +
+			"  warren lead 2 -s zk3 --auth-file super.txt --dry-run",
 		Args: cli.OneArgument("name the id of the server that is to lead"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to, err := strconv.ParseInt(args[0], 10, 64)
@@ -50,6 +50,6 @@ func newLeadCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "check whether it would work, and change nothing")
-	o.addTo(cmd.Flags())
+	o.addTo(cmd)
 	return cmd
 }

@@ -21,8 +21,8 @@ func newLogLevelCommand() *cobra.Command {
 			"level returns after that time, or when the server stops. A restart, or SIGHUP with warren.logLevel\n" +
 			"in the configuration, sets the level of the configuration again. The change itself is always a line\n" +
 			"in the log.",
-		Example: "  warren loglevel --admin http://zk1:8080/commands --auth-file super.txt\n" +
-			"  warren loglevel debug --for 10m --admin http://zk1:8080/commands --auth-file super.txt",
+		Example: "  warren loglevel -s zk1 --auth-file super.txt\n" +
+			"  warren loglevel debug --for 10m -s zk1 --auth-file super.txt",
 		Args: cli.AtMostOneArgument,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request := map[string]any{"dry_run": dryRun}
@@ -56,6 +56,6 @@ func newLogLevelCommand() *cobra.Command {
 	}
 	cmd.Flags().DurationVar(&last, "for", 0, "time after which the former level returns; 0: never")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "check whether it would work, and change nothing")
-	o.addTo(cmd.Flags())
+	o.addTo(cmd)
 	return cmd
 }

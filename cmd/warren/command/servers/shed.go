@@ -19,7 +19,7 @@ func newShedCommand() *cobra.Command {
 			"random, each as soon as the client has been answered. The clients connect again, to any server, and\n" +
 			"go on with their sessions. ZooKeeper has the same command since 3.10 (shed_connections). `warren\n" +
 			"balance` does this for a whole ensemble after a rolling restart.",
-		Example: "  warren shed 33 --admin http://zk1:8080/commands --auth-file super.txt",
+		Example: "  warren shed 33 -s zk1 --auth-file super.txt",
 		Args:    cli.OneArgument("which percentage of the clients?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			percent, err := strconv.Atoi(args[0])
@@ -37,6 +37,6 @@ func newShedCommand() *cobra.Command {
 			return err
 		},
 	}
-	o.addTo(cmd.Flags())
+	o.addTo(cmd)
 	return cmd
 }
