@@ -57,7 +57,8 @@ func (o *operators) adminKeys() (*keystore.Keys, error) {
 		return nil, nil
 	}
 	if o.Config.QuorumTLS.KeyStore.Location == "" {
-		return nil, &ConfigError{Err: o.Config.About(errAdminKeys, "admin.forceHttps", "admin.portUnification")}
+		return nil, &ConfigError{Err: o.Config.About(errAdminKeys, "admin.forceHttps",
+			"admin.portUnification")}
 	}
 	material := o.Config.QuorumTLS
 	material.ClientHostnameVerification = false // clients of the admin server are people and scrapers, not hosts
@@ -67,7 +68,8 @@ func (o *operators) adminKeys() (*keystore.Keys, error) {
 	}
 	keys, err := keystore.Open(o.FS, &material, o.Log)
 	if err != nil {
-		return nil, &ConfigError{Err: keystore.Located(fmt.Errorf("the admin server: %w", err), o.Config, "ssl.quorum.")}
+		return nil, &ConfigError{Err: keystore.Located(fmt.Errorf("the admin server: %w", err), o.Config,
+			"ssl.quorum.")}
 	}
 	return keys, nil
 }
