@@ -26,10 +26,10 @@ func newBackupCommand() *cobra.Command {
 		Use:   "backup",
 		Short: "Back up a running server, and check, list and prune backups",
 		Long: "A backup has snapshots, the txns since, and a manifest with checksums. The first run copies a\n" +
-			"snapshot and the log after it; every later run copies only the txns since the run before. `warren\n" +
-			"restore` brings back any moment that the backup covers.\n\n" +
-			"A backup is a folder, or s3://BUCKET/PREFIX in any store that speaks S3. Credentials come from the\n" +
-			"environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), from the profile\n" +
+			"snapshot and the log after it; every later run copies only the txns since the run before.\n" +
+			"`warren restore` brings back any moment that the backup covers.\n\n" +
+			"A backup is a folder, or s3://BUCKET/PREFIX in any store that speaks S3. Credentials come from\n" +
+			"the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), from the profile\n" +
 			"AWS_PROFILE in ~/.aws, or from the role of the machine or of the service account.",
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -63,8 +63,8 @@ func newBackupCreateCommand() *cobra.Command {
 		Short: "Start a backup, or add what is new to it",
 		Long: "Copies what is new from the data directory DATA_DIR, or from that of --config, into BACKUP, a " +
 			"folder\n" +
-			"or s3://BUCKET/PREFIX. The server may be running, ours or ZooKeeper's. If its log no longer reaches\n" +
-			"back to the end of the backup, a snapshot is added. In an ensemble, the end of a server's log may\n" +
+			"or s3://BUCKET/PREFIX. The server, Warren's or ZooKeeper's, may be running. If its log no longer\n" +
+			"reaches back to the end of the backup, a snapshot is added. In an ensemble, the end of a server's log may\n" +
 			"hold txns that are not committed: --committed leaves out those that the server has not applied yet,\n" +
 			"and --until those after a zxid.\n\n" +
 			"What is stored in a bucket is read back and compared. If a run fails, the backup is the one that " +

@@ -45,11 +45,11 @@ func newDoctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor [DATA_DIR | HOST:PORT...]",
 		Short: "Find out what is wrong with servers or a data directory, and what to do about it",
-		Long: "Looks at running servers, at data directories, or, with --config, at a zoo.cfg and the directories\n" +
-			"that it names, and prints what is wrong, the most urgent first, with a remedy. Without arguments it\n" +
-			"asks 127.0.0.1:2181. Servers may be ours or ZooKeeper's. They are asked with four-letter words, all\n" +
-			"of which except srvr must be allowed by 4lw.commands.whitelist (mntr, conf, cons, hash). A data\n" +
-			"directory may be in use. Nothing is changed.\n\n" +
+		Long: "Looks at running servers, at data directories, or, with --config, at a zoo.cfg and the\n" +
+			"directories that it names, and prints what is wrong, the most urgent first, with a remedy.\n" +
+			"Without arguments it asks 127.0.0.1:2181. Servers may be Warren's or ZooKeeper's. They are asked\n" +
+			"with four-letter words, all of which except srvr must be allowed by 4lw.commands.whitelist\n" +
+			"(mntr, conf, cons, hash). A data directory may be in use. Nothing is changed.\n\n" +
 			"The exit code is 0 if nothing is wrong, 1 if there are warnings, and 2 if there are errors.",
 		Example: "  warren doctor zk1:2181 zk2:2181 zk3:2181\n" +
 			"  warren doctor /var/lib/zookeeper\n" +

@@ -85,7 +85,8 @@ func newRecoverCommand() *cobra.Command {
 	o.AddTo(flags)
 	flags.StringVar(&o.to, "to", "", "folder for the backup with which the new history begins")
 	flags.StringVar(&o.from, "from", "", "a copy of that folder, on another server")
-	flags.Int64SliceVar(&o.giveUp, "give-up", nil, "ids of servers whose data is given up")
+	flags.Int64SliceVar(&o.giveUp, "give-up", nil, "`IDS` of servers whose data is given up")
+	flags.Lookup("give-up").DefValue = ""
 	flags.StringArrayVar(&o.at, "server", nil,
 		"ID=HOST:CLIENT_PORT/ADMIN_PORT: where a server is asked, if not at the host of its line")
 	flags.IntVar(&o.adminPort, "admin-port", 0,

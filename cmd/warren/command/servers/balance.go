@@ -32,14 +32,12 @@ func newBalanceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "balance HOST:PORT | URL...",
 		Short: "Even out the clients of an ensemble's servers after a rolling restart",
-		Long: "Asks the admin server of each named server how many clients it has, and ends connections, as " +
-			"`warren\n" +
-			"shed` does, at those that have more than their share by over --tolerance percent. The clients\n" +
-			"connect again, to any server, and go on with their sessions. After --pause it looks again, and " +
-			"stops\n" +
-			"when no server has too many. After --rounds rounds it gives up with exit code 1. Name all servers\n" +
-			"that take clients, by their client ports or by the URLs of their admin commands. Drained servers\n" +
-			"don't count.\n\n" +
+		Long: "Asks the admin server of each named server how many clients it has, and closes connections, as\n" +
+			"`warren shed` does, at those that exceed their share by more than --tolerance percent. The\n" +
+			"clients reconnect, to any server, and keep their sessions. After --pause it looks again, and\n" +
+			"stops when no server has too many. After --rounds rounds it gives up with exit code 1. Name all\n" +
+			"servers that take clients, by their client ports or by the URLs of their admin commands. Drained\n" +
+			"servers don't count.\n\n" +
 			"Where clients go is up to them: a ZooKeeper client takes the next server of a list that it has\n" +
 			"shuffled.",
 		Example: "  warren balance zk1 zk2 zk3 --auth-file super.txt --dry-run\n" +

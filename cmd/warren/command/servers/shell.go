@@ -50,7 +50,7 @@ func newShellCommand() *cobra.Command {
 		Short:   "Look at and change znodes, like zkCli.sh",
 		Long: "Runs one COMMAND; without one, the lines of standard input, or what you type at a terminal.\n" +
 			"Commands, their flags, texts and exit codes are those of zkCli.sh; `warren shell help` lists them,\n" +
-			"with export, import, find, tree and watch, which are ours. zkCli.sh's own flags may be written with\n" +
+			"with export, import, find, tree and watch, which are Warren's. zkCli.sh's own flags may be written with\n" +
 			"one dash. Only results are printed; under the name zkCli.sh, to which a link may point, it greets and\n" +
 			"reports the state of the session as that does.\n\n" +
 			"At a terminal, Tab completes commands, flags, paths and ACLs, the arrows and Ctrl-P and Ctrl-N walk\n" +
