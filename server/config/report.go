@@ -15,9 +15,9 @@ func (c *Config) Given(key string) bool {
 	return given
 }
 
-// About returns an error as a Problem of the first of these settings that was made, with its place and its value. It is
-// for what shows only when a setting is used, such as a file that cannot be read. If none of them was made, it returns
-// the error as it is, and so it does with a Problem. The keys are as in Given.
+// About returns an error as a Problem of the first of these settings that was made, with its place and its value. It
+// is for what shows only when a setting is used, such as a file that cannot be read. If none of them was made, or the
+// error is a Problem already, it returns the error as it is. The keys are as in Given.
 func (c *Config) About(err error, keys ...string) error {
 	i := slices.IndexFunc(keys, c.Given)
 	var placed *Problem

@@ -86,8 +86,8 @@ func TestWordsOfTheReadmeFollowFromFigures(t *testing.T) {
 	}{
 		{"needs about a quarter of the memory", 0.2, 0.3, []float64{bench("resident memory with them", 1)[0] /
 			bench("resident memory with them", 2)[0]}},
-		{"recovers from a dead leader in a tenth of the time", 0, 0.1, []float64{bench("leader killed (SIGKILL)", 1)[0] /
-			bench("leader killed (SIGKILL)", 2)[0]}},
+		{"recovers from a dead leader in a tenth of the time", 0, 0.1, []float64{
+			bench("leader killed (SIGKILL)", 1)[0] / bench("leader killed (SIGKILL)", 2)[0]}},
 		{"starts in under a second", 0, 1, bench("restart until served, s", 1)},
 		{"a single client writing to three servers gets 1.4 to 1.5 times as much done", 1.395, 1.545, []float64{
 			bench("setData, 1 x 1", 3)[1], bench("setData, 1 x 1", 4)[1]}},
