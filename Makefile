@@ -138,7 +138,7 @@ dist: ## all that can be installed: archives for every platform, deb, rpm, image
 	$(GO) run ./test/archives -sums
 
 dist-test: dist ## each of them is reproducible, installed where nothing else is, and run as an ensemble; takes root
-	cd test/packaging && export GOWORK=off GOFLAGS=-p=1 && $(GO) vet . && $(GO) test -count=1 -v .
+	cd test/packaging && export GOWORK=off GOFLAGS=-p=1 && $(GO) vet . && $(GO) test -count=1 -timeout $(HANG) -v .
 
 push: ## the image of dist, for each architecture, to IMAGE, a name with a registry
 	test -n '$(IMAGE)' && cd test/packaging && GOWORK=off GOFLAGS=-p=1 $(GO) run . -dist ../../dist -push '$(IMAGE)'

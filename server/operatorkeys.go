@@ -52,12 +52,13 @@ func (o *operators) adminKeys() (*keystore.Keys, error) {
 	a := &o.Config.Admin
 	if !a.ForceHTTPS && !a.PortUnification {
 		if a.NeedClientAuth {
-			return nil, &ConfigError{Err: errAdminTLS}
+			return nil, &ConfigError{Err: o.Config.About(errAdminTLS, "admin.needClientAuth")}
 		}
 		return nil, nil
 	}
 	if o.Config.QuorumTLS.KeyStore.Location == "" {
-		return nil, &ConfigError{Err: errAdminKeys}
+		return nil, &ConfigError{Err: o.Config.About(errAdminKeys, "admin.forceHttps",
+			"admin.portUnification")}
 	}
 	material := o.Config.QuorumTLS
 	material.ClientHostnameVerification = false // clients of the admin server are people and scrapers, not hosts
@@ -67,7 +68,8 @@ func (o *operators) adminKeys() (*keystore.Keys, error) {
 	}
 	keys, err := keystore.Open(o.FS, &material, o.Log)
 	if err != nil {
-		return nil, &ConfigError{Err: fmt.Errorf("the admin server: %w", err)}
+		return nil, &ConfigError{Err: keystore.Located(fmt.Errorf("the admin server: %w", err), o.Config,
+			"ssl.quorum.")}
 	}
 	return keys, nil
 }
@@ -79,7 +81,8 @@ func (o *operators) exporterKeys() (*keystore.Keys, error) {
 		CipherSuites: m.CipherSuites, ClientAuth: clientAuth(m)}
 	keys, err := keystore.Open(o.FS, &material, o.Log)
 	if err != nil {
-		return nil, &ConfigError{Err: fmt.Errorf("the metrics exporter: %w", err)}
+		return nil, &ConfigError{Err: keystore.Located(fmt.Errorf("the metrics exporter: %w", err), o.Config,
+			"metricsProvider.ssl.")}
 	}
 	if keys.Server() == nil {
 		return nil, &ConfigError{Err: errExporterKeys}

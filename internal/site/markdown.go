@@ -6,21 +6,23 @@ import (
 	"html"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	tables "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 )
 
-// markdown reads CommonMark with GitHub's tables. Raw HTML is not let through; comments in it vanish.
+// markdown reads CommonMark with GitHub's tables and checklists. Raw HTML is not let through; comments in it vanish.
 var markdown = goldmark.New(goldmark.WithExtensions(extension.NewTable(
-	extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))), goldmark.WithRendererOptions(
-	renderer.WithNodeRenderers(util.Prioritized(codeBlocks{}, 100))))
+	extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)), extension.TaskList),
+	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(code{}, 100))))
 
 // section is a part of a page below one heading.
 type section struct {
@@ -61,6 +63,8 @@ func (s *Site) parse(p *page) (ast.Node, []*section, error) {
 			hidden = append(hidden, n)
 		case *ast.RawHTML:
 			problems = append(problems, fmt.Errorf("%s: HTML in a paragraph: %s", p.file, n.Segments.Value(p.text)))
+		case *tables.Table:
+			widen(n, p.text)
 		case *ast.Link:
 			n.Destination = []byte(s.link(p, string(n.Destination)))
 		case *ast.Image:
@@ -84,6 +88,33 @@ func (s *Site) parse(p *page) (ast.Node, []*section, error) {
 		c.Parent().RemoveChild(c.Parent(), c)
 	}
 	return doc, sections, errors.Join(problems...)
+}
+
+// columnsMany is from how many columns on a table needs help to leave room for its sentences.
+const columnsMany = 5
+
+// widen marks the column of a table that has most to say.
+func widen(table *tables.Table, source []byte) {
+	if len(table.Alignments) < columnsMany {
+		return
+	}
+	says := make([]int, len(table.Alignments))
+	each := func(do func(column int, cell ast.Node)) {
+		for row := table.FirstChild(); row != nil; row = row.NextSibling() {
+			column := 0
+			for cell := row.FirstChild(); cell != nil; cell = cell.NextSibling() {
+				do(column, cell)
+				column++
+			}
+		}
+	}
+	each(func(column int, cell ast.Node) { says[column] += len(plain(cell, source)) })
+	most := slices.Index(says, slices.Max(says))
+	each(func(column int, cell ast.Node) {
+		if column == most {
+			cell.SetAttributeString("class", []byte("wide"))
+		}
+	})
 }
 
 // selfLink returns the link that a reader copies to point others to a section.
@@ -170,13 +201,36 @@ func (s *Site) link(from *page, to string) string {
 // relative returns how a file of the site names another.
 func relative(from, to string) string { return strings.Repeat("../", strings.Count(from, "/")) + to }
 
-// codeBlocks renders code, with its comments marked.
-type codeBlocks struct{}
+// code renders code: blocks with their comments marked, and names in tables so that a narrow column can break them.
+type code struct{}
 
 // RegisterFuncs implements renderer.NodeRenderer.
-func (codeBlocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
-	r.Register(ast.KindFencedCodeBlock, renderCode)
-	r.Register(ast.KindCodeBlock, renderCode)
+func (code) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(ast.KindFencedCodeBlock, renderBlock)
+	r.Register(ast.KindCodeBlock, renderBlock)
+	r.Register(ast.KindCodeSpan, renderSpan)
+}
+
+// A name may be broken behind a sign and before a capital letter.
+var (
+	behindSigns = regexp.MustCompile(`([._/,])(\w)`)
+	atCapitals  = regexp.MustCompile(`([a-z])([A-Z])`)
+)
+
+func renderSpan(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	var b strings.Builder
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		b.Write(c.(*ast.Text).Segment.Value(source))
+	}
+	text := html.EscapeString(strings.ReplaceAll(b.String(), "\n", " "))
+	if isIn(n, tables.KindTableCell) {
+		text = behindSigns.ReplaceAllString(atCapitals.ReplaceAllString(text, "$1<wbr>$2"), "$1<wbr>$2")
+	}
+	_, err := fmt.Fprintf(w, "<code>%s</code>", text)
+	return ast.WalkSkipChildren, err
 }
 
 // comments finds comments in code by its language.
@@ -187,7 +241,7 @@ var comments = map[string]*regexp.Regexp{
 	"js": regexp.MustCompile(`(?m)(^|[ \t])//.*$`),
 }
 
-func renderCode(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+func renderBlock(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkContinue, nil
 	}
@@ -195,11 +249,11 @@ func renderCode(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast
 	if fenced, ok := n.(*ast.FencedCodeBlock); ok {
 		language = string(fenced.Language(source))
 	}
-	code := html.EscapeString(string(n.Lines().Value(source)))
+	text := html.EscapeString(string(n.Lines().Value(source)))
 	if find := comments[language]; find != nil {
-		code = find.ReplaceAllString(code, `<span class="comment">$0</span>`)
+		text = find.ReplaceAllString(text, `<span class="comment">$0</span>`)
 	}
 	// A reader may scroll it with the keyboard.
-	_, err := fmt.Fprintf(w, "<pre tabindex=\"0\"><code>%s</code></pre>\n", code)
+	_, err := fmt.Fprintf(w, "<pre tabindex=\"0\"><code>%s</code></pre>\n", text)
 	return ast.WalkSkipChildren, err
 }

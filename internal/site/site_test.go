@@ -145,6 +145,9 @@ func TestPages(t *testing.T) {
 func TestMarkdown(t *testing.T) {
 	text := strings.Join([]string{"# A `title`", "<!-- not run: why -->", "```sh", "a <b> # it's", "```",
 		"## A, b & c", "", "| <x@example.org> | b |", "| --- | --- |", "| `a\\|b` | [c](docs/INSTALL.md#x) |",
+		"| `wide_name.of<it>` | `isSo` |", "",
+		"| a | b | c | d | e |", "| - | - | - | - | - |", "| 1 | 2 | 3 | a sentence | 5 |", "",
+		"`not_wide`", "", "- [ ] to do", "- [x] done", "",
 		"## A, b & c"}, "\n")
 	content := fakePages()
 	content["README.md"].Data = []byte(text)
@@ -155,6 +158,9 @@ func TestMarkdown(t *testing.T) {
 	for _, want := range []string{
 		"<h1 id=\"a-title\">A <code>title</code></h1>", "a &lt;b&gt;<span class=\"comment\"> # it&#39;s</span>",
 		"<h2 id=\"a-b--c\">A, b &amp; c", "<h2 id=\"a-b--c-1\">", "<code>a|b</code>",
+		"<code>wide_<wbr>name.<wbr>of&lt;it&gt;</code>", "<code>is<wbr>So</code>",
+		"<code>not_wide</code>", "<td>3</td>\n<td class=\"wide\">a sentence</td>\n<td>5</td>",
+		"<li><input disabled=\"\" type=\"checkbox\"> to do</li>", "type=\"checkbox\"> done</li>",
 		"<a href=\"install.html#x\">c</a>", "href=\"../console/\"",
 	} {
 		require.Contains(t, string(page), want)

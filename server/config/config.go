@@ -161,7 +161,7 @@ type Container struct {
 
 // Clients holds the client listeners and the limits on connections.
 type Clients struct {
-	// ClientPort is the plain client port, 0 for any free one, PortUnset for none. The part behind the semicolon of
+	// ClientPort is the plain client port, 0 for any free one, PortUnset for none. The part after the semicolon of
 	// this server's line says the same. Key clientPort; default 2181 without a file.
 	ClientPort int
 	// ClientPortAddress is the host or address to bind, empty for all. Key clientPortAddress; default 127.0.0.1

@@ -41,6 +41,8 @@ type Problem struct {
 	Rule string
 	// Code is the exit code of the process, one of the Exit constants.
 	Code int
+	// Err is the error that Rule tells of, nil for a rule that is broken by the setting itself.
+	Err error
 }
 
 // Error returns "file:line: key = value: rule", without the unknown parts. A rule that begins with the file says it
@@ -61,6 +63,9 @@ func (p *Problem) Error() string {
 	b.WriteString(p.Rule)
 	return b.String()
 }
+
+// Unwrap returns Err.
+func (p *Problem) Unwrap() error { return p.Err }
 
 // ExitCode returns the exit code of the process.
 func (p *Problem) ExitCode() int { return p.Code }

@@ -17,8 +17,7 @@ var update = flag.Bool("update", false, "write docs/CONFIGURATION.md")
 const referenceFile = "../../docs/CONFIGURATION.md"
 
 const referenceHead = "# Configuration\n\n" +
-	"This page lists every setting of a server. The code that reads the settings writes it: `go generate " +
-	"./server/config`.\n\n" +
+	"This page lists every setting of a server. It is generated from the code that reads the settings.\n\n" +
 	"## Where a setting comes from\n\n" +
 	"| the first of these that has it | form |\n| --- | --- |\n" +
 	"| the command line | `-D key=value`, `--set key=value`, or a flag such as `--data-dir` |\n" +

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"slices"
 	"strings"
 )
@@ -12,6 +13,34 @@ import (
 func (c *Config) Given(key string) bool {
 	_, given := c.origins[key]
 	return given
+}
+
+// About returns an error as a Problem of the first of these settings that was made, with its place and its value. It
+// is for what shows only when a setting is used, such as a file that cannot be read. If none of them was made, or the
+// error is a Problem already, it returns the error as it is. The keys are as in Given.
+func (c *Config) About(err error, keys ...string) error {
+	i := slices.IndexFunc(keys, c.Given)
+	var placed *Problem
+	if i < 0 || err == nil || errors.As(err, &placed) {
+		return err
+	}
+	p := c.problem(keys[i], err.Error(), ExitInvalid)
+	p.Err = err
+	return p
+}
+
+// problem is a broken rule of a setting. If the setting was not made, it has no key.
+func (c *Config) problem(key, rule string, code int) *Problem {
+	pos, given := c.origins[key]
+	p := &Problem{File: pos.file, Line: pos.line, Rule: rule, Code: code}
+	if given {
+		p.Key = key
+		isSecret := func(s setting) bool { return s.secret && s.name() == key }
+		if !slices.ContainsFunc(c.settings(), isSecret) {
+			p.Value = c.values[key]
+		}
+	}
+	return p
 }
 
 // Property is a setting in the form of a Java system property.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -31,6 +32,21 @@ func TestMaskedTextHidesSecretsAndNothingElse(t *testing.T) {
 		"admin.serverPort=8081\n"+
 		"authProvider.1=org.apache.zookeeper.server.auth.DigestAuthenticationProvider\n", c.MaskedText())
 	require.Empty(t, Default().MaskedText())
+}
+
+// What shows only when a setting is used is told with the place of the setting.
+func TestErrorsAreAboutSettings(t *testing.T) {
+	c, _, err := Parse(strings.NewReader("dataDir=/data\nssl.keyStore.location=a.p12\nssl.keyStore.password=secret\n"),
+		"zoo.cfg")
+	require.NoError(t, err)
+	cause := errors.New("it is damaged")
+	placed := c.About(cause, "ssl.trustStore.location", "ssl.keyStore.location", "dataDir")
+	require.EqualError(t, placed, `zoo.cfg:2: ssl.keyStore.location = "a.p12": it is damaged`)
+	require.ErrorIs(t, placed, cause)
+	require.EqualError(t, c.About(cause, "ssl.keyStore.password"), "zoo.cfg:3: ssl.keyStore.password: it is damaged")
+	require.Equal(t, cause, c.About(cause, "ssl.trustStore.location"), "it was not set")
+	require.Equal(t, placed, c.About(placed, "dataDir"), "it has a place")
+	require.NoError(t, c.About(nil, "dataDir"))
 }
 
 func TestPropertiesAreWhatWasSet(t *testing.T) {

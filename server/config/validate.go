@@ -38,16 +38,7 @@ func (v *validation) fail(code int, rule string, keys ...string) {
 	if slices.ContainsFunc(keys, func(k string) bool { return v.bad[k] }) {
 		return
 	}
-	pos, given := v.c.origins[keys[0]]
-	p := &Problem{File: pos.file, Line: pos.line, Rule: rule, Code: code}
-	if given {
-		p.Key = keys[0]
-		isSecret := func(s setting) bool { return s.secret && s.name() == p.Key }
-		if !slices.ContainsFunc(v.c.settings(), isSecret) {
-			p.Value = v.c.values[p.Key]
-		}
-	}
-	v.problems = append(v.problems, p)
+	v.problems = append(v.problems, v.c.problem(keys[0], rule, code))
 }
 
 // warn reports a questionable value of the given setting.

@@ -1,7 +1,6 @@
 package embed
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/history"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -57,7 +57,7 @@ type chaos struct {
 	rand     *rand.Rand
 	e        *Ensemble
 	recorder *history.Recorder
-	log      *logBuffer
+	log      cluster.Output
 	over     context.Context // ends with the faults
 	finish   context.Context // ends when even a client that waits for a server must give up
 	wiping   sync.Mutex      // held while a server has lost its disk: one may, two may not
@@ -83,8 +83,8 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 
 // start starts the ensemble.
 func (c *chaos) start(o Options) *chaos {
-	c.recorder, c.log, c.hunted = history.NewRecorder(), &logBuffer{}, map[proto.SessionID]bool{}
-	o.Seed, o.TickTime, o.Log = c.seed, 50*time.Millisecond, c.log.logger()
+	c.recorder, c.hunted = history.NewRecorder(), map[proto.SessionID]bool{}
+	o.Seed, o.TickTime, o.Log = c.seed, 50*time.Millisecond, logger(&c.log)
 	snapCount := 50 + c.rand.IntN(1000)
 	snapshots := c.rand.IntN(4) == 0
 	o.Configure = func(_ int, cfg *config.Config) {
@@ -275,36 +275,15 @@ func (c *chaos) keep() {
 	}
 	c.Logf("faults:\n%s\n%sThe history and the logs are in %s", strings.Join(c.faults, "\n"), c.describe(), dir)
 	c.e.Close()
-	_ = os.WriteFile(filepath.Join(dir, "log"), c.log.bytes(), 0o600)
+	_ = os.WriteFile(filepath.Join(dir, "log"), []byte(c.log.String()), 0o600)
 	_ = c.recorder.History().WriteFile(filepath.Join(dir, "history.json"))
 }
 
-// logBuffer keeps the logs of the servers for the report of a failure.
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) logger() *zap.Logger {
+// logger keeps the logs of the servers for the report of a failure.
+func logger(logs *cluster.Output) *zap.Logger {
 	cfg := zap.NewDevelopmentEncoderConfig()
 	cfg.EncodeTime = zapcore.TimeEncoderOfLayout("05.000000")
-	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(cfg), l, zapcore.InfoLevel))
-}
-
-// Write implements io.Writer.
-func (l *logBuffer) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(b)
-}
-
-// Sync implements zapcore.WriteSyncer.
-func (l *logBuffer) Sync() error { return nil }
-
-func (l *logBuffer) bytes() []byte {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return bytes.Clone(l.b.Bytes())
+	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(cfg), zapcore.AddSync(logs), zapcore.InfoLevel))
 }
 
 var errOver = errors.New("the run is over")

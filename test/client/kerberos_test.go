@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/seed94657493/warren/kerberos"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/gozk"
 	"github.com/seed94657493/warren/test/krb5"
 )
@@ -87,31 +87,6 @@ func TestKerberos(t *testing.T) {
 	require.ErrorIs(t, bad.WaitConnected(within(t, time.Minute)), client.ErrAuthFailed)
 }
 
-// lockedText is what a shell has printed.
-type lockedText struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-// Write implements io.Writer.
-func (l *lockedText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedText) text() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-func (l *lockedText) clear() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.b.Reset()
-}
-
 // A session outlives the ticket that it was established with. When its connection is cut after the end of the ticket,
 // the client and the shell get a new one by their keytab and go on with the session: at once if a KDC answers, else
 // when it is back.
@@ -145,7 +120,7 @@ func TestSessionOutlivesItsTicket(t *testing.T) {
 	require.NoError(t, err)
 	lines, typed := io.Pipe()
 	defer typed.Close()
-	var out lockedText
+	var out cluster.Output
 	s, err := shell.New(shell.Options{Servers: proxy.Addr(), Timeout: time.Minute, ConnectWait: time.Minute,
 		SASL: mechanism, Quiet: true, Out: &out, Err: &out})
 	require.NoError(t, err)
@@ -159,12 +134,12 @@ func TestSessionOutlivesItsTicket(t *testing.T) {
 	do := func(command, want string) (line string) {
 		t.Helper()
 		require.Eventually(t, func() bool {
-			out.clear()
+			out.Take()
 			_, err := io.WriteString(typed, command+"\n")
 			require.NoError(t, err)
 			for range 100 {
 				time.Sleep(10 * time.Millisecond)
-				if _, rest, found := strings.Cut(out.text(), want); found {
+				if _, rest, found := strings.Cut(out.String(), want); found {
 					line, _, _ = strings.Cut(rest, "\n")
 					return true
 				}

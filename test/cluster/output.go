@@ -24,3 +24,12 @@ func (o *Output) String() string {
 	defer o.mu.Unlock()
 	return o.text.String()
 }
+
+// Take returns what was written since the last Take.
+func (o *Output) Take() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	text := o.text.String()
+	o.text.Reset()
+	return text
+}

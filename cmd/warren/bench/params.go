@@ -44,7 +44,7 @@ func DefaultParams() Params {
 func (p *Params) Register(f *pflag.FlagSet) {
 	f.IntVarP(&p.Connections, "connections", "c", p.Connections, "sessions, one TCP connection each")
 	f.IntVarP(&p.Outstanding, "outstanding", "o", p.Outstanding,
-		"requests in flight per connection; with --rate the most that may be")
+		"requests in flight per connection; with --rate, the maximum")
 	f.VarP(&p.Mix, "mix", "m",
 		"kinds of requests by weight: get, set, create, seq, ephemeral, exists, children, delete, multi, sync, watch")
 	f.VarP(&p.Size, "size", "s", "data of a znode in `bytes`, or a range such as 0-162")

@@ -19,9 +19,9 @@ func newDigestCommand() *cobra.Command {
 		Short: "Print the ACL id of a user and a password (scheme digest)",
 		Long: "Prints USER:PASSWORD->USER:HASH, as the main class of ZooKeeper's DigestAuthenticationProvider " +
 			"does.\n" +
-			"The part behind the arrow is what an ACL names; for the user super it is the value of\n" +
+			"The part after the arrow is what an ACL names; for the user super it is the value of\n" +
 			"DigestAuthenticationProvider.superDigest. Without arguments it reads lines USER:PASSWORD from\n" +
-			"standard input and prints only the part behind the arrow. Prefer that: every user of the machine " +
+			"standard input and prints only the part after the arrow. Prefer that: every user of the machine " +
 			"can\n" +
 			"see arguments.",
 		Example: "  warren digest super:secret\n  warren digest < passwords",

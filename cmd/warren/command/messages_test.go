@@ -68,6 +68,22 @@ func TestMessages(t *testing.T) {
 			"ssl.keyStore.location=nokeys.p12\nssl.keyStore.password=secret\n",
 		"keys.cfg": "secureClientPort=0\ndataDir=./keys\nadmin.enableServer=false\n" +
 			"ssl.keyStore.location=store.p12\nssl.keyStore.password=wrong\n",
+		"trust.cfg": "secureClientPort=0\ndataDir=./trust\nadmin.enableServer=false\n" +
+			"ssl.keyStore.location=store.p12\nssl.keyStore.password=changeit\nssl.trustStore.location=damaged\n" +
+			"ssl.trustStore.type=PEM\n",
+		"word.cfg": "secureClientPort=0\ndataDir=./word\nadmin.enableServer=false\n" +
+			"ssl.keyStore.location=store.p12\nssl.keyStore.passwordPath=missing\n",
+		"members.cfg": "clientPort=0\ndataDir=./members\nadmin.enableServer=false\nsslQuorum=true\n" +
+			"ssl.quorum.keyStore.location=missing.p12\nssl.quorum.trustStore.location=missing.p12\n" + threeServers,
+		"https.cfg": "clientPort=0\ndataDir=./https\nadmin.forceHttps=true\n" +
+			"ssl.quorum.keyStore.location=missing.p12\n",
+		"exporter.cfg": "clientPort=0\ndataDir=./exporter\nadmin.enableServer=false\n" +
+			"metricsProvider.className=org.apache.zookeeper.metrics.prometheus.PrometheusMetricsProvider\n" +
+			"metricsProvider.httpsPort=1\nmetricsProvider.ssl.keyStore.location=missing.p12\n",
+		"jaas.cfg": "clientPort=0\ndataDir=./jaas\nadmin.enableServer=false\n" +
+			"java.security.auth.login.config=missing.conf\n",
+		"secrets.cfg": "clientPort=0\ndataDir=./secrets\nadmin.enableServer=false\n" +
+			"warren.sessionSecrets=missing.txt\n",
 		"store.p12":     string(store),
 		"nomyid.cfg":    "clientPort=0\ndataDir=nomyid\n" + threeServers,
 		"stranger.cfg":  "clientPort=0\ndataDir=stranger\n" + threeServers,
@@ -76,6 +92,7 @@ func TestMessages(t *testing.T) {
 		"stranger/myid": "9\n",
 		"letter/myid":   "one\n",
 		"line/myid":     "1\n",
+		"members/myid":  "1\n",
 		"empty/nothing": "",
 	} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))

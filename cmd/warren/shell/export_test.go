@@ -19,7 +19,7 @@ func TestExportRoundTrip(t *testing.T) {
 		"create "+root+"/mixed m world:anyone:r,digest:bob:fyVmFCwVbTJYrznoSu1koqYEYF0=:cdwa")
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "first.json"), filepath.Join(dir, "second.json")
-	x.err.take()
+	x.err.Take()
 	x.must("export " + root + " " + first)
 	require.Equal(t, "Exported 10 znodes of "+root+" to "+first+", without 1 ephemeral\n",
 		lastErr(x, "export "+root+" "+first))

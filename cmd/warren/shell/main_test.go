@@ -1,13 +1,11 @@
 package shell
 
 import (
-	"bytes"
 	"context"
 	"flag"
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/cluster"
 )
 
 var update = flag.Bool("update", false, "write the transcript of docs/SHELL.md anew")
@@ -62,36 +61,16 @@ func startServer(dir string) *server.Server {
 	return s
 }
 
-// buffer is a bytes.Buffer for several goroutines.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) take() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	text := b.b.String()
-	b.b.Reset()
-	return text
-}
-
 // tried is a Shell whose output is kept.
 type tried struct {
 	*Shell
 	t        testing.TB
-	out, err *buffer
+	out, err *cluster.Output
 }
 
 func open(t testing.TB, o Options) *tried {
 	t.Helper()
-	x := &tried{t: t, out: &buffer{}, err: &buffer{}}
+	x := &tried{t: t, out: new(cluster.Output), err: new(cluster.Output)}
 	o.Out, o.Err = x.out, x.err
 	if o.Servers == "" {
 		o.Servers = address
@@ -119,7 +98,7 @@ func (x *tried) do(line string) (stdout, stderr string, code int) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	x.Line(ctx, line)
-	return x.out.take(), x.err.take(), x.code
+	return x.out.Take(), x.err.Take(), x.code
 }
 
 // must runs lines that succeed, and returns what the last one has printed.

@@ -12,20 +12,22 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/cluster"
 )
 
 func TestOneCommand(t *testing.T) {
 	x := open(t, Options{})
 	require.Equal(t, codeOK, x.Command(t.Context(), []string{"ls", "/zookeeper"}))
-	require.Equal(t, "[config, quota]\n", x.out.take())
-	require.Empty(t, x.err.take())
+	require.Equal(t, "[config, quota]\n", x.out.Take())
+	require.Empty(t, x.err.Take())
 
 	x = open(t, Options{ZkCli: true})
 	require.Equal(t, codeOK, x.Command(t.Context(), []string{"ls", "/zookeeper"}))
 	require.Equal(t,
 		"Connecting to "+address+"\n\nWATCHER::\n\nWatchedEvent state:SyncConnected type:None path:null zxid: -1\n"+
-			"[config, quota]\n", x.out.take())
-	require.Empty(t, x.err.take())
+			"[config, quota]\n", x.out.Take())
+	require.Empty(t, x.err.Take())
 }
 
 func TestExitCodes(t *testing.T) {
@@ -61,14 +63,14 @@ func TestScript(t *testing.T) {
 	code := x.Script(t.Context(), strings.NewReader("create "+root+"/a 1\n\n# a comment\n"+
 		"get "+root+"/a\nget "+root+"/b\nls "+root+"\nquit\nls /\n"))
 	require.Equal(t, codeOK, code)
-	require.Equal(t, "1\n[a]\n", x.out.take())
-	require.Equal(t, "Created "+root+"/a\nNode does not exist: "+root+"/b\n", x.err.take())
+	require.Equal(t, "1\n[a]\n", x.out.Take())
+	require.Equal(t, "Created "+root+"/a\nNode does not exist: "+root+"/b\n", x.err.Take())
 
 	x = quiet(t)
 	require.Equal(t, codeUnknown, x.Script(t.Context(), strings.NewReader("ls /\nnonsense")))
 	x = quiet(t)
 	require.Equal(t, codeFailed, x.Script(t.Context(), strings.NewReader(strings.Repeat("x", 2<<20))))
-	require.Contains(t, x.err.take(), "a line may have at most a megabyte")
+	require.Contains(t, x.err.Take(), "a line may have at most a megabyte")
 }
 
 // A script that waits for its next line ends with its context.
@@ -104,7 +106,7 @@ func TestNoServer(t *testing.T) {
 	require.Equal(t, codeOK, code)
 
 	for _, servers := range []string{"", "/", "h:p:q:", "h/a//b"} {
-		o := Options{Servers: servers, Timeout: time.Second, Out: &buffer{}, Err: &buffer{}}
+		o := Options{Servers: servers, Timeout: time.Second, Out: new(cluster.Output), Err: new(cluster.Output)}
 		_, err = New(o)
 		require.Error(t, err, servers)
 		var f *failure
@@ -115,7 +117,7 @@ func TestNoServer(t *testing.T) {
 func TestConnectAndClose(t *testing.T) {
 	x := open(t, Options{})
 	x.must("ls /")
-	x.out.take()
+	x.out.Take()
 	x.must("close")
 	out, _, code := x.do("ls /")
 	require.Equal(t, codeFailed, code)
@@ -286,7 +288,7 @@ func TestFollow(t *testing.T) {
 		break
 	}
 	require.Equal(t, codeOK, x.code)
-	lines := x.out.take()
+	lines := x.out.Take()
 	require.Regexp(t, `(?m)^\d\d:\d\d:\d\d\.\d{3} Node(Created|DataChanged|Deleted) `+root+`/a 0x[0-9a-f]+$`, lines)
 	require.Equal(t, 3, strings.Count(lines, " Node"))
 }
@@ -313,7 +315,7 @@ func TestFollowOutlastsConnections(t *testing.T) {
 		var shown strings.Builder
 		require.Eventually(t, func() bool {
 			meanwhile()
-			shown.WriteString(x.out.take())
+			shown.WriteString(x.out.Take())
 			return strings.Contains(shown.String(), what)
 		}, time.Minute, time.Millisecond, what)
 	}
@@ -338,7 +340,7 @@ func TestFollowIsInterrupted(t *testing.T) {
 	defer cancel()
 	go func() { interrupt <- os.Interrupt }()
 	require.Equal(t, codeInterrupted, x.Command(ctx, []string{"watch", "/"}))
-	require.Equal(t, "Interrupted\n", x.err.take())
+	require.Equal(t, "Interrupted\n", x.err.Take())
 }
 
 func TestFind(t *testing.T) {

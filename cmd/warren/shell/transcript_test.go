@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/cluster"
 )
 
 const manual = "../../../docs/SHELL.md"
@@ -50,7 +52,7 @@ func TestTranscript(t *testing.T) {
 	require.NotEmpty(t, text)
 	now := block.ReplaceAllStringFunc(string(was), func(old string) string {
 		parts := block.FindStringSubmatch(old)
-		both := &buffer{}
+		both := new(cluster.Output)
 		shell, err := New(Options{Servers: s.Addr().String(), Timeout: 1e10, ConnectWait: 1e10, Quiet: true,
 			JSON: parts[1] != "", Hints: true, Version: "3.9.4-0000000000000000000000000000000000000000, built on " +
 				"11/21/2026 12:00 UTC", Out: both, Err: both})
@@ -58,7 +60,7 @@ func TestTranscript(t *testing.T) {
 		defer shell.Close()
 		shell.printed.Store(true)
 		shell.Line(t.Context(), "sync /")
-		both.take() // of the connection
+		both.Take() // of the connection
 		shell.entered = nil
 		var b strings.Builder
 		for line := range strings.Lines(parts[2]) {
@@ -67,7 +69,7 @@ func TestTranscript(t *testing.T) {
 				continue
 			}
 			shell.Line(t.Context(), command)
-			b.WriteString(promptText + command + steady(both.take()))
+			b.WriteString(promptText + command + steady(both.Take()))
 		}
 		return "```shell" + parts[1] + "\n" + b.String() + "```"
 	})

@@ -63,7 +63,7 @@ func NewQuorum(m *Metrics) *Quorum {
 		Disloyal: m.Counter("quit_leading_due_to_disloyal_voter",
 			"Times this leader stepped down because a voter turned away."),
 
-		ElectionTime:     m.Basic("election_time", "Time from the begin of an election to its end, ms."),
+		ElectionTime:     m.Basic("election_time", "Duration of an election, ms."),
 		FollowerSyncTime: m.Basic("follower_sync_time", "Time for this follower to be brought up to date, ms."),
 		ObserverSyncTime: m.Basic("observer_sync_time", "Time for this observer to be brought up to date, ms."),
 		UnavailableTime:  m.Basic("unavailable_time", "Time without a quorum, ms."),

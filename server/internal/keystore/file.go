@@ -6,7 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
+	"io/fs"
 
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -33,31 +33,77 @@ var (
 		"read; use PEM, PKCS12 or JKS")
 )
 
-// The files of a folder that is a key store, and of one that is a trust store: those of a secret of Kubernetes.
+// use is what a store is for.
+type use struct {
+	settings string   // the prefix of those that name it
+	inFolder []string // its files if it is a folder: those of a secret of Kubernetes
+}
+
 var (
-	identityFiles = []string{"tls.crt", "tls.key"}
-	trustFiles    = []string{"ca.crt"}
+	forIdentity = use{"keyStore.", []string{"tls.crt", "tls.key"}}
+	forTrust    = use{"trustStore.", []string{"ca.crt"}}
 )
 
-// filesOf returns the files of a store, which are those of the folder if it is one.
-func filesOf(s *config.Store, inFolder []string) []string {
+// files returns the files of a store, which are those of the folder if it is one.
+func (u *use) files(s *config.Store) []string {
 	if !s.IsFolder() {
 		return []string{s.Location}
 	}
-	names := make([]string, len(inFolder))
-	for i, name := range inFolder {
+	names := make([]string, len(u.inFolder))
+	for i, name := range u.inFolder {
 		names[i] = s.Location + name
 	}
 	return names
 }
 
+// StoreError is returned by Open for a store that cannot be used.
+type StoreError struct {
+	// Setting is what names the store or its password, without the prefix of its context: keyStore.location.
+	Setting string
+	// File is the store, or the file with its password.
+	File string
+	// Err is what is wrong with it.
+	Err error
+}
+
+// Error names the file and what is wrong with it, never its contents or password.
+func (e *StoreError) Error() string {
+	var path *fs.PathError
+	if errors.As(e.Err, &path) { // it names the file
+		return "keystore: " + e.Err.Error()
+	}
+	return "keystore: " + e.File + ": " + e.Err.Error()
+}
+
+// Unwrap returns Err.
+func (e *StoreError) Unwrap() error { return e.Err }
+
+// Located returns an error of Open as one of the setting of c that names the store, with its place. prefix is that of
+// the settings with which Open was called, such as "ssl.". Other errors, and those of settings that were not made, are
+// returned as they are.
+func Located(err error, c *config.Config, prefix string) error {
+	var at *StoreError
+	if !errors.As(err, &at) || !c.Given(prefix+at.Setting) {
+		return err
+	}
+	return c.About(at.Err, prefix+at.Setting)
+}
+
+// wrong returns what is wrong with a store as an error, nil for nothing.
+func (u *use) wrong(s *config.Store, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &StoreError{Setting: u.settings + "location", File: s.Location, Err: err}
+}
+
 // load reads a store. Errors name the file and never its contents.
-func load(fsys vfs.FS, s *config.Store, inFolder []string) (*contents, error) {
+func (u *use) load(fsys vfs.FS, s *config.Store) (*contents, error) {
 	var data []byte
-	for _, name := range filesOf(s, inFolder) {
+	for _, name := range u.files(s) {
 		part, err := vfs.ReadFile(fsys, name, fileBytesMax)
 		if err != nil {
-			return nil, fmt.Errorf("keystore: %w", err)
+			return nil, u.wrong(s, err)
 		}
 		data = append(append(data, part...), '\n')
 	}
@@ -66,13 +112,10 @@ func load(fsys vfs.FS, s *config.Store, inFolder []string) (*contents, error) {
 	}
 	password, err := passwordOf(fsys, s)
 	if err != nil {
-		return nil, err
+		return nil, &StoreError{Setting: u.settings + "passwordPath", File: s.PasswordPath, Err: err}
 	}
 	c, err := decode(data, s.Format(), password)
-	if err != nil {
-		return nil, fmt.Errorf("keystore: %s: %w", s.Location, err)
-	}
-	return c, nil
+	return c, u.wrong(s, err)
 }
 
 // decode reads a store of the given format; the first bytes decide between the two binary formats.
@@ -95,15 +138,12 @@ func decode(data []byte, format, password string) (*contents, error) {
 
 // loadIdentity reads a key store.
 func loadIdentity(fsys vfs.FS, s *config.Store) (*tls.Certificate, error) {
-	c, err := load(fsys, s, identityFiles)
+	c, err := forIdentity.load(fsys, s)
 	if err != nil {
 		return nil, err
 	}
 	cert, err := c.identity()
-	if err != nil {
-		return nil, fmt.Errorf("keystore: %s: %w", s.Location, err)
-	}
-	return cert, nil
+	return cert, forIdentity.wrong(s, err)
 }
 
 // identity returns the private key with its chain.
@@ -130,12 +170,12 @@ func sameKey(a, b crypto.PublicKey) bool {
 
 // loadTrust reads a trust store.
 func loadTrust(fsys vfs.FS, s *config.Store) (*contents, error) {
-	c, err := load(fsys, s, trustFiles)
+	c, err := forTrust.load(fsys, s)
 	if err != nil {
 		return nil, err
 	}
 	if len(c.trusted) == 0 {
-		return nil, fmt.Errorf("keystore: %s: %w", s.Location, errNoTrusted)
+		return nil, forTrust.wrong(s, errNoTrusted)
 	}
 	return c, nil
 }
@@ -148,7 +188,7 @@ func passwordOf(fsys vfs.FS, s *config.Store) (string, error) {
 	}
 	data, err := vfs.ReadFile(fsys, s.PasswordPath, 64<<10)
 	if err != nil {
-		return "", fmt.Errorf("keystore: password of %s: %w", s.Location, err)
+		return "", err
 	}
 	data = bytes.TrimSuffix(data, []byte("\n"))
 	return string(bytes.TrimSuffix(data, []byte("\r"))), nil

@@ -62,9 +62,8 @@ func TestTrustStoresMadeByOthers(t *testing.T) {
 func TestBinaryFormatIsFoundOut(t *testing.T) {
 	for _, format := range []string{"JKS", "PKCS12"} {
 		for _, name := range []string{"java.p12", "trust.p12", "trust.jks"} {
-			_, err := load(vfs.OS(),
-				&config.Store{Location: filepath.Join("testdata", name), Password: "changeit", Type: format},
-				identityFiles)
+			_, err := forIdentity.load(vfs.OS(),
+				&config.Store{Location: filepath.Join("testdata", name), Password: "changeit", Type: format})
 			require.NoError(t, err, "%s as %s", name, format)
 		}
 	}

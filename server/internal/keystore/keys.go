@@ -94,14 +94,14 @@ func (k *Keys) load() (*material, error) {
 		}
 	}
 	if k.cfg.CRL && len(m.lists) == 0 {
-		return nil, errors.New(
-			"keystore: crl=true needs revocation lists, as blocks \"X509 CRL\" in a trust store of type PEM: " +
-				"lists are not fetched from the network")
+		return nil, forTrust.wrong(&k.cfg.TrustStore, errors.New(
+			"crl=true needs revocation lists, as blocks \"X509 CRL\" in a trust store of type PEM: "+
+				"lists are not fetched from the network"))
 	}
 	if m.identity != nil {
 		if k.cfg.ClientAuth != "none" && m.roots == nil {
-			return nil, fmt.Errorf("keystore: clientAuth=%s needs a trust store to check the certificates of "+
-				"clients with", k.cfg.ClientAuth)
+			return nil, forIdentity.wrong(&k.cfg.KeyStore, fmt.Errorf("clientAuth=%s needs a trust store to check "+
+				"the certificates of clients with", k.cfg.ClientAuth))
 		}
 		m.server = k.serverConfig(m)
 	}

@@ -68,7 +68,7 @@ func (k *Keys) take(stamps string) error {
 // with a new target, as Kubernetes makes it, shows too, since the target is examined.
 func (k *Keys) stamps() string {
 	var b strings.Builder
-	names := append(filesOf(&k.cfg.KeyStore, identityFiles), filesOf(&k.cfg.TrustStore, trustFiles)...)
+	names := append(forIdentity.files(&k.cfg.KeyStore), forTrust.files(&k.cfg.TrustStore)...)
 	for _, name := range append(names, k.cfg.KeyStore.PasswordPath, k.cfg.TrustStore.PasswordPath) {
 		if name == "" {
 			continue

@@ -65,12 +65,12 @@ func OpenQuorum(o QuorumOptions) (*Quorum, error) {
 	q := &Quorum{o: o}
 	if o.Config.SSLQuorum || o.Config.PortUnification {
 		if err := q.loadKeys(); err != nil {
-			return nil, err
+			return nil, o.Config.About(keystore.Located(err, o.Config, "ssl.quorum."), "sslQuorum", "portUnification")
 		}
 	}
 	if o.Config.QuorumAuth.EnableSASL {
 		if err := q.loadUsers(); err != nil {
-			return nil, err
+			return nil, o.Config.About(err, "java.security.auth.login.config", "quorum.auth.enableSasl")
 		}
 	}
 	return q, nil

@@ -39,7 +39,7 @@ func (s *Front) CheckSecurity() error {
 	err := s.loadSecurity()
 	if err == nil && s.Config.Audit.Enabled {
 		if err = audit.Check(s.FS, s.Config.Audit.File); err != nil {
-			err = fmt.Errorf("server: the audit log: %w", err)
+			err = s.Config.About(fmt.Errorf("server: the audit log: %w", err), "audit.file", "audit.enable")
 		}
 	}
 	if err != nil {
@@ -58,15 +58,18 @@ func (s *Front) loadSecurity() error {
 	}
 	if s.Config.SecureClientPort != config.PortUnset || s.Config.ClientPortUnification {
 		if err := s.loadKeys(); err != nil {
-			return fmt.Errorf("server: TLS of clients (ssl.keyStore.*, ssl.trustStore.*): %w", err)
+			return keystore.Located(fmt.Errorf("server: TLS of clients (ssl.keyStore.*, ssl.trustStore.*): %w", err),
+				s.Config, "ssl.")
 		}
 	}
 	if s.Config.SessionSecrets != "" {
 		if err := s.loadSecrets(s.Config.SessionSecrets); err != nil {
-			return fmt.Errorf("server: session secrets %s: %w", s.Config.SessionSecrets, err)
+			return s.Config.About(fmt.Errorf("server: session secrets %s: %w", s.Config.SessionSecrets, err),
+				"warren.sessionSecrets")
 		}
 	}
-	return s.loadUsers()
+	return s.Config.About(s.loadUsers(), "java.security.auth.login.config", "sessionRequireClientSASLAuth",
+		"enforce.auth.schemes")
 }
 
 // loadSecrets reads the secrets of session passwords.

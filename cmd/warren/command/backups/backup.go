@@ -26,10 +26,10 @@ func newBackupCommand() *cobra.Command {
 		Use:   "backup",
 		Short: "Back up a running server, and check, list and prune backups",
 		Long: "A backup has snapshots, the txns since, and a manifest with checksums. The first run copies a\n" +
-			"snapshot and the log after it; every later run copies only the txns since the run before. `warren\n" +
-			"restore` brings back any moment that the backup covers.\n\n" +
-			"A backup is a folder, or s3://BUCKET/PREFIX in any store that speaks S3. Credentials come from the\n" +
-			"environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), from the profile\n" +
+			"snapshot and the log after it; every later run copies only the txns since the run before.\n" +
+			"`warren restore` brings back any moment that the backup covers.\n\n" +
+			"A backup is a folder, or s3://BUCKET/PREFIX in any store that speaks S3. Credentials come from\n" +
+			"the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), from the profile\n" +
 			"AWS_PROFILE in ~/.aws, or from the role of the machine or of the service account.",
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -61,18 +61,17 @@ func newBackupCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create BACKUP [DATA_DIR]",
 		Short: "Start a backup, or add what is new to it",
-		Long: "Copies what is new from the data directory DATA_DIR, or from that of --config, into BACKUP, a " +
-			"folder\n" +
-			"or s3://BUCKET/PREFIX. The server may be running, ours or ZooKeeper's. If its log no longer reaches\n" +
-			"back to the end of the backup, a snapshot is added. In an ensemble, the end of a server's log may\n" +
-			"hold txns that are not committed: --committed leaves out those that the server has not applied yet,\n" +
-			"and --until those after a zxid.\n\n" +
-			"What is stored in a bucket is read back and compared. If a run fails, the backup is the one that " +
-			"was\n" +
-			"there before. With --keep or --keep-for the run ends by doing what `warren backup prune` does.\n\n" +
-			"With --admin the snapshot comes from the admin server (http://host:8080/commands), which may be on\n" +
-			"another machine. Without the log it is exact only if no client writes meanwhile; a warning says if\n" +
-			"it is not.",
+		Long: "Copies what is new from the data directory DATA_DIR, or from that of --config, into BACKUP, a\n" +
+			"folder or s3://BUCKET/PREFIX. The server, Warren's or ZooKeeper's, may be running. If its log no\n" +
+			"longer reaches back to the end of the backup, a snapshot is added. In an ensemble, the end of a\n" +
+			"server's log may hold txns that are not committed: --committed leaves out those that the server\n" +
+			"has not applied yet, and --until those after a zxid.\n\n" +
+			"What is stored in a bucket is read back and compared. If a run fails, the backup is the one that\n" +
+			"was there before. With --keep or --keep-for the run ends by doing what `warren backup prune`\n" +
+			"does.\n\n" +
+			"With --admin the snapshot comes from the admin server (http://host:8080/commands), which may be\n" +
+			"on another machine. Without the log it is exact only if no client writes meanwhile; a warning\n" +
+			"says if it is not.",
 		Example: "  warren backup create /backup/zk /var/lib/zookeeper\n" +
 			"  warren backup create /backup/zk --config /etc/zookeeper/conf/zoo.cfg\n" +
 			"  warren backup create /backup/zk --admin http://zk1:8080/commands --auth-file super.txt\n" +

@@ -44,7 +44,7 @@ func newRestoreCommand() *cobra.Command {
 			"every txn, and what was written is read back. With --force, data that is there is kept beside it in\n" +
 			"a folder version-2.before-restore-<time>.\n\n" +
 			"Start the server on DATA_DIR afterwards. To restore an ensemble, stop all its servers, restore into\n" +
-			"the data directory of each of them, observers too (their files myid stay), and start them.\n\n" +
+			"the data directory of each of them, observers included (their myid files stay), and start them.\n\n" +
 			"The restored tree begins a new history, in an epoch above every epoch that the backup and the old\n" +
 			"data in DATA_DIR know, so that no zxid comes twice. Its first txn ends all sessions: clients hear\n" +
 			"that their session has expired, and their ephemeral znodes are gone. If the old data is lost,\n" +
@@ -62,7 +62,8 @@ func newRestoreCommand() *cobra.Command {
 	flags.StringVar(&o.output, "output", "simple", "simple: text; json: one object")
 	flags.StringVar(&o.dataLogDir, "dataLogDir", "",
 		"where the server's log is to be, if not in DATA_DIR: it must be empty too")
-	flags.Var(&o.zxid, "zxid", "last txn to restore")
+	flags.Var(&o.zxid, "zxid", "last txn to restore (default: the last one of the backup)")
+	flags.Lookup("zxid").DefValue = ""
 	flags.Var(&o.at, "time", "restore up to this time: 2026-11-21T14:00:00Z, or ms since 1970")
 	flags.Int64Var(&o.epoch, "epoch", 0, "an epoch that clients have seen: the restored tree begins above it, as "+
 		"above those that the directories know")

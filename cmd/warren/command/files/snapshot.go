@@ -17,7 +17,7 @@ import (
 func newSnapshotCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "snapshot",
-		Short: "Inspect snapshot files, ours and ZooKeeper's",
+		Short: "Inspect snapshot files, Warren's and ZooKeeper's",
 		Long: "These commands read snapshot files, compressed ones too, and change nothing; a server may be\n" +
 			"running. If a file is damaged they print what can be read of it, and end with exit code 1.",
 		Args: cli.NoArguments,

@@ -21,7 +21,7 @@ import (
 func newWALCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wal",
-		Short: "Inspect and repair transaction logs, ours and ZooKeeper's",
+		Short: "Inspect and repair transaction logs, Warren's and ZooKeeper's",
 		Long: "These commands read the files log.* of a data directory; only repair changes them. The others may " +
 			"be\n" +
 			"used while a server runs: of its last file they see what it has written so far, which may end in " +

@@ -11,8 +11,11 @@ import (
 	"github.com/seed94657493/warren/proto/hostport"
 )
 
-// adminPort is the port of admin servers, unless another one is named.
-const adminPort = 8080
+// adminPort is the port of admin servers, and adminPath the path of their commands, unless others are named.
+const (
+	adminPort = 8080
+	adminPath = "/commands"
+)
 
 // AddAdminPort adds the flag for the admin port of servers that are named by their client ports; 0 is for
 // ClientTLS.AdminPort.
@@ -23,13 +26,10 @@ func AddAdminPort(flags *pflag.FlagSet, port *int) {
 
 // AdminURL completes what names the commands of an admin server: a URL, or a host with or without a port, for which
 // the scheme is http and the path is /commands.
-func AdminURL(name string) (string, error) { return AdminURLAt(name, adminPort) }
-
-// AdminURLAt is AdminURL with the port of hosts without one.
-func AdminURLAt(name string, port int) (string, error) {
+func AdminURL(name string) (string, error) {
 	if !strings.Contains(name, "://") {
 		at, path, _ := strings.Cut(name, "/")
-		at, err := hostport.Complete(at, strconv.Itoa(port))
+		at, err := hostport.Complete(at, strconv.Itoa(adminPort))
 		if err != nil {
 			return "", err
 		}
@@ -44,7 +44,7 @@ func AdminURLAt(name string, port int) (string, error) {
 		return "", fmt.Errorf("%q is neither an http nor an https URL", name)
 	}
 	if u.Path == "" || u.Path == "/" {
-		u.Path = "/commands"
+		u.Path = adminPath
 	}
 	return u.String(), nil
 }

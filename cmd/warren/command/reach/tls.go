@@ -1,11 +1,15 @@
 package reach
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -38,15 +42,48 @@ func (c *ClientTLS) Srvr(ctx context.Context, s *Status, timeout time.Duration) 
 // AdminPort finds the admin port of the server with this client port: the one that it tells, else the usual one, as a
 // server of ZooKeeper tells none.
 func (c *ClientTLS) AdminPort(ctx context.Context, address string, timeout time.Duration) int {
+	return cmp.Or(c.ToldAdminPort(ctx, address, timeout), adminPort)
+}
+
+// ToldAdminPort is the admin port that the server with this client port tells; 0 if it tells none.
+func (c *ClientTLS) ToldAdminPort(ctx context.Context, address string, timeout time.Duration) int {
 	var told findings.Record
 	if secure, err := c.Of(address); err == nil {
 		text, _ := doctor.AskWord(ctx, address, "fact", timeout, secure, WordMax)
 		_ = json.Unmarshal([]byte(text), &told)
 	}
-	if told.Self.AdminPort > 0 {
-		return told.Self.AdminPort
+	return max(told.Self.AdminPort, 0)
+}
+
+// AdminCommands returns the URL of the commands of the server with this client port, for orders to it and no other:
+// at the admin port that it tells, else at the usual one, if the admin server there is that server's.
+func (c *ClientTLS) AdminCommands(ctx context.Context, address string, timeout time.Duration) (string, error) {
+	port := c.ToldAdminPort(ctx, address, timeout)
+	if port == 0 {
+		port = adminPort
+		usual := doctor.AdminPort{Port: port, Timeout: timeout, TLS: c.Of}
+		if _, err := usual.ZabState(ctx, address); err != nil {
+			return "", fmt.Errorf("%s tells no admin port, so name it with --admin: %w", address, err)
+		}
 	}
-	return adminPort
+	return c.AdminCommandsAt(address, port)
+}
+
+// AdminCommandsAt is AdminCommands for a known admin port. If client ports are dialled by TLS, so is the admin port.
+func (c *ClientTLS) AdminCommandsAt(address string, port int) (string, error) {
+	host, _, err := hostport.Split(address)
+	if err != nil {
+		return "", err
+	}
+	secure, err := c.Of(address)
+	if err != nil {
+		return "", err
+	}
+	at := url.URL{Scheme: "http", Host: net.JoinHostPort(host, strconv.Itoa(port)), Path: adminPath}
+	if secure != nil {
+		at.Scheme = "https"
+	}
+	return at.String(), nil
 }
 
 // Of returns what to dial a server with; nil is plain text.

@@ -45,11 +45,11 @@ func newDoctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor [DATA_DIR | HOST:PORT...]",
 		Short: "Find out what is wrong with servers or a data directory, and what to do about it",
-		Long: "Looks at running servers, at data directories, or, with --config, at a zoo.cfg and the directories\n" +
-			"that it names, and prints what is wrong, the most urgent first, with a remedy. Without arguments it\n" +
-			"asks 127.0.0.1:2181. Servers may be ours or ZooKeeper's. They are asked with four-letter words, all\n" +
-			"of which except srvr must be allowed by 4lw.commands.whitelist (mntr, conf, cons, hash). A data\n" +
-			"directory may be in use. Nothing is changed.\n\n" +
+		Long: "Looks at running servers, at data directories, or, with --config, at a zoo.cfg and the\n" +
+			"directories that it names, and prints what is wrong, the most urgent first, with a remedy.\n" +
+			"Without arguments it asks 127.0.0.1:2181. Servers may be Warren's or ZooKeeper's. They are asked\n" +
+			"with four-letter words, all of which except srvr must be allowed by 4lw.commands.whitelist\n" +
+			"(mntr, conf, cons, hash). A data directory may be in use. Nothing is changed.\n\n" +
 			"The exit code is 0 if nothing is wrong, 1 if there are warnings, and 2 if there are errors.",
 		Example: "  warren doctor zk1:2181 zk2:2181 zk3:2181\n" +
 			"  warren doctor /var/lib/zookeeper\n" +
@@ -67,7 +67,8 @@ func newDoctorCommand() *cobra.Command {
 	flags.BoolVar(&o.noMeasure, "no-measure", false,
 		"do not measure the disk, which writes a small file and removes it")
 	flags.Int64Var(&o.maxFrame, "max-frame", 0xfffff, "jute.maxbuffer of the clients, in bytes")
-	flags.IntVar(&o.adminPort, "admin-port", 8080, "admin port of the servers, for their clocks; 0: not asked")
+	flags.IntVar(&o.adminPort, "admin-port", 8080,
+		"admin port of servers of ZooKeeper, asked for their clocks; 0: not asked")
 	cli.AddTimeout(flags, &o.timeout, 5*time.Second, "how long to wait for a server")
 	flags.Int64Var(&o.maxLag, "max-lag", 10_000, "txns a server may be behind its leader")
 	return cmd

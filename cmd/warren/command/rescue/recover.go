@@ -1,6 +1,7 @@
 package rescue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,10 +85,12 @@ func newRecoverCommand() *cobra.Command {
 	o.AddTo(flags)
 	flags.StringVar(&o.to, "to", "", "folder for the backup with which the new history begins")
 	flags.StringVar(&o.from, "from", "", "a copy of that folder, on another server")
-	flags.Int64SliceVar(&o.giveUp, "give-up", nil, "ids of servers whose data is given up")
+	flags.Int64SliceVar(&o.giveUp, "give-up", nil, "`IDS` of servers whose data is given up")
+	flags.Lookup("give-up").DefValue = ""
 	flags.StringArrayVar(&o.at, "server", nil,
 		"ID=HOST:CLIENT_PORT/ADMIN_PORT: where a server is asked, if not at the host of its line")
-	flags.IntVar(&o.adminPort, "admin-port", 0, "admin port of the servers; 0: that of ZOO_CFG")
+	flags.IntVar(&o.adminPort, "admin-port", 0,
+		"admin port of the servers (default: the one that each server tells, else that of ZOO_CFG)")
 	flags.Int64Var(&o.epoch, "epoch", 0, "an epoch that clients have seen; the new history begins above it")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Second, "how long to wait for a server")
 	flags.BoolVar(&o.yes, "yes", false, "do it without asking")
@@ -266,19 +269,15 @@ func (y *recoveryRun) ask() error {
 // place is where a server is asked.
 type place struct {
 	client string // host:port
-	admin  int
+	admin  int    // 0: the one that the server tells, else that of the configuration
 }
 
 // places are those of the configuration, but for those that a flag names.
 func (y *recoveryRun) places() (map[int64]place, error) {
-	admin := y.adminPort
-	if admin == 0 {
-		admin = y.cfg.Admin.Port
-	}
 	places := map[int64]place{}
 	for i := range y.cfg.Members {
 		m := &y.cfg.Members[i]
-		places[m.ID] = place{reach.ClientPortOf(y.cfg, m), admin}
+		places[m.ID] = place{reach.ClientPortOf(y.cfg, m), y.adminPort}
 	}
 	for _, text := range y.at {
 		id, rest, ok1 := strings.Cut(text, "=")
@@ -302,6 +301,9 @@ func (y *recoveryRun) askOne(ctx context.Context, m *recovery.Member, p place) {
 	s := reach.Status{Address: p.client}
 	err := y.Srvr(ctx, &s, y.timeout)
 	admin := doctor.AdminPort{Port: p.admin, Timeout: y.timeout, TLS: y.Of}
+	if admin.Port == 0 {
+		admin.Port = cmp.Or(y.ToldAdminPort(ctx, p.client, y.timeout), y.cfg.Admin.Port)
+	}
 	zab, zabErr := admin.ZabState(ctx, p.client)
 	switch {
 	case zabErr == nil && zab.ID != m.ID:

@@ -56,7 +56,7 @@ func newConfigCheckCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&output, "output", "simple", "simple: text; json: one object")
-	cmd.Flags().StringArrayVarP(&set, "set", "D", nil, "any key of zoo.cfg, as key=value, as for warren server")
+	cmd.Flags().StringArrayVarP(&set, "set", "D", nil, "any key of zoo.cfg, as `KEY=VALUE`, as for warren server")
 	return cmd
 }
 

@@ -45,12 +45,12 @@ func NewServerCommand() *cobra.Command {
 		Short: "Run a server",
 		Long: "Runs a server with the zoo.cfg CONFIG, or standalone with a client port and a data directory.\n" +
 			"Without either, it serves on 127.0.0.1:2181 and keeps its data in ./data; with the variables of\n" +
-			"ZooKeeper's container image (ZOO_SERVERS, ZOO_DATA_DIR...) it writes zoo.cfg and myid as that image\n" +
-			"does, and starts with them. Settings on the command line win over variables WARREN_*, and both win\n" +
-			"over the file; for the keys that ZooKeeper treats as system properties the file wins, with a\n" +
-			"warning. SIGTERM and SIGINT stop the server; at SIGHUP it reads warren.logLevel and the " +
-			"certificates\n" +
-			"again; at SIGQUIT it writes the stacks of its goroutines to standard error.",
+			"ZooKeeper's container image (ZOO_SERVERS, ZOO_DATA_DIR...) it writes zoo.cfg and myid as that\n" +
+			"image does, and starts with them. Settings on the command line take precedence over WARREN_*\n" +
+			"variables, and both over the file. For keys that ZooKeeper treats as system properties, the file\n" +
+			"takes precedence, with a warning. SIGTERM and SIGINT stop the server; on SIGHUP it reads\n" +
+			"warren.logLevel and the certificates again; on SIGQUIT it writes the stacks of its goroutines to\n" +
+			"standard error.",
 		Example: "  warren server\n" +
 			"  warren server /etc/zookeeper/conf/zoo.cfg\n" +
 			"  warren server 2181 /var/lib/zookeeper\n" +
@@ -64,7 +64,7 @@ func NewServerCommand() *cobra.Command {
 	flags.Uint16Var(&o.clientPort, "client-port", 0, "port for clients, 0 for any free one")
 	flags.StringVar(&o.clientAddress, "client-address", "", "host or address to serve clients on")
 	flags.StringVar(&o.myID, "myid", "", "id of this server, if there is no file myid")
-	flags.StringArrayVarP(&o.set, "set", "D", nil, "any key of zoo.cfg, as key=value; can be repeated")
+	flags.StringArrayVarP(&o.set, "set", "D", nil, "any key of zoo.cfg, as `KEY=VALUE`; can be repeated")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&o.logFormat, "log-format", "console", "console or json")
 	return cmd

@@ -163,7 +163,7 @@ func TestServerDoesNotStart(t *testing.T) {
 			write("dataDir=DIR\nclientPort=0\nadmin.serverPort=0\nadmin.forceHttps=true\n" +
 				"ssl.quorum.keyStore.location=/none/a.pem\n"),
 		}, 2,
-			[]string{"the admin server: ", "/none/a.pem"}},
+			[]string{".cfg:5: ssl.quorum.keyStore.location", "/none/a.pem"}},
 		"admin TLS without keys": {
 			[]string{write("dataDir=DIR\nclientPort=0\nadmin.serverPort=0\nadmin.forceHttps=true\n")}, 2,
 			[]string{"ssl.quorum.keyStore.location"},
@@ -171,7 +171,7 @@ func TestServerDoesNotStart(t *testing.T) {
 		"metrics TLS": {[]string{write("dataDir=DIR\nclientPort=0\nadmin.serverPort=0\n" +
 			"metricsProvider.className=org.apache.zookeeper.metrics.prometheus.PrometheusMetricsProvider\n" +
 			"metricsProvider.httpsPort=0\nmetricsProvider.ssl.keyStore.location=/none/a.pem\n")}, 2,
-			[]string{"the metrics exporter: ", "/none/a.pem"}},
+			[]string{".cfg:6: metricsProvider.ssl.keyStore.location", "/none/a.pem"}},
 		"audit": {[]string{write("dataDir=DIR\nclientPort=0\naudit.enable=true\naudit.file=/none/audit.log\n")}, 2,
 			[]string{"the audit log", "/none"}},
 		"dataLogDir below file": {[]string{write("dataDir=DIR\nclientPort=0\ndataLogDir=DIR/file/log\n")}, 3,

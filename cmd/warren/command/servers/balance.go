@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -29,19 +30,18 @@ type balanceOptions struct {
 func newBalanceCommand() *cobra.Command {
 	var o balanceOptions
 	cmd := &cobra.Command{
-		Use:   "balance HOST | URL...",
+		Use:   "balance HOST:PORT | URL...",
 		Short: "Even out the clients of an ensemble's servers after a rolling restart",
-		Long: "Asks the admin server of each named server how many clients it has, and ends connections, as " +
-			"`warren\n" +
-			"shed` does, at those that have more than their share by over --tolerance percent. The clients\n" +
-			"connect again, to any server, and go on with their sessions. After --pause it looks again, and " +
-			"stops\n" +
-			"when no server has too many. After --rounds rounds it gives up with exit code 1. Name all servers\n" +
-			"that take clients. Drained servers don't count.\n\n" +
+		Long: "Asks the admin server of each named server how many clients it has, and closes connections, as\n" +
+			"`warren shed` does, at those that exceed their share by more than --tolerance percent. The\n" +
+			"clients reconnect, to any server, and keep their sessions. After --pause it looks again, and\n" +
+			"stops when no server has too many. After --rounds rounds it gives up with exit code 1. Name all\n" +
+			"servers that take clients, by their client ports or by the URLs of their admin commands. Drained\n" +
+			"servers don't count.\n\n" +
 			"Where clients go is up to them: a ZooKeeper client takes the next server of a list that it has\n" +
 			"shuffled.",
 		Example: "  warren balance zk1 zk2 zk3 --auth-file super.txt --dry-run\n" +
-			"  warren balance http://zk1:8080/commands http://zk2:8081/commands --auth-file super.txt",
+			"  warren balance http://zk1:8080/commands https://zk2:8443/commands --auth-file super.txt",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
 				return cli.Misuse(cmd, errors.New("name all servers, at least two"))
@@ -56,13 +56,12 @@ func newBalanceCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&o.adminPort, "admin-port", 8080, "admin port of servers named by HOST")
+	reach.AddAdminPort(flags, &o.adminPort)
 	flags.IntVar(&o.tolerance, "tolerance", 10, "percent above its share that a server may have")
 	flags.IntVar(&o.rounds, "rounds", 5, "how many rounds at most")
 	flags.DurationVar(&o.pause, "pause", 3*time.Second, "time for the clients to connect again, between two rounds")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show which connections would end in the first round, and end none")
-	o.addTo(flags)
-	_ = flags.MarkHidden("admin") // the servers are arguments
+	o.addCommonTo(flags)
 	return cmd
 }
 
@@ -78,8 +77,7 @@ func (o *balanceOptions) run(ctx context.Context, out io.Writer, args []string) 
 	servers := make([]balanced, len(args))
 	for i, name := range args {
 		servers[i] = balanced{name: name, server: o.steering}
-		var err error
-		if servers[i].server.admin, err = reach.AdminURLAt(name, o.adminPort); err != nil {
+		if err := o.locate(&servers[i].server, name); err != nil {
 			return err
 		}
 	}
@@ -121,6 +119,18 @@ func (o *balanceOptions) run(ctx context.Context, out io.Writer, args []string) 
 		case <-time.After(max(o.pause, time.Second)): // a server sheds once a second at most
 		}
 	}
+}
+
+// locate says where a server is that is named by its client port or by the URL of its admin commands.
+func (o *balanceOptions) locate(s *steering, name string) (err error) {
+	s.server = reach.WithPort(name)
+	switch {
+	case strings.Contains(name, "://"):
+		s.admin = name
+	case o.adminPort != 0:
+		s.admin, err = o.AdminCommandsAt(s.server, o.adminPort)
+	}
+	return err
 }
 
 // count asks each server how many clients it has.

@@ -34,7 +34,7 @@ type drainAnswer struct {
 	Rate     int  `json:"rate"`
 }
 
-// drainPause is the time between two looks at how many clients are left.
+// drainPause is the time between two updates at how many clients are left.
 const drainPause = 250 * time.Millisecond
 
 func newDrainCommand() *cobra.Command {
@@ -42,17 +42,18 @@ func newDrainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drain",
 		Short: "Send a server's clients to the other servers before it is restarted",
-		Long: "Tells a server of an ensemble, by its admin server, to take no more clients and to end the\n" +
-			"connections that it has, --rate of them per second, each as soon as the client has been answered.\n" +
-			"Clients go on at another server with their sessions. The command returns when the server has no\n" +
-			"clients left, and fails if there are some after --wait. The server stays drained until it is\n" +
-			"restarted, or until `warren drain --resume`. The command can be repeated at any time.\n\n" +
+		Long: "Tells a server of an ensemble, through its admin server, to accept no more clients and to close\n" +
+			"the connections that it has, --rate of them per second, each as soon as the client has been\n" +
+			"answered. Clients continue at another server, with their sessions. The command returns when the\n" +
+			"server has no clients left, and fails if there are some after --wait. The server stays drained\n" +
+			"until it is restarted, or until `warren drain --resume`. The command can be repeated at any\n" +
+			"time.\n\n" +
 			"Meanwhile /readyz of the server answers 503. The server still votes, and follows or leads, as\n" +
-			"before. A client that knows only this server can't connect while it is drained: its session expires\n" +
-			"after the session timeout. A standalone server can't be drained.",
-		Example: "  warren drain --admin http://zk1:8080/commands --auth-file super.txt\n" +
-			"  warren drain --admin http://zk1:8080/commands --auth-file super.txt --dry-run\n" +
-			"  warren drain --admin http://zk1:8080/commands --auth-file super.txt --resume",
+			"before. A client that knows only this server can't connect while it is drained: its session\n" +
+			"expires after the session timeout. A standalone server can't be drained.",
+		Example: "  warren drain -s zk1 --auth-file super.txt\n" +
+			"  warren drain -s zk1 --auth-file super.txt --dry-run\n" +
+			"  warren drain -s zk1 --auth-file super.txt --resume",
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
@@ -70,7 +71,7 @@ func newDrainCommand() *cobra.Command {
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show what would happen, and change nothing")
 	flags.DurationVar(&o.wait, "wait", 10*time.Minute,
 		"how long to wait until the server has no clients; 0: not at all")
-	o.addTo(flags)
+	o.addTo(cmd)
 	return cmd
 }
 

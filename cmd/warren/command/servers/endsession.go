@@ -14,15 +14,14 @@ func newEndSessionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "end-session ID | LABEL",
 		Short: "End a session, as if its client had been silent for the session timeout",
-		Long: "Asks a server of an ensemble, by its admin server, to end a session. The leader closes it by a txn,\n" +
-			"as it does when a session expires: its ephemeral znodes go, and its client is told that the session\n" +
-			"has expired. Any server of the ensemble can be asked by the session's id. A label, which the\n" +
-			"console, `warren top` and the admin commands show in place of an id, is known only to the server\n" +
-			"that showed it, until that server restarts: ask that one. If the session has already ended, the " +
-			"exit\n" +
-			"code is 1 and nothing happens.",
+		Long: "Asks a server of an ensemble, through its admin server, to end a session. The leader closes it\n" +
+			"with a txn, as it does when a session expires: its ephemeral znodes are deleted, and its client\n" +
+			"is told that the session has expired. Any server of the ensemble can be asked by the session's\n" +
+			"id. A label, which the console, `warren top` and the admin commands show in place of an id, is\n" +
+			"known only to the server that showed it, until that server restarts: ask that one. If the\n" +
+			"session has already ended, the exit code is 1 and nothing happens.",
 		Example: "  warren end-session 0x100003a5c2e0007 --auth-file super.txt --dry-run\n" +
-			"  warren end-session s-3fb60a91c2d4 --admin http://zk1:8080/commands --auth-file super.txt",
+			"  warren end-session s-3fb60a91c2d4 -s zk1 --auth-file super.txt",
 		Args: cli.OneArgument("which session?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var done struct {
@@ -48,6 +47,6 @@ func newEndSessionCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would happen, and change nothing")
-	o.addTo(cmd.Flags())
+	o.addTo(cmd)
 	return cmd
 }

@@ -70,6 +70,7 @@ func newHealthCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&o.process, "process", false, "whether the process answers, also while it does not serve")
 	cmd.Flags().IntVar(&o.adminPort, "admin-port", findAdminPort,
 		"admin port, for --process (default: the one that the server tells, else 8080); 0: not asked")
+	cmd.Flags().Lookup("admin-port").DefValue = "0" // its usage says what it is
 	return cmd
 }
 

@@ -15,15 +15,14 @@ func newLeadCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lead SERVER_ID",
 		Short: "Hand the leadership of an ensemble to a server, without an election",
-		Long: "Asks the leader of an ensemble, by its admin server, to hand its leadership to the voter with the " +
-			"id\n" +
-			"SERVER_ID, which must be a follower that is up to date and runs Warren. Everything that was written\n" +
-			"is committed first. Clients keep their connections; their requests wait some milliseconds. Nothing\n" +
-			"happens if that server leads already.\n\n" +
-			"If the server goes away meanwhile, or doesn't answer within half a tickTime, another one leads, and\n" +
-			"the exit code is 1.",
-		Example: "  warren lead 2 --admin http://zk3:8080/commands --auth-file super.txt\n" +
-			"  warren lead 2 --admin http://zk3:8080/commands --auth-file super.txt --dry-run",
+		Long: "Asks the leader of an ensemble, through its admin server, to hand its leadership to the voter\n" +
+			"with the id SERVER_ID, which must be a follower that is up to date and runs Warren. Everything\n" +
+			"that was written is committed first. Clients keep their connections; their requests wait for a\n" +
+			"few milliseconds. Nothing happens if that server leads already.\n\n" +
+			"If the server goes away meanwhile, or doesn't answer within half a tickTime, another one leads,\n" +
+			"and the exit code is 1.",
+		Example: "  warren lead 2 -s zk3 --auth-file super.txt\n" +
+			"  warren lead 2 -s zk3 --auth-file super.txt --dry-run",
 		Args: cli.OneArgument("name the id of the server that is to lead"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to, err := strconv.ParseInt(args[0], 10, 64)
@@ -50,6 +49,6 @@ func newLeadCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "check whether it would work, and change nothing")
-	o.addTo(cmd.Flags())
+	o.addTo(cmd)
 	return cmd
 }

@@ -17,12 +17,12 @@ func newLogLevelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "loglevel [debug | info | warn | error]",
 		Short: "Show or change the log level of a running server",
-		Long: "Asks a server, by its admin server, for the level of its log, or changes it. With --for, the former\n" +
-			"level returns after that time, or when the server stops. A restart, or SIGHUP with warren.logLevel\n" +
-			"in the configuration, sets the level of the configuration again. The change itself is always a line\n" +
-			"in the log.",
-		Example: "  warren loglevel --admin http://zk1:8080/commands --auth-file super.txt\n" +
-			"  warren loglevel debug --for 10m --admin http://zk1:8080/commands --auth-file super.txt",
+		Long: "Asks a server, through its admin server, for the level of its log, or changes it. With --for,\n" +
+			"the previous level is restored after that time, or when the server stops. A restart, or SIGHUP\n" +
+			"with warren.logLevel in the configuration, restores the configured level. The change itself is\n" +
+			"always logged.",
+		Example: "  warren loglevel -s zk1 --auth-file super.txt\n" +
+			"  warren loglevel debug --for 10m -s zk1 --auth-file super.txt",
 		Args: cli.AtMostOneArgument,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request := map[string]any{"dry_run": dryRun}
@@ -54,8 +54,8 @@ func newLogLevelCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().DurationVar(&last, "for", 0, "time after which the former level returns; 0: never")
+	cmd.Flags().DurationVar(&last, "for", 0, "time after which the previous level is restored; 0: never")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "check whether it would work, and change nothing")
-	o.addTo(cmd.Flags())
+	o.addTo(cmd)
 	return cmd
 }

@@ -15,11 +15,11 @@ func newShedCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shed PERCENT",
 		Short: "Send a share of a server's clients to other servers",
-		Long: "Asks a server, by its admin server, to end the connections of PERCENT of its clients, chosen at\n" +
-			"random, each as soon as the client has been answered. The clients connect again, to any server, and\n" +
-			"go on with their sessions. ZooKeeper has the same command since 3.10 (shed_connections). `warren\n" +
-			"balance` does this for a whole ensemble after a rolling restart.",
-		Example: "  warren shed 33 --admin http://zk1:8080/commands --auth-file super.txt",
+		Long: "Asks a server, through its admin server, to close the connections of PERCENT of its clients,\n" +
+			"chosen at random, each as soon as the client has been answered. The clients reconnect, to any\n" +
+			"server, and keep their sessions. ZooKeeper has the same command since 3.10 (shed_connections).\n" +
+			"`warren balance` does this for a whole ensemble after a rolling restart.",
+		Example: "  warren shed 33 -s zk1 --auth-file super.txt",
 		Args:    cli.OneArgument("which percentage of the clients?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			percent, err := strconv.Atoi(args[0])
@@ -37,6 +37,6 @@ func newShedCommand() *cobra.Command {
 			return err
 		},
 	}
-	o.addTo(cmd.Flags())
+	o.addTo(cmd)
 	return cmd
 }

@@ -49,15 +49,15 @@ func newShellCommand() *cobra.Command {
 		Aliases: []string{"cli", zkCli},
 		Short:   "Look at and change znodes, like zkCli.sh",
 		Long: "Runs one COMMAND; without one, the lines of standard input, or what you type at a terminal.\n" +
-			"Commands, their flags, texts and exit codes are those of zkCli.sh; `warren shell help` lists them,\n" +
-			"with export, import, find, tree and watch, which are ours. zkCli.sh's own flags may be written with\n" +
-			"one dash. Only results are printed; under the name zkCli.sh, to which a link may point, it greets and\n" +
-			"reports the state of the session as that does.\n\n" +
-			"At a terminal, Tab completes commands, flags, paths and ACLs, the arrows and Ctrl-P and Ctrl-N walk\n" +
-			"through the history, Ctrl-R searches it, Ctrl-C ends the running command, and Ctrl-D ends the " +
-			"shell.\n\n" +
-			"Exit codes: 0 done, 1 the command failed, 2 wrong flags, 127 unknown command, 130 interrupted; of\n" +
-			"several commands, that of the last one. NO_COLOR switches colours off.",
+			"Commands, their flags, texts and exit codes are those of zkCli.sh; `warren shell help` lists\n" +
+			"them, with export, import, find, tree and watch, which are Warren's. zkCli.sh's own flags may be\n" +
+			"written with one dash. Only results are printed; under the name zkCli.sh, to which a link may\n" +
+			"point, it greets and reports the state of the session as that does.\n\n" +
+			"At a terminal, Tab completes commands, flags, paths and ACLs, the arrows and Ctrl-P and Ctrl-N\n" +
+			"walk through the history, Ctrl-R searches it, Ctrl-C ends the running command, and Ctrl-D ends\n" +
+			"the shell.\n\n" +
+			"Exit codes: 0 done, 1 the command failed, 2 wrong flags, 127 unknown command, 130 interrupted;\n" +
+			"of several commands, that of the last one. NO_COLOR switches colours off.",
 		Example: "  warren shell\n" +
 			"  warren shell -s zk1:2181,zk2:2181/app get -s /settings\n" +
 			"  warren shell -s zk1:2181 --output json ls / | jq .children\n" +

@@ -34,7 +34,7 @@ func newSmokeTestCommand() *cobra.Command {
 		Long: "Opens a session at each server, creates " + smokeRoot + ", lets each session create an\n" +
 			"ephemeral child, lets each server list and watch them all, deletes them one after the other, and\n" +
 			"expects every session to see every deletion, in order. The znodes are removed. Servers may be\n" +
-			"ours or ZooKeeper's. `warren bench latencies` measures the same kinds of requests.\n\n" +
+			"Warren's or ZooKeeper's. `warren bench latencies` measures the same kinds of requests.\n\n" +
 			"The exit code is 0 if all of it works, and 1 otherwise.",
 		Example: "  warren smoketest zk1:2181 zk2:2181 zk3:2181\n" +
 			"  warren smoketest --config /etc/zookeeper/conf/zoo.cfg",

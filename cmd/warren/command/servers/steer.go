@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
@@ -21,18 +22,41 @@ import (
 // steering is how commands that steer a running server reach it: the commands of its admin server.
 type steering struct {
 	reach.ClientTLS
-	admin    string
+	server   string // its client port
+	admin    string // host:port of its admin server or the URL of its commands; empty until it is found
 	authFile string
 	timeout  time.Duration
 }
 
-// addTo adds the flags.
-func (o *steering) addTo(flags *pflag.FlagSet) {
-	flags.StringVar(&o.admin, "admin", "http://127.0.0.1:8080/commands",
-		"host:port of the server's admin server, or the URL of its commands")
+// addTo adds the flags, of which one names the server.
+func (o *steering) addTo(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVarP(&o.server, "server", "s", reach.LocalServer,
+		"host:port of the server's client port, which tells its admin port")
+	flags.StringVar(&o.admin, "admin", "",
+		"host:port of the server's admin server, or the URL of its commands, instead of --server")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if flags.Changed("server") && flags.Changed("admin") {
+			return cli.Misuse(cmd, errors.New("use either --server or --admin"))
+		}
+		return nil
+	}
+	o.addCommonTo(flags)
+}
+
+// addCommonTo adds the flags that do not name a server.
+func (o *steering) addCommonTo(flags *pflag.FlagSet) {
 	reach.AddAuthFile(flags, &o.authFile)
 	cli.AddTimeout(flags, &o.timeout, 30*time.Second, "how long one answer may take")
 	o.ClientTLS.AddTo(flags)
+}
+
+// find finds the commands of the admin server, unless they are known.
+func (o *steering) find(ctx context.Context) (err error) {
+	if o.admin == "" {
+		o.admin, err = o.AdminCommands(ctx, reach.WithPort(o.server), o.timeout)
+	}
+	return err
 }
 
 // adminAnswerMax bounds the answer of an admin server.
@@ -44,10 +68,17 @@ var errNotYet = errors.New("asked too often")
 // ask sends a request to a command and decodes its answer. An order that comes too soon after the one before waits for
 // its turn.
 func (o *steering) ask(ctx context.Context, command string, request, answer any) error {
+	authorization, err := reach.Authorization(o.authFile)
+	if err != nil {
+		return err
+	}
+	if err := o.find(ctx); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	for {
-		pause, err := o.askOnce(ctx, command, request, answer)
+		pause, err := o.askOnce(ctx, authorization, command, request, answer)
 		if !errors.Is(err, errNotYet) {
 			return err
 		}
@@ -64,7 +95,7 @@ func (o *steering) ask(ctx context.Context, command string, request, answer any)
 
 // askOnce sends a request once. If it is to be sent again later, the error is errNotYet, and pause is how much later.
 func (o *steering) askOnce(
-	ctx context.Context, command string, request, answer any,
+	ctx context.Context, authorization, command string, request, answer any,
 ) (pause time.Duration, err error) {
 	admin, err := reach.AdminURL(o.admin)
 	if err != nil {
@@ -79,10 +110,6 @@ func (o *steering) askOnce(
 		return 0, err
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
-	if err != nil {
-		return 0, err
-	}
-	authorization, err := reach.Authorization(o.authFile)
 	if err != nil {
 		return 0, err
 	}

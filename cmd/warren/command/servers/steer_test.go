@@ -243,7 +243,7 @@ func TestSteeringCommandsOfAServer(t *testing.T) {
 		"-D", "DigestAuthenticationProvider.superDigest="+auth.DigestIdentity("super:secret").ID)
 	secret := filepath.Join(t.TempDir(), "super.txt")
 	require.NoError(t, os.WriteFile(secret, []byte("digest super:secret"), 0o600))
-	at := []string{"--admin", "http://127.0.0.1:" + admin + "/commands"}
+	at := []string{"-s", r.Addr} // which tells its admin port
 	c, err := wire.Dial(r.Addr, wire.Options{})
 	require.NoError(t, err)
 	defer c.Close()
@@ -262,6 +262,12 @@ func TestSteeringCommandsOfAServer(t *testing.T) {
 	code, out, errs := run(append([]string{"loglevel", "debug", "--for", "1h"}, at...)...)
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "the level is debug, and info again at ")
+	code, _, errs = run("balance", r.Addr, r.Addr, "--dry-run", "--auth-file", secret)
+	require.Equal(t, cli.ExitUnexpected, code)
+	require.Contains(t, errs, "http://127.0.0.1:"+admin+"/commands: clients have no other server")
+	code, out, errs = run("take-snapshot", "--dry-run", "--admin", "127.0.0.1:"+admin, "--auth-file", secret)
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "the newest one")
 	code, out, errs = run(append([]string{"take-snapshot", "--dry-run"}, at...)...)
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "the newest one")
@@ -276,6 +282,17 @@ func TestSteeringCommandsOfAServer(t *testing.T) {
 	require.Equal(t, "ended 1 connection\n", out)
 	require.NoError(t, c.WaitClosed())
 	require.Equal(t, cli.ExitOK, r.Stop(t, syscall.SIGTERM))
+}
+
+// An order goes to no other server than the one that is named, whatever listens at the usual admin port.
+func TestOrdersGoToTheServerThatIsNamed(t *testing.T) {
+	silent := cmdline.Answers(t, "fact is not executed because it is not in the whitelist.\n")
+	code, _, errs := run("drain", "-s", silent)
+	require.Equal(t, cli.ExitUnexpected, code)
+	require.Contains(t, errs, silent+" tells no admin port, so name it with --admin: ")
+	code, _, errs = run("drain", "-s", silent, "--admin", "127.0.0.1:1")
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, errs, "use either --server or --admin")
 }
 
 // freePort returns a port of 127.0.0.1 that was free a moment ago.

@@ -15,11 +15,11 @@ func newTakeSnapshotCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "take-snapshot",
 		Short: "Make a running server write a snapshot now",
-		Long: "Asks a server, by its admin server, to write a snapshot in addition to those that it writes by\n" +
-			"itself, so that its next start reads a short log. If the newest snapshot has every txn, nothing is\n" +
-			"written. admin.rateLimiterIntervalInMS is the least time between two snapshots by command. To copy\n" +
-			"the data elsewhere, use `warren backup create`.",
-		Example: "  warren take-snapshot --admin http://zk1:8080/commands --auth-file super.txt --timeout 5m",
+		Long: "Asks a server, through its admin server, to write a snapshot in addition to those that it writes\n" +
+			"on its own, so that its next start reads a short log. If the newest snapshot has every txn,\n" +
+			"nothing is written. admin.rateLimiterIntervalInMS is the minimum time between two snapshots on\n" +
+			"command. To copy the data elsewhere, use `warren backup create`.",
+		Example: "  warren take-snapshot -s zk1 --auth-file super.txt --timeout 5m",
 		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var last struct {
@@ -49,6 +49,6 @@ func newTakeSnapshotCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show which snapshot is the newest, and write none")
-	o.addTo(cmd.Flags())
+	o.addTo(cmd)
 	return cmd
 }

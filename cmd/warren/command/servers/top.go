@@ -60,7 +60,7 @@ func newTopCommand() *cobra.Command {
 	o.addTo(flags, 10, "of each kind")
 	flags.StringVar(&o.by, "by", "requests", "order: requests, bytes or time")
 	flags.BoolVar(&o.once, "once", false, "show the figures once, and exit")
-	flags.DurationVar(&o.every, "interval", cli.RefreshUsual, "time between two looks")
+	flags.DurationVar(&o.every, "interval", cli.RefreshUsual, "time between two updates")
 	return cmd
 }
 

@@ -1,7 +1,6 @@
 package servers
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,6 +18,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/cmdline"
 )
 
@@ -139,36 +138,18 @@ func TestRepeats(t *testing.T) {
 		ctx, stop := context.WithCancel(context.Background())
 		cmd := cli.Root(Commands()...)
 		cmd.SetArgs(args)
-		out := &written{}
+		out := new(cluster.Output)
 		cmd.SetOut(out)
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.ExecuteContext(ctx) }()
 		if args[0] == "top" {
-			require.Eventually(t, func() bool { return strings.Count(out.text(), "getData") > 1 }, time.Minute,
+			require.Eventually(t, func() bool { return strings.Count(out.String(), "getData") > 1 }, time.Minute,
 				time.Millisecond)
 			require.Greater(t, asked.Load(), int64(1))
 		}
 		stop()
 		require.NoError(t, <-ended)
 	}
-}
-
-// written is what a command that still runs has written.
-type written struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (w *written) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.buf.Write(p)
-}
-
-func (w *written) text() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.buf.String()
 }
 
 // fileWith returns the name of a file with this text.
