@@ -155,7 +155,7 @@ func Disk(full bool, in time.Duration) []Finding {
 	case in > 0 && in < FullSoon:
 		all.add(Warning, "disk-full",
 			"free space on its data directories, or let old snapshots be purged: autopurge.purgeInterval",
-			"at the growth of the last hour its disk has no room in %v", in.Round(time.Minute))
+			"at the growth rate of the last hour, its disk will be full in %v", in.Round(time.Minute))
 	}
 	return all
 }

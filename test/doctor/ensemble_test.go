@@ -165,7 +165,7 @@ func TestEnsembleInTrouble(t *testing.T) {
 		n.Launch()
 	}
 	v = h.sees("databases-missing", h.nodes...)
-	v.names(t, "no leader can be elected: the voters that have a database are no quorum")
+	v.names(t, "no leader can be elected: the voters that have a database do not form a quorum")
 	const waits = "the database is missing: this server does not vote until it knows whether it was lost or " +
 		"the ensemble is new"
 	require.Contains(t, one.Log(), waits)
