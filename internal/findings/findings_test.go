@@ -2,6 +2,8 @@ package findings
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"math"
 	"strings"
 	"testing"
@@ -76,6 +78,12 @@ func TestWhatIsAround(t *testing.T) {
 	require.Equal(t, []string{"warning backup"}, of(Backups(time.Time{}, now)))
 	require.Equal(t, []string{"warning backup"}, of(Backups(now.Add(-49*time.Hour), now)))
 	require.Empty(t, Backups(now.Add(-47*time.Hour), now))
+	require.Equal(t, []string{"warning purge-errors"}, of(Purge(errors.New("no snapshot is whole"))))
+	found = Purge(fmt.Errorf("snapshot: prune: %w",
+		&fs.PathError{Op: "remove", Path: "/data/log.1", Err: fs.ErrPermission}))
+	require.Equal(t, "old snapshots and logs cannot be removed, so its disk fills up: /data/log.1: permission denied",
+		found[0].What)
+	require.Empty(t, Purge(nil))
 	require.Equal(t, []string{"warning memory"}, of(Memory(81, 100)))
 	require.Empty(t, Memory(80, 100))
 	require.Empty(t, Memory(1<<40, math.MaxInt64))

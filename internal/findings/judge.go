@@ -228,8 +228,8 @@ func (j *judge) leaderless() {
 	switch {
 	case voters > 0 && voters-gone > voters/2 && j.young(since, settles):
 		j.led, j.electing = true, true
-		j.add(nil, find(Notice, "election", "nothing, if it ends soon", "there is no leader: an election is under way"),
-			since)
+		j.add(nil, find(Notice, "election", "nothing, if it ends soon",
+			"there is no leader: an election is under way"), since)
 	case len(missing) == 0:
 		j.add(nil, find(Critical, "no-quorum",
 			"find out what the servers wait for: in their logs, at /readyz, or with warren status",
@@ -375,7 +375,8 @@ func (j *judge) members() {
 		for _, s := range lists[list] {
 			j.add(s, find(severity, "different-members",
 				"compare server.N in their zoo.cfg, or zoo.cfg.dynamic.*, and make them the same",
-				"has a different list of servers from the others: %s", strings.ReplaceAll(list, "\n", " ")), time.Time{})
+				"has a different list of servers from the others: %s", strings.ReplaceAll(list, "\n", " ")),
+				time.Time{})
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package findings
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 )
@@ -120,8 +122,9 @@ var counters = []struct {
 		"%v snapshots could not be written: logs pile up, and a start takes longer",
 		"look in its log for the reason: space and permissions of dataDir"},
 	{"connection_rejected", Notice, "connections-refused",
-		"1 connection was refused by a limit: maxClientCnxns of one address, or maxCnxns",
-		"%v connections were refused by a limit: maxClientCnxns of one address, or maxCnxns",
+		"1 connection was refused by a limit: maxClientCnxns of one address, maxCnxns or the connection throttle",
+		"%v connections were refused by a limit: maxClientCnxns of one address, maxCnxns or the connection " +
+			"throttle",
 		"find out with cons which address has many: often a client that leaks sessions, or NAT. Else raise " +
 			"maxClientCnxns or maxCnxns"},
 	{"unsuccessful_handshake", Notice, "tls-handshakes", "1 TLS handshake of a client failed",
@@ -207,6 +210,21 @@ func Backups(newest, now time.Time) []Finding {
 			age.Truncate(time.Hour))
 	}
 	return all
+}
+
+// Purge is the finding of old snapshots and logs that cannot be removed; nil is none.
+func Purge(trouble error) []Finding {
+	if trouble == nil {
+		return nil
+	}
+	var file *fs.PathError
+	if errors.As(trouble, &file) {
+		trouble = fmt.Errorf("%s: %w", file.Path, file.Err)
+	}
+	const remedy = "look at the file that it names, its permissions and its mount; if no snapshot is whole, check " +
+		"them with warren snapshot verify; it tries again after the next snapshot and each autopurge.purgeInterval"
+	return []Finding{find(Warning, "purge-errors", remedy,
+		"old snapshots and logs cannot be removed, so its disk fills up: %v", trouble)}
 }
 
 // Memory is the finding of a process whose live objects, in bytes, come near its limit.

@@ -265,6 +265,8 @@ var (
 	counts    = regexp.MustCompile(`\b(\d+ (connections?|snapshots?)|once|\d+ times)( was| were)?\b`)
 	epochs    = regexp.MustCompile(`\bepochs( \d+ \(led by \d+\))+`)
 	lists     = regexp.MustCompile(`\bserver\.\d+=\S+( server\.\d+=\S+)*( version=\w+)?`)
+	ages      = regexp.MustCompile(`\b\d+h0m0s old\b`)
+	paths     = regexp.MustCompile(`(/[\w.-]+){2,}`)
 	zxids     = regexp.MustCompile(`\b0x[0-9a-f]+`)
 )
 
@@ -287,11 +289,13 @@ func (s *shown) row(a *accident) string {
 		what = serverIDs.ReplaceAllStringFunc(what, func(ids string) string {
 			return digits.ReplaceAllString(ids, "N")
 		})
+		what = ages.ReplaceAllString(what, "HOURS old")
 		what = configs.ReplaceAllString(times.ReplaceAllString(what, "TIME"), "zoo.cfg:LINE")
 		what = counts.ReplaceAllStringFunc(what, plural)
 		what = lists.ReplaceAllString(what, "LIST")
 		what = ensembles.ReplaceAllString(epochs.ReplaceAllString(what, "epochs LIST"), "ensemble ID")
 		what = address.ReplaceAllString(zxids.ReplaceAllString(what, "ZXID"), "HOST:PORT")
+		what = paths.ReplaceAllString(what, "FILE")
 		if said[check] == "" || what < said[check] {
 			said[check] = what
 		}

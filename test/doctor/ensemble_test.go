@@ -27,6 +27,8 @@ type hosts struct {
 	kept   map[*cluster.Node]string // folders with what they had on their disks
 	ca     *pki.CA                  // of their certificates
 	disks  map[*cluster.Node]string // file systems of their own, for their logs
+	// unmount lets a file be removed again
+	unmount func()
 }
 
 // newHosts returns servers that are not started, with settings of their own.

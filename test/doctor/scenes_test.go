@@ -1,15 +1,21 @@
 package doctor
 
 import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -49,7 +55,7 @@ var scenes = []scene{
 			require.Error(h.t, err)
 			_, text, err := h.get(2, "/metrics")
 			require.NoError(h.t, err)
-			require.Regexp(h.t, `(?m)^warren_server_connections_drained_total [1-9]`, text)
+			require.Regexp(h.t, `(?m)^warren_server_connections_refused_total\{reason="drain"\} [1-9]`, text)
 			require.Regexp(h.t, `(?m)^connection_rejected 0`, text, "that was no limit")
 		}, func(h *hosts) { h.drain(2, "--resume") },
 			found{"drained": doctor.Notice}, nil, 0, "StillDrained"},
@@ -101,6 +107,9 @@ var scenes = []scene{
 			func(h *hosts) { h.edit(2, "") }, found{"config": doctor.Error}, nil, 1, "FindingLasts"},
 		{"no backup is in its place", sets(2, "warren.console.backups", "/nowhere"),
 			sets(2, "warren.console.backups", ""), found{"backup": doctor.Warning}, nil, 1, "FindingLasts"},
+		{"the newest backup is three days old", func(h *hosts) {
+			sets(2, "warren.console.backups", h.backup(72*time.Hour))(h)
+		}, sets(2, "warren.console.backups", ""), found{"backup": doctor.Warning}, nil, 1, "FindingLasts"},
 		{"the certificate of the client ports has expired", func(h *hosts) {
 			h.certify(2, -time.Hour)
 			h.again(2, map[string]string{"secureClientPort": strconv.Itoa(cluster.FreePort(h.t)),
@@ -157,6 +166,13 @@ var scenes = []scene{
 			"QuorumCertificateExpires NotServing NoSpareVoter FindingLasts"},
 	}},
 	{"small disks", openWithDisks, []accident{
+		{"an old snapshot cannot be removed", func(h *hosts) {
+			h.busy(2)
+			h.write("WARN\tpurging snapshots")
+		}, func(h *hosts) {
+			h.unmount()
+			h.write("INFO\tpurged")
+		}, found{"purge-errors": doctor.Warning}, nil, 1, "PurgesFail FindingLasts"},
 		{"the disk of a follower is nearly full", func(h *hosts) { h.fill(2, 8<<20) },
 			func(h *hosts) { h.fill(2, -1) }, found{"disk-full": doctor.Error}, nil, 1, "DiskAlmostFull"},
 		{"the disk of a follower is full to the last byte", func(h *hosts) { h.fill(2, 0) },
@@ -302,7 +318,8 @@ func openWithDisks(t *testing.T) *hosts {
 			t.Skip("no disks of a given size: that takes root")
 		}
 	}
-	h := openHosts(t, 3, map[string]string{"warren.diskWatermarkBytes": strconv.Itoa(16 << 20)})
+	h := openHosts(t, 3, map[string]string{"warren.diskWatermarkBytes": strconv.Itoa(16 << 20), "snapCount": "10",
+		"autopurge.purgeInterval": "1"})
 	h.disks = map[*cluster.Node]string{}
 	for i, n := range h.nodes {
 		h.disks[n] = disks[i]
@@ -388,6 +405,39 @@ func (h *hosts) word(i int, word string) {
 	h.t.Helper()
 	_, err := wire.FourLetter(h.nodes[i].Addr(), word, patience)
 	require.NoError(h.t, err)
+}
+
+// backup makes a backup of a server, which says that it is of so long ago, and returns its folder.
+func (h *hosts) backup(ago time.Duration) string {
+	h.t.Helper()
+	folder := filepath.Join(h.t.TempDir(), "backup")
+	out, code := h.run("backup", "create", folder, "--config", filepath.Join(h.nodes[2].Dir(), "zoo.cfg"))
+	require.Zero(h.t, code, out)
+	name := filepath.Join(folder, "manifest.json")
+	text, err := os.ReadFile(name)
+	require.NoError(h.t, err)
+	text = text[:bytes.LastIndex(text, []byte("sha256 "))]
+	text = regexp.MustCompile(`("taken": *)"[^"]*"`).ReplaceAll(text,
+		[]byte(`${1}"`+time.Now().Add(-ago).UTC().Format(time.RFC3339)+`"`))
+	text = fmt.Appendf(text, "sha256 %x\n", sha256.Sum256(text))
+	require.NoError(h.t, os.WriteFile(name, text, 0o600))
+	return folder
+}
+
+// busy makes the oldest snapshot of a server a file that cannot be removed, until unmount is called.
+func (h *hosts) busy(i int) {
+	h.t.Helper()
+	h.write("wrote snapshot")
+	all, err := filepath.Glob(filepath.Join(h.snapshots(i), "snapshot.*"))
+	require.NoError(h.t, err)
+	file := slices.MinFunc(all, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
+	out, err := exec.Command("mount", "--bind", file, file).CombinedOutput()
+	require.NoError(h.t, err, "%s", out)
+	h.unmount = sync.OnceFunc(func() {
+		out, err := exec.Command("umount", "-l", file).CombinedOutput()
+		require.NoError(h.t, err, "%s", out)
+	})
+	h.t.Cleanup(h.unmount)
 }
 
 // snapshots is the folder with the snapshots of a server.

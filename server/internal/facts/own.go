@@ -59,6 +59,7 @@ func (f *Facts) self(now time.Time) findings.Server {
 		s.Settings["initLimit"], s.Settings["syncLimit"] = strconv.Itoa(q.InitLimit), strconv.Itoa(q.SyncLimit)
 	}
 	s.Own = append(s.Own, k.numbers...)
+	s.Own = append(s.Own, findings.Purge(f.disk.Snapshotter.PurgeTrouble())...)
 	s.Own = append(s.Own, findings.Disk(f.Guard.Full(), time.Duration(f.Guard.FullIn()*float64(time.Second)))...)
 	return s
 }

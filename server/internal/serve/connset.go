@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/server/internal/env"
 )
 
 // connSet holds the open connections, and the limits on their number. Source: server-semantics 11.1.
@@ -122,9 +124,13 @@ func (s *Front) SortedConns() []*Conn {
 
 // refused counts and logs that a limit leaves no room for the connection.
 func (c *Conn) refused(limit error) {
-	c.srv.Metrics.ConnectionRejected.Inc()
-	if limit == errNoDescriptors {
-		c.srv.Metrics.RefusedNoDescriptor.Inc()
+	why := env.RefusedByLimit
+	switch limit {
+	case errNoDescriptors:
+		why = env.RefusedByDescriptors
+	case errTooManyFromAddr:
+		why = env.RefusedByAddress
 	}
+	c.srv.Metrics.Refuse(why)
 	c.srv.Log.Warn("refusing connection", zap.Stringer("client_addr", c.Remote), zap.Error(limit))
 }
