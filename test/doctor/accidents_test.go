@@ -117,7 +117,7 @@ func (s *shown) add(t *testing.T, a *accident, surface, check, severity string) 
 	var x doctor.Severity
 	require.NoError(t, x.UnmarshalText([]byte(severity)))
 	_, wanted := a.finds[check]
-	if slices.Contains(ofTheMachine, check) || x == doctor.Notice && !wanted {
+	if !wanted && (slices.Contains(ofTheMachine, check) || x == doctor.Notice) {
 		return
 	}
 	s.findings[surface][check] = max(x, s.findings[surface][check])
@@ -142,8 +142,9 @@ func (h *hosts) lookByCommands(a *accident, s *shown) {
 		}
 		if command == "status" {
 			s.code = code
-			if code == 1 && len(v.ills()) == 0 { // what is of the machine counts there
-				s.code = 0
+			ills := slices.Collect(maps.Values(s.findings[command]))
+			if code == 1 && !slices.ContainsFunc(ills, func(x doctor.Severity) bool { return x > doctor.Notice }) {
+				s.code = 0 // what is of the machine counts there
 			}
 		}
 	}
@@ -267,6 +268,8 @@ var (
 	lists     = regexp.MustCompile(`\bserver\.\d+=\S+( server\.\d+=\S+)*( version=\w+)?`)
 	ages      = regexp.MustCompile(`\b\d+h0m0s old\b`)
 	paths     = regexp.MustCompile(`(/[\w.-]+){2,}`)
+	amounts   = regexp.MustCompile(`\b[\d.]+ (ms|txns)\b`)
+	spans     = regexp.MustCompile(`\bby -?(\d+h)?(\d+m)?\d+s\b`)
 	zxids     = regexp.MustCompile(`\b0x[0-9a-f]+`)
 )
 
@@ -289,6 +292,7 @@ func (s *shown) row(a *accident) string {
 		what = serverIDs.ReplaceAllStringFunc(what, func(ids string) string {
 			return digits.ReplaceAllString(ids, "N")
 		})
+		what = spans.ReplaceAllString(amounts.ReplaceAllString(what, "N $1"), "by TIME")
 		what = ages.ReplaceAllString(what, "HOURS old")
 		what = configs.ReplaceAllString(times.ReplaceAllString(what, "TIME"), "zoo.cfg:LINE")
 		what = counts.ReplaceAllStringFunc(what, plural)

@@ -24,6 +24,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/doctor"
 	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/pki"
@@ -152,6 +153,42 @@ var scenes = []scene{
 			require.NoError(h.t, os.Rename(folder+".away", folder))
 			h.write("wrote snapshot")
 		}, found{"snapshot-errors": doctor.Error}, nil, 1, "SnapshotsFail"},
+	}},
+	{"disks and clocks with faults", openWithFaults, []accident{
+		{"the disk of a follower is slow", func(h *hosts) {
+			h.fault(2, syncFault, "30ms")
+			h.word(2, "srst")
+			cluster.Eventually(h.t, func() bool { // an average needs that many
+				h.writes(1)
+				n, err := wire.Gauge(h.nodes[2].Addr(), "zk_cnt_fsynctime", patience)
+				require.NoError(h.t, err)
+				return n > 100
+			}, patience, "the server has too few syncs")
+		}, func(h *hosts) {
+			h.fault(2, syncFault, "")
+			h.word(2, "srst")
+		}, found{"fsync": doctor.Warning}, nil, 1, "SlowSync FindingLasts"},
+		{"the disk of a follower hangs, and it is far behind", func(h *hosts) {
+			h.fault(2, syncFault, "hold")
+			h.writes(2 * findings.LagMax)
+		}, func(h *hosts) { h.fault(2, syncFault, "") },
+			found{"lag": doctor.Warning}, nil, 1, "FindingLasts"},
+		{"the disk of a follower fails: the server ends", func(h *hosts) {
+			h.fault(2, syncFault, "fail")
+			h.writes(1)
+			<-h.nodes[2].Exited()
+			require.Equal(h.t, 10, h.nodes[2].ExitCode())
+		}, func(h *hosts) {
+			h.fault(2, syncFault, "")
+			h.nodes[2].Launch()
+		}, found{"unreachable": doctor.Error, "no-spare": doctor.Error}, silent{2}, 1, "ServerDown NoSpareVoter"},
+		{"the clock of a follower is a minute ahead", func(h *hosts) {
+			h.fault(2, clockFault, "1m")
+			h.again(2, nil)
+		}, func(h *hosts) {
+			h.fault(2, clockFault, "")
+			h.again(2, nil)
+		}, found{"clock": doctor.Error}, nil, 1, "FindingLasts"},
 	}},
 	{"TLS between servers", openWithTLS, []accident{
 		{"the certificate for other servers and of the admin port expires in a week",
@@ -329,6 +366,41 @@ func openWithDisks(t *testing.T) *hosts {
 	}
 	h.start(h.nodes...)
 	return h
+}
+
+// openWithFaults starts servers whose disks and clocks may have faults, which the leader waits for.
+func openWithFaults(t *testing.T) *hosts {
+	h := newHosts(t, withSuper(3, map[string]string{"syncLimit": "240", "fsync.warningthresholdms": "60000"})...)
+	h.lines = map[string]string{}
+	for _, n := range h.nodes {
+		key, value, _ := strings.Cut(n.Line(), "=")
+		h.lines[key] = value
+	}
+	for _, n := range h.nodes {
+		n.Set(h.lines)
+		n.Use(faulty(t))
+	}
+	h.start(h.nodes...)
+	return h
+}
+
+// writes makes so many txns.
+func (h *hosts) writes(n int) {
+	h.t.Helper()
+	c, err := wire.Dial(h.nodes[0].Addr(), wire.Options{TimeoutMs: 30_000})
+	require.NoError(h.t, err)
+	defer c.Close()
+	for n > 0 {
+		requests := make([]wire.Request, min(n, 1000))
+		for i := range requests {
+			requests[i] = wire.SetData("/", nil, -1)
+		}
+		for _, call := range c.SendAll(requests) {
+			require.NoError(h.t, call.Wait())
+		}
+		n -= len(requests)
+	}
+	require.NoError(h.t, c.CloseSession())
 }
 
 // openWithTLS starts servers that use TLS among each other, and offer it at their admin ports.
