@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -227,12 +229,61 @@ func Purge(trouble error) []Finding {
 		"old snapshots and logs cannot be removed, so its disk fills up: %v", trouble)}
 }
 
+// Restarts that are told, and the time in which so many of them are.
+const (
+	RestartsMany   = 5
+	RestartsWithin = 10 * time.Minute
+)
+
+// Restarts is the finding of a process that ends and is started again and again. starts are when processes of this
+// server have begun since one of them was last stopped in an orderly way, this one included, the oldest first.
+func Restarts(starts []time.Time, now time.Time) []Finding {
+	recent := 0
+	for _, at := range starts {
+		if now.Sub(at) < RestartsWithin {
+			recent++
+		}
+	}
+	if recent--; recent < RestartsMany { // the first of them is none
+		return nil
+	}
+	return []Finding{find(Error, "restarts", "look at the end of each run in its log, which has the error and the exit "+
+		"code, and whether the system has killed it for its memory",
+		"ended unexpectedly and was started again %d times within %d minutes", recent,
+		int(RestartsWithin.Minutes()))}
+}
+
+// ConnectionLimit is the finding of addresses that have, or almost have, as many connections as an address may; limit
+// 0 is none.
+func ConnectionLimit(perAddress map[string]int, limit int) []Finding {
+	var all list
+	for _, address := range slices.Sorted(maps.Keys(perAddress)) {
+		if n := perAddress[address]; limit > 0 && n*5 >= limit*4 {
+			all.add(Warning, "connection-limit",
+				"check whether that client forgets to close sessions, or raise maxClientCnxns",
+				"%s has %d of at most %d connections", address, n, limit)
+		}
+	}
+	return all
+}
+
+// Names is the finding of names of servers that this one cannot resolve.
+func Names(hosts []string) []Finding {
+	var all list
+	if len(hosts) > 0 {
+		all.add(Warning, "name", "repair the name server, or correct the names in the server.N lines; no restart is "+
+			"needed", "cannot resolve %s: it uses the addresses that it knows, and does not find a server that moves",
+			strings.Join(hosts, ", "))
+	}
+	return all
+}
+
 // Memory is the finding of a process whose live objects, in bytes, come near its limit.
 func Memory(live, limit int64) []Finding {
 	var all list
 	if live > limit/5*4 {
 		all.add(Warning, "memory", "find out what grows, with warren top and warren snapshot summary; raise the "+
-			"memory of the machine or container, or GOMEMLIMIT", "its data takes %d MiB of at most %d MiB of memory",
+			"memory of the machine or container, or GOMEMLIMIT", "its data takes %d MiB of memory, and the limit is %d MiB",
 			live>>20, limit>>20)
 	}
 	return all

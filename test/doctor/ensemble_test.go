@@ -27,6 +27,8 @@ type hosts struct {
 	kept   map[*cluster.Node]string // folders with what they had on their disks
 	ca     *pki.CA                  // of their certificates
 	disks  map[*cluster.Node]string // file systems of their own, for their logs
+	open   []*wire.Conn             // to be closed when the accident is over
+	names  *cluster.NameServer      // that they ask
 	// unmount lets a file be removed again
 	unmount func()
 }
@@ -34,16 +36,16 @@ type hosts struct {
 // newHosts returns servers that are not started, with settings of their own.
 func newHosts(t *testing.T, own ...map[string]string) *hosts {
 	t.Helper()
-	return newHostsAt(t, 0, own...)
+	return newHostsWith(t, func(*cluster.Options) {}, own...)
 }
 
-// newHostsAt returns servers that take clients at the same port, unless that is 0.
-func newHostsAt(t *testing.T, clientPort int, own ...map[string]string) *hosts {
+// newHostsWith returns servers with options that their addresses and settings are not.
+func newHostsWith(t *testing.T, configure func(o *cluster.Options), own ...map[string]string) *hosts {
 	t.Helper()
 	h := &hosts{t: t}
 	options := make([]cluster.Options, len(own))
 	for i := range options {
-		options[i].Host, options[i].Port = fmt.Sprintf("127.0.0.%d", 11+i), clientPort
+		options[i].Host = fmt.Sprintf("127.0.0.%d", 11+i)
 		options[i].Settings = map[string]string{"tickTime": "500", "preAllocSize": "64"}
 		port := withAdmin(t, options[i].Host, options[i].Settings)
 		if h.port == "" {
@@ -53,6 +55,7 @@ func newHostsAt(t *testing.T, clientPort int, own ...map[string]string) *hosts {
 		for k, v := range own[i] {
 			options[i].Settings[k] = v
 		}
+		configure(&options[i])
 	}
 	h.nodes = cluster.Ensemble(t, options...)
 	return h

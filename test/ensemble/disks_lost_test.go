@@ -74,7 +74,7 @@ func TestTwoOfThreeDisksAreLost(t *testing.T) {
 		"start server 3, with its data "+
 			"if it has any; if disks are lost for good, run warren recover on a server that has data")
 	c.nodes[2].Launch()
-	c.areStuck(c.nodes, 2, "server 3 has one, servers 1 and 2 have no database",
+	c.areStuck(c.nodes, 2, "server 3 has a database, servers 1 and 2 have no database",
 		"bring the disks of servers 1 and 2 back; if "+
 			"they are lost for good, run warren recover on a server that has data")
 	assert.Contains(t, c.nodes[0].Log()[began:], " listens for clients on "+c.nodes[0].Addr())

@@ -40,6 +40,8 @@ func (f *Facts) self(now time.Time) findings.Server {
 	}
 	s.Own = append(s.Own, f.ofCertificates(now)...)
 	s.Own = append(s.Own, k.around...)
+	s.Own = append(s.Own, findings.Restarts(k.starts, now)...)
+	s.Own = append(s.Own, findings.Names(k.unresolved(now))...)
 	if !f.Serving() {
 		return s
 	}
@@ -82,6 +84,10 @@ func (f *Facts) countNumbers() {
 	}
 	slow := k.count("slow_syncs", float64(f.Metrics.SlowSyncs.Total()), now)
 	k.numbers = append(findings.Numbers(number, slow, justNow), findings.PendingSyncs(number)...)
+	if address, n := f.front.Conns.Busiest(); n > 0 {
+		k.numbers = append(k.numbers,
+			findings.ConnectionLimit(map[string]int{address.String(): n}, f.Config.MaxClientCnxns)...)
+	}
 	k.diskFree = free
 }
 

@@ -48,7 +48,7 @@ func newSearch(s *zab.Search) *Search {
 		}
 	}
 	if s.Stuck {
-		say(s.Holding, "has one", "have one")
+		say(s.Holding, "has a database", "have a database")
 	}
 	say(s.Blank, "has no database", "have no database")
 	say(s.Empty, "has an empty tree", "have empty trees")

@@ -22,7 +22,7 @@ func TestSearchSaysWhatToDo(t *testing.T) {
 		"one is blank": {search: zab.Search{Blank: ids(1), Silent: ids(2)},
 			reason: "no leader has been elected: server 1 has no database, server 2 has not been heard from"},
 		"disks lost": {search: zab.Search{Blank: ids(1, 2), Holding: ids(3), Stuck: true},
-			reason: stuck + "; server 3 has one, servers 1 and 2 have no database",
+			reason: stuck + "; server 3 has a database, servers 1 and 2 have no database",
 			wayOut: "bring the disks of servers 1 and 2 back; if they are lost for good, run warren recover " +
 				"on a server that has data"},
 		"all disks lost": {search: zab.Search{Blank: ids(1, 2, 3), Stuck: true},

@@ -100,6 +100,19 @@ func (cs *connSet) Len() int {
 	return len(cs.mu.all)
 }
 
+// Busiest returns an address that has more connections than any other, and their number, 0 if there is none. Those
+// beyond the limits do not count.
+func (cs *connSet) Busiest() (busiest netip.Addr, most int) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	for addr, of := range cs.mu.perAddr {
+		if of.conns > most {
+			busiest, most = addr, of.conns
+		}
+	}
+	return busiest, most
+}
+
 // Each calls fn for every connection that was open when Each began, the oldest first.
 func (cs *connSet) Each(fn func(*Conn)) {
 	cs.mu.Lock()
