@@ -19,6 +19,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/security"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/pki"
@@ -58,6 +59,7 @@ func TestConnectionsInAll(t *testing.T) {
 	}
 	eventually(t, func() bool { return logs.FilterMessage("refusing connection").Len() > 0 }, "it is in the log")
 	require.EqualValues(t, 1, s.Metrics.ConnectionRejected.Total())
+	require.EqualValues(t, 1, refused(t, s, env.RefusedByLimit))
 	require.Equal(t, "too many connections: maxCnxns is reached",
 		logs.FilterMessage("refusing connection").All()[0].ContextMap()["error"])
 	require.Equal(t, "imok", string(closedWith(t, reserved[0], []byte("ruok"))))
@@ -74,6 +76,22 @@ func TestConnectionsInAll(t *testing.T) {
 	}, "a place is free again")
 }
 
+// refused is how many connections the server says it has refused for a reason.
+func refused(t *testing.T, s *Server, why env.Refusal) float64 {
+	t.Helper()
+	families, err := s.Registry.Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		for _, m := range f.Metric {
+			if f.GetName() == "warren_server_connections_refused_total" && m.Label[0].GetValue() == string(why) {
+				return m.Counter.GetValue()
+			}
+		}
+	}
+	t.Fatalf("no metric for %q", why)
+	return 0
+}
+
 // Without tokens no session begins, and the client's connection is closed. Clients with a session go on.
 func TestSessionsWithoutATokenAreClosed(t *testing.T) {
 	cfg := memConfig()
@@ -86,6 +104,7 @@ func TestSessionsWithoutATokenAreClosed(t *testing.T) {
 		require.Error(t, err)
 	}
 	require.EqualValues(t, 3, s.Metrics.ConnectionRejected.Total())
+	require.EqualValues(t, 3, refused(t, s, env.RefusedByRate))
 	require.NoError(t, c.Ping())
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -36,6 +37,9 @@ type Options struct {
 	// Recheck reads the configuration again, as the next start will, and returns what would keep the server from
 	// starting; nil if nobody can. It may be called at any time while the server runs, by one goroutine.
 	Recheck func() error
+	// Starts are when processes of this server have begun since one of them was last stopped in an orderly way, this
+	// one included, the oldest first; nil if nobody knows. Many of them in a short time are reported.
+	Starts []time.Time
 	// LogLevel is the level of Log, which operators may change at run time; nil if they may not. What an operator has
 	// changed for a limited time is as before when the server has stopped.
 	LogLevel *zap.AtomicLevel
@@ -108,6 +112,7 @@ func New(cfg *config.Config, o Options) *Server {
 	s.member.OnConfiguration(s.configured.Put)
 	s.facts = facts.New(e, s.disk, s.front, s.member)
 	s.facts.Rechecks(o.Recheck)
+	s.facts.Started(o.Starts)
 	s.ops = newOperators(s.facts, s.disk, s.front, s.member, o.LogLevel)
 	s.front.Outcomes = outcomes.New(e)
 	s.front.Attach(s.member, words.New(s.facts, s.front))

@@ -14,7 +14,7 @@ import (
 )
 
 // A purge logs no warning if a directory has no snapshot, as on a new member. It warns if all snapshots are
-// damaged.
+// damaged, and there is a finding then until a purge succeeds.
 func TestPurgeWithoutSnapshots(t *testing.T) {
 	core, logs := observer.New(zapcore.WarnLevel)
 	s := serveMem(t, memConfig(), zap.New(core))
@@ -34,4 +34,17 @@ func TestPurgeWithoutSnapshots(t *testing.T) {
 	s.disk.Snapshotter.Purge()
 	require.Positive(t, logs.FilterMessage("purging snapshots").Len(),
 		"said by this purge, and maybe by the first of the server itself")
+	require.Positive(t, s.Metrics.PurgeErrors.Total())
+	purges := func() (all []string) {
+		for _, f := range s.facts.Findings() {
+			if f.Check == "purge-errors" {
+				all = append(all, f.What)
+			}
+		}
+		return all
+	}
+	require.Len(t, purges(), 1)
+	require.NoError(t, s.FS.Remove(filepath.Join(s.SnapDir(), "snapshot.7")))
+	s.disk.Snapshotter.Purge()
+	require.Empty(t, purges(), "the next purge that succeeds ends it")
 }

@@ -62,6 +62,7 @@ func TestRefusedConnectionsDoNotFloodTheLog(t *testing.T) {
 		}
 	}
 	eventually(t, func() bool { return s.Metrics.ConnectionRejected.Total() >= 100 }, "all are refused")
+	require.GreaterOrEqual(t, refused(t, s, env.RefusedByAddress), 100.0)
 	for _, nc := range held {
 		_ = nc.Close()
 	}

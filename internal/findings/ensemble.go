@@ -42,13 +42,13 @@ func NotKnown() Finding {
 // Waits is the finding of a server that runs, does not serve and says what it waits for.
 func Waits(reason string) Finding {
 	return find(Error, "not-serving", "look at the servers that it names, also with /readyz and warren status, "+
-		"and at the network between them", "runs and does not serve: %s", reason)
+		"and at the network between them", "is running, but does not serve clients: %s", reason)
 }
 
 // NotServing is the finding of a server that runs and does not serve, with what else it says.
 func NotServing(answer string) Finding {
 	return find(Error, "not-serving", "see in its log what it waits for, or at /readyz if it is one of Warren: it "+
-		"has no quorum, or it loads its data", "runs and does not serve: %s", answer)
+		"has no quorum, or it loads its data", "is running, but does not serve clients: %s", answer)
 }
 
 // Drained is the finding of a server that an operator drains.

@@ -2,6 +2,8 @@ package findings
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"math"
 	"strings"
 	"testing"
@@ -76,9 +78,41 @@ func TestWhatIsAround(t *testing.T) {
 	require.Equal(t, []string{"warning backup"}, of(Backups(time.Time{}, now)))
 	require.Equal(t, []string{"warning backup"}, of(Backups(now.Add(-49*time.Hour), now)))
 	require.Empty(t, Backups(now.Add(-47*time.Hour), now))
+	require.Equal(t, []string{"warning purge-errors"}, of(Purge(errors.New("no snapshot is whole"))))
+	found = Purge(fmt.Errorf("snapshot: prune: %w",
+		&fs.PathError{Op: "remove", Path: "/data/log.1", Err: fs.ErrPermission}))
+	require.Equal(t, "old snapshots and logs cannot be removed, so its disk fills up: /data/log.1: permission denied",
+		found[0].What)
+	require.Empty(t, Purge(nil))
 	require.Equal(t, []string{"warning memory"}, of(Memory(81, 100)))
 	require.Empty(t, Memory(80, 100))
 	require.Empty(t, Memory(1<<40, math.MaxInt64))
+}
+
+func TestRestarts(t *testing.T) {
+	at := func(minutes ...int) (all []time.Time) {
+		for _, m := range minutes {
+			all = append(all, now.Add(-time.Duration(m)*time.Minute))
+		}
+		return all
+	}
+	require.Empty(t, Restarts(nil, now))
+	require.Empty(t, Restarts(at(5, 4, 3, 2, 1), now), "that is no loop yet")
+	require.Empty(t, Restarts(at(99, 11, 4, 3, 2, 1, 0), now), "it is over when the oldest of them are long ago")
+	found := Restarts(at(99, 9, 4, 3, 2, 1, 0), now)
+	require.Equal(t, []string{"error restarts"}, of(found))
+	require.Equal(t, "ended unexpectedly and was started again 5 times within 10 minutes", found[0].What)
+}
+
+func TestConnectionLimit(t *testing.T) {
+	require.Equal(t, []string{"warning connection-limit"},
+		of(ConnectionLimit(map[string]int{"10.0.0.1": 47, "10.0.0.2": 48}, 60)))
+	require.Empty(t, ConnectionLimit(map[string]int{"10.0.0.2": 48}, 0))
+}
+
+func TestNames(t *testing.T) {
+	require.Empty(t, Names(nil))
+	require.Equal(t, []string{"warning name"}, of(Names([]string{"zk1"})))
 }
 
 func TestDisk(t *testing.T) {

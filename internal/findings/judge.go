@@ -228,16 +228,17 @@ func (j *judge) leaderless() {
 	switch {
 	case voters > 0 && voters-gone > voters/2 && j.young(since, settles):
 		j.led, j.electing = true, true
-		j.add(nil, find(Notice, "election", "nothing, if it ends soon", "no server leads: an election is under way"),
-			since)
+		j.add(nil, find(Notice, "election", "nothing, if it ends soon",
+			"there is no leader: an election is under way"), since)
 	case len(missing) == 0:
 		j.add(nil, find(Critical, "no-quorum",
 			"find out what the servers wait for: in their logs, at /readyz, or with warren status",
-			"no server leads, though all servers that were asked run: no client can write"), since)
+			"there is no leader, although all servers that were asked are running: no client can write"), since)
 	default:
 		j.add(nil, find(Critical, "no-quorum", "start the servers that are missing, until more than half of the "+
 			"voters run; the ports between the servers must be open in both directions",
-			"no server leads: %s not heard of (%s); no client can write", names(missing), strings.Join(silent, "; ")),
+			"there is no leader, and no client can write; no answer from %s (%s)",
+			names(missing), strings.Join(silent, "; ")),
 			since)
 	}
 }
@@ -277,17 +278,19 @@ func (j *judge) spare(leader *Server) {
 	which := ""
 	switch n := len(missing); {
 	case n == 1:
-		which = ", without server " + missing[0]
+		which = ", and server " + missing[0] + " is missing"
 	case n > 1:
-		which = ", without servers " + strings.Join(missing[:n-1], ", ") + " and " + missing[n-1]
+		which = ", and servers " + strings.Join(missing[:n-1], ", ") + " and " + missing[n-1] + " are missing"
 	}
 	switch {
 	case in < least:
 		j.add(nil, find(Critical, "no-quorum", "start the servers that are missing",
-			"%d of %d voters are in sync, fewer than a majority%s", in, leader.Voters, which), time.Time{})
+			"fewer than a majority of the voters are in sync, %d of %d%s: no client can write", in, leader.Voters,
+			which), time.Time{})
 	case in == least && leader.Voters > 2:
 		f := find(Error, "no-spare", "start the servers that are missing",
-			"%d of %d voters are in sync%s: if one more fails, no client can write", in, leader.Voters, which)
+			"only %d of %d voters are in sync%s: if one more fails, no client will be able to write", in,
+			leader.Voters, which)
 		if excused || known && away >= leader.Voters-in && away > 0 {
 			f.Severity = Notice
 		}
@@ -372,7 +375,8 @@ func (j *judge) members() {
 		for _, s := range lists[list] {
 			j.add(s, find(severity, "different-members",
 				"compare server.N in their zoo.cfg, or zoo.cfg.dynamic.*, and make them the same",
-				"has another list of servers than others: %s", strings.ReplaceAll(list, "\n", " ")), time.Time{})
+				"has a different list of servers from the others: %s", strings.ReplaceAll(list, "\n", " ")),
+				time.Time{})
 		}
 	}
 }

@@ -39,7 +39,7 @@ func dead(all []Server, i int) {
 
 func looking(s *Server) {
 	s.Mode, s.Serving, s.Voters, s.Synced = "looking", false, 0, 0
-	s.WaitsFor = "no leader is elected: others not heard of"
+	s.WaitsFor = "no leader has been elected: the others have not been heard from"
 }
 
 // Each accident has its findings, those of other servers, too.
@@ -205,8 +205,8 @@ func TestLostQuorumSaysWhy(t *testing.T) {
 	all[0].Since = now.Add(-time.Minute)
 	f := Ensemble(all, now, LagMax)[0]
 	require.Equal(t, "no-quorum", f.Check, "the most urgent first")
-	require.Equal(t, "no server leads: server 2 and server 3 not heard of (zk2:2181: connection refused; "+
-		"zk3:2181: connection refused); no client can write", f.What)
+	require.Equal(t, "there is no leader, and no client can write; no answer from server 2 and server 3 "+
+		"(zk2:2181: connection refused; zk3:2181: connection refused)", f.What)
 	require.Equal(t, all[0].Since, f.Since)
 	f = Ensemble(append(all, Server{}), now, LagMax)[1]
 	require.True(t, strings.HasPrefix(f.Text(), "server "), f.Text())

@@ -1,7 +1,11 @@
 package findings
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -120,8 +124,9 @@ var counters = []struct {
 		"%v snapshots could not be written: logs pile up, and a start takes longer",
 		"look in its log for the reason: space and permissions of dataDir"},
 	{"connection_rejected", Notice, "connections-refused",
-		"1 connection was refused by a limit: maxClientCnxns of one address, or maxCnxns",
-		"%v connections were refused by a limit: maxClientCnxns of one address, or maxCnxns",
+		"1 connection was refused by a limit: maxClientCnxns of one address, maxCnxns or the connection throttle",
+		"%v connections were refused by a limit: maxClientCnxns of one address, maxCnxns or the connection " +
+			"throttle",
 		"find out with cons which address has many: often a client that leaks sessions, or NAT. Else raise " +
 			"maxClientCnxns or maxCnxns"},
 	{"unsuccessful_handshake", Notice, "tls-handshakes", "1 TLS handshake of a client failed",
@@ -155,7 +160,7 @@ func Disk(full bool, in time.Duration) []Finding {
 	case in > 0 && in < FullSoon:
 		all.add(Warning, "disk-full",
 			"free space on its data directories, or let old snapshots be purged: autopurge.purgeInterval",
-			"at the growth of the last hour its disk has no room in %v", in.Round(time.Minute))
+			"at the growth rate of the last hour, its disk will be full in %v", in.Round(time.Minute))
 	}
 	return all
 }
@@ -209,12 +214,76 @@ func Backups(newest, now time.Time) []Finding {
 	return all
 }
 
+// Purge is the finding of old snapshots and logs that cannot be removed; nil is none.
+func Purge(trouble error) []Finding {
+	if trouble == nil {
+		return nil
+	}
+	var file *fs.PathError
+	if errors.As(trouble, &file) {
+		trouble = fmt.Errorf("%s: %w", file.Path, file.Err)
+	}
+	const remedy = "look at the file that it names, its permissions and its mount; if no snapshot is whole, check " +
+		"them with warren snapshot verify; it tries again after the next snapshot and each autopurge.purgeInterval"
+	return []Finding{find(Warning, "purge-errors", remedy,
+		"old snapshots and logs cannot be removed, so its disk fills up: %v", trouble)}
+}
+
+// Restarts that are told, and the time in which so many of them are.
+const (
+	RestartsMany   = 5
+	RestartsWithin = 10 * time.Minute
+)
+
+// Restarts is the finding of a process that ends and is started again and again. starts are when processes of this
+// server have begun since one of them was last stopped in an orderly way, this one included, the oldest first.
+func Restarts(starts []time.Time, now time.Time) []Finding {
+	recent := 0
+	for _, at := range starts {
+		if now.Sub(at) < RestartsWithin {
+			recent++
+		}
+	}
+	if recent--; recent < RestartsMany { // the first of them is none
+		return nil
+	}
+	return []Finding{find(Error, "restarts", "look at the end of each run in its log, which has the error and the exit "+
+		"code, and whether the system has killed it for its memory",
+		"ended unexpectedly and was started again %d times within %d minutes", recent,
+		int(RestartsWithin.Minutes()))}
+}
+
+// ConnectionLimit is the finding of addresses that have, or almost have, as many connections as an address may; limit
+// 0 is none.
+func ConnectionLimit(perAddress map[string]int, limit int) []Finding {
+	var all list
+	for _, address := range slices.Sorted(maps.Keys(perAddress)) {
+		if n := perAddress[address]; limit > 0 && n*5 >= limit*4 {
+			all.add(Warning, "connection-limit",
+				"check whether that client forgets to close sessions, or raise maxClientCnxns",
+				"%s has %d of at most %d connections", address, n, limit)
+		}
+	}
+	return all
+}
+
+// Names is the finding of names of servers that this one cannot resolve.
+func Names(hosts []string) []Finding {
+	var all list
+	if len(hosts) > 0 {
+		all.add(Warning, "name", "repair the name server, or correct the names in the server.N lines; no restart is "+
+			"needed", "cannot resolve %s: it uses the addresses that it knows, and does not find a server that moves",
+			strings.Join(hosts, ", "))
+	}
+	return all
+}
+
 // Memory is the finding of a process whose live objects, in bytes, come near its limit.
 func Memory(live, limit int64) []Finding {
 	var all list
 	if live > limit/5*4 {
 		all.add(Warning, "memory", "find out what grows, with warren top and warren snapshot summary; raise the "+
-			"memory of the machine or container, or GOMEMLIMIT", "its data takes %d MiB of at most %d MiB of memory",
+			"memory of the machine or container, or GOMEMLIMIT", "its data takes %d MiB of memory, and the limit is %d MiB",
 			live>>20, limit>>20)
 	}
 	return all

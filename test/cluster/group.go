@@ -55,6 +55,13 @@ func (n *Node) Set(settings map[string]string) {
 	n.options.Settings = all
 }
 
+// SetEnv gives the process KEY=value pairs instead of those that it has, from the next start on.
+func (n *Node) SetEnv(pairs ...string) {
+	n.t.Helper()
+	n.mustHaveEnded()
+	n.options.Env = pairs
+}
+
 // Twin returns a node, not started, that was given the id of n by mistake. It has ports and a directory of its own,
 // no admin server, and the zoo.cfg of n but for its own line. The other members do not know it.
 func (n *Node) Twin() *Node {

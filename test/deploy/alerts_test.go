@@ -94,6 +94,8 @@ const (
 	long    = 6 * time.Hour // an accident that is judged less often
 )
 
+const refusedByDrain = `warren_server_connections_refused_total{reason="drain"}`
+
 // day is one in seconds.
 const day = 86400.0
 
@@ -116,6 +118,8 @@ func server(labels map[string]string) *target {
 		"warren_zab_blank_voters": steady(0), "warren_zab_strangers": steady(0), "warren_server_disk_full": steady(0),
 		"warren_server_disk_full_in_seconds": steady(-1), "warren_server_writes_refused_total": steady(0),
 		"warren_server_log_lines_lost_total":                     steady(0),
+		"warren_server_purge_errors_total":                       steady(0),
+		refusedByDrain:                                           steady(0),
 		`warren_server_slow_operations_total{stage="sync"}`:      rising(0.02),
 		"warren_wal_append_txns_total":                           rising(4000),
 		"warren_tls_certificate_expiry_timestamp_seconds":        steady(60 * day),
@@ -146,7 +150,7 @@ func leads(x *target, synced int) {
 // restart drains a server and ends it; it is back, looks for the leader, and serves.
 func restart(x *target, at time.Duration) {
 	x.series["warren_server_draining"] = then(steady(0), at, then(steady(1), time.Minute, steady(0)))
-	x.series["connection_rejected"] = then(steady(0), at, func(t time.Duration) float64 {
+	x.series[refusedByDrain] = then(steady(0), at, func(t time.Duration) float64 {
 		return min(500, 10*t.Seconds())
 	})
 	x.ends(at+time.Minute, 45*time.Second)
@@ -227,6 +231,9 @@ var accidents = map[string]struct {
 	"snapshots without end": {"SlowSnapshot", one(grows("snapshottime_sum", 900)), time.Hour},
 	"a snapshot fails": {
 		alerts: "SnapshotsFail", happen: one(becomes("snapshot_error_count", 1)),
+	},
+	"old files that cannot be removed": {
+		alerts: "PurgesFail", happen: one(becomes("warren_server_purge_errors_total", 1)),
 	},
 	"another tree than the leader's": {
 		alerts: "TreeDiverged", happen: one(becomes("digest_mismatches_count", 1)),
@@ -468,7 +475,7 @@ func blank(main []*target) []*target {
 
 func drained(x *target) {
 	x.from("warren_server_draining", then(steady(1), 20*time.Minute, steady(0)))
-	x.from("connection_rejected", func(at time.Duration) float64 { return min(at.Seconds(), 20*60) })
+	x.from(refusedByDrain, func(at time.Duration) float64 { return min(at.Seconds(), 20*60) })
 }
 
 func fullDisk(x *target) {

@@ -16,7 +16,11 @@ import (
 	"github.com/seed94657493/warren/test/cluster"
 )
 
-func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
+func TestMain(m *testing.M) {
+	code := cluster.Main(m)
+	_ = os.RemoveAll(faultyBinary.dir)
+	os.Exit(code)
+}
 
 // patience bounds the wait for what an ensemble does by itself.
 const patience = time.Minute

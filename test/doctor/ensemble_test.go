@@ -27,21 +27,25 @@ type hosts struct {
 	kept   map[*cluster.Node]string // folders with what they had on their disks
 	ca     *pki.CA                  // of their certificates
 	disks  map[*cluster.Node]string // file systems of their own, for their logs
+	open   []*wire.Conn             // to be closed when the accident is over
+	names  *cluster.NameServer      // that they ask
+	// unmount lets a file be removed again
+	unmount func()
 }
 
 // newHosts returns servers that are not started, with settings of their own.
 func newHosts(t *testing.T, own ...map[string]string) *hosts {
 	t.Helper()
-	return newHostsAt(t, 0, own...)
+	return newHostsWith(t, func(*cluster.Options) {}, own...)
 }
 
-// newHostsAt returns servers that take clients at the same port, unless that is 0.
-func newHostsAt(t *testing.T, clientPort int, own ...map[string]string) *hosts {
+// newHostsWith returns servers with options that their addresses and settings are not.
+func newHostsWith(t *testing.T, configure func(o *cluster.Options), own ...map[string]string) *hosts {
 	t.Helper()
 	h := &hosts{t: t}
 	options := make([]cluster.Options, len(own))
 	for i := range options {
-		options[i].Host, options[i].Port = fmt.Sprintf("127.0.0.%d", 11+i), clientPort
+		options[i].Host = fmt.Sprintf("127.0.0.%d", 11+i)
 		options[i].Settings = map[string]string{"tickTime": "500", "preAllocSize": "64"}
 		port := withAdmin(t, options[i].Host, options[i].Settings)
 		if h.port == "" {
@@ -51,6 +55,7 @@ func newHostsAt(t *testing.T, clientPort int, own ...map[string]string) *hosts {
 		for k, v := range own[i] {
 			options[i].Settings[k] = v
 		}
+		configure(&options[i])
 	}
 	h.nodes = cluster.Ensemble(t, options...)
 	return h
@@ -165,7 +170,7 @@ func TestEnsembleInTrouble(t *testing.T) {
 		n.Launch()
 	}
 	v = h.sees("databases-missing", h.nodes...)
-	v.names(t, "no leader can be elected: the voters that have a database are no quorum")
+	v.names(t, "no leader can be elected: the voters that have a database do not form a quorum")
 	const waits = "the database is missing: this server does not vote until it knows whether it was lost or " +
 		"the ensemble is new"
 	require.Contains(t, one.Log(), waits)

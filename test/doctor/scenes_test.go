@@ -1,15 +1,21 @@
 package doctor
 
 import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -18,8 +24,11 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/doctor"
 	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/internal/findings"
+	"github.com/seed94657493/warren/kerberos"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/krb5"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -36,25 +45,25 @@ var slow = []string{"two lists of servers: one server has other ports of the oth
 var scenes = []scene{
 	{"three servers", openWithStrangers, []accident{
 		{"a voter is dead; no other may fail", kills(2), launches(2),
-			found{"unreachable": doctor.Error, "no-spare": doctor.Error}, silent{2}, 1, "ServerDown NoSpareVoter"},
+			found{"unreachable": doctor.Error, "no-spare": doctor.Error}, silent{2}, 1, ""},
 		{"the majority is dead, seen from the survivor", kills(1, 2), launches(1, 2),
 			found{"no-quorum": doctor.Critical, "unreachable": doctor.Error, "not-serving": doctor.Error},
-			silent{1, 2}, 2, "ServerDown NobodyServes"},
+			silent{1, 2}, 2, ""},
 		{"the leader stands still or is cut off; another leads", func(h *hosts) { h.nodes[0].Pause() },
 			func(h *hosts) { h.nodes[0].Resume() },
-			found{"unreachable": doctor.Error, "no-spare": doctor.Error}, silent{0}, 1, "ServerDown NoSpareVoter"},
+			found{"unreachable": doctor.Error, "no-spare": doctor.Error}, silent{0}, 1, ""},
 		{"a server is drained, and refuses a client", func(h *hosts) {
 			h.drain(2)
 			_, err := wire.Dial(h.nodes[2].Addr(), wire.Options{TimeoutMs: 30_000})
 			require.Error(h.t, err)
 			_, text, err := h.get(2, "/metrics")
 			require.NoError(h.t, err)
-			require.Regexp(h.t, `(?m)^warren_server_connections_drained_total [1-9]`, text)
+			require.Regexp(h.t, `(?m)^warren_server_connections_refused_total\{reason="drain"\} [1-9]`, text)
 			require.Regexp(h.t, `(?m)^connection_rejected 0`, text, "that was no limit")
 		}, func(h *hosts) { h.drain(2, "--resume") },
-			found{"drained": doctor.Notice}, nil, 0, "StillDrained"},
+			found{"drained": doctor.Notice}, nil, 0, ""},
 		{"a disk is full", sets(2, "warren.diskWatermarkBytes", "1000000000000000"),
-			sets(2, "warren.diskWatermarkBytes", "0"), found{"disk-full": doctor.Error}, nil, 1, "DiskAlmostFull"},
+			sets(2, "warren.diskWatermarkBytes", "0"), found{"disk-full": doctor.Error}, nil, 1, ""},
 		{"a directory of another ensemble", func(h *hosts) {
 			h.nodes[2].Stop()
 			h.nodes[2].PutData(h.kept[h.nodes[2]])
@@ -64,7 +73,7 @@ var scenes = []scene{
 			h.nodes[2].Wipe()
 			h.nodes[2].Launch()
 		}, found{"outside": doctor.Critical, "no-spare": doctor.Error}, nil, 1,
-			"OutsideTheEnsemble HistoriesDiffer NoSpareVoter"},
+			""},
 		{"the databases of a majority are missing", func(h *hosts) {
 			h.keep()
 			h.nodes[0].Wipe()
@@ -76,7 +85,7 @@ var scenes = []scene{
 			h.nodes[1].PutData(h.kept[h.nodes[1]])
 			launches(0, 1, 2)(h)
 		}, found{"databases-missing": doctor.Critical, "blank": doctor.Warning}, nil, 2,
-			"DatabasesLost NobodyServes"},
+			""},
 	}},
 	{"lists and ids", openWithOnePort, []accident{
 		{"two lists of servers: one server has other ports of the others", func(h *hosts) {
@@ -88,19 +97,22 @@ var scenes = []scene{
 			h.again(2, lines)
 		}, func(h *hosts) { h.again(2, h.lines) },
 			found{"different-members": doctor.Error, "not-serving": doctor.Error, "no-spare": doctor.Error}, nil, 1,
-			"NotServing NoSpareVoter FindingLasts"},
+			""},
 		twin("smallest", 1, 2), twin("middle", 2, 3), twin("largest", 3, 1),
 	}},
 	{"five servers", func(t *testing.T) *hosts { return openHosts(t, 5, nil) }, []accident{
 		{"a second voter of five is dead; no other may fail", kills(3, 4), launches(3, 4),
 			found{"unreachable": doctor.Error, "no-spare": doctor.Error}, silent{3, 4}, 1,
-			"ServerDown NoSpareVoter"},
+			""},
 	}},
 	{"files and clients", openWithLogsApart, []accident{
 		{"a configuration that the next start would refuse", func(h *hosts) { h.edit(2, "tickTime=abc\n") },
-			func(h *hosts) { h.edit(2, "") }, found{"config": doctor.Error}, nil, 1, "FindingLasts"},
+			func(h *hosts) { h.edit(2, "") }, found{"config": doctor.Error}, nil, 1, ""},
 		{"no backup is in its place", sets(2, "warren.console.backups", "/nowhere"),
-			sets(2, "warren.console.backups", ""), found{"backup": doctor.Warning}, nil, 1, "FindingLasts"},
+			sets(2, "warren.console.backups", ""), found{"backup": doctor.Warning}, nil, 1, ""},
+		{"the newest backup is three days old", func(h *hosts) {
+			sets(2, "warren.console.backups", h.backup(72*time.Hour))(h)
+		}, sets(2, "warren.console.backups", ""), found{"backup": doctor.Warning}, nil, 1, ""},
 		{"the certificate of the client ports has expired", func(h *hosts) {
 			h.certify(2, -time.Hour)
 			h.again(2, map[string]string{"secureClientPort": strconv.Itoa(cluster.FreePort(h.t)),
@@ -108,18 +120,33 @@ var scenes = []scene{
 		}, func(h *hosts) {
 			h.certify(2, 1000*time.Hour)
 			require.NoError(h.t, syscall.Kill(h.nodes[2].Pid(), syscall.SIGHUP))
-		}, found{"certificate": doctor.Critical}, nil, 1, "ClientCertificateExpires FindingLasts"},
+		}, found{"certificate": doctor.Critical}, nil, 1, ""},
 		{"the certificate of the client ports expires in a week", func(h *hosts) {
 			h.certify(2, 7*24*time.Hour)
 			require.NoError(h.t, syscall.Kill(h.nodes[2].Pid(), syscall.SIGHUP))
 		}, func(h *hosts) {
 			h.certify(2, 1000*time.Hour)
 			require.NoError(h.t, syscall.Kill(h.nodes[2].Pid(), syscall.SIGHUP))
-		}, found{"certificate": doctor.Warning}, nil, 1, "ClientCertificateExpires FindingLasts"},
+		}, found{"certificate": doctor.Warning}, nil, 1, ""},
 		{"an operator has a wrong password", func(h *hosts) {
 			require.NotZero(h.t, h.order(2, "super:wrong", "drain"))
 		}, func(h *hosts) { h.word(2, "srst") }, found{"credentials-refused": doctor.Notice}, nil, 0,
 			"AuthenticationFails"},
+		{"a client has a ticket of Kerberos that the server cannot read", func(h *hosts) {
+			h.refuseTicket(2)
+		}, func(h *hosts) { h.word(2, "srst") }, found{"credentials-refused": doctor.Notice}, nil, 0,
+			"AuthenticationFails"},
+		{"an address has almost as many connections as maxClientCnxns", func(h *hosts) {
+			for range 17 {
+				c, err := wire.Dial(h.nodes[2].Addr(), wire.Options{TimeoutMs: 30_000})
+				require.NoError(h.t, err)
+				h.open = append(h.open, c)
+			}
+		}, func(h *hosts) {
+			for _, c := range h.open {
+				require.NoError(h.t, c.CloseSession())
+			}
+		}, found{"connection-limit": doctor.Warning}, nil, 1, ""},
 		{"more connections than maxClientCnxns", func(h *hosts) {
 			var open []*wire.Conn
 			cluster.Eventually(h.t, func() bool {
@@ -144,39 +171,96 @@ var scenes = []scene{
 			h.write("wrote snapshot")
 		}, found{"snapshot-errors": doctor.Error}, nil, 1, "SnapshotsFail"},
 	}},
+	{"names and processes", openWithNames, []accident{
+		{"the name server is silent", func(h *hosts) { h.names.Become(cluster.Mute) },
+			func(h *hosts) { h.names.Become(cluster.Answering) }, found{"name": doctor.Warning}, nil, 1, ""},
+		{"a server is killed again and again, and restarted", func(h *hosts) {
+			for range findings.RestartsMany {
+				h.nodes[2].Kill()
+				h.nodes[2].Start()
+			}
+		}, func(h *hosts) { h.again(2, nil) }, found{"restarts": doctor.Error}, nil, 1,
+			"RestartsInALoop"},
+		{"the memory of a server is almost used", func(h *hosts) {
+			h.nodes[2].Stop()
+			h.nodes[2].SetEnv("GOMEMLIMIT=80MiB")
+			h.nodes[2].Start()
+			h.large(75)
+		}, func(h *hosts) {
+			h.nodes[2].Stop()
+			h.nodes[2].SetEnv()
+			h.nodes[2].Launch()
+		}, found{"memory": doctor.Warning}, nil, 1, ""},
+	}},
+	{"disks and clocks with faults", openWithFaults, []accident{
+		{"the disk of a follower is slow", func(h *hosts) {
+			h.fault(2, syncFault, "30ms")
+			h.word(2, "srst")
+			cluster.Eventually(h.t, func() bool { // an average needs that many
+				h.writes(1)
+				n, err := wire.Gauge(h.nodes[2].Addr(), "zk_cnt_fsynctime", patience)
+				require.NoError(h.t, err)
+				return n > 100
+			}, patience, "the server has too few syncs")
+		}, func(h *hosts) {
+			h.fault(2, syncFault, "")
+			h.word(2, "srst")
+		}, found{"fsync": doctor.Warning}, nil, 1, "SlowSync"},
+		{"the disk of a follower hangs, and it is far behind", func(h *hosts) {
+			h.fault(2, syncFault, "hold")
+			h.writes(2 * findings.LagMax)
+		}, func(h *hosts) { h.fault(2, syncFault, "") },
+			found{"lag": doctor.Warning}, nil, 1, ""},
+		{"the disk of a follower fails: the server ends", func(h *hosts) {
+			h.fault(2, syncFault, "fail")
+			h.writes(1)
+			<-h.nodes[2].Exited()
+			require.Equal(h.t, 10, h.nodes[2].ExitCode())
+		}, func(h *hosts) {
+			h.fault(2, syncFault, "")
+			h.nodes[2].Launch()
+		}, found{"unreachable": doctor.Error, "no-spare": doctor.Error}, silent{2}, 1, ""},
+		{"the clock of a follower is a minute ahead", func(h *hosts) {
+			h.fault(2, clockFault, "1m")
+			h.again(2, nil)
+		}, func(h *hosts) {
+			h.fault(2, clockFault, "")
+			h.again(2, nil)
+		}, found{"clock": doctor.Error}, nil, 1, ""},
+	}},
 	{"TLS between servers", openWithTLS, []accident{
 		{"the certificate for other servers and of the admin port expires in a week",
 			func(h *hosts) { h.renewQuorum(2, 7*24*time.Hour) }, func(h *hosts) { h.renewQuorum(2, 1000*time.Hour) },
-			found{"certificate": doctor.Warning}, nil, 1, "QuorumCertificateExpires FindingLasts"},
+			found{"certificate": doctor.Warning}, nil, 1, ""},
 		{"the certificate for other servers has expired, and the server was restarted", func(h *hosts) {
 			h.nodes[2].Stop()
 			h.certifyQuorum(h.nodes[2], -time.Hour)
 			h.nodes[2].Launch()
 		}, func(h *hosts) { h.renewQuorum(2, 1000*time.Hour) },
 			found{"certificate": doctor.Critical, "not-serving": doctor.Error, "no-spare": doctor.Error}, nil, 1,
-			"QuorumCertificateExpires NotServing NoSpareVoter FindingLasts"},
+			""},
 	}},
 	{"small disks", openWithDisks, []accident{
+		{"an old snapshot cannot be removed", func(h *hosts) {
+			h.busy(2)
+			h.write("WARN\tpurging snapshots")
+		}, func(h *hosts) {
+			h.unmount()
+			h.write("INFO\tpurged")
+		}, found{"purge-errors": doctor.Warning}, nil, 1, "PurgesFail"},
 		{"the disk of a follower is nearly full", func(h *hosts) { h.fill(2, 8<<20) },
-			func(h *hosts) { h.fill(2, -1) }, found{"disk-full": doctor.Error}, nil, 1, "DiskAlmostFull"},
+			func(h *hosts) { h.fill(2, -1) }, found{"disk-full": doctor.Error}, nil, 1, ""},
 		{"the disk of a follower is full to the last byte", func(h *hosts) { h.fill(2, 0) },
-			func(h *hosts) { h.fill(2, -1) }, found{"disk-full": doctor.Error}, nil, 1, "DiskAlmostFull"},
+			func(h *hosts) { h.fill(2, -1) }, found{"disk-full": doctor.Error}, nil, 1, ""},
 		{"the disk of the leader is full; another leads", func(h *hosts) { h.fill(0, 0) },
-			func(h *hosts) { h.fill(0, -1) }, found{"disk-full": doctor.Error}, nil, 1, "DiskAlmostFull"},
+			func(h *hosts) { h.fill(0, -1) }, found{"disk-full": doctor.Error}, nil, 1, ""},
 	}},
 }
 
 // openHosts starts an ensemble that serves, with these settings.
 func openHosts(t *testing.T, n int, settings map[string]string) *hosts {
 	h := newHosts(t, withSuper(n, settings)...)
-	h.lines = map[string]string{}
-	for _, n := range h.nodes {
-		key, value, _ := strings.Cut(n.Line(), "=")
-		h.lines[key] = value
-	}
-	for _, n := range h.nodes {
-		n.Set(h.lines)
-	}
+	h.list()
 	h.start(h.nodes...)
 	return h
 }
@@ -195,7 +279,9 @@ func withSuper(n int, settings map[string]string) []map[string]string {
 
 // openWithOnePort starts three servers whose lines name no client ports: they take clients at the same port.
 func openWithOnePort(t *testing.T) *hosts {
-	h := newHostsAt(t, cluster.FreePort(t), withSuper(3, map[string]string{"electionPortBindRetry": "0"})...)
+	port := cluster.FreePort(t)
+	h := newHostsWith(t, func(o *cluster.Options) { o.Port = port },
+		withSuper(3, map[string]string{"electionPortBindRetry": "0"})...)
 	h.lines = map[string]string{}
 	for _, n := range h.nodes {
 		key, value, _ := strings.Cut(n.Line(), "=")
@@ -287,7 +373,7 @@ func (h *hosts) order(i int, user string, command ...string) int {
 // openWithLogsApart starts servers with few connections for each address, whose snapshots are apart from their logs,
 // and are written often.
 func openWithLogsApart(t *testing.T) *hosts {
-	h := openHosts(t, 3, map[string]string{"maxClientCnxns": "6", "snapCount": "10"})
+	h := openHosts(t, 3, map[string]string{"maxClientCnxns": "20", "snapCount": "10"})
 	for i := range h.nodes {
 		h.again(i, map[string]string{"dataLogDir": t.TempDir()})
 	}
@@ -302,7 +388,8 @@ func openWithDisks(t *testing.T) *hosts {
 			t.Skip("no disks of a given size: that takes root")
 		}
 	}
-	h := openHosts(t, 3, map[string]string{"warren.diskWatermarkBytes": strconv.Itoa(16 << 20)})
+	h := openHosts(t, 3, map[string]string{"warren.diskWatermarkBytes": strconv.Itoa(16 << 20), "snapCount": "10",
+		"autopurge.purgeInterval": "1"})
 	h.disks = map[*cluster.Node]string{}
 	for i, n := range h.nodes {
 		h.disks[n] = disks[i]
@@ -314,19 +401,107 @@ func openWithDisks(t *testing.T) *hosts {
 	return h
 }
 
-// openWithTLS starts servers that use TLS among each other, and offer it at their admin ports.
-func openWithTLS(t *testing.T) *hosts {
-	h := newHosts(t, withSuper(3, map[string]string{"sslQuorum": "true", "admin.portUnification": "true"})...)
-	h.ca, h.lines = pki.NewCA("ca"), map[string]string{}
+// openWithNames starts servers that know each other by name.
+func openWithNames(t *testing.T) *hosts {
+	names := cluster.NewNameServer(t, 3)
+	id := 0
+	h := newHostsWith(t, func(o *cluster.Options) {
+		id++
+		names.Move(id, o.Host)
+		o.Name, o.ResolvConf = cluster.NameOf(id), names.File
+	}, withSuper(3, nil)...)
+	h.names = names
+	h.list()
+	h.start(h.nodes...)
+	return h
+}
+
+// list gives all servers the lines of all, with their client ports.
+func (h *hosts) list() {
+	h.lines = map[string]string{}
 	for _, n := range h.nodes {
 		key, value, _ := strings.Cut(n.Line(), "=")
 		h.lines[key] = value
 	}
 	for _, n := range h.nodes {
+		n.Set(h.lines)
+	}
+}
+
+// openWithFaults starts servers whose disks and clocks may have faults, which the leader waits for.
+func openWithFaults(t *testing.T) *hosts {
+	h := newHosts(t, withSuper(3, map[string]string{"syncLimit": "240", "fsync.warningthresholdms": "60000"})...)
+	h.list()
+	for _, n := range h.nodes {
+		n.Use(faulty(t))
+	}
+	h.start(h.nodes...)
+	return h
+}
+
+// writes makes so many txns.
+func (h *hosts) writes(n int) {
+	h.t.Helper()
+	c, err := wire.Dial(h.nodes[0].Addr(), wire.Options{TimeoutMs: 30_000})
+	require.NoError(h.t, err)
+	defer c.Close()
+	for n > 0 {
+		requests := make([]wire.Request, min(n, 1000))
+		for i := range requests {
+			requests[i] = wire.SetData("/", nil, -1)
+		}
+		for _, call := range c.SendAll(requests) {
+			require.NoError(h.t, call.Wait())
+		}
+		n -= len(requests)
+	}
+	require.NoError(h.t, c.CloseSession())
+}
+
+// large makes so many znodes with almost as much data as a znode may have.
+func (h *hosts) large(n int) {
+	h.t.Helper()
+	c, err := wire.Dial(h.nodes[0].Addr(), wire.Options{TimeoutMs: 30_000})
+	require.NoError(h.t, err)
+	defer c.Close()
+	for i := range n {
+		_, err := c.Create(fmt.Sprintf("/large-%d", i), make([]byte, 900<<10), proto.ModePersistent)
+		require.NoError(h.t, err)
+	}
+}
+
+// refuseTicket brings a client to a server whose keytab has another key than that with which its ticket is encrypted.
+func (h *hosts) refuseTicket(i int) {
+	h.t.Helper()
+	const service = "zookeeper/localhost@EXAMPLE.COM"
+	forge, file := krb5.NewForge(h.t), filepath.Join(h.t.TempDir(), "jaas.conf")
+	config := forge.Config("EXAMPLE.COM")
+	require.NoError(h.t, os.WriteFile(file, []byte("Server {\n  com.sun.security.auth.module.Krb5LoginModule required "+
+		"useKeyTab=true storeKey=true keyTab=\""+forge.Keytab("keytab", "new", service)+"\" principal=\""+service+
+		"\";\n};\n"), 0o600))
+	h.again(i, map[string]string{"java.security.auth.login.config": file, "java.security.krb5.conf": config,
+		"authProvider.sasl": "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"})
+	h.nodes[i].WaitServing()
+	login, err := kerberos.NewLogin(kerberos.LoginOptions{Config: config, Timeout: patience,
+		TicketCache: forge.Cache("cache", "app@EXAMPLE.COM", "old", time.Now().Add(time.Hour), service)})
+	require.NoError(h.t, err)
+	c, err := wire.Dial(h.nodes[i].Addr(), wire.Options{TimeoutMs: 30_000})
+	require.NoError(h.t, err)
+	defer c.Close()
+	_, _ = c.Do(wire.Sasl(krb5.FirstToken(h.t, login, service))) // it is answered, or closed
+	says(h.t, h.nodes[i], "SASL authentication failed")
+	require.Contains(h.t, h.nodes[i].Log(), "the ticket is not encrypted with the key of the service")
+}
+
+// openWithTLS starts servers that use TLS among each other, and offer it at their admin ports.
+func openWithTLS(t *testing.T) *hosts {
+	h := newHosts(t, withSuper(3, map[string]string{"sslQuorum": "true", "admin.portUnification": "true"})...)
+	h.ca = pki.NewCA("ca")
+	h.list()
+	for _, n := range h.nodes {
 		trust := filepath.Join(n.Dir(), "trust.pem")
 		require.NoError(t, os.WriteFile(trust, h.ca.PEM(), 0o600))
 		h.certifyQuorum(n, 1000*time.Hour)
-		n.Set(h.lines)
 		n.Set(map[string]string{"ssl.quorum.trustStore.location": trust,
 			"ssl.quorum.keyStore.location": filepath.Join(n.Dir(), "quorum.pem")})
 	}
@@ -390,6 +565,39 @@ func (h *hosts) word(i int, word string) {
 	require.NoError(h.t, err)
 }
 
+// backup makes a backup of a server, which says that it is of so long ago, and returns its folder.
+func (h *hosts) backup(ago time.Duration) string {
+	h.t.Helper()
+	folder := filepath.Join(h.t.TempDir(), "backup")
+	out, code := h.run("backup", "create", folder, "--config", filepath.Join(h.nodes[2].Dir(), "zoo.cfg"))
+	require.Zero(h.t, code, out)
+	name := filepath.Join(folder, "manifest.json")
+	text, err := os.ReadFile(name)
+	require.NoError(h.t, err)
+	text = text[:bytes.LastIndex(text, []byte("sha256 "))]
+	text = regexp.MustCompile(`("taken": *)"[^"]*"`).ReplaceAll(text,
+		[]byte(`${1}"`+time.Now().Add(-ago).UTC().Format(time.RFC3339)+`"`))
+	text = fmt.Appendf(text, "sha256 %x\n", sha256.Sum256(text))
+	require.NoError(h.t, os.WriteFile(name, text, 0o600))
+	return folder
+}
+
+// busy makes the oldest snapshot of a server a file that cannot be removed, until unmount is called.
+func (h *hosts) busy(i int) {
+	h.t.Helper()
+	h.write("wrote snapshot")
+	all, err := filepath.Glob(filepath.Join(h.snapshots(i), "snapshot.*"))
+	require.NoError(h.t, err)
+	file := slices.MinFunc(all, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
+	out, err := exec.Command("mount", "--bind", file, file).CombinedOutput()
+	require.NoError(h.t, err, "%s", out)
+	h.unmount = sync.OnceFunc(func() {
+		out, err := exec.Command("umount", "-l", file).CombinedOutput()
+		require.NoError(h.t, err, "%s", out)
+	})
+	h.t.Cleanup(h.unmount)
+}
+
 // snapshots is the folder with the snapshots of a server.
 func (h *hosts) snapshots(i int) string { return filepath.Join(h.nodes[i].DataDir(), "version-2") }
 
@@ -427,5 +635,5 @@ func twin(which string, id, place int) accident {
 			n.PutData(h.kept[n])
 			n.Launch()
 		}, found{"same-id": doctor.Critical, "unreachable": doctor.Error, "no-spare": doctor.Error}, nil, 1,
-		"NotServing NoSpareVoter FindingLasts"}
+		""}
 }

@@ -15,9 +15,9 @@ func TestNewEnsembleWithOneJavaServer(t *testing.T) {
 	for _, node := range c.nodes {
 		node.Launch()
 	}
-	c.areStuck(c.nodes, 2, "servers 2, 3 without a database; server 1 with an empty tree",
+	c.areStuck(c.nodes, 2, "servers 2 and 3 have no database, server 1 has an empty tree",
 		"if the ensemble is new and has "+
-			"ZooKeeper servers, put a file initialize into dataDir of servers 2, 3 and restart them")
+			"ZooKeeper servers, put a file initialize into dataDir of servers 2 and 3 and restart them")
 	for _, node := range c.nodes[1:] {
 		node.Kill()
 		node.Initialize()

@@ -18,16 +18,16 @@ import (
 	"github.com/seed94657493/warren/test/cluster"
 )
 
-// Ensembles in which the voters that have a database are no quorum.
+// Ensembles in which the voters that have a database do not form a quorum.
 
-const noQuorumOfDatabases = "the voters that have a database are no quorum"
+const noQuorumOfDatabases = "the voters that have a database do not form a quorum"
 
 // areStuck waits until the Warren servers among some say everywhere that no leader can be elected for lack of
 // databases, why, and what to do.
 func (c *chaos) areStuck(nodes []*cluster.Node, blank int, why, wayOut string) {
 	t := c.t
 	t.Helper()
-	why = "no leader is elected: " + noQuorumOfDatabases + "; " + why
+	why = "no leader can be elected: " + noQuorumOfDatabases + "; " + why
 	for _, node := range nodes {
 		if node.Kind() != cluster.Warren {
 			continue
@@ -49,8 +49,7 @@ func (c *chaos) areStuck(nodes []*cluster.Node, blank int, why, wayOut string) {
 		assert.Contains(t, text, wayOut)
 		assert.NotContains(t, text, "start the servers that are missing")
 		cluster.Eventually(t, func() bool {
-			return strings.Contains(node.Log(),
-				"no leader can be elected: the voters that have a database are no quorum")
+			return strings.Contains(node.Log(), "no leader can be elected: "+noQuorumOfDatabases)
 		}, time.Minute, "server %d does not warn", node.ID())
 	}
 }
@@ -71,12 +70,12 @@ func TestTwoOfThreeDisksAreLost(t *testing.T) {
 	for _, node := range c.nodes[:2] {
 		node.Launch()
 	}
-	c.areStuck(c.nodes[:2], 2, "servers 1, 2 without a database; server 3 not heard of",
+	c.areStuck(c.nodes[:2], 2, "servers 1 and 2 have no database, server 3 has not been heard from",
 		"start server 3, with its data "+
 			"if it has any; if disks are lost for good, run warren recover on a server that has data")
 	c.nodes[2].Launch()
-	c.areStuck(c.nodes, 2, "server 3 with data; servers 1, 2 without a database",
-		"bring the disks of servers 1, 2 back; if "+
+	c.areStuck(c.nodes, 2, "server 3 has a database, servers 1 and 2 have no database",
+		"bring the disks of servers 1 and 2 back; if "+
 			"they are lost for good, run warren recover on a server that has data")
 	assert.Contains(t, c.nodes[0].Log()[began:], " listens for clients on "+c.nodes[0].Addr())
 	assert.NotContains(t, c.nodes[0].Log()[began:], " serves clients on ")

@@ -21,14 +21,14 @@ import (
 const outageCost = 2 * time.Second
 
 // newNamed brings up n servers that know each other by name. Three of them vote.
-func newNamed(t *testing.T, n int, configure func(id int, o *cluster.Options)) (*chaos, *nameServer) {
+func newNamed(t *testing.T, n int, configure func(id int, o *cluster.Options)) (*chaos, *cluster.NameServer) {
 	t.Helper()
-	s := newNameServer(t, n)
+	s := cluster.NewNameServer(t, n)
 	c := &chaos{t: t, voters: 3, began: time.Now()}
 	c.seed(1)
 	var o []cluster.Options
 	for id := 1; id <= n; id++ {
-		one := cluster.Options{Name: nameOf(id), ResolvConf: s.file,
+		one := cluster.Options{Name: cluster.NameOf(id), ResolvConf: s.File,
 			Settings: map[string]string{"tickTime": "500", "initLimit": "20", "syncLimit": "8"}}
 		configure(id, &one)
 		o = append(o, one)
@@ -39,7 +39,7 @@ func newNamed(t *testing.T, n int, configure func(id int, o *cluster.Options)) (
 		cluster.Eventually(t, func() bool {
 			text, err := os.ReadFile(filepath.Join(node.DataDir(), "version-2", meta.FileName))
 			return err == nil && !slices.ContainsFunc(c.nodes, func(other *cluster.Node) bool {
-				return !bytes.Contains(text, []byte(nameOf(other.ID())+" 127.0.0.1\n"))
+				return !bytes.Contains(text, []byte(cluster.NameOf(other.ID())+" 127.0.0.1\n"))
 			})
 		}, time.Minute, "server %d keeps no addresses", node.ID())
 	}
@@ -80,12 +80,12 @@ func (c *chaos) back(node *cluster.Node) time.Duration {
 // TestNameServerGoesAway kills the leader while the name server is silent, or fails, and restarts servers meanwhile.
 // An ensemble that is known by names loses no more time than with a name server.
 func TestNameServerGoesAway(t *testing.T) {
-	c, s := newNamed(t, 3, func(id int, o *cluster.Options) { o.Settings["clientPortAddress"] = nameOf(id) })
+	c, s := newNamed(t, 3, func(id int, o *cluster.Options) { o.Settings["clientPortAddress"] = cluster.NameOf(id) })
 	leader, usual := c.killed()
 	start := c.back(leader)
 	c.logf("with a name server: %v to a write, %v to start", usual, start)
-	for _, m := range []mode{mute, failing} {
-		s.become(m)
+	for _, m := range []cluster.NameMode{cluster.Mute, cluster.Failing} {
+		s.Become(m)
 		leader, took := c.killed()
 		c.logf("mode %d: %v to a write", m, took)
 		require.Less(t, took, usual+outageCost, fmt.Sprint("mode ", m))
@@ -99,7 +99,7 @@ func TestNameServerGoesAway(t *testing.T) {
 		again = c.back(follower)
 		c.logf("mode %d: %v to start a follower", m, again)
 		require.Less(t, again, start+outageCost, fmt.Sprint("mode ", m))
-		s.become(answering)
+		s.Become(cluster.Answering)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestObserverWithoutANameServer(t *testing.T) {
 	observer.Stop()
 	start := c.back(observer)
 	c.logf("with a name server: %v to a write, %v to start", usual, start)
-	s.become(mute)
+	s.Become(cluster.Mute)
 	took := lost()
 	observer.Stop()
 	again := c.back(observer)
@@ -138,7 +138,7 @@ func TestServerMoves(t *testing.T) {
 	c, s := newNamed(t, 3, func(int, *cluster.Options) {})
 	for i, node := range c.nodes {
 		node.Stop()
-		s.move(node.ID(), fmt.Sprintf("127.0.0.%d", 2+i))
+		s.Move(node.ID(), fmt.Sprintf("127.0.0.%d", 2+i))
 		took := c.back(node)
 		c.logf("server %d at its new address after %v", node.ID(), took)
 		_, took = c.killed()

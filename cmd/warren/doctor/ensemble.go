@@ -184,14 +184,8 @@ func differing(trees map[string][]*answers) string {
 
 // load looks at the connections and the quotas of one server.
 func (c *ensembleCheck) load(a *answers) {
-	if limit, err := strconv.Atoi(a.conf["maxClientCnxns"]); err == nil && limit > 0 {
-		for _, host := range slices.Sorted(maps.Keys(a.perHost)) {
-			if n := a.perHost[host]; n*5 >= limit*4 {
-				c.add(Warning, "connection-limit", a.address,
-					"check whether that client forgets to close sessions, or raise maxClientCnxns",
-					"%s has %d of at most %d connections", host, n, limit)
-			}
-		}
+	if limit, err := strconv.Atoi(a.conf["maxClientCnxns"]); err == nil && a.facts.Instance == 0 { // else it has told
+		c.take([]string{a.address}, findings.ConnectionLimit(a.perHost, limit))
 	}
 	c.quotas(a)
 }

@@ -156,7 +156,7 @@ func TestReadinessNamesWhatAServerWaitsFor(t *testing.T) {
 	node.down = true
 	s := New(Options{Node: node})
 	z := node.ensemble.Zab.ZabMember
-	z.ZabSearch = &facts.ZabSearch{WaitsFor: "no leader is elected: servers 2, 3 not heard of",
+	z.ZabSearch = &facts.ZabSearch{WaitsFor: "no leader has been elected: servers 2 and 3 have not been heard from",
 		SilentVoters: []int64{2, 3}}
 	z.ZabSearch = &facts.ZabSearch{WaitsFor: "databases are missing", WayOut: "bring them back", Stuck: true,
 		BlankVoters: []int64{2, 3}}

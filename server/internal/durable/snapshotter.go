@@ -28,6 +28,8 @@ type snapshotter struct {
 	// Held is true on a member of an ensemble that has not served yet: the state that it has recovered may never
 	// have been agreed on.
 	Held atomic.Bool
+	// purgeTrouble is why the last purge has failed; nil if it has not.
+	purgeTrouble atomic.Pointer[error]
 
 	mu struct {
 		sync.Mutex
@@ -141,16 +143,33 @@ func (sn *snapshotter) Write() (snapshot.Meta, error) {
 	return m, nil
 }
 
+// PurgeTrouble returns why old files could not be removed the last time, or nil. Any goroutine may ask.
+func (sn *snapshotter) PurgeTrouble() error {
+	if err := sn.purgeTrouble.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
 // Purge removes superseded snapshots, and the logs that only they need. Source: storage 9.
 func (sn *snapshotter) Purge() {
+	if err := sn.purge(); err != nil {
+		sn.srv.Metrics.PurgeErrors.Inc()
+		sn.purgeTrouble.Store(&err)
+		return
+	}
+	sn.purgeTrouble.Store(nil)
+}
+
+func (sn *snapshotter) purge() error {
 	s := sn.srv
 	oldest, snaps, err := s.Snaps.Prune(s.Config.Autopurge.SnapRetainCount)
 	switch {
 	case errors.Is(err, snapshot.ErrNone) && sn.hasNoFile():
-		return // a new server has none before it has synchronized
+		return nil // a new server has none before it has synchronized
 	case err != nil:
 		s.Log.Warn("purging snapshots", zap.Error(err))
-		return
+		return err
 	}
 	logs, err := s.WAL.Purge(oldest)
 	if err != nil {
@@ -159,6 +178,7 @@ func (sn *snapshotter) Purge() {
 	if len(snaps)+len(logs) > 0 {
 		s.Log.Info("purged", zap.Strings("snapshots", snaps), zap.Strings("logs", logs))
 	}
+	return err
 }
 
 // hasNoFile reports whether there is no snapshot, not even a damaged one.

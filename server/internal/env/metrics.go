@@ -53,6 +53,7 @@ type Metrics struct {
 	// These are not shown among the counters.
 	AuthFailed  figures.Counter
 	SlowSyncs   figures.Counter
+	PurgeErrors figures.Counter // purges that failed
 	PlainLocal  figures.Counter // connections without TLS from this host
 	PlainRemote figures.Counter // and from others
 
@@ -64,10 +65,35 @@ type Metrics struct {
 	SnapshotTime      prometheus.Histogram
 	ContainersDeleted prometheus.Counter
 	RefusedDiskFull   prometheus.Counter
-	// RefusedDrained counts connections that were closed because an operator drains the server.
-	RefusedDrained prometheus.Counter
-	// RefusedNoDescriptor counts connections that would have taken a file descriptor that files and servers need.
-	RefusedNoDescriptor prometheus.Counter
+	// refused counts connections that were closed instead of getting a session, by the reason.
+	refused *prometheus.CounterVec
+}
+
+// Refusal is why a connection was closed instead of getting a session: the label of a metric.
+type Refusal string
+
+// The reasons.
+const (
+	RefusedByAddress     Refusal = "maxClientCnxns"
+	RefusedByLimit       Refusal = "maxCnxns"
+	RefusedByDescriptors Refusal = "descriptors" // files and other servers need the last file descriptors
+	RefusedByRate        Refusal = "rate"        // the connection throttle
+	RefusedByDrain       Refusal = "drain"       // an operator drains the server
+	RefusedByDisk        Refusal = "disk"        // no session can be written
+	RefusedAhead         Refusal = "ahead"       // the client has seen a later zxid
+	RefusedReadOnly      Refusal = "read-only"   // and the client has not asked for that
+)
+
+var refusals = []Refusal{RefusedByAddress, RefusedByLimit, RefusedByDescriptors, RefusedByRate, RefusedByDrain,
+	RefusedByDisk, RefusedAhead, RefusedReadOnly}
+
+// Refuse counts a connection that is refused. The limits, and the throttle, count in ZooKeeper's metric as well.
+func (m *Metrics) Refuse(why Refusal) {
+	m.refused.WithLabelValues(string(why)).Inc()
+	switch why {
+	case RefusedByAddress, RefusedByLimit, RefusedByDescriptors, RefusedByRate:
+		m.ConnectionRejected.Inc()
+	}
 }
 
 func newMetrics(e *Env) *Metrics {
@@ -82,7 +108,8 @@ func newMetrics(e *Env) *Metrics {
 		Quorum: figures.NewQuorum(c),
 
 		connectionRequests: c.Counter("connection_request_count", "Requests to begin or resume a session."),
-		ConnectionRejected: c.Counter("connection_rejected", "Connections refused because of a limit."),
+		ConnectionRejected: c.Counter("connection_rejected",
+			"Connections refused because of a limit or of the connection throttle."),
 		ConnectionDropped: c.Counter("connection_drop_count",
 			"Connections that clients ended without closing the session."),
 		RevalidateCount: c.Counter("connection_revalidate_count", "Attempts to resume a session."),
@@ -141,10 +168,11 @@ func newMetrics(e *Env) *Metrics {
 			"Deletions of containers and TTL znodes that were begun."),
 		RefusedDiskFull: counter("warren_server_writes_refused_total",
 			"Writes refused because the disk is almost full: make room."),
-		RefusedNoDescriptor: counter("warren_server_connections_without_descriptor_total",
-			"Connections refused because the last file descriptors are for files and servers: raise the limit."),
-		RefusedDrained: counter("warren_server_connections_drained_total",
-			"Connections closed because an operator drains the server: not by a limit."),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "warren_server_connections_refused_total",
+			Help: "Connections closed instead of getting a session, by the reason: maxClientCnxns, maxCnxns, " +
+				"descriptors (the last ones are for files and servers), rate (the connection throttle), drain, disk " +
+				"(no room for a session), ahead (the client has seen a later zxid), read-only.",
+		}, []string{"reason"}),
 		ConnectWaits: counter("warren_server_connect_waits_total",
 			"Clients that connected while there was no leader: they may wait for warren.connect.wait."),
 		RateWaits: counter("warren_server_rate_waits_total",
@@ -153,8 +181,11 @@ func newMetrics(e *Env) *Metrics {
 	for i, kind := range []string{"created", "deleted", "changed", "children"} {
 		m.watchers[i] = c.Basic("node_"+kind+"_watch_count", "Watches that one event of this kind has fired.")
 	}
+	for _, why := range refusals { // all of them are there from the beginning, so that each increase is seen
+		m.refused.WithLabelValues(string(why))
+	}
 	e.Registry.MustRegister(m.WalBytes, m.WalTxns, m.WalSync, m.SnapshotTime, m.ContainersDeleted, m.RefusedDiskFull,
-		m.RateWaits, m.ConnectWaits, m.RefusedNoDescriptor, m.RefusedDrained)
+		m.RateWaits, m.ConnectWaits, m.refused)
 	return m
 }
 

@@ -45,7 +45,7 @@ func (f *Facts) askOthers() {
 		record := f.keeper.mayTellRecord(members[i].ID, f.Runtime.Now())
 		asked.Go(func() {
 			heard[i] = askMember(ctx, &members[i], f.Config.ClientPort, record)
-			heard[i].hosts = hostsOf(ctx, &members[i])
+			heard[i].hosts, heard[i].nameless = hostsOf(ctx, &members[i])
 		})
 	}
 	asked.Wait()
@@ -64,8 +64,8 @@ func (f *Facts) IsMember(ip netip.Addr) bool {
 	return false
 }
 
-// hostsOf returns the addresses of a server, or nil if its name cannot be resolved.
-func hostsOf(ctx context.Context, m *config.Member) (all []netip.Addr) {
+// hostsOf returns the addresses of a server, or the name that cannot be resolved.
+func hostsOf(ctx context.Context, m *config.Member) (all []netip.Addr, nameless string) {
 	for i := range m.Addresses {
 		if ip, err := netip.ParseAddr(m.Addresses[i].Host); err == nil {
 			all = append(all, ip.Unmap())
@@ -73,13 +73,13 @@ func hostsOf(ctx context.Context, m *config.Member) (all []netip.Addr) {
 		}
 		found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", m.Addresses[i].Host)
 		if err != nil {
-			return nil
+			return nil, m.Addresses[i].Host
 		}
 		for _, ip := range found {
 			all = append(all, ip.Unmap())
 		}
 	}
-	return all
+	return all, ""
 }
 
 // mayTellRecord reports whether a server is to be asked for its record. ZooKeeper takes the word for a request that is
@@ -98,6 +98,8 @@ type heardServer struct {
 	instead *findings.Server // that answers at the address of this one, and is another
 	tookMs  float64
 	hosts   []netip.Addr // none if its name could not be resolved
+	// nameless is the name that could not be resolved; empty if all were
+	nameless string
 }
 
 // keep replaces what was known of the others.
@@ -105,6 +107,7 @@ func (k *keeper) keep(heard []heardServer, own int64, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	last := k.byID()
+	k.noteNames(heard, now)
 	k.others = nil // those who have the old ones go on with them
 	for i := range heard {
 		s := &heard[i]
@@ -138,6 +141,33 @@ func (k *keeper) keep(heard []heardServer, own int64, now time.Time) {
 			k.others = append(k.others, at(*s, now))
 		}
 	}
+}
+
+// unresolvedFor is how long a name must not have been resolved until that is told.
+const unresolvedFor = 10 * time.Second
+
+// noteNames notes which names could not be resolved. REQUIRES: k.mu.
+func (k *keeper) noteNames(heard []heardServer, now time.Time) {
+	was := k.nameless
+	k.nameless = map[string]time.Time{}
+	for i := range heard {
+		if name := heard[i].nameless; name != "" {
+			if k.nameless[name] = was[name]; was[name].IsZero() {
+				k.nameless[name] = now
+			}
+		}
+	}
+}
+
+// unresolved are the names of servers that have not been resolved for a while. REQUIRES: k.mu.
+func (k *keeper) unresolved(now time.Time) (names []string) {
+	for name, since := range k.nameless {
+		if now.Sub(since) >= unresolvedFor {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // follow returns what is known of a server from now on, of which last was known before.

@@ -29,6 +29,7 @@ type keeper struct {
 	others   []findings.Server      // in the order of the configuration, then twins; replaced, not changed
 	plain    map[int64]time.Time    // servers that are none of Warren, and when they were asked for a record
 	hosts    map[int64][]netip.Addr // of the servers, as last resolved
+	nameless map[string]time.Time   // names of servers that cannot be resolved, and since when
 	times    map[int64]float64      // ms that each of them took to answer last
 	tree     *tree                  // the last one that was known; nil before
 	began    map[trait]time.Time
@@ -40,6 +41,7 @@ type keeper struct {
 	serving  bool
 	since    time.Time
 
+	starts       []time.Time   // see Started
 	certificates []certificate // that this server shows, beside those of its ports for clients and servers
 
 	recheck  func() error      // reads the configuration again; nil if nobody can
@@ -63,7 +65,7 @@ type telling struct {
 
 func (k *keeper) init(instance uint64) {
 	k.instance, k.times, k.plain = instance, map[int64]float64{}, map[int64]time.Time{}
-	k.hosts = map[int64][]netip.Addr{}
+	k.hosts, k.nameless = map[int64][]netip.Addr{}, map[string]time.Time{}
 	key, err := ecdh.X25519().GenerateKey(rand.Reader)
 	if err != nil {
 		panic("facts: no key: " + err.Error()) // rand never fails

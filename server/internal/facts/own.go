@@ -40,6 +40,8 @@ func (f *Facts) self(now time.Time) findings.Server {
 	}
 	s.Own = append(s.Own, f.ofCertificates(now)...)
 	s.Own = append(s.Own, k.around...)
+	s.Own = append(s.Own, findings.Restarts(k.starts, now)...)
+	s.Own = append(s.Own, findings.Names(k.unresolved(now))...)
 	if !f.Serving() {
 		return s
 	}
@@ -59,6 +61,7 @@ func (f *Facts) self(now time.Time) findings.Server {
 		s.Settings["initLimit"], s.Settings["syncLimit"] = strconv.Itoa(q.InitLimit), strconv.Itoa(q.SyncLimit)
 	}
 	s.Own = append(s.Own, k.numbers...)
+	s.Own = append(s.Own, findings.Purge(f.disk.Snapshotter.PurgeTrouble())...)
 	s.Own = append(s.Own, findings.Disk(f.Guard.Full(), time.Duration(f.Guard.FullIn()*float64(time.Second)))...)
 	return s
 }
@@ -81,6 +84,10 @@ func (f *Facts) countNumbers() {
 	}
 	slow := k.count("slow_syncs", float64(f.Metrics.SlowSyncs.Total()), now)
 	k.numbers = append(findings.Numbers(number, slow, justNow), findings.PendingSyncs(number)...)
+	if address, n := f.front.Conns.Busiest(); n > 0 {
+		k.numbers = append(k.numbers,
+			findings.ConnectionLimit(map[string]int{address.String(): n}, f.Config.MaxClientCnxns)...)
+	}
 	k.diskFree = free
 }
 

@@ -98,7 +98,7 @@ type ZabMember struct {
 // ZabSearch is the additional part of zabstate for a server that looks for a leader.
 type ZabSearch struct {
 	WaitsFor string `json:"waits_for"`
-	// Stuck: no leader can be elected, because the voters that have a database are no quorum.
+	// Stuck: no leader can be elected, because the voters that have a database do not form a quorum.
 	Stuck        bool    `json:"stuck"`
 	WayOut       string  `json:"way_out"`
 	BlankVoters  []int64 `json:"blank_voters"`  // without a database

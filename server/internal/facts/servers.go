@@ -76,7 +76,7 @@ func stateOf(s *findings.Server) ServerState {
 	if s.Known() {
 		d.State = s.Mode
 		if !s.Serving {
-			d.State, d.Trouble = "", "it runs and does not serve clients"
+			d.State, d.Trouble = "", "it is running, but does not serve clients"
 		}
 	}
 	d.Connections, d.Outstanding, d.MeanMs = &s.Connections, &s.Outstanding, &s.MeanMs

@@ -218,8 +218,11 @@ func TestHostsOfMembers(t *testing.T) {
 		return &config.Member{ID: 2, Addresses: []config.PeerAddress{{Host: "192.0.2.9"}, {Host: host}}}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	now := time.Now()
 	hear := func(m *config.Member) {
-		f.keeper.keep([]heardServer{{Server: findings.Server{ID: 2}, hosts: hostsOf(ctx, m)}}, 1, time.Now())
+		heard := heardServer{Server: findings.Server{ID: 2}}
+		heard.hosts, heard.nameless = hostsOf(ctx, m)
+		f.keeper.keep([]heardServer{heard}, 1, now)
 	}
 	hear(member("192.0.2.7"))
 	require.True(t, f.IsMember(ip("192.0.2.7")))
@@ -228,4 +231,10 @@ func TestHostsOfMembers(t *testing.T) {
 	hear(member("no.such.host.invalid"))
 	require.True(t, f.IsMember(ip("192.0.2.7")), "what was known")
 	require.False(t, f.IsMember(ip("192.0.2.8")))
+	require.Empty(t, f.keeper.unresolved(now))
+	now = now.Add(unresolvedFor)
+	hear(member("no.such.host.invalid"))
+	require.Equal(t, []string{"no.such.host.invalid"}, f.keeper.unresolved(now), "that lasts")
+	hear(member("192.0.2.7"))
+	require.Empty(t, f.keeper.unresolved(now))
 }

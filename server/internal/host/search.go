@@ -11,8 +11,8 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// leaderlessAfter is how long a server must have looked for a leader before the log says so: a hundred elections. The
-// servers of a new ensemble have that time to start.
+// leaderlessAfter is how long a server must have looked for a leader before the log says at level debug what it waits
+// for: a hundred elections. The findings tell the same at higher levels.
 const leaderlessAfter = 10 * time.Second
 
 // leaderlessEvery is how often the log repeats it.
@@ -25,8 +25,11 @@ type Search struct {
 	WayOut string // of an election that is stuck; empty otherwise
 }
 
-// noLeader begins each Reason.
-const noLeader = "no leader is elected"
+// How each Reason begins.
+const (
+	noLeader = "no leader has been elected"
+	stuck    = "no leader can be elected: the voters that have a database do not form a quorum"
+)
 
 // newSearch describes s, which may be nil: then so is the result.
 func newSearch(s *zab.Search) *Search {
@@ -35,26 +38,29 @@ func newSearch(s *zab.Search) *Search {
 	}
 	d := &Search{Search: *s}
 	var parts []string
-	say := func(servers []proto.ServerID, what string) {
-		if len(servers) > 0 {
-			parts = append(parts, list(servers)+" "+what)
+	say := func(servers []proto.ServerID, one, more string) {
+		switch len(servers) {
+		case 0:
+		case 1:
+			parts = append(parts, list(servers)+" "+one)
+		default:
+			parts = append(parts, list(servers)+" "+more)
 		}
 	}
 	if s.Stuck {
-		parts = append(parts, "the voters that have a database are no quorum")
+		say(s.Holding, "has a database", "have a database")
 	}
-	if s.Stuck {
-		say(s.Holding, "with data")
-	}
-	say(s.Blank, "without a database")
-	say(s.Empty, "with an empty tree")
-	say(s.Silent, "not heard of")
-	d.Reason = noLeader
-	if len(parts) > 0 {
-		d.Reason += ": " + strings.Join(parts, "; ")
-	}
-	if s.Stuck {
-		d.WayOut = wayOut(s)
+	say(s.Blank, "has no database", "have no database")
+	say(s.Empty, "has an empty tree", "have empty trees")
+	say(s.Silent, "has not been heard from", "have not been heard from")
+	said := strings.Join(parts, ", ")
+	switch {
+	case s.Stuck:
+		d.Reason, d.WayOut = stuck+"; "+said, wayOut(s)
+	case said != "":
+		d.Reason = noLeader + ": " + said
+	default:
+		d.Reason = noLeader
 	}
 	return d
 }
@@ -86,16 +92,17 @@ func wayOut(s *zab.Search) string {
 	return strings.Join(steps, "; ")
 }
 
-// list names servers: "server 1", or "servers 1, 2".
+// list names servers, of which there is at least one: "server 1", or "servers 1, 2 and 3".
 func list(servers []proto.ServerID) string {
-	if len(servers) == 1 {
-		return fmt.Sprintf("server %d", servers[0])
-	}
 	text := make([]string, len(servers))
 	for i, id := range servers {
 		text[i] = fmt.Sprint(int64(id))
 	}
-	return "servers " + strings.Join(text, ", ")
+	last := len(text) - 1
+	if last == 0 {
+		return "server " + text[0]
+	}
+	return "servers " + strings.Join(text[:last], ", ") + " and " + text[last]
 }
 
 // leaderless is when the log was told that there is no leader. Owned by the host goroutine.
@@ -120,16 +127,10 @@ func (s *leaderless) warns(looks bool, now time.Time) bool {
 	return true
 }
 
-// warnLeaderless logs now and then that this server has no leader, why, and what to do.
+// warnLeaderless logs now and then how long this server has looked for a leader, and why there is none.
 func (m *Host) warnLeaderless(now time.Time, s *Search) {
-	if !m.leaderless.warns(s != nil, now) {
-		return
+	if m.leaderless.warns(s != nil, now) {
+		m.Log.Debug("looking for a leader", zap.String("reason", s.Reason), zap.String("way_out", s.WayOut),
+			zap.Duration("for", now.Sub(m.leaderless.since).Round(time.Second)))
 	}
-	if s.Stuck {
-		m.Log.Warn("no leader can be elected: the voters that have a database are no quorum",
-			zap.String("reason", s.Reason), zap.String("way_out", s.WayOut))
-		return
-	}
-	m.Log.Warn(fmt.Sprintf("no leader for %v%s; no client can write",
-		now.Sub(m.leaderless.since).Round(time.Second), strings.TrimPrefix(s.Reason, noLeader)))
 }

@@ -16,31 +16,27 @@ func TestSearchSaysWhatToDo(t *testing.T) {
 		search         zab.Search
 		reason, wayOut string
 	}{
-		"all vote": {reason: "no leader is elected"},
+		"all vote": {reason: "no leader has been elected"},
 		"alone": {search: zab.Search{Silent: ids(2, 3)},
-			reason: "no leader is elected: servers 2, 3 not heard of"},
+			reason: "no leader has been elected: servers 2 and 3 have not been heard from"},
 		"one is blank": {search: zab.Search{Blank: ids(1), Silent: ids(2)},
-			reason: "no leader is elected: server 1 without a database; server 2 not heard of"},
+			reason: "no leader has been elected: server 1 has no database, server 2 has not been heard from"},
 		"disks lost": {search: zab.Search{Blank: ids(1, 2), Holding: ids(3), Stuck: true},
-			reason: "no leader is elected: the voters that have a database are no quorum; server 3 with " +
-				"data; servers 1, 2 without a database",
-			wayOut: "bring the disks of servers 1, 2 back; if they are lost for good, run warren recover " +
+			reason: stuck + "; server 3 has a database, servers 1 and 2 have no database",
+			wayOut: "bring the disks of servers 1 and 2 back; if they are lost for good, run warren recover " +
 				"on a server that has data"},
 		"all disks lost": {search: zab.Search{Blank: ids(1, 2, 3), Stuck: true},
-			reason: "no leader is elected: the voters that have a database are no quorum; servers 1, 2, 3 " +
-				"without a database",
+			reason: stuck + "; servers 1, 2 and 3 have no database",
 			wayOut: "bring the disks of a majority back; if all of them are lost for good, restore a " +
 				"backup on all servers"},
 		"not all run": {search: zab.Search{Blank: ids(1, 2), Silent: ids(3), Stuck: true},
-			reason: "no leader is elected: the voters that have a database are no quorum; servers 1, 2 without a " +
-				"database; server 3 not heard of",
+			reason: stuck + "; servers 1 and 2 have no database, server 3 has not been heard from",
 			wayOut: "start server 3, with its data if it has any; if disks are lost for good, run warren recover on " +
 				"a server that has data"},
 		"new, with ZooKeeper": {search: zab.Search{Blank: ids(2, 3), Empty: ids(1), Stuck: true},
-			reason: "no leader is elected: the voters that have a database are no quorum; servers 2, 3 without a " +
-				"database; server 1 with an empty tree",
+			reason: stuck + "; servers 2 and 3 have no database, server 1 has an empty tree",
 			wayOut: "if the ensemble is new and has ZooKeeper servers, put a file initialize into " +
-				"dataDir of servers 2, 3 and restart them"},
+				"dataDir of servers 2 and 3 and restart them"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSearch(&tt.search)

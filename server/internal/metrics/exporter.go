@@ -91,6 +91,8 @@ func (x exporter) own(s sender) {
 		float64(x.InProcess.Load()))
 	s.counter("warren_wal_slow_syncs_total", "Syncs of the log above fsync.warningthresholdms.",
 		float64(x.Metrics.SlowSyncs.Total()))
+	s.counter("warren_server_purge_errors_total", "Purges of old snapshots and logs that failed.",
+		float64(x.Metrics.PurgeErrors.Total()))
 	s.counter("warren_server_log_lines_left_out_total",
 		"Lines left out of the log because their message had been written 10 times in that second.",
 		float64(x.LinesLeftOut.Load()))

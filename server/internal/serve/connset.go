@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/server/internal/env"
 )
 
 // connSet holds the open connections, and the limits on their number. Source: server-semantics 11.1.
@@ -98,6 +100,19 @@ func (cs *connSet) Len() int {
 	return len(cs.mu.all)
 }
 
+// Busiest returns an address that has more connections than any other, and their number, 0 if there is none. Those
+// beyond the limits do not count.
+func (cs *connSet) Busiest() (busiest netip.Addr, most int) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	for addr, of := range cs.mu.perAddr {
+		if of.conns > most {
+			busiest, most = addr, of.conns
+		}
+	}
+	return busiest, most
+}
+
 // Each calls fn for every connection that was open when Each began, the oldest first.
 func (cs *connSet) Each(fn func(*Conn)) {
 	cs.mu.Lock()
@@ -122,9 +137,13 @@ func (s *Front) SortedConns() []*Conn {
 
 // refused counts and logs that a limit leaves no room for the connection.
 func (c *Conn) refused(limit error) {
-	c.srv.Metrics.ConnectionRejected.Inc()
-	if limit == errNoDescriptors {
-		c.srv.Metrics.RefusedNoDescriptor.Inc()
+	why := env.RefusedByLimit
+	switch limit {
+	case errNoDescriptors:
+		why = env.RefusedByDescriptors
+	case errTooManyFromAddr:
+		why = env.RefusedByAddress
 	}
+	c.srv.Metrics.Refuse(why)
 	c.srv.Log.Warn("refusing connection", zap.Stringer("client_addr", c.Remote), zap.Error(limit))
 }

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/sessions"
 )
@@ -121,19 +122,21 @@ func (r *reader) connect(frame []byte) error {
 		return errBadConnect
 	}
 	if !r.c.inside() && r.srv.drained.Load() != nil {
-		r.srv.Metrics.RefusedDrained.Inc()
+		r.srv.Metrics.Refuse(env.RefusedByDrain)
 		return errDraining
 	}
 	r.srv.Metrics.Connect(r.srv.Throttle.Deficit())
 	if !r.srv.Throttle.Take(req.SessionID == 0) {
-		r.srv.Metrics.ConnectionRejected.Inc()
+		r.srv.Metrics.Refuse(env.RefusedByRate)
 		return errNoTokens
 	}
 	if req.LastZxidSeen > r.srv.host.Position() {
+		r.srv.Metrics.Refuse(env.RefusedAhead)
 		return errClientAhead
 	}
 	timeout := r.srv.clampTimeout(req.TimeOut)
 	if r.srv.ReadOnly.Load() && !req.ReadOnly {
+		r.srv.Metrics.Refuse(env.RefusedReadOnly)
 		return errReadOnly
 	}
 	r.c.knowsReadOnly, r.c.extensions = req.HasReadOnly, req.Extensions&proto.ExtensionOutcomes
@@ -143,6 +146,7 @@ func (r *reader) connect(frame []byte) error {
 	case req.SessionID != 0:
 		err = r.resume(&req, timeout)
 	case !local && r.srv.Guard.Full() && r.srv.LogStalled.Load() != 0:
+		r.srv.Metrics.Refuse(env.RefusedByDisk)
 		err = errDiskFull
 	default:
 		for err == nil && r.c.Session.Load() == nil {

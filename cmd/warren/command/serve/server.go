@@ -195,7 +195,8 @@ func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out *outlet
 			"acknowledged may not survive a loss of power")
 	}
 	srv := server.New(cfg, server.Options{Log: log, LogLevel: &reloads.level, Registry: registry,
-		Version: b.ZooKeeperVersion(), WholeProcess: true, Recheck: reloads.recheck})
+		Version: b.ZooKeeperVersion(), WholeProcess: true, Recheck: reloads.recheck,
+		Starts: noteStart(cfg.DataDir, time.Now())})
 	if err := srv.Start(); err != nil {
 		return err
 	}
@@ -225,6 +226,9 @@ func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out *outlet
 	ended.Wait()
 	tell("STOPPING=1")
 	stopAfter(err, srv.Stop, failedStopMax, log)
+	if err == nil {
+		forgetStarts(cfg.DataDir)
+	}
 	return err
 }
 

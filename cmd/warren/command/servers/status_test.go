@@ -53,8 +53,8 @@ func TestStatusJudges(t *testing.T) {
 			"healthy: a server that was not asked leads", nil},
 		{"followers alone", []string{cmdline.Srvr("0x500000001", "follower"), cmdline.Srvr("0x500000001", "observer")},
 			0, "healthy: a server that was not asked leads", nil},
-		{"read-only alone", []string{cmdline.Srvr("0x500000001", "read-only")}, 2, "no server leads", nil},
-		{"no leader", []string{idle, idle}, 2, "no server leads", nil},
+		{"read-only alone", []string{cmdline.Srvr("0x500000001", "read-only")}, 2, "there is no leader", nil},
+		{"no leader", []string{idle, idle}, 2, "there is no leader", nil},
 		{"two leaders", []string{cmdline.Srvr("0x5", "leader"), cmdline.Srvr("0x5", "leader")}, 2,
 			"2 servers lead", nil},
 		{"nonsense", []string{"\x00\xff", cmdline.Srvr("0x5", "leader")}, 1, "1 error finding",
@@ -134,8 +134,8 @@ func TestStatusOfARealServer(t *testing.T) {
 func TestStatusOfADeadServer(t *testing.T) {
 	code, out, _ := run("status", "--admin-port", "0", "127.0.0.1:1")
 	require.Equal(t, exitNoQuorum, code)
-	require.NotContains(t, strings.Split(out, "\n")[1], "no server leads", "the row of the server")
-	require.Contains(t, out, "no server leads: 127.0.0.1:1 not heard of (connection refused")
+	require.NotContains(t, strings.Split(out, "\n")[1], "there is no leader", "the row of the server")
+	require.Contains(t, out, "no answer from 127.0.0.1:1 (connection refused")
 	code, _, errs := run("status", "--servers", "")
 	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, errs, "no server is named")

@@ -1,4 +1,4 @@
-package ensemble
+package cluster
 
 import (
 	"encoding/binary"
@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -15,41 +16,42 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mode is how a nameServer answers.
-type mode int
+// NameMode is how a NameServer answers.
+type NameMode int
 
+// The ways.
 const (
-	answering mode = iota
-	mute           // not at all
-	failing        // SERVFAIL
+	Answering NameMode = iota
+	Mute               // not at all
+	Failing            // SERVFAIL
 )
 
-// nameServer is a name server for a few names, on a loopback address of its own.
-type nameServer struct {
+// NameServer is a name server for a few names, on a loopback address of its own.
+type NameServer struct {
+	File string // a resolv.conf that names this server alone
 	conn net.PacketConn
-	file string // a resolv.conf that names this server alone
 	mu   struct {
 		sync.Mutex
-		mode      mode
+		mode      NameMode
 		addresses map[string]netip.Addr
 	}
 }
 
-// newNameServer starts a name server for the names of n servers, which are all at 127.0.0.1. It skips the test where
+// NewNameServer starts a name server for the names of n servers, which are all at 127.0.0.1. It skips the test where
 // this process may not open the port, or may not give processes a resolv.conf.
-func newNameServer(t *testing.T, n int) *nameServer {
+func NewNameServer(t testing.TB, n int) *NameServer {
 	t.Helper()
-	if os.Getuid() != 0 || run("unshare", "--mount", "true") != nil {
+	if os.Getuid() != 0 || exec.Command("unshare", "--mount", "true").Run() != nil {
 		t.Skip("a resolv.conf for a process takes root")
 	}
 	host := fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(255), 1+rand.IntN(254))
 	conn, err := net.ListenPacket("udp", net.JoinHostPort(host, "53"))
 	require.NoError(t, err)
-	s := &nameServer{conn: conn, file: filepath.Join(t.TempDir(), "resolv.conf")}
-	require.NoError(t, os.WriteFile(s.file, []byte("nameserver "+host+"\n"), 0o644))
+	s := &NameServer{conn: conn, File: filepath.Join(t.TempDir(), "resolv.conf")}
+	require.NoError(t, os.WriteFile(s.File, []byte("nameserver "+host+"\n"), 0o644))
 	s.mu.addresses = map[string]netip.Addr{}
 	for id := 1; id <= n; id++ {
-		s.move(id, "127.0.0.1")
+		s.Move(id, "127.0.0.1")
 	}
 	ended := make(chan struct{})
 	go func() {
@@ -63,24 +65,24 @@ func newNameServer(t *testing.T, n int) *nameServer {
 	return s
 }
 
-// nameOf is the name of a server.
-func nameOf(id int) string { return fmt.Sprintf("zk-%d.warren.test", id) }
+// NameOf is the name of a server.
+func NameOf(id int) string { return fmt.Sprintf("zk-%d.warren.test", id) }
 
-// move changes the address of a server.
-func (s *nameServer) move(id int, addr string) {
+// Move changes the address of a server.
+func (s *NameServer) Move(id int, addr string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.addresses[nameOf(id)] = netip.MustParseAddr(addr)
+	s.mu.addresses[NameOf(id)] = netip.MustParseAddr(addr)
 }
 
-// become changes how queries are answered.
-func (s *nameServer) become(m mode) {
+// Become changes how queries are answered.
+func (s *NameServer) Become(m NameMode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.mode = m
 }
 
-func (s *nameServer) serve() {
+func (s *NameServer) serve() {
 	buf := make([]byte, 1500)
 	for {
 		n, from, err := s.conn.ReadFrom(buf)
@@ -103,7 +105,7 @@ const (
 )
 
 // reply answers a query with one question; nil is no answer.
-func (s *nameServer) reply(query []byte) []byte {
+func (s *NameServer) reply(query []byte) []byte {
 	if len(query) < dnsHead {
 		return nil
 	}
@@ -123,9 +125,9 @@ func (s *nameServer) reply(query []byte) []byte {
 	addr, ok := s.mu.addresses[strings.ToLower(strings.Join(labels, "."))]
 	flags, answers := uint16(dnsAnswer), uint16(0)
 	switch {
-	case s.mu.mode == mute:
+	case s.mu.mode == Mute:
 		return nil
-	case s.mu.mode == failing:
+	case s.mu.mode == Failing:
 		flags |= dnsServFail
 	case !ok:
 		flags |= dnsNoSuchName
