@@ -536,7 +536,7 @@ func TestAppSessions(t *testing.T) {
 	j.ephemeral("/held", "")
 	j.show("sessions")
 	j.awaitText("#sessions", "1 session in the ensemble")
-	j.click("#sessions tbody button")
+	j.click("#sessions tbody a")
 	j.button("/held")
 	j.awaitText("#znode", "Ephemeral")
 }
@@ -553,7 +553,7 @@ func TestAppEndsASession(t *testing.T) {
 	j.loginApp()
 	j.await("document.querySelectorAll('#sessions tbody tr').length === 2")
 	j.run("[...document.querySelectorAll('#sessions tbody tr')].find(r => r.lastElementChild.textContent === '1')" +
-		".querySelector('button').click()")
+		".querySelector('a').click()")
 	j.button("End session…")
 	j.button("Dry run")
 	j.awaitText("dialog", "nothing has changed yet")
@@ -562,6 +562,7 @@ func TestAppEndsASession(t *testing.T) {
 	j.button("End session")
 	j.awaitText(".toasts", "done")
 	require.False(t, j.exists("/mine"))
+	j.awaitText("#session [role=status]", "There is no such session")
 }
 
 // steerPause is a little more than the least time between two orders of a kind.
@@ -634,7 +635,7 @@ func TestAppShowsWhoHoldsALock(t *testing.T) {
 	j.awaitText("[aria-label='/lock'] li:last-child", "waits")
 	j.awaitText("#recipes", "<script>alert(5)</script>")
 	j.click("[aria-label='/lock'] li a")
-	j.awaitText("#sessions", "Sessions")
+	j.awaitText("#session #parts", "1 waits")
 }
 
 // What a visitor may not read is not decoded for it.

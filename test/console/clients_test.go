@@ -9,11 +9,11 @@ import (
 
 	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/server/config"
 )
 
 // holds lets a new client of server 1 hold a lock, and returns it.
@@ -65,7 +65,41 @@ func TestWhoWaitsForWhom(t *testing.T) {
 	require.False(t, strings.Contains(marked, "mailer"))
 	j.fits(t, script, "recipes")
 	j.click(".waits > a.in-cycle")
-	j.await("location.hash.startsWith('#/sessions?find=')")
+	j.await("location.hash.startsWith('#/session?label=')")
+}
+
+// The page of a session tells what it holds and awaits, who is before it and behind it, and what of it took long.
+func TestPageOfASession(t *testing.T) {
+	script := axe(t)
+	j := visit(t, desk, 1, func(c *config.Config) {
+		c.Admin.Top, c.Trace.Slow = true, time.Microsecond
+	})
+	billing, shipping, third := j.holds("/orders", "billing"), j.holds("/stock", "shipping"), j.holds("/mail", "mailer")
+	j.waits(billing, "/stock", "billing", 2)
+	j.waits(third, "/stock", "mailer", 3)
+	j.waits(shipping, "/mail", "shipping", 2)
+	_, err := recipes.NewLatch(third, "/leader", "node-a").Campaign(t.Context())
+	require.NoError(t, err)
+	j.show("recipes")
+	j.await("document.querySelectorAll('.waits > a').length === 5")
+	j.run("[...document.querySelectorAll('.waits > a')].find(a => /mailer|node-a/.test(a.textContent)).click()")
+	row := func(path string) string {
+		return fmt.Sprintf("[...document.querySelectorAll('[aria-label=\"Locks and recipes\"] tbody tr')]"+
+			".find(r => r.firstElementChild.textContent === %q)?.textContent", path)
+	}
+	j.await(row("/mail") + "?.includes('holds') && " + row("/mail") + ".includes('1 waits')")
+	j.await(row("/stock") + ".includes('waits') && " + row("/stock") + ".includes('and one that waits')")
+	j.await(row("/leader") + ".includes('Election') && " + row("/leader") + ".includes('None waits')")
+	require.Equal(t, 3, eval[int](j, "document.querySelectorAll('[aria-label=\"Locks and recipes\"] tbody tr').length"))
+	j.awaitText("#slow-ones", "login of the super user")
+	j.loginApp()
+	j.awaitText("#slow-ones tbody", "/stock/")
+	j.awaitText("[aria-label=Client]", "of each second")
+	j.fits(t, script, "session")
+	j.dress(desk)
+	j.run("[...document.querySelectorAll('[aria-label=\"Locks and recipes\"] td a')].pop().click()") // whom it awaits
+	j.await(row("/stock") + "?.includes('holds') && " + row("/stock") + ".includes('2 wait')")
+	j.await(row("/mail") + ".includes('waits')")
 }
 
 // The pages of the documentation are one click away, behind a proxy with a prefix, too.
@@ -130,14 +164,10 @@ func TestSessionsOfEveryServer(t *testing.T) {
 	j.show("recipes")
 	j.awaitText("[aria-label='/orders'] li", "billing")
 	j.click("[aria-label='/orders'] li a")
-	j.await("document.querySelectorAll('#sessions tbody tr').length === 1")
-	j.click("#sessions tbody button")
-	j.awaitText("dialog", fmt.Sprintf("Connected to server %d since", others[0]))
-	j.awaitText("dialog", "/orders/")
-	j.press(kb.Escape)
+	j.awaitText("#session", fmt.Sprintf("Connected to server %d since", others[0]))
+	j.awaitText("#ephemerals", "/orders/")
 	j.ensemble.Kill(others[1])
 	j.show("sessions")
-	j.enterText("[aria-label='Filter sessions']", "")
 	refresh(fmt.Sprintf("document.querySelector('#sessions').textContent.includes('Server %d: not known')", others[1]))
 	refresh("[...document.querySelectorAll('#sessions tbody tr')].some(r => " +
 		"r.children[2].textContent === 'Not known' && r.children[0].textContent === 'Not known')")

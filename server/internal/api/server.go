@@ -28,6 +28,7 @@ type Server interface {
 	Watchers(a Actor, path string) (*Watchers, error)
 	Quota(a Actor, path string) (*Quota, error)
 	Sessions(a Actor, find string, after uint64, limit int) (*Sessions, error)
+	Session(a Actor, label string) (*SessionDetails, error)
 	Top(a Actor, by string, most int) (*TopOfAll, error)
 	Slow(a Actor, most int) (*SlowOfAll, error)
 	// Audit returns the newest lines of the audit log, at most so many.

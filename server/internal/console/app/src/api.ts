@@ -153,6 +153,16 @@ export interface Sessions {
   after: number;
   servers: { id: number; sessions: number | null; trouble: string }[];
 }
+/** What one session has to do with a recipe: of the members those of the session, and those that hold it. */
+export interface Part {
+  recipe: Recipe;
+  waiting: number;
+  before: number;
+}
+export interface SessionDetails {
+  session: Session;
+  parts: Part[];
+}
 export interface TopEntry {
   key: string;
   requests: number;

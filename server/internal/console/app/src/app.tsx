@@ -18,6 +18,7 @@ import { Recipes } from "./recipes";
 import { page } from "./router";
 import { Search } from "./search";
 import { Servers } from "./servers";
+import { Session } from "./session";
 import { Sessions } from "./sessions";
 import { Tree } from "./tree";
 import "./prefs";
@@ -41,6 +42,7 @@ const views: Record<string, () => any> = {
   search: Search,
   live: Live,
   sessions: Sessions,
+  session: Session,
   recipes: Recipes,
   top: Top,
   slow: Slow,

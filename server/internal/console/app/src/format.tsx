@@ -27,6 +27,9 @@ export const capital = (text: string) => text.slice(0, 1).toUpperCase() + text.s
 /** A number of things, such as 1 session or 3 sessions. */
 export const of = (n: number, one: string, more = one + "s") => `${count(n)} ${n === 1 ? one : more}`;
 
+/** How many wait, as a sentence: 1 waits, 3 wait. */
+export const waiting = (n: number) => `${count(n)} ${n === 1 ? "waits" : "wait"}`;
+
 export function bytes(n: Figure): string {
   if (!known(n)) return unknown;
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];

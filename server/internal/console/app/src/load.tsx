@@ -15,7 +15,7 @@ import {
   type TopEntry,
 } from "./api";
 import { ago, baseOf, bytes, count, millis, Name, plain, short, Time } from "./format";
-import { Empty, Note, Segments, Silent, Skeleton, useGet } from "./parts";
+import { Empty, Note, Segments, SessionLink, Silent, Skeleton, useGet } from "./parts";
 import { amend, param, to } from "./router";
 import { serverColumn, Table } from "./table";
 
@@ -189,7 +189,7 @@ export function Top() {
               all={t.data.sessions}
               by={of}
               at={at("sessions")}
-              link={(s) => to("sessions", { find: s })}
+              link={(s) => to("session", { label: s })}
               hidden={!t.data.everything}
             />
           </div>
@@ -300,14 +300,7 @@ export function Slow() {
                   },
                   {
                     name: "Session",
-                    cell: (o) =>
-                      o.session ? (
-                        <a href={to("sessions", { find: o.session })}>
-                          <code>{o.session}</code>
-                        </a>
-                      ) : (
-                        "–"
-                      ),
+                    cell: (o) => <SessionLink label={o.session} />,
                   },
                   { name: "Txn", cell: (o) => (o.zxid ? <code>{o.zxid}</code> : "–") },
                   { name: "Error", cell: (o) => o.error || "–" },

@@ -4,18 +4,9 @@ import { useLayoutEffect } from "preact/hooks";
 import { Key, TriangleAlert } from "lucide";
 import { get, user, type Recipe, type Recipes as Page } from "./api";
 import { ago, capital, count, Name, plain } from "./format";
-import { Button, Empty, Field, Note, Skeleton, Tag, useTry, type Tone } from "./parts";
+import { Button, Empty, Field, Note, SessionLink, Skeleton, stateTones, Tag, useTry } from "./parts";
 import { amend, param, to } from "./router";
 import { Waiting } from "./waiting";
-
-const tones: Record<string, Tone> = {
-  holds: "good",
-  leads: "good",
-  inside: "good",
-  waits: "warn",
-  closed: "bad",
-  disabled: "bad",
-};
 
 export function Recipes() {
   const under = useSignal(param("under", "/")),
@@ -125,13 +116,11 @@ function One({ r }: { r: Recipe }) {
           {r.members.slice(0, 12).map((m) => (
             <li key={m.path}>
               <span>
-                <Tag tone={tones[m.state] ?? ""}>{m.state}</Tag>
+                <Tag tone={stateTones[m.state] ?? ""}>{m.state}</Tag>
               </span>
               <span class="cut" title={plain(m.text || m.path)}>
                 {m.session ? (
-                  <a href={to("sessions", { find: m.session })}>
-                    <code>{m.session}</code>
-                  </a>
+                  <SessionLink label={m.session} />
                 ) : (
                   <a href={to("tree", { path: m.path })}>
                     <Name of={m.path.slice(r.path.length + 1) || m.path} />
