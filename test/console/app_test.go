@@ -521,7 +521,7 @@ func TestAppSearchGoesOn(t *testing.T) {
 	j.createMany("/many", 25_000)
 	j.create("/many/needle", "")
 	j.show("search?under=%2Fmany&contains=needle")
-	j.awaitText("#found", "found among")
+	j.awaitText("#found", "that you can see below /many")
 	for eval[bool](j, "document.querySelector('#found').textContent.includes('so far')") {
 		before := eval[string](j, "document.querySelector('#found').textContent")
 		j.button("Go on")
@@ -630,11 +630,13 @@ func TestAppShowsWhoHoldsALock(t *testing.T) {
 	j.create("/"+hostile, "")
 	j.ephemeral("/"+hostile+"/lock-0000000001", "<script>alert(5)</script>")
 	j.show("recipes")
-	j.awaitText("[aria-label='/lock'] li:first-child", "holds")
-	j.awaitText("[aria-label='/lock'] li:first-child", "first")
-	j.awaitText("[aria-label='/lock'] li:last-child", "waits")
+	j.await(j.row("/lock") + "?.includes('holds') && " + j.row("/lock") + ".includes('first')")
 	j.awaitText("#recipes", "<script>alert(5)</script>")
-	j.click("[aria-label='/lock'] li a")
+	j.button("/lock")
+	j.awaitText("#recipe tbody tr:first-child", "holds")
+	j.awaitText("#recipe tbody tr:first-child", "first")
+	j.awaitText("#recipe tbody tr:last-child", "waits")
+	j.click("#recipe tbody td a")
 	j.awaitText("#session #parts", "1 waits")
 }
 

@@ -47,6 +47,8 @@ type (
 	SlowOperation  = facts.SlowOperation
 	StageMillis    = facts.StageMillis
 	Stat           = facts.Stat
+	Term           = facts.Term
+	Terms          = facts.Terms
 	Top            = facts.Top
 	TopOfAll       = facts.TopOfAll
 	TopServer      = facts.TopServer

@@ -36,6 +36,7 @@ type Server interface {
 	// Backups returns from what a state can be brought back.
 	Backups(a Actor) (*Backups, error)
 	History(ctx context.Context, a Actor, path string) (*History, error)
+	Terms(ctx context.Context, a Actor, path string) (*Terms, error)
 	Past(ctx context.Context, a Actor, at Moment, path, after string, limit int) (*Past, error)
 	Difference(ctx context.Context, a Actor, from, to Moment, under string, limit int) (*Difference, error)
 

@@ -159,6 +159,20 @@ export interface Part {
   waiting: number;
   before: number;
 }
+/** For how long a znode was the first of a line; began and ended are 0 if that is not known, or lasts. */
+export interface Term {
+  znode: string;
+  session: string;
+  text: string;
+  began: number;
+  ended: number;
+}
+export interface Terms {
+  path: string;
+  terms: Term[];
+  from: string;
+  cut: boolean;
+}
 export interface SessionDetails {
   session: Session;
   parts: Part[];

@@ -14,6 +14,7 @@ import { Sizes, Slow, Top } from "./load";
 import { Overview } from "./overview";
 import { Empty } from "./parts";
 import { Compare, TimeTravel } from "./past";
+import { Recipe } from "./recipe";
 import { Recipes } from "./recipes";
 import { page } from "./router";
 import { Search } from "./search";
@@ -44,6 +45,7 @@ const views: Record<string, () => any> = {
   sessions: Sessions,
   session: Session,
   recipes: Recipes,
+  recipe: Recipe,
   top: Top,
   slow: Slow,
   sizes: Sizes,

@@ -143,7 +143,7 @@ function Parts({ of: parts, label }: { of: Part[]; label: string }) {
               wrap: true,
               by: (p) => p.recipe.path,
               cell: ({ recipe: r }) => (
-                <a href={to("recipes", { under: r.path })}>
+                <a href={to("recipe", { path: r.path })}>
                   <Name of={r.path} />
                 </a>
               ),

@@ -109,7 +109,7 @@ export function Waiting({ recipes, whole }: { recipes: Recipe[]; whole: boolean 
                   const path = n.id.slice("lock ".length),
                     l = waits.locks.find((l) => l.path === path)!;
                   return (
-                    <a key={n.id} class="lock" style={place} href={to("tree", { path })} title={plain(path)}>
+                    <a key={n.id} class="lock" style={place} href={to("recipe", { path })} title={plain(path)}>
                       <Icon of={Key} />
                       <span class="cut">
                         <Name of={baseOf(path)} />
