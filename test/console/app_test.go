@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -575,8 +576,8 @@ func TestAppMovesTheLeadership(t *testing.T) {
 	to := leader%3 + 1
 	j.show("servers")
 	j.loginApp()
-	j.button("Hand over…")
-	j.enterText("dialog select", fmt.Sprint(to))
+	j.button(fmt.Sprintf("Make leader server %d", to))
+	require.Equal(t, fmt.Sprint(to), eval[string](j, "document.querySelector('dialog select').value"))
 	j.button("Dry run")
 	j.awaitText("dialog", "nothing has changed yet")
 	require.Equal(t, "leader", j.ensemble.Server(leader).Status().Mode)
@@ -584,6 +585,45 @@ func TestAppMovesTheLeadership(t *testing.T) {
 	j.button("Hand over")
 	j.awaitText(".toasts", "done")
 	require.Equal(t, "leader", j.ensemble.Server(to).Status().Mode)
+	j.awaitText("#given tbody", "Hand over the leadership")
+	j.awaitText("#given tbody", "super")
+	require.Equal(t, 1, eval[int](j, "document.querySelectorAll('#given tbody tr').length"), "without the dry run")
+}
+
+// The row of each server has its orders: those of another server are given at its own console, and the leadership is
+// handed over at the leader's.
+func TestOrdersOfEveryServer(t *testing.T) {
+	script := axe(t)
+	var ports []int
+	j := visit(t, desk, 3, func(c *config.Config) {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		c.Admin.Port = ln.Addr().(*net.TCPAddr).Port
+		ports = append(ports, c.Admin.Port)
+		require.NoError(t, ln.Close())
+	})
+	leader := j.toLeader()
+	here, third := leader%3+1, (leader+1)%3+1
+	j.base = fmt.Sprintf("http://127.0.0.1:%d/console/", ports[here-1])
+	j.show("servers")
+	j.loginApp()
+	at := func(label string, server int, query string) {
+		t.Helper()
+		j.await(fmt.Sprintf("document.querySelector('[aria-label=\"%s, at the console of server %d\"]')?.href === "+
+			"'http://127.0.0.1:%d/console/#/servers?%s'", label, server, ports[server-1], query))
+	}
+	at(fmt.Sprintf("Drain server %d", third), third, "order=drain")
+	at(fmt.Sprintf("Make leader server %d", third), leader, fmt.Sprintf("order=hand_over&to=%d", third))
+	at("Make leader this server", leader, fmt.Sprintf("order=hand_over&to=%d", here))
+	require.Zero(t, eval[int](j, fmt.Sprintf("document.querySelectorAll('[aria-label^=\"Make leader server %d\"]').length",
+		leader)))
+	j.fits(t, script, "orders")
+	j.dress(desk)
+	j.click("[aria-label^='Make leader this server']")
+	j.awaitText("dialog", "Orders need a login")
+	j.enterLogin("test")
+	j.awaitText("dialog", "Hand over the leadership")
+	require.Equal(t, fmt.Sprint(here), eval[string](j, "document.querySelector('dialog select').value"))
 }
 
 func TestAppDrainsAndResumes(t *testing.T) {
@@ -598,9 +638,10 @@ func TestAppDrainsAndResumes(t *testing.T) {
 		j.button(does)
 		j.await("!document.querySelector('dialog')")
 	}
-	give("Drain…", "Drain")
+	give("Drain this server", "Drain")
 	j.awaitText("#steering", "Draining")
-	give("Resume…", "Resume")
+	j.awaitText("#steering tbody", "draining")
+	give("Resume this server", "Resume")
 	j.awaitText("#steering", "Accepted")
 	j.create("/after", "") // by a client that knows no other server
 }

@@ -39,7 +39,7 @@ func TestActionsAsCommands(t *testing.T) {
 	require.Contains(t, call[3], "/api/v1/znode?path=%2Fit%27s")
 	j.press(kb.Escape)
 	j.show("servers")
-	j.button("Drain…")
+	j.button("Drain this server")
 	admin := strings.TrimSuffix(j.base, "console/") + "commands"
 	require.Equal(t, []string{"warren", "drain", "--rate", "100", "--admin", admin, "--auth-file", "FILE"},
 		j.wordsOf("dialog .command code"))

@@ -58,6 +58,7 @@ export interface ServerState {
   uptimeMs: number | null;
   diskFree: number | null;
   draining: boolean;
+  admin: string;
 }
 export interface Servers {
   servers: ServerState[];
@@ -350,10 +351,21 @@ export interface Identity {
   token: string;
   writes: boolean;
 }
+/** An order that was given, or refused. */
+export interface Given {
+  at: number;
+  order: string;
+  user: string;
+  address: string;
+  request: string;
+  refused: string;
+  tookMs: number;
+}
 export interface Steering {
   drained: { draining: boolean; clients: number; rate: number };
   log_level: { level: string; then: string; until: number };
   snapshot: { zxid: string; bytes: number; txns: number };
+  given: Given[];
 }
 
 /** A request that was not done, with what the server says about it. */

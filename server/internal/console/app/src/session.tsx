@@ -5,7 +5,7 @@ import { user, type Part, type Recipe, type Session as One, type SessionDetails,
 import type { Slow as SlowPage, TopOfAll } from "./api";
 import { bytes, capital, count, millis, Name, of, short, Time, waiting } from "./format";
 import { StageBar } from "./load";
-import { orders } from "./orders";
+import { orderOf } from "./orders";
 import { Button, Empty, Note, SessionLink, Silent, Skeleton, stateTones, Tag, useGet, type Resource } from "./parts";
 import { param, to } from "./router";
 import { OrderDialog } from "./servers";
@@ -48,7 +48,7 @@ export function Session() {
       )}
       {ending.value && (
         <OrderDialog
-          order={orders.find((o) => o.id === "end_session")!}
+          order={orderOf("end_session")}
           preset={{ session: label }}
           close={() => {
             ending.value = false;
