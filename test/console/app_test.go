@@ -615,8 +615,8 @@ func TestOrdersOfEveryServer(t *testing.T) {
 	at(fmt.Sprintf("Drain server %d", third), third, "order=drain")
 	at(fmt.Sprintf("Make leader server %d", third), leader, fmt.Sprintf("order=hand_over&to=%d", third))
 	at("Make leader this server", leader, fmt.Sprintf("order=hand_over&to=%d", here))
-	require.Zero(t, eval[int](j, fmt.Sprintf("document.querySelectorAll('[aria-label^=\"Make leader server %d\"]').length",
-		leader)))
+	require.Zero(t, eval[int](j,
+		fmt.Sprintf("document.querySelectorAll('[aria-label^=\"Make leader server %d\"]').length", leader)))
 	j.fits(t, script, "orders")
 	j.dress(desk)
 	j.click("[aria-label^='Make leader this server']")
@@ -644,6 +644,30 @@ func TestAppDrainsAndResumes(t *testing.T) {
 	give("Resume this server", "Resume")
 	j.awaitText("#steering", "Accepted")
 	j.create("/after", "") // by a client that knows no other server
+}
+
+// Who votes now and who would, and how many may fail, is told before the ensemble is changed.
+func TestEnsembleIsChangedAfterAPreview(t *testing.T) {
+	j := visit(t, desk, 3, func(c *config.Config) { c.Quorum.ReconfigEnabled = true })
+	leader := j.toLeader()
+	observer := leader%3 + 1
+	j.show("servers")
+	j.loginApp()
+	j.button("Change servers…")
+	role := fmt.Sprintf("dialog [aria-label='Role of server %d']", observer)
+	j.enterText(role, "observer")
+	require.Equal(t, []string{"warren", "shell", "-s", j.ensemble.Addr(leader), "reconfig", "-v"},
+		j.wordsOf("dialog .command code")[:6])
+	j.button("Preview")
+	j.awaitText("#preview", "3 voters; a quorum is 2, so 1 may fail")
+	j.awaitText("#preview", "2 voters, 1 observer; a quorum is 2, so 0 may fail")
+	j.awaitText("#preview .note", "Fewer servers may fail than now: 0 instead of 1")
+	j.checkAxe(axe(t), "preview")
+	j.shoot("preview")
+	j.button("Reconfigure")
+	j.awaitText(".toasts", "The ensemble has its new configuration")
+	j.await(fmt.Sprintf("[...document.querySelectorAll('#steering tbody tr')].some(r => "+
+		"r.firstElementChild.textContent.trim() === '%d' && [...r.children].some(c => c.textContent === 'No'))", observer))
 }
 
 func TestAppOrdersAreClosed(t *testing.T) {
@@ -732,6 +756,9 @@ func TestAppConfigurationHidesPasswords(t *testing.T) {
 	j.awaitText("table", "tickTime")
 	text := eval[string](j, "document.body.textContent")
 	require.Contains(t, text, "superDigest")
+	require.Equal(t, []string{"SIGHUP or warren loglevel"}, eval[[]string](j, "[...document.querySelectorAll('tbody tr')]."+
+		"filter(r => r.textContent.includes('warren.logLevel')).map(r => r.children[3].textContent)"))
+	require.Contains(t, text, "A restart")
 	require.NotContains(t, text, "D/InIHSb7yEEbrWz8b9l71RjZJU=")
 }
 

@@ -43,7 +43,7 @@ var (
 )
 
 func table() []*route {
-	return slices.Concat(worksTable(), viewsTable(), []*route{
+	return slices.Concat(worksTable(), viewsTable(), reconfigurationTable(), []*route{
 		{method: "GET", path: "/openapi.json", name: "describe", about: "This description.", serve: (*API).describe},
 		{method: "GET", path: "/ensemble", name: "ensemble", about: "This server and its ensemble.", gives: Ensemble{},
 			serve: (*API).ensemble},

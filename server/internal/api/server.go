@@ -44,5 +44,7 @@ type Server interface {
 	Follow(ctx context.Context, a Actor, path string, yield func(Happening) bool) error
 	Plan(a Actor, w Work) (*Plan, error)
 	Carry(ctx context.Context, a Actor, w Work, seal string) (*Carried, error)
+	PlanReconfiguration(a Actor, c EnsembleChange) (*Reconfiguration, error)
+	Reconfigure(ctx context.Context, a Actor, c EnsembleChange) (*Reconfigured, error)
 	Export(a Actor, path string) (*Document, error)
 }

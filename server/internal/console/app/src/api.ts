@@ -261,6 +261,7 @@ export interface Setting {
   value: string;
   default: string;
   origin: string;
+  live: string;
 }
 export interface Quota {
   limits: { count: number; bytes: number; countHard: number; bytesHard: number };

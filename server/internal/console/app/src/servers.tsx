@@ -2,12 +2,13 @@
 import { AsCommands, call, command } from "./commands";
 import { signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { ExternalLink, Eye, LifeBuoy, LogIn, ScrollText, ShieldAlert, TriangleAlert } from "lucide";
+import { ExternalLink, Eye, LifeBuoy, LogIn, Network, ScrollText, ShieldAlert, TriangleAlert } from "lucide";
 import { demandLogin, identity, save, send, wanted, type Given, type Steering } from "./api";
 import { ensemble, seen, type Seen } from "./facts";
 import { bytes, capital, count, duration, millis, of, plain, Time, versionOf } from "./format";
 import { orderOf, orders, type Order } from "./orders";
 import { Button, Dialog, Dot, Empty, Field, Icon, Note, say, Tag, useGet, useTry } from "./parts";
+import { Reconfigure } from "./reconfigure";
 import { amend, param } from "./router";
 import { Table } from "./table";
 
@@ -61,6 +62,7 @@ export function Servers() {
     }
     if (JSON.stringify(from) !== JSON.stringify(drainedFrom.peek())) drainedFrom.value = from;
   });
+  const changing = useSignal(false);
   const login = !!order && !!e?.writes && identity.value !== null && !who;
   useEffect(() => {
     if (login) void demandLogin("Orders need a login."); // another console may have led here
@@ -69,6 +71,16 @@ export function Servers() {
     <div class="page" id="steering">
       <header>
         <h1 class="grow">Servers and orders</h1>
+        {e?.writes && !solo && (
+          <Button
+            icon={Network}
+            onClick={async () => {
+              if (who || (await demandLogin("Changing the ensemble needs a login."))) changing.value = true;
+            }}
+          >
+            Change servers…
+          </Button>
+        )}
         <SupportBundle />
       </header>
       {!e?.writes && e && (
@@ -187,6 +199,7 @@ export function Servers() {
           <Past given={state.data.given} />
         </section>
       )}
+      {changing.value && <Reconfigure close={() => (changing.value = false)} />}
       {order && e?.writes && who && (
         <OrderDialog
           order={order}
