@@ -667,7 +667,8 @@ func TestEnsembleIsChangedAfterAPreview(t *testing.T) {
 	j.button("Reconfigure")
 	j.awaitText(".toasts", "The ensemble has its new configuration")
 	j.await(fmt.Sprintf("[...document.querySelectorAll('#steering tbody tr')].some(r => "+
-		"r.firstElementChild.textContent.trim() === '%d' && [...r.children].some(c => c.textContent === 'No'))", observer))
+		"r.firstElementChild.textContent.trim() === '%d' && [...r.children].some(c => c.textContent === 'No'))",
+		observer))
 }
 
 func TestAppOrdersAreClosed(t *testing.T) {
@@ -756,8 +757,9 @@ func TestAppConfigurationHidesPasswords(t *testing.T) {
 	j.awaitText("table", "tickTime")
 	text := eval[string](j, "document.body.textContent")
 	require.Contains(t, text, "superDigest")
-	require.Equal(t, []string{"SIGHUP or warren loglevel"}, eval[[]string](j, "[...document.querySelectorAll('tbody tr')]."+
-		"filter(r => r.textContent.includes('warren.logLevel')).map(r => r.children[3].textContent)"))
+	require.Equal(t, []string{"SIGHUP or warren loglevel"}, eval[[]string](j,
+		"[...document.querySelectorAll('tbody tr')].filter(r => r.textContent.includes('warren.logLevel'))"+
+			".map(r => r.children[3].textContent)"))
 	require.Contains(t, text, "A restart")
 	require.NotContains(t, text, "D/InIHSb7yEEbrWz8b9l71RjZJU=")
 }

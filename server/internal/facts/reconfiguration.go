@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -88,7 +89,8 @@ func reconfigurationOf(now, next *config.Quorum) *Reconfiguration {
 			ServerChange{ID: m.ID, Before: m.String(), Voted: m.Role == config.Participant})
 	}
 	for _, m := range next.Members {
-		i, found := slices.BinarySearchFunc(r.Servers, m.ID, func(s ServerChange, id int64) int { return int(s.ID - id) })
+		i, found := slices.BinarySearchFunc(r.Servers, m.ID,
+			func(s ServerChange, id int64) int { return cmp.Compare(s.ID, id) })
 		if !found {
 			r.Servers = slices.Insert(r.Servers, i, ServerChange{ID: m.ID})
 		}

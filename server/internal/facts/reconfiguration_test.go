@@ -23,7 +23,9 @@ func TestReconfigurationIsPreviewed(t *testing.T) {
 		require.NoError(t, err)
 		r := reconfigurationOf(now, next)
 		require.Equal(t, "0x500000007", r.Version)
-		voting := func(v Voting) string { return fmt.Sprintf("%d/%d %d %d", v.Voters, v.Observers, *v.Quorum, *v.MayFail) }
+		voting := func(v Voting) string {
+			return fmt.Sprintf("%d/%d %d %d", v.Voters, v.Observers, *v.Quorum, *v.MayFail)
+		}
 		require.Equal(t, c.want, voting(r.Now)+" -> "+voting(r.After), c)
 	}
 	next, err := now.Changed("server.4=d:1:2;3,server.3=c:1:2:observer;3", "1")
