@@ -1,11 +1,16 @@
 package console
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
+	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -748,6 +753,35 @@ func TestAppAreasAreProportional(t *testing.T) {
 	})()`))
 	j.button("/a")
 	j.await("location.hash.includes('path=%2Fa')")
+}
+
+// Growth is the difference to the first count that the tab has seen. The server counts again after a minute, so the
+// second count comes from the proxy.
+func TestSizesTellGrowth(t *testing.T) {
+	j := visit(t, desk, 1)
+	var later atomic.Bool
+	j.throughProxy(func(r *http.Response) error {
+		if !strings.HasSuffix(r.Request.URL.Path, "/api/v1/sizes") || !later.Load() {
+			return nil
+		}
+		text, err := io.ReadAll(r.Body)
+		text = regexp.MustCompile(`("path":"/b","znodes":1,"bytes":)\d+`).ReplaceAll(text, []byte("${1}302402"))
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+		r.Header.Del("Content-Length")
+		return err
+	})
+	j.create("/a", strings.Repeat("x", 300_000))
+	j.create("/b", strings.Repeat("x", 100_000))
+	j.show("sizes")
+	growth := func(path, want string) string {
+		return fmt.Sprintf("[...document.querySelectorAll('#sizes tbody tr')].some(r => "+
+			"r.children[0].textContent === %q && r.children[2].textContent === %q)", path, want)
+	}
+	j.await(growth("/b", "0 B"))
+	j.awaitText("#sizes", "when this tab counted first")
+	later.Store(true)
+	j.await(growth("/b", "+198 KiB") + " && " + growth("/a", "0 B"))
+	j.shoot("growth")
 }
 
 func TestAppConfigurationHidesPasswords(t *testing.T) {
