@@ -23,6 +23,14 @@ func (j *journey) wordsOf(selector string) []string {
 	return strings.Split(strings.TrimSuffix(string(words), "\x00"), "\x00")
 }
 
+// escape closes the dialog, once it is open: Escape reaches none before that.
+func (j *journey) escape() {
+	j.t.Helper()
+	j.await("document.querySelector('dialog[open]')")
+	j.press(kb.Escape)
+	j.await("!document.querySelector('dialog')")
+}
+
 // quoted is a text as JSON.
 func quoted(t *testing.T, text string) string {
 	b, err := json.Marshal(text)
@@ -46,19 +54,17 @@ func TestActionsAsCommands(t *testing.T) {
 	call := j.wordsOf("dialog .command:last-child code")
 	require.Equal(t, []string{"curl", "-X", "DELETE"}, call[:3])
 	require.Contains(t, call[3], "/api/v1/znode?path=%2Fit%27s")
-	j.press(kb.Escape)
+	j.escape()
 	shell := []string{"warren", "shell", "-s", j.ensemble.Addr(leader)}
 	words := func(more ...string) []string { return append(append([]string{}, shell...), more...) }
 	j.more("Copy…")
 	copied := append(words("export", path, "subtree.json", "&&"), words("import", "subtree.json", path+"-copy")...)
 	require.Equal(t, copied, j.wordsOf("dialog .command code"))
-	j.press(kb.Escape)
-	j.await("!document.querySelector('dialog')")
+	j.escape()
 	j.show("tree?path=" + url.QueryEscape(path) + "&tab=acl")
 	j.button("Edit permissions")
 	require.Equal(t, words("setAcl", "-v", "0", path, "world:anyone:cdrwa"), j.wordsOf("dialog .command code"))
-	j.press(kb.Escape)
-	j.await("!document.querySelector('dialog')")
+	j.escape()
 	j.show("tree?path=" + url.QueryEscape(path))
 	j.button("Edit")
 	j.typeInEditor("it's")
@@ -66,7 +72,7 @@ func TestActionsAsCommands(t *testing.T) {
 	require.Equal(t, words("set", "-v", "0", path, "it's"), j.wordsOf("dialog .command code"))
 	call = j.wordsOf("dialog .command:last-child code")
 	require.JSONEq(t, `{"path":`+quoted(t, path)+`,"data":"it's","encoding":"utf-8","version":0}`, call[len(call)-1])
-	j.press(kb.Escape)
+	j.escape()
 	j.button("Discard")
 	j.show("servers")
 	j.button("Drain this server")
