@@ -524,6 +524,8 @@ func TestConsoleAnswersHostileRequests(t *testing.T) {
 		"/console/data?path=x": 400, "/console/data?path=/none": 404, "/console/export?path=x": 400,
 		"/console/api/v1/znode": 400, "/console/api/v1/none": 404, "/console/api/": 404,
 		"/console/api/v1/../../x": 404,
+		"/api/v1/session":         400, "/api/v1/session?label=none": 404,
+		"/api/v1/terms": 400, "/api/v1/terms?path=/large": 403,
 		"/api/v1/laid?path=/none": 404, "/api/v1/laid?path=x": 400, "/api/v1/trends?from=x": 400,
 	} {
 		resp, body := b.do("GET", path, nil)
@@ -540,7 +542,16 @@ func TestConsoleAnswersHostileRequests(t *testing.T) {
 		require.Equal(t, 405, resp.StatusCode, method)
 		require.Equal(t, "GET, HEAD", resp.Header.Get("Allow"))
 	}
+	reconfigures := func(path string) int {
+		status, _ := b.status("POST", path, map[string]any{"leave": "1"})
+		return status
+	}
+	require.Equal(t, 401, reconfigures("/reconfiguration/plan"))
 	require.Equal(t, 200, b.login("super", "secret"))
+	require.Equal(t, 409, reconfigures("/reconfiguration/plan"), "alone")
+	require.Equal(t, 400, reconfigures("/reconfiguration"), "no version")
+	resp, body := b.do("GET", "/api/v1/terms?path=/large", nil)
+	require.Equal(t, 409, resp.StatusCode, "%s: it is no lock", body)
 	status, _ := b.status("PUT", "/znode",
 		map[string]any{"path": "/large", "version": 0, "data": strings.Repeat("x", 4<<20)})
 	require.Equal(t, 413, status)
@@ -553,7 +564,7 @@ func TestConsoleAnswersHostileRequests(t *testing.T) {
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.AddCookie(b.cookie)
 	r.Header.Set("X-Warren-Token", b.token)
-	resp, err := http.DefaultTransport.RoundTrip(r)
+	resp, err = http.DefaultTransport.RoundTrip(r)
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, 415, resp.StatusCode, "a form of another site is no request of the API")

@@ -100,7 +100,7 @@ var keyNote = regexp.MustCompile(`^Keys? \S+?(?: \([^)]*\))?(?:, [^;]*)?(?:; |$)
 // row makes the row of a setting. The meaning is empty if no field has the setting.
 func (d *comments) row(s setting, sample string) (e row) {
 	e.restart, e.value = "yes", "none"
-	if s.name() == "warren.logLevel" {
+	if s.live() != "" {
 		e.restart = "no"
 	}
 	if s.show != nil {

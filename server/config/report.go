@@ -86,6 +86,15 @@ type Entry struct {
 	Value   string // in force; stars for a secret that is set
 	Default string // what holds if it is not set
 	Origin  string // file:line, "-D" or the name of an environment variable; empty for the default
+	Live    string // how a change takes effect without a restart; empty if it needs one
+}
+
+// live says how another value of the setting takes effect without a restart, "" if it needs one.
+func (s *setting) live() string {
+	if s.name() == "warren.logLevel" {
+		return "SIGHUP or warren loglevel"
+	}
+	return ""
 }
 
 // Entries returns every setting, sorted by name. Values are those in force when the server started.
@@ -98,7 +107,8 @@ func (c *Config) Entries() []Entry {
 		if s.show == nil {
 			continue // it is refused whatever its value is
 		}
-		e := Entry{Name: s.name(), Value: s.show(), Default: of[i].show(), Origin: c.origins[s.name()].String()}
+		e := Entry{Name: s.name(), Value: s.show(), Default: of[i].show(), Origin: c.origins[s.name()].String(),
+			Live: s.live()}
 		if s.secret && e.Value != "" {
 			e.Value = hidden
 		}

@@ -1,10 +1,16 @@
 package console
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
+	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -521,7 +527,7 @@ func TestAppSearchGoesOn(t *testing.T) {
 	j.createMany("/many", 25_000)
 	j.create("/many/needle", "")
 	j.show("search?under=%2Fmany&contains=needle")
-	j.awaitText("#found", "found among")
+	j.awaitText("#found", "that you can see below /many")
 	for eval[bool](j, "document.querySelector('#found').textContent.includes('so far')") {
 		before := eval[string](j, "document.querySelector('#found').textContent")
 		j.button("Go on")
@@ -536,7 +542,7 @@ func TestAppSessions(t *testing.T) {
 	j.ephemeral("/held", "")
 	j.show("sessions")
 	j.awaitText("#sessions", "1 session in the ensemble")
-	j.click("#sessions tbody button")
+	j.click("#sessions tbody a")
 	j.button("/held")
 	j.awaitText("#znode", "Ephemeral")
 }
@@ -553,7 +559,7 @@ func TestAppEndsASession(t *testing.T) {
 	j.loginApp()
 	j.await("document.querySelectorAll('#sessions tbody tr').length === 2")
 	j.run("[...document.querySelectorAll('#sessions tbody tr')].find(r => r.lastElementChild.textContent === '1')" +
-		".querySelector('button').click()")
+		".querySelector('a').click()")
 	j.button("End session…")
 	j.button("Dry run")
 	j.awaitText("dialog", "nothing has changed yet")
@@ -562,6 +568,7 @@ func TestAppEndsASession(t *testing.T) {
 	j.button("End session")
 	j.awaitText(".toasts", "done")
 	require.False(t, j.exists("/mine"))
+	j.awaitText("#session [role=status]", "There is no such session")
 }
 
 // steerPause is a little more than the least time between two orders of a kind.
@@ -574,8 +581,8 @@ func TestAppMovesTheLeadership(t *testing.T) {
 	to := leader%3 + 1
 	j.show("servers")
 	j.loginApp()
-	j.button("Hand over…")
-	j.enterText("dialog select", fmt.Sprint(to))
+	j.button(fmt.Sprintf("Make leader server %d", to))
+	require.Equal(t, fmt.Sprint(to), eval[string](j, "document.querySelector('dialog select').value"))
 	j.button("Dry run")
 	j.awaitText("dialog", "nothing has changed yet")
 	require.Equal(t, "leader", j.ensemble.Server(leader).Status().Mode)
@@ -583,6 +590,45 @@ func TestAppMovesTheLeadership(t *testing.T) {
 	j.button("Hand over")
 	j.awaitText(".toasts", "done")
 	require.Equal(t, "leader", j.ensemble.Server(to).Status().Mode)
+	j.awaitText("#given tbody", "Hand over the leadership")
+	j.awaitText("#given tbody", "super")
+	require.Equal(t, 1, eval[int](j, "document.querySelectorAll('#given tbody tr').length"), "without the dry run")
+}
+
+// The row of each server has its orders: those of another server are given at its own console, and the leadership is
+// handed over at the leader's.
+func TestOrdersOfEveryServer(t *testing.T) {
+	script := axe(t)
+	var ports []int
+	j := visit(t, desk, 3, func(c *config.Config) {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		c.Admin.Port = ln.Addr().(*net.TCPAddr).Port
+		ports = append(ports, c.Admin.Port)
+		require.NoError(t, ln.Close())
+	})
+	leader := j.toLeader()
+	here, third := leader%3+1, (leader+1)%3+1
+	j.base = fmt.Sprintf("http://127.0.0.1:%d/console/", ports[here-1])
+	j.show("servers")
+	j.loginApp()
+	at := func(label string, server int, query string) {
+		t.Helper()
+		j.await(fmt.Sprintf("document.querySelector('[aria-label=\"%s, at the console of server %d\"]')?.href === "+
+			"'http://127.0.0.1:%d/console/#/servers?%s'", label, server, ports[server-1], query))
+	}
+	at(fmt.Sprintf("Drain server %d", third), third, "order=drain")
+	at(fmt.Sprintf("Make leader server %d", third), leader, fmt.Sprintf("order=hand_over&to=%d", third))
+	at("Make leader this server", leader, fmt.Sprintf("order=hand_over&to=%d", here))
+	require.Zero(t, eval[int](j,
+		fmt.Sprintf("document.querySelectorAll('[aria-label^=\"Make leader server %d\"]').length", leader)))
+	j.fits(t, script, "orders")
+	j.dress(desk)
+	j.click("[aria-label^='Make leader this server']")
+	j.awaitText("dialog", "Orders need a login")
+	j.enterLogin("test")
+	j.awaitText("dialog", "Hand over the leadership")
+	require.Equal(t, fmt.Sprint(here), eval[string](j, "document.querySelector('dialog select').value"))
 }
 
 func TestAppDrainsAndResumes(t *testing.T) {
@@ -597,11 +643,37 @@ func TestAppDrainsAndResumes(t *testing.T) {
 		j.button(does)
 		j.await("!document.querySelector('dialog')")
 	}
-	give("Drain…", "Drain")
+	give("Drain this server", "Drain")
 	j.awaitText("#steering", "Draining")
-	give("Resume…", "Resume")
+	j.awaitText("#steering tbody", "draining")
+	give("Resume this server", "Resume")
 	j.awaitText("#steering", "Accepted")
 	j.create("/after", "") // by a client that knows no other server
+}
+
+// Who votes now and who would, and how many may fail, is told before the ensemble is changed.
+func TestEnsembleIsChangedAfterAPreview(t *testing.T) {
+	j := visit(t, desk, 3, func(c *config.Config) { c.Quorum.ReconfigEnabled = true })
+	leader := j.toLeader()
+	observer := leader%3 + 1
+	j.show("servers")
+	j.loginApp()
+	j.button("Change servers…")
+	role := fmt.Sprintf("dialog [aria-label='Role of server %d']", observer)
+	j.enterText(role, "observer")
+	require.Equal(t, []string{"warren", "shell", "-s", j.ensemble.Addr(leader), "reconfig", "-v"},
+		j.wordsOf("dialog .command code")[:6])
+	j.button("Preview")
+	j.awaitText("#preview", "3 voters; a quorum is 2, so 1 may fail")
+	j.awaitText("#preview", "2 voters, 1 observer; a quorum is 2, so 0 may fail")
+	j.awaitText("#preview .note", "Fewer servers may fail than now: 0 instead of 1")
+	j.checkAxe(axe(t), "preview")
+	j.shoot("preview")
+	j.button("Reconfigure")
+	j.awaitText(".toasts", "The ensemble has its new configuration")
+	j.await(fmt.Sprintf("[...document.querySelectorAll('#steering tbody tr')].some(r => "+
+		"r.firstElementChild.textContent.trim() === '%d' && [...r.children].some(c => c.textContent === 'No'))",
+		observer))
 }
 
 func TestAppOrdersAreClosed(t *testing.T) {
@@ -629,12 +701,14 @@ func TestAppShowsWhoHoldsALock(t *testing.T) {
 	j.create("/"+hostile, "")
 	j.ephemeral("/"+hostile+"/lock-0000000001", "<script>alert(5)</script>")
 	j.show("recipes")
-	j.awaitText("[aria-label='/lock'] li:first-child", "holds")
-	j.awaitText("[aria-label='/lock'] li:first-child", "first")
-	j.awaitText("[aria-label='/lock'] li:last-child", "waits")
+	j.await(j.row("/lock") + "?.includes('holds') && " + j.row("/lock") + ".includes('first')")
 	j.awaitText("#recipes", "<script>alert(5)</script>")
-	j.click("[aria-label='/lock'] li a")
-	j.awaitText("#sessions", "Sessions")
+	j.button("/lock")
+	j.awaitText("#recipe tbody tr:first-child", "holds")
+	j.awaitText("#recipe tbody tr:first-child", "first")
+	j.awaitText("#recipe tbody tr:last-child", "waits")
+	j.click("#recipe tbody td a")
+	j.awaitText("#session #parts", "1 waits")
 }
 
 // What a visitor may not read is not decoded for it.
@@ -681,6 +755,35 @@ func TestAppAreasAreProportional(t *testing.T) {
 	j.await("location.hash.includes('path=%2Fa')")
 }
 
+// Growth is the difference to the first count that the tab has seen. The server counts again after a minute, so the
+// second count comes from the proxy.
+func TestSizesTellGrowth(t *testing.T) {
+	j := visit(t, desk, 1)
+	var later atomic.Bool
+	j.throughProxy(func(r *http.Response) error {
+		if !strings.HasSuffix(r.Request.URL.Path, "/api/v1/sizes") || !later.Load() {
+			return nil
+		}
+		text, err := io.ReadAll(r.Body)
+		text = regexp.MustCompile(`("path":"/b","znodes":1,"bytes":)\d+`).ReplaceAll(text, []byte("${1}302402"))
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+		r.Header.Del("Content-Length")
+		return err
+	})
+	j.create("/a", strings.Repeat("x", 300_000))
+	j.create("/b", strings.Repeat("x", 100_000))
+	j.show("sizes")
+	growth := func(path, want string) string {
+		return fmt.Sprintf("[...document.querySelectorAll('#sizes tbody tr')].some(r => "+
+			"r.children[0].textContent === %q && r.children[2].textContent === %q)", path, want)
+	}
+	j.await(growth("/b", "0 B"))
+	j.awaitText("#sizes", "when this tab counted first")
+	later.Store(true)
+	j.await(growth("/b", "+198 KiB") + " && " + growth("/a", "0 B"))
+	j.shoot("growth")
+}
+
 func TestAppConfigurationHidesPasswords(t *testing.T) {
 	j := visit(t, desk, 1)
 	j.show("configuration")
@@ -688,6 +791,10 @@ func TestAppConfigurationHidesPasswords(t *testing.T) {
 	j.awaitText("table", "tickTime")
 	text := eval[string](j, "document.body.textContent")
 	require.Contains(t, text, "superDigest")
+	require.Equal(t, []string{"SIGHUP or warren loglevel"}, eval[[]string](j,
+		"[...document.querySelectorAll('tbody tr')].filter(r => r.textContent.includes('warren.logLevel'))"+
+			".map(r => r.children[3].textContent)"))
+	require.Contains(t, text, "A restart")
 	require.NotContains(t, text, "D/InIHSb7yEEbrWz8b9l71RjZJU=")
 }
 

@@ -9,11 +9,11 @@ import (
 
 	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/server/config"
 )
 
 // holds lets a new client of server 1 hold a lock, and returns it.
@@ -42,6 +42,87 @@ func (j *journey) waits(c *client.Client, path, name string, n int) {
 	}, patience, 10*time.Millisecond)
 }
 
+// row is the text of the row of a lock or recipe, in the page as it is.
+func (*journey) row(path string) string {
+	return fmt.Sprintf("[...document.querySelectorAll('[aria-label=\"Locks and recipes\"] tbody tr')]"+
+		".find(r => r.firstElementChild.textContent === %q)?.textContent", path)
+}
+
+// All recipes are one table: by kind, by how long they are held, by who takes part, and by whether somebody waits.
+func TestRecipesAreFiltered(t *testing.T) {
+	script := axe(t)
+	j := visit(t, desk, 1)
+	holder := j.holds("/app/orders", "billing")
+	j.waits(j.holds("/app/stock", "shipping"), "/app/orders", "shipping", 2)
+	_, err := recipes.NewLatch(holder, "/app/leader", "node-a").Campaign(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, recipes.NewQueue(holder, "/app/mail", "/app/mail-locks").Put(t.Context(), []byte("letter")))
+	j.show("recipes?under=%2Fapp")
+	rows := func(n int) {
+		j.t.Helper()
+		j.await(fmt.Sprintf("document.querySelectorAll('#recipes tbody tr').length === %d", n))
+	}
+	rows(4)
+	j.awaitText("#recipes p", "4 found in the 10 znodes that you can see at and below /app")
+	j.fits(t, script, "recipes-table")
+	j.dress(desk)
+	j.button("With waiters")
+	rows(1)
+	j.await(j.row("/app/orders") + "?.includes('billing')")
+	j.awaitText("#recipes [role=status]", "1 of 4 recipes match")
+	j.button("All")
+	j.enterText("#recipes [role=group] select", "lock")
+	rows(2)
+	j.enterText("#recipes input[type=search]", "SHIPPING")
+	rows(2) // it waits for the one, and holds the other
+	j.enterText("#recipes input[type=search]", "stock")
+	rows(1)
+	j.run("location.reload()")
+	rows(1)
+	j.enterText("#recipes input[type=search]", "")
+	j.enterText("#recipes .field:nth-of-type(2) select", "3600000")
+	j.awaitText("#recipes", "None matches")
+}
+
+// The terms of an election come from the log: who has led, and for how long.
+func TestTermsOfAnElection(t *testing.T) {
+	script := axe(t)
+	j := visit(t, desk, 1)
+	var last *client.Client
+	for _, name := range []string{"node-a", "node-b", "node-c"} {
+		c, err := client.Dial(t.Context(), j.ensemble.Addr(1))
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+		led := make(chan error, 1)
+		go func() {
+			_, err := recipes.NewLatch(c, "/leader", name).Campaign(t.Context())
+			led <- err
+		}()
+		if last != nil {
+			require.Eventually(t, func() bool {
+				names, _, err := j.client.Children(t.Context(), "/leader")
+				return err == nil && len(names) == 2
+			}, patience, 10*time.Millisecond)
+			require.NoError(t, last.Close())
+		}
+		require.NoError(t, <-led)
+		last = c
+	}
+	j.show("recipe?path=%2Fleader")
+	j.awaitText("#recipe [aria-label=Members] tbody", "node-c")
+	j.button("Read the log")
+	j.awaitText("#terms", "needs the login of the super user")
+	j.loginApp()
+	j.await("document.querySelectorAll('#terms tbody tr').length === 3")
+	require.Equal(t, []string{"node-c", "node-b", "node-a"}, eval[[]string](j,
+		"[...document.querySelectorAll('#terms tbody tr')].map(r => r.children[1].textContent)"))
+	require.Equal(t, "now", eval[string](j, "document.querySelector('#terms tbody tr').children[3].textContent"))
+	j.fits(t, script, "recipe")
+	j.dress(desk)
+	j.click("#recipe [aria-label=Members] tbody td a")
+	j.await(j.row("/leader") + "?.includes('leads')")
+}
+
 // Two sessions that wait for each other stand out, and a third one that waits behind them does not.
 func TestWhoWaitsForWhom(t *testing.T) {
 	script := axe(t)
@@ -65,7 +146,40 @@ func TestWhoWaitsForWhom(t *testing.T) {
 	require.False(t, strings.Contains(marked, "mailer"))
 	j.fits(t, script, "recipes")
 	j.click(".waits > a.in-cycle")
-	j.await("location.hash.startsWith('#/sessions?find=')")
+	j.await("location.hash.startsWith('#/session?label=')")
+}
+
+// The page of a session tells what it holds and awaits, who is before it and behind it, and what of it took long.
+func TestPageOfASession(t *testing.T) {
+	script := axe(t)
+	j := visit(t, desk, 1, func(c *config.Config) {
+		c.Admin.Top, c.Trace.Slow = true, time.Microsecond
+	})
+	billing, shipping := j.holds("/orders", "billing"), j.holds("/stock", "shipping")
+	third := j.holds("/mail", "mailer")
+	j.waits(billing, "/stock", "billing", 2)
+	j.waits(third, "/stock", "mailer", 3)
+	j.waits(shipping, "/mail", "shipping", 2)
+	_, err := recipes.NewLatch(third, "/leader", "node-a").Campaign(t.Context())
+	require.NoError(t, err)
+	j.show("recipes")
+	j.await("document.querySelectorAll('.waits > a').length === 5")
+	j.run("[...document.querySelectorAll('.waits > a')].find(a => /mailer|node-a/.test(a.textContent)).click()")
+	row := j.row
+	j.await(row("/mail") + "?.includes('holds') && " + row("/mail") + ".includes('1 waits')")
+	j.await(row("/stock") + ".includes('waits') && " + row("/stock") + ".includes('and one that waits')")
+	j.await(row("/leader") + ".includes('Election') && " + row("/leader") + ".includes('None waits')")
+	require.Equal(t, 3, eval[int](j, "document.querySelectorAll('[aria-label=\"Locks and recipes\"] tbody tr')"+
+		".length"))
+	j.awaitText("#slow-ones", "login of the super user")
+	j.loginApp()
+	j.awaitText("#slow-ones tbody", "/stock/")
+	j.awaitText("[aria-label=Client]", "of each second")
+	j.fits(t, script, "session")
+	j.dress(desk)
+	j.run("[...document.querySelectorAll('[aria-label=\"Locks and recipes\"] td a')].pop().click()") // whom it awaits
+	j.await(row("/stock") + "?.includes('holds') && " + row("/stock") + ".includes('2 wait')")
+	j.await(row("/mail") + ".includes('waits')")
 }
 
 // The pages of the documentation are one click away, behind a proxy with a prefix, too.
@@ -128,16 +242,13 @@ func TestSessionsOfEveryServer(t *testing.T) {
 	j.fits(t, script, "sessions")
 	j.dress(desk)
 	j.show("recipes")
-	j.awaitText("[aria-label='/orders'] li", "billing")
-	j.click("[aria-label='/orders'] li a")
-	j.await("document.querySelectorAll('#sessions tbody tr').length === 1")
-	j.click("#sessions tbody button")
-	j.awaitText("dialog", fmt.Sprintf("Connected to server %d since", others[0]))
-	j.awaitText("dialog", "/orders/")
-	j.press(kb.Escape)
+	j.await(j.row("/orders") + "?.includes('billing')")
+	j.run("[...document.querySelectorAll('#recipes tbody tr')].find(r => r.textContent.includes('billing'))" +
+		".querySelector('td a').click()")
+	j.awaitText("#session", fmt.Sprintf("Connected to server %d since", others[0]))
+	j.awaitText("#ephemerals", "/orders/")
 	j.ensemble.Kill(others[1])
 	j.show("sessions")
-	j.enterText("[aria-label='Filter sessions']", "")
 	refresh(fmt.Sprintf("document.querySelector('#sessions').textContent.includes('Server %d: not known')", others[1]))
 	refresh("[...document.querySelectorAll('#sessions tbody tr')].some(r => " +
 		"r.children[2].textContent === 'Not known' && r.children[0].textContent === 'Not known')")

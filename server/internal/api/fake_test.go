@@ -57,9 +57,10 @@ func (f *fakeServer) Search(Actor, Query) (*Found, error) { return nil, facts.Er
 func (f *fakeServer) Sessions(Actor, string, uint64, int) (*Sessions, error) {
 	return nil, refusal(http.StatusUnauthorized, "log in")
 }
-func (f *fakeServer) Slow(Actor, int) (*SlowOfAll, error)       { return &SlowOfAll{}, nil }
-func (f *fakeServer) Top(Actor, string, int) (*TopOfAll, error) { return &TopOfAll{}, nil }
-func (f *fakeServer) Settings() []Setting                       { return nil }
+func (f *fakeServer) Session(Actor, string) (*SessionDetails, error) { return nil, facts.ErrNotServing }
+func (f *fakeServer) Slow(Actor, int) (*SlowOfAll, error)            { return &SlowOfAll{}, nil }
+func (f *fakeServer) Top(Actor, string, int) (*TopOfAll, error)      { return &TopOfAll{}, nil }
+func (f *fakeServer) Settings() []Setting                            { return nil }
 func (f *fakeServer) MaySteer(a Actor) error {
 	if len(a.IDs) == 0 || f.steers == "" || a.IDs[0].ID != auth.DigestIdentity(f.steers).ID {
 		return ErrMayNotSteer

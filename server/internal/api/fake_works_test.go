@@ -11,6 +11,12 @@ func (f *fakeServer) Carry(_ context.Context, _ Actor, w Work, seal string) (*Ca
 	f.changed = append(f.changed, Change{Path: w.Path})
 	return &Carried{}, nil
 }
+func (f *fakeServer) PlanReconfiguration(Actor, EnsembleChange) (*Reconfiguration, error) {
+	return &Reconfiguration{}, nil
+}
+func (f *fakeServer) Reconfigure(context.Context, Actor, EnsembleChange) (*Reconfigured, error) {
+	return &Reconfigured{}, nil
+}
 func (f *fakeServer) Export(Actor, string) (*Document, error) { return nil, proto.ErrNoNode }
 func (f *fakeServer) Quota(Actor, string) (*Quota, error)     { return nil, proto.ErrNoNode }
 func (f *fakeServer) History(context.Context, Actor, string) (*History, error) {

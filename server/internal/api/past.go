@@ -36,6 +36,10 @@ func pastTable() []*route {
 			params: []param{atParam, pathParam, limitParam,
 				{name: "after", about: "child after which the page begins"}},
 			gives: Past{}, serve: (*API).past},
+		{method: "GET", path: "/terms", name: "terms",
+			about: "Who has led an election, or held a lock that one session at a time holds, from the log of this " +
+				"server. It needs the permissions for a snapshot.",
+			params: []param{pathParam}, gives: Terms{}, serve: (*API).terms},
 		{method: "GET", path: "/difference", name: "difference",
 			about: "What changed between two moments. It needs the permissions for a snapshot.",
 			params: []param{{name: "from", about: "the earlier moment, as at of past", required: true},
@@ -60,6 +64,19 @@ func (a *API) past(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	}
 	p.Znode.Encode()
 	return answer(w, p)
+}
+
+func (a *API) terms(w http.ResponseWriter, r *http.Request, v *Visitor) error {
+	q := queryOf(r)
+	path := q.text("path", "")
+	if q.err != nil {
+		return q.err
+	}
+	t, err := a.o.Server.Terms(r.Context(), v.Actor, path)
+	if err != nil {
+		return err
+	}
+	return answer(w, t)
 }
 
 func (a *API) difference(w http.ResponseWriter, r *http.Request, v *Visitor) error {

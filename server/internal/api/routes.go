@@ -43,7 +43,7 @@ var (
 )
 
 func table() []*route {
-	return slices.Concat(worksTable(), viewsTable(), []*route{
+	return slices.Concat(worksTable(), viewsTable(), reconfigurationTable(), []*route{
 		{method: "GET", path: "/openapi.json", name: "describe", about: "This description.", serve: (*API).describe},
 		{method: "GET", path: "/ensemble", name: "ensemble", about: "This server and its ensemble.", gives: Ensemble{},
 			serve: (*API).ensemble},
@@ -74,6 +74,10 @@ func table() []*route {
 			params: []param{limitParam, {name: "find", about: "a part of the label, or of the address of the client"},
 				{name: "after", about: "where the page before this one has ended", number: true}}, gives: Sessions{},
 			serve: reads(sessions)},
+		{method: "GET", path: "/session", name: "session",
+			about:  "A session, with the locks, elections and the like in which it takes part.",
+			params: []param{{name: "label", about: "as in sessions", required: true}}, gives: SessionDetails{},
+			serve: reads(session)},
 		{method: "GET", path: "/top", name: "top",
 			about:  "What causes most of the requests, bytes and time, at all servers together and at each.",
 			params: []param{{name: "by", about: "requests, bytes or time; requests if it is not given"}, limitParam},
@@ -176,6 +180,11 @@ func search(q *query, a Actor) func(Server) (*Found, error) {
 func sessions(q *query, a Actor) func(Server) (*Sessions, error) {
 	find, after, limit := q.text("find", ""), q.number("after", 0), q.limit()
 	return func(s Server) (*Sessions, error) { return s.Sessions(a, find, uint64(after), limit) }
+}
+
+func session(q *query, a Actor) func(Server) (*SessionDetails, error) {
+	label := q.text("label", "")
+	return func(s Server) (*SessionDetails, error) { return s.Session(a, label) }
 }
 
 func top(q *query, a Actor) func(Server) (*TopOfAll, error) {
@@ -319,7 +328,7 @@ func (q *query) text(name, usual string) string {
 		q.refuse(name + " is too long")
 	case (name == "path" || name == "under") && text != "" && text[0] != '/':
 		q.refuse(name + " begins with a slash")
-	case text == "" && usual == "" && (name == "path" || name == "version"):
+	case text == "" && usual == "" && (name == "path" || name == "version" || name == "label"):
 		q.refuse(name + " is needed")
 	}
 	return cmp.Or(text, usual)

@@ -28,6 +28,7 @@ type Server interface {
 	Watchers(a Actor, path string) (*Watchers, error)
 	Quota(a Actor, path string) (*Quota, error)
 	Sessions(a Actor, find string, after uint64, limit int) (*Sessions, error)
+	Session(a Actor, label string) (*SessionDetails, error)
 	Top(a Actor, by string, most int) (*TopOfAll, error)
 	Slow(a Actor, most int) (*SlowOfAll, error)
 	// Audit returns the newest lines of the audit log, at most so many.
@@ -35,6 +36,7 @@ type Server interface {
 	// Backups returns from what a state can be brought back.
 	Backups(a Actor) (*Backups, error)
 	History(ctx context.Context, a Actor, path string) (*History, error)
+	Terms(ctx context.Context, a Actor, path string) (*Terms, error)
 	Past(ctx context.Context, a Actor, at Moment, path, after string, limit int) (*Past, error)
 	Difference(ctx context.Context, a Actor, from, to Moment, under string, limit int) (*Difference, error)
 
@@ -42,5 +44,7 @@ type Server interface {
 	Follow(ctx context.Context, a Actor, path string, yield func(Happening) bool) error
 	Plan(a Actor, w Work) (*Plan, error)
 	Carry(ctx context.Context, a Actor, w Work, seal string) (*Carried, error)
+	PlanReconfiguration(a Actor, c EnsembleChange) (*Reconfiguration, error)
+	Reconfigure(ctx context.Context, a Actor, c EnsembleChange) (*Reconfigured, error)
 	Export(a Actor, path string) (*Document, error)
 }

@@ -43,6 +43,13 @@ func TestSteering(t *testing.T) {
 	var state orders.State
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &state))
 	require.True(t, state.Drained.Draining)
+	require.Len(t, state.Given, 5, "not what was no order, nor from somebody who may give none")
+	newest, first := state.Given[0], state.Given[3]
+	require.Equal(t, []string{"hand_over", "bob", `{"to":9,"dry_run":false}`}, []string{newest.Order, newest.User,
+		newest.Request})
+	require.Contains(t, newest.Refused, "server 9 cannot lead next")
+	require.Equal(t, []string{"drain", ""}, []string{first.Order, first.Refused})
+	require.Contains(t, first.Request, `"rate":5`)
 
 	alone := New(Options{Server: &fakeServer{steers: "bob:x"}, Writes: true})
 	require.Equal(t, 503, visit(alone, "POST", path, body, "Authorization", "digest bob:x").Code)

@@ -25,6 +25,9 @@ func (fakeViews) Sizes(Actor, string) (*Sizes, error) { return nil, facts.ErrNot
 func (fakeViews) Past(context.Context, Actor, Moment, string, string, int) (*Past, error) {
 	return nil, facts.ErrNotServing
 }
+func (fakeViews) Terms(context.Context, Actor, string) (*Terms, error) {
+	return nil, facts.ErrNotServing
+}
 func (fakeViews) Difference(context.Context, Actor, Moment, Moment, string, int) (*Difference, error) {
 	return nil, facts.ErrNotServing
 }

@@ -80,6 +80,9 @@ func (f *fakeServer) Sessions(api.Actor, string, uint64, int) (*api.Sessions, er
 		Sessions: []api.Session{{Label: hostile, Address: hostile, Ephemerals: 1, Paths: []string{"/" + hostile}}},
 	}, nil
 }
+func (f *fakeServer) Session(api.Actor, string) (*api.SessionDetails, error) {
+	return &api.SessionDetails{}, nil
+}
 func (f *fakeServer) Top(api.Actor, string, int) (*api.TopOfAll, error) {
 	one := []api.TopEntry{{Key: hostile, Requests: 5, Bytes: 1e9, Millis: 0.5}}
 	paths := []api.TopEntry{{Key: "/" + hostile, Requests: 7}, {Key: "/" + strings.Repeat("x", 511)}}

@@ -15,6 +15,12 @@ func (f *fakeServer) Carry(_ context.Context, _ api.Actor, w api.Work, seal stri
 	f.carried = append(f.carried, w)
 	return &api.Carried{Znodes: 2}, f.refuse
 }
+func (f *fakeServer) PlanReconfiguration(api.Actor, api.EnsembleChange) (*api.Reconfiguration, error) {
+	return &api.Reconfiguration{}, nil
+}
+func (f *fakeServer) Reconfigure(context.Context, api.Actor, api.EnsembleChange) (*api.Reconfigured, error) {
+	return &api.Reconfigured{}, nil
+}
 func (f *fakeServer) Export(_ api.Actor, path string) (*api.Document, error) {
 	return &api.Document{Version: 1, Root: path, Znodes: []api.DocumentZnode{{Data: new(hostile)}}}, nil
 }

@@ -39,6 +39,9 @@ func (fakeViews) Past(
 		Children: api.Children{After: hostile,
 			Children: []api.Child{{Name: hostile, Owner: hostile, Children: 1}}}}, nil
 }
+func (fakeViews) Terms(context.Context, api.Actor, string) (*api.Terms, error) {
+	return &api.Terms{}, nil
+}
 func (fakeViews) Difference(
 	context.Context, api.Actor, api.Moment, api.Moment, string, int,
 ) (*api.Difference, error) {

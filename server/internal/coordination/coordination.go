@@ -3,6 +3,7 @@ package coordination
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/seed94657493/warren/proto/layouts"
@@ -19,6 +20,8 @@ const (
 	looked = 16
 	// textMax is how many characters of a payload are shown.
 	textMax = 200
+	// TextData is how many bytes of a payload may be in its text.
+	TextData = 4 * textMax
 )
 
 // Znode is a znode as far as the visitor may see it.
@@ -175,7 +178,7 @@ func member(parent string, z *Znode, state string) Member {
 
 // Text is a payload as text of bounded length.
 func Text(data []byte, whole bool) string {
-	text := strings.ToValidUTF8(string(data[:min(len(data), 4*textMax)]), "\uFFFD")
+	text := strings.ToValidUTF8(string(data[:min(len(data), TextData)]), "\uFFFD")
 	runes := []rune(text)
 	if len(runes) > textMax {
 		runes, whole = runes[:textMax], false
@@ -245,6 +248,23 @@ var kinds = []struct {
 	{[]string{layouts.Latch}, "election", "Curator's LeaderLatch, Warren", "", leads},
 	{[]string{layouts.Lock}, "lock", "Curator, Warren, go-zookeeper",
 		"Curator's LeaderSelector is such a lock, too: then the session that holds it leads.", firstHolds},
+}
+
+// First returns which of the names of children holds a lock or leads an election, where one at a time does. It returns
+// "" if none of them has the name of such a member.
+func First(names []string) string {
+	for _, marker := range []string{layouts.Latch, layouts.Lock, layouts.KazooLock} {
+		if line := layouts.Order(names, []string{marker}); len(line) > 0 {
+			return line[0].Name
+		}
+	}
+	return ""
+}
+
+// IsShared reports whether the name of a child says that several may hold the lock.
+func IsShared(name string) bool {
+	return slices.ContainsFunc([]string{layouts.Read, layouts.Write, layouts.KazooRead},
+		func(marker string) bool { return strings.Contains(name, marker) })
 }
 
 func locks(g *Group) *Recipe {

@@ -62,6 +62,7 @@ type Setting struct {
 	Value   string `json:"value" doc:"in force now; *** for a secret"`
 	Default string `json:"default" doc:"without a line in zoo.cfg; of durations in Go's form"`
 	Origin  string `json:"origin" doc:"file and line, -D or environment variable; empty for the default"`
+	Live    string `json:"live" doc:"how a change takes effect without a restart; empty if it needs one"`
 }
 
 // Settings returns every setting, sorted by name, secrets masked.

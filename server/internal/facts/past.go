@@ -54,6 +54,10 @@ type travel struct {
 	drop   *time.Timer
 }
 
+// errNeedsAll is told to visitors that may not see all that was.
+var errNeedsAll = refusal(http.StatusForbidden, "the past has all znodes: it is shown to the "+
+	"super user, and to visitors to which the ACL of / gives every permission by name")
+
 // errPastBusy is told with 429.
 var errPastBusy = refusal(http.StatusTooManyRequests, "the past is being looked at by another request: try again")
 
@@ -63,8 +67,7 @@ func (n *Shown) begin(a Actor) error {
 		return err
 	}
 	if !n.seesAll(a) {
-		return refusal(http.StatusForbidden, "the past has all znodes: it is shown to the "+
-			"super user, and to visitors to which the ACL of / gives every permission by name")
+		return errNeedsAll
 	}
 	if !n.past.mu.TryLock() {
 		return errPastBusy

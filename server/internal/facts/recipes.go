@@ -40,12 +40,13 @@ type recipeWalk struct {
 	*walk
 	found   *Recipes
 	pending []*coordination.Group // of the present step
+	seen    int                   // znodes that were looked at, each once
 	path    []byte                // a buffer
 }
 
 // Recipes looks for znodes below a path by which programs coordinate, and says what they mean. after is where an
-// earlier search has stopped. The znodes that are copied count as visits, so that a step is as long as one of a
-// search.
+// earlier search has stopped. The znodes that are copied count as visits of the walk, so that a step is as long as one
+// of a search.
 func (n *Shown) Recipes(a Actor, under, after string, limit int) (*Recipes, error) {
 	if err := n.MayAsk(a); err != nil {
 		return nil, err
@@ -55,12 +56,13 @@ func (n *Shown) Recipes(a Actor, under, after string, limit int) (*Recipes, erro
 	r.begun = func() { r.look(r.under) }
 	r.see, r.done = r.look, r.decode
 	err := r.run()
-	r.found.Visited, r.found.After, r.found.Missed = r.visited, r.after, r.missed
+	r.found.Visited, r.found.After, r.found.Missed = r.seen, r.after, r.missed
 	return r.found, err
 }
 
 // look notes a znode that may be a recipe.
 func (r *recipeWalk) look(id datatree.NodeID) {
+	r.seen++
 	state := r.n.Store.State
 	parent := state.Parent(id)
 	if !r.n.MayRead(id, r.ids) {

@@ -1,6 +1,8 @@
 package facts
 
 import (
+	"net"
+	"strconv"
 	"time"
 
 	"github.com/seed94657493/warren/internal/findings"
@@ -30,6 +32,7 @@ type ServerState struct {
 	UptimeMs    *int64   `json:"uptimeMs" doc:"since the process began, when it was heard; null if it does not tell"`
 	DiskFree    *int64   `json:"diskFree" doc:"bytes, of the disk with the least room; null if it does not tell"`
 	Draining    bool     `json:"draining" doc:"it takes no clients, because an operator drains it"`
+	Admin       string   `json:"admin" doc:"host:port of its admin server, at which its console is; empty if it has told none"`
 }
 
 // Servers is for the API.
@@ -78,6 +81,9 @@ func stateOf(s *findings.Server) ServerState {
 		if !s.Serving {
 			d.State, d.Trouble = "", "it is running, but does not serve clients"
 		}
+	}
+	if host, _, err := net.SplitHostPort(s.Address); err == nil && s.AdminPort > 0 {
+		d.Admin = net.JoinHostPort(host, strconv.Itoa(s.AdminPort))
 	}
 	d.Connections, d.Outstanding, d.MeanMs = &s.Connections, &s.Outstanding, &s.MeanMs
 	if s.Zxid != 0 {

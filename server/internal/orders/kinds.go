@@ -297,10 +297,12 @@ type State struct {
 	Drained  Drained       `json:"drained" doc:"how far the draining is"`
 	Level    Level         `json:"log_level" doc:"of the log"`
 	Snapshot TakenSnapshot `json:"snapshot" doc:"the newest one"`
+	Given    []Given       `json:"given" doc:"the newest 50 orders since the server began that were to change something, the newest first"`
 }
 
 // State returns what may be steered, as it is now.
 func (w *Executor) State() State {
 	s := w.o.Server
-	return State{Drained: s.Drained(), Level: s.LogLevel(), Snapshot: s.LastSnapshot()}
+	return State{Drained: s.Drained(), Level: s.LogLevel(), Snapshot: s.LastSnapshot(),
+		Given: w.given.newest()}
 }

@@ -64,6 +64,7 @@ type Executor struct {
 	intervals map[string]*Interval // by the name of a kind
 	// Snapshots is the limit for snapshots, whichever command asks for them.
 	Snapshots *Interval
+	given     given
 }
 
 // New returns the wheel of a server.
@@ -152,6 +153,10 @@ func (k *Kind) Decode(body io.Reader) (Order, error) {
 func (w *Executor) Do(ctx context.Context, k *Kind, o Order, by Operator) (answer any, err error) {
 	began := w.o.Now()
 	answer, err = w.try(ctx, k, o)
+	took := w.o.Now().Sub(began)
+	if !o.dry() {
+		w.given.note(k, o, by, began, took, err)
+	}
 	facts := []zap.Field{zap.String("command", k.Name), zap.Reflect("request", o), zap.String("client_addr", by.Addr)}
 	if by.User != "" {
 		facts = append(facts, zap.String("user", by.User))
@@ -160,7 +165,7 @@ func (w *Executor) Do(ctx context.Context, k *Kind, o Order, by Operator) (answe
 		w.o.Log.Warn("command refused", append(facts, zap.Error(err))...)
 		return nil, err
 	}
-	facts = append(facts, zap.Reflect("answer", answer), zap.Duration("took", w.o.Now().Sub(began)))
+	facts = append(facts, zap.Reflect("answer", answer), zap.Duration("took", took))
 	if o.dry() {
 		w.o.Log.Debug("command of an operator, which changes nothing", facts...)
 	} else {

@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 	iofs "io/fs"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/rebuild"
 	"github.com/seed94657493/warren/snapshot"
-	"github.com/seed94657493/warren/wal"
 )
 
 // Kind is what a txn did to a znode.
@@ -78,27 +76,12 @@ var (
 func Of(ctx context.Context, d rebuild.Dirs, path string, most Limits) (*History, error) {
 	ctx, cancel := context.WithTimeout(ctx, most.Time)
 	defer cancel()
-	names, err := wal.Names(d.FS, d.Log)
+	r := newReading(newSource(ctx, d, most), path, most)
+	short, err := r.backwards(r.file)
 	if err != nil {
 		return nil, err
 	}
-	r := &reading{Reader: rebuild.NewReader(ctx, d, most.Pace), path: []byte(path), most: most, left: most.Bytes,
-		h: &History{}}
-	for _, name := range slices.Backward(names) {
-		if first, _, _ := wal.FileZxid(name); first > d.Last {
-			continue
-		}
-		switch more, err := r.file(name); {
-		case errors.Is(err, context.DeadlineExceeded):
-			r.h.Cut = true
-		case errors.Is(err, iofs.ErrNotExist): // purged
-		case err != nil:
-			return nil, err
-		case more:
-			continue
-		}
-		break
-	}
+	r.h.Cut = r.h.Cut || short
 	if r.h.Cut && r.h.From == 0 {
 		return nil, ErrLarge
 	}
@@ -115,40 +98,30 @@ func Of(ctx context.Context, d rebuild.Dirs, path string, most Limits) (*History
 
 // reading is one call of Of. h.Versions has the oldest version first until the end.
 type reading struct {
-	*rebuild.Reader
+	*source
 	path  []byte
 	most  Limits
-	left  int64 // bytes that may be read
 	h     *History
 	owner proto.SessionID // of the znode, if it is ephemeral and the present file has created it
 
 	noted []Version // of the present file
 	held  int       // bytes of data of noted
-	multi proto.MultiTxn
+}
+
+func newReading(s *source, path string, most Limits) *reading {
+	r := &reading{source: s, path: []byte(path), most: most, h: &History{}}
+	s.about, s.does, s.ends = r.path, r.changed, r.closed
+	return r
 }
 
 // file reads one file of the log. It reports whether an older one may be read.
 func (r *reading) file(name string) (more bool, err error) {
-	info, err := r.FS.Stat(filepath.Join(r.Log, name))
-	if err != nil {
-		return false, fmt.Errorf("past: %w", err)
-	}
-	if info.Size() > r.left || len(r.h.Versions) >= r.most.Versions {
+	if len(r.h.Versions) >= r.most.Versions {
 		r.h.Cut = true
 		return false, nil
 	}
-	r.left -= info.Size()
 	r.noted, r.held, r.owner = nil, 0, 0
-	first := proto.Zxid(0)
-	err = r.Scan(name, func(rec *wal.Record) error {
-		if first == 0 {
-			first = rec.Zxid
-		}
-		if err := r.record(rec.Payload); err != nil {
-			return fmt.Errorf("past: txn %v: %w", rec.Zxid, err)
-		}
-		return nil
-	})
+	first, err := r.scan(name)
 	if err != nil || first == 0 {
 		return err == nil, err
 	}
@@ -160,98 +133,19 @@ func (r *reading) file(name string) (more bool, err error) {
 	return !r.h.Cut, nil
 }
 
-// record notes what a txn does to the znode.
-func (r *reading) record(payload []byte) error {
-	in := proto.NewReader(payload)
-	var h proto.TxnHeader
-	if h.Decode(&in); in.Err() != nil {
-		return in.Err()
-	}
-	if h.Type != proto.OpCloseSession && !bytes.Contains(payload, r.path) {
-		return nil // most txns are about other znodes
-	}
-	if h.Type != proto.OpMulti {
-		return r.body(&h, h.Type, &in)
-	}
-	r.multi = proto.MultiTxn{}
-	if r.multi.Decode(&in); in.Err() != nil {
-		return in.Err()
-	}
-	for i := range r.multi.Txns {
-		if r.multi.Txns[i].Type == proto.OpError {
-			return nil // it has failed as a whole
-		}
-	}
-	for i := range r.multi.Txns {
-		sub := proto.NewReader(r.multi.Txns[i].Data)
-		if err := r.body(&h, r.multi.Txns[i].Type, &sub); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// body notes what one operation does to the znode. Source: storage 3.2.
-func (r *reading) body(h *proto.TxnHeader, op proto.OpCode, in *proto.Reader) error {
-	v := Version{Zxid: h.Zxid, Time: h.Time, Session: h.ClientID, HasData: true}
-	var path proto.Text
-	switch op {
-	case proto.OpCreate, proto.OpCreate2:
-		again := *in
-		var c proto.CreateTxn
-		if c.Decode(in); in.Err() != nil { // of a server before 3.4, which wrote no version of the parent
-			*in = again
-			var old proto.CreateTxnV0
-			old.Decode(in)
-			c = proto.CreateTxn{Path: old.Path, Data: old.Data, Acl: old.Acl, Ephemeral: old.Ephemeral}
-		}
-		path, v.Data, v.ACL = c.Path, c.Data, c.Acl
-		if c.Ephemeral {
-			v.owner = h.ClientID
-		}
-	case proto.OpCreateContainer:
-		var c proto.CreateContainerTxn
-		c.Decode(in)
-		path, v.Data, v.ACL = c.Path, c.Data, c.Acl
-	case proto.OpCreateTTL:
-		var c proto.CreateTTLTxn
-		c.Decode(in)
-		path, v.Data, v.ACL = c.Path, c.Data, c.Acl
-	case proto.OpSetData, proto.OpReconfig:
-		var c proto.SetDataTxn
-		c.Decode(in)
-		path, v.Kind, v.Data, v.Version = c.Path, Changed, c.Data, c.Version
-	case proto.OpSetACL:
-		var c proto.SetACLTxn
-		c.Decode(in)
-		path, v.Kind, v.ACL, v.Version, v.HasData = c.Path, Permissions, c.Acl, -1, false
-	case proto.OpDelete, proto.OpDeleteContainer:
-		var c proto.DeleteTxn
-		c.Decode(in)
-		path, v.Kind, v.Version, v.HasData = c.Path, Deleted, -1, false
-	case proto.OpCloseSession:
-		return r.closed(h, in)
-	default:
-		return nil
-	}
-	if in.Err() != nil {
-		return in.Err()
-	}
+// changed notes a change of the znode.
+func (r *reading) changed(path proto.Text, v *Version) {
 	if bytes.Equal(path, r.path) {
-		r.note(v)
+		r.note(*v)
 	}
-	return nil
 }
 
 // closed notes the end of a session, which deletes its znodes. Servers before 3.6 wrote no list of them.
-func (r *reading) closed(h *proto.TxnHeader, in *proto.Reader) error {
-	var c proto.CloseSessionTxn
-	listed := c.DecodeList(in) && slices.ContainsFunc(c.Paths2Delete,
-		func(p proto.Text) bool { return bytes.Equal(p, r.path) })
-	if listed || c.Paths2Delete == nil && r.owner == h.ClientID && r.owner != 0 {
+func (r *reading) closed(h *proto.TxnHeader, znodes []proto.Text) {
+	listed := slices.ContainsFunc(znodes, func(p proto.Text) bool { return bytes.Equal(p, r.path) })
+	if listed || znodes == nil && r.owner == h.ClientID && r.owner != 0 {
 		r.note(Version{Kind: Deleted, Zxid: h.Zxid, Time: h.Time, Session: h.ClientID, Version: -1})
 	}
-	return nil
 }
 
 // note adds a version of the present file. What it keeps is bounded as the whole history is.

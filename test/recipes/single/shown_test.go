@@ -2,6 +2,7 @@ package single_test
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -131,4 +132,37 @@ func TestServersShowRecipes(t *testing.T) {
 	require.False(t, await("/group", "group", "member of one").Sure)
 
 	require.Len(t, shown("/lock"), 1, "the znode itself is looked at, too")
+
+	// What one session has to do with them.
+	type part struct {
+		Recipe          shownRecipe
+		Waiting, Before int
+	}
+	partsOf := func(session string) map[string]part {
+		resp, err := http.Get("http://" + e.Server(1).AdminAddr().String() + "/api/v1/session?label=" +
+			url.QueryEscape(session))
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+		var answer struct{ Parts []part }
+		require.NoError(t, json.NewDecoder(resp.Body).Decode(&answer))
+		byPath := map[string]part{}
+		for _, p := range answer.Parts {
+			require.NotContains(t, byPath, p.Recipe.Path)
+			byPath[p.Recipe.Path] = p
+		}
+		return byPath
+	}
+	first, second := partsOf(r.Members[0].Session), partsOf(r.Members[1].Session)
+	require.ElementsMatch(t, []string{"/lock", "/rw", "/latch", "/sem", "/simple", "/double", "/queue-locks",
+		"/services/web", "/group"}, slices.Collect(maps.Keys(first)))
+	require.ElementsMatch(t, []string{"/lock", "/rw", "/sem", "/double"}, slices.Collect(maps.Keys(second)))
+	lock := second["/lock"]
+	require.Equal(t, []string{"holds one", "waits two"}, states(&lock.Recipe), "the holder, too")
+	require.Equal(t, []int{1, 0}, []int{lock.Waiting, lock.Before})
+	lock = first["/lock"]
+	require.Equal(t, []string{"holds one"}, states(&lock.Recipe), "not those that wait")
+	require.Equal(t, []int{1, 1}, []int{lock.Waiting, lock.Before})
+	sem := second["/sem"]
+	require.Equal(t, []string{"holds one", "waits two"}, states(&sem.Recipe))
 }

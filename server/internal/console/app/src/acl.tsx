@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { Plus, Trash2, TriangleAlert } from "lucide";
 import { send, Trouble, type ACL, type Znode } from "./api";
+import { AsCommands, call, shell } from "./commands";
 import { Name } from "./format";
 import { Button, Dialog, Field, Note, say, useTry } from "./parts";
 
@@ -26,6 +27,12 @@ export function EditACL({ z, close, done }: { z: Znode; close: () => void; done:
   const [busy, trouble, attempt] = useTry();
   const set = (key: number, change: Partial<Row>) =>
     (rows.value = rows.value.map((r) => (r.key === key ? { ...r, ...change } : r)));
+  // A password is no part of a command: its hash is, which warren digest makes.
+  const shown: ACL[] = rows.value.map(({ scheme, id, perms, password }) => ({
+    scheme,
+    id: scheme === "digest" && password ? id + ":HASH" : id,
+    perms,
+  }));
   const save = () =>
     attempt(async () => {
       const acl: ACL[] = [];
@@ -164,6 +171,21 @@ export function EditACL({ z, close, done }: { z: Znode; close: () => void; done:
           />
         </fieldset>
       ))}
+      <AsCommands
+        of={[
+          [
+            "the command",
+            shell(
+              "setAcl",
+              "-v",
+              String(z.stat.aversion),
+              z.path,
+              shown.map((e) => `${e.scheme}:${e.id}:${e.perms}`).join(","),
+            ),
+          ],
+          ["the call of the API", call("PUT", "acl", {}, { path: z.path, acl: shown, version: z.stat.aversion })],
+        ]}
+      />
     </Dialog>
   );
 }

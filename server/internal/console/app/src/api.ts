@@ -58,6 +58,7 @@ export interface ServerState {
   uptimeMs: number | null;
   diskFree: number | null;
   draining: boolean;
+  admin: string;
 }
 export interface Servers {
   servers: ServerState[];
@@ -153,6 +154,30 @@ export interface Sessions {
   after: number;
   servers: { id: number; sessions: number | null; trouble: string }[];
 }
+/** What one session has to do with a recipe: of the members those of the session, and those that hold it. */
+export interface Part {
+  recipe: Recipe;
+  waiting: number;
+  before: number;
+}
+/** For how long a znode was the first of a line; began and ended are 0 if that is not known, or lasts. */
+export interface Term {
+  znode: string;
+  session: string;
+  text: string;
+  began: number;
+  ended: number;
+}
+export interface Terms {
+  path: string;
+  terms: Term[];
+  from: string;
+  cut: boolean;
+}
+export interface SessionDetails {
+  session: Session;
+  parts: Part[];
+}
 export interface TopEntry {
   key: string;
   requests: number;
@@ -236,6 +261,7 @@ export interface Setting {
   value: string;
   default: string;
   origin: string;
+  live: string;
 }
 export interface Quota {
   limits: { count: number; bytes: number; countHard: number; bytesHard: number };
@@ -326,10 +352,21 @@ export interface Identity {
   token: string;
   writes: boolean;
 }
+/** An order that was given, or refused. */
+export interface Given {
+  at: number;
+  order: string;
+  user: string;
+  address: string;
+  request: string;
+  refused: string;
+  tookMs: number;
+}
 export interface Steering {
   drained: { draining: boolean; clients: number; rate: number };
   log_level: { level: string; then: string; until: number };
   snapshot: { zxid: string; bytes: number; txns: number };
+  given: Given[];
 }
 
 /** A request that was not done, with what the server says about it. */

@@ -14,10 +14,12 @@ import { Sizes, Slow, Top } from "./load";
 import { Overview } from "./overview";
 import { Empty } from "./parts";
 import { Compare, TimeTravel } from "./past";
+import { Recipe } from "./recipe";
 import { Recipes } from "./recipes";
 import { page } from "./router";
 import { Search } from "./search";
 import { Servers } from "./servers";
+import { Session } from "./session";
 import { Sessions } from "./sessions";
 import { Tree } from "./tree";
 import "./prefs";
@@ -41,7 +43,9 @@ const views: Record<string, () => any> = {
   search: Search,
   live: Live,
   sessions: Sessions,
+  session: Session,
   recipes: Recipes,
+  recipe: Recipe,
   top: Top,
   slow: Slow,
   sizes: Sizes,

@@ -48,6 +48,12 @@ export function Configuration() {
       )}
       {!c.data && !c.trouble && <Skeleton rows={8} />}
       {c.data && (
+        <p class="dim">
+          A changed value takes effect at the next start, unless the table says otherwise. The content of key stores
+          is read again when the files change, and the list of servers is changed by a reconfiguration.
+        </p>
+      )}
+      {c.data && (
         <div class="card">
           {rows.length === 0 ? (
             <Empty icon={Settings} title={word ? "No setting matches" : "Nothing was set: defaults hold"} />
@@ -69,6 +75,11 @@ export function Configuration() {
                   ),
                 },
                 { name: "Default", wrap: true, cell: (s) => <code class="dim">{plain(s.default) || "–"}</code> },
+                {
+                  name: "A change needs",
+                  by: (s) => s.live,
+                  cell: (s) => (s.live ? <Tag tone="good">{s.live}</Tag> : <span class="faint">A restart</span>),
+                },
                 {
                   name: "Set in",
                   wrap: true,

@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { FileDiff, TriangleAlert } from "lucide";
 import { get, send, Trouble, type Znode } from "./api";
+import { AsCommands, call, shell } from "./commands";
 import { editable, indent, type Format } from "./data";
 import { keepDraft, readDraft } from "./drafts";
 import { DiffView, Editor } from "./editor";
@@ -32,10 +33,11 @@ export function Edit({ z, format, again, end }: { z: Znode; format: Format; agai
     addEventListener("beforeunload", ask);
     return () => removeEventListener("beforeunload", ask);
   }, [dirty]);
+  const body = () => ({ path: z.path, data: text.value, encoding, version: version.value });
   const save = () =>
     attempt(async () => {
       try {
-        await send("PUT", "znode", { path: z.path, data: text.value, encoding, version: version.value });
+        await send("PUT", "znode", body());
       } catch (e) {
         if (e instanceof Trouble && e.code === "BadVersion") {
           theirs.value = await get<Znode>("znode", { path: z.path });
@@ -123,6 +125,22 @@ export function Edit({ z, format, again, end }: { z: Znode; format: Format; agai
             </Note>
           )}
           <DiffView before={base.value} after={text.value} format={format} label="What would change" />
+          <AsCommands
+            of={[
+              [
+                "the command",
+                shell(
+                  "set",
+                  ...(encoding === "base64" ? ["-b"] : []),
+                  "-v",
+                  String(version.value),
+                  z.path,
+                  text.value,
+                ),
+              ],
+              ["the call of the API", call("PUT", "znode", {}, body())],
+            ]}
+          />
         </Dialog>
       )}
       {theirs.value && (

@@ -27,6 +27,15 @@ export const capital = (text: string) => text.slice(0, 1).toUpperCase() + text.s
 /** A number of things, such as 1 session or 3 sessions. */
 export const of = (n: number, one: string, more = one + "s") => `${count(n)} ${n === 1 ? one : more}`;
 
+/** What was found by a search, and in what. more says that it is not over. */
+export const found = (n: number, visited: number, where: string, more: boolean) =>
+  more
+    ? `${count(n)} found so far, in ${count(visited)} of the znodes that you can see ${where}`
+    : `${count(n)} found in the ${visited === 1 ? "one znode" : `${count(visited)} znodes`} that you can see ${where}`;
+
+/** How many wait, as a sentence: 1 waits, 3 wait. */
+export const waiting = (n: number) => `${count(n)} ${n === 1 ? "waits" : "wait"}`;
+
 export function bytes(n: Figure): string {
   if (!known(n)) return unknown;
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];

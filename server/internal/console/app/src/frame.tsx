@@ -22,7 +22,7 @@ import { identity, login, logout, wanted } from "./api";
 import { ensemble, ensembleName, lost, verdict } from "./facts";
 import { clearDrafts } from "./drafts";
 import { of } from "./format";
-import { pages, titleOf } from "./pages";
+import { pages, sectionOf, titleOf } from "./pages";
 import { Palette, paletteOpen } from "./palette";
 import { Button, Dialog, Dot, Field, Icon, Note, say, Toasts, useTry } from "./parts";
 import { density, narrow, theme } from "./prefs";
@@ -68,7 +68,7 @@ function Rail() {
                   class="item"
                   href={p.old ?? to(p.id)}
                   title={p.title}
-                  aria-current={page.value === p.id ? "page" : undefined}
+                  aria-current={sectionOf(page.value) === p.id ? "page" : undefined}
                 >
                   <Icon of={p.icon} />
                   <span class="label">{p.title}</span>

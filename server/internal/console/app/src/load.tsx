@@ -14,8 +14,8 @@ import {
   type TopOfAll,
   type TopEntry,
 } from "./api";
-import { ago, baseOf, bytes, count, millis, Name, plain, short, Time } from "./format";
-import { Empty, Note, Segments, Silent, Skeleton, useGet } from "./parts";
+import { ago, baseOf, bytes, clock, count, millis, Name, plain, short, Time } from "./format";
+import { Empty, Note, Segments, SessionLink, Silent, Skeleton, useGet } from "./parts";
 import { amend, param, to } from "./router";
 import { serverColumn, Table } from "./table";
 
@@ -189,7 +189,7 @@ export function Top() {
               all={t.data.sessions}
               by={of}
               at={at("sessions")}
-              link={(s) => to("sessions", { find: s })}
+              link={(s) => to("session", { label: s })}
               hidden={!t.data.everything}
             />
           </div>
@@ -300,14 +300,7 @@ export function Slow() {
                   },
                   {
                     name: "Session",
-                    cell: (o) =>
-                      o.session ? (
-                        <a href={to("sessions", { find: o.session })}>
-                          <code>{o.session}</code>
-                        </a>
-                      ) : (
-                        "–"
-                      ),
+                    cell: (o) => <SessionLink label={o.session} />,
                   },
                   { name: "Txn", cell: (o) => (o.zxid ? <code>{o.zxid}</code> : "–") },
                   { name: "Error", cell: (o) => o.error || "–" },
@@ -380,6 +373,19 @@ export function squarify(parts: { part: SizePart; size: number }[], width: numbe
   return out;
 }
 
+/** The first whole count of each path that this tab has seen: growth is counted from it. */
+const firstCounts = new Map<string, Counted>();
+
+/** By how many bytes a subtree has grown since a count; null if that did not list it and may have left it out. */
+function grown(p: SizePart, since: Counted | undefined): number | null {
+  if (!since) return null;
+  const before = since.whole.parts?.find((o) => o.path === p.path);
+  return before ? p.bytes - before.bytes : since.whole.others === 0 && !since.missed ? p.bytes : null;
+}
+
+/** A change of bytes, with its sign. */
+const change = (n: number | null) => (n === null ? "–" : n === 0 ? "0 B" : (n > 0 ? "+" : "−") + bytes(Math.abs(n)));
+
 export function Sizes() {
   const path = param("path", "/"),
     by = param("by", "bytes") as "bytes" | "znodes" | "writes";
@@ -392,6 +398,7 @@ export function Sizes() {
     const ask = async () => {
       try {
         const got = await get<Counted>("sizes", { path }, stop.signal);
+        if (got.counted > 0 && !firstCounts.has(path)) firstCounts.set(path, got);
         data.value = got;
         trouble.value = "";
         timer = window.setTimeout(ask, got.running ? 300 : 10_000);
@@ -411,6 +418,7 @@ export function Sizes() {
     write = (p: SizePart) =>
       by === "bytes" ? bytes(p.bytes) : by === "znodes" ? count(p.znodes) + " znodes" : short(p.writes) + "/s";
   const parts = d?.whole.parts ?? [];
+  const since = firstCounts.get(path);
   // What is in no part, the znode itself and its smaller children, has an area, too.
   const rest = d ? d.whole[by] - parts.reduce((n, p) => n + p[by], 0) : 0;
   const other = { path: "", znodes: rest, bytes: rest, writes: by === "writes" ? rest : 0, parts: [], others: 0 };
@@ -482,7 +490,10 @@ export function Sizes() {
                     tabIndex={-1}
                     data-size={b.part[by]}
                     href={b.part.path ? to("sizes", { path: b.part.path, by }) : undefined}
-                    title={`${plain(b.part.path) || "The rest"}\n${write(b.part)}`}
+                    title={
+                      `${plain(b.part.path) || "The rest"}\n${write(b.part)}` +
+                      (b.part.path && since ? `\n${change(grown(b.part, since))} since ${clock(since.counted)}` : "")
+                    }
                     style={
                       {
                         left: b.x + "%",
@@ -509,7 +520,7 @@ export function Sizes() {
               label="Subtrees"
               rows={parts}
               keyOf={(p) => p.path}
-              start={by === "znodes" ? 2 : by === "writes" ? 3 : 1}
+              start={by === "znodes" ? 3 : by === "writes" ? 4 : 1}
               columns={[
                 {
                   name: "Subtree",
@@ -522,10 +533,21 @@ export function Sizes() {
                   ),
                 },
                 { name: "Bytes", num: true, by: (p) => p.bytes, cell: (p) => bytes(p.bytes) },
+                {
+                  name: "Growth",
+                  num: true,
+                  by: (p) => grown(p, since) ?? -Infinity,
+                  cell: (p) => change(grown(p, since)),
+                },
                 { name: "Znodes", num: true, by: (p) => p.znodes, cell: (p) => count(p.znodes) },
                 { name: "Writes", num: true, by: (p) => p.writes, cell: (p) => short(p.writes) + "/s" },
               ]}
             />
+            {parts.length > 0 && since && (
+              <p class="small faint body">
+                Growth is what was added since {clock(since.counted)}, when this tab counted first.
+              </p>
+            )}
             {parts.length === 0 && d.counted > 0 && <Empty icon={ChartNoAxesColumn} title="No children" />}
           </div>
           {d.whole.others > 0 && <p class="small faint">{count(d.whole.others)} smaller subtrees are not listed.</p>}

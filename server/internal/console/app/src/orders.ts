@@ -3,6 +3,8 @@ export interface Order {
   id: string;
   path: string;
   title: string;
+  /** On the button in the row of a server. */
+  short: string;
   about: string;
   danger: boolean;
   does: string;
@@ -17,6 +19,8 @@ export interface Order {
   command: (values: Record<string, string>) => string[];
 }
 
+export const orderOf = (id: string) => orders.find((o) => o.id === id)!;
+
 export const orders: Order[] = [
   {
     id: "hand_over",
@@ -24,6 +28,7 @@ export const orders: Order[] = [
     command: (v) => ["lead", v.to],
     title: "Hand over the leadership",
     does: "Hand over",
+    short: "Make leader",
     danger: false,
     about: "Another server becomes the leader, without an election. Only the leader can do it.",
     fields: [{ name: "to", label: "New leader", kind: "server", usual: "", hint: "" }],
@@ -34,6 +39,7 @@ export const orders: Order[] = [
     command: (v) => ["drain", "--rate", v.rate],
     title: "Drain this server",
     does: "Drain",
+    short: "Drain",
     danger: true,
     about: "Sends the clients of this server to the others, and takes no new ones.",
     fields: [
@@ -46,6 +52,7 @@ export const orders: Order[] = [
     command: () => ["drain", "--resume"],
     title: "Resume accepting clients",
     does: "Resume",
+    short: "Resume",
     danger: false,
     about: "Ends the draining: this server takes clients again.",
     fields: [],
@@ -57,6 +64,7 @@ export const orders: Order[] = [
     command: (v) => ["shed", v.percentage],
     title: "Shed clients",
     does: "Shed",
+    short: "Shed",
     danger: true,
     about: "Ends the connections of a share of the clients. They connect again, to this server or to another one.",
     fields: [{ name: "percentage", label: "Percent of the clients", kind: "number", usual: "10", hint: "0 to 100" }],
@@ -67,6 +75,7 @@ export const orders: Order[] = [
     command: (v) => ["end-session", v.session],
     title: "End a session",
     does: "End session",
+    short: "End session",
     danger: true,
     about: "Ends a session as if its client had been silent for its timeout. Its ephemeral znodes go with it.",
     fields: [
@@ -79,6 +88,7 @@ export const orders: Order[] = [
     command: () => ["take-snapshot"],
     title: "Take snapshot",
     does: "Take snapshot",
+    short: "Snapshot",
     danger: false,
     about: "Writes a snapshot of this server's state to its disk.",
     fields: [],
@@ -89,6 +99,7 @@ export const orders: Order[] = [
     command: (v) => ["loglevel", v.level, "--for", v.seconds + "s"],
     title: "Change the log level",
     does: "Change",
+    short: "Log level",
     danger: false,
     about: "Changes the level of this server's log, for a time or until it stops.",
     fields: [

@@ -56,4 +56,11 @@ export const pages: Page[] = [
   { id: "docs", title: "Documentation", icon: BookOpen, group: "Help", old: "../docs/", words: "manual pages guide" },
 ];
 
-export const titleOf = (id: string) => pages.find((p) => p.id === id)?.title ?? "Not found";
+/** Pages that others lead to: the page of the rail to which each belongs, and its title. */
+const details: Record<string, [string, string]> = {
+  session: ["sessions", "Session"],
+  recipe: ["recipes", "Lock or recipe"],
+};
+
+export const sectionOf = (id: string) => details[id]?.[0] ?? id;
+export const titleOf = (id: string) => details[id]?.[1] ?? pages.find((p) => p.id === id)?.title ?? "Not found";

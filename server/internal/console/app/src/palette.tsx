@@ -96,7 +96,7 @@ export function Palette() {
         add(word, "Open this path", to("tree", { path: word.replace(/(.)\/+$/, "$1") }), FolderTree, "", 30);
       for (const p of paths.value) add(p, "Znode", to("tree", { path: p }), FolderTree);
       for (const s of all.value.sessions) {
-        add(`${s.address} ${s.label}`.trim(), "Session", to("sessions", { find: s.address || s.label }), Users);
+        add(`${s.address} ${s.label}`.trim(), "Session", to("session", { label: s.label }), Users);
       }
       for (const s of all.value.settings)
         add(s.name, "Setting", to("configuration", { find: s.name, all: 1 }), Settings);

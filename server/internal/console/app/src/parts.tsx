@@ -3,6 +3,7 @@ import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { get, Trouble, user, type ToldBy } from "./api";
+import { to } from "./router";
 
 type IconNode = [string, Record<string, string | number | undefined>][];
 
@@ -79,6 +80,26 @@ export function useGet<T>(
 }
 
 export type Tone = "good" | "warn" | "bad" | "info" | "";
+
+/** The states of members of recipes. */
+export const stateTones: Record<string, Tone> = {
+  holds: "good",
+  leads: "good",
+  inside: "good",
+  waits: "warn",
+  closed: "bad",
+  disabled: "bad",
+};
+
+/** A session as a link to its page. */
+export const SessionLink = ({ label }: { label: string }) =>
+  label ? (
+    <a href={to("session", { label })}>
+      <code>{label}</code>
+    </a>
+  ) : (
+    <>–</>
+  );
 
 export const Dot = ({ tone, label }: { tone: Tone; label?: string }) => (
   <span

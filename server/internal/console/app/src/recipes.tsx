@@ -3,25 +3,45 @@ import { useSignal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 import { Key, TriangleAlert } from "lucide";
 import { get, user, type Recipe, type Recipes as Page } from "./api";
-import { ago, capital, count, Name, plain } from "./format";
-import { Button, Empty, Field, Note, Skeleton, Tag, useTry, type Tone } from "./parts";
+import { capital, count, duration, found, Name, of, plain } from "./format";
+import { Button, Empty, Field, Note, Segments, SessionLink, Skeleton, stateTones, Tag, useTry } from "./parts";
 import { amend, param, to } from "./router";
+import { Table } from "./table";
 import { Waiting } from "./waiting";
 
-const tones: Record<string, Tone> = {
-  holds: "good",
-  leads: "good",
-  inside: "good",
-  waits: "warn",
-  closed: "bad",
-  disabled: "bad",
+/** The first member that has what others wait for, if one has. */
+const holderOf = (r: Recipe) => r.members.find((m) => ["holds", "leads", "inside"].includes(m.state));
+const holdersOf = (r: Recipe) => r.members.filter((m) => m.state === holderOf(r)?.state).length;
+
+/** How many wait. Who is beyond the members that were looked at waits, too. */
+function waitersOf(r: Recipe): number {
+  const seen = r.members.filter((m) => m.state === "waits").length;
+  return seen > 0 ? seen + r.total - r.members.length : 0;
+}
+
+/** For how many ms it is held, -1 if it is not, or that is not known. */
+const heldFor = (r: Recipe) => {
+  const since = holderOf(r)?.since ?? 0;
+  return since ? Date.now() - since : -1;
 };
+
+const spans: [string, string][] = [
+  ["", "Any time"],
+  ["60000", "1 minute or longer"],
+  ["600000", "10 minutes or longer"],
+  ["3600000", "1 hour or longer"],
+  ["86400000", "1 day or longer"],
+];
 
 export function Recipes() {
   const under = useSignal(param("under", "/")),
     all = useSignal<Recipe[] | null>(null),
     after = useSignal(""),
     visited = useSignal(0);
+  const kind = param("kind"),
+    find = param("find"),
+    held = param("held"),
+    waits = param("waits");
   const [busy, trouble, attempt] = useTry();
   const load = (on: boolean) =>
     attempt(async () => {
@@ -35,6 +55,18 @@ export function Recipes() {
       after.value = p.after;
     });
   useLayoutEffect(() => void load(false), [user.value]);
+  const filter = (change: Record<string, string>) =>
+    amend("recipes", { under: param("under"), kind, find, held, waits, ...change });
+  const kinds = new Map<string, number>();
+  for (const r of all.value ?? []) kinds.set(r.kind, (kinds.get(r.kind) ?? 0) + 1);
+  const word = find.trim().toLowerCase();
+  const rows = (all.value ?? []).filter(
+    (r) =>
+      (!kind || r.kind === kind) &&
+      (!held || heldFor(r) >= Number(held)) &&
+      (!waits || waitersOf(r) > 0) &&
+      (!word || [r.path, ...r.members.flatMap((m) => [m.session, m.text])].join("\n").toLowerCase().includes(word)),
+  );
   return (
     <div class="page" id="recipes">
       <header>
@@ -45,7 +77,7 @@ export function Recipes() {
         style={{ alignItems: "end" }}
         onSubmit={(e) => {
           e.preventDefault();
-          amend("recipes", { under: under.value });
+          filter({ under: under.value });
           void load(false);
         }}
       >
@@ -74,7 +106,7 @@ export function Recipes() {
       {!all.value && !trouble && <Skeleton rows={6} />}
       {all.value && (
         <p class="dim">
-          {count(all.value.length)} found among {count(visited.value)} znodes{after.value ? " so far" : ""}.
+          {found(all.value.length, visited.value, "at and below " + plain(under.value || "/"), !!after.value)}.
         </p>
       )}
       {all.value?.length === 0 && !after.value && (
@@ -84,12 +116,51 @@ export function Recipes() {
           </Empty>
         </div>
       )}
-      {all.value && all.value.length > 0 && <Waiting recipes={all.value} whole={!after.value} />}
-      <div class="cards">
-        {all.value?.map((r) => (
-          <One key={r.path + r.kind} r={r} />
-        ))}
-      </div>
+      {all.value && all.value.length > 0 && (
+        <>
+          <Waiting recipes={all.value} whole={!after.value} />
+          <div class="row wrap" style={{ alignItems: "end" }} role="group" aria-label="Filter">
+            <Select
+              label="Kind"
+              value={kind}
+              of={[["", "All kinds"], ...[...kinds].map(([k, n]): [string, string] => [k, `${capital(k)} (${n})`])]}
+              pick={(kind) => filter({ kind })}
+            />
+            <Select label="Held for" value={held} of={spans} pick={(held) => filter({ held })} />
+            <div style={{ width: "240px" }}>
+              <Field label="Session, payload or path">
+                {(id) => (
+                  <input
+                    id={id}
+                    class="input"
+                    type="search"
+                    spellcheck={false}
+                    value={find}
+                    onInput={(e) => filter({ find: e.currentTarget.value })}
+                  />
+                )}
+              </Field>
+            </div>
+            <Segments
+              label="Which"
+              value={waits ? "waits" : "all"}
+              of={[
+                ["all", "All"],
+                ["waits", "With waiters"],
+              ]}
+              pick={(v) => filter({ waits: v === "waits" ? "1" : "" })}
+            />
+            {rows.length < all.value.length && (
+              <span class="small faint" role="status">
+                {count(rows.length)} of {of(all.value.length, "recipe")} match
+              </span>
+            )}
+          </div>
+          <div class="card">
+            {rows.length === 0 ? <Empty icon={Key} title="None matches" /> : <All rows={rows} />}
+          </div>
+        </>
+      )}
       {after.value && (
         <div>
           <Button onClick={() => load(true)} disabled={busy}>
@@ -101,52 +172,78 @@ export function Recipes() {
   );
 }
 
-function One({ r }: { r: Recipe }) {
+function Select({
+  label,
+  value,
+  of: all,
+  pick,
+}: {
+  label: string;
+  value: string;
+  of: [string, string][];
+  pick: (v: string) => void;
+}) {
   return (
-    <section class="card" aria-label={plain(r.path)}>
-      <header>
-        <h2 class="cut as-h3">
-          <a href={to("tree", { path: r.path })}>
-            <Name of={r.path} />
-          </a>
-        </h2>
-        <Tag tone="info">{r.sure ? capital(r.kind) : "Perhaps " + r.kind}</Tag>
-      </header>
-      <div class="small faint" style={{ padding: "8px 16px" }}>
-        {r.layout}
-        {r.note && ". " + r.note}
-      </div>
-      {r.members.length === 0 ? (
-        <p class="dim" style={{ padding: "8px 16px 16px" }}>
-          No members
-        </p>
-      ) : (
-        <ol class="holders">
-          {r.members.slice(0, 12).map((m) => (
-            <li key={m.path}>
-              <span>
-                <Tag tone={tones[m.state] ?? ""}>{m.state}</Tag>
-              </span>
-              <span class="cut" title={plain(m.text || m.path)}>
-                {m.session ? (
-                  <a href={to("sessions", { find: m.session })}>
-                    <code>{m.session}</code>
-                  </a>
-                ) : (
-                  <a href={to("tree", { path: m.path })}>
-                    <Name of={m.path.slice(r.path.length + 1) || m.path} />
-                  </a>
-                )}
-                {m.text && <span class="faint"> {plain(m.text)}</span>}
-              </span>
-              <span class="small faint nowrap">{m.since ? ago(m.since) : ""}</span>
-            </li>
+    <Field label={label}>
+      {(id) => (
+        <select id={id} class="input" value={value} onChange={(e) => pick(e.currentTarget.value)}>
+          {all.map(([v, text]) => (
+            <option key={v} value={v}>
+              {text}
+            </option>
           ))}
-          {r.total > Math.min(12, r.members.length) && (
-            <li class="faint">and {count(r.total - Math.min(12, r.members.length))} more</li>
-          )}
-        </ol>
+        </select>
       )}
-    </section>
+    </Field>
+  );
+}
+
+function All({ rows }: { rows: Recipe[] }) {
+  return (
+    <Table
+      label="Locks and recipes"
+      rows={rows}
+      keyOf={(r) => r.path + r.kind}
+      columns={[
+        {
+          name: "Path",
+          wrap: true,
+          by: (r) => r.path,
+          cell: (r) => (
+            <a href={to("recipe", { path: r.path })}>
+              <Name of={r.path} />
+            </a>
+          ),
+        },
+        { name: "Kind", by: (r) => r.kind, cell: (r) => (r.sure ? capital(r.kind) : "Perhaps " + r.kind) },
+        { name: "First", by: (r) => holderOf(r)?.text ?? "", cell: (r) => <First r={r} /> },
+        {
+          name: "For",
+          num: true,
+          by: heldFor,
+          cell: (r) => (heldFor(r) < 0 ? "–" : duration(heldFor(r))),
+        },
+        { name: "Waiting", num: true, by: waitersOf, cell: (r) => count(waitersOf(r)) },
+        { name: "Members", num: true, by: (r) => r.total, cell: (r) => count(r.total) },
+      ]}
+    />
+  );
+}
+
+function First({ r }: { r: Recipe }) {
+  const m = holderOf(r) ?? r.members[0],
+    holders = holdersOf(r);
+  if (!m) return <>–</>;
+  return (
+    <span class="row">
+      <Tag tone={stateTones[m.state] ?? ""}>{m.state}</Tag>
+      {m.session && <SessionLink label={m.session} />}
+      {m.text && (
+        <span class="cut faint" style={{ maxWidth: "240px" }} title={plain(m.text)}>
+          {plain(m.text)}
+        </span>
+      )}
+      {holders > 1 && <span class="faint">and {count(holders - 1)} more</span>}
+    </span>
   );
 }

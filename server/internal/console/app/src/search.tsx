@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 import { Search as SearchIcon, TriangleAlert } from "lucide";
 import { get, type Found } from "./api";
-import { count, Name } from "./format";
+import { found, Name, plain } from "./format";
 import { Button, Empty, Field, Note, Skeleton, useTry } from "./parts";
 import { amend, param, to } from "./router";
 
@@ -88,8 +88,8 @@ export function Search() {
       {busy && paths.value.length === 0 && <Skeleton rows={5} />}
       {done.value && (
         <p class="dim" role="status" id="found">
-          {count(paths.value.length)} found among {count(visited.value)} znodes
-          {after.value ? " so far" : ""}.{missed.value && " The tree has changed meanwhile: some may be missing."}
+          {found(paths.value.length, visited.value, "below " + plain(under.value || "/"), !!after.value)}.
+          {missed.value && " The tree has changed meanwhile: some may be missing."}
         </p>
       )}
       {done.value && paths.value.length === 0 && !after.value && !busy && (

@@ -1,13 +1,10 @@
 // The sessions of the ensemble, with the clients that have them and the servers to which these are connected.
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
-import { LockKeyhole, TriangleAlert, Unplug, Users } from "lucide";
+import { LockKeyhole, TriangleAlert, Users } from "lucide";
 import { get, user, type Session, type Sessions as Page } from "./api";
-import { mayWrite } from "./znode";
-import { count, millis, Name, of, Time } from "./format";
-import { OrderDialog } from "./servers";
-import { orders } from "./orders";
-import { Button, Dialog, Empty, Note, Skeleton, Tag, useTry } from "./parts";
+import { count, millis, of, Time } from "./format";
+import { Button, Empty, Note, SessionLink, Skeleton, Tag, useTry } from "./parts";
 import { Table } from "./table";
 import { amend, param, to } from "./router";
 
@@ -33,9 +30,7 @@ const operations: Record<string, string> = {
 export function Sessions() {
   const all = useSignal<Session[] | null>(null),
     page = useSignal<Page | null>(null);
-  const find = useSignal(param("find")),
-    chosen = useSignal<Session | null>(null),
-    ending = useSignal<string | null>(null);
+  const find = useSignal(param("find"));
   const [busy, trouble, attempt] = useTry();
   const load = (on: boolean) =>
     attempt(async () => {
@@ -108,7 +103,7 @@ export function Sessions() {
                     by: (s) => s.address,
                     cell: (s) => (
                       <span class="row">
-                        <button type="button" class="btn quiet s" onClick={() => (chosen.value = s)}>
+                        <a href={to("session", { label: s.label })}>
                           {s.address ? (
                             <code>{s.address}</code>
                           ) : s.state === "unknown" ? (
@@ -116,13 +111,13 @@ export function Sessions() {
                           ) : (
                             "Not connected"
                           )}
-                        </button>
+                        </a>
                         {s.secure && <Tag icon={LockKeyhole}>TLS</Tag>}
                         {s.state === "disconnected" && <Tag tone="warn">expires</Tag>}
                       </span>
                     ),
                   },
-                  { name: "Session", cell: (s) => <code>{s.label}</code> },
+                  { name: "Session", cell: (s) => <SessionLink label={s.label} /> },
                   ...(page.value!.servers.length > 1 ? [{ name: "Server", by: serverOf, cell: serverOf }] : []),
                   {
                     name: "Connected",
@@ -151,26 +146,6 @@ export function Sessions() {
           )}
         </>
       )}
-      {chosen.value && (
-        <Details
-          s={chosen.value}
-          close={() => (chosen.value = null)}
-          end={() => {
-            ending.value = chosen.value!.label;
-            chosen.value = null;
-          }}
-        />
-      )}
-      {ending.value && (
-        <OrderDialog
-          order={orders.find((o) => o.id === "end_session")!}
-          preset={{ session: ending.value }}
-          close={() => {
-            ending.value = null;
-            void load(false);
-          }}
-        />
-      )}
     </div>
   );
 }
@@ -180,83 +155,7 @@ const serverOf = (s: Session) =>
   s.server !== null ? String(s.server) : s.state === "disconnected" ? "None" : "Not known";
 
 /** A figure in a table; a dash if no server has told it. */
-const told = (n: number | null, written: (n: number) => string = count) => (n === null ? "–" : written(n));
+export const told = (n: number | null, written: (n: number) => string = count) => (n === null ? "–" : written(n));
 
 /** A latency in whole milliseconds. */
-const wholeMs = (ms: number) => (ms < 1 ? "< 1 ms" : millis(ms));
-
-const states = {
-  connected: "Connected",
-  disconnected: "The client is connected to no server. The session ends with its timeout unless it comes back.",
-  unknown: "Not known: not every server has answered.",
-};
-
-function Details({ s, close, end }: { s: Session; close: () => void; end: () => void }) {
-  return (
-    <Dialog
-      title={s.address ? "Client " + s.address : "Session " + s.label}
-      close={close}
-      end={
-        <>
-          {mayWrite() && user.value && (
-            <Button danger icon={Unplug} onClick={end}>
-              End session…
-            </Button>
-          )}
-          <Button onClick={close}>Close</Button>
-        </>
-      }
-    >
-      <dl class="kv">
-        <dt>Session</dt>
-        <dd>
-          <code>{s.label}</code>
-        </dd>
-        <dt>Client</dt>
-        <dd>
-          {states[s.state]}
-          {s.connected !== null && (
-            <>
-              {s.server !== null && s.server >= 0 && ` to server ${s.server}`} since <Time at={s.connected} />
-            </>
-          )}
-        </dd>
-        <dt>Timeout</dt>
-        <dd>{millis(s.timeoutMs)}</dd>
-        {s.state === "connected" && (
-          <>
-            <dt>Packets</dt>
-            <dd>
-              {count(s.received)} received, {count(s.sent)} sent
-            </dd>
-            <dt>Latency</dt>
-            <dd>
-              {told(s.meanMs, wholeMs)} mean, {told(s.maxMs, wholeMs)} max
-            </dd>
-            <dt>Watches</dt>
-            <dd>{count(s.watches)} paths</dd>
-          </>
-        )}
-        <dt>Ephemeral znodes</dt>
-        <dd>
-          {s.ephemerals === 0 ? (
-            "None"
-          ) : (
-            <ul>
-              {s.paths.map((p) => (
-                <li key={p}>
-                  <a href={to("tree", { path: p })}>
-                    <Name of={p} />
-                  </a>
-                </li>
-              ))}
-              {s.ephemerals > s.paths.length && (
-                <li class="faint">{count(s.ephemerals - s.paths.length)} that are not shown</li>
-              )}
-            </ul>
-          )}
-        </dd>
-      </dl>
-    </Dialog>
-  );
-}
+export const wholeMs = (ms: number) => (ms < 1 ? "< 1 ms" : millis(ms));

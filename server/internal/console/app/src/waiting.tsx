@@ -1,7 +1,7 @@
 // The picture of who waits for whom.
 import { Key, TriangleAlert, User } from "lucide";
 import type { Recipe } from "./api";
-import { baseOf, count, Name, of, plain } from "./format";
+import { baseOf, count, Name, of, plain, waiting } from "./format";
 import { Empty, Icon, Note } from "./parts";
 import { to } from "./router";
 import { draw, waitsOf, type Drawing, type Drawn } from "./waits";
@@ -109,12 +109,12 @@ export function Waiting({ recipes, whole }: { recipes: Recipe[]; whole: boolean 
                   const path = n.id.slice("lock ".length),
                     l = waits.locks.find((l) => l.path === path)!;
                   return (
-                    <a key={n.id} class="lock" style={place} href={to("tree", { path })} title={plain(path)}>
+                    <a key={n.id} class="lock" style={place} href={to("recipe", { path })} title={plain(path)}>
                       <Icon of={Key} />
                       <span class="cut">
                         <Name of={baseOf(path)} />
                         <small>
-                          {count(l.waiters.length)} {l.waiters.length === 1 ? "waits" : "wait"}
+                          {waiting(l.waiters.length)}
                           {n.more > 0 && `, ${count(n.more)} not drawn`}
                         </small>
                       </span>
@@ -128,7 +128,7 @@ export function Waiting({ recipes, whole }: { recipes: Recipe[]; whole: boolean 
                     key={n.id}
                     class={waits.cycle.has(n.id) ? "in-cycle" : ""}
                     style={place}
-                    href={known ? to("sessions", { find: n.id }) : to("tree", { path: n.id })}
+                    href={known ? to("session", { label: n.id }) : to("tree", { path: n.id })}
                     title={plain(`${n.id} ${names.get(n.id) ?? ""}`)}
                   >
                     <Icon of={User} />

@@ -2,7 +2,7 @@
 import { Eye, TriangleAlert } from "lucide";
 import type { Watchers } from "./api";
 import { Name, of } from "./format";
-import { Empty, Note, Silent, Skeleton, useGet } from "./parts";
+import { Empty, Note, SessionLink, Silent, Skeleton, useGet } from "./parts";
 import { to } from "./router";
 import { serverColumn, Table } from "./table";
 
@@ -44,7 +44,7 @@ export function WatchersTab({ path }: { path: string }) {
                 </a>
               ),
             },
-            { name: "Session", cell: (r) => <code>{r.session}</code> },
+            { name: "Session", cell: (r) => <SessionLink label={r.session} /> },
             ...(w.data.servers.length > 1 ? [serverColumn<Watchers["watchers"][0]>()] : []),
             {
               name: "Hears of",

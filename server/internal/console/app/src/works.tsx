@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { Eye, TriangleAlert } from "lucide";
 import { send, type Quota } from "./api";
+import { AsCommands, call, shell } from "./commands";
 import { bytes, Name, of, parentOf, plain } from "./format";
 import { Button, Dialog, Field, Note, say, useGet, useTry } from "./parts";
 import { go } from "./router";
@@ -39,6 +40,27 @@ const does: Record<Kind, string> = {
 /** A number of a limit; nothing stands for none. */
 const limit = (text: string) => (text.trim() === "" ? -1 : Number(text));
 
+/** The same with warren shell, which has no command of its own for some of them. */
+function commandOf(kind: Kind, path: string, to: string, file: string, limits: Record<string, string> | null) {
+  const copied = [shell("export", path, "subtree.json"), shell("import", "subtree.json", to)];
+  const flags = { count: "-n", countHard: "-N", bytes: "-b", bytesHard: "-B" };
+  switch (kind) {
+    case "delete":
+      return shell("deleteall", path);
+    case "copy":
+      return copied.join(" && ");
+    case "move":
+      return [...copied, shell("deleteall", path)].join(" && ");
+    case "import":
+      return shell("import", file || "FILE", to);
+  }
+  const set = Object.entries(flags).flatMap(([name, flag]) => {
+    const text = limits?.[name]?.trim();
+    return text ? [shell("setquota", flag, text, path)] : [];
+  });
+  return set.length ? set.join(" && ") : shell("delquota", path);
+}
+
 export function WorkDialog({ kind, path, close }: { kind: Kind; path: string; close: () => void }) {
   const to = useSignal(kind === "copy" ? path + "-copy" : path),
     doc = useSignal<unknown>(null),
@@ -68,6 +90,7 @@ export function WorkDialog({ kind, path, close }: { kind: Kind; path: string; cl
           : null,
     };
   };
+  const documentWord = kind === "import" ? { document: "DOCUMENT" } : {};
   const submit = () =>
     attempt(async () => {
       if (!plan.value) {
@@ -230,6 +253,15 @@ export function WorkDialog({ kind, path, close }: { kind: Kind; path: string; cl
           </ul>
         </div>
       )}
+      <AsCommands
+        of={[
+          ["the command", commandOf(kind, path, to.value, name.value, limits.value)],
+          [
+            "the call of the API",
+            call("POST", p ? "work" : "work/plan", {}, { ...body(), ...documentWord, seal: p?.seal ?? "" }),
+          ],
+        ]}
+      />
     </Dialog>
   );
 }

@@ -36,6 +36,7 @@ import {
   Note,
   say,
   Segments,
+  SessionLink,
   Skeleton,
   Tag,
   useGet,
@@ -148,7 +149,7 @@ export function ZnodeView({ path }: { path: string }) {
               Modified <TimeWithUTC at={s.modified} />
             </span>
             {s.owner && (
-              <a href={to("sessions", { find: s.owner })}>
+              <a href={to("session", { label: s.owner })}>
                 <Tag tone="warn">Ephemeral</Tag>
               </a>
             )}
@@ -381,15 +382,7 @@ function StatTab({ z }: { z: Znode }) {
           <dt>Children</dt>
           <dd>{count(s.numChildren)}</dd>
           <dt>Ephemeral owner</dt>
-          <dd>
-            {s.owner ? (
-              <a href={to("sessions", { find: s.owner })}>
-                <code>{s.owner}</code>
-              </a>
-            ) : (
-              "None"
-            )}
-          </dd>
+          <dd>{s.owner ? <SessionLink label={s.owner} /> : "None"}</dd>
         </dl>
       </div>
     </div>

@@ -1,0 +1,53 @@
+package orders
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Given is an order that was given, or refused.
+type Given struct {
+	At      int64  `json:"at" doc:"ms since 1970"`
+	Order   string `json:"order" doc:"its kind"`
+	User    string `json:"user" doc:"who gave it; empty if that is not known"`
+	Address string `json:"address" doc:"from where"`
+	Request string `json:"request" doc:"what was wanted, as JSON"`
+	Refused string `json:"refused" doc:"why it was refused; empty if it was carried out"`
+	TookMs  int64  `json:"tookMs" doc:"how long it took"`
+}
+
+// givenMax is how many orders are remembered, and requestMax how many bytes of what each wanted.
+const givenMax, requestMax = 50, 512
+
+// given are the newest orders, the oldest first.
+type given struct {
+	mu  sync.Mutex
+	all []Given
+}
+
+// note remembers an order.
+func (g *given) note(k *Kind, o Order, by Operator, began time.Time, took time.Duration, err error) {
+	one := Given{At: began.UnixMilli(), Order: k.Name, User: by.User, Address: by.Addr, TookMs: took.Milliseconds()}
+	if text, err := json.Marshal(o); err == nil && len(text) <= requestMax {
+		one.Request = string(text)
+	}
+	if err != nil {
+		one.Refused = err.Error()
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.all = append(g.all, one); len(g.all) > givenMax {
+		g.all = slices.Delete(g.all, 0, 1)
+	}
+}
+
+// newest returns the orders, the newest first.
+func (g *given) newest() []Given {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all := append([]Given{}, g.all...)
+	slices.Reverse(all)
+	return all
+}
