@@ -100,11 +100,16 @@ func (l *losses) creates(t *testing.T, conn *wire.Conn, path string, stop <-chan
 		require.Equal(t, fmt.Sprintf("%s/%010d", path, done), made)
 		flying = flying[1:]
 		l.answered.Add(1)
-		for took := int64(time.Since(last)); ; {
-			if was := l.silence.Load(); took <= was || l.silence.CompareAndSwap(was, took) {
-				break
-			}
-		}
+		l.silent(time.Since(last))
 		last = time.Now()
+	}
+}
+
+// silent notes a time without an answer.
+func (l *losses) silent(took time.Duration) {
+	for {
+		if was := l.silence.Load(); int64(took) <= was || l.silence.CompareAndSwap(was, int64(took)) {
+			return
+		}
 	}
 }

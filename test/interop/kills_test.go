@@ -5,17 +5,15 @@ package interop
 import (
 	"flag"
 	"fmt"
-	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/page"
 )
 
 var (
@@ -58,13 +56,7 @@ func TestKilledLeaders(t *testing.T) {
 			}
 		}
 	}
-	if *killsRecord != "" && !t.Failed() {
-		page, err := os.ReadFile(*killsRecord)
-		require.NoError(t, err)
-		old := regexp.MustCompile(`(?m)^\| client, .*\n(\|.*\n)+`)
-		require.Len(t, old.FindAll(page, -1), 1, "%s has not one such table", *killsRecord)
-		require.NoError(t, os.WriteFile(*killsRecord, old.ReplaceAllLiteral(page, []byte(table)), 0o644))
-	}
+	page.ReplaceTable(t, *killsRecord, table)
 }
 
 // killRow says of which clients a row is.
