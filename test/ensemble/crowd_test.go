@@ -32,7 +32,8 @@ func TestLeaderWithoutClientsIsKilled(t *testing.T) {
 // crowdAtKills does so on an ensemble of one kind, and returns what the sessions feel.
 func crowdAtKills(t *testing.T, kind cluster.Kind) *losses {
 	t.Helper()
-	c := newSceneOf(t, map[string]string{"leaderServes": "no"}, of(kind, 3)...)
+	// The usual ticks: a server keeps no connection beyond its lease, which is two ticks long.
+	c := newSceneOf(t, map[string]string{"leaderServes": "no", "tickTime": "2000"}, of(kind, 3)...)
 	for _, node := range c.nodes {
 		node.Launch()
 	}
