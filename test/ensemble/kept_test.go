@@ -31,8 +31,10 @@ type losses struct {
 
 func (l *losses) String() string {
 	return fmt.Sprintf("%d connections ended, %d requests of unknown outcome, %d answered, the longest silence %v",
-		l.ended.Load(), l.unknown.Load(), l.answered.Load(), time.Duration(l.silence.Load()).Round(time.Millisecond))
+		l.ended.Load(), l.unknown.Load(), l.answered.Load(), l.longest().Round(time.Millisecond))
 }
+
+func (l *losses) longest() time.Duration { return time.Duration(l.silence.Load()) }
 
 // keptAtKills kills the leader again and again. Each other server has some clients, with sequential creates in flight
 // all the time. It fails if an acknowledged create is missing, or one was done twice though each was answered.
