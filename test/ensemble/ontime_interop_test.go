@@ -77,6 +77,7 @@ type deaths struct {
 
 // death is that of one client.
 type death struct {
+	server     int
 	opened, at time.Time
 	seen       bool // its ephemeral was seen: one that was not may be too new for the server that is asked
 }
@@ -113,6 +114,7 @@ func (d *deaths) run(n int) {
 		}
 		dying.Wait()
 		if died < n || d.left() > 0 && d.c.nodes[0].Kind() == cluster.Warren {
+			d.c.logf("leader %d is killed", leader.ID())
 			leader.Kill()
 			leader.Launch()
 			d.kills++
@@ -123,7 +125,7 @@ func (d *deaths) run(n int) {
 // die connects to a server, makes an ephemeral and goes.
 func (d *deaths) die(name string, node *cluster.Node) {
 	for attempt := 0; ; attempt++ {
-		one := death{opened: time.Now()}
+		one := death{server: node.ID(), opened: time.Now()}
 		conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: int32(deadTimeout.Milliseconds())})
 		if err == nil {
 			unique := fmt.Sprintf("%s-%d", name, attempt)
@@ -165,7 +167,12 @@ func (d *deaths) look(observer *warren.Client) {
 			d.open[name] = one
 		case one.seen:
 			require.GreaterOrEqual(d.t, now.Sub(one.opened), deadTimeout, "a session ends early")
-			d.late = append(d.late, now.Sub(one.at)-deadTimeout)
+			late := now.Sub(one.at) - deadTimeout
+			if late > time.Second {
+				d.c.logf("the session of a client of server %d that died at %v ended %v late", one.server,
+					one.at.Sub(d.c.began).Round(time.Millisecond), late.Round(time.Millisecond))
+			}
+			d.late = append(d.late, late)
 			delete(d.open, name)
 		}
 	}
