@@ -17,7 +17,8 @@ import (
 )
 
 var (
-	killsFlag    = flag.Int("interop.leaders", 3, "kills of TestKilledLeaders; ZooKeeper's leader is killed a tenth of it")
+	killsFlag = flag.Int("interop.leaders", 3,
+		"kills of TestKilledLeaders; ZooKeeper's leader is killed a tenth as often")
 	killsRecord  = flag.String("interop.record", "", "page whose table TestKilledLeaders replaces")
 	killsSilence = flag.Duration("interop.silence", 0,
 		"99th percentile that TestKilledLeaders allows of the longest silence at the other servers; 0 is any")
@@ -122,8 +123,8 @@ func killLeaders(t *testing.T, kind cluster.Kind, kills int) *killed {
 				k.rows[row].add(v.minus(was.seen))
 				k.rows[row].silences = append(k.rows[row].silences, v.silence)
 				if d := v.minus(was.seen); kind == cluster.Warren && !row.killed && d.ends+d.lost+d.wrong > 0 {
-					t.Logf("%v, kill %d of server %d: session %d of %s at port %d has seen %+v", began, n, leader.ID(), i,
-						client, was.port, d)
+					t.Logf("%v, kill %d of server %d: session %d of %s at port %d has seen %+v", began, n, leader.ID(),
+						i, client, was.port, d)
 				}
 			}
 		}
@@ -159,15 +160,15 @@ func (r *killFelt) add(s seen) { r.seen = r.plus(s) }
 // killTable has a row for each kind of client, at the server that was killed and at the others.
 func killTable(warren, zookeeper *killed) string {
 	var b strings.Builder
-	b.WriteString("| client, connected to | ")
+	b.WriteString("| client, connected to |")
 	for _, side := range []struct {
 		name string
 		*killed
-	}{{"Warren", warren}, {"ZooKeeper", zookeeper}} {
-		fmt.Fprintf(&b, "%s, %d kills: connections that ended | unknown outcomes | errors | longest silence, p50 and p99 |",
-			side.name, side.kills)
+	}{{"Warren", warren}, {"ZooKeeper 3.8", zookeeper}} {
+		fmt.Fprintf(&b, " %s, %d kills: connections that ended | unknown outcomes, errors |"+
+			" longest silence, p50 and p99 |", side.name, side.kills)
 	}
-	b.WriteString("\n|" + strings.Repeat(" --- |", 9) + "\n")
+	b.WriteString("\n|" + strings.Repeat(" --- |", 7) + "\n")
 	for _, at := range []struct {
 		killed bool
 		name   string
@@ -176,7 +177,7 @@ func killTable(warren, zookeeper *killed) string {
 			fmt.Fprintf(&b, "| %s, %s |", client, at.name)
 			for _, k := range []*killed{warren, zookeeper} {
 				r := k.rows[killRow{client, at.killed}]
-				fmt.Fprintf(&b, " %d of %d | %d | %d | %d, %d ms |", r.ends, len(r.silences), r.lost, r.wrong,
+				fmt.Fprintf(&b, " %d of %d | %d, %d | %d, %d ms |", r.ends, len(r.silences), r.lost, r.wrong,
 					r.silence(50).Milliseconds(), r.silence(99).Milliseconds())
 			}
 			b.WriteString("\n")

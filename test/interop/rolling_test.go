@@ -87,7 +87,8 @@ func startWriters(t *testing.T, nodes []*cluster.Node, l load, kinds ...string) 
 	ctx := t.Context()
 	classes, binary := t.TempDir(), filepath.Join(t.TempDir(), "rolling")
 	java := func(source, class string) writers {
-		compile(t, "javac", "-nowarn", "-cp", curatorClassPath(classes), "-d", classes, filepath.Join("testdata", source))
+		compile(t, "javac", "-nowarn", "-cp", curatorClassPath(classes), "-d", classes,
+			filepath.Join("testdata", source))
 		// The folder of the node has a logging configuration.
 		return startProgram(t, exec.CommandContext(ctx, "java", append([]string{"-Xmx256m", "-XX:+UseSerialGC", "-cp",
 			curatorClassPath(classes) + ":" + nodes[0].Dir() + ":/usr/share/java/slf4j-nop.jar", class},
@@ -379,13 +380,13 @@ func portOf(addr string) int {
 // openGozk makes the session one of go-zookeeper.
 func (s *session) openGozk(t *testing.T, addrs []string) {
 	t.Helper()
-	var closed, had atomic.Bool
+	var closed, had atomic.Bool // had: it has a connection, whose end it tells at each attempt
 	conn, _, err := zk.Connect(addrs, 30*time.Second, zk.WithLogger(quiet{}),
 		zk.WithEventCallback(func(e zk.Event) {
 			switch {
 			case e.State == zk.StateHasSession:
 				had.Store(true)
-			case e.State == zk.StateDisconnected && had.Load() && !closed.Load():
+			case e.State == zk.StateDisconnected && had.Swap(false) && !closed.Load():
 				s.note(func(v *view) { v.ends++ })
 			}
 		}))
