@@ -8,6 +8,7 @@ HANG    ?= 30m
 BENCH   ?= .
 SEEDS   ?= 1000
 STEPS   ?= 10000
+KILLS   ?= 200
 FIRST   ?= 0
 SIMS    ?= ^TestSim(Lists|Reconfig|Disks|DisksReconfig|Forged|ObserverMasters|ObserverMastersReconfig)?$$
 LINUX   := linux/amd64 linux/arm64
@@ -22,7 +23,7 @@ ldflags := -s -w -X $(build).version=$(VERSION) -X $(build).commit=$(COMMIT) -X 
 archives := $(GO) run ./test/archives -go '$(GO)' -version '$(VERSION)' -date '$(DATE)' -ldflags '$(ldflags)'
 
 .PHONY: help build run test race check sim sim-cover defects fuzz cluster interop bench profile generate verify-generate pictures site
-.PHONY: systems test-server
+.PHONY: kills systems test-server
 .PHONY: completion man helm s3 console-app console-test release dist dist-test push modules tidy lint fmt cover clean
 
 help: ## this list
@@ -79,6 +80,13 @@ interop: ## beside Apache ZooKeeper and its clients, and 100 crashes; needs the 
 	$(GO) test -tags 'invariants interop' -count=1 -timeout 60m -v ./test/ensemble/... -ensemble.rounds=30
 	$(GO) test -tags 'invariants interop' -count=1 -v ./test/docs -run 'TestPagesRun/docs/tutorial'
 	$(GO) test -tags invariants -count=1 -timeout 30m -v ./test/cluster/... -cluster.rounds=100
+
+kills: ## what clients of each kind see of KILLS killed leaders, beside ZooKeeper; RECORD=yes writes docs/BENCHMARKS.md
+	$(GO) test -tags interop -count=1 -timeout 4h -v ./test/interop -run '^TestKilledLeaders$$' \
+		-interop.leaders=$(KILLS) -interop.silence=300ms $(if $(RECORD),-interop.record=$(CURDIR)/docs/BENCHMARKS.md)
+	$(GO) test -tags interop -count=1 -timeout 4h -v ./test/ensemble -ensemble.prompt \
+		-run '^TestLeaderWithoutClientsBeside$$|^TestDeadClientsBeside$$' -ensemble.crowd=10000 -ensemble.crowdkills=3 \
+		-ensemble.dead=1000 $(if $(RECORD),-ensemble.record=$(CURDIR)/docs/BENCHMARKS.md)
 
 systems: ## Kafka and other systems on ensembles whose leaders are killed, on Warren and ZooKeeper; S=kafka for one
 	nice -n 10 $(GO) test -tags systems -count=1 -timeout 12h -v ./test/systems -run '^TestSystems$$/^$(or $(S),.*)$$' \

@@ -52,7 +52,7 @@ func TestFailover(t *testing.T) {
 			}
 		})
 	}
-	fmt.Print(markdown(tables))
+	fmt.Print(markdown("3 servers", tables))
 }
 
 // figures are the results of one kind of server.
@@ -88,8 +88,8 @@ func shortly(d time.Duration) string {
 	return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 1, 64) + " ms"
 }
 
-// markdown is a table with a column for each kind of server.
-func markdown(tables []*figures) string {
+// markdown is a table with a column for each kind of server. what is the head of the first column.
+func markdown(what string, tables []*figures) string {
 	var names []string
 	values := map[string]string{}
 	for _, f := range tables {
@@ -101,7 +101,7 @@ func markdown(tables []*figures) string {
 		}
 	}
 	var b strings.Builder
-	b.WriteString("| 3 servers |")
+	b.WriteString("| " + what + " |")
 	for _, f := range tables {
 		b.WriteString(" " + f.head + " |")
 	}

@@ -31,8 +31,10 @@ type losses struct {
 
 func (l *losses) String() string {
 	return fmt.Sprintf("%d connections ended, %d requests of unknown outcome, %d answered, the longest silence %v",
-		l.ended.Load(), l.unknown.Load(), l.answered.Load(), time.Duration(l.silence.Load()).Round(time.Millisecond))
+		l.ended.Load(), l.unknown.Load(), l.answered.Load(), l.longest().Round(time.Millisecond))
 }
+
+func (l *losses) longest() time.Duration { return time.Duration(l.silence.Load()) }
 
 // keptAtKills kills the leader again and again. Each other server has some clients, with sequential creates in flight
 // all the time. It fails if an acknowledged create is missing, or one was done twice though each was answered.
@@ -100,11 +102,16 @@ func (l *losses) creates(t *testing.T, conn *wire.Conn, path string, stop <-chan
 		require.Equal(t, fmt.Sprintf("%s/%010d", path, done), made)
 		flying = flying[1:]
 		l.answered.Add(1)
-		for took := int64(time.Since(last)); ; {
-			if was := l.silence.Load(); took <= was || l.silence.CompareAndSwap(was, took) {
-				break
-			}
-		}
+		l.silent(time.Since(last))
 		last = time.Now()
+	}
+}
+
+// silent notes a time without an answer.
+func (l *losses) silent(took time.Duration) {
+	for {
+		if was := l.silence.Load(); int64(took) <= was || l.silence.CompareAndSwap(was, int64(took)) {
+			return
+		}
 	}
 }

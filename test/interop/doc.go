@@ -25,6 +25,7 @@
 //     other recipes with what the programs know that hold them.
 //   - TestDrainedServers counts what each client sees of a rolling restart of drained servers, and
 //     TestUnaskedPingReplies asks clients to leave all the time.
+//   - TestKilledLeaders counts what each client sees of leaders that are killed, against both servers.
 //   - TestDataDirectory hands one data directory to and fro between the two servers.
 //
 // -interop.target=zookeeper runs the client programs against ZooKeeper, and

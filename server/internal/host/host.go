@@ -486,7 +486,7 @@ func (m *Host) arrived(from *peers.Link, packets []peers.Packet) {
 			}
 		case peers.PacketSilent:
 			if l.Dialled {
-				m.silence.told(l, p.Data)
+				m.silence.told(l, p)
 			} else {
 				m.forRole(l, p)
 			}

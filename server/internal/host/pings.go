@@ -76,9 +76,9 @@ func (m *Host) ping(l *link, msg *zab.Message) *peers.Packet {
 	if m.status.State != zab.Following && m.MayAnswer() {
 		x.Tell()
 	}
-	if l.warren && !l.told && m.leads() {
+	if lead, leads := m.role.(*leading); leads && l.warren && !l.told {
 		l.told = true
-		m.sendSilent(l, m.Tracker.TakeSilent(true))
+		m.sendSilent(l, lead.next-1, m.Tracker.TakeSilent(true))
 	}
 	if l.warren && x.Told() > 0 {
 		p.Data = appendMarked(p.Data, x.Told(), arrivedMark)

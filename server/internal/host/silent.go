@@ -16,8 +16,8 @@ import (
 // silence is what a learner knows of silent sessions. Owned by the host goroutine. What it knows counts for the leader
 // of the next epoch only: in any later one the session may have been used, and what tells of that is not here.
 type silence struct {
-	link  zab.LinkID                // to the leader that has told of heard
-	heard map[proto.SessionID]int64 // when their clients were last heard of, ns on the server's clock
+	link  zab.LinkID // to the leader that has told of heard
+	heard map[proto.SessionID]report
 	// former is what is left of the last role. until is when its leader was last heard of: from then on, no time is
 	// counted against clients until there is another leader. left are the sessions of this server that it has not told
 	// the leader of, as heard.
@@ -28,22 +28,29 @@ type silence struct {
 	}
 }
 
+// report is what a leader has told of a session.
+type report struct {
+	heard int64      // when the client was last heard of, ns on the server's clock
+	last  proto.Zxid // of the newest txn of the leader then; -1 if an older leader did not say. Later ones refute it.
+}
+
 // silentMax bounds the sessions that a leader tells of; of more it does not tell.
 const silentMax = 1 << 20
 
 // told notes what the leader tells of silent sessions.
-func (s *silence) told(l *link, data []byte) {
+func (s *silence) told(l *link, p *peers.Packet) {
 	if s.link != l.ID {
-		s.link, s.heard = l.ID, map[proto.SessionID]int64{}
+		s.link, s.heard = l.ID, map[proto.SessionID]report{}
 	}
-	for id, heard := range sessions.EachSilent(data, l.arrived) {
+	for id, heard := range sessions.EachSilent(p.Data, l.arrived) {
 		if len(s.heard) < silentMax {
-			s.heard[id] = heard
+			s.heard[id] = report{heard, p.Zxid}
 		}
 	}
 }
 
-// delivered forgets the sessions that have txns: their clients have come back, or they have ended.
+// delivered forgets the sessions that have txns: their clients have come back, or they have ended. Txns that the
+// leader had made when it told of the session say nothing new, but may be delivered later than that arrives.
 func (s *silence) delivered(txns []zab.Txn) {
 	if len(s.heard) == 0 && len(s.former.left) == 0 {
 		return
@@ -52,7 +59,9 @@ func (s *silence) delivered(txns []zab.Txn) {
 		r := proto.NewReader(t.Payload)
 		var h proto.TxnHeader
 		h.Decode(&r)
-		delete(s.heard, h.ClientID)
+		if t.Zxid > s.heard[h.ClientID].last {
+			delete(s.heard, h.ClientID)
+		}
 		delete(s.former.left, h.ClientID)
 	}
 }
@@ -91,26 +100,19 @@ func (s *silence) without(heard, now int64) int64 {
 func (s *silence) inherit(t *sessions.Tracker, epoch, now int64) {
 	if s.former.epoch != 0 && s.former.epoch+1 == epoch {
 		if s.link == s.former.link {
-			s.inheritAll(t, s.heard, now)
+			for _, id := range inOrder(s.heard, cmp.Compare) {
+				t.Inherit(id, s.without(s.heard[id].heard, now))
+			}
 		}
-		s.inheritAll(t, s.former.left, now)
+		for _, id := range inOrder(s.former.left, cmp.Compare) {
+			t.Inherit(id, s.without(s.former.left[id], now))
+		}
 	}
 	s.heard, s.former.left = nil, nil
 }
 
-func (s *silence) inheritAll(t *sessions.Tracker, heard map[proto.SessionID]int64, now int64) {
-	for _, id := range inOrder(heard, cmp.Compare) {
-		t.Inherit(id, s.without(heard[id], now))
-	}
-}
-
 // heard is when the client of a kept connection was last heard of, as if there had been a leader all the time.
 func (m *Host) heard(s *sessions.Session) int64 { return m.silence.without(s.Heard(), m.Clock.Now()) }
-
-func (m *Host) leads() bool {
-	_, leads := m.role.(*leading)
-	return leads
-}
 
 // tellSilent is called with every tick of the core: a leader tells its learners which sessions have become silent.
 // Those whose server is gone become silent when no connection can have been kept for them any more.
@@ -132,7 +134,7 @@ func (m *Host) tellSilent() {
 	}
 	for _, id := range inOrder(m.links, cmp.Compare) {
 		if to := m.links[id]; to.learner() && to.told {
-			m.sendSilent(to, silent) // it leaves with the next turn
+			m.sendSilent(to, l.next-1, silent) // it leaves with the next turn
 		}
 	}
 }
@@ -140,7 +142,7 @@ func (m *Host) tellSilent() {
 // released tells the leader of sessions whose clients have left this server.
 func (m *Host) released(l *link, all []sessions.Silent) {
 	if l.warren && l.Peer == m.status.Leader {
-		m.sendSilent(l, all)
+		m.sendSilent(l, -1, all)
 	}
 }
 
@@ -163,14 +165,15 @@ func (m *Host) reportLeft() {
 	s.former.left = nil
 }
 
-// sendSilent sends sessions in the order of their ids, in packets of a bounded size.
-func (m *Host) sendSilent(l *link, all []sessions.Silent) {
+// sendSilent sends sessions in the order of their ids, in packets of a bounded size. last is the zxid of the newest
+// txn of a leader, -1 from a learner.
+func (m *Host) sendSilent(l *link, last proto.Zxid, all []sessions.Silent) {
 	const most = 4096
 	slices.SortFunc(all, func(a, b sessions.Silent) int { return cmp.Compare(a.ID, b.ID) })
 	for len(all) > 0 {
 		n := min(len(all), most)
 		data := sessions.AppendSilent(nil, all[:n], m.Clock.Now())
-		l.SendPacket(&peers.Packet{Type: peers.PacketSilent, Zxid: -1, Data: data})
+		l.SendPacket(&peers.Packet{Type: peers.PacketSilent, Zxid: last, Data: data})
 		m.touch(l)
 		all = all[n:]
 	}

@@ -1,0 +1,38 @@
+//go:build interop
+
+package ensemble
+
+import (
+	"flag"
+	"testing"
+
+	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/page"
+)
+
+var recordFlag = flag.String("ensemble.record", "",
+	"page whose table TestLeaderWithoutClientsBeside or TestDeadClientsBeside replaces")
+
+// TestLeaderWithoutClientsBeside counts what TestLeaderWithoutClientsIsKilled does, and beside it with ZooKeeper.
+func TestLeaderWithoutClientsBeside(t *testing.T) {
+	var tables []*figures
+	for _, kind := range []cluster.Kind{cluster.Warren, cluster.ZooKeeper} {
+		l := crowdAtKills(t, kind)
+		if kind == cluster.Warren && l.ended.Load()+l.unknown.Load() > 0 {
+			t.Errorf("%v: %v", kind, l)
+		}
+		f := &figures{head: titles[kind]}
+		f.add("leaders killed", "%d", *crowdKills)
+		f.add("sessions at the others, each with a write in flight", "%d", *crowdSessions)
+		f.add("connections that ended", "%d", l.ended.Load())
+		f.add("writes without an answer", "%d", l.unknown.Load())
+		f.add("longest wait for an answer", "%s", shortly(l.longest()))
+		tables = append(tables, f)
+	}
+	table := markdown("leader without clients killed", tables)
+	t.Logf("\n%s", table)
+	page.ReplaceTable(t, *recordFlag, table)
+}
+
+// titles name the kinds of servers in a table.
+var titles = map[cluster.Kind]string{cluster.Warren: "Warren", cluster.ZooKeeper: "ZooKeeper 3.8"}
