@@ -1,0 +1,147 @@
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.BitSet;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.apache.flink.api.common.JobStatus;
+import org.apache.flink.api.common.functions.OpenContext;
+import org.apache.flink.api.common.functions.RichMapFunction;
+import org.apache.flink.api.common.serialization.SimpleStringEncoder;
+import org.apache.flink.configuration.Configuration;
+import org.apache.flink.configuration.GlobalConfiguration;
+import org.apache.flink.connector.file.sink.FileSink;
+import org.apache.flink.core.execution.JobClient;
+import org.apache.flink.core.execution.SavepointFormatType;
+import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
+import org.apache.flink.streaming.api.functions.sink.filesystem.rollingpolicies.OnCheckpointRollingPolicy;
+
+/** Submits a job that writes numbers exactly once, watches what it writes until it reads "stop", and checks it. */
+public class Job {
+    /** Each of the two halves of the numbers begins at a multiple of it. */
+    static final long HALF = Long.MAX_VALUE / 2;
+    /** A run that has written fewer numbers is none. */
+    static final int LEAST = 10_000;
+
+    static volatile boolean stopped;
+    static volatile String half = "before the JobManager was killed";
+
+    /** Lets a thousand numbers a second pass, and leaves a file each time it is started. */
+    public static class Slowly extends RichMapFunction<Long, Long> {
+        private final String starts;
+
+        Slowly(String starts) {
+            this.starts = starts;
+        }
+
+        @Override
+        public void open(OpenContext context) throws IOException {
+            int task = getRuntimeContext().getTaskInfo().getIndexOfThisSubtask();
+            Files.createFile(Path.of(starts, task + "-" + UUID.randomUUID()));
+        }
+
+        @Override
+        public Long map(Long number) throws InterruptedException {
+            TimeUnit.MILLISECONDS.sleep(1);
+            return number;
+        }
+    }
+
+    public static void main(String[] args) throws Exception {
+        Thread control = new Thread(Job::control);
+        control.setDaemon(true);
+        control.start();
+        Path dir = Path.of(args[0]), output = dir.resolve("output"), starts = dir.resolve("starts");
+        Files.createDirectories(starts);
+        JobClient client = submit(args[0], output, starts);
+        Map<String, Long> longest = new TreeMap<>();
+        long seen = 0, last = 0;
+        while (!stopped || seen < 10) {
+            long files = written(output).size(), now = System.nanoTime();
+            if (files > seen) {
+                if (seen == 0) {
+                    System.out.println("ready");
+                } else {
+                    longest.merge(half, now - last, Math::max);
+                }
+                seen = files;
+                last = now;
+            }
+            TimeUnit.MILLISECONDS.sleep(50);
+        }
+        client.stopWithSavepoint(true, dir.resolve("savepoints").toUri().toString(), SavepointFormatType.CANONICAL)
+            .get(120, TimeUnit.SECONDS);
+        JobStatus status = client.getJobStatus().get(60, TimeUnit.SECONDS);
+        System.out.println("check end: " + (status == JobStatus.FINISHED ? "ok " : "failed ") + status);
+        check(output);
+        longest.forEach((part, ns) ->
+            System.out.printf("felt longest time without output, %s: %.1f s%n", part, ns / 1e9));
+        try (Stream<Path> all = Files.list(starts)) {
+            long count = all.filter(p -> p.getFileName().toString().startsWith("0-")).count();
+            System.out.printf("felt times that the job was restarted, once of them for its JobManager: %d%n", count - 1);
+        }
+        System.exit(0);
+    }
+
+    static void control() {
+        try (BufferedReader in = new BufferedReader(new InputStreamReader(System.in))) {
+            for (String line = in.readLine(); line != null; line = in.readLine()) {
+                if (line.equals("mark")) {
+                    half = "from then on";
+                } else if (line.equals("stop")) {
+                    stopped = true;
+                }
+            }
+        } catch (IOException e) {
+            e.printStackTrace();
+        }
+    }
+
+    static JobClient submit(String dir, Path output, Path starts) throws Exception {
+        Configuration settings = GlobalConfiguration.loadConfiguration(dir);
+        settings.setString("execution.target", "remote");
+        StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment(settings);
+        env.setParallelism(2);
+        env.enableCheckpointing(1000);
+        env.fromSequence(0, Long.MAX_VALUE - 1).map(new Slowly(starts.toString())).sinkTo(
+            FileSink.forRowFormat(new org.apache.flink.core.fs.Path(output.toUri()), new SimpleStringEncoder<Long>())
+                .withRollingPolicy(OnCheckpointRollingPolicy.build()).build());
+        return env.executeAsync("numbers");
+    }
+
+    /** The files that are complete. */
+    static List<Path> written(Path output) throws IOException {
+        if (!Files.exists(output)) {
+            return List.of();
+        }
+        try (Stream<Path> all = Files.walk(output)) {
+            return all.filter(p -> !p.getFileName().toString().startsWith(".")).filter(Files::isRegularFile).toList();
+        }
+    }
+
+    /** Each half of the numbers must have been written from its beginning, without a gap, and each number once. */
+    static void check(Path output) throws IOException {
+        BitSet[] halves = {new BitSet(), new BitSet()};
+        long twice = 0, missing = 0, total = 0;
+        for (Path file : written(output)) {
+            for (String line : Files.readAllLines(file)) {
+                long number = Long.parseLong(line);
+                int side = number < HALF ? 0 : 1, at = (int) (number - side * HALF);
+                twice += halves[side].get(at) ? 1 : 0;
+                halves[side].set(at);
+            }
+        }
+        for (BitSet numbers : halves) {
+            missing += numbers.length() - numbers.cardinality();
+            total += numbers.cardinality();
+        }
+        System.out.printf("check numbers: %s %d written, %d missing, %d twice%n",
+            missing == 0 && twice == 0 && total >= LEAST ? "ok" : "failed", total, missing, twice);
+    }
+}
