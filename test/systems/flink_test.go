@@ -28,7 +28,7 @@ var flink = &system{
 				"a JobManager that died is replaced when its session ends.",
 		},
 	},
-	limit: 20 * time.Minute, memory: 1300, run: runFlink,
+	limit: 12 * time.Minute, memory: 1300, run: runFlink,
 	settings: map[string]string{"leaderServes": "no", "warren.priorityPauseMs": "2000"},
 }
 
@@ -41,12 +41,18 @@ func runFlink(x *run) {
 	classes := filepath.Join(x.dir, "classes")
 	require.NoError(x, tool(x.T, x.dir, "javac", "-cp", x.classPath, "-d", classes, source))
 	x.classPath = classes + ":" + x.classPath
-	x.writeFlink()
+	require.NoError(x, os.WriteFile(filepath.Join(x.dir, "log4j2.properties"), []byte(`rootLogger.level = WARN
+rootLogger.appenderRef.console.ref = console
+appender.console.name = console
+appender.console.type = Console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d %p %c - %m%n
+`), 0o644))
 	ports := cluster.FreePorts(x, 2*managers)
 	jobs := make([]*process, managers)
 	for i := range managers {
 		jobs[i] = x.jobManager(i, ports[2*i], ports[2*i+1])
-		x.flink(fmt.Sprintf("task-manager-%d", i), "org.apache.flink.runtime.taskexecutor.TaskManagerRunner")
+		x.flink(fmt.Sprintf("task-manager-%d", i), "org.apache.flink.runtime.taskexecutor.TaskManagerRunner", "")
 	}
 	leads := -1
 	leader := func() bool {
@@ -60,7 +66,7 @@ func runFlink(x *run) {
 		return leads >= 0
 	}
 	x.eventually("a JobManager leads", leader)
-	x.drive(x.java("job", 256, append(opens(), "Job", x.dir)...), func() {
+	x.drive(x.java("job", 256, append(opens(), "Job", x.writeFlink("job", ""), x.dir)...), func() {
 		x.eventually("a JobManager leads", leader)
 		killed := leads
 		jobs[killed].kill()
@@ -71,12 +77,14 @@ func runFlink(x *run) {
 
 func (x *run) jobManager(i, port, web int) *process {
 	return x.flink(fmt.Sprintf("job-manager-%d", i),
-		"org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint", "--host", "127.0.0.1",
-		"--webui-port", fmt.Sprint(web), "-D", fmt.Sprintf("high-availability.jobmanager.port=%d", port))
+		"org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint", fmt.Sprintf(
+			"rest.port: %d\nrest.bind-port: %d\nhigh-availability.jobmanager.port: %d\n", web, web, port),
+		"--host", "127.0.0.1")
 }
 
-func (x *run) flink(name, class string, args ...string) *process {
-	args = append([]string{class, "--configDir", x.dir}, args...)
+// flink starts a program of Flink, with settings besides those that all have.
+func (x *run) flink(name, class, settings string, args ...string) *process {
+	args = append([]string{class, "--configDir", x.writeFlink(name, settings)}, args...)
 	return x.java(name, 384, append(opens(), args...)...)
 }
 
@@ -89,8 +97,8 @@ func opens() (all []string) {
 	return append(all, "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED", "--add-exports=java.base/sun.net.util=ALL-UNNAMED")
 }
 
-// writeFlink writes the settings that all processes of Flink have.
-func (x *run) writeFlink() {
+// writeFlink writes the settings of a program of Flink, and returns the folder with them.
+func (x *run) writeFlink(name, settings string) (folder string) {
 	url := func(name string) string { return "file://" + filepath.Join(x.dir, name) }
 	text := fmt.Sprintf(`jobmanager.rpc.address: 127.0.0.1
 high-availability.type: zookeeper
@@ -118,12 +126,8 @@ taskmanager.memory.jvm-metaspace.size: 192mb
 taskmanager.memory.jvm-overhead.min: 192mb
 taskmanager.memory.jvm-overhead.max: 192mb
 `, x.connect(), url("jobs"), url("checkpoints"))
-	require.NoError(x, os.WriteFile(filepath.Join(x.dir, "config.yaml"), []byte(text), 0o644))
-	require.NoError(x, os.WriteFile(filepath.Join(x.dir, "log4j2.properties"), []byte(`rootLogger.level = WARN
-rootLogger.appenderRef.console.ref = console
-appender.console.name = console
-appender.console.type = Console
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d %p %c - %m%n
-`), 0o644))
+	folder = filepath.Join(x.dir, name)
+	require.NoError(x, os.MkdirAll(folder, 0o755))
+	require.NoError(x, os.WriteFile(filepath.Join(folder, "config.yaml"), []byte(text+settings), 0o644))
+	return folder
 }

@@ -57,7 +57,7 @@ public class Job {
         Thread control = new Thread(Job::control);
         control.setDaemon(true);
         control.start();
-        Path dir = Path.of(args[0]), output = dir.resolve("output"), starts = dir.resolve("starts");
+        Path dir = Path.of(args[1]), output = dir.resolve("output"), starts = dir.resolve("starts");
         Files.createDirectories(starts);
         JobClient client = submit(args[0], output, starts);
         Map<String, Long> longest = new TreeMap<>();
@@ -112,7 +112,16 @@ public class Job {
         env.fromSequence(0, Long.MAX_VALUE - 1).map(new Slowly(starts.toString())).sinkTo(
             FileSink.forRowFormat(new org.apache.flink.core.fs.Path(output.toUri()), new SimpleStringEncoder<Long>())
                 .withRollingPolicy(OnCheckpointRollingPolicy.build()).build());
-        return env.executeAsync("numbers");
+        for (int tries = 1;; tries++) {
+            try {
+                return env.executeAsync("numbers");
+            } catch (Exception e) { // the JobManager has told that it leads, and is not there yet
+                if (tries == 30) {
+                    throw e;
+                }
+                TimeUnit.SECONDS.sleep(1);
+            }
+        }
     }
 
     /** The files that are complete. */
