@@ -1,8 +1,10 @@
 import java.io.BufferedReader;
+import java.io.File;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
@@ -106,7 +108,7 @@ public class Job {
     static JobClient submit(String dir, Path output, Path starts) throws Exception {
         Configuration settings = GlobalConfiguration.loadConfiguration(dir);
         settings.setString("execution.target", "remote");
-        StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment(settings);
+        StreamExecutionEnvironment env = new StreamExecutionEnvironment(settings);
         env.setParallelism(2);
         env.enableCheckpointing(1000);
         env.fromSequence(0, Long.MAX_VALUE - 1).map(new Slowly(starts.toString())).sinkTo(
@@ -124,14 +126,22 @@ public class Job {
         }
     }
 
-    /** The files that are complete. */
-    static List<Path> written(Path output) throws IOException {
-        if (!Files.exists(output)) {
-            return List.of();
+    /** The files that are complete, in one folder for each hour. Others come and go meanwhile. */
+    static List<Path> written(Path output) {
+        List<Path> all = new ArrayList<>();
+        for (File hour : list(output.toFile())) {
+            for (File file : list(hour)) {
+                if (!file.getName().startsWith(".")) {
+                    all.add(file.toPath());
+                }
+            }
         }
-        try (Stream<Path> all = Files.walk(output)) {
-            return all.filter(p -> !p.getFileName().toString().startsWith(".")).filter(Files::isRegularFile).toList();
-        }
+        return all;
+    }
+
+    static File[] list(File folder) {
+        File[] all = folder.listFiles();
+        return all == null ? new File[0] : all;
     }
 
     /** Each half of the numbers must have been written from its beginning, without a gap, and each number once. */
