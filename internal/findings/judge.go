@@ -153,7 +153,9 @@ func (j *judge) isTwin(s *Server) bool {
 // with leaderServes=no the leader of an ensemble of ZooKeeper says so to clients.
 func (j *judge) mayLead(s *Server) bool {
 	return s.Mode == "" && s.WaitsFor == "" && len(j.leaders) == 0 && len(j.learners) > 0 &&
-		!slices.ContainsFunc(j.all, func(other Server) bool { return other.Known() && !other.Serving && other.ID != s.ID })
+		!slices.ContainsFunc(j.all, func(other Server) bool {
+			return other.Known() && !other.Serving && other.ID != s.ID
+		})
 }
 
 // unlisted reports whether the leader's list of servers is known and lacks a server.

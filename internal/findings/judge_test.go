@@ -70,7 +70,8 @@ func TestEnsemble(t *testing.T) {
 		}, []string{"notice leader-not-asked", "notice not-serving 1"}},
 		"so does a server that waits, beside it": {func(all []Server) {
 			for i := range 2 {
-				all[i].Mode, all[i].Serving, all[i].Voters, all[i].Answer = "", false, 0, "not currently serving requests"
+				all[i].Mode, all[i].Serving, all[i].Voters = "", false, 0
+				all[i].Answer = "not currently serving requests"
 			}
 		}, []string{"error not-serving 1", "error not-serving 2", "notice leader-not-asked"}},
 		"the leader knows that one is away, whose port nobody knows": {func(all []Server) {

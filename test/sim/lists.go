@@ -154,8 +154,8 @@ func (l *lists) ends(s *Sim) {
 }
 
 // unite restarts a leader, as Sim.overtaken has it done, where the operator of lists has more to wait for: a server
-// that is on no list but its own follows a leader that a quorum of its own list follows. Where that needs a member that
-// has promised a later epoch, both stay outside until elections have led to its epoch.
+// that is on no list but its own follows a leader that a quorum of its own list follows. Where that needs a member
+// that has promised a later epoch, both stay outside until elections have led to its epoch.
 func (l *lists) unite(s *Sim) {
 	pause := 1000 * int64(s.timing.TickTime*(s.timing.InitLimit+s.timing.SyncLimit))
 	var look func()

@@ -21,7 +21,7 @@ const (
 	Local    Feature = "local"    // sessions are local, until they create ephemerals or for good
 	ReadOnly Feature = "readonly" // servers without a quorum serve clients that accept it
 	Quota    Feature = "quota"    // clients set quotas, which are not enforced
-	Priority Feature = "priority" // servers have priorities, or leaders serve nobody: leaders hand over without a fault
+	Priority Feature = "priority" // servers have priorities, or leaders serve nobody: they hand over without a fault
 	Damage   Feature = "damage"   // files of servers that are down are damaged
 	Exchange Feature = "exchange" // servers get the directories of others, or their own as they were earlier
 	Clocks   Feature = "clocks"   // clocks jump while leases are held

@@ -4,12 +4,9 @@ package systems
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
 )
@@ -36,18 +33,7 @@ const managers = 2
 
 func runFlink(x *run) {
 	x.classPath = filepath.Join(x.lib, "pyflink/lib/*")
-	source, err := filepath.Abs("flink/Job.java")
-	require.NoError(x, err)
-	classes := filepath.Join(x.dir, "classes")
-	require.NoError(x, tool(x.T, x.dir, "javac", "-cp", x.classPath, "-d", classes, source))
-	x.classPath = classes + ":" + x.classPath
-	require.NoError(x, os.WriteFile(filepath.Join(x.dir, "log4j2.properties"), []byte(`rootLogger.level = WARN
-rootLogger.appenderRef.console.ref = console
-appender.console.name = console
-appender.console.type = Console
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d %p %c - %m%n
-`), 0o644))
+	x.compile("flink/Job.java")
 	ports := cluster.FreePorts(x, 2*managers)
 	jobs := make([]*process, managers)
 	for i := range managers {
@@ -94,7 +80,8 @@ func opens() (all []string) {
 		"util.concurrent.atomic", "util.concurrent.locks"} {
 		all = append(all, "--add-opens=java.base/java."+p+"=ALL-UNNAMED")
 	}
-	return append(all, "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED", "--add-exports=java.base/sun.net.util=ALL-UNNAMED")
+	return append(all, "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+		"--add-exports=java.base/sun.net.util=ALL-UNNAMED")
 }
 
 // writeFlink writes the settings of a program of Flink, and returns the folder with them.
@@ -126,8 +113,6 @@ taskmanager.memory.jvm-metaspace.size: 192mb
 taskmanager.memory.jvm-overhead.min: 192mb
 taskmanager.memory.jvm-overhead.max: 192mb
 `, x.connect(), url("jobs"), url("checkpoints"))
-	folder = filepath.Join(x.dir, name)
-	require.NoError(x, os.MkdirAll(folder, 0o755))
-	require.NoError(x, os.WriteFile(filepath.Join(folder, "config.yaml"), []byte(text+settings), 0o644))
-	return folder
+	x.write(filepath.Join(name, "config.yaml"), text+settings)
+	return filepath.Join(x.dir, name)
 }

@@ -47,7 +47,7 @@ type system struct {
 }
 
 // systems are in the order of the page.
-var systems = []*system{kafka, flink, curator, kazoo}
+var systems = []*system{kafka, solr, flink, curator, kazoo}
 
 // TestSystems runs each system on both kinds of servers, one after the other.
 func TestSystems(t *testing.T) {
@@ -119,6 +119,14 @@ func (s *system) on(t *testing.T, side int, kind cluster.Kind) {
 		n.Launch()
 	}
 	x.eventually("all servers serve", x.allServe)
+	// Some programs log with log4j, others with slf4j-simple.
+	x.write("log4j2.properties", `rootLogger.level = WARN
+rootLogger.appenderRef.console.ref = console
+appender.console.name = console
+appender.console.type = Console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d %p %c - %m%n
+`)
 	began = time.Now() // what was fetched does not count
 	s.run(x)
 	for _, p := range x.procs {
@@ -225,6 +233,20 @@ func (x *run) java(name string, heap int, args ...string) *process {
 	return x.start(name, "java", append([]string{fmt.Sprintf("-Xmx%dm", heap), "-XX:+UseSerialGC",
 		"-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 		"-Dlog4j.configurationFile=" + filepath.Join(x.dir, "log4j2.properties"), "-cp", x.classPath}, args...)...)
+}
+
+// compile puts the classes of source files into the class path.
+func (x *run) compile(sources ...string) {
+	x.Helper()
+	classes := filepath.Join(x.dir, "classes")
+	args := []string{"-cp", x.classPath, "-d", classes}
+	for _, s := range sources {
+		path, err := filepath.Abs(s)
+		require.NoError(x, err)
+		args = append(args, path)
+	}
+	require.NoError(x, tool(x.T, x.dir, "javac", args...))
+	x.classPath = classes + ":" + x.classPath
 }
 
 // kill ends a program at once.

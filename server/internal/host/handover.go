@@ -23,7 +23,7 @@ func (l *leading) consider(now time.Time, learners []zab.Learner) {
 	m := l.m
 	full := m.Guard.Full()
 	f := succession.Facts{Now: now, Since: m.since, Full: full, Room: true, HandsOver: l.handing != nil,
-		Idle: !m.Config.LeaderServes && m.clients.Idle(),
+		Idle:       !m.Config.LeaderServes && m.clients.Idle(),
 		Candidates: m.candidates(), Learners: learners, Prepared: l.next - 1, Committed: m.committed,
 		FitSuccessor: func() bool { return false },
 		CanLead:      func(id proto.ServerID) bool { return m.canLead(id) == nil }}

@@ -116,8 +116,8 @@ func (m *Host) pong(l *link, msg *zab.Message) *peers.Packet {
 	return &peers.Packet{Type: proto.PacketPing, Zxid: msg.Zxid, Data: data}
 }
 
-// appendMerits appends to the answer to a PING what speaks for this server as the leader: its priority, and that it has
-// no clients. A server that is drained says nothing: it is about to be restarted.
+// appendMerits appends to the answer to a PING what speaks for this server as the leader: its priority, and that it
+// has no clients. A server that is drained says nothing: it is about to be restarted.
 func (m *Host) appendMerits(b []byte) []byte {
 	if _, drained := m.clients.Draining(); drained {
 		return b

@@ -79,10 +79,12 @@ func TestPriority(t *testing.T) {
 		at     time.Duration
 		idle   bool
 	}{
-		"none has one":     {},
-		"a higher one":     {change: candidates(Candidate{ID: 2, Priority: 5}), want: 2, at: pause},
-		"the highest":      {change: candidates(Candidate{ID: 2, Priority: 5}, Candidate{ID: 3, Priority: 6}), want: 3, at: pause},
-		"the higher id":    {change: candidates(Candidate{ID: 3, Priority: 5}, Candidate{ID: 2, Priority: 5}), want: 3, at: pause},
+		"none has one": {},
+		"a higher one": {change: candidates(Candidate{ID: 2, Priority: 5}), want: 2, at: pause},
+		"the highest": {change: candidates(Candidate{ID: 2, Priority: 5}, Candidate{ID: 3, Priority: 6}),
+			want: 3, at: pause},
+		"the higher id": {change: candidates(Candidate{ID: 3, Priority: 5}, Candidate{ID: 2, Priority: 5}),
+			want: 3, at: pause},
 		"that of an equal": {own: 5, change: candidates(Candidate{ID: 2, Priority: 5})},
 		"a lower one":      {own: 6, change: candidates(Candidate{ID: 2, Priority: 5})},
 		"an observer's":    {change: candidates(Candidate{ID: 4, Priority: 5})},
