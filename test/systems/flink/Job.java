@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.UUID;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.apache.flink.api.common.JobStatus;
@@ -77,8 +78,7 @@ public class Job {
             }
             TimeUnit.MILLISECONDS.sleep(50);
         }
-        client.stopWithSavepoint(true, dir.resolve("savepoints").toUri().toString(), SavepointFormatType.CANONICAL)
-            .get(120, TimeUnit.SECONDS);
+        stop(client, dir.resolve("savepoints").toUri().toString());
         JobStatus status = client.getJobStatus().get(60, TimeUnit.SECONDS);
         System.out.println("check end: " + (status == JobStatus.FINISHED ? "ok " : "failed ") + status);
         check(output);
@@ -89,6 +89,21 @@ public class Job {
             System.out.printf("felt restarts of the job, besides the one for its JobManager: %d%n", count - 2);
         }
         System.exit(0);
+    }
+
+    /** Stops the job with a savepoint, which takes none while it is being restarted. */
+    static void stop(JobClient client, String savepoints) throws Exception {
+        for (int tries = 1;; tries++) {
+            try {
+                client.stopWithSavepoint(true, savepoints, SavepointFormatType.CANONICAL).get(60, TimeUnit.SECONDS);
+                return;
+            } catch (ExecutionException e) {
+                if (tries == 30) {
+                    throw e;
+                }
+                TimeUnit.SECONDS.sleep(1);
+            }
+        }
     }
 
     static void control() {
