@@ -16,7 +16,7 @@ type Status struct {
 	Leader proto.ServerID
 	// Epoch is the leader's; 0 if there is none.
 	Epoch int64
-	// Serving is true while clients are accepted.
+	// Serving is true while clients are accepted, and of a leader that leaves them to the others.
 	Serving bool
 	// WaitsFor is what a member of an ensemble without a leader waits for; empty otherwise.
 	WaitsFor string
@@ -33,7 +33,7 @@ type Status struct {
 
 // Status returns the present state. Any goroutine may call it after Start and before Stop.
 func (s *Server) Status() Status {
-	st := Status{Mode: s.member.Mode(), Leader: -1, Serving: s.Serving()}
+	st := Status{Mode: s.member.Mode(), Leader: -1, Serving: s.InService()}
 	if s.Config.Distributed() {
 		v := s.member.View.Load()
 		st.Leader, st.Epoch = v.Leader, v.Epoch

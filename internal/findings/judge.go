@@ -126,7 +126,7 @@ func (j *judge) server(s *Server) {
 		if s.WaitsFor != "" {
 			f = Waits(s.WaitsFor)
 		}
-		if j.excused(s) {
+		if j.excused(s) || j.mayLead(s) {
 			f.Severity = Notice
 		}
 		j.add(s, f, s.Since)
@@ -147,6 +147,15 @@ func (j *judge) isTwin(s *Server) bool {
 	return s.Known() && !s.Serving && s.ID != NoServer && slices.ContainsFunc(j.all, func(other Server) bool {
 		return other.ID == s.ID && other.Known() && other.Serving && other.Instance != s.Instance
 	})
+}
+
+// mayLead reports whether a server that says no more than that it does not serve may be the leader that others follow:
+// with leaderServes=no the leader of an ensemble of ZooKeeper says so to clients.
+func (j *judge) mayLead(s *Server) bool {
+	return s.Mode == "" && s.WaitsFor == "" && len(j.leaders) == 0 && len(j.learners) > 0 &&
+		!slices.ContainsFunc(j.all, func(other Server) bool {
+			return other.Known() && !other.Serving && other.ID != s.ID
+		})
 }
 
 // unlisted reports whether the leader's list of servers is known and lacks a server.

@@ -65,6 +65,15 @@ func TestEnsemble(t *testing.T) {
 			dead(all, 2)
 			all[2].Voter, all[0].Synced, all[0].Voters = false, 1, 2
 		}, []string{"error unreachable 3"}},
+		"the leader of an ensemble of ZooKeeper takes no clients": {func(all []Server) {
+			all[0].Mode, all[0].Serving, all[0].Voters, all[0].Answer = "", false, 0, "not currently serving requests"
+		}, []string{"notice leader-not-asked", "notice not-serving 1"}},
+		"so does a server that waits, beside it": {func(all []Server) {
+			for i := range 2 {
+				all[i].Mode, all[i].Serving, all[i].Voters = "", false, 0
+				all[i].Answer = "not currently serving requests"
+			}
+		}, []string{"error not-serving 1", "error not-serving 2", "notice leader-not-asked"}},
 		"the leader knows that one is away, whose port nobody knows": {func(all []Server) {
 			dead(all, 2)
 			all[2] = Server{ID: 3, Voter: true}

@@ -77,7 +77,9 @@ type Quorum struct {
 	// doubles each time that the leader hands over to the same server again within an hour. Key
 	// warren.priorityPauseMs; default 30s. Warren's own.
 	PriorityPause time.Duration
-	// LeaderServes is whether a leader accepts clients. Key leaderServes, yes or no; default yes.
+	// LeaderServes is whether a leader accepts clients. With no, a leader that was elected with clients keeps them,
+	// and hands over to a follower without clients after warren.priorityPauseMs. Key leaderServes, yes or no; default
+	// yes.
 	LeaderServes bool
 	// CnxTimeout is the time to open an election connection. Key cnxTimeout, in seconds; default 5s.
 	CnxTimeout time.Duration

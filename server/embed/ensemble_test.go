@@ -398,6 +398,43 @@ func TestLeaderServesNobody(t *testing.T) {
 	require.Equal(t, "imok", text)
 }
 
+// Where leaders serve nobody, clients outlive one leader after another: a server without clients, as after a restart,
+// takes the leadership from one that was elected with clients.
+func TestLeadershipGoesToServersWithoutClients(t *testing.T) {
+	e := Start(t, Options{Servers: 3, Configure: func(_ int, c *config.Config) {
+		c.LeaderServes, c.PriorityPause = false, 100*time.Millisecond
+	}})
+	leader := func() int {
+		require.NoError(t, e.WaitServing(within(t)))
+		id, err := e.Leader(within(t))
+		require.NoError(t, err)
+		return id
+	}
+	var all []*wire.Conn
+	first := leader()
+	for _, id := range e.IDs() {
+		if id != first {
+			all = append(all, dial(t, e, id, wire.Options{}))
+		}
+	}
+	for round := range 3 {
+		dead := leader()
+		e.Kill(dead)
+		for i, c := range all {
+			create(t, c, fmt.Sprintf("/round-%d-%d", round, i))
+		}
+		require.NoError(t, e.Start(dead))
+		require.NoError(t, poll(within(t), "the leadership of the server without clients", func() (bool, error) {
+			return e.leads() == dead, nil
+		}))
+	}
+	for _, c := range all {
+		names, err := c.Children("/", false)
+		require.NoError(t, err)
+		require.Len(t, names, 1+3*len(all))
+	}
+}
+
 // Where members have weights these decide, and not how many members there are: one that outweighs the others
 // serves without them, and they do not without it.
 func TestWeightsDecide(t *testing.T) {

@@ -139,8 +139,9 @@ func (l *lists) restart(s *Sim) {
 	}
 }
 
-// ends brings the change that was begun to its end.
+// ends brings the change that was begun to its end. From then on the operator looks whether all servers come together.
 func (l *lists) ends(s *Sim) {
+	defer l.unite(s)
 	for _, id := range l.todo {
 		l.file[id] = l.list(nil)
 	}
@@ -150,6 +151,57 @@ func (l *lists) ends(s *Sim) {
 			n.crash()
 		}
 	}
+}
+
+// unite restarts a leader, as Sim.overtaken has it done, where the operator of lists has more to wait for: a server
+// that is on no list but its own follows a leader that a quorum of its own list follows. Where that needs a member
+// that has promised a later epoch, both stay outside until elections have led to its epoch.
+func (l *lists) unite(s *Sim) {
+	pause := 1000 * int64(s.timing.TickTime*(s.timing.InitLimit+s.timing.SyncLimit))
+	var look func()
+	look = func() {
+		leader := l.outgrown(s)
+		if leader != nil {
+			s.tracef("%d leads in an epoch below a promise, and is restarted", leader.id)
+			s.Stats.Overtaken++
+			leader.crash()
+			s.after(s.between(100, 2000), leader.start)
+		}
+		s.after(pause, look)
+	}
+	s.after(2*pause, look)
+}
+
+// outgrown returns the leader that all servers follow, except for members that have promised a later epoch, for which
+// it cannot begin one, and servers on no list but their own, which miss them; nil if there is none, or no server of
+// both kinds.
+func (l *lists) outgrown(s *Sim) (leader *node) {
+	if i := slices.IndexFunc(s.nodes, func(n *node) bool {
+		return n.up && n.status.Serving && n.status.State == zab.Leading
+	}); i >= 0 {
+		leader = s.nodes[i]
+	} else {
+		return nil
+	}
+	follows := func(n *node) bool { return n.up && n.status.Serving && n.status.Epoch == leader.status.Epoch }
+	renews := !leader.plain &&
+		l.read[leader.id].Quorum.Decides(s.counted(func(n *node) bool { return !n.plain && follows(n) })...)
+	waits, misses := false, false
+	for _, n := range s.nodes {
+		switch {
+		case follows(n):
+		case n.up && n.disk.accepted > leader.status.Epoch && (n.plain || !renews):
+			waits = true
+		case n.up && slices.Contains(l.spare, n.id) && !l.read[n.id].Quorum.Decides(s.counted(follows)...):
+			misses = true
+		default:
+			return nil
+		}
+	}
+	if waits && misses {
+		return leader
+	}
+	return nil
 }
 
 // reads is called when a process starts. It returns the list of the process.

@@ -21,7 +21,7 @@ const (
 	Local    Feature = "local"    // sessions are local, until they create ephemerals or for good
 	ReadOnly Feature = "readonly" // servers without a quorum serve clients that accept it
 	Quota    Feature = "quota"    // clients set quotas, which are not enforced
-	Priority Feature = "priority" // servers have priorities, so that the leadership moves without a fault
+	Priority Feature = "priority" // servers have priorities, or leaders serve nobody: they hand over without a fault
 	Damage   Feature = "damage"   // files of servers that are down are damaged
 	Exchange Feature = "exchange" // servers get the directories of others, or their own as they were earlier
 	Clocks   Feature = "clocks"   // clocks jump while leases are held
@@ -61,6 +61,13 @@ func (w *world) features(c *config.Config) {
 	if w.has(Priority) {
 		c.Priority, c.PriorityPause = int(c.OwnID()%3), 500*time.Millisecond
 	}
+	c.LeaderServes = w.leadersServe()
+}
+
+// leadersServe reports whether leaders take clients in this run. They do where one server may be alone, which would
+// serve nobody otherwise.
+func (w *world) leadersServe() bool {
+	return !w.has(Priority) || w.has(Reconfig) || w.o.Servers < 3 || w.o.Seed%2 == 0
 }
 
 // The super user of runs with features.

@@ -347,6 +347,7 @@ func (w *world) unsettled() string {
 	for _, c := range w.clients {
 		switch {
 		case c.p.dead:
+		case c.alone != 0 && !w.leadersServe() && w.nodes[c.alone-1].leads(): // it knows no other server
 		case c.session == nil || c.conn == nil || c.broken || !c.conn.isOpen || c.conn.readOnly:
 			return fmt.Sprintf("client %d has no connection", c.id)
 		case len(c.conn.pending) > 0:

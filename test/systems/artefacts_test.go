@@ -23,6 +23,8 @@ type release struct {
 	Version string   `json:"version"`
 	Maven   []string `json:"maven"` // group:artefact:version
 	Pip     []string `json:"pip"`   // name==version
+	// Client is the client of ZooKeeper inside, where it is a part of another file.
+	Client string `json:"client"`
 }
 
 func releases(t *testing.T) (all map[string]release) {

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,14 +39,15 @@ func TestMain(m *testing.M) {
 // system is one system of this folder.
 type system struct {
 	entry
-	limit  time.Duration // of one run
-	memory int           // MiB that one of its processes may have at most
+	limit    time.Duration     // of one run
+	memory   int               // MiB that one of its processes may have at most
+	settings map[string]string // of the servers, besides those that all runs have
 	// run starts the system on an ensemble and gives it work while leaders are killed.
 	run func(*run)
 }
 
 // systems are in the order of the page.
-var systems = []*system{kafka, curator, kazoo}
+var systems = []*system{kafka, solr, flink, curator, kazoo}
 
 // TestSystems runs each system on both kinds of servers, one after the other.
 func TestSystems(t *testing.T) {
@@ -81,6 +83,8 @@ type run struct {
 	nodes  []*cluster.Node
 	result result
 	procs  []*process
+
+	classPath string // of its programs in Java
 }
 
 // on runs the system on servers of one kind, and leaves what it has shown in Results.
@@ -99,19 +103,30 @@ func (s *system) on(t *testing.T, side int, kind cluster.Kind) {
 		s.Results[side] = x.result
 	}()
 	options := cluster.Options{Kind: kind, Settings: map[string]string{"extendedTypesEnabled": "true"}}
+	maps.Copy(options.Settings, s.settings)
 	if kind == cluster.ZooKeeper {
 		lib, release := fetch(t, "zookeeper")
 		options.ClassPath, x.result.Server = filepath.Join(lib, "*"), "ZooKeeper "+release.Version
 	}
-	x.lib, _ = fetch(t, s.Name)
-	s.Client = clientInside(t, x.lib)
+	var r release
+	x.lib, r = fetch(t, s.Name)
+	x.classPath = filepath.Join(x.lib, "*")
+	if s.Client = r.Client; s.Client == "" {
+		s.Client = clientInside(t, x.lib)
+	}
 	x.nodes = cluster.Ensemble(t, options, options, options)
 	for _, n := range x.nodes {
 		n.Launch()
 	}
-	for _, n := range x.nodes {
-		n.WaitServing()
-	}
+	x.eventually("all servers serve", x.allServe)
+	// Some programs log with log4j, others with slf4j-simple.
+	x.write("log4j2.properties", `rootLogger.level = WARN
+rootLogger.appenderRef.console.ref = console
+appender.console.name = console
+appender.console.type = Console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d %p %c - %m%n
+`)
 	began = time.Now() // what was fetched does not count
 	s.run(x)
 	for _, p := range x.procs {
@@ -132,20 +147,23 @@ func (x *run) connect() string {
 	return strings.Join(all, ",")
 }
 
-// leader is the server that leads now; nil if there is none.
-func (x *run) leader() *cluster.Node {
+// leader is the server that all others follow; nil if there is none, or one of the others is not back yet. A leader
+// that serves no clients does not tell its mode.
+func (x *run) leader() (leader *cluster.Node) {
 	for _, n := range x.nodes {
-		if text, err := wire.FourLetter(n.Addr(), "srvr", time.Second); err == nil &&
-			strings.Contains(text, "Mode: leader") {
-			return n
+		text, err := wire.FourLetter(n.Addr(), "srvr", time.Second)
+		switch {
+		case err == nil && strings.Contains(text, "Mode: follower"):
+		case err != nil || leader != nil:
+			return nil
+		default:
+			leader = n
 		}
 	}
-	return nil
+	return leader
 }
 
-func (x *run) allServe() bool {
-	return !slices.ContainsFunc(x.nodes, func(n *cluster.Node) bool { return !n.Serves() })
-}
+func (x *run) allServe() bool { return x.leader() != nil }
 
 // felt notes what a user of the system felt.
 func (x *run) felt(name, format string, args ...any) {
@@ -213,8 +231,22 @@ func (x *run) start(name, program string, args ...string) *process {
 // java starts a program of a release in a JVM with a heap of so many MiB.
 func (x *run) java(name string, heap int, args ...string) *process {
 	return x.start(name, "java", append([]string{fmt.Sprintf("-Xmx%dm", heap), "-XX:+UseSerialGC",
-		"-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp",
-		filepath.Join(x.lib, "*")}, args...)...)
+		"-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+		"-Dlog4j.configurationFile=" + filepath.Join(x.dir, "log4j2.properties"), "-cp", x.classPath}, args...)...)
+}
+
+// compile puts the classes of source files into the class path.
+func (x *run) compile(sources ...string) {
+	x.Helper()
+	classes := filepath.Join(x.dir, "classes")
+	args := []string{"-cp", x.classPath, "-d", classes}
+	for _, s := range sources {
+		path, err := filepath.Abs(s)
+		require.NoError(x, err)
+		args = append(args, path)
+	}
+	require.NoError(x, tool(x.T, x.dir, "javac", args...))
+	x.classPath = classes + ":" + x.classPath
 }
 
 // kill ends a program at once.
@@ -264,7 +296,7 @@ func (x *run) drive(p *process, half func()) {
 		}
 		x.pause(ctx, p)
 		leader := x.leader()
-		if leader == nil || !x.allServe() {
+		if leader == nil {
 			continue // a server that was killed is not back yet
 		}
 		leader.Kill()

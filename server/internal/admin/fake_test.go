@@ -30,11 +30,13 @@ type fakeNode struct {
 	findings  []findings.Finding
 	stalled   time.Duration
 	blocked   chan struct{} // if not nil, Directories waits for it
+	leaves    bool          // it leads, and leaves clients to others
 	entered   chan struct{} // if not nil, Directories says that it runs
 }
 
-func (n *fakeNode) Serving() bool   { return !n.down }
-func (n *fakeNode) Version() string { return "3.9.4-abc, built on 2026-01-01 00:00 UTC" }
+func (n *fakeNode) Serving() bool      { return !n.down }
+func (n *fakeNode) TakesClients() bool { return !n.down && !n.leaves }
+func (n *fakeNode) Version() string    { return "3.9.4-abc, built on 2026-01-01 00:00 UTC" }
 func (n *fakeNode) Environment() []config.Property {
 	return []config.Property{{Name: "zookeeper.version", Value: n.Version()}, {Name: "host.name", Value: "h"},
 		{Name: "a", Value: "<&> \"x\"\\"}}

@@ -110,6 +110,16 @@ func TestNotServing(t *testing.T) {
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 }
 
+// A leader that serves no clients answers commands, and is not ready for clients.
+func TestLeaderWithoutClients(t *testing.T) {
+	s := New(Options{Node: &fakeNode{leaves: true}})
+	_, body := ask(t, s, "GET", "/commands/dirs")
+	require.NotContains(t, body, notServing)
+	resp, body := ask(t, s, "GET", "/readyz")
+	require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
+	require.Equal(t, "this server leads, and leaves clients to the other servers\n", body)
+}
+
 // A server that waits for an operator says so.
 func TestReadinessNamesHistoriesThatDiffer(t *testing.T) {
 	node := member()

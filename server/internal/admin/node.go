@@ -16,6 +16,7 @@ import (
 // Serving has returned true; the server may stop meanwhile, and they must still return a value then.
 type Node interface {
 	Serving() bool
+	TakesClients() bool
 	Draining() bool
 	Stalled() time.Duration
 	Environment() []config.Property

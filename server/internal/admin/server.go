@@ -253,6 +253,8 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	switch {
 	case !s.o.Node.Serving():
 		status, text = http.StatusServiceUnavailable, notServing+"\n"
+	case !s.o.Node.TakesClients():
+		status, text = http.StatusServiceUnavailable, "this server leads, and leaves clients to the other servers\n"
 	case s.o.Node.Draining():
 		status, text = http.StatusServiceUnavailable, "this server is being drained: it takes no clients\n"
 	}

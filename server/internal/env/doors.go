@@ -13,6 +13,7 @@ import (
 type Doors struct {
 	rt   sched.Runtime
 	open atomic.Bool
+	left atomic.Bool // to the other servers, by a leader
 	mu   struct {
 		sync.Mutex
 		next    *sched.Gate   // opens when the wait is over; nil while there is nothing to wait for
@@ -33,12 +34,29 @@ func newDoors(rt sched.Runtime) *Doors {
 // IsOpen reports whether clients are let in.
 func (d *Doors) IsOpen() bool { return d.open.Load() }
 
+// InService reports whether the server's state is up to date: clients are let in, or it leads and leaves them to the
+// other servers.
+func (d *Doors) InService() bool { return d.open.Load() || d.left.Load() }
+
 // Open lets clients in.
-func (d *Doors) Open() {
+func (d *Doors) Open() { d.set(true, false) }
+
+// Leave leaves clients to the other servers: this one leads.
+func (d *Doors) Leave() { d.set(false, true) }
+
+// Bar keeps clients out of a server that stops.
+func (d *Doors) Bar() { d.set(false, false) }
+
+// set ends the wait.
+func (d *Doors) set(open, left bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.open.Store(true)
-	d.release()
+	d.open.Store(open)
+	d.left.Store(left)
+	if d.mu.next != nil {
+		d.mu.next.Open()
+		d.mu.next = nil
+	}
 }
 
 // Shut keeps clients out for as long as there is no leader.
@@ -46,24 +64,9 @@ func (d *Doors) Shut() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.open.Store(false)
+	d.left.Store(false)
 	if d.mu.next == nil {
 		d.mu.next, d.mu.shut = sched.NewGate(d.rt), d.rt.Elapsed()
-	}
-}
-
-// Bar keeps clients out of a server that will not serve them: it stops, or leads and leaves clients to the others.
-func (d *Doors) Bar() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.open.Store(false)
-	d.release()
-}
-
-// release ends the wait. REQUIRES: Doors.mu.
-func (d *Doors) release() {
-	if d.mu.next != nil {
-		d.mu.next.Open()
-		d.mu.next = nil
 	}
 }
 

@@ -218,6 +218,10 @@ func (e *Env) MayAnswer() bool { return e.Clock.Now() <= e.LeaseEnd.Load() }
 // IsServing reports whether clients are accepted now.
 func (e *Env) IsServing() bool { return e.Doors.IsOpen() && e.MayAnswer() }
 
+// InService reports whether what the server knows may be told now: it accepts clients, or leads and leaves them to the
+// other servers.
+func (e *Env) InService() bool { return e.Doors.InService() && e.MayAnswer() }
+
 // Format is the folder of a data directory that holds the files of this format generation.
 const Format = "version-2"
 

@@ -60,7 +60,7 @@ func (l *Liveness) Stalled() time.Duration {
 func (l *Liveness) ask() (got *sched.Gate, since time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.begun = l.begun || l.env.Doors.IsOpen(); !l.begun {
+	if l.begun = l.begun || l.env.Doors.InService(); !l.begun {
 		return nil, 0
 	}
 	if now := l.env.Runtime.Elapsed(); l.got == nil || l.got.IsOpen() {

@@ -14,7 +14,7 @@ import (
 type Ensemble struct {
 	ServerID    int64     `json:"serverId" doc:"myid of the server that answers; 0 if it stands alone"`
 	State       string    `json:"state" doc:"standalone, leader, follower, observer, looking or read-only"`
-	Serving     bool      `json:"serving" doc:"clients are served now"`
+	Serving     bool      `json:"serving" doc:"it serves clients now, or leads and leaves them to the other servers"`
 	Version     string    `json:"version" doc:"of the program"`
 	UptimeMs    int64     `json:"uptimeMs" doc:"since the process began"`
 	Leader      *int64    `json:"leader" doc:"myid of the leader; null without one, and on a server that stands alone"`
@@ -65,7 +65,7 @@ type Problem struct {
 
 // Ensemble describes this server and its ensemble.
 func (f *Facts) Ensemble() *Ensemble {
-	e := &Ensemble{State: f.host.Mode(), Serving: f.IsServing(), Version: f.Version,
+	e := &Ensemble{State: f.host.Mode(), Serving: f.InService(), Version: f.Version,
 		UptimeMs: time.Since(f.Began).Milliseconds(), Connections: f.front.Conns.Len(),
 		Outstanding: f.InProcess.Load(), Members: []Member{}, Problems: []Problem{}}
 	if f.Config.Distributed() {

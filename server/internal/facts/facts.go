@@ -55,8 +55,11 @@ func (f *Facts) Mode() string { return f.host.Mode() }
 // Decides reports whether this server decides when sessions expire: a leader, and a standalone server.
 func (f *Facts) Decides() bool { return f.host.Rules() }
 
-// Serving reports whether clients are served.
-func (f *Facts) Serving() bool { return f.Doors.IsOpen() }
+// Serving reports whether the server is in service: it serves clients, or leads and leaves them to the others.
+func (f *Facts) Serving() bool { return f.Doors.InService() }
+
+// TakesClients reports whether clients are served.
+func (f *Facts) TakesClients() bool { return f.Doors.IsOpen() }
 
 // ReadOnly reports whether only read-only clients are served.
 func (f *Facts) ReadOnly() bool { return f.Env.ReadOnly.Load() }

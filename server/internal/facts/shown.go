@@ -50,7 +50,7 @@ var (
 // MayAsk returns why a visitor may read nothing now, nil if it may.
 func (n *Shown) MayAsk(a Actor) error {
 	switch {
-	case !n.IsServing():
+	case !n.InService():
 		return ErrNotServing
 	case !n.front.Suffices(a.IDs):
 		return errNeedsAuth
@@ -75,7 +75,7 @@ func (n *Shown) MaySteer(a Actor) error {
 // Login returns the identities that user and password prove. The error is ErrWrong if no ACL names them and they are
 // not the super user's, which is how a wrong password shows.
 func (n *Shown) Login(user, password string) ([]auth.Identity, error) {
-	if !n.IsServing() {
+	if !n.InService() {
 		return nil, ErrNotServing
 	}
 	ids, ok := n.front.Authenticate(netip.Addr{}, auth.SchemeDigest, []byte(user+":"+password))

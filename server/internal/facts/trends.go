@@ -110,7 +110,7 @@ func (n *Shown) KeepTrends() {
 // sample adds the figures of this moment. Rates count from the last sample.
 func (k *trendKeeper) sample(now time.Time) {
 	figures := make([]float32, 0, trends.Wide)
-	seconds, first, open := now.Sub(k.at).Seconds(), k.at.IsZero(), k.Doors.IsOpen()
+	seconds, first, open := now.Sub(k.at).Seconds(), k.at.IsZero(), k.Doors.InService()
 	add := func(v float64, known bool) {
 		if !known {
 			v = math.NaN()

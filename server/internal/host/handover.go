@@ -23,6 +23,7 @@ func (l *leading) consider(now time.Time, learners []zab.Learner) {
 	m := l.m
 	full := m.Guard.Full()
 	f := succession.Facts{Now: now, Since: m.since, Full: full, Room: true, HandsOver: l.handing != nil,
+		Idle:       !m.Config.LeaderServes && m.clients.Idle(),
 		Candidates: m.candidates(), Learners: learners, Prepared: l.next - 1, Committed: m.committed,
 		FitSuccessor: func() bool { return false },
 		CanLead:      func(id proto.ServerID) bool { return m.canLead(id) == nil }}
@@ -43,18 +44,27 @@ func (l *leading) consider(now time.Time, learners []zab.Learner) {
 		m.core.HandOver(false)
 	}
 	if d.To != succession.None {
-		m.Log.Info("handing over to a server with a higher priority", zap.Int64("server", int64(d.To)))
+		why := "handing over to a server with a higher priority"
+		if d.Idle {
+			why = "handing over to a server without clients, because leaders are to have none"
+		}
+		m.Log.Info(why, zap.Int64("server", int64(d.To)))
 		if err := l.handOver(func() error { return m.member.HandOverTo(d.To, false) }); err != nil {
 			m.Log.Warn("no hand-over", zap.Error(err))
 		}
 	}
 }
 
-// candidates are the servers that have told this one a priority.
+// candidates are the servers that have told this one a priority or, if leaders are to have no clients, that they have
+// none.
 func (m *Host) candidates() (all []succession.Candidate) {
 	for _, l := range m.links {
-		if l != nil && l.priority > 0 {
-			all = append(all, succession.Candidate{ID: l.Peer, Priority: l.priority})
+		if l == nil {
+			continue
+		}
+		c := succession.Candidate{ID: l.Peer, Priority: l.priority, Idle: l.idle && !m.Config.LeaderServes}
+		if c.Priority > 0 || c.Idle {
+			all = append(all, c)
 		}
 	}
 	return all

@@ -132,6 +132,8 @@ type clients interface {
 	ShutAll() int
 	// Draining reports whether an operator drains this server.
 	Draining() (rate int, on bool)
+	// Idle reports whether no client is connected with a session.
+	Idle() bool
 	// PortNumbers returns the ports to which clients connect.
 	PortNumbers() (plain, secure int)
 	// ServerHandshakes bounds the work of the handshakes that other servers begin.

@@ -181,7 +181,7 @@ func (l *leading) Packet(link *link, p *peers.Packet) {
 	case proto.PacketPing:
 		l.m.Tracker.Touched(p.Data, l.m.Clock.Now())
 		l.m.member.Unfit(link.Peer, saysNoRoom(p.Data))
-		link.priority = saysPriority(p.Data)
+		link.priority, link.idle = saysPriority(p.Data), saysIdle(p.Data)
 	case proto.PacketRevalidate:
 		if !l.m.MayAnswer() || l.handing != nil {
 			return // the learner may not answer either: its client tries another server

@@ -17,6 +17,7 @@ type link struct {
 	// been answered.
 	exchange *lease.Exchange
 	priority int64 // of a follower that has one, as it has told this leader; else 0
+	idle     bool  // the follower has told this leader that it has no clients
 	arrived  int64 // when the last packet arrived, ns on the server's clock
 	told     bool  // the learner was told of all silent sessions: see silent.go
 }

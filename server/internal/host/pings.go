@@ -17,9 +17,11 @@ import (
 //	0            0            the disk of the follower is full, or the leader refuses writes: see package succession
 //	n > 0        arrivedMark  n answers of the learner have arrived: see package lease
 //	priority > 0 priorityMark the priority of the follower: see package succession
+//	1            idleMark     the follower has no clients, and leaders are to have none: see package succession
 const (
 	arrivedMark  = -1
 	priorityMark = -2
+	idleMark     = -3
 )
 
 // noRoom is the entry with the id 0 and the timeout 0.
@@ -40,6 +42,9 @@ func saysArrived(data []byte) uint64 { return marked(data, arrivedMark) }
 
 // saysPriority returns the priority that the answer to a PING tells, 0 if it tells none.
 func saysPriority(data []byte) int64 { return int64(marked(data, priorityMark)) }
+
+// saysIdle reports whether the answer to a PING tells that the follower has no clients.
+func saysIdle(data []byte) bool { return marked(data, idleMark) != 0 }
 
 // marked returns the number of the first entry with a mark, 0 if there is none.
 func marked(data []byte, mark int32) uint64 {
@@ -106,18 +111,24 @@ func (m *Host) pong(l *link, msg *zab.Message) *peers.Packet {
 		data = append(data, noRoom[:]...)
 	}
 	if l.warren {
-		data = m.appendPriority(data)
+		data = m.appendMerits(data)
 	}
 	return &peers.Packet{Type: proto.PacketPing, Zxid: msg.Zxid, Data: data}
 }
 
-// appendPriority appends the priority of this server to the answer to a PING, if it has one and takes clients: a
-// server that is drained is about to be restarted.
-func (m *Host) appendPriority(b []byte) []byte {
-	if _, drained := m.clients.Draining(); drained || m.Config.Priority <= 0 {
+// appendMerits appends to the answer to a PING what speaks for this server as the leader: its priority, and that it
+// has no clients. A server that is drained says nothing: it is about to be restarted.
+func (m *Host) appendMerits(b []byte) []byte {
+	if _, drained := m.clients.Draining(); drained {
 		return b
 	}
-	return appendMarked(b, uint64(m.Config.Priority), priorityMark)
+	if m.Config.Priority > 0 {
+		b = appendMarked(b, uint64(m.Config.Priority), priorityMark)
+	}
+	if !m.Config.LeaderServes && m.clients.Idle() {
+		b = appendMarked(b, 1, idleMark)
+	}
+	return b
 }
 
 // pinged handles a PING, or the answer to a PING.

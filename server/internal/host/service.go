@@ -147,7 +147,7 @@ func (m *Host) opened(state zab.State) {
 	if serves {
 		m.Doors.Open()
 	} else {
-		m.Doors.Bar()
+		m.Doors.Leave()
 	}
 	m.resumeKept()
 	m.reportLeft()

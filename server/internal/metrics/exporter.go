@@ -64,7 +64,8 @@ func (x exporter) member(s sender) {
 		blank = len(role.Search.Blank)
 	}
 	s.gauge("warren_server_serving",
-		"1 while the server serves all clients; 0 while it waits for a leader, or serves only read-only clients.",
+		"1 while the server serves all clients, or leads and leaves them to the others; 0 while it waits for a "+
+			"leader, or serves only read-only clients.",
 		oneIf(x.Serving() && !x.ReadOnly()))
 	s.gauge("warren_server_draining", "1 while the server takes no clients, because an operator drains it.",
 		oneIf(x.Draining()))

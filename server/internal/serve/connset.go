@@ -127,6 +127,18 @@ func (cs *connSet) Each(fn func(*Conn)) {
 	}
 }
 
+// idle reports whether no connection of a client has a session. Those within the process are not of clients.
+func (cs *connSet) idle() bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	for c := range cs.mu.all {
+		if c.Session.Load() != nil && !c.inside() {
+			return false
+		}
+	}
+	return true
+}
+
 // SortedConns returns the open connections by address.
 func (s *Front) SortedConns() []*Conn {
 	var all []*Conn

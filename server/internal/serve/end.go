@@ -85,6 +85,9 @@ func (c *Conn) writeTimeout() time.Duration {
 	return c.srv.Config.SessionlessTimeout
 }
 
+// Idle reports whether no client is connected with a session.
+func (s *Front) Idle() bool { return s.Conns.idle() }
+
 // ShutAll ends every connection that has a session and is not held, as soon as the output added so far is sent. It
 // returns how many connections it ends.
 func (s *Front) ShutAll() (n int) {

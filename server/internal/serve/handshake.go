@@ -104,7 +104,7 @@ func (r *reader) firstFrame() ([]byte, error) {
 // moment. If it has gone elsewhere meanwhile, it is not to have its session here.
 func (r *reader) letIn() bool {
 	s := r.srv
-	if s.Doors.IsOpen() {
+	if s.Doors.IsOpen() || r.c.inside() && s.Doors.InService() {
 		return s.MayAnswer()
 	}
 	if _, draining := s.Draining(); draining {

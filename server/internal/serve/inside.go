@@ -11,7 +11,7 @@ import (
 // like any other: limits, ACLs, quotas, watches and the audit log hold for it. It has exactly the given identities,
 // which the caller has proved, and not the one of its address: behind a proxy that would be the proxy's.
 func (s *Front) Connect(remote netip.AddrPort, ids []auth.Identity) (net.Conn, error) {
-	if !s.IsServing() {
+	if !s.InService() {
 		return nil, errNotServing
 	}
 	client, server := net.Pipe()

@@ -23,7 +23,7 @@ func (w *Words) isro(_ asker, out *bytes.Buffer) {
 	switch {
 	case w.ReadOnly():
 		out.WriteString("ro")
-	case w.Serving():
+	case w.TakesClients():
 		out.WriteString("rw")
 	default:
 		out.WriteString("null")

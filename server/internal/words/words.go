@@ -67,7 +67,7 @@ func (w *Words) Answer(word string, c *serve.Conn, behind func(n int) []byte, ou
 	switch {
 	case !w.allows(word) && !(isOfServers(word) && w.mayHaveRecord(c.Remote.Addr())):
 		out.WriteString(word + facts.Refused)
-	case !w.Serving() && !slices.Contains(unready, word):
+	case !w.TakesClients() && !slices.Contains(unready, word) && !(isOfServers(word) && w.Serving()):
 		out.WriteString(notServing)
 		if word != "hash" { // as in ZooKeeper
 			out.WriteByte('\n')

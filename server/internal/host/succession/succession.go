@@ -1,6 +1,6 @@
 // Package succession decides when a leader hands its leadership over of its own accord, and to whom: to any server
-// with room if its own disk is almost full, or to a follower with a higher priority. What an operator orders is not
-// decided here.
+// with room if its own disk is almost full, to a follower without clients if leaders are to have none, or to one with
+// a higher priority. What an operator orders is not decided here.
 //
 // # Room
 //
@@ -17,6 +17,13 @@
 // The leadership must not move to and fro. The follower has to be fit to lead without a break for a pause, and the
 // leader has to have led for as long. Each time that this leader hands over to the same server again within
 // priorityMemory, it waits twice as long.
+//
+// # Leaders without clients
+//
+// With leaderServes=no a leader takes no clients, but a server that has some may be elected. Once a follower has none,
+// as after its restart, the leader hands over to it under the same conditions, so that the death of the next leader
+// ends no client's connection either. Among servers without clients priorities decide. This hand-over never waits
+// longer than the pause: it costs no client anything, and cannot be followed by one in the other direction.
 //
 // The package decides and does nothing: it is given facts, asks the agreement by functions, and returns what is to be
 // done. It has no goroutine and no lock. A Policy belongs to the host goroutine.
@@ -66,7 +73,8 @@ type Facts struct {
 	// Full says that its own disk has no room. Room says that the voters with room are a quorum.
 	Full, Room bool
 	HandsOver  bool // a hand-over has begun, or is being prepared
-	// Candidates are the followers with a priority, in any order.
+	Idle       bool // leaders are to have no clients, and this one has none
+	// Candidates are the followers with a priority or without clients, in any order.
 	Candidates []Candidate
 	Learners   []zab.Learner
 	// Prepared and Committed are the newest zxids of this leader.
@@ -78,22 +86,32 @@ type Facts struct {
 	CanLead func(proto.ServerID) bool
 }
 
-// Candidate is a follower with a priority.
+// Candidate is a follower with a priority or without clients.
 type Candidate struct {
 	ID       proto.ServerID
 	Priority int64
+	Idle     bool // leaders are to have no clients, and it has none
+}
+
+// before reports whether one server is to lead rather than another.
+func (c *Candidate) before(other *Candidate) bool {
+	if c.Idle != other.Idle {
+		return c.Idle
+	}
+	return c.Priority > other.Priority
 }
 
 // Decision is what a leader has to do.
 type Decision struct {
 	Refuse bool // clients' writes are to be refused
-	// Yield is a hand-over to any server with room, To one to a server with a higher priority; else it is None. There
-	// is one of the two at most.
+	// Yield is a hand-over to any server with room, To one to a server with a higher priority, or with Idle to one
+	// without clients; else it is None. There is one of the two at most.
 	Yield bool
 	To    proto.ServerID
+	Idle  bool
 }
 
-// heir is the follower that is to lead, because of its priority.
+// heir is the follower that is to lead, because of its priority or because it has no clients.
 type heir struct {
 	id    proto.ServerID // None if there is none
 	since time.Time      // when it was fit to lead first; without a break since then
@@ -121,52 +139,57 @@ func (p *Policy) Decide(f *Facts) Decision {
 		p.heir, p.before = heir{id: None}, f.Prepared
 		return d
 	}
-	d.To = p.preferred(f)
+	if d.To, d.Idle = p.preferred(f); d.To != None && !d.Idle {
+		p.yields[d.To] = p.yields[d.To].again(f.Now)
+	}
 	return d
 }
 
-// preferred returns the follower that is to lead now because of its priority.
-func (p *Policy) preferred(f *Facts) proto.ServerID {
+// preferred returns the follower that is to lead now, and whether it is because it has no clients.
+func (p *Policy) preferred(f *Facts) (id proto.ServerID, idle bool) {
 	before := p.before
 	p.before = f.Prepared
-	id, ok := p.highest(f.Candidates)
-	if !ok || !keepsUp(f, id, before) || !f.CanLead(id) {
+	best := p.best(f)
+	// One that has not acknowledged what was prepared a moment ago would let clients wait.
+	if best.ID == None || f.follower(best.ID).Acked < min(before, f.Committed) || !f.CanLead(best.ID) {
 		p.heir = heir{id: None}
-		return None
+		return None, false
 	}
-	if p.heir.id != id {
-		p.heir = heir{id, f.Now}
+	if p.heir.id != best.ID {
+		p.heir = heir{best.ID, f.Now}
 	}
-	y := p.yields[id]
-	wait := y.wait(p.cfg.Pause, f.Now)
+	idle = best.Idle && !f.Idle
+	wait := p.cfg.Pause
+	if !idle {
+		wait = p.yields[best.ID].wait(p.cfg.Pause, f.Now)
+	}
 	if f.HandsOver || f.Now.Sub(p.heir.since) < wait || f.Now.Sub(f.Since) < wait {
-		return None
+		return None, false
 	}
-	p.yields[id] = y.again(f.Now)
-	return id
+	return best.ID, idle
 }
 
-// highest returns the candidate with the highest priority, the one with the higher id of two alike. ok is false if
-// none has a higher priority than this server.
-func (p *Policy) highest(all []Candidate) (id proto.ServerID, ok bool) {
-	most := p.cfg.Priority
-	for _, c := range all {
-		if c.Priority > most || ok && c.Priority == most && c.ID > id {
-			id, most, ok = c.ID, c.Priority, true
+// best returns the candidate that is to lead rather than this server and the others, the one with the higher id of two
+// alike. Its ID is None if this server is to go on.
+func (p *Policy) best(f *Facts) Candidate {
+	best := Candidate{ID: None, Priority: p.cfg.Priority, Idle: f.Idle}
+	for _, c := range f.Candidates {
+		better := c.before(&best) || best.ID != None && c.ID > best.ID && !best.before(&c)
+		if better && f.follower(c.ID) != nil {
+			best = c
 		}
 	}
-	return id, ok
+	return best
 }
 
-// keepsUp reports whether a follower has acknowledged everything that was prepared up to z: a hand-over to it does not
-// let clients wait.
-func keepsUp(f *Facts, id proto.ServerID, z proto.Zxid) bool {
+// follower returns a follower that is in sync, nil if there is none with the id.
+func (f *Facts) follower(id proto.ServerID) *zab.Learner {
 	for i := range f.Learners {
-		if l := &f.Learners[i]; l.Peer == id && !l.Observer {
-			return l.Synced && l.Acked >= min(z, f.Committed)
+		if l := &f.Learners[i]; l.Peer == id && !l.Observer && l.Synced {
+			return l
 		}
 	}
-	return false
+	return nil
 }
 
 // wait returns how long the server has to be fit before it gets the leadership.

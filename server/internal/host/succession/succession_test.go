@@ -43,7 +43,7 @@ func TestRoom(t *testing.T) {
 			f.Full, f.Since = true, f.Now.Add(-tick)
 		}, Decision{To: None, Refuse: true}},
 		"room comes before priorities": {func(f *Facts) {
-			f.Full, f.Candidates = true, []Candidate{{2, 5}}
+			f.Full, f.Candidates = true, []Candidate{{ID: 2, Priority: 5}}
 		}, Decision{To: None, Refuse: true, Yield: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,35 +77,54 @@ func TestPriority(t *testing.T) {
 		change func(*Facts, time.Duration)
 		want   proto.ServerID
 		at     time.Duration
+		idle   bool
 	}{
-		"none has one":     {},
-		"a higher one":     {change: candidates(Candidate{2, 5}), want: 2, at: pause},
-		"the highest":      {change: candidates(Candidate{2, 5}, Candidate{3, 6}), want: 3, at: pause},
-		"the higher id":    {change: candidates(Candidate{3, 5}, Candidate{2, 5}), want: 3, at: pause},
-		"that of an equal": {own: 5, change: candidates(Candidate{2, 5})},
-		"a lower one":      {own: 6, change: candidates(Candidate{2, 5})},
-		"an observer's":    {change: candidates(Candidate{4, 5})},
+		"none has one": {},
+		"a higher one": {change: candidates(Candidate{ID: 2, Priority: 5}), want: 2, at: pause},
+		"the highest": {change: candidates(Candidate{ID: 2, Priority: 5}, Candidate{ID: 3, Priority: 6}),
+			want: 3, at: pause},
+		"the higher id": {change: candidates(Candidate{ID: 3, Priority: 5}, Candidate{ID: 2, Priority: 5}),
+			want: 3, at: pause},
+		"that of an equal": {own: 5, change: candidates(Candidate{ID: 2, Priority: 5})},
+		"a lower one":      {own: 6, change: candidates(Candidate{ID: 2, Priority: 5})},
+		"an observer's":    {change: candidates(Candidate{ID: 4, Priority: 5})},
 		"of one that cannot lead": {change: func(f *Facts, _ time.Duration) {
-			f.Candidates, f.CanLead = []Candidate{{2, 5}}, func(proto.ServerID) bool { return false }
+			f.Candidates, f.CanLead = []Candidate{{ID: 2, Priority: 5}}, func(proto.ServerID) bool { return false }
 		}},
 		"of one that is not in sync": {change: func(f *Facts, _ time.Duration) {
-			f.Candidates, f.Learners[0].Synced = []Candidate{{2, 5}}, false
+			f.Candidates, f.Learners[0].Synced = []Candidate{{ID: 2, Priority: 5}}, false
 		}},
 		"of one that has not acknowledged for a while": {change: func(f *Facts, at time.Duration) {
-			f.Candidates, f.Learners[0].Acked = []Candidate{{2, 5}}, 7
+			f.Candidates, f.Learners[0].Acked = []Candidate{{ID: 2, Priority: 5}}, 7
 		}},
 		"of one that lags behind what was just prepared": {change: func(f *Facts, at time.Duration) {
 			z := proto.Zxid(10 + at/time.Second)
-			f.Candidates, f.Prepared, f.Committed, f.Learners[0].Acked = []Candidate{{2, 5}}, z, z, z-1
+			f.Candidates, f.Prepared, f.Committed, f.Learners[0].Acked = []Candidate{{ID: 2, Priority: 5}}, z, z, z-1
 		}, want: 2, at: pause},
 		"with a break": {change: func(f *Facts, at time.Duration) {
-			f.Candidates, f.Learners[0].Synced = []Candidate{{2, 5}}, at != 10*time.Second
+			f.Candidates, f.Learners[0].Synced = []Candidate{{ID: 2, Priority: 5}}, at != 10*time.Second
 		}, want: 2, at: pause + 11*time.Second},
+		"an observer's, beside a follower's": {change: candidates(Candidate{ID: 4, Priority: 6},
+			Candidate{ID: 2, Priority: 5}), want: 2, at: pause},
+		"one without clients": {change: candidates(Candidate{ID: 2, Idle: true}), want: 2, at: pause, idle: true},
+		"one without clients, not the one with a priority": {change: candidates(Candidate{ID: 3, Priority: 5},
+			Candidate{ID: 2, Idle: true}), want: 2, at: pause, idle: true},
+		"of two without clients the one with a priority": {change: candidates(Candidate{ID: 3, Idle: true},
+			Candidate{ID: 2, Priority: 1, Idle: true}), want: 2, at: pause, idle: true},
+		"one without clients, as the leader": {change: func(f *Facts, _ time.Duration) {
+			f.Idle, f.Candidates = true, []Candidate{{ID: 2, Idle: true}}
+		}},
+		"one with a priority and clients, the leader has none": {change: func(f *Facts, _ time.Duration) {
+			f.Idle, f.Candidates = true, []Candidate{{ID: 2, Priority: 5}}
+		}},
+		"one with a priority and no clients, as the leader": {change: func(f *Facts, _ time.Duration) {
+			f.Idle, f.Candidates = true, []Candidate{{ID: 2, Priority: 5, Idle: true}}
+		}, want: 2, at: pause},
 		"of a leader that has just begun": {change: func(f *Facts, _ time.Duration) {
-			f.Candidates, f.Since = []Candidate{{2, 5}}, start.Add(20*time.Second)
+			f.Candidates, f.Since = []Candidate{{ID: 2, Priority: 5}}, start.Add(20*time.Second)
 		}, want: 2, at: pause + 20*time.Second},
 		"while another hand-over begins": {change: func(f *Facts, _ time.Duration) {
-			f.Candidates, f.HandsOver = []Candidate{{2, 5}}, true
+			f.Candidates, f.HandsOver = []Candidate{{ID: 2, Priority: 5}}, true
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,6 +140,7 @@ func TestPriority(t *testing.T) {
 				d := p.Decide(f)
 				require.False(t, d.Yield || d.Refuse)
 				got = d.To
+				require.Equal(t, got != None && c.idle, d.Idle)
 			}
 			if c.want == 0 {
 				c.want = None
@@ -157,10 +177,26 @@ func TestPriorityWaits(t *testing.T) {
 			p.Begin() // it leads again
 		}
 		f := facts(at)
-		f.Candidates = []Candidate{{2, 5}}
+		f.Candidates = []Candidate{{ID: 2, Priority: 5}}
 		if p.Decide(f).To == 2 {
 			took, since = append(took, at-since), at+time.Second
 		}
 	}
 	require.Equal(t, []time.Duration{pause, 2 * pause, 4 * pause}, took)
+}
+
+// The wait for a server without clients is always the same.
+func TestIdleServersLeadSoon(t *testing.T) {
+	p := New(Config{TickTime: tick, Pause: pause})
+	for range 3 {
+		p.Begin() // it leads again
+		for at := time.Duration(0); ; at += time.Second {
+			f := facts(at)
+			f.Candidates = []Candidate{{ID: 2, Idle: true}}
+			if p.Decide(f).To == 2 {
+				require.Equal(t, pause, at)
+				break
+			}
+		}
+	}
 }
