@@ -247,8 +247,9 @@ func Restarts(starts []time.Time, now time.Time) []Finding {
 	if recent--; recent < RestartsMany { // the first of them is none
 		return nil
 	}
-	return []Finding{find(Error, "restarts", "look at the end of each run in its log, which has the error and the exit "+
-		"code, and whether the system has killed it for its memory",
+	const remedy = "look at the end of each run in its log, which has the error and the exit code, and whether the " +
+		"system has killed it for its memory"
+	return []Finding{find(Error, "restarts", remedy,
 		"ended unexpectedly and was started again %d times within %d minutes", recent,
 		int(RestartsWithin.Minutes()))}
 }
@@ -283,8 +284,8 @@ func Memory(live, limit int64) []Finding {
 	var all list
 	if live > limit/5*4 {
 		all.add(Warning, "memory", "find out what grows, with warren top and warren snapshot summary; raise the "+
-			"memory of the machine or container, or GOMEMLIMIT", "its data takes %d MiB of memory, and the limit is %d MiB",
-			live>>20, limit>>20)
+			"memory of the machine or container, or GOMEMLIMIT",
+			"its data takes %d MiB of memory, and the limit is %d MiB", live>>20, limit>>20)
 	}
 	return all
 }

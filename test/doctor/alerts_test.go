@@ -43,7 +43,8 @@ var (
 	alertName  = regexp.MustCompile(`alertname="(\w+)"`)
 )
 
-// alertLasts is how long an accident lasts until it is looked which alerts fire, and scraped how often its metrics are.
+// alertLasts is how long an accident has lasted when the alerts are looked at, and scraped how often its metrics are
+// read meanwhile.
 const alertLasts, scraped = 70 * time.Minute, time.Minute
 
 // firing are the alerts that fire when an accident lasts, by promtool: while the servers show what they do now, and

@@ -476,9 +476,9 @@ func (h *hosts) refuseTicket(i int) {
 	const service = "zookeeper/localhost@EXAMPLE.COM"
 	forge, file := krb5.NewForge(h.t), filepath.Join(h.t.TempDir(), "jaas.conf")
 	config := forge.Config("EXAMPLE.COM")
-	require.NoError(h.t, os.WriteFile(file, []byte("Server {\n  com.sun.security.auth.module.Krb5LoginModule required "+
-		"useKeyTab=true storeKey=true keyTab=\""+forge.Keytab("keytab", "new", service)+"\" principal=\""+service+
-		"\";\n};\n"), 0o600))
+	require.NoError(h.t, os.WriteFile(file, []byte("Server {\n  com.sun.security.auth.module.Krb5LoginModule "+
+		"required useKeyTab=true storeKey=true keyTab=\""+forge.Keytab("keytab", "new", service)+
+		"\" principal=\""+service+"\";\n};\n"), 0o600))
 	h.again(i, map[string]string{"java.security.auth.login.config": file, "java.security.krb5.conf": config,
 		"authProvider.sasl": "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"})
 	h.nodes[i].WaitServing()

@@ -28,8 +28,8 @@ func (f *Facts) Shows(of string, expires func() time.Time) {
 // Rechecks tells how the configuration is read again, as the next start reads it. It is called before Keep.
 func (f *Facts) Rechecks(read func() error) { f.keeper.recheck = read }
 
-// Started tells when processes of this server have begun since one of them was last stopped in an orderly way, this one
-// included. It is called before Keep.
+// Started tells when processes of this server have begun since one of them was last stopped in an orderly way, this
+// one included. It is called before Keep.
 func (f *Facts) Started(starts []time.Time) { f.keeper.starts = starts }
 
 // ofCertificates are the findings about the certificates that this server shows now. REQUIRES: keeper.mu.
