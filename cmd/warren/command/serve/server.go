@@ -194,12 +194,14 @@ func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out *outlet
 		log.Warn("on Windows a server is for trying things out: clients cannot use TLS, and what it has " +
 			"acknowledged may not survive a loss of power")
 	}
+	starts := startsWith(cfg.DataDir, time.Now())
 	srv := server.New(cfg, server.Options{Log: log, LogLevel: &reloads.level, Registry: registry,
 		Version: b.ZooKeeperVersion(), WholeProcess: true, Recheck: reloads.recheck,
-		Starts: noteStart(cfg.DataDir, time.Now())})
+		Starts: starts})
 	if err := srv.Start(); err != nil {
 		return err
 	}
+	noteStarts(cfg.DataDir, starts)
 	reloads.server.Store(srv)
 	addr := "no port"
 	if a := srv.Addr(); a != nil {

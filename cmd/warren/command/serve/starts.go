@@ -14,24 +14,27 @@ const startsFile = ".warren.starts"
 // startsMax is how many starts are kept.
 const startsMax = 20
 
-// noteStart notes in the dataDir of a server that it starts now, and returns all that is noted there, the
-// oldest first. What cannot be read or written is left out: it is for operators only, and no reason not to start.
-func noteStart(dir string, now time.Time) (starts []time.Time) {
-	name := filepath.Join(dir, startsFile)
-	text, _ := os.ReadFile(name)
+// startsWith returns what is noted in the dataDir of a server of its starts, the oldest first, with one that is now.
+// What cannot be read is left out: it is for operators only, and no reason not to start.
+func startsWith(dir string, now time.Time) (starts []time.Time) {
+	text, _ := os.ReadFile(filepath.Join(dir, startsFile))
 	for line := range strings.Lines(string(text)) {
 		if at, err := time.Parse(time.RFC3339, strings.TrimSpace(line)); err == nil {
 			starts = append(starts, at)
 		}
 	}
 	starts = append(starts, now)
-	starts = starts[max(0, len(starts)-startsMax):]
+	return starts[max(0, len(starts)-startsMax):]
+}
+
+// noteStarts notes them, if that is possible. A server does so once it has accepted its directory: nothing is written
+// to one that it refuses.
+func noteStarts(dir string, starts []time.Time) {
 	var b strings.Builder
 	for _, at := range starts {
 		b.WriteString(at.UTC().Format(time.RFC3339) + "\n")
 	}
-	_ = os.WriteFile(name, []byte(b.String()), 0o640)
-	return starts
+	_ = os.WriteFile(filepath.Join(dir, startsFile), []byte(b.String()), 0o640)
 }
 
 // forgetStarts notes that a server was stopped in an orderly way.
