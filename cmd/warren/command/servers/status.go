@@ -21,6 +21,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/doctor"
 	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/internal/findings"
+	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 )
 
@@ -185,8 +186,13 @@ func judged(addresses []string, seen *doctor.Seen) *clusterStatus {
 
 // describe adds to a row what a server tells beside srvr. leader are the facts of the leader, or nil.
 func describe(s *reach.Status, f, leader *findings.Server) {
-	if f.Outside != nil {
+	switch {
+	case f.Outside != nil:
 		s.Role = roleOutside
+	case s.Role == "" && f.Known() && f.Serving && f.Mode == "leader":
+		s.Role, s.LeavesClients, s.Version, s.Problem = f.Mode, true, f.Version, "leaves clients to the other servers"
+		s.Zxid, s.Connections, s.Outstanding = proto.Zxid(f.Zxid), f.Connections, f.Outstanding
+		s.ZxidText, s.Epoch = s.Zxid.String(), s.Zxid.Epoch()
 	}
 	s.Drained = f.Draining
 	if f.DiskFree > 0 {
@@ -259,9 +265,13 @@ func (st *clusterStatus) table(out io.Writer) error {
 		if s.DiskFullIn != nil {
 			disk += ", full in " + longText(time.Duration(*s.DiskFullIn)*time.Second)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%s/%s/%s\t%s\t%s\n", s.Address, s.Role, s.Epoch,
-			s.ZxidText, lag, s.Connections, s.Outstanding, s.Znodes, rounded(s.LatencyMs[0]), rounded(s.LatencyMs[1]),
-			rounded(s.LatencyMs[2]), disk, s.Problem)
+		znodes := strconv.FormatInt(s.Znodes, 10)
+		latency := rounded(s.LatencyMs[0]) + "/" + rounded(s.LatencyMs[1]) + "/" + rounded(s.LatencyMs[2])
+		if s.LeavesClients {
+			znodes, latency = "-", "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n", s.Address, s.Role, s.Epoch, s.ZxidText, lag,
+			s.Connections, s.Outstanding, znodes, latency, disk, s.Problem)
 	}
 	if err := w.Flush(); err != nil {
 		return err

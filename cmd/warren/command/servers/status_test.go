@@ -122,6 +122,21 @@ func TestStatusShowsTheDisk(t *testing.T) {
 	}
 }
 
+// A leader with leaderServes=no does not answer srvr, and tells the servers and doctor what it is.
+func TestStatusOfALeaderWithoutClients(t *testing.T) {
+	addresses := []string{"a:1", "b:1"}
+	e := seen(time.Now(), addresses, []string{"This ZooKeeper instance is not currently serving requests\n",
+		cmdline.Srvr("0x100000005", "follower")})
+	e.Servers[0] = findings.Server{ID: 1, Address: "a:1", Heard: time.Now(), Mode: "leader", Serving: true,
+		Zxid: 0x100000005, Connections: 2, Version: "1.0"}
+	var out bytes.Buffer
+	require.NoError(t, judged(addresses, e).table(&out))
+	rows := strings.Split(out.String(), "\n")
+	require.Equal(t, "a:1 leader 1 0x100000005 0 2 0 - - - leaves clients to the other servers",
+		strings.Join(strings.Fields(rows[1]), " "))
+	require.Equal(t, "follower", strings.Fields(rows[2])[1])
+}
+
 // TestStatusOfARealServer asks one: its disk is told by the client port alone.
 func TestStatusOfARealServer(t *testing.T) {
 	code, out, errs := run("status", startShellServer(t), "--admin-port", "0", "--output", "json")
