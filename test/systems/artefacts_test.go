@@ -127,7 +127,7 @@ func tool(t *testing.T, folder, name string, args ...string) error {
 // clientInside is the version of ZooKeeper's client among the files of a system.
 func clientInside(t *testing.T, lib string) string {
 	t.Helper()
-	for _, jar := range []string{"zookeeper-[0-9]*.jar", "kazoo-*.dist-info"} {
+	for _, jar := range []string{"zookeeper-[0-9]*[0-9].jar", "kazoo-*.dist-info"} {
 		found, err := filepath.Glob(filepath.Join(lib, jar))
 		require.NoError(t, err)
 		if len(found) == 1 {
