@@ -171,6 +171,9 @@ func TestServerEndsThoughNobodyReadsItsAuditLog(t *testing.T) {
 // kill -3 shows what the server does, as of a JVM, and ends nothing.
 func TestQuitWritesTheStacks(t *testing.T) {
 	s := startPiped(t)
+	c, err := wire.Dial(s.addr, wire.Options{}) // all its goroutines have begun
+	require.NoError(t, err)
+	c.Close()
 	for range 2 {
 		require.NoError(t, s.cmd.Process.Signal(syscall.SIGQUIT))
 		var stacks bytes.Buffer
