@@ -21,6 +21,9 @@ import (
 // is called now and then.
 func (l *leading) consider(now time.Time, learners []zab.Learner) {
 	m := l.m
+	if !m.core.Serves() {
+		return // the leadership has ended within this turn: so does the role, when the core's output is taken
+	}
 	full := m.Guard.Full()
 	f := succession.Facts{Now: now, Since: m.since, Full: full, Room: true, HandsOver: l.handing != nil,
 		Idle:       !m.Config.LeaderServes && m.clients.Idle(),
