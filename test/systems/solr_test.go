@@ -21,8 +21,8 @@ var solr = &system{
 		Set: []string{
 			"`zkClientTimeout` below the time between two failures (8 s here): a node that died is known to be dead " +
 				"when its session ends.",
-			"How long batches wait after the node was killed depends on whether it led a shard, which is chance: if it " +
-				"did, they wait until its session ends.",
+			"How long batches wait after the node was killed depends on whether it led a shard, which is chance: " +
+				"if it did, they wait until its session ends.",
 		},
 	},
 	limit: 12 * time.Minute, memory: 1100, run: runSolr,

@@ -29,8 +29,8 @@ type Status struct {
 	DiskFree    *int64     `json:"disk_free_bytes"`      // of the disk with the least room; null if it is not told
 	DiskFullIn  *int64     `json:"disk_full_in_seconds"` // null if it is not foreseen within 30 days
 	Drained     bool       `json:"drained"`              // it takes no clients, because an operator drains it
-	// LeavesClients is true for a leader that leaves clients to the other servers, and does not answer srvr: Znodes and
-	// LatencyMs are not known.
+	// LeavesClients is true for a leader that leaves clients to the other servers, and does not answer srvr: Znodes
+	// and LatencyMs are not known.
 	LeavesClients bool   `json:"leaves_clients"`
 	Version       string `json:"version,omitempty"`
 	Problem       string `json:"problem,omitempty"`
