@@ -59,7 +59,7 @@ func (s *source) backwards(file func(name string) (more bool, err error)) (short
 	return false, nil
 }
 
-// scan decodes one file, and returns its first txn, 0 if it has none.
+// scan decodes one file of the log. It returns the zxid of the first txn, or 0 if the file is empty.
 func (s *source) scan(name string) (first proto.Zxid, err error) {
 	info, err := s.FS.Stat(filepath.Join(s.Log, name))
 	switch {
