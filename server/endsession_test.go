@@ -67,15 +67,26 @@ func TestSessionsAreEnded(t *testing.T) {
 func TestSessionsAreEndedByLabel(t *testing.T) {
 	e := startSteered(t)
 	leader, follower, _ := roles(t, e)
+	earlier := int64(0)
 	for _, form := range []string{"%d", "0x%x"} {
 		client := connect(t, e, follower, wire.Options{})
 		_, err := client.Create("/mine", nil, proto.ModeEphemeral)
 		require.NoError(t, err)
 		label := int64(0)
-		for _, c := range fieldsFor(t, e.Server(follower), "cons", "")["connections"].([]any) {
-			label, err = c.(map[string]any)["session_id"].(json.Number).Int64()
+		until(t, "the follower to list the client, and the one before no more", func() bool {
+			list := fieldsFor(t, e.Server(follower), "cons", "")["connections"].([]any)
+			if len(list) != 1 {
+				return false
+			}
+			id, bound := list[0].(map[string]any)["session_id"].(json.Number)
+			if !bound {
+				return false
+			}
+			label, err = id.Int64()
 			require.NoError(t, err)
-		}
+			return label != earlier
+		})
+		earlier = label
 		require.NotZero(t, label)
 		require.NotEqual(t, int64(client.Session()), label)
 		order := fmt.Sprintf(`{"session": "`+form+`"}`, label)

@@ -288,13 +288,27 @@ func TestOpenRefusesAmbiguousNames(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestLogUnderALaterName refuses a last file whose name says that it begins after its end. Txns that are appended
-// would go to a file before it.
-func TestLogUnderALaterName(t *testing.T) {
+// TestLogUnderAnotherName refuses files that do not begin with the txns in their names. Behind a last one that ends
+// before its name, txns would be appended to a file before it; and with any other what is to be removed is not found,
+// and a purge may take what is still needed.
+func TestLogUnderAnotherName(t *testing.T) {
 	m := newMem(t)
 	writeFile(t, m, "log.5", logFile(batch(5, 9, 1)))
+	for _, name := range []string{"log.b", "log.c", "log.7"} {
+		writeFile(t, m, name, logFile(batch(10, 12, 1)))
+		_, err := Verify(Options{FS: m, Dir: dir}, 5, nil)
+		require.ErrorIs(t, err, ErrName)
+		require.ErrorContains(t, err, "rename it to log.a")
+		require.NoError(t, m.Remove(dir+"/"+name))
+	}
+	writeFile(t, m, "log.3", logFile(batch(5, 9, 1)))
+	_, err := Verify(Options{FS: m, Dir: dir}, 4, nil)
+	require.ErrorIs(t, err, ErrName)
+	require.ErrorContains(t, err, "there is a file log.5, too")
+	require.NoError(t, m.Remove(dir+"/log.3"))
+
 	writeFile(t, m, "log.1b", logFile(batch(10, 12, 1)))
-	_, _, err := tryOpen(t, Options{FS: m, Dir: dir}, 5)
+	_, _, err = tryOpen(t, Options{FS: m, Dir: dir}, 5)
 	require.ErrorIs(t, err, ErrName)
 	require.ErrorContains(t, err, "rename it to log.a")
 	require.NoError(t, m.Rename(dir+"/log.1b", dir+"/log.a"))

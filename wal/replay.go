@@ -123,7 +123,6 @@ type walk struct {
 	// tail is the last file that has a record; torn is the last file read, if it ends in the beginning of an
 	// unfinished write.
 	tail, torn *segment
-	tailFirst  proto.Zxid // the first record of tail
 	// repeated says which files repeat txns, in words.
 	repeated []string
 	// stopFile and stopOffset are where the records of the last file before this one end.
@@ -160,12 +159,19 @@ func (w *walk) run(segments []*segment) error {
 		n--
 	}
 	w.segments, w.removals = w.segments[:n:n], w.segments[n:]
-	if s := w.tail; s != nil && s.first > w.prev {
-		// The next file would come before it.
-		return fmt.Errorf("%w: %s ends with txn %v and begins with %v: rename it to %s", ErrName, w.o.path(s.name),
-			w.prev, w.tailFirst, fileName(w.tailFirst))
-	}
 	return nil
+}
+
+// misnamed refuses a file that does not begin with the txn in its name. By the names a purge chooses the files that it
+// removes, and everyone who looks for a txn the file to look in.
+func (w *walk) misnamed(s *segment, first proto.Zxid) error {
+	path, right := w.o.path(s.name), fileName(first)
+	what := "rename it to " + right
+	if slices.ContainsFunc(w.segments, func(o *segment) bool { return o.name == right }) {
+		what = "there is a file " + right + ", too; if other servers of the ensemble are healthy, move the " +
+			"version-2 directories of this server away and let it synchronize"
+	}
+	return fmt.Errorf("%w: %s begins with txn %v and not with the one in its name: %s", ErrName, path, first, what)
 }
 
 // needed returns the index of the first file that a state just before from needs: the last one
@@ -201,6 +207,10 @@ func (w *walk) file(i int) error {
 		if ok, err = sc.next(&r); err != nil || !ok {
 			break
 		}
+		if w.tail != s && r.Zxid != s.first {
+			return w.misnamed(s, r.Zxid)
+		}
+		w.tail = s
 		if r.Repeated {
 			err = first.compare(&r)
 		} else {
@@ -208,9 +218,6 @@ func (w *walk) file(i int) error {
 		}
 		if err != nil {
 			return err
-		}
-		if w.tail != s {
-			w.tail, w.tailFirst = s, r.Zxid
 		}
 	}
 	if first.compared > 0 && s.first > w.prev {

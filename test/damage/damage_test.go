@@ -37,6 +37,7 @@ var selected = []string{
 	"the directory: as it was earlier",
 	"meta.db and second last log: removed",
 	"meta.db and second last log: removed, newest snapshot cut",
+	"last log: renamed to a later txn",
 	"last log: renamed to a txn after its end",
 }
 

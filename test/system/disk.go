@@ -29,9 +29,10 @@ type disk struct {
 	spoilt string
 	// dormant is spoilt of a server that has served since, if nothing could tell it then whether a txn without effect
 	// was missing: its meta.db was lost as well. It has the lineage of its leader since, with which it may refuse the
-	// log.
-	dormant  string
-	spoiltBy Fault
+	// log at its next start. dormantSince is the life that has served with it first.
+	dormant      string
+	dormantSince int
+	spoiltBy     Fault
 	// interrupt is how many operations until the process is killed in the middle of one; 0 is never.
 	interrupt int
 }

@@ -294,7 +294,7 @@ func (f *faults) wipe(n *node, lasts time.Duration) {
 // disk.
 func (f *faults) safe(n *node) bool {
 	for _, o := range f.w.nodes {
-		if o != n && (o.lost || !o.served) {
+		if o != n && (o.mayBeLost() || !o.served) {
 			return false
 		}
 	}

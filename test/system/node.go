@@ -94,8 +94,11 @@ func (n *node) look() {
 		return
 	}
 	if n.serves() {
-		if strings.Contains(n.disk.spoilt, "meta.db") {
-			n.disk.dormant = n.disk.spoilt
+		switch {
+		case strings.Contains(n.disk.spoilt, "meta.db"):
+			n.disk.dormant, n.disk.dormantSince = n.disk.spoilt, n.lives
+		case n.lives > n.disk.dormantSince:
+			n.disk.dormant = ""
 		}
 		n.served, n.lost, n.disk.spoilt = true, false, ""
 	}
@@ -182,6 +185,9 @@ func (n *node) serves() bool {
 	st := n.srv.Status()
 	return st.Serving && st.Mode != "read-only"
 }
+
+// mayBeLost reports whether the disk may have to be given up: it is lost, or a damage may yet stop the next start.
+func (n *node) mayBeLost() bool { return n.lost || n.disk.dormant != "" }
 
 // leads reports whether the server is a leader that serves.
 func (n *node) leads() bool { return n.serves() && n.srv.Status().Mode == "leader" }

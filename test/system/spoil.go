@@ -91,7 +91,7 @@ func (f *faults) othersHaveAll(n *node) bool {
 		if o == n {
 			continue
 		}
-		if !o.serves() || o.lost || o.srv.Status().Zxid < last || epoch != 0 && o.srv.Status().Epoch != epoch {
+		if !o.serves() || o.mayBeLost() || o.srv.Status().Zxid < last || epoch != 0 && o.srv.Status().Epoch != epoch {
 			return false
 		}
 		epoch = o.srv.Status().Epoch

@@ -44,11 +44,16 @@ func (s *Disk) judge(f *rebuild.Found) error {
 			"compare the servers with warren doctor before any is emptied"),
 			zap.String("file", f.Name), zap.Int("txns", f.Differing), zap.Error(f.Wrong))
 	}
-	// Where meta.db is lost, nothing tells whether a txn without effect is missing where an epoch ends. The lineage of
-	// the leader will, and would stop the next start.
-	unproven := (err != nil || l.Empty()) && s.Config.Distributed() && f.State.LastZxid() > 0
+	unproven := (err != nil || !proves(l, f.Meta.Zxid, f.State.LastZxid())) && s.Config.Distributed()
 	s.renew = f.Wrong != nil || !f.IsExact() || len(f.Passed) > 0 || unproven
 	return nil
+}
+
+// proves reports whether a lineage tells that between a snapshot at base and the last txn no txn without effect is
+// missing where an epoch ends. One that is lost, or an earlier one, does not. That of the leader will, and would stop
+// the next start.
+func proves(l *zab.Lineage, base, last proto.Zxid) bool {
+	return last == 0 || !l.Empty() && (base.Epoch() == last.Epoch() || l.Settled.Epoch() >= last.Epoch())
 }
 
 // lostMiddle returns an error if txns are missing in the middle of the log. Between two epochs the zxids do not tell,

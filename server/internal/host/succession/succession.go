@@ -73,7 +73,7 @@ type Facts struct {
 	// Full says that its own disk has no room. Room says that the voters with room are a quorum.
 	Full, Room bool
 	HandsOver  bool // a hand-over has begun, or is being prepared
-	Idle       bool // leaders are to have no clients, and this one has none
+	Idle       bool // has no clients, where leaders should have none
 	// Candidates are the followers with a priority or without clients, in any order.
 	Candidates []Candidate
 	Learners   []zab.Learner
@@ -90,7 +90,7 @@ type Facts struct {
 type Candidate struct {
 	ID       proto.ServerID
 	Priority int64
-	Idle     bool // leaders are to have no clients, and it has none
+	Idle     bool // has no clients, where leaders should have none
 }
 
 // before reports whether one server is to lead rather than another.
