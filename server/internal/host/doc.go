@@ -3,7 +3,7 @@
 //
 // # A step machine
 //
-// A turn waits for no network and no sync of a disk. Two questions read log files while the turn is held:
+// A turn waits for no network and no sync of a disk. Two questions read about a MiB of the log while the turn is held:
 // History.Locate finds where the log of a learner leaves ours, and History.Sums compares checksums. The input of the
 // host is a packet of another server, a batch of requests, a notice that writes are durable, or a tick of time. Any
 // goroutine may put input into an inbox. A turn takes all input, gives it to the core and to the role, and hands out
