@@ -103,7 +103,8 @@ func Stuck(reason, wayOut string) Finding {
 	return find(Critical, "databases-missing", wayOut, "%s", reason)
 }
 
-// SameID is the finding of two servers with one id. Their addresses are empty if they are not known.
+// SameID is the finding of two servers with one id. An address is empty if it is not known, and has no port if only
+// the host is known.
 func SameID(id int64, first, second string) Finding {
 	where := first + " and " + second
 	if first == "" || second == "" {

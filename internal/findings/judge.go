@@ -354,12 +354,13 @@ func (j *judge) follows(id int64) bool {
 }
 
 // members compares the lists of servers. One that is not of the same version is on its way, and so is one that a
-// server got by its restart, as long as all of them have the same leader.
+// server got by its restart, as long as all of them have the same leader. That of a twin is its own matter.
 func (j *judge) members() {
 	lists := map[string][]*Server{}
 	versions := map[int64]bool{}
 	for i := range j.all {
-		if s := &j.all[i]; s.Known() && s.Members != "" && (s.Serving || s.Mode == "looking") {
+		s := &j.all[i]
+		if s.Known() && s.Members != "" && (s.Serving || s.Mode == "looking") && !j.isTwin(s) {
 			lists[s.Members] = append(lists[s.Members], s)
 			versions[s.ConfigVersion] = true
 		}
@@ -390,9 +391,11 @@ func (j *judge) members() {
 	}
 }
 
-// ids looks whether two servers have one id. The finding is about the one that does not serve.
+// ids looks whether two servers have one id. The finding is about the one that does not serve. One whose
+// address is in no list but its own is known by whom it tells its id.
 func (j *judge) ids() {
 	first := map[int64]*Server{}
+	twice := map[int64]bool{}
 	for i := range j.all {
 		s := &j.all[i]
 		if !s.Known() || s.ID == NoServer || s.Mode == "standalone" {
@@ -406,8 +409,25 @@ func (j *judge) ids() {
 				s, other = other, s
 			}
 			j.add(s, SameID(s.ID, other.Address, s.Address), time.Time{})
+			twice[s.ID] = true
 		}
 	}
+	for i := range j.all {
+		if !j.all[i].Known() {
+			continue
+		}
+		for _, r := range j.all[i].Rivals {
+			if holder := first[r.Server]; holder != nil && !twice[r.Server] && proves(&r, holder) {
+				twice[r.Server] = true
+				j.add(&Server{ID: r.Server, Address: r.Host}, SameID(r.Server, holder.Address, r.Host), time.Time{})
+			}
+		}
+	}
+}
+
+// proves reports whether a rival is not the member itself, which may have looked for a leader a moment ago.
+func proves(r *Rival, member *Server) bool {
+	return r.Away || member.Serving && !member.Since.IsZero() && r.Heard.Sub(member.Since) >= settles
 }
 
 // settings compares what should be the same everywhere, and the versions.

@@ -156,6 +156,26 @@ func TestEnsemble(t *testing.T) {
 			all[2].ID, all[2].Blank, all[0].Synced, all[0].Absent = 2, true, 1, []int64{3}
 			looking(&all[2])
 		}, []string{"critical same-id 2", "error no-spare"}},
+		"a twin that only the leader knows": {func(all []Server) {
+			all[0].Rivals = []Rival{{Server: 3, Host: "d", Away: true}}
+		}, []string{"critical same-id 3"}},
+		"a twin that looks for a leader while the member serves": {func(all []Server) {
+			all[0].Rivals, all[2].Since = []Rival{{Server: 3, Host: "d", Heard: now}}, now.Add(-settles)
+			all[1].Rivals = all[0].Rivals
+		}, []string{"critical same-id 3"}},
+		"a member that looked for a leader before it served": {func(all []Server) {
+			all[0].Rivals = []Rival{{Server: 3, Host: "d", Heard: now}}
+			all[2].Since = now.Add(-time.Second)
+		}, nil},
+		"a member that moved": {func(all []Server) {
+			all[0].Rivals = []Rival{{Server: 3, Host: "d", Heard: now}}
+			dead(all, 2)
+		}, []string{"error no-spare", "error unreachable 3"}},
+		"a twin that was asked, and that the leader knows": {func(all []Server) {
+			all[1].ID = 3
+			looking(&all[1])
+			all[0].Rivals, all[1].Members = []Rival{{Server: 3, Host: "d", Away: true}}, "server.3=d"
+		}, []string{"critical same-id 3"}},
 		"a server of which one list tells": {func(all []Server) {
 			all[2] = Server{ID: 9, Voter: true, Silent: "connection refused"}
 		}, nil},

@@ -54,6 +54,7 @@ type Server struct {
 	Blank     bool      `json:"blank,omitempty"`    // its database was missing, and no leader has synchronized it
 	Outside   *History  `json:"outside,omitempty"`
 	Strangers []History `json:"strangers,omitempty"`
+	Rivals    []Rival   `json:"rivals,omitempty"`
 
 	// Members is the configuration that it has, one line a server, and ConfigVersion the version of that; empty if it
 	// does not tell.
@@ -79,6 +80,16 @@ type History struct {
 	Reason string `json:"reason"`
 	Own    string `json:"own,omitempty"`    // of the server that tells it
 	Theirs string `json:"theirs,omitempty"` // of the other server; empty if that does not tell it
+}
+
+// Rival is a server that goes by the id of a member, from another host.
+type Rival struct {
+	Server int64     `json:"server"` // the id
+	Host   string    `json:"host"`
+	Heard  time.Time `json:"heard"` // last
+	// Away says that the leader has turned it away, because the member follows. Otherwise it was heard to look for a
+	// leader, and is another server only if the member served at that time.
+	Away bool `json:"away,omitempty"`
 }
 
 // Record is what one server tells of itself and of the others.

@@ -270,6 +270,8 @@ var (
 	amounts   = regexp.MustCompile(`\b[\d.]+ (ms|txns|MiB)\b`)
 	spans     = regexp.MustCompile(`\bby -?(\d+h)?(\d+m)?\d+s\b`)
 	zxids     = regexp.MustCompile(`\b0x[0-9a-f]+`)
+	theirID   = regexp.MustCompile(`\bhave the id \d+`)
+	lastHost  = regexp.MustCompile(` and 127\.0\.0\.\d+$`)
 )
 
 // plural replaces how often something has happened.
@@ -299,7 +301,8 @@ func (s *shown) row(a *accident) string {
 		what = lists.ReplaceAllString(what, "LIST")
 		what = ensembles.ReplaceAllString(epochs.ReplaceAllString(what, "epochs LIST"), "ensemble ID")
 		what = address.ReplaceAllString(zxids.ReplaceAllString(what, "ZXID"), "HOST:PORT")
-		what = paths.ReplaceAllString(what, "FILE")
+		what = theirID.ReplaceAllString(what, "have the id N")
+		what = lastHost.ReplaceAllString(paths.ReplaceAllString(what, "FILE"), " and HOST")
 		if said[check] == "" || what < said[check] {
 			said[check] = what
 		}

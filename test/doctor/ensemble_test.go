@@ -27,6 +27,7 @@ type hosts struct {
 	kept   map[*cluster.Node]string // folders with what they had on their disks
 	ca     *pki.CA                  // of their certificates
 	disks  map[*cluster.Node]string // file systems of their own, for their logs
+	spare  *cluster.Node            // of no list
 	open   []*wire.Conn             // to be closed when the accident is over
 	names  *cluster.NameServer      // that they ask
 	// unmount lets a file be removed again

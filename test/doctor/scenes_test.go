@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -99,6 +100,30 @@ var scenes = []scene{
 			found{"different-members": doctor.Error, "not-serving": doctor.Error, "no-spare": doctor.Error}, nil, 1,
 			""},
 		twin("smallest", 1, 2), twin("middle", 2, 3), twin("largest", 3, 1),
+	}},
+	{"a server that moved", openWithSpare, []accident{
+		{"two servers with one id: the twin has an address that is in no list but its own", func(h *hosts) {
+			holder := h.nodes[1] // the one with the larger id is heard by all, whichever server leads
+			if h.nodes[2].ID() > holder.ID() {
+				holder = h.nodes[2]
+			}
+			h.spare.Renumber(holder.ID())
+			listed := []*cluster.Node{h.spare}
+			for _, n := range h.nodes {
+				if n != holder {
+					listed = append(listed, n)
+				}
+			}
+			h.spare.Lists(listed...)
+			_, line, _ := strings.Cut(h.spare.Line(), "=")
+			h.spare.Set(h.lines)
+			h.spare.Set(map[string]string{fmt.Sprint("server.", holder.ID()): line})
+			h.spare.Launch()
+			h.nodes = append(h.nodes, h.spare)
+		}, func(h *hosts) {
+			h.spare.Kill()
+			h.nodes = slices.DeleteFunc(h.nodes, func(n *cluster.Node) bool { return n == h.spare })
+		}, found{"same-id": doctor.Critical}, nil, 1, ""},
 	}},
 	{"five servers", func(t *testing.T) *hosts { return openHosts(t, 5, nil) }, []accident{
 		{"a second voter of five is dead; no other may fail", kills(3, 4), launches(3, 4),
@@ -290,6 +315,34 @@ func openWithOnePort(t *testing.T) *hosts {
 	for _, n := range h.nodes {
 		n.Set(h.lines)
 	}
+	h.start(h.nodes...)
+	h.heardOfAll()
+	return h
+}
+
+// heardOfAll waits until every server has heard every other one.
+func (h *hosts) heardOfAll() {
+	h.t.Helper()
+	for _, n := range h.nodes {
+		cluster.Eventually(h.t, func() bool {
+			text, err := wire.FourLetter(n.Addr(), "fact", patience)
+			require.NoError(h.t, err)
+			var record findings.Record
+			require.NoError(h.t, json.Unmarshal([]byte(text), &record), text)
+			return !slices.ContainsFunc(record.Others, func(s findings.Server) bool { return !s.Known() }) &&
+				len(record.Others) == len(h.nodes)-1
+		}, patience, "server %d has not heard of all others", n.ID())
+	}
+}
+
+// openWithSpare starts three servers, and has a fourth in reserve.
+func openWithSpare(t *testing.T) *hosts {
+	h := newHosts(t, withSuper(4, nil)...)
+	h.nodes, h.spare = h.nodes[:3], h.nodes[3]
+	for _, n := range h.nodes {
+		n.Lists(h.nodes...)
+	}
+	h.list()
 	h.start(h.nodes...)
 	return h
 }

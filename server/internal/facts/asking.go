@@ -45,6 +45,7 @@ func (f *Facts) askOthers() {
 		record := f.keeper.mayTellRecord(members[i].ID, f.Runtime.Now())
 		asked.Go(func() {
 			heard[i] = askMember(ctx, &members[i], f.Config.ClientPort, record)
+			heard[i].twin = twinOf(&heard[i], int64(f.host.ID), f.keeper.instance, f.Runtime.Now().Sub(f.Began))
 			heard[i].hosts, heard[i].nameless = hostsOf(ctx, &members[i])
 		})
 	}
@@ -93,9 +94,11 @@ func (k *keeper) mayTellRecord(id int64, now time.Time) bool {
 // heardServer is what came of asking a server.
 type heardServer struct {
 	findings.Server
-	guessed bool             // the address is a guess
-	refuses bool             // it is one of Warren, and does not know this server as a member
-	instead *findings.Server // that answers at the address of this one, and is another
+	guessed bool              // the address is a guess
+	refuses bool              // it is one of Warren, and does not know this server as a member
+	instead *findings.Server  // that answers at the address of this one, and is another
+	others  []findings.Server // that it has told of
+	twin    *findings.Server  // that it has told of, and has the id of the server that asks
 	tookMs  float64
 	hosts   []netip.Addr // none if its name could not be resolved
 	// nameless is the name that could not be resolved; empty if all were
@@ -133,14 +136,32 @@ func (k *keeper) keep(heard []heardServer, own int64, now time.Time) {
 		k.others = append(k.others, follow(last[s.ID], s, now))
 	}
 	for i := range heard {
-		if s := heard[i].instead; s != nil && s.Instance == k.instance {
-			k.address = s.Address
-		} else if s != nil && !slices.ContainsFunc(k.others, func(o findings.Server) bool {
-			return o.Known() && o.Instance == s.Instance
-		}) {
-			k.others = append(k.others, at(*s, now))
+		for _, s := range []*findings.Server{heard[i].instead, heard[i].twin} {
+			if s != nil && s.Instance == k.instance {
+				k.address = s.Address
+			} else if s != nil && !slices.ContainsFunc(k.others, func(o findings.Server) bool {
+				return o.Known() && o.Instance == s.Instance
+			}) {
+				k.others = append(k.others, at(*s, now))
+			}
 		}
 	}
+}
+
+// twinOf returns the server that s has heard under the id of this server, which is another process; nil if there is
+// none. What s has heard before this process began, uptime ago, may be what it was before.
+func twinOf(s *heardServer, own int64, instance uint64, uptime time.Duration) *findings.Server {
+	if s.Instance == instance {
+		return nil // it was this server, and tells what it has got here
+	}
+	for i := range s.others {
+		o := &s.others[i]
+		if o.ID == own && o.Known() && o.Instance != 0 && o.Instance != instance &&
+			s.Clock.Sub(o.Heard)+2*askWait < uptime {
+			return o
+		}
+	}
+	return nil
 }
 
 // unresolvedFor is how long a name must not have been resolved until that is told.
@@ -210,6 +231,9 @@ func at(s findings.Server, now time.Time) findings.Server {
 			*t = t.Add(away)
 		}
 	}
+	for i := range s.Rivals {
+		s.Rivals[i].Heard = s.Rivals[i].Heard.Add(away)
+	}
 	for i := range s.Own {
 		if !s.Own[i].Since.IsZero() {
 			s.Own[i].Since = s.Own[i].Since.Add(away)
@@ -227,13 +251,13 @@ func askMember(ctx context.Context, m *config.Member, usualPort int, record bool
 	}
 	if address != "" {
 		began := time.Now()
-		found, refuses, err := askServer(ctx, address, record)
+		found, others, refuses, err := askServer(ctx, address, record)
 		s.tookMs, s.refuses = float64(time.Since(began).Microseconds())/1000, refuses
 		switch {
 		case err != nil:
 			s.Silent = err.Error()
 		case found.ID == m.ID || found.ID == findings.NoServer && !s.guessed:
-			s.Server = *found
+			s.Server, s.others = *found, others
 		case found.ID == findings.NoServer:
 			s.Silent = "what answers there does not tell which server it is"
 		default:
@@ -264,24 +288,26 @@ func clientAddressOf(m *config.Member) string {
 var errNothing = errors.New("what answers is not a client port without TLS")
 
 // askServer asks one server for its record, if that is wanted, and else srvr, which every server answers, and the
-// words that it may refuse. The id of a server that does not tell it is NoServer. A server of Warren may refuse its
-// record: if it has not resolved this server's name yet, or this one calls from an address that no name has.
-func askServer(ctx context.Context, address string, wantRecord bool) (s *findings.Server, refuses bool, err error) {
+// words that it may refuse. It returns what the server tells of itself and of others. The id of a server that does not
+// tell it is NoServer. A server of Warren may refuse its record: if it has not resolved this server's name yet, or
+// this one calls from an address that no name has.
+func askServer(ctx context.Context, address string, wantRecord bool) (s *findings.Server, others []findings.Server,
+	refuses bool, err error) {
 	if wantRecord {
 		text, err := askWord(ctx, address, RecordWord)
 		var record findings.Record
 		if err == nil && json.Unmarshal([]byte(text), &record) == nil && record.Self.Instance != 0 {
-			return &record.Self, false, nil
+			return &record.Self, record.Others, false, nil
 		}
 		refuses = err == nil && text == RecordWord+Refused
 	}
 	s = &findings.Server{ID: findings.NoServer}
 	var w findings.Words
 	if w.Srvr, err = askWord(ctx, address, "srvr"); err != nil {
-		return nil, refuses, err
+		return nil, nil, refuses, err
 	}
 	if !strings.HasPrefix(w.Srvr, "Zookeeper version") && !strings.Contains(w.Srvr, "not currently serving") {
-		return nil, refuses, errNothing
+		return nil, nil, refuses, errNothing
 	}
 	for word, answer := range map[string]*string{"mntr": &w.Mntr, "conf": &w.Conf} {
 		if text, err := askWord(ctx, address, word); err == nil {
@@ -289,7 +315,7 @@ func askServer(ctx context.Context, address string, wantRecord bool) (s *finding
 		}
 	}
 	s.Read(&w)
-	return s, refuses, nil
+	return s, nil, refuses, nil
 }
 
 // askWord returns the answer to a four-letter word.

@@ -116,6 +116,10 @@ func (f *Facts) addRole(s *findings.Server, r *host.QuorumRole) {
 		s.Strangers = append(s.Strangers,
 			findings.History{Server: int64(other.ID), Reason: other.Reason, Theirs: other.Theirs})
 	}
+	for _, rival := range r.Rivals {
+		s.Rivals = append(s.Rivals, findings.Rival{Server: int64(rival.ID), Host: rival.Host,
+			Heard: s.Clock.Add(-rival.Age), Away: rival.Away})
+	}
 	if w := r.Search; w != nil && !s.Serving {
 		s.WaitsFor, s.Stuck, s.WayOut = w.Reason, w.Stuck, w.WayOut
 		s.Blank = f.disk.Meta != nil && f.disk.Meta.Blank()

@@ -49,7 +49,7 @@ const srvr = "Zookeeper version: 3.8.4-9316c2a, built on 2024-02-12\nLatency min
 
 // A server of ZooKeeper tells its state by the word that every server answers, and more if it answers others.
 func TestServersAreAsked(t *testing.T) {
-	s, _, err := askServer(t.Context(), answering(t, map[string]string{"srvr": srvr,
+	s, _, _, err := askServer(t.Context(), answering(t, map[string]string{"srvr": srvr,
 		"mntr": "zk_version\t3.8.4\nzk_outstanding_requests\t4711\n", "conf": "serverId=3\ntickTime=2000\n"}), true)
 	require.NoError(t, err)
 	require.Equal(t, []any{"follower", uint64(0x500000047), int64(2), int64(2), 0.5, int64(3), true},
@@ -57,19 +57,19 @@ func TestServersAreAsked(t *testing.T) {
 	require.Equal(t, "outstanding", s.Own[0].Check)
 	require.Equal(t, "2000", s.Settings["tickTime"])
 
-	s, refuses, err := askServer(t.Context(), answering(t, map[string]string{"srvr": srvr, "fact": "fact" + Refused,
+	s, _, refuses, err := askServer(t.Context(), answering(t, map[string]string{"srvr": srvr, "fact": "fact" + Refused,
 		"mntr": "mntr" + Refused, "conf": "conf" + Refused}), true)
 	require.NoError(t, err)
 	require.Equal(t, findings.NoServer, s.ID)
 	require.True(t, refuses, "it is asked again: it may know this server as a member soon")
 	require.Empty(t, s.Own)
 
-	s, _, err = askServer(t.Context(),
+	s, _, _, err = askServer(t.Context(),
 		answering(t, map[string]string{"srvr": "not currently serving requests\n"}), false)
 	require.NoError(t, err)
 	require.False(t, s.Serving)
 
-	s, _, err = askServer(t.Context(), answering(t, map[string]string{
+	s, _, _, err = askServer(t.Context(), answering(t, map[string]string{
 		"fact": `{"self":{"id":7,"instance":9,"mode":"leader","own":[{"severity":"error","check":"disk-full"}]}}`}),
 		true)
 	require.NoError(t, err)
@@ -81,11 +81,11 @@ func TestServersThatDoNotAnswer(t *testing.T) {
 	for name, answer := range map[string]string{"nothing": "", "other words": strings.Repeat("x", 1<<20),
 		"broken": "Mode\nLatency min/avg/max: a/b\nZxid: \n"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		_, _, err := askServer(ctx, answering(t, map[string]string{"srvr": answer, "fact": answer}), true)
+		_, _, _, err := askServer(ctx, answering(t, map[string]string{"srvr": answer, "fact": answer}), true)
 		cancel()
 		require.Error(t, err, name)
 	}
-	_, _, err := askServer(t.Context(), "127.0.0.1:1", true)
+	_, _, _, err := askServer(t.Context(), "127.0.0.1:1", true)
 	require.EqualError(t, err, "connection refused")
 }
 
@@ -157,6 +157,30 @@ func TestTwinInThePlaceOfAnother(t *testing.T) {
 	ask(record(1, 9), record(2, 2), record(1, 1))
 	require.Equal(t, uint64(9), k.others[0].Instance, "the other one has this server's place")
 	require.Len(t, k.others, 3)
+}
+
+// Another server may have heard one with the id of this server, which this one cannot ask.
+func TestTwinsThatOthersHear(t *testing.T) {
+	now := time.Now()
+	twin := findings.Server{ID: 1, Instance: 5, Heard: now.Add(-time.Second)}
+	told := func(s findings.Server, others ...findings.Server) *findings.Server {
+		s.Clock = now
+		return twinOf(&heardServer{Server: s, others: others}, 1, 7, time.Minute)
+	}
+	by := findings.Server{ID: 2, Instance: 6}
+	require.Equal(t, &twin, told(by, findings.Server{ID: 3, Instance: 4, Heard: now}, twin))
+	require.Nil(t, told(by, findings.Server{ID: 1, Instance: 7, Heard: now}), "that is this server")
+	require.Nil(t, told(findings.Server{ID: 1, Instance: 7}, twin), "what this server has heard before")
+	before, silent := twin, twin
+	before.Heard, silent.Silent = now.Add(-time.Minute), "connection refused"
+	require.Nil(t, told(by, before, silent), "what this server was before, and one that is gone")
+
+	k := &keeper{}
+	k.init(7)
+	heard := heardServer{Server: by, twin: &twin}
+	k.keep([]heardServer{heard, heard}, 1, now)
+	require.Len(t, k.others, 3)
+	require.Equal(t, uint64(5), k.others[2].Instance)
 }
 
 // A server that tells no record twice is taken for one of ZooKeeper, which is asked for it once a minute.

@@ -1,6 +1,8 @@
 package host
 
 import (
+	"net"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -36,6 +38,8 @@ type lists struct {
 type theirList struct {
 	text   string
 	unsafe *config.Quorum // the list if it allows a second leader, else nil
+	// elsewhere is the host of that server by its own list, if the own list has the server at another one
+	elsewhere string
 }
 
 // hearsList reports a notification whose sender has another list than this server. A list is compared once: servers
@@ -49,13 +53,15 @@ func (m *Host) hearsList(msg *zab.Message, now time.Time) {
 	if k.of == nil || k.own != m.Active || !known && len(k.of) >= listsMax {
 		k.of, k.own, known = map[proto.ServerID]theirList{}, m.Active, false
 	}
-	if !known || theirs.text != string(msg.Config) {
-		theirs = theirList{string(msg.Config), m.compareList(msg)}
+	isNew := !known || theirs.text != string(msg.Config)
+	if isNew {
+		theirs = m.compareList(msg)
 		k.of[msg.From] = theirs
-	} else if now.Sub(k.warned) < listsEvery {
-		return
 	}
-	if theirs.unsafe != nil {
+	if theirs.elsewhere != "" && msg.State == zab.Looking {
+		m.reported.hear(msg.From, theirs.elsewhere, false, now)
+	}
+	if theirs.unsafe != nil && (isNew || now.Sub(k.warned) >= listsEvery) {
 		k.warned = now
 		m.Log.Warn("another server has a list that allows a second leader beside one of this server's list: "+
 			"restart all servers with one list, and change it by one voter at a time",
@@ -64,23 +70,40 @@ func (m *Host) hearsList(msg *zab.Message, now time.Time) {
 	}
 }
 
-// compareList compares the list of a notification with the own list. It returns the list if it allows a second
-// leader. Another difference is logged.
-func (m *Host) compareList(msg *zab.Message) (unsafe *config.Quorum) {
+// compareList compares the list of a notification with the own list. A difference that allows no second leader is
+// logged.
+func (m *Host) compareList(msg *zab.Message) theirList {
+	theirs := theirList{text: string(msg.Config)}
 	q, err := config.ParseMembers(msg.Config)
 	if err != nil || q.ConfigVersion != 0 {
-		return nil
+		return theirs
 	}
 	e, err := ensembleOf(q)
+	if err != nil {
+		return theirs
+	}
+	theirs.elsewhere = elsewhere(m.Membership().Member(int64(msg.From)), q.Member(int64(msg.From)))
 	switch {
-	case err != nil:
-		return nil
 	case !m.Active.Quorum.Overlaps(e.Quorum):
-		return q
+		theirs.unsafe = q
 	case !m.Active.SameVoters(e):
 		m.Log.Info("another server has another list of servers", zap.Int64("peer_id", int64(msg.From)),
 			zap.Bool("votes_here", m.Active.Votes(msg.From)), zap.Strings("own", m.Membership().Lines()),
 			zap.Strings("theirs", q.Lines()))
 	}
-	return nil
+	return theirs
+}
+
+// elsewhere returns the host of a server by its own list if the list of this server has it at other addresses, and ""
+// otherwise. Either may be nil. What stands for every address of a machine may be any of them.
+func elsewhere(here, there *config.Member) string {
+	if here == nil || there == nil || len(there.Addresses) == 0 {
+		return ""
+	}
+	for _, a := range there.Addresses {
+		if ip := net.ParseIP(a.Host); ip != nil && ip.IsUnspecified() || slices.Contains(here.Addresses, a) {
+			return ""
+		}
+	}
+	return there.Addresses[0].Host
 }

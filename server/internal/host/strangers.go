@@ -1,6 +1,8 @@
 package host
 
 import (
+	"net"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -17,6 +19,55 @@ type differences struct {
 	outside   time.Time                    // when it was logged that this server stays outside
 	strangers map[proto.ServerID]time.Time // when it was logged that the history of a member differs
 	rivals    time.Time                    // when it was logged that two servers have the same id
+	rival     map[proto.ServerID]rival     // servers that have the id of another one
+}
+
+// Rival is a server that goes by the id of a member, and is none of the configuration: the member is elsewhere.
+type Rival struct {
+	ID   proto.ServerID
+	Host string        // where it is
+	Age  time.Duration // since it was heard last
+	// Away says that this server leads and has turned it away, because the member follows. Otherwise it has been heard
+	// to look for a leader, and may be the member itself if that does not serve.
+	Away bool
+}
+
+// rival is what is known of a Rival.
+type rival struct {
+	host        string
+	first, last time.Time // when it was heard
+	away        bool      // it was turned away
+}
+
+// rivalsLast is how long a rival is remembered after it was heard: whoever looks for a leader repeats that at least
+// once a minute. rivalsLook is how long one that was not turned away must be heard.
+const rivalsLast, rivalsLook = 90 * time.Second, 5 * time.Second
+
+// hear remembers a rival.
+func (d *differences) hear(id proto.ServerID, host string, away bool, now time.Time) {
+	r, known := d.rival[id]
+	if !known || now.Sub(r.last) >= rivalsLast {
+		r = rival{host: host, first: now}
+	}
+	r.last, r.away = now, r.away || away
+	if d.rival == nil {
+		d.rival = map[proto.ServerID]rival{}
+	}
+	d.rival[id] = r
+}
+
+// present returns the rivals that are there now, by their ids.
+func (d *differences) present(now time.Time) (all []Rival) {
+	for id, r := range d.rival {
+		switch {
+		case now.Sub(r.last) >= rivalsLast:
+			delete(d.rival, id)
+		case r.away || r.last.Sub(r.first) >= rivalsLook:
+			all = append(all, Rival{id, r.host, now.Sub(r.last), r.away})
+		}
+	}
+	slices.SortFunc(all, func(a, b Rival) int { return int(a.ID - b.ID) })
+	return all
 }
 
 // warnOutside logs now and then that this server stays outside the ensemble.
@@ -52,11 +103,17 @@ const rivalsEvery = time.Minute
 
 // turnedAway warns that a learner has introduced itself with the id of a server that follows on another link. If the
 // id is smaller than the leader's, a second server does not get that far: for an election the server with the larger
-// id connects, to the address that it knows.
+// id connects, to the address that it knows. Those with smaller ids hear it then; see hearsList.
 func (m *Host) turnedAway(rivals []zab.Rival, now time.Time) {
 	for _, r := range rivals {
 		l, holder := m.links.open[r.Link], m.links.open[r.Holder]
-		if l == nil || holder == nil || now.Sub(m.reported.rivals) < rivalsEvery {
+		if l == nil || holder == nil {
+			continue
+		}
+		if host, _, err := net.SplitHostPort(l.Stats().Addr); err == nil {
+			m.reported.hear(holder.Peer, host, true, now)
+		}
+		if now.Sub(m.reported.rivals) < rivalsEvery {
 			continue
 		}
 		m.reported.rivals = now

@@ -30,6 +30,7 @@ type ensembleView struct {
 	syncs    int // syncs of clients that are not answered
 	// strangers are the members with a history that is known to differ from the history of this server.
 	strangers []zab.Stranger
+	rivals    []Rival
 	search    *Search // nil while this server does not look for a leader
 	// window is how many txns are kept for learners.
 	window int
@@ -45,7 +46,7 @@ func (m *Host) survey(now time.Time) {
 		return
 	}
 	m.surveyed = now
-	v := m.viewOthers()
+	v := m.viewOthers(now)
 	m.others.Store(v)
 	m.warnOutside(now)
 	m.warnStrangers(now, v.strangers)
@@ -56,8 +57,8 @@ func (m *Host) survey(now time.Time) {
 }
 
 // viewOthers returns what this server knows of the others.
-func (m *Host) viewOthers() *ensembleView {
-	v := &ensembleView{}
+func (m *Host) viewOthers(now time.Time) *ensembleView {
+	v := &ensembleView{rivals: m.reported.present(now)}
 	if c := m.member; c != nil {
 		v.learners, v.strangers, v.search = c.Learners(nil), c.Strangers(), newSearch(c.Search())
 		v.window, _ = c.Window()
@@ -92,7 +93,7 @@ func (m *Host) quorumRole() QuorumRole {
 	r := QuorumRole{Peer: peerState(v), Size: m.Membership().Voters(), Leader: v.Leader, Phase: phaseWord(v.phase),
 		Outside: v.outside, ReadOnly: m.ReadOnly.Load()}
 	if o := m.others.Load(); o != nil {
-		r.Strangers = o.strangers
+		r.Strangers, r.Rivals = o.strangers, o.rivals
 		if v.State == zab.Looking {
 			r.Search = o.search
 		}
@@ -192,6 +193,7 @@ type QuorumRole struct {
 
 	Outside   *zab.Outside   // not nil while this server has to stay outside the ensemble
 	Strangers []zab.Stranger // members with another history
+	Rivals    []Rival        // servers that have the id of a member
 	Search    *Search        // not nil while this server looks for a leader
 
 	ReadOnly bool           // the server serves read-only clients, because there is no leader

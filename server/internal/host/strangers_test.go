@@ -1,0 +1,57 @@
+package host
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/zab"
+)
+
+// A server that goes by the id of a member, and has another address by its own list, is a rival as soon as it has
+// looked for a leader for a while, and until it is heard no more.
+func TestRivalsByTheirOwnLists(t *testing.T) {
+	m := leased(t, 1, 1, 2, 3)
+	now := time.Unix(1000, 0)
+	list := func(host string) []byte {
+		return fmt.Appendf(nil, "server.1=zk1:2888:3888\nserver.2=%s:2888:3888\nserver.3=zk3:2888:3888\nversion=0",
+			host)
+	}
+	own, err := config.ParseMembers(list("zk2"))
+	require.NoError(t, err)
+	m.Members.Store(own)
+	hears := func(after time.Duration, state zab.State, host string) []Rival {
+		now = now.Add(after)
+		m.hearsList(&zab.Message{Type: zab.Notification, From: 2, State: state, Config: list(host)}, now)
+		return m.viewOthers(now).rivals
+	}
+	for _, host := range []string{"zk2", "0.0.0.0", "[::]"} { // where it is, as ZooKeeper's images write it
+		hears(0, zab.Looking, host)
+		require.Empty(t, hears(rivalsLook, zab.Looking, host), host)
+	}
+	require.Empty(t, hears(0, zab.Looking, "elsewhere"))
+	require.Empty(t, hears(rivalsLook, zab.Following, "elsewhere"), "it has found its leader")
+	require.Equal(t, []Rival{{2, "elsewhere", 0, false}}, hears(0, zab.Looking, "elsewhere"))
+	require.Equal(t, []Rival{{2, "elsewhere", time.Second, false}}, hears(time.Second, zab.Looking, "zk2"))
+	require.Empty(t, hears(rivalsLast, zab.Looking, "zk2"))
+	require.Empty(t, hears(0, zab.Looking, "elsewhere"), "that is another time")
+}
+
+// A learner that was turned away is a rival at once, at the host that it has connected from.
+func TestRivalsThatWereTurnedAway(t *testing.T) {
+	m := leased(t, 1, 1, 2, 3)
+	now := time.Unix(1000, 0)
+	m.links.open = map[zab.LinkID]*link{7: {Link: &peers.Link{ID: 7, Peer: 3}}}
+	m.turnedAway([]zab.Rival{{Link: 8, Holder: 7}}, now)
+	require.Empty(t, m.reported.present(now), "its connection has ended")
+	m.reported.hear(3, "10.0.0.4", true, now)
+	m.reported.hear(2, "10.0.0.5", true, now)
+	now = now.Add(time.Second)
+	require.Equal(t, []Rival{{2, "10.0.0.5", time.Second, true}, {3, "10.0.0.4", time.Second, true}},
+		m.reported.present(now))
+	require.Empty(t, m.reported.present(now.Add(rivalsLast)))
+}
