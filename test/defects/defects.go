@@ -108,6 +108,10 @@ const (
 	RefusedThoughStays
 	NoConfigurationShown // a read-only server whose state is old shows an empty configuration
 	SilentUndelivered    // what a server is told of a silent session counts although its client has come back since
+	SilentUnnoted        // the history does not tell that the client of a silent session has come back to its server
+	// sessions count as silent before the servers that have kept their connections can have asked for them
+	AbandonedAtOnce
+	SilentReclaimed // a kept connection goes on though its session counts as silent
 
 	// serve
 	EventAfterReply     // events leave after the reply to the request that caused them
@@ -157,7 +161,7 @@ var names = [...]string{
 	"EarlyDropped", "FormerLinks", "ExpiryOfMoved", "OneFullDiskRefuses", "LateClockForgives", "MovesUntold",
 	"KeptFromOthers", "MovesUnnoted", "HistoryUnread", "OwedForgotten", "AskedTwice", "KeptOverSnap",
 	"SessionIDsAgain", "RefusedBeforeEnd", "RefusedThoughStays", "NoConfigurationShown",
-	"SilentUndelivered",
+	"SilentUndelivered", "SilentUnnoted", "AbandonedAtOnce", "SilentReclaimed",
 	"EventAfterReply", "EventWithoutACL", "EventDropped", "WatchNotRegistered", "ReadOvertakesWrite",
 	"ClientAheadAccepted", "LostRequestPassed", "RefusalsUntold", "TailUnread", "MultiNotUndone", "MultiInPart",
 }

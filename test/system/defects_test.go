@@ -37,10 +37,12 @@ func of(d defects.Defect, by Check, in Options) defect {
 	return defect{name: d.String(), set: set, by: by, in: in}
 }
 
-// twofold are defects from which two guards protect: one of package server, and one of package zab.
+// twofold are defects from which two guards protect. The other one is often of package zab.
 var twofold = map[defects.Defect]defects.Defect{
 	defects.DiffTooLate: defects.GapsTaken,
 	defects.FormerLinks: defects.OldLinks,
+	// a session that nobody has asked for counts as silent later than its connection is kept
+	defects.SilentReclaimed: defects.AbandonedAtOnce,
 }
 
 // quick makes a defect one of the few that are looked for in every run of the tests.
@@ -140,6 +142,10 @@ func rows() []defect {
 			Mean: 200 * time.Millisecond, Busy: true, Configure: patient}),
 		of(defects.SilentUndelivered, SessionEnds, Options{Servers: 3, Clients: 8, Faults: []Fault{Kill, ClientCut},
 			Mean: 200 * time.Millisecond, Restless: true}),
+		of(defects.SilentUnnoted, SessionEnds, Options{Servers: 3, Clients: 8, Faults: []Fault{Kill, ClientCut},
+			Mean: 500 * time.Millisecond, Idle: true}),
+		of(defects.SilentReclaimed, SessionEnds, Options{Servers: 3, Clients: 8, Faults: []Fault{Kill},
+			Mean: 2 * time.Second, Idle: true}),
 		of(defects.RefusalsUntold, AskedFor, Options{Servers: 3, Faults: []Fault{ClientCut},
 			Features: []Feature{Outcomes}, Mean: 200 * time.Millisecond}).quick(),
 		of(defects.LateClockForgives, DeadClients,
@@ -169,6 +175,8 @@ var harmless = map[defects.Defect]string{
 	defects.EarlierReplyTaken: "a client goes on at another server when all that it has asked for before is " +
 		"delivered there, unless the leader is in Java",
 	defects.TailUnread: "no server applies a txn that its own log does not have yet",
+	defects.AbandonedAtOnce: "a connection whose session counts as silent does not go on, and its client connects " +
+		"again",
 	defects.CommitsOutliveLeader: "each epoch begins with a txn, which is behind all that a former " +
 		"leader has told of",
 }
