@@ -27,8 +27,11 @@ func (c *Config) Named(key string) string {
 		at, given = c.origins[line]
 		key += " of " + line
 	}
-	if !given {
+	switch {
+	case !given:
 		return key
+	case at.file == "-D":
+		return key + " on the command line"
 	}
 	return key + " in " + at.String()
 }
