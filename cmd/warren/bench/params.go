@@ -50,7 +50,8 @@ func (p *Params) Register(f *pflag.FlagSet) {
 	f.VarP(&p.Size, "size", "s", "data of a znode in `bytes`, or a range such as 0-162")
 	f.IntVarP(&p.Znodes, "znodes", "n", p.Znodes,
 		"znodes that are read and set; for fill and latencies: znodes to create")
-	f.IntVar(&p.PathLength, "path-length", p.PathLength, "length of the znodes' paths in bytes; 0: as short as possible")
+	f.IntVar(&p.PathLength, "path-length", p.PathLength,
+		"length of the znodes' paths in bytes; 0: as short as possible")
 	f.DurationVarP(&p.Duration, "duration", "d", p.Duration, "measured time of each target (of each step of a sweep)")
 	f.DurationVarP(&p.Warmup, "warmup", "w", p.Warmup, "load before the measured time")
 	f.Float64VarP(&p.Rate, "rate", "r", p.Rate,

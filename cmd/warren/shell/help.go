@@ -27,7 +27,7 @@ const (
 // explanations has those of the commands that need one.
 var explanations = map[string]explanation{
 	"addWatch": {[]flagMeaning{
-		{"m", "PERSISTENT: this znode and its list of children; PERSISTENT_RECURSIVE (the default): all below it, too"},
+		{"m", "PERSISTENT: this znode and its list of children; PERSISTENT_RECURSIVE (default): all below it, too"},
 	}, "addWatch -m PERSISTENT /app"},
 	"addauth": {nil, "addauth digest bob:secret"},
 	"config": {[]flagMeaning{

@@ -57,7 +57,8 @@ func newSnapshotCompareCommand() *cobra.Command {
 		"simple: text; json: one object a line; toolkit: as ZooKeeper's comparer")
 	cmd.Flags().Int64VarP(&bytes, "bytes", "b", 0,
 		"with --output toolkit, print only differences of more than so many bytes")
-	cmd.Flags().Int64VarP(&nodes, "nodes", "n", 0, "with --output toolkit, print only differences of more than so many znodes")
+	cmd.Flags().Int64VarP(&nodes, "nodes", "n", 0,
+		"with --output toolkit, print only differences of more than so many znodes")
 	return cmd
 }
 
