@@ -23,13 +23,14 @@ var ErrDurability = env.ErrDurability
 
 // AdminError is returned by Start when the admin server cannot start. Its exit code is 4, as ZooKeeper's.
 type AdminError struct {
+	Key  string // of the configuration, with its place, as of config.Config.Named
 	Addr string
 	Err  error
 }
 
 // Error names the address and the reason.
 func (e *AdminError) Error() string {
-	return "server: the admin server cannot start on " + e.Addr + " (admin.serverPort): " + e.Err.Error()
+	return "server: the admin server cannot start on " + e.Addr + " (" + e.Key + "): " + e.Err.Error()
 }
 
 // Unwrap returns the reason.
@@ -40,7 +41,7 @@ func (e *AdminError) ExitCode() int { return 4 }
 
 // MetricsError ends the server when the metrics exporter cannot start, as in ZooKeeper. Source: operations 4.1.
 type MetricsError struct {
-	Key  string // of the configuration, which has the port
+	Key  string // of the configuration, which has the port, with its place, as of config.Config.Named
 	Addr string
 	Err  error
 }

@@ -30,7 +30,7 @@ func (o *operators) serveMetrics() {
 		addr := net.JoinHostPort(o.Config.Metrics.Host, strconv.Itoa(p.port))
 		ln, err := o.listenExporter(addr, p, places)
 		if err != nil {
-			o.Fail(&MetricsError{p.key(), addr, err})
+			o.Fail(&MetricsError{o.Config.Named(p.key()), addr, err})
 			return
 		}
 		o.exportAt = ln.Addr()

@@ -39,7 +39,8 @@ func TestLivenessAsksForTheLocksOfClients(t *testing.T) {
 			require.Equal(t, http.StatusServiceUnavailable, probe(t, s, "/healthz"))
 			require.Empty(t, askWord(t, s, "ruok"))
 			require.Equal(t, 1, lines.FilterMessage(
-				"this server stands: clients wait for locks that have not been free").Len(), "a line in the log")
+				"this server is stuck: clients are waiting for locks that have not been released").Len(),
+				"a line in the log")
 			free()
 			eventually(t, func() bool { return probe(t, s, "/healthz") == http.StatusOK }, "it goes on")
 			requireAlive(t, s)

@@ -69,7 +69,7 @@ func (o *operators) startAdmin() error {
 	ln, err := inuse.Listen("tcp", addr)
 	if err != nil {
 		if o.Config.Given("admin.serverPort") {
-			return &AdminError{addr, err}
+			return &AdminError{Key: o.Config.Named("admin.serverPort"), Addr: addr, Err: err}
 		}
 		o.Log.Error("there is no admin server; set admin.serverPort, or admin.enableServer=false",
 			zap.String("addr", addr), zap.Error(err))

@@ -38,9 +38,9 @@ func Preflight(cfg *config.Config) (problems []error) {
 		}
 		switch addr := net.JoinHostPort(l.Host, strconv.Itoa(l.Port)); {
 		case l.Key != "admin.serverPort":
-			problems = append(problems, &BindError{Key: l.Key, Addr: addr, Err: err})
+			problems = append(problems, &BindError{Key: cfg.Named(l.Key), Addr: addr, Err: err})
 		case cfg.Given(l.Key): // else the server does without
-			problems = append(problems, &AdminError{Addr: addr, Err: err})
+			problems = append(problems, &AdminError{Key: cfg.Named(l.Key), Addr: addr, Err: err})
 		}
 	}
 	found := problems[:0]

@@ -301,9 +301,9 @@ func (s *Server) bindError(err error) error {
 	if !errors.As(err, &closed) {
 		return err
 	}
-	key := "observerMasterPort"
+	key := s.Config.Named("observerMasterPort")
 	if closed.Port != "observer master" {
-		key = fmt.Sprintf("the %s port of server.%d", closed.Port, s.Config.OwnID())
+		key = fmt.Sprintf("the %s port of %s", closed.Port, s.Config.Named(fmt.Sprintf("server.%d", s.Config.OwnID())))
 	}
 	return &BindError{Key: key, Addr: closed.Addr, Err: closed.Err}
 }

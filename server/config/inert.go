@@ -13,7 +13,7 @@ var inert = map[string]string{
 	"flushDelay":                              sharedSync,
 	"maxWriteQueuePollTime":                   sharedSync,
 	"maxBatchSize":                            sharedSync,
-	"emulate353TTLNodes":                      "data of 3.5.3 itself is to be converted there",
+	"emulate353TTLNodes":                      "data of 3.5.3 itself must be converted there",
 	"request_throttle_drop_stale":             "requests wait in the sockets, none in a throttler",
 	"request_stale_latency_check":             "requests wait in the sockets, none in a throttler",
 	"request_stale_connection_check":          "requests wait in the sockets, none in a throttler",

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -13,6 +14,26 @@ import (
 func (c *Config) Given(key string) bool {
 	_, given := c.origins[key]
 	return given
+}
+
+// Named returns a key with the place where the setting was made, as "clientPort in zoo.cfg:2", and the key alone if
+// it was not made. A client port that only this server's line has is "clientPort of server.1 in zoo.cfg:9". The keys
+// are as in Given.
+func (c *Config) Named(key string) string {
+	at, given := c.origins[key]
+	if own := c.Member(c.ServerID); !given && own != nil && (key == "clientPort" && own.Client.Port != PortUnset ||
+		key == "secureClientPort" && own.Secure.Port != PortUnset) {
+		line := fmt.Sprintf("server.%d", own.ID)
+		at, given = c.origins[line]
+		key += " of " + line
+	}
+	switch {
+	case !given:
+		return key
+	case at.file == "-D":
+		return key + " on the command line"
+	}
+	return key + " in " + at.String()
 }
 
 // About returns an error as a Problem of the first of these settings that was made, with its place and its value. It

@@ -49,6 +49,23 @@ func TestErrorsAreAboutSettings(t *testing.T) {
 	require.NoError(t, c.About(nil, "dataDir"))
 }
 
+// A message about a port says where the port was chosen.
+func TestSettingsAreNamedWithTheirPlace(t *testing.T) {
+	text := "dataDir=/data\ninitLimit=5\nsyncLimit=2\nmyid=2\nclientPort=2181\nserver.1=a:1:2;2181\nserver.2=b:1:2\n"
+	named := func(text, key string) string {
+		c, _, err := Parse(strings.NewReader(text), "zoo.cfg")
+		require.NoError(t, err)
+		return c.Named(key)
+	}
+	require.Equal(t, "clientPort in zoo.cfg:5", named(text, "clientPort"))
+	require.Equal(t, "secureClientPort", named(text, "secureClientPort"), "nobody has it")
+	require.Equal(t, "server.2 in zoo.cfg:7", named(text, "server.2"))
+	require.Equal(t, "admin.serverPort", named(text, "admin.serverPort"), "it is the default")
+	text = strings.NewReplacer("myid=2", "myid=1", "clientPort=2181\n", "").Replace(text)
+	require.Equal(t, "clientPort of server.1 in zoo.cfg:5", named(text, "clientPort"))
+	require.Equal(t, "secureClientPort", named(text, "secureClientPort"))
+}
+
 func TestPropertiesAreWhatWasSet(t *testing.T) {
 	c, _, err := Parse(strings.NewReader(withSecrets), "zoo.cfg")
 	require.NoError(t, err)

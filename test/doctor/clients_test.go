@@ -133,7 +133,7 @@ func TestClientsThatAreRefused(t *testing.T) {
 	require.NoError(t, os.Remove(keytab))
 	v = examine(t, "--no-measure", "--config", filepath.Join(n.Dir(), "zoo.cfg"))
 	require.Equal(t, doctor.Error,
-		v.names(t, "the keytab cannot be used, the keys that were read before are").Severity)
+		v.names(t, "the keytab cannot be used: the keys that were read before stay in use").Severity)
 
 	_, err = first.Create("/q", nil, proto.ModePersistent)
 	require.NoError(t, err)

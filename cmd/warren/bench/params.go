@@ -50,7 +50,8 @@ func (p *Params) Register(f *pflag.FlagSet) {
 	f.VarP(&p.Size, "size", "s", "data of a znode in `bytes`, or a range such as 0-162")
 	f.IntVarP(&p.Znodes, "znodes", "n", p.Znodes,
 		"znodes that are read and set; for fill and latencies: znodes to create")
-	f.IntVar(&p.PathLength, "path-length", p.PathLength, "length of their paths in bytes; 0 is as short as possible")
+	f.IntVar(&p.PathLength, "path-length", p.PathLength,
+		"length of the znodes' paths in bytes; 0: as short as possible")
 	f.DurationVarP(&p.Duration, "duration", "d", p.Duration, "measured time of each target (of each step of a sweep)")
 	f.DurationVarP(&p.Warmup, "warmup", "w", p.Warmup, "load before the measured time")
 	f.Float64VarP(&p.Rate, "rate", "r", p.Rate,
@@ -60,8 +61,8 @@ func (p *Params) Register(f *pflag.FlagSet) {
 		"repetitions of watch-fanout and reconnect-storm, and of loads of a fixed length with --compare")
 	f.IntVar(&p.Watches, "watches", p.Watches, "watches each session holds in reconnect-storm")
 	f.DurationVar(&p.Slice, "slice", p.Slice, "with --compare: how long one target runs before it is the other's turn")
-	f.IntVar(&p.Step, "step", p.Step, "distance of two points of the paper's sweep in percent of reads")
-	f.Uint64Var(&p.Seed, "seed", p.Seed, "of every random choice")
+	f.IntVar(&p.Step, "step", p.Step, "distance between two points of the paper's sweep, in percent of reads")
+	f.Uint64Var(&p.Seed, "seed", p.Seed, "seed of every random choice")
 	f.BoolVar(&p.Keep, "keep", p.Keep, "leave the znodes in place")
 	f.StringSliceVar(&p.Sources, "source", p.Sources,
 		"local `addresses` to connect from (default: as many of 127.0.0.0/8 as a loopback target needs)")

@@ -4,5 +4,5 @@ import "github.com/seed94657493/warren/test/cmdline"
 
 // run runs one command line of warren.
 func run(args ...string) (code int, stdout, stderr string) {
-	return cmdline.Run(newRootCommand().Commands(), args...)
+	return cmdline.Run(commands(), args...)
 }

@@ -23,7 +23,23 @@ func Main(args []string, stdout, stderr io.Writer) int {
 }
 
 func newRootCommand() *cobra.Command {
-	return cli.Root(slices.Concat(serve.Commands(), servers.Commands(), files.Commands(), backups.Commands(),
-		rescue.Commands(), zkscripts.Commands(),
-		[]*cobra.Command{newDigestCommand(), newVersionCommand(), newManCommand()})...)
+	root := cli.Root(commands()...)
+	cli.Arrange(root, groups)
+	return root
+}
+
+func commands() []*cobra.Command {
+	return slices.Concat(serve.Commands(), servers.Commands(), files.Commands(), backups.Commands(), rescue.Commands(),
+		zkscripts.Commands(), []*cobra.Command{newDigestCommand(), newVersionCommand(), newManCommand()})
+}
+
+// groups are those of `warren help`, by what a user wants to do.
+var groups = []cli.Group{
+	{Title: "Run servers", Commands: []string{"server", "dev", "config"}},
+	{Title: "Look at znodes and change them", Commands: []string{"shell", "digest"}},
+	{Title: "Ask running servers", Commands: []string{"status", "health", "doctor", "top", "slow", "4lw", "support"}},
+	{Title: "Tell running servers what to do", Commands: []string{"drain", "shed", "balance", "lead", "reconfig",
+		"end-session", "loglevel", "take-snapshot"}},
+	{Title: "Back up and repair data", Commands: []string{"backup", "restore", "snapshot", "wal", "adopt", "recover"}},
+	{Title: "Test and measure", Commands: []string{"smoketest", "bench"}},
 }

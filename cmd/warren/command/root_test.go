@@ -3,6 +3,7 @@ package command
 import (
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 )
 
@@ -35,6 +36,29 @@ func TestUsage(t *testing.T) {
 		require.Contains(t, errs, name)
 		require.Contains(t, errs, "usage: warren")
 	}
+}
+
+// Every command says in its help what it does and how it is called.
+func TestHelpIsComplete(t *testing.T) {
+	var check func(cmd *cobra.Command)
+	check = func(cmd *cobra.Command) {
+		path := cmd.CommandPath()
+		switch {
+		case cmd.Hidden || cmd.Name() == "completion" || cmd.Name() == "help":
+			return
+		case cmd.HasParent() && !cmd.Parent().HasParent() && cmd.Name() != "version":
+			require.NotEmpty(t, cmd.GroupID, path)
+		}
+		require.Regexp(t, `^[A-Z].*[^.]$`, cmd.Short, path)
+		require.Regexp(t, `(?s)^[A-Z`+"`"+`].*\.$`, cmd.Long, path)
+		if !cmd.HasSubCommands() && cmd.Name() != "version" {
+			require.Contains(t, cmd.Example, path, path)
+		}
+		for _, sub := range cmd.Commands() {
+			check(sub)
+		}
+	}
+	check(newRootCommand())
 }
 
 func TestVersion(t *testing.T) {

@@ -16,7 +16,9 @@ func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this binary",
-		Args:  cli.NoArguments,
+		Long: "Prints the version and commit of this binary, when and with which Go it was built, and the\n" +
+			"version of ZooKeeper that its servers report to clients.",
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b := build.This()
 			built := "unknown"

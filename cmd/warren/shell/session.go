@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/seed94657493/warren/client"
 )
@@ -115,37 +114,4 @@ func (r versionResult) appendText(b []byte, _ colours) []byte {
 
 func runVersion(_ context.Context, s *Shell, _ *arguments) error {
 	return s.out.emit(versionResult{s.o.Version})
-}
-
-// helpResult is a list of commands.
-type helpResult struct {
-	Commands []helpLine `json:"commands"`
-}
-
-type helpLine struct {
-	Usage string `json:"usage"`
-	About string `json:"about"`
-}
-
-func (r helpResult) appendText(b []byte, c colours) []byte {
-	for _, l := range r.Commands {
-		name, rest, _ := strings.Cut(l.Usage, " ")
-		b = append(append(b, c.blue(name)...), ' ')
-		b = append(b, strings.TrimSpace(rest)+"\n        "+l.About+"\n"...)
-	}
-	return b
-}
-
-func runHelp(_ context.Context, s *Shell, a *arguments) error {
-	var r helpResult
-	for _, c := range commands() {
-		if len(a.words) == 0 || a.word(0) == c.name {
-			r.Commands = append(r.Commands, helpLine{strings.TrimSpace(c.usageLine()), c.about})
-		}
-	}
-	if len(r.Commands) == 0 {
-		return &failure{text: "Command not found: Command not found " + a.word(0), hint: "`help` lists the commands",
-			code: codeUnknown}
-	}
-	return s.out.emit(r)
 }

@@ -238,7 +238,7 @@ func (s *Server) stands(w http.ResponseWriter) bool {
 	stalled := s.o.Node.Stalled()
 	if stalled > 0 {
 		sendText(w, http.StatusServiceUnavailable, fmt.Sprintf(
-			"this server stands: clients have waited for its locks for %v\n", stalled.Round(time.Second)))
+			"this server is stuck: clients have been waiting for its locks for %v\n", stalled.Round(time.Second)))
 	}
 	return stalled > 0
 }

@@ -49,7 +49,7 @@ func (l *Liveness) Stalled() time.Duration {
 		return 0
 	}
 	if l.tell(got) {
-		l.env.Log.Error("this server stands: clients wait for locks that have not been free",
+		l.env.Log.Error("this server is stuck: clients are waiting for locks that have not been released",
 			zap.Duration("for", stalled))
 	}
 	return stalled

@@ -67,7 +67,7 @@ func (n *Shown) PlanReconfiguration(a Actor, c EnsembleChange) (*Reconfiguration
 	}
 	switch {
 	case !n.Config.Distributed():
-		return nil, refusal(http.StatusConflict, "this server stands alone: it has no ensemble to change")
+		return nil, refusal(http.StatusConflict, "this server is standalone: it has no ensemble to change")
 	case !n.Config.Quorum.ReconfigEnabled:
 		return nil, refusal(http.StatusConflict, "reconfigEnabled is false: change the lists by restarts")
 	}

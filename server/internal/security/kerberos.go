@@ -131,7 +131,7 @@ func (f *keytabFile) current() *kerberos.Keytab {
 	}
 	fresh, err := f.read()
 	if err != nil {
-		f.tickets.Log.Error("the keytab cannot be used, the keys that were read before are",
+		f.tickets.Log.Error("the keytab cannot be used: the keys that were read before stay in use",
 			zap.String("file", f.name), zap.Error(err))
 		return keys
 	}

@@ -55,7 +55,8 @@ func TestKeytabIsReplaced(t *testing.T) {
 	now = now.Add(keytabInterval)
 	require.Zero(t, logs.Len())
 	require.True(t, accepts("new"))
-	require.Equal(t, 1, logs.FilterMessage("the keytab cannot be used, the keys that were read before are").Len())
+	require.Equal(t, 1, logs.FilterMessage(
+		"the keytab cannot be used: the keys that were read before stay in use").Len())
 	require.NoError(t, fs.Remove("/keytab"))
 	now = now.Add(keytabInterval)
 	require.True(t, accepts("new"))

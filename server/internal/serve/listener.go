@@ -81,7 +81,7 @@ func (s *Front) openClientPort(host string, port int, speaks language) (*clientL
 		ln, err = listen("tcp", addr)
 	}
 	if err != nil {
-		return nil, &BindError{Key: keyOf(speaks), Addr: addr, Err: inuse.Explain(err)}
+		return nil, &BindError{Key: s.Config.Named(keyOf(speaks)), Addr: addr, Err: inuse.Explain(err)}
 	}
 	if n := s.Config.ListenBacklog; n > 0 {
 		if err := setBacklog(ln, n); err != nil {
@@ -166,7 +166,7 @@ func keyOf(speaks language) string {
 
 // BindError is returned by Start when a client port cannot be bound. Its exit code is 14, as ZooKeeper's.
 type BindError struct {
-	Key  string // of the configuration, which has the port
+	Key  string // of the configuration, which has the port, with its place, as of config.Config.Named
 	Addr string
 	Err  error
 }

@@ -25,9 +25,9 @@ func newBackupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup",
 		Short: "Back up a running server, and check, list and prune backups",
-		Long: "A backup has snapshots, the txns since, and a manifest with checksums. The first run copies a\n" +
-			"snapshot and the log after it; every later run copies only the txns since the run before.\n" +
-			"`warren restore` brings back any moment that the backup covers.\n\n" +
+		Long: "A backup consists of snapshots, the txns after them, and a manifest with checksums. The first\n" +
+			"run copies a snapshot and the log after it; every later run copies only the txns since the run\n" +
+			"before. `warren restore` brings back any moment that the backup covers.\n\n" +
 			"A backup is a folder, or s3://BUCKET/PREFIX in any store that speaks S3. Credentials come from\n" +
 			"the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), from the profile\n" +
 			"AWS_PROFILE in ~/.aws, or from the role of the machine or of the service account.",
@@ -61,17 +61,16 @@ func newBackupCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create BACKUP [DATA_DIR]",
 		Short: "Start a backup, or add what is new to it",
-		Long: "Copies what is new from the data directory DATA_DIR, or from that of --config, into BACKUP, a\n" +
-			"folder or s3://BUCKET/PREFIX. The server, Warren's or ZooKeeper's, may be running. If its log no\n" +
-			"longer reaches back to the end of the backup, a snapshot is added. In an ensemble, the end of a\n" +
-			"server's log may hold txns that are not committed: --committed leaves out those that the server\n" +
-			"has not applied yet, and --until those after a zxid.\n\n" +
-			"What is stored in a bucket is read back and compared. If a run fails, the backup is the one that\n" +
-			"was there before. With --keep or --keep-for the run ends by doing what `warren backup prune`\n" +
-			"does.\n\n" +
-			"With --admin the snapshot comes from the admin server (http://host:8080/commands), which may be\n" +
-			"on another machine. Without the log it is exact only if no client writes meanwhile; a warning\n" +
-			"says if it is not.",
+		Long: "Copies what is new from the data directory DATA_DIR, or from the one in the zoo.cfg of --config,\n" +
+			"into BACKUP, a folder or s3://BUCKET/PREFIX. The server, Warren's or ZooKeeper's, may be\n" +
+			"running. If its log no longer reaches back to the end of the backup, a snapshot is added. In an\n" +
+			"ensemble, the end of a server's log may hold txns that are not committed: --committed leaves out\n" +
+			"those that the server has not applied yet, and --until those after a zxid.\n\n" +
+			"What is stored in a bucket is read back and compared. If a run fails, the backup stays as it\n" +
+			"was. With --keep or --keep-for, a run ends by pruning, as `warren backup prune` does.\n\n" +
+			"With --admin, a snapshot is fetched from the admin server (http://host:8080/commands), which may\n" +
+			"be on another machine. As it comes without the log, it is exact only if no client writes\n" +
+			"meanwhile; a warning says if it is not.",
 		Example: "  warren backup create /backup/zk /var/lib/zookeeper\n" +
 			"  warren backup create /backup/zk --config /etc/zookeeper/conf/zoo.cfg\n" +
 			"  warren backup create /backup/zk --admin http://zk1:8080/commands --auth-file super.txt\n" +
@@ -90,7 +89,7 @@ func newBackupCreateCommand() *cobra.Command {
 	flags.BoolVar(&o.full, "full", false, "add a snapshot even if the log would do")
 	flags.DurationVar(&o.fullEvery, "full-every", 0,
 		"add a snapshot if the newest was added longer ago, so that older ones can be pruned")
-	flags.Var(&o.limit, "until", "leave out txns after this one")
+	flags.Var(&o.limit, "until", "leave out txns after this one (default: none)")
 	flags.StringVar(&o.committed, "committed", "", "HOST:PORT of the server; leave out txns that it has not applied")
 	flags.StringVar(&o.metrics, "metrics", "",
 		"file for figures in Prometheus's text format, written after a success (*.prom for the node exporter)")
@@ -262,6 +261,11 @@ func newBackupListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list BACKUP",
 		Short: "List what a backup holds, without reading its files",
+		Long: "Prints one line for each snapshot and each part of the log that a backup holds: its file, its\n" +
+			"zxids and its size. Only the manifest is read, so damage to the files does not show: `warren\n" +
+			"backup verify` finds that.",
+		Example: "  warren backup list /backup/zk\n" +
+			"  warren backup list s3://backups/zk --output json",
 		Args: func(cmd *cobra.Command, args []string) error {
 			return cli.CheckArgument(cmd, args, "name a backup: a folder or s3://BUCKET/PREFIX", output)
 		},
@@ -291,10 +295,12 @@ func newBackupVerifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify BACKUP",
 		Short: "Read a whole backup and rebuild the tree from it",
-		Long: "Checks the checksum of every file, rebuilds the tree from every snapshot through every txn, and\n" +
-			"compares its digest with the one in each txn. Prints the moments that can be restored. The exit " +
-			"code\n" +
-			"is 1 if anything is damaged or missing.",
+		Long: "Compares the checksum of every file, rebuilds the tree from every snapshot through every txn\n" +
+			"after it, and compares its digest with the one in each txn. Prints the moments that can be\n" +
+			"restored.\n\n" +
+			"The exit code is 0 if the backup is whole, and 1 if anything is damaged or missing.",
+		Example: "  warren backup verify /backup/zk\n" +
+			"  warren backup verify s3://backups/zk --identity key.txt --output json",
 		Args: func(cmd *cobra.Command, args []string) error {
 			return cli.CheckArgument(cmd, args, "name a backup: a folder or s3://BUCKET/PREFIX", output)
 		},

@@ -37,21 +37,21 @@ func newRestoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore BACKUP DATA_DIR",
 		Short: "Restore any moment of a backup into an empty data directory",
-		Long: "Rebuilds the tree as it was after a txn (--zxid) or at a time (--time), by default at the end of " +
-			"the\n" +
-			"backup, and writes it as one snapshot into DATA_DIR, which must hold no data. BACKUP is a folder or\n" +
-			"s3://BUCKET/PREFIX; see `warren backup`. Checksums are compared first, digests of the tree after\n" +
-			"every txn, and what was written is read back. With --force, data that is there is kept beside it in\n" +
-			"a folder version-2.before-restore-<time>.\n\n" +
-			"Start the server on DATA_DIR afterwards. To restore an ensemble, stop all its servers, restore into\n" +
-			"the data directory of each of them, observers included (their myid files stay), and start them.\n\n" +
-			"The restored tree begins a new history, in an epoch above every epoch that the backup and the old\n" +
-			"data in DATA_DIR know, so that no zxid comes twice. Its first txn ends all sessions: clients hear\n" +
-			"that their session has expired, and their ephemeral znodes are gone. If the old data is lost,\n" +
-			"--epoch names the last epoch that was in use: the part of a zxid before its last eight digits, such\n" +
-			"as 5 in 0x500000012.\n\n" +
-			"Everything is built beside the old data and renamed at the end. If that is interrupted, no server\n" +
-			"starts on DATA_DIR until the command has been run again.",
+		Long: "Rebuilds the tree as it was after a txn (--zxid) or at a time (--time), by default at the end of\n" +
+			"the backup, and writes it as one snapshot into DATA_DIR, which must hold no data. BACKUP is a\n" +
+			"folder or s3://BUCKET/PREFIX; see `warren backup`. Checksums are compared first, then the digest\n" +
+			"of the tree after every txn; at the end, what was written is read back. With --force, existing\n" +
+			"data is kept beside it in a folder version-2.before-restore-<time>.\n\n" +
+			"Start the server on DATA_DIR afterwards. To restore an ensemble, stop all its servers, restore\n" +
+			"into the data directory of each of them, observers included (their myid files stay), and start\n" +
+			"them.\n\n" +
+			"The restored tree begins a new history, in an epoch above every epoch that the backup and the\n" +
+			"old data in DATA_DIR know, so that no zxid comes twice. Its first txn ends all sessions: clients\n" +
+			"are told that their session has expired, and their ephemeral znodes are gone. If the old data is\n" +
+			"lost, --epoch names the last epoch that was in use: the part of a zxid before its last eight\n" +
+			"digits, such as 5 in 0x500000012.\n\n" +
+			"Everything is built beside the old data and renamed at the end. If that is interrupted, no\n" +
+			"server starts on DATA_DIR until the command has been run again.",
 		Example: "  warren restore /backup/zk /var/lib/zookeeper\n" +
 			"  warren restore /backup/zk /var/lib/zookeeper --time 2026-11-21T14:00:00Z\n" +
 			"  warren restore s3://backups/zk /var/lib/zookeeper --zxid 0x500000012 --identity key.txt",
@@ -63,7 +63,6 @@ func newRestoreCommand() *cobra.Command {
 	flags.StringVar(&o.dataLogDir, "dataLogDir", "",
 		"where the server's log is to be, if not in DATA_DIR: it must be empty too")
 	flags.Var(&o.zxid, "zxid", "last txn to restore (default: the last one of the backup)")
-	flags.Lookup("zxid").DefValue = ""
 	flags.Var(&o.at, "time", "restore up to this time: 2026-11-21T14:00:00Z, or ms since 1970")
 	flags.Int64Var(&o.epoch, "epoch", 0, "an epoch that clients have seen: the restored tree begins above it, as "+
 		"above those that the directories know")
@@ -72,7 +71,7 @@ func newRestoreCommand() *cobra.Command {
 		"do nothing, with exit code 0, if there is data; for a command that runs at every start")
 	flags.StringSliceVar(&o.unless, "unless-served", nil,
 		"do nothing, with exit code 0, if one of these HOST:PORT serves clients: a server that has lost\n"+
-			"its disk takes the state from the others. While one looks for a leader, that is waited for, up to 30 s")
+			"its disk takes the state from the others. While one looks for a leader, wait for it, up to 30 s")
 	flags.StringVar(&o.once, "once", "",
 		"a name for DATA_DIR that BACKUP keeps: restore into DATA_DIR once, and not again if its data is lost.\n"+
 			"Then the exit code is 0 if a server of --unless-served runs, and 1 if none does. Needs --if-empty")

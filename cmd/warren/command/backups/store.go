@@ -29,7 +29,7 @@ type backupStore struct {
 func (o *backupStore) addTo(flags *pflag.FlagSet, writes bool) {
 	flags.StringVar(&o.bucket.Endpoint, "s3-endpoint", "",
 		"URL of the store, if it is not Amazon's; also AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL")
-	flags.StringVar(&o.bucket.Region, "s3-region", "", "its region; also AWS_REGION")
+	flags.StringVar(&o.bucket.Region, "s3-region", "", "region of the store; also AWS_REGION")
 	flags.BoolVar(&o.bucket.PathStyle, "s3-path-style", false,
 		"put the bucket in the path, not in the host name")
 	flags.StringVar(&o.bucket.CA, "s3-ca", "",

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -60,7 +62,11 @@ func Root(commands ...*cobra.Command) *cobra.Command {
 		Use:   "warren",
 		Short: "A coordination service that replaces Apache ZooKeeper",
 		Long: "Warren takes the place of Apache ZooKeeper servers: same client protocol, same files, same zoo.cfg.\n" +
-			"Without a configuration, `warren server` serves on 127.0.0.1:2181 and keeps its data in ./data.",
+			"Without a configuration, `warren server` serves on 127.0.0.1:2181 and keeps its data in ./data.\n\n" +
+			"Exit codes, unless a command has its own: 0 success, 1 failure, 2 wrong usage.",
+		Example: "  warren dev\n" +
+			"  warren status\n" +
+			"  warren shell ls /",
 		Args:          NoArguments,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
@@ -68,7 +74,26 @@ func Root(commands ...*cobra.Command) *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return Misuse(cmd, err) })
 	root.AddCommand(commands...)
+	// Cobra pads names to the longest, even to those of hidden commands.
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".NamePadding", "13"))
 	return root
+}
+
+// Group lists commands together, under a title, in the help of the command above them. It is for one level.
+type Group struct {
+	Title    string
+	Commands []string // their names
+}
+
+// Arrange puts the commands below root into groups. It panics if a group names one that does not exist.
+func Arrange(root *cobra.Command, groups []Group) {
+	for _, g := range groups {
+		root.AddGroup(&cobra.Group{ID: g.Title, Title: g.Title + ":"})
+		for _, name := range g.Commands {
+			i := slices.IndexFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
+			root.Commands()[i].GroupID = g.Title
+		}
+	}
 }
 
 // strict makes the two commands that cobra adds refuse words that they do not know. It comes after SetOut, because the

@@ -38,8 +38,15 @@ func (d *timeoutFlag) Set(s string) error {
 // ZxidFlag is a flag that holds a zxid, decimal or hex with 0x.
 type ZxidFlag struct{ Zxid proto.Zxid }
 
-func (f *ZxidFlag) String() string { return f.Zxid.String() }
-func (f *ZxidFlag) Type() string   { return "zxid" }
+// String returns "" for 0, so that help names no default.
+func (f *ZxidFlag) String() string {
+	if f.Zxid == 0 {
+		return ""
+	}
+	return f.Zxid.String()
+}
+
+func (f *ZxidFlag) Type() string { return "zxid" }
 
 func (f *ZxidFlag) Set(s string) error {
 	v, err := strconv.ParseInt(s, 0, 64)

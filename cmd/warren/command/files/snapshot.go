@@ -19,7 +19,7 @@ func newSnapshotCommand() *cobra.Command {
 		Use:   "snapshot",
 		Short: "Inspect snapshot files, Warren's and ZooKeeper's",
 		Long: "These commands read snapshot files, compressed ones too, and change nothing; a server may be\n" +
-			"running. If a file is damaged they print what can be read of it, and end with exit code 1.",
+			"running. If a file is damaged, they print what can be read of it, and the exit code is 1.",
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -60,6 +60,11 @@ func newSnapshotDumpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dump FILE",
 		Short: "Print every session, ACL and znode",
+		Long: "Prints a snapshot file as it is read: a line for each session, each ACL and each znode with its\n" +
+			"Stat and the length of its data, and the data itself with --data. The exit code is 1 if the file\n" +
+			"is damaged.",
+		Example: "  warren snapshot dump /var/lib/zookeeper/version-2/snapshot.100000012\n" +
+			"  warren snapshot dump snapshot.100000012 --data --output json | jq .path",
 		Args: func(cmd *cobra.Command, args []string) error {
 			c := o
 			if o.output == "toolkit" || o.output == "ncdu" {
@@ -101,10 +106,11 @@ func PrintSnapshotAs(w io.Writer, format, file string, withData bool) error {
 func newSnapshotGetCommand() *cobra.Command {
 	var o snapshotOptions
 	cmd := &cobra.Command{
-		Use:   "get FILE PATH",
-		Short: "Print data, Stat and ACL of one znode",
-		Long:  "Prints data, Stat and ACL of one znode. The exit code is 1 if it is not there.",
-		Args:  func(cmd *cobra.Command, args []string) error { return o.check(cmd, args, 2) },
+		Use:     "get FILE PATH",
+		Short:   "Print data, Stat and ACL of one znode",
+		Long:    "Prints data, Stat and ACL of one znode. The exit code is 1 if it is not there.",
+		Example: "  warren snapshot get /var/lib/zookeeper/version-2/snapshot.100000012 /app/settings",
+		Args:    func(cmd *cobra.Command, args []string) error { return o.check(cmd, args, 2) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f := newZnodeFinder(args[1])
 			if _, err := snapshot.Load(vfs.OS(), args[0], f); err != nil {
@@ -126,7 +132,10 @@ func newSnapshotSummaryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "summary FILE",
 		Short: "Count znodes and bytes below each top-level path",
-		Args:  func(cmd *cobra.Command, args []string) error { return o.check(cmd, args, 1) },
+		Long: "Prints, for each znode below /, how many znodes it and its subtree have, the bytes of their\n" +
+			"paths and data, the ephemerals among them and the largest one; the largest subtree comes first.",
+		Example: "  warren snapshot summary /var/lib/zookeeper/version-2/snapshot.100000012",
+		Args:    func(cmd *cobra.Command, args []string) error { return o.check(cmd, args, 1) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s := newSummary()
 			if _, err := snapshot.Load(vfs.OS(), args[0], s); err != nil {
@@ -147,6 +156,7 @@ func newSnapshotTreeCommand() *cobra.Command {
 		Long: "Prints, for PATH and every znode down to a depth, how many znodes are below it and how many bytes " +
 			"of\n" +
 			"data are at and below it, as ZooKeeper's zkSnapshotRecursiveSummaryToolkit does.",
+		Example: "  warren snapshot tree snapshot.100000012 /app --depth 3",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				args = args[:1]
@@ -178,6 +188,8 @@ func newSnapshotVerifyCommand() *cobra.Command {
 			"seals, and that every znode comes after its parent. The exit code is 1 if one is damaged or there " +
 			"is\n" +
 			"none.",
+		Example: "  warren snapshot verify /var/lib/zookeeper\n" +
+			"  warren snapshot verify /var/lib/zookeeper/version-2/snapshot.100000012",
 		Args: func(cmd *cobra.Command, args []string) error { return o.check(cmd, args, 1) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files, err := snapshotFiles(vfs.OS(), args[0])

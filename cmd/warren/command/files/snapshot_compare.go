@@ -31,6 +31,8 @@ func newSnapshotCompareCommand() *cobra.Command {
 			"versions, zxids, times or owner. The exit code is 1 if there are any. With --output toolkit it\n" +
 			"prints sizes by depth as ZooKeeper's zkSnapshotComparer does, down to the thresholds --bytes and\n" +
 			"--nodes, and the exit code is 0.",
+		Example: "  warren snapshot compare snapshot.100000012 snapshot.200000034\n" +
+			"  warren snapshot compare zk1/snapshot.200000034 zk2/snapshot.200000034 --output json",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 2:
@@ -54,8 +56,9 @@ func newSnapshotCompareCommand() *cobra.Command {
 	cmd.Flags().StringVar(&output, "output", "simple",
 		"simple: text; json: one object a line; toolkit: as ZooKeeper's comparer")
 	cmd.Flags().Int64VarP(&bytes, "bytes", "b", 0,
-		"with --output toolkit, the difference in bytes that is worth a line when exceeded")
-	cmd.Flags().Int64VarP(&nodes, "nodes", "n", 0, "with --output toolkit, the same in znodes")
+		"with --output toolkit, print only differences of more than so many bytes")
+	cmd.Flags().Int64VarP(&nodes, "nodes", "n", 0,
+		"with --output toolkit, print only differences of more than so many znodes")
 	return cmd
 }
 

@@ -22,11 +22,9 @@ func newWALCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wal",
 		Short: "Inspect and repair transaction logs, Warren's and ZooKeeper's",
-		Long: "These commands read the files log.* of a data directory; only repair changes them. The others may " +
-			"be\n" +
-			"used while a server runs: of its last file they see what it has written so far, which may end in " +
-			"the\n" +
-			"middle of a txn.",
+		Long: "These commands read the files log.* of a data directory; only repair changes them. The others\n" +
+			"may be used while a server runs: they see of its last file what it has written so far, which may\n" +
+			"end in the middle of a txn.",
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -50,6 +48,8 @@ func newWALDumpCommand() *cobra.Command {
 			"tail,\n" +
 			"which a crash leaves behind and a server cuts off when it starts, is not damage: it is reported on\n" +
 			"standard error.",
+		Example: "  warren wal dump /var/lib/zookeeper --from 0x100000000\n" +
+			"  warren wal dump /var/lib/zookeeper/version-2/log.100000001 --output json",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if output == "toolkit" {
 				return checkWALArguments(cmd, args, "simple")
@@ -89,8 +89,9 @@ func newWALDumpCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&output, "output", "simple",
 		"simple: text; json: one object a line; toolkit: as ZooKeeper's TxnLogToolkit")
-	cmd.Flags().Var(&from, "from", "first txn to print")
-	cmd.Flags().Var(&to, "to", "last txn to print")
+	cmd.Flags().Var(&from, "from", "first txn to print (default: the oldest)")
+	cmd.Flags().Var(&to, "to", "last txn to print (default: the newest)")
+	cmd.Flags().Lookup("to").DefValue = "" // its usage says it
 	return cmd
 }
 
@@ -154,13 +155,15 @@ func newWALVerifyCommand() *cobra.Command {
 		Use:   "verify DIR",
 		Short: "Check the log as a server does when it starts",
 		Long: "Checks the log in a data directory or its version-2 as a server does that starts from its newest\n" +
-			"snapshot that is whole, and then the older files, which a server needs only if that snapshot can't\n" +
-			"be loaded. Where newer snapshots are damaged, the log has to lead past them. Nothing is changed.\n" +
-			"What a server does by itself is listed: it cuts off a torn tail, the rest of a write that a crash\n" +
-			"ended before it was promised to a client. Txns that a ZooKeeper server has logged a second time\n" +
-			"don't count.\n\n" +
-			"Exit codes: 0 the log is whole, or has a torn tail; 1 a server would refuse to start, or a file is\n" +
-			"damaged.",
+			"whole snapshot, and then the older files, which a server needs only if that snapshot can't be\n" +
+			"loaded. If newer snapshots are damaged, the log must reach beyond them. Nothing is changed. What\n" +
+			"a server does by itself is listed: it cuts off a torn tail, the rest of a write that a crash\n" +
+			"ended before it was acknowledged to a client. Txns that a ZooKeeper server has logged a second\n" +
+			"time don't count.\n\n" +
+			"Exit codes: 0 the log is whole, or has a torn tail; 1 a server would refuse to start, or a file\n" +
+			"is damaged.",
+		Example: "  warren wal verify /var/lib/zookeeper\n" +
+			"  warren wal verify /var/log/zookeeper --dataDir /var/lib/zookeeper",
 		Args: func(cmd *cobra.Command, args []string) error { return checkWALArguments(cmd, args, output) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := vfs.OS().Stat(args[0]); err != nil {

@@ -44,6 +44,8 @@ func newWALRepairCommand() *cobra.Command {
 			"damaged\n" +
 			"records a checksum that fits; this command does not: what is damaged stays damaged.\n\n" +
 			"The exit code is 0 if the log is whole or was made so, and 1 otherwise.",
+		Example: "  warren wal repair /var/lib/zookeeper\n" +
+			"  warren wal repair /var/lib/zookeeper --yes --lose-txns",
 		Args: func(cmd *cobra.Command, args []string) error { return checkWALArguments(cmd, args, "simple") },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := &walRepair{fs: vfs.OS(), out: cmd.OutOrStdout(), command: "warren wal repair"}
@@ -54,7 +56,7 @@ func newWALRepairCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&dataDir, "dataDir", "", "where the snapshots are, if not in DIR")
-	cmd.Flags().Var(&after, "after", "cut everything after this txn")
+	cmd.Flags().Var(&after, "after", "cut everything after this txn (default: only what is damaged)")
 	cmd.Flags().BoolVar(&yes, "yes", false, "change the files")
 	cmd.Flags().BoolVar(&loseTxns, "lose-txns", false, "go on even if txns are lost that may have been acknowledged")
 	return cmd

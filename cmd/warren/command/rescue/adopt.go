@@ -37,15 +37,15 @@ func newAdoptCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "adopt DATA_DIR|ZOO_CFG",
 		Short: "Set a data directory's history aside, so that the server takes that of its ensemble",
-		Long: "For a server that stays outside its ensemble because its directory has another history. Says what\n" +
-			"the directory holds and, with --yes or after a question at a terminal, renames version-2 in dataDir\n" +
-			"and in dataLogDir to version-2.set-aside-<time>. Nothing is removed; myid and zoo.cfg stay. At the\n" +
-			"next start the server finds no database, and does not vote until the leader has brought it up to\n" +
-			"date.\n\n" +
-			"Stop the server first. What is set aside may hold writes that were acknowledged to clients and that\n" +
-			"the ensemble does not have: keep it until you know. With --servers the ensemble is asked first, and\n" +
-			"nothing is changed if no server leads. Never do this to a majority of the servers: what only they\n" +
-			"know is then lost to the ensemble.",
+		Long: "Use this when a server stays outside its ensemble because its data directory has another\n" +
+			"history. The command says what the directory holds and, with --yes or when you agree at the\n" +
+			"terminal, renames version-2 in dataDir and in dataLogDir to version-2.set-aside-<time>. Nothing\n" +
+			"is removed; myid and zoo.cfg stay. At the next start the server finds no database, and does not\n" +
+			"vote until the leader has brought it up to date.\n\n" +
+			"Stop the server first. What is set aside may hold writes that were acknowledged to clients and\n" +
+			"that the ensemble does not have: keep it until you know. With --servers the ensemble is asked\n" +
+			"first, and nothing is changed if no server leads. Never do this on a majority of the servers:\n" +
+			"the ensemble would lose what only they know.",
 		Example: "  warren adopt /var/lib/zookeeper\n" +
 			"  warren adopt /etc/zookeeper/conf/zoo.cfg --servers zk1:2181,zk2:2181,zk3:2181 --yes",
 		Args: cli.OneArgument("name a data directory or a zoo.cfg"),

@@ -48,8 +48,8 @@ func newDoctorCommand() *cobra.Command {
 		Long: "Looks at running servers, at data directories, or, with --config, at a zoo.cfg and the\n" +
 			"directories that it names, and prints what is wrong, the most urgent first, with a remedy.\n" +
 			"Without arguments it asks 127.0.0.1:2181. Servers may be Warren's or ZooKeeper's. They are asked\n" +
-			"with four-letter words, all of which except srvr must be allowed by 4lw.commands.whitelist\n" +
-			"(mntr, conf, cons, hash). A data directory may be in use. Nothing is changed.\n\n" +
+			"with the four-letter words srvr, mntr, conf, cons and hash; all but srvr must be in\n" +
+			"4lw.commands.whitelist. A data directory may be in use. Nothing is changed.\n\n" +
 			"The exit code is 0 if nothing is wrong, 1 if there are warnings, and 2 if there are errors.",
 		Example: "  warren doctor zk1:2181 zk2:2181 zk3:2181\n" +
 			"  warren doctor /var/lib/zookeeper\n" +
@@ -58,7 +58,7 @@ func newDoctorCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVarP(&o.servers, "servers", "s", nil, "host:port of the client ports, as the arguments")
+	flags.StringSliceVarP(&o.servers, "servers", "s", nil, "host:port of the client ports, the same as arguments")
 	o.AddTo(flags)
 	flags.StringVar(&o.output, "output", "table", "table or json")
 	flags.StringVar(&o.config, "config", "", "zoo.cfg to check, with the directories and certificates that it names")
@@ -68,7 +68,7 @@ func newDoctorCommand() *cobra.Command {
 		"do not measure the disk, which writes a small file and removes it")
 	flags.Int64Var(&o.maxFrame, "max-frame", 0xfffff, "jute.maxbuffer of the clients, in bytes")
 	flags.IntVar(&o.adminPort, "admin-port", 8080,
-		"admin port of servers of ZooKeeper, asked for their clocks; 0: not asked")
+		"admin port of ZooKeeper servers, asked for their clocks; 0: not asked")
 	cli.AddTimeout(flags, &o.timeout, 5*time.Second, "how long to wait for a server")
 	flags.Int64Var(&o.maxLag, "max-lag", 10_000, "txns a server may be behind its leader")
 	return cmd

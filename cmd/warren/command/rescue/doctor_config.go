@@ -162,7 +162,7 @@ func checkPorts(c *config.Config) (all doctor.Findings) {
 			continue // other errors are start problems
 		}
 		f := doctor.Finding{Severity: doctor.Error, Check: "port", Subject: address,
-			What:   "the port of " + l.Key + " is in use by " + taken.Holder,
+			What:   "the port of " + c.Named(l.Key) + " is in use by " + taken.Holder,
 			Remedy: "stop that process if it is an old server, else choose another port"}
 		switch {
 		case l.Key == "admin.serverPort" && !c.Given(l.Key):

@@ -47,25 +47,22 @@ func newRecoverCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recover ZOO_CFG (--to BACKUP | --from BACKUP)",
 		Short: "Bring back an ensemble whose voters have lost too many disks to elect a leader",
-		Long: "For an ensemble in which the disks of a majority are lost for good. Run the command twice or more,\n" +
-			"each time on the machine of a server that is stopped:\n\n" +
-			"  1. On the server with the newest data, with --to: copies the data into the new folder BACKUP, " +
-			"and begins a\n" +
-			"     new history with it. Then start the server; it waits for the others.\n" +
-			"  2. On as many other voters as a majority needs, with --from: brings the data of a copy of BACKUP " +
-			"into the\n" +
-			"     data directory. Then start the server.\n\n" +
+		Long: "Use this for an ensemble in which the disks of a majority are lost for good. Run the command at\n" +
+			"least twice, each time on the machine of a server that is stopped:\n\n" +
+			"  1. On the server with the newest data, with --to: copies the data into the new folder BACKUP, and\n" +
+			"     begins a new history with it. Then start the server; it waits for the others.\n" +
+			"  2. On as many other voters as a majority needs, with --from: brings the data of a copy of BACKUP\n" +
+			"     into the data directory. Then start the server.\n\n" +
 			"Servers that still have no data take it from the leader.\n\n" +
-			"All servers of the configuration are asked first, at their client ports and admin ports. The " +
-			"command\n" +
-			"refuses if a server serves, if a server has later data, if a server does not answer or does not say\n" +
-			"what it has (because that may be later), and if the servers that have data are a quorum. --give-up\n" +
-			"names servers whose data is lost or not wanted: writes that clients were told of are lost if only\n" +
-			"those servers had them. A disk that is not mounted, or a server that is only cut off, is not " +
-			"lost.\n\n" +
-			"The new history has a higher epoch and ends all sessions. A server that was given up and comes back\n" +
-			"with its data stays outside, and its files stay as they are. What a directory held is kept in\n" +
-			"version-2.before-restore-<time>, and dataDir/recovery.log says what was done.",
+			"All servers of the configuration are asked first, at their client ports and admin ports. The\n" +
+			"command refuses if a server serves, if a server has later data, if a server does not answer or\n" +
+			"does not say what it has (because that may be later), and if the servers that have data are a\n" +
+			"quorum. --give-up names servers whose data is lost or not wanted: acknowledged writes are lost\n" +
+			"if only those servers had them. A disk that is not mounted, or a server that is only cut off, is\n" +
+			"not lost.\n\n" +
+			"The new history has a higher epoch and ends all sessions. A server that was given up and comes\n" +
+			"back with its data stays outside, and its files stay as they are. What a directory held is kept\n" +
+			"in version-2.before-restore-<time>, and dataDir/recovery.log says what was done.",
 		Example: "  warren recover /etc/zookeeper/conf/zoo.cfg --to /var/tmp/survivor\n" +
 			"  warren recover /etc/zookeeper/conf/zoo.cfg --from /var/tmp/survivor --yes",
 		Args: func(cmd *cobra.Command, args []string) error {

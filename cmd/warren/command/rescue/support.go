@@ -46,12 +46,13 @@ func newSupportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "support [HOST:PORT...]",
 		Short: "Collect what a bug report needs from running servers, without secrets",
-		Long: "Writes a tar.gz with the findings of `warren doctor` and, of each server, its state, its settings\n" +
-			"with stars for secrets, findings, figures of the last day, slow operations, metrics, build and the\n" +
-			"stacks of its goroutines. Passwords, keys, ACLs and data of znodes are not in it; addresses and\n" +
-			"paths are. Look at it before you send it.\n\n" +
-			"Servers give all this to the super user, or to an identity with every permission on /: name it with\n" +
-			"--auth-file. Of a server that refuses or does not serve, the bundle has what it tells everybody.\n\n" +
+		Long: "Writes a tar.gz with the findings of `warren doctor` and, for each server, its state, its\n" +
+			"settings with stars for secrets, findings, figures of the last day, slow operations, metrics,\n" +
+			"build and the stacks of its goroutines. It holds no passwords, keys, ACLs or data of znodes, but\n" +
+			"it does hold addresses and paths: look at it before you send it.\n\n" +
+			"Servers give all this to the super user, or to an identity with every permission on /: name it\n" +
+			"with --auth-file. For a server that refuses or does not serve, the file has what that server\n" +
+			"tells anyone.\n\n" +
 			"The exit code is 0 if every server gave all of it, and 1 if something is missing.",
 		Example: "  warren support zk1:2181 zk2:2181 zk3:2181 --auth-file super.txt\n" +
 			"  warren support --log /var/log/warren/warren.log --output report.tar.gz",
@@ -67,7 +68,7 @@ func newSupportCommand() *cobra.Command {
 	o.AddTo(flags)
 	reach.AddAdminPort(flags, &o.adminPort)
 	reach.AddAuthFile(flags, &o.authFile)
-	flags.StringVar(&o.log, "log", "", "log of a server, of which the end is added as it is")
+	flags.StringVar(&o.log, "log", "", "log file of a server, whose end is added unchanged")
 	flags.StringVarP(&o.output, "output", "o", "", "file to write (default warren-support-TIME.tar.gz)")
 	cli.AddTimeout(flags, &o.timeout, 10*time.Second, "how long to wait for a server")
 	return cmd

@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/seed94657493/warren/server"
@@ -66,9 +70,19 @@ func nextSteps(clients, admin net.Addr, console bool) (lines string) {
 		lines = "console  http://" + reachable(admin) + "/console/\n"
 	}
 	if clients != nil {
-		lines += "try      warren shell -s " + reachable(clients) + " ls /\n"
+		lines += "try      " + callable(os.Args[0]) + " shell -s " + reachable(clients) + " ls /\n"
 	}
 	return lines
+}
+
+// callable is what a person types to call this program, which was called by a name or a path: its name if the shell
+// finds it by that, else the path. The name is warren, even if a link with another one was called.
+func callable(called string) string {
+	const name = "warren"
+	if _, err := exec.LookPath(name); err == nil || strings.TrimSuffix(filepath.Base(called), ".exe") != name {
+		return name
+	}
+	return called
 }
 
 // reachable returns an address to connect to on this machine: localhost if the port is open on all addresses.

@@ -2,6 +2,8 @@ package serve
 
 import (
 	"net"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,4 +18,15 @@ func TestNextSteps(t *testing.T) {
 	require.Equal(t, "try      warren shell -s localhost:2181 ls /\n", nextSteps(every, local, false))
 	require.Equal(t, "console  http://localhost:2181/console/\n", nextSteps(nil, every, true))
 	require.Empty(t, nextSteps(nil, nil, true))
+}
+
+// The command that is suggested can be copied, even if the program was built and is not installed.
+func TestSuggestedCommandsCanBeCalled(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	require.Equal(t, "bin/warren", callable("bin/warren"))
+	require.Equal(t, "warren", callable("/usr/bin/zkServer.sh"), "a link")
+	installed := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(installed, "warren"), nil, 0o755))
+	t.Setenv("PATH", installed)
+	require.Equal(t, "warren", callable(filepath.Join(installed, "warren")))
 }

@@ -19,8 +19,10 @@ func newConfigCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Check configuration files",
-		Args:  cli.NoArguments,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Long: "`warren config check` tells whether a server would start with a zoo.cfg. To see the settings of\n" +
+			"a running server, ask it: `warren 4lw HOST:PORT conf`.",
+		Args: cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newConfigCheckCommand())
 	return cmd
@@ -40,6 +42,8 @@ func newConfigCheckCommand() *cobra.Command {
 			"looks for the directories and addresses on this machine, as a start would: run it on the machine of\n" +
 			"the server, as the user of the server. The server may be running. The exit code is the one that a\n" +
 			"start would have. Nothing is changed and nothing is started.",
+		Example: "  warren config check /etc/zookeeper/conf/zoo.cfg\n" +
+			"  sudo -u zookeeper warren config check zoo.cfg -D admin.serverPort=8081 --output json",
 		Args: func(cmd *cobra.Command, args []string) error {
 			return cli.CheckArgument(cmd, args, "name a zoo.cfg", output)
 		},

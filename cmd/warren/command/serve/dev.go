@@ -175,8 +175,8 @@ func (o *devOptions) describe(out io.Writer, configs []*config.Config, took time
 		fmt.Fprintf(out, "server.%-8d %s  %s/console/  %s/commands  %s/metrics\n", i+1, addresses[i],
 			admin, admin, admin)
 	}
-	fmt.Fprintf(out, "try             warren shell -s %s\n                warren status --servers %s\n", addresses[0],
-		strings.Join(addresses, ","))
+	fmt.Fprintf(out, "try             %[1]s shell -s %[2]s\n                %[1]s status --servers %[3]s\n",
+		callable(os.Args[0]), addresses[0], strings.Join(addresses, ","))
 }
 
 // waitServing waits until every server accepts clients.

@@ -56,12 +56,12 @@ func (r *reloader) recheck() error {
 func (r *reloader) reload() {
 	if s := r.server.Load(); s != nil {
 		if err := s.ReloadCertificates(); err != nil {
-			r.log.Error("SIGHUP: the certificates cannot be loaded, what there was stays in use", zap.Error(err))
+			r.log.Error("SIGHUP: the certificates cannot be loaded: the old ones stay in use", zap.Error(err))
 		}
 	}
 	cfg, _, err := r.load()
 	if err != nil {
-		r.log.Error("SIGHUP: the configuration cannot be used, nothing has changed", zap.Error(err))
+		r.log.Error("SIGHUP: the configuration cannot be used: nothing has changed", zap.Error(err))
 		return
 	}
 	if !cfg.Given("warren.logLevel") {

@@ -39,7 +39,7 @@ func TestHangupChangesTheLogLevel(t *testing.T) {
 	write("warren.logLevel=debug\n")
 	hangup(`"msg":"SIGHUP: log level changed","from":"error","to":"debug"`)
 	write("warren.logLevel=loud\n")
-	hangup("SIGHUP: the configuration cannot be used, nothing has changed")
+	hangup("SIGHUP: the configuration cannot be used: nothing has changed")
 	write("warren.logLevel=warn\n")
 	hangup(`"from":"debug","to":"warn"`)
 	require.Zero(t, r.Stop(t, syscall.SIGTERM))

@@ -202,7 +202,8 @@ func TestServerDoesNotStart(t *testing.T) {
 		"data dir no dir": {[]string{"--data-dir", file, "--client-port", "0"}, 3,
 			[]string{"Unable to access datadir, exiting abnormally"}},
 		"port taken": {[]string{"--data-dir", dir, "--client-port", port, "-D", "admin.serverPort=0"}, 14,
-			[]string{"cannot listen on 127.0.0.1:" + port + " (clientPort): address already in use by "}},
+			[]string{"cannot listen on 127.0.0.1:" + port +
+				" (clientPort on the command line): address already in use by "}},
 		"positional port":  {[]string{"x", dir}, 2, []string{`argument 1: clientPort = "x"`}},
 		"-D without value": {[]string{"-D", "=x"}, 2, []string{"does not have the form key=value"}},
 	} {

@@ -57,8 +57,8 @@ func newBalanceCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	reach.AddAdminPort(flags, &o.adminPort)
-	flags.IntVar(&o.tolerance, "tolerance", 10, "percent above its share that a server may have")
-	flags.IntVar(&o.rounds, "rounds", 5, "how many rounds at most")
+	flags.IntVar(&o.tolerance, "tolerance", 10, "how many percent more than its share a server may have")
+	flags.IntVar(&o.rounds, "rounds", 5, "maximum number of rounds")
 	flags.DurationVar(&o.pause, "pause", 3*time.Second, "time for the clients to connect again, between two rounds")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show which connections would end in the first round, and end none")
 	o.addCommonTo(flags)

@@ -87,7 +87,7 @@ func newBenchCommand() *cobra.Command {
 	f.StringSliceVar(&o.compare, "compare", nil,
 		"`host:port,...` of a second target, measured in turns with the first")
 	f.Var(&o.pids, "pid", "process of a server, for CPU and memory; can be repeated")
-	f.Var(&o.pids, "pids", "the same")
+	f.Var(&o.pids, "pids", "the same as --pid")
 	f.Var(&o.pidsB, "pids-b", "processes of the servers of --compare")
 	f.StringVar(&o.output, "output", o.output, "`table` or json")
 	_, terminal := cli.TerminalOf(os.Stderr)

@@ -45,9 +45,9 @@ func newDrainCommand() *cobra.Command {
 		Long: "Tells a server of an ensemble, through its admin server, to accept no more clients and to close\n" +
 			"the connections that it has, --rate of them per second, each as soon as the client has been\n" +
 			"answered. Clients continue at another server, with their sessions. The command returns when the\n" +
-			"server has no clients left, and fails if there are some after --wait. The server stays drained\n" +
-			"until it is restarted, or until `warren drain --resume`. The command can be repeated at any\n" +
-			"time.\n\n" +
+			"server has no clients left, with exit code 0, or after --wait, with exit code 1. The server\n" +
+			"stays drained until it is restarted, or until `warren drain --resume`. The command can be\n" +
+			"repeated at any time.\n\n" +
 			"Meanwhile /readyz of the server answers 503. The server still votes, and follows or leads, as\n" +
 			"before. A client that knows only this server can't connect while it is drained: its session\n" +
 			"expires after the session timeout. A standalone server can't be drained.",

@@ -66,8 +66,8 @@ func newHealthCommand() *cobra.Command {
 	}
 	o.AddTo(cmd.Flags())
 	cli.AddTimeout(cmd.Flags(), &o.timeout, 3*time.Second, "how long to wait for an answer")
-	cmd.Flags().DurationVar(&o.wait, "wait", 0, "how long to ask again until the server serves")
-	cmd.Flags().BoolVar(&o.process, "process", false, "whether the process answers, also while it does not serve")
+	cmd.Flags().DurationVar(&o.wait, "wait", 0, "how long to keep asking until the server serves")
+	cmd.Flags().BoolVar(&o.process, "process", false, "succeed if the process answers, even if it does not serve")
 	cmd.Flags().IntVar(&o.adminPort, "admin-port", findAdminPort,
 		"admin port, for --process (default: the one that the server tells, else 8080); 0: not asked")
 	cmd.Flags().Lookup("admin-port").DefValue = "0" // its usage says what it is

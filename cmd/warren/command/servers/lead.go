@@ -16,9 +16,9 @@ func newLeadCommand() *cobra.Command {
 		Use:   "lead SERVER_ID",
 		Short: "Hand the leadership of an ensemble to a server, without an election",
 		Long: "Asks the leader of an ensemble, through its admin server, to hand its leadership to the voter\n" +
-			"with the id SERVER_ID, which must be a follower that is up to date and runs Warren. Everything\n" +
-			"that was written is committed first. Clients keep their connections; their requests wait for a\n" +
-			"few milliseconds. Nothing happens if that server leads already.\n\n" +
+			"with the id SERVER_ID, which must be a follower that is up to date and runs Warren. All pending\n" +
+			"writes are committed first. Clients keep their connections; their requests wait for a few\n" +
+			"milliseconds. Nothing happens if that server leads already.\n\n" +
 			"If the server goes away meanwhile, or doesn't answer within half a tickTime, another one leads,\n" +
 			"and the exit code is 1.",
 		Example: "  warren lead 2 -s zk3 --auth-file super.txt\n" +

@@ -79,7 +79,7 @@ func newStatusCommand() *cobra.Command {
 	cli.AddTimeout(flags, &o.timeout, 3*time.Second, "how long to wait for a server")
 	flags.Int64Var(&o.maxLag, "max-lag", 10_000, "txns a server may lag behind its leader")
 	flags.IntVar(&o.adminPort, "admin-port", 8080,
-		"admin port of servers of ZooKeeper, asked for their clocks; 0: not asked")
+		"admin port of ZooKeeper servers, asked for their clocks; 0: not asked")
 	flags.BoolVar(&o.watch, "watch", false, "show the table again every two seconds, until interrupted")
 	return cmd
 }

@@ -27,10 +27,9 @@ func newWordCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "4lw HOST:PORT WORD",
 		Short: "Ask a server a four-letter word, as `echo WORD | nc HOST PORT` does",
-		Long: "Sends a four-letter WORD (ruok, srvr, mntr, stat, cons...) and prints the answer as it is. It " +
-			"stands\n" +
-			"in for nc where there is none. With --client-configuration, the file that zkCli.sh takes, it speaks\n" +
-			"TLS if that file says so.\n\n" +
+		Long: "Sends the four-letter WORD (ruok, srvr, mntr, stat, cons...) to a server and prints the answer\n" +
+			"unchanged, as nc would. With --client-configuration, the file that zkCli.sh takes, it speaks TLS\n" +
+			"if that file says so.\n\n" +
 			"The exit code is 0 if the word was answered, and 1 if there was no answer, the word is not in\n" +
 			"4lw.commands.whitelist, or the server is not serving.",
 		Example: "  warren 4lw zk1:2181 ruok\n  warren 4lw 127.0.0.1:2181 mntr | grep zk_avg_latency",
