@@ -200,3 +200,23 @@ function last(values: (number | null)[]): number | null {
   for (let i = values.length - 1; i >= 0; i--) if (values[i] !== null) return values[i];
   return null;
 }
+
+/** The course of a figure as a small line without axes. It says nothing that a chart does not say, too. */
+export function Spark({ of, color }: { of: (number | null)[]; color: string }) {
+  const width = 100,
+    height = 24;
+  const most = 1.3 * Math.max(...of.map((v) => v ?? 0), 1e-9),
+    step = width / Math.max(of.length - 1, 1);
+  let line = "",
+    isOpen = false;
+  of.forEach((v, i) => {
+    if (v !== null)
+      line += `${isOpen ? "L" : "M"}${(i * step).toFixed(1)} ${(height - (v / most) * (height - 2)).toFixed(1)}`;
+    isOpen = v !== null;
+  });
+  return (
+    <svg class="spark" viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" aria-hidden="true">
+      <path d={line} style={{ stroke: `var(${color})` }} vector-effect="non-scaling-stroke" />
+    </svg>
+  );
+}

@@ -6,6 +6,8 @@ import type { Tone } from "./parts";
 export const ensemble = signal<Ensemble | null>(null);
 export const servers = signal<Servers | null>(null);
 export const lost = signal<string>("");
+/** Whether visitors with a login may change znodes and steer. */
+export const mayWrite = () => ensemble.value?.writes ?? false;
 
 async function refresh(): Promise<void> {
   if (document.hidden) return;
