@@ -10,7 +10,6 @@ import (
 	"os"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -755,17 +754,23 @@ func TestAppAreasAreProportional(t *testing.T) {
 	j.await("location.hash.includes('path=%2Fa')")
 }
 
-// Growth is the difference to the first count that the tab has seen. The server counts again after a minute, so the
-// second count comes from the proxy.
+// Growth is counted from one of the former counts, which the visitor chooses. The server counts again after a minute, so
+// the former counts come from the proxy.
 func TestSizesTellGrowth(t *testing.T) {
 	j := visit(t, desk, 1)
-	var later atomic.Bool
+	const older, newer = 1_700_000_000_000, 1_700_000_600_000
 	j.throughProxy(func(r *http.Response) error {
-		if !strings.HasSuffix(r.Request.URL.Path, "/api/v1/sizes") || !later.Load() {
+		if !strings.HasSuffix(r.Request.URL.Path, "/api/v1/sizes") {
 			return nil
 		}
+		grown, since := "202753", older
+		if r.Request.URL.Query().Get("since") == fmt.Sprint(newer) {
+			grown, since = "-1024", newer
+		}
 		text, err := io.ReadAll(r.Body)
-		text = regexp.MustCompile(`("path":"/b","znodes":1,"bytes":)\d+`).ReplaceAll(text, []byte("${1}302402"))
+		text = regexp.MustCompile(`("path":"/b",[^{]*"grown":)null`).ReplaceAll(text, []byte("${1}"+grown))
+		told := fmt.Sprintf(`"formers":[%d,%d],"since":%d`, older, newer, since)
+		text = bytes.Replace(text, []byte(`"formers":[],"since":0`), []byte(told), 1)
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
 		r.Header.Del("Content-Length")
 		return err
@@ -777,11 +782,11 @@ func TestSizesTellGrowth(t *testing.T) {
 		return fmt.Sprintf("[...document.querySelectorAll('#sizes tbody tr')].some(r => "+
 			"r.children[0].textContent === %q && r.children[2].textContent === %q)", path, want)
 	}
-	j.await(growth("/b", "0 B"))
-	j.awaitText("#sizes", "when this tab counted first")
-	later.Store(true)
-	j.await(growth("/b", "+198 KiB") + " && " + growth("/a", "0 B"))
+	j.await(growth("/b", "+198 KiB") + " && " + growth("/a", "–"))
 	j.shoot("growth")
+	j.enterText("[aria-label='Growth since']", fmt.Sprint(newer))
+	j.await(growth("/b", "−1 KiB"))
+	require.Contains(t, eval[string](j, "location.hash"), fmt.Sprint("since=", newer))
 }
 
 func TestAppConfigurationHidesPasswords(t *testing.T) {

@@ -13,7 +13,7 @@ import {
   type TopOfAll,
   type TopEntry,
 } from "./api";
-import { ago, baseOf, bytes, clock, count, millis, Name, plain, short, Time } from "./format";
+import { ago, baseOf, bytes, count, local, millis, Name, plain, short, Time } from "./format";
 import { Empty, Note, Segments, SessionLink, Silent, Skeleton, useGet } from "./parts";
 import { amend, param, to } from "./router";
 import { serverColumn, Table } from "./table";
@@ -421,32 +421,25 @@ const placed = (b: Box, width: number, height: number, heat: number) =>
     "--heat": 8 + 36 * heat + "%",
   }) as any;
 
-/** The first whole count of each path that this tab has seen: growth is counted from it. */
-const firstCounts = new Map<string, Counted>();
-
-/** By how many bytes a subtree has grown since a count; null if that did not list it and may have left it out. */
-function grown(p: SizePart, since: Counted | undefined): number | null {
-  if (!since) return null;
-  const before = since.whole.parts?.find((o) => o.path === p.path);
-  return before ? p.bytes - before.bytes : since.whole.others === 0 && !since.missed ? p.bytes : null;
-}
+/** A time of today without its date. */
+const momentOf = (at: number) => local(at).replace(local(Date.now()).slice(0, 11), "");
 
 /** A change of bytes, with its sign. */
 const change = (n: number | null) => (n === null ? "–" : n === 0 ? "0 B" : (n > 0 ? "+" : "−") + bytes(Math.abs(n)));
 
 export function Sizes() {
   const path = param("path", "/"),
-    by = param("by", "bytes") as Measure;
+    by = param("by", "bytes") as Measure,
+    since = Number(param("since")) || undefined;
   const data = useSignal<Counted | null>(null),
     trouble = useSignal("");
   useLayoutEffect(() => {
     const stop = new AbortController();
     let timer = 0;
-    data.value = null;
+    if (data.value?.path !== path) data.value = null;
     const ask = async () => {
       try {
-        const got = await get<Counted>("sizes", { path }, stop.signal);
-        if (got.counted > 0 && !firstCounts.has(path)) firstCounts.set(path, got);
+        const got = await get<Counted>("sizes", { path, since }, stop.signal);
         data.value = got;
         trouble.value = "";
         timer = window.setTimeout(ask, got.running ? 300 : 10_000);
@@ -461,15 +454,22 @@ export function Sizes() {
       stop.abort();
       clearTimeout(timer);
     };
-  }, [path]);
+  }, [path, since]);
   const d = data.value,
     write = (p: SizePart) =>
       by === "bytes" ? bytes(p.bytes) : by === "znodes" ? count(p.znodes) + " znodes" : short(p.writes) + "/s";
   const parts = d?.whole.parts ?? [];
-  const since = firstCounts.get(path);
   // What is in no part, the znode itself and its smaller children, has an area, too.
   const rest = d ? d.whole[by] - parts.reduce((n, p) => n + p[by], 0) : 0;
-  const other = { path: "", znodes: rest, bytes: rest, writes: by === "writes" ? rest : 0, parts: [], others: 0 };
+  const other = {
+    path: "",
+    znodes: rest,
+    bytes: rest,
+    writes: by === "writes" ? rest : 0,
+    parts: [],
+    others: 0,
+    grown: null,
+  };
   const boxes = squarify(
     [...parts, other].map((part) => ({ part, size: part[by] })),
     100,
@@ -483,10 +483,24 @@ export function Sizes() {
         <a class="btn" href={to("tree", { path })}>
           Open in the tree
         </a>
+        {d && d.formers.length > 0 && (
+          <select
+            class="input auto"
+            aria-label="Growth since"
+            value={String(d.since)}
+            onChange={(e) => amend("sizes", { path, by, since: e.currentTarget.value })}
+          >
+            {d.formers.map((at) => (
+              <option key={at} value={String(at)}>
+                Growth since {momentOf(at)}, {ago(at)}
+              </option>
+            ))}
+          </select>
+        )}
         <Segments
           label="Size by"
           value={by}
-          pick={(v) => amend("sizes", { path, by: v })}
+          pick={(v) => amend("sizes", { path, by: v, since })}
           of={[
             ["bytes", "Bytes"],
             ["znodes", "Znodes"],
@@ -504,7 +518,7 @@ export function Sizes() {
         <>
           <div class="row wrap">
             <span class="mono">
-              <a href={to("sizes", { path: "/", by })}>/</a>
+              <a href={to("sizes", { path: "/", by, since })}>/</a>
               {path !== "/" &&
                 path
                   .slice(1)
@@ -512,7 +526,7 @@ export function Sizes() {
                   .map((n, i, all) => (
                     <span key={i}>
                       {i > 0 && "/"}
-                      <a href={to("sizes", { path: "/" + all.slice(0, i + 1).join("/"), by })}>
+                      <a href={to("sizes", { path: "/" + all.slice(0, i + 1).join("/"), by, since })}>
                         <Name of={n} />
                       </a>
                     </span>
@@ -540,10 +554,10 @@ export function Sizes() {
                     key={b.part.path}
                     tabIndex={-1}
                     data-size={b.part[by]}
-                    href={b.part.path ? to("sizes", { path: b.part.path, by }) : undefined}
+                    href={b.part.path ? to("sizes", { path: b.part.path, by, since }) : undefined}
                     title={
                       `${plain(b.part.path) || "The rest"}\n${write(b.part)}` +
-                      (b.part.path && since ? `\n${change(grown(b.part, since))} since ${clock(since.counted)}` : "")
+                      (b.part.grown !== null ? `\n${change(b.part.grown)} since ${momentOf(d.since)}` : "")
                     }
                     style={placed(b, 100, 46, b.part.writes / hot)}
                   >
@@ -571,7 +585,7 @@ export function Sizes() {
                   wrap: true,
                   by: (p) => p.path,
                   cell: (p) => (
-                    <a href={to("sizes", { path: p.path, by })}>
+                    <a href={to("sizes", { path: p.path, by, since })}>
                       <Name of={p.path} />
                     </a>
                   ),
@@ -580,16 +594,16 @@ export function Sizes() {
                 {
                   name: "Growth",
                   num: true,
-                  by: (p) => grown(p, since) ?? -Infinity,
-                  cell: (p) => change(grown(p, since)),
+                  by: (p) => p.grown ?? -Infinity,
+                  cell: (p) => change(p.grown),
                 },
                 { name: "Znodes", num: true, by: (p) => p.znodes, cell: (p) => count(p.znodes) },
                 { name: "Writes", num: true, by: (p) => p.writes, cell: (p) => rateOf("requests", p.writes) },
               ]}
             />
-            {parts.length > 0 && since && (
+            {parts.length > 0 && d.formers.length === 0 && (
               <p class="small faint body">
-                Growth is what was added since {clock(since.counted)}, when this tab counted first.
+                Growth is known from the second count on. While this page is open, the tree is counted every minute.
               </p>
             )}
             {parts.length === 0 && d.counted > 0 && <Empty icon={ChartNoAxesColumn} title="No children" />}
