@@ -136,7 +136,6 @@ export function Servers() {
               num: true,
               cell: (s) => (s.member.lag === null ? "Not known" : count(s.member.lag) + " txns"),
             },
-            { name: "Last txn", cell: (s) => <code>{s.member.zxid || s.state?.zxid || "–"}</code> },
             {
               name: "Round trip",
               num: true,
@@ -158,6 +157,7 @@ export function Servers() {
               cell: (s) => (s.state?.uptimeMs != null ? duration(s.state.uptimeMs) : "–"),
             },
             { name: "Version", cell: (s) => (s.state?.version ? versionOf(s.state.version) : "–") },
+            { name: "Last txn", cell: (s) => <code>{s.member.zxid || s.state?.zxid || "–"}</code> },
             { name: "Votes", cell: (s) => (s.member.role === "participant" ? "Yes" : "No") },
             { name: "For clients", cell: (s) => <code>{s.member.clientAddress || "–"}</code> },
             { name: "Between servers", cell: (s) => <code>{s.member.addresses.join(" ") || "–"}</code> },
@@ -234,6 +234,7 @@ function Draining({ left, from }: { left: number | null; from?: number }) {
 
 /** What may be ordered of a server, as buttons of its row. Another server is given its orders at its own console. */
 function RowOrders({ s, steering }: { s: Seen; steering: Steering | null }) {
+  if (s.up === false && !s.member.self) return <span class="faint">Not while it is away</span>;
   const leader = seen.value.find((o) => o.id === ensemble.value?.leader);
   const all: [Order, Seen | undefined, Record<string, string>][] = [];
   if (leader && s.id !== leader.id && s.member.role === "participant") {
