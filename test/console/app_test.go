@@ -597,18 +597,23 @@ func TestAppMovesTheLeadership(t *testing.T) {
 	require.Equal(t, 1, eval[int](j, "document.querySelectorAll('#given tbody tr').length"), "without the dry run")
 }
 
+// told gives servers admin ports that they know before they listen, and so can tell each other, and adds them to ports.
+func told(t *testing.T, ports *[]int) func(*config.Config) {
+	return func(c *config.Config) {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		c.Admin.Port = ln.Addr().(*net.TCPAddr).Port
+		*ports = append(*ports, c.Admin.Port)
+		require.NoError(t, ln.Close())
+	}
+}
+
 // The row of each server has its orders: those of another server are given at its own console, and the leadership is
 // handed over at the leader's.
 func TestOrdersOfEveryServer(t *testing.T) {
 	script := axe(t)
 	var ports []int
-	j := visit(t, desk, 3, func(c *config.Config) {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		c.Admin.Port = ln.Addr().(*net.TCPAddr).Port
-		ports = append(ports, c.Admin.Port)
-		require.NoError(t, ln.Close())
-	})
+	j := visit(t, desk, 3, told(t, &ports))
 	leader := j.toLeader()
 	here, third := leader%3+1, (leader+1)%3+1
 	j.base = fmt.Sprintf("http://127.0.0.1:%d/console/", ports[here-1])

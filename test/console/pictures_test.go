@@ -36,7 +36,7 @@ const pictureMax = 160_000
 
 // TestPictures shows an ensemble as the documents do. With -pictures it writes the pictures.
 func TestPictures(t *testing.T) {
-	j := visit(t, screen{1200, "light"}, 3, func(c *config.Config) { c.Admin.Top = true })
+	j := visit(t, screen{1200, "light"}, 3, told(t, new([]int)), func(c *config.Config) { c.Admin.Top = true })
 	leader, err := j.ensemble.Leader(t.Context())
 	require.NoError(t, err)
 	worker, err := client.Dial(t.Context(), j.ensemble.Addr(leader))
@@ -56,8 +56,11 @@ func TestPictures(t *testing.T) {
 		j.create("/config/topics/"+topic,
 			`{"version":1,"config":{"retention.ms":"604800000","cleanup.policy":"delete"}}`)
 	}
-	for i, topic := range []string{"clicks", "invoices", "orders", "shipments", "users"} {
-		j.create("/brokers/topics/"+topic, strings.Repeat("x", 2000*(i+2)))
+	for i, parent := range []string{"/tables", "/schemas", "/features", "/routes"} {
+		j.create(parent, "")
+		for k, name := range []string{"clicks", "invoices", "orders", "shipments", "users", "refunds"} {
+			j.create(parent+"/"+name, strings.Repeat("x", 9000*(k+2)/(i+1)))
+		}
 	}
 	billing, shipping := j.holds("/locks/orders", "billing-7"), j.holdsAt(2, "/locks/stock", "shipping-2")
 	j.waits(shipping, "/locks/orders", "shipping-2", 2)

@@ -27,7 +27,7 @@ const placesOf = (ids: number[]) =>
 
 /** A figure a second, in the unit of what is ranked. */
 const rateOf = (by: By, n: number) =>
-  n > 0 && n < 0.005 && by === "requests"
+  n < 0.005 && by === "requests"
     ? "< 0.01/s"
     : (by === "bytes" ? bytes(n) : by === "ms" ? millis(n) : short(n < 1 ? Math.round(100 * n) / 100 : n)) + "/s";
 
@@ -598,7 +598,12 @@ export function Sizes() {
                   cell: (p) => change(p.grown),
                 },
                 { name: "Znodes", num: true, by: (p) => p.znodes, cell: (p) => count(p.znodes) },
-                { name: "Writes", num: true, by: (p) => p.writes, cell: (p) => rateOf("requests", p.writes) },
+                {
+                  name: "Writes",
+                  num: true,
+                  by: (p) => p.writes,
+                  cell: (p) => (p.writes ? rateOf("requests", p.writes) : "0/s"),
+                },
               ]}
             />
             {parts.length > 0 && d.formers.length === 0 && (
