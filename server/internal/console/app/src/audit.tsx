@@ -52,8 +52,7 @@ export function Audit() {
       <header>
         <h1>Audit log</h1>
         <input
-          class="input"
-          style={{ width: "240px" }}
+          class="input look"
           type="search"
           placeholder="User, address or znode"
           aria-label="Filter the audit log"

@@ -20,8 +20,7 @@ export function Configuration() {
       <header>
         <h1>Configuration</h1>
         <input
-          class="input"
-          style={{ width: "240px" }}
+          class="input look"
           type="search"
           placeholder="Setting or value"
           aria-label="Filter settings"
