@@ -80,6 +80,7 @@ func TestPermissionsAreEdited(t *testing.T) {
 	}
 	j.button("Remove entry 1")
 	j.button("Save permissions")
+	j.awaitText(".toasts", "Permissions saved")
 	j.awaitText("#znode", "bob:")
 	require.NotContains(t, eval[string](j, "document.documentElement.outerHTML"), "pa55w0rd")
 	acl, _, err := j.client.GetACL(t.Context(), "/a")

@@ -30,6 +30,9 @@ const alone: uPlot.Series.Points.Filter = (u, i) => {
   return Array.from(all.keys()).filter((j) => has(j) && !has(j - 1) && !has(j + 1));
 };
 
+// What is marked in a chart, and how.
+const markColours: Record<string, string> = { role: "--warn-dot", start: "--info-dot", finding: "--bad-dot" };
+
 function marks(events: () => Happened[]): uPlot.Plugin {
   return {
     hooks: {
@@ -39,10 +42,11 @@ function marks(events: () => Happened[]): uPlot.Plugin {
         ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
         ctx.lineWidth = devicePixelRatio;
         for (const e of events()) {
-          if (e.kind !== "role" && e.kind !== "start") continue;
+          const colour = markColours[e.kind];
+          if (!colour) continue;
           const x = u.valToPos(e.at / 1000, "x", true);
           if (x < bbox.left || x > bbox.left + bbox.width) continue;
-          ctx.strokeStyle = css(e.kind === "role" ? "--warn-dot" : "--info-dot");
+          ctx.strokeStyle = css(colour);
           ctx.beginPath();
           ctx.moveTo(x, bbox.top);
           ctx.lineTo(x, bbox.top + bbox.height);
