@@ -94,7 +94,7 @@ export function ago(ms: number, now = Date.now()): string {
 
 /** A time: local, without the date if it is of today, and with all of it and UTC for who points at it. */
 export function Time({ at, relative, whole }: { at: number; relative?: boolean; whole?: boolean }) {
-  if (at <= 0) return <span class="faint">{unknown}</span>;
+  if (at <= 0) return <span class="faint nowrap">{unknown}</span>;
   const [date, time] = local(at).split(" ");
   const ofToday = local(Date.now()).startsWith(date);
   return (

@@ -113,23 +113,24 @@ export function ZnodeView({ path }: { path: string }) {
           </span>
           <Crumbs path={path} />
           <Button quiet small icon={Copy} label="Copy the path" onClick={() => copy(path, "Path")} />
-          <span class="grow" />
-          {mayWrite() &&
-            (identity.value?.user ? (
-              <>
-                <Button icon={Plus} onClick={() => (dialog.value = "create")}>
-                  New child
+          <span class="row actions">
+            {mayWrite() &&
+              (identity.value?.user ? (
+                <>
+                  <Button icon={Plus} onClick={() => (dialog.value = "create")}>
+                    New child
+                  </Button>
+                  {path !== "/" && data && (
+                    <Button danger icon={Trash2} label="Delete" onClick={() => (dialog.value = "delete")} />
+                  )}
+                </>
+              ) : (
+                <Button icon={LogIn} onClick={() => (wanted.value = { why: "", then: () => {} })}>
+                  Log in to change
                 </Button>
-                {path !== "/" && data && (
-                  <Button danger icon={Trash2} label="Delete" onClick={() => (dialog.value = "delete")} />
-                )}
-              </>
-            ) : (
-              <Button icon={LogIn} onClick={() => (wanted.value = { why: "", then: () => {} })}>
-                Log in to change
-              </Button>
-            ))}
-          <More path={path} may={mayWrite() && !!identity.value?.user} pick={(k) => (dialog.value = k)} />
+              ))}
+            <More path={path} may={mayWrite() && !!identity.value?.user} pick={(k) => (dialog.value = k)} />
+          </span>
         </div>
         {s && (
           <div class="facts">
