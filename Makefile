@@ -109,7 +109,7 @@ console-app: ## bundle the console's application from its sources; needs npm
 console-test: console-app ## journeys through the console in Chromium; PICTURES=yes writes the pictures of the documents
 	cd test/bundle && export GOWORK=off && $(GO) vet . && WARREN_NPM=required $(GO) test -count=1 .
 	cd test/console && export GOWORK=off GOFLAGS=-mod=mod && $(GO) vet . \
-		&& WARREN_BROWSER=required $(GO) test -count=1 . $(if $(PICTURES),-pictures ../../docs/pictures)
+		&& WARREN_BROWSER=required $(GO) test -count=1 -timeout 40m . $(if $(PICTURES),-pictures ../../docs/pictures)
 
 bench: ## Go benchmarks of PKG that match BENCH (the server as a whole: bin/warren bench)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)

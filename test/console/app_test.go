@@ -10,7 +10,6 @@ import (
 	"os"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -243,10 +242,13 @@ func TestOverviewNamesTheServerThatIsAway(t *testing.T) {
 	lost := leader%3 + 1
 	j.ensemble.Kill(lost)
 	j.awaitText("#verdict", fmt.Sprintf("2 of 3 voters are up, server %d leads, none may fail", leader))
-	j.awaitText(".findings", fmt.Sprintf("server %d: does not answer", lost))
+	j.awaitText(".findings", fmt.Sprintf("Server %d: does not answer", lost))
 	j.awaitText(fmt.Sprintf(".server.away[data-server='%d']", lost), "Away")
 	j.await("document.querySelectorAll('.server').length === 3")
-	j.awaitText(".events", fmt.Sprintf("server %d: does not answer", lost))
+	j.show("servers")
+	j.awaitText(fmt.Sprintf("#steering tbody tr:nth-child(%d)", lost), "Not while it is away")
+	j.show("")
+	j.awaitText(".events", fmt.Sprintf("Server %d: does not answer", lost))
 	require.NoError(t, j.ensemble.Start(lost))
 	j.awaitText("#verdict", "3 of 3 voters are up")
 	j.awaitText(".events", "Resolved: ")
@@ -511,12 +513,12 @@ func TestAppChangesAsTheyHappen(t *testing.T) {
 	j.awaitText("#live tbody", "/watched/"+hostile)
 	j.create("/elsewhere", "")
 	j.setBehind("/watched", "x")
-	j.awaitText("#live tbody", "changed")
+	j.awaitText("#live tbody", "Changed")
 	require.NotContains(t, eval[string](j, "document.querySelector('#live tbody').textContent"), "elsewhere")
 	j.button("Pause")
 	j.awaitText("#live", "Paused")
 	j.create("/watched/later", "")
-	j.awaitText("#live", "1 wait")
+	j.awaitText("#live", "1 waits")
 	j.button("Resume")
 	j.awaitText("#live tbody", "/watched/later")
 }
@@ -595,18 +597,23 @@ func TestAppMovesTheLeadership(t *testing.T) {
 	require.Equal(t, 1, eval[int](j, "document.querySelectorAll('#given tbody tr').length"), "without the dry run")
 }
 
+// told gives servers admin ports that they know before they listen, and so can tell each other, and adds them to ports.
+func told(t *testing.T, ports *[]int) func(*config.Config) {
+	return func(c *config.Config) {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		c.Admin.Port = ln.Addr().(*net.TCPAddr).Port
+		*ports = append(*ports, c.Admin.Port)
+		require.NoError(t, ln.Close())
+	}
+}
+
 // The row of each server has its orders: those of another server are given at its own console, and the leadership is
 // handed over at the leader's.
 func TestOrdersOfEveryServer(t *testing.T) {
 	script := axe(t)
 	var ports []int
-	j := visit(t, desk, 3, func(c *config.Config) {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		c.Admin.Port = ln.Addr().(*net.TCPAddr).Port
-		ports = append(ports, c.Admin.Port)
-		require.NoError(t, ln.Close())
-	})
+	j := visit(t, desk, 3, told(t, &ports))
 	leader := j.toLeader()
 	here, third := leader%3+1, (leader+1)%3+1
 	j.base = fmt.Sprintf("http://127.0.0.1:%d/console/", ports[here-1])
@@ -645,7 +652,7 @@ func TestAppDrainsAndResumes(t *testing.T) {
 	}
 	give("Drain this server", "Drain")
 	j.awaitText("#steering", "Draining")
-	j.awaitText("#steering tbody", "draining")
+	j.awaitText("#steering tbody", "Draining")
 	give("Resume this server", "Resume")
 	j.awaitText("#steering", "Accepted")
 	j.create("/after", "") // by a client that knows no other server
@@ -701,12 +708,12 @@ func TestAppShowsWhoHoldsALock(t *testing.T) {
 	j.create("/"+hostile, "")
 	j.ephemeral("/"+hostile+"/lock-0000000001", "<script>alert(5)</script>")
 	j.show("recipes")
-	j.await(j.row("/lock") + "?.includes('holds') && " + j.row("/lock") + ".includes('first')")
+	j.await(j.row("/lock") + "?.includes('Holds') && " + j.row("/lock") + ".includes('first')")
 	j.awaitText("#recipes", "<script>alert(5)</script>")
 	j.button("/lock")
-	j.awaitText("#recipe tbody tr:first-child", "holds")
+	j.awaitText("#recipe tbody tr:first-child", "Holds")
 	j.awaitText("#recipe tbody tr:first-child", "first")
-	j.awaitText("#recipe tbody tr:last-child", "waits")
+	j.awaitText("#recipe tbody tr:last-child", "Waits")
 	j.click("#recipe tbody td a")
 	j.awaitText("#session #parts", "1 waits")
 }
@@ -755,17 +762,23 @@ func TestAppAreasAreProportional(t *testing.T) {
 	j.await("location.hash.includes('path=%2Fa')")
 }
 
-// Growth is the difference to the first count that the tab has seen. The server counts again after a minute, so the
-// second count comes from the proxy.
+// Growth is counted from one of the former counts, which the visitor chooses. The server counts again after a minute, so
+// the former counts come from the proxy.
 func TestSizesTellGrowth(t *testing.T) {
 	j := visit(t, desk, 1)
-	var later atomic.Bool
+	const older, newer = 1_700_000_000_000, 1_700_000_600_000
 	j.throughProxy(func(r *http.Response) error {
-		if !strings.HasSuffix(r.Request.URL.Path, "/api/v1/sizes") || !later.Load() {
+		if !strings.HasSuffix(r.Request.URL.Path, "/api/v1/sizes") {
 			return nil
 		}
+		grown, since := "202753", older
+		if r.Request.URL.Query().Get("since") == fmt.Sprint(newer) {
+			grown, since = "-1024", newer
+		}
 		text, err := io.ReadAll(r.Body)
-		text = regexp.MustCompile(`("path":"/b","znodes":1,"bytes":)\d+`).ReplaceAll(text, []byte("${1}302402"))
+		text = regexp.MustCompile(`("path":"/b",[^{]*"grown":)null`).ReplaceAll(text, []byte("${1}"+grown))
+		told := fmt.Sprintf(`"formers":[%d,%d],"since":%d`, older, newer, since)
+		text = bytes.Replace(text, []byte(`"formers":[],"since":0`), []byte(told), 1)
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
 		r.Header.Del("Content-Length")
 		return err
@@ -777,11 +790,11 @@ func TestSizesTellGrowth(t *testing.T) {
 		return fmt.Sprintf("[...document.querySelectorAll('#sizes tbody tr')].some(r => "+
 			"r.children[0].textContent === %q && r.children[2].textContent === %q)", path, want)
 	}
-	j.await(growth("/b", "0 B"))
-	j.awaitText("#sizes", "when this tab counted first")
-	later.Store(true)
-	j.await(growth("/b", "+198 KiB") + " && " + growth("/a", "0 B"))
+	j.await(growth("/b", "+198 KiB") + " && " + growth("/a", "–"))
 	j.shoot("growth")
+	j.enterText("[aria-label='Growth since']", fmt.Sprint(newer))
+	j.await(growth("/b", "−1 KiB"))
+	require.Contains(t, eval[string](j, "location.hash"), fmt.Sprint("since=", newer))
 }
 
 func TestAppConfigurationHidesPasswords(t *testing.T) {

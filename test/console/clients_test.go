@@ -116,11 +116,11 @@ func TestTermsOfAnElection(t *testing.T) {
 	j.await("document.querySelectorAll('#terms tbody tr').length === 3")
 	require.Equal(t, []string{"node-c", "node-b", "node-a"}, eval[[]string](j,
 		"[...document.querySelectorAll('#terms tbody tr')].map(r => r.children[1].textContent)"))
-	require.Equal(t, "now", eval[string](j, "document.querySelector('#terms tbody tr').children[3].textContent"))
+	require.Equal(t, "Now", eval[string](j, "document.querySelector('#terms tbody tr').children[3].textContent"))
 	j.fits(t, script, "recipe")
 	j.dress(desk)
 	j.click("#recipe [aria-label=Members] tbody td a")
-	j.await(j.row("/leader") + "?.includes('leads')")
+	j.await(j.row("/leader") + "?.includes('Leads')")
 }
 
 // Two sessions that wait for each other stand out, and a third one that waits behind them does not.
@@ -131,12 +131,12 @@ func TestWhoWaitsForWhom(t *testing.T) {
 	j.show("recipes")
 	j.awaitText("[aria-label='Who waits for whom']", "No session waits for a lock")
 	j.waits(third, "/stock", "mailer", 2)
-	j.button("Look")
+	j.button("Look below")
 	j.await("document.querySelectorAll('.waits > a').length === 3")
 	require.Zero(t, eval[int](j, "document.querySelectorAll('.waits .in-cycle, .waits .cycle').length"))
 	j.waits(first, "/stock", "billing", 3)
 	j.waits(second, "/orders", "shipping", 2)
-	j.button("Look")
+	j.button("Look below")
 	j.awaitText("[aria-label='Who waits for whom'] .note", "2 sessions wait for each other, and 1 behind them")
 	require.Equal(t, 2, eval[int](j, "document.querySelectorAll('.waits > .in-cycle').length"))
 	require.Equal(t, 4, eval[int](j, "document.querySelectorAll('.waits .cycle path:first-child').length"))
@@ -166,9 +166,9 @@ func TestPageOfASession(t *testing.T) {
 	j.await("document.querySelectorAll('.waits > a').length === 5")
 	j.run("[...document.querySelectorAll('.waits > a')].find(a => /mailer|node-a/.test(a.textContent)).click()")
 	row := j.row
-	j.await(row("/mail") + "?.includes('holds') && " + row("/mail") + ".includes('1 waits')")
-	j.await(row("/stock") + ".includes('waits') && " + row("/stock") + ".includes('and one that waits')")
-	j.await(row("/leader") + ".includes('Election') && " + row("/leader") + ".includes('None waits')")
+	j.await(row("/mail") + "?.includes('Holds') && " + row("/mail") + ".includes('1 waits')")
+	j.await(row("/stock") + ".includes('Waits') && " + row("/stock") + ".includes('and one that waits')")
+	j.await(row("/leader") + ".includes('Election') && " + row("/leader") + ".includes('Nobody waits')")
 	require.Equal(t, 3, eval[int](j, "document.querySelectorAll('[aria-label=\"Locks and recipes\"] tbody tr')"+
 		".length"))
 	j.awaitText("#slow-ones", "login of the super user")
@@ -178,8 +178,8 @@ func TestPageOfASession(t *testing.T) {
 	j.fits(t, script, "session")
 	j.dress(desk)
 	j.run("[...document.querySelectorAll('[aria-label=\"Locks and recipes\"] td a')].pop().click()") // whom it awaits
-	j.await(row("/stock") + "?.includes('holds') && " + row("/stock") + ".includes('2 wait')")
-	j.await(row("/mail") + ".includes('waits')")
+	j.await(row("/stock") + "?.includes('Holds') && " + row("/stock") + ".includes('2 wait')")
+	j.await(row("/mail") + ".includes('Waits')")
 }
 
 // The pages of the documentation are one click away, behind a proxy with a prefix, too.

@@ -74,7 +74,7 @@ func TestBehindAProxyWithAPrefix(t *testing.T) {
 	j.show("live?path=%2Fa")
 	j.awaitText("#live", "Following")
 	j.setBehind("/a", "again")
-	j.awaitText("#live tbody", "changed")
+	j.awaitText("#live tbody", "Changed")
 }
 
 // A server that has lost its ensemble and serves reads shows the tree and refuses changes.

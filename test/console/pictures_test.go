@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/server/config"
 )
 
 var pictures = flag.String("pictures", "",
@@ -34,7 +36,7 @@ const pictureMax = 160_000
 
 // TestPictures shows an ensemble as the documents do. With -pictures it writes the pictures.
 func TestPictures(t *testing.T) {
-	j := visit(t, screen{1200, "light"}, 3)
+	j := visit(t, screen{1200, "light"}, 3, told(t, new([]int)), func(c *config.Config) { c.Admin.Top = true })
 	leader, err := j.ensemble.Leader(t.Context())
 	require.NoError(t, err)
 	worker, err := client.Dial(t.Context(), j.ensemble.Addr(leader))
@@ -54,6 +56,18 @@ func TestPictures(t *testing.T) {
 		j.create("/config/topics/"+topic,
 			`{"version":1,"config":{"retention.ms":"604800000","cleanup.policy":"delete"}}`)
 	}
+	for i, parent := range []string{"/tables", "/schemas", "/features", "/routes"} {
+		j.create(parent, "")
+		for k, name := range []string{"clicks", "invoices", "orders", "shipments", "users", "refunds"} {
+			j.create(parent+"/"+name, strings.Repeat("x", 9000*(k+2)/(i+1)))
+		}
+	}
+	billing, shipping := j.holds("/locks/orders", "billing-7"), j.holdsAt(2, "/locks/stock", "shipping-2")
+	j.waits(shipping, "/locks/orders", "shipping-2", 2)
+	j.waits(billing, "/locks/stock", "billing-7", 2)
+	j.waits(j.holdsAt(3, "/locks/nightly", "batch-1"), "/locks/stock", "batch-1", 3)
+	_, err = recipes.NewLatch(billing, "/services/orders-leader", "orders-1").Campaign(t.Context())
+	require.NoError(t, err)
 	require.NoError(t, j.ensemble.WaitEqual(t.Context()))
 	j.show("")
 	j.loginApp()
@@ -71,7 +85,26 @@ func TestPictures(t *testing.T) {
 		j.awaitText("#text", "retention.ms")
 		j.picture("console-tree-"+scheme, 1440, 700)
 	}
+	j.dress(desk)
+	j.show("recipes")
+	j.awaitText("#recipes", "2 sessions wait for each other")
+	j.picture("console-locks-light", 1280, 760)
+	j.show("sizes")
+	j.awaitText("#sizes", "counted")
+	j.picture("console-sizes-light", 1280, 760)
+	j.dress(screen{1440, "dark"})
+	j.show("top")
+	j.awaitText("[aria-label=Paths] tbody", "/config/topics/orders")
+	j.picture("console-top-dark", 1280, 760)
+	j.show("servers")
+	j.awaitText("#steering", "Newest snapshot")
+	j.picture("console-servers-dark", 1280, 620)
 	j.dress(telephone)
+	j.show("sessions")
+	j.awaitText("#sessions tbody", "s-")
+	j.picture("console-sessions-phone", telephone.width, 844)
+	j.show("tree?path=%2Fconfig%2Ftopics%2Forders")
+	j.awaitText("#text", "retention.ms")
 	j.picture("console-tree-phone", telephone.width, 844)
 	j.show("")
 	j.awaitText("#verdict", "3 of 3 voters are up")
@@ -120,7 +153,7 @@ func TestFilm(t *testing.T) {
 	j.button("Save")
 	j.awaitText("#text", "86400000")
 	j.show("tree?path=%2Fconfig%2Ftopics%2Forders&tab=history")
-	j.awaitText("#znode tbody", "changed")
+	j.awaitText("#znode tbody", "Changed")
 	j.frame(film, 200)
 	j.show("recipes")
 	j.awaitText("#recipes", "worker-7")

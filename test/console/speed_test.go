@@ -4,7 +4,9 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -67,10 +69,14 @@ func TestSpeed(t *testing.T) {
 			j.answers(s)
 		})
 		took := time.Since(began)
+		elsewhere := j.work(t, *rate, func() { j.visitElsewhere(t, took) })
 		alone := j.work(t, *rate, func() { time.Sleep(took) })
-		t.Logf("with a visitor: %v; without: %v", visited, alone)
-		s.add("p99 of other clients, with a visitor", float64(visited.p99.Microseconds())/1000)
-		s.add("p99 of other clients, without", float64(alone.p99.Microseconds())/1000)
+		t.Logf("with a visitor: %v; its browser elsewhere: %v; without: %v", visited, elsewhere, alone)
+		for who, w := range map[string]worked{"with a visitor": visited, "its browser elsewhere": elsewhere,
+			"without": alone} {
+			s.add("p50 of other clients, "+who, float64(w.p50.Microseconds())/1000)
+			s.add("p99 of other clients, "+who, float64(w.p99.Microseconds())/1000)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		switch ms := s.median(t, name); {
@@ -78,6 +84,36 @@ func TestSpeed(t *testing.T) {
 			assert.Less(t, ms, 300.0, name)
 		case strings.HasPrefix(name, "after a click"):
 			assert.Less(t, ms, 100.0, name)
+		}
+	}
+}
+
+// shownRequests are what the pages ask for that are measured, and what they ask for again every few seconds.
+var shownRequests = []string{"ensemble", "servers", "identity", "trends?from=0", "children?path=/&limit=500",
+	"children?path=/p0&limit=500", "znode?path=/p0", "laid?path=/other&as=json", "sessions?limit=1000"}
+
+// visitElsewhere asks the server for as long as a visitor does for what its pages show, without a browser that would
+// take the processors of the server: all of it at once, four times a second, which is more than a visitor can click.
+func (j *journey) visitElsewhere(t *testing.T, long time.Duration) {
+	ctx, cancel := context.WithTimeout(t.Context(), long)
+	defer cancel()
+	for tick := time.NewTicker(time.Second / 4); ctx.Err() == nil; {
+		var answers sync.WaitGroup
+		for _, path := range shownRequests {
+			answers.Go(func() {
+				request, err := http.NewRequestWithContext(ctx, http.MethodGet, j.base+"api/v1/"+path, nil)
+				assert.NoError(t, err)
+				if response, err := http.DefaultClient.Do(request); err == nil { // else it is the end
+					assert.Equal(t, http.StatusOK, response.StatusCode, path)
+					_, _ = io.Copy(io.Discard, response.Body) // it may be the end
+					_ = response.Body.Close()
+				}
+			})
+		}
+		answers.Wait()
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
 		}
 	}
 }

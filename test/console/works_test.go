@@ -80,6 +80,7 @@ func TestPermissionsAreEdited(t *testing.T) {
 	}
 	j.button("Remove entry 1")
 	j.button("Save permissions")
+	j.awaitText(".toasts", "Permissions saved")
 	j.awaitText("#znode", "bob:")
 	require.NotContains(t, eval[string](j, "document.documentElement.outerHTML"), "pa55w0rd")
 	acl, _, err := j.client.GetACL(t.Context(), "/a")
@@ -212,12 +213,22 @@ func TestHistoryShowsWhatHasChanged(t *testing.T) {
 	j.run("document.querySelector('#znode tbody button').click()")
 	shown := "document.querySelector('dialog .editor')?.shadowRoot?.textContent"
 	j.await(shown + fmt.Sprintf(".includes('two') && "+shown+".includes(%q)", hostile))
+	j.run("(s => { s.selectedIndex = 0; s.dispatchEvent(new Event('change')); })" +
+		"(document.querySelector('dialog select'))") // from nothing to the newest
+	j.await("!" + shown + ".includes('two')")
 	j.press("\x1b")
+	j.run("[...document.querySelectorAll('#znode tbody button')].pop().click()") // the first version is brought back
+	j.button("Edit from this version")
+	j.await("document.querySelector('.editor')?.shadowRoot?.textContent.includes('two')")
+	j.button("Review and save")
+	j.button("Save")
+	j.awaitText("#version", "2")
+	require.Equal(t, "one\ntwo", j.data("/a"))
 	require.NoError(t, j.client.Delete(t.Context(), "/a", -1))
 	j.show("tree?path=%2Fa")
 	j.awaitText("#znode", "No such znode")
 	j.button("Look at its history")
-	j.awaitText("#znode tbody", "deleted")
+	j.awaitText("#znode tbody", "Deleted")
 }
 
 // Data is shown in the format that it looks like, unpacked, and edited without a change of what was not touched.
@@ -278,7 +289,7 @@ func TestTimeTravel(t *testing.T) {
 	j.show("past?at=" + before + "&path=%2Fa")
 	j.button("What has changed since?")
 	j.awaitText("#difference tbody", "/a/gone")
-	j.awaitText("#difference tbody", "deleted")
+	j.awaitText("#difference tbody", "Deleted")
 	j.awaitText("#difference tbody", "as it is")
 	j.awaitText("#difference tbody", hostile)
 }

@@ -24,7 +24,7 @@ type Server interface {
 	Children(a Actor, path, after string, limit int) (*Children, error)
 	Search(a Actor, q Query) (*Found, error)
 	Recipes(a Actor, under, after string, limit int) (*Recipes, error)
-	Sizes(a Actor, path string) (*Sizes, error)
+	Sizes(a Actor, path string, since int64) (*Sizes, error)
 	Watchers(a Actor, path string) (*Watchers, error)
 	Quota(a Actor, path string) (*Quota, error)
 	Sessions(a Actor, find string, after uint64, limit int) (*Sessions, error)

@@ -17,9 +17,11 @@ func viewsTable() []*route {
 				{name: "after", about: "where the answer before this one has stopped"}},
 			gives: Recipes{}, serve: reads(recipes)},
 		{method: "GET", path: "/sizes", name: "sizes",
-			about:  "What the subtrees of a znode hold. A large tree is counted by many requests: ask while it runs.",
-			params: []param{{name: "path", about: "path of a znode; / if it is not given"}},
-			gives:  Sizes{}, serve: reads(sizes)},
+			about: "What the subtrees of a znode hold. A large tree is counted by many requests: ask while it runs.",
+			params: []param{{name: "path", about: "path of a znode; / if it is not given"},
+				{name: "since", number: true, about: "growth is counted from the last count before this time, ms since " +
+					"1970; from the oldest that is kept if it is not given"}},
+			gives: Sizes{}, serve: reads(sizes)},
 	}, slices.Concat(pastTable(), trendTable(), behindTable(), watcherTable(), laidTable(), supportTable())...)
 }
 
@@ -29,6 +31,6 @@ func recipes(q *query, a Actor) func(Server) (*Recipes, error) {
 }
 
 func sizes(q *query, a Actor) func(Server) (*Sizes, error) {
-	path := q.text("path", "/")
-	return func(s Server) (*Sizes, error) { return s.Sizes(a, path) }
+	path, since := q.text("path", "/"), q.number("since", 0)
+	return func(s Server) (*Sizes, error) { return s.Sizes(a, path, since) }
 }

@@ -21,7 +21,7 @@ func (fakeViews) Servers() *Servers                         { return &Servers{Se
 func (fakeViews) Recipes(Actor, string, string, int) (*Recipes, error) {
 	return nil, facts.ErrNotServing
 }
-func (fakeViews) Sizes(Actor, string) (*Sizes, error) { return nil, facts.ErrNotServing }
+func (fakeViews) Sizes(Actor, string, int64) (*Sizes, error) { return nil, facts.ErrNotServing }
 func (fakeViews) Past(context.Context, Actor, Moment, string, string, int) (*Past, error) {
 	return nil, facts.ErrNotServing
 }

@@ -20,7 +20,7 @@ func (fakeViews) Recipes(api.Actor, string, string, int) (*api.Recipes, error) {
 		{Path: "/", Members: []api.Holder{{Path: "/a", State: "holds"}}}}}, nil
 }
 
-func (fakeViews) Sizes(_ api.Actor, path string) (*api.Sizes, error) {
+func (fakeViews) Sizes(_ api.Actor, path string, _ int64) (*api.Sizes, error) {
 	if path == "/new" {
 		return &api.Sizes{Path: path, Running: true, Progress: 0.5}, nil
 	}

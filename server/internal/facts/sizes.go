@@ -21,6 +21,8 @@ type Sizes struct {
 	Missed   bool     `json:"missed" doc:"the tree has changed while it was counted, so that znodes may be missing"`
 	Running  bool     `json:"running" doc:"it is being counted again: each request goes on for a moment"`
 	Progress float64  `json:"progress" doc:"how much of that is done, as far as it can be told: 0 to 1"`
+	Formers  []int64  `json:"formers" doc:"when it was counted before, as far as that is kept, ms since 1970"`
+	Since    int64    `json:"since" doc:"the one of them that growth is counted from; 0 if there is none"`
 	Whole    SizePart `json:"whole" doc:"the znode with all below it, two levels deep"`
 }
 
@@ -32,6 +34,7 @@ type SizePart struct {
 	Writes float64    `json:"writes" doc:"a second: each znode written in the last hour counts with its mean since it was created"`
 	Parts  []SizePart `json:"parts" doc:"its largest children, at most 60"`
 	Others int        `json:"others" doc:"number of children that are not in parts"`
+	Grown  *int64     `json:"grown" doc:"bytes more than at since; null if that is not known"`
 }
 
 // Bounds of counting.
@@ -78,14 +81,16 @@ type count struct {
 		visited  int64 // of the count that runs
 		expected int64
 		running  bool
+		formers  []former // the results before this one
 	}
 }
 
 // place is the child of an open znode with which to go on, and the one after it, should the first be gone.
 type place struct{ name, after string }
 
-// Sizes returns what the subtrees of a znode hold, as far as it was counted. Each call counts for a moment.
-func (n *Shown) Sizes(a Actor, path string) (*Sizes, error) {
+// Sizes returns what the subtrees of a znode hold, as far as it was counted, and by how much they have grown since
+// the count before a time, in ms since 1970, or the oldest that is kept. Each call counts for a moment.
+func (n *Shown) Sizes(a Actor, path string, since int64) (*Sizes, error) {
 	if err := n.MayAsk(a); err != nil {
 		return nil, err
 	}
@@ -96,19 +101,33 @@ func (n *Shown) Sizes(a Actor, path string) (*Sizes, error) {
 	if err := n.advance(c); err != nil {
 		return nil, err
 	}
+	return c.sizes(path, names, since), nil
+}
+
+// sizes is what the last complete count knows of a znode, to which names lead from its root.
+func (c *count) sizes(path string, names []string, since int64) *Sizes {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := &Sizes{Path: path, Counted: c.mu.counted, Missed: c.mu.missed, Running: c.mu.running,
-		Whole: SizePart{Path: path, Parts: []SizePart{}}}
+		Whole: SizePart{Path: path, Parts: []SizePart{}}, Formers: []int64{}}
+	for i := range c.mu.formers {
+		s.Formers = append(s.Formers, c.mu.formers[i].counted)
+	}
 	if s.Running {
 		s.Progress = min(1, float64(c.mu.visited)/float64(max(c.mu.expected, 1)))
 	}
 	if c.mu.result != nil {
+		var g growth
+		if f := before(c.mu.formers, since); f != nil {
+			s.Since = f.counted
+			part := f.whole.Find(names)
+			g = growth{is: true, missed: part == nil || f.missed || c.mu.missed, part: part}
+		}
 		if part := c.mu.result.Find(names); part != nil {
-			s.Whole = sizePart(path, part, 2)
+			s.Whole = sizePart(path, part, g, 2)
 		}
 	}
-	return s, nil
+	return s
 }
 
 // find returns the count that knows the parts of a znode, and the names that lead there: the count of the whole tree
@@ -202,6 +221,9 @@ func (n *Shown) countOn(c *count) (done bool, err error) {
 	if c.mu.running = w.result == nil; w.result == nil {
 		w.remember(at)
 		return false, nil
+	}
+	if c.mu.result != nil {
+		c.mu.formers = remember(c.mu.formers, former{c.mu.counted, c.mu.missed, c.mu.result.Head(formerParts)})
 	}
 	c.mu.result, c.mu.counted, c.mu.missed = w.result, time.Now().UnixMilli(), c.missed
 	c.counter, c.next = nil, nil
@@ -348,9 +370,9 @@ func (w *counting) allows(id datatree.NodeID) bool {
 }
 
 // sizePart is a part for a visitor, with so many levels below it, the largest first.
-func sizePart(path string, p *sizes.Part, levels int) SizePart {
+func sizePart(path string, p *sizes.Part, g growth, levels int) SizePart {
 	s := SizePart{Path: path, Znodes: p.Znodes, Bytes: p.Bytes, Writes: p.Writes, Others: p.Others,
-		Parts: []SizePart{}}
+		Parts: []SizePart{}, Grown: g.bytes(p.Bytes)}
 	if levels == 0 {
 		return s
 	}
@@ -358,7 +380,7 @@ func sizePart(path string, p *sizes.Part, levels int) SizePart {
 		path = ""
 	}
 	for _, part := range p.Parts {
-		s.Parts = append(s.Parts, sizePart(path+"/"+part.Name, part, levels-1))
+		s.Parts = append(s.Parts, sizePart(path+"/"+part.Name, part, g.of(part.Name), levels-1))
 	}
 	slices.SortStableFunc(s.Parts, func(a, b SizePart) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Path, b.Path))

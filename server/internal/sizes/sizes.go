@@ -49,6 +49,35 @@ func (p *Part) Find(names []string) *Part {
 	return p
 }
 
+// Head returns a copy of the upper levels of a part: as many as have no more than most parts together. What is below
+// them is among Others.
+func (p *Part) Head(most int) *Part {
+	head := *p
+	for level := []*Part{&head}; len(level) > 0; {
+		below := 0
+		for _, part := range level {
+			below += len(part.Parts)
+		}
+		most -= below
+		var next []*Part
+		for _, part := range level {
+			var kept []*Part
+			for _, child := range part.Parts {
+				if most < 0 {
+					part.Others++
+					continue
+				}
+				copied := *child
+				kept = append(kept, &copied)
+			}
+			part.Parts = kept
+			next = append(next, kept...)
+		}
+		level = next
+	}
+	return &head
+}
+
 // Counter counts a tree. Invariant: the first of open is the root of the count, and each other one is a child of the
 // one before it.
 type Counter struct {

@@ -26,6 +26,21 @@ func TestCounterAddsUp(t *testing.T) {
 	require.Same(t, root, root.Find(nil))
 }
 
+// The head has whole levels, as copies, and counts what it leaves out.
+func TestHeadHasTheUpperLevels(t *testing.T) {
+	root := &Part{Sum: Sum{Bytes: 9}, Others: 1, Parts: []*Part{
+		{Name: "a", Parts: []*Part{{Name: "b", Sum: Sum{Bytes: 5}}, {Name: "c"}}}, {Name: "d"}}}
+	head := root.Head(3)
+	require.Equal(t, Sum{Bytes: 9}, head.Sum)
+	require.Equal(t, 1, head.Others)
+	require.NotNil(t, head.Find([]string{"d"}))
+	require.Nil(t, head.Find([]string{"a", "b"}), "4 are too many")
+	require.Equal(t, 2, head.Find([]string{"a"}).Others)
+	require.Equal(t, 2, root.count()-2, "the part itself is as it was")
+	require.Equal(t, root, root.Head(4))
+	require.NotSame(t, root.Parts[0], root.Head(4).Parts[0])
+}
+
 // However many znodes there are, few parts are kept, and they are the largest; the sums are exact.
 func TestCounterIsBounded(t *testing.T) {
 	const wide, deep = 300, 300

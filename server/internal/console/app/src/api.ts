@@ -315,6 +315,7 @@ export interface SizePart {
   writes: number;
   parts: SizePart[] | null;
   others: number;
+  grown: number | null;
 }
 export interface Sizes {
   path: string;
@@ -322,6 +323,8 @@ export interface Sizes {
   missed: boolean;
   running: boolean;
   progress: number;
+  formers: number[];
+  since: number;
   whole: SizePart;
 }
 export interface Holder {

@@ -1,24 +1,20 @@
 // Who has changed what: the end of this server's audit log.
 import { useSignal } from "@preact/signals";
 import { Lock, LogIn, ScrollText, TriangleAlert } from "lucide";
-import { identity, wanted, type Audit as Page } from "./api";
-import { Name, of, plain, Time } from "./format";
-import { Button, Empty, Note, Segments, Skeleton, Tag, useGet, type Resource, type Tone } from "./parts";
+import { identity, type Audit as Page } from "./api";
+import { capital, Name, of, plain, Time } from "./format";
+import { Empty, LogInButton, Note, Segments, Skeleton, Tag, useGet, type Resource, type Tone } from "./parts";
 import { amend, param, to } from "./router";
 import { Table } from "./table";
 
-const tones: Record<string, Tone> = { success: "good", failure: "bad", invoked: "warn" };
+const results: Record<string, Tone> = { failure: "bad", invoked: "warn" };
 
 /** What stands in the place of a page that only those see who may see all. */
 export function Behind({ of: r, what }: { of: Resource<unknown>; what: string }) {
   if (!identity.value?.user) {
     return (
       <div class="card">
-        <Empty icon={LogIn} title={what + " needs the login of the super user"}>
-          <Button small onClick={() => (wanted.value = { why: "", then: () => {} })}>
-            Log in
-          </Button>
-        </Empty>
+        <Empty icon={LogIn} title={what + " needs the login of the super user"} action={<LogInButton />} />
       </div>
     );
   }
@@ -56,8 +52,7 @@ export function Audit() {
       <header>
         <h1>Audit log</h1>
         <input
-          class="input"
-          style={{ width: "240px" }}
+          class="input look"
           type="search"
           placeholder="User, address or znode"
           aria-label="Filter the audit log"
@@ -111,7 +106,12 @@ export function Audit() {
                   {
                     name: "Result",
                     by: (e) => e.result,
-                    cell: (e) => <Tag tone={tones[e.result] ?? ""}>{plain(e.result)}</Tag>,
+                    cell: (e) =>
+                      e.result === "success" ? (
+                        <span class="dim">Success</span>
+                      ) : (
+                        <Tag tone={results[e.result] ?? ""}>{capital(plain(e.result))}</Tag>
+                      ),
                   },
                   { name: "Operation", by: (e) => e.operation, cell: (e) => plain(e.operation) },
                   { name: "User", by: (e) => e.user, cell: (e) => <Name of={e.user || "–"} /> },
@@ -130,7 +130,7 @@ export function Audit() {
                       ),
                   },
                   { name: "Session", cell: (e) => (e.session ? <code>{plain(e.session)}</code> : "–") },
-                  { name: "More", wrap: true, cell: (e) => <span class="faint small">{plain(e.detail)}</span> },
+                  { name: "More", wrap: true, cell: (e) => <span class="dim small">{plain(e.detail)}</span> },
                 ]}
               />
             )}

@@ -4,7 +4,7 @@ import { Archive, CircleCheck, HardDrive, RotateCcw, TriangleAlert } from "lucid
 import { identity, type BackupFolder, type Backups as Page } from "./api";
 import { Behind } from "./audit";
 import { Restore } from "./restore";
-import { ago, bytes, count, of, plain, Time } from "./format";
+import { ago, bytes, capital, count, of, plain, Time } from "./format";
 import { Button, Empty, Note, Tag, useGet } from "./parts";
 import { to } from "./router";
 import { Table } from "./table";
@@ -28,7 +28,7 @@ function One({ b, restore }: { b: BackupFolder; restore: () => void }) {
       </div>
       {b.trouble && (
         <Note tone="bad" icon={TriangleAlert}>
-          {plain(b.trouble)}
+          {capital(plain(b.trouble))}
         </Note>
       )}
       {b.taken > 0 && (
@@ -43,10 +43,10 @@ function One({ b, restore }: { b: BackupFolder; restore: () => void }) {
           </dl>
           <div class="at">
             <span>
-              from <code>{plain(b.source)}</code>
+              From <code>{plain(b.source)}</code>
             </span>
             <span>
-              reaches to <Time at={b.lastAt || b.taken} />
+              Reaches to <Time at={b.lastAt || b.taken} />
             </span>
             {!b.trouble && (
               <Button small icon={RotateCcw} onClick={restore}>
@@ -68,7 +68,7 @@ export function Backups() {
       <header>
         <h1>Backups</h1>
       </header>
-      <Behind of={b} what="This" />
+      <Behind of={b} what="The list of backups" />
       {b.data && (
         <>
           {b.data.folders.length === 0 ? (
@@ -109,7 +109,7 @@ export function Backups() {
                 columns={[
                   { name: "File", cell: (s) => <code>{plain(s.name)}</code> },
                   { name: "Written", by: (s) => s.at, cell: (s) => <Time at={s.at} /> },
-                  { name: "Age", num: true, cell: (s) => (s.at > 0 ? ago(s.at) : "Not known") },
+                  { name: "Age", num: true, cell: (s) => (s.at > 0 ? ago(s.at) : "–") },
                   { name: "Size", num: true, by: (s) => s.bytes, cell: (s) => bytes(s.bytes) },
                   { name: "Txn", cell: (s) => <code>{s.zxid}</code> },
                   {

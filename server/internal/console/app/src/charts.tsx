@@ -30,6 +30,9 @@ const alone: uPlot.Series.Points.Filter = (u, i) => {
   return Array.from(all.keys()).filter((j) => has(j) && !has(j - 1) && !has(j + 1));
 };
 
+// What is marked in a chart, and how.
+const markColours: Record<string, string> = { role: "--warn-dot", start: "--info-dot", finding: "--bad-dot" };
+
 function marks(events: () => Happened[]): uPlot.Plugin {
   return {
     hooks: {
@@ -39,10 +42,11 @@ function marks(events: () => Happened[]): uPlot.Plugin {
         ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
         ctx.lineWidth = devicePixelRatio;
         for (const e of events()) {
-          if (e.kind !== "role" && e.kind !== "start") continue;
+          const colour = markColours[e.kind];
+          if (!colour) continue;
           const x = u.valToPos(e.at / 1000, "x", true);
           if (x < bbox.left || x > bbox.left + bbox.width) continue;
-          ctx.strokeStyle = css(e.kind === "role" ? "--warn-dot" : "--info-dot");
+          ctx.strokeStyle = css(colour);
           ctx.beginPath();
           ctx.moveTo(x, bbox.top);
           ctx.lineTo(x, bbox.top + bbox.height);
@@ -199,4 +203,24 @@ export function Chart({
 function last(values: (number | null)[]): number | null {
   for (let i = values.length - 1; i >= 0; i--) if (values[i] !== null) return values[i];
   return null;
+}
+
+/** The course of a figure as a small line without axes. It says nothing that a chart does not say, too. */
+export function Spark({ of, color }: { of: (number | null)[]; color: string }) {
+  const width = 100,
+    height = 24;
+  const most = 1.3 * Math.max(...of.map((v) => v ?? 0), 1e-9),
+    step = width / Math.max(of.length - 1, 1);
+  let line = "",
+    isOpen = false;
+  of.forEach((v, i) => {
+    if (v !== null)
+      line += `${isOpen ? "L" : "M"}${(i * step).toFixed(1)} ${(height - (v / most) * (height - 2)).toFixed(1)}`;
+    isOpen = v !== null;
+  });
+  return (
+    <svg class="spark" viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" aria-hidden="true">
+      <path d={line} style={{ stroke: `var(${color})` }} vector-effect="non-scaling-stroke" />
+    </svg>
+  );
 }

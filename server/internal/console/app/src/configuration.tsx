@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { Settings, TriangleAlert } from "lucide";
 import type { Setting } from "./api";
 import { plain } from "./format";
-import { Empty, Note, Segments, Skeleton, Tag, useGet } from "./parts";
+import { Button, Empty, Note, Segments, Skeleton, Tag, useGet } from "./parts";
 import { amend, param } from "./router";
 import { Table } from "./table";
 
@@ -20,8 +20,7 @@ export function Configuration() {
       <header>
         <h1>Configuration</h1>
         <input
-          class="input"
-          style={{ width: "240px" }}
+          class="input look"
           type="search"
           placeholder="Setting or value"
           aria-label="Filter settings"
@@ -41,6 +40,12 @@ export function Configuration() {
           pick={(v) => amend("configuration", { find: find.value, all: v === "all" && 1 })}
         />
       </header>
+      {c.data && (
+        <p class="dim">
+          Of this server. A changed value takes effect at the next start unless the table says otherwise. Key stores
+          are read again when their files change, and a reconfiguration changes the list of servers.
+        </p>
+      )}
       {c.trouble && (
         <Note tone="bad" icon={TriangleAlert}>
           {c.trouble.message}
@@ -48,15 +53,19 @@ export function Configuration() {
       )}
       {!c.data && !c.trouble && <Skeleton rows={8} />}
       {c.data && (
-        <p class="dim">
-          A changed value takes effect at the next start, unless the table says otherwise. The content of key stores
-          is read again when the files change, and the list of servers is changed by a reconfiguration.
-        </p>
-      )}
-      {c.data && (
         <div class="card">
           {rows.length === 0 ? (
-            <Empty icon={Settings} title={word ? "No setting matches" : "Nothing was set: defaults hold"} />
+            <Empty
+              icon={Settings}
+              title={word ? "No setting matches" : "Every setting has its default"}
+              action={
+                !all && (
+                  <Button onClick={() => amend("configuration", { find: find.value, all: 1 })}>
+                    {word ? "Look in all settings" : "Show all settings"}
+                  </Button>
+                )
+              }
+            />
           ) : (
             <Table
               label="Settings"

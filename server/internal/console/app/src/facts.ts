@@ -6,6 +6,8 @@ import type { Tone } from "./parts";
 export const ensemble = signal<Ensemble | null>(null);
 export const servers = signal<Servers | null>(null);
 export const lost = signal<string>("");
+/** Whether visitors with a login may change znodes and steer. */
+export const mayWrite = () => ensemble.value?.writes ?? false;
 
 async function refresh(): Promise<void> {
   if (document.hidden) return;
@@ -80,12 +82,17 @@ export const verdict = computed<Verdict | null>(() => {
     : e.problems.some((p) => p.severity === "warning")
       ? "warn"
       : "good";
+  const n = e.problems.length;
   const findings =
-    e.problems.length === 0
+    n === 0
       ? "Nothing is known to be wrong."
-      : e.problems.length === 1
-        ? "One finding needs a look."
-        : `${e.problems.length} findings need a look.`;
+      : worst === "good"
+        ? n === 1
+          ? "One notice."
+          : `${n} notices.`
+        : n === 1
+          ? "One finding needs a look."
+          : `${n} findings need a look.`;
   if (lost.value) return { tone: "bad", sentence: "This server does not answer", detail: "What is shown is old." };
   if (e.members.length === 0) {
     return e.serving

@@ -92,12 +92,21 @@ export function ago(ms: number, now = Date.now()): string {
   return past < 5000 ? "just now" : duration(past) + " ago";
 }
 
-/** A time: local, with UTC beside it for who points at it. */
-export function Time({ at, relative }: { at: number; relative?: boolean }) {
-  if (at <= 0) return <span class="faint">Not known</span>;
+/** A time: local, without the date if it is of today, and with all of it and UTC for who points at it. */
+export function Time({ at, relative, whole }: { at: number; relative?: boolean; whole?: boolean }) {
+  if (at <= 0) return <span class="faint nowrap">{unknown}</span>;
+  const [date, time] = local(at).split(" ");
+  const ofToday = local(Date.now()).startsWith(date);
   return (
     <time dateTime={new Date(at).toISOString()} title={`${local(at)} local time\n${utc(at)}`}>
-      {relative ? ago(at) : local(at)}
+      {relative ? (
+        ago(at)
+      ) : (
+        <>
+          {(whole || !ofToday) && <span class="date">{date} </span>}
+          {time}
+        </>
+      )}
     </time>
   );
 }
@@ -107,7 +116,7 @@ export function TimeWithUTC({ at }: { at: number }) {
   const same = utc(at).startsWith(local(at));
   return (
     <span class="nowrap">
-      <Time at={at} /> {at > 0 && <span class="faint nowrap">{same ? "UTC" : "· " + utc(at)}</span>}
+      <Time at={at} whole /> {at > 0 && <span class="faint nowrap">{same ? "UTC" : "· " + utc(at)}</span>}
     </span>
   );
 }
@@ -134,6 +143,10 @@ export const plain = (name: string) =>
     .map((p) => (p.code ? `⟨${p.text}⟩` : p.text))
     .join("");
 
+/** Text of a path that a line may break behind each slash. */
+const breaking = (text: string) =>
+  text.split(/(?<=\/)(?=.)/).flatMap((part, i) => (i ? [<wbr key={i} />, part] : part));
+
 /** A name or a path: isolated from the text around it, with what is invisible shown by its code. */
 export function Name({ of, children }: { of: string; children?: ComponentChildren }) {
   return (
@@ -144,7 +157,7 @@ export function Name({ of, children }: { of: string; children?: ComponentChildre
             {p.text}
           </span>
         ) : (
-          p.text
+          breaking(p.text)
         ),
       )}
       {children}

@@ -1,21 +1,22 @@
 // The history of a znode, from the files of the server.
 import { useSignal } from "@preact/signals";
-import { History as HistoryIcon, LogIn, TriangleAlert } from "lucide";
-import { identity, wanted, type Former, type History, type Version } from "./api";
+import { FileDiff, History as HistoryIcon, LogIn, RotateCcw, TriangleAlert } from "lucide";
+import { get, identity, type Former, type History, type Version, type Znode } from "./api";
+import { editable } from "./data";
+import { keepDraft } from "./drafts";
 import { DiffView } from "./editor";
-import { baseOf, bytes, plain, TimeWithUTC } from "./format";
-import { Button, Dialog, Empty, Note, Skeleton, useGet } from "./parts";
+import { mayWrite } from "./facts";
+import { ago, baseOf, bytes, capital, local, plain, Time } from "./format";
+import { Button, Dialog, Empty, LogInButton, Field, Note, Skeleton, Tag, tones, useGet, useTry } from "./parts";
+import { go } from "./router";
 
 export function HistoryTab({ path }: { path: string }) {
   const who = identity.value?.user;
   const h = useGet<History>(who ? "history" : null, { path });
   const shown = useSignal<Version | null>(null);
+  const close = () => (shown.value = null);
   if (!who) {
-    return (
-      <Empty icon={LogIn} title="History needs a login">
-        <Button onClick={() => (wanted.value = { why: "", then: () => {} })}>Log in</Button>
-      </Empty>
-    );
+    return <Empty icon={LogIn} title="History needs a login" action={<LogInButton />} />;
   }
   if (h.trouble)
     return (
@@ -59,9 +60,11 @@ export function HistoryTab({ path }: { path: string }) {
             {h.data.versions.map((v) => (
               <tr key={v.zxid + v.kind}>
                 <th scope="row" class="nowrap">
-                  <TimeWithUTC at={v.at} />
+                  <Time at={v.at} /> <span class="small faint">{ago(v.at)}</span>
                 </th>
-                <td>{v.kind}</td>
+                <td>
+                  <Tag tone={tones[v.kind] ?? ""}>{capital(v.kind)}</Tag>
+                </td>
                 <td class="num">{v.version < 0 ? "–" : v.version}</td>
                 <td class="num">{bytes(v.size)}</td>
                 <td>
@@ -69,7 +72,7 @@ export function HistoryTab({ path }: { path: string }) {
                 </td>
                 <td class="num">
                   {v.hasData && (
-                    <Button small onClick={() => (shown.value = v)}>
+                    <Button quiet small icon={FileDiff} onClick={() => (shown.value = v)}>
                       Compare
                     </Button>
                   )}
@@ -80,35 +83,88 @@ export function HistoryTab({ path }: { path: string }) {
         </table>
       </div>
       {shown.value && (
-        <FormerDialog path={path} all={h.data.versions} v={shown.value} close={() => (shown.value = null)} />
+        <Compared path={path} all={h.data.versions.filter((v) => v.hasData)} v={shown.value} close={close} />
       )}
     </>
   );
 }
 
-function FormerDialog({ path, all, v, close }: { path: string; all: Version[]; v: Version; close: () => void }) {
-  const before = all.slice(all.indexOf(v) + 1).find((o) => o.hasData);
-  const now = useGet<Former>("version", { path, zxid: v.zxid });
-  const then = useGet<Former>(before ? "version" : null, { path, zxid: before?.zxid });
-  const text = (f: Former | null) => f?.data ?? "";
+/** Two versions side by side; the later one can be brought back. */
+function Compared({ path, all, v, close }: { path: string; all: Version[]; v: Version; close: () => void }) {
+  const later = useSignal(v),
+    before = useSignal<Version | null>(all[all.indexOf(v) + 1] ?? null);
+  const [busy, trouble, attempt] = useTry();
+  const now = useGet<Former>("version", { path, zxid: later.value.zxid });
+  const then = useGet<Former>(before.value ? "version" : null, { path, zxid: before.value?.zxid });
+  const nameOf = (o: Version) =>
+    `${o.version < 0 ? capital(o.kind) : "Version " + o.version}, ${local(o.at)}, txn ${o.zxid}`;
+  const choose = (label: string, of: typeof before | typeof later, none: boolean) => (
+    <div class="grow">
+      <Field label={label}>
+        {(id) => (
+          <select
+            id={id}
+            class="input"
+            value={of.value?.zxid ?? ""}
+            onChange={(e) =>
+              ((of as typeof before).value = all.find((o) => o.zxid === e.currentTarget.value) ?? null)
+            }
+          >
+            {none && <option value="">Nothing</option>}
+            {all.map((o) => (
+              <option key={o.zxid} value={o.zxid}>
+                {nameOf(o)}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+    </div>
+  );
+  const restore = () =>
+    attempt(async () => {
+      const z = await get<Znode>("znode", { path });
+      const mine = editable(z),
+        f = now.data!;
+      if (mine.encoding !== f.encoding) throw new Error("It can be set by the API only: one of the two is no text");
+      keepDraft(path, { text: f.data ?? "", encoding: f.encoding, version: z.stat.version, base: mine.text });
+      close();
+      go("tree", { path });
+    });
   return (
     <Dialog
       wide
-      title={`Version ${v.version < 0 ? "" : v.version} of ${plain(baseOf(path))}`}
+      title={`History of ${plain(baseOf(path))}`}
       close={close}
-      end={<Button onClick={close}>Close</Button>}
+      end={
+        <>
+          <Button onClick={close}>Close</Button>
+          {mayWrite() && (
+            <Button primary icon={RotateCcw} disabled={busy || !now.data} onClick={restore}>
+              Edit from this version
+            </Button>
+          )}
+        </>
+      }
     >
-      {(now.trouble ?? then.trouble) && (
+      <div class="row wrap">
+        {choose("From", before, true)}
+        {choose("To", later, false)}
+      </div>
+      {(now.trouble ?? then.trouble ?? trouble) && (
         <Note tone="bad" icon={TriangleAlert}>
-          {(now.trouble ?? then.trouble)!.message}
+          {(now.trouble ?? then.trouble)?.message ?? trouble}
         </Note>
       )}
-      {now.data && (!before || then.data) && (
+      {now.data && (!before.value || then.data) && (
         <DiffView
-          before={text(then.data)}
-          after={text(now.data)}
+          key={later.value.zxid + before.value?.zxid}
+          before={then.data?.data ?? ""}
+          after={now.data.data ?? ""}
           format="text"
-          label={before ? `From txn ${before.zxid} to ${v.zxid}` : `Data of txn ${v.zxid}`}
+          label={
+            before.value ? `From txn ${before.value.zxid} to ${later.value.zxid}` : `Data of txn ${later.value.zxid}`
+          }
         />
       )}
     </Dialog>

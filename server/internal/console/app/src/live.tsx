@@ -2,8 +2,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { Pause, Play, Radio, TriangleAlert } from "lucide";
-import { clock, Name } from "./format";
-import { Button, Dot, Empty, Field, Note, Tag, type Tone } from "./parts";
+import { capital, clock, Name, waiting } from "./format";
+import { Button, Dot, Empty, Field, Note, Tag, tones } from "./parts";
 import { amend, param, to } from "./router";
 
 interface Happening {
@@ -15,7 +15,6 @@ interface Happening {
 }
 
 const most = 500;
-const tones: Record<string, Tone> = { created: "good", deleted: "bad", changed: "info", children: "" };
 
 export function Live() {
   const path = param("path", "/"),
@@ -72,7 +71,7 @@ export function Live() {
           <Dot tone={state.value === "follows" ? "good" : state.value === "over" ? "bad" : "warn"} />
           {state.value === "follows"
             ? paused.value
-              ? `Paused, ${missed.value} wait`
+              ? `Paused, ${waiting(missed.value)}`
               : "Following"
             : state.value === "over"
               ? "Ended"
@@ -88,7 +87,6 @@ export function Live() {
       </header>
       <form
         class="row wrap"
-        style={{ alignItems: "end" }}
         onSubmit={(e) => {
           e.preventDefault();
           amend("live", { path: typed.value });
@@ -140,7 +138,7 @@ export function Live() {
                       {clock(h.at)}
                     </th>
                     <td>
-                      <Tag tone={tones[h.type] ?? ""}>{h.type}</Tag>
+                      <Tag tone={tones[h.type] ?? ""}>{capital(h.type)}</Tag>
                     </td>
                     <td class="wrap">
                       <a href={to("tree", { path: h.path })}>

@@ -9,12 +9,11 @@ import {
   type Sizes as Counted,
   type Slow as SlowPage,
   type SlowOperation,
-  type Top as TopOfOne,
   type Stages,
   type TopOfAll,
   type TopEntry,
 } from "./api";
-import { ago, baseOf, bytes, clock, count, millis, Name, plain, short, Time } from "./format";
+import { ago, baseOf, bytes, count, local, millis, Name, plain, short, Time } from "./format";
 import { Empty, Note, Segments, SessionLink, Silent, Skeleton, useGet } from "./parts";
 import { amend, param, to } from "./router";
 import { serverColumn, Table } from "./table";
@@ -25,6 +24,15 @@ type Kind = "paths" | "operations" | "addresses" | "sessions";
 /** Servers by their ids. */
 const placesOf = (ids: number[]) =>
   ids.length === 0 ? "" : (ids.length === 1 ? "Server " : "Servers ") + ids.join(", ");
+
+/** A figure a second, in the unit of what is ranked. */
+const rateOf = (by: By, n: number) =>
+  n < 0.005 && by === "requests"
+    ? "< 0.01/s"
+    : (by === "bytes" ? bytes(n) : by === "ms" ? millis(n) : short(n < 1 ? Math.round(100 * n) / 100 : n)) + "/s";
+
+/** The bar behind a row: how much it is of the greatest. */
+const part = (share: number) => ({ "--part": 100 * share + "%" }) as any;
 
 function Ranking({
   title,
@@ -42,14 +50,6 @@ function Ranking({
   hidden?: boolean;
 }) {
   const most = Math.max(...(all ?? []).map((e) => e[by]), 1e-9);
-  const write = (n: number) =>
-    n < 0.005 && by === "requests"
-      ? "< 0.01/s"
-      : by === "bytes"
-        ? bytes(n) + "/s"
-        : by === "ms"
-          ? millis(n) + "/s"
-          : short(n) + "/s";
   return (
     <section class="card" aria-label={title}>
       <header>
@@ -65,7 +65,7 @@ function Ranking({
         <table class="t rank" aria-label={title}>
           <tbody>
             {all.map((e) => (
-              <tr key={e.key}>
+              <tr key={e.key} style={part(e[by] / most)}>
                 <th scope="row" class="wrap">
                   {link ? (
                     <a href={link(e.key)}>
@@ -74,12 +74,9 @@ function Ranking({
                   ) : (
                     <Name of={e.key} />
                   )}
-                  <div class="meter" style={{ marginTop: "4px", height: "4px" }}>
-                    <i style={{ width: (100 * e[by]) / most + "%" }} />
-                  </div>
                 </th>
                 {at && <td class="small faint nowrap">{placesOf(at(e.key))}</td>}
-                <td class="num">{write(e[by])}</td>
+                <td class="num">{rateOf(by, e[by])}</td>
               </tr>
             ))}
           </tbody>
@@ -88,10 +85,6 @@ function Ranking({
     </section>
   );
 }
-
-/** A figure a second of one server. */
-const rate = (top: TopOfOne | null, write: (sums: TopOfOne["total"]) => string) =>
-  !top ? "Not known" : top.enabled ? write(top.total) + "/s" : "Not recorded";
 
 export function Top() {
   const by = param("by", "requests") as "requests" | "bytes" | "time";
@@ -118,6 +111,13 @@ export function Top() {
           ]}
         />
       </header>
+      {t.data?.enabled && (
+        <p class="dim">
+          {t.data.oneIn === 1 ? "Every request is" : `One request of ${t.data.oneIn} is`} recorded. Rates are of the
+          last {t.data.windowSeconds} s, the newest weighted most
+          {servers.length > 1 ? ", of all servers together." : "."}
+        </p>
+      )}
       {t.trouble && (
         <Note tone="bad" icon={TriangleAlert}>
           {t.trouble.message}
@@ -132,7 +132,7 @@ export function Top() {
       )}
       {t.data?.enabled && (
         <>
-          <dl class="numbers" style={{ gridTemplateColumns: "repeat(3, minmax(0, 1fr))" }}>
+          <dl class="numbers">
             <div>
               <dt>Requests</dt>
               <dd>{short(t.data.total.requests)}/s</dd>
@@ -146,56 +146,65 @@ export function Top() {
               <dd>{millis(t.data.total.ms)}/s</dd>
             </div>
           </dl>
-          <p class="small faint">
-            {t.data.oneIn === 1 ? "Every request is" : `One request of ${t.data.oneIn} is`} recorded. Rates are of the
-            last {t.data.windowSeconds} s, the newest weighted most.
-            {servers.length > 1 && " Figures are of all servers together."}
-          </p>
-          {servers.length > 1 && (
-            <div class="card">
-              <Table
-                label="Servers"
-                rows={servers}
-                keyOf={(s) => String(s.id)}
-                columns={[
-                  { name: "Server", by: (s) => s.id, cell: (s) => s.id },
-                  { name: "Requests", num: true, cell: (s) => rate(s.top, (p) => short(p.requests)) },
-                  { name: "Bytes", num: true, cell: (s) => rate(s.top, (p) => bytes(p.bytes)) },
-                  { name: "Time", num: true, cell: (s) => rate(s.top, (p) => millis(p.ms)) },
-                ]}
+          <div class="two">
+            <div class="stack">
+              <Ranking
+                title="Paths"
+                all={t.data.paths}
+                by={of}
+                at={at("paths")}
+                link={(p) => to("tree", { path: p })}
+                hidden={!t.data.everything}
+              />
+              <Ranking
+                title="Sessions"
+                all={t.data.sessions}
+                by={of}
+                at={at("sessions")}
+                link={(s) => to("session", { label: s })}
+                hidden={!t.data.everything}
               />
             </div>
-          )}
-          <div class="cards">
-            <Ranking
-              title="Paths"
-              all={t.data.paths}
-              by={of}
-              at={at("paths")}
-              link={(p) => to("tree", { path: p })}
-              hidden={!t.data.everything}
-            />
-            <Ranking title="Operations" all={t.data.operations} by={of} at={at("operations")} />
-            <Ranking
-              title="Addresses"
-              all={t.data.addresses}
-              by={of}
-              at={at("addresses")}
-              link={(a) => to("sessions", { find: a })}
-              hidden={!t.data.everything}
-            />
-            <Ranking
-              title="Sessions"
-              all={t.data.sessions}
-              by={of}
-              at={at("sessions")}
-              link={(s) => to("session", { label: s })}
-              hidden={!t.data.everything}
-            />
+            <div class="stack">
+              {servers.length > 1 && <Shares of={servers} by={of} />}
+              <Ranking title="Operations" all={t.data.operations} by={of} at={at("operations")} />
+              <Ranking
+                title="Addresses"
+                all={t.data.addresses}
+                by={of}
+                at={at("addresses")}
+                link={(a) => to("sessions", { find: a })}
+                hidden={!t.data.everything}
+              />
+            </div>
           </div>
         </>
       )}
     </div>
+  );
+}
+
+/** What each server has of the load. */
+function Shares({ of: servers, by }: { of: TopOfAll["servers"]; by: By }) {
+  const most = Math.max(...servers.map((s) => s.top?.total[by] ?? 0), 1e-9);
+  return (
+    <section class="card" aria-label="Servers">
+      <header>
+        <h2>Servers</h2>
+      </header>
+      <table class="t rank" aria-label="Servers">
+        <tbody>
+          {servers.map((s) => (
+            <tr key={s.id} style={part((s.top?.total[by] ?? 0) / most)}>
+              <th scope="row">Server {s.id}</th>
+              <td class="num">
+                {!s.top ? "Not known" : s.top.enabled ? rateOf(by, s.top.total[by]) : "Not recorded"}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
   );
 }
 
@@ -317,6 +326,8 @@ export function Slow() {
   );
 }
 
+type Measure = "bytes" | "znodes" | "writes";
+
 interface Box {
   part: SizePart;
   x: number;
@@ -373,32 +384,62 @@ export function squarify(parts: { part: SizePart; size: number }[], width: numbe
   return out;
 }
 
-/** The first whole count of each path that this tab has seen: growth is counted from it. */
-const firstCounts = new Map<string, Counted>();
-
-/** By how many bytes a subtree has grown since a count; null if that did not list it and may have left it out. */
-function grown(p: SizePart, since: Counted | undefined): number | null {
-  if (!since) return null;
-  const before = since.whole.parts?.find((o) => o.path === p.path);
-  return before ? p.bytes - before.bytes : since.whole.others === 0 && !since.missed ? p.bytes : null;
+/** The parts of a part, drawn in its area below its name. */
+function Within({ b, by, hot, write }: { b: Box; by: Measure; hot: number; write: (p: SizePart) => string }) {
+  const parts = b.part.parts ?? [];
+  const rest = { ...b.part, path: "", parts: null, [by]: b.part[by] - parts.reduce((n, p) => n + p[by], 0) };
+  const boxes = squarify(
+    [...parts, rest].map((part) => ({ part, size: part[by] })),
+    b.w,
+    b.h,
+  );
+  return (
+    <span class="within">
+      {boxes.map(
+        (i) =>
+          i.part.path && (
+            <span
+              key={i.part.path}
+              title={`${plain(i.part.path)}\n${write(i.part)}`}
+              style={placed(i, b.w, b.h, i.part.writes / hot)}
+            >
+              {i.w > 6 && i.h > 5 && <span class="cut">{plain(baseOf(i.part.path))}</span>}
+            </span>
+          ),
+      )}
+    </span>
+  );
 }
+
+/** Where a box is, in an area of such a width and height, and how much of the heat it has. */
+const placed = (b: Box, width: number, height: number, heat: number) =>
+  ({
+    left: (100 * b.x) / width + "%",
+    top: (100 * b.y) / height + "%",
+    width: (100 * b.w) / width + "%",
+    height: (100 * b.h) / height + "%",
+    "--heat": 8 + 36 * heat + "%",
+  }) as any;
+
+/** A time of today without its date. */
+const momentOf = (at: number) => local(at).replace(local(Date.now()).slice(0, 11), "");
 
 /** A change of bytes, with its sign. */
 const change = (n: number | null) => (n === null ? "–" : n === 0 ? "0 B" : (n > 0 ? "+" : "−") + bytes(Math.abs(n)));
 
 export function Sizes() {
   const path = param("path", "/"),
-    by = param("by", "bytes") as "bytes" | "znodes" | "writes";
+    by = param("by", "bytes") as Measure,
+    since = Number(param("since")) || undefined;
   const data = useSignal<Counted | null>(null),
     trouble = useSignal("");
   useLayoutEffect(() => {
     const stop = new AbortController();
     let timer = 0;
-    data.value = null;
+    if (data.value?.path !== path) data.value = null;
     const ask = async () => {
       try {
-        const got = await get<Counted>("sizes", { path }, stop.signal);
-        if (got.counted > 0 && !firstCounts.has(path)) firstCounts.set(path, got);
+        const got = await get<Counted>("sizes", { path, since }, stop.signal);
         data.value = got;
         trouble.value = "";
         timer = window.setTimeout(ask, got.running ? 300 : 10_000);
@@ -413,15 +454,22 @@ export function Sizes() {
       stop.abort();
       clearTimeout(timer);
     };
-  }, [path]);
+  }, [path, since]);
   const d = data.value,
     write = (p: SizePart) =>
       by === "bytes" ? bytes(p.bytes) : by === "znodes" ? count(p.znodes) + " znodes" : short(p.writes) + "/s";
   const parts = d?.whole.parts ?? [];
-  const since = firstCounts.get(path);
   // What is in no part, the znode itself and its smaller children, has an area, too.
   const rest = d ? d.whole[by] - parts.reduce((n, p) => n + p[by], 0) : 0;
-  const other = { path: "", znodes: rest, bytes: rest, writes: by === "writes" ? rest : 0, parts: [], others: 0 };
+  const other = {
+    path: "",
+    znodes: rest,
+    bytes: rest,
+    writes: by === "writes" ? rest : 0,
+    parts: [],
+    others: 0,
+    grown: null,
+  };
   const boxes = squarify(
     [...parts, other].map((part) => ({ part, size: part[by] })),
     100,
@@ -432,10 +480,27 @@ export function Sizes() {
     <div class="page" id="sizes">
       <header>
         <h1>Sizes</h1>
+        <a class="btn" href={to("tree", { path })}>
+          Open in the tree
+        </a>
+        {d && d.formers.length > 0 && (
+          <select
+            class="input auto"
+            aria-label="Growth since"
+            value={String(d.since)}
+            onChange={(e) => amend("sizes", { path, by, since: e.currentTarget.value })}
+          >
+            {d.formers.map((at) => (
+              <option key={at} value={String(at)}>
+                Growth since {momentOf(at)}, {ago(at)}
+              </option>
+            ))}
+          </select>
+        )}
         <Segments
           label="Size by"
           value={by}
-          pick={(v) => amend("sizes", { path, by: v })}
+          pick={(v) => amend("sizes", { path, by: v, since })}
           of={[
             ["bytes", "Bytes"],
             ["znodes", "Znodes"],
@@ -443,26 +508,6 @@ export function Sizes() {
           ]}
         />
       </header>
-      <div class="row wrap">
-        <span class="mono">
-          <a href={to("sizes", { path: "/", by })}>/</a>
-          {path !== "/" &&
-            path
-              .slice(1)
-              .split("/")
-              .map((n, i, all) => (
-                <span key={i}>
-                  {i > 0 && "/"}
-                  <a href={to("sizes", { path: "/" + all.slice(0, i + 1).join("/"), by })}>
-                    <Name of={n} />
-                  </a>
-                </span>
-              ))}
-        </span>
-        <a class="btn quiet s" href={to("tree", { path })}>
-          Open in the tree
-        </a>
-      </div>
       {trouble.value && (
         <Note tone="bad" icon={TriangleAlert}>
           {trouble.value}
@@ -471,16 +516,36 @@ export function Sizes() {
       {!d && !trouble.value && <Skeleton rows={6} />}
       {d && (
         <>
-          <p class="dim" role="status">
-            {d.counted > 0 ? (
-              <>
-                {bytes(d.whole.bytes)} in {count(d.whole.znodes)} znodes, counted {ago(d.counted)}.
-              </>
-            ) : (
-              <>Counting: {Math.round(d.progress * 100)} % so far.</>
-            )}
-            {d.missed && " The tree has changed meanwhile: some may be missing."} Colour tells writes a second.
-          </p>
+          <div class="row wrap">
+            <span class="mono">
+              <a href={to("sizes", { path: "/", by, since })}>/</a>
+              {path !== "/" &&
+                path
+                  .slice(1)
+                  .split("/")
+                  .map((n, i, all) => (
+                    <span key={i}>
+                      {i > 0 && "/"}
+                      <a href={to("sizes", { path: "/" + all.slice(0, i + 1).join("/"), by, since })}>
+                        <Name of={n} />
+                      </a>
+                    </span>
+                  ))}
+            </span>
+            <p class="dim" role="status">
+              {d.counted > 0 ? (
+                <>
+                  {bytes(d.whole.bytes)} in {count(d.whole.znodes)} znodes, counted {ago(d.counted)}.
+                </>
+              ) : (
+                <>Counting: {Math.round(d.progress * 100)} % so far.</>
+              )}
+              {d.missed && " The tree has changed meanwhile: some may be missing."}
+            </p>
+            <span class="row small dim legend">
+              Fewer writes <i aria-hidden="true" /> more writes
+            </span>
+          </div>
           {boxes.length > 0 && (
             <div class="card" style={{ padding: "8px" }}>
               <div class="treemap" aria-hidden="true">
@@ -489,20 +554,12 @@ export function Sizes() {
                     key={b.part.path}
                     tabIndex={-1}
                     data-size={b.part[by]}
-                    href={b.part.path ? to("sizes", { path: b.part.path, by }) : undefined}
+                    href={b.part.path ? to("sizes", { path: b.part.path, by, since }) : undefined}
                     title={
                       `${plain(b.part.path) || "The rest"}\n${write(b.part)}` +
-                      (b.part.path && since ? `\n${change(grown(b.part, since))} since ${clock(since.counted)}` : "")
+                      (b.part.grown !== null ? `\n${change(b.part.grown)} since ${momentOf(d.since)}` : "")
                     }
-                    style={
-                      {
-                        left: b.x + "%",
-                        top: (b.y / 46) * 100 + "%",
-                        width: b.w + "%",
-                        height: (b.h / 46) * 100 + "%",
-                        "--heat": 8 + (28 * b.part.writes) / hot + "%",
-                      } as any
-                    }
+                    style={placed(b, 100, 46, b.part.writes / hot)}
                   >
                     {b.w > 5 && b.h > 4 && (
                       <span class="name">
@@ -510,6 +567,7 @@ export function Sizes() {
                         <span class="cut">{write(b.part)}</span>
                       </span>
                     )}
+                    {b.w > 12 && b.h > 12 && b.part.parts && <Within b={b} by={by} hot={hot} write={write} />}
                   </a>
                 ))}
               </div>
@@ -527,7 +585,7 @@ export function Sizes() {
                   wrap: true,
                   by: (p) => p.path,
                   cell: (p) => (
-                    <a href={to("sizes", { path: p.path, by })}>
+                    <a href={to("sizes", { path: p.path, by, since })}>
                       <Name of={p.path} />
                     </a>
                   ),
@@ -536,16 +594,21 @@ export function Sizes() {
                 {
                   name: "Growth",
                   num: true,
-                  by: (p) => grown(p, since) ?? -Infinity,
-                  cell: (p) => change(grown(p, since)),
+                  by: (p) => p.grown ?? -Infinity,
+                  cell: (p) => change(p.grown),
                 },
                 { name: "Znodes", num: true, by: (p) => p.znodes, cell: (p) => count(p.znodes) },
-                { name: "Writes", num: true, by: (p) => p.writes, cell: (p) => short(p.writes) + "/s" },
+                {
+                  name: "Writes",
+                  num: true,
+                  by: (p) => p.writes,
+                  cell: (p) => (p.writes ? rateOf("requests", p.writes) : "0/s"),
+                },
               ]}
             />
-            {parts.length > 0 && since && (
+            {parts.length > 0 && d.formers.length === 0 && (
               <p class="small faint body">
-                Growth is what was added since {clock(since.counted)}, when this tab counted first.
+                Growth is known from the second count on. While this page is open, the tree is counted every minute.
               </p>
             )}
             {parts.length === 0 && d.counted > 0 && <Empty icon={ChartNoAxesColumn} title="No children" />}

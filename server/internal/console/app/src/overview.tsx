@@ -1,7 +1,7 @@
 // The overview: the verdict, the servers, the last hours, and what happened.
 import { CircleCheck, CircleX, Crown, Eye, Info, Power, RefreshCw, TriangleAlert, Unplug, UsersRound } from "lucide";
 import type { Happened, Problem, Trends } from "./api";
-import { Chart, type Line } from "./charts";
+import { Chart, Spark, type Line } from "./charts";
 import { ensemble, seen, verdict, type Seen } from "./facts";
 import {
   ago,
@@ -74,27 +74,43 @@ function Verdict() {
   );
 }
 
+/** Findings that several servers share, once: with the servers that have each. */
+function together(all: Problem[]): { p: Problem; text: string }[] {
+  const groups = new Map<string, Problem[]>();
+  const bare = (p: Problem) => p.text.replace(/^server \d+: /, "");
+  for (const p of all) {
+    const key = [p.check, p.severity, p.remedy, bare(p) === p.text ? p.server : "", bare(p)].join("\n");
+    groups.set(key, [...(groups.get(key) ?? []), p]);
+  }
+  return [...groups.values()].map((group) => {
+    const p = { ...group[0], since: Math.min(...group.map((o) => o.since)) };
+    if (group.length === 1) return { p, text: capital(p.text) };
+    const ids = group.map((o) => o.text.match(/\d+/)![0]);
+    return { p, text: `Servers ${ids.slice(0, -1).join(", ")} and ${ids.at(-1)}: ${bare(p)}` };
+  });
+}
+
 function Findings({ all }: { all: Problem[] }) {
   if (all.length === 0) return null;
   return (
     <section class="card" aria-labelledby="findings">
       <header>
         <h2 id="findings">Findings</h2>
-        <span class="small faint">as warren doctor names them</span>
+        <span class="small faint">
+          Also by <code>warren doctor</code>
+        </span>
       </header>
       <ul class="findings">
-        {all.map((p) => (
-          <li key={p.check + p.text}>
-            <Tag tone={toneOf(p)} title={p.check}>
-              {p.severity}
+        {together(all).map(({ p, text }) => (
+          <li key={p.check + text}>
+            <Tag tone={toneOf(p)} icon={TriangleAlert}>
+              {capital(p.severity)}
             </Tag>
-            <span class="text">
-              {p.text}{" "}
-              <span class="small faint nowrap">
-                {p.check} · <Time at={p.since} relative />
-              </span>
+            <span class="text">{text}</span>
+            <span class="small faint nowrap when">
+              {p.check} · <Time at={p.since} relative />
             </span>
-            {p.remedy && <p class="remedy">{p.remedy}</p>}
+            {p.remedy && <p class="remedy">{capital(p.remedy)}</p>}
           </li>
         ))}
       </ul>
@@ -162,11 +178,7 @@ function ServerCard({ s }: { s: Seen }) {
       <div class="at">
         <code>{s.member.clientAddress || s.member.addresses[0]}</code>
         <span>
-          {s.up === false && s.why
-            ? capital(s.why) + sinceOf(s)
-            : s.member.role === "observer"
-              ? "does not vote"
-              : "votes"}
+          {s.up === false && s.why ? capital(s.why) + sinceOf(s) : s.member.role === "observer" ? "No vote" : "Votes"}
         </span>
       </div>
     </li>
@@ -218,7 +230,7 @@ function Alone() {
       </dl>
       <div class="at">
         <code>{fake.member.addresses[0]}</code>
-        <span>no ensemble</span>
+        <span>No ensemble</span>
       </div>
     </li>
   );
@@ -226,25 +238,37 @@ function Alone() {
 
 const latency = (ms: Figure) => (ms != null && ms < 0.01 ? "< 1 ms" : millis(ms));
 
-function Numbers() {
+/** How much of all operations are reads. */
+const share = (reads: Figure, writes: Figure) =>
+  reads != null && writes != null && reads + writes > 0
+    ? `${Math.round((100 * reads) / (reads + writes))} % of operations`
+    : "";
+
+/** What a server does now, each figure above its course over the span that the charts show. */
+function Numbers({ trends }: { trends: Trends | null }) {
   const e = ensemble.value!;
-  const cell = (name: string, value: string, more = "", id?: string) => (
+  const valuesOf = (series: string) => trends?.series.find((s) => s.name === series)?.values ?? [];
+  const now = (series: string) => valuesOf(series).findLast((v) => v !== null);
+  const rate = (n: Figure) =>
+    n == null ? unknown : short(n < 100 ? Number(n.toPrecision(2)) : Math.round(n)) + "/s";
+  const cell = (name: string, value: string, more: string, series = "", color = "", id?: string) => (
     <div>
       <dt>{name}</dt>
       <dd id={id}>{value}</dd>
       <dd class="more">{more}</dd>
+      {series && <Spark of={valuesOf(series)} color={color} />}
     </div>
   );
   return (
     <dl class="numbers" aria-label="This server now">
-      {cell("Mean latency", latency(e.latency?.mean), "last minutes")}
-      {cell("Max latency", latency(e.latency?.max), "last minutes")}
-      {cell("Pending requests", short(e.outstanding), "here")}
-      {cell("Sessions", short(e.sessions), "in the ensemble")}
-      {cell("Connections", short(e.connections), "here")}
-      {cell("Watches", short(e.watches), "here")}
-      {cell("Znodes", short(e.znodes), `${short(e.ephemerals)} ephemeral`, "znodes")}
-      {cell("Data", bytes(e.dataBytes), "in memory")}
+      {cell("Reads", rate(now("reads")), share(now("reads"), now("writes")), "reads", "--c1")}
+      {cell("Writes", rate(now("writes")), `p99 ${millis(now("p99.all"))}`, "writes", "--c2")}
+      {cell("Max latency", latency(e.latency?.max), `${latency(e.latency?.mean)} mean`)}
+      {cell("Pending requests", short(e.outstanding), "at this server", "outstanding", "--c2")}
+      {cell("Sessions", short(e.sessions), `${short(e.connections)} connected here`, "sessions", "--c3")}
+      {cell("Watches", short(e.watches), "at this server", "watches", "--c5")}
+      {cell("Znodes", short(e.znodes), `${short(e.ephemerals)} ephemeral`, "znodes", "--c7", "znodes")}
+      {cell("Data", bytes(e.dataBytes), "in memory", "dataBytes", "--c4")}
     </dl>
   );
 }
@@ -351,7 +375,7 @@ function Events({ all }: { all: Happened[] }) {
     <section class="card" aria-labelledby="events">
       <header>
         <h2 id="events">Events</h2>
-        <span class="small faint">of this server, since it started</span>
+        <span class="small faint">Of this server, since it started</span>
       </header>
       {all.length === 0 ? (
         <Empty icon={Info} title="No events yet" />
@@ -364,10 +388,10 @@ function Events({ all }: { all: Happened[] }) {
                 <span class={tone}>
                   <Icon of={icon} />
                 </span>
-                <Time at={e.at} />
-                <span>
-                  {e.text} <span class="faint small nowrap">{ago(e.at)}</span>
+                <span class="small dim nowrap when">
+                  <Time at={e.at} /> <span class="faint">{ago(e.at)}</span>
                 </span>
+                <span>{capital(e.text)}</span>
               </li>
             );
           })}
@@ -409,12 +433,12 @@ export function Overview() {
       </section>
       <section aria-labelledby="now" class="stack">
         <h2 id="now">This server now</h2>
-        <Numbers />
+        <Numbers trends={trends.data} />
       </section>
       <section aria-labelledby="charts" class="stack">
         <div class="row wrap">
           <h2 id="charts" class="grow nowrap">
-            Last hours of this server
+            This server over time
           </h2>
           <Segments
             label="Quantile of the stages"

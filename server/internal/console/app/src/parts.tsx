@@ -2,7 +2,7 @@
 import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { get, Trouble, user, type ToldBy } from "./api";
+import { get, Trouble, user, wanted, type ToldBy } from "./api";
 import { to } from "./router";
 
 type IconNode = [string, Record<string, string | number | undefined>][];
@@ -80,6 +80,9 @@ export function useGet<T>(
 }
 
 export type Tone = "good" | "warn" | "bad" | "info" | "";
+
+/** What happened to a znode. */
+export const tones: Record<string, Tone> = { created: "good", deleted: "bad", changed: "info" };
 
 /** The states of members of recipes. */
 export const stateTones: Record<string, Tone> = {
@@ -230,13 +233,28 @@ export function Silent({ of }: { of: ToldBy[] }) {
   );
 }
 
-export const Empty = ({ icon, title, children }: { icon: IconNode; title: string; children?: ComponentChildren }) => (
+/** Why nothing is here, and what to do. */
+export const Empty = ({
+  icon,
+  title,
+  children,
+  action,
+}: {
+  icon: IconNode;
+  title: string;
+  children?: ComponentChildren;
+  action?: ComponentChildren;
+}) => (
   <div class="empty">
     <Icon of={icon} />
     <strong>{title}</strong>
     {children && <p>{children}</p>}
+    {action && <div class="row wrap">{action}</div>}
   </div>
 );
+
+/** Asks for a login. */
+export const LogInButton = () => <Button onClick={() => (wanted.value = { why: "", then: () => {} })}>Log in</Button>;
 
 export const Skeleton = ({ rows = 4 }: { rows?: number }) => (
   <div class="stack" role="status" aria-label="Loading">

@@ -1,10 +1,10 @@
 // The past: the tree at a moment, and what changed between two.
 import { useSignal } from "@preact/signals";
-import { History, LogIn, TriangleAlert } from "lucide";
-import { identity, wanted, type Children, type Znode } from "./api";
+import { ArrowLeftRight, History, LogIn, TriangleAlert } from "lucide";
+import { identity, type Children, type Znode } from "./api";
 import { detect, hexOf, laidOut } from "./data";
-import { bytes, count, joined, Name, of, parentOf, plain, TimeWithUTC } from "./format";
-import { Button, Empty, Field, Note, Skeleton, Tag, useGet, type Tone } from "./parts";
+import { bytes, capital, count, joined, Name, of, parentOf, plain, TimeWithUTC } from "./format";
+import { Button, Empty, LogInButton, Field, Note, Skeleton, Tag, tones, useGet } from "./parts";
 import { amend, go, param, to } from "./router";
 import { Table } from "./table";
 
@@ -33,14 +33,34 @@ interface Difference {
 
 const hint = "A zxid such as 0x500000047, or a time such as 2026-01-31T12:00:00Z";
 
+/** Moments that are asked for most, as buttons: the text of each is what the field takes. */
+function Moments({ pick }: { pick: (at: string) => void }) {
+  const spans: [string, number][] = [
+    ["10 minutes ago", 10],
+    ["1 hour ago", 60],
+    ["6 hours ago", 360],
+    ["Yesterday", 1440],
+  ];
+  return (
+    <>
+      {spans.map(([name, minutes]) => (
+        <Button
+          key={name}
+          small
+          onClick={() => pick(new Date(Date.now() - minutes * 60_000).toISOString().slice(0, 19) + "Z")}
+        >
+          {name}
+        </Button>
+      ))}
+    </>
+  );
+}
+
 function NeedsLogin() {
   return (
     <div class="card">
-      <Empty icon={LogIn} title="The past needs the login of the super user">
-        It has what ACLs hide today.{" "}
-        <Button small onClick={() => (wanted.value = { why: "", then: () => {} })}>
-          Log in
-        </Button>
+      <Empty icon={LogIn} title="The past needs the login of the super user" action={<LogInButton />}>
+        It shows what ACLs hide today, too.
       </Empty>
     </div>
   );
@@ -59,7 +79,6 @@ export function TimeTravel() {
       </header>
       <form
         class="row wrap"
-        style={{ alignItems: "end" }}
         onSubmit={(e) => {
           e.preventDefault();
           go("past", { at: typed.value, path: where.value });
@@ -72,7 +91,7 @@ export function TimeTravel() {
                 id={id}
                 name="at"
                 class="input mono"
-                placeholder={hint}
+                placeholder="Zxid or time"
                 spellcheck={false}
                 value={typed.value}
                 onInput={(e) => (typed.value = e.currentTarget.value)}
@@ -102,7 +121,18 @@ export function TimeTravel() {
         <NeedsLogin />
       ) : !at ? (
         <div class="card">
-          <Empty icon={History} title="Choose a moment">
+          <Empty
+            icon={History}
+            title="See the tree as it was"
+            action={
+              <Moments
+                pick={(moment) => {
+                  typed.value = moment;
+                  go("past", { at: moment, path: where.value });
+                }}
+              />
+            }
+          >
             {hint}. The past reaches back to the oldest snapshot that this server keeps.
           </Empty>
         </div>
@@ -184,8 +214,6 @@ export function TimeTravel() {
   );
 }
 
-const tones: Record<string, Tone> = { created: "good", deleted: "bad", changed: "info" };
-
 export function Compare() {
   const from = param("from"),
     until = param("to"),
@@ -223,13 +251,12 @@ export function Compare() {
       </header>
       <form
         class="row wrap"
-        style={{ alignItems: "end" }}
         onSubmit={(e) => {
           e.preventDefault();
           amend("difference", { from: a.value, to: b.value, under: c.value });
         }}
       >
-        {field("From", a, hint, "from")}
+        {field("From", a, "Zxid or time", "from")}
         {field("To", b, "Now", "to")}
         {field("Below", c, "/", "under")}
         <Button primary type="submit" disabled={!a.value}>
@@ -240,8 +267,19 @@ export function Compare() {
         <NeedsLogin />
       ) : !from ? (
         <div class="card">
-          <Empty icon={History} title="Choose a moment">
-            {hint}
+          <Empty
+            icon={ArrowLeftRight}
+            title="See what has changed between two moments"
+            action={
+              <Moments
+                pick={(moment) => {
+                  a.value = moment;
+                  amend("difference", { from: moment, to: b.value, under: c.value });
+                }}
+              />
+            }
+          >
+            {hint}.
           </Empty>
         </div>
       ) : d.trouble ? (
@@ -275,7 +313,11 @@ export function Compare() {
                       </a>
                     ),
                   },
-                  { name: "Change", by: (r) => r.kind, cell: (r) => <Tag tone={tones[r.kind] ?? ""}>{r.kind}</Tag> },
+                  {
+                    name: "Change",
+                    by: (r) => r.kind,
+                    cell: (r) => <Tag tone={tones[r.kind] ?? ""}>{capital(r.kind)}</Tag>,
+                  },
                   { name: "What", cell: (r) => (r.what ?? []).join(", ") || "–" },
                   { name: "Before", wrap: true, cell: (r) => <code class="text">{plain(r.before) || "–"}</code> },
                   { name: "After", wrap: true, cell: (r) => <code class="text">{plain(r.after) || "–"}</code> },

@@ -5,6 +5,7 @@ import { identity, type Holder, type Recipe as One, type Recipes, type Term, typ
 import { Behind } from "./audit";
 import { ago, baseOf, capital, count, duration, Name, plain, Time } from "./format";
 import { Button, Empty, Note, SessionLink, Skeleton, stateTones, Tag, useGet } from "./parts";
+import { kindOf } from "./recipes";
 import { param, to } from "./router";
 import { Table } from "./table";
 
@@ -21,7 +22,7 @@ export function Recipe() {
         <h1 class="cut" title={plain(path)}>
           <Name of={path} />
         </h1>
-        {r && <Tag tone="info">{r.sure ? capital(r.kind) : "Perhaps " + r.kind}</Tag>}
+        {r && <Tag tone="info">{kindOf(r)}</Tag>}
         <a class="btn" href={to("tree", { path })}>
           Open in the tree
         </a>
@@ -67,7 +68,11 @@ function Members({ r }: { r: One }) {
       keyOf={(m) => m.path}
       columns={[
         { name: "Place", by: (m) => m.place, cell: (m) => m.place },
-        { name: "State", by: (m) => m.state, cell: (m) => <Tag tone={stateTones[m.state] ?? ""}>{m.state}</Tag> },
+        {
+          name: "State",
+          by: (m) => m.state,
+          cell: (m) => <Tag tone={stateTones[m.state] ?? ""}>{capital(m.state)}</Tag>,
+        },
         { name: "Session", by: (m) => m.session, cell: (m) => <SessionLink label={m.session} /> },
         { name: "Since", by: (m) => m.since, cell: (m) => <Time at={m.since} relative /> },
         { name: "Payload", wrap: true, by: (m) => m.text, cell: (m) => plain(m.text) || "–" },
@@ -98,7 +103,7 @@ function Former({ path }: { path: string }) {
         )}
       </header>
       {!asked.value ? (
-        <Empty icon={History} title="Who has led it or held it, and for how long">
+        <Empty icon={History} title="See who has led or held it, and for how long">
           The log of this server tells, as far back as it reaches.
         </Empty>
       ) : !t.data ? (
@@ -108,7 +113,7 @@ function Former({ path }: { path: string }) {
       ) : (
         <>
           {t.data.terms.length === 0 ? (
-            <Empty icon={History} title="Nobody has led it or held it" />
+            <Empty icon={History} title="Nobody has led or held it" />
           ) : (
             <Table
               label="Terms"
@@ -125,7 +130,7 @@ function Former({ path }: { path: string }) {
                 {
                   name: "Ended",
                   by: (term) => term.ended || Infinity,
-                  cell: (term) => (term.ended ? <Time at={term.ended} /> : <Tag tone="good">now</Tag>),
+                  cell: (term) => (term.ended ? <Time at={term.ended} /> : <Tag tone="good">Now</Tag>),
                 },
                 { name: "For", num: true, by: lasted, cell: (term) => written(term) },
               ]}

@@ -25,6 +25,16 @@ const heldFor = (r: Recipe) => {
   return since ? Date.now() - since : -1;
 };
 
+/** What a recipe is, as far as that can be told. */
+export const kindOf = (r: Recipe) =>
+  r.sure ? (
+    capital(r.kind)
+  ) : (
+    <span title="Its names and data look like one">
+      {capital(r.kind)} <span class="faint">perhaps</span>
+    </span>
+  );
+
 const spans: [string, string][] = [
   ["", "Any time"],
   ["60000", "1 minute or longer"],
@@ -71,44 +81,38 @@ export function Recipes() {
     <div class="page" id="recipes">
       <header>
         <h1>Locks and recipes</h1>
+        <form
+          class="row"
+          onSubmit={(e) => {
+            e.preventDefault();
+            filter({ under: under.value });
+            void load(false);
+          }}
+        >
+          <input
+            class="input mono"
+            aria-label="At and below"
+            title="At and below this path"
+            spellcheck={false}
+            value={under.value}
+            onInput={(e) => (under.value = e.currentTarget.value)}
+          />
+          <Button type="submit" disabled={busy}>
+            Look below
+          </Button>
+        </form>
       </header>
-      <form
-        class="row wrap"
-        style={{ alignItems: "end" }}
-        onSubmit={(e) => {
-          e.preventDefault();
-          filter({ under: under.value });
-          void load(false);
-        }}
-      >
-        <div class="grow" style={{ maxWidth: "480px" }}>
-          <Field label="Below">
-            {(id) => (
-              <input
-                id={id}
-                class="input mono"
-                spellcheck={false}
-                value={under.value}
-                onInput={(e) => (under.value = e.currentTarget.value)}
-              />
-            )}
-          </Field>
-        </div>
-        <Button type="submit" disabled={busy}>
-          Look
-        </Button>
-      </form>
+      {all.value && (
+        <p class="dim">
+          {found(all.value.length, visited.value, "at and below " + plain(under.value || "/"), !!after.value)}.
+        </p>
+      )}
       {trouble && (
         <Note tone="bad" icon={TriangleAlert}>
           {trouble}
         </Note>
       )}
       {!all.value && !trouble && <Skeleton rows={6} />}
-      {all.value && (
-        <p class="dim">
-          {found(all.value.length, visited.value, "at and below " + plain(under.value || "/"), !!after.value)}.
-        </p>
-      )}
       {all.value?.length === 0 && !after.value && (
         <div class="card">
           <Empty icon={Key} title="No lock, queue or other recipe found">
@@ -119,7 +123,7 @@ export function Recipes() {
       {all.value && all.value.length > 0 && (
         <>
           <Waiting recipes={all.value} whole={!after.value} />
-          <div class="row wrap" style={{ alignItems: "end" }} role="group" aria-label="Filter">
+          <div class="row wrap filter" role="group" aria-label="Filter">
             <Select
               label="Kind"
               value={kind}
@@ -215,10 +219,10 @@ function All({ rows }: { rows: Recipe[] }) {
             </a>
           ),
         },
-        { name: "Kind", by: (r) => r.kind, cell: (r) => (r.sure ? capital(r.kind) : "Perhaps " + r.kind) },
-        { name: "First", by: (r) => holderOf(r)?.text ?? "", cell: (r) => <First r={r} /> },
+        { name: "Kind", by: (r) => r.kind, cell: (r) => kindOf(r) },
+        { name: "Holder, or first", by: (r) => holderOf(r)?.text ?? "", cell: (r) => <First r={r} /> },
         {
-          name: "For",
+          name: "Held for",
           num: true,
           by: heldFor,
           cell: (r) => (heldFor(r) < 0 ? "–" : duration(heldFor(r))),
@@ -236,7 +240,7 @@ function First({ r }: { r: Recipe }) {
   if (!m) return <>–</>;
   return (
     <span class="row">
-      <Tag tone={stateTones[m.state] ?? ""}>{m.state}</Tag>
+      <Tag tone={stateTones[m.state] ?? ""}>{capital(m.state)}</Tag>
       {m.session && <SessionLink label={m.session} />}
       {m.text && (
         <span class="cut faint" style={{ maxWidth: "240px" }} title={plain(m.text)}>

@@ -6,7 +6,8 @@ import { send } from "./api";
 import { AsCommands, call, shell } from "./commands";
 import { seen } from "./facts";
 import { of, plain } from "./format";
-import { Button, Dialog, Field, Note, say, Skeleton, Tag, useTry } from "./parts";
+import { Field, Note, say, Skeleton, Tag, useTry } from "./parts";
+import { Reviewed } from "./reviewed";
 
 interface Voting {
   voters: number;
@@ -77,31 +78,18 @@ export function Reconfigure({ close }: { close: () => void }) {
     });
   const p = plan.value;
   return (
-    <Dialog
+    <Reviewed
       wide
       title="Change the servers of the ensemble"
       close={close}
       submit={submit}
-      end={
-        <>
-          <Button onClick={close}>Cancel</Button>
-          {p ? (
-            <Button danger type="submit" disabled={busy}>
-              {busy ? "Working…" : "Reconfigure"}
-            </Button>
-          ) : (
-            <Button primary type="submit" icon={Eye} disabled={busy || (!join && !body.leave)}>
-              {busy && now.value ? "Looking…" : "Preview"}
-            </Button>
-          )}
-        </>
-      }
+      does="Reconfigure"
+      danger
+      isSeen={p !== null}
+      busy={busy}
+      trouble={trouble}
+      mayLook={!!join || !!body.leave}
     >
-      {trouble && (
-        <Note tone="bad" icon={TriangleAlert}>
-          {plain(trouble)}
-        </Note>
-      )}
       {!now.value && !trouble && <Skeleton rows={4} />}
       {now.value && (
         <>
@@ -179,7 +167,7 @@ export function Reconfigure({ close }: { close: () => void }) {
           ]}
         />
       )}
-    </Dialog>
+    </Reviewed>
   );
 }
 

@@ -41,7 +41,6 @@ export function Search() {
       <form
         class="row wrap"
         role="search"
-        style={{ alignItems: "end" }}
         onSubmit={(e) => {
           e.preventDefault();
           amend("search", { under: under.value, contains: contains.value });
@@ -84,6 +83,13 @@ export function Search() {
         <Note tone="bad" icon={TriangleAlert}>
           {trouble}
         </Note>
+      )}
+      {!done.value && !contains.value && !trouble && (
+        <div class="card">
+          <Empty icon={SearchIcon} title="Find znodes by a part of their path">
+            Any case, at any depth. Ctrl K searches pages, sessions and settings, too.
+          </Empty>
+        </div>
       )}
       {busy && paths.value.length === 0 && <Skeleton rows={5} />}
       {done.value && (

@@ -7,8 +7,9 @@ import { demandLogin, identity, save, send, wanted, type Given, type Steering } 
 import { ensemble, seen, type Seen } from "./facts";
 import { bytes, capital, count, duration, millis, of, plain, Time, versionOf } from "./format";
 import { orderOf, orders, type Order } from "./orders";
-import { Button, Dialog, Dot, Empty, Field, Icon, Note, say, Tag, useGet, useTry } from "./parts";
+import { Button, Dot, Empty, Field, Icon, Note, say, Tag, useGet, useTry } from "./parts";
 import { Reconfigure } from "./reconfigure";
+import { Reviewed } from "./reviewed";
 import { amend, param } from "./router";
 import { Table } from "./table";
 
@@ -70,7 +71,7 @@ export function Servers() {
   return (
     <div class="page" id="steering">
       <header>
-        <h1 class="grow">Servers and orders</h1>
+        <h1>Servers and orders</h1>
         {e?.writes && !solo && (
           <Button
             icon={Network}
@@ -116,7 +117,7 @@ export function Servers() {
                     label={s.up === null ? "Not known" : s.up ? "Up" : "Away"}
                   />
                   {!solo && s.id}
-                  {s.member.self && <Tag>this</Tag>}
+                  {s.member.self && !solo && <Tag>This server</Tag>}
                 </span>
               ),
             },
@@ -135,7 +136,6 @@ export function Servers() {
               num: true,
               cell: (s) => (s.member.lag === null ? "Not known" : count(s.member.lag) + " txns"),
             },
-            { name: "Last txn", cell: (s) => <code>{s.member.zxid || s.state?.zxid || "–"}</code> },
             {
               name: "Round trip",
               num: true,
@@ -157,6 +157,7 @@ export function Servers() {
               cell: (s) => (s.state?.uptimeMs != null ? duration(s.state.uptimeMs) : "–"),
             },
             { name: "Version", cell: (s) => (s.state?.version ? versionOf(s.state.version) : "–") },
+            { name: "Last txn", cell: (s) => <code>{s.member.zxid || s.state?.zxid || "–"}</code> },
             { name: "Votes", cell: (s) => (s.member.role === "participant" ? "Yes" : "No") },
             { name: "For clients", cell: (s) => <code>{s.member.clientAddress || "–"}</code> },
             { name: "Between servers", cell: (s) => <code>{s.member.addresses.join(" ") || "–"}</code> },
@@ -166,7 +167,7 @@ export function Servers() {
       {state.data && (
         <section class="stack" aria-labelledby="own">
           <h2 id="own">This server</h2>
-          <dl class="numbers" style={{ gridTemplateColumns: "repeat(auto-fit, minmax(180px, 1fr))" }}>
+          <dl class="numbers">
             <div>
               <dt>Clients</dt>
               <dd>{state.data.drained.draining ? "Draining" : "Accepted"}</dd>
@@ -196,9 +197,9 @@ export function Servers() {
               </dd>
             </div>
           </dl>
-          <Past given={state.data.given} />
         </section>
       )}
+      {state.data && <Past given={state.data.given} />}
       {changing.value && <Reconfigure close={() => (changing.value = false)} />}
       {order && e?.writes && who && (
         <OrderDialog
@@ -220,7 +221,7 @@ function Draining({ left, from }: { left: number | null; from?: number }) {
   const done = from ? Math.round((100 * (from - left)) / from) : 100;
   return (
     <>
-      <Tag tone="warn">draining</Tag>
+      <Tag tone="warn">Draining</Tag>
       {left > 0 && (
         <span class="meter" role="img" aria-label={`${done} % of its clients have gone`} style={{ width: "64px" }}>
           <i style={{ width: done + "%" }} />
@@ -233,6 +234,7 @@ function Draining({ left, from }: { left: number | null; from?: number }) {
 
 /** What may be ordered of a server, as buttons of its row. Another server is given its orders at its own console. */
 function RowOrders({ s, steering }: { s: Seen; steering: Steering | null }) {
+  if (s.up === false && !s.member.self) return <span class="faint">Not while it is away</span>;
   const leader = seen.value.find((o) => o.id === ensemble.value?.leader);
   const all: [Order, Seen | undefined, Record<string, string>][] = [];
   if (leader && s.id !== leader.id && s.member.role === "participant") {
@@ -262,13 +264,13 @@ function RowOrder({
   of: Seen;
   params: Record<string, string>;
 }) {
-  const text = order.short + "…",
+  const text = order.short,
     label = `${order.short} ${s.member.self ? "this server" : "server " + s.id}`;
   if (at?.member.self) {
     return (
       <Button
         small
-        danger={order.danger}
+        quiet
         aria-label={label}
         onClick={async () => {
           if (identity.value?.user || (await demandLogin("Orders need a login."))) {
@@ -282,7 +284,7 @@ function RowOrder({
   }
   if (!at?.state?.admin) {
     return (
-      <Button small disabled title={`The admin address of server ${at?.id ?? s.id} is not known here`}>
+      <Button small quiet disabled title={`The admin address of server ${at?.id ?? s.id} is not known here`}>
         {text}
       </Button>
     );
@@ -290,7 +292,7 @@ function RowOrder({
   const there = new URLSearchParams({ order: order.id, ...params });
   return (
     <a
-      class="btn s"
+      class="btn quiet s"
       href={`${location.protocol}//${at.state.admin}/console/#/servers?${there}`}
       title={`At the console of server ${at.id}, ${at.state.admin}`}
       aria-label={`${label}, at the console of server ${at.id}`}
@@ -307,10 +309,10 @@ function Past({ given }: { given: Given[] }) {
     <section class="card" id="given">
       <header>
         <h2>Orders so far</h2>
-        <span class="small faint">the newest 50 since this server started</span>
+        <span class="small faint">The newest 50 since this server started</span>
       </header>
       {given.length === 0 ? (
-        <Empty icon={ScrollText} title="None was given">
+        <Empty icon={ScrollText} title="No orders yet">
           Dry runs are not listed.
         </Empty>
       ) : (
@@ -329,12 +331,12 @@ function Past({ given }: { given: Given[] }) {
               name: "Outcome",
               wrap: true,
               by: (g) => g.refused,
-              cell: (g) => (g.refused ? <Refused why={g.refused} /> : <Tag tone="good">done</Tag>),
+              cell: (g) => (g.refused ? <Refused why={g.refused} /> : <Tag tone="good">Done</Tag>),
             },
             { name: "User", by: (g) => g.user, cell: (g) => plain(g.user) || "–" },
             { name: "From", by: (g) => g.address, cell: (g) => <code>{plain(g.address) || "–"}</code> },
             { name: "Took", num: true, by: (g) => g.tookMs, cell: (g) => millis(g.tookMs) },
-            { name: "Wanted", cell: (g) => <code>{plain(g.request) || "–"}</code> },
+            { name: "Request", cell: (g) => <code>{plain(g.request) || "–"}</code> },
           ]}
         />
       )}
@@ -344,7 +346,7 @@ function Past({ given }: { given: Given[] }) {
 
 const Refused = ({ why }: { why: string }) => (
   <span class="row wrap">
-    <Tag tone="bad">refused</Tag>
+    <Tag tone="bad">Refused</Tag>
     <span class="small">{plain(why)}</span>
   </span>
 );
@@ -427,31 +429,18 @@ export function OrderDialog({
       close();
     });
   return (
-    <Dialog
+    <Reviewed
       title={order.title}
       close={close}
       submit={() => give(outcome.value === null)}
-      end={
-        <>
-          <Button onClick={close}>Cancel</Button>
-          {outcome.value === null ? (
-            <Button primary type="submit" icon={Eye} disabled={busy}>
-              {busy ? "Trying…" : "Dry run"}
-            </Button>
-          ) : (
-            <Button primary={!order.danger} danger={order.danger} type="submit" disabled={busy}>
-              {busy ? "Working…" : order.does}
-            </Button>
-          )}
-        </>
-      }
+      look="Dry run"
+      does={order.does}
+      danger={order.danger}
+      isSeen={outcome.value !== null}
+      busy={busy}
+      trouble={trouble}
     >
       <p class="dim">{order.about}</p>
-      {trouble && (
-        <Note tone="bad" icon={TriangleAlert}>
-          {trouble}
-        </Note>
-      )}
       {order.fields.map((f) => (
         <Field key={f.name} label={f.label} hint={f.hint}>
           {(id) =>
@@ -513,6 +502,6 @@ export function OrderDialog({
           ["the call of the API", call("POST", "steering/" + order.path, {}, bodyOf(false))],
         ]}
       />
-    </Dialog>
+    </Reviewed>
   );
 }

@@ -3,15 +3,16 @@ import { useSignal } from "@preact/signals";
 import { Key, Lock, Timer, TriangleAlert, Unplug } from "lucide";
 import { user, type Part, type Recipe, type Session as One, type SessionDetails, type SlowOperation } from "./api";
 import type { Slow as SlowPage, TopOfAll } from "./api";
+import { mayWrite } from "./facts";
 import { bytes, capital, count, millis, Name, of, short, Time, waiting } from "./format";
 import { StageBar } from "./load";
 import { orderOf } from "./orders";
 import { Button, Empty, Note, SessionLink, Silent, Skeleton, stateTones, Tag, useGet, type Resource } from "./parts";
 import { param, to } from "./router";
 import { OrderDialog } from "./servers";
+import { kindOf } from "./recipes";
 import { told, wholeMs } from "./sessions";
 import { serverColumn, Table } from "./table";
-import { mayWrite } from "./znode";
 
 export function Session() {
   const label = param("label");
@@ -131,7 +132,7 @@ function Parts({ of: parts, label }: { of: Part[]; label: string }) {
         <h2>Locks and recipes</h2>
       </header>
       {parts.length === 0 ? (
-        <Empty icon={Key} title="It holds no lock and waits for none" />
+        <Empty icon={Key} title="Holds no lock and waits for none" />
       ) : (
         <Table
           label="Locks and recipes"
@@ -151,15 +152,15 @@ function Parts({ of: parts, label }: { of: Part[]; label: string }) {
             {
               name: "Kind",
               by: (p) => p.recipe.kind,
-              cell: ({ recipe: r }) => (r.sure ? capital(r.kind) : "Perhaps " + r.kind),
+              cell: ({ recipe: r }) => kindOf(r),
             },
             {
               name: "This session",
               by: (p) => stateIn(p.recipe, label)?.state ?? "",
               cell: (p) => {
                 const m = stateIn(p.recipe, label);
-                if (!m) return <Tag>further back</Tag>;
-                return <Tag tone={stateTones[m.state] ?? ""}>{m.state}</Tag>;
+                if (!m) return <Tag>Further back</Tag>;
+                return <Tag tone={stateTones[m.state] ?? ""}>{capital(m.state)}</Tag>;
               },
             },
             {
@@ -193,7 +194,7 @@ function Others({ p, label }: { p: Part; label: string }) {
       </span>
     );
   }
-  return p.waiting > 0 ? <>{waiting(p.waiting)}</> : <span class="faint">None waits</span>;
+  return p.waiting > 0 ? <>{waiting(p.waiting)}</> : <span class="faint">Nobody waits</span>;
 }
 
 function Ephemerals({ s }: { s: One }) {
@@ -204,7 +205,7 @@ function Ephemerals({ s }: { s: One }) {
         <span class="small faint">{count(s.ephemerals)}</span>
       </header>
       {s.ephemerals === 0 ? (
-        <Empty icon={Key} title="It has none" />
+        <Empty icon={Key} title="No ephemeral znodes" />
       ) : (
         <ul class="body">
           {s.paths.map((p) => (

@@ -55,8 +55,7 @@ export function Sessions() {
       <header>
         <h1>Sessions</h1>
         <input
-          class="input"
-          style={{ width: "240px" }}
+          class="input look"
           type="search"
           placeholder="Address or session"
           aria-label="Filter sessions"

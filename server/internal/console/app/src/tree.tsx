@@ -255,10 +255,10 @@ function List({ path }: { path: string }) {
           value={sortBy.value}
           onChange={(e) => (sortBy.value = e.currentTarget.value as any)}
         >
-          <option value="name">Name</option>
-          <option value="modified">Newest</option>
-          <option value="bytes">Size</option>
-          <option value="children">Children</option>
+          <option value="name">By name</option>
+          <option value="modified">Newest first</option>
+          <option value="bytes">By size</option>
+          <option value="children">By children</option>
         </select>
       </div>
       {filter.value && (

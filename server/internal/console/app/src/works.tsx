@@ -5,7 +5,8 @@ import { Eye, TriangleAlert } from "lucide";
 import { send, type Quota } from "./api";
 import { AsCommands, call, shell } from "./commands";
 import { bytes, Name, of, parentOf, plain } from "./format";
-import { Button, Dialog, Field, Note, say, useGet, useTry } from "./parts";
+import { Field, Note, say, useGet, useTry } from "./parts";
+import { Reviewed } from "./reviewed";
 import { go } from "./router";
 import { refreshTree } from "./tree";
 
@@ -130,33 +131,21 @@ export function WorkDialog({ kind, path, close }: { kind: Kind; path: string; cl
     refused = (p?.refused.length ?? 0) > 0;
   const danger = kind === "delete" || kind === "move";
   return (
-    <Dialog
+    <Reviewed
       title={titles[kind]}
       close={close}
       submit={submit}
-      end={
-        <>
-          <Button onClick={close}>Cancel</Button>
-          {p ? (
-            <Button primary={!danger} danger={danger} type="submit" disabled={busy || refused}>
-              {busy ? "Working…" : does[kind]}
-            </Button>
-          ) : (
-            <Button primary type="submit" icon={Eye} disabled={busy || (kind === "import" && !doc.value)}>
-              {busy ? "Looking…" : "Preview"}
-            </Button>
-          )}
-        </>
-      }
+      does={does[kind]}
+      danger={danger}
+      isSeen={p !== null}
+      busy={busy}
+      trouble={trouble}
+      mayLook={kind !== "import" || !!doc.value}
+      mayDo={!refused}
     >
       <p class="dim">
         <Name of={path} />
       </p>
-      {trouble && (
-        <Note tone="bad" icon={TriangleAlert}>
-          {trouble}
-        </Note>
-      )}
       {(kind === "copy" || kind === "move") &&
         text("To", to.value, (v) => (to.value = v), "Path of the copy; nothing may be there yet")}
       {kind === "import" && (
@@ -262,6 +251,6 @@ export function WorkDialog({ kind, path, close }: { kind: Kind; path: string; cl
           ],
         ]}
       />
-    </Dialog>
+    </Reviewed>
   );
 }

@@ -3,6 +3,7 @@ import { useSignal, type Signal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 import {
   ArrowLeft,
+  Check,
   Copy,
   Download,
   Ellipsis,
@@ -22,8 +23,8 @@ import { AsCommands, call, shell } from "./commands";
 import { detect, editable } from "./data";
 import { readDraft } from "./drafts";
 import { Edit } from "./edit";
-import { ensemble } from "./facts";
-import { baseOf, bytes, count, joined, Name, parentOf, plain, TimeWithUTC } from "./format";
+import { mayWrite } from "./facts";
+import { baseOf, bytes, count, joined, Name, parentOf, plain, Time, TimeWithUTC } from "./format";
 import { Painted } from "./highlight";
 import { HistoryTab } from "./history";
 import {
@@ -56,8 +57,6 @@ const tabs = [
   ["quota", "Quota"],
   ["watchers", "Watchers"],
 ] as const;
-
-export const mayWrite = () => ensemble.value?.writes ?? false;
 
 function Crumbs({ path }: { path: string }) {
   const names = path === "/" ? [] : path.slice(1).split("/");
@@ -114,23 +113,24 @@ export function ZnodeView({ path }: { path: string }) {
           </span>
           <Crumbs path={path} />
           <Button quiet small icon={Copy} label="Copy the path" onClick={() => copy(path, "Path")} />
-          <span class="grow" />
-          {mayWrite() &&
-            (identity.value?.user ? (
-              <>
-                <Button icon={Plus} onClick={() => (dialog.value = "create")}>
-                  New child
+          <span class="row actions">
+            {mayWrite() &&
+              (identity.value?.user ? (
+                <>
+                  <Button icon={Plus} onClick={() => (dialog.value = "create")}>
+                    New child
+                  </Button>
+                  {path !== "/" && data && (
+                    <Button danger icon={Trash2} label="Delete" onClick={() => (dialog.value = "delete")} />
+                  )}
+                </>
+              ) : (
+                <Button icon={LogIn} onClick={() => (wanted.value = { why: "", then: () => {} })}>
+                  Log in to change
                 </Button>
-                {path !== "/" && data && (
-                  <Button danger icon={Trash2} label="Delete" onClick={() => (dialog.value = "delete")} />
-                )}
-              </>
-            ) : (
-              <Button icon={LogIn} onClick={() => (wanted.value = { why: "", then: () => {} })}>
-                Log in to change
-              </Button>
-            ))}
-          <More path={path} may={mayWrite() && !!identity.value?.user} pick={(k) => (dialog.value = k)} />
+              ))}
+            <More path={path} may={mayWrite() && !!identity.value?.user} pick={(k) => (dialog.value = k)} />
+          </span>
         </div>
         {s && (
           <div class="facts">
@@ -146,7 +146,7 @@ export function ZnodeView({ path }: { path: string }) {
                   : count(s.numChildren) + " children"}
             </span>
             <span>
-              Modified <TimeWithUTC at={s.modified} />
+              Modified <Time at={s.modified} relative />
             </span>
             {s.owner && (
               <a href={to("session", { label: s.owner })}>
@@ -487,7 +487,15 @@ function ACLTab({ z, again }: { z: Znode; again: () => void }) {
                   <Name of={e.id || "–"} />
                 </td>
                 {perms.map(([letter, name]) => (
-                  <td key={name}>{e.perms.includes(letter) ? "Yes" : <span class="faint">No</span>}</td>
+                  <td key={name}>
+                    {e.perms.includes(letter) ? (
+                      <Tag tone="good" icon={Check}>
+                        Yes
+                      </Tag>
+                    ) : (
+                      <span class="faint">No</span>
+                    )}
+                  </td>
                 ))}
               </tr>
             ))}
