@@ -47,7 +47,7 @@ type system struct {
 }
 
 // systems are in the order of the page.
-var systems = []*system{kafka, solr, flink, curator, kazoo}
+var systems = []*system{kafka, solr, flink, helix, curator, kazoo}
 
 // TestSystems runs each system on both kinds of servers, one after the other.
 func TestSystems(t *testing.T) {
@@ -247,6 +247,16 @@ func (x *run) compile(sources ...string) {
 	}
 	require.NoError(x, tool(x.T, x.dir, "javac", args...))
 	x.classPath = classes + ":" + x.classPath
+}
+
+// finish waits until a program has ended, which must be well.
+func (p *process) finish() {
+	p.x.Helper()
+	for range p.lines {
+	}
+	err := <-p.done
+	p.done <- err
+	require.NoError(p.x, err, "%s\n%s", p.name, p.tail())
 }
 
 // kill ends a program at once.
