@@ -21,6 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -47,7 +48,7 @@ type system struct {
 }
 
 // systems are in the order of the page.
-var systems = []*system{kafka, solr, flink, curator, kazoo}
+var systems = []*system{kafka, solr, flink, hbase, hdfs, helix, curator, kazoo}
 
 // TestSystems runs each system on both kinds of servers, one after the other.
 func TestSystems(t *testing.T) {
@@ -172,19 +173,34 @@ func (x *run) felt(name, format string, args ...any) {
 
 // get is the data of a znode, as one of the servers has it.
 func (x *run) get(path string) (data string, err error) {
+	data, _, err = x.read(path)
+	return data, err
+}
+
+// version is how often the data of a znode was written since it was created.
+func (x *run) version(path string) (version int) {
+	x.eventually(path, func() bool {
+		_, stat, err := x.read(path)
+		version = int(stat.Version)
+		return err == nil
+	})
+	return version
+}
+
+func (x *run) read(path string) (data string, stat proto.Stat, err error) {
 	for _, n := range x.nodes {
 		var c *wire.Conn
 		if c, err = wire.Dial(n.Addr(), wire.Options{TimeoutMs: 10_000}); err != nil {
 			continue
 		}
 		var b []byte
-		b, _, err = c.GetData(path, false)
+		b, stat, err = c.GetData(path, false)
 		_ = c.CloseSession()
 		if err == nil {
-			return string(b), nil
+			return string(b), stat, nil
 		}
 	}
-	return "", err
+	return "", stat, err
 }
 
 // process is a program of a system.
@@ -247,6 +263,37 @@ func (x *run) compile(sources ...string) {
 	}
 	require.NoError(x, tool(x.T, x.dir, "javac", args...))
 	x.classPath = classes + ":" + x.classPath
+}
+
+// finish waits until a program has ended, which must be well.
+func (p *process) finish() {
+	p.x.Helper()
+	for range p.lines {
+	}
+	err := <-p.done
+	p.done <- err
+	require.NoError(p.x, err, "%s\n%s", p.name, p.tail())
+}
+
+// ended tells whether a program has ended.
+func (p *process) ended() bool {
+	select {
+	case err := <-p.done:
+		p.done <- err
+		return true
+	default:
+		return false
+	}
+}
+
+// ended is how many of these programs have ended.
+func ended(all ...[]*process) (count int) {
+	for _, p := range slices.Concat(all...) {
+		if p.ended() {
+			count++
+		}
+	}
+	return count
 }
 
 // kill ends a program at once.
