@@ -597,7 +597,7 @@ func TestAppMovesTheLeadership(t *testing.T) {
 	require.Equal(t, 1, eval[int](j, "document.querySelectorAll('#given tbody tr').length"), "without the dry run")
 }
 
-// told gives servers admin ports that they know before they listen, and so can tell each other, and adds them to ports.
+// told gives servers admin ports that they know before they listen, and so can tell each other. It adds them to ports.
 func told(t *testing.T, ports *[]int) func(*config.Config) {
 	return func(c *config.Config) {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -762,8 +762,8 @@ func TestAppAreasAreProportional(t *testing.T) {
 	j.await("location.hash.includes('path=%2Fa')")
 }
 
-// Growth is counted from one of the former counts, which the visitor chooses. The server counts again after a minute, so
-// the former counts come from the proxy.
+// Growth is counted from one of the former counts, which the visitor chooses. The server counts again after a minute:
+// so the former counts come from the proxy.
 func TestSizesTellGrowth(t *testing.T) {
 	j := visit(t, desk, 1)
 	const older, newer = 1_700_000_000_000, 1_700_000_600_000

@@ -19,8 +19,8 @@ func viewsTable() []*route {
 		{method: "GET", path: "/sizes", name: "sizes",
 			about: "What the subtrees of a znode hold. A large tree is counted by many requests: ask while it runs.",
 			params: []param{{name: "path", about: "path of a znode; / if it is not given"},
-				{name: "since", number: true, about: "growth is counted from the last count before this time, ms since " +
-					"1970; from the oldest that is kept if it is not given"}},
+				{name: "since", number: true, about: "growth is counted from the last count before this time, ms " +
+					"since 1970; from the oldest that is kept if it is not given"}},
 			gives: Sizes{}, serve: reads(sizes)},
 	}, slices.Concat(pastTable(), trendTable(), behindTable(), watcherTable(), laidTable(), supportTable())...)
 }
