@@ -28,7 +28,7 @@ var contents = []struct {
 		{file: "docs/INSTALL.md", label: "Install"},
 		{file: "docs/MIGRATION.md", label: "Move from ZooKeeper"},
 		{file: "docs/COMPATIBILITY.md"},
-		{file: "docs/SYSTEMS.md", label: "Systems that run on it"},
+		{file: "docs/SYSTEMS.md", label: "Systems that run on it", folder: "docs/systems"},
 		{file: "docs/QUESTIONS.md", label: "Twenty questions"},
 	}},
 	{"Operate", []entry{

@@ -10,7 +10,7 @@ public class Work {
     private final Map<String, Long> longest = new TreeMap<>();
     private volatile boolean stopped, marked;
 
-    /** Begins to read what the program is told; fault is what happens in the middle, such as "the node was killed". */
+    /** Begins to read what it is told; fault is what happens in the middle, such as "the node was killed". */
     public Work(String fault) {
         this.fault = fault;
         Thread control = new Thread(this::listen);

@@ -48,7 +48,7 @@ type system struct {
 }
 
 // systems are in the order of the page.
-var systems = []*system{kafka, solr, flink, hbase, hdfs, helix, curator, kazoo}
+var systems = []*system{kafka, solr, flink, hbase, hdfs, helix, dubbo, curator, kazoo}
 
 // TestSystems runs each system on both kinds of servers, one after the other.
 func TestSystems(t *testing.T) {

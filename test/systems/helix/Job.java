@@ -1,6 +1,7 @@
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -9,6 +10,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.apache.helix.HelixAdmin;
 import org.apache.helix.manager.zk.ZKHelixAdmin;
+import org.apache.helix.model.BuiltInStateModelDefinitions;
 import org.apache.helix.model.ExternalView;
 import org.apache.helix.model.IdealState.RebalanceMode;
 import org.apache.helix.model.InstanceConfig;
@@ -65,8 +67,8 @@ public class Job {
             }
             longest[1] = Math.max(longest[1], ended - last.at);
         }
-        Work.check("masters", overlaps == 0 && beats.size() == PARTITIONS, "%d of %d partitions had one, %d times two",
-            beats.size(), PARTITIONS, overlaps);
+        Work.check("masters", overlaps == 0 && beats.size() == PARTITIONS,
+            "%d of %d partitions had one, %d times two", beats.size(), PARTITIONS, overlaps);
         Work.felt("masters that moved before a participant was killed", moved);
         Work.felt("longest time without a master, before that", String.format("%.1f s", longest[0] / 1e9));
         Work.felt("longest time without a master, from then on", String.format("%.1f s", longest[1] / 1e9));
@@ -76,7 +78,7 @@ public class Job {
     static void create(HelixAdmin admin) {
         admin.addCluster(CLUSTER);
         admin.addStateModelDef(CLUSTER, MODEL,
-            org.apache.helix.model.BuiltInStateModelDefinitions.MasterSlave.getStateModelDefinition());
+            BuiltInStateModelDefinitions.MasterSlave.getStateModelDefinition());
         for (int i = 0; i < PARTICIPANTS; i++) {
             InstanceConfig config = new InstanceConfig("participant-" + i);
             config.setHostName("127.0.0.1");
@@ -112,7 +114,7 @@ public class Job {
                 for (String line : Files.readAllLines(file)) {
                     String[] words = line.split(" ");
                     if (words.length == 2) { // a process that is killed may leave half a line
-                        all.computeIfAbsent(words[1], p -> new java.util.ArrayList<>())
+                        all.computeIfAbsent(words[1], p -> new ArrayList<>())
                             .add(new Beat(Long.parseLong(words[0]), file.getFileName().toString()));
                     }
                 }

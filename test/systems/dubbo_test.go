@@ -1,0 +1,46 @@
+//go:build systems
+
+package systems
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/seed94657493/warren/test/cluster"
+)
+
+var dubbo = &system{
+	entry: entry{
+		Name: "dubbo", Title: "Dubbo",
+		Did: "Two providers of a service and a consumer that calls them in turn all the time. In the middle of the " +
+			"run a provider is killed and started again at the same address.",
+		Set: []string{
+			"`session` in the address of the registry (8000 ms here, 60 s by default): consumers forget a provider " +
+				"that died when its session ends.",
+			"The time until a provider that was started again at its address is called differs from run to run, " +
+				"on either server: it was 12 to 44 s in three runs.",
+		},
+	},
+	limit: 12 * time.Minute, memory: 500, run: runDubbo,
+}
+
+func runDubbo(x *run) {
+	x.compile("Work.java", "dubbo/Squares.java", "dubbo/Provider.java", "dubbo/Job.java")
+	first, others, _ := strings.Cut(x.connect(), ",")
+	registry := "zookeeper://" + first + "?backup=" + others + "&session=8000&timeout=15000"
+	ports := cluster.FreePorts(x, 2)
+	start := func(name string, args ...string) *process {
+		return x.java(name, 192, append([]string{"-Ddubbo.application.qos.enable=false",
+			"-Ddubbo.network.interface.preferred=lo", "-Duser.home=" + x.dir}, args...)...)
+	}
+	provider := func(i int) *process {
+		return start(fmt.Sprintf("provider-%d", i), "Provider", registry, fmt.Sprint(ports[i]))
+	}
+	providers := []*process{provider(0), provider(1)}
+	x.drive(start("job", "Job", registry), func() {
+		providers[0].kill()
+		providers[0] = provider(0)
+	})
+	x.felt("providers that ended, besides the one that was killed", "%d", ended(providers))
+}
