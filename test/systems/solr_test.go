@@ -62,7 +62,9 @@ func runSolr(x *run) {
 			}
 			text, err := x.get("/collections/documents/leaders/shard1/leader")
 			if err == nil && json.Unmarshal([]byte(text), &z) == nil {
-				leads = slices.IndexFunc(ports, func(p int) bool { return z.Node == fmt.Sprintf("127.0.0.1:%d_solr", p) })
+				leads = slices.IndexFunc(ports, func(p int) bool {
+					return z.Node == fmt.Sprintf("127.0.0.1:%d_solr", p)
+				})
 			}
 			return leads >= 0
 		})
