@@ -159,3 +159,25 @@ func BenchmarkChecksum(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkLocate looks for a txn in the middle of a file of 100 MB, as a leader does for a learner that lacks more
+// than the window has.
+func BenchmarkLocate(b *testing.B) {
+	fsys, logDir := vfs.OS(), b.TempDir()
+	l, err := Open(Options{FS: fsys, Dir: logDir})
+	require.NoError(b, err)
+	_, err = l.Replay(1, nil)
+	require.NoError(b, err)
+	const txns, size = 100_000, 1000
+	for z := proto.Zxid(1); z <= txns; z += 100 {
+		require.NoError(b, l.Append(batch(z, z+99, size), z, z+99))
+	}
+	require.NoError(b, l.Sync())
+	for b.Loop() {
+		p, ok, err := l.Locate(txns / 2)
+		if err != nil || !ok || p.At != txns/2 {
+			b.Fatal(p, ok, err)
+		}
+	}
+	require.NoError(b, l.Close())
+}

@@ -58,6 +58,11 @@
 // through a handle of its own, and the file is extended by either it or Append, one at a time. No call waits for
 // it to be able to append. While Syncs have much to do there are no zeros: they would double that.
 //
+// # Marks
+//
+// For about each MiB of a file the log remembers where a record begins, so that Locate and Truncate find a txn without
+// reading the file up to it: a leader asks for places in the middle of its work.
+//
 // # Which goroutine may call what
 //
 // One goroutine, the logger, owns the log and calls Replay, Append, Sync, Roll, Truncate, Reset and

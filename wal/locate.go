@@ -17,8 +17,8 @@ type Place struct {
 // Locate finds the place of z among the synced records. ok is false if the log does not reach down to z, or if it
 // is not known to be without a gap from z on. Above the state that the log continues there is no gap: Replay and
 // Append make sure of that. Below it, files may be left from before a snapshot was installed; there the log
-// counts only if it holds every number of one epoch up to that state. Locate reads one file at most. Any
-// goroutine may call it after Replay. Source: quorum-protocol 6.3 rule 4.
+// counts only if it holds every number of one epoch up to that state. Locate reads about markEvery bytes of one
+// file, or from z to that state. Any goroutine may call it after Replay. Source: quorum-protocol 6.3 rule 4.
 func (l *Log) Locate(z proto.Zxid) (p Place, ok bool, err error) {
 	if err := l.failed.Load(); err != nil {
 		return Place{}, false, *err
@@ -66,6 +66,7 @@ func (l *Log) scanPlace(s *segment, z, base proto.Zxid, p *Place) (reached bool,
 	if err != nil {
 		return false, err
 	}
+	sc.off = s.marks.before(z)
 	var r Record
 	for prev := proto.Zxid(0); ; prev = r.Zxid {
 		ok, err := sc.nextNew(&r)

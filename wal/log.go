@@ -23,6 +23,7 @@ type Log struct {
 	detached bool    // Replay found records, but only below the state that it continued from
 	tail     *extent // the file that Append writes to; nil if the next Append begins one
 	unsynced int64   // bytes appended since the last Sync
+	marks    marks   // of tail
 
 	ahead  *ahead                 // writes zeros in the background
 	base   atomic.Int64           // the zxid of the state that the log continues
@@ -46,6 +47,8 @@ type segment struct {
 	// end is the end of the durable records, up to which an Iterator may read; -1 if the file lies before the
 	// start of Replay and was not read. Guarded by Log.mu.
 	end int64
+	// marks lie before end. Guarded by Log.mu.
+	marks marks
 }
 
 // Open lists the files of a log. It reads nothing else, changes nothing and starts nothing. It
@@ -176,6 +179,7 @@ func (l *Log) Append(framed []byte, first, last proto.Zxid) error {
 	} else if err := l.extend(x, framed); err != nil {
 		return err
 	}
+	l.marks.add(first, end)
 	x.end.Store(next)
 	l.unsynced += int64(len(framed))
 	l.last.Store(int64(last))
@@ -242,7 +246,8 @@ func (l *Log) Sync() error {
 	}
 	took := l.o.Now().Sub(began)
 	l.mu.Lock()
-	l.mu.segments[len(l.mu.segments)-1].end = l.tail.end.Load()
+	s := l.mu.segments[len(l.mu.segments)-1]
+	s.end, s.marks = l.tail.end.Load(), l.marks
 	l.mu.Unlock()
 	bytes := l.unsynced
 	l.unsynced = 0

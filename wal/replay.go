@@ -214,6 +214,7 @@ func (w *walk) file(i int) error {
 		if r.Repeated {
 			err = first.compare(&r)
 		} else {
+			s.marks.add(r.Zxid, r.Offset)
 			err = w.record(&r)
 		}
 		if err != nil {

@@ -109,6 +109,7 @@ func (l *Log) find(s *segment, z proto.Zxid) (end int64, err error) {
 	if err != nil {
 		return 0, err
 	}
+	sc.off = s.marks.before(z)
 	var r Record
 	for {
 		ok, err := sc.nextNew(&r)
@@ -153,6 +154,7 @@ func (l *Log) shorten(s *segment, path string, end int64) error {
 	}
 	l.mu.Lock()
 	s.end = end
+	s.marks.cut(end)
 	l.mu.Unlock()
 	return errors.Join(err, f.Close())
 }

@@ -35,6 +35,7 @@ type replay struct {
 	locals    bool                              // sessions may be local
 	upgrades  bool                              // a local session is made global for an ephemeral
 	begun     map[proto.SessionID]bool          // by txns
+	moves     map[proto.SessionID]proto.Zxid    // the last move of a session to another server
 	applied   map[proto.Zxid]bool               // the txns
 	members   membership                        // the configuration
 	ambiguous bool                              // the rest was not replayed
@@ -55,6 +56,7 @@ type expiry struct {
 func (r *replay) run() error {
 	r.requests, r.done, r.next = map[requestID][]*request{}, map[*request]bool{}, make([]int, len(r.connections))
 	r.maybe = map[*request]bool{}
+	r.moves = map[proto.SessionID]proto.Zxid{}
 	r.ended, r.writers = map[proto.SessionID]bool{}, map[proto.SessionID]int{}
 	for _, c := range r.connections {
 		r.m.Connect(c.number, []model.Identity{c.address})
@@ -166,6 +168,12 @@ func (c *connection) overtaken(z proto.Zxid) *connection {
 	return nil
 }
 
+// left reports whether the session has moved on from this connection, if z is its last move.
+func (c *connection) left(z proto.Zxid) bool {
+	shown := c.shown()
+	return z > shown || z > 0 && shown == math.MaxInt64
+}
+
 // shown is the zxid of the first reply on a connection, as far as it has one.
 func (c *connection) shown() proto.Zxid {
 	for _, it := range c.items {
@@ -209,6 +217,9 @@ func (r *replay) apply(t *txn) error {
 	case h.Type == proto.OpCreateSession && h.Cxid == moveXid && r.sessions[h.ClientID] == nil:
 		return broken(AskedFor, "session %v moves, and does not exist", h.ClientID)
 	case h.Type == proto.OpCreateSession:
+		if h.Cxid == moveXid {
+			r.moves[h.ClientID] = t.zxid
+		}
 		mr.Body = rest(t, &rd)
 		q = nil
 	case h.Type == proto.OpCloseSession:
@@ -325,6 +336,9 @@ func (r *replay) inOrder(t *txn, q *request, result proto.ErrCode) error {
 	if later := q.conn.overtaken(t.zxid); later != nil && q.op != proto.OpCloseSession {
 		return broken(SessionOrder, "session %v, xid %d is a txn after its client was answered by server %d (%v)",
 			q.conn.session.id, q.xid, later.server, later.shown())
+	}
+	if q.op == proto.OpCloseSession && q.conn.left(r.moves[q.conn.session.id]) {
+		return nil // as in ZooKeeper it is executed, though what was sent before it is refused
 	}
 	for _, before := range q.conn.requests {
 		if before == q {

@@ -29,14 +29,14 @@ func TestSyncAfterTheServerWasBroughtBack(t *testing.T) {
 				m := leased(t, 2, 1, 2, 3)
 				m.applier = serve.NewApplyQueue(serve.New(m.Env, nil), &m.Queued, &m.Finished)
 				m.journal = &durable.Journal{Jobs: flow.NewInbox[durable.JournalJob](sched.OS().Parker())}
-				m.delivered, m.committed, m.seen = z(200), z(200), z(200) // as its log ended, or a former leader said
+				m.reach = reach{z(200), z(200), z(200)} // as its log ended, or a former leader said
 				m.status = zab.Status{State: zab.Following, Leader: 3}
 				m.changed(zab.Status{State: zab.Looking, Leader: -1})
 				m.changed(zab.Status{State: zab.Following, Leader: 1, Master: 1})
 				link := &link{Link: &peers.Link{ID: 7, Peer: 1, Dialled: true}}
-				m.links[7] = link
+				m.links.open[7] = link
 				if name == "nothing" {
-					m.delivered = z(50)
+					m.reach.delivered = z(50)
 				} else {
 					m.toJournal([]zab.Persist{write})
 				}
@@ -44,7 +44,7 @@ func TestSyncAfterTheServerWasBroughtBack(t *testing.T) {
 					h := proto.TxnHeader{Zxid: at, Type: proto.OpError}
 					m.deliver([]zab.Txn{{Zxid: at, Payload: h.AppendTo(nil)}})
 				}
-				m.committed, m.seen = max(m.committed, told), max(m.seen, told) // as arrived does
+				m.reach.told(told) // as arrived does
 				if told != z(71) {
 					deliver(z(60))
 				}

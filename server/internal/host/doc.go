@@ -3,7 +3,7 @@
 //
 // # A step machine
 //
-// A turn waits for no network and no sync of a disk. Two questions read log files while the turn is held:
+// A turn waits for no network and no sync of a disk. Two questions read about a MiB of the log while the turn is held:
 // History.Locate finds where the log of a learner leaves ours, and History.Sums compares checksums. The input of the
 // host is a packet of another server, a batch of requests, a notice that writes are durable, or a tick of time. Any
 // goroutine may put input into an inbox. A turn takes all input, gives it to the core and to the role, and hands out
@@ -33,9 +33,11 @@
 //
 // # Files
 //
-//	host.go        inbox, turn, drain; what goes to links, journal and applier
-//	link.go        what is known of the server at the other end of a link
-//	service.go     how a role begins and ends
+//	host.go        turn, drain; what goes to links, journal and applier
+//	input.go       what arrives for the host goroutine, and the requests that wait
+//	link.go        the links, and what is known of the servers at their other ends
+//	reach.go       how far the history is known here
+//	service.go     how a role begins and ends; opening.go: what waits for it, and what is measured
 //	role.go        what a role is, and which requests may go on
 //	leading.go     leading; with moves.go (clients that come back), payloads.go, acktime.go
 //	following.go   following
@@ -58,6 +60,6 @@
 //
 // # Locks
 //
-// Host.turn comes before all others. Host.received has a lock of its own: readers of links put states there and the
+// Host.turn comes before all others. Type arrivals has a lock of its own: readers of links put states there and the
 // journal takes them. In a turn a leader holds Store.Mu for reading while it prepares txns.
 package host

@@ -159,7 +159,7 @@ func (r *rig) adopt() {
 		r.link++
 		all := append(slices.Clone(have[:keep]), r.txns(have[:keep], epoch, r.rng.IntN(6))...)
 		inState := r.rng.IntN(len(all) + 1)
-		r.m.received.byLink[r.link] = &durable.Loading{State: stateOf(r.t, all[:inState])}
+		r.m.states.put(r.link, &durable.Loading{State: stateOf(r.t, all[:inState])})
 		r.installed[r.link] = all
 		p.Install = &zab.Install{Link: r.link, Txns: all[inState:]}
 		if len(all) > 0 {
@@ -258,7 +258,7 @@ func TestLineageGivesWayBeforeTheHistory(t *testing.T) {
 	require.Equal(t, durable.Encoded(first.Lineage), r.meta.Lineage())
 	all := r.txns(nil, 2, 5)
 	r.link++
-	r.m.received.byLink[r.link] = &durable.Loading{State: stateOf(t, all)}
+	r.m.states.put(r.link, &durable.Loading{State: stateOf(t, all)})
 	r.installed[r.link] = all
 	r.epoch = 2
 	r.promise()

@@ -80,9 +80,8 @@ type answeredSync struct {
 func newFollowing(m *Host) *following {
 	f := &following{m: m, epoch: m.status.Epoch, pending: map[proto.SessionID]*flow.FIFO[forwarded]{},
 		renewed: map[proto.SessionID]*flow.Resumption{}}
-	for _, id := range inOrder(m.links, cmp.Compare) {
-		l := m.links[id]
-		if l != nil && l.Peer == m.status.Master && l.Dialled {
+	for _, l := range m.links.inOrder() {
+		if l.Peer == m.status.Master && l.Dialled {
 			f.link = l
 		}
 	}
@@ -104,14 +103,14 @@ func (f *following) needs() observers.Needs {
 				m.Tracker.Claim(proto.SessionID(r.Int64()))
 			}
 			f.link.SendPacket(p)
-			m.touch(f.link)
+			m.links.touch(f.link)
 		},
 		Question: f.question,
 		Send:     func(l *peers.Link, p *peers.Packet) { l.SendPacket(p) }, // and send touches l
 		Syncs:    func(id proto.SessionID, l *peers.Link) { f.syncs.Push(syncer{session: id, link: l}) },
 		Answer:   func(id zab.LinkID, token uint64) { m.member.Answer(id, token) },
 		IsOpen: func(l *peers.Link) bool {
-			open := m.links[l.ID]
+			open := m.links.open[l.ID]
 			return open != nil && open.Link == l
 		},
 		Close:    func(id zab.LinkID) { m.peers.Close(id) },
@@ -219,7 +218,7 @@ func (f *following) forward(w *forwarded, r *flow.Request, body []byte) {
 		p.Authinfo = f.scratch.ids
 	}
 	f.link.SendPacket(&p)
-	f.m.touch(f.link)
+	f.m.links.touch(f.link)
 }
 
 // Packet implements role.
@@ -244,7 +243,7 @@ func (f *following) Packet(l *link, p *peers.Packet) {
 	case peers.PacketHold:
 		f.holding = true
 		l.SendPacket(&peers.Packet{Type: peers.PacketHold, Zxid: -1})
-		f.m.touch(l)
+		f.m.links.touch(l)
 	case peers.PacketUnhold:
 		f.holding = false
 	case peers.PacketMoved:
@@ -264,7 +263,7 @@ func (f *following) Packet(l *link, p *peers.Packet) {
 			f.below.AnswerInOrder(origin.link, &peers.Packet{Type: proto.PacketSync})
 			return
 		}
-		f.answered.Push(answeredSync{session: origin.session, after: f.m.committed})
+		f.answered.Push(answeredSync{session: origin.session, after: f.m.reach.committed})
 		f.answer(0, nil)
 	}
 }
@@ -291,7 +290,7 @@ func (f *following) resume(r *flow.Resumption) {
 	f.renewed[r.ID], r.Asked, r.Question = r, f.m.Clock.Now(), f.question()
 	f.m.Tracker.Claim(r.ID)
 	f.link.SendPacket(peers.AskRevalidate(r.ID, r.TimeoutMs, r.Question))
-	f.m.touch(f.link)
+	f.m.links.touch(f.link)
 }
 
 // question numbers the next question about a session.
@@ -331,8 +330,9 @@ func (f *following) renew(r *flow.Resumption, a *peers.Revalidated) {
 		return
 	}
 	r.Whole = a.Question > 0 // otherwise it may be the answer to an earlier question
-	if f.back.Push(returned{r, a.Proposed, max(a.Proposed, f.m.seen), false}); a.Proposed <= f.m.delivered {
-		f.delivered(f.m.delivered)
+	now := &f.m.reach
+	if f.back.Push(returned{r, a.Proposed, max(a.Proposed, now.seen), false}); a.Proposed <= now.delivered {
+		f.delivered(now.delivered)
 	}
 }
 
@@ -355,7 +355,7 @@ func (f *following) delivered(z proto.Zxid) {
 
 // calm implements role.
 func (f *following) calm() bool {
-	return len(f.pending) <= calmMax && f.m.seen <= f.m.committed+calmMax
+	return len(f.pending) <= calmMax && f.m.reach.seen <= f.m.reach.committed+calmMax
 }
 
 // flush implements role: forwarded requests leave with the turn, without it.
@@ -370,7 +370,7 @@ func (f *following) deliver(txns []zab.Txn, b *flow.ApplyBatch) {
 		r := proto.NewReader(t.Payload)
 		var h proto.TxnHeader
 		h.Decode(&r)
-		f.m.delivered = t.Zxid
+		f.m.reach.delivered = t.Zxid
 		if h.Type == proto.OpCloseSession {
 			f.below.Disown(h.ClientID)
 		}
@@ -417,7 +417,7 @@ func (f *following) release(session proto.SessionID, q *flow.FIFO[forwarded], b 
 	if q != nil && q.Len() == 0 {
 		delete(f.pending, session)
 	}
-	for f.answered.Len() > 0 && f.answered.Front().after <= f.m.delivered {
+	for f.answered.Len() > 0 && f.answered.Front().after <= f.m.reach.delivered {
 		s := f.answered.Front().session
 		f.answered.Pop()
 		q := f.pending[s]

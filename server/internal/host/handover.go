@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"time"
 
 	"go.uber.org/zap"
@@ -25,9 +24,9 @@ func (l *leading) consider(now time.Time, learners []zab.Learner) {
 		return // the leadership has ended within this turn: so does the role, when the core's output is taken
 	}
 	full := m.Guard.Full()
-	f := succession.Facts{Now: now, Since: m.since, Full: full, Room: true, HandsOver: l.handing != nil,
+	f := succession.Facts{Now: now, Since: m.periods.role, Full: full, Room: true, HandsOver: l.handing != nil,
 		Idle:       !m.Config.LeaderServes && m.clients.Idle(),
-		Candidates: m.candidates(), Learners: learners, Prepared: l.next - 1, Committed: m.committed,
+		Candidates: m.candidates(), Learners: learners, Prepared: l.next - 1, Committed: m.reach.committed,
 		FitSuccessor: func() bool { return false },
 		CanLead:      func(id proto.ServerID) bool { return m.canLead(id) == nil }}
 	if c := m.member; c != nil {
@@ -61,10 +60,7 @@ func (l *leading) consider(now time.Time, learners []zab.Learner) {
 // candidates are the servers that have told this one a priority or, if leaders are to have no clients, that they have
 // none.
 func (m *Host) candidates() (all []succession.Candidate) {
-	for _, l := range m.links {
-		if l == nil {
-			continue
-		}
+	for _, l := range m.links.inOrder() {
 		c := succession.Candidate{ID: l.Peer, Priority: l.priority, Idle: l.idle && !m.Config.LeaderServes}
 		if c.Priority > 0 || c.Idle {
 			all = append(all, c)
@@ -148,9 +144,9 @@ func (l *leading) handOver(do func() error) error {
 		return nil
 	}
 	h := &handing{do: do, waits: map[zab.LinkID]bool{}, until: m.Clock.Now() + int64(holdMax)}
-	for _, id := range inOrder(m.links, cmp.Compare) {
-		if link := m.links[id]; link.learner() && link.warren {
-			h.asked, h.waits[id] = append(h.asked, link), true
+	for _, link := range m.links.inOrder() {
+		if link.learner() && link.warren {
+			h.asked, h.waits[link.ID] = append(h.asked, link), true
 		}
 	}
 	l.handing = h
@@ -161,9 +157,9 @@ func (l *leading) handOver(do func() error) error {
 // tell sends a packet without data to the learners that were asked to hold requests.
 func (l *leading) tell(t proto.PacketType) {
 	for _, link := range l.handing.asked {
-		if l.m.links[link.ID] == link {
+		if l.m.links.has(link) {
 			link.SendPacket(&peers.Packet{Type: t, Zxid: -1})
-			l.m.touch(link)
+			l.m.links.touch(link)
 		}
 	}
 }

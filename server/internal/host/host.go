@@ -48,12 +48,9 @@ type Host struct {
 	journal *durable.Journal
 	applier applies
 
-	batches *flow.Inbox[*flow.Batch] // from connections, the session clock and the reaper
-	events  *flow.Inbox[event]       // from peers, the journal and the applier
-	wake    sched.Parker             // of batches, events and ticked
-	ticked  atomic.Bool              // time has passed since the host goroutine looked
-	done    *sched.Gate              // open when the goroutine has ended
-	Served  *sched.Gate              // open when the first service has begun
+	input
+	done   *sched.Gate // open when the goroutine has ended
+	Served *sched.Gate // open when the first service has begun
 
 	// turn is held by the host goroutine while it does not wait. calm is true while there is so little to do that
 	// any goroutine may take the turn. The holder of turn stores calm.
@@ -74,51 +71,27 @@ type Host struct {
 	// Finished is the zxid up to which all txns are applied and answered. The applier stores it.
 	Finished atomic.Int64
 
-	// received holds states that arrived by SNAP, by link, until they are installed or the link has closed.
-	received struct {
-		sync.Mutex
-		byLink map[zab.LinkID]*durable.Loading
-		// wanted are the states that the journal will install, even if their link closes first.
-		wanted map[zab.LinkID]*durable.Loading
-	}
+	states arrivals // by SNAP
 
 	// The fields from here on are owned by the host goroutine.
-	//
-	// taken is the input of the last turn, kept for reuse.
-	taken struct {
-		events  []event
-		batches []*flow.Batch
-	}
 	Active   *zab.Ensemble // the committed configuration
 	next     *zab.Ensemble // the pending one, nil if there is none
 	status   zab.Status
-	links    map[zab.LinkID]*link
+	again    bool // the core was given input while its output was handled
+	stop     bool
+	links    links
+	noting   zab.LinkID // the link to a leader that notes moves of sessions; see moves.go
+	reach    reach
 	lease    *lease.Lease
-	orphans  []zab.LinkID       // closed links; the core may have asked for the states received on them
-	noting   zab.LinkID         // the link to a leader that notes moves of sessions; see moves.go
-	pending  kept.Bodies        // bodies of requests that were forwarded and are not answered
-	touched  []*link            // links with output that is not flushed
-	waiting  []*flow.Batch      // requests that the role has not taken yet
-	role     role               // what is done with requests; nil while the server does not serve
-	opening  bool               // the applier is catching up; the role begins after that
-	since    time.Time          // when the present role began
-	lookedAt time.Time          // when the search for a leader began
-	surveyed time.Time          // when survey did something last
 	policy   *succession.Policy // decides whether this server goes on to lead
-	lost     time.Time          // when the last service ended; zero before the first
-	early    []early            // packets for the role that arrived while it was opening
-	resumes  []*flow.Resumption // clients that came back with their session while the role was opening
-	keeping  *keeping           // client connections that outlive a leader; nil if there are none
-	silence  silence            // what the next leader should know of sessions without clients
-	// committed is the newest zxid that the present leader has told to be committed. delivered is the newest zxid
-	// handed to the applier; TRUNC and SNAP lower it.
-	committed, delivered proto.Zxid
-	seen                 proto.Zxid // newest zxid that the leader has sent, committed or not
-	stop                 bool
-	lastServed           time.Time // when the last service began; zero before the first
-	afterOpening         func()    // called when the next service has begun
-	again                bool      // the core was given input while its output was handled
-	legs                 legs      // measured for Env.Stages
+	role     role               // what is done with requests; nil while the server does not serve
+	opening  opening            // of the next role
+	periods  periods
+	keeping  *keeping    // client connections that outlive a leader; nil if there are none
+	pending  kept.Bodies // bodies of requests that were forwarded and are not answered
+	silence  silence     // what the next leader should know of sessions without clients
+	legs     legs        // measured for Env.Stages
+	surveyed time.Time   // when survey did something last
 
 	reported   differences
 	leaderless leaderless
@@ -162,20 +135,6 @@ type applies interface {
 	Run()
 }
 
-// early is a packet for a role that has not begun.
-type early struct {
-	link   *link
-	packet *peers.Packet
-}
-
-// event is one input of the host goroutine that is not a request of a client.
-type event struct {
-	link    *peers.Link
-	packets []peers.Packet // packets that arrived on link
-	seq     zab.Seq        // if not 0: the writes up to this one are durable
-	call    func()         // anything else: the host goroutine runs it
-}
-
 const (
 	// coreTick is the length of one tick of the core.
 	coreTick = 10 * time.Millisecond
@@ -198,15 +157,6 @@ func (p *pacer) due(now time.Time) int {
 	p.last = p.last.Add(time.Duration(n) * coreTick)
 	return n
 }
-
-// Do runs fn in the host goroutine, soon. It reports false if the host goroutine has ended.
-func (m *Host) Do(fn func()) bool { return m.events.Put(event{call: fn}) }
-
-// Submit hands over requests of clients. It reports false if the host has ended. Any goroutine may call it.
-func (m *Host) Submit(b *flow.Batch) bool { return m.batches.Put(b) }
-
-// Add is Submit without waking the host goroutine: the caller calls Came afterwards.
-func (m *Host) Add(b *flow.Batch) bool { return m.batches.Add(b) }
 
 // End makes the host goroutine end, without a hand-over.
 func (m *Host) End() { m.Do(func() { m.stop = true }) }
@@ -240,17 +190,13 @@ func (o journalOwner) Acknowledges() bool {
 
 // ArrivedState implements durable.Owner.
 func (o journalOwner) ArrivedState(link zab.LinkID) *durable.Loading {
-	o.received.Lock()
-	defer o.received.Unlock()
-	return o.received.wanted[link]
+	return o.states.on(link)
 }
 
 // Installed implements durable.Owner.
 func (o journalOwner) Installed(link zab.LinkID, state *datatree.State) {
 	o.Swap(state)
-	o.received.Lock()
-	defer o.received.Unlock()
-	delete(o.received.wanted, link)
+	o.states.installed(link)
 }
 
 // Swap implements durable.Owner.
@@ -282,7 +228,7 @@ func (h memberHandler) Accept(port zab.Port) zab.LinkID {
 	var number zab.LinkID // set before accepted
 	accept := func() {
 		if number = h.member.Accept(port); number != 0 {
-			h.links[number] = nil // the link is known; its first packet sets the value
+			h.links.accept(number)
 		}
 		accepted.Open()
 	}
@@ -299,7 +245,7 @@ func (h memberHandler) Accept(port zab.Port) zab.LinkID {
 // Connected implements peers.Handler.
 func (h memberHandler) Connected(l *peers.Link) {
 	h.Do(func() {
-		h.links[l.ID] = &link{Link: l}
+		h.links.add(l)
 		h.member.LinkUp(l.ID)
 	})
 }
@@ -366,10 +312,7 @@ func (m *Host) run() {
 		}
 	}
 	m.close("stopping")
-	m.events.Close()
-	m.batches.Close()
-	batches, _ := m.batches.Take(nil)
-	m.waiting = append(m.waiting, batches...)
+	m.input.close()
 	m.refuse()
 	m.applier.Come(false)
 	m.journal.Jobs.Close()
@@ -381,10 +324,9 @@ func (m *Host) takeTurn() {
 	if m.stop {
 		return
 	}
-	t := &m.taken
-	t.events, _ = m.events.Take(t.events)
-	for i := range t.events {
-		m.handle(&t.events[i])
+	events := m.takeEvents()
+	for i := range events {
+		m.handle(&events[i])
 	}
 	m.takeBatches()
 	m.requests()
@@ -403,7 +345,7 @@ func (m *Host) Came() {
 		m.takeTurn()
 		stop := m.stop
 		m.turn.Unlock()
-		if !stop && m.events.Empty() && m.batches.Empty() {
+		if !stop && m.input.empty() {
 			return
 		}
 	}
@@ -428,25 +370,14 @@ func (m *Host) handle(e *event) {
 	}
 }
 
-// takeBatches moves the requests that have arrived to those that wait.
-func (m *Host) takeBatches() {
-	t := &m.taken
-	t.batches, _ = m.batches.Take(t.batches)
-	m.waiting = append(m.waiting, t.batches...)
-}
-
 var errReconfigured = errors.New(
 	"the ensemble was reconfigured, but reconfigEnabled is false here: start it again with the new configuration")
 
 // arrived handles packets of another server, in order.
 func (m *Host) arrived(from *peers.Link, packets []peers.Packet) {
-	l, open := m.links[from.ID]
-	if !open {
-		return // the link was closed meanwhile
-	}
+	l := m.links.from(from)
 	if l == nil {
-		l = &link{Link: from}
-		m.links[l.ID] = l
+		return
 	}
 	l.arrived = m.Clock.Now()
 	for len(packets) > 0 {
@@ -459,14 +390,13 @@ func (m *Host) arrived(from *peers.Link, packets []peers.Packet) {
 			if !l.Dialled {
 				break // a learner decides nothing
 			}
-			m.committed = max(m.committed, batch[n-1].Zxid)
-			m.seen = max(m.seen, batch[n-1].Zxid)
+			m.reach.told(batch[n-1].Zxid)
 			m.arrival(&batch[n-1], n)
 		case proto.PacketProposal:
 			if !l.Dialled {
 				break
 			}
-			m.seen = max(m.seen, batch[n-1].Zxid)
+			m.reach.seen = max(m.reach.seen, batch[n-1].Zxid)
 			m.arrival(&batch[n-1], n)
 		case proto.PacketCommitAndActivate, proto.PacketInformAndActivate:
 			if !l.Dialled {
@@ -476,8 +406,7 @@ func (m *Host) arrived(from *peers.Link, packets []peers.Packet) {
 				m.Fatal("following a reconfiguration", errReconfigured)
 				return
 			}
-			m.committed = max(m.committed, p.Zxid)
-			m.seen = max(m.seen, p.Zxid)
+			m.reach.told(p.Zxid)
 		case proto.PacketAck:
 			if lead, ok := m.role.(*leading); ok {
 				lead.acknowledged(l.Peer, batch[n-1].Zxid)
@@ -521,8 +450,8 @@ func (m *Host) forRole(l *link, packet *peers.Packet) {
 	switch {
 	case m.role != nil:
 		m.role.Packet(l, packet)
-	case m.opening || m.status.State == zab.Leading:
-		m.early = append(m.early, early{l, packet})
+	case m.opening.on || m.status.State == zab.Leading:
+		m.opening.early = append(m.opening.early, early{l, packet})
 	}
 }
 
@@ -531,7 +460,7 @@ func (m *Host) requests() {
 	m.park()
 	switch {
 	case len(m.waiting) == 0:
-	case m.role == nil && !m.opening:
+	case m.role == nil && !m.opening.on:
 		m.refuse()
 	case m.role != nil:
 		done := 0
@@ -539,9 +468,7 @@ func (m *Host) requests() {
 			m.RequestPool.Put(m.waiting[done])
 			done++
 		}
-		rest := copy(m.waiting, m.waiting[done:])
-		clear(m.waiting[rest:])
-		m.waiting = m.waiting[:rest]
+		m.took(done)
 	}
 	if m.role != nil {
 		m.role.flush()
@@ -572,8 +499,7 @@ func (m *Host) refuse() {
 		}
 		m.RequestPool.Put(b)
 	}
-	clear(m.waiting)
-	m.waiting = m.waiting[:0]
+	m.took(len(m.waiting))
 }
 
 // drop ends the connection of a request that is not answered.
@@ -614,7 +540,7 @@ func (m *Host) drain() {
 		if out.Lineage != nil {
 			m.journal.Note(out.Lineage)
 		}
-		m.dropOrphans()
+		m.states.drop(m.links.takeClosed()) // the core has said by now which of them it wants
 		if len(out.Deliver) > 0 {
 			m.deliver(out.Deliver)
 		}
@@ -628,16 +554,9 @@ func (m *Host) drain() {
 		if m.role != nil {
 			m.role.flush()
 		}
-		for _, l := range m.touched {
-			if m.calm.Load() {
-				l.FlushNow()
-			} else {
-				l.Flush()
-			}
-		}
+		m.links.flush(m.calm.Load())
 		m.applier.Come(m.calm.Load())
-		clear(m.touched)
-		m.touched = m.touched[:0]
+		m.links.flushed()
 		for _, d := range out.Dial {
 			m.peers.Dial(d.Link, d.Peer, d.Port)
 		}
@@ -663,16 +582,16 @@ func (m *Host) drain() {
 func (m *Host) toJournal(writes []zab.Persist) {
 	for i := range writes {
 		m.Queued.Add(durable.BytesOf(writes[i].Append))
-		if writes[i].Truncate && writes[i].Last < m.delivered || writes[i].Install != nil {
+		if writes[i].Truncate && writes[i].Last < m.reach.delivered || writes[i].Install != nil {
 			m.dropKept() // the state is loaded anew
 		}
 		if writes[i].Truncate {
-			m.delivered = min(m.delivered, writes[i].Last)
+			m.reach.cut(writes[i].Last)
 		}
 		if in := writes[i].Install; in != nil {
 			m.silence.heard, m.silence.former.left = nil, nil // what would end it may be in the state
-			m.delivered = min(m.delivered, in.Last)
-			m.want(in.Link)
+			m.reach.cut(in.Last)
+			m.states.want(in.Link)
 		}
 	}
 	if now := m.measured(); now != 0 {
@@ -689,7 +608,7 @@ func (m *Host) send(messages []zab.Message) {
 			m.peers.SendElection(msg)
 			continue
 		}
-		l := m.links[msg.Link]
+		l := m.links.open[msg.Link]
 		if l == nil {
 			continue // the link has closed; the core will be told
 		}
@@ -734,18 +653,8 @@ func (m *Host) send(messages []zab.Message) {
 		default:
 			l.Send(msg)
 		}
-		m.touch(l)
+		m.links.touch(l)
 	}
-}
-
-// touch notes that l has output to be flushed in this turn.
-func (m *Host) touch(l *link) {
-	for _, t := range m.touched {
-		if t == l {
-			return
-		}
-	}
-	m.touched = append(m.touched, l)
 }
 
 // deliver hands committed txns to the applier, each with the client that gets the answer.
@@ -764,7 +673,7 @@ func (m *Host) deliver(txns []zab.Txn) {
 		noRole{}.deliver(txns, b)
 		// A txn that is delivered while the role opens may not be applied yet when the role begins: opened must not
 		// rely on the state.
-		m.delivered = b.Last
+		m.reach.delivered = b.Last
 	}
 	last := b.Last
 	m.Queued.Add(b.Bytes)
@@ -776,7 +685,7 @@ func (m *Host) deliver(txns []zab.Txn) {
 
 // forget drops a link that has closed, and what arrived on it.
 func (m *Host) forget(id zab.LinkID) {
-	delete(m.links, id)
+	m.links.remove(id)
 	m.surveyed = time.Time{}
 	switch r := m.role.(type) {
 	case *leading:
@@ -784,5 +693,4 @@ func (m *Host) forget(id zab.LinkID) {
 	case *following:
 		r.below.Gone(id)
 	}
-	m.orphans = append(m.orphans, id)
 }

@@ -25,12 +25,12 @@ func TestRequestsBeforeTheLeaderServesAreKept(t *testing.T) {
 	learner := &link{Link: &peers.Link{ID: 7, Peer: 2}}
 	request := &peers.Packet{Type: proto.PacketRequest, Zxid: -1, Data: make([]byte, 16)}
 	m.forRole(learner, request)
-	require.Empty(t, m.early, "of a server that does not lead")
+	require.Empty(t, m.opening.early, "of a server that does not lead")
 	m.changed(zab.Status{State: zab.Leading, Phase: zab.Broadcast, Leader: 1, Epoch: 4})
 	m.forRole(learner, request)
-	require.Len(t, m.early, 1)
+	require.Len(t, m.opening.early, 1)
 	m.changed(zab.Status{State: zab.Looking, Leader: -1})
-	require.Empty(t, m.early, "the leadership is over")
+	require.Empty(t, m.opening.early, "the leadership is over")
 }
 
 // A leader may end after it has sent COMMITs and before it is established. A sync that is answered under the next
@@ -43,10 +43,10 @@ func TestCommitsOfAnEarlierLeaderAreForgotten(t *testing.T) {
 	m.core, err = zab.New(cfg)
 	require.NoError(t, err)
 	m.changed(zab.Status{State: zab.Following, Phase: zab.Synchronization, Leader: 3, Master: 3, Epoch: 6})
-	m.committed, m.seen = proto.MakeZxid(6, 9), proto.MakeZxid(6, 12)
+	m.reach.committed, m.reach.seen = proto.MakeZxid(6, 9), proto.MakeZxid(6, 12)
 	m.changed(zab.Status{State: zab.Looking, Leader: -1, Master: -1})
-	require.Equal(t, m.delivered, m.committed)
-	require.Equal(t, m.delivered, m.seen)
+	require.Equal(t, m.reach.delivered, m.reach.committed)
+	require.Equal(t, m.reach.delivered, m.reach.seen)
 }
 
 // The core may end a role in the turn in which the applier lets that role begin. Then the role does not begin: a
@@ -58,7 +58,7 @@ func TestRoleThatHasEndedDoesNotBegin(t *testing.T) {
 	m := s.member
 	m.core, err = zab.New(cfg)
 	require.NoError(t, err)
-	m.opening = true
+	m.opening.on = true
 	m.mayOpen(m.generation.Load(), zab.Leading)
 	require.Nil(t, m.role, "the core looks for a leader")
 }

@@ -25,14 +25,14 @@ func (l *leading) reclaimed(link *link, p *peers.Packet) {
 	granted := l.m.MayAnswer() && l.m.Tracker.Reclaim(id, link.ID, heard)
 	data := proto.AppendBool(proto.AppendInt64(nil, int64(id)), granted)
 	link.SendPacket(&peers.Packet{Type: peers.PacketReclaim, Zxid: l.next - 1, Data: data})
-	l.m.touch(link)
+	l.m.links.touch(link)
 }
 
 // moved tells the learner that had a session that it is elsewhere now.
 func (l *leading) moved(id proto.SessionID, from, to zab.LinkID) {
-	if link := l.m.links[from]; link != nil && from != to && link.warren {
+	if link := l.m.links.open[from]; link != nil && from != to && link.warren {
 		link.SendPacket(&peers.Packet{Type: peers.PacketMoved, Zxid: -1, Data: proto.AppendInt64(nil, int64(id))})
-		l.m.touch(link)
+		l.m.links.touch(link)
 	}
 }
 
@@ -117,7 +117,7 @@ func (m *Host) resumeKept() {
 				m.Clock.Now())
 			r.link.SendPacket(&peers.Packet{Type: peers.PacketReclaim, Zxid: -1, Data: data})
 		})
-		m.touch(r.link)
+		m.links.touch(r.link)
 	}
 }
 
@@ -134,7 +134,7 @@ func (f *following) granted(p *peers.Packet) {
 	}
 	if valid = valid && m.Tracker.Retake(h.Session, h.Client, false, m.heard(h.Session)); valid {
 		f.below.Disown(id)
-		h.Session.After = max(h.Session.After, p.Zxid, m.seen)
+		h.Session.After = max(h.Session.After, p.Zxid, m.reach.seen)
 	}
 	m.goOn(id, valid)
 }

@@ -20,7 +20,7 @@ func (m *Host) keepLease() {
 		return
 	}
 	if m.status.State == zab.Leading {
-		m.lease.RenewByQuorum(m.ID, m.exchanges(), m.decides)
+		m.lease.RenewByQuorum(m.ID, m.links.exchanges(), m.decides)
 	}
 	f, isLearner := m.role.(*following)
 	if isLearner && f.link != nil {

@@ -62,7 +62,7 @@ func TestLearnerKnowsWhatHasArrived(t *testing.T) {
 	leader, learner := leased(t, 1, 1, 2, 3), leased(t, 2, 1, 2, 3)
 	toLearner := &link{Link: &peers.Link{ID: 7, Peer: 2}, warren: true}
 	toLeader := &link{Link: &peers.Link{ID: 9, Peer: 1, Dialled: true}, warren: true}
-	leader.links[7] = toLearner
+	leader.links.open[7] = toLearner
 	leader.lease.Lift() // and the test sets what it has published
 	msg := &zab.Message{Type: zab.Ping, Zxid: 5}
 	require.Empty(t, leader.ping(toLearner, msg).Data, "it answers no PING before UPTODATE")
@@ -116,11 +116,11 @@ func TestLearnerKnowsWhatHasArrived(t *testing.T) {
 // answer that the master has and the leader does not have is worth nothing.
 func TestObserverOfAFollowerKnowsWhatHasArrived(t *testing.T) {
 	leader, master, observer := leased(t, 1, 1, 2, 3), leased(t, 2, 1, 2, 3), leased(t, 4, 1, 2, 3)
-	leader.links[7] = &link{Link: &peers.Link{ID: 7, Peer: 2}, warren: true, exchange: &lease.Exchange{}}
+	leader.links.open[7] = &link{Link: &peers.Link{ID: 7, Peer: 2}, warren: true, exchange: &lease.Exchange{}}
 	leader.lease.Lift() // and the test sets what it has published
 	toLeader := &link{Link: &peers.Link{ID: 8, Peer: 1, Dialled: true}, warren: true}
 	below := &link{Link: &peers.Link{ID: 9, Peer: 4}, warren: true, exchange: &lease.Exchange{}}
-	master.status.State, master.links[8], master.links[9] = zab.Following, toLeader, below
+	master.status.State, master.links.open[8], master.links.open[9] = zab.Following, toLeader, below
 	f := &following{m: master, link: toLeader}
 	f.below = observers.New(f.needs())
 	master.role = f
@@ -129,8 +129,8 @@ func TestObserverOfAFollowerKnowsWhatHasArrived(t *testing.T) {
 
 	// The master pings the observer after each PING of the leader.
 	round := func() (made int64) {
-		master.pinged(toLeader, leader.ping(leader.links[7], msg))
-		leader.pinged(leader.links[7], master.pong(toLeader, msg))
+		master.pinged(toLeader, leader.ping(leader.links.open[7], msg))
+		leader.pinged(leader.links.open[7], master.pong(toLeader, msg))
 		ping := master.ping(below, msg)
 		observer.pinged(toMaster, ping)
 		made = observer.Clock.Now()

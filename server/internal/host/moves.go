@@ -90,7 +90,7 @@ func (m *Host) goesOn(r *flow.Resumption, s *sessions.Session, old sessions.Conn
 
 // revalidated answers the question of a learner about a session. A learner in Java expects its own zxid back.
 func (l *leading) revalidated(to *move, valid bool) {
-	if l.m.links[to.link.ID] != to.link {
+	if !l.m.links.has(to.link) {
 		return // it has closed
 	}
 	a := peers.Revalidated{Session: to.id, Valid: valid, Proposed: to.zxid, Question: max(int64(to.asked), 0)}
@@ -99,5 +99,5 @@ func (l *leading) revalidated(to *move, valid bool) {
 	} else {
 		to.link.SendPacket(a.JavaPacket(to.asked))
 	}
-	l.m.touch(to.link)
+	l.m.links.touch(to.link)
 }

@@ -29,7 +29,7 @@ func (instantly) Do(fn func()) { fn() }
 // A client that comes back goes on when its new server has what it asked for before.
 func TestReturnedClientsWaitForWhatTheyAskedFor(t *testing.T) {
 	m := leased(t, 2, 1, 2, 3)
-	m.applier, m.delivered = instantly{}, 4
+	m.applier, m.reach.delivered = instantly{}, 4
 	f := &following{m: m}
 	f.below = observers.New(f.needs())
 	first, second, late := &returning{}, &returning{}, &returning{}
@@ -63,7 +63,7 @@ func TestReturnedClientsWaitForWhatTheyAskedFor(t *testing.T) {
 func TestReturnedClientsWaitForTheirOwnAnswer(t *testing.T) {
 	for _, warren := range []bool{true, false} {
 		m := leased(t, 2, 1, 2, 3)
-		m.applier, m.delivered = instantly{}, 9
+		m.applier, m.reach.delivered = instantly{}, 9
 		leader := &link{Link: &peers.Link{ID: 9, Peer: 1, Dialled: true}, warren: warren}
 		c := &returning{}
 		f := &following{m: m, link: leader, renewed: map[proto.SessionID]*flow.Resumption{}}

@@ -49,7 +49,7 @@ func followed(t *testing.T, installed, appended int) *rig {
 	}
 	if installed > 0 {
 		h = append(h, r.txns(h, 1, installed)...)
-		r.m.received.byLink[9] = &durable.Loading{State: stateOf(t, h)}
+		r.m.states.put(9, &durable.Loading{State: stateOf(t, h)})
 		r.installed[9] = h
 		write(func(p *zab.Persist) { p.Install = &zab.Install{Link: 9, Last: h[len(h)-1].Zxid} })
 	}

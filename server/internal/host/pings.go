@@ -101,7 +101,7 @@ func (m *Host) pong(l *link, msg *zab.Message) *peers.Packet {
 	data, released := m.Tracker.AppendTouched([]byte{})
 	m.released(l, released)
 	if m.role != nil { // without a role, what observers have reported is not in data
-		for _, below := range m.links {
+		for _, below := range m.links.open {
 			if below.learner() {
 				below.exchange.Carry(l.exchange)
 			}
@@ -140,7 +140,7 @@ func (m *Host) pinged(l *link, p *peers.Packet) {
 	case !l.Dialled:
 		x.Answered()
 		if m.status.State != zab.Following {
-			m.lease.RenewByQuorum(m.ID, m.exchanges(), m.decides)
+			m.lease.RenewByQuorum(m.ID, m.links.exchanges(), m.decides)
 		}
 		return
 	case l.warren:
@@ -149,7 +149,7 @@ func (m *Host) pinged(l *link, p *peers.Packet) {
 		x.AllArrived()
 		m.lease.Renew(m.Clock.Now())
 	}
-	for _, below := range m.links {
+	for _, below := range m.links.open {
 		if below.learner() {
 			below.exchange.Carried(x)
 		}

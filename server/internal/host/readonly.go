@@ -63,7 +63,7 @@ func (r *readingOnly) end() { r.m.Tracker.Follow() }
 // no client, because its history differs from that of the ensemble.
 func (m *Host) maybeReadOnly(now time.Time) {
 	if !m.Config.ReadOnlyMode || m.role != nil || m.status.Leader >= 0 || m.status.Outside != nil ||
-		now.Sub(m.lookedAt) < max(readOnlyAfter, m.Config.TickTime) {
+		now.Sub(m.periods.looked) < max(readOnlyAfter, m.Config.TickTime) {
 		return
 	}
 	m.dropKept()

@@ -63,7 +63,7 @@ func (re *restoration) replace(a *alone) {
 		m.applier.Swap(state)
 	}
 	m.Do(func() {
-		m.afterOpening = func() { re.done <- err }
+		m.opening.then = func() { re.done <- err }
 		a.Resume(re.zxid)
 	})
 	if err == nil {

@@ -29,17 +29,15 @@ func (m *Host) changed(st zab.Status) {
 	}
 	now := m.Clock.Steady()
 	if old.State != st.State {
-		m.early = nil
-		// The next leader may never commit what the last one has told of.
+		m.opening.early = nil
 		if st.State == zab.Looking {
-			m.committed, m.seen = 0, 0
+			m.reach.leaderless()
 		}
-		m.electionEnds(old.State, st.State, now)
-		m.since = now
+		m.changes(old.State, st.State, now)
 		m.lease.Withdraw()
 	}
 	m.View.Store(&RoleView{State: st.State, phase: st.Phase, Leader: st.Leader, master: st.Master, Epoch: st.Epoch,
-		Serving: st.Serving, since: m.since,
+		Serving: st.Serving, since: m.periods.role,
 		outside: st.Outside})
 	m.warnOutside(now)
 	if st.Outside != nil && m.ReadOnly.Load() {
@@ -76,45 +74,19 @@ func (m *Host) logRole(old, st zab.Status) {
 	m.Log.Info("role", fields...)
 }
 
-// electionEnds counts elections and measures how long they take.
-func (m *Host) electionEnds(from, to zab.State, now time.Time) {
-	q := m.Metrics.Quorum
+// changes notes that the server looks for a leader, or has found one.
+func (m *Host) changes(from, to zab.State, now time.Time) {
 	if from == zab.Looking {
-		took := now.Sub(m.lookedAt)
-		if to != zab.Observing { // an observer takes no part in the election
-			q.ElectionTime.Observe(took.Milliseconds())
-		}
-		m.Log.Info("election", zap.Stringer("state", to), zap.Duration("took", took))
+		m.Log.Info("election", zap.Stringer("state", to), zap.Duration("took", now.Sub(m.periods.looked)))
 	}
-	if to == zab.Looking {
-		q.Looking.Inc()
-		m.lookedAt = now
-	}
-}
-
-// serviceBegins measures synchronization, and how long this server did not serve.
-func (m *Host) serviceBegins(state zab.State, now time.Time) {
-	q := m.Metrics.Quorum
-	switch state {
-	case zab.Following:
-		q.FollowerSyncTime.Observe(now.Sub(m.since).Milliseconds())
-	case zab.Observing:
-		q.ObserverSyncTime.Observe(now.Sub(m.since).Milliseconds())
-	}
-	if m.lost.IsZero() {
-		return
-	}
-	q.UnavailableTime.Observe(now.Sub(m.lost).Milliseconds())
-	if state == zab.Leading {
-		q.LeaderUnavailableTime.Observe(now.Sub(m.lost).Milliseconds())
-	}
+	m.periods.change(from, to, now)
 }
 
 // open begins service: clients are accepted as soon as the state holds everything that was agreed on before. Until
 // then requests wait.
 func (m *Host) open() {
 	generation := m.generation.Add(1)
-	m.opening = true
+	m.opening.on = true
 	state, config := m.status.State, m.Membership()
 	m.applier.Do(func() {
 		if m.peers != nil {
@@ -127,15 +99,15 @@ func (m *Host) open() {
 // mayOpen begins the role that was opening in a time of service. If the core has ended that role in the present turn,
 // it does not begin: the end of the turn closes it.
 func (m *Host) mayOpen(generation int64, state zab.State) {
-	if m.generation.Load() == generation && m.opening && m.core.Serves() {
+	if m.generation.Load() == generation && m.opening.on && m.core.Serves() {
 		m.opened(state)
 	}
 }
 
 // opened begins the role. The state is up to date.
 func (m *Host) opened(state zab.State) {
-	m.opening = false
-	m.serviceBegins(state, m.Clock.Steady())
+	m.opening.on = false
+	m.periods.opened(state, m.Clock.Steady())
 	m.lease.Begin(state == zab.Leading)
 	serves := true
 	if state == zab.Leading {
@@ -152,12 +124,10 @@ func (m *Host) opened(state zab.State) {
 	m.resumeKept()
 	m.reportLeft()
 	m.Disk.Snapshotter.Allow()
-	m.delivered = max(m.delivered, m.Store.LastZxid())
-	m.committed, m.seen = max(m.committed, m.delivered), max(m.seen, m.delivered)
-	early, resumes := m.early, m.resumes
-	m.early, m.resumes = nil, nil
+	m.reach.serves(m.Store.LastZxid())
+	early, resumes, then := m.opening.take()
 	for _, e := range early {
-		if m.links[e.link.ID] == e.link {
+		if m.links.has(e.link) {
 			m.role.Packet(e.link, e.packet)
 		}
 	}
@@ -165,13 +135,9 @@ func (m *Host) opened(state zab.State) {
 		m.resumeNow(r)
 	}
 	m.requests()
-	if m.lastServed.IsZero() {
-		m.Served.Open()
-	}
-	m.lastServed = m.Clock.Steady()
-	if fn := m.afterOpening; fn != nil {
-		m.afterOpening = nil
-		fn()
+	m.Served.Open()
+	if then != nil {
+		then()
 	}
 }
 
@@ -180,7 +146,7 @@ func (m *Host) close(reason string) {
 	m.dropKept()
 	m.keeping = m.keep()
 	m.generation.Add(1)
-	m.lost = m.Clock.Steady()
+	m.periods.lost = m.Clock.Steady()
 	m.Doors.Shut()
 	if k := m.keeping; k == nil { // connections that are kept answer nothing, but must not be aborted
 		m.lease.End()
@@ -188,15 +154,12 @@ func (m *Host) close(reason string) {
 		m.Log.Info("keeping client connections until there is another leader", zap.Int("sessions", k.Len()))
 	}
 	m.ReadOnly.Store(false)
-	m.opening = false
+	m.opening.on = false
 	if m.role != nil {
 		m.role.end()
 		m.role = nil
 	}
-	for _, r := range m.resumes {
-		r.Client.Unanswered()
-	}
-	m.early, m.resumes = nil, nil
+	m.opening.giveUp()
 	m.park()
 	m.refuse()
 	// Txns that were committed are still applied and answered. Then the connections end.
@@ -223,8 +186,8 @@ func (m *Host) resumeNow(r *flow.Resumption) {
 	case m.role != nil:
 		m.supersede(r)
 		m.role.resume(r)
-	case m.opening:
-		m.resumes = append(m.resumes, r)
+	case m.opening.on:
+		m.opening.resumes = append(m.opening.resumes, r)
 	default:
 		r.Client.Unanswered()
 	}

@@ -132,8 +132,8 @@ func (m *Host) tellSilent() {
 	if len(silent) == 0 {
 		return
 	}
-	for _, id := range inOrder(m.links, cmp.Compare) {
-		if to := m.links[id]; to.learner() && to.told {
+	for _, to := range m.links.inOrder() {
+		if to.learner() && to.told {
 			m.sendSilent(to, l.next-1, silent) // it leaves with the next turn
 		}
 	}
@@ -174,7 +174,7 @@ func (m *Host) sendSilent(l *link, last proto.Zxid, all []sessions.Silent) {
 		n := min(len(all), most)
 		data := sessions.AppendSilent(nil, all[:n], m.Clock.Now())
 		l.SendPacket(&peers.Packet{Type: peers.PacketSilent, Zxid: last, Data: data})
-		m.touch(l)
+		m.links.touch(l)
 		all = all[n:]
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/internal/env"
-	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/host/lease"
 	"github.com/seed94657493/warren/server/internal/host/succession"
 	"github.com/seed94657493/warren/server/internal/keystore"
@@ -37,17 +36,15 @@ type Network struct {
 
 // New returns a host without an agreement.
 func New(e *env.Env, d *durable.Disk, clients clients, network Network) *Host {
-	wake := e.Runtime.Parker()
 	m := &Host{
 		Env: e, Disk: d, clients: clients, network: network, ID: proto.ServerID(e.Config.OwnID()),
-		batches: flow.NewInbox[*flow.Batch](wake), events: flow.NewInbox[event](wake), wake: wake,
+		input: newInput(e.Runtime), periods: periods{figures: e.Metrics.Quorum},
 		done:   sched.NewGate(e.Runtime),
-		Served: sched.NewGate(e.Runtime), links: map[zab.LinkID]*link{},
+		Served: sched.NewGate(e.Runtime), links: newLinks(), states: newArrivals(),
 	}
 	m.lease = lease.New(m.leaseTime(), lease.Needs{Now: e.Clock.Now, Publish: e.LeaseEnd.Store})
 	m.policy = succession.New(succession.Config{TickTime: e.Config.TickTime, Priority: int64(e.Config.Priority),
 		Pause: e.Config.PriorityPause})
-	m.received.byLink, m.received.wanted = map[zab.LinkID]*durable.Loading{}, map[zab.LinkID]*durable.Loading{}
 	m.View.Store(&RoleView{State: zab.Looking, Leader: -1, master: -1})
 	return m
 }
@@ -55,7 +52,7 @@ func New(e *env.Env, d *durable.Disk, clients clients, network Network) *Host {
 // Prepare gives the host its agreement, based on the data that recovery has found. From now on other servers of an
 // ensemble can hear of this server.
 func (m *Host) Prepare(applier applies) error {
-	m.since = m.Clock.Steady()
+	m.periods.role = m.Clock.Steady()
 	m.applier = applier
 	m.journal = durable.NewJournal(m.Disk, journalOwner{m})
 	if m.Config.Distributed() {
@@ -72,9 +69,9 @@ func (m *Host) beAlone() error {
 	}
 	m.Active = &zab.Ensemble{Quorum: q}
 	last := m.Store.State.LastZxid()
-	m.core, m.delivered = newAlone(m.ID, last), last
+	m.core, m.reach.delivered = newAlone(m.ID, last), last
 	m.status = zab.Status{State: zab.Leading, Leader: m.ID, Master: m.ID}
-	m.View.Store(&RoleView{State: zab.Leading, Leader: m.ID, master: m.ID, since: m.since})
+	m.View.Store(&RoleView{State: zab.Leading, Leader: m.ID, master: m.ID, since: m.periods.role})
 	m.lease.Lift()
 	return nil
 }
@@ -90,10 +87,9 @@ func (m *Host) joinEnsemble() (err error) {
 	}
 	m.Members.Store(m.QuorumWith(core.Ensemble))
 	m.ID, m.Active, m.next = core.ID, core.Ensemble, core.Next
-	m.lookedAt, m.lost = m.since, m.since
-	m.Metrics.Quorum.Looking.Inc()
-	m.delivered = core.Last
-	m.View.Store(&RoleView{State: zab.Looking, Leader: -1, master: -1, since: m.since})
+	m.periods.begin()
+	m.reach.delivered = core.Last
+	m.View.Store(&RoleView{State: zab.Looking, Leader: -1, master: -1, since: m.periods.role})
 	if m.member, err = zab.New(core); err != nil {
 		return &durable.DataError{Dir: m.SnapDir(), Err: err}
 	}

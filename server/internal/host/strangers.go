@@ -106,7 +106,7 @@ const rivalsEvery = time.Minute
 // id connects, to the address that it knows. Those with smaller ids hear it then; see hearsList.
 func (m *Host) turnedAway(rivals []zab.Rival, now time.Time) {
 	for _, r := range rivals {
-		l, holder := m.links[r.Link], m.links[r.Holder]
+		l, holder := m.links.open[r.Link], m.links.open[r.Holder]
 		if l == nil || holder == nil {
 			continue
 		}

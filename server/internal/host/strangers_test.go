@@ -45,7 +45,7 @@ func TestRivalsByTheirOwnLists(t *testing.T) {
 func TestRivalsThatWereTurnedAway(t *testing.T) {
 	m := leased(t, 1, 1, 2, 3)
 	now := time.Unix(1000, 0)
-	m.links = map[zab.LinkID]*link{7: {Link: &peers.Link{ID: 7, Peer: 3}}}
+	m.links.open = map[zab.LinkID]*link{7: {Link: &peers.Link{ID: 7, Peer: 3}}}
 	m.turnedAway([]zab.Rival{{Link: 8, Holder: 7}}, now)
 	require.Empty(t, m.reported.present(now), "its connection has ended")
 	m.reported.hear(3, "10.0.0.4", true, now)

@@ -2,6 +2,7 @@ package host
 
 import (
 	"io"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -33,19 +34,61 @@ func (h memberHandler) Snapshot(l *peers.Link, zxid proto.Zxid, r io.Reader) err
 	}
 	h.Log.Info("received a snapshot", zap.Stringer("zxid", zxid), zap.Int("znodes", state.NumNodes()),
 		zap.Duration("took", h.Clock.Steady().Sub(began)))
-	h.received.Lock()
-	h.received.byLink[l.ID] = &durable.Loading{State: state, Began: began}
-	h.received.Unlock()
+	h.states.put(l.ID, &durable.Loading{State: state, Began: began})
 	return nil
 }
 
-// want keeps a received state until the journal has installed it: the link may close first.
-func (m *Host) want(id zab.LinkID) {
-	m.received.Lock()
-	defer m.received.Unlock()
-	if got := m.received.byLink[id]; got != nil {
-		m.received.wanted[id] = got
-		delete(m.received.byLink, id)
+// arrivals are states that leaders have sent: from when one is loaded until it is installed, or until its link has
+// closed and nobody wants it. Readers of links put them in, and the journal takes them.
+type arrivals struct {
+	mu     sync.Mutex
+	byLink map[zab.LinkID]*durable.Loading
+	// wanted are the states that the journal will install, even if their link closes first.
+	wanted map[zab.LinkID]*durable.Loading
+}
+
+func newArrivals() arrivals {
+	return arrivals{byLink: map[zab.LinkID]*durable.Loading{}, wanted: map[zab.LinkID]*durable.Loading{}}
+}
+
+func (a *arrivals) put(id zab.LinkID, state *durable.Loading) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.byLink[id] = state
+}
+
+// want keeps a state until the journal has installed it: the link may close first.
+func (a *arrivals) want(id zab.LinkID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if got := a.byLink[id]; got != nil {
+		a.wanted[id] = got
+		delete(a.byLink, id)
+	}
+}
+
+// on returns the wanted state that has arrived on a link.
+func (a *arrivals) on(id zab.LinkID) *durable.Loading {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.wanted[id]
+}
+
+func (a *arrivals) installed(id zab.LinkID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.wanted, id)
+}
+
+// drop frees the states received on links that have closed, but for those that are wanted.
+func (a *arrivals) drop(links []zab.LinkID) {
+	if len(links) == 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, id := range links {
+		delete(a.byLink, id)
 	}
 }
 
@@ -65,20 +108,6 @@ func (h *heardReader) Read(b []byte) (int, error) {
 		h.m.Do(func() { h.m.member.Heard(h.link) })
 	}
 	return n, err
-}
-
-// dropOrphans frees the states received on links that have closed. By now the core has said which of these states
-// it wants installed.
-func (m *Host) dropOrphans() {
-	if len(m.orphans) == 0 {
-		return
-	}
-	m.received.Lock()
-	defer m.received.Unlock()
-	for _, id := range m.orphans {
-		delete(m.received.byLink, id)
-	}
-	m.orphans = m.orphans[:0]
 }
 
 // sendSnapshot sends the state while txns are applied to it: at least up to zxid, and fuzzy above. The core is told
@@ -156,7 +185,7 @@ func (m *Host) throttled(links []zab.LinkID) {
 	for _, id := range links {
 		snaps, diffs := m.member.Syncing()
 		fields := []zap.Field{zap.Int("snap_syncs", snaps), zap.Int("diff_syncs", diffs)}
-		if l := m.links[id]; l != nil {
+		if l := m.links.open[id]; l != nil {
 			fields = append(fields, zap.Int64("server", int64(l.Peer)))
 		}
 		m.Log.Warn("an observer has to come again: too many learners are being brought up to date", fields...)
