@@ -244,8 +244,9 @@ func (s *Server) stands(w http.ResponseWriter) bool {
 }
 
 // ready reports by its status whether the server does its part, which the command ruok does not, and by its text what
-// is wrong with the ensemble. A leader that leaves clients to the others does its part: whoever updates one server after
-// the other goes on. With the query "clients", for load balancers, it is asked whether the server takes clients.
+// is wrong with the ensemble. A leader that leaves clients to the others does its part: whoever updates one server
+// after the other goes on. With the query "clients", for load balancers, it is asked whether the server takes
+// clients.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	if s.stands(w) {
 		return
