@@ -6,7 +6,7 @@
 //	POST /commands/NAME      one that changes something; it reads a JSON object, restore reads a snapshot
 //	GET /metrics             the metrics, in Prometheus' format
 //	GET /healthz             200 while the process answers, 503 while clients wait for the server itself
-//	GET /readyz              200 while the server serves clients, 503 while it does not
+//	GET /readyz              200 while the server does its part, 503 while it does not; ?clients: takes clients
 //	GET /debug/pprof/        Go's profiles, only if they are switched on
 //
 // A command answers 200 even if it fails, as ZooKeeper's does: the outcome is in the key "error" of the answer.

@@ -110,14 +110,24 @@ func TestNotServing(t *testing.T) {
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 }
 
-// A leader that serves no clients answers commands, and is not ready for clients.
+// A leader that leaves clients to the others answers commands, and is ready: else an update of one server after the
+// other would never end. A load balancer asks whether it takes clients.
 func TestLeaderWithoutClients(t *testing.T) {
 	s := New(Options{Node: &fakeNode{leaves: true}})
 	_, body := ask(t, s, "GET", "/commands/dirs")
 	require.NotContains(t, body, notServing)
-	resp, body := ask(t, s, "GET", "/readyz")
-	require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
-	require.Equal(t, "this server leads, and leaves clients to the other servers\n", body)
+	for path, status := range map[string]int{"/readyz": http.StatusOK,
+		"/readyz?clients": http.StatusServiceUnavailable} {
+		resp, body := ask(t, s, "GET", path)
+		require.Equal(t, status, resp.StatusCode, path)
+		require.Equal(t, "this server leads, and leaves clients to the other servers\n", body)
+	}
+	s = New(Options{Node: &fakeNode{leaves: true, draining: true}})
+	resp, _ := ask(t, s, "GET", "/readyz")
+	require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode, "a drained one is not ready")
+	s = New(Options{Node: &fakeNode{}})
+	resp, _ = ask(t, s, "GET", "/readyz?clients")
+	require.Equal(t, http.StatusOK, resp.StatusCode)
 }
 
 // A server that waits for an operator says so.

@@ -243,9 +243,11 @@ func (s *Server) stands(w http.ResponseWriter) bool {
 	return stalled > 0
 }
 
-// ready reports by its status whether the server serves clients, which the command ruok does not, and by its text what
-// is wrong with the ensemble.
-func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
+// ready reports by its status whether the server does its part, which the command ruok does not, and by its text what
+// is wrong with the ensemble. A leader that leaves clients to the others does its part: whoever updates one server
+// after the other goes on. With the query "clients", for load balancers, it is asked whether the server takes
+// clients.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	if s.stands(w) {
 		return
 	}
@@ -253,10 +255,13 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	switch {
 	case !s.o.Node.Serving():
 		status, text = http.StatusServiceUnavailable, notServing+"\n"
-	case !s.o.Node.TakesClients():
-		status, text = http.StatusServiceUnavailable, "this server leads, and leaves clients to the other servers\n"
 	case s.o.Node.Draining():
 		status, text = http.StatusServiceUnavailable, "this server is being drained: it takes no clients\n"
+	case !s.o.Node.TakesClients():
+		text = "this server leads, and leaves clients to the other servers\n"
+		if r.URL.Query().Has("clients") {
+			status = http.StatusServiceUnavailable
+		}
 	}
 	for _, f := range s.o.Node.Findings() {
 		text += f.Severity.String() + ": " + f.Text() + "\n"

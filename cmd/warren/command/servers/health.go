@@ -37,8 +37,8 @@ func newHealthCommand() *cobra.Command {
 		Short: "Ask one server whether it serves, for probes and scripts",
 		Long: "Asks the server at HOST:PORT (127.0.0.1:2181 by default) with the word srvr, which every server\n" +
 			"answers, and prints its mode. With a URL, which begins with http:// or https://, it asks that:\n" +
-			"/readyz of the admin port says whether a server serves clients, /healthz whether its process\n" +
-			"answers.\n\n" +
+			"/readyz of the admin port says whether a server serves, /readyz?clients whether it takes clients\n" +
+			"(with leaderServes=no a leader doesn't), /healthz whether its process answers.\n\n" +
 			"With --process it is enough that the process answers, at the client port or at /healthz of the " +
 			"admin\n" +
 			"port. That is for probes that restart a server: a restart doesn't help a server that has no quorum\n" +
