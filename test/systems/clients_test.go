@@ -17,9 +17,8 @@ var curator = &system{
 	},
 	limit: 15 * time.Minute, memory: 700,
 	run: func(x *run) {
-		source, err := filepath.Abs("curator/Job.java")
-		require.NoError(x, err)
-		x.drive(x.java("job", 192, source, x.connect()), nil)
+		x.compile("curator/Job.java")
+		x.drive(x.java("job", 192, "Job", x.connect()), nil)
 	},
 }
 

@@ -48,9 +48,8 @@ func runKafka(x *run) {
 		})
 	}
 	before := x.controllerEpoch()
-	source, err := filepath.Abs("kafka/Job.java")
-	require.NoError(x, err)
-	job := x.java("job", 256, source, strings.Join(bootstrap, ","))
+	x.compile("kafka/Job.java")
+	job := x.java("job", 256, "Job", strings.Join(bootstrap, ","))
 	x.drive(job, func() {
 		id := -1
 		x.eventually("a controller", func() bool { id = x.controller(); return id >= 0 })

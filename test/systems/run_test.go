@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 type system struct {
 	entry
 	limit    time.Duration     // of one run
+	every    time.Duration     // the least time between two kills of a leader
 	memory   int               // MiB that one of its processes may have at most
 	settings map[string]string // of the servers, besides those that all runs have
 	// run starts the system on an ensemble and gives it work while leaders are killed.
@@ -48,7 +49,7 @@ type system struct {
 }
 
 // systems are in the order of the page.
-var systems = []*system{kafka, solr, flink, hbase, hdfs, helix, dubbo, curator, kazoo}
+var systems = []*system{kafka, solr, flink, spark, hbase, hdfs, helix, dubbo, curator, kazoo}
 
 // TestSystems runs each system on both kinds of servers, one after the other.
 func TestSystems(t *testing.T) {
@@ -86,6 +87,8 @@ type run struct {
 	procs  []*process
 
 	classPath string // of its programs in Java
+	// before is called before each kill of a leader, unless it is nil.
+	before func()
 }
 
 // on runs the system on servers of one kind, and leaves what it has shown in Results.
@@ -251,18 +254,19 @@ func (x *run) java(name string, heap int, args ...string) *process {
 		"-Dlog4j.configurationFile=" + filepath.Join(x.dir, "log4j2.properties"), "-cp", x.classPath}, args...)...)
 }
 
-// compile puts the classes of source files into the class path.
-func (x *run) compile(sources ...string) {
+// compile puts the classes of source files, and Control, into the class path. It returns their folder.
+func (x *run) compile(sources ...string) (classes string) {
 	x.Helper()
-	classes := filepath.Join(x.dir, "classes")
+	classes = filepath.Join(x.dir, "classes")
 	args := []string{"-cp", x.classPath, "-d", classes}
-	for _, s := range sources {
+	for _, s := range append([]string{"Control.java"}, sources...) {
 		path, err := filepath.Abs(s)
 		require.NoError(x, err)
 		args = append(args, path)
 	}
 	require.NoError(x, tool(x.T, x.dir, "javac", args...))
 	x.classPath = classes + ":" + x.classPath
+	return classes
 }
 
 // finish waits until a program has ended, which must be well.
@@ -342,6 +346,9 @@ func (x *run) drive(p *process, half func()) {
 			half = nil
 		}
 		x.pause(ctx, p)
+		if x.before != nil {
+			x.before()
+		}
 		leader := x.leader()
 		if leader == nil {
 			continue // a server that was killed is not back yet
@@ -385,7 +392,7 @@ func (x *run) await(ctx context.Context, p *process) {
 // pause waits for the time between two kills.
 func (x *run) pause(ctx context.Context, p *process) {
 	x.Helper()
-	next := time.NewTimer(*killEvery)
+	next := time.NewTimer(max(*killEvery, x.system.every))
 	defer next.Stop()
 	for {
 		select {

@@ -1,5 +1,3 @@
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -24,7 +22,6 @@ import org.apache.zookeeper.CreateMode;
 public class Job {
     static final int CLIENTS = 3;
 
-    static volatile boolean stopped;
     static final AtomicInteger lost = new AtomicInteger(), suspended = new AtomicInteger(),
         errors = new AtomicInteger();
     static final Map<String, Long> longest = new TreeMap<>();
@@ -34,9 +31,7 @@ public class Job {
     }
 
     public static void main(String[] args) throws Exception {
-        Thread control = new Thread(Job::control);
-        control.setDaemon(true);
-        control.start();
+        Control.start("");
         List<Thread> all = new ArrayList<>();
         List<Member> members = new ArrayList<>();
         for (int i = 0; i < CLIENTS; i++) {
@@ -58,20 +53,8 @@ public class Job {
         System.exit(0);
     }
 
-    static void control() {
-        try (BufferedReader in = new BufferedReader(new InputStreamReader(System.in))) {
-            for (String line = in.readLine(); line != null; line = in.readLine()) {
-                if (line.equals("stop")) {
-                    stopped = true;
-                }
-            }
-        } catch (Exception e) {
-            e.printStackTrace();
-        }
-    }
-
     static void untilStopped(String what, Work work) {
-        while (!stopped) {
+        while (!Control.stopped) {
             try {
                 work.run();
             } catch (Exception e) {

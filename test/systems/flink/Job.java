@@ -1,7 +1,5 @@
-import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
-import java.io.InputStreamReader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -32,9 +30,6 @@ public class Job {
     /** A run that has written fewer numbers is none. */
     static final int LEAST = 10_000;
 
-    static volatile boolean stopped;
-    static volatile String half = "before the JobManager was killed";
-
     /** Lets a thousand numbers a second pass, and leaves a file each time it is started. */
     public static class Slowly extends RichMapFunction<Long, Long> {
         private final String starts;
@@ -57,21 +52,19 @@ public class Job {
     }
 
     public static void main(String[] args) throws Exception {
-        Thread control = new Thread(Job::control);
-        control.setDaemon(true);
-        control.start();
+        Control.start("before the JobManager was killed");
         Path dir = Path.of(args[1]), output = dir.resolve("output"), starts = dir.resolve("starts");
         Files.createDirectories(starts);
         JobClient client = submit(args[0], output, starts);
         Map<String, Long> longest = new TreeMap<>();
         long seen = 0, last = 0;
-        while (!stopped || seen < 10) {
+        while (!Control.stopped || seen < 10) {
             long files = written(output).size(), now = System.nanoTime();
             if (files > seen) {
                 if (seen == 0) {
                     System.out.println("ready");
                 } else {
-                    longest.merge(half, now - last, Math::max);
+                    longest.merge(Control.half, now - last, Math::max);
                 }
                 seen = files;
                 last = now;
@@ -103,20 +96,6 @@ public class Job {
                 }
                 TimeUnit.SECONDS.sleep(1);
             }
-        }
-    }
-
-    static void control() {
-        try (BufferedReader in = new BufferedReader(new InputStreamReader(System.in))) {
-            for (String line = in.readLine(); line != null; line = in.readLine()) {
-                if (line.equals("mark")) {
-                    half = "from then on";
-                } else if (line.equals("stop")) {
-                    stopped = true;
-                }
-            }
-        } catch (IOException e) {
-            e.printStackTrace();
         }
     }
 

@@ -1,5 +1,3 @@
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.BitSet;
@@ -30,13 +28,8 @@ public class Job {
     /** A run that has sent fewer is none. */
     static final int LEAST = 20_000;
 
-    static volatile boolean stopped;
-    static volatile String half = "before the broker was killed";
-
     public static void main(String[] args) throws Exception {
-        Thread control = new Thread(Job::control);
-        control.setDaemon(true);
-        control.start();
+        Control.start("before the broker was killed");
         Topics topics = new Topics(args[0]);
         Records records = new Records(args[0]);
         records.createTopic();
@@ -51,20 +44,6 @@ public class Job {
         records.tell();
         topics.tell();
         System.exit(0);
-    }
-
-    static void control() {
-        try (BufferedReader in = new BufferedReader(new InputStreamReader(System.in))) {
-            for (String line = in.readLine(); line != null; line = in.readLine()) {
-                if (line.equals("mark")) {
-                    half = "from then on";
-                } else if (line.equals("stop")) {
-                    stopped = true;
-                }
-            }
-        } catch (Exception e) {
-            e.printStackTrace();
-        }
     }
 
     static void say(String name, boolean ok, String format, Object... args) {
@@ -86,7 +65,7 @@ public class Job {
         private final Map<String, Long> longest = new TreeMap<>();
 
         synchronized void note(long ns) {
-            longest.merge(half, ns, Math::max);
+            longest.merge(Control.half, ns, Math::max);
         }
 
         synchronized void forget() {
@@ -131,7 +110,7 @@ public class Job {
                 send(producer, sent++).get();
                 gap.forget();
                 begun.run();
-                for (long began = System.nanoTime(); !stopped || sent < LEAST; sent++) {
+                for (long began = System.nanoTime(); !Control.stopped || sent < LEAST; sent++) {
                     int i = sent;
                     send(producer, i);
                     LockSupport.parkNanos(began + (i + 1L) * 1_000_000_000L / RATE - System.nanoTime());
@@ -203,7 +182,7 @@ public class Job {
         }
 
         void create() {
-            for (int i = 0; !stopped; i++) {
+            for (int i = 0; !Control.stopped; i++) {
                 String name = "topic-" + i;
                 long began = System.nanoTime();
                 try {

@@ -1,6 +1,3 @@
-import java.io.BufferedReader;
-import java.io.IOException;
-import java.io.InputStreamReader;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.BitSet;
@@ -28,13 +25,8 @@ public class Job {
     /** A run that has added fewer documents is none. */
     static final int LEAST = 4_000;
 
-    static volatile boolean stopped;
-    static volatile String half = "before the node was killed";
-
     public static void main(String[] args) throws Exception {
-        Thread control = new Thread(Job::control);
-        control.setDaemon(true);
-        control.start();
+        Control.start("before the node was killed");
         try (SolrZkClient zk = new SolrZkClient.Builder().withUrl(args[0]).withTimeout(8000, TimeUnit.MILLISECONDS)
                 .build()) {
             ZkMaintenanceUtils.uploadToZK(zk, Path.of(args[1]), "/configs/" + NAME, null);
@@ -47,20 +39,6 @@ public class Job {
             check(solr, added);
         }
         System.exit(0);
-    }
-
-    static void control() {
-        try (BufferedReader in = new BufferedReader(new InputStreamReader(System.in))) {
-            for (String line = in.readLine(); line != null; line = in.readLine()) {
-                if (line.equals("mark")) {
-                    half = "from then on";
-                } else if (line.equals("stop")) {
-                    stopped = true;
-                }
-            }
-        } catch (IOException e) {
-            e.printStackTrace();
-        }
     }
 
     static void create(CloudSolrClient solr) throws Exception {
@@ -86,7 +64,7 @@ public class Job {
         int errors = 0;
         Map<String, Long> longest = new TreeMap<>();
         long last = System.nanoTime();
-        for (int next = 0; !stopped || next < LEAST;) {
+        for (int next = 0; !Control.stopped || next < LEAST;) {
             List<SolrInputDocument> batch = new ArrayList<>();
             for (int i = next; i < next + BATCH; i++) {
                 SolrInputDocument document = new SolrInputDocument();
@@ -99,7 +77,7 @@ public class Job {
                 added.set(next, next + BATCH);
                 next += BATCH;
                 long now = System.nanoTime();
-                longest.merge(half, now - last, Math::max);
+                longest.merge(Control.half, now - last, Math::max);
                 last = now;
             } catch (Exception e) {
                 errors++;
