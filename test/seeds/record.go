@@ -23,7 +23,8 @@ type Row struct {
 // Code returns what a long run of a test is evidence of, as git's pathspecs: its row of the table is out of date when
 // one of them has changed since. Simulations of whole servers are those of TestSystem; the others simulate cores, and
 // take nothing of the server. Pages, scripts, the tests of packages other than the simulators, and the file system of
-// the operating system, which no simulator uses, are left out. So is the operator of lists in tests without lists.
+// the operating system, which no simulator uses, are left out, and so are the runs that look for known defects. So is
+// the operator of lists in tests without lists.
 func Code(test string) (all []string) {
 	folders := []string{"zab", "test/sim"}
 	if test == "TestSystem" {
@@ -34,7 +35,7 @@ func Code(test string) (all []string) {
 		all = append(all, ":(top)"+folder)
 	}
 	for _, not := range []string{"*.md", "*/testdata/*", "zab/*_test.go", "wal/*_test.go", "snapshot/*_test.go",
-		"server/*_test.go", "wal/vfs/os*.go", "wal/vfs/sync_*.go", "wal/vfs/like.go"} {
+		"server/*_test.go", "test/system/defects_test.go", "wal/vfs/os*.go", "wal/vfs/sync_*.go", "wal/vfs/like.go"} {
 		all = append(all, ":(top,exclude)"+not)
 	}
 	if test != "TestSimLists" {
