@@ -391,8 +391,8 @@ func (j *judge) members() {
 	}
 }
 
-// ids looks whether two servers have one id. The finding is about the one that does not serve. One whose
-// address is in no list but its own is known by whom it tells its id.
+// ids checks whether two servers have the same id. The finding is about the one that isn't serving. If its address is
+// in no list but its own, only the servers that have heard from it know of it.
 func (j *judge) ids() {
 	first := map[int64]*Server{}
 	twice := map[int64]bool{}

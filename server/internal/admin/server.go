@@ -243,10 +243,9 @@ func (s *Server) stands(w http.ResponseWriter) bool {
 	return stalled > 0
 }
 
-// ready reports by its status whether the server does its part, which the command ruok does not, and by its text what
-// is wrong with the ensemble. A leader that leaves clients to the others does its part: whoever updates one server
-// after the other goes on. With the query "clients", for load balancers, it is asked whether the server takes
-// clients.
+// ready answers readiness probes. Unlike the command ruok, its status says whether the server does its part; its text
+// says what is wrong with the ensemble. A leader that leaves clients to the other servers does its part, so a rolling
+// update continues. Load balancers add the query "clients", which asks whether the server accepts clients.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	if s.stands(w) {
 		return
