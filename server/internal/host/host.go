@@ -589,7 +589,7 @@ func (m *Host) toJournal(writes []zab.Persist) {
 			m.reach.cut(writes[i].Last)
 		}
 		if in := writes[i].Install; in != nil {
-			m.silence.heard, m.silence.former.left = nil, nil // what would end it may be in the state
+			m.silence.forget() // what would refute it may be in the state
 			m.reach.cut(in.Last)
 			m.states.want(in.Link)
 		}
