@@ -40,7 +40,7 @@ func TestDeadClientsOfALeaderThatLeadsAgain(t *testing.T) {
 			c.p.kill()
 			w.net.unplug(c.host, true)
 		}
-		w.s.runFor(3 * w.tick) // the leader has their last requests, hears that they have gone, and tells the others
+		w.s.runFor(3 * w.tick)         // the leader has their last requests, hears that they have gone, and tells the others
 		leaderless := time.Duration(0) // with the time since the last PING of each leader
 		for w.leader().srv.Status().Sessions > 0 {
 			require.Less(t, w.s.now-died-leaderless, longest+burySlack, "seed %d", seed)

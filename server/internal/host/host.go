@@ -222,6 +222,11 @@ func (h memberHandler) Election(msg zab.Message) {
 // PeerUp implements peers.Handler.
 func (h memberHandler) PeerUp(id proto.ServerID) { h.Do(func() { h.member.PeerUp(id) }) }
 
+// AskedAnew implements peers.Handler.
+func (h memberHandler) AskedAnew(id proto.ServerID, addresses []string) {
+	h.Do(func() { h.askedAnew(id, addresses, h.Clock.Steady()) })
+}
+
 // Accept implements peers.Handler.
 func (h memberHandler) Accept(port zab.Port) zab.LinkID {
 	accepted := sched.NewGate(h.Runtime)
