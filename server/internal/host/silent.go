@@ -147,7 +147,7 @@ func (m *Host) tellSilent() {
 	}
 }
 
-// released tells the leader of sessions whose clients have left this server.
+// released tells the leader of sessions whose clients have left this server, or had left the ensemble before it led.
 func (m *Host) released(l *link, all []sessions.Silent) {
 	if l.warren && l.Peer == m.status.Leader {
 		m.sendSilent(l, -1, all)
