@@ -32,7 +32,9 @@ func TestDeadClientsOfALeaderThatLeadsAgain(t *testing.T) {
 			c := w.newClient(id)
 			c.alone = follower.id
 			w.clients = append(w.clients, c)
-			w.until(t, "a session", func() bool { return c.session != nil && w.leader().srv.Status().Sessions == id+1 })
+			w.until(t, "a session", func() bool {
+				return c.session != nil && w.leader().srv.Status().Sessions == id+1
+			})
 			longest = max(longest, c.session.timeout)
 		}
 		died := w.s.now
@@ -40,7 +42,8 @@ func TestDeadClientsOfALeaderThatLeadsAgain(t *testing.T) {
 			c.p.kill()
 			w.net.unplug(c.host, true)
 		}
-		w.s.runFor(3 * w.tick)         // the leader has their last requests, hears that they have gone, and tells the others
+		// The leader has their last requests, hears that they have gone, and tells the others.
+		w.s.runFor(3 * w.tick)
 		leaderless := time.Duration(0) // with the time since the last PING of each leader
 		for w.leader().srv.Status().Sessions > 0 {
 			require.Less(t, w.s.now-died-leaderless, longest+burySlack, "seed %d", seed)

@@ -113,8 +113,8 @@ func (t *Tracker) Expiries(wanted func(*Session) bool) map[int64][]proto.Session
 	return all
 }
 
-// Clock finds sessions that have expired. It belongs to one goroutine, which calls Look about once per bucket, as Every
-// says.
+// Clock finds sessions that have expired. It belongs to one goroutine, which calls Look about once per bucket: see
+// Every.
 //
 // A server that could not read from its clients, because it was suspended or its disk stood still, does not count
 // that silence against them: of such a time only one tick counts, and no session expires before the server had
