@@ -5,11 +5,13 @@
 //	durable  recovery, journal, snapshots
 //	host     the agreement and the roles: what becomes of a request
 //	serve    client connections, watches, the applier
-//	facts    what the server knows of itself and of its ensemble
+//	facts    what the server knows of itself
+//	ensemble what it knows of the other servers, and what is wrong
 //	words    the four-letter words
 //
 // The ports of operators are opened here (operators.go, exporter.go): the admin server with the console and its API,
-// and the exporter of metrics. They ask facts, and give orders.
+// and the exporter of metrics. They ask ensemble, and visible for
+// what visitors may see, and give orders.
 //
 // The parts are packages under server/internal; each says in its first screen which goroutines and locks it has.
 // They are joined by interfaces that the lower part declares: serve knows the host as hosts, the host knows

@@ -15,21 +15,23 @@ import (
 	"github.com/seed94657493/warren/server/internal/api"
 	"github.com/seed94657493/warren/server/internal/console"
 	"github.com/seed94657493/warren/server/internal/durable"
+	"github.com/seed94657493/warren/server/internal/ensemble"
 	"github.com/seed94657493/warren/server/internal/env"
-	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/host"
 	"github.com/seed94657493/warren/server/internal/inside"
 	"github.com/seed94657493/warren/server/internal/keystore"
 	"github.com/seed94657493/warren/server/internal/metrics"
 	"github.com/seed94657493/warren/server/internal/orders"
 	"github.com/seed94657493/warren/server/internal/serve"
+	"github.com/seed94657493/warren/server/internal/visible"
 )
 
 // operators are the ports by which operators ask and steer a server: the admin server, with the console and its API,
 // and the exporter of metrics. The goroutine that starts the server opens them, in startAdmin and serveMetrics.
 type operators struct {
 	*env.Env
-	facts   *facts.Facts
+	facts   *ensemble.Facts
+	disk    *durable.Disk
 	front   *serve.Front
 	live    *orders.Live
 	orders  *orders.Executor
@@ -46,10 +48,10 @@ type operators struct {
 }
 
 // newOperators returns ports that are not open. level is the one of the log; nil if operators may not change it.
-func newOperators(f *facts.Facts, d *durable.Disk, front *serve.Front, h *host.Host,
+func newOperators(f *ensemble.Facts, d *durable.Disk, front *serve.Front, h *host.Host,
 	level *zap.AtomicLevel) *operators {
 	live := orders.NewLive(f.Env, d, front, h, level)
-	return &operators{Env: f.Env, facts: f, front: front, live: live, metrics: metrics.Handler(f),
+	return &operators{Env: f.Env, facts: f, disk: d, front: front, live: live, metrics: metrics.Handler(f),
 		orders: orders.New(orders.Options{Server: live, Log: f.Log, SnapshotsOff: !f.Config.Admin.SnapshotEnabled,
 			SnapshotInterval: f.Config.Admin.RateLimiterInterval})}
 }
@@ -106,7 +108,7 @@ func (o *operators) console() http.Handler {
 	if !c.Console {
 		return nil
 	}
-	shown := facts.NewShown(o.facts)
+	shown := visible.New(o.facts, o.disk, o.front)
 	o.trends = shown.KeepTrends
 	return console.New(api.New(api.Options{
 		Server: inside.New(shown, o.front), Orders: o.orders, Log: o.Log, Guesses: o.front.Guesses,
@@ -128,7 +130,7 @@ func (o *operators) stopAdmin() {
 
 // node is the server as the admin commands see it: its facts, and snapshots and restores by order.
 type node struct {
-	*facts.Facts
+	*ensemble.Facts
 	live *orders.Live
 }
 

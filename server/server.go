@@ -15,6 +15,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/durable"
+	"github.com/seed94657493/warren/server/internal/ensemble"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/flow"
@@ -84,7 +85,7 @@ type Server struct {
 	disk    *durable.Disk
 	front   *serve.Front
 	member  *host.Host
-	facts   *facts.Facts
+	facts   *ensemble.Facts
 	ops     *operators
 	traces  *traces.Exporter // nil if there are no traces
 	// configured holds committed configurations for runConfigurations.
@@ -110,7 +111,7 @@ func New(cfg *config.Config, o Options) *Server {
 	}
 	s.member = host.New(e, s.disk, s.front, network)
 	s.member.OnConfiguration(s.configured.Put)
-	s.facts = facts.New(e, s.disk, s.front, s.member)
+	s.facts = ensemble.New(facts.New(e, s.disk, s.front, s.member), s.disk, s.front, s.member)
 	s.facts.Rechecks(o.Recheck)
 	s.facts.Started(o.Starts)
 	s.ops = newOperators(s.facts, s.disk, s.front, s.member, o.LogLevel)

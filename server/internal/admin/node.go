@@ -11,9 +11,9 @@ import (
 	"github.com/seed94657493/warren/server/internal/orders"
 )
 
-// Node is the server that the commands are about. What it tells is documented at facts.Facts, what it does at
-// orders.Live. Its methods are called by many goroutines at once. Those of the second group are called only after
-// Serving has returned true; the server may stop meanwhile, and they must still return a value then.
+// Node is the server that the commands are about. What it tells is documented at facts.Facts and ensemble.Facts, what
+// it does at orders.Live. Its methods are called by many goroutines at once. Those of the second group are called only
+// after Serving has returned true; the server may stop meanwhile, and they must still return a value then.
 type Node interface {
 	Serving() bool
 	TakesClients() bool

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/limits"
+	"github.com/seed94657493/warren/server/internal/visible"
 )
 
 // Bounds of streams of changes.
@@ -125,7 +125,7 @@ func (a *API) Stream(w http.ResponseWriter, r *http.Request, v *Visitor, path st
 	case <-queue: // the stream begins
 	case err := <-over:
 		if len(queue) == 0 {
-			return cmp.Or(err, facts.ErrNotServing)
+			return cmp.Or(err, visible.ErrNotServing)
 		}
 		<-queue // it has begun, and has ended at once
 		over <- err

@@ -18,8 +18,8 @@ import (
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/limits"
+	"github.com/seed94657493/warren/server/internal/visible"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -53,14 +53,16 @@ func (f *fakeServer) Znode(Actor, string, int) (*Znode, error) { return nil, pro
 func (f *fakeServer) Children(Actor, string, string, int) (*Children, error) {
 	return nil, proto.ErrNoNode
 }
-func (f *fakeServer) Search(Actor, Query) (*Found, error) { return nil, facts.ErrNotServing }
+func (f *fakeServer) Search(Actor, Query) (*Found, error) { return nil, visible.ErrNotServing }
 func (f *fakeServer) Sessions(Actor, string, uint64, int) (*Sessions, error) {
 	return nil, refusal(http.StatusUnauthorized, "log in")
 }
-func (f *fakeServer) Session(Actor, string) (*SessionDetails, error) { return nil, facts.ErrNotServing }
-func (f *fakeServer) Slow(Actor, int) (*SlowOfAll, error)            { return &SlowOfAll{}, nil }
-func (f *fakeServer) Top(Actor, string, int) (*TopOfAll, error)      { return &TopOfAll{}, nil }
-func (f *fakeServer) Settings() []Setting                            { return nil }
+func (f *fakeServer) Session(Actor, string) (*SessionDetails, error) {
+	return nil, visible.ErrNotServing
+}
+func (f *fakeServer) Slow(Actor, int) (*SlowOfAll, error)       { return &SlowOfAll{}, nil }
+func (f *fakeServer) Top(Actor, string, int) (*TopOfAll, error) { return &TopOfAll{}, nil }
+func (f *fakeServer) Settings() []Setting                       { return nil }
 func (f *fakeServer) MaySteer(a Actor) error {
 	if len(a.IDs) == 0 || f.steers == "" || a.IDs[0].ID != auth.DigestIdentity(f.steers).ID {
 		return ErrMayNotSteer
@@ -215,7 +217,7 @@ func TestServersOfOneHostKeepTheirLogins(t *testing.T) {
 }
 
 func TestLoginsWaitForAServer(t *testing.T) {
-	f := &fakeServer{refuse: facts.ErrNotServing}
+	f := &fakeServer{refuse: visible.ErrNotServing}
 	a := New(Options{Server: f})
 	for range 2 * limits.GuessesMax {
 		require.Equal(t, 503, visit(a, "POST", "/login", `{"user":"bob","password":"x"}`).Code)

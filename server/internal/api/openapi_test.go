@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/seed94657493/warren/server/internal/facts"
+	"github.com/seed94657493/warren/server/internal/visible"
 )
 
 var update = flag.Bool("update", false, "write openapi.json")
@@ -28,7 +28,7 @@ func openapi(t *testing.T) object {
 			"default": object{"description": "not done",
 				"content": object{
 					"application/problem+json": object{
-						"schema": schemaOf(t, schemas, reflect.TypeFor[facts.Trouble]())},
+						"schema": schemaOf(t, schemas, reflect.TypeFor[visible.Trouble]())},
 				}},
 		}}
 		if len(r.params) > 0 {

@@ -1,73 +1,75 @@
 package api
 
 import (
+	"github.com/seed94657493/warren/server/internal/ensemble"
 	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/inside"
+	"github.com/seed94657493/warren/server/internal/visible"
 )
 
 // The records of requests and answers. The tag doc is the description in openapi.json. Zxids and the ids of sessions
 // are text, because numbers of JavaScript do not hold 64 bits. Times are ms since 1970.
 
-// What a server tells of itself and of its tree, in the records of package facts.
+// What a server tells of itself and of its tree, in the records of the packages that find it out.
 type (
-	Actor           = facts.Actor
-	ACL             = facts.ACL
-	Audit           = facts.Audit
-	AuditEntry      = facts.AuditEntry
+	Actor           = visible.Actor
+	ACL             = visible.ACL
+	Audit           = visible.Audit
+	AuditEntry      = visible.AuditEntry
 	BackupFolder    = facts.BackupFolder
-	Backups         = facts.Backups
-	Child           = facts.Child
-	Children        = facts.Children
-	Difference      = facts.Difference
-	Ensemble        = facts.Ensemble
-	Found           = facts.Found
-	History         = facts.History
-	Holder          = facts.Holder
-	Limits          = facts.Limits
-	Member          = facts.Member
-	Moment          = facts.Moment
-	Part            = facts.Part
-	Past            = facts.Past
-	PastChange      = facts.PastChange
-	Problem         = facts.Problem
-	Query           = facts.Query
-	Quota           = facts.Quota
-	Recipe          = facts.Recipe
-	Recipes         = facts.Recipes
-	Refusal         = facts.Refusal
-	Session         = facts.Session
-	SessionDetails  = facts.SessionDetails
-	Sessions        = facts.Sessions
+	Backups         = visible.Backups
+	Child           = visible.Child
+	Children        = visible.Children
+	Difference      = visible.Difference
+	Ensemble        = ensemble.Ensemble
+	Found           = visible.Found
+	History         = visible.History
+	Holder          = visible.Holder
+	Limits          = visible.Limits
+	Member          = ensemble.Member
+	Moment          = visible.Moment
+	Part            = visible.Part
+	Past            = visible.Past
+	PastChange      = visible.PastChange
+	Problem         = ensemble.Problem
+	Query           = visible.Query
+	Quota           = visible.Quota
+	Recipe          = visible.Recipe
+	Recipes         = visible.Recipes
+	Refusal         = visible.Refusal
+	Session         = visible.Session
+	SessionDetails  = visible.SessionDetails
+	Sessions        = visible.Sessions
 	Setting         = facts.Setting
-	SizePart        = facts.SizePart
-	SnapshotFile    = facts.SnapshotFile
-	Sizes           = facts.Sizes
-	SlowOfAll       = facts.SlowOfAll
-	SlowAt          = facts.SlowAt
+	SizePart        = visible.SizePart
+	SnapshotFile    = visible.SnapshotFile
+	Sizes           = visible.Sizes
+	SlowOfAll       = visible.SlowOfAll
+	SlowAt          = visible.SlowAt
 	SlowOperation   = facts.SlowOperation
 	StageMillis     = facts.StageMillis
-	Stat            = facts.Stat
-	Term            = facts.Term
-	Terms           = facts.Terms
+	Stat            = visible.Stat
+	Term            = visible.Term
+	Terms           = visible.Terms
 	Top             = facts.Top
-	TopOfAll        = facts.TopOfAll
-	TopServer       = facts.TopServer
-	ToldBy          = facts.ToldBy
+	TopOfAll        = visible.TopOfAll
+	TopServer       = visible.TopServer
+	ToldBy          = ensemble.ToldBy
 	TopEntry        = facts.TopEntry
 	TopSums         = facts.TopSums
-	Version         = facts.Version
-	Znode           = facts.Znode
-	EnsembleChange  = facts.EnsembleChange
-	Reconfiguration = facts.Reconfiguration
-	ServerChange    = facts.ServerChange
-	Voting          = facts.Voting
-	Event           = facts.Event
-	ServerState     = facts.ServerState
-	Servers         = facts.Servers
-	Trend           = facts.Trend
-	Trends          = facts.Trends
-	Watcher         = facts.Watcher
-	Watchers        = facts.Watchers
+	Version         = visible.Version
+	Znode           = visible.Znode
+	EnsembleChange  = visible.EnsembleChange
+	Reconfiguration = visible.Reconfiguration
+	ServerChange    = visible.ServerChange
+	Voting          = visible.Voting
+	Event           = visible.Event
+	ServerState     = ensemble.ServerState
+	Servers         = ensemble.Servers
+	Trend           = visible.Trend
+	Trends          = visible.Trends
+	Watcher         = ensemble.Watcher
+	Watchers        = ensemble.Watchers
 )
 
 // What visitors change, in the records of package inside.
@@ -93,13 +95,13 @@ const (
 
 // Errors that pages tell apart.
 var (
-	ErrWrong       = facts.ErrWrong
-	ErrMayNotSteer = facts.ErrMayNotSteer
+	ErrWrong       = visible.ErrWrong
+	ErrMayNotSteer = visible.ErrMayNotSteer
 	ErrChanged     = inside.ErrChanged
 )
 
 // TroubleOf describes an error for the visitor.
-func TroubleOf(err error) facts.Trouble { return facts.TroubleOf(err) }
+func TroubleOf(err error) visible.Trouble { return visible.TroubleOf(err) }
 
 // Configuration is every setting.
 type Configuration struct {

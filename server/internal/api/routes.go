@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seed94657493/warren/server/internal/facts"
+	"github.com/seed94657493/warren/server/internal/visible"
 )
 
 // route is one method of one resource. openapi.json is written from the table.
@@ -233,7 +233,7 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	if err := a.body(w, r, &n, a.BodyMax()); err != nil {
 		return err
 	}
-	data, err := facts.Decode(n.Encoding, n.Data)
+	data, err := visible.Decode(n.Encoding, n.Data)
 	if err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (a *API) set(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	if err := a.body(w, r, &n, a.BodyMax()); err != nil {
 		return err
 	}
-	data, err := facts.Decode(n.Encoding, n.Data)
+	data, err := visible.Decode(n.Encoding, n.Data)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // Server is the server that the API shows: inside.Changes, or a fake in tests. What it tells is documented at
-// facts.Shown, what it changes at inside.Changes. Its methods are called by many goroutines at once, even while the
+// visible.Shown, what it changes at inside.Changes. Its methods are called by many goroutines at once, even while the
 // server starts, stops or has no leader. Errors are proto.ErrCode, a Refusal, or errors whose text may be shown.
 type Server interface {
 	Ensemble() *Ensemble

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/seed94657493/warren/server/internal/facts"
+	"github.com/seed94657493/warren/server/internal/visible"
 )
 
 // fakeViews has nothing to show.
@@ -15,21 +15,21 @@ type fakeViews struct{}
 func (fakeViews) Trends(int64) *Trends {
 	return &Trends{Times: []int64{}, Series: []Trend{}, Events: []Event{}}
 }
-func (fakeViews) Watchers(Actor, string) (*Watchers, error) { return nil, facts.ErrNotServing }
+func (fakeViews) Watchers(Actor, string) (*Watchers, error) { return nil, visible.ErrNotServing }
 func (fakeViews) Servers() *Servers                         { return &Servers{Servers: []ServerState{}} }
 
 func (fakeViews) Recipes(Actor, string, string, int) (*Recipes, error) {
-	return nil, facts.ErrNotServing
+	return nil, visible.ErrNotServing
 }
-func (fakeViews) Sizes(Actor, string, int64) (*Sizes, error) { return nil, facts.ErrNotServing }
+func (fakeViews) Sizes(Actor, string, int64) (*Sizes, error) { return nil, visible.ErrNotServing }
 func (fakeViews) Past(context.Context, Actor, Moment, string, string, int) (*Past, error) {
-	return nil, facts.ErrNotServing
+	return nil, visible.ErrNotServing
 }
 func (fakeViews) Terms(context.Context, Actor, string) (*Terms, error) {
-	return nil, facts.ErrNotServing
+	return nil, visible.ErrNotServing
 }
 func (fakeViews) Difference(context.Context, Actor, Moment, Moment, string, int) (*Difference, error) {
-	return nil, facts.ErrNotServing
+	return nil, visible.ErrNotServing
 }
 
 func (fakeViews) Shared(Actor, string)             {}

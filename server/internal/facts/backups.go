@@ -15,21 +15,6 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// Backups is from what a state can be brought back.
-type Backups struct {
-	Snapshots []SnapshotFile `json:"snapshots" doc:"on the disk of this server, the newest first"`
-	Folders   []BackupFolder `json:"folders" doc:"those of warren.console.backups"`
-}
-
-// SnapshotFile is a snapshot on the disk of the server.
-type SnapshotFile struct {
-	Name     string `json:"name" doc:"of the file"`
-	Zxid     string `json:"zxid" doc:"the last txn that was applied when it was begun, hexadecimal"`
-	Bytes    int64  `json:"bytes" doc:"of the file"`
-	At       int64  `json:"at" doc:"when it was written, ms since 1970; 0 if that is not known"`
-	Verified bool   `json:"verified" doc:"it was read completely and found good"`
-}
-
 // BackupFolder is a folder with a backup, as its manifest tells.
 type BackupFolder struct {
 	Folder    string `json:"folder" doc:"as the setting names it"`
@@ -71,27 +56,13 @@ type backupManifest struct {
 	} `json:"entries"`
 }
 
-// Backups returns the snapshots on the disk of the server, and what the folders of backups hold.
-func (n *Shown) Backups(a Actor) (*Backups, error) {
-	if err := n.MaySeeAll(a); err != nil {
-		return nil, err
+// BackupFolders describes the backups in the folders of warren.console.backups.
+func (f *Facts) BackupFolders() []BackupFolder {
+	all := []BackupFolder{}
+	for _, folder := range f.Config.Admin.ConsoleBackups[:min(len(f.Config.Admin.ConsoleBackups), backupFoldersMax)] {
+		all = append(all, backupIn(f.FS, folder))
 	}
-	all := &Backups{Snapshots: []SnapshotFile{}, Folders: []BackupFolder{}}
-	files, err := n.disk.Snaps.List()
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range files {
-		s := SnapshotFile{Name: f.Name, Zxid: f.Zxid.String(), Bytes: f.Size, Verified: f.Verified}
-		if info, err := n.FS.Stat(filepath.Join(n.SnapDir(), f.Name)); err == nil {
-			s.At = info.ModTime().UnixMilli()
-		}
-		all.Snapshots = append(all.Snapshots, s)
-	}
-	for _, folder := range n.Config.Admin.ConsoleBackups[:min(len(n.Config.Admin.ConsoleBackups), backupFoldersMax)] {
-		all.Folders = append(all.Folders, backupIn(n.FS, folder))
-	}
-	return all, nil
+	return all
 }
 
 // backupIn describes the backup in a folder.

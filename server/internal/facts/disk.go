@@ -60,14 +60,14 @@ func (f *Facts) LastSnapshot() LastSnapshot {
 		return noSnapshot
 	}
 	last := LastSnapshot{Zxid: strconv.FormatUint(uint64(all[0].Zxid), 16), Timestamp: -1}
-	if at := f.lastSnapshotAt(); !at.IsZero() {
+	if at := f.LastSnapshotAt(); !at.IsZero() {
 		last.Timestamp = at.Unix()
 	}
 	return last
 }
 
-// lastSnapshotAt is when the newest snapshot was written, by its file; zero if that is not known.
-func (f *Facts) lastSnapshotAt() time.Time {
+// LastSnapshotAt is when the newest snapshot was written, by its file; zero if that is not known.
+func (f *Facts) LastSnapshotAt() time.Time {
 	all, err := f.disk.Snaps.List()
 	if err != nil || len(all) == 0 {
 		return time.Time{}
@@ -85,4 +85,15 @@ func (f *Facts) Digests() (all []Digest) {
 		all = append(all, Digest{Zxid: int64(d.Zxid), Digest: d.Digest, Version: proto.DigestVersion})
 	}
 	return all
+}
+
+// DiskFree is the free space of the disk with the least.
+func (f *Facts) DiskFree() int64 {
+	least := int64(0)
+	for i, d := range f.Guard.Disks() {
+		if i == 0 || d.Free < least {
+			least = d.Free
+		}
+	}
+	return least
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/seed94657493/warren/server/internal/serve"
 )
 
-// Facts are what a server knows of itself and of its ensemble, for operators. It hides nothing: what the reader may
-// know is decided by the caller, or by Shown. Any goroutine may ask.
+// Facts are what a server knows of itself, for operators. They hide nothing: what the reader may know is decided by
+// the caller, or by package visible. Any goroutine may ask.
 type Facts struct {
 	*env.Env
 	disk  *durable.Disk
@@ -22,8 +22,6 @@ type Facts struct {
 	Role      func() (r host.QuorumRole, ok bool)
 	traceMask atomic.Int64
 	liveness  *env.Liveness
-	keeper    keeper
-	seals     fresh[asking, []byte]
 }
 
 // traceMaskDefault is ZooKeeper's default: requests, server packets, sessions and warnings. Source: operations 7.2.
@@ -34,7 +32,6 @@ func New(e *env.Env, d *durable.Disk, f *serve.Front, h *host.Host) *Facts {
 	s := &Facts{Env: e, disk: d, front: f, host: h, Role: h.RoleNow}
 	s.liveness = env.NewLiveness(e, s.takeLocks)
 	s.traceMask.Store(traceMaskDefault)
-	s.keeper.init(e.Runtime.Uint64())
 	return s
 }
 

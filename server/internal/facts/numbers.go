@@ -54,3 +54,22 @@ func (f *Facts) Numbers() (all []Number) {
 	f.Env.Stats.Lines(line)
 	return all
 }
+
+// NumberOf returns the number that mntr prints under a name. It does not know those of quotas, whose names contain
+// paths.
+// REQUIRES: the server has recovered.
+func (f *Facts) NumberOf() func(name string) (float64, bool) {
+	all := map[string]float64{}
+	for _, g := range f.gauges() {
+		all[g.Name] = g.Value
+	}
+	f.Env.Stats.Lines(func(key, value string) {
+		if v, err := strconv.ParseFloat(value, 64); err == nil {
+			all[key] = v
+		}
+	})
+	return func(name string) (float64, bool) {
+		v, ok := all[name]
+		return v, ok
+	}
+}

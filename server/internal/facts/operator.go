@@ -48,9 +48,9 @@ func (f *Facts) Authorize(c Credentials) error {
 	case !ok:
 		f.Metrics.AuthFailed.Inc()
 		return ErrNotAuthenticated
-	case f.ownsRoot(ids):
+	case f.OwnsRoot(ids):
 		return nil
-	case guesses && !f.isNamed(ids):
+	case guesses && !f.IsNamed(ids):
 		f.front.Guesses.Fail(c.Remote, f.Runtime.Now())
 		f.Metrics.AuthFailed.Inc()
 		f.Log.Warn("admin command refused: the password is wrong, or no ACL names the user",
@@ -81,10 +81,10 @@ func (f *Facts) certified(c Credentials) ([]auth.Identity, bool) {
 	return ids, err == nil
 }
 
-// ownsRoot reports whether ids may fetch and replace the whole tree, with the znodes that they may not read. A super
+// OwnsRoot reports whether ids may fetch and replace the whole tree, with the znodes that they may not read. A super
 // user may, and identities to which entries of the root's ACL together give every permission. Entries for the world
 // do not count, since the root of a new server is open to the world.
-func (f *Facts) ownsRoot(ids []auth.Identity) bool {
+func (f *Facts) OwnsRoot(ids []auth.Identity) bool {
 	if auth.IsSuper(ids) {
 		return true
 	}
@@ -107,9 +107,9 @@ var everyPerm = []int32{proto.PermRead, proto.PermWrite, proto.PermCreate, proto
 // listsPerLock is how many ACL lists are searched under one hold of the lock.
 const listsPerLock = 1000
 
-// isNamed reports whether an ACL names one of ids. ZooKeeper takes every user with every password, because an identity
+// IsNamed reports whether an ACL names one of ids. ZooKeeper takes every user with every password, because an identity
 // without an ACL opens nothing; here that is taken for a wrong password.
-func (f *Facts) isNamed(ids []auth.Identity) (found bool) {
+func (f *Facts) IsNamed(ids []auth.Identity) (found bool) {
 	for from := 0; !found; {
 		f.Store.Mu.RLock()
 		found, from = f.Store.State.ACLs().Mentions(ids, from, listsPerLock)

@@ -139,12 +139,12 @@ func (f *Facts) quorum(r *host.QuorumRole) *Quorum {
 	}
 	for i := range q.Members {
 		if member := &q.Members[i]; member.Role == config.Participant {
-			e.Voters[strconv.FormatInt(member.ID, 10)] = lineOf(member)
+			e.Voters[strconv.FormatInt(member.ID, 10)] = LineOf(member)
 		}
 	}
 	last := f.Store.LastZxid()
 	self := f.OwnLine()
-	id := lineOf(self)
+	id := LineOf(self)
 	plain, secure := f.front.PortNumbers()
 	e.Zab = ZabState{Voting: votes(q, int64(f.host.ID)), Phase: r.Phase, ZabMember: &ZabMember{
 		ID: int64(f.host.ID), IsLeader: r.Leading, QuorumAddress: Addresses{All: id.ServerAddresses},
@@ -172,8 +172,8 @@ func votes(q *config.Quorum, id int64) bool {
 	return line != nil && line.Role == config.Participant
 }
 
-// lineOf is a server line with its addresses as text.
-func lineOf(member *config.Member) ServerLine {
+// LineOf is a server line with its addresses as text.
+func LineOf(member *config.Member) ServerLine {
 	d := ServerLine{LearnerType: member.Role.String()}
 	for _, a := range member.Addresses {
 		d.ServerAddresses = append(d.ServerAddresses, net.JoinHostPort(a.Host, strconv.Itoa(a.QuorumPort)))

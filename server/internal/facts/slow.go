@@ -1,12 +1,8 @@
 package facts
 
 import (
-	"cmp"
 	"encoding/hex"
 	"math"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/traceid"
@@ -46,30 +42,15 @@ type StageMillis struct {
 	Socket  float64 `json:"socket" doc:"until the reply was handed to the socket"`
 }
 
-// SlowOfAll is the operations that took long, at all servers.
-type SlowOfAll struct {
-	Everything  bool     `json:"everything" doc:"the visitor has the permissions for a snapshot, and sees paths, sessions and traces"`
-	ThresholdMs float64  `json:"thresholdMs" doc:"warren.slow.threshold of this server; 0: it keeps none"`
-	Found       int      `json:"found" doc:"slow operations since each of the servers began; the newest 256 of each are kept"`
-	Operations  []SlowAt `json:"operations" doc:"the newest first"`
-	Servers     []ToldBy `json:"servers" doc:"in the order of their ids"`
-}
-
-// SlowAt is a slow operation with the server of its client.
-type SlowAt struct {
-	Server int64 `json:"server" doc:"myid; -1 for a server that stands alone"`
-	SlowOperation
-}
-
-// slowMax is how many slow operations a server tells to another.
-const slowMax = 256
+// SlowMax is how many slow operations a server tells to another.
+const SlowMax = 256
 
 // Slow returns up to most of the newest slow operations, the newest first. Paths, sessions and traces are there if all
 // is set.
-func (f *Facts) Slow(most int, all bool) Slow { return f.slow(most, all, f.front.Label) }
+func (f *Facts) Slow(most int, all bool) Slow { return f.SlowLabelled(most, all, f.front.Label) }
 
-// slow is Slow; label names a session.
-func (f *Facts) slow(most int, all bool, label func(proto.SessionID) string) Slow {
+// SlowLabelled is Slow; label names a session.
+func (f *Facts) SlowLabelled(most int, all bool, label func(proto.SessionID) string) Slow {
 	threshold, operations, found := f.Stages.Slow(most)
 	shown := Slow{Everything: all, ThresholdMs: millis(threshold), Found: found,
 		Operations: make([]SlowOperation, 0, len(operations))}
@@ -103,41 +84,3 @@ func (f *Facts) slow(most int, all bool, label func(proto.SessionID) string) Slo
 
 // millis is a time in ns in ms, to a thousandth.
 func millis(ns int64) float64 { return math.Round(float64(ns)/1e3) / 1e3 }
-
-// Slow returns up to most of the newest slow operations of all servers, as far as the actor may see them.
-func (n *Shown) Slow(a Actor, most int) (*SlowOfAll, error) {
-	if err := n.MayAsk(a); err != nil {
-		return nil, err
-	}
-	own := n.Facts.Slow(most, n.seesAll(a))
-	all := &SlowOfAll{Everything: own.Everything, ThresholdMs: own.ThresholdMs, Operations: []SlowAt{}}
-	add := func(by ToldBy, s *Slow) {
-		all.Servers, all.Found = append(all.Servers, by), all.Found+s.Found
-		for _, o := range s.Operations {
-			all.Operations = append(all.Operations, SlowAt{by.ID, o})
-		}
-	}
-	add(ToldBy{ID: n.ownID()}, &own)
-	for _, other := range askOthers[Slow](n, askSlow) {
-		for i := range other.it.Operations {
-			o := &other.it.Operations[i]
-			if o.Session = n.labelOf(o.Session); !all.Everything {
-				o.Path, o.Session, o.Trace = "", "", ""
-			}
-		}
-		add(other.ToldBy, &other.it)
-	}
-	slices.SortFunc(all.Servers, func(a, b ToldBy) int { return cmp.Compare(a.ID, b.ID) })
-	slices.SortStableFunc(all.Operations, func(a, b SlowAt) int { return cmp.Compare(b.Began, a.Began) })
-	all.Operations = all.Operations[:min(most, len(all.Operations))]
-	return all, nil
-}
-
-// labelOf returns what this server calls a session of which another has told the id.
-func (n *Shown) labelOf(told string) string {
-	id, err := strconv.ParseUint(strings.TrimPrefix(told, "0x"), 16, 64)
-	if err != nil {
-		return ""
-	}
-	return n.front.Label(proto.SessionID(id))
-}

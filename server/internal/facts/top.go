@@ -1,11 +1,8 @@
 package facts
 
 import (
-	"cmp"
-	"maps"
 	"math"
 	"net/netip"
-	"slices"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/topk"
@@ -40,24 +37,11 @@ type TopEntry struct {
 	Millis   float64 `json:"ms" doc:"a second"`
 }
 
-// TopOfAll is what causes most of the requests, bytes and time of all servers together: of what several have among
-// theirs, the sum.
-type TopOfAll struct {
-	Top
-	Servers []TopServer `json:"servers" doc:"in the order of their ids"`
-}
+// TopMax is how many keys of each kind a server tells to another.
+const TopMax = 100
 
-// TopServer is what causes most of the work of one server.
-type TopServer struct {
-	ToldBy
-	Top *Top `json:"top" doc:"null if it has not told"`
-}
-
-// topMax is how many keys of each kind a server tells to another.
-const topMax = 100
-
-// top is Top; label names a session.
-func (f *Facts) top(by string, most int, all bool, label func(proto.SessionID) string) Top {
+// TopLabelled is Top; label names a session.
+func (f *Facts) TopLabelled(by string, most int, all bool, label func(proto.SessionID) string) Top {
 	t := Top{By: by, Everything: all, WindowSeconds: int(topk.Window.Seconds()), Operations: []TopEntry{}}
 	if f.front.Top == nil {
 		return t
@@ -92,78 +76,5 @@ func sumsOf(s topk.Sums) TopSums {
 // Top returns what causes most of the work: the first most keys of each kind by requests, bytes or time. Paths,
 // sessions and addresses are nil unless all is set.
 func (f *Facts) Top(by string, most int, all bool) Top {
-	return f.top(by, most, all, proto.SessionID.String)
-}
-
-// Top returns what causes most of the work of all servers, as far as the actor may see it. Sessions have labels.
-func (n *Shown) Top(a Actor, by string, most int) (*TopOfAll, error) {
-	if err := n.MayAsk(a); err != nil {
-		return nil, err
-	}
-	own := n.top(by, topMax, n.seesAll(a), n.front.Label)
-	all := &TopOfAll{Top: Top{Everything: own.Everything, By: by, WindowSeconds: own.WindowSeconds},
-		Servers: []TopServer{{ToldBy{ID: n.ownID()}, &own}}}
-	for _, other := range askOthers[Top](n, askTop+by) {
-		one := TopServer{ToldBy: other.ToldBy}
-		if other.Trouble == "" {
-			one.Top = &other.it
-			one.Top.Everything = own.Everything
-			for i := range one.Top.Sessions {
-				one.Top.Sessions[i].Key = n.labelOf(one.Top.Sessions[i].Key)
-			}
-		}
-		all.Servers = append(all.Servers, one)
-	}
-	slices.SortFunc(all.Servers, func(a, b TopServer) int { return cmp.Compare(a.ID, b.ID) })
-	for _, s := range all.Servers {
-		if t := s.Top; t != nil {
-			if !own.Everything {
-				t.Paths, t.Sessions, t.Addresses = nil, nil, nil
-			}
-			all.Enabled, all.OneIn = all.Enabled || t.Enabled, max(all.OneIn, t.OneIn)
-			all.Total = TopSums{all.Total.Requests + t.Total.Requests, all.Total.Bytes + t.Total.Bytes,
-				all.Total.Millis + t.Total.Millis}
-		}
-	}
-	for _, list := range topLists {
-		sums := map[string]TopEntry{}
-		for _, s := range all.Servers {
-			if s.Top == nil {
-				continue
-			}
-			of := list(s.Top)
-			for _, e := range *of {
-				sum := sums[e.Key]
-				sums[e.Key] = TopEntry{e.Key, sum.Requests + e.Requests, sum.Bytes + e.Bytes, sum.Millis + e.Millis}
-			}
-			*of = append([]TopEntry{}, (*of)[:min(most, len(*of))]...)
-		}
-		*list(&all.Top) = topOf(sums, by, most)
-	}
-	return all, nil
-}
-
-// topLists are the lists of Top.
-var topLists = []func(*Top) *[]TopEntry{
-	func(t *Top) *[]TopEntry { return &t.Operations },
-	func(t *Top) *[]TopEntry { return &t.Paths },
-	func(t *Top) *[]TopEntry { return &t.Sessions },
-	func(t *Top) *[]TopEntry { return &t.Addresses },
-}
-
-// topOf returns the first of the sums by requests, bytes or time.
-func topOf(sums map[string]TopEntry, by string, most int) []TopEntry {
-	rank := func(e TopEntry) float64 {
-		switch topk.By(by) {
-		case topk.ByBytes:
-			return e.Bytes
-		case topk.ByTime:
-			return e.Millis
-		}
-		return e.Requests
-	}
-	all := slices.SortedFunc(maps.Values(sums), func(a, b TopEntry) int {
-		return cmp.Or(cmp.Compare(rank(b), rank(a)), cmp.Compare(a.Key, b.Key))
-	})
-	return append([]TopEntry{}, all[:min(most, len(all))]...)
+	return f.TopLabelled(by, most, all, proto.SessionID.String)
 }

@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/internal/facts"
+	"github.com/seed94657493/warren/server/internal/visible"
 )
 
 // Carried is a work that was done.
@@ -66,7 +66,7 @@ func multiError(reply []byte, m multi) (string, error) {
 }
 
 // Carry does a work whose plan has this seal now. The error is ErrChanged if the plan is another one.
-func (n *Changes) Carry(ctx context.Context, a facts.Actor, w Work, seal string) (*Carried, error) {
+func (n *Changes) Carry(ctx context.Context, a visible.Actor, w Work, seal string) (*Carried, error) {
 	p, err := n.plan(a, &w)
 	switch {
 	case err != nil:
@@ -87,7 +87,7 @@ func (n *Changes) Carry(ctx context.Context, a facts.Actor, w Work, seal string)
 			err = n.send(s, m)
 		}
 		if err != nil {
-			t := facts.TroubleOf(err)
+			t := visible.TroubleOf(err)
 			t.Detail = fmt.Sprintf("%d of %d znodes were changed before: %s", done.Znodes, p.Znodes, t.Detail)
 			return nil, refusal(t.Status, t.Detail)
 		}
@@ -102,7 +102,7 @@ func (n *Changes) send(s *session, m multi) error {
 		return err
 	}
 	if path, err := multiError(reply, m); err != nil {
-		t := facts.TroubleOf(err)
+		t := visible.TroubleOf(err)
 		return refusal(t.Status, path+": "+t.Detail)
 	}
 	return nil

@@ -10,32 +10,32 @@ import (
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/paths"
-	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/serve"
+	"github.com/seed94657493/warren/server/internal/visible"
 )
 
 // Changes is how visitors change znodes. Each change goes through a session of its own, so that everything holds that
 // holds for clients; what a change of many znodes would do is read from the tree before. Any goroutine may call it.
 type Changes struct {
-	*facts.Shown
+	*visible.Shown
 	front *serve.Front
 }
 
 // New returns the changes of a server, which also show what visitors see of it.
-func New(shown *facts.Shown, front *serve.Front) *Changes { return &Changes{shown, front} }
+func New(shown *visible.Shown, front *serve.Front) *Changes { return &Changes{shown, front} }
 
-func refusal(status int, text string) error { return &facts.Refusal{Status: status, Text: text} }
+func refusal(status int, text string) error { return &visible.Refusal{Status: status, Text: text} }
 
 // Change is a change of one znode.
 type Change struct {
 	Kind       changeKind
 	Path       string
 	Data       []byte
-	ACL        []facts.ACL // of a create nil stands for the open list
-	Version    int32       // that the znode must have, or its ACL for ChangeACL; -1 for any
-	Sequential bool        // of a create
-	Container  bool        // of a create
-	TTL        int64       // of a create, ms; 0 for none
+	ACL        []visible.ACL // of a create nil stands for the open list
+	Version    int32         // that the znode must have, or its ACL for ChangeACL; -1 for any
+	Sequential bool          // of a create
+	Container  bool          // of a create
+	TTL        int64         // of a create, ms; 0 for none
 }
 
 // changeKind is what a Change does.
@@ -60,7 +60,7 @@ const (
 )
 
 // open begins a session with the identities of a visitor.
-func (n *Changes) open(a facts.Actor) (*session, error) {
+func (n *Changes) open(a visible.Actor) (*session, error) {
 	if err := n.MayAsk(a); err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (n *Changes) open(a facts.Actor) (*session, error) {
 }
 
 // Change does a change and returns the path of the znode; a sequential one has got its suffix.
-func (n *Changes) Change(_ context.Context, a facts.Actor, c Change) (string, error) {
+func (n *Changes) Change(_ context.Context, a visible.Actor, c Change) (string, error) {
 	op, req, err := requestOf(&c)
 	if err != nil {
 		return "", err
@@ -145,7 +145,7 @@ func aclOf(c *Change) (list []proto.ACL, err error) {
 			Id: proto.ID{Scheme: proto.Text(auth.SchemeWorld), Id: proto.Text("anyone")}}}, nil
 	}
 	for _, e := range c.ACL {
-		perms, ok := facts.Perms(e.Perms)
+		perms, ok := visible.Perms(e.Perms)
 		if !ok {
 			return nil, refusal(http.StatusBadRequest,
 				"permissions "+strconv.Quote(e.Perms)+" are not some of the letters cdrwa, each once")
@@ -169,7 +169,7 @@ var happenings = map[proto.EventType]string{proto.EventNodeCreated: "created", p
 
 // Follow calls yield for every change at or below path that the actor may see, until yield returns false or ctx is
 // done. It begins with a Happening without a type. It is a persistent recursive watch of a session of its own.
-func (n *Changes) Follow(ctx context.Context, a facts.Actor, path string, yield func(Happening) bool) error {
+func (n *Changes) Follow(ctx context.Context, a visible.Actor, path string, yield func(Happening) bool) error {
 	s, err := n.open(a)
 	if err != nil {
 		return err

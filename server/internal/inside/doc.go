@@ -2,7 +2,7 @@
 // server's own process, with one session on a connection that need not be a socket. So the rules for clients hold
 // without a second implementation: quotas, ACLs, limits, watches and the audit log.
 //
-// Works are changes of many znodes. A plan is made from the tree, by package facts. A work makes the plan again,
+// Works are changes of many znodes. A plan is made from the tree, by package visible. A work makes the plan again,
 // compares the seals, and goes through a session as multis, in which each delete names the version that the plan has
 // seen, and fails if the znode has children that the plan has not. So a work of one multi does what was shown, or
 // nothing.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/paths"
-	"github.com/seed94657493/warren/server/internal/facts"
+	"github.com/seed94657493/warren/server/internal/visible"
 )
 
 // Document is an export, in the format of warren shell.
@@ -22,12 +22,12 @@ type Document struct {
 
 // DocumentZnode is one znode of an export.
 type DocumentZnode struct {
-	Path   string      `json:"path" doc:"below the root; empty for the root"`
-	Data   *string     `json:"data,omitempty" doc:"if it is UTF-8"`
-	Base64 *string     `json:"base64,omitempty" doc:"data that is not; without both it is null"`
-	Kind   string      `json:"kind,omitempty" doc:"container or ttl; empty for persistent"`
-	TTL    int64       `json:"ttl,omitempty" doc:"ms"`
-	ACL    []facts.ACL `json:"acl,omitempty" doc:"without it world:anyone:cdrwa"`
+	Path   string        `json:"path" doc:"below the root; empty for the root"`
+	Data   *string       `json:"data,omitempty" doc:"if it is UTF-8"`
+	Base64 *string       `json:"base64,omitempty" doc:"data that is not; without both it is null"`
+	Kind   string        `json:"kind,omitempty" doc:"container or ttl; empty for persistent"`
+	TTL    int64         `json:"ttl,omitempty" doc:"ms"`
+	ACL    []visible.ACL `json:"acl,omitempty" doc:"without it world:anyone:cdrwa"`
 }
 
 // setContent sets the data.
@@ -51,7 +51,7 @@ func (z *DocumentZnode) Content() ([]byte, error) {
 	case z.Data != nil:
 		return []byte(*z.Data), nil
 	case z.Base64 != nil:
-		return facts.Decode("base64", *z.Base64)
+		return visible.Decode("base64", *z.Base64)
 	}
 	return nil, nil
 }
@@ -88,9 +88,9 @@ func (d *Document) Check(most int) error {
 	return nil
 }
 
-func (n *Changes) planImport(a facts.Actor, p *planned, w *Work) error {
+func (n *Changes) planImport(a visible.Actor, p *planned, w *Work) error {
 	d := w.Document
-	if err := d.Check(facts.SubtreeMax); err != nil {
+	if err := d.Check(visible.SubtreeMax); err != nil {
 		return err
 	}
 	if err := n.checkPlace(a, p, w.Path); err != nil {
@@ -125,7 +125,7 @@ func (n *Changes) planImport(a facts.Actor, p *planned, w *Work) error {
 
 // Export returns the znodes at and below a path. A znode with an ACL that the visitor may not see whole is left out
 // with what is below it, as the shell refuses it.
-func (n *Changes) Export(a facts.Actor, path string) (*Document, error) {
+func (n *Changes) Export(a visible.Actor, path string) (*Document, error) {
 	if err := n.MayAsk(a); err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (n *Changes) Export(a facts.Actor, path string) (*Document, error) {
 		if proto.IsSessionOwner(it.Node.Owner) {
 			continue
 		}
-		if !it.Readable || !it.MayAdmin && !facts.IsOpenACL(it.ACL) {
+		if !it.Readable || !it.MayAdmin && !visible.IsOpenACL(it.ACL) {
 			return nil, refusal(http.StatusForbidden,
 				"the ACL of a znode of the subtree does not allow to export it: "+it.Path)
 		}
@@ -158,8 +158,8 @@ func (n *Changes) Export(a facts.Actor, path string) (*Document, error) {
 		case it.Node.Owner == proto.OwnerContainer:
 			z.Kind = "container"
 		}
-		if !facts.IsOpenACL(it.ACL) {
-			z.ACL = facts.ShownACL(it.ACL)
+		if !visible.IsOpenACL(it.ACL) {
+			z.ACL = visible.ShownACL(it.ACL)
 		}
 		d.Znodes = append(d.Znodes, z)
 	}

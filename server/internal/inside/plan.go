@@ -10,17 +10,17 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/paths"
-	"github.com/seed94657493/warren/server/internal/facts"
+	"github.com/seed94657493/warren/server/internal/visible"
 )
 
 // Work is a change of many znodes, and the request for its plan.
 type Work struct {
-	Kind     string        `json:"kind" doc:"delete, copy, move, import or quota"`
-	Path     string        `json:"path" doc:"of the znode with which the work begins; of an import, where its root will be"`
-	To       string        `json:"to" doc:"path of the copy"`
-	Document *Document     `json:"document" doc:"what is imported"`
-	Limits   *facts.Limits `json:"limits" doc:"of the quota; all of them -1 removes it"`
-	Seal     string        `json:"seal" doc:"of the plan that is confirmed"`
+	Kind     string          `json:"kind" doc:"delete, copy, move, import or quota"`
+	Path     string          `json:"path" doc:"of the znode with which the work begins; of an import, where its root will be"`
+	To       string          `json:"to" doc:"path of the copy"`
+	Document *Document       `json:"document" doc:"what is imported"`
+	Limits   *visible.Limits `json:"limits" doc:"of the quota; all of them -1 removes it"`
+	Seal     string          `json:"seal" doc:"of the plan that is confirmed"`
 }
 
 // Plan is what a work would do.
@@ -76,7 +76,7 @@ func (p *planned) add(path string, op proto.OpCode, req record, data int) {
 }
 
 // Plan says what a work would do. It changes nothing.
-func (n *Changes) Plan(a facts.Actor, w Work) (*Plan, error) {
+func (n *Changes) Plan(a visible.Actor, w Work) (*Plan, error) {
 	p, err := n.plan(a, &w)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (n *Changes) Plan(a facts.Actor, w Work) (*Plan, error) {
 	return &p.Plan, nil
 }
 
-func (n *Changes) plan(a facts.Actor, w *Work) (*planned, error) {
+func (n *Changes) plan(a visible.Actor, w *Work) (*planned, error) {
 	if err := n.MayAsk(a); err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (n *Changes) plan(a facts.Actor, w *Work) (*planned, error) {
 }
 
 // look adds what a plan tells of a znode that is there, so that another state has another seal.
-func (n *Changes) look(p *planned, it *facts.Item) {
+func (n *Changes) look(p *planned, it *visible.Item) {
 	fmt.Fprintf(&p.seal, "%v %v %v %d %d\n", it.Node.Czxid, it.Node.Mzxid, it.Node.Pzxid, it.Node.Cversion,
 		it.Node.Aversion)
 	if !proto.IsSessionOwner(it.Node.Owner) {
@@ -133,7 +133,7 @@ func (n *Changes) look(p *planned, it *facts.Item) {
 
 const blind = "it has children, and may not be read: they are not known"
 
-func (n *Changes) planDelete(a facts.Actor, p *planned, path string) error {
+func (n *Changes) planDelete(a visible.Actor, p *planned, path string) error {
 	if path == "/" || path == "/zookeeper" || paths.Hidden([]byte(path)) {
 		return refusal(http.StatusBadRequest, "the root and what is the servers' own is not deleted")
 	}
@@ -146,7 +146,7 @@ func (n *Changes) planDelete(a facts.Actor, p *planned, path string) error {
 }
 
 // deletes adds the deletes of a subtree, children first.
-func (n *Changes) deletes(p *planned, all []facts.Item) {
+func (n *Changes) deletes(p *planned, all []visible.Item) {
 	for _, it := range slices.Backward(all) {
 		n.look(p, &it)
 		switch {
@@ -160,7 +160,7 @@ func (n *Changes) deletes(p *planned, all []facts.Item) {
 }
 
 // checkPlace looks whether a subtree may be created at a path.
-func (n *Changes) checkPlace(a facts.Actor, p *planned, path string) error {
+func (n *Changes) checkPlace(a visible.Actor, p *planned, path string) error {
 	if !paths.Valid([]byte(path)) || path == "/" {
 		return proto.ErrBadArguments
 	}
@@ -179,7 +179,7 @@ func (n *Changes) checkPlace(a facts.Actor, p *planned, path string) error {
 	return nil
 }
 
-func (n *Changes) planCopy(a facts.Actor, p *planned, w *Work) error {
+func (n *Changes) planCopy(a visible.Actor, p *planned, w *Work) error {
 	if w.To == w.Path || strings.HasPrefix(w.To, strings.TrimSuffix(w.Path, "/")+"/") {
 		return refusal(http.StatusBadRequest, "a znode is not copied into itself")
 	}
@@ -205,7 +205,7 @@ func (n *Changes) planCopy(a facts.Actor, p *planned, w *Work) error {
 			if w.Kind == "move" {
 				p.refuse(it.Path, "an ephemeral znode belongs to its session and cannot be moved")
 			}
-		case !it.MayAdmin && !facts.IsOpenACL(it.ACL):
+		case !it.MayAdmin && !visible.IsOpenACL(it.ACL):
 			p.refuse(it.Path, "its ACL can be copied with the permission admin only")
 		default:
 			p.create(w.To+strings.TrimPrefix(it.Path, w.Path), it.Data, it.ACL, it.Node.Owner)

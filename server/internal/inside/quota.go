@@ -8,11 +8,11 @@ import (
 	"github.com/seed94657493/warren/datatree/quota"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/paths"
-	"github.com/seed94657493/warren/server/internal/facts"
+	"github.com/seed94657493/warren/server/internal/visible"
 )
 
 // planQuota plans the znodes of a quota, as setquota and delquota of the shell write them.
-func (n *Changes) planQuota(a facts.Actor, p *planned, w *Work) error {
+func (n *Changes) planQuota(a visible.Actor, p *planned, w *Work) error {
 	l := w.Limits
 	if l == nil || w.Path == "/" || w.Path == "/zookeeper" || paths.Hidden([]byte(w.Path)) {
 		return refusal(http.StatusBadRequest, "limits, and the path of a znode of an application, are needed")
@@ -50,7 +50,7 @@ func (n *Changes) planQuota(a facts.Actor, p *planned, w *Work) error {
 	open, _ := aclOf(&Change{Kind: ChangeCreate})
 	limits := state.Lookup([]byte(at + "/" + quota.LimitsName))
 	fmt.Fprintf(&p.seal, "%d %s\n", limits, text)
-	isNone := *l == facts.Limits(quota.None())
+	isNone := *l == visible.Limits(quota.None())
 	switch {
 	case isNone && limits == 0:
 		p.refuse(w.Path, "it has no quota")

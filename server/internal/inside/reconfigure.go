@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/internal/facts"
+	"github.com/seed94657493/warren/server/internal/visible"
 )
 
 // Reconfigured is the configuration that a change of the ensemble has made.
@@ -15,7 +15,7 @@ type Reconfigured struct {
 }
 
 // Reconfigure changes the ensemble, if its configuration is still the one that the change replaces.
-func (n *Changes) Reconfigure(_ context.Context, a facts.Actor, c facts.EnsembleChange) (*Reconfigured, error) {
+func (n *Changes) Reconfigure(_ context.Context, a visible.Actor, c visible.EnsembleChange) (*Reconfigured, error) {
 	if err := n.MaySteer(a); err != nil {
 		return nil, err
 	}

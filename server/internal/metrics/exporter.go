@@ -11,13 +11,13 @@ import (
 	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
-	"github.com/seed94657493/warren/server/internal/facts"
+	"github.com/seed94657493/warren/server/internal/ensemble"
 	"github.com/seed94657493/warren/server/internal/figures"
 )
 
 // Handler registers the metrics of a server with its registry, and returns what serves them, on the port of the
 // exporter and on that of the admin server. It is called once for a server.
-func Handler(f *facts.Facts) http.Handler {
+func Handler(f *ensemble.Facts) http.Handler {
 	f.Registry.MustRegister(exporter{f})
 	isServed := f.Config.AdminAddress() != "" || f.Config.Metrics.ClassName == config.PrometheusProvider
 	if f.Config.Metrics.ExportRuntimeInfo && isServed {
@@ -30,7 +30,7 @@ func Handler(f *facts.Facts) http.Handler {
 }
 
 // exporter collects the metrics of a server for Prometheus. It has no state; any goroutine may collect.
-type exporter struct{ *facts.Facts }
+type exporter struct{ *ensemble.Facts }
 
 // Describe implements prometheus.Collector. It describes nothing: Collect decides which metrics there are.
 func (exporter) Describe(chan<- *prometheus.Desc) {}

@@ -1,5 +1,5 @@
 // Package words answers the four-letter words of the client port, in ZooKeeper's text. What it says is known by
-// package facts; the words that name clients ask package serve for their connections.
+// packages facts and ensemble; the words that name clients ask package serve for their connections.
 //
 // Words has no state and no goroutine. A word is answered in the reader goroutine of its connection, also while the
 // server does not serve, when most words say so.

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/internal/facts"
+	"github.com/seed94657493/warren/server/internal/ensemble"
 	"github.com/seed94657493/warren/server/internal/serve"
 )
 
@@ -14,12 +14,12 @@ import (
 
 // Words answers the four-letter words. It has no state of its own.
 type Words struct {
-	*facts.Facts
+	*ensemble.Facts
 	front *serve.Front
 }
 
 // New returns what answers the words of a server.
-func New(f *facts.Facts, front *serve.Front) *Words { return &Words{f, front} }
+func New(f *ensemble.Facts, front *serve.Front) *Words { return &Words{f, front} }
 
 // asker is who has sent a word: its connection, and the bytes behind the word, of which behind returns the first n, or
 // nil if the client sends fewer.
@@ -49,12 +49,12 @@ var table = map[string]func(*Words, asker, *bytes.Buffer){
 	"stmk": (*Words).stmk,
 	"hash": (*Words).hash,
 
-	facts.RecordWord: (*Words).fact,
-	facts.HeldWord:   (*Words).held,
+	ensemble.RecordWord: (*Words).fact,
+	ensemble.HeldWord:   (*Words).held,
 }
 
 // unready are the words that are answered also while the server does not serve.
-var unready = []string{"ruok", "envi", "isro", "gtmk", "stmk", facts.RecordWord}
+var unready = []string{"ruok", "envi", "isro", "gtmk", "stmk", ensemble.RecordWord}
 
 // notServing is the answer to the other words while the server does not serve.
 const notServing = "This ZooKeeper instance is not currently serving requests"
@@ -66,7 +66,7 @@ func (w *Words) Has(word string) bool { return table[word] != nil }
 func (w *Words) Answer(word string, c *serve.Conn, behind func(n int) []byte, out *bytes.Buffer) {
 	switch {
 	case !w.allows(word) && !(isOfServers(word) && w.mayHaveRecord(c.Remote.Addr())):
-		out.WriteString(word + facts.Refused)
+		out.WriteString(word + ensemble.Refused)
 	case !w.TakesClients() && !slices.Contains(unready, word) && !(isOfServers(word) && w.Serving()):
 		out.WriteString(notServing)
 		if word != "hash" { // as in ZooKeeper
@@ -85,7 +85,7 @@ func (w *Words) allows(word string) bool {
 }
 
 // isOfServers reports whether a word is one by which servers ask each other.
-func isOfServers(word string) bool { return word == facts.RecordWord || word == facts.HeldWord }
+func isOfServers(word string) bool { return word == ensemble.RecordWord || word == ensemble.HeldWord }
 
 // mayHaveRecord reports whether a host may have what servers tell each other, whatever the whitelist says: those of
 // the ensemble, and this one.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/ensemble"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/facts"
 )
@@ -30,7 +31,7 @@ func TestWhitelist(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg := config.Default()
 			cfg.FourLetterWhitelist, cfg.ReadOnlyMode = tc.list, tc.readOnly
-			w := New(&facts.Facts{Env: &env.Env{Config: cfg}}, nil)
+			w := New(&ensemble.Facts{Facts: &facts.Facts{Env: &env.Env{Config: cfg}}}, nil)
 			require.Equal(t, tc.allowed, w.allows(tc.word))
 		})
 	}
@@ -52,8 +53,8 @@ func TestWhitelistKnowsEveryWord(t *testing.T) {
 // The servers of an ensemble hear each other's record without the whitelist, others do not.
 func TestWhoMayHaveTheRecord(t *testing.T) {
 	e := &env.Env{Config: config.Default()}
-	w := New(&facts.Facts{Env: e}, nil)
+	w := New(&ensemble.Facts{Facts: &facts.Facts{Env: e}}, nil)
 	require.True(t, w.mayHaveRecord(netip.MustParseAddr("127.0.0.1")))
 	require.False(t, w.mayHaveRecord(netip.MustParseAddr("192.0.2.1")))
-	require.False(t, w.allows(facts.RecordWord))
+	require.False(t, w.allows(ensemble.RecordWord))
 }

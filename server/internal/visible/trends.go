@@ -1,0 +1,240 @@
+package visible
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"runtime/metrics"
+	"slices"
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/facts"
+	"github.com/seed94657493/warren/server/internal/stages"
+	"github.com/seed94657493/warren/server/internal/trends"
+)
+
+// Trends are the figures of a server over time, and what happened to it.
+type Trends struct {
+	EveryMs int64   `json:"everyMs" doc:"from one moment to the next"`
+	Times   []int64 `json:"times" doc:"ms since 1970, ascending; a moment is left out while the server did not run"`
+	Series  []Trend `json:"series" doc:"the figures"`
+	Events  []Event `json:"events" doc:"of the server, the newest first; at most 256"`
+}
+
+// Trend is one figure over time.
+type Trend struct {
+	Name   string     `json:"name" doc:"of the figure, such as reads or p99.sync"`
+	Unit   string     `json:"unit" doc:"/s, ms, bytes, or empty for a number"`
+	Values []*float64 `json:"values" doc:"one for each of times; null where it is not known"`
+}
+
+// Event is something that happened to a server.
+type Event struct {
+	At   int64  `json:"at" doc:"ms since 1970"`
+	Kind string `json:"kind" doc:"start, role, finding, resolved or clients"`
+	Text string `json:"text" doc:"what happened"`
+}
+
+// trendsEvery is from one sample of the figures to the next; findings are looked for once in so many samples.
+const (
+	trendsEvery   = 2 * time.Second
+	findingsEvery = 5
+)
+
+// figure is one of the figures of the trends.
+type figure struct {
+	name, unit string
+	fold       trends.Fold
+}
+
+// trendFigures are the figures in the order in which trendKeeper.sample has them.
+func trendFigures() []figure {
+	all := []figure{
+		{"reads", "/s", trends.Mean}, {"writes", "/s", trends.Mean}, {"sessions", "", trends.Mean},
+		{"connections", "", trends.Mean}, {"outstanding", "", trends.Most}, {"watches", "", trends.Mean},
+		{"znodes", "", trends.Mean}, {"dataBytes", "bytes", trends.Mean}, {"diskFree", "bytes", trends.Mean},
+		{"memory", "bytes", trends.Mean}, {"bytesIn", "bytes/s", trends.Mean},
+	}
+	for s := range stages.Number + 1 {
+		name := "all"
+		if s < stages.Number {
+			name = s.String()
+		}
+		all = append(all, figure{"p50." + name, "ms", trends.Mean}, figure{"p99." + name, "ms", trends.Most})
+	}
+	return all
+}
+
+// readOps and writeOps are the requests of clients that count as reads and as writes.
+var (
+	readOps = []proto.OpCode{proto.OpExists, proto.OpGetData, proto.OpGetACL, proto.OpGetChildren,
+		proto.OpGetChildren2, proto.OpGetAllChildrenNumber, proto.OpGetEphemerals, proto.OpMultiRead, proto.OpSync}
+	writeOps = []proto.OpCode{proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL,
+		proto.OpDelete, proto.OpDeleteContainer, proto.OpSetData, proto.OpSetACL, proto.OpMulti, proto.OpReconfig}
+)
+
+// trendKeeper samples the figures of a server. Its goroutine owns all fields but ring.
+type trendKeeper struct {
+	*Shown
+	ring *trends.Ring
+
+	reads, writes, bytesIn int64 // at the last sample
+	at                     time.Time
+	spreads                [stages.Number + 1]stages.Counts
+	role                   string
+	drained                bool
+	found                  map[string]string // the open findings, text by name
+}
+
+func newTrends() *trends.Ring {
+	var folds []trends.Fold
+	for _, f := range trendFigures() {
+		folds = append(folds, f.fold)
+	}
+	return trends.New(folds)
+}
+
+// KeepTrends samples the figures until the server stops.
+func (n *Shown) KeepTrends() {
+	k := &trendKeeper{Shown: n, ring: n.trends, found: map[string]string{}}
+	k.ring.Tell(trends.Event{At: n.Began.UnixMilli(), Kind: "start", Text: "Server started, version " + n.Version})
+	for samples := 0; !n.Stopping.WaitFor(trendsEvery); samples++ {
+		k.sample(n.Runtime.Now())
+		k.watchRole()
+		if samples%findingsEvery == 0 {
+			k.watchFindings()
+		}
+	}
+}
+
+// sample adds the figures of this moment. Rates count from the last sample.
+func (k *trendKeeper) sample(now time.Time) {
+	figures := make([]float32, 0, trends.Wide)
+	seconds, first, open := now.Sub(k.at).Seconds(), k.at.IsZero(), k.Doors.InService()
+	add := func(v float64, known bool) {
+		if !known {
+			v = math.NaN()
+		}
+		figures = append(figures, float32(v))
+	}
+	rate := func(last *int64, total int64) {
+		add(float64(total-*last)/seconds, !first && seconds > 0)
+		*last = total
+	}
+	rate(&k.reads, k.Env.Stats.CountOf(readOps...))
+	rate(&k.writes, k.Env.Stats.CountOf(writeOps...))
+	tree, free := &facts.Tree{}, int64(0)
+	if open {
+		tree, free = k.Tree(), k.DiskFree()
+	}
+	add(float64(tree.Sessions), open)
+	add(float64(k.front.Conns.Len()), true)
+	add(float64(k.InProcess.Load()), true)
+	add(float64(tree.Watches), open)
+	add(float64(tree.Znodes), open)
+	add(float64(tree.Bytes), open)
+	add(float64(free), open)
+	add(float64(memoryInUse()), true)
+	rate(&k.bytesIn, k.Env.Stats.BytesIn.Total())
+	spreads := k.Stages.Spreads()
+	for s := range k.spreads {
+		var counts stages.Counts
+		if spreads != nil {
+			counts = spreads[s].Counts()
+		}
+		for _, q := range []float64{0.5, 0.99} {
+			ms, ok := counts.Quantile(&k.spreads[s], q)
+			add(ms, ok && !first)
+		}
+		k.spreads[s] = counts
+	}
+	k.at = now
+	k.ring.Add(now.UnixMilli(), figures)
+}
+
+// memoryInUse is the memory that the process has from the system, in bytes.
+func memoryInUse() uint64 {
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(samples)
+	return samples[0].Value.Uint64() - samples[1].Value.Uint64()
+}
+
+// watchRole tells when the role, the leader or the epoch is another one, and when clients are refused.
+func (k *trendKeeper) watchRole() {
+	if text := k.roleText(); text != k.role {
+		k.tell("role", text)
+		k.role = text
+	}
+	_, drained := k.front.Draining()
+	switch {
+	case drained && !k.drained:
+		k.tell("clients", "Stopped accepting clients: an operator drains this server")
+	case !drained && k.drained:
+		k.tell("clients", "Accepts clients again")
+	}
+	k.drained = drained
+}
+
+// roleText says which role a member of an ensemble has; it is what was told last on others, and before recovery.
+func (k *trendKeeper) roleText() string {
+	r, ok := k.Role()
+	if !ok {
+		return k.role
+	}
+	epoch := k.disk.Meta.Epochs().Current
+	switch {
+	case r.ReadOnly:
+		return "Lost its ensemble: serves reads only"
+	case r.Leading:
+		return fmt.Sprintf("Leads the ensemble since epoch %d", epoch)
+	case r.Leader >= 0 && r.Observing:
+		return fmt.Sprintf("Observes server %d in epoch %d", r.Leader, epoch)
+	case r.Leader >= 0:
+		return fmt.Sprintf("Follows server %d in epoch %d", r.Leader, epoch)
+	}
+	return "Looks for a leader"
+}
+
+// watchFindings tells which findings are new, and which are gone.
+func (k *trendKeeper) watchFindings() {
+	now := map[string]string{}
+	for _, f := range k.Findings() {
+		now[fmt.Sprint(f.Check, f.Server)] = f.Text()
+	}
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if _, known := k.found[name]; !known {
+			k.tell("finding", now[name])
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(k.found)) {
+		if _, still := now[name]; !still {
+			k.tell("resolved", "Resolved: "+k.found[name])
+		}
+	}
+	k.found = now
+}
+
+func (k *trendKeeper) tell(kind, text string) {
+	k.ring.Tell(trends.Event{At: k.Runtime.Now().UnixMilli(), Kind: kind, Text: text})
+}
+
+// Trends is for the API.
+func (n *Shown) Trends(from int64) *Trends {
+	v := n.trends.Since(from)
+	t := &Trends{EveryMs: v.Every.Milliseconds(), Times: v.Times, Events: []Event{}}
+	for i, f := range trendFigures() {
+		values := make([]*float64, len(v.Times))
+		for j, value := range v.Values[i] {
+			if value == value { // not NaN
+				wide := float64(value)
+				values[j] = &wide
+			}
+		}
+		t.Series = append(t.Series, Trend{Name: f.name, Unit: f.unit, Values: values})
+	}
+	for _, e := range n.trends.Events() {
+		t.Events = append(t.Events, Event(e))
+	}
+	return t
+}
