@@ -47,6 +47,8 @@ type (
 	SlowOperation   = facts.SlowOperation
 	StageMillis     = facts.StageMillis
 	Stat            = facts.Stat
+	Task            = facts.Task
+	TaskAnswer      = facts.TaskAnswer
 	Term            = facts.Term
 	Terms           = facts.Terms
 	Top             = facts.Top

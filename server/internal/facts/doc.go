@@ -15,6 +15,8 @@
 // (env.Liveness). Shown keeps what is expensive to find again: the sizes of subtrees that are being counted
 // (counts) and a state of the past for the next page (travel), each behind a lock of its own.
 //
+// Facts also has the tickets for tasks of other servers (tasks), behind a lock that is held for a moment.
+//
 // Any goroutine may ask: the reader goroutine of a connection for a word, those of net/http for everything else.
 // Store.Mu is taken for reading, and the lock of a connection, for a moment at a time: a walk of the tree takes steps,
 // and keeps its place as a name in between.
@@ -34,6 +36,7 @@
 //	quorum         the place in the ensemble, as admin commands tell it
 //	own, troubles  what this server tells of itself to the others, and what it finds of itself
 //	held           what servers tell each other about their clients, sealed
+//	task           what visitors of one server want of another, sealed
 //	asking, keeper what the others have said last; the findings, as every surface tells them
 //	servers, ensemble  the servers and the ensemble, as the API tells them
 //

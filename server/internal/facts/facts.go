@@ -24,6 +24,7 @@ type Facts struct {
 	liveness  *env.Liveness
 	keeper    keeper
 	seals     fresh[asking, []byte]
+	tasks     tasks
 }
 
 // traceMaskDefault is ZooKeeper's default: requests, server packets, sessions and warnings. Source: operations 7.2.
@@ -35,6 +36,7 @@ func New(e *env.Env, d *durable.Disk, f *serve.Front, h *host.Host) *Facts {
 	s.liveness = env.NewLiveness(e, s.takeLocks)
 	s.traceMask.Store(traceMaskDefault)
 	s.keeper.init(e.Runtime.Uint64())
+	s.tasks.tickets, s.tasks.places = map[int64][]ticket{}, make(chan struct{}, tasksMax)
 	return s
 }
 

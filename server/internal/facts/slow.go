@@ -117,7 +117,7 @@ func (n *Shown) Slow(a Actor, most int) (*SlowOfAll, error) {
 			all.Operations = append(all.Operations, SlowAt{by.ID, o})
 		}
 	}
-	add(ToldBy{ID: n.ownID()}, &own)
+	add(ToldBy{ID: n.ID()}, &own)
 	for _, other := range askOthers[Slow](n, askSlow) {
 		for i := range other.it.Operations {
 			o := &other.it.Operations[i]

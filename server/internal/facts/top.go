@@ -102,7 +102,7 @@ func (n *Shown) Top(a Actor, by string, most int) (*TopOfAll, error) {
 	}
 	own := n.top(by, topMax, n.seesAll(a), n.front.Label)
 	all := &TopOfAll{Top: Top{Everything: own.Everything, By: by, WindowSeconds: own.WindowSeconds},
-		Servers: []TopServer{{ToldBy{ID: n.ownID()}, &own}}}
+		Servers: []TopServer{{ToldBy{ID: n.ID()}, &own}}}
 	for _, other := range askOthers[Top](n, askTop+by) {
 		one := TopServer{ToldBy: other.ToldBy}
 		if other.Trouble == "" {

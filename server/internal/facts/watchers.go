@@ -51,7 +51,7 @@ func (n *Shown) Watchers(a Actor, path string) (*Watchers, error) {
 // watchers are those of this server; label names a session. The locks of the tree and of watches are held for one
 // connection at a time.
 func (f *Facts) watchers(path string, label func(proto.SessionID) string) *Watchers {
-	own := f.ownID()
+	own := f.ID()
 	all := &Watchers{Path: path, Watchers: []Watcher{}, Servers: []ToldBy{{ID: own}}}
 	f.front.Conns.Each(func(c *serve.Conn) {
 		session := c.Session.Load()
