@@ -47,11 +47,12 @@ var (
 
 func table() []*route {
 	return slices.Concat(worksTable(), viewsTable(), reconfigurationTable(), perServer(
+		&route{method: "GET", path: "/ensemble", name: "ensemble",
+			about: "A server and its ensemble, as that server knows it.", gives: Ensemble{},
+			serve: (*API).ensemble},
 		&route{method: "GET", path: "/configuration", name: "configuration", about: "The settings of a server.",
 			gives: Configuration{}, serve: (*API).configuration}), []*route{
 		{method: "GET", path: "/openapi.json", name: "describe", about: "This description.", serve: (*API).describe},
-		{method: "GET", path: "/ensemble", name: "ensemble", about: "This server and its ensemble.", gives: Ensemble{},
-			serve: (*API).ensemble},
 		{method: "GET", path: "/znode", name: "znode", about: "A znode with its data.", params: []param{pathParam},
 			gives: Znode{}, serve: reads(znode)},
 		{method: "POST", path: "/znode", name: "create", about: "Creates a znode.", takes: NewZnode{}, gives: Done{},

@@ -23,11 +23,11 @@ import (
 
 // A visitor of one server may mean another one: its charts, its audit log, an order to it. The server that it visits
 // passes the request on, as a task. A task is sealed with a key that only the two processes have (see held.go); with
-// warren.sessionSecrets they also need to know the secrets. The other server checks the rights of the visitor again, by
-// its own settings and its own tree, and answers as if the visitor had come there.
+// warren.sessionSecrets they also need to know the secrets. The other server checks the rights of the visitor again,
+// by its own settings and its own tree, and answers as if the visitor had come there.
 //
 // A task counts once, and at once: it has a ticket, which the other server has given a moment ago, in an answer that
-// only this one can read. What somebody has recorded on the way does nothing when it is sent again, or later.
+// only this one can read. What somebody has recorded on the way does nothing when it is sent again.
 
 // TaskWord is the four-letter word for a task. Behind it stand eight bytes with the id of the server that sends it,
 // two with the length of the sealed task, and that. ZooKeeper does not know it.
