@@ -62,7 +62,7 @@ func (n *Shown) Servers() *Servers {
 		if took, asked := k.times[s.ID]; asked && s.Known() && s.ID != int64(n.host.ID) {
 			state.RoundTripMs = &took
 		}
-		if err := untasked(&s); err != nil && s.ID != int64(n.host.ID) {
+		if err := n.untasked(&s); err != nil && s.ID != int64(n.host.ID) {
 			state.Unasked = err.Error()
 		}
 		all.Servers = append(all.Servers, state)

@@ -81,6 +81,20 @@ func (f *Facts) Tasks(carryOut func(ctx context.Context, from int64, t *Task) *T
 	f.tasks.carryOut = carryOut
 }
 
+// takesTasks returns why this server gives other servers no tasks and takes none of theirs; nil if it does. Servers
+// that authenticate each other do not trust the network, and so not the address at which a key was found either: they
+// need a secret.
+func (f *Facts) takesTasks() error {
+	q := &f.Config.Quorum
+	switch {
+	case f.tasks.carryOut == nil:
+		return errNoConsole
+	case (q.SSLQuorum || q.QuorumAuth.EnableSASL) && f.front.SessionIDsOpen():
+		return errNoSecrets
+	}
+	return nil
+}
+
 // give returns a new ticket for a server.
 func (t *tasks) give(id int64, now time.Time) []byte {
 	one := ticket{until: now.Add(ticketLife)}
@@ -131,9 +145,10 @@ func (f *Facts) TaskFrom(id int64, sealed []byte) []byte {
 }
 
 func (f *Facts) carryOutTask(from int64, t *Task) *TaskAnswer {
+	err := f.takesTasks()
 	switch {
-	case f.tasks.carryOut == nil:
-		return taskRefused(http.StatusServiceUnavailable, "its console is switched off")
+	case err != nil:
+		return taskRefused(http.StatusServiceUnavailable, err.Error())
 	case len(t.Ticket) == 0:
 		return &TaskAnswer{Ticket: f.tasks.give(from, f.Runtime.Now())}
 	case !f.tasks.take(from, t.Ticket, f.Runtime.Now()):
@@ -173,9 +188,12 @@ func (f *Facts) taskSeals(other []byte, from, to int64) (asks, tells cipher.AEAD
 	return asks, tells, err
 }
 
-// untasked returns why a server gets no tasks; nil if it may.
-func untasked(s *findings.Server) error {
+// untasked returns why a server gets no tasks from this one; nil if it may.
+func (f *Facts) untasked(s *findings.Server) error {
+	own := f.takesTasks()
 	switch {
+	case errors.Is(own, errNoSecrets):
+		return own
 	case s.Silent != "":
 		return errors.New(s.Silent)
 	case s.Address == "":
@@ -183,7 +201,7 @@ func untasked(s *findings.Server) error {
 	case s.Instance == 0:
 		return errors.New("it is no server of Warren")
 	case !s.Tasks:
-		return errors.New("its console is switched off, or it is of an older version")
+		return errNoConsole
 	}
 	return nil
 }
@@ -202,7 +220,7 @@ func (n *Shown) Pass(ctx context.Context, id int64, t Task) (*TaskAnswer, error)
 }
 
 func (n *Shown) passTo(ctx context.Context, at *findings.Server, t Task) (*TaskAnswer, error) {
-	if err := untasked(at); err != nil {
+	if err := n.untasked(at); err != nil {
 		return nil, err
 	}
 	soon, cancel := context.WithTimeout(ctx, askWait)
@@ -219,6 +237,9 @@ func (n *Shown) passTo(ctx context.Context, at *findings.Server, t Task) (*TaskA
 }
 
 var (
+	errNoConsole = errors.New("its console is switched off, or it is of an older version")
+	errNoSecrets = errors.New("servers that authenticate each other (sslQuorum, quorum.auth.enableSasl) pass on " +
+		"nothing without warren.sessionSecrets")
 	errNoPort   = errors.New("its client port is not known")
 	errNotRead  = errors.New("one of the two servers has just started, or they have different warren.sessionSecrets")
 	errTaskLong = errors.New("the request is too long for that")

@@ -228,6 +228,36 @@ func TestTasksNeedTheSecrets(t *testing.T) {
 	require.Equal(t, 1, two.carried())
 }
 
+// Servers that authenticate each other do not take an address for a proof.
+func TestTasksOfServersThatAuthenticate(t *testing.T) {
+	secret := strings.Repeat("a", 64) + "\n"
+	for name, tc := range map[string]struct {
+		secrets string
+		takes   bool
+	}{"none": {}, "public, too": {secret + "zookeeper\n", false}, "secret": {secret, true}} {
+		for _, configure := range []func(*config.Config){
+			func(c *config.Config) { c.Quorum.SSLQuorum = true },
+			func(c *config.Config) { c.Quorum.QuorumAuth.EnableSASL = true },
+		} {
+			file := ""
+			if tc.secrets != "" {
+				file = filepath.Join(t.TempDir(), "secrets")
+				require.NoError(t, os.WriteFile(file, []byte(tc.secrets), 0o600))
+			}
+			one, two := newTasked(t, 1, file), newTasked(t, 2, file)
+			meets(one, two)
+			configure(two.Config)
+			answer, err := one.Pass(t.Context(), 2, order)
+			require.NoError(t, err)
+			require.Equal(t, tc.takes, answer.Status == 200, name)
+			configure(one.Config)
+			_, err = one.Pass(t.Context(), 2, order)
+			require.Equal(t, tc.takes, err == nil, name)
+			require.Equal(t, tc.takes, two.carried() == 2, name)
+		}
+	}
+}
+
 // A server that does too much for others already refuses more, and a slow one is not waited for.
 func TestTasksAreBounded(t *testing.T) {
 	one, two := newTasked(t, 1, ""), newTasked(t, 2, "")
