@@ -28,6 +28,7 @@ type Server struct {
 
 	Instance uint64    `json:"instance,omitempty"` // a number that each process chooses; 0 if it does not tell
 	Key      []byte    `json:"key,omitempty"`      // public, of X25519, that each process makes for what is for it only
+	Tasks    bool      `json:"tasks,omitempty"`    // it carries out what visitors of other servers want of it
 	Began    time.Time `json:"began,omitzero"`     // of the process
 	Clock    time.Time `json:"clock,omitzero"`     // its own, when it answered
 	Version  string    `json:"version,omitempty"`

@@ -49,6 +49,8 @@ type (
 	SlowOperation   = facts.SlowOperation
 	StageMillis     = facts.StageMillis
 	Stat            = visible.Stat
+	Task            = ensemble.Task
+	TaskAnswer      = ensemble.TaskAnswer
 	Term            = visible.Term
 	Terms           = visible.Terms
 	Top             = facts.Top

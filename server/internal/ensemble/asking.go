@@ -284,6 +284,9 @@ func clientAddressOf(m *config.Member) string {
 	return net.JoinHostPort(host, strconv.Itoa(m.Client.Port))
 }
 
+// errLate tells that a server has not answered in time.
+var errLate = errors.New("no answer within a second")
+
 // errNothing tells that a server has said nothing that is understood.
 var errNothing = errors.New("what answers is not a client port without TLS")
 
@@ -350,7 +353,7 @@ func plainly(err error) error {
 	var call *os.SyscallError
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
-		return errors.New("no answer within a second")
+		return errLate
 	case errors.As(err, &call):
 		return call.Err
 	case errors.As(err, &op):

@@ -86,6 +86,7 @@ func New(o Options) *Executor {
 type Operator struct {
 	User string // may be empty
 	Addr string
+	Via  string // the server whose console has passed the order on; empty if it came here
 }
 
 // Refusal is why an order was not carried out, with the HTTP status for that.
@@ -160,6 +161,9 @@ func (w *Executor) Do(ctx context.Context, k *Kind, o Order, by Operator) (answe
 	facts := []zap.Field{zap.String("command", k.Name), zap.Reflect("request", o), zap.String("client_addr", by.Addr)}
 	if by.User != "" {
 		facts = append(facts, zap.String("user", by.User))
+	}
+	if by.Via != "" {
+		facts = append(facts, zap.String("via", by.Via))
 	}
 	if err != nil {
 		w.o.Log.Warn("command refused", append(facts, zap.Error(err))...)
