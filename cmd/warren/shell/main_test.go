@@ -97,7 +97,7 @@ func (x *tried) do(line string) (stdout, stderr string, code int) {
 	x.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	x.Line(ctx, line)
+	x.line(ctx, line)
 	return x.out.Take(), x.err.Take(), x.code
 }
 

@@ -273,7 +273,7 @@ func TestFollow(t *testing.T) {
 	go func() {
 		defer close(done)
 		close(ready)
-		x.Line(context.Background(), "watch -d -c 3 "+root)
+		x.line(context.Background(), "watch -d -c 3 "+root)
 	}()
 	<-ready
 	require.Eventually(t, func() bool { return x.link.followed.Load() != nil }, time.Minute, time.Millisecond)
@@ -308,7 +308,7 @@ func TestFollowOutlastsConnections(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		x.Line(ctx, "watch "+root)
+		x.line(ctx, "watch "+root)
 	}()
 	shows := func(what string, meanwhile func()) {
 		t.Helper()

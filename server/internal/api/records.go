@@ -28,7 +28,6 @@ type (
 	Limits          = visible.Limits
 	Member          = ensemble.Member
 	Moment          = visible.Moment
-	Part            = visible.Part
 	Past            = visible.Past
 	PastChange      = visible.PastChange
 	Problem         = ensemble.Problem
@@ -49,26 +48,20 @@ type (
 	SlowOperation   = facts.SlowOperation
 	StageMillis     = facts.StageMillis
 	Stat            = visible.Stat
-	Term            = visible.Term
 	Terms           = visible.Terms
 	Top             = facts.Top
 	TopOfAll        = visible.TopOfAll
-	TopServer       = visible.TopServer
-	ToldBy          = ensemble.ToldBy
 	TopEntry        = facts.TopEntry
 	TopSums         = facts.TopSums
 	Version         = visible.Version
 	Znode           = visible.Znode
 	EnsembleChange  = visible.EnsembleChange
 	Reconfiguration = visible.Reconfiguration
-	ServerChange    = visible.ServerChange
-	Voting          = visible.Voting
 	Event           = visible.Event
 	ServerState     = ensemble.ServerState
 	Servers         = ensemble.Servers
 	Trend           = visible.Trend
 	Trends          = visible.Trends
-	Watcher         = ensemble.Watcher
 	Watchers        = ensemble.Watchers
 )
 
@@ -85,19 +78,10 @@ type (
 	Work          = inside.Work
 )
 
-// The kinds of changes.
-const (
-	ChangeCreate = inside.ChangeCreate
-	ChangeData   = inside.ChangeData
-	ChangeDelete = inside.ChangeDelete
-	ChangeACL    = inside.ChangeACL
-)
-
 // Errors that pages tell apart.
 var (
 	ErrWrong       = visible.ErrWrong
 	ErrMayNotSteer = visible.ErrMayNotSteer
-	ErrChanged     = inside.ErrChanged
 )
 
 // TroubleOf describes an error for the visitor.

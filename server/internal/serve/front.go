@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/seed94657493/warren/internal/sasl"
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
@@ -20,7 +21,6 @@ import (
 	"github.com/seed94657493/warren/server/internal/security"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/internal/topk"
-	"github.com/seed94657493/warren/server/sasl"
 )
 
 // Front is the part of a server that clients see: client ports and connections, reads, watches, and the applier,

@@ -259,8 +259,8 @@ const (
 	ByTime     By = "time"
 )
 
-// Of returns the figure by which entries are in order.
-func (b By) Of(s Sums) float64 {
+// of returns the figure by which entries are in order.
+func (b By) of(s Sums) float64 {
 	switch b {
 	case ByBytes:
 		return s.Bytes
@@ -342,6 +342,6 @@ func keys[K any](t *table, by By, most int, f float64, key func([]byte) K) []Ent
 
 // first returns the first most entries by an order.
 func first[K any](all []Entry[K], by By, most int) []Entry[K] {
-	slices.SortStableFunc(all, func(a, b Entry[K]) int { return cmp.Compare(by.Of(b.Sums), by.Of(a.Sums)) })
+	slices.SortStableFunc(all, func(a, b Entry[K]) int { return cmp.Compare(by.of(b.Sums), by.of(a.Sums)) })
 	return all[:min(len(all), most)]
 }
