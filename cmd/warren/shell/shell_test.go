@@ -296,7 +296,7 @@ func TestFollow(t *testing.T) {
 // A watch outlasts a lost connection, also one that other commands would not wait for, and says that it had one.
 func TestFollowOutlastsConnections(t *testing.T) {
 	r := newRelay(t, "127.0.0.1:0")
-	x, other := open(t, Options{Servers: r.addr, Quiet: true, ConnectWait: 100 * time.Millisecond}), quiet(t)
+	x, other := open(t, Options{Servers: r.Addr(), Quiet: true, ConnectWait: 100 * time.Millisecond}), quiet(t)
 	root := other.tree()
 	require.Eventually(t, func() bool { // a busy machine may not connect in so short a time
 		_, _, code := x.do("sync /")
@@ -321,11 +321,11 @@ func TestFollowOutlastsConnections(t *testing.T) {
 	}
 	change := func() { other.must("set " + root + " x") }
 	shows("NodeDataChanged "+root, change)
-	r.close()
+	r.Close()
 	lost, release := x.link.guard(t.Context())
 	<-lost.Done()
 	release()
-	newRelay(t, r.addr)
+	newRelay(t, r.Addr())
 	shows("WatchRearmed "+root+" (connected again, changes in between may be missing)", func() {})
 	shows("NodeDataChanged "+root, change)
 	interrupt <- os.Interrupt
