@@ -301,7 +301,8 @@ func (a *API) change(w http.ResponseWriter, r *http.Request, v *Visitor, c Chang
 	return answer(w, Done{path})
 }
 
-// query reads the parameters of a request. After a mistake err is set.
+// query reads the parameters of a request. After a mistake err is set. Owned by the goroutine that answers the
+// request.
 type query struct {
 	values url.Values
 	err    error

@@ -24,7 +24,9 @@ import (
 )
 
 // Front is the part of a server that clients see: client ports and connections, reads, watches, and the applier,
-// which answers writes.
+// which answers writes. Package server makes it; the host knows it as clients, the facts read it, and the orders end
+// connections through it. Any goroutine may call its methods. What is set does not change after Listen; the parts that
+// change have locks of their own, or are atomic.
 type Front struct {
 	*env.Env
 	host         hosts

@@ -10,7 +10,8 @@ import (
 
 // Tracker holds the sessions that this server keeps alive. They expire in buckets one tick wide: a session
 // expires in the first bucket that begins more than its timeout after its client was last heard of, so between T
-// and T + tick. Source: server-semantics 7.3.
+// and T + tick. Any goroutine may call its methods; none waits, and no other lock is taken under its lock. Source:
+// server-semantics 7.3.
 type Tracker struct {
 	tick time.Duration
 	mu   struct {

@@ -29,7 +29,8 @@ const (
 	opSlots = 128
 )
 
-// Recorder counts the requests of one server. A nil Recorder counts nothing.
+// Recorder counts the requests of one server. Connections record in the goroutines that answer, where the lock is only
+// tried; any goroutine may look. A nil Recorder counts nothing.
 type Recorder struct {
 	oneIn atomic.Int64  // the mean number of requests for one that is recorded
 	seeds atomic.Uint64 // of samplers

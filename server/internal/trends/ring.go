@@ -36,7 +36,7 @@ const (
 // unknown is the value of a figure that is not known.
 var unknown = float32(math.NaN())
 
-// Ring keeps figures and events. The zero value is of no use: see New.
+// Ring keeps figures and events. Any goroutine may use it. The zero value is of no use: see New.
 type Ring struct {
 	folds []Fold
 
