@@ -16,7 +16,7 @@ import (
 // runClock is the goroutine that expires sessions.
 func (s *Server) runClock() {
 	clock := s.Tracker.Clock(s.Clock.Now())
-	every := max(s.Config.TickTime/4, time.Millisecond)
+	every := clock.Every()
 	for !s.Stopping.WaitFor(every) {
 		if err := s.reserveIDs(); err != nil {
 			s.Fatal("reserving ids for sessions", err)

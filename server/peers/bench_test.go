@@ -19,11 +19,13 @@ type sink struct {
 	echo    bool
 }
 
-func (s *sink) Election(zab.Message)       {}
-func (s *sink) PeerUp(proto.ServerID)      {}
-func (s *sink) Accept(zab.Port) zab.LinkID { return 1 }
-func (s *sink) Closed(zab.LinkID)          {}
-func (s *sink) Connected(l *Link)          { s.link.Store(l); s.arrived <- 0 }
+func (s *sink) Election(zab.Message)  {}
+func (s *sink) PeerUp(proto.ServerID) {}
+
+func (s *sink) AskedAnew(proto.ServerID, []string) {}
+func (s *sink) Accept(zab.Port) zab.LinkID         { return 1 }
+func (s *sink) Closed(zab.LinkID)                  {}
+func (s *sink) Connected(l *Link)                  { s.link.Store(l); s.arrived <- 0 }
 func (s *sink) Snapshot(_ *Link, _ proto.Zxid, r io.Reader) error {
 	return nil
 }

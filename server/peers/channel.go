@@ -276,15 +276,18 @@ func (c *channel) endWriter() {
 
 // asked serves a server with a smaller id that asks for a connection. That server has none, or it would not ask, so a
 // connection that this server still has is dead. The exception is a connection that was made just now, which may have
-// crossed the question on the way.
-func (c *channel) asked() {
+// crossed the question on the way. It reports whether there was a connection that seemed to be alive: if that happens
+// again and again, there are two servers with the same id.
+func (c *channel) asked() (had bool) {
 	c.mu.Lock()
-	crossed := c.mu.conn != nil && c.rt.Elapsed()-c.mu.since < c.e.p.cfg.Timeouts.CallBack
+	had = c.mu.conn != nil
+	crossed := had && c.rt.Elapsed()-c.mu.since < c.e.p.cfg.Timeouts.CallBack
 	c.mu.Unlock()
 	if !crossed {
 		c.replace(nil)
 		c.dial(true)
 	}
+	return had && !crossed
 }
 
 // talk uses nc, the connection of the channel, until it ends.

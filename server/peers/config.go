@@ -91,6 +91,10 @@ type Handler interface {
 	// PeerUp tells that the election channel of a peer has a new connection: messages that were sent before may be
 	// lost.
 	PeerUp(id proto.ServerID)
+	// AskedAnew tells that a server with a smaller id has asked for an election channel although this server had one
+	// with it that was not made just now. The addresses for elections are those that it has named, not checked. It may
+	// be another server with the same id.
+	AskedAnew(id proto.ServerID, addresses []string)
 
 	// Accept asks for the number of a connection to a port, on which a learner has introduced itself; 0 closes it.
 	// The first packet of the learner is given by Packets: FOLLOWERINFO or OBSERVERINFO, at MasterPort always the

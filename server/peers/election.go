@@ -118,7 +118,7 @@ func (e *election) send(m *zab.Message) {
 // serve serves an accepted connection.
 func (e *election) serve(nc net.Conn) {
 	stranger := nc
-	nc, id, addresses, err := e.meet(nc)
+	nc, id, named, addresses, err := e.meet(nc)
 	if !e.port.lobby.leave(stranger) || err != nil {
 		e.p.refuse(nc, &e.port, err)
 		return
@@ -136,7 +136,9 @@ func (e *election) serve(nc net.Conn) {
 	}
 	if id < e.p.cfg.ID {
 		e.p.untrack(nc)
-		c.asked()
+		if c.asked() {
+			e.p.cfg.Handler.AskedAnew(id, named)
+		}
 		return
 	}
 	c.replace(nc)
@@ -145,13 +147,13 @@ func (e *election) serve(nc net.Conn) {
 
 // meet reads the greeting of the server that has opened a connection. It returns the connection to go on with, which
 // may be an encrypted one on top of the opened one, and the id of that server. A server with a smaller id has to
-// prove its identity too, although the connection ends there. The addresses are those at which a stranger may be
-// dialled.
-func (e *election) meet(opened net.Conn) (nc net.Conn, id proto.ServerID, addresses []string, err error) {
+// prove its identity too, although the connection ends there. The server has named its addresses; a stranger may be
+// dialled at those in addresses.
+func (e *election) meet(opened net.Conn) (nc net.Conn, id proto.ServerID, named, addresses []string, err error) {
 	deadline := e.p.deadline(e.p.cfg.Timeouts.Greeting)
 	nc, err = e.p.encrypt(opened, deadline)
 	if err == nil {
-		id, addresses, err = readGreeting(nc)
+		id, named, err = readGreeting(nc)
 	}
 	if err == nil {
 		err = e.expected(id)
@@ -160,9 +162,9 @@ func (e *election) meet(opened net.Conn) (nc net.Conn, id proto.ServerID, addres
 		nc, err = e.p.authenticate(nc, deadline)
 	}
 	if err == nil {
-		addresses = e.callback(id, nc, addresses, deadline)
+		addresses = e.callback(id, nc, named, deadline)
 	}
-	return nc, id, addresses, err
+	return nc, id, named, addresses, err
 }
 
 // expected returns an error if a server with this id is not accepted here.

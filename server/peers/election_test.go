@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -209,6 +210,25 @@ func TestLargerOpensTheConnection(t *testing.T) {
 	_, err := second.Write(appendElection(nil, vote(1, 7)))
 	require.NoError(t, err)
 	one.heard(3, 7)
+}
+
+// A server with a smaller id that asks although there is a channel with it may be another one with its id. The channel
+// is made anew with the member in any case.
+func TestSmallerAsksAnew(t *testing.T) {
+	w := newWorld(t, 3, 3)
+	three, one := w.start(3), w.start(1)
+	for round := int64(1); ; round++ {
+		one.peers.SendElection(vote(3, round))
+		three.heard(1, round)
+		three.mu.Lock()
+		asked := slices.Clone(three.asked)
+		three.mu.Unlock()
+		if len(asked) > 0 {
+			require.Equal(t, "1 [127.0.0.1:1]", asked[0])
+			return
+		}
+		requireEnd(t, w.greetFrom(3, 1, "127.0.0.1:1"))
+	}
 }
 
 // A server with a smaller id asks, and is called back at the address that is configured.

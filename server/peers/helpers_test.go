@@ -138,6 +138,7 @@ type host struct {
 
 	mu       sync.Mutex
 	cond     *sync.Cond
+	asked    []string // by AskedAnew
 	elected  []zab.Message
 	up       []proto.ServerID
 	links    map[zab.LinkID]*linkSeen
@@ -160,6 +161,13 @@ func (h *host) PeerUp(id proto.ServerID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.up = append(h.up, id)
+	h.cond.Broadcast()
+}
+
+func (h *host) AskedAnew(id proto.ServerID, addresses []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.asked = append(h.asked, fmt.Sprint(id, addresses))
 	h.cond.Broadcast()
 }
 

@@ -39,9 +39,10 @@ const (
 	// PacketNotesMoves tells a learner that is up to date that this leader notes each move of a session to another
 	// server in the history, as a txn of that session. No data.
 	PacketNotesMoves proto.PacketType = 0x57720006
-	// PacketSilent names sessions whose clients have left. From a learner: it had them; zxid -1. From a leader: no
-	// server has them; the zxid is that of its newest txn, because only later ones refute it, or -1. Data: for each a
-	// long session id, and an int how many ms ago the client was last heard of.
+	// PacketSilent names sessions without a client. From a learner: their clients have left it, or the former leader
+	// had told it so, see host/silent.go; zxid -1. From a leader: no server has their clients; the zxid is that of its
+	// newest txn, because only later ones refute it, or -1. Data: for each a long session id, and an int how many ms
+	// ago the client was last heard of.
 	PacketSilent proto.PacketType = 0x57720007
 )
 

@@ -102,28 +102,8 @@ var scenes = []scene{
 		twin("smallest", 1, 2), twin("middle", 2, 3), twin("largest", 3, 1),
 	}},
 	{"a server that moved", openWithSpare, []accident{
-		{"two servers with one id: the twin has an address that is in no list but its own", func(h *hosts) {
-			holder := h.nodes[1] // the one with the larger id is heard by all, whichever server leads
-			if h.nodes[2].ID() > holder.ID() {
-				holder = h.nodes[2]
-			}
-			h.spare.Renumber(holder.ID())
-			listed := []*cluster.Node{h.spare}
-			for _, n := range h.nodes {
-				if n != holder {
-					listed = append(listed, n)
-				}
-			}
-			h.spare.Lists(listed...)
-			_, line, _ := strings.Cut(h.spare.Line(), "=")
-			h.spare.Set(h.lines)
-			h.spare.Set(map[string]string{fmt.Sprint("server.", holder.ID()): line})
-			h.spare.Launch()
-			h.nodes = append(h.nodes, h.spare)
-		}, func(h *hosts) {
-			h.spare.Kill()
-			h.nodes = slices.DeleteFunc(h.nodes, func(n *cluster.Node) bool { return n == h.spare })
-		}, found{"same-id": doctor.Critical}, nil, 1, ""},
+		moved("largest", func(a, b *cluster.Node) int { return b.ID() - a.ID() }),
+		moved("smallest", func(a, b *cluster.Node) int { return a.ID() - b.ID() }),
 	}},
 	{"five servers", func(t *testing.T) *hosts { return openHosts(t, 5, nil) }, []accident{
 		{"a second voter of five is dead; no other may fail", kills(3, 4), launches(3, 4),
@@ -669,6 +649,31 @@ func (h *hosts) write(until string) {
 		require.NoError(h.t, err)
 		return strings.Count(h.nodes[2].Log(), until) > before
 	}, patience, "no %q", until)
+}
+
+// moved is the accident that another server has the id of a follower, the first by order, and an address of its own.
+func moved(which string, order func(a, b *cluster.Node) int) accident {
+	return accident{fmt.Sprintf("two servers with one id, the %s: the twin has an address that is in no list but its "+
+		"own", which), func(h *hosts) {
+		holder := slices.MinFunc(h.nodes[1:], order)
+		h.spare.Renumber(holder.ID())
+		listed := []*cluster.Node{h.spare}
+		for _, n := range h.nodes {
+			if n != holder {
+				listed = append(listed, n)
+			}
+		}
+		h.spare.Lists(listed...)
+		_, line, _ := strings.Cut(h.spare.Line(), "=")
+		h.spare.Set(h.lines)
+		h.spare.Set(map[string]string{fmt.Sprint("server.", holder.ID()): line})
+		h.spare.Wipe()
+		h.spare.Launch()
+		h.nodes = append(h.nodes, h.spare)
+	}, func(h *hosts) {
+		h.spare.Kill()
+		h.nodes = slices.DeleteFunc(h.nodes, func(n *cluster.Node) bool { return n == h.spare })
+	}, found{"same-id": doctor.Critical}, nil, 1, ""}
 }
 
 // twin is the accident that a server was replaced by one with the id of another: its myid was copied.

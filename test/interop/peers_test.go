@@ -56,11 +56,13 @@ func (p *puppet) note(what func()) {
 	what()
 }
 
-func (p *puppet) Election(m zab.Message)     { p.note(func() { p.heard = append(p.heard, m) }) }
-func (p *puppet) PeerUp(id proto.ServerID)   { p.note(func() { p.ups[id]++ }) }
-func (p *puppet) Accept(zab.Port) zab.LinkID { return 1 }
-func (p *puppet) Connected(l *peers.Link)    { p.note(func() { p.link = l }) }
-func (p *puppet) Closed(zab.LinkID)          { p.note(func() { p.closed = true }) }
+func (p *puppet) Election(m zab.Message)   { p.note(func() { p.heard = append(p.heard, m) }) }
+func (p *puppet) PeerUp(id proto.ServerID) { p.note(func() { p.ups[id]++ }) }
+
+func (p *puppet) AskedAnew(proto.ServerID, []string) {}
+func (p *puppet) Accept(zab.Port) zab.LinkID         { return 1 }
+func (p *puppet) Connected(l *peers.Link)            { p.note(func() { p.link = l }) }
+func (p *puppet) Closed(zab.LinkID)                  { p.note(func() { p.closed = true }) }
 func (p *puppet) Packets(l *peers.Link, batch []peers.Packet) {
 	p.note(func() { p.link, p.packets = l, append(p.packets, batch...) })
 }

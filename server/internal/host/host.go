@@ -222,6 +222,11 @@ func (h memberHandler) Election(msg zab.Message) {
 // PeerUp implements peers.Handler.
 func (h memberHandler) PeerUp(id proto.ServerID) { h.Do(func() { h.member.PeerUp(id) }) }
 
+// AskedAnew implements peers.Handler.
+func (h memberHandler) AskedAnew(id proto.ServerID, addresses []string) {
+	h.Do(func() { h.askedAnew(id, addresses, h.Clock.Steady()) })
+}
+
 // Accept implements peers.Handler.
 func (h memberHandler) Accept(port zab.Port) zab.LinkID {
 	accepted := sched.NewGate(h.Runtime)
@@ -589,7 +594,7 @@ func (m *Host) toJournal(writes []zab.Persist) {
 			m.reach.cut(writes[i].Last)
 		}
 		if in := writes[i].Install; in != nil {
-			m.silence.heard, m.silence.former.left = nil, nil // what would end it may be in the state
+			m.silence.forget() // what would refute it may be in the state
 			m.reach.cut(in.Last)
 			m.states.want(in.Link)
 		}

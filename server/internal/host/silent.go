@@ -13,25 +13,24 @@ import (
 // What servers tell each other of silent sessions, whose clients no server has: see sessions/silent.go. Only Warren
 // servers are told.
 
-// silence is what a learner knows of silent sessions. Owned by the host goroutine. What it knows counts for the leader
-// of the next epoch only: in any later one the session may have been used, and what tells of that is not here.
+// silence is what a learner knows of silent sessions. Owned by the host goroutine. What it knows counts in the next
+// epoch only: in any later one the session may have been used, and what tells of that is not here.
 type silence struct {
 	link  zab.LinkID // to the leader that has told of heard
 	heard map[proto.SessionID]report
 	// former is what is left of the last role. until is when its leader was last heard of: from then on, no time is
-	// counted against clients until there is another leader. left are the sessions of this server that it has not told
-	// the leader of, as heard.
+	// counted against clients until there is another leader. silent are the sessions that the leader had told of, and
+	// those of this server that it has not told the leader of.
 	former struct {
-		link         zab.LinkID
 		epoch, until int64
-		left         map[proto.SessionID]int64
+		silent       map[proto.SessionID]report
 	}
 }
 
 // report is what a leader has told of a session.
 type report struct {
 	heard int64      // when the client was last heard of, ns on the server's clock
-	last  proto.Zxid // of the newest txn of the leader then; -1 if an older leader did not say. Later ones refute it.
+	last  proto.Zxid // of the newest txn of the leader then; -1 if it is not known. Later ones refute the report.
 }
 
 // silentMax bounds the sessions that a leader tells of; of more it does not tell.
@@ -52,19 +51,23 @@ func (s *silence) told(l *link, p *peers.Packet) {
 // delivered forgets the sessions that have txns: their clients have come back, or they have ended. Txns that the
 // leader had made when it told of the session say nothing new, but may be delivered later than that arrives.
 func (s *silence) delivered(txns []zab.Txn) {
-	if len(s.heard) == 0 && len(s.former.left) == 0 {
+	if len(s.heard) == 0 && len(s.former.silent) == 0 {
 		return
 	}
 	for _, t := range txns {
 		r := proto.NewReader(t.Payload)
 		var h proto.TxnHeader
 		h.Decode(&r)
-		if t.Zxid > s.heard[h.ClientID].last {
-			delete(s.heard, h.ClientID)
+		for _, known := range [...]map[proto.SessionID]report{s.heard, s.former.silent} {
+			if t.Zxid > known[h.ClientID].last {
+				delete(known, h.ClientID)
+			}
 		}
-		delete(s.former.left, h.ClientID)
 	}
 }
+
+// forget forgets all sessions.
+func (s *silence) forget() { s.heard, s.former.silent = nil, nil }
 
 // leadingEnds notes that this server does not lead any more.
 func (s *silence) leadingEnds(now int64) {
@@ -78,16 +81,17 @@ func (s *silence) followingEnds(f *following) {
 		s.leadingEnds(f.m.Clock.Now())
 		return
 	}
-	if s.link != f.link.ID {
-		s.heard = nil
+	silent := map[proto.SessionID]report{}
+	if s.link == f.link.ID && s.heard != nil {
+		silent = s.heard
 	}
-	s.former.link, s.former.epoch, s.former.until, s.former.left = f.link.ID, f.epoch, f.link.arrived, nil
 	if f.link.ID == f.m.noting {
-		s.former.left = map[proto.SessionID]int64{}
 		for _, left := range f.m.Tracker.Left() {
-			s.former.left[left.ID] = left.Heard
+			silent[left.ID] = report{left.Heard, -1}
 		}
 	}
+	s.heard = nil
+	s.former.epoch, s.former.until, s.former.silent = f.epoch, f.link.arrived, silent
 }
 
 // without is when a client counts as heard of that was heard of at heard, under the leader before: the time without a
@@ -96,19 +100,23 @@ func (s *silence) without(heard, now int64) int64 {
 	return min(heard+max(now-s.former.until, 0), now)
 }
 
-// inherit gives the tracker of this leader what is known from the leader before.
-func (s *silence) inherit(t *sessions.Tracker, epoch, now int64) {
+// left returns what counts in an epoch of what the role before knew, in the order of the ids, and forgets it.
+func (s *silence) left(epoch, now int64) (all []sessions.Silent) {
 	if s.former.epoch != 0 && s.former.epoch+1 == epoch {
-		if s.link == s.former.link {
-			for _, id := range inOrder(s.heard, cmp.Compare) {
-				t.Inherit(id, s.without(s.heard[id].heard, now))
-			}
-		}
-		for _, id := range inOrder(s.former.left, cmp.Compare) {
-			t.Inherit(id, s.without(s.former.left[id], now))
+		for _, id := range inOrder(s.former.silent, cmp.Compare) {
+			all = append(all, sessions.Silent{ID: id, Heard: s.without(s.former.silent[id].heard, now)})
 		}
 	}
-	s.heard, s.former.left = nil, nil
+	s.former.silent = nil
+	return all
+}
+
+// inherit gives the tracker of this leader what is known from the leader before.
+func (s *silence) inherit(t *sessions.Tracker, epoch, now int64) {
+	for _, one := range s.left(epoch, now) {
+		t.Inherit(one.ID, one.Heard)
+	}
+	s.forget()
 }
 
 // heard is when the client of a kept connection was last heard of, as if there had been a leader all the time.
@@ -139,30 +147,23 @@ func (m *Host) tellSilent() {
 	}
 }
 
-// released tells the leader of sessions whose clients have left this server.
+// released tells the leader of sessions whose clients have left this server, or had left the ensemble before it led.
 func (m *Host) released(l *link, all []sessions.Silent) {
 	if l.warren && l.Peer == m.status.Leader {
 		m.sendSilent(l, -1, all)
 	}
 }
 
-// reportLeft tells the next leader of the sessions that the last one was not told of. They were this server's until
-// the end of the epoch before, by the argument for kept connections.
+// reportLeft tells the next leader of the sessions that had no client at the end of the epoch before: it may have been
+// told of none, because it is the former one, which was started again at once, or of fewer. Those that the last leader
+// was not told of were this server's until then, by the argument for kept connections.
 func (m *Host) reportLeft() {
-	f, follows := m.role.(*following)
-	if !follows {
-		return
-	}
-	s := &m.silence
-	if f.link != nil && s.former.epoch != 0 && s.former.epoch+1 == f.epoch {
-		var left []sessions.Silent
-		now := m.Clock.Now()
-		for _, id := range inOrder(s.former.left, cmp.Compare) {
-			left = append(left, sessions.Silent{ID: id, Heard: s.without(s.former.left[id], now)})
+	if f, follows := m.role.(*following); follows {
+		left := m.silence.left(f.epoch, m.Clock.Now())
+		if f.link != nil {
+			m.released(f.link, left)
 		}
-		m.released(f.link, left)
 	}
-	s.former.left = nil
 }
 
 // sendSilent sends sessions in the order of their ids, in packets of a bounded size. last is the zxid of the newest

@@ -3,6 +3,7 @@ package host
 import (
 	"net"
 	"slices"
+	"strconv"
 	"time"
 
 	"go.uber.org/zap"
@@ -39,7 +40,7 @@ type rival struct {
 	away        bool      // it was turned away
 }
 
-// rivalsLast is how long a rival is remembered after it was heard: whoever looks for a leader repeats that at least
+// rivalsLast is how long a rival is remembered after it was heard: a server that looks for a leader is heard at least
 // once a minute. rivalsLook is how long one that was not turned away must be heard.
 const rivalsLast, rivalsLook = 90 * time.Second, 5 * time.Second
 
@@ -103,7 +104,8 @@ const rivalsEvery = time.Minute
 
 // turnedAway warns that a learner has introduced itself with the id of a server that follows on another link. If the
 // id is smaller than the leader's, a second server does not get that far: for an election the server with the larger
-// id connects, to the address that it knows. Those with smaller ids hear it then; see hearsList.
+// id connects, to the address that it knows. Then those with smaller ids hear it, see hearsList, and those with larger
+// ones are asked to connect, see askedAnew.
 func (m *Host) turnedAway(rivals []zab.Rival, now time.Time) {
 	for _, r := range rivals {
 		l, holder := m.links.open[r.Link], m.links.open[r.Holder]
@@ -120,5 +122,29 @@ func (m *Host) turnedAway(rivals []zab.Rival, now time.Time) {
 		m.Log.Warn("two servers have the same id, and the second is turned away: give it another id, or stop it",
 			zap.Int64("peer_id", int64(holder.Peer)), zap.String("addr", l.Stats().Addr),
 			zap.String("other_addr", holder.Stats().Addr))
+	}
+}
+
+// askedAnew notes that a server with a smaller id has asked for an election channel although this server seemed to
+// have one with it. If it names none of the member's addresses, it is a rival.
+func (m *Host) askedAnew(id proto.ServerID, addresses []string, now time.Time) {
+	member, elsewhere := m.Membership().Member(int64(id)), ""
+	for _, address := range addresses {
+		host, port, err := net.SplitHostPort(address)
+		if member == nil || err != nil {
+			return
+		}
+		if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+			return
+		}
+		for _, a := range member.Addresses {
+			if a.Host == host && strconv.Itoa(a.ElectionPort) == port {
+				return
+			}
+		}
+		elsewhere = host
+	}
+	if elsewhere != "" {
+		m.reported.hear(id, elsewhere, false, now)
 	}
 }

@@ -55,3 +55,39 @@ func TestRivalsThatWereTurnedAway(t *testing.T) {
 		m.reported.present(now))
 	require.Empty(t, m.reported.present(now.Add(rivalsLast)))
 }
+
+// A server that asks for an election channel again and again, as if it had none, is a rival if it names none of the
+// addresses that the member has.
+func TestRivalsThatAskForAChannel(t *testing.T) {
+	own, err := config.ParseMembers([]byte("server.1=zk1:2888:3888|10.0.0.1:2888:3888\nserver.2=zk2:2888:3888\n" +
+		"server.3=zk3:2888:3888\nversion=0"))
+	require.NoError(t, err)
+	for name, v := range map[string]struct {
+		names []string
+		want  string
+	}{
+		"the member":            {names: []string{"zk1:3888"}},
+		"by its other address":  {names: []string{"elsewhere:3888", "10.0.0.1:3888"}},
+		"at every address":      {names: []string{"0.0.0.0:3888"}},
+		"of an old version":     {},
+		"no address":            {names: []string{"nonsense"}},
+		"at another host":       {names: []string{"elsewhere:3888"}, want: "elsewhere"},
+		"at another port":       {names: []string{"zk1:3889"}, want: "zk1"},
+		"at several, IPv6 last": {names: []string{"elsewhere:3888", "[::5]:3888"}, want: "::5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := leased(t, 2, 1, 2, 3)
+			m.Members.Store(own)
+			now := time.Unix(1000, 0)
+			m.askedAnew(9, v.names, now)
+			m.askedAnew(1, v.names, now)
+			require.Empty(t, m.reported.present(now), "once is no sign")
+			m.askedAnew(1, v.names, now.Add(rivalsLook))
+			var want []Rival
+			if v.want != "" {
+				want = []Rival{{1, v.want, 0, false}}
+			}
+			require.Equal(t, want, m.reported.present(now.Add(rivalsLook)))
+		})
+	}
+}

@@ -3,9 +3,16 @@ package sessions
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/seed94657493/warren/proto"
 )
+
+// parts is how many buckets there are in a tick.
+const parts = 8
+
+// part is the width of a bucket, ns.
+func (t *Tracker) part() int64 { return int64(t.tick) / parts }
 
 // place puts s into the bucket of its timeout. REQUIRES: t.mu.
 func (t *Tracker) place(s *Session) {
@@ -13,7 +20,7 @@ func (t *Tracker) place(s *Session) {
 		return
 	}
 	delete(t.mu.buckets[s.bucket], s)
-	s.bucket = max(t.bucketOf(s.heard.Load()+int64(s.Timeout())), t.mu.swept+1)
+	s.bucket = max(t.bucketOf(s), t.rounded(s, t.mu.swept+1))
 	b := t.mu.buckets[s.bucket]
 	if b == nil {
 		b = map[*Session]struct{}{}
@@ -22,18 +29,29 @@ func (t *Tracker) place(s *Session) {
 	b[s] = struct{}{}
 }
 
-// bucketOf returns the first bucket after the time at, in ticks.
-func (t *Tracker) bucketOf(at int64) int64 { return at/int64(t.tick) + 1 }
+// bucketOf returns the first bucket after the timeout of a session in which it may expire. REQUIRES: t.mu.
+func (t *Tracker) bucketOf(s *Session) int64 {
+	return t.rounded(s, (s.heard.Load()+int64(s.Timeout()))/t.part()+1)
+}
+
+// rounded returns the first bucket from one on in which a session may expire: any if it is silent, otherwise the first
+// of a tick. REQUIRES: t.mu.
+func (t *Tracker) rounded(s *Session, bucket int64) int64 {
+	if s.silent {
+		return bucket
+	}
+	return (bucket + parts - 1) / parts * parts
+}
 
 // sweep returns the sessions that have expired at now, in the order of their ids, marked as closing.
 func (t *Tracker) sweep(now int64) (expired []*Session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for t.mu.swept < now/int64(t.tick) {
+	for t.mu.swept < now/t.part() {
 		t.mu.swept++
 		bucket := t.mu.buckets[t.mu.swept]
 		for s := range bucket {
-			if t.bucketOf(s.heard.Load()+int64(s.Timeout())) > t.mu.swept {
+			if t.bucketOf(s) > t.mu.swept {
 				t.place(s)
 				continue
 			}
@@ -85,7 +103,7 @@ func (t *Tracker) Expiries(wanted func(*Session) bool) map[int64][]proto.Session
 	defer t.mu.Unlock()
 	all := map[int64][]proto.SessionID{}
 	for bucket, sessions := range t.mu.buckets {
-		at := bucket * int64(t.tick)
+		at := bucket * t.part()
 		for s := range sessions {
 			if wanted(s) {
 				all[at] = append(all[at], s.ID)
@@ -95,7 +113,8 @@ func (t *Tracker) Expiries(wanted func(*Session) bool) map[int64][]proto.Session
 	return all
 }
 
-// Clock finds sessions that have expired. It belongs to one goroutine, which calls Look several times a tick.
+// Clock finds sessions that have expired. It belongs to one goroutine, which calls Look about once per bucket: see
+// Every.
 //
 // A server that could not read from its clients, because it was suspended or its disk stood still, does not count
 // that silence against them: of such a time only one tick counts, and no session expires before the server had
@@ -106,6 +125,9 @@ type Clock struct {
 	last    int64 // time of the last Look
 	waited  bool  // the last Look let nothing expire
 }
+
+// Every is the time between two calls of Look.
+func (c *Clock) Every() time.Duration { return max(time.Duration(c.tracker.part()), time.Millisecond) }
 
 // Clock returns a Clock that is at now.
 func (t *Tracker) Clock(now int64) *Clock { return &Clock{tracker: t, last: now} }

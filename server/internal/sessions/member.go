@@ -18,7 +18,7 @@ import (
 func (t *Tracker) Lead(each func(yield func(id proto.SessionID, timeoutMs int32)), now int64) {
 	t.Reset(false)
 	t.mu.Lock()
-	t.mu.swept = now / int64(t.tick)
+	t.mu.swept = now / t.part()
 	t.mu.Unlock()
 	each(func(id proto.SessionID, timeoutMs int32) { t.Track(id, timeoutMs, ownerUnknown, now) })
 }

@@ -136,6 +136,7 @@ func (t *Tracker) silence(s *Session) {
 	if !s.local.Load() && !s.closing.Load() {
 		s.silent = true
 		t.mu.silent = append(t.mu.silent, s)
+		t.place(s)
 	}
 }
 

@@ -93,6 +93,28 @@ func TestSessionsExpireBetweenTheirTimeoutAndATickMore(t *testing.T) {
 	}
 }
 
+// TestSilentSessionsExpireBeforeTheTick lets clients go at random, and others come back.
+func TestSilentSessionsExpireBeforeTheTick(t *testing.T) {
+	const tick, timeout = 80, 400
+	for heard := int64(0); heard < 2*tick; heard++ {
+		tr := trackAt(tick * time.Millisecond)
+		c := new(conn)
+		gone, back := tr.Create(timeout, c, heard*ms), tr.Create(timeout, c, heard*ms)
+		tr.Unbind(gone, c)
+		tr.Unbind(back, c)
+		tr.Resume(back.ID, timeout, c, heard*ms)
+		ended := map[*Session]int64{}
+		for now := heard; len(ended) < 2; now++ {
+			for _, s := range tr.sweep(now * ms) {
+				ended[s] = now - heard
+			}
+		}
+		require.Greater(t, ended[gone], int64(timeout), "heard at %d", heard)
+		require.LessOrEqual(t, ended[gone], int64(timeout+tick/parts), "heard at %d", heard)
+		require.Equal(t, ((heard+timeout)/tick+1)*tick, heard+ended[back], "as on ZooKeeper")
+	}
+}
+
 func TestTimeInWhichTheServerWasDeafDoesNotCount(t *testing.T) {
 	tr := trackAt(time.Second)
 	s := tr.Create(2000, &conn{}, 500*ms)
