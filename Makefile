@@ -22,6 +22,11 @@ build   := $(module)/cmd/warren/build
 ldflags := -s -w -X $(build).version=$(VERSION) -X $(build).commit=$(COMMIT) -X $(build).date=$(DATE)
 archives := $(GO) run ./test/archives -go '$(GO)' -version '$(VERSION)' -date '$(DATE)' -ldflags '$(ldflags)'
 
+# The profile of cmd/warren is for the binary. To the go command it is a reason to compile every package once more, with
+# the profile, if cmd/warren is only looked at; so is cgo, with which the binary is not built.
+lint test cover: export CGO_ENABLED := 0
+lint test cover race: export GOFLAGS := $(GOFLAGS) -pgo=off
+
 .PHONY: help build run test race check sim sim-cover defects fuzz cluster interop bench profile generate verify-generate pictures site
 .PHONY: kills systems test-server
 .PHONY: completion man helm s3 console-app console-test release dist dist-test push modules tidy lint fmt cover clean

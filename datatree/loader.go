@@ -15,7 +15,6 @@ import (
 type Loader struct {
 	state   *State
 	acls    map[int64]ACLID // each entry counts as one user
-	missing int
 	hasRoot bool
 
 	// The last znode and its ancestors, as far as known: znodes come in the order of a walk, so the
@@ -64,7 +63,7 @@ func (l *Loader) ACL(key int64, acl []proto.ACL) error {
 }
 
 // Node adds a znode. The path of the root is empty. A key that names no ACL gives the znode an ACL that grants no
-// permission, until a setACL or a replayed create repairs it; see MissingACLs.
+// permission, until a setACL or a replayed create repairs it: only a super user may use the znode.
 func (l *Loader) Node(path, data []byte, aclKey int64, st *proto.StatPersisted) error {
 	stat := Node{
 		Czxid: st.Czxid, Mzxid: st.Mzxid, Pzxid: st.Pzxid, Ctime: st.Ctime, Mtime: st.Mtime,
@@ -158,13 +157,8 @@ func (l *Loader) acl(key int64) ACLID {
 		l.state.acls.use(id)
 		return id
 	}
-	l.missing++
 	return l.state.acls.acquire(denyList)
 }
-
-// MissingACLs returns how many znodes named an ACL that the snapshot does not define. Only a super user may use
-// them.
-func (l *Loader) MissingACLs() int { return l.missing }
 
 // Done returns the State, or an error if a znode came twice or there was no root. The State has applied every txn
 // up to zxid as far as a fuzzy snapshot can tell. The parts that no snapshot stores have been rebuilt: the stats

@@ -330,8 +330,3 @@ func (b *blocks) retire(page uint32) {
 	}
 	b.spare = append(b.spare, page)
 }
-
-// bytes returns the memory of pages and large blocks.
-func (b *blocks) bytes() int64 {
-	return int64(len(b.pages)-len(b.gone))*pageSize + int64(len(b.info))*24 + b.largeBytes
-}

@@ -37,6 +37,3 @@ func (s *slab[T]) grow() uint32 {
 	s.next++
 	return id
 }
-
-// bytes returns the memory of the chunks, given the size of a record.
-func (s *slab[T]) bytes(recordSize int) int { return len(s.chunks) * slabLen * recordSize }

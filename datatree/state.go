@@ -233,12 +233,6 @@ func (s *State) NumEphemerals() int { return s.ephemerals }
 // ZooKeeper estimates it. Source: server-semantics 5.7.
 func (s *State) DataSize() int64 { return s.dataSize }
 
-// MemoryBytes returns the memory that znodes take: records, names, data and their index. ACL lists
-// and sessions are not counted.
-func (s *State) MemoryBytes() int64 {
-	return int64(s.records.bytes(recordSize)) + int64(s.kins.bytes(kinSize)) + s.blocks.bytes() + s.table.bytes()
-}
-
 // Session returns the timeout of a session in the session table.
 func (s *State) Session(id proto.SessionID) (timeoutMs int32, ok bool) {
 	e, ok := s.sessions[id]

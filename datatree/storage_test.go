@@ -270,3 +270,16 @@ func TestManyChildren(t *testing.T) {
 	}
 	x.s.check()
 }
+
+// bytes returns the memory of pages and large blocks.
+func (b *blocks) bytes() int64 {
+	return int64(len(b.pages)-len(b.gone))*pageSize + int64(len(b.info))*24 + b.largeBytes
+}
+
+// bytes returns the memory of the chunks, given the size of a record.
+func (s *slab[T]) bytes(recordSize int) int { return len(s.chunks) * slabLen * recordSize }
+
+// bytes returns the memory of the table.
+func (t *table) bytes() int64 {
+	return int64(len(t.segments))*(segmentSlots*5+16) + int64(cap(t.directory))*4
+}

@@ -250,8 +250,3 @@ func (t *table) double() {
 	t.directory = wider
 	t.depth++
 }
-
-// bytes returns the memory of the table.
-func (t *table) bytes() int64 {
-	return int64(len(t.segments))*(segmentSlots*5+16) + int64(cap(t.directory))*4
-}

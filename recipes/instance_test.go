@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"testing"
 	"time"
-
-	"github.com/seed94657493/warren/recipes/internal/require"
 )
 
 // Captured from Curator 5.4: a dynamic instance with everything, and a static one with as little as there can be.
@@ -21,7 +19,7 @@ const (
 
 func TestInstancesAreCurators(t *testing.T) {
 	uri, err := ParseURISpec("{scheme}://{address}:{port}/x")
-	require.NoError(t, err)
+	noError(t, err)
 	at := time.UnixMilli(1700000000000)
 	for golden, want := range map[string]Instance{
 		goldenInstance: {Name: "web", ID: "i1", Address: "10.0.0.1", Port: 80, SSLPort: 443,
@@ -29,18 +27,18 @@ func TestInstancesAreCurators(t *testing.T) {
 		goldenBareInstance: {Name: "web", ID: "i2", Address: "10.0.0.2", RegisteredAt: at, Type: Static},
 	} {
 		got, err := decodeInstance([]byte(golden))
-		require.NoError(t, err)
-		require.Equal(t, want, got)
+		noError(t, err)
+		equal(t, want, got)
 		data, err := got.encode()
-		require.NoError(t, err)
-		require.Equal(t, golden, string(data))
+		noError(t, err)
+		equal(t, golden, string(data))
 	}
 	got, err := decodeInstance([]byte(`{"name":"a","id":"b","enabled":false,"later":[1]}`))
-	require.NoError(t, err)
-	require.True(t, got.Disabled)
+	noError(t, err)
+	equal(t, true, got.Disabled)
 	for _, bad := range []string{``, `{`, `[]`, `{"name":"a"}`, `{"id":"a"}`, `{"name":"a","id":"b","port":"x"}`} {
 		_, err := decodeInstance([]byte(bad))
-		require.ErrorIs(t, err, ErrFormat, bad)
+		errorIs(t, err, ErrFormat, bad)
 	}
 }
 
@@ -54,16 +52,16 @@ func TestBuildURI(t *testing.T) {
 		{"{[}{ address }{]}{unknown}{extra}", "{h}e"},
 	} {
 		spec, err := ParseURISpec(tt.spec)
-		require.NoError(t, err)
+		noError(t, err)
 		s.URI = spec
-		require.Equal(t, tt.uri, s.BuildURI(map[string]string{"extra": "e"}))
+		equal(t, tt.uri, s.BuildURI(map[string]string{"extra": "e"}))
 	}
 	s.SSLPort = 443
 	s.URI = URISpec{{Value: "scheme", Variable: true}, {Value: "ssl-port", Variable: true}}
-	require.Equal(t, "https443", s.BuildURI(nil))
+	equal(t, "https443", s.BuildURI(nil))
 	for _, bad := range []string{"{", "a{b", "{}", "x{ }"} {
 		_, err := ParseURISpec(bad)
-		require.ErrorIs(t, err, ErrFormat, bad)
+		errorIs(t, err, ErrFormat, bad)
 	}
 }
 
@@ -74,16 +72,16 @@ func FuzzInstance(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := decodeInstance(data)
 		if err != nil {
-			require.ErrorIs(t, err, ErrFormat)
+			errorIs(t, err, ErrFormat)
 			return
 		}
 		again, err := s.encode()
-		require.NoError(t, err)
+		noError(t, err)
 		second, err := decodeInstance(again)
-		require.NoError(t, err)
+		noError(t, err)
 		third, err := second.encode()
-		require.NoError(t, err)
-		require.Equal(t, string(again), string(third))
+		noError(t, err)
+		equal(t, string(again), string(third))
 	})
 }
 
@@ -94,16 +92,16 @@ func TestStrategies(t *testing.T) {
 	for range 7 {
 		got += r.Pick(abc).ID
 	}
-	require.Equal(t, "abcabca", got)
+	equal(t, "abcabca", got)
 	seen := map[string]bool{}
 	for random := Random(); len(seen) < 3; {
 		seen[random.Pick(abc).ID] = true
 	}
 	s := Sticky(RoundRobin())
-	require.Equal(t, "a", s.Pick(abc).ID)
-	require.Equal(t, "a", s.Pick(abc).ID)
-	require.Equal(t, "c", s.Pick(abc[1:]).ID, "the next of the other strategy, when its own is gone")
-	require.Equal(t, "c", s.Pick(abc).ID)
+	equal(t, "a", s.Pick(abc).ID)
+	equal(t, "a", s.Pick(abc).ID)
+	equal(t, "c", s.Pick(abc[1:]).ID, "the next of the other strategy, when its own is gone")
+	equal(t, "c", s.Pick(abc).ID)
 }
 
 func TestPickLeavesFailingInstancesAlone(t *testing.T) {
@@ -113,18 +111,18 @@ func TestPickLeavesFailingInstancesAlone(t *testing.T) {
 		instances: []Instance{{ID: "a"}, {ID: "b"}}}
 	pick := func() string {
 		s, err := p.Pick()
-		require.NoError(t, err)
+		noError(t, err)
 		return s.ID
 	}
 	p.NoteError(Instance{ID: "a"})
-	require.Equal(t, "a", pick(), "one error")
+	equal(t, "a", pick(), "one error")
 	now = now.Add(downTime - 1)
 	p.NoteError(Instance{ID: "a"})
-	require.Equal(t, "b", pick(), "two")
+	equal(t, "b", pick(), "two")
 	now = now.Add(1)
-	require.Equal(t, "a", pick(), "the time is over")
+	equal(t, "a", pick(), "the time is over")
 	for _, id := range []string{"a", "a", "b", "b"} {
 		p.NoteError(Instance{ID: id})
 	}
-	require.Equal(t, "a", pick(), "none is better")
+	equal(t, "a", pick(), "none is better")
 }

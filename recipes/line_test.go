@@ -5,7 +5,6 @@ import (
 
 	"github.com/seed94657493/warren/proto/layouts"
 	"github.com/seed94657493/warren/proto/paths"
-	"github.com/seed94657493/warren/recipes/internal/require"
 )
 
 func TestOrderIsByNumberAcrossPrefixesAndOverflow(t *testing.T) {
@@ -18,17 +17,17 @@ func TestOrderIsByNumberAcrossPrefixesAndOverflow(t *testing.T) {
 	for _, p := range line {
 		got = append(got, p.Name)
 	}
-	require.Equal(t, []string{"_c_z-__WRIT__2147483646", "_c_b-__WRIT__2147483647", "_c_a-__READ__-2147483648",
+	equal(t, []string{"_c_z-__WRIT__2147483646", "_c_b-__WRIT__2147483647", "_c_a-__READ__-2147483648",
 		"_c_0-__READ__-2147483647"}, got)
-	require.Equal(t, "__WRIT__", line[0].Marker)
-	require.Equal(t, "__READ__", line[2].Marker)
+	equal(t, "__WRIT__", line[0].Marker)
+	equal(t, "__READ__", line[2].Marker)
 }
 
 func TestPaths(t *testing.T) {
 	for _, tt := range []struct{ parent, name, path string }{
 		{"/", "a", "/a"}, {"/a", "b", "/a/b"}, {"/a/b", "c", "/a/b/c"},
 	} {
-		require.Equal(t, tt.path, paths.ChildOf(tt.parent, tt.name))
-		require.Equal(t, tt.parent, paths.ParentOf(tt.path))
+		equal(t, tt.path, paths.ChildOf(tt.parent, tt.name))
+		equal(t, tt.parent, paths.ParentOf(tt.path))
 	}
 }

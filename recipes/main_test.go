@@ -4,11 +4,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/seed94657493/warren/recipes/internal/require"
 )
 
 // address is the server of the examples: that of WARREN_TEST_SERVERS. Without one they are compiled and left out;
@@ -29,9 +29,24 @@ func run(m *testing.M) int {
 		}
 	}
 	code := m.Run()
-	if stacks := require.Goroutines(5 * time.Second); len(stacks) > 0 {
+	if stacks := goroutines(5 * time.Second); len(stacks) > 0 {
 		fmt.Printf("%d goroutines outlive the tests:\n%s\n", len(stacks), strings.Join(stacks, "\n\n"))
 		return 1
 	}
 	return code
+}
+
+// goroutines returns the stacks of the goroutines that have not ended after a time, except the caller's and those
+// of the runtime.
+func goroutines(after time.Duration) (stacks []string) {
+	isOther := func(stack string) bool {
+		return strings.Contains(stack, "os/signal.") || strings.Contains(stack, "runtime.ensureSigM")
+	}
+	buf := make([]byte, 1<<20)
+	for end := time.Now().Add(after); ; time.Sleep(time.Millisecond) {
+		all := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
+		if stacks = slices.DeleteFunc(all[1:], isOther); len(stacks) == 0 || time.Now().After(end) {
+			return stacks
+		}
+	}
 }

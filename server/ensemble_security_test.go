@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/internal/sasl"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/digestmd5"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
-	"github.com/seed94657493/warren/server/sasl"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
 )

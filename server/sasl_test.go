@@ -8,12 +8,12 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/seed94657493/warren/internal/sasl"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/digestmd5"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/meta"
-	"github.com/seed94657493/warren/server/sasl"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )

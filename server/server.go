@@ -222,18 +222,6 @@ func (s *Server) treeSize() (znodes int, bytes int64) {
 	return s.Store.State.NumNodes(), s.Store.State.DataSize() + watches
 }
 
-// Run serves until ctx is done and then stops. It returns the error that ended the server otherwise.
-func Run(ctx context.Context, cfg *config.Config, o Options) error {
-	o.WholeProcess = true
-	s := New(cfg, o)
-	if err := s.Start(); err != nil {
-		return err
-	}
-	failure := s.Wait(ctx)
-	s.Stop()
-	return failure
-}
-
 // Addr is the address of the plain client port, or nil if there is none.
 func (s *Server) Addr() net.Addr { return s.front.Addr() }
 

@@ -70,9 +70,6 @@ func (p *Preparer) Reset() {
 	p.last, p.digest = 0, p.state.Digest()
 }
 
-// Outstanding returns the newest zxid that has been prepared; 0 after Reset.
-func (p *Preparer) Outstanding() proto.Zxid { return p.last }
-
 // Prepare appends the txn of a request to b: TxnHeader, body and digest. zxid is the txn's, larger than any
 // before; nowMs is the wall clock in ms since 1970, and becomes the txn's time.
 //

@@ -252,10 +252,10 @@ func (f *Found) LostEnd(committed proto.Zxid) error {
 		note(f.Passed[i].Exact, f.Passed[i].Name)
 	}
 	if last := f.State.LastZxid(); last < known {
-		return fmt.Errorf("%w: the log ends with txn %v, and %s knows of %v", ErrLostEnd, last, by, known)
+		return fmt.Errorf("%w: the log ends with txn %v, and %s knows of %v", errLostEnd, last, by, known)
 	}
 	return nil
 }
 
-// ErrLostEnd means that the log does not reach as far as it did.
-var ErrLostEnd = errors.New("the end of the log is missing")
+// errLostEnd means that the log does not reach as far as it did.
+var errLostEnd = errors.New("the end of the log is missing")

@@ -56,8 +56,8 @@ var layers = map[string]layer{
 			"snapshot", "wal/vfs", "server"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus"},
 		tests: []string{module + "/datatree", module + "/wal", "golang.org/x/sys",
-			"go.yaml.in/yaml/v3",  // the alert rules under deploy
-			module + "/kerberos"}, // clients with tickets
+			"go.yaml.in/yaml/v3",                             // the alert rules under deploy
+			module + "/kerberos", module + "/internal/sasl"}, // clients with tickets and passwords
 		why: "the server is where everything meets; clients and tools stay outside",
 	},
 	"server/internal/env": {
@@ -90,9 +90,10 @@ var layers = map[string]layer{
 	},
 	"server/internal/serve": {
 		ours: []string{"internal/inuse", "internal/sched", "datatree", "datatree/auth", "datatree/watch", "proto",
-			"server/config", "server/sasl", "server/internal/audit", "server/internal/env", "server/internal/figures",
-			"server/internal/flow", "server/internal/keystore", "server/internal/limits", "server/internal/security",
-			"server/internal/sessions", "server/internal/socket", "server/internal/stages", "server/internal/topk"},
+			"server/config", "internal/sasl", "server/internal/audit", "server/internal/env",
+			"server/internal/figures", "server/internal/flow", "server/internal/keystore",
+			"server/internal/limits", "server/internal/security", "server/internal/sessions", "server/internal/socket",
+			"server/internal/stages", "server/internal/topk"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "golang.org/x/sys"},
 		why: "connections hand requests to an interface and are answered by the applier: they know no " +
 			"agreement and no disk",
@@ -198,7 +199,7 @@ var layers = map[string]layer{
 	"server/internal/keystore": {ours: []string{"proto", "server/config", "wal/vfs"},
 		others: []string{"go.uber.org/zap", "software.sslmate.com/src/go-pkcs12"},
 		why:    "certificates are for every port, so their loader knows none of them"},
-	"server/sasl": {ours: []string{"proto", "kerberos"},
+	"internal/sasl": {ours: []string{"proto", "kerberos"},
 		why: "an exchange of tokens is the same between clients and between servers"},
 	"server/embed": {ours: []string{"server", "server/config", "server/meta", "wal/vfs", "proto"},
 		others: []string{"go.uber.org/zap"}, tests: []string{module + "/client"},
@@ -215,7 +216,7 @@ var layers = map[string]layer{
 		why: "a rule of admission says how much there may be, and not what is done with it"},
 	"server/internal/security": {
 		ours: []string{"datatree/auth", "kerberos", "proto", "server/config", "server/internal/keystore",
-			"server/internal/limits", "server/internal/socket", "server/peers", "server/sasl", "wal/vfs"},
+			"server/internal/limits", "server/internal/socket", "server/peers", "internal/sasl", "wal/vfs"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus"},
 		why:    "who is at the other end is decided before there is a session or a role"},
 	"server/internal/sessions": {ours: []string{"proto", "zab"},
@@ -236,7 +237,7 @@ var layers = map[string]layer{
 	"recipes": {ours: []string{"client", "proto"},
 		why: "recipes use the client API only, so that every one of them could be written outside"},
 	"cmd": {
-		ours: []string{"server", "server/config", "server/datadir", "server/rebuild", "server/sasl", "client",
+		ours: []string{"server", "server/config", "server/datadir", "server/rebuild", "internal/sasl", "client",
 			"kerberos", "recipes",
 			"wal", "wal/vfs", "snapshot", "datatree", "datatree/auth", "proto", "cmd",
 			"internal/findings", "internal/inuse", "internal/stagetext"},

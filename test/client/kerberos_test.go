@@ -18,8 +18,8 @@ import (
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/test/cluster"
-	"github.com/seed94657493/warren/test/gozk"
 	"github.com/seed94657493/warren/test/krb5"
+	"github.com/seed94657493/warren/test/relay"
 )
 
 const (
@@ -96,7 +96,7 @@ func TestSessionOutlivesItsTicket(t *testing.T) {
 	app, tool := r.AddService("app/client.host"), r.AddService("tool/client.host")
 	r.Limit("app/client.host", life)
 	r.Limit("tool/client.host", life)
-	proxy, err := gozk.NewProxy(serveKerberos(t, r.Conf, r.AddService("zookeeper/localhost")))
+	proxy, err := relay.New(serveKerberos(t, r.Conf, r.AddService("zookeeper/localhost")))
 	require.NoError(t, err)
 	defer proxy.Close()
 

@@ -12,30 +12,51 @@ import (
 	"testing"
 )
 
-// build is the one binary of this test process.
-var build struct {
+// onceBuilt is a binary that is built once in this test process.
+type onceBuilt struct {
 	once sync.Once
 	dir  string // to remove
 	path string
 	err  error
 }
 
+var usual, static onceBuilt
+
 // Binary returns the path of the warren binary: $WARREN_BIN, or one that is built from this
 // module once per test process, with the race detector if the tests have it.
 func Binary(t testing.TB) string {
 	t.Helper()
-	build.once.Do(func() { build.dir, build.path, build.err = buildBinary() })
-	if build.err != nil {
-		t.Fatal(build.err)
-	}
-	return build.path
+	return usual.built(t, func() (dir, path string, err error) {
+		if path := os.Getenv("WARREN_BIN"); path != "" {
+			path, err := filepath.Abs(path)
+			return "", path, err
+		}
+		if RaceEnabled() {
+			return build(os.Environ(), "-race")
+		}
+		return build(os.Environ())
+	})
 }
 
-func buildBinary() (dir, path string, err error) {
-	if path := os.Getenv("WARREN_BIN"); path != "" {
-		path, err := filepath.Abs(path)
-		return "", path, err
+// StaticBinary returns the path of a warren binary that needs no other file, for tests that run it in a root folder of
+// its own. It is built from this module once per test process.
+func StaticBinary(t testing.TB) string {
+	t.Helper()
+	return static.built(t, func() (dir, path string, err error) {
+		return build(append(os.Environ(), "CGO_ENABLED=0"))
+	})
+}
+
+func (b *onceBuilt) built(t testing.TB, build func() (dir, path string, err error)) string {
+	t.Helper()
+	b.once.Do(func() { b.dir, b.path, b.err = build() })
+	if b.err != nil {
+		t.Fatal(b.err)
 	}
+	return b.path
+}
+
+func build(env []string, flags ...string) (dir, path string, err error) {
 	gomod, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
 		return "", "", fmt.Errorf("cluster: go env GOMOD: %w", err)
@@ -44,11 +65,9 @@ func buildBinary() (dir, path string, err error) {
 		return "", "", fmt.Errorf("cluster: %w", err)
 	}
 	path = filepath.Join(dir, "warren")
-	args := []string{"build", "-pgo=off", "-o", path} // a build with the profile takes a minute
-	if RaceEnabled() {
-		args = append(args, "-race")
-	}
+	args := append([]string{"build", "-pgo=off", "-o", path}, flags...) // a build with the profile takes a minute
 	cmd := exec.Command("go", append(args, "./cmd/warren")...)
+	cmd.Env = env
 	cmd.Dir = filepath.Dir(strings.TrimSpace(string(gomod)))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return dir, "", fmt.Errorf("cluster: go build ./cmd/warren: %w\n%s", err, out)
@@ -67,8 +86,10 @@ func RaceEnabled() bool {
 // Main runs the tests of a package that uses Node and removes the binary. It returns the exit code.
 func Main(m *testing.M) int {
 	code := m.Run()
-	if build.dir != "" {
-		os.RemoveAll(build.dir)
+	for _, b := range []*onceBuilt{&usual, &static} {
+		if b.dir != "" {
+			os.RemoveAll(b.dir)
+		}
 	}
 	return code
 }

@@ -37,7 +37,7 @@ func newContainer(t *testing.T, user syscall.Credential) *emulated {
 	for _, folder := range []string{c.root, filepath.Dir(c.root)} { // both are of this test
 		require.NoError(t, os.Chmod(folder, 0o755))
 	}
-	build := exec.Command("go", "build", "-pgo=off", "-trimpath", "-o",
+	build := exec.Command("go", "build", "-pgo=off", "-o",
 		filepath.Join(c.root, "usr/local/bin/warren"), "../../cmd/warren")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()

@@ -18,9 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/internal/sasl"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/digestmd5"
-	"github.com/seed94657493/warren/server/sasl"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/wire"
 )

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	warren "github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/test/cluster"
 )
 
 // podsPatience bounds each wait for pods and jobs, which end as soon as what they wait for is there.
@@ -44,11 +45,7 @@ func newPods(t *testing.T, most int) *pods {
 	for _, folder := range []string{dir, filepath.Dir(dir)} {
 		require.NoError(t, os.Chmod(folder, 0o755))
 	}
-	p.binary = filepath.Join(dir, "warren")
-	build := exec.Command("go", "build", "-pgo=off", "-trimpath", "-o", p.binary, "../../cmd/warren")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	p.binary = cluster.StaticBinary(t)
 	for id := 1; id <= most; id++ {
 		root := filepath.Join(dir, fmt.Sprintf("zk-%d", id-1))
 		p.roots[id] = root
@@ -240,6 +237,7 @@ func (p *pods) upgrade(have, n int) {
 // the two servers have left. A client writes all the time: each write succeeds, and each acknowledged one is there at
 // the end.
 func TestReleaseScales(t *testing.T) {
+	t.Parallel()
 	p := newPods(t, 5)
 	for id := 1; id <= 3; id++ {
 		p.start(id, 3)
@@ -306,6 +304,7 @@ func (p *pods) writes(n int) (check func(n int)) {
 // three servers, and to one. Two empty servers are a majority of three: they do not begin without the one that has
 // the data.
 func TestReleaseGrowsFromOne(t *testing.T) {
+	t.Parallel()
 	p := newPods(t, 3)
 	p.start(1, 0)
 	p.ready(1)

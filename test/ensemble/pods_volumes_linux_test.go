@@ -55,6 +55,7 @@ func (p *pods) restore(id, n int, backup string) string {
 // newer data. A client writes all the time: each write succeeds, and each acknowledged one is there at the end. At the
 // end a majority loses its volumes, and the old moment does not come back.
 func TestReleaseLosesVolumes(t *testing.T) {
+	t.Parallel()
 	p := newPods(t, 3)
 	for id := 1; id <= 3; id++ {
 		p.start(id, 3)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/relay"
 )
 
 // patience bounds every step of a scenario.
@@ -16,9 +17,9 @@ const patience = time.Minute
 
 // World is where a scenario happens.
 type World struct {
-	Addr  string // the server
-	Proxy *Proxy // the way to it whose connections can be cut
-	Root  string // an existing znode of this run alone
+	Addr  string       // the server
+	Proxy *relay.Relay // the way to it whose connections can be cut
+	Root  string       // an existing znode of this run alone
 
 	mu    sync.Mutex
 	lines []string

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/internal/sasl"
 	"github.com/seed94657493/warren/kerberos"
-	"github.com/seed94657493/warren/server/sasl"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/krb5"
 	"github.com/seed94657493/warren/test/wire"

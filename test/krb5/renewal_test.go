@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/internal/sasl"
 	"github.com/seed94657493/warren/kerberos"
-	"github.com/seed94657493/warren/server/sasl"
 )
 
 const (

@@ -14,8 +14,9 @@ func Environment(proxy, cache string, others ...string) []string {
 	for _, other := range others {
 		list += "," + other
 	}
-	return append(os.Environ(), "GOWORK=off", "GOPROXY="+list, "GOMODCACHE="+cache, "GOFLAGS=-modcacherw",
-		"CGO_ENABLED=0", "GOSUMDB=off", "GOPRIVATE=", "GONOPROXY=", "GONOSUMDB=", "GOTOOLCHAIN=local")
+	return append(os.Environ(), "GOWORK=off", "GOPROXY="+list, "GOMODCACHE="+cache, "CGO_ENABLED=0",
+		"GOFLAGS=-modcacherw -pgo=off", // with the profile of the command, all packages would be compiled once more
+		"GOSUMDB=off", "GOPRIVATE=", "GONOPROXY=", "GONOSUMDB=", "GOTOOLCHAIN=local")
 }
 
 // CacheProxy returns the module cache of the go command as a proxy, which has what this machine has built from.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/relay"
 )
 
 const sessions = 5 // that want one lock
@@ -100,7 +101,7 @@ func awaitGrants(t *testing.T, contests []*contest) {
 
 // compete is the life of one session after the other that wants the lock.
 func (k *contest) compete(ctx context.Context, i int, r *rand.Rand) {
-	path, err := NewPath(k.servers...)
+	path, err := relay.New(k.servers...)
 	if err != nil {
 		k.Error(err)
 		return
@@ -127,7 +128,8 @@ func (k *contest) compete(ctx context.Context, i int, r *rand.Rand) {
 }
 
 // session takes the lock again and again, until the session is over.
-func (k *contest) session(ctx context.Context, i int, r *rand.Rand, path *Path, session client.Resume, take lock) {
+func (k *contest) session(ctx context.Context, i int, r *rand.Rand, path *relay.Relay, session client.Resume,
+	take lock) {
 	for ctx.Err() == nil {
 		k.disturb(r, path)
 		call := k.history.Now()
@@ -154,12 +156,12 @@ func (k *contest) session(ctx context.Context, i int, r *rand.Rand, path *Path, 
 }
 
 // disturb does something to the path of a session that is about to wait.
-func (k *contest) disturb(r *rand.Rand, path *Path) {
+func (k *contest) disturb(r *rand.Rand, path *relay.Relay) {
 	switch r.IntN(8) {
 	case 0:
 		path.Cut()
 	case 1, 2:
-		path.LoseReply(1 + r.Int64N(4))
+		path.LoseAnswer(1 + r.Int64N(4))
 	}
 }
 
@@ -173,7 +175,7 @@ type holder struct {
 }
 
 // hold is what a holder does: it looks, reads, may be held up, looks and writes.
-func (h *holder) hold(ctx context.Context, r *rand.Rand, path *Path, session client.Resume) {
+func (h *holder) hold(ctx context.Context, r *rand.Rand, path *relay.Relay, session client.Resume) {
 	k := h.contest
 	defer func() { k.history.Add(Operation{End, h.client, h.Token(), h.seen, never, h.isShared}) }()
 	h.look()

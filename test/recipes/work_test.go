@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/relay"
 )
 
 const (
@@ -44,7 +45,7 @@ func (k *work) each(kind uint64, timeout time.Duration, do func(i int, w *worker
 	for i := range workers {
 		w := &worker{work: k, timeout: timeout, rand: rand.New(rand.NewPCG(k.seed, kind<<8+uint64(i)))}
 		k.done.Go(func() {
-			path, err := NewPath(k.arena().servers...)
+			path, err := relay.New(k.arena().servers...)
 			if err != nil {
 				k.Error(err)
 				return
@@ -64,7 +65,7 @@ type worker struct {
 	*work
 	timeout time.Duration
 	rand    *rand.Rand
-	path    *Path
+	path    *relay.Relay
 	c       *client.Client
 }
 
@@ -91,7 +92,7 @@ func (w *worker) disturb() {
 	case 0:
 		w.path.Cut()
 	case 1:
-		w.path.LoseReply(1 + w.rand.Int64N(5))
+		w.path.LoseAnswer(1 + w.rand.Int64N(5))
 	}
 }
 

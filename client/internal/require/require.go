@@ -1,8 +1,8 @@
 // Package require has the assertions that the tests of this module use: an assertion that fails ends its test.
 //
 // The module must not require another module, and a library of assertions would be one. The functions have the
-// names and the order of arguments that Go programmers know from testify. The modules proto, client and recipes
-// have a copy each, since none may see the internal packages of another; test/arch keeps the copies equal.
+// names and the order of arguments that Go programmers know from testify. The modules proto and client have a copy
+// each, since neither may see the internal packages of the other; test/arch keeps the copies equal.
 package require
 
 import (

@@ -40,8 +40,8 @@ type Destination struct {
 	Confirm func() error
 }
 
-// Command is the name of the command that restores, as a directory says it in which it was interrupted.
-const Command = "warren restore"
+// command is the name of the command that restores, as a directory says it in which it was interrupted.
+const command = "warren restore"
 
 // Restored is what was brought back.
 type Restored struct {
@@ -97,7 +97,7 @@ func (b *Backup) Restore(to Destination, target Target) (Restored, error) {
 		return Restored{}, fmt.Errorf("backup: %w", err)
 	}
 	if to.Command == "" {
-		to.Command = Command
+		to.Command = command
 	}
 	err = to.Check() // a server may have come between
 	if err == nil && to.Confirm != nil {
@@ -125,7 +125,7 @@ func (b *Backup) Restore(to Destination, target Target) (Restored, error) {
 func (d *Destination) Check() error {
 	err := datadir.Check(d.FS, d.SnapDir, d.LogDir)
 	var unfinished *datadir.Unfinished
-	if errors.As(err, &unfinished) && (d.Replace || unfinished.Command == Command) {
+	if errors.As(err, &unfinished) && (d.Replace || unfinished.Command == command) {
 		return nil
 	}
 	if err != nil || d.Replace {

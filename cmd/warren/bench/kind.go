@@ -25,15 +25,6 @@ var kindNames = [kindCount]string{"get", "set", "create", "seq", "ephemeral", "e
 // String returns the name used in --mix and in reports.
 func (k Kind) String() string { return kindNames[k] }
 
-// IsRead reports whether servers answer the kind without replicating it.
-func (k Kind) IsRead() bool {
-	switch k {
-	case Get, Exists, Children, Watch:
-		return true
-	}
-	return false
-}
-
 // parseKind returns the kind of a name.
 func parseKind(name string) (Kind, bool) {
 	for k, n := range kindNames {

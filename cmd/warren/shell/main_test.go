@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/relay"
 )
 
 var update = flag.Bool("update", false, "write the transcript of docs/SHELL.md anew")
@@ -43,6 +45,16 @@ func run(m *testing.M) int {
 		return 1
 	}
 	return code
+}
+
+// newRelay returns a way to the server from an address.
+func newRelay(t *testing.T, addr string) *relay.Relay {
+	t.Helper()
+	l, err := net.Listen("tcp", addr)
+	require.NoError(t, err)
+	r := relay.On(l, address)
+	t.Cleanup(r.Close)
+	return r
 }
 
 func startServer(dir string) *server.Server {
@@ -97,7 +109,7 @@ func (x *tried) do(line string) (stdout, stderr string, code int) {
 	x.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	x.Line(ctx, line)
+	x.line(ctx, line)
 	return x.out.Take(), x.err.Take(), x.code
 }
 

@@ -7,8 +7,8 @@ import (
 	"os"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/internal/sasl"
 	"github.com/seed94657493/warren/kerberos"
-	"github.com/seed94657493/warren/server/sasl"
 )
 
 // Login says how sessions authenticate by SASL.

@@ -104,7 +104,7 @@ func (s *Shell) Script(ctx context.Context, in io.Reader) int {
 		select {
 		case line, ok := <-lines:
 			if ok {
-				s.Line(ctx, line)
+				s.line(ctx, line)
 				continue
 			}
 			if err := failed(); err != nil {
@@ -142,8 +142,8 @@ func scan(in io.Reader) (lines <-chan string, failed func() error, stop func()) 
 	return c, scanner.Err, func() { close(stopped) }
 }
 
-// Line runs the command of one line.
-func (s *Shell) Line(ctx context.Context, line string) {
+// line runs the command of one line.
+func (s *Shell) line(ctx context.Context, line string) {
 	words := Words(line)
 	if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 		return

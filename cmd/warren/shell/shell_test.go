@@ -273,7 +273,7 @@ func TestFollow(t *testing.T) {
 	go func() {
 		defer close(done)
 		close(ready)
-		x.Line(context.Background(), "watch -d -c 3 "+root)
+		x.line(context.Background(), "watch -d -c 3 "+root)
 	}()
 	<-ready
 	require.Eventually(t, func() bool { return x.link.followed.Load() != nil }, time.Minute, time.Millisecond)
@@ -296,7 +296,7 @@ func TestFollow(t *testing.T) {
 // A watch outlasts a lost connection, also one that other commands would not wait for, and says that it had one.
 func TestFollowOutlastsConnections(t *testing.T) {
 	r := newRelay(t, "127.0.0.1:0")
-	x, other := open(t, Options{Servers: r.addr, Quiet: true, ConnectWait: 100 * time.Millisecond}), quiet(t)
+	x, other := open(t, Options{Servers: r.Addr(), Quiet: true, ConnectWait: 100 * time.Millisecond}), quiet(t)
 	root := other.tree()
 	require.Eventually(t, func() bool { // a busy machine may not connect in so short a time
 		_, _, code := x.do("sync /")
@@ -308,7 +308,7 @@ func TestFollowOutlastsConnections(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		x.Line(ctx, "watch "+root)
+		x.line(ctx, "watch "+root)
 	}()
 	shows := func(what string, meanwhile func()) {
 		t.Helper()
@@ -321,11 +321,11 @@ func TestFollowOutlastsConnections(t *testing.T) {
 	}
 	change := func() { other.must("set " + root + " x") }
 	shows("NodeDataChanged "+root, change)
-	r.close()
+	r.Close()
 	lost, release := x.link.guard(t.Context())
 	<-lost.Done()
 	release()
-	newRelay(t, r.addr)
+	newRelay(t, r.Addr())
 	shows("WatchRearmed "+root+" (connected again, changes in between may be missing)", func() {})
 	shows("NodeDataChanged "+root, change)
 	interrupt <- os.Interrupt

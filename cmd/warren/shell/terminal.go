@@ -227,7 +227,7 @@ func (t *terminal) runLine(ctx context.Context, line string) {
 		t.s.out.setPages(pages)
 	}
 	began := time.Now()
-	t.s.Line(ctx, line)
+	t.s.line(ctx, line)
 	t.s.out.setPages(nil)
 	if took := time.Since(began) - t.waited; took >= slow {
 		t.s.greet(fmt.Sprintf("took %.1f s", took.Seconds()))

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/pki"
+	"github.com/seed94657493/warren/test/relay"
 )
 
 // A shell with a certificate talks to a server that demands one.
@@ -79,5 +80,7 @@ func forward(t *testing.T, c *tls.Config) string {
 	t.Helper()
 	l, err := tls.Listen("tcp", "127.0.0.1:0", c)
 	require.NoError(t, err)
-	return relayOn(t, l).addr
+	r := relay.On(l, address)
+	t.Cleanup(r.Close)
+	return r.Addr()
 }

@@ -59,7 +59,7 @@ func TestTranscript(t *testing.T) {
 		require.NoError(t, err)
 		defer shell.Close()
 		shell.printed.Store(true)
-		shell.Line(t.Context(), "sync /")
+		shell.line(t.Context(), "sync /")
 		both.Take() // of the connection
 		shell.entered = nil
 		var b strings.Builder
@@ -68,7 +68,7 @@ func TestTranscript(t *testing.T) {
 			if !ok {
 				continue
 			}
-			shell.Line(t.Context(), command)
+			shell.line(t.Context(), command)
 			b.WriteString(promptText + command + steady(both.Take()))
 		}
 		return "```shell" + parts[1] + "\n" + b.String() + "```"

@@ -185,9 +185,6 @@ func (p places) use(r *http.Request, fn func() error) error {
 // Server returns the server that is shown.
 func (a *API) Server() Server { return a.o.Server }
 
-// Writes reports whether changes are switched on.
-func (a *API) Writes() bool { return a.o.Writes }
-
 func refusal(status int, text string) error { return &Refusal{Status: status, Text: text} }
 
 // Refuse answers with a problem, by RFC 9457.

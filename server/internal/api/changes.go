@@ -31,7 +31,7 @@ const (
 	beatEvery = 10 * time.Second
 )
 
-// streams counts the open streams, and how often one begins.
+// streams counts the open streams, and how often one begins. Any goroutine may use it.
 type streams struct {
 	begun, begunByAll *limits.Attempts
 	mu                struct {
@@ -156,7 +156,8 @@ func endOf(err error) ended {
 	return ended{err.Error()}
 }
 
-// eventStream writes server-sent events. The visitor must take each of them within answerTimeout.
+// eventStream writes server-sent events. The visitor must take each of them within answerTimeout. Owned by the
+// goroutine that answers the request.
 type eventStream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController

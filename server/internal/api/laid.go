@@ -49,7 +49,7 @@ func Lay(data []byte, whole bool, asked string) Laid {
 	}
 	v.Size = len(data)
 	for _, one := range formats.All {
-		v.Formats = append(v.Formats, string(one.Format))
+		v.Formats = append(v.Formats, string(one))
 	}
 	format := formats.Format(asked)
 	if !slices.Contains(v.Formats, asked) {

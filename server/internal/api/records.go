@@ -28,7 +28,6 @@ type (
 	Limits          = visible.Limits
 	Member          = ensemble.Member
 	Moment          = visible.Moment
-	Part            = visible.Part
 	Past            = visible.Past
 	PastChange      = visible.PastChange
 	Problem         = ensemble.Problem
@@ -51,26 +50,20 @@ type (
 	Stat            = visible.Stat
 	Task            = ensemble.Task
 	TaskAnswer      = ensemble.TaskAnswer
-	Term            = visible.Term
 	Terms           = visible.Terms
 	Top             = facts.Top
 	TopOfAll        = visible.TopOfAll
-	TopServer       = visible.TopServer
-	ToldBy          = ensemble.ToldBy
 	TopEntry        = facts.TopEntry
 	TopSums         = facts.TopSums
 	Version         = visible.Version
 	Znode           = visible.Znode
 	EnsembleChange  = visible.EnsembleChange
 	Reconfiguration = visible.Reconfiguration
-	ServerChange    = visible.ServerChange
-	Voting          = visible.Voting
 	Event           = visible.Event
 	ServerState     = ensemble.ServerState
 	Servers         = ensemble.Servers
 	Trend           = visible.Trend
 	Trends          = visible.Trends
-	Watcher         = ensemble.Watcher
 	Watchers        = ensemble.Watchers
 )
 
@@ -87,19 +80,10 @@ type (
 	Work          = inside.Work
 )
 
-// The kinds of changes.
-const (
-	ChangeCreate = inside.ChangeCreate
-	ChangeData   = inside.ChangeData
-	ChangeDelete = inside.ChangeDelete
-	ChangeACL    = inside.ChangeACL
-)
-
 // Errors that pages tell apart.
 var (
 	ErrWrong       = visible.ErrWrong
 	ErrMayNotSteer = visible.ErrMayNotSteer
-	ErrChanged     = inside.ErrChanged
 )
 
 // TroubleOf describes an error for the visitor.

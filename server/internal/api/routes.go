@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seed94657493/warren/server/internal/inside"
 	"github.com/seed94657493/warren/server/internal/visible"
 )
 
@@ -241,8 +242,8 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	if err != nil {
 		return err
 	}
-	return a.change(w, r, v, Change{Kind: ChangeCreate, Path: n.Path, Data: data, ACL: n.ACL, Sequential: n.Sequential,
-		Container: n.Container, TTL: n.TTL})
+	return a.change(w, r, v, Change{Kind: inside.ChangeCreate, Path: n.Path, Data: data, ACL: n.ACL,
+		Sequential: n.Sequential, Container: n.Container, TTL: n.TTL})
 }
 
 func (a *API) set(w http.ResponseWriter, r *http.Request, v *Visitor) error {
@@ -257,12 +258,12 @@ func (a *API) set(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	if n.Version == nil {
 		return errNoVersion
 	}
-	return a.change(w, r, v, Change{Kind: ChangeData, Path: n.Path, Data: data, Version: *n.Version})
+	return a.change(w, r, v, Change{Kind: inside.ChangeData, Path: n.Path, Data: data, Version: *n.Version})
 }
 
 func (a *API) delete(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	q := queryOf(r)
-	c := Change{Kind: ChangeDelete, Path: q.text("path", "")}
+	c := Change{Kind: inside.ChangeDelete, Path: q.text("path", "")}
 	if version := q.text("version", ""); q.err == nil {
 		n, err := strconv.ParseInt(version, 10, 32)
 		if err != nil || n < -1 {
@@ -287,7 +288,7 @@ func (a *API) setACL(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	if n.KeepAdmin && !v.MayAdmin(n.ACL) {
 		return errLockout
 	}
-	return a.change(w, r, v, Change{Kind: ChangeACL, Path: n.Path, ACL: n.ACL, Version: *n.Version})
+	return a.change(w, r, v, Change{Kind: inside.ChangeACL, Path: n.Path, ACL: n.ACL, Version: *n.Version})
 }
 
 // errLockout is the answer to an ACL without a way back, for a visitor that wants to keep one.
@@ -304,7 +305,8 @@ func (a *API) change(w http.ResponseWriter, r *http.Request, v *Visitor, c Chang
 	return answer(w, Done{path})
 }
 
-// query reads the parameters of a request. After a mistake err is set.
+// query reads the parameters of a request. After a mistake err is set. Owned by the goroutine that answers the
+// request.
 type query struct {
 	values url.Values
 	err    error

@@ -24,7 +24,7 @@ func steeringRoutes() []*route {
 	return all
 }
 
-// errNotSteered is the refusal of an API without a wheel.
+// errNotSteered is the refusal of an API of a server that takes no orders.
 var errNotSteered = refusal(http.StatusServiceUnavailable, "this server is not steered")
 
 var errSteeringLogin = refusal(http.StatusUnauthorized, "steering needs a login")

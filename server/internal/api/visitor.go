@@ -55,7 +55,7 @@ type login struct {
 // loginKey is the hash of a cookie: the table does not hold what a visitor could use.
 type loginKey [sha256.Size]byte
 
-// logins are the logins of this process.
+// logins are the logins of this process. Any goroutine may use them.
 type logins struct {
 	mu struct {
 		sync.Mutex

@@ -6,8 +6,8 @@ import (
 	"github.com/seed94657493/warren/server/internal/serve"
 )
 
-// WatchersShown is how many watchers of a znode are listed.
-const WatchersShown = 200
+// watchersShown is how many watchers of a znode are listed.
+const watchersShown = 200
 
 // Watchers are the clients that an event of a znode would tell.
 type Watchers struct {
@@ -53,7 +53,7 @@ func (f *Facts) WatchersOf(path string, label func(proto.SessionID) string) *Wat
 		if !w.Data && !w.Child && w.Below == "" {
 			return
 		}
-		if all.Total++; len(all.Watchers) < WatchersShown {
+		if all.Total++; len(all.Watchers) < watchersShown {
 			w.Session, w.Address = label(session.ID), c.Remote.String()
 			all.Watchers = append(all.Watchers, w)
 		}

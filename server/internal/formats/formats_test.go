@@ -136,8 +136,8 @@ func FuzzShow(f *testing.F) {
 		require.True(t, how != Plain || bytes.Equal(plain, data))
 		Detect(plain)
 		for _, a := range All {
-			text, err := Lay(plain, a.Format)
-			if err == nil && (a.Format == JSON || a.Format == YAML || a.Format == XML) {
+			text, err := Lay(plain, a)
+			if err == nil && (a == JSON || a == YAML || a == XML) {
 				require.LessOrEqual(t, len(text), 3*layMax)
 			}
 		}

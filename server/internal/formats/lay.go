@@ -25,10 +25,7 @@ const (
 )
 
 // All lists the formats in the order in which they are offered.
-var All = []struct {
-	Format Format
-	Title  string
-}{{Text, "Text"}, {JSON, "JSON"}, {YAML, "YAML"}, {XML, "XML"}, {Hex, "Bytes"}}
+var All = []Format{Text, JSON, YAML, XML, Hex}
 
 // Bounds.
 const (

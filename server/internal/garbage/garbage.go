@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// Allowance is after how many bytes of garbage a collection begins.
-	Allowance = 48 << 20
+	// allowance is after how many bytes of garbage a collection begins.
+	allowance = 48 << 20
 	// perZnode is the memory of a znode besides its path and data, in bytes, by the benchmark of datatree.
 	perZnode = 130
 	// PercentDefault is Go's default, the largest percentage while collections are rare.
@@ -88,7 +88,7 @@ func (r *releases) much(bytes int64, collected bool) bool {
 	}
 	r.gone += max(0, r.last-bytes)
 	r.last = bytes
-	if r.gone < Allowance {
+	if r.gone < allowance {
 		return false
 	}
 	r.gone = 0
@@ -98,10 +98,10 @@ func (r *releases) much(bytes int64, collected bool) bool {
 // percentWhileBusy returns the garbage after which a collection begins while collections are frequent, in percent
 // of the live data after the last one; at least percent.
 func percentWhileBusy(percent int, live int64) int {
-	return max(percent, int(min(100*Allowance/max(live, 1), percentBusy)))
+	return max(percent, int(min(100*allowance/max(live, 1), percentBusy)))
 }
 
 // percent returns the garbage after which a collection begins, in percent of a tree of so many bytes.
 func percent(tree int64) int {
-	return int(min(max(100*Allowance/max(tree, 1), percentLeast), PercentDefault))
+	return int(min(max(100*allowance/max(tree, 1), percentLeast), PercentDefault))
 }

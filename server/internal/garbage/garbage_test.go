@@ -8,7 +8,7 @@ import (
 
 func TestPercent(t *testing.T) {
 	for tree, want := range map[int64]int{
-		0: 100, 1 << 20: 100, Allowance: 100, 2 * Allowance: 50, 480 << 20: 10, 1 << 40: 4,
+		0: 100, 1 << 20: 100, allowance: 100, 2 * allowance: 50, 480 << 20: 10, 1 << 40: 4,
 	} {
 		require.Equal(t, want, percent(tree), "%d", tree)
 	}
@@ -16,10 +16,10 @@ func TestPercent(t *testing.T) {
 
 // While collections are frequent, a small heap may have more garbage, and never more than a large one.
 func TestPercentWhileBusy(t *testing.T) {
-	for live, want := range map[int64]int{0: 1000, 4 << 20: 1000, Allowance / 5: 500, Allowance: 100, 1 << 40: 100} {
+	for live, want := range map[int64]int{0: 1000, 4 << 20: 1000, allowance / 5: 500, allowance: 100, 1 << 40: 100} {
 		require.Equal(t, want, percentWhileBusy(PercentDefault, live), "%d", live)
 	}
-	require.Equal(t, 50, percentWhileBusy(50, 2*Allowance))
+	require.Equal(t, 50, percentWhileBusy(50, 2*allowance))
 }
 
 // A collection is worth it when more than Allowance has gone, at once or little by little, since the last one.

@@ -52,7 +52,7 @@ type step struct {
 	size int
 }
 
-// planned is a plan with its steps.
+// planned is a plan with its steps. Owned by the goroutine that makes and carries it.
 type planned struct {
 	Plan
 	steps []step

@@ -27,7 +27,7 @@ var (
 // frameBytesMax bounds a frame from the server. Replies to the operations of this package are far smaller.
 const frameBytesMax = 64 << 20
 
-// session is a session of the server in the same process.
+// session is a session of the server in the same process. Owned by the goroutine that has opened it.
 type session struct {
 	nc      net.Conn
 	timeout time.Duration // of the session, as the server has negotiated it

@@ -56,8 +56,8 @@ func (u *use) files(s *config.Store) []string {
 	return names
 }
 
-// StoreError is returned by Open for a store that cannot be used.
-type StoreError struct {
+// storeError is returned by Open for a store that cannot be used.
+type storeError struct {
 	// Setting is what names the store or its password, without the prefix of its context: keyStore.location.
 	Setting string
 	// File is the store, or the file with its password.
@@ -67,7 +67,7 @@ type StoreError struct {
 }
 
 // Error names the file and what is wrong with it, never its contents or password.
-func (e *StoreError) Error() string {
+func (e *storeError) Error() string {
 	var path *fs.PathError
 	if errors.As(e.Err, &path) { // it names the file
 		return "keystore: " + e.Err.Error()
@@ -76,13 +76,13 @@ func (e *StoreError) Error() string {
 }
 
 // Unwrap returns Err.
-func (e *StoreError) Unwrap() error { return e.Err }
+func (e *storeError) Unwrap() error { return e.Err }
 
 // Located returns an error of Open as one of the setting of c that names the store, with its place. prefix is that of
 // the settings with which Open was called, such as "ssl.". Other errors, and those of settings that were not made, are
 // returned as they are.
 func Located(err error, c *config.Config, prefix string) error {
-	var at *StoreError
+	var at *storeError
 	if !errors.As(err, &at) || !c.Given(prefix+at.Setting) {
 		return err
 	}
@@ -94,7 +94,7 @@ func (u *use) wrong(s *config.Store, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &StoreError{Setting: u.settings + "location", File: s.Location, Err: err}
+	return &storeError{Setting: u.settings + "location", File: s.Location, Err: err}
 }
 
 // load reads a store. Errors name the file and never its contents.
@@ -112,7 +112,7 @@ func (u *use) load(fsys vfs.FS, s *config.Store) (*contents, error) {
 	}
 	password, err := passwordOf(fsys, s)
 	if err != nil {
-		return nil, &StoreError{Setting: u.settings + "passwordPath", File: s.PasswordPath, Err: err}
+		return nil, &storeError{Setting: u.settings + "passwordPath", File: s.PasswordPath, Err: err}
 	}
 	c, err := decode(data, s.Format(), password)
 	return c, u.wrong(s, err)

@@ -165,10 +165,10 @@ func (k *Keys) Server() *tls.Config {
 	return k.base
 }
 
-// Client returns a configuration for connecting to host, a name or an address, with the present files: call it
+// client returns a configuration for connecting to host, a name or an address, with the present files: call it
 // for each connection. The certificate of the server is compared with host unless hostname verification is off.
 // The caller owns the result.
-func (k *Keys) Client(host string) *tls.Config {
+func (k *Keys) client(host string) *tls.Config {
 	m := k.current.Load()
 	cfg := &tls.Config{
 		ServerName: hostport.WithoutZone(host),

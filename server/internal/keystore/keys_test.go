@@ -158,7 +158,7 @@ func TestHandshakes(t *testing.T) {
 			if c.host == "" {
 				c.host = "zk1.example"
 			}
-			_, fromServer, fromClient := shake(t, s.Server(), k.Client(c.host))
+			_, fromServer, fromClient := shake(t, s.Server(), k.client(c.host))
 			switch {
 			case c.badServer != "":
 				require.ErrorContains(t, fromServer, c.badServer)
@@ -190,7 +190,7 @@ func TestClientWithoutCertificate(t *testing.T) {
 		require.NoError(t, err)
 		require.Nil(t, k.Server())
 		require.True(t, k.Expires().IsZero())
-		_, fromServer, fromClient := shake(t, s.Server(), k.Client("zk1.example"))
+		_, fromServer, fromClient := shake(t, s.Server(), k.client("zk1.example"))
 		require.Equal(t, ok, fromServer == nil, "%s: %v", auth, fromServer)
 		require.Equal(t, ok, fromClient == nil, "%s: %v", auth, fromClient)
 	}
@@ -201,7 +201,7 @@ func TestNoNameIsNoFreePass(t *testing.T) {
 	ca := pki.NewCA("ca")
 	l := ca.Issue(pki.Options{Hosts: []string{"zk1.example"}})
 	_, _, fromClient := shake(t, side(t, settings(), l, ca.PEM()).Server(),
-		side(t, settings(), l, ca.PEM()).Client(""))
+		side(t, settings(), l, ca.PEM()).client(""))
 	require.ErrorIs(t, fromClient, errNoName)
 }
 
@@ -232,7 +232,7 @@ func TestRevocation(t *testing.T) {
 			cfg := settings()
 			cfg.CRL = true
 			s := side(t, cfg, server, append(c.lists, ca.PEM())...)
-			k := side(t, settings(), c.client, ca.PEM()).Client("zk1.example")
+			k := side(t, settings(), c.client, ca.PEM()).client("zk1.example")
 			_, fromServer, _ := shake(t, s.Server(), k)
 			if c.want == nil {
 				require.NoError(t, fromServer)
@@ -253,7 +253,7 @@ func TestResumptionIsVerified(t *testing.T) {
 		fs := memory(t, map[string][]byte{"key.pem": server.PEM(), "trust.pem": ca.PEM()})
 		s, err := Open(fs, cfg, nil)
 		require.NoError(t, err)
-		k := side(t, settings(), client, ca.PEM()).Client("zk1.example")
+		k := side(t, settings(), client, ca.PEM()).client("zk1.example")
 		k.ClientSessionCache = tls.NewLRUClientSessionCache(4)
 		for i := range 2 {
 			state, fromServer, fromClient := shake(t, s.Server(), k)
@@ -325,7 +325,7 @@ func TestFolderIsAStore(t *testing.T) {
 	cfg.KeyStore, cfg.TrustStore = config.Store{Location: "/"}, config.Store{Location: "/"}
 	k, err := Open(fs, cfg, nil)
 	require.NoError(t, err)
-	_, fromServer, fromClient := shake(t, k.Server(), side(t, settings(), client, ca.PEM()).Client("zk1.example"))
+	_, fromServer, fromClient := shake(t, k.Server(), side(t, settings(), client, ca.PEM()).client("zk1.example"))
 	require.NoError(t, fromServer)
 	require.NoError(t, fromClient)
 

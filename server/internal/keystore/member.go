@@ -45,7 +45,7 @@ func (k *Keys) MemberServer(names Names) *tls.Config {
 // was reached at addr. It is like Client, but a certificate may also be for the address.
 func (k *Keys) MemberClient(host string, addr netip.Addr) *tls.Config {
 	m := k.current.Load()
-	cfg := k.Client(host)
+	cfg := k.client(host)
 	tuneMember(cfg)
 	cfg.VerifyConnection = func(cs tls.ConnectionState) error {
 		err := k.verifyServer(m, &cs, host)

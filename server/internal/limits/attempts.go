@@ -20,7 +20,7 @@ const (
 )
 
 // Attempts counts what each sender does, such as wrong guesses of a password. A sender is an address or, of IPv6, a
-// network of 64 bits.
+// network of 64 bits. Any goroutine may use it.
 type Attempts struct {
 	most  float64       // how many attempts a sender has in a row
 	every time.Duration // and how long it takes until it has one more

@@ -2,7 +2,7 @@ package limits
 
 import "sync/atomic"
 
-// LargeBudget bounds the bytes of large requests in flight. Source: server-semantics 6.3.
+// LargeBudget bounds the bytes of large requests in flight. Any goroutine may use it. Source: server-semantics 6.3.
 type LargeBudget struct {
 	threshold int64 // requests above it are large; negative: no request is large
 	most      int64

@@ -9,7 +9,7 @@ import (
 )
 
 // Tokens limits how fast sessions are begun and resumed. Without configured tokens it limits nothing. Source:
-// server-semantics 11.2.
+// server-semantics 11.2. Any goroutine may use it; the settings do not change.
 type Tokens struct {
 	cfg    config.ConnectionThrottle
 	max    int

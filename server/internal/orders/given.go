@@ -22,7 +22,7 @@ type Given struct {
 // givenMax is how many orders are remembered, and requestMax how many bytes of what each wanted.
 const givenMax, requestMax = 50, 512
 
-// given are the newest orders, the oldest first.
+// given are the newest orders, the oldest first. Any goroutine may use it.
 type given struct {
 	mu  sync.Mutex
 	all []Given

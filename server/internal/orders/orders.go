@@ -58,7 +58,8 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Executor carries out orders.
+// Executor carries out orders, for the admin server and the API alike, logs them, and bounds how often each kind may
+// be given. Any goroutine may call its methods.
 type Executor struct {
 	o         Options
 	intervals map[string]*Interval // by the name of a kind
@@ -67,7 +68,7 @@ type Executor struct {
 	given     given
 }
 
-// New returns the wheel of a server.
+// New returns what carries out the orders of a server.
 func New(o Options) *Executor {
 	if o.Log == nil {
 		o.Log = zap.NewNop()

@@ -19,7 +19,8 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// Live is a running server that operators steer.
+// Live is a running server that operators steer. Any goroutine may call its methods. It has no state but the level of
+// the log.
 type Live struct {
 	*env.Env
 	disk  *durable.Disk

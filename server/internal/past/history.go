@@ -19,11 +19,11 @@ type Kind uint8
 
 // Kinds of versions.
 const (
-	Created Kind = iota
-	Changed
-	Deleted
+	created Kind = iota
+	changed
+	deleted
 	Permissions // setACL
-	Found       // not a txn: the state in the snapshot with which the files begin
+	found       // not a txn: the state in the snapshot with which the files begin
 )
 
 // String returns the word for the kind.
@@ -144,7 +144,7 @@ func (r *reading) changed(path proto.Text, v *Version) {
 func (r *reading) closed(h *proto.TxnHeader, znodes []proto.Text) {
 	listed := slices.ContainsFunc(znodes, func(p proto.Text) bool { return bytes.Equal(p, r.path) })
 	if listed || znodes == nil && r.owner == h.ClientID && r.owner != 0 {
-		r.note(Version{Kind: Deleted, Zxid: h.Zxid, Time: h.Time, Session: h.ClientID, Version: -1})
+		r.note(Version{Kind: deleted, Zxid: h.Zxid, Time: h.Time, Session: h.ClientID, Version: -1})
 	}
 }
 
@@ -159,7 +159,7 @@ func (r *reading) note(v Version) {
 		own.Decode(&in) // the payload is valid for this record only
 		v.ACL = own.Acl
 	}
-	if v.Kind == Created || v.Kind == Deleted {
+	if v.Kind == created || v.Kind == deleted {
 		r.owner = v.owner
 	}
 	r.held += v.Size
@@ -195,7 +195,7 @@ func (r *reading) permissions() {
 		switch {
 		case v.ACL != nil:
 			acl = v.ACL
-		case v.Kind == Deleted:
+		case v.Kind == deleted:
 			v.ACL, acl = acl, nil
 		default:
 			v.ACL = acl
@@ -247,7 +247,7 @@ func (f *finder) Node(path, data []byte, _ int64, st *proto.StatPersisted) error
 	if !bytes.Equal(path, f.path) && !(len(path) == 0 && string(f.path) == "/") {
 		return nil
 	}
-	f.v = &Version{Kind: Found, Zxid: st.Mzxid, Time: st.Mtime, Version: st.Version, Size: len(data),
+	f.v = &Version{Kind: found, Zxid: st.Mzxid, Time: st.Mtime, Version: st.Version, Size: len(data),
 		Data: bytes.Clone(data), HasData: true}
 	return errFound
 }

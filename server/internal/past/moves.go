@@ -96,10 +96,10 @@ func (r *below) childOf(path proto.Text) []byte {
 // changed notes a child that is created or deleted.
 func (r *below) changed(path proto.Text, v *Version) {
 	name := r.childOf(path)
-	if name == nil || v.Kind != Created && v.Kind != Deleted {
+	if name == nil || v.Kind != created && v.Kind != deleted {
 		return
 	}
-	m := Move{Name: string(name), Gone: v.Kind == Deleted, Zxid: v.Zxid, Time: v.Time,
+	m := Move{Name: string(name), Gone: v.Kind == deleted, Zxid: v.Zxid, Time: v.Time,
 		Data: bytes.Clone(v.Data[:min(len(v.Data), r.most.Data)]), Size: len(v.Data)}
 	if !m.Gone {
 		m.Session = v.Session

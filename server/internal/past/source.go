@@ -141,7 +141,7 @@ func (s *source) body(h *proto.TxnHeader, op proto.OpCode, in *proto.Reader) err
 	case proto.OpSetData, proto.OpReconfig:
 		var c proto.SetDataTxn
 		c.Decode(in)
-		path, v.Kind, v.Data, v.Version = c.Path, Changed, c.Data, c.Version
+		path, v.Kind, v.Data, v.Version = c.Path, changed, c.Data, c.Version
 	case proto.OpSetACL:
 		var c proto.SetACLTxn
 		c.Decode(in)
@@ -149,7 +149,7 @@ func (s *source) body(h *proto.TxnHeader, op proto.OpCode, in *proto.Reader) err
 	case proto.OpDelete, proto.OpDeleteContainer:
 		var c proto.DeleteTxn
 		c.Decode(in)
-		path, v.Kind, v.Version, v.HasData = c.Path, Deleted, -1, false
+		path, v.Kind, v.Version, v.HasData = c.Path, deleted, -1, false
 	case proto.OpCloseSession:
 		var c proto.CloseSessionTxn
 		if !c.DecodeList(in) {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/seed94657493/warren/server/sasl"
+	"github.com/seed94657493/warren/internal/sasl"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 

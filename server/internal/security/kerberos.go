@@ -11,8 +11,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/internal/sasl"
 	"github.com/seed94657493/warren/kerberos"
-	"github.com/seed94657493/warren/server/sasl"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 

@@ -8,9 +8,9 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/seed94657493/warren/internal/sasl"
 	"github.com/seed94657493/warren/kerberos"
 	"github.com/seed94657493/warren/server/config"
-	"github.com/seed94657493/warren/server/sasl"
 	"github.com/seed94657493/warren/test/krb5"
 	"github.com/seed94657493/warren/wal/vfs"
 )

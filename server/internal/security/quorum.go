@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/internal/sasl"
 	"github.com/seed94657493/warren/kerberos"
 	"github.com/seed94657493/warren/proto/digestmd5"
 	"github.com/seed94657493/warren/server/config"
@@ -22,7 +23,6 @@ import (
 	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/internal/socket"
 	"github.com/seed94657493/warren/server/peers"
-	"github.com/seed94657493/warren/server/sasl"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 

@@ -12,7 +12,8 @@ import (
 	"github.com/seed94657493/warren/server/internal/env"
 )
 
-// connSet holds the open connections, and the limits on their number. Source: server-semantics 11.1.
+// connSet holds the open connections, and the limits on their number. Any goroutine may use it: its lock is held for a
+// moment, and not while Each calls. Source: server-semantics 11.1.
 type connSet struct {
 	maxPerAddr, maxTotal int // 0 is unlimited
 	mu                   struct {

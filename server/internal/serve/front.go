@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/seed94657493/warren/internal/sasl"
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
@@ -20,11 +21,12 @@ import (
 	"github.com/seed94657493/warren/server/internal/security"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/internal/topk"
-	"github.com/seed94657493/warren/server/sasl"
 )
 
 // Front is the part of a server that clients see: client ports and connections, reads, watches, and the applier,
-// which answers writes.
+// which answers writes. Package server makes it; the host knows it as clients, the facts read it, and the orders end
+// connections through it. Any goroutine may call its methods. What is set does not change after Listen; the parts that
+// change have locks of their own, or are atomic.
 type Front struct {
 	*env.Env
 	host         hosts

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/internal/sasl"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/audit"
 	"github.com/seed94657493/warren/server/internal/sessions"
-	"github.com/seed94657493/warren/server/sasl"
 )
 
 // identity is who the client of a connection is: its address, its session, and the identities that it has proved.

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/internal/sasl"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/digestmd5"
 	"github.com/seed94657493/warren/server/config"
@@ -22,7 +23,6 @@ import (
 	"github.com/seed94657493/warren/server/internal/keystore"
 	"github.com/seed94657493/warren/server/internal/security"
 	"github.com/seed94657493/warren/server/internal/sessions"
-	"github.com/seed94657493/warren/server/sasl"
 )
 
 // Secure loads certificates and users, and opens the audit log. It comes before Listen.

@@ -14,8 +14,8 @@ const (
 	reserveMin, reserveMax = 64, 256
 )
 
-// Reserved is how many of the descriptors that a process may open are not for clients.
-func Reserved(most uint64) uint64 { return min(max(most/reservePart, reserveMin), reserveMax, most/2) }
+// reserved is how many of the descriptors that a process may open are not for clients.
+func reserved(most uint64) uint64 { return min(max(most/reservePart, reserveMin), reserveMax, most/2) }
 
 // TakesReserved reports whether a connection that was just accepted has one of the descriptors that are not for
 // clients.
@@ -27,5 +27,5 @@ func TakesLast(nc net.Conn) bool { return left(nc, 2) }
 // left reports whether fewer descriptors than the reserved ones, divided by part, are left.
 func left(nc net.Conn, part uint64) bool {
 	number, most, ok := descriptor(nc)
-	return ok && number+Reserved(most)/part >= most
+	return ok && number+reserved(most)/part >= most
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Kept is how many slow operations are kept in memory, the newest.
-const Kept = 256
+// kept is how many slow operations are kept in memory, the newest.
+const kept = 256
 
 // queueMax bounds the operations that wait for the goroutine of the Recorder.
 const queueMax = 4096
@@ -26,7 +26,9 @@ const gatherFor = 20 * time.Millisecond
 // readsMax is how many sampled reads are traced in about a second.
 const readsMax = 500
 
-// Recorder measures the operations of one server. Its settings do not change after Run has begun.
+// Recorder measures the operations of one server. Connections, host and applier report to it from their goroutines;
+// the goroutine of Run writes slow operations to the log and passes traced ones on. Its settings do not change after
+// Run has begun.
 type Recorder struct {
 	log       *zap.Logger
 	wake      sched.Parker
@@ -46,7 +48,7 @@ type Recorder struct {
 
 	mu struct {
 		sync.Mutex
-		ring  [Kept]Operation // the newest slow operations; the n-th is at n%Kept
+		ring  [kept]Operation // the newest slow operations; the n-th is at n%kept
 		found int             // slow operations so far
 		queue []*Operation
 	}
@@ -153,7 +155,7 @@ func (r *Recorder) Done(o *Operation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if slow && o.Part == Whole {
-		r.mu.ring[r.mu.found%Kept] = *o
+		r.mu.ring[r.mu.found%kept] = *o
 		r.mu.found++
 	}
 	if len(r.mu.queue) >= queueMax || r.closed.IsOpen() {
@@ -174,8 +176,8 @@ func (r *Recorder) Slow(most int) (threshold int64, all []Operation, found int) 
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := r.mu.found - 1; i >= max(r.mu.found-Kept, 0) && len(all) < most; i-- {
-		all = append(all, r.mu.ring[i%Kept])
+	for i := r.mu.found - 1; i >= max(r.mu.found-kept, 0) && len(all) < most; i-- {
+		all = append(all, r.mu.ring[i%kept])
 	}
 	return r.slow, all, r.mu.found
 }

@@ -71,7 +71,7 @@ func (r tracer) Trace(o *Operation) { r.got <- o }
 // The ring has the newest ones.
 func TestRecorder(t *testing.T) {
 	core, lines := observer.New(zapcore.InfoLevel)
-	traced := tracer{make(chan *Operation, 2*Kept)}
+	traced := tracer{make(chan *Operation, 2*kept)}
 	r := New(Options{Runtime: sched.OS(), Log: zap.New(core), Registry: prometheus.NewRegistry(),
 		Slow: time.Millisecond, Traced: 1, Tracer: traced})
 	r.Attach(func(proto.SessionID) string { return "label" }, 7)
@@ -90,25 +90,25 @@ func TestRecorder(t *testing.T) {
 	done(time.Microsecond, Whole, false)
 	done(time.Microsecond, Whole, true)
 	done(time.Second, Led, false)
-	for i := range Kept + 10 {
+	for i := range kept + 10 {
 		done(time.Second+time.Duration(i), Whole, false)
 	}
 	r.Close()
 	<-ended
 	threshold, all, found := r.Slow(1000)
 	require.Equal(t, int64(time.Millisecond), threshold)
-	require.Equal(t, Kept+10, found)
-	require.Len(t, all, Kept)
-	require.Equal(t, int64(time.Second)+Kept+9, all[0].Took())
-	require.Equal(t, int64(time.Second)+10, all[Kept-1].Took())
+	require.Equal(t, kept+10, found)
+	require.Len(t, all, kept)
+	require.Equal(t, int64(time.Second)+kept+9, all[0].Took())
+	require.Equal(t, int64(time.Second)+10, all[kept-1].Took())
 	_, some, _ := r.Slow(3)
 	require.Equal(t, all[:3], some)
-	require.Len(t, traced.got, Kept+12)
-	require.Equal(t, Kept+10, lines.Len(), "the log itself leaves lines out; see env.BoundLog")
+	require.Len(t, traced.got, kept+12)
+	require.Equal(t, kept+10, lines.Len(), "the log itself leaves lines out; see env.BoundLog")
 	line := lines.All()[0].ContextMap()
 	require.Equal(t, "label", line["session"])
 	require.Equal(t, "sync", line["slowest"])
-	require.EqualValues(t, Kept+10, testutil.ToFloat64(r.slowCount.WithLabelValues("sync")))
+	require.EqualValues(t, kept+10, testutil.ToFloat64(r.slowCount.WithLabelValues("sync")))
 	done(time.Second, Whole, false) // after the end
 	require.EqualValues(t, 1, testutil.ToFloat64(r.leftOut))
 }

@@ -29,7 +29,8 @@ const (
 	opSlots = 128
 )
 
-// Recorder counts the requests of one server. A nil Recorder counts nothing.
+// Recorder counts the requests of one server. Connections record in the goroutines that answer, where the lock is only
+// tried; any goroutine may look. A nil Recorder counts nothing.
 type Recorder struct {
 	oneIn atomic.Int64  // the mean number of requests for one that is recorded
 	seeds atomic.Uint64 // of samplers
@@ -259,8 +260,8 @@ const (
 	ByTime     By = "time"
 )
 
-// Of returns the figure by which entries are in order.
-func (b By) Of(s Sums) float64 {
+// of returns the figure by which entries are in order.
+func (b By) of(s Sums) float64 {
 	switch b {
 	case ByBytes:
 		return s.Bytes
@@ -342,6 +343,6 @@ func keys[K any](t *table, by By, most int, f float64, key func([]byte) K) []Ent
 
 // first returns the first most entries by an order.
 func first[K any](all []Entry[K], by By, most int) []Entry[K] {
-	slices.SortStableFunc(all, func(a, b Entry[K]) int { return cmp.Compare(by.Of(b.Sums), by.Of(a.Sums)) })
+	slices.SortStableFunc(all, func(a, b Entry[K]) int { return cmp.Compare(by.of(b.Sums), by.of(a.Sums)) })
 	return all[:min(len(all), most)]
 }

@@ -27,7 +27,7 @@ const (
 	keyMax = 512
 )
 
-// table counts keys.
+// table counts keys. The lock of Recorder guards it.
 type table struct {
 	seed maphash.Seed // clients choose keys, and must not be able to choose a set
 	sets [sets]set

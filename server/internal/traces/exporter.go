@@ -37,7 +37,8 @@ const (
 	answerMax = 64 << 10
 )
 
-// Exporter sends spans to one collector. A nil Exporter sends nothing.
+// Exporter sends spans to one collector. Any goroutine may hand spans to it, and waits for nothing; the goroutine of
+// Run sends them. A nil Exporter sends nothing.
 type Exporter struct {
 	url     string
 	headers []config.Header

@@ -33,10 +33,10 @@ const (
 	Most             // for what must not be missed, such as queues and high quantiles
 )
 
-// Unknown is the value of a figure that is not known.
-var Unknown = float32(math.NaN())
+// unknown is the value of a figure that is not known.
+var unknown = float32(math.NaN())
 
-// Ring keeps figures and events. The zero value is of no use: see New.
+// Ring keeps figures and events. Any goroutine may use it. The zero value is of no use: see New.
 type Ring struct {
 	folds []Fold
 
@@ -135,7 +135,7 @@ func (r *Ring) complete(i int) {
 func (l *level) folded(f int, fold Fold) float32 {
 	switch {
 	case l.count[f] == 0:
-		return Unknown
+		return unknown
 	case fold == Mean:
 		return float32(l.value[f] / float64(l.count[f]))
 	}

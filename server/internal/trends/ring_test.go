@@ -29,7 +29,7 @@ func TestMemoryIsBounded(t *testing.T) {
 func TestSlotsFoldTheirSamples(t *testing.T) {
 	r := New([]Fold{Mean, Most, Mean})
 	for i := range 4 { // two slots of two seconds, and one that is open
-		r.Add(1_000_000+int64(i)*1000, []float32{float32(i), float32(10 - i), Unknown})
+		r.Add(1_000_000+int64(i)*1000, []float32{float32(i), float32(10 - i), unknown})
 	}
 	r.Add(1_004_000, []float32{100, 100, 100})
 	v := r.Since(0)

@@ -31,7 +31,7 @@ type PastChange struct {
 	After  string   `json:"after" doc:"its data, at most 200 characters of it"`
 }
 
-// touched notes the znodes that a replay changes after a txn.
+// touched notes the znodes that a replay changes after a txn. One goroutine uses it.
 type touched struct {
 	after proto.Zxid
 	under string

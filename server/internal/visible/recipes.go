@@ -35,7 +35,8 @@ type Holder struct {
 	Text    string `json:"text" doc:"the payload, at most 200 characters of it"`
 }
 
-// recipeWalk gathers what may be recipes while a walk goes on, under Store.Mu, and decodes it afterwards.
+// recipeWalk gathers what may be recipes while a walk goes on, under Store.Mu, and decodes it afterwards. One
+// goroutine uses it.
 type recipeWalk struct {
 	*walk
 	found   *Recipes

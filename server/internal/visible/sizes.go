@@ -62,7 +62,8 @@ type counts struct {
 	}
 }
 
-// count is the sizes below a znode, as a visitor with some identities may know them.
+// count is the sizes below a znode, as a visitor with some identities may know them. counts.mu lets one goroutine at a
+// time go on with it; its own mu guards what the others may look at meanwhile.
 type count struct {
 	who, root string
 	ids       []auth.Identity
@@ -243,7 +244,7 @@ func (c *count) begin(n *Shown, root datatree.NodeID) {
 	c.mu.visited, c.mu.expected, c.mu.running = 0, int64(state.NumNodes()), true
 }
 
-// counting is one hold of Store.Mu.
+// counting is one step of a count, under one hold of Store.Mu for reading and of counts.mu.
 type counting struct {
 	preorder
 	n           *Shown

@@ -13,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/client/zk"
 	"github.com/seed94657493/warren/server/embed"
 	"github.com/seed94657493/warren/test/gozk"
+	"github.com/seed94657493/warren/test/relay"
 )
 
 // address is the server of all tests; each has a znode of its own.
@@ -83,9 +84,9 @@ func newRoot(t testing.TB, c *zk.Conn) string {
 }
 
 // newProxy returns a way to the server that can be cut.
-func newProxy(t testing.TB) *gozk.Proxy {
+func newProxy(t testing.TB) *relay.Relay {
 	t.Helper()
-	p, err := gozk.NewProxy(address)
+	p, err := relay.New(address)
 	require.NoError(t, err)
 	t.Cleanup(p.Close)
 	return p

@@ -16,6 +16,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/test/gozk"
+	"github.com/seed94657493/warren/test/relay"
 )
 
 func main() {
@@ -48,7 +49,7 @@ func run(addr, prefix string) (map[string][]string, error) {
 		if _, err := c.Create(ctx, w.Root, nil, client.Persistent); err != nil {
 			return nil, err
 		}
-		if w.Proxy, err = gozk.NewProxy(addr); err != nil {
+		if w.Proxy, err = relay.New(addr); err != nil {
 			return nil, err
 		}
 		defer w.Proxy.Close()

@@ -21,14 +21,14 @@ func TestBarrierHoldsBackUntilRemoved(t *testing.T) {
 	var all sync.WaitGroup
 	for range 5 {
 		k := newLink(t)
-		c := dialAt(t, k.addr())
+		c := dialAt(t, k.Addr())
 		all.Go(func() {
 			if err := recipes.NewBarrier(c, path).Wait(within(t)); err != nil || !removed.Load() {
 				t.Errorf("passed a barrier: %v", err)
 			}
 		})
-		k.cut()
-		k.heal()
+		k.Shut()
+		k.Open()
 	}
 	_, err := observer.Set(within(t), path, []byte("changed"), -1)
 	require.NoError(t, err)
@@ -50,7 +50,7 @@ func TestDoubleBarrierKeepsRoundsTogether(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range size {
 		k := newLink(t)
-		b := recipes.NewDoubleBarrier(dialAt(t, k.addr()), root, size)
+		b := recipes.NewDoubleBarrier(dialAt(t, k.Addr()), root, size)
 		all.Go(func() {
 			for r := range rounds {
 				entering[r].Add(1)
@@ -62,8 +62,8 @@ func TestDoubleBarrierKeepsRoundsTogether(t *testing.T) {
 					t.Errorf("round %d began with %d", r, n)
 				}
 				if r == i {
-					k.cut()
-					k.heal()
+					k.Shut()
+					k.Open()
 				}
 				leaving[r].Add(1)
 				if err := b.Leave(within(t)); err != nil {

@@ -34,11 +34,11 @@ func TestBundleIsNeverSeenHalfChanged(t *testing.T) {
 	var published, superseded, seen atomic.Int32
 	for i, value := range []string{"a", "b"} {
 		k := newLink(t)
-		b := recipes.NewBundle(dialAt(t, k.addr()), root)
+		b := recipes.NewBundle(dialAt(t, k.Addr()), root)
 		publishers.Go(func() {
 			for round := range 12 {
 				if round%5 == 1+i {
-					all.Go(func() { k.cut(); k.heal() })
+					all.Go(func() { k.Shut(); k.Open() })
 				}
 				switch err := b.Publish(within(t), parts(value, 3+4*i+round%2)); {
 				case err == nil:
@@ -54,7 +54,7 @@ func TestBundleIsNeverSeenHalfChanged(t *testing.T) {
 	var latest [3]atomic.Int64 // that each reader has seen
 	for i := range latest {
 		k := newLink(t)
-		b := recipes.NewBundle(dialAt(t, k.addr()), root)
+		b := recipes.NewBundle(dialAt(t, k.Addr()), root)
 		all.Go(func() {
 			var last client.Zxid
 			for p, err := range b.Follow(ctx) {
@@ -78,8 +78,8 @@ func TestBundleIsNeverSeenHalfChanged(t *testing.T) {
 				last = p.Zxid
 				latest[i].Store(int64(last))
 				if seen.Add(1)%4 == 0 {
-					k.cut()
-					k.heal()
+					k.Shut()
+					k.Open()
 				}
 			}
 		})

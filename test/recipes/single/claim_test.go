@@ -16,9 +16,9 @@ import (
 func TestClaimOfUnknownOutcomeIsTakenBack(t *testing.T) {
 	path, observer, k := rootOf(t), dial(t), newLink(t)
 	require.NoError(t, recipes.NewBarrier(observer, path+"/other").Set(within(t))) // the parent is there
-	c := dialAt(t, k.addr())
-	k.isCut.Store(true) // for new connections
-	k.loseReply(1)
+	c := dialAt(t, k.Addr())
+	k.Refuse()
+	k.LoseAnswer(1)
 	ctx, cancel := context.WithTimeout(within(t), 100*time.Millisecond)
 	defer cancel()
 	_, err := recipes.NewRendezvous(c, path+"/claim").Announce(ctx, nil)
@@ -26,7 +26,7 @@ func TestClaimOfUnknownOutcomeIsTakenBack(t *testing.T) {
 	_, exists, err := observer.Exists(within(t), path+"/claim")
 	require.NoError(t, err)
 	require.True(t, exists, "the create has happened")
-	k.heal()
+	k.Open()
 	require.Eventually(t, func() bool {
 		_, exists, err := observer.Exists(within(t), path+"/claim")
 		return err == nil && !exists

@@ -41,16 +41,16 @@ func TestConfigArrivesAtTheLatest(t *testing.T) {
 	root, k := rootOf(t), newLink(t)
 	publisher := numberConfig(dial(t), root)
 	require.NoError(t, publisher.Publish(within(t), []byte("0")))
-	l, err := numberConfig(dialAt(t, k.addr()), root).Open(within(t))
+	l, err := numberConfig(dialAt(t, k.Addr()), root).Open(within(t))
 	require.NoError(t, err)
 	defer l.Close()
 	var last client.Zxid
 	for i := range 6 {
-		k.cut()
+		k.Shut()
 		for j := range 3 {
 			require.NoError(t, publisher.Publish(within(t), fmt.Append(nil, 10*i+j)))
 		}
-		k.heal()
+		k.Open()
 		now := awaitConfig(t, l, 10*i+2)
 		require.Greater(t, now.Zxid, last)
 		last = now.Zxid

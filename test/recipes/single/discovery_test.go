@@ -52,7 +52,7 @@ func TestDiscoveryListsWhoIsThere(t *testing.T) {
 	require.ErrorIs(t, err, recipes.ErrNoInstance)
 
 	k := newLink(t)
-	a, err := recipes.NewDiscovery(dialAt(t, k.addr()), root).Register(within(t),
+	a, err := recipes.NewDiscovery(dialAt(t, k.Addr()), root).Register(within(t),
 		recipes.Instance{Name: "web", ID: "a", Address: "h1"})
 	require.NoError(t, err)
 	c, end := expire(t)
@@ -68,10 +68,10 @@ func TestDiscoveryListsWhoIsThere(t *testing.T) {
 	require.Equal(t, []string{"web"}, list)
 	awaitIDs(t, observer, root, p, "a", "b", "c", "d")
 
-	k.cut()
+	k.Shut()
 	end()
 	awaitIDs(t, observer, root, p, "a", "c", "d")
-	k.heal()
+	k.Open()
 	require.NoError(t, a.Update(within(t), recipes.Instance{Address: "h2", Disabled: true}))
 	awaitIDs(t, observer, root, p, "c", "d")
 	instances, err := d.Instances(within(t), "web")

@@ -25,7 +25,7 @@ func TestElectionHasOneLeader(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 5 {
 		k := newLink(t)
-		e := recipes.NewLatch(dialAt(t, k.addr()), root, fmt.Sprint("n", i))
+		e := recipes.NewLatch(dialAt(t, k.Addr()), root, fmt.Sprint("n", i))
 		all.Go(func() {
 			lost := false
 			for range 4 {
@@ -39,8 +39,8 @@ func TestElectionHasOneLeader(t *testing.T) {
 					leading.Add(-1)
 					if !lost {
 						lost = true
-						k.cut()
-						k.heal()
+						k.Shut()
+						k.Open()
 						<-ctx.Done()
 						return ctx.Err()
 					}

@@ -28,7 +28,7 @@ func awaitData(t *testing.T, c *client.Client, path, data string, owner client.S
 func TestPersistentNodeComesBack(t *testing.T) {
 	path, observer := rootOf(t), dial(t)
 	k := newLink(t)
-	c := dialAt(t, k.addr())
+	c := dialAt(t, k.Addr())
 	n := recipes.NewPersistentNode(c, path, []byte("1"))
 	require.NoError(t, n.AwaitCreated(within(t)))
 	session, _ := c.Session()
@@ -40,9 +40,9 @@ func TestPersistentNodeComesBack(t *testing.T) {
 		after, _, err := observer.Exists(within(t), path)
 		require.NoError(t, err)
 		require.Greater(t, after.Czxid, before.Czxid)
-		k.cut()
+		k.Shut()
 		n.Set([]byte(fmt.Sprint(i + 2)))
-		k.heal()
+		k.Open()
 		awaitData(t, observer, path, fmt.Sprint(i+2), session)
 	}
 	require.NoError(t, n.Err())

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/relay"
 )
 
 // address is the server of all tests; each has a subtree of its own. It is one in this process, or that of
@@ -157,87 +156,11 @@ func expire(t testing.TB, options ...client.Option) (c *client.Client, end func(
 	}
 }
 
-// link is a network path to the server that can be cut.
-type link struct {
-	listener net.Listener
-	running  sync.WaitGroup
-	isCut    atomic.Bool
-	replies  atomic.Int64 // n if the n-th answer from now is to be lost, 0 if none
-
-	mu    sync.Mutex
-	conns map[net.Conn]bool
-}
-
-func newLink(t testing.TB) *link {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// newLink returns a way to the server that can be cut.
+func newLink(t testing.TB) *relay.Relay {
+	t.Helper()
+	k, err := relay.New(address)
 	require.NoError(t, err)
-	k := &link{listener: l, conns: map[net.Conn]bool{}}
-	k.running.Go(k.accept)
-	t.Cleanup(func() {
-		_ = l.Close()
-		k.cut()
-		k.running.Wait()
-	})
+	t.Cleanup(k.Close)
 	return k
 }
-
-func (k *link) addr() string { return k.listener.Addr().String() }
-
-// cut closes all connections and refuses new ones until heal.
-func (k *link) cut() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.isCut.Store(true)
-	for c := range k.conns {
-		_ = c.Close()
-	}
-}
-
-func (k *link) heal() { k.isCut.Store(false) }
-
-func (k *link) accept() {
-	for {
-		near, err := k.listener.Accept()
-		if err != nil {
-			return
-		}
-		far, err := net.Dial("tcp", address)
-		k.mu.Lock()
-		if err != nil || k.isCut.Load() {
-			_ = near.Close()
-			if far != nil {
-				_ = far.Close()
-			}
-		} else {
-			k.conns[near], k.conns[far] = true, true
-			k.running.Go(func() { k.forward(far, near, false) })
-			k.running.Go(func() { k.forward(near, far, true) })
-		}
-		k.mu.Unlock()
-	}
-}
-
-// forward copies until a side closes or an answer is lost.
-func (k *link) forward(dst, src net.Conn, isAnswer bool) {
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := src.Read(buf)
-		if err != nil {
-			break
-		}
-		if isAnswer && k.replies.Load() > 0 && k.replies.Add(-1) == 0 {
-			break
-		}
-		if _, err := io.Writer(dst).Write(buf[:n]); err != nil {
-			break
-		}
-	}
-	_ = dst.Close()
-	_ = src.Close()
-	k.mu.Lock()
-	delete(k.conns, src)
-	k.mu.Unlock()
-}
-
-// loseReply cuts the connection instead of passing on the n-th answer from now.
-func (k *link) loseReply(n int64) { k.replies.Store(n) }

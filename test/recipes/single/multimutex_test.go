@@ -22,7 +22,7 @@ func TestMultiMutexDoesNotDeadlock(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range n {
 		k := newLink(t)
-		c := dialAt(t, k.addr())
+		c := dialAt(t, k.Addr())
 		pair := []int{i, (i + 1) % n}
 		m := recipes.NewMultiMutex(c, []string{fmt.Sprint(root, "/", pair[0]), fmt.Sprint(root, "/", pair[1])})
 		all.Go(func() {
@@ -45,8 +45,8 @@ func TestMultiMutexDoesNotDeadlock(t *testing.T) {
 					forks[f].Add(-1)
 				}
 				if round == i {
-					k.cut()
-					k.heal()
+					k.Shut()
+					k.Open()
 				}
 				if err := h.Release(within(t)); err != nil {
 					t.Errorf("release: %v", err)

@@ -24,7 +24,7 @@ func TestMutexExcludesAndTokensGrow(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 6 {
 		k := newLink(t)
-		m := recipes.NewMutex(dialAt(t, k.addr()), root)
+		m := recipes.NewMutex(dialAt(t, k.Addr()), root)
 		all.Go(func() {
 			for round := range 10 {
 				h, err := m.Lock(within(t))
@@ -40,8 +40,8 @@ func TestMutexExcludesAndTokensGrow(t *testing.T) {
 				}
 				inside.Add(-1)
 				if round == i {
-					k.cut()
-					k.heal()
+					k.Shut()
+					k.Open()
 				}
 				if err := h.Release(within(t)); err != nil {
 					t.Errorf("release: %v", err)
@@ -118,10 +118,10 @@ func TestHoldEndsWithTheConnection(t *testing.T) {
 	}{{"strict", nil, true}, {"until expiry", []recipes.Option{recipes.UntilExpiry()}, false}} {
 		t.Run(tt.name, func(t *testing.T) {
 			k := newLink(t)
-			c := dialAt(t, k.addr())
+			c := dialAt(t, k.Addr())
 			h, err := recipes.NewMutex(c, rootOf(t), tt.options...).Lock(within(t))
 			require.NoError(t, err)
-			k.cut()
+			k.Shut()
 			for st := range c.States(within(t)) {
 				if st.State == client.Disconnected {
 					break
@@ -132,7 +132,7 @@ func TestHoldEndsWithTheConnection(t *testing.T) {
 				require.ErrorIs(t, context.Cause(h.Context()), client.ErrConnectionLoss)
 				require.NotContains(t, context.Cause(h.Context()).Error(), "applied", "nothing was asked for")
 			}
-			k.heal()
+			k.Open()
 			require.NoError(t, c.WaitConnected(within(t)))
 			_, err = recipes.NewMutex(dial(t), rootOf(t)).TryLock(within(t))
 			require.ErrorIs(t, err, recipes.ErrBusy, "the znode is still there")
@@ -145,16 +145,16 @@ func TestHoldEndsWithTheConnection(t *testing.T) {
 // A holder that is cut off knows it before another client is let in.
 func TestHoldEndsBeforeTheNextIsGranted(t *testing.T) {
 	k := newLink(t)
-	c := dialAt(t, k.addr(), client.WithSessionTimeout(time.Second))
+	c := dialAt(t, k.Addr(), client.WithSessionTimeout(time.Second))
 	root := rootOf(t)
 	h, err := recipes.NewMutex(c, root, recipes.UntilExpiry()).Lock(within(t))
 	require.NoError(t, err)
-	k.cut()
+	k.Shut()
 	next, err := recipes.NewMutex(dial(t), root).Lock(within(t))
 	require.NoError(t, err)
 	require.ErrorIs(t, context.Cause(h.Context()), client.ErrSessionExpired)
 	require.Greater(t, next.Token(), h.Token())
-	k.heal()
+	k.Open()
 	require.NoError(t, h.Release(within(t)), "gone already")
 	require.NoError(t, next.Context().Err())
 	require.NoError(t, next.Release(within(t)))
@@ -213,9 +213,9 @@ func TestRevoke(t *testing.T) {
 // The create is done, its answer is lost: no second znode is made that would block every client.
 func TestMutexFindsItsZnodeWhenTheAnswerIsLost(t *testing.T) {
 	k, root := newLink(t), rootOf(t)
-	c := dialAt(t, k.addr())
+	c := dialAt(t, k.Addr())
 	require.NoError(t, dial(t).CreateAll(within(t), root))
-	k.loseReply(1)
+	k.LoseAnswer(1)
 	h, err := recipes.NewMutex(c, root).Lock(within(t))
 	require.NoError(t, err)
 	require.Len(t, names(t, c, root), 1)

@@ -21,13 +21,13 @@ func TestIDsAreUnique(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 4 {
 		k := newLink(t)
-		ids := recipes.NewIDs(dialAt(t, k.addr()), root, 1+i)
+		ids := recipes.NewIDs(dialAt(t, k.Addr()), root, 1+i)
 		for range 2 {
 			all.Go(func() {
 				var last int64
 				for n := range 20 {
 					if n%7 == 3 {
-						k.loseReply(2) // the first is that of the read
+						k.LoseAnswer(2) // the first is that of the read
 					}
 					id, err := ids.Next(within(t))
 					if err != nil || id <= last {
@@ -113,8 +113,8 @@ func TestNamesAreBoundOnce(t *testing.T) {
 	bound := make([]error, 6)
 	for i := range bound {
 		k := newLink(t)
-		n := recipes.NewNames(dialAt(t, k.addr()), root)
-		k.loseReply(int64(1 + i%3))
+		n := recipes.NewNames(dialAt(t, k.Addr()), root)
+		k.LoseAnswer(int64(1 + i%3))
 		all.Go(func() { bound[i] = n.Bind(within(t), "x", fmt.Append(nil, i)) })
 	}
 	all.Wait()

@@ -23,11 +23,11 @@ func TestNumberAddsUp(t *testing.T) {
 			var all sync.WaitGroup
 			for range 4 {
 				k := newLink(t)
-				n := recipes.NewAtomicLong(dialAt(t, k.addr()), root)
+				n := recipes.NewAtomicLong(dialAt(t, k.Addr()), root)
 				all.Go(func() {
 					for round := range 20 {
 						if !isCalm && round%5 == 2 {
-							k.loseReply(2) // the first is that of the read
+							k.LoseAnswer(2) // the first is that of the read
 						}
 						switch _, err := n.Add(within(t), 3); {
 						case err == nil:

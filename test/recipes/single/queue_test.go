@@ -55,11 +55,11 @@ func loseNoItem(t *testing.T, queue openQueue) {
 	var producers, consumers sync.WaitGroup
 	for i := range 3 {
 		k := newLink(t)
-		enqueue, _ := queue(dialAt(t, k.addr()), root)
+		enqueue, _ := queue(dialAt(t, k.Addr()), root)
 		producers.Go(func() {
 			for n := range 15 {
 				if n == 7 {
-					k.loseReply(1)
+					k.LoseAnswer(1)
 				}
 				item := fmt.Sprint(i, "-", n)
 				err := enqueue(within(t), []byte(item))
@@ -76,7 +76,7 @@ func loseNoItem(t *testing.T, queue openQueue) {
 	defer cancel()
 	for i := range 3 {
 		k := newLink(t)
-		_, take := queue(dialAt(t, k.addr()), root)
+		_, take := queue(dialAt(t, k.Addr()), root)
 		consumers.Go(func() {
 			for n := 0; ; n++ {
 				d, err := take(ctx)
@@ -90,10 +90,10 @@ func loseNoItem(t *testing.T, queue openQueue) {
 				finish, isDone := d.Done, true
 				switch {
 				case n == 2+i:
-					k.cut()
-					k.heal()
+					k.Shut()
+					k.Open()
 				case n == 6+i:
-					k.loseReply(int64(3 + i)) // of the two lists and the lock, or what follows them
+					k.LoseAnswer(int64(3 + i)) // of the two lists and the lock, or what follows them
 				case n%4 == 3:
 					finish, isDone = d.Release, false
 				}
@@ -126,7 +126,7 @@ func TestQueueFindsItsLockWhenTheAnswerIsLost(t *testing.T) {
 	root := rootOf(t)
 	k := newLink(t)
 	var lost atomic.Int32
-	c := dialAt(t, k.addr(), client.WithHooks(client.Hooks{End: func(_ context.Context, r client.OpResult) {
+	c := dialAt(t, k.Addr(), client.WithHooks(client.Hooks{End: func(_ context.Context, r client.OpResult) {
 		if client.MayHaveApplied(r.Err) {
 			lost.Add(1)
 		}
@@ -134,7 +134,7 @@ func TestQueueFindsItsLockWhenTheAnswerIsLost(t *testing.T) {
 	q := recipes.NewQueue(c, root+"/items", root+"/locks")
 	require.NoError(t, dial(t).CreateAll(within(t), root+"/locks"))
 	require.NoError(t, q.Put(within(t), []byte("a")))
-	k.loseReply(3) // those of the two lists pass
+	k.LoseAnswer(3) // those of the two lists pass
 	d, err := q.Take(within(t))
 	require.NoError(t, err)
 	require.EqualValues(t, 1, lost.Load())

@@ -12,7 +12,7 @@ import (
 func TestRendezvous(t *testing.T) {
 	root := rootOf(t)
 	k := newLink(t)
-	first, second := recipes.NewRendezvous(dialAt(t, k.addr()), root), recipes.NewRendezvous(dial(t), root)
+	first, second := recipes.NewRendezvous(dialAt(t, k.Addr()), root), recipes.NewRendezvous(dial(t), root)
 	ctx, cancel := context.WithCancel(within(t))
 	defer cancel()
 	met := make(chan recipes.Meeting)
@@ -30,7 +30,7 @@ func TestRendezvous(t *testing.T) {
 	}()
 	require.False(t, (<-met).Exists())
 	require.NoError(t, dial(t).CreateAll(within(t), parentOf(root)))
-	k.loseReply(1) // that of the create, which is recognised
+	k.LoseAnswer(1) // that of the create, which is recognised
 	h, err := first.Announce(within(t), []byte("a"))
 	require.NoError(t, err)
 	require.Equal(t, recipes.Meeting{Data: []byte("a"), Token: h.Token()}, <-met)

@@ -14,7 +14,7 @@ func TestRevocationIsNotMissed(t *testing.T) {
 	root, other, k := rootOf(t), dial(t), newLink(t)
 	first, err := recipes.NewMutex(other, root).Lock(within(t))
 	require.NoError(t, err)
-	c := dialAt(t, k.addr())
+	c := dialAt(t, k.Addr())
 	granted := make(chan *recipes.Hold)
 	lock := func() {
 		h, err := recipes.NewMutex(c, root, recipes.UntilExpiry()).Lock(within(t))
@@ -35,9 +35,9 @@ func TestRevocationIsNotMissed(t *testing.T) {
 
 	go lock()
 	h = <-granted
-	k.cut()
+	k.Shut()
 	require.NoError(t, recipes.Revoke(within(t), other, h.Path()))
-	k.heal()
+	k.Open()
 	done(t, h.Revoked(), "the request that came while the link was cut")
 	require.NoError(t, h.Context().Err())
 	require.NoError(t, h.Release(within(t)))

@@ -23,7 +23,7 @@ func TestRWMutexExcludes(t *testing.T) {
 	for i := range 6 {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
 		k := newLink(t)
-		m := recipes.NewRWMutex(dialAt(t, k.addr()), root)
+		m := recipes.NewRWMutex(dialAt(t, k.Addr()), root)
 		all.Go(func() {
 			for range 12 {
 				lock, inside := m.RLock, &readers
@@ -41,8 +41,8 @@ func TestRWMutexExcludes(t *testing.T) {
 				}
 				inside.Add(-1)
 				if r.IntN(8) == 0 {
-					k.cut()
-					k.heal()
+					k.Shut()
+					k.Open()
 				}
 				if err := h.Release(within(t)); err != nil {
 					t.Errorf("release: %v", err)

@@ -19,7 +19,7 @@ func TestSemaphoreAdmitsItsLimitAndNoMore(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 8 {
 		k := newLink(t)
-		s := recipes.NewSemaphore(dialAt(t, k.addr()), root, limit)
+		s := recipes.NewSemaphore(dialAt(t, k.Addr()), root, limit)
 		all.Go(func() {
 			for round := range 6 {
 				h, err := s.Acquire(within(t))
@@ -34,8 +34,8 @@ func TestSemaphoreAdmitsItsLimitAndNoMore(t *testing.T) {
 					t.Errorf("%d holders", n)
 				}
 				if round == i {
-					k.cut()
-					k.heal()
+					k.Shut()
+					k.Open()
 				}
 				inside.Add(-1)
 				if err := h.Release(within(t)); err != nil {

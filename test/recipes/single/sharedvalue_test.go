@@ -22,12 +22,12 @@ func TestSharedValueLosesNoUpdate(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 4 {
 		k := newLink(t)
-		v := recipes.NewSharedValue(dialAt(t, k.addr()), root)
+		v := recipes.NewSharedValue(dialAt(t, k.Addr()), root)
 		letter := byte('a' + i)
 		all.Go(func() {
 			for round := range 15 {
 				if round%5 == 2 {
-					k.loseReply(2) // the first is that of the read
+					k.LoseAnswer(2) // the first is that of the read
 				}
 				_, err := v.Update(within(t), func(old recipes.Value) ([]byte, error) {
 					return append(old.Data[:len(old.Data):len(old.Data)], letter), nil
@@ -97,17 +97,17 @@ func TestSharedValueFollowsThroughCuts(t *testing.T) {
 	root, k := rootOf(t), newLink(t)
 	writer := recipes.NewSharedValue(dial(t), root)
 	var last atomic.Int64
-	for value, err := range recipes.NewSharedValue(dialAt(t, k.addr()), root).Follow(within(t)) {
+	for value, err := range recipes.NewSharedValue(dialAt(t, k.Addr()), root).Follow(within(t)) {
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, int64(value.Zxid), last.Swap(int64(value.Zxid)))
 		if string(value.Data) == "5" {
 			return
 		}
-		k.cut()
+		k.Shut()
 		// other clients hear of it when the link heals
 		_, err := writer.Set(within(t), fmt.Append(nil, value.Version+1))
 		require.NoError(t, err)
-		k.heal()
+		k.Open()
 	}
 	require.Fail(t, "never seen")
 }

@@ -21,7 +21,7 @@ func TestSimpleMutexExcludesAndTokensGrow(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 5 {
 		k := newLink(t)
-		m := recipes.NewSimpleMutex(dialAt(t, k.addr()), root)
+		m := recipes.NewSimpleMutex(dialAt(t, k.Addr()), root)
 		all.Go(func() {
 			for round := range 8 {
 				h, err := m.Lock(within(t))
@@ -41,10 +41,10 @@ func TestSimpleMutexExcludesAndTokensGrow(t *testing.T) {
 				inside.Add(-1)
 				switch round % 4 {
 				case i % 4:
-					k.cut()
-					k.heal()
+					k.Shut()
+					k.Open()
 				case (i + 1) % 4:
-					k.loseReply(int64(1 + round%2)) // of the look or of the deletion
+					k.LoseAnswer(int64(1 + round%2)) // of the look or of the deletion
 				}
 				if err := h.Release(within(t)); err != nil {
 					t.Errorf("release: %v", err)
@@ -61,7 +61,7 @@ func TestSimpleMutexExcludesAndTokensGrow(t *testing.T) {
 // The deletion is done, its answer is lost, and the next one has the lock when the connection is back.
 func TestReleaseLeavesTheNextHolderAlone(t *testing.T) {
 	k, root := newLink(t), rootOf(t)
-	h, err := recipes.NewSimpleMutex(dialAt(t, k.addr()), root).Lock(within(t))
+	h, err := recipes.NewSimpleMutex(dialAt(t, k.Addr()), root).Lock(within(t))
 	require.NoError(t, err)
 	granted := make(chan *recipes.Hold)
 	next := newContestant(t)
@@ -73,7 +73,7 @@ func TestReleaseLeavesTheNextHolderAlone(t *testing.T) {
 		granted <- h
 	}()
 	<-next.looked
-	k.loseReply(2) // the first is that of the look
+	k.LoseAnswer(2) // the first is that of the look
 	released := make(chan error)
 	go func() { released <- h.Release(within(t)) }()
 	second := <-granted

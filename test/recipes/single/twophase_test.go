@@ -24,9 +24,9 @@ func TestTwoPhaseCommitHasOneOutcome(t *testing.T) {
 		path := fmt.Sprint(rootOf(t), "/", round)
 		k := newLink(t)
 		require.NoError(t, dial(t).CreateAll(within(t), rootOf(t)))
-		k.loseReply(1)
+		k.LoseAnswer(1)
 		require.NoError(t,
-			recipes.NewTwoPhaseCommit(dialAt(t, k.addr()), path).Begin(within(t), []byte("q"), sites...))
+			recipes.NewTwoPhaseCommit(dialAt(t, k.Addr()), path).Begin(within(t), []byte("q"), sites...))
 		var mu sync.Mutex
 		seen := map[recipes.Vote]bool{}
 		hasAborted := false
@@ -37,13 +37,13 @@ func TestTwoPhaseCommitHasOneOutcome(t *testing.T) {
 				vote, hasAborted = recipes.Abort, true
 			}
 			k := newLink(t)
-			tx := recipes.NewTwoPhaseCommit(dialAt(t, k.addr()), path)
+			tx := recipes.NewTwoPhaseCommit(dialAt(t, k.Addr()), path)
 			all.Go(func() {
 				b, err := tx.Await(within(t))
 				if err != nil || string(b.Query) != "q" || len(b.Votes) != len(sites) {
 					t.Errorf("await: %v %v", b, err)
 				}
-				k.loseReply(n)
+				k.LoseAnswer(n)
 				if _, err := tx.Vote(within(t), site, vote); err != nil {
 					t.Errorf("vote: %v", err)
 				}

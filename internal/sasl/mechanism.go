@@ -13,8 +13,8 @@ var ErrAuth = errors.New("sasl: authentication failed")
 
 // The mechanisms, by the names that SASL has for them.
 const (
-	MechanismDigest   = "DIGEST-MD5"
-	MechanismKerberos = "GSSAPI"
+	mechanismDigest   = "DIGEST-MD5"
+	mechanismKerberos = "GSSAPI"
 )
 
 // Exchange is the accepting side of one exchange. It is owned by one goroutine.
@@ -30,7 +30,7 @@ type Exchange interface {
 
 // Acceptor is the accepting side that a section of a JAAS file asks for. It may be used by many goroutines.
 type Acceptor struct {
-	// Mechanism is MechanismDigest or MechanismKerberos.
+	// Mechanism is mechanismDigest or mechanismKerberos.
 	Mechanism string
 	// Begin begins an exchange. may says whether the password of a user may be guessed now, and hears of each user
 	// whose password is to be compared; nil is always.
@@ -46,18 +46,18 @@ func NewDigest(realm digestmd5.Realm, users *Users) *Acceptor {
 			if may != nil && !may(user) {
 				return "", false
 			}
-			return users.Password(user)
+			return users.password(user)
 		}
 		return digestmd5.NewServer(realm, password, NewNonce())
 	}
-	return &Acceptor{MechanismDigest, begin, digestmd5.TokenMax}
+	return &Acceptor{mechanismDigest, begin, digestmd5.TokenMax}
 }
 
 // NewKerberos returns the accepting side that takes tickets. name returns the user that a principal is here, or an
 // error if it is none.
 func NewKerberos(a *kerberos.Acceptor, name func(kerberos.Principal) (string, error)) *Acceptor {
 	begin := func(func(string) bool) Exchange { return &kerberosServer{ticket: a.Accept(), name: name} }
-	return &Acceptor{MechanismKerberos, begin, kerberos.TokenMax}
+	return &Acceptor{mechanismKerberos, begin, kerberos.TokenMax}
 }
 
 // kerberosServer is one exchange by Kerberos.

@@ -78,11 +78,11 @@ func TestJAAS(t *testing.T) {
 func TestUsersWith(t *testing.T) {
 	u := bob.With("super", "x").With("bob", "other")
 	for name, want := range map[string]string{"super": "x", "bob": "other", "日本": "秘密"} {
-		got, ok := u.Password(name)
+		got, ok := u.password(name)
 		require.True(t, ok)
 		require.Equal(t, want, got)
 	}
-	got, _ := bob.Password("bob")
+	got, _ := bob.password("bob")
 	require.Equal(t, "bobsecret", got)
 }
 

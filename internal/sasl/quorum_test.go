@@ -89,7 +89,7 @@ func TestQuorumWithoutAuthentication(t *testing.T) {
 		return err
 	}
 	_, fromAcceptor, _ := meet(t, &QuorumAcceptor{byPassword, true}, silent)
-	require.ErrorIs(t, fromAcceptor, ErrSilent)
+	require.ErrorIs(t, fromAcceptor, errSilent)
 
 	left, right := net.Pipe()
 	defer left.Close()

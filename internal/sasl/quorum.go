@@ -35,8 +35,8 @@ var (
 	errPacketMagic = errors.New("sasl: packet does not begin with the magic number")
 	errPacketToken = errors.New("sasl: packet has a token that is too long")
 	errRounds      = errors.New("sasl: exchange does not come to an end")
-	// ErrSilent is returned by QuorumAcceptor.Accept for a peer that must authenticate and does not try to.
-	ErrSilent = errors.New("sasl: peer does not authenticate, and must")
+	// errSilent is returned by QuorumAcceptor.Accept for a peer that must authenticate and does not try to.
+	errSilent = errors.New("sasl: peer does not authenticate, and must")
 )
 
 // QuorumAcceptor is the accepting side of connections between servers: on the election port after the handshake,
@@ -77,7 +77,7 @@ func (a *QuorumAcceptor) Accept(c net.Conn) (Admission, error) {
 	pushed := &pushedConn{Conn: c, pushed: head[:]}
 	if binary.BigEndian.Uint64(head[:]) != quorumMagic {
 		if a.Required {
-			return Admission{}, ErrSilent
+			return Admission{}, errSilent
 		}
 		return Admission{Conn: pushed}, nil
 	}

@@ -10,8 +10,8 @@ import (
 
 // The login modules that a section may name.
 const (
-	// DigestModule is the class of users with passwords.
-	DigestModule = "org.apache.zookeeper.server.auth.DigestLoginModule"
+	// digestModule is the class of users with passwords.
+	digestModule = "org.apache.zookeeper.server.auth.DigestLoginModule"
 	krb5Module   = "Krb5LoginModule"
 )
 
@@ -45,7 +45,7 @@ func (j JAAS) Users(section string) (*Users, error) {
 
 func supported(section string, m *Module) error {
 	switch {
-	case m.Class == DigestModule:
+	case m.Class == digestModule:
 		return nil
 	case m.isKerberos():
 		return fmt.Errorf("sasl: JAAS section %s: it is for Kerberos, not for names and passwords", section)
@@ -64,8 +64,8 @@ func (u *Users) With(name, password string) *Users {
 	return more
 }
 
-// Password returns the password of a user, and whether there is such a user.
-func (u *Users) Password(name string) (string, bool) {
+// password returns the password of a user, and whether there is such a user.
+func (u *Users) password(name string) (string, bool) {
 	p, ok := u.passwords[name]
 	return p, ok
 }
