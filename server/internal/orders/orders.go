@@ -167,7 +167,7 @@ func (w *Executor) Do(ctx context.Context, k *Kind, o Order, by Operator) (answe
 	}
 	facts = append(facts, zap.Reflect("answer", answer), zap.Duration("took", took))
 	if o.dry() {
-		w.o.Log.Debug("command of an operator, which changes nothing", facts...)
+		w.o.Log.Debug("an operator's command changes nothing", facts...)
 	} else {
 		w.o.Log.Log(max(zapcore.InfoLevel, zapcore.LevelOf(w.o.Log.Core())), "command of an operator", facts...)
 	}

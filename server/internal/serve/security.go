@@ -187,7 +187,7 @@ func (s *Front) kerberosOf(k *sasl.Kerberos) (*sasl.Acceptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Log.Info("clients authenticate by Kerberos", zap.Stringer("principal", acceptor.Service()),
+	s.Log.Info("clients authenticate with Kerberos", zap.Stringer("principal", acceptor.Service()),
 		zap.String("keytab", k.Keytab))
 	return sasl.NewKerberos(acceptor, names.User), nil
 }
