@@ -69,7 +69,7 @@ func (n *Live) Drained() Drained {
 }
 
 const (
-	// orderWait is how long a hand-over, or the end of a session, may take. An election, if there is one after all,
+	// orderWait is how long a handover, or the end of a session, may take. An election, if there is one after all,
 	// takes less in most cases.
 	orderWait = 10 * time.Second
 	// orderPause is the time between two looks whether an order is carried out.
