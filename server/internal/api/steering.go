@@ -25,7 +25,7 @@ func steeringRoutes() []*route {
 }
 
 // errNotSteered is the refusal of an API without a wheel.
-var errNotSteered = refusal(http.StatusServiceUnavailable, "this server is not steered")
+var errNotSteered = refusal(http.StatusServiceUnavailable, "this server takes no orders")
 
 // SteeringState returns what may be steered, as it is now. The error says why the visitor may not know that.
 func (a *API) SteeringState(v *Visitor) (state orders.State, err error) {

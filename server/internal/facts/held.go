@@ -174,7 +174,7 @@ func (f *Facts) HeldFor(id int64, question string) []byte {
 	return text
 }
 
-var errNoKey = errors.New("it has not told its key yet")
+var errNoKey = errors.New("it has not published its key yet")
 
 // sealBetween returns what seals the answers that server from tells to server to, of which this process is one and
 // the other has a public key.
@@ -307,7 +307,7 @@ func (n *Shown) askSealed(ctx context.Context, at *findings.Server, id int64, qu
 	case at.Address == "":
 		return nil, errors.New("its client port is not known")
 	case at.Instance == 0:
-		return nil, errors.New("it is no server of Warren, or one of an older version")
+		return nil, errors.New("it is not a Warren server, or is an older version")
 	}
 	seal, err := n.keeper.sealBetween(at.Key, id, int64(n.host.ID))
 	if err != nil {

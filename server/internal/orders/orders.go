@@ -179,7 +179,7 @@ func (w *Executor) try(ctx context.Context, k *Kind, o Order) (any, error) {
 		return nil, &Refusal{Status: http.StatusBadRequest, Err: err}
 	}
 	if w.o.Server == nil {
-		return nil, &Refusal{Status: http.StatusServiceUnavailable, Err: errors.New("this server is not steered")}
+		return nil, &Refusal{Status: http.StatusServiceUnavailable, Err: errors.New("this server takes no orders")}
 	}
 	turn := w.intervals[k.Name]
 	counts := !o.dry() && !o.done(w.o.Server)

@@ -116,7 +116,7 @@ func (n *Live) HandOver(to int64, dry bool) (HandedOver, error) {
 	})
 	h.TookMs = time.Since(began).Milliseconds()
 	if h.Leader != to {
-		return h, fmt.Errorf("server %d does not lead: it did not answer in time, or it went away", to)
+		return h, fmt.Errorf("server %d does not lead: it did not answer in time, or has failed", to)
 	}
 	return h, nil
 }

@@ -113,7 +113,7 @@ func (s *Front) loadKeys() error {
 
 var (
 	errNoKeyStore = errors.New("server: ssl.keyStore.location is not set, but a port serves TLS")
-	errNoUsers    = errors.New("server: clients must authenticate by SASL and no JAAS file has a section for it: " +
+	errNoUsers    = errors.New("server: clients must authenticate with SASL and no JAAS file has a section for it: " +
 		"set java.security.auth.login.config")
 )
 
