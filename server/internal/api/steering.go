@@ -25,7 +25,7 @@ func steeringRoutes() []*route {
 }
 
 // errNotSteered is the refusal of an API of a server that takes no orders.
-var errNotSteered = refusal(http.StatusServiceUnavailable, "this server is not steered")
+var errNotSteered = refusal(http.StatusServiceUnavailable, "this server takes no orders")
 
 var errSteeringLogin = refusal(http.StatusUnauthorized, "steering needs a login")
 

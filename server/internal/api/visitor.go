@@ -180,7 +180,7 @@ func (a *API) prove(remote netip.AddrPort, user, password string) ([]auth.Identi
 		return nil, ErrWrong
 	}
 	if !a.o.Guesses.Has(remote.Addr(), a.o.Now()) {
-		a.o.Log.Warn("too many failed logins from one address: logins from there wait",
+		a.o.Log.Warn("too many failed logins from one address: delaying further logins from there",
 			zap.Stringer("client_addr", remote))
 		return nil, errThrottled
 	}
@@ -282,7 +282,7 @@ func (a *API) Change(r *http.Request, v *Visitor, c Change) (path string, err er
 		path, err = a.o.Server.Change(r.Context(), v.Actor, c)
 		return err
 	})
-	a.o.Log.Info("change by the console", zap.Stringer("client_addr", v.Remote), zap.String("user", v.User),
+	a.o.Log.Info("change made in the console", zap.Stringer("client_addr", v.Remote), zap.String("user", v.User),
 		zap.Stringer("kind", c.Kind), zap.String("path", c.Path[:min(len(c.Path), pathMax)]), zap.Error(err))
 	return path, err
 }

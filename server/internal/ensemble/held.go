@@ -175,7 +175,7 @@ func (f *Facts) HeldFor(id int64, question string) []byte {
 	return text
 }
 
-var errNoKey = errors.New("it has not told its key yet")
+var errNoKey = errors.New("it has not published its key yet")
 
 // heldFor says what the answers of server from for server to are sealed for.
 func heldFor(from, to int64) string { return fmt.Sprintf("warren sessions of %d for %d", from, to) }
@@ -322,7 +322,7 @@ func (f *Facts) askSealed(ctx context.Context, at *findings.Server, id int64, qu
 	case at.Address == "":
 		return nil, errNoPort
 	case at.Instance == 0:
-		return nil, errors.New("it is no server of Warren, or one of an older version")
+		return nil, errors.New("it is not a Warren server, or is an older version")
 	}
 	seal, err := f.keeper.sealBetween(at.Key, nil, heldFor(id, int64(f.host.ID)))
 	if err != nil {

@@ -172,7 +172,7 @@ func (w *Executor) Do(ctx context.Context, k *Kind, o Order, by Operator) (answe
 	}
 	facts = append(facts, zap.Reflect("answer", answer), zap.Duration("took", took))
 	if o.dry() {
-		w.o.Log.Debug("command of an operator, which changes nothing", facts...)
+		w.o.Log.Debug("an operator's command changes nothing", facts...)
 	} else {
 		w.o.Log.Log(max(zapcore.InfoLevel, zapcore.LevelOf(w.o.Log.Core())), "command of an operator", facts...)
 	}
@@ -184,7 +184,7 @@ func (w *Executor) try(ctx context.Context, k *Kind, o Order) (any, error) {
 		return nil, &Refusal{Status: http.StatusBadRequest, Err: err}
 	}
 	if w.o.Server == nil {
-		return nil, &Refusal{Status: http.StatusServiceUnavailable, Err: errors.New("this server is not steered")}
+		return nil, &Refusal{Status: http.StatusServiceUnavailable, Err: errors.New("this server takes no orders")}
 	}
 	turn := w.intervals[k.Name]
 	counts := !o.dry() && !o.done(w.o.Server)

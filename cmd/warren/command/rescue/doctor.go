@@ -70,7 +70,7 @@ func newDoctorCommand() *cobra.Command {
 	flags.IntVar(&o.adminPort, "admin-port", 8080,
 		"admin port of ZooKeeper servers, asked for their clocks; 0: not asked")
 	cli.AddTimeout(flags, &o.timeout, 5*time.Second, "how long to wait for a server")
-	flags.Int64Var(&o.maxLag, "max-lag", 10_000, "txns a server may be behind its leader")
+	flags.Int64Var(&o.maxLag, "max-lag", 10_000, "txns that a server may lag behind its leader")
 	return cmd
 }
 
