@@ -241,6 +241,30 @@ func TestLostQuorumSaysWhy(t *testing.T) {
 	require.True(t, strings.HasPrefix(f.Text(), "server "), f.Text())
 }
 
+// Who has asked nobody with success does not know whether clients are served, and says so.
+func TestNobodyAnswers(t *testing.T) {
+	all := []Server{{ID: NoServer, Address: "zk1:2181", Named: true, Silent: "no address", Nameless: true},
+		{ID: NoServer, Address: "zk2:2181", Named: true, Silent: "no address", Nameless: true}}
+	found := Ensemble(all, now, LagMax)
+	require.Equal(t, []string{"error name", "error name", "error not-known"}, of(found))
+	require.Equal(t, "cannot be asked by its name: no address", found[0].What)
+	all[1].Nameless, all[1].Silent = false, "connection refused"
+	found = Ensemble(all, now, LagMax)
+	require.Equal(t, []string{"critical no-quorum", "error name", "error unreachable"}, of(found))
+	require.Equal(t, "no answer from zk1:2181 and zk2:2181 (zk1:2181: no address; zk2:2181: connection refused): no "+
+		"client can write, unless other machines reach them", found[0].What)
+	all[0].Nameless, all[0].Silent = false, "connection refused"
+	require.Equal(t, "no answer from zk1:2181 and zk2:2181 (connection refused): no client can write, unless other "+
+		"machines reach them", Ensemble(all, now, LagMax)[0].What)
+
+	two := three()[1]
+	two.Silent, two.Heard = "", now
+	all = Merge([]Server{three()[0], {ID: NoServer, Address: two.Address, Named: true, Silent: "no address",
+		Nameless: true}}, []Server{two, three()[2]})
+	require.Contains(t, of(Ensemble(all, now, LagMax)), "error name")
+	require.Equal(t, "no address; other servers hear it", all[1].Silent)
+}
+
 // A server that was asked by somebody else only counts as well, with what is known last.
 func TestMerge(t *testing.T) {
 	all := three()
