@@ -287,10 +287,16 @@ func (j *judge) spare(leader *Server) {
 		return
 	}
 	missing, excused := []string{}, j.young(leader.Since, settles)
-	away, known := 0, true
+	away, fresh, known := 0, 0, true
 	for i := range j.all {
-		if s := &j.all[i]; s.Voter && s != leader && !(s.Known() && s.Serving) && s.ID != NoServer &&
-			!j.isTwin(s) && !j.unlisted(s.ID) {
+		s := &j.all[i]
+		switch {
+		case !s.Voter || s == leader || s.ID == NoServer || j.isTwin(s) || j.unlisted(s.ID):
+		case s.Known() && s.Serving:
+			if s.Draining || j.excused(s) { // it has come back, or is away, since it or the leader was asked
+				fresh++
+			}
+		default:
 			if s.Heard.IsZero() && (s.Silent == "" || j.mayRun(s.ID)) && !slices.Contains(leader.Absent, s.ID) {
 				continue // the leader is connected with it
 			}
@@ -315,7 +321,7 @@ func (j *judge) spare(leader *Server) {
 		f := find(Error, "no-spare", "start the servers that are missing",
 			"only %d of %d voters are in sync%s: if one more fails, no client will be able to write", in,
 			leader.Voters, which)
-		if excused || known && away >= leader.Voters-in && away > 0 {
+		if excused || known && away+fresh >= leader.Voters-in && away+fresh > 0 {
 			f.Severity = Notice
 		}
 		j.add(nil, f, time.Time{})

@@ -61,6 +61,14 @@ func TestEnsemble(t *testing.T) {
 			looking(&all[2])
 			all[2].Drained, all[2].Began = now.Add(-time.Minute), now.Add(-time.Second)
 		}, []string{"notice no-spare", "notice not-serving 3"}},
+		"it serves, and the leader was asked before": {func(all []Server) {
+			all[0].Synced, all[2].Began = 1, now.Add(-time.Second)
+		}, []string{"notice no-spare"}},
+		"it was drained, and was asked before it ended": {func(all []Server) {
+			all[0].Synced, all[2].Draining = 1, true
+		}, []string{"notice drained 3", "notice no-spare"}},
+		"it says that it serves, and the leader does not count it": {func(all []Server) { all[0].Synced = 1 },
+			[]string{"error no-spare"}},
 		"an observer is dead": {func(all []Server) {
 			dead(all, 2)
 			all[2].Voter, all[0].Synced, all[0].Voters = false, 1, 2

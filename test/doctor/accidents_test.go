@@ -246,6 +246,7 @@ func (h *hosts) until(a *accident) *shown {
 	var wrong []string
 	for watch := cluster.NewWatch(); watch.Elapsed() < agreement; time.Sleep(lookEvery) {
 		s := h.look(a)
+		h.scraped.scrape(h)
 		if wrong = s.agrees(a); len(wrong) == 0 {
 			return s
 		}
