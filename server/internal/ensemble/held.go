@@ -330,7 +330,7 @@ func (f *Facts) askSealed(ctx context.Context, at *findings.Server, id int64, qu
 	}
 	own := binary.BigEndian.AppendUint64([]byte(HeldWord), uint64(f.host.ID))
 	own = append(binary.BigEndian.AppendUint16(own, uint16(len(question))), question...) // paths are shorter
-	text, err := askBytes(ctx, at.Address, string(own), heldBytesMax)
+	text, err := f.keeper.askBytes(ctx, at.Address, string(own), heldBytesMax)
 	if err != nil {
 		return nil, err
 	}

@@ -259,7 +259,7 @@ func (f *Facts) sendTask(ctx context.Context, at *findings.Server, t *Task) (*Ta
 	sealed := asks.Seal(nil, nil, text, nil)
 	word := binary.BigEndian.AppendUint64([]byte(TaskWord), uint64(own))
 	word = append(binary.BigEndian.AppendUint16(word, uint16(len(sealed))), sealed...)
-	told, err := askBytes(ctx, at.Address, string(word), taskAnswerMax)
+	told, err := f.keeper.askBytes(ctx, at.Address, string(word), taskAnswerMax)
 	switch {
 	case errors.Is(err, errLate) && len(t.Ticket) > 0:
 		return nil, errTaskLate

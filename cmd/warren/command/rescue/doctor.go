@@ -200,7 +200,7 @@ func printFindings(w io.Writer, output string, all doctor.Findings) error {
 	}
 	out := bufio.NewWriter(w)
 	for _, f := range all {
-		fmt.Fprintf(out, "%-8s  %-22s  %s\n%36s%s\n", f.Severity, f.Check, f.Subject, "", f.What)
+		fmt.Fprintf(out, "%-8s  %-22s  %s\n%36s%s\n", f.Severity, f.Check, f.Subject, "", f.Text())
 		if f.Remedy != "" {
 			fmt.Fprintf(out, "%36s-> %s\n", "", f.Remedy)
 		}

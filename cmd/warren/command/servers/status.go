@@ -280,7 +280,7 @@ func (st *clusterStatus) table(out io.Writer) error {
 	for _, x := range st.Findings {
 		if x.Severity > doctor.Notice {
 			told = told || x.What == st.Verdict
-			fmt.Fprintf(out, "%s  %s: %s: %s\n", x.Severity, x.Check, x.Subject, x.What)
+			fmt.Fprintf(out, "%s  %s: %s: %s\n", x.Severity, x.Check, x.Subject, x.Text())
 			if x.Remedy != "" {
 				fmt.Fprintf(out, "  do: %s\n", x.Remedy)
 			}
