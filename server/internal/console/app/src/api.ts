@@ -82,6 +82,8 @@ export interface Trends {
   series: Trend[];
   events: Happened[];
 }
+/** Empty where it is not known, as in the past. */
+export type Kind = "" | "persistent" | "ephemeral" | "container" | "ttl";
 export interface Stat {
   czxid: string;
   mzxid: string;
@@ -94,6 +96,8 @@ export interface Stat {
   owner: string;
   dataLength: number;
   numChildren: number;
+  kind: Kind;
+  ttlMs: number;
 }
 export interface ACL {
   scheme: string;
@@ -116,6 +120,7 @@ export interface Child {
   modified: number;
   version: number;
   owner: string;
+  kind: Kind;
 }
 export interface Children {
   path: string;
