@@ -21,6 +21,7 @@ export interface Member {
   lag: number | null;
 }
 export interface Ensemble {
+  name: string;
   serverId: number;
   state: string;
   serving: boolean;
