@@ -1,13 +1,19 @@
 package server_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -107,4 +113,105 @@ func TestConsoleTellsWatchers(t *testing.T) {
 		status, _ := b.status("GET", "/watchers?path="+path, nil)
 		require.Equal(t, want, status, path)
 	}
+}
+
+// Orders, sessions that have expired, and a restore are events, and say who has ordered what.
+func TestConsoleTellsEvents(t *testing.T) {
+	s, c := withAdmin(t, func(cfg *config.Config) {
+		cfg.Admin.ConsoleWrites, cfg.Admin.RateLimiterInterval = true, 0
+	})
+	b := browse(t, s)
+	b.header.Set("Authorization", superUser)
+	comes := func(kind, text string) {
+		t.Helper()
+		var got struct{ Events []struct{ Kind, Text string } }
+		require.Eventually(t, func() bool {
+			b.get("/trends", &got)
+			return slices.Contains(got.Events, struct{ Kind, Text string }{kind, text})
+		}, hangGuard, 50*time.Millisecond, "%s: %+v", text, &got)
+	}
+	resp, text := b.do("POST", "/api/v1/steering/shed_connections", map[string]any{"percentage": 0})
+	require.Equal(t, 200, resp.StatusCode, text)
+	comes("order", "Order shed_connections by super")
+	resp, text = b.do("POST", "/api/v1/steering/hand_over", map[string]any{"to": 9})
+	require.Equal(t, 409, resp.StatusCode, text)
+	comes("order", "Order hand_over by super, refused: this server does not lead, or it hands over already")
+
+	dial(t, s.Addr().String(), wire.Options{TimeoutMs: 400}).Close()
+	comes("sessions", "1 session expired")
+
+	create(t, c, "/a")
+	resp, image := fetch(t, s, "/commands/snapshot", superUser)
+	require.Equal(t, 200, resp.StatusCode)
+	r, err := http.NewRequest(http.MethodPost, b.base+"/commands/restore", bytes.NewReader(image))
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", "application/octet-stream")
+	r.Header.Set("Authorization", superUser)
+	restored, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	require.NoError(t, err)
+	require.NoError(t, restored.Body.Close())
+	require.Equal(t, 200, restored.StatusCode)
+	var got struct{ Events []struct{ Kind, Text string } }
+	b.get("/trends", &got)
+	require.Equal(t, "restore", got.Events[0].Kind)
+	require.Contains(t, got.Events[0].Text, "State restored from a snapshot, as of txn 0x")
+}
+
+// A change of the ensemble is an event at every server.
+func TestConsoleTellsReconfigurations(t *testing.T) {
+	e := startSteered(t, func(c *config.Config) { c.Quorum.ReconfigEnabled, c.Admin.ConsoleWrites = true, true })
+	require.NoError(t, e.WaitServing(t.Context()))
+	leader, err := e.Leader(t.Context())
+	require.NoError(t, err)
+	b := browse(t, e.Server(leader))
+	b.header.Set("Authorization", superUser)
+	leaves := map[string]any{"leave": fmt.Sprint(leader%3 + 1)}
+	resp, text := b.do("POST", "/api/v1/reconfiguration/plan", leaves)
+	require.Equal(t, 200, resp.StatusCode, text)
+	var plan struct{ Version string }
+	require.NoError(t, json.Unmarshal([]byte(text), &plan))
+	leaves["version"] = plan.Version
+	resp, text = b.do("POST", "/api/v1/reconfiguration", leaves)
+	require.Equal(t, 200, resp.StatusCode, text)
+	require.Eventually(t, func() bool {
+		var got struct{ Events []struct{ Kind, Text string } }
+		b.get("/trends", &got)
+		return slices.ContainsFunc(got.Events, func(e struct{ Kind, Text string }) bool {
+			return e.Kind == "configuration" && strings.HasSuffix(e.Text, ": 2 voters")
+		})
+	}, hangGuard, 50*time.Millisecond)
+}
+
+// What is special about a znode is told: that it goes with a session, with its last child, or after a time.
+func TestConsoleTellsKinds(t *testing.T) {
+	s, c := withAdmin(t, func(cfg *config.Config) { cfg.ExtendedTypes = true })
+	create(t, c, "/a")
+	_, err := c.Create("/a/ephemeral", nil, proto.ModeEphemeral)
+	require.NoError(t, err)
+	_, _, err = c.CreateContainer("/a/container", nil)
+	require.NoError(t, err)
+	_, _, err = c.CreateTTL("/a/ttl", nil, proto.ModePersistentTTL, 60_000)
+	require.NoError(t, err)
+	b := browse(t, s)
+	var children struct {
+		Children []struct{ Name, Kind, Owner string }
+	}
+	b.get("/children?path=/a", &children)
+	require.Len(t, children.Children, 3)
+	for _, child := range children.Children {
+		require.Equal(t, child.Name, child.Kind)
+		require.Equal(t, child.Kind == "ephemeral", child.Owner != "")
+		var z struct {
+			Stat struct {
+				Kind  string
+				TTLMs int64
+			}
+		}
+		b.get("/znode?path=/a/"+child.Name, &z)
+		require.Equal(t, child.Kind, z.Stat.Kind)
+		require.Equal(t, child.Kind == "ttl", z.Stat.TTLMs == 60_000)
+	}
+	var z struct{ Stat struct{ Kind string } }
+	b.get("/znode?path=/a", &z)
+	require.Equal(t, "persistent", z.Stat.Kind)
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/internal/inuse"
+	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/admin"
 	"github.com/seed94657493/warren/server/internal/api"
 	"github.com/seed94657493/warren/server/internal/console"
@@ -42,7 +44,7 @@ type operators struct {
 	exporter *http.Server  // nil if there is none
 	exportAt net.Addr      // where it listens, or nil; of two ports, the one with TLS
 
-	trends func() // keeps the console's figures over time; nil without a console
+	shown *visible.Shown // what the console shows, with figures over time; nil without a console
 
 	keys struct{ admin, exporter atomic.Pointer[keystore.Keys] } // nil without TLS
 }
@@ -50,10 +52,19 @@ type operators struct {
 // newOperators returns ports that are not open. level is the one of the log; nil if operators may not change it.
 func newOperators(f *ensemble.Facts, d *durable.Disk, front *serve.Front, h *host.Host,
 	level *zap.AtomicLevel) *operators {
-	live := orders.NewLive(f.Env, d, front, h, level)
-	return &operators{Env: f.Env, facts: f, disk: d, front: front, live: live, metrics: metrics.Handler(f),
-		orders: orders.New(orders.Options{Server: live, Log: f.Log, SnapshotsOff: !f.Config.Admin.SnapshotEnabled,
-			SnapshotInterval: f.Config.Admin.RateLimiterInterval})}
+	o := &operators{Env: f.Env, facts: f, disk: d, front: front, live: orders.NewLive(f.Env, d, front, h, level),
+		metrics: metrics.Handler(f)}
+	o.orders = orders.New(orders.Options{Server: o.live, Log: f.Log, SnapshotsOff: !f.Config.Admin.SnapshotEnabled,
+		SnapshotInterval: f.Config.Admin.RateLimiterInterval,
+		Note:             func(g orders.Given) { o.tell("order", g.String()) }})
+	return o
+}
+
+// tell adds an event to those that the console shows.
+func (o *operators) tell(kind, text string) {
+	if o.shown != nil {
+		o.shown.Tell(kind, text)
+	}
 }
 
 // startAdmin opens the port of the admin server, if it is enabled. It runs before the data is loaded, so that
@@ -78,7 +89,7 @@ func (o *operators) startAdmin() error {
 		return nil
 	}
 	o.admin = admin.New(admin.Options{
-		Node: node{o.facts, o.live}, Labels: o.front.Labels, Log: o.Log, CommandURL: c.CommandURL,
+		Node: node{o.facts, o}, Labels: o.front.Labels, Log: o.Log, CommandURL: c.CommandURL,
 		IdleTimeout: c.IdleTimeout, Metrics: o.metrics, PProf: c.PProf, SnapshotEnabled: c.SnapshotEnabled,
 		SnapshotLacksZxid: !o.Config.SerializeLastProcessedZxid, RestoreEnabled: c.RestoreEnabled,
 		RestoreInterval: c.RateLimiterInterval, Orders: o.orders, TLS: secure, Handshakes: o.front.Handshakes,
@@ -97,8 +108,8 @@ func (o *operators) startAdmin() error {
 
 // keepTrends begins to keep figures over time.
 func (o *operators) keepTrends() {
-	if o.trends != nil {
-		o.Spawn("trends", o.trends)
+	if o.shown != nil {
+		o.Spawn("trends", o.shown.KeepTrends)
 	}
 }
 
@@ -108,10 +119,9 @@ func (o *operators) console() http.Handler {
 	if !c.Console {
 		return nil
 	}
-	shown := visible.New(o.facts, o.disk, o.front)
-	o.trends = shown.KeepTrends
+	o.shown = visible.New(o.facts, o.disk, o.front)
 	served := api.New(api.Options{
-		Server: inside.New(shown, o.front), Orders: o.orders, Log: o.Log, Guesses: o.front.Guesses,
+		Server: inside.New(o.shown, o.front), Orders: o.orders, Log: o.Log, Guesses: o.front.Guesses,
 		Now: o.Runtime.Now, Writes: c.ConsoleWrites, Links: c.ConsoleLinks, Ensembles: c.ConsoleEnsembles,
 		RequestMax: o.Config.JuteMaxBuffer, Metrics: o.metrics,
 		Remote: func(r *http.Request) netip.Addr { return admin.Remote(r, o.Config.IPUseXForwardedFor) }})
@@ -133,19 +143,27 @@ func (o *operators) stopAdmin() {
 // node is the server as the admin commands see it: its facts, and snapshots and restores by order.
 type node struct {
 	*ensemble.Facts
-	live *orders.Live
+	operators *operators
 }
 
 var _ admin.Node = node{}
 
 // Snapshot implements admin.Node.
-func (n node) Snapshot(ctx context.Context) (*orders.Snapshot, error) { return n.live.Snapshot(ctx) }
+func (n node) Snapshot(ctx context.Context) (*orders.Snapshot, error) {
+	return n.operators.live.Snapshot(ctx)
+}
 
 // SnapshotRefused implements admin.Node.
 func (n node) SnapshotRefused() { n.Metrics.SnapshotRefused.Inc() }
 
 // Restore implements admin.Node.
-func (n node) Restore(_ context.Context, r io.Reader) (int64, error) { return n.live.Restore(r) }
+func (n node) Restore(_ context.Context, r io.Reader) (int64, error) {
+	zxid, err := n.operators.live.Restore(r)
+	if err == nil {
+		n.operators.tell("restore", fmt.Sprintf("State restored from a snapshot, as of txn %s", proto.Zxid(zxid)))
+	}
+	return zxid, err
+}
 
 // RestoreRefused implements admin.Node.
 func (n node) RestoreRefused() { n.Metrics.RestoreRefused.Inc() }

@@ -41,6 +41,9 @@ type Admin struct {
 	// ConsoleLinks lets visitors of the console with a login make links that show znodes at and below a path, which
 	// they may read, without a login for at most 24 hours. Key warren.console.links; default false. Warren's own.
 	ConsoleLinks bool
+	// ConsoleName is what the console calls this ensemble, such as production. Key warren.console.name; default none:
+	// the console has the address at which it is visited. Warren's own.
+	ConsoleName string
 	// ConsoleEnsembles are other ensembles that the console shows beside this one, as name=http://host:port of the
 	// admin server of one of their servers, separated by commas. Key warren.console.ensembles; default none. Warren's
 	// own.

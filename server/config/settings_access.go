@@ -124,6 +124,7 @@ func (a *Admin) settings() []setting {
 		strictKey(&a.Console, true, "warren.console.enabled"),
 		strictKey(&a.ConsoleWrites, false, "warren.console.writes"),
 		strictKey(&a.ConsoleLinks, false, "warren.console.links"),
+		nativeKey(words(&a.ConsoleName, ""), "warren.console.name"),
 		nativeKey(ensembles(&a.ConsoleEnsembles), "warren.console.ensembles"),
 		nativeKey(list(&a.ConsoleBackups), "warren.console.backups"),
 		strictKey(&a.Top, false, "warren.top.enabled"),

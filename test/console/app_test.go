@@ -222,8 +222,10 @@ func (j *journey) fits(t *testing.T, script, page string) {
 
 // The overview tells the state in one sentence, is fetched again without a click, and shows what a server measures.
 func TestOverviewStaysFresh(t *testing.T) {
-	j := visit(t, desk, 1)
+	j := visit(t, desk, 1, func(c *config.Config) { c.Admin.ConsoleName = "shop " + hostile })
 	j.show("")
+	j.awaitText("#ensemble", "shop "+hostile)
+	j.await("document.title.endsWith(document.querySelector('#ensemble').textContent)")
 	j.awaitText("#verdict", "Standalone server, serving clients")
 	j.awaitText("#znodes", "4")
 	j.create("/one", "")

@@ -37,7 +37,9 @@ const pictureMax = 160_000
 // living starts an ensemble with clients, locks and a load, and opens the console of its leader.
 func living(t *testing.T) (j *journey, stop func()) {
 	j = visit(t, screen{1200, "light"}, 3, told(t, new([]int)), audited,
-		func(c *config.Config) { c.Admin.Top, c.Trace.Slow = true, 20*time.Millisecond })
+		func(c *config.Config) {
+			c.Admin.Top, c.Trace.Slow, c.Admin.ConsoleName = true, 20*time.Millisecond, "production"
+		})
 	leader, err := j.ensemble.Leader(t.Context())
 	require.NoError(t, err)
 	worker, err := client.Dial(t.Context(), j.ensemble.Addr(leader))
@@ -87,7 +89,7 @@ func TestPictures(t *testing.T) {
 		j.dress(screen{1440, scheme})
 		j.show("")
 		j.awaitText("#verdict", "3 of 3 voters are up")
-		j.picture("console-overview-"+scheme, 1440, 1250)
+		j.picture("console-overview-"+scheme, 1440, 1100)
 		j.show("tree?path=%2Fconfig%2Ftopics%2Forders")
 		j.awaitText("#text", "retention.ms")
 		j.picture("console-tree-"+scheme, 1440, 700)
@@ -105,7 +107,7 @@ func TestPictures(t *testing.T) {
 	j.picture("console-top-dark", 1280, 760)
 	j.show("servers")
 	j.awaitText("#steering", "Newest snapshot")
-	j.picture("console-servers-dark", 1280, 620)
+	j.picture("console-servers-dark", 1280, 560)
 	j.dress(telephone)
 	j.show("sessions")
 	j.awaitText("#sessions tbody", "s-")

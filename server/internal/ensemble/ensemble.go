@@ -13,6 +13,7 @@ import (
 
 // Ensemble is a server and what it knows of its ensemble.
 type Ensemble struct {
+	Name        string    `json:"name" doc:"of the ensemble, warren.console.name; may be empty"`
 	ServerID    int64     `json:"serverId" doc:"myid of the server that answers; 0 if it stands alone"`
 	State       string    `json:"state" doc:"standalone, leader, follower, observer, looking or read-only"`
 	Serving     bool      `json:"serving" doc:"it serves clients now, or leads and leaves them to the other servers"`
@@ -66,7 +67,7 @@ type Problem struct {
 
 // Ensemble describes this server and its ensemble.
 func (f *Facts) Ensemble() *Ensemble {
-	e := &Ensemble{State: f.host.Mode(), Serving: f.InService(), Version: f.Version,
+	e := &Ensemble{Name: f.Config.Admin.ConsoleName, State: f.host.Mode(), Serving: f.InService(), Version: f.Version,
 		UptimeMs: time.Since(f.Began).Milliseconds(), Connections: f.front.Conns.Len(),
 		Outstanding: f.InProcess.Load(), Members: []Member{}, Problems: []Problem{}}
 	if f.Config.Distributed() {

@@ -29,7 +29,7 @@ type given struct {
 }
 
 // note remembers an order.
-func (g *given) note(k *Kind, o Order, by Operator, began time.Time, took time.Duration, err error) {
+func (g *given) note(k *Kind, o Order, by Operator, began time.Time, took time.Duration, err error) Given {
 	one := Given{At: began.UnixMilli(), Order: k.Name, User: by.User, Address: by.Addr, Via: by.Via,
 		TookMs: took.Milliseconds()}
 	if text, err := json.Marshal(o); err == nil && len(text) <= requestMax {
@@ -43,6 +43,22 @@ func (g *given) note(k *Kind, o Order, by Operator, began time.Time, took time.D
 	if g.all = append(g.all, one); len(g.all) > givenMax {
 		g.all = slices.Delete(g.all, 0, 1)
 	}
+	return one
+}
+
+// String says what was ordered and by whom, in a sentence.
+func (g Given) String() string {
+	text := "Order " + g.Order
+	if g.User != "" {
+		text += " by " + g.User
+	}
+	if g.Via != "" {
+		text += ", through " + g.Via
+	}
+	if g.Refused != "" {
+		text += ", refused: " + g.Refused
+	}
+	return text
 }
 
 // newest returns the orders, the newest first.

@@ -54,6 +54,8 @@ type Options struct {
 	SnapshotsOff bool
 	// SnapshotInterval is the least time between two snapshots; 0 is no limit.
 	SnapshotInterval time.Duration
+	// Note is told each order that was to change something. nil drops them.
+	Note func(Given)
 	// Now is the clock; nil is the system's.
 	Now func() time.Time
 }
@@ -157,7 +159,10 @@ func (w *Executor) Do(ctx context.Context, k *Kind, o Order, by Operator) (answe
 	answer, err = w.try(ctx, k, o)
 	took := w.o.Now().Sub(began)
 	if !o.dry() {
-		w.given.note(k, o, by, began, took, err)
+		one := w.given.note(k, o, by, began, took, err)
+		if w.o.Note != nil {
+			w.o.Note(one)
+		}
 	}
 	facts := []zap.Field{zap.String("command", k.Name), zap.Reflect("request", o), zap.String("client_addr", by.Addr)}
 	if by.User != "" {

@@ -32,7 +32,7 @@ type Trend struct {
 // Event is something that happened to a server.
 type Event struct {
 	At   int64  `json:"at" doc:"ms since 1970"`
-	Kind string `json:"kind" doc:"start, role, finding, resolved or clients"`
+	Kind string `json:"kind" doc:"start, role, finding, resolved, clients, sessions, configuration, order or restore"`
 	Text string `json:"text" doc:"what happened"`
 }
 
@@ -85,6 +85,9 @@ type trendKeeper struct {
 	role                   string
 	drained                bool
 	found                  map[string]string // the open findings, text by name
+	configuration          int64             // its version
+	expired                int64             // sessions that were told, of all that have expired
+	expiredAt              time.Time         // when they were told
 }
 
 func newTrends() *trends.Ring {
@@ -97,11 +100,14 @@ func newTrends() *trends.Ring {
 
 // KeepTrends samples the figures until the server stops.
 func (n *Shown) KeepTrends() {
-	k := &trendKeeper{Shown: n, ring: n.trends, found: map[string]string{}}
+	k := &trendKeeper{Shown: n, ring: n.trends, found: map[string]string{},
+		configuration: n.Membership().ConfigVersion, expired: n.Metrics.StaleSessions.Total()}
 	k.ring.Tell(trends.Event{At: n.Began.UnixMilli(), Kind: "start", Text: "Server started, version " + n.Version})
 	for samples := 0; !n.Stopping.WaitFor(trendsEvery); samples++ {
 		k.sample(n.Runtime.Now())
 		k.watchRole()
+		k.watchConfiguration()
+		k.watchExpired(n.Runtime.Now())
 		if samples%findingsEvery == 0 {
 			k.watchFindings()
 		}
@@ -215,8 +221,43 @@ func (k *trendKeeper) watchFindings() {
 	k.found = now
 }
 
-func (k *trendKeeper) tell(kind, text string) {
-	k.ring.Tell(trends.Event{At: k.Runtime.Now().UnixMilli(), Kind: kind, Text: text})
+// watchConfiguration tells when the servers of the ensemble are other ones.
+func (k *trendKeeper) watchConfiguration() {
+	q := k.Membership()
+	if q.ConfigVersion == k.configuration {
+		return
+	}
+	k.configuration = q.ConfigVersion
+	v := votingOf(q)
+	text := fmt.Sprintf("The ensemble has a new configuration, %s: %d voters", proto.Zxid(q.ConfigVersion), v.Voters)
+	if v.Observers > 0 {
+		text += fmt.Sprintf(" and %d observers", v.Observers)
+	}
+	k.tell("configuration", text)
+}
+
+// expiredEvery is how often it is told that sessions have expired.
+const expiredEvery = time.Minute
+
+// watchExpired tells how many sessions have expired, as far as this server has decided it.
+func (k *trendKeeper) watchExpired(now time.Time) {
+	total := k.Metrics.StaleSessions.Total()
+	switch n := total - k.expired; {
+	case n == 0 || now.Sub(k.expiredAt) < expiredEvery:
+		return
+	case n == 1:
+		k.tell("sessions", "1 session expired")
+	default:
+		k.tell("sessions", fmt.Sprintf("%d sessions expired", n))
+	}
+	k.expired, k.expiredAt = total, now
+}
+
+func (k *trendKeeper) tell(kind, text string) { k.Tell(kind, text) }
+
+// Tell adds an event.
+func (n *Shown) Tell(kind, text string) {
+	n.trends.Tell(trends.Event{At: n.Runtime.Now().UnixMilli(), Kind: kind, Text: text})
 }
 
 // Trends is for the API.

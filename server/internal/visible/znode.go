@@ -24,6 +24,8 @@ type Stat struct {
 	Owner       string `json:"owner" doc:"session of an ephemeral znode, as in sessions; empty for others"`
 	DataLength  int32  `json:"dataLength" doc:"bytes"`
 	NumChildren int32  `json:"numChildren" doc:"number of children"`
+	Kind        string `json:"kind" doc:"persistent, ephemeral, container or ttl; empty where that is not known, as in the past"`
+	TTLMs       int64  `json:"ttlMs" doc:"of kind ttl: without a change and without children for so long, the server deletes it"`
 }
 
 // Znode is a znode with its data.
@@ -76,6 +78,10 @@ func (n *Shown) Znode(a Actor, path string, most int) (*Znode, error) {
 	if body, err = n.Store.State.ReadData(nil, []byte(path), a.IDs); err == proto.OK {
 		acl, err = n.Store.State.ReadACL(nil, []byte(path), a.IDs)
 	}
+	kind, ttl := "", int64(0)
+	if id := n.Store.State.Lookup([]byte(path)); err == proto.OK && id != 0 {
+		kind, ttl = kindOf(n.Store.State.Node(id).Owner)
+	}
 	n.Store.Mu.RUnlock()
 	if err != proto.OK {
 		return nil, err
@@ -87,6 +93,7 @@ func (n *Shown) Znode(a Actor, path string, most int) (*Znode, error) {
 	}
 	z := &Znode{Path: path, Stat: n.stat(&data.Stat), Raw: data.Data, Whole: true,
 		ACL: ShownACL(list.Acl)}
+	z.Stat.Kind, z.Stat.TTLMs = kind, ttl
 	if len(z.Raw) > most {
 		z.Raw, z.Whole = z.Raw[:most], false
 	}
@@ -97,6 +104,20 @@ func (n *Shown) stat(st *proto.Stat) Stat {
 	return Stat{Czxid: st.Czxid.String(), Mzxid: st.Mzxid.String(), Pzxid: st.Pzxid.String(), Created: st.Ctime,
 		Modified: st.Mtime, Version: st.Version, Cversion: st.Cversion, Aversion: st.Aversion, Owner: n.owner(st),
 		DataLength: st.DataLength, NumChildren: st.NumChildren}
+}
+
+// kindOf is the kind of a znode with an owner, and its time to live in ms if it has one.
+func kindOf(owner proto.SessionID) (kind string, ttl int64) {
+	if ttl, ok := proto.TTLOf(owner); ok {
+		return "ttl", ttl
+	}
+	switch owner {
+	case 0:
+		return "persistent", 0
+	case proto.OwnerContainer:
+		return "container", 0
+	}
+	return "ephemeral", 0
 }
 
 // owner names the session of an ephemeral znode.
@@ -125,6 +146,7 @@ type Child struct {
 	Modified int64  `json:"modified" doc:"ms since 1970"`
 	Version  int32  `json:"version" doc:"number of changes of the data"`
 	Owner    string `json:"owner" doc:"session of an ephemeral znode; empty for others"`
+	Kind     string `json:"kind" doc:"persistent, ephemeral, container or ttl"`
 }
 
 // Children returns a page of up to limit children that follow the child named after, "" for the first page. The
@@ -196,6 +218,7 @@ func (n *Shown) child(state *datatree.State, id datatree.NodeID, readable bool) 
 		st := state.Stat(id)
 		c.Children, c.Bytes, c.Modified, c.Version, c.Owner = st.NumChildren, st.DataLength, st.Mtime, st.Version,
 			n.owner(&st)
+		c.Kind, _ = kindOf(state.Node(id).Owner)
 	}
 	return c
 }

@@ -21,6 +21,7 @@ export interface Member {
   lag: number | null;
 }
 export interface Ensemble {
+  name: string;
   serverId: number;
   state: string;
   serving: boolean;
@@ -82,6 +83,8 @@ export interface Trends {
   series: Trend[];
   events: Happened[];
 }
+/** Empty where it is not known, as in the past. */
+export type Kind = "" | "persistent" | "ephemeral" | "container" | "ttl";
 export interface Stat {
   czxid: string;
   mzxid: string;
@@ -94,6 +97,8 @@ export interface Stat {
   owner: string;
   dataLength: number;
   numChildren: number;
+  kind: Kind;
+  ttlMs: number;
 }
 export interface ACL {
   scheme: string;
@@ -116,6 +121,7 @@ export interface Child {
   modified: number;
   version: number;
   owner: string;
+  kind: Kind;
 }
 export interface Children {
   path: string;

@@ -31,7 +31,13 @@ const alone: uPlot.Series.Points.Filter = (u, i) => {
 };
 
 // What is marked in a chart, and how.
-const markColours: Record<string, string> = { role: "--warn-dot", start: "--info-dot", finding: "--bad-dot" };
+const markColours: Record<string, string> = {
+  role: "--warn-dot",
+  start: "--info-dot",
+  finding: "--bad-dot",
+  configuration: "--good-dot",
+  restore: "--good-dot",
+};
 
 function marks(events: () => Happened[]): uPlot.Plugin {
   return {

@@ -1,6 +1,7 @@
 // What every page knows: the ensemble, asked every few seconds, and what follows from it.
 import { computed, effect, signal } from "@preact/signals";
 import { get, Trouble, type Ensemble, type Member, type ServerState, type Servers } from "./api";
+import { plain } from "./format";
 import type { Tone } from "./parts";
 
 export const ensemble = signal<Ensemble | null>(null);
@@ -126,8 +127,8 @@ export const verdict = computed<Verdict | null>(() => {
   };
 });
 
-/** The name of the ensemble: it has none of its own, so it is told by where its page is. */
-export const ensembleName = computed(() => location.host);
+/** The name of the ensemble: that of its configuration, else where its page is. */
+export const ensembleName = computed(() => (ensemble.value?.name ? plain(ensemble.value.name) : location.host));
 
 effect(() => {
   const v = verdict.value;

@@ -135,7 +135,9 @@ function Top() {
           <Dot tone={v?.tone ?? ""} />
           {found > 0 && <span class={"tag " + (v?.tone ?? "")}>{found}</span>}
         </a>
-        <b class="cut">{ensembleName.value}</b>
+        <b class="cut" id="ensemble">
+          {ensembleName.value}
+        </b>
         {e && <span class="sep not-phone">/</span>}
         {e && (
           <span class="dim cut not-phone" id="answering">
@@ -283,7 +285,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
   useEffect(() => {
     const path = page.value === "tree" ? place.value.params.get("path") : null;
     document.title = `${path ?? titleOf(page.value)} · ${ensembleName.value}`;
-  }, [place.value]);
+  }, [place.value, ensembleName.value]);
   return (
     <div class="frame">
       <a

@@ -1,5 +1,20 @@
 // The overview: the verdict, the servers, the last hours, and what happened.
-import { CircleCheck, CircleX, Crown, Eye, Info, Power, RefreshCw, TriangleAlert, Unplug, UsersRound } from "lucide";
+import {
+  CircleCheck,
+  CircleX,
+  Crown,
+  Eye,
+  Info,
+  Network,
+  Power,
+  RefreshCw,
+  RotateCcw,
+  TriangleAlert,
+  Unplug,
+  UserX,
+  UsersRound,
+  Wrench,
+} from "lucide";
 import type { Ensemble, Problem, Trends } from "./api";
 import { Chart, Spark, type Line } from "./charts";
 import { ensemble, seen, verdict, type Seen } from "./facts";
@@ -439,6 +454,10 @@ const eventIcons: Record<string, [any, string]> = {
   finding: [TriangleAlert, "c-bad"],
   resolved: [CircleCheck, "c-good"],
   clients: [UsersRound, "c-info"],
+  sessions: [UserX, "c-warn"],
+  configuration: [Network, "c-info"],
+  order: [Wrench, "c-info"],
+  restore: [RotateCcw, "c-warn"],
 };
 
 function Events({ all, which }: { all: Event[]; which: Which[] }) {

@@ -1,7 +1,20 @@
 // The tree: at the left what was opened stays open, at the right is one znode.
 import { batch, signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { ChevronRight, CircleDashed, File, Folder, Lock, Search, TriangleAlert, Zap } from "lucide";
+import {
+  Box,
+  ChevronRight,
+  CircleDashed,
+  File,
+  Folder,
+  Hourglass,
+  Key,
+  ListOrdered,
+  Lock,
+  Search,
+  TriangleAlert,
+  Zap,
+} from "lucide";
 import { get, user, Trouble, type Child, type Children } from "./api";
 import { bytes, count, joined, Name, parentOf, plain, short } from "./format";
 import { Icon, Note } from "./parts";
@@ -138,9 +151,21 @@ function rowsOf(filter: string): Row[] {
   return rows;
 }
 
+// A name with the counter of a sequence, and one of a client that waits for a lock.
+const isSequence = (name: string) => /\d{10}$/.test(name);
+const isOfLock = (name: string) => /(lock|lease|read|write|__rlock__|__lock__)-?\d{10}$/i.test(name);
+
 function kindOf(r: Extract<Row, { type: "node" }>): [any, string, string] {
-  if (r.child && !r.child.readable) return [Lock, "", "No read permission"];
-  if (r.child?.owner) return [Zap, "eph", "Ephemeral"];
+  const c = r.child;
+  if (c && !c.readable) return [Lock, "", "No read permission"];
+  if (c?.kind === "ephemeral") {
+    if (isOfLock(r.name)) return [Key, "eph", "Ephemeral, of a lock"];
+    return isSequence(r.name) ? [ListOrdered, "eph", "Ephemeral, sequence"] : [Zap, "eph", "Ephemeral"];
+  }
+  if (branches.get(r.path)?.children.some((o) => isOfLock(o.name))) return [Key, "", "Lock"];
+  if (c?.kind === "container") return [Box, "", "Container"];
+  if (c?.kind === "ttl") return [Hourglass, "", "Time to live"];
+  if (isSequence(r.name)) return [ListOrdered, "", "Sequence"];
   if (r.leaf) return [File, "", "No children"];
   return [Folder, "", "Has children"];
 }

@@ -24,7 +24,7 @@ import { detect, editable } from "./data";
 import { readDraft } from "./drafts";
 import { Edit } from "./edit";
 import { mayWrite } from "./facts";
-import { baseOf, bytes, count, joined, Name, parentOf, plain, Time, TimeWithUTC } from "./format";
+import { baseOf, bytes, count, duration, joined, Name, parentOf, plain, Time, TimeWithUTC } from "./format";
 import { Painted } from "./highlight";
 import { HistoryTab } from "./history";
 import {
@@ -152,6 +152,14 @@ export function ZnodeView({ path }: { path: string }) {
               <a href={to("session", { label: s.owner })}>
                 <Tag tone="warn">Ephemeral</Tag>
               </a>
+            )}
+            {s.kind === "container" && (
+              <Tag title="The server deletes it some time after its last child">Container</Tag>
+            )}
+            {s.kind === "ttl" && (
+              <Tag title="The server deletes it after this time without a change and without children">
+                TTL {duration(s.ttlMs)}
+              </Tag>
             )}
           </div>
         )}
