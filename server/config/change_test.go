@@ -42,7 +42,7 @@ func TestMembersAreRead(t *testing.T) {
 
 func TestWhatIsNoConfiguration(t *testing.T) {
 	for text, want := range map[string]string{
-		"server.1=a:1":                    "Missing election port for server: 1",
+		"server.1=a:1":                    "the election port is missing",
 		"server.1=a:1:2\nserver.1=a:1:3":  "line 2: server.1 = \"a:1:3\": server 1 is given twice",
 		"server.x=a:1:2":                  "server.x",
 		"server.-1=a:1:2":                 "the id must be at least 0",
@@ -76,11 +76,11 @@ func TestMembersAreChanged(t *testing.T) {
 		"no id":            {leave: "x", fault: "x is no server id"},
 		"no line":          {join: "server.4", fault: "Wrong format of server string: server.4"},
 		"two lines":        {join: "server.4=d:1:2=e", fault: "Wrong format"},
-		"no election port": {join: "server.4=d:1;2181", fault: "Missing election port"},
+		"no election port": {join: "server.4=d:1;2181", fault: "the election port is missing"},
 		"no client port": {join: "server.4=d:1:2",
 			fault: "each server should have 3 ports specified"},
-		"no role":      {join: "server.4=d:1:2:king;2181", fault: "Unrecognised peertype: king"},
-		"a port twice": {join: "server.4=d:1:1;2181", fault: "must be different"},
+		"no role":      {join: "server.4=d:1:2:king;2181", fault: "\"king\" is no kind of server"},
+		"a port twice": {join: "server.4=d:1:1;2181", fault: "must differ"},
 		"a quorum port that is taken": {join: "server.4=b:2:9;2181",
 			fault: "b:2 of server.4 conflicts b:2 of server.2"},
 		"an election port that clients use": {join: "server.4=0.0.0.0:9:2181;2182",

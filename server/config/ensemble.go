@@ -18,6 +18,10 @@ func (l *loader) readDynamicFile() {
 	if err != nil {
 		l.bad["members"] = true
 		l.fileProblem(name, err, ExitInvalid)
+		at := l.c.origins["dynamicConfigFile"]
+		p := l.problems[len(l.problems)-1]
+		p.Rule = p.Error()
+		p.File, p.Line, p.Key = at.file, at.line, "dynamicConfigFile"
 		return
 	}
 	l.c.ConfigVersion = dynamicVersion(name)
@@ -175,7 +179,7 @@ func (v *validation) validateMembers() {
 		}
 		for _, a := range m.Addresses {
 			if a.ElectionPort == PortUnset {
-				v.fail(ExitInvalid, fmt.Sprintf("Missing election port for server: %d", m.ID), key)
+				v.fail(ExitInvalid, fmt.Sprintf("the election port is missing of server %d", m.ID), key)
 			}
 		}
 	}
@@ -193,7 +197,7 @@ func (v *validation) validateGroups() {
 		key := fmt.Sprintf("group.%d", g.ID)
 		for _, id := range g.Members {
 			if in[id] {
-				v.fail(ExitInvalid, fmt.Sprintf("Server %dis in multiple groups", id), key)
+				v.fail(ExitInvalid, fmt.Sprintf("server %d is in more than one group", id), key)
 			}
 			in[id] = true
 			if v.c.Member(id) == nil {
@@ -209,7 +213,7 @@ func (v *validation) validateGroups() {
 		}
 		weight += m.Weight
 		if !in[m.ID] {
-			v.fail(ExitInvalid, fmt.Sprintf("Server %dis not in a group", m.ID),
+			v.fail(ExitInvalid, fmt.Sprintf("server %d is in no group: add it to a line group.N", m.ID),
 				fmt.Sprintf("server.%d", m.ID), "members")
 		}
 	}
@@ -225,10 +229,12 @@ func (v *validation) validateOwn() {
 		return
 	}
 	if c.InitLimit == 0 {
-		v.fail(ExitInvalid, "initLimit is not set", "initLimit")
+		v.fail(ExitInvalid, "initLimit is not set: it says how many ticks a follower may take to "+
+			"synchronize, as in initLimit=10", "initLimit")
 	}
 	if c.SyncLimit == 0 {
-		v.fail(ExitInvalid, "syncLimit is not set", "syncLimit")
+		v.fail(ExitInvalid, "syncLimit is not set: it says how many ticks a follower may be silent, as in "+
+			"syncLimit=5", "syncLimit")
 	}
 	if !v.complete {
 		return

@@ -226,8 +226,8 @@ func TestEveryProblemIsReported(t *testing.T) {
 	require.EqualError(t, err, `config: zoo.cfg:1: tickTime = "abc": must be a whole number of milliseconds from 0 to 107374182
 zoo.cfg:2: snapCount = "1x": must be a whole number from 2 to 2147483647
 zoo.cfg:4: clientPort = "70000": must be a whole number from 0 to 65535
-zoo.cfg:5: peerType = "foo": Unrecognised peertype: foo
-zoo.cfg: dataDir is not set`)
+zoo.cfg:5: peerType = "foo": "foo" is no kind of server: it must be participant or observer
+zoo.cfg: dataDir is not set: name the directory for snapshots and logs, as in dataDir=/var/lib/warren`)
 	var p *Problem
 	require.True(t, errors.As(err, &p))
 	require.Equal(t, ExitInvalid, p.ExitCode())

@@ -127,7 +127,11 @@ func (l *loader) applySetting(s setting) {
 			value = ""
 		}
 		l.bad[s.name()] = true
-		l.problem(a.pos, a.written, value, err.Error(), ExitInvalid)
+		rule := err.Error()
+		if a.value == "" {
+			rule = "has no value, and " + rule
+		}
+		l.problem(a.pos, a.written, value, rule, ExitInvalid)
 	}
 	l.warn(a.pos, a.written, warning)
 }

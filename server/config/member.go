@@ -12,10 +12,9 @@ import (
 	"github.com/seed94657493/warren/proto/hostport"
 )
 
-// memberForm is ZooKeeper's sentence for a server line that cannot be read.
-const memberForm = "%s does not have the form server_config or server_config;client_config where " +
-	"server_config is the pipe separated list of host:port:port or host:port:port:type and client_config " +
-	"is port or host:port"
+// memberForm is the rule of a server line that cannot be read.
+const memberForm = "must have the form HOST:PORT:ELECTION_PORT[:participant|:observer][;[HOST:]CLIENT_PORT], as in " +
+	"zk1:2888:3888;2181; a server with several addresses has them before the semicolon, separated by |"
 
 // anyAddress is where a member serves clients if its line gives a port only.
 const anyAddress = "0.0.0.0"
@@ -99,14 +98,14 @@ func parseMember(id int64, text string) (Member, error) {
 	}
 	parts := withoutEnd(strings.Split(text, ";"))
 	if len(parts) == 0 || len(parts) > 3 {
-		return m, rulef(memberForm, text)
+		return m, rule(memberForm)
 	}
 	addresses := withoutEnd(strings.Split(parts[0], "|"))
 	if len(addresses) == 0 {
-		return m, rulef(memberForm, text)
+		return m, rule(memberForm)
 	}
 	for i, address := range addresses {
-		a, role, err := parsePeerAddress(id, trim(address), text)
+		a, role, err := parsePeerAddress(trim(address))
 		if err != nil {
 			return m, err
 		}
@@ -123,7 +122,7 @@ func parseMember(id int64, text string) (Member, error) {
 		if part == "" && i == 0 && len(parts) == 3 {
 			continue // ";;port" gives the secure port only
 		}
-		hp, err := parseHostPort(part, text)
+		hp, err := parseHostPort(part)
 		if err != nil {
 			return m, err
 		}
@@ -132,26 +131,26 @@ func parseMember(id int64, text string) (Member, error) {
 	return m, nil
 }
 
-func parsePeerAddress(id int64, address, whole string) (PeerAddress, Role, error) {
+func parsePeerAddress(address string) (PeerAddress, Role, error) {
 	none := PeerAddress{}
 	fields, ok := splitColons(address)
 	if !ok || len(fields) < 2 || len(fields) > 4 {
-		return none, Participant, rulef(memberForm, whole)
+		return none, Participant, rule(memberForm)
 	}
 	quorum, err := parsePort(fields[0], fields[1])
 	if err != nil {
 		return none, Participant, err
 	}
 	if len(fields) == 2 {
-		return none, Participant, rulef("Missing election port for server: %d", id)
+		return none, Participant, rule("the election port is missing: it is the second one, as in zk1:2888:3888")
 	}
 	election, err := parsePort(fields[0], fields[2])
 	if err != nil {
 		return none, Participant, err
 	}
 	if quorum == election {
-		return none, Participant, rulef(
-			"Client and election port must be different! Please update the configuration file on server.%d", id)
+		return none, Participant, rule("the two ports of a server must differ: the first is for the leader and " +
+			"those who follow it, the second for elections")
 	}
 	role := Participant
 	if len(fields) == 4 {
@@ -163,10 +162,10 @@ func parsePeerAddress(id int64, address, whole string) (PeerAddress, Role, error
 }
 
 // parseHostPort reads port or host:port of the client part.
-func parseHostPort(text, whole string) (HostPort, error) {
+func parseHostPort(text string) (HostPort, error) {
 	fields, ok := splitColons(text)
 	if !ok || len(fields) > 2 {
-		return HostPort{}, rulef(memberForm, whole)
+		return HostPort{}, rule(memberForm)
 	}
 	host := anyAddress
 	if len(fields) == 2 {
@@ -177,12 +176,9 @@ func parseHostPort(text, whole string) (HostPort, error) {
 }
 
 func parsePort(host, text string) (int, error) {
-	n, err := strconv.ParseInt(text, 10, 32)
+	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil {
-		return 0, rulef("Address unresolved: %s:%s", host, text)
-	}
-	if n < 0 || n > math.MaxUint16 {
-		return 0, rulef("port out of range: %d", n)
+		return 0, rulef("the port %q of %s is not a whole number from 0 to 65535", text, host)
 	}
 	return int(n), nil
 }

@@ -103,20 +103,19 @@ func TestFormsOfHosts(t *testing.T) {
 }
 
 func TestMalformedMember(t *testing.T) {
-	const form = "does not have the form server_config"
+	const form = "must have the form HOST:PORT:ELECTION_PORT"
 	for text, rule := range map[string]string{
 		"": form, "h": form, ":1:2": form, "h:1:2:observer:x": form, "h:1:2;1:2:3": form, "h:1:2;;;1": form,
 		"h::2": form, "[::1:1:2": form, "[h]:1:2": form, "[::1]x:1:2": form, "::1:1:2": form, "|h:1:2": form,
-		";": form, "|": form, "h:1": "Missing election port for server: 7",
-		"h:x:2":              "Address unresolved: h:x",
-		"h:1:x":              "Address unresolved: h:x",
-		"h:1:2;x":            "Address unresolved: 0.0.0.0:x",
-		"h:1:99999999999999": "Address unresolved: h:99999999999999",
-		"h:1:70000":          "port out of range: 70000",
-		"h:-1:2":             "port out of range: -1",
-		"h:1:1": "Client and election port must be different! Please update the " +
-			"configuration file on server.7",
-		"h:1:2:leader":         "Unrecognised peertype: leader",
+		";": form, "|": form, "h:1": "the election port is missing",
+		"h:x:2":                `the port "x" of h is not`,
+		"h:1:x":                `the port "x" of h is not`,
+		"h:1:2;x":              `the port "x" of 0.0.0.0 is not`,
+		"h:1:99999999999999":   `the port "99999999999999" of h is not`,
+		"h:1:70000":            `the port "70000" of h is not a whole number from 0 to 65535`,
+		"h:-1:2":               `the port "-1" of h is not`,
+		"h:1:1":                "the two ports of a server must differ",
+		"h:1:2:leader":         "\"leader\" is no kind of server",
 		"h:1:2:observer|i:3:4": "Multiple addresses should have similar roles: observer vs participant",
 	} {
 		_, err := parseMember(7, text)

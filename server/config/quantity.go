@@ -195,7 +195,7 @@ func interval(field *time.Duration, def time.Duration) parser {
 		}
 		n, err := parseNumber(strings.TrimSpace(digits))
 		if err != nil {
-			return 0, "", rulef("Illegal time interval suffix: %s", text)
+			return 0, "", rule("must be a whole number of hours, or one with a unit: ms, s, m, h or d, as in 12h")
 		}
 		err = within(n, math.MinInt32, min(math.MaxInt32, int64(math.MaxInt64/unit)))
 		return max(0, time.Duration(n)*unit), "", err
@@ -219,17 +219,12 @@ func ratio(field *float64, def, lo, hi float64) parser {
 	})
 }
 
-// strict reads true or false in any letter case, and nothing else. Native keys are read like that. The rule is
-// ZooKeeper's sentence for a key of ZooKeeper.
-func strict(field *bool, def bool, key string) parser {
+// strict reads true or false in any letter case, and nothing else. Native keys are read like that.
+func strict(field *bool, def bool) parser {
 	return parserOf(field, def, func(text string) (bool, string, error) {
 		isTrue := strings.EqualFold(text, "true")
-		switch {
-		case isTrue || strings.EqualFold(text, "false"):
-		case strings.HasPrefix(key, "warren."):
+		if !isTrue && !strings.EqualFold(text, "false") {
 			return false, "", rule("must be true or false")
-		default:
-			return false, "", rulef("Invalid option %s for %s. Choose 'true' or 'false.'", text, key)
 		}
 		return isTrue, "", nil
 	}, nil)

@@ -38,7 +38,7 @@ func propertyKey(p parser, keys ...string) setting {
 	return setting{keys: keys, kind: passthrough, parser: p}
 }
 func strictKey(field *bool, def bool, key string) setting {
-	return nativeKey(strict(field, def, key), key)
+	return nativeKey(strict(field, def), key)
 }
 func bareKey(p parser, keys ...string) setting { return setting{keys: keys, kind: bare, parser: p} }
 

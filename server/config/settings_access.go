@@ -50,7 +50,8 @@ func (s *Security) settings() []setting {
 func superDigest(field *string) parser {
 	return parserOf(field, "", func(text string) (_, warning string, err error) {
 		if len(text) < 7 || text[:6] != "super:" {
-			warning = "does not have the form super:<base64 hash>, no client can be the super user"
+			warning = "does not have the form super:HASH, so no client can be the super user: warren digest " +
+				"super:PASSWORD prints it"
 		}
 		return text, warning, nil
 	}, nil)

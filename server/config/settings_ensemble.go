@@ -21,7 +21,7 @@ func (q *Quorum) settings() []setting {
 		strictKey(&q.QuorumListenOnAllIPs, false, "quorumListenOnAllIPs"),
 		nativeKey(port(&q.ObserverMasterPort, 0), "observerMasterPort"),
 		propertyKey(whole(&q.ObserverMasterSizeLimit, 32<<20, 1, math.MaxInt32), "observerMaster.sizeLimit"),
-		nativeKey(strict(&q.SyncEnabled, true, "syncEnabled"), "observer.syncEnabled", "syncEnabled"),
+		nativeKey(strict(&q.SyncEnabled, true), "observer.syncEnabled", "syncEnabled"),
 		nativeKey(count(&q.Priority, 0, 0), "warren.priority"),
 		nativeKey(millis(&q.PriorityPause, 30*time.Second, 1), "warren.priorityPauseMs"),
 		propertyKey(onlyWord(&q.LeaderServes, "no", false, "yes"), "leaderServes"),
@@ -66,7 +66,8 @@ func myID(field *int64) parser {
 	return parserOf(field, NoServerID, func(text string) (int64, string, error) {
 		n, err := parseNumber(text)
 		if err != nil {
-			return 0, "", rulef("serverid %s is not a number", text)
+			return 0, "", rulef("%q is not a number: it must be the number of this server, the N of its line server.N",
+				text)
 		}
 		return n, "", within(n, 0, math.MaxInt64)
 	}, func(id int64) error { return within(id, NoServerID, math.MaxInt64) })
@@ -98,5 +99,5 @@ func parseRole(text string) (Role, error) {
 	case "observer":
 		return Observer, nil
 	}
-	return Participant, rulef("Unrecognised peertype: %s", text)
+	return Participant, rulef("%q is no kind of server: it must be participant or observer", text)
 }

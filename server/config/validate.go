@@ -76,7 +76,8 @@ func (v *validation) run() {
 func (v *validation) validateServer() {
 	c := v.c
 	if c.DataDir == "" {
-		v.fail(ExitInvalid, "dataDir is not set", "dataDir")
+		v.fail(ExitInvalid, "dataDir is not set: name the directory for snapshots and logs, as in "+
+			"dataDir=/var/lib/warren", "dataDir")
 	}
 	if c.ClientPortAddress != "" && c.ClientPort == PortUnset {
 		v.fail(ExitInvalid, "clientPortAddress is set but clientPort is not set", "clientPortAddress", "clientPort")
@@ -89,10 +90,11 @@ func (v *validation) validateServer() {
 		v.warn("neither clientPort nor secureClientPort is set: no client can connect", "clientPort")
 	}
 	if c.TickTime == 0 {
-		v.fail(ExitInvalid, "tickTime is not set", "tickTime")
+		v.fail(ExitInvalid, "tickTime must be more than 0", "tickTime")
 	}
 	if c.MinSessionTimeout > c.MaxSessionTimeout {
-		v.fail(ExitInvalid, "minSessionTimeout must not be larger than maxSessionTimeout", "minSessionTimeout",
+		v.fail(ExitInvalid, fmt.Sprintf("minSessionTimeout must not be larger than maxSessionTimeout, which is %d",
+			c.MaxSessionTimeout.Milliseconds()), "minSessionTimeout",
 			"maxSessionTimeout", "tickTime")
 	}
 	if c.MinNotificationInterval > c.MaxNotificationInterval {
@@ -101,10 +103,11 @@ func (v *validation) validateServer() {
 			"fastleader.minNotificationInterval", "fastleader.maxNotificationInterval")
 	}
 	if !slices.Contains([]string{DefaultProvider, NullProvider, PrometheusProvider}, c.Metrics.ClassName) {
-		v.fail(ExitInvalid, "metrics provider class was not found", "metricsProvider.className")
+		v.fail(ExitInvalid, "there is no such provider of metrics: it must be "+NullProvider+", "+
+			DefaultProvider+" or "+PrometheusProvider, "metricsProvider.className")
 	}
 	if c.Metrics.ClassName == PrometheusProvider && c.Metrics.Port == PortUnset && c.Metrics.HTTPSPort == PortUnset {
-		v.fail(ExitInvalid, "Either httpPort or httpsPort must be configured for Prometheus exporter.",
+		v.fail(ExitInvalid, "the port is missing: set metricsProvider.httpPort or metricsProvider.httpsPort",
 			"metricsProvider.httpPort")
 	}
 	if !c.ForceSync {
@@ -232,7 +235,7 @@ func (v *validation) validateQuorumAuth() {
 	a := v.c.QuorumAuth
 	needs := func(key string, required bool, missing string, present bool) {
 		if required && !present {
-			v.fail(ExitInvalid, fmt.Sprintf("%s is disabled, so cannot enable %s", missing, key), key, missing)
+			v.fail(ExitInvalid, fmt.Sprintf("needs %s=true", missing), key, missing)
 		}
 	}
 	needs(learner, a.LearnerRequireSASL, enable, a.EnableSASL)
@@ -249,16 +252,17 @@ func (v *validation) validateTLS() {
 	members := c.Distributed() && (c.SSLQuorum || c.PortUnification)
 	scrapers := c.Metrics.ClassName == PrometheusProvider && c.Metrics.HTTPSPort != PortUnset
 	for _, at := range []struct {
-		prefix     string
-		serves     bool
-		key, trust *Store
+		prefix, port string
+		serves       bool
+		key, trust   *Store
 	}{
-		{"ssl.", clients, &c.TLS.KeyStore, &c.TLS.TrustStore},
-		{"ssl.quorum.", members, &c.QuorumTLS.KeyStore, &c.QuorumTLS.TrustStore},
-		{"metricsProvider.ssl.", scrapers, &c.Metrics.KeyStore, &c.Metrics.TrustStore},
+		{"ssl.", "the port of clients", clients, &c.TLS.KeyStore, &c.TLS.TrustStore},
+		{"ssl.quorum.", "the ports of the other servers", members, &c.QuorumTLS.KeyStore, &c.QuorumTLS.TrustStore},
+		{"metricsProvider.ssl.", "metricsProvider.httpsPort", scrapers, &c.Metrics.KeyStore, &c.Metrics.TrustStore},
 	} {
 		if name := at.prefix + "keyStore.location"; at.serves && at.key.Location == "" {
-			v.fail(ExitInvalid, name+" is not set, but a port serves TLS", name)
+			v.fail(ExitInvalid, name+" is not set, and TLS at "+at.port+" needs it: name the file with the "+
+				"certificate and its private key", name)
 		}
 		v.checkFormat(at.prefix+"keyStore.", at.key)
 		v.checkFormat(at.prefix+"trustStore.", at.trust)

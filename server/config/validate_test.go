@@ -35,7 +35,7 @@ func TestValidationMatrix(t *testing.T) {
 			"secureClientPortAddress is set but secureClientPort is not set", 2},
 		{"number expected", "tickTime=abc", "", "must be a whole number of milliseconds from 0 to 107374182", 2},
 		{"number with a comment", "tickTime=2000 # ms", "", "must be a whole number of milliseconds from 0", 2},
-		{"tickTime 0", "tickTime=0", "", "tickTime is not set", 2},
+		{"tickTime 0", "tickTime=0", "", "tickTime must be more than 0", 2},
 		{"tickTime negative", "tickTime=-5", "", "of milliseconds from 0 to", 2},
 		{"tickTime too large", "tickTime=107374183", "", "of milliseconds from 0 to 107374182", 2},
 		{"overflow", "tickTime=99999999999999999999", "", "of milliseconds from 0 to 107374182", 2},
@@ -44,23 +44,23 @@ func TestValidationMatrix(t *testing.T) {
 		{"min above the default max", "tickTime=1\nminSessionTimeout=21", "",
 			"minSessionTimeout must not be larger than maxSessionTimeout", 2},
 		{"session timeout below -1", "minSessionTimeout=-2", "", "of milliseconds from 0 to", 2},
-		{"peer type", "peerType=foo", "", "Unrecognised peertype: foo", 2},
+		{"peer type", "peerType=foo", "", "\"foo\" is no kind of server", 2},
 		{"election algorithm", "electionAlg=2", "", "Invalid electionAlg value. Only 3 is supported.", 2},
-		{"metrics provider", "metricsProvider.className=foo", "", "metrics provider class was not found", 2},
+		{"metrics provider", "metricsProvider.className=foo", "", "there is no such provider of metrics", 2},
 		{"no exporter port", "metricsProvider.className=" + PrometheusProvider + "\nmetricsProvider.httpPort=-1", "",
-			"Either httpPort or httpsPort must be configured", 2},
-		{"purge interval", "autopurge.purgeInterval=5x", "", "Illegal time interval suffix: 5x", 2},
+			"the port is missing: set", 2},
+		{"purge interval", "autopurge.purgeInterval=5x", "", "must be a whole number of hours, or one with a unit", 2},
 		{"purge interval too large", "autopurge.purgeInterval=9999999d", "", "must be at most", 2},
 		{"native boolean", "reconfigEnabled=yes", "",
-			"Invalid option yes for reconfigEnabled. Choose 'true' or 'false.'", 2},
+			"must be true or false", 2},
 		{"no myid", three + limits, "", "/myid file is missing", 2},
-		{"myid no number", three + limits, "abc", "serverid abc is not a number", 2},
+		{"myid no number", three + limits, "abc", "\"abc\" is not a number", 2},
 		{"myid below 0", three + limits, "-1", "must be at least 0", 2},
 		{"no initLimit", three + "syncLimit=1", "1", "initLimit is not set", 2},
 		{"no syncLimit", three + "initLimit=1", "1", "syncLimit is not set", 2},
-		{"malformed member", "server.1=x", "", "does not have the form", 2},
+		{"malformed member", "server.1=x", "", "must have the form", 2},
 		{"same ports", "server.2=x:5:5", "",
-			"Client and election port must be different! Please update the configuration file on server.2", 2},
+			"the two ports of a server must differ", 2},
 		{"several addresses", "server.2=a:5:6|b:5:6", "",
 			"Multiple address feature is disabled, but multiple addresses were specified for sid 2", 2},
 		{"only observers", "server.1=a:5:6:observer", "", "Observers w/o participants is an invalid configuration", 2},
@@ -68,16 +68,16 @@ func TestValidationMatrix(t *testing.T) {
 			"Observers w/o quorum is an invalid configuration", 2},
 		{"no voter", limits + "standaloneEnabled=false\nserver.1=a:1:2:observer", "1",
 			"standaloneEnabled = false then number of participants should be >0", 2},
-		{"voter in no group", three + limits + "group.1=1:2", "1", "Server 3is not in a group", 2},
-		{"only weights", three + limits + "weight.1=1", "1", "is not in a group", 2},
-		{"two groups", three + limits + "group.1=1:2\ngroup.2=2:3", "1", "Server 2is in multiple groups", 2},
+		{"voter in no group", three + limits + "group.1=1:2", "1", "server 3 is in no group", 2},
+		{"only weights", three + limits + "weight.1=1", "1", "is in no group", 2},
+		{"two groups", three + limits + "group.1=1:2\ngroup.2=2:3", "1", "server 2 is in more than one group", 2},
 		{"no voter counts", three + limits + "group.1=1:2:3\nweight.1=0\nweight.2=0\nweight.3=0", "1",
 			"there is no quorum", 2},
 		{"bad weight", three + limits + "group.1=1:2:3\nweight.1=-1", "1", "must be at least 0", 2},
 		{"bad group", three + limits + "group.1=1:x:3", "1", `"x" is not a whole number`, 2},
 		{"group given twice", "group.1=1\ngroup.01=2", "", "group 1 is given twice", 2},
 		{"server given twice", "server.1=a:1:2\nserver.01=b:1:2", "", "server 1 is given twice", 2},
-		{"no election port", "server.5=a:1", "", "Missing election port for server: 5", 2},
+		{"no election port", "server.5=a:1", "", "the election port is missing", 2},
 		{"client port between servers", "server.1=a:2181:2\nserver.2=b:1:2\n" + limits, "1",
 			"port 2181 is that of clientPort as well", 2},
 		{"client port for elections", "server.1=a:1:2181\nserver.2=b:1:2\n" + limits, "1",
@@ -122,11 +122,11 @@ func TestValidationMatrix(t *testing.T) {
 		{"SASL required without provider", "sessionRequireClientSASLAuth=true", "",
 			"Authentication scheme sasl is not available.", 2},
 		{"quorum SASL 1", "quorum.auth.serverRequireSasl=true", "",
-			"quorum.auth.enableSasl is disabled, so cannot enable quorum.auth.serverRequireSasl", 2},
+			`needs quorum.auth.enableSasl=true`, 2},
 		{"quorum SASL 2", "quorum.auth.learnerRequireSasl=true", "",
-			"quorum.auth.enableSasl is disabled, so cannot enable quorum.auth.learnerRequireSasl", 2},
+			`needs quorum.auth.enableSasl=true`, 2},
 		{"quorum SASL 3", "quorum.auth.enableSasl=true\nquorum.auth.serverRequireSasl=true", "",
-			"quorum.auth.learnerRequireSasl is disabled, so cannot enable quorum.auth.serverRequireSasl", 2},
+			`needs quorum.auth.learnerRequireSasl=true`, 2},
 		{"TLS without key", "secureClientPort=2281", "", "ssl.keyStore.location is not set", 2},
 		{"unified port without key", "client.portUnification=true", "", "ssl.keyStore.location is not set", 2},
 		{"quorum TLS without key", three + limits + "sslQuorum=true", "1",
@@ -199,7 +199,8 @@ func TestValidationMatrix(t *testing.T) {
 			"\nmetricsProvider.httpPort=0\n"), nil, nil)
 	require.NoError(t, err, "one port of two addresses, and any free port twice")
 	_, _, err = Parse(strings.NewReader("clientPort=1"), "zoo.cfg")
-	require.EqualError(t, err, "config: zoo.cfg: dataDir is not set")
+	require.EqualError(t, err, "config: zoo.cfg: dataDir is not set: name the directory for snapshots and logs, "+
+		"as in dataDir=/var/lib/warren")
 	require.Equal(t, ExitInvalid, exitCode(err))
 }
 
@@ -301,7 +302,7 @@ func TestServerID(t *testing.T) {
 	require.Contains(t, warningText(warnings), "myid: loses against the file")
 
 	_, _, err = load(t, "", "", "ZOO_MY_ID=x")
-	require.ErrorContains(t, err, "ZOO_MY_ID: serverid x is not a number")
+	require.ErrorContains(t, err, "ZOO_MY_ID: \"x\" is not a number")
 
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "myid"), 0o700))
@@ -434,14 +435,14 @@ func TestCorrectedValues(t *testing.T) {
 func TestValidateBuiltConfig(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"snapCount must be a whole number":             func(c *Config) { c.SnapCount = 1 },
-		"tickTime is not set":                          func(c *Config) { c.TickTime = 0; c.MinSessionTimeout = 0 },
+		"tickTime must be more than 0":                 func(c *Config) { c.TickTime = 0; c.MinSessionTimeout = 0 },
 		"dataDir is not set":                           func(c *Config) { c.DataDir = "" },
 		"clientPort must be at most 65535":             func(c *Config) { c.ClientPort = 70000 },
 		"ssl.clientAuth must be one of":                func(c *Config) { c.TLS.ClientAuth = "maybe" },
 		"jute.maxbuffer must be a whole number from 1": func(c *Config) { c.JuteMaxBuffer = -1 },
 		"myid must be at least -1":                     func(c *Config) { c.ServerID = -2 },
 		"has no address":                               func(c *Config) { c.Members = []Member{{ID: 1}} },
-		"Missing election port for server: 1": func(c *Config) {
+		"the election port is missing of server 1": func(c *Config) {
 			c.Members = []Member{{ID: 1, Addresses: []PeerAddress{{"h", 1, PortUnset}}}}
 		},
 		"data/myid file is missing":                    func(c *Config) { c.Members = []Member{{ID: 1}, {ID: 2}} },

@@ -51,6 +51,7 @@ var accepted = []struct{ path, why string }{
 	{"Job/*-join", "the servers of the ensemble are changed by reconfig"},
 	{"Job/*-leave", "the servers of the ensemble are changed by reconfig"},
 	{"Secret/*-super", "the super user, who may reconfigure"},
+	{"Secret/*-ca", "what signs the certificates, so that others can be signed later"},
 	{"Secret/*.data.*", "new passwords and certificates, each time"},
 	{"StatefulSet/*.spec.template.spec.initContainers.init-certs", "PEM files of the secret are used as they are"},
 	{"StatefulSet/*.spec.template.spec.initContainers.volume-permissions.*",

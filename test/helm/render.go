@@ -16,6 +16,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -52,7 +53,11 @@ func render(c *chart.Chart, release chartutil.ReleaseOptions, values map[string]
 	if err != nil {
 		return nil, err
 	}
-	files, err := engine.Render(c, all)
+	return renderFiles(engine.Render(c, all))
+}
+
+// renderFiles returns the objects of the files of a chart.
+func renderFiles(files map[string]string, err error) ([]object, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -94,11 +99,37 @@ var decoder = sync.OnceValues(func() (runtime.Decoder, error) {
 	return serializer.NewCodecFactory(types, serializer.EnableStrict).UniversalDeserializer(), nil
 })
 
+// certificate is what the chart uses of the type Certificate of cert-manager.
+type certificate struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		SecretName string `json:"secretName"`
+		IssuerRef  struct {
+			Name  string `json:"name"`
+			Kind  string `json:"kind"`
+			Group string `json:"group"`
+		} `json:"issuerRef"`
+		Duration    metav1.Duration `json:"duration"`
+		RenewBefore metav1.Duration `json:"renewBefore"`
+		CommonName  string          `json:"commonName"`
+		DNSNames    []string        `json:"dnsNames"`
+		IPAddresses []string        `json:"ipAddresses"`
+		Usages      []string        `json:"usages"`
+		PrivateKey  struct {
+			RotationPolicy string `json:"rotationPolicy"`
+		} `json:"privateKey"`
+	} `json:"spec"`
+}
+
 // strict decodes an object with the types of its API.
 func strict(fields map[string]any) error {
 	text, err := yaml.Marshal(fields)
 	if err != nil {
 		return err
+	}
+	if fields["apiVersion"] == "cert-manager.io/v1" {
+		return yaml.UnmarshalStrict(text, &certificate{})
 	}
 	d, err := decoder()
 	if err != nil {

@@ -238,6 +238,9 @@ func open(fsys vfs.FS, s store) (*Backup, error) {
 	}
 	m, err := parseManifest(text)
 	if err != nil {
+		err = fmt.Errorf("%w: put back a copy of that file, or make a new backup in another place", err)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s/%s: %w", s, manifestName, err)
 	}
 	b.Manifest = *m

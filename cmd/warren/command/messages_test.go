@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"encoding/pem"
 	"flag"
 	"fmt"
 	"net"
@@ -14,7 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/pki"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 var update = flag.Bool("update", false, "write testdata/messages.txt anew; commit only texts that you have read")
@@ -37,7 +44,27 @@ func TestMessages(t *testing.T) {
 	t.Cleanup(func() { _ = taken.Close() })
 	_, port, err := net.SplitHostPort(taken.Addr().String())
 	require.NoError(t, err)
-	server := embed.Start(t, embed.Options{}).ConnectString()
+	adminLn, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	admin := adminLn.Addr().(*net.TCPAddr)
+	require.NoError(t, adminLn.Close())
+	server := embed.Start(t, embed.Options{Configure: func(_ int, c *config.Config) {
+		c.Admin.Enabled, c.Admin.Address, c.Admin.Port = true, "127.0.0.1", admin.Port
+		c.SuperDigest = auth.DigestIdentity("super:secret").ID
+	}}).ConnectString()
+	ca := pki.NewCA("ca")
+	block := func(l *pki.Leaf, kind string) []byte {
+		for block, rest := pem.Decode(l.PEM()); block != nil; block, rest = pem.Decode(rest) {
+			if block.Type == kind {
+				return pem.EncodeToMemory(block)
+			}
+		}
+		t.Fatal("there is no ", kind)
+		return nil
+	}
+	certificate := block(ca.Issue(pki.Options{Name: "one"}), "CERTIFICATE")
+	otherKey := block(ca.Issue(pki.Options{Name: "other"}), "PRIVATE KEY")
+	data := cmdline.CopyFixture(t, "02-snapshot-and-log")
 	store, err := os.ReadFile("../../../server/internal/keystore/testdata/java.p12")
 	require.NoError(t, err)
 	_, free, err := net.SplitHostPort(refused)
@@ -84,6 +111,41 @@ func TestMessages(t *testing.T) {
 			"java.security.auth.login.config=missing.conf\n",
 		"secrets.cfg": "clientPort=0\ndataDir=./secrets\nadmin.enableServer=false\n" +
 			"warren.sessionSecrets=missing.txt\n",
+		"kinds.cfg": "clientPort=0\ndataDir=./kinds\nadmin.enableServer=false\ninitLimit=10\nsyncLimit=5\n" +
+			"peerType=watcher\nserver.1=a:1:2:voter\nserver.2=a:1:x\nserver.3=a:1\nserver.4=a:5:5\nserver.x=a:1:2\n",
+		"limits.cfg": "clientPort=0\ndataDir=./limits\nadmin.enableServer=false\nserver.1=a:1:2\nserver.2=b:1:2\n" +
+			"server.3=c:1:2\n",
+		"groups.cfg": "clientPort=0\ndataDir=./line\nadmin.enableServer=false\n" + threeServers +
+			"group.1=1:2\ngroup.2=2\n",
+		"twice.cfg": "clientPort=0\ndataDir=./line\nadmin.enableServer=false\ninitLimit=10\nsyncLimit=5\n" +
+			"server.1=a:1:2\nserver.2=a:1:2\nserver.3=c:1:2\n",
+		"values.cfg": "clientPort=0\ndataDir=./values\nadmin.enableServer=false\nautopurge.purgeInterval=x\n" +
+			"jute.maxbuffer=0x\nwarren.diskWatermarkBytes=lots\nwarren.logLevel=loud\nssl.clientAuth=maybe\n" +
+			"metricsProvider.className=nosuch.Class\nquorum.auth.learnerRequireSasl=true\n",
+		"sessions.cfg": "clientPort=0\ndataDir=./sessions\nadmin.enableServer=false\nminSessionTimeout=9000\n" +
+			"maxSessionTimeout=8000\n",
+		"dynamic.cfg": "clientPort=0\ndataDir=./dynamic\nadmin.enableServer=false\ndynamicConfigFile=./nothere\n",
+		"address.cfg": "clientPort=0\nclientPortAddress=192.0.2.1\ndataDir=./address\nadmin.enableServer=false\n",
+		"tls.cfg":     "secureClientPort=0\ndataDir=./tls\nadmin.enableServer=false\n",
+		"protocol.cfg": "secureClientPort=0\ndataDir=./protocol\nadmin.enableServer=false\n" +
+			"ssl.keyStore.location=store.p12\nssl.keyStore.password=changeit\nssl.protocol=TLSv9\n",
+		"ciphers.cfg": "secureClientPort=0\ndataDir=./ciphers\nadmin.enableServer=false\n" +
+			"ssl.keyStore.location=store.p12\nssl.keyStore.password=changeit\nssl.ciphersuites=nosuch\n",
+		"cert.cfg": "secureClientPort=0\ndataDir=./cert\nadmin.enableServer=false\n" +
+			"ssl.keyStore.location=cert.pem\n",
+		"pair.cfg": "secureClientPort=0\ndataDir=./pair\nadmin.enableServer=false\n" +
+			"ssl.keyStore.location=pair.pem\n",
+		"held.cfg": "clientPort=0\ndataDir=./held\nadmin.enableServer=false\n",
+		"mixed.cfg": "clientPort=0\ndataDir=./mixed\ndataLogDir=./mixedlog\n" +
+			"admin.enableServer=false\n",
+		"mixedlog/version-2/snapshot.0": "",
+		"cert.pem":                      string(certificate),
+		"pair.pem":                      string(certificate) + string(otherKey),
+		"wrong.auth":                    "digest super:wrong\n",
+		"scheme.auth":                   "super:secret\n",
+		"jaas.conf":                     "Server {\n  nosuch.Module required\n};\n",
+		"module.cfg": "clientPort=0\ndataDir=./module\nadmin.enableServer=false\n" +
+			"java.security.auth.login.config=jaas.conf\n",
 		"store.p12":     string(store),
 		"nomyid.cfg":    "clientPort=0\ndataDir=nomyid\n" + threeServers,
 		"stranger.cfg":  "clientPort=0\ndataDir=stranger\n" + threeServers,
@@ -99,10 +161,37 @@ func TestMessages(t *testing.T) {
 		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 
-	names := strings.NewReplacer("REFUSED", refused, "SERVER", server, "TAKEN", port)
+	held, err := datadir.Begin(vfs.OS(), filepath.Join("held", "version-2"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, held.Abandon(nil)) })
+	code, _, errs := run("backup", "create", "good", data)
+	require.Zero(t, code, errs)
+	for name, spoil := range map[string]func(file string, text []byte) []byte{
+		"torn": func(file string, text []byte) []byte {
+			if file == "manifest.json" {
+				return text[:len(text)/2]
+			}
+			return text
+		},
+		"short": func(file string, text []byte) []byte {
+			if strings.HasPrefix(file, "snapshot") {
+				return text[:len(text)/2]
+			}
+			return text
+		},
+	} {
+		require.NoError(t, os.Mkdir(name, 0o700))
+		for file, text := range cmdline.Contents(t, "good") {
+			require.NoError(t, os.WriteFile(filepath.Join(name, filepath.Base(file)),
+				spoil(filepath.Base(file), []byte(text)), 0o600))
+		}
+	}
+
+	names := strings.NewReplacer("REFUSED", refused, "SERVER", server, "TAKEN", port,
+		"ADMIN", admin.String(), "DATA", data)
 	// Of addresses, the longer come first: a port alone may be a part of them.
 	hidden := strings.NewReplacer(refused, "REFUSED", server, "SERVER", "127.0.0.1:"+port, "127.0.0.1:TAKEN",
-		home, "DIR")
+		admin.String(), "ADMIN", data, "DATA", home, "DIR")
 	changes := regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z|pid \d+|\d+(\.\d+)?(ms|µs)`)
 	// What is no message about a mistake, or comes at any time: findings of a server that is alone.
 	passing := regexp.MustCompile(`\tINFO\t|"check": |^warren \S+ (serves|listens for) clients `)

@@ -84,7 +84,7 @@ func TestDevServesAndStatusSeesIt(t *testing.T) {
 	require.NoError(t, <-ended)
 	status.Reset()
 	require.Equal(t, 2, Main([]string{"status", "--config", dir + "/1/zoo.cfg"}, &status, &status))
-	require.Contains(t, status.String(), "there is no leader")
+	require.Contains(t, status.String(), "no client can write")
 }
 
 // Servers may be named in the same ways wherever they are asked.

@@ -56,11 +56,12 @@ func (u *use) files(s *config.Store) []string {
 	return names
 }
 
-// storeError is returned by Open for a store that cannot be used.
+// storeError is returned by Open for a store, or another setting, that cannot be used.
 type storeError struct {
-	// Setting is what names the store or its password, without the prefix of its context: keyStore.location.
+	// Setting is what names the store or its password, without the prefix of its context: keyStore.location. It may
+	// also be one about protocols or ciphers.
 	Setting string
-	// File is the store, or the file with its password.
+	// File is the store, or the file with its password; empty for other settings.
 	File string
 	// Err is what is wrong with it.
 	Err error
@@ -69,7 +70,7 @@ type storeError struct {
 // Error names the file and what is wrong with it, never its contents or password.
 func (e *storeError) Error() string {
 	var path *fs.PathError
-	if errors.As(e.Err, &path) { // it names the file
+	if errors.As(e.Err, &path) || e.File == "" { // it names the file
 		return "keystore: " + e.Err.Error()
 	}
 	return "keystore: " + e.File + ": " + e.Err.Error()

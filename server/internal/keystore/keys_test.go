@@ -354,12 +354,12 @@ func TestOpenRefuses(t *testing.T) {
 		"clientAuth=want needs a trust": func(c *config.TLS) {
 			c.TrustStore, c.ClientAuth = config.Store{}, "want"
 		},
-		"none of the protocols can be": func(c *config.TLS) { c.Protocol = "TLSv1" },
-		`"TLSv9" is not known`:         func(c *config.TLS) { c.EnabledProtocols = []string{"TLSv9"} },
-		"none of the cipher suites can": func(c *config.TLS) {
+		"can be served":                   func(c *config.TLS) { c.Protocol = "TLSv1" },
+		`"TLSv9" is not a known protocol`: func(c *config.TLS) { c.EnabledProtocols = []string{"TLSv9"} },
+		"correct their names": func(c *config.TLS) {
 			c.CipherSuites = []string{"TLS_RSA_WITH_RC4_128_SHA"}
 		},
-		"none of the cipher suites can be": func(c *config.TLS) {
+		"none of these cipher suites can be": func(c *config.TLS) {
 			c.CipherSuites, c.Protocol = []string{"TLS_AES_128_GCM_SHA256"}, "TLSv1.2"
 		},
 	} {

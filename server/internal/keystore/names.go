@@ -29,15 +29,15 @@ type cipherChoice struct {
 // Java.
 func chooseCiphers(cfg *config.TLS) (*cipherChoice, error) {
 	c := &cipherChoice{min: tls.VersionTLS12, max: tls.VersionTLS13}
-	names := cfg.EnabledProtocols
+	names, setting := cfg.EnabledProtocols, "enabledProtocols"
 	if len(names) == 0 && cfg.Protocol != "" && cfg.Protocol != "TLS" {
-		names = []string{cfg.Protocol}
+		names, setting = []string{cfg.Protocol}, "protocol"
 	}
 	if err := c.protocols(names); err != nil {
-		return nil, err
+		return nil, &storeError{Setting: setting, Err: err}
 	}
 	if err := c.ciphers(cfg.CipherSuites); err != nil {
-		return nil, err
+		return nil, &storeError{Setting: "ciphersuites", Err: err}
 	}
 	return c, nil
 }
@@ -54,11 +54,11 @@ func (c *cipherChoice) protocols(names []string) error {
 		case slices.Contains(oldVersions, name):
 			c.warnings = append(c.warnings, "protocol "+name+" is left out: it is broken")
 		default:
-			return fmt.Errorf("keystore: protocol %q is not known", name)
+			return fmt.Errorf("%q is not a known protocol: it must be TLSv1.2 or TLSv1.3", name)
 		}
 	}
 	if len(chosen) == 0 {
-		return errors.New("keystore: none of the protocols can be served: use TLSv1.2 or TLSv1.3")
+		return errors.New("none of these protocols can be served: it must be TLSv1.2 or TLSv1.3")
 	}
 	c.min, c.max = slices.Min(chosen), slices.Max(chosen)
 	return nil
@@ -88,7 +88,8 @@ func (c *cipherChoice) ciphers(names []string) error {
 		c.min = max(c.min, tls.VersionTLS13)
 	}
 	if c.min > c.max {
-		return errors.New("keystore: none of the cipher suites can be used with the enabled protocols")
+		return errors.New("none of these cipher suites can be used with the protocols that are enabled: " +
+			"correct their names, or leave the setting out, which is safe")
 	}
 	return nil
 }

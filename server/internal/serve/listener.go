@@ -81,7 +81,12 @@ func (s *Front) openClientPort(host string, port int, speaks language) (*clientL
 		ln, err = listen("tcp", addr)
 	}
 	if err != nil {
-		return nil, &BindError{Key: s.Config.Named(keyOf(speaks)), Addr: addr, Err: inuse.Explain(err)}
+		key, why := keyOf(speaks), inuse.Explain(err)
+		var taken *inuse.Error
+		if host := key + "Address"; !errors.As(why, &taken) && s.Config.Given(host) {
+			key = host // the port is free
+		}
+		return nil, &BindError{Key: s.Config.Named(key), Addr: addr, Err: why}
 	}
 	if n := s.Config.ListenBacklog; n > 0 {
 		if err := setBacklog(ln, n); err != nil {

@@ -22,7 +22,11 @@ type UsageError struct {
 func Misuse(cmd *cobra.Command, err error) *UsageError { return &UsageError{cmd, err} }
 
 func (e *UsageError) Error() string {
-	return fmt.Sprintf("%s\nusage: %s\nsee `%s --help`", e.text(), e.cmd.UseLine(), e.cmd.CommandPath())
+	usage := e.cmd.UseLine()
+	if e.cmd.HasAvailableSubCommands() && !strings.ContainsRune(e.cmd.Use, ' ') {
+		usage = e.cmd.CommandPath() + " COMMAND"
+	}
+	return fmt.Sprintf("%s\nusage: %s\nsee `%s --help`", e.text(), usage, e.cmd.CommandPath())
 }
 
 func (e *UsageError) ExitCode() int { return ExitUsage }

@@ -28,6 +28,21 @@ func newSnapshotCommand() *cobra.Command {
 	return cmd
 }
 
+// load reads a snapshot file. Its errors say what to do.
+func load(file string, sink snapshot.Sink) (snapshot.Trailer, error) {
+	const instead = "name a file snapshot.* of a version-2 directory"
+	if info, err := vfs.OS().Stat(file); err == nil && info.IsDir() {
+		return snapshot.Trailer{}, fmt.Errorf("%s is a directory: %s", file, instead)
+	}
+	trailer, err := snapshot.Load(vfs.OS(), file, sink)
+	var at *snapshot.CorruptError
+	if errors.As(err, &at) && at.Offset == 0 {
+		err = fmt.Errorf("%w; %s; if it is one, nothing in it can be read: a server puts such a file aside, and "+
+			"starts with an older one and the log", err, instead)
+	}
+	return trailer, err
+}
+
 // snapshotOptions are the flags that the commands share.
 type snapshotOptions struct {
 	output string
@@ -77,7 +92,7 @@ func newSnapshotDumpCommand() *cobra.Command {
 				return PrintSnapshotAs(cmd.OutOrStdout(), o.output, args[0], withData)
 			}
 			p := newRecordPrinter(cmd.OutOrStdout(), o.output, withData)
-			trailer, err := snapshot.Load(vfs.OS(), args[0], p)
+			trailer, err := load(args[0], p)
 			if err == nil {
 				err = p.trailer(trailer)
 			}
@@ -113,7 +128,7 @@ func newSnapshotGetCommand() *cobra.Command {
 		Args:    func(cmd *cobra.Command, args []string) error { return o.check(cmd, args, 2) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f := newZnodeFinder(args[1])
-			if _, err := snapshot.Load(vfs.OS(), args[0], f); err != nil {
+			if _, err := load(args[0], f); err != nil {
 				return err
 			}
 			if f.found == nil {
@@ -138,7 +153,7 @@ func newSnapshotSummaryCommand() *cobra.Command {
 		Args:    func(cmd *cobra.Command, args []string) error { return o.check(cmd, args, 1) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s := newSummary()
-			if _, err := snapshot.Load(vfs.OS(), args[0], s); err != nil {
+			if _, err := load(args[0], s); err != nil {
 				return err
 			}
 			return s.print(cmd.OutOrStdout(), o.output)

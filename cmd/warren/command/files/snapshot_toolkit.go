@@ -11,7 +11,6 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/snapshot"
-	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // javaDate prints a time as Java's Date.toString does, in the local time zone.
@@ -30,13 +29,13 @@ type toolkitDump struct {
 // printToolkitDump reads the file twice: the number of znodes comes before them.
 func printToolkitDump(w io.Writer, file string, withData bool) error {
 	var count znodeCount
-	if _, err := snapshot.Load(vfs.OS(), file, &count); err != nil {
+	if _, err := load(file, &count); err != nil {
 		return err
 	}
 	d := &toolkitDump{w: bufio.NewWriterSize(w, 64<<10), withData: withData,
 		timeouts: map[proto.SessionID]int32{}, owned: map[proto.SessionID]int{}}
 	fmt.Fprintf(d.w, "ZNode Details (count=%d):\n", count+1) // the root is counted twice, as mntr does
-	trailer, err := snapshot.Load(vfs.OS(), file, d)
+	trailer, err := load(file, d)
 	if err != nil {
 		return err
 	}

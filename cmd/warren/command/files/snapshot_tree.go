@@ -14,7 +14,6 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/paths"
 	"github.com/seed94657493/warren/snapshot"
-	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // treeZnode is a znode of a snapshot that is held as a tree.
@@ -46,7 +45,7 @@ type snapshotTree struct {
 // LoadTree reads the snapshot file.
 func LoadTree(file string) (*snapshotTree, error) {
 	t := &snapshotTree{znodes: map[string]*treeZnode{}, acls: map[int64]string{-1: "world:anyone:cdrwa"}}
-	trailer, err := snapshot.Load(vfs.OS(), file, t)
+	trailer, err := load(file, t)
 	if err != nil {
 		return nil, err
 	}

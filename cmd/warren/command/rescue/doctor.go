@@ -119,21 +119,10 @@ func (o *doctorOptions) run(cmd *cobra.Command, args []string) error {
 	case doctor.Notice:
 		return nil
 	case doctor.Warning:
-		return &unwell{exitWarnings, all.Worst()}
+		return cli.ExitStatus(exitWarnings)
 	}
-	return &unwell{exitErrors, all.Worst()}
+	return cli.ExitStatus(exitErrors)
 }
-
-// unwell is the outcome of a doctor that has found something and printed it.
-type unwell struct {
-	code  int
-	worst doctor.Severity
-}
-
-func (e *unwell) Error() string { return "the most serious finding is " + e.worst.String() }
-
-// ExitCode is 1 for warnings and 2 for more.
-func (e *unwell) ExitCode() int { return e.code }
 
 func (o *doctorOptions) checkDirectory(dataDir, logDir string, member bool) doctor.Findings {
 	if logDir == "" {

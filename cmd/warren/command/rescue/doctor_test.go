@@ -28,7 +28,7 @@ func TestDoctorOnADirectory(t *testing.T) {
 	require.Equal(t, 2, code)
 	require.Regexp(t, `(?m)^critical  log-damaged             \S+/log.35\n {36}at offset \d+, txn 0x37: .*\n {36}-> `+
 		`if the other servers`, out)
-	require.Equal(t, "warren: the most serious finding is critical\n", errs)
+	require.Empty(t, errs, "the table says it all")
 	require.Equal(t, before, cmdline.Contents(t, dir))
 
 	code, out, _ = run("doctor", "--output", "json", dir+"/version-2", "--member")

@@ -25,8 +25,8 @@ func TestConfigCheck(t *testing.T) {
 	code, out, errs = run("config", "check", file)
 	require.Equal(t, 2, code)
 	require.Equal(t, `problem     `+file+`:1: clientPort = "x": must be a whole number from 0 to 65535
-problem     `+file+`:4: peerType = "boss": Unrecognised peertype: boss
-problem     `+file+`: dataDir is not set
+problem     `+file+`:4: peerType = "boss": "boss" is no kind of server: it must be participant or observer
+problem     `+file+`: dataDir is not set: name the directory for snapshots and logs, as in dataDir=/var/lib/warren
 warning     `+file+`:2: foo: key is not known and has no effect
 difference  `+file+`:2: foo: ZooKeeper sets the system property zookeeper.foo and says nothing
 difference  `+file+`:3: jute.maxbuffer: ZooKeeper reads it from -Djute.maxbuffer only, and uses the default
@@ -43,7 +43,7 @@ difference  `+file+`:3: jute.maxbuffer: ZooKeeper reads it from -Djute.maxbuffer
 	require.False(t, got.OK)
 	require.Equal(t,
 		finding{Kind: "problem", File: file, Line: 4, Key: "peerType", Value: "boss",
-			Rule: "Unrecognised peertype: boss"}, got.Findings[0])
+			Rule: `"boss" is no kind of server: it must be participant or observer`}, got.Findings[0])
 
 	write("dataDir=DIR\nclientPort=0\nserver.1=a:1:2\nserver.2=b:1:2\nserver.3=c:1:2\ninitLimit=1\n" +
 		"syncLimit=1\nmyid=9\n")

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"sync"
 	"time"
@@ -79,6 +80,12 @@ func askEach[R any](ctx context.Context, o *adminPorts, path string, check func(
 				port.Port = o.AdminPort(ctx, address, o.timeout)
 			}
 			said, err := port.Get(ctx, address, path)
+			if err != nil && o.adminPort == 0 { // the usual port is a guess
+				var down *net.OpError
+				if errors.As(o.Srvr(ctx, &reach.Status{Address: address}, o.timeout), &down) {
+					err = down
+				}
+			}
 			if err == nil {
 				err = cmp.Or(decode(said, &a.record), check(&a.record))
 			}

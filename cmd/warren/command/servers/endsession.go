@@ -22,7 +22,8 @@ func newEndSessionCommand() *cobra.Command {
 			"the session has already ended, the exit code is 1 and nothing happens.",
 		Example: "  warren end-session 0x100003a5c2e0007 --auth-file super.txt --dry-run\n" +
 			"  warren end-session s-3fb60a91c2d4 -s zk1 --auth-file super.txt",
-		Args: cli.OneArgument("which session?"),
+		Args: cli.OneArgument(
+			"name a session by its id or its label, as the console and the words cons and dump show it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var done struct {
 				Label      string `json:"label"`

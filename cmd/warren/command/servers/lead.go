@@ -27,7 +27,8 @@ func newLeadCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil {
-				return cli.Misuse(cmd, fmt.Errorf("%q is not a server id", args[0]))
+				return cli.Misuse(cmd,
+					fmt.Errorf("%q is not the id of a server, which is the N of its line server.N", args[0]))
 			}
 			var done struct {
 				From   int64 `json:"from"`

@@ -117,7 +117,8 @@ func (o *reconfigOptions) read(args []string) (err error) {
 	}
 	for i := range o.wanted.Members {
 		if address := clientAddress(&o.wanted.Members[i]); address == "" {
-			return fmt.Errorf("the line of server %d has no client port", o.wanted.Members[i].ID)
+			return fmt.Errorf("the line of server %d has no client port: add it at the end, as in ;2181",
+				o.wanted.Members[i].ID)
 		} else if !o.named {
 			o.servers = append(o.servers, address)
 		}

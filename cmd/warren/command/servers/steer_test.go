@@ -250,7 +250,7 @@ func TestSteeringCommandsOfAServer(t *testing.T) {
 
 	code, _, errs := run(append([]string{"shed", "100"}, at...)...)
 	require.Equal(t, cli.ExitUnexpected, code)
-	require.Contains(t, errs, "Auth info is missing")
+	require.Contains(t, errs, "name a file with USER:PASSWORD by --auth-file")
 	at = append(at, "--auth-file", secret)
 	code, _, errs = run(append([]string{"drain"}, at...)...)
 	require.Equal(t, cli.ExitUnexpected, code)
