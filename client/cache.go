@@ -24,10 +24,10 @@ const (
 	cacheEvents       = 4096
 )
 
-// Cache is a copy of a subtree that follows the ensemble. The shown state of a znode never goes back in time, a
-// znode is never shown without its parent, and the content of a View does not change during the View. The Stat of
-// a znode is as of its data: counts and versions of children are not kept up to date, Children is. Znodes that
-// the client may not read are left out.
+// Cache is a copy of a subtree that follows the ensemble. The shown state of a znode never goes back in time, a znode
+// is never shown without its parent, and the content of a View does not change during the View. The Stat of a znode is
+// as of its data: counts and versions of children are not kept up to date, but Children is. Znodes that the client may
+// not read are left out.
 //
 // It uses one recursive watch, or with servers before 3.6 two one-shot watches for each znode. After a reconnect
 // it reads again everything that may have changed. All methods may be called concurrently.
@@ -67,8 +67,8 @@ type changeLink struct {
 	ready  chan struct{} // closed when change and next are set, or the cache has ended
 }
 
-// NewCache returns the copy of the subtree at root once it is complete. A root that does not exist is an empty
-// cache. It must be closed.
+// NewCache returns the copy of the subtree at root once it is complete. If the root does not exist, the cache is
+// empty. It must be closed.
 func (c *Client) NewCache(ctx context.Context, root string, options ...CacheOption) (*Cache, error) {
 	if err := checkPath(root, false); err != nil {
 		return nil, &Error{Op: "cache", Path: root, Err: err}
@@ -147,7 +147,7 @@ func (k *Cache) Get(path string) (Node, bool) {
 	return View{k}.Get(path)
 }
 
-// Children returns the names of the children of a znode, in no order.
+// Children returns the names of a znode's children, in no particular order.
 func (k *Cache) Children(path string) []string {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -193,7 +193,7 @@ func (v View) Children(path string) []string {
 	return names
 }
 
-// All ranges over the znodes in no order.
+// All ranges over the znodes, in no particular order.
 func (v View) All() iter.Seq[Node] {
 	return func(yield func(Node) bool) {
 		for _, n := range v.k.nodes {
@@ -205,8 +205,8 @@ func (v View) All() iter.Seq[Node] {
 }
 
 // Changes ranges over all znodes as created, then over every later change, until ctx ends or the cache has ended.
-// Applying all changes in order gives the content of the cache; quick successive states of a znode may be one
-// change.
+// Applying all changes in order gives the content of the cache; several states of a znode in quick succession may be
+// one change.
 func (k *Cache) Changes(ctx context.Context) iter.Seq[Change] {
 	return func(yield func(Change) bool) {
 		k.mu.RLock()

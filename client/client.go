@@ -165,7 +165,7 @@ func (c *Client) start(work func(ctx context.Context)) bool {
 	return true
 }
 
-// Session returns id and negotiated timeout of the session; both are 0 before the first connection.
+// Session returns the id and the negotiated timeout of the session; both are 0 before the first connection.
 func (c *Client) Session() (SessionID, time.Duration) {
 	st := c.State()
 	return st.SessionID, st.Timeout

@@ -41,8 +41,8 @@
 //
 // # Inside
 //
-// There are three layers: package proto is the codec; conn is one connection, a reader and a writer goroutine
-// around a queue of calls; session keeps connections coming, and the methods of Client are thin on top of it.
+// There are three layers: package proto is the codec; conn is one connection, a reader and a writer goroutine around a
+// queue of calls; session opens one connection after another, and the methods of Client are thin layers on top of it.
 // Owners:
 //
 //	session goroutine   session's fields up to mu, hosts; it is the reader of the connection, and completes calls

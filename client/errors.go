@@ -73,8 +73,8 @@ type Error struct {
 	Err error
 }
 
-// Error returns operation, path and cause, and says if a write may have been applied. The cause alone does not
-// say that: it is the same for a read.
+// Error returns the operation, path and cause, and says whether a write may have been applied. The cause alone does
+// not say that: it is the same for a read.
 func (e *Error) Error() string {
 	s := "client: " + e.Op
 	if e.Path != "" {

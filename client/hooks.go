@@ -7,9 +7,9 @@ import (
 	"github.com/seed94657493/warren/proto/traceid"
 )
 
-// Hooks observe a client, to count, to measure and to trace. Nil functions cost nothing. All of them may be
-// called concurrently and must return fast; State and Event are called by the goroutine that reads from the
-// server and must not call the client.
+// Hooks observe a client, for counting, measuring and tracing. Nil functions cost nothing. All of them may be called
+// concurrently and must return fast; State and Event are called by the goroutine that reads from the server and must
+// not call the client.
 type Hooks struct {
 	// Start is called before an operation and returns the context for the operation: a place to begin a span.
 	Start func(ctx context.Context, op, path string) context.Context
@@ -35,8 +35,8 @@ type OpResult struct {
 }
 
 // Trace returns the ids that Warren servers give to the spans of the operation, if they trace it: a tracing library
-// can link its span to theirs. They are computed and not received; ok is false if the operation was not sent. Servers
-// of ZooKeeper have no spans.
+// can link its span to theirs. They are computed, not received; ok is false if the operation was not sent. Servers of
+// ZooKeeper have no spans.
 func (r *OpResult) Trace() (id TraceID, ok bool) {
 	if r.on == nil {
 		return id, false

@@ -67,7 +67,7 @@ type TxnError struct {
 	Err   error // why
 }
 
-// Error returns index, operation, path and cause.
+// Error returns the index, operation, path and cause.
 func (e *TxnError) Error() string {
 	return fmt.Sprintf("operation %d, %s %s: %v", e.Index, e.Op, e.Path, e.Err)
 }
@@ -75,8 +75,8 @@ func (e *TxnError) Error() string {
 // Unwrap returns the cause.
 func (e *TxnError) Unwrap() error { return e.Err }
 
-// Commit sends a Txn. If an operation is refused no operation is applied, and the error holds a *TxnError and,
-// for errors.Is, its cause.
+// Commit sends a Txn. If an operation is refused, none is applied, and the error holds a *TxnError and, for errors.Is,
+// its cause.
 func (c *Client) Commit(ctx context.Context, t *Txn) ([]TxnResult, error) {
 	cl, err := c.txnCall(t)
 	if err != nil {

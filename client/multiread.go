@@ -9,8 +9,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Reads collects reads that are sent in one request. They are no snapshot: each sees the state at the moment of
-// its execution. The zero value is empty; methods return it, so that calls can be chained. Servers since 3.6.
+// Reads collects reads that are sent in one request. They are not a snapshot: each sees the state at the moment of its
+// execution. The zero value is empty; methods return it, so that calls can be chained. Servers since 3.6.
 type Reads struct {
 	ops []request
 }

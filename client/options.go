@@ -135,8 +135,8 @@ func WithoutOutcomes() Option { return func(c *config) { c.extensions = 0 } }
 // since 3.7), so the option is for clients that start while there is no quorum.
 func WithReadOnly() Option { return func(c *config) { c.readOnly = true } }
 
-// WithDialer replaces net.Dialer. It gets addresses as the resolver returned them; without one (WithResolver)
-// names as in the connect string.
+// WithDialer replaces net.Dialer. It is passed the addresses that the resolver returned, or the names of the connect
+// string if there is no resolver (WithResolver).
 func WithDialer(dial func(ctx context.Context, network, addr string) (net.Conn, error)) Option {
 	return func(c *config) { c.dial, c.resolve = dial, nil }
 }
@@ -174,7 +174,7 @@ func WithAuth(scheme string, auth []byte) Option {
 	return func(c *config) { c.credentials = append(c.credentials, credential{scheme, append([]byte{}, auth...)}) }
 }
 
-// WithSASL authenticates every connection by a SASL mechanism before any request is sent. See DigestMD5.
+// WithSASL authenticates every connection with a SASL mechanism before any request is sent. See DigestMD5.
 func WithSASL(s SASL) Option { return func(c *config) { c.sasl = s } }
 
 // WithRenewal makes the client open a new session after one has expired, overriding the default, which is to end:

@@ -130,8 +130,8 @@ func (c *Client) deleteMarked(ctx context.Context, parent, id string) {
 	}
 }
 
-// DeleteSurely deletes a znode of any version and does not give up: it waits while there is no connection, and
-// goes on in the background when ctx ends, as long as the client lives. A znode that does not exist is a success.
+// DeleteSurely deletes a znode of any version and does not give up: it waits while there is no connection, and goes on
+// in the background when ctx ends, as long as the client lives. It succeeds if the znode does not exist.
 func (c *Client) DeleteSurely(ctx context.Context, path string) error {
 	err := c.deleteSurely(ctx, path)
 	if err != nil && ctx.Err() != nil {

@@ -17,7 +17,7 @@ type (
 	SessionID = proto.SessionID
 	// WatcherType selects watches for HasWatch and RemoveWatches.
 	WatcherType = proto.WatcherType
-	// TraceID are the ids of an operation in traces.
+	// TraceID holds the ids of an operation in traces.
 	TraceID = traceid.ID
 	// Mode is the kind of znode that a create makes.
 	Mode = proto.CreateMode
@@ -117,7 +117,7 @@ type Event struct {
 	Err  error // why, for WatchLost
 }
 
-// String returns type, path and zxid.
+// String returns the type, path and zxid.
 func (e Event) String() string {
 	s := e.Type.String() + " " + e.Path
 	if e.Zxid > 0 {

@@ -165,9 +165,9 @@ type Node struct {
 	Exists bool
 }
 
-// Follow ranges over the states of a znode: the current one, then every later one that the client sees, whether
-// the znode exists or not. It may skip quick successive states, but never the last one. The range ends with an
-// error, or when ctx ends.
+// Follow ranges over the states of a znode: the current one, then every later one that the client sees, whether the
+// znode exists or not. It may skip states in quick succession, but never the last one. The range ends with an error,
+// or when ctx ends.
 func (c *Client) Follow(ctx context.Context, path string) iter.Seq2[Node, error] {
 	return func(yield func(Node, error) bool) {
 		for {

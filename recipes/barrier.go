@@ -24,7 +24,7 @@ func NewBarrier(c *client.Client, path string, options ...Option) *Barrier {
 	return &Barrier{c, path, newOptions(options)}
 }
 
-// Set makes all processes wait from now on. If the barrier is set already Set succeeds.
+// Set makes all processes wait from now on. If the barrier is already set, Set succeeds.
 func (b *Barrier) Set(ctx context.Context) error {
 	return again(ctx, func(ctx context.Context) error {
 		for {

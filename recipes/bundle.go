@@ -189,7 +189,7 @@ func superseded(err error) error {
 	return err
 }
 
-// Read returns the present publication, and waits while there is no complete one.
+// Read returns the current publication, and waits while there is no complete one.
 func (b *Bundle) Read(ctx context.Context) (Publication, error) {
 	p, w, err := b.read(ctx)
 	if err == nil {

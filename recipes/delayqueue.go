@@ -13,10 +13,10 @@ import (
 //	/path/queue-|18BCFE56800|0000000007    persistent; milliseconds since 1970 in hexadecimal, and the number
 //	/locks/queue-|18BCFE56800|0000000007    ephemeral; a consumer processes the batch
 //
-// Guarantee: that of Queue; and no batch is taken before its time by the clock of the consumer. It is taken at
-// that time if a consumer waits, or when the next consumer asks. If clocks differ, times are wrong by the
-// difference. The layout is that of Curator's DistributedDelayQueue with a lockPath. A DelayQueue has no state
-// and may be used concurrently. Source: operations 9.2.
+// Guarantee: the same as Queue's, and no batch is taken before its time by the consumer's clock. It is taken at that
+// time if a consumer waits, or when the next consumer asks. If clocks differ, times are wrong by the difference. The
+// layout is that of Curator's DistributedDelayQueue with a lockPath. A DelayQueue has no state and may be used
+// concurrently. Source: operations 9.2.
 type DelayQueue struct{ batches batches }
 
 // NewDelayQueue returns the queue at a path. Consumers lock items below locks, which must not be below the path.
@@ -24,7 +24,7 @@ func NewDelayQueue(c *client.Client, path, locks string, options ...Option) *Del
 	return &DelayQueue{newBatches(c, path, locks, byTime, options)}
 }
 
-// Put adds items, which are consumed together at a time, or soon if the time is past. Times count in
+// Put adds items, which are consumed together at a time, or soon if the time is past. Times are truncated to
 // milliseconds. After an error that satisfies client.MayHaveApplied the items may be in the queue or not.
 func (q *DelayQueue) Put(ctx context.Context, at time.Time, items ...[]byte) error {
 	return q.batches.put(ctx, layouts.Item+timeText(at), items)

@@ -18,9 +18,9 @@ import (
 //	/base/web/91aa...
 //	/base/mail/03de...
 //
-// Guarantee: that of Group. An instance that died is listed until its session expires, and a listed instance may
-// fail: its user then tries another one (see Provider.NoteError). An instance that is cut off goes on although it
-// is no longer listed. The layout is that of Curator's x-discovery. A Discovery has no state and may be used
+// Guarantee: the same as Group's. An instance that died is listed until its session expires, and a listed instance may
+// fail: its user then tries another one (see Provider.NoteError). An instance that is cut off goes on although it is
+// no longer listed. The layout is that of Curator's x-discovery. A Discovery has no state and may be used
 // concurrently. Source: operations 9.2.
 type Discovery struct {
 	c    *client.Client
@@ -144,7 +144,7 @@ func (d *Discovery) list(ctx context.Context, path string) (names []string, err 
 	return names, err
 }
 
-// Instances returns the instances of a service, sorted by their znodes. A znode that is no instance is left out.
+// Instances returns the instances of a service, sorted by their znodes. A znode that is not an instance is left out.
 func (d *Discovery) Instances(ctx context.Context, name string) ([]Instance, error) {
 	if name == "" || strings.Contains(name, "/") {
 		return nil, client.ErrBadArguments

@@ -103,8 +103,8 @@ func (e *Election) Participants(ctx context.Context) ([]Contender, error) {
 	return e.line.contenders(ctx)
 }
 
-// Leader returns the present leader. The answer may be old when it arrives, and a server that lags behind may
-// name a former leader. A leader that is cut off is named until its session expires, although it no longer leads.
+// Leader returns the current leader. The answer may be old when it arrives, and a server that lags behind may name a
+// former leader. A leader that is cut off is named until its session expires, although it no longer leads.
 func (e *Election) Leader(ctx context.Context) (Leader, error) {
 	leader, w, err := e.observe(ctx)
 	if w != nil {
@@ -113,9 +113,9 @@ func (e *Election) Leader(ctx context.Context) (Leader, error) {
 	return leader, err
 }
 
-// Observe ranges over the leaders, beginning with the current one, without taking part. It yields a Leader that
-// does not Exist while there is none. It may skip quick successive leaders, but never the last. The range ends
-// with an error, or without one when ctx ends. An observer is woken when the leader ends, not when candidates do.
+// Observe ranges over the leaders, beginning with the current one, without taking part. It yields a Leader that does
+// not Exist while there is none. It may skip leaders in quick succession, but never the last. The range ends with an
+// error, or without one when ctx ends. An observer is woken when the leader ends, not when candidates do.
 func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	return func(yield func(Leader, error) bool) {
 		var last Leader

@@ -17,11 +17,11 @@ import (
 //	/path/node-1    ephemeral znode of member node-1, with the data that it joined with
 //	/path/node-2
 //
-// Guarantee: a list of members is the list that a server had at one moment. A member that died is listed until
-// its session expires, and a member that is cut off does not know whether it is listed. So membership does not
-// exclude other members, and is no basis for decisions that all must agree on: use an Election for these. Two
-// members with one name count as one: the second takes the place when the first ends. The layout is that of
-// Curator's GroupMember. A Group has no state and may be used concurrently. Source: the paper's section 2.4.
+// Guarantee: a list of members is the list that a server had at one moment. A member that died is listed until its
+// session expires, and a member that is cut off does not know whether it is listed. So membership does not exclude
+// other members, and must not be the basis of decisions that all must agree on: use an Election for those. Two members
+// with one name count as one: the second takes the place when the first ends. The layout is that of Curator's
+// GroupMember. A Group has no state and may be used concurrently. Source: the paper's section 2.4.
 type Group struct {
 	c       *client.Client
 	path    string
@@ -87,9 +87,9 @@ func (g *Group) Members(ctx context.Context) ([]Member, error) {
 	return members, nil
 }
 
-// Follow ranges over the list of members: the current one, then a new one whenever a member has come, has gone or
-// has changed its data. It may skip quick successive lists, but never the last. It ends with an error, or without
-// one when ctx ends. It uses one persistent watch, which servers have since 3.6.
+// Follow ranges over the list of members: the current one, then a new one whenever a member has come, has gone or has
+// changed its data. It may skip lists in quick succession, but never the last. It ends with an error, or without one
+// when ctx ends. It uses one persistent watch, which servers have since 3.6.
 func (g *Group) Follow(ctx context.Context) iter.Seq2[[]Member, error] {
 	return func(yield func([]Member, error) bool) {
 		var w *client.Watch

@@ -46,9 +46,8 @@ func (h *Hold) Path() string { return h.path }
 // decides whether to release.
 func (h *Hold) Revoked() <-chan struct{} { return h.revoked }
 
-// Release gives up the possession. Context ends before the release begins. If ctx ends first, the deletion goes
-// on in the background. If the possession was lost already Release succeeds; a second call returns the result of
-// the first.
+// Release gives up the possession. Context ends before the release begins. If ctx ends first, the deletion goes on in
+// the background. If the possession was already lost, Release succeeds; a second call returns the result of the first.
 func (h *Hold) Release(ctx context.Context) error {
 	h.release.Do(func() {
 		h.end(ErrReleased)

@@ -40,8 +40,8 @@ func (n *Names) cell(name string) (*cell, error) {
 	return &cell{n.c, paths.ChildOf(n.path, name), n.options}, nil
 }
 
-// Bind gives a name its value. If the name has this value already Bind succeeds; if it has another one the error
-// is ErrBusy.
+// Bind gives a name its value. If the name already has this value, Bind succeeds; if it has another one, the error is
+// ErrBusy.
 func (n *Names) Bind(ctx context.Context, name string, data []byte) error {
 	k, err := n.cell(name)
 	if err != nil {

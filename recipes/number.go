@@ -88,8 +88,8 @@ func (n *Number[T]) CompareAndSet(ctx context.Context, expected, value T) (bool,
 	return err == nil, err
 }
 
-// Follow ranges over the values: the current one, then every later one that it sees. It may skip quick successive
-// values, but never the last. It ends with an error, or without one when ctx ends.
+// Follow ranges over the values: the current one, then every later one that it sees. It may skip values in quick
+// succession, but never the last. It ends with an error, or without one when ctx ends.
 func (n *Number[T]) Follow(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for node, err := range n.c.Follow(ctx, n.path) {

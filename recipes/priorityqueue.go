@@ -7,17 +7,17 @@ import (
 	"github.com/seed94657493/warren/proto/layouts"
 )
 
-// PriorityQueue is a Queue whose batches have priorities: the smallest is consumed first, and those of one
+// PriorityQueue is a Queue whose batches have priorities: the smallest is consumed first, and batches of equal
 // priority oldest first.
 //
 //	/path/queue-0FFFFFFFE0000000009    persistent; a batch of priority -2
 //	/path/queue-1000000050000000007    priority 5: sign (1 for zero and above), 8 hexadecimal digits, number
 //	/locks/queue-0FFFFFFFE0000000009    ephemeral; a consumer processes the batch
 //
-// Guarantee: that of Queue; and a batch is begun before every other one that was there, and free, when the
-// consumer read the list. A batch that comes a moment later may be more urgent. A stream of urgent batches
-// starves the others. The layout is that of Curator's DistributedPriorityQueue with a lockPath. A PriorityQueue
-// has no state and may be used concurrently. Source: operations 9.2.
+// Guarantee: the same as Queue's, and a consumer begins with the first of the batches that were free when it read the
+// list. A batch that comes a moment later may be more urgent. A stream of urgent batches starves the others. The
+// layout is that of Curator's DistributedPriorityQueue with a lockPath. A PriorityQueue has no state and may be used
+// concurrently. Source: operations 9.2.
 type PriorityQueue struct{ batches batches }
 
 // NewPriorityQueue returns the queue at a path. Consumers lock items below locks, which must not be below the path.

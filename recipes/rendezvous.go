@@ -7,8 +7,8 @@ import (
 	"github.com/seed94657493/warren/client"
 )
 
-// Rendezvous is that of the paper: processes that do not know each other in advance agree on a znode. One of them
-// writes its address there, and the others wait for it.
+// Rendezvous is the paper's: processes that do not know each other in advance agree on a znode. One of them writes its
+// address there, and the others wait for it.
 //
 //	/path    ephemeral; the data of the announcer; it ends with the announcer
 //
@@ -59,7 +59,7 @@ func (r *Rendezvous) Await(ctx context.Context) (Meeting, error) {
 }
 
 // Follow ranges over the announcements: the current one, then every later one that it sees, and one that does not
-// Exist while there is none. It may skip quick successive ones, but never the last. It ends with an error, or
+// Exist while there is none. It may skip some in quick succession, but never the last. It ends with an error, or
 // without one when ctx ends.
 func (r *Rendezvous) Follow(ctx context.Context) iter.Seq2[Meeting, error] {
 	return func(yield func(Meeting, error) bool) {

@@ -49,7 +49,7 @@ func (v *SharedValue) Set(ctx context.Context, data []byte) (Value, error) {
 	return changed(data, stat, err)
 }
 
-// Seed sets the value if there is none, and returns the present value.
+// Seed sets the value if there is none, and returns the current value.
 func (v *SharedValue) Seed(ctx context.Context, data []byte) (Value, error) {
 	err := again(ctx, func(ctx context.Context) error {
 		_, _, err := v.TrySet(ctx, Value{}, data)
@@ -64,8 +64,8 @@ func (v *SharedValue) Seed(ctx context.Context, data []byte) (Value, error) {
 // errChanged stops a TrySet.
 var errChanged = errors.New("recipes: value has changed")
 
-// TrySet replaces the value if it is still the seen one, and reports whether it was. It returns the new value, or
-// else the present one.
+// TrySet replaces the value if it is still the seen one, and reports whether it was. It returns the new value, or else
+// the current one.
 func (v *SharedValue) TrySet(ctx context.Context, seen Value, data []byte) (now Value, isSet bool, err error) {
 	stat, err := v.change(ctx, func(old content) ([]byte, error) {
 		if now = valueOf(old); now.Exists != seen.Exists || now.Version != seen.Version {
@@ -80,7 +80,7 @@ func (v *SharedValue) TrySet(ctx context.Context, seen Value, data []byte) (now 
 	return now, err == nil, err
 }
 
-// Update replaces the value with the result of f. If another client is faster, f is called again, with the present
+// Update replaces the value with the result of f. If another client is faster, f is called again, with the current
 // value. An error of f ends Update.
 func (v *SharedValue) Update(ctx context.Context, f func(old Value) ([]byte, error)) (Value, error) {
 	var data []byte
@@ -99,8 +99,8 @@ func changed(data []byte, stat client.Stat, err error) (Value, error) {
 	return valueOf(content{data, stat, true}), nil
 }
 
-// Follow ranges over the values: the current one, then every later one that it sees. It may skip quick successive
-// values, but never the last. It ends with an error, or without one when ctx ends.
+// Follow ranges over the values: the current one, then every later one that it sees. It may skip values in quick
+// succession, but never the last. It ends with an error, or without one when ctx ends.
 func (v *SharedValue) Follow(ctx context.Context) iter.Seq2[Value, error] {
 	return func(yield func(Value, error) bool) {
 		for node, err := range v.c.Follow(ctx, v.path) {

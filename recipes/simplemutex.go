@@ -14,11 +14,11 @@ import (
 //	/path    ephemeral; its data is a fresh id, a line feed, and the data of WithData
 //
 // Guarantee: at most one Hold's Context lives at a time, and tokens grow from grant to grant. It fails as Mutex's
-// does. It also fails if a client writes the znode while the connection of its creator is lost: the creator then
-// takes it for another participant's and waits until its own session ends. Grants are in no order, so a
-// participant may starve, and every release wakes all waiting ones: a herd. The recipe exists because it needs
-// one znode, and because other programs use it; Mutex is better. Curator has none. A SimpleMutex has no state and
-// may be used concurrently. Source: the paper's section 2.4.
+// does. It also fails if a client writes the znode while the connection of its creator is lost: the creator then takes
+// it for another participant's and waits until its own session ends. Grants are in no particular order, so a
+// participant may starve, and every release wakes all waiting ones: a herd. The recipe exists because it needs only
+// one znode, and because other programs use it; Mutex is better. Curator has none. A SimpleMutex has no state and may
+// be used concurrently. Source: the paper's section 2.4.
 type SimpleMutex struct {
 	line line
 	path string

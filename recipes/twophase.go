@@ -50,8 +50,8 @@ func NewTwoPhaseCommit(c *client.Client, path string, options ...Option) *TwoPha
 	return &TwoPhaseCommit{c, path, newOptions(options)}
 }
 
-// Begin publishes the transaction to all processes that wait for it, with all its sites at once. If the
-// transaction exists already the error is ErrBusy, unless it has the same description and the same sites.
+// Begin publishes the transaction to all processes that wait for it, with all its sites at once. If the transaction
+// already exists, the error is ErrBusy, unless it has the same description and the same sites.
 func (t *TwoPhaseCommit) Begin(ctx context.Context, query []byte, sites ...string) error {
 	txn := new(client.Txn).Create(t.path, query, client.Persistent, client.WithACL(t.acl...))
 	for _, site := range sites {

@@ -31,7 +31,7 @@ type Status struct {
 	Config proto.Zxid
 }
 
-// Status returns the present state. Any goroutine may call it after Start and before Stop.
+// Status returns the current state. Any goroutine may call it after Start and before Stop.
 func (s *Server) Status() Status {
 	st := Status{Mode: s.member.Mode(), Leader: -1, Serving: s.InService()}
 	if s.Config.Distributed() {
@@ -55,8 +55,8 @@ func (s *Server) Status() Status {
 // Held is what a server holds in memory for work that it has not finished. When no request is on its way, Requests,
 // Longest and Queued are 0.
 type Held struct {
-	// Requests is how many requests of clients are received and not answered. While they are more than the share of
-	// this server in globalOutstandingLimit, a connection gets no further ones taken.
+	// Requests is how many client requests have been received but not yet answered. While they exceed this server's
+	// share of globalOutstandingLimit, no further ones are taken from a connection.
 	Requests int64
 	// Longest is how many requests wait in the longest queue of a connection, at most 256.
 	Longest int

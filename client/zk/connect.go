@@ -56,8 +56,8 @@ func WithLogInfo(logInfo bool) connOption { return func(c *Conn) { c.logInfo = l
 // goroutine calls it and does nothing else.
 func WithEventCallback(cb EventCallback) connOption { return func(c *Conn) { c.callback = cb } }
 
-// WithMaxBufferSize sets the largest reply in bytes; a larger one ends the connection. 0 or less is no limit,
-// which is the default.
+// WithMaxBufferSize sets the largest reply in bytes; a larger one ends the connection. 0 or less means no limit, which
+// is the default.
 func WithMaxBufferSize(maxBufferSize int) connOption {
 	return func(c *Conn) { c.replyMax = maxBufferSize }
 }

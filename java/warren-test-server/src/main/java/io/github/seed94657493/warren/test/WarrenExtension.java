@@ -8,8 +8,8 @@ import org.junit.jupiter.api.extension.ParameterResolutionException;
 import org.junit.jupiter.api.extension.ParameterResolver;
 
 /**
- * Gives tests, and methods that set them up, a {@link WarrenTestServer} as a parameter: one for each test class, which
- * ends when the class has ended.
+ * Passes a {@link WarrenTestServer} to tests and to the methods that set them up: one for each test class, stopped
+ * after the class.
  *
  * <pre>{@code
  * @ExtendWith(WarrenExtension.class)
@@ -44,7 +44,7 @@ public final class WarrenExtension implements ParameterResolver {
         return c;
     }
 
-    /** A server that JUnit closes with the context in whose store it is. */
+    /** A server that JUnit closes together with the context that stores it. */
     private static final class Running implements CloseableResource {
         final WarrenTestServer server;
 

@@ -16,13 +16,13 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * A standalone Warren server for tests: a process of its own, on a free port of loopback, with data in a temporary
- * directory. It ends with {@link #close}, or with the JVM.
+ * A standalone Warren server for tests: a process of its own, on a free loopback port, with its data in a
+ * temporary directory. It runs until {@link #close}, or until the JVM ends.
  *
- * <p>The program is the one that the system property {@code warren.bin} or the environment variable
- * {@code WARREN_BIN} names, otherwise {@code warren} on the PATH.
+ * <p>It runs the program that the system property {@code warren.bin} or the environment variable
+ * {@code WARREN_BIN} names, or else {@code warren} from the PATH.
  *
- * <p>Methods may be called by any thread, one at a time.
+ * <p>Any thread may call its methods, one at a time.
  */
 public final class WarrenTestServer implements AutoCloseable {
     private static final Pattern SERVES = Pattern.compile("serves clients on (\\S+):(\\d+),");
@@ -42,7 +42,7 @@ public final class WarrenTestServer implements AutoCloseable {
      * Starts a server and returns when it serves clients.
      *
      * @param settings lines of zoo.cfg, such as {@code "tickTime=500"}
-     * @throws IOException if there is no such program, or it does not start; the message has what it has written
+     * @throws IOException if there is no such program, or it does not start; the message includes its output
      */
     public static WarrenTestServer start(String... settings) throws IOException {
         Path directory = Files.createTempDirectory("warren-test-server-");
@@ -62,24 +62,24 @@ public final class WarrenTestServer implements AutoCloseable {
         return "127.0.0.1:" + port;
     }
 
-    /** The port for clients. It stays when the server is started again. */
+    /** The port for clients. It stays the same when the server is restarted. */
     public synchronized int port() {
         return port;
     }
 
-    /** Stops the server in order, as SIGTERM does. Its data stays. */
+    /** Stops the server cleanly, as SIGTERM does. Its data stays. */
     public synchronized void stop() {
         end(false);
     }
 
-    /** Ends the server at once, as SIGKILL does. Its data stays. */
+    /** Kills the server at once, as SIGKILL does. Its data stays. */
     public synchronized void kill() {
         end(true);
     }
 
     /**
-     * Starts the server again, on the same port with the same data, and returns when it serves clients. If it runs it
-     * is stopped first.
+     * Restarts the server on the same port with the same data, and returns when it serves clients. A running server is
+     * stopped first.
      */
     public synchronized void restart() throws IOException {
         stop();
@@ -104,7 +104,7 @@ public final class WarrenTestServer implements AutoCloseable {
         throw new IOException("warren server has ended while starting:\n" + Files.readString(log));
     }
 
-    /** Ends the server and removes its data. */
+    /** Stops the server and removes its data. */
     @Override
     public synchronized void close() {
         end(true);
@@ -142,7 +142,7 @@ public final class WarrenTestServer implements AutoCloseable {
         process = null;
     }
 
-    /** Is what the hook does when the JVM ends without close. It takes no lock that a thread which stands may have. */
+    /** Cleans up when the JVM ends without close. It takes no lock that a stuck thread may hold. */
     private void destroy() {
         Process running = process;
         if (running != null) {
@@ -155,7 +155,7 @@ public final class WarrenTestServer implements AutoCloseable {
         try (Stream<Path> all = Files.walk(directory)) {
             all.sorted(Comparator.reverseOrder()).map(Path::toFile).forEach(File::delete);
         } catch (IOException e) {
-            // What is left is in the system's folder for temporary files.
+            // What is left is in the system's temporary directory.
         }
     }
 }
