@@ -645,7 +645,7 @@ func TestOrdersOfEveryServer(t *testing.T) {
 	j.button(fmt.Sprintf("Snapshot server %d", leader))
 	j.button("Dry run")
 	j.button("Take snapshot")
-	j.awaitText("#given tbody tr", fmt.Sprintf("Take snapshot of server %d", leader))
+	j.awaitText("#given tbody tr", fmt.Sprintf("Take snapshot on server %d", leader))
 
 	require.Zero(t, eval[int](j,
 		fmt.Sprintf("document.querySelectorAll('[aria-label=\"Make leader server %d\"]').length", leader)))
