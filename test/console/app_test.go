@@ -248,7 +248,7 @@ func TestOverviewNamesTheServerThatIsAway(t *testing.T) {
 	j.awaitText(fmt.Sprintf(".server.away[data-server='%d']", lost), "Away")
 	j.await("document.querySelectorAll('.server').length === 3")
 	j.show("servers")
-	j.awaitText(fmt.Sprintf("#steering tbody tr:nth-child(%d)", lost), "Not while it is away")
+	j.awaitText(fmt.Sprintf("#steering tbody tr:nth-child(%d)", lost), "Away")
 	j.show("")
 	j.awaitText(".events", fmt.Sprintf("Server %d: does not answer", lost))
 	require.NoError(t, j.ensemble.Start(lost))
