@@ -248,7 +248,7 @@ func TestOverviewNamesTheServerThatIsAway(t *testing.T) {
 	j.awaitText(fmt.Sprintf(".server.away[data-server='%d']", lost), "Away")
 	j.await("document.querySelectorAll('.server').length === 3")
 	j.show("servers")
-	j.awaitText(fmt.Sprintf("#steering tbody tr:nth-child(%d)", lost), "Not while it is away")
+	j.awaitText(fmt.Sprintf("#steering tbody tr:nth-child(%d)", lost), "Away")
 	j.show("")
 	j.awaitText(".events", fmt.Sprintf("Server %d: does not answer", lost))
 	require.NoError(t, j.ensemble.Start(lost))
@@ -645,7 +645,7 @@ func TestOrdersOfEveryServer(t *testing.T) {
 	j.button(fmt.Sprintf("Snapshot server %d", leader))
 	j.button("Dry run")
 	j.button("Take snapshot")
-	j.awaitText("#given tbody tr", fmt.Sprintf("Take snapshot of server %d", leader))
+	j.awaitText("#given tbody tr", fmt.Sprintf("Take snapshot on server %d", leader))
 
 	require.Zero(t, eval[int](j,
 		fmt.Sprintf("document.querySelectorAll('[aria-label=\"Make leader server %d\"]').length", leader)))

@@ -106,7 +106,11 @@ func TestPictures(t *testing.T) {
 	j.awaitText("[aria-label=Paths] tbody", "/config/topics/orders")
 	j.picture("console-top-dark", 1280, 760)
 	j.show("servers")
-	j.awaitText("#steering", "Newest snapshot")
+	j.button(fmt.Sprintf("Snapshot server %d", j.toLeader()%3+1))
+	j.button("Dry run")
+	j.button("Take snapshot")
+	j.awaitText("#given tbody", "Done")
+	j.await("!document.querySelector('.toast')")
 	j.picture("console-servers-dark", 1280, 560)
 	j.dress(telephone)
 	j.show("sessions")
@@ -239,9 +243,11 @@ func (j *journey) screenshot() image.Image {
 	return full
 }
 
-// reduce returns a picture with its most frequent colours; each other colour becomes the one that is next to it.
+// reduce returns a picture with few colours; each other colour becomes the one that is next to it. Most are the most
+// frequent ones, the others those that are farthest from all that were chosen: dots, links and lines are small.
 func reduce(full image.Image) *image.Paletted {
-	const colours = 64 // letters have soft edges, and few colours else
+	const frequent, colours = 44, 64 // letters have soft edges, and few colours else
+	const least = 4                  // pixels of a colour that is worth a place
 	count := map[color.RGBA]int{}
 	at := func(x, y int) color.RGBA { return color.RGBAModel.Convert(full.At(x, y)).(color.RGBA) }
 	b := full.Bounds()
@@ -253,8 +259,23 @@ func reduce(full image.Image) *image.Paletted {
 	byCount := slices.SortedFunc(maps.Keys(count),
 		func(a, b color.RGBA) int { return cmp.Compare(count[b], count[a]) })
 	palette, index := color.Palette{}, map[color.RGBA]uint8{}
-	for _, c := range byCount[:min(len(byCount), colours)] {
+	for _, c := range byCount[:min(len(byCount), frequent)] {
 		palette = append(palette, c)
+	}
+	for len(palette) < min(len(byCount), colours) {
+		far, farthest := 0, byCount[0]
+		for _, c := range byCount {
+			if count[c] < least {
+				break
+			}
+			if d := distance(c, palette.Convert(c).(color.RGBA)); d > far {
+				far, farthest = d, c
+			}
+		}
+		if far == 0 {
+			break
+		}
+		palette = append(palette, farthest)
 	}
 	for _, c := range byCount {
 		index[c] = uint8(palette.Index(c))
@@ -266,4 +287,10 @@ func reduce(full image.Image) *image.Paletted {
 		}
 	}
 	return small
+}
+
+// distance is how different two colours are.
+func distance(a, b color.RGBA) int {
+	square := func(x, y uint8) int { return (int(x) - int(y)) * (int(x) - int(y)) }
+	return square(a.R, b.R) + square(a.G, b.G) + square(a.B, b.B)
 }

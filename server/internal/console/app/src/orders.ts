@@ -98,7 +98,7 @@ export const orders: Order[] = [
     id: "take_snapshot",
     path: "take_snapshot",
     command: () => ["take-snapshot"],
-    title: "Take snapshot of SERVER",
+    title: "Take snapshot on SERVER",
     does: "Take snapshot",
     short: "Snapshot",
     danger: false,

@@ -4,7 +4,7 @@ import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { Eye, LifeBuoy, LogIn, Network, ScrollText, ShieldAlert, TriangleAlert } from "lucide";
-import { demandLogin, identity, save, send, wanted, type Given, type Steering } from "./api";
+import { demandLogin, identity, save, send, wanted, type Steering } from "./api";
 import { ensemble, seen, servers, type Seen } from "./facts";
 import { bytes, capital, count, duration, millis, of, plain, Time, unknown, versionOf } from "./format";
 import { orderOf, orders, titled, type Order } from "./orders";
@@ -13,7 +13,7 @@ import { phone } from "./prefs";
 import { Reconfigure } from "./reconfigure";
 import { Reviewed } from "./reviewed";
 import { amend, param } from "./router";
-import { serverColumn, Table, type Column } from "./table";
+import { Table, type Column } from "./table";
 import { allServers, idOf, named, passedTo, Unheard, unasked, useEach, type Told, type Which } from "./which";
 
 /** A server that stands alone, as the servers of an ensemble are shown. */
@@ -175,11 +175,6 @@ export function Servers() {
               },
             },
             {
-              name: "Round trip",
-              num: true,
-              cell: (s) => (s.state?.roundTripMs != null ? millis(s.state.roundTripMs) : "–"),
-            },
-            {
               name: "Uptime",
               num: true,
               cell: (s) => {
@@ -211,7 +206,10 @@ export function Servers() {
   );
 }
 
-const votes = (s: Seen) => (s.member.role === "participant" ? "Votes" : "No vote");
+/** Whether a server votes, and how far away it is. */
+const votes = (s: Seen) =>
+  (s.member.role === "participant" ? "Votes" : "No vote") +
+  (s.state?.roundTripMs != null ? `, ${millis(s.state.roundTripMs)} away` : "");
 
 /** What only a visitor knows that may steer. */
 const steered = (of: (s: Seen) => Steering | null): Column<Seen>[] => [
@@ -228,7 +226,7 @@ const steered = (of: (s: Seen) => Steering | null): Column<Seen>[] => [
                 {l.then} from <Time at={l.until} />
               </>
             ) : (
-              "Until changed"
+              "No end"
             )
           }
         >
@@ -244,7 +242,7 @@ const steered = (of: (s: Seen) => Steering | null): Column<Seen>[] => [
       const n = of(s)?.snapshot;
       if (!n) return "–";
       if (!n.zxid) return <Two more="Not written yet">None</Two>;
-      return <Two more={n.txns >= 0 ? `${count(n.txns)} txns ago` : "Of an earlier epoch"}>{bytes(n.bytes)}</Two>;
+      return <Two more={n.txns >= 0 ? `${count(n.txns)} txns ago` : "Earlier epoch"}>{bytes(n.bytes)}</Two>;
     },
   },
 ];
@@ -349,7 +347,6 @@ function Past({ told, solo }: { told: Told<Steering>[]; solo: boolean }) {
   const given = told
     .flatMap((t) => (t.data?.given ?? []).map((g) => ({ ...g, server: idOf(t.which) })))
     .sort((a, b) => b.at - a.at);
-  const names: Column<Given & { server: number }>[] = solo ? [] : [serverColumn()];
   return (
     <section class="card" id="given">
       <header>
@@ -377,10 +374,10 @@ function Past({ told, solo }: { told: Told<Steering>[]; solo: boolean }) {
                 const known = orders.find(
                   (o) => o.path === g.order && !!o.fixed === g.request.includes('"resume":true'),
                 );
-                return known ? titled(known, solo ? "this server" : `server ${g.server}`) : plain(g.order);
+                const text = known ? titled(known, solo ? "this server" : `server ${g.server}`) : plain(g.order);
+                return <span class="nowrap">{text}</span>;
               },
             },
-            ...names,
             {
               name: "Outcome",
               wrap: true,
@@ -392,10 +389,10 @@ function Past({ told, solo }: { told: Told<Steering>[]; solo: boolean }) {
               name: "From",
               by: (g) => g.address,
               cell: (g) => (
-                <>
+                <span class="nowrap">
                   <code>{plain(g.address) || "–"}</code>
                   {g.via && <span class="faint"> by {plain(g.via)}</span>}
-                </>
+                </span>
               ),
             },
             { name: "Took", num: true, by: (g) => g.tookMs, cell: (g) => millis(g.tookMs) },
