@@ -33,6 +33,7 @@ type Seen struct {
 	Servers  []findings.Server // in the order in which they were named, and then those that they know besides
 	Srvr     []string          // the answers to that word, as Servers; empty if there was none
 	Err      []error           // why there was none
+	Programs []string          // of the same: Warren or ZooKeeper; empty if that is not known
 }
 
 // Check asks every server at the same time and judges the answers.
@@ -53,6 +54,7 @@ func (o *Ensemble) Look(ctx context.Context) *Seen {
 	for _, a := range c.all {
 		asked, told = append(asked, a.facts), append(told, a.others)
 		seen.Srvr, seen.Err = append(seen.Srvr, a.text), append(seen.Err, a.err)
+		seen.Programs = append(seen.Programs, a.program)
 	}
 	seen.Servers = findings.Merge(asked, told...)
 	c.take(o.Servers, findings.Ensemble(seen.Servers, o.Now(), o.MaxLag))

@@ -42,6 +42,8 @@ type answers struct {
 	asked   time.Time // when clock was asked, by ours
 	certEnd time.Time // of the certificate of its secure port, zero if there is none
 	certErr error
+
+	program string // Warren or ZooKeeper; empty if that is not known
 }
 
 // wordBytesMax bounds one answer.
@@ -122,13 +124,37 @@ func (o *Ensemble) examine(ctx context.Context, address string) *answers {
 	a.parseConf(texts["conf"])
 	a.parseHash(texts["hash"])
 	a.parseCons(texts["cons"])
-	if !o.askRecord(ctx, a) {
+	if o.askRecord(ctx, a) {
+		a.program = Warren
+	} else {
+		o.askProgram(ctx, a)
 		a.facts.Heard = o.Now()
 		a.facts.Read(&findings.Words{Srvr: a.text, Mntr: texts["mntr"], Conf: texts["conf"]})
 		o.askClock(ctx, a)
 	}
 	o.askCertificate(ctx, a)
 	return a
+}
+
+// The programs that a server may be.
+const (
+	Warren    = "Warren"
+	ZooKeeper = "ZooKeeper"
+)
+
+// askProgram finds out what a server is that has not told its record: one of Warren may refuse that word, or not know
+// it, and no Java runs it.
+func (o *Ensemble) askProgram(ctx context.Context, a *answers) {
+	if slices.Contains(a.denied, recordWord) {
+		a.program = Warren
+		return
+	}
+	text, err := o.ask(ctx, a.address, "envi")
+	if _, java, ok := strings.Cut(text, "\njava.version="); err == nil && ok {
+		if a.program = ZooKeeper; strings.HasPrefix(java, "n/a") {
+			a.program = Warren
+		}
+	}
 }
 
 // askRecord asks for what Warren tells of itself and of the others. It reports false for other servers.

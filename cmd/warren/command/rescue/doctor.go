@@ -48,7 +48,7 @@ func newDoctorCommand() *cobra.Command {
 		Long: "Looks at running servers, at data directories, or, with --config, at a zoo.cfg and the\n" +
 			"directories that it names, and prints what is wrong, the most urgent first, with a remedy.\n" +
 			"Without arguments it asks 127.0.0.1:2181. Servers may be Warren's or ZooKeeper's. They are asked\n" +
-			"with the four-letter words srvr, mntr, conf, cons and hash; all but srvr must be in\n" +
+			"with the four-letter words srvr, mntr, conf, cons, hash and envi; all but srvr must be in\n" +
 			"4lw.commands.whitelist. A data directory may be in use. Nothing is changed.\n\n" +
 			"The exit code is 0 if nothing is wrong, 1 if there are warnings, and 2 if there are errors.",
 		Example: "  warren doctor zk1:2181 zk2:2181 zk3:2181\n" +

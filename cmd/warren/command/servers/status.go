@@ -48,10 +48,11 @@ func newStatusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [HOST:PORT...]",
 		Short: "Show the servers of an ensemble in one table",
-		Long: "Asks every server what it is, and shows one table: role, epoch of the last txn, zxid, how many txns\n" +
-			"it lags behind the leader, connections, outstanding requests, latency, the free space of the fullest\n" +
-			"disk, with the time until it is full if that is less than 30 days away, and why a server needs\n" +
-			"attention. The findings below the table are those of warren doctor, with what to do.\n\n" +
+		Long: "Asks every server what it is, and shows one table: program (Warren or ZooKeeper), role, epoch of\n" +
+			"the last txn, zxid, how many txns it lags behind the leader, connections, outstanding requests,\n" +
+			"latency, the free space of the fullest disk, with the time until it is full if that is less than\n" +
+			"30 days away, and why a server needs attention. The findings below the table are those of\n" +
+			"warren doctor, with what to do.\n\n" +
 			"The exit code is 0 if no finding is worse than a notice, 1 if one is, and 2 if there is no leader,\n" +
 			"or more than one.",
 		Example: "  warren status\n" +
@@ -170,6 +171,9 @@ func judged(addresses []string, seen *doctor.Seen) *clusterStatus {
 			s.Problem = wording.About(address, err)
 		}
 		describe(s, f, leader)
+		if i < len(seen.Programs) {
+			s.Program = seen.Programs[i]
+		}
 		var why []string
 		for _, x := range st.Findings {
 			if x.Subject == address && !x.Whole && (x.Severity > doctor.Notice || x.Check == "drained") {
@@ -247,11 +251,12 @@ func (st *clusterStatus) followed() bool {
 // table prints the servers, what is found of them, and the verdict, unless a finding says the same.
 func (st *clusterStatus) table(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SERVER\tROLE\tTXN EPOCH\tZXID\tLAG\tCONNECTIONS\tOUTSTANDING\tZNODES\tLATENCY MS\t"+
+	fmt.Fprintln(w, "SERVER\tPROGRAM\tROLE\tTXN EPOCH\tZXID\tLAG\tCONNECTIONS\tOUTSTANDING\tZNODES\tLATENCY MS\t"+
 		"DISK FREE\tWHY")
 	for _, s := range st.Servers {
 		if s.Role == "" || s.Role == roleOutside {
-			fmt.Fprintf(w, "%s\t%s\t-\t-\t-\t-\t-\t-\t-\t-\t%s\n", s.Address, cmp.Or(s.Role, "-"), s.Problem)
+			fmt.Fprintf(w, "%s\t%s\t%s\t-\t-\t-\t-\t-\t-\t-\t-\t%s\n", s.Address, programOf(&s),
+				cmp.Or(s.Role, "-"), s.Problem)
 			continue
 		}
 		lag := "-"
@@ -270,8 +275,8 @@ func (st *clusterStatus) table(out io.Writer) error {
 		if s.LeavesClients {
 			znodes, latency = "-", "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n", s.Address, s.Role, s.Epoch, s.ZxidText, lag,
-			s.Connections, s.Outstanding, znodes, latency, disk, s.Problem)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n", s.Address, programOf(&s), s.Role,
+			s.Epoch, s.ZxidText, lag, s.Connections, s.Outstanding, znodes, latency, disk, s.Problem)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -291,6 +296,16 @@ func (st *clusterStatus) table(out io.Writer) error {
 	}
 	_, err := fmt.Fprintln(out, st.Verdict)
 	return err
+}
+
+// programOf is the program of a server, with the version of ZooKeeper. What Warren tells clients is no version of its
+// own.
+func programOf(s *reach.Status) string {
+	if s.Program != doctor.ZooKeeper {
+		return cmp.Or(s.Program, "-")
+	}
+	version, _, _ := strings.Cut(s.Version, "-")
+	return strings.TrimSpace(s.Program + " " + version)
 }
 
 // longText is a time of minutes to days, in the unit that matters and the next one.
