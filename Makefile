@@ -1,5 +1,5 @@
-# Targets are thin: what has logic is a Go program, a test or a script in .ci. The packages "work" are those of every
-# module that go.work names; "./..." would be those of the module in this folder only.
+# Targets are thin: anything with logic is a Go program, a test or a script in .ci. The pattern "work" matches the
+# packages of every module that go.work names; "./..." would match only those of the module in this folder.
 
 GO      ?= go
 PKG     ?= work
@@ -31,135 +31,135 @@ lint test cover race: export GOFLAGS := $(GOFLAGS) -pgo=off
 .PHONY: kills systems test-server
 .PHONY: completion man helm s3 console-app console-test release dist dist-test push modules tidy lint fmt cover clean
 
-help: ## this list
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## bin/warren, one static binary
+build: ## build bin/warren, one static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(ldflags)' -o bin/warren ./cmd/warren
 
-run: build ## a server on 127.0.0.1:2181 with its data in ./data
+run: build ## run a server on 127.0.0.1:2181 with its data in ./data
 	exec bin/warren server
 
-test: ## every test, with costly assertions on
+test: ## run every test, with costly assertions on
 	$(GO) test -tags invariants -timeout $(HANG) $(PKG)
 	overlay=$$($(GO) run ./test/defects/overlay bin/defects) && $(GO) test -overlay $$overlay -tags invariants \
 		-timeout $(HANG) ./zab ./test/system -run '^Test(ScriptsSeeDefects|DefectsAreFound)$$'
 	GO='$(GO)' .ci/journeys
 
-race: ## every test under the race detector
+race: ## run every test under the race detector
 	$(GO) test -race -tags invariants -timeout $(HANG) $(PKG)
 
-check: lint verify-generate test ## what must be green to commit
+check: lint verify-generate test ## run what must be green before a commit
 
-sim: ## SEEDS simulated ensembles with STEPS events of faults and load each; FIRST=N begins at seed N, not at a fresh one
+sim: ## run SEEDS simulated ensembles with STEPS events of faults and load each; FIRST=N begins at seed N
 	$(GO) test -tags invariants -count=1 -timeout 24h -v ./test/sim -run '$(SIMS)' -sim.fresh=0 \
 		-sim.first=$(FIRST) -sim.seeds=$(SEEDS) -sim.steps=$(STEPS) $(if $(RECORD),-sim.record=$(CURDIR)/docs/SIMULATION.md)
 	$(GO) test -tags invariants -count=1 -timeout 24h -v ./test/system -run '^TestSystem$$' -system.fresh=0 \
 		-system.first=$(FIRST) -system.seeds=$(SEEDS) $(if $(RECORD),-system.record=$(CURDIR)/docs/SIMULATION.md)
 
-sim-cover: ## branches of zab and the host that none of SEEDS fresh seeds has entered
+sim-cover: ## list branches of zab and the host that none of SEEDS fresh seeds has entered
 	$(GO) test -tags invariants -count=1 -timeout 24h ./test/sim -run '$(SIMS)' -sim.fresh=0 -sim.first=$(FIRST) \
 		-sim.seeds=$(SEEDS) -coverpkg=./zab/... -coverprofile=sim.cover
 	$(GO) test -tags invariants -count=1 -timeout 24h ./test/system -run '^TestSystem$$' -system.fresh=0 \
 		-system.first=$(FIRST) -system.seeds=$(SEEDS) -coverpkg=./zab/...,./server/internal/host/... -coverprofile=system.cover
 	$(GO) run ./test/seeds/unentered sim.cover system.cover
 
-defects: ## servers with known defects, one at a time, until the simulations notice; the tables of docs/SIMULATION.md
+defects: ## run servers with known defects, one at a time, until the simulations notice; for docs/SIMULATION.md
 	$(GO) test -tags invariants -count=1 -timeout 24h -v ./test/system -run '^TestDefectRunsAreClean$$' -system.clean=20
 	overlay=$$($(GO) run ./test/defects/overlay bin/defects) && test="$(GO) test -overlay $$overlay -tags invariants \
 		-count=1 -timeout 24h -v" && $$test ./test/system -run '^TestDefectsAreFound$$' -system.defects && \
 		$$test -p 1 ./zab ./test/sim -run '^Test(ScriptsSee|SimFinds)Defects$$'
 
-fuzz: ## every fuzz target for TIME each
+fuzz: ## run every fuzz target for TIME
 	GO='$(GO)' .ci/fuzz '$(TIME)' $(PKG)
 
-cluster: ## servers as processes: crashes, restarts, cut networks, full and lost disks; some of it takes root
+cluster: ## test servers as processes: crashes, restarts, cut networks, full and lost disks; some tests need root
 	$(GO) test -tags invariants -count=1 -v ./test/cluster/...
 	$(GO) test -tags invariants -count=1 -timeout 30m -v ./test/ensemble/... -ensemble.rounds=30
 	$(GO) test -tags invariants -count=1 -timeout 30m -v ./test/ensemble/... -run TestChaos \
 		-ensemble.rounds=30 -ensemble.servers=5
 
-interop: ## beside Apache ZooKeeper and its clients, and 100 crashes; needs the packages that test/interop names
+interop: ## test beside ZooKeeper and with its clients, and 100 crashes; needs the packages that test/interop names
 	$(GO) test -tags 'invariants interop' -count=1 -timeout 60m -v ./test/interop/... \
 		-interop.seeds=50 -interop.requests=2000
 	$(GO) test -tags 'invariants interop' -count=1 -timeout 60m -v ./test/ensemble/... -ensemble.rounds=30
 	$(GO) test -tags 'invariants interop' -count=1 -v ./test/docs -run 'TestPagesRun/docs/tutorial'
 	$(GO) test -tags invariants -count=1 -timeout 30m -v ./test/cluster/... -cluster.rounds=100
 
-kills: ## what clients of each kind see of KILLS killed leaders, beside ZooKeeper; RECORD=yes writes docs/BENCHMARKS.md
+kills: ## count what clients see of KILLS killed leaders, beside ZooKeeper; RECORD=yes writes docs/BENCHMARKS.md
 	$(GO) test -tags interop -count=1 -timeout 4h -v ./test/interop -run '^TestKilledLeaders$$' \
 		-interop.leaders=$(KILLS) -interop.silence=300ms $(if $(RECORD),-interop.record=$(CURDIR)/docs/BENCHMARKS.md)
 	$(GO) test -tags interop -count=1 -timeout 4h -v ./test/ensemble -ensemble.prompt \
 		-run '^TestLeaderWithoutClientsBeside$$|^TestDeadClientsBeside$$' -ensemble.crowd=10000 -ensemble.crowdkills=3 \
 		-ensemble.dead=1000 $(if $(RECORD),-ensemble.record=$(CURDIR)/docs/BENCHMARKS.md)
 
-systems: ## Kafka and other systems on ensembles whose leaders are killed, on Warren and ZooKeeper; S=kafka for one
+systems: ## run Kafka and other systems on ensembles whose leaders are killed, beside ZooKeeper; S=kafka for one
 	nice -n 10 $(GO) test -tags systems -count=1 -timeout 12h -v ./test/systems -run '^TestSystems$$/^$(or $(S),.*)$$' \
 		-systems.record=$(if $(RECORD),true,false)
 
-test-server: ## the jar for tests of Java projects, in java/warren-test-server/target, and a project that uses it
+test-server: ## build and try the jar for tests of Java projects, java/warren-test-server/target
 	mvn -q -B -f java/warren-test-server/pom.xml package
 	$(GO) test -tags systems -count=1 -v ./test/systems -run '^TestServerForJavaProjects$$'
 
-helm: ## the chart, by Helm's and Kubernetes' libraries; see test/helm for BITNAMI and DEPENDENT
+helm: ## test the chart with the libraries of Helm and Kubernetes; see test/helm for BITNAMI and DEPENDENT
 	cd test/helm && export GOWORK=off GOFLAGS=-mod=mod && $(GO) vet . \
 		&& BITNAMI='$(BITNAMI)' DEPENDENT='$(DEPENDENT)' $(GO) test -p 1 -count=1 .
 
-s3: ## backups to a real server of S3, which is built first
+s3: ## backups to a real S3 server, which is built first
 	cd test/s3 && export GOWORK=off GOFLAGS=-mod=mod && $(GO) vet . && $(GO) test -count=1 .
 
 console-app: ## bundle the console's application from its sources; needs npm
 	cd test/bundle && GOWORK=off $(GO) run .
 
-console-test: console-app ## journeys through the console in Chromium; PICTURES=yes writes the pictures of the documents
+console-test: console-app ## go through the console in Chromium; PICTURES=yes writes the pictures of the documents
 	cd test/bundle && export GOWORK=off && $(GO) vet . && WARREN_NPM=required $(GO) test -count=1 .
 	cd test/console && export GOWORK=off GOFLAGS=-mod=mod && $(GO) vet . \
 		&& WARREN_BROWSER=required $(GO) test -count=1 -timeout 40m . $(if $(PICTURES),-pictures ../../docs/pictures)
 
-bench: ## Go benchmarks of PKG that match BENCH (the server as a whole: bin/warren bench)
+bench: ## run the Go benchmarks of PKG that match BENCH (for a whole server: bin/warren bench)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
 
-profile: ## cmd/warren/default.pgo, by which the compiler inlines: profiles of servers under load
+profile: ## write cmd/warren/default.pgo, which tells the compiler what to inline: profiles of servers under load
 	GO='$(GO)' .ci/profile
 
 generate: ## write the generated files of proto
 	$(GO) run ./proto/gen
 
-pictures: ## docs/pictures/*.svg from the texts beside them; a test compares them
+pictures: ## write docs/pictures/*.svg from the texts beside them; a test compares them
 	$(GO) run ./test/pictures docs/pictures
 
-site: ## dist/site: the pages as a web site, for any server of files
+site: ## write the pages as a web site to dist/site, for any file server
 	$(GO) run ./test/site dist/site
 
-verify-generate: ## fail if they are stale
+verify-generate: ## fail if the generated files are stale
 	$(GO) test -count=1 -run '^TestGeneratedFilesAreUpToDate$$' ./test/arch
 
-completion: build ## deploy/completion, for bash, zsh and fish
+completion: build ## write deploy/completion, for bash, zsh and fish
 	bin/warren completion bash > deploy/completion/warren.bash
 	bin/warren completion zsh > deploy/completion/_warren
 	bin/warren completion fish > deploy/completion/warren.fish
 
-man: build ## dist/man, the manual pages
+man: build ## write the manual pages to dist/man
 	bin/warren man dist/man
 
-release: ## dist: a reproducible tar.gz for each platform of a server, and SHA256SUMS
+release: ## build a reproducible tar.gz for each platform of a server, and SHA256SUMS, in dist
 	$(archives) $(LINUX)
 
-dist: ## all that can be installed: archives for every platform, deb, rpm, images, their SBOMs, and SHA256SUMS
+dist: ## build everything that can be installed: archives, deb, rpm, images, their SBOMs, and SHA256SUMS
 	$(archives) $(LINUX) $(OTHERS)
 	cd test/packaging && GOWORK=off GOFLAGS=-p=1 $(GO) run . -dist ../../dist -revision '$(COMMIT)'
 	$(GO) run ./test/archives -sums
 
-dist-test: dist ## each of them is reproducible, installed where nothing else is, and run as an ensemble; takes root
+dist-test: dist ## check that each is reproducible, install it in an empty root, and run an ensemble; needs root
 	cd test/packaging && export GOWORK=off GOFLAGS=-p=1 && $(GO) vet . && $(GO) test -count=1 -timeout $(HANG) -v .
 
-push: ## the image of dist, for each architecture, to IMAGE, a name with a registry
+push: ## push the image of dist, for each architecture, to IMAGE, a name with a registry
 	test -n '$(IMAGE)' && cd test/packaging && GOWORK=off GOFLAGS=-p=1 $(GO) run . -dist ../../dist -push '$(IMAGE)'
 
-modules: ## dist/modules: a module proxy with the modules of this tree; see docs/adr/0013-modules.md
+modules: ## write a module proxy with the modules of this tree to dist/modules; see docs/adr/0013-modules.md
 	$(GO) run ./test/modules/release
 
-tidy: ## go mod tidy in each module
+tidy: ## run go mod tidy in each module
 	$(GO) run ./test/modules/release -tidy
 	cd test/helm && GOWORK=off $(GO) mod tidy
 	cd test/s3 && GOWORK=off $(GO) mod tidy
@@ -167,16 +167,16 @@ tidy: ## go mod tidy in each module
 	cd test/console && GOWORK=off $(GO) mod tidy
 	cd test/packaging && GOWORK=off $(GO) mod tidy
 
-lint: ## gofmt, go vet, staticcheck, house rules
+lint: ## run gofmt, go vet, staticcheck and the house rules
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt these: $$unformatted"; exit 1; }
 	$(GO) vet -tags 'invariants interop systems' work
 	$(GO) tool staticcheck -tags 'invariants interop systems' work
 	$(GO) test ./test/arch
 
-fmt: ## gofmt and sort imports
+fmt: ## run gofmt, and sort imports
 	$(GO) tool goimports -w -local $(module) $$(git ls-files '*.go')
 
-cover: ## test coverage of all packages by all tests
+cover: ## measure the test coverage of all packages by all tests
 	$(GO) test -tags invariants -timeout $(HANG) -coverpkg=$(module)/... -coverprofile=cover.out $(PKG)
 	$(GO) tool cover -func=cover.out | tail -n 1
 

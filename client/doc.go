@@ -17,7 +17,7 @@
 // the state of the session. The connect string "dns-srv://name" takes the servers from the SRV records of a name.
 //
 // Only a server declares a session expired. That ends the client, unless WithRenewal asks for a new session. The
-// default is enough for a program that is restarted when it fails. A program that must go on uses
+// default is enough for a program that is restarted when it fails. A program that must keep running uses
 // WithRenewal(nil), or WithRenewal with a function that creates its ephemerals again:
 //
 //	c, err := client.Dial(ctx, servers, client.WithRenewal(nil))
@@ -25,10 +25,12 @@
 // # Operations
 //
 // Every operation takes a context first and waits as long as it allows: for a connection, for room among the
-// outstanding requests, for the answer. It starts no goroutine. Requests of one goroutine are answered in the
-// order of its calls. When a connection is lost, all requests in flight fail with ErrConnectionLoss.
-// Error.MayHaveApplied then says whether a write may have been applied. No request is sent twice, except by
-// Retry, CreateProtected and DeleteSurely. Async starts operations without waiting.
+// outstanding requests, for the answer. It starts no goroutine. Requests of one goroutine are answered in the order of
+// its calls. On an ensemble of Warren servers, operations survive the loss of a connection: on its next connection the
+// client asks which of them were executed, returns the answers of those, and sends the others again (see
+// WithoutOutcomes). On other servers they fail with ErrConnectionLoss, Error.MayHaveApplied says whether a write may
+// have been applied, and nothing but Retry, CreateProtected and DeleteSurely sends a request twice. Async starts
+// operations without waiting.
 //
 // # Watches
 //

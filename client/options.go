@@ -124,9 +124,9 @@ func WithMaxReply(n int) Option { return func(c *config) { c.replyMax = n } }
 func WithWatchQueue(n int) Option { return func(c *config) { c.watchQueue = n } }
 
 // WithoutOutcomes makes calls fail with ErrConnectionLoss when their connection is lost, as with ZooKeeper servers. By
-// default the servers are asked what has become of them, and calls go on on the next connection, where all servers of
-// the ensemble that matter are Warren's. Use it for servers that end a connection at bytes behind a ConnectRequest:
-// ZooKeeper ignores them.
+// default the client asks the servers what has become of them, and calls continue on the next connection, if all
+// servers of the ensemble that matter are Warren's. Use it for servers that close a connection because of bytes after
+// the ConnectRequest: ZooKeeper ignores them.
 func WithoutOutcomes() Option { return func(c *config) { c.extensions = 0 } }
 
 // WithReadOnly accepts servers that have lost their quorum and serve reads only. While connected to such a server
@@ -194,8 +194,8 @@ func WithRenewal(rebuild func(ctx context.Context, c *Client) error) Option {
 func WithResume(r Resume) Option { return func(c *config) { c.resume = &r } }
 
 // WithLogger sets where the client logs changes of the session, overriding the default: nowhere. Data and credentials
-// are never logged. A program that logs by another library gives its handler: for zap, whose adapter is the module
-// go.uber.org/zap/exp,
+// are never logged. A program that logs with another library passes that library's handler: for zap, whose adapter is
+// the module go.uber.org/zap/exp,
 //
 //	client.WithLogger(slog.New(zapslog.NewHandler(zapLogger.Core())))
 func WithLogger(l *slog.Logger) Option { return func(c *config) { c.log = l } }

@@ -264,7 +264,7 @@ func (s *session) disconnected(cn *conn, session int, err error) {
 			return
 		}
 		lost := st
-		lost.State, lost.Err = Lost, fmt.Errorf("client: no server has surely heard of session %v for %v",
+		lost.State, lost.Err = Lost, fmt.Errorf("client: no server is certain to have heard from session %v for %v",
 			old.SessionID, timeout)
 		s.publishLocked(lost)
 	})

@@ -181,13 +181,13 @@ var (
 	errInvalid  = errors.New("kerberos: the ticket is not valid yet, or the clock of this server is behind")
 	errExpired  = errors.New("kerberos: the ticket has expired")
 	errSession  = errors.New("kerberos: the authenticator is not encrypted with the key of the ticket")
-	errStolen   = errors.New("kerberos: the authenticator is of another client than the ticket")
+	errStolen   = errors.New("kerberos: the authenticator and the ticket are for different clients")
 	errSkew     = fmt.Errorf("kerberos: the clocks of the client and of the server are more than %v apart", MaxSkew)
 	errReplay   = errors.New("kerberos: the authenticator was used before")
 	errChecksum = errors.New("kerberos: the authenticator has no checksum of GSSAPI")
 	errUserKey  = errors.New("kerberos: the ticket is encrypted with the key of a session, not with " +
 		"that of the service")
-	errTransited = errors.New("kerberos: the ticket came by other realms, which no KDC has checked")
+	errTransited = errors.New("kerberos: the ticket came through other realms, which no KDC has checked")
 )
 
 // judge checks an AP-REQ and returns its client. Source: RFC 4120 section 3.2.3, RFC 4121 section 4.1.1.

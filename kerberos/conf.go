@@ -26,8 +26,8 @@ const (
 	configFilesMax = 256
 )
 
-// LoadConfig reads a krb5.conf. It reads the files that it includes, too, and takes a section that is there twice as
-// one, which the library does not.
+// LoadConfig reads a krb5.conf. It reads the files that it includes, too, and merges a section that occurs twice,
+// which the library does not do.
 func LoadConfig(name string) (*Config, error) {
 	r := configReader{sections: map[string][]string{}}
 	if err := r.file(name); err != nil {

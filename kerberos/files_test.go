@@ -203,7 +203,7 @@ func TestLogin(t *testing.T) {
 	keys := write(t, dir, "bob.keytab", string(must[[]byte](t)(newKeytab(t, "x", []int32{18}, bob).entries.Marshal())))
 	for want, o := range map[string]LoginOptions{
 		"no such file":        {Config: filepath.Join(dir, "none")},
-		"needs the principal": {Config: conf, Keytab: keys},
+		"needs its principal": {Config: conf, Keytab: keys},
 		"no default_realm":    {Config: conf, Principal: "bob", Keytab: keys},
 		"not a principal":     {Config: conf, Principal: "bob@", Keytab: keys},
 		"keytab: open":        {Config: conf, Principal: bob, Keytab: filepath.Join(dir, "none")},

@@ -97,7 +97,7 @@ func NewLogin(o LoginOptions) (*Login, error) {
 		return nil, err
 	}
 	if o.Principal == "" && (o.Keytab != "" || o.Password != "") {
-		return nil, errors.New("kerberos: a keytab or a password needs the principal that it is of")
+		return nil, errors.New("kerberos: a keytab or a password needs its principal")
 	}
 	if o.Principal == "" {
 		return l, nil

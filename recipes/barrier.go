@@ -42,7 +42,7 @@ func (b *Barrier) Set(ctx context.Context) error {
 	})
 }
 
-// Remove lets all processes go on. If the barrier is not set Remove succeeds. If ctx ends first, the barrier is
+// Remove lets all processes continue. If the barrier is not set, Remove succeeds. If ctx ends first, the barrier is
 // removed in the background.
 func (b *Barrier) Remove(ctx context.Context) error { return b.c.DeleteSurely(ctx, b.path) }
 

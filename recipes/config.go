@@ -27,7 +27,7 @@ type Config[T any] struct {
 	decode func(data []byte) (T, error)
 }
 
-// NewConfig returns the configuration at a path. Decode makes a value of the data, and returns an error for data
+// NewConfig returns the configuration at a path. Decode turns the data into a value, and returns an error for data
 // that cannot be used; it must not keep the data.
 func NewConfig[T any](
 	c *client.Client, path string, decode func(data []byte) (T, error), options ...Option,

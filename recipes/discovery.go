@@ -119,8 +119,8 @@ func (r *Registration) Close(ctx context.Context) error {
 	return r.cell.c.DeleteSurely(ctx, r.cell.path)
 }
 
-// Unregister removes an instance of any type from the list, also that of another process; a dynamic one comes
-// back if its process lives. It succeeds if the instance is not listed.
+// Unregister removes an instance of any type from the list, even one of another process; a dynamic one comes back if
+// its process lives. It succeeds if the instance is not listed.
 func (d *Discovery) Unregister(ctx context.Context, name, id string) error {
 	k, err := d.cell(name, id)
 	if err != nil {

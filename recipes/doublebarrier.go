@@ -202,9 +202,9 @@ func (b *DoubleBarrier) Inside(ctx context.Context) (isInside bool, err error) {
 	return isInside, err
 }
 
-// Leave waits until every process that is inside has left, or ctx ends; this process has left in any case. There
-// is no herd effect: the lowest znode stays to the last and waits for the highest. All others delete theirs and
-// wait for the lowest, which is deleted together with ready.
+// Leave waits until every process that is inside has left, or ctx ends; this process has left in any case. There is no
+// herd effect: the lowest znode stays until last and waits for the highest. All others delete theirs and wait for the
+// lowest, which is deleted together with ready.
 func (b *DoubleBarrier) Leave(ctx context.Context) error {
 	err := b.awaitOthers(ctx)
 	if err != nil {

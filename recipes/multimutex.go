@@ -13,12 +13,11 @@ import (
 //	/a/_c_<uuid>-lock-0000000003    one Mutex at each path
 //	/b/_c_<uuid>-lock-0000000017
 //
-// Guarantee: that of Mutex for each of the paths. Locks are taken in the order of their paths, so that
-// MultiMutexes never wait for each other in a circle, whatever paths they have. A circle is possible with
-// programs that take the same locks one by one in another order; the context of the call ends that. Each path has
-// a fencing token of its own: the resource that a lock protects checks the token of that lock. The layout is that
-// of Curator's InterProcessMultiLock. A MultiMutex has no state and may be used concurrently. Source: operations
-// 9.2.
+// Guarantee: that of Mutex for each of the paths. Locks are taken in the order of their paths, so that MultiMutexes
+// never wait for each other in a cycle, whatever paths they have. A cycle is possible with programs that take the same
+// locks one by one in another order; the context of the call ends that. Each path has a fencing token of its own: the
+// resource that a lock protects checks the token of that lock. The layout is that of Curator's InterProcessMultiLock.
+// A MultiMutex has no state and may be used concurrently. Source: operations 9.2.
 type MultiMutex struct {
 	c       *client.Client
 	paths   []string

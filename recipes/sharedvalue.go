@@ -80,7 +80,7 @@ func (v *SharedValue) TrySet(ctx context.Context, seen Value, data []byte) (now 
 	return now, err == nil, err
 }
 
-// Update replaces the value by the result of f. If another client is faster f is called again, with the present
+// Update replaces the value with the result of f. If another client is faster, f is called again, with the present
 // value. An error of f ends Update.
 func (v *SharedValue) Update(ctx context.Context, f func(old Value) ([]byte, error)) (Value, error) {
 	var data []byte

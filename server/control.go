@@ -95,9 +95,9 @@ func (s *Server) ExpireSession(id proto.SessionID) error {
 	return nil
 }
 
-// HandOver hands the leadership to a server that is named, without an election. It returns when the hand-over has
-// begun; Status then tells how it ends, and another server leads if the named one goes away meanwhile. An error says
-// why it cannot be: ErrNotLeading, or what the named server lacks. Any goroutine may call it.
+// HandOver hands the leadership to a server that is named, without an election. It returns when the handover has
+// begun; Status then tells how it ends, and another server leads if the named one fails in the meantime. An error says
+// why it is impossible: ErrNotLeading, or what the named server lacks. Any goroutine may call it.
 func (s *Server) HandOver(to proto.ServerID) error {
 	err := s.member.HandOverTo(to, false)
 	if errors.Is(err, zab.ErrNotLeading) {

@@ -49,7 +49,7 @@
 //
 // A panic ends the process, whatever locks the goroutine holds. So no deferred function takes a lock, or waits for
 // anything, that the code before it may hold when it panics: it would wait for its own goroutine, and the server would
-// stand for good without a line in its log. What a goroutine does at its end is an ordinary call after its work. No
+// hang forever without a line in its log. What a goroutine does at its end is an ordinary call after its work. No
 // panic is recovered, but those of libraries that report damaged input by a panic, around nothing but that library.
 // The HTTP servers, which recover every panic of a handler, get their handlers by admin.Fatal.
 package server

@@ -167,7 +167,7 @@ func TestKerberosConfiguration(t *testing.T) {
 		"the keytab has no key of zoo": func(k *kerberosServer, _ *config.Config) {
 			k.files.put(t, "/zk.keytab", k.Keys("secret", "HTTP/x@EXAMPLE.COM"))
 		},
-		"is no service": func(k *kerberosServer, _ *config.Config) {
+		"is not a service": func(k *kerberosServer, _ *config.Config) {
 			k.jaas(`principal="zk@EXAMPLE.COM"`)
 		},
 		"not a principal":              func(k *kerberosServer, _ *config.Config) { k.jaas(`principal="*@"`) },

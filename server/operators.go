@@ -110,11 +110,13 @@ func (o *operators) console() http.Handler {
 	}
 	shown := visible.New(o.facts, o.disk, o.front)
 	o.trends = shown.KeepTrends
-	return console.New(api.New(api.Options{
+	served := api.New(api.Options{
 		Server: inside.New(shown, o.front), Orders: o.orders, Log: o.Log, Guesses: o.front.Guesses,
 		Now: o.Runtime.Now, Writes: c.ConsoleWrites, Links: c.ConsoleLinks, Ensembles: c.ConsoleEnsembles,
 		RequestMax: o.Config.JuteMaxBuffer, Metrics: o.metrics,
-		Remote: func(r *http.Request) netip.Addr { return admin.Remote(r, o.Config.IPUseXForwardedFor) }}))
+		Remote: func(r *http.Request) netip.Addr { return admin.Remote(r, o.Config.IPUseXForwardedFor) }})
+	o.facts.Tasks(served.Passed)
+	return console.New(served)
 }
 
 // stopAdmin ends the admin server. It may be called more than once.

@@ -244,7 +244,7 @@ func (s *Server) Stop() {
 	s.end()
 }
 
-// end is Stop without the hand-over.
+// end is Stop without the handover.
 func (s *Server) end() {
 	s.Doors.Bar()
 	s.Stopping.Open()

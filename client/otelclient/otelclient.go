@@ -15,16 +15,15 @@
 //	zookeeper.zxid             last txn that the server had applied; of spans only
 //
 // Each span that is recorded has a link to the span of the server that the client is connected to. Warren servers
-// trace a share of the operations and all that are slow; the link of another one leads to nothing. The ids are
+// trace a share of the operations and all that are slow; the link of any other operation leads nowhere. The ids are
 // computed, and nothing is added to the protocol: see package proto/traceid.
 //
 // NoNode, NodeExists, BadVersion and NotEmpty are answers: they tell the state of the tree, and programs ask for
 // them. The counters zookeeper.client.session.changes (zookeeper.session.state) and zookeeper.client.watch.events
 // (zookeeper.event.type) count what comes unasked.
 //
-// The package is apart from package client so that only those programs depend on OpenTelemetry that use it. It
-// has no state besides the instruments of the providers that it is given, and its hooks may be used for several
-// clients.
+// The package is a module of its own, so that only programs that use it depend on OpenTelemetry. It has no state
+// besides the instruments of the providers that it is given, and its hooks may be used for several clients.
 package otelclient
 
 import (

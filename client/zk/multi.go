@@ -72,7 +72,7 @@ func (c *Conn) Multi(ops ...interface{}) ([]MultiResponse, error) {
 		case *CheckVersionRequest:
 			t.Check(op.Path, op.Version)
 		default:
-			return nil, fmt.Errorf("zk: %T is no operation of Multi", op)
+			return nil, fmt.Errorf("zk: %T is not an operation of Multi", op)
 		}
 	}
 	results, err := c.client.Commit(c.wait(), &t)

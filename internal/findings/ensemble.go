@@ -15,6 +15,13 @@ func Silent(why string) Finding {
 	return find(Error, "unreachable", "check whether it runs, and check the network", "does not answer: %s", why)
 }
 
+// Nameless is the finding of a server that cannot be asked because its name does not resolve where that is tried.
+func Nameless(why string) Finding {
+	return find(Error, "name",
+		"correct the name, repair the name server that this machine uses, or name the server by its IP address",
+		"cannot be asked by its name: %s", why)
+}
+
 // Unheard is the finding of a member that has never answered at its client port, and is not known to be away.
 func Unheard(why string) Finding {
 	return find(Notice, "not-known", "let the servers reach each other's client ports, so that each of them knows "+

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -112,7 +113,15 @@ func TestConnectionLimit(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	require.Empty(t, Names(nil))
-	require.Equal(t, []string{"warning name"}, of(Names([]string{"zk1"})))
+	now := time.Now()
+	ip := netip.MustParseAddr
+	found := Names([]Name{
+		{"zk1", []netip.Addr{ip("10.0.0.1"), ip("fd00::1")}, "the name server does not answer", now},
+		{"zk2", nil, "the name server does not answer", now.Add(-time.Minute)}})
+	require.Equal(t, []string{"warning name"}, of(found))
+	require.Equal(t, "cannot resolve zk1 (10.0.0.1 fd00::1), zk2 (no address is known): the name server does not "+
+		"answer. It uses the last addresses, and does not find a server that moves", found[0].What)
+	require.Equal(t, now.Add(-time.Minute), found[0].Since)
 }
 
 func TestDisk(t *testing.T) {

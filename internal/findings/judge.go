@@ -100,6 +100,9 @@ func (j *judge) server(s *Server) {
 	case s.Silent != "" && s.Heard.IsZero() && !s.Named && j.mayRun(s.ID):
 		j.add(s, Unheard(s.Silent), s.SilentSince)
 		return
+	case s.Nameless:
+		j.add(s, Nameless(s.Silent), s.SilentSince)
+		return
 	case s.Silent != "":
 		f := Silent(s.Silent)
 		if j.electing && s.Heard.IsZero() { // it may be about to start
@@ -216,6 +219,7 @@ func (j *judge) leaderless() {
 	var silent []string
 	var missing []*Server
 	var since time.Time
+	known, asked := false, false
 	for i := range j.all {
 		s := &j.all[i]
 		if s.Known() && s.Stuck {
@@ -225,13 +229,15 @@ func (j *judge) leaderless() {
 		if s.Known() && !s.Since.IsZero() && (since.IsZero() || s.Since.Before(since)) {
 			since = s.Since
 		}
+		known, asked = known || s.Known(), asked || !s.Nameless
 		if s.Silent != "" {
 			missing = append(missing, s)
 			silent = append(silent, strings.TrimPrefix(s.Address+": "+s.Silent, ": "))
 		}
 	}
-	if len(missing) == 1 && missing[0].ID == NoServer { // its address is its name
-		silent[0] = missing[0].Silent
+	differs := func(s *Server) bool { return s.ID != NoServer || s.Silent != missing[0].Silent }
+	if len(missing) > 0 && !slices.ContainsFunc(missing, differs) {
+		silent = []string{missing[0].Silent} // their addresses are their names
 	}
 	voters, gone := j.voters()
 	switch {
@@ -243,6 +249,15 @@ func (j *judge) leaderless() {
 		j.add(nil, find(Critical, "no-quorum",
 			"find out what the servers wait for: in their logs, at /readyz, or with warren status",
 			"there is no leader, although all servers that were asked are running: no client can write"), since)
+	case !asked:
+		j.add(nil, find(Error, "not-known", "correct the names, repair the name server that this machine uses, or "+
+			"name the servers by their IP addresses", "whether clients are served is not known: no server could be "+
+			"asked, because this machine cannot resolve their names"), since)
+	case !known:
+		j.add(nil, find(Critical, "no-quorum", "start the servers, until more than half of the voters run; if they "+
+			"do run, look at the network between this machine and them",
+			"no answer from %s (%s): no client can write, unless other machines reach them", names(missing),
+			strings.Join(silent, "; ")), since)
 	default:
 		j.add(nil, find(Critical, "no-quorum", "start the servers that are missing, until more than half of the "+
 			"voters run; the ports between the servers must be open in both directions",
@@ -272,10 +287,16 @@ func (j *judge) spare(leader *Server) {
 		return
 	}
 	missing, excused := []string{}, j.young(leader.Since, settles)
-	away, known := 0, true
+	away, fresh, known := 0, 0, true
 	for i := range j.all {
-		if s := &j.all[i]; s.Voter && s != leader && !(s.Known() && s.Serving) && s.ID != NoServer &&
-			!j.isTwin(s) && !j.unlisted(s.ID) {
+		s := &j.all[i]
+		switch {
+		case !s.Voter || s == leader || s.ID == NoServer || j.isTwin(s) || j.unlisted(s.ID):
+		case s.Known() && s.Serving:
+			if s.Draining || j.excused(s) { // it has come back, or is away, since it or the leader was asked
+				fresh++
+			}
+		default:
 			if s.Heard.IsZero() && (s.Silent == "" || j.mayRun(s.ID)) && !slices.Contains(leader.Absent, s.ID) {
 				continue // the leader is connected with it
 			}
@@ -300,7 +321,7 @@ func (j *judge) spare(leader *Server) {
 		f := find(Error, "no-spare", "start the servers that are missing",
 			"only %d of %d voters are in sync%s: if one more fails, no client will be able to write", in,
 			leader.Voters, which)
-		if excused || known && away >= leader.Voters-in && away > 0 {
+		if excused || known && away+fresh >= leader.Voters-in && away+fresh > 0 {
 			f.Severity = Notice
 		}
 		j.add(nil, f, time.Time{})

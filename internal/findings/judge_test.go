@@ -61,6 +61,14 @@ func TestEnsemble(t *testing.T) {
 			looking(&all[2])
 			all[2].Drained, all[2].Began = now.Add(-time.Minute), now.Add(-time.Second)
 		}, []string{"notice no-spare", "notice not-serving 3"}},
+		"it serves, and the leader was asked before": {func(all []Server) {
+			all[0].Synced, all[2].Began = 1, now.Add(-time.Second)
+		}, []string{"notice no-spare"}},
+		"it was drained, and was asked before it ended": {func(all []Server) {
+			all[0].Synced, all[2].Draining = 1, true
+		}, []string{"notice drained 3", "notice no-spare"}},
+		"it says that it serves, and the leader does not count it": {func(all []Server) { all[0].Synced = 1 },
+			[]string{"error no-spare"}},
 		"an observer is dead": {func(all []Server) {
 			dead(all, 2)
 			all[2].Voter, all[0].Synced, all[0].Voters = false, 1, 2
@@ -239,6 +247,30 @@ func TestLostQuorumSaysWhy(t *testing.T) {
 	require.Equal(t, all[0].Since, f.Since)
 	f = Ensemble(append(all, Server{}), now, LagMax)[1]
 	require.True(t, strings.HasPrefix(f.Text(), "server "), f.Text())
+}
+
+// Who has asked nobody with success does not know whether clients are served, and says so.
+func TestNobodyAnswers(t *testing.T) {
+	all := []Server{{ID: NoServer, Address: "zk1:2181", Named: true, Silent: "no address", Nameless: true},
+		{ID: NoServer, Address: "zk2:2181", Named: true, Silent: "no address", Nameless: true}}
+	found := Ensemble(all, now, LagMax)
+	require.Equal(t, []string{"error name", "error name", "error not-known"}, of(found))
+	require.Equal(t, "cannot be asked by its name: no address", found[0].What)
+	all[1].Nameless, all[1].Silent = false, "connection refused"
+	found = Ensemble(all, now, LagMax)
+	require.Equal(t, []string{"critical no-quorum", "error name", "error unreachable"}, of(found))
+	require.Equal(t, "no answer from zk1:2181 and zk2:2181 (zk1:2181: no address; zk2:2181: connection refused): no "+
+		"client can write, unless other machines reach them", found[0].What)
+	all[0].Nameless, all[0].Silent = false, "connection refused"
+	require.Equal(t, "no answer from zk1:2181 and zk2:2181 (connection refused): no client can write, unless other "+
+		"machines reach them", Ensemble(all, now, LagMax)[0].What)
+
+	two := three()[1]
+	two.Silent, two.Heard = "", now
+	all = Merge([]Server{three()[0], {ID: NoServer, Address: two.Address, Named: true, Silent: "no address",
+		Nameless: true}}, []Server{two, three()[2]})
+	require.Contains(t, of(Ensemble(all, now, LagMax)), "error name")
+	require.Equal(t, "no address; other servers hear it", all[1].Silent)
 }
 
 // A server that was asked by somebody else only counts as well, with what is known last.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -268,15 +269,39 @@ func ConnectionLimit(perAddress map[string]int, limit int) []Finding {
 	return all
 }
 
+// Name is the name of a host that the name server does not resolve.
+type Name struct {
+	Host      string
+	Addresses []netip.Addr // of the last answer; none if there was none
+	Trouble   string       // why it is not resolved
+	Since     time.Time
+}
+
 // Names is the finding of names of servers that this one cannot resolve.
-func Names(hosts []string) []Finding {
-	var all list
-	if len(hosts) > 0 {
-		all.add(Warning, "name", "repair the name server, or correct the names in the server.N lines; no restart is "+
-			"needed", "cannot resolve %s: it uses the addresses that it knows, and does not find a server that moves",
-			strings.Join(hosts, ", "))
+func Names(names []Name) []Finding {
+	if len(names) == 0 {
+		return nil
 	}
-	return all
+	var hosts, why []string
+	since := names[0].Since
+	for _, n := range names {
+		known := "no address is known"
+		if len(n.Addresses) > 0 {
+			known = strings.Trim(fmt.Sprint(n.Addresses), "[]")
+		}
+		hosts = append(hosts, fmt.Sprintf("%s (%s)", n.Host, known))
+		if !slices.Contains(why, n.Trouble) {
+			why = append(why, n.Trouble)
+		}
+		if n.Since.Before(since) {
+			since = n.Since
+		}
+	}
+	f := find(Warning, "name", "repair the name server, or correct the names in the server.N lines; no restart is "+
+		"needed", "cannot resolve %s: %s. It uses the last addresses, and does not find a server that moves",
+		strings.Join(hosts, ", "), strings.Join(why, "; "))
+	f.Since = since
+	return []Finding{f}
 }
 
 // Memory is the finding of a process whose live objects, in bytes, come near its limit.

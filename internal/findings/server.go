@@ -18,6 +18,8 @@ type Server struct {
 
 	// Named says that an operator has asked for this server: it ought to answer.
 	Named bool `json:"-"`
+	// Nameless says that it could not be asked, because its name does not resolve: it may answer all the same.
+	Nameless bool `json:"-"`
 	// Heard is when it said what is here; zero if it never did. While it is silent, the facts are the last ones.
 	Heard time.Time `json:"heard"`
 	// Silent is why it does not answer now; empty if it answers or is not asked. SilentSince is when that began.
@@ -28,6 +30,7 @@ type Server struct {
 
 	Instance uint64    `json:"instance,omitempty"` // a number that each process chooses; 0 if it does not tell
 	Key      []byte    `json:"key,omitempty"`      // public, of X25519, that each process makes for what is for it only
+	Tasks    bool      `json:"tasks,omitempty"`    // it carries out what visitors of other servers want of it
 	Began    time.Time `json:"began,omitzero"`     // of the process
 	Clock    time.Time `json:"clock,omitzero"`     // its own, when it answered
 	Version  string    `json:"version,omitempty"`
@@ -165,10 +168,10 @@ func Merge(asked []Server, told ...[]Server) []Server {
 
 // adopt takes what somebody else knows of a server that has not answered the caller, who keeps the reason why.
 func (s *Server) adopt(known *Server) {
-	address, silent, named := s.Address, s.Silent, s.Named
+	address, silent, named, nameless := s.Address, s.Silent, s.Named, s.Nameless
 	if known.Known() {
 		silent += "; other servers hear it"
 	}
 	*s = *known
-	s.Address, s.Silent, s.Named = address, silent, named
+	s.Address, s.Silent, s.Named, s.Nameless = address, silent, named, nameless
 }

@@ -133,7 +133,7 @@ func (p *jaasParser) options(m *Module) {
 		key := p.name("an option or ';'")
 		p.expect('=', "'=' after an option")
 		if p.token != jaasWord || len(p.value) > optionValueMax {
-			p.fail("the value of an option, in quotes if it is no plain word")
+			p.fail("the value of an option, in quotes unless it is a plain word")
 			return
 		}
 		if strings.Contains(p.value, "${") {

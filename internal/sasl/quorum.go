@@ -34,7 +34,7 @@ const (
 var (
 	errPacketMagic = errors.New("sasl: packet does not begin with the magic number")
 	errPacketToken = errors.New("sasl: packet has a token that is too long")
-	errRounds      = errors.New("sasl: exchange does not come to an end")
+	errRounds      = errors.New("sasl: exchange does not end")
 	// errSilent is returned by QuorumAcceptor.Accept for a peer that must authenticate and does not try to.
 	errSilent = errors.New("sasl: peer does not authenticate, and must")
 )

@@ -194,8 +194,8 @@ type Clients struct {
 	// ConnectionThrottle is the token bucket for new sessions.
 	ConnectionThrottle ConnectionThrottle
 	// FourLetterWhitelist are the four-letter words that are executed; "*" is all. srvr is always among them, isro
-	// with ReadOnlyMode, and fact and held, by which servers ask each other, for this host and those of the ensemble.
-	// Key 4lw.commands.whitelist; default srvr.
+	// with ReadOnlyMode, and fact, held and task, by which servers ask each other, for this host and those of the
+	// ensemble. Key 4lw.commands.whitelist; default srvr.
 	FourLetterWhitelist []string
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-const sharedSync = "txns share a sync because they come while the sync before is on its way"
+const sharedSync = "txns share a sync because they arrive while the previous sync is under way"
 
 // inert are settings, by name and with the reason, that are read and checked but have no effect in this version.
 // If one is set to a value other than its default there is a warning.

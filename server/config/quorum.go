@@ -70,11 +70,11 @@ type Quorum struct {
 	// SyncEnabled makes observers keep logs and snapshots. Key syncEnabled, or observer.syncEnabled, which goes
 	// first; default true.
 	SyncEnabled bool
-	// Priority is how much this server is to lead: a leader hands over to a follower with a higher priority than its
+	// Priority is the server's priority as a leader: a leader hands over to a follower with a higher priority than its
 	// own, if that could lead as well as any other. Key warren.priority; default 0. Warren's own.
 	Priority int
-	// PriorityPause is how long such a follower has to be up to date, and the leader has to have led, before. It
-	// doubles each time that the leader hands over to the same server again within an hour. Key
+	// PriorityPause is how long such a follower must have been up to date, and the leader must have led, before that.
+	// It doubles each time that the leader hands over to the same server again within an hour. Key
 	// warren.priorityPauseMs; default 30s. Warren's own.
 	PriorityPause time.Duration
 	// LeaderServes is whether a leader accepts clients. With no, a leader that was elected with clients keeps them,
@@ -98,9 +98,9 @@ type Quorum struct {
 	// MaxNotificationInterval is the longest pause before notifications are sent again. Key
 	// fastleader.maxNotificationInterval; default 60s.
 	MaxNotificationInterval time.Duration
-	// MaxTimeToWaitForEpoch is how long a leader without a quorum goes on although a voter that elected it looks for
-	// a leader again. Key leader.maxTimeToWaitForEpoch (maxTimeToWaitForEpoch); default InitLimit ticks, also for
-	// less than 0.
+	// MaxTimeToWaitForEpoch is how long a leader without a quorum continues although a voter that elected it looks for
+	// a leader again. Key leader.maxTimeToWaitForEpoch (maxTimeToWaitForEpoch); default InitLimit ticks, also for less
+	// than 0.
 	MaxTimeToWaitForEpoch time.Duration
 	// MaxConcurrentSnapSyncs is how many learners a leader sends its whole state at a time: an observer beyond that
 	// is disconnected and connects again later. Key leader.maxConcurrentSnapSyncs (maxConcurrentSnapSyncs); default

@@ -162,7 +162,7 @@ func reference(t *testing.T) string {
 		}
 		b.WriteByte('\n')
 	}
-	b.WriteString("Besides: `server.N`, `group.N`, `weight.N` as in ZooKeeper; `authProvider.N`, `superUser.N`.\n\n" +
+	b.WriteString("Also: `server.N`, `group.N`, `weight.N` as in ZooKeeper; `authProvider.N`, `superUser.N`.\n\n" +
 		"## Accepted without effect\n\nThey tune the inside of a Java server:")
 	for i, key := range slices.Sorted(slices.Values(withoutEffect)) {
 		if i > 0 {

@@ -37,14 +37,14 @@ type Security struct {
 	// SessionRequireClientSASLAuth closes sessions that do not authenticate by SASL; the older form of
 	// enforce.auth.schemes=sasl. Key sessionRequireClientSASLAuth; default false.
 	SessionRequireClientSASLAuth bool
-	// RequireClientAuth are the schemes of a key that many guides to SASL name. Neither ZooKeeper nor Warren
-	// requires anything because of it: clients that have not authenticated are served. The start warns of a scheme
-	// that no other key requires. Key requireClientAuthScheme; default none.
+	// RequireClientAuth are the schemes of a key that many guides to SASL name. Neither ZooKeeper nor Warren requires
+	// anything because of it: clients that have not authenticated are served. At startup, the server warns about a
+	// scheme that no other key requires. Key requireClientAuthScheme; default none.
 	RequireClientAuth []string
 	// JavaRevocation tells a JVM to check whether certificates were revoked. In Warren ssl.crl and ssl.quorum.crl do
 	// that, so it is refused where TLS is on without them. Key com.sun.net.ssl.checkRevocation; default false.
 	JavaRevocation bool
-	// AllowSASLFailedClients lets a client whose SASL exchange failed go on as anonymous. Key
+	// AllowSASLFailedClients lets a client whose SASL exchange failed continue as anonymous. Key
 	// allowSaslFailedClients; default false.
 	AllowSASLFailedClients bool
 	// AuthProviders are the authProvider.* lines whose class is known, in the order of their suffixes.
@@ -179,7 +179,7 @@ type TLS struct {
 	HostnameVerification bool
 	// ClientHostnameVerification checks the connecting side too; default false for clients, true for the quorum.
 	ClientHostnameVerification bool
-	// AllowReverseDNSLookup permits to look up the name of an address; default false.
+	// AllowReverseDNSLookup permits looking up the name of an address; default false.
 	AllowReverseDNSLookup bool
 	// CRL checks the revocation lists in the trust store; default false.
 	CRL bool

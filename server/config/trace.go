@@ -9,8 +9,8 @@ import (
 
 // Trace is where the time of operations goes. Warren's own.
 type Trace struct {
-	// Slow is how many ms an operation takes at least that is kept as a slow one: for the log, the command slow,
-	// /api/v1/slow and warren slow, and for the traces. 0 or -1 keeps none. Key warren.slow.threshold; default 500ms.
+	// Slow is how many ms an operation must take to be kept as a slow one: for the log, the command slow, /api/v1/slow
+	// and warren slow, and for the traces. 0 or -1 keeps none. Key warren.slow.threshold; default 500ms.
 	Slow time.Duration
 	// Endpoint is the URL to which traces are sent by OTLP over HTTP, such as http://localhost:4318/v1/traces; empty:
 	// no traces. Key warren.trace.endpoint; default none.

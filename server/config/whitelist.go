@@ -9,7 +9,7 @@ import (
 // fourLetterWords is every word that a whitelist can name. "telnet close" is ZooKeeper's name for telnet's
 // interrupt. Source: operations 2.1.
 var fourLetterWords = strings.Fields("conf cons crst dirs dump envi gtmk hash isro mntr ruok srst srvr stat " +
-	"stmk wchc wchp wchs fact held")
+	"stmk wchc wchp wchs fact held task")
 
 const telnetClose = "telnet close"
 

@@ -119,7 +119,7 @@ func (e *Ensemble) IDs() []int {
 	return ids
 }
 
-// Addr returns the client address of a server, host:port. It is the same in all its lives.
+// Addr returns the client address of a server, host:port. It stays the same when the server is restarted.
 func (e *Ensemble) Addr(id int) string { return e.member(id).door.addr() }
 
 // ConnectString returns the client addresses of the given servers, or of all, in the form of a client's connect

@@ -38,8 +38,8 @@ func (e *Ensemble) Restart(id int) error {
 // it has learned them from the others.
 func (e *Ensemble) Wipe(id int) error { return e.member(id).wipe() }
 
-// Partition parts the network between the servers: only servers of one group reach each other. A server in no
-// group is alone. It replaces earlier partitions and cuts.
+// Partition splits the network between the servers: only servers of one group reach each other. A server in no group
+// is alone. It replaces earlier partitions and cuts.
 func (e *Ensemble) Partition(groups ...[]int) {
 	together := map[int]int{}
 	for g, ids := range groups {

@@ -180,7 +180,7 @@ func (h *host) listen(_, address string) (net.Listener, error) {
 	p := n.ports[address]
 	switch {
 	case p == nil || p.owner != h.id:
-		return nil, fmt.Errorf("embed: listening on %s: it is no address of server %d", address, h.id)
+		return nil, fmt.Errorf("embed: listening on %s: it is not an address of server %d", address, h.id)
 	case !h.alive():
 		return nil, net.ErrClosed
 	case p.listener != nil:

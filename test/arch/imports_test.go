@@ -107,8 +107,8 @@ var layers = map[string]layer{
 		why:    "what a server knows of itself is read from every part, and no part reads it",
 	},
 	"server/internal/ensemble": {
-		ours: []string{"internal/findings", "proto", "server/config", "server/internal/durable",
-			"server/internal/facts", "server/internal/host", "server/internal/serve", "zab"},
+		ours: []string{"datatree/auth", "internal/findings", "proto", "server/config", "server/internal/durable",
+			"server/internal/env", "server/internal/facts", "server/internal/host", "server/internal/serve", "zab"},
 		others: []string{"go.uber.org/zap"},
 		why:    "what others have told adds to what a server knows of itself, and does not know who may see it",
 	},

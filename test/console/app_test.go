@@ -224,7 +224,7 @@ func (j *journey) fits(t *testing.T, script, page string) {
 func TestOverviewStaysFresh(t *testing.T) {
 	j := visit(t, desk, 1)
 	j.show("")
-	j.awaitText("#verdict", "stands alone and serves clients")
+	j.awaitText("#verdict", "Standalone server, serving clients")
 	j.awaitText("#znodes", "4")
 	j.create("/one", "")
 	j.awaitText("#znodes", "5")
@@ -274,12 +274,12 @@ func TestServerIsLostAndComesBack(t *testing.T) {
 	j := visit(t, desk, 1)
 	j.throughProxy()
 	j.show("")
-	j.awaitText("#verdict", "stands alone")
+	j.awaitText("#verdict", "Standalone server")
 	j.ensemble.Stop(1)
 	j.awaitText("#verdict", "does not answer")
 	j.awaitText("#main", "What is shown is old")
 	require.NoError(t, j.ensemble.Start(1))
-	j.awaitText("#verdict", "stands alone and serves clients")
+	j.awaitText("#verdict", "Standalone server, serving clients")
 }
 
 // The tree remembers what is open, through reloads and through changes.
@@ -608,53 +608,142 @@ func told(t *testing.T, ports *[]int) func(*config.Config) {
 	}
 }
 
-// The row of each server has its orders: those of another server are given at its own console, and the leadership is
-// handed over at the leader's.
+// The row of each server has its orders, which are given from any server: the other one gets them from this one.
 func TestOrdersOfEveryServer(t *testing.T) {
 	script := axe(t)
-	var ports []int
-	j := visit(t, desk, 3, told(t, &ports))
-	leader := j.toLeader()
+	j := visit(t, desk, 3)
+	leader, err := j.ensemble.Leader(t.Context())
+	require.NoError(t, err)
 	here, third := leader%3+1, (leader+1)%3+1
-	j.base = fmt.Sprintf("http://127.0.0.1:%d/console/", ports[here-1])
+	j.base = "http://" + j.ensemble.Server(here).AdminAddr().String() + "/console/"
 	j.show("servers")
-	j.loginApp()
-	at := func(label string, server int, query string) {
-		t.Helper()
-		j.await(fmt.Sprintf("document.querySelector('[aria-label=\"%s, at the console of server %d\"]')?.href === "+
-			"'http://127.0.0.1:%d/console/#/servers?%s'", label, server, ports[server-1], query))
-	}
-	at(fmt.Sprintf("Drain server %d", third), third, "order=drain")
-	at(fmt.Sprintf("Make leader server %d", third), leader, fmt.Sprintf("order=hand_over&to=%d", third))
-	at("Make leader this server", leader, fmt.Sprintf("order=hand_over&to=%d", here))
-	require.Zero(t, eval[int](j,
-		fmt.Sprintf("document.querySelectorAll('[aria-label^=\"Make leader server %d\"]').length", leader)))
-	j.fits(t, script, "orders")
-	j.dress(desk)
-	j.click("[aria-label^='Make leader this server']")
+	drain := fmt.Sprintf("Drain server %d", third)
+	j.button(drain)
 	j.awaitText("dialog", "Orders need a login")
 	j.enterLogin("test")
+	j.awaitText("dialog", drain)
+	call := j.wordsOf("dialog .command:last-child code")
+	require.Contains(t, call[3], fmt.Sprintf("/api/v1/steering/drain?server=%d", third))
+	j.button("Dry run")
+	j.awaitText("dialog", "nothing has changed yet")
+	j.awaitText("dialog dl", "draining")
+	j.checkAxe(script, "order to another server")
+	j.button("Drain")
+	row := fmt.Sprintf("#steering tbody tr:nth-child(%d)", third)
+	j.awaitText(row, "Draining")
+	j.awaitText("#given tbody", drain)
+	j.awaitText("#given tbody", fmt.Sprintf("by server %d", here))
+	j.fits(t, script, "orders")
+	j.dress(desk)
+	j.button(fmt.Sprintf("Resume server %d", third))
+	j.button("Dry run")
+	time.Sleep(steerPause)
+	j.button("Resume")
+	j.await("!document.querySelector('" + row + "').textContent.includes('Draining')")
+	j.button(fmt.Sprintf("Snapshot server %d", leader))
+	j.button("Dry run")
+	j.button("Take snapshot")
+	j.awaitText("#given tbody tr", fmt.Sprintf("Take snapshot of server %d", leader))
+
+	require.Zero(t, eval[int](j,
+		fmt.Sprintf("document.querySelectorAll('[aria-label=\"Make leader server %d\"]').length", leader)))
+	j.button("Make leader this server")
 	j.awaitText("dialog", "Hand over the leadership")
 	require.Equal(t, fmt.Sprint(here), eval[string](j, "document.querySelector('dialog select').value"))
+	j.button("Dry run")
+	j.button("Hand over")
+	j.awaitText("#answering", fmt.Sprintf("server %d, leader", here))
+	now, err := j.ensemble.Leader(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, here, now)
+
+	// Of a server that is away nobody knows how it is, and it gets no orders.
+	j.ensemble.Kill(third)
+	j.awaitText(row, "Not while it is away")
+	j.awaitText("#given header", fmt.Sprintf("Server %d: not known since ", third))
+}
+
+// What each server measures, tells and records is shown at any of them, together and one by one.
+func TestEveryServerFromAny(t *testing.T) {
+	script := axe(t)
+	j := visit(t, desk, 3, audited, func(c *config.Config) {
+		if c.ServerID == 2 {
+			c.MaxClientCnxns = 771177
+		}
+	})
+	for _, id := range j.ensemble.IDs() {
+		c, err := client.Dial(t.Context(), j.ensemble.Addr(id))
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+		_, err = c.Create(t.Context(), fmt.Sprint("/by-", id), nil, client.Persistent)
+		require.NoError(t, err)
+	}
+	j.show("")
+	j.await("document.querySelectorAll('.charts .chart').length === 9 && " +
+		"document.querySelectorAll('.chart canvas').length > 5")
+	j.await("[...document.querySelectorAll('.chart')].every(c => [1, 2, 3].every(id => " +
+		"c.querySelector('.keys').textContent.includes('Server ' + id)))")
+	for _, id := range j.ensemble.IDs() {
+		j.awaitText(".events", fmt.Sprintf("Server %d: Server started", id))
+	}
+	j.awaitText("#znodes", "7")
+	j.button("Server 2")
+	j.awaitText("#now", "Server 2")
+	j.awaitText(".charts", "by stage")
+	j.awaitText(".events", "Server started")
+	j.await("!document.querySelector('.events b')")
+
+	j.show("configuration?all=1")
+	j.await("!document.querySelector('#configuration tbody').textContent.includes('771177')")
+	j.button("Server 2")
+	j.awaitText("#configuration tbody", "771177")
+	j.button("All servers")
+	j.button("Differ")
+	j.awaitText("#configuration tbody", "maxClientCnxns")
+	j.awaitText("#configuration tbody", "771177")
+	j.await("![...document.querySelectorAll('#configuration tbody th')].some(e => e.textContent === 'tickTime')")
+	j.fits(t, script, "configurations")
+	j.dress(desk)
+
+	j.show("audit")
+	j.loginApp()
+	for _, id := range j.ensemble.IDs() {
+		j.await(fmt.Sprintf("[...document.querySelectorAll('#audit tbody tr')].some(r => "+
+			"r.children[1].textContent === '%d' && r.textContent.includes('/by-%d'))", id, id))
+	}
+	j.button("Server 3")
+	j.await("document.querySelector('#audit tbody').textContent.includes('/by-3') && " +
+		"!document.querySelector('#audit tbody').textContent.includes('/by-2')")
+	j.show("backups?server=2")
+	j.awaitText("#snapshots", "Snapshots on server 2")
+
+	j.ensemble.Kill(3)
+	j.show("audit")
+	j.awaitText("#audit [role=status]", "Server 3: not known since ")
+	j.awaitText("#audit tbody", "/by-2")
+	j.show("")
+	j.awaitText("#overview [role=status]", "Server 3: not known since ")
+	j.show("configuration?server=3")
+	j.awaitText("#configuration [role=alert]", "Server 3 cannot be asked: ")
 }
 
 func TestAppDrainsAndResumes(t *testing.T) {
 	j := visit(t, telephone, 3)
 	j.show("servers")
 	j.loginApp()
-	give := func(open, does string) {
-		j.button(open)
+	give := func(order, does string) { // by the menu of a phone
+		j.enterText("#steering tbody select[aria-label='Orders to this server']", order)
 		j.button("Dry run")
 		j.awaitText("dialog", "nothing has changed yet")
 		time.Sleep(steerPause)
 		j.button(does)
 		j.await("!document.querySelector('dialog')")
 	}
-	give("Drain this server", "Drain")
+	give("drain", "Drain")
 	j.awaitText("#steering", "Draining")
 	j.awaitText("#steering tbody", "Draining")
-	give("Resume this server", "Resume")
-	j.awaitText("#steering", "Accepted")
+	give("resume", "Resume")
+	j.await("!document.querySelector('#steering tbody').textContent.includes('Draining')")
 	j.create("/after", "") // by a client that knows no other server
 }
 

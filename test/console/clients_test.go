@@ -190,7 +190,7 @@ func TestDocumentationIsLinked(t *testing.T) {
 	j.button("Documentation")
 	j.await("location.pathname === '/a/prefix/docs/' && document.querySelector('h1')")
 	j.do(chromedp.Navigate(eval[string](j, "document.querySelector('a.to-console').href")))
-	j.awaitText("#main", "stands alone")
+	j.awaitText("#main", "Standalone server")
 }
 
 // One button saves what a bug report needs, for the super user.

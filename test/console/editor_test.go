@@ -117,7 +117,7 @@ func TestUnknownIsNeverZero(t *testing.T) {
 		return err
 	})
 	j.show("")
-	j.awaitText("#verdict", "stands alone")
+	j.awaitText("#verdict", "Standalone server")
 	j.await("!/Not known/.test(document.querySelector('.numbers dd').textContent)") // reads are of another answer
 	require.Equal(t, 6, eval[int](j, "[...document.querySelectorAll('.numbers dd:nth-of-type(1)')]."+
 		"filter(e => e.textContent === 'Not known').length"))

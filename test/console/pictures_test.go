@@ -34,9 +34,10 @@ var pictures = flag.String("pictures", "",
 // pictureMax is how many bytes a picture of the documents has.
 const pictureMax = 160_000
 
-// TestPictures shows an ensemble as the documents do. With -pictures it writes the pictures.
-func TestPictures(t *testing.T) {
-	j := visit(t, screen{1200, "light"}, 3, told(t, new([]int)), func(c *config.Config) { c.Admin.Top = true })
+// living starts an ensemble with clients, locks and a load, and opens the console of its leader.
+func living(t *testing.T) (j *journey, stop func()) {
+	j = visit(t, screen{1200, "light"}, 3, told(t, new([]int)), audited,
+		func(c *config.Config) { c.Admin.Top, c.Trace.Slow = true, 20*time.Millisecond })
 	leader, err := j.ensemble.Leader(t.Context())
 	require.NoError(t, err)
 	worker, err := client.Dial(t.Context(), j.ensemble.Addr(leader))
@@ -71,11 +72,17 @@ func TestPictures(t *testing.T) {
 	require.NoError(t, j.ensemble.WaitEqual(t.Context()))
 	j.show("")
 	j.loginApp()
-	stop := j.load(leader)
+	stop = j.load(leader)
 	j.awaitText("#verdict", "3 of 3 voters are up")
 	if *pictures != "" {
 		time.Sleep(2 * time.Minute) // for the charts; nothing depends on it
 	}
+	return j, stop
+}
+
+// TestPictures shows an ensemble as the documents do. With -pictures it writes the pictures.
+func TestPictures(t *testing.T) {
+	j, stop := living(t)
 	for _, scheme := range []string{"light", "dark"} {
 		j.dress(screen{1440, scheme})
 		j.show("")

@@ -50,6 +50,9 @@ func (j *journey) shoot(name string) {
 	}
 	ctx, cancel := context.WithTimeout(j.tab, patience)
 	defer cancel()
+	width := eval[int64](j, "innerWidth")
+	height := eval[int64](j, "Math.max(900, document.querySelector('#main').scrollHeight + 56)")
+	j.do(chromedp.EmulateViewport(width, height)) // what scrolls in the page is on the picture, too
 	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 	require.NoError(j.t, err)
 	file := strings.ReplaceAll(strings.ReplaceAll(j.t.Name(), "/", "-")+"-"+name+".png", " ", "-")

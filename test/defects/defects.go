@@ -112,6 +112,8 @@ const (
 	// sessions count as silent before the servers that have kept their connections can have asked for them
 	AbandonedAtOnce
 	SilentReclaimed // a kept connection goes on though its session counts as silent
+	// what a server reports of a session that has no client counts although another server has its client by now
+	SilentOverruled
 
 	// serve
 	EventAfterReply     // events leave after the reply to the request that caused them
@@ -161,7 +163,7 @@ var names = [...]string{
 	"EarlyDropped", "FormerLinks", "ExpiryOfMoved", "OneFullDiskRefuses", "LateClockForgives", "MovesUntold",
 	"KeptFromOthers", "MovesUnnoted", "HistoryUnread", "OwedForgotten", "AskedTwice", "KeptOverSnap",
 	"SessionIDsAgain", "RefusedBeforeEnd", "RefusedThoughStays", "NoConfigurationShown",
-	"SilentUndelivered", "SilentUnnoted", "AbandonedAtOnce", "SilentReclaimed",
+	"SilentUndelivered", "SilentUnnoted", "AbandonedAtOnce", "SilentReclaimed", "SilentOverruled",
 	"EventAfterReply", "EventWithoutACL", "EventDropped", "WatchNotRegistered", "ReadOvertakesWrite",
 	"ClientAheadAccepted", "LostRequestPassed", "RefusalsUntold", "TailUnread", "MultiNotUndone", "MultiInPart",
 }

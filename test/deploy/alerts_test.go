@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,7 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.yaml.in/yaml/v3"
+
+	"github.com/seed94657493/warren/test/promtool"
 )
 
 // value is what a scrape finds after at; NaN is nothing at all.
@@ -271,6 +271,9 @@ var accidents = map[string]struct {
 	"blank voters": {
 		alerts: "NobodyServes DatabasesLost", happen: blank,
 	},
+	"a drained server that is new to Prometheus": {happen: one(func(x *target) {
+		x.series["warren_server_draining"] = then(steady(math.NaN()), accident, steady(1))
+	})},
 	"a drain that nobody ended":    {"StillDrained", one(becomes("warren_server_draining", 1)), 2 * time.Hour},
 	"a drain that refuses clients": {happen: one(drained)},
 	"a full disk": {
@@ -523,54 +526,12 @@ func (x *target) samples(name string, interval, lasts time.Duration) string {
 	return b.String()
 }
 
-// promSeries, promTest and promFile are the parts of promtool's file that are used.
-type promSeries struct {
-	Series string `yaml:"series"`
-	Values string `yaml:"values"`
-}
-
-type promSample struct {
-	Labels string  `yaml:"labels"`
-	Value  float64 `yaml:"value"`
-}
-
-type promExpr struct {
-	Expr     string       `yaml:"expr"`
-	EvalTime string       `yaml:"eval_time"`
-	Samples  []promSample `yaml:"exp_samples"`
-}
-
-type promTest struct {
-	Name     string       `yaml:"name"`
-	Interval string       `yaml:"interval"`
-	Series   []promSeries `yaml:"input_series"`
-	Exprs    []promExpr   `yaml:"promql_expr_test"`
-}
-
-type promFile struct {
-	RuleFiles []string   `yaml:"rule_files"`
-	Interval  string     `yaml:"evaluation_interval"`
-	Tests     []promTest `yaml:"tests"`
-}
-
-// promtool runs promtool, or skips the test.
-func promtool(t *testing.T, arguments ...string) {
-	t.Helper()
-	if _, err := exec.LookPath("promtool"); err != nil {
-		t.Skip("promtool is not installed; Debian's package prometheus has it")
-	}
-	out, err := exec.Command("promtool", arguments...).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-}
-
-const rulesFile = "../../deploy/prometheus/warren.rules.yml"
-
-func TestAlertRulesAreValid(t *testing.T) { promtool(t, "check", "rules", rulesFile) }
+func TestAlertRulesAreValid(t *testing.T) { promtool.Valid(t) }
 
 // In each accident exactly the alerts fire that are its own, also if Prometheus scrapes only once a minute; without an
 // accident none fires, also if it scrapes more often. And every alert fires in some accident.
 func TestAlertsFireInTheirAccidentsAlone(t *testing.T) {
-	rules, err := filepath.Abs(rulesFile)
+	rules, err := filepath.Abs(promtool.RulesFile)
 	require.NoError(t, err)
 	fired := map[string]bool{}
 	for _, run := range []struct {
@@ -581,7 +542,7 @@ func TestAlertsFireInTheirAccidentsAlone(t *testing.T) {
 		{time.Minute, time.Minute, func(_ string, lasts time.Duration) bool { return lasts < long }},
 		{time.Minute, 10 * time.Minute, func(_ string, lasts time.Duration) bool { return lasts >= long }},
 	} {
-		file := promFile{RuleFiles: []string{rules}, Interval: run.evaluate.String()}
+		file := promtool.File{RuleFiles: []string{rules}, Interval: run.evaluate.String()}
 		for _, name := range slices.Sorted(maps.Keys(accidents)) {
 			a := accidents[name]
 			lasts := accident + max(a.lasts, 30*time.Minute)
@@ -592,30 +553,31 @@ func TestAlertsFireInTheirAccidentsAlone(t *testing.T) {
 			if a.happen != nil {
 				all = append(all, a.happen(all)...)
 			}
-			test := promTest{Name: name, Interval: run.scrape.String()}
+			test := promtool.Test{Name: name, Interval: run.scrape.String()}
 			for _, x := range all {
 				for _, metric := range slices.Sorted(maps.Keys(x.series)) {
 					test.Series = append(test.Series,
-						promSeries{named(metric, x.labels), x.samples(metric, run.scrape, lasts)})
+						promtool.Series{Series: promtool.Named(metric, x.labels),
+							Values: x.samples(metric, run.scrape, lasts)})
 				}
 			}
-			var want []promSample
+			var want []promtool.Sample
 			for alert := range strings.FieldsSeq(a.alerts) {
 				fired[alert] = true
-				want = append(want, promSample{fmt.Sprintf("{alertname=%q}", alert), 1})
+				want = append(want, promtool.Sample{Labels: fmt.Sprintf("{alertname=%q}", alert), Value: 1})
 			}
 			at := lasts.String()
-			test.Exprs = []promExpr{
-				{fmt.Sprintf(`group by (alertname) (count_over_time(ALERTS{alertstate="firing"}[%ds]))`,
-					int(lasts.Seconds())), at, want},
-				{fmt.Sprintf(`group by (alertname) (count_over_time(ALERTS{alertstate="firing"}[%ds] offset %ds))`,
-					int(accident.Seconds())-1, int((lasts-accident).Seconds())+1), at, nil},
+			test.Exprs = []promtool.Expr{
+				{Expr: fmt.Sprintf(`group by (alertname) (count_over_time(ALERTS{alertstate="firing"}[%ds]))`,
+					int(lasts.Seconds())), EvalTime: at, Samples: want},
+				{Expr: fmt.Sprintf(`group by (alertname) (count_over_time(ALERTS{alertstate="firing"}[%ds] offset `+
+					`%ds))`, int(accident.Seconds())-1, int((lasts-accident).Seconds())+1), EvalTime: at},
 			}
 			file.Tests = append(file.Tests, test)
 		}
-		testRules(t, file)
+		promtool.Pass(t, file)
 	}
-	for _, r := range alertRules(t) {
+	for _, r := range promtool.Rules(t) {
 		require.True(t, fired[r.Alert], "%s fires in no accident", r.Alert)
 	}
 }
@@ -627,7 +589,7 @@ func TestVerdictOfTheDashboard(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal([]byte(read(t, "grafana/warren.json")), &board))
 	expr := strings.NewReplacer("$job", "zk", "$ensemble", "main").Replace(board.Panels[0].Targets[0].Expr)
-	file := promFile{Interval: "1m"}
+	file := promtool.File{Interval: "1m"}
 	for name, verdict := range map[string]float64{"nothing": 0, "clients above a limit": 0, "a voter is dead": 2,
 		"a metrics port cannot be reached": 1, "a drain that nobody ended": 1, "a server waits for its leader": 1,
 		"the majority is dead": 2, "a full disk": 2, "blank voters": 2, "another tree than the leader's": 2} {
@@ -635,57 +597,21 @@ func TestVerdictOfTheDashboard(t *testing.T) {
 		if happen := accidents[name].happen; happen != nil {
 			happen(main)
 		}
-		test := promTest{Name: name, Interval: "1m"}
+		test := promtool.Test{Name: name, Interval: "1m"}
 		for _, x := range main {
 			for metric := range x.series {
 				test.Series = append(test.Series,
-					promSeries{named(metric, x.labels), x.samples(metric, time.Minute, accident+5*time.Minute)})
+					promtool.Series{Series: promtool.Named(metric, x.labels),
+						Values: x.samples(metric, time.Minute, accident+5*time.Minute)})
 			}
 		}
 		for at, want := range map[string]float64{"15m": 0, "25m": verdict} {
-			test.Exprs = append(test.Exprs, promExpr{expr, at, []promSample{{"{}", want}}})
+			test.Exprs = append(test.Exprs, promtool.Expr{Expr: expr, EvalTime: at,
+				Samples: []promtool.Sample{{Labels: "{}", Value: want}}})
 		}
 		file.Tests = append(file.Tests, test)
 	}
-	testRules(t, file)
-}
-
-// testRules has promtool carry out tests.
-func testRules(t *testing.T, file promFile) {
-	t.Helper()
-	text, err := yaml.Marshal(file)
-	require.NoError(t, err)
-	path := filepath.Join(t.TempDir(), "tests.yml")
-	require.NoError(t, os.WriteFile(path, text, 0o644))
-	promtool(t, "test", "rules", path)
-}
-
-// named is a series with the labels of its target.
-func named(metric string, labels map[string]string) string {
-	name, own, _ := strings.Cut(strings.TrimSuffix(metric, "}"), "{")
-	all := []string{}
-	if own != "" {
-		all = append(all, own)
-	}
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		all = append(all, fmt.Sprintf("%s=%q", key, labels[key]))
-	}
-	return name + "{" + strings.Join(all, ",") + "}"
-}
-
-type alertRule struct {
-	Alert, Expr, For    string
-	Labels, Annotations map[string]string
-}
-
-func alertRules(t *testing.T) (all []alertRule) {
-	t.Helper()
-	var file struct{ Groups []struct{ Rules []alertRule } }
-	require.NoError(t, yaml.Unmarshal([]byte(read(t, "prometheus/warren.rules.yml")), &file))
-	for _, g := range file.Groups {
-		all = append(all, g.Rules...)
-	}
-	return all
+	promtool.Pass(t, file)
 }
 
 // Every alert leads to a page that is there, and has a row in METRICS.md with its severity.
@@ -693,7 +619,7 @@ func TestAlertsAreDocumented(t *testing.T) {
 	const pages = "https://github.com/seed94657493/warren/blob/main/"
 	metrics, err := os.ReadFile("../../docs/METRICS.md")
 	require.NoError(t, err)
-	for _, r := range alertRules(t) {
+	for _, r := range promtool.Rules(t) {
 		path, anchor, _ := strings.Cut(r.Annotations["runbook_url"], "#")
 		path, found := strings.CutPrefix(path, pages)
 		require.True(t, found, "%s: %q", r.Alert, r.Annotations["runbook_url"])

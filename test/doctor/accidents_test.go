@@ -246,6 +246,7 @@ func (h *hosts) until(a *accident) *shown {
 	var wrong []string
 	for watch := cluster.NewWatch(); watch.Elapsed() < agreement; time.Sleep(lookEvery) {
 		s := h.look(a)
+		h.scraped.scrape(h)
 		if wrong = s.agrees(a); len(wrong) == 0 {
 			return s
 		}
@@ -272,6 +273,7 @@ var (
 	zxids     = regexp.MustCompile(`\b0x[0-9a-f]+`)
 	theirID   = regexp.MustCompile(`\bhave the id \d+`)
 	lastHost  = regexp.MustCompile(` and 127\.0\.0\.\d+$`)
+	resolved  = regexp.MustCompile(`\(127\.0\.0\.\d+\)`)
 )
 
 // plural replaces how often something has happened.
@@ -302,6 +304,7 @@ func (s *shown) row(a *accident) string {
 		what = ensembles.ReplaceAllString(epochs.ReplaceAllString(what, "epochs LIST"), "ensemble ID")
 		what = address.ReplaceAllString(zxids.ReplaceAllString(what, "ZXID"), "HOST:PORT")
 		what = theirID.ReplaceAllString(what, "have the id N")
+		what = resolved.ReplaceAllString(what, "(IP)")
 		what = lastHost.ReplaceAllString(paths.ReplaceAllString(what, "FILE"), " and HOST")
 		if said[check] == "" || what < said[check] {
 			said[check] = what

@@ -3,45 +3,56 @@ package doctor
 import (
 	"fmt"
 	"math"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.yaml.in/yaml/v3"
+
+	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/promtool"
 )
-
-// rulesFile has the alerts.
-const rulesFile = "../../deploy/prometheus/warren.rules.yml"
-
-// rule is an alert.
-type rule struct{ Alert, Expr string }
-
-// alertRules reads the alerts.
-func alertRules(t *testing.T) (all []rule) {
-	t.Helper()
-	text, err := os.ReadFile(rulesFile)
-	require.NoError(t, err)
-	var file struct{ Groups []struct{ Rules []rule } }
-	require.NoError(t, yaml.Unmarshal(text, &file))
-	for _, g := range file.Groups {
-		all = append(all, g.Rules...)
-	}
-	return all
-}
 
 var (
 	ofEvents   = regexp.MustCompile(`\b(increase|rate|delta|changes)\(`)
 	metricName = regexp.MustCompile(`[a-z][a-z_0-9]{3,}`)
 	metricLine = regexp.MustCompile(`(?m)^([a-z][a-z_0-9]+)(\{.*\})? (\S+)$`)
-	alertName  = regexp.MustCompile(`alertname="(\w+)"`)
 )
+
+// metricsOf are the names in rules.
+func metricsOf(rules []promtool.Rule) map[string]bool {
+	used := map[string]bool{}
+	for _, r := range rules {
+		for _, name := range metricName.FindAllString(r.Expr, -1) {
+			used[name] = true
+		}
+	}
+	return used
+}
+
+// samplesIn are the numbers of metrics that rules use, by metric with labels. Times are relative to a beginning,
+// because promtool begins in 1970.
+func samplesIn(text string, used map[string]bool, begin time.Time) map[string]float64 {
+	all := map[string]float64{}
+	for _, m := range metricLine.FindAllStringSubmatch(text, -1) {
+		v, err := strconv.ParseFloat(m[3], 64)
+		if !used[m[1]] || err != nil || math.IsNaN(v) {
+			continue
+		}
+		if strings.HasSuffix(m[1], "_timestamp_seconds") || m[1] == "process_start_time_seconds" {
+			v -= float64(begin.Unix())
+		}
+		all[m[1]+m[2]] = v
+	}
+	return all
+}
+
+// targetOf are the labels that Prometheus gives the metrics of a server.
+func targetOf(n *cluster.Node) map[string]string {
+	return map[string]string{"job": "zk", "ensemble": "main", "instance": n.Addr()}
+}
 
 // alertLasts is how long an accident has lasted when the alerts are looked at, and scraped how often its metrics are
 // read meanwhile.
@@ -51,68 +62,35 @@ const alertLasts, scraped = 70 * time.Minute, time.Minute
 // those that are silent cannot be scraped. Alerts about events, which have to happen again, are those of the accident.
 // ok is false if there is no promtool.
 func (h *hosts) firing(a *accident) (alerts []string, ok bool) {
-	if _, err := exec.LookPath("promtool"); err != nil {
+	if !promtool.Installed() {
 		return nil, false
 	}
-	rules := alertRules(h.t)
-	used := map[string]bool{}
-	for _, r := range rules {
-		for _, name := range metricName.FindAllString(r.Expr, -1) {
-			used[name] = true
-		}
+	rules := promtool.Rules(h.t)
+	used := metricsOf(rules)
+	var all []promtool.Series
+	steady := func(name string, n *cluster.Node, v float64) {
+		all = append(all, promtool.Series{Series: promtool.Named(name, targetOf(n)),
+			Values: fmt.Sprintf("%s+0x%d", strconv.FormatFloat(v, 'f', -1, 64), alertLasts/scraped)})
 	}
-	type series struct{ Series, Values string }
-	var all []series
-	steady := func(name, labels string, i int, v float64) {
-		labels = strings.TrimPrefix(strings.TrimSuffix(labels, "}"), "{")
-		if labels != "" {
-			labels += ","
-		}
-		all = append(all, series{fmt.Sprintf(`%s{%sjob="zk",ensemble="main",instance="zk%d"}`, name, labels, i),
-			fmt.Sprintf("%s+0x%d", strconv.FormatFloat(v, 'f', -1, 64), alertLasts/scraped)})
-	}
-	for i := range h.nodes {
+	for i, n := range h.nodes {
 		if slices.Contains(a.silent, i) {
-			steady("up", "", i, 0)
+			steady("up", n, 0)
 			continue
 		}
-		steady("up", "", i, 1)
+		steady("up", n, 1)
 		_, text, err := h.get(i, "/metrics")
 		require.NoError(h.t, err)
-		for _, m := range metricLine.FindAllStringSubmatch(text, -1) {
-			v, err := strconv.ParseFloat(m[3], 64)
-			if !used[m[1]] || err != nil || math.IsNaN(v) {
-				continue
-			}
-			if strings.HasSuffix(m[1], "_timestamp_seconds") { // promtool begins in 1970
-				v -= float64(time.Now().Unix())
-			}
-			steady(m[1], m[2], i, v)
+		for name, v := range samplesIn(text, used, time.Now()) {
+			steady(name, n, v)
 		}
 	}
-	file, err := filepath.Abs(rulesFile)
-	require.NoError(h.t, err)
-	text, err := yaml.Marshal(map[string]any{"rule_files": []string{file}, "evaluation_interval": scraped.String(),
-		"tests": []any{map[string]any{"interval": scraped.String(), "input_series": all,
-			"promql_expr_test": []any{map[string]any{"expr": `group by (alertname) (ALERTS{alertstate="firing"})`,
-				"eval_time": alertLasts.String()}}}}})
-	require.NoError(h.t, err)
-	name := filepath.Join(h.t.TempDir(), "test.yml")
-	require.NoError(h.t, os.WriteFile(name, text, 0o600))
-	out, err := exec.Command("promtool", "test", "rules", name).CombinedOutput() // it fails if an alert fires
-	require.True(h.t, err == nil || strings.Contains(string(out), "got:"), "%v: %s", err, out)
-	for _, m := range alertName.FindAllStringSubmatch(string(out), -1) {
-		alerts = append(alerts, m[1])
-	}
+	alerts = promtool.Firing(h.t, all, scraped, alertLasts, false)
 	for name := range strings.FieldsSeq(a.repeated) {
-		i := slices.IndexFunc(rules, func(r rule) bool { return r.Alert == name })
+		i := slices.IndexFunc(rules, func(r promtool.Rule) bool { return r.Alert == name })
 		require.GreaterOrEqual(h.t, i, 0, "there is no alert %s", name)
 		require.Regexp(h.t, ofEvents, rules[i].Expr, "%s is no alert about events", name)
 		alerts = append(alerts, name)
 	}
-	slices.SortFunc(alerts, func(a, b string) int { // in the order of the rules
-		return slices.IndexFunc(rules, func(r rule) bool { return r.Alert == a }) -
-			slices.IndexFunc(rules, func(r rule) bool { return r.Alert == b })
-	})
+	promtool.InOrder(h.t, alerts)
 	return slices.Compact(alerts), true
 }

@@ -1,7 +1,11 @@
 package doctor
 
 import (
+	"maps"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +15,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/doctor"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/promtool"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -33,12 +38,96 @@ func (h *hosts) calm(done func() bool) {
 				}
 			}
 		}
+		h.scraped.scrape(h)
 		time.Sleep(lookEvery)
 	}
 }
 
-// TestPlannedWorkIsNoTrouble restarts all servers, one after the other, each after it was drained, and then adds an
-// observer, which becomes a voter. No surface tells more than notices meanwhile, and none tells anything afterwards.
+// scrapes are what Prometheus would have found at the servers. It is played to the rules as if there were scrapeEvery
+// between two of them, so that what takes a second here takes half a minute there, and the end stays for lastsAfter.
+type scrapes struct {
+	used  map[string]bool
+	begin time.Time
+	found []map[string]float64 // by metric with the labels of its target; what is not there was not found
+}
+
+const scrapeEvery, lastsAfter = 5 * time.Second, 2 * time.Hour
+
+// scrape notes the metrics of all servers. A nil s notes nothing.
+func (s *scrapes) scrape(h *hosts) {
+	if s == nil {
+		return
+	}
+	found := map[string]float64{}
+	for i, n := range h.nodes {
+		target := targetOf(n)
+		_, text, err := h.get(i, "/metrics")
+		if err != nil {
+			found[promtool.Named("up", target)] = 0
+			continue
+		}
+		found[promtool.Named("up", target)] = 1
+		for name, v := range samplesIn(text, s.used, s.begin) {
+			found[promtool.Named(name, target)] = v
+		}
+	}
+	s.found = append(s.found, found)
+}
+
+// series are what was found, as promtool reads it, and how long it lasts.
+func (s *scrapes) series() (all []promtool.Series, lasts time.Duration) {
+	names := map[string]bool{}
+	for _, found := range s.found {
+		for name := range found {
+			names[name] = true
+		}
+	}
+	for name := range names {
+		var b strings.Builder
+		there, last := false, ""
+		for _, found := range s.found {
+			v, is := found[name]
+			switch {
+			case is:
+				last = strconv.FormatFloat(v, 'f', -1, 64)
+				b.WriteString(last + " ")
+			case there:
+				b.WriteString("stale ")
+			default:
+				b.WriteString("_ ")
+			}
+			there = is
+		}
+		if there {
+			b.WriteString(last + "+0x" + strconv.Itoa(int(lastsAfter/scrapeEvery)))
+		}
+		all = append(all, promtool.Series{Series: name, Values: b.String()})
+	}
+	return all, time.Duration(len(s.found))*scrapeEvery + lastsAfter
+}
+
+// newer returns the path of a warren binary of a version that is none.
+func newer(t *testing.T) string {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "warren")
+	const vars = "github.com/seed94657493/warren/cmd/warren/build."
+	args := []string{"build", "-pgo=off", "-o", path, "-ldflags", "-X " + vars + "version=v99.0.0 -X " + vars +
+		"Compatible=3.9.99"}
+	if cluster.RaceEnabled() {
+		args = append(args, "-race")
+	}
+	build := exec.Command("go", append(args, "./cmd/warren")...)
+	build.Dir = root
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return path
+}
+
+// TestPlannedWorkIsNoTrouble restarts all servers, one after the other, each after it was drained, replaces their
+// program by a newer one in the same way, and then adds an observer, which becomes a voter. No surface tells more than
+// notices meanwhile, and none tells anything afterwards. No alert fires at any time.
 func TestPlannedWorkIsNoTrouble(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t, withSuper(4, nil)...)
@@ -57,17 +146,28 @@ func TestPlannedWorkIsNoTrouble(t *testing.T) {
 	}
 	h.start(h.nodes...)
 	h.until(none)
-	h.nodes = leaderFirst(t, h.nodes)
-	for _, i := range []int{1, 2, 0} { // the leader last
-		drained := &accident{name: "drained", finds: found{"drained": doctor.Notice}}
-		h.drain(i)
-		h.until(drained)
-		h.nodes[i].Stop()
-		h.nodes[i].Launch()
-		h.calm(h.nodes[i].Serves)
+	h.scraped = &scrapes{used: metricsOf(promtool.Rules(t)), begin: time.Now()}
+	next := newer(t)
+	for _, program := range []string{cluster.Binary(t), next} {
+		h.nodes = leaderFirst(t, h.nodes)
+		for _, i := range []int{1, 2, 0} { // the leader last
+			drained := &accident{name: "drained", finds: found{"drained": doctor.Notice}}
+			h.drain(i)
+			h.until(drained)
+			h.nodes[i].Stop()
+			h.nodes[i].Use(program)
+			h.nodes[i].Launch()
+			h.calm(h.nodes[i].Serves)
+		}
+		h.until(none)
 	}
-	h.until(none)
+	for _, n := range h.nodes {
+		text, err := wire.FourLetter(n.Addr(), "srvr", patience)
+		require.NoError(t, err)
+		require.Contains(t, text, "3.9.99", "it is the newer program")
+	}
 
+	joiner.Use(next)
 	joiner.Set(lines)
 	joiner.Set(map[string]string{"server.4": strings.TrimPrefix(observer, "server.4=")})
 	joiner.Launch()
@@ -83,4 +183,14 @@ func TestPlannedWorkIsNoTrouble(t *testing.T) {
 	}
 	h.nodes = append(h.nodes, joiner)
 	h.until(none)
+
+	if !promtool.Installed() {
+		return
+	}
+	series, lasts := h.scraped.series()
+	require.Empty(t, promtool.Firing(t, series, scrapeEvery, lasts, true))
+	end := maps.Clone(h.scraped.found[len(h.scraped.found)-1]) // an alert does fire if a server stays away
+	end[promtool.Named("up", targetOf(joiner))] = 0
+	series, lasts = (&scrapes{found: append(h.scraped.found, end)}).series()
+	require.Equal(t, []string{"ServerDown"}, promtool.Firing(t, series, scrapeEvery, lasts, true))
 }

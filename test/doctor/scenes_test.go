@@ -177,8 +177,15 @@ var scenes = []scene{
 		}, found{"snapshot-errors": doctor.Error}, nil, 1, "SnapshotsFail"},
 	}},
 	{"names and processes", openWithNames, []accident{
-		{"the name server is silent", func(h *hosts) { h.names.Become(cluster.Mute) },
-			func(h *hosts) { h.names.Become(cluster.Answering) }, found{"name": doctor.Warning}, nil, 1, ""},
+		{"the name server is silent", func(h *hosts) {
+			h.names.Become(cluster.Mute)
+			h.again(2, nil) // it remembers the addresses
+		}, func(h *hosts) {
+			for _, n := range h.nodes {
+				require.NotContains(h.t, h.logOf(n), "does not answer: no", "all servers can be asked all the time")
+			}
+			h.names.Become(cluster.Answering)
+		}, found{"name": doctor.Warning}, nil, 1, ""},
 		{"a server is killed again and again, and restarted", func(h *hosts) {
 			for range findings.RestartsMany {
 				h.nodes[2].Kill()
@@ -434,7 +441,7 @@ func openWithDisks(t *testing.T) *hosts {
 	return h
 }
 
-// openWithNames starts servers that know each other by name.
+// openWithNames starts servers that know each other, and each other's client ports, by name.
 func openWithNames(t *testing.T) *hosts {
 	names := cluster.NewNameServer(t, 3)
 	id := 0
@@ -442,9 +449,17 @@ func openWithNames(t *testing.T) *hosts {
 		id++
 		names.Move(id, o.Host)
 		o.Name, o.ResolvConf = cluster.NameOf(id), names.File
-	}, withSuper(3, nil)...)
+	}, withSuper(3, map[string]string{"clientPortAddress": "0.0.0.0"})...)
 	h.names = names
 	h.list()
+	for key, line := range h.lines {
+		before, client, _ := strings.Cut(line, ";")
+		h.lines[key] = before + client[strings.LastIndexByte(client, ':'):]
+		h.lines[key] = strings.Replace(h.lines[key], ":participant:", ":participant;", 1)
+	}
+	for _, n := range h.nodes {
+		n.Set(h.lines)
+	}
 	h.start(h.nodes...)
 	return h
 }

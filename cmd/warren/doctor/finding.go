@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/internal/findings"
@@ -28,6 +29,8 @@ type Finding struct {
 	Subject  string   `json:"subject"` // a file, a directory or a server
 	What     string   `json:"what"`
 	Remedy   string   `json:"remedy,omitempty"`
+	// Since is when it began, by the clock of the server that tells it; zero if that is not known.
+	Since time.Time `json:"since,omitzero"`
 
 	Whole bool `json:"-"` // it is about the ensemble as a whole, and the subject are all servers that were asked
 }
@@ -58,8 +61,16 @@ func (f *Findings) take(asked []string, some []findings.Finding) {
 		default:
 			subject, whole = strings.Join(asked, ", "), true
 		}
-		*f = append(*f, Finding{x.Severity, x.Check, subject, x.What, x.Remedy, whole})
+		*f = append(*f, Finding{x.Severity, x.Check, subject, x.What, x.Remedy, x.Since, whole})
 	}
+}
+
+// Text is what is found, and since when.
+func (f *Finding) Text() string {
+	if f.Since.IsZero() {
+		return f.What
+	}
+	return f.What + " (since " + f.Since.UTC().Format(time.RFC3339) + ")"
 }
 
 // Sort puts the most urgent first, and otherwise keeps the order of the checks.

@@ -46,7 +46,8 @@ func TestServerStaysOutside(t *testing.T) {
 	address, outside := check(self)
 	const what = "stays outside the ensemble that server 2 leads: ensemble 1 is not ensemble 2; " +
 		"it has: mine; the leader has: theirs"
-	require.Equal(t, Findings{{Critical, "outside", address, what, findings.RemedyOutside, false}}, outside)
+	require.Equal(t, Findings{{Severity: Critical, Check: "outside", Subject: address, What: what,
+		Remedy: findings.RemedyOutside}}, outside)
 }
 
 // What directories of ZooKeeper say is less: the epochs, and how far they go.

@@ -105,7 +105,8 @@ func (o *Ensemble) examine(ctx context.Context, address string) *answers {
 		a.err = ErrNoAnswer
 	}
 	if a.err != nil {
-		a.facts.Silent = wording.About(address, a.err)
+		var unresolved *net.DNSError
+		a.facts.Silent, a.facts.Nameless = wording.About(address, a.err), errors.As(a.err, &unresolved)
 		return a
 	}
 	texts := map[string]string{}

@@ -43,7 +43,7 @@ func TestSteering(t *testing.T) {
 	}
 	status, body := post(t, New(Options{Node: member()}), "/commands/drain", "ip", "")
 	require.Equal(t, http.StatusServiceUnavailable, status)
-	require.Contains(t, body, `"error" : "this server is not steered"`)
+	require.Contains(t, body, `"error" : "this server takes no orders"`)
 }
 
 // A command that steers needs what a snapshot needs. Its line in the log says which user has asked.

@@ -63,18 +63,21 @@ type Options struct {
 
 // API answers requests below Root. Its methods may be called by any number of goroutines.
 type API struct {
-	o          Options
-	routes     map[string]map[string]*route // by path and method
-	logins     logins
-	streams    streams
-	workers    places
-	changers   places
-	bundling   places // of support bundles
-	cookie     string // its name
-	others     *others
-	links      links
-	linkCookie string // the name of the cookie of a link
-	origins    *http.CrossOriginProtection
+	o             Options
+	routes        map[string]map[string]*route // by path and method
+	logins        logins
+	streams       streams
+	workers       places
+	changers      places
+	bundling      places            // of support bundles
+	passing       map[string]*route // those that are passed on, by name
+	passes        places            // of requests that other servers answer
+	passedChanges places
+	cookie        string // its name
+	others        *others
+	links         links
+	linkCookie    string // the name of the cookie of a link
+	origins       *http.CrossOriginProtection
 }
 
 // New returns an API.
@@ -95,7 +98,8 @@ func New(o Options) *API {
 		}
 	}
 	a := &API{o: o, routes: map[string]map[string]*route{}, workers: make(places, workersMax),
-		changers: make(places, changesMax), bundling: make(places, 1),
+		changers: make(places, changesMax), bundling: make(places, 1), passing: map[string]*route{},
+		passes: make(places, passesMax), passedChanges: make(places, passesMax),
 		origins: http.NewCrossOriginProtection(), cookie: cookiePrefix + secret()[:8]}
 	a.links.mu.live, a.linkCookie = map[loginKey]*Link{}, linkCookie+secret()[:8]
 	a.others = newOthers(o.Ensembles)
@@ -108,6 +112,9 @@ func New(o Options) *API {
 			a.routes[r.path] = map[string]*route{}
 		}
 		a.routes[r.path][r.method] = r
+		if r.passes {
+			a.passing[r.name] = r
+		}
 	}
 	return a
 }
@@ -134,7 +141,11 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err == nil && found.changes {
 		err = a.MayChange(r, v, r.Header.Get("X-Warren-Token"))
 	}
-	if err == nil {
+	isPassed := false
+	if err == nil && found.passes {
+		isPassed, err = a.pass(w, r, v, found)
+	}
+	if err == nil && !isPassed {
 		err = found.serve(a, w, r, v)
 	}
 	if err != nil {

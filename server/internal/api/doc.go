@@ -16,6 +16,7 @@
 //	routes     the table of resources, and those of one znode
 //	works, views, past, steering  those of many znodes, of what explains an ensemble, of the past, of orders
 //	behind     those of the audit log and of backups
+//	passing    requests that are passed on to another server, and those that another one passes on
 //	support    bundles for bug reports
 //	changes    streams of changes
 //	visitor, links  logins, and links that show znodes without one

@@ -34,10 +34,18 @@ type fakeServer struct {
 	anyone  bool  // every user has the password x
 	change  func()
 	steers  string // user and password of the one that may steer
+	others  map[int64]*API
 }
 
 func (f *fakeServer) Ensemble() *Ensemble {
 	return &Ensemble{Members: []Member{}, Problems: []Problem{}}
+}
+func (f *fakeServer) ID() int64 { return 1 }
+func (f *fakeServer) Pass(_ context.Context, server int64, t Task) (*TaskAnswer, error) {
+	if f.others[server] == nil {
+		return nil, refusal(http.StatusBadGateway, "it does not answer")
+	}
+	return f.others[server].Passed(context.Background(), f.ID(), &t), nil
 }
 func (f *fakeServer) DigestID(user, password string) (string, error) {
 	return user + ":hash-of-" + strings.ToUpper(password), nil

@@ -71,7 +71,7 @@ func (a *API) Share(r *http.Request, v *Visitor, token, path string, life time.D
 	if err := a.links.add(sha256.Sum256([]byte(word)), link, a.o.Now()); err != nil {
 		return "", err
 	}
-	a.o.Log.Info("link made", zap.Stringer("client_addr", v.Remote), zap.String("user", v.User),
+	a.o.Log.Info("link created", zap.Stringer("client_addr", v.Remote), zap.String("user", v.User),
 		zap.String("path", path), zap.Time("until", link.Until))
 	a.o.Server.Shared(v.Actor, path)
 	return word, nil

@@ -37,7 +37,7 @@ func (a *API) reconfigure(w http.ResponseWriter, r *http.Request, v *Visitor) er
 		done, err = a.o.Server.Reconfigure(r.Context(), v.Actor, c)
 		return err
 	})
-	a.o.Log.Info("reconfiguration by the console", zap.Stringer("client_addr", v.Remote), zap.String("user", v.User),
+	a.o.Log.Info("reconfiguration from the console", zap.Stringer("client_addr", v.Remote), zap.String("user", v.User),
 		zap.String("join", c.Join[:min(len(c.Join), pathMax)]),
 		zap.String("leave", c.Leave[:min(len(c.Leave), pathMax)]), zap.Error(err))
 	if err != nil {

@@ -48,6 +48,8 @@ type (
 	SlowOperation   = facts.SlowOperation
 	StageMillis     = facts.StageMillis
 	Stat            = visible.Stat
+	Task            = ensemble.Task
+	TaskAnswer      = ensemble.TaskAnswer
 	Terms           = visible.Terms
 	Top             = facts.Top
 	TopOfAll        = visible.TopOfAll

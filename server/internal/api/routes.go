@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"cmp"
 	_ "embed"
 	"encoding/json"
@@ -25,6 +26,8 @@ type route struct {
 	takes        any  // zero value of the record in the body of the request; nil for none
 	gives        any  // zero value of the record in the answer; nil if it is no record
 	changes      bool // it needs a login and the setting warren.console.writes
+	passes       bool // it is passed on to the server that the request names, if may lets the visitor
+	may          func(*API, *Visitor) error
 	serve        handler
 }
 
@@ -44,10 +47,13 @@ var (
 )
 
 func table() []*route {
-	return slices.Concat(worksTable(), viewsTable(), reconfigurationTable(), []*route{
-		{method: "GET", path: "/openapi.json", name: "describe", about: "This description.", serve: (*API).describe},
-		{method: "GET", path: "/ensemble", name: "ensemble", about: "This server and its ensemble.", gives: Ensemble{},
+	return slices.Concat(worksTable(), viewsTable(), reconfigurationTable(), perServer(
+		&route{method: "GET", path: "/ensemble", name: "ensemble",
+			about: "A server and its ensemble, as that server knows it.", gives: Ensemble{},
 			serve: (*API).ensemble},
+		&route{method: "GET", path: "/configuration", name: "configuration", about: "The settings of a server.",
+			gives: Configuration{}, serve: (*API).configuration}), []*route{
+		{method: "GET", path: "/openapi.json", name: "describe", about: "This description.", serve: (*API).describe},
 		{method: "GET", path: "/znode", name: "znode", about: "A znode with its data.", params: []param{pathParam},
 			gives: Znode{}, serve: reads(znode)},
 		{method: "POST", path: "/znode", name: "create", about: "Creates a znode.", takes: NewZnode{}, gives: Done{},
@@ -86,8 +92,6 @@ func table() []*route {
 		{method: "GET", path: "/slow", name: "slow",
 			about:  "The newest operations of all servers that took long, and where their time went.",
 			params: []param{limitParam}, gives: SlowOfAll{}, serve: reads(slow)},
-		{method: "GET", path: "/configuration", name: "configuration", about: "The settings of this server.",
-			gives: Configuration{}, serve: (*API).configuration},
 		{method: "GET", path: "/changes", name: "changes",
 			about: "Changes at and below a path, as server-sent events: " +
 				"event change with the record Happening; event ready when no later change is missed; event " +
@@ -352,26 +356,39 @@ func (q *query) limit() int { return int(min(max(q.number("limit", pageUsual), 1
 
 // body reads the record of a request of at most most bytes.
 func (a *API) body(w http.ResponseWriter, r *http.Request, record any, most int64) error {
-	// A page of another site can send a form without being asked for permission, but not this type.
-	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) != "application/json" {
-		return refusal(http.StatusUnsupportedMediaType, "the body is of type application/json")
+	text, err := a.bytesOf(w, r, most)
+	if err != nil {
+		return err
 	}
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
+	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	err := d.Decode(record)
+	err = d.Decode(record)
 	if err == nil {
 		if _, more := d.Token(); more != io.EOF {
 			err = errors.New("something follows it")
 		}
 	}
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return errTooLarge
-	case err != nil:
+	if err != nil {
 		return refusal(http.StatusBadRequest, "the body is not the record that this resource takes: "+err.Error())
 	}
 	return nil
+}
+
+// bytesOf reads the body of a request of at most most bytes, which is JSON.
+func (a *API) bytesOf(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
+	// A page of another site can send a form without being asked for permission, but not this type.
+	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) != "application/json" {
+		return nil, refusal(http.StatusUnsupportedMediaType, "the body is of type application/json")
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, errTooLarge
+	case err != nil:
+		return nil, refusal(http.StatusBadRequest, "the body cannot be read")
+	}
+	return text, nil
 }
 
 var errTooLarge = refusal(http.StatusRequestEntityTooLarge,

@@ -13,6 +13,10 @@ type Server interface {
 	Ensemble() *Ensemble
 	Settings() []Setting
 	Servers() *Servers
+	// ID is myid of this server; -1 if it stands alone.
+	ID() int64
+	// Pass lets another server carry out a request of a visitor.
+	Pass(ctx context.Context, server int64, t Task) (*TaskAnswer, error)
 	Trends(from int64) *Trends
 	Login(user, password string) ([]auth.Identity, error)
 	DigestID(user, password string) (string, error)

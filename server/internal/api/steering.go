@@ -11,27 +11,29 @@ import (
 // steeringRoutes are the routes for the orders of operators. They need what changes need, and every permission on
 // the root of the tree.
 func steeringRoutes() []*route {
-	all := []*route{{method: "GET", path: "/steering", name: "steering",
+	all := perServer(&route{method: "GET", path: "/steering", name: "steering",
 		about: "What may be steered, as it is now, for visitors that may steer.", gives: orders.State{},
-		serve: (*API).steering}}
+		may: mustSteer, serve: (*API).steering})
 	for _, k := range orders.Kinds() {
-		all = append(all, &route{method: "POST", path: "/steering/" + k.Name, name: k.Name, about: k.About,
-			takes: k.Takes, gives: k.Gives, changes: true,
+		all = append(all, perServer(&route{method: "POST", path: "/steering/" + k.Name, name: k.Name, about: k.About,
+			takes: k.Takes, gives: k.Gives, changes: true, may: mustSteer,
 			serve: func(a *API, w http.ResponseWriter, r *http.Request, v *Visitor) error {
 				return a.steer(&k, w, r, v)
-			}})
+			}})...)
 	}
 	return all
 }
 
 // errNotSteered is the refusal of an API of a server that takes no orders.
-var errNotSteered = refusal(http.StatusServiceUnavailable, "this server is not steered")
+var errNotSteered = refusal(http.StatusServiceUnavailable, "this server takes no orders")
+
+var errSteeringLogin = refusal(http.StatusUnauthorized, "steering needs a login")
 
 // SteeringState returns what may be steered, as it is now. The error says why the visitor may not know that.
 func (a *API) SteeringState(v *Visitor) (state orders.State, err error) {
 	switch {
 	case v.User == "":
-		return state, refusal(http.StatusUnauthorized, "steering needs a login")
+		return state, errSteeringLogin
 	case a.o.Orders == nil:
 		return state, errNotSteered
 	}
@@ -68,7 +70,7 @@ func (a *API) Steer(r *http.Request, v *Visitor, k *orders.Kind, o orders.Order)
 	err = a.changers.use(r, func() error {
 		// A visitor that goes away does not stop what has begun.
 		record, err = a.o.Orders.Do(context.WithoutCancel(r.Context()), k, o,
-			orders.Operator{User: v.User, Addr: v.Remote.String()})
+			orders.Operator{User: v.User, Addr: v.Remote.String(), Via: v.via})
 		return err
 	})
 	var refused *orders.Refusal

@@ -55,7 +55,8 @@ func (a *API) support(w http.ResponseWriter, r *http.Request, v *Visitor) error 
 	}); err != nil {
 		return err
 	}
-	a.o.Log.Info("support bundle by the console", zap.Stringer("client_addr", v.Remote), zap.String("user", v.User))
+	a.o.Log.Info("support bundle made in the console",
+		zap.Stringer("client_addr", v.Remote), zap.String("user", v.User))
 	w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	w.Header().Set("Content-Type", "application/gzip")
 	w.Header().Set("Content-Disposition", `attachment; filename="warren-support.tar.gz"`)

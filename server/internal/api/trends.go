@@ -5,16 +5,15 @@ import (
 )
 
 func trendTable() []*route {
-	return []*route{
-		{method: "GET", path: "/trends", name: "trends",
-			about: "The figures of this server over time, at a resolution that falls with the age, and what " +
+	return append(perServer(
+		&route{method: "GET", path: "/trends", name: "trends",
+			about: "The figures of a server over time, at a resolution that falls with the age, and what " +
 				"happened to it. At least a day is kept, in memory.",
 			params: []param{{name: "from", about: "ms since 1970; 0 if it is not given", number: true}},
-			gives:  Trends{}, serve: (*API).trends},
-		{method: "GET", path: "/servers", name: "servers",
+			gives:  Trends{}, serve: (*API).trends}),
+		&route{method: "GET", path: "/servers", name: "servers",
 			about: "What the servers of the configuration answer at their client ports.", gives: Servers{},
-			serve: (*API).servers},
-	}
+			serve: (*API).servers})
 }
 
 func (a *API) trends(w http.ResponseWriter, r *http.Request, _ *Visitor) error {

@@ -39,6 +39,7 @@ type Visitor struct {
 	User  string // empty without a login
 	Token string // that changes must carry; empty if the credentials came with the request itself
 	login *login // nil without a cookie
+	via   string // the server that has passed the request on; empty if it came here
 }
 
 // login is proved by a cookie. The table of logins guards used.
@@ -179,7 +180,7 @@ func (a *API) prove(remote netip.AddrPort, user, password string) ([]auth.Identi
 		return nil, ErrWrong
 	}
 	if !a.o.Guesses.Has(remote.Addr(), a.o.Now()) {
-		a.o.Log.Warn("too many failed logins from one address: logins from there wait",
+		a.o.Log.Warn("too many failed logins from one address: delaying further logins from there",
 			zap.Stringer("client_addr", remote))
 		return nil, errThrottled
 	}
@@ -241,13 +242,21 @@ func (a *API) sameOrigin(r *http.Request) error {
 // MayChange returns an error unless the visitor may try a change: with a login, by a page of this server, while
 // changes are switched on. token is what the request carries to prove that.
 func (a *API) MayChange(r *http.Request, v *Visitor, token string) error {
+	if err := a.mayTryChanges(v); err != nil {
+		return err
+	}
+	return a.CheckPage(r, v, token)
+}
+
+// mayTryChanges returns an error unless there is a login, and changes are switched on.
+func (a *API) mayTryChanges(v *Visitor) error {
 	switch {
 	case v.User == "":
 		return refusal(http.StatusUnauthorized, "changes need a login")
 	case !a.o.Writes:
 		return refusal(http.StatusForbidden, "changes are switched off: warren.console.writes is false")
 	}
-	return a.CheckPage(r, v, token)
+	return nil
 }
 
 // CheckPage returns an error unless a page of this server has sent the request: with the token of the login.
@@ -273,7 +282,7 @@ func (a *API) Change(r *http.Request, v *Visitor, c Change) (path string, err er
 		path, err = a.o.Server.Change(r.Context(), v.Actor, c)
 		return err
 	})
-	a.o.Log.Info("change by the console", zap.Stringer("client_addr", v.Remote), zap.String("user", v.User),
+	a.o.Log.Info("change made in the console", zap.Stringer("client_addr", v.Remote), zap.String("user", v.User),
 		zap.Stringer("kind", c.Kind), zap.String("path", c.Path[:min(len(c.Path), pathMax)]), zap.Error(err))
 	return path, err
 }

@@ -67,7 +67,7 @@ func (a *API) Carry(r *http.Request, v *Visitor, w Work) (done *Carried, err err
 		done, err = a.o.Server.Carry(r.Context(), v.Actor, w, w.Seal)
 		return err
 	})
-	a.o.Log.Info("change of many znodes by the console", zap.Stringer("client_addr", v.Remote),
+	a.o.Log.Info("many znodes changed in the console", zap.Stringer("client_addr", v.Remote),
 		zap.String("user", v.User), zap.String("kind", w.Kind[:min(len(w.Kind), 16)]),
 		zap.String("path", w.Path[:min(len(w.Path), pathMax)]), zap.String("to", w.To[:min(len(w.To), pathMax)]),
 		zap.Error(err))

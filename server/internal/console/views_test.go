@@ -11,7 +11,11 @@ type fakeViews struct{}
 
 func (fakeViews) Trends(int64) *api.Trends                          { return &api.Trends{} }
 func (fakeViews) Watchers(api.Actor, string) (*api.Watchers, error) { return &api.Watchers{}, nil }
-func (fakeViews) Servers() *api.Servers                             { return &api.Servers{} }
+func (fakeViews) ID() int64                                         { return 1 }
+func (fakeViews) Pass(context.Context, int64, api.Task) (*api.TaskAnswer, error) {
+	return nil, &api.Refusal{Status: 502, Text: "there is no other server"}
+}
+func (fakeViews) Servers() *api.Servers { return &api.Servers{} }
 
 func (fakeViews) Recipes(api.Actor, string, string, int) (*api.Recipes, error) {
 	return &api.Recipes{Visited: 9, After: "/" + hostile, Missed: true, Recipes: []api.Recipe{

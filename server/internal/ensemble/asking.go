@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/seed94657493/warren/internal/findings"
@@ -38,49 +36,19 @@ func (f *Facts) askOthers() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), askWait)
 	defer cancel()
+	k, now := &f.keeper, f.Runtime.Now()
 	members := f.Membership().Members
 	heard := make([]heardServer, len(members))
-	var asked sync.WaitGroup
+	names, asked := k.lookUp(ctx, members, now)
 	for i := range members {
-		record := f.keeper.mayTellRecord(members[i].ID, f.Runtime.Now())
+		record := k.mayTellRecord(members[i].ID, now)
 		asked.Go(func() {
-			heard[i] = askMember(ctx, &members[i], f.Config.ClientPort, record)
-			heard[i].twin = twinOf(&heard[i], int64(f.host.ID), f.keeper.instance, f.Runtime.Now().Sub(f.Began))
-			heard[i].hosts, heard[i].nameless = hostsOf(ctx, &members[i])
+			heard[i] = k.askMember(ctx, &members[i], f.Config.ClientPort, names, record)
+			heard[i].twin = twinOf(&heard[i], int64(f.host.ID), k.instance, f.Runtime.Now().Sub(f.Began))
 		})
 	}
 	asked.Wait()
-	f.keeper.keep(heard, int64(f.host.ID), f.Runtime.Now())
-}
-
-// IsMember reports whether a server of the configuration has an address.
-func (f *Facts) IsMember(ip netip.Addr) bool {
-	f.keeper.mu.Lock()
-	defer f.keeper.mu.Unlock()
-	for _, hosts := range f.keeper.hosts {
-		if slices.Contains(hosts, ip.Unmap()) {
-			return true
-		}
-	}
-	return false
-}
-
-// hostsOf returns the addresses of a server, or the name that cannot be resolved.
-func hostsOf(ctx context.Context, m *config.Member) (all []netip.Addr, nameless string) {
-	for i := range m.Addresses {
-		if ip, err := netip.ParseAddr(m.Addresses[i].Host); err == nil {
-			all = append(all, ip.Unmap())
-			continue
-		}
-		found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", m.Addresses[i].Host)
-		if err != nil {
-			return nil, m.Addresses[i].Host
-		}
-		for _, ip := range found {
-			all = append(all, ip.Unmap())
-		}
-	}
-	return all, ""
+	k.keep(heard, int64(f.host.ID), f.Runtime.Now())
 }
 
 // mayTellRecord reports whether a server is to be asked for its record. ZooKeeper takes the word for a request that is
@@ -100,9 +68,6 @@ type heardServer struct {
 	others  []findings.Server // that it has told of
 	twin    *findings.Server  // that it has told of, and has the id of the server that asks
 	tookMs  float64
-	hosts   []netip.Addr // none if its name could not be resolved
-	// nameless is the name that could not be resolved; empty if all were
-	nameless string
 }
 
 // keep replaces what was known of the others.
@@ -110,13 +75,9 @@ func (k *keeper) keep(heard []heardServer, own int64, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	last := k.byID()
-	k.noteNames(heard, now)
 	k.others = nil // those who have the old ones go on with them
 	for i := range heard {
 		s := &heard[i]
-		if len(s.hosts) > 0 {
-			k.hosts[s.ID] = s.hosts
-		}
 		if s.ID == own {
 			if s.Silent == "" && s.Instance != 0 && s.Instance != k.instance {
 				k.others = append(k.others, at(s.Server, now))
@@ -162,33 +123,6 @@ func twinOf(s *heardServer, own int64, instance uint64, uptime time.Duration) *f
 		}
 	}
 	return nil
-}
-
-// unresolvedFor is how long a name must not have been resolved until that is told.
-const unresolvedFor = 10 * time.Second
-
-// noteNames notes which names could not be resolved. REQUIRES: k.mu.
-func (k *keeper) noteNames(heard []heardServer, now time.Time) {
-	was := k.nameless
-	k.nameless = map[string]time.Time{}
-	for i := range heard {
-		if name := heard[i].nameless; name != "" {
-			if k.nameless[name] = was[name]; was[name].IsZero() {
-				k.nameless[name] = now
-			}
-		}
-	}
-}
-
-// unresolved are the names of servers that have not been resolved for a while. REQUIRES: k.mu.
-func (k *keeper) unresolved(now time.Time) (names []string) {
-	for name, since := range k.nameless {
-		if now.Sub(since) >= unresolvedFor {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // follow returns what is known of a server from now on, of which last was known before.
@@ -242,16 +176,19 @@ func at(s findings.Server, now time.Time) findings.Server {
 	return s
 }
 
-// askMember asks one server of the configuration.
-func askMember(ctx context.Context, m *config.Member, usualPort int, record bool) (s heardServer) {
+// askMember asks one server of the configuration, as soon as its name is resolved or known from before.
+func (k *keeper) askMember(ctx context.Context, m *config.Member, usualPort int, names lookups,
+	record bool) (s heardServer) {
 	address := clientAddressOf(m)
 	s.guessed = address == ""
 	if s.guessed && usualPort > 0 && len(m.Addresses) > 0 { // most often all servers have the same port
 		address = net.JoinHostPort(m.Addresses[0].Host, strconv.Itoa(usualPort))
 	}
 	if address != "" {
+		host, _, _ := net.SplitHostPort(address)
+		k.wait(ctx, names[host], host)
 		began := time.Now()
-		found, others, refuses, err := askServer(ctx, address, record)
+		found, others, refuses, err := k.askServer(ctx, address, record)
 		s.tookMs, s.refuses = float64(time.Since(began).Microseconds())/1000, refuses
 		switch {
 		case err != nil:
@@ -284,6 +221,9 @@ func clientAddressOf(m *config.Member) string {
 	return net.JoinHostPort(host, strconv.Itoa(m.Client.Port))
 }
 
+// errLate tells that a server has not answered in time.
+var errLate = errors.New("no answer within a second")
+
 // errNothing tells that a server has said nothing that is understood.
 var errNothing = errors.New("what answers is not a client port without TLS")
 
@@ -291,10 +231,10 @@ var errNothing = errors.New("what answers is not a client port without TLS")
 // words that it may refuse. It returns what the server tells of itself and of others. The id of a server that does not
 // tell it is NoServer. A server of Warren may refuse its record: if it has not resolved this server's name yet, or
 // this one calls from an address that no name has.
-func askServer(ctx context.Context, address string, wantRecord bool) (s *findings.Server, others []findings.Server,
-	refuses bool, err error) {
+func (k *keeper) askServer(ctx context.Context, address string, wantRecord bool) (s *findings.Server,
+	others []findings.Server, refuses bool, err error) {
 	if wantRecord {
-		text, err := askWord(ctx, address, RecordWord)
+		text, err := k.askWord(ctx, address, RecordWord)
 		var record findings.Record
 		if err == nil && json.Unmarshal([]byte(text), &record) == nil && record.Self.Instance != 0 {
 			return &record.Self, record.Others, false, nil
@@ -303,14 +243,14 @@ func askServer(ctx context.Context, address string, wantRecord bool) (s *finding
 	}
 	s = &findings.Server{ID: findings.NoServer}
 	var w findings.Words
-	if w.Srvr, err = askWord(ctx, address, "srvr"); err != nil {
+	if w.Srvr, err = k.askWord(ctx, address, "srvr"); err != nil {
 		return nil, nil, refuses, err
 	}
 	if !strings.HasPrefix(w.Srvr, "Zookeeper version") && !strings.Contains(w.Srvr, "not currently serving") {
 		return nil, nil, refuses, errNothing
 	}
 	for word, answer := range map[string]*string{"mntr": &w.Mntr, "conf": &w.Conf} {
-		if text, err := askWord(ctx, address, word); err == nil {
+		if text, err := k.askWord(ctx, address, word); err == nil {
 			*answer = text
 		}
 	}
@@ -319,14 +259,14 @@ func askServer(ctx context.Context, address string, wantRecord bool) (s *finding
 }
 
 // askWord returns the answer to a four-letter word.
-func askWord(ctx context.Context, address, word string) (string, error) {
-	text, err := askBytes(ctx, address, word, answerMax)
+func (k *keeper) askWord(ctx context.Context, address, word string) (string, error) {
+	text, err := k.askBytes(ctx, address, word, answerMax)
 	return string(text), err
 }
 
 // askBytes returns the answer to a four-letter word and what is behind it, of at most so many bytes.
-func askBytes(ctx context.Context, address, word string, most int64) ([]byte, error) {
-	nc, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+func (k *keeper) askBytes(ctx context.Context, address, word string, most int64) ([]byte, error) {
+	nc, err := k.dial(ctx, address)
 	if err != nil {
 		return nil, plainly(err)
 	}
@@ -350,7 +290,7 @@ func plainly(err error) error {
 	var call *os.SyscallError
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
-		return errors.New("no answer within a second")
+		return errLate
 	case errors.As(err, &call):
 		return call.Err
 	case errors.As(err, &op):

@@ -14,6 +14,8 @@
 // for two seconds (seals and answers), each behind a lock that is held until the answer is there, so that those who
 // ask together make one question of it.
 //
+// The tickets for tasks of other servers (tasks) are behind a lock that is held for a moment.
+//
 // Any goroutine may ask. Questions about clients go to the other servers in the goroutine of the caller, which waits
 // for them for a second at most.
 //
@@ -25,5 +27,6 @@
 //	own       what this server tells of itself to the others
 //	troubles  what it finds of itself: certificates, configuration, backups, memory
 //	held, watchers  what servers tell each other about their clients, sealed
+//	task      what visitors of one server want of another, sealed
 //	servers, ensemble  the servers and the ensemble, as the API tells them
 package ensemble

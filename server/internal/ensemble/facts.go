@@ -17,11 +17,13 @@ type Facts struct {
 	keeper  keeper
 	seals   fresh[asking, []byte]   // answers to other servers
 	answers fresh[string, []answer] // of other servers, about their clients
+	tasks   tasks
 }
 
 // New returns what a server knows of its ensemble. Nothing is asked before Keep.
 func New(f *facts.Facts, d *durable.Disk, front *serve.Front, h *host.Host) *Facts {
 	all := &Facts{Facts: f, disk: d, front: front, host: h}
 	all.keeper.init(f.Runtime.Uint64())
+	all.tasks.tickets, all.tasks.places = map[int64][]ticket{}, make(chan struct{}, tasksMax)
 	return all
 }

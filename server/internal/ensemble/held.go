@@ -158,7 +158,7 @@ func (f *Facts) HeldFor(id int64, question string) []byte {
 	if !ok || id == int64(f.host.ID) {
 		return nil
 	}
-	seal, err := f.keeper.sealBetween(who.Key, int64(f.host.ID), id)
+	seal, err := f.keeper.sealBetween(who.Key, nil, heldFor(int64(f.host.ID), id))
 	if err != nil {
 		return nil
 	}
@@ -175,11 +175,14 @@ func (f *Facts) HeldFor(id int64, question string) []byte {
 	return text
 }
 
-var errNoKey = errors.New("it has not told its key yet")
+var errNoKey = errors.New("it has not published its key yet")
 
-// sealBetween returns what seals the answers that server from tells to server to, of which this process is one and
-// the other has a public key.
-func (k *keeper) sealBetween(other []byte, from, to int64) (cipher.AEAD, error) {
+// heldFor says what the answers of server from for server to are sealed for.
+func heldFor(from, to int64) string { return fmt.Sprintf("warren sessions of %d for %d", from, to) }
+
+// sealBetween returns what seals for one purpose between this process and the one with a public key. A secret that
+// both have makes sure that the other one is a server; nil if there is none.
+func (k *keeper) sealBetween(other, secret []byte, purpose string) (cipher.AEAD, error) {
 	public, err := ecdh.X25519().NewPublicKey(other)
 	if err != nil {
 		return nil, errNoKey
@@ -188,7 +191,7 @@ func (k *keeper) sealBetween(other []byte, from, to int64) (cipher.AEAD, error) 
 	if err != nil {
 		return nil, err
 	}
-	key, err := hkdf.Key(sha256.New, shared, nil, fmt.Sprintf("warren sessions of %d for %d", from, to), 32)
+	key, err := hkdf.Key(sha256.New, shared, secret, purpose, 32)
 	if err != nil {
 		return nil, err
 	}
@@ -234,8 +237,8 @@ func (f *Facts) Holders() *HeldBy {
 	return h
 }
 
-// OwnID is the id of this server, as it is shown.
-func (f *Facts) OwnID() int64 {
+// ID is the id of this server, as it is shown.
+func (f *Facts) ID() int64 {
 	if f.Config.Distributed() {
 		return int64(f.host.ID)
 	}
@@ -317,17 +320,17 @@ func (f *Facts) askSealed(ctx context.Context, at *findings.Server, id int64, qu
 	case at.Silent != "":
 		return nil, errors.New(at.Silent)
 	case at.Address == "":
-		return nil, errors.New("its client port is not known")
+		return nil, errNoPort
 	case at.Instance == 0:
-		return nil, errors.New("it is no server of Warren, or one of an older version")
+		return nil, errors.New("it is not a Warren server, or is an older version")
 	}
-	seal, err := f.keeper.sealBetween(at.Key, id, int64(f.host.ID))
+	seal, err := f.keeper.sealBetween(at.Key, nil, heldFor(id, int64(f.host.ID)))
 	if err != nil {
 		return nil, err
 	}
 	own := binary.BigEndian.AppendUint64([]byte(HeldWord), uint64(f.host.ID))
 	own = append(binary.BigEndian.AppendUint16(own, uint16(len(question))), question...) // paths are shorter
-	text, err := askBytes(ctx, at.Address, string(own), heldBytesMax)
+	text, err := f.keeper.askBytes(ctx, at.Address, string(own), heldBytesMax)
 	if err != nil {
 		return nil, err
 	}

@@ -29,8 +29,8 @@ type keeper struct {
 	key      *ecdh.PrivateKey       // of this process
 	others   []findings.Server      // in the order of the configuration, then twins; replaced, not changed
 	plain    map[int64]time.Time    // servers that are none of Warren, and when they were asked for a record
-	hosts    map[int64][]netip.Addr // of the servers, as last resolved
-	nameless map[string]time.Time   // names of servers that cannot be resolved, and since when
+	hosts    []netip.Addr           // of the servers that have no names
+	places   map[string]whereabouts // of the names of servers
 	times    map[int64]float64      // ms that each of them took to answer last
 	tree     *facts.Tree            // the last one that was known; nil before
 	began    map[trait]time.Time
@@ -66,7 +66,7 @@ type telling struct {
 
 func (k *keeper) init(instance uint64) {
 	k.instance, k.times, k.plain = instance, map[int64]float64{}, map[int64]time.Time{}
-	k.hosts, k.nameless = map[int64][]netip.Addr{}, map[string]time.Time{}
+	k.places = map[string]whereabouts{}
 	key, err := ecdh.X25519().GenerateKey(rand.Reader)
 	if err != nil {
 		panic("facts: no key: " + err.Error()) // rand never fails
@@ -139,6 +139,9 @@ func (f *Facts) Findings() []findings.Finding {
 
 // Keep asks the other servers and tells the log what is wrong, until the server stops.
 func (f *Facts) Keep() {
+	if f.Config.Distributed() {
+		f.keeper.remember(f.disk.Meta.Addresses())
+	}
 	for {
 		f.askOthers()
 		f.countNumbers()

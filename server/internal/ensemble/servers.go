@@ -33,6 +33,7 @@ type ServerState struct {
 	DiskFree    *int64   `json:"diskFree" doc:"bytes, of the disk with the least room; null if it does not tell"`
 	Draining    bool     `json:"draining" doc:"it takes no clients, because an operator drains it"`
 	Admin       string   `json:"admin" doc:"host:port of its admin server, at which its console is; empty if it has told none"`
+	Unasked     string   `json:"unasked" doc:"why no request can be passed on to it, as the parameter server wants; empty if that can be done"`
 }
 
 // Servers is for the API.
@@ -60,6 +61,9 @@ func (f *Facts) Servers() *Servers {
 		state := stateOf(&s)
 		if took, asked := k.times[s.ID]; asked && s.Known() && s.ID != int64(f.host.ID) {
 			state.RoundTripMs = &took
+		}
+		if err := f.untasked(&s); err != nil && s.ID != int64(f.host.ID) {
+			state.Unasked = err.Error()
 		}
 		all.Servers = append(all.Servers, state)
 	}

@@ -49,7 +49,7 @@ const srvr = "Zookeeper version: 3.8.4-9316c2a, built on 2024-02-12\nLatency min
 
 // A server of ZooKeeper tells its state by the word that every server answers, and more if it answers others.
 func TestServersAreAsked(t *testing.T) {
-	s, _, _, err := askServer(t.Context(), answering(t, map[string]string{"srvr": srvr,
+	s, _, _, err := asks(t).askServer(t.Context(), answering(t, map[string]string{"srvr": srvr,
 		"mntr": "zk_version\t3.8.4\nzk_outstanding_requests\t4711\n", "conf": "serverId=3\ntickTime=2000\n"}), true)
 	require.NoError(t, err)
 	require.Equal(t, []any{"follower", uint64(0x500000047), int64(2), int64(2), 0.5, int64(3), true},
@@ -57,19 +57,19 @@ func TestServersAreAsked(t *testing.T) {
 	require.Equal(t, "outstanding", s.Own[0].Check)
 	require.Equal(t, "2000", s.Settings["tickTime"])
 
-	s, _, refuses, err := askServer(t.Context(), answering(t, map[string]string{"srvr": srvr, "fact": "fact" + Refused,
-		"mntr": "mntr" + Refused, "conf": "conf" + Refused}), true)
+	s, _, refuses, err := asks(t).askServer(t.Context(), answering(t, map[string]string{"srvr": srvr,
+		"fact": "fact" + Refused, "mntr": "mntr" + Refused, "conf": "conf" + Refused}), true)
 	require.NoError(t, err)
 	require.Equal(t, findings.NoServer, s.ID)
 	require.True(t, refuses, "it is asked again: it may know this server as a member soon")
 	require.Empty(t, s.Own)
 
-	s, _, _, err = askServer(t.Context(),
+	s, _, _, err = asks(t).askServer(t.Context(),
 		answering(t, map[string]string{"srvr": "not currently serving requests\n"}), false)
 	require.NoError(t, err)
 	require.False(t, s.Serving)
 
-	s, _, _, err = askServer(t.Context(), answering(t, map[string]string{
+	s, _, _, err = asks(t).askServer(t.Context(), answering(t, map[string]string{
 		"fact": `{"self":{"id":7,"instance":9,"mode":"leader","own":[{"severity":"error","check":"disk-full"}]}}`}),
 		true)
 	require.NoError(t, err)
@@ -81,11 +81,11 @@ func TestServersThatDoNotAnswer(t *testing.T) {
 	for name, answer := range map[string]string{"nothing": "", "other words": strings.Repeat("x", 1<<20),
 		"broken": "Mode\nLatency min/avg/max: a/b\nZxid: \n"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		_, _, _, err := askServer(ctx, answering(t, map[string]string{"srvr": answer, "fact": answer}), true)
+		_, _, _, err := asks(t).askServer(ctx, answering(t, map[string]string{"srvr": answer, "fact": answer}), true)
 		cancel()
 		require.Error(t, err, name)
 	}
-	_, _, _, err := askServer(t.Context(), "127.0.0.1:1", true)
+	_, _, _, err := asks(t).askServer(t.Context(), "127.0.0.1:1", true)
 	require.EqualError(t, err, "connection refused")
 }
 
@@ -142,7 +142,7 @@ func TestTwinInThePlaceOfAnother(t *testing.T) {
 			m.Client.Host = host
 			m.Client.Port, err = strconv.Atoi(port)
 			require.NoError(t, err)
-			heard[i] = askMember(t.Context(), m, 0, true)
+			heard[i] = k.askMember(t.Context(), m, 0, nil, true)
 		}
 		k.keep(heard, 1, time.Now())
 	}
@@ -232,33 +232,67 @@ func TestWhereServersTakeClients(t *testing.T) {
 	require.Empty(t, clientAddressOf(unknown))
 }
 
-// The record is for the hosts of the ensemble: as last resolved, while the name server is silent, too.
-func TestHostsOfMembers(t *testing.T) {
+// The record is for the hosts of the ensemble: as last resolved, while the name server is silent, too. A server is
+// asked at that address then.
+func TestNamesOfMembers(t *testing.T) {
 	f := &Facts{}
 	f.keeper.init(1)
-	ip := netip.MustParseAddr
+	k, ip := &f.keeper, netip.MustParseAddr
 	require.False(t, f.IsMember(ip("192.0.2.7")))
-	member := func(host string) *config.Member {
-		return &config.Member{ID: 2, Addresses: []config.PeerAddress{{Host: "192.0.2.9"}, {Host: host}}}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
 	now := time.Now()
-	hear := func(m *config.Member) {
-		heard := heardServer{Server: findings.Server{ID: 2}}
-		heard.hosts, heard.nameless = hostsOf(ctx, m)
-		f.keeper.keep([]heardServer{heard}, 1, now)
-	}
-	hear(member("192.0.2.7"))
-	require.True(t, f.IsMember(ip("192.0.2.7")))
-	require.True(t, f.IsMember(ip("::ffff:192.0.2.9")))
+	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	hear(member("no.such.host.invalid"))
-	require.True(t, f.IsMember(ip("192.0.2.7")), "what was known")
+	resolve := func(ctx context.Context, hosts ...string) {
+		m := config.Member{ID: 2}
+		for _, host := range hosts {
+			m.Addresses = append(m.Addresses, config.PeerAddress{Host: host})
+		}
+		_, all := k.lookUp(ctx, []config.Member{m}, now)
+		all.Wait()
+	}
+	const name = "no.such.host.invalid"
+	resolve(t.Context(), "192.0.2.7", "::ffff:192.0.2.9")
+	require.True(t, f.IsMember(ip("192.0.2.7")))
+	require.True(t, f.IsMember(ip("192.0.2.9")))
+	require.True(t, f.IsMember(ip("::ffff:192.0.2.9")))
 	require.False(t, f.IsMember(ip("192.0.2.8")))
-	require.Empty(t, f.keeper.unresolved(now))
+
+	host, port, err := net.SplitHostPort(answering(t, map[string]string{"srvr": srvr, "conf": "serverId=2\n"}))
+	require.NoError(t, err)
+	k.remember(map[string][]string{name: {host}})
+	resolve(gone, name)
+	require.True(t, f.IsMember(ip(host)), "what was known before")
+	require.False(t, f.IsMember(ip("192.0.2.7")), "it has left")
+	require.Empty(t, k.unresolved(now))
 	now = now.Add(unresolvedFor)
-	hear(member("no.such.host.invalid"))
-	require.Equal(t, []string{"no.such.host.invalid"}, f.keeper.unresolved(now), "that lasts")
-	hear(member("192.0.2.7"))
-	require.Empty(t, f.keeper.unresolved(now))
+	resolve(gone, name, "other.invalid")
+	require.Equal(t, []findings.Name{{Host: name, Addresses: []netip.Addr{ip(host)},
+		Trouble: "the name server does not answer", Since: now.Add(-unresolvedFor)}}, k.unresolved(now), "that lasts")
+
+	m := &config.Member{ID: 2, Addresses: []config.PeerAddress{{Host: name}}}
+	m.Client.Port, err = strconv.Atoi(port)
+	require.NoError(t, err)
+	silent := lookups{name: make(chan struct{}), "other.invalid": make(chan struct{})}
+	s := k.askMember(t.Context(), m, 0, silent, false)
+	require.Equal(t, []string{"", "follower", name + ":" + port}, []string{s.Silent, s.Mode, s.Address})
+	m.Addresses[0].Host = "other.invalid"
+	close(silent["other.invalid"])
+	s = k.askMember(t.Context(), m, 0, silent, false)
+	require.Equal(t, "no address is known of other.invalid: the name server does not answer", s.Silent)
+
+	k.noteName(name, []netip.Addr{ip("192.0.2.1"), ip(host)}, nil, now)
+	require.Empty(t, k.places[name].trouble)
+	ctx, cancel := context.WithTimeout(t.Context(), askWait)
+	defer cancel()
+	m.Addresses[0].Host = name
+	s = k.askMember(ctx, m, 0, nil, false)
+	require.Empty(t, s.Silent, "the second of two addresses answers")
+}
+
+// asks is who asks servers that have no names.
+func asks(t *testing.T) *keeper {
+	t.Helper()
+	k := &keeper{}
+	k.init(1)
+	return k
 }

@@ -30,7 +30,7 @@ type Watcher struct {
 // watchers are those of this server; label names a session. The locks of the tree and of watches are held for one
 // connection at a time.
 func (f *Facts) WatchersOf(path string, label func(proto.SessionID) string) *Watchers {
-	own := f.OwnID()
+	own := f.ID()
 	all := &Watchers{Path: path, Watchers: []Watcher{}, Servers: []ToldBy{{ID: own}}}
 	f.front.Conns.Each(func(c *serve.Conn) {
 		session := c.Session.Load()

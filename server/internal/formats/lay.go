@@ -59,7 +59,7 @@ func Detect(data []byte) Format {
 // Why a layout is not made.
 var (
 	errLong  = errors.New("it is too long to be laid out")
-	errNoXML = errors.New("it is no XML")
+	errNoXML = errors.New("it is not XML")
 )
 
 // Lay writes data in a format. The error says why that is not possible; then the text is that of Text.
@@ -86,7 +86,7 @@ func Lay(data []byte, f Format) (text string, err error) {
 func layJSON(data []byte) (string, error) {
 	switch {
 	case !json.Valid(data):
-		return "", errors.New("it is no JSON")
+		return "", errors.New("it is not JSON")
 	case indented(data) > layMax:
 		return "", errLong
 	}
@@ -143,7 +143,7 @@ func layYAML(data []byte) (text string, err error) {
 	}
 	defer func() {
 		if recover() != nil { // the library gives some mistakes as panics
-			text, err = "", errors.New("it is no YAML that can be laid out")
+			text, err = "", errors.New("it is not YAML that can be laid out")
 		}
 	}()
 	w := &limited{left: layMax}
@@ -155,7 +155,7 @@ func layYAML(data []byte) (text string, err error) {
 		case err == io.EOF:
 			return w.b.String(), e.Close()
 		case err != nil:
-			return "", fmt.Errorf("it is no YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+			return "", fmt.Errorf("it is not YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 		}
 		if err := e.Encode(&n); err != nil {
 			return "", err

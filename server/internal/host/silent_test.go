@@ -2,10 +2,14 @@ package host
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/durable"
+	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
@@ -38,6 +42,45 @@ func TestReportsAreRefutedByLaterTxns(t *testing.T) {
 			require.Equal(t, report{now - 2e6, v.last}, s.heard[id])
 			s.delivered(of(v.delivered))
 			require.Equal(t, v.holds, len(s.heard) == 1)
+		})
+	}
+}
+
+// What a server was told of silent sessions counts in the next epoch, whoever leads: it reports it, or takes it over.
+// After a SNAP it is forgotten, because a txn that refutes it may be in the state.
+func TestWhatCountsInTheNextEpoch(t *testing.T) {
+	const told, own, second = 7, 8, int64(time.Second)
+	for name, v := range map[string]struct {
+		link  zab.LinkID // of the leader that has told
+		epoch int64
+		write zab.Persist
+		want  []sessions.Silent
+	}{
+		"the next epoch": {link: 3, epoch: 5, want: []sessions.Silent{{ID: told, Heard: 20 * second},
+			{ID: own, Heard: 21 * second}}},
+		"of a link before": {link: 2, epoch: 5, want: []sessions.Silent{{ID: own, Heard: 21 * second}}},
+		"a later epoch":    {link: 3, epoch: 6},
+		"the same epoch":   {link: 3, epoch: 4},
+		"SNAP":             {link: 3, epoch: 5, write: zab.Persist{Install: &zab.Install{}}},
+		"TRUNC": {link: 3, epoch: 5, write: zab.Persist{Truncate: true}, want: []sessions.Silent{
+			{ID: told, Heard: 20 * second}, {ID: own, Heard: 21 * second}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := leased(t, 2, 1, 2, 3)
+			m.journal = &durable.Journal{Jobs: flow.NewInbox[durable.JournalJob](sched.OS().Parker())}
+			former := &link{Link: &peers.Link{ID: 3, Dialled: true}, arrived: 22 * second}
+			m.noting = former.ID
+			m.Tracker.Follow()
+			c := &client{}
+			s, _ := m.Tracker.Adopt(own, 10_000, c, 11*second)
+			m.Tracker.Unbind(s, c)
+			m.silence.told(&link{Link: &peers.Link{ID: v.link, Dialled: true}, arrived: 12 * second},
+				&peers.Packet{Type: peers.PacketSilent, Zxid: 1, Data: sessions.AppendSilent(nil,
+					[]sessions.Silent{{ID: told, Heard: 10 * second}}, 12*second)})
+			m.silence.followingEnds(&following{m: m, link: former, epoch: 4})
+			m.toJournal([]zab.Persist{v.write})
+			require.Equal(t, v.want, m.silence.left(v.epoch, 32*second), "ten seconds without a leader do not count")
+			require.Empty(t, m.silence.left(v.epoch, 32*second), "once")
 		})
 	}
 }

@@ -19,6 +19,9 @@ var (
 	// errUnknown means that the connection ended before the answer: the request may have taken effect.
 	errUnknown = refusal(http.StatusServiceUnavailable,
 		"the connection ended before the answer: the request may have taken effect")
+	// errFollowed means that a session that followed changes has lost its connection, as in an election.
+	errFollowed = refusal(http.StatusServiceUnavailable,
+		"the server has closed the connection, as it does when it loses the leader: changes may have been missed")
 )
 
 // frameBytesMax bounds a frame from the server. Replies to the operations of this package are far smaller.
@@ -140,14 +143,14 @@ func (s *session) Follow(ctx context.Context, path string, yield func(event) boo
 			return ctx.Err()
 		case frame, open := <-frames:
 			if !open {
-				return errUnknown
+				return errFollowed
 			}
 			if e, ok := eventOf(frame); ok && !yield(e) {
 				return nil
 			}
 		case <-pings.C:
 			if err := s.send(s.header(proto.XidPing, proto.OpPing), s.timeout); err != nil {
-				return errUnknown
+				return errFollowed
 			}
 		}
 	}

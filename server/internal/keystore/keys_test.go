@@ -354,12 +354,12 @@ func TestOpenRefuses(t *testing.T) {
 		"clientAuth=want needs a trust": func(c *config.TLS) {
 			c.TrustStore, c.ClientAuth = config.Store{}, "want"
 		},
-		"none can be served":   func(c *config.TLS) { c.Protocol = "TLSv1" },
-		`"TLSv9" is not known`: func(c *config.TLS) { c.EnabledProtocols = []string{"TLSv9"} },
-		"of the cipher suites none can": func(c *config.TLS) {
+		"none of the protocols can be": func(c *config.TLS) { c.Protocol = "TLSv1" },
+		`"TLSv9" is not known`:         func(c *config.TLS) { c.EnabledProtocols = []string{"TLSv9"} },
+		"none of the cipher suites can": func(c *config.TLS) {
 			c.CipherSuites = []string{"TLS_RSA_WITH_RC4_128_SHA"}
 		},
-		"of the cipher suites none can be": func(c *config.TLS) {
+		"none of the cipher suites can be": func(c *config.TLS) {
 			c.CipherSuites, c.Protocol = []string{"TLS_AES_128_GCM_SHA256"}, "TLSv1.2"
 		},
 	} {

@@ -58,7 +58,7 @@ func (c *cipherChoice) protocols(names []string) error {
 		}
 	}
 	if len(chosen) == 0 {
-		return errors.New("keystore: of the protocols none can be served: TLSv1.2 and TLSv1.3 can")
+		return errors.New("keystore: none of the protocols can be served: use TLSv1.2 or TLSv1.3")
 	}
 	c.min, c.max = slices.Min(chosen), slices.Max(chosen)
 	return nil
@@ -88,7 +88,7 @@ func (c *cipherChoice) ciphers(names []string) error {
 		c.min = max(c.min, tls.VersionTLS13)
 	}
 	if c.min > c.max {
-		return errors.New("keystore: of the cipher suites none can be used with the enabled protocols")
+		return errors.New("keystore: none of the cipher suites can be used with the enabled protocols")
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ type Given struct {
 	Order   string `json:"order" doc:"its kind"`
 	User    string `json:"user" doc:"who gave it; empty if that is not known"`
 	Address string `json:"address" doc:"from where"`
+	Via     string `json:"via" doc:"the server that has passed it on, such as server 2; empty if it came here"`
 	Request string `json:"request" doc:"what was wanted, as JSON"`
 	Refused string `json:"refused" doc:"why it was refused; empty if it was carried out"`
 	TookMs  int64  `json:"tookMs" doc:"how long it took"`
@@ -29,7 +30,8 @@ type given struct {
 
 // note remembers an order.
 func (g *given) note(k *Kind, o Order, by Operator, began time.Time, took time.Duration, err error) {
-	one := Given{At: began.UnixMilli(), Order: k.Name, User: by.User, Address: by.Addr, TookMs: took.Milliseconds()}
+	one := Given{At: began.UnixMilli(), Order: k.Name, User: by.User, Address: by.Addr, Via: by.Via,
+		TookMs: took.Milliseconds()}
 	if text, err := json.Marshal(o); err == nil && len(text) <= requestMax {
 		one.Request = string(text)
 	}

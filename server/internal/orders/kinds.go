@@ -274,7 +274,7 @@ func (o *TakeSnapshot) carryOut(ctx context.Context, w *Executor) (any, error) {
 	switch last := w.o.Server.LastSnapshot(); {
 	case w.o.SnapshotsOff:
 		return nil, &Refusal{Status: http.StatusServiceUnavailable,
-			Err: errors.New("snapshots by command are switched off: admin.snapshot.enabled")}
+			Err: errors.New("snapshots on command are switched off: admin.snapshot.enabled")}
 	case o.Dry, o.done(w.o.Server):
 		return last, nil
 	}

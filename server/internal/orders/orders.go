@@ -87,6 +87,7 @@ func New(o Options) *Executor {
 type Operator struct {
 	User string // may be empty
 	Addr string
+	Via  string // the server whose console has passed the order on; empty if it came here
 }
 
 // Refusal is why an order was not carried out, with the HTTP status for that.
@@ -162,13 +163,16 @@ func (w *Executor) Do(ctx context.Context, k *Kind, o Order, by Operator) (answe
 	if by.User != "" {
 		facts = append(facts, zap.String("user", by.User))
 	}
+	if by.Via != "" {
+		facts = append(facts, zap.String("via", by.Via))
+	}
 	if err != nil {
 		w.o.Log.Warn("command refused", append(facts, zap.Error(err))...)
 		return nil, err
 	}
 	facts = append(facts, zap.Reflect("answer", answer), zap.Duration("took", took))
 	if o.dry() {
-		w.o.Log.Debug("command of an operator, which changes nothing", facts...)
+		w.o.Log.Debug("an operator's command changes nothing", facts...)
 	} else {
 		w.o.Log.Log(max(zapcore.InfoLevel, zapcore.LevelOf(w.o.Log.Core())), "command of an operator", facts...)
 	}
@@ -180,7 +184,7 @@ func (w *Executor) try(ctx context.Context, k *Kind, o Order) (any, error) {
 		return nil, &Refusal{Status: http.StatusBadRequest, Err: err}
 	}
 	if w.o.Server == nil {
-		return nil, &Refusal{Status: http.StatusServiceUnavailable, Err: errors.New("this server is not steered")}
+		return nil, &Refusal{Status: http.StatusServiceUnavailable, Err: errors.New("this server takes no orders")}
 	}
 	turn := w.intervals[k.Name]
 	counts := !o.dry() && !o.done(w.o.Server)

@@ -70,7 +70,7 @@ func (n *Live) Drained() Drained {
 }
 
 const (
-	// orderWait is how long a hand-over, or the end of a session, may take. An election, if there is one after all,
+	// orderWait is how long a handover, or the end of a session, may take. An election, if there is one after all,
 	// takes less in most cases.
 	orderWait = 10 * time.Second
 	// orderPause is the time between two looks whether an order is carried out.
@@ -117,7 +117,7 @@ func (n *Live) HandOver(to int64, dry bool) (HandedOver, error) {
 	})
 	h.TookMs = time.Since(began).Milliseconds()
 	if h.Leader != to {
-		return h, fmt.Errorf("server %d does not lead: it did not answer in time, or it went away", to)
+		return h, fmt.Errorf("server %d does not lead: it did not answer in time, or has failed", to)
 	}
 	return h, nil
 }

@@ -78,7 +78,8 @@ func (t *Tickets) Accept(k *sasl.Kerberos) (*kerberos.Acceptor, error) {
 		return nil, err
 	}
 	if service.Host() == "" {
-		return nil, fmt.Errorf("server: principal %s is no service, which has the form zookeeper/host@REALM", service)
+		return nil, fmt.Errorf("server: principal %s is not a service, which has the form zookeeper/host@REALM",
+			service)
 	}
 	f := &keytabFile{tickets: t, name: k.Keytab, service: service, looked: t.Now()}
 	if f.keys, err = f.read(); err != nil {

@@ -78,9 +78,9 @@ func TestWhoIsAServer(t *testing.T) {
 	for name, want := range map[string]string{
 		"zkquorum/zk1.a.org@A.ORG": "", "zkquorum/zk2.a.org@A.ORG": "", "zkquorum/10.0.0.1@A.ORG": "",
 		"learner/zk1.a.org@A.ORG": "", "zkquorum/zk3.a.org@A.ORG": "in no server.N line",
-		"zkquorum/zk1.a.org@B.ORG": "no service of A.ORG", "zkquorum@A.ORG": "no service of A.ORG",
-		"HTTP/zk1.a.org@A.ORG": "neither zkquorum nor", "bob@A.ORG": "no service of A.ORG",
-		"zkquorum/zk1.a.org/x@A.ORG": "no service of A.ORG",
+		"zkquorum/zk1.a.org@B.ORG": "not a service of A.ORG", "zkquorum@A.ORG": "not a service of A.ORG",
+		"HTTP/zk1.a.org@A.ORG": "neither zkquorum nor", "bob@A.ORG": "not a service of A.ORG",
+		"zkquorum/zk1.a.org/x@A.ORG": "not a service of A.ORG",
 	} {
 		err := q.isServer(parse(name), parse("zkquorum/zk1.a.org@A.ORG"), "learner")
 		if want == "" {

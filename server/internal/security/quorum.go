@@ -210,7 +210,7 @@ func (q *Quorum) acceptorOf(jaas sasl.JAAS, tickets *Tickets, learner string) (*
 func (q *Quorum) isServer(p, own kerberos.Principal, learner string) error {
 	switch {
 	case p.Host() == "" || p.Realm != own.Realm:
-		return fmt.Errorf("server: %s is no service of %s", p, own.Realm)
+		return fmt.Errorf("server: %s is not a service of %s", p, own.Realm)
 	case p.Components[0] != own.Components[0] && p.Components[0] != learner:
 		return fmt.Errorf("server: %s is neither %s nor the service of the section %s", p, own.Components[0],
 			q.o.Config.QuorumAuth.LearnerLoginContext)

@@ -113,7 +113,7 @@ func (s *Front) loadKeys() error {
 
 var (
 	errNoKeyStore = errors.New("server: ssl.keyStore.location is not set, but a port serves TLS")
-	errNoUsers    = errors.New("server: clients must authenticate by SASL and no JAAS file has a section for it: " +
+	errNoUsers    = errors.New("server: clients must authenticate with SASL and no JAAS file has a section for it: " +
 		"set java.security.auth.login.config")
 )
 
@@ -187,7 +187,7 @@ func (s *Front) kerberosOf(k *sasl.Kerberos) (*sasl.Acceptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Log.Info("clients authenticate by Kerberos", zap.Stringer("principal", acceptor.Service()),
+	s.Log.Info("clients authenticate with Kerberos", zap.Stringer("principal", acceptor.Service()),
 		zap.String("keytab", k.Keytab))
 	return sasl.NewKerberos(acceptor, names.User), nil
 }

@@ -25,6 +25,7 @@
 //	sessions, session, watchers  clients of all servers
 //	top, slow      what causes most of the work of all servers; what took long at them
 //	trends         how figures developed, and what happened
+//	task           what a visitor wants of another server
 //	reconfiguration  what another configuration would change
 //	audit, backups  who has changed the tree; from what it can be brought back
 //

@@ -103,7 +103,7 @@ func (n *Shown) Sessions(a Actor, find string, after uint64, limit int) (*Sessio
 
 // sights returns all sessions, each once, and notes how many each server holds.
 func (n *Shown) sights(held *ensemble.HeldBy, page *Sessions) (all []sight) {
-	own := n.OwnID()
+	own := n.ID()
 	seen := map[proto.SessionID]bool{}
 	n.front.Conns.Each(func(c *serve.Conn) {
 		if s := c.Session.Load(); s != nil && !seen[s.ID] {

@@ -39,7 +39,7 @@ func (n *Shown) Slow(a Actor, most int) (*SlowOfAll, error) {
 			all.Operations = append(all.Operations, SlowAt{by.ID, o})
 		}
 	}
-	add(ensemble.ToldBy{ID: n.OwnID()}, &own)
+	add(ensemble.ToldBy{ID: n.ID()}, &own)
 	for _, other := range n.SlowOfOthers() {
 		for i := range other.It.Operations {
 			o := &other.It.Operations[i]

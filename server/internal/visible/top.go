@@ -30,7 +30,7 @@ func (n *Shown) Top(a Actor, by string, most int) (*TopOfAll, error) {
 	}
 	own := n.TopLabelled(by, facts.TopMax, n.seesAll(a), n.front.Label)
 	all := &TopOfAll{Top: facts.Top{Everything: own.Everything, By: by, WindowSeconds: own.WindowSeconds},
-		Servers: []TopServer{{ensemble.ToldBy{ID: n.OwnID()}, &own}}}
+		Servers: []TopServer{{ensemble.ToldBy{ID: n.ID()}, &own}}}
 	for _, other := range n.TopOfOthers(by) {
 		one := TopServer{ToldBy: other.ToldBy}
 		if other.Trouble == "" {

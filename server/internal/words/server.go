@@ -65,16 +65,34 @@ func (w *Words) fact(_ asker, out *bytes.Buffer) {
 	out.WriteByte('\n')
 }
 
-// held tells the server whose id is in the eight bytes behind the word what it asks about the clients of this one.
+// held tells another server what it asks about the clients of this one.
 func (w *Words) held(from asker, out *bytes.Buffer) {
+	if id, question, ok := from.server(); ok {
+		out.Write(w.HeldFor(id, string(question)))
+	}
+}
+
+// task carries out what another server passes on.
+func (w *Words) task(from asker, out *bytes.Buffer) {
+	if id, sealed, ok := from.server(); ok {
+		out.Write(w.TaskFrom(id, sealed))
+	}
+}
+
+// server returns the id of the server that asks, in the eight bytes behind the word, and what it says: its length in
+// two bytes, and that. ok is false if there is less.
+func (from asker) server() (id int64, says []byte, ok bool) {
 	b := from.behind(10)
 	if b == nil {
-		return
+		return 0, nil, false
 	}
-	id, length := int64(binary.BigEndian.Uint64(b)), int(binary.BigEndian.Uint16(b[8:]))
-	if b = from.behind(10 + length); b != nil {
-		out.Write(w.HeldFor(id, string(b[10:])))
+	length := int(binary.BigEndian.Uint16(b[8:]))
+	id = int64(binary.BigEndian.Uint64(b))
+	b = from.behind(10 + length)
+	if b == nil {
+		return 0, nil, false
 	}
+	return id, b[10:], true
 }
 
 func (w *Words) gtmk(_ asker, out *bytes.Buffer) { fmt.Fprint(out, w.TraceMask()) }

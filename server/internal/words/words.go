@@ -51,10 +51,11 @@ var table = map[string]func(*Words, asker, *bytes.Buffer){
 
 	ensemble.RecordWord: (*Words).fact,
 	ensemble.HeldWord:   (*Words).held,
+	ensemble.TaskWord:   (*Words).task,
 }
 
 // unready are the words that are answered also while the server does not serve.
-var unready = []string{"ruok", "envi", "isro", "gtmk", "stmk", ensemble.RecordWord}
+var unready = []string{"ruok", "envi", "isro", "gtmk", "stmk", ensemble.RecordWord, ensemble.TaskWord}
 
 // notServing is the answer to the other words while the server does not serve.
 const notServing = "This ZooKeeper instance is not currently serving requests"
@@ -85,7 +86,9 @@ func (w *Words) allows(word string) bool {
 }
 
 // isOfServers reports whether a word is one by which servers ask each other.
-func isOfServers(word string) bool { return word == ensemble.RecordWord || word == ensemble.HeldWord }
+func isOfServers(word string) bool {
+	return word == ensemble.RecordWord || word == ensemble.HeldWord || word == ensemble.TaskWord
+}
 
 // mayHaveRecord reports whether a host may have what servers tell each other, whatever the whitelist says: those of
 // the ensemble, and this one.

@@ -69,8 +69,8 @@ func newBackupCreateCommand() *cobra.Command {
 			"What is stored in a bucket is read back and compared. If a run fails, the backup stays as it\n" +
 			"was. With --keep or --keep-for, a run ends by pruning, as `warren backup prune` does.\n\n" +
 			"With --admin, a snapshot is fetched from the admin server (http://host:8080/commands), which may\n" +
-			"be on another machine. As it comes without the log, it is exact only if no client writes\n" +
-			"meanwhile; a warning says if it is not.",
+			"be on another machine. It comes without the log, so it is exact only if no client writes in the\n" +
+			"meantime; a warning says if it isn't.",
 		Example: "  warren backup create /backup/zk /var/lib/zookeeper\n" +
 			"  warren backup create /backup/zk --config /etc/zookeeper/conf/zoo.cfg\n" +
 			"  warren backup create /backup/zk --admin http://zk1:8080/commands --auth-file super.txt\n" +

@@ -45,9 +45,9 @@ func newRestoreCommand() *cobra.Command {
 			"Start the server on DATA_DIR afterwards. To restore an ensemble, stop all its servers, restore\n" +
 			"into the data directory of each of them, observers included (their myid files stay), and start\n" +
 			"them.\n\n" +
-			"The restored tree begins a new history, in an epoch above every epoch that the backup and the\n" +
-			"old data in DATA_DIR know, so that no zxid comes twice. Its first txn ends all sessions: clients\n" +
-			"are told that their session has expired, and their ephemeral znodes are gone. If the old data is\n" +
+			"The restored tree begins a new history, in an epoch above every epoch in the backup and in the\n" +
+			"old data in DATA_DIR, so no zxid is used twice. Its first txn ends all sessions: clients are\n" +
+			"told that their session has expired, and their ephemeral znodes are gone. If the old data is\n" +
 			"lost, --epoch names the last epoch that was in use: the part of a zxid before its last eight\n" +
 			"digits, such as 5 in 0x500000012.\n\n" +
 			"Everything is built beside the old data and renamed at the end. If that is interrupted, no\n" +
@@ -61,11 +61,11 @@ func newRestoreCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&o.output, "output", "simple", "simple: text; json: one object")
 	flags.StringVar(&o.dataLogDir, "dataLogDir", "",
-		"where the server's log is to be, if not in DATA_DIR: it must be empty too")
+		"directory for the server's log, if not DATA_DIR; it must be empty, too")
 	flags.Var(&o.zxid, "zxid", "last txn to restore (default: the last one of the backup)")
 	flags.Var(&o.at, "time", "restore up to this time: 2026-11-21T14:00:00Z, or ms since 1970")
-	flags.Int64Var(&o.epoch, "epoch", 0, "an epoch that clients have seen: the restored tree begins above it, as "+
-		"above those that the directories know")
+	flags.Int64Var(&o.epoch, "epoch", 0, "an epoch that clients have seen: the restored tree begins above it, "+
+		"and above those in the directories")
 	flags.BoolVar(&o.force, "force", false, "set existing data aside")
 	flags.BoolVar(&o.ifEmpty, "if-empty", false,
 		"do nothing, with exit code 0, if there is data; for a command that runs at every start")

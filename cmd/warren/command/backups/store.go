@@ -36,7 +36,8 @@ func (o *backupStore) addTo(flags *pflag.FlagSet, writes bool) {
 		"PEM file of certificates to trust besides the system's; also AWS_CA_BUNDLE")
 	flags.StringVar(&o.identities, "identity", "",
 		"file with age identities (AGE-SECRET-KEY-1...) that decrypt what is read")
-	flags.StringVar(&o.scratch, "scratch", "", "where to keep copies of a bucket's files meanwhile (default $TMPDIR)")
+	flags.StringVar(&o.scratch, "scratch", "", "where to keep temporary copies of a bucket's files (default "+
+		"$TMPDIR)")
 	if writes {
 		flags.StringVar(&o.recipients, "encrypt-to", "",
 			"file with age recipients (age1...) for whom to encrypt what is stored in a bucket")

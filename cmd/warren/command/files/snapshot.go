@@ -108,7 +108,7 @@ func newSnapshotGetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "get FILE PATH",
 		Short:   "Print data, Stat and ACL of one znode",
-		Long:    "Prints data, Stat and ACL of one znode. The exit code is 1 if it is not there.",
+		Long:    "Prints data, Stat and ACL of one znode. The exit code is 1 if it doesn't exist.",
 		Example: "  warren snapshot get /var/lib/zookeeper/version-2/snapshot.100000012 /app/settings",
 		Args:    func(cmd *cobra.Command, args []string) error { return o.check(cmd, args, 2) },
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -22,8 +22,8 @@ func newWALCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wal",
 		Short: "Inspect and repair transaction logs, Warren's and ZooKeeper's",
-		Long: "These commands read the files log.* of a data directory; only repair changes them. The others\n" +
-			"may be used while a server runs: they see of its last file what it has written so far, which may\n" +
+		Long: "These commands read the files log.* of a data directory; only repair changes them. You may use\n" +
+			"the others while a server runs: they see what it has written to its last file so far, which may\n" +
 			"end in the middle of a txn.",
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -154,12 +154,12 @@ func newWALVerifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify DIR",
 		Short: "Check the log as a server does when it starts",
-		Long: "Checks the log in a data directory or its version-2 as a server does that starts from its newest\n" +
-			"whole snapshot, and then the older files, which a server needs only if that snapshot can't be\n" +
-			"loaded. If newer snapshots are damaged, the log must reach beyond them. Nothing is changed. What\n" +
-			"a server does by itself is listed: it cuts off a torn tail, the rest of a write that a crash\n" +
-			"ended before it was acknowledged to a client. Txns that a ZooKeeper server has logged a second\n" +
-			"time don't count.\n\n" +
+		Long: "Checks the log in a data directory or its version-2 as a server does when it starts from its\n" +
+			"newest intact snapshot, and then the older files, which a server needs only if that snapshot\n" +
+			"can't be loaded. If newer snapshots are damaged, the log must reach beyond them. Nothing is\n" +
+			"changed. What a server does by itself is listed: it cuts off a torn tail, the rest of a write\n" +
+			"that a crash ended before it was acknowledged to a client. Txns that a ZooKeeper server has\n" +
+			"logged a second time don't count.\n\n" +
 			"Exit codes: 0 the log is whole, or has a torn tail; 1 a server would refuse to start, or a file\n" +
 			"is damaged.",
 		Example: "  warren wal verify /var/lib/zookeeper\n" +

@@ -35,13 +35,10 @@ func newWALRepairCommand() *cobra.Command {
 		Long: "Finds what keeps a server from starting on the log in a data directory or its version-2, and says\n" +
 			"what to cut and which txns that would lose. Nothing is changed without --yes; if txns would be lost\n" +
 			"that may have been acknowledged, --lose-txns is needed as well. What is cut is kept beside the log,\n" +
-			"in files named repair.*, and later log files are renamed to such names. With --after ZXID " +
-			"everything\n" +
-			"after that txn is cut, even from a log that is whole; snapshots that know later txns are set aside,\n" +
-			"too.\n\n" +
+			"in files named repair.*, and later log files are renamed to such names. With --after ZXID everything\n" +
+			"after that txn is cut, even from a log that is whole; snapshots with later txns are set aside, too.\n\n" +
 			"A server of an ensemble whose other servers are healthy needs no repair: move its version-2\n" +
-			"directories away, and it gets everything from the leader. ZooKeeper's TxnLogToolkit -r gives " +
-			"damaged\n" +
+			"directories away, and it gets everything from the leader. ZooKeeper's TxnLogToolkit -r gives damaged\n" +
 			"records a checksum that fits; this command does not: what is damaged stays damaged.\n\n" +
 			"The exit code is 0 if the log is whole or was made so, and 1 otherwise.",
 		Example: "  warren wal repair /var/lib/zookeeper\n" +

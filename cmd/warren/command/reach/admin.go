@@ -21,7 +21,7 @@ const (
 // ClientTLS.AdminPort.
 func AddAdminPort(flags *pflag.FlagSet, port *int) {
 	flags.IntVar(port, "admin-port", 0,
-		"admin port of the servers (default: the one that each server tells, else 8080)")
+		"admin port of the servers (default: the one that each server reports, otherwise 8080)")
 }
 
 // AdminURL completes what names the commands of an admin server: a URL, or a host with or without a port, for which

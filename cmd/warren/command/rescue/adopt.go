@@ -43,9 +43,9 @@ func newAdoptCommand() *cobra.Command {
 			"is removed; myid and zoo.cfg stay. At the next start the server finds no database, and does not\n" +
 			"vote until the leader has brought it up to date.\n\n" +
 			"Stop the server first. What is set aside may hold writes that were acknowledged to clients and\n" +
-			"that the ensemble does not have: keep it until you know. With --servers the ensemble is asked\n" +
-			"first, and nothing is changed if no server leads. Never do this on a majority of the servers:\n" +
-			"the ensemble would lose what only they know.",
+			"that the ensemble does not have: keep it until you know. With --servers the command asks the\n" +
+			"ensemble first, and changes nothing if there is no leader. Never do this on a majority of the\n" +
+			"servers: the ensemble would lose what only they have.",
 		Example: "  warren adopt /var/lib/zookeeper\n" +
 			"  warren adopt /etc/zookeeper/conf/zoo.cfg --servers zk1:2181,zk2:2181,zk3:2181 --yes",
 		Args: cli.OneArgument("name a data directory or a zoo.cfg"),

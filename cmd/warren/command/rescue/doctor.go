@@ -70,7 +70,7 @@ func newDoctorCommand() *cobra.Command {
 	flags.IntVar(&o.adminPort, "admin-port", 8080,
 		"admin port of ZooKeeper servers, asked for their clocks; 0: not asked")
 	cli.AddTimeout(flags, &o.timeout, 5*time.Second, "how long to wait for a server")
-	flags.Int64Var(&o.maxLag, "max-lag", 10_000, "txns a server may be behind its leader")
+	flags.Int64Var(&o.maxLag, "max-lag", 10_000, "txns that a server may lag behind its leader")
 	return cmd
 }
 
@@ -200,7 +200,7 @@ func printFindings(w io.Writer, output string, all doctor.Findings) error {
 	}
 	out := bufio.NewWriter(w)
 	for _, f := range all {
-		fmt.Fprintf(out, "%-8s  %-22s  %s\n%36s%s\n", f.Severity, f.Check, f.Subject, "", f.What)
+		fmt.Fprintf(out, "%-8s  %-22s  %s\n%36s%s\n", f.Severity, f.Check, f.Subject, "", f.Text())
 		if f.Remedy != "" {
 			fmt.Fprintf(out, "%36s-> %s\n", "", f.Remedy)
 		}

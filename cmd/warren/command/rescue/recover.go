@@ -87,7 +87,7 @@ func newRecoverCommand() *cobra.Command {
 	flags.StringArrayVar(&o.at, "server", nil,
 		"ID=HOST:CLIENT_PORT/ADMIN_PORT: where a server is asked, if not at the host of its line")
 	flags.IntVar(&o.adminPort, "admin-port", 0,
-		"admin port of the servers (default: the one that each server tells, else that of ZOO_CFG)")
+		"admin port of the servers (default: the one that each server reports, otherwise that of ZOO_CFG)")
 	flags.Int64Var(&o.epoch, "epoch", 0, "an epoch that clients have seen; the new history begins above it")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Second, "how long to wait for a server")
 	flags.BoolVar(&o.yes, "yes", false, "do it without asking")

@@ -47,9 +47,9 @@ func newSupportCommand() *cobra.Command {
 		Use:   "support [HOST:PORT...]",
 		Short: "Collect what a bug report needs from running servers, without secrets",
 		Long: "Writes a tar.gz with the findings of `warren doctor` and, for each server, its state, its\n" +
-			"settings with stars for secrets, findings, figures of the last day, slow operations, metrics,\n" +
-			"build and the stacks of its goroutines. It holds no passwords, keys, ACLs or data of znodes, but\n" +
-			"it does hold addresses and paths: look at it before you send it.\n\n" +
+			"settings with secrets masked, findings, figures of the last day, slow operations, metrics, build\n" +
+			"and goroutine stacks. It holds no passwords, keys, ACLs or data of znodes, but it does hold\n" +
+			"addresses and paths: look at it before you send it.\n\n" +
 			"Servers give all this to the super user, or to an identity with every permission on /: name it\n" +
 			"with --auth-file. For a server that refuses or does not serve, the file has what that server\n" +
 			"tells anyone.\n\n" +

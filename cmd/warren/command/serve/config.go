@@ -19,7 +19,7 @@ func newConfigCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Check configuration files",
-		Long: "`warren config check` tells whether a server would start with a zoo.cfg. To see the settings of\n" +
+		Long: "`warren config check` says whether a server would start with a zoo.cfg. To see the settings of\n" +
 			"a running server, ask it: `warren 4lw HOST:PORT conf`.",
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -39,9 +39,9 @@ func newConfigCheckCommand() *cobra.Command {
 		Long: "Reads a zoo.cfg, the files that it names and the environment as `warren server FILE` would, and\n" +
 			"reports every problem with its line and rule, every warning, and every place where ZooKeeper would\n" +
 			"read the file differently. If the file is right, it opens the key stores and the JAAS file, and\n" +
-			"looks for the directories and addresses on this machine, as a start would: run it on the machine of\n" +
-			"the server, as the user of the server. The server may be running. The exit code is the one that a\n" +
-			"start would have. Nothing is changed and nothing is started.",
+			"looks for the directories and addresses on this machine, as the server does when it starts: run it\n" +
+			"on the server's machine, as the server's user. The server may be running. The exit code is the one\n" +
+			"that the server would exit with, or 0. Nothing is changed and nothing is started.",
 		Example: "  warren config check /etc/zookeeper/conf/zoo.cfg\n" +
 			"  sudo -u zookeeper warren config check zoo.cfg -D admin.serverPort=8081 --output json",
 		Args: func(cmd *cobra.Command, args []string) error {

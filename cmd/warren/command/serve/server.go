@@ -252,7 +252,7 @@ func stopAfter(failure error, stop func(), limit time.Duration, log *zap.Logger)
 	select {
 	case <-stopped:
 	case <-time.After(limit):
-		log.Error("the server does not stop after its failure: the process ends all the same",
+		log.Error("the server has failed and does not stop: ending the process",
 			zap.Duration("waited", limit))
 	}
 }

@@ -46,11 +46,11 @@ func newDrainCommand() *cobra.Command {
 			"the connections that it has, --rate of them per second, each as soon as the client has been\n" +
 			"answered. Clients continue at another server, with their sessions. The command returns when the\n" +
 			"server has no clients left, with exit code 0, or after --wait, with exit code 1. The server\n" +
-			"stays drained until it is restarted, or until `warren drain --resume`. The command can be\n" +
-			"repeated at any time.\n\n" +
-			"Meanwhile /readyz of the server answers 503. The server still votes, and follows or leads, as\n" +
-			"before. A client that knows only this server can't connect while it is drained: its session\n" +
-			"expires after the session timeout. A standalone server can't be drained.",
+			"stays drained until it is restarted, or until `warren drain --resume`. The command is safe to\n" +
+			"repeat.\n\n" +
+			"While the server is drained, its /readyz answers 503. It still votes, and follows or leads, as\n" +
+			"before. A client that knows only this server can't connect in that time: its session expires\n" +
+			"after the session timeout. A standalone server can't be drained.",
 		Example: "  warren drain -s zk1 --auth-file super.txt\n" +
 			"  warren drain -s zk1 --auth-file super.txt --dry-run\n" +
 			"  warren drain -s zk1 --auth-file super.txt --resume",

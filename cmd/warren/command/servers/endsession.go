@@ -16,10 +16,10 @@ func newEndSessionCommand() *cobra.Command {
 		Short: "End a session, as if its client had been silent for the session timeout",
 		Long: "Asks a server of an ensemble, through its admin server, to end a session. The leader closes it\n" +
 			"with a txn, as it does when a session expires: its ephemeral znodes are deleted, and its client\n" +
-			"is told that the session has expired. Any server of the ensemble can be asked by the session's\n" +
-			"id. A label, which the console, `warren top` and the admin commands show in place of an id, is\n" +
-			"known only to the server that showed it, until that server restarts: ask that one. If the\n" +
-			"session has already ended, the exit code is 1 and nothing happens.",
+			"is told that the session has expired. By its id, you can end the session at any server of the\n" +
+			"ensemble. A label, which the console, `warren top` and the admin commands show in place of an\n" +
+			"id, is known only to the server that showed it, until that server restarts: ask that one. If\n" +
+			"the session has already ended, the exit code is 1 and nothing happens.",
 		Example: "  warren end-session 0x100003a5c2e0007 --auth-file super.txt --dry-run\n" +
 			"  warren end-session s-3fb60a91c2d4 -s zk1 --auth-file super.txt",
 		Args: cli.OneArgument("which session?"),

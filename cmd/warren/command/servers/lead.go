@@ -19,8 +19,8 @@ func newLeadCommand() *cobra.Command {
 			"with the id SERVER_ID, which must be a follower that is up to date and runs Warren. All pending\n" +
 			"writes are committed first. Clients keep their connections; their requests wait for a few\n" +
 			"milliseconds. Nothing happens if that server leads already.\n\n" +
-			"If the server goes away meanwhile, or doesn't answer within half a tickTime, another one leads,\n" +
-			"and the exit code is 1.",
+			"If that server fails in the meantime, or doesn't answer within half a tickTime, another one\n" +
+			"leads, and the exit code is 1.",
 		Example: "  warren lead 2 -s zk3 --auth-file super.txt\n" +
 			"  warren lead 2 -s zk3 --auth-file super.txt --dry-run",
 		Args: cli.OneArgument("name the id of the server that is to lead"),

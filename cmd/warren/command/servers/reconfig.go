@@ -44,10 +44,10 @@ func newReconfigCommand() *cobra.Command {
 		Use:   "reconfig [SERVER_LINE...]",
 		Short: "Change the servers of a running ensemble to a given list",
 		Long: "Compares the servers of an ensemble with the wanted ones, and changes the ensemble one server at a\n" +
-			"time: servers that are missing join when they run and follow the leader, and servers that are not\n" +
-			"wanted leave. An ensemble that already has the wanted servers is not changed, so the command can be\n" +
-			"repeated at any time, even after it was interrupted. Servers are compared by their ids; those that\n" +
-			"stay keep their lines.\n\n" +
+			"time: missing servers join once they run and follow the leader, and servers that are not wanted\n" +
+			"leave. An ensemble that already has the wanted servers is not changed, so the command is safe to\n" +
+			"repeat, even after an interruption. Servers are compared by their ids; those that stay keep their\n" +
+			"lines.\n\n" +
 			"The wanted servers are those of the arguments, of the zoo.cfg of --config, or of the variables of a\n" +
 			"container image (ZOO_SERVERS...). The password of the super user, of scheme digest, is that of\n" +
 			"WARREN_SUPER_PASSWORD, or of the file that WARREN_SUPER_PASSWORD_FILE names; with ZOO_ENABLE_AUTH\n" +
@@ -73,7 +73,7 @@ func newReconfigCommand() *cobra.Command {
 	flags.StringVar(&o.config, "config", "", "zoo.cfg with the wanted servers")
 	flags.StringSliceVarP(&o.servers, "servers", "s", nil,
 		"host:port of the client ports to connect to (default those of the wanted servers)")
-	flags.BoolVar(&o.leaveOnly, "leave-only", false, "let servers leave, but none join")
+	flags.BoolVar(&o.leaveOnly, "leave-only", false, "let servers leave, but let none join")
 	flags.DurationVar(&o.wait, "wait", time.Minute, "how long to try")
 	return cmd
 }

@@ -51,13 +51,13 @@ func newShellCommand() *cobra.Command {
 		Long: "Runs one COMMAND; without one, the lines of standard input, or what you type at a terminal.\n" +
 			"Commands, their flags, texts and exit codes are those of zkCli.sh; `warren shell help` lists\n" +
 			"them, with export, import, find, tree and watch, which are Warren's. zkCli.sh's own flags may be\n" +
-			"written with one dash. Only results are printed; under the name zkCli.sh, to which a link may\n" +
-			"point, it greets and reports the state of the session as that does.\n\n" +
+			"written with one dash. Only results are printed; when run as zkCli.sh, through a link, it also\n" +
+			"prints that script's greeting and session events.\n\n" +
 			"At a terminal, Tab completes commands, flags, paths and ACLs, the arrows and Ctrl-P and Ctrl-N\n" +
 			"walk through the history, Ctrl-R searches it, Ctrl-C ends the running command, and Ctrl-D ends\n" +
 			"the shell.\n\n" +
 			"Exit codes: 0 done, 1 the command failed, 2 wrong flags, 127 unknown command, 130 interrupted;\n" +
-			"of several commands, that of the last one. NO_COLOR switches colours off.",
+			"after several commands, that of the last one. NO_COLOR switches colours off.",
 		Example: "  warren shell\n" +
 			"  warren shell -s zk1:2181,zk2:2181/app get -s /settings\n" +
 			"  warren shell -s zk1:2181 --output json ls / | jq .children\n" +
@@ -96,10 +96,10 @@ func newShellCommand() *cobra.Command {
 	flags.StringVar(&o.output, "output", o.output, "text, or json: one object a line")
 	flags.StringArrayVar(&o.auth, "auth", nil,
 		"identity of the session, scheme:auth as in digest:user:password; can be repeated")
-	flags.StringVar(&o.login.File, "jaas", "", "JAAS file; the session authenticates by SASL as its section says")
+	flags.StringVar(&o.login.File, "jaas", "", "JAAS file; the session authenticates with SASL as its section says")
 	flags.StringVar(&o.login.Section, "jaas-section", "", "section of the JAAS file (default Client)")
 	flags.BoolVar(&o.login.Tickets, "kerberos", false,
-		"authenticate by Kerberos with the tickets of kinit, without a JAAS file")
+		"authenticate with the Kerberos tickets of kinit, without a JAAS file")
 	flags.StringVar(&o.login.Server, "server-principal", "",
 		"Kerberos principal of the servers (default zookeeper/_HOST, with the host's name)")
 	flags.StringVar(&o.config, "client-configuration", "",

@@ -52,8 +52,8 @@ func newStatusCommand() *cobra.Command {
 			"it lags behind the leader, connections, outstanding requests, latency, the free space of the fullest\n" +
 			"disk, with the time until it is full if that is less than 30 days away, and why a server needs\n" +
 			"attention. The findings below the table are those of warren doctor, with what to do.\n\n" +
-			"The exit code is 0 if nothing is found that is worse than a notice, 1 if something is, and 2 if no\n" +
-			"server leads, or two do.",
+			"The exit code is 0 if no finding is worse than a notice, 1 if one is, and 2 if there is no leader,\n" +
+			"or more than one.",
 		Example: "  warren status\n" +
 			"  warren status a:2181 b:2181 c:2181\n" +
 			"  warren status --config /etc/zookeeper/conf/zoo.cfg --output json",
@@ -77,7 +77,7 @@ func newStatusCommand() *cobra.Command {
 	flags.StringVar(&o.config, "config", "", "zoo.cfg that names the servers, instead of --servers")
 	flags.StringVar(&o.output, "output", "table", "table or json")
 	cli.AddTimeout(flags, &o.timeout, 3*time.Second, "how long to wait for a server")
-	flags.Int64Var(&o.maxLag, "max-lag", 10_000, "txns a server may lag behind its leader")
+	flags.Int64Var(&o.maxLag, "max-lag", 10_000, "txns that a server may lag behind its leader")
 	flags.IntVar(&o.adminPort, "admin-port", 8080,
 		"admin port of ZooKeeper servers, asked for their clocks; 0: not asked")
 	flags.BoolVar(&o.watch, "watch", false, "show the table again every two seconds, until interrupted")
@@ -280,7 +280,7 @@ func (st *clusterStatus) table(out io.Writer) error {
 	for _, x := range st.Findings {
 		if x.Severity > doctor.Notice {
 			told = told || x.What == st.Verdict
-			fmt.Fprintf(out, "%s  %s: %s: %s\n", x.Severity, x.Check, x.Subject, x.What)
+			fmt.Fprintf(out, "%s  %s: %s: %s\n", x.Severity, x.Check, x.Subject, x.Text())
 			if x.Remedy != "" {
 				fmt.Fprintf(out, "  do: %s\n", x.Remedy)
 			}

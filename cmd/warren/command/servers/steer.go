@@ -32,7 +32,7 @@ type steering struct {
 func (o *steering) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&o.server, "server", "s", reach.LocalServer,
-		"host:port of the server's client port, which tells its admin port")
+		"host:port of the server's client port, through which its admin port is found")
 	flags.StringVar(&o.admin, "admin", "",
 		"host:port of the server's admin server, or the URL of its commands, instead of --server")
 	cmd.PreRunE = func(*cobra.Command, []string) error {

@@ -34,9 +34,9 @@ func newTopCommand() *cobra.Command {
 		Use:   "top [HOST:PORT...]",
 		Short: "Show which paths, sessions, addresses and operations cause the load",
 		Long: "Asks the admin ports of the servers what causes most of their requests, bytes and time, and shows\n" +
-			"the sums for all servers, again every two seconds. The figures are means per second over about the\n" +
-			"last minute. The time of a read is its execution; that of a write is from its arrival until it is\n" +
-			"applied. The servers need warren.top.enabled=true.\n\n" +
+			"the sums for all servers, again every two seconds. The figures are averages per second over about\n" +
+			"the last minute. The time of a read is its execution; that of a write runs from its arrival until\n" +
+			"it is applied. The servers need warren.top.enabled=true.\n\n" +
 			"Paths, sessions and addresses are shown with --auth-file, to a super user or an identity with every\n" +
 			"permission on /; without it, only operations are.\n\n" +
 			"The exit code is 0 if a server answered, and 1 if none did.",

@@ -59,6 +59,8 @@ export interface ServerState {
   diskFree: number | null;
   draining: boolean;
   admin: string;
+  /** Why no request can be passed on to it; empty if that can be done. */
+  unasked: string;
 }
 export interface Servers {
   servers: ServerState[];
@@ -361,6 +363,8 @@ export interface Given {
   order: string;
   user: string;
   address: string;
+  /** The server that has passed it on; empty if it was given there. */
+  via: string;
   request: string;
   refused: string;
   tookMs: number;

@@ -1,16 +1,17 @@
-// Who has changed what: the end of this server's audit log.
+// Who has changed what: the ends of the servers' audit logs.
 import { useSignal } from "@preact/signals";
 import { Lock, LogIn, ScrollText, TriangleAlert } from "lucide";
-import { identity, type Audit as Page } from "./api";
+import { identity, type Audit as Page, type Trouble } from "./api";
 import { capital, Name, of, plain, Time } from "./format";
-import { Empty, LogInButton, Note, Segments, Skeleton, Tag, useGet, type Resource, type Tone } from "./parts";
-import { amend, param, to } from "./router";
-import { Table } from "./table";
+import { Empty, LogInButton, Note, Segments, Skeleton, Tag, type Tone } from "./parts";
+import { param, to } from "./router";
+import { serverColumn, Table, type Column } from "./table";
+import { alter, chosen, idOf, ServerPick, Unheard, useEach } from "./which";
 
 const results: Record<string, Tone> = { failure: "bad", invoked: "warn" };
 
 /** What stands in the place of a page that only those see who may see all. */
-export function Behind({ of: r, what }: { of: Resource<unknown>; what: string }) {
+export function Behind({ of: r, what }: { of: { data: unknown; trouble: Trouble | null }; what: string }) {
   if (!identity.value?.user) {
     return (
       <div class="card">
@@ -36,17 +37,42 @@ export function Behind({ of: r, what }: { of: Resource<unknown>; what: string })
   return r.data ? null : <Skeleton rows={6} />;
 }
 
+type Entry = Page["entries"][number] & { server: number; key: string };
+
+/** How many lines are asked for: of one server, or of each of several. */
+const linesOfOne = 1000,
+  linesOfEach = 500;
+
 export function Audit() {
-  const a = useGet<Page>(identity.value?.user ? "audit" : null, { limit: 1000 }, 5000);
+  const which = chosen("all"),
+    many = which.length > 1;
+  const limit = many ? linesOfEach : linesOfOne;
+  const [told] = useEach<Page>(
+    identity.value?.user ? "audit" : null,
+    which,
+    () => ({ limit }),
+    many ? 10_000 : 5000,
+    String(limit),
+  );
   const find = useSignal(param("find")),
-    which = param("which", "all") as "all" | "failure";
+    result = param("which", "all") as "all" | "failure";
   const word = find.value.trim().toLowerCase();
-  const rows = (a.data?.entries ?? []).filter(
+  const heard = told.filter((t) => t.data !== null);
+  const files = heard.filter((t) => t.data!.enabled && t.data!.file !== "-");
+  const all: Entry[] = files
+    .flatMap((t) =>
+      t.data!.entries.map((e, i) => ({ ...e, server: idOf(t.which), key: [idOf(t.which), e.at, i].join() })),
+    )
+    .sort((a, b) => b.at - a.at);
+  const rows = all.filter(
     (e) =>
-      (which === "all" || e.result !== "success") &&
+      (result === "all" || e.result !== "success") &&
       (!word || [e.user, e.ip, e.session, e.operation, e.znode].join(" ").toLowerCase().includes(word)),
   );
-  const look = (find: string, which: string) => amend("audit", { find, which: which === "all" ? "" : which });
+  const off = heard.filter((t) => !t.data!.enabled);
+  // Where nothing is heard, the first reason stands for all.
+  const first = heard[0] ?? told.find((t) => t.trouble) ?? told[0];
+  const servers: Column<Entry>[] = many ? [serverColumn()] : [];
   return (
     <div class="page" id="audit">
       <header>
@@ -59,50 +85,64 @@ export function Audit() {
           value={find.value}
           onInput={(e) => {
             find.value = e.currentTarget.value;
-            look(find.value, which);
+            alter("audit", { find: find.value });
           }}
         />
+        <ServerPick page="audit" usual="all" />
         <Segments
           label="Which lines"
-          value={which}
+          value={result}
           of={[
             ["all", "All"],
             ["failure", "Failed"],
           ]}
-          pick={(v) => look(find.value, v)}
+          pick={(v) => alter("audit", { which: v === "all" ? "" : v })}
         />
       </header>
-      <Behind of={a} what="The audit log" />
-      {a.data && !a.data.enabled && (
+      <Behind of={first} what="The audit log" />
+      {heard.length > 0 && <Unheard of={told} />}
+      {heard.length > 0 && off.length === heard.length && (
         <div class="card">
           <Empty icon={ScrollText} title="Nothing is recorded">
             <code>audit.enable=true</code> in zoo.cfg records who changes which znode, from the next start on.
           </Empty>
         </div>
       )}
-      {a.data?.enabled && a.data.file === "-" && (
+      {heard.length > off.length && files.length === 0 && (
         <div class="card">
           <Empty icon={ScrollText} title="The audit log goes to standard output">
             It cannot be read again here. <code>audit.file</code> names a file instead.
           </Empty>
         </div>
       )}
-      {a.data?.enabled && a.data.file !== "-" && (
+      {files.length > 0 && (
         <>
           <p class="dim">
-            The newest {of(a.data.entries.length, "line")} of <code>{plain(a.data.file)}</code>, as this server has
-            written it. Every server has its own.
+            {many ? (
+              <>The newest {of(all.length, "line")} of all servers: each records what its own clients did.</>
+            ) : (
+              <>
+                The newest {of(all.length, "line")} of <code>{plain(files[0].data!.file)}</code>, with what the
+                clients of this server did.
+              </>
+            )}
+            {files.length < heard.length &&
+              ` Server ${heard
+                .filter((t) => !files.includes(t))
+                .map((t) => idOf(t.which))
+                .join(", ")}: no file with an audit log.`}
           </p>
           <div class="card">
             {rows.length === 0 ? (
-              <Empty icon={ScrollText} title={word || which !== "all" ? "No line matches" : "No lines yet"} />
+              <Empty icon={ScrollText} title={word || result !== "all" ? "No line matches" : "No lines yet"} />
             ) : (
               <Table
                 label="Audit log"
                 rows={rows}
-                keyOf={(e) => a.data!.entries.indexOf(e) + " " + e.at}
+                keyOf={(e) => e.key}
                 columns={[
                   { name: "Time", by: (e) => e.at, cell: (e) => <Time at={e.at} /> },
+                  ...servers,
                   {
                     name: "Result",
                     by: (e) => e.result,

@@ -1,13 +1,14 @@
-// From what this server's state can be brought back: backups in folders, and the snapshots on its disk.
+// From what the state can be brought back: backups in folders that a server can read, and the snapshots on its disk.
 import { useSignal } from "@preact/signals";
 import { Archive, CircleCheck, HardDrive, RotateCcw, TriangleAlert } from "lucide";
 import { identity, type BackupFolder, type Backups as Page } from "./api";
 import { Behind } from "./audit";
 import { Restore } from "./restore";
 import { ago, bytes, capital, count, of, plain, Time } from "./format";
-import { Button, Empty, Note, Tag, useGet } from "./parts";
+import { Button, Empty, Note, Tag } from "./parts";
 import { to } from "./router";
 import { Table } from "./table";
+import { chosen, named, ServerPick, useEach } from "./which";
 
 function One({ b, restore }: { b: BackupFolder; restore: () => void }) {
   const fact = (name: string, value: any) => (
@@ -61,12 +62,16 @@ function One({ b, restore }: { b: BackupFolder; restore: () => void }) {
 }
 
 export function Backups() {
-  const b = useGet<Page>(identity.value?.user ? "backups" : null, {}, 10_000),
+  const which = chosen("own");
+  const [told] = useEach<Page>(identity.value?.user ? "backups" : null, which, () => ({}), 10_000);
+  const b = told[0],
     restored = useSignal<BackupFolder | null>(null);
   return (
     <div class="page" id="backups">
       <header>
         <h1>Backups</h1>
+        <span class="grow" />
+        <ServerPick page="backups" usual="own" one />
       </header>
       <Behind of={b} what="The list of backups" />
       {b.data && (
@@ -74,8 +79,8 @@ export function Backups() {
           {b.data.folders.length === 0 ? (
             <div class="card">
               <Empty icon={Archive} title="No backups are known">
-                <code>warren backup create FOLDER</code> makes one. If this server can read its folder,{" "}
-                <code>warren.console.backups=FOLDER</code> in zoo.cfg shows here how old and how complete it is.
+                <code>warren backup create FOLDER</code> makes one. If a server can read its folder,{" "}
+                <code>warren.console.backups=FOLDER</code> in its zoo.cfg shows here how old and how complete it is.
               </Empty>
             </div>
           ) : (
@@ -93,7 +98,7 @@ export function Backups() {
           )}
           <section class="card" aria-labelledby="snapshots">
             <header>
-              <h2 id="snapshots">Snapshots on this server</h2>
+              <h2 id="snapshots">Snapshots on {named(which[0])}</h2>
               <span class="small faint">{of(b.data.snapshots.length, "file")}</span>
               <a class="small" href={to("past")}>
                 Time travel

@@ -194,7 +194,7 @@ export function Chart({
       {has ? (
         <div class="plot" ref={box} aria-hidden="true" />
       ) : (
-        <div class="none">Nothing measured in this time</div>
+        <div class="none">{trends.times.length === 0 ? "Measuring…" : "Nothing measured in this time"}</div>
       )}
     </figure>
   );

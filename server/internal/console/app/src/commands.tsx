@@ -14,9 +14,9 @@ export function shell(...words: string[]): string {
   return ["warren", "shell", "-s", at, ...words].map(word).join(" ");
 }
 
-/** A command that gives an order to the server whose page this is. */
-export function command(...words: string[]): string {
-  const admin = new URL("../commands", location.href).href;
+/** A command that gives an order to the server with an admin port, such as host:port; "" is the one of this page. */
+export function command(at: string, ...words: string[]): string {
+  const admin = at ? `${location.protocol}//${at}/commands` : new URL("../commands", location.href).href;
   return ["warren", ...words, "--admin", admin, "--auth-file", "FILE"].map(word).join(" ");
 }
 

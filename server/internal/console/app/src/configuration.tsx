@@ -1,20 +1,25 @@
-// Every setting of this server: its value, its default, and where it was made.
+// Every setting: its value, its default, and where it was made; and where servers differ.
 import { useSignal } from "@preact/signals";
-import { Settings, TriangleAlert } from "lucide";
+import { Equal, Settings, TriangleAlert } from "lucide";
 import type { Setting } from "./api";
 import { plain } from "./format";
-import { Button, Empty, Note, Segments, Skeleton, Tag, useGet } from "./parts";
-import { amend, param } from "./router";
-import { Table } from "./table";
+import { Button, Empty, Note, Segments, Skeleton, Tag } from "./parts";
+import { param } from "./router";
+import { Table, type Column } from "./table";
+import { alter, chosen, idOf, ServerPick, Unheard, useEach, type Told } from "./which";
+
+type Answer = { settings: Setting[] };
 
 export function Configuration() {
-  const c = useGet<{ settings: Setting[] }>("configuration");
+  const which = chosen("own"),
+    many = which.length > 1;
+  const [told] = useEach<Answer>("configuration", which);
   const find = useSignal(param("find")),
-    all = param("all") !== "";
+    every = param("all") !== "";
   const word = find.value.trim().toLowerCase();
-  const rows = (c.data?.settings ?? []).filter(
-    (s) => (all || s.origin) && (!word || (s.name + " " + s.value).toLowerCase().includes(word)),
-  );
+  const fits = (s: { name: string; value: string }) => !word || (s.name + " " + s.value).toLowerCase().includes(word);
+  const heard = told.some((t) => t.data !== null);
+  const showAll = () => alter("configuration", { all: 1 });
   return (
     <div class="page" id="configuration">
       <header>
@@ -27,79 +32,150 @@ export function Configuration() {
           value={find.value}
           onInput={(e) => {
             find.value = e.currentTarget.value;
-            amend("configuration", { find: find.value, all: all && 1 });
+            alter("configuration", { find: find.value });
           }}
         />
+        <ServerPick page="configuration" usual="own" />
         <Segments
           label="Which settings"
-          value={all ? "all" : "set"}
+          value={every ? "all" : "set"}
           of={[
-            ["set", "Set"],
+            ["set", many ? "Differ" : "Set"],
             ["all", "All"],
           ]}
-          pick={(v) => amend("configuration", { find: find.value, all: v === "all" && 1 })}
+          pick={(v) => alter("configuration", { all: v === "all" && 1 })}
         />
       </header>
-      {c.data && (
+      {heard && (
         <p class="dim">
-          Of this server. A changed value takes effect at the next start unless the table says otherwise. Key stores
-          are read again when their files change, and a reconfiguration changes the list of servers.
+          {many
+            ? "A setting that differs is marked. Most should be alike; addresses, ports and folders need not be."
+            : "A changed value takes effect at the next start unless the table says otherwise. Key stores are read " +
+              "again when their files change, and a reconfiguration changes the list of servers."}
         </p>
       )}
-      {c.trouble && (
+      {many && <Unheard of={told} />}
+      {!many && told[0].trouble && (
         <Note tone="bad" icon={TriangleAlert}>
-          {c.trouble.message}
+          {told[0].trouble.message}
         </Note>
       )}
-      {!c.data && !c.trouble && <Skeleton rows={8} />}
-      {c.data && (
+      {!heard && !told.some((t) => t.trouble) && <Skeleton rows={8} />}
+      {heard && (
         <div class="card">
-          {rows.length === 0 ? (
-            <Empty
-              icon={Settings}
-              title={word ? "No setting matches" : "Every setting has its default"}
-              action={
-                !all && (
-                  <Button onClick={() => amend("configuration", { find: find.value, all: 1 })}>
-                    {word ? "Look in all settings" : "Show all settings"}
-                  </Button>
-                )
-              }
-            />
+          {many ? (
+            <Beside told={told} fits={fits} every={every} word={word} showAll={showAll} />
           ) : (
-            <Table
-              label="Settings"
-              rows={rows}
-              keyOf={(s) => s.name}
-              columns={[
-                { name: "Setting", by: (s) => s.name, cell: (s) => <code>{s.name}</code> },
-                {
-                  name: "Value",
-                  wrap: true,
-                  cell: (s) => (
-                    <span class="row wrap">
-                      <code>{plain(s.value) || "–"}</code>
-                      {s.origin && s.value !== s.default && <Tag tone="info">changed</Tag>}
-                    </span>
-                  ),
-                },
-                { name: "Default", wrap: true, cell: (s) => <code class="dim">{plain(s.default) || "–"}</code> },
-                {
-                  name: "A change needs",
-                  by: (s) => s.live,
-                  cell: (s) => (s.live ? <Tag tone="good">{s.live}</Tag> : <span class="faint">A restart</span>),
-                },
-                {
-                  name: "Set in",
-                  wrap: true,
-                  by: (s) => s.origin,
-                  cell: (s) => (s.origin ? <span class="dim">{s.origin}</span> : <span class="faint">Default</span>),
-                },
-              ]}
-            />
+            <Own of={told[0].data!.settings} fits={fits} every={every} word={word} showAll={showAll} />
           )}
         </div>
       )}
     </div>
   );
+}
+
+interface Look {
+  fits: (s: { name: string; value: string }) => boolean;
+  every: boolean;
+  word: string;
+  showAll: () => void;
+}
+
+function Own({ of: all, fits, every, word, showAll }: Look & { of: Setting[] }) {
+  const rows = all.filter((s) => (every || s.origin) && fits(s));
+  if (rows.length === 0)
+    return (
+      <Empty
+        icon={Settings}
+        title={word ? "No setting matches" : "Every setting has its default"}
+        action={!every && <Button onClick={showAll}>{word ? "Look in all settings" : "Show all settings"}</Button>}
+      />
+    );
+  return (
+    <Table
+      label="Settings"
+      rows={rows}
+      keyOf={(s) => s.name}
+      columns={[
+        { name: "Setting", by: (s) => s.name, cell: (s) => <code>{s.name}</code> },
+        {
+          name: "Value",
+          wrap: true,
+          cell: (s) => (
+            <span class="row wrap">
+              <code>{plain(s.value) || "–"}</code>
+              {s.origin && s.value !== s.default && <Tag tone="info">Changed</Tag>}
+            </span>
+          ),
+        },
+        { name: "Default", wrap: true, cell: (s) => <code class="dim">{plain(s.default) || "–"}</code> },
+        {
+          name: "A change needs",
+          by: (s) => s.live,
+          cell: (s) => (s.live ? <Tag tone="good">{s.live}</Tag> : <span class="faint">A restart</span>),
+        },
+        {
+          name: "Set in",
+          wrap: true,
+          by: (s) => s.origin,
+          cell: (s) => (s.origin ? <span class="dim">{s.origin}</span> : <span class="faint">Default</span>),
+        },
+      ]}
+    />
+  );
+}
+
+interface Row {
+  name: string;
+  value: string;
+  values: Map<number, string>;
+  differs: boolean;
+}
+
+/** The settings of all servers, with those in which they differ. */
+function Beside({ told, fits, every, word, showAll }: Look & { told: Told<Answer>[] }) {
+  const heard = told.filter((t) => t.data !== null);
+  const rows = new Map<string, Row>();
+  for (const t of heard) {
+    for (const s of t.data!.settings) {
+      const row = rows.get(s.name) ?? { name: s.name, value: "", values: new Map(), differs: false };
+      row.values.set(idOf(t.which), s.value);
+      row.value += " " + s.value;
+      rows.set(s.name, row);
+    }
+  }
+  for (const row of rows.values())
+    row.differs = row.values.size < heard.length || new Set(row.values.values()).size > 1;
+  const shown = [...rows.values()].filter((r) => (every || r.differs) && fits(r));
+  if (shown.length === 0)
+    return (
+      <Empty
+        icon={word ? Settings : Equal}
+        title={word ? "No setting matches" : "All servers have the same settings"}
+        action={!every && <Button onClick={showAll}>{word ? "Look in all settings" : "Show all settings"}</Button>}
+      />
+    );
+  const columns: Column<Row>[] = [
+    {
+      name: "Setting",
+      by: (r) => r.name,
+      cell: (r) => (
+        <span class="row nowrap">
+          <code>{r.name}</code>
+          {every && r.differs && <Tag tone="info">Differs</Tag>}
+        </span>
+      ),
+    },
+    ...told.map((t): Column<Row> => ({
+      name: `Server ${idOf(t.which)}`,
+      wrap: true,
+      cell: (r) =>
+        t.data === null ? (
+          <span class="faint">Not known</span>
+        ) : (
+          <code class={r.differs ? "" : "dim"}>{plain(r.values.get(idOf(t.which)) ?? "") || "–"}</code>
+        ),
+    })),
+  ];
+  return <Table label="Settings of all servers" rows={shown} keyOf={(r) => r.name} columns={columns} />;
 }

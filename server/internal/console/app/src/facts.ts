@@ -85,19 +85,19 @@ export const verdict = computed<Verdict | null>(() => {
   const n = e.problems.length;
   const findings =
     n === 0
-      ? "Nothing is known to be wrong."
+      ? "No findings."
       : worst === "good"
         ? n === 1
           ? "One notice."
           : `${n} notices.`
         : n === 1
-          ? "One finding needs a look."
-          : `${n} findings need a look.`;
+          ? "One finding needs attention."
+          : `${n} findings need attention.`;
   if (lost.value) return { tone: "bad", sentence: "This server does not answer", detail: "What is shown is old." };
   if (e.members.length === 0) {
     return e.serving
-      ? { tone: worst, sentence: "This server stands alone and serves clients", detail: findings }
-      : { tone: "bad", sentence: "This server stands alone and serves no clients", detail: findings };
+      ? { tone: worst, sentence: "Standalone server, serving clients", detail: findings }
+      : { tone: "bad", sentence: "Standalone server, not serving clients", detail: findings };
   }
   const voters = seen.value.filter((s) => s.member.role === "participant");
   const up = voters.filter((s) => s.up).length;
@@ -121,7 +121,7 @@ export const verdict = computed<Verdict | null>(() => {
   if (!e.serving) tone = "bad";
   return {
     tone,
-    sentence: parts.join(", ") + (e.serving ? "" : "; this server serves no clients"),
+    sentence: parts.join(", ") + (e.serving ? "" : "; this server is not serving clients"),
     detail: findings,
   };
 });

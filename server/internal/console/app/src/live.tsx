@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { Pause, Play, Radio, TriangleAlert } from "lucide";
 import { capital, clock, Name, waiting } from "./format";
-import { Button, Dot, Empty, Field, Note, Tag, tones } from "./parts";
+import { Button, Dot, Empty, Field, Note, Tag, tones, useTyped } from "./parts";
 import { amend, param, to } from "./router";
 
 interface Happening {
@@ -18,7 +18,7 @@ const most = 500;
 
 export function Live() {
   const path = param("path", "/"),
-    typed = useSignal(path),
+    typed = useTyped(path),
     state = useSignal<"begins" | "follows" | "over">("begins");
   const why = useSignal(""),
     rows = useSignal<Happening[]>([]),
@@ -39,7 +39,7 @@ export function Live() {
     });
     source.addEventListener("end", (e) => {
       state.value = "over";
-      why.value = `The server has ended the stream: ${JSON.parse((e as MessageEvent).data).reason}`;
+      why.value = `The stream has ended: ${JSON.parse((e as MessageEvent).data).reason}`;
       source.close();
     });
     source.addEventListener("error", () => {

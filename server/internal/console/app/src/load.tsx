@@ -13,7 +13,7 @@ import {
   type TopOfAll,
   type TopEntry,
 } from "./api";
-import { ago, baseOf, bytes, count, local, millis, Name, plain, short, Time } from "./format";
+import { capital, ago, baseOf, bytes, count, local, millis, Name, plain, short, Time } from "./format";
 import { Empty, Note, Segments, SessionLink, Silent, Skeleton, useGet } from "./parts";
 import { amend, param, to } from "./router";
 import { serverColumn, Table } from "./table";
@@ -222,7 +222,7 @@ export function StageBar({ of }: { of: Stages }) {
   const sum = stageColours.reduce((n, [s]) => n + of[s], 0) || 1;
   const text = stageColours
     .filter(([s]) => of[s] > 0)
-    .map(([s]) => `${s} ${millis(of[s])}`)
+    .map(([s]) => `${capital(s)} ${millis(of[s])}`)
     .join(", ");
   return (
     <div class="bars" role="img" aria-label={text} title={text.replaceAll(", ", "\n")}>
@@ -294,7 +294,7 @@ export function Slow() {
                   ...(s.data.servers.length > 1 ? [serverColumn<SlowOperation>()] : []),
                   { name: "Took", num: true, by: (o) => o.ms, cell: (o) => millis(o.ms) },
                   { name: "Stages", cell: (o) => <StageBar of={o.stages} /> },
-                  { name: "Slowest", by: (o) => o.slowest, cell: (o) => o.slowest },
+                  { name: "Slowest", by: (o) => o.slowest, cell: (o) => capital(o.slowest) },
                   {
                     name: "Path",
                     wrap: true,

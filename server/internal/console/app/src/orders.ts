@@ -1,7 +1,10 @@
-// The orders that operators give to the server whose page this is.
+// The orders that operators give to a server.
+import { capital } from "./format";
+
 export interface Order {
   id: string;
   path: string;
+  /** With SERVER for the one that is meant. */
   title: string;
   /** On the button in the row of a server. */
   short: string;
@@ -19,6 +22,9 @@ export interface Order {
   command: (values: Record<string, string>) => string[];
 }
 
+/** What an order does to a server, which is named as in a sentence. */
+export const titled = (o: Order, server: string) => capital(o.title.replace("SERVER", server));
+
 export const orderOf = (id: string) => orders.find((o) => o.id === id)!;
 
 export const orders: Order[] = [
@@ -30,31 +36,37 @@ export const orders: Order[] = [
     does: "Hand over",
     short: "Make leader",
     danger: false,
-    about: "Another server becomes the leader, without an election. Only the leader can do it.",
+    about: "Another server becomes the leader, without an election.",
     fields: [{ name: "to", label: "New leader", kind: "server", usual: "", hint: "" }],
   },
   {
     id: "drain",
     path: "drain",
     command: (v) => ["drain", "--rate", v.rate],
-    title: "Drain this server",
+    title: "Drain SERVER",
     does: "Drain",
     short: "Drain",
     danger: true,
-    about: "Sends the clients of this server to the others, and takes no new ones.",
+    about: "Sends its clients to the other servers, and accepts no new ones.",
     fields: [
-      { name: "rate", label: "Connections a second", kind: "number", usual: "100", hint: "How many end each second" },
+      {
+        name: "rate",
+        label: "Connections a second",
+        kind: "number",
+        usual: "100",
+        hint: "How many are closed each second",
+      },
     ],
   },
   {
     id: "resume",
     path: "drain",
     command: () => ["drain", "--resume"],
-    title: "Resume accepting clients",
+    title: "Resume accepting clients at SERVER",
     does: "Resume",
     short: "Resume",
     danger: false,
-    about: "Ends the draining: this server takes clients again.",
+    about: "Ends the drain: the server accepts clients again.",
     fields: [],
     fixed: { resume: true },
   },
@@ -62,11 +74,11 @@ export const orders: Order[] = [
     id: "shed",
     path: "shed_connections",
     command: (v) => ["shed", v.percentage],
-    title: "Shed clients",
+    title: "Shed clients of SERVER",
     does: "Shed",
     short: "Shed",
     danger: true,
-    about: "Ends the connections of a share of the clients. They connect again, to this server or to another one.",
+    about: "Closes the connections of a share of its clients. They connect again, to this server or to another one.",
     fields: [{ name: "percentage", label: "Percent of the clients", kind: "number", usual: "10", hint: "0 to 100" }],
   },
   {
@@ -86,22 +98,22 @@ export const orders: Order[] = [
     id: "take_snapshot",
     path: "take_snapshot",
     command: () => ["take-snapshot"],
-    title: "Take snapshot",
+    title: "Take snapshot of SERVER",
     does: "Take snapshot",
     short: "Snapshot",
     danger: false,
-    about: "Writes a snapshot of this server's state to its disk.",
+    about: "Writes a snapshot of the server's state to its disk.",
     fields: [],
   },
   {
     id: "log_level",
     path: "log_level",
     command: (v) => ["loglevel", v.level, "--for", v.seconds + "s"],
-    title: "Change the log level",
+    title: "Change the log level of SERVER",
     does: "Change",
     short: "Log level",
     danger: false,
-    about: "Changes the level of this server's log, for a time or until it stops.",
+    about: "Changes the level of the server's log, for a time or until it stops.",
     fields: [
       { name: "level", label: "Level", kind: "level", usual: "debug", hint: "" },
       { name: "seconds", label: "For how many seconds", kind: "number", usual: "600", hint: "0 for no end" },

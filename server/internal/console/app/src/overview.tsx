@@ -1,6 +1,6 @@
 // The overview: the verdict, the servers, the last hours, and what happened.
 import { CircleCheck, CircleX, Crown, Eye, Info, Power, RefreshCw, TriangleAlert, Unplug, UsersRound } from "lucide";
-import type { Happened, Problem, Trends } from "./api";
+import type { Ensemble, Problem, Trends } from "./api";
 import { Chart, Spark, type Line } from "./charts";
 import { ensemble, seen, verdict, type Seen } from "./facts";
 import {
@@ -20,6 +20,18 @@ import {
 import { Dot, Empty, Icon, Segments, Skeleton, Tag, useGet, type Tone } from "./parts";
 import { quantile, span } from "./prefs";
 import { to } from "./router";
+import {
+  chosen,
+  eventsOf,
+  idOf,
+  passedTo,
+  ServerPick,
+  together as besides,
+  Unheard,
+  useEach,
+  type Event,
+  type Which,
+} from "./which";
 
 const spans: [string, string, number][] = [
   ["10m", "10 min", 10],
@@ -51,9 +63,6 @@ function Verdict() {
         <p class="about">
           {v.tone === "good" ? "Healthy. " : ""}
           {v.detail}
-          {e && e.members.length > 0 && e.leader !== e.serverId && e.leader !== null
-            ? " Only the leader knows how far behind each server is."
-            : ""}
         </p>
       </div>
       {e && (
@@ -208,7 +217,7 @@ function Alone() {
   return (
     <li class="card server leader">
       <div class="name">
-        <Dot tone={e.serving ? "good" : "bad"} label={e.serving ? "Up" : "Serves no clients"} />
+        <Dot tone={e.serving ? "good" : "bad"} label={e.serving ? "Up" : "Not serving clients"} />
         <b>This server</b>
         <Tag tone={tone} icon={icon}>
           {text}
@@ -244,34 +253,63 @@ const share = (reads: Figure, writes: Figure) =>
     ? `${Math.round((100 * reads) / (reads + writes))} % of operations`
     : "";
 
-/** What a server does now, each figure above its course over the span that the charts show. */
-function Numbers({ trends }: { trends: Trends | null }) {
-  const e = ensemble.value!;
+const rate = (n: Figure) => (n == null ? unknown : short(n < 100 ? Number(n.toPrecision(2)) : Math.round(n)) + "/s");
+
+/** What one server, or all of them, do now: each figure above its course over the span that the charts show. */
+function Numbers({ e, trends, all }: { e: Ensemble | null; trends: Trends | null; all: boolean }) {
   const valuesOf = (series: string) => trends?.series.find((s) => s.name === series)?.values ?? [];
   const now = (series: string) => valuesOf(series).findLast((v) => v !== null);
-  const rate = (n: Figure) =>
-    n == null ? unknown : short(n < 100 ? Number(n.toPrecision(2)) : Math.round(n)) + "/s";
+  const sum = (name: string) => (all ? name + "@sum" : name);
   const cell = (name: string, value: string, more: string, series = "", color = "", id?: string) => (
     <div>
       <dt>{name}</dt>
-      <dd id={id}>{value}</dd>
+      <dd id={id} class={value === unknown ? "unknown" : ""}>
+        {value}
+      </dd>
       <dd class="more">{more}</dd>
       {series && <Spark of={valuesOf(series)} color={color} />}
     </div>
   );
+  const [reads, writes, clients] = [now(sum("reads")), now(sum("writes")), now(sum("connections"))];
+  const p99 = all ? "p99.all@most" : "p99.all";
   return (
-    <dl class="numbers" aria-label="This server now">
-      {cell("Reads", rate(now("reads")), share(now("reads"), now("writes")), "reads", "--c1")}
-      {cell("Writes", rate(now("writes")), `p99 ${millis(now("p99.all"))}`, "writes", "--c2")}
-      {cell("Max latency", latency(e.latency?.max), `${latency(e.latency?.mean)} mean`)}
-      {cell("Pending requests", short(e.outstanding), "at this server", "outstanding", "--c2")}
-      {cell("Sessions", short(e.sessions), `${short(e.connections)} connected here`, "sessions", "--c3")}
-      {cell("Watches", short(e.watches), "at this server", "watches", "--c5")}
-      {cell("Znodes", short(e.znodes), `${short(e.ephemerals)} ephemeral`, "znodes", "--c7", "znodes")}
-      {cell("Data", bytes(e.dataBytes), "in memory", "dataBytes", "--c4")}
+    <dl class="numbers" aria-label="Figures">
+      {cell("Reads", rate(reads), share(reads, writes), sum("reads"), "--c1")}
+      {cell("Writes", rate(writes), share(writes, reads), sum("writes"), "--c2")}
+      {cell("Write latency", latency(now(p99)), all ? "p99, slowest server" : "p99", p99, "--c6")}
+      {all
+        ? cell("Pending requests", short(now(sum("outstanding"))), "at all servers", sum("outstanding"), "--c2")
+        : cell(
+            "Pending requests",
+            short(e?.outstanding),
+            `max latency ${latency(e?.latency?.max)}`,
+            "outstanding",
+            "--c2",
+          )}
+      {all
+        ? cell(
+            "Sessions",
+            short(e?.sessions),
+            `${clients == null ? "–" : short(clients)} connections`,
+            sum("connections"),
+            "--c3",
+          )
+        : cell("Sessions", short(e?.sessions), `${short(e?.connections)} connected here`, "sessions", "--c3")}
+      {cell(
+        "Watches",
+        short(all ? now(sum("watches")) : e?.watches),
+        all ? "at all servers" : "at this server",
+        sum("watches"),
+        "--c5",
+      )}
+      {cell("Znodes", short(e?.znodes), `${short(e?.ephemerals)} ephemeral`, own("znodes", all), "--c7", "znodes")}
+      {cell("Data", bytes(e?.dataBytes), "in memory", own("dataBytes", all), "--c4")}
     </dl>
   );
 }
+
+/** The series of a figure that is the same at every server. */
+const own = (name: string, all: boolean) => (all ? name + "@most" : name);
 
 const stageLines = (q: string): Line[] =>
   [
@@ -283,6 +321,39 @@ const stageLines = (q: string): Line[] =>
     ["Apply", "apply", "--c5"],
     ["Socket", "socket", "--c7"],
   ].map(([name, key, color]) => ({ name, series: `${q}.${key}`, color }));
+
+const colors = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7", "--c8"];
+
+/** The figures of several servers: one line a server in each chart. */
+function SideBySide({ trends, from, which }: { trends: Trends; from: number; which: Which[] }) {
+  const chart = (title: string, series: string, u: string, floor?: number) => (
+    <Chart
+      title={title}
+      trends={trends}
+      from={from}
+      u={u}
+      floor={floor}
+      lines={which.map(idOf).map((id, i) => ({
+        name: `Server ${id}`,
+        series: `${series}@${id}`,
+        color: colors[i % colors.length],
+      }))}
+    />
+  );
+  return (
+    <div class="charts">
+      {chart("Reads", "reads", "/s", 10)}
+      {chart("Writes", "writes", "/s", 10)}
+      {chart("Write latency, p99", "p99.all", "ms")}
+      {chart("Connections", "connections", "", 5)}
+      {chart("Pending requests", "outstanding", "", 5)}
+      {chart("Watches", "watches", "", 5)}
+      {chart("Memory", "memory", "bytes")}
+      {chart("Disk free", "diskFree", "bytes")}
+      {chart("Received from clients", "bytesIn", "bytes/s")}
+    </div>
+  );
+}
 
 function Charts({ trends, from }: { trends: Trends; from: number }) {
   const q = quantile.value;
@@ -370,12 +441,16 @@ const eventIcons: Record<string, [any, string]> = {
   clients: [UsersRound, "c-info"],
 };
 
-function Events({ all }: { all: Happened[] }) {
+function Events({ all, which }: { all: Event[]; which: Which[] }) {
+  const many = which.length > 1;
   return (
     <section class="card" aria-labelledby="events">
       <header>
         <h2 id="events">Events</h2>
-        <span class="small faint">Of this server, since it started</span>
+        <span class="small faint">
+          {many ? "At all servers" : seen.value.length ? `At server ${idOf(which[0])}` : "At this server"}, since the
+          start of each
+        </span>
       </header>
       {all.length === 0 ? (
         <Empty icon={Info} title="No events yet" />
@@ -384,14 +459,17 @@ function Events({ all }: { all: Happened[] }) {
           {all.slice(0, 20).map((e) => {
             const [icon, tone] = eventIcons[e.kind] ?? [Info, ""];
             return (
-              <li key={e.at + e.text}>
+              <li key={e.at + e.text + e.servers.join()}>
                 <span class={tone}>
                   <Icon of={icon} />
                 </span>
                 <span class="small dim nowrap when">
                   <Time at={e.at} /> <span class="faint">{ago(e.at)}</span>
                 </span>
-                <span>{capital(e.text)}</span>
+                <span>
+                  {many && e.kind !== "finding" && e.kind !== "resolved" && <b>Server {e.servers[0]}: </b>}
+                  {capital(e.text)}
+                </span>
               </li>
             );
           })}
@@ -402,11 +480,15 @@ function Events({ all }: { all: Happened[] }) {
 }
 
 export function Overview() {
-  const e = ensemble.value;
   const minutes = spans.find((s) => s[0] === span.value)?.[2] ?? 60;
-  const every = minutes <= 10 ? 2000 : minutes <= 60 ? 5000 : 15_000;
-  const from = Math.floor(Date.now() / 60_000 - minutes) * 60_000;
-  const trends = useGet<Trends>("trends", { from }, every);
+  const which = chosen("all"),
+    all = which.length > 1;
+  const every = (all ? 3 : 1) * (minutes <= 10 ? 2000 : minutes <= 60 ? 5000 : 15_000);
+  const since = () => Math.floor(Date.now() / 60_000 - minutes) * 60_000;
+  const [told] = useEach<Trends>("trends", which, () => ({ from: since() }), every, span.value);
+  const other = all ? undefined : passedTo(which[0]);
+  const itself = useGet<Ensemble>(other === undefined ? null : "ensemble", { server: other }, 5000);
+  const e = ensemble.value;
   if (!e)
     return (
       <div class="page">
@@ -414,6 +496,10 @@ export function Overview() {
         <Skeleton rows={6} />
       </div>
     );
+  const alone = e.members.length === 0,
+    from = since();
+  const trends = all ? besides(told) : told[0].data;
+  const name = alone ? "This server" : all ? "Ensemble" : `Server ${idOf(which[0])}`;
   return (
     <div class="page" id="overview">
       <Verdict />
@@ -421,34 +507,31 @@ export function Overview() {
       <section aria-labelledby="servers" class="stack">
         <div class="row">
           <h2 id="servers" class="grow">
-            Servers
+            {alone ? "Server" : "Servers"}
           </h2>
           <a class="small" href={to("servers")}>
             Orders
           </a>
         </div>
-        <ul class="servers">
-          {e.members.length ? seen.value.map((s) => <ServerCard key={s.id} s={s} />) : <Alone />}
-        </ul>
+        <ul class="servers">{alone ? <Alone /> : seen.value.map((s) => <ServerCard key={s.id} s={s} />)}</ul>
       </section>
       <section aria-labelledby="now" class="stack">
-        <h2 id="now">This server now</h2>
-        <Numbers trends={trends.data} />
-      </section>
-      <section aria-labelledby="charts" class="stack">
         <div class="row wrap">
-          <h2 id="charts" class="grow nowrap">
-            This server over time
+          <h2 id="now" class="grow nowrap">
+            {name}
           </h2>
-          <Segments
-            label="Quantile of the stages"
-            value={quantile.value}
-            of={[
-              ["p50", "p50"],
-              ["p99", "p99"],
-            ]}
-            pick={(v) => (quantile.value = v)}
-          />
+          <ServerPick page="overview" usual="all" />
+          {!all && (
+            <Segments
+              label="Quantile of the stages"
+              value={quantile.value}
+              of={[
+                ["p50", "p50"],
+                ["p99", "p99"],
+              ]}
+              pick={(v) => (quantile.value = v)}
+            />
+          )}
           <Segments
             label="Span"
             value={span.value}
@@ -456,9 +539,19 @@ export function Overview() {
             pick={(v) => (span.value = v)}
           />
         </div>
-        {trends.data ? <Charts trends={trends.data} from={from} /> : <Skeleton rows={6} />}
+        <Unheard of={told} />
+        <Numbers e={other === undefined ? e : itself.data} trends={trends} all={all} />
+        {!trends ? (
+          told.every((t) => t.trouble) ? null : (
+            <Skeleton rows={6} />
+          )
+        ) : all ? (
+          <SideBySide trends={trends} from={from} which={told.map((t) => t.which)} />
+        ) : (
+          <Charts trends={trends} from={from} />
+        )}
       </section>
-      <Events all={trends.data?.events ?? []} />
+      <Events all={eventsOf(told)} which={which} />
     </div>
   );
 }

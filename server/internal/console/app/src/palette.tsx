@@ -4,10 +4,12 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { FolderTree, Search, Server, Settings, Users } from "lucide";
 import { get, type Found, type Sessions, type Setting } from "./api";
 import { plain } from "./format";
-import { orders } from "./orders";
+import { ensemble } from "./facts";
+import { orders, titled } from "./orders";
 import { pages } from "./pages";
 import { Icon } from "./parts";
 import { to } from "./router";
+import { allServers, named } from "./which";
 
 export const paletteOpen = signal(false);
 
@@ -90,7 +92,16 @@ export function Palette() {
       if (score > 0) list.push({ title, what, href, icon, score: score + bonus });
     };
     for (const p of pages) add(p.title, p.group || "Page", p.old ?? to(p.id), p.icon, p.words, 10);
-    for (const o of orders) add(o.title, "Order", to("servers", { order: o.id }), Server, o.about, 5);
+    for (const o of orders) {
+      if (o.id === "hand_over" || o.id === "end_session") {
+        const at = o.id === "hand_over" ? ensemble.value?.leader : undefined;
+        add(o.title, "Order", to("servers", { order: o.id, at }), Server, o.about, 5);
+        continue;
+      }
+      for (const w of allServers()) {
+        add(titled(o, named(w)), "Order", to("servers", { order: o.id, at: w }), Server, o.about, w === null ? 5 : 0);
+      }
+    }
     if (word) {
       if (word.startsWith("/"))
         add(word, "Open this path", to("tree", { path: word.replace(/(.)\/+$/, "$1") }), FolderTree, "", 30);

@@ -1,5 +1,5 @@
 // The parts of which pages are made.
-import { signal, useSignal } from "@preact/signals";
+import { signal, useSignal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { get, Trouble, user, wanted, type ToldBy } from "./api";
@@ -174,17 +174,20 @@ export function Segments<T extends string>({
   label,
   value,
   of,
+  names,
   pick,
 }: {
   label: string;
   value: T;
   of: [T, string][];
+  /** What a screen reader says, where the text alone says too little. */
+  names?: [T, string][];
   pick: (v: T) => void;
 }) {
   return (
     <div class="seg" role="group" aria-label={label}>
-      {of.map(([v, text]) => (
-        <button key={v} type="button" aria-pressed={v === value} onClick={() => pick(v)}>
+      {of.map(([v, text], i) => (
+        <button key={v} type="button" aria-label={names?.[i][1]} aria-pressed={v === value} onClick={() => pick(v)}>
           {text}
         </button>
       ))}
@@ -343,6 +346,15 @@ export async function copy(text: string, what: string): Promise<void> {
   } catch {
     say("The browser does not allow copying here", "bad");
   }
+}
+
+/** What is typed into a field: it begins with what the address says, and follows that. */
+export function useTyped(value: string): Signal<string> {
+  const typed = useSignal(value);
+  useEffect(() => {
+    typed.value = value;
+  }, [value]);
+  return typed;
 }
 
 /** Runs something that may fail, and says why it did. */

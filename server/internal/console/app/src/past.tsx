@@ -1,10 +1,9 @@
 // The past: the tree at a moment, and what changed between two.
-import { useSignal } from "@preact/signals";
-import { ArrowLeftRight, History, LogIn, TriangleAlert } from "lucide";
+import { ArrowLeftRight, FileText, History, LogIn, TriangleAlert } from "lucide";
 import { identity, type Children, type Znode } from "./api";
 import { detect, hexOf, laidOut } from "./data";
 import { bytes, capital, count, joined, Name, of, parentOf, plain, TimeWithUTC } from "./format";
-import { Button, Empty, LogInButton, Field, Note, Skeleton, Tag, tones, useGet } from "./parts";
+import { Button, Empty, LogInButton, Field, Note, Skeleton, Tag, tones, useGet, useTyped } from "./parts";
 import { amend, go, param, to } from "./router";
 import { Table } from "./table";
 
@@ -69,8 +68,8 @@ function NeedsLogin() {
 export function TimeTravel() {
   const at = param("at"),
     path = param("path", "/"),
-    typed = useSignal(at),
-    where = useSignal(path);
+    typed = useTyped(at),
+    where = useTyped(path);
   const p = useGet<Past>(at && identity.value?.user ? "past" : null, { at, path, limit: 1000 });
   return (
     <div class="page" id="past">
@@ -198,13 +197,17 @@ export function TimeTravel() {
               <section class="card">
                 <header>
                   <h2>Data</h2>
-                  <Tag>version {p.data.znode.stat.version}</Tag>
+                  <Tag>Version {p.data.znode.stat.version}</Tag>
                 </header>
-                <pre class="code" id="text" role="region" tabIndex={0} aria-label="Data">
-                  {p.data.znode.encoding === "utf-8"
-                    ? laidOut(p.data.znode, detect(p.data.znode))
-                    : hexOf(p.data.znode)}
-                </pre>
+                {!p.data.znode.data ? (
+                  <Empty icon={FileText} title="No data" />
+                ) : (
+                  <pre class="code" id="text" role="region" tabIndex={0} aria-label="Data">
+                    {p.data.znode.encoding === "utf-8"
+                      ? laidOut(p.data.znode, detect(p.data.znode))
+                      : hexOf(p.data.znode)}
+                  </pre>
+                )}
               </section>
             </div>
           )}
@@ -218,9 +221,9 @@ export function Compare() {
   const from = param("from"),
     until = param("to"),
     under = param("under", "/");
-  const a = useSignal(from),
-    b = useSignal(until),
-    c = useSignal(under);
+  const a = useTyped(from),
+    b = useTyped(until),
+    c = useTyped(under);
   const d = useGet<Difference>(from && identity.value?.user ? "difference" : null, {
     from,
     to: until || undefined,

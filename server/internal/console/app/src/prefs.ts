@@ -27,6 +27,11 @@ export const sortBy = kept<"name" | "modified" | "bytes" | "children">("sort", "
 export const span = kept<string>("span", "1h");
 export const quantile = kept<"p50" | "p99">("quantile", "p99");
 
+const small = matchMedia("(max-width: 860px)");
+/** Whether the screen is as narrow as that of a phone; the style sheet has the same bound. */
+export const phone = signal(small.matches);
+small.addEventListener("change", () => (phone.value = small.matches));
+
 const system = matchMedia("(prefers-color-scheme: dark)");
 const systemDark = signal(system.matches);
 system.addEventListener("change", () => (systemDark.value = system.matches));

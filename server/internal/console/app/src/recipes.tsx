@@ -4,7 +4,19 @@ import { useLayoutEffect } from "preact/hooks";
 import { Key, TriangleAlert } from "lucide";
 import { get, user, type Recipe, type Recipes as Page } from "./api";
 import { capital, count, duration, found, Name, of, plain } from "./format";
-import { Button, Empty, Field, Note, Segments, SessionLink, Skeleton, stateTones, Tag, useTry } from "./parts";
+import {
+  Button,
+  Empty,
+  Field,
+  Note,
+  Segments,
+  SessionLink,
+  Skeleton,
+  stateTones,
+  Tag,
+  useTry,
+  useTyped,
+} from "./parts";
 import { amend, param, to } from "./router";
 import { Table } from "./table";
 import { Waiting } from "./waiting";
@@ -44,7 +56,7 @@ const spans: [string, string][] = [
 ];
 
 export function Recipes() {
-  const under = useSignal(param("under", "/")),
+  const under = useTyped(param("under", "/")),
     all = useSignal<Recipe[] | null>(null),
     after = useSignal(""),
     visited = useSignal(0);

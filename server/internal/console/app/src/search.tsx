@@ -4,12 +4,12 @@ import { useLayoutEffect } from "preact/hooks";
 import { Search as SearchIcon, TriangleAlert } from "lucide";
 import { get, type Found } from "./api";
 import { found, Name, plain } from "./format";
-import { Button, Empty, Field, Note, Skeleton, useTry } from "./parts";
+import { Button, Empty, Field, Note, Skeleton, useTry, useTyped } from "./parts";
 import { amend, param, to } from "./router";
 
 export function Search() {
-  const under = useSignal(param("under", "/")),
-    contains = useSignal(param("contains"));
+  const under = useTyped(param("under", "/")),
+    contains = useTyped(param("contains"));
   const paths = useSignal<string[]>([]),
     visited = useSignal(0),
     after = useSignal(""),

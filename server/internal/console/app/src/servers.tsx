@@ -1,17 +1,20 @@
-// The servers, and the orders that operators give to each: here to the one whose page this is, else at its own console.
+// The servers, and the orders that operators give to each. Those for another server are passed on.
 import { AsCommands, call, command } from "./commands";
 import { signal, useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
-import { ExternalLink, Eye, LifeBuoy, LogIn, Network, ScrollText, ShieldAlert, TriangleAlert } from "lucide";
+import { Eye, LifeBuoy, LogIn, Network, ScrollText, ShieldAlert, TriangleAlert } from "lucide";
 import { demandLogin, identity, save, send, wanted, type Given, type Steering } from "./api";
-import { ensemble, seen, type Seen } from "./facts";
-import { bytes, capital, count, duration, millis, of, plain, Time, versionOf } from "./format";
-import { orderOf, orders, type Order } from "./orders";
-import { Button, Dot, Empty, Field, Icon, Note, say, Tag, useGet, useTry } from "./parts";
+import { ensemble, seen, servers, type Seen } from "./facts";
+import { bytes, capital, count, duration, millis, of, plain, Time, unknown, versionOf } from "./format";
+import { orderOf, orders, titled, type Order } from "./orders";
+import { Button, Dot, Empty, Field, Note, say, Tag, useTry } from "./parts";
+import { phone } from "./prefs";
 import { Reconfigure } from "./reconfigure";
 import { Reviewed } from "./reviewed";
 import { amend, param } from "./router";
-import { Table } from "./table";
+import { serverColumn, Table, type Column } from "./table";
+import { allServers, idOf, named, passedTo, Unheard, unasked, useEach, type Told, type Which } from "./which";
 
 /** A server that stands alone, as the servers of an ensemble are shown. */
 function alone(): Seen[] {
@@ -42,23 +45,32 @@ const drainedFrom = signal<Record<number, number>>({});
 
 /** The clients that a drained server still has; null if it is not drained. */
 function leftAt(s: Seen, steering: Steering | null): number | null {
-  const own = s.member.self && steering ? steering.drained : null;
-  const draining = own ? own.draining : !!s.state?.draining;
+  const draining = steering ? steering.drained.draining : !!s.state?.draining;
   if (!draining) return null;
-  return own ? own.clients : (s.state?.connections ?? null);
+  return steering ? steering.drained.clients : (s.state?.connections ?? null);
 }
 
+/** A figure with a smaller one below it. */
+const Two = ({ children, more }: { children: ComponentChildren; more: ComponentChildren }) => (
+  <span class="stacked">
+    <span>{children}</span>
+    <span class="small faint">{more}</span>
+  </span>
+);
+
 export function Servers() {
-  const who = identity.value?.user;
-  const state = useGet<Steering>(who ? "steering" : null, {}, 2000);
-  const e = ensemble.value;
-  const order = orders.find((o) => o.id === param("order"));
+  const who = identity.value?.user,
+    e = ensemble.value;
   const rows = seen.value.length ? seen.value : alone();
   const solo = seen.value.length === 0;
+  const [told, refresh] = useEach<Steering>(who ? "steering" : null, allServers(), () => ({}), 3000);
+  const steeringOf = (s: Seen) => told.find((t) => idOf(t.which) === s.id)?.data ?? null;
+  const order = orders.find((o) => o.id === param("order"));
+  const at = param("at") && Number(param("at")) !== e?.serverId ? Number(param("at")) : null;
   useEffect(() => {
     const from: Record<number, number> = {};
     for (const s of rows) {
-      const left = leftAt(s, state.data);
+      const left = leftAt(s, steeringOf(s));
       if (left !== null) from[s.id] = Math.max(left, drainedFrom.peek()[s.id] ?? 0);
     }
     if (JSON.stringify(from) !== JSON.stringify(drainedFrom.peek())) drainedFrom.value = from;
@@ -66,8 +78,13 @@ export function Servers() {
   const changing = useSignal(false);
   const login = !!order && !!e?.writes && identity.value !== null && !who;
   useEffect(() => {
-    if (login) void demandLogin("Orders need a login."); // another console may have led here
+    if (login) void demandLogin("Orders need a login."); // a link may have led here
   }, [login]);
+  const refused = told.find((t) => t.which === null)?.trouble;
+  const steers = told.some((t) => t.data !== null);
+  const given: Column<Seen>[] = e?.writes
+    ? [{ name: "Orders", cell: (s) => <RowOrders s={s} left={leftAt(s, steeringOf(s))} /> }]
+    : [];
   return (
     <div class="page" id="steering">
       <header>
@@ -97,9 +114,9 @@ export function Servers() {
           </Button>
         </Note>
       )}
-      {state.trouble && (
+      {refused && (
         <Note tone="warn" icon={TriangleAlert}>
-          {state.trouble.message}
+          {refused.message}
         </Note>
       )}
       <section class="card">
@@ -116,25 +133,46 @@ export function Servers() {
                     tone={s.up === null ? "" : s.up ? "good" : "bad"}
                     label={s.up === null ? "Not known" : s.up ? "Up" : "Away"}
                   />
-                  {!solo && s.id}
-                  {s.member.self && !solo && <Tag>This server</Tag>}
+                  <Two more={<code>{s.member.clientAddress || s.member.addresses[0] || location.host}</code>}>
+                    {solo ? "This server" : `Server ${s.id}`}
+                    {s.member.self && !solo && <span class="small faint"> · this one</span>}
+                  </Two>
                 </span>
               ),
             },
+            ...(phone.value ? given : []),
             {
               name: "State",
-              cell: (s) => (
-                <span class="row nowrap">
-                  {s.role === "absent" ? "Away" : capital(s.role)}
-                  <Draining left={leftAt(s, state.data)} from={drainedFrom.value[s.id]} />
-                </span>
-              ),
+              cell: (s) => {
+                const left = leftAt(s, steeringOf(s));
+                return (
+                  <Two more={left === null ? votes(s) : <Draining left={left} from={drainedFrom.value[s.id]} />}>
+                    {s.role === "absent" ? "Away" : capital(s.role)}
+                  </Two>
+                );
+              },
             },
-            ...(e?.writes ? [{ name: "Orders", cell: (s: Seen) => <RowOrders s={s} steering={state.data} /> }] : []),
             {
               name: "Behind",
               num: true,
-              cell: (s) => (s.member.lag === null ? "Not known" : count(s.member.lag) + " txns"),
+              cell: (s) => (
+                <Two more={<code>{s.member.zxid || s.state?.zxid || "–"}</code>}>
+                  {s.member.lag === null ? unknown : of(s.member.lag, "txn")}
+                </Two>
+              ),
+            },
+            {
+              name: "Clients",
+              num: true,
+              cell: (s) => {
+                const known = s.state && !s.state.trouble ? s.state : null;
+                if (!known && !(solo && e)) return "–";
+                return (
+                  <Two more={`${count(known ? known.outstanding : e!.outstanding)} pending`}>
+                    {count(known ? known.connections : e!.connections)}
+                  </Two>
+                );
+              },
             },
             {
               name: "Round trip",
@@ -142,72 +180,30 @@ export function Servers() {
               cell: (s) => (s.state?.roundTripMs != null ? millis(s.state.roundTripMs) : "–"),
             },
             {
-              name: "Clients",
-              num: true,
-              cell: (s) => (s.state && !s.state.trouble ? count(s.state.connections) : "–"),
-            },
-            {
-              name: "Pending",
-              num: true,
-              cell: (s) => (s.state && !s.state.trouble ? count(s.state.outstanding) : "–"),
-            },
-            {
               name: "Uptime",
               num: true,
-              cell: (s) => (s.state?.uptimeMs != null ? duration(s.state.uptimeMs) : "–"),
+              cell: (s) => {
+                const version = s.state?.version || (solo ? e?.version : ""),
+                  uptime = solo ? e?.uptimeMs : s.state?.uptimeMs;
+                return <Two more={version ? versionOf(version) : "–"}>{uptime != null ? duration(uptime) : "–"}</Two>;
+              },
             },
-            { name: "Version", cell: (s) => (s.state?.version ? versionOf(s.state.version) : "–") },
-            { name: "Last txn", cell: (s) => <code>{s.member.zxid || s.state?.zxid || "–"}</code> },
-            { name: "Votes", cell: (s) => (s.member.role === "participant" ? "Yes" : "No") },
-            { name: "For clients", cell: (s) => <code>{s.member.clientAddress || "–"}</code> },
-            { name: "Between servers", cell: (s) => <code>{s.member.addresses.join(" ") || "–"}</code> },
+            ...(steers ? steered(steeringOf) : []),
+            ...(phone.value ? [] : given),
           ]}
         />
       </section>
-      {state.data && (
-        <section class="stack" aria-labelledby="own">
-          <h2 id="own">This server</h2>
-          <dl class="numbers">
-            <div>
-              <dt>Clients</dt>
-              <dd>{state.data.drained.draining ? "Draining" : "Accepted"}</dd>
-              <dd class="more">{count(state.data.drained.clients)} connected</dd>
-            </div>
-            <div>
-              <dt>Log level</dt>
-              <dd>{state.data.log_level.level}</dd>
-              <dd class="more">
-                {state.data.log_level.then ? (
-                  <>
-                    {state.data.log_level.then} from <Time at={state.data.log_level.until} />
-                  </>
-                ) : (
-                  "until it is changed"
-                )}
-              </dd>
-            </div>
-            <div>
-              <dt>Newest snapshot</dt>
-              <dd>{state.data.snapshot.zxid ? bytes(state.data.snapshot.bytes) : "None"}</dd>
-              <dd class="more">
-                {state.data.snapshot.zxid ? <code>{state.data.snapshot.zxid}</code> : "none was written yet"}
-                {state.data.snapshot.txns >= 0 && state.data.snapshot.zxid
-                  ? `, ${count(state.data.snapshot.txns)} txns ago`
-                  : ""}
-              </dd>
-            </div>
-          </dl>
-        </section>
-      )}
-      {state.data && <Past given={state.data.given} />}
+      {steers && <Past told={told} solo={solo} />}
       {changing.value && <Reconfigure close={() => (changing.value = false)} />}
       {order && e?.writes && who && (
         <OrderDialog
+          key={order.id + at}
           order={order}
+          at={at}
           preset={{ session: param("session"), to: param("to") }}
           close={() => {
             amend("servers");
-            state.refresh();
+            refresh();
           }}
         />
       )}
@@ -215,101 +211,153 @@ export function Servers() {
   );
 }
 
+const votes = (s: Seen) => (s.member.role === "participant" ? "Votes" : "No vote");
+
+/** What only a visitor knows that may steer. */
+const steered = (of: (s: Seen) => Steering | null): Column<Seen>[] => [
+  {
+    name: "Log level",
+    cell: (s) => {
+      const l = of(s)?.log_level;
+      if (!l) return "–";
+      return (
+        <Two
+          more={
+            l.then ? (
+              <>
+                {l.then} from <Time at={l.until} />
+              </>
+            ) : (
+              "Until changed"
+            )
+          }
+        >
+          {l.level}
+        </Two>
+      );
+    },
+  },
+  {
+    name: "Snapshot",
+    num: true,
+    cell: (s) => {
+      const n = of(s)?.snapshot;
+      if (!n) return "–";
+      if (!n.zxid) return <Two more="Not written yet">None</Two>;
+      return <Two more={n.txns >= 0 ? `${count(n.txns)} txns ago` : "Of an earlier epoch"}>{bytes(n.bytes)}</Two>;
+    },
+  },
+];
+
 /** How far a drain is. */
-function Draining({ left, from }: { left: number | null; from?: number }) {
-  if (left === null) return null;
+function Draining({ left, from }: { left: number; from?: number }) {
   const done = from ? Math.round((100 * (from - left)) / from) : 100;
   return (
-    <>
+    <span class="row nowrap">
       <Tag tone="warn">Draining</Tag>
       {left > 0 && (
-        <span class="meter" role="img" aria-label={`${done} % of its clients have gone`} style={{ width: "64px" }}>
+        <span class="meter" role="img" aria-label={`${done} % of its clients have gone`} style={{ width: "48px" }}>
           <i style={{ width: done + "%" }} />
         </span>
       )}
-      <span class="small faint">{left > 0 ? `${of(left, "client")} left` : "no clients left"}</span>
-    </>
+      {left > 0 ? `${of(left, "client")} left` : "No clients left"}
+    </span>
   );
 }
 
-/** What may be ordered of a server, as buttons of its row. Another server is given its orders at its own console. */
-function RowOrders({ s, steering }: { s: Seen; steering: Steering | null }) {
-  if (s.up === false && !s.member.self) return <span class="faint">Not while it is away</span>;
+interface Choice {
+  order: Order;
+  at: Seen;
+  params: Record<string, string>;
+  /** Why it cannot be given now; "" if it can. */
+  why: string;
+  label: string;
+}
+
+function choicesOf(s: Seen, left: number | null): Choice[] {
   const leader = seen.value.find((o) => o.id === ensemble.value?.leader);
-  const all: [Order, Seen | undefined, Record<string, string>][] = [];
+  const choice = (id: string, at: Seen, params: Record<string, string> = {}): Choice => {
+    const order = orderOf(id),
+      why = at.member.self ? "" : unasked(at.id);
+    return {
+      order,
+      at,
+      params,
+      why: why && `Server ${at.id} cannot be asked: ${why}`,
+      label: `${order.short} ${s.member.self ? "this server" : "server " + s.id}`,
+    };
+  };
+  const all = [left !== null ? "resume" : "drain", "shed", "take_snapshot", "log_level"].map((id) => choice(id, s));
   if (leader && s.id !== leader.id && s.member.role === "participant") {
-    all.push([orderOf("hand_over"), leader, { to: String(s.id) }]); // the leader does it
+    all.unshift(choice("hand_over", leader, { to: String(s.id) })); // the leader does it
   }
-  const draining = leftAt(s, steering) !== null;
-  for (const id of [draining ? "resume" : "drain", "shed", "take_snapshot", "log_level"]) {
-    all.push([orderOf(id), s, {}]);
+  return all;
+}
+
+async function begin({ order, at, params }: Choice): Promise<void> {
+  if (identity.value?.user || (await demandLogin("Orders need a login."))) {
+    amend("servers", { order: order.id, at: at.member.self ? "" : at.id, ...params });
   }
+}
+
+/** What may be ordered of a server: buttons in its row, on a phone a menu. */
+function RowOrders({ s, left }: { s: Seen; left: number | null }) {
+  if (s.up === false && !s.member.self)
+    return <span class="faint">{phone.value ? "Away" : "Not while it is away"}</span>;
+  const all = choicesOf(s, left);
+  if (phone.value)
+    return (
+      <select
+        class="input auto"
+        aria-label={`Orders to ${s.member.self ? "this server" : "server " + s.id}`}
+        value=""
+        onChange={(e) => {
+          const chosen = all.find((c) => c.order.id === e.currentTarget.value);
+          e.currentTarget.value = "";
+          if (chosen) void begin(chosen);
+        }}
+      >
+        <option value="">Order…</option>
+        {all.map((c) => (
+          <option key={c.order.id} value={c.order.id} disabled={!!c.why}>
+            {c.order.short}
+          </option>
+        ))}
+      </select>
+    );
   return (
     <span class="row nowrap orders">
-      {all.map(([order, at, params]) => (
-        <RowOrder key={order.id} order={order} at={at} of={s} params={params} />
+      {all.map((c) => (
+        <Button
+          key={c.order.id}
+          small
+          quiet
+          disabled={!!c.why}
+          title={c.why}
+          aria-label={c.label}
+          onClick={() => begin(c)}
+        >
+          {c.order.short}
+        </Button>
       ))}
     </span>
   );
 }
 
-function RowOrder({
-  order,
-  at,
-  of: s,
-  params,
-}: {
-  order: Order;
-  at?: Seen;
-  of: Seen;
-  params: Record<string, string>;
-}) {
-  const text = order.short,
-    label = `${order.short} ${s.member.self ? "this server" : "server " + s.id}`;
-  if (at?.member.self) {
-    return (
-      <Button
-        small
-        quiet
-        aria-label={label}
-        onClick={async () => {
-          if (identity.value?.user || (await demandLogin("Orders need a login."))) {
-            amend("servers", { order: order.id, ...params });
-          }
-        }}
-      >
-        {text}
-      </Button>
-    );
-  }
-  if (!at?.state?.admin) {
-    return (
-      <Button small quiet disabled title={`The admin address of server ${at?.id ?? s.id} is not known here`}>
-        {text}
-      </Button>
-    );
-  }
-  const there = new URLSearchParams({ order: order.id, ...params });
-  return (
-    <a
-      class="btn quiet s"
-      href={`${location.protocol}//${at.state.admin}/console/#/servers?${there}`}
-      title={`At the console of server ${at.id}, ${at.state.admin}`}
-      aria-label={`${label}, at the console of server ${at.id}`}
-    >
-      {text}
-      <Icon of={ExternalLink} />
-    </a>
-  );
-}
-
-/** Orders that this server was given. */
-function Past({ given }: { given: Given[] }) {
+/** The orders that the servers were given. */
+function Past({ told, solo }: { told: Told<Steering>[]; solo: boolean }) {
+  const given = told
+    .flatMap((t) => (t.data?.given ?? []).map((g) => ({ ...g, server: idOf(t.which) })))
+    .sort((a, b) => b.at - a.at);
+  const names: Column<Given & { server: number }>[] = solo ? [] : [serverColumn()];
   return (
     <section class="card" id="given">
       <header>
         <h2>Orders so far</h2>
-        <span class="small faint">The newest 50 since this server started</span>
+        <Unheard of={told} />
+        <span class="small faint">
+          {solo ? "The newest 50 since the server started" : "The newest 50 of each server since it started"}
+        </span>
       </header>
       {given.length === 0 ? (
         <Empty icon={ScrollText} title="No orders yet">
@@ -319,14 +367,20 @@ function Past({ given }: { given: Given[] }) {
         <Table
           label="Orders so far"
           rows={given}
-          keyOf={(g) => g.at + g.order + g.request}
+          keyOf={(g) => [g.server, g.at, g.order, g.request].join()}
           columns={[
             { name: "Time", by: (g) => g.at, cell: (g) => <Time at={g.at} /> },
             {
               name: "Order",
               by: (g) => g.order,
-              cell: (g) => orders.find((o) => o.path === g.order && !o.fixed)?.title ?? plain(g.order),
+              cell: (g) => {
+                const known = orders.find(
+                  (o) => o.path === g.order && !!o.fixed === g.request.includes('"resume":true'),
+                );
+                return known ? titled(known, solo ? "this server" : `server ${g.server}`) : plain(g.order);
+              },
             },
+            ...names,
             {
               name: "Outcome",
               wrap: true,
@@ -334,7 +388,16 @@ function Past({ given }: { given: Given[] }) {
               cell: (g) => (g.refused ? <Refused why={g.refused} /> : <Tag tone="good">Done</Tag>),
             },
             { name: "User", by: (g) => g.user, cell: (g) => plain(g.user) || "–" },
-            { name: "From", by: (g) => g.address, cell: (g) => <code>{plain(g.address) || "–"}</code> },
+            {
+              name: "From",
+              by: (g) => g.address,
+              cell: (g) => (
+                <>
+                  <code>{plain(g.address) || "–"}</code>
+                  {g.via && <span class="faint"> by {plain(g.via)}</span>}
+                </>
+              ),
+            },
             { name: "Took", num: true, by: (g) => g.tookMs, cell: (g) => millis(g.tookMs) },
             { name: "Request", cell: (g) => <code>{plain(g.request) || "–"}</code> },
           ]}
@@ -383,22 +446,23 @@ function SupportBundle() {
 /** Tries an order first, and gives it then. */
 export function OrderDialog({
   order,
+  at = null,
   preset,
   close,
 }: {
   order: Order;
+  /** The server that carries it out. */
+  at?: Which;
   preset?: Record<string, string>;
   close: () => void;
 }) {
+  const heirs = seen.value.filter((s) => s.id !== idOf(at) && s.member.role === "participant");
+  const title = titled(order, named(at));
   const values = useSignal<Record<string, string>>(
     Object.fromEntries(
       order.fields.map((f) => [
         f.name,
-        preset?.[f.name] ||
-          f.usual ||
-          (f.kind === "server"
-            ? String(seen.value.find((s) => !s.member.self && s.member.role === "participant")?.id ?? "")
-            : ""),
+        preset?.[f.name] || f.usual || (f.kind === "server" ? String(heirs[0]?.id ?? "") : ""),
       ]),
     ),
   );
@@ -417,20 +481,24 @@ export function OrderDialog({
     }
     return body;
   };
+  const query = { server: passedTo(at) };
+  const passedOn: Record<string, string> = query.server === undefined ? {} : { server: String(query.server) };
+  const admin =
+    passedTo(at) === undefined ? "" : servers.value?.servers.find((s) => s.id === at)?.admin || "HOST:PORT";
   const give = (dry: boolean) =>
     attempt(async () => {
       const body = bodyOf(dry);
-      const got = await send<Record<string, unknown>>("POST", "steering/" + order.path, body);
+      const got = await send<Record<string, unknown>>("POST", "steering/" + order.path, body, query);
       if (dry) {
         outcome.value = got;
         return;
       }
-      say(order.title + ": done");
+      say(title + ": done");
       close();
     });
   return (
     <Reviewed
-      title={order.title}
+      title={title}
       close={close}
       submit={() => give(outcome.value === null)}
       look="Dry run"
@@ -451,13 +519,11 @@ export function OrderDialog({
                 value={values.value[f.name]}
                 onChange={(e) => set(f.name, e.currentTarget.value)}
               >
-                {seen.value
-                  .filter((s) => !s.member.self && s.member.role === "participant")
-                  .map((s) => (
-                    <option key={s.id} value={s.id}>
-                      Server {s.id}
-                    </option>
-                  ))}
+                {heirs.map((s) => (
+                  <option key={s.id} value={s.id}>
+                    Server {s.id}
+                  </option>
+                ))}
               </select>
             ) : f.kind === "level" ? (
               <select
@@ -498,8 +564,8 @@ export function OrderDialog({
       )}
       <AsCommands
         of={[
-          ["the command", command(...order.command(values.value))],
-          ["the call of the API", call("POST", "steering/" + order.path, {}, bodyOf(false))],
+          ["the command", command(admin, ...order.command(values.value))],
+          ["the call of the API", call("POST", "steering/" + order.path, passedOn, bodyOf(false))],
         ]}
       />
     </Reviewed>
