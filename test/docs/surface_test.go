@@ -77,7 +77,8 @@ func testNames(t *testing.T) map[string]bool {
 	function := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 	names := map[string]bool{}
 	for _, dir := range []string{
-		"client", "cmd", "datatree", "internal", "kerberos", "proto", "recipes", "server", "snapshot", "test", "wal", "zab",
+		"client", "cmd", "datatree", "internal", "kerberos", "proto", "recipes", "server", "snapshot", "test", "wal",
+		"zab",
 	} {
 		root := filepath.Join("../..", dir)
 		require.NoError(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
