@@ -1,12 +1,15 @@
 package cluster
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -83,8 +86,17 @@ func RaceEnabled() bool {
 	})
 }
 
-// Main runs the tests of a package that uses Node and removes the binary. It returns the exit code.
+// Main runs the tests of a package that uses Node and removes the binary. It returns the exit code. Tests that run
+// beside others do not measure times, and wait for their servers most of the time: twice as many run at once as usual.
 func Main(m *testing.M) int {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given && !RaceEnabled() {
+		if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+			panic(err)
+		}
+	}
 	code := m.Run()
 	for _, b := range []*onceBuilt{&usual, &static} {
 		if b.dir != "" {

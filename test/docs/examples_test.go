@@ -2,16 +2,14 @@ package docs
 
 import (
 	"flag"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	testpage "github.com/seed94657493/warren/test/page"
 )
 
 var updateExamples = flag.Bool("docs.update-examples", false,
@@ -23,14 +21,14 @@ var snippet = regexp.MustCompile("(?ms)(?:^<!-- (\\S+) (Example\\w*) -->\n)?^```
 // What the pages for programmers show is an example that runs. (The pages of recipes are compared by their tests.)
 func TestProgrammersPagesShowExamples(t *testing.T) {
 	shown := 0
-	for _, page := range []string{"CLIENT.md", "EMBED.md"} {
-		name := filepath.Join("..", "..", "docs", page)
+	for _, file := range []string{"CLIENT.md", "EMBED.md"} {
+		name := filepath.Join("..", "..", "docs", file)
 		raw, err := os.ReadFile(name)
 		require.NoError(t, err)
 		text := snippet.ReplaceAllStringFunc(string(raw), func(found string) string {
 			parts := snippet.FindStringSubmatch(found)
-			body, ok := examplesOf(t, parts[1])[parts[2]]
-			require.True(t, ok, "%s: this is from no example (%q of %q):\n%s", page, parts[2], parts[1], parts[3])
+			body, ok := testpage.Examples(t, filepath.Join("..", "..", parts[1]))[parts[2]]
+			require.True(t, ok, "%s: this is from no example (%q of %q):\n%s", file, parts[2], parts[1], parts[3])
 			shown++
 			return "<!-- " + parts[1] + " " + parts[2] + " -->\n```go\n" + body + "```\n"
 		})
@@ -38,31 +36,7 @@ func TestProgrammersPagesShowExamples(t *testing.T) {
 			require.NoError(t, os.WriteFile(name, []byte(text), 0o644))
 			continue
 		}
-		require.Equal(t, text, string(raw), "%s: go test ./test/docs -run ShowExamples -docs.update-examples", page)
+		require.Equal(t, text, string(raw), "%s: go test ./test/docs -run ShowExamples -docs.update-examples", file)
 	}
 	require.Greater(t, shown, 5)
-}
-
-// examplesOf returns the bodies of the examples in a folder by their names.
-func examplesOf(t *testing.T, folder string) map[string]string {
-	t.Helper()
-	names, err := filepath.Glob(filepath.Join("..", "..", folder, "*_test.go"))
-	require.NoError(t, err)
-	bodies := map[string]string{}
-	for _, name := range names {
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
-		files := token.NewFileSet()
-		tree, err := parser.ParseFile(files, name, text, 0)
-		require.NoError(t, err)
-		for _, decl := range tree.Decls {
-			f, ok := decl.(*ast.FuncDecl)
-			if !ok || !strings.HasPrefix(f.Name.Name, "Example") {
-				continue
-			}
-			body := text[files.Position(f.Body.Lbrace).Offset+2 : files.Position(f.Body.Rbrace).Offset]
-			bodies[f.Name.Name] = strings.TrimPrefix(strings.ReplaceAll("\n"+string(body), "\n\t", "\n"), "\n")
-		}
-	}
-	return bodies
 }

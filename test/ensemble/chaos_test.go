@@ -7,9 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,12 +32,6 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// Tests that run beside others do not measure times, and wait for their servers most of the time.
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		if err := f.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0))); err != nil {
-			panic(err)
-		}
-	}
 	os.Exit(cluster.Main(m))
 }
 

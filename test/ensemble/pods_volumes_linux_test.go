@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -104,8 +105,14 @@ func TestReleaseLosesVolumes(t *testing.T) {
 	}
 	p.lose(1)
 	p.lose(2)
+	var both sync.WaitGroup // the init containers of two pods wait at the same time
+	said := make([]string, 3)
 	for id := 1; id <= 2; id++ {
-		require.Contains(t, p.restore(id, 3, backup), "may have newer data")
+		both.Go(func() { said[id] = p.restore(id, 3, backup) })
+	}
+	both.Wait()
+	for id := 1; id <= 2; id++ {
+		require.Contains(t, said[id], "may have newer data")
 		require.NoDirExists(t, filepath.Join(p.volume(id), "version-2"))
 	}
 	// All are down: the containers fail, so that no empty ensemble begins.

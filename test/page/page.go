@@ -1,4 +1,4 @@
-// Package page writes what was measured into the pages of the documents.
+// Package page writes what was measured into the pages of the documents, and finds the examples that they show.
 package page
 
 import (

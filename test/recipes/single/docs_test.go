@@ -2,9 +2,6 @@ package single_test
 
 import (
 	"flag"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/page"
 )
 
 var updateDocs = flag.Bool("recipes.update-docs", false,
@@ -25,28 +24,7 @@ var snippet = regexp.MustCompile("(?ms)(?:^<!-- (Example\\w*) -->\n)?^```go\n(.*
 
 // examples returns the bodies of the package's examples by their names, as a page shows them.
 func examples(t *testing.T) map[string]string {
-	t.Helper()
-	names, err := filepath.Glob(filepath.Join("..", "..", "..", "recipes", "*_test.go"))
-	require.NoError(t, err)
-	bodies := map[string]string{}
-	for _, name := range names {
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
-		files := token.NewFileSet()
-		tree, err := parser.ParseFile(files, name, text, 0)
-		require.NoError(t, err)
-		for _, decl := range tree.Decls {
-			f, ok := decl.(*ast.FuncDecl)
-			if !ok || !strings.HasPrefix(f.Name.Name, "Example") {
-				continue
-			}
-			body := string(text[files.Position(f.Body.Lbrace).Offset+2 : files.Position(f.Body.Rbrace).Offset])
-			body = strings.TrimPrefix(strings.ReplaceAll("\n"+body, "\n\t", "\n"), "\n")
-			bodies[f.Name.Name] = body
-		}
-	}
-	require.NotEmpty(t, bodies)
-	return bodies
+	return page.Examples(t, filepath.Join("..", "..", "..", "recipes"))
 }
 
 // What a page shows is an example that runs.
@@ -55,31 +33,29 @@ func TestPagesShowExamples(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(docsFolder, "*.md"))
 	require.NoError(t, err)
 	shown := map[string]bool{}
-	for _, page := range append(pages, filepath.Join(docsFolder, "..", "FROM-CURATOR.md")) {
-		raw, err := os.ReadFile(page)
+	for _, file := range append(pages, filepath.Join(docsFolder, "..", "FROM-CURATOR.md")) {
+		raw, err := os.ReadFile(file)
 		require.NoError(t, err)
 		text := snippet.ReplaceAllStringFunc(string(raw), func(found string) string {
 			parts := snippet.FindStringSubmatch(found)
 			body, ok := bodies[parts[1]]
-			require.True(t, ok, "%s: this is from no example of the package (%q):\n%s", page, parts[1], parts[2])
+			require.True(t, ok, "%s: this is from no example of the package (%q):\n%s", file, parts[1], parts[2])
 			shown[parts[1]] = true
 			return "<!-- " + parts[1] + " -->\n```go\n" + body + "```\n"
 		})
 		if *updateDocs {
-			require.NoError(t, os.WriteFile(page, []byte(text), 0o644))
+			require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
 			continue
 		}
 		require.Equal(t, text, string(raw),
-			"%s: go test ./test/recipes/single -run TestPagesShow -recipes.update-docs", page)
+			"%s: go test ./test/recipes/single -run TestPagesShow -recipes.update-docs", file)
 	}
 	for name := range bodies {
 		require.True(t, shown[name], "no page shows %s", name)
 	}
 }
 
-var pageLink = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
-
-// Every page is in the index, and every link to a file leads to one.
+// Every page is in the index. Where links lead is checked in test/docs.
 func TestPagesAreLinked(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(docsFolder, "*.md"))
 	require.NoError(t, err)
@@ -91,12 +67,6 @@ func TestPagesAreLinked(t *testing.T) {
 		require.NoError(t, err)
 		if from != "README.md" {
 			require.Contains(t, string(index), "("+filepath.ToSlash(from)+")", "not in the index")
-		}
-		text, err := os.ReadFile(page)
-		require.NoError(t, err)
-		for _, to := range pageLink.FindAllStringSubmatch(string(text), -1) {
-			_, err := os.Stat(filepath.Join(filepath.Dir(page), to[1]))
-			require.NoError(t, err, "%s links to %s", page, to[1])
 		}
 	}
 }

@@ -13,36 +13,39 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/relay"
 )
 
-// Sessions compete while their links are cut now and then. Never are two holds alive at once, and tokens grow from
-// grant to grant.
-func TestMutexExcludesAndTokensGrow(t *testing.T) {
-	root := rootOf(t)
-	var inside atomic.Int32
+// contend lets sessions compete for a lock that limit of them may hold at once, over links that disturb may cut while
+// they hold it. Tokens of a lock for one grow from grant to grant. It returns how many have held the lock at once.
+func contend(t *testing.T, sessions, rounds, limit int,
+	lock func(*client.Client) func(context.Context) (*recipes.Hold, error),
+	disturb func(k *relay.Relay, i, round int, h *recipes.Hold)) int32 {
+	t.Helper()
+	var inside, most atomic.Int32
 	var last atomic.Int64
 	var all sync.WaitGroup
-	for i := range 6 {
+	for i := range sessions {
 		k := newLink(t)
-		m := recipes.NewMutex(dialAt(t, k.Addr()), root)
+		take := lock(dialAt(t, k.Addr()))
 		all.Go(func() {
-			for round := range 10 {
-				h, err := m.Lock(within(t))
+			for round := range rounds {
+				h, err := take(within(t))
 				if err != nil {
 					t.Errorf("lock: %v", err)
 					return
 				}
-				if n := inside.Add(1); n != 1 {
+				n := inside.Add(1)
+				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+				}
+				if n > int32(limit) {
 					t.Errorf("%d holders", n)
 				}
-				if before := last.Swap(int64(h.Token())); before >= int64(h.Token()) {
+				if before := last.Swap(int64(h.Token())); limit == 1 && before >= int64(h.Token()) {
 					t.Errorf("token %v after %#x", h.Token(), before)
 				}
+				disturb(k, i, round, h)
 				inside.Add(-1)
-				if round == i {
-					k.Shut()
-					k.Open()
-				}
 				if err := h.Release(within(t)); err != nil {
 					t.Errorf("release: %v", err)
 				}
@@ -50,6 +53,24 @@ func TestMutexExcludesAndTokensGrow(t *testing.T) {
 		})
 	}
 	all.Wait()
+	return most.Load()
+}
+
+// cutOnce cuts the link of each session in another round.
+func cutOnce(k *relay.Relay, i, round int, _ *recipes.Hold) {
+	if round == i {
+		k.Shut()
+		k.Open()
+	}
+}
+
+// Sessions compete while their links are cut now and then. Never are two holds alive at once, and tokens grow from
+// grant to grant.
+func TestMutexExcludesAndTokensGrow(t *testing.T) {
+	root := rootOf(t)
+	contend(t, 6, 10, 1, func(c *client.Client) func(context.Context) (*recipes.Hold, error) {
+		return recipes.NewMutex(c, root).Lock
+	}, cutOnce)
 	require.Empty(t, names(t, dial(t), root))
 }
 

@@ -15,37 +15,10 @@ import (
 func TestSemaphoreAdmitsItsLimitAndNoMore(t *testing.T) {
 	const limit = 3
 	root := rootOf(t)
-	var inside, most atomic.Int32
-	var all sync.WaitGroup
-	for i := range 8 {
-		k := newLink(t)
-		s := recipes.NewSemaphore(dialAt(t, k.Addr()), root, limit)
-		all.Go(func() {
-			for round := range 6 {
-				h, err := s.Acquire(within(t))
-				if err != nil {
-					t.Errorf("acquire: %v", err)
-					return
-				}
-				n := inside.Add(1)
-				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-				}
-				if n > limit {
-					t.Errorf("%d holders", n)
-				}
-				if round == i {
-					k.Shut()
-					k.Open()
-				}
-				inside.Add(-1)
-				if err := h.Release(within(t)); err != nil {
-					t.Errorf("release: %v", err)
-				}
-			}
-		})
-	}
-	all.Wait()
-	t.Logf("at most %d at a time", most.Load())
+	most := contend(t, 8, 6, limit, func(c *client.Client) func(context.Context) (*recipes.Hold, error) {
+		return recipes.NewSemaphore(c, root, limit).Acquire
+	}, cutOnce)
+	t.Logf("at most %d at a time", most)
 	c := dial(t)
 	require.Empty(t, names(t, c, root+"/leases"))
 	require.Empty(t, names(t, c, root+"/locks"))

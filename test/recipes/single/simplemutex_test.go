@@ -2,57 +2,33 @@ package single_test
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/relay"
 )
 
 // Sessions compete while their links are cut and answers are lost, those of a deletion among them: what the next one
 // holds by then is left alone.
 func TestSimpleMutexExcludesAndTokensGrow(t *testing.T) {
 	root := rootOf(t)
-	var inside atomic.Int32
-	var last atomic.Int64
-	var all sync.WaitGroup
-	for i := range 5 {
-		k := newLink(t)
-		m := recipes.NewSimpleMutex(dialAt(t, k.Addr()), root)
-		all.Go(func() {
-			for round := range 8 {
-				h, err := m.Lock(within(t))
-				if err != nil {
-					t.Errorf("lock: %v", err)
-					return
-				}
-				if n := inside.Add(1); n != 1 {
-					t.Errorf("%d holders", n)
-				}
-				if before := last.Swap(int64(h.Token())); before >= int64(h.Token()) {
-					t.Errorf("token %v after %#x", h.Token(), before)
-				}
-				if err := h.Context().Err(); err != nil {
-					t.Errorf("granted and over: %v", context.Cause(h.Context()))
-				}
-				inside.Add(-1)
-				switch round % 4 {
-				case i % 4:
-					k.Shut()
-					k.Open()
-				case (i + 1) % 4:
-					k.LoseAnswer(int64(1 + round%2)) // of the look or of the deletion
-				}
-				if err := h.Release(within(t)); err != nil {
-					t.Errorf("release: %v", err)
-				}
-			}
-		})
-	}
-	all.Wait()
+	contend(t, 5, 8, 1, func(c *client.Client) func(context.Context) (*recipes.Hold, error) {
+		return recipes.NewSimpleMutex(c, root).Lock
+	}, func(k *relay.Relay, i, round int, h *recipes.Hold) {
+		if err := h.Context().Err(); err != nil {
+			t.Errorf("granted and over: %v", context.Cause(h.Context()))
+		}
+		switch round % 4 {
+		case i % 4:
+			k.Shut()
+			k.Open()
+		case (i + 1) % 4:
+			k.LoseAnswer(int64(1 + round%2)) // of the look or of the deletion
+		}
+	})
 	_, isHeld, err := recipes.NewSimpleMutex(dial(t), root).Holder(within(t))
 	require.NoError(t, err)
 	require.False(t, isHeld)
