@@ -62,7 +62,7 @@ func NotServing(answer string) Finding {
 func Drained() Finding {
 	return find(Notice, "drained",
 		"when the work on it is done, restart it, or let it take clients again with warren drain --resume",
-		"is drained: it takes no clients")
+		"is drained: it accepts no clients")
 }
 
 // ReadOnly is the finding of a server that has lost its ensemble and serves reads.

@@ -74,7 +74,7 @@ func TestWhatIsAround(t *testing.T) {
 	require.Empty(t, NextStart(nil))
 	found := NextStart(errors.New("config: zoo.cfg:7: tickTime: bad\nzoo.cfg:8: initLimit: bad"))
 	require.Equal(t, []string{"error config"}, of(found))
-	require.Equal(t, "runs, and could not be started again with its configuration as it is now: zoo.cfg:7: tickTime: "+
+	require.Equal(t, "is running, but would not start again with its current configuration: zoo.cfg:7: tickTime: "+
 		"bad; and more", found[0].What)
 	require.Equal(t, []string{"warning backup"}, of(Backups(time.Time{}, now)))
 	require.Equal(t, []string{"warning backup"}, of(Backups(now.Add(-49*time.Hour), now)))

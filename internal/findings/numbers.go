@@ -156,8 +156,8 @@ func Disk(full bool, in time.Duration) []Finding {
 	switch {
 	case full:
 		all.add(Error, "disk-full", "free space on its data directories: it goes on by itself then",
-			"its disk is almost full, by warren.diskWatermarkBytes and warren.diskWatermarkPercent: it takes "+
-				"no writes, or will take none when too many other voters have no room either")
+			"its disk is almost full, by warren.diskWatermarkBytes and warren.diskWatermarkPercent: it refuses "+
+				"writes, or will when too many other voters have no room either")
 	case in > 0 && in < FullSoon:
 		all.add(Warning, "disk-full",
 			"free space on its data directories, or let old snapshots be purged: autopurge.purgeInterval",
@@ -177,7 +177,7 @@ func Certificate(of string, ends, now time.Time) []Finding {
 	switch left := ends.Sub(now); {
 	case ends.IsZero():
 	case left <= 0:
-		all.add(Critical, "certificate", remedy, "%s expired at %s: whatever verifies it refuses to connect", of,
+		all.add(Critical, "certificate", remedy, "%s expired at %s: peers that verify it refuse to connect", of,
 			ends.UTC().Format(time.RFC3339))
 	case left < CertificateSoon:
 		all.add(Warning, "certificate", remedy, "%s expires at %s", of, ends.UTC().Format(time.RFC3339))
@@ -195,7 +195,7 @@ func NextStart(err error) []Finding {
 		what += "; and more"
 	}
 	return []Finding{find(Error, "config", "correct it before the next restart; warren config check FILE shows all "+
-		"that is wrong with it", "runs, and could not be started again with its configuration as it is now: %s", what)}
+		"that is wrong with it", "is running, but would not start again with its current configuration: %s", what)}
 }
 
 // BackupOld is how old the newest backup may be without a finding.

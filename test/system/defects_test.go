@@ -194,7 +194,7 @@ func TestEachDefectHasARow(t *testing.T) {
 }
 
 const (
-	defectSeeds = 500 // within so many seeds each defect is noticed
+	defectSeeds = 1500 // within so many seeds each defect is noticed
 	defectSteps = 300
 )
 
