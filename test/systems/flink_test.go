@@ -25,8 +25,8 @@ var flink = &system{
 				"a JobManager that died is replaced when its session ends.",
 		},
 	},
-	limit: 12 * time.Minute, memory: 1300, run: runFlink,
-	settings: map[string]string{"leaderServes": "no", "warren.priorityPauseMs": "2000"},
+	limit: 12 * time.Minute, kills: 20, memory: 1300, run: runFlink,
+	settings: apart,
 }
 
 const managers = 2

@@ -42,14 +42,18 @@ type system struct {
 	entry
 	limit    time.Duration     // of one run
 	every    time.Duration     // the least time between two kills of a leader
+	kills    int               // the least number of kills
 	memory   int               // MiB that one of its processes may have at most
 	settings map[string]string // of the servers, besides those that all runs have
 	// run starts the system on an ensemble and gives it work while leaders are killed.
 	run func(*run)
 }
 
+// apart are settings of servers that keep clients away from the leader.
+var apart = map[string]string{"leaderServes": "no", "warren.priorityPauseMs": "2000"}
+
 // systems are in the order of the page.
-var systems = []*system{kafka, solr, flink, spark, hbase, hdfs, helix, dubbo, curator, kazoo}
+var systems = []*system{kafka, solr, flink, spark, storm, hbase, hdfs, helix, dubbo, curator, kazoo}
 
 // TestSystems runs each system on both kinds of servers, one after the other.
 func TestSystems(t *testing.T) {
@@ -191,19 +195,45 @@ func (x *run) version(path string) (version int) {
 }
 
 func (x *run) read(path string) (data string, stat proto.Stat, err error) {
+	err = x.ask(func(c *wire.Conn) error {
+		var b []byte
+		b, stat, err = c.GetData(path, false)
+		data = string(b)
+		return err
+	})
+	return data, stat, err
+}
+
+// ask asks one server after the other until one answers without an error.
+func (x *run) ask(question func(*wire.Conn) error) (err error) {
 	for _, n := range x.nodes {
 		var c *wire.Conn
 		if c, err = wire.Dial(n.Addr(), wire.Options{TimeoutMs: 10_000}); err != nil {
 			continue
 		}
-		var b []byte
-		b, stat, err = c.GetData(path, false)
+		err = question(c)
 		_ = c.CloseSession()
 		if err == nil {
-			return string(b), stat, nil
+			return nil
 		}
 	}
-	return "", stat, err
+	return err
+}
+
+// first is the data of the child with the lowest sequence number, "" if there is none: that of the client that leads.
+func (x *run) first(path string) (data string) {
+	_ = x.ask(func(c *wire.Conn) error {
+		all, err := c.Children(path, false)
+		if err != nil || len(all) == 0 {
+			return err
+		}
+		number := func(child string) string { return child[max(0, len(child)-10):] }
+		child := slices.MinFunc(all, func(a, b string) int { return strings.Compare(number(a), number(b)) })
+		b, _, err := c.GetData(path+"/"+child, false)
+		data = string(b)
+		return err
+	})
+	return data
 }
 
 // process is a program of a system.
@@ -300,9 +330,9 @@ func ended(all ...[]*process) (count int) {
 	return count
 }
 
-// kill ends a program at once.
+// kill ends a program, and those that it has started, at once.
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill()
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 	for range p.lines { // so that its reader does not wait
 	}
 	p.done <- <-p.done
@@ -339,8 +369,9 @@ func (x *run) drive(p *process, half func()) {
 	ctx, cancel := context.WithTimeout(x.Context(), x.system.limit)
 	defer cancel()
 	x.await(ctx, p)
-	for x.result.Kills < *kills {
-		if half != nil && x.result.Kills >= *kills/2 {
+	most := max(*kills, x.system.kills)
+	for x.result.Kills < most {
+		if half != nil && x.result.Kills >= most/2 {
 			x.tell(p, "mark")
 			half()
 			half = nil

@@ -29,7 +29,7 @@ var spark = &system{
 		},
 	},
 	limit: 15 * time.Minute, every: 20 * time.Second, memory: 900, run: runSpark,
-	settings: map[string]string{"leaderServes": "no", "warren.priorityPauseMs": "2000"},
+	settings: apart,
 }
 
 // standalone is a cluster of Spark.
