@@ -55,7 +55,7 @@ type system struct {
 var apart = map[string]string{"leaderServes": "no", "warren.priorityPauseMs": "2000"}
 
 // systems are in the order of the page.
-var systems = []*system{kafka, solr, flink, spark, storm, hbase, hdfs, helix, dubbo, curator, kazoo}
+var systems = []*system{kafka, solr, flink, spark, storm, hbase, hdfs, yarn, helix, dubbo, curator, kazoo}
 
 // TestSystems runs each system on both kinds of servers, one after the other.
 func TestSystems(t *testing.T) {
