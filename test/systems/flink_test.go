@@ -18,7 +18,9 @@ var flink = &system{
 			"writes numbers to files, exactly once. In the middle of the run the leading JobManager is killed.",
 		Set: []string{
 			"`leaderServes=no` at the servers, as in this run: Flink restarts its jobs when the server that it is " +
-				"connected to dies, and with this setting the leader is not that server.",
+				"connected to dies, and with this setting the leader is not that server. A server with clients that " +
+				"was elected hands over to one without after `warren.priorityPauseMs` (2 s here), for which a kill " +
+				"waits.",
 			"`high-availability.zookeeper.client.tolerate-suspended-connections` where clients are at the leader, " +
 				"or where the ensemble is of ZooKeeper: then Flink only restarts its jobs when a session is lost.",
 			"`high-availability.zookeeper.client.session-timeout` below the time between two failures (8 s here): " +
