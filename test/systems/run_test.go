@@ -55,7 +55,7 @@ type system struct {
 var apart = map[string]string{"leaderServes": "no", "warren.priorityPauseMs": "2000"}
 
 // systems are in the order of the page.
-var systems = []*system{kafka, solr, flink, spark, storm, hbase, hdfs, yarn, helix, dubbo, curator, kazoo}
+var systems = []*system{kafka, solr, flink, spark, storm, hbase, accumulo, hdfs, yarn, helix, dubbo, curator, kazoo}
 
 // TestSystems runs each system on both kinds of servers, one after the other.
 func TestSystems(t *testing.T) {
@@ -330,6 +330,17 @@ func (p *process) ended() bool {
 func ended(all ...[]*process) (count int) {
 	for _, p := range slices.Concat(all...) {
 		if p.ended() {
+			count++
+		}
+	}
+	return count
+}
+
+// revive starts those of a group of programs again that have ended by themselves, and returns how many that were.
+func revive(group []*process, start func(int) *process) (count int) {
+	for i, p := range group {
+		if p.ended() {
+			group[i] = start(i)
 			count++
 		}
 	}
