@@ -92,17 +92,21 @@ func download(t *testing.T, folder string, r release) error {
 
 // pom is a project that does nothing but depend on artefacts, without some of those that they depend on.
 func pom(t *testing.T, artefacts, without []string) []byte {
-	type dependency struct {
-		Group    string       `xml:"groupId"`
-		Artefact string       `xml:"artifactId"`
-		Version  string       `xml:"version,omitempty"`
-		Without  []dependency `xml:"exclusions>exclusion"`
+	type excluded struct {
+		Group    string `xml:"groupId"`
+		Artefact string `xml:"artifactId"`
 	}
-	var excluded []dependency
+	type dependency struct {
+		Group    string     `xml:"groupId"`
+		Artefact string     `xml:"artifactId"`
+		Version  string     `xml:"version"`
+		Without  []excluded `xml:"exclusions>exclusion"`
+	}
+	var all []excluded
 	for _, w := range without {
 		group, artefact, found := strings.Cut(w, ":")
 		require.True(t, found, w)
-		excluded = append(excluded, dependency{Group: group, Artefact: artefact})
+		all = append(all, excluded{group, artefact})
 	}
 	project := struct {
 		XMLName      xml.Name     `xml:"http://maven.apache.org/POM/4.0.0 project"`
@@ -116,7 +120,7 @@ func pom(t *testing.T, artefacts, without []string) []byte {
 	for _, a := range artefacts {
 		parts := strings.Split(a, ":")
 		require.Len(t, parts, 3, a)
-		project.Dependencies = append(project.Dependencies, dependency{parts[0], parts[1], parts[2], excluded})
+		project.Dependencies = append(project.Dependencies, dependency{parts[0], parts[1], parts[2], all})
 	}
 	text, err := xml.MarshalIndent(project, "", "  ")
 	require.NoError(t, err)
