@@ -21,8 +21,9 @@ import (
 // release is what versions.json says of one system.
 type release struct {
 	Version string   `json:"version"`
-	Maven   []string `json:"maven"` // group:artefact:version
-	Pip     []string `json:"pip"`   // name==version
+	Maven   []string `json:"maven"`   // group:artefact:version
+	Without []string `json:"without"` // group:artefact of what an artefact wants and no user of it needs
+	Pip     []string `json:"pip"`     // name==version
 	// Client is the client of ZooKeeper inside, where it is a part of another file.
 	Client string `json:"client"`
 }
@@ -43,7 +44,7 @@ func fetch(t *testing.T, name string) (lib string, r release) {
 	t.Helper()
 	r, known := releases(t)[name]
 	require.True(t, known, "versions.json has no %s", name)
-	key := sha256.Sum256([]byte(strings.Join(slices.Concat(r.Maven, r.Pip), "\n")))
+	key := sha256.Sum256([]byte(strings.Join(slices.Concat(r.Maven, r.Without, r.Pip), "\n")))
 	folder := filepath.Join(cache(t), fmt.Sprintf("%s-%s-%x", name, r.Version, key[:4]))
 	if _, err := os.Stat(folder); err == nil {
 		return folder, r
@@ -74,7 +75,7 @@ func cache(t *testing.T) string {
 
 func download(t *testing.T, folder string, r release) error {
 	if len(r.Maven) > 0 {
-		if err := os.WriteFile(filepath.Join(folder, "pom.xml"), pom(t, r.Maven), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, "pom.xml"), pom(t, r.Maven, r.Without), 0o644); err != nil {
 			return err
 		}
 		if err := tool(t, folder, "mvn", "-q", "-B", "-Dmaven.repo.local="+filepath.Join(cache(t), "m2"),
@@ -89,12 +90,23 @@ func download(t *testing.T, folder string, r release) error {
 	return nil
 }
 
-// pom is a project that does nothing but depend on artefacts.
-func pom(t *testing.T, artefacts []string) []byte {
-	type dependency struct {
+// pom is a project that does nothing but depend on artefacts, without some of those that they depend on.
+func pom(t *testing.T, artefacts, without []string) []byte {
+	type excluded struct {
 		Group    string `xml:"groupId"`
 		Artefact string `xml:"artifactId"`
-		Version  string `xml:"version"`
+	}
+	type dependency struct {
+		Group    string     `xml:"groupId"`
+		Artefact string     `xml:"artifactId"`
+		Version  string     `xml:"version"`
+		Without  []excluded `xml:"exclusions>exclusion"`
+	}
+	var all []excluded
+	for _, w := range without {
+		group, artefact, found := strings.Cut(w, ":")
+		require.True(t, found, w)
+		all = append(all, excluded{group, artefact})
 	}
 	project := struct {
 		XMLName      xml.Name     `xml:"http://maven.apache.org/POM/4.0.0 project"`
@@ -108,7 +120,7 @@ func pom(t *testing.T, artefacts []string) []byte {
 	for _, a := range artefacts {
 		parts := strings.Split(a, ":")
 		require.Len(t, parts, 3, a)
-		project.Dependencies = append(project.Dependencies, dependency{parts[0], parts[1], parts[2]})
+		project.Dependencies = append(project.Dependencies, dependency{parts[0], parts[1], parts[2], all})
 	}
 	text, err := xml.MarshalIndent(project, "", "  ")
 	require.NoError(t, err)

@@ -13,9 +13,16 @@ var curator = &system{
 	entry: entry{
 		Name: "curator", Title: "Curator",
 		Did: "Three clients take turns under a lock, add to an atomic number, lead one after the other, and each " +
-			"keeps an ephemeral znode.",
+			"keeps an ephemeral znode. Of two more, with Curator's own settings, one leads by a LeaderLatch and one " +
+			"by a LeaderSelector for the whole run.",
+		Set: []string{
+			"`leaderServes=no` at the servers, as in this run: leadership is given up when the connection is lost, " +
+				"and with this setting no client is connected to the leader. A server with clients that was elected " +
+				"hands over to one without after `warren.priorityPauseMs` (2 s here), for which a kill waits. In a " +
+				"run whose kills didn't wait, each leadership was given up once.",
+		},
 	},
-	limit: 15 * time.Minute, memory: 700,
+	limit: 15 * time.Minute, kills: 20, memory: 700, settings: apart,
 	run: func(x *run) {
 		x.compile("curator/Job.java")
 		x.drive(x.java("job", 192, "Job", x.connect()), nil)
@@ -26,9 +33,14 @@ var kazoo = &system{
 	entry: entry{
 		Name: "kazoo", Title: "kazoo",
 		Did: "Five clients take turns under a lock, put items into a queue and take them, and lead one after the " +
-			"other.",
+			"other. Of two more, with kazoo's own settings, one leads by an Election for the whole run, and gives " +
+			"the leadership up when its connection is suspended.",
+		Set: []string{
+			"`leaderServes=no` at the servers, as in this run: with this setting no client is connected to the " +
+				"leader.",
+		},
 	},
-	limit: 15 * time.Minute, memory: 300,
+	limit: 15 * time.Minute, kills: 20, memory: 300, settings: apart,
 	run: func(x *run) {
 		source, err := filepath.Abs("kazoo/job.py")
 		require.NoError(x, err)

@@ -18,15 +18,17 @@ var flink = &system{
 			"writes numbers to files, exactly once. In the middle of the run the leading JobManager is killed.",
 		Set: []string{
 			"`leaderServes=no` at the servers, as in this run: Flink restarts its jobs when the server that it is " +
-				"connected to dies, and with this setting the leader is not that server.",
+				"connected to dies, and with this setting the leader is not that server. A server with clients that " +
+				"was elected hands over to one without after `warren.priorityPauseMs` (2 s here), for which a kill " +
+				"waits.",
 			"`high-availability.zookeeper.client.tolerate-suspended-connections` where clients are at the leader, " +
 				"or where the ensemble is of ZooKeeper: then Flink only restarts its jobs when a session is lost.",
 			"`high-availability.zookeeper.client.session-timeout` below the time between two failures (8 s here): " +
 				"a JobManager that died is replaced when its session ends.",
 		},
 	},
-	limit: 12 * time.Minute, memory: 1300, run: runFlink,
-	settings: map[string]string{"leaderServes": "no", "warren.priorityPauseMs": "2000"},
+	limit: 12 * time.Minute, kills: 20, memory: 1300, run: runFlink,
+	settings: apart,
 }
 
 const managers = 2

@@ -105,17 +105,24 @@ func (x *run) hadoop(settings map[string]string) {
 	}
 	maps.Copy(all, settings)
 	for _, part := range []string{"core", "hdfs"} { // each has defaults that the other cannot replace
-		x.write("conf/"+part+"-site.xml", properties(all))
+		x.configure(part, all)
 	}
+	for _, part := range []string{"hdfs", "datanode"} { // the artefacts have no pages, and the servers want some
+		x.write("conf/webapps/"+part+"/index.html", "")
+	}
+}
+
+// configure writes the settings of a part of Hadoop, and how it logs.
+func (x *run) configure(part string, settings map[string]string) {
+	x.write("conf/"+part+"-site.xml", properties(settings))
 	x.write("conf/log4j.properties", `log4j.rootLogger=WARN, console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
 log4j.appender.console.layout=org.apache.log4j.PatternLayout
 log4j.appender.console.layout.ConversionPattern=%d %p %c - %m%n
 `)
-	for _, part := range []string{"hdfs", "datanode"} { // the artefacts have no pages, and the servers want some
-		x.write("conf/webapps/"+part+"/index.html", "")
+	if conf := filepath.Join(x.dir, "conf") + ":"; !strings.HasPrefix(x.classPath, conf) {
+		x.classPath = conf + x.classPath
 	}
-	x.classPath = filepath.Join(x.dir, "conf") + ":" + x.classPath
 }
 
 // properties are settings as Hadoop's files have them.

@@ -10,10 +10,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -42,14 +44,18 @@ type system struct {
 	entry
 	limit    time.Duration     // of one run
 	every    time.Duration     // the least time between two kills of a leader
+	kills    int               // the least number of kills
 	memory   int               // MiB that one of its processes may have at most
 	settings map[string]string // of the servers, besides those that all runs have
 	// run starts the system on an ensemble and gives it work while leaders are killed.
 	run func(*run)
 }
 
+// apart are settings of servers that keep clients away from the leader.
+var apart = map[string]string{"leaderServes": "no", "warren.priorityPauseMs": "2000"}
+
 // systems are in the order of the page.
-var systems = []*system{kafka, solr, flink, spark, hbase, hdfs, helix, dubbo, curator, kazoo}
+var systems = []*system{kafka, solr, flink, spark, storm, hbase, accumulo, hdfs, yarn, helix, dubbo, curator, kazoo}
 
 // TestSystems runs each system on both kinds of servers, one after the other.
 func TestSystems(t *testing.T) {
@@ -88,7 +94,8 @@ type run struct {
 
 	classPath string // of its programs in Java
 	// before is called before each kill of a leader, unless it is nil.
-	before func()
+	before  func()
+	crowded int // how many leaders had clients when they were killed, though leaders serve nobody
 }
 
 // on runs the system on servers of one kind, and leaves what it has shown in Results.
@@ -135,6 +142,9 @@ appender.console.layout.pattern = %d %p %c - %m%n
 	s.run(x)
 	for _, p := range x.procs {
 		p.end()
+	}
+	if s.settings["leaderServes"] == "no" {
+		x.felt("leaders that had clients when they were killed", "%d", x.crowded)
 	}
 	require.NotEmpty(t, x.result.Checks, "the program has checked nothing")
 	for _, c := range x.result.Checks {
@@ -191,19 +201,45 @@ func (x *run) version(path string) (version int) {
 }
 
 func (x *run) read(path string) (data string, stat proto.Stat, err error) {
+	err = x.ask(func(c *wire.Conn) error {
+		var b []byte
+		b, stat, err = c.GetData(path, false)
+		data = string(b)
+		return err
+	})
+	return data, stat, err
+}
+
+// ask asks one server after the other until one answers without an error.
+func (x *run) ask(question func(*wire.Conn) error) (err error) {
 	for _, n := range x.nodes {
 		var c *wire.Conn
 		if c, err = wire.Dial(n.Addr(), wire.Options{TimeoutMs: 10_000}); err != nil {
 			continue
 		}
-		var b []byte
-		b, stat, err = c.GetData(path, false)
+		err = question(c)
 		_ = c.CloseSession()
 		if err == nil {
-			return string(b), stat, nil
+			return nil
 		}
 	}
-	return "", stat, err
+	return err
+}
+
+// first is the data of the child with the lowest sequence number, "" if there is none: that of the client that leads.
+func (x *run) first(path string) (data string) {
+	_ = x.ask(func(c *wire.Conn) error {
+		all, err := c.Children(path, false)
+		if err != nil || len(all) == 0 {
+			return err
+		}
+		number := func(child string) string { return child[max(0, len(child)-10):] }
+		child := slices.MinFunc(all, func(a, b string) int { return strings.Compare(number(a), number(b)) })
+		b, _, err := c.GetData(path+"/"+child, false)
+		data = string(b)
+		return err
+	})
+	return data
 }
 
 // process is a program of a system.
@@ -300,9 +336,20 @@ func ended(all ...[]*process) (count int) {
 	return count
 }
 
-// kill ends a program at once.
+// revive starts those of a group of programs again that have ended by themselves, and returns how many that were.
+func revive(group []*process, start func(int) *process) (count int) {
+	for i, p := range group {
+		if p.ended() {
+			group[i] = start(i)
+			count++
+		}
+	}
+	return count
+}
+
+// kill ends a program, and those that it has started, at once.
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill()
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 	for range p.lines { // so that its reader does not wait
 	}
 	p.done <- <-p.done
@@ -339,8 +386,9 @@ func (x *run) drive(p *process, half func()) {
 	ctx, cancel := context.WithTimeout(x.Context(), x.system.limit)
 	defer cancel()
 	x.await(ctx, p)
-	for x.result.Kills < *kills {
-		if half != nil && x.result.Kills >= *kills/2 {
+	most := max(*kills, x.system.kills)
+	for x.result.Kills < most {
+		if half != nil && x.result.Kills >= most/2 {
 			x.tell(p, "mark")
 			half()
 			half = nil
@@ -349,7 +397,7 @@ func (x *run) drive(p *process, half func()) {
 		if x.before != nil {
 			x.before()
 		}
-		leader := x.leader()
+		leader := x.victim()
 		if leader == nil {
 			continue // a server that was killed is not back yet
 		}
@@ -374,6 +422,43 @@ func (x *run) drive(p *process, half func()) {
 			x.Fatalf("%s does not end within %v\n%s", p.name, x.system.limit, p.tail())
 		}
 	}
+}
+
+// victim is the leader, nil if there is none or one of the others is not back yet. Where leaders serve nobody it is
+// one without clients, unless that takes long: a server with clients may be elected, and hands over a little later.
+func (x *run) victim() *cluster.Node {
+	leader := x.leader()
+	if x.system.settings["leaderServes"] != "no" {
+		return leader
+	}
+	for long := time.Now().Add(30 * time.Second); leader != nil && connections(x, leader) > 0; leader = x.leader() {
+		if time.Now().After(long) {
+			x.crowded++
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return leader
+}
+
+// connections is how many connections of clients a server has.
+func connections(t testing.TB, n *cluster.Node) (count int) {
+	_, port, err := net.SplitHostPort(n.Addr())
+	require.NoError(t, err)
+	number, err := strconv.Atoi(port)
+	require.NoError(t, err)
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		text, err := os.ReadFile(table)
+		require.NoError(t, err)
+		for line := range strings.Lines(string(text)) {
+			const established = "01"
+			f := strings.Fields(line) // number, local address, remote address, state
+			if len(f) > 3 && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", number)) && f[3] == established {
+				count++
+			}
+		}
+	}
+	return count
 }
 
 // await waits until a program is ready.

@@ -29,7 +29,7 @@ var spark = &system{
 		},
 	},
 	limit: 15 * time.Minute, every: 20 * time.Second, memory: 900, run: runSpark,
-	settings: map[string]string{"leaderServes": "no", "warren.priorityPauseMs": "2000"},
+	settings: apart,
 }
 
 // standalone is a cluster of Spark.
@@ -51,7 +51,7 @@ func runSpark(x *run) {
 	var all []string
 	for i := range s.masters {
 		all = append(all, fmt.Sprintf("127.0.0.1:%d", s.ports[2*i]))
-		s.master(i)
+		s.masters[i] = s.master(i)
 	}
 	url := "spark://" + strings.Join(all, ",")
 	for i := range 2 {
@@ -60,7 +60,7 @@ func runSpark(x *run) {
 	}
 	x.eventually("a Master leads and has both Workers", func() bool { return s.whole() >= 0 })
 	x.before = func() {
-		s.revive()
+		s.ended += revive(s.masters, s.master)
 		x.eventually("a Master leads and has both Workers", func() bool { return s.whole() >= 0 })
 	}
 	x.drive(x.spark("job", 512, "Job", url, classes), func() {
@@ -68,26 +68,16 @@ func runSpark(x *run) {
 		x.eventually("a Master leads", func() bool { killed = s.whole(); return killed >= 0 })
 		s.masters[killed].kill()
 		x.eventually("the other Master leads", func() bool { now := s.whole(); return now >= 0 && now != killed })
-		s.master(killed)
+		s.masters[killed] = s.master(killed)
 	})
-	s.revive()
+	s.ended += revive(s.masters, s.master)
 	x.felt("Masters that ended themselves", "%d in %d kills", s.ended, x.result.Kills)
 }
 
 // master starts a Master.
-func (s *standalone) master(i int) {
-	s.masters[i] = s.spark(fmt.Sprintf("master-%d", i), 192, "org.apache.spark.deploy.master.Master",
+func (s *standalone) master(i int) *process {
+	return s.spark(fmt.Sprintf("master-%d", i), 192, "org.apache.spark.deploy.master.Master",
 		"--host", "127.0.0.1", "--port", fmt.Sprint(s.ports[2*i]), "--webui-port", fmt.Sprint(s.ports[2*i+1]))
-}
-
-// revive starts Masters again that have ended by themselves.
-func (s *standalone) revive() {
-	for i, m := range s.masters {
-		if m.ended() {
-			s.ended++
-			s.master(i)
-		}
-	}
 }
 
 // whole is the Master that leads and has both Workers, -1 if there is none.

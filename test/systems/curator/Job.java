@@ -9,6 +9,8 @@ import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.atomic.AtomicValue;
 import org.apache.curator.framework.recipes.atomic.DistributedAtomicLong;
+import org.apache.curator.framework.recipes.leader.LeaderLatch;
+import org.apache.curator.framework.recipes.leader.LeaderLatchListener;
 import org.apache.curator.framework.recipes.leader.LeaderSelector;
 import org.apache.curator.framework.recipes.leader.LeaderSelectorListenerAdapter;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
@@ -40,12 +42,20 @@ public class Job {
             all.add(new Thread(() -> untilStopped("lock", m::underLock)));
             all.add(new Thread(() -> untilStopped("number", m::add)));
         }
+        for (int i = 0; i < Leader.CLIENTS; i++) {
+            Leader.start(args[0]);
+        }
+        while (Leader.latches.leading.get() == 0 || Leader.selectors.leading.get() == 0) {
+            TimeUnit.MILLISECONDS.sleep(10);
+        }
         System.out.println("ready");
         all.forEach(Thread::start);
         for (Thread t : all) {
             t.join();
         }
         Member.check(members);
+        Leader.latches.check("LeaderLatch");
+        Leader.selectors.check("LeaderSelector");
         felt("sessions lost", "%d", lost.get());
         felt("connections suspended", "%d", suspended.get());
         felt("errors that reached a user", "%d", errors.get());
@@ -75,6 +85,67 @@ public class Job {
 
     static void felt(String name, String format, Object... args) {
         System.out.println("felt " + name + ": " + String.format(format, args));
+    }
+
+    /** Clients with Curator's own settings, of which one leads for the whole run unless it loses its connection. */
+    static class Leader {
+        static final int CLIENTS = 2;
+        static final Leader latches = new Leader(), selectors = new Leader();
+
+        final AtomicInteger leading = new AtomicInteger(), shared = new AtomicInteger(), givenUp = new AtomicInteger();
+
+        static void start(String connect) throws Exception {
+            CuratorFramework client = CuratorFrameworkFactory.newClient(connect, new RetryForever(100));
+            client.start();
+            LeaderLatch latch = new LeaderLatch(client, "/latch");
+            latch.addListener(latches.new Listener());
+            latch.start();
+            LeaderSelector selector = new LeaderSelector(client, "/selector", new LeaderSelectorListenerAdapter() {
+                @Override
+                public void takeLeadership(CuratorFramework c) throws Exception {
+                    selectors.lead();
+                    try {
+                        Thread.currentThread().join(); // until it is interrupted
+                    } finally {
+                        selectors.giveUp();
+                    }
+                }
+            });
+            selector.autoRequeue();
+            selector.start();
+        }
+
+        class Listener implements LeaderLatchListener {
+            @Override
+            public void isLeader() {
+                lead();
+            }
+
+            @Override
+            public void notLeader() {
+                giveUp();
+            }
+        }
+
+        void lead() {
+            if (leading.incrementAndGet() > 1) {
+                shared.incrementAndGet();
+            }
+        }
+
+        void giveUp() {
+            leading.decrementAndGet();
+            givenUp.incrementAndGet();
+        }
+
+        void check(String recipe) throws InterruptedException {
+            for (int tries = 0; leading.get() == 0 && tries < 3_000; tries++) { // the last kill was a moment ago
+                TimeUnit.MILLISECONDS.sleep(10);
+            }
+            say(recipe, leading.get() == 1 && shared.get() == 0, "%d leads, %d times two did", leading.get(),
+                shared.get());
+            felt("times that leadership by a " + recipe + " was given up", "%d", givenUp.get());
+        }
     }
 
     /** One client with all of its recipes. */

@@ -150,6 +150,43 @@ class Elected:
         return self.overlaps == 0 and self.terms > 0, f"{self.terms} terms, {self.overlaps} overlapped"
 
 
+class Leading:
+    """Clients with kazoo's own settings, of which one leads for the whole run unless it loses its connection."""
+
+    CLIENTS = 2
+
+    def __init__(self, hosts):
+        self.given_up, self.leading, self.overlaps = 0, 0, 0
+        self.began = threading.Event()
+        self.clients = [KazooClient(hosts=hosts) for _ in range(self.CLIENTS)]
+
+    def candidate(self, zk):
+        changed = threading.Event()
+        zk.start(timeout=60)
+        zk.add_listener(lambda state: state != KazooState.CONNECTED and changed.set())
+
+        def lead():
+            changed.clear()
+            if zk.state != KazooState.CONNECTED:
+                changed.set()
+            with guard:
+                self.leading += 1
+                self.overlaps += self.leading > 1
+            self.began.set()
+            while not changed.wait(0.02) and not stopped.is_set():
+                pass
+            with guard:
+                self.leading -= 1
+                self.given_up += changed.is_set()
+
+        def run():
+            zk.Election("/office").run(lead)
+        return until_stopped(run)
+
+    def check(self):
+        return self.overlaps == 0, f"{self.overlaps} times two led"
+
+
 def control():
     for line in sys.stdin:
         if line.strip() == "stop":
@@ -169,8 +206,14 @@ def main():
     workers = [locked.worker(zk) for zk in clients[:3]]
     workers += [queued.producer(clients[3]), consumer]
     workers += [elected.candidate(zk, f"candidate-{i}") for i, zk in enumerate(clients[:2])]
+    leading = Leading(sys.argv[1])
+    leaders = [leading.candidate(zk) for zk in leading.clients]
+    workers += leaders
+    for leader in leaders:
+        leader.start()
+    leading.began.wait()
     print("ready", flush=True)
-    for worker in workers:
+    for worker in set(workers) - set(leaders):
         worker.start()
     for worker in workers:
         worker.join()
@@ -187,11 +230,13 @@ def main():
     say("lock", locked.check(clients[0]))
     say("queue", queued.check())
     say("election", elected.check())
+    say("leader", leading.check())
+    print(f"felt times that leadership by an Election was given up: {leading.given_up}")
     for name, value in noted.items():
         print(f"felt {name}: {value}")
     for name, seconds in longest.items():
         print(f"felt longest time {name}: {seconds:.1f} s")
-    for zk in clients:
+    for zk in clients + leading.clients:
         zk.stop()
 
 
