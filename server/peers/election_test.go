@@ -218,8 +218,10 @@ func TestSmallerAsksAnew(t *testing.T) {
 	w := newWorld(t, 3, 3)
 	three, one := w.start(3), w.start(1)
 	for round := int64(1); ; round++ {
-		one.peers.SendElection(vote(3, round))
-		three.heard(1, round)
+		require.Eventually(t, func() bool { // what is sent while the channel is made anew may be lost
+			one.peers.SendElection(vote(3, round))
+			return three.hasHeard(1, round)
+		}, patience, time.Millisecond)
 		three.mu.Lock()
 		asked := slices.Clone(three.asked)
 		three.mu.Unlock()

@@ -64,7 +64,7 @@ func (s *Front) loadSecurity() error {
 	}
 	if s.Config.SessionSecrets != "" {
 		if err := s.loadSecrets(s.Config.SessionSecrets); err != nil {
-			return s.Config.About(fmt.Errorf("server: secrets of sessions: %w", err),
+			return s.Config.About(fmt.Errorf("server: session secrets: %w", err),
 				"warren.sessionSecrets")
 		}
 	}
