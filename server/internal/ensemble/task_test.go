@@ -136,7 +136,7 @@ func TestTaskIsCarriedOutOnce(t *testing.T) {
 	require.Equal(t, 1, two.carried())
 }
 
-// Whatever somebody on the way records, changes or makes up does nothing.
+// Recorded, altered and forged tasks have no effect.
 func TestForgedTasksAreRefused(t *testing.T) {
 	one, two, three := newTasked(t, 1, ""), newTasked(t, 2, ""), newTasked(t, 3, "")
 	meets(one, two, three)

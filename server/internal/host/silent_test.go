@@ -46,8 +46,8 @@ func TestReportsAreRefutedByLaterTxns(t *testing.T) {
 	}
 }
 
-// What a server was told of silent sessions counts in the next epoch, whoever leads: it reports it, or takes it over.
-// After a SNAP it is forgotten, because a txn that refutes it may be in the state.
+// What a leader told this server about silent sessions counts in the next epoch only. After a SNAP the server forgets
+// it, because the new state may contain a txn that refutes it.
 func TestWhatCountsInTheNextEpoch(t *testing.T) {
 	const told, own, second = 7, 8, int64(time.Second)
 	for name, v := range map[string]struct {

@@ -46,7 +46,7 @@ func (g *given) note(k *Kind, o Order, by Operator, began time.Time, took time.D
 	return one
 }
 
-// String says what was ordered and by whom, in a sentence.
+// String describes the order in one line: its kind, who gave it, and why it was refused, if it was.
 func (g Given) String() string {
 	text := "Order " + g.Order
 	if g.User != "" {

@@ -10,7 +10,7 @@ import (
 
 // Tracker holds the sessions that this server keeps alive. A session whose client has a connection expires at the
 // first tick that begins more than its timeout after the client was last heard of, so between T and T + tick. Source:
-// server-semantics 7.3. A session that is silent need not wait for the tick, and expires between T and T + tick/8. Any
+// server-semantics 7.3. A silent session does not wait for the tick: its bucket begins between T and T + tick/8. Any
 // goroutine may call its methods; none waits, and no other lock is taken under its lock.
 type Tracker struct {
 	tick time.Duration
