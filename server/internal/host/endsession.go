@@ -11,8 +11,8 @@ import (
 
 // Reasons why an operator cannot end a session now.
 var (
-	ErrNoLeader   = errors.New("there is no leader that could end a session: try again")
-	errHandsOver  = errors.New("the leader hands over at this moment: try again")
+	ErrNoLeader   = errors.New("there is no leader to end the session: try again")
+	errHandsOver  = errors.New("the leader is handing over its leadership: try again")
 	errNotTracked = errors.New("the session has ended")
 )
 

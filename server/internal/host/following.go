@@ -41,7 +41,7 @@ type following struct {
 
 	epoch   int64 // of the leader
 	looked  int64 // when leaveDeaf looked last, ns on the server's clock
-	holding bool  // the leader prepares a hand-over: requests of clients of this server wait
+	holding bool  // the leader prepares a handover: requests of clients of this server wait
 	handed  bool  // the leader has handed over while this server held its requests
 
 	refuses  bool                       // the leader refuses writes for lack of room
@@ -254,7 +254,7 @@ func (f *following) Packet(l *link, p *peers.Packet) {
 		f.giveUp()
 	case proto.PacketSync:
 		if f.syncs.Len() == 0 {
-			f.m.Log.Warn("the leader answers a sync that was not asked for")
+			f.m.Log.Warn("ignoring the leader's answer to a sync: no sync waits for one")
 			return
 		}
 		origin := *f.syncs.Front()
@@ -422,7 +422,8 @@ func (f *following) release(session proto.SessionID, q *flow.FIFO[forwarded], b 
 		f.answered.Pop()
 		q := f.pending[s]
 		if q == nil || q.Len() == 0 || q.Front().item.Op != proto.OpSync {
-			f.m.Log.Error("a sync is answered out of its order", zap.Stringer("session_id", s))
+			f.m.Log.Error("cannot match the answer to a sync: its session waits for something else",
+				zap.Stringer("session_id", s))
 			continue
 		}
 		b.Add(&q.Front().item, nil, nil)

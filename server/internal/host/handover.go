@@ -12,7 +12,7 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// Hand-overs of the leadership. The server is to stop (Host.handOver), an operator names another leader (HandOverTo),
+// Handovers of the leadership. The server is to stop (Host.handOver), an operator names another leader (HandOverTo),
 // or package succession decides on it (consider). All of them begin in this file, but for a leader whose epoch has no
 // more zxids (leading.flush). Unless the disk is full, clients and learners hold still first: see package kept.
 
@@ -36,13 +36,13 @@ func (l *leading) consider(now time.Time, learners []zab.Learner) {
 	d := m.policy.Decide(&f)
 	switch {
 	case d.Refuse && !l.refuses:
-		m.Log.Error("too few voters have room on their disks: refusing writes", zap.Bool("here", !full))
+		m.Log.Error("refusing writes: too few voters have room on their disks", zap.Bool("here", !full))
 	case l.refuses && !d.Refuse:
-		m.Log.Info("enough voters have room on their disks: accepting writes")
+		m.Log.Info("accepting writes again: enough voters have room on their disks")
 	}
 	l.refuses = d.Refuse
 	if d.Yield {
-		m.Log.Warn("disk is almost full: handing over to a server that has room")
+		m.Log.Warn("handing over to a server with more room: the disk is almost full")
 		m.core.HandOver(false)
 	}
 	if d.To != succession.None {
@@ -52,7 +52,7 @@ func (l *leading) consider(now time.Time, learners []zab.Learner) {
 		}
 		m.Log.Info(why, zap.Int64("server", int64(d.To)))
 		if err := l.handOver(func() error { return m.member.HandOverTo(d.To, false) }); err != nil {
-			m.Log.Warn("no hand-over", zap.Error(err))
+			m.Log.Warn("cannot hand over the leadership: this server goes on leading", zap.Error(err))
 		}
 	}
 }
@@ -79,7 +79,7 @@ func (m *Host) handOver() {
 	})
 }
 
-// afterHold calls do, which begins a hand-over, at once, or when the clients of a leader and its learners hold still.
+// afterHold calls do, which begins a handover, at once, or when the clients of a leader and its learners hold still.
 func (m *Host) afterHold(do func() error) error {
 	if lead, ok := m.role.(*leading); ok {
 		return lead.handOver(do)
@@ -96,7 +96,7 @@ func (m *Host) canLead(id proto.ServerID) error {
 }
 
 // HandOverTo hands the leadership to a named server without an election; see zab.Core.HandOverTo. It returns when the
-// hand-over has begun, or with dry when it is known whether it could. If this server leads and is the named one, there
+// handover has begun, or with dry when it is known whether it could. If this server leads and is the named one, there
 // is nothing to do. Any goroutine may call it.
 func (m *Host) HandOverTo(id proto.ServerID, dry bool) (err error) {
 	begun := sched.NewGate(m.Runtime)
@@ -124,16 +124,16 @@ func (m *Host) HandOverTo(id proto.ServerID, dry bool) (err error) {
 // clients of a learner that has not answered by then are asked for as after the death of the leader.
 const holdMax = 500 * time.Millisecond
 
-// handing is a hand-over of this leader that is being prepared, or has begun.
+// handing is a handover of this leader that is being prepared, or has begun.
 type handing struct {
-	do    func() error        // begins the hand-over
+	do    func() error        // begins the handover
 	asked []*link             // learners that were asked to hold requests
 	waits map[zab.LinkID]bool // those that have not answered
-	until int64               // when the hand-over begins in any case, ns on the server's clock
+	until int64               // when the handover begins in any case, ns on the server's clock
 	begun bool                // do was called
 }
 
-// handOver calls do, which begins a hand-over, when all learners hold the requests of their clients.
+// handOver calls do, which begins a handover, when all learners hold the requests of their clients.
 func (l *leading) handOver(do func() error) error {
 	m := l.m
 	switch {
@@ -164,7 +164,7 @@ func (l *leading) tell(t proto.PacketType) {
 	}
 }
 
-// maybeHand begins the hand-over that is being prepared if nothing is left to wait for.
+// maybeHand begins the handover that is being prepared if nothing is left to wait for.
 func (l *leading) maybeHand() {
 	h := l.handing
 	if h == nil || h.begun {
@@ -177,7 +177,7 @@ func (l *leading) maybeHand() {
 	h.begun = true
 	l.m.again = true
 	if err := h.do(); err != nil {
-		l.m.Log.Warn("no hand-over", zap.Error(err))
+		l.m.Log.Warn("cannot hand over the leadership: this server goes on leading", zap.Error(err))
 		l.tell(peers.PacketUnhold)
 		l.handing = nil
 	}

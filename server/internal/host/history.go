@@ -20,7 +20,7 @@ func (h history) Locate(z proto.Zxid) (at, next proto.Zxid, ok bool) {
 	p, ok, err := disk.WAL.Locate(z)
 	switch {
 	case err != nil:
-		disk.Log.Warn("looking for a txn in the log", zap.Stringer("zxid", z), zap.Error(err))
+		disk.Log.Warn("cannot look up a txn in the log", zap.Stringer("zxid", z), zap.Error(err))
 		return 0, 0, false
 	case !ok:
 		return 0, 0, false
@@ -43,7 +43,7 @@ func (h history) Locate(z proto.Zxid) (at, next proto.Zxid, ok bool) {
 func (h history) Sums(z proto.Zxid) (zab.Sums, bool) {
 	p, ok, err := h.m.Disk.WAL.Locate(z)
 	if err != nil {
-		h.m.Log.Warn("looking for a txn in the log", zap.Stringer("zxid", z), zap.Error(err))
+		h.m.Log.Warn("cannot look up a txn in the log", zap.Stringer("zxid", z), zap.Error(err))
 	}
 	if err != nil || !ok || p.At != z {
 		return zab.Sums{}, false

@@ -158,7 +158,7 @@ func (p *pacer) due(now time.Time) int {
 	return n
 }
 
-// End makes the host goroutine end, without a hand-over.
+// End makes the host goroutine end, without a handover.
 func (m *Host) End() { m.Do(func() { m.stop = true }) }
 
 // Ended reports whether the host takes part in nothing any more, as soon as no turn is taken.

@@ -47,7 +47,7 @@ type leading struct {
 	refuses  bool       // clients' writes are refused, because disks have no room
 	reconfig proto.Zxid // the last reconfiguration that was prepared
 	epoch    int64
-	handing  *handing // a hand-over that has begun; nil if there is none
+	handing  *handing // a handover that has begun; nil if there is none
 	acks     ackTime
 	// lost says since when sessions have had no server, by the links to learners that are gone and by OwnerUnknown, ns
 	// on the server's clock.
@@ -173,7 +173,8 @@ func (l *leading) Packet(link *link, p *peers.Packet) {
 		w := write{link: link.ID, java: !link.warren, at: l.m.Clock.Now(), moved: p.Zxid == peers.MovedZxid,
 			global: p.Zxid == peers.GlobalZxid}
 		if err := decodeForwarded(p, &w, l.m.Config.SASL.AnyUser); err != nil {
-			l.m.Log.Warn("closing link", zap.Int64("server", int64(link.Peer)), zap.Error(err))
+			l.m.Log.Warn("closing the link to a learner: its request is malformed",
+				zap.Int64("server", int64(link.Peer)), zap.Error(err))
 			l.m.peers.Close(link.ID)
 			return
 		}
@@ -458,7 +459,7 @@ func (l *leading) flush() {
 			// The leadership is handed over, or its epoch is exhausted. Txns that were not taken are lost with the
 			// role. Their clients see that the connection is lost.
 			if !errors.Is(err, zab.ErrNotLeading) {
-				l.m.Log.Warn("no more proposals in this epoch", zap.Error(err))
+				l.m.Log.Warn("giving up the leadership: this epoch accepts no more proposals", zap.Error(err))
 				l.m.core.HandOver(false)
 			}
 			l.refused = true

@@ -54,7 +54,7 @@ func (f *following) leaveDeaf() {
 	}
 	f.looked = now
 	if f.link.Deaf() && m.lease.Left() >= m.lease.Length()/4 {
-		m.Log.Warn("leaving the leader: it is heard, and what is sent to it does not arrive",
+		m.Log.Warn("leaving the leader: its packets arrive here, but it acknowledges none of ours",
 			zap.Int64("leader", int64(f.link.Peer)))
 		f.link.Abort()
 	}
@@ -66,7 +66,7 @@ func (f *following) leaveDeaf() {
 func (f *following) leaveUnreachable() {
 	m := f.m
 	if silent := f.link.Unacknowledged(); silent >= m.lease.Length()/2 && silent > 0 {
-		m.Log.Warn("leaving the leader: what is sent to it does not arrive", zap.Int64("leader", int64(f.link.Peer)),
+		m.Log.Warn("leaving the leader: it acknowledges none of our packets", zap.Int64("leader", int64(f.link.Peer)),
 			zap.Duration("for", silent))
 		f.link.Abort()
 	}

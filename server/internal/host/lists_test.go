@@ -41,8 +41,8 @@ func TestAListIsComparedOnce(t *testing.T) {
 		message, _, _ = strings.Cut(all[0].Message, ":")
 		return message
 	}
-	const other = "another server has another list of servers"
-	const unsafe = "another server has a list that allows a second leader beside one of this server's list"
+	const other = "another server has a different list of servers"
+	const unsafe = "the list of another server allows it to elect a second leader"
 
 	same, grown, far := listOf(2, 1, 2, 3), listOf(2, 1, 2, 3, 4), listOf(3, 3, 4, 5, 6, 7)
 	garbled := &zab.Message{From: 4, Config: []byte("server.1=")}

@@ -37,7 +37,7 @@ func (m *Host) configurations() (active, next *zab.Ensemble, err error) {
 		}
 		q.ConfigVersion = int64(kept.Version)
 		if q.Text() != m.Config.Quorum.Text() {
-			m.Log.Warn("the servers named in the files are not those of the ensemble, and do not count",
+			m.Log.Warn("ignoring the servers named in the configuration files: the ensemble has agreed on others",
 				zap.Stringer("version", kept.Version),
 				zap.Strings("ensemble", q.Lines()), zap.Strings("files", m.Config.Lines()))
 		}
@@ -90,7 +90,7 @@ func (m *Host) followConfigurations() {
 	}
 	m.Active, m.next = active, next
 	if err := m.peers.SetMembers(m.neighbours()); err != nil {
-		m.Log.Error("connecting to the servers of the configuration", zap.Error(err))
+		m.Log.Error("cannot connect to the servers of the configuration", zap.Error(err))
 	}
 }
 

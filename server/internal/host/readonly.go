@@ -75,5 +75,5 @@ func (m *Host) maybeReadOnly(now time.Time) {
 	m.ReadOnly.Store(true)
 	m.lease.Free()
 	m.Doors.Open()
-	m.Log.Warn("no leader for a while: serving read-only clients only")
+	m.Log.Warn("no leader found: serving read-only clients only")
 }

@@ -14,7 +14,8 @@ import (
 )
 
 // ErrCannotRestore means that the state of this server cannot be replaced now.
-var ErrCannotRestore = errors.New("server: the state cannot be replaced now")
+var ErrCannotRestore = errors.New(
+	"server: cannot replace the state now: the server is stopping, or another restore is in progress")
 
 // Restore replaces the state of a standalone server, and returns the last zxid of the new state. It returns when
 // the server serves again.
@@ -81,7 +82,7 @@ func (re *restoration) install() (*datatree.State, error) {
 		return nil, err
 	}
 	if re.trailer.HasDigest && re.trailer.DigestVersion == proto.DigestVersion && re.trailer.Digest != state.Digest() {
-		re.m.Log.Warn("the snapshot was taken while txns went on: what they created meanwhile is not in it")
+		re.m.Log.Warn("the snapshot was taken during writes: znodes that they created are missing from it")
 	}
 	origin := datadir.Origin{Ensemble: re.trailer.Ensemble, Last: last, Digest: state.Digest()}
 	return state, re.m.journal.BeginAnew(state, origin)

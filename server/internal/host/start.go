@@ -257,7 +257,8 @@ const masterQueueMin = 1 << 20
 // remember keeps the addresses of other servers for the next start, which may happen while the name server is away.
 func (m *Host) remember(known map[string][]string) {
 	if err := m.Disk.Meta.SetAddresses(known); err != nil {
-		m.Log.Warn("the addresses of the other servers are not kept", zap.Error(err))
+		m.Log.Warn("cannot save the addresses of the other servers, which the next start needs if names do not "+
+			"resolve", zap.Error(err))
 	}
 }
 
@@ -343,7 +344,7 @@ func (m *Host) Finish() {
 	m.handOver()
 	limit := m.Config.TickTime + time.Second
 	if !m.Handed.WaitFor(limit) {
-		m.Log.Warn("stopping without having handed over, or finished", zap.Duration("took", limit))
+		m.Log.Warn("stopping before the handover, or the requests in flight, have finished", zap.Duration("took", limit))
 	}
 }
 

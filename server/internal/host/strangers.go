@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/zab"
 )
 
@@ -40,14 +41,18 @@ type rival struct {
 	away        bool      // it was turned away
 }
 
-// rivalsLast is how long a rival is remembered after it was heard: a server that looks for a leader is heard at least
-// once a minute. rivalsLook is how long one that was not turned away must be heard.
-const rivalsLast, rivalsLook = 90 * time.Second, 5 * time.Second
+const (
+	// rivalMemory is how long a rival is remembered after it was last heard. A server that looks for a leader is heard
+	// at least once a minute.
+	rivalMemory = 90 * time.Second
+	// rivalLeast is how long a rival that was not turned away has to be heard before it is reported.
+	rivalLeast = 5 * time.Second
+)
 
 // hear remembers a rival.
 func (d *differences) hear(id proto.ServerID, host string, away bool, now time.Time) {
 	r, known := d.rival[id]
-	if !known || now.Sub(r.last) >= rivalsLast {
+	if !known || now.Sub(r.last) >= rivalMemory {
 		r = rival{host: host, first: now}
 	}
 	r.last, r.away = now, r.away || away
@@ -61,9 +66,9 @@ func (d *differences) hear(id proto.ServerID, host string, away bool, now time.T
 func (d *differences) present(now time.Time) (all []Rival) {
 	for id, r := range d.rival {
 		switch {
-		case now.Sub(r.last) >= rivalsLast:
+		case now.Sub(r.last) >= rivalMemory:
 			delete(d.rival, id)
-		case r.away || r.last.Sub(r.first) >= rivalsLook:
+		case r.away || r.last.Sub(r.first) >= rivalLeast:
 			all = append(all, Rival{id, r.host, now.Sub(r.last), r.away})
 		}
 	}
@@ -94,7 +99,7 @@ func (m *Host) warnStrangers(now time.Time, strangers []zab.Stranger) {
 			m.reported.strangers = map[proto.ServerID]time.Time{}
 		}
 		m.reported.strangers[s.ID] = now
-		m.Log.Warn("a member has another history than this server: neither counts for the other",
+		m.Log.Warn("a member has another history than this server: neither counts towards a quorum of the other",
 			zap.Int64("peer_id", int64(s.ID)), zap.String("reason", s.Reason), zap.String("theirs", s.Theirs))
 	}
 }
@@ -128,23 +133,16 @@ func (m *Host) turnedAway(rivals []zab.Rival, now time.Time) {
 // askedAnew notes that a server with a smaller id has asked for an election channel although this server seemed to
 // have one with it. If it names none of the member's addresses, it is a rival.
 func (m *Host) askedAnew(id proto.ServerID, addresses []string, now time.Time) {
-	member, elsewhere := m.Membership().Member(int64(id)), ""
+	var there []config.PeerAddress
 	for _, address := range addresses {
 		host, port, err := net.SplitHostPort(address)
-		if member == nil || err != nil {
+		if err != nil {
 			return
 		}
-		if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-			return
-		}
-		for _, a := range member.Addresses {
-			if a.Host == host && strconv.Itoa(a.ElectionPort) == port {
-				return
-			}
-		}
-		elsewhere = host
+		number, _ := strconv.Atoi(port) // no member listens at 0
+		there = append(there, config.PeerAddress{Host: host, ElectionPort: number})
 	}
-	if elsewhere != "" {
-		m.reported.hear(id, elsewhere, false, now)
+	if host := elsewhere(m.Membership().Member(int64(id)), there); host != "" {
+		m.reported.hear(id, host, false, now)
 	}
 }

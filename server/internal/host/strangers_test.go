@@ -31,13 +31,13 @@ func TestRivalsByTheirOwnLists(t *testing.T) {
 	}
 	for _, host := range []string{"zk2", "0.0.0.0", "[::]"} { // where it is, as ZooKeeper's images write it
 		hears(0, zab.Looking, host)
-		require.Empty(t, hears(rivalsLook, zab.Looking, host), host)
+		require.Empty(t, hears(rivalLeast, zab.Looking, host), host)
 	}
 	require.Empty(t, hears(0, zab.Looking, "elsewhere"))
-	require.Empty(t, hears(rivalsLook, zab.Following, "elsewhere"), "it has found its leader")
+	require.Empty(t, hears(rivalLeast, zab.Following, "elsewhere"), "it has found its leader")
 	require.Equal(t, []Rival{{2, "elsewhere", 0, false}}, hears(0, zab.Looking, "elsewhere"))
 	require.Equal(t, []Rival{{2, "elsewhere", time.Second, false}}, hears(time.Second, zab.Looking, "zk2"))
-	require.Empty(t, hears(rivalsLast, zab.Looking, "zk2"))
+	require.Empty(t, hears(rivalMemory, zab.Looking, "zk2"))
 	require.Empty(t, hears(0, zab.Looking, "elsewhere"), "that is another time")
 }
 
@@ -53,7 +53,7 @@ func TestRivalsThatWereTurnedAway(t *testing.T) {
 	now = now.Add(time.Second)
 	require.Equal(t, []Rival{{2, "10.0.0.5", time.Second, true}, {3, "10.0.0.4", time.Second, true}},
 		m.reported.present(now))
-	require.Empty(t, m.reported.present(now.Add(rivalsLast)))
+	require.Empty(t, m.reported.present(now.Add(rivalMemory)))
 }
 
 // A server that asks for an election channel again and again, as if it had none, is a rival if it names none of the
@@ -66,14 +66,14 @@ func TestRivalsThatAskForAChannel(t *testing.T) {
 		names []string
 		want  string
 	}{
-		"the member":            {names: []string{"zk1:3888"}},
-		"by its other address":  {names: []string{"elsewhere:3888", "10.0.0.1:3888"}},
-		"at every address":      {names: []string{"0.0.0.0:3888"}},
-		"of an old version":     {},
-		"no address":            {names: []string{"nonsense"}},
-		"at another host":       {names: []string{"elsewhere:3888"}, want: "elsewhere"},
-		"at another port":       {names: []string{"zk1:3889"}, want: "zk1"},
-		"at several, IPv6 last": {names: []string{"elsewhere:3888", "[::5]:3888"}, want: "::5"},
+		"the member":             {names: []string{"zk1:3888"}},
+		"by its other address":   {names: []string{"elsewhere:3888", "10.0.0.1:3888"}},
+		"at every address":       {names: []string{"0.0.0.0:3888"}},
+		"of an old version":      {},
+		"no address":             {names: []string{"nonsense"}},
+		"at another host":        {names: []string{"elsewhere:3888"}, want: "elsewhere"},
+		"at another port":        {names: []string{"zk1:3889"}, want: "zk1"},
+		"at several, IPv6 first": {names: []string{"[::5]:3888", "elsewhere:3888"}, want: "::5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := leased(t, 2, 1, 2, 3)
@@ -82,12 +82,12 @@ func TestRivalsThatAskForAChannel(t *testing.T) {
 			m.askedAnew(9, v.names, now)
 			m.askedAnew(1, v.names, now)
 			require.Empty(t, m.reported.present(now), "once is no sign")
-			m.askedAnew(1, v.names, now.Add(rivalsLook))
+			m.askedAnew(1, v.names, now.Add(rivalLeast))
 			var want []Rival
 			if v.want != "" {
 				want = []Rival{{1, v.want, 0, false}}
 			}
-			require.Equal(t, want, m.reported.present(now.Add(rivalsLook)))
+			require.Equal(t, want, m.reported.present(now.Add(rivalLeast)))
 		})
 	}
 }

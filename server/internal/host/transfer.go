@@ -25,7 +25,7 @@ func (h memberHandler) Snapshot(l *peers.Link, zxid proto.Zxid, r io.Reader) err
 	h.Log.Info("receiving a snapshot", zap.Stringer("zxid", zxid), zap.Int64("server", int64(l.Peer)))
 	loader := datatree.NewLoader(datatree.Config{SkipACL: h.Config.SkipACL})
 	if err := snapshot.ReadStream(&heardReader{r: r, m: h.Host, link: l.ID}, loader); err != nil {
-		h.Log.Warn("loading the leader's snapshot", zap.Stringer("zxid", zxid), zap.Error(err))
+		h.Log.Warn("cannot load the leader's snapshot", zap.Stringer("zxid", zxid), zap.Error(err))
 		return err
 	}
 	state, err := loader.Done(zxid)
@@ -188,7 +188,7 @@ func (m *Host) throttled(links []zab.LinkID) {
 		if l := m.links.open[id]; l != nil {
 			fields = append(fields, zap.Int64("server", int64(l.Peer)))
 		}
-		m.Log.Warn("an observer has to come again: too many learners are being brought up to date", fields...)
+		m.Log.Warn("sending an observer away, which tries again: too many learners are synchronizing", fields...)
 	}
 }
 

@@ -10,7 +10,7 @@
 //
 // # Priorities
 //
-// A leader hands over to the follower with the highest priority, if that is higher than its own, by the same hand-over
+// A leader hands over to the follower with the highest priority, if that is higher than its own, by the same handover
 // that an operator orders: elections know nothing of priorities. So a priority decides only between servers that could
 // lead as well as each other, and agreement does not depend on it. See adr 0020.
 //
@@ -22,7 +22,7 @@
 //
 // With leaderServes=no a leader takes no clients, but a server that has some may be elected. Once a follower has none,
 // as after its restart, the leader hands over to it under the same conditions, so that the death of the next leader
-// ends no client's connection either. Among servers without clients priorities decide. This hand-over never waits
+// ends no client's connection either. Among servers without clients priorities decide. This handover never waits
 // longer than the pause: it costs no client anything, and cannot be followed by one in the other direction.
 //
 // The package decides and does nothing: it is given facts, asks the agreement by functions, and returns what is to be
@@ -37,10 +37,10 @@ import (
 )
 
 const (
-	// yieldPause is the least time between two hand-overs by one server for lack of room: each costs its clients a
+	// yieldPause is the least time between two handovers by one server for lack of room: each costs its clients a
 	// connection.
 	yieldPause = 10 * time.Second
-	// priorityMemory is how long a hand-over for a priority counts.
+	// priorityMemory is how long a handover for a priority counts.
 	priorityMemory = time.Hour
 	// priorityDoublings bounds how often the wait doubles.
 	priorityDoublings = 7
@@ -53,7 +53,7 @@ const None proto.ServerID = -1
 type Policy struct {
 	cfg     Config
 	yielded time.Time                 // when this server last handed over for lack of room
-	yields  map[proto.ServerID]yields // hand-overs because of a priority
+	yields  map[proto.ServerID]yields // handovers because of a priority
 
 	// Of the present leadership.
 	heir   heir
@@ -72,7 +72,7 @@ type Facts struct {
 	Now, Since time.Time // the present time, and when it began to lead
 	// Full says that its own disk has no room. Room says that the voters with room are a quorum.
 	Full, Room bool
-	HandsOver  bool // a hand-over has begun, or is being prepared
+	HandsOver  bool // a handover has begun, or is being prepared
 	Idle       bool // has no clients, where leaders should have none
 	// Candidates are the followers with a priority or without clients, in any order.
 	Candidates []Candidate
@@ -104,7 +104,7 @@ func (c *Candidate) before(other *Candidate) bool {
 // Decision is what a leader has to do.
 type Decision struct {
 	Refuse bool // clients' writes are to be refused
-	// Yield is a hand-over to any server with room, To one to a server with a higher priority, or with Idle to one
+	// Yield is a handover to any server with room, To one to a server with a higher priority, or with Idle to one
 	// without clients; else it is None. There is one of the two at most.
 	Yield bool
 	To    proto.ServerID
@@ -117,7 +117,7 @@ type heir struct {
 	since time.Time      // when it was fit to lead first; without a break since then
 }
 
-// yields are the hand-overs of this server for the priority of another one.
+// yields are the handovers of this server for the priority of another one.
 type yields struct {
 	n    int
 	last time.Time
@@ -129,7 +129,7 @@ func New(cfg Config) *Policy { return &Policy{cfg: cfg, yields: map[proto.Server
 // Begin begins a leadership.
 func (p *Policy) Begin() { p.heir, p.before = heir{id: None}, 0 }
 
-// Decide decides. A leader asks now and then, and does what is decided: a hand-over that is returned is remembered as
+// Decide decides. A leader asks now and then, and does what is decided: a handover that is returned is remembered as
 // one that has taken place.
 func (p *Policy) Decide(f *Facts) Decision {
 	d := Decision{Refuse: f.Full || !f.Room, To: None}
@@ -200,7 +200,7 @@ func (y yields) wait(pause time.Duration, now time.Time) time.Duration {
 	return pause << min(y.n, priorityDoublings)
 }
 
-// again returns the hand-overs with one more.
+// again returns the handovers with one more.
 func (y yields) again(now time.Time) yields {
 	if now.Sub(y.last) > priorityMemory {
 		y.n = 0

@@ -123,7 +123,7 @@ func TestPriority(t *testing.T) {
 		"of a leader that has just begun": {change: func(f *Facts, _ time.Duration) {
 			f.Candidates, f.Since = []Candidate{{ID: 2, Priority: 5}}, start.Add(20*time.Second)
 		}, want: 2, at: pause + 20*time.Second},
-		"while another hand-over begins": {change: func(f *Facts, _ time.Duration) {
+		"while another handover begins": {change: func(f *Facts, _ time.Duration) {
 			f.Candidates, f.HandsOver = []Candidate{{ID: 2, Priority: 5}}, true
 		}},
 	} {
@@ -157,7 +157,7 @@ func candidates(all ...Candidate) func(*Facts, time.Duration) {
 	return func(f *Facts, _ time.Duration) { f.Candidates = all }
 }
 
-// The leadership does not move to and fro: each hand-over to the same server doubles the wait, and an hour without one
+// The leadership does not move to and fro: each handover to the same server doubles the wait, and an hour without one
 // forgets them all.
 func TestPriorityWaits(t *testing.T) {
 	now := start
