@@ -104,7 +104,8 @@ func TestEnsembleInTrouble(t *testing.T) {
 		says(t, three, "handing over to a server with more room: the disk is almost full")
 	}
 	v := h.sees("disk-full", h.nodes...)
-	require.Equal(t, three.Addr(), v.names(t, "handing over to a server with more room: the disk is almost full").Subject)
+	yields := v.names(t, "handing over to a server with more room: the disk is almost full")
+	require.Equal(t, three.Addr(), yields.Subject)
 
 	cluster.Eventually(t, func() bool { return one.Serves() && two.Serves() && three.Serves() }, patience, "no quorum")
 	// Server 3 may lead now and later: it refuses writes until it has heard that server 2 has room, and ends

@@ -41,63 +41,9 @@ type theirList struct {
 	elsewhere string
 }
 
-// hearsList reports a notification whose sender has another list than this server. A list is compared once: servers
-// repeat their notifications, and to compare takes as many steps as there are pairs of quorums.
-func (m *Host) hearsList(msg *zab.Message, now time.Time) {
-	if m.Config.ReconfigEnabled || len(msg.Config) == 0 {
-		return
-	}
-	k := &m.lists
-	theirs, known := k.of[msg.From]
-	if k.of == nil || k.own != m.Active || !known && len(k.of) >= listsMax {
-		k.of, k.own, known = map[proto.ServerID]theirList{}, m.Active, false
-	}
-	isNew := !known || theirs.text != string(msg.Config)
-	if isNew {
-		theirs = m.compareList(msg)
-		k.of[msg.From] = theirs
-	}
-	if theirs.elsewhere != "" && msg.State == zab.Looking {
-		m.reported.hear(msg.From, theirs.elsewhere, false, now)
-	}
-	if theirs.unsafe != nil && (isNew || now.Sub(k.warned) >= listsEvery) {
-		k.warned = now
-		m.Log.Warn("the list of another server allows it to elect a second leader: "+
-			"restart all servers with the same list, and change it by one voter at a time",
-			zap.Int64("peer_id", int64(msg.From)), zap.Strings("own", m.Membership().Lines()),
-			zap.Strings("theirs", theirs.unsafe.Lines()))
-	}
-}
-
-// compareList compares the list of a notification with the own list. A difference that allows no second leader is
-// logged.
-func (m *Host) compareList(msg *zab.Message) theirList {
-	theirs := theirList{text: string(msg.Config)}
-	q, err := config.ParseMembers(msg.Config)
-	if err != nil || q.ConfigVersion != 0 {
-		return theirs
-	}
-	e, err := ensembleOf(q)
-	if err != nil {
-		return theirs
-	}
-	if there := q.Member(int64(msg.From)); there != nil {
-		theirs.elsewhere = elsewhere(m.Membership().Member(int64(msg.From)), there.Addresses)
-	}
-	switch {
-	case !m.Active.Quorum.Overlaps(e.Quorum):
-		theirs.unsafe = q
-	case !m.Active.SameVoters(e):
-		m.Log.Info("another server has a different list of servers", zap.Int64("peer_id", int64(msg.From)),
-			zap.Bool("votes_here", m.Active.Votes(msg.From)), zap.Strings("own", m.Membership().Lines()),
-			zap.Strings("theirs", q.Lines()))
-	}
-	return theirs
-}
-
 // elsewhere returns the host of a server that gives the addresses there as its own, if the list of this server has it
-// at others, and "" otherwise. here may be nil. The election port identifies a server at a host; an unspecified address
-// may be any.
+// at others, and "" otherwise. here may be nil. The election port identifies a server at a host; an unspecified
+// address may be any.
 func elsewhere(here *config.Member, there []config.PeerAddress) string {
 	if here == nil || len(there) == 0 {
 		return ""
@@ -113,4 +59,58 @@ func elsewhere(here *config.Member, there []config.PeerAddress) string {
 		}
 	}
 	return there[0].Host
+}
+
+// hearsList reports a notification whose sender has another list than this server. A list is compared once: servers
+// repeat their notifications, and to compare takes as many steps as there are pairs of quorums.
+func (n *notices) hearsList(msg *zab.Message, active *zab.Ensemble, now time.Time) {
+	if n.Config.ReconfigEnabled || len(msg.Config) == 0 {
+		return
+	}
+	k := &n.lists
+	theirs, known := k.of[msg.From]
+	if k.of == nil || k.own != active || !known && len(k.of) >= listsMax {
+		k.of, k.own, known = map[proto.ServerID]theirList{}, active, false
+	}
+	isNew := !known || theirs.text != string(msg.Config)
+	if isNew {
+		theirs = n.compareList(msg, active)
+		k.of[msg.From] = theirs
+	}
+	if theirs.elsewhere != "" && msg.State == zab.Looking {
+		n.hear(msg.From, theirs.elsewhere, false, now)
+	}
+	if theirs.unsafe != nil && (isNew || now.Sub(k.warned) >= listsEvery) {
+		k.warned = now
+		n.Log.Warn("the list of another server allows it to elect a second leader: "+
+			"restart all servers with the same list, and change it by one voter at a time",
+			zap.Int64("peer_id", int64(msg.From)), zap.Strings("own", n.Membership().Lines()),
+			zap.Strings("theirs", theirs.unsafe.Lines()))
+	}
+}
+
+// compareList compares the list of a notification with the own list. A difference that allows no second leader is
+// logged.
+func (n *notices) compareList(msg *zab.Message, active *zab.Ensemble) theirList {
+	theirs := theirList{text: string(msg.Config)}
+	q, err := config.ParseMembers(msg.Config)
+	if err != nil || q.ConfigVersion != 0 {
+		return theirs
+	}
+	e, err := ensembleOf(q)
+	if err != nil {
+		return theirs
+	}
+	if there := q.Member(int64(msg.From)); there != nil {
+		theirs.elsewhere = elsewhere(n.Membership().Member(int64(msg.From)), there.Addresses)
+	}
+	switch {
+	case !active.Quorum.Overlaps(e.Quorum):
+		theirs.unsafe = q
+	case !active.SameVoters(e):
+		n.Log.Info("another server has a different list of servers", zap.Int64("peer_id", int64(msg.From)),
+			zap.Bool("votes_here", active.Votes(msg.From)), zap.Strings("own", n.Membership().Lines()),
+			zap.Strings("theirs", q.Lines()))
+	}
+	return theirs
 }

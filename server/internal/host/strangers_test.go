@@ -26,7 +26,8 @@ func TestRivalsByTheirOwnLists(t *testing.T) {
 	m.Members.Store(own)
 	hears := func(after time.Duration, state zab.State, host string) []Rival {
 		now = now.Add(after)
-		m.hearsList(&zab.Message{Type: zab.Notification, From: 2, State: state, Config: list(host)}, now)
+		m.notices.hearsList(&zab.Message{Type: zab.Notification, From: 2, State: state, Config: list(host)},
+			m.Active, now)
 		return m.viewOthers(now).rivals
 	}
 	for _, host := range []string{"zk2", "0.0.0.0", "[::]"} { // where it is, as ZooKeeper's images write it
@@ -46,14 +47,14 @@ func TestRivalsThatWereTurnedAway(t *testing.T) {
 	m := leased(t, 1, 1, 2, 3)
 	now := time.Unix(1000, 0)
 	m.links.open = map[zab.LinkID]*link{7: {Link: &peers.Link{ID: 7, Peer: 3}}}
-	m.turnedAway([]zab.Rival{{Link: 8, Holder: 7}}, now)
-	require.Empty(t, m.reported.present(now), "its connection has ended")
-	m.reported.hear(3, "10.0.0.4", true, now)
-	m.reported.hear(2, "10.0.0.5", true, now)
+	m.notices.turnedAway([]zab.Rival{{Link: 8, Holder: 7}}, &m.links, now)
+	require.Empty(t, m.notices.present(now), "its connection has ended")
+	m.notices.hear(3, "10.0.0.4", true, now)
+	m.notices.hear(2, "10.0.0.5", true, now)
 	now = now.Add(time.Second)
 	require.Equal(t, []Rival{{2, "10.0.0.5", time.Second, true}, {3, "10.0.0.4", time.Second, true}},
-		m.reported.present(now))
-	require.Empty(t, m.reported.present(now.Add(rivalMemory)))
+		m.notices.present(now))
+	require.Empty(t, m.notices.present(now.Add(rivalMemory)))
 }
 
 // A server that asks for an election channel again and again, as if it had none, is a rival if it names none of the
@@ -79,15 +80,15 @@ func TestRivalsThatAskForAChannel(t *testing.T) {
 			m := leased(t, 2, 1, 2, 3)
 			m.Members.Store(own)
 			now := time.Unix(1000, 0)
-			m.askedAnew(9, v.names, now)
-			m.askedAnew(1, v.names, now)
-			require.Empty(t, m.reported.present(now), "once is no sign")
-			m.askedAnew(1, v.names, now.Add(rivalLeast))
+			m.notices.askedAnew(9, v.names, now)
+			m.notices.askedAnew(1, v.names, now)
+			require.Empty(t, m.notices.present(now), "once is no sign")
+			m.notices.askedAnew(1, v.names, now.Add(rivalLeast))
 			var want []Rival
 			if v.want != "" {
 				want = []Rival{{1, v.want, 0, false}}
 			}
-			require.Equal(t, want, m.reported.present(now.Add(rivalLeast)))
+			require.Equal(t, want, m.notices.present(now.Add(rivalLeast)))
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/durable"
+	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/zab"
@@ -24,7 +25,7 @@ func (h memberHandler) Snapshot(l *peers.Link, zxid proto.Zxid, r io.Reader) err
 	began := h.Clock.Steady()
 	h.Log.Info("receiving a snapshot", zap.Stringer("zxid", zxid), zap.Int64("server", int64(l.Peer)))
 	loader := datatree.NewLoader(datatree.Config{SkipACL: h.Config.SkipACL})
-	if err := snapshot.ReadStream(&heardReader{r: r, m: h.Host, link: l.ID}, loader); err != nil {
+	if err := snapshot.ReadStream(&heardReader{r: r, h: h.Host, link: l.ID}, loader); err != nil {
 		h.Log.Warn("cannot load the leader's snapshot", zap.Stringer("zxid", zxid), zap.Error(err))
 		return err
 	}
@@ -95,61 +96,71 @@ func (a *arrivals) drop(links []zab.LinkID) {
 // heardReader tells the core now and then that the leader is alive.
 type heardReader struct {
 	r    io.Reader
-	m    *Host
+	h    *Host
 	link zab.LinkID
 	last time.Time
 }
 
 // Read implements io.Reader.
-func (h *heardReader) Read(b []byte) (int, error) {
-	n, err := h.r.Read(b)
-	if now := h.m.Clock.Steady(); now.Sub(h.last) > heardEvery {
-		h.last = now
-		h.m.Do(func() { h.m.member.Heard(h.link) })
+func (r *heardReader) Read(b []byte) (int, error) {
+	n, err := r.r.Read(b)
+	if now := r.h.Clock.Steady(); now.Sub(r.last) > heardEvery {
+		r.last = now
+		r.h.Do(func() { r.h.member.Heard(r.link) })
 	}
 	return n, err
 }
 
+// sender brings learners up to date, by a snapshot or by txns of the log. The host goroutine calls it; the goroutines
+// of the links send. Only members of an ensemble have one.
+type sender struct {
+	*env.Env
+	disk    *durable.Disk
+	member  *zab.Core
+	applied func(fn func())      // runs fn when everything queued before it is applied
+	do      func(fn func()) bool // runs fn in the host goroutine
+}
+
 // sendSnapshot sends the state while txns are applied to it: at least up to zxid, and fuzzy above. The core is told
 // how far it reaches.
-func (m *Host) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
+func (s *sender) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
 	// A TRUNC or SNAP of an earlier leader may still have to replace the state.
-	settled := sched.NewGate(m.Runtime)
-	m.applier.Do(settled.Open)
+	settled := sched.NewGate(s.Runtime)
+	s.applied(settled.Open)
 	l.SendSnapshot(zxid, func(w io.Writer) error {
-		began := m.Clock.Steady()
-		defer m.Metrics.Quorum.SnapBegins()()
-		if sched.WaitAny(m.Runtime, settled, m.Stopping); !settled.IsOpen() {
+		began := s.Clock.Steady()
+		defer s.Metrics.Quorum.SnapBegins()()
+		if sched.WaitAny(s.Runtime, settled, s.Stopping); !settled.IsOpen() {
 			return durable.ErrStopping
 		}
-		if err := m.waitApplied(zxid); err != nil {
+		if err := s.waitApplied(zxid); err != nil {
 			return err
 		}
-		m.Store.Mu.RLock()
-		walker := m.Store.State.NewWalker()
-		m.Store.Mu.RUnlock()
+		s.Store.Mu.RLock()
+		walker := s.Store.State.NewWalker()
+		s.Store.Mu.RUnlock()
 		defer func() {
-			m.Store.Mu.Lock()
+			s.Store.Mu.Lock()
 			walker.Close()
-			m.Store.Mu.Unlock()
+			s.Store.Mu.Unlock()
 		}()
-		source := durable.NewLockedSource(m.Env, walker)
+		source := durable.NewLockedSource(s.Env, walker)
 		if err := snapshot.WriteStream(w, source); err != nil {
 			return err
 		}
 		upTo, _ := source.End()
-		m.Log.Info("sent a snapshot", zap.Int64("server", int64(l.Peer)), zap.Stringer("zxid", zxid),
+		s.Log.Info("sent a snapshot", zap.Int64("server", int64(l.Peer)), zap.Stringer("zxid", zxid),
 			zap.Stringer("up_to", upTo),
-			zap.Duration("took", m.Clock.Steady().Sub(began)))
-		m.Do(func() { m.member.Streamed(l.ID, upTo) })
+			zap.Duration("took", s.Clock.Steady().Sub(began)))
+		s.do(func() { s.member.Streamed(l.ID, upTo) })
 		return nil
 	})
 }
 
 // waitApplied waits until the state holds all txns up to z. They are committed, so they will be applied.
-func (m *Host) waitApplied(z proto.Zxid) error {
-	for m.Store.LastZxid() < z {
-		if m.Stopping.WaitFor(time.Millisecond) {
+func (s *sender) waitApplied(z proto.Zxid) error {
+	for s.Store.LastZxid() < z {
+		if s.Stopping.WaitFor(time.Millisecond) {
 			return durable.ErrStopping
 		}
 	}
@@ -158,13 +169,13 @@ func (m *Host) waitApplied(z proto.Zxid) error {
 
 // replay sends the txns in (after, upTo] of the log as proposals and commits. If the log does not hold them all, the
 // link ends with those that it holds, and nothing follows them.
-func (m *Host) replay(l *peers.Link, after, upTo proto.Zxid) {
+func (s *sender) replay(l *peers.Link, after, upTo proto.Zxid) {
 	l.Stream(func(w io.Writer) error {
-		began := m.Clock.Steady()
-		defer m.Metrics.Quorum.DiffBegins()()
+		began := s.Clock.Steady()
+		defer s.Metrics.Quorum.DiffBegins()()
 		n := 0
 		var b []byte
-		err := m.Disk.Txns(after, upTo, func(zxid proto.Zxid, payload []byte) error {
+		err := s.disk.Txns(after, upTo, func(zxid proto.Zxid, payload []byte) error {
 			n++
 			b = peers.AppendCommit(peers.AppendTxn(b[:0], zxid, payload), zxid)
 			_, err := w.Write(b)
@@ -173,28 +184,28 @@ func (m *Host) replay(l *peers.Link, after, upTo proto.Zxid) {
 		if err != nil {
 			return err
 		}
-		m.Log.Info("sent txns of the log", zap.Int64("server", int64(l.Peer)), zap.Stringer("after", after),
+		s.Log.Info("sent txns of the log", zap.Int64("server", int64(l.Peer)), zap.Stringer("after", after),
 			zap.Stringer("up_to", upTo),
-			zap.Int("txns", n), zap.Duration("took", m.Clock.Steady().Sub(began)))
+			zap.Int("txns", n), zap.Duration("took", s.Clock.Steady().Sub(began)))
 		return nil
 	})
 }
 
 // throttled logs that observers are sent away because too many learners are synchronizing.
-func (m *Host) throttled(links []zab.LinkID) {
-	for _, id := range links {
-		snaps, diffs := m.member.Syncing()
+func (s *sender) throttled(ids []zab.LinkID, k *links) {
+	for _, id := range ids {
+		snaps, diffs := s.member.Syncing()
 		fields := []zap.Field{zap.Int("snap_syncs", snaps), zap.Int("diff_syncs", diffs)}
-		if l := m.links.open[id]; l != nil {
+		if l := k.open[id]; l != nil {
 			fields = append(fields, zap.Int64("server", int64(l.Peer)))
 		}
-		m.Log.Warn("sending an observer away, which tries again: too many learners are synchronizing", fields...)
+		s.Log.Warn("sending an observer away, which tries again: too many learners are synchronizing", fields...)
 	}
 }
 
 // countSyncs measures how many learners are synchronizing.
-func (m *Host) countSyncs() {
-	snaps, diffs := m.member.Syncing()
-	m.Metrics.Quorum.InflightSnaps.Observe(int64(snaps))
-	m.Metrics.Quorum.InflightDiffs.Observe(int64(diffs))
+func (s *sender) countSyncs() {
+	snaps, diffs := s.member.Syncing()
+	s.Metrics.Quorum.InflightSnaps.Observe(int64(snaps))
+	s.Metrics.Quorum.InflightDiffs.Observe(int64(diffs))
 }
