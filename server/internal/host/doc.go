@@ -51,13 +51,16 @@
 //
 // # Files
 //
-//	host.go        turns; callers.go: what the host needs, and how the journal and the links see it
-//	drain.go       what goes to links, journal and applier
-//	input.go, link.go, reach.go, answers.go, opening.go, setup.go, stages.go, the parts of these names
+//	host.go        Host, what it needs of clients and applier, and its goroutine
+//	turn.go        a turn: what arrives, and what goes to links, journal and applier
+//	input.go       input, and how the journal and the links bring it
+//	link.go, reach.go, answers.go, opening.go, setup.go, stages.go: the parts of these names
 //	service.go     how a role begins and ends
 //	role.go        what a role is, and which requests may go on
-//	leading.go     leading; with prepare.go, moves.go (clients that come back), payloads.go, acktime.go
-//	following.go   following; with forward.go, returned.go (clients that come back)
+//	leading.go     leading; with prepare.go (what a txn depends on), moves.go (clients that come back), payloads.go,
+//	               acktime.go
+//	following.go   following; with forward.go (identities, and what is decided here), returned.go (clients that come
+//	               back)
 //	readonly.go    readingOnly
 //	handover.go    how this leader hands over, for any reason
 //	keep.go        keeping, and what roles do for it

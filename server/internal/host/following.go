@@ -2,14 +2,18 @@ package host
 
 import (
 	"cmp"
+	"encoding/binary"
 	"maps"
 	"slices"
 
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/datatree/prepare"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/host/kept"
 	"github.com/seed94657493/warren/server/internal/host/observers"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
@@ -42,6 +46,21 @@ type following struct {
 	refuses  bool                       // the leader refuses writes for lack of room
 	answered flow.FIFO[answeredSync]    // syncs that wait for the txns before them
 	scratch  struct{ data, ids []byte } // memory for the packet being encoded
+}
+
+// forwarded is a request that is not answered yet.
+type forwarded struct {
+	item    flow.Item
+	create2 []int32
+	here    bool // decided here: it is answered as soon as it is the first of its queue
+	// kept says that body and ids are those of the request, so that the next leader can be asked, and that what the
+	// request has reserved of Env.Large is not given back.
+	kept bool
+	body kept.Body
+	ids  []auth.Identity
+	// after is the newest zxid that the leader had proposed when the client came to this server. Requests that the
+	// client sent to another server before may still be committed, with the same xid.
+	after proto.Zxid
 }
 
 // syncer is the origin of a sync: a session of this server, or a session of an observer.
@@ -156,6 +175,33 @@ func (f *following) request(b *flow.Batch, r *flow.Request) bool {
 		f.answer(r.Session.ID, q)
 	}
 	return true
+}
+
+// forward sends a request to the leader.
+func (f *following) forward(w *forwarded, r *flow.Request, body []byte) {
+	switch r.Op {
+	case proto.OpSync:
+		f.syncs.Push(syncer{session: r.Session.ID})
+	case proto.OpMulti:
+		w.create2 = prepare.Create2Slots(nil, body)
+	case proto.OpCloseSession:
+		r.Session.SetClosing()
+	}
+	d := f.scratch.data[:0]
+	d = binary.BigEndian.AppendUint64(d, uint64(r.Session.ID))
+	d = binary.BigEndian.AppendUint32(d, uint32(r.Xid))
+	d = binary.BigEndian.AppendUint32(d, uint32(r.Op))
+	f.scratch.data = append(d, body...)
+	p := peers.Packet{Type: proto.PacketRequest, Zxid: -1, Data: f.scratch.data}
+	if f.Config.LocalSessionsEnabled && !r.Session.IsLocal() {
+		p.Zxid = peers.GlobalZxid
+	}
+	if r.Op != proto.OpCreateSession {
+		f.scratch.ids = appendIdentities(f.scratch.ids[:0], r.IDs)
+		p.Authinfo = f.scratch.ids
+	}
+	f.link.SendPacket(&p)
+	f.h.links.touch(f.link)
 }
 
 // Packet implements role.

@@ -1,12 +1,12 @@
 package host
 
 import (
-	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
@@ -15,7 +15,9 @@ import (
 	"github.com/seed94657493/warren/server/internal/host/kept"
 	"github.com/seed94657493/warren/server/internal/host/lease"
 	"github.com/seed94657493/warren/server/internal/host/succession"
+	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/internal/security"
+	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
 )
@@ -80,6 +82,43 @@ type Host struct {
 	surveyed time.Time   // when survey did something last
 
 	notices notices
+}
+
+// clients are the client connections, as the host needs them. Any goroutine may call the methods.
+type clients interface {
+	// ShutAll ends every connection that has a session, as soon as the output added so far is sent. It returns how
+	// many connections it ends.
+	ShutAll() int
+	// Draining reports whether an operator drains this server.
+	Draining() (rate int, on bool)
+	// Idle reports whether no client is connected with a session.
+	Idle() bool
+	// PortNumbers returns the ports to which clients connect.
+	PortNumbers() (plain, secure int)
+	// ServerHandshakes bounds the work of the handshakes that other servers begin.
+	ServerHandshakes() *limits.Handshakes
+	// AbortAll closes every connection that has a session at once.
+	AbortAll()
+	// HoldAll lets the connections of the sessions that wanted accepts take no more requests, and returns them.
+	// ShutAll does not end them.
+	HoldAll(wanted func(*sessions.Session) bool) []flow.Held
+}
+
+// applies is the applier: it applies committed txns in the order in which they are put, and answers the clients.
+type applies interface {
+	// Put queues a batch for the next Come. The host goroutine calls it.
+	Put(b *flow.ApplyBatch)
+	// Come lets the batches that were put be applied. In calm the caller applies them itself, unless another
+	// goroutine is applying already. Otherwise the applier goroutine does.
+	Come(calm bool)
+	// Do runs fn when everything queued before it is applied.
+	Do(fn func())
+	// Swap replaces the served state, in its place between batches. No client is served at that time.
+	Swap(state *datatree.State)
+	// Close ends the applier when everything queued before is applied.
+	Close()
+	// Run is the applier goroutine.
+	Run()
 }
 
 const (
@@ -163,21 +202,6 @@ func (h *Host) run() {
 	h.turn.Unlock()
 }
 
-// takeTurn takes all input that has arrived. REQUIRES: turn.
-func (h *Host) takeTurn() {
-	if h.stop {
-		return
-	}
-	events := h.takeEvents()
-	for i := range events {
-		h.handle(&events[i])
-	}
-	h.takeBatches()
-	h.requests()
-	h.drain()
-	h.calm.Store(!h.stop && h.role != nil && h.role.calm())
-}
-
 // calmMax is how many requests may be in flight in calm. With more, the requests that arrive while the host
 // goroutine wakes up share its turn, which saves more than the switch costs.
 const calmMax = 8
@@ -194,145 +218,6 @@ func (h *Host) Came() {
 		}
 	}
 	h.events.Signal()
-}
-
-// handle gives one event to the core and the role.
-func (h *Host) handle(e *event) {
-	switch {
-	case e.call != nil:
-		if lead, ok := h.role.(*leading); ok {
-			lead.unlockState()
-		}
-		e.call()
-	case e.seq != 0:
-		if now := measured(h.Env); now != 0 {
-			h.legs.persisted(e.seq, now, func(g *leg) { trace(h.Env, g) })
-		}
-		h.core.Persisted(e.seq)
-	default:
-		h.arrived(e.link, e.packets)
-	}
-}
-
-var errReconfigured = errors.New(
-	"the ensemble was reconfigured, but reconfigEnabled is false here: start it again with the new configuration")
-
-// arrived handles packets of another server, in order.
-func (h *Host) arrived(from *peers.Link, packets []peers.Packet) {
-	l := h.links.from(from)
-	if l == nil {
-		return
-	}
-	l.arrived = h.Clock.Now()
-	for len(packets) > 0 {
-		var msg zab.Message
-		n, ok := peers.MessageOf(l.Link, packets, &msg)
-		batch, p := packets, &packets[0]
-		packets = packets[n:]
-		switch p.Type {
-		case proto.PacketCommit, proto.PacketInform:
-			if !l.Dialled {
-				break // a learner decides nothing
-			}
-			h.reach.told(batch[n-1].Zxid)
-			countArrived(h.Env, &batch[n-1], n)
-		case proto.PacketProposal:
-			if !l.Dialled {
-				break
-			}
-			h.reach.seen = max(h.reach.seen, batch[n-1].Zxid)
-			countArrived(h.Env, &batch[n-1], n)
-		case proto.PacketCommitAndActivate, proto.PacketInformAndActivate:
-			if !l.Dialled {
-				break
-			}
-			if !h.Config.ReconfigEnabled {
-				h.Fatal("following a reconfiguration", errReconfigured)
-				return
-			}
-			h.reach.told(p.Zxid)
-		case proto.PacketAck:
-			if lead, ok := h.role.(*leading); ok {
-				lead.acknowledged(l.Peer, batch[n-1].Zxid)
-			}
-		case peers.PacketNotesMoves:
-			if l.Dialled {
-				h.noting = l.ID
-			}
-		case peers.PacketSilent:
-			if l.Dialled {
-				h.silence.told(l, p)
-			} else {
-				h.forRole(l, p)
-			}
-		case peers.PacketHandOver:
-			if f, ok := h.role.(*following); ok && f.link == l {
-				f.handed = f.holding
-			}
-		case proto.PacketRequest, proto.PacketRevalidate, proto.PacketPing, proto.PacketSync, peers.PacketHold,
-			peers.PacketUnhold, peers.PacketMoved, peers.PacketReclaim:
-			if p.Type == proto.PacketPing {
-				h.pinged(l, p)
-			}
-			h.forRole(l, &batch[0])
-		}
-		if msg.Type == zab.FollowerInfo || msg.Type == zab.ObserverInfo || msg.Type == zab.LeaderInfo {
-			l.warren = msg.Warren
-		}
-		if ok {
-			h.member.Step(msg)
-		} else {
-			h.member.Heard(l.ID)
-		}
-	}
-}
-
-// forRole gives a packet that the host handles itself to the role, or keeps it until there is a role. A learner
-// sends requests from UPTODATE on, but a leader of servers in Java serves only when its first txn is committed. A
-// learner in Java that misses the answer to one request answers no client any more.
-func (h *Host) forRole(l *link, packet *peers.Packet) {
-	switch {
-	case h.role != nil:
-		h.role.Packet(l, packet)
-	case h.opening.on || h.status.State == zab.Leading:
-		h.opening.early = append(h.opening.early, early{l, packet})
-	}
-}
-
-// requests gives the requests of clients to the role, as far as there is room.
-func (h *Host) requests() {
-	h.waiting = h.keeping.park(h.waiting)
-	switch {
-	case len(h.waiting) == 0:
-	case h.role == nil && !h.opening.on:
-		h.refuse()
-	case h.role != nil:
-		done := 0
-		for done < len(h.waiting) && h.take(h.waiting[done]) {
-			h.RequestPool.Put(h.waiting[done])
-			done++
-		}
-		h.took(done)
-	}
-	if h.role != nil {
-		h.role.flush()
-	}
-}
-
-// take gives the requests of one batch to the role, and stores in the batch how many the role has taken. It returns
-// false if some are left.
-func (h *Host) take(b *flow.Batch) bool {
-	for b.Taken < len(b.Requests) {
-		r := &b.Requests[b.Taken]
-		if r.Client != nil && (r.Client.Superseded() ||
-			r.Client.Generation() != h.generation.Load()) {
-			h.drop(b, r)
-		} else if !h.role.request(b, r) {
-			return false
-		}
-		b.Taken++
-	}
-	return true
 }
 
 // refuse drops the requests that wait: this server does not serve now.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"strconv"
 
 	"go.uber.org/zap"
 
@@ -107,24 +106,6 @@ func (l *leading) needs() syncs.Needs[write] {
 	}
 }
 
-// lockState takes the read lock of the state, until unlockState: all requests of a turn are prepared under one
-// hold. REQUIRES: the goroutine takes that lock nowhere else until unlockState.
-func (l *leading) lockState() {
-	if !l.locked {
-		l.Store.Mu.RLock()
-		l.locked, l.wallMs, l.taken = true, l.Clock.WallMs(), measured(l.Env)
-	}
-}
-
-// unlockState releases the lock that lockState has taken. It is called before the turn handles anything but
-// requests.
-func (l *leading) unlockState() {
-	if l.locked {
-		l.Store.Mu.RUnlock()
-		l.locked = false
-	}
-}
-
 // request implements role.
 func (l *leading) request(b *flow.Batch, r *flow.Request) bool {
 	if l.refused || l.entries.Len() >= inFlightMax || l.handing != nil && r.Client != nil {
@@ -190,29 +171,6 @@ func (l *leading) Packet(link *link, p *peers.Packet) {
 	}
 }
 
-// resume implements role: the session goes on here, if it exists, as soon as it is noted that it has moved.
-func (l *leading) resume(r *flow.Resumption) {
-	if l.handing != nil || l.Tracker.Ends(r.ID) {
-		r.Client.Abort() // no session moves now; an end that has begun is not final before it is committed
-		return
-	}
-	from, note, valid := l.Tracker.Revalidate(r.ID, r.TimeoutMs, 0, r.Received)
-	if !valid {
-		r.Client.Resumed(nil, nil, 0, false)
-		return
-	}
-	l.outdate(r.ID)
-	l.moved(r.ID, from, 0)
-	l.move(move{id: r.ID, timeoutMs: r.TimeoutMs, client: r}, note)
-}
-
-// outdate refuses the requests of a session that wait behind a sync: its client has a newer connection. REQUIRES: the
-// session has gone there. If it stays where it is, what has not arrived yet of its requests is not refused, and must
-// not be executed without these.
-func (l *leading) outdate(id proto.SessionID) {
-	l.syncs.Behind(id, func(w *write) { w.moved = true })
-}
-
 // take prepares one request, or lets it wait behind a sync.
 func (l *leading) take(w *write) {
 	key := syncs.Key{Session: w.session}
@@ -255,6 +213,99 @@ func (l *leading) gone(link zab.LinkID) {
 	}
 	l.syncs.Gone(link)
 	l.lost[link] = l.Clock.Now()
+}
+
+// prepare turns a request into a txn, or into an answer that has its place between txns.
+func (l *leading) prepare(w *write) {
+	h := l.h
+	if w.op == proto.OpCloseSession && w.local != nil && w.local.IsLocal() {
+		l.between(itemOf(w)) // no txn, but its place behind the requests of the session that wait behind a sync
+		return
+	}
+	if w.local != nil && w.client == nil && !h.Tracker.Knows(w.local) {
+		return // of an earlier leadership, in which the session seemed to have expired
+	}
+	code, drop := w.code, w.drop
+	if w.op != proto.OpSync {
+		code, drop = l.verdict(w)
+	}
+	if drop {
+		it := itemOf(w)
+		it.Drop = true
+		l.between(it)
+		return
+	}
+	if code == proto.OK {
+		code = l.checkSession(w)
+	}
+	if code != proto.OK && w.link == 0 {
+		l.refuse(w, code)
+		return
+	}
+	if code == proto.OK && mustUpgrade(w.local, w.op, w.body) && h.Config.LocalSessionsUpgradingEnabled {
+		l.upgrade(w)
+	}
+	if w.op == proto.OpCreateSession && w.link != 0 {
+		l.trackForwarded(w)
+	}
+	l.propose(w, code)
+}
+
+// propose prepares the txn. Every forwarded request becomes a txn, if only an error txn. Source: quorum-protocol
+// 8.2.
+func (l *leading) propose(w *write, code proto.ErrCode) {
+	h := l.h
+	room := len(w.body) + 1024
+	if len(w.body) > payloadChunk/2 {
+		room = 2 * len(w.body)
+	}
+	l.payloads.reserve(room, l.next-1, proto.Zxid(h.Finished.Load()))
+	chunk := l.payloads.chunk
+	start := len(chunk)
+	l.lockState()
+	w.taken = l.taken
+	now := l.wallMs
+	ok := false
+	if code == proto.OK {
+		req := &l.req
+		req.Session, req.Cxid, req.Op, req.Body, req.Identities = w.session, w.xid, w.op, w.body, w.ids
+		req.LocalSession = h.Config.LocalSessionsEnabled && w.session != 0 && h.Tracker.IsLocal(w.session)
+		if l.takesLong(w) {
+			l.unlockState()
+			h.Store.Long.Lock()
+			l.lockState()
+			chunk, code, ok = l.preparer.Prepare(chunk, &l.req, l.next, now)
+			l.unlockState()
+			h.Store.Long.Unlock()
+		} else {
+			chunk, code, ok = l.preparer.Prepare(chunk, &l.req, l.next, now)
+		}
+	}
+	if !ok {
+		if w.link == 0 {
+			l.refuse(w, code)
+			return
+		}
+		header := proto.TxnHeader{ClientID: w.session, Cxid: w.xid, Zxid: l.next, Time: now, Type: w.op}
+		chunk = prepare.AppendErrorTxn(chunk, header, code)
+	}
+	l.payloads.chunk = chunk
+	payload := chunk[start:len(chunk):len(chunk)]
+	e := l.entries.Next() // built in place: an entry is copied once, into the batch for the applier
+	e.zxid, e.txn = l.next, true
+	w.fill(&e.item)
+	if create2 := l.preparer.Create2(); ok && len(create2) > 0 && w.client != nil {
+		e.create2 = append([]int32(nil), create2...)
+	}
+	if ok && code == proto.OK && w.op == proto.OpReconfig {
+		l.reconfig = l.next
+	}
+	l.txns = append(l.txns, zab.Txn{Zxid: l.next, Payload: payload})
+	l.last = l.next
+	l.next++
+	if w.op == proto.OpCloseSession {
+		h.Tracker.SetClosing(w.session)
+	}
 }
 
 // refuse answers a request that becomes no txn.
@@ -313,28 +364,6 @@ func (l *leading) renew() {
 		l.h.member.Renew()
 		l.next = l.h.core.NextZxid()
 		l.h.again = true
-	}
-}
-
-// proposed counts txns that were proposed.
-func (l *leading) proposed(txns []zab.Txn) {
-	if l.h.peers == nil {
-		return
-	}
-	var sizes figures.SizeRange
-	for i := range txns {
-		sizes.Add(int64(len(txns[i].Payload)))
-	}
-	l.Metrics.Quorum.ProposalSize.Merge(sizes)
-	l.Metrics.Quorum.Proposals.Add(int64(len(txns)))
-	l.acks.Proposed(txns)
-}
-
-// acknowledged measures how long a learner took to acknowledge. z acknowledges all txns up to z, or from a learner
-// in Java z alone.
-func (l *leading) acknowledged(id proto.ServerID, z proto.Zxid) {
-	if ms, ok := l.acks.acknowledged(id, z, l.Clock.WallMs()); ok {
-		l.Metrics.Quorum.AckLatency.Of(strconv.FormatInt(int64(id), 10)).Observe(ms)
 	}
 }
 

@@ -39,6 +39,29 @@ func (l *leading) move(to move, note bool) {
 	}
 }
 
+// resume implements role: the session goes on here, if it exists, as soon as it is noted that it has moved.
+func (l *leading) resume(r *flow.Resumption) {
+	if l.handing != nil || l.Tracker.Ends(r.ID) {
+		r.Client.Abort() // no session moves now; an end that has begun is not final before it is committed
+		return
+	}
+	from, note, valid := l.Tracker.Revalidate(r.ID, r.TimeoutMs, 0, r.Received)
+	if !valid {
+		r.Client.Resumed(nil, nil, 0, false)
+		return
+	}
+	l.outdate(r.ID)
+	l.moved(r.ID, from, 0)
+	l.move(move{id: r.ID, timeoutMs: r.TimeoutMs, client: r}, note)
+}
+
+// outdate refuses the requests of a session that wait behind a sync: its client has a newer connection. REQUIRES: the
+// session has gone there. If it stays where it is, what has not arrived yet of its requests is not refused, and must
+// not be executed without these.
+func (l *leading) outdate(id proto.SessionID) {
+	l.syncs.Behind(id, func(w *write) { w.moved = true })
+}
+
 // destination is the owner of a session that has moved.
 func (l *leading) destination(to *move) zab.LinkID {
 	if to.link == nil {

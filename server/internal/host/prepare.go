@@ -16,7 +16,7 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// How a leader turns a request into a txn.
+// What a txn of a leader depends on: the request, its session, the settings and the lock of the state.
 
 // write is a request on its way to the Preparer, from a client of this server (link 0) or from a learner.
 type write struct {
@@ -55,6 +55,24 @@ func (w *write) fill(it *flow.Item) {
 	}
 }
 
+// lockState takes the read lock of the state, until unlockState: all requests of a turn are prepared under one
+// hold. REQUIRES: the goroutine takes that lock nowhere else until unlockState.
+func (l *leading) lockState() {
+	if !l.locked {
+		l.Store.Mu.RLock()
+		l.locked, l.wallMs, l.taken = true, l.Clock.WallMs(), measured(l.Env)
+	}
+}
+
+// unlockState releases the lock that lockState has taken. It is called before the turn handles anything but
+// requests.
+func (l *leading) unlockState() {
+	if l.locked {
+		l.Store.Mu.RUnlock()
+		l.locked = false
+	}
+}
+
 // verdict decides whether a request may go on, as far as that does not depend on the state of its session.
 func (l *leading) verdict(w *write) (code proto.ErrCode, drop bool) {
 	h := l.h
@@ -63,42 +81,6 @@ func (l *leading) verdict(w *write) (code proto.ErrCode, drop bool) {
 	}
 	noRoom := w.session != 0 && (l.refuses || h.Guard.Full())
 	return verdict(h.Env, &verdictInput{client: w.client != nil, session: w.local, op: w.op, at: w.at, noRoom: noRoom})
-}
-
-// prepare turns a request into a txn, or into an answer that has its place between txns.
-func (l *leading) prepare(w *write) {
-	h := l.h
-	if w.op == proto.OpCloseSession && w.local != nil && w.local.IsLocal() {
-		l.between(itemOf(w)) // no txn, but its place behind the requests of the session that wait behind a sync
-		return
-	}
-	if w.local != nil && w.client == nil && !h.Tracker.Knows(w.local) {
-		return // of an earlier leadership, in which the session seemed to have expired
-	}
-	code, drop := w.code, w.drop
-	if w.op != proto.OpSync {
-		code, drop = l.verdict(w)
-	}
-	if drop {
-		it := itemOf(w)
-		it.Drop = true
-		l.between(it)
-		return
-	}
-	if code == proto.OK {
-		code = l.checkSession(w)
-	}
-	if code != proto.OK && w.link == 0 {
-		l.refuse(w, code)
-		return
-	}
-	if code == proto.OK && mustUpgrade(w.local, w.op, w.body) && h.Config.LocalSessionsUpgradingEnabled {
-		l.upgrade(w)
-	}
-	if w.op == proto.OpCreateSession && w.link != 0 {
-		l.trackForwarded(w)
-	}
-	l.propose(w, code)
 }
 
 // checkSession decides whether a request may be taken, as far as that depends on its session: the session lives, or
@@ -126,63 +108,6 @@ func (l *leading) trackForwarded(w *write) {
 	r := proto.NewReader(w.body)
 	if timeoutMs := r.Int32(); r.Err() == nil {
 		l.Tracker.Track(w.session, timeoutMs, w.link, l.Clock.Now())
-	}
-}
-
-// propose prepares the txn. Every forwarded request becomes a txn, if only an error txn. Source: quorum-protocol
-// 8.2.
-func (l *leading) propose(w *write, code proto.ErrCode) {
-	h := l.h
-	room := len(w.body) + 1024
-	if len(w.body) > payloadChunk/2 {
-		room = 2 * len(w.body)
-	}
-	l.payloads.reserve(room, l.next-1, proto.Zxid(h.Finished.Load()))
-	chunk := l.payloads.chunk
-	start := len(chunk)
-	l.lockState()
-	w.taken = l.taken
-	now := l.wallMs
-	ok := false
-	if code == proto.OK {
-		req := &l.req
-		req.Session, req.Cxid, req.Op, req.Body, req.Identities = w.session, w.xid, w.op, w.body, w.ids
-		req.LocalSession = h.Config.LocalSessionsEnabled && w.session != 0 && h.Tracker.IsLocal(w.session)
-		if l.takesLong(w) {
-			l.unlockState()
-			h.Store.Long.Lock()
-			l.lockState()
-			chunk, code, ok = l.preparer.Prepare(chunk, &l.req, l.next, now)
-			l.unlockState()
-			h.Store.Long.Unlock()
-		} else {
-			chunk, code, ok = l.preparer.Prepare(chunk, &l.req, l.next, now)
-		}
-	}
-	if !ok {
-		if w.link == 0 {
-			l.refuse(w, code)
-			return
-		}
-		header := proto.TxnHeader{ClientID: w.session, Cxid: w.xid, Zxid: l.next, Time: now, Type: w.op}
-		chunk = prepare.AppendErrorTxn(chunk, header, code)
-	}
-	l.payloads.chunk = chunk
-	payload := chunk[start:len(chunk):len(chunk)]
-	e := l.entries.Next() // built in place: an entry is copied once, into the batch for the applier
-	e.zxid, e.txn = l.next, true
-	w.fill(&e.item)
-	if create2 := l.preparer.Create2(); ok && len(create2) > 0 && w.client != nil {
-		e.create2 = append([]int32(nil), create2...)
-	}
-	if ok && code == proto.OK && w.op == proto.OpReconfig {
-		l.reconfig = l.next
-	}
-	l.txns = append(l.txns, zab.Txn{Zxid: l.next, Payload: payload})
-	l.last = l.next
-	l.next++
-	if w.op == proto.OpCloseSession {
-		h.Tracker.SetClosing(w.session)
 	}
 }
 
