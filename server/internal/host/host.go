@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
@@ -104,31 +103,10 @@ type clients interface {
 	HoldAll(wanted func(*sessions.Session) bool) []flow.Held
 }
 
-// applies is the applier: it applies committed txns in the order in which they are put, and answers the clients.
-type applies interface {
-	// Put queues a batch for the next Come. The host goroutine calls it.
-	Put(b *flow.ApplyBatch)
-	// Come lets the batches that were put be applied. In calm the caller applies them itself, unless another
-	// goroutine is applying already. Otherwise the applier goroutine does.
-	Come(calm bool)
-	// Do runs fn when everything queued before it is applied.
-	Do(fn func())
-	// Swap replaces the served state, in its place between batches. No client is served at that time.
-	Swap(state *datatree.State)
-	// Close ends the applier when everything queued before is applied.
-	Close()
-	// Run is the applier goroutine.
-	Run()
-}
-
-const (
-	// coreTick is the length of one tick of the core.
-	coreTick = 10 * time.Millisecond
-	// ticksMax is how many ticks the core is told of at once. A turn that takes longer than a tick must not slow
-	// down the clock of the core, or a busy leader would send its PINGs too late. But if the whole process was
-	// suspended, only this many ticks of that time count.
-	ticksMax = 25
-)
+// ticksMax is how many ticks the core is told of at once. A turn that takes longer than a tick must not slow
+// down the clock of the core, or a busy leader would send its PINGs too late. But if the whole process was
+// suspended, only this many ticks of that time count.
+const ticksMax = 25
 
 // pacer counts ticks.
 type pacer struct{ last time.Time }

@@ -1,8 +1,11 @@
 package host
 
 import (
+	"io"
 	"sync/atomic"
 	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/internal/sched"
@@ -10,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/zab"
 )
 
@@ -188,4 +192,23 @@ func (h memberHandler) Closed(id zab.LinkID) {
 		h.forget(id)
 		h.member.LinkDown(id)
 	})
+}
+
+// Snapshot implements peers.Handler: it loads the snapshot that a leader sends into a separate state.
+func (h memberHandler) Snapshot(l *peers.Link, zxid proto.Zxid, r io.Reader) error {
+	began := h.Clock.Steady()
+	h.Log.Info("receiving a snapshot", zap.Stringer("zxid", zxid), zap.Int64("server", int64(l.Peer)))
+	loader := datatree.NewLoader(datatree.Config{SkipACL: h.Config.SkipACL})
+	if err := snapshot.ReadStream(&heardReader{r: r, now: h.Clock.Steady, heard: func() { h.Do(func() { h.member.Heard(l.ID) }) }}, loader); err != nil {
+		h.Log.Warn("cannot load the leader's snapshot", zap.Stringer("zxid", zxid), zap.Error(err))
+		return err
+	}
+	state, err := loader.Done(zxid)
+	if err != nil {
+		return err
+	}
+	h.Log.Info("received a snapshot", zap.Stringer("zxid", zxid), zap.Int("znodes", state.NumNodes()),
+		zap.Duration("took", h.Clock.Steady().Sub(began)))
+	h.states.put(l.ID, &durable.Loading{State: state, Began: began})
+	return nil
 }

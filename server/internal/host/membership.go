@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"slices"
@@ -237,3 +238,35 @@ func newestConfiguration(s *datatree.State) *zab.Ensemble {
 	}
 	return e
 }
+
+// ConfigText is a configuration as notifications, NEWLEADER and /zookeeper/config carry it. Source: quorum-protocol
+// 11.1.
+func ConfigText(q *config.Quorum) []byte {
+	return fmt.Appendf(nil, "%s\nversion=%x", q.Text(), q.ConfigVersion)
+}
+
+// setConfig writes a configuration into its znode, as every member does when it starts and when it has synchronized.
+// What clients read at a zxid is the same at all servers: if a reconfiguration of the history has written the same
+// there, or a later one, it stays; and if the txn of this one is not applied yet, that will write it. With ahead it is
+// written before that if the state has no configuration at all, as ZooKeeper does: clients of a read-only server look
+// for the other servers in it.
+func setConfig(e *env.Env, q *config.Quorum, ahead bool) {
+	e.Store.Mu.Lock()
+	defer e.Store.Mu.Unlock()
+	state, text := e.Store.State, ConfigText(q)
+	if q.ReconfigEnabled {
+		version := proto.Zxid(q.ConfigVersion)
+		has := newestConfiguration(state)
+		if version.Counter() != 0 && version > state.LastZxid() && (has != nil || !ahead) {
+			return
+		}
+		if has != nil && (has.Version > version ||
+			has.Version == version && bytes.Equal(state.Data(state.Lookup(configPath)), text)) {
+			return
+		}
+	}
+	state.SetConfig(text, proto.Zxid(q.ConfigVersion), e.Clock.WallMs())
+}
+
+// configPath is the znode that holds the configuration.
+var configPath = []byte(datatree.ConfigPath)

@@ -1,7 +1,9 @@
 package host
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"time"
 
 	"go.uber.org/zap"
@@ -13,6 +15,17 @@ import (
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/zab"
 )
+
+// Network replaces functions of package net between the servers of an ensemble, where a field is not nil. See
+// peers.Config.
+type Network struct {
+	Resolve func(ctx context.Context, host string) ([]string, error)
+	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
+	Listen  func(network, address string) (net.Listener, error)
+}
+
+// coreTick is the length of one tick of the core.
+const coreTick = 10 * time.Millisecond
 
 // setup is the configuration of this server and its data directory, in the terms of the agreement. It does not change,
 // and any goroutine may use it. A member's configuration may be another one by now: see ensembles.

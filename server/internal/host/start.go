@@ -1,16 +1,11 @@
 package host
 
 import (
-	"bytes"
-	"context"
-	"fmt"
 	"math/rand/v2"
-	"net"
 	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
@@ -24,14 +19,6 @@ import (
 	"github.com/seed94657493/warren/zab"
 	"github.com/seed94657493/warren/zab/quorum"
 )
-
-// Network replaces functions of package net between the servers of an ensemble, where a field is not nil. See
-// peers.Config.
-type Network struct {
-	Resolve func(ctx context.Context, host string) ([]string, error)
-	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
-	Listen  func(network, address string) (net.Listener, error)
-}
 
 // New returns a host without an agreement.
 func New(e *env.Env, d *durable.Disk, clients clients, network Network) *Host {
@@ -223,15 +210,6 @@ func (h *Host) PeersConfig() peers.Config {
 	return c
 }
 
-// ConfigText is a configuration as notifications, NEWLEADER and /zookeeper/config carry it. Source: quorum-protocol
-// 11.1.
-func ConfigText(q *config.Quorum) []byte {
-	return fmt.Appendf(nil, "%s\nversion=%x", q.Text(), q.ConfigVersion)
-}
-
-// configPath is the znode that holds the configuration.
-var configPath = []byte(datatree.ConfigPath)
-
 // Finish ends the service in good order: a leader hands its leadership over, a standalone server finishes the
 // requests that it has received. It gives up after a tick and a second.
 func (h *Host) Finish() {
@@ -245,26 +223,3 @@ func (h *Host) Finish() {
 
 // Keys are the certificates of the ports between servers; nil without TLS there.
 func (h *Host) Keys() *keystore.Keys { return h.Security.Keys() }
-
-// setConfig writes a configuration into its znode, as every member does when it starts and when it has synchronized.
-// What clients read at a zxid is the same at all servers: if a reconfiguration of the history has written the same
-// there, or a later one, it stays; and if the txn of this one is not applied yet, that will write it. With ahead it is
-// written before that if the state has no configuration at all, as ZooKeeper does: clients of a read-only server look
-// for the other servers in it.
-func setConfig(e *env.Env, q *config.Quorum, ahead bool) {
-	e.Store.Mu.Lock()
-	defer e.Store.Mu.Unlock()
-	state, text := e.Store.State, ConfigText(q)
-	if q.ReconfigEnabled {
-		version := proto.Zxid(q.ConfigVersion)
-		has := newestConfiguration(state)
-		if version.Counter() != 0 && version > state.LastZxid() && (has != nil || !ahead) {
-			return
-		}
-		if has != nil && (has.Version > version ||
-			has.Version == version && bytes.Equal(state.Data(state.Lookup(configPath)), text)) {
-			return
-		}
-	}
-	state.SetConfig(text, proto.Zxid(q.ConfigVersion), e.Clock.WallMs())
-}

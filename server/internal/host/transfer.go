@@ -7,7 +7,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/durable"
@@ -19,25 +18,6 @@ import (
 
 // heardEvery is how often the core is told that a snapshot is still arriving.
 const heardEvery = 100 * time.Millisecond
-
-// Snapshot implements peers.Handler: it loads the snapshot that a leader sends into a separate state.
-func (h memberHandler) Snapshot(l *peers.Link, zxid proto.Zxid, r io.Reader) error {
-	began := h.Clock.Steady()
-	h.Log.Info("receiving a snapshot", zap.Stringer("zxid", zxid), zap.Int64("server", int64(l.Peer)))
-	loader := datatree.NewLoader(datatree.Config{SkipACL: h.Config.SkipACL})
-	if err := snapshot.ReadStream(&heardReader{r: r, h: h.Host, link: l.ID}, loader); err != nil {
-		h.Log.Warn("cannot load the leader's snapshot", zap.Stringer("zxid", zxid), zap.Error(err))
-		return err
-	}
-	state, err := loader.Done(zxid)
-	if err != nil {
-		return err
-	}
-	h.Log.Info("received a snapshot", zap.Stringer("zxid", zxid), zap.Int("znodes", state.NumNodes()),
-		zap.Duration("took", h.Clock.Steady().Sub(began)))
-	h.states.put(l.ID, &durable.Loading{State: state, Began: began})
-	return nil
-}
 
 // arrivals are states that leaders have sent: from when one is loaded until it is installed, or until its link has
 // closed and nobody wants it. Readers of links put them in, and the journal takes them.
@@ -91,24 +71,6 @@ func (a *arrivals) drop(links []zab.LinkID) {
 	for _, id := range links {
 		delete(a.byLink, id)
 	}
-}
-
-// heardReader tells the core now and then that the leader is alive.
-type heardReader struct {
-	r    io.Reader
-	h    *Host
-	link zab.LinkID
-	last time.Time
-}
-
-// Read implements io.Reader.
-func (r *heardReader) Read(b []byte) (int, error) {
-	n, err := r.r.Read(b)
-	if now := r.h.Clock.Steady(); now.Sub(r.last) > heardEvery {
-		r.last = now
-		r.h.Do(func() { r.h.member.Heard(r.link) })
-	}
-	return n, err
 }
 
 // sender brings learners up to date, by a snapshot or by txns of the log. The host goroutine calls it; the goroutines
@@ -208,4 +170,22 @@ func (s *sender) countSyncs() {
 	snaps, diffs := s.member.Syncing()
 	s.Metrics.Quorum.InflightSnaps.Observe(int64(snaps))
 	s.Metrics.Quorum.InflightDiffs.Observe(int64(diffs))
+}
+
+// heardReader tells the core now and then that the leader is alive.
+type heardReader struct {
+	r     io.Reader
+	now   func() time.Time
+	heard func()
+	last  time.Time // when heard was called
+}
+
+// Read implements io.Reader.
+func (h *heardReader) Read(b []byte) (int, error) {
+	n, err := h.r.Read(b)
+	if now := h.now(); now.Sub(h.last) > heardEvery {
+		h.last = now
+		h.heard()
+	}
+	return n, err
 }
