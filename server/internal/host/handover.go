@@ -27,7 +27,7 @@ func (l *leading) consider(now time.Time, learners []zab.Learner) {
 	f := succession.Facts{Now: now, Since: h.periods.role, Full: full, Room: true, HandsOver: l.handing != nil,
 		Idle:       !h.Config.LeaderServes && h.clients.Idle(),
 		Candidates: h.links.candidates(h.Config.LeaderServes), Learners: learners, Prepared: l.next - 1,
-		Committed:    h.reach.committed,
+		Delivered: h.reach.delivered, Queued: h.Queued.Load(), Decides: h.decides,
 		FitSuccessor: func() bool { return false },
 		CanLead:      func(id proto.ServerID) bool { return h.canLead(id) == nil }}
 	if c := h.member; c != nil {
@@ -43,7 +43,12 @@ func (l *leading) consider(now time.Time, learners []zab.Learner) {
 	}
 	l.refuses = d.Refuse
 	if d.Yield {
-		h.Log.Warn("handing over to a server with more room: the disk is almost full")
+		if d.Lag > 0 {
+			h.Log.Warn("handing over to a server with a faster disk: the disk of this leader lags behind",
+				zap.Duration("lag", d.Lag), zap.Int64("queuedBytes", f.Queued))
+		} else {
+			h.Log.Warn("handing over to a server with more room: the disk is almost full")
+		}
 		h.core.HandOver(false)
 	}
 	if d.To != succession.None {

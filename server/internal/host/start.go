@@ -30,7 +30,8 @@ func New(e *env.Env, d *durable.Disk, clients clients, network Network) *Host {
 		Served: sched.NewGate(e.Runtime), links: newLinks(), states: newArrivals(),
 	}
 	h.lease = lease.New(h.leaseTime(), lease.Needs{Now: e.Clock.Now, Publish: e.LeaseEnd.Store})
-	h.policy = succession.New(succession.Config{TickTime: e.Config.TickTime, Priority: int64(e.Config.Priority),
+	h.policy = succession.New(succession.Config{TickTime: e.Config.TickTime,
+		SyncLimit: time.Duration(e.Config.SyncLimit) * e.Config.TickTime, Priority: int64(e.Config.Priority),
 		Pause: e.Config.PriorityPause})
 	h.View.Store(&RoleView{State: zab.Looking, Leader: -1, master: -1})
 	return h
