@@ -122,8 +122,8 @@ func (c *Candidate) before(other *Candidate) bool {
 type Decision struct {
 	Refuse bool          // clients' writes are to be refused
 	Lag    time.Duration // how long this server's disk has been behind, if it yields because of that
-	// Yield is a handover to any server with a better disk, To one to a server with a higher priority, or with Idle to one
-	// without clients; else it is None. There is one of the two at most.
+	// Yield is a handover to any server with a better disk, To one to a server with a higher priority, or with Idle
+	// to one without clients; else it is None. There is one of the two at most.
 	Yield bool
 	To    proto.ServerID
 	Idle  bool

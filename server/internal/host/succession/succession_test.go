@@ -80,7 +80,9 @@ func TestLag(t *testing.T) {
 		yields time.Duration               // 0: it goes on
 	}{
 		"nothing is written": {change: func(*Facts, time.Duration) {}},
-		"it stands still":    {change: func(f *Facts, _ time.Duration) { acked(f, 10, 11) }, yields: limit + time.Second},
+		"it stands still": {change: func(f *Facts, _ time.Duration) {
+			acked(f, 10, 11)
+		}, yields: limit + time.Second},
 		"ever more is written": {change: func(f *Facts, at time.Duration) {
 			acked(f, proto.Zxid(10+at/time.Second), 1000)
 		}, yields: limit + time.Second},
