@@ -303,7 +303,7 @@ func TestShareOfTheLogForADiff(t *testing.T) {
 		again := New(configured(t, lines...), Options{FS: fs, Meta: store.Again()})
 		require.NoError(t, again.recover())
 		defer again.release()
-		again.member = &host.Host{Env: again.Env, Disk: again.disk}
+		again.member = host.New(again.Env, again.disk, again.front, host.Network{})
 		again.member.View.Store(&host.RoleView{State: state})
 		at, _, ok := again.member.History().Locate(3)
 		require.True(t, !ok || at == 3)

@@ -79,7 +79,7 @@ func TestInterruptedSnapshotIsTold(t *testing.T) {
 	})
 	e.Kill(leader)
 	until(t, "the follower's warning",
-		func() bool { return logs.FilterMessage("loading the leader's snapshot").Len() > 0 })
+		func() bool { return logs.FilterMessage("cannot load the leader's snapshot").Len() > 0 })
 	require.NoError(t, e.Start(leader))
 	require.NoError(t, e.WaitServing(within(t), e.IDs()...))
 	require.NoError(t, e.WaitEqual(within(t)))
@@ -126,7 +126,7 @@ func TestLogsThatCannotBePurgedAreTold(t *testing.T) {
 	c := connect(t, e, 1, wire.Options{})
 	until(t, "a warning about logs", func() bool {
 		fill(t, c, time.Now().Format("/n150405.000000000"), 50)
-		return logs.FilterMessage("purging logs").Len() > 1
+		return logs.FilterMessage("cannot purge logs").Len() > 1
 	})
 	require.Empty(t, logsPurged(logs))
 	e.Disk(1).Hook(nil)

@@ -2,14 +2,18 @@ package server_test
 
 import (
 	"errors"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
 	"github.com/seed94657493/warren/test/wire"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // roomWatermark is the free space below which the servers of these tests report that they have no room.
@@ -134,4 +138,35 @@ func TestLeaderHearsThatFollowersHaveNoRoom(t *testing.T) {
 	for _, id := range e.IDs() {
 		untilAnswer(t, e, id, "/n00001", proto.OK)
 	}
+}
+
+// A leader whose disk stands still hands over, though the others commit without it: it would keep all that they commit
+// in memory, and only two servers would have it. When the disk goes on, the server follows.
+func TestLeaderWhoseDiskStandsStillHandsOver(t *testing.T) {
+	core, logs := observer.New(zap.WarnLevel)
+	e := embed.Start(t, embed.Options{Servers: 3, Log: zap.New(core)})
+	still, other, _ := roles(t, e)
+	c := connect(t, e, other, wire.Options{})
+	goOn := make(chan struct{})
+	open := sync.OnceFunc(func() { close(goOn) })
+	defer open()
+	e.Disk(still).Hook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpSync {
+			<-goOn
+		}
+		return nil
+	})
+	_, err := c.Create("/without", nil, proto.ModePersistent)
+	require.NoError(t, err, "a write that the others commit")
+	until(t, "another leader", func() bool {
+		now, err := e.Leader(within(t))
+		return err == nil && now != still
+	})
+	require.Equal(t, 1, logs.FilterMessage(
+		"handing over to a server with a faster disk: the disk of this leader lags behind").Len())
+	open()
+	e.Disk(still).Hook(nil)
+	require.NoError(t, e.WaitServing(within(t), e.IDs()...))
+	untilAnswer(t, e, still, "/without", proto.OK)
+	require.NoError(t, e.WaitEqual(within(t)))
 }

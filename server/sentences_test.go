@@ -162,7 +162,7 @@ func TestSentencesOfADisk(t *testing.T) {
 
 	fs.FailNth(vfs.OpRename, 0, errors.New("no"))
 	s.disk.Snapshotter.Request()
-	eventually(t, func() bool { return logs.FilterMessage("writing a snapshot").Len() > 0 },
+	eventually(t, func() bool { return logs.FilterMessage("cannot write a snapshot").Len() > 0 },
 		"a snapshot that cannot be written is told")
 	require.EqualValues(t, 1, s.Metrics.SnapshotErrors.Total())
 	_, err = c.Create("/m", nil, proto.ModePersistent)

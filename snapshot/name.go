@@ -9,7 +9,7 @@ import (
 
 // ErrName marks the error that a whole snapshot file is not the snapshot that its name says. The error is ErrCorrupt,
 // too: under that name nothing may be taken from the file.
-var ErrName = errors.New("snapshot: the content is not what the name says")
+var ErrName = errors.New("snapshot: the content does not match the name")
 
 // Aside is put in front of the name of a whole snapshot that nothing may take: neither this package nor a Java server
 // takes such a file for a snapshot.

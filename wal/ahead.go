@@ -149,7 +149,8 @@ func (a *ahead) settle(x *extent, err error) {
 	if err != nil {
 		a.mu.stuck = true
 		if !errors.Is(err, vfs.ErrNoSpace) {
-			a.l.o.Logger.Warn("cannot prepare a transaction log in advance", zap.Error(err))
+			a.l.o.Logger.Warn("cannot prepare a transaction log in advance: it is created when it is needed",
+				zap.Error(err))
 		}
 		if x != nil && x == a.mu.next { // it may hold anything: records must never follow
 			a.mu.next = nil

@@ -2,7 +2,7 @@ package wal
 
 import "github.com/seed94657493/warren/proto"
 
-// markEvery is how many bytes of a file lie between two marks, at least. To find a txn takes a read of about as much.
+// markEvery is the least distance in bytes between two marks of a file. Finding a txn means reading about that much.
 const markEvery = 1 << 20
 
 // mark says where in a file a record begins that is not a repeated one. A Log has those of all files that it has

@@ -303,7 +303,7 @@ func (c *channel) converse(nc net.Conn) {
 		c.hangUp(nc)
 		return
 	}
-	p.log.Debug("election channel stands", zap.Int64("peer_id", int64(c.peer)),
+	p.log.Debug("election channel is open", zap.Int64("peer_id", int64(c.peer)),
 		zap.Stringer("peer_addr", nc.RemoteAddr()))
 	began := c.rt.Elapsed()
 	err := c.hear(nc)

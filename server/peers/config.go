@@ -194,7 +194,7 @@ func (c *Config) validate() error {
 		return fmt.Errorf("peers: Timeouts %+v: all are positive, RedialMax at least RedialMin", t)
 	}
 	if c.MasterPort < 0 || c.MasterPort > math.MaxUint16 {
-		return fmt.Errorf("peers: MasterPort %d is no port", c.MasterPort)
+		return fmt.Errorf("peers: MasterPort %d is not a port", c.MasterPort)
 	}
 	return c.validateMembers(c.Members)
 }

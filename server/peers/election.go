@@ -171,7 +171,7 @@ func (e *election) meet(opened net.Conn) (nc net.Conn, id proto.ServerID, named,
 func (e *election) expected(id proto.ServerID) error {
 	switch {
 	case id == e.p.cfg.ID:
-		return fmt.Errorf("peers: server %d says that it is this server", id)
+		return fmt.Errorf("peers: another server has the id %d of this server", id)
 	case id < 0:
 		return fmt.Errorf("peers: server id %d is negative", id)
 	}

@@ -23,7 +23,7 @@ const (
 )
 
 // ErrGreeting is wrapped by every error that reports bytes that are no greeting.
-var ErrGreeting = errors.New("peers: no greeting")
+var ErrGreeting = errors.New("peers: malformed greeting")
 
 // appendGreeting appends the greeting of a server with its election addresses. Old versions understand only one
 // address: the first.

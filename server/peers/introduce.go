@@ -91,7 +91,7 @@ func (p *Peers) introduced(first *Packet) (proto.ServerID, error) {
 	case observer && (id == anonymousID || id == -1):
 		return proto.ServerID(p.anonymous.Add(-1)), nil
 	case id == p.cfg.ID:
-		return 0, fmt.Errorf("peers: learner %d says that it is this server", id)
+		return 0, fmt.Errorf("peers: a learner has the id %d of this server", id)
 	case id < 0 || id == anonymousID:
 		return 0, fmt.Errorf("peers: a learner has the id %d, which no server can have", id)
 	}

@@ -72,7 +72,7 @@ const (
 // Errors of links.
 var (
 	// ErrSlow is the reason of a link that was aborted because its peer takes less than is sent to it.
-	ErrSlow    = errors.New("peers: the peer is too slow: what waits for it is above the limit")
+	ErrSlow    = errors.New("peers: the peer is too slow: its send queue is over the limit")
 	errStopped = errors.New("peers: stopped")
 )
 

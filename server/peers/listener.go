@@ -196,7 +196,7 @@ func (p *Peers) bound(at *port, b *binding, ln net.Listener, relies string, err 
 	for failures := 1; err != nil; failures++ {
 		p.stats.bindFailures.Add(1)
 		if failures&(failures-1) == 0 { // less and less often
-			p.log.Warn("binding port", zap.String("port", at.name), zap.String("addr", b.address),
+			p.log.Warn("cannot bind port", zap.String("port", at.name), zap.String("addr", b.address),
 				zap.Int("failures", failures), zap.Error(err))
 		}
 		if !passing(err) {
@@ -250,7 +250,7 @@ func (p *Peers) accept(ln net.Listener, at *port) {
 		case errors.Is(err, net.ErrClosed):
 			return
 		default:
-			p.log.Warn("accepting connections of servers", zap.Error(err))
+			p.log.Warn("cannot accept connections from other servers", zap.Error(err))
 			if !p.sleep(acceptPause) {
 				return
 			}

@@ -57,7 +57,7 @@ func TestNoMasterPort(t *testing.T) {
 	cfg := testConfig(t, 2, w.members)
 	cfg.Handler, cfg.MasterPort = observer, 70_000
 	_, err := New(cfg)
-	require.ErrorContains(t, err, "MasterPort 70000 is no port")
+	require.ErrorContains(t, err, "MasterPort 70000 is not a port")
 }
 
 // Only an observer of the ensemble is heard on the port for observers, whatever bytes come; the others go on.

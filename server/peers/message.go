@@ -333,7 +333,8 @@ func (p *Packet) check() error {
 		}
 	case proto.PacketPing, PacketSilent:
 		if len(p.Data)%sessionTouchSize != 0 {
-			return fmt.Errorf("%w: %v has data of %d bytes, which are no sessions", ErrPacket, p.Type, len(p.Data))
+			return fmt.Errorf("%w: %v has data of %d bytes, which is not a list of sessions", ErrPacket, p.Type,
+				len(p.Data))
 		}
 	}
 	return nil

@@ -26,7 +26,7 @@ const (
 )
 
 // ErrFrame is wrapped by every error that reports bytes that are no frame of the election channel.
-var ErrFrame = errors.New("peers: no election frame")
+var ErrFrame = errors.New("peers: malformed election frame")
 
 // appendElection appends the frame of m, which is a Notification, Probe or ProbeReply. It appends nothing for other
 // types. Source: quorum-protocol 3.1.

@@ -27,7 +27,7 @@ const (
 	// PacketHold asks a learner to forward no more requests of its clients. It answers with the same packet behind
 	// the last request that it has forwarded.
 	PacketHold proto.PacketType = 0x57720002
-	// PacketUnhold says that there is no hand-over: the learner forwards requests again.
+	// PacketUnhold says that there is no handover: the learner forwards requests again.
 	PacketUnhold proto.PacketType = 0x57720003
 	// PacketMoved tells a learner that a session which it had is at another server now. Data: long session id.
 	PacketMoved proto.PacketType = 0x57720004
@@ -65,7 +65,7 @@ const (
 )
 
 // ErrPacket is wrapped by every error that reports bytes that are no packet.
-var ErrPacket = errors.New("peers: no quorum packet")
+var ErrPacket = errors.New("peers: malformed quorum packet")
 
 // decode reads the packet at the front of b, which p aliases, and returns its size in bytes. 0 means that b does not
 // hold the whole packet yet. A length above the limits is an error as soon as it is visible.

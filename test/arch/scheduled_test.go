@@ -22,7 +22,7 @@ var unscheduled = map[string]string{
 	"server/internal/durable/snapshotter.go": "a request of an operator over HTTP waits for a snapshot",
 	"server/internal/host/restore.go":        "a request of an operator over HTTP waits for the end of a restore",
 	"server/internal/env/env.go":             "a program waits for the failure of a server",
-	"server/internal/serve/listener.go":      "the name of a client port is resolved before it is opened",
+	"server/internal/serve/ports.go":         "the name of a client port is resolved before it is opened",
 }
 
 // outside lists, by import path, the names by which a goroutine waits, starts or tells the time without

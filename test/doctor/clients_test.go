@@ -148,12 +148,12 @@ func TestClientsThatAreRefused(t *testing.T) {
 
 	folder := filepath.Join(n.DataDir(), "version-2")
 	require.NoError(t, os.Rename(folder, folder+".away"))
-	for watch := cluster.NewWatch(); !strings.Contains(n.Log(), "ERROR\twriting a snapshot") &&
+	for watch := cluster.NewWatch(); !strings.Contains(n.Log(), "ERROR\tcannot write a snapshot") &&
 		watch.Elapsed() < patience; {
 		_, err = first.SetData("/q", make([]byte, 100), -1)
 		require.NoError(t, err)
 	}
-	require.Equal(t, doctor.Error, look().names(t, "writing a snapshot").Severity)
+	require.Equal(t, doctor.Error, look().names(t, "cannot write a snapshot").Severity)
 	require.NoError(t, os.Rename(folder+".away", folder))
 }
 

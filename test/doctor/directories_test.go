@@ -418,8 +418,8 @@ func TestSnapshotsCannotBePurged(t *testing.T) {
 	for _, name := range files(t, n, "snapshot.*") {
 		require.NoError(t, os.Truncate(name, 10))
 	}
-	cluster.Eventually(t, func() bool { return strings.Contains(n.Log(), "purging snapshots") }, patience,
+	cluster.Eventually(t, func() bool { return strings.Contains(n.Log(), "cannot purge snapshots") }, patience,
 		"the server does not say that it cannot purge")
 	v := examine(t, n.DataDir(), "--no-measure")
-	require.Equal(t, doctor.Error, v.names(t, "purging snapshots").Severity)
+	require.Equal(t, doctor.Error, v.names(t, "cannot purge snapshots").Severity)
 }

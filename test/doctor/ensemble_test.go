@@ -101,10 +101,11 @@ func TestEnsembleInTrouble(t *testing.T) {
 	h.start(h.nodes...)
 	if text, err := wire.FourLetter(three.Addr(), "srvr", patience); err == nil &&
 		strings.Contains(text, "Mode: leader") {
-		says(t, three, "disk is almost full: handing over to a server that has room")
+		says(t, three, "handing over to a server with more room: the disk is almost full")
 	}
 	v := h.sees("disk-full", h.nodes...)
-	require.Equal(t, three.Addr(), v.names(t, "disk is almost full: handing over to a server that has room").Subject)
+	yields := v.names(t, "handing over to a server with more room: the disk is almost full")
+	require.Equal(t, three.Addr(), yields.Subject)
 
 	cluster.Eventually(t, func() bool { return one.Serves() && two.Serves() && three.Serves() }, patience, "no quorum")
 	// Server 3 may lead now and later: it refuses writes until it has heard that server 2 has room, and ends
@@ -136,17 +137,17 @@ func TestEnsembleInTrouble(t *testing.T) {
 	h.start(two)
 	cluster.Eventually(t, func() bool {
 		return slices.ContainsFunc(h.nodes, func(n *cluster.Node) bool {
-			return strings.Contains(n.Log(), "too few voters have room on their disks: refusing writes")
+			return strings.Contains(n.Log(), "refusing writes: too few voters have room on their disks")
 		})
 	}, patience, "no leader refuses writes")
 	v = h.sees("disk-full", two)
-	v.names(t, "too few voters have room on their disks: refusing writes")
+	v.names(t, "refusing writes: too few voters have room on their disks")
 
 	two.Kill()
 	three.Kill()
-	says(t, one, "no leader for a while: serving read-only clients only")
+	says(t, one, "no leader found: serving read-only clients only")
 	v = h.sees("read-only", one)
-	v.names(t, "no leader for a while: serving read-only clients only")
+	v.names(t, "no leader found: serving read-only clients only")
 	one.Kill()
 
 	old := three.CopyData()

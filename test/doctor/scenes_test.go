@@ -169,7 +169,7 @@ var scenes = []scene{
 		{"a snapshot cannot be written", func(h *hosts) {
 			folder := h.snapshots(2)
 			require.NoError(h.t, os.Rename(folder, folder+".away"))
-			h.write("ERROR\twriting a snapshot")
+			h.write("ERROR\tcannot write a snapshot")
 		}, func(h *hosts) {
 			folder := h.snapshots(2)
 			require.NoError(h.t, os.Rename(folder+".away", folder))
@@ -255,7 +255,7 @@ var scenes = []scene{
 	{"small disks", openWithDisks, []accident{
 		{"an old snapshot cannot be removed", func(h *hosts) {
 			h.busy(2)
-			h.write("WARN\tpurging snapshots")
+			h.write("WARN\tcannot purge snapshots")
 		}, func(h *hosts) {
 			h.unmount()
 			h.write("INFO\tpurged")

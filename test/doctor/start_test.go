@@ -145,7 +145,7 @@ func TestDamagedMetaDB(t *testing.T) {
 	v := examine(t, "--no-measure", "--config", filepath.Join(n.Dir(), "zoo.cfg"))
 	require.Equal(t, doctor.Warning, v.severity("meta"), "%+v", v.Findings)
 	n.Start()
-	require.Contains(t, n.Log(), "meta.db had to be made anew")
+	require.Contains(t, n.Log(), "created meta.db anew")
 	require.FileExists(t, db+".damaged")
 }
 
@@ -224,11 +224,11 @@ func TestNamesThatDoNotResolve(t *testing.T) {
 	one.Kill()
 
 	three.Launch()
-	cluster.Eventually(t, func() bool { return strings.Contains(three.Log(), "binding port") }, patience,
+	cluster.Eventually(t, func() bool { return strings.Contains(three.Log(), "cannot bind port") }, patience,
 		"the server does not say that it cannot bind its port")
 	three.Kill()
 	v = examine(t, "--no-measure", "--config", filepath.Join(three.Dir(), "zoo.cfg"))
-	require.Equal(t, doctor.Error, v.names(t, "binding port").Severity)
+	require.Equal(t, doctor.Error, v.names(t, "cannot bind port").Severity)
 
 	alone := cluster.New(t, cluster.Options{Settings: map[string]string{"clientPortAddress": "zk1..example"}})
 	refuses(t, alone, "this name has no address") // it has never had an address

@@ -54,7 +54,7 @@ func TestDeafLeader(t *testing.T) {
 		}
 		require.NotEqual(t, leader, c.certainLeader())
 		for _, node := range c.but(leader) {
-			require.Contains(t, node.Log(), "leaving the leader: it is heard", "server %d", node.ID())
+			require.Contains(t, node.Log(), "leaving the leader: its packets arrive here", "server %d", node.ID())
 		}
 		f.hears(leader.ID())
 		c.whole()

@@ -131,7 +131,7 @@ func growthByRestarts(t *testing.T, kinds ...cluster.Kind) {
 	leader := c.certainLeader()
 	for _, node := range []*cluster.Node{added, leader} {
 		if node.Kind() == cluster.Warren {
-			require.Contains(t, node.Log(), "another server has another list of servers")
+			require.Contains(t, node.Log(), "another server has a different list of servers")
 		}
 	}
 	order := append(c.but(leader), leader)

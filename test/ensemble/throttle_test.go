@@ -122,7 +122,7 @@ func TestJavaObserversWaitForEachOther(t *testing.T) {
 			for _, observer := range observers[:2] {
 				observer.Launch()
 			}
-			const refusal = "an observer has to come again"
+			const refusal = "sending an observer away, which tries again"
 			cluster.Eventually(t, func() bool { return strings.Count(leader.Log(), refusal) >= 4 }, time.Minute,
 				"the observers to be sent away, and to come again")
 			for _, observer := range observers[:2] {

@@ -338,7 +338,7 @@ func (j *Journal) install(in *zab.Install) error {
 	s := j.srv
 	got := j.owner.ArrivedState(in.Link)
 	if got == nil {
-		return errors.New("the state that was received is gone")
+		return errors.New("the received state is gone: its link has closed")
 	}
 	if got.applied == 0 {
 		for _, t := range in.Txns {
@@ -349,7 +349,7 @@ func (j *Journal) install(in *zab.Install) error {
 		got.applied = len(in.Txns)
 	}
 	if last := got.State.LastZxid(); last != in.Last {
-		return fmt.Errorf("the received state is at %v, but was to be at %v", last, in.Last)
+		return fmt.Errorf("the received state ends with txn %v, not with %v", last, in.Last)
 	}
 	if err := s.writeState(got.State, in.Last); err != nil {
 		return err

@@ -80,7 +80,7 @@ func (s *Disk) lostMiddle(f *rebuild.Found, l *zab.Lineage) error {
 // for a snapshot, and so does it to a file that was never one. A damaged one stays: nothing can take it.
 func (s *Disk) putAside(p *rebuild.Passed) {
 	if !p.IsWhole() && !p.Junk {
-		s.Log.Warn("snapshot", zap.String("file", p.Name), zap.Error(p.Err))
+		s.Log.Warn("skipping an unusable snapshot", zap.String("file", p.Name), zap.Error(p.Err))
 		return
 	}
 	aside := snapshot.Aside + p.Name

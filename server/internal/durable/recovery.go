@@ -78,12 +78,12 @@ func (s *Disk) Stop() {
 func (s *Disk) Release() {
 	if s.WAL != nil {
 		if err := s.WAL.Close(); err != nil {
-			s.Log.Warn("closing the log", zap.Error(err))
+			s.Log.Warn("cannot close the log", zap.Error(err))
 		}
 	}
 	if s.Meta != nil {
 		if err := s.Meta.Close(); err != nil {
-			s.Log.Warn("closing meta.db", zap.Error(err))
+			s.Log.Warn("cannot close meta.db", zap.Error(err))
 		}
 	}
 	for _, l := range s.locks {
@@ -106,7 +106,9 @@ func (s *Disk) Recover() error {
 		FS: s.FS, Dir: s.SnapDir(), Compression: snapshot.Compression(s.Config.SnapshotCompression),
 		Writing: sched.NewMutex(s.Runtime), Catalogue: s.Meta, Own: !s.Meta.Elsewhere(),
 		OmitLastZxid: !s.Config.SerializeLastProcessedZxid, Ensemble: s.EnsembleIdentity,
-		Warn: func(name string, err error) { s.Log.Warn("snapshot", zap.String("file", name), zap.Error(err)) },
+		Warn: func(name string, err error) {
+			s.Log.Warn("skipping an unusable snapshot", zap.String("file", name), zap.Error(err))
+		},
 	})
 	if err != nil {
 		return &DataError{s.SnapDir(), err}
@@ -158,7 +160,7 @@ func (s *Disk) openMeta() error {
 		return err
 	}
 	if cause := db.Rebuilt(); cause != nil {
-		s.Log.Warn("meta.db had to be made anew", zap.Error(cause))
+		s.Log.Warn("created meta.db anew", zap.Error(cause))
 	}
 	s.Meta = db
 	return nil
@@ -195,10 +197,10 @@ func (s *Disk) usable(permissions vfs.Permissions, dir string) error {
 		info, err := s.FS.Stat(at)
 		switch {
 		case err == nil && !info.IsDir():
-			return fmt.Errorf("%s is no directory", at)
+			return fmt.Errorf("%s is not a directory", at)
 		case err == nil:
 			if err := permissions.MayWrite(at); err != nil {
-				return fmt.Errorf("this user may not make files in it: %w", err)
+				return fmt.Errorf("this user may not create files in it: %w", err)
 			}
 			if at != dir {
 				return nil
@@ -474,7 +476,7 @@ func (s *Disk) stateAt(last proto.Zxid) (*datatree.State, error) {
 	case err != nil:
 		return nil, err
 	case found.State.LastZxid() != last:
-		return nil, fmt.Errorf("server: the log leads to %v and not to %v", found.State.LastZxid(), last)
+		return nil, fmt.Errorf("server: the log ends with txn %v, not with %v", found.State.LastZxid(), last)
 	}
 	return found.State, found.Exact()
 }
@@ -515,7 +517,7 @@ func (s *Disk) hasInitializeMarker() bool { return len(s.markers()) > 0 }
 func (s *Disk) removeMarkers() {
 	for _, name := range s.markers() {
 		if err := s.FS.Remove(name); err != nil {
-			s.Log.Warn("removing the marker", zap.String("file", name), zap.Error(err))
+			s.Log.Warn("cannot remove the marker file", zap.String("file", name), zap.Error(err))
 		}
 	}
 }

@@ -56,7 +56,7 @@ func (sn *snapshotter) Allow() {
 	}
 }
 
-var errHeld = errors.New("server: no snapshot is written before the ensemble has agreed on the state")
+var errHeld = errors.New("server: no snapshot before the ensemble has agreed on the state")
 
 // Request asks for a snapshot. While one is being written, it asks for one more after it.
 func (sn *snapshotter) Request() {
@@ -133,7 +133,7 @@ func (sn *snapshotter) Write() (snapshot.Meta, error) {
 		if errors.Is(err, vfs.ErrNoSpace) {
 			sn.Purge()
 		}
-		s.Log.Error("writing a snapshot", zap.Stringer("zxid", zxid), zap.Duration("took", took), zap.Error(err))
+		s.Log.Error("cannot write a snapshot", zap.Stringer("zxid", zxid), zap.Duration("took", took), zap.Error(err))
 		return m, err
 	}
 	sn.Size.Store(m.Size)
@@ -168,12 +168,12 @@ func (sn *snapshotter) purge() error {
 	case errors.Is(err, snapshot.ErrNone) && sn.hasNoFile():
 		return nil // a new server has none before it has synchronized
 	case err != nil:
-		s.Log.Warn("purging snapshots", zap.Error(err))
+		s.Log.Warn("cannot purge snapshots", zap.Error(err))
 		return err
 	}
 	logs, err := s.WAL.Purge(oldest)
 	if err != nil {
-		s.Log.Warn("purging logs", zap.Error(err))
+		s.Log.Warn("cannot purge logs", zap.Error(err))
 	}
 	if len(snaps)+len(logs) > 0 {
 		s.Log.Info("purged", zap.Strings("snapshots", snaps), zap.Strings("logs", logs))

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrPurged means that the log does not hold txns any more that it is asked for.
-var ErrPurged = errors.New("server: the log does not hold what a learner needs any more")
+var ErrPurged = errors.New("server: the log no longer holds the txns that a learner needs")
 
 // Txns calls fn with the txns in (after, upTo] of the log, in order and without a gap, and returns ErrPurged if there
 // are not all of them. No purge takes what is still to be read, but one may have come before. Any goroutine may call

@@ -44,7 +44,8 @@ func newTasked(t testing.TB, id int, secrets string) *tasked {
 	e := env.New(cfg, env.Options{})
 	front := serve.New(e, nil)
 	require.NoError(t, front.Secure())
-	h := &host.Host{Env: e, ID: proto.ServerID(id)}
+	h := host.New(e, nil, front, host.Network{})
+	h.ID = proto.ServerID(id)
 	s := &tasked{Facts: New(facts.New(e, nil, front, h), nil, front, h)}
 	s.Tasks(func(_ context.Context, _ int64, task *Task) *TaskAnswer {
 		s.mu.Lock()

@@ -2,8 +2,10 @@ package host
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/figures"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/zab"
 )
@@ -36,4 +38,26 @@ func (a *ackTime) acknowledged(id proto.ServerID, z proto.Zxid, now int64) (ms i
 	}
 	a.have = append(a.have, id)
 	return max(now-a.from, 0), true
+}
+
+// proposed counts txns that were proposed.
+func (l *leading) proposed(txns []zab.Txn) {
+	if l.h.peers == nil {
+		return
+	}
+	var sizes figures.SizeRange
+	for i := range txns {
+		sizes.Add(int64(len(txns[i].Payload)))
+	}
+	l.Metrics.Quorum.ProposalSize.Merge(sizes)
+	l.Metrics.Quorum.Proposals.Add(int64(len(txns)))
+	l.acks.Proposed(txns)
+}
+
+// acknowledged measures how long a learner took to acknowledge. z acknowledges all txns up to z, or from a learner
+// in Java z alone.
+func (l *leading) acknowledged(id proto.ServerID, z proto.Zxid) {
+	if ms, ok := l.acks.acknowledged(id, z, l.Clock.WallMs()); ok {
+		l.Metrics.Quorum.AckLatency.Of(strconv.FormatInt(int64(id), 10)).Observe(ms)
+	}
 }

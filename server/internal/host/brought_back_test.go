@@ -48,7 +48,7 @@ func TestSyncAfterTheServerWasBroughtBack(t *testing.T) {
 				if told != z(71) {
 					deliver(z(60))
 				}
-				f := &following{m: m, link: link, pending: map[proto.SessionID]*flow.FIFO[forwarded]{}}
+				f := &following{Env: m.Env, h: m, link: link, pending: map[proto.SessionID]*flow.FIFO[forwarded]{}}
 				f.below, m.role = observers.New(f.needs()), f
 				s := m.Tracker.Create(10_000, &client{}, 0)
 				flow.QueueOf(f.pending, s.ID).Push(forwarded{item: flow.Item{Session: s, Op: proto.OpSync, Xid: 1}})

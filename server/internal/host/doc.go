@@ -31,26 +31,47 @@
 //	kept         client connections that wait for another leader. Owned by Host between two roles
 //	observers    what a follower does for observers that learn from it. Owned by following
 //
+// # Parts
+//
+// Host has the turn, and begins and ends roles. What has a state or a rule of its own is a part of it, which does not
+// know the host. Roles have the Env, and reach the parts and the core by their field h.
+//
+//	setup      the configuration and the data directory, in the terms of the agreement. It does not change
+//	ensembles  the committed configuration and the pending one
+//	input      what arrives for the host goroutine
+//	links      the links, and what is known of the servers at their other ends
+//	answers    the way of answers that need no txn
+//	published  what other goroutines may know of the role
+//	notices    what the log and operators are told of other servers
+//	sender     brings learners up to date; arrivals are the states that leaders have sent
+//	reach      how far the history is known here
+//	keeping    client connections that outlive a leader
+//	silence    what the next leader should know of sessions whose clients have left
+//	opening    what waits for the next role; periods is what is measured of roles, legs of the log
+//
 // # Files
 //
-//	host.go        turn, drain; what goes to links, journal and applier
-//	input.go       what arrives for the host goroutine, and the requests that wait
-//	link.go        the links, and what is known of the servers at their other ends
-//	reach.go       how far the history is known here
-//	service.go     how a role begins and ends; opening.go: what waits for it, and what is measured
+//	host.go        Host, what it needs of clients and applier, and its goroutine
+//	turn.go        a turn: what arrives, and what goes to links, journal and applier
+//	input.go       input, and how the journal and the links bring it
+//	link.go, reach.go, answers.go, opening.go, setup.go, stages.go: the parts of these names
+//	service.go     how a role begins and ends
 //	role.go        what a role is, and which requests may go on
-//	leading.go     leading; with moves.go (clients that come back), payloads.go, acktime.go
-//	following.go   following
+//	leading.go     leading; with prepare.go (what a txn depends on), moves.go (clients that come back), payloads.go,
+//	               acktime.go
+//	following.go   following; with forward.go (identities, and what is decided here), returned.go (clients that come
+//	               back)
 //	readonly.go    readingOnly
-//	handover.go    how this leader hands over, for whatever reason
-//	keep.go        what roles do for connections that outlive a leader
-//	silent.go      what the next leader should know of sessions whose clients have left
+//	handover.go    how this leader hands over, for any reason
+//	keep.go        keeping, and what roles do for it
+//	silent.go      silence, and what roles do for it
 //	pings.go       what PINGs say: leases, room on disks, priorities
 //	lease.go       what becomes of clients, and of the link to a leader, when a lease ends
 //	alone.go       the agreement of a standalone server
-//	membership.go  configurations; with lists.go (of servers that cannot be reconfigured)
-//	transfer.go    snapshots and logs to learners and from the leader; history.go: questions about the own log
-//	view.go        what other goroutines may know; with search.go and strangers.go, what the log is told
+//	membership.go  ensembles, and reconfigurations
+//	transfer.go    sender and arrivals; history.go: questions about the own log
+//	view.go        published; notices are in strangers.go, lists.go (for servers that cannot be reconfigured) and
+//	               search.go
 //	start.go       how a host comes about; restore.go, endsession.go: what operators order
 //
 // # Goroutines and what they own

@@ -11,8 +11,8 @@ import (
 
 // Reasons why an operator cannot end a session now.
 var (
-	ErrNoLeader   = errors.New("there is no leader that could end a session: try again")
-	errHandsOver  = errors.New("the leader hands over at this moment: try again")
+	ErrNoLeader   = errors.New("there is no leader to end the session: try again")
+	errHandsOver  = errors.New("the leader is handing over its leadership: try again")
 	errNotTracked = errors.New("the session has ended")
 )
 
@@ -20,14 +20,14 @@ var (
 // closeSession, as it does when a session expires; a learner forwards closeSession to its leader, which takes it from
 // every server. The session has ended when the txn is applied; until then EndSession may be called again. Any
 // goroutine may call it.
-func (m *Host) EndSession(id proto.SessionID) error {
+func (h *Host) EndSession(id proto.SessionID) error {
 	err := ErrNoLeader
-	begun := sched.NewGate(m.Runtime)
-	if m.Do(func() {
-		err = m.endSession(id)
+	begun := sched.NewGate(h.Runtime)
+	if h.Do(func() {
+		err = h.endSession(id)
 		begun.Open()
 	}) {
-		sched.WaitAny(m.Runtime, begun, m.done)
+		sched.WaitAny(h.Runtime, begun, h.done)
 	}
 	if !begun.IsOpen() {
 		return ErrNoLeader
@@ -35,20 +35,20 @@ func (m *Host) EndSession(id proto.SessionID) error {
 	return err
 }
 
-func (m *Host) endSession(id proto.SessionID) error {
-	f, learns := m.role.(*following)
-	if _, leads := m.role.(*leading); !leads && !learns {
+func (h *Host) endSession(id proto.SessionID) error {
+	f, learns := h.role.(*following)
+	if _, leads := h.role.(*leading); !leads && !learns {
 		return ErrNoLeader
 	}
-	if learns && !m.Tracker.HasLocal(id) {
+	if learns && !h.Tracker.HasLocal(id) {
 		return f.endSession(id)
 	}
-	s, first := m.Tracker.Expire(id)
+	s, first := h.Tracker.Expire(id)
 	if s == nil {
 		return errNotTracked
 	}
 	if first {
-		m.Submit(m.NewBatch(m.Clock.Now(), flow.Request{Session: s, Op: proto.OpCloseSession}, nil))
+		h.Submit(h.NewBatch(h.Clock.Now(), flow.Request{Session: s, Op: proto.OpCloseSession}, nil))
 	}
 	return nil
 }

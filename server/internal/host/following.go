@@ -1,11 +1,9 @@
 package host
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"maps"
-	"net/netip"
 	"slices"
 
 	"go.uber.org/zap"
@@ -13,10 +11,10 @@ import (
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/datatree/prepare"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/host/kept"
 	"github.com/seed94657493/warren/server/internal/host/observers"
-	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
 )
@@ -29,7 +27,8 @@ import (
 // answered, in the order in which the client sent them. A committed txn belongs to the first of them, or to no
 // request of this server.
 type following struct {
-	m       *Host
+	*env.Env
+	h       *Host
 	link    *link // to the leader; of an observer: to its master
 	pending map[proto.SessionID]*flow.FIFO[forwarded]
 	syncs   flow.FIFO[syncer]                    // forwarded syncs, in the order in which the leader answers them
@@ -41,7 +40,7 @@ type following struct {
 
 	epoch   int64 // of the leader
 	looked  int64 // when leaveDeaf looked last, ns on the server's clock
-	holding bool  // the leader prepares a hand-over: requests of clients of this server wait
+	holding bool  // the leader prepares a handover: requests of clients of this server wait
 	handed  bool  // the leader has handed over while this server held its requests
 
 	refuses  bool                       // the leader refuses writes for lack of room
@@ -77,74 +76,74 @@ type answeredSync struct {
 	after   proto.Zxid
 }
 
-func newFollowing(m *Host) *following {
-	f := &following{m: m, epoch: m.status.Epoch, pending: map[proto.SessionID]*flow.FIFO[forwarded]{},
+func newFollowing(h *Host) *following {
+	f := &following{Env: h.Env, h: h, epoch: h.status.Epoch, pending: map[proto.SessionID]*flow.FIFO[forwarded]{},
 		renewed: map[proto.SessionID]*flow.Resumption{}}
-	for _, l := range m.links.inOrder() {
-		if l.Peer == m.status.Master && l.Dialled {
+	for _, l := range h.links.inOrder() {
+		if l.Peer == h.status.Master && l.Dialled {
 			f.link = l
 		}
 	}
 	f.below = observers.New(f.needs())
-	m.Tracker.Follow()
-	m.Store.Mu.RLock()
-	m.Tracker.PassOver(m.Store.State.EachSession)
-	m.Store.Mu.RUnlock()
+	h.Tracker.Follow()
+	h.Store.Mu.RLock()
+	h.Tracker.PassOver(h.Store.State.EachSession)
+	h.Store.Mu.RUnlock()
 	return f
 }
 
 // needs is what the observers that learn from this server need of it.
 func (f *following) needs() observers.Needs {
-	m := f.m
+	h := f.h
 	return observers.Needs{
 		Forward: func(p *peers.Packet) {
 			if p.Type == proto.PacketRevalidate {
 				r := proto.NewReader(p.Data)
-				m.Tracker.Claim(proto.SessionID(r.Int64()))
+				h.Tracker.Claim(proto.SessionID(r.Int64()))
 			}
 			f.link.SendPacket(p)
-			m.links.touch(f.link)
+			h.links.touch(f.link)
 		},
 		Question: f.question,
 		Send:     func(l *peers.Link, p *peers.Packet) { l.SendPacket(p) }, // and send touches l
 		Syncs:    func(id proto.SessionID, l *peers.Link) { f.syncs.Push(syncer{session: id, link: l}) },
-		Answer:   func(id zab.LinkID, token uint64) { m.member.Answer(id, token) },
+		Answer:   func(id zab.LinkID, token uint64) { h.member.Answer(id, token) },
 		IsOpen: func(l *peers.Link) bool {
-			open := m.links.open[l.ID]
+			open := h.links.open[l.ID]
 			return open != nil && open.Link == l
 		},
-		Close:    func(id zab.LinkID) { m.peers.Close(id) },
-		Sessions: m.Tracker, Now: m.Clock.Now, Log: m.Log,
+		Close:    func(id zab.LinkID) { h.peers.Close(id) },
+		Sessions: h.Tracker, Now: h.Clock.Now, Log: h.Log,
 		LeaderIsWarren: f.link != nil && f.link.warren,
-		QueueMax:       m.masterQueue(),
+		QueueMax:       h.masterQueue(),
 	}
 }
 
 // request implements role.
 func (f *following) request(b *flow.Batch, r *flow.Request) bool {
-	m := f.m
+	h := f.h
 	if r.Session == nil { // the server's own request, which only a leader handles
 		return true
 	}
 	if f.holding && r.Client != nil {
 		return false
 	}
-	it := flow.Item{Client: r.Client, Session: r.Session, Received: b.Received, Taken: m.measured(), Xid: r.Xid,
+	it := flow.Item{Client: r.Client, Session: r.Session, Received: b.Received, Taken: measured(h.Env), Xid: r.Xid,
 		Op: r.Op, Forwarded: true}
 	if r.Client == nil && endsLocally(r) { // the session has expired
-		f.m.answer(localEnd(r, b.Received))
+		f.h.answer(localEnd(r, b.Received))
 		return true
 	}
 	if r.Client == nil || f.link == nil {
 		it.Drop = true
 		if r.Client != nil {
-			f.m.answer(it)
+			f.h.answer(it)
 		}
 		return true
 	}
 	body := r.Body.Of(b.Buf)
 	w := forwarded{item: it, after: r.Session.After}
-	code, drop := m.verdict(&verdictInput{client: r.Client != nil, session: r.Session, op: r.Op, at: b.Received,
+	code, drop := verdict(h.Env, &verdictInput{client: r.Client != nil, session: r.Session, op: r.Op, at: b.Received,
 		noRoom: f.noRoom()})
 	switch {
 	case drop:
@@ -153,19 +152,19 @@ func (f *following) request(b *flow.Batch, r *flow.Request) bool {
 		w.here, w.item.Err = true, code
 	case endsLocally(r):
 		w.here = true
-	case m.Config.EagerACLCheck && f.pending[r.Session.ID] == nil && m.forbidden(r.Op, body, r.IDs):
+	case h.Config.EagerACLCheck && f.pending[r.Session.ID] == nil && f.forbidden(r.Op, body, r.IDs):
 		w.here, w.item.Err = true, proto.ErrNoAuth
 	case mustUpgrade(r.Session, r.Op, body):
-		if !m.Config.LocalSessionsUpgradingEnabled {
+		if !h.Config.LocalSessionsUpgradingEnabled {
 			w.here, w.item.Err = true, proto.ErrEphemeralOnLocalSession
 			break
 		}
 		f.upgrade(r.Session)
 	}
-	if m.Config.ConnectionKeep > 0 && m.noting == f.link.ID && r.Op != proto.OpCreateSession {
-		w.kept, w.body, w.ids = true, m.pending.Keep(body), r.IDs
+	if h.Config.ConnectionKeep > 0 && h.noting == f.link.ID && r.Op != proto.OpCreateSession {
+		w.kept, w.body, w.ids = true, h.pending.Keep(body), r.IDs
 	} else {
-		m.release(r)
+		h.release(r)
 	}
 	if !w.here {
 		f.forward(&w, r, body)
@@ -176,22 +175,6 @@ func (f *following) request(b *flow.Batch, r *flow.Request) bool {
 		f.answer(r.Session.ID, q)
 	}
 	return true
-}
-
-// noRoom reports whether this server refuses writes without asking the leader.
-func (f *following) noRoom() bool {
-	m := f.m
-	full := m.Guard.Full()
-	return f.refuses || full && (!f.link.warren || m.Guard.Stuck())
-}
-
-// upgrade makes a local session global, before the request that needs a global session.
-func (f *following) upgrade(s *sessions.Session) {
-	r := flow.Request{Session: s, Op: proto.OpCreateSession}
-	w := forwarded{item: flow.Item{Session: s, Op: proto.OpCreateSession}}
-	f.forward(&w, &r, proto.AppendInt32(nil, s.TimeoutMs()))
-	flow.QueueOf(f.pending, s.ID).Push(w)
-	f.m.Tracker.MakeGlobal(s.ID)
 }
 
 // forward sends a request to the leader.
@@ -210,7 +193,7 @@ func (f *following) forward(w *forwarded, r *flow.Request, body []byte) {
 	d = binary.BigEndian.AppendUint32(d, uint32(r.Op))
 	f.scratch.data = append(d, body...)
 	p := peers.Packet{Type: proto.PacketRequest, Zxid: -1, Data: f.scratch.data}
-	if f.m.Config.LocalSessionsEnabled && !r.Session.IsLocal() {
+	if f.Config.LocalSessionsEnabled && !r.Session.IsLocal() {
 		p.Zxid = peers.GlobalZxid
 	}
 	if r.Op != proto.OpCreateSession {
@@ -218,7 +201,7 @@ func (f *following) forward(w *forwarded, r *flow.Request, body []byte) {
 		p.Authinfo = f.scratch.ids
 	}
 	f.link.SendPacket(&p)
-	f.m.links.touch(f.link)
+	f.h.links.touch(f.link)
 }
 
 // Packet implements role.
@@ -243,7 +226,7 @@ func (f *following) Packet(l *link, p *peers.Packet) {
 	case peers.PacketHold:
 		f.holding = true
 		l.SendPacket(&peers.Packet{Type: peers.PacketHold, Zxid: -1})
-		f.m.links.touch(l)
+		f.h.links.touch(l)
 	case peers.PacketUnhold:
 		f.holding = false
 	case peers.PacketMoved:
@@ -254,7 +237,7 @@ func (f *following) Packet(l *link, p *peers.Packet) {
 		f.giveUp()
 	case proto.PacketSync:
 		if f.syncs.Len() == 0 {
-			f.m.Log.Warn("the leader answers a sync that was not asked for")
+			f.Log.Warn("ignoring the leader's answer to a sync: no sync waits for one")
 			return
 		}
 		origin := *f.syncs.Front()
@@ -263,99 +246,17 @@ func (f *following) Packet(l *link, p *peers.Packet) {
 			f.below.AnswerInOrder(origin.link, &peers.Packet{Type: proto.PacketSync})
 			return
 		}
-		f.answered.Push(answeredSync{session: origin.session, after: f.m.reach.committed})
+		f.answered.Push(answeredSync{session: origin.session, after: f.h.reach.committed})
 		f.answer(0, nil)
 	}
 }
 
-// moved notes that another server has the client of a session.
-func (f *following) moved(id proto.SessionID) {
-	f.m.Tracker.Moved(id)
-	for i := range f.back.Len() {
-		if r := f.back.At(i); r.ID == id {
-			r.moved = true
-		}
-	}
-}
-
-// resume implements role: only the leader knows whether the session still lives.
-func (f *following) resume(r *flow.Resumption) {
-	if f.link == nil {
-		r.Client.Abort()
-		return
-	}
-	if old := f.renewed[r.ID]; old != nil {
-		old.Client.Abort() // the newer connection of a client counts
-	}
-	f.renewed[r.ID], r.Asked, r.Question = r, f.m.Clock.Now(), f.question()
-	f.m.Tracker.Claim(r.ID)
-	f.link.SendPacket(peers.AskRevalidate(r.ID, r.TimeoutMs, r.Question))
-	f.m.links.touch(f.link)
-}
-
-// question numbers the next question about a session.
-func (f *following) question() int64 {
-	f.questions++
-	return f.questions
-}
-
-// giveUp aborts the connections of clients about which the leader does not answer. A leader gives no answer while
-// it does not know whether it still leads, and gives none later either, when it knows again: see lease.go. The
-// client then asks another server, or this one again.
-func (f *following) giveUp() {
-	limit := f.m.Clock.Now() - int64(f.m.lease.Length())
-	for _, id := range inOrder(f.renewed, cmp.Compare) {
-		if r := f.renewed[id]; r.Asked < limit {
-			delete(f.renewed, id)
-			r.Client.Abort()
-		}
-	}
-	f.below.GiveUp(limit)
-}
-
-// returned is a client that came back, and whose session the leader has confirmed. At that time the leader had
-// proposed all txns up to proposed.
-type returned struct {
-	*flow.Resumption
-	proposed proto.Zxid
-	after    proto.Zxid // the newest txn that this server had heard of by then
-	moved    bool       // another server has the client by now
-}
-
-// renew answers a client that came back, as soon as this server has all txns up to proposed. A leader in Java does not
-// tell this zxid, but every txn that it had committed on the client's last server arrived here before its answer.
-func (f *following) renew(r *flow.Resumption, a *peers.Revalidated) {
-	if !a.Valid {
-		r.Client.Resumed(nil, nil, 0, false)
-		return
-	}
-	r.Whole = a.Question > 0 // otherwise it may be the answer to an earlier question
-	now := &f.m.reach
-	if f.back.Push(returned{r, a.Proposed, max(a.Proposed, now.seen), false}); a.Proposed <= now.delivered {
-		f.delivered(now.delivered)
-	}
-}
-
-// delivered implements role: clients that came back go on.
-func (f *following) delivered(z proto.Zxid) {
-	for f.back.Len() > 0 && f.back.Front().proposed <= z {
-		r := *f.back.Front()
-		f.back.Pop()
-		if r.moved {
-			r.Client.Abort()
-			continue
-		}
-		f.below.Disown(r.ID)
-		s, old := f.m.Tracker.Adopt(r.ID, r.TimeoutMs, r.Client, r.Received)
-		s.After = max(s.After, r.after)
-		r.Whole = r.Whole && f.link != nil && f.link.ID == f.m.noting
-		f.m.goesOn(r.Resumption, s, old)
-	}
-}
+// refusesWrites implements role.
+func (f *following) refusesWrites() bool { return f.refuses }
 
 // calm implements role.
 func (f *following) calm() bool {
-	return len(f.pending) <= calmMax && f.m.reach.seen <= f.m.reach.committed+calmMax
+	return len(f.pending) <= calmMax && f.h.reach.seen <= f.h.reach.committed+calmMax
 }
 
 // flush implements role: forwarded requests leave with the turn, without it.
@@ -370,15 +271,15 @@ func (f *following) deliver(txns []zab.Txn, b *flow.ApplyBatch) {
 		r := proto.NewReader(t.Payload)
 		var h proto.TxnHeader
 		h.Decode(&r)
-		f.m.reach.delivered = t.Zxid
+		f.h.reach.delivered = t.Zxid
 		if h.Type == proto.OpCloseSession {
 			f.below.Disown(h.ClientID)
 		}
 		q := f.pending[h.ClientID]
 		if q == nil || !q.Front().became(&h) {
 			b.Add(&flow.Item{Op: h.Type}, t.Payload, nil)
-			if k := f.m.keeping; k != nil && k.former == f {
-				k.Elsewhere(h.ClientID, h.Zxid)
+			if k := &f.h.keeping; k.former == f {
+				k.now.Elsewhere(h.ClientID, h.Zxid)
 			}
 		} else {
 			w := q.Front()
@@ -392,19 +293,14 @@ func (f *following) deliver(txns []zab.Txn, b *flow.ApplyBatch) {
 	}
 }
 
-// became reports whether the txn with this header is the txn of the request.
-func (w *forwarded) became(h *proto.TxnHeader) bool {
-	return w.item.Became(h) && h.Zxid > w.after && !w.here && w.item.Op != proto.OpSync
-}
-
 // answer answers what release finds.
 func (f *following) answer(session proto.SessionID, q *flow.FIFO[forwarded]) {
-	b := f.m.ApplyPool.Get()
+	b := f.ApplyPool.Get()
 	if f.release(session, q, b); len(b.Items) == 0 {
-		f.m.ApplyPool.Put(b)
+		f.ApplyPool.Put(b)
 		return
 	}
-	f.m.applier.Put(b)
+	f.h.applier.Put(b)
 }
 
 // release adds to b the answers that may be given now: those of syncs after the txns before them are delivered, and
@@ -417,12 +313,13 @@ func (f *following) release(session proto.SessionID, q *flow.FIFO[forwarded], b 
 	if q != nil && q.Len() == 0 {
 		delete(f.pending, session)
 	}
-	for f.answered.Len() > 0 && f.answered.Front().after <= f.m.reach.delivered {
+	for f.answered.Len() > 0 && f.answered.Front().after <= f.h.reach.delivered {
 		s := f.answered.Front().session
 		f.answered.Pop()
 		q := f.pending[s]
 		if q == nil || q.Len() == 0 || q.Front().item.Op != proto.OpSync {
-			f.m.Log.Error("a sync is answered out of its order", zap.Stringer("session_id", s))
+			f.Log.Error("cannot match the answer to a sync: its session waits for something else",
+				zap.Stringer("session_id", s))
 			continue
 		}
 		b.Add(&q.Front().item, nil, nil)
@@ -435,8 +332,8 @@ func (f *following) release(session proto.SessionID, q *flow.FIFO[forwarded], b 
 func (f *following) pop(q *flow.FIFO[forwarded]) {
 	w := q.Front()
 	if w.kept {
-		f.m.Large.Release(len(w.body.Data) + proto.RequestHeaderSize)
-		f.m.pending.Drop(w.body)
+		f.Large.Release(len(w.body.Data) + proto.RequestHeaderSize)
+		f.h.pending.Drop(w.body)
 	}
 	q.Pop()
 }
@@ -444,7 +341,7 @@ func (f *following) pop(q *flow.FIFO[forwarded]) {
 // end implements role.
 func (f *following) end() {
 	for _, id := range inOrder(f.pending, cmp.Compare) {
-		if _, waits := f.m.kept(id); !waits {
+		if _, waits := f.h.keeping.of(id); !waits {
 			f.lose(id)
 		}
 	}
@@ -454,64 +351,8 @@ func (f *following) end() {
 	for ; f.back.Len() > 0; f.back.Pop() {
 		f.back.Front().Client.Unanswered()
 	}
-	f.m.silence.followingEnds(f)
-	f.m.Tracker.Follow()
-}
-
-// owed returns the requests of a session that the leader was given and that are not answered; nil if there are none.
-// f is nil in the place of a former leader, which owes nothing.
-func (f *following) owed(id proto.SessionID) *flow.FIFO[forwarded] {
-	if f == nil {
-		return nil
-	}
-	return f.pending[id]
-}
-
-// lose gives up what is owed to a session.
-func (f *following) lose(id proto.SessionID) {
-	q := f.owed(id)
-	if q == nil {
-		return
-	}
-	var items []flow.Item
-	for ; q.Len() > 0; f.pop(q) {
-		it := q.Front().item
-		it.Drop = true
-		items = append(items, it)
-	}
-	delete(f.pending, id)
-	f.m.answer(items...)
-}
-
-// canAskAgain reports whether the next leader can be asked for all that is owed to a session.
-func (f *following) canAskAgain(id proto.SessionID) bool {
-	q := f.owed(id)
-	for i := 0; q != nil && i < q.Len(); i++ {
-		if !q.At(i).kept {
-			return false
-		}
-	}
-	return true
-}
-
-// askAgain takes back what is owed to a session, to be taken as if it had just arrived.
-func (f *following) askAgain(id proto.SessionID) (all []*flow.Batch) {
-	q := f.owed(id)
-	if q == nil {
-		return nil
-	}
-	m := f.m
-	for ; q.Len() > 0; q.Pop() {
-		w := q.Front()
-		b := m.RequestPool.Get()
-		b.Received = w.item.Received
-		b.Add(flow.Request{Client: w.item.Client, Session: w.item.Session, IDs: w.ids, Xid: w.item.Xid, Op: w.item.Op},
-			w.body.Data)
-		m.pending.Drop(w.body)
-		all = append(all, b)
-	}
-	delete(f.pending, id)
-	return all
+	f.h.silence.followingEnds(f)
+	f.Tracker.Follow()
 }
 
 // inOrder returns the keys of a map in an order that does not depend on the run, for what others can see: the same
@@ -521,77 +362,4 @@ func inOrder[K comparable, V any](m map[K]V, order func(a, b K) int) []K {
 		return nil
 	}
 	return slices.SortedFunc(maps.Keys(m), order)
-}
-
-// appendIdentities appends the identities of a connection, in the form of REQUEST.
-func appendIdentities(b []byte, ids []auth.Identity) []byte {
-	b = proto.AppendInt32(b, int32(len(ids)))
-	for i := range ids {
-		b = proto.AppendString(b, ids[i].Scheme)
-		b = proto.AppendString(b, ids[i].ID)
-	}
-	return b
-}
-
-// decodeForwarded reads the data of REQUEST. Package peers has checked that the fixed part is there. anyUser is that
-// of auth.NewSASLIdentity: as in ZooKeeper the setting of the leader counts.
-func decodeForwarded(p *peers.Packet, w *write, anyUser string) error {
-	w.session = proto.SessionID(binary.BigEndian.Uint64(p.Data))
-	w.xid = int32(binary.BigEndian.Uint32(p.Data[8:]))
-	w.op = proto.OpCode(binary.BigEndian.Uint32(p.Data[12:]))
-	w.body = p.Data[16:]
-	ids, err := p.Identities()
-	if err != nil {
-		return err
-	}
-	w.ids = make([]auth.Identity, len(ids))
-	for i, id := range ids {
-		w.ids[i] = forwardedIdentity(id.Scheme.String(), id.Id.String(), anyUser)
-	}
-	return nil
-}
-
-// forwardedIdentity is an identity that a learner has sent. The servers of an ensemble trust each other.
-func forwardedIdentity(scheme, id, anyUser string) auth.Identity {
-	switch scheme {
-	case auth.SchemeIP:
-		if addr, err := netip.ParseAddr(id); err == nil {
-			return auth.NewIPIdentity(addr)
-		}
-	case auth.SchemeSASL:
-		return auth.NewSASLIdentity(id, anyUser)
-	}
-	return auth.Identity{Scheme: scheme, ID: id}
-}
-
-// forbidden reports whether this server knows that the client has no permission for a write, so that the leader
-// need not be asked: enableEagerACLCheck. The leader decides everything else, and checks permissions again. The
-// state here is only as new as this server's last applied txn, so it does not decide for a session with writes in
-// flight. Source: server-semantics 9.6.
-func (m *Host) forbidden(op proto.OpCode, body []byte, ids []auth.Identity) bool {
-	r := proto.NewReader(body)
-	path := []byte(r.Text())
-	if r.Err() != nil || len(path) == 0 {
-		return false
-	}
-	var perm int32
-	switch op {
-	case proto.OpCreate, proto.OpCreate2:
-		perm = proto.PermCreate
-	case proto.OpDelete:
-		perm = proto.PermDelete
-	case proto.OpSetData:
-		perm = proto.PermWrite
-	case proto.OpSetACL:
-		perm = proto.PermAdmin
-	default:
-		return false
-	}
-	if perm == proto.PermCreate || perm == proto.PermDelete {
-		path = path[:max(bytes.LastIndexByte(path, '/'), 0)]
-	}
-	m.Store.Mu.RLock()
-	defer m.Store.Mu.RUnlock()
-	id := m.Store.State.Lookup(path)
-	return id != 0 && !m.Allows(m.Store.State.Node(id).ACL, perm, ids)
 }

@@ -2,30 +2,35 @@ package host
 
 import (
 	"errors"
+	"sync/atomic"
 
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/zab"
 )
 
 // history answers the core's questions about the log. Source: zab.History.
-type history struct{ m *Host }
+type history struct {
+	disk *durable.Disk
+	view *atomic.Pointer[RoleView]
+}
 
 // Locate implements zab.History.
-func (h history) Locate(z proto.Zxid) (at, next proto.Zxid, ok bool) {
-	disk := h.m.Disk
+func (q history) Locate(z proto.Zxid) (at, next proto.Zxid, ok bool) {
+	disk := q.disk
 	p, ok, err := disk.WAL.Locate(z)
 	switch {
 	case err != nil:
-		disk.Log.Warn("looking for a txn in the log", zap.Stringer("zxid", z), zap.Error(err))
+		disk.Log.Warn("cannot look up a txn in the log", zap.Stringer("zxid", z), zap.Error(err))
 		return 0, 0, false
 	case !ok:
 		return 0, 0, false
 	}
-	if v := h.m.View.Load(); v.State == zab.Leading {
+	if v := q.view.Load(); v.State == zab.Leading {
 		if disk.Config.SnapshotSizeFactor < 0 {
 			return 0, 0, false
 		}
@@ -40,10 +45,10 @@ func (h history) Locate(z proto.Zxid) (at, next proto.Zxid, ok bool) {
 }
 
 // Sums implements zab.History.
-func (h history) Sums(z proto.Zxid) (zab.Sums, bool) {
-	p, ok, err := h.m.Disk.WAL.Locate(z)
+func (q history) Sums(z proto.Zxid) (zab.Sums, bool) {
+	p, ok, err := q.disk.WAL.Locate(z)
 	if err != nil {
-		h.m.Log.Warn("looking for a txn in the log", zap.Stringer("zxid", z), zap.Error(err))
+		q.disk.Log.Warn("cannot look up a txn in the log", zap.Stringer("zxid", z), zap.Error(err))
 	}
 	if err != nil || !ok || p.At != z {
 		return zab.Sums{}, false
@@ -59,4 +64,4 @@ func sumsOf(txn []byte) zab.Sums { return zab.SumsOf(txn, len(datatree.WithoutDi
 const ReplayLeast = 64 << 20
 
 // History answers questions about the log of this server.
-func (m *Host) History() zab.History { return history{m} }
+func (h *Host) History() zab.History { return history{h.Disk, &h.View} }

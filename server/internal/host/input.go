@@ -1,11 +1,19 @@
 package host
 
 import (
+	"io"
 	"sync/atomic"
+	"time"
 
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/internal/sched"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/zab"
 )
 
@@ -74,4 +82,134 @@ func (in *input) close() {
 	in.events.Close()
 	in.batches.Close()
 	in.takeBatches()
+}
+
+// journalOwner is the host as the journal sees it. The journal goroutine calls the methods.
+type journalOwner struct{ *Host }
+
+var _ durable.Owner = journalOwner{}
+
+// Persisted implements durable.Owner.
+func (o journalOwner) Persisted(seq zab.Seq) {
+	o.events.Add(event{seq: seq})
+	o.Came()
+}
+
+// Written implements durable.Owner.
+func (o journalOwner) Written(bytes int64) { o.Queued.Add(-bytes) }
+
+// Acknowledges implements durable.Owner: an observer acknowledges nothing, and a standalone server has no leader to
+// acknowledge to.
+func (o journalOwner) Acknowledges() bool {
+	return o.Config.Distributed() && o.View.Load().State != zab.Observing
+}
+
+// ArrivedState implements durable.Owner.
+func (o journalOwner) ArrivedState(link zab.LinkID) *durable.Loading {
+	return o.states.on(link)
+}
+
+// Installed implements durable.Owner.
+func (o journalOwner) Installed(link zab.LinkID, state *datatree.State) {
+	o.Swap(state)
+	o.states.installed(link)
+}
+
+// Swap implements durable.Owner.
+func (o journalOwner) Swap(state *datatree.State) { o.applier.Swap(state) }
+
+// JournalEnds implements durable.Owner.
+func (o journalOwner) JournalEnds() { o.applier.Close() }
+
+// memberHandler is the host as package peers sees it: everything becomes an event of the host goroutine. The
+// goroutines of peers call the methods.
+type memberHandler struct{ *Host }
+
+var _ peers.Handler = memberHandler{}
+
+// Election implements peers.Handler.
+func (h memberHandler) Election(msg zab.Message) {
+	h.Do(func() {
+		h.notices.hearsList(&msg, h.Active, h.Clock.Steady())
+		h.member.Step(msg)
+	})
+}
+
+// PeerUp implements peers.Handler.
+func (h memberHandler) PeerUp(id proto.ServerID) { h.Do(func() { h.member.PeerUp(id) }) }
+
+// AskedAnew implements peers.Handler.
+func (h memberHandler) AskedAnew(id proto.ServerID, addresses []string) {
+	h.Do(func() { h.notices.askedAnew(id, addresses, h.Clock.Steady()) })
+}
+
+// Accept implements peers.Handler.
+func (h memberHandler) Accept(port zab.Port) zab.LinkID {
+	accepted := sched.NewGate(h.Runtime)
+	var number zab.LinkID // set before accepted
+	accept := func() {
+		if number = h.member.Accept(port); number != 0 {
+			h.links.accept(number)
+		}
+		accepted.Open()
+	}
+	if !h.Do(accept) {
+		return 0
+	}
+	sched.WaitAny(h.Runtime, accepted, h.Host.done)
+	if !accepted.IsOpen() {
+		return 0
+	}
+	return number
+}
+
+// Connected implements peers.Handler.
+func (h memberHandler) Connected(l *peers.Link) {
+	h.Do(func() {
+		h.links.add(l)
+		h.member.LinkUp(l.ID)
+	})
+}
+
+// memberQueueMax is how many bytes may wait for the disk and the state before no more is read from the leader.
+const memberQueueMax = 128 << 20
+
+// Packets implements peers.Handler. If the disk or the state of a learner lags behind, the learner stops reading,
+// which its leader notices.
+func (h memberHandler) Packets(l *peers.Link, batch []peers.Packet) {
+	for l.Dialled && h.Queued.Load() > memberQueueMax {
+		if h.Host.done.WaitFor(time.Millisecond) {
+			return
+		}
+	}
+	h.events.Add(event{link: l, packets: append([]peers.Packet(nil), batch...)})
+	h.Came()
+}
+
+// Closed implements peers.Handler.
+func (h memberHandler) Closed(id zab.LinkID) {
+	h.Do(func() {
+		h.forget(id)
+		h.member.LinkDown(id)
+	})
+}
+
+// Snapshot implements peers.Handler: it loads the snapshot that a leader sends into a separate state.
+func (h memberHandler) Snapshot(l *peers.Link, zxid proto.Zxid, r io.Reader) error {
+	began := h.Clock.Steady()
+	h.Log.Info("receiving a snapshot", zap.Stringer("zxid", zxid), zap.Int64("server", int64(l.Peer)))
+	loader := datatree.NewLoader(datatree.Config{SkipACL: h.Config.SkipACL})
+	heard := func() { h.Do(func() { h.member.Heard(l.ID) }) }
+	if err := snapshot.ReadStream(&heardReader{r: r, now: h.Clock.Steady, heard: heard}, loader); err != nil {
+		h.Log.Warn("cannot load the leader's snapshot", zap.Stringer("zxid", zxid), zap.Error(err))
+		return err
+	}
+	state, err := loader.Done(zxid)
+	if err != nil {
+		return err
+	}
+	h.Log.Info("received a snapshot", zap.Stringer("zxid", zxid), zap.Int("znodes", state.NumNodes()),
+		zap.Duration("took", h.Clock.Steady().Sub(began)))
+	h.states.put(l.ID, &durable.Loading{State: state, Began: began})
+	return nil
 }

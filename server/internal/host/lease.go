@@ -8,32 +8,26 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// leaseTime is the length of a lease: a third of the time after which a learner gives up its leader, and two ticks
-// at least, since each tick has two PINGs.
-func (m *Host) leaseTime() time.Duration {
-	return max(2*m.Config.TickTime, time.Duration(max(m.Config.SyncLimit, 1))*m.Config.TickTime/3)
-}
-
 // keepLease is called with every tick of the core. When the lease has ended it closes the client connections.
-func (m *Host) keepLease() {
-	if m.role == nil || m.ReadOnly.Load() || m.peers == nil {
+func (h *Host) keepLease() {
+	if h.role == nil || h.ReadOnly.Load() || h.peers == nil {
 		return
 	}
-	if m.status.State == zab.Leading {
-		m.lease.RenewByQuorum(m.ID, m.links.exchanges(), m.decides)
+	if h.status.State == zab.Leading {
+		h.lease.RenewByQuorum(h.ID, h.links.exchanges(), h.decides)
 	}
-	f, isLearner := m.role.(*following)
+	f, isLearner := h.role.(*following)
 	if isLearner && f.link != nil {
 		f.leaveDeaf()
 	}
-	over, first := m.lease.Over()
+	over, first := h.lease.Over()
 	if over && isLearner && f.link != nil {
 		f.leaveUnreachable()
 	}
 	if first {
-		m.Log.Warn("closing client connections: no quorum has confirmed this server's reports about their sessions",
-			zap.Duration("for", m.lease.Length()))
-		m.clients.AbortAll()
+		h.Log.Warn("closing client connections: no quorum has confirmed this server's reports about their sessions",
+			zap.Duration("for", h.lease.Length()))
+		h.clients.AbortAll()
 	}
 }
 
@@ -48,13 +42,13 @@ const hearingInterval = 100 * time.Millisecond
 // of the others would elect it again, and those that do not would wait for a quorum. So nothing is done in the last
 // quarter of the lease, and with a short lease the leader gives up first.
 func (f *following) leaveDeaf() {
-	m, now := f.m, f.m.Clock.Now()
+	h, now := f.h, f.Clock.Now()
 	if now-f.looked < int64(hearingInterval) {
 		return
 	}
 	f.looked = now
-	if f.link.Deaf() && m.lease.Left() >= m.lease.Length()/4 {
-		m.Log.Warn("leaving the leader: it is heard, and what is sent to it does not arrive",
+	if f.link.Deaf() && h.lease.Left() >= h.lease.Length()/4 {
+		h.Log.Warn("leaving the leader: its packets arrive here, but it acknowledges none of ours",
 			zap.Int64("leader", int64(f.link.Peer)))
 		f.link.Abort()
 	}
@@ -64,9 +58,9 @@ func (f *following) leaveDeaf() {
 // process of the leader stands still, its kernel goes on to acknowledge what arrives, and this server waits for the
 // leader for syncLimit as ever.
 func (f *following) leaveUnreachable() {
-	m := f.m
-	if silent := f.link.Unacknowledged(); silent >= m.lease.Length()/2 && silent > 0 {
-		m.Log.Warn("leaving the leader: what is sent to it does not arrive", zap.Int64("leader", int64(f.link.Peer)),
+	h := f.h
+	if silent := f.link.Unacknowledged(); silent >= h.lease.Length()/2 && silent > 0 {
+		h.Log.Warn("leaving the leader: it acknowledges none of our packets", zap.Int64("leader", int64(f.link.Peer)),
 			zap.Duration("for", silent))
 		f.link.Abort()
 	}

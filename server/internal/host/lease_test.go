@@ -121,7 +121,7 @@ func TestObserverOfAFollowerKnowsWhatHasArrived(t *testing.T) {
 	toLeader := &link{Link: &peers.Link{ID: 8, Peer: 1, Dialled: true}, warren: true}
 	below := &link{Link: &peers.Link{ID: 9, Peer: 4}, warren: true, exchange: &lease.Exchange{}}
 	master.status.State, master.links.open[8], master.links.open[9] = zab.Following, toLeader, below
-	f := &following{m: master, link: toLeader}
+	f := &following{Env: master.Env, h: master, link: toLeader}
 	f.below = observers.New(f.needs())
 	master.role = f
 	toMaster := &link{Link: &peers.Link{ID: 3, Peer: 2, Dialled: true}, warren: true}
@@ -184,7 +184,7 @@ func TestObserverOfAFollowerKnowsWhatHasArrived(t *testing.T) {
 func TestClientIsNotKeptByASilentLeader(t *testing.T) {
 	m := leased(t, 2, 1, 2, 3)
 	toLeader := &link{Link: &peers.Link{ID: 9, Peer: 1, Dialled: true}}
-	f := &following{m: m, link: toLeader, renewed: map[proto.SessionID]*flow.Resumption{}}
+	f := &following{Env: m.Env, h: m, link: toLeader, renewed: map[proto.SessionID]*flow.Resumption{}}
 	f.below = observers.New(f.needs())
 	now := m.Clock.Now()
 	aborted := map[proto.SessionID]*bool{}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/host/lease"
+	"github.com/seed94657493/warren/server/internal/host/succession"
+	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
 )
@@ -113,5 +115,31 @@ func (k *links) exchanges() iter.Seq2[proto.ServerID, *lease.Exchange] {
 				return
 			}
 		}
+	}
+}
+
+// candidates are the servers that have told this one a priority or, if leaders are to have no clients, that they have
+// none.
+func (k *links) candidates(leaderServes bool) (all []succession.Candidate) {
+	for _, l := range k.inOrder() {
+		c := succession.Candidate{ID: l.Peer, Priority: l.priority, Idle: l.idle && !leaderServes}
+		if c.Priority > 0 || c.Idle {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// sendSilent sends sessions in the order of their ids, in packets of a bounded size. last is the zxid of the newest
+// txn of a leader, -1 from a learner.
+func (k *links) sendSilent(l *link, last proto.Zxid, all []sessions.Silent, now int64) {
+	const most = 4096
+	slices.SortFunc(all, func(a, b sessions.Silent) int { return cmp.Compare(a.ID, b.ID) })
+	for len(all) > 0 {
+		n := min(len(all), most)
+		data := sessions.AppendSilent(nil, all[:n], now)
+		l.SendPacket(&peers.Packet{Type: peers.PacketSilent, Zxid: last, Data: data})
+		k.touch(l)
+		all = all[n:]
 	}
 }

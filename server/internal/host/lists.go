@@ -2,7 +2,6 @@ package host
 
 import (
 	"net"
-	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -42,37 +41,57 @@ type theirList struct {
 	elsewhere string
 }
 
+// elsewhere returns the host of a server that gives the addresses there as its own, if the list of this server has it
+// at others, and "" otherwise. here may be nil. The election port identifies a server at a host; an unspecified
+// address may be any.
+func elsewhere(here *config.Member, there []config.PeerAddress) string {
+	if here == nil || len(there) == 0 {
+		return ""
+	}
+	for _, a := range there {
+		if ip := net.ParseIP(a.Host); ip != nil && ip.IsUnspecified() {
+			return ""
+		}
+		for _, known := range here.Addresses {
+			if known.Host == a.Host && known.ElectionPort == a.ElectionPort {
+				return ""
+			}
+		}
+	}
+	return there[0].Host
+}
+
 // hearsList reports a notification whose sender has another list than this server. A list is compared once: servers
 // repeat their notifications, and to compare takes as many steps as there are pairs of quorums.
-func (m *Host) hearsList(msg *zab.Message, now time.Time) {
-	if m.Config.ReconfigEnabled || len(msg.Config) == 0 {
+func (n *notices) hearsList(msg *zab.Message, active *zab.Ensemble, now time.Time) {
+	if n.Config.ReconfigEnabled || len(msg.Config) == 0 {
 		return
 	}
-	k := &m.lists
+	k := &n.lists
 	theirs, known := k.of[msg.From]
-	if k.of == nil || k.own != m.Active || !known && len(k.of) >= listsMax {
-		k.of, k.own, known = map[proto.ServerID]theirList{}, m.Active, false
+	if k.of == nil || k.own != active || !known && len(k.of) >= listsMax {
+		k.of, k.own, known = map[proto.ServerID]theirList{}, active, false
 	}
 	isNew := !known || theirs.text != string(msg.Config)
 	if isNew {
-		theirs = m.compareList(msg)
+		theirs = n.compareList(msg, active)
 		k.of[msg.From] = theirs
 	}
 	if theirs.elsewhere != "" && msg.State == zab.Looking {
-		m.reported.hear(msg.From, theirs.elsewhere, false, now)
+		n.hear(msg.From, theirs.elsewhere, false, now)
 	}
 	if theirs.unsafe != nil && (isNew || now.Sub(k.warned) >= listsEvery) {
 		k.warned = now
-		m.Log.Warn("another server has a list that allows a second leader beside one of this server's list: "+
-			"restart all servers with one list, and change it by one voter at a time",
-			zap.Int64("peer_id", int64(msg.From)), zap.Strings("own", m.Membership().Lines()),
+		n.Log.Warn("the list of another server allows it to elect a second leader: "+
+			"restart all servers with the same list, and change it by one voter at a time",
+			zap.Int64("peer_id", int64(msg.From)), zap.Strings("own", n.Membership().Lines()),
 			zap.Strings("theirs", theirs.unsafe.Lines()))
 	}
 }
 
 // compareList compares the list of a notification with the own list. A difference that allows no second leader is
 // logged.
-func (m *Host) compareList(msg *zab.Message) theirList {
+func (n *notices) compareList(msg *zab.Message, active *zab.Ensemble) theirList {
 	theirs := theirList{text: string(msg.Config)}
 	q, err := config.ParseMembers(msg.Config)
 	if err != nil || q.ConfigVersion != 0 {
@@ -82,28 +101,16 @@ func (m *Host) compareList(msg *zab.Message) theirList {
 	if err != nil {
 		return theirs
 	}
-	theirs.elsewhere = elsewhere(m.Membership().Member(int64(msg.From)), q.Member(int64(msg.From)))
+	if there := q.Member(int64(msg.From)); there != nil {
+		theirs.elsewhere = elsewhere(n.Membership().Member(int64(msg.From)), there.Addresses)
+	}
 	switch {
-	case !m.Active.Quorum.Overlaps(e.Quorum):
+	case !active.Quorum.Overlaps(e.Quorum):
 		theirs.unsafe = q
-	case !m.Active.SameVoters(e):
-		m.Log.Info("another server has another list of servers", zap.Int64("peer_id", int64(msg.From)),
-			zap.Bool("votes_here", m.Active.Votes(msg.From)), zap.Strings("own", m.Membership().Lines()),
+	case !active.SameVoters(e):
+		n.Log.Info("another server has a different list of servers", zap.Int64("peer_id", int64(msg.From)),
+			zap.Bool("votes_here", active.Votes(msg.From)), zap.Strings("own", n.Membership().Lines()),
 			zap.Strings("theirs", q.Lines()))
 	}
 	return theirs
-}
-
-// elsewhere returns the host of a server by its own list if the list of this server has it at other addresses, and ""
-// otherwise. Either may be nil. What stands for every address of a machine may be any of them.
-func elsewhere(here, there *config.Member) string {
-	if here == nil || there == nil || len(there.Addresses) == 0 {
-		return ""
-	}
-	for _, a := range there.Addresses {
-		if ip := net.ParseIP(a.Host); ip != nil && ip.IsUnspecified() || slices.Contains(here.Addresses, a) {
-			return ""
-		}
-	}
-	return there.Addresses[0].Host
 }

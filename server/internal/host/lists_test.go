@@ -32,7 +32,7 @@ func TestAListIsComparedOnce(t *testing.T) {
 	m.Log = zap.New(core)
 	now := time.Unix(1000, 0)
 	hears := func(msg *zab.Message) (message string) {
-		m.hearsList(msg, now)
+		m.notices.hearsList(msg, m.Active, now)
 		all := logs.TakeAll()
 		require.LessOrEqual(t, len(all), 1)
 		if len(all) == 0 {
@@ -41,8 +41,8 @@ func TestAListIsComparedOnce(t *testing.T) {
 		message, _, _ = strings.Cut(all[0].Message, ":")
 		return message
 	}
-	const other = "another server has another list of servers"
-	const unsafe = "another server has a list that allows a second leader beside one of this server's list"
+	const other = "another server has a different list of servers"
+	const unsafe = "the list of another server allows it to elect a second leader"
 
 	same, grown, far := listOf(2, 1, 2, 3), listOf(2, 1, 2, 3, 4), listOf(3, 3, 4, 5, 6, 7)
 	garbled := &zab.Message{From: 4, Config: []byte("server.1=")}
@@ -51,7 +51,7 @@ func TestAListIsComparedOnce(t *testing.T) {
 	require.Empty(t, hears(grown), "it is known")
 	require.Empty(t, hears(garbled))
 	for _, msg := range []*zab.Message{grown, garbled} {
-		require.Zero(t, testing.AllocsPerRun(100, func() { m.hearsList(msg, now) }),
+		require.Zero(t, testing.AllocsPerRun(100, func() { m.notices.hearsList(msg, m.Active, now) }),
 			"a repeated list is neither read nor compared")
 	}
 	require.Equal(t, unsafe, hears(far))
@@ -71,6 +71,6 @@ func TestAListIsComparedOnce(t *testing.T) {
 
 	for id := proto.ServerID(10); id < 10+2*listsMax; id++ {
 		hears(listOf(id, 1, 2, 3))
-		require.LessOrEqual(t, len(m.lists.of), listsMax)
+		require.LessOrEqual(t, len(m.notices.lists.of), listsMax)
 	}
 }

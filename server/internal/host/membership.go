@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"slices"
@@ -22,86 +23,45 @@ import (
 // written after meta.db. At a start they count only if their configuration is newer. Source: quorum-protocol 11,
 // operations 1.6.
 
-// configurations returns the configuration that was committed last, as far as this server knows, and the one after
-// it in its history, which may or may not be committed; nil if there is none.
-func (m *Host) configurations() (active, next *zab.Ensemble, err error) {
-	active, err = ensembleOf(&m.Config.Quorum)
-	if err != nil || !m.Config.ReconfigEnabled {
-		return active, nil, err
-	}
-	kept, known := m.Disk.Meta.Config()
-	if known && kept.Version >= active.Version {
-		q, err := config.ParseMembers([]byte(kept.Text))
-		if err != nil {
-			return nil, nil, fmt.Errorf("server: the configuration in meta.db: %w", err)
-		}
-		q.ConfigVersion = int64(kept.Version)
-		if q.Text() != m.Config.Quorum.Text() {
-			m.Log.Warn("the servers named in the files are not those of the ensemble, and do not count",
-				zap.Stringer("version", kept.Version),
-				zap.Strings("ensemble", q.Lines()), zap.Strings("files", m.Config.Lines()))
-		}
-		if active, err = ensembleOf(q); err != nil {
-			return nil, nil, err
-		}
-	} else if active.Version > 0 {
-		if err := m.Disk.KeepConfiguration(active); err != nil {
-			return nil, nil, err
-		}
-	}
-	// A txn is logged only after the configuration under which it was agreed is stored in meta.db. So if meta.db
-	// has none, the state comes from elsewhere, for example a backup of another ensemble, and says nothing about
-	// this ensemble.
-	if next = newestConfiguration(m.Store.State); next != nil && (!known || next.Version <= active.Version) {
-		next = nil
-	}
-	return active, next, nil
-}
-
-// QuorumWith is the configuration of this server with the members of an ensemble. ensembleOf has made the text of
-// e.
-func (m *Host) QuorumWith(e *zab.Ensemble) *config.Quorum {
-	q, err := config.ParseMembers(e.Text)
-	if err != nil {
-		panic(fmt.Sprintf("server: configuration %v: %v", e.Version, err))
-	}
-	q.ConfigVersion = int64(e.Version)
-	return m.Config.Quorum.With(q)
-}
-
 // followConfigurations reacts to a change of the configurations in the core. REQUIRES: turn.
-func (m *Host) followConfigurations() {
-	if m.member == nil {
+func (h *Host) followConfigurations() {
+	if h.member == nil {
 		return
 	}
-	active, next := m.member.Ensembles()
-	if active == m.Active && next == m.next {
+	active, next := h.member.Ensembles()
+	if active == h.Active && next == h.next {
 		return
 	}
-	if active != m.Active {
-		q := m.QuorumWith(active)
-		m.Members.Store(q)
-		m.OutstandingMax.Store(int64(env.OutstandingPerServer(m.Config.GlobalOutstandingLimit, q.Voters())))
-		m.Log.Info("configuration", zap.Stringer("version", active.Version), zap.Strings("members", q.Lines()))
-		m.surveyed = m.surveyed.Add(-surveyEvery)
-		if m.Config.ReconfigEnabled {
-			m.configured(q)
+	if active != h.Active {
+		q := h.QuorumWith(active)
+		h.Members.Store(q)
+		h.OutstandingMax.Store(int64(env.OutstandingPerServer(h.Config.GlobalOutstandingLimit, q.Voters())))
+		h.Log.Info("configuration", zap.Stringer("version", active.Version), zap.Strings("members", q.Lines()))
+		h.surveyed = h.surveyed.Add(-surveyEvery)
+		if h.Config.ReconfigEnabled {
+			h.configured(q)
 		}
 	}
-	m.Active, m.next = active, next
-	if err := m.peers.SetMembers(m.neighbours()); err != nil {
-		m.Log.Error("connecting to the servers of the configuration", zap.Error(err))
+	h.Active, h.next = active, next
+	if err := h.peers.SetMembers(h.neighbours(&h.setup)); err != nil {
+		h.Log.Error("cannot connect to the servers of the configuration", zap.Error(err))
 	}
+}
+
+// ensembles are the configurations of the core, as the host has followed them. Owned by the host goroutine.
+type ensembles struct {
+	Active *zab.Ensemble // the committed one
+	next   *zab.Ensemble // the pending one, nil if there is none
 }
 
 // decides reports whether the given servers are a quorum of every configuration.
-func (m *Host) decides(ids ...proto.ServerID) bool {
-	return m.Active.Quorum.Decides(ids...) && (m.next == nil || m.next.Quorum.Decides(ids...))
+func (e *ensembles) decides(ids ...proto.ServerID) bool {
+	return e.Active.Quorum.Decides(ids...) && (e.next == nil || e.next.Quorum.Decides(ids...))
 }
 
 // neighbours are the servers of both configurations, and this one. A server that is in both with different
 // addresses has all of them.
-func (m *Host) neighbours() []peers.Member {
+func (e *ensembles) neighbours(s *setup) []peers.Member {
 	all := []peers.Member{}
 	add := func(line *config.Member) {
 		i := slices.IndexFunc(all, func(p peers.Member) bool { return p.ID == proto.ServerID(line.ID) })
@@ -117,17 +77,17 @@ func (m *Host) neighbours() []peers.Member {
 		}
 	}
 	own := false
-	for _, e := range []*zab.Ensemble{m.Active, m.next} {
-		if e == nil {
+	for _, one := range []*zab.Ensemble{e.Active, e.next} {
+		if one == nil {
 			continue
 		}
-		q := m.QuorumWith(e)
+		q := s.QuorumWith(one)
 		for i := range q.Members {
-			own = own || q.Members[i].ID == m.Config.ServerID
+			own = own || q.Members[i].ID == s.Config.ServerID
 			add(&q.Members[i])
 		}
 	}
-	if line := m.Config.Quorum.Member(m.Config.ServerID); !own && line != nil {
+	if line := s.Config.Quorum.Member(s.Config.ServerID); !own && line != nil {
 		add(line)
 	}
 	return all
@@ -143,19 +103,19 @@ func appendNew(all []string, one string) []string {
 // reconfigure decides a reconfiguration: it returns the text of the configuration that gets the version zxid, as
 // the znode holds it. The errors are those of ZooKeeper, in its order. Source: quorum-protocol 11.4 steps 2 to 6.
 func (l *leading) reconfigure(r *proto.ReconfigRequest, zxid proto.Zxid) ([]byte, proto.ErrCode) {
-	active, next := l.m.member.Ensembles()
+	active, next := l.h.member.Ensembles()
 	switch {
 	case next != nil || l.reconfig > active.Version:
 		return nil, proto.ErrReconfigInProgress
 	case r.CurConfigID != -1 && proto.Zxid(r.CurConfigID) != active.Version:
 		return nil, proto.ErrBadVersion
 	}
-	m := l.m
+	h := l.h
 	refuse := func(err error) ([]byte, proto.ErrCode) {
-		m.Log.Warn("refusing a reconfiguration", zap.Error(err))
+		h.Log.Warn("refusing a reconfiguration", zap.Error(err))
 		return nil, proto.ErrBadArguments
 	}
-	q, err := m.configurationOf(r)
+	q, err := h.configurationOf(r)
 	if err != nil {
 		return refuse(err)
 	}
@@ -165,25 +125,12 @@ func (l *leading) reconfigure(r *proto.ReconfigRequest, zxid proto.Zxid) ([]byte
 	if err != nil {
 		return refuse(err)
 	}
-	if !l.m.member.Ready(e) {
-		m.Log.Warn("refusing a reconfiguration: no quorum of its voters is connected and up to date",
+	if !l.h.member.Ready(e) {
+		h.Log.Warn("refusing a reconfiguration: no quorum of its voters is connected and up to date",
 			zap.Strings("members", q.Lines()))
 		return nil, proto.ErrNewConfigNoQuorum
 	}
 	return text, proto.OK
-}
-
-// configurationOf returns the configuration that a reconfiguration asks for.
-func (m *Host) configurationOf(r *proto.ReconfigRequest) (q *config.Quorum, err error) {
-	if r.NewMembers != nil {
-		q, err = config.Replaced(r.NewMembers.String())
-	} else {
-		q, err = m.Membership().Changed(r.JoiningServers.String(), r.LeavingServers.String())
-	}
-	if err == nil {
-		err = m.Config.Quorum.Permits(q)
-	}
-	return q, err
 }
 
 // portion is what is proposed next. It ends with a reconfiguration, because the agreement takes no more txns until
@@ -291,3 +238,35 @@ func newestConfiguration(s *datatree.State) *zab.Ensemble {
 	}
 	return e
 }
+
+// ConfigText is a configuration as notifications, NEWLEADER and /zookeeper/config carry it. Source: quorum-protocol
+// 11.1.
+func ConfigText(q *config.Quorum) []byte {
+	return fmt.Appendf(nil, "%s\nversion=%x", q.Text(), q.ConfigVersion)
+}
+
+// setConfig writes a configuration into its znode, as every member does when it starts and when it has synchronized.
+// What clients read at a zxid is the same at all servers: if a reconfiguration of the history has written the same
+// there, or a later one, it stays; and if the txn of this one is not applied yet, that will write it. With ahead it is
+// written before that if the state has no configuration at all, as ZooKeeper does: clients of a read-only server look
+// for the other servers in it.
+func setConfig(e *env.Env, q *config.Quorum, ahead bool) {
+	e.Store.Mu.Lock()
+	defer e.Store.Mu.Unlock()
+	state, text := e.Store.State, ConfigText(q)
+	if q.ReconfigEnabled {
+		version := proto.Zxid(q.ConfigVersion)
+		has := newestConfiguration(state)
+		if version.Counter() != 0 && version > state.LastZxid() && (has != nil || !ahead) {
+			return
+		}
+		if has != nil && (has.Version > version ||
+			has.Version == version && bytes.Equal(state.Data(state.Lookup(configPath)), text)) {
+			return
+		}
+	}
+	state.SetConfig(text, proto.Zxid(q.ConfigVersion), e.Clock.WallMs())
+}
+
+// configPath is the znode that holds the configuration.
+var configPath = []byte(datatree.ConfigPath)

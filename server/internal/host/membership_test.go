@@ -119,7 +119,7 @@ func TestLaterConfigurationStays(t *testing.T) {
 	set := func(version proto.Zxid) string {
 		e, err := roster{}.Parse([]byte(rosterText + fmt.Sprintf("\nversion=%x", int64(version))))
 		require.NoError(t, err)
-		m.setConfig(m.QuorumWith(e), false)
+		setConfig(m.Env, m.QuorumWith(e), false)
 		return string(m.Store.State.Data(m.Store.State.Lookup(configPath)))
 	}
 	require.Contains(t, set(0x100000000), "version=100000000")

@@ -3,7 +3,6 @@ package host
 import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
-	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
 )
@@ -30,7 +29,7 @@ type move struct {
 // move lets a client go on when all that it has asked for before is committed. With note the history tells of it, but
 // not at a standalone server. REQUIRES: the Tracker has given the session to where it goes.
 func (l *leading) move(to move, note bool) {
-	if note && l.m.peers != nil {
+	if note && l.h.peers != nil {
 		timeout := proto.AppendInt32(nil, to.timeoutMs)
 		l.propose(&write{session: to.id, xid: flow.MoveXid, op: proto.OpCreateSession, body: timeout}, proto.OK)
 	}
@@ -38,6 +37,29 @@ func (l *leading) move(to move, note bool) {
 	if l.moves.Push(to); to.zxid <= l.done {
 		l.delivered(l.done)
 	}
+}
+
+// resume implements role: the session goes on here, if it exists, as soon as it is noted that it has moved.
+func (l *leading) resume(r *flow.Resumption) {
+	if l.handing != nil || l.Tracker.Ends(r.ID) {
+		r.Client.Abort() // no session moves now; an end that has begun is not final before it is committed
+		return
+	}
+	from, note, valid := l.Tracker.Revalidate(r.ID, r.TimeoutMs, 0, r.Received)
+	if !valid {
+		r.Client.Resumed(nil, nil, 0, false)
+		return
+	}
+	l.outdate(r.ID)
+	l.moved(r.ID, from, 0)
+	l.move(move{id: r.ID, timeoutMs: r.TimeoutMs, client: r}, note)
+}
+
+// outdate refuses the requests of a session that wait behind a sync: its client has a newer connection. REQUIRES: the
+// session has gone there. If it stays where it is, what has not arrived yet of its requests is not refused, and must
+// not be executed without these.
+func (l *leading) outdate(id proto.SessionID) {
+	l.syncs.Behind(id, func(w *write) { w.moved = true })
 }
 
 // destination is the owner of a session that has moved.
@@ -68,7 +90,7 @@ func (l *leading) movesEnd() {
 
 // arrived answers for a session that goes on at its new server, unless it has moved on meanwhile.
 func (l *leading) arrived(to *move) {
-	here := l.m.Tracker.Owner(to.id) == l.destination(to)
+	here := l.Tracker.Owner(to.id) == l.destination(to)
 	switch r := to.client; {
 	case r == nil:
 		if here || !to.link.warren { // otherwise the client has left that learner, which gives it up in time
@@ -77,20 +99,15 @@ func (l *leading) arrived(to *move) {
 	case !here:
 		r.Client.Abort()
 	default:
-		s, old := l.m.Tracker.Resume(to.id, r.TimeoutMs, r.Client, r.Received)
+		s, old := l.Tracker.Resume(to.id, r.TimeoutMs, r.Client, r.Received)
 		r.Whole = true
-		l.m.goesOn(r, s, old)
+		l.h.goesOn(r, s, old)
 	}
-}
-
-// goesOn answers a client that has come back, when the state has all that was delivered.
-func (m *Host) goesOn(r *flow.Resumption, s *sessions.Session, old sessions.Conn) {
-	m.applier.Do(func() { r.Client.Resumed(s, old, r.TimeoutMs, r.Whole) })
 }
 
 // revalidated answers the question of a learner about a session. A learner in Java expects its own zxid back.
 func (l *leading) revalidated(to *move, valid bool) {
-	if !l.m.links.has(to.link) {
+	if !l.h.links.has(to.link) {
 		return // it has closed
 	}
 	a := peers.Revalidated{Session: to.id, Valid: valid, Proposed: to.zxid, Question: max(int64(to.asked), 0)}
@@ -99,5 +116,5 @@ func (l *leading) revalidated(to *move, valid bool) {
 	} else {
 		to.link.SendPacket(a.JavaPacket(to.asked))
 	}
-	l.m.links.touch(to.link)
+	l.h.links.touch(to.link)
 }

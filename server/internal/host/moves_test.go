@@ -30,7 +30,7 @@ func (instantly) Do(fn func()) { fn() }
 func TestReturnedClientsWaitForWhatTheyAskedFor(t *testing.T) {
 	m := leased(t, 2, 1, 2, 3)
 	m.applier, m.reach.delivered = instantly{}, 4
-	f := &following{m: m}
+	f := &following{Env: m.Env, h: m}
 	f.below = observers.New(f.needs())
 	first, second, late := &returning{}, &returning{}, &returning{}
 	upTo := func(z proto.Zxid) *peers.Revalidated {
@@ -66,7 +66,7 @@ func TestReturnedClientsWaitForTheirOwnAnswer(t *testing.T) {
 		m.applier, m.reach.delivered = instantly{}, 9
 		leader := &link{Link: &peers.Link{ID: 9, Peer: 1, Dialled: true}, warren: warren}
 		c := &returning{}
-		f := &following{m: m, link: leader, renewed: map[proto.SessionID]*flow.Resumption{}}
+		f := &following{Env: m.Env, h: m, link: leader, renewed: map[proto.SessionID]*flow.Resumption{}}
 		f.below = observers.New(f.needs())
 		require.EqualValues(t, 1, f.question())
 		r := &flow.Resumption{Client: c, ID: 7, TimeoutMs: 1000, Question: f.question()}

@@ -3,6 +3,8 @@ package host
 import (
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/seed94657493/warren/server/internal/figures"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/peers"
@@ -41,6 +43,7 @@ func (o *opening) giveUp() {
 // periods are the times at which this server has changed, and what is measured of them. Owned by the host goroutine.
 type periods struct {
 	figures *figures.Quorum
+	log     *zap.Logger
 	role    time.Time // when the present role began
 	looked  time.Time // when the search for a leader began
 	lost    time.Time // when the last service ended; zero before the first
@@ -54,6 +57,9 @@ func (p *periods) begin() {
 
 // change is called when a role ends and another one begins.
 func (p *periods) change(from, to zab.State, now time.Time) {
+	if from == zab.Looking {
+		p.log.Info("election", zap.Stringer("state", to), zap.Duration("took", now.Sub(p.looked)))
+	}
 	if from == zab.Looking && to != zab.Observing { // an observer takes no part in the election
 		p.figures.ElectionTime.Observe(now.Sub(p.looked).Milliseconds())
 	}

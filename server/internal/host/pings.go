@@ -66,24 +66,24 @@ func appendMarked(data []byte, n uint64, mark int32) []byte {
 
 // ping returns a PING to a learner. To a Warren learner it also says how many answers have arrived, and whether there
 // is no room for writes.
-func (m *Host) ping(l *link, msg *zab.Message) *peers.Packet {
+func (h *Host) ping(l *link, msg *zab.Message) *peers.Packet {
 	p := &peers.Packet{Type: proto.PacketPing, Zxid: msg.Zxid}
-	if l.warren && m.refusesWrites() {
+	if l.warren && h.role != nil && h.role.refusesWrites() {
 		p.Data = append(p.Data, noRoom[:]...)
 	}
 	x := l.exchange
 	if x == nil {
 		return p // the learner is not up to date: it answers no PING
 	}
-	if !x.Sent(m.Clock.Now()) {
-		m.peers.Close(l.ID)
+	if !x.Sent(h.Clock.Now()) {
+		h.peers.Close(l.ID)
 	}
-	if m.status.State != zab.Following && m.MayAnswer() {
+	if h.status.State != zab.Following && h.MayAnswer() {
 		x.Tell()
 	}
-	if lead, leads := m.role.(*leading); leads && l.warren && !l.told {
+	if lead, leads := h.role.(*leading); leads && l.warren && !l.told {
 		l.told = true
-		m.sendSilent(l, lead.next-1, m.Tracker.TakeSilent(true))
+		h.links.sendSilent(l, lead.next-1, h.Tracker.TakeSilent(true), h.Clock.Now())
 	}
 	if l.warren && x.Told() > 0 {
 		p.Data = appendMarked(p.Data, x.Told(), arrivedMark)
@@ -93,76 +93,65 @@ func (m *Host) ping(l *link, msg *zab.Message) *peers.Packet {
 
 // pong is the answer to a PING. It reports the sessions that were heard of since the last one. Source:
 // quorum-protocol 8.5.
-func (m *Host) pong(l *link, msg *zab.Message) *peers.Packet {
+func (h *Host) pong(l *link, msg *zab.Message) *peers.Packet {
 	if l.exchange == nil {
 		l.exchange = &lease.Exchange{}
 	}
-	l.exchange.Sent(m.Clock.Now())
-	data, released := m.Tracker.AppendTouched([]byte{})
-	m.released(l, released)
-	if m.role != nil { // without a role, what observers have reported is not in data
-		for _, below := range m.links.open {
+	l.exchange.Sent(h.Clock.Now())
+	data, released := h.Tracker.AppendTouched([]byte{})
+	h.released(l, released)
+	if h.role != nil { // without a role, what observers have reported is not in data
+		for _, below := range h.links.open {
 			if below.learner() {
 				below.exchange.Carry(l.exchange)
 			}
 		}
 	}
-	if l.warren && m.Guard.Full() {
+	if l.warren && h.Guard.Full() {
 		data = append(data, noRoom[:]...)
 	}
 	if l.warren {
-		data = m.appendMerits(data)
+		data = h.appendMerits(data)
 	}
 	return &peers.Packet{Type: proto.PacketPing, Zxid: msg.Zxid, Data: data}
 }
 
 // appendMerits appends to the answer to a PING what speaks for this server as the leader: its priority, and that it
 // has no clients. A server that is drained says nothing: it is about to be restarted.
-func (m *Host) appendMerits(b []byte) []byte {
-	if _, drained := m.clients.Draining(); drained {
+func (h *Host) appendMerits(b []byte) []byte {
+	if _, drained := h.clients.Draining(); drained {
 		return b
 	}
-	if m.Config.Priority > 0 {
-		b = appendMarked(b, uint64(m.Config.Priority), priorityMark)
+	if h.Config.Priority > 0 {
+		b = appendMarked(b, uint64(h.Config.Priority), priorityMark)
 	}
-	if !m.Config.LeaderServes && m.clients.Idle() {
+	if !h.Config.LeaderServes && h.clients.Idle() {
 		b = appendMarked(b, 1, idleMark)
 	}
 	return b
 }
 
 // pinged handles a PING, or the answer to a PING.
-func (m *Host) pinged(l *link, p *peers.Packet) {
+func (h *Host) pinged(l *link, p *peers.Packet) {
 	x := l.exchange
 	switch {
 	case x == nil: // this server has answered nothing on the link
 		return
 	case !l.Dialled:
 		x.Answered()
-		if m.status.State != zab.Following {
-			m.lease.RenewByQuorum(m.ID, m.links.exchanges(), m.decides)
+		if h.status.State != zab.Following {
+			h.lease.RenewByQuorum(h.ID, h.links.exchanges(), h.decides)
 		}
 		return
 	case l.warren:
-		m.lease.Renew(x.Arrived(saysArrived(p.Data)))
+		h.lease.Renew(x.Arrived(saysArrived(p.Data)))
 	default:
 		x.AllArrived()
-		m.lease.Renew(m.Clock.Now())
+		h.lease.Renew(h.Clock.Now())
 	}
-	for _, below := range m.links.open {
+	for _, below := range h.links.open {
 		if below.learner() {
 			below.exchange.Carried(x)
 		}
 	}
-}
-
-// refusesWrites reports whether the leader, which this server is or follows, refuses writes for lack of room.
-func (m *Host) refusesWrites() bool {
-	switch r := m.role.(type) {
-	case *leading:
-		return r.refuses
-	case *following:
-		return r.refuses
-	}
-	return false
 }

@@ -35,12 +35,12 @@ const readOnlyAfter = 2 * time.Second
 // have asked for a read-only connection. Owned by the host goroutine. Source: quorum-protocol 12.3.
 type readingOnly struct {
 	noRole
-	m *Host
+	h *Host
 }
 
 // request implements role. A request that arrives here is a write, or the end of a local session.
 func (r *readingOnly) request(b *flow.Batch, q *flow.Request) bool {
-	r.m.release(q)
+	r.h.release(q)
 	if q.Session == nil {
 		return true // the server's own request
 	}
@@ -48,7 +48,7 @@ func (r *readingOnly) request(b *flow.Batch, q *flow.Request) bool {
 	if !endsLocally(q) {
 		it.Err = proto.ErrNotReadOnly
 	}
-	r.m.answer(it)
+	r.h.answer(it)
 	return true
 }
 
@@ -57,23 +57,23 @@ func (r *readingOnly) request(b *flow.Batch, q *flow.Request) bool {
 func (r *readingOnly) resume(q *flow.Resumption) { q.Client.Abort() }
 
 // end implements role.
-func (r *readingOnly) end() { r.m.Tracker.Follow() }
+func (r *readingOnly) end() { r.h.Tracker.Follow() }
 
 // maybeReadOnly begins to serve read-only clients when it is time. A server that stays outside the ensemble serves
 // no client, because its history differs from that of the ensemble.
-func (m *Host) maybeReadOnly(now time.Time) {
-	if !m.Config.ReadOnlyMode || m.role != nil || m.status.Leader >= 0 || m.status.Outside != nil ||
-		now.Sub(m.periods.looked) < max(readOnlyAfter, m.Config.TickTime) {
+func (h *Host) maybeReadOnly(now time.Time) {
+	if !h.Config.ReadOnlyMode || h.role != nil || h.status.Leader >= 0 || h.status.Outside != nil ||
+		now.Sub(h.periods.looked) < max(readOnlyAfter, h.Config.TickTime) {
 		return
 	}
-	m.dropKept()
-	m.generation.Add(1)
-	m.Tracker.Follow()
+	h.keeping.drop()
+	h.generation.Add(1)
+	h.Tracker.Follow()
 	// A state that was loaded again, or is old, may not have the configuration.
-	m.setConfig(m.Membership(), true)
-	m.role = &readingOnly{m: m}
-	m.ReadOnly.Store(true)
-	m.lease.Free()
-	m.Doors.Open()
-	m.Log.Warn("no leader for a while: serving read-only clients only")
+	setConfig(h.Env, h.Membership(), true)
+	h.role = &readingOnly{h: h}
+	h.ReadOnly.Store(true)
+	h.lease.Free()
+	h.Doors.Open()
+	h.Log.Warn("no leader found: serving read-only clients only")
 }

@@ -14,19 +14,20 @@ import (
 )
 
 // ErrCannotRestore means that the state of this server cannot be replaced now.
-var ErrCannotRestore = errors.New("server: the state cannot be replaced now")
+var ErrCannotRestore = errors.New(
+	"server: cannot replace the state now: the server is stopping, or another restore is in progress")
 
 // Restore replaces the state of a standalone server, and returns the last zxid of the new state. It returns when
 // the server serves again.
-func (m *Host) Restore(loader *datatree.Loader, trailer snapshot.Trailer) (proto.Zxid, error) {
-	re := &restoration{m: m, loader: loader, trailer: trailer, done: make(chan error, 1)}
-	if !m.Do(re.begin) {
+func (h *Host) Restore(loader *datatree.Loader, trailer snapshot.Trailer) (proto.Zxid, error) {
+	re := &restoration{h: h, loader: loader, trailer: trailer, done: make(chan error, 1)}
+	if !h.Do(re.begin) {
 		return 0, ErrCannotRestore
 	}
 	select {
 	case err := <-re.done:
 		return re.zxid, err
-	case <-m.Applied.Done(): // the server has stopped first
+	case <-h.Applied.Done(): // the server has stopped first
 		return 0, durable.ErrStopping
 	}
 }
@@ -34,7 +35,7 @@ func (m *Host) Restore(loader *datatree.Loader, trailer snapshot.Trailer) (proto
 // restoration replaces the state of a standalone server by a received one. The service ends when all requests
 // received before are finished. Then the journal replaces the database, and the service begins again.
 type restoration struct {
-	m       *Host
+	h       *Host
 	loader  *datatree.Loader
 	trailer snapshot.Trailer
 	began   time.Time
@@ -44,31 +45,31 @@ type restoration struct {
 
 // begin runs in the host goroutine.
 func (re *restoration) begin() {
-	a, ok := re.m.core.(*alone)
-	if !ok || !a.Pause(func() { re.m.journal.Call(func() { re.replace(a) }) }) {
+	a, ok := re.h.core.(*alone)
+	if !ok || !a.Pause(func() { re.h.journal.Call(func() { re.replace(a) }) }) {
 		re.done <- ErrCannotRestore
 		return
 	}
-	re.began = re.m.Clock.Steady()
-	re.m.again = true
+	re.began = re.h.Clock.Steady()
+	re.h.again = true
 }
 
 // replace runs in the journal goroutine while nothing is on its way to the log or to the state.
 func (re *restoration) replace(a *alone) {
-	m := re.m
-	re.zxid = m.Store.LastZxid()
+	h := re.h
+	re.zxid = h.Store.LastZxid()
 	state, err := re.install()
 	if err == nil {
 		re.zxid = state.LastZxid()
-		m.applier.Swap(state)
+		h.applier.Swap(state)
 	}
-	m.Do(func() {
-		m.opening.then = func() { re.done <- err }
+	h.Do(func() {
+		h.opening.then = func() { re.done <- err }
 		a.Resume(re.zxid)
 	})
 	if err == nil {
-		m.Log.Info("restored a snapshot", zap.Stringer("zxid", re.zxid), zap.Int("znodes", state.NumNodes()),
-			zap.Duration("took", m.Clock.Steady().Sub(re.began)))
+		h.Log.Info("restored a snapshot", zap.Stringer("zxid", re.zxid), zap.Int("znodes", state.NumNodes()),
+			zap.Duration("took", h.Clock.Steady().Sub(re.began)))
 	}
 }
 
@@ -81,8 +82,8 @@ func (re *restoration) install() (*datatree.State, error) {
 		return nil, err
 	}
 	if re.trailer.HasDigest && re.trailer.DigestVersion == proto.DigestVersion && re.trailer.Digest != state.Digest() {
-		re.m.Log.Warn("the snapshot was taken while txns went on: what they created meanwhile is not in it")
+		re.h.Log.Warn("the snapshot was taken during writes: znodes that they created are missing from it")
 	}
 	origin := datadir.Origin{Ensemble: re.trailer.Ensemble, Last: last, Digest: state.Digest()}
-	return state, re.m.journal.BeginAnew(state, origin)
+	return state, re.h.journal.BeginAnew(state, origin)
 }

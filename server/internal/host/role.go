@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/peers"
@@ -25,6 +26,8 @@ type role interface {
 	delivered(z proto.Zxid)
 	// synced says that the syncs of clients of this server with these tokens are answered.
 	synced(tokens []uint64)
+	// refusesWrites reports whether the leader, which this server is or follows, refuses writes for lack of room.
+	refusesWrites() bool
 	// calm reports whether there is little to do.
 	calm() bool
 	// end gives up everything that is not answered.
@@ -36,6 +39,7 @@ type noRole struct{}
 
 func (noRole) Packet(*link, *peers.Packet) {}
 func (noRole) calm() bool                  { return false }
+func (noRole) refusesWrites() bool         { return false }
 func (noRole) flush()                      {}
 func (noRole) synced([]uint64)             {}
 func (noRole) delivered(proto.Zxid)        {}
@@ -70,17 +74,17 @@ type verdictInput struct {
 //   - A request that has waited too long is refused: throttled_op_wait_time.
 //
 // After that the leader checks whether the session lives and belongs to this server. Only the leader knows that.
-func (m *Host) verdict(q *verdictInput) (code proto.ErrCode, drop bool) {
+func verdict(e *env.Env, q *verdictInput) (code proto.ErrCode, drop bool) {
 	switch {
 	case q.session != nil && q.session.IsClosing() && !(q.op == proto.OpCloseSession && !q.client):
 		return proto.OK, true
 	case q.op == proto.OpCreateSession, q.op == proto.OpCloseSession:
 		return proto.OK, false
 	case q.noRoom && q.op != proto.OpSync:
-		m.Metrics.RefusedDiskFull.Inc()
+		e.Metrics.RefusedDiskFull.Inc()
 		return proto.ErrNotReadOnly, false
-	case q.client && m.waitedTooLong(q.at):
-		m.Metrics.ThrottledOps.Inc()
+	case q.client && waitedTooLong(e, q.at):
+		e.Metrics.ThrottledOps.Inc()
 		return proto.ErrThrottledOp, false
 	}
 	return proto.OK, false
@@ -88,7 +92,7 @@ func (m *Host) verdict(q *verdictInput) (code proto.ErrCode, drop bool) {
 
 // waitedTooLong reports whether a request that arrived at received has waited longer than throttled_op_wait_time
 // allows.
-func (m *Host) waitedTooLong(received int64) bool {
-	limit := m.Config.ThrottledOpWaitTime
-	return limit > 0 && m.Clock.Now()-received > int64(limit)
+func waitedTooLong(e *env.Env, received int64) bool {
+	limit := e.Config.ThrottledOpWaitTime
+	return limit > 0 && e.Clock.Now()-received > int64(limit)
 }

@@ -128,9 +128,9 @@ func (s *leaderless) warns(looks bool, now time.Time) bool {
 }
 
 // warnLeaderless logs now and then how long this server has looked for a leader, and why there is none.
-func (m *Host) warnLeaderless(now time.Time, s *Search) {
-	if m.leaderless.warns(s != nil, now) {
-		m.Log.Debug("looking for a leader", zap.String("reason", s.Reason), zap.String("way_out", s.WayOut),
-			zap.Duration("for", now.Sub(m.leaderless.since).Round(time.Second)))
+func (n *notices) warnLeaderless(now time.Time, s *Search) {
+	if n.leaderless.warns(s != nil, now) {
+		n.Log.Debug("looking for a leader", zap.String("reason", s.Reason), zap.String("way_out", s.WayOut),
+			zap.Duration("for", now.Sub(n.leaderless.since).Round(time.Second)))
 	}
 }

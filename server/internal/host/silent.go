@@ -2,7 +2,6 @@ package host
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/sessions"
@@ -78,15 +77,15 @@ func (s *silence) leadingEnds(now int64) {
 // followingEnds notes that this server does not follow the leader any more.
 func (s *silence) followingEnds(f *following) {
 	if f.link == nil {
-		s.leadingEnds(f.m.Clock.Now())
+		s.leadingEnds(f.Clock.Now())
 		return
 	}
 	silent := map[proto.SessionID]report{}
 	if s.link == f.link.ID && s.heard != nil {
 		silent = s.heard
 	}
-	if f.link.ID == f.m.noting {
-		for _, left := range f.m.Tracker.Left() {
+	if f.link.ID == f.h.noting {
+		for _, left := range f.Tracker.Left() {
 			silent[left.ID] = report{left.Heard, -1}
 		}
 	}
@@ -120,62 +119,42 @@ func (s *silence) inherit(t *sessions.Tracker, epoch, now int64) {
 }
 
 // heard is when the client of a kept connection was last heard of, as if there had been a leader all the time.
-func (m *Host) heard(s *sessions.Session) int64 { return m.silence.without(s.Heard(), m.Clock.Now()) }
+func (h *Host) heard(s *sessions.Session) int64 { return h.silence.without(s.Heard(), h.Clock.Now()) }
 
-// tellSilent is called with every tick of the core: a leader tells its learners which sessions have become silent.
-// Those whose server is gone become silent when no connection can have been kept for them any more.
-func (m *Host) tellSilent() {
-	l, leads := m.role.(*leading)
-	if !leads {
-		return
-	}
-	now := m.Clock.Now()
-	for _, id := range inOrder(l.lost, cmp.Compare) {
-		if now-l.lost[id] >= int64(min(m.Config.ConnectionKeep, m.lease.Length())) {
-			delete(l.lost, id)
-			m.Tracker.Abandon(id)
-		}
-	}
-	silent := m.Tracker.TakeSilent(false)
-	if len(silent) == 0 {
-		return
-	}
-	for _, to := range m.links.inOrder() {
-		if to.learner() && to.told {
-			m.sendSilent(to, l.next-1, silent) // it leaves with the next turn
-		}
+// released tells the leader of sessions whose clients have left this server, or had left the ensemble before it led.
+func (h *Host) released(l *link, all []sessions.Silent) {
+	if l.warren && l.Peer == h.status.Leader {
+		h.links.sendSilent(l, -1, all, h.Clock.Now())
 	}
 }
 
-// released tells the leader of sessions whose clients have left this server, or had left the ensemble before it led.
-func (m *Host) released(l *link, all []sessions.Silent) {
-	if l.warren && l.Peer == m.status.Leader {
-		m.sendSilent(l, -1, all)
+// tellSilent is called with every tick of the core: it tells the learners which sessions have become silent.
+// Those whose server is gone become silent when no connection can have been kept for them any more.
+func (l *leading) tellSilent() {
+	h, now := l.h, l.Clock.Now()
+	for _, id := range inOrder(l.lost, cmp.Compare) {
+		if now-l.lost[id] >= int64(min(h.Config.ConnectionKeep, h.lease.Length())) {
+			delete(l.lost, id)
+			h.Tracker.Abandon(id)
+		}
+	}
+	silent := h.Tracker.TakeSilent(false)
+	if len(silent) == 0 {
+		return
+	}
+	for _, to := range h.links.inOrder() {
+		if to.learner() && to.told {
+			h.links.sendSilent(to, l.next-1, silent, now) // it leaves with the next turn
+		}
 	}
 }
 
 // reportLeft tells the next leader of the sessions that had no client at the end of the epoch before: it may have been
 // told of none, because it is the former one, which was started again at once, or of fewer. Those that the last leader
 // was not told of were this server's until then, by the argument for kept connections.
-func (m *Host) reportLeft() {
-	if f, follows := m.role.(*following); follows {
-		left := m.silence.left(f.epoch, m.Clock.Now())
-		if f.link != nil {
-			m.released(f.link, left)
-		}
-	}
-}
-
-// sendSilent sends sessions in the order of their ids, in packets of a bounded size. last is the zxid of the newest
-// txn of a leader, -1 from a learner.
-func (m *Host) sendSilent(l *link, last proto.Zxid, all []sessions.Silent) {
-	const most = 4096
-	slices.SortFunc(all, func(a, b sessions.Silent) int { return cmp.Compare(a.ID, b.ID) })
-	for len(all) > 0 {
-		n := min(len(all), most)
-		data := sessions.AppendSilent(nil, all[:n], m.Clock.Now())
-		l.SendPacket(&peers.Packet{Type: peers.PacketSilent, Zxid: last, Data: data})
-		m.links.touch(l)
-		all = all[n:]
+func (f *following) reportLeft() {
+	left := f.h.silence.left(f.epoch, f.Clock.Now())
+	if f.link != nil {
+		f.h.released(f.link, left)
 	}
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/stages"
 	"github.com/seed94657493/warren/zab"
@@ -63,34 +64,34 @@ func (l *legs) deliver(b *flow.ApplyBatch) {
 	}
 }
 
+// loggedMax bounds how many txns of one write are looked at for traces.
+const loggedMax = 4096
+
 // measured returns the time for the stages of operations; 0 if they are not measured.
-func (m *Host) measured() int64 {
-	if m.Stages == nil {
+func measured(e *env.Env) int64 {
+	if e.Stages == nil {
 		return 0
 	}
-	return m.Clock.Now()
+	return e.Clock.Now()
 }
 
-// logged gives the txns of a leg to the traces: those that are sampled, and all if the log was slow. On a standalone
+// trace gives the txns of a leg to the traces: those that are sampled, and all if the log was slow. On a standalone
 // server the stage sync of each operation says the same.
-func (m *Host) logged(g *leg) {
-	if m.peers == nil || !m.Stages.Traces() {
+func trace(e *env.Env, g *leg) {
+	if !e.Config.Distributed() || !e.Stages.Traces() {
 		return
 	}
-	slow := m.Stages.Suspects(g.Logged - g.Asked)
+	slow := e.Stages.Suspects(g.Logged - g.Asked)
 	for i := range g.txns[:min(len(g.txns), loggedMax)] {
 		session, xid := flow.SenderOf(g.txns[i].Payload)
-		sampled := m.Stages.Samples(session, xid)
+		sampled := e.Stages.Samples(session, xid)
 		if !sampled && !slow || session == 0 {
 			continue
 		}
-		h := flow.HeaderOf(g.txns[i].Payload)
-		o := stages.Begin(stages.Logged, h.Type, h.ClientID, h.Cxid, g.Asked)
-		o.Zxid, o.Sampled = h.Zxid, sampled
+		txn := flow.HeaderOf(g.txns[i].Payload)
+		o := stages.Begin(stages.Logged, txn.Type, txn.ClientID, txn.Cxid, g.Asked)
+		o.Zxid, o.Sampled = txn.Zxid, sampled
 		o.End(stages.Sync, g.Logged)
-		m.Stages.Done(o)
+		e.Stages.Done(o)
 	}
 }
-
-// loggedMax bounds how many txns of one write are looked at for traces.
-const loggedMax = 4096

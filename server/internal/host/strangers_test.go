@@ -26,18 +26,19 @@ func TestRivalsByTheirOwnLists(t *testing.T) {
 	m.Members.Store(own)
 	hears := func(after time.Duration, state zab.State, host string) []Rival {
 		now = now.Add(after)
-		m.hearsList(&zab.Message{Type: zab.Notification, From: 2, State: state, Config: list(host)}, now)
+		m.notices.hearsList(&zab.Message{Type: zab.Notification, From: 2, State: state, Config: list(host)},
+			m.Active, now)
 		return m.viewOthers(now).rivals
 	}
 	for _, host := range []string{"zk2", "0.0.0.0", "[::]"} { // where it is, as ZooKeeper's images write it
 		hears(0, zab.Looking, host)
-		require.Empty(t, hears(rivalsLook, zab.Looking, host), host)
+		require.Empty(t, hears(rivalLeast, zab.Looking, host), host)
 	}
 	require.Empty(t, hears(0, zab.Looking, "elsewhere"))
-	require.Empty(t, hears(rivalsLook, zab.Following, "elsewhere"), "it has found its leader")
+	require.Empty(t, hears(rivalLeast, zab.Following, "elsewhere"), "it has found its leader")
 	require.Equal(t, []Rival{{2, "elsewhere", 0, false}}, hears(0, zab.Looking, "elsewhere"))
 	require.Equal(t, []Rival{{2, "elsewhere", time.Second, false}}, hears(time.Second, zab.Looking, "zk2"))
-	require.Empty(t, hears(rivalsLast, zab.Looking, "zk2"))
+	require.Empty(t, hears(rivalMemory, zab.Looking, "zk2"))
 	require.Empty(t, hears(0, zab.Looking, "elsewhere"), "that is another time")
 }
 
@@ -46,14 +47,14 @@ func TestRivalsThatWereTurnedAway(t *testing.T) {
 	m := leased(t, 1, 1, 2, 3)
 	now := time.Unix(1000, 0)
 	m.links.open = map[zab.LinkID]*link{7: {Link: &peers.Link{ID: 7, Peer: 3}}}
-	m.turnedAway([]zab.Rival{{Link: 8, Holder: 7}}, now)
-	require.Empty(t, m.reported.present(now), "its connection has ended")
-	m.reported.hear(3, "10.0.0.4", true, now)
-	m.reported.hear(2, "10.0.0.5", true, now)
+	m.notices.turnedAway([]zab.Rival{{Link: 8, Holder: 7}}, &m.links, now)
+	require.Empty(t, m.notices.present(now), "its connection has ended")
+	m.notices.hear(3, "10.0.0.4", true, now)
+	m.notices.hear(2, "10.0.0.5", true, now)
 	now = now.Add(time.Second)
 	require.Equal(t, []Rival{{2, "10.0.0.5", time.Second, true}, {3, "10.0.0.4", time.Second, true}},
-		m.reported.present(now))
-	require.Empty(t, m.reported.present(now.Add(rivalsLast)))
+		m.notices.present(now))
+	require.Empty(t, m.notices.present(now.Add(rivalMemory)))
 }
 
 // A server that asks for an election channel again and again, as if it had none, is a rival if it names none of the
@@ -66,28 +67,28 @@ func TestRivalsThatAskForAChannel(t *testing.T) {
 		names []string
 		want  string
 	}{
-		"the member":            {names: []string{"zk1:3888"}},
-		"by its other address":  {names: []string{"elsewhere:3888", "10.0.0.1:3888"}},
-		"at every address":      {names: []string{"0.0.0.0:3888"}},
-		"of an old version":     {},
-		"no address":            {names: []string{"nonsense"}},
-		"at another host":       {names: []string{"elsewhere:3888"}, want: "elsewhere"},
-		"at another port":       {names: []string{"zk1:3889"}, want: "zk1"},
-		"at several, IPv6 last": {names: []string{"elsewhere:3888", "[::5]:3888"}, want: "::5"},
+		"the member":             {names: []string{"zk1:3888"}},
+		"by its other address":   {names: []string{"elsewhere:3888", "10.0.0.1:3888"}},
+		"at every address":       {names: []string{"0.0.0.0:3888"}},
+		"of an old version":      {},
+		"no address":             {names: []string{"nonsense"}},
+		"at another host":        {names: []string{"elsewhere:3888"}, want: "elsewhere"},
+		"at another port":        {names: []string{"zk1:3889"}, want: "zk1"},
+		"at several, IPv6 first": {names: []string{"[::5]:3888", "elsewhere:3888"}, want: "::5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := leased(t, 2, 1, 2, 3)
 			m.Members.Store(own)
 			now := time.Unix(1000, 0)
-			m.askedAnew(9, v.names, now)
-			m.askedAnew(1, v.names, now)
-			require.Empty(t, m.reported.present(now), "once is no sign")
-			m.askedAnew(1, v.names, now.Add(rivalsLook))
+			m.notices.askedAnew(9, v.names, now)
+			m.notices.askedAnew(1, v.names, now)
+			require.Empty(t, m.notices.present(now), "once is no sign")
+			m.notices.askedAnew(1, v.names, now.Add(rivalLeast))
 			var want []Rival
 			if v.want != "" {
 				want = []Rival{{1, v.want, 0, false}}
 			}
-			require.Equal(t, want, m.reported.present(now.Add(rivalsLook)))
+			require.Equal(t, want, m.notices.present(now.Add(rivalLeast)))
 		})
 	}
 }

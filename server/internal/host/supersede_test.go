@@ -86,9 +86,10 @@ func TestConnectionsOfAnEarlierRoleAreTooLate(t *testing.T) {
 
 // Requests that wait behind a sync are refused when the client of their session comes back. The sync is answered.
 func TestHeldRequestsAreTooLate(t *testing.T) {
-	l := &leading{m: leased(t, 1, 1, 2, 3), refused: true} // the core is not asked
+	m := leased(t, 1, 1, 2, 3)
+	l := &leading{Env: m.Env, h: m, refused: true} // the core is not asked
 	l.syncs = syncs.New(l.needs())
-	l.m.applier = serve.NewApplyQueue(serve.New(l.m.Env, nil), &l.m.Queued, &l.m.Finished)
+	l.h.applier = serve.NewApplyQueue(serve.New(l.h.Env, nil), &l.h.Queued, &l.h.Finished)
 	for _, id := range []proto.SessionID{7, 8} {
 		for _, op := range []proto.OpCode{proto.OpSync, proto.OpSetData} {
 			l.take(&write{session: id, op: op})
@@ -100,7 +101,7 @@ func TestHeldRequestsAreTooLate(t *testing.T) {
 	}
 	l.resume(&flow.Resumption{Client: &client{}, ID: 7})
 	require.Equal(t, []bool{false}, moved(7), "there is no such session here, so it stays elsewhere")
-	l.m.Tracker.Track(7, 10_000, 0, 0)
+	l.h.Tracker.Track(7, 10_000, 0, 0)
 	l.resume(&flow.Resumption{Client: &client{}, ID: 7})
 	require.Equal(t, []bool{true}, moved(7))
 	require.Equal(t, []bool{false}, moved(8))

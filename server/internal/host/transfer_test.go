@@ -15,7 +15,7 @@ import (
 // The connection that has brought a snapshot may close before the snapshot is installed, and before the core has
 // asked for the installation.
 func TestReceivedStateOutlivesItsLink(t *testing.T) {
-	m := &Host{Env: &env.Env{}, links: newLinks()}
+	m := &Host{setup: setup{Env: &env.Env{}}, links: newLinks()}
 	m.states = newArrivals()
 	m.states.put(5, &durable.Loading{})
 	m.states.put(6, &durable.Loading{})

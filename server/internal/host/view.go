@@ -1,9 +1,11 @@
 package host
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
@@ -36,34 +38,50 @@ type ensembleView struct {
 	window int
 }
 
+// published is what other goroutines may know of the role and of the other servers. Any goroutine may read it.
+type published struct {
+	env *env.Env
+	// links are the connections to other servers. Set before joined.
+	links func() peers.Stats
+	// View is the role. Only the host goroutine stores it.
+	View atomic.Pointer[RoleView]
+	// others is what this server knows of its learners. Only the host goroutine stores it.
+	others atomic.Pointer[ensembleView]
+	// joined is true on a member of an ensemble as soon as other servers can hear of it.
+	joined atomic.Bool
+	// generation is the number of the present time of service. It changes with every role. A connection remembers
+	// the number under which it was accepted. Only the host goroutine stores it.
+	generation atomic.Int64
+}
+
 // surveyEvery is how often survey does something.
 const surveyEvery = 250 * time.Millisecond
 
 // survey is called with every tick. Now and then it lets other goroutines, and the log, know what this server knows of
 // the others, and lets a leader consider whether it goes on to lead.
-func (m *Host) survey(now time.Time) {
-	if now.Sub(m.surveyed) < surveyEvery {
+func (h *Host) survey(now time.Time) {
+	if now.Sub(h.surveyed) < surveyEvery {
 		return
 	}
-	m.surveyed = now
-	v := m.viewOthers(now)
-	m.others.Store(v)
-	m.warnOutside(now)
-	m.warnStrangers(now, v.strangers)
-	m.warnLeaderless(now, v.search)
-	if lead, ok := m.role.(*leading); ok {
+	h.surveyed = now
+	v := h.viewOthers(now)
+	h.others.Store(v)
+	h.notices.warnOutside(h.status.Outside, now)
+	h.notices.warnStrangers(now, v.strangers)
+	h.notices.warnLeaderless(now, v.search)
+	if lead, ok := h.role.(*leading); ok {
 		lead.consider(now, v.learners)
 	}
 }
 
 // viewOthers returns what this server knows of the others.
-func (m *Host) viewOthers(now time.Time) *ensembleView {
-	v := &ensembleView{rivals: m.reported.present(now)}
-	if c := m.member; c != nil {
+func (h *Host) viewOthers(now time.Time) *ensembleView {
+	v := &ensembleView{rivals: h.notices.present(now)}
+	if c := h.member; c != nil {
 		v.learners, v.strangers, v.search = c.Learners(nil), c.Strangers(), newSearch(c.Search())
 		v.window, _ = c.Window()
 	}
-	if lead, ok := m.role.(*leading); ok {
+	if lead, ok := h.role.(*leading); ok {
 		v.syncs = lead.syncs.Unanswered()
 	}
 	return v
@@ -71,8 +89,8 @@ func (m *Host) viewOthers(now time.Time) *ensembleView {
 
 // Window is how many committed txns this server kept for learners when they were last counted, which a member of an
 // ensemble does every surveyEvery.
-func (m *Host) Window() int {
-	if v := m.others.Load(); v != nil {
+func (p *published) Window() int {
+	if v := p.others.Load(); v != nil {
 		return v.window
 	}
 	return 0
@@ -80,19 +98,19 @@ func (m *Host) Window() int {
 
 // RoleNow returns the present role. ok is false on a standalone server, and before other servers can hear of this
 // one.
-func (m *Host) RoleNow() (r QuorumRole, ok bool) {
-	if !m.joined.Load() {
+func (p *published) RoleNow() (r QuorumRole, ok bool) {
+	if !p.joined.Load() {
 		return r, false
 	}
-	return m.quorumRole(), true
+	return p.quorumRole(), true
 }
 
 // quorumRole is the role as the metrics, the four-letter words and the admin commands show it.
-func (m *Host) quorumRole() QuorumRole {
-	v := m.View.Load()
-	r := QuorumRole{Peer: peerState(v), Size: m.Membership().Voters(), Leader: v.Leader, Phase: phaseWord(v.phase),
-		Outside: v.outside, ReadOnly: m.ReadOnly.Load()}
-	if o := m.others.Load(); o != nil {
+func (p *published) quorumRole() QuorumRole {
+	v := p.View.Load()
+	r := QuorumRole{Peer: peerState(v), Size: p.env.Membership().Voters(), Leader: v.Leader, Phase: phaseWord(v.phase),
+		Outside: v.outside, ReadOnly: p.env.ReadOnly.Load()}
+	if o := p.others.Load(); o != nil {
 		r.Strangers, r.Rivals = o.strangers, o.rivals
 		if v.State == zab.Looking {
 			r.Search = o.search
@@ -104,14 +122,14 @@ func (m *Host) quorumRole() QuorumRole {
 	switch v.State {
 	case zab.Leading:
 		r.Leading = true
-		r.LeaderUptime = m.Clock.Steady().Sub(v.since)
+		r.LeaderUptime = p.env.Clock.Steady().Sub(v.since)
 	case zab.Following:
 		r.Following = true
 	case zab.Observing:
 		r.Observing, r.ObserverMaster = true, int64(v.master)
 	}
-	if o := m.others.Load(); o != nil && (r.Leading || r.Following) {
-		r.PendingSyncs, r.Observers, r.Others = o.syncs, m.observers(o), o.learners
+	if o := p.others.Load(); o != nil && (r.Leading || r.Following) {
+		r.PendingSyncs, r.Observers, r.Others = o.syncs, p.observers(o), o.learners
 		for _, l := range o.learners {
 			r.Learners++
 			switch {
@@ -128,6 +146,52 @@ func (m *Host) quorumRole() QuorumRole {
 	return r
 }
 
+// observers lists the observers that learn from this server.
+func (p *published) observers(o *ensembleView) (all []observer) {
+	links := map[zab.LinkID]peers.LinkStats{}
+	for _, l := range p.links().Links {
+		links[l.ID] = l
+	}
+	for _, l := range o.learners {
+		if st, open := links[l.Link]; l.Observer && l.Synced && open {
+			all = append(all, observer{Learner: l, Link: st})
+		}
+	}
+	return all
+}
+
+// Generation is the number of the present time of service; see Host.
+func (p *published) Generation() int64 { return p.generation.Load() }
+
+// Position is the zxid up to which this server serves the history: its last txn, or the beginning of its leader's
+// epoch if that epoch has no txn yet. Servers in Java report the latter to clients as if it were a txn.
+func (p *published) Position() proto.Zxid {
+	last := p.env.Store.LastZxid()
+	if v := p.View.Load(); v.Serving {
+		return max(last, proto.MakeZxid(v.Epoch, 0))
+	}
+	return last
+}
+
+// Rules reports whether this server decides about sessions and abandoned znodes: as the leader, or as a standalone
+// server.
+func (p *published) Rules() bool {
+	v := p.View.Load()
+	return v.State == zab.Leading && v.Serving
+}
+
+// Mode is the server's role as the four-letter words spell it.
+func (p *published) Mode() string {
+	if !p.env.Config.Distributed() {
+		return "standalone"
+	}
+	if p.env.ReadOnly.Load() {
+		return "read-only"
+	}
+	return [...]string{zab.Looking: "looking", zab.Following: "follower", zab.Leading: "leader",
+		zab.Observing: "observer"}[p.View.Load().State]
+}
+
 // peerState spells the role as zk_peer_state does. Source: operations 2.3.
 func peerState(v *RoleView) string {
 	if v.State == zab.Looking {
@@ -141,36 +205,6 @@ func peerState(v *RoleView) string {
 func phaseWord(p zab.Phase) string {
 	return [...]string{zab.Election: "election", zab.Discovery: "discovery", zab.Synchronization: "synchronization",
 		zab.Broadcast: "broadcast"}[p]
-}
-
-// observers lists the observers that learn from this server.
-func (m *Host) observers(o *ensembleView) (all []observer) {
-	links := map[zab.LinkID]peers.LinkStats{}
-	for _, l := range m.peers.Stats().Links {
-		links[l.ID] = l
-	}
-	for _, l := range o.learners {
-		if st, open := links[l.Link]; l.Observer && l.Synced && open {
-			all = append(all, observer{Learner: l, Link: st})
-		}
-	}
-	return all
-}
-
-// arrival counts a run of packets from the leader. p is the last of them.
-func (m *Host) arrival(p *peers.Packet, n int) {
-	q := m.Metrics.Quorum
-	now := m.Clock.WallMs()
-	switch p.Type {
-	case proto.PacketProposal:
-		q.LearnerProposals.Add(int64(n))
-		q.ProposalDelay.Observe(max(now-flow.TxnTime(p.Data), 0))
-	case proto.PacketInform:
-		q.LearnerCommits.Add(int64(n))
-		q.CommitDelay.Observe(max(now-flow.TxnTime(p.Data), 0))
-	case proto.PacketCommit:
-		q.LearnerCommits.Add(int64(n))
-	}
 }
 
 // QuorumRole is the role of a member of an ensemble at one moment.
@@ -210,4 +244,20 @@ type QuorumRole struct {
 type observer struct {
 	Learner zab.Learner
 	Link    peers.LinkStats
+}
+
+// countArrived counts a run of packets from the leader. p is the last of them.
+func countArrived(e *env.Env, p *peers.Packet, n int) {
+	q := e.Metrics.Quorum
+	now := e.Clock.WallMs()
+	switch p.Type {
+	case proto.PacketProposal:
+		q.LearnerProposals.Add(int64(n))
+		q.ProposalDelay.Observe(max(now-flow.TxnTime(p.Data), 0))
+	case proto.PacketInform:
+		q.LearnerCommits.Add(int64(n))
+		q.CommitDelay.Observe(max(now-flow.TxnTime(p.Data), 0))
+	case proto.PacketCommit:
+		q.LearnerCommits.Add(int64(n))
+	}
 }

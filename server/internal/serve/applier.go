@@ -144,7 +144,7 @@ func (a *applier) applyOne(it *flow.Item, payload []byte, create2 []int32, e *en
 	var body []byte
 	var applied datatree.Applied
 	var err error
-	if a.srv.security.audit != nil && it.Op == proto.OpCloseSession && e == nil {
+	if a.srv.audit != nil && it.Op == proto.OpCloseSession && e == nil {
 		var h proto.TxnHeader
 		if h.ReadFrom(payload) == nil && h.Type == proto.OpCloseSession {
 			a.auditEnd(h.ClientID, func() {})
@@ -215,7 +215,7 @@ func (a *applier) lose(it *flow.Item) {
 	} else {
 		c.mu.Lock()
 		c.mu.out.dead = true // requests behind it are not answered either
-		if log := a.srv.security.audit; log != nil && audit.Covers(it.Op) {
+		if log := a.srv.audit; log != nil && audit.Covers(it.Op) {
 			_, subject := c.mu.queue.front()
 			log.Lost(c.auditWho(), it.Op, subject)
 		}
@@ -257,7 +257,7 @@ func (a *applier) answer(it *flow.Item, zxid proto.Zxid, err proto.ErrCode, body
 			c.mu.out.closing = true
 		}
 	}
-	if log := a.srv.security.audit; log != nil && audit.Covers(it.Op) {
+	if log := a.srv.audit; log != nil && audit.Covers(it.Op) {
 		_, subject := c.mu.queue.front()
 		log.Answered(c.auditWho(), it.Op, subject, err, body)
 	}
@@ -349,7 +349,7 @@ func (a *applier) established(it *flow.Item, zxid proto.Zxid) {
 	c := connOf(it)
 	resp := proto.ConnectResponse{
 		TimeOut: it.Session.TimeoutMs(), SessionID: it.Session.ID,
-		Password: a.srv.security.secrets.Password(it.Session.ID), HasReadOnly: c.knowsReadOnly,
+		Password: a.srv.secrets.Password(it.Session.ID), HasReadOnly: c.knowsReadOnly,
 		Extensions: c.extensions, Zxid: zxid,
 	}
 	c.Session.Store(it.Session)

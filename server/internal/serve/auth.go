@@ -1,11 +1,6 @@
 package serve
 
 import (
-	"crypto/subtle"
-	"net/netip"
-	"slices"
-	"strings"
-
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree/auth"
@@ -46,73 +41,6 @@ func (r *reader) auth(q *request) {
 // ensemble, the connection is closed.
 const schemeEnsemble = "ensemble"
 
-// isOurEnsemble reports whether a client that names its ensemble is at the right server, and counts it. Without
-// configured names every server is right. So is every server for a client without a name. Source: operations 8.1.
-func (s *Front) isOurEnsemble(name string) bool {
-	names := s.Config.EnsembleAuthNames
-	switch {
-	case len(names) == 0 || name == "":
-		s.Metrics.EnsembleSkip.Inc()
-	case slices.Contains(names, name):
-		s.Metrics.EnsembleSuccess.Inc()
-	default:
-		s.Metrics.EnsembleFail.Inc()
-		s.Metrics.AuthFailed.Inc()
-		return false
-	}
-	return true
-}
-
-// mayGuess reports whether a password of a super user that comes from an address may be looked at.
-func (s *Front) mayGuess(from netip.Addr) bool {
-	if s.Guesses.Has(from, s.Runtime.Now()) {
-		return true
-	}
-	s.Log.Warn("too many wrong super user passwords from this address: refusing further attempts for now",
-		zap.Stringer("client_addr", from))
-	return false
-}
-
-// superUser implements verifier.
-func (s *Front) superUser() string {
-	user, _, _ := strings.Cut(s.Config.SuperDigest, ":")
-	return user
-}
-
-// guessedWrong implements verifier.
-func (s *Front) guessedWrong(from netip.Addr) { s.Guesses.Fail(from, s.Runtime.Now()) }
-
-// saslIdentities implements verifier.
-func (s *Front) saslIdentities(user string) []auth.Identity {
-	ids := []auth.Identity{auth.NewSASLIdentity(user, s.Config.SASL.AnyUser)}
-	if slices.Contains(s.Config.SASL.SuperUsers, user) {
-		ids = append(ids, auth.SuperIdentity(""))
-	}
-	return ids
-}
-
-// Authenticate returns the identities that are proved by the credentials of a client at remote.
-func (s *Front) Authenticate(remote netip.Addr, scheme string, credentials []byte) ([]auth.Identity, bool) {
-	switch scheme {
-	case auth.SchemeDigest:
-		if credentials == nil || !s.Config.DigestAuth {
-			return nil, false
-		}
-		id, ok := auth.DigestID(s.Config.DigestAlg, credentials)
-		if !ok {
-			return nil, false
-		}
-		ids := []auth.Identity{{Scheme: auth.SchemeDigest, ID: id}}
-		if s.Config.SuperDigest != "" && subtle.ConstantTimeCompare([]byte(id), []byte(s.Config.SuperDigest)) == 1 {
-			ids = append(ids, auth.SuperIdentity(""))
-		}
-		return ids, true
-	case auth.SchemeIP:
-		return []auth.Identity{auth.NewIPIdentity(remote)}, true
-	}
-	return nil, false
-}
-
 // sasl answers one step of a SASL exchange. If SASL is off, the answer is a null token, and the client goes on
 // unauthenticated. A step that fails ends the connection, unless failed clients may go on. As in ZooKeeper, a null
 // token from the client closes the connection without an answer. Source: client-protocol 14.1.
@@ -123,11 +51,11 @@ func (r *reader) sasl(q *request) {
 		r.last(nil)
 		return
 	}
-	if r.srv.security.sasl == nil {
+	if r.srv.sasl == nil {
 		r.answer(saslReply(xid, nil, proto.OK), queuedReply)
 		return
 	}
-	token, done, err := r.c.step(req.Token, r.srv.security.sasl, r.srv)
+	token, done, err := r.c.step(req.Token, r.srv.sasl, &r.srv.clientSecurity)
 	if err == nil && done {
 		ids := r.srv.saslIdentities(r.c.exchange.User())
 		r.srv.Log.Info("client authenticated", zap.Stringer("client_addr", r.c.Remote),

@@ -112,7 +112,7 @@ func TestConnectionsWithoutASession(t *testing.T) {
 // Without an audit log no additional data is kept for a request.
 func TestNoAuditLog(t *testing.T) {
 	s := newFront()
-	require.Nil(t, s.security.audit)
+	require.Nil(t, s.audit)
 	require.Nil(t, audit.Subject(proto.OpGetData, []byte("x")))
 	require.Zero(t, testing.AllocsPerRun(100, func() { require.False(t, s.throttled()) }))
 }

@@ -47,7 +47,9 @@
 //   - Writes: applier.go, ending.go (sessions with very many ephemerals).
 //   - The reader: reader.go (its state and steps), request.go (reads and writes), auth.go, setwatches.go, word.go
 //     (four-letter words), handshake.go (sessions), tls.go (the handshake of TLS), serve.go (the loop).
-//   - The server: security.go (certificates, users, secrets, the audit log), listener.go (client ports), inside.go
-//     (clients in this process), drain.go (clients that are sent elsewhere). Of the system: gone_*.go (has a client
-//     ended already), backlog_*.go.
+//   - The parts of the server: security.go with credentials.go (certificates, users, secrets, the audit log),
+//     ports.go (client ports), drain.go (clients that are sent elsewhere). They and watchers.go do not know Front,
+//     which has their methods.
+//   - The server: listener.go (accepts connections), inside.go (clients in this process). Of the system: gone_*.go
+//     (has a client ended already), backlog_*.go.
 package serve

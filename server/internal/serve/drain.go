@@ -2,10 +2,12 @@ package serve
 
 import (
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/env"
 )
 
 // Clients that are sent to other servers. Their sessions live on: a client whose connection ends connects to another
@@ -24,48 +26,62 @@ const (
 	drainedPause = 100 * time.Millisecond
 )
 
+// draining sends clients to other servers: all, while an operator drains the server, or a share. Any goroutine may use
+// it.
+type draining struct {
+	env     *env.Env
+	conns   *connSet
+	drained atomic.Pointer[drain] // nil unless the server is being drained
+}
+
+// drain is the draining of a server.
+type drain struct {
+	rate int         // connections that end per second, at most
+	over *sched.Gate // open when the draining has ended
+}
+
 // Drain lets the server take no more clients, and ends the connections that it has, at most rate per second. A server
 // that is drained already goes on with the new rate. The end of the role of a server in its ensemble does not end the
 // draining.
-func (s *Front) Drain(rate int) {
-	d := &drain{rate: rate, over: sched.NewGate(s.Runtime)}
-	if old := s.drained.Swap(d); old != nil {
+func (d *draining) Drain(rate int) {
+	one := &drain{rate: rate, over: sched.NewGate(d.env.Runtime)}
+	if old := d.drained.Swap(one); old != nil {
 		old.over.Open()
 	}
-	s.Spawn("drain clients", func() { s.drainClients(d) })
+	d.env.Spawn("drain clients", func() { d.drainClients(one) })
 }
 
 // Undrain lets the server take clients again, after Drain.
-func (s *Front) Undrain() {
-	if old := s.drained.Swap(nil); old != nil {
+func (d *draining) Undrain() {
+	if old := d.drained.Swap(nil); old != nil {
 		old.over.Open()
 	}
 }
 
 // Draining reports whether the server takes no clients, and how many connections end per second.
-func (s *Front) Draining() (rate int, on bool) {
-	if d := s.drained.Load(); d != nil {
-		return d.rate, true
+func (d *draining) Draining() (rate int, on bool) {
+	if one := d.drained.Load(); one != nil {
+		return one.rate, true
 	}
 	return 0, false
 }
 
 // drainClients ends connections until the draining is over. The server may get clients after the first round: they
 // asked for their session before.
-func (s *Front) drainClients(d *drain) {
+func (d *draining) drainClients(one *drain) {
 	var p departures
-	credit, last, logged := 1.0, s.Clock.Now(), false
-	for pause := retirePause; !s.Stopping.WaitFor(pause) && !d.over.IsOpen(); {
-		now := s.Clock.Now()
-		credit = min(credit+float64(d.rate)*time.Duration(now-last).Seconds(), float64(max(d.rate, 1)))
+	credit, last, logged := 1.0, d.env.Clock.Now(), false
+	for pause := retirePause; !d.env.Stopping.WaitFor(pause) && !one.over.IsOpen(); {
+		now := d.env.Clock.Now()
+		credit = min(credit+float64(one.rate)*time.Duration(now-last).Seconds(), float64(max(one.rate, 1)))
 		last = now
 		if len(p.waiting)+len(p.asked) == 0 {
-			p.waiting = s.clients()
+			p.waiting = d.clients()
 		}
 		if pause = retirePause; len(p.waiting)+len(p.asked) == 0 {
 			pause = drainedPause
 			if !logged {
-				s.Log.Info("drained: no client connection is left")
+				d.env.Log.Info("drained: no client connection is left")
 			}
 			logged = true
 		}
@@ -75,25 +91,25 @@ func (s *Front) drainClients(d *drain) {
 }
 
 // Shed ends the connections of a share of the clients, which are chosen at random, and returns how many.
-func (s *Front) Shed(percent int) int {
-	all := s.clients()
+func (d *draining) Shed(percent int) int {
+	all := d.clients()
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	// A share that is not a whole number is rounded at random, so that 1 % of 20 clients is sometimes one client.
 	n := (len(all)*percent + rand.IntN(100)) / 100
 	p := departures{waiting: all[:n]}
-	for p.round(s.Clock.Now(), n); len(p.asked) > 0; p.round(s.Clock.Now(), n) {
-		sched.Sleep(s.Runtime, retirePause)
+	for p.round(d.env.Clock.Now(), n); len(p.asked) > 0; p.round(d.env.Clock.Now(), n) {
+		sched.Sleep(d.env.Runtime, retirePause)
 	}
 	return n
 }
 
 // Clients returns how many connections have a session and are not about to end. Connections of the server to itself
 // do not count.
-func (s *Front) Clients() int { return len(s.clients()) }
+func (d *draining) Clients() int { return len(d.clients()) }
 
 // clients returns the connections that Clients counts, the oldest first.
-func (s *Front) clients() (all []*Conn) {
-	s.Conns.Each(func(c *Conn) {
+func (d *draining) clients() (all []*Conn) {
+	d.conns.Each(func(c *Conn) {
 		if !c.inside() && c.Session.Load() != nil && c.open() {
 			all = append(all, c)
 		}

@@ -36,7 +36,7 @@ func (a *applier) prepare(e *end) {
 	}
 	e.EachSlice(endSlice)
 	st.Mu.RLock()
-	if a.srv.security.audit != nil {
+	if a.srv.audit != nil {
 		a.auditEnd(e.Session(), st.Rest)
 	}
 	ws.mu.Lock()
@@ -56,7 +56,7 @@ func (a *applier) prepare(e *end) {
 // auditEnd writes a line for each ephemeral of a session that ends to the audit log, and rests now and then: nobody
 // else changes the tree. REQUIRES: Store.Mu, at least for reading.
 func (a *applier) auditEnd(id proto.SessionID, rest func()) {
-	state, log, n := a.srv.Store.State, a.srv.security.audit, 0
+	state, log, n := a.srv.Store.State, a.srv.audit, 0
 	state.EachEphemeral(id, func(node datatree.NodeID) {
 		log.Ended(id, string(state.AppendPath(nil, node)))
 		if n++; n%endSlice == 0 {

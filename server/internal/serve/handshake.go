@@ -217,7 +217,7 @@ func (r *reader) asksAgain() error {
 func (r *reader) resume(req *proto.ConnectRequest, timeoutMs int32) error {
 	r.srv.Metrics.RevalidateCount.Inc()
 	settled := true
-	if !r.srv.security.secrets.Accepts(req.SessionID, req.Password) {
+	if !r.srv.secrets.Accepts(req.SessionID, req.Password) {
 		r.c.Resumed(nil, nil, 0, false)
 	} else if s, old := r.srv.Tracker.ResumeLocal(req.SessionID, timeoutMs, r.c, r.received); s != nil {
 		r.c.Resumed(s, old, timeoutMs, false)
@@ -251,7 +251,7 @@ func (c *Conn) Resumed(s *sessions.Session, old sessions.Conn, timeoutMs int32, 
 			c.extensions &^= proto.ExtensionOutcomes
 		}
 		resp.Extensions, resp.Zxid = c.extensions, c.srv.Store.LastZxid()
-		resp.TimeOut, resp.SessionID, resp.Password = timeoutMs, s.ID, c.srv.security.secrets.Password(s.ID)
+		resp.TimeOut, resp.SessionID, resp.Password = timeoutMs, s.ID, c.srv.secrets.Password(s.ID)
 		c.Session.Store(s)
 	}
 	c.mu.Lock()

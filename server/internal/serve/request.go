@@ -145,7 +145,7 @@ func (r *reader) write(q *request) (done bool, err error) {
 	switch {
 	case op == proto.OpSync:
 		kept = body // the reply repeats it
-	case r.srv.security.audit != nil:
+	case r.srv.audit != nil:
 		kept = audit.Subject(op, body)
 	}
 	e := queued{kind: queuedWrite, xid: q.xid, op: op, weight: weight}

@@ -9,9 +9,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"go.uber.org/zap"
-
 	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/internal/sasl"
@@ -21,12 +20,32 @@ import (
 	"github.com/seed94657493/warren/server/internal/audit"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/keystore"
+	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/internal/security"
 	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
+// clientSecurity is TLS, SASL and the audit log of the client ports. It is made before the first port is opened.
+// Without a key store, a JAAS file and an audit log it is
+// a server without them. It does not change after Secure; Guesses and Labels have locks of their own.
+type clientSecurity struct {
+	env   *env.Env
+	keys  *keystore.Keys      // nil without TLS
+	tls   *tls.Config         // for every handshake: Keys.Server() with a count of handshakes
+	sasl  *sasl.Acceptor      // nil without SASL
+	names *security.CertNames // which part of a certificate is an id
+	audit *audit.Log          // nil without an audit log
+
+	secrets sessions.Secrets // which password a session has
+	// enforced are schemes: if there are any, a connection must have authenticated with one of them.
+	enforced []string
+	Guesses  *limits.Attempts // of passwords, at every door of the server: wrong ones
+	// Labels name sessions for readers that must not know their ids, in all answers of the server alike.
+	Labels *sessions.Labels
+}
+
 // Secure loads certificates and users, and opens the audit log. It comes before Listen.
-func (s *Front) Secure() error {
+func (s *clientSecurity) Secure() error {
 	if err := s.CheckSecurity(); err != nil {
 		return err
 	}
@@ -35,11 +54,11 @@ func (s *Front) Secure() error {
 
 // CheckSecurity loads certificates and users, and looks whether the audit log can be opened. It returns a ConfigError
 // for what is not there.
-func (s *Front) CheckSecurity() error {
+func (s *clientSecurity) CheckSecurity() error {
 	err := s.loadSecurity()
-	if err == nil && s.Config.Audit.Enabled {
-		if err = audit.Check(s.FS, s.Config.Audit.File); err != nil {
-			err = s.Config.About(fmt.Errorf("server: the audit log: %w", err), "audit.file", "audit.enable")
+	if err == nil && s.env.Config.Audit.Enabled {
+		if err = audit.Check(s.env.FS, s.env.Config.Audit.File); err != nil {
+			err = s.env.Config.About(fmt.Errorf("server: the audit log: %w", err), "audit.file", "audit.enable")
 		}
 	}
 	if err != nil {
@@ -48,33 +67,33 @@ func (s *Front) CheckSecurity() error {
 	return nil
 }
 
-func (s *Front) loadSecurity() error {
-	if s.Config.SessionRequireClientSASLAuth && !slices.Contains(s.enforced, auth.SchemeSASL) {
+func (s *clientSecurity) loadSecurity() error {
+	if s.env.Config.SessionRequireClientSASLAuth && !slices.Contains(s.enforced, auth.SchemeSASL) {
 		s.enforced = append(slices.Clone(s.enforced), auth.SchemeSASL)
 	}
 	var err error
-	if s.security.names, err = security.NewCertNames(&s.Config.Security); err != nil {
+	if s.names, err = security.NewCertNames(&s.env.Config.Security); err != nil {
 		return err
 	}
-	if s.Config.SecureClientPort != config.PortUnset || s.Config.ClientPortUnification {
+	if s.env.Config.SecureClientPort != config.PortUnset || s.env.Config.ClientPortUnification {
 		if err := s.loadKeys(); err != nil {
 			return keystore.Located(fmt.Errorf("server: TLS of clients (ssl.keyStore.*, ssl.trustStore.*): %w", err),
-				s.Config, "ssl.")
+				s.env.Config, "ssl.")
 		}
 	}
-	if s.Config.SessionSecrets != "" {
-		if err := s.loadSecrets(s.Config.SessionSecrets); err != nil {
-			return s.Config.About(fmt.Errorf("server: session secrets: %w", err),
+	if s.env.Config.SessionSecrets != "" {
+		if err := s.loadSecrets(s.env.Config.SessionSecrets); err != nil {
+			return s.env.Config.About(fmt.Errorf("server: session secrets: %w", err),
 				"warren.sessionSecrets")
 		}
 	}
-	return s.Config.About(s.loadUsers(), "java.security.auth.login.config", "sessionRequireClientSASLAuth",
+	return s.env.Config.About(s.loadUsers(), "java.security.auth.login.config", "sessionRequireClientSASLAuth",
 		"enforce.auth.schemes")
 }
 
 // loadSecrets reads the secrets of session passwords.
-func (s *Front) loadSecrets(name string) error {
-	f, err := s.FS.Open(name)
+func (s *clientSecurity) loadSecrets(name string) error {
+	f, err := s.env.FS.Open(name)
 	if err != nil {
 		return err
 	}
@@ -83,30 +102,30 @@ func (s *Front) loadSecrets(name string) error {
 	if err != nil {
 		return err
 	}
-	if s.security.secrets, err = sessions.ParseSecrets(text); err != nil {
+	if s.secrets, err = sessions.ParseSecrets(text); err != nil {
 		return err
 	}
-	s.Log.Info("session passwords are derived from warren.sessionSecrets",
-		zap.Bool("zookeeper_passwords_accepted", s.security.secrets.Guessable()))
+	s.env.Log.Info("session passwords are derived from warren.sessionSecrets",
+		zap.Bool("zookeeper_passwords_accepted", s.secrets.Guessable()))
 	return nil
 }
 
 // loadKeys reads the certificates.
-func (s *Front) loadKeys() error {
-	keys, err := keystore.Open(s.FS, &s.Config.TLS, s.Log)
+func (s *clientSecurity) loadKeys() error {
+	keys, err := keystore.Open(s.env.FS, &s.env.Config.TLS, s.env.Log)
 	if err != nil {
 		return err
 	}
 	if keys.Server() == nil {
 		return errNoKeyStore
 	}
-	s.security.keys, s.security.tls = keys, s.countHandshakes(keys.Server())
+	s.keys, s.tls = keys, s.countHandshakes(keys.Server())
 	s.exportExpiry(keys)
-	if !s.Runtime.Now().Before(keys.Expires()) {
-		s.Log.Error("the certificate of the client ports has expired: clients that verify it refuse to connect",
+	if !s.env.Runtime.Now().Before(keys.Expires()) {
+		s.env.Log.Error("the certificate of the client ports has expired: clients that verify it refuse to connect",
 			zap.Time("expired", keys.Expires()))
 	}
-	s.Log.Info("TLS is on", zap.String("client_auth", s.Config.TLS.ClientAuth),
+	s.env.Log.Info("TLS is on", zap.String("client_auth", s.env.Config.TLS.ClientAuth),
 		zap.Time("certificate_expires", keys.Expires()))
 	return nil
 }
@@ -119,39 +138,39 @@ var (
 
 // loadUsers reads the JAAS file, if there is one. If the file has no section for clients, no client can authenticate
 // by SASL: the file may be for the other servers only. Source: operations 8.4.
-func (s *Front) loadUsers() error {
+func (s *clientSecurity) loadUsers() error {
 	required := s.requiresSASL()
-	cfg := &s.Config.SASL
+	cfg := &s.env.Config.SASL
 	if cfg.LoginConfig == "" {
 		if required {
 			return errNoUsers
 		}
 		return nil
 	}
-	jaas, err := security.ReadJAAS(s.FS, cfg.LoginConfig)
+	jaas, err := security.ReadJAAS(s.env.FS, cfg.LoginConfig)
 	if err != nil {
 		return err
 	}
-	s.security.sasl, err = s.acceptorOf(jaas)
+	s.sasl, err = s.acceptorOf(jaas)
 	switch {
 	case errors.Is(err, sasl.ErrNoSection) && !required:
 		level := zap.InfoLevel
-		if s.Config.HasScheme(auth.SchemeSASL) || s.Config.Given("sasl.serverconfig") {
+		if s.env.Config.HasScheme(auth.SchemeSASL) || s.env.Config.Given("sasl.serverconfig") {
 			level = zap.WarnLevel
 		}
-		s.Log.Log(level, "the JAAS file has no section for clients: SASL is off",
+		s.env.Log.Log(level, "the JAAS file has no section for clients: SASL is off",
 			zap.String("section", cfg.ServerSection))
 		return nil
 	case err != nil:
 		return fmt.Errorf("server: %s: %w", cfg.LoginConfig, err)
 	}
-	s.Log.Info("SASL is on", zap.String("mechanism", s.security.sasl.Mechanism), zap.Bool("required", required))
+	s.env.Log.Info("SASL is on", zap.String("mechanism", s.sasl.Mechanism), zap.Bool("required", required))
 	return nil
 }
 
 // acceptorOf returns how clients authenticate: by Kerberos, if the section for them says so, or by DIGEST-MD5.
-func (s *Front) acceptorOf(jaas sasl.JAAS) (*sasl.Acceptor, error) {
-	cfg := &s.Config.SASL
+func (s *clientSecurity) acceptorOf(jaas sasl.JAAS) (*sasl.Acceptor, error) {
+	cfg := &s.env.Config.SASL
 	k, err := jaas.Kerberos(cfg.ServerSection)
 	if err != nil {
 		return nil, err
@@ -169,9 +188,9 @@ func (s *Front) acceptorOf(jaas sasl.JAAS) (*sasl.Acceptor, error) {
 	return sasl.NewDigest(digestmd5.ClientRealm, users), nil
 }
 
-func (s *Front) kerberosOf(k *sasl.Kerberos) (*sasl.Acceptor, error) {
-	cfg := &s.Config.SASL
-	tickets := &security.Tickets{FS: s.FS, Log: s.Log, Now: s.Runtime.Now, Config: cfg.KerberosConfig}
+func (s *clientSecurity) kerberosOf(k *sasl.Kerberos) (*sasl.Acceptor, error) {
+	cfg := &s.env.Config.SASL
+	tickets := &security.Tickets{FS: s.env.FS, Log: s.env.Log, Now: s.env.Runtime.Now, Config: cfg.KerberosConfig}
 	acceptor, err := tickets.Accept(k)
 	if err != nil {
 		return nil, err
@@ -187,50 +206,50 @@ func (s *Front) kerberosOf(k *sasl.Kerberos) (*sasl.Acceptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Log.Info("clients authenticate with Kerberos", zap.Stringer("principal", acceptor.Service()),
+	s.env.Log.Info("clients authenticate with Kerberos", zap.Stringer("principal", acceptor.Service()),
 		zap.String("keytab", k.Keytab))
 	return sasl.NewKerberos(acceptor, names.User), nil
 }
 
 // requiresSASL reports whether clients that have not authenticated by SASL are refused.
-func (s *Front) requiresSASL() bool { return slices.Contains(s.enforced, auth.SchemeSASL) }
+func (s *clientSecurity) requiresSASL() bool { return slices.Contains(s.enforced, auth.SchemeSASL) }
 
 // openAudit opens the audit log, if it is enabled.
-func (s *Front) openAudit() (err error) {
-	if s.Config.Audit.Enabled {
-		s.security.audit, err = audit.Open(s.FS, s.Log, s.Config.Audit.File)
+func (s *clientSecurity) openAudit() (err error) {
+	if s.env.Config.Audit.Enabled {
+		s.audit, err = audit.Open(s.env.FS, s.env.Log, s.env.Config.Audit.File)
 	}
 	return err
 }
 
 // StartSecurity starts the goroutines that watch the certificates and write the audit log. It is one of the last
 // steps of Start.
-func (s *Front) StartSecurity() {
-	if k := s.security.keys; k != nil && s.Config.ClientCertReload {
-		s.Spawn("keys", func() { k.Watch(keystore.ReloadInterval, s.Stopping.Done()) })
+func (s *clientSecurity) StartSecurity() {
+	if k := s.keys; k != nil && s.env.Config.ClientCertReload {
+		s.env.Spawn("keys", func() { k.Watch(keystore.ReloadInterval, s.env.Stopping.Done()) })
 	}
-	if a := s.security.audit; a != nil {
+	if a := s.audit; a != nil {
 		a.Started()
-		s.Spawn("audit", func() { a.Run(s.Stopping.Done(), s.Applied.Done()) })
+		s.env.Spawn("audit", func() { a.Run(s.env.Stopping.Done(), s.env.Applied.Done()) })
 	}
 }
 
 // Keys are the certificates of the client ports; nil without TLS there.
-func (s *Front) Keys() *keystore.Keys { return s.security.keys }
+func (s *clientSecurity) Keys() *keystore.Keys { return s.keys }
 
 // AuditLink notes in the audit log, if there is one, that a link to a path was made.
-func (s *Front) AuditLink(ids []auth.Identity, addr netip.Addr, path string) {
-	if log := s.security.audit; log != nil {
+func (s *clientSecurity) AuditLink(ids []auth.Identity, addr netip.Addr, path string) {
+	if log := s.audit; log != nil {
 		log.Link(ids, addr, path)
 	}
 }
 
 // SessionIDsOpen reports whether a client that knows the id of a session can take the session over.
-func (s *Front) SessionIDsOpen() bool { return s.security.secrets.Guessable() }
+func (s *clientSecurity) SessionIDsOpen() bool { return s.secrets.Guessable() }
 
 // Label names a session so that the name opens it to no reader: by its id if nothing can be done with that, else by
 // a name that holds until the restart of the server.
-func (s *Front) Label(id proto.SessionID) string {
+func (s *clientSecurity) Label(id proto.SessionID) string {
 	if !s.SessionIDsOpen() {
 		return id.String()
 	}
@@ -238,13 +257,13 @@ func (s *Front) Label(id proto.SessionID) string {
 }
 
 // Password returns the password of a session.
-func (s *Front) Password(id proto.SessionID) [proto.PasswordSize]byte {
-	return s.security.secrets.Password(id)
+func (s *clientSecurity) Password(id proto.SessionID) [proto.PasswordSize]byte {
+	return s.secrets.Password(id)
 }
 
 // CertIdentities returns the identities that a client's certificate proves.
-func (s *Front) CertIdentities(cert *x509.Certificate) ([]auth.Identity, error) {
-	return s.security.names.Identities(cert)
+func (s *clientSecurity) CertIdentities(cert *x509.Certificate) ([]auth.Identity, error) {
+	return s.names.Identities(cert)
 }
 
 var errHandshakeLimit = errors.New(
@@ -252,15 +271,16 @@ var errHandshakeLimit = errors.New(
 
 // countHandshakes returns cfg with a count of the handshakes under way. A handshake counts from the client's first
 // message on: a connection that sends nothing costs no work, and takes no place from others.
-func (s *Front) countHandshakes(cfg *tls.Config) *tls.Config {
+func (s *clientSecurity) countHandshakes(cfg *tls.Config) *tls.Config {
 	choose := cfg.GetConfigForClient
 	counting := cfg.Clone()
 	counting.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		below, ok := hello.Conn.(*tlsSocket)
 		if ok && !below.counted {
 			below.counted = true
-			if n, limit := s.Metrics.TlsUnfinished.Add(1), int64(s.Config.HandshakeLimit); limit >= 0 && n > limit {
-				s.Metrics.TlsExceeded.Inc()
+			n, limit := s.env.Metrics.TlsUnfinished.Add(1), int64(s.env.Config.HandshakeLimit)
+			if limit >= 0 && n > limit {
+				s.env.Metrics.TlsExceeded.Inc()
 				return nil, errHandshakeLimit
 			}
 			if below.shake.Begin() && newPeek().gone(below.TCPConn) {
@@ -273,8 +293,8 @@ func (s *Front) countHandshakes(cfg *tls.Config) *tls.Config {
 }
 
 // exportExpiry exports the expiry time of the certificate as a metric.
-func (s *Front) exportExpiry(keys *keystore.Keys) {
-	s.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+func (s *clientSecurity) exportExpiry(keys *keystore.Keys) {
+	s.env.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "warren_tls_certificate_expiry_timestamp_seconds",
 		Help: "When the certificate that clients are shown, or one above it, expires; renew it before.",
 	}, func() float64 { return float64(keys.Expires().Unix()) }))
@@ -282,7 +302,10 @@ func (s *Front) exportExpiry(keys *keystore.Keys) {
 
 // Suffices reports whether a client with these identities may ask for anything: it has one of an enforced scheme, if
 // a scheme is enforced.
-func (s *Front) Suffices(ids []auth.Identity) bool {
+func (s *clientSecurity) Suffices(ids []auth.Identity) bool {
 	return len(s.enforced) == 0 ||
 		slices.ContainsFunc(ids, func(id auth.Identity) bool { return slices.Contains(s.enforced, id.Scheme) })
 }
+
+// PrepareStages tells the stages how sessions are named. It is called before the first request can come.
+func (s *clientSecurity) PrepareStages() { s.env.Stages.Attach(s.Label, s.secrets.SamplingKey()) }

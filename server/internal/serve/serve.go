@@ -191,7 +191,7 @@ func (r *reader) waitForRoom() bool {
 // pipeline, or too many lines wait for the audit log. Source: server-semantics 6.3.
 func (s *Front) throttled() bool {
 	limit := s.Config.RequestThrottle.MaxRequests
-	return limit > 0 && int(s.InProcess.Load()) >= limit || s.security.audit.Full()
+	return limit > 0 && int(s.InProcess.Load()) >= limit || s.audit.Full()
 }
 
 // waitThrottle waits until requests are taken again. It returns false when the server stops.

@@ -9,9 +9,6 @@ import (
 
 // What package stages is told of the requests of clients.
 
-// PrepareStages tells the stages how sessions are named. It is called before the first request can come.
-func (s *Front) PrepareStages() { s.Stages.Attach(s.Label, s.security.secrets.SamplingKey()) }
-
 // followedMax bounds the operations of a connection whose replies wait for the socket.
 const followedMax = 256
 

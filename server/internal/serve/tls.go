@@ -32,7 +32,7 @@ func (c *Conn) guard(speaks language) bool {
 	}
 	s := &secureConn{TCPConn: tcp, speaks: speaks, below: tlsSocket{TCPConn: tcp, raw: c.raw, fd: -1,
 		shake: c.srv.Handshakes.Of(c.Remote.Addr())}}
-	s.tls = tls.Server(&s.below, c.srv.security.tls)
+	s.tls = tls.Server(&s.below, c.srv.clientSecurity.tls)
 	c.nc, c.secure = s, s
 	return true
 }

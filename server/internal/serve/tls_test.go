@@ -19,7 +19,7 @@ func newTLSFront() *Front {
 	cert := tls.Certificate{PrivateKey: leaf.Key, Certificate: [][]byte{leaf.Chain[0].Raw}}
 	cfg := &tls.Config{Certificates: []tls.Certificate{cert}}
 	cfg.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return cfg, nil }
-	s.security.tls = s.countHandshakes(cfg)
+	s.clientSecurity.tls = s.countHandshakes(cfg)
 	return s
 }
 

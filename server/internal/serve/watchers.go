@@ -10,11 +10,13 @@ import (
 	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/env"
 )
 
 // watchers holds the watches of all connections. It is guarded by mu together with Store.Mu for reading, or by
 // Store.Mu for writing.
 type watchers struct {
+	env      *env.Env
 	mu       sync.Mutex
 	refused  atomic.Int64 // watches that a limit has refused
 	registry *watch.Registry
@@ -23,8 +25,9 @@ type watchers struct {
 	limits   *config.Limits    // never changes
 }
 
-func newWatchers(l *config.Limits) *watchers {
-	return &watchers{registry: watch.NewBounded(uint64(l.MaxWatchMemory)), slots: make([]*Conn, 1), limits: l}
+func newWatchers(e *env.Env) *watchers {
+	l := &e.Config.Limits
+	return &watchers{env: e, registry: watch.NewBounded(uint64(l.MaxWatchMemory)), slots: make([]*Conn, 1), limits: l}
 }
 
 // slot returns the WatcherID of c, 0 if the connection has ended. REQUIRES: Store.Mu for reading, watchers.mu.
@@ -163,47 +166,6 @@ func (ws *watchers) removeSome(c *Conn, place uint32) (next uint32, done bool) {
 	return 0, true
 }
 
-// Watches calls look with the watches of all connections, which look must not change. REQUIRES: not Store.Mu.
-func (s *Front) Watches(look func(*watch.Registry)) {
-	s.Store.Mu.RLock()
-	defer s.Store.Mu.RUnlock()
-	s.watchers.mu.Lock()
-	defer s.watchers.mu.Unlock()
-	look(s.watchers.registry)
-}
-
-// CountWatches returns how many watches there are. REQUIRES: as Watches.
-func (s *Front) CountWatches() (n int) {
-	s.Watches(func(r *watch.Registry) { _, _, n = r.Count() })
-	return n
-}
-
-// WatchMemory returns how many bytes all watches take. REQUIRES: as Watches.
-func (s *Front) WatchMemory() (n uint64) {
-	s.Watches(func(r *watch.Registry) { n = r.Held() })
-	return n
-}
-
-// WatchedPaths returns how many paths a connection watches. REQUIRES: as Watches.
-func (s *Front) WatchedPaths(c *Conn) (n int) {
-	s.Watches(func(r *watch.Registry) { n, _ = r.Use(c.watcher) })
-	return n
-}
-
-// EachDataWatch calls fn for the data watches of connections with a session. REQUIRES: as Watches.
-func (s *Front) EachDataWatch(fn func(id proto.SessionID, path []byte)) {
-	s.Watches(func(r *watch.Registry) {
-		r.Each(func(id watch.WatcherID, path []byte) {
-			if c := s.watchers.slots[id]; c != nil && c.sessionID() != 0 {
-				fn(c.sessionID(), path)
-			}
-		})
-	})
-}
-
-// RefusedWatches returns how many watches, and reconnects with watches, a limit has refused.
-func (s *Front) RefusedWatches() int64 { return s.watchers.refused.Load() }
-
 // ProbeLocks returns when it has had each of the locks of this package that the requests of every client take. It is a
 // probe of whether clients are served.
 func (s *Front) ProbeLocks() {
@@ -211,8 +173,49 @@ func (s *Front) ProbeLocks() {
 	s.Conns.Len()
 }
 
+// Watches calls look with the watches of all connections, which look must not change. REQUIRES: not Store.Mu.
+func (ws *watchers) Watches(look func(*watch.Registry)) {
+	ws.env.Store.Mu.RLock()
+	defer ws.env.Store.Mu.RUnlock()
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	look(ws.registry)
+}
+
+// CountWatches returns how many watches there are. REQUIRES: as Watches.
+func (ws *watchers) CountWatches() (n int) {
+	ws.Watches(func(r *watch.Registry) { _, _, n = r.Count() })
+	return n
+}
+
+// WatchMemory returns how many bytes all watches take. REQUIRES: as Watches.
+func (ws *watchers) WatchMemory() (n uint64) {
+	ws.Watches(func(r *watch.Registry) { n = r.Held() })
+	return n
+}
+
+// WatchedPaths returns how many paths a connection watches. REQUIRES: as Watches.
+func (ws *watchers) WatchedPaths(c *Conn) (n int) {
+	ws.Watches(func(r *watch.Registry) { n, _ = r.Use(c.watcher) })
+	return n
+}
+
+// EachDataWatch calls fn for the data watches of connections with a session. REQUIRES: as Watches.
+func (ws *watchers) EachDataWatch(fn func(id proto.SessionID, path []byte)) {
+	ws.Watches(func(r *watch.Registry) {
+		r.Each(func(id watch.WatcherID, path []byte) {
+			if c := ws.slots[id]; c != nil && c.sessionID() != 0 {
+				fn(c.sessionID(), path)
+			}
+		})
+	})
+}
+
+// RefusedWatches returns how many watches, and reconnects with watches, a limit has refused.
+func (ws *watchers) RefusedWatches() int64 { return ws.refused.Load() }
+
 // HasWatch reports whether a connection has a watch of a type on exactly a path. REQUIRES: as Watches.
-func (s *Front) HasWatch(c *Conn, t proto.WatcherType, path string) (has bool) {
-	s.Watches(func(r *watch.Registry) { has = r.Has(c.watcher, t, []byte(path)) })
+func (ws *watchers) HasWatch(c *Conn, t proto.WatcherType, path string) (has bool) {
+	ws.Watches(func(r *watch.Registry) { has = r.Has(c.watcher, t, []byte(path)) })
 	return has
 }

@@ -43,26 +43,44 @@ func (t *Tracker) rounded(s *Session, bucket int64) int64 {
 	return (bucket + parts - 1) / parts * parts
 }
 
-// sweep returns the sessions that have expired at now, in the order of their ids, marked as closing.
+// sweep returns the sessions that have expired at now, in the order of their ids, marked as closing. It looks at no
+// more buckets than there are: after a suspension many more may have passed.
 func (t *Tracker) sweep(now int64) (expired []*Session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for t.mu.swept < now/t.part() {
-		t.mu.swept++
-		bucket := t.mu.buckets[t.mu.swept]
-		for s := range bucket {
-			if t.bucketOf(s) > t.mu.swept {
-				t.place(s)
-				continue
-			}
-			s.closing.Store(true)
-			delete(bucket, s)
-			s.bucket = -1
-			expired = append(expired, s)
+	from, to := t.mu.swept+1, now/t.part()
+	if to < from {
+		return nil
+	}
+	t.mu.swept = to
+	if to-from < int64(len(t.mu.buckets)) {
+		for bucket := from; bucket <= to; bucket++ {
+			expired = t.empty(bucket, expired)
 		}
-		delete(t.mu.buckets, t.mu.swept)
+	} else {
+		for bucket := range t.mu.buckets {
+			if bucket <= to {
+				expired = t.empty(bucket, expired)
+			}
+		}
 	}
 	slices.SortFunc(expired, func(a, b *Session) int { return cmp.Compare(a.ID, b.ID) })
+	return expired
+}
+
+// empty removes a bucket that was swept: it appends the sessions that have expired to expired, and moves the others to
+// the buckets of their timeouts. REQUIRES: t.mu.
+func (t *Tracker) empty(bucket int64, expired []*Session) []*Session {
+	for s := range t.mu.buckets[bucket] {
+		if t.bucketOf(s) > t.mu.swept {
+			t.place(s)
+			continue
+		}
+		s.closing.Store(true)
+		s.bucket = -1
+		expired = append(expired, s)
+	}
+	delete(t.mu.buckets, bucket)
 	return expired
 }
 

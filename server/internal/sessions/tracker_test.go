@@ -58,6 +58,20 @@ func TestExpiryBuckets(t *testing.T) {
 	}
 }
 
+// TestSweepAfterAJumpOfTheClock sweeps once after a century with a tick of 1 ms. To look at every bucket that has
+// passed would take days.
+func TestSweepAfterAJumpOfTheClock(t *testing.T) {
+	const century = 100 * 365 * 24 * int64(time.Hour)
+	tr := trackAt(time.Millisecond)
+	early, late := tr.Create(1000, &conn{}, 0), tr.Create(30_000, &conn{}, 0)
+	heard, after := tr.Create(1000, &conn{}, 0), tr.Create(1000, &conn{}, century)
+	heard.heard.Store(century)
+	require.Equal(t, []*Session{early, late}, tr.sweep(century))
+	require.Empty(t, tr.sweep(century+1000*ms-1))
+	require.Equal(t, []*Session{heard, after}, tr.sweep(century+1001*ms))
+	require.Empty(t, tr.mu.buckets)
+}
+
 // TestSessionsExpireBetweenTheirTimeoutAndATickMore touches at random and sweeps at every tick.
 func TestSessionsExpireBetweenTheirTimeoutAndATickMore(t *testing.T) {
 	seed := rand.Uint64()

@@ -97,7 +97,7 @@ func TestPermissionsAreFoundAtTheStart(t *testing.T) {
 		sentence string
 	}{
 		"all is well":            {code: 4, sentence: "address already in use"},
-		"one directory":          {take: "data/version-2", code: 3, sentence: "this user may not make files in it"},
+		"one directory":          {take: "data/version-2", code: 3, sentence: "this user may not create files in it"},
 		"directory of snapshots": {logDir: true, take: "data/version-2", code: 3, sentence: "data/version-2"},
 		"directory of the log":   {logDir: true, take: "log/version-2", code: 3, sentence: "log/version-2"},
 		"a file of the log":      {take: "data/version-2/log.1", code: 3, sentence: "may not write log.1"},

@@ -4,7 +4,7 @@
 //   - Before it hands over, a leader asks its Warren learners to hold the requests of their clients (HOLD). A
 //     learner answers behind the last request that it has forwarded. The leader takes no more requests of its own
 //     clients. Then everything that was taken is committed, and the leader hands over.
-//   - A server whose role ends by that hand-over, or a learner that has lost its leader, keeps the connections of its
+//   - A server whose role ends by that handover, or a learner that has lost its leader, keeps the connections of its
 //     clients. Requests that arrive wait.
 //   - When the server serves again, it asks the next leader for the sessions of these connections (RECLAIM). A
 //     connection whose session is granted goes on: with the requests that the former leader has taken and that are not
@@ -22,7 +22,7 @@
 // after newer ones of the client. Three rules see to that:
 //
 //   - When a session moves, the leader tells the learner that had it (MOVED), and notes it in the history, before it
-//     answers the client. While a hand-over is prepared no session moves. So a learner knows from the leader, or from
+//     answers the client. While a handover is prepared no session moves. So a learner knows from the leader, or from
 //     the history that it gets with the next one, which sessions were elsewhere.
 //   - The next leader grants a session only as long as no other server has asked for it.
 //   - No other leadership may have been between: the epoch must be the next one.

@@ -114,7 +114,8 @@ func (o *Master) Packet(l *peers.Link, warren bool, p *peers.Packet) {
 		o.needs.Forward(&peers.Packet{Type: p.Type, Zxid: proto.Zxid(asked.question), Data: p.Data})
 	case proto.PacketRequest:
 		if _, err := p.Identities(); err != nil { // the leader would close the link to this server
-			o.needs.Log.Warn("closing link", zap.Int64("server", int64(l.Peer)), zap.Error(err))
+			o.needs.Log.Warn("closing the link to an observer: its request is malformed",
+				zap.Int64("server", int64(l.Peer)), zap.Error(err))
 			o.needs.Close(l.ID)
 			return
 		}
@@ -128,8 +129,8 @@ func (o *Master) request(l *peers.Link, warren bool, p *peers.Packet) {
 	if h := o.held[l.ID]; h != nil && (h.queue.Len() > 0 || !sync) {
 		h.queue.Push(*p)
 		if h.bytes += len(p.Data) + len(p.Authinfo); h.bytes > o.needs.QueueMax {
-			o.needs.Log.Warn("closing link: too much waits behind a sync", zap.Int64("server", int64(l.Peer)),
-				zap.Int("bytes", h.bytes))
+			o.needs.Log.Warn("closing the link to an observer: too many bytes wait behind a sync",
+				zap.Int64("server", int64(l.Peer)), zap.Int("bytes", h.bytes))
 			o.needs.Close(l.ID)
 		}
 		return

@@ -1,6 +1,6 @@
 // Package succession decides when a leader hands its leadership over of its own accord, and to whom: to any server
-// with room if its own disk is almost full, to a follower without clients if leaders are to have none, or to one with
-// a higher priority. What an operator orders is not decided here.
+// with a better disk if its own is almost full or lags behind, to a follower without clients if leaders are to have
+// none, or to one with a higher priority. What an operator orders is not decided here.
 //
 // # Room
 //
@@ -8,9 +8,17 @@
 // on while the voters with room are a quorum. A leader without room hands over to a server with room, if the servers
 // with room are a quorum without the leader. See adr 0006.
 //
+// # A disk that lags behind
+//
+// What a quorum of the others has logged is committed, but a leader delivers only what is in its own log. While its
+// disk stands still, the others serve everything, its own clients get no answer, and all that is committed stays in
+// its memory. A follower in that state stops reading, and is left behind; so a leader that has not logged for
+// syncLimit ticks what a quorum of the others has, or less long if much waits for its disk, hands over. Nothing is
+// lost by it: those who have logged everything are a quorum without this server.
+//
 // # Priorities
 //
-// A leader hands over to the follower with the highest priority, if that is higher than its own, by the same hand-over
+// A leader hands over to the follower with the highest priority, if that is higher than its own, by the same handover
 // that an operator orders: elections know nothing of priorities. So a priority decides only between servers that could
 // lead as well as each other, and agreement does not depend on it. See adr 0020.
 //
@@ -22,7 +30,7 @@
 //
 // With leaderServes=no a leader takes no clients, but a server that has some may be elected. Once a follower has none,
 // as after its restart, the leader hands over to it under the same conditions, so that the death of the next leader
-// ends no client's connection either. Among servers without clients priorities decide. This hand-over never waits
+// ends no client's connection either. Among servers without clients priorities decide. This handover never waits
 // longer than the pause: it costs no client anything, and cannot be followed by one in the other direction.
 //
 // The package decides and does nothing: it is given facts, asks the agreement by functions, and returns what is to be
@@ -30,6 +38,8 @@
 package succession
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/seed94657493/warren/proto"
@@ -37,13 +47,15 @@ import (
 )
 
 const (
-	// yieldPause is the least time between two hand-overs by one server for lack of room: each costs its clients a
+	// yieldPause is the least time between two handovers by one server because of its disk: each costs its clients a
 	// connection.
 	yieldPause = 10 * time.Second
-	// priorityMemory is how long a hand-over for a priority counts.
+	// priorityMemory is how long a handover for a priority counts.
 	priorityMemory = time.Hour
 	// priorityDoublings bounds how often the wait doubles.
 	priorityDoublings = 7
+	// queuedMax is how many bytes may wait for a disk that lags behind for more than a tick.
+	queuedMax = 128 << 20
 )
 
 // None stands for no server.
@@ -52,19 +64,21 @@ const None proto.ServerID = -1
 // Policy is what a server decides by, with what it remembers from one leadership to the next.
 type Policy struct {
 	cfg     Config
-	yielded time.Time                 // when this server last handed over for lack of room
-	yields  map[proto.ServerID]yields // hand-overs because of a priority
+	yielded time.Time                 // when this server last handed over because of its disk
+	yields  map[proto.ServerID]yields // handovers because of a priority
 
 	// Of the present leadership.
 	heir   heir
 	before proto.Zxid // what was prepared when the policy was asked last
+	lag    lag
 }
 
 // Config is what an operator has set.
 type Config struct {
-	TickTime time.Duration
-	Priority int64         // of this server
-	Pause    time.Duration // how long a follower has to be fit before it leads because of its priority
+	TickTime  time.Duration
+	SyncLimit time.Duration // how long a disk may lag behind those of the others
+	Priority  int64         // of this server
+	Pause     time.Duration // how long a follower has to be fit before it leads because of its priority
 }
 
 // Facts is what a leader knows when it asks.
@@ -72,14 +86,17 @@ type Facts struct {
 	Now, Since time.Time // the present time, and when it began to lead
 	// Full says that its own disk has no room. Room says that the voters with room are a quorum.
 	Full, Room bool
-	HandsOver  bool // a hand-over has begun, or is being prepared
+	HandsOver  bool // a handover has begun, or is being prepared
 	Idle       bool // has no clients, where leaders should have none
 	// Candidates are the followers with a priority or without clients, in any order.
 	Candidates []Candidate
 	Learners   []zab.Learner
-	// Prepared and Committed are the newest zxids of this leader.
-	Prepared, Committed proto.Zxid
+	// Prepared is the newest txn of this leader, Delivered the newest that is committed and in its own log.
+	Prepared, Delivered proto.Zxid
+	Queued              int64 // bytes that wait for the disk and the state of this server
 
+	// Decides reports whether servers are a quorum.
+	Decides func(ids ...proto.ServerID) bool
 	// FitSuccessor reports whether a server with room can take over.
 	FitSuccessor func() bool
 	// CanLead reports whether this server can take over.
@@ -103,9 +120,10 @@ func (c *Candidate) before(other *Candidate) bool {
 
 // Decision is what a leader has to do.
 type Decision struct {
-	Refuse bool // clients' writes are to be refused
-	// Yield is a hand-over to any server with room, To one to a server with a higher priority, or with Idle to one
-	// without clients; else it is None. There is one of the two at most.
+	Refuse bool          // clients' writes are to be refused
+	Lag    time.Duration // how long this server's disk has been behind, if it yields because of that
+	// Yield is a handover to any server with a better disk, To one to a server with a higher priority, or with Idle
+	// to one without clients; else it is None. There is one of the two at most.
 	Yield bool
 	To    proto.ServerID
 	Idle  bool
@@ -117,7 +135,7 @@ type heir struct {
 	since time.Time      // when it was fit to lead first; without a break since then
 }
 
-// yields are the hand-overs of this server for the priority of another one.
+// yields are the handovers of this server for the priority of another one.
 type yields struct {
 	n    int
 	last time.Time
@@ -127,15 +145,21 @@ type yields struct {
 func New(cfg Config) *Policy { return &Policy{cfg: cfg, yields: map[proto.ServerID]yields{}} }
 
 // Begin begins a leadership.
-func (p *Policy) Begin() { p.heir, p.before = heir{id: None}, 0 }
+func (p *Policy) Begin() { p.heir, p.before, p.lag = heir{id: None}, 0, lag{} }
 
-// Decide decides. A leader asks now and then, and does what is decided: a hand-over that is returned is remembered as
+// Decide decides. A leader asks now and then, and does what is decided: a handover that is returned is remembered as
 // one that has taken place.
 func (p *Policy) Decide(f *Facts) Decision {
 	d := Decision{Refuse: f.Full || !f.Room, To: None}
+	lag := p.lag.behind(f)
+	behind := lag > p.cfg.SyncLimit || lag > p.cfg.TickTime && f.Queued > queuedMax
+	if !behind || f.Full {
+		lag = 0
+	}
 	// After one tick followers have reported on their disks.
-	if f.Full && f.Now.Sub(f.Since) > p.cfg.TickTime && f.Now.Sub(p.yielded) > yieldPause && f.FitSuccessor() {
-		p.yielded, d.Yield = f.Now, true
+	if f.Now.Sub(f.Since) > p.cfg.TickTime && f.Now.Sub(p.yielded) > yieldPause &&
+		(f.Full && f.FitSuccessor() || lag > 0) {
+		p.yielded, d.Yield, d.Lag = f.Now, true, lag
 		p.heir, p.before = heir{id: None}, f.Prepared
 		return d
 	}
@@ -145,13 +169,52 @@ func (p *Policy) Decide(f *Facts) Decision {
 	return d
 }
 
+// lag is how far the disk of a leader is behind those of the others.
+type lag struct {
+	zxid  proto.Zxid // a txn that a quorum of the others has logged, and this server has not; 0 if there is none
+	since time.Time
+}
+
+// behind returns how long this server has lacked a txn that a quorum of the others has; 0 if it lacks none.
+func (g *lag) behind(f *Facts) time.Duration {
+	if f.Delivered >= g.zxid {
+		g.zxid, g.since = 0, f.Now
+		// An epoch is acknowledged like a txn with the counter 0, but is not delivered.
+		if z := f.acknowledged(); z > f.Delivered && z.Counter() > 0 {
+			g.zxid = z
+		}
+	}
+	if g.zxid == 0 {
+		return 0
+	}
+	return f.Now.Sub(g.since)
+}
+
+// acknowledged returns the newest txn that a quorum without this leader has logged, 0 if they are no quorum.
+func (f *Facts) acknowledged() proto.Zxid {
+	var voters []zab.Learner
+	for _, l := range f.Learners {
+		if l.Voter && l.Synced {
+			voters = append(voters, l)
+		}
+	}
+	slices.SortFunc(voters, func(a, b zab.Learner) int { return cmp.Compare(b.Acked, a.Acked) })
+	ids := make([]proto.ServerID, 0, len(voters))
+	for _, l := range voters {
+		if ids = append(ids, l.Peer); f.Decides(ids...) {
+			return l.Acked
+		}
+	}
+	return 0
+}
+
 // preferred returns the follower that is to lead now, and whether it is because it has no clients.
 func (p *Policy) preferred(f *Facts) (id proto.ServerID, idle bool) {
 	before := p.before
 	p.before = f.Prepared
 	best := p.best(f)
 	// One that has not acknowledged what was prepared a moment ago would let clients wait.
-	if best.ID == None || f.follower(best.ID).Acked < min(before, f.Committed) || !f.CanLead(best.ID) {
+	if best.ID == None || f.follower(best.ID).Acked < min(before, f.Delivered) || !f.CanLead(best.ID) {
 		p.heir = heir{id: None}
 		return None, false
 	}
@@ -200,7 +263,7 @@ func (y yields) wait(pause time.Duration, now time.Time) time.Duration {
 	return pause << min(y.n, priorityDoublings)
 }
 
-// again returns the hand-overs with one more.
+// again returns the handovers with one more.
 func (y yields) again(now time.Time) yields {
 	if now.Sub(y.last) > priorityMemory {
 		y.n = 0

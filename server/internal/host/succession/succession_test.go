@@ -22,7 +22,8 @@ func facts(now time.Duration) *Facts {
 	return &Facts{Now: start.Add(now), Since: start.Add(-time.Hour), Room: true,
 		Learners: []zab.Learner{{Peer: 2, Voter: true, Synced: true, Acked: 9},
 			{Peer: 3, Voter: true, Synced: true, Acked: 9}, {Peer: 4, Observer: true, Synced: true, Acked: 9}},
-		Prepared: 9, Committed: 9,
+		Prepared: 9, Delivered: 9,
+		Decides:      func(ids ...proto.ServerID) bool { return len(ids) > 1 },
 		FitSuccessor: func() bool { return true }, CanLead: func(id proto.ServerID) bool { return true }}
 }
 
@@ -70,6 +71,65 @@ func TestYieldsSeldom(t *testing.T) {
 	}
 }
 
+// A leader yields whose disk lacks for too long what a quorum of the others has.
+func TestLag(t *testing.T) {
+	const limit = 5 * tick
+	acked := func(f *Facts, a, b proto.Zxid) { f.Learners[0].Acked, f.Learners[1].Acked = a, b }
+	for name, c := range map[string]struct {
+		change func(*Facts, time.Duration) // of a leader that has delivered 9
+		yields time.Duration               // 0: it goes on
+	}{
+		"nothing is written": {change: func(*Facts, time.Duration) {}},
+		"it stands still": {change: func(f *Facts, _ time.Duration) {
+			acked(f, 10, 11)
+		}, yields: limit + time.Second},
+		"ever more is written": {change: func(f *Facts, at time.Duration) {
+			acked(f, proto.Zxid(10+at/time.Second), 1000)
+		}, yields: limit + time.Second},
+		"one of the others stands still, too": {change: func(f *Facts, _ time.Duration) { acked(f, 9, 20) }},
+		"one of the others does not follow": {change: func(f *Facts, _ time.Duration) {
+			acked(f, 20, 20)
+			f.Learners[1].Synced = false
+		}},
+		"one of the others is an observer": {change: func(f *Facts, _ time.Duration) {
+			acked(f, 20, 9)
+			f.Learners[2].Acked = 20
+		}},
+		"it is slow, but goes on": {change: func(f *Facts, at time.Duration) {
+			z := proto.Zxid(10 + at/time.Second)
+			acked(f, z, z)
+			f.Delivered = max(9, z-5)
+		}},
+		"much waits for it": {change: func(f *Facts, _ time.Duration) {
+			acked(f, 10, 10)
+			f.Queued = queuedMax + 1
+		}, yields: tick + time.Second},
+		"much waits, but not for the disk": {change: func(f *Facts, _ time.Duration) { f.Queued = queuedMax + 1 }},
+		"an epoch began, and nothing is written": {change: func(f *Facts, _ time.Duration) {
+			acked(f, proto.MakeZxid(1, 0), proto.MakeZxid(1, 0))
+		}},
+		"none of the others has room": {change: func(f *Facts, _ time.Duration) {
+			acked(f, 10, 10)
+			f.Full, f.FitSuccessor = true, func() bool { return false }
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := New(Config{TickTime: tick, SyncLimit: limit})
+			p.Begin()
+			for at := time.Duration(0); at < 2*limit; at += time.Second {
+				f := facts(at)
+				c.change(f, at)
+				d := p.Decide(f)
+				require.Equal(t, c.yields != 0 && at == c.yields, d.Yield, "at %v", at)
+				require.Equal(t, d.Yield, d.Lag > 0)
+				if d.Yield {
+					break
+				}
+			}
+		})
+	}
+}
+
 // A follower leads because of its priority when it has been fit for a pause without a break.
 func TestPriority(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -99,7 +159,7 @@ func TestPriority(t *testing.T) {
 		}},
 		"of one that lags behind what was just prepared": {change: func(f *Facts, at time.Duration) {
 			z := proto.Zxid(10 + at/time.Second)
-			f.Candidates, f.Prepared, f.Committed, f.Learners[0].Acked = []Candidate{{ID: 2, Priority: 5}}, z, z, z-1
+			f.Candidates, f.Prepared, f.Delivered, f.Learners[0].Acked = []Candidate{{ID: 2, Priority: 5}}, z, z, z-1
 		}, want: 2, at: pause},
 		"with a break": {change: func(f *Facts, at time.Duration) {
 			f.Candidates, f.Learners[0].Synced = []Candidate{{ID: 2, Priority: 5}}, at != 10*time.Second
@@ -123,7 +183,7 @@ func TestPriority(t *testing.T) {
 		"of a leader that has just begun": {change: func(f *Facts, _ time.Duration) {
 			f.Candidates, f.Since = []Candidate{{ID: 2, Priority: 5}}, start.Add(20*time.Second)
 		}, want: 2, at: pause + 20*time.Second},
-		"while another hand-over begins": {change: func(f *Facts, _ time.Duration) {
+		"while another handover begins": {change: func(f *Facts, _ time.Duration) {
 			f.Candidates, f.HandsOver = []Candidate{{ID: 2, Priority: 5}}, true
 		}},
 	} {
@@ -157,7 +217,7 @@ func candidates(all ...Candidate) func(*Facts, time.Duration) {
 	return func(f *Facts, _ time.Duration) { f.Candidates = all }
 }
 
-// The leadership does not move to and fro: each hand-over to the same server doubles the wait, and an hour without one
+// The leadership does not move to and fro: each handover to the same server doubles the wait, and an hour without one
 // forgets them all.
 func TestPriorityWaits(t *testing.T) {
 	now := start

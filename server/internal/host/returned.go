@@ -1,0 +1,96 @@
+package host
+
+import (
+	"cmp"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/peers"
+)
+
+// How a learner lets clients go on that have come back: see moves.go for what the leader does.
+
+// moved notes that another server has the client of a session.
+func (f *following) moved(id proto.SessionID) {
+	f.Tracker.Moved(id)
+	for i := range f.back.Len() {
+		if r := f.back.At(i); r.ID == id {
+			r.moved = true
+		}
+	}
+}
+
+// resume implements role: only the leader knows whether the session still lives.
+func (f *following) resume(r *flow.Resumption) {
+	if f.link == nil {
+		r.Client.Abort()
+		return
+	}
+	if old := f.renewed[r.ID]; old != nil {
+		old.Client.Abort() // the newer connection of a client counts
+	}
+	f.renewed[r.ID], r.Asked, r.Question = r, f.Clock.Now(), f.question()
+	f.Tracker.Claim(r.ID)
+	f.link.SendPacket(peers.AskRevalidate(r.ID, r.TimeoutMs, r.Question))
+	f.h.links.touch(f.link)
+}
+
+// question numbers the next question about a session.
+func (f *following) question() int64 {
+	f.questions++
+	return f.questions
+}
+
+// giveUp aborts the connections of clients about which the leader does not answer. A leader gives no answer while
+// it does not know whether it still leads, and gives none later either, when it knows again: see lease.go. The
+// client then asks another server, or this one again.
+func (f *following) giveUp() {
+	limit := f.Clock.Now() - int64(f.h.lease.Length())
+	for _, id := range inOrder(f.renewed, cmp.Compare) {
+		if r := f.renewed[id]; r.Asked < limit {
+			delete(f.renewed, id)
+			r.Client.Abort()
+		}
+	}
+	f.below.GiveUp(limit)
+}
+
+// returned is a client that came back, and whose session the leader has confirmed. At that time the leader had
+// proposed all txns up to proposed.
+type returned struct {
+	*flow.Resumption
+	proposed proto.Zxid
+	after    proto.Zxid // the newest txn that this server had heard of by then
+	moved    bool       // another server has the client by now
+}
+
+// renew answers a client that came back, as soon as this server has all txns up to proposed. A leader in Java does not
+// tell this zxid, but every txn that it had committed on the client's last server arrived here before its answer.
+func (f *following) renew(r *flow.Resumption, a *peers.Revalidated) {
+	if !a.Valid {
+		r.Client.Resumed(nil, nil, 0, false)
+		return
+	}
+	r.Whole = a.Question > 0 // otherwise it may be the answer to an earlier question
+	now := &f.h.reach
+	if f.back.Push(returned{r, a.Proposed, max(a.Proposed, now.seen), false}); a.Proposed <= now.delivered {
+		f.delivered(now.delivered)
+	}
+}
+
+// delivered implements role: clients that came back go on.
+func (f *following) delivered(z proto.Zxid) {
+	for f.back.Len() > 0 && f.back.Front().proposed <= z {
+		r := *f.back.Front()
+		f.back.Pop()
+		if r.moved {
+			r.Client.Abort()
+			continue
+		}
+		f.below.Disown(r.ID)
+		s, old := f.Tracker.Adopt(r.ID, r.TimeoutMs, r.Client, r.Received)
+		s.After = max(s.After, r.after)
+		r.Whole = r.Whole && f.link != nil && f.link.ID == f.h.noting
+		f.h.goesOn(r.Resumption, s, old)
+	}
+}
