@@ -209,7 +209,12 @@ var ErrNoServer = errors.New("there is no such server beside this one")
 // Task lets another server carry out a task, and returns its answer.
 func (f *Facts) Task(ctx context.Context, id int64, t Task) (*TaskAnswer, error) {
 	at, ok := f.heard()[id]
-	if !ok || id == int64(f.host.ID) {
+	switch {
+	case id == int64(f.host.ID):
+		return nil, ErrNoServer
+	case !ok && f.Config.Distributed() && f.Membership().Member(id) != nil:
+		return nil, errNotHeard
+	case !ok:
 		return nil, ErrNoServer
 	}
 	return f.passTo(ctx, &at, t)
@@ -237,6 +242,7 @@ var (
 	errNoSecrets = errors.New("servers that authenticate each other (sslQuorum, quorum.auth.enableSasl) pass on " +
 		"nothing without warren.sessionSecrets")
 	errNoPort   = errors.New("its client port is not known")
+	errNotHeard = errors.New("this server has just started, and has not heard from it yet")
 	errNotRead  = errors.New("one of the two servers has just started, or they have different warren.sessionSecrets")
 	errTaskLong = errors.New("the request is too long for that")
 	errTaskLate = errors.New("it has not answered in time, and may still do what was asked")

@@ -126,6 +126,14 @@ func TestTaskIsCarriedOutOnce(t *testing.T) {
 		_, err := one.Task(t.Context(), id, order)
 		require.ErrorIs(t, err, ErrNoServer)
 	}
+	// A server of the ensemble that has not told of itself yet is not a server that does not exist.
+	one.Config.Quorum.Members = []config.Member{{ID: 1}, {ID: 2}, {ID: 4}}
+	one.Members.Store(&one.Config.Quorum)
+	_, err = one.Task(t.Context(), 4, order)
+	require.ErrorIs(t, err, errNotHeard)
+	_, err = one.Task(t.Context(), 3, order)
+	require.ErrorIs(t, err, ErrNoServer)
+
 	long := order
 	long.Body = make([]byte, taskMax)
 	_, err = one.Task(t.Context(), 2, long)
