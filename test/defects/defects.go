@@ -92,7 +92,7 @@ const (
 	ExpiryOfMoved          // a follower ends sessions that have moved away from it
 	OneFullDiskRefuses     // writes are refused while one voter has no room
 	LateClockForgives      // a session clock that is late gives every session its whole timeout
-	// a server does not learn that its sessions move, and keeps their connections over a hand-over
+	// a server does not learn that its sessions move, and keeps their connections over a handover
 	MovesUntold
 	// a new leader gives a session to a kept connection, though its client is elsewhere
 	KeptFromOthers
@@ -122,7 +122,7 @@ const (
 	WatchNotRegistered  // setWatches registers no child watches
 	ReadOvertakesWrite  // a read is answered from a state without the client's own write
 	ClientAheadAccepted // a client that has seen more than the server has is let in
-	LostRequestPassed   // what waits behind a request that a hand-over has lost is executed by the next leader
+	LostRequestPassed   // what waits behind a request that a handover has lost is executed by the next leader
 	RefusalsUntold      // requests that were refused are said not to have been executed
 	TailUnread          // outcomes are told from a log whose end is not written yet
 
