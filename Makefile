@@ -85,7 +85,7 @@ interop: ## test beside ZooKeeper and with its clients, and 100 crashes; needs t
 	$(GO) test -tags 'invariants interop' -count=1 -timeout 60m -v ./test/interop/... \
 		-interop.seeds=50 -interop.requests=2000
 	$(GO) test -tags 'invariants interop' -count=1 -timeout 60m -v ./test/ensemble/... -ensemble.rounds=30
-	$(GO) test -tags 'invariants interop' -count=1 -v ./test/docs -run 'TestPagesRun/docs/tutorial'
+	$(GO) test -tags 'invariants interop' -count=1 -v ./test/docs -run 'TestPagesRun/docs/tutorial|TestReadmeStarts'
 	$(GO) test -tags invariants -count=1 -timeout 30m -v ./test/cluster/... -cluster.rounds=100
 
 benchmarks: build ## measure servers and clients beside ZooKeeper's; RECORD=yes writes the pages' figures

@@ -42,6 +42,11 @@ for n in 1 2 3; do start $n; done
 healthy
 for m in 1 2 3; do warren lead 3 -s 127.0.0.1:218$m --auth-file super.txt && break; done
 warren shell -s 127.0.0.1:2181 create /a x
+warren shell -s 127.0.0.1:2181 create -p /services/APPLICATION/10.0.0.1:20880
+warren shell -s 127.0.0.1:2181 create -p /dubbo/INTERFACE/providers/dubbo
+(echo 'create -e /worker x'; sleep 600) | warren shell -s 127.0.0.1:2181 &
+until warren shell -s 127.0.0.1:2181 stat /worker; do sleep 0.1; done
+session=$(warren shell -s 127.0.0.1:2181 stat /worker | sed -n 's/^ephemeralOwner = //p')
 for value in 1 2 3; do warren shell -s 127.0.0.1:2181 set /a $value; done
 `
 
@@ -51,7 +56,8 @@ var host = regexp.MustCompile(`\bzk([123])(:2181)?\b`)
 // onHosts makes a block of a page, for the machine zk1, one that runs here.
 func onHosts(text string) string {
 	text = host.ReplaceAllString(text, "127.0.0.1:218$1")
-	return strings.NewReplacer("/etc/warren/", "zk1/", ":8080", ":8081").Replace(text)
+	return strings.NewReplacer("/etc/warren/", "zk1/", ":8080", ":8081",
+		"s-3fb60a91c2d4", `"$session"`).Replace(text)
 }
 
 // Blocks that are for machines with names do what the page says.

@@ -39,6 +39,11 @@ func TestReadmeStarts(t *testing.T) {
 	}
 	require.Len(t, blocks, 5, "a start, what it says, three servers, a look at them, and ZooKeeper's files")
 	network := newNetwork(t, clone)
+	install, err := os.ReadFile(filepath.Join(clone, "docs/INSTALL.md"))
+	require.NoError(t, err)
+	source := regexp.MustCompile("(?s)\n## From source\n.*?```sh\n(.*?)```").FindSubmatch(install)
+	require.NotNil(t, source)
+	require.Regexp(t, `(?m)^warren \S+`, network.run(t, string(source[1])))
 
 	one := network.start(t, blocks[0], 10*time.Minute)
 	one.says(t, "\ntry ")
