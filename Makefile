@@ -9,6 +9,8 @@ BENCH   ?= .
 SEEDS   ?= 1000
 STEPS   ?= 10000
 KILLS   ?= 200
+TURN    ?= 3s
+FAILS   ?= 20
 FIRST   ?= 0
 SIMS    ?= ^TestSim(Lists|Reconfig|Disks|DisksReconfig|Forged|ObserverMasters|ObserverMastersReconfig)?$$
 LINUX   := linux/amd64 linux/arm64
@@ -28,7 +30,7 @@ lint test cover: export CGO_ENABLED := 0
 lint test cover race: export GOFLAGS := $(GOFLAGS) -pgo=off
 
 .PHONY: help build run test race check sim sim-cover defects fuzz cluster interop bench profile generate verify-generate pictures site
-.PHONY: kills systems test-server
+.PHONY: benchmarks kills systems test-server
 .PHONY: completion man helm s3 console-app console-test release dist dist-test push modules tidy lint fmt cover clean
 
 help: ## list the targets
@@ -83,15 +85,24 @@ interop: ## test beside ZooKeeper and with its clients, and 100 crashes; needs t
 	$(GO) test -tags 'invariants interop' -count=1 -timeout 60m -v ./test/interop/... \
 		-interop.seeds=50 -interop.requests=2000
 	$(GO) test -tags 'invariants interop' -count=1 -timeout 60m -v ./test/ensemble/... -ensemble.rounds=30
-	$(GO) test -tags 'invariants interop' -count=1 -v ./test/docs -run 'TestPagesRun/docs/tutorial'
+	$(GO) test -tags 'invariants interop' -count=1 -v ./test/docs -run 'TestPagesRun/docs/tutorial|TestReadmeStarts'
 	$(GO) test -tags invariants -count=1 -timeout 30m -v ./test/cluster/... -cluster.rounds=100
+
+benchmarks: build ## measure servers and clients beside ZooKeeper's; RECORD=yes writes the pages' figures
+	WARREN_BIN=$(CURDIR)/bin/warren $(GO) test -tags interop -count=1 -timeout 2h -v ./test/measured \
+		-run '^TestServers$$' -measured.turn $(TURN) $(if $(RECORD),-measured.record=$(CURDIR)/docs)
+	WARREN_BIN=$(CURDIR)/bin/warren $(GO) test -tags interop -count=1 -timeout 2h -v ./test/ensemble \
+		-run '^TestFailover$$' -ensemble.failover=$(FAILS) -ensemble.target=warren,zookeeper \
+		$(if $(RECORD),-ensemble.record=$(CURDIR)/docs)
+	$(GO) test -count=1 -timeout 2h -v ./test/clientbench -run '^$$' -bench 'Compare|WatchMemory' -benchtime 1x \
+		$(if $(RECORD),-client.record=$(CURDIR)/docs)
 
 kills: ## count what clients see of KILLS killed leaders, beside ZooKeeper; RECORD=yes writes docs/BENCHMARKS.md
 	$(GO) test -tags interop -count=1 -timeout 4h -v ./test/interop -run '^TestKilledLeaders$$' \
-		-interop.leaders=$(KILLS) -interop.silence=300ms $(if $(RECORD),-interop.record=$(CURDIR)/docs/BENCHMARKS.md)
+		-interop.leaders=$(KILLS) -interop.silence=300ms $(if $(RECORD),-interop.record=$(CURDIR)/docs)
 	$(GO) test -tags interop -count=1 -timeout 4h -v ./test/ensemble -ensemble.prompt \
 		-run '^TestLeaderWithoutClientsBeside$$|^TestDeadClientsBeside$$' -ensemble.crowd=10000 -ensemble.crowdkills=3 \
-		-ensemble.dead=1000 $(if $(RECORD),-ensemble.record=$(CURDIR)/docs/BENCHMARKS.md)
+		-ensemble.dead=1000 $(if $(RECORD),-ensemble.record=$(CURDIR)/docs)
 
 systems: ## run Kafka and other systems on ensembles whose leaders are killed, beside ZooKeeper; S=kafka for one
 	nice -n 10 $(GO) test -tags systems -count=1 -timeout 12h -v ./test/systems -run '^TestSystems$$/^$(or $(S),.*)$$' \

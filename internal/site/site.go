@@ -53,6 +53,7 @@ var contents = []struct {
 	{"Understand", []entry{
 		{file: "docs/BENCHMARKS.md"},
 		{file: "docs/BENCHMARKING.md"},
+		{file: "docs/EXPERIMENTS.md"},
 		{file: "docs/PROOF.md", label: "Proof"},
 		{file: "docs/SIMULATION.md", label: "Simulation"},
 		{file: "docs/DESIGN.md", label: "Design"},

@@ -4,15 +4,15 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"syscall"
 	"testing"
-	"text/tabwriter"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/measured"
 )
 
 var (
@@ -22,6 +22,7 @@ var (
 		"the one load of Compare to measure: get, set, create-delete, children or multi")
 	counts = flag.String("client.outstanding", "1,16,1000", "numbers of requests outstanding, at most 1000")
 	turn   = flag.Duration("client.turn", 300*time.Millisecond, "length of a turn")
+	record = flag.String("client.record", "", "folder of the documents that get the figures of the benchmarks")
 )
 
 // row is one load.
@@ -54,28 +55,44 @@ type figures struct {
 	median, p99 time.Duration
 }
 
-// BenchmarkCompare prints operations a second, latency, CPU time, allocations and memory of the clients.
+// BenchmarkCompare measures operations a second, latency, CPU time, allocations and memory of the clients.
 func BenchmarkCompare(b *testing.B) {
 	if b.N > 1 {
-		return // the table is printed once, whatever the time that it took
+		return // the tables are made once, whatever the time that it took
 	}
+	run := measured.Begin(b, "clients", "make benchmarks")
 	addr := startServers(b, 1)
 	makeNodes(b, addr)
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table,
-		"\nload\toutstanding\tclient\top/s\tratio\tp50\tp99\tCPU us/op\tswitches/op\tallocs/op\tB/op\t")
+	speed := measured.Table{Head: []string{measured.Clients, "go-zookeeper, op/s", "client, op/s",
+		"ratio", "ratio of async", "ratio of client/zk", "go-zookeeper, p50 and p99, ms", "client, p50 and p99, ms",
+		"go-zookeeper, CPU us/op", "client, CPU us/op"}}
+	garbage := measured.Table{Head: []string{measured.Garbage, nameOf(0), nameOf(1), nameOf(2), nameOf(3)}}
 	for _, r := range allRows(b) {
 		turns := *rounds
 		if r.outstanding == 1 {
 			turns *= 2 // figures of single requests scatter the most
 		}
-		for i, f := range compare(b, addr, r, turns, *turn) {
-			fmt.Fprintf(table, "%s\t%d\t%s\t%.0f\t%.2f\t%v\t%v\t%.1f\t%.2f\t%.1f\t%.0f\t\n", r.load, r.outstanding,
-				nameOf(i), f.perSecond, f.ratio, f.median.Round(time.Microsecond), f.p99.Round(time.Microsecond),
-				float64(f.cpu)/1e3, f.switches, f.allocs, f.bytes)
+		all := compare(b, addr, r, turns, *turn)
+		zk, own := all[0], all[2]
+		speed.Rows = append(speed.Rows, []string{fmt.Sprintf("%s, %d", r.load, r.outstanding),
+			measured.Grouped(zk.perSecond), measured.Grouped(own.perSecond), fmt.Sprintf("%.2f", own.ratio),
+			fmt.Sprintf("%.2f", all[3].ratio), fmt.Sprintf("%.2f", all[1].ratio), zk.latencies(), own.latencies(),
+			fmt.Sprintf("%.1f", float64(zk.cpu)/1e3), fmt.Sprintf("%.1f", float64(own.cpu)/1e3)})
+		if r.outstanding > 1 {
+			continue
 		}
+		cells := []string{r.load}
+		for _, f := range all {
+			cells = append(cells, fmt.Sprintf("%.0f, %.0f", f.allocs, f.bytes))
+		}
+		garbage.Rows = append(garbage.Rows, cells)
 	}
-	require.NoError(b, table.Flush())
+	run.Keep(*record, speed, garbage)
+}
+
+// latencies are the median and the 99th percentile in ms.
+func (f figures) latencies() string {
+	return fmt.Sprintf("%.2f, %.2f", float64(f.median.Microseconds())/1e3, float64(f.p99.Microseconds())/1e3)
 }
 
 func nameOf(i int) string {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/measured"
 )
 
 var (
@@ -24,10 +26,12 @@ var watchNames = [...]string{"go-zookeeper, its channel", "client/zk, its channe
 
 // BenchmarkWatchMemory reports what a watch costs a client that has very many.
 func BenchmarkWatchMemory(b *testing.B) {
+	run := measured.Begin(b, "memory of watches", "make benchmarks")
+	table := measured.Table{Head: []string{measured.Watches, "bytes"}}
 	addr := startServers(b, 1)
 	for i, connect := range connectors {
+		least := 0.0
 		b.Run(watchNames[i], func(b *testing.B) {
-			least := 0.0
 			for b.Loop() {
 				bytes := watchBytes(b, addr, connect, *watches, profileOf(i))
 				if least == 0 || bytes < least {
@@ -37,7 +41,9 @@ func BenchmarkWatchMemory(b *testing.B) {
 			b.ReportMetric(least, "B/watch")
 			b.ReportMetric(0, "ns/op")
 		})
+		table.Rows = append(table.Rows, []string{watchNames[i], fmt.Sprintf("%.0f", least)})
 	}
+	run.Keep(*record, table)
 }
 
 func profileOf(i int) string {

@@ -19,7 +19,7 @@ func TestCommandsExist(t *testing.T) {
 	checked := 0
 	for _, p := range readPages(t) {
 		lines := p.lines
-		for _, b := range p.blocks {
+		for _, b := range slices.Concat(p.blocks, p.hosted) {
 			for i, s := range strings.Split(b.text, "\n") {
 				lines = append(lines, line{b.at + i, s})
 			}

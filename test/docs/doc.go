@@ -6,6 +6,7 @@
 //
 //   - <!-- not run: REASON -->: it cannot run here
 //   - <!-- interop: REASON -->: it runs with the build tag interop
+//   - <!-- runs on: zk1, zk2, zk3 -->: it runs after the others of all pages, on servers that stand for these hosts
 //   - <!-- file: NAME -->: a block of another kind is a file in the folder
 //
 // <!-- first: PAGE.md --> anywhere names a page beside this one whose blocks under "You do" are run before. No command

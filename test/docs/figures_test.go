@@ -1,35 +1,104 @@
 package docs
 
 import (
-	"math"
+	"flag"
 	"os"
+	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/measured"
 )
 
-// figure is a number with its unit, as pages write what was measured.
-var figure = regexp.MustCompile(`[0-9][0-9,.]*(?: to [0-9][0-9,.]*)?(?: (?:op/s|ms|MiB|s))`)
+// docsFolder has the records and the pages.
+const docsFolder = "../../docs"
 
-// Each figure of the README's tables of speed and of comparison is one that docs/BENCHMARKS.md has measured.
-func TestFiguresOfTheReadmeWereMeasured(t *testing.T) {
-	measured, err := os.ReadFile("../../docs/BENCHMARKS.md")
+var writeFigures = flag.Bool("docs.figures", false, "write the figures of docs/data/benchmarks.json into the pages")
+
+// Pages show the figures of the records and no others. After a change to the records, -docs.figures writes the pages.
+func TestFiguresAreRecorded(t *testing.T) {
+	runs, err := measured.Read(docsFolder)
 	require.NoError(t, err)
-	for section, least := range map[string]int{"How fast": 10, "Compared with others": 4} {
-		found := 0
-		for _, cells := range readmeRows(t, section) {
-			for _, f := range figure.FindAllString(strings.Join(cells[1:3], " "), -1) {
-				number, _, _ := strings.Cut(f, " op/s")
-				number = strings.TrimSuffix(number, " s")
-				require.Contains(t, string(measured), number, "%q is in README.md alone", f)
-				found++
-			}
+	if *writeFigures {
+		require.NoError(t, runs.Show(docsFolder))
+	}
+	var names []string
+	for _, run := range runs {
+		require.NotEmpty(t, run.Command)
+		require.NotEmpty(t, run.Commit)
+		for _, table := range run.Tables {
+			require.NotContains(t, names, table.Head[0], "two runs have one table")
+			names = append(names, table.Head[0])
 		}
-		require.GreaterOrEqual(t, found, least, section)
+	}
+	require.ElementsMatch(t, measured.Shown, names)
+	pages, err := runs.Pages(docsFolder)
+	require.NoError(t, err)
+	require.Len(t, pages, 4)
+	for file, want := range pages {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, want, string(text), "%s differs from docs/data/benchmarks.json", file)
+	}
+}
+
+// The figures of servers, of failures and of clients are of one run.
+func TestFiguresAreOfOneRun(t *testing.T) {
+	runs, err := measured.Read(docsFolder)
+	require.NoError(t, err)
+	var of []measured.Run
+	for _, run := range runs {
+		if strings.HasPrefix(run.Command, "make benchmarks") {
+			of = append(of, run)
+		}
+	}
+	require.Len(t, of, 4)
+	for _, run := range of[1:] {
+		require.Equal(t, of[0].Machine, run.Machine)
+		clean := func(commit string) string { return strings.TrimSuffix(commit, "-dirty") }
+		require.Equal(t, clean(of[0].Commit), clean(run.Commit), run.Name)
+	}
+}
+
+// settings are the numbers in the text of BENCHMARKS.md: how something is measured, and the goals.
+var settings = []string{"16", "64", "128", "100", "40", "20", "150", "50", "1", "2", "1,000"}
+
+// The text of BENCHMARKS.md has no figures: they are in its tables.
+func TestTextOfBenchmarksHasNoFigures(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(docsFolder, "BENCHMARKS.md"))
+	require.NoError(t, err)
+	runs, err := measured.Read(docsFolder)
+	require.NoError(t, err)
+	recorded := []string{"run"} // the list of the runs
+	for _, run := range runs {
+		for _, table := range run.Tables {
+			recorded = append(recorded, table.Head[0])
+		}
+	}
+	inTable := false
+	prose := fenced.ReplaceAllString(string(text), "")
+	prose = regexp.MustCompile("`[^`]*`|\\[[^]]*\\]\\([^)]*\\)|<!--.*-->").ReplaceAllString(prose, "")
+	var seen []string
+	for line := range strings.Lines(prose) {
+		if strings.HasPrefix(line, "|") {
+			if !inTable {
+				require.Contains(t, recorded, cellsOf(line)[0], "a table that was not recorded")
+			}
+			inTable = true
+			continue
+		}
+		inTable = false
+		for _, n := range regexp.MustCompile(`\d+(?:[,.]\d+)*`).FindAllString(line, -1) {
+			require.Contains(t, settings, n, "%q has a figure", line)
+			seen = append(seen, n)
+		}
+	}
+	for _, n := range settings {
+		require.Contains(t, seen, n, "the text has no such number")
 	}
 }
 
@@ -78,20 +147,22 @@ func TestWordsOfTheReadmeFollowFromFigures(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
 	text := strings.Join(strings.Fields(string(readme)), " ")
-	bench := func(row string, column int) []float64 { return figures(rowOf(t, "BENCHMARKS.md", row)[column]) }
+	runs, err := measured.Read(docsFolder)
+	require.NoError(t, err)
+	bench := func(table, row string, column int) []float64 {
+		cells, err := runs.Row(table, row)
+		require.NoError(t, err)
+		return figures(cells[column])
+	}
 	for _, claim := range []struct {
 		says        string
 		least, most float64 // what the quotient, or the figure, must be
 		is          []float64
 	}{
-		{"needs about a quarter of the memory", 0.2, 0.3, []float64{bench("resident memory with them", 1)[0] /
-			bench("resident memory with them", 2)[0]}},
-		{"recovers from a dead leader in a tenth of the time", 0, 0.1, []float64{
-			bench("leader killed (SIGKILL)", 1)[0] / bench("leader killed (SIGKILL)", 2)[0]}},
-		{"starts in under a second", 0, 1, bench("restart until served, s", 1)},
-		{"a single client writing to three servers gets 1.4 to 1.5 times as much done", 1.395, 1.545, []float64{
-			bench("setData, 1 x 1", 3)[1], bench("setData, 1 x 1", 4)[1]}},
-		{"writes of 100 kB are 1.2 times as fast", 1.15, 1.25, bench("setData of 100 kB", 3)[:1]},
+		{"needs about a quarter of the memory", 0.15, 0.35, bench(measured.Million, "resident memory", 3)},
+		{"recovers from a dead leader in a tenth of the time", 0, 0.125, []float64{
+			bench(measured.Failures, "leader killed", 1)[0] / bench(measured.Failures, "leader killed", 2)[0]}},
+		{"starts in under a second", 0, 1, bench(measured.Million, "restart until served", 1)[:1]},
 	} {
 		require.Contains(t, text, claim.says)
 		for _, n := range claim.is {
@@ -99,73 +170,6 @@ func TestWordsOfTheReadmeFollowFromFigures(t *testing.T) {
 			require.LessOrEqual(t, n, claim.most, claim.says)
 		}
 	}
-}
-
-// The durations that MIGRATION.md plans with are those that were measured, rounded.
-func TestDurationsOfTheMigrationWereMeasured(t *testing.T) {
-	for step, measured := range map[string]struct {
-		row    string
-		column int
-	}{
-		"a Warren server starts on its directory":                            {"restart until served, s", 1},
-		"a Warren server with an empty directory catches up":                 {"server that lost its disk", 1},
-		"a ZooKeeper server starts on its directory, on the way back":        {"restart until served, s", 2},
-		"writes wait while a ZooKeeper leader is stopped":                    {"leader stopped (SIGTERM)", 2},
-		"writes wait while a Warren leader is stopped, among Warren servers": {"leader stopped (SIGTERM)", 1},
-	} {
-		said := rowOf(t, "MIGRATION.md", step)[1]
-		rounding := 0.0501 // s
-		if strings.Contains(said, " ms") {
-			rounding = 0.000501
-		}
-		source := figures(rowOf(t, "BENCHMARKS.md", measured.row)[measured.column])
-		for _, n := range figures(said) {
-			require.True(t, slices.ContainsFunc(source, func(m float64) bool { return math.Abs(m-n) <= rounding }),
-				"%s: %v is none of %v", step, n, source)
-		}
-	}
-}
-
-// Ratios in the tables of BENCHMARKS.md agree with the throughputs beside them. They are medians of rounds, and so
-// not quite their quotients.
-func TestRatiosAgreeWithTheirFigures(t *testing.T) {
-	var head []string
-	checked := 0
-	for _, line := range linesOf(t, "BENCHMARKS.md") {
-		cells := cellsOf(line)
-		switch {
-		case cells == nil:
-			head = nil
-			continue
-		case head == nil:
-			head = cells
-			continue
-		case len(head) < 4 || !strings.HasSuffix(head[1], ", op/s") || !strings.HasPrefix(head[3], "ratio") ||
-			strings.HasPrefix(cells[0], "--") || strings.Contains(cells[0], "latency"):
-			continue
-		}
-		quotient := figures(cells[1])[0] / figures(cells[2])[0]
-		if strings.HasPrefix(head[1], "go-zookeeper") {
-			quotient = 1 / quotient
-		}
-		require.True(t, slices.ContainsFunc(figures(cells[3]), func(n float64) bool {
-			return math.Abs(n-quotient) <= 0.15*quotient
-		}), "%s: %.2f is none of %s", cells[0], quotient, cells[3])
-		checked++
-	}
-	require.Greater(t, checked, 35)
-}
-
-// rowOf returns the cells of the first row of a page below docs whose first cell begins with a text.
-func rowOf(t *testing.T, page, begin string) []string {
-	t.Helper()
-	for _, line := range linesOf(t, page) {
-		if cells := cellsOf(line); cells != nil && strings.HasPrefix(cells[0], begin) {
-			return cells
-		}
-	}
-	t.Fatalf("%s has no row %q", page, begin)
-	return nil
 }
 
 // cellsOf returns the cells of a row of a table, nil for another line.
@@ -178,12 +182,12 @@ func cellsOf(line string) []string {
 
 // figures are the numbers in a cell; those in ms are turned into seconds.
 func figures(cell string) (all []float64) {
-	for _, text := range regexp.MustCompile(`[0-9][0-9,]*(?:\.[0-9]+)?`).FindAllString(cell, -1) {
-		n, err := strconv.ParseFloat(strings.ReplaceAll(strings.Trim(text, ","), ",", ""), 64)
+	for _, m := range regexp.MustCompile(`([0-9][0-9,]*(?:\.[0-9]+)?)( ms)?`).FindAllStringSubmatch(cell, -1) {
+		n, err := strconv.ParseFloat(strings.ReplaceAll(strings.Trim(m[1], ","), ",", ""), 64)
 		if err != nil {
 			panic(err)
 		}
-		if strings.Contains(cell, " ms") {
+		if m[2] != "" {
 			n /= 1000
 		}
 		all = append(all, n)

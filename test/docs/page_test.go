@@ -20,7 +20,8 @@ type page struct {
 	first  string // the page beside it whose steps come first, "" if it needs none
 	files  []file
 	blocks []block
-	lines  []line // of code that is not in a block that runs, and commands in the text
+	hosted []block // those that run on the hosts of hosts_test.go
+	lines  []line  // of code that is not in a block that runs, and commands in the text
 }
 
 // file is a fenced block of code that a reader saves.
@@ -88,6 +89,9 @@ const reasonLeast = 10
 // notRun is the comment on the line before a block of sh that does not run, or only with the tag interop.
 var notRun = regexp.MustCompile(`^<!-- (not run|interop): *(.*?) *-->$`)
 
+// runsOn is the comment on the line before a block of sh that runs on the hosts of hosts_test.go.
+const runsOn = "<!-- runs on: zk1, zk2, zk3 -->"
+
 // saved is the comment on the line before a block that is a file.
 var saved = regexp.MustCompile(`^<!-- file: (\S+) -->$`)
 
@@ -112,7 +116,7 @@ func isRun(info, before string) (runs bool, problem string) {
 // parsePage finds the code in a page.
 func parsePage(name, text string) (page, error) {
 	p := page{name: name}
-	fence, kind, under, saves, runs, began := "", "", "", "", false, 0
+	fence, kind, under, saves, runs, hosted, began := "", "", "", "", false, false, 0
 	var code strings.Builder
 	joined, joinedAt, before := "", 0, ""
 	lines := strings.Split(text, "\n")
@@ -130,6 +134,7 @@ func parsePage(name, text string) (page, error) {
 				return p, fmt.Errorf("%s:%d: %q: %s", name, at, trimmed, problem)
 			}
 			kind, _, _ = strings.Cut(info, " ")
+			hosted = before == runsOn
 			saves = ""
 			if m := saved.FindStringSubmatch(before); m != nil {
 				saves = m[1]
@@ -137,7 +142,9 @@ func parsePage(name, text string) (page, error) {
 			fence, began = trimmed[:3], at+1
 			code.Reset()
 		case fence != "" && trimmed == fence:
-			if runs {
+			if hosted {
+				p.hosted = append(p.hosted, block{began, under, code.String()})
+			} else if runs {
 				p.blocks = append(p.blocks, block{began, under, code.String()})
 			} else if saves != "" {
 				p.files = append(p.files, file{saves, code.String()})
@@ -183,12 +190,13 @@ func TestParsePage(t *testing.T) {
 		"<!-- not run: it is an example -->", "```sh",
 		"warren server \\", "  --config x", "```", "```sh", "one", "  two", "```",
 		"<!-- not run: it takes root -->", "```sh", "sudo warren status", "```", "```", "text", "```", "    a = b",
-		"<!-- file: a/b.go -->", "```go", "package a", "```",
+		"<!-- file: a/b.go -->", "```go", "package a", "```", runsOn, "```sh", "warren status zk1", "```",
 	}, "\n"))
 	require.NoError(t, err)
 	require.Equal(t, "b.md", p.first)
 	require.Equal(t, []file{{"a/b.go", "package a\n"}}, p.files)
 	require.Equal(t, []block{{11, "You do", "one\n  two\n"}}, p.blocks)
+	require.Equal(t, []block{{28, "You do", "warren status zk1\n"}}, p.hosted)
 	require.Equal(t, []line{{3, "warren wal verify DIR"}, {7, "warren server --config x"}, {16, "sudo warren status"},
 		{19, "text"}, {21, "a = b"}}, p.lines)
 

@@ -15,6 +15,7 @@ import (
 var (
 	testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)[A-Z]\w*)\(`)
 	namedTest    = regexp.MustCompile(`^(?:Test|Fuzz|Benchmark)[A-Z]\w*$`)
+	notRunBut    = regexp.MustCompile(`(?m)<!-- not run: .*\b(Test[A-Z]\w*)`)
 	namedSource  = regexp.MustCompile(`^[\w./-]+\.go$`)
 )
 
@@ -46,6 +47,10 @@ func TestNamedSourcesExist(t *testing.T) {
 		}
 		b, err := os.ReadFile(filepath.Join("..", "..", p.name))
 		require.NoError(t, err)
+		for _, m := range notRunBut.FindAllStringSubmatch(string(b), -1) {
+			assert.True(t, tests[m[1]], "%s: the test %s, which runs a block, does not exist", p.name, m[1])
+			checked++
+		}
 		for _, m := range backquoted.FindAllStringSubmatch(fenced.ReplaceAllString(string(b), ""), -1) {
 			switch name := m[1]; {
 			case namedSource.MatchString(name):

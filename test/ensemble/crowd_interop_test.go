@@ -3,18 +3,16 @@
 package ensemble
 
 import (
-	"flag"
 	"testing"
 
 	"github.com/seed94657493/warren/test/cluster"
-	"github.com/seed94657493/warren/test/page"
+	"github.com/seed94657493/warren/test/measured"
 )
-
-var recordFlag = flag.String("ensemble.record", "",
-	"page whose table TestLeaderWithoutClientsBeside or TestDeadClientsBeside replaces")
 
 // TestLeaderWithoutClientsBeside counts what TestLeaderWithoutClientsIsKilled does, and beside it with ZooKeeper.
 func TestLeaderWithoutClientsBeside(t *testing.T) {
+	run := measured.Begin(t, "kills of a leader without clients", "make kills KILLS=200")
+	run.BesideZooKeeper()
 	var tables []*figures
 	for _, kind := range []cluster.Kind{cluster.Warren, cluster.ZooKeeper} {
 		l := crowdAtKills(t, kind)
@@ -29,10 +27,5 @@ func TestLeaderWithoutClientsBeside(t *testing.T) {
 		f.add("longest wait for an answer", "%s", shortly(l.longest()))
 		tables = append(tables, f)
 	}
-	table := markdown("leader without clients killed", tables)
-	t.Logf("\n%s", table)
-	page.ReplaceTable(t, *recordFlag, table)
+	run.Keep(*recordFlag, measured.Parse(markdown(measured.Crowd, tables)))
 }
-
-// titles name the kinds of servers in a table.
-var titles = map[cluster.Kind]string{cluster.Warren: "Warren", cluster.ZooKeeper: "ZooKeeper 3.8"}

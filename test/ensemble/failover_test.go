@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/measured"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -22,6 +23,8 @@ var (
 	explainFlag = flag.Duration("ensemble.explain", 0,
 		"print what Warren's servers logged if a kill costs more than this")
 	figuresFlag = flag.String("ensemble.figures", "kill,stop,sync,throughput", "what TestFailover measures")
+	recordFlag  = flag.String("ensemble.record", "", "folder of the documents that get the figures of TestFailover, "+
+		"TestLeaderWithoutClientsBeside or TestDeadClientsBeside")
 )
 
 // TestFailover measures what it costs when servers fail, and prints a table:
@@ -36,10 +39,14 @@ func TestFailover(t *testing.T) {
 	if *failoverFlag == 0 {
 		t.Skip("-ensemble.failover is not given")
 	}
+	run := measured.Begin(t, "failures", "make benchmarks FAILS="+strconv.Itoa(*failoverFlag))
+	if strings.Contains(*targetFlag, string(cluster.ZooKeeper)) {
+		run.BesideZooKeeper()
+	}
 	var tables []*figures
 	for target := range strings.SplitSeq(*targetFlag, ",") {
 		kind := cluster.Kind(target)
-		f := &figures{head: string(kind)}
+		f := &figures{head: titles[kind]}
 		tables = append(tables, f)
 		t.Run(target, func(t *testing.T) {
 			for _, one := range []struct {
@@ -52,8 +59,11 @@ func TestFailover(t *testing.T) {
 			}
 		})
 	}
-	fmt.Print(markdown("3 servers", tables))
+	run.Keep(*recordFlag, measured.Parse(markdown(measured.Failures, tables)))
 }
+
+// titles name the kinds of servers in a table.
+var titles = map[cluster.Kind]string{cluster.Warren: "Warren", cluster.ZooKeeper: "ZooKeeper 3.8"}
 
 // figures are the results of one kind of server.
 type figures struct {
@@ -149,7 +159,8 @@ func measureKill(t *testing.T, kind cluster.Kind, f *figures) {
 		c.whole()
 	}
 	for i, w := range writers {
-		f.spread("leader killed until the next acknowledged write, "+w.name, waits[i])
+		f.spread(fmt.Sprintf("leader killed %d times, until the next acknowledged write, %s", len(waits[i]), w.name),
+			waits[i])
 	}
 	f.spread("election after that", elections)
 }
@@ -176,7 +187,8 @@ func measureStop(t *testing.T, kind cluster.Kind, f *figures) {
 		c.whole()
 	}
 	for i, w := range writers {
-		f.spread("leader stopped (SIGTERM), longest wait for an acknowledgement, "+w.name, waits[i])
+		f.spread(fmt.Sprintf("leader stopped %d times, longest wait for an acknowledgement, %s", len(waits[i]),
+			w.name), waits[i])
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/measured"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -44,8 +45,8 @@ func measureSync(t *testing.T, kind cluster.Kind, f *figures) {
 		took = append(took, time.Since(from))
 		c.logf("%s: server %d without a disk has %d znodes after %v", kind, node.ID(), *znodesFlag, took[len(took)-1])
 	}
-	f.spread(fmt.Sprintf("server that lost its disk, %d znodes of 100 bytes, from its start until it serves",
-		*znodesFlag), took)
+	f.spread(fmt.Sprintf("server that lost its disk, %s znodes of 100 bytes, from its start until it serves",
+		measured.Grouped(float64(*znodesFlag))), took)
 }
 
 // fillBatch is how many creates of fillTree are in a multi.
@@ -123,17 +124,17 @@ func measureThroughput(t *testing.T, kind cluster.Kind, f *figures) {
 	measure := func(name string) {
 		rate, p50, p99 := c.rate(two)
 		c.logf("%s: %s: %.0f a second, p50 %s, p99 %s", kind, name, rate, shortly(p50), shortly(p99))
-		f.add(fmt.Sprintf("setData of %d bytes by way of two servers, %d x %d, %s", loadBytes, loadConns,
+		f.add(fmt.Sprintf("setData of %d bytes through two servers, %d x %d, %s", loadBytes, loadConns,
 			loadOutstanding, name),
-			"%.0f/s, %s, %s", rate, shortly(p50), shortly(p99))
+			"%s/s, p50 %s, p99 %s", measured.Grouped(rate), shortly(p50), shortly(p99))
 	}
-	measure("third server well (rate, p50 and p99 of rounds)")
+	measure("third server healthy")
 	third.Kill()
 	measure("third server down")
 	third.Launch()
 	c.whole()
 	require.True(t, c.fabric.slow(third.ID(), 10*time.Millisecond), "late packets")
-	measure("third server sends all 10 ms late")
+	measure("all that the third server sends is 10 ms late")
 }
 
 // Of rate: how long the load runs before it counts, and how long it counts.

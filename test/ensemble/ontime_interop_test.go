@@ -18,7 +18,7 @@ import (
 	warren "github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
-	"github.com/seed94657493/warren/test/page"
+	"github.com/seed94657493/warren/test/measured"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -38,6 +38,8 @@ func TestDeadClientsBeside(t *testing.T) {
 	if *promptFlag {
 		slack = time.Second
 	}
+	run := measured.Begin(t, "clients that die while leaders do", "make kills KILLS=200")
+	run.BesideZooKeeper()
 	var tables []*figures
 	for _, kind := range []cluster.Kind{cluster.Warren, cluster.ZooKeeper} {
 		n := *deadFlag
@@ -58,11 +60,12 @@ func TestDeadClientsBeside(t *testing.T) {
 		}
 		tables = append(tables, f)
 	}
-	table := markdown(fmt.Sprintf("leader killed every %d s, sessions of %d s", int(deadEvery.Seconds()),
-		int(deadTimeout.Seconds())), tables)
-	t.Logf("\n%s", table)
-	page.ReplaceTable(t, *recordFlag, table)
+	table := measured.Parse(markdown(measured.Deaths, tables))
+	table.Rows = append([][]string{{"leader killed every, session timeout", deadPace, deadPace}}, table.Rows...)
+	run.Keep(*recordFlag, table)
 }
+
+var deadPace = fmt.Sprintf("%v, %v", deadEvery, deadTimeout)
 
 // deaths are clients that die, each with an ephemeral.
 type deaths struct {

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,13 +14,13 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/seed94657493/warren/test/cluster"
-	"github.com/seed94657493/warren/test/page"
+	"github.com/seed94657493/warren/test/measured"
 )
 
 var (
 	killsFlag = flag.Int("interop.leaders", 3,
 		"kills of TestKilledLeaders; ZooKeeper's leader is killed a tenth as often")
-	killsRecord  = flag.String("interop.record", "", "page whose table TestKilledLeaders replaces")
+	killsRecord  = flag.String("interop.record", "", "folder of the documents that get what TestKilledLeaders counts")
 	killsSilence = flag.Duration("interop.silence", 0,
 		"99th percentile that TestKilledLeaders allows of the longest silence at the other servers; 0 is any")
 )
@@ -34,6 +35,8 @@ var killClients = []string{"Java", "Curator", "C", "kazoo", "go-zookeeper", "War
 // those of the server that is killed, and those of the others. Clients of other Warren servers see a slow answer and
 // nothing else, and to Warren's own client nothing fails wherever it is connected. Beside it, the same with ZooKeeper.
 func TestKilledLeaders(t *testing.T) {
+	run := measured.Begin(t, "kills", "make kills KILLS="+strconv.Itoa(*killsFlag))
+	run.BesideZooKeeper()
 	felt := map[cluster.Kind]*killed{}
 	for _, of := range []struct {
 		kind  cluster.Kind
@@ -43,8 +46,6 @@ func TestKilledLeaders(t *testing.T) {
 			return
 		}
 	}
-	table := killTable(felt[cluster.Warren], felt[cluster.ZooKeeper])
-	t.Logf("\n%s", table)
 	for row, r := range felt[cluster.Warren].rows {
 		assert.Zero(t, r.wrong, "%v: errors", row)
 		if row.client == "Warren" || !row.killed {
@@ -57,7 +58,7 @@ func TestKilledLeaders(t *testing.T) {
 			}
 		}
 	}
-	page.ReplaceTable(t, *killsRecord, table)
+	run.Keep(*killsRecord, measured.Parse(killTable(felt[cluster.Warren], felt[cluster.ZooKeeper])))
 }
 
 // killRow says of which clients a row is.

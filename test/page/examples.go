@@ -1,3 +1,4 @@
+// Package page finds the examples that pages show.
 package page
 
 import (

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 // eventsMax bounds the watch events that wait for a screen that does not move. Those beyond it are counted.
@@ -103,7 +105,7 @@ func (p *output) drainLocked() {
 	}
 	if dropped > 0 {
 		b = p.render(b,
-			note{fmt.Sprintf("%d watch events were not printed: they came faster than they could be", dropped)})
+			note{wording.Count(dropped, "watch event") + " not printed: they came faster than they could be"})
 	}
 	if len(b) > 0 {
 		_, _ = p.out.Write(b) // a screen that is gone is noticed by the next result

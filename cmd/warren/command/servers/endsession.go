@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 func newEndSessionCommand() *cobra.Command {
@@ -42,8 +43,8 @@ func newEndSessionCommand() *cobra.Command {
 			if dryRun {
 				verb, leave = "would end", "would go"
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "the session %s, of %s, %s; %d ephemeral znodes %s with it\n",
-				done.Label, client, verb, done.Ephemerals, leave)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "the session %s, of %s, %s; %s %s with it\n",
+				done.Label, client, verb, wording.Count(done.Ephemerals, "ephemeral znode"), leave)
 			return err
 		},
 	}

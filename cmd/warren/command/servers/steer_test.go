@@ -120,10 +120,10 @@ func TestLeadCommand(t *testing.T) {
 }
 
 func TestEndSessionCommand(t *testing.T) {
-	url, asked := adminOf(t, `{"label": "s-1", "client": "10.0.0.9:4001", "ephemerals": 2, "error": null}`)
+	url, asked := adminOf(t, `{"label": "s-1", "client": "10.0.0.9:4001", "ephemerals": 1, "error": null}`)
 	code, out, errs := run("end-session", "0x7", "--admin", url)
 	require.Zero(t, code, errs)
-	require.Equal(t, "the session s-1, of the client 10.0.0.9:4001, has ended; 2 ephemeral znodes went with it\n", out)
+	require.Equal(t, "the session s-1, of the client 10.0.0.9:4001, has ended; 1 ephemeral znode went with it\n", out)
 	require.Equal(t, []string{`POST /commands/end_session  {"dry_run":false,"session":"0x7"}`}, *asked)
 	url, _ = adminOf(t, `{"label": "s-1", "client": "", "ephemerals": 0, "error": null}`)
 	_, out, _ = run("end-session", "0x7", "--admin", url, "--dry-run")
