@@ -36,11 +36,18 @@ func (l *list) add(s Severity, check, remedy, format string, args ...any) {
 	*l = append(*l, find(s, check, remedy, format, args...))
 }
 
-// syncsMin is how many syncs an average needs before it says something about the disk.
-const syncsMin = 100
-
-// ZnodesWarn is a number of znodes that is worth a word.
-const ZnodesWarn = 5_000_000
+// The numbers from which on there is a finding, and an alert.
+const (
+	ZnodesWarn  = 5_000_000
+	manyWatches = 2_000_000
+	manyWaiting = 1000 // requests
+	manySyncs   = 100  // requests sync that wait
+	slowSyncMs  = 10   // on average
+	syncsMin    = 100  // that such an average needs before it says something about the disk
+	mostFiles   = 0.8  // of the file descriptors
+	fewFiles    = 4096 // that a process may open
+	mostMemory  = 0.8  // of the memory
+)
 
 // RemedyResync is what to do about a server with other data than it should have.
 const RemedyResync = "if the other servers of the ensemble are healthy, replace this one: move its version-2 " +
@@ -63,23 +70,23 @@ func Numbers(number func(name string) (float64, bool), slowSyncs float64, when s
 	most, ok2 := number("max_file_descriptor_count")
 	if ok1 && ok2 && most > 0 {
 		const remedy = "raise the limit of open files (LimitNOFILE, ulimit -n) to 65536 or more"
-		if open > most*0.8 {
+		if open > most*mostFiles {
 			all.add(Error, "open-files", remedy, "%v of %v file descriptors are used", open, most)
-		} else if most < 4096 {
+		} else if most < fewFiles {
 			all.add(Warning, "open-files", remedy, "may open only %v files, and each connection is one", most)
 		}
 	}
-	if n, ok := number("watch_count"); ok && n > 2e6 {
+	if n, ok := number("watch_count"); ok && n > manyWatches {
 		all.add(Warning, "many-watches", "find out with wchs and wchp who leaves them; persistent recursive "+
 			"watches need one each", "keeps %v watches", n)
 	}
-	if n, ok := number("outstanding_requests"); ok && n >= 1000 {
+	if n, ok := number("outstanding_requests"); ok && n > manyWaiting {
 		all.add(Warning, "outstanding", "look at the disk of the log and at the load",
 			"%v requests are waiting", n)
 	}
 	slow, _ := number("fsync_threshold_exceed_count")
 	syncs, counted := number("cnt_fsynctime")
-	if ms, ok := number("avg_fsynctime"); ok && ms >= 10 && (!counted || syncs >= syncsMin) {
+	if ms, ok := number("avg_fsynctime"); ok && ms > slowSyncMs && (!counted || syncs >= syncsMin) {
 		all.add(Warning, "fsync",
 			"give the log a disk of its own (dataLogDir), with a write cache that survives power loss",
 			"one sync takes %v ms on average", ms)
@@ -168,6 +175,9 @@ func Disk(full bool, in time.Duration) []Finding {
 
 // CertificateSoon is how long before its end a certificate is told of.
 const CertificateSoon = 30 * 24 * time.Hour
+
+// certificateUrgent is how long before its end one that an ensemble cannot do without is worth an alert of its own.
+const certificateUrgent = 14 * 24 * time.Hour
 
 // Certificate is the finding of a certificate that has ended, or ends soon. of says which one it is.
 func Certificate(of string, ends, now time.Time) []Finding {
@@ -307,7 +317,7 @@ func Names(names []Name) []Finding {
 // Memory is the finding of a process whose live objects, in bytes, come near its limit.
 func Memory(live, limit int64) []Finding {
 	var all list
-	if live > limit/5*4 {
+	if live > int64(mostMemory*float64(limit)) {
 		all.add(Warning, "memory", "find out what grows, with warren top and warren snapshot summary; raise the "+
 			"memory of the machine or container, or GOMEMLIMIT",
 			"its data takes %d MiB of memory, and the limit is %d MiB", live>>20, limit>>20)
@@ -317,7 +327,7 @@ func Memory(live, limit int64) []Finding {
 
 // PendingSyncs is the finding of a leader with many requests sync that wait.
 func PendingSyncs(number func(name string) (float64, bool)) []Finding {
-	if pending, ok := number("pending_syncs"); ok && pending > 100 {
+	if pending, ok := number("pending_syncs"); ok && pending > manySyncs {
 		return []Finding{find(Warning, "pending-syncs", "look for a slow follower", "%v syncs are waiting", pending)}
 	}
 	return nil

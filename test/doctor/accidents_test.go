@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/cmd/warren/doctor"
+	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/test/cluster"
 )
 
@@ -393,11 +394,24 @@ func (h *hosts) suffer(a *accident) string {
 	if s.alerts, known = h.firing(a); !known {
 		s.alerts = h.shownAlerts(a)
 	}
+	s.haveAlerts(h.t, a)
 	began := watch.Elapsed()
 	a.end(h)
 	h.until(none)
 	h.t.Logf("%s: told after %v, over after %v", a.name, began, watch.Elapsed()-began)
 	return s.row(a)
+}
+
+// haveAlerts wants each finding above notice to have one of its own alerts.
+func (s *shown) haveAlerts(t *testing.T, a *accident) {
+	t.Helper()
+	for _, k := range findings.Kinds() {
+		if a.finds[k.Check] > doctor.Notice {
+			require.True(t, slices.ContainsFunc(k.Alerts, func(own findings.Alert) bool {
+				return slices.Contains(s.alerts, own.Name)
+			}), "%s: no alert tells of %s: %v", a.name, k.Check, s.alerts)
+		}
+	}
 }
 
 // shownAlerts are those that the page has for an accident, on a machine without promtool.
