@@ -120,7 +120,7 @@ func TestNames(t *testing.T) {
 		{"zk2", nil, "the name server does not answer", now.Add(-time.Minute)}})
 	require.Equal(t, []string{"warning name"}, of(found))
 	require.Equal(t, "cannot resolve zk1 (10.0.0.1 fd00::1), zk2 (no address is known): the name server does not "+
-		"answer. It uses the last addresses, and does not find a server that moves", found[0].What)
+		"answer. It keeps the last known addresses, and will not find a server that moves", found[0].What)
 	require.Equal(t, now.Add(-time.Minute), found[0].Since)
 }
 

@@ -90,12 +90,12 @@ func TestEnsemble(t *testing.T) {
 			all[2] = Server{ID: 3, Voter: true}
 		}, nil},
 		"a firewall is before the client ports of the others": {func(all []Server) {
-			all[1] = Server{ID: 2, Voter: true, Silent: "no answer within a second"}
-			all[2] = Server{ID: 3, Voter: true, Silent: "no answer within a second"}
+			all[1] = Server{ID: 2, Voter: true, Silent: "timed out after a second"}
+			all[2] = Server{ID: 3, Voter: true, Silent: "timed out after a second"}
 		}, []string{"notice not-known 2", "notice not-known 3"}},
 		"the same, seen from a follower": {func(all []Server) {
-			all[0] = Server{ID: 1, Voter: true, Silent: "no answer within a second"}
-			all[1] = Server{ID: 2, Voter: true, Silent: "no answer within a second"}
+			all[0] = Server{ID: 1, Voter: true, Silent: "timed out after a second"}
+			all[1] = Server{ID: 2, Voter: true, Silent: "timed out after a second"}
 		}, []string{"notice leader-not-asked", "notice not-known 1", "notice not-known 2"}},
 		"one that was never heard is away": {func(all []Server) {
 			dead(all, 2)

@@ -256,7 +256,7 @@ func Kinds() []Kind {
 		{"name", []Severity{Warning, Error}, []Alert{
 			{"NamesUnresolved", "", 15 * minutes, Warning, "a server cannot resolve the names of the others",
 				"it cannot resolve the names of other servers", "Repair the name server, or correct the names in the " +
-					"server.N lines. No restart is needed. Meanwhile it uses the last addresses.", toAny}}},
+					"server.N lines. No restart is needed. Meanwhile it keeps the last known addresses.", toAny}}},
 		{"connection-limit", []Severity{Warning}, []Alert{
 			{"ConnectionLimitNear", "", 5 * minutes, Warning,
 				"one address has almost as many connections as `maxClientCnxns` allows",

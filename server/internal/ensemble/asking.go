@@ -222,7 +222,7 @@ func clientAddressOf(m *config.Member) string {
 }
 
 // errLate tells that a server has not answered in time.
-var errLate = errors.New("no answer within a second")
+var errLate = errors.New("timed out after a second")
 
 // errNothing tells that a server has said nothing that is understood.
 var errNothing = errors.New("what answers is not a client port without TLS")
