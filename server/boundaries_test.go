@@ -19,7 +19,9 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/ensemble"
 	"github.com/seed94657493/warren/server/internal/env"
+	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/security"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/pki"
@@ -76,7 +78,7 @@ func TestConnectionsInAll(t *testing.T) {
 	}, "a place is free again")
 }
 
-// refused is how many connections the server says it has refused for a reason.
+// refused is how many connections the server says it has refused for a reason: in the metric, in mntr and in the API.
 func refused(t *testing.T, s *Server, why env.Refusal) float64 {
 	t.Helper()
 	families, err := s.Registry.Gather()
@@ -84,7 +86,13 @@ func refused(t *testing.T, s *Server, why env.Refusal) float64 {
 	for _, f := range families {
 		for _, m := range f.Metric {
 			if f.GetName() == "warren_server_connections_refused_total" && m.Label[0].GetValue() == string(why) {
-				return m.Counter.GetValue()
+				told := m.Counter.GetValue()
+				require.Contains(t, s.facts.Ensemble().Refused, ensemble.RefusedConns{Reason: string(why),
+					Count: int64(told)}, "the API")
+				require.Contains(t, s.facts.Numbers(), facts.Number{
+					Name:  "connections_refused_" + strings.ReplaceAll(string(why), "-", "_"),
+					Value: fmt.Sprint(told)}, "mntr")
+				return told
 			}
 		}
 	}
@@ -106,6 +114,27 @@ func TestSessionsWithoutATokenAreClosed(t *testing.T) {
 	require.EqualValues(t, 3, s.Metrics.ConnectionRejected.Total())
 	require.EqualValues(t, 3, refused(t, s, env.RefusedByRate))
 	require.NoError(t, c.Ping())
+}
+
+// A server whose log waits for room on a full disk begins no session.
+func TestSessionsWithoutRoomAreRefused(t *testing.T) {
+	fs := vfs.NewMem()
+	s := New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1), Version: testVersion})
+	require.NoError(t, s.Start())
+	t.Cleanup(s.Stop)
+	c := dialWire(t, s, wire.Options{TimeoutMs: 60_000})
+	require.Zero(t, refused(t, s, env.RefusedByDisk))
+	fs.SetCapacity(fs.Used() + 10)
+	call := c.Send(wire.Create("/late", make([]byte, 4096), wire.OpenACL, proto.ModePersistent))
+	eventually(t, func() bool {
+		other, err := wire.Dial(s.Addr().String(), wire.Options{TimeoutMs: 60_000, Reply: time.Second})
+		if err == nil {
+			other.Close()
+		}
+		return refused(t, s, env.RefusedByDisk) > 0
+	}, "sessions begin without room")
+	fs.SetCapacity(64 << 20)
+	require.NoError(t, call.Wait())
 }
 
 // A setWatches may be longer than other requests, up to its own limit. The announced length alone takes no memory.

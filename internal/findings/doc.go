@@ -8,4 +8,5 @@
 //	judge     Ensemble: from the facts of all servers to findings
 //	ensemble  the words of findings about servers and their places in the ensemble
 //	numbers   the findings of one server from its own numbers
+//	kinds     the table of all kinds of findings: severities, and the alert rules of Prometheus
 package findings

@@ -85,7 +85,7 @@ const RemedyOutside = "find out where its directory comes from, with warren doct
 // Stalled is the finding of a server that does not go on by itself.
 func Stalled(d time.Duration) Finding {
 	return find(Critical, "stalled", "keep what kill -3 writes to the log, for a bug report, and restart the server",
-		"does nothing: its clients have waited for its locks for %v", d.Round(time.Second))
+		"is stuck: its clients have been waiting for its locks for %v", d.Round(time.Second))
 }
 
 // Outside is the finding of a server whose directory has another history than that of the leader.

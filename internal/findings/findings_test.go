@@ -36,9 +36,9 @@ func TestNumbers(t *testing.T) {
 		"error open-files":           {"open_file_descriptor_count": 81, "max_file_descriptor_count": 100},
 		"warning open-files":         {"open_file_descriptor_count": 1, "max_file_descriptor_count": 4095},
 		"warning many-watches":       {"watch_count": 2e6 + 1},
-		"warning outstanding":        {"outstanding_requests": 1000},
-		"warning fsync":              {"avg_fsynctime": 10},
-		"warning fsync  ":            {"avg_fsynctime": 10, "cnt_fsynctime": syncsMin},
+		"warning outstanding":        {"outstanding_requests": 1001},
+		"warning fsync":              {"avg_fsynctime": 10.1},
+		"warning fsync  ":            {"avg_fsynctime": 10.1, "cnt_fsynctime": syncsMin},
 		"warning fsync ":             {"fsync_threshold_exceed_count": 1},
 		"warning many-znodes":        {"znode_count": ZnodesWarn + 1},
 		"error snapshot-errors":      {"snapshot_error_count": 1},
@@ -50,7 +50,7 @@ func TestNumbers(t *testing.T) {
 		require.Equal(t, strings.TrimSpace(want), strings.Join(of(Numbers(having(numbers), 0, SinceStart)), "; "))
 	}
 	require.Empty(t, Numbers(having(map[string]float64{"open_file_descriptor_count": 80, "znode_count": ZnodesWarn,
-		"max_file_descriptor_count": 5000, "outstanding_requests": 999, "avg_fsynctime": 9.9}), 0, SinceStart))
+		"max_file_descriptor_count": 5000, "outstanding_requests": 1000, "avg_fsynctime": 10}), 0, SinceStart))
 	require.Empty(t, Numbers(having(map[string]float64{"avg_fsynctime": 900, "cnt_fsynctime": syncsMin - 1}), 0,
 		SinceStart))
 	require.Equal(t, []string{"warning fsync"}, of(Numbers(having(nil), 3, SinceStart)))
@@ -120,7 +120,7 @@ func TestNames(t *testing.T) {
 		{"zk2", nil, "the name server does not answer", now.Add(-time.Minute)}})
 	require.Equal(t, []string{"warning name"}, of(found))
 	require.Equal(t, "cannot resolve zk1 (10.0.0.1 fd00::1), zk2 (no address is known): the name server does not "+
-		"answer. It uses the last addresses, and does not find a server that moves", found[0].What)
+		"answer. It keeps the last known addresses, and will not find a server that moves", found[0].What)
 	require.Equal(t, now.Add(-time.Minute), found[0].Since)
 }
 

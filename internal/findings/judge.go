@@ -254,12 +254,12 @@ func (j *judge) leaderless() {
 			"name the servers by their IP addresses", "whether clients are served is not known: no server could be "+
 			"asked, because this machine cannot resolve their names"), since)
 	case !known:
-		j.add(nil, find(Critical, "no-quorum", "start the servers, until more than half of the voters run; if they "+
+		j.add(nil, find(Critical, "no-quorum", "start servers until more than half of the voters run; if they "+
 			"do run, look at the network between this machine and them",
 			"no answer from %s (%s): no client can write, unless other machines reach them", names(missing),
 			strings.Join(silent, "; ")), since)
 	default:
-		j.add(nil, find(Critical, "no-quorum", "start the servers that are missing, until more than half of the "+
+		j.add(nil, find(Critical, "no-quorum", "start the missing servers, until more than half of the "+
 			"voters run; the ports between the servers must be open in both directions",
 			"there is no leader, and no client can write; no answer from %s (%s)",
 			names(missing), strings.Join(silent, "; ")),
@@ -314,11 +314,11 @@ func (j *judge) spare(leader *Server) {
 	}
 	switch {
 	case in < least:
-		j.add(nil, find(Critical, "no-quorum", "start the servers that are missing",
+		j.add(nil, find(Critical, "no-quorum", "start the missing servers",
 			"fewer than a majority of the voters are in sync, %d of %d%s: no client can write", in, leader.Voters,
 			which), time.Time{})
 	case in == least && leader.Voters > 2:
-		f := find(Error, "no-spare", "start the servers that are missing",
+		f := find(Error, "no-spare", "start the missing servers",
 			"only %d of %d voters are in sync%s: if one more fails, no client will be able to write", in,
 			leader.Voters, which)
 		if excused || known && away+fresh >= leader.Voters-in && away+fresh > 0 {
@@ -406,7 +406,7 @@ func (j *judge) members() {
 		for _, s := range lists[list] {
 			j.add(s, find(severity, "different-members",
 				"compare server.N in their zoo.cfg, or zoo.cfg.dynamic.*, and make them the same",
-				"has a different list of servers from the others: %s", strings.ReplaceAll(list, "\n", " ")),
+				"its list of servers differs from that of the others: %s", strings.ReplaceAll(list, "\n", " ")),
 				time.Time{})
 		}
 	}

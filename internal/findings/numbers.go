@@ -36,11 +36,18 @@ func (l *list) add(s Severity, check, remedy, format string, args ...any) {
 	*l = append(*l, find(s, check, remedy, format, args...))
 }
 
-// syncsMin is how many syncs an average needs before it says something about the disk.
-const syncsMin = 100
-
-// ZnodesWarn is a number of znodes that is worth a word.
-const ZnodesWarn = 5_000_000
+// The numbers from which on there is a finding, and an alert.
+const (
+	ZnodesWarn  = 5_000_000
+	manyWatches = 2_000_000
+	manyWaiting = 1000 // requests
+	manySyncs   = 100  // requests sync that wait
+	slowSyncMs  = 10   // on average
+	syncsMin    = 100  // that such an average needs before it says something about the disk
+	mostFiles   = 0.8  // of the file descriptors
+	fewFiles    = 4096 // that a process may open
+	mostMemory  = 0.8  // of the memory
+)
 
 // RemedyResync is what to do about a server with other data than it should have.
 const RemedyResync = "if the other servers of the ensemble are healthy, replace this one: move its version-2 " +
@@ -57,29 +64,29 @@ func Numbers(number func(name string) (float64, bool), slowSyncs float64, when s
 	if n, ok := number("digest_mismatches_count"); ok && n > 0 {
 		all.add(Critical, "digest", "compare all servers with warren doctor before any is emptied: the leader may be "+
 			"the one with other data. If it is this one: "+RemedyResync,
-			"has seen %v txns after which its tree was not the leader's", n)
+			"after %v txns, its tree differed from the leader's", n)
 	}
 	open, ok1 := number("open_file_descriptor_count")
 	most, ok2 := number("max_file_descriptor_count")
 	if ok1 && ok2 && most > 0 {
 		const remedy = "raise the limit of open files (LimitNOFILE, ulimit -n) to 65536 or more"
-		if open > most*0.8 {
+		if open > most*mostFiles {
 			all.add(Error, "open-files", remedy, "%v of %v file descriptors are used", open, most)
-		} else if most < 4096 {
+		} else if most < fewFiles {
 			all.add(Warning, "open-files", remedy, "may open only %v files, and each connection is one", most)
 		}
 	}
-	if n, ok := number("watch_count"); ok && n > 2e6 {
-		all.add(Warning, "many-watches", "find out with wchs and wchp who leaves them; persistent recursive "+
-			"watches need one each", "keeps %v watches", n)
+	if n, ok := number("watch_count"); ok && n > manyWatches {
+		all.add(Warning, "many-watches", "wchs and wchp show who leaves them; one persistent recursive watch can "+
+			"replace many", "keeps %v watches", n)
 	}
-	if n, ok := number("outstanding_requests"); ok && n >= 1000 {
+	if n, ok := number("outstanding_requests"); ok && n > manyWaiting {
 		all.add(Warning, "outstanding", "look at the disk of the log and at the load",
 			"%v requests are waiting", n)
 	}
 	slow, _ := number("fsync_threshold_exceed_count")
 	syncs, counted := number("cnt_fsynctime")
-	if ms, ok := number("avg_fsynctime"); ok && ms >= 10 && (!counted || syncs >= syncsMin) {
+	if ms, ok := number("avg_fsynctime"); ok && ms > slowSyncMs && (!counted || syncs >= syncsMin) {
 		all.add(Warning, "fsync",
 			"give the log a disk of its own (dataLogDir), with a write cache that survives power loss",
 			"one sync takes %v ms on average", ms)
@@ -90,7 +97,7 @@ func Numbers(number func(name string) (float64, bool), slowSyncs float64, when s
 			n, when)
 	}
 	if n, ok := number("znode_count"); ok && n > ZnodesWarn {
-		all.add(Warning, "many-znodes", "see with warren snapshot summary what grows",
+		all.add(Warning, "many-znodes", "warren snapshot summary shows what grows",
 			"there are %v znodes", n)
 	}
 	for _, x := range counters {
@@ -128,7 +135,7 @@ var counters = []struct {
 		"1 connection was refused by a limit: maxClientCnxns of one address, maxCnxns or the connection throttle",
 		"%v connections were refused by a limit: maxClientCnxns of one address, maxCnxns or the connection " +
 			"throttle",
-		"find out with cons which address has many: often a client that leaks sessions, or NAT. Else raise " +
+		"see with cons which address has many: often a client that leaks sessions, or NAT. Otherwise raise " +
 			"maxClientCnxns or maxCnxns"},
 	{"unsuccessful_handshake", Notice, "tls-handshakes", "1 TLS handshake of a client failed",
 		"%v TLS handshakes of clients failed",
@@ -137,7 +144,7 @@ var counters = []struct {
 	{"tls_handshake_exceeded", Notice, "tls-handshakes",
 		"1 connection was closed because too many TLS handshakes were under way",
 		"%v connections were closed because too many TLS handshakes were under way",
-		"raise netty.server.outstandingHandshake.limit if the processors allow"},
+		"raise netty.server.outstandingHandshake.limit if the CPUs can take it"},
 	{"auth_failed_count", Notice, "credentials-refused", "a certificate, a password or a ticket was refused once",
 		"a certificate, a password or a ticket was refused %v times",
 		"look in its log: each line has the address and the reason; for certificates, look at " +
@@ -155,12 +162,12 @@ func Disk(full bool, in time.Duration) []Finding {
 	var all list
 	switch {
 	case full:
-		all.add(Error, "disk-full", "free space on its data directories: it goes on by itself then",
-			"its disk is almost full, by warren.diskWatermarkBytes and warren.diskWatermarkPercent: it refuses "+
-				"writes, or will when too many other voters have no room either")
+		all.add(Error, "disk-full", "free space on its disk: the server recovers by itself",
+			"its disk has less free space than warren.diskWatermarkBytes and warren.diskWatermarkPercent ask "+
+				"for: it refuses writes, or will when too many other voters have no room either")
 	case in > 0 && in < FullSoon:
 		all.add(Warning, "disk-full",
-			"free space on its data directories, or let old snapshots be purged: autopurge.purgeInterval",
+			"free space on its disk, or have old snapshots purged: autopurge.purgeInterval",
 			"at the growth rate of the last hour, its disk will be full in %v", in.Round(time.Minute))
 	}
 	return all
@@ -168,6 +175,9 @@ func Disk(full bool, in time.Duration) []Finding {
 
 // CertificateSoon is how long before its end a certificate is told of.
 const CertificateSoon = 30 * 24 * time.Hour
+
+// certificateUrgent is how long before its end one that an ensemble cannot do without is worth an alert of its own.
+const certificateUrgent = 14 * 24 * time.Hour
 
 // Certificate is the finding of a certificate that has ended, or ends soon. of says which one it is.
 func Certificate(of string, ends, now time.Time) []Finding {
@@ -209,8 +219,8 @@ func Backups(newest, now time.Time) []Finding {
 	case newest.IsZero():
 		all.add(Warning, "backup", remedy, "no folder of warren.console.backups has a complete backup")
 	case age > BackupOld:
-		all.add(Warning, "backup", remedy, "the newest backup in the folders of warren.console.backups is %v old",
-			age.Truncate(time.Hour))
+		all.add(Warning, "backup", remedy, "the newest backup in the folders of warren.console.backups is %d hours "+
+			"old", int(age.Hours()))
 	}
 	return all
 }
@@ -224,7 +234,7 @@ func Purge(trouble error) []Finding {
 	if errors.As(trouble, &file) {
 		trouble = fmt.Errorf("%s: %w", file.Path, file.Err)
 	}
-	const remedy = "look at the file that it names, its permissions and its mount; if no snapshot is whole, check " +
+	const remedy = "look at the file that it names, its permissions and its mount; if no snapshot is intact, check " +
 		"them with warren snapshot verify; it tries again after the next snapshot and each autopurge.purgeInterval"
 	return []Finding{find(Warning, "purge-errors", remedy,
 		"old snapshots and logs cannot be removed, so its disk fills up: %v", trouble)}
@@ -298,7 +308,7 @@ func Names(names []Name) []Finding {
 		}
 	}
 	f := find(Warning, "name", "repair the name server, or correct the names in the server.N lines; no restart is "+
-		"needed", "cannot resolve %s: %s. It uses the last addresses, and does not find a server that moves",
+		"needed", "cannot resolve %s: %s. It keeps the last known addresses, and will not find a server that moves",
 		strings.Join(hosts, ", "), strings.Join(why, "; "))
 	f.Since = since
 	return []Finding{f}
@@ -307,7 +317,7 @@ func Names(names []Name) []Finding {
 // Memory is the finding of a process whose live objects, in bytes, come near its limit.
 func Memory(live, limit int64) []Finding {
 	var all list
-	if live > limit/5*4 {
+	if live > int64(mostMemory*float64(limit)) {
 		all.add(Warning, "memory", "find out what grows, with warren top and warren snapshot summary; raise the "+
 			"memory of the machine or container, or GOMEMLIMIT",
 			"its data takes %d MiB of memory, and the limit is %d MiB", live>>20, limit>>20)
@@ -317,8 +327,8 @@ func Memory(live, limit int64) []Finding {
 
 // PendingSyncs is the finding of a leader with many requests sync that wait.
 func PendingSyncs(number func(name string) (float64, bool)) []Finding {
-	if pending, ok := number("pending_syncs"); ok && pending > 100 {
-		return []Finding{find(Warning, "pending-syncs", "look for a slow follower", "%v syncs are waiting", pending)}
+	if pending, ok := number("pending_syncs"); ok && pending > manySyncs {
+		return []Finding{find(Warning, "pending-syncs", "look for a slow follower", "%v sync requests are waiting", pending)}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -23,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/cmd/warren/doctor"
+	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/test/cluster"
 )
 
@@ -65,6 +67,7 @@ type shown struct {
 	texts    []string       // of what is found, as a server tells it
 	missing  map[string]any // surfaces that did not answer, and why
 	alerts   []string       // that fire if it lasts; nil if nothing can tell
+	client   string         // what a client is told that knows all servers
 }
 
 // get asks the admin port of a server.
@@ -266,7 +269,7 @@ var (
 	most      = regexp.MustCompile(`\b\d+ of at most \d+ `)
 	epochs    = regexp.MustCompile(`\bepochs( \d+ \(led by \d+\))+`)
 	lists     = regexp.MustCompile(`\bserver\.\d+=\S+( server\.\d+=\S+)*( version=\w+)?`)
-	ages      = regexp.MustCompile(`\b\d+h0m0s old\b`)
+	ages      = regexp.MustCompile(`\b\d+ hours old\b`)
 	paths     = regexp.MustCompile(`(/[\w.-]+){2,}`)
 	amounts   = regexp.MustCompile(`\b[\d.]+ (ms|txns|MiB)\b`)
 	spans     = regexp.MustCompile(`\bby -?(\d+h)?(\d+m)?\d+s\b`)
@@ -334,9 +337,12 @@ func (s *shown) row(a *accident) string {
 		}
 	}
 	slices.Sort(codes)
-	return fmt.Sprintf("| %s | %s | %d | %s | %s | %s | %s |\n", a.name, strings.Join(findings, "; "), s.code,
-		strings.Join(codes, ", "), strings.Join(levels, ", "), strings.Join(metrics, ", "),
-		quoted(s.alerts))
+	cells := []string{a.name, strings.Join(findings, "; "), strconv.Itoa(s.code), strings.Join(codes, ", "),
+		strings.Join(levels, ", "), strings.Join(metrics, ", "), quoted(s.alerts), s.client}
+	for i, cell := range cells {
+		cells[i] = cmp.Or(cell, "none")
+	}
+	return "| " + strings.Join(cells, " | ") + " |\n"
 }
 
 // quoted is a list of names in a cell of the table.
@@ -393,11 +399,47 @@ func (h *hosts) suffer(a *accident) string {
 	if s.alerts, known = h.firing(a); !known {
 		s.alerts = h.shownAlerts(a)
 	}
+	s.haveAlerts(h.t, a)
+	s.client = h.client(a)
 	began := watch.Elapsed()
 	a.end(h)
 	h.until(none)
 	h.t.Logf("%s: told after %v, over after %v", a.name, began, watch.Elapsed()-began)
 	return s.row(a)
+}
+
+// client is what a client is told that knows all servers and creates a znode: the error, or that it was served.
+func (h *hosts) client(a *accident) string {
+	h.t.Helper()
+	servers := make([]string, len(h.nodes))
+	for i, n := range h.nodes {
+		servers[i] = n.Addr()
+	}
+	cmd := exec.Command(cluster.Binary(h.t), "shell", "-s", strings.Join(servers, ","), "--connect-wait", "20s",
+		"create", "-e", "-s", "/seen")
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	if err := cmd.Run(); err == nil {
+		require.Contains(h.t, errs.String(), "Created /seen", a.name)
+		return "served"
+	}
+	text := strings.Join(strings.Fields(errs.String()), " ")
+	return fmt.Sprintf("`%s`, exit code %d", address.ReplaceAllString(text, "HOST:PORT"), cmd.ProcessState.ExitCode())
+}
+
+// haveAlerts wants each finding above notice to have one of its own alerts. One alert is enough if nobody serves.
+func (s *shown) haveAlerts(t *testing.T, a *accident) {
+	t.Helper()
+	for _, k := range findings.Kinds() {
+		if k.Check == "not-serving" && slices.Contains(s.alerts, "NobodyServes") {
+			continue
+		}
+		if a.finds[k.Check] > doctor.Notice {
+			require.True(t, slices.ContainsFunc(k.Alerts, func(own findings.Alert) bool {
+				return slices.Contains(s.alerts, own.Name)
+			}), "%s: no alert tells of %s: %v", a.name, k.Check, s.alerts)
+		}
+	}
 }
 
 // shownAlerts are those that the page has for an accident, on a machine without promtool.
@@ -406,8 +448,11 @@ func (h *hosts) shownAlerts(a *accident) (alerts []string) {
 	require.NoError(h.t, err)
 	_, row, _ := strings.Cut(string(text), "\n| "+a.name+" | ")
 	row, _, _ = strings.Cut(row, " |\n")
-	for name := range strings.SplitSeq(row[strings.LastIndex(row, "|")+1:], ",") {
-		alerts = append(alerts, strings.Trim(name, " `"))
+	cells := strings.Split(row, " | ") // without the name
+	for name := range strings.SplitSeq(cells[len(cells)-2], ",") {
+		if name = strings.Trim(name, " `"); name != "none" {
+			alerts = append(alerts, name)
+		}
 	}
 	return alerts
 }
@@ -422,7 +467,7 @@ func writeOrCompare(t *testing.T, rows map[string]string) {
 	old, after, found := strings.Cut(rest, accidentsEnd)
 	require.True(t, found)
 	table := "| accident | findings at every surface | exit code of `status` | `/readyz` | log | `warren_finding` | " +
-		"alerts |\n| --- | --- | --- | --- | --- | --- | --- |\n"
+		"alerts | a client that knows all servers |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n"
 	for i := range scenes {
 		for k := range scenes[i].accidents {
 			name := scenes[i].accidents[k].name

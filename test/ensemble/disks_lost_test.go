@@ -47,7 +47,7 @@ func (c *chaos) areStuck(nodes []*cluster.Node, blank int, why, wayOut string) {
 		text = c.tells(node, "doctor")
 		assert.Regexp(t, `(?m)^critical +databases-missing +`, text)
 		assert.Contains(t, text, wayOut)
-		assert.NotContains(t, text, "start the servers that are missing")
+		assert.NotContains(t, text, "start the missing servers")
 		cluster.Eventually(t, func() bool {
 			return strings.Contains(node.Log(), "no leader can be elected: "+noQuorumOfDatabases)
 		}, time.Minute, "server %d does not warn", node.ID())

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,7 +28,7 @@ type link struct {
 	isMuted  atomic.Bool            // events are not printed: the shell is going
 	followed atomic.Pointer[string] // subtree that a command shows itself
 	state    atomic.Int32           // client.State, as of the last event
-	excuse   atomic.Pointer[string] // why the last server did not take the session
+	excuses  excuses                // why servers have not taken the session
 	life     context.Context        // ends with the link, for watches
 	end      context.CancelFunc
 	first    chan struct{} // closed after the event of the first connection was queued
@@ -40,7 +42,7 @@ func dial(servers string, o *Options, out *output, printed *atomic.Bool) (*link,
 	options := []client.Option{
 		client.WithSessionTimeout(o.Timeout),
 		client.WithHooks(client.Hooks{State: l.stateChanged, Event: l.eventCame}),
-		client.WithLogger(slog.New(excuses{&l.excuse})),
+		client.WithLogger(slog.New(&l.excuses)),
 	}
 	if o.ReadOnly {
 		options = append(options, client.WithReadOnly())
@@ -74,9 +76,11 @@ func (l *link) close(isQuiet bool) {
 // stateChanged is called by the goroutines of the client.
 func (l *link) stateChanged(c client.StateChange) {
 	l.state.Store(int32(c.State))
-	if c.State == client.Disconnected && c.Err != nil {
-		excuse := wording.Text(c.Err)
-		l.excuse.Store(&excuse)
+	switch {
+	case c.State == client.Disconnected && c.Err != nil:
+		l.excuses.note(c.Server, wording.About(c.Server, c.Err))
+	case c.State.IsConnected():
+		l.excuses.forget()
 	}
 	if l.printed.Load() && !l.isMuted.Load() {
 		l.postState(c.State)
@@ -178,42 +182,77 @@ func (l *link) watch(ctx context.Context, path string, mode client.WatchMode) (*
 
 // whyNot says why there is no connection and what to do.
 func (l *link) whyNot() string {
-	reason := "no server of " + l.servers + " has answered"
-	if excuse := l.excuse.Load(); excuse != nil {
-		reason = *excuse
+	reason, closed := l.excuses.text()
+	switch {
+	case reason == "":
+		return fmt.Sprintf("no server of %s has answered; check that a server runs there", l.servers)
+	case closed:
+		return reason + "; servers without a leader close connections, and so do servers that want TLS: " +
+			"`warren status` shows what they do"
 	}
-	return fmt.Sprintf("%s; check that a server runs at %s, and whether it wants TLS", reason, l.servers)
+	return fmt.Sprintf("%s; check that a server runs at %s", reason, l.servers)
 }
 
-// excuses is a log handler that keeps the reason why the last server did not take the session.
-type excuses struct{ last *atomic.Pointer[string] }
+// excuses is a log handler that keeps the last reason why each server did not take the session.
+type excuses struct {
+	mu   sync.Mutex
+	last map[string]string // by server, which is empty if it is not known
+}
+
+func (e *excuses) note(server, reason string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.last == nil {
+		e.last = map[string]string{}
+	}
+	e.last[server] = reason
+}
+
+// forget is called when a server has taken the session.
+func (e *excuses) forget() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.last = nil
+}
+
+// text has all reasons, each with its servers. closed says that a server has closed the connection without an answer.
+func (e *excuses) text() (text string, closed bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	servers := map[string][]string{}
+	for _, server := range slices.Sorted(maps.Keys(e.last)) {
+		servers[e.last[server]] = append(servers[e.last[server]], server)
+	}
+	var all []string
+	for _, reason := range slices.Sorted(maps.Keys(servers)) {
+		closed = closed || strings.Contains(reason, wording.ClosedEarly)
+		all = append(all, strings.TrimPrefix(strings.Join(servers[reason], ", ")+": "+reason, ": "))
+	}
+	return strings.Join(all, "; "), closed
+}
 
 // Enabled accepts everything.
-func (e excuses) Enabled(context.Context, slog.Level) bool { return true }
+func (*excuses) Enabled(context.Context, slog.Level) bool { return true }
 
 // Handle keeps the server and the error of a record.
-func (e excuses) Handle(_ context.Context, r slog.Record) error {
-	var server, reason string
+func (e *excuses) Handle(_ context.Context, r slog.Record) error {
+	server := ""
+	var reason error
 	r.Attrs(func(a slog.Attr) bool {
 		switch a.Key {
 		case "server":
 			server = a.Value.String()
 		case "error":
-			if err, ok := a.Value.Any().(error); ok {
-				reason = wording.Text(err)
-			}
+			reason, _ = a.Value.Any().(error)
 		}
 		return true
 	})
-	if reason != "" {
-		if server != "" && !strings.Contains(reason, server) {
-			reason = server + ": " + reason
-		}
-		e.last.Store(&reason)
+	if reason != nil {
+		e.note(server, wording.About(server, reason))
 	}
 	return nil
 }
 
 // WithAttrs and WithGroup are not used by the client.
-func (e excuses) WithAttrs([]slog.Attr) slog.Handler { return e }
-func (e excuses) WithGroup(string) slog.Handler      { return e }
+func (e *excuses) WithAttrs([]slog.Attr) slog.Handler { return e }
+func (e *excuses) WithGroup(string) slog.Handler      { return e }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync/atomic"
@@ -183,8 +184,15 @@ func (s *Shell) try(ctx context.Context, words []string) (err, cause error) {
 		}
 		return err, nil
 	}
-	if len(a.words) < c.wordsMin || c.wordsMax >= 0 && len(a.words) > c.wordsMax {
+	more := len(a.words) > c.wordsMax
+	switch {
+	case len(a.words) < c.wordsMin || more && c.refusesMore:
 		return wrong(c.usageLine(), ""), nil
+	case more && s.o.ZkCli && s.o.Typed:
+		s.out.warn(fmt.Sprintf("%q is ignored: %s", a.words[c.wordsMax], c.quoteHint()))
+	case more && !s.o.ZkCli:
+		return &failure{text: fmt.Sprintf("%s: too many arguments, from %q on", c.name, a.words[c.wordsMax]),
+			hint: c.quoteHint(), code: codeFailed, isOwn: true}, nil
 	}
 	if c.talks {
 		var release context.CancelFunc

@@ -57,6 +57,44 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+// No command leaves words unused, which often are data without quotes. zkCli.sh does.
+func TestTooManyArguments(t *testing.T) {
+	x, z := quiet(t), open(t, Options{ZkCli: true, Quiet: true})
+	root := x.tree()
+	x.do("create " + root + "/a 1")
+	for _, c := range commands() {
+		if c.name == "quit" || c.name == "close" || c.name == "connect" {
+			continue // the session goes on
+		}
+		words := c.name + strings.Repeat(" "+root+"/a", c.wordsMax)
+		if c.name == "printwatches" || c.name == "redo" {
+			words = c.name + " off"
+		}
+		out, errs, code := x.do(words + " words of mine")
+		require.Equal(t, codeFailed, code, words)
+		require.Empty(t, out)
+		if !c.refusesMore {
+			require.Contains(t, errs, c.name+`: too many arguments, from "words" on`+"\n")
+			require.Contains(t, errs, "put quotes around ")
+		}
+	}
+	out, errs, code := x.do("set " + root + "/a two words")
+	require.Equal(t, codeFailed, code)
+	require.Empty(t, out)
+	require.Equal(t, `set: too many arguments, from "words" on`+"\n  put quotes around data with blanks, as in set "+
+		"/app 'two words'\n", errs)
+	_, errs, code = x.do("create " + root + "/b two words")
+	require.Equal(t, codeFailed, code)
+	require.Contains(t, errs, "put quotes around data with blanks, as in create /app 'two words'")
+	out, _, _ = x.do("get " + root + "/a")
+	require.Equal(t, "1\n", out)
+
+	_, errs, code = z.do("set " + root + "/a two words")
+	require.Equal(t, codeOK, code, errs)
+	out, _, _ = z.do("get " + root + "/a")
+	require.Equal(t, "two\n", out)
+}
+
 func TestScript(t *testing.T) {
 	x := quiet(t)
 	root := x.tree()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/seed94657493/warren/client"
@@ -77,6 +78,9 @@ func runCreate(ctx context.Context, s *Shell, a *arguments) error {
 		acl, err := parseACL(a.word(2))
 		if err != nil {
 			err.text += "KeeperErrorCode = InvalidACL\nAcl is not valid : null"
+			if !strings.Contains(a.word(2), ":") {
+				err.hint, err.isOwn = find("create").quoteHint()+"; "+err.hint, true
+			}
 			return err
 		}
 		options = append(options, client.WithACL(acl...))
@@ -120,9 +124,6 @@ func runSet(ctx context.Context, s *Shell, a *arguments) error {
 	}
 	if err != nil {
 		return err
-	}
-	if s.o.Typed && len(a.words) > 2 {
-		s.out.warn(fmt.Sprintf("only %q is set: put quotes around data with blanks", a.word(1)))
 	}
 	data := append([]byte{}, a.word(1)...)
 	if a.has("b") {

@@ -49,11 +49,11 @@ func faultsIn(err error) []fault {
 	return nil
 }
 
-// What is said of connections by more than one error.
-const (
-	noAnswer    = "no answer in time"
-	closedEarly = "the connection was closed without an answer"
-)
+// ClosedEarly is said of connections that the other side closes, by more than one error.
+const ClosedEarly = "the connection was closed without an answer"
+
+// noAnswer is said of connections, by more than one error.
+const noAnswer = "no answer in time"
 
 // faultOf returns what an error itself is, without looking for one below it.
 func faultOf(err error) (fault, bool) {
@@ -114,8 +114,8 @@ var systemWords = map[syscall.Errno]string{
 	syscall.EACCES:        "permission denied",
 	syscall.EPERM:         "permission denied",
 	syscall.ECONNREFUSED:  "connection refused: nothing listens there",
-	syscall.ECONNRESET:    closedEarly,
-	syscall.EPIPE:         closedEarly,
+	syscall.ECONNRESET:    ClosedEarly,
+	syscall.EPIPE:         ClosedEarly,
 	syscall.EADDRINUSE:    "address already in use",
 	syscall.EADDRNOTAVAIL: "this machine does not have that address",
 }
@@ -151,7 +151,7 @@ func urlFault(e *url.Error) fault {
 	}
 	switch {
 	case errors.Is(e.Err, io.EOF), strings.Contains(e.Err.Error(), "server closed idle connection"):
-		f.words = closedEarly
+		f.words = ClosedEarly
 	case strings.Contains(e.Err.Error(), "malformed HTTP"):
 		f.words = "what answers does not speak HTTP: is this an admin port?"
 	}

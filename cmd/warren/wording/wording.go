@@ -22,7 +22,7 @@ func About(subject string, err error) string {
 		if step := clientStep.FindStringSubmatch(before); step != nil {
 			before, f.subject = strings.TrimSuffix(before, step[0]), step[1]
 			if f.raw == "EOF" {
-				f.words = closedEarly
+				f.words = ClosedEarly
 			}
 		}
 		line := subject + "\n" + before[strings.LastIndexByte(before, '\n')+1:]

@@ -13,27 +13,34 @@ import (
 
 // Ensemble is a server and what it knows of its ensemble.
 type Ensemble struct {
-	Name        string    `json:"name" doc:"of the ensemble, warren.console.name; may be empty"`
-	ServerID    int64     `json:"serverId" doc:"myid of the server that answers; 0 if it stands alone"`
-	State       string    `json:"state" doc:"standalone, leader, follower, observer, looking or read-only"`
-	Serving     bool      `json:"serving" doc:"it serves clients now, or leads and leaves them to the other servers"`
-	Version     string    `json:"version" doc:"of the program"`
-	UptimeMs    int64     `json:"uptimeMs" doc:"since the process began"`
-	Leader      *int64    `json:"leader" doc:"myid of the leader; null without one, and on a server that stands alone"`
-	Zxid        string    `json:"zxid" doc:"last txn that this server has applied, hexadecimal; empty if it was never known"`
-	Epoch       int64     `json:"epoch" doc:"upper half of the zxid"`
-	Znodes      *int      `json:"znodes" doc:"number of znodes at treeAt; null if it was never known"`
-	Ephemerals  *int      `json:"ephemerals" doc:"number of ephemeral znodes at treeAt; null if it was never known"`
-	DataBytes   *int64    `json:"dataBytes" doc:"bytes of paths and data at treeAt; null if it was never known"`
-	Watches     *int      `json:"watches" doc:"watches at this server at treeAt; null if it was never known"`
-	Sessions    *int      `json:"sessions" doc:"sessions of the ensemble at treeAt; null if it was never known"`
-	TreeAt      *int64    `json:"treeAt" doc:"when the tree was as told, ms since 1970: now while the server serves; null if it never did"`
-	Connections int       `json:"connections" doc:"connections to this server"`
-	Outstanding int64     `json:"outstanding" doc:"requests that this server has received and not answered"`
-	Latency     Latency   `json:"latency" doc:"of the requests of the last minutes at this server"`
-	Members     []Member  `json:"members" doc:"servers of the configuration; empty if the server stands alone"`
-	Problems    []Problem `json:"problems" doc:"what is wrong, as far as this server knows, the most urgent first"`
-	Writes      bool      `json:"writes" doc:"changes are switched on by warren.console.writes"`
+	Name        string         `json:"name" doc:"of the ensemble, warren.console.name; may be empty"`
+	ServerID    int64          `json:"serverId" doc:"myid of the server that answers; 0 if it stands alone"`
+	State       string         `json:"state" doc:"standalone, leader, follower, observer, looking or read-only"`
+	Serving     bool           `json:"serving" doc:"it serves clients now, or leads and leaves them to the other servers"`
+	Version     string         `json:"version" doc:"of the program"`
+	UptimeMs    int64          `json:"uptimeMs" doc:"since the process began"`
+	Leader      *int64         `json:"leader" doc:"myid of the leader; null without one, and on a server that stands alone"`
+	Zxid        string         `json:"zxid" doc:"last txn that this server has applied, hexadecimal; empty if it was never known"`
+	Epoch       int64          `json:"epoch" doc:"upper half of the zxid"`
+	Znodes      *int           `json:"znodes" doc:"number of znodes at treeAt; null if it was never known"`
+	Ephemerals  *int           `json:"ephemerals" doc:"number of ephemeral znodes at treeAt; null if it was never known"`
+	DataBytes   *int64         `json:"dataBytes" doc:"bytes of paths and data at treeAt; null if it was never known"`
+	Watches     *int           `json:"watches" doc:"watches at this server at treeAt; null if it was never known"`
+	Sessions    *int           `json:"sessions" doc:"sessions of the ensemble at treeAt; null if it was never known"`
+	TreeAt      *int64         `json:"treeAt" doc:"when the tree was as told, ms since 1970: now while the server serves; null if it never did"`
+	Connections int            `json:"connections" doc:"connections to this server"`
+	Refused     []RefusedConns `json:"refused" doc:"connections that this server closed instead of opening a session"`
+	Outstanding int64          `json:"outstanding" doc:"requests that this server has received and not answered"`
+	Latency     Latency        `json:"latency" doc:"of the requests of the last minutes at this server"`
+	Members     []Member       `json:"members" doc:"servers of the configuration; empty if the server stands alone"`
+	Problems    []Problem      `json:"problems" doc:"what is wrong, as far as this server knows, the most urgent first"`
+	Writes      bool           `json:"writes" doc:"changes are switched on by warren.console.writes"`
+}
+
+// RefusedConns is how many connections were refused for a reason.
+type RefusedConns struct {
+	Reason string `json:"reason" doc:"maxClientCnxns, maxCnxns, descriptors, rate, drain, disk, ahead or read-only"`
+	Count  int64  `json:"count" doc:"since the process began"`
 }
 
 // Latency is in ms.
@@ -75,6 +82,9 @@ func (f *Facts) Ensemble() *Ensemble {
 	}
 	least, mean, most := f.Env.Stats.Latency()
 	e.Latency = Latency{Min: least, Mean: mean, Max: most}
+	for _, r := range f.Metrics.Refusals() {
+		e.Refused = append(e.Refused, RefusedConns{string(r.Why), r.Count})
+	}
 	f.refresh()
 	f.addTree(e)
 	if role, ok := f.Role(); ok {

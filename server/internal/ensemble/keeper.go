@@ -190,7 +190,11 @@ func (f *Facts) tell(all []findings.Finding, now time.Time) {
 	}
 	slices.SortFunc(over, func(a, b telling) int { return cmp.Compare(a.finding.Check, b.finding.Check) })
 	for _, old := range over {
-		f.Log.Info("no longer: "+old.finding.Text(), zap.String("check", old.finding.Check),
+		level := zap.ErrorLevel // a log that has the beginning has the end
+		if old.finding.Severity == findings.Warning {
+			level = zap.WarnLevel
+		}
+		f.Log.Log(level, "no longer: "+old.finding.Text(), zap.String("check", old.finding.Check),
 			zap.Duration("lasted", now.Sub(old.finding.Since).Round(time.Second)))
 	}
 }

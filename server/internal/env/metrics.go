@@ -66,7 +66,7 @@ type Metrics struct {
 	ContainersDeleted prometheus.Counter
 	RefusedDiskFull   prometheus.Counter
 	// refused counts connections that were closed instead of getting a session, by the reason.
-	refused *prometheus.CounterVec
+	refused map[Refusal]*atomic.Int64
 }
 
 // Refusal is why a connection was closed instead of getting a session: the label of a metric.
@@ -89,11 +89,25 @@ var refusals = []Refusal{RefusedByAddress, RefusedByLimit, RefusedByDescriptors,
 
 // Refuse counts a connection that is refused. The limits, and the throttle, count in ZooKeeper's metric as well.
 func (m *Metrics) Refuse(why Refusal) {
-	m.refused.WithLabelValues(string(why)).Inc()
+	m.refused[why].Add(1)
 	switch why {
 	case RefusedByAddress, RefusedByLimit, RefusedByDescriptors, RefusedByRate:
 		m.ConnectionRejected.Inc()
 	}
+}
+
+// Refused is how many connections were refused for a reason.
+type Refused struct {
+	Why   Refusal
+	Count int64
+}
+
+// Refusals are all reasons for which connections can be refused, with their numbers since the start.
+func (m *Metrics) Refusals() (all []Refused) {
+	for _, why := range refusals {
+		all = append(all, Refused{why, m.refused[why].Load()})
+	}
+	return all
 }
 
 func newMetrics(e *Env) *Metrics {
@@ -168,11 +182,7 @@ func newMetrics(e *Env) *Metrics {
 			"Deletions of containers and TTL znodes that were begun."),
 		RefusedDiskFull: counter("warren_server_writes_refused_total",
 			"Writes refused because the disk is almost full: make room."),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "warren_server_connections_refused_total",
-			Help: "Connections closed instead of getting a session, by the reason: maxClientCnxns, maxCnxns, " +
-				"descriptors (the last ones are for files and servers), rate (the connection throttle), drain, disk " +
-				"(no room for a session), ahead (the client has seen a later zxid), read-only.",
-		}, []string{"reason"}),
+		refused: map[Refusal]*atomic.Int64{},
 		ConnectWaits: counter("warren_server_connect_waits_total",
 			"Clients that connected while there was no leader: they may wait for warren.connect.wait."),
 		RateWaits: counter("warren_server_rate_waits_total",
@@ -182,10 +192,17 @@ func newMetrics(e *Env) *Metrics {
 		m.watchers[i] = c.Basic("node_"+kind+"_watch_count", "Watches that one event of this kind has fired.")
 	}
 	for _, why := range refusals { // all of them are there from the beginning, so that each increase is seen
-		m.refused.WithLabelValues(string(why))
+		count := new(atomic.Int64)
+		m.refused[why] = count
+		e.Registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "warren_server_connections_refused_total", ConstLabels: prometheus.Labels{"reason": string(why)},
+			Help: "Connections closed instead of getting a session, by the reason: maxClientCnxns, maxCnxns, " +
+				"descriptors (the last ones are for files and servers), rate (the connection throttle), drain, disk " +
+				"(no room for a session), ahead (the client has seen a later zxid), read-only.",
+		}, func() float64 { return float64(count.Load()) }))
 	}
 	e.Registry.MustRegister(m.WalBytes, m.WalTxns, m.WalSync, m.SnapshotTime, m.ContainersDeleted, m.RefusedDiskFull,
-		m.RateWaits, m.ConnectWaits, m.refused)
+		m.RateWaits, m.ConnectWaits)
 	return m
 }
 

@@ -50,6 +50,9 @@ func (f *Facts) Numbers() (all []Number) {
 			line(g.line())
 		}
 	}
+	for _, r := range f.Metrics.Refusals() {
+		line("connections_refused_"+strings.ReplaceAll(string(r.Why), "-", "_"), strconv.FormatInt(r.Count, 10))
+	}
 	f.Metrics.Pauses.Refresh()
 	f.Env.Stats.Lines(line)
 	return all
