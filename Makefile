@@ -106,11 +106,11 @@ kills: ## count what clients see of KILLS killed leaders, beside ZooKeeper; RECO
 
 systems: ## run Kafka and other systems on ensembles whose leaders are killed, beside ZooKeeper; S=kafka for one
 	nice -n 10 $(GO) test -tags systems -count=1 -timeout 12h -v ./test/systems -run '^TestSystems$$/^$(or $(S),.*)$$' \
-		-systems.record=$(if $(RECORD),true,false)
+		-systems.record=$(if $(RECORD),true,false) -systems.together=$(if $(TOGETHER),true,false)
 
 test-server: ## build and try the jar for tests of Java projects, java/warren-test-server/target
 	mvn -q -B -f java/warren-test-server/pom.xml package
-	$(GO) test -tags systems -count=1 -v ./test/systems -run '^TestServerForJavaProjects$$'
+	$(GO) test -tags systems -count=1 -v ./test/systems -run '^TestServer'
 
 helm: ## test the chart with the libraries of Helm and Kubernetes; see test/helm for BITNAMI and DEPENDENT
 	cd test/helm && export GOWORK=off GOFLAGS=-mod=mod && $(GO) vet . \

@@ -20,8 +20,9 @@ import (
 
 // release is what versions.json says of one system.
 type release struct {
-	Version string   `json:"version"`
-	Maven   []string `json:"maven"`   // group:artefact:version
+	Version string `json:"version"`
+	// Maven has group:artefact:version, then :type where that is not jar, then :classifier if there is one.
+	Maven   []string `json:"maven"`
 	Without []string `json:"without"` // group:artefact of what an artefact wants and no user of it needs
 	Pip     []string `json:"pip"`     // name==version
 	// Client is the client of ZooKeeper inside, where it is a part of another file.
@@ -78,7 +79,7 @@ func download(t *testing.T, folder string, r release) error {
 		if err := os.WriteFile(filepath.Join(folder, "pom.xml"), pom(t, r.Maven, r.Without), 0o644); err != nil {
 			return err
 		}
-		if err := tool(t, folder, "mvn", "-q", "-B", "-Dmaven.repo.local="+filepath.Join(cache(t), "m2"),
+		if err := tool(t, folder, "mvn", "-q", "-B", "-Dmaven.repo.local="+repository(t),
 			"dependency:copy-dependencies", "-DoutputDirectory=."); err != nil {
 			return err
 		}
@@ -100,6 +101,8 @@ func pom(t *testing.T, artefacts, without []string) []byte {
 		Group    string     `xml:"groupId"`
 		Artefact string     `xml:"artifactId"`
 		Version  string     `xml:"version"`
+		Type     string     `xml:"type,omitempty"`
+		Kind     string     `xml:"classifier,omitempty"`
 		Without  []excluded `xml:"exclusions>exclusion"`
 	}
 	var all []excluded
@@ -119,8 +122,18 @@ func pom(t *testing.T, artefacts, without []string) []byte {
 	}{Model: "4.0.0", Group: "systems", Artefact: "systems", Version: "1", Packaging: "pom"}
 	for _, a := range artefacts {
 		parts := strings.Split(a, ":")
-		require.Len(t, parts, 3, a)
-		project.Dependencies = append(project.Dependencies, dependency{parts[0], parts[1], parts[2], all})
+		require.GreaterOrEqual(t, len(parts), 3, a)
+		d := dependency{Group: parts[0], Artefact: parts[1], Version: parts[2], Without: all}
+		if len(parts) > 3 {
+			d.Type = parts[3]
+		}
+		if d.Type == "nar" { // has everything inside
+			d.Without = []excluded{{"*", "*"}}
+		}
+		if len(parts) > 4 {
+			d.Kind = parts[4]
+		}
+		project.Dependencies = append(project.Dependencies, d)
 	}
 	text, err := xml.MarshalIndent(project, "", "  ")
 	require.NoError(t, err)

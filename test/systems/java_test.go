@@ -15,37 +15,88 @@ import (
 	"github.com/seed94657493/warren/test/cluster"
 )
 
+// maven runs Maven in a folder with a project, for tests on this checkout's server. It skips the test if it cannot
+// fetch what it needs.
+func maven(t *testing.T, folder string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "mvn", append([]string{"-B", "-Dmaven.repo.local=" + repository(t), "-f",
+		filepath.Join(folder, "pom.xml")}, args...)...)
+	cmd.Env = append(os.Environ(), "WARREN_BIN="+cluster.Binary(t))
+	out, err := cmd.CombinedOutput()
+	if err != nil && !strings.Contains(string(out), "COMPILATION ERROR") && !strings.Contains(string(out), "Tests run:") {
+		t.Skipf("mvn: %v\n%s", err, out)
+	}
+	require.NoError(t, err, "%s", out)
+}
+
+func repository(t *testing.T) string { return filepath.Join(cache(t), "m2") }
+
+// projects returns a copy of the Java projects, whose jars are installed.
+func projects(t *testing.T) (folder string) {
+	folder = t.TempDir()
+	require.NoError(t, os.CopyFS(folder, os.DirFS("../../java")))
+	maven(t, filepath.Join(folder, "warren-test-server"), "install")
+	maven(t, filepath.Join(folder, "warren-embedded"), "install")
+	return folder
+}
+
+// report is what a run of tests in Java leaves.
+type report struct {
+	Tests    int `xml:"tests,attr"`
+	Errors   int `xml:"errors,attr"`
+	Failures int `xml:"failures,attr"`
+	Skipped  int `xml:"skipped,attr"`
+}
+
+func readReport(t *testing.T, pattern string) (r report) {
+	t.Helper()
+	found, err := filepath.Glob(pattern)
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	text, err := os.ReadFile(found[0])
+	require.NoError(t, err)
+	require.NoError(t, xml.Unmarshal(text, &r))
+	return r
+}
+
 // A project that declares the jar of java/warren-test-server runs its tests on Warren.
 func TestServerForJavaProjects(t *testing.T) {
-	maven := func(folder string, args ...string) string {
-		cmd := exec.CommandContext(t.Context(), "mvn", append([]string{"-B",
-			"-Dmaven.repo.local=" + filepath.Join(cache(t), "m2"), "-f", filepath.Join(folder, "pom.xml")},
-			args...)...)
-		cmd.Env = append(os.Environ(), "WARREN_BIN="+cluster.Binary(t))
-		out, err := cmd.CombinedOutput()
-		if err != nil && !strings.Contains(string(out), "COMPILATION ERROR") &&
-			!strings.Contains(string(out), "Tests run:") {
-			t.Skipf("mvn: %v\n%s", err, out)
-		}
-		require.NoError(t, err, "%s", out)
-		return string(out)
+	example := filepath.Join(projects(t), "example")
+	maven(t, example, "test")
+	require.Equal(t, report{Tests: 1}, readReport(t, filepath.Join(example, "target/surefire-reports/TEST-*.xml")))
+}
+
+// Tests of others that start ZooKeeper in their own process run on Warren, where the jar of java/warren-embedded comes
+// first in the class path: those of Kafka by ZooKeeperServer, those of Curator by ZooKeeperServerEmbedded.
+func TestServerEmbedded(t *testing.T) {
+	folder := projects(t)
+	jar := func(name string) string { return filepath.Join(folder, name, "target", name+"-0.1.0.jar") }
+	for name, suite := range map[string]struct {
+		classes []string
+		least   int
+	}{
+		"kafka-tests": {[]string{"kafka.zk.KafkaZkClientTest", "kafka.zookeeper.ZooKeeperClientTest"}, 90},
+		"curator-tests": {[]string{"org.apache.curator.framework.recipes.locks.TestInterProcessMutex",
+			"org.apache.curator.framework.recipes.leader.TestLeaderLatch",
+			"org.apache.curator.framework.recipes.cache.TestCuratorCache"}, 30},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lib, _ := fetch(t, name)
+			reports := t.TempDir()
+			args := []string{"-Xmx512m", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+				"-Dwarren.bin=" + cluster.Binary(t), "-Djava.io.tmpdir=" + t.TempDir(), "-cp",
+				jar("warren-embedded") + ":" + jar("warren-test-server") + ":" + filepath.Join(lib, "*"),
+				"org.junit.platform.console.ConsoleLauncher", "execute", "--details=testfeed",
+				"--reports-dir=" + reports}
+			for _, class := range suite.classes {
+				args = append(args, "--select-class="+class)
+			}
+			out, err := exec.CommandContext(t.Context(), "java", args...).CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			r := readReport(t, filepath.Join(reports, "TEST-junit-jupiter.xml"))
+			require.GreaterOrEqual(t, r.Tests, suite.least)
+			require.Zero(t, r.Errors+r.Failures)
+			t.Logf("%d tests, %d skipped", r.Tests, r.Skipped)
+		})
 	}
-	copied := t.TempDir()
-	require.NoError(t, os.CopyFS(copied, os.DirFS("../../java")))
-	maven(filepath.Join(copied, "warren-test-server"), "install")
-	maven(filepath.Join(copied, "example"), "test")
-	reports, err := filepath.Glob(filepath.Join(copied, "example/target/surefire-reports/TEST-*.xml"))
-	require.NoError(t, err)
-	require.Len(t, reports, 1)
-	text, err := os.ReadFile(reports[0])
-	require.NoError(t, err)
-	var suite struct {
-		Tests    int `xml:"tests,attr"`
-		Errors   int `xml:"errors,attr"`
-		Failures int `xml:"failures,attr"`
-		Skipped  int `xml:"skipped,attr"`
-	}
-	require.NoError(t, xml.Unmarshal(text, &suite))
-	require.Equal(t, 1, suite.Tests)
-	require.Zero(t, suite.Errors+suite.Failures+suite.Skipped)
 }

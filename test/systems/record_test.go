@@ -34,6 +34,7 @@ type result struct {
 	Checks  []check  `json:"checks"`
 	Felt    []figure `json:"felt"`
 	Kills   int      `json:"kills"` // of leaders of the ensemble
+	Row     int      `json:"row"`   // how many runs in a row have passed, of this version on this server
 	Seconds int      `json:"seconds"`
 	Date    string   `json:"date"`
 }
@@ -133,7 +134,26 @@ func (r *result) summary() string {
 	if r.Outcome == "skipped" {
 		return r.Outcome
 	}
-	return fmt.Sprintf("%s, %d of %d", r.Outcome, good, len(r.Checks))
+	summary := fmt.Sprintf("%s, %d of %d", r.Outcome, good, len(r.Checks))
+	switch {
+	case r.Row > 2:
+		summary += fmt.Sprintf(", %d times in a row", r.Row)
+	case r.Row == 2:
+		summary += ", twice in a row"
+	}
+	return summary
+}
+
+// follow counts the runs in a row that have passed, the last of which was before this one.
+func (r *result) follow(before result) {
+	switch {
+	case r.Outcome != "passed":
+		r.Row = 0
+	case r.Server == before.Server:
+		r.Row = before.Row + 1
+	default:
+		r.Row = 1
+	}
 }
 
 // wrapped is text in lines of at most 119 columns, the first of which begins with head.
@@ -161,6 +181,25 @@ func parts(t *testing.T) (before, results string) {
 	before, results, found := strings.Cut(string(text), title)
 	require.True(t, found, "%s has no results", pageFile)
 	return before + title, results
+}
+
+// A run that fails, and one on another server, begins the count again.
+func TestRunsInARow(t *testing.T) {
+	before := result{Server: "ZooKeeper 3.9.5", Outcome: "passed", Row: 1, Checks: []check{{OK: true}}}
+	for _, c := range []struct {
+		server, outcome, summary string
+		row                      int
+	}{
+		{before.Server, "passed", "passed, 1 of 1, twice in a row", 2},
+		{before.Server, "failed", "failed, 1 of 1", 0},
+		{"ZooKeeper 3.9.6", "passed", "passed, 1 of 1", 1},
+		{before.Server, "skipped", "skipped", 0},
+	} {
+		now := result{Server: c.server, Outcome: c.outcome, Checks: before.Checks}
+		now.follow(before)
+		require.Equal(t, c.row, now.Row, c)
+		require.Equal(t, c.summary, now.summary(), c)
+	}
 }
 
 // The page says what the record says.

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -32,6 +33,7 @@ var (
 	killEvery = flag.Duration("systems.every", 12*time.Second, "time between two kills of a leader")
 	kills     = flag.Int("systems.kills", 8, "how many leaders are killed while a system works")
 	toRecord  = flag.Bool("systems.record", false, "write record.json and docs/SYSTEMS.md")
+	together  = flag.Bool("systems.together", false, "run a system on both kinds of servers at the same time")
 )
 
 func TestMain(m *testing.M) {
@@ -47,6 +49,7 @@ type system struct {
 	kills    int               // the least number of kills
 	memory   int               // MiB that one of its processes may have at most
 	settings map[string]string // of the servers, besides those that all runs have
+	once     sync.Once         // sets Client
 	// run starts the system on an ensemble and gives it work while leaders are killed.
 	run func(*run)
 }
@@ -55,25 +58,37 @@ type system struct {
 var apart = map[string]string{"leaderServes": "no", "warren.priorityPauseMs": "2000"}
 
 // systems are in the order of the page.
-var systems = []*system{kafka, solr, flink, spark, storm, hbase, accumulo, hdfs, yarn, helix, dubbo, curator, kazoo}
+var systems = []*system{kafka, solr, flink, spark, storm, hbase, accumulo, hdfs, yarn, helix, dubbo,
+	pulsar, druid, clickhouse, nifi, shardingsphere, curator, kazoo}
 
 // TestSystems runs each system on both kinds of servers, one after the other.
 func TestSystems(t *testing.T) {
+	var mu sync.Mutex
 	outcomes := map[string]int{}
 	for _, s := range systems {
 		t.Run(s.Name, func(t *testing.T) {
 			s.entry.Version = releases(t)[s.Name].Version
 			s.Results = []result{{Server: "Warren", Outcome: "skipped"}, {Server: "ZooKeeper", Outcome: "skipped"}}
+			var before [2]result
 			if *toRecord {
 				// What this run leaves out by -test.run stays as it was.
 				if old := s.recorded(t); old != nil && old.Version == s.entry.Version {
+					copy(before[:], old.Results)
 					s.Client, s.Results = old.Client, old.Results
 				}
-				defer save(t, &s.entry)
+				t.Cleanup(func() { save(t, &s.entry) }) // after both sides
 			}
 			for side, kind := range []cluster.Kind{cluster.Warren, cluster.ZooKeeper} {
 				t.Run(string(kind), func(t *testing.T) {
-					defer func() { outcomes[s.Results[side].Outcome]++ }()
+					if *together {
+						t.Parallel()
+					}
+					defer func() {
+						mu.Lock()
+						defer mu.Unlock()
+						s.Results[side].follow(before[side])
+						outcomes[s.Results[side].Outcome]++
+					}()
 					s.on(t, side, kind)
 				})
 			}
@@ -122,9 +137,11 @@ func (s *system) on(t *testing.T, side int, kind cluster.Kind) {
 	var r release
 	x.lib, r = fetch(t, s.Name)
 	x.classPath = filepath.Join(x.lib, "*")
-	if s.Client = r.Client; s.Client == "" {
-		s.Client = clientInside(t, x.lib)
+	client := r.Client
+	if client == "" {
+		client = clientInside(t, x.lib)
 	}
+	s.once.Do(func() { s.Client = client })
 	x.nodes = cluster.Ensemble(t, options, options, options)
 	for _, n := range x.nodes {
 		n.Launch()
@@ -393,13 +410,14 @@ func (x *run) drive(p *process, half func()) {
 			half()
 			half = nil
 		}
-		x.pause(ctx, p)
+		x.pause(ctx, p, max(*killEvery, x.system.every))
 		if x.before != nil {
 			x.before()
 		}
 		leader := x.victim()
-		if leader == nil {
-			continue // a server that was killed is not back yet
+		for leader == nil { // a server that was killed is not back yet
+			x.pause(ctx, p, 200*time.Millisecond)
+			leader = x.victim()
 		}
 		leader.Kill()
 		x.result.Kills++
@@ -474,10 +492,10 @@ func (x *run) await(ctx context.Context, p *process) {
 	}
 }
 
-// pause waits for the time between two kills.
-func (x *run) pause(ctx context.Context, p *process) {
+// pause waits for a time, and takes what a program prints.
+func (x *run) pause(ctx context.Context, p *process, d time.Duration) {
 	x.Helper()
-	next := time.NewTimer(max(*killEvery, x.system.every))
+	next := time.NewTimer(d)
 	defer next.Stop()
 	for {
 		select {

@@ -11,6 +11,7 @@ public class Provider {
         service.setInterface(Squares.class);
         service.setRef(number -> ProcessHandle.current().pid() + " " + (long) number * number);
         ProtocolConfig protocol = new ProtocolConfig("dubbo", Integer.parseInt(args[1]));
+        protocol.setHeartbeat(2000);
         DubboBootstrap.getInstance().application(new ApplicationConfig("provider")).protocol(protocol)
             .registry(new RegistryConfig(args[0])).service(service).start().await();
     }

@@ -1,36 +1,26 @@
 package io.github.seed94657493.warren.test;
 
-import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
-import java.io.InputStreamReader;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
  * A standalone Warren server for tests: a process of its own, on a free loopback port, with its data in a
- * temporary directory. It runs until {@link #close}, or until the JVM ends.
- *
- * <p>It runs the program that the system property {@code warren.bin} or the environment variable
- * {@code WARREN_BIN} names, or else {@code warren} from the PATH.
+ * temporary directory. It runs until {@link #close}, or until the JVM ends. {@link WarrenProcess} says which program
+ * it runs.
  *
  * <p>Any thread may call its methods, one at a time.
  */
 public final class WarrenTestServer implements AutoCloseable {
-    private static final Pattern SERVES = Pattern.compile("serves clients on (\\S+):(\\d+),");
-
     private final Path directory;
     private final List<String> settings;
     private final Thread hook = new Thread(this::destroy, "warren-test-server");
-    private volatile Process process;
+    private volatile WarrenProcess process;
     private int port; // 0 before the first start
 
     private WarrenTestServer(Path directory, List<String> settings) {
@@ -84,24 +74,15 @@ public final class WarrenTestServer implements AutoCloseable {
     public synchronized void restart() throws IOException {
         stop();
         Path log = directory.resolve("server.log");
-        List<String> command = new ArrayList<>(List.of(program(), "server", "--client-address", "127.0.0.1",
-            "--client-port", String.valueOf(port), "--data-dir", directory.resolve("data").toString(),
-            "-D", "admin.enableServer=false"));
+        List<String> arguments = new ArrayList<>(List.of("--client-address", "127.0.0.1", "--client-port",
+            String.valueOf(port), "--data-dir", directory.resolve("data").toString(), "-D",
+            "admin.enableServer=false"));
         for (String line : settings) {
-            command.add("-D");
-            command.add(line);
+            arguments.add("-D");
+            arguments.add(line);
         }
-        process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.appendTo(log.toFile())).start();
-        BufferedReader out = new BufferedReader(new InputStreamReader(process.getInputStream(),
-            StandardCharsets.UTF_8));
-        for (String line = out.readLine(); line != null; line = out.readLine()) {
-            Matcher serves = SERVES.matcher(line);
-            if (serves.find()) {
-                port = Integer.parseInt(serves.group(2));
-                return; // it writes no more than this line to its standard output
-            }
-        }
-        throw new IOException("warren server has ended while starting:\n" + Files.readString(log));
+        process = WarrenProcess.start(log, arguments);
+        port = process.awaitPort();
     }
 
     /** Stops the server and removes its data. */
@@ -116,37 +97,18 @@ public final class WarrenTestServer implements AutoCloseable {
         removeData();
     }
 
-    private static String program() {
-        String named = System.getProperty("warren.bin", System.getenv("WARREN_BIN"));
-        return named == null || named.isEmpty() ? "warren" : new File(named).getAbsolutePath();
-    }
-
     private void end(boolean atOnce) {
-        Process running = process;
-        if (running == null) {
-            return;
+        if (process != null) {
+            process.end(atOnce);
+            process = null;
         }
-        if (atOnce) {
-            running.destroyForcibly();
-        } else {
-            running.destroy();
-        }
-        try {
-            if (!running.waitFor(20, TimeUnit.SECONDS)) {
-                running.destroyForcibly().waitFor();
-            }
-        } catch (InterruptedException e) {
-            running.destroyForcibly();
-            Thread.currentThread().interrupt();
-        }
-        process = null;
     }
 
     /** Cleans up when the JVM ends without close. It takes no lock that a stuck thread may hold. */
     private void destroy() {
-        Process running = process;
+        WarrenProcess running = process;
         if (running != null) {
-            running.destroyForcibly();
+            running.destroy();
         }
         removeData();
     }

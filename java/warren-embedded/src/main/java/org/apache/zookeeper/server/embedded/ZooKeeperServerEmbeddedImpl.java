@@ -1,0 +1,73 @@
+package org.apache.zookeeper.server.embedded;
+
+import io.github.seed94657493.warren.test.WarrenProcess;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Properties;
+import org.apache.zookeeper.server.WarrenSettings;
+
+/**
+ * Runs Warren, as a process of its own, where a program starts ZooKeeper by {@link ZooKeeperServerEmbedded}: that is
+ * what ZooKeeper's class of this name does, before which this one must be in the class path.
+ */
+class ZooKeeperServerEmbeddedImpl implements ZooKeeperServerEmbedded {
+    private final Properties settings;
+    private final Path directory;
+    private WarrenProcess process;
+    private int port;
+
+    ZooKeeperServerEmbeddedImpl(Properties settings, Path directory, ExitHandler handler) {
+        this.settings = WarrenSettings.of(settings);
+        this.directory = directory;
+    }
+
+    @Override
+    public void start() throws Exception {
+        start(0);
+    }
+
+    /** Starts the server. One that is alone serves clients when this returns; a member waits for its ensemble. */
+    @Override
+    public synchronized void start(long timeout) throws Exception {
+        Path config = directory.resolve("warren.cfg");
+        List<String> lines = new ArrayList<>();
+        for (String key : settings.stringPropertyNames()) {
+            lines.add(key + "=" + settings.getProperty(key));
+        }
+        Files.write(config, lines);
+        process = WarrenProcess.start(directory.resolve("warren.log"), List.of(config.toString()));
+        if (lines.stream().noneMatch(line -> line.startsWith("server."))) {
+            port = process.awaitPort();
+        }
+    }
+
+    @Override
+    public synchronized String getConnectionString() throws IOException {
+        return host("clientPortAddress") + ":" + (port > 0 ? port : settings.getProperty("clientPort"));
+    }
+
+    @Override
+    public synchronized String getSecureConnectionString() throws IOException {
+        String secure = settings.getProperty("secureClientPort");
+        if (secure == null) {
+            throw new IllegalStateException("there is no secureClientPort");
+        }
+        return host("secureClientPortAddress") + ":" + secure;
+    }
+
+    private String host(String key) {
+        String host = settings.getProperty(key, "localhost");
+        return host.equals("0.0.0.0") ? "localhost" : host;
+    }
+
+    @Override
+    public synchronized void close() {
+        if (process != null) {
+            process.end(false);
+            process = null;
+        }
+    }
+}
