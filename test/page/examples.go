@@ -1,4 +1,3 @@
-// Package page finds the examples that pages show.
 package page
 
 import (
