@@ -37,6 +37,8 @@ type connection struct {
 	server   int
 	life     int  // of the server
 	readOnly bool // the server has no quorum
+	// files is the configuration in the files of the server, if its meta.db has lost the one that was agreed on.
+	files string
 	address  model.Identity
 	proved   []model.Identity // by replies to auth
 	requests []*request

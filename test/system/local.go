@@ -71,15 +71,22 @@ func (r *replay) mayBeUpgraded(connections []*connection) bool {
 
 // readOnly checks a reply of a read-only server: it takes no write, and what it shows is a state that the ensemble
 // has been in. It may also have txns that are not committed, as the state of a server that starts: then the history
-// tells nothing of its reads, and known is false.
-func (r *replay) readOnly(it *item, zxid proto.Zxid) (known bool, err error) {
+// tells nothing of its reads, and known is false. Nor does it tell of the configuration if meta.db was removed, as it
+// has to be from a directory that was copied from another server: it is that of the server's own files then, until
+// the server follows.
+func (r *replay) readOnly(c *connection, it *item, zxid proto.Zxid) (known bool, err error) {
 	switch asked := it.request; {
 	case asked.op == proto.OpCloseSession:
 	case isWrite(asked.op) && it.err != proto.ErrNotReadOnly:
 		return false, broken(ReadOnlyWrites, "a read-only server answers %v", it.err.Name())
 	}
 	if asked := it.request; asked.path == datatree.ConfigPath && asked.op == proto.OpGetData && it.err == proto.OK {
-		if ahead, err := r.shownAhead(it, zxid); ahead || err != nil {
+		var shown proto.GetDataResponse
+		rd := proto.NewReader(it.body)
+		if shown.Decode(&rd); c.files != "" && shown.Stat.Mzxid == 0 && string(shown.Data) == c.files {
+			return false, nil
+		}
+		if ahead, err := r.shownAhead(&shown, zxid); ahead || err != nil {
 			return false, err
 		}
 	}
@@ -108,10 +115,8 @@ func (r *replay) toldAhead(c *connection, zxid proto.Zxid, got, want []model.Eve
 
 // shownAhead reports whether a read-only server shows a later configuration than that of its state. It does so if its
 // state has none, because none is in the history up to there. What it shows must be what a txn has made.
-func (r *replay) shownAhead(it *item, zxid proto.Zxid) (bool, error) {
-	var shown proto.GetDataResponse
-	rd := proto.NewReader(it.body)
-	if shown.Decode(&rd); shown.Stat.Mzxid <= zxid || shown.Stat.Mzxid.Counter() == 0 { // 0: the first one
+func (r *replay) shownAhead(shown *proto.GetDataResponse, zxid proto.Zxid) (bool, error) {
+	if shown.Stat.Mzxid <= zxid || shown.Stat.Mzxid.Counter() == 0 { // 0: the first one
 		return false, nil
 	}
 	for _, t := range r.txns {

@@ -336,6 +336,14 @@ func (n *node) toldMembers() {
 	n.cfg = &c
 }
 
+// files is the configuration in the files of a server that has no other one; empty if it has.
+func (n *node) files() string {
+	if _, kept := n.disk.meta.Config(); kept || !n.w.has(Reconfig) {
+		return ""
+	}
+	return n.cfg.Quorum.Text() + "\nversion=0"
+}
+
 // votes reports whether a server has a vote.
 func (m membership) votes(id int) bool { return strings.Contains(m.lines[id], ":participant;") }
 

@@ -434,7 +434,7 @@ func (r *replay) reply(
 ) error {
 	asked := it.request
 	if c.readOnly && asked.op != proto.OpAuth {
-		if known, err := r.readOnly(it, zxid); !known || err != nil {
+		if known, err := r.readOnly(c, it, zxid); !known || err != nil {
 			return err
 		}
 	}
