@@ -41,116 +41,40 @@ const (
 	ErrThrottledOp              ErrCode = -127 // the request waited too long and was not executed
 )
 
-func errorInfo(e ErrCode) (errInfo, bool) {
-	switch e {
-	case OK:
-		return errInfo{"OK", false, "success"}, true
-	case ErrSystemError:
-		return errInfo{"SystemError", false, "range marker, never sent"}, true
-	case ErrRuntimeInconsistency:
-		return errInfo{"RuntimeInconsistency", false, "a slot of a multi after the one that failed"}, true
-	case ErrDataInconsistency:
-		return errInfo{"DataInconsistency", false, "not sent in practice"}, true
-	case ErrConnectionLoss:
-		return errInfo{"ConnectionLoss", true, "client only: the connection was lost"}, true
-	case ErrMarshallingError:
-		return errInfo{"MarshallingError", false, "the request's body cannot be decoded"}, true
-	case ErrUnimplemented:
-		return errInfo{"Unimplemented", false, "unknown operation, or one that is switched off"}, true
-	case ErrOperationTimeout:
-		return errInfo{"OperationTimeout", true, "client only: no answer came in time"}, true
-	case ErrBadArguments:
-		return errInfo{"BadArguments", false, "malformed path, flags, ttl or configuration"}, true
-	case ErrInvalidState:
-		return errInfo{"InvalidState", false, "client only: the handle is closed"}, true
-	case ErrUnknownSession:
-		return errInfo{"UnknownSession", false, "between servers: the session is not known"}, true
-	case ErrNewConfigNoQuorum:
-		return errInfo{"NewConfigNoQuorum", true, "reconfig: no quorum of the new configuration is connected"}, true
-	case ErrReconfigInProgress:
-		return errInfo{"ReconfigInProgress", true, "reconfig: another one is not finished"}, true
-	case ErrAPIError:
-		return errInfo{"APIError", false, "range marker, never sent"}, true
-	case ErrNoNode:
-		return errInfo{"NoNode", false, "the znode does not exist"}, true
-	case ErrNoAuth:
-		return errInfo{"NoAuth", false, "the ACL refuses it"}, true
-	case ErrBadVersion:
-		return errInfo{"BadVersion", false, "the version is not the expected one"}, true
-	case ErrNoChildrenForEphemerals:
-		return errInfo{"NoChildrenForEphemerals", false, "an ephemeral znode cannot have children"}, true
-	case ErrNodeExists:
-		return errInfo{"NodeExists", false, "the znode exists"}, true
-	case ErrNotEmpty:
-		return errInfo{"NotEmpty", false, "the znode has children"}, true
-	case ErrSessionExpired:
-		return errInfo{"SessionExpired", false, "the session is over"}, true
-	case ErrInvalidCallback:
-		return errInfo{"InvalidCallback", false, "client only"}, true
-	case ErrInvalidACL:
-		return errInfo{"InvalidACL", false, "the ACL is empty or malformed"}, true
-	case ErrAuthFailed:
-		return errInfo{"AuthFailed", false, "the credentials were refused; the connection closes"}, true
-	case ErrClosing:
-		return errInfo{"Closing", false, "client only: the handle is closing"}, true
-	case ErrNothing:
-		return errInfo{"Nothing", false, "client only: nothing to process"}, true
-	case ErrSessionMoved:
-		return errInfo{"SessionMoved", true, "between servers: the session has moved; clients see a close instead"}, true
-	case ErrNotReadOnly:
-		return errInfo{"NotReadOnly", false, "a write on a read-only server"}, true
-	case ErrEphemeralOnLocalSession:
-		return errInfo{"EphemeralOnLocalSession", false, "a local session that may not be upgraded"}, true
-	case ErrNoWatcher:
-		return errInfo{"NoWatcher", false, "no such watch"}, true
-	case ErrRequestTimeout:
-		return errInfo{"RequestTimeout", true, "client only: no answer in time"}, true
-	case ErrReconfigDisabled:
-		return errInfo{"ReconfigDisabled", false, "reconfig is switched off"}, true
-	case ErrSessionClosedRequireAuth:
-		return errInfo{"SessionClosedRequireAuth", false, "the server requires authentication; the connection closes"}, true
-	case ErrQuotaExceeded:
-		return errInfo{"QuotaExceeded", false, "a hard quota would be exceeded"}, true
-	case ErrThrottledOp:
-		return errInfo{"ThrottledOp", true, "the request waited too long and was not executed"}, true
-	}
-	return errInfo{}, false
-}
-
-// AllErrors lists every error code.
-var AllErrors = []ErrCode{OK,
-	ErrSystemError,
-	ErrRuntimeInconsistency,
-	ErrDataInconsistency,
-	ErrConnectionLoss,
-	ErrMarshallingError,
-	ErrUnimplemented,
-	ErrOperationTimeout,
-	ErrBadArguments,
-	ErrInvalidState,
-	ErrUnknownSession,
-	ErrNewConfigNoQuorum,
-	ErrReconfigInProgress,
-	ErrAPIError,
-	ErrNoNode,
-	ErrNoAuth,
-	ErrBadVersion,
-	ErrNoChildrenForEphemerals,
-	ErrNodeExists,
-	ErrNotEmpty,
-	ErrSessionExpired,
-	ErrInvalidCallback,
-	ErrInvalidACL,
-	ErrAuthFailed,
-	ErrClosing,
-	ErrNothing,
-	ErrSessionMoved,
-	ErrNotReadOnly,
-	ErrEphemeralOnLocalSession,
-	ErrNoWatcher,
-	ErrRequestTimeout,
-	ErrReconfigDisabled,
-	ErrSessionClosedRequireAuth,
-	ErrQuotaExceeded,
-	ErrThrottledOp,
+var errorInfos = map[ErrCode]errInfo{
+	OK:                          {"OK", false, "success"},
+	ErrSystemError:              {"SystemError", false, "range marker, never sent"},
+	ErrRuntimeInconsistency:     {"RuntimeInconsistency", false, "a slot of a multi after the one that failed"},
+	ErrDataInconsistency:        {"DataInconsistency", false, "not sent in practice"},
+	ErrConnectionLoss:           {"ConnectionLoss", true, "client only: the connection was lost"},
+	ErrMarshallingError:         {"MarshallingError", false, "the request's body cannot be decoded"},
+	ErrUnimplemented:            {"Unimplemented", false, "unknown operation, or one that is switched off"},
+	ErrOperationTimeout:         {"OperationTimeout", true, "client only: no answer came in time"},
+	ErrBadArguments:             {"BadArguments", false, "malformed path, flags, ttl or configuration"},
+	ErrInvalidState:             {"InvalidState", false, "client only: the handle is closed"},
+	ErrUnknownSession:           {"UnknownSession", false, "between servers: the session is not known"},
+	ErrNewConfigNoQuorum:        {"NewConfigNoQuorum", true, "reconfig: no quorum of the new configuration is connected"},
+	ErrReconfigInProgress:       {"ReconfigInProgress", true, "reconfig: another one is not finished"},
+	ErrAPIError:                 {"APIError", false, "range marker, never sent"},
+	ErrNoNode:                   {"NoNode", false, "the znode does not exist"},
+	ErrNoAuth:                   {"NoAuth", false, "the ACL refuses it"},
+	ErrBadVersion:               {"BadVersion", false, "the version is not the expected one"},
+	ErrNoChildrenForEphemerals:  {"NoChildrenForEphemerals", false, "an ephemeral znode cannot have children"},
+	ErrNodeExists:               {"NodeExists", false, "the znode exists"},
+	ErrNotEmpty:                 {"NotEmpty", false, "the znode has children"},
+	ErrSessionExpired:           {"SessionExpired", false, "the session is over"},
+	ErrInvalidCallback:          {"InvalidCallback", false, "client only"},
+	ErrInvalidACL:               {"InvalidACL", false, "the ACL is empty or malformed"},
+	ErrAuthFailed:               {"AuthFailed", false, "the credentials were refused; the connection closes"},
+	ErrClosing:                  {"Closing", false, "client only: the handle is closing"},
+	ErrNothing:                  {"Nothing", false, "client only: nothing to process"},
+	ErrSessionMoved:             {"SessionMoved", true, "between servers: the session has moved; clients see a close instead"},
+	ErrNotReadOnly:              {"NotReadOnly", false, "a write on a read-only server"},
+	ErrEphemeralOnLocalSession:  {"EphemeralOnLocalSession", false, "a local session that may not be upgraded"},
+	ErrNoWatcher:                {"NoWatcher", false, "no such watch"},
+	ErrRequestTimeout:           {"RequestTimeout", true, "client only: no answer in time"},
+	ErrReconfigDisabled:         {"ReconfigDisabled", false, "reconfig is switched off"},
+	ErrSessionClosedRequireAuth: {"SessionClosedRequireAuth", false, "the server requires authentication; the connection closes"},
+	ErrQuotaExceeded:            {"QuotaExceeded", false, "a hard quota would be exceeded"},
+	ErrThrottledOp:              {"ThrottledOp", true, "the request waited too long and was not executed"},
 }

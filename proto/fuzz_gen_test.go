@@ -4,229 +4,64 @@ package proto
 
 import "testing"
 
-func FuzzID(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(ID) })
-}
-
-func FuzzACL(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(ACL) })
-}
-
-func FuzzStat(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(Stat) })
-}
-
-func FuzzStatPersisted(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(StatPersisted) })
-}
-
-func FuzzRequestHeader(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(RequestHeader) })
-}
-
-func FuzzReplyHeader(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(ReplyHeader) })
-}
-
-func FuzzAuthPacket(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(AuthPacket) })
-}
-
-func FuzzGetSASLRequest(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(GetSASLRequest) })
-}
-
-func FuzzSetSASLResponse(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(SetSASLResponse) })
-}
-
-func FuzzWatcherEvent(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(WatcherEvent) })
-}
-
-func FuzzCreateRequest(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(CreateRequest) })
-}
-
-func FuzzCreateTTLRequest(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(CreateTTLRequest) })
-}
-
-func FuzzDeleteRequest(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(DeleteRequest) })
-}
-
-func FuzzPathWatchRequest(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(PathWatchRequest) })
-}
-
-func FuzzPathRequest(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(PathRequest) })
-}
-
-func FuzzSetDataRequest(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(SetDataRequest) })
-}
-
-func FuzzSetACLRequest(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(SetACLRequest) })
-}
-
-func FuzzCheckVersionRequest(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(CheckVersionRequest) })
-}
-
-func FuzzReconfigRequest(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(ReconfigRequest) })
-}
-
-func FuzzCheckWatchesRequest(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(CheckWatchesRequest) })
-}
-
-func FuzzAddWatchRequest(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(AddWatchRequest) })
-}
-
-func FuzzSetWatches(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(SetWatches) })
-}
-
-func FuzzSetWatches2(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(SetWatches2) })
-}
-
-func FuzzGetEphemeralsRequest(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(GetEphemeralsRequest) })
-}
-
-func FuzzCreateResponse(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(CreateResponse) })
-}
-
-func FuzzCreate2Response(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(Create2Response) })
-}
-
-func FuzzStatResponse(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(StatResponse) })
-}
-
-func FuzzGetDataResponse(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(GetDataResponse) })
-}
-
-func FuzzGetACLResponse(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(GetACLResponse) })
-}
-
-func FuzzGetChildrenResponse(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(GetChildrenResponse) })
-}
-
-func FuzzGetChildren2Response(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(GetChildren2Response) })
-}
-
-func FuzzSyncResponse(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(SyncResponse) })
-}
-
-func FuzzGetEphemeralsResponse(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(GetEphemeralsResponse) })
-}
-
+func FuzzID(f *testing.F)                    { fuzzRecord(f, allRecords["ID"]) }
+func FuzzACL(f *testing.F)                   { fuzzRecord(f, allRecords["ACL"]) }
+func FuzzStat(f *testing.F)                  { fuzzRecord(f, allRecords["Stat"]) }
+func FuzzStatPersisted(f *testing.F)         { fuzzRecord(f, allRecords["StatPersisted"]) }
+func FuzzRequestHeader(f *testing.F)         { fuzzRecord(f, allRecords["RequestHeader"]) }
+func FuzzReplyHeader(f *testing.F)           { fuzzRecord(f, allRecords["ReplyHeader"]) }
+func FuzzAuthPacket(f *testing.F)            { fuzzRecord(f, allRecords["AuthPacket"]) }
+func FuzzGetSASLRequest(f *testing.F)        { fuzzRecord(f, allRecords["GetSASLRequest"]) }
+func FuzzSetSASLResponse(f *testing.F)       { fuzzRecord(f, allRecords["SetSASLResponse"]) }
+func FuzzWatcherEvent(f *testing.F)          { fuzzRecord(f, allRecords["WatcherEvent"]) }
+func FuzzCreateRequest(f *testing.F)         { fuzzRecord(f, allRecords["CreateRequest"]) }
+func FuzzCreateTTLRequest(f *testing.F)      { fuzzRecord(f, allRecords["CreateTTLRequest"]) }
+func FuzzDeleteRequest(f *testing.F)         { fuzzRecord(f, allRecords["DeleteRequest"]) }
+func FuzzPathWatchRequest(f *testing.F)      { fuzzRecord(f, allRecords["PathWatchRequest"]) }
+func FuzzPathRequest(f *testing.F)           { fuzzRecord(f, allRecords["PathRequest"]) }
+func FuzzSetDataRequest(f *testing.F)        { fuzzRecord(f, allRecords["SetDataRequest"]) }
+func FuzzSetACLRequest(f *testing.F)         { fuzzRecord(f, allRecords["SetACLRequest"]) }
+func FuzzCheckVersionRequest(f *testing.F)   { fuzzRecord(f, allRecords["CheckVersionRequest"]) }
+func FuzzReconfigRequest(f *testing.F)       { fuzzRecord(f, allRecords["ReconfigRequest"]) }
+func FuzzCheckWatchesRequest(f *testing.F)   { fuzzRecord(f, allRecords["CheckWatchesRequest"]) }
+func FuzzAddWatchRequest(f *testing.F)       { fuzzRecord(f, allRecords["AddWatchRequest"]) }
+func FuzzSetWatches(f *testing.F)            { fuzzRecord(f, allRecords["SetWatches"]) }
+func FuzzSetWatches2(f *testing.F)           { fuzzRecord(f, allRecords["SetWatches2"]) }
+func FuzzGetEphemeralsRequest(f *testing.F)  { fuzzRecord(f, allRecords["GetEphemeralsRequest"]) }
+func FuzzCreateResponse(f *testing.F)        { fuzzRecord(f, allRecords["CreateResponse"]) }
+func FuzzCreate2Response(f *testing.F)       { fuzzRecord(f, allRecords["Create2Response"]) }
+func FuzzStatResponse(f *testing.F)          { fuzzRecord(f, allRecords["StatResponse"]) }
+func FuzzGetDataResponse(f *testing.F)       { fuzzRecord(f, allRecords["GetDataResponse"]) }
+func FuzzGetACLResponse(f *testing.F)        { fuzzRecord(f, allRecords["GetACLResponse"]) }
+func FuzzGetChildrenResponse(f *testing.F)   { fuzzRecord(f, allRecords["GetChildrenResponse"]) }
+func FuzzGetChildren2Response(f *testing.F)  { fuzzRecord(f, allRecords["GetChildren2Response"]) }
+func FuzzSyncResponse(f *testing.F)          { fuzzRecord(f, allRecords["SyncResponse"]) }
+func FuzzGetEphemeralsResponse(f *testing.F) { fuzzRecord(f, allRecords["GetEphemeralsResponse"]) }
 func FuzzGetAllChildrenNumberResponse(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(GetAllChildrenNumberResponse) })
+	fuzzRecord(f, allRecords["GetAllChildrenNumberResponse"])
 }
-
-func FuzzClientInfo(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(ClientInfo) })
-}
-
-func FuzzWhoAmIResponse(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(WhoAmIResponse) })
-}
-
-func FuzzErrorResponse(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(ErrorResponse) })
-}
-
-func FuzzMultiHeader(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(MultiHeader) })
-}
-
-func FuzzFileHeader(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(FileHeader) })
-}
-
-func FuzzTxnHeader(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(TxnHeader) })
-}
-
-func FuzzTxnDigest(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(TxnDigest) })
-}
-
-func FuzzCreateTxn(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(CreateTxn) })
-}
-
-func FuzzCreateTxnV0(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(CreateTxnV0) })
-}
-
-func FuzzCreateContainerTxn(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(CreateContainerTxn) })
-}
-
-func FuzzCreateTTLTxn(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(CreateTTLTxn) })
-}
-
-func FuzzDeleteTxn(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(DeleteTxn) })
-}
-
-func FuzzSetDataTxn(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(SetDataTxn) })
-}
-
-func FuzzSetACLTxn(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(SetACLTxn) })
-}
-
-func FuzzCheckVersionTxn(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(CheckVersionTxn) })
-}
-
-func FuzzCreateSessionTxn(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(CreateSessionTxn) })
-}
-
-func FuzzCloseSessionTxn(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(CloseSessionTxn) })
-}
-
-func FuzzErrorTxn(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(ErrorTxn) })
-}
-
-func FuzzSubTxn(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(SubTxn) })
-}
-
-func FuzzMultiTxn(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(MultiTxn) })
-}
-
-func FuzzQuorumPacket(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(QuorumPacket) })
-}
-
-func FuzzLearnerInfo(f *testing.F) {
-	fuzzRecord(f, func() fuzzable { return new(LearnerInfo) })
-}
+func FuzzClientInfo(f *testing.F)         { fuzzRecord(f, allRecords["ClientInfo"]) }
+func FuzzWhoAmIResponse(f *testing.F)     { fuzzRecord(f, allRecords["WhoAmIResponse"]) }
+func FuzzErrorResponse(f *testing.F)      { fuzzRecord(f, allRecords["ErrorResponse"]) }
+func FuzzMultiHeader(f *testing.F)        { fuzzRecord(f, allRecords["MultiHeader"]) }
+func FuzzFileHeader(f *testing.F)         { fuzzRecord(f, allRecords["FileHeader"]) }
+func FuzzTxnHeader(f *testing.F)          { fuzzRecord(f, allRecords["TxnHeader"]) }
+func FuzzTxnDigest(f *testing.F)          { fuzzRecord(f, allRecords["TxnDigest"]) }
+func FuzzCreateTxn(f *testing.F)          { fuzzRecord(f, allRecords["CreateTxn"]) }
+func FuzzCreateTxnV0(f *testing.F)        { fuzzRecord(f, allRecords["CreateTxnV0"]) }
+func FuzzCreateContainerTxn(f *testing.F) { fuzzRecord(f, allRecords["CreateContainerTxn"]) }
+func FuzzCreateTTLTxn(f *testing.F)       { fuzzRecord(f, allRecords["CreateTTLTxn"]) }
+func FuzzDeleteTxn(f *testing.F)          { fuzzRecord(f, allRecords["DeleteTxn"]) }
+func FuzzSetDataTxn(f *testing.F)         { fuzzRecord(f, allRecords["SetDataTxn"]) }
+func FuzzSetACLTxn(f *testing.F)          { fuzzRecord(f, allRecords["SetACLTxn"]) }
+func FuzzCheckVersionTxn(f *testing.F)    { fuzzRecord(f, allRecords["CheckVersionTxn"]) }
+func FuzzCreateSessionTxn(f *testing.F)   { fuzzRecord(f, allRecords["CreateSessionTxn"]) }
+func FuzzCloseSessionTxn(f *testing.F)    { fuzzRecord(f, allRecords["CloseSessionTxn"]) }
+func FuzzErrorTxn(f *testing.F)           { fuzzRecord(f, allRecords["ErrorTxn"]) }
+func FuzzSubTxn(f *testing.F)             { fuzzRecord(f, allRecords["SubTxn"]) }
+func FuzzMultiTxn(f *testing.F)           { fuzzRecord(f, allRecords["MultiTxn"]) }
+func FuzzQuorumPacket(f *testing.F)       { fuzzRecord(f, allRecords["QuorumPacket"]) }
+func FuzzLearnerInfo(f *testing.F)        { fuzzRecord(f, allRecords["LearnerInfo"]) }
 
 // allRecords makes an empty value of every record, by name.
 var allRecords = map[string]func() fuzzable{

@@ -39,76 +39,40 @@ const (
 	OpWhoAmI               OpCode = 107 // lists the connection's identities
 )
 
-func opName(op OpCode) string {
-	switch op {
-	case OpCloseSession:
-		return "closeSession"
-	case OpCreateSession:
-		return "createSession"
-	case OpError:
-		return "error"
-	case OpNotification:
-		return "notification"
-	case OpCreate:
-		return "create"
-	case OpDelete:
-		return "delete"
-	case OpExists:
-		return "exists"
-	case OpGetData:
-		return "getData"
-	case OpSetData:
-		return "setData"
-	case OpGetACL:
-		return "getACL"
-	case OpSetACL:
-		return "setACL"
-	case OpGetChildren:
-		return "getChildren"
-	case OpSync:
-		return "sync"
-	case OpPing:
-		return "ping"
-	case OpGetChildren2:
-		return "getChildren2"
-	case OpCheck:
-		return "check"
-	case OpMulti:
-		return "multi"
-	case OpCreate2:
-		return "create2"
-	case OpReconfig:
-		return "reconfig"
-	case OpCheckWatches:
-		return "checkWatches"
-	case OpRemoveWatches:
-		return "removeWatches"
-	case OpCreateContainer:
-		return "createContainer"
-	case OpDeleteContainer:
-		return "deleteContainer"
-	case OpCreateTTL:
-		return "createTTL"
-	case OpMultiRead:
-		return "multiRead"
-	case OpAuth:
-		return "auth"
-	case OpSetWatches:
-		return "setWatches"
-	case OpSasl:
-		return "sasl"
-	case OpGetEphemerals:
-		return "getEphemerals"
-	case OpGetAllChildrenNumber:
-		return "getAllChildrenNumber"
-	case OpSetWatches2:
-		return "setWatches2"
-	case OpAddWatch:
-		return "addWatch"
-	case OpWhoAmI:
-		return "whoAmI"
-	}
-	return ""
+var opNames = map[OpCode]string{
+	OpCloseSession:         "closeSession",
+	OpCreateSession:        "createSession",
+	OpError:                "error",
+	OpNotification:         "notification",
+	OpCreate:               "create",
+	OpDelete:               "delete",
+	OpExists:               "exists",
+	OpGetData:              "getData",
+	OpSetData:              "setData",
+	OpGetACL:               "getACL",
+	OpSetACL:               "setACL",
+	OpGetChildren:          "getChildren",
+	OpSync:                 "sync",
+	OpPing:                 "ping",
+	OpGetChildren2:         "getChildren2",
+	OpCheck:                "check",
+	OpMulti:                "multi",
+	OpCreate2:              "create2",
+	OpReconfig:             "reconfig",
+	OpCheckWatches:         "checkWatches",
+	OpRemoveWatches:        "removeWatches",
+	OpCreateContainer:      "createContainer",
+	OpDeleteContainer:      "deleteContainer",
+	OpCreateTTL:            "createTTL",
+	OpMultiRead:            "multiRead",
+	OpAuth:                 "auth",
+	OpSetWatches:           "setWatches",
+	OpSasl:                 "sasl",
+	OpGetEphemerals:        "getEphemerals",
+	OpGetAllChildrenNumber: "getAllChildrenNumber",
+	OpSetWatches2:          "setWatches2",
+	OpAddWatch:             "addWatch",
+	OpWhoAmI:               "whoAmI",
 }
 
 // IsRead reports whether op is answered from the local state.
@@ -127,40 +91,4 @@ func (op OpCode) IsWrite() bool {
 		return true
 	}
 	return false
-}
-
-// AllOps lists every operation, by code.
-var AllOps = []OpCode{OpCloseSession,
-	OpCreateSession,
-	OpError,
-	OpNotification,
-	OpCreate,
-	OpDelete,
-	OpExists,
-	OpGetData,
-	OpSetData,
-	OpGetACL,
-	OpSetACL,
-	OpGetChildren,
-	OpSync,
-	OpPing,
-	OpGetChildren2,
-	OpCheck,
-	OpMulti,
-	OpCreate2,
-	OpReconfig,
-	OpCheckWatches,
-	OpRemoveWatches,
-	OpCreateContainer,
-	OpDeleteContainer,
-	OpCreateTTL,
-	OpMultiRead,
-	OpAuth,
-	OpSetWatches,
-	OpSasl,
-	OpGetEphemerals,
-	OpGetAllChildrenNumber,
-	OpSetWatches2,
-	OpAddWatch,
-	OpWhoAmI,
 }

@@ -122,6 +122,13 @@ func (r *Reader) Count(minSize int) int {
 	return n
 }
 
+// readFrom decodes v from the front of b. It must stay small enough to be inlined: then v stays on its caller's stack.
+func readFrom(b []byte, v interface{ Decode(r *Reader) }) error {
+	r := NewReader(b)
+	v.Decode(&r)
+	return r.err
+}
+
 // AppendBool appends one byte.
 func AppendBool(b []byte, v bool) []byte {
 	if v {

@@ -22,11 +22,7 @@ func (v *ID) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *ID) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *ID) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // ACL grants a set of permission bits to an identity.
 type ACL struct {
@@ -48,11 +44,7 @@ func (v *ACL) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *ACL) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *ACL) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // Stat is a znode's metadata as clients see it, 68 bytes. Source: client-protocol 7.
 type Stat struct {
@@ -101,11 +93,7 @@ func (v *Stat) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *Stat) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *Stat) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // StatPersisted is a znode's metadata as it is stored, 60 bytes. Source: storage 3.1.
 type StatPersisted struct {
@@ -148,11 +136,7 @@ func (v *StatPersisted) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *StatPersisted) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *StatPersisted) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // RequestHeader opens every request after the handshake.
 type RequestHeader struct {
@@ -174,11 +158,7 @@ func (v *RequestHeader) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *RequestHeader) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *RequestHeader) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // ReplyHeader opens every reply and every notification.
 type ReplyHeader struct {
@@ -203,11 +183,7 @@ func (v *ReplyHeader) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *ReplyHeader) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *ReplyHeader) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // AuthPacket adds an identity to a connection (op auth).
 type AuthPacket struct {
@@ -232,11 +208,7 @@ func (v *AuthPacket) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *AuthPacket) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *AuthPacket) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // GetSASLRequest carries one client token of a SASL exchange.
 type GetSASLRequest struct {
@@ -255,11 +227,7 @@ func (v *GetSASLRequest) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *GetSASLRequest) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *GetSASLRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // SetSASLResponse carries one server token of a SASL exchange.
 type SetSASLResponse struct {
@@ -278,11 +246,7 @@ func (v *SetSASLResponse) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *SetSASLResponse) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *SetSASLResponse) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // WatcherEvent is the body of a notification.
 type WatcherEvent struct {
@@ -307,11 +271,7 @@ func (v *WatcherEvent) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *WatcherEvent) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *WatcherEvent) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // CreateRequest asks for a znode: create, create2, createContainer.
 type CreateRequest struct {
@@ -325,10 +285,7 @@ type CreateRequest struct {
 func (v *CreateRequest) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
 	b = AppendBuffer(b, v.Data)
-	b = appendCount(b, len(v.Acl), v.Acl == nil)
-	for i := range v.Acl {
-		b = v.Acl[i].AppendTo(b)
-	}
+	b = appendACLs(b, v.Acl)
 	b = AppendInt32(b, v.Flags)
 	return b
 }
@@ -337,23 +294,12 @@ func (v *CreateRequest) AppendTo(b []byte) []byte {
 func (v *CreateRequest) Decode(r *Reader) {
 	v.Path = r.Text()
 	v.Data = r.Buffer()
-	if n := r.Count(12); n < 0 {
-		v.Acl = nil
-	} else {
-		v.Acl = resize(v.Acl, n)
-		for i := range v.Acl {
-			v.Acl[i].Decode(r)
-		}
-	}
+	v.Acl = decodeACLs(r, v.Acl)
 	v.Flags = r.Int32()
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *CreateRequest) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *CreateRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // CreateTTLRequest asks for a znode that expires when it is left alone.
 type CreateTTLRequest struct {
@@ -368,10 +314,7 @@ type CreateTTLRequest struct {
 func (v *CreateTTLRequest) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
 	b = AppendBuffer(b, v.Data)
-	b = appendCount(b, len(v.Acl), v.Acl == nil)
-	for i := range v.Acl {
-		b = v.Acl[i].AppendTo(b)
-	}
+	b = appendACLs(b, v.Acl)
 	b = AppendInt32(b, v.Flags)
 	b = AppendInt64(b, v.Ttl)
 	return b
@@ -381,24 +324,13 @@ func (v *CreateTTLRequest) AppendTo(b []byte) []byte {
 func (v *CreateTTLRequest) Decode(r *Reader) {
 	v.Path = r.Text()
 	v.Data = r.Buffer()
-	if n := r.Count(12); n < 0 {
-		v.Acl = nil
-	} else {
-		v.Acl = resize(v.Acl, n)
-		for i := range v.Acl {
-			v.Acl[i].Decode(r)
-		}
-	}
+	v.Acl = decodeACLs(r, v.Acl)
 	v.Flags = r.Int32()
 	v.Ttl = r.Int64()
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *CreateTTLRequest) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *CreateTTLRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // DeleteRequest removes a znode without children.
 type DeleteRequest struct {
@@ -420,11 +352,7 @@ func (v *DeleteRequest) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *DeleteRequest) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *DeleteRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // PathWatchRequest is exists, getData, getChildren and getChildren2.
 type PathWatchRequest struct {
@@ -446,11 +374,7 @@ func (v *PathWatchRequest) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *PathWatchRequest) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *PathWatchRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // PathRequest is getACL, sync, getAllChildrenNumber and deleteContainer.
 type PathRequest struct {
@@ -469,11 +393,7 @@ func (v *PathRequest) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *PathRequest) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *PathRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // SetDataRequest replaces a znode's data.
 type SetDataRequest struct {
@@ -498,11 +418,7 @@ func (v *SetDataRequest) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *SetDataRequest) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *SetDataRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // SetACLRequest replaces a znode's ACL.
 type SetACLRequest struct {
@@ -514,10 +430,7 @@ type SetACLRequest struct {
 // AppendTo appends the encoding of v.
 func (v *SetACLRequest) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
-	b = appendCount(b, len(v.Acl), v.Acl == nil)
-	for i := range v.Acl {
-		b = v.Acl[i].AppendTo(b)
-	}
+	b = appendACLs(b, v.Acl)
 	b = AppendInt32(b, v.Version)
 	return b
 }
@@ -525,23 +438,12 @@ func (v *SetACLRequest) AppendTo(b []byte) []byte {
 // Decode decodes v from r, whose Err reports a failure.
 func (v *SetACLRequest) Decode(r *Reader) {
 	v.Path = r.Text()
-	if n := r.Count(12); n < 0 {
-		v.Acl = nil
-	} else {
-		v.Acl = resize(v.Acl, n)
-		for i := range v.Acl {
-			v.Acl[i].Decode(r)
-		}
-	}
+	v.Acl = decodeACLs(r, v.Acl)
 	v.Version = r.Int32()
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *SetACLRequest) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *SetACLRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // CheckVersionRequest is a condition inside a multi.
 type CheckVersionRequest struct {
@@ -563,11 +465,7 @@ func (v *CheckVersionRequest) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *CheckVersionRequest) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *CheckVersionRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // ReconfigRequest changes the ensemble's membership.
 type ReconfigRequest struct {
@@ -595,11 +493,7 @@ func (v *ReconfigRequest) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *ReconfigRequest) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *ReconfigRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // CheckWatchesRequest is checkWatches and removeWatches.
 type CheckWatchesRequest struct {
@@ -621,11 +515,7 @@ func (v *CheckWatchesRequest) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *CheckWatchesRequest) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *CheckWatchesRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // AddWatchRequest registers a persistent watch.
 type AddWatchRequest struct {
@@ -647,11 +537,7 @@ func (v *AddWatchRequest) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *AddWatchRequest) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *AddWatchRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // SetWatches re-registers one-shot watches after a reconnect.
 type SetWatches struct {
@@ -664,56 +550,22 @@ type SetWatches struct {
 // AppendTo appends the encoding of v.
 func (v *SetWatches) AppendTo(b []byte) []byte {
 	b = AppendInt64(b, int64(v.RelativeZxid))
-	b = appendCount(b, len(v.DataWatches), v.DataWatches == nil)
-	for i := range v.DataWatches {
-		b = AppendBuffer(b, v.DataWatches[i])
-	}
-	b = appendCount(b, len(v.ExistWatches), v.ExistWatches == nil)
-	for i := range v.ExistWatches {
-		b = AppendBuffer(b, v.ExistWatches[i])
-	}
-	b = appendCount(b, len(v.ChildWatches), v.ChildWatches == nil)
-	for i := range v.ChildWatches {
-		b = AppendBuffer(b, v.ChildWatches[i])
-	}
+	b = appendTexts(b, v.DataWatches)
+	b = appendTexts(b, v.ExistWatches)
+	b = appendTexts(b, v.ChildWatches)
 	return b
 }
 
 // Decode decodes v from r, whose Err reports a failure.
 func (v *SetWatches) Decode(r *Reader) {
 	v.RelativeZxid = Zxid(r.Int64())
-	if n := r.Count(4); n < 0 {
-		v.DataWatches = nil
-	} else {
-		v.DataWatches = resize(v.DataWatches, n)
-		for i := range v.DataWatches {
-			v.DataWatches[i] = r.Text()
-		}
-	}
-	if n := r.Count(4); n < 0 {
-		v.ExistWatches = nil
-	} else {
-		v.ExistWatches = resize(v.ExistWatches, n)
-		for i := range v.ExistWatches {
-			v.ExistWatches[i] = r.Text()
-		}
-	}
-	if n := r.Count(4); n < 0 {
-		v.ChildWatches = nil
-	} else {
-		v.ChildWatches = resize(v.ChildWatches, n)
-		for i := range v.ChildWatches {
-			v.ChildWatches[i] = r.Text()
-		}
-	}
+	v.DataWatches = decodeTexts(r, v.DataWatches)
+	v.ExistWatches = decodeTexts(r, v.ExistWatches)
+	v.ChildWatches = decodeTexts(r, v.ChildWatches)
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *SetWatches) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *SetWatches) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // SetWatches2 re-registers all kinds of watches after a reconnect.
 type SetWatches2 struct {
@@ -728,80 +580,26 @@ type SetWatches2 struct {
 // AppendTo appends the encoding of v.
 func (v *SetWatches2) AppendTo(b []byte) []byte {
 	b = AppendInt64(b, int64(v.RelativeZxid))
-	b = appendCount(b, len(v.DataWatches), v.DataWatches == nil)
-	for i := range v.DataWatches {
-		b = AppendBuffer(b, v.DataWatches[i])
-	}
-	b = appendCount(b, len(v.ExistWatches), v.ExistWatches == nil)
-	for i := range v.ExistWatches {
-		b = AppendBuffer(b, v.ExistWatches[i])
-	}
-	b = appendCount(b, len(v.ChildWatches), v.ChildWatches == nil)
-	for i := range v.ChildWatches {
-		b = AppendBuffer(b, v.ChildWatches[i])
-	}
-	b = appendCount(b, len(v.PersistentWatches), v.PersistentWatches == nil)
-	for i := range v.PersistentWatches {
-		b = AppendBuffer(b, v.PersistentWatches[i])
-	}
-	b = appendCount(b, len(v.PersistentRecursiveWatches), v.PersistentRecursiveWatches == nil)
-	for i := range v.PersistentRecursiveWatches {
-		b = AppendBuffer(b, v.PersistentRecursiveWatches[i])
-	}
+	b = appendTexts(b, v.DataWatches)
+	b = appendTexts(b, v.ExistWatches)
+	b = appendTexts(b, v.ChildWatches)
+	b = appendTexts(b, v.PersistentWatches)
+	b = appendTexts(b, v.PersistentRecursiveWatches)
 	return b
 }
 
 // Decode decodes v from r, whose Err reports a failure.
 func (v *SetWatches2) Decode(r *Reader) {
 	v.RelativeZxid = Zxid(r.Int64())
-	if n := r.Count(4); n < 0 {
-		v.DataWatches = nil
-	} else {
-		v.DataWatches = resize(v.DataWatches, n)
-		for i := range v.DataWatches {
-			v.DataWatches[i] = r.Text()
-		}
-	}
-	if n := r.Count(4); n < 0 {
-		v.ExistWatches = nil
-	} else {
-		v.ExistWatches = resize(v.ExistWatches, n)
-		for i := range v.ExistWatches {
-			v.ExistWatches[i] = r.Text()
-		}
-	}
-	if n := r.Count(4); n < 0 {
-		v.ChildWatches = nil
-	} else {
-		v.ChildWatches = resize(v.ChildWatches, n)
-		for i := range v.ChildWatches {
-			v.ChildWatches[i] = r.Text()
-		}
-	}
-	if n := r.Count(4); n < 0 {
-		v.PersistentWatches = nil
-	} else {
-		v.PersistentWatches = resize(v.PersistentWatches, n)
-		for i := range v.PersistentWatches {
-			v.PersistentWatches[i] = r.Text()
-		}
-	}
-	if n := r.Count(4); n < 0 {
-		v.PersistentRecursiveWatches = nil
-	} else {
-		v.PersistentRecursiveWatches = resize(v.PersistentRecursiveWatches, n)
-		for i := range v.PersistentRecursiveWatches {
-			v.PersistentRecursiveWatches[i] = r.Text()
-		}
-	}
+	v.DataWatches = decodeTexts(r, v.DataWatches)
+	v.ExistWatches = decodeTexts(r, v.ExistWatches)
+	v.ChildWatches = decodeTexts(r, v.ChildWatches)
+	v.PersistentWatches = decodeTexts(r, v.PersistentWatches)
+	v.PersistentRecursiveWatches = decodeTexts(r, v.PersistentRecursiveWatches)
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *SetWatches2) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *SetWatches2) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // GetEphemeralsRequest lists the session's ephemerals under a string prefix.
 type GetEphemeralsRequest struct {
@@ -820,11 +618,7 @@ func (v *GetEphemeralsRequest) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *GetEphemeralsRequest) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *GetEphemeralsRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // CreateResponse is the reply to create.
 type CreateResponse struct {
@@ -843,11 +637,7 @@ func (v *CreateResponse) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *CreateResponse) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *CreateResponse) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // Create2Response is the reply to create2, createContainer and createTTL.
 type Create2Response struct {
@@ -869,11 +659,7 @@ func (v *Create2Response) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *Create2Response) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *Create2Response) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // StatResponse is the reply to exists, setData and setACL.
 type StatResponse struct {
@@ -892,11 +678,7 @@ func (v *StatResponse) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *StatResponse) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *StatResponse) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // GetDataResponse is the reply to getData and reconfig.
 type GetDataResponse struct {
@@ -918,11 +700,7 @@ func (v *GetDataResponse) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *GetDataResponse) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *GetDataResponse) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // GetACLResponse is the reply to getACL.
 type GetACLResponse struct {
@@ -932,33 +710,19 @@ type GetACLResponse struct {
 
 // AppendTo appends the encoding of v.
 func (v *GetACLResponse) AppendTo(b []byte) []byte {
-	b = appendCount(b, len(v.Acl), v.Acl == nil)
-	for i := range v.Acl {
-		b = v.Acl[i].AppendTo(b)
-	}
+	b = appendACLs(b, v.Acl)
 	b = v.Stat.AppendTo(b)
 	return b
 }
 
 // Decode decodes v from r, whose Err reports a failure.
 func (v *GetACLResponse) Decode(r *Reader) {
-	if n := r.Count(12); n < 0 {
-		v.Acl = nil
-	} else {
-		v.Acl = resize(v.Acl, n)
-		for i := range v.Acl {
-			v.Acl[i].Decode(r)
-		}
-	}
+	v.Acl = decodeACLs(r, v.Acl)
 	v.Stat.Decode(r)
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *GetACLResponse) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *GetACLResponse) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // GetChildrenResponse is the reply to getChildren.
 type GetChildrenResponse struct {
@@ -967,31 +731,17 @@ type GetChildrenResponse struct {
 
 // AppendTo appends the encoding of v.
 func (v *GetChildrenResponse) AppendTo(b []byte) []byte {
-	b = appendCount(b, len(v.Children), v.Children == nil)
-	for i := range v.Children {
-		b = AppendBuffer(b, v.Children[i])
-	}
+	b = appendTexts(b, v.Children)
 	return b
 }
 
 // Decode decodes v from r, whose Err reports a failure.
 func (v *GetChildrenResponse) Decode(r *Reader) {
-	if n := r.Count(4); n < 0 {
-		v.Children = nil
-	} else {
-		v.Children = resize(v.Children, n)
-		for i := range v.Children {
-			v.Children[i] = r.Text()
-		}
-	}
+	v.Children = decodeTexts(r, v.Children)
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *GetChildrenResponse) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *GetChildrenResponse) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // GetChildren2Response is the reply to getChildren2.
 type GetChildren2Response struct {
@@ -1001,33 +751,19 @@ type GetChildren2Response struct {
 
 // AppendTo appends the encoding of v.
 func (v *GetChildren2Response) AppendTo(b []byte) []byte {
-	b = appendCount(b, len(v.Children), v.Children == nil)
-	for i := range v.Children {
-		b = AppendBuffer(b, v.Children[i])
-	}
+	b = appendTexts(b, v.Children)
 	b = v.Stat.AppendTo(b)
 	return b
 }
 
 // Decode decodes v from r, whose Err reports a failure.
 func (v *GetChildren2Response) Decode(r *Reader) {
-	if n := r.Count(4); n < 0 {
-		v.Children = nil
-	} else {
-		v.Children = resize(v.Children, n)
-		for i := range v.Children {
-			v.Children[i] = r.Text()
-		}
-	}
+	v.Children = decodeTexts(r, v.Children)
 	v.Stat.Decode(r)
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *GetChildren2Response) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *GetChildren2Response) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // SyncResponse is the reply to sync.
 type SyncResponse struct {
@@ -1046,11 +782,7 @@ func (v *SyncResponse) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *SyncResponse) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *SyncResponse) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // GetEphemeralsResponse is the reply to getEphemerals.
 type GetEphemeralsResponse struct {
@@ -1059,31 +791,17 @@ type GetEphemeralsResponse struct {
 
 // AppendTo appends the encoding of v.
 func (v *GetEphemeralsResponse) AppendTo(b []byte) []byte {
-	b = appendCount(b, len(v.Ephemerals), v.Ephemerals == nil)
-	for i := range v.Ephemerals {
-		b = AppendBuffer(b, v.Ephemerals[i])
-	}
+	b = appendTexts(b, v.Ephemerals)
 	return b
 }
 
 // Decode decodes v from r, whose Err reports a failure.
 func (v *GetEphemeralsResponse) Decode(r *Reader) {
-	if n := r.Count(4); n < 0 {
-		v.Ephemerals = nil
-	} else {
-		v.Ephemerals = resize(v.Ephemerals, n)
-		for i := range v.Ephemerals {
-			v.Ephemerals[i] = r.Text()
-		}
-	}
+	v.Ephemerals = decodeTexts(r, v.Ephemerals)
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *GetEphemeralsResponse) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *GetEphemeralsResponse) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // GetAllChildrenNumberResponse is the reply to getAllChildrenNumber.
 type GetAllChildrenNumberResponse struct {
@@ -1102,11 +820,7 @@ func (v *GetAllChildrenNumberResponse) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *GetAllChildrenNumberResponse) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *GetAllChildrenNumberResponse) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // ClientInfo is one identity of a connection.
 type ClientInfo struct {
@@ -1128,11 +842,7 @@ func (v *ClientInfo) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *ClientInfo) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *ClientInfo) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // WhoAmIResponse is the reply to whoAmI.
 type WhoAmIResponse struct {
@@ -1141,31 +851,17 @@ type WhoAmIResponse struct {
 
 // AppendTo appends the encoding of v.
 func (v *WhoAmIResponse) AppendTo(b []byte) []byte {
-	b = appendCount(b, len(v.ClientInfo), v.ClientInfo == nil)
-	for i := range v.ClientInfo {
-		b = v.ClientInfo[i].AppendTo(b)
-	}
+	b = appendClientInfos(b, v.ClientInfo)
 	return b
 }
 
 // Decode decodes v from r, whose Err reports a failure.
 func (v *WhoAmIResponse) Decode(r *Reader) {
-	if n := r.Count(8); n < 0 {
-		v.ClientInfo = nil
-	} else {
-		v.ClientInfo = resize(v.ClientInfo, n)
-		for i := range v.ClientInfo {
-			v.ClientInfo[i].Decode(r)
-		}
-	}
+	v.ClientInfo = decodeClientInfos(r, v.ClientInfo)
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *WhoAmIResponse) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *WhoAmIResponse) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // ErrorResponse is a failed slot of a multi, and the reply to addWatch.
 type ErrorResponse struct {
@@ -1184,11 +880,7 @@ func (v *ErrorResponse) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *ErrorResponse) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *ErrorResponse) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // MultiHeader precedes every element of a multi request or reply, and ends it.
 type MultiHeader struct {
@@ -1213,11 +905,7 @@ func (v *MultiHeader) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *MultiHeader) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *MultiHeader) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // FileHeader opens every log and snapshot file.
 type FileHeader struct {
@@ -1242,11 +930,7 @@ func (v *FileHeader) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *FileHeader) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *FileHeader) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // TxnHeader opens every txn, 32 bytes. Source: storage 3.1.
 type TxnHeader struct {
@@ -1277,11 +961,7 @@ func (v *TxnHeader) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *TxnHeader) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *TxnHeader) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // TxnDigest ends every txn but error txns: the digest of the tree after it. Source: storage 7.
 type TxnDigest struct {
@@ -1303,11 +983,7 @@ func (v *TxnDigest) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *TxnDigest) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *TxnDigest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // CreateTxn is the body of create and create2.
 type CreateTxn struct {
@@ -1322,10 +998,7 @@ type CreateTxn struct {
 func (v *CreateTxn) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
 	b = AppendBuffer(b, v.Data)
-	b = appendCount(b, len(v.Acl), v.Acl == nil)
-	for i := range v.Acl {
-		b = v.Acl[i].AppendTo(b)
-	}
+	b = appendACLs(b, v.Acl)
 	b = AppendBool(b, v.Ephemeral)
 	b = AppendInt32(b, v.ParentCVersion)
 	return b
@@ -1335,24 +1008,13 @@ func (v *CreateTxn) AppendTo(b []byte) []byte {
 func (v *CreateTxn) Decode(r *Reader) {
 	v.Path = r.Text()
 	v.Data = r.Buffer()
-	if n := r.Count(12); n < 0 {
-		v.Acl = nil
-	} else {
-		v.Acl = resize(v.Acl, n)
-		for i := range v.Acl {
-			v.Acl[i].Decode(r)
-		}
-	}
+	v.Acl = decodeACLs(r, v.Acl)
 	v.Ephemeral = r.Bool()
 	v.ParentCVersion = r.Int32()
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *CreateTxn) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *CreateTxn) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // CreateTxnV0 is the body of create before 3.4: without parentCVersion.
 type CreateTxnV0 struct {
@@ -1366,10 +1028,7 @@ type CreateTxnV0 struct {
 func (v *CreateTxnV0) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
 	b = AppendBuffer(b, v.Data)
-	b = appendCount(b, len(v.Acl), v.Acl == nil)
-	for i := range v.Acl {
-		b = v.Acl[i].AppendTo(b)
-	}
+	b = appendACLs(b, v.Acl)
 	b = AppendBool(b, v.Ephemeral)
 	return b
 }
@@ -1378,23 +1037,12 @@ func (v *CreateTxnV0) AppendTo(b []byte) []byte {
 func (v *CreateTxnV0) Decode(r *Reader) {
 	v.Path = r.Text()
 	v.Data = r.Buffer()
-	if n := r.Count(12); n < 0 {
-		v.Acl = nil
-	} else {
-		v.Acl = resize(v.Acl, n)
-		for i := range v.Acl {
-			v.Acl[i].Decode(r)
-		}
-	}
+	v.Acl = decodeACLs(r, v.Acl)
 	v.Ephemeral = r.Bool()
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *CreateTxnV0) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *CreateTxnV0) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // CreateContainerTxn is the body of createContainer.
 type CreateContainerTxn struct {
@@ -1408,10 +1056,7 @@ type CreateContainerTxn struct {
 func (v *CreateContainerTxn) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
 	b = AppendBuffer(b, v.Data)
-	b = appendCount(b, len(v.Acl), v.Acl == nil)
-	for i := range v.Acl {
-		b = v.Acl[i].AppendTo(b)
-	}
+	b = appendACLs(b, v.Acl)
 	b = AppendInt32(b, v.ParentCVersion)
 	return b
 }
@@ -1420,23 +1065,12 @@ func (v *CreateContainerTxn) AppendTo(b []byte) []byte {
 func (v *CreateContainerTxn) Decode(r *Reader) {
 	v.Path = r.Text()
 	v.Data = r.Buffer()
-	if n := r.Count(12); n < 0 {
-		v.Acl = nil
-	} else {
-		v.Acl = resize(v.Acl, n)
-		for i := range v.Acl {
-			v.Acl[i].Decode(r)
-		}
-	}
+	v.Acl = decodeACLs(r, v.Acl)
 	v.ParentCVersion = r.Int32()
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *CreateContainerTxn) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *CreateContainerTxn) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // CreateTTLTxn is the body of createTTL.
 type CreateTTLTxn struct {
@@ -1451,10 +1085,7 @@ type CreateTTLTxn struct {
 func (v *CreateTTLTxn) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
 	b = AppendBuffer(b, v.Data)
-	b = appendCount(b, len(v.Acl), v.Acl == nil)
-	for i := range v.Acl {
-		b = v.Acl[i].AppendTo(b)
-	}
+	b = appendACLs(b, v.Acl)
 	b = AppendInt32(b, v.ParentCVersion)
 	b = AppendInt64(b, v.Ttl)
 	return b
@@ -1464,24 +1095,13 @@ func (v *CreateTTLTxn) AppendTo(b []byte) []byte {
 func (v *CreateTTLTxn) Decode(r *Reader) {
 	v.Path = r.Text()
 	v.Data = r.Buffer()
-	if n := r.Count(12); n < 0 {
-		v.Acl = nil
-	} else {
-		v.Acl = resize(v.Acl, n)
-		for i := range v.Acl {
-			v.Acl[i].Decode(r)
-		}
-	}
+	v.Acl = decodeACLs(r, v.Acl)
 	v.ParentCVersion = r.Int32()
 	v.Ttl = r.Int64()
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *CreateTTLTxn) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *CreateTTLTxn) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // DeleteTxn is the body of delete and deleteContainer.
 type DeleteTxn struct {
@@ -1500,11 +1120,7 @@ func (v *DeleteTxn) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *DeleteTxn) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *DeleteTxn) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // SetDataTxn is the body of setData and reconfig.
 type SetDataTxn struct {
@@ -1529,11 +1145,7 @@ func (v *SetDataTxn) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *SetDataTxn) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *SetDataTxn) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // SetACLTxn is the body of setACL.
 type SetACLTxn struct {
@@ -1545,10 +1157,7 @@ type SetACLTxn struct {
 // AppendTo appends the encoding of v.
 func (v *SetACLTxn) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
-	b = appendCount(b, len(v.Acl), v.Acl == nil)
-	for i := range v.Acl {
-		b = v.Acl[i].AppendTo(b)
-	}
+	b = appendACLs(b, v.Acl)
 	b = AppendInt32(b, v.Version)
 	return b
 }
@@ -1556,23 +1165,12 @@ func (v *SetACLTxn) AppendTo(b []byte) []byte {
 // Decode decodes v from r, whose Err reports a failure.
 func (v *SetACLTxn) Decode(r *Reader) {
 	v.Path = r.Text()
-	if n := r.Count(12); n < 0 {
-		v.Acl = nil
-	} else {
-		v.Acl = resize(v.Acl, n)
-		for i := range v.Acl {
-			v.Acl[i].Decode(r)
-		}
-	}
+	v.Acl = decodeACLs(r, v.Acl)
 	v.Version = r.Int32()
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *SetACLTxn) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *SetACLTxn) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // CheckVersionTxn is a condition inside a multi that held.
 type CheckVersionTxn struct {
@@ -1594,11 +1192,7 @@ func (v *CheckVersionTxn) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *CheckVersionTxn) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *CheckVersionTxn) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // CreateSessionTxn is the body of createSession.
 type CreateSessionTxn struct {
@@ -1617,11 +1211,7 @@ func (v *CreateSessionTxn) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *CreateSessionTxn) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *CreateSessionTxn) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // CloseSessionTxn is the body of closeSession.
 type CloseSessionTxn struct {
@@ -1630,31 +1220,17 @@ type CloseSessionTxn struct {
 
 // AppendTo appends the encoding of v.
 func (v *CloseSessionTxn) AppendTo(b []byte) []byte {
-	b = appendCount(b, len(v.Paths2Delete), v.Paths2Delete == nil)
-	for i := range v.Paths2Delete {
-		b = AppendBuffer(b, v.Paths2Delete[i])
-	}
+	b = appendTexts(b, v.Paths2Delete)
 	return b
 }
 
 // Decode decodes v from r, whose Err reports a failure.
 func (v *CloseSessionTxn) Decode(r *Reader) {
-	if n := r.Count(4); n < 0 {
-		v.Paths2Delete = nil
-	} else {
-		v.Paths2Delete = resize(v.Paths2Delete, n)
-		for i := range v.Paths2Delete {
-			v.Paths2Delete[i] = r.Text()
-		}
-	}
+	v.Paths2Delete = decodeTexts(r, v.Paths2Delete)
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *CloseSessionTxn) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *CloseSessionTxn) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // ErrorTxn is the body of a write that was refused.
 type ErrorTxn struct {
@@ -1673,11 +1249,7 @@ func (v *ErrorTxn) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *ErrorTxn) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *ErrorTxn) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // SubTxn is one element of a multi txn.
 type SubTxn struct {
@@ -1699,11 +1271,7 @@ func (v *SubTxn) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *SubTxn) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *SubTxn) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // MultiTxn is the body of multi.
 type MultiTxn struct {
@@ -1712,31 +1280,17 @@ type MultiTxn struct {
 
 // AppendTo appends the encoding of v.
 func (v *MultiTxn) AppendTo(b []byte) []byte {
-	b = appendCount(b, len(v.Txns), v.Txns == nil)
-	for i := range v.Txns {
-		b = v.Txns[i].AppendTo(b)
-	}
+	b = appendSubTxns(b, v.Txns)
 	return b
 }
 
 // Decode decodes v from r, whose Err reports a failure.
 func (v *MultiTxn) Decode(r *Reader) {
-	if n := r.Count(8); n < 0 {
-		v.Txns = nil
-	} else {
-		v.Txns = resize(v.Txns, n)
-		for i := range v.Txns {
-			v.Txns[i].Decode(r)
-		}
-	}
+	v.Txns = decodeSubTxns(r, v.Txns)
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *MultiTxn) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *MultiTxn) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // QuorumPacket is the envelope of everything between a learner and its leader.
 type QuorumPacket struct {
@@ -1751,10 +1305,7 @@ func (v *QuorumPacket) AppendTo(b []byte) []byte {
 	b = AppendInt32(b, int32(v.Type))
 	b = AppendInt64(b, int64(v.Zxid))
 	b = AppendBuffer(b, v.Data)
-	b = appendCount(b, len(v.Authinfo), v.Authinfo == nil)
-	for i := range v.Authinfo {
-		b = v.Authinfo[i].AppendTo(b)
-	}
+	b = appendIDs(b, v.Authinfo)
 	return b
 }
 
@@ -1763,22 +1314,11 @@ func (v *QuorumPacket) Decode(r *Reader) {
 	v.Type = PacketType(r.Int32())
 	v.Zxid = Zxid(r.Int64())
 	v.Data = r.Buffer()
-	if n := r.Count(8); n < 0 {
-		v.Authinfo = nil
-	} else {
-		v.Authinfo = resize(v.Authinfo, n)
-		for i := range v.Authinfo {
-			v.Authinfo[i].Decode(r)
-		}
-	}
+	v.Authinfo = decodeIDs(r, v.Authinfo)
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *QuorumPacket) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
-}
+func (v *QuorumPacket) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // LearnerInfo is the data of FOLLOWERINFO and OBSERVERINFO.
 type LearnerInfo struct {
@@ -1803,8 +1343,109 @@ func (v *LearnerInfo) Decode(r *Reader) {
 }
 
 // ReadFrom decodes v from the front of b, which v then aliases.
-func (v *LearnerInfo) ReadFrom(b []byte) error {
-	r := NewReader(b)
-	v.Decode(&r)
-	return r.Err()
+func (v *LearnerInfo) ReadFrom(b []byte) error { return readFrom(b, v) }
+
+func appendACLs(b []byte, v []ACL) []byte {
+	b = appendCount(b, len(v), v == nil)
+	for i := range v {
+		b = v[i].AppendTo(b)
+	}
+	return b
+}
+
+// decodeACLs reuses the capacity of v.
+func decodeACLs(r *Reader, v []ACL) []ACL {
+	n := r.Count(12)
+	if n < 0 {
+		return nil
+	}
+	v = resize(v, n)
+	for i := range v {
+		v[i].Decode(r)
+	}
+	return v
+}
+
+func appendTexts(b []byte, v []Text) []byte {
+	b = appendCount(b, len(v), v == nil)
+	for i := range v {
+		b = AppendBuffer(b, v[i])
+	}
+	return b
+}
+
+// decodeTexts reuses the capacity of v.
+func decodeTexts(r *Reader, v []Text) []Text {
+	n := r.Count(4)
+	if n < 0 {
+		return nil
+	}
+	v = resize(v, n)
+	for i := range v {
+		v[i] = r.Text()
+	}
+	return v
+}
+
+func appendClientInfos(b []byte, v []ClientInfo) []byte {
+	b = appendCount(b, len(v), v == nil)
+	for i := range v {
+		b = v[i].AppendTo(b)
+	}
+	return b
+}
+
+// decodeClientInfos reuses the capacity of v.
+func decodeClientInfos(r *Reader, v []ClientInfo) []ClientInfo {
+	n := r.Count(8)
+	if n < 0 {
+		return nil
+	}
+	v = resize(v, n)
+	for i := range v {
+		v[i].Decode(r)
+	}
+	return v
+}
+
+func appendSubTxns(b []byte, v []SubTxn) []byte {
+	b = appendCount(b, len(v), v == nil)
+	for i := range v {
+		b = v[i].AppendTo(b)
+	}
+	return b
+}
+
+// decodeSubTxns reuses the capacity of v.
+func decodeSubTxns(r *Reader, v []SubTxn) []SubTxn {
+	n := r.Count(8)
+	if n < 0 {
+		return nil
+	}
+	v = resize(v, n)
+	for i := range v {
+		v[i].Decode(r)
+	}
+	return v
+}
+
+func appendIDs(b []byte, v []ID) []byte {
+	b = appendCount(b, len(v), v == nil)
+	for i := range v {
+		b = v[i].AppendTo(b)
+	}
+	return b
+}
+
+// decodeIDs reuses the capacity of v.
+func decodeIDs(r *Reader, v []ID) []ID {
+	n := r.Count(8)
+	if n < 0 {
+		return nil
+	}
+	v = resize(v, n)
+	for i := range v {
+		v[i].Decode(r)
+	}
+	return v
 }

@@ -2,6 +2,8 @@ package proto
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 )
 
@@ -37,11 +39,14 @@ type OpCode int32
 
 // String returns the operation's name.
 func (op OpCode) String() string {
-	if name := opName(op); name != "" {
+	if name, ok := opNames[op]; ok {
 		return name
 	}
 	return "op(" + strconv.Itoa(int(op)) + ")"
 }
+
+// AllOps lists every operation, by code.
+var AllOps = slices.Sorted(maps.Keys(opNames))
 
 // ErrCode is an error of the client protocol. The zero value is OK; every other value is an
 // error and may be compared with errors.Is.
@@ -49,7 +54,7 @@ type ErrCode int32
 
 // Error returns the code's name, number and meaning.
 func (e ErrCode) Error() string {
-	if info, ok := errorInfo(e); ok {
+	if info, ok := errorInfos[e]; ok {
 		return fmt.Sprintf("zookeeper: %s (%d): %s", info.name, int32(e), info.meaning)
 	}
 	return fmt.Sprintf("zookeeper: unknown error (%d)", int32(e))
@@ -57,7 +62,7 @@ func (e ErrCode) Error() string {
 
 // Name returns the code's name as in the table of errors, or its number.
 func (e ErrCode) Name() string {
-	if info, ok := errorInfo(e); ok {
+	if info, ok := errorInfos[e]; ok {
 		return info.name
 	}
 	return strconv.Itoa(int(e))
@@ -65,11 +70,14 @@ func (e ErrCode) Name() string {
 
 // Known reports whether clients know the code. An unknown code must never be sent: it makes
 // existing clients fail their connection loop.
-func (e ErrCode) Known() bool { _, ok := errorInfo(e); return ok }
+func (e ErrCode) Known() bool { _, ok := errorInfos[e]; return ok }
 
 // Retriable reports whether the same request may succeed if it is sent again. It does not say that the first
 // request had no effect.
-func (e ErrCode) Retriable() bool { info, _ := errorInfo(e); return info.retriable }
+func (e ErrCode) Retriable() bool { return errorInfos[e].retriable }
+
+// AllErrors lists every error code, by code.
+var AllErrors = slices.Sorted(maps.Keys(errorInfos))
 
 type errInfo struct {
 	name      string

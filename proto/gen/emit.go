@@ -46,7 +46,7 @@ func (f field) minSize(byName map[string]record) int {
 	return 4
 }
 
-func emitRecords(b *bytes.Buffer, records []record) error {
+func emitRecords(b *bytes.Buffer, records []record) {
 	byName := map[string]record{}
 	for _, r := range records {
 		byName[r.name] = r
@@ -59,13 +59,42 @@ func emitRecords(b *bytes.Buffer, records []record) error {
 		fmt.Fprintf(b, "// Decode decodes v from r, whose Err reports a failure.\nfunc (v *%s) Decode(r *Reader) {\n",
 			r.name)
 		for _, f := range r.fields {
-			emitDecode(b, f, "v."+goName(f.name), byName)
+			emitDecode(b, f, "v."+goName(f.name))
 		}
 		b.WriteString("}\n\n")
 		fmt.Fprintf(b, "// ReadFrom decodes v from the front of b, which v then aliases.\n"+
-			"func (v *%s) ReadFrom(b []byte) error {\nr := NewReader(b)\nv.Decode(&r)\nreturn r.Err()\n}\n\n", r.name)
+			"func (v *%s) ReadFrom(b []byte) error { return readFrom(b, v) }\n\n", r.name)
 	}
-	return nil
+	emitVectors(b, records, byName)
+}
+
+// vectorName is the part of the names of the functions below that stands for a vector's elements.
+func (f field) vectorName() string {
+	if f.elem.kind == "buffer" {
+		return "Buffers"
+	}
+	return goName(f.elem.goTypeName()) + "s"
+}
+
+// emitVectors emits two functions for each type of elements.
+func emitVectors(b *bytes.Buffer, records []record, byName map[string]record) {
+	done := map[string]bool{}
+	for _, r := range records {
+		for _, f := range r.fields {
+			if f.kind != "vector" || done[f.vectorName()] {
+				continue
+			}
+			done[f.vectorName()] = true
+			fmt.Fprintf(b, "func append%s(b []byte, v %s) []byte {\nb = appendCount(b, len(v), v == nil)\n"+
+				"for i := range v {\n", f.vectorName(), f.goTypeName())
+			emitAppend(b, *f.elem, "v[i]")
+			fmt.Fprintf(b, "}\nreturn b\n}\n\n// decode%[1]s reuses the capacity of v.\n"+
+				"func decode%[1]s(r *Reader, v %[2]s) %[2]s {\nn := r.Count(%[3]d)\nif n < 0 {\nreturn nil\n}\n"+
+				"v = resize(v, n)\nfor i := range v {\n", f.vectorName(), f.goTypeName(), f.elem.minSize(byName))
+			emitDecode(b, *f.elem, "v[i]")
+			b.WriteString("}\nreturn v\n}\n\n")
+		}
+	}
 }
 
 func emitStruct(b *bytes.Buffer, r record) {
@@ -98,13 +127,11 @@ func emitAppend(b *bytes.Buffer, f field, v string) {
 	case "record":
 		fmt.Fprintf(b, "b = %s.AppendTo(b)\n", v)
 	case "vector":
-		fmt.Fprintf(b, "b = appendCount(b, len(%s), %s == nil)\nfor i := range %s {\n", v, v, v)
-		emitAppend(b, *f.elem, v+"[i]")
-		b.WriteString("}\n")
+		fmt.Fprintf(b, "b = append%s(b, %s)\n", f.vectorName(), v)
 	}
 }
 
-func emitDecode(b *bytes.Buffer, f field, v string, byName map[string]record) {
+func emitDecode(b *bytes.Buffer, f field, v string) {
 	conv := func(expr string) string {
 		if f.goType != "" {
 			return f.goType + "(" + expr + ")"
@@ -125,23 +152,20 @@ func emitDecode(b *bytes.Buffer, f field, v string, byName map[string]record) {
 	case "record":
 		fmt.Fprintf(b, "%s.Decode(r)\n", v)
 	case "vector":
-		fmt.Fprintf(b, "if n := r.Count(%d); n < 0 {\n%s = nil\n} else {\n%s = resize(%s, n)\nfor i := range %s {\n",
-			f.elem.minSize(byName), v, v, v, v)
-		emitDecode(b, *f.elem, v+"[i]", byName)
-		b.WriteString("}\n}\n")
+		fmt.Fprintf(b, "%s = decode%s(r, %s)\n", v, f.vectorName(), v)
 	}
 }
 
-func emitOps(b *bytes.Buffer, ops []row) error {
+func emitOps(b *bytes.Buffer, ops []row) {
 	b.WriteString("// The operations, and the types of txns. Source: client-protocol 5.1.\nconst (\n")
 	for _, op := range ops {
 		fmt.Fprintf(b, "Op%s OpCode = %d // %s\n", goName(op.name), op.code, op.meaning)
 	}
-	b.WriteString(")\n\nfunc opName(op OpCode) string {\nswitch op {\n")
+	b.WriteString(")\n\nvar opNames = map[OpCode]string{\n")
 	for _, op := range ops {
-		fmt.Fprintf(b, "case Op%s:\nreturn %q\n", goName(op.name), op.name)
+		fmt.Fprintf(b, "Op%s: %q,\n", goName(op.name), op.name)
 	}
-	b.WriteString("}\nreturn \"\"\n}\n\n")
+	b.WriteString("}\n\n")
 	kinds := []struct{ kind, name, doc string }{
 		{"R", "IsRead", "reports whether op is answered from the local state."},
 		{"W", "IsWrite", "reports whether a client's op becomes a txn."},
@@ -157,29 +181,18 @@ func emitOps(b *bytes.Buffer, ops []row) error {
 		}
 		b.WriteString(":\nreturn true\n}\nreturn false\n}\n\n")
 	}
-	b.WriteString("// AllOps lists every operation, by code.\nvar AllOps = []OpCode{")
-	for _, op := range ops {
-		fmt.Fprintf(b, "Op%s,\n", goName(op.name))
-	}
-	b.WriteString("}\n")
-	return nil
 }
 
-func emitErrors(b *bytes.Buffer, errs []row) error {
+func emitErrors(b *bytes.Buffer, errs []row) {
 	b.WriteString("// The error codes. Source: client-protocol 11.1.\nconst (\n")
 	for _, e := range errs {
 		fmt.Fprintf(b, "%s ErrCode = %d // %s\n", errName(e), e.code, e.meaning)
 	}
-	b.WriteString(")\n\nfunc errorInfo(e ErrCode) (errInfo, bool) {\nswitch e {\n")
+	b.WriteString(")\n\nvar errorInfos = map[ErrCode]errInfo{\n")
 	for _, e := range errs {
-		fmt.Fprintf(b, "case %s:\nreturn errInfo{%q, %v, %q}, true\n", errName(e), e.name, e.kind == "yes", e.meaning)
-	}
-	b.WriteString("}\nreturn errInfo{}, false\n}\n\n// AllErrors lists every error code.\nvar AllErrors = []ErrCode{")
-	for _, e := range errs {
-		fmt.Fprintf(b, "%s,\n", errName(e))
+		fmt.Fprintf(b, "%s: {%q, %v, %q},\n", errName(e), e.name, e.kind == "yes", e.meaning)
 	}
 	b.WriteString("}\n")
-	return nil
 }
 
 func errName(e row) string {
@@ -189,17 +202,15 @@ func errName(e row) string {
 	return "Err" + e.name
 }
 
-func emitFuzz(b *bytes.Buffer, records []record) error {
+func emitFuzz(b *bytes.Buffer, records []record) {
 	b.WriteString("import \"testing\"\n\n")
 	for _, r := range records {
-		fmt.Fprintf(b, "func Fuzz%s(f *testing.F) {\nfuzzRecord(f, func() fuzzable { return new(%s) })\n}\n\n",
-			r.name, r.name)
+		fmt.Fprintf(b, "func Fuzz%[1]s(f *testing.F) { fuzzRecord(f, allRecords[%[1]q]) }\n", r.name)
 	}
-	b.WriteString("// allRecords makes an empty value of every record, by name.\n" +
+	b.WriteString("\n// allRecords makes an empty value of every record, by name.\n" +
 		"var allRecords = map[string]func() fuzzable{\n")
 	for _, r := range records {
 		fmt.Fprintf(b, "%q: func() fuzzable { return new(%s) },\n", r.name, r.name)
 	}
 	b.WriteString("}\n")
-	return nil
 }
