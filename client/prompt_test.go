@@ -34,7 +34,7 @@ func TestWhoWrites(t *testing.T) {
 			room, err := cn.push(&call{request: request{op: proto.OpSetData, path: "/a", data: make([]byte, data)},
 				done: make(chan struct{}, 1)})
 			require.NoError(t, err)
-			require.Nil(t, room)
+			require.True(t, room == nil)
 		}
 	}
 	// outcome returns what waits for the socket and whether the writer is awake.

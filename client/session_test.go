@@ -34,7 +34,7 @@ func states(t *testing.T, c *Client) func() StateChange {
 		case st := <-ch:
 			return st
 		case <-time.After(time.Minute):
-			require.FailNow(t, "no change of state")
+			t.Fatal("no change of state")
 			return StateChange{}
 		}
 	}

@@ -49,7 +49,7 @@ func TestErrorConstants(t *testing.T) {
 func TestErrorCodesWorkWithErrorsIs(t *testing.T) {
 	err := fmt.Errorf("client: get /a: %w", ErrNoNode)
 	require.ErrorIs(t, err, ErrNoNode)
-	require.NotErrorIs(t, err, ErrNodeExists)
+	require.False(t, errors.Is(err, ErrNodeExists))
 	var code ErrCode
 	require.True(t, errors.As(err, &code))
 	require.Equal(t, ErrNoNode, code)
@@ -69,7 +69,7 @@ func TestOperations(t *testing.T) {
 	for op := OpCode(-20); op < 200; op++ {
 		require.Equal(t, slices.Contains(reads, op), op.IsRead(), op.String())
 		require.Equal(t, slices.Contains(writes, op), op.IsWrite(), op.String())
-		require.NotEmpty(t, op.String())
+		require.NotEqual(t, "", op.String())
 	}
 	require.Equal(t, "getData", OpGetData.String())
 	require.Equal(t, "op(99)", OpCode(99).String())

@@ -59,7 +59,7 @@ func TestNegativeCounts(t *testing.T) {
 	for _, in := range [][]byte{{0xff, 0xff, 0xff, 0xfe}, {0x80, 0, 0, 0}} {
 		var v GetChildrenResponse
 		require.NoError(t, v.ReadFrom(in))
-		require.NotNil(t, v.Children)
+		require.False(t, v.Children == nil)
 		require.Empty(t, v.Children)
 		require.ErrorIs(t, new(PathRequest).ReadFrom(in), ErrLength)
 		require.ErrorIs(t, new(GetSASLRequest).ReadFrom(in), ErrLength)
@@ -94,12 +94,12 @@ func TestDecodedBytesAreBounded(t *testing.T) {
 
 func TestReaderErrorSticks(t *testing.T) {
 	r := NewReader([]byte{0, 0, 0, 9, 'a', 'b', 'c'})
-	require.Nil(t, r.Text())
+	require.True(t, r.Text() == nil)
 	require.ErrorIs(t, r.Err(), ErrLength)
 	require.Zero(t, r.Int32())
 	require.Zero(t, r.Int64())
 	require.False(t, r.Bool())
-	require.Nil(t, r.Buffer())
+	require.True(t, r.Buffer() == nil)
 	require.Zero(t, r.Count(1))
 	require.ErrorIs(t, r.Err(), ErrLength, "the first failure stays")
 	require.Zero(t, r.Len())

@@ -54,7 +54,7 @@ func TestGoldenExchange(t *testing.T) {
 
 	last, err := c.Step(final)
 	require.NoError(t, err)
-	require.Nil(t, last)
+	require.True(t, last == nil)
 	require.True(t, c.Done())
 }
 

@@ -2,7 +2,8 @@
 //
 // The module must not require another module, and a library of assertions would be one. The functions have the
 // names and the order of arguments that Go programmers know from testify. The modules proto and client have a copy
-// each, since neither may see the internal packages of the other; test/arch keeps the copies equal.
+// each, since neither may see the internal packages of the other; test/arch keeps the copies equal. What only client
+// uses is in its waits.go.
 package require
 
 import (
@@ -12,7 +13,6 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // T is the part of testing.TB that the assertions need.
@@ -34,12 +34,6 @@ func check(t T, ok bool, note []any, format string, args ...any) {
 		text += "\n" + fmt.Sprintf(note[0].(string), note[1:]...)
 	}
 	t.Fatalf("%s", text)
-}
-
-// FailNow ends the test.
-func FailNow(t T, note ...any) {
-	t.Helper()
-	check(t, false, note, "failed")
 }
 
 // True wants a condition.
@@ -91,47 +85,16 @@ func Greater[V cmp.Ordered](t T, a, b V, note ...any) {
 	check(t, a > b, note, "%v is not more than %v", a, b)
 }
 
-// GreaterOrEqual wants the first value not to be the smaller one.
-func GreaterOrEqual[V cmp.Ordered](t T, a, b V, note ...any) {
-	t.Helper()
-	check(t, a >= b, note, "%v is less than %v", a, b)
-}
-
-// Positive wants a value above zero.
-func Positive[V cmp.Ordered](t T, got V, note ...any) {
-	t.Helper()
-	var zero V
-	check(t, got > zero, note, "%v is not positive", got)
-}
-
 // Zero wants the zero value of a type.
 func Zero(t T, got any, note ...any) {
 	t.Helper()
 	check(t, isZero(got), note, "got %#v, want the zero value", got)
 }
 
-// Nil wants nil, of any type.
-func Nil(t T, got any, note ...any) {
-	t.Helper()
-	check(t, isNil(got), note, "got %#v, want nil", got)
-}
-
-// NotNil wants a value other than nil.
-func NotNil(t T, got any, note ...any) {
-	t.Helper()
-	check(t, !isNil(got), note, "got nil")
-}
-
 // Empty wants no element in a slice, a map, a string or a channel.
 func Empty(t T, got any, note ...any) {
 	t.Helper()
 	check(t, size(got) == 0, note, "got %#v with %d elements, want none", got, size(got))
-}
-
-// NotEmpty wants an element in a slice, a map, a string or a channel.
-func NotEmpty(t T, got any, note ...any) {
-	t.Helper()
-	check(t, size(got) > 0, note, "got %#v, want elements", got)
 }
 
 // Len wants a number of elements in a slice, a map, a string or a channel.
@@ -170,18 +133,6 @@ func ErrorIs(t T, err, target error, note ...any) {
 	check(t, errors.Is(err, target), note, "error is %v\nand not %v", err, target)
 }
 
-// NotErrorIs is the opposite of ErrorIs.
-func NotErrorIs(t T, err, target error, note ...any) {
-	t.Helper()
-	check(t, !errors.Is(err, target), note, "error is %v", err)
-}
-
-// ErrorAs wants an error of the type that target points to, and sets target to it.
-func ErrorAs(t T, err error, target any, note ...any) {
-	t.Helper()
-	check(t, errors.As(err, target), note, "error is %v\nand no %T", err, target)
-}
-
 // EqualError wants an error with this text.
 func EqualError(t T, err error, want string, note ...any) {
 	t.Helper()
@@ -192,14 +143,6 @@ func EqualError(t T, err error, want string, note ...any) {
 func ErrorContains(t T, err error, part string, note ...any) {
 	t.Helper()
 	check(t, err != nil && strings.Contains(err.Error(), part), note, "error is %v\nwithout %s", err, part)
-}
-
-// Eventually wants a condition to be true within a time. It checks again after each pause.
-func Eventually(t T, condition func() bool, within, pause time.Duration, note ...any) {
-	t.Helper()
-	for end := time.Now().Add(within); !condition(); time.Sleep(pause) {
-		check(t, time.Now().Before(end), note, "not so after %v", within)
-	}
 }
 
 func isInteger(v any) bool {
@@ -217,17 +160,6 @@ func decimal(v any) string {
 }
 
 func isZero(v any) bool { return v == nil || reflect.ValueOf(v).IsZero() }
-
-func isNil(v any) bool {
-	switch value := reflect.ValueOf(v); value.Kind() {
-	case reflect.Invalid:
-		return true
-	case reflect.Chan, reflect.Func, reflect.Map, reflect.Pointer, reflect.Slice:
-		return value.IsNil()
-	default:
-		return false
-	}
-}
 
 // size returns how many elements a value has; nil has none, and a value that cannot have elements has -1.
 func size(v any) int {

@@ -21,3 +21,11 @@ func Goroutines(after time.Duration) (stacks []string) {
 		}
 	}
 }
+
+// Eventually wants a condition to be true within a time. It checks again after each pause.
+func Eventually(t T, condition func() bool, within, pause time.Duration, note ...any) {
+	t.Helper()
+	for end := time.Now().Add(within); !condition(); time.Sleep(pause) {
+		check(t, time.Now().Before(end), note, "not so after %v", within)
+	}
+}
