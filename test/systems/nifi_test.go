@@ -18,9 +18,9 @@ import (
 var nifi = &system{
 	entry: entry{
 		Name: "nifi", Title: "NiFi",
-		Did: "A cluster of two nodes, whose flow lists the files of a folder at the primary node, with its state in the " +
-			"ensemble, and writes what it has listed to another folder. Files are made all the time. In the middle of " +
-			"the run the primary node is killed and started again.",
+		Did: "A cluster of two nodes, whose flow lists the files of a folder at the primary node, with its state in " +
+			"the ensemble, and writes what it has listed to another folder. Files are made all the time. In the " +
+			"middle of the run the primary node is killed and started again.",
 		Set: []string{
 			"`nifi.zookeeper.session.timeout` below the time between two failures (8 s here): there is another " +
 				"primary node when the session of one that died ends.",
@@ -67,6 +67,7 @@ nifi.web.http.host=127.0.0.1
 nifi.web.http.port=%[3]d
 nifi.web.jetty.threads=20
 nifi.sensitive.props.key=only-for-tests
+nifi.sensitive.props.algorithm=NIFI_PBKDF2_AES_GCM_256
 nifi.cluster.is.node=true
 nifi.cluster.node.address=127.0.0.1
 nifi.cluster.node.protocol.port=%[4]d

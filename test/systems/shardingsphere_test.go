@@ -13,9 +13,9 @@ import (
 var shardingsphere = &system{
 	entry: entry{
 		Name: "shardingsphere", Title: "ShardingSphere",
-		Did: "Two proxies in cluster mode before two databases of H2. Sharded tables are created by one proxy, and rows " +
-			"are put into them and read by the other, all the time. In the middle of the run the first proxy is killed " +
-			"and started again, with nothing but what the ensemble knows.",
+		Did: "Two proxies in cluster mode before two databases of H2. Sharded tables are created by one proxy, and " +
+			"rows are put into them and read by the other, all the time. In the middle of the run the first proxy is " +
+			"killed and started again, with nothing but what the ensemble knows.",
 		Set: []string{
 			"`timeToLiveSeconds` of the repository (60 by default, 8 here) below the time between two failures.",
 		},
