@@ -4,8 +4,11 @@ package systems
 
 import (
 	"fmt"
+	"net"
 	"path/filepath"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
 )
@@ -25,7 +28,7 @@ var shardingsphere = &system{
 
 func runShardingSphere(x *run) {
 	x.compile("Work.java", "shardingsphere/Job.java")
-	ports := cluster.FreePorts(x, 3)
+	ports := append(cluster.FreePorts(x, 2), shortPort(x))
 	x.java("h2", 128, "org.h2.tools.Server", "-tcp", "-tcpPort", fmt.Sprint(ports[2]), "-ifNotExists", "-baseDir",
 		filepath.Join(x.dir, "h2"))
 	x.write("conf/proxy/server.yaml", fmt.Sprintf(`mode:
@@ -58,4 +61,16 @@ rules:
 		proxies[0] = proxy(0)
 	})
 	x.felt("proxies that ended, besides the one that was killed", "%d", ended(proxies))
+}
+
+// shortPort is a free port of four digits: ShardingSphere knows no address of H2 with a longer one.
+func shortPort(x *run) int {
+	for port := 4000; port < 9999; port++ {
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			require.NoError(x, l.Close())
+			return port
+		}
+	}
+	x.Fatal("no free port")
+	return 0
 }
