@@ -127,9 +127,6 @@ func pom(t *testing.T, artefacts, without []string) []byte {
 		if len(parts) > 3 {
 			d.Type = parts[3]
 		}
-		if d.Type == "nar" { // has everything inside
-			d.Without = []excluded{{"*", "*"}}
-		}
 		if len(parts) > 4 {
 			d.Kind = parts[4]
 		}
