@@ -110,7 +110,7 @@ systems: ## run Kafka and other systems on ensembles whose leaders are killed, b
 
 test-server: ## build and try the jar for tests of Java projects, java/warren-test-server/target
 	mvn -q -B -f java/warren-test-server/pom.xml package
-	$(GO) test -tags systems -count=1 -v ./test/systems -run '^TestServer'
+	$(GO) test -tags systems -count=1 -timeout 1h -v ./test/systems -run '^TestServer'
 
 helm: ## test the chart with the libraries of Helm and Kubernetes; see test/helm for BITNAMI and DEPENDENT
 	cd test/helm && export GOWORK=off GOFLAGS=-mod=mod && $(GO) vet . \

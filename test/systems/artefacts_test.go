@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,10 +40,15 @@ func releases(t *testing.T) (all map[string]release) {
 	return all
 }
 
+// fetching is held while files are fetched: runs at the same time want the same.
+var fetching sync.Mutex
+
 // fetch returns the folder with the files of a release, and fetches them if they are not there. If they cannot be
 // had the test is skipped.
 func fetch(t *testing.T, name string) (lib string, r release) {
 	t.Helper()
+	fetching.Lock()
+	defer fetching.Unlock()
 	r, known := releases(t)[name]
 	require.True(t, known, "versions.json has no %s", name)
 	key := sha256.Sum256([]byte(strings.Join(slices.Concat(r.Maven, r.Without, r.Pip), "\n")))
@@ -126,9 +132,6 @@ func pom(t *testing.T, artefacts, without []string) []byte {
 		d := dependency{Group: parts[0], Artefact: parts[1], Version: parts[2], Without: all}
 		if len(parts) > 3 {
 			d.Type = parts[3]
-		}
-		if d.Type == "nar" { // has everything inside
-			d.Without = []excluded{{"*", "*"}}
 		}
 		if len(parts) > 4 {
 			d.Kind = parts[4]

@@ -15,9 +15,9 @@ import (
 var druid = &system{
 	entry: entry{
 		Name: "druid", Title: "Druid",
-		Did: "Two Coordinators that are Overlords, too, an Indexer, a Historical and a Broker, and their metadata in " +
-			"Derby. One task after the other adds rows, which are queried all the time. In the middle of the run the " +
-			"leading Coordinator is killed and started again.",
+		Did: "Two Coordinators that are Overlords, too, an Indexer, a Historical and a Broker, and their metadata " +
+			"in Derby. One task after the other adds rows, which are queried all the time. In the middle of the run " +
+			"the leading Coordinator is killed and started again.",
 		Set: []string{
 			"`druid.zk.service.sessionTimeoutMs` below the time between two failures (8 s here, 30 s by default): " +
 				"another Coordinator leads when the session of one that died ends.",

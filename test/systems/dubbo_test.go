@@ -18,8 +18,9 @@ var dubbo = &system{
 		Set: []string{
 			"`session` in the address of the registry (8000 ms here, 60 s by default): consumers forget a provider " +
 				"that died when its session ends.",
-			"`heartbeat` of the protocol (2000 ms here, 60 s by default): a consumer keeps a provider that died and " +
-				"was started again at its address, and looks so often whether it can be connected to again. By " +
+			"The parameter `dubbo.application.least-reconnect-duration` of references and `heartbeat` of the " +
+				"protocol (2000 ms each here, 60 s by default): a consumer keeps a provider that died and was " +
+				"started again at its address, and looks so often whether it can be connected to again. By " +
 				"default, calls go to it up to a minute later, on either server.",
 		},
 	},

@@ -22,6 +22,7 @@ public class Job {
         reference.setCheck(false);
         reference.setTimeout(2000);
         reference.setLoadbalance("roundrobin");
+        reference.setParameters(Map.of("dubbo.application.least-reconnect-duration", "2000"));
         DubboBootstrap.getInstance().application(new ApplicationConfig("consumer"))
             .registry(new RegistryConfig(args[0])).reference(reference).start();
         Squares squares = reference.get();
