@@ -258,7 +258,7 @@ func TestConsoleKeepsTrendsOverARestart(t *testing.T) {
 	require.Equal(t, "Version 3.9.4-two runs; before the restart it was 3.9.4-one", next.Events[0].Text)
 
 	// A damaged file is no trouble.
-	file := filepath.Join(cfg.DataDir, "console-trends")
+	file := filepath.Join(cfg.DataDir, ".warren.trends")
 	require.NoError(t, os.WriteFile(file, []byte("damaged"), 0o600))
 	damaged := live("3.9.4-two", func(a *answer) bool { return len(a.Events) > 0 })
 	require.Equal(t, []string{"start"}, kinds(&damaged))

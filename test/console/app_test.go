@@ -648,7 +648,8 @@ func TestOrdersOfEveryServer(t *testing.T) {
 	j.awaitText("#given tbody tr", fmt.Sprintf("Take snapshot on server %d", leader))
 
 	require.Zero(t, eval[int](j,
-		fmt.Sprintf("document.querySelectorAll('[aria-label=\"Make leader server %d\"]').length", leader)))
+		fmt.Sprintf("document.querySelectorAll('[aria-label=\"Make leader server %d\"]:not(:disabled)').length",
+			leader)))
 	j.button("Make leader this server")
 	j.awaitText("dialog", "Hand over the leadership")
 	require.Equal(t, fmt.Sprint(here), eval[string](j, "document.querySelector('dialog select').value"))

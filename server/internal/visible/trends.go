@@ -106,7 +106,7 @@ func newTrends() *trends.Ring {
 
 // trendsFile is where the figures are kept over a restart, in dataDir, and trendsSaved how often they are written.
 const (
-	trendsFile  = "console-trends"
+	trendsFile  = ".warren.trends"
 	trendsSaved = 5 * time.Minute
 )
 

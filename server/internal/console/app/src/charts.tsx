@@ -90,6 +90,12 @@ const eventAt = (u: uPlot, events: Marked[]): Marked | null =>
       markKinds[e.kind] && u.cursor.left! >= 0 && Math.abs(u.valToPos(e.at / 1000, "x") - u.cursor.left!) <= near,
   ) ?? null;
 
+/** When a chart begins: with its first value, or with the start of the server shortly before. */
+export function beginOf({ times, events }: Trends): number | undefined {
+  const starts = events.filter((e) => e.kind === "start" && e.at > times[0] - 30_000).map((e) => e.at);
+  return times.length ? Math.min(times[0], ...starts) : undefined;
+}
+
 /** What the marks in the charts mean, as far as there are some since a time. */
 export function Marks({ of: events, from }: { of: Marked[]; from: number }) {
   const kinds = Object.entries(markKinds).filter(([kind]) => events.some((e) => e.kind === kind && e.at >= from));
@@ -134,7 +140,7 @@ export function Chart({
   events.current = trends.events;
   const until = trends.times.length ? trends.times[trends.times.length - 1] : Date.now();
   // A server that has not run for so long yet would leave most of the chart empty.
-  range.current = [Math.max(from, Math.min(trends.times[0] ?? from, until - 60_000)) / 1000, until / 1000];
+  range.current = [Math.max(from, Math.min(beginOf(trends) ?? from, until - 60_000)) / 1000, until / 1000];
   const series = lines.map(valuesOf);
   const has = series.some((s) => s.some((v) => v !== null));
   // Slots that are missing, as while the server was stopped, must not be bridged.

@@ -17,7 +17,7 @@ import {
   Wrench,
 } from "lucide";
 import type { Ensemble, Problem, Trends } from "./api";
-import { Chart, Marks, Spark, type Line } from "./charts";
+import { beginOf, Chart, Marks, Spark, type Line } from "./charts";
 import { ensemble, seen, verdict, type Seen } from "./facts";
 import {
   ago,
@@ -308,7 +308,7 @@ function Numbers({ e, trends, all }: { e: Ensemble | null; trends: Trends | null
         ? cell(
             "Sessions",
             short(e?.sessions),
-            `${clients == null ? "–" : short(Math.round(clients))} connections`,
+            clients == null ? "" : of(Math.round(clients), "connection"),
             sum("connections"),
             "--c3",
           )
@@ -574,7 +574,7 @@ export function Overview() {
         ) : (
           <Charts trends={trends} from={from} />
         )}
-        {trends && <Marks of={trends.events} from={Math.max(from, trends.times[0] ?? from)} />}
+        {trends && <Marks of={trends.events} from={Math.max(from, beginOf(trends) ?? from)} />}
       </section>
       <Events all={settled(eventsOf(told))} which={which} />
     </div>
