@@ -5,14 +5,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -214,4 +219,47 @@ func TestConsoleTellsKinds(t *testing.T) {
 	var z struct{ Stat struct{ Kind string } }
 	b.get("/znode?path=/a", &z)
 	require.Equal(t, "persistent", z.Stat.Kind)
+}
+
+// The figures and events of a server are there after a restart, and another version is an event of its own.
+func TestConsoleKeepsTrendsOverARestart(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Admin.Enabled, cfg.Admin.Port = true, 0
+	type answer struct {
+		Times  []int64
+		Events []struct{ Kind, Text string }
+	}
+	live := func(version string, until func(*answer) bool) answer {
+		s := server.New(cfg, server.Options{Log: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel)), Version: version})
+		require.NoError(t, s.Start())
+		defer s.Stop()
+		b, got := browse(t, s), answer{}
+		require.Eventually(t, func() bool {
+			got = answer{}
+			b.get("/trends", &got)
+			return until(&got)
+		}, time.Minute, 20*time.Millisecond)
+		return got
+	}
+	kinds := func(a *answer) (all []string) {
+		for _, e := range a.Events {
+			all = append(all, e.Kind)
+		}
+		return all
+	}
+	first := live("3.9.4-one", func(a *answer) bool { return len(a.Times) > 0 })
+	last := first.Times[len(first.Times)-1]
+	same := live("3.9.4-one", func(a *answer) bool { return len(a.Times) > 0 && a.Times[len(a.Times)-1] > last })
+	require.Contains(t, same.Times, last)
+	require.Equal(t, []string{"start", "start"}, kinds(&same))
+	next := live("3.9.4-two", func(a *answer) bool { return len(a.Events) > 2 })
+	require.Contains(t, next.Times, last)
+	require.Equal(t, []string{"deploy", "start", "start", "start"}, kinds(&next))
+	require.Equal(t, "Version 3.9.4-two runs; before the restart it was 3.9.4-one", next.Events[0].Text)
+
+	// A damaged file is no trouble.
+	file := filepath.Join(cfg.DataDir, ".warren.trends")
+	require.NoError(t, os.WriteFile(file, []byte("damaged"), 0o600))
+	damaged := live("3.9.4-two", func(a *answer) bool { return len(a.Events) > 0 })
+	require.Equal(t, []string{"start"}, kinds(&damaged))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
 )
 
 // countedPart is a part of the sizes that a server shows.
@@ -171,4 +172,87 @@ func TestConsoleShowsThePast(t *testing.T) {
 	require.Zero(t, d.Changed)
 	status, _ = b.status("GET", "/difference?to="+before+"&from=2100-01-01T00:00:00Z", nil)
 	require.Equal(t, 400, status)
+}
+
+// Letters of a path are found in any case, a part of it or with gaps.
+func TestConsoleSearchesInAnyCase(t *testing.T) {
+	s, c := withAdmin(t, nil)
+	create(t, c, "/config", "/config/Topics", "/config/Topics/Orders", "/config/Topics/orders-old", "/other")
+	b := browse(t, s)
+	for query, want := range map[string][]string{
+		"contains=ORDERS":                       {"/config/Topics/Orders", "/config/Topics/orders-old"},
+		"contains=topics/ord":                   {"/config/Topics/Orders", "/config/Topics/orders-old"},
+		"letters=CFGTPCORD":                     {"/config/Topics/Orders", "/config/Topics/orders-old"},
+		"letters=od":                            {"/config/Topics/Orders", "/config/Topics/orders-old"},
+		"letters=odd":                           {"/config/Topics/orders-old"},
+		"under=/config/Topics&letters=topics":   nil,
+		"under=/config&letters=ts&limit=1":      {"/config/Topics"},
+		"letters=%C3%84":                        {},
+		"prefix=Ord":                            {"/config/Topics/Orders"},
+		"under=/config/Topics&prefix=ord":       {"/config/Topics/orders-old"},
+		"letters=zzzz":                          {},
+		"under=/other&letters=o":                {},
+		"letters=config/topics/orders-oldd":     {},
+		"under=/config&contains=" + "%2Forders": {"/config/Topics/Orders", "/config/Topics/orders-old"},
+	} {
+		var found struct{ Paths []string }
+		b.get("/search?"+query, &found)
+		require.ElementsMatch(t, want, found.Paths, query)
+	}
+	for _, query := range []string{"", "contains=a&letters=b", "prefix=a&letters=b", "letters="} {
+		status, _ := b.status("GET", "/search?"+query, nil)
+		require.Equal(t, 400, status, query)
+	}
+}
+
+// The reads and writes of a znode are counted from the first look on, for visitors with a login that may read it.
+func TestConsoleCountsActivity(t *testing.T) {
+	s, c := withAdmin(t, func(cfg *config.Config) { cfg.Admin.Top = true })
+	create(t, c, "/a", "/secret")
+	_, err := c.SetACL("/secret", ownedBy("eve", "e"), -1)
+	require.NoError(t, err)
+	_, err = c.SetACL("/a", append(ownedBy("bob", "b"), proto.ACL{Perms: proto.PermAll,
+		Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}), -1)
+	require.NoError(t, err)
+	b := browse(t, s)
+	status, _ := b.status("GET", "/activity?path=/a", nil)
+	require.Equal(t, 401, status)
+	require.Equal(t, 200, b.login("bob", "b"))
+	for path, want := range map[string]int{"/secret": 403, "/none": 404} {
+		status, _ = b.status("GET", "/activity?path="+path, nil)
+		require.Equal(t, want, status, path)
+	}
+	var got struct {
+		Enabled bool
+		EveryMs int64
+		Times   []int64
+		Series  []struct {
+			Name   string
+			Values []float64
+		}
+	}
+	b.get("/activity?path=/a", &got)
+	require.True(t, got.Enabled)
+	require.EqualValues(t, 2000, got.EveryMs)
+	sum := func(values []float64) (n float64) {
+		for _, v := range values {
+			n += 2 * v
+		}
+		return n
+	}
+	for range 3 {
+		_, _, err := c.GetData("/a", false)
+		require.NoError(t, err)
+	}
+	_, err = c.SetData("/a", []byte("x"), -1)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		if _, _, err := c.GetData("/a", false); err != nil {
+			return false
+		}
+		_, err := c.SetData("/a", []byte("y"), -1)
+		b.get("/activity?path=/a", &got)
+		return err == nil && len(got.Times) > 1 && sum(got.Series[0].Values) > 3 && sum(got.Series[1].Values) > 1
+	}, time.Minute, 50*time.Millisecond)
+	require.Equal(t, []string{"reads", "writes"}, []string{got.Series[0].Name, got.Series[1].Name})
 }

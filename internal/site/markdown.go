@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -37,6 +38,7 @@ func (s *Site) parse(p *page) (ast.Node, []*section, error) {
 	doc := markdown.Parser().Parse(text.NewReader(p.text))
 	var sections []*section
 	var hidden []ast.Node // comments; the walk needs them in their place
+	var away []*ast.Image // pictures that the site does not have
 	taken := map[string]int{}
 	var problems []error
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -68,6 +70,9 @@ func (s *Site) parse(p *page) (ast.Node, []*section, error) {
 		case *ast.Link:
 			n.Destination = []byte(s.link(p, string(n.Destination)))
 		case *ast.Image:
+			if !s.hasPicture(p, string(n.Destination)) {
+				away = append(away, n)
+			}
 			n.Destination = []byte(s.link(p, string(n.Destination)))
 		case *ast.Text:
 			if len(sections) > 0 && !isIn(n, ast.KindHeading) {
@@ -87,7 +92,40 @@ func (s *Site) parse(p *page) (ast.Node, []*section, error) {
 	for _, c := range hidden {
 		c.Parent().RemoveChild(c.Parent(), c)
 	}
+	for _, n := range away {
+		linkInstead(n)
+	}
 	return doc, sections, errors.Join(problems...)
+}
+
+// hasPicture reports whether the site has the picture to which a page points.
+func (s *Site) hasPicture(from *page, to string) bool {
+	if strings.Contains(to, "://") {
+		return true // it is not of the site
+	}
+	return s.has(path.Join(path.Dir(from.file), to))
+}
+
+// has reports whether there is a file.
+func (s *Site) has(file string) bool {
+	_, err := fs.Stat(s.files, file)
+	return err == nil
+}
+
+func isPicture(file string) bool {
+	return slices.Contains([]string{".svg", ".png", ".gif"}, path.Ext(file))
+}
+
+// linkInstead puts a link to a picture in its place.
+func linkInstead(n *ast.Image) {
+	link := ast.NewLink()
+	link.Destination = n.Destination
+	for c := n.FirstChild(); c != nil; {
+		next := c.NextSibling()
+		link.AppendChild(link, c)
+		c = next
+	}
+	n.Parent().ReplaceChild(n.Parent(), n, link)
 }
 
 // columnsMany is from how many columns on a table needs help to leave room for its sentences.
@@ -187,7 +225,7 @@ func (s *Site) link(from *page, to string) string {
 	switch p := s.byFile[file]; {
 	case p != nil:
 		out = relative(from.out, p.out)
-	case path.Ext(file) == ".svg" || path.Ext(file) == ".png" || path.Ext(file) == ".gif":
+	case isPicture(file) && s.has(file):
 		out = relative(from.out, pictureOf(file))
 	default:
 		out = repository + file

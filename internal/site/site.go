@@ -241,10 +241,12 @@ func (s *Site) Files() []string {
 	for _, p := range s.pages {
 		names = append(names, p.out)
 	}
-	for _, pattern := range []string{"docs/pictures/*", "docs/*.svg"} {
+	for _, pattern := range []string{"docs/pictures/*", "docs/views/*", "docs/*.svg"} {
 		pictures, _ := fs.Glob(s.files, pattern) // the pattern is well formed
 		for _, name := range pictures {
-			names = append(names, pictureOf(name))
+			if isPicture(name) {
+				names = append(names, pictureOf(name))
+			}
 		}
 	}
 	return names
@@ -260,8 +262,8 @@ func (s *Site) File(name string) ([]byte, error) {
 		return s.index()
 	case name == "site.css" || name == "site.js" || name == "icon.svg":
 		return static.ReadFile("static/" + name)
-	case path.Dir(name) == "pictures" && path.Ext(name) != ".md":
-		for _, folder := range []string{"docs/pictures/", "docs/"} {
+	case path.Dir(name) == "pictures" && isPicture(name):
+		for _, folder := range []string{"docs/pictures/", "docs/views/", "docs/"} {
 			if content, err := fs.ReadFile(s.files, folder+path.Base(name)); err == nil {
 				return content, nil
 			}

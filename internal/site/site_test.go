@@ -258,3 +258,32 @@ func TestPagesAreSmall(t *testing.T) {
 	t.Logf("the pages and pictures have %d bytes", total)
 	require.Less(t, total, int64(embeddedMost))
 }
+
+// withPicture has a picture that programs do not.
+type withPicture struct{ fs.FS }
+
+func (w withPicture) Open(name string) (fs.File, error) {
+	if name == "docs/views/tree.png" {
+		return fstest.MapFS{name: {Data: []byte("a picture")}}.Open(name)
+	}
+	return w.FS.Open(name)
+}
+
+// Of a picture that is not among the files, a page has a link to the repository.
+func TestPicturesThatAreElsewhere(t *testing.T) {
+	page := func(files fs.FS) string {
+		s, err := site.New(files, "")
+		require.NoError(t, err)
+		text, err := s.File("console.html")
+		require.NoError(t, err)
+		return string(text)
+	}
+	require.Contains(t, page(warren.Pages), `<a href="`+repository+`docs/views/tree.png">A znode in the tree</a>`)
+	there := page(withPicture{warren.Pages})
+	require.Contains(t, there, `<img src="pictures/tree.png" alt="A znode in the tree">`)
+	s, err := site.New(withPicture{warren.Pages}, "")
+	require.NoError(t, err)
+	picture, err := s.File("pictures/tree.png")
+	require.NoError(t, err)
+	require.Equal(t, "a picture", string(picture))
+}

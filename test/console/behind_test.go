@@ -1,6 +1,7 @@
 package console
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -73,8 +74,17 @@ func TestBackupsTellHowCompleteTheyAre(t *testing.T) {
 	j.show("servers") // and back: nobody waits for the next look
 	j.show("backups")
 	j.awaitText("[aria-label='/backup']", "Complete")
-	j.awaitText("[aria-label='/backup']", "just now")
+	j.await(`/just now|\d+ (s|min) ago/.test(document.querySelector("[aria-label='/backup']").textContent)`)
 	j.awaitText("[aria-label=Snapshots]", "snapshot.")
+	j.button("Verify")
+	j.awaitText("[aria-label='/backup']", "match their checksums")
+	file := "/backup/" + b.Manifest.Entries[0].File
+	require.NoError(t, disk.Flip(file, 20, 1)) // as a failing disk does
+	j.button("Verify")
+	j.awaitText("[aria-label='/backup']", "Not verified. "+filepath.Base(file))
+	require.NoError(t, disk.Flip(file, 20, 1))
+	j.button("Verify")
+	j.awaitText("[aria-label='/backup']", "match their checksums")
 	j.button("Restore…")
 	j.awaitText("dialog .steps", "warren backup verify /backup")
 	j.enterText("dialog select", "zxid")
@@ -82,7 +92,7 @@ func TestBackupsTellHowCompleteTheyAre(t *testing.T) {
 	j.awaitText("dialog .steps", "warren restore /backup /data --force --zxid 0x1")
 	require.NotContains(t, eval[string](j, "document.querySelector('dialog .steps').textContent"), "DATA_DIR")
 	j.button("Close")
-	require.NoError(t, disk.Remove("/backup/"+b.Manifest.Entries[0].File))
+	require.NoError(t, disk.Remove(file))
 	j.show("servers")
 	j.show("backups")
 	j.awaitText("[aria-label='/backup']", "Not complete")

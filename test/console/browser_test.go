@@ -29,7 +29,7 @@ import (
 )
 
 // patience is how long a condition of a page may take.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // journeys are those that were made: each server that was visited, and each page that was looked at on every screen. A
 // whole run makes journeysMin of them, so that none is lost unseen.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/gif"
 	"image/png"
 	"maps"
@@ -24,6 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/cmd/warren/backup"
 	"github.com/seed94657493/warren/recipes"
 	"github.com/seed94657493/warren/server/config"
 )
@@ -39,7 +41,11 @@ func living(t *testing.T) (j *journey, stop func()) {
 	j = visit(t, screen{1200, "light"}, 3, told(t, new([]int)), audited,
 		func(c *config.Config) {
 			c.Admin.Top, c.Trace.Slow, c.Admin.ConsoleName = true, 20*time.Millisecond, "production"
+			c.Admin.ConsoleBackups = []string{"/backup/hourly"}
 		})
+	for id := 1; id <= 3; id++ {
+		j.ensemble.Disk(id).SetCapacity(int64(40+2*id) << 30)
+	}
 	leader, err := j.ensemble.Leader(t.Context())
 	require.NoError(t, err)
 	worker, err := client.Dial(t.Context(), j.ensemble.Addr(leader))
@@ -47,7 +53,7 @@ func living(t *testing.T) (j *journey, stop func()) {
 	t.Cleanup(func() { _ = worker.Close() })
 	j.base = "http://" + j.ensemble.Server(leader).AdminAddr().String() + "/console/"
 	for _, path := range []string{"/brokers", "/brokers/ids", "/brokers/topics", "/config", "/config/topics", "/locks",
-		"/services", "/services/orders", "/services/payments"} {
+		"/services", "/services/orders", "/services/payments", "/services/search"} {
 		j.create(path, "")
 	}
 	for i := range 3 {
@@ -62,7 +68,7 @@ func living(t *testing.T) (j *journey, stop func()) {
 	for i, parent := range []string{"/tables", "/schemas", "/features", "/routes"} {
 		j.create(parent, "")
 		for k, name := range []string{"clicks", "invoices", "orders", "shipments", "users", "refunds"} {
-			j.create(parent+"/"+name, strings.Repeat("x", 9000*(k+2)/(i+1)))
+			j.create(parent+"/"+name, schemaOf(name, 160*(k+2)/(i+1)))
 		}
 	}
 	billing, shipping := j.holds("/locks/orders", "billing-7"), j.holdsAt(2, "/locks/stock", "shipping-2")
@@ -72,57 +78,113 @@ func living(t *testing.T) (j *journey, stop func()) {
 	_, err = recipes.NewLatch(billing, "/services/orders-leader", "orders-1").Campaign(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, j.ensemble.WaitEqual(t.Context()))
+	for id := 1; id <= 3; id++ {
+		b, err := backup.Open(j.ensemble.Disk(id), "/backup/hourly")
+		require.NoError(t, err)
+		_, err = b.AddRemote(t.Context(), backup.Remote{Authorization: "digest super:test",
+			URL: "http://" + j.ensemble.Server(id).AdminAddr().String() + "/commands"}, nil)
+		require.NoError(t, err)
+	}
 	j.show("")
 	j.loginApp()
 	stop = j.load(leader)
 	j.awaitText("#verdict", "3 of 3 voters are up")
 	if *pictures != "" {
-		time.Sleep(2 * time.Minute) // for the charts; nothing depends on it
+		time.Sleep(100 * time.Second) // for the charts; nothing depends on it
 	}
 	return j, stop
 }
 
-// TestPictures shows an ensemble as the documents do. With -pictures it writes the pictures.
+// schemaOf is data as long as that of a table with so many columns.
+func schemaOf(name string, columns int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `{"name":%q,"version":3,"columns":[`, name)
+	for i := range columns {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"name":"column_%d","type":"varchar","nullable":%t}`, i, i%3 == 0)
+	}
+	b.WriteString("]}")
+	return b.String()
+}
+
+// view is a page of the console as a picture shows it.
+type view struct {
+	name, page  string
+	shows, text string // a selector, and a text that is there when the page is complete
+	step        func() // after that; may be nil
+}
+
+// TestPictures shows each view of an ensemble under a load as the documents do. With -pictures it writes the pictures:
+// the one of the overview, which programs have with the pages, and below views those of the others.
 func TestPictures(t *testing.T) {
 	j, stop := living(t)
-	for _, scheme := range []string{"light", "dark"} {
-		j.dress(screen{1440, scheme})
-		j.show("")
-		j.awaitText("#verdict", "3 of 3 voters are up")
-		j.picture("console-overview-"+scheme, 1440, 1100)
-		j.show("tree?path=%2Fconfig%2Ftopics%2Forders")
-		j.awaitText("#text", "retention.ms")
-		j.picture("console-tree-"+scheme, 1440, 700)
+	defer stop()
+	leader := j.toLeader()
+	topic, worker := "%2Fconfig%2Ftopics%2Forders", "%2Fservices%2Forders%2Fworker-0"
+	snapshot := func() {
+		j.button(fmt.Sprintf("Snapshot server %d", leader%3+1))
+		j.button("Dry run")
+		j.button("Take snapshot")
+		j.awaitText("#given tbody", "Done")
 	}
-	j.dress(desk)
-	j.show("recipes")
-	j.awaitText("#recipes", "2 sessions wait for each other")
-	j.picture("console-locks-light", 1280, 760)
-	j.show("sizes")
-	j.awaitText("#sizes", "counted")
-	j.picture("console-sizes-light", 1280, 760)
-	j.dress(screen{1440, "dark"})
-	j.show("top")
-	j.awaitText("[aria-label=Paths] tbody", "/config/topics/orders")
-	j.picture("console-top-dark", 1280, 760)
-	j.show("servers")
-	j.button(fmt.Sprintf("Snapshot server %d", j.toLeader()%3+1))
-	j.button("Dry run")
-	j.button("Take snapshot")
-	j.awaitText("#given tbody", "Done")
-	j.await("!document.querySelector('.toast')")
-	j.picture("console-servers-dark", 1280, 560)
-	j.dress(telephone)
-	j.show("sessions")
-	j.awaitText("#sessions tbody", "s-")
-	j.picture("console-sessions-phone", telephone.width, 844)
-	j.show("tree?path=%2Fconfig%2Ftopics%2Forders")
-	j.awaitText("#text", "retention.ms")
-	j.picture("console-tree-phone", telephone.width, 844)
-	j.show("")
-	j.awaitText("#verdict", "3 of 3 voters are up")
-	j.picture("console-overview-phone", telephone.width, 844)
-	stop()
+	open := func(selector string) func() {
+		return func() { j.run(fmt.Sprintf("document.querySelector(%q).click()", selector)) }
+	}
+	for _, v := range []view{
+		{"overview", "", "#verdict", "3 of 3 voters are up", nil},
+		{"server", fmt.Sprint("?server=", leader), "#overview", "Write latency by stage", nil},
+		{"tree", "tree?path=" + topic, "#text", "retention.ms", nil},
+		{"activity", "tree?tab=activity&path=" + worker, "#znode", "Writes in the log", func() {
+			j.await("document.querySelectorAll('#activity canvas').length === 1")
+			if *pictures != "" {
+				time.Sleep(40 * time.Second) // for the chart; nothing depends on it
+			}
+		}},
+		{"history", "tree?tab=history&path=" + worker, "#znode tbody", "Changed", nil},
+		{"palette", "tree?path=" + topic, "#text", "retention.ms", func() {
+			open(".find")()
+			j.enterText(".palette input", "cfgtoo")
+			j.awaitText("#hits", "/config/topics/orders")
+		}},
+		{"search", "search?contains=orders", "#found", "found", nil},
+		{"past", "past?at=0x100000020&path=%2F", "#past", "brokers", nil},
+		{"difference", "difference?from=0x100000020", "#difference tbody", "Created", nil},
+		{"live", "live", "main tbody", "worker-", nil},
+		{"sessions", "sessions", "#sessions tbody", "s-", nil},
+		{"recipes", "recipes", "#recipes", "2 sessions wait for each other", nil},
+		{"session", "recipes", "#recipes", "2 sessions wait for each other", func() {
+			open(".waits > a.in-cycle")()
+			j.awaitText("#parts tbody", "Waits")
+		}},
+		{"recipe", "recipe?path=%2Flocks%2Fstock", "#recipe tbody", "Holds", func() {
+			j.button("Read the log")
+			j.awaitText("#terms tbody", "Now")
+		}},
+		{"top", "top", "[aria-label=Paths] tbody", "/config/topics/orders", nil},
+		{"slow", "slow", "#slow", "Operations that took", nil},
+		{"sizes", "sizes", "#sizes", "counted", nil},
+		{"servers", "servers", "#steering tbody", "Server 3", snapshot},
+		{"configuration", "configuration?all=1", "table", "tickTime", nil},
+		{"backups", "backups", "[aria-label='/backup/hourly']", "Complete", func() {
+			j.button("Verify")
+			j.awaitText("[aria-label='/backup/hourly']", "match their checksums")
+		}},
+		{"audit", "audit", "#audit tbody", "setData", nil},
+		{"ensembles", "ensembles", "main", "Ensembles", nil},
+	} {
+		j.dress(screen{1280, "light"})
+		j.show(v.page)
+		j.awaitText(v.shows, v.text)
+		if v.step != nil {
+			v.step()
+		}
+		j.picture(v.name)
+		if v.name == "palette" {
+			j.press(kb.Escape)
+		}
+	}
 }
 
 // filmMax is how many bytes the animation of the README has.
@@ -186,29 +248,35 @@ func TestFilm(t *testing.T) {
 func (j *journey) frame(film *gif.GIF, hundredths int) {
 	j.t.Helper()
 	j.await("document.fonts.status === 'loaded' && !document.querySelector('.skeleton')")
-	film.Image = append(film.Image, reduce(j.screenshot()))
+	film.Image = append(film.Image, reduce(j.screenshot(), 44, 64))
 	film.Delay = append(film.Delay, hundredths)
 }
 
-// load reads and writes at a server, a little, until stop is called.
-func (j *journey) load(server int) (stop func()) {
+// load reads and writes at all servers, most at one of them, until stop is called.
+func (j *journey) load(most int) (stop func()) {
 	j.t.Helper()
 	ctx, cancel := context.WithCancel(j.t.Context())
 	var ended sync.WaitGroup
-	for i := range 6 {
+	services := strings.Fields("orders orders orders orders payments payments payments search search")
+	for i, service := range services {
+		server := most
+		if i%3 > 0 {
+			server = (most+i%3-1)%3 + 1
+		}
 		c, err := client.Dial(j.t.Context(), j.ensemble.Addr(server))
 		require.NoError(j.t, err)
-		path := fmt.Sprintf("/services/orders/worker-%d", i)
+		path := fmt.Sprintf("/services/%s/worker-%d", service, i)
 		_, err = c.Create(j.t.Context(), path, nil, client.Ephemeral)
 		require.NoError(j.t, err)
+		topic := []string{"orders", "orders", "clicks", "invoices"}[i%4]
 		ended.Go(func() {
 			defer func() { _ = c.Close() }()
 			for n := 0; ctx.Err() == nil; n++ {
-				_, _, _ = c.Get(ctx, "/config/topics/orders") // errors are of the end
+				_, _, _ = c.Get(ctx, "/config/topics/"+topic) // errors are of the end
 				if n%8 == 0 {
-					_, _ = c.Set(ctx, path, fmt.Appendf(nil, "beat %d", n), -1)
+					_, _ = c.Set(ctx, path, fmt.Appendf(nil, `{"beat":%d,"load":0.%d}`, n, 30+n/8%40), -1)
 				}
-				time.Sleep(time.Duration(4+n/64%5) * time.Millisecond)
+				time.Sleep(time.Duration(6+i%3*8+n/64%5) * time.Millisecond)
 			}
 		})
 	}
@@ -218,17 +286,39 @@ func (j *journey) load(server int) (stop func()) {
 	}
 }
 
-// picture writes what the tab shows in a window of a size, if it is asked for.
-func (j *journey) picture(name string, width, height int64) {
+// picture writes a picture of the present page, if it is asked for: light and dark beside each other, and on a phone.
+func (j *journey) picture(name string) {
 	j.t.Helper()
-	j.do(chromedp.EmulateViewport(width, height))
-	var small bytes.Buffer
-	encoder := png.Encoder{CompressionLevel: png.BestCompression}
-	require.NoError(j.t, encoder.Encode(&small, reduce(j.screenshot())))
-	require.Less(j.t, small.Len(), pictureMax)
-	if *pictures != "" {
-		require.NoError(j.t, os.WriteFile(filepath.Join(*pictures, name+".png"), small.Bytes(), 0o644))
+	const width, phone, height, gap = 1280, 390, 800, 12
+	whole := image.NewRGBA(image.Rect(0, 0, width+gap+phone, height))
+	draw.Draw(whole, whole.Bounds(), image.NewUniform(color.RGBA{0x8a, 0x91, 0x9e, 0xff}), image.Point{}, draw.Src)
+	shot := func(s screen) image.Image {
+		j.do(dress(s)...)
+		j.do(chromedp.EmulateViewport(s.width, height))
+		j.await("document.fonts.status === 'loaded' && !document.querySelector('.skeleton, .toast')")
+		j.await(fmt.Sprintf("innerWidth === %d && document.documentElement.dataset.theme === %q", s.width, s.scheme))
+		return j.screenshot()
 	}
+	light, dark, small := shot(screen{width, "light"}), shot(screen{width, "dark"}), shot(screen{phone, "dark"})
+	for y := range height {
+		edge := width/2 + (height/2-y)/4
+		draw.Draw(whole, image.Rect(0, y, edge, y+1), light, image.Pt(0, y), draw.Src)
+		draw.Draw(whole, image.Rect(edge, y, width, y+1), dark, image.Pt(edge, y), draw.Src)
+	}
+	draw.Draw(whole, image.Rect(width+gap, 0, width+gap+phone, height), small, image.Point{}, draw.Src)
+	var packed bytes.Buffer
+	encoder := png.Encoder{CompressionLevel: png.BestCompression}
+	require.NoError(j.t, encoder.Encode(&packed, reduce(whole, 84, 112)))
+	require.Less(j.t, packed.Len(), pictureMax)
+	if *pictures == "" {
+		return
+	}
+	file := filepath.Join(*pictures, "..", "views", name+".png")
+	if name == "overview" {
+		file = filepath.Join(*pictures, "console.png")
+	}
+	require.NoError(j.t, os.MkdirAll(filepath.Dir(file), 0o755))
+	require.NoError(j.t, os.WriteFile(file, packed.Bytes(), 0o644))
 }
 
 // screenshot returns what the tab shows.
@@ -245,9 +335,9 @@ func (j *journey) screenshot() image.Image {
 
 // reduce returns a picture with few colours; each other colour becomes the one that is next to it. Most are the most
 // frequent ones, the others those that are farthest from all that were chosen: dots, links and lines are small.
-func reduce(full image.Image) *image.Paletted {
-	const frequent, colours = 44, 64 // letters have soft edges, and few colours else
-	const least = 4                  // pixels of a colour that is worth a place
+// Letters have soft edges, so that few colours need many shades.
+func reduce(full image.Image, frequent, colours int) *image.Paletted {
+	const least = 4 // pixels of a colour that is worth a place
 	count := map[color.RGBA]int{}
 	at := func(x, y int) color.RGBA { return color.RGBAModel.Convert(full.At(x, y)).(color.RGBA) }
 	b := full.Bounds()

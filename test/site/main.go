@@ -6,8 +6,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/seed94657493/warren"
 	"github.com/seed94657493/warren/internal/site"
@@ -20,11 +22,22 @@ func main() {
 	}
 }
 
+// withViews has the pages, and the pictures that would make programs too large.
+type withViews struct{ fs.FS }
+
+// Open implements fs.FS.
+func (w withViews) Open(name string) (fs.File, error) {
+	if name == "docs/views" || strings.HasPrefix(name, "docs/views/") {
+		return os.DirFS(".").Open(name)
+	}
+	return w.FS.Open(name)
+}
+
 func write(args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("one argument is needed: the folder to write")
 	}
-	s, err := site.New(warren.Pages, "")
+	s, err := site.New(withViews{warren.Pages}, "")
 	if err != nil {
 		return err
 	}

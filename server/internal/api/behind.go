@@ -9,7 +9,18 @@ func behindTable() []*route {
 		&route{method: "GET", path: "/backups", name: "backups",
 			about: "The snapshots on the disk of a server, and what the folders of warren.console.backups hold, " +
 				"for visitors that may see all.",
-			gives: Backups{}, may: mustSeeAll, serve: reads(backups)})
+			gives: Backups{}, may: mustSeeAll, serve: reads(backups)},
+		&route{method: "GET", path: "/verification", name: "verification",
+			about: "Reads the files of a backup and compares them with the checksums in its manifest: one request " +
+				"begins, others tell how far that is. For visitors that may see all.",
+			params: []param{{name: "folder", about: "as warren.console.backups names it", required: true},
+				{name: "begin", about: "1 begins a check, unless one goes on", number: true}},
+			gives: Verification{}, may: mustSeeAll, serve: reads(verification)})
+}
+
+func verification(q *query, a Actor) func(Server) (*Verification, error) {
+	folder, begin := q.text("folder", ""), q.number("begin", 0) != 0
+	return func(s Server) (*Verification, error) { return s.VerifyBackup(a, folder, begin) }
 }
 
 func audit(q *query, a Actor) func(Server) (*Audit, error) {

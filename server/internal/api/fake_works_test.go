@@ -22,3 +22,7 @@ func (f *fakeServer) Quota(Actor, string) (*Quota, error)     { return nil, prot
 func (f *fakeServer) History(context.Context, Actor, string) (*History, error) {
 	return &History{Versions: []Version{{Zxid: "0x2"}, {Zxid: "0x1", HasData: true, Raw: []byte("x")}}}, nil
 }
+func (f *fakeServer) VerifyBackup(Actor, string, bool) (*Verification, error) {
+	return &Verification{}, nil
+}
+func (f *fakeServer) Activity(Actor, string) (*Activity, error) { return &Activity{}, nil }

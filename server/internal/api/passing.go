@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -68,7 +69,7 @@ func (a *API) pass(w http.ResponseWriter, r *http.Request, v *Visitor, to *route
 		return true, err
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout)) // the other may have taken long
-	kind := "application/json"
+	kind := cmp.Or(to.kind, "application/json")
 	if answer.Status != http.StatusOK {
 		kind = "application/problem+json"
 	}

@@ -79,7 +79,7 @@ func TestOnlySomeRequestsArePassedOn(t *testing.T) {
 	_, two, told, _ := pair(true, "bob:x")
 	task := &Task{User: "bob", IDs: []auth.Identity{auth.NewDigestIdentity("bob", "x")},
 		Remote: netip.MustParseAddrPort("192.0.2.7:1"), Body: []byte(`{"rate":5}`)}
-	for _, name := range []string{"", "login", "work", "set", "znode", "support", "reconfigure", "changes"} {
+	for _, name := range []string{"", "login", "work", "set", "znode", "export", "reconfigure", "changes"} {
 		task.Name = name
 		require.Equal(t, 404, two.Passed(t.Context(), 1, task).Status, name)
 	}

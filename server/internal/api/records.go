@@ -12,6 +12,7 @@ import (
 
 // What a server tells of itself and of its tree, in the records of the packages that find it out.
 type (
+	Activity        = visible.Activity
 	Actor           = visible.Actor
 	ACL             = visible.ACL
 	Audit           = visible.Audit
@@ -55,6 +56,7 @@ type (
 	TopOfAll        = visible.TopOfAll
 	TopEntry        = facts.TopEntry
 	TopSums         = facts.TopSums
+	Verification    = visible.Verification
 	Version         = visible.Version
 	Znode           = visible.Znode
 	EnsembleChange  = visible.EnsembleChange

@@ -23,10 +23,11 @@ type route struct {
 	method, path string // the path is below Root
 	name, about  string // operationId and summary
 	params       []param
-	takes        any  // zero value of the record in the body of the request; nil for none
-	gives        any  // zero value of the record in the answer; nil if it is no record
-	changes      bool // it needs a login and the setting warren.console.writes
-	passes       bool // it is passed on to the server that the request names, if may lets the visitor
+	takes        any    // zero value of the record in the body of the request; nil for none
+	gives        any    // zero value of the record in the answer; nil if it is no record
+	kind         string // of the answer; empty for JSON
+	changes      bool   // it needs a login and the setting warren.console.writes
+	passes       bool   // it is passed on to the server that the request names, if may lets the visitor
 	may          func(*API, *Visitor) error
 	serve        handler
 }
@@ -73,8 +74,9 @@ func table() []*route {
 		{method: "GET", path: "/search", name: "search",
 			about: "Looks for znodes. Each request does a bounded part of the search.",
 			params: []param{{name: "under", about: "path of the znode below which is searched; / if it is not given"},
-				{name: "prefix", about: "how the name of a znode begins; either this or contains is given"},
-				{name: "contains", about: "a part of the path below under"}, limitParam,
+				{name: "prefix", about: "how the name of a znode begins; exactly one of prefix, contains and letters is given"},
+				{name: "contains", about: "a part of the path below under, in any case"},
+				{name: "letters", about: "letters of the path below under, in this order, with gaps, in any case"}, limitParam,
 				{name: "after", about: "where the answer before this one has stopped"}},
 			gives: Found{}, serve: reads(search)},
 		{method: "GET", path: "/sessions", name: "sessions", about: "A page of the sessions of the ensemble.",
@@ -175,9 +177,13 @@ func children(q *query, a Actor) func(Server) (*Children, error) {
 
 func search(q *query, a Actor) func(Server) (*Found, error) {
 	search := Query{Under: q.text("under", "/"), Prefix: q.text("prefix", ""), Contains: q.text("contains", ""),
-		After: q.text("after", ""), Limit: q.limit()}
-	if (search.Prefix == "") == (search.Contains == "") {
-		q.refuse("either prefix or contains is needed")
+		Letters: q.text("letters", ""), After: q.text("after", ""), Limit: q.limit()}
+	given := 0
+	for _, text := range []string{search.Prefix, search.Contains, search.Letters} {
+		given += min(len(text), 1)
+	}
+	if given != 1 {
+		q.refuse("exactly one of prefix, contains and letters is needed")
 	}
 	return func(s Server) (*Found, error) { return s.Search(a, search) }
 }

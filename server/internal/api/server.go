@@ -39,6 +39,8 @@ type Server interface {
 	Audit(a Actor, most int) (*Audit, error)
 	// Backups returns from what a state can be brought back.
 	Backups(a Actor) (*Backups, error)
+	VerifyBackup(a Actor, folder string, begin bool) (*Verification, error)
+	Activity(a Actor, path string) (*Activity, error)
 	History(ctx context.Context, a Actor, path string) (*History, error)
 	Terms(ctx context.Context, a Actor, path string) (*Terms, error)
 	Past(ctx context.Context, a Actor, at Moment, path, after string, limit int) (*Past, error)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path"
 	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
@@ -36,11 +37,15 @@ It has no passwords, keys, ACLs and data of znodes. It does have addresses of se
 sessions, which open nothing. The log is where the server writes it.
 `
 
+// supportOthersMax is how many files a bundle of another server has at most.
+const supportOthersMax = 40
+
 func supportTable() []*route {
-	return []*route{{method: "GET", path: "/support", name: "support",
+	return perServer(&route{method: "GET", path: "/support", name: "support",
 		about: "What a bug report needs, as a tar archive packed by gzip, for visitors that may see all. Secrets " +
 			"and data of znodes are not in it.",
-		serve: (*API).support}}
+		params: []param{{name: "all", number: true, about: "1 for all servers of the ensemble, a folder for each"}},
+		kind:   "application/gzip", may: mustSeeAll, serve: (*API).support})
 }
 
 // support sends a support bundle. One is made at a time.
@@ -48,21 +53,112 @@ func (a *API) support(w http.ResponseWriter, r *http.Request, v *Visitor) error 
 	if err := a.o.Server.MaySeeAll(v.Actor); err != nil {
 		return err
 	}
+	q := queryOf(r)
+	ofAll := q.number("all", 0) != 0 && v.via == "" && a.o.Server.ID() >= 0
+	if q.err != nil {
+		return q.err
+	}
 	var packed []byte
 	if err := a.bundling.use(r, func() (err error) {
-		packed, err = a.supportBundle(v.Actor)
+		if packed, err = a.supportBundle(v.Actor); err == nil && ofAll {
+			packed, err = a.supportOfAll(r, v, packed)
+		}
 		return err
 	}); err != nil {
 		return err
 	}
 	a.o.Log.Info("support bundle made in the console",
-		zap.Stringer("client_addr", v.Remote), zap.String("user", v.User))
+		zap.Stringer("client_addr", v.Remote), zap.String("user", v.User), zap.Bool("of_all", ofAll))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout)) // others may have taken long
 	w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	w.Header().Set("Content-Type", "application/gzip")
 	w.Header().Set("Content-Disposition", `attachment; filename="warren-support.tar.gz"`)
 	w.Header().Set("Content-Length", strconv.Itoa(len(packed)))
 	_, _ = w.Write(packed) // the visitor may have gone
 	return nil
+}
+
+// supportOfAll is a bundle with a folder for each server: own for this one, and what the others send. Why one has sent
+// nothing is written into its folder.
+func (a *API) supportOfAll(r *http.Request, v *Visitor, own []byte) ([]byte, error) {
+	var packed bytes.Buffer
+	squeezed := gzip.NewWriter(&packed)
+	archive := tar.NewWriter(squeezed)
+	to := a.routes["/support"][http.MethodGet]
+	ids := []int64{a.o.Server.ID()}
+	for _, s := range a.o.Server.Servers().Servers {
+		if s.ID != ids[0] {
+			ids = append(ids, s.ID)
+		}
+	}
+	for i, id := range ids {
+		text, err := own, error(nil)
+		if i > 0 {
+			text, err = a.supportOf(r, v, id, to)
+		}
+		folder := fmt.Sprintf("server-%d/", id)
+		if err == nil {
+			err = addSupport(archive, folder, text)
+		}
+		if err != nil {
+			why := []byte("Not collected: " + err.Error() + "\n")
+			if err := addFile(archive, folder+"NOT-COLLECTED.txt", why, a.o.Now()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := archive.Close(); err != nil {
+		return nil, err
+	}
+	err := squeezed.Close()
+	return packed.Bytes(), err
+}
+
+// supportOf asks another server for its bundle.
+func (a *API) supportOf(r *http.Request, v *Visitor, id int64, to *route) ([]byte, error) {
+	answer, err := a.passTo(r, v, id, to, Task{Name: to.name, User: v.User, IDs: v.IDs, Remote: v.Remote})
+	if err == nil && answer.Status != http.StatusOK {
+		err = fmt.Errorf("it answers %d: %.200s", answer.Status, answer.Body)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return answer.Body, nil
+}
+
+// addSupport adds the files of a bundle to a folder.
+func addSupport(archive *tar.Writer, folder string, packed []byte) error {
+	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return err
+	}
+	files := tar.NewReader(unpacked)
+	for range supportOthersMax {
+		head, err := files.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		text, err := io.ReadAll(io.LimitReader(files, supportPartMax))
+		if err != nil {
+			return err
+		}
+		if err := addFile(archive, folder+path.Base(head.Name), text, head.ModTime); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addFile adds a file to an archive.
+func addFile(archive *tar.Writer, name string, text []byte, at time.Time) error {
+	err := archive.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(text)), ModTime: at})
+	if err == nil {
+		_, err = archive.Write(text)
+	}
+	return err
 }
 
 func (a *API) supportBundle(v Actor) ([]byte, error) {
@@ -92,11 +188,7 @@ func (a *API) supportBundle(v Actor) ([]byte, error) {
 		if err := part.write(&text); err != nil {
 			fmt.Fprintf(&text, "\nnot known: %v\n", err) // the others are of use without it
 		}
-		if err := archive.WriteHeader(&tar.Header{Name: part.name, Mode: 0o600, Size: int64(text.Len()),
-			ModTime: now}); err != nil {
-			return nil, err
-		}
-		if _, err := archive.Write(text.Bytes()); err != nil {
+		if err := addFile(archive, part.name, text.Bytes(), now); err != nil {
 			return nil, err
 		}
 	}

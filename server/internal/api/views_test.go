@@ -16,7 +16,9 @@ func (fakeViews) Trends(int64) *Trends {
 	return &Trends{Times: []int64{}, Series: []Trend{}, Events: []Event{}}
 }
 func (fakeViews) Watchers(Actor, string) (*Watchers, error) { return nil, visible.ErrNotServing }
-func (fakeViews) Servers() *Servers                         { return &Servers{Servers: []ServerState{}} }
+func (fakeViews) Servers() *Servers {
+	return &Servers{Servers: []ServerState{{ID: 1}, {ID: 2}, {ID: 3}}}
+}
 
 func (fakeViews) Recipes(Actor, string, string, int) (*Recipes, error) {
 	return nil, visible.ErrNotServing

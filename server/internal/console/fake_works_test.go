@@ -33,3 +33,7 @@ func (f *fakeServer) History(_ context.Context, _ api.Actor, path string) (*api.
 		{Kind: "permissions", Zxid: "0x2", Version: -1},
 		{Kind: "created", Zxid: "0x1", HasData: true, Raw: []byte("old\n" + hostile)}}}, nil
 }
+func (f *fakeServer) VerifyBackup(api.Actor, string, bool) (*api.Verification, error) {
+	return &api.Verification{}, nil
+}
+func (f *fakeServer) Activity(api.Actor, string) (*api.Activity, error) { return &api.Activity{}, nil }

@@ -40,20 +40,33 @@ const (
 // backupManifest is what the manifest of a backup tells, as far as it is shown. Package backup of the command writes
 // it.
 type backupManifest struct {
-	Format  int    `json:"format"`
-	Source  string `json:"source"`
-	Entries []struct {
-		Kind     string    `json:"kind"`
-		File     string    `json:"file"`
-		Bytes    int64     `json:"bytes"`
-		Last     string    `json:"last"`
-		Txns     int64     `json:"txns"`
-		LastTime int64     `json:"lastTime"`
-		Taken    time.Time `json:"taken"`
-		Sealed   *struct {
-			Bytes int64 `json:"bytes"`
-		} `json:"sealed"`
-	} `json:"entries"`
+	Format  int           `json:"format"`
+	Source  string        `json:"source"`
+	Entries []backupEntry `json:"entries"`
+}
+
+// backupEntry is one file of a backup.
+type backupEntry struct {
+	Kind     string    `json:"kind"`
+	File     string    `json:"file"`
+	Bytes    int64     `json:"bytes"`
+	SHA256   string    `json:"sha256"`
+	Last     string    `json:"last"`
+	Txns     int64     `json:"txns"`
+	LastTime int64     `json:"lastTime"`
+	Taken    time.Time `json:"taken"`
+	Sealed   *struct {
+		Bytes  int64  `json:"bytes"`
+		SHA256 string `json:"sha256"`
+	} `json:"sealed"`
+}
+
+// stored is the size and the checksum of the file as it is stored, which may be encrypted.
+func (e *backupEntry) stored() (int64, string) {
+	if e.Sealed != nil {
+		return e.Sealed.Bytes, e.Sealed.SHA256
+	}
+	return e.Bytes, e.SHA256
 }
 
 // BackupFolders describes the backups in the folders of warren.console.backups.
@@ -83,10 +96,8 @@ func backupIn(fsys vfs.FS, folder string) BackupFolder {
 		if e.Kind == "snapshot" {
 			b.Snapshots++
 		}
-		size := e.Bytes
-		if e.Sealed != nil {
-			size, b.Encrypted = e.Sealed.Bytes, true
-		}
+		size, _ := e.stored()
+		b.Encrypted = b.Encrypted || e.Sealed != nil
 		b.Bytes, b.Txns = b.Bytes+e.Bytes, b.Txns+e.Txns
 		b.LastAt, b.Taken = max(b.LastAt, e.LastTime), max(b.Taken, e.Taken.UnixMilli())
 		info, err := fsys.Stat(filepath.Join(folder, filepath.Base(e.File)))

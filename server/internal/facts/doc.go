@@ -19,7 +19,7 @@
 //	facts          Facts: the parts of a server that are read
 //	process        the process and its machine: environment, memory, descriptors
 //	configuration  what the server was told
-//	disk, backups  sizes, snapshots, digests, free space; what the manifest of a backup tells
+//	disk, backups, verify  sizes, snapshots, digests, free space; what the manifest of a backup tells
 //	tree           how large the tree is
 //	stats          how much was done, and how fast
 //	gauges, quotas, numbers  the numbers of mntr and of the exporter

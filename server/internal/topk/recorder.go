@@ -47,6 +47,7 @@ type Recorder struct {
 		addresses table
 		ops       [opSlots]Sums
 		total     Sums
+		followed  map[string]*followed // by path; nil before the first
 	}
 }
 
@@ -195,6 +196,9 @@ func (r *Recorder) count(weight float64, q *Request) bool {
 	}
 	for _, p := range q.Paths {
 		m.paths.add(p, rank, sums, &m.rng)
+	}
+	if len(m.followed) > 0 {
+		r.follow(q, weight)
 	}
 	return true
 }

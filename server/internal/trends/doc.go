@@ -5,5 +5,7 @@
 // of two seconds, a day in slots of five minutes. A slot has the mean of its samples, or their maximum where the
 // maximum is what matters. When a level is full, its oldest slot is overwritten.
 //
+// AppendTo and Load keep a Ring over a restart, as a file of less than 512 KiB (file).
+//
 // Any goroutine may call the methods of a Ring. Its lock is the innermost of all, and is held for a moment.
 package trends

@@ -90,6 +90,9 @@ func (r *Ring) Add(at int64, sample []float32) {
 	defer r.mu.Unlock()
 	for i := range r.levels {
 		l, every := &r.levels[i], levels[i].every.Milliseconds()
+		if part := r.part(i); l.open == 0 && l.done > 0 && at-at%every <= part[(l.done-1)%len(part)].at {
+			continue // the clock has gone back behind what Load has found
+		}
 		if begin := at - at%every; begin > l.open {
 			if l.open != 0 {
 				r.complete(i)

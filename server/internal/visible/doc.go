@@ -6,8 +6,9 @@
 //
 // Shown changes nothing of the server. It keeps what is expensive to find again, each behind a lock of its own: the
 // sizes of subtrees that are being counted (counts), a state of the past for the next page (travel), and the figures
-// of the last day (trends.Ring). One visitor at a time reads the log for a history (reading). Its one goroutine,
-// KeepTrends, samples those figures; the others are those of net/http.
+// of the last day (trends.Ring), and the check of a backup (verifications). One visitor at a time reads the log for a
+// history (reading). Of its goroutines, KeepTrends samples those figures, and verify checks a backup; the others are
+// those of net/http.
 //
 // Store.Mu is taken for reading, and the lock of a connection, for a moment at a time: a walk of the tree takes steps,
 // and keeps its place as a name in between.
@@ -27,7 +28,8 @@
 //	trends         how figures developed, and what happened
 //	task           what a visitor wants of another server
 //	reconfiguration  what another configuration would change
-//	audit, backups  who has changed the tree; from what it can be brought back
+//	audit, backups, verify  who has changed the tree; from what it can be brought back
+//	activity       the requests of one znode
 //
 // The tree:
 //

@@ -22,6 +22,8 @@ type Shown struct {
 	past    travel
 	trends  *trends.Ring
 	reading chan struct{} // the place of the one reading of the log for a history
+
+	verified verifications
 }
 
 // New returns what visitors see of a server.

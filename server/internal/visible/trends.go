@@ -1,17 +1,23 @@
 package visible
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
+	"path/filepath"
 	"runtime/metrics"
 	"slices"
 	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/stages"
 	"github.com/seed94657493/warren/server/internal/trends"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // Trends are the figures of a server over time, and what happened to it.
@@ -32,7 +38,7 @@ type Trend struct {
 // Event is something that happened to a server.
 type Event struct {
 	At   int64  `json:"at" doc:"ms since 1970"`
-	Kind string `json:"kind" doc:"start, role, finding, resolved, clients, sessions, configuration, order or restore"`
+	Kind string `json:"kind" doc:"start, deploy, role, finding, resolved, clients, sessions, configuration, order or restore"`
 	Text string `json:"text" doc:"what happened"`
 }
 
@@ -98,12 +104,76 @@ func newTrends() *trends.Ring {
 	return trends.New(folds)
 }
 
+// trendsFile is where the figures are kept over a restart, in dataDir, and trendsSaved how often they are written.
+const (
+	trendsFile  = ".warren.trends"
+	trendsSaved = 5 * time.Minute
+)
+
+// trendsRoom is how much room a disk must have for them: what is left belongs to the log.
+const trendsRoom = 256 << 20
+
+// loadTrends reads the figures of the last life, and returns the version of the server that wrote them, "" if nothing
+// is known of it.
+func (n *Shown) loadTrends() string {
+	file, err := vfs.ReadFile(n.FS, filepath.Join(n.Config.DataDir, trendsFile), trends.FileMax)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	version := ""
+	if err == nil {
+		version, err = n.trends.Load(file, trendNames(), n.Runtime.Now().UnixMilli())
+	}
+	if err != nil {
+		n.Log.Info("the console begins without the figures of the time before the start", zap.Error(err))
+	}
+	return version
+}
+
+// saveTrends writes the figures. It is no matter if that fails, or if a crash loses them: so nothing is synced, and the
+// checksum tells. A nearly full disk is left alone.
+func (n *Shown) saveTrends() {
+	if free := n.DiskFree(); n.InService() && free > 0 && free < trendsRoom {
+		return
+	}
+	name := filepath.Join(n.Config.DataDir, trendsFile)
+	file := n.trends.AppendTo(nil, trendNames(), n.Version)
+	f, err := n.FS.Create(name + ".tmp")
+	if err == nil {
+		_, err = f.Write(file)
+		err = errors.Join(err, f.Close())
+	}
+	if err == nil {
+		err = n.FS.Rename(name+".tmp", name)
+	}
+	if err != nil {
+		n.Log.Debug("the figures of the console are not kept over a restart", zap.Error(err))
+	}
+}
+
+func trendNames() (names []string) {
+	for _, f := range trendFigures() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
 // KeepTrends samples the figures until the server stops.
 func (n *Shown) KeepTrends() {
+	before := n.loadTrends()
 	k := &trendKeeper{Shown: n, ring: n.trends, found: map[string]string{},
 		configuration: n.Membership().ConfigVersion, expired: n.Metrics.StaleSessions.Total()}
 	k.ring.Tell(trends.Event{At: n.Began.UnixMilli(), Kind: "start", Text: "Server started, version " + n.Version})
+	if before != "" && before != n.Version {
+		k.ring.Tell(trends.Event{At: n.Began.UnixMilli(), Kind: "deploy",
+			Text: fmt.Sprintf("Version %s runs; before the restart it was %s", n.Version, before)})
+	}
+	saved := n.Runtime.Now()
 	for samples := 0; !n.Stopping.WaitFor(trendsEvery); samples++ {
+		if now := n.Runtime.Now(); now.Sub(saved) >= trendsSaved {
+			n.saveTrends()
+			saved = now
+		}
 		k.sample(n.Runtime.Now())
 		k.watchRole()
 		k.watchConfiguration()
@@ -112,6 +182,7 @@ func (n *Shown) KeepTrends() {
 			k.watchFindings()
 		}
 	}
+	n.saveTrends()
 }
 
 // sample adds the figures of this moment. Rates count from the last sample.

@@ -151,11 +151,12 @@ func (w *walk) miss(at datatree.NodeID) datatree.NodeID {
 	return at
 }
 
-// Query is a search. Exactly one of Prefix and Contains is set.
+// Query is a search. Exactly one of Prefix, Contains and Letters is set.
 type Query struct {
 	Under    string // the znode below which is searched
 	Prefix   string // how the name of a znode begins
-	Contains string // what its path below Under contains
+	Contains string // what its path below Under contains, in any case
+	Letters  string // what its path below Under contains with gaps, in this order and any case
 	After    string // where an earlier search has stopped; "" at first
 	Limit    int    // of the znodes found
 }
@@ -176,6 +177,7 @@ func (n *Shown) Search(a Actor, q Query) (*Found, error) {
 	found := &Found{Paths: []string{}}
 	w := newWalk(n, a.IDs, q.Under, q.After)
 	w.full = func() bool { return len(found.Paths) >= q.Limit }
+	contains, letters := strings.ToLower(q.Contains), []rune(strings.ToLower(q.Letters))
 	w.see = func(id datatree.NodeID) {
 		state := n.Store.State
 		if q.Prefix != "" {
@@ -184,11 +186,25 @@ func (n *Shown) Search(a Actor, q Query) (*Found, error) {
 			}
 			return
 		}
-		if path := state.AppendPath(nil, id); strings.Contains(string(path[w.base:]), q.Contains) {
-			found.Paths = append(found.Paths, string(path))
+		path := string(state.AppendPath(nil, id))
+		below := strings.ToLower(path[w.base:])
+		if len(letters) > 0 && hasLetters(below, letters) || len(letters) == 0 && strings.Contains(below, contains) {
+			found.Paths = append(found.Paths, path)
 		}
 	}
 	err := w.run()
 	found.Visited, found.After, found.Missed = w.visited, w.after, w.missed
 	return found, err
+}
+
+// hasLetters reports whether a text has letters in this order, with anything between them.
+func hasLetters(text string, letters []rune) bool {
+	for _, r := range text {
+		if r == letters[0] {
+			if letters = letters[1:]; len(letters) == 0 {
+				return true
+			}
+		}
+	}
+	return false
 }

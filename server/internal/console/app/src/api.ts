@@ -271,6 +271,20 @@ export interface Setting {
   origin: string;
   live: string;
 }
+/** How many reads and writes a znode has had at a server since somebody has begun to look. */
+export interface Activity extends Trends {
+  enabled: boolean;
+  oneIn: number;
+}
+/** A check of the files of a backup. */
+export interface Verification {
+  folder: string;
+  running: boolean;
+  read: number;
+  bytes: number;
+  ended: number;
+  trouble: string;
+}
 export interface Quota {
   limits: { count: number; bytes: number; countHard: number; bytesHard: number };
   usedCount: number;

@@ -1,16 +1,58 @@
 // From what the state can be brought back: backups in folders that a server can read, and the snapshots on its disk.
 import { useSignal } from "@preact/signals";
-import { Archive, CircleCheck, HardDrive, RotateCcw, TriangleAlert } from "lucide";
-import { identity, type BackupFolder, type Backups as Page } from "./api";
+import { useEffect } from "preact/hooks";
+import { Archive, CircleCheck, FileCheck, HardDrive, RotateCcw, TriangleAlert } from "lucide";
+import { get, identity, type BackupFolder, type Backups as Page, type Verification } from "./api";
 import { Behind } from "./audit";
 import { Restore } from "./restore";
 import { ago, bytes, capital, count, of, plain, Time } from "./format";
-import { Button, Empty, Note, Tag } from "./parts";
+import { Button, Empty, Note, Tag, useTry } from "./parts";
 import { to } from "./router";
 import { Table } from "./table";
-import { chosen, named, ServerPick, useEach } from "./which";
+import { chosen, idOf, named, passedTo, ServerPick, useEach, type Which } from "./which";
 
-function One({ b, restore }: { b: BackupFolder; restore: () => void }) {
+/** Reads every file of a backup at a server, and shows how far that is. */
+function useVerify(folder: string, at: Which) {
+  const state = useSignal<Verification | null>(null);
+  const [busy, trouble, attempt] = useTry();
+  const stopped = useSignal(false);
+  useEffect(() => () => void (stopped.value = true), []);
+  const begin = () =>
+    attempt(async () => {
+      for (let first = true; first || (state.value?.running && !stopped.value); first = false) {
+        if (!first) await new Promise((r) => setTimeout(r, 500));
+        const query = { folder, server: passedTo(at), begin: first ? 1 : undefined };
+        state.value = await get<Verification>("verification", query);
+      }
+    });
+  return { state: state.value, busy, trouble, begin };
+}
+
+function Verified({ of: v }: { of: Verification }) {
+  if (v.running)
+    return (
+      <div class="row verifying" role="status">
+        <span class="meter grow" aria-hidden="true">
+          <i style={{ width: (v.bytes ? Math.round((100 * v.read) / v.bytes) : 0) + "%" }} />
+        </span>
+        <span class="small dim nowrap">
+          {bytes(v.read)} of {v.bytes ? bytes(v.bytes) : "–"} read
+        </span>
+      </div>
+    );
+  return v.trouble ? (
+    <Note tone="bad" icon={TriangleAlert}>
+      Not verified. {capital(plain(v.trouble))}
+    </Note>
+  ) : (
+    <Note tone="good" icon={CircleCheck}>
+      Verified <Time at={v.ended} />: all {bytes(v.bytes)} were read, and match their checksums.
+    </Note>
+  );
+}
+
+function One({ b, at, restore }: { b: BackupFolder; at: Which; restore: () => void }) {
+  const check = useVerify(b.folder, at);
   const fact = (name: string, value: any) => (
     <div>
       <dt>{name}</dt>
@@ -50,11 +92,22 @@ function One({ b, restore }: { b: BackupFolder; restore: () => void }) {
               Reaches to <Time at={b.lastAt || b.taken} />
             </span>
             {!b.trouble && (
-              <Button small icon={RotateCcw} onClick={restore}>
-                Restore…
-              </Button>
+              <span class="row">
+                <Button small icon={FileCheck} disabled={check.busy} onClick={check.begin}>
+                  {check.busy ? "Verifying…" : "Verify"}
+                </Button>
+                <Button small icon={RotateCcw} onClick={restore}>
+                  Restore…
+                </Button>
+              </span>
             )}
           </div>
+          {check.trouble && (
+            <Note tone="bad" icon={TriangleAlert}>
+              {check.trouble}
+            </Note>
+          )}
+          {check.state && !check.trouble && <Verified of={check.state} />}
         </>
       )}
     </section>
@@ -86,12 +139,13 @@ export function Backups() {
           ) : (
             <>
               <p class="dim">
-                Complete means that the manifest is whole and every file is there in its size.{" "}
-                <code>warren backup verify FOLDER</code> reads all of them, and a restore brings any moment back.
+                Complete means that the manifest is whole and every file is there in its size. Verify reads all of
+                them and compares their checksums; <code>warren backup verify FOLDER</code> also rebuilds the tree. A
+                restore brings any moment back.
               </p>
               <div class="cards">
                 {b.data.folders.map((f) => (
-                  <One key={f.folder} b={f} restore={() => (restored.value = f)} />
+                  <One key={f.folder + idOf(which[0])} b={f} at={which[0]} restore={() => (restored.value = f)} />
                 ))}
               </div>
             </>

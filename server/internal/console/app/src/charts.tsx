@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Happened, Trends } from "./api";
-import { clock, local, unit } from "./format";
+import { capital, clock, local, plain, unit } from "./format";
 import { shown } from "./prefs";
 
 /** One line of a chart. */
@@ -15,13 +15,17 @@ export interface Line {
   fill?: boolean;
 }
 
-// Where the common cursor is: a moment of the trends, or null.
+// Where the common cursor is: a moment of the trends, or null; and the event whose mark is there.
 export const cursor = signal<number | null>(null);
+const pointed = signal<Marked | null>(null);
 
 const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 // Steps of an axis of bytes: powers of two, so that its labels are round.
 const powers = Array.from({ length: 50 }, (_, i) => 2 ** i);
+
+// Steps of an axis of what is counted.
+const wholes = Array.from({ length: 10 }, (_, i) => [1, 2, 5].map((n) => n * 10 ** i)).flat();
 
 // A value without neighbours is a point: a line cannot show it.
 const alone: uPlot.Series.Points.Filter = (u, i) => {
@@ -30,38 +34,84 @@ const alone: uPlot.Series.Points.Filter = (u, i) => {
   return Array.from(all.keys()).filter((j) => has(j) && !has(j - 1) && !has(j + 1));
 };
 
-// What is marked in a chart, and how.
-const markColours: Record<string, string> = {
-  role: "--warn-dot",
-  start: "--info-dot",
-  finding: "--bad-dot",
-  configuration: "--good-dot",
-  restore: "--good-dot",
+/** An event, with the servers that tell it where there are several. */
+type Marked = Happened & { servers?: number[] };
+
+// What is marked in a chart: kinds of events with a colour and a name, in the order in which they are drawn.
+const markKinds: Record<string, [string, string]> = {
+  finding: ["--bad-dot", "Finding"],
+  role: ["--warn-dot", "Role or leader"],
+  start: ["--info-dot", "Start"],
+  configuration: ["--good-dot", "Reconfiguration"],
+  restore: ["--c4", "Restore"],
+  deploy: ["--c3", "New version"],
 };
 
-function marks(events: () => Happened[]): uPlot.Plugin {
+// How near the cursor must be to a mark to point at it, and half the width of its flag, in CSS pixels.
+const near = 6,
+  flag = 4;
+
+function marks(events: () => Marked[]): uPlot.Plugin {
   return {
     hooks: {
       draw: (u) => {
-        const { ctx, bbox } = u;
+        const { ctx, bbox } = u,
+          px = devicePixelRatio;
         ctx.save();
-        ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
-        ctx.lineWidth = devicePixelRatio;
-        for (const e of events()) {
-          const colour = markColours[e.kind];
-          if (!colour) continue;
-          const x = u.valToPos(e.at / 1000, "x", true);
-          if (x < bbox.left || x > bbox.left + bbox.width) continue;
-          ctx.strokeStyle = css(colour);
-          ctx.beginPath();
-          ctx.moveTo(x, bbox.top);
-          ctx.lineTo(x, bbox.top + bbox.height);
-          ctx.stroke();
+        ctx.lineWidth = px;
+        for (const [kind, [colour]] of Object.entries(markKinds)) {
+          ctx.strokeStyle = ctx.fillStyle = css(colour);
+          for (const e of events()) {
+            if (e.kind !== kind) continue;
+            const x = Math.round(u.valToPos(e.at / 1000, "x", true));
+            if (x < bbox.left || x > bbox.left + bbox.width) continue;
+            ctx.setLineDash([3 * px, 3 * px]);
+            ctx.beginPath();
+            ctx.moveTo(x, bbox.top);
+            ctx.lineTo(x, bbox.top + bbox.height);
+            ctx.stroke();
+            ctx.beginPath();
+            ctx.moveTo(x - flag * px, bbox.top);
+            ctx.lineTo(x + flag * px, bbox.top);
+            ctx.lineTo(x, bbox.top + 1.5 * flag * px);
+            ctx.fill();
+          }
         }
         ctx.restore();
       },
     },
   };
+}
+
+/** The event whose mark is where the cursor is, the newest of several. */
+const eventAt = (u: uPlot, events: Marked[]): Marked | null =>
+  events.find(
+    (e) =>
+      markKinds[e.kind] && u.cursor.left! >= 0 && Math.abs(u.valToPos(e.at / 1000, "x") - u.cursor.left!) <= near,
+  ) ?? null;
+
+/** When a chart begins: with its first value, or with the start of the server shortly before. */
+export function beginOf({ times, events }: Trends): number | undefined {
+  const starts = events.filter((e) => e.kind === "start" && e.at > times[0] - 30_000).map((e) => e.at);
+  return times.length ? Math.min(times[0], ...starts) : undefined;
+}
+
+/** What the marks in the charts mean, as far as there are some since a time. */
+export function Marks({ of: events, from }: { of: Marked[]; from: number }) {
+  const kinds = Object.entries(markKinds).filter(([kind]) => events.some((e) => e.kind === kind && e.at >= from));
+  if (kinds.length === 0) return null;
+  return (
+    <div class="row wrap small dim marks" role="group" aria-label="Marks in the charts">
+      {kinds.map(([kind, [colour, name]]) => (
+        <span key={kind}>
+          <svg viewBox="0 0 8 8" aria-hidden="true">
+            <path d="M0 1h8L4 7z" style={{ fill: `var(${colour})` }} />
+          </svg>
+          {name}
+        </span>
+      ))}
+    </div>
+  );
 }
 
 export function Chart({
@@ -85,12 +135,12 @@ export function Chart({
   const lines = known.length > 0 ? known : all;
   const box = useRef<HTMLDivElement>(null),
     plot = useRef<uPlot | null>(null);
-  const events = useRef<Happened[]>([]),
+  const events = useRef<Marked[]>([]),
     range = useRef<[number, number]>([0, 1]);
   events.current = trends.events;
   const until = trends.times.length ? trends.times[trends.times.length - 1] : Date.now();
   // A server that has not run for so long yet would leave most of the chart empty.
-  range.current = [Math.max(from, Math.min(trends.times[0] ?? from, until - 120_000)) / 1000, until / 1000];
+  range.current = [Math.max(from, Math.min(beginOf(trends) ?? from, until - 60_000)) / 1000, until / 1000];
   const series = lines.map(valuesOf);
   const has = series.some((s) => s.some((v) => v !== null));
   // Slots that are missing, as while the server was stopped, must not be bridged.
@@ -113,7 +163,7 @@ export function Chart({
     const made = new uPlot(
       {
         width: box.current!.clientWidth,
-        height: 168,
+        height: box.current!.clientHeight,
         pxAlign: true,
         legend: { show: false },
         padding: [8, 16, 0, 0],
@@ -130,7 +180,8 @@ export function Chart({
             ticks: { show: false },
             size: 24,
             space: 72,
-            values: (_u, splits) => splits.map((s) => clock(s * 1000).slice(0, 5)),
+            values: (u, splits) =>
+              splits.map((s) => clock(s * 1000).slice(0, u.scales.x.max! - u.scales.x.min! < 300 ? 8 : 5)),
           },
           {
             stroke: text,
@@ -139,7 +190,7 @@ export function Chart({
             ticks: { show: false },
             size: 62,
             space: 36,
-            incrs: unitOf.startsWith("bytes") ? powers : undefined,
+            incrs: unitOf.startsWith("bytes") ? powers : unitOf === "" ? wholes : undefined,
             values: (_u, splits) => splits.map((v) => unit(v, unitOf)),
           },
         ],
@@ -158,6 +209,7 @@ export function Chart({
           setCursor: [
             (u) => {
               cursor.value = u.cursor.left! >= 0 && u.cursor.idx != null ? u.data[0][u.cursor.idx] : null;
+              pointed.value = eventAt(u, events.current);
             },
           ],
         },
@@ -169,7 +221,7 @@ export function Chart({
     plot.current = made;
     const host = box.current!;
     const sized = new ResizeObserver(
-      () => host.clientWidth && made.setSize({ width: host.clientWidth, height: 168 }),
+      () => host.clientWidth && made.setSize({ width: host.clientWidth, height: host.clientHeight }),
     );
     sized.observe(host);
     return () => {
@@ -184,7 +236,7 @@ export function Chart({
     <figure class="card chart" aria-label={title}>
       <figcaption class="head">
         <h3>{title}</h3>
-        <span class="small faint">{at >= 0 ? local(times[at] * 1000).slice(5) : ""}</span>
+        <span class="small faint nowrap">{at >= 0 ? local(times[at] * 1000).slice(5) : ""}</span>
       </figcaption>
       <div class="keys">
         {lines.map((l, i) => {
@@ -198,13 +250,29 @@ export function Chart({
         })}
       </div>
       {has ? (
-        <div class="plot" ref={box} aria-hidden="true" />
+        <div class="plot" ref={box} aria-hidden="true">
+          {at >= 0 && pointed.value && (
+            <div class={"event" + (isRight(plot.current) ? " left" : "")}>
+              <i style={{ background: `var(${markKinds[pointed.value.kind][0]})` }} />
+              <span>
+                <b>{clock(pointed.value.at)}</b> {textOf(pointed.value)}
+              </span>
+            </div>
+          )}
+        </div>
       ) : (
         <div class="none">{trends.times.length === 0 ? "Measuring…" : "Nothing measured in this time"}</div>
       )}
     </figure>
   );
 }
+
+/** Whether the cursor is in the right half of a chart. */
+const isRight = (u: uPlot | null) => u !== null && u.cursor.left! > u.bbox.width / devicePixelRatio / 2;
+
+/** What happened, and at which server if that is not in its text. */
+const textOf = (e: Marked) =>
+  (e.servers && e.kind !== "finding" ? `Server ${e.servers[0]}: ` : "") + plain(capital(e.text));
 
 function last(values: (number | null)[]): number | null {
   for (let i = values.length - 1; i >= 0; i--) if (values[i] !== null) return values[i];
@@ -214,18 +282,26 @@ function last(values: (number | null)[]): number | null {
 /** The course of a figure as a small line without axes. It says nothing that a chart does not say, too. */
 export function Spark({ of, color }: { of: (number | null)[]; color: string }) {
   const width = 100,
-    height = 24;
+    height = 24,
+    foot = height - 1;
   const most = 1.3 * Math.max(...of.map((v) => v ?? 0), 1e-9),
     step = width / Math.max(of.length - 1, 1);
   let line = "",
-    isOpen = false;
+    area = "",
+    begin = -1;
   of.forEach((v, i) => {
-    if (v !== null)
-      line += `${isOpen ? "L" : "M"}${(i * step).toFixed(1)} ${(height - (v / most) * (height - 2)).toFixed(1)}`;
-    isOpen = v !== null;
+    if (v === null) return;
+    const x = (i * step).toFixed(1),
+      isOpen = i > 0 && of[i - 1] !== null;
+    const point = `${x} ${(foot - (v / most) * (foot - 2)).toFixed(1)}`;
+    if (!isOpen) begin = i;
+    line += (isOpen ? "L" : "M") + point;
+    area += isOpen ? "L" + point : `M${x} ${height}L${point}`;
+    if ((of[i + 1] ?? null) === null) area += `L${x} ${height}L${(begin * step).toFixed(1)} ${height}Z`;
   });
   return (
     <svg class="spark" viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" aria-hidden="true">
+      <path d={area} class="area" style={{ fill: `var(${color})` }} />
       <path d={line} style={{ stroke: `var(${color})` }} vector-effect="non-scaling-stroke" />
     </svg>
   );

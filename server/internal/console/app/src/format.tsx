@@ -70,6 +70,7 @@ export function unit(n: Figure, u: string): string {
   if (u === "bytes") return bytes(n);
   if (u === "bytes/s") return bytes(n) + "/s";
   if (u === "ms") return millis(n);
+  if (u === "") return short(Math.round(n)); // a mean of what is counted
   return short(n) + u;
 }
 
@@ -147,8 +148,21 @@ export const plain = (name: string) =>
 const breaking = (text: string) =>
   text.split(/(?<=\/)(?=.)/).flatMap((part, i) => (i ? [<wbr key={i} />, part] : part));
 
+/** Text in which what was searched for is marked, in any case. */
+function marking(text: string, mark: string) {
+  const at = mark ? text.toLowerCase().indexOf(mark.toLowerCase()) : -1;
+  // Lower case may have another length: then nothing is marked.
+  if (at < 0 || text.toLowerCase().length !== text.length) return breaking(text);
+  const end = at + mark.length;
+  return [
+    ...breaking(text.slice(0, at)),
+    <mark key="mark">{text.slice(at, end)}</mark>,
+    ...breaking(text.slice(end)),
+  ];
+}
+
 /** A name or a path: isolated from the text around it, with what is invisible shown by its code. */
-export function Name({ of, children }: { of: string; children?: ComponentChildren }) {
+export function Name({ of, mark = "", children }: { of: string; mark?: string; children?: ComponentChildren }) {
   return (
     <bdi class="esc mono">
       {partsOf(of).map((p) =>
@@ -157,7 +171,7 @@ export function Name({ of, children }: { of: string; children?: ComponentChildre
             {p.text}
           </span>
         ) : (
-          breaking(p.text)
+          marking(p.text, mark)
         ),
       )}
       {children}

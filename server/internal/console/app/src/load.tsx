@@ -267,7 +267,7 @@ export function Slow() {
               {stageColours.map(([name, c]) => (
                 <span class="row" style={{ gap: "5px" }} key={name}>
                   <i class="dot" style={{ background: `var(${c})`, borderRadius: "2px" }} />
-                  {name}
+                  {capital(name)}
                 </span>
               ))}
             </div>
@@ -404,6 +404,7 @@ function Within({ b, by, hot, write }: { b: Box; by: Measure; hot: number; write
               style={placed(i, b.w, b.h, i.part.writes / hot)}
             >
               {i.w > 6 && i.h > 5 && <span class="cut">{plain(baseOf(i.part.path))}</span>}
+              {i.w > 6 && i.h > 9 && <span class="cut small">{write(i.part)}</span>}
             </span>
           ),
       )}
@@ -418,7 +419,7 @@ const placed = (b: Box, width: number, height: number, heat: number) =>
     top: (100 * b.y) / height + "%",
     width: (100 * b.w) / width + "%",
     height: (100 * b.h) / height + "%",
-    "--heat": 8 + 36 * heat + "%",
+    "--heat": 10 + 46 * Math.sqrt(heat) + "%", // so that a tenth of the writes is seen, too
   }) as any;
 
 /** A time of today without its date. */

@@ -6,6 +6,7 @@ import {
   Eye,
   Info,
   Network,
+  PackageCheck,
   Power,
   RefreshCw,
   RotateCcw,
@@ -16,7 +17,7 @@ import {
   Wrench,
 } from "lucide";
 import type { Ensemble, Problem, Trends } from "./api";
-import { Chart, Spark, type Line } from "./charts";
+import { beginOf, Chart, Marks, Spark, type Line } from "./charts";
 import { ensemble, seen, verdict, type Seen } from "./facts";
 import {
   ago,
@@ -26,6 +27,7 @@ import {
   count,
   duration,
   millis,
+  of,
   short,
   Time,
   unknown,
@@ -41,6 +43,7 @@ import {
   idOf,
   passedTo,
   ServerPick,
+  settled,
   together as besides,
   Unheard,
   useEach,
@@ -185,10 +188,7 @@ function ServerCard({ s }: { s: Seen }) {
         </Tag>
       </div>
       <dl>
-        {fact(
-          "Behind",
-          s.member.lag === null ? unknown : s.member.lag === 0 ? "0 txns" : `${count(s.member.lag)} txns`,
-        )}
+        {fact("Behind", s.member.lag === null ? unknown : of(s.member.lag, "txn"))}
         {fact("Round trip", s.member.self ? "–" : st?.roundTripMs != null ? millis(st.roundTripMs) : unknown)}
         {fact("Clients", st ? count(st.connections) : unknown)}
         {fact("Disk free", st?.diskFree != null ? bytes(st.diskFree) : unknown)}
@@ -268,6 +268,9 @@ const share = (reads: Figure, writes: Figure) =>
     ? `${Math.round((100 * reads) / (reads + writes))} % of operations`
     : "";
 
+/** A mean of what is counted, as a whole number. */
+const whole = (n: Figure) => (n == null ? n : Math.round(n));
+
 const rate = (n: Figure) => (n == null ? unknown : short(n < 100 ? Number(n.toPrecision(2)) : Math.round(n)) + "/s");
 
 /** What one server, or all of them, do now: each figure above its course over the span that the charts show. */
@@ -305,14 +308,14 @@ function Numbers({ e, trends, all }: { e: Ensemble | null; trends: Trends | null
         ? cell(
             "Sessions",
             short(e?.sessions),
-            `${clients == null ? "–" : short(clients)} connections`,
+            clients == null ? "" : of(Math.round(clients), "connection"),
             sum("connections"),
             "--c3",
           )
         : cell("Sessions", short(e?.sessions), `${short(e?.connections)} connected here`, "sessions", "--c3")}
       {cell(
         "Watches",
-        short(all ? now(sum("watches")) : e?.watches),
+        short(all ? whole(now(sum("watches"))) : e?.watches),
         all ? "at all servers" : "at this server",
         sum("watches"),
         "--c5",
@@ -457,6 +460,7 @@ const eventIcons: Record<string, [any, string]> = {
   sessions: [UserX, "c-warn"],
   configuration: [Network, "c-info"],
   order: [Wrench, "c-info"],
+  deploy: [PackageCheck, "c-good"],
   restore: [RotateCcw, "c-warn"],
 };
 
@@ -488,6 +492,7 @@ function Events({ all, which }: { all: Event[]; which: Which[] }) {
                 <span>
                   {many && e.kind !== "finding" && e.kind !== "resolved" && <b>Server {e.servers[0]}: </b>}
                   {capital(e.text)}
+                  {e.lasted !== undefined && <span class="faint nowrap"> · {duration(e.lasted)}</span>}
                 </span>
               </li>
             );
@@ -569,8 +574,9 @@ export function Overview() {
         ) : (
           <Charts trends={trends} from={from} />
         )}
+        {trends && <Marks of={trends.events} from={Math.max(from, beginOf(trends) ?? from)} />}
       </section>
-      <Events all={eventsOf(told)} which={which} />
+      <Events all={settled(eventsOf(told))} which={which} />
     </div>
   );
 }

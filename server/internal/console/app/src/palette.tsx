@@ -25,12 +25,12 @@ interface Hit {
 export function fits(letters: string, text: string): number {
   if (!letters) return 1;
   const t = text.toLowerCase(),
-    l = letters.toLowerCase();
+    l = letters.toLowerCase().trim();
   const whole = t.indexOf(l);
   if (whole >= 0) return 100 - whole / 10 - t.length / 100 + (whole === 0 || /[\s/._-]/.test(t[whole - 1]) ? 20 : 0);
   let at = 0,
     score = 40;
-  for (const c of l) {
+  for (const c of l.replace(/\s+/g, "")) {
     const next = t.indexOf(c, at);
     if (next < 0) return 0;
     score -= Math.min(4, next - at);
@@ -71,10 +71,14 @@ export function Palette() {
     const stop = new AbortController();
     const timer = setTimeout(async () => {
       try {
-        const last = word.split("/").filter(Boolean).pop() ?? "";
-        if (!last) return;
-        const found = await get<Found>("search", { contains: last, limit: 200 }, stop.signal);
-        paths.value = found.paths;
+        const letters = word.replace(/^\/+/, "");
+        if (!letters) return;
+        // Those that have it in one piece come first: of letters with gaps there may be many.
+        const [whole, gaps] = await Promise.all([
+          get<Found>("search", { contains: letters, limit: 100 }, stop.signal),
+          get<Found>("search", { letters: letters.replace(/\s+/g, ""), limit: 200 }, stop.signal),
+        ]);
+        paths.value = [...new Set([...whole.paths, ...gaps.paths])];
       } catch {
         // what is found elsewhere is shown
       }

@@ -43,7 +43,7 @@ export const kindOf = (r: Recipe) =>
     capital(r.kind)
   ) : (
     <span title="Its names and data look like one">
-      {capital(r.kind)} <span class="faint">perhaps</span>
+      {capital(r.kind)}&nbsp;<span class="faint">perhaps</span>
     </span>
   );
 

@@ -14,7 +14,8 @@ export function Search() {
     visited = useSignal(0),
     after = useSignal(""),
     missed = useSignal(false);
-  const done = useSignal(false);
+  const done = useSignal(false),
+    sought = useSignal("");
   const [busy, trouble, attempt] = useTry();
   const look = (on: boolean) =>
     attempt(async () => {
@@ -28,6 +29,7 @@ export function Search() {
       visited.value = (on ? visited.value : 0) + f.visited;
       missed.value = f.missed || (on && missed.value);
       after.value = f.after;
+      sought.value = contains.value;
       done.value = true;
     });
   useLayoutEffect(() => {
@@ -111,7 +113,7 @@ export function Search() {
                 <tr key={p}>
                   <td class="wrap">
                     <a href={to("tree", { path: p })}>
-                      <Name of={p} />
+                      <Name of={p} mark={sought.value} />
                     </a>
                   </td>
                 </tr>

@@ -286,8 +286,9 @@ function choicesOf(s: Seen, left: number | null): Choice[] {
     };
   };
   const all = [left !== null ? "resume" : "drain", "shed", "take_snapshot", "log_level"].map((id) => choice(id, s));
-  if (leader && s.id !== leader.id && s.member.role === "participant") {
-    all.unshift(choice("hand_over", leader, { to: String(s.id) })); // the leader does it
+  if (leader && s.member.role === "participant" && seen.value.length > 1) {
+    const one = choice("hand_over", leader, { to: String(s.id) }); // the leader does it
+    all.unshift(s.id === leader.id ? { ...one, why: "It leads already" } : one);
   }
   return all;
 }
@@ -415,16 +416,24 @@ const Refused = ({ why }: { why: string }) => (
 function SupportBundle() {
   const [busy, trouble, attempt] = useTry();
   const day = new Date().toISOString().slice(0, 10);
-  const name = `warren-support-${ensemble.value?.serverId ?? 0}-${day}.tar.gz`;
+  const many = seen.value.length > 1;
+  const name = `warren-support-${many ? "all" : (ensemble.value?.serverId ?? 0)}-${day}.tar.gz`;
   return (
     <>
       <Button
         icon={LifeBuoy}
         disabled={busy}
-        title="State, settings without secrets, findings, metrics and stacks of this server, for a bug report"
+        title={
+          `State, settings without secrets, findings, metrics and stacks of ${many ? "all servers" : "this server"}, ` +
+          "for a bug report"
+        }
         onClick={() =>
           attempt(async () => {
-            await save("support", name, "A support bundle needs the login of the super user.");
+            await save(
+              many ? "support?all=1" : "support",
+              name,
+              "A support bundle needs the login of the super user.",
+            );
             say("Support bundle saved. It has no passwords and no data of znodes; look at it before you send it.");
           })
         }

@@ -81,7 +81,7 @@ function costOf(label: string, top: TopOfAll | null): string {
 function Client({ s, top }: { s: One; top: TopOfAll | null }) {
   return (
     <section class="card" aria-label="Client">
-      <dl class="kv body">
+      <dl class="kv paired body">
         {s.address && (
           <>
             <dt>Client</dt>

@@ -209,7 +209,7 @@ export function together(all: Told<Trends>[]): Trends | null {
 }
 
 /** An event, and the servers that tell it: a finding is told by all of them. */
-export type Event = Happened & { servers: number[] };
+export type Event = Happened & { servers: number[]; lasted?: number };
 
 const shared = new Set(["finding", "resolved"]);
 
@@ -228,4 +228,21 @@ export function eventsOf(told: Told<Trends>[]): Event[] {
     }
   }
   return all;
+}
+
+const over = "Resolved: ";
+
+/** Events with each finding that is over as one, with how long it lasted. */
+export function settled(all: Event[]): Event[] {
+  const folded = new Set<Event>();
+  const lasted = new Map<Event, number>();
+  all.forEach((e, i) => {
+    if (e.kind !== "resolved" || !e.text.startsWith(over)) return;
+    const text = e.text.slice(over.length);
+    const begun = all.slice(i + 1).find((o) => o.kind === "finding" && !folded.has(o) && o.text.startsWith(text));
+    if (!begun) return;
+    folded.add(begun);
+    lasted.set(e, e.at - begun.at);
+  });
+  return all.filter((e) => !folded.has(e)).map((e) => (lasted.has(e) ? { ...e, lasted: lasted.get(e) } : e));
 }

@@ -19,6 +19,7 @@ import {
 } from "lucide";
 import { demandLogin, identity, send, Trouble, wanted, type Laid, type Quota, type Znode } from "./api";
 import { EditACL, perms } from "./acl";
+import { ActivityTab } from "./activity";
 import { AsCommands, call, shell } from "./commands";
 import { detect, editable } from "./data";
 import { readDraft } from "./drafts";
@@ -56,6 +57,7 @@ const tabs = [
   ["history", "History"],
   ["quota", "Quota"],
   ["watchers", "Watchers"],
+  ["activity", "Activity"],
 ] as const;
 
 function Crumbs({ path }: { path: string }) {
@@ -183,6 +185,7 @@ export function ZnodeView({ path }: { path: string }) {
         {data && tab === "acl" && <ACLTab z={data} again={again} />}
         {tab === "history" && <HistoryTab path={path} key={s?.mzxid} />}
         {data && tab === "watchers" && <WatchersTab path={path} />}
+        {data && tab === "activity" && <ActivityTab path={path} key={s?.czxid} />}
         {data && tab === "quota" && <QuotaTab path={path} key={turn.value} />}
       </div>
       {dialog.value === "create" && <Create parent={path} close={() => (dialog.value = "")} />}
