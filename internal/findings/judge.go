@@ -129,7 +129,8 @@ func (j *judge) server(s *Server) {
 		if s.WaitsFor != "" {
 			f = Waits(s.WaitsFor)
 			if len(j.leaders) == 1 {
-				f.Remedy = fmt.Sprintf("%s leads, but does not hear from it: both ports of the server.N lines must be "+
+				f.Remedy = fmt.Sprintf("%s leads, but does not hear from it: both ports of the server.N lines must "+
+					"be "+
 					"open between all servers, in both directions, and the lines and certificates must be right",
 					j.leaders[0].name())
 			}
