@@ -31,10 +31,14 @@ func having(numbers map[string]float64) func(string) (float64, bool) {
 
 func TestNumbers(t *testing.T) {
 	for want, numbers := range map[string]map[string]float64{
-		"":                           {},
-		"critical digest":            {"digest_mismatches_count": 1},
-		"error open-files":           {"open_file_descriptor_count": 81, "max_file_descriptor_count": 100},
-		"warning open-files":         {"open_file_descriptor_count": 1, "max_file_descriptor_count": 4095},
+		"":                   {},
+		"critical digest":    {"digest_mismatches_count": 1},
+		"error open-files":   {"open_file_descriptor_count": 81, "max_file_descriptor_count": 100},
+		"warning open-files": {"open_file_descriptor_count": 1, "max_file_descriptor_count": 4095},
+		"error open-files ": {"open_file_descriptor_count": 9, "max_file_descriptor_count": 64,
+			"connections_refused_descriptors": 3, "connection_rejected": 3},
+		"error open-files; notice connections-refused": {"open_file_descriptor_count": 9,
+			"max_file_descriptor_count": 64, "connections_refused_descriptors": 3, "connection_rejected": 4},
 		"warning many-watches":       {"watch_count": 2e6 + 1},
 		"warning outstanding":        {"outstanding_requests": 1001},
 		"warning fsync":              {"avg_fsynctime": 10.1},

@@ -128,6 +128,12 @@ func (j *judge) server(s *Server) {
 		f := NotServing(cmp.Or(s.Answer, s.Mode, "it tells no reason"))
 		if s.WaitsFor != "" {
 			f = Waits(s.WaitsFor)
+			if len(j.leaders) == 1 {
+				f.Remedy = fmt.Sprintf("%s leads, but does not hear from it: both ports of the server.N lines must "+
+					"be "+
+					"open between all servers, in both directions, and the lines and certificates must be right",
+					j.leaders[0].name())
+			}
 		}
 		if j.excused(s) || j.mayLead(s) {
 			f.Severity = Notice
@@ -318,7 +324,7 @@ func (j *judge) spare(leader *Server) {
 			"fewer than a majority of the voters are in sync, %d of %d%s: no client can write", in, leader.Voters,
 			which), time.Time{})
 	case in == least && leader.Voters > 2:
-		f := find(Error, "no-spare", "start the missing servers",
+		f := find(Error, "no-spare", "start the missing servers, or find out why they do not serve",
 			"only %d of %d voters are in sync%s: if one more fails, no client will be able to write", in,
 			leader.Voters, which)
 		if excused || known && away+fresh >= leader.Voters-in && away+fresh > 0 {

@@ -305,3 +305,24 @@ func TestAloneBetween(t *testing.T) {
 	found = Ensemble([]Server{alone}, now.Add(time.Minute), LagMax)
 	require.Equal(t, Error, found[0].Severity, "%+v", found)
 }
+
+// A server that hears nothing of the others between servers is told which ports are in question if the others do hear
+// each other.
+func TestServerThatHearsNoLeader(t *testing.T) {
+	remedy := func(all []Server) string {
+		for _, f := range Ensemble(all, now, LagMax) {
+			if f.Check == "not-serving" {
+				return f.Remedy
+			}
+		}
+		return ""
+	}
+	all := three()
+	all[0].Synced, all[0].Absent = 1, []int64{3}
+	looking(&all[2])
+	require.Contains(t, remedy(all), "server 1 leads, but does not hear from it: both ports of the server.N lines")
+	for i := range all {
+		looking(&all[i])
+	}
+	require.Contains(t, remedy(all), "look at the servers that it names")
+}

@@ -84,7 +84,8 @@ func Kinds() []Kind {
 					"server.N lines must be open in both directions.", toAny}}},
 		{"not-serving", []Severity{Notice, Error}, []Alert{
 			{"NotServing", "warren_server_serving == 0 and on (job, ensemble) max by (job, ensemble) " +
-				"(warren_server_serving) == 1", 5 * minutes, Error, "a server runs without serving clients for 5 minutes",
+				"(warren_server_serving) == 1", 5 * minutes, Error, "a server runs without serving clients for 5 " +
+				"minutes",
 				"{{ $labels.instance }} is running, but does not serve clients",
 				"The other servers serve clients. /readyz on this one says what it is waiting for.", toAny}}},
 		{"read-only", []Severity{Error}, []Alert{
@@ -94,7 +95,8 @@ func Kinds() []Kind {
 		{"stalled", []Severity{Critical}, []Alert{
 			{"ServerStalled", "", minutes, Critical, "a server does nothing: its clients wait for its locks",
 				"it does nothing, and its clients are waiting",
-				"Keep the goroutine stacks that kill -3 writes to its log, for a bug report, and restart it.", toAny}}},
+				"Keep the goroutine stacks that kill -3 writes to its log, for a bug report, and restart it.",
+				toAny}}},
 		{"outside", []Severity{Critical}, []Alert{
 			{"OutsideTheEnsemble", "warren_zab_outside > 0", minutes, Critical,
 				"a server's directory has another history",
@@ -113,7 +115,8 @@ func Kinds() []Kind {
 				"The data of the other voters is not lost. The log and /readyz say what to do; see also warren " +
 					"recover.", toLost}}},
 		{"blank", []Severity{Warning}, []Alert{
-			{"DatabaseMissing", "", 5 * minutes, Warning, "a server's database is missing, and no leader brings it up to date",
+			{"DatabaseMissing", "", 5 * minutes, Warning, "a server's database is missing, and no leader brings it " +
+				"up to date",
 				"its database is missing, and no leader brings it up to date",
 				"Find out whether its disk is mounted. It gets the data from a leader as soon as a majority of the " +
 					"other voters is up.", toReplace}}},
@@ -137,7 +140,8 @@ func Kinds() []Kind {
 				"warren status names the setting and the values. Make it the same in every zoo.cfg.",
 				"CONFIGURATION.md"}}},
 		{"lag", []Severity{Warning, Error}, []Alert{
-			{"FarBehind", "", 5 * minutes, Error, "a server stays far behind the leader", "it is far behind the leader",
+			{"FarBehind", "", 5 * minutes, Error, "a server stays far behind the leader",
+				"it is far behind the leader",
 				"Look at its disk, its network and its log. If it stays behind, restart it.", toSlow}}},
 		{"clock", []Severity{Warning, Error}, []Alert{
 			{"ClocksDiffer", "", 15 * minutes, Error,
@@ -152,20 +156,23 @@ func Kinds() []Kind {
 		{"open-files", []Severity{Warning, Error}, []Alert{
 			{"FileLimitNear", fmt.Sprintf("open_file_descriptor_count > %v * max_file_descriptor_count", mostFiles),
 				minutes, Error, fmt.Sprintf("more than %v %% of the file descriptors are in use", 100*mostFiles),
-				"{{ $labels.instance }} uses {{ $value | humanize }} file descriptors and will soon refuse connections",
+				"{{ $labels.instance }} uses {{ $value | humanize }} file descriptors and will soon refuse " +
+					"connections",
 				"Raise the limit of open files (LimitNOFILE, ulimit -n), or find the client that leaks connections.",
 				toAlerts},
-			{"FileLimitLow", fmt.Sprintf("max_file_descriptor_count < %d and on (job, instance) znode_count", fewFiles),
+			{"FileLimitLow", fmt.Sprintf("max_file_descriptor_count < %d and on (job, instance) znode_count",
+				fewFiles),
 				15 * minutes, Warning, fmt.Sprintf("a server may open fewer than %d files", fewFiles),
 				"{{ $labels.instance }} may open only {{ $value }} files, and each connection is one",
 				"Raise the limit of open files (LimitNOFILE, ulimit -n) to 65536 or more.", toAlerts}}},
 		{"memory", []Severity{Warning}, []Alert{
-			{"MemoryNearLimit", fmt.Sprintf(`jvm_memory_bytes_used{area="heap"} / jvm_memory_bytes_max{area="heap"} > %v `+
-				"and on (job, instance) znode_count", mostMemory), 10 * minutes, Warning,
+			{"MemoryNearLimit", fmt.Sprintf(`jvm_memory_bytes_used{area="heap"} / `+
+				`jvm_memory_bytes_max{area="heap"} > %v and on (job, instance) znode_count`, mostMemory),
+				10 * minutes, Warning,
 				fmt.Sprintf("more than %v %% of the memory is in use for 10 minutes", 100*mostMemory),
 				"{{ $labels.instance }} uses {{ $value | humanizePercentage }} of its memory",
-				"All znodes are in memory. Find out what grows with warren top, and raise the memory limit before it " +
-					"is reached.", toSlow}}},
+				"All znodes are in memory. Find out what grows with warren top, and raise the memory limit before " +
+					"it is reached.", toSlow}}},
 		{"many-znodes", []Severity{Warning}, []Alert{
 			{"ManyZnodes", fmt.Sprintf("znode_count > %d", ZnodesWarn), 10 * minutes, Warning,
 				fmt.Sprintf("more than %d million znodes", ZnodesWarn/1_000_000),
@@ -178,7 +185,8 @@ func Kinds() []Kind {
 				"{{ $labels.instance }} keeps {{ $value | humanize }} watches",
 				"The words wchs and wchp list them. One persistent recursive watch can replace many.", toSlow}}},
 		{"outstanding", []Severity{Warning}, []Alert{
-			{"HeldBack", fmt.Sprintf("avg_over_time(outstanding_requests[5m]) > %d", manyWaiting), 5 * minutes, Warning,
+			{"HeldBack", fmt.Sprintf("avg_over_time(outstanding_requests[5m]) > %d", manyWaiting), 5 * minutes,
+				Warning,
 				fmt.Sprintf("more than %d requests in progress on average", manyWaiting),
 				"{{ $labels.instance }} has {{ $value | humanize }} requests in progress",
 				"Clients send more than the disk or the followers can handle.", toSlow}}},
@@ -191,8 +199,8 @@ func Kinds() []Kind {
 			{"SlowSync", fmt.Sprintf("rate(fsynctime_sum[5m]) / rate(fsynctime_count[5m]) > %d", slowSyncMs),
 				10 * minutes, Warning, fmt.Sprintf("a sync of the log takes more than %d ms on average", slowSyncMs),
 				"a sync of the log of {{ $labels.instance }} takes {{ $value | humanize }} ms",
-				"Every write waits for the disk of dataLogDir. Find out what else uses it, or give the log a disk of " +
-					"its own.", toSlow},
+				"Every write waits for the disk of dataLogDir. Find out what else uses it, or give the log a disk " +
+					"of its own.", toSlow},
 			{"DiskStalls", "increase(warren_wal_slow_syncs_total[10m]) > 0", 15 * minutes, Warning,
 				"again and again, a sync of the log takes longer than `fsync.warningthresholdms`",
 				"the disk of {{ $labels.instance }} keeps stalling: {{ $value | humanize }} syncs within 10 minutes " +
@@ -203,7 +211,8 @@ func Kinds() []Kind {
 			{"DiskAlmostFull", "warren_server_disk_full > 0", 0, Error,
 				"less free space than the watermark; an ensemble continues while a majority of the voters has room",
 				"the disk of {{ $labels.instance }} is almost full",
-				"An ensemble accepts writes while a majority of its voters has room. Free space on this server.", toDisk},
+				"An ensemble accepts writes while a majority of its voters has room. Free space on this server.",
+				toDisk},
 			{"DiskFullSoon", fmt.Sprintf("warren_server_disk_full_in_seconds >= 0 and "+
 				"warren_server_disk_full_in_seconds < %d and on (job, instance) warren_server_disk_full == 0",
 				int(FullSoon.Seconds())), 10 * minutes, Warning,
@@ -213,7 +222,8 @@ func Kinds() []Kind {
 		{"snapshot-errors", []Severity{Error}, []Alert{
 			{"SnapshotsFail", "increase(snapshot_error_count[1h]) > 0", 0, Error,
 				"a snapshot could not be written, and logs pile up", "{{ $labels.instance }} cannot write snapshots",
-				"Until it can, the log of txns keeps everything and grows. The server's log has the reason.", toDisk}}},
+				"Until it can, the log of txns keeps everything and grows. The server's log has the reason.",
+				toDisk}}},
 		{"purge-errors", []Severity{Warning}, []Alert{
 			{"PurgesFail", "", 5 * minutes, Warning, "old snapshots or logs cannot be removed, and the disk fills up",
 				"old snapshots and logs cannot be removed", "The disk fills up. /readyz, warren status and the " +
@@ -226,16 +236,19 @@ func Kinds() []Kind {
 				"the last good backup on {{ $labels.instance }} ended {{ $value | humanizeDuration }} ago",
 				"Look at the job that runs warren backup create.", toBackUp},
 			{"NoRecentBackup", "", 15 * minutes, Warning,
-				fmt.Sprintf("the folders of `warren.console.backups` have no backup of the last %d days", day(BackupOld)),
+				fmt.Sprintf("the folders of `warren.console.backups` have no backup of the last %d days",
+					day(BackupOld)),
 				fmt.Sprintf("no folder of warren.console.backups has a backup of the last %d days", day(BackupOld)),
 				"Look at the job that runs warren backup create, and at its output.", toBackUp}}},
 		{"certificate", []Severity{Warning, Critical}, []Alert{
 			{"CertificateExpires", "", 15 * minutes, Critical, fmt.Sprintf("a certificate of the client ports, the "+
-				"ports between servers or the admin port has expired, or expires within %d days", day(CertificateSoon)),
+				"ports between servers or the admin port has expired, or expires within %d days",
+				day(CertificateSoon)),
 				fmt.Sprintf("one of its certificates has expired, or expires within %d days", day(CertificateSoon)),
-				"warren status says which one. Replace the file with a new one. It is read without a restart, unless " +
-					"reloading is switched off.", toTLS},
-			{"QuorumCertificateExpires", fmt.Sprintf("warren_tls_quorum_certificate_expiry_timestamp_seconds - time() "+
+				"warren status says which one. Replace the file with a new one. It is read without a restart, " +
+					"unless reloading is switched off.", toTLS},
+			{"QuorumCertificateExpires", fmt.Sprintf("warren_tls_quorum_certificate_expiry_timestamp_seconds - "+
+				"time() "+
 				"< %d * 86400", day(certificateUrgent)), 0, Critical, fmt.Sprintf("the certificate between servers "+
 				"expires within %d days; afterwards the ensemble stops", day(certificateUrgent)),
 				"the certificate that {{ $labels.instance }} shows to other servers expires in {{ $value | " +
@@ -243,7 +256,8 @@ func Kinds() []Kind {
 				"Afterwards the servers refuse each other and the ensemble stops. Replace the file with a new " +
 					"certificate; it is read without a restart.", toTLS}}},
 		{"config", []Severity{Error}, []Alert{
-			{"NextStartFails", "", 15 * minutes, Error, "a server would not start again with its current configuration",
+			{"NextStartFails", "", 15 * minutes, Error, "a server would not start again with its current " +
+				"configuration",
 				"it would not start again with its current configuration",
 				"Correct it before the next restart; warren config check FILE shows all problems.", toAny}}},
 		{"restarts", []Severity{Error}, []Alert{
@@ -255,8 +269,8 @@ func Kinds() []Kind {
 				"OPERATIONS.md#exit-codes"}}},
 		{"name", []Severity{Warning, Error}, []Alert{
 			{"NamesUnresolved", "", 15 * minutes, Warning, "a server cannot resolve the names of the others",
-				"it cannot resolve the names of other servers", "Repair the name server, or correct the names in the " +
-					"server.N lines. No restart is needed. Meanwhile it keeps the last known addresses.", toAny}}},
+				"it cannot resolve the names of other servers", "Repair the name server, or correct the names in " +
+					"the server.N lines. No restart is needed. Meanwhile it keeps the last known addresses.", toAny}}},
 		{"connection-limit", []Severity{Warning}, []Alert{
 			{"ConnectionLimitNear", "", 5 * minutes, Warning,
 				"one address has almost as many connections as `maxClientCnxns` allows",

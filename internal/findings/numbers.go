@@ -68,9 +68,14 @@ func Numbers(number func(name string) (float64, bool), slowSyncs float64, when s
 	}
 	open, ok1 := number("open_file_descriptor_count")
 	most, ok2 := number("max_file_descriptor_count")
+	byFiles, _ := number(refusedByFiles)
 	if ok1 && ok2 && most > 0 {
 		const remedy = "raise the limit of open files (LimitNOFILE, ulimit -n) to 65536 or more"
-		if open > most*mostFiles {
+		if byFiles > 0 {
+			all.add(Error, "open-files", remedy, "%v of %v file descriptors are used, and %v connections were "+
+				"refused, "+
+				"because the last ones are for files and other servers, %s", open, most, byFiles, when)
+		} else if open > most*mostFiles {
 			all.add(Error, "open-files", remedy, "%v of %v file descriptors are used", open, most)
 		} else if most < fewFiles {
 			all.add(Warning, "open-files", remedy, "may open only %v files, and each connection is one", most)
@@ -101,7 +106,11 @@ func Numbers(number func(name string) (float64, bool), slowSyncs float64, when s
 			"there are %v znodes", n)
 	}
 	for _, x := range counters {
-		if n, ok := number(x.name); ok && n == 1 {
+		n, ok := number(x.name)
+		if x.name == "connection_rejected" {
+			n -= byFiles
+		}
+		if ok && n == 1 {
 			all.add(x.severity, x.check, x.remedy, "%s, %s", x.one, when)
 		} else if ok && n > 0 {
 			all.add(x.severity, x.check, x.remedy, x.more+", "+when, n)
@@ -116,8 +125,12 @@ func Counters() (names []string) {
 	for _, x := range counters {
 		names = append(names, x.name)
 	}
-	return append(names, "fsync_threshold_exceed_count")
+	return append(names, "fsync_threshold_exceed_count", refusedByFiles)
 }
+
+// refusedByFiles counts connections that were refused because few file descriptors are left; connection_rejected
+// counts them as well.
+const refusedByFiles = "connections_refused_descriptors"
 
 var counters = []struct {
 	name     string
@@ -328,7 +341,8 @@ func Memory(live, limit int64) []Finding {
 // PendingSyncs is the finding of a leader with many requests sync that wait.
 func PendingSyncs(number func(name string) (float64, bool)) []Finding {
 	if pending, ok := number("pending_syncs"); ok && pending > manySyncs {
-		return []Finding{find(Warning, "pending-syncs", "look for a slow follower", "%v sync requests are waiting", pending)}
+		return []Finding{find(Warning, "pending-syncs", "look for a slow follower", "%v sync requests are waiting",
+			pending)}
 	}
 	return nil
 }

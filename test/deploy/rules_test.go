@@ -44,8 +44,9 @@ func others() []findings.Alert {
 			Expr:    "increase(unavailable_time_sum[1h]) > 60000",
 			When:    "more than a minute of the last hour without a quorum",
 			Summary: "{{ $labels.instance }} was without a quorum for {{ $value | humanize }} ms of the last hour",
-			Do:      "looking_count and election_time tell how often the server looked for a leader, and for how long.",
-			Page:    slow},
+			Do: "looking_count and election_time tell how often the server looked for a leader, and for how " +
+				"long.",
+			Page: slow},
 		{Name: "LearnersLoadSnapshots", Severity: findings.Warning,
 			Expr:    "increase(snap_count[15m]) > 2",
 			When:    "the leader sends whole snapshots again and again",
@@ -119,7 +120,8 @@ func made() (rules []promtool.Rule, alerts []findings.Alert) {
 			severity := word(a.Severity)
 			if a.Expr == "" {
 				a.Expr = findings.OfFindings(k.Check)
-				a.Summary = "{{ with $labels.server }}server {{ . }} of {{ end }}{{ or $labels.ensemble $labels.job }}: " +
+				a.Summary = "{{ with $labels.server }}server {{ . }} of {{ end }}{{ or $labels.ensemble $labels.job " +
+					"}}: " +
 					a.Summary
 				severity = words(k.Severities)
 			}
@@ -167,12 +169,11 @@ func rule(a *findings.Alert, severity string) promtool.Rule {
 	return r
 }
 
-const head = `# Alerts for Warren. Those whose metrics don't begin with warren_ are for Apache ZooKeeper, too. Load the file with
-# rule_files in prometheus.yml, and give the targets of each ensemble a label "ensemble" (docs/METRICS.md): alerts
-# carry it, and several ensembles may then share a job. Each rule is tested with promtool, in its accident and in all
-# others. Written from internal/findings by go test ./test/deploy -run TestRules -update.
-groups:
-`
+const head = "# Alerts for Warren. Those whose metrics don't begin with warren_ are for Apache ZooKeeper, too. Load " +
+	"the file with\n" + `# rule_files in prometheus.yml, and give the targets of each ensemble a label "ensemble" ` +
+	"(docs/METRICS.md): alerts\n# carry it, and several ensembles may then share a job. Each rule is tested with " +
+	"promtool, in its accident and in all\n# others. Written from internal/findings by go test ./test/deploy " +
+	"-run TestRules -update.\ngroups:\n"
 
 // text is the file of rules.
 func text(t *testing.T, rules []promtool.Rule) string {

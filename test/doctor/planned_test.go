@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,8 +20,8 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// calm looks at all servers that answer again and again, until what is planned is done, and wants no finding above
-// notice at any moment.
+// calm looks at the API and the metrics of all servers that answer again and again, until what is planned is done, and
+// wants no finding above notice at any moment.
 func (h *hosts) calm(done func() bool) {
 	h.t.Helper()
 	watch := cluster.NewWatch()
@@ -37,9 +38,32 @@ func (h *hosts) calm(done func() bool) {
 						p.Check, p.Text)
 				}
 			}
+			if _, text, err = h.get(i, "/metrics"); err != nil {
+				continue
+			}
+			for _, m := range findingLine.FindAllString(text, -1) {
+				if !ofTheMachineLine.MatchString(m) {
+					require.Contains(h.t, m, `severity="notice"`, "server %d", h.nodes[i].ID())
+				}
+			}
 		}
 		h.scraped.scrape(h)
 		time.Sleep(lookEvery)
+	}
+}
+
+// ofTheMachineLine matches a line, of the log or of the metrics, about a finding of the machine.
+var ofTheMachineLine = regexp.MustCompile(`"?check"?[=:] ?"(` + strings.Join(ofTheMachine, "|") + `)"`)
+
+// quiet wants the logs of servers to have no line about a finding, which a notice never has.
+func (h *hosts) quiet() {
+	h.t.Helper()
+	for _, n := range h.nodes {
+		for line := range strings.Lines(n.Log()) {
+			if strings.Contains(line, `{"check": "`) && !ofTheMachineLine.MatchString(line) {
+				require.Fail(h.t, "a finding above notice is in the log", "server %d: %s", n.ID(), line)
+			}
+		}
 	}
 }
 
@@ -183,6 +207,7 @@ func TestPlannedWorkIsNoTrouble(t *testing.T) {
 	}
 	h.nodes = append(h.nodes, joiner)
 	h.until(none)
+	h.quiet()
 
 	if !promtool.Installed() {
 		return

@@ -66,7 +66,8 @@ var scenes = []scene{
 			require.Regexp(h.t, `(?m)^connection_rejected 0`, text, "that was no limit")
 		}, func(h *hosts) { h.drain(2, "--resume") },
 			found{"drained": doctor.Notice}, nil, 0, ""},
-		{"a server has less free disk space than its watermark", sets(2, "warren.diskWatermarkBytes", "1000000000000000"),
+		{"a server has less free disk space than its watermark", sets(2, "warren.diskWatermarkBytes",
+			"1000000000000000"),
 			sets(2, "warren.diskWatermarkBytes", "0"), found{"disk-full": doctor.Error}, nil, 1, ""},
 		{"a server has the data directory of another ensemble", func(h *hosts) {
 			h.nodes[2].Stop()
@@ -132,7 +133,10 @@ var scenes = []scene{
 			""},
 	}},
 	{"files and clients", openWithLogsApart, []accident{
-		{"a configuration was changed so that the next start would refuse it", func(h *hosts) { h.edit(2, "tickTime=abc\n") },
+		{"a configuration was changed so that the next start would refuse it", func(h *hosts) {
+			h.edit(2,
+				"tickTime=abc\n")
+		},
 			func(h *hosts) { h.edit(2, "") }, found{"config": doctor.Error}, nil, 1, ""},
 		{"the folder of the backups is missing", sets(2, "warren.console.backups", "/nowhere"),
 			sets(2, "warren.console.backups", ""), found{"backup": doctor.Warning}, nil, 1, ""},
@@ -204,7 +208,8 @@ var scenes = []scene{
 			h.again(2, nil) // it remembers the addresses
 		}, func(h *hosts) {
 			for _, n := range h.nodes {
-				require.NotContains(h.t, h.logOf(n), "does not answer: timed out", "all servers can be asked all the time")
+				require.NotContains(h.t, h.logOf(n), "does not answer: timed out",
+					"all servers can be asked all the time")
 			}
 			h.names.Become(cluster.Answering)
 		}, found{"name": doctor.Warning}, nil, 1, ""},
@@ -688,8 +693,8 @@ func (h *hosts) busy(i int) {
 // snapshots is the folder with the snapshots of a server.
 func (h *hosts) snapshots(i int) string { return filepath.Join(h.nodes[i].DataDir(), "version-2") }
 
-// write writes until the third server says something in its log that it has not said before. On a busy machine, another
-// server may lead meanwhile.
+// write writes until the third server says something in its log that it has not said before. On a busy machine,
+// another server may lead meanwhile.
 func (h *hosts) write(until string) {
 	h.t.Helper()
 	before := strings.Count(h.nodes[2].Log(), until)

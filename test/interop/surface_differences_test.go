@@ -55,6 +55,7 @@ var unmeasured = []surfaceDifference{
 		"requests do not wait in a throttler in which they could become stale"),
 	only(zooKeeper, `metric: netty_queued_buffer_capacity .*`, "there is no Netty"),
 	only(zooKeeper, `metric: socket_closing_time .*`, "sockets are closed without waiting for the peer"),
+	only(warren, `metric: connections_refused_\w+ .*`, "why connections were refused, beside their number"),
 	only(warren, `metric: (snapshot|restore)_\w+ .*`, "of 3.9"),
 	only(warren, `metric: (op_count_\w+|ttl_node_(created|deleted)_count) .*`, "of 3.10"),
 	only(warren, `(\w+ |alone: )?(word envi|command env\w*): .*jvm\.memory\..*`,

@@ -224,6 +224,9 @@ func (f *facts) exporter(body string) {
 		if i := strings.Index(name, "_quota_"); i > 0 {
 			name = name[i+1:]
 		}
+		if strings.HasPrefix(name, "connections_refused_") {
+			name = "warren_server_connections_refused_total" // the reason is a label
+		}
 		got := kinds[name]
 		switch {
 		case got == "summary" && quantiles[name] == 1:

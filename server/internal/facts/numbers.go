@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/seed94657493/warren/server/internal/env"
 )
 
 // Gauges are the numbers that mntr prints and the exporter exports, those of quotas included. Source: operations 2.3
@@ -51,11 +53,16 @@ func (f *Facts) Numbers() (all []Number) {
 		}
 	}
 	for _, r := range f.Metrics.Refusals() {
-		line("connections_refused_"+strings.ReplaceAll(string(r.Why), "-", "_"), strconv.FormatInt(r.Count, 10))
+		line(refusedBy(r.Why), strconv.FormatInt(r.Count, 10))
 	}
 	f.Metrics.Pauses.Refresh()
 	f.Env.Stats.Lines(line)
 	return all
+}
+
+// refusedBy is how mntr calls the number of connections that were refused for a reason.
+func refusedBy(why env.Refusal) string {
+	return "connections_refused_" + strings.ReplaceAll(string(why), "-", "_")
 }
 
 // NumberOf returns the number that mntr prints under a name. It does not know those of quotas, whose names contain
@@ -65,6 +72,9 @@ func (f *Facts) NumberOf() func(name string) (float64, bool) {
 	all := map[string]float64{}
 	for _, g := range f.gauges() {
 		all[g.Name] = g.Value
+	}
+	for _, r := range f.Metrics.Refusals() {
+		all[refusedBy(r.Why)] = float64(r.Count)
 	}
 	f.Env.Stats.Lines(func(key, value string) {
 		if v, err := strconv.ParseFloat(value, 64); err == nil {

@@ -267,7 +267,10 @@ func (st *clusterStatus) table(out io.Writer) error {
 		if s.DiskFree != nil {
 			disk = bytesText(float64(*s.DiskFree))
 		}
-		if s.DiskFullIn != nil {
+		switch {
+		case s.DiskFullIn != nil && *s.DiskFullIn == 0:
+			disk += ", full"
+		case s.DiskFullIn != nil:
 			disk += ", full in " + longText(time.Duration(*s.DiskFullIn)*time.Second)
 		}
 		znodes := strconv.FormatInt(s.Znodes, 10)

@@ -37,6 +37,7 @@ export interface Ensemble {
   sessions: number | null;
   treeAt: number | null;
   connections: number;
+  refused: { reason: string; count: number }[];
   outstanding: number;
   latency: { min: number; mean: number; max: number };
   members: Member[];

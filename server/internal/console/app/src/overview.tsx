@@ -273,6 +273,15 @@ const whole = (n: Figure) => (n == null ? n : Math.round(n));
 
 const rate = (n: Figure) => (n == null ? unknown : short(n < 100 ? Number(n.toPrecision(2)) : Math.round(n)) + "/s");
 
+/** How many connections a server has, and how many it has refused, for which reasons. */
+const connected = (e: Ensemble | null) => {
+  const refused = (e?.refused ?? []).filter((r) => r.count > 0);
+  return [
+    `${short(e?.connections)} connected here`,
+    ...refused.map((r) => `${short(r.count)} refused: ${r.reason}`),
+  ].join(", ");
+};
+
 /** What one server, or all of them, do now: each figure above its course over the span that the charts show. */
 function Numbers({ e, trends, all }: { e: Ensemble | null; trends: Trends | null; all: boolean }) {
   const valuesOf = (series: string) => trends?.series.find((s) => s.name === series)?.values ?? [];
@@ -312,7 +321,7 @@ function Numbers({ e, trends, all }: { e: Ensemble | null; trends: Trends | null
             sum("connections"),
             "--c3",
           )
-        : cell("Sessions", short(e?.sessions), `${short(e?.connections)} connected here`, "sessions", "--c3")}
+        : cell("Sessions", short(e?.sessions), connected(e), "sessions", "--c3")}
       {cell(
         "Watches",
         short(all ? whole(now(sum("watches"))) : e?.watches),
