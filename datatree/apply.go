@@ -55,6 +55,7 @@ func (s *State) apply(
 
 // applyBody applies one body and returns its znode, 0 if there is none (any more).
 func (s *State) applyBody(h *proto.TxnHeader, b *txnBody, sink Sink) (NodeID, proto.ErrCode) {
+	s.compact()
 	switch b.op {
 	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
 		return s.applyCreate(h, b, sink)

@@ -178,7 +178,7 @@ func (s *State) discard(id NodeID) {
 		s.kins.live--
 	}
 	s.blocks.free(r.block)
-	*r = record{next: NodeID(s.records.free)}
+	*r = record{next: NodeID(s.records.free), block: noBlock}
 	s.records.free = uint32(id)
 	s.records.live--
 }

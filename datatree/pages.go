@@ -26,12 +26,13 @@ const (
 	smallHeader = 4
 	largeHeader = 8
 
-	noPage = ^uint32(0)
-	noSlot = ^uint16(0)
+	noPage  = ^uint32(0)
+	noSlot  = ^uint16(0)
+	noBlock = ^blockRef(0) // of a record that is not in use
 )
 
-// pageInfo is the state of one page. A page is in the list of its class exactly when it has a free slot, and
-// belongs to no class when it is empty.
+// pageInfo is the state of one page. A page is in the list of its class exactly when it has a free slot and is not
+// leaving, and belongs to no class when it is empty.
 type pageInfo struct {
 	next, prev uint32 // neighbours in the list of the class
 	size       uint16 // of a slot
@@ -40,6 +41,7 @@ type pageInfo struct {
 	fresh      uint16 // first slot that was never in use
 	free       uint16 // head of the list of returned slots, noSlot if none
 	class      uint16
+	leaving    bool // compaction moves its blocks to other pages
 }
 
 // blocks is the store of all blocks. The garbage collector sees a list of pages without pointers.
@@ -212,7 +214,7 @@ func (b *blocks) alloc(nameLen, dataLen int) (blockRef, []byte) {
 		b.large[i] = mem
 		return largeFlag | blockRef(i), mem
 	}
-	if len(b.large) == int(largeFlag) {
+	if len(b.large) == int(noBlock&^largeFlag) {
 		panic("datatree: more than 2^31 large blocks")
 	}
 	b.large = append(b.large, mem)
@@ -310,12 +312,15 @@ func (b *blocks) free(ref blockRef) {
 	b.smallBytes -= int64(p.size)
 	binary.LittleEndian.PutUint16(b.pages[page][int(slot)*int(p.size):], p.free)
 	p.free = slot
-	if p.used == p.slots {
+	if p.used == p.slots && !p.leaving {
 		b.link(page)
 	}
 	p.used--
 	if p.used == 0 {
-		b.unlink(page)
+		if !p.leaving {
+			b.unlink(page)
+		}
+		p.leaving = false
 		b.retire(page)
 	}
 }

@@ -42,7 +42,8 @@ type State struct {
 
 	wide int // znodes with at least WideChildren children
 
-	ended ended // what an Ending has left
+	ended      ended // what an Ending has left
+	compaction compaction
 
 	walkers  walkers
 	listings listings
@@ -85,9 +86,10 @@ func (s *State) addIndexed(parent NodeID, path, name, data []byte, acl []proto.A
 // newBareState returns a state with a root and nothing else.
 func newBareState(cfg Config) *State {
 	s := &State{
-		acls:     newACLTable(cfg.SkipACL),
-		sessions: map[proto.SessionID]session{},
-		seed:     maphash.MakeSeed(),
+		acls:       newACLTable(cfg.SkipACL),
+		sessions:   map[proto.SessionID]session{},
+		seed:       maphash.MakeSeed(),
+		compaction: compaction{least: compactMin},
 	}
 	s.hashOfFn = s.hashOf
 	root := NodeID(s.records.grow())
