@@ -81,7 +81,7 @@ func TestBackupsTellHowCompleteTheyAre(t *testing.T) {
 	file := "/backup/" + b.Manifest.Entries[0].File
 	require.NoError(t, disk.Flip(file, 20, 1)) // as a failing disk does
 	j.button("Verify")
-	j.awaitText("[aria-label='/backup']", "Not verified. "+filepath.Base(file))
+	j.awaitText("[aria-label='/backup']", "Not verified: "+filepath.Base(file))
 	require.NoError(t, disk.Flip(file, 20, 1))
 	j.button("Verify")
 	j.awaitText("[aria-label='/backup']", "match their checksums")

@@ -19,8 +19,8 @@
 // Counts fade by the factor e in each minute. Old ones are not touched for that: new ones weigh more (forward decay;
 // Cormode, Shkapenyuk, Srivastava, Xu, 2009).
 //
-// A path at which somebody looks is followed: its reads and writes are counted in slots of two seconds, for ten minutes.
-// At most 16 paths are, each in 2.4 KB. Nothing is counted for others.
+// A path at which somebody looks is followed: its reads and writes are counted in slots of two seconds, for ten
+// minutes. At most 16 paths are, each in 2.4 KB. Nothing is counted for others.
 //
 // # Goroutines and locks
 //

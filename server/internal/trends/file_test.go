@@ -120,7 +120,9 @@ func TestDamagedFiles(t *testing.T) {
 	_, err := again.Load(file, names, now-400_000)
 	require.ErrorIs(t, err, errFile, "of the future")
 
-	infinite := other(func(b []byte) { binary.BigEndian.PutUint32(b[slots+8:], math.Float32bits(float32(math.Inf(1)))) })
+	infinite := other(func(b []byte) {
+		binary.BigEndian.PutUint32(b[slots+8:], math.Float32bits(float32(math.Inf(1))))
+	})
 	_, err = again.Load(infinite, names, now)
 	require.NoError(t, err)
 	require.True(t, math.IsNaN(float64(again.slots[0].values[0])), "JSON has no infinite numbers")

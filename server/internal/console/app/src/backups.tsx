@@ -42,7 +42,7 @@ function Verified({ of: v }: { of: Verification }) {
     );
   return v.trouble ? (
     <Note tone="bad" icon={TriangleAlert}>
-      Not verified. {capital(plain(v.trouble))}
+      Not verified: {plain(v.trouble)}
     </Note>
   ) : (
     <Note tone="good" icon={CircleCheck}>
