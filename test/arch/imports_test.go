@@ -117,9 +117,10 @@ var layers = map[string]layer{
 			"server/internal/audit", "server/internal/coordination", "server/internal/durable",
 			"server/internal/ensemble", "server/internal/facts", "server/internal/past", "server/internal/serve",
 			"server/internal/sizes", "server/internal/stages", "server/internal/topk", "server/internal/trends",
-			"server/rebuild"},
-		tests: []string{module + "/server/internal/env"}, // a server without parts
-		why:   "what a visitor may see is decided in one place, above everything that is known",
+			"server/rebuild", "wal/vfs"},
+		others: []string{"go.uber.org/zap"},
+		tests:  []string{module + "/server/internal/env"}, // a server without parts
+		why:    "what a visitor may see is decided in one place, above everything that is known",
 	},
 	"server/internal/metrics": {ours: []string{"internal/findings", "proto", "server/config",
 		"server/internal/ensemble", "server/internal/facts", "server/internal/figures"},

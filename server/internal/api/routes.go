@@ -74,8 +74,8 @@ func table() []*route {
 		{method: "GET", path: "/search", name: "search",
 			about: "Looks for znodes. Each request does a bounded part of the search.",
 			params: []param{{name: "under", about: "path of the znode below which is searched; / if it is not given"},
-				{name: "prefix", about: "how the name of a znode begins; exactly one of prefix, contains and letters " +
-					"is given"},
+				{name: "prefix", about: "how the name of a znode begins; exactly one of prefix, contains and " +
+					"letters is given"},
 				{name: "contains", about: "a part of the path below under, in any case"},
 				{name: "letters", about: "letters of the path below under, in this order, with gaps, in any case"},
 				limitParam,

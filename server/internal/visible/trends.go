@@ -130,7 +130,7 @@ func (n *Shown) loadTrends() string {
 	return version
 }
 
-// saveTrends writes the figures. It is no matter if that fails, or if a crash loses them: so nothing is synced, and the
+// saveTrends writes the figures. It does not matter if that fails, or if a crash loses them: nothing is synced, and a
 // checksum tells. A nearly full disk is left alone.
 func (n *Shown) saveTrends() {
 	if free := n.DiskFree(); n.InService() && free > 0 && free < trendsRoom {
