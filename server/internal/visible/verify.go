@@ -32,8 +32,8 @@ var errNoFolder = refusal(http.StatusNotFound, "warren.console.backups names no 
 // errVerifying means that another backup is being checked.
 var errVerifying = refusal(http.StatusConflict, "another backup is being checked: wait until that has ended")
 
-// VerifyBackup tells how far a check of a backup is, or how it has ended. With begin, it begins one unless one is under
-// way.
+// VerifyBackup tells how far a check of a backup is, or how it has ended. With begin, it begins one unless one is
+// under way.
 func (n *Shown) VerifyBackup(a Actor, folder string, begin bool) (*Verification, error) {
 	if err := n.MaySeeAll(a); err != nil {
 		return nil, err
