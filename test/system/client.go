@@ -158,7 +158,7 @@ func (c *client) connect() error {
 	c.nc, c.broken, c.slow = nc, false, c.w.s.chance(3)
 	c.conn = &connection{number: len(c.w.connections), session: s, server: server, isOpen: true,
 		life: c.w.nodes[server-1].lives, readOnly: resp.ReadOnly, granted: granted, forgets: forgets,
-		files: c.w.nodes[server-1].files(),
+		files:   c.w.nodes[server-1].files(),
 		address: model.Identity{Scheme: "ip", ID: auth.NewIPIdentity(address).ID}}
 	c.w.connections = append(c.w.connections, c.conn)
 	s.connections = append(s.connections, c.conn)

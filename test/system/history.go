@@ -38,7 +38,7 @@ type connection struct {
 	life     int  // of the server
 	readOnly bool // the server has no quorum
 	// files is the configuration in the files of the server, if its meta.db has lost the one that was agreed on.
-	files string
+	files    string
 	address  model.Identity
 	proved   []model.Identity // by replies to auth
 	requests []*request

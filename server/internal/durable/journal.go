@@ -530,5 +530,5 @@ func (l logEvents) Synced(took time.Duration, _ int64) {
 // walOptions are the options of the log.
 func (s *Disk) walOptions() wal.Options {
 	return wal.Options{FS: s.FS, Dir: s.LogDir(), PreallocSize: s.Config.PreAllocSizeKB << 10, Logger: s.Log,
-		Events: logEvents{s.Env}}
+		Events: logEvents{s.Env}, Now: s.Clock.Steady}
 }
