@@ -42,6 +42,7 @@ func living(t *testing.T) (j *journey, stop func()) {
 		func(c *config.Config) {
 			c.Admin.Top, c.Trace.Slow, c.Admin.ConsoleName = true, 20*time.Millisecond, "production"
 			c.Admin.ConsoleBackups = []string{"/backup/hourly"}
+			c.Admin.RateLimiterInterval = time.Millisecond // the backups have just taken snapshots
 		})
 	for id := 1; id <= 3; id++ {
 		j.ensemble.Disk(id).SetCapacity(int64(40+2*id) << 30)
