@@ -78,3 +78,16 @@ func TestNothingFailsAfterTheFaults(t *testing.T) {
 		end()
 	}
 }
+
+// TestWithoutFaultsALeaderLeadsOn: nothing that a leader decides of its own accord ends its leadership while nothing is
+// wrong.
+func TestWithoutFaultsALeaderLeadsOn(t *testing.T) {
+	for seed := range uint64(6) {
+		w := newWorld(Options{Seed: seed + 1, Steps: 300, Servers: 3, Faults: []Fault{}, Features: []Feature{}})
+		require.NoError(t, w.run(), "seed %d", seed+1)
+		require.NotEmpty(t, w.history)
+		for zxid := range w.history {
+			require.EqualValues(t, 1, zxid.Epoch(), "seed %d", seed+1)
+		}
+	}
+}

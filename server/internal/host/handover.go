@@ -27,7 +27,7 @@ func (l *leading) consider(now time.Time, learners []zab.Learner) {
 	f := succession.Facts{Now: now, Since: h.periods.role, Full: full, Room: true, HandsOver: l.handing != nil,
 		Idle:       !h.Config.LeaderServes && h.clients.Idle(),
 		Candidates: h.links.candidates(h.Config.LeaderServes), Learners: learners, Prepared: l.next - 1,
-		Delivered: h.reach.delivered, Queued: h.Queued.Load(), Decides: h.decides,
+		Delivered: l.done, Queued: h.Queued.Load(), Decides: h.decides,
 		FitSuccessor: func() bool { return false },
 		CanLead:      func(id proto.ServerID) bool { return h.canLead(id) == nil }}
 	if c := h.member; c != nil {
