@@ -79,8 +79,8 @@ func TestNothingFailsAfterTheFaults(t *testing.T) {
 	}
 }
 
-// TestWithoutFaultsALeaderLeadsOn: nothing that a leader decides of its own accord ends its leadership while nothing is
-// wrong.
+// TestWithoutFaultsALeaderLeadsOn: while nothing is wrong, nothing that a leader decides of its own accord ends its
+// leadership.
 func TestWithoutFaultsALeaderLeadsOn(t *testing.T) {
 	for seed := range uint64(6) {
 		w := newWorld(Options{Seed: seed + 1, Steps: 300, Servers: 3, Faults: []Fault{}, Features: []Feature{}})
