@@ -109,7 +109,7 @@ func TestStatusShowsTheDisk(t *testing.T) {
 	}{
 		{3 << 29, nil, "1.5 GiB"}, {3 << 29, whole(2592000), "1.5 GiB"},
 		{3 << 29, whole(2591999), "1.5 GiB, full in 29d 23h"}, {3 << 29, whole(5400), "1.5 GiB, full in 1h 30m"},
-		{3 << 29, whole(0), "1.5 GiB, full in 0m"}, {0, nil, "-"},
+		{3 << 29, whole(0), "1.5 GiB, full"}, {0, nil, "-"},
 	} {
 		addresses := []string{"a:1"}
 		e := seen(time.Now(), addresses, []string{cmdline.Srvr("0x5", "standalone")})
