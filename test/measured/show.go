@@ -178,9 +178,9 @@ func (r Runs) howMeasured() (string, error) {
 		}
 	}
 	return wrap(fmt.Sprintf("Measured on %s at commit %s by `make benchmarks`, beside ZooKeeper %s with `-Xmx1g`. "+
-		"The machine: %s, shared by the servers and the load; %s. Other work on it: %s. Where every request waits for "+
-		"its own disk sync or its own network packet, the gap is smaller: a single client that writes to three servers "+
-		"gets %s times as much done, and writes of 100 kB are %s times as fast.",
+		"The machine: %s, shared by the servers and the load; %s. Other work on it: %s. Where every request waits "+
+		"for its own disk sync or its own network packet, the gap is smaller: a single client that writes to three "+
+		"servers gets %s times as much done, and writes of 100 kB are %s times as fast.",
 		strings.SplitN(run.Began, " ", 2)[0], run.Commit,
 		run.ZooKeeper, run.Machine, run.Disk, run.Others, median(one[3]), median(large[3]))), nil
 }
