@@ -199,7 +199,7 @@ func TestGrowthWithoutVote(t *testing.T) {
 		c.names(node, old...)
 	}
 	for _, node := range append(added, c.certainLeader()) {
-		require.Contains(t, node.Log(), "allows a second leader", "lists that differ by two servers")
+		require.Contains(t, node.Log(), "allows it to elect a second leader", "lists that differ by two servers")
 	}
 	for _, node := range old { // a restart changes nothing of that
 		node.Stop()
