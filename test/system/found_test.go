@@ -100,7 +100,7 @@ func TestLogIsPurgedWhileALearnerIsBroughtUpToDate(t *testing.T) {
 			w.net.open(way)
 			w.says("")
 			w.until(t, "the learner", func() bool {
-				if w.says("does not hold what a learner needs") {
+				if w.says("no longer holds the txns that a learner needs") {
 					purged++
 				}
 				return w.allServe()

@@ -312,7 +312,7 @@ func (f *faults) wipeMember(n *node, lasts time.Duration) {
 	w.s.plan(time.Second, nil, "wipe", func() {
 		m := w.membership()
 		switch {
-		case f.over || m.groups != "" || m.voters() < 3 && m.votes(n.id) || !f.safe(n) || w.pends() || w.asked():
+		case f.over || m.groups != "" || m.voters() < 3 && m.votes(n.id) || !f.safe(n) || w.pends():
 			return
 		}
 		f.wipe(n, lasts)
@@ -347,18 +347,14 @@ func (n *node) files() string {
 // votes reports whether a server has a vote.
 func (m membership) votes(id int) bool { return strings.Contains(m.lines[id], ":participant;") }
 
-// pends reports whether the log of a server has a reconfiguration that none has applied.
+// pends reports whether another configuration may come: the log of a server has a reconfiguration that none has
+// applied, or one that was asked for a while ago may still be proposed. A server that pauses or stalls does not know
+// yet that the disk of a server that is to be a voter is lost.
 func (w *world) pends() (found bool) {
 	for _, n := range w.nodes {
 		n.logged(func(r *wal.Record) { found = found || r.Zxid > w.members && reconfigured(r.Payload) != nil })
 	}
-	return found
-}
-
-// asked reports whether a reconfiguration that was asked for a while ago may still be proposed: a server that pauses
-// does not know yet that the disk of a server that is to be a voter is lost.
-func (w *world) asked() bool {
-	return slices.ContainsFunc(w.connections, func(c *connection) bool {
+	return found || slices.ContainsFunc(w.connections, func(c *connection) bool {
 		return slices.ContainsFunc(c.requests, func(q *request) bool {
 			return q.op == proto.OpReconfig && q.reply == nil && w.s.now-q.sent < time.Minute
 		})
