@@ -302,12 +302,12 @@ func (a *applier) advance(c *Conn, reply int, took int64) {
 	a.srv.budget.Release(e.weight)
 	c.mu.queue.pop()
 	a.srv.InProcess.Add(-1)
-	before := len(c.mu.out.buf)
+	before := c.mu.out.waiting()
 	if c.runQueued(max(0, min(appliedShare, appliedMost-a.served))) {
 		a.srv.InProcess.Add(-int64(c.mu.queue.leave()))
 		c.help()
 	}
-	a.served += len(c.mu.out.buf) - before
+	a.served += c.mu.out.waiting() - before
 	c.wakeReader()
 	a.mark(c)
 }
@@ -318,10 +318,10 @@ func (a *applier) advance(c *Conn, reply int, took int64) {
 func (a *applier) settle(c *Conn) {
 	c.mu.Lock()
 	if c.mu.queue.left.Load() {
-		before := len(c.mu.out.buf)
+		before := c.mu.out.waiting()
 		c.runQueued(-1)
 		c.mu.queue.left.Store(false)
-		a.forced += max(0, len(c.mu.out.buf)-before)
+		a.forced += c.mu.out.waiting() - before
 		c.wakeReader()
 		a.mark(c)
 	}

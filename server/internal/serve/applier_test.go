@@ -41,7 +41,7 @@ func TestNothingFollowsALostEvent(t *testing.T) {
 	require.NotZero(t, c.mu.out.waiting())
 	require.True(t, c.mu.out.open())
 
-	c.mu.out.put(make([]byte, outputPause+1))
+	c.mu.out.put(make([]byte, outputPause+1), true)
 	front.undelivered.total.Store(undeliveredMax) // of others
 	tell("/lost")
 	require.Len(t, a.freed, 1, "it is closed when the batch has ended")

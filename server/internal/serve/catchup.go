@@ -24,14 +24,14 @@ const (
 // whether there are more. A share below 0 means no limit, and includes expensive reads. REQUIRES: Conn.mu, Store.Mu.
 func (c *Conn) runQueued(share int) (more bool) {
 	q := &c.mu.queue
-	start, done, now := len(c.mu.out.buf), 0, int64(0)
+	start, done, now := c.mu.out.waiting(), 0, int64(0)
 	for q.length() > 0 {
 		e, body := q.front()
 		if e.kind == queuedWrite {
 			break
 		}
 		if c.mu.out.open() {
-			if share >= 0 && len(c.mu.out.buf)-start >= share {
+			if share >= 0 && c.mu.out.waiting()-start >= share {
 				more = true
 				break
 			}
@@ -44,9 +44,9 @@ func (c *Conn) runQueued(share int) (more bool) {
 					more = true
 					break
 				}
-				before := len(c.mu.out.buf)
+				before := c.mu.out.waiting()
 				c.runRead(&one, e.at, now)
-				if len(c.mu.out.buf)-before > largeReply {
+				if c.mu.out.waiting()-before > largeReply {
 					q.strict = true
 				}
 			} else {

@@ -14,6 +14,7 @@ import (
 // client-protocol 5.5 and 9. REQUIRES: Store.Mu, for reading or writing, and Conn.mu.
 func (s *Front) execute(c *Conn, q *request) {
 	out := &c.mu.out
+	out.startBuffer()
 	if q.op == proto.OpPing || !c.mu.sampler.Due() {
 		out.buf = s.answerRead(c, q, out.buf)
 	} else {

@@ -90,9 +90,9 @@ func (c *Conn) answerListing(q *request, l *datatree.Listing, began int64) {
 	o.buf = b
 	size += len(tail) + len(b) - start
 	if err == proto.OK {
-		o.put(o.buf)
+		o.put(o.buf, true)
 		for _, chunk := range names {
-			o.put(chunk)
+			o.put(chunk, false)
 		}
 		o.buf = tail
 	}

@@ -1,6 +1,9 @@
 package serve
 
-import "sync/atomic"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // Bounds of the output that waits for one client.
 const (
@@ -18,14 +21,19 @@ const (
 	// Beyond it a connection is closed when more output waits for it. Replies larger than outputPause, and watch
 	// events, reach this bound.
 	undeliveredMax = 512 << 20
-	// outputChunk is the size of a buffer from which on no event is added to it: a new buffer costs less than a
-	// copy of this one.
-	outputChunk = 256 << 10
+	// outputChunk is the size of a buffer from which on no read and no event is added to it: a new buffer costs less
+	// than to copy this one into a larger one.
+	outputChunk = 64 << 10
 	// sharedEvent is the size from which on all watching connections share one copy of an event.
 	sharedEvent = 4 << 10
 	// outputKept is the size of the largest buffer that a connection keeps for reuse.
 	outputKept = 64 << 10
+	// outputShared is the size of the largest buffer that is kept for the next connection that needs a large one.
+	outputShared = 256 << 10
 )
+
+// largeBuffers has buffers between outputKept and outputShared, which no connection keeps: *[]byte.
+var largeBuffers sync.Pool
 
 // output is what waits to be sent to a client, and how far its connection has come to its end. Guarded by Conn.mu.
 // Any goroutine may add a reply or an event. Only the goroutine that has set writing takes buffers from it.
@@ -113,13 +121,20 @@ func (o *output) count(u *undelivered) bool {
 // unsent is a queue of bytes: what is added at its end is taken in buffers from its front. Buffers in full do not
 // change any more, and several connections may share one.
 type unsent struct {
-	full      [][]byte
+	full      []buffer
 	fullBytes int    // bytes in full
 	buf       []byte // the end of the queue, to which replies are appended
 	spare     []byte // the last written buffer, for reuse
+	large     bool   // the last written buffer was too large for that: the next one will be, too
 	taken     int    // length of the buffer that is being written
 	own       bool   // that buffer may be reused
 	handed    int64  // bytes that were handed to the socket, in whole buffers
+}
+
+// buffer is a buffer in unsent.full.
+type buffer struct {
+	bytes []byte
+	own   bool // no one else has it
 }
 
 // waiting is how many bytes are not yet taken for writing.
@@ -128,9 +143,9 @@ func (q *unsent) waiting() int { return q.fullBytes + len(q.buf) }
 // addEvent adds an event. The bytes of a shared event must not change any more.
 func (q *unsent) addEvent(event []byte, shared bool) {
 	if shared {
-		q.put(q.buf)
+		q.put(q.buf, true)
 		q.buf = nil
-		q.put(event)
+		q.put(event, false)
 		return
 	}
 	q.startBuffer()
@@ -140,25 +155,33 @@ func (q *unsent) addEvent(event []byte, shared bool) {
 // startBuffer begins a new buffer if the present one is large.
 func (q *unsent) startBuffer() {
 	if len(q.buf) >= outputChunk {
-		q.put(q.buf)
-		q.buf = make([]byte, 0, outputChunk)
+		q.put(q.buf, true)
+		q.buf, q.large = nil, true
+	}
+	if q.large && cap(q.buf) == 0 {
+		if b, ok := largeBuffers.Get().(*[]byte); ok {
+			q.buf = *b
+		} else {
+			q.buf = make([]byte, 0, outputChunk)
+		}
 	}
 }
 
-// put adds a buffer that does not change any more.
-func (q *unsent) put(b []byte) {
+// put adds a buffer that does not change any more, and is reused when it was written if no one else has it.
+func (q *unsent) put(b []byte, own bool) {
 	if len(b) > 0 {
-		q.full = append(q.full, b)
+		q.full = append(q.full, buffer{b, own})
 		q.fullBytes += len(b)
 	}
 }
 
 // next takes the buffer to be written next; empty if there is none.
 func (q *unsent) next() (b []byte) {
-	if q.own = len(q.full) == 0; q.own {
-		b, q.buf, q.spare = q.buf, q.spare[:0], nil
+	if len(q.full) == 0 {
+		b, q.own, q.buf, q.spare = q.buf, true, q.spare[:0], nil
 	} else {
-		b, q.full[0] = q.full[0], nil
+		b, q.own = q.full[0].bytes, q.full[0].own
+		q.full[0] = buffer{}
 		q.full = q.full[1:]
 		q.fullBytes -= len(b)
 	}
@@ -170,8 +193,16 @@ func (q *unsent) next() (b []byte) {
 func (q *unsent) takeBack(buf []byte) {
 	q.taken = 0
 	q.handed += int64(len(buf))
-	if q.own && cap(buf) <= outputKept {
+	if !q.own {
+		return
+	}
+	q.large = len(buf) > outputKept
+	switch {
+	case cap(buf) <= outputKept:
 		q.spare = buf[:0]
+	case cap(buf) <= outputShared:
+		buf = buf[:0]
+		largeBuffers.Put(&buf)
 	}
 }
 

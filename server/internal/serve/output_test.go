@@ -112,32 +112,56 @@ func TestSlowOnceIsNotSlowForEver(t *testing.T) {
 	require.Equal(t, "more", string(more))
 }
 
-// Output is written in its order, whichever buffers it is in, and shared buffers are not changed.
+// Output is written in its order, whichever buffers it is in. A buffer that others have, too, is neither changed nor
+// used for other output.
 func TestOutputKeepsItsOrder(t *testing.T) {
 	var o unsent
-	shared := bytes.Repeat([]byte{'s'}, sharedEvent)
-	var want []byte
+	shared := bytes.Repeat([]byte{'s'}, outputChunk+1)
+	var want, got []byte
 	add := func(b []byte) { want = append(want, b...) }
 	o.buf = append(o.buf, "reply"...)
 	add([]byte("reply"))
-	for i := range 5 {
+	for i := range 20 {
 		o.addEvent(shared, true)
 		add(shared)
 		small := bytes.Repeat([]byte{byte('0' + i)}, outputChunk/2)
-		for range 3 {
+		for range 5 {
 			o.addEvent(small, false)
 			add(small)
+			o.startBuffer()
+			o.buf = append(append(o.buf, small...), small...)
+			add(small)
+			add(small)
+		}
+		require.Equal(t, len(want)-len(got), o.waiting())
+		for o.waiting() > outputChunk {
+			b := o.next()
+			require.Equal(t, len(b), o.taken)
+			require.Equal(t, &b[0] != &shared[0], o.own, "others have it, too")
+			got = append(got, b...)
+			o.takeBack(b)
 		}
 	}
-	require.Equal(t, len(want), o.waiting())
-	var got []byte
 	for o.waiting() > 0 {
 		b := o.next()
-		require.Equal(t, len(b), o.taken)
-		if &b[0] == &shared[0] {
-			require.False(t, o.own, "others have it, too")
-		}
 		got = append(got, b...)
+		o.takeBack(b)
 	}
 	require.True(t, bytes.Equal(want, got))
+}
+
+// Large replies in a row go through buffers that are used again.
+func BenchmarkLargeReplies(b *testing.B) {
+	var o unsent
+	data := make([]byte, 100_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		for range 4 {
+			o.startBuffer()
+			o.buf = append(o.buf, data...)
+		}
+		for o.waiting() > 0 {
+			o.takeBack(o.next())
+		}
+	}
 }
