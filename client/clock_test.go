@@ -268,3 +268,39 @@ func TestLostAfterTimeout(t *testing.T) {
 		require.Error(t, c.Close()) // no server could be told
 	})
 }
+
+// deafConn never gives up a read, as if its goroutine and its timer came late.
+type deafConn struct{ net.Conn }
+
+func (deafConn) SetReadDeadline(time.Time) error { return nil }
+
+// A look at the context of a session tells in time, even if everything else comes late.
+func TestHeldContextLooksAtTheClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 6 * time.Second
+		c, err := New("a:1",
+			WithSessionTimeout(timeout), WithDialer(func(context.Context, string, string) (net.Conn, error) {
+				near, far := net.Pipe()
+				go pipeServer(far, timeout, func() bool { return false }, func() {})
+				return deafConn{near}, nil
+			}))
+		require.NoError(t, err)
+		require.NoError(t, c.WaitConnected(t.Context()))
+		held, cancel := c.WhileHeld(t.Context())
+		defer cancel()
+		connected, cancel := c.WhileConnected(t.Context())
+		defer cancel()
+		derived, cancel := context.WithCancel(connected)
+		defer cancel()
+		time.Sleep(timeout - 1)
+		require.NoError(t, held.Err())
+		require.NoError(t, connected.Err())
+		time.Sleep(1)
+		require.Equal(t, Connected, c.State().State)
+		require.ErrorIs(t, held.Err(), context.Canceled)
+		require.ErrorIs(t, context.Cause(held), ErrSessionExpired)
+		<-connected.Done()
+		require.ErrorIs(t, context.Cause(derived), ErrSessionExpired)
+		require.Error(t, c.Close())
+	})
+}

@@ -41,7 +41,7 @@ type conn struct {
 	onAuth   func(*authCall, proto.ErrCode) error
 	session  SessionID
 	password [proto.PasswordSize]byte
-	contact  contact
+	contact  *contact
 	timeout  time.Duration
 	isPrompt bool // the socket takes a few bytes without blocking while no data is in transit
 	rearming int  // setWatches without an answer; owned by the reader
@@ -79,7 +79,7 @@ type authCall struct {
 }
 
 func newConn(nc net.Conn, in frames, addr string, began time.Time, timeout time.Duration, cfg *config) *conn {
-	cn := &conn{nc: nc, in: in, addr: addr, cfg: cfg, contact: contact{began: began}, timeout: timeout,
+	cn := &conn{nc: nc, in: in, addr: addr, cfg: cfg, contact: &contact{began: began}, timeout: timeout,
 		zxid: new(atomic.Int64), told: new(atomic.Int64), floor: new(atomic.Int64),
 		wake: make(chan struct{}, 1), gone: make(chan struct{})}
 	cn.in.src = (*deadlineReader)(cn)

@@ -205,7 +205,7 @@ func (s *session) serve(ctx context.Context, g *greeted, session int) error {
 	isNew := id != s.id
 	s.id = id
 	s.connected(cn, standing{StateChange: StateChange{State: state, SessionID: id, Timeout: s.timeout, Server: g.addr},
-		session: session, conn: cn})
+		session: session, conn: cn, contact: cn.contact})
 	s.watches.connected()
 	if s.cfg.source == nil {
 		s.hosts.names.refresh(s.hosts.servers)
@@ -252,7 +252,7 @@ func (s *session) disconnected(cn *conn, session int, err error) {
 	defer s.mu.Unlock()
 	old := s.now.Load().StateChange
 	st := standing{StateChange: StateChange{State: Disconnected, SessionID: old.SessionID, Timeout: timeout, Err: err},
-		session: session}
+		session: session, contact: cn.contact}
 	if !s.publishLocked(st) {
 		return
 	}

@@ -22,6 +22,7 @@ type standing struct {
 	StateChange
 	session int           // how many sessions the client has had
 	conn    *conn         // nil unless connected
+	contact *contact      // of the last connection; nil before the first one
 	final   error         // why there is no further standing
 	changed chan struct{} // closed when next is set
 	next    *standing
@@ -69,6 +70,9 @@ func (c *Client) WaitConnected(ctx context.Context) error {
 // session's error. The caller must call cancel. Recipes that grant exclusive access pass this context, or that of
 // WhileConnected, to the holder.
 //
+// Err and Done of this context look at the clock: if the process was stopped for too long, the first call afterwards
+// tells. A context that is derived from it ends a moment later.
+//
 // A server that is cut off from the others may answer for a while, in which they expire the session. The context may
 // then end too late, by about as long as the server has answered; see WhileConnected.
 func (c *Client) WhileHeld(ctx context.Context) (held context.Context, cancel context.CancelFunc) {
@@ -86,28 +90,58 @@ func (c *Client) WhileConnected(ctx context.Context) (held context.Context, canc
 }
 
 // tie returns a context that ends with the session, or with the connection.
-func (c *Client) tie(ctx context.Context, toConnection bool) (held context.Context, cancel context.CancelFunc) {
-	held, end := context.WithCancelCause(ctx)
-	session := c.s.now.Load().session
-	go c.follow(held, end, session, toConnection)
-	return held, func() { end(context.Canceled) }
+func (c *Client) tie(ctx context.Context, toConnection bool) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancelCause(ctx)
+	h := &held{ctx, end, c.s, c.s.now.Load().session, toConnection}
+	go h.follow()
+	return h, func() { end(context.Canceled) }
 }
 
-// follow ends a held context when its session may be lost.
-func (c *Client) follow(held context.Context, end context.CancelCauseFunc, session int, toConnection bool) {
-	for st := c.s.now.Load(); ; st = st.next {
-		switch {
-		case st.session != session, st.State == Expired, st.final != nil, st.State == Lost:
-			end(ErrSessionExpired)
-			return
-		case toConnection && st.State == Disconnected:
-			end(ErrConnectionLoss)
-			return
-		}
+// held is the context of a session. A process that was stopped for longer than the session timeout may go on in the
+// holder's goroutine, before any timer or any other goroutine. So Err and Done look at the clock themselves.
+type held struct {
+	context.Context
+	end          context.CancelCauseFunc
+	s            *session
+	session      int
+	toConnection bool
+}
+
+// Err implements context.Context.
+func (h *held) Err() error {
+	h.look(h.s.now.Load())
+	return h.Context.Err()
+}
+
+// Done implements context.Context.
+func (h *held) Done() <-chan struct{} {
+	h.look(h.s.now.Load())
+	return h.Context.Done()
+}
+
+// look ends the context if the session, or the connection, may be lost.
+func (h *held) look(st *standing) {
+	switch {
+	case h.toConnection && st.session == h.session && st.State == Disconnected:
+		h.end(ErrConnectionLoss)
+	case st.session != h.session, st.State == Expired, st.final != nil, st.State == Lost, st.isSilent():
+		h.end(ErrSessionExpired)
+	}
+}
+
+// follow ends the context when its session may be lost.
+func (h *held) follow() {
+	for st := h.s.now.Load(); h.Context.Err() == nil; st = st.next {
+		h.look(st)
 		select {
-		case <-held.Done():
+		case <-h.Context.Done():
 			return
 		case <-st.changed:
 		}
 	}
+}
+
+// isSilent reports whether no server is certain to have heard of the session within its timeout.
+func (st *standing) isSilent() bool {
+	return st.contact != nil && st.contact.silence() >= st.Timeout
 }

@@ -75,7 +75,7 @@ func (e *Election) Run(ctx context.Context, lead func(ctx context.Context, token
 func (e *Election) term(
 	ctx context.Context, h *Hold, lead func(ctx context.Context, token client.Zxid) error,
 ) (isLost bool, err error) {
-	leading, cancel := context.WithCancelCause(h.Context())
+	leading, cancel := tieTo(h.Context(), h.Context())
 	defer cancel(nil)
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	defer stop()

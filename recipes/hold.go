@@ -32,7 +32,9 @@ type Hold struct {
 
 // Context ends when the possession is no longer certain: after Release, when the connection is lost (or, with
 // UntilExpiry, when the session may have expired), and when another client deletes the znode. Its cause says
-// which. It has the values of the context that the Hold was acquired with, but not its end.
+// which. It has the values of the context that the Hold was acquired with, but not its end. Its Err and Done look at
+// the clock, so that a process that was stopped for too long is told by the first call afterwards; a context that is
+// derived from it ends a moment later.
 func (h *Hold) Context() context.Context { return h.ctx }
 
 // Token is the fencing token: the zxid of the txn that created the znode. Among conflicting Holds of a recipe a
@@ -89,7 +91,7 @@ func (l *line) possess(ctx context.Context, path string, claimed client.Zxid) (*
 			return nil, ErrLost
 		case err == nil && held.Err() == nil:
 			h := &Hold{line: l, path: path, token: stat.Czxid, isClaim: claimed != 0, revoked: make(chan struct{})}
-			h.ctx, h.end = context.WithCancelCause(held)
+			h.ctx, h.end = tieTo(held, held)
 			h.watched.Go(func() {
 				defer stop()
 				h.attend(string(data) == layouts.Revoke, w)

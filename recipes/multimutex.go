@@ -47,13 +47,15 @@ func (m *MultiMutex) TryLock(ctx context.Context) (*MultiHold, error) {
 
 func (m *MultiMutex) lock(ctx context.Context, lock func(*Mutex, context.Context) (*Hold, error)) (*MultiHold, error) {
 	h := &MultiHold{paths: m.paths}
-	h.ctx, h.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	h.ctx, h.end = tieTo(context.WithoutCancel(ctx))
 	for _, path := range m.paths {
 		part, err := lock(NewMutex(m.c, path, m.options...), ctx)
 		if err == nil {
-			h.parts = append(h.parts, part)
+			h.parts, h.ctx.to = append(h.parts, part), append(h.ctx.to, part.Context())
 			context.AfterFunc(part.Context(), func() { h.end(context.Cause(part.Context())) })
-			err = context.Cause(h.ctx) // a lock that was granted before is lost
+			if h.ctx.Err() != nil { // a lock that was granted before is lost
+				err = context.Cause(h.ctx)
+			}
 		}
 		if err != nil {
 			_ = h.Release(ctx) // goes on in the background if ctx has ended
@@ -67,7 +69,7 @@ func (m *MultiMutex) lock(ctx context.Context, lock func(*Mutex, context.Context
 type MultiHold struct {
 	paths []string
 	parts []*Hold // in the order of paths
-	ctx   context.Context
+	ctx   *tied
 	end   context.CancelCauseFunc
 }
 

@@ -21,27 +21,41 @@ import (
 func TestEachMessageIsBounded(t *testing.T) {
 	core, logs := observer.New(zapcore.DebugLevel)
 	var leftOut atomic.Int64
-	log := env.BoundLog(zap.New(core), &leftOut)
-	began := time.Now()
+	now, wall := int64(0), wallClock{time.Unix(1_800_000_000, 0)}
+	log := env.BoundLog(zap.New(core, zap.WithClock(&wall)), func() int64 { return now }, &leftOut)
 	const lines = 500
-	for range lines {
-		log.Debug("every byte")
-		log.Info("a client")
-		log.With(zap.Int("n", 1)).Warn("a client") // another level is another line
-		log.Error("another", zap.Error(errors.New("reason")))
+	// A second lasts as long as ever after the wall clock was set back.
+	for _, set := range []time.Duration{0, -time.Hour, -time.Hour, 5 * time.Hour} {
+		now, wall.Time = now+int64(time.Second), wall.Add(time.Second+set)
+		leftOut.Store(0)
+		for range lines {
+			log.Debug("every byte")
+			log.Info("a client")
+			log.With(zap.Int("n", 1)).Warn("a client") // another level is another line
+			log.Error("another", zap.Error(errors.New("reason")))
+		}
+		all := logs.TakeAll()
+		require.Len(t, all, lines+3*env.LinesPerSecond)
+		counts := map[zapcore.Level]int{}
+		for _, e := range all {
+			counts[e.Level]++
+			require.Equal(t, wall.Time, e.Time)
+			if e.Level == zapcore.WarnLevel {
+				require.Equal(t, int64(1), e.ContextMap()["n"])
+			}
+		}
+		const bound = env.LinesPerSecond
+		require.Equal(t, map[zapcore.Level]int{zapcore.DebugLevel: lines, zapcore.InfoLevel: bound,
+			zapcore.WarnLevel: bound, zapcore.ErrorLevel: bound}, counts)
+		require.EqualValues(t, 3*(lines-bound), leftOut.Load())
 	}
-	most := env.LinesPerSecond * (2 + int(time.Since(began)/time.Second))
-	require.Len(t, logs.FilterMessage("every byte").All(), lines)
-	written := 0
-	for _, level := range []zapcore.Level{zapcore.InfoLevel, zapcore.WarnLevel, zapcore.ErrorLevel} {
-		n := logs.FilterLevelExact(level).Len()
-		require.GreaterOrEqual(t, n, env.LinesPerSecond, level)
-		require.LessOrEqual(t, n, most, level)
-		written += n
-	}
-	require.EqualValues(t, 3*lines-written, leftOut.Load())
-	require.Equal(t, int64(1), logs.FilterLevelExact(zapcore.WarnLevel).All()[0].ContextMap()["n"])
 }
+
+// wallClock is a clock for a logger.
+type wallClock struct{ time.Time }
+
+func (c *wallClock) Now() time.Time                       { return c.Time }
+func (c *wallClock) NewTicker(time.Duration) *time.Ticker { panic("a logger has no ticker") }
 
 // TestStrangersDoNotFillTheLog does a few hundred times everything that a client can cause to be logged by reaching
 // a port. No message is logged more often than its bound, and the metric counts the dropped lines.

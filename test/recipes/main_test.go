@@ -25,6 +25,9 @@ func TestMain(m *testing.M) {
 	if run := os.Getenv(lockerVariable); run != "" {
 		os.Exit(runLocker(run))
 	}
+	if server := os.Getenv(holderVariable); server != "" {
+		os.Exit(runHolder(server))
+	}
 	flag.Parse()
 	os.Exit(run(m))
 }

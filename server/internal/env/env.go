@@ -112,7 +112,7 @@ func New(cfg *config.Config, o Options) *Env {
 	if e.Log == nil {
 		e.Log = zap.NewNop()
 	}
-	e.Log = BoundLog(e.Log, &e.LinesLeftOut)
+	e.Log = BoundLog(e.Log, e.Clock.Now, &e.LinesLeftOut)
 	if e.FS == nil {
 		e.FS = vfs.OS()
 	}

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -299,6 +300,24 @@ func TestReload(t *testing.T) {
 	close(stop)
 	<-done
 	require.ErrorContains(t, k.Reload(), "trust.pem")
+}
+
+// A store that is being written is refused wherever it ends within a block, and the old one stays in use: with fewer
+// authorities, clients would be turned away, and with fewer lists, revoked ones would come in.
+func TestStoreThatIsBeingWritten(t *testing.T) {
+	ca, other := pki.NewCA("ca").PEM(), pki.NewCA("other").PEM()
+	fs := memory(t, map[string][]byte{"trust.pem": ca})
+	k, err := Open(fs, &config.TLS{TrustStore: config.Store{Location: "/trust.pem"}}, nil)
+	require.NoError(t, err)
+	whole := slices.Concat(ca, other)
+	for n := len(ca) + len(beginning); n < len(whole)-len("-\n"); n++ {
+		write(t, fs, "/trust.pem", whole[:n])
+		require.ErrorIs(t, k.Reload(), errTorn, "%s", whole[:n])
+	}
+	write(t, fs, "/trust.pem", slices.Concat(ca[:100], other))
+	require.ErrorIs(t, k.Reload(), errTorn)
+	write(t, fs, "/trust.pem", whole)
+	require.NoError(t, k.Reload())
 }
 
 // A secret of type kubernetes.io/tls, mounted as a folder, is both stores, and what replaces it counts.

@@ -1,6 +1,7 @@
 package keystore
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/x509"
 	"encoding/pem"
@@ -14,21 +15,30 @@ var (
 	errOldKey  = errors.New("its private key is encrypted in the old way of OpenSSL (Proc-Type); convert it to " +
 		"PKCS#8 with openssl pkcs8 -topk8")
 	errNoPassword = errors.New("its private key is encrypted and no password is set")
+	errTorn       = errors.New("it is incomplete: perhaps the file is being written")
 )
+
+// beginning is how each block begins.
+var beginning = []byte("-----BEGIN ")
 
 // decodePEM reads blocks of certificates, one private key and revocation lists. Text between and around them, and
 // blocks of other kinds, are ignored. Every certificate is both a part of the chain and trusted: the store's use
-// decides.
+// decides. A block that is incomplete is refused: without it, others would be trusted than are meant.
 func decodePEM(data []byte, password string) (*contents, error) {
 	c := &contents{}
 	for n := 1; ; n++ {
-		var block *pem.Block
-		if block, data = pem.Decode(data); block == nil {
+		block, rest := pem.Decode(data)
+		if read := data[:len(data)-len(rest)]; bytes.Count(read, beginning) > 1 || block == nil &&
+			bytes.Contains(data, beginning) {
+			return nil, fmt.Errorf("block %d: %w", n, errTorn)
+		}
+		if block == nil {
 			break
 		}
 		if err := c.addBlock(block, password); err != nil {
 			return nil, fmt.Errorf("block %d (%s): %w", n, block.Type, err)
 		}
+		data = rest
 	}
 	if len(c.chain) == 0 && c.key == nil && len(c.lists) == 0 {
 		return nil, errors.New("it has no PEM block that is a certificate or a private key")

@@ -1,0 +1,125 @@
+package recipes
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/recipes"
+)
+
+// holderVariable makes this program a holder, at the server that it names.
+const holderVariable = "WARREN_TEST_HOLDER"
+
+// holderTimeout is the session timeout of a holder, long enough for a busy machine.
+const holderTimeout = 4 * time.Second
+
+// runHolder takes one of each and prints a line. When it notices that it was stopped for longer than its session may
+// live, it prints what it still believes to hold. Until then it never lets go of the processor, so that after the stop
+// it goes on before any other goroutine does. It ends with its input, as a locker does.
+func runHolder(server string) (code int) {
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	ctx := context.Background()
+	c, err := client.Dial(ctx, server, client.WithSessionTimeout(holderTimeout))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	held := map[string]context.Context{}
+	take := func(name string, h *recipes.Hold, err error) {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, name, err)
+			os.Exit(1)
+		}
+		held[name] = h.Context()
+	}
+	h, err := recipes.NewMutex(c, "/stopped/mutex").Lock(ctx)
+	take("mutex", h, err)
+	h, err = recipes.NewMutex(c, "/stopped/until-expiry", recipes.UntilExpiry()).Lock(ctx)
+	take("until-expiry", h, err)
+	h, err = recipes.NewSimpleMutex(c, "/stopped/simple").Lock(ctx)
+	take("simple", h, err)
+	h, err = recipes.NewSemaphore(c, "/stopped/semaphore", 1).Acquire(ctx)
+	take("semaphore", h, err)
+	several, err := recipes.NewMultiMutex(c, []string{"/stopped/a", "/stopped/b"}).Lock(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	held["several"] = several.Context()
+	err = recipes.NewLatch(c, "/stopped/latch", "1").Run(ctx, func(leads context.Context, _ client.Zxid) error {
+		held["latch"] = leads
+		fmt.Println("holds", len(held))
+		for last := time.Now(); ; {
+			now := time.Now()
+			if now.Sub(last) > holderTimeout {
+				break
+			}
+			last = now
+		}
+		for name, ctx := range held {
+			select {
+			case <-ctx.Done():
+			default:
+				fmt.Println("believes", name)
+			}
+			if ctx.Err() == nil {
+				fmt.Println("may use", name)
+			}
+		}
+		fmt.Println("over")
+		os.Exit(0)
+		return nil
+	})
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
+// A process that is stopped until others may have what it held is told so by the first look at the Context of each
+// Hold, in whichever goroutine it goes on.
+func TestStoppedHolderIsToldFirst(t *testing.T) {
+	holder := exec.Command(os.Args[0])
+	holder.Env = append(os.Environ(), holderVariable+"="+address)
+	holder.Stderr = os.Stderr
+	life, err := holder.StdinPipe()
+	require.NoError(t, err)
+	out, err := holder.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, holder.Start())
+	defer func() {
+		_ = holder.Process.Kill()
+		_ = holder.Wait() // it was killed
+		_ = life.Close()
+	}()
+	lines := bufio.NewReader(out)
+	line, err := lines.ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "holds 6\n", line)
+	require.NoError(t, holder.Process.Signal(syscall.SIGSTOP))
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c, err := client.Dial(ctx, address, client.WithSessionTimeout(holderTimeout))
+	require.NoError(t, err)
+	defer c.Close()
+	h, err := recipes.NewMutex(c, "/stopped/mutex").Lock(ctx)
+	require.NoError(t, err, "the session of the process that was stopped expires")
+	require.NoError(t, h.Release(ctx))
+	require.NoError(t, holder.Process.Signal(syscall.SIGCONT))
+	rest, err := io.ReadAll(lines)
+	require.NoError(t, err)
+	require.Equal(t, "over", strings.TrimSpace(string(rest)))
+}
