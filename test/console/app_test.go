@@ -258,12 +258,22 @@ func TestOverviewNamesTheServerThatIsAway(t *testing.T) {
 
 func TestOverviewOfAServerWithoutQuorum(t *testing.T) {
 	j := visit(t, desk, 3)
+	j.create("/one", "")
+	require.NoError(t, j.ensemble.WaitEqual(t.Context()))
 	j.show("")
 	j.awaitText("#verdict", "3 of 3 voters are up")
+	j.awaitText("#znodes", "5")
 	j.ensemble.Kill(2)
 	j.ensemble.Kill(3)
-	j.awaitText("#verdict", "No leader")
+	j.awaitText("#verdict", "No leader: 1 of 3 voters answers")
 	j.awaitText(".findings", "not-serving")
+	// The last that is known stays, and says since when no more is known.
+	j.awaitText(".server[data-server='2']", "Not known since ")
+	j.await("/^\\d+$/.test(document.querySelector(\".server[data-server='2'] dl div:nth-child(3) dd\").textContent)")
+	require.Equal(t, "5", eval[string](j, "document.querySelector('#znodes').textContent"))
+	j.awaitText("[aria-label=Figures] > div:nth-child(7)", "not known since ")
+	j.show("servers")
+	j.awaitText("#steering tbody tr:nth-child(2)", "not known since ")
 	j.show("tree")
 	j.awaitText("#znode", "This server does not serve clients now")
 	require.NoError(t, j.ensemble.Start(2))
@@ -279,7 +289,7 @@ func TestServerIsLostAndComesBack(t *testing.T) {
 	j.awaitText("#verdict", "Standalone server")
 	j.ensemble.Stop(1)
 	j.awaitText("#verdict", "does not answer")
-	j.awaitText("#main", "What is shown is old")
+	j.awaitText("#main", "What is shown is old: not known since ")
 	require.NoError(t, j.ensemble.Start(1))
 	j.awaitText("#verdict", "Standalone server, serving clients")
 }

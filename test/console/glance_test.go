@@ -18,6 +18,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/wire"
 )
 
 // The reads and writes of a znode are a chart, whichever servers the clients use, and its writes in the log another.
@@ -180,4 +181,42 @@ func TestEveryFindingIsShown(t *testing.T) {
 	}
 	problems = ""
 	j.awaitText(".verdict", "No findings.")
+}
+
+// What a server has refused is told by its reasons: a limit, and a drain. mntr, the API and the console say the same.
+func TestRefusalsHaveReasons(t *testing.T) {
+	j := visit(t, desk, 3, func(c *config.Config) {
+		c.MaxClientCnxns, c.FourLetterWhitelist = 10, []string{"mntr"}
+	})
+	addr := j.ensemble.Addr(1)
+	refused := func() error {
+		c, err := wire.Dial(addr, wire.Options{TimeoutMs: 30_000})
+		if err == nil {
+			t.Cleanup(c.Close)
+		}
+		return err
+	}
+	for range 10 {
+		_ = refused()
+	}
+	require.Error(t, refused())
+	j.show("servers")
+	j.loginApp()
+	j.button("Drain this server")
+	j.button("Dry run")
+	j.awaitText("dialog", "nothing has changed yet")
+	j.button("Drain")
+	j.awaitText("#steering tbody tr:nth-child(1)", "Draining")
+	require.Error(t, refused())
+	j.show("?server=1")
+	for _, reason := range []string{"maxClientCnxns", "drain"} {
+		j.awaitText("[aria-label=Figures]", "refused: "+reason)
+		j.await("fetch('api/v1/ensemble').then(r => r.json()).then(e => { window.refused = e.refused; }) && " +
+			fmt.Sprintf("window.refused?.some(r => r.reason === %q && r.count > 0)", reason))
+		n, err := wire.Gauge(addr, "zk_connections_refused_"+reason, patience)
+		require.NoError(t, err)
+		require.Positive(t, n)
+	}
+	require.NotContains(t, eval[string](j, "document.querySelector('[aria-label=Figures]').textContent"),
+		"refused: disk")
 }

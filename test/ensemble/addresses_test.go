@@ -22,9 +22,9 @@ func TestSecondAddresses(t *testing.T) {
 			if f == nil {
 				t.Skip("network namespaces take root")
 			}
-			f.second()
+			f.Second()
 			c, seed := newConfigured(t, func(id int, o *cluster.Options) {
-				o.Host, o.Second, o.Namespace = f.addr(id), f.secondAddr(id), f.namespace(id)
+				o.Host, o.Second, o.Namespace = f.Addr(id), f.SecondAddr(id), f.Namespace(id)
 				o.Settings["multiAddress.enabled"] = "true"
 				// where ZooKeeper 3.8 looks when it reads the lines
 				o.Properties = map[string]string{"zookeeper.multiAddress.enabled": "true"}
@@ -32,12 +32,12 @@ func TestSecondAddresses(t *testing.T) {
 			c.fabric = f
 			c.underLoad(seed, func() {
 				c.changeLeaders(1)
-				for _, addr := range []func(int) string{f.addr, f.secondAddr} {
+				for _, addr := range []func(int) string{f.Addr, f.SecondAddr} {
 					c.logf("no server reaches %s and the like", addr(1))
-					f.without(addr)
+					f.Without(addr)
 					c.recovered()
 					c.changeLeaders(1)
-					f.with(addr)
+					f.With(addr)
 					c.recovered()
 				}
 			})

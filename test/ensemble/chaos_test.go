@@ -94,7 +94,7 @@ func (c *chaos) start() {
 			Settings: map[string]string{"tickTime": "500", "initLimit": "20", "syncLimit": "4",
 				"maxSessionTimeout": "60000", "snapCount": "2000"}}
 		if c.fabric != nil {
-			one.Host, one.Namespace = c.fabric.addr(i), c.fabric.namespace(i)
+			one.Host, one.Namespace = c.fabric.Addr(i), c.fabric.Namespace(i)
 		}
 		if c.rand.IntN(2) == 0 {
 			if d := newDisk(c.t); d != nil {

@@ -27,7 +27,7 @@ func TestDeafLeader(t *testing.T) {
 	}
 	var o []cluster.Options
 	for id := 1; id <= 3; id++ {
-		o = append(o, cluster.Options{Host: f.addr(id), Namespace: f.namespace(id), Settings: map[string]string{
+		o = append(o, cluster.Options{Host: f.Addr(id), Namespace: f.Namespace(id), Settings: map[string]string{
 			"tickTime": "500", "syncLimit": "30", "maxSessionTimeout": "60000"}}) // 15 s
 	}
 	c := &chaos{t: t, voters: 3, began: time.Now(), fabric: f, nodes: cluster.Ensemble(t, o...)}
@@ -40,7 +40,7 @@ func TestDeafLeader(t *testing.T) {
 		leader := c.certainLeader()
 		c.logf("server %d becomes deaf", leader.ID())
 		from := time.Now()
-		f.deafen(leader.ID())
+		f.Deafen(leader.ID())
 		for c.leaderOf(c.but(leader)) == nil {
 			require.Less(t, time.Since(from), deafElectionMax)
 		}
@@ -56,7 +56,7 @@ func TestDeafLeader(t *testing.T) {
 		for _, node := range c.but(leader) {
 			require.Contains(t, node.Log(), "leaving the leader: its packets arrive here", "server %d", node.ID())
 		}
-		f.hears(leader.ID())
+		f.Hears(leader.ID())
 		c.whole()
 	}
 	for _, w := range writers {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/seed94657493/warren/test/cluster"
 )
 
 // delayLine makes late what a namespace sends: `tc ... netem delay` for kernels that have no netem. Packets are
@@ -36,10 +38,10 @@ func startDelayLine(namespace string, addr netip.Addr, late time.Duration) (*del
 	if err := inNamespace(namespace, l.open); err != nil {
 		return nil, err
 	}
-	err := run("ip", "-n", namespace, "link", "set", delayDevice, "up")
+	err := cluster.Run("ip", "-n", namespace, "link", "set", delayDevice, "up")
 	half := addr.As4()
 	for _, half[3] = range []byte{0, 128} { // together they come before the route of eth0
-		err = errors.Join(err, run("ip", "-n", namespace, "route", "add",
+		err = errors.Join(err, cluster.Run("ip", "-n", namespace, "route", "add",
 			netip.PrefixFrom(netip.AddrFrom4(half), 25).String(), "dev", delayDevice, "src", addr.String()))
 	}
 	if err != nil {
@@ -148,7 +150,7 @@ func TestSlowLinks(t *testing.T) {
 	if f == nil {
 		t.Skip("no network namespaces")
 	}
-	ln, err := net.Listen("tcp", f.subnet+".254:0")
+	ln, err := net.Listen("tcp", f.Addr(254)+":0")
 	require.NoError(t, err)
 	t.Cleanup(func() { ln.Close() })
 	sent := make([]byte, 1<<20)
@@ -159,7 +161,7 @@ func TestSlowLinks(t *testing.T) {
 	exchange := func() (took time.Duration) {
 		var nc net.Conn
 		began := time.Now()
-		require.NoError(t, inNamespace(f.namespace(1), func() (err error) {
+		require.NoError(t, inNamespace(f.Namespace(1), func() (err error) {
 			nc, err = dial(ln.Addr())
 			return err
 		}))

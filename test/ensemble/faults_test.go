@@ -122,7 +122,7 @@ func (c *chaos) wipe() {
 func (c *chaos) partition() {
 	i := c.any().ID()
 	c.logf("  cutting %d off", i)
-	c.fabric.isolate(i)
+	c.fabric.Isolate(i)
 	c.sleep(500, 4000)
 	c.fabric.heal()
 }
@@ -132,7 +132,7 @@ func (c *chaos) oneWay() {
 	c.logf("  discarding what %d sends to others", i)
 	for j := 1; j <= len(c.nodes); j++ {
 		if j != i && c.rand.IntN(3) > 0 {
-			c.fabric.drop(i, j)
+			c.fabric.Drop(i, j)
 		}
 	}
 	c.sleep(500, 4000)
@@ -142,7 +142,7 @@ func (c *chaos) oneWay() {
 func (c *chaos) leaderAlone() {
 	i := c.leader().ID()
 	c.logf("  cutting the leader %d off", i)
-	c.fabric.isolate(i)
+	c.fabric.Isolate(i)
 	c.sleep(1000, 4000)
 	c.fabric.heal()
 }

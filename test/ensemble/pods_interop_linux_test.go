@@ -26,7 +26,7 @@ func (p *pods) startZooKeeper(id, n int) {
 			"org.apache.zookeeper.server.auth.SASLAuthenticationProvider", "requireClientAuthScheme=sasl",
 		"quorum.auth.enableSasl=false"}
 	for other := 1; other <= n; other++ {
-		lines = append(lines, fmt.Sprintf("server.%d=%s:2888:3888;2181", other, p.fabric.addr(other)))
+		lines = append(lines, fmt.Sprintf("server.%d=%s:2888:3888;2181", other, p.fabric.Addr(other)))
 	}
 	cfg, jaas := filepath.Join(dir, "zoo.cfg"), filepath.Join(dir, "zoo_jaas.conf")
 	for name, text := range map[string]string{cfg: strings.Join(lines, "\n") + "\n",
@@ -38,7 +38,7 @@ func (p *pods) startZooKeeper(id, n int) {
 	log, err := os.OpenFile(p.log(id), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	require.NoError(p.t, err)
 	defer log.Close()
-	cmd := exec.Command("ip", "netns", "exec", p.fabric.namespace(id), "chroot", "--userspec=1001:0", "/", "java",
+	cmd := exec.Command("ip", "netns", "exec", p.fabric.Namespace(id), "chroot", "--userspec=1001:0", "/", "java",
 		"-Xmx256m", "-Djava.security.auth.login.config="+jaas, "-cp", cluster.ClassPath(),
 		"org.apache.zookeeper.server.quorum.QuorumPeerMain", cfg)
 	cmd.Stdout, cmd.Stderr = log, log

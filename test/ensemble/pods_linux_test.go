@@ -68,7 +68,7 @@ func newPods(t *testing.T, most int) *pods {
 }
 
 func (p *pods) log(id int) string    { return p.roots[id] + ".log" }
-func (p *pods) client(id int) string { return p.fabric.addr(id) + ":2181" }
+func (p *pods) client(id int) string { return p.fabric.Addr(id) + ":2181" }
 
 func (p *pods) clients(n int) string {
 	var all []string
@@ -82,7 +82,7 @@ func (p *pods) clients(n int) string {
 func (p *pods) env(id, n int) []string {
 	var servers []string
 	for other := 1; other <= max(1, n); other++ {
-		servers = append(servers, fmt.Sprintf("%s:2888:3888::%d", p.fabric.addr(other), other))
+		servers = append(servers, fmt.Sprintf("%s:2888:3888::%d", p.fabric.Addr(other), other))
 	}
 	env := []string{"ALLOW_ANONYMOUS_LOGIN=no", "ZOO_SERVERS=" + strings.Join(servers, " "), "ZOO_PORT_NUMBER=2181",
 		"ZOO_TICK_TIME=500", "WARREN_MIN_SERVER_ID=1", fmt.Sprintf("POD_NAME=zk-%d", id-1),
@@ -114,7 +114,7 @@ func (p *pods) start(id, n int) {
 	log, err := os.OpenFile(p.log(id), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	require.NoError(p.t, err)
 	defer log.Close()
-	cmd := exec.Command("ip", "netns", "exec", p.fabric.namespace(id), "chroot", "--userspec=1001:0", p.roots[id],
+	cmd := exec.Command("ip", "netns", "exec", p.fabric.Namespace(id), "chroot", "--userspec=1001:0", p.roots[id],
 		"/warren", "server")
 	cmd.Env, cmd.Stdout, cmd.Stderr = append(p.env(id, n), "PATH="+os.Getenv("PATH")), log, log
 	require.NoError(p.t, cmd.Start())

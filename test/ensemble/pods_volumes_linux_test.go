@@ -40,7 +40,7 @@ func (p *pods) restore(id, n int, backup string) string {
 		require.NoError(p.t, os.CopyFS(inside, os.DirFS(backup)))
 		require.NoError(p.t, os.Chown(inside, 1001, 0))
 	}
-	cmd := exec.Command("ip", "netns", "exec", p.fabric.namespace(id), "chroot", "--userspec=1001:0", p.roots[id],
+	cmd := exec.Command("ip", "netns", "exec", p.fabric.Namespace(id), "chroot", "--userspec=1001:0", p.roots[id],
 		"/warren", "restore", "/backup", "/bitnami/zookeeper/data", "--if-empty",
 		fmt.Sprintf("--once=pod-%d.installation", id), "--unless-served="+p.clients(n))
 	cmd.Env = append(p.env(id, n), "PATH="+os.Getenv("PATH"))

@@ -72,7 +72,7 @@ func usual(t *testing.T, kind cluster.Kind, servers int, f *fabric) *chaos {
 		one := cluster.Options{Kind: kind, Settings: map[string]string{"maxSessionTimeout": "60000"},
 			JVM: []string{"-Xmx1g"}}
 		if f != nil {
-			one.Host, one.Namespace = f.addr(i), f.namespace(i)
+			one.Host, one.Namespace = f.Addr(i), f.Namespace(i)
 		}
 		o = append(o, one)
 	}

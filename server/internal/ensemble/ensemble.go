@@ -19,7 +19,7 @@ type Ensemble struct {
 	Serving     bool           `json:"serving" doc:"it serves clients now, or leads and leaves them to the other servers"`
 	Version     string         `json:"version" doc:"of the program"`
 	UptimeMs    int64          `json:"uptimeMs" doc:"since the process began"`
-	Leader      *int64         `json:"leader" doc:"myid of the leader; null without one, and on a server that stands alone"`
+	Leader      *int64         `json:"leader" doc:"myid of the leader, even if this server does not follow it; null without one, and on a server that stands alone"`
 	Zxid        string         `json:"zxid" doc:"last txn that this server has applied, hexadecimal; empty if it was never known"`
 	Epoch       int64          `json:"epoch" doc:"upper half of the zxid"`
 	Znodes      *int           `json:"znodes" doc:"number of znodes at treeAt; null if it was never known"`
@@ -128,9 +128,12 @@ func (f *Facts) lastTree() *facts.Tree {
 
 // addMembers adds the servers of the configuration, as the leader has them, and else as they were heard.
 func (f *Facts) addMembers(e *Ensemble, r *host.QuorumRole) {
+	heard := f.heard()
 	if r.Leader >= 0 && !r.ReadOnly {
 		leader := int64(r.Leader)
 		e.Leader = &leader
+	} else {
+		e.Leader = leaderAmong(heard)
 	}
 	learners := map[int64]zab.Learner{}
 	if r.Leading {
@@ -139,7 +142,6 @@ func (f *Facts) addMembers(e *Ensemble, r *host.QuorumRole) {
 		}
 	}
 	q := f.Membership()
-	heard := f.heard()
 	for i := range q.Members {
 		m := f.member(e, &q.Members[i])
 		if m.Self && r.Leading {
@@ -156,6 +158,20 @@ func (f *Facts) addMembers(e *Ensemble, r *host.QuorumRole) {
 		}
 		e.Members = append(e.Members, m)
 	}
+}
+
+// leaderAmong returns the only server that says that it leads; nil if there is none.
+func leaderAmong(heard map[int64]findings.Server) (leader *int64) {
+	for id, s := range heard {
+		switch {
+		case !s.Known() || !s.Serving || s.Mode != "leader":
+		case leader != nil:
+			return nil
+		default:
+			leader = &id
+		}
+	}
+	return leader
 }
 
 // heard returns what other servers have told last, by their ids.

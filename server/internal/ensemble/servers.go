@@ -49,7 +49,8 @@ func (f *Facts) Servers() *Servers {
 	defer k.mu.Unlock()
 	known := map[int64]findings.Server{}
 	for _, s := range append([]findings.Server{f.self(f.Runtime.Now())}, k.others...) {
-		if _, twice := known[s.ID]; !twice {
+		// Of two with one id, it is the one that serves.
+		if first, twice := known[s.ID]; !twice || s.Known() && s.Serving && !(first.Known() && first.Serving) {
 			known[s.ID] = s
 		}
 	}

@@ -327,6 +327,23 @@ envFrom:
 {{- end }}
 {{- end -}}
 
+{{- /* The beginning of the spec of a pod that asks the servers, up to its containers. */ -}}
+{{- define "warren.client" -}}
+restartPolicy: Never
+automountServiceAccountToken: false
+serviceAccountName: {{ if .Values.serviceAccount.create }}default{{ else }}{{ include "warren.serviceAccount" . }}{{ end }}
+{{- include "warren.pullSecrets" . | nindent 0 }}
+{{- range $key := list "nodeSelector" "tolerations" "priorityClassName" }}
+{{- with get $.Values $key }}
+{{- include "warren.render" (dict "value" (dict $key .) "context" $) | nindent 0 }}
+{{- end }}
+{{- end }}
+{{- if .Values.podSecurityContext.enabled }}
+securityContext:
+  {{- include "warren.security" (dict "value" .Values.podSecurityContext "context" .) | nindent 2 }}
+{{- end }}
+{{- end -}}
+
 {{- /* The beginning of a CronJob of the backup, up to its containers: dict "name" "component" "job" "client"
     "context". Of the values of the job "schedule" and "activeDeadlineSeconds" are its own. */ -}}
 {{- define "warren.backup.job" -}}
@@ -370,7 +387,7 @@ spec:
 {{- end -}}
 
 {{- /* The beginning of a container that runs this image: dict "name" "context". */ -}}
-{{- define "warren.backup.container" -}}
+{{- define "warren.container" -}}
 {{- $v := .context.Values -}}
 - name: {{ .name }}
   image: {{ include "warren.image" (dict "image" $v.image "context" .context) }}
@@ -384,7 +401,7 @@ spec:
 {{- /* The init container that restores. */ -}}
 {{- define "warren.restore" -}}
 {{- $v := .Values -}}
-{{ include "warren.backup.container" (dict "name" "restore" "context" .) }}
+{{ include "warren.container" (dict "name" "restore" "context" .) }}
   command:
     - warren
     - restore

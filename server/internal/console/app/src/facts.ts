@@ -7,6 +7,8 @@ import type { Tone } from "./parts";
 export const ensemble = signal<Ensemble | null>(null);
 export const servers = signal<Servers | null>(null);
 export const lost = signal<string>("");
+/** When the server last told how the ensemble is. */
+export const heardAt = signal(0);
 /** Whether visitors with a login may change znodes and steer. */
 export const mayWrite = () => ensemble.value?.writes ?? false;
 
@@ -16,6 +18,7 @@ async function refresh(): Promise<void> {
     const others = get<Servers>("servers");
     others.catch(() => {}); // it is awaited below, unless the other has failed
     ensemble.value = await get<Ensemble>("ensemble");
+    heardAt.value = Date.now();
     lost.value = "";
     servers.value = await others;
   } catch (e) {
@@ -50,7 +53,16 @@ export const seen = computed<Seen[]>(() => {
     const answers = state !== null && state.trouble === "";
     const known = member.state !== "unknown";
     const away = member.state === "absent" || member.state === "joining";
-    const up = member.self ? e.serving : answers ? true : known ? !away : state?.heardAt ? false : null;
+    const gone = e.problems.some((p) => p.check === "unreachable" && p.server === member.id);
+    const up = member.self
+      ? e.serving || answers
+      : answers
+        ? true
+        : known
+          ? !away
+          : state?.heardAt || gone
+            ? false
+            : null;
     const role = member.self
       ? e.state
       : away
@@ -105,9 +117,10 @@ export const verdict = computed<Verdict | null>(() => {
   const unsure = voters.filter((s) => s.up === null).length;
   const parts = [unsure ? `${voters.length} voters` : `${up} of ${voters.length} voters are up`];
   if (e.leader === null) {
+    const answer = voters.filter((s) => s.member.self || (s.state?.heardAt && !s.state.silentSince)).length;
     return {
       tone: "bad",
-      sentence: `No leader: ${parts[0]}`,
+      sentence: `No leader: ${answer} of ${voters.length} voters ${answer === 1 ? "answers" : "answer"}`,
       detail: "Writes wait until a leader is elected. " + findings,
     };
   }

@@ -19,9 +19,9 @@ import {
   X,
 } from "lucide";
 import { identity, login, logout, wanted } from "./api";
-import { ensemble, ensembleName, lost, verdict } from "./facts";
+import { ensemble, ensembleName, heardAt, lost, verdict } from "./facts";
 import { clearDrafts } from "./drafts";
-import { of } from "./format";
+import { clock, of } from "./format";
 import { pages, sectionOf, titleOf } from "./pages";
 import { Palette, paletteOpen } from "./palette";
 import { Button, Dialog, Dot, Field, Icon, Note, say, Toasts, useTry } from "./parts";
@@ -305,7 +305,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
         {lost.value && ensemble.value && (
           <div style={{ padding: "12px 24px 0" }}>
             <Note tone="bad" icon={TriangleAlert}>
-              {lost.value}. What is shown is old; this page tries again.
+              {lost.value}. What is shown is old: not known since {clock(heardAt.value)}. This page tries again.
             </Note>
           </div>
         )}

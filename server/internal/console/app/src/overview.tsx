@@ -158,12 +158,13 @@ const roles: Record<string, [string, Tone, any]> = {
   standalone: ["Standalone", "info", Power],
 };
 
-/** Since when a server does not answer. */
-const sinceOf = (s: Seen) => (s.state?.silentSince ? ` since ${clock(s.state.silentSince)}` : "");
+/** Why a server is away, and since when it is not known how it is. */
+const awayOf = (s: Seen) =>
+  s.state?.silentSince ? `Not known since ${clock(s.state.silentSince)}: ${s.why}` : capital(s.why);
 
 function ServerCard({ s }: { s: Seen }) {
   const [text, tone, icon] = roles[s.role] ?? [s.role, "" as Tone, Info];
-  const st = s.state && s.state.trouble === "" ? s.state : null;
+  const st = s.state?.heardAt != null ? s.state : null; // of a server that is silent, the last that is known
   const fact = (name: string, value: string, title?: string) => (
     <div>
       <dt>{name}</dt>
@@ -187,7 +188,7 @@ function ServerCard({ s }: { s: Seen }) {
           {text}
         </Tag>
       </div>
-      <dl>
+      <dl class={st?.silentSince ? "faint" : ""}>
         {fact("Behind", s.member.lag === null ? unknown : of(s.member.lag, "txn"))}
         {fact("Round trip", s.member.self ? "–" : st?.roundTripMs != null ? millis(st.roundTripMs) : unknown)}
         {fact("Clients", st ? count(st.connections) : unknown)}
@@ -201,9 +202,7 @@ function ServerCard({ s }: { s: Seen }) {
       </dl>
       <div class="at">
         <code>{s.member.clientAddress || s.member.addresses[0]}</code>
-        <span>
-          {s.up === false && s.why ? capital(s.why) + sinceOf(s) : s.member.role === "observer" ? "No vote" : "Votes"}
-        </span>
+        <span>{s.up === false && s.why ? awayOf(s) : s.member.role === "observer" ? "No vote" : "Votes"}</span>
       </div>
     </li>
   );
@@ -284,6 +283,7 @@ const connected = (e: Ensemble | null) => {
 
 /** What one server, or all of them, do now: each figure above its course over the span that the charts show. */
 function Numbers({ e, trends, all }: { e: Ensemble | null; trends: Trends | null; all: boolean }) {
+  const old = e && !e.serving && e.treeAt ? `not known since ${clock(e.treeAt)}` : "";
   const valuesOf = (series: string) => trends?.series.find((s) => s.name === series)?.values ?? [];
   const now = (series: string) => valuesOf(series).findLast((v) => v !== null);
   const sum = (name: string) => (all ? name + "@sum" : name);
@@ -317,20 +317,27 @@ function Numbers({ e, trends, all }: { e: Ensemble | null; trends: Trends | null
         ? cell(
             "Sessions",
             short(e?.sessions),
-            clients == null ? "" : of(Math.round(clients), "connection"),
+            old || (clients == null ? "" : of(Math.round(clients), "connection")),
             sum("connections"),
             "--c3",
           )
-        : cell("Sessions", short(e?.sessions), connected(e), "sessions", "--c3")}
+        : cell("Sessions", short(e?.sessions), [old, connected(e)].filter(Boolean).join(", "), "sessions", "--c3")}
       {cell(
         "Watches",
         short(all ? whole(now(sum("watches"))) : e?.watches),
-        all ? "at all servers" : "at this server",
+        all ? "at all servers" : old || "at this server",
         sum("watches"),
         "--c5",
       )}
-      {cell("Znodes", short(e?.znodes), `${short(e?.ephemerals)} ephemeral`, own("znodes", all), "--c7", "znodes")}
-      {cell("Data", bytes(e?.dataBytes), "in memory", own("dataBytes", all), "--c4")}
+      {cell(
+        "Znodes",
+        short(e?.znodes),
+        old || `${short(e?.ephemerals)} ephemeral`,
+        own("znodes", all),
+        "--c7",
+        "znodes",
+      )}
+      {cell("Data", bytes(e?.dataBytes), old || "in memory", own("dataBytes", all), "--c4")}
     </dl>
   );
 }

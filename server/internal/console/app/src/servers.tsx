@@ -6,7 +6,7 @@ import { useEffect } from "preact/hooks";
 import { Eye, LifeBuoy, LogIn, Network, ScrollText, ShieldAlert, TriangleAlert } from "lucide";
 import { demandLogin, identity, save, send, wanted, type Steering } from "./api";
 import { ensemble, seen, servers, type Seen } from "./facts";
-import { bytes, capital, count, duration, millis, of, plain, Time, unknown, versionOf } from "./format";
+import { bytes, capital, clock, count, duration, millis, of, plain, Time, unknown, versionOf } from "./format";
 import { orderOf, orders, titled, type Order } from "./orders";
 import { Button, Dot, Empty, Field, Note, say, Tag, useTry } from "./parts";
 import { phone } from "./prefs";
@@ -165,11 +165,12 @@ export function Servers() {
               name: "Clients",
               num: true,
               cell: (s) => {
-                const known = s.state && !s.state.trouble ? s.state : null;
-                if (!known && !(solo && e)) return "–";
+                const known = s.state?.heardAt != null ? s.state : solo ? e : null;
+                if (!known) return "–";
+                const since = s.state?.silentSince;
                 return (
-                  <Two more={`${count(known ? known.outstanding : e!.outstanding)} pending`}>
-                    {count(known ? known.connections : e!.connections)}
+                  <Two more={since ? `not known since ${clock(since)}` : `${count(known.outstanding)} pending`}>
+                    {count(known.connections)}
                   </Two>
                 );
               },
