@@ -53,7 +53,7 @@ func (a *API) support(w http.ResponseWriter, r *http.Request, v *Visitor) error 
 	if err := a.o.Server.MaySeeAll(v.Actor); err != nil {
 		return err
 	}
-	q := queryOf(r)
+	q := queryOf(r, v)
 	ofAll := q.number("all", 0) != 0 && v.via == "" && a.o.Server.ID() >= 0
 	if q.err != nil {
 		return q.err

@@ -3,11 +3,13 @@ package inside
 import (
 	"context"
 	"fmt"
+	"math/bits"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/internal/znodetext"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/paths"
 	"github.com/seed94657493/warren/server/internal/serve"
@@ -31,11 +33,11 @@ type Change struct {
 	Kind       changeKind
 	Path       string
 	Data       []byte
-	ACL        []visible.ACL // of a create nil stands for the open list
-	Version    int32         // that the znode must have, or its ACL for ChangeACL; -1 for any
-	Sequential bool          // of a create
-	Container  bool          // of a create
-	TTL        int64         // of a create, ms; 0 for none
+	ACL        []znodetext.ACL // of a create nil stands for the open list
+	Version    int32           // that the znode must have, or its ACL for ChangeACL; -1 for any
+	Sequential bool            // of a create
+	Container  bool            // of a create
+	TTL        int64           // of a create, ms; 0 for none
 }
 
 // changeKind is what a Change does.
@@ -145,8 +147,8 @@ func aclOf(c *Change) (list []proto.ACL, err error) {
 			Id: proto.ID{Scheme: proto.Text(auth.SchemeWorld), Id: proto.Text("anyone")}}}, nil
 	}
 	for _, e := range c.ACL {
-		perms, ok := visible.Perms(e.Perms)
-		if !ok {
+		perms, bad := znodetext.ParsePerms(e.Perms)
+		if bad != "" || bits.OnesCount32(uint32(perms)) != len(e.Perms) {
 			return nil, refusal(http.StatusBadRequest,
 				"permissions "+strconv.Quote(e.Perms)+" are not some of the letters cdrwa, each once")
 		}
