@@ -46,11 +46,11 @@ var layers = map[string]layer{
 	"internal/site": {others: []string{"github.com/yuin/goldmark"},
 		tests: []string{module, "golang.org/x/net"}, // the pages, and a reader of HTML
 		why:   "a web site is made of pages, whether a server shows it or not"},
-	"internal/inuse":     {why: "who has a port can be read from the kernel, whoever wants the port"},
-	"internal/findings":  {why: "what a number means needs neither the server that has it nor the command that asks"},
+	"internal/inuse":    {why: "who has a port can be read from the kernel, whoever wants the port"},
+	"internal/findings": {why: "what a number means needs neither the server that has it nor the command that asks"},
 	"internal/znodetext": {ours: []string{"proto"},
 		why: "the text of znodes needs neither the server that has them nor the reader"},
-	"internal/answers":   {why: "what is answered to operators is the same for the server and for who asks"},
+	"internal/answers": {why: "what is answered to operators is the same for the server and for who asks"},
 	"internal/sched": {others: []string{"golang.org/x/sys"},
 		why: "time and waiting are the ground of everything that runs, and know nothing of it"},
 	"server": {
@@ -116,10 +116,10 @@ var layers = map[string]layer{
 	},
 	"server/internal/visible": {
 		ours: []string{"datatree", "datatree/auth", "datatree/quota", "internal/answers", "internal/znodetext",
-			"proto", "server/config", "server/internal/audit", "server/internal/coordination", "server/internal/durable",
-			"server/internal/ensemble", "server/internal/facts", "server/internal/past", "server/internal/serve",
-			"server/internal/sizes", "server/internal/stages", "server/internal/topk", "server/internal/trends",
-			"server/rebuild", "wal/vfs"},
+			"proto", "server/config", "server/internal/audit", "server/internal/coordination",
+			"server/internal/durable", "server/internal/ensemble", "server/internal/facts", "server/internal/past",
+			"server/internal/serve", "server/internal/sizes", "server/internal/stages", "server/internal/topk",
+			"server/internal/trends", "server/rebuild", "wal/vfs"},
 		others: []string{"go.uber.org/zap"},
 		tests:  []string{module + "/server/internal/env"}, // a server without parts
 		why:    "what a visitor may see is decided in one place, above everything that is known",
@@ -149,7 +149,8 @@ var layers = map[string]layer{
 		"server/internal/serve", "server/internal/visible"},
 		why: "what visitors change is planned from what they see, and has no way into the server but a connection"},
 	"server/internal/admin": {ours: []string{"internal/answers", "internal/findings", "proto", "server/config",
-		"server/internal/facts", "server/internal/limits", "server/internal/orders", "server/internal/sessions", "server/internal/socket"},
+		"server/internal/facts", "server/internal/limits", "server/internal/orders", "server/internal/sessions",
+		"server/internal/socket"},
 		others: []string{"go.uber.org/zap"},
 		why: "the admin server asks a server by an interface of its own; the console has the same labels and " +
 			"orders"},
@@ -167,8 +168,8 @@ var layers = map[string]layer{
 	"server/internal/past": {ours: []string{"proto", "server/rebuild", "snapshot", "wal"},
 		tests: []string{module + "/wal/vfs"}, // files in memory
 		why:   "what was is read from files, without the tree, its locks and the visitor that asks"},
-	"server/internal/audit": {ours: []string{"proto", "datatree/auth", "internal/znodetext", "wal/vfs"},
-		others: []string{"go.uber.org/zap"},
+	"server/internal/audit": {
+		ours: []string{"proto", "datatree/auth", "internal/znodetext", "wal/vfs"}, others: []string{"go.uber.org/zap"},
 		why: "a line says what a request asked for and how it ended, and needs neither its connection nor the tree"},
 	"server/internal/figures": {ours: []string{"proto"}, others: []string{"github.com/prometheus"},
 		why: "all parts of a server add to the figures, so the figures know none of them"},

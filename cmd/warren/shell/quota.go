@@ -21,7 +21,6 @@ type quotaJSON struct {
 	CountHard int64 `json:"countHardLimit"`
 }
 
-// limitOf returns the limit that a flag stands for.
 func limitOf(flag string, l *quota.Limits) *int64 {
 	switch flag {
 	case "n":

@@ -343,8 +343,8 @@ func (a *API) change(r *http.Request, v *Visitor, c Change) (done Done, err erro
 	return done, err
 }
 
-// query reads the parameters of a visitor's request. After a mistake err is set. Owned by the goroutine that answers the
-// request.
+// query reads the parameters of a visitor's request. After a mistake err is set. Owned by the goroutine that answers
+// the request.
 type query struct {
 	*Visitor
 	ctx    context.Context // of the request

@@ -152,7 +152,6 @@ func addSupport(archive *tar.Writer, folder string, packed []byte) error {
 	return nil
 }
 
-// addFile adds a file to an archive.
 func addFile(archive *tar.Writer, name string, text []byte, at time.Time) error {
 	err := archive.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(text)), ModTime: at})
 	if err == nil {

@@ -4,7 +4,6 @@ import "slices"
 
 var underParam = param{name: "under", about: "path of the znode below which is looked; / if it is not given"}
 
-// viewsTable are the routes of Views.
 func viewsTable() []*route {
 	return append([]*route{
 		{method: "GET", path: "/ensembles", name: "ensembles",

@@ -127,7 +127,6 @@ func (l *logins) drop(k loginKey) {
 	}
 }
 
-// remove ends a login.
 func (l *logins) remove(k loginKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

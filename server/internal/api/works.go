@@ -19,7 +19,6 @@ type Former struct {
 var errHistoryNeedsLogin = refusal(http.StatusUnauthorized,
 	"a history needs a login, because it takes the server much reading")
 
-// worksTable are the routes of works.
 func worksTable() []*route {
 	return []*route{
 		{method: "POST", path: "/work/plan", name: "plan", takes: Work{}, gives: Plan{}, changes: true,

@@ -71,7 +71,6 @@ func (s *session) send(frame []byte, patience time.Duration) error {
 	return err
 }
 
-// read reads one frame.
 func (s *session) read() ([]byte, error) {
 	var size [4]byte
 	if _, err := io.ReadFull(s.nc, size[:]); err != nil {
