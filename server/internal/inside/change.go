@@ -54,25 +54,6 @@ const (
 // String names the kind for logs.
 func (k changeKind) String() string { return [...]string{"create", "set", "delete", "setACL"}[k] }
 
-// sessionTimeout is the timeout of a session that is opened for a change or a stream; patience is how long the server
-// may take for it, or for the change.
-const (
-	sessionTimeout = 30 * time.Second
-	patience       = 20 * time.Second
-)
-
-// open begins a session with the identities of a visitor.
-func (n *Changes) open(a visible.Actor) (*session, error) {
-	if err := n.MayAsk(a); err != nil {
-		return nil, err
-	}
-	nc, err := n.front.Connect(a.Remote, a.IDs)
-	if err != nil {
-		return nil, errRefused
-	}
-	return open(nc, sessionTimeout, patience)
-}
-
 // Change does a change and returns the path of the znode; a sequential one has got its suffix.
 func (n *Changes) Change(_ context.Context, a visible.Actor, c Change) (string, error) {
 	op, req, err := requestOf(&c)
