@@ -159,7 +159,6 @@ func (cn *conn) add(cl *call) error {
 	return nil
 }
 
-// lastXid returns the xid of the last call.
 func (cn *conn) lastXid() int32 {
 	cn.mu.Lock()
 	defer cn.mu.Unlock()

@@ -53,8 +53,7 @@ func ExampleClient_Commit() {
 		Create("/task", nil, client.Persistent))
 	fmt.Println(err)
 	_, err = c.Commit(ctx, new(client.Txn).Check("/owner", 7).Delete("/task", client.AnyVersion))
-	var refused *client.TxnError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*client.TxnError](err); ok {
 		fmt.Println(refused.Index, refused.Path, errors.Is(err, client.ErrBadVersion))
 	}
 	// Output:

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -102,9 +103,7 @@ func (s *session) hello(ctx context.Context, nc net.Conn, e endpoint) (*greeted,
 // secured puts TLS on a connection to host.
 func secured(ctx context.Context, nc net.Conn, conf *tls.Config, host string) (net.Conn, error) {
 	conf = conf.Clone()
-	if conf.ServerName == "" {
-		conf.ServerName = hostport.WithoutZone(host)
-	}
+	conf.ServerName = cmp.Or(conf.ServerName, hostport.WithoutZone(host))
 	secure := tls.Client(nc, conf)
 	return secure, secure.HandshakeContext(ctx)
 }

@@ -27,7 +27,6 @@ func appendPath(b []byte, chroot, path string) []byte {
 	return append(b, path...)
 }
 
-// joinChroot returns the path at the server.
 func joinChroot(chroot, path string) string {
 	switch {
 	case chroot == "":

@@ -19,7 +19,6 @@ const srvPrefix = "dns-srv://"
 // srvServers is the number of servers that a service is taken to have before its records are known.
 const srvServers = 3
 
-// parseService checks the name of a service.
 func parseService(connect, name string) (string, error) {
 	if name == "" || strings.ContainsAny(name, ",:[] \t") {
 		return "", fmt.Errorf("client: connect string %q must be %sNAME/chroot, with one name and without a port",

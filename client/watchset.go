@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"strings"
 	"sync"
 
@@ -220,9 +221,7 @@ func (s *watchSet) fire(t EventType, path []byte, zxid Zxid) {
 func (s *watchSet) fireAbove(path string, e Event) {
 	for path != "/" {
 		path = path[:max(strings.LastIndexByte(path, '/'), 0)]
-		if path == "" {
-			path = "/"
-		}
+		path = cmp.Or(path, "/")
 		for w := s.paths[path]; w != nil; w = w.next {
 			if w.isActive && w.kind == watchRecursive {
 				w.to.Receive(e)

@@ -81,7 +81,6 @@ func (b *txnBody) decodeSub(sub *proto.SubTxn) error {
 	return errTxnType
 }
 
-// decode decodes the body of a txn that is not a multi.
 func (b *txnBody) decode(op proto.OpCode, r *proto.Reader) error {
 	b.op = op
 	switch op {

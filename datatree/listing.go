@@ -206,7 +206,6 @@ func (l *Listing) without(chunk []byte, marks *nameMarks) []byte {
 	return chunk[:kept]
 }
 
-// add adds a name.
 func (l *Listing) add(name []byte) {
 	last := len(l.chunks) - 1
 	if last < 0 || !l.sorted && len(l.chunks[last])+4+len(name) > cap(l.chunks[last]) {

@@ -62,10 +62,8 @@ func (g *segment) clear() {
 	}
 }
 
-// tag returns the tag of a slot.
 func (g *group) tag(slot int) uint8 { return uint8(g.tags >> (slot * 8)) }
 
-// setTag sets the tag of a slot.
 func (g *group) setTag(slot int, tag uint8) {
 	g.tags = g.tags&^(0xff<<(slot*8)) | uint64(tag)<<(slot*8)
 }
@@ -75,7 +73,6 @@ func (g *group) setTag(slot int, tag uint8) {
 func tagOf(hash uint32) uint8    { return uint8(hash & 0x7f) }
 func groupOf(hash uint32) uint32 { return hash >> 7 & (segmentGroups - 1) }
 
-// segmentOf returns the number of the segment for hash.
 func (t *table) segmentOf(hash uint32) uint32 {
 	return t.directory[uint64(hash)>>(32-t.depth)]
 }

@@ -167,7 +167,6 @@ func (l *Login) Prepare(ctx context.Context, service string) error {
 	return err
 }
 
-// ticket returns a ticket for a service.
 func (l *Login) ticket(ctx context.Context, service Principal) (ticket, error) {
 	name := service.String()
 	l.mu.Lock()
@@ -407,7 +406,6 @@ func (l *Login) cached(service Principal) (newest ticket) {
 	return newest
 }
 
-// realmOf returns the realm of a service.
 func (l *Login) realmOf(service Principal) string {
 	return cmp.Or(service.Realm, l.conf.realmOf(service.Host()), l.owner.Realm)
 }
@@ -415,8 +413,7 @@ func (l *Login) realmOf(service Principal) string {
 // kdcError says what a KDC was asked for, and whether it makes sense to ask again.
 func kdcError(asked string, err error) error {
 	said := fmt.Errorf("kerberos: no KDC has given %s: %w", asked, err)
-	var lib krberror.Krberror
-	if errors.As(err, &lib) && lib.RootCause == krberror.NetworkingError {
+	if lib, ok := errors.AsType[krberror.Krberror](err); ok && lib.RootCause == krberror.NetworkingError {
 		return &unavailableError{said}
 	}
 	if strings.Contains(err.Error(), errorcode.Lookup(errorcode.KDC_ERR_SVC_UNAVAILABLE)) {

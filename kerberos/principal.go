@@ -1,6 +1,7 @@
 package kerberos
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -87,9 +88,7 @@ func (p Principal) At(host string) Principal {
 
 // In returns the principal with a realm, if it has none.
 func (p Principal) In(realm string) Principal {
-	if p.Realm == "" {
-		p.Realm = realm
-	}
+	p.Realm = cmp.Or(p.Realm, realm)
 	return p
 }
 

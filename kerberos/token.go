@@ -103,7 +103,6 @@ type keys struct {
 	send, get uint64    // the number of the next token
 }
 
-// newKeys returns the keys of one side.
 func newKeys(key types.EncryptionKey, isAcceptors, accepts bool, send, get uint64) *keys {
 	k := &keys{key: key, send: send, get: get}
 	if isAcceptors {
@@ -193,7 +192,6 @@ func keySize(kind int32) int {
 	return 0
 }
 
-// newKey returns a random key.
 func newKey(kind int32) types.EncryptionKey {
 	key := types.EncryptionKey{KeyType: kind, KeyValue: make([]byte, keySize(kind))}
 	_, _ = rand.Read(key.KeyValue) // never fails

@@ -9,7 +9,8 @@
 // # Encoding
 //
 // Every record has AppendTo, which appends its encoding and may be called any number of times,
-// and ReadFrom, which decodes from the front of a byte slice. Integers are big-endian. A ustring
+// ReadFrom, which decodes from the front of a byte slice, and Decode, which decodes from a Reader
+// whose Err reports a failure. Integers are big-endian. A ustring
 // is a Text and a buffer a []byte: nil is null (length -1 on the wire), an empty non-nil slice is
 // empty (length 0). A vector follows the same rule.
 //

@@ -8,20 +8,16 @@ type ID struct {
 	Id     Text // identity within the scheme
 }
 
-// AppendTo appends the encoding of v.
 func (v *ID) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Scheme)
-	b = AppendBuffer(b, v.Id)
-	return b
+	return AppendBuffer(b, v.Id)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *ID) Decode(r *Reader) {
 	v.Scheme = r.Text()
 	v.Id = r.Text()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *ID) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // ACL grants a set of permission bits to an identity.
@@ -30,20 +26,16 @@ type ACL struct {
 	Id    ID    // the identity that gets them
 }
 
-// AppendTo appends the encoding of v.
 func (v *ACL) AppendTo(b []byte) []byte {
 	b = AppendInt32(b, v.Perms)
-	b = v.Id.AppendTo(b)
-	return b
+	return v.Id.AppendTo(b)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *ACL) Decode(r *Reader) {
 	v.Perms = r.Int32()
 	v.Id.Decode(r)
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *ACL) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // Stat is a znode's metadata as clients see it, 68 bytes. Source: client-protocol 7.
@@ -61,7 +53,6 @@ type Stat struct {
 	Pzxid          Zxid      // txn that last created or deleted a child
 }
 
-// AppendTo appends the encoding of v.
 func (v *Stat) AppendTo(b []byte) []byte {
 	b = AppendInt64(b, int64(v.Czxid))
 	b = AppendInt64(b, int64(v.Mzxid))
@@ -73,11 +64,9 @@ func (v *Stat) AppendTo(b []byte) []byte {
 	b = AppendInt64(b, int64(v.EphemeralOwner))
 	b = AppendInt32(b, v.DataLength)
 	b = AppendInt32(b, v.NumChildren)
-	b = AppendInt64(b, int64(v.Pzxid))
-	return b
+	return AppendInt64(b, int64(v.Pzxid))
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *Stat) Decode(r *Reader) {
 	v.Czxid = Zxid(r.Int64())
 	v.Mzxid = Zxid(r.Int64())
@@ -92,7 +81,6 @@ func (v *Stat) Decode(r *Reader) {
 	v.Pzxid = Zxid(r.Int64())
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *Stat) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // StatPersisted is a znode's metadata as it is stored, 60 bytes. Source: storage 3.1.
@@ -108,7 +96,6 @@ type StatPersisted struct {
 	Pzxid          Zxid      // txn that last created or deleted a child
 }
 
-// AppendTo appends the encoding of v.
 func (v *StatPersisted) AppendTo(b []byte) []byte {
 	b = AppendInt64(b, int64(v.Czxid))
 	b = AppendInt64(b, int64(v.Mzxid))
@@ -118,11 +105,9 @@ func (v *StatPersisted) AppendTo(b []byte) []byte {
 	b = AppendInt32(b, v.Cversion)
 	b = AppendInt32(b, v.Aversion)
 	b = AppendInt64(b, int64(v.EphemeralOwner))
-	b = AppendInt64(b, int64(v.Pzxid))
-	return b
+	return AppendInt64(b, int64(v.Pzxid))
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *StatPersisted) Decode(r *Reader) {
 	v.Czxid = Zxid(r.Int64())
 	v.Mzxid = Zxid(r.Int64())
@@ -135,7 +120,6 @@ func (v *StatPersisted) Decode(r *Reader) {
 	v.Pzxid = Zxid(r.Int64())
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *StatPersisted) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // RequestHeader opens every request after the handshake.
@@ -144,20 +128,16 @@ type RequestHeader struct {
 	Type OpCode // operation
 }
 
-// AppendTo appends the encoding of v.
 func (v *RequestHeader) AppendTo(b []byte) []byte {
 	b = AppendInt32(b, v.Xid)
-	b = AppendInt32(b, int32(v.Type))
-	return b
+	return AppendInt32(b, int32(v.Type))
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *RequestHeader) Decode(r *Reader) {
 	v.Xid = r.Int32()
 	v.Type = OpCode(r.Int32())
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *RequestHeader) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // ReplyHeader opens every reply and every notification.
@@ -167,22 +147,18 @@ type ReplyHeader struct {
 	Err  ErrCode // 0 is success; anything else is sent without a body
 }
 
-// AppendTo appends the encoding of v.
 func (v *ReplyHeader) AppendTo(b []byte) []byte {
 	b = AppendInt32(b, v.Xid)
 	b = AppendInt64(b, int64(v.Zxid))
-	b = AppendInt32(b, int32(v.Err))
-	return b
+	return AppendInt32(b, int32(v.Err))
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *ReplyHeader) Decode(r *Reader) {
 	v.Xid = r.Int32()
 	v.Zxid = Zxid(r.Int64())
 	v.Err = ErrCode(r.Int32())
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *ReplyHeader) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // AuthPacket adds an identity to a connection (op auth).
@@ -192,22 +168,18 @@ type AuthPacket struct {
 	Auth   []byte // credentials, "user:password" for digest
 }
 
-// AppendTo appends the encoding of v.
 func (v *AuthPacket) AppendTo(b []byte) []byte {
 	b = AppendInt32(b, v.Type)
 	b = AppendBuffer(b, v.Scheme)
-	b = AppendBuffer(b, v.Auth)
-	return b
+	return AppendBuffer(b, v.Auth)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *AuthPacket) Decode(r *Reader) {
 	v.Type = r.Int32()
 	v.Scheme = r.Text()
 	v.Auth = r.Buffer()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *AuthPacket) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // GetSASLRequest carries one client token of a SASL exchange.
@@ -215,18 +187,14 @@ type GetSASLRequest struct {
 	Token []byte // mechanism token
 }
 
-// AppendTo appends the encoding of v.
 func (v *GetSASLRequest) AppendTo(b []byte) []byte {
-	b = AppendBuffer(b, v.Token)
-	return b
+	return AppendBuffer(b, v.Token)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *GetSASLRequest) Decode(r *Reader) {
 	v.Token = r.Buffer()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *GetSASLRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // SetSASLResponse carries one server token of a SASL exchange.
@@ -234,18 +202,14 @@ type SetSASLResponse struct {
 	Token []byte // mechanism token; null when the exchange failed or is off
 }
 
-// AppendTo appends the encoding of v.
 func (v *SetSASLResponse) AppendTo(b []byte) []byte {
-	b = AppendBuffer(b, v.Token)
-	return b
+	return AppendBuffer(b, v.Token)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *SetSASLResponse) Decode(r *Reader) {
 	v.Token = r.Buffer()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *SetSASLResponse) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // WatcherEvent is the body of a notification.
@@ -255,22 +219,18 @@ type WatcherEvent struct {
 	Path  Text      // server path the event is about
 }
 
-// AppendTo appends the encoding of v.
 func (v *WatcherEvent) AppendTo(b []byte) []byte {
 	b = AppendInt32(b, int32(v.Type))
 	b = AppendInt32(b, v.State)
-	b = AppendBuffer(b, v.Path)
-	return b
+	return AppendBuffer(b, v.Path)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *WatcherEvent) Decode(r *Reader) {
 	v.Type = EventType(r.Int32())
 	v.State = r.Int32()
 	v.Path = r.Text()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *WatcherEvent) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // CreateRequest asks for a znode: create, create2, createContainer.
@@ -281,16 +241,13 @@ type CreateRequest struct {
 	Flags int32  // CreateMode
 }
 
-// AppendTo appends the encoding of v.
 func (v *CreateRequest) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
 	b = AppendBuffer(b, v.Data)
 	b = appendACLs(b, v.Acl)
-	b = AppendInt32(b, v.Flags)
-	return b
+	return AppendInt32(b, v.Flags)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *CreateRequest) Decode(r *Reader) {
 	v.Path = r.Text()
 	v.Data = r.Buffer()
@@ -298,7 +255,6 @@ func (v *CreateRequest) Decode(r *Reader) {
 	v.Flags = r.Int32()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *CreateRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // CreateTTLRequest asks for a znode that expires when it is left alone.
@@ -310,17 +266,14 @@ type CreateTTLRequest struct {
 	Ttl   int64  // ms, 1 to 2^40-1
 }
 
-// AppendTo appends the encoding of v.
 func (v *CreateTTLRequest) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
 	b = AppendBuffer(b, v.Data)
 	b = appendACLs(b, v.Acl)
 	b = AppendInt32(b, v.Flags)
-	b = AppendInt64(b, v.Ttl)
-	return b
+	return AppendInt64(b, v.Ttl)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *CreateTTLRequest) Decode(r *Reader) {
 	v.Path = r.Text()
 	v.Data = r.Buffer()
@@ -329,7 +282,6 @@ func (v *CreateTTLRequest) Decode(r *Reader) {
 	v.Ttl = r.Int64()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *CreateTTLRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // DeleteRequest removes a znode without children.
@@ -338,20 +290,16 @@ type DeleteRequest struct {
 	Version int32 // expected version, -1 for any
 }
 
-// AppendTo appends the encoding of v.
 func (v *DeleteRequest) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
-	b = AppendInt32(b, v.Version)
-	return b
+	return AppendInt32(b, v.Version)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *DeleteRequest) Decode(r *Reader) {
 	v.Path = r.Text()
 	v.Version = r.Int32()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *DeleteRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // PathWatchRequest is exists, getData, getChildren and getChildren2.
@@ -360,20 +308,16 @@ type PathWatchRequest struct {
 	Watch bool // register a one-shot watch
 }
 
-// AppendTo appends the encoding of v.
 func (v *PathWatchRequest) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
-	b = AppendBool(b, v.Watch)
-	return b
+	return AppendBool(b, v.Watch)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *PathWatchRequest) Decode(r *Reader) {
 	v.Path = r.Text()
 	v.Watch = r.Bool()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *PathWatchRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // PathRequest is getACL, sync, getAllChildrenNumber and deleteContainer.
@@ -381,18 +325,14 @@ type PathRequest struct {
 	Path Text // znode
 }
 
-// AppendTo appends the encoding of v.
 func (v *PathRequest) AppendTo(b []byte) []byte {
-	b = AppendBuffer(b, v.Path)
-	return b
+	return AppendBuffer(b, v.Path)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *PathRequest) Decode(r *Reader) {
 	v.Path = r.Text()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *PathRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // SetDataRequest replaces a znode's data.
@@ -402,22 +342,18 @@ type SetDataRequest struct {
 	Version int32  // expected version, -1 for any
 }
 
-// AppendTo appends the encoding of v.
 func (v *SetDataRequest) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
 	b = AppendBuffer(b, v.Data)
-	b = AppendInt32(b, v.Version)
-	return b
+	return AppendInt32(b, v.Version)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *SetDataRequest) Decode(r *Reader) {
 	v.Path = r.Text()
 	v.Data = r.Buffer()
 	v.Version = r.Int32()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *SetDataRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // SetACLRequest replaces a znode's ACL.
@@ -427,22 +363,18 @@ type SetACLRequest struct {
 	Version int32 // expected aversion, -1 for any
 }
 
-// AppendTo appends the encoding of v.
 func (v *SetACLRequest) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
 	b = appendACLs(b, v.Acl)
-	b = AppendInt32(b, v.Version)
-	return b
+	return AppendInt32(b, v.Version)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *SetACLRequest) Decode(r *Reader) {
 	v.Path = r.Text()
 	v.Acl = decodeACLs(r, v.Acl)
 	v.Version = r.Int32()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *SetACLRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // CheckVersionRequest is a condition inside a multi.
@@ -451,20 +383,16 @@ type CheckVersionRequest struct {
 	Version int32 // expected version, -1 for any
 }
 
-// AppendTo appends the encoding of v.
 func (v *CheckVersionRequest) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
-	b = AppendInt32(b, v.Version)
-	return b
+	return AppendInt32(b, v.Version)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *CheckVersionRequest) Decode(r *Reader) {
 	v.Path = r.Text()
 	v.Version = r.Int32()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *CheckVersionRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // ReconfigRequest changes the ensemble's membership.
@@ -475,16 +403,13 @@ type ReconfigRequest struct {
 	CurConfigID    int64 // expected configuration version, -1 for any
 }
 
-// AppendTo appends the encoding of v.
 func (v *ReconfigRequest) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.JoiningServers)
 	b = AppendBuffer(b, v.LeavingServers)
 	b = AppendBuffer(b, v.NewMembers)
-	b = AppendInt64(b, v.CurConfigID)
-	return b
+	return AppendInt64(b, v.CurConfigID)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *ReconfigRequest) Decode(r *Reader) {
 	v.JoiningServers = r.Text()
 	v.LeavingServers = r.Text()
@@ -492,7 +417,6 @@ func (v *ReconfigRequest) Decode(r *Reader) {
 	v.CurConfigID = r.Int64()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *ReconfigRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // CheckWatchesRequest is checkWatches and removeWatches.
@@ -501,20 +425,16 @@ type CheckWatchesRequest struct {
 	Type WatcherType // which watches
 }
 
-// AppendTo appends the encoding of v.
 func (v *CheckWatchesRequest) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
-	b = AppendInt32(b, int32(v.Type))
-	return b
+	return AppendInt32(b, int32(v.Type))
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *CheckWatchesRequest) Decode(r *Reader) {
 	v.Path = r.Text()
 	v.Type = WatcherType(r.Int32())
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *CheckWatchesRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // AddWatchRequest registers a persistent watch.
@@ -523,20 +443,16 @@ type AddWatchRequest struct {
 	Mode int32 // AddWatchPersistent or AddWatchPersistentRecursive
 }
 
-// AppendTo appends the encoding of v.
 func (v *AddWatchRequest) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
-	b = AppendInt32(b, v.Mode)
-	return b
+	return AppendInt32(b, v.Mode)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *AddWatchRequest) Decode(r *Reader) {
 	v.Path = r.Text()
 	v.Mode = r.Int32()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *AddWatchRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // SetWatches re-registers one-shot watches after a reconnect.
@@ -547,16 +463,13 @@ type SetWatches struct {
 	ChildWatches []Text // getChildren watches
 }
 
-// AppendTo appends the encoding of v.
 func (v *SetWatches) AppendTo(b []byte) []byte {
 	b = AppendInt64(b, int64(v.RelativeZxid))
 	b = appendTexts(b, v.DataWatches)
 	b = appendTexts(b, v.ExistWatches)
-	b = appendTexts(b, v.ChildWatches)
-	return b
+	return appendTexts(b, v.ChildWatches)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *SetWatches) Decode(r *Reader) {
 	v.RelativeZxid = Zxid(r.Int64())
 	v.DataWatches = decodeTexts(r, v.DataWatches)
@@ -564,7 +477,6 @@ func (v *SetWatches) Decode(r *Reader) {
 	v.ChildWatches = decodeTexts(r, v.ChildWatches)
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *SetWatches) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // SetWatches2 re-registers all kinds of watches after a reconnect.
@@ -577,18 +489,15 @@ type SetWatches2 struct {
 	PersistentRecursiveWatches []Text // addWatch mode 1
 }
 
-// AppendTo appends the encoding of v.
 func (v *SetWatches2) AppendTo(b []byte) []byte {
 	b = AppendInt64(b, int64(v.RelativeZxid))
 	b = appendTexts(b, v.DataWatches)
 	b = appendTexts(b, v.ExistWatches)
 	b = appendTexts(b, v.ChildWatches)
 	b = appendTexts(b, v.PersistentWatches)
-	b = appendTexts(b, v.PersistentRecursiveWatches)
-	return b
+	return appendTexts(b, v.PersistentRecursiveWatches)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *SetWatches2) Decode(r *Reader) {
 	v.RelativeZxid = Zxid(r.Int64())
 	v.DataWatches = decodeTexts(r, v.DataWatches)
@@ -598,7 +507,6 @@ func (v *SetWatches2) Decode(r *Reader) {
 	v.PersistentRecursiveWatches = decodeTexts(r, v.PersistentRecursiveWatches)
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *SetWatches2) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // GetEphemeralsRequest lists the session's ephemerals under a string prefix.
@@ -606,18 +514,14 @@ type GetEphemeralsRequest struct {
 	PrefixPath Text // null, blank or "/" for all
 }
 
-// AppendTo appends the encoding of v.
 func (v *GetEphemeralsRequest) AppendTo(b []byte) []byte {
-	b = AppendBuffer(b, v.PrefixPath)
-	return b
+	return AppendBuffer(b, v.PrefixPath)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *GetEphemeralsRequest) Decode(r *Reader) {
 	v.PrefixPath = r.Text()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *GetEphemeralsRequest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // CreateResponse is the reply to create.
@@ -625,18 +529,14 @@ type CreateResponse struct {
 	Path Text // with the sequence suffix
 }
 
-// AppendTo appends the encoding of v.
 func (v *CreateResponse) AppendTo(b []byte) []byte {
-	b = AppendBuffer(b, v.Path)
-	return b
+	return AppendBuffer(b, v.Path)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *CreateResponse) Decode(r *Reader) {
 	v.Path = r.Text()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *CreateResponse) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // Create2Response is the reply to create2, createContainer and createTTL.
@@ -645,20 +545,16 @@ type Create2Response struct {
 	Stat Stat // of the new znode
 }
 
-// AppendTo appends the encoding of v.
 func (v *Create2Response) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
-	b = v.Stat.AppendTo(b)
-	return b
+	return v.Stat.AppendTo(b)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *Create2Response) Decode(r *Reader) {
 	v.Path = r.Text()
 	v.Stat.Decode(r)
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *Create2Response) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // StatResponse is the reply to exists, setData and setACL.
@@ -666,18 +562,14 @@ type StatResponse struct {
 	Stat Stat // of the znode
 }
 
-// AppendTo appends the encoding of v.
 func (v *StatResponse) AppendTo(b []byte) []byte {
-	b = v.Stat.AppendTo(b)
-	return b
+	return v.Stat.AppendTo(b)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *StatResponse) Decode(r *Reader) {
 	v.Stat.Decode(r)
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *StatResponse) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // GetDataResponse is the reply to getData and reconfig.
@@ -686,20 +578,16 @@ type GetDataResponse struct {
 	Stat Stat   // of the znode
 }
 
-// AppendTo appends the encoding of v.
 func (v *GetDataResponse) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Data)
-	b = v.Stat.AppendTo(b)
-	return b
+	return v.Stat.AppendTo(b)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *GetDataResponse) Decode(r *Reader) {
 	v.Data = r.Buffer()
 	v.Stat.Decode(r)
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *GetDataResponse) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // GetACLResponse is the reply to getACL.
@@ -708,20 +596,16 @@ type GetACLResponse struct {
 	Stat Stat  // of the znode
 }
 
-// AppendTo appends the encoding of v.
 func (v *GetACLResponse) AppendTo(b []byte) []byte {
 	b = appendACLs(b, v.Acl)
-	b = v.Stat.AppendTo(b)
-	return b
+	return v.Stat.AppendTo(b)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *GetACLResponse) Decode(r *Reader) {
 	v.Acl = decodeACLs(r, v.Acl)
 	v.Stat.Decode(r)
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *GetACLResponse) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // GetChildrenResponse is the reply to getChildren.
@@ -729,18 +613,14 @@ type GetChildrenResponse struct {
 	Children []Text // bare names
 }
 
-// AppendTo appends the encoding of v.
 func (v *GetChildrenResponse) AppendTo(b []byte) []byte {
-	b = appendTexts(b, v.Children)
-	return b
+	return appendTexts(b, v.Children)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *GetChildrenResponse) Decode(r *Reader) {
 	v.Children = decodeTexts(r, v.Children)
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *GetChildrenResponse) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // GetChildren2Response is the reply to getChildren2.
@@ -749,20 +629,16 @@ type GetChildren2Response struct {
 	Stat     Stat   // of the parent
 }
 
-// AppendTo appends the encoding of v.
 func (v *GetChildren2Response) AppendTo(b []byte) []byte {
 	b = appendTexts(b, v.Children)
-	b = v.Stat.AppendTo(b)
-	return b
+	return v.Stat.AppendTo(b)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *GetChildren2Response) Decode(r *Reader) {
 	v.Children = decodeTexts(r, v.Children)
 	v.Stat.Decode(r)
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *GetChildren2Response) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // SyncResponse is the reply to sync.
@@ -770,18 +646,14 @@ type SyncResponse struct {
 	Path Text // echo
 }
 
-// AppendTo appends the encoding of v.
 func (v *SyncResponse) AppendTo(b []byte) []byte {
-	b = AppendBuffer(b, v.Path)
-	return b
+	return AppendBuffer(b, v.Path)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *SyncResponse) Decode(r *Reader) {
 	v.Path = r.Text()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *SyncResponse) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // GetEphemeralsResponse is the reply to getEphemerals.
@@ -789,18 +661,14 @@ type GetEphemeralsResponse struct {
 	Ephemerals []Text // full paths
 }
 
-// AppendTo appends the encoding of v.
 func (v *GetEphemeralsResponse) AppendTo(b []byte) []byte {
-	b = appendTexts(b, v.Ephemerals)
-	return b
+	return appendTexts(b, v.Ephemerals)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *GetEphemeralsResponse) Decode(r *Reader) {
 	v.Ephemerals = decodeTexts(r, v.Ephemerals)
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *GetEphemeralsResponse) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // GetAllChildrenNumberResponse is the reply to getAllChildrenNumber.
@@ -808,18 +676,14 @@ type GetAllChildrenNumberResponse struct {
 	TotalNumber int32 // descendants at every depth
 }
 
-// AppendTo appends the encoding of v.
 func (v *GetAllChildrenNumberResponse) AppendTo(b []byte) []byte {
-	b = AppendInt32(b, v.TotalNumber)
-	return b
+	return AppendInt32(b, v.TotalNumber)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *GetAllChildrenNumberResponse) Decode(r *Reader) {
 	v.TotalNumber = r.Int32()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *GetAllChildrenNumberResponse) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // ClientInfo is one identity of a connection.
@@ -828,20 +692,16 @@ type ClientInfo struct {
 	User       Text // printable part of the id
 }
 
-// AppendTo appends the encoding of v.
 func (v *ClientInfo) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.AuthScheme)
-	b = AppendBuffer(b, v.User)
-	return b
+	return AppendBuffer(b, v.User)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *ClientInfo) Decode(r *Reader) {
 	v.AuthScheme = r.Text()
 	v.User = r.Text()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *ClientInfo) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // WhoAmIResponse is the reply to whoAmI.
@@ -849,18 +709,14 @@ type WhoAmIResponse struct {
 	ClientInfo []ClientInfo // every identity of the connection
 }
 
-// AppendTo appends the encoding of v.
 func (v *WhoAmIResponse) AppendTo(b []byte) []byte {
-	b = appendClientInfos(b, v.ClientInfo)
-	return b
+	return appendClientInfos(b, v.ClientInfo)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *WhoAmIResponse) Decode(r *Reader) {
 	v.ClientInfo = decodeClientInfos(r, v.ClientInfo)
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *WhoAmIResponse) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // ErrorResponse is a failed slot of a multi, and the reply to addWatch.
@@ -868,18 +724,14 @@ type ErrorResponse struct {
 	Err ErrCode // the slot's error
 }
 
-// AppendTo appends the encoding of v.
 func (v *ErrorResponse) AppendTo(b []byte) []byte {
-	b = AppendInt32(b, int32(v.Err))
-	return b
+	return AppendInt32(b, int32(v.Err))
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *ErrorResponse) Decode(r *Reader) {
 	v.Err = ErrCode(r.Int32())
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *ErrorResponse) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // MultiHeader precedes every element of a multi request or reply, and ends it.
@@ -889,22 +741,18 @@ type MultiHeader struct {
 	Err  ErrCode // -1 in requests and in the terminator
 }
 
-// AppendTo appends the encoding of v.
 func (v *MultiHeader) AppendTo(b []byte) []byte {
 	b = AppendInt32(b, int32(v.Type))
 	b = AppendBool(b, v.Done)
-	b = AppendInt32(b, int32(v.Err))
-	return b
+	return AppendInt32(b, int32(v.Err))
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *MultiHeader) Decode(r *Reader) {
 	v.Type = OpCode(r.Int32())
 	v.Done = r.Bool()
 	v.Err = ErrCode(r.Int32())
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *MultiHeader) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // FileHeader opens every log and snapshot file.
@@ -914,22 +762,18 @@ type FileHeader struct {
 	Dbid    int64 // 0 in logs, -1 in snapshots
 }
 
-// AppendTo appends the encoding of v.
 func (v *FileHeader) AppendTo(b []byte) []byte {
 	b = AppendInt32(b, v.Magic)
 	b = AppendInt32(b, v.Version)
-	b = AppendInt64(b, v.Dbid)
-	return b
+	return AppendInt64(b, v.Dbid)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *FileHeader) Decode(r *Reader) {
 	v.Magic = r.Int32()
 	v.Version = r.Int32()
 	v.Dbid = r.Int64()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *FileHeader) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // TxnHeader opens every txn, 32 bytes. Source: storage 3.1.
@@ -941,17 +785,14 @@ type TxnHeader struct {
 	Type     OpCode    // body
 }
 
-// AppendTo appends the encoding of v.
 func (v *TxnHeader) AppendTo(b []byte) []byte {
 	b = AppendInt64(b, int64(v.ClientID))
 	b = AppendInt32(b, v.Cxid)
 	b = AppendInt64(b, int64(v.Zxid))
 	b = AppendInt64(b, v.Time)
-	b = AppendInt32(b, int32(v.Type))
-	return b
+	return AppendInt32(b, int32(v.Type))
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *TxnHeader) Decode(r *Reader) {
 	v.ClientID = SessionID(r.Int64())
 	v.Cxid = r.Int32()
@@ -960,7 +801,6 @@ func (v *TxnHeader) Decode(r *Reader) {
 	v.Type = OpCode(r.Int32())
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *TxnHeader) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // TxnDigest ends every txn but error txns: the digest of the tree after it. Source: storage 7.
@@ -969,20 +809,16 @@ type TxnDigest struct {
 	TreeDigest int64 // sum of the znodes' digests
 }
 
-// AppendTo appends the encoding of v.
 func (v *TxnDigest) AppendTo(b []byte) []byte {
 	b = AppendInt32(b, v.Version)
-	b = AppendInt64(b, v.TreeDigest)
-	return b
+	return AppendInt64(b, v.TreeDigest)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *TxnDigest) Decode(r *Reader) {
 	v.Version = r.Int32()
 	v.TreeDigest = r.Int64()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *TxnDigest) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // CreateTxn is the body of create and create2.
@@ -994,17 +830,14 @@ type CreateTxn struct {
 	ParentCVersion int32  // the parent's stored cversion after this txn
 }
 
-// AppendTo appends the encoding of v.
 func (v *CreateTxn) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
 	b = AppendBuffer(b, v.Data)
 	b = appendACLs(b, v.Acl)
 	b = AppendBool(b, v.Ephemeral)
-	b = AppendInt32(b, v.ParentCVersion)
-	return b
+	return AppendInt32(b, v.ParentCVersion)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *CreateTxn) Decode(r *Reader) {
 	v.Path = r.Text()
 	v.Data = r.Buffer()
@@ -1013,7 +846,6 @@ func (v *CreateTxn) Decode(r *Reader) {
 	v.ParentCVersion = r.Int32()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *CreateTxn) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // CreateTxnV0 is the body of create before 3.4: without parentCVersion.
@@ -1024,16 +856,13 @@ type CreateTxnV0 struct {
 	Ephemeral bool   // owned by the header's session
 }
 
-// AppendTo appends the encoding of v.
 func (v *CreateTxnV0) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
 	b = AppendBuffer(b, v.Data)
 	b = appendACLs(b, v.Acl)
-	b = AppendBool(b, v.Ephemeral)
-	return b
+	return AppendBool(b, v.Ephemeral)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *CreateTxnV0) Decode(r *Reader) {
 	v.Path = r.Text()
 	v.Data = r.Buffer()
@@ -1041,7 +870,6 @@ func (v *CreateTxnV0) Decode(r *Reader) {
 	v.Ephemeral = r.Bool()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *CreateTxnV0) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // CreateContainerTxn is the body of createContainer.
@@ -1052,16 +880,13 @@ type CreateContainerTxn struct {
 	ParentCVersion int32  // the parent's stored cversion after this txn
 }
 
-// AppendTo appends the encoding of v.
 func (v *CreateContainerTxn) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
 	b = AppendBuffer(b, v.Data)
 	b = appendACLs(b, v.Acl)
-	b = AppendInt32(b, v.ParentCVersion)
-	return b
+	return AppendInt32(b, v.ParentCVersion)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *CreateContainerTxn) Decode(r *Reader) {
 	v.Path = r.Text()
 	v.Data = r.Buffer()
@@ -1069,7 +894,6 @@ func (v *CreateContainerTxn) Decode(r *Reader) {
 	v.ParentCVersion = r.Int32()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *CreateContainerTxn) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // CreateTTLTxn is the body of createTTL.
@@ -1081,17 +905,14 @@ type CreateTTLTxn struct {
 	Ttl            int64  // ms
 }
 
-// AppendTo appends the encoding of v.
 func (v *CreateTTLTxn) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
 	b = AppendBuffer(b, v.Data)
 	b = appendACLs(b, v.Acl)
 	b = AppendInt32(b, v.ParentCVersion)
-	b = AppendInt64(b, v.Ttl)
-	return b
+	return AppendInt64(b, v.Ttl)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *CreateTTLTxn) Decode(r *Reader) {
 	v.Path = r.Text()
 	v.Data = r.Buffer()
@@ -1100,7 +921,6 @@ func (v *CreateTTLTxn) Decode(r *Reader) {
 	v.Ttl = r.Int64()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *CreateTTLTxn) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // DeleteTxn is the body of delete and deleteContainer.
@@ -1108,18 +928,14 @@ type DeleteTxn struct {
 	Path Text // znode
 }
 
-// AppendTo appends the encoding of v.
 func (v *DeleteTxn) AppendTo(b []byte) []byte {
-	b = AppendBuffer(b, v.Path)
-	return b
+	return AppendBuffer(b, v.Path)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *DeleteTxn) Decode(r *Reader) {
 	v.Path = r.Text()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *DeleteTxn) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // SetDataTxn is the body of setData and reconfig.
@@ -1129,22 +945,18 @@ type SetDataTxn struct {
 	Version int32  // the version after this txn
 }
 
-// AppendTo appends the encoding of v.
 func (v *SetDataTxn) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
 	b = AppendBuffer(b, v.Data)
-	b = AppendInt32(b, v.Version)
-	return b
+	return AppendInt32(b, v.Version)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *SetDataTxn) Decode(r *Reader) {
 	v.Path = r.Text()
 	v.Data = r.Buffer()
 	v.Version = r.Int32()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *SetDataTxn) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // SetACLTxn is the body of setACL.
@@ -1154,22 +966,18 @@ type SetACLTxn struct {
 	Version int32 // the aversion after this txn
 }
 
-// AppendTo appends the encoding of v.
 func (v *SetACLTxn) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
 	b = appendACLs(b, v.Acl)
-	b = AppendInt32(b, v.Version)
-	return b
+	return AppendInt32(b, v.Version)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *SetACLTxn) Decode(r *Reader) {
 	v.Path = r.Text()
 	v.Acl = decodeACLs(r, v.Acl)
 	v.Version = r.Int32()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *SetACLTxn) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // CheckVersionTxn is a condition inside a multi that held.
@@ -1178,20 +986,16 @@ type CheckVersionTxn struct {
 	Version int32 // checked version plus one
 }
 
-// AppendTo appends the encoding of v.
 func (v *CheckVersionTxn) AppendTo(b []byte) []byte {
 	b = AppendBuffer(b, v.Path)
-	b = AppendInt32(b, v.Version)
-	return b
+	return AppendInt32(b, v.Version)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *CheckVersionTxn) Decode(r *Reader) {
 	v.Path = r.Text()
 	v.Version = r.Int32()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *CheckVersionTxn) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // CreateSessionTxn is the body of createSession.
@@ -1199,18 +1003,14 @@ type CreateSessionTxn struct {
 	TimeOut int32 // negotiated session timeout, ms
 }
 
-// AppendTo appends the encoding of v.
 func (v *CreateSessionTxn) AppendTo(b []byte) []byte {
-	b = AppendInt32(b, v.TimeOut)
-	return b
+	return AppendInt32(b, v.TimeOut)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *CreateSessionTxn) Decode(r *Reader) {
 	v.TimeOut = r.Int32()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *CreateSessionTxn) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // CloseSessionTxn is the body of closeSession.
@@ -1218,18 +1018,14 @@ type CloseSessionTxn struct {
 	Paths2Delete []Text // the session's ephemerals
 }
 
-// AppendTo appends the encoding of v.
 func (v *CloseSessionTxn) AppendTo(b []byte) []byte {
-	b = appendTexts(b, v.Paths2Delete)
-	return b
+	return appendTexts(b, v.Paths2Delete)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *CloseSessionTxn) Decode(r *Reader) {
 	v.Paths2Delete = decodeTexts(r, v.Paths2Delete)
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *CloseSessionTxn) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // ErrorTxn is the body of a write that was refused.
@@ -1237,18 +1033,14 @@ type ErrorTxn struct {
 	Err ErrCode // why
 }
 
-// AppendTo appends the encoding of v.
 func (v *ErrorTxn) AppendTo(b []byte) []byte {
-	b = AppendInt32(b, int32(v.Err))
-	return b
+	return AppendInt32(b, int32(v.Err))
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *ErrorTxn) Decode(r *Reader) {
 	v.Err = ErrCode(r.Int32())
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *ErrorTxn) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // SubTxn is one element of a multi txn.
@@ -1257,20 +1049,16 @@ type SubTxn struct {
 	Data []byte // the body of that type
 }
 
-// AppendTo appends the encoding of v.
 func (v *SubTxn) AppendTo(b []byte) []byte {
 	b = AppendInt32(b, int32(v.Type))
-	b = AppendBuffer(b, v.Data)
-	return b
+	return AppendBuffer(b, v.Data)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *SubTxn) Decode(r *Reader) {
 	v.Type = OpCode(r.Int32())
 	v.Data = r.Buffer()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *SubTxn) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // MultiTxn is the body of multi.
@@ -1278,18 +1066,14 @@ type MultiTxn struct {
 	Txns []SubTxn // in request order
 }
 
-// AppendTo appends the encoding of v.
 func (v *MultiTxn) AppendTo(b []byte) []byte {
-	b = appendSubTxns(b, v.Txns)
-	return b
+	return appendSubTxns(b, v.Txns)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *MultiTxn) Decode(r *Reader) {
 	v.Txns = decodeSubTxns(r, v.Txns)
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *MultiTxn) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // QuorumPacket is the envelope of everything between a learner and its leader.
@@ -1300,16 +1084,13 @@ type QuorumPacket struct {
 	Authinfo []ID       // identities of a forwarded request
 }
 
-// AppendTo appends the encoding of v.
 func (v *QuorumPacket) AppendTo(b []byte) []byte {
 	b = AppendInt32(b, int32(v.Type))
 	b = AppendInt64(b, int64(v.Zxid))
 	b = AppendBuffer(b, v.Data)
-	b = appendIDs(b, v.Authinfo)
-	return b
+	return appendIDs(b, v.Authinfo)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *QuorumPacket) Decode(r *Reader) {
 	v.Type = PacketType(r.Int32())
 	v.Zxid = Zxid(r.Int64())
@@ -1317,7 +1098,6 @@ func (v *QuorumPacket) Decode(r *Reader) {
 	v.Authinfo = decodeIDs(r, v.Authinfo)
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *QuorumPacket) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 // LearnerInfo is the data of FOLLOWERINFO and OBSERVERINFO.
@@ -1327,22 +1107,18 @@ type LearnerInfo struct {
 	ConfigVersion   int64    // version of the configuration it knows
 }
 
-// AppendTo appends the encoding of v.
 func (v *LearnerInfo) AppendTo(b []byte) []byte {
 	b = AppendInt64(b, int64(v.ServerID))
 	b = AppendInt32(b, v.ProtocolVersion)
-	b = AppendInt64(b, v.ConfigVersion)
-	return b
+	return AppendInt64(b, v.ConfigVersion)
 }
 
-// Decode decodes v from r, whose Err reports a failure.
 func (v *LearnerInfo) Decode(r *Reader) {
 	v.ServerID = ServerID(r.Int64())
 	v.ProtocolVersion = r.Int32()
 	v.ConfigVersion = r.Int64()
 }
 
-// ReadFrom decodes v from the front of b, which v then aliases.
 func (v *LearnerInfo) ReadFrom(b []byte) error { return readFrom(b, v) }
 
 func appendACLs(b []byte, v []ACL) []byte {

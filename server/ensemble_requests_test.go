@@ -60,9 +60,9 @@ func roles(t testing.TB, e *embed.Ensemble) (leader, follower, observer int) {
 	return leader, follower, observer
 }
 
-// answers runs all kinds of requests in a subtree and returns the answers, as text that does not depend on the
+// answersTo runs all kinds of requests in a subtree and returns the answers, as text that does not depend on the
 // server.
-func answers(t *testing.T, c *wire.Conn, root string) []string {
+func answersTo(t *testing.T, c *wire.Conn, root string) []string {
 	t.Helper()
 	var said []string
 	say := func(what string, v any, err error) {
@@ -147,10 +147,10 @@ func TestEveryServerAnswersTheSame(t *testing.T) {
 	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Observers: 1,
 		Configure: func(_ int, c *config.Config) { c.ExtendedTypes = true }})
 	leader, follower, observer := roles(t, e)
-	want := answers(t, connect(t, e, leader, wire.Options{}), "/leader")
+	want := answersTo(t, connect(t, e, leader, wire.Options{}), "/leader")
 	for name, id := range map[string]int{"follower": follower, "observer": observer} {
 		c := connect(t, e, id, wire.Options{})
-		require.Equal(t, want, answers(t, c, "/"+name), name)
+		require.Equal(t, want, answersTo(t, c, "/"+name), name)
 		stranger := connect(t, e, id, wire.Options{})
 		_, err := stranger.SetData("/"+name+"/two", nil, -1)
 		require.ErrorIs(t, err, proto.ErrNoAuth)

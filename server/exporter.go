@@ -67,7 +67,6 @@ func (o *operators) exporterPorts() (all []exporterPort) {
 	return append(all, exporterPort{port: m.HTTPSPort, tls: true})
 }
 
-// listenExporter opens one port.
 func (o *operators) listenExporter(addr string, p exporterPort, places *admin.Places) (net.Listener, error) {
 	var secure *tls.Config
 	if p.tls {

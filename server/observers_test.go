@@ -74,10 +74,10 @@ func TestObserversOfAFollowerAnswerTheSame(t *testing.T) {
 	e, leader, followers, observers := behind(t, embed.Options{Servers: 3, Observers: 2,
 		Configure: func(_ int, c *config.Config) { c.ExtendedTypes = true }})
 	onFollowers(t, e, followers, observers)
-	want := answers(t, connect(t, e, leader, wire.Options{}), "/leader")
+	want := answersTo(t, connect(t, e, leader, wire.Options{}), "/leader")
 	for _, id := range observers {
 		c := connect(t, e, id, wire.Options{})
-		require.Equal(t, want, answers(t, c, fmt.Sprintf("/observer%d", id)))
+		require.Equal(t, want, answersTo(t, c, fmt.Sprintf("/observer%d", id)))
 		require.NoError(t, c.CloseSession())
 		var reqs []wire.Request
 		path := fmt.Sprintf("/n%d", id)

@@ -64,8 +64,7 @@ func listenable(host string) error {
 	defer cancel()
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
-		var op *net.OpError
-		if errors.As(err, &op) {
+		if op, ok := errors.AsType[*net.OpError](err); ok {
 			err = op.Err // the rest of the text names port 0
 		}
 		return err

@@ -149,8 +149,7 @@ func (c *stressClient) step() {
 
 // check fails the test if the server has violated the protocol. The end of a connection is no violation.
 func (c *stressClient) check(err error) {
-	var breach *wire.Violation
-	if errors.As(err, &breach) {
+	if _, ok := errors.AsType[*wire.Violation](err); ok {
 		c.t.Errorf("%v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/internal/answers"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/facts"
@@ -29,7 +30,7 @@ func top(t *testing.T, s *server.Server, query, auth string) (a topAnswer) {
 }
 
 // keysOf are the keys of entries in their order.
-func keysOf(entries []facts.TopEntry) (keys []string) {
+func keysOf(entries []answers.TopEntry) (keys []string) {
 	for _, e := range entries {
 		keys = append(keys, e.Key)
 	}

@@ -46,8 +46,7 @@ func FuzzReplay(f *testing.F) {
 			return nil
 		})
 		require.Equal(t, verifyErr, err)
-		var e *Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*Error](err); ok {
 			require.Equal(t, dir+"/log.1", e.File)
 			require.LessOrEqual(t, e.Offset, int64(len(b)))
 			require.NoError(t, l.Close())

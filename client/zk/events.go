@@ -63,7 +63,6 @@ func (s *eventStream) call() {
 	close(s.ch)
 }
 
-// emit adds an event.
 func (s *eventStream) emit(e Event) {
 	if s.calls != nil {
 		s.put(s.calls, e)

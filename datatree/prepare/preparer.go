@@ -1,6 +1,7 @@
 package prepare
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/seed94657493/warren/datatree"
@@ -57,9 +58,7 @@ type Preparer struct {
 
 // New returns a Preparer for s without outstanding changes.
 func New(s *datatree.State, cfg Config) *Preparer {
-	if cfg.MaxTxnBytes == 0 {
-		cfg.MaxTxnBytes = DefaultMaxTxnBytes
-	}
+	cfg.MaxTxnBytes = cmp.Or(cfg.MaxTxnBytes, DefaultMaxTxnBytes)
 	return &Preparer{state: s, cfg: cfg, overlay: newOverlay(), opened: newSessions(), digest: s.Digest()}
 }
 

@@ -7,6 +7,7 @@ package quota
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"strconv"
 )
@@ -113,6 +114,12 @@ func (q Limits) Judge(used Limits, count, size int64) (hard, soft bool) {
 		hard, soft = hard || isHard, soft || !isHard
 	}
 	return hard, soft
+}
+
+// AppendLimits appends the text of a limits node.
+func AppendLimits(b []byte, q Limits) []byte {
+	return fmt.Appendf(b, "count=%d,bytes=%d=;byteHardLimit=%d;countHardLimit=%d", q.Count, q.Bytes, q.BytesHard,
+		q.CountHard)
 }
 
 // AppendStats appends the text of a stats node.

@@ -63,6 +63,16 @@ func TestEffectiveLimits(t *testing.T) {
 	}
 }
 
+func TestQuotaText(t *testing.T) {
+	for _, text := range []string{
+		"count=5,bytes=100=;byteHardLimit=-1;countHardLimit=3",
+		"count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=-1",
+	} {
+		require.Equal(t, text, string(AppendLimits(nil, Parse([]byte(text)))))
+	}
+	require.Equal(t, "count=11,bytes=132", string(AppendStats(nil, Parse([]byte("count=11,bytes=132")))))
+}
+
 // server-semantics 8.4, with the measured example of a shrinking write.
 func TestQuotaJudgement(t *testing.T) {
 	const top = 1<<63 - 1

@@ -141,7 +141,6 @@ func (s *modeSet) remove(a *arena[uint32], key uint32) {
 	}
 }
 
-// drop empties s.
 func (s *modeSet) drop(a *arena[uint32]) {
 	if s.n > 0 {
 		a.release(s.ref, 1<<s.log)

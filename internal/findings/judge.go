@@ -334,7 +334,6 @@ func (j *judge) spare(leader *Server) {
 	}
 }
 
-// names lists servers.
 func names(some []*Server) string {
 	all := make([]string, len(some))
 	for i, s := range some {

@@ -106,7 +106,6 @@ func (s *Site) hasPicture(from *page, to string) bool {
 	return s.has(path.Join(path.Dir(from.file), to))
 }
 
-// has reports whether there is a file.
 func (s *Site) has(file string) bool {
 	_, err := fs.Stat(s.files, file)
 	return err == nil

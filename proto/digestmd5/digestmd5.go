@@ -18,6 +18,7 @@
 package digestmd5
 
 import (
+	"cmp"
 	"crypto/md5"
 	"crypto/subtle"
 	"encoding/hex"
@@ -252,9 +253,7 @@ func (c *Client) answer(d directives) ([]byte, error) {
 		return nil, failed("the challenge does not allow qop auth")
 	}
 	realm := d["realm"]
-	if realm == "" {
-		realm = c.realm.Server
-	}
+	realm = cmp.Or(realm, c.realm.Server)
 	c.proof = proofInputs{user: c.user, realm: realm, password: c.password, nonce: d["nonce"], cnonce: c.cnonce,
 		uri: c.realm.Service + "/" + c.realm.Server}
 	c.state = exchangeChallenged

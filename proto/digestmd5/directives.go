@@ -112,7 +112,6 @@ func isTokenByte(c byte) bool {
 	return c > ' ' && c < 0x7f
 }
 
-// appendQuoted appends a value in quotes.
 func appendQuoted(b []byte, value string) []byte {
 	b = append(b, '"')
 	for i := range len(value) {

@@ -51,19 +51,21 @@ func emitRecords(b *bytes.Buffer, records []record) {
 	for _, r := range records {
 		byName[r.name] = r
 		emitStruct(b, r)
-		fmt.Fprintf(b, "// AppendTo appends the encoding of v.\nfunc (v *%s) AppendTo(b []byte) []byte {\n", r.name)
-		for _, f := range r.fields {
-			emitAppend(b, f, "v."+goName(f.name))
+		fmt.Fprintf(b, "func (v *%s) AppendTo(b []byte) []byte {\n", r.name)
+		for i, f := range r.fields {
+			to := "b ="
+			if i == len(r.fields)-1 {
+				to = "return"
+			}
+			emitAppend(b, to, f, "v."+goName(f.name))
 		}
-		b.WriteString("return b\n}\n\n")
-		fmt.Fprintf(b, "// Decode decodes v from r, whose Err reports a failure.\nfunc (v *%s) Decode(r *Reader) {\n",
-			r.name)
+		b.WriteString("}\n\n")
+		fmt.Fprintf(b, "func (v *%s) Decode(r *Reader) {\n", r.name)
 		for _, f := range r.fields {
 			emitDecode(b, f, "v."+goName(f.name))
 		}
 		b.WriteString("}\n\n")
-		fmt.Fprintf(b, "// ReadFrom decodes v from the front of b, which v then aliases.\n"+
-			"func (v *%s) ReadFrom(b []byte) error { return readFrom(b, v) }\n\n", r.name)
+		fmt.Fprintf(b, "func (v *%s) ReadFrom(b []byte) error { return readFrom(b, v) }\n\n", r.name)
 	}
 	emitVectors(b, records, byName)
 }
@@ -87,7 +89,7 @@ func emitVectors(b *bytes.Buffer, records []record, byName map[string]record) {
 			done[f.vectorName()] = true
 			fmt.Fprintf(b, "func append%s(b []byte, v %s) []byte {\nb = appendCount(b, len(v), v == nil)\n"+
 				"for i := range v {\n", f.vectorName(), f.goTypeName())
-			emitAppend(b, *f.elem, "v[i]")
+			emitAppend(b, "b =", *f.elem, "v[i]")
 			fmt.Fprintf(b, "}\nreturn b\n}\n\n// decode%[1]s reuses the capacity of v.\n"+
 				"func decode%[1]s(r *Reader, v %[2]s) %[2]s {\nn := r.Count(%[3]d)\nif n < 0 {\nreturn nil\n}\n"+
 				"v = resize(v, n)\nfor i := range v {\n", f.vectorName(), f.goTypeName(), f.elem.minSize(byName))
@@ -108,27 +110,30 @@ func emitStruct(b *bytes.Buffer, r record) {
 	b.WriteString("}\n\n")
 }
 
-func emitAppend(b *bytes.Buffer, f field, v string) {
+// emitAppend appends the value v of a field to b, in a statement that begins with to.
+func emitAppend(b *bytes.Buffer, to string, f field, v string) {
 	conv := func(t string) string {
 		if f.goType != "" {
 			return t + "(" + v + ")"
 		}
 		return v
 	}
+	call := ""
 	switch f.kind {
 	case "bool":
-		fmt.Fprintf(b, "b = AppendBool(b, %s)\n", v)
+		call = "AppendBool(b, " + v + ")"
 	case "int":
-		fmt.Fprintf(b, "b = AppendInt32(b, %s)\n", conv("int32"))
+		call = "AppendInt32(b, " + conv("int32") + ")"
 	case "long":
-		fmt.Fprintf(b, "b = AppendInt64(b, %s)\n", conv("int64"))
+		call = "AppendInt64(b, " + conv("int64") + ")"
 	case "ustring", "buffer":
-		fmt.Fprintf(b, "b = AppendBuffer(b, %s)\n", v)
+		call = "AppendBuffer(b, " + v + ")"
 	case "record":
-		fmt.Fprintf(b, "b = %s.AppendTo(b)\n", v)
+		call = v + ".AppendTo(b)"
 	case "vector":
-		fmt.Fprintf(b, "b = append%s(b, %s)\n", f.vectorName(), v)
+		call = "append" + f.vectorName() + "(b, " + v + ")"
 	}
+	fmt.Fprintln(b, to, call)
 }
 
 func emitDecode(b *bytes.Buffer, f field, v string) {

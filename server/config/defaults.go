@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"net"
 	"path/filepath"
 	"strconv"
@@ -44,9 +45,7 @@ const unset = time.Duration(-1)
 
 // resolve fills in the defaults that depend on other settings. It is idempotent.
 func (c *Config) resolve() {
-	if c.DataLogDir == "" {
-		c.DataLogDir = c.DataDir
-	}
+	c.DataLogDir = cmp.Or(c.DataLogDir, c.DataDir)
 	if c.MinSessionTimeout == unset {
 		c.MinSessionTimeout = 2 * c.TickTime
 	}
@@ -56,9 +55,7 @@ func (c *Config) resolve() {
 	if c.MaxWriteQueuePollTime == unset {
 		c.MaxWriteQueuePollTime = c.FlushDelay / 3
 	}
-	if c.JuteMaxBufferExtra == 0 {
-		c.JuteMaxBufferExtra = max(c.JuteMaxBuffer, 1024)
-	}
+	c.JuteMaxBufferExtra = cmp.Or(c.JuteMaxBufferExtra, max(c.JuteMaxBuffer, 1024))
 	if c.ConnectToLearnerMasterLimit == 0 {
 		c.ConnectToLearnerMasterLimit = c.InitLimit
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -126,9 +127,7 @@ func newOfficialImage(env []string) Image {
 		b.WriteString(entry + "\n")
 	}
 	id := envValue(env, "ZOO_MY_ID")
-	if id == "" {
-		id = "1"
-	}
+	id = cmp.Or(id, "1")
 	return Image{
 		File: filepath.Join(values["ZOO_CONF_DIR"], "zoo.cfg"), Text: b.String(),
 		MyIDFile: filepath.Join(values["ZOO_DATA_DIR"], "myid"), MyID: id, IDVariable: "ZOO_MY_ID", problems: problems,

@@ -40,7 +40,6 @@ func (l *loader) warnInert() {
 	}
 }
 
-// changesDefault reports whether the value of a key differs from its default.
 func changesDefault(key, value string) bool {
 	c, fresh := base(), base()
 	for _, s := range c.settings() {

@@ -131,8 +131,7 @@ func (l *loader) readCommandLine(set []string) {
 
 // reasonOf is why a file cannot be read, without its path.
 func reasonOf(err error) string {
-	var at *fs.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err.Error()
 	}
 	return err.Error()

@@ -88,9 +88,7 @@ func (l *loader) finish(envID string, readFiles bool) (*Config, Warnings, error)
 	l.validate()
 	l.sort()
 	for _, p := range l.problems {
-		if p.File == "" {
-			p.File = l.c.File
-		}
+		p.File = cmp.Or(p.File, l.c.File)
 	}
 	if err := l.problems.err(); err != nil {
 		return nil, l.warnings, err

@@ -102,7 +102,6 @@ type rule string
 
 func (r rule) Error() string { return string(r) }
 
-// rulef returns a rule as an error.
 func rulef(format string, args ...any) error { return rule(fmt.Sprintf(format, args...)) }
 
 // err returns ps as an error, nil if there is no problem.

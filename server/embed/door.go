@@ -61,7 +61,6 @@ func (d *door) listen(_, _ string) (net.Listener, error) {
 	return v, nil
 }
 
-// refuse sets whether all clients are refused.
 func (d *door) refuse(yes bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -37,7 +37,6 @@ func (m *member) prepare(clients map[int]int) {
 	m.host = m.ensemble.network.plug(m.id)
 }
 
-// status returns the status of the server, if it runs.
 func (m *member) status() (st server.Status, up bool) {
 	s := m.running.Load()
 	if s == nil {

@@ -1,6 +1,7 @@
 package embed
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -59,21 +60,15 @@ const (
 
 // validate fills in the defaults.
 func (o *Options) validate() error {
-	if o.Servers == 0 {
-		o.Servers = 1
-	}
+	o.Servers = cmp.Or(o.Servers, 1)
 	if o.TickTime == 0 {
 		o.TickTime = tickDefault
 	}
-	if o.Version == "" {
-		o.Version = "embedded"
-	}
+	o.Version = cmp.Or(o.Version, "embedded")
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
-	if o.Seed == 0 {
-		o.Seed = rand.Uint64()
-	}
+	o.Seed = cmp.Or(o.Seed, rand.Uint64())
 	switch {
 	case o.Servers < 0 || o.Observers < 0 || o.Joiners < 0 || o.all() > serversMax:
 		return fmt.Errorf("embed: %d servers, %d observers and %d joiners: there is at least 1 server, and %d are "+

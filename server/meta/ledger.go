@@ -51,7 +51,6 @@ func (l *ledger) Epochs() Epochs {
 	return r.epochs()
 }
 
-// record returns the durable record.
 func (l *ledger) record() record {
 	l.mu.Lock()
 	defer l.mu.Unlock()

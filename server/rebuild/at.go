@@ -1,6 +1,7 @@
 package rebuild
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,9 +55,7 @@ func At(ctx context.Context, d Dirs, target Target, from Target, l Limits, sink 
 		}
 		failed = err
 	}
-	if failed == nil {
-		failed = fmt.Errorf("%w: no snapshot on this server is that old", ErrNoTarget)
-	}
+	failed = cmp.Or(failed, fmt.Errorf("%w: no snapshot on this server is that old", ErrNoTarget))
 	return nil, failed
 }
 

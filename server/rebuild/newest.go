@@ -198,8 +198,7 @@ func (s *Source) from(m snapshot.Meta, names []string, passed []Passed, wrong er
 func linked(names []string, passed []Passed) []string {
 	names = slices.Clone(names)
 	for i := range passed {
-		var wrong *snapshot.NameError
-		if errors.As(passed[i].Err, &wrong) && wrong.Known {
+		if wrong, ok := errors.AsType[*snapshot.NameError](passed[i].Err); ok && wrong.Known {
 			names[slices.Index(names, passed[i].Name)] = snapshot.FileName(wrong.Zxid, snapshot.Plain)
 		}
 	}

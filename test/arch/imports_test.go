@@ -46,16 +46,18 @@ var layers = map[string]layer{
 	"internal/site": {others: []string{"github.com/yuin/goldmark"},
 		tests: []string{module, "golang.org/x/net"}, // the pages, and a reader of HTML
 		why:   "a web site is made of pages, whether a server shows it or not"},
-	"internal/inuse":     {why: "who has a port can be read from the kernel, whoever wants the port"},
-	"internal/findings":  {why: "what a number means needs neither the server that has it nor the command that asks"},
-	"internal/stagetext": {why: "the text of times needs neither the server that took them nor the reader"},
+	"internal/inuse":    {why: "who has a port can be read from the kernel, whoever wants the port"},
+	"internal/findings": {why: "what a number means needs neither the server that has it nor the command that asks"},
+	"internal/znodetext": {ours: []string{"proto"},
+		why: "the text of znodes needs neither the server that has them nor the reader"},
+	"internal/answers": {why: "what is answered to operators is the same for the server and for who asks"},
 	"internal/sched": {others: []string{"golang.org/x/sys"},
 		why: "time and waiting are the ground of everything that runs, and know nothing of it"},
 	"server": {
 		ours: []string{"internal/inuse", "internal/sched", "proto", "zab", "zab/quorum", "datatree/auth",
 			"snapshot", "wal/vfs", "server"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus"},
-		tests: []string{module + "/datatree", module + "/wal", "golang.org/x/sys",
+		tests: []string{module + "/datatree", module + "/internal/answers", module + "/wal", "golang.org/x/sys",
 			"go.yaml.in/yaml/v3",                             // the alert rules under deploy
 			module + "/kerberos", module + "/internal/sasl"}, // clients with tickets and passwords
 		why: "the server is where everything meets; clients and tools stay outside",
@@ -99,8 +101,8 @@ var layers = map[string]layer{
 			"agreement and no disk",
 	},
 	"server/internal/facts": {
-		ours: []string{"datatree", "datatree/auth", "datatree/quota", "datatree/watch", "proto", "zab",
-			"server/config", "server/internal/audit", "server/internal/durable", "server/internal/env",
+		ours: []string{"datatree", "datatree/auth", "datatree/quota", "datatree/watch", "internal/answers", "proto",
+			"zab", "server/config", "server/internal/audit", "server/internal/durable", "server/internal/env",
 			"server/internal/figures", "server/internal/host", "server/internal/serve", "server/internal/sessions",
 			"server/internal/stages", "server/internal/topk", "wal/vfs"},
 		others: []string{"go.uber.org/zap", "golang.org/x/sys"},
@@ -113,11 +115,11 @@ var layers = map[string]layer{
 		why:    "what others have told adds to what a server knows of itself, and does not know who may see it",
 	},
 	"server/internal/visible": {
-		ours: []string{"datatree", "datatree/auth", "datatree/quota", "proto", "server/config",
-			"server/internal/audit", "server/internal/coordination", "server/internal/durable",
-			"server/internal/ensemble", "server/internal/facts", "server/internal/past", "server/internal/serve",
-			"server/internal/sizes", "server/internal/stages", "server/internal/topk", "server/internal/trends",
-			"server/rebuild", "wal/vfs"},
+		ours: []string{"datatree", "datatree/auth", "datatree/quota", "internal/answers", "internal/znodetext",
+			"proto", "server/config", "server/internal/audit", "server/internal/coordination",
+			"server/internal/durable", "server/internal/ensemble", "server/internal/facts", "server/internal/past",
+			"server/internal/serve", "server/internal/sizes", "server/internal/stages", "server/internal/topk",
+			"server/internal/trends", "server/rebuild", "wal/vfs"},
 		others: []string{"go.uber.org/zap"},
 		tests:  []string{module + "/server/internal/env"}, // a server without parts
 		why:    "what a visitor may see is decided in one place, above everything that is known",
@@ -130,9 +132,9 @@ var layers = map[string]layer{
 		"server/internal/facts", "server/internal/serve", "server/internal/sessions"},
 		tests: []string{module + "/server/internal/env"}, // a server without parts
 		why:   "a word is a text of facts, and of the connections that it lists"},
-	"server/internal/api": {ours: []string{"datatree/auth", "server/internal/ensemble", "server/internal/facts",
-		"server/internal/formats", "server/internal/inside", "server/internal/limits", "server/internal/orders",
-		"server/internal/visible"},
+	"server/internal/api": {ours: []string{"datatree/auth", "internal/answers", "internal/znodetext",
+		"server/internal/ensemble", "server/internal/facts", "server/internal/formats", "server/internal/inside",
+		"server/internal/limits", "server/internal/orders", "server/internal/visible"},
 		others: []string{"go.uber.org/zap"},
 		tests:  []string{module + "/proto"},
 		why: "visitors ask a server by an interface of its own, so that every rule for them can be " +
@@ -143,15 +145,16 @@ var layers = map[string]layer{
 		why:    "pages show what programs get by the API, and have no way around its rules"},
 	"server/internal/coordination": {ours: []string{"proto"},
 		why: "what znodes mean is an opinion about names and data, and needs no server"},
-	"server/internal/inside": {ours: []string{"datatree/auth", "datatree/quota", "proto", "server/internal/serve",
-		"server/internal/visible"},
+	"server/internal/inside": {ours: []string{"datatree/auth", "datatree/quota", "internal/znodetext", "proto",
+		"server/internal/serve", "server/internal/visible"},
 		why: "what visitors change is planned from what they see, and has no way into the server but a connection"},
-	"server/internal/admin": {ours: []string{"internal/findings", "proto", "server/config", "server/internal/facts",
-		"server/internal/limits", "server/internal/orders", "server/internal/sessions", "server/internal/socket"},
+	"server/internal/admin": {ours: []string{"internal/answers", "internal/findings", "proto", "server/config",
+		"server/internal/facts", "server/internal/limits", "server/internal/orders", "server/internal/sessions",
+		"server/internal/socket"},
 		others: []string{"go.uber.org/zap"},
 		why: "the admin server asks a server by an interface of its own; the console has the same labels and " +
 			"orders"},
-	"server/internal/orders": {ours: []string{"datatree", "proto", "snapshot", "wal/vfs", "zab",
+	"server/internal/orders": {ours: []string{"datatree", "internal/answers", "proto", "snapshot", "wal/vfs", "zab",
 		"server/internal/durable", "server/internal/env", "server/internal/host", "server/internal/serve"},
 		others: []string{"go.uber.org/zap"},
 		why:    "an order reads and changes a running server, and does not know the way by which it has come"},
@@ -165,7 +168,8 @@ var layers = map[string]layer{
 	"server/internal/past": {ours: []string{"proto", "server/rebuild", "snapshot", "wal"},
 		tests: []string{module + "/wal/vfs"}, // files in memory
 		why:   "what was is read from files, without the tree, its locks and the visitor that asks"},
-	"server/internal/audit": {ours: []string{"proto", "datatree/auth", "wal/vfs"}, others: []string{"go.uber.org/zap"},
+	"server/internal/audit": {
+		ours: []string{"proto", "datatree/auth", "internal/znodetext", "wal/vfs"}, others: []string{"go.uber.org/zap"},
 		why: "a line says what a request asked for and how it ended, and needs neither its connection nor the tree"},
 	"server/internal/figures": {ours: []string{"proto"}, others: []string{"github.com/prometheus"},
 		why: "all parts of a server add to the figures, so the figures know none of them"},
@@ -240,8 +244,8 @@ var layers = map[string]layer{
 	"cmd": {
 		ours: []string{"server", "server/config", "server/datadir", "server/rebuild", "internal/sasl", "client",
 			"kerberos", "recipes",
-			"wal", "wal/vfs", "snapshot", "datatree", "datatree/auth", "proto", "cmd",
-			"internal/findings", "internal/inuse", "internal/stagetext"},
+			"wal", "wal/vfs", "snapshot", "datatree", "datatree/auth", "datatree/quota", "proto", "cmd",
+			"internal/answers", "internal/findings", "internal/inuse", "internal/znodetext"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "github.com/spf13", "golang.org/x/sys",
 			"golang.org/x/term", "github.com/HdrHistogram/hdrhistogram-go",
 			"github.com/minio/minio-go/v7", "filippo.io/age"}, // backups in buckets

@@ -73,8 +73,7 @@ func (c *client) run() {
 
 // move continues the session elsewhere.
 func (c *client) move(err error) error {
-	var v *wire.Violation
-	if errors.As(err, &v) {
+	if _, ok := errors.AsType[*wire.Violation](err); ok {
 		return fmt.Errorf("client %d: server %d (%s): %w", c.Client, c.node.ID(), c.node.Kind(), err)
 	}
 	c.moves++

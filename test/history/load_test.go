@@ -152,8 +152,7 @@ func (c *client) run() {
 
 // again continues the session when the server is back.
 func (c *client) again(err error) error {
-	var v *wire.Violation
-	if errors.As(err, &v) {
+	if _, ok := errors.AsType[*wire.Violation](err); ok {
 		return err
 	}
 	<-c.up

@@ -145,8 +145,7 @@ func (k *KDC) serve(nc net.Conn) {
 		return
 	}
 	answer, err := k.answer(request)
-	var refusal messages.KRBError
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[messages.KRBError](err); ok {
 		if refusal.ErrorCode != errorcode.KDC_ERR_PREAUTH_REQUIRED {
 			k.counts[Refused]++
 		}

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -146,9 +147,7 @@ func (a *addition) addFull(last proto.Zxid, end *Entry) error {
 
 // finish makes what was added count.
 func (a *addition) finish(source string) (Outcome, error) {
-	if a.Manifest.Source == "" {
-		a.Manifest.Source = source
-	}
+	a.Manifest.Source = cmp.Or(a.Manifest.Source, source)
 	entries, epoch := a.Manifest.Entries, a.Manifest.Epoch
 	a.Manifest.Epoch = max(epoch, a.epoch)
 	a.Manifest.Entries = append(entries[:len(entries):len(entries)], a.out.Added...)

@@ -84,8 +84,7 @@ func (k *Keys) encrypt(w io.Writer, plain io.Reader) error {
 // open returns what an encrypted file holds. There is an identity.
 func (k *Keys) open(sealed io.Reader) (io.Reader, error) {
 	plain, err := age.Decrypt(sealed, k.identities...)
-	var none *age.NoIdentityMatchError
-	if errors.As(err, &none) {
+	if _, ok := errors.AsType[*age.NoIdentityMatchError](err); ok {
 		return nil, errKey
 	}
 	return plain, err

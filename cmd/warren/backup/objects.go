@@ -196,7 +196,6 @@ func (s *objects) put(e *Entry, path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// get opens the object of an entry.
 func (s *objects) get(e *Entry) (*Object, error) {
 	name := s.name(e)
 	object, err := s.objects.Get(s.ctx, name)

@@ -61,7 +61,6 @@ func (b *Backup) Prune(r Retention) (Pruned, error) {
 	return Pruned{Removed: removed, Strays: strays}, err
 }
 
-// divide returns the entries that stay and those that do not.
 func (b *Backup) divide(r Retention) (stay, removed []Entry) {
 	now := time.Now
 	if r.Now != nil {

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -96,9 +97,7 @@ func (b *Backup) Restore(to Destination, target Target) (Restored, error) {
 	if err != nil {
 		return Restored{}, fmt.Errorf("backup: %w", err)
 	}
-	if to.Command == "" {
-		to.Command = command
-	}
+	to.Command = cmp.Or(to.Command, command)
 	err = to.Check() // a server may have come between
 	if err == nil && to.Confirm != nil {
 		err = to.Confirm()
@@ -195,8 +194,7 @@ func (b *Backup) checkOnce(to *Destination) error {
 	if !isOnce(to.Once) {
 		return fmt.Errorf("backup: %q is not 1 to %d letters, digits, dots and hyphens", to.Once, onceMax)
 	}
-	var unfinished *datadir.Unfinished
-	if errors.As(datadir.Check(to.FS, to.SnapDir, to.LogDir), &unfinished) {
+	if _, ok := errors.AsType[*datadir.Unfinished](datadir.Check(to.FS, to.SnapDir, to.LogDir)); ok {
 		return nil
 	}
 	noted, err := b.store.noted(oncePrefix + to.Once)

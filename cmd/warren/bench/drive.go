@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -115,9 +116,7 @@ func (f *fleet) finish(ctx context.Context, d *drive) error {
 
 func (d *drive) fail(err error) {
 	d.mu.Lock()
-	if d.err == nil {
-		d.err = err
-	}
+	d.err = cmp.Or(d.err, err)
 	d.mu.Unlock()
 	d.stop()
 }

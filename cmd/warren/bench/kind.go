@@ -25,7 +25,6 @@ var kindNames = [kindCount]string{"get", "set", "create", "seq", "ephemeral", "e
 // String returns the name used in --mix and in reports.
 func (k Kind) String() string { return kindNames[k] }
 
-// parseKind returns the kind of a name.
 func parseKind(name string) (Kind, bool) {
 	for k, n := range kindNames {
 		if n == name {

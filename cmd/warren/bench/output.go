@@ -91,7 +91,6 @@ func writeDetails(w io.Writer, r *Row) {
 	}
 }
 
-// writeRow writes the columns.
 func writeRow(w io.Writer, name string, r *Row) {
 	var errs int64
 	for _, n := range r.Errors {

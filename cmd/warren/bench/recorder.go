@@ -59,13 +59,11 @@ func newRecorder(byIntent bool) *recorder {
 	return r
 }
 
-// shard returns the shard of a lane.
 func (r *recorder) shard(lane int) *shard { return &r.shards[lane%len(r.shards)] }
 
 // open begins the window at now, a time in ns since the fleet's start.
 func (r *recorder) open(now int64) { r.from.Store(now) }
 
-// close ends it.
 func (r *recorder) close(now int64) { r.to.Store(now) }
 
 func (r *recorder) counts(at, now int64) bool {

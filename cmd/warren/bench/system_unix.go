@@ -31,7 +31,6 @@ func raiseFileLimit(n int) error {
 	return fmt.Errorf("bench: %d connections need %d open files, the limit is %d (ulimit -Hn)", n, need, limit.Max)
 }
 
-// ownCPU returns the CPU time of this process.
 func ownCPU() time.Duration {
 	var r unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &r) != nil {

@@ -15,7 +15,6 @@ func writeOnce(uintptr, []byte) (int, error) { return 0, errors.ErrUnsupported }
 // raiseFileLimit does nothing: there is no such limit.
 func raiseFileLimit(int) error { return nil }
 
-// ownCPU returns the CPU time of this process.
 func ownCPU() time.Duration {
 	var created, exited, kernel, user windows.Filetime
 	if windows.GetProcessTimes(windows.CurrentProcess(), &created, &exited, &kernel, &user) != nil {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -32,9 +33,7 @@ func newTree(root string, n, pathLength int) (*tree, error) {
 	dirWidth, nameWidth := digits(dirs-1), digits(n-1)
 	t := &tree{root: root, n: n, dirLen: len(root) + 2 + dirWidth}
 	shortest := t.dirLen + 1 + nameWidth
-	if pathLength == 0 {
-		pathLength = shortest
-	}
+	pathLength = cmp.Or(pathLength, shortest)
 	if pathLength < shortest {
 		return nil, fmt.Errorf("bench: --path-length is %d, %d znodes need at least %d", pathLength, n, shortest)
 	}
@@ -87,7 +86,6 @@ var openACL = func() []byte {
 	return acl.AppendTo(proto.AppendInt32(nil, 1))
 }()
 
-// appendCreate appends the body of a create.
 func appendCreate(b, path, data []byte, mode proto.CreateMode) []byte {
 	b = proto.AppendBuffer(b, path)
 	b = proto.AppendBuffer(b, data)

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -56,35 +57,36 @@ func (p *AdminPort) Get(ctx context.Context, address, path string) (*AdminAnswer
 	defer cancel()
 	at := net.JoinHostPort(host, strconv.Itoa(p.Port)) + path
 	if secure != nil {
-		answer, err := p.get(ctx, "https://"+at, secure)
+		answer, err := AskURL(ctx, http.MethodGet, "https://"+at, nil, p.Authorization, secure)
 		if !errors.Is(err, http.ErrSchemeMismatch) || p.Authorization != "" {
 			return answer, err
 		}
 	}
-	return p.get(ctx, "http://"+at, nil)
+	return AskURL(ctx, http.MethodGet, "http://"+at, nil, p.Authorization, nil)
 }
 
-// get asks a URL, without a proxy.
-func (p *AdminPort) get(ctx context.Context, url string, secure *tls.Config) (*AdminAnswer, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+// AskURL sends a request to an admin server: without a proxy, and to nobody else.
+func AskURL(ctx context.Context, method, url string, body []byte, authorization string,
+	secure *tls.Config) (*AdminAnswer, error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: secure, DisableKeepAlives: true}}
-	if p.Authorization != "" {
-		request.Header.Set("Authorization", p.Authorization)
-		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	if authorization != "" {
+		request.Header.Set("Authorization", authorization)
 	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: secure, DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(request)
 	if err != nil {
 		return nil, err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, wordBytesMax))
+	text, err := io.ReadAll(io.LimitReader(response.Body, wordBytesMax))
 	if err != nil {
 		return nil, err
 	}
-	return &AdminAnswer{Code: response.StatusCode, Status: response.Status, Header: response.Header, Body: body}, nil
+	return &AdminAnswer{Code: response.StatusCode, Status: response.Status, Header: response.Header, Body: text}, nil
 }
 
 var errOtherServer = errors.New("the admin port is that of another server, or of ZooKeeper")

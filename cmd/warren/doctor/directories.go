@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/seed94657493/warren/wal/vfs"
@@ -16,9 +17,7 @@ func CompareDirectories(fsys vfs.FS, dataDirs []string, logDir string) (f Findin
 	var all []*Holding
 	for _, dir := range dataDirs {
 		log := logDir
-		if log == "" {
-			log = dir
-		}
+		log = cmp.Or(log, dir)
 		h, err := ReadHolding(fsys, dir, log)
 		if err != nil {
 			f.add(Error, "holding", dir, "run it as the user of the server", "what it holds cannot be told: %v", err)

@@ -205,7 +205,6 @@ func (a *answers) parseCons(text string) {
 	}
 }
 
-// number returns a number of mntr.
 func (a *answers) number(key string) (float64, bool) {
 	v, err := strconv.ParseFloat(a.numbers[key], 64)
 	return v, err == nil

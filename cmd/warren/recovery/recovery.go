@@ -182,8 +182,7 @@ func (y *Recovery) finish(r *Record, note func(string) error) (backup.Restored, 
 // command was interrupted there.
 func (y *Recovery) Resumes() (bool, error) {
 	err := datadir.Check(y.FS, y.SnapDir, y.LogDir)
-	var unfinished *datadir.Unfinished
-	if errors.As(err, &unfinished) && unfinished.Command == Command {
+	if unfinished, ok := errors.AsType[*datadir.Unfinished](err); ok && unfinished.Command == Command {
 		return true, nil
 	}
 	return false, err

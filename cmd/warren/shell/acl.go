@@ -5,40 +5,8 @@ import (
 	"strings"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/internal/znodetext"
 )
-
-// permLetters are the permissions in the order in which zkCli.sh prints them.
-var permLetters = []struct {
-	letter byte
-	perm   int32
-}{{'c', client.PermCreate}, {'d', client.PermDelete}, {'r', client.PermRead}, {'w', client.PermWrite},
-	{'a', client.PermAdmin}}
-
-func permText(perms int32) string {
-	var b []byte
-	for _, p := range permLetters {
-		if perms&p.perm != 0 {
-			b = append(b, p.letter)
-		}
-	}
-	return string(b)
-}
-
-// parsePerms returns the bits of letters, and the first letter that is none.
-func parsePerms(text string) (perms int32, bad string) {
-	for _, r := range text {
-		known := false
-		for _, p := range permLetters {
-			if rune(p.letter) == r {
-				perms, known = perms|p.perm, true
-			}
-		}
-		if !known {
-			return 0, string(r)
-		}
-	}
-	return perms, ""
-}
 
 // parseACL reads scheme:id:perms,... Ids may have colons. Nothing that is partly wrong is accepted, although zkCli.sh
 // goes on without the part: an ACL that says less than was meant locks out or lets in. The text of a failure ends
@@ -58,7 +26,7 @@ func parseACL(text string) ([]client.ACL, *failure) {
 		if first == last {
 			return nil, wrong(part+" does not have the form scheme:id:perm\n", hint)
 		}
-		perms, bad := parsePerms(part[last+1:])
+		perms, bad := znodetext.ParsePerms(part[last+1:])
 		if bad != "" {
 			return nil, wrong("Unknown perm type: "+bad+"\n", hint)
 		}
@@ -67,26 +35,19 @@ func parseACL(text string) ([]client.ACL, *failure) {
 	return acl, nil
 }
 
-// aclEntry is an ACL entry in JSON.
-type aclEntry struct {
-	Scheme string `json:"scheme"`
-	ID     string `json:"id"`
-	Perms  string `json:"perms"` // letters
-}
-
-func newACLEntries(acl []client.ACL) []aclEntry {
-	entries := make([]aclEntry, 0, len(acl))
+func newACLEntries(acl []client.ACL) []znodetext.ACL {
+	entries := make([]znodetext.ACL, 0, len(acl))
 	for _, e := range acl {
-		entries = append(entries, aclEntry{e.Scheme, e.ID, permText(e.Perms)})
+		entries = append(entries, znodetext.ACL{Scheme: e.Scheme, ID: e.ID, Perms: znodetext.Perms(e.Perms)})
 	}
 	return entries
 }
 
 // aclResult is the answer of getAcl.
 type aclResult struct {
-	Path string     `json:"path"`
-	ACL  []aclEntry `json:"acl"`
-	Stat *statJSON  `json:"stat,omitempty"`
+	Path string          `json:"path"`
+	ACL  []znodetext.ACL `json:"acl"`
+	Stat *statJSON       `json:"stat,omitempty"`
 	stat *client.Stat
 }
 

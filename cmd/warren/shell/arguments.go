@@ -3,6 +3,8 @@ package shell
 import (
 	"slices"
 	"strings"
+
+	"github.com/seed94657493/warren/internal/znodetext"
 )
 
 // completeArgument returns what a word of a command can become, which is neither the command nor a path. Before are
@@ -54,7 +56,7 @@ func completeArgument(before []string, word string) []string {
 // flagValues are the values of those flags that have few.
 var flagValues = map[string][]string{
 	"addWatch -m": {"PERSISTENT ", "PERSISTENT_RECURSIVE "},
-	"find -k":     {kindEphemeral + " ", kindPersistent + " "},
+	"find -k":     {znodetext.Ephemeral + " ", znodetext.Persistent + " "},
 }
 
 // aclForms are the beginnings of entries of an ACL, as far as they are the same for each user.
@@ -66,9 +68,9 @@ func completeACL(word string) []string {
 	done, entry := word[:begin], word[begin:]
 	var all []string
 	if last := strings.LastIndexByte(entry, ':'); last > strings.IndexByte(entry, ':') {
-		for _, p := range permLetters {
-			if !strings.Contains(entry[last+1:], string(p.letter)) {
-				all = append(all, word+string(p.letter))
+		for _, letter := range znodetext.Letters {
+			if !strings.ContainsRune(entry[last+1:], letter) {
+				all = append(all, word+string(letter))
 			}
 		}
 		return all

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/seed94657493/warren/client"
@@ -27,9 +28,7 @@ func newEvent(state, kind, path string, zxid client.Zxid) event {
 
 func (e event) appendText(b []byte, c colours) []byte {
 	path := c.name(e.Path)
-	if path == "" {
-		path = "null"
-	}
+	path = cmp.Or(path, "null")
 	b = append(b, "\nWATCHER::\n\n"...)
 	b = append(b, c.yellow("WatchedEvent state:"+e.State+" type:"+e.Type+" path:"+path)...)
 	b = append(b, " zxid: "...)

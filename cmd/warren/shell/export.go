@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/cmd/warren/wording"
+	"github.com/seed94657493/warren/internal/znodetext"
 )
 
 // exportResult says what was exported.
@@ -81,12 +82,11 @@ func (s *Shell) exportFile(ctx context.Context, name string, r *exportResult, wi
 // exportTo writes the document, a znode a line, so that two exports can be compared by line.
 func (s *Shell) exportTo(ctx context.Context, w io.Writer, r *exportResult, withACLs bool) error {
 	b := bufio.NewWriter(w)
-	head, err := json.Marshal(documentHead{Version: documentVersion, Root: r.Path})
+	root, err := json.Marshal(r.Path)
 	if err != nil {
 		return err
 	}
-	b.Write(head[:len(head)-1])
-	b.WriteString(`,"znodes":[`)
+	fmt.Fprintf(b, `{"warrenExport":%d,"root":%s,"znodes":[`, znodetext.DocumentVersion, root)
 	separator := "\n"
 	err = s.walk(ctx, r.Path, func(n walked) error {
 		z, err := s.exported(ctx, n, r.Path, withACLs)
@@ -120,16 +120,16 @@ func (s *Shell) exportTo(ctx context.Context, w io.Writer, r *exportResult, with
 }
 
 // exported returns a znode as the document has it, nil for an ephemeral.
-func (s *Shell) exported(ctx context.Context, n walked, root string, withACLs bool) (*documentZnode, error) {
-	z := &documentZnode{Path: relative(root, n.path)}
-	if kindOf(&n.stat) == kindEphemeral {
+func (s *Shell) exported(ctx context.Context, n walked, root string, withACLs bool) (*znodetext.DocumentZnode, error) {
+	z := &znodetext.DocumentZnode{Path: relative(root, n.path)}
+	if kindOf(&n.stat) == znodetext.Ephemeral {
 		return nil, nil
 	}
 	data, _, err := s.link.client.Get(ctx, n.path)
 	if err != nil {
 		return nil, err
 	}
-	z.setData(data)
+	z.SetContent(data)
 	if !withACLs {
 		return z, nil
 	}

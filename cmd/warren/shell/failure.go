@@ -51,8 +51,7 @@ func (s *Shell) describe(err, cause error) *failure {
 	if errors.As(err, &op) {
 		path = op.Path
 	}
-	var refused *client.TxnError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*client.TxnError](err); ok {
 		path = refused.Path
 	}
 	maybe := ""

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/cmd/warren/wording"
+	"github.com/seed94657493/warren/internal/znodetext"
 	"github.com/seed94657493/warren/proto/paths"
 )
 
@@ -41,7 +42,7 @@ func (importResult) goesToStderr() {}
 // importing is one run of import.
 type importing struct {
 	s       *Shell
-	doc     *document
+	doc     *znodetext.Document
 	root    string
 	exists  map[string]client.Stat
 	isLate  bool // ACLs are set at the end
@@ -141,13 +142,13 @@ func (im *importing) create(ctx context.Context) error {
 	}
 	for i := range im.doc.Znodes {
 		z := &im.doc.Znodes[i]
-		data, err := z.content()
+		data, err := z.Content()
 		if err != nil {
 			return err
 		}
-		acl, err := im.aclOf(z)
-		if err != nil {
-			return err
+		acl := client.OpenACL()
+		if !im.isLate && !im.noACLs {
+			acl = aclOf(z)
 		}
 		path := absolute(im.root, z.Path)
 		bytes := len(path) + len(data) + 100
@@ -165,9 +166,9 @@ func (im *importing) create(ctx context.Context) error {
 			options := []client.CreateOption{client.WithACL(acl...)}
 			mode := client.Persistent
 			switch z.Kind {
-			case kindContainer:
+			case znodetext.Container:
 				mode = client.Container
-			case kindTTL:
+			case znodetext.TTL:
 				mode = client.PersistentTTL
 				options = append(options, client.WithTTL(time.Duration(z.TTL)*time.Millisecond))
 			}
@@ -177,14 +178,6 @@ func (im *importing) create(ctx context.Context) error {
 		n++
 	}
 	return commit()
-}
-
-// aclOf returns the ACL that a znode is created with.
-func (im *importing) aclOf(z *documentZnode) ([]client.ACL, error) {
-	if im.isLate || im.noACLs {
-		return client.OpenACL(), nil
-	}
-	return z.acl()
 }
 
 // stopped says how far the import has come.
@@ -220,11 +213,7 @@ func (im *importing) setACLs(ctx context.Context) error {
 		if !existed && (!im.isLate || len(z.ACL) == 0) {
 			continue
 		}
-		acl, err := z.acl()
-		if err != nil {
-			return err
-		}
-		if err := im.setACL(ctx, path, acl); err != nil {
+		if err := im.setACL(ctx, path, aclOf(z)); err != nil {
 			f := im.s.describe(err, context.Cause(ctx))
 			f.hint = "all znodes were imported, but ACLs from this one up to the root of the import were not set; " +
 				f.hint

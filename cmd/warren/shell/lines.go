@@ -82,7 +82,6 @@ func isSecret(line string) bool {
 	return len(words) > 0 && words[0] == "addauth"
 }
 
-// Len returns the number of lines.
 func (h *typedLines) Len() int { return len(h.lines) }
 
 // At returns the i-th line, counted from the newest.

@@ -121,7 +121,6 @@ func (l *link) stateName() string {
 	return stateName(client.Disconnected)
 }
 
-// isWithin reports whether path is root or below it.
 func isWithin(root, path string) bool {
 	return path == root || root == "/" || strings.HasPrefix(path, root+"/")
 }

@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,78 +9,40 @@ import (
 	"strings"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/datatree/quota"
 	"github.com/seed94657493/warren/proto/paths"
 )
 
-const (
-	quotaRoot  = "/zookeeper/quota"
-	limitsName = "zookeeper_limits"
-	statsName  = "zookeeper_stats"
-	noLimit    = -1
-)
-
-// quota is what the znodes zookeeper_limits and zookeeper_stats hold; of the latter only count and bytes. Source:
-// operations 5.5, "The quota nodes themselves".
-type quota struct {
+// quotaJSON is what the znodes of a quota hold; of the use only count and bytes.
+type quotaJSON struct {
 	Count     int64 `json:"count"`
 	Bytes     int64 `json:"bytes"`
 	ByteHard  int64 `json:"byteHardLimit"`
 	CountHard int64 `json:"countHardLimit"`
 }
 
-// parseQuota reads "count=5,bytes=100=;byteHardLimit=-1;countHardLimit=3", in which what is missing is no limit.
-func parseQuota(data []byte) (quota, error) {
-	q := quota{noLimit, noLimit, noLimit, noLimit}
-	for _, part := range bytes.FieldsFunc(data, func(r rune) bool { return r == ',' || r == ';' }) {
-		name, value, ok := strings.Cut(string(part), "=")
-		value = strings.TrimSuffix(value, "=")
-		n, err := strconv.ParseInt(value, 10, 64)
-		if !ok || err != nil {
-			return q, fmt.Errorf("shell: quota %q: %q is not name=number", data, part)
-		}
-		switch name {
-		case "count":
-			q.Count = n
-		case "bytes":
-			q.Bytes = n
-		case "byteHardLimit":
-			q.ByteHard = n
-		case "countHardLimit":
-			q.CountHard = n
-		}
-	}
-	return q, nil
-}
-
-// limits is the content of zookeeper_limits, stats that of zookeeper_stats.
-func (q quota) limits() string {
-	return fmt.Sprintf("count=%d,bytes=%d=;byteHardLimit=%d;countHardLimit=%d", q.Count, q.Bytes,
-		q.ByteHard, q.CountHard)
-}
-
-func (q quota) stats() string { return fmt.Sprintf("count=%d,bytes=%d", q.Count, q.Bytes) }
-
-// field returns the limit that a flag stands for, and what the limit is called in messages.
-func (q *quota) field(flag string) *int64 {
+func limitOf(flag string, l *quota.Limits) *int64 {
 	switch flag {
 	case "n":
-		return &q.Count
+		return &l.Count
 	case "b":
-		return &q.Bytes
+		return &l.Bytes
 	case "N":
-		return &q.CountHard
+		return &l.CountHard
 	}
-	return &q.ByteHard
+	return &l.BytesHard
 }
 
 var quotaFlags = []string{"n", "b", "N", "B"}
 
-func (s *Shell) readQuota(ctx context.Context, path string) (quota, error) {
-	data, _, err := s.link.client.Get(ctx, path)
-	if err != nil {
-		return quota{}, err
-	}
-	return parseQuota(data)
+// limitsOf and usedOf are the znodes of the quota of a path.
+func limitsOf(path string) string { return quota.Root + path + "/" + quota.LimitsName }
+func usedOf(path string) string   { return quota.Root + path + "/" + quota.StatsName }
+
+// readQuota reads one of them.
+func (s *Shell) readQuota(ctx context.Context, znode string) (quota.Limits, error) {
+	data, _, err := s.link.client.Get(ctx, znode)
+	return quota.Parse(data), err
 }
 
 // quotaPath is a line that zkCli.sh prints to standard error.
@@ -96,32 +57,32 @@ func (q quotaPath) appendText(b []byte, _ colours) []byte {
 func (quotaPath) goesToStderr() {}
 
 type quotaResult struct {
-	Path  string `json:"path"`
-	Quota quota  `json:"quota"`
+	Path  string    `json:"path"`
+	Quota quotaJSON `json:"quota"`
 	Used  struct {
 		Count int64 `json:"count"`
 		Bytes int64 `json:"bytes"`
 	} `json:"used"`
+
+	limits, used quota.Limits
 }
 
 func (r quotaResult) appendText(b []byte, _ colours) []byte {
-	used := quota{Count: r.Used.Count, Bytes: r.Used.Bytes}
-	return fmt.Appendf(b, "Output quota for %s %s\nOutput stat for %s %s\n", r.Path, r.Quota.limits(),
-		r.Path, used.stats())
+	return fmt.Appendf(b, "Output quota for %s %s\nOutput stat for %s %s\n", r.Path, quota.AppendLimits(nil, r.limits),
+		r.Path, quota.AppendStats(nil, r.used))
 }
 
 func runListQuota(ctx context.Context, s *Shell, a *arguments) error {
 	path := a.word(0)
-	limits := quotaRoot + path + "/" + limitsName
 	if !s.out.isJSON {
-		if err := s.out.emit(quotaPath{limits}); err != nil {
+		if err := s.out.emit(quotaPath{limitsOf(path)}); err != nil {
 			return err
 		}
 	}
-	if err := checkPath(quotaRoot+path, false); err != nil {
+	if err := checkPath(quota.Root+path, false); err != nil {
 		return err
 	}
-	q, err := s.readQuota(ctx, limits)
+	limits, err := s.readQuota(ctx, limitsOf(path))
 	if isGone(err) {
 		// An answer, not a failure: scripts list quotas without knowing whether there are any.
 		return &failure{text: "quota for " + path + " does not exist.", hint: "`setquota` sets one",
@@ -130,11 +91,12 @@ func runListQuota(ctx context.Context, s *Shell, a *arguments) error {
 	if err != nil {
 		return err
 	}
-	used, err := s.readQuota(ctx, quotaRoot+path+"/"+statsName)
+	used, err := s.readQuota(ctx, usedOf(path))
 	if err != nil {
 		return err
 	}
-	r := quotaResult{Path: path, Quota: q}
+	r := quotaResult{Path: path, limits: limits, used: used,
+		Quota: quotaJSON{limits.Count, limits.Bytes, limits.BytesHard, limits.CountHard}}
 	r.Used.Count, r.Used.Bytes = used.Count, used.Bytes
 	return s.out.emit(r)
 }
@@ -176,12 +138,12 @@ func runSetQuota(ctx context.Context, s *Shell, a *arguments) error {
 		return wrong(find("setquota").usageLine(), "")
 	}
 	path := a.word(0)
-	if strings.HasPrefix(path, quotaRoot) {
+	if strings.HasPrefix(path, quota.Root) {
 		return wrong("cannot set a quota under the path: "+path, "quotas are set on znodes of applications")
 	}
 	flag, value, err := quotaValue(a)
 	if err == nil {
-		err = checkPath(quotaRoot+path, false)
+		err = checkPath(quota.Root+path, false)
 	}
 	if err == nil {
 		err = s.checkQuotaPlace(ctx, path)
@@ -209,9 +171,9 @@ func (s *Shell) checkQuotaPlace(ctx context.Context, path string) error {
 		return wrong(path+" does not exist.", "create it first")
 	}
 	child := ""
-	err = s.walk(ctx, quotaRoot+path, func(n walked) error {
-		if n.depth > 0 && paths.NameOf(n.path) == limitsName && paths.ParentOf(n.path) != quotaRoot+path {
-			child = strings.TrimPrefix(paths.ParentOf(n.path), quotaRoot)
+	err = s.walk(ctx, quota.Root+path, func(n walked) error {
+		if n.depth > 0 && paths.NameOf(n.path) == quota.LimitsName && n.path != limitsOf(path) {
+			child = strings.TrimPrefix(paths.ParentOf(n.path), quota.Root)
 			return errFound
 		}
 		return nil
@@ -224,7 +186,7 @@ func (s *Shell) checkQuotaPlace(ctx context.Context, path string) error {
 			"`delquota "+child+"` removes that one")
 	}
 	for above := paths.ParentOf(path); above != "/"; above = paths.ParentOf(above) {
-		_, exists, err := s.link.client.Exists(ctx, quotaRoot+above+"/"+limitsName)
+		_, exists, err := s.link.client.Exists(ctx, limitsOf(above))
 		if err != nil {
 			return err
 		}
@@ -239,43 +201,42 @@ func (s *Shell) checkQuotaPlace(ctx context.Context, path string) error {
 var errFound = errors.New("found")
 
 // putQuota sets one limit and keeps the others.
-func (s *Shell) putQuota(ctx context.Context, path, flag string, value int64) (quota, error) {
-	limits := quotaRoot + path + "/" + limitsName
-	q, err := s.readQuota(ctx, limits)
+func (s *Shell) putQuota(ctx context.Context, path, flag string, value int64) (quota.Limits, error) {
+	l, err := s.readQuota(ctx, limitsOf(path))
 	if isGone(err) {
-		q = quota{noLimit, noLimit, noLimit, noLimit}
-		*q.field(flag) = value
-		if err := s.link.client.CreateAll(ctx, quotaRoot+path); err != nil {
-			return q, err
+		l = quota.None()
+		*limitOf(flag, &l) = value
+		if err := s.link.client.CreateAll(ctx, quota.Root+path); err != nil {
+			return l, err
 		}
-		if _, err := s.link.client.Create(ctx, limits, []byte(q.limits()), client.Persistent); err != nil {
-			return q, err
+		_, err := s.link.client.Create(ctx, limitsOf(path), quota.AppendLimits(nil, l), client.Persistent)
+		if err == nil {
+			_, err = s.link.client.Create(ctx, usedOf(path), quota.AppendStats(nil, quota.Limits{}), client.Persistent)
 		}
-		_, err := s.link.client.Create(ctx, quotaRoot+path+"/"+statsName, []byte(quota{}.stats()), client.Persistent)
-		return q, err
+		return l, err
 	}
 	if err != nil {
-		return q, err
+		return l, err
 	}
-	*q.field(flag) = value
-	_, err = s.link.client.Set(ctx, limits, []byte(q.limits()), client.AnyVersion)
-	return q, err
+	*limitOf(flag, &l) = value
+	_, err = s.link.client.Set(ctx, limitsOf(path), quota.AppendLimits(nil, l), client.AnyVersion)
+	return l, err
 }
 
 // warnOfQuota says which limits the subtree is beyond already.
-func (s *Shell) warnOfQuota(ctx context.Context, path string, q quota) error {
-	used, err := s.readQuota(ctx, quotaRoot+path+"/"+statsName)
+func (s *Shell) warnOfQuota(ctx context.Context, path string, l quota.Limits) error {
+	used, err := s.readQuota(ctx, usedOf(path))
 	if err != nil {
 		return err
 	}
 	beyond := func(used, soft, hard int64) bool {
-		return soft > noLimit && used > soft || hard > noLimit && used > hard
+		return soft > -1 && used > soft || hard > -1 && used > hard
 	}
 	const warning = "[Warning]: the %s quota you create is less than the existing %s:%d"
-	if beyond(used.Count, q.Count, q.CountHard) {
+	if beyond(used.Count, l.Count, l.CountHard) {
 		err = s.out.emit(note{fmt.Sprintf(warning, "count", "count", used.Count)})
 	}
-	if err == nil && beyond(used.Bytes, q.Bytes, q.ByteHard) {
+	if err == nil && beyond(used.Bytes, l.Bytes, l.BytesHard) {
 		err = s.out.emit(note{fmt.Sprintf(warning, "bytes", "bytes", used.Bytes)})
 	}
 	return err
@@ -286,11 +247,11 @@ func runDelQuota(ctx context.Context, s *Shell, a *arguments) error {
 		return err
 	}
 	path := a.word(0)
-	at := quotaRoot + path
+	at := quota.Root + path
 	if err := checkPath(at, false); err != nil {
 		return err
 	}
-	q, err := s.readQuota(ctx, at+"/"+limitsName)
+	l, err := s.readQuota(ctx, limitsOf(path))
 	if isGone(err) {
 		return s.out.emit(note{"Quota does not exist for " + path})
 	}
@@ -299,20 +260,21 @@ func runDelQuota(ctx context.Context, s *Shell, a *arguments) error {
 	}
 	for _, flag := range quotaFlags {
 		if a.has(flag) {
-			*q.field(flag) = noLimit
-			if _, err := s.link.client.Set(ctx, at+"/"+limitsName, []byte(q.limits()), client.AnyVersion); err != nil {
+			*limitOf(flag, &l) = -1
+			if _, err := s.link.client.Set(ctx, limitsOf(path), quota.AppendLimits(nil, l),
+				client.AnyVersion); err != nil {
 				return err
 			}
 			return s.out.emit(doneResult{"delquota", path})
 		}
 	}
-	for _, name := range []string{limitsName, statsName} {
-		if err := s.link.client.Delete(ctx, at+"/"+name, client.AnyVersion); err != nil && !isGone(err) {
+	for _, znode := range []string{limitsOf(path), usedOf(path)} {
+		if err := s.link.client.Delete(ctx, znode, client.AnyVersion); err != nil && !isGone(err) {
 			return err
 		}
 	}
 	// What is empty now goes too, up to the first that other quotas need.
-	for ; at != quotaRoot; at = paths.ParentOf(at) {
+	for ; at != quota.Root; at = paths.ParentOf(at) {
 		err := s.link.client.Delete(ctx, at, client.AnyVersion)
 		if errors.Is(err, client.ErrNotEmpty) {
 			break

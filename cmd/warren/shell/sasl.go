@@ -61,9 +61,7 @@ func (l Login) SASL() (client.SASL, error) {
 	case l.File == "":
 		return nil, nil
 	}
-	if l.Section == "" {
-		l.Section = defaultSection
-	}
+	l.Section = cmp.Or(l.Section, defaultSection)
 	f, err := os.Open(l.File)
 	if err != nil {
 		return nil, fmt.Errorf("shell: JAAS file: %w", err)

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/seed94657493/warren/internal/znodetext"
 	"github.com/seed94657493/warren/proto/paths"
 )
 
@@ -27,7 +28,7 @@ func runFind(ctx context.Context, s *Shell, a *arguments) error {
 		}
 	}
 	kind, hasKind := a.flags["k"]
-	if kinds := []string{kindPersistent, kindEphemeral}; hasKind && !slices.Contains(kinds, kind) {
+	if kinds := []string{znodetext.Persistent, znodetext.Ephemeral}; hasKind && !slices.Contains(kinds, kind) {
 		return wrong("-k "+kind+" is not a kind of znodes",
 			"kinds are persistent and ephemeral; servers do not tell containers and TTL znodes from persistent ones")
 	}

@@ -178,8 +178,7 @@ func (s *Shell) try(ctx context.Context, words []string) (err, cause error) {
 	}
 	a, err := c.flags.parse(words[1:])
 	if err != nil {
-		var f *failure
-		if errors.As(err, &f) && f.hint == "" {
+		if f, ok := errors.AsType[*failure](err); ok && f.hint == "" {
 			f.hint = "usage: " + c.usageLine()
 		}
 		return err, nil

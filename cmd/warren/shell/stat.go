@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/internal/znodetext"
 )
 
 // javaDate is how Java prints a Date.
@@ -65,15 +66,7 @@ func hexZxid(z client.Zxid) string { return fmt.Sprintf("0x%x", uint64(z)) }
 // client-protocol 7.
 func kindOf(st *client.Stat) string {
 	if st.EphemeralOwner != 0 {
-		return kindEphemeral
+		return znodetext.Ephemeral
 	}
-	return kindPersistent
+	return znodetext.Persistent
 }
-
-// The kinds of znodes, as find and the format of exports name them.
-const (
-	kindPersistent = "persistent"
-	kindEphemeral  = "ephemeral"
-	kindContainer  = "container"
-	kindTTL        = "ttl"
-)

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/internal/znodetext"
 	"github.com/seed94657493/warren/proto/paths"
 )
 
@@ -61,7 +62,7 @@ func (r tableResult) appendText(b []byte, c colours) []byte {
 			switch {
 			case at == 0:
 				b = append(b, c.dim(text)...)
-			case i == 0 && row[1] == kindEphemeral:
+			case i == 0 && row[1] == znodetext.Ephemeral:
 				b = append(b, c.yellow(text)...)
 			case i == 0 && row[4] != "0":
 				b = append(b, c.blue(text)...)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/seed94657493/warren/cmd/warren/wording"
+	"github.com/seed94657493/warren/internal/znodetext"
 	"github.com/seed94657493/warren/proto/paths"
 )
 
@@ -26,14 +27,14 @@ func (l treeLine) appendText(b []byte, c colours) []byte {
 	b = append(b, c.dim(l.bars)...)
 	name := c.name(l.name)
 	switch {
-	case l.Kind == kindEphemeral:
+	case l.Kind == znodetext.Ephemeral:
 		b = append(b, c.yellow(name)...)
 	case l.Children > 0:
 		b = append(b, c.blue(name)...)
 	default:
 		b = append(b, name...)
 	}
-	if l.Kind != kindPersistent {
+	if l.Kind != znodetext.Persistent {
 		b = append(b, c.dim(" ("+l.Kind+")")...)
 	}
 	if l.hasStat {

@@ -100,7 +100,6 @@ func (h *heldWatches) alive(path string, t proto.WatcherType) (kinds []heldKind)
 	return kinds
 }
 
-// drop ends watches of a path.
 func (h *heldWatches) drop(path string, kinds []heldKind) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/internal/znodetext"
 )
 
 func TestWords(t *testing.T) {
@@ -93,39 +95,6 @@ func TestCheckPath(t *testing.T) {
 	require.NoError(t, checkPath("/a/", true))
 }
 
-func TestQuota(t *testing.T) {
-	for _, text := range []string{
-		"count=5,bytes=100=;byteHardLimit=-1;countHardLimit=3",
-		"count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=-1",
-	} {
-		q, err := parseQuota([]byte(text))
-		require.NoError(t, err)
-		require.Equal(t, text, q.limits())
-	}
-	q, err := parseQuota([]byte("count=11,bytes=132"))
-	require.NoError(t, err)
-	require.Equal(t, quota{11, 132, noLimit, noLimit}, q)
-	require.Equal(t, "count=11,bytes=132", q.stats())
-	for _, text := range []string{"count", "count=x", "count=1,bytes", "count=99999999999999999999"} {
-		_, err := parseQuota([]byte(text))
-		require.ErrorContains(t, err, "is not name=number", text)
-	}
-}
-
-func FuzzQuota(f *testing.F) {
-	f.Add([]byte("count=5,bytes=100=;byteHardLimit=-1;countHardLimit=3"))
-	f.Add([]byte("count=1"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		q, err := parseQuota(data)
-		if err != nil {
-			return
-		}
-		again, err := parseQuota([]byte(q.limits()))
-		require.NoError(t, err)
-		require.Equal(t, q, again)
-	})
-}
-
 func TestHexDump(t *testing.T) {
 	require.Equal(t, strings.Join([]string{
 		"         +-------------------------------------------------+",
@@ -149,8 +118,8 @@ func TestClientConfig(t *testing.T) {
 func TestParseACL(t *testing.T) {
 	acl, err := parseACL("world:anyone:cdrwa,ip:127.0.0.1:r,x509:CN=a:b:,")
 	require.Nil(t, err)
-	require.Equal(t, []aclEntry{{"world", "anyone", "cdrwa"}, {"ip", "127.0.0.1", "r"}, {"x509", "CN=a:b", ""}},
-		newACLEntries(acl))
+	require.Equal(t, []znodetext.ACL{{Scheme: "world", ID: "anyone", Perms: "cdrwa"},
+		{Scheme: "ip", ID: "127.0.0.1", Perms: "r"}, {Scheme: "x509", ID: "CN=a:b"}}, newACLEntries(acl))
 	for text, want := range map[string]string{
 		"":                             " does not have the form scheme:id:perm\n",
 		",":                            "",

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -130,9 +131,7 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request, name string) {
 		http.Error(w, "internal error", http.StatusInternalServerError)
 		return
 	}
-	if a.status == 0 {
-		a.status = http.StatusOK
-	}
+	a.status = cmp.Or(a.status, http.StatusOK)
 	if a.after > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int((a.after+time.Second-1)/time.Second)))
 	}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed94657493/warren/internal/answers"
 	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/facts"
@@ -112,14 +113,14 @@ func (n *fakeNode) WatchSummary() facts.WatchSummary {
 	return facts.WatchSummary{Connections: 2, Paths: 2, Total: 3}
 }
 func (n *fakeNode) Top(by string, most int, all bool) facts.Top {
-	t := facts.Top{Enabled: true, By: by, WindowSeconds: 60, OneIn: 8, Total: facts.TopSums{Requests: 3.5,
-		Bytes: 200, Millis: 0.25},
-		Operations: []facts.TopEntry{{Key: "getData", Requests: 3, Bytes: 180, Millis: 0.2}, {Key: "exists",
-			Requests: 0.5, Bytes: 20, Millis: 0.05}}}
+	sums := answers.TopSums{Requests: 3.5, Bytes: 200, Millis: 0.25}
+	t := facts.Top{Enabled: true, By: by, WindowSeconds: 60, OneIn: 8, Total: sums, Operations: []answers.TopEntry{
+		{Key: "getData", TopSums: answers.TopSums{Requests: 3, Bytes: 180, Millis: 0.2}},
+		{Key: "exists", TopSums: answers.TopSums{Requests: 0.5, Bytes: 20, Millis: 0.05}}}}
 	if all {
-		t.Paths = []facts.TopEntry{{Key: "/a<b>", Requests: 3.5, Bytes: 200, Millis: 0.25}}
-		t.Sessions = []facts.TopEntry{{Key: "0x1000065c0230000", Requests: 3.5, Bytes: 200, Millis: 0.25}}
-		t.Addresses = []facts.TopEntry{{Key: "127.0.0.1", Requests: 3.5, Bytes: 200, Millis: 0.25}}
+		t.Paths = []answers.TopEntry{{Key: "/a<b>", TopSums: sums}}
+		t.Sessions = []answers.TopEntry{{Key: "0x1000065c0230000", TopSums: sums}}
+		t.Addresses = []answers.TopEntry{{Key: "127.0.0.1", TopSums: sums}}
 	}
 	t.Operations = t.Operations[:min(most, 2)]
 	return t
@@ -127,7 +128,7 @@ func (n *fakeNode) Top(by string, most int, all bool) facts.Top {
 func (n *fakeNode) Slow(most int, all bool) facts.Slow {
 	o := facts.SlowOperation{Began: 1795239203112, Operation: "setData", Zxid: "0x100000003", Millis: 812.5,
 		Slowest: "sync",
-		Stages:  facts.StageMillis{Queue: 0.5, Prepare: 2, Sync: 800, Quorum: 4, Apply: 5, Socket: 1}}
+		Stages:  answers.StageMillis{Queue: 0.5, Prepare: 2, Sync: 800, Quorum: 4, Apply: 5, Socket: 1}}
 	if all {
 		o.Path, o.Session, o.Trace = "/a<b>", "s-0123456789ab", "d0b7c0e9f74f5a01340087115450be2c"
 	}

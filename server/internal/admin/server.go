@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -73,9 +74,7 @@ type Server struct {
 
 // New returns a server that does not listen yet.
 func New(o Options) *Server {
-	if o.Log == nil {
-		o.Log = zap.NewNop()
-	}
+	o.Log = cmp.Or(o.Log, zap.NewNop())
 	if o.CommandURL == "" {
 		o.CommandURL = "/commands"
 	}
@@ -88,9 +87,7 @@ func New(o Options) *Server {
 	if o.Labels == nil {
 		o.Labels = sessions.NewLabels()
 	}
-	if o.Handshakes == nil {
-		o.Handshakes = limits.NewHandshakes(limits.NewTurns())
-	}
+	o.Handshakes = cmp.Or(o.Handshakes, limits.NewHandshakes(limits.NewTurns()))
 	if o.Orders == nil {
 		o.Orders = orders.New(orders.Options{Log: o.Log, Now: o.Now})
 	}

@@ -7,7 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed94657493/warren/server/internal/facts"
+	"github.com/seed94657493/warren/internal/answers"
 )
 
 // The parameters of top.
@@ -34,21 +34,7 @@ func top(s *Server, r *http.Request) answer {
 	if refused != nil {
 		return *refused
 	}
-	return answer{fields: topAnswer(s.o.Node.Top(by, most, all))}
-}
-
-// topAnswer is a facts.Top with the keys of admin commands.
-type topAnswer struct {
-	Enabled       bool             `json:"enabled"`
-	Everything    bool             `json:"-"`
-	By            string           `json:"by"`
-	WindowSeconds int              `json:"window_s"`
-	OneIn         int64            `json:"sampled_one_in"`
-	Total         facts.TopSums    `json:"total"`
-	Operations    []facts.TopEntry `json:"operations"`
-	Paths         []facts.TopEntry `json:"paths"`
-	Sessions      []facts.TopEntry `json:"sessions"`
-	Addresses     []facts.TopEntry `json:"addresses"`
+	return answer{fields: answers.Top(s.o.Node.Top(by, most, all))}
 }
 
 // showsAll reports whether a request gets what may be secret: it has credentials that may have a snapshot. refused is
@@ -81,30 +67,9 @@ func slow(s *Server, r *http.Request) answer {
 		return *refused
 	}
 	found := s.o.Node.Slow(most, all)
-	shown := slowAnswer{ThresholdMs: found.ThresholdMs, Found: found.Found, Operations: []slowOperation{}}
+	shown := answers.Slow{ThresholdMs: found.ThresholdMs, Found: found.Found, Operations: []answers.SlowOperation{}}
 	for _, o := range found.Operations {
-		shown.Operations = append(shown.Operations, slowOperation(o))
+		shown.Operations = append(shown.Operations, answers.SlowOperation(o))
 	}
 	return answer{fields: shown}
-}
-
-// slowAnswer is a facts.Slow with the keys of admin commands.
-type slowAnswer struct {
-	ThresholdMs float64         `json:"threshold_ms"`
-	Found       int             `json:"found"`
-	Operations  []slowOperation `json:"operations"`
-}
-
-// slowOperation is a facts.SlowOperation that leaves out what is not known or not told.
-type slowOperation struct {
-	Began     int64             `json:"began"`
-	Operation string            `json:"operation"`
-	Path      string            `json:"path,omitempty"`
-	Session   string            `json:"session,omitempty"`
-	Zxid      string            `json:"zxid,omitempty"`
-	Error     string            `json:"error,omitempty"`
-	Millis    float64           `json:"ms"`
-	Slowest   string            `json:"slowest"`
-	Stages    facts.StageMillis `json:"stages"`
-	Trace     string            `json:"trace,omitempty"`
 }

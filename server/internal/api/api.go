@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/netip"
@@ -82,15 +83,11 @@ type API struct {
 
 // New returns an API.
 func New(o Options) *API {
-	if o.Log == nil {
-		o.Log = zap.NewNop()
-	}
+	o.Log = cmp.Or(o.Log, zap.NewNop())
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Guesses == nil {
-		o.Guesses = limits.NewGuesses()
-	}
+	o.Guesses = cmp.Or(o.Guesses, limits.NewGuesses())
 	if o.Remote == nil {
 		o.Remote = func(r *http.Request) netip.Addr {
 			addr, _ := netip.ParseAddrPort(r.RemoteAddr)

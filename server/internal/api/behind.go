@@ -18,16 +18,16 @@ func behindTable() []*route {
 			gives: Verification{}, may: mustSeeAll, serve: reads(verification)})
 }
 
-func verification(q *query, a Actor) func(Server) (*Verification, error) {
+func verification(q *query) func(Server) (*Verification, error) {
 	folder, begin := q.text("folder", ""), q.number("begin", 0) != 0
-	return func(s Server) (*Verification, error) { return s.VerifyBackup(a, folder, begin) }
+	return func(s Server) (*Verification, error) { return s.VerifyBackup(q.Actor, folder, begin) }
 }
 
-func audit(q *query, a Actor) func(Server) (*Audit, error) {
+func audit(q *query) func(Server) (*Audit, error) {
 	limit := q.limit()
-	return func(s Server) (*Audit, error) { return s.Audit(a, limit) }
+	return func(s Server) (*Audit, error) { return s.Audit(q.Actor, limit) }
 }
 
-func backups(_ *query, a Actor) func(Server) (*Backups, error) {
-	return func(s Server) (*Backups, error) { return s.Backups(a) }
+func backups(q *query) func(Server) (*Backups, error) {
+	return func(s Server) (*Backups, error) { return s.Backups(q.Actor) }
 }

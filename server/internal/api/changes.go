@@ -74,8 +74,8 @@ func (s *streams) giveBack(addr netip.Addr) {
 }
 
 func (a *API) changes(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	q := queryOf(r)
-	path := q.text("path", "")
+	q := queryOf(r, v)
+	path := q.path()
 	if q.err != nil {
 		return q.err
 	}

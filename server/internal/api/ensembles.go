@@ -73,7 +73,6 @@ func (a *API) Ensembles(ctx context.Context) *Ensembles {
 	return &Ensembles{append([]OtherEnsemble{}, o.mu.answers...)}
 }
 
-// ask asks one server.
 func (o *others) ask(ctx context.Context, i int) OtherEnsemble {
 	answer := OtherEnsemble{Name: o.names[i], Ensemble: Ensemble{Members: []Member{}, Problems: []Problem{}}}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(o.urls[i], "/")+Root+"/ensemble", nil)

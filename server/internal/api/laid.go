@@ -78,28 +78,24 @@ func laidTable() []*route {
 			about: "The data of a znode, unpacked and laid out for a reader.",
 			params: []param{pathParam,
 				{name: "as", about: "json, yaml, xml, text or hex; packed for the bytes as they are stored"}},
-			gives: Laid{}, serve: (*API).laid},
+			gives: Laid{}, serve: reads(laid)},
 		{method: "POST", path: "/digest", name: "digest", takes: Credentials{}, gives: ACL{}, changes: true,
 			about: "The entry of an ACL for a user of scheme digest, as this server hashes its password.",
 			serve: (*API).digest},
 	}
 }
 
-func (a *API) laid(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	q := queryOf(r)
-	path, as := q.text("path", ""), q.text("as", "")
-	if q.err != nil {
-		return q.err
-	}
-	return ask(a, w, r, func() (*Laid, error) {
-		z, err := a.o.Server.Znode(v.Actor, path, DataMax)
+func laid(q *query) func(Server) (*Laid, error) {
+	path, as := q.path(), q.text("as", "")
+	return func(s Server) (*Laid, error) {
+		z, err := s.Znode(q.Actor, path, DataMax)
 		if err != nil {
 			return nil, err
 		}
 		l := Lay(z.Raw, z.Whole, as)
 		l.Path, l.Mzxid = path, z.Stat.Mzxid
 		return &l, nil
-	})
+	}
 }
 
 func (a *API) digest(w http.ResponseWriter, r *http.Request, _ *Visitor) error {

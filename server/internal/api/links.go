@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"net/http"
 	"slices"
@@ -155,9 +156,7 @@ func (a *API) OpenedLink(r *http.Request, path string) (*Link, error) {
 	if link == nil {
 		return nil, errLink
 	}
-	if path == "" {
-		path = link.Path
-	}
+	path = cmp.Or(path, link.Path)
 	if !covers(link.Path, path) {
 		return nil, refusal(http.StatusForbidden, "the link shows other znodes only")
 	}

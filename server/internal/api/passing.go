@@ -38,7 +38,7 @@ func perServer(all ...*route) []*route {
 
 // pass lets another server answer a request, if it is meant. It reports whether it was.
 func (a *API) pass(w http.ResponseWriter, r *http.Request, v *Visitor, to *route) (bool, error) {
-	q := queryOf(r)
+	q := queryOf(r, v)
 	if q.err != nil || !q.values.Has("server") {
 		return false, nil // the resource looks at the others itself
 	}

@@ -35,71 +35,46 @@ func pastTable() []*route {
 				"a snapshot.",
 			params: []param{atParam, pathParam, limitParam,
 				{name: "after", about: "child after which the page begins"}},
-			gives: Past{}, serve: (*API).past},
+			gives: Past{}, serve: waits(past)},
 		{method: "GET", path: "/terms", name: "terms",
 			about: "Who has led an election, or held a lock that one session at a time holds, from the log of this " +
 				"server. It needs the permissions for a snapshot.",
-			params: []param{pathParam}, gives: Terms{}, serve: (*API).terms},
+			params: []param{pathParam}, gives: Terms{}, serve: waits(terms)},
 		{method: "GET", path: "/difference", name: "difference",
 			about: "What changed between two moments. It needs the permissions for a snapshot.",
 			params: []param{{name: "from", about: "the earlier moment, as at of past", required: true},
 				{name: "to", about: "the later one; the present if it is not given"}, underParam, limitParam},
-			gives: Difference{}, serve: (*API).difference},
+			gives: Difference{}, serve: waits(difference)},
 	}
 }
 
-func (a *API) past(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	q := queryOf(r)
-	path, after, limit := q.text("path", ""), q.text("after", ""), q.limit()
-	if q.err != nil {
-		return q.err
-	}
-	at, err := ParseMoment(q.text("at", ""))
-	if err != nil {
-		return err
-	}
-	p, err := a.o.Server.Past(r.Context(), v.Actor, at, path, after, limit)
-	if err != nil {
-		return err
-	}
-	p.Znode.Encode()
-	return answer(w, p)
+// moment is a parameter that names a moment.
+func (q *query) moment(name string) Moment {
+	m, err := ParseMoment(q.text(name, ""))
+	q.fail(err)
+	return m
 }
 
-func (a *API) terms(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	q := queryOf(r)
-	path := q.text("path", "")
-	if q.err != nil {
-		return q.err
+func past(q *query) func(Server) (*Past, error) {
+	path, after, limit, at := q.path(), q.text("after", ""), q.limit(), q.moment("at")
+	return func(s Server) (*Past, error) {
+		p, err := s.Past(q.ctx, q.Actor, at, path, after, limit)
+		if err == nil {
+			p.Znode.Encode()
+		}
+		return p, err
 	}
-	t, err := a.o.Server.Terms(r.Context(), v.Actor, path)
-	if err != nil {
-		return err
-	}
-	return answer(w, t)
 }
 
-func (a *API) difference(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	q := queryOf(r)
-	under, limit := q.text("under", "/"), q.limit()
-	if q.err != nil {
-		return q.err
-	}
-	from, to, err := ParseMoments(q.text("from", ""), q.text("to", ""))
-	if err != nil {
-		return err
-	}
-	d, err := a.o.Server.Difference(r.Context(), v.Actor, from, to, under, limit)
-	if err != nil {
-		return err
-	}
-	return answer(w, d)
+func terms(q *query) func(Server) (*Terms, error) {
+	path := q.path()
+	return func(s Server) (*Terms, error) { return s.Terms(q.ctx, q.Actor, path) }
 }
 
-// ParseMoments reads two moments. The second is the present if it is empty.
-func ParseMoments(first, second string) (from, to Moment, err error) {
-	if from, err = ParseMoment(first); err == nil && second != "" {
-		to, err = ParseMoment(second)
+func difference(q *query) func(Server) (*Difference, error) {
+	under, limit, from, to := q.text("under", "/"), q.limit(), q.moment("from"), Moment{}
+	if q.text("to", "") != "" {
+		to = q.moment("to")
 	}
-	return from, to, err
+	return func(s Server) (*Difference, error) { return s.Difference(q.ctx, q.Actor, from, to, under, limit) }
 }

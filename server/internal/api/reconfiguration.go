@@ -12,36 +12,28 @@ func reconfigurationTable() []*route {
 		{method: "POST", path: "/reconfiguration/plan", name: "planReconfiguration", takes: EnsembleChange{},
 			gives: Reconfiguration{}, changes: true,
 			about: "Says who would vote after a change of the ensemble, and how many servers might fail.",
-			serve: (*API).planReconfiguration},
+			serve: takes((*API).planReconfiguration)},
 		{method: "POST", path: "/reconfiguration", name: "reconfigure", takes: EnsembleChange{}, gives: Reconfigured{},
 			changes: true, about: "Changes the ensemble, if its configuration is still the one with the version.",
-			serve: (*API).reconfigure},
+			serve: takes((*API).reconfigure)},
 	}
 }
 
-func (a *API) planReconfiguration(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	var c EnsembleChange
-	if err := a.body(w, r, &c, a.BodyMax()); err != nil {
+func (a *API) planReconfiguration(r *http.Request, v *Visitor, c EnsembleChange) (p *Reconfiguration, err error) {
+	err = a.Work(r, func() error {
+		p, err = a.o.Server.PlanReconfiguration(v.Actor, c)
 		return err
-	}
-	return ask(a, w, r, func() (*Reconfiguration, error) { return a.o.Server.PlanReconfiguration(v.Actor, c) })
+	})
+	return p, err
 }
 
-func (a *API) reconfigure(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	var c EnsembleChange
-	if err := a.body(w, r, &c, a.BodyMax()); err != nil {
-		return err
-	}
-	var done *Reconfigured
-	err := a.changers.use(r, func() (err error) {
+func (a *API) reconfigure(r *http.Request, v *Visitor, c EnsembleChange) (done *Reconfigured, err error) {
+	err = a.changers.use(r, func() error {
 		done, err = a.o.Server.Reconfigure(r.Context(), v.Actor, c)
 		return err
 	})
 	a.o.Log.Info("reconfiguration from the console", zap.Stringer("client_addr", v.Remote), zap.String("user", v.User),
 		zap.String("join", c.Join[:min(len(c.Join), pathMax)]),
 		zap.String("leave", c.Leave[:min(len(c.Leave), pathMax)]), zap.Error(err))
-	if err != nil {
-		return err
-	}
-	return answer(w, done)
+	return done, err
 }

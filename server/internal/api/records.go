@@ -1,6 +1,8 @@
 package api
 
 import (
+	"github.com/seed94657493/warren/internal/answers"
+	"github.com/seed94657493/warren/internal/znodetext"
 	"github.com/seed94657493/warren/server/internal/ensemble"
 	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/inside"
@@ -14,7 +16,7 @@ import (
 type (
 	Activity        = visible.Activity
 	Actor           = visible.Actor
-	ACL             = visible.ACL
+	ACL             = znodetext.ACL
 	Audit           = visible.Audit
 	AuditEntry      = visible.AuditEntry
 	BackupFolder    = facts.BackupFolder
@@ -47,15 +49,15 @@ type (
 	SlowOfAll       = visible.SlowOfAll
 	SlowAt          = visible.SlowAt
 	SlowOperation   = facts.SlowOperation
-	StageMillis     = facts.StageMillis
+	StageMillis     = answers.StageMillis
 	Stat            = visible.Stat
 	Task            = ensemble.Task
 	TaskAnswer      = ensemble.TaskAnswer
 	Terms           = visible.Terms
 	Top             = facts.Top
 	TopOfAll        = visible.TopOfAll
-	TopEntry        = facts.TopEntry
-	TopSums         = facts.TopSums
+	TopEntry        = answers.TopEntry
+	TopSums         = answers.TopSums
 	Verification    = visible.Verification
 	Version         = visible.Version
 	Znode           = visible.Znode
@@ -73,8 +75,8 @@ type (
 type (
 	Carried       = inside.Carried
 	Change        = inside.Change
-	Document      = inside.Document
-	DocumentZnode = inside.DocumentZnode
+	Document      = znodetext.Document
+	DocumentZnode = znodetext.DocumentZnode
 	Happening     = inside.Happening
 	Plan          = inside.Plan
 	Reconfigured  = inside.Reconfigured

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"cmp"
+	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/server/internal/inside"
 	"github.com/seed94657493/warren/server/internal/visible"
@@ -53,20 +56,20 @@ func table() []*route {
 			about: "A server and its ensemble, as that server knows it.", gives: Ensemble{},
 			serve: (*API).ensemble},
 		&route{method: "GET", path: "/configuration", name: "configuration", about: "The settings of a server.",
-			gives: Configuration{}, serve: (*API).configuration}), []*route{
+			gives: Configuration{}, serve: reads(configuration)}), []*route{
 		{method: "GET", path: "/openapi.json", name: "describe", about: "This description.", serve: (*API).describe},
 		{method: "GET", path: "/znode", name: "znode", about: "A znode with its data.", params: []param{pathParam},
 			gives: Znode{}, serve: reads(znode)},
 		{method: "POST", path: "/znode", name: "create", about: "Creates a znode.", takes: NewZnode{}, gives: Done{},
-			changes: true, serve: (*API).create},
+			changes: true, serve: takes((*API).create)},
 		{method: "PUT", path: "/znode", name: "set", about: "Sets the data of a znode.", takes: NewData{},
-			gives: Done{}, changes: true, serve: (*API).set},
+			gives: Done{}, changes: true, serve: takes((*API).set)},
 		{method: "DELETE", path: "/znode", name: "delete", about: "Deletes a znode without children.",
 			params: []param{pathParam,
 				{name: "version", about: "that the znode must have; -1 for any", number: true, required: true}},
 			gives: Done{}, changes: true, serve: (*API).delete},
 		{method: "PUT", path: "/acl", name: "setACL", about: "Sets the ACL of a znode.", takes: NewACL{},
-			gives: Done{}, changes: true, serve: (*API).setACL},
+			gives: Done{}, changes: true, serve: takes((*API).setACL)},
 		{method: "GET", path: "/children", name: "children", about: "A page of the children of a znode.",
 			params: []param{pathParam, limitParam,
 				{name: "after", about: "child after which the page begins"}}, gives: Children{},
@@ -136,14 +139,45 @@ func (a *API) ensemble(w http.ResponseWriter, _ *http.Request, _ *Visitor) error
 
 // reads makes the handler of a resource that is only read. of takes the parameters, and returns what asks the server;
 // it is not asked if one of them is wrong.
-func reads[T any](of func(q *query, a Actor) func(Server) (T, error)) handler {
+func reads[T any](of func(q *query) func(Server) (T, error)) handler {
 	return func(a *API, w http.ResponseWriter, r *http.Request, v *Visitor) error {
-		q := queryOf(r)
-		read := of(q, v.Actor)
+		q := queryOf(r, v)
+		read := of(q)
 		if q.err != nil {
 			return q.err
 		}
 		return ask(a, w, r, func() (T, error) { return read(a.o.Server) })
+	}
+}
+
+// waits is reads for what has a bound of its own, or waits for other servers: it takes no place of those that ask.
+func waits[T any](of func(q *query) func(Server) (T, error)) handler {
+	return func(a *API, w http.ResponseWriter, r *http.Request, v *Visitor) error {
+		q := queryOf(r, v)
+		read := of(q)
+		if q.err != nil {
+			return q.err
+		}
+		record, err := read(a.o.Server)
+		if err != nil {
+			return err
+		}
+		return answer(w, record)
+	}
+}
+
+// takes makes the handler of a resource that takes a record and answers with another one.
+func takes[T, G any](serve func(a *API, r *http.Request, v *Visitor, record T) (G, error)) handler {
+	return func(a *API, w http.ResponseWriter, r *http.Request, v *Visitor) error {
+		var record T
+		if err := a.body(w, r, &record, a.BodyMax()); err != nil {
+			return err
+		}
+		given, err := serve(a, r, v, record)
+		if err != nil {
+			return err
+		}
+		return answer(w, given)
 	}
 }
 
@@ -161,10 +195,10 @@ func ask[T any](a *API, w http.ResponseWriter, r *http.Request, fn func() (T, er
 	return answer(w, record)
 }
 
-func znode(q *query, a Actor) func(Server) (*Znode, error) {
-	path := q.text("path", "")
+func znode(q *query) func(Server) (*Znode, error) {
+	path := q.path()
 	return func(s Server) (*Znode, error) {
-		z, err := s.Znode(a, path, DataMax)
+		z, err := s.Znode(q.Actor, path, DataMax)
 		if err == nil {
 			z.Encode()
 		}
@@ -172,12 +206,12 @@ func znode(q *query, a Actor) func(Server) (*Znode, error) {
 	}
 }
 
-func children(q *query, a Actor) func(Server) (*Children, error) {
-	path, after, limit := q.text("path", ""), q.text("after", ""), q.limit()
-	return func(s Server) (*Children, error) { return s.Children(a, path, after, limit) }
+func children(q *query) func(Server) (*Children, error) {
+	path, after, limit := q.path(), q.text("after", ""), q.limit()
+	return func(s Server) (*Children, error) { return s.Children(q.Actor, path, after, limit) }
 }
 
-func search(q *query, a Actor) func(Server) (*Found, error) {
+func search(q *query) func(Server) (*Found, error) {
 	search := Query{Under: q.text("under", "/"), Prefix: q.text("prefix", ""), Contains: q.text("contains", ""),
 		Letters: q.text("letters", ""), After: q.text("after", ""), Limit: q.limit()}
 	given := 0
@@ -187,34 +221,34 @@ func search(q *query, a Actor) func(Server) (*Found, error) {
 	if given != 1 {
 		q.refuse("exactly one of prefix, contains and letters is needed")
 	}
-	return func(s Server) (*Found, error) { return s.Search(a, search) }
+	return func(s Server) (*Found, error) { return s.Search(q.Actor, search) }
 }
 
-func sessions(q *query, a Actor) func(Server) (*Sessions, error) {
+func sessions(q *query) func(Server) (*Sessions, error) {
 	find, after, limit := q.text("find", ""), q.number("after", 0), q.limit()
-	return func(s Server) (*Sessions, error) { return s.Sessions(a, find, uint64(after), limit) }
+	return func(s Server) (*Sessions, error) { return s.Sessions(q.Actor, find, uint64(after), limit) }
 }
 
-func session(q *query, a Actor) func(Server) (*SessionDetails, error) {
+func session(q *query) func(Server) (*SessionDetails, error) {
 	label := q.text("label", "")
-	return func(s Server) (*SessionDetails, error) { return s.Session(a, label) }
+	return func(s Server) (*SessionDetails, error) { return s.Session(q.Actor, label) }
 }
 
-func top(q *query, a Actor) func(Server) (*TopOfAll, error) {
+func top(q *query) func(Server) (*TopOfAll, error) {
 	by, limit := q.text("by", "requests"), q.limit()
 	if !slices.Contains([]string{"requests", "bytes", "time"}, by) {
 		q.refuse("by is requests, bytes or time")
 	}
-	return func(s Server) (*TopOfAll, error) { return s.Top(a, by, limit) }
+	return func(s Server) (*TopOfAll, error) { return s.Top(q.Actor, by, limit) }
 }
 
-func slow(q *query, a Actor) func(Server) (*SlowOfAll, error) {
+func slow(q *query) func(Server) (*SlowOfAll, error) {
 	limit := q.limit()
-	return func(s Server) (*SlowOfAll, error) { return s.Slow(a, limit) }
+	return func(s Server) (*SlowOfAll, error) { return s.Slow(q.Actor, limit) }
 }
 
-func (a *API) configuration(w http.ResponseWriter, r *http.Request, _ *Visitor) error {
-	return ask(a, w, r, func() (Configuration, error) { return Configuration{a.o.Server.Settings()}, nil })
+func configuration(*query) func(Server) (Configuration, error) {
+	return func(s Server) (Configuration, error) { return Configuration{s.Settings()}, nil }
 }
 
 func (a *API) identity(w http.ResponseWriter, _ *http.Request, v *Visitor) error {
@@ -241,37 +275,29 @@ func (a *API) logout(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	return answer(w, a.identityOf(&Visitor{}))
 }
 
-func (a *API) create(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	var n NewZnode
-	if err := a.body(w, r, &n, a.BodyMax()); err != nil {
-		return err
-	}
+func (a *API) create(r *http.Request, v *Visitor, n NewZnode) (d Done, err error) {
 	data, err := visible.Decode(n.Encoding, n.Data)
 	if err != nil {
-		return err
+		return d, err
 	}
-	return a.change(w, r, v, Change{Kind: inside.ChangeCreate, Path: n.Path, Data: data, ACL: n.ACL,
+	return a.change(r, v, Change{Kind: inside.ChangeCreate, Path: n.Path, Data: data, ACL: n.ACL,
 		Sequential: n.Sequential, Container: n.Container, TTL: n.TTL})
 }
 
-func (a *API) set(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	var n NewData
-	if err := a.body(w, r, &n, a.BodyMax()); err != nil {
-		return err
-	}
+func (a *API) set(r *http.Request, v *Visitor, n NewData) (d Done, err error) {
 	data, err := visible.Decode(n.Encoding, n.Data)
 	if err != nil {
-		return err
+		return d, err
 	}
 	if n.Version == nil {
-		return errNoVersion
+		return d, errNoVersion
 	}
-	return a.change(w, r, v, Change{Kind: inside.ChangeData, Path: n.Path, Data: data, Version: *n.Version})
+	return a.change(r, v, Change{Kind: inside.ChangeData, Path: n.Path, Data: data, Version: *n.Version})
 }
 
 func (a *API) delete(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	q := queryOf(r)
-	c := Change{Kind: inside.ChangeDelete, Path: q.text("path", "")}
+	q := queryOf(r, v)
+	c := Change{Kind: inside.ChangeDelete, Path: q.path()}
 	if version := q.text("version", ""); q.err == nil {
 		n, err := strconv.ParseInt(version, 10, 32)
 		if err != nil || n < -1 {
@@ -282,21 +308,21 @@ func (a *API) delete(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	if q.err != nil {
 		return q.err
 	}
-	return a.change(w, r, v, c)
-}
-
-func (a *API) setACL(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	var n NewACL
-	if err := a.body(w, r, &n, a.BodyMax()); err != nil {
+	done, err := a.change(r, v, c)
+	if err != nil {
 		return err
 	}
+	return answer(w, done)
+}
+
+func (a *API) setACL(r *http.Request, v *Visitor, n NewACL) (d Done, err error) {
 	if n.Version == nil {
-		return errNoVersion
+		return d, errNoVersion
 	}
 	if n.KeepAdmin && !v.MayAdmin(n.ACL) {
-		return errLockout
+		return d, errLockout
 	}
-	return a.change(w, r, v, Change{Kind: inside.ChangeACL, Path: n.Path, ACL: n.ACL, Version: *n.Version})
+	return a.change(r, v, Change{Kind: inside.ChangeACL, Path: n.Path, ACL: n.ACL, Version: *n.Version})
 }
 
 // errLockout is the answer to an ACL without a way back, for a visitor that wants to keep one.
@@ -305,35 +331,41 @@ var errLockout = refusal(http.StatusConflict,
 
 var errNoVersion = refusal(http.StatusBadRequest, "version is needed: what the change replaces, or -1 for anything")
 
-func (a *API) change(w http.ResponseWriter, r *http.Request, v *Visitor, c Change) error {
-	path, err := a.Change(r, v, c)
-	if err != nil {
+// change does a change for a visitor, which MayChange has allowed. Each change gets a line in the log, besides the
+// audit log.
+func (a *API) change(r *http.Request, v *Visitor, c Change) (done Done, err error) {
+	err = a.changers.use(r, func() error {
+		done.Path, err = a.o.Server.Change(r.Context(), v.Actor, c)
 		return err
-	}
-	return answer(w, Done{path})
+	})
+	a.o.Log.Info("change made in the console", zap.Stringer("client_addr", v.Remote), zap.String("user", v.User),
+		zap.Stringer("kind", c.Kind), zap.String("path", c.Path[:min(len(c.Path), pathMax)]), zap.Error(err))
+	return done, err
 }
 
-// query reads the parameters of a request. After a mistake err is set. Owned by the goroutine that answers the
-// request.
+// query reads the parameters of a visitor's request. After a mistake err is set. Owned by the goroutine that answers
+// the request.
 type query struct {
+	*Visitor
+	ctx    context.Context // of the request
 	values url.Values
 	err    error
 }
 
-func queryOf(r *http.Request) *query {
-	q := &query{}
+func queryOf(r *http.Request, v *Visitor) *query {
+	q := &query{Visitor: v, ctx: r.Context()}
 	if q.values, q.err = url.ParseQuery(r.URL.RawQuery); q.err != nil {
 		q.err = refusal(http.StatusBadRequest, "the query cannot be read")
 	}
 	return q
 }
 
-// refuse notes what is wrong with a parameter, unless something was before.
-func (q *query) refuse(why string) {
-	if q.err == nil {
-		q.err = refusal(http.StatusBadRequest, why)
-	}
-}
+// fail notes what is wrong, unless something was before.
+func (q *query) fail(err error) { q.err = cmp.Or(q.err, err) }
+
+func (q *query) refuse(why string) { q.fail(refusal(http.StatusBadRequest, why)) }
+
+func (q *query) path() string { return q.text("path", "") }
 
 func (q *query) text(name, usual string) string {
 	text := q.values.Get(name)

@@ -73,8 +73,7 @@ func (a *API) Steer(r *http.Request, v *Visitor, k *orders.Kind, o orders.Order)
 			orders.Operator{User: v.User, Addr: v.Remote.String(), Via: v.via})
 		return err
 	})
-	var refused *orders.Refusal
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*orders.Refusal](err); ok {
 		err = refusal(refused.Status, refused.Error())
 	}
 	return record, err

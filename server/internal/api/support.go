@@ -53,7 +53,7 @@ func (a *API) support(w http.ResponseWriter, r *http.Request, v *Visitor) error 
 	if err := a.o.Server.MaySeeAll(v.Actor); err != nil {
 		return err
 	}
-	q := queryOf(r)
+	q := queryOf(r, v)
 	ofAll := q.number("all", 0) != 0 && v.via == "" && a.o.Server.ID() >= 0
 	if q.err != nil {
 		return q.err
@@ -152,7 +152,6 @@ func addSupport(archive *tar.Writer, folder string, packed []byte) error {
 	return nil
 }
 
-// addFile adds a file to an archive.
 func addFile(archive *tar.Writer, name string, text []byte, at time.Time) error {
 	err := archive.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(text)), ModTime: at})
 	if err == nil {

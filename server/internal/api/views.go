@@ -4,7 +4,6 @@ import "slices"
 
 var underParam = param{name: "under", about: "path of the znode below which is looked; / if it is not given"}
 
-// viewsTable are the routes of Views.
 func viewsTable() []*route {
 	return append([]*route{
 		{method: "GET", path: "/ensembles", name: "ensembles",
@@ -25,12 +24,12 @@ func viewsTable() []*route {
 	}, slices.Concat(pastTable(), trendTable(), behindTable(), watcherTable(), laidTable(), supportTable())...)
 }
 
-func recipes(q *query, a Actor) func(Server) (*Recipes, error) {
+func recipes(q *query) func(Server) (*Recipes, error) {
 	under, after, limit := q.text("under", "/"), q.text("after", ""), q.limit()
-	return func(s Server) (*Recipes, error) { return s.Recipes(a, under, after, limit) }
+	return func(s Server) (*Recipes, error) { return s.Recipes(q.Actor, under, after, limit) }
 }
 
-func sizes(q *query, a Actor) func(Server) (*Sizes, error) {
+func sizes(q *query) func(Server) (*Sizes, error) {
 	path, since := q.text("path", "/"), q.number("since", 0)
-	return func(s Server) (*Sizes, error) { return s.Sizes(a, path, since) }
+	return func(s Server) (*Sizes, error) { return s.Sizes(q.Actor, path, since) }
 }

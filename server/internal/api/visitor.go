@@ -127,7 +127,6 @@ func (l *logins) drop(k loginKey) {
 	}
 }
 
-// remove ends a login.
 func (l *logins) remove(k loginKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -273,18 +272,6 @@ func (v *Visitor) checkToken(token string) error {
 		return refusal(http.StatusForbidden, "the request lacks the token of this login")
 	}
 	return nil
-}
-
-// Change does a change for a visitor, which MayChange has allowed. Each change gets a line in the log, besides the
-// audit log.
-func (a *API) Change(r *http.Request, v *Visitor, c Change) (path string, err error) {
-	err = a.changers.use(r, func() error {
-		path, err = a.o.Server.Change(r.Context(), v.Actor, c)
-		return err
-	})
-	a.o.Log.Info("change made in the console", zap.Stringer("client_addr", v.Remote), zap.String("user", v.User),
-		zap.Stringer("kind", c.Kind), zap.String("path", c.Path[:min(len(c.Path), pathMax)]), zap.Error(err))
-	return path, err
 }
 
 // identityOf describes a visitor.

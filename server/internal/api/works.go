@@ -19,13 +19,13 @@ type Former struct {
 var errHistoryNeedsLogin = refusal(http.StatusUnauthorized,
 	"a history needs a login, because it takes the server much reading")
 
-// worksTable are the routes of works.
 func worksTable() []*route {
 	return []*route{
 		{method: "POST", path: "/work/plan", name: "plan", takes: Work{}, gives: Plan{}, changes: true,
-			about: "Says what a change of many znodes would do.", serve: (*API).plan},
+			about: "Says what a change of many znodes would do.", serve: takes((*API).plan)},
 		{method: "POST", path: "/work", name: "work", takes: Work{}, gives: Carried{}, changes: true,
-			about: "Does a change of many znodes, if its plan is still the one with the seal.", serve: (*API).work},
+			about: "Does a change of many znodes, if its plan is still the one with the seal.",
+			serve: takes((*API).work)},
 		{method: "GET", path: "/export", name: "export", params: []param{pathParam}, gives: Document{},
 			about: "The znodes at and below a path that the visitor may read, ephemerals left out.",
 			serve: reads(export)},
@@ -33,36 +33,24 @@ func worksTable() []*route {
 			about: "The quota of a znode.", serve: reads(quota)},
 		{method: "GET", path: "/history", name: "history", params: []param{pathParam}, gives: History{},
 			about: "The former versions of a znode, from the files of this server. It needs a login.",
-			serve: (*API).history},
+			serve: reads(history)},
 		{method: "GET", path: "/version", name: "version", gives: Former{},
 			params: []param{pathParam, {name: "zxid", about: "of the version, as history tells it", required: true}},
-			about:  "A former version of a znode with its data. It needs a login.", serve: (*API).version},
+			about:  "A former version of a znode with its data. It needs a login.", serve: reads(version)},
 	}
 }
 
-func (a *API) plan(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	var work Work
-	if err := a.body(w, r, &work, a.BodyMax()); err != nil {
+func (a *API) plan(r *http.Request, v *Visitor, w Work) (p *Plan, err error) {
+	err = a.Work(r, func() error {
+		p, err = a.o.Server.Plan(v.Actor, w)
 		return err
-	}
-	return ask(a, w, r, func() (*Plan, error) { return a.o.Server.Plan(v.Actor, work) })
+	})
+	return p, err
 }
 
-func (a *API) work(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	var work Work
-	if err := a.body(w, r, &work, a.BodyMax()); err != nil {
-		return err
-	}
-	done, err := a.Carry(r, v, work)
-	if err != nil {
-		return err
-	}
-	return answer(w, done)
-}
-
-// Carry does a work for a visitor, which MayChange has allowed. Each work gets a line in the log, and each of its
+// work does a work for a visitor, which MayChange has allowed. Each work gets a line in the log, and each of its
 // multis one in the audit log.
-func (a *API) Carry(r *http.Request, v *Visitor, w Work) (done *Carried, err error) {
+func (a *API) work(r *http.Request, v *Visitor, w Work) (done *Carried, err error) {
 	err = a.changers.use(r, func() error {
 		done, err = a.o.Server.Carry(r.Context(), v.Actor, w, w.Seal)
 		return err
@@ -74,56 +62,37 @@ func (a *API) Carry(r *http.Request, v *Visitor, w Work) (done *Carried, err err
 	return done, err
 }
 
-func export(q *query, a Actor) func(Server) (*Document, error) {
-	path := q.text("path", "")
-	return func(s Server) (*Document, error) { return s.Export(a, path) }
+func export(q *query) func(Server) (*Document, error) {
+	path := q.path()
+	return func(s Server) (*Document, error) { return s.Export(q.Actor, path) }
 }
 
-func quota(q *query, a Actor) func(Server) (*Quota, error) {
-	path := q.text("path", "")
-	return func(s Server) (*Quota, error) { return s.Quota(a, path) }
+func quota(q *query) func(Server) (*Quota, error) {
+	path := q.path()
+	return func(s Server) (*Quota, error) { return s.Quota(q.Actor, path) }
 }
 
-// History returns the history of a znode to a visitor with a login.
-func (a *API) History(r *http.Request, v *Visitor, path string) (h *History, err error) {
-	if v.User == "" {
-		return nil, errHistoryNeedsLogin
+func history(q *query) func(Server) (*History, error) {
+	path := q.path()
+	if q.User == "" {
+		q.fail(errHistoryNeedsLogin)
 	}
-	err = a.Work(r, func() error {
-		h, err = a.o.Server.History(r.Context(), v.Actor, path)
-		return err
-	})
-	return h, err
+	return func(s Server) (*History, error) { return s.History(q.ctx, q.Actor, path) }
 }
 
-func (a *API) history(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	q := queryOf(r)
-	path := q.text("path", "")
-	if q.err != nil {
-		return q.err
+func version(q *query) func(Server) (Former, error) {
+	read, zxid := history(q), q.text("zxid", "")
+	return func(s Server) (f Former, err error) {
+		h, err := read(s)
+		if err != nil {
+			return f, err
+		}
+		at, err := h.Find(zxid)
+		if err != nil {
+			return f, err
+		}
+		z := Znode{Raw: h.Versions[at].Raw}
+		z.Encode()
+		return Former{Version: h.Versions[at], Encoding: z.Encoding, Data: z.Data}, nil
 	}
-	h, err := a.History(r, v, path)
-	if err != nil {
-		return err
-	}
-	return answer(w, h)
-}
-
-func (a *API) version(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	q := queryOf(r)
-	path, zxid := q.text("path", ""), q.text("zxid", "")
-	if q.err != nil {
-		return q.err
-	}
-	h, err := a.History(r, v, path)
-	if err != nil {
-		return err
-	}
-	at, err := h.Find(zxid)
-	if err != nil {
-		return err
-	}
-	z := Znode{Raw: h.Versions[at].Raw}
-	z.Encode()
-	return answer(w, Former{Version: h.Versions[at], Encoding: z.Encoding, Data: z.Data})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/internal/znodetext"
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -229,18 +230,7 @@ func appendACLText(b []byte, acl []proto.ACL) []byte {
 			id = user + ":x"
 		}
 		b = appendValue(append(appendValue(b, string(e.Id.Scheme)), ':'), id)
-		b = append(b, ':')
-		for _, p := range []struct {
-			perm   int32
-			letter byte
-		}{
-			{proto.PermCreate, 'c'}, {proto.PermDelete, 'd'}, {proto.PermRead, 'r'}, {proto.PermWrite, 'w'},
-			{proto.PermAdmin, 'a'},
-		} {
-			if e.Perms&p.perm != 0 {
-				b = append(b, p.letter)
-			}
-		}
+		b = znodetext.AppendPerms(append(b, ':'), e.Perms)
 	}
 	return b
 }

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/seed94657493/warren/datatree/auth"
-	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/api"
 )
 
@@ -23,95 +22,37 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // hostile is a name and a text that tries to leave every context of a page.
 const hostile = `"'><script>alert(1)</script><img src=x onerror=alert(2)>&amp;{{.}}` + "\u2028"
 
-// fakeServer has one znode with a hostile name everywhere, and one user.
+// fakeServer has hostile names and data everywhere. It answers only what the pages ask.
 type fakeServer struct {
-	fakeViews
+	api.Server
 	data    []byte
-	acl     []api.ACL // nil for one with a hostile id
 	changed []api.Change
-	refuse  error
-
-	mayNotSteer    error
-	works, carried []api.Work
-	refusals       []api.Refused
 }
 
-func (f *fakeServer) Ensemble() *api.Ensemble {
-	leader, lag := int64(2), int64(5)
-	return &api.Ensemble{State: "leader", Leader: &leader, Version: hostile,
-		Problems: []api.Problem{{Severity: hostile, Check: hostile, Text: hostile, Remedy: hostile}},
-		Members: []api.Member{{ID: 1, State: "absent", Addresses: []string{hostile}, ClientAddress: hostile},
-			{ID: 2, Self: true, Lag: &lag}}}
-}
-func (f *fakeServer) DigestID(user, password string) (string, error) {
-	return user + ":hash-of-" + strings.ToUpper(password), nil
-}
-func (f *fakeServer) Login(user, password string) ([]auth.Identity, error) {
+func (f *fakeServer) Ensemble() *api.Ensemble  { return &api.Ensemble{} }
+func (f *fakeServer) Shared(api.Actor, string) {}
+func (f *fakeServer) Login(_, password string) ([]auth.Identity, error) {
 	if password != "right" {
 		return nil, api.ErrWrong
-	}
-	if user != "super" {
-		return []auth.Identity{{Scheme: "digest", ID: user + ":hash"}}, nil
 	}
 	return []auth.Identity{auth.SuperIdentity("")}, nil
 }
 func (f *fakeServer) Znode(_ api.Actor, path string, most int) (*api.Znode, error) {
-	if path == "/none" {
-		return nil, proto.ErrNoNode
-	}
-	raw, acl := f.data[:min(len(f.data), most)], f.acl
-	if acl == nil {
-		acl = []api.ACL{{Scheme: "digest", ID: hostile, Perms: "cdrwa"}}
-	}
+	raw := f.data[:min(len(f.data), most)]
 	return &api.Znode{Path: path, Raw: raw, Whole: len(raw) == len(f.data), Stat: api.Stat{Version: 3, Owner: hostile},
-		ACL: acl}, nil
+		ACL: []api.ACL{{Scheme: "digest", ID: hostile, Perms: "cdrwa"}}}, nil
 }
-func (f *fakeServer) Children(_ api.Actor, path, after string, limit int) (*api.Children, error) {
+func (f *fakeServer) Children(_ api.Actor, path, _ string, _ int) (*api.Children, error) {
 	return &api.Children{Path: path, Total: 3, Order: "name", After: hostile,
 		Children: []api.Child{{Name: hostile, Readable: true, Children: 2},
 			{Name: "b", Readable: true, Owner: hostile, Bytes: 12_000_000}, {Name: "c"}}}, nil
 }
-func (f *fakeServer) Search(api.Actor, api.Query) (*api.Found, error) {
-	return &api.Found{Paths: []string{"/" + hostile}, Visited: 5, After: hostile, Missed: true}, nil
-}
-func (f *fakeServer) Sessions(api.Actor, string, uint64, int) (*api.Sessions, error) {
-	return &api.Sessions{
-		Total: 1, After: 7,
-		Sessions: []api.Session{{Label: hostile, Address: hostile, Ephemerals: 1, Paths: []string{"/" + hostile}}},
-	}, nil
-}
-func (f *fakeServer) Session(api.Actor, string) (*api.SessionDetails, error) {
-	return &api.SessionDetails{}, nil
-}
-func (f *fakeServer) Top(api.Actor, string, int) (*api.TopOfAll, error) {
-	one := []api.TopEntry{{Key: hostile, Requests: 5, Bytes: 1e9, Millis: 0.5}}
-	paths := []api.TopEntry{{Key: "/" + hostile, Requests: 7}, {Key: "/" + strings.Repeat("x", 511)}}
-	return &api.TopOfAll{Top: api.Top{Enabled: true, Everything: true, By: "requests", WindowSeconds: 60, OneIn: 4,
-		Total: api.TopSums{Requests: 10, Bytes: 10, Millis: 10}, Operations: one, Paths: paths, Sessions: one,
-		Addresses: one}}, nil
-}
-func (f *fakeServer) MaySteer(a api.Actor) error {
-	if len(a.IDs) == 0 {
-		return api.ErrMayNotSteer
-	}
-	return f.mayNotSteer
-}
-func (f *fakeServer) Slow(api.Actor, int) (*api.SlowOfAll, error) {
-	o := api.SlowOperation{Began: 1, Operation: "setData", Path: hostile, Session: hostile, Millis: 812,
-		Slowest: "sync", Stages: api.StageMillis{Sync: 800, Apply: 12}, Trace: hostile, Error: hostile}
-	return &api.SlowOfAll{Everything: true, ThresholdMs: 500, Found: 1,
-		Operations: []api.SlowAt{{Server: 1, SlowOperation: o}}}, nil
-}
-func (f *fakeServer) Settings() []api.Setting {
-	return []api.Setting{{Name: hostile, Value: hostile, Origin: hostile},
-		{Name: "tickTime", Value: "3s", Default: "3s"}}
+func (f *fakeServer) Export(_ api.Actor, path string) (*api.Document, error) {
+	return &api.Document{Version: 1, Root: path, Znodes: []api.DocumentZnode{{Data: new(hostile)}}}, nil
 }
 func (f *fakeServer) Change(_ context.Context, _ api.Actor, c api.Change) (string, error) {
 	f.changed = append(f.changed, c)
-	return c.Path, f.refuse
-}
-func (f *fakeServer) Follow(context.Context, api.Actor, string, func(api.Happening) bool) error {
-	return proto.ErrNoAuth
+	return c.Path, nil
 }
 
 // visit sends a request; a form is sent as a browser does.
@@ -135,12 +76,7 @@ func newConsole(f *fakeServer, writes bool) *Console {
 // logIn logs in and returns the cookie and the token that the pages have.
 func logIn(t *testing.T, c http.Handler) (cookie, token string) {
 	t.Helper()
-	return logInAs(t, c, "super")
-}
-
-func logInAs(t *testing.T, c http.Handler, user string) (cookie, token string) {
-	t.Helper()
-	w := send(c, "POST", "/console/login", `{"user":"`+user+`","password":"right"}`)
+	w := send(c, "POST", "/console/login", `{"user":"super","password":"right"}`)
 	require.Equal(t, http.StatusOK, w.Code)
 	var who api.Identity
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &who))

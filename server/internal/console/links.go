@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"time"
@@ -97,9 +98,7 @@ func (c *Console) shared(w http.ResponseWriter, r *http.Request, _ *api.Visitor)
 		return show(w, f)
 	}
 	path := q.Get("path")
-	if path == "" {
-		path = l.Path
-	}
+	path = cmp.Or(path, l.Path)
 	page := &sharedPage{path: path, crumbs: crumbsBelow(l.Path, path)}
 	err = c.api.Work(r, func() (err error) {
 		if page.znode, err = c.api.Server().Znode(l.Actor, path, api.DataMax); err != nil {

@@ -314,7 +314,6 @@ func (f *Facts) answersTo(question string) []answer {
 	return all
 }
 
-// askSealed asks one server.
 func (f *Facts) askSealed(ctx context.Context, at *findings.Server, id int64, question string) ([]byte, error) {
 	switch {
 	case at.Silent != "":

@@ -1,6 +1,7 @@
 package ensemble
 
 import (
+	"cmp"
 	"net"
 	"strconv"
 	"time"
@@ -76,9 +77,7 @@ func stateOf(s *findings.Server) ServerState {
 	d := ServerState{ID: s.ID, Trouble: s.Silent, Version: s.Version, LastState: s.Mode, Draining: s.Draining,
 		HeardAt: since1970(s.Heard), SilentSince: since1970(s.SilentSince)}
 	if s.Heard.IsZero() {
-		if d.Trouble == "" {
-			d.Trouble = "the configuration does not tell its client port, or it was not asked yet"
-		}
+		d.Trouble = cmp.Or(d.Trouble, "the configuration does not tell its client port, or it was not asked yet")
 		return d
 	}
 	if s.Known() {

@@ -248,7 +248,6 @@ var (
 	errTaskLate = errors.New("it has not answered in time, and may still do what was asked")
 )
 
-// sendTask sends one task, and returns the answer.
 func (f *Facts) sendTask(ctx context.Context, at *findings.Server, t *Task) (*TaskAnswer, error) {
 	own := int64(f.host.ID)
 	asks, tells, err := f.taskSeals(at.Key, own, at.ID)

@@ -1,6 +1,7 @@
 package env
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -109,19 +110,13 @@ func New(cfg *config.Config, o Options) *Env {
 		Failed: make(chan error, 1), Running: sched.NewGroup(rt), Doors: newDoors(rt),
 	}
 	e.LeaseEnd.Store(math.MaxInt64)
-	if e.Log == nil {
-		e.Log = zap.NewNop()
-	}
+	e.Log = cmp.Or(e.Log, zap.NewNop())
 	e.Log = BoundLog(e.Log, e.Clock.Now, &e.LinesLeftOut)
-	if e.FS == nil {
-		e.FS = vfs.OS()
-	}
+	e.FS = cmp.Or(e.FS, vfs.OS())
 	if e.Version == "" {
 		e.Version = "0.0.0"
 	}
-	if e.Registry == nil {
-		e.Registry = prometheus.NewRegistry()
-	}
+	e.Registry = cmp.Or(e.Registry, prometheus.NewRegistry())
 	if e.WindowTxns = o.WindowTxns; e.WindowTxns == 0 {
 		e.WindowTxns = max(flow.WindowTxns, cfg.CommitLogCount)
 	}

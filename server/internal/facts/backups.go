@@ -78,7 +78,6 @@ func (f *Facts) BackupFolders() []BackupFolder {
 	return all
 }
 
-// backupIn describes the backup in a folder.
 func backupIn(fsys vfs.FS, folder string) BackupFolder {
 	b := BackupFolder{Folder: folder}
 	m, err := readManifest(fsys, filepath.Join(folder, "manifest.json"))

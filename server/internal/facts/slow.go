@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"math"
 
+	"github.com/seed94657493/warren/internal/answers"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/traceid"
 	"github.com/seed94657493/warren/server/internal/stages"
@@ -19,27 +20,16 @@ type Slow struct {
 
 // SlowOperation is one operation that took long.
 type SlowOperation struct {
-	Began     int64       `json:"began" doc:"when its request was read from the socket, ms since 1970"`
-	Operation string      `json:"operation" doc:"its name in the protocol"`
-	Path      string      `json:"path" doc:"of the znode, of a longer one the first 256 bytes; of a multi the first"`
-	Session   string      `json:"session" doc:"label as in the record Session"`
-	Zxid      string      `json:"zxid" doc:"of its txn; empty if there is none"`
-	Error     string      `json:"error" doc:"name of the error that it was answered with; empty if there is none"`
-	Millis    float64     `json:"ms" doc:"until its reply was handed to the socket"`
-	Slowest   string      `json:"slowest" doc:"name of the stage that took longest"`
-	Stages    StageMillis `json:"stages" doc:"how long each stage took"`
-	Trace     string      `json:"trace" doc:"id of its trace; empty without warren.trace.endpoint"`
-}
-
-// StageMillis is how long the stages of an operation took, in ms. Their sum is the whole time.
-type StageMillis struct {
-	Queue   float64 `json:"queue" doc:"until a turn has begun with it"`
-	Prepare float64 `json:"prepare" doc:"at a leader: until log and learners had got its txn"`
-	Forward float64 `json:"forward" doc:"at a learner: until its txn came from the leader"`
-	Sync    float64 `json:"sync" doc:"until the log of this server had the txn"`
-	Quorum  float64 `json:"quorum" doc:"until a quorum had it"`
-	Apply   float64 `json:"apply" doc:"until it was applied; of a read its execution"`
-	Socket  float64 `json:"socket" doc:"until the reply was handed to the socket"`
+	Began     int64               `json:"began" doc:"when its request was read from the socket, ms since 1970"`
+	Operation string              `json:"operation" doc:"its name in the protocol"`
+	Path      string              `json:"path" doc:"of the znode, of a longer one the first 256 bytes; of a multi the first"`
+	Session   string              `json:"session" doc:"label as in the record Session"`
+	Zxid      string              `json:"zxid" doc:"of its txn; empty if there is none"`
+	Error     string              `json:"error" doc:"name of the error that it was answered with; empty if there is none"`
+	Millis    float64             `json:"ms" doc:"until its reply was handed to the socket"`
+	Slowest   string              `json:"slowest" doc:"name of the stage that took longest"`
+	Stages    answers.StageMillis `json:"stages" doc:"how long each stage took"`
+	Trace     string              `json:"trace" doc:"id of its trace; empty without warren.trace.endpoint"`
 }
 
 // SlowMax is how many slow operations a server tells to another.
@@ -58,7 +48,7 @@ func (f *Facts) SlowLabelled(most int, all bool, label func(proto.SessionID) str
 	for i := range operations {
 		o := &operations[i]
 		one := SlowOperation{Began: wall + o.Began/1e6, Operation: o.Op.String(), Millis: millis(o.Took()),
-			Slowest: o.Slowest().String(), Stages: StageMillis{
+			Slowest: o.Slowest().String(), Stages: answers.StageMillis{
 				Queue: millis(o.Spent[stages.Queue]), Prepare: millis(o.Spent[stages.Prepare]),
 				Forward: millis(o.Spent[stages.Forward]), Sync: millis(o.Spent[stages.Sync]),
 				Quorum: millis(o.Spent[stages.Quorum]), Apply: millis(o.Spent[stages.Apply]),

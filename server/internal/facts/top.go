@@ -4,37 +4,23 @@ import (
 	"math"
 	"net/netip"
 
+	"github.com/seed94657493/warren/internal/answers"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/topk"
 )
 
 // Top is what causes most of the requests, bytes and time of this server.
 type Top struct {
-	Enabled       bool       `json:"enabled" doc:"by warren.top.enabled"`
-	Everything    bool       `json:"everything" doc:"the visitor has the permissions for a snapshot, and sees paths, sessions and addresses"`
-	By            string     `json:"by" doc:"the order: requests, bytes or time"`
-	WindowSeconds int        `json:"windowSeconds" doc:"requests count less by the factor e in each window"`
-	OneIn         int64      `json:"oneIn" doc:"one request of so many is recorded, and counts for all"`
-	Total         TopSums    `json:"total" doc:"of all requests"`
-	Operations    []TopEntry `json:"operations" doc:"names of operations"`
-	Paths         []TopEntry `json:"paths" doc:"paths of znodes; of longer ones the first 512 bytes"`
-	Sessions      []TopEntry `json:"sessions" doc:"labels as in the record Session"`
-	Addresses     []TopEntry `json:"addresses" doc:"of clients, without port"`
-}
-
-// TopSums is what requests cost in each second.
-type TopSums struct {
-	Requests float64 `json:"requests" doc:"a second"`
-	Bytes    float64 `json:"bytes" doc:"a second, of requests and replies"`
-	Millis   float64 `json:"ms" doc:"a second: of reads their execution, of writes from their arrival until they are applied"`
-}
-
-// TopEntry is a key with what its requests cost in each second, as TopSums.
-type TopEntry struct {
-	Key      string  `json:"key" doc:"what the requests have in common"`
-	Requests float64 `json:"requests" doc:"a second"`
-	Bytes    float64 `json:"bytes" doc:"a second, of requests and replies"`
-	Millis   float64 `json:"ms" doc:"a second"`
+	Enabled       bool               `json:"enabled" doc:"by warren.top.enabled"`
+	Everything    bool               `json:"everything" doc:"the visitor has the permissions for a snapshot, and sees paths, sessions and addresses"`
+	By            string             `json:"by" doc:"the order: requests, bytes or time"`
+	WindowSeconds int                `json:"windowSeconds" doc:"requests count less by the factor e in each window"`
+	OneIn         int64              `json:"oneIn" doc:"one request of so many is recorded, and counts for all"`
+	Total         answers.TopSums    `json:"total" doc:"of all requests"`
+	Operations    []answers.TopEntry `json:"operations" doc:"names of operations"`
+	Paths         []answers.TopEntry `json:"paths" doc:"paths of znodes; of longer ones the first 512 bytes"`
+	Sessions      []answers.TopEntry `json:"sessions" doc:"labels as in the record Session"`
+	Addresses     []answers.TopEntry `json:"addresses" doc:"of clients, without port"`
 }
 
 // TopMax is how many keys of each kind a server tells to another.
@@ -42,7 +28,7 @@ const TopMax = 100
 
 // TopLabelled is Top; label names a session.
 func (f *Facts) TopLabelled(by string, most int, all bool, label func(proto.SessionID) string) Top {
-	t := Top{By: by, Everything: all, WindowSeconds: int(topk.Window.Seconds()), Operations: []TopEntry{}}
+	t := Top{By: by, Everything: all, WindowSeconds: int(topk.Window.Seconds()), Operations: []answers.TopEntry{}}
 	if f.front.Top == nil {
 		return t
 	}
@@ -57,20 +43,18 @@ func (f *Facts) TopLabelled(by string, most int, all bool, label func(proto.Sess
 	return t
 }
 
-func topList[K any](entries []topk.Entry[K], name func(K) string) []TopEntry {
-	list := make([]TopEntry, 0, len(entries))
+func topList[K any](entries []topk.Entry[K], name func(K) string) []answers.TopEntry {
+	list := make([]answers.TopEntry, 0, len(entries))
 	for _, e := range entries {
-		sums := sumsOf(e.Sums)
-		list = append(list, TopEntry{Key: name(e.Key), Requests: sums.Requests, Bytes: sums.Bytes,
-			Millis: sums.Millis})
+		list = append(list, answers.TopEntry{Key: name(e.Key), TopSums: sumsOf(e.Sums)})
 	}
 	return list
 }
 
 // sumsOf rounds to a hundredth.
-func sumsOf(s topk.Sums) TopSums {
+func sumsOf(s topk.Sums) answers.TopSums {
 	round := func(f float64) float64 { return math.Round(f*100) / 100 }
-	return TopSums{Requests: round(s.Requests), Bytes: round(s.Bytes), Millis: round(s.Millis)}
+	return answers.TopSums{Requests: round(s.Requests), Bytes: round(s.Bytes), Millis: round(s.Millis)}
 }
 
 // Top returns what causes most of the work: the first most keys of each kind by requests, bytes or time. Paths,

@@ -3,11 +3,13 @@ package inside
 import (
 	"context"
 	"fmt"
+	"math/bits"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/internal/znodetext"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/paths"
 	"github.com/seed94657493/warren/server/internal/serve"
@@ -31,11 +33,11 @@ type Change struct {
 	Kind       changeKind
 	Path       string
 	Data       []byte
-	ACL        []visible.ACL // of a create nil stands for the open list
-	Version    int32         // that the znode must have, or its ACL for ChangeACL; -1 for any
-	Sequential bool          // of a create
-	Container  bool          // of a create
-	TTL        int64         // of a create, ms; 0 for none
+	ACL        []znodetext.ACL // of a create nil stands for the open list
+	Version    int32           // that the znode must have, or its ACL for ChangeACL; -1 for any
+	Sequential bool            // of a create
+	Container  bool            // of a create
+	TTL        int64           // of a create, ms; 0 for none
 }
 
 // changeKind is what a Change does.
@@ -51,25 +53,6 @@ const (
 
 // String names the kind for logs.
 func (k changeKind) String() string { return [...]string{"create", "set", "delete", "setACL"}[k] }
-
-// sessionTimeout is the timeout of a session that is opened for a change or a stream; patience is how long the server
-// may take for it, or for the change.
-const (
-	sessionTimeout = 30 * time.Second
-	patience       = 20 * time.Second
-)
-
-// open begins a session with the identities of a visitor.
-func (n *Changes) open(a visible.Actor) (*session, error) {
-	if err := n.MayAsk(a); err != nil {
-		return nil, err
-	}
-	nc, err := n.front.Connect(a.Remote, a.IDs)
-	if err != nil {
-		return nil, errRefused
-	}
-	return open(nc, sessionTimeout, patience)
-}
 
 // Change does a change and returns the path of the znode; a sequential one has got its suffix.
 func (n *Changes) Change(_ context.Context, a visible.Actor, c Change) (string, error) {
@@ -145,8 +128,8 @@ func aclOf(c *Change) (list []proto.ACL, err error) {
 			Id: proto.ID{Scheme: proto.Text(auth.SchemeWorld), Id: proto.Text("anyone")}}}, nil
 	}
 	for _, e := range c.ACL {
-		perms, ok := visible.Perms(e.Perms)
-		if !ok {
+		perms, bad := znodetext.ParsePerms(e.Perms)
+		if bad != "" || bits.OnesCount32(uint32(perms)) != len(e.Perms) {
 			return nil, refusal(http.StatusBadRequest,
 				"permissions "+strconv.Quote(e.Perms)+" are not some of the letters cdrwa, each once")
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed94657493/warren/internal/znodetext"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/paths"
 	"github.com/seed94657493/warren/server/internal/visible"
@@ -15,12 +16,12 @@ import (
 
 // Work is a change of many znodes, and the request for its plan.
 type Work struct {
-	Kind     string          `json:"kind" doc:"delete, copy, move, import or quota"`
-	Path     string          `json:"path" doc:"of the znode with which the work begins; of an import, where its root will be"`
-	To       string          `json:"to" doc:"path of the copy"`
-	Document *Document       `json:"document" doc:"what is imported"`
-	Limits   *visible.Limits `json:"limits" doc:"of the quota; all of them -1 removes it"`
-	Seal     string          `json:"seal" doc:"of the plan that is confirmed"`
+	Kind     string              `json:"kind" doc:"delete, copy, move, import or quota"`
+	Path     string              `json:"path" doc:"of the znode with which the work begins; of an import, where its root will be"`
+	To       string              `json:"to" doc:"path of the copy"`
+	Document *znodetext.Document `json:"document" doc:"what is imported"`
+	Limits   *visible.Limits     `json:"limits" doc:"of the quota; all of them -1 removes it"`
+	Seal     string              `json:"seal" doc:"of the plan that is confirmed"`
 }
 
 // Plan is what a work would do.

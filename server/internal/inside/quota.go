@@ -23,8 +23,7 @@ func (n *Changes) planQuota(a visible.Actor, p *planned, w *Work) error {
 		}
 	}
 	at := quota.Root + w.Path
-	text := fmt.Appendf(nil, "count=%d,bytes=%d=;byteHardLimit=%d;countHardLimit=%d", l.Count, l.Bytes, l.BytesHard,
-		l.CountHard)
+	text := quota.AppendLimits(nil, quota.Limits(*l))
 	below, err := n.Subtree(a, at, false)
 	if err != nil && err != proto.ErrNoNode {
 		return err
@@ -80,7 +79,7 @@ func (n *Changes) planQuota(a visible.Actor, p *planned, w *Work) error {
 		}
 		p.create(at+"/"+quota.LimitsName, text, open, 0)
 		if state.Lookup([]byte(at+"/"+quota.StatsName)) == 0 {
-			p.create(at+"/"+quota.StatsName, []byte("count=0,bytes=0"), open, 0)
+			p.create(at+"/"+quota.StatsName, quota.AppendStats(nil, quota.Limits{}), open, 0)
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/visible"
 )
 
 // Errors that are no codes of the protocol.
@@ -24,6 +25,13 @@ var (
 		"the server has closed the connection, as it does when it loses the leader: changes may have been missed")
 )
 
+// sessionTimeout is the timeout of a session that is opened for a change or a stream; patience is how long the server
+// may take for it, or for the change.
+const (
+	sessionTimeout = 30 * time.Second
+	patience       = 20 * time.Second
+)
+
 // frameBytesMax bounds a frame from the server. Replies to the operations of this package are far smaller.
 const frameBytesMax = 64 << 20
 
@@ -32,6 +40,18 @@ type session struct {
 	nc      net.Conn
 	timeout time.Duration // of the session, as the server has negotiated it
 	xid     int32
+}
+
+// open begins a session with the identities of a visitor.
+func (n *Changes) open(a visible.Actor) (*session, error) {
+	if err := n.MayAsk(a); err != nil {
+		return nil, err
+	}
+	nc, err := n.front.Connect(a.Remote, a.IDs)
+	if err != nil {
+		return nil, errRefused
+	}
+	return open(nc, sessionTimeout, patience)
 }
 
 // open begins a session on a connection, which it closes when it fails. patience bounds the wait for the session, and
@@ -71,7 +91,6 @@ func (s *session) send(frame []byte, patience time.Duration) error {
 	return err
 }
 
-// read reads one frame.
 func (s *session) read() ([]byte, error) {
 	var size [4]byte
 	if _, err := io.ReadFull(s.nc, size[:]); err != nil {

@@ -76,7 +76,6 @@ func (e *storeError) Error() string {
 	return "keystore: " + e.File + ": " + e.Err.Error()
 }
 
-// Unwrap returns Err.
 func (e *storeError) Unwrap() error { return e.Err }
 
 // Located returns an error of Open as one of the setting of c that names the store, with its place. prefix is that of
@@ -169,7 +168,6 @@ func sameKey(a, b crypto.PublicKey) bool {
 	return ok && k.Equal(b)
 }
 
-// loadTrust reads a trust store.
 func loadTrust(fsys vfs.FS, s *config.Store) (*contents, error) {
 	c, err := forTrust.load(fsys, s)
 	if err != nil {

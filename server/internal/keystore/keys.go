@@ -1,6 +1,7 @@
 package keystore
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -46,9 +47,7 @@ type material struct {
 // Open loads the stores of cfg. fsys has the files that cfg names. A nil log drops warnings and messages of
 // reloads. Errors name the file, and never its contents or password.
 func Open(fsys vfs.FS, cfg *config.TLS, log *zap.Logger) (*Keys, error) {
-	if log == nil {
-		log = zap.NewNop()
-	}
+	log = cmp.Or(log, zap.NewNop())
 	k := &Keys{fs: fsys, cfg: cfg, log: log}
 	if cfg.OCSP {
 		return nil, errors.New("keystore: ocsp=true is not supported: use crl=true with lists in the trust store")

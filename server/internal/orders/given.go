@@ -28,7 +28,6 @@ type given struct {
 	all []Given
 }
 
-// note remembers an order.
 func (g *given) note(k *Kind, o Order, by Operator, began time.Time, took time.Duration, err error) Given {
 	one := Given{At: began.UnixMilli(), Order: k.Name, User: by.User, Address: by.Addr, Via: by.Via,
 		TookMs: took.Milliseconds()}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/zap/zapcore"
+
+	"github.com/seed94657493/warren/internal/answers"
 )
 
 // The orders. The tag doc of a field is its description in the documents of the API. The fields have the names of
@@ -18,18 +20,18 @@ import (
 func Kinds() []Kind {
 	all := []Kind{
 		{Name: "drain", About: "Sends the clients of this server to the others, or takes clients again.",
-			New: func() Order { return &Drain{Rate: drainRate} }, Gives: Drained{}},
+			New: func() Order { return &Drain{Rate: drainRate} }, Gives: answers.Drained{}},
 		{Name: "end_session", About: "Ends a session, as if its client had been silent for its timeout.",
-			New: func() Order { return new(EndSession) }, Gives: EndedSession{}},
+			New: func() Order { return new(EndSession) }, Gives: answers.EndedSession{}},
 		{Name: "hand_over", About: "Hands the leadership from this server to another one, without an election.",
-			New: func() Order { return new(HandOver) }, Gives: HandedOver{}},
+			New: func() Order { return new(HandOver) }, Gives: answers.HandedOver{}},
 		{Name: "log_level", About: "Changes the level of this server's log, for a time or until its end.",
-			New: func() Order { return new(LogLevel) }, Gives: Level{}},
+			New: func() Order { return new(LogLevel) }, Gives: answers.Level{}},
 		{Name: "shed_connections", Aliases: []string{"shed"},
 			About: "Ends the connections of a share of this server's clients, which then spread over the servers.",
-			New:   func() Order { return new(Shed) }, Gives: ShedConnections{}},
+			New:   func() Order { return new(Shed) }, Gives: answers.ShedConnections{}},
 		{Name: "take_snapshot", About: "Writes a snapshot of this server's state to its disk.",
-			New: func() Order { return new(TakeSnapshot) }, Gives: TakenSnapshot{}},
+			New: func() Order { return new(TakeSnapshot) }, Gives: answers.TakenSnapshot{}},
 	}
 	for i := range all {
 		all[i].Takes = reflect.Zero(reflect.TypeOf(all[i].New()).Elem()).Interface()
@@ -72,13 +74,7 @@ func (o *Shed) carryOut(_ context.Context, w *Executor) (any, error) {
 	} else {
 		n = w.o.Server.Shed(*o.Percentage)
 	}
-	return ShedConnections{n, *o.Percentage}, nil
-}
-
-// ShedConnections is the answer to Shed.
-type ShedConnections struct {
-	Shed      int `json:"connections_shed" doc:"connections that were ended; after a dry run, that would be"`
-	Requested int `json:"percentage_requested" doc:"what was asked for"`
+	return answers.ShedConnections{Shed: n, Requested: *o.Percentage}, nil
 }
 
 const (
@@ -120,13 +116,6 @@ func (o *Drain) carryOut(_ context.Context, w *Executor) (any, error) {
 	return w.o.Server.Drained(), nil
 }
 
-// Drained is the answer to Drain.
-type Drained struct {
-	Draining bool `json:"draining" doc:"the server takes no clients"`
-	Clients  int  `json:"clients" doc:"connections with a session"`
-	Rate     int  `json:"rate" doc:"connections that end per second, at most; 0 if it takes clients"`
-}
-
 // HandOver is the order hand_over.
 type HandOver struct {
 	To  *int64 `json:"to" doc:"myid of the server that is to lead"`
@@ -150,14 +139,6 @@ func (o *HandOver) done(Server) bool { return false }
 func (o *HandOver) carryOut(_ context.Context, w *Executor) (any, error) {
 	h, err := w.o.Server.HandOver(*o.To, o.Dry)
 	return h, err
-}
-
-// HandedOver is the answer to HandOver.
-type HandedOver struct {
-	From   int64 `json:"from" doc:"myid of the server that led before"`
-	To     int64 `json:"to" doc:"myid of the server that is to lead"`
-	Leader int64 `json:"leader" doc:"myid of the server that leads now"`
-	TookMs int64 `json:"took_ms" doc:"until this server served clients as a follower, ms"`
 }
 
 // EndSession is the order end_session.
@@ -188,15 +169,6 @@ func (o *EndSession) done(Server) bool { return false }
 
 func (o *EndSession) carryOut(_ context.Context, w *Executor) (any, error) {
 	return w.o.Server.EndSession(o.Session, o.Dry)
-}
-
-// EndedSession is the answer to EndSession.
-type EndedSession struct {
-	Label      string `json:"label" doc:"of the session at this server; opens nothing"`
-	Client     string `json:"client" doc:"address of its client; empty if that is not connected to this server"`
-	TimeoutMs  int32  `json:"timeout_ms" doc:"of the session"`
-	Ephemerals int    `json:"ephemerals" doc:"znodes that go with it"`
-	Ended      bool   `json:"ended" doc:"false after a dry run"`
 }
 
 // LogLevel is the order log_level.
@@ -248,13 +220,6 @@ func (o *LogLevel) carryOut(_ context.Context, w *Executor) (any, error) {
 	return w.o.Server.LogLevel(), nil
 }
 
-// Level is the answer to LogLevel.
-type Level struct {
-	Level string `json:"level" doc:"debug, info, warn or error"`
-	Then  string `json:"then" doc:"level that returns; empty if none does"`
-	Until int64  `json:"until" doc:"when it returns, ms since 1970; 0 if none does"`
-}
-
 // TakeSnapshot is the order take_snapshot.
 type TakeSnapshot struct {
 	Dry bool `json:"dry_run" doc:"change nothing, and tell the newest snapshot"`
@@ -284,20 +249,12 @@ func (o *TakeSnapshot) carryOut(ctx context.Context, w *Executor) (any, error) {
 	return w.o.Server.TakeSnapshot(ctx)
 }
 
-// TakenSnapshot is the answer to TakeSnapshot.
-type TakenSnapshot struct {
-	Zxid  string `json:"zxid" doc:"in the name of the newest snapshot, hexadecimal; empty if there is none"`
-	Bytes int64  `json:"bytes" doc:"of its file"`
-	Txns  int64  `json:"txns" doc:"that the state has beyond it; -1 if they are of several epochs"`
-	Taken bool   `json:"taken" doc:"it was written now; false after a dry run, and if there was nothing to write"`
-}
-
 // State is what the server says before it is steered.
 type State struct {
-	Drained  Drained       `json:"drained" doc:"how far the draining is"`
-	Level    Level         `json:"log_level" doc:"of the log"`
-	Snapshot TakenSnapshot `json:"snapshot" doc:"the newest one"`
-	Given    []Given       `json:"given" doc:"the newest 50 orders since the server began that were to change something, the newest first"`
+	Drained  answers.Drained       `json:"drained" doc:"how far the draining is"`
+	Level    answers.Level         `json:"log_level" doc:"of the log"`
+	Snapshot answers.TakenSnapshot `json:"snapshot" doc:"the newest one"`
+	Given    []Given               `json:"given" doc:"the newest 50 orders since the server began that were to change something, the newest first"`
 }
 
 // State returns what may be steered, as it is now.

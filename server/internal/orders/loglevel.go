@@ -7,6 +7,8 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/seed94657493/warren/internal/answers"
 )
 
 // levelDial changes the level of the server's log for an operator. Its lock guards all fields but the first two, which
@@ -82,10 +84,10 @@ func (d *levelDial) close() {
 }
 
 // view describes the level, which is now for the log.
-func (d *levelDial) view(now zapcore.Level) Level {
+func (d *levelDial) view(now zapcore.Level) answers.Level {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	l := Level{Level: now.String()}
+	l := answers.Level{Level: now.String()}
 	if now > zapcore.FatalLevel {
 		l.Level = "off" // the program drops the log
 	}

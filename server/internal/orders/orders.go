@@ -1,6 +1,7 @@
 package orders
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,8 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/seed94657493/warren/internal/answers"
 )
 
 // Pause is the least time between two orders of one kind that change something, except for snapshots.
@@ -28,20 +31,20 @@ type Server interface {
 	// rate 0 the server takes clients again. It returns an error if clients have no other server.
 	Drain(rate int, dry bool) error
 	// Drained tells how far the draining is.
-	Drained() Drained
+	Drained() answers.Drained
 	// HandOver hands the leadership from this server to another one, and waits until that one leads, as far as this
 	// server knows. An error says why not, or which one leads.
-	HandOver(to int64, dry bool) (HandedOver, error)
+	HandOver(to int64, dry bool) (answers.HandedOver, error)
 	// EndSession ends the session with that id, or with that label of this server, and waits until it has ended.
-	EndSession(session string, dry bool) (EndedSession, error)
+	EndSession(session string, dry bool) (answers.EndedSession, error)
 	// LogLevel tells the level of the log.
-	LogLevel() Level
+	LogLevel() answers.Level
 	// SetLogLevel changes the level of the log for a time, 0 for an unlimited one.
 	SetLogLevel(level zapcore.Level, last time.Duration) error
 	// LastSnapshot tells the newest snapshot.
-	LastSnapshot() TakenSnapshot
+	LastSnapshot() answers.TakenSnapshot
 	// TakeSnapshot writes a snapshot and waits for it.
-	TakeSnapshot(ctx context.Context) (TakenSnapshot, error)
+	TakeSnapshot(ctx context.Context) (answers.TakenSnapshot, error)
 }
 
 // Options configure a Executor.
@@ -72,9 +75,7 @@ type Executor struct {
 
 // New returns what carries out the orders of a server.
 func New(o Options) *Executor {
-	if o.Log == nil {
-		o.Log = zap.NewNop()
-	}
+	o.Log = cmp.Or(o.Log, zap.NewNop())
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/seed94657493/warren/internal/answers"
 	"github.com/seed94657493/warren/server/internal/orders"
 	"github.com/seed94657493/warren/server/internal/orders/orderstest"
 )
@@ -95,8 +96,8 @@ func TestOrders(t *testing.T) {
 		{"take_snapshot", ``, 200, "snapshot", `{"zxid":"0x100000007","bytes":20,"txns":0,"taken":true}`},
 		{"take_snapshot", `{"dry_run": true}`, 200, "", `"zxid":"0x100000003","bytes":10,"txns":4,"taken":false`},
 	} {
-		s := &orderstest.Server{Log: orders.Level{Level: "info"},
-			Last: orders.TakenSnapshot{Zxid: "0x100000003", Bytes: 10, Txns: 4}}
+		s := &orderstest.Server{Log: answers.Level{Level: "info"},
+			Last: answers.TakenSnapshot{Zxid: "0x100000003", Bytes: 10, Txns: 4}}
 		status, answer := give(t, orders.New(orders.Options{Server: s}), c.name, c.body)
 		require.Equal(t, c.status, status, "%s %s: %s", c.name, c.body, answer)
 		require.Contains(t, answer, c.answer, "%s %s", c.name, c.body)
@@ -109,7 +110,7 @@ func TestOrders(t *testing.T) {
 // A snapshot that would have no txn more than the newest one is not written, and does not count for the limit.
 func TestSnapshotsAreBounded(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	s := &orderstest.Server{Last: orders.TakenSnapshot{Zxid: "0x100000003", Txns: 0}}
+	s := &orderstest.Server{Last: answers.TakenSnapshot{Zxid: "0x100000003", Txns: 0}}
 	w := orders.New(orders.Options{Server: s, SnapshotInterval: time.Minute, Now: func() time.Time { return now }})
 	take := func() int {
 		now = now.Add(orders.Pause)

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/internal/answers"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/internal/env"
@@ -64,9 +65,9 @@ func (n *Live) Drain(rate int, dry bool) error {
 }
 
 // Drained implements Server.
-func (n *Live) Drained() Drained {
+func (n *Live) Drained() answers.Drained {
 	rate, on := n.front.Draining()
-	return Drained{Draining: on, Clients: n.front.Clients(), Rate: rate}
+	return answers.Drained{Draining: on, Clients: n.front.Clients(), Rate: rate}
 }
 
 const (
@@ -88,9 +89,9 @@ func awaitOrder(done func() bool) bool {
 }
 
 // HandOver implements Server.
-func (n *Live) HandOver(to int64, dry bool) (HandedOver, error) {
+func (n *Live) HandOver(to int64, dry bool) (answers.HandedOver, error) {
 	heir, began := proto.ServerID(to), time.Now()
-	h := HandedOver{From: int64(n.host.ID), To: to, Leader: int64(n.host.ID)}
+	h := answers.HandedOver{From: int64(n.host.ID), To: to, Leader: int64(n.host.ID)}
 	if !n.Config.Distributed() {
 		return h, errNotLeading
 	}
@@ -131,7 +132,7 @@ var (
 )
 
 // EndSession implements Server.
-func (n *Live) EndSession(session string, dry bool) (ended EndedSession, err error) {
+func (n *Live) EndSession(session string, dry bool) (ended answers.EndedSession, err error) {
 	id, ok := n.sessionOf(session)
 	if !ok {
 		return ended, errUnknownSession
@@ -197,7 +198,7 @@ func (n *Live) sessionOf(name string) (proto.SessionID, bool) {
 }
 
 // LogLevel implements Server.
-func (n *Live) LogLevel() Level { return n.level.view(zapcore.LevelOf(n.Log.Core())) }
+func (n *Live) LogLevel() answers.Level { return n.level.view(zapcore.LevelOf(n.Log.Core())) }
 
 // SetLogLevel implements Server.
 func (n *Live) SetLogLevel(level zapcore.Level, last time.Duration) error {
@@ -205,7 +206,7 @@ func (n *Live) SetLogLevel(level zapcore.Level, last time.Duration) error {
 }
 
 // LastSnapshot implements Server.
-func (n *Live) LastSnapshot() (t TakenSnapshot) {
+func (n *Live) LastSnapshot() (t answers.TakenSnapshot) {
 	all, err := n.disk.Snaps.List()
 	if err != nil || len(all) == 0 {
 		return t
@@ -218,7 +219,7 @@ func (n *Live) LastSnapshot() (t TakenSnapshot) {
 }
 
 // TakeSnapshot implements Server.
-func (n *Live) TakeSnapshot(ctx context.Context) (t TakenSnapshot, err error) {
+func (n *Live) TakeSnapshot(ctx context.Context) (t answers.TakenSnapshot, err error) {
 	d := n.disk.Snapshotter.Order(ctx)
 	if d.Err != nil {
 		return t, d.Err

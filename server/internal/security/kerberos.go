@@ -1,6 +1,7 @@
 package security
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -31,9 +32,7 @@ type Tickets struct {
 // Realm returns the default realm of the krb5.conf. The file may be missing if no key names it.
 func (t *Tickets) Realm() (string, error) {
 	name := t.Config
-	if name == "" {
-		name = kerberos.DefaultConfigFile
-	}
+	name = cmp.Or(name, kerberos.DefaultConfigFile)
 	conf, err := kerberos.LoadConfig(name)
 	if errors.Is(err, os.ErrNotExist) && t.Config == "" {
 		return "", nil

@@ -58,7 +58,6 @@ func (s *clientSecurity) saslIdentities(user string) []auth.Identity {
 	return ids
 }
 
-// Authenticate returns the identities that are proved by the credentials of a client at remote.
 func (s *clientSecurity) Authenticate(remote netip.Addr, scheme string, credentials []byte) ([]auth.Identity, bool) {
 	switch scheme {
 	case auth.SchemeDigest:

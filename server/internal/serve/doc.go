@@ -27,26 +27,29 @@
 //
 // # A connection
 //
-// A connection has two sides. Conn is what any goroutine may use; reader is what one goroutine alone touches. Both
-// are made of parts: types that hold state, know neither the connection nor the server, and return what is to be done.
-// The side that has the part does it, because it knows the locks and the socket.
+// A connection has two sides. Conn is what any goroutine may use; feed and reader are what one goroutine alone
+// touches. A greeting has the feed until there is a session, and the reader has it from then on. Both sides are made of
+// parts: types that hold state, know neither the connection nor the server, and return what is to be done. The side
+// that has the part does it, because it knows the locks and the socket.
 //
 // # Files
 //
 // From the ground up; a file uses those before it.
 //
-//   - The parts. Of both sides: identity.go (who the client is), transport.go and secure.go (its socket, with TLS or
-//     without). Of Conn: output.go (what waits to be sent, and how far the connection has come to its end), and
-//     inflight.go (requests that cannot be answered yet). Of reader: input.go (what has arrived, cut into frames),
-//     pacer.go (turns and rates), and arrival in setwatches.go.
+//   - The parts. Of both sides: identity.go (who the client is), transport.go (its socket, with TLS or without). Of
+//     Conn: output.go (what waits to be sent, and how far the connection has come to its end), and inflight.go
+//     (requests that cannot be answered yet). Of feed: input.go (what has arrived, cut into frames) and pacer.go (turns
+//     and rates). Of reader: arrival.go (a long setWatches).
 //   - The connection: conn.go (Conn, and how its reader is woken), connset.go (all connections, and limits on their
 //     number), watchers.go (all watches), front.go (the whole, and what it needs of the host).
 //   - Output: reply.go (frames), flush.go (how output reaches the socket), end.go (how connections end).
 //   - Figures: figures.go (counts, samples), stages.go (how long the stages of requests take).
 //   - Reads: execute.go, listing.go (wide znodes), catchup.go (behind a write).
 //   - Writes: applier.go, ending.go (sessions with very many ephemerals).
-//   - The reader: reader.go (its state and steps), request.go (reads and writes), auth.go, setwatches.go, word.go
-//     (four-letter words), handshake.go (sessions), tls.go (the handshake of TLS), serve.go (the loop).
+//   - What a client sends: feed.go (how it arrives). Its beginning, a greeting: handshake.go (sessions), word.go
+//     (four-letter words), tls.go (the handshake of TLS).
+//   - The reader: reader.go (its state and locks), request.go (reads and writes), auth.go, setwatches.go, outcomes.go,
+//     serve.go (the loop).
 //   - The parts of the server: security.go with credentials.go (certificates, users, secrets, the audit log),
 //     ports.go (client ports), drain.go (clients that are sent elsewhere). They and watchers.go do not know Front,
 //     which has their methods.

@@ -30,71 +30,75 @@ var (
 // logged as warnings. The other reasons are frequent when all clients of a server try to come back.
 var faultsOfClients = []error{errBadConnect, errClientAhead, errDiskFull, errNoIDs, errFrameLength}
 
+// greeting is how a connection begins, on the goroutine that reads from the client: the handshake of TLS, and a
+// four-letter word or a session. It keeps nothing: what it finds out goes to the connection.
+type greeting struct{ *feed }
+
 // handshake reads the first frame of a connection: a four-letter word, or a ConnectRequest that begins or resumes a
 // session. It returns false if the connection has ended. Source: client-protocol 2 and 3, server-semantics 7.1.
-func (r *reader) handshake() bool {
-	_ = r.c.nc.SetReadDeadline(r.srv.Clock.In(r.srv.Config.SessionlessTimeout))
-	frame, err := r.firstFrame()
+func (g greeting) handshake() bool {
+	_ = g.c.nc.SetReadDeadline(g.srv.Clock.In(g.srv.Config.SessionlessTimeout))
+	frame, err := g.firstFrame()
 	if err == nil && frame == nil {
 		return false // it was a four-letter word
 	}
-	for err == nil && !r.mayAsk() {
-		if !r.waitDue() {
+	for err == nil && !g.mayAsk() {
+		if !g.waitDue() {
 			return false
 		}
 	}
 	if err == nil {
-		r.pace.worked()
-		err = r.connect(frame)
+		g.pace.worked()
+		err = g.connect(frame)
 	}
 	if err != nil {
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			r.srv.Metrics.Sessionless.Inc()
+			g.srv.Metrics.Sessionless.Inc()
 		case errors.Is(err, errNotServing):
-			r.srv.Metrics.NotRunning.Inc()
+			g.srv.Metrics.NotRunning.Inc()
 		}
 		if !errors.Is(err, io.EOF) {
 			level := zap.DebugLevel
 			if slices.Contains(faultsOfClients, err) {
 				level = zap.WarnLevel
 			}
-			r.srv.Log.Log(level, "refusing connection", zap.Stringer("client_addr", r.c.Remote), zap.Error(err))
+			g.srv.Log.Log(level, "refusing connection", zap.Stringer("client_addr", g.c.Remote), zap.Error(err))
 		}
 		return false
 	}
-	if r.ended {
-		r.discardInput()
+	if g.ended {
+		g.discardInput()
 	}
-	return !r.ended
+	return !g.ended
 }
 
 // firstFrame reads the first frame. It answers a four-letter word itself and then returns nil.
-func (r *reader) firstFrame() ([]byte, error) {
+func (g greeting) firstFrame() ([]byte, error) {
 	for {
-		if err := r.fill(); err != nil {
+		if err := g.fill(); err != nil {
 			return nil, err
 		}
-		n, ok := r.in.peekLength()
+		n, ok := g.in.peekLength()
 		if !ok {
 			continue
 		}
-		if word, ok := r.srv.wordOf(n); ok {
-			r.srv.Stats.Received.Add(1)
-			r.answerWord(word)
+		if word, ok := g.srv.wordOf(n); ok {
+			g.srv.Stats.Received.Add(1)
+			g.answerWord(word)
 			return nil, nil
 		}
-		if n > uint32(r.srv.Config.JuteMaxBuffer) {
+		if n > uint32(g.srv.Config.JuteMaxBuffer) {
 			return nil, errFrameLength
 		}
-		if !r.letIn() {
+		if !g.letIn() {
 			return nil, errNotServing
 		}
-		r.c.generation.Store(r.srv.host.Generation())
-		if rest := r.in.bytes(); len(rest)-4 >= int(n) {
+		g.c.generation.Store(g.srv.host.Generation())
+		if rest := g.in.bytes(); len(rest)-4 >= int(n) {
 			frame := rest[4 : 4+n]
-			r.in.skip(4 + int(n))
-			r.tally.packets++
+			g.in.skip(4 + int(n))
+			g.tally.packets++
 			return frame, nil
 		}
 	}
@@ -102,59 +106,59 @@ func (r *reader) firstFrame() ([]byte, error) {
 
 // letIn reports whether clients are served. One that comes in the middle of an election waits for its end for a
 // moment. If it has gone elsewhere meanwhile, it is not to have its session here.
-func (r *reader) letIn() bool {
-	s := r.srv
-	if s.Doors.IsOpen() || r.c.inside() && s.Doors.InService() {
+func (g greeting) letIn() bool {
+	s := g.srv
+	if s.Doors.IsOpen() || g.c.inside() && s.Doors.InService() {
 		return s.MayAnswer()
 	}
 	if _, draining := s.Draining(); draining {
 		return false
 	}
 	s.Metrics.ConnectWaits.Inc()
-	return s.Doors.Await(s.Config.ConnectWait) && s.MayAnswer() && !hungUp(r.c.raw)
+	return s.Doors.Await(s.Config.ConnectWait) && s.MayAnswer() && !hungUp(g.c.raw)
 }
 
 // connect begins or resumes a session and waits until it is established.
-func (r *reader) connect(frame []byte) error {
-	r.received = r.srv.Clock.Now()
+func (g greeting) connect(frame []byte) error {
+	g.received = g.srv.Clock.Now()
 	var req proto.ConnectRequest
 	if err := req.ReadFrom(frame); err != nil {
 		return errBadConnect
 	}
-	if !r.c.inside() && r.srv.drained.Load() != nil {
-		r.srv.Metrics.Refuse(env.RefusedByDrain)
+	if !g.c.inside() && g.srv.drained.Load() != nil {
+		g.srv.Metrics.Refuse(env.RefusedByDrain)
 		return errDraining
 	}
-	r.srv.Metrics.Connect(r.srv.Throttle.Deficit())
-	if !r.srv.Throttle.Take(req.SessionID == 0) {
-		r.srv.Metrics.Refuse(env.RefusedByRate)
+	g.srv.Metrics.Connect(g.srv.Throttle.Deficit())
+	if !g.srv.Throttle.Take(req.SessionID == 0) {
+		g.srv.Metrics.Refuse(env.RefusedByRate)
 		return errNoTokens
 	}
-	if req.LastZxidSeen > r.srv.host.Position() {
-		r.srv.Metrics.Refuse(env.RefusedAhead)
+	if req.LastZxidSeen > g.srv.host.Position() {
+		g.srv.Metrics.Refuse(env.RefusedAhead)
 		return errClientAhead
 	}
-	timeout := r.srv.clampTimeout(req.TimeOut)
-	if r.srv.ReadOnly.Load() && !req.ReadOnly {
-		r.srv.Metrics.Refuse(env.RefusedReadOnly)
+	timeout := g.srv.clampTimeout(req.TimeOut)
+	if g.srv.ReadOnly.Load() && !req.ReadOnly {
+		g.srv.Metrics.Refuse(env.RefusedReadOnly)
 		return errReadOnly
 	}
-	r.c.knowsReadOnly, r.c.extensions = req.HasReadOnly, req.Extensions&proto.ExtensionOutcomes
-	local := r.srv.Config.Distributed() && (r.srv.Config.LocalSessionsEnabled || r.srv.ReadOnly.Load())
+	g.c.knowsReadOnly, g.c.extensions = req.HasReadOnly, req.Extensions&proto.ExtensionOutcomes
+	local := g.srv.Config.Distributed() && (g.srv.Config.LocalSessionsEnabled || g.srv.ReadOnly.Load())
 	var err error
 	switch {
 	case req.SessionID != 0:
-		err = r.resume(&req, timeout)
-	case !local && r.srv.Guard.Full() && r.srv.LogStalled.Load() != 0:
-		r.srv.Metrics.Refuse(env.RefusedByDisk)
+		err = g.resume(&req, timeout)
+	case !local && g.srv.Guard.Full() && g.srv.LogStalled.Load() != 0:
+		g.srv.Metrics.Refuse(env.RefusedByDisk)
 		err = errDiskFull
 	default:
-		for err == nil && r.c.Session.Load() == nil {
-			err = r.begin(timeout, local)
+		for err == nil && g.c.Session.Load() == nil {
+			err = g.begin(timeout, local)
 		}
 	}
 	if err == nil {
-		r.account()
+		g.account()
 	}
 	return err
 }
@@ -162,33 +166,33 @@ func (r *reader) connect(frame []byte) error {
 // begin begins a session, which this server may keep to itself. It returns nil without one if the leader was lost
 // before it was known whether that session exists: nobody uses it, so another one may be begun when there is a leader
 // again.
-func (r *reader) begin(timeoutMs int32, local bool) error {
-	s := r.srv.Tracker.Create(timeoutMs, r.c, r.received)
+func (g greeting) begin(timeoutMs int32, local bool) error {
+	s := g.srv.Tracker.Create(timeoutMs, g.c, g.received)
 	switch {
 	case s == nil:
 		return errNoIDs
 	case local:
-		r.srv.Tracker.MakeLocal(s)
-		r.c.Resumed(s, nil, timeoutMs, false)
+		g.srv.Tracker.MakeLocal(s)
+		g.c.Resumed(s, nil, timeoutMs, false)
 		return nil
 	}
 	var body [4]byte
 	binary.BigEndian.PutUint32(body[:], uint32(timeoutMs))
-	w := r.srv.NewBatch(r.received, flow.Request{Client: r.c, Session: s, Op: proto.OpCreateSession}, body[:])
-	r.srv.InProcess.Add(1)
-	if !r.srv.host.Submit(w) {
+	w := g.srv.NewBatch(g.received, flow.Request{Client: g.c, Session: s, Op: proto.OpCreateSession}, body[:])
+	g.srv.InProcess.Add(1)
+	if !g.srv.host.Submit(w) {
 		return errNotServing
 	}
 	// The applier sets the session when the txn is applied, and sends the reply. Until then the input behind the
 	// ConnectRequest stays in the buffer.
-	_ = r.c.nc.SetReadDeadline(time.Time{})
-	if !r.wait(func() bool { return r.c.Session.Load() != nil || r.c.mu.reader.orphaned }) {
+	_ = g.c.nc.SetReadDeadline(time.Time{})
+	if !g.wait(func() bool { return g.c.Session.Load() != nil || g.c.mu.reader.orphaned }) {
 		return io.EOF
 	}
-	if r.c.Session.Load() != nil {
+	if g.c.Session.Load() != nil {
 		return nil
 	}
-	return r.asksAgain()
+	return g.asksAgain()
 }
 
 // Unanswered implements flow.Client.
@@ -200,42 +204,42 @@ func (c *Conn) Unanswered() {
 }
 
 // asksAgain waits, after Unanswered, until there is another leader.
-func (r *reader) asksAgain() error {
-	r.c.mu.Lock()
-	r.c.mu.reader.orphaned = false
-	r.c.mu.Unlock()
-	if r.c.generation.Load() == r.srv.host.Generation() || !r.letIn() || hungUp(r.c.raw) {
+func (g greeting) asksAgain() error {
+	g.c.mu.Lock()
+	g.c.mu.reader.orphaned = false
+	g.c.mu.Unlock()
+	if g.c.generation.Load() == g.srv.host.Generation() || !g.letIn() || hungUp(g.c.raw) {
 		return errNotServing
 	}
-	r.c.generation.Store(r.srv.host.Generation())
-	r.received = r.srv.Clock.Now()
+	g.c.generation.Store(g.srv.host.Generation())
+	g.received = g.srv.Clock.Now()
 	return nil
 }
 
 // resume answers a request for an existing session. It checks the password before it touches the connection that
 // serves the session now, so that a wrong password harms no other client.
-func (r *reader) resume(req *proto.ConnectRequest, timeoutMs int32) error {
-	r.srv.Metrics.RevalidateCount.Inc()
+func (g greeting) resume(req *proto.ConnectRequest, timeoutMs int32) error {
+	g.srv.Metrics.RevalidateCount.Inc()
 	settled := true
-	if !r.srv.secrets.Accepts(req.SessionID, req.Password) {
-		r.c.Resumed(nil, nil, 0, false)
-	} else if s, old := r.srv.Tracker.ResumeLocal(req.SessionID, timeoutMs, r.c, r.received); s != nil {
-		r.c.Resumed(s, old, timeoutMs, false)
+	if !g.srv.secrets.Accepts(req.SessionID, req.Password) {
+		g.c.Resumed(nil, nil, 0, false)
+	} else if s, old := g.srv.Tracker.ResumeLocal(req.SessionID, timeoutMs, g.c, g.received); s != nil {
+		g.c.Resumed(s, old, timeoutMs, false)
 	} else {
 		settled = false
 	}
-	for p := &r.c.mu.reader; !settled; {
-		r.srv.host.Resume(&flow.Resumption{Client: r.c, ID: req.SessionID, TimeoutMs: timeoutMs, Received: r.received})
-		if !r.wait(func() bool { settled = p.settled; return settled || p.orphaned }) {
+	for p := &g.c.mu.reader; !settled; {
+		g.srv.host.Resume(&flow.Resumption{Client: g.c, ID: req.SessionID, TimeoutMs: timeoutMs, Received: g.received})
+		if !g.wait(func() bool { settled = p.settled; return settled || p.orphaned }) {
 			return io.EOF
 		}
 		if !settled {
-			if err := r.asksAgain(); err != nil {
+			if err := g.asksAgain(); err != nil {
 				return err
 			}
 		}
 	}
-	r.ended = r.c.Session.Load() == nil
+	g.ended = g.c.Session.Load() == nil
 	return nil
 }
 

@@ -179,7 +179,6 @@ func (in *input) giveBack() {
 	in.buf = nil
 }
 
-// bytes returns the unhandled bytes.
 func (in *input) bytes() []byte { return in.buf[in.r:in.w] }
 
 // skip drops the first n unhandled bytes.

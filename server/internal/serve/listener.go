@@ -60,10 +60,10 @@ func (s *Front) admit(nc net.Conn, speaks language) {
 	}
 	serve := r.serve
 	if reserved {
-		serve = r.serveWordOnly
+		serve = greeting{&r.feed}.serveWordOnly
 	}
 	if c.secure != nil {
-		serve = r.afterHandshake(serve)
+		serve = greeting{&r.feed}.afterHandshake(serve)
 	}
 	if s.Config.TCPKeepAlive {
 		if t, ok := nc.(*net.TCPConn); ok {

@@ -94,7 +94,6 @@ func (p *clientPorts) toBind(host string) string {
 	return socket.ToBind(known)
 }
 
-// openClientPort opens one client port.
 func (p *clientPorts) openClientPort(host string, port int, speaks language) (*clientListener, error) {
 	addr, hint := hostPort(host, port), hostPort(p.toBind(host), port)
 	listen := listenTCP
@@ -140,7 +139,6 @@ func (p *clientPorts) replaceListener(old, ln *clientListener) bool {
 	return true
 }
 
-// clientListeners returns the open client ports.
 func (p *clientPorts) clientListeners() []*clientListener {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,7 +8,6 @@ import (
 
 // Frames that a client is sent: a length, a ReplyHeader and a body.
 
-// appendEvent appends a notification.
 func appendEvent(b []byte, t proto.EventType, path []byte, zxid proto.Zxid) []byte {
 	start := len(b)
 	b = beginReply(b)

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -199,9 +200,7 @@ func (s *clientSecurity) kerberosOf(k *sasl.Kerberos) (*sasl.Acceptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if realm == "" {
-		realm = acceptor.Service().Realm
-	}
+	realm = cmp.Or(realm, acceptor.Service().Realm)
 	names, err := sasl.NewNames(cfg.AuthToLocal, realm, cfg.RemoveHostFromPrincipal, cfg.RemoveRealmFromPrincipal)
 	if err != nil {
 		return nil, err
@@ -256,7 +255,6 @@ func (s *clientSecurity) Label(id proto.SessionID) string {
 	return s.Labels.Text(id)
 }
 
-// Password returns the password of a session.
 func (s *clientSecurity) Password(id proto.SessionID) [proto.PasswordSize]byte {
 	return s.secrets.Password(id)
 }

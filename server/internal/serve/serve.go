@@ -14,7 +14,7 @@ import (
 // serve handles the connection until it ends. It is the reader goroutine. cleanup is not deferred: it takes locks that
 // a goroutine that panics may hold; see package server.
 func (r *reader) serve() {
-	if r.handshake() {
+	if (greeting{&r.feed}).handshake() {
 		r.requests()
 	}
 	r.cleanup()

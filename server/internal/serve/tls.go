@@ -38,18 +38,18 @@ func (c *Conn) guard(speaks language) bool {
 }
 
 // afterHandshake returns a reader that calls serve after the handshake.
-func (r *reader) afterHandshake(serve func()) func() {
+func (g greeting) afterHandshake(serve func()) func() {
 	return func() {
-		if err := r.negotiate(); err != nil {
+		if err := g.negotiate(); err != nil {
 			if !errors.Is(err, io.EOF) {
-				r.srv.Metrics.TlsFailed.Inc()
+				g.srv.Metrics.TlsFailed.Inc()
 				level := zap.WarnLevel
 				if wentAway(err) {
 					level = zap.DebugLevel
 				}
-				r.srv.Log.Log(level, "TLS handshake failed", zap.Stringer("client_addr", r.c.Remote), zap.Error(err))
+				g.srv.Log.Log(level, "TLS handshake failed", zap.Stringer("client_addr", g.c.Remote), zap.Error(err))
 			}
-			r.cleanup()
+			g.cleanup()
 			return
 		}
 		serve()
@@ -64,10 +64,10 @@ func wentAway(err error) bool {
 }
 
 // negotiate finds out whether the client speaks TLS, does the handshake, and checks the client's certificate.
-func (r *reader) negotiate() error {
-	s, cfg := r.c.secure, r.srv.Config
-	_ = s.SetDeadline(r.srv.Clock.In(cfg.SessionlessTimeout))
-	_ = s.SetReadDeadline(r.srv.Clock.In(min(cfg.SessionlessTimeout, cfg.TLS.HandshakeDetectionTimeout)))
+func (g greeting) negotiate() error {
+	s, cfg := g.c.secure, g.srv.Config
+	_ = s.SetDeadline(g.srv.Clock.In(cfg.SessionlessTimeout))
+	_ = s.SetReadDeadline(g.srv.Clock.In(min(cfg.SessionlessTimeout, cfg.TLS.HandshakeDetectionTimeout)))
 	var first [1]byte
 	if _, err := io.ReadFull(s.TCPConn, first[:]); err != nil {
 		return err
@@ -77,21 +77,21 @@ func (r *reader) negotiate() error {
 	case first[0] == security.TLSRecord:
 		s.below.first = first[:]
 	case s.speaks == speaksEither:
-		r.goPlain(first[0])
+		g.goPlain(first[0])
 		return nil
 	default:
 		return errPlainText
 	}
-	_ = s.SetReadDeadline(r.srv.Clock.In(cfg.SessionlessTimeout))
+	_ = s.SetReadDeadline(g.srv.Clock.In(cfg.SessionlessTimeout))
 	err := s.tls.Handshake()
 	s.below.shake.Pause()
 	if s.below.counted {
-		r.srv.Metrics.TlsUnfinished.Add(-1)
+		g.srv.Metrics.TlsUnfinished.Add(-1)
 	}
 	if err != nil {
 		return err
 	}
-	if err := r.certify(s.tls.ConnectionState()); err != nil {
+	if err := g.certify(s.tls.ConnectionState()); err != nil {
 		return err
 	}
 	s.on.Store(true)
@@ -100,27 +100,27 @@ func (r *reader) negotiate() error {
 }
 
 // goPlain goes on without TLS. No other goroutine has added output yet, so none reads Conn.secure meanwhile.
-func (r *reader) goPlain(first byte) {
-	r.srv.Metrics.Admitted(r.c.Remote.Addr())
-	_ = r.c.secure.SetDeadline(time.Time{})
-	r.c.secure = nil
-	r.in.room()[0] = first
-	r.in.w++
+func (g greeting) goPlain(first byte) {
+	g.srv.Metrics.Admitted(g.c.Remote.Addr())
+	_ = g.c.secure.SetDeadline(time.Time{})
+	g.c.secure = nil
+	g.in.room()[0] = first
+	g.in.w++
 }
 
 // certify adds the identities that the client's certificate proves. The handshake has checked that the certificate
 // is trusted.
-func (r *reader) certify(state tls.ConnectionState) error {
+func (g greeting) certify(state tls.ConnectionState) error {
 	if len(state.PeerCertificates) == 0 {
 		return nil
 	}
-	ids, err := r.srv.CertIdentities(state.PeerCertificates[0])
+	ids, err := g.srv.CertIdentities(state.PeerCertificates[0])
 	if err != nil {
-		r.srv.Metrics.AuthFailed.Inc()
-		r.srv.Log.Warn("certificate refused", zap.Stringer("client_addr", r.c.Remote), zap.Error(err))
+		g.srv.Metrics.AuthFailed.Inc()
+		g.srv.Log.Warn("certificate refused", zap.Stringer("client_addr", g.c.Remote), zap.Error(err))
 		return err
 	}
-	r.c.certified = ids
-	r.c.add(ids)
+	g.c.certified = ids
+	g.c.add(ids)
 	return nil
 }

@@ -59,7 +59,7 @@ func TestNobodyWaitsForAClientInATurn(t *testing.T) {
 		if speaks == SpeaksTLS {
 			require.True(t, r.c.guard(speaks))
 			go func() { _ = trusting(client).Handshake() }()
-			require.NoError(t, r.negotiate())
+			require.NoError(t, greeting{&r.feed}.negotiate())
 		}
 		r.pace.busy = true
 		r.takeTurn()

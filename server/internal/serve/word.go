@@ -18,56 +18,56 @@ func (s *Front) wordOf(n uint32) (string, bool) {
 }
 
 // answerWord answers a word and ends the connection.
-func (r *reader) answerWord(word string) {
+func (g greeting) answerWord(word string) {
 	var out bytes.Buffer
-	s := r.srv
-	r.c.mu.Lock()
-	r.c.mu.stats.Received++
-	r.c.mu.Unlock()
+	s := g.srv
+	g.c.mu.Lock()
+	g.c.mu.stats.Received++
+	g.c.mu.Unlock()
 	if word == telnetInterrupt {
 		return
 	}
-	s.words.Answer(word, r.c, r.behindWord, &out)
+	s.words.Answer(word, g.c, g.behindWord, &out)
 	s.Stats.Sent.Add(1)
-	r.c.mu.Lock()
-	r.c.mu.out.buf = append(r.c.mu.out.buf, out.Bytes()...)
-	r.c.mu.out.closing = true
-	r.c.mu.Unlock()
-	r.c.flush()
+	g.c.mu.Lock()
+	g.c.mu.out.buf = append(g.c.mu.out.buf, out.Bytes()...)
+	g.c.mu.out.closing = true
+	g.c.mu.Unlock()
+	g.c.flush()
 	// The client may have closed its side long ago. That must not cut off the answer.
-	if r.wait(func() bool { return r.c.mu.out.finished }) {
-		r.discardInput()
+	if g.wait(func() bool { return g.c.mu.out.finished }) {
+		g.discardInput()
 	}
 }
 
 // behindWord returns the first n bytes that the client has sent behind its word, nil if it sends fewer.
-func (r *reader) behindWord(n int) []byte {
-	for len(r.in.bytes()) < 4+n {
-		if r.fill() != nil {
+func (g greeting) behindWord(n int) []byte {
+	for len(g.in.bytes()) < 4+n {
+		if g.fill() != nil {
 			return nil
 		}
 	}
-	return r.in.bytes()[4 : 4+n]
+	return g.in.bytes()[4 : 4+n]
 }
 
 // serveWordOnly answers a four-letter word, and nothing else, on a connection beyond the limits.
-func (r *reader) serveWordOnly() {
-	r.oneWord()
-	r.cleanup()
+func (g greeting) serveWordOnly() {
+	g.oneWord()
+	g.cleanup()
 }
 
 // oneWord answers a four-letter word, if the client sends one in time.
-func (r *reader) oneWord() {
-	_ = r.c.nc.SetReadDeadline(r.srv.Clock.In(wordTimeout))
+func (g greeting) oneWord() {
+	_ = g.c.nc.SetReadDeadline(g.srv.Clock.In(wordTimeout))
 	for {
-		if err := r.fill(); err != nil {
+		if err := g.fill(); err != nil {
 			return
 		}
-		if n, ok := r.in.peekLength(); ok {
-			if word, ok := r.srv.wordOf(n); ok {
-				r.answerWord(word)
+		if n, ok := g.in.peekLength(); ok {
+			if word, ok := g.srv.wordOf(n); ok {
+				g.answerWord(word)
 			} else {
-				r.c.refused(r.c.limit)
+				g.c.refused(g.c.limit)
 			}
 			return
 		}

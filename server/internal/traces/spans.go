@@ -118,7 +118,6 @@ func (x *Exporter) appendSpans(b []byte, o *stages.Operation, wall int64) (out [
 	return b, n
 }
 
-// appendTo appends the fields of a span.
 func (s *span) appendTo(b []byte) []byte {
 	b = protowire.AppendTag(b, spanTrace, protowire.BytesType)
 	b = protowire.AppendBytes(b, s.trace[:])
@@ -181,7 +180,6 @@ func end(b []byte, at int) []byte {
 	return b
 }
 
-// appendText appends a field with an attribute.
 func appendText(b []byte, field protowire.Number, key, value string) []byte {
 	b, pair, in := beginPair(b, field, key)
 	b = protowire.AppendTag(b, valueText, protowire.BytesType)
@@ -189,7 +187,6 @@ func appendText(b []byte, field protowire.Number, key, value string) []byte {
 	return end(end(b, in), pair)
 }
 
-// appendInt appends a field with an attribute.
 func appendInt(b []byte, field protowire.Number, key string, value int64) []byte {
 	b, pair, in := beginPair(b, field, key)
 	b = protowire.AppendTag(b, valueInt, protowire.VarintType)
@@ -197,7 +194,6 @@ func appendInt(b []byte, field protowire.Number, key string, value int64) []byte
 	return end(end(b, in), pair)
 }
 
-// appendBool appends a field with an attribute.
 func appendBool(b []byte, field protowire.Number, key string, value bool) []byte {
 	b, pair, in := beginPair(b, field, key)
 	b = protowire.AppendTag(b, valueBool, protowire.VarintType)
@@ -213,7 +209,6 @@ func beginPair(b []byte, field protowire.Number, key string) (out []byte, pair, 
 	return b, pair, value
 }
 
-// newSpan returns a new id.
 func (x *Exporter) newSpan() (id [8]byte) {
 	binary.BigEndian.PutUint64(id[:], x.around.Runtime.Uint64()|1) // 0 is no id
 	return id

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/internal/znodetext"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/rebuild"
 )
@@ -136,7 +137,7 @@ func (n *Shown) Past(ctx context.Context, a Actor, at Moment, path, after string
 func (n *Shown) pastZnode(r *rebuild.Replay, path, after string, limit int) *Past {
 	state := r.State
 	p := &Past{Zxid: state.LastZxid().String(), At: r.LastTime, Snapshot: r.Snapshot(),
-		Znode:    Znode{Path: path, ACL: []ACL{}},
+		Znode:    Znode{Path: path, ACL: []znodetext.ACL{}},
 		Children: Children{Path: path, Order: "name", Children: []Child{}}}
 	id := state.Lookup([]byte(path))
 	if id == 0 {
@@ -145,7 +146,7 @@ func (n *Shown) pastZnode(r *rebuild.Replay, path, after string, limit int) *Pas
 	st, data := state.Stat(id), state.Data(id)
 	p.Exists, p.Znode.Stat = true, n.stat(&st)
 	p.Znode.Raw, p.Znode.Whole = slices.Clone(data[:min(len(data), pastData)]), len(data) <= pastData
-	p.Znode.ACL = ShownACL(state.ACLs().List(state.Node(id).ACL))
+	p.Znode.ACL = znodetext.ACLs(state.ACLs().List(state.Node(id).ACL))
 	p.Children.Total = st.NumChildren
 	for _, child := range p.Children.cut(state, namedAfter(state, id, after), limit) {
 		p.Children.Children = append(p.Children.Children, n.child(state, child, true))

@@ -147,7 +147,6 @@ func (r *recipeWalk) mayBe(id datatree.NodeID) bool {
 	return ephemerals > 0 && ephemerals >= seen-1 // a double barrier has a znode that is none
 }
 
-// children returns the first children of a znode.
 func (r *recipeWalk) children(id datatree.NodeID) (all []coordination.Znode) {
 	state := r.n.Store.State
 	for at := state.FirstChild(id); at != 0 && len(all) < coordination.MembersMax; at = state.NextSibling(at) {

@@ -1,6 +1,7 @@
 package visible
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 
@@ -52,9 +53,7 @@ func TroubleOf(err error) Trouble {
 			t.Status = http.StatusInternalServerError
 		}
 		t.Code, t.Detail = code.Name(), sentences[code]
-		if t.Detail == "" {
-			t.Detail = code.Error()
-		}
+		t.Detail = cmp.Or(t.Detail, code.Error())
 	}
 	t.Title = http.StatusText(t.Status)
 	return t

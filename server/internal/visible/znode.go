@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/internal/znodetext"
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -30,13 +31,13 @@ type Stat struct {
 
 // Znode is a znode with its data.
 type Znode struct {
-	Path     string  `json:"path" doc:"of the znode"`
-	Stat     Stat    `json:"stat" doc:"its state"`
-	ACL      []ACL   `json:"acl" doc:"its ACL"`
-	Encoding string  `json:"encoding" doc:"utf-8 or base64: how data is written here"`
-	Data     *string `json:"data" doc:"the data, or its beginning; null if there is none"`
-	Whole    bool    `json:"whole" doc:"data is all of it"`
-	Raw      []byte  `json:"-"`
+	Path     string          `json:"path" doc:"of the znode"`
+	Stat     Stat            `json:"stat" doc:"its state"`
+	ACL      []znodetext.ACL `json:"acl" doc:"its ACL"`
+	Encoding string          `json:"encoding" doc:"utf-8 or base64: how data is written here"`
+	Data     *string         `json:"data" doc:"the data, or its beginning; null if there is none"`
+	Whole    bool            `json:"whole" doc:"data is all of it"`
+	Raw      []byte          `json:"-"`
 }
 
 // Encode sets Data and Encoding from Raw, which is nil for null.
@@ -92,7 +93,7 @@ func (n *Shown) Znode(a Actor, path string, most int) (*Znode, error) {
 		return nil, proto.ErrMarshallingError // cannot happen: both were just written
 	}
 	z := &Znode{Path: path, Stat: n.stat(&data.Stat), Raw: data.Data, Whole: true,
-		ACL: ShownACL(list.Acl)}
+		ACL: znodetext.ACLs(list.Acl)}
 	z.Stat.Kind, z.Stat.TTLMs = kind, ttl
 	if len(z.Raw) > most {
 		z.Raw, z.Whole = z.Raw[:most], false
@@ -109,15 +110,15 @@ func (n *Shown) stat(st *proto.Stat) Stat {
 // kindOf is the kind of a znode with an owner, and its time to live in ms if it has one.
 func kindOf(owner proto.SessionID) (kind string, ttl int64) {
 	if ttl, ok := proto.TTLOf(owner); ok {
-		return "ttl", ttl
+		return znodetext.TTL, ttl
 	}
 	switch owner {
 	case 0:
-		return "persistent", 0
+		return znodetext.Persistent, 0
 	case proto.OwnerContainer:
-		return "container", 0
+		return znodetext.Container, 0
 	}
-	return "ephemeral", 0
+	return znodetext.Ephemeral, 0
 }
 
 // owner names the session of an ephemeral znode.

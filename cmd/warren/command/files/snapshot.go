@@ -35,8 +35,7 @@ func load(file string, sink snapshot.Sink) (snapshot.Trailer, error) {
 		return snapshot.Trailer{}, fmt.Errorf("%s is a directory: %s", file, instead)
 	}
 	trailer, err := snapshot.Load(vfs.OS(), file, sink)
-	var at *snapshot.CorruptError
-	if errors.As(err, &at) && at.Offset == 0 {
+	if at, ok := errors.AsType[*snapshot.CorruptError](err); ok && at.Offset == 0 {
 		err = fmt.Errorf("%w; %s; if it is one, nothing in it can be read: a server puts such a file aside, and "+
 			"starts with an older one and the log", err, instead)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/wording"
+	"github.com/seed94657493/warren/internal/znodetext"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/snapshot"
 )
@@ -46,13 +47,7 @@ func newZnodeRecord(path, data []byte, aclKey int64, st *proto.StatPersisted) *z
 
 // aclText returns an ACL entry in the form of ZooKeeper's shell.
 func aclText(a proto.ACL) string {
-	var perms strings.Builder
-	for i, bit := range []int32{proto.PermCreate, proto.PermDelete, proto.PermRead, proto.PermWrite, proto.PermAdmin} {
-		if a.Perms&bit != 0 {
-			perms.WriteByte("cdrwa"[i])
-		}
-	}
-	return fmt.Sprintf("%s:%s:%s", a.Id.Scheme, a.Id.Id, perms.String())
+	return fmt.Sprintf("%s:%s:%s", a.Id.Scheme, a.Id.Id, znodetext.Perms(a.Perms))
 }
 
 func aclTexts(list []proto.ACL) []string {

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -174,9 +175,7 @@ func newWALVerifyCommand() *cobra.Command {
 				return err
 			}
 			v := walVerdict{fs: vfs.OS(), Dir: dir, Snapshot: "none"}
-			if dataDir == "" {
-				dataDir = dir
-			}
+			dataDir = cmp.Or(dataDir, dir)
 			base, err := wholeSnapshot(v.fs, dataDir)
 			if err != nil {
 				return err
@@ -319,8 +318,7 @@ func (v *walVerdict) problem(err error, needed bool) {
 	if errors.Is(err, snapshot.ErrUnlinked) {
 		p.Remedy = remedyUnlinked
 	}
-	var e *wal.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*wal.Error](err); ok {
 		p = walProblem{File: e.File, Offset: e.Offset, Zxid: e.Zxid.String(), Error: e.Kind.Error() + ": " + e.Reason,
 			Remedy: e.Remedy(), Needed: needed}
 	}

@@ -55,7 +55,6 @@ func newTxnRecord(r *wal.Record) *txnRecord {
 	return t
 }
 
-// body decodes the body of a txn.
 func (t *txnRecord) body(op proto.OpCode, in *proto.Reader) {
 	data := func(b []byte) *int {
 		n := len(b)

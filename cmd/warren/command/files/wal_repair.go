@@ -96,9 +96,7 @@ func (r *walRepair) find(path, dataDir string, after proto.Zxid, cut bool) error
 	if cut {
 		r.command += fmt.Sprintf(" --after %v", after)
 	}
-	if dataDir == "" {
-		dataDir = dir
-	}
+	dataDir = cmp.Or(dataDir, dir)
 	r.folders = []string{dir, dataDir}
 	if below := filepath.Join(dataDir, datadir.Folder); isFolder(r.fs, below) {
 		r.folders[1] = below

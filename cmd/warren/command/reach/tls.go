@@ -64,8 +64,7 @@ func (c *ClientTLS) AdminCommands(ctx context.Context, address string, timeout t
 		port = adminPort
 		usual := doctor.AdminPort{Port: port, Timeout: timeout, TLS: c.Of}
 		if _, err := usual.ZabState(ctx, address); err != nil {
-			var down *net.OpError
-			if errors.As(c.Srvr(ctx, &Status{Address: address}, timeout), &down) {
+			if down, ok := errors.AsType[*net.OpError](c.Srvr(ctx, &Status{Address: address}, timeout)); ok {
 				return "", fmt.Errorf("%s: %w", address, down)
 			}
 			return "", fmt.Errorf("%s tells no admin port, so name it with --admin: %w", address, err)

@@ -2,6 +2,7 @@ package rescue
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -125,9 +126,7 @@ func (o *doctorOptions) run(cmd *cobra.Command, args []string) error {
 }
 
 func (o *doctorOptions) checkDirectory(dataDir, logDir string, member bool) doctor.Findings {
-	if logDir == "" {
-		logDir = dataDir
-	}
+	logDir = cmp.Or(logDir, dataDir)
 	return o.directory(dataDir, logDir, member).Check()
 }
 

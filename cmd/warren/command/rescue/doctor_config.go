@@ -106,8 +106,7 @@ func checkPEM(file string, now time.Time) (all doctor.Findings) {
 
 // remedyConfig is what to do about a problem that keeps a server from starting.
 func remedyConfig(problem error) string {
-	var bind *server.BindError
-	if errors.As(problem, &bind) {
+	if _, ok := errors.AsType[*server.BindError](problem); ok {
 		return "correct the address in the file, or repair the name server; behind NAT and on Kubernetes set " +
 			"quorumListenOnAllIPs=true for the line server.N; clientPortAddress=0.0.0.0 needs no name server"
 	}

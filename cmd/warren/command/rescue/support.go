@@ -3,6 +3,7 @@ package rescue
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -80,9 +81,7 @@ func (o *supportOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	now := time.Now().UTC()
-	if o.output == "" {
-		o.output = "warren-support-" + now.Format("20060102-150405") + ".tar.gz"
-	}
+	o.output = cmp.Or(o.output, "warren-support-"+now.Format("20060102-150405")+".tar.gz")
 	var packed bytes.Buffer
 	squeezed := gzip.NewWriter(&packed)
 	b := &supportBundle{to: tar.NewWriter(squeezed), now: now}
@@ -208,7 +207,6 @@ func (b *supportBundle) unpack(folder string, packed []byte) error {
 	return errors.New("the bundle of the server has too many files")
 }
 
-// endOf returns the end of a file.
 func endOf(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

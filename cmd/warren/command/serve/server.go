@@ -268,8 +268,7 @@ func startFailed(err error, format string, log *zap.Logger) error {
 	case cli.ExitDataDir:
 		sentence = "Unable to access datadir, exiting abnormally"
 	}
-	var taken *inuse.Error
-	if errors.As(err, &taken) {
+	if _, ok := errors.AsType[*inuse.Error](err); ok {
 		err = fmt.Errorf("%w: stop that process, or choose another port", err)
 	}
 	if format == "json" {

@@ -81,8 +81,8 @@ func askEach[R any](ctx context.Context, o *adminPorts, path string, check func(
 			}
 			said, err := port.Get(ctx, address, path)
 			if err != nil && o.adminPort == 0 { // the usual port is a guess
-				var down *net.OpError
-				if errors.As(o.Srvr(ctx, &reach.Status{Address: address}, o.timeout), &down) {
+				why := o.Srvr(ctx, &reach.Status{Address: address}, o.timeout)
+				if down, ok := errors.AsType[*net.OpError](why); ok {
 					err = down
 				}
 			}
@@ -98,7 +98,6 @@ func askEach[R any](ctx context.Context, o *adminPorts, path string, check func(
 	return all, nil
 }
 
-// decode reads the record of an answer.
 func decode(said *doctor.AdminAnswer, record any) error {
 	var refused struct {
 		Error *string `json:"error"`

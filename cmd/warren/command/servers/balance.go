@@ -15,6 +15,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/command/reach"
 	"github.com/seed94657493/warren/cmd/warren/wording"
+	"github.com/seed94657493/warren/internal/answers"
 )
 
 // balanceOptions are the flags of warren balance.
@@ -69,7 +70,7 @@ func newBalanceCommand() *cobra.Command {
 type balanced struct {
 	name    string
 	server  steering
-	now     drainAnswer
+	now     answers.Drained
 	percent int // of its clients, whose connections end
 }
 
@@ -104,9 +105,7 @@ func (o *balanceOptions) run(ctx context.Context, out io.Writer, args []string) 
 			if s.percent == 0 {
 				continue
 			}
-			var done struct {
-				Shed int `json:"connections_shed"`
-			}
+			var done answers.ShedConnections
 			err := s.server.ask(ctx, "shed_connections", map[string]int{"percentage": s.percent}, &done)
 			if err != nil {
 				return err

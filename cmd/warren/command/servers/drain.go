@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/wording"
+	"github.com/seed94657493/warren/internal/answers"
 )
 
 // drainOptions are the flags of warren drain.
@@ -21,17 +22,11 @@ type drainOptions struct {
 	wait   time.Duration
 }
 
-// drainRequest and drainAnswer are the objects of the admin command drain.
+// drainRequest is the object of the admin command drain.
 type drainRequest struct {
 	Rate   int  `json:"rate,omitempty"`
 	Resume bool `json:"resume,omitempty"`
 	DryRun bool `json:"dry_run,omitempty"`
-}
-
-type drainAnswer struct {
-	Draining bool `json:"draining"`
-	Clients  int  `json:"clients"`
-	Rate     int  `json:"rate"`
 }
 
 // drainPause is the time between two updates at how many clients are left.
@@ -78,7 +73,7 @@ func newDrainCommand() *cobra.Command {
 func (o *drainOptions) run(cmd *cobra.Command) error {
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	began := time.Now()
-	var now drainAnswer
+	var now answers.Drained
 	if err := o.ask(ctx, "drain", drainRequest{Rate: o.rate, Resume: o.resume, DryRun: o.dryRun}, &now); err != nil {
 		return err
 	}
@@ -116,7 +111,7 @@ func (o *drainOptions) run(cmd *cobra.Command) error {
 }
 
 // foretell prints what a drain would do.
-func (o *drainOptions) foretell(out io.Writer, now drainAnswer) error {
+func (o *drainOptions) foretell(out io.Writer, now answers.Drained) error {
 	state := "takes clients"
 	if now.Draining {
 		state = fmt.Sprintf("is being drained already, at %d per second", now.Rate)

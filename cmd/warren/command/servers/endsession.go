@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/wording"
+	"github.com/seed94657493/warren/internal/answers"
 )
 
 func newEndSessionCommand() *cobra.Command {
@@ -26,11 +27,7 @@ func newEndSessionCommand() *cobra.Command {
 		Args: cli.OneArgument(
 			"name a session by its id or its label, as the console and the words cons and dump show it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var done struct {
-				Label      string `json:"label"`
-				Client     string `json:"client"`
-				Ephemerals int    `json:"ephemerals"`
-			}
+			var done answers.EndedSession
 			request := map[string]any{"session": args[0], "dry_run": dryRun}
 			if err := o.ask(cmd.Context(), "end_session", request, &done); err != nil {
 				return err

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -138,22 +136,12 @@ func (o *healthOptions) askProcess(ctx context.Context, target string) (string, 
 func askURL(ctx context.Context, target string, timeout time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	answer, err := doctor.AskURL(ctx, http.MethodGet, target, nil, "", nil)
 	if err != nil {
 		return "", err
 	}
-	transport := new(http.Transport) // no proxy: a probe asks its own host
-	defer transport.CloseIdleConnections()
-	response, err := transport.RoundTrip(request)
-	if err != nil {
-		return "", &url.Error{Op: request.Method, URL: target, Err: err}
+	if answer.Code != http.StatusOK {
+		return "", errors.New("answers " + answer.Status)
 	}
-	defer response.Body.Close()
-	if _, err := io.Copy(io.Discard, io.LimitReader(response.Body, reach.WordMax)); err != nil {
-		return "", err
-	}
-	if response.StatusCode != http.StatusOK {
-		return "", errors.New("answers " + response.Status)
-	}
-	return response.Status, nil
+	return answer.Status, nil
 }

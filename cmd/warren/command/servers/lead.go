@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/internal/answers"
 )
 
 func newLeadCommand() *cobra.Command {
@@ -30,10 +31,7 @@ func newLeadCommand() *cobra.Command {
 				return cli.Misuse(cmd,
 					fmt.Errorf("%q is not the id of a server, which is the N of its line server.N", args[0]))
 			}
-			var done struct {
-				From   int64 `json:"from"`
-				TookMs int64 `json:"took_ms"`
-			}
+			var done answers.HandedOver
 			request := map[string]any{"to": to, "dry_run": dryRun}
 			if err := o.ask(cmd.Context(), "hand_over", request, &done); err != nil {
 				return err

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/internal/answers"
 )
 
 func newLogLevelCommand() *cobra.Command {
@@ -35,11 +36,7 @@ func newLogLevelCommand() *cobra.Command {
 			if last < 0 || last%time.Second != 0 {
 				return cli.Misuse(cmd, errors.New("--for must be a whole number of seconds"))
 			}
-			var now struct {
-				Level string `json:"level"`
-				Then  string `json:"then"`
-				Until int64  `json:"until"`
-			}
+			var now answers.Level
 			if err := o.ask(cmd.Context(), "log_level", request, &now); err != nil {
 				return err
 			}

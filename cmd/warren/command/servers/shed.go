@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/wording"
+	"github.com/seed94657493/warren/internal/answers"
 )
 
 func newShedCommand() *cobra.Command {
@@ -26,9 +27,7 @@ func newShedCommand() *cobra.Command {
 			if err != nil || percent < 0 || percent > 100 {
 				return cli.Misuse(cmd, fmt.Errorf("%q is not a percentage from 0 to 100", args[0]))
 			}
-			var done struct {
-				Shed int `json:"connections_shed"`
-			}
+			var done answers.ShedConnections
 			if err := o.ask(cmd.Context(), "shed_connections", map[string]int{"percentage": percent},
 				&done); err != nil {
 				return err

@@ -13,7 +13,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/wording"
-	"github.com/seed94657493/warren/internal/stagetext"
+	"github.com/seed94657493/warren/internal/answers"
 )
 
 // slowOptions are the flags of warren slow.
@@ -44,37 +44,10 @@ func newSlowCommand() *cobra.Command {
 	return cmd
 }
 
-// slowRecord is the answer to the admin command slow.
-type slowRecord struct {
-	ThresholdMs float64         `json:"threshold_ms"`
-	Found       int             `json:"found"`
-	Operations  []slowOperation `json:"operations"`
-}
-
-// slowOperation is one operation that took long.
+// slowOperation is one operation that took long, and the server that its client was connected to.
 type slowOperation struct {
-	Server    string     `json:"server"` // that the client was connected to
-	Began     int64      `json:"began"`
-	Operation string     `json:"operation"`
-	Path      string     `json:"path,omitempty"`
-	Session   string     `json:"session,omitempty"`
-	Zxid      string     `json:"zxid,omitempty"`
-	Error     string     `json:"error,omitempty"`
-	Millis    float64    `json:"ms"`
-	Slowest   string     `json:"slowest"`
-	Stages    slowStages `json:"stages"`
-	Trace     string     `json:"trace,omitempty"`
-}
-
-// slowStages are the times of the stages, ms.
-type slowStages struct {
-	Queue   float64 `json:"queue"`
-	Prepare float64 `json:"prepare"`
-	Forward float64 `json:"forward"`
-	Sync    float64 `json:"sync"`
-	Quorum  float64 `json:"quorum"`
-	Apply   float64 `json:"apply"`
-	Socket  float64 `json:"socket"`
+	Server string `json:"server"`
+	answers.SlowOperation
 }
 
 // slowOfServer is what one server has said, without the operations.
@@ -93,7 +66,7 @@ type slowOfAll struct {
 
 func (o *slowOptions) run(cmd *cobra.Command) error {
 	path := fmt.Sprintf("/commands/slow?limit=%d", o.limit)
-	answers, err := askEach(cmd.Context(), &o.adminPorts, path, func(r *slowRecord) error {
+	told, err := askEach(cmd.Context(), &o.adminPorts, path, func(r *answers.Slow) error {
 		if r.ThresholdMs <= 0 {
 			return errors.New("warren.slow.threshold is off there: set it and restart the server")
 		}
@@ -102,24 +75,23 @@ func (o *slowOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := o.print(cmd.OutOrStdout(), o.newest(answers)); err != nil {
+	if err := o.print(cmd.OutOrStdout(), o.newest(told)); err != nil {
 		return err
 	}
-	return exitOf(answers)
+	return exitOf(told)
 }
 
 // newest puts together what the servers have said.
-func (o *slowOptions) newest(answers []answer[slowRecord]) *slowOfAll {
-	all := &slowOfAll{Servers: make([]slowOfServer, len(answers)), Operations: []slowOperation{}}
-	for i, a := range answers {
+func (o *slowOptions) newest(told []answer[answers.Slow]) *slowOfAll {
+	all := &slowOfAll{Servers: make([]slowOfServer, len(told)), Operations: []slowOperation{}}
+	for i, a := range told {
 		all.Servers[i] = slowOfServer{Address: a.address, Problem: a.problem}
 		if a.problem != "" {
 			continue
 		}
 		all.Servers[i].ThresholdMs, all.Servers[i].Found = a.record.ThresholdMs, a.record.Found
 		for _, one := range a.record.Operations {
-			one.Server = a.address
-			all.Operations = append(all.Operations, one)
+			all.Operations = append(all.Operations, slowOperation{a.address, one})
 		}
 	}
 	slices.SortStableFunc(all.Operations, func(a, b slowOperation) int { return cmp.Compare(b.Began, a.Began) })
@@ -149,7 +121,7 @@ func (o *slowOptions) print(out io.Writer, all *slowOfAll) error {
 	secret := true
 	for _, s := range all.Operations {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%.1f\t%s\t%v\t%s\n", cli.Clock(s.Began), s.Server, cli.Printable(s.Operation),
-			s.Millis, cli.Printable(s.Slowest), stagetext.Millis(s.Stages), cli.Printable(s.Path))
+			s.Millis, cli.Printable(s.Slowest), s.Stages, cli.Printable(s.Path))
 		secret = secret && s.Session == ""
 	}
 	if err := w.Flush(); err != nil {

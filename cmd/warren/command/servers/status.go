@@ -110,9 +110,7 @@ func (o *statusOptions) addresses(cmd *cobra.Command, args []string) error {
 	}
 	if len(cfg.Members) == 0 {
 		host := cfg.ClientPortAddress
-		if host == "" {
-			host = "127.0.0.1"
-		}
+		host = cmp.Or(host, "127.0.0.1")
 		o.servers = []string{net.JoinHostPort(host, strconv.Itoa(cfg.ClientPort))}
 	}
 	return nil

@@ -1,12 +1,10 @@
 package servers
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/command/reach"
+	"github.com/seed94657493/warren/cmd/warren/doctor"
 )
 
 // steering is how commands that steer a running server reach it: the commands of its admin server.
@@ -58,9 +57,6 @@ func (o *steering) find(ctx context.Context) (err error) {
 	}
 	return err
 }
-
-// adminAnswerMax bounds the answer of an admin server.
-const adminAnswerMax = 1 << 20
 
 // errNotYet is the answer to an order that comes too soon after the one before.
 var errNotYet = errors.New("asked too often")
@@ -109,51 +105,42 @@ func (o *steering) askOnce(
 	if err != nil {
 		return 0, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	at, err := url.Parse(address)
 	if err != nil {
 		return 0, err
 	}
-	if authorization != "" {
-		r.Header.Set("Authorization", authorization)
-	}
-	secure, err := o.Of(r.URL.Host)
+	secure, err := o.Of(at.Host)
 	if err != nil {
 		return 0, err
 	}
-	client := http.Client{Transport: &http.Transport{TLSClientConfig: secure, DisableKeepAlives: true}}
-	resp, err := client.Do(r)
-	if err != nil {
-		return 0, err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, adminAnswerMax))
+	resp, err := doctor.AskURL(ctx, http.MethodPost, address, body, authorization, secure)
 	if err != nil {
 		return 0, err
 	}
 	var outcome struct {
 		Error *string `json:"error"`
 	}
-	err = json.Unmarshal(text, &outcome)
+	err = json.Unmarshal(resp.Body, &outcome)
 	switch {
-	case resp.StatusCode == http.StatusTooManyRequests && resp.Header.Get("Retry-After") != "":
+	case resp.Code == http.StatusTooManyRequests && resp.Header.Get("Retry-After") != "":
 		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
 		return time.Duration(max(seconds, 1)) * time.Second, fmt.Errorf("%s: %w", o.admin, errNotYet)
-	case resp.StatusCode == http.StatusUnauthorized && authorization == "":
+	case resp.Code == http.StatusUnauthorized && authorization == "":
 		return 0, fmt.Errorf("%s: this needs the rights of an administrator: name a file with USER:PASSWORD by "+
 			"--auth-file", o.admin)
-	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
+	case resp.Code == http.StatusUnauthorized || resp.Code == http.StatusForbidden:
 		return 0, fmt.Errorf("%s: the user or the password in %s is wrong, or the user has not every right to / and "+
 			"is not the super user", o.admin, o.authFile)
 	case err == nil && outcome.Error != nil:
 		return 0, fmt.Errorf("%s: %s", o.admin, *outcome.Error)
-	case resp.StatusCode == http.StatusNotFound:
+	case resp.Code == http.StatusNotFound:
 		return 0, fmt.Errorf("%s: there are no commands here: is its path admin.commandURL of the server, which is "+
 			"/commands unless it was set?", o.admin)
-	case resp.StatusCode != http.StatusOK:
+	case resp.Code != http.StatusOK:
 		return 0, fmt.Errorf("%s: %s", o.admin, resp.Status)
 	case err != nil:
 		return 0, fmt.Errorf("%s: it answered %s, and nothing that can be read: is it the admin port?", o.admin,
 			resp.Status)
 	}
-	return 0, json.Unmarshal(text, answer)
+	return 0, json.Unmarshal(resp.Body, answer)
 }

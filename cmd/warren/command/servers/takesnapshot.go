@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/wording"
+	"github.com/seed94657493/warren/internal/answers"
 )
 
 func newTakeSnapshotCommand() *cobra.Command {
@@ -22,12 +23,7 @@ func newTakeSnapshotCommand() *cobra.Command {
 		Example: "  warren take-snapshot -s zk1 --auth-file super.txt --timeout 5m",
 		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var last struct {
-				Zxid  string `json:"zxid"`
-				Bytes int64  `json:"bytes"`
-				Txns  int64  `json:"txns"`
-				Taken bool   `json:"taken"`
-			}
+			var last answers.TakenSnapshot
 			if err := o.ask(cmd.Context(), "take_snapshot", map[string]bool{"dry_run": dryRun}, &last); err != nil {
 				return err
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/internal/answers"
 )
 
 // topOptions are the flags of warren top.
@@ -44,7 +45,7 @@ func newTopCommand() *cobra.Command {
 			"  warren top --by bytes --once\n" +
 			"  warren top --once --output json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, ok := topFigures[o.by]; !ok {
+			if !slices.Contains([]string{"requests", "bytes", "time"}, o.by) {
 				return cli.Misuse(cmd, fmt.Errorf("--by %q: it must be requests, bytes or time", o.by))
 			}
 			if o.every <= 0 {
@@ -64,82 +65,43 @@ func newTopCommand() *cobra.Command {
 	return cmd
 }
 
-// topFigures are the figures by which entries are in order.
-var topFigures = map[string]func(topEntry) float64{
-	"requests": func(e topEntry) float64 { return e.Requests },
-	"bytes":    func(e topEntry) float64 { return e.Bytes },
-	"time":     func(e topEntry) float64 { return e.Millis },
-}
-
-// topRecord is the answer to the admin command top, as far as it is shown. Lists that the server hides are nil.
-type topRecord struct {
-	Enabled       bool       `json:"enabled"`
-	By            string     `json:"by"`
-	WindowSeconds int        `json:"window_s"`
-	OneIn         int64      `json:"sampled_one_in"`
-	Total         topSums    `json:"total"`
-	Operations    []topEntry `json:"operations"`
-	Paths         []topEntry `json:"paths"`
-	Sessions      []topEntry `json:"sessions"`
-	Addresses     []topEntry `json:"addresses"`
-}
-
-// topSums is what requests cost in each second.
-type topSums struct {
-	Requests float64 `json:"requests"`
-	Bytes    float64 `json:"bytes"`
-	Millis   float64 `json:"ms"`
-}
-
-func (s *topSums) add(o topSums) {
-	s.Requests += o.Requests
-	s.Bytes += o.Bytes
-	s.Millis += o.Millis
-}
-
-// topEntry is a key with what its requests cost in each second.
-type topEntry struct {
-	Key string `json:"key"`
-	topSums
-}
-
 // topOfServer is what one server has said.
 type topOfServer struct {
-	Address string    `json:"address"`
-	Problem string    `json:"problem,omitempty"`
-	Top     topRecord `json:"top"`
+	Address string      `json:"address"`
+	Problem string      `json:"problem,omitempty"`
+	Top     answers.Top `json:"top"`
 }
 
 // topOfAll is what all servers have said, and the sums.
 type topOfAll struct {
-	Top     topRecord     `json:"top"`
+	Top     answers.Top   `json:"top"`
 	Servers []topOfServer `json:"servers"`
 }
 
 func (o *topOptions) run(cmd *cobra.Command) error {
 	show := func(out io.Writer) error {
-		answers, err := o.ask(cmd.Context())
+		told, err := o.ask(cmd.Context())
 		if err != nil {
 			return err
 		}
-		if err := o.print(out, o.sum(answers)); err != nil {
+		if err := o.print(out, o.sum(told)); err != nil {
 			return err
 		}
-		return exitOf(answers)
+		return exitOf(told)
 	}
-	answers, err := o.ask(cmd.Context())
+	told, err := o.ask(cmd.Context())
 	if err != nil {
 		return err
 	}
-	if ended := exitOf(answers); o.once || ended != nil { // without an answer there is nothing to look at again
-		return cmp.Or(o.print(cmd.OutOrStdout(), o.sum(answers)), ended)
+	if ended := exitOf(told); o.once || ended != nil { // without an answer there is nothing to look at again
+		return cmp.Or(o.print(cmd.OutOrStdout(), o.sum(told)), ended)
 	}
 	return cli.Repeat(cmd, o.every, show)
 }
 
-func (o *topOptions) ask(ctx context.Context) ([]answer[topRecord], error) {
+func (o *topOptions) ask(ctx context.Context) ([]answer[answers.Top], error) {
 	path := fmt.Sprintf("/commands/top?by=%s&limit=%d", o.by, min(max(o.limit, topAsked), listMax))
-	return askEach(ctx, &o.adminPorts, path, func(t *topRecord) error {
+	return askEach(ctx, &o.adminPorts, path, func(t *answers.Top) error {
 		if !t.Enabled {
 			return errors.New("warren.top.enabled is false there: set it to true and restart the server")
 		}
@@ -148,45 +110,18 @@ func (o *topOptions) ask(ctx context.Context) ([]answer[topRecord], error) {
 }
 
 // sum adds what the servers have said.
-func (o *topOptions) sum(answers []answer[topRecord]) *topOfAll {
-	all := &topOfAll{Servers: make([]topOfServer, len(answers))}
-	sum := &all.Top
-	sum.By = o.by
-	for i := range answers {
-		t := &answers[i].record
-		all.Servers[i] = topOfServer{Address: answers[i].address, Problem: answers[i].problem, Top: *t}
-		if answers[i].problem != "" {
-			continue
+func (o *topOptions) sum(told []answer[answers.Top]) *topOfAll {
+	all := &topOfAll{Top: answers.Top{By: o.by}, Servers: make([]topOfServer, len(told))}
+	var tops []*answers.Top
+	for i := range told {
+		t := &told[i].record
+		all.Servers[i] = topOfServer{Address: told[i].address, Problem: told[i].problem, Top: *t}
+		if told[i].problem == "" {
+			tops = append(tops, t)
+			all.Top.WindowSeconds = t.WindowSeconds
 		}
-		sum.Enabled, sum.WindowSeconds, sum.OneIn = true, t.WindowSeconds, max(sum.OneIn, t.OneIn)
-		sum.Total.add(t.Total)
-		sum.Operations = addEntries(sum.Operations, t.Operations)
-		sum.Paths = addEntries(sum.Paths, t.Paths)
-		sum.Sessions = addEntries(sum.Sessions, t.Sessions)
-		sum.Addresses = addEntries(sum.Addresses, t.Addresses)
 	}
-	figure := topFigures[o.by]
-	for _, list := range []*[]topEntry{&sum.Operations, &sum.Paths, &sum.Sessions, &sum.Addresses} {
-		slices.SortStableFunc(*list, func(a, b topEntry) int { return cmp.Compare(figure(b), figure(a)) })
-		*list = (*list)[:min(len(*list), o.limit)]
-	}
-	return all
-}
-
-// addEntries adds more to the entries of the same keys in all.
-func addEntries(all, more []topEntry) []topEntry {
-	at := make(map[string]int, len(all))
-	for i := range all {
-		at[all[i].Key] = i
-	}
-	for _, e := range more {
-		i, ok := at[e.Key]
-		if !ok {
-			all = append(all, e)
-			continue
-		}
-		all[i].add(e.topSums)
-	}
+	all.Top.Add(tops, o.limit)
 	return all
 }
 
@@ -212,7 +147,7 @@ func (o *topOptions) print(out io.Writer, all *topOfAll) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, kind := range []struct {
 		name string
-		list []topEntry
+		list []answers.TopEntry
 	}{{"OPERATION", t.Operations}, {"PATH", t.Paths}, {"SESSION", t.Sessions}, {"ADDRESS", t.Addresses}} {
 		if len(kind.list) == 0 {
 			continue

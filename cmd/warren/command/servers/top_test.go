@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/internal/answers"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/cmdline"
@@ -60,7 +61,8 @@ func TestTopOnce(t *testing.T) {
 	var all topOfAll
 	require.NoError(t, json.Unmarshal([]byte(out), &all))
 	require.Len(t, all.Servers, 2)
-	require.Equal(t, []topEntry{{"getData", topSums{2000, 4096, 6}}}, all.Top.Operations)
+	sums := answers.TopSums{Requests: 2000, Bytes: 4096, Millis: 6}
+	require.Equal(t, []answers.TopEntry{{Key: "getData", TopSums: sums}}, all.Top.Operations)
 }
 
 func TestTopSaysWhatIsWrong(t *testing.T) {
@@ -119,12 +121,16 @@ func TestTopFindsAdminPorts(t *testing.T) {
 // A key that is the first of all servers together is first, even if it is the first of none.
 func TestTopAddsServers(t *testing.T) {
 	o := topOptions{by: "requests", adminPorts: adminPorts{limit: 2}}
-	all := o.sum([]answer[topRecord]{
-		{record: topRecord{Paths: []topEntry{{"/a", topSums{Requests: 5}}, {"/all", topSums{Requests: 4}}}}},
-		{record: topRecord{Paths: []topEntry{{"/b", topSums{Requests: 5}}, {"/all", topSums{Requests: 4}}}}},
-		{problem: "away", record: topRecord{Paths: []topEntry{{"/c", topSums{Requests: 50}}}}},
+	entry := func(key string, requests float64) answers.TopEntry {
+		return answers.TopEntry{Key: key, TopSums: answers.TopSums{Requests: requests}}
+	}
+	paths := func(some ...answers.TopEntry) answers.Top { return answers.Top{Paths: some} }
+	all := o.sum([]answer[answers.Top]{
+		{record: paths(entry("/a", 5), entry("/all", 4))},
+		{record: paths(entry("/b", 5), entry("/all", 4))},
+		{problem: "away", record: paths(entry("/c", 50))},
 	})
-	require.Equal(t, []topEntry{{"/all", topSums{Requests: 8}}, {"/a", topSums{Requests: 5}}}, all.Top.Paths)
+	require.Equal(t, []answers.TopEntry{entry("/all", 8), entry("/a", 5)}, all.Top.Paths)
 }
 
 // top and status --watch look again until they are interrupted.

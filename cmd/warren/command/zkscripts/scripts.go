@@ -3,6 +3,7 @@
 package zkscripts
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,19 +53,13 @@ func exitsWithOne(cmd *cobra.Command) *cobra.Command {
 // be empty. Source: operations 6.1.
 func scriptConfig(dir, file string) string {
 	for _, name := range []string{"ZOOCFGDIR", "ZOO_CONF_DIR"} {
-		if dir == "" {
-			dir = os.Getenv(name)
-		}
+		dir = cmp.Or(dir, os.Getenv(name))
 	}
-	if dir == "" {
-		dir = "/etc/zookeeper/conf"
-	}
+	dir = cmp.Or(dir, "/etc/zookeeper/conf")
 	if file == "" {
 		file = os.Getenv("ZOOCFG")
 	}
-	if file == "" {
-		file = "zoo.cfg"
-	}
+	file = cmp.Or(file, "zoo.cfg")
 	if strings.ContainsRune(file, filepath.Separator) {
 		return file
 	}

@@ -73,8 +73,8 @@ type initialization struct {
 func (n *initialization) run() error {
 	const command = "zkServer-initialize.sh"
 	folders := []string{filepath.Join(n.dataDir, datadir.Folder), filepath.Join(n.logDir, datadir.Folder)}
-	var unfinished *datadir.Unfinished
-	if errors.As(datadir.Check(n.fs, folders...), &unfinished) && unfinished.Command == command {
+	err := datadir.Check(n.fs, folders...)
+	if unfinished, ok := errors.AsType[*datadir.Unfinished](err); ok && unfinished.Command == command {
 		n.force = true // it was permitted before
 	}
 	for _, folder := range folders {

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap/zapcore"
 
+	"github.com/seed94657493/warren/internal/answers"
 	"github.com/seed94657493/warren/server/internal/orders"
 )
 
@@ -16,9 +17,9 @@ import (
 type Server struct {
 	Told  []string // each call that may change something
 	Alone bool     // it is no member of an ensemble
-	Last  orders.TakenSnapshot
-	Now   orders.Drained
-	Log   orders.Level
+	Last  answers.TakenSnapshot
+	Now   answers.Drained
+	Log   answers.Level
 }
 
 var _ orders.Server = new(Server)
@@ -43,49 +44,49 @@ func (s *Server) Drain(rate int, dry bool) error {
 		return errors.New("no other server")
 	}
 	if !dry {
-		s.Now = orders.Drained{Draining: rate > 0, Clients: s.Clients(), Rate: rate}
+		s.Now = answers.Drained{Draining: rate > 0, Clients: s.Clients(), Rate: rate}
 	}
 	return nil
 }
 
 // Drained implements orders.Server.
-func (s *Server) Drained() orders.Drained { return s.Now }
+func (s *Server) Drained() answers.Drained { return s.Now }
 
 // HandOver implements orders.Server.
-func (s *Server) HandOver(to int64, dry bool) (orders.HandedOver, error) {
+func (s *Server) HandOver(to int64, dry bool) (answers.HandedOver, error) {
 	s.tell("hand over to %d %t", to, dry)
 	if to == 9 {
-		return orders.HandedOver{}, errors.New("server 9 cannot lead next")
+		return answers.HandedOver{}, errors.New("server 9 cannot lead next")
 	}
-	return orders.HandedOver{From: 1, To: to, Leader: to, TookMs: 12}, nil
+	return answers.HandedOver{From: 1, To: to, Leader: to, TookMs: 12}, nil
 }
 
 // EndSession implements orders.Server.
-func (s *Server) EndSession(session string, dry bool) (orders.EndedSession, error) {
+func (s *Server) EndSession(session string, dry bool) (answers.EndedSession, error) {
 	s.tell("end %s %t", session, dry)
 	if session != "s-1" {
-		return orders.EndedSession{}, errors.New("no such session")
+		return answers.EndedSession{}, errors.New("no such session")
 	}
-	return orders.EndedSession{Label: session, Client: "10.0.0.9:4001", TimeoutMs: 4000, Ephemerals: 2,
+	return answers.EndedSession{Label: session, Client: "10.0.0.9:4001", TimeoutMs: 4000, Ephemerals: 2,
 		Ended: !dry}, nil
 }
 
 // LogLevel implements orders.Server.
-func (s *Server) LogLevel() orders.Level { return s.Log }
+func (s *Server) LogLevel() answers.Level { return s.Log }
 
 // SetLogLevel implements orders.Server.
 func (s *Server) SetLogLevel(level zapcore.Level, last time.Duration) error {
 	s.tell("level %v for %v", level, last)
-	s.Log = orders.Level{Level: level.String()}
+	s.Log = answers.Level{Level: level.String()}
 	return nil
 }
 
 // LastSnapshot implements orders.Server.
-func (s *Server) LastSnapshot() orders.TakenSnapshot { return s.Last }
+func (s *Server) LastSnapshot() answers.TakenSnapshot { return s.Last }
 
 // TakeSnapshot implements orders.Server.
-func (s *Server) TakeSnapshot(context.Context) (orders.TakenSnapshot, error) {
+func (s *Server) TakeSnapshot(context.Context) (answers.TakenSnapshot, error) {
 	s.tell("snapshot")
-	s.Last = orders.TakenSnapshot{Zxid: "0x100000007", Bytes: 20, Taken: true}
+	s.Last = answers.TakenSnapshot{Zxid: "0x100000007", Bytes: 20, Taken: true}
 	return s.Last, nil
 }
