@@ -269,7 +269,7 @@ func TestFilm(t *testing.T) {
 	j.button("Save")
 	j.awaitText("#text", "86400000")
 	j.show("tree?path=%2Fconfig%2Ftopics%2Forders&tab=history")
-	j.awaitText("#znode tbody", "Changed")
+	j.awaitText(".timeline", "Changed")
 	j.frame(film, 200)
 	j.show("recipes")
 	j.awaitText("#recipes", "worker-7")

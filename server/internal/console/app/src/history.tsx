@@ -134,11 +134,11 @@ function Timeline({ path, all }: { path: string; all: Version[] }) {
                     <span class="row wrap">
                       <b>{nameOf(v)}</b>
                       <Tag tone={tones[v.kind] ?? ""}>{capital(v.kind)}</Tag>
-                      <span class="small dim nowrap" title={v.at > 0 ? ago(v.at) : ""}>
-                        <Time at={v.at} />
-                      </span>
                     </span>
                     <span class="small faint row wrap">
+                      <span class="dim" title={v.at > 0 ? ago(v.at) : ""}>
+                        <Time at={v.at} />
+                      </span>
                       {v.hasData && <span>{bytes(v.size)}</span>}
                       <code>{v.zxid}</code>
                       {v.session && (
