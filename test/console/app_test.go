@@ -99,7 +99,8 @@ func (j *journey) typeInEditor(text string) {
 		text))
 }
 
-// geometry finds what the eye would: a page wider than the screen, words broken inside, and texts over each other.
+// geometry finds what the eye would: a page wider than the screen, words broken inside, texts over each other, and
+// controls that are cut off.
 const geometry = `(() => {
   const wrong = [], d = document.documentElement;
   if (d.scrollWidth > innerWidth) wrong.push('the page is ' + d.scrollWidth + ' wide');
@@ -145,6 +146,14 @@ const geometry = `(() => {
       if (w > 2 && h > 3) wrong.push('over each other: ' + a.text.slice(0, 40) + ' | ' + c.text.slice(0, 40));
     }
   }
+  if (innerWidth >= 1024) { // on a narrower screen, tables scroll
+    for (const e of main.querySelectorAll('button, .btn, select, input')) {
+      const r = e.getBoundingClientRect(), b = clip(r, e.parentElement);
+      if (r.width > 0 && !e.closest('thead, .sr') && b.r - b.l < r.width - 2) {
+        wrong.push('cut off: ' + (e.getAttribute('aria-label') || e.textContent));
+      }
+    }
+  }
   return [...new Set(wrong)].slice(0, 10);
 })()`
 
@@ -185,7 +194,7 @@ func TestAppFits(t *testing.T) {
 	j := visit(t, desk, 3, audited, func(c *config.Config) { c.Admin.Top = true })
 	j.toLeader()
 	j.create("/app", "")
-	j.create("/app/json", `{"retention":"604800000","policy":["delete","compact"]}`)
+	j.create("/app/json", `{"retention":"604800000","partitions":12,"policy":["delete","compact"]}`)
 	j.create("/app/"+hostile, hostile)
 	j.create("/app/"+strings.Repeat("wide", 50), strings.Repeat("wide", 500))
 	_, err := recipes.NewMutex(j.client, "/app/lock", recipes.WithData([]byte("holder"))).Lock(t.Context())
@@ -204,8 +213,8 @@ func (j *journey) fits(t *testing.T, script, page string) {
 	journeys.Add(1)
 	defer func(all *testing.T) { j.t = all }(j.t)
 	j.t = t
-	for _, s := range []screen{{390, "light"}, {390, "dark"}, {768, "light"}, {768, "dark"}, {1440, "light"},
-		{1440, "dark"}, {2560, "light"}, {2560, "dark"}} {
+	for _, s := range []screen{{390, "light"}, {390, "dark"}, {768, "light"}, {768, "dark"}, {1024, "light"},
+		{1280, "light"}, {1440, "light"}, {1440, "dark"}, {2560, "light"}, {2560, "dark"}} {
 		name := fmt.Sprintf("%s at %d, %s", page, s.width, s.scheme)
 		j.dress(s)
 		j.await(fmt.Sprintf("innerWidth === %d && document.documentElement.dataset.theme === %q", s.width, s.scheme))
@@ -544,7 +553,7 @@ func TestAppSearchGoesOn(t *testing.T) {
 	j.awaitText("#found", "that you can see below /many")
 	for eval[bool](j, "document.querySelector('#found').textContent.includes('so far')") {
 		before := eval[string](j, "document.querySelector('#found').textContent")
-		j.button("Go on")
+		j.button("Load more")
 		j.await(fmt.Sprintf("document.querySelector('#found').textContent !== %q", before))
 	}
 	j.button("/many/needle")
@@ -672,7 +681,7 @@ func TestOrdersOfEveryServer(t *testing.T) {
 
 	// Of a server that is away nobody knows how it is, and it gets no orders.
 	j.ensemble.Kill(third)
-	j.awaitText(row, "Not while it is away")
+	j.awaitText(row, "No orders while it is away")
 	j.awaitText("#given header", fmt.Sprintf("Server %d: not known since ", third))
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"os/exec"
@@ -22,6 +23,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/server/config"
@@ -118,11 +121,16 @@ var desk, telephone = screen{1440, "light"}, screen{390, "dark"}
 // superDigest is super:test.
 const superDigest = "super:D/InIHSb7yEEbrWz8b9l71RjZJU="
 
-// visit starts servers, which allow changes, and opens a tab.
-func visit(t *testing.T, s screen, servers int, configure ...func(*config.Config)) *journey {
+// tick is long enough for a machine that is busy for seconds: no leader is given up meanwhile.
+const tick = 500 * time.Millisecond
+
+// start starts servers, which allow changes by the console.
+func start(t *testing.T, servers int, configure ...func(*config.Config)) *embed.Ensemble {
 	t.Helper()
-	journeys.Add(1)
-	e := embed.Start(t, embed.Options{Servers: servers, Version: "3.9.4-warren, built on 11/01/2026 00:00 UTC",
+	quiet := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zapcore.EncoderConfig{}), zapcore.AddSync(io.Discard),
+		zap.NewAtomicLevel()))
+	e := embed.Start(t, embed.Options{Servers: servers, TickTime: tick, Log: quiet,
+		Version: "3.9.4-warren, built on 11/01/2026 00:00 UTC",
 		Configure: func(_ int, c *config.Config) {
 			c.Admin.Enabled, c.Admin.Address, c.Admin.Port, c.Admin.ConsoleWrites = true, "127.0.0.1", 0, true
 			c.SuperDigest = superDigest
@@ -131,6 +139,14 @@ func visit(t *testing.T, s screen, servers int, configure ...func(*config.Config
 			}
 		}})
 	require.NoError(t, e.WaitServing(t.Context()))
+	return e
+}
+
+// visit starts servers, and opens a tab at the first of them.
+func visit(t *testing.T, s screen, servers int, configure ...func(*config.Config)) *journey {
+	t.Helper()
+	journeys.Add(1)
+	e := start(t, servers, configure...)
 	c, err := client.Dial(t.Context(), e.Addr(1), client.WithMaxRequest(4<<20), client.WithMaxReply(4<<20))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })

@@ -81,7 +81,7 @@ func TestRecipesAreFiltered(t *testing.T) {
 	rows(1)
 	j.enterText("#recipes input[type=search]", "")
 	j.enterText("#recipes .field:nth-of-type(2) select", "3600000")
-	j.awaitText("#recipes", "None matches")
+	j.awaitText("#recipes", "No recipe matches")
 }
 
 // The terms of an election come from the log: who has led, and for how long.

@@ -9,6 +9,7 @@ require (
 	github.com/seed94657493/warren/client v0.1.0
 	github.com/seed94657493/warren/recipes v0.1.0
 	github.com/stretchr/testify v1.12.1
+	go.uber.org/zap v1.28.0
 )
 
 require (
@@ -34,7 +35,6 @@ require (
 	github.com/yuin/goldmark v1.8.7 // indirect
 	go.etcd.io/bbolt v1.5.0 // indirect
 	go.uber.org/multierr v1.10.0 // indirect
-	go.uber.org/zap v1.28.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/net v0.61.0 // indirect

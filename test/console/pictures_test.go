@@ -28,6 +28,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/backup"
 	"github.com/seed94657493/warren/recipes"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 var pictures = flag.String("pictures", "",
@@ -38,9 +39,14 @@ const pictureMax = 160_000
 
 // living starts an ensemble with clients, locks and a load, and opens the console of its leader.
 func living(t *testing.T) (j *journey, stop func()) {
+	staging, trial := start(t, 3), start(t, 1)
+	staging.Kill(3)
+	others := []string{"staging=http://" + staging.Server(1).AdminAddr().String(),
+		"trial=http://" + trial.Server(1).AdminAddr().String()}
 	j = visit(t, screen{1200, "light"}, 3, told(t, new([]int)), audited,
 		func(c *config.Config) {
 			c.Admin.Top, c.Trace.Slow, c.Admin.ConsoleName = true, 20*time.Millisecond, "production"
+			c.Admin.ConsoleEnsembles = others
 			c.Admin.ConsoleBackups = []string{"/backup/hourly"}
 			c.Admin.RateLimiterInterval = time.Millisecond // the backups have just taken snapshots
 		})
@@ -66,6 +72,14 @@ func living(t *testing.T) (j *journey, stop func()) {
 		j.create("/config/topics/"+topic,
 			`{"version":1,"config":{"retention.ms":"604800000","cleanup.policy":"delete"}}`)
 	}
+	for _, config := range []string{`"retention.ms":"86400000"`, `"retention.ms":"86400000","cleanup.policy":"compact"`,
+		`"retention.ms":"604800000","cleanup.policy":"compact"`,
+		`"retention.ms":"604800000","cleanup.policy":"delete","max.message.bytes":"1048576"`} {
+		j.setBehind("/config/topics/orders", `{"version":1,"config":{`+config+`}}`)
+		if *pictures != "" {
+			time.Sleep(time.Second) // so that they are not one point of the timeline
+		}
+	}
 	for i, parent := range []string{"/tables", "/schemas", "/features", "/routes"} {
 		j.create(parent, "")
 		for k, name := range []string{"clicks", "invoices", "orders", "shipments", "users", "refunds"} {
@@ -90,10 +104,29 @@ func living(t *testing.T) (j *journey, stop func()) {
 	j.loginApp()
 	stop = j.load(leader)
 	j.awaitText("#verdict", "3 of 3 voters are up")
+	j.slows(40 * time.Millisecond)
 	if *pictures != "" {
 		time.Sleep(100 * time.Second) // for the charts; nothing depends on it
 	}
 	return j, stop
+}
+
+// slows lets the disks of all servers be slow for moments, until a dozen slow operations are told.
+func (j *journey) slows(long time.Duration) {
+	j.t.Helper()
+	for _, id := range j.ensemble.IDs() {
+		disk := j.ensemble.Disk(id)
+		disk.Hook(func(op vfs.Op) error {
+			if n := time.Now().UnixMilli() / 50; op.Kind == vfs.OpSync && n%8 == 0 {
+				time.Sleep(long + time.Duration(n%7)*long/4)
+			}
+			return nil
+		})
+		defer disk.Hook(nil)
+	}
+	j.show("slow")
+	j.await("document.querySelectorAll('#slow tbody tr').length > 12")
+	j.show("")
 }
 
 // schemaOf is data as long as that of a table with so many columns.
@@ -143,7 +176,7 @@ func TestPictures(t *testing.T) {
 				time.Sleep(40 * time.Second) // for the chart; nothing depends on it
 			}
 		}},
-		{"history", "tree?tab=history&path=" + worker, "#znode tbody", "Changed", nil},
+		{"history", "tree?tab=history&path=" + topic, ".compared h2", "→", nil},
 		{"palette", "tree?path=" + topic, "#text", "retention.ms", func() {
 			open(".find")()
 			j.enterText(".palette input", "cfgtoo")
@@ -164,7 +197,7 @@ func TestPictures(t *testing.T) {
 			j.awaitText("#terms tbody", "Now")
 		}},
 		{"top", "top", "[aria-label=Paths] tbody", "/config/topics/orders", nil},
-		{"slow", "slow", "#slow", "Operations that took", nil},
+		{"slow", "slow", "#slow tbody", "Sync", nil},
 		{"sizes", "sizes", "#sizes", "counted", nil},
 		{"servers", "servers", "#steering tbody", "Server 3", snapshot},
 		{"configuration", "configuration?all=1", "table", "tickTime", nil},
@@ -173,7 +206,7 @@ func TestPictures(t *testing.T) {
 			j.awaitText("[aria-label='/backup/hourly']", "match their checksums")
 		}},
 		{"audit", "audit", "#audit tbody", "setData", nil},
-		{"ensembles", "ensembles", "main", "Ensembles", nil},
+		{"ensembles", "ensembles", "main", "staging", nil},
 	} {
 		j.dress(screen{1280, "light"})
 		j.show(v.page)
@@ -182,6 +215,13 @@ func TestPictures(t *testing.T) {
 			v.step()
 		}
 		j.picture(v.name)
+		if *shots != "" {
+			for _, s := range []screen{{390, "light"}, {768, "dark"}, {1440, "light"}, {1440, "dark"}, {2560, "light"}} {
+				j.dress(s)
+				j.await(fmt.Sprintf("innerWidth === %d && !document.querySelector('.skeleton')", s.width))
+				j.shoot(fmt.Sprint(v.name, "-", s.width, s.scheme))
+			}
+		}
 		if v.name == "palette" {
 			j.press(kb.Escape)
 		}
@@ -229,7 +269,7 @@ func TestFilm(t *testing.T) {
 	j.button("Save")
 	j.awaitText("#text", "86400000")
 	j.show("tree?path=%2Fconfig%2Ftopics%2Forders&tab=history")
-	j.awaitText("#znode tbody", "Changed")
+	j.awaitText(".timeline", "Changed")
 	j.frame(film, 200)
 	j.show("recipes")
 	j.awaitText("#recipes", "worker-7")

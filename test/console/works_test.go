@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
@@ -212,26 +213,37 @@ func TestHistoryShowsWhatHasChanged(t *testing.T) {
 	j.show("tree?path=%2Fa&tab=history")
 	j.awaitText("#znode", "History needs a login")
 	j.loginApp()
-	j.await("document.querySelectorAll('#znode tbody tr').length === 2")
-	j.run("document.querySelector('#znode tbody button').click()")
-	shown := "document.querySelector('dialog .editor')?.shadowRoot?.textContent"
+	j.await("document.querySelectorAll('.timeline li').length === 2")
+	shown := "document.querySelector('.compared .editor')?.shadowRoot?.textContent"
 	j.await(shown + fmt.Sprintf(".includes('two') && "+shown+".includes(%q)", hostile))
-	j.run("(s => { s.selectedIndex = 0; s.dispatchEvent(new Event('change')); })" +
-		"(document.querySelector('dialog select'))") // from nothing to the newest
-	j.await("!" + shown + ".includes('two')")
-	j.press("\x1b")
-	j.run("[...document.querySelectorAll('#znode tbody button')].pop().click()") // the first version is brought back
-	j.button("Edit from this version")
+	j.setBehind("/a", "three") // what is compared follows the newest versions, until others are chosen
+	j.await("document.querySelectorAll('.timeline li').length === 3")
+	j.await(shown + fmt.Sprintf(".includes('three') && "+shown+".includes(%q)", hostile))
+	j.tabTo("name === 'from'")
+	j.press(kb.ArrowDown)
+	j.awaitText(".compared h2", "Version 0 → version 2")
+	j.await(shown + ".includes('two') && " + shown + ".includes('three')")
+	require.Equal(t, []string{"end", "within", "end"}, eval[[]string](j, "[...document.querySelectorAll('.timeline li')]"+
+		".map(l => ['end', 'within'].find(c => l.classList.contains(c)))"))
+	j.run(`(p => {
+		const r = p.getBoundingClientRect(), at = { clientX: r.left, clientY: r.top + 9, pointerId: 1, bubbles: true };
+		p.setPointerCapture = () => {};
+		p.dispatchEvent(new PointerEvent('pointerdown', at));
+		p.dispatchEvent(new PointerEvent('pointerup', at));
+	})(document.querySelector('.axis .plane'))`) // the oldest point: there is nothing before it
+	j.awaitText(".compared h2", "Version 0")
+	j.await("!document.querySelector('.timeline li.within')")
+	j.button("Edit from version 0")
 	j.await("document.querySelector('.editor')?.shadowRoot?.textContent.includes('two')")
 	j.button("Review and save")
 	j.button("Save")
-	j.awaitText("#version", "2")
+	j.awaitText("#version", "3")
 	require.Equal(t, "one\ntwo", j.data("/a"))
 	require.NoError(t, j.client.Delete(t.Context(), "/a", -1))
 	j.show("tree?path=%2Fa")
 	j.awaitText("#znode", "No such znode")
 	j.button("Look at its history")
-	j.awaitText("#znode tbody", "Deleted")
+	j.awaitText(".timeline", "Deleted")
 }
 
 // Data is shown in the format that it looks like, unpacked, and edited without a change of what was not touched.
@@ -307,9 +319,9 @@ func TestEnsemblesSideBySide(t *testing.T) {
 		c.Admin.ConsoleEnsembles = []string{"production=" + other.URL, "test=http://127.0.0.1:1"}
 	})
 	j.show("ensembles")
-	j.awaitText("[aria-label=production]", "a disk is full")
+	j.awaitText("[aria-label=production]", "A disk is full. Make room.")
 	j.awaitText("[aria-label=production]", "<script>alert(8)</script>")
-	j.awaitText("[aria-label=test]", "Nothing is known of it")
+	j.awaitText("[aria-label=test]", "Not known: ")
 }
 
 // A link opens one subtree to a browser without a login, until it is ended.

@@ -2,7 +2,7 @@
 import { ChartNoAxesColumn, LogIn, TriangleAlert } from "lucide";
 import { identity, type Activity, type History, type Trends } from "./api";
 import { Chart } from "./charts";
-import { Time } from "./format";
+import { duration, Time } from "./format";
 import { Empty, LogInButton, Note, Skeleton, useGet } from "./parts";
 import { allServers, idOf, together, Unheard, useEach } from "./which";
 
@@ -117,7 +117,7 @@ function Before({ path }: { path: string }) {
         from={trends.times[0]}
         u=""
         floor={4}
-        lines={[{ name: "Writes", series: "writes", color: "--c2", fill: true }]}
+        lines={[{ name: `Writes in ${duration(trends.everyMs)}`, series: "writes", color: "--c2", fill: true }]}
       />
       <p class="small faint">
         {h.data.cut ? `The newest ${times.length}` : `${times.length}`} since <Time at={Math.min(...times)} />, by the

@@ -39,6 +39,9 @@ export function Behind({ of: r, what }: { of: { data: unknown; trouble: Trouble 
 
 type Entry = Page["entries"][number] & { server: number; key: string };
 
+/** Who it was; who has not logged in is only known by the address, which has its own column. */
+const userOf = (e: Entry) => (e.user === e.ip ? "" : e.user);
+
 /** How many lines are asked for: of one server, or of each of several. */
 const linesOfOne = 1000,
   linesOfEach = 500;
@@ -73,6 +76,9 @@ export function Audit() {
   // Where nothing is heard, the first reason stands for all.
   const first = heard[0] ?? told.find((t) => t.trouble) ?? told[0];
   const servers: Column<Entry>[] = many ? [serverColumn()] : [];
+  const more: Column<Entry>[] = rows.some((e) => e.detail)
+    ? [{ name: "More", wrap: true, plain: true, cell: (e) => <span class="dim small">{plain(e.detail)}</span> }]
+    : [];
   return (
     <div class="page" id="audit">
       <header>
@@ -145,6 +151,7 @@ export function Audit() {
                   ...servers,
                   {
                     name: "Result",
+                    plain: true,
                     by: (e) => e.result,
                     cell: (e) =>
                       e.result === "success" ? (
@@ -153,12 +160,13 @@ export function Audit() {
                         <Tag tone={results[e.result] ?? ""}>{capital(plain(e.result))}</Tag>
                       ),
                   },
-                  { name: "Operation", by: (e) => e.operation, cell: (e) => plain(e.operation) },
-                  { name: "User", by: (e) => e.user, cell: (e) => <Name of={e.user || "–"} /> },
+                  { name: "Operation", plain: true, by: (e) => e.operation, cell: (e) => plain(e.operation) },
+                  { name: "User", by: userOf, cell: (e) => <Name of={userOf(e) || "–"} /> },
                   { name: "Address", by: (e) => e.ip, cell: (e) => (e.ip ? <code>{plain(e.ip)}</code> : "–") },
                   {
                     name: "Znode",
                     wrap: true,
+                    plain: true,
                     by: (e) => e.znode,
                     cell: (e) =>
                       e.znode ? (
@@ -169,8 +177,8 @@ export function Audit() {
                         "–"
                       ),
                   },
-                  { name: "Session", cell: (e) => (e.session ? <code>{plain(e.session)}</code> : "–") },
-                  { name: "More", wrap: true, cell: (e) => <span class="dim small">{plain(e.detail)}</span> },
+                  { name: "Session", minor: true, cell: (e) => (e.session ? <code>{plain(e.session)}</code> : "–") },
+                  ...more,
                 ]}
               />
             )}

@@ -167,12 +167,20 @@ export function Backups() {
                 keyOf={(s) => s.name}
                 columns={[
                   { name: "File", cell: (s) => <code>{plain(s.name)}</code> },
-                  { name: "Written", by: (s) => s.at, cell: (s) => <Time at={s.at} /> },
-                  { name: "Age", num: true, cell: (s) => (s.at > 0 ? ago(s.at) : "–") },
+                  {
+                    name: "Written",
+                    by: (s) => s.at,
+                    cell: (s) => (
+                      <>
+                        <Time at={s.at} /> {s.at > 0 && <span class="small faint">{ago(s.at)}</span>}
+                      </>
+                    ),
+                  },
                   { name: "Size", num: true, by: (s) => s.bytes, cell: (s) => bytes(s.bytes) },
                   { name: "Txn", cell: (s) => <code>{s.zxid}</code> },
                   {
                     name: "State",
+                    plain: true,
                     cell: (s) =>
                       s.verified ? <Tag tone="good">Verified</Tag> : <span class="faint">Not read yet</span>,
                   },

@@ -13,7 +13,8 @@
   const { dataset } = document.documentElement;
   dataset.theme = dark ? "dark" : "light";
   dataset.density = kept("density") ?? "comfortable";
-  dataset.narrow = String(kept("narrow") ?? false);
+  const upTo = (width: number) => matchMedia(`(max-width: ${width}px)`).matches;
+  dataset.narrow = String(!upTo(860) && (kept("rail") ?? upTo(1100)));
 
   // The application is fetched already. It would keep its own frame from being painted if it began at once.
   const { href } = document.querySelector<HTMLLinkElement>("link[rel=modulepreload]")!;

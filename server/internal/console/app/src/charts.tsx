@@ -27,6 +27,9 @@ const powers = Array.from({ length: 50 }, (_, i) => 2 ** i);
 // Steps of an axis of what is counted.
 const wholes = Array.from({ length: 10 }, (_, i) => [1, 2, 5].map((n) => n * 10 ** i)).flat();
 
+// How wide a character of the labels is, in CSS pixels.
+const digit = 6.2;
+
 // A value without neighbours is a point: a line cannot show it.
 const alone: uPlot.Series.Points.Filter = (u, i) => {
   const all = u.data[i];
@@ -166,7 +169,7 @@ export function Chart({
         height: box.current!.clientHeight,
         pxAlign: true,
         legend: { show: false },
-        padding: [8, 16, 0, 0],
+        padding: [8, 24, 0, 0], // half of the last label of the time is at the right of the plot
         cursor: { sync: { key: "warren" }, y: false, points: { size: 6 }, drag: { x: false, y: false } },
         scales: {
           x: { time: true, range: () => range.current },
@@ -188,7 +191,7 @@ export function Chart({
             font,
             grid,
             ticks: { show: false },
-            size: 62,
+            size: (_u, values) => 16 + digit * Math.max(0, ...(values ?? []).map((v) => v.length)),
             space: 36,
             incrs: unitOf.startsWith("bytes") ? powers : unitOf === "" ? wholes : undefined,
             values: (_u, splits) => splits.map((v) => unit(v, unitOf)),

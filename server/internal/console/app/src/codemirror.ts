@@ -48,10 +48,12 @@ const look = (dark: boolean) =>
         borderColor: "var(--border)",
       },
       ".cm-changedLine, .cm-insertedLine": { backgroundColor: "var(--good-bg) !important" },
-      ".cm-changedText": { background: "color-mix(in srgb, var(--good-dot) 32%, transparent) !important" },
+      // A darker background would leave too little contrast to the colours of JSON.
+      ".cm-changedText": { background: "none !important", boxShadow: "inset 0 -2px var(--good-dot)" },
       ".cm-deletedChunk": { backgroundColor: "var(--bad-bg) !important" },
       ".cm-deletedChunk .cm-deletedText": {
-        background: "color-mix(in srgb, var(--bad-dot) 32%, transparent) !important",
+        background: "none !important",
+        boxShadow: "inset 0 -2px var(--bad-dot)",
       },
     },
     { dark },

@@ -74,6 +74,10 @@ export function Configuration() {
   );
 }
 
+/** A name that a line may break before a dot and inside of a long word. */
+const breakable = (name: string) =>
+  name.split(/(?=\.)|(?<=[a-z]{3})(?=[A-Z][a-z]{2})/).flatMap((part, i) => (i ? [<wbr key={i} />, part] : part));
+
 interface Look {
   fits: (s: { name: string; value: string }) => boolean;
   every: boolean;
@@ -97,7 +101,7 @@ function Own({ of: all, fits, every, word, showAll }: Look & { of: Setting[] }) 
       rows={rows}
       keyOf={(s) => s.name}
       columns={[
-        { name: "Setting", by: (s) => s.name, cell: (s) => <code>{s.name}</code> },
+        { name: "Setting", wrap: true, by: (s) => s.name, cell: (s) => <code>{breakable(s.name)}</code> },
         {
           name: "Value",
           wrap: true,
@@ -110,13 +114,15 @@ function Own({ of: all, fits, every, word, showAll }: Look & { of: Setting[] }) 
         },
         { name: "Default", wrap: true, cell: (s) => <code class="dim">{plain(s.default) || "–"}</code> },
         {
-          name: "A change needs",
+          name: "Applies after",
+          minor: true,
           by: (s) => s.live,
           cell: (s) => (s.live ? <Tag tone="good">{s.live}</Tag> : <span class="faint">A restart</span>),
         },
         {
           name: "Set in",
           wrap: true,
+          minor: true,
           by: (s) => s.origin,
           cell: (s) => (s.origin ? <span class="dim">{s.origin}</span> : <span class="faint">Default</span>),
         },
@@ -159,9 +165,10 @@ function Beside({ told, fits, every, word, showAll }: Look & { told: Told<Answer
     {
       name: "Setting",
       by: (r) => r.name,
+      wrap: true,
       cell: (r) => (
-        <span class="row nowrap">
-          <code>{r.name}</code>
+        <span class="row wrap">
+          <code>{breakable(r.name)}</code>
           {every && r.differs && <Tag tone="info">Differs</Tag>}
         </span>
       ),

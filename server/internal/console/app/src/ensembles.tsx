@@ -1,7 +1,8 @@
 // Other ensembles side by side, as one of their servers describes each.
 import { Network, TriangleAlert } from "lucide";
 import type { Ensemble } from "./api";
-import { bytes, count, versionOf } from "./format";
+import { toneOf } from "./facts";
+import { bytes, capital, count, of, versionOf } from "./format";
 import { Dot, Empty, Note, Skeleton, Tag, useGet, type Tone } from "./parts";
 
 interface Other {
@@ -27,8 +28,12 @@ export function Ensembles() {
       {all.data && list.length === 0 && (
         <div class="card">
           <Empty icon={Network} title="No other ensembles are configured">
-            <code>warren.console.ensembles=name=http://host:8080</code> in zoo.cfg names the admin ports of their
-            servers.
+            <code>
+              warren.console.ensembles=
+              <wbr />
+              name=http://host:8080
+            </code>{" "}
+            in zoo.cfg names the admin ports of their servers.
           </Empty>
         </div>
       )}
@@ -45,28 +50,24 @@ function One({ o }: { o: Other }) {
   const e = o.ensemble,
     problems = e?.problems ?? [],
     members = e?.members ?? [];
-  const tone: Tone =
-    o.trouble || problems.some((p) => p.severity === "critical" || p.severity === "error")
-      ? "bad"
-      : problems.length
-        ? "warn"
-        : "good";
+  const tones = problems.map(toneOf);
+  const tone: Tone = o.trouble || tones.includes("bad") ? "bad" : tones.includes("warn") ? "warn" : "good";
   const here = members.filter((m) => ["leader", "follower", "observer"].includes(m.state)).length;
   return (
     <section class="card server" aria-label={o.name}>
       <div class="name">
         <Dot tone={tone} label={tone === "good" ? "Healthy" : "Needs a look"} />
         <b class="cut">{o.name}</b>
-        {!o.trouble && <Tag>{e.state}</Tag>}
+        {!o.trouble && <Tag tone={tone}>{problems.length === 0 ? "Healthy" : of(problems.length, "finding")}</Tag>}
       </div>
       {o.trouble ? (
-        <p class="c-bad">Nothing is known of it: {o.trouble}.</p>
+        <p class="c-bad">Not known: {o.trouble}.</p>
       ) : (
         <>
           <dl>
             <div>
               <dt>Leader</dt>
-              <dd>{e.leader != null ? "server " + e.leader : members.length ? "None" : "Alone"}</dd>
+              <dd>{e.leader != null ? "Server " + e.leader : members.length ? "None" : "Alone"}</dd>
             </div>
             <div>
               <dt>Servers seen</dt>
@@ -91,9 +92,13 @@ function One({ o }: { o: Other }) {
           </dl>
           {problems.map((p, j) => (
             <p key={j} class="small" style={{ marginTop: "8px" }}>
-              <Tag tone="warn">{p.severity || "finding"}</Tag> {p.text} <span class="dim">{p.remedy}</span>
+              <Tag tone={toneOf(p)}>{capital(p.severity || "finding")}</Tag> {capital(p.text)}
+              {p.remedy && <span class="dim">. {capital(p.remedy)}.</span>}
             </p>
           ))}
+          <div class="at">
+            <span>Answered by: {e.state}</span>
+          </div>
         </>
       )}
     </section>

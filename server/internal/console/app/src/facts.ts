@@ -1,6 +1,6 @@
 // What every page knows: the ensemble, asked every few seconds, and what follows from it.
 import { computed, effect, signal } from "@preact/signals";
-import { get, Trouble, type Ensemble, type Member, type ServerState, type Servers } from "./api";
+import { get, Trouble, type Ensemble, type Member, type Problem, type ServerState, type Servers } from "./api";
 import { plain } from "./format";
 import type { Tone } from "./parts";
 
@@ -83,6 +83,10 @@ export interface Verdict {
   sentence: string;
   detail: string;
 }
+
+/** How a finding is coloured. */
+export const toneOf = (p: Problem): Tone =>
+  p.severity === "critical" || p.severity === "error" ? "bad" : p.severity === "notice" ? "info" : "warn";
 
 const words = ["none", "one", "two", "three", "four", "five", "six", "seven"];
 

@@ -179,6 +179,36 @@ export function Name({ of, mark = "", children }: { of: string; mark?: string; c
   );
 }
 
+/** A path of which each part leads to the page of its znode. */
+export const Crumbs = ({ path, href }: { path: string; href: (path: string) => string }) => (
+  <span class="crumbs mono">
+    <a href={href("/")} aria-label="Root">
+      /
+    </a>
+    {path !== "/" &&
+      path
+        .slice(1)
+        .split("/")
+        .map((n, i, all) => {
+          const p = "/" + all.slice(0, i + 1).join("/");
+          return (
+            <span key={p}>
+              {i > 0 && <span class="faint">/</span>}
+              {p === path ? (
+                <strong>
+                  <Name of={n} />
+                </strong>
+              ) : (
+                <a href={href(p)}>
+                  <Name of={n} />
+                </a>
+              )}
+            </span>
+          );
+        })}
+  </span>
+);
+
 export const joined = (parent: string, name: string) => (parent === "/" ? "/" : parent + "/") + name;
 export const baseOf = (path: string) => (path === "/" ? "/" : path.slice(path.lastIndexOf("/") + 1));
 export const parentOf = (path: string) => path.slice(0, Math.max(1, path.lastIndexOf("/"))) || "/";

@@ -25,7 +25,7 @@ import { clock, of } from "./format";
 import { pages, sectionOf, titleOf } from "./pages";
 import { Palette, paletteOpen } from "./palette";
 import { Button, Dialog, Dot, Field, Icon, Note, say, Toasts, useTry } from "./parts";
-import { density, narrow, theme } from "./prefs";
+import { density, narrow, narrowRail, theme } from "./prefs";
 import { page, place, to } from "./router";
 
 const sheet = signal(false);
@@ -96,7 +96,7 @@ function Rail() {
             quiet
             icon={narrow.value ? PanelLeftOpen : PanelLeftClose}
             label={narrow.value ? "Expand the rail" : "Collapse the rail"}
-            onClick={() => (narrow.value = !narrow.value)}
+            onClick={() => narrowRail(!narrow.value)}
           />
         </span>
         <span class="only-phone">

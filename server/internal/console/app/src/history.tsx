@@ -1,20 +1,28 @@
-// The history of a znode, from the files of the server.
+// The history of a znode, from the files of the server: a timeline, of which any two points are compared.
 import { useSignal } from "@preact/signals";
-import { FileDiff, History as HistoryIcon, LogIn, RotateCcw, TriangleAlert } from "lucide";
+import { useEffect, useRef } from "preact/hooks";
+import { History as HistoryIcon, LogIn, RotateCcw, TriangleAlert } from "lucide";
 import { get, identity, type Former, type History, type Version, type Znode } from "./api";
-import { editable } from "./data";
+import { editable, formatOf, indent } from "./data";
 import { keepDraft } from "./drafts";
 import { DiffView } from "./editor";
 import { mayWrite } from "./facts";
-import { ago, baseOf, bytes, capital, local, plain, Time } from "./format";
-import { Button, Dialog, Empty, LogInButton, Field, Note, Skeleton, Tag, tones, useGet, useTry } from "./parts";
+import { ago, bytes, capital, local, of, Time } from "./format";
+import { Button, Empty, LogInButton, Note, SessionLink, Skeleton, Tag, tones, useGet, useTry } from "./parts";
 import { go } from "./router";
 
-export function HistoryTab({ path }: { path: string }) {
+/** What names a version: a txn may both delete and create a znode. */
+const keyOf = (v: Version) => v.zxid + v.kind;
+const nameOf = (v: Version) => (v.version < 0 ? capital(v.kind) : "Version " + v.version);
+
+export function HistoryTab({ path, mzxid }: { path: string; mzxid?: string }) {
   const who = identity.value?.user;
   const h = useGet<History>(who ? "history" : null, { path });
-  const shown = useSignal<Version | null>(null);
-  const close = () => (shown.value = null);
+  const first = useRef(mzxid);
+  useEffect(() => {
+    if (mzxid !== first.current) h.refresh();
+    first.current = mzxid;
+  }, [mzxid]);
   if (!who) {
     return <Empty icon={LogIn} title="History needs a login" action={<LogInButton />} />;
   }
@@ -28,7 +36,7 @@ export function HistoryTab({ path }: { path: string }) {
   if (h.data.versions.length === 0)
     return (
       <Empty icon={HistoryIcon} title="No versions found">
-        The files of this server hold none.
+        The files of this server have no version of this znode.
       </Empty>
     );
   return (
@@ -38,135 +46,241 @@ export function HistoryTab({ path }: { path: string }) {
         {h.data.cut && " Older versions were not read."}
         {h.data.hidden > 0 && ` ${h.data.hidden} may not be shown to you.`}
       </p>
-      <div class="card scroll-x" tabIndex={0} role="region" aria-label="Versions">
-        <table class="t">
-          <thead>
-            <tr>
-              <th scope="col">When</th>
-              <th scope="col">Change</th>
-              <th scope="col" class="num">
-                Version
-              </th>
-              <th scope="col" class="num">
-                Size
-              </th>
-              <th scope="col">Txn</th>
-              <th scope="col">
-                <span class="sr">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {h.data.versions.map((v) => (
-              <tr key={v.zxid + v.kind}>
-                <th scope="row" class="nowrap">
-                  <Time at={v.at} /> <span class="small faint">{ago(v.at)}</span>
-                </th>
-                <td>
-                  <Tag tone={tones[v.kind] ?? ""}>{capital(v.kind)}</Tag>
-                </td>
-                <td class="num">{v.version < 0 ? "–" : v.version}</td>
-                <td class="num">{bytes(v.size)}</td>
-                <td>
-                  <code>{v.zxid}</code>
-                </td>
-                <td class="num">
-                  {v.hasData && (
-                    <Button quiet small icon={FileDiff} onClick={() => (shown.value = v)}>
-                      Compare
-                    </Button>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {shown.value && (
-        <Compared path={path} all={h.data.versions.filter((v) => v.hasData)} v={shown.value} close={close} />
-      )}
+      <Timeline path={path} all={h.data.versions} />
     </>
   );
 }
 
-/** Two versions side by side; the later one can be brought back. */
-function Compared({ path, all, v, close }: { path: string; all: Version[]; v: Version; close: () => void }) {
-  const later = useSignal(v),
-    before = useSignal<Version | null>(all[all.indexOf(v) + 1] ?? null);
+/** All versions, the newest first, and what has changed between two of them. The newest two are chosen at first. */
+function Timeline({ path, all }: { path: string; all: Version[] }) {
+  const chosenTo = useSignal(""),
+    chosenFrom = useSignal("");
   const [busy, trouble, attempt] = useTry();
-  const now = useGet<Former>("version", { path, zxid: later.value.zxid });
-  const then = useGet<Former>(before.value ? "version" : null, { path, zxid: before.value?.zxid });
-  const nameOf = (o: Version) =>
-    `${o.version < 0 ? capital(o.kind) : "Version " + o.version}, ${local(o.at)}, txn ${o.zxid}`;
-  const choose = (label: string, of: typeof before | typeof later, none: boolean) => (
-    <div class="grow">
-      <Field label={label}>
-        {(id) => (
-          <select
-            id={id}
-            class="input"
-            value={of.value?.zxid ?? ""}
-            onChange={(e) =>
-              ((of as typeof before).value = all.find((o) => o.zxid === e.currentTarget.value) ?? null)
-            }
-          >
-            {none && <option value="">Nothing</option>}
-            {all.map((o) => (
-              <option key={o.zxid} value={o.zxid}>
-                {nameOf(o)}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
-    </div>
-  );
-  const restore = () =>
+  const whole = all.filter((v) => v.hasData);
+  const at = (key: string, usual: number) => {
+    const i = whole.findIndex((v) => keyOf(v) === key);
+    return i < 0 ? usual : i;
+  };
+  const to = at(chosenTo.value, 0),
+    from = at(chosenFrom.value, to + 1);
+  const after: Version | undefined = whole[to],
+    before: Version | undefined = whole[from];
+  const ends = [after, before].filter((v) => v !== undefined).map((v) => all.indexOf(v));
+  const chooseTo = (v: Version) => {
+    if (whole.indexOf(v) >= from)
+      chosenFrom.value = ""; // the one before it
+    else if (before) chosenFrom.value = keyOf(before);
+    chosenTo.value = keyOf(v);
+  };
+  const chooseFrom = (v: Version) => {
+    if (after) chosenTo.value = keyOf(after);
+    chosenFrom.value = keyOf(v);
+  };
+  const restore = (v: Version) =>
     attempt(async () => {
-      const z = await get<Znode>("znode", { path });
-      const mine = editable(z),
-        f = now.data!;
+      const [z, f] = await Promise.all([
+        get<Znode>("znode", { path }),
+        get<Former>("version", { path, zxid: v.zxid }),
+      ]);
+      const mine = editable(z);
       if (mine.encoding !== f.encoding) throw new Error("It can be set by the API only: one of the two is no text");
       keepDraft(path, { text: f.data ?? "", encoding: f.encoding, version: z.stat.version, base: mine.text });
-      close();
       go("tree", { path });
     });
   return (
-    <Dialog
-      wide
-      title={`History of ${plain(baseOf(path))}`}
-      close={close}
-      end={
-        <>
-          <Button onClick={close}>Close</Button>
-          {mayWrite() && (
-            <Button primary icon={RotateCcw} disabled={busy || !now.data} onClick={restore}>
-              Edit from this version
-            </Button>
-          )}
-        </>
-      }
-    >
-      <div class="row wrap">
-        {choose("From", before, true)}
-        {choose("To", later, false)}
-      </div>
-      {(now.trouble ?? then.trouble ?? trouble) && (
+    <>
+      {trouble && (
         <Note tone="bad" icon={TriangleAlert}>
-          {(now.trouble ?? then.trouble)?.message ?? trouble}
+          {trouble}
         </Note>
       )}
-      {now.data && (!before.value || then.data) && (
-        <DiffView
-          key={later.value.zxid + before.value?.zxid}
-          before={then.data?.data ?? ""}
-          after={now.data.data ?? ""}
-          format="text"
-          label={
-            before.value ? `From txn ${before.value.zxid} to ${later.value.zxid}` : `Data of txn ${later.value.zxid}`
-          }
-        />
+      {all.length > 1 && <Axis all={all} before={before} after={after} chooseFrom={chooseFrom} chooseTo={chooseTo} />}
+      <div class="history">
+        <div class="card timeline">
+          <div class="heads small dim" aria-hidden="true">
+            <span>From</span>
+            <span>To</span>
+          </div>
+          <ol aria-label="Versions">
+            {all.map((v, i) => {
+              const [upper, lower] = [Math.min(...ends), Math.max(...ends)];
+              const place =
+                i === upper || i === lower
+                  ? `end ${upper === lower ? "" : i === upper ? "upper" : "lower"}`
+                  : i > upper && i < lower && "within";
+              const ofDay = local(v.at).slice(0, 10);
+              const radio = (name: "from" | "to", chosen: Version | undefined, choose: (v: Version) => void) => (
+                <input
+                  type="radio"
+                  name={name}
+                  aria-label={`Compare ${name} ${nameOf(v)}, txn ${v.zxid}`}
+                  title={name === "from" ? "Compare from here" : "Compare to here"}
+                  disabled={!v.hasData}
+                  checked={v === chosen}
+                  onChange={() => choose(v)}
+                />
+              );
+              return (
+                <li key={keyOf(v)} class={[tones[v.kind] ?? "", place].filter(Boolean).join(" ")}>
+                  {(i === 0 || ofDay !== local(all[i - 1].at).slice(0, 10)) && v.at > 0 && (
+                    <span class="day">{ofDay}</span>
+                  )}
+                  <span class="ends">
+                    {radio("from", before, chooseFrom)}
+                    {radio("to", after, chooseTo)}
+                  </span>
+                  <span class="point" aria-hidden="true" />
+                  <span class="what">
+                    <span class="row wrap">
+                      <b>{nameOf(v)}</b>
+                      <Tag tone={tones[v.kind] ?? ""}>{capital(v.kind)}</Tag>
+                    </span>
+                    <span class="small faint row wrap">
+                      <span class="dim" title={v.at > 0 ? ago(v.at) : ""}>
+                        <Time at={v.at} />
+                      </span>
+                      {v.hasData && <span>{bytes(v.size)}</span>}
+                      <code>{v.zxid}</code>
+                      {v.session && (
+                        <span>
+                          by <SessionLink label={v.session} />
+                        </span>
+                      )}
+                    </span>
+                  </span>
+                  {v.hasData && mayWrite() && (
+                    <Button
+                      quiet
+                      small
+                      icon={RotateCcw}
+                      label={`Edit from ${nameOf(v).toLowerCase()}`}
+                      disabled={busy}
+                      onClick={() => restore(v)}
+                    />
+                  )}
+                </li>
+              );
+            })}
+          </ol>
+        </div>
+        {after && <Compared path={path} before={before} after={after} />}
+      </div>
+    </>
+  );
+}
+
+/** Where on the axis of time a version is, in percent. Those that have no time are at its begin. */
+function placesOf(all: Version[]): (v: Version) => number {
+  const times = all.map((v) => v.at).filter((at) => at > 0);
+  const first = Math.min(...times),
+    span = Math.max(...times) - first || 1;
+  return (v) => (v.at > 0 ? (100 * (v.at - first)) / span : 0);
+}
+
+/** The versions in time: a click chooses the one to which is compared, a drag also the one from which. */
+function Axis({
+  all,
+  before,
+  after,
+  chooseFrom,
+  chooseTo,
+}: {
+  all: Version[];
+  before?: Version;
+  after?: Version;
+  chooseFrom: (v: Version) => void;
+  chooseTo: (v: Version) => void;
+}) {
+  const place = placesOf(all),
+    box = useRef<HTMLDivElement>(null),
+    began = useRef<number | null>(null);
+  const nearest = (x: number) => {
+    const r = box.current!.getBoundingClientRect(),
+      at = (100 * (x - r.left)) / r.width;
+    return all.filter((v) => v.hasData).reduce((a, b) => (Math.abs(place(b) - at) < Math.abs(place(a) - at) ? b : a));
+  };
+  const choose = (x: number) => {
+    const start = began.current;
+    if (start === null || !all.some((v) => v.hasData)) return;
+    if (Math.abs(x - start) < 6) {
+      chooseTo(nearest(x));
+      return;
+    }
+    chooseTo(nearest(Math.max(x, start)));
+    chooseFrom(nearest(Math.min(x, start)));
+  };
+  const ends = [before, after].filter((v) => v !== undefined).map(place);
+  const times = all.map((v) => v.at).filter((at) => at > 0);
+  return (
+    <figure class="card axis" aria-label="Versions in time">
+      <div
+        class="plane"
+        ref={box}
+        aria-hidden="true"
+        onPointerDown={(e) => {
+          began.current = e.clientX;
+          e.currentTarget.setPointerCapture(e.pointerId);
+        }}
+        onPointerUp={(e) => {
+          choose(e.clientX);
+          began.current = null;
+        }}
+        onPointerCancel={() => (began.current = null)}
+      >
+        {ends.length === 2 && (
+          <span class="span" style={{ left: Math.min(...ends) + "%", width: Math.abs(ends[0] - ends[1]) + "%" }} />
+        )}
+        {all.map((v) => (
+          <i
+            key={keyOf(v)}
+            class={(tones[v.kind] ?? "") + (v === before || v === after ? " end" : "")}
+            style={{ left: place(v) + "%" }}
+            title={`${nameOf(v)}, ${local(v.at)}`}
+          />
+        ))}
+      </div>
+      <figcaption class="row small faint">
+        <span class="grow">{times.length > 0 && <Time at={Math.min(...times)} />}</span>
+        <span class="nowrap">{of(all.length, "version")}</span>
+        <span class="grow num">{times.length > 0 && <Time at={Math.max(...times)} />}</span>
+      </figcaption>
+    </figure>
+  );
+}
+
+/** What has changed from one version to another, or the data of one before which there is none. */
+function Compared({ path, before, after }: { path: string; before?: Version; after: Version }) {
+  const now = useGet<Former>("version", { path, zxid: after.zxid });
+  const then = useGet<Former>(before ? "version" : null, { path, zxid: before?.zxid });
+  const wrong = now.trouble ?? then.trouble;
+  const format = now.data?.encoding === "utf-8" ? formatOf(now.data.data ?? "") : "text";
+  const laid = (f: Former | null) => (formatOf(f?.data ?? "") === "json" ? indent(f!.data!) : (f?.data ?? ""));
+  return (
+    <section class="card compared" aria-label="Difference">
+      <header>
+        <h2>{before ? `${nameOf(before)} → ${nameOf(after).toLowerCase()}` : nameOf(after)}</h2>
+        <span class="small faint">{before ? `${bytes(before.size)} → ${bytes(after.size)}` : bytes(after.size)}</span>
+      </header>
+      {wrong && (
+        <Note tone="bad" icon={TriangleAlert}>
+          {wrong.message}
+        </Note>
       )}
-    </Dialog>
+      {now.data && (!before || then.data) ? (
+        <DiffView
+          key={keyOf(after) + (before ? keyOf(before) : "")}
+          before={laid(then.data)}
+          after={laid(now.data)}
+          format={format}
+          label={before ? `From txn ${before.zxid} to ${after.zxid}` : `Data of txn ${after.zxid}`}
+        />
+      ) : (
+        !wrong && (
+          <div class="body">
+            <Skeleton rows={4} />
+          </div>
+        )
+      )}
+    </section>
   );
 }

@@ -5,6 +5,7 @@ import { Pause, Play, Radio, TriangleAlert } from "lucide";
 import { capital, clock, Name, waiting } from "./format";
 import { Button, Dot, Empty, Field, Note, Tag, tones, useTyped } from "./parts";
 import { amend, param, to } from "./router";
+import { Table } from "./table";
 
 interface Happening {
   type: string;
@@ -121,38 +122,26 @@ export function Live() {
             They appear here as they happen.
           </Empty>
         ) : (
-          <div class="scroll-x" role="region" aria-label="Changes" tabIndex={0}>
-            <table class="t">
-              <thead>
-                <tr>
-                  <th scope="col">Time</th>
-                  <th scope="col">Change</th>
-                  <th scope="col">Znode</th>
-                  <th scope="col">Txn</th>
-                </tr>
-              </thead>
-              <tbody>
-                {rows.value.slice(0, 200).map((h) => (
-                  <tr key={h.n}>
-                    <th scope="row" class="nowrap">
-                      {clock(h.at)}
-                    </th>
-                    <td>
-                      <Tag tone={tones[h.type] ?? ""}>{capital(h.type)}</Tag>
-                    </td>
-                    <td class="wrap">
-                      <a href={to("tree", { path: h.path })}>
-                        <Name of={h.path} />
-                      </a>
-                    </td>
-                    <td>
-                      <code>{h.zxid || "–"}</code>
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table
+            label="Changes"
+            rows={rows.value.slice(0, 200)}
+            keyOf={(h) => String(h.n)}
+            columns={[
+              { name: "Time", cell: (h) => <span class="num">{clock(h.at)}</span> },
+              { name: "Change", plain: true, cell: (h) => <Tag tone={tones[h.type] ?? ""}>{capital(h.type)}</Tag> },
+              {
+                name: "Znode",
+                wrap: true,
+                plain: true,
+                cell: (h) => (
+                  <a href={to("tree", { path: h.path })}>
+                    <Name of={h.path} />
+                  </a>
+                ),
+              },
+              { name: "Txn", minor: true, cell: (h) => <code>{h.zxid || "–"}</code> },
+            ]}
+          />
         )}
       </div>
     </div>

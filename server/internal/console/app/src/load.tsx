@@ -13,8 +13,9 @@ import {
   type TopOfAll,
   type TopEntry,
 } from "./api";
-import { capital, ago, baseOf, bytes, count, local, millis, Name, plain, short, Time } from "./format";
+import { capital, ago, baseOf, bytes, count, Crumbs, local, millis, Name, plain, short, Time } from "./format";
 import { Empty, Note, Segments, SessionLink, Silent, Skeleton, useGet } from "./parts";
+import { phone } from "./prefs";
 import { amend, param, to } from "./router";
 import { serverColumn, Table } from "./table";
 
@@ -113,9 +114,8 @@ export function Top() {
       </header>
       {t.data?.enabled && (
         <p class="dim">
-          {t.data.oneIn === 1 ? "Every request is" : `One request of ${t.data.oneIn} is`} recorded. Rates are of the
-          last {t.data.windowSeconds} s, the newest weighted most
-          {servers.length > 1 ? ", of all servers together." : "."}
+          Rates over the last {t.data.windowSeconds} s{servers.length > 1 && " at all servers"}, with more weight on
+          the newest requests. {t.data.oneIn === 1 ? "Every request" : `One request of ${t.data.oneIn}`} is recorded.
         </p>
       )}
       {t.trouble && (
@@ -218,7 +218,8 @@ export const stageColours: [keyof Stages, string][] = [
   ["socket", "--c7"],
 ];
 
-export function StageBar({ of }: { of: Stages }) {
+/** The stages of an operation. The bar is as long as it took, compared with the longest of all. */
+export function StageBar({ of, share }: { of: Stages; share: number }) {
   const sum = stageColours.reduce((n, [s]) => n + of[s], 0) || 1;
   const text = stageColours
     .filter(([s]) => of[s] > 0)
@@ -227,7 +228,8 @@ export function StageBar({ of }: { of: Stages }) {
   return (
     <div class="bars" role="img" aria-label={text} title={text.replaceAll(", ", "\n")}>
       {stageColours.map(
-        ([s, c]) => of[s] > 0 && <i key={s} style={{ width: (100 * of[s]) / sum + "%", background: `var(${c})` }} />,
+        ([s, c]) =>
+          of[s] > 0 && <i key={s} style={{ width: (100 * share * of[s]) / sum + "%", background: `var(${c})` }} />,
       )}
     </div>
   );
@@ -235,6 +237,7 @@ export function StageBar({ of }: { of: Stages }) {
 
 export function Slow() {
   const s = useGet<SlowPage>("slow", { limit: 256 }, 5000);
+  const longest = Math.max(...(s.data?.operations ?? []).map((o) => o.ms), 1e-9);
   return (
     <div class="page" id="slow">
       <header>
@@ -282,7 +285,7 @@ export function Slow() {
                 keyOf={(o) => [o.server, o.began, o.session, o.zxid, o.path, o.ms].join()}
                 columns={[
                   {
-                    name: "Began",
+                    name: "Started",
                     by: (o) => o.began,
                     cell: (o) => (
                       <span class="nowrap">
@@ -290,14 +293,15 @@ export function Slow() {
                       </span>
                     ),
                   },
-                  { name: "Operation", by: (o) => o.operation, cell: (o) => o.operation },
+                  { name: "Operation", plain: true, by: (o) => o.operation, cell: (o) => o.operation },
                   ...(s.data.servers.length > 1 ? [serverColumn<SlowOperation>()] : []),
-                  { name: "Took", num: true, by: (o) => o.ms, cell: (o) => millis(o.ms) },
-                  { name: "Stages", cell: (o) => <StageBar of={o.stages} /> },
+                  { name: "Duration", num: true, by: (o) => o.ms, cell: (o) => millis(o.ms) },
+                  { name: "Stages", plain: true, cell: (o) => <StageBar of={o.stages} share={o.ms / longest} /> },
                   { name: "Slowest", by: (o) => o.slowest, cell: (o) => capital(o.slowest) },
                   {
                     name: "Path",
                     wrap: true,
+                    plain: true,
                     cell: (o) =>
                       o.path ? (
                         <a href={to("tree", { path: o.path })}>
@@ -309,12 +313,15 @@ export function Slow() {
                   },
                   {
                     name: "Session",
+                    minor: true,
                     cell: (o) => <SessionLink label={o.session} />,
                   },
-                  { name: "Txn", cell: (o) => (o.zxid ? <code>{o.zxid}</code> : "–") },
-                  { name: "Error", cell: (o) => o.error || "–" },
+                  { name: "Txn", minor: true, cell: (o) => (o.zxid ? <code>{o.zxid}</code> : "–") },
+                  ...(s.data.operations.some((o) => o.error)
+                    ? [{ name: "Error", cell: (o: SlowOperation) => o.error || "–" }]
+                    : []),
                   ...(s.data.operations.some((o) => o.trace)
-                    ? [{ name: "Trace", cell: (o: any) => <code>{o.trace}</code> }]
+                    ? [{ name: "Trace", minor: true, cell: (o: any) => <code>{o.trace}</code> }]
                     : []),
                 ]}
               />
@@ -403,8 +410,8 @@ function Within({ b, by, hot, write }: { b: Box; by: Measure; hot: number; write
               title={`${plain(i.part.path)}\n${write(i.part)}`}
               style={placed(i, b.w, b.h, i.part.writes / hot)}
             >
-              {i.w > 6 && i.h > 5 && <span class="cut">{plain(baseOf(i.part.path))}</span>}
-              {i.w > 6 && i.h > 9 && <span class="cut small">{write(i.part)}</span>}
+              <span class="cut">{plain(baseOf(i.part.path))}</span>
+              <span class="cut small">{write(i.part)}</span>
             </span>
           ),
       )}
@@ -471,10 +478,11 @@ export function Sizes() {
     others: 0,
     grown: null,
   };
+  const deep = phone.value ? 130 : 46; // the height of the area for a width of 100
   const boxes = squarify(
     [...parts, other].map((part) => ({ part, size: part[by] })),
     100,
-    46,
+    deep,
   );
   const hot = Math.max(...parts.map((p) => p.writes), 1e-9);
   return (
@@ -518,21 +526,7 @@ export function Sizes() {
       {d && (
         <>
           <div class="row wrap">
-            <span class="mono">
-              <a href={to("sizes", { path: "/", by, since })}>/</a>
-              {path !== "/" &&
-                path
-                  .slice(1)
-                  .split("/")
-                  .map((n, i, all) => (
-                    <span key={i}>
-                      {i > 0 && "/"}
-                      <a href={to("sizes", { path: "/" + all.slice(0, i + 1).join("/"), by, since })}>
-                        <Name of={n} />
-                      </a>
-                    </span>
-                  ))}
-            </span>
+            <Crumbs path={path} href={(path) => to("sizes", { path, by, since })} />
             <p class="dim" role="status">
               {d.counted > 0 ? (
                 <>
@@ -560,14 +554,12 @@ export function Sizes() {
                       `${plain(b.part.path) || "The rest"}\n${write(b.part)}` +
                       (b.part.grown !== null ? `\n${change(b.part.grown)} since ${momentOf(d.since)}` : "")
                     }
-                    style={placed(b, 100, 46, b.part.writes / hot)}
+                    style={placed(b, 100, deep, b.part.writes / hot)}
                   >
-                    {b.w > 5 && b.h > 4 && (
-                      <span class="name">
-                        <b class="cut">{b.part.path ? plain(baseOf(b.part.path)) : "The rest"}</b>
-                        <span class="cut">{write(b.part)}</span>
-                      </span>
-                    )}
+                    <span class="name">
+                      <b class="cut">{b.part.path ? plain(baseOf(b.part.path)) : "The rest"}</b>
+                      <span class="cut">{write(b.part)}</span>
+                    </span>
                     {b.w > 12 && b.h > 12 && b.part.parts && <Within b={b} by={by} hot={hot} write={write} />}
                   </a>
                 ))}

@@ -51,7 +51,7 @@ export const orders: Order[] = [
     fields: [
       {
         name: "rate",
-        label: "Connections a second",
+        label: "Connections per second",
         kind: "number",
         usual: "100",
         hint: "How many are closed each second",
@@ -116,7 +116,7 @@ export const orders: Order[] = [
     about: "Changes the level of the server's log, for a time or until it stops.",
     fields: [
       { name: "level", label: "Level", kind: "level", usual: "debug", hint: "" },
-      { name: "seconds", label: "For how many seconds", kind: "number", usual: "600", hint: "0 for no end" },
+      { name: "seconds", label: "Duration in seconds", kind: "number", usual: "600", hint: "0 for no time limit" },
     ],
   },
 ];

@@ -18,7 +18,7 @@ import {
 } from "lucide";
 import type { Ensemble, Problem, Trends } from "./api";
 import { beginOf, Chart, Marks, Spark, type Line } from "./charts";
-import { ensemble, seen, verdict, type Seen } from "./facts";
+import { ensemble, seen, toneOf, verdict, type Seen } from "./facts";
 import {
   ago,
   bytes,
@@ -57,9 +57,6 @@ const spans: [string, string, number][] = [
   ["6h", "6 hours", 360],
   ["24h", "24 hours", 1440],
 ];
-const toneOf = (p: Problem): Tone =>
-  p.severity === "critical" || p.severity === "error" ? "bad" : p.severity === "warning" ? "warn" : "info";
-
 function Verdict() {
   const v = verdict.value,
     e = ensemble.value;
@@ -550,7 +547,7 @@ export function Overview() {
             {alone ? "Server" : "Servers"}
           </h2>
           <a class="small" href={to("servers")}>
-            Orders
+            Manage servers
           </a>
         </div>
         <ul class="servers">{alone ? <Alone /> : seen.value.map((s) => <ServerCard key={s.id} s={s} />)}</ul>

@@ -39,6 +39,24 @@ export function fits(letters: string, text: string): number {
   return Math.max(1, score);
 }
 
+/** A text with the letters that fit marked: in one piece if they stand so, else one by one. */
+function marked(letters: string, text: string) {
+  const t = text.toLowerCase(),
+    l = letters.toLowerCase().trim();
+  const whole = l ? t.indexOf(l) : -1;
+  const at = new Set<number>();
+  if (whole >= 0) for (let i = 0; i < l.length; i++) at.add(whole + i);
+  else if (fits(l, text) > 0) {
+    let from = 0;
+    for (const c of l.replace(/\s+/g, "")) {
+      from = t.indexOf(c, from);
+      at.add(from++);
+    }
+  }
+  if (at.size === 0 || t.length !== text.length) return text; // lower case may have another length
+  return [...text.matchAll(/./gsu)].map((m) => (at.has(m.index) ? <mark key={m.index}>{m[0]}</mark> : m[0]));
+}
+
 // Settings and sessions are fetched once for each opening.
 async function known(): Promise<{ settings: Setting[]; sessions: Sessions["sessions"] }> {
   const [c, s] = await Promise.allSettled([
@@ -179,7 +197,7 @@ export function Palette() {
           >
             <Icon of={h.icon} />
             <span class={"grow cut" + (h.what === "Znode" || h.what === "Setting" ? " mono" : "")}>
-              <bdi>{plain(h.title)}</bdi>
+              <bdi>{marked(text.value, plain(h.title))}</bdi>
             </span>
             <span class="what">{h.what}</span>
           </li>

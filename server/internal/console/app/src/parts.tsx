@@ -3,6 +3,7 @@ import { signal, useSignal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { get, Trouble, user, wanted, type ToldBy } from "./api";
+import { phone } from "./prefs";
 import { to } from "./router";
 
 type IconNode = [string, Record<string, string | number | undefined>][];
@@ -175,6 +176,7 @@ export function Segments<T extends string>({
   value,
   of,
   names,
+  menu,
   pick,
 }: {
   label: string;
@@ -182,8 +184,20 @@ export function Segments<T extends string>({
   of: [T, string][];
   /** What a screen reader says, where the text alone says too little. */
   names?: [T, string][];
+  /** Whether a phone shows a menu instead. */
+  menu?: boolean;
   pick: (v: T) => void;
 }) {
+  if (menu && phone.value)
+    return (
+      <select class="input auto" aria-label={label} value={value} onChange={(e) => pick(e.currentTarget.value as T)}>
+        {of.map(([v, text]) => (
+          <option key={v} value={v}>
+            {text}
+          </option>
+        ))}
+      </select>
+    );
   return (
     <div class="seg" role="group" aria-label={label}>
       {of.map(([v, text], i) => (

@@ -2,7 +2,7 @@
 import { ArrowLeftRight, FileText, History, LogIn, TriangleAlert } from "lucide";
 import { identity, type Children, type Znode } from "./api";
 import { detect, hexOf, laidOut } from "./data";
-import { bytes, capital, count, joined, Name, of, parentOf, plain, TimeWithUTC } from "./format";
+import { bytes, capital, count, Crumbs, joined, Name, of, plain, TimeWithUTC } from "./format";
 import { Button, Empty, LogInButton, Field, Note, Skeleton, Tag, tones, useGet, useTyped } from "./parts";
 import { amend, go, param, to } from "./router";
 import { Table } from "./table";
@@ -59,7 +59,7 @@ function NeedsLogin() {
   return (
     <div class="card">
       <Empty icon={LogIn} title="The past needs the login of the super user" action={<LogInButton />}>
-        It shows what ACLs hide today, too.
+        The past includes znodes that ACLs hide today.
       </Empty>
     </div>
   );
@@ -113,7 +113,7 @@ export function TimeTravel() {
           </Field>
         </div>
         <Button primary type="submit" disabled={!typed.value}>
-          Go there
+          Show
         </Button>
       </form>
       {!identity.value?.user ? (
@@ -152,14 +152,9 @@ export function TimeTravel() {
             )}
             , from <code>{p.data.snapshot}</code>.{" "}
             <a href={to("difference", { from: p.data.zxid, under: path })}>What has changed since?</a>{" "}
-            <a href={to("tree", { path })}>This znode today</a>
+            <a href={to("tree", { path })}>Open it in the tree</a>
           </Note>
-          <div class="row wrap mono">
-            {path !== "/" && <a href={to("past", { at, path: parentOf(path) })}>{plain(parentOf(path))} ↑</a>}
-            <strong>
-              <Name of={path} />
-            </strong>
-          </div>
+          <Crumbs path={path} href={(path) => to("past", { at, path })} />
           {!p.data.exists ? (
             <div class="card">
               <Empty icon={History} title="This znode did not exist then" />
@@ -216,6 +211,8 @@ export function TimeTravel() {
     </div>
   );
 }
+
+const dataOf = (text: string) => <code class="text">{plain(text) || "–"}</code>;
 
 export function Compare() {
   const from = param("from"),
@@ -319,11 +316,16 @@ export function Compare() {
                   {
                     name: "Change",
                     by: (r) => r.kind,
-                    cell: (r) => <Tag tone={tones[r.kind] ?? ""}>{capital(r.kind)}</Tag>,
+                    plain: true,
+                    cell: (r) => (
+                      <span class="row">
+                        <Tag tone={tones[r.kind] ?? ""}>{capital(r.kind)}</Tag>
+                        <span class="small dim">{(r.what ?? []).join(", ")}</span>
+                      </span>
+                    ),
                   },
-                  { name: "What", cell: (r) => (r.what ?? []).join(", ") || "–" },
-                  { name: "Before", wrap: true, cell: (r) => <code class="text">{plain(r.before) || "–"}</code> },
-                  { name: "After", wrap: true, cell: (r) => <code class="text">{plain(r.after) || "–"}</code> },
+                  { name: "Before", wrap: true, cell: (r) => r.kind !== "created" && dataOf(r.before) },
+                  { name: "After", wrap: true, cell: (r) => r.kind !== "deleted" && dataOf(r.after) },
                 ]}
               />
             )}

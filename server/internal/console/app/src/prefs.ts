@@ -1,5 +1,5 @@
 // What the visitor has chosen, kept by the browser. Paths are kept for this tab only.
-import { effect, signal, type Signal } from "@preact/signals";
+import { computed, effect, signal, type Signal } from "@preact/signals";
 
 function kept<T>(name: string, usual: T, store = localStorage): Signal<T> {
   let value = usual;
@@ -21,20 +21,30 @@ function kept<T>(name: string, usual: T, store = localStorage): Signal<T> {
 
 export const theme = kept<"system" | "light" | "dark">("theme", "system");
 export const density = kept<"comfortable" | "compact">("density", "comfortable");
-export const narrow = kept("narrow", false);
 export const openNodes = kept<string[]>("open", ["/"], sessionStorage);
 export const sortBy = kept<"name" | "modified" | "bytes" | "children">("sort", "name");
 export const span = kept<string>("span", "1h");
 export const quantile = kept<"p50" | "p99">("quantile", "p99");
 
-const small = matchMedia("(max-width: 860px)");
-/** Whether the screen is as narrow as that of a phone; the style sheet has the same bound. */
-export const phone = signal(small.matches);
-small.addEventListener("change", () => (phone.value = small.matches));
+/** Whether the screen is as a query of the style sheet says. */
+function media(query: string): Signal<boolean> {
+  const list = matchMedia(query),
+    s = signal(list.matches);
+  list.addEventListener("change", () => (s.value = list.matches));
+  return s;
+}
 
-const system = matchMedia("(prefers-color-scheme: dark)");
-const systemDark = signal(system.matches);
-system.addEventListener("change", () => (systemDark.value = system.matches));
+/** Whether the screen is as narrow as that of a phone; the style sheet has the same bound. */
+export const phone = media("(max-width: 860px)");
+
+/** Whether there is little room. */
+export const tight = media("(max-width: 1100px)");
+const chosenNarrow = kept<boolean | null>("rail", null);
+/** Whether the rail shows icons only: as the visitor has chosen, otherwise where there is little room. */
+export const narrow = computed(() => !phone.value && (chosenNarrow.value ?? tight.value));
+export const narrowRail = (v: boolean) => (chosenNarrow.value = v);
+
+const systemDark = media("(prefers-color-scheme: dark)");
 
 /** The theme that is shown: light or dark. */
 export const shown = signal<"light" | "dark">("light");

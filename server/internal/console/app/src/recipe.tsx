@@ -45,7 +45,7 @@ export function Recipe() {
             <Members r={r} />
           ) : (
             <Empty icon={Key} title="Nobody holds this and nobody waits">
-              Names and data decide what a znode is taken for. Without members it may be anything.
+              Recipes are recognized by names and data, and this znode has no members.
             </Empty>
           )}
         </div>
@@ -70,13 +70,14 @@ function Members({ r }: { r: One }) {
         { name: "Place", by: (m) => m.place, cell: (m) => m.place },
         {
           name: "State",
+          plain: true,
           by: (m) => m.state,
           cell: (m) => <Tag tone={stateTones[m.state] ?? ""}>{capital(m.state)}</Tag>,
         },
-        { name: "Session", by: (m) => m.session, cell: (m) => <SessionLink label={m.session} /> },
+        { name: "Session", plain: true, by: (m) => m.session, cell: (m) => <SessionLink label={m.session} /> },
         { name: "Since", by: (m) => m.since, cell: (m) => <Time at={m.since} relative /> },
-        { name: "Payload", wrap: true, by: (m) => m.text, cell: (m) => plain(m.text) || "–" },
-        { name: "Znode", cell: (m) => <ZnodeOf m={m} /> },
+        { name: "Payload", wrap: true, plain: true, by: (m) => m.text, cell: (m) => plain(m.text) || "–" },
+        { name: "Znode", minor: true, cell: (m) => <ZnodeOf m={m} /> },
       ]}
     />
   );

@@ -42,7 +42,7 @@ export const kindOf = (r: Recipe) =>
   r.sure ? (
     capital(r.kind)
   ) : (
-    <span title="Its names and data look like one">
+    <span title="Judged by its names and data">
       {capital(r.kind)}&nbsp;<span class="faint">perhaps</span>
     </span>
   );
@@ -128,7 +128,7 @@ export function Recipes() {
       {all.value?.length === 0 && !after.value && (
         <div class="card">
           <Empty icon={Key} title="No lock, queue or other recipe found">
-            Names and data decide what a znode is taken for.
+            Recipes are recognized by the names and data of znodes.
           </Empty>
         </div>
       )}
@@ -143,7 +143,7 @@ export function Recipes() {
               pick={(kind) => filter({ kind })}
             />
             <Select label="Held for" value={held} of={spans} pick={(held) => filter({ held })} />
-            <div style={{ width: "240px" }}>
+            <div style={{ minWidth: "240px" }}>
               <Field label="Session, payload or path">
                 {(id) => (
                   <input
@@ -173,14 +173,14 @@ export function Recipes() {
             )}
           </div>
           <div class="card">
-            {rows.length === 0 ? <Empty icon={Key} title="None matches" /> : <All rows={rows} />}
+            {rows.length === 0 ? <Empty icon={Key} title="No recipe matches" /> : <All rows={rows} />}
           </div>
         </>
       )}
       {after.value && (
         <div>
           <Button onClick={() => load(true)} disabled={busy}>
-            Go on
+            Load more
           </Button>
         </div>
       )}
@@ -231,8 +231,8 @@ function All({ rows }: { rows: Recipe[] }) {
             </a>
           ),
         },
-        { name: "Kind", by: (r) => r.kind, cell: (r) => kindOf(r) },
-        { name: "Holder, or first", by: (r) => holderOf(r)?.text ?? "", cell: (r) => <First r={r} /> },
+        { name: "Kind", plain: true, by: (r) => r.kind, cell: (r) => kindOf(r) },
+        { name: "Holder or first", plain: true, by: (r) => holderOf(r)?.text ?? "", cell: (r) => <First r={r} /> },
         {
           name: "Held for",
           num: true,

@@ -130,8 +130,8 @@ export function Reconfigure({ close }: { close: () => void }) {
             </table>
           </div>
           <Field
-            label="Servers that join, or get another line"
-            hint="One a line, such as server.4=host:2888:3888;2181. A server that joins must run already."
+            label="Servers to add or change"
+            hint="One per line, such as server.4=host:2888:3888;2181. A server that joins must already be running."
           >
             {(id) => (
               <textarea

@@ -125,7 +125,7 @@ export function Search() {
       {after.value && (
         <div>
           <Button disabled={busy} onClick={() => look(true)}>
-            Go on
+            Load more
           </Button>
         </div>
       )}

@@ -9,7 +9,7 @@ import { ensemble, seen, servers, type Seen } from "./facts";
 import { bytes, capital, clock, count, duration, millis, of, plain, Time, unknown, versionOf } from "./format";
 import { orderOf, orders, titled, type Order } from "./orders";
 import { Button, Dot, Empty, Field, Note, say, Tag, useTry } from "./parts";
-import { phone } from "./prefs";
+import { tight } from "./prefs";
 import { Reconfigure } from "./reconfigure";
 import { Reviewed } from "./reviewed";
 import { amend, param } from "./router";
@@ -83,7 +83,7 @@ export function Servers() {
   const refused = told.find((t) => t.which === null)?.trouble;
   const steers = told.some((t) => t.data !== null);
   const given: Column<Seen>[] = e?.writes
-    ? [{ name: "Orders", cell: (s) => <RowOrders s={s} left={leftAt(s, steeringOf(s))} /> }]
+    ? [{ name: "Orders", wrap: true, plain: true, cell: (s) => <RowOrders s={s} left={leftAt(s, steeringOf(s))} /> }]
     : [];
   return (
     <div class="page" id="steering">
@@ -140,9 +140,10 @@ export function Servers() {
                 </span>
               ),
             },
-            ...(phone.value ? given : []),
+            ...(tight.value ? given : []),
             {
               name: "State",
+              plain: true,
               cell: (s) => {
                 const left = leftAt(s, steeringOf(s));
                 return (
@@ -185,7 +186,7 @@ export function Servers() {
               },
             },
             ...(steers ? steered(steeringOf) : []),
-            ...(phone.value ? [] : given),
+            ...(tight.value ? [] : given),
           ]}
         />
       </section>
@@ -227,7 +228,7 @@ const steered = (of: (s: Seen) => Steering | null): Column<Seen>[] => [
                 {l.then} from <Time at={l.until} />
               </>
             ) : (
-              "No end"
+              "No time limit"
             )
           }
         >
@@ -289,7 +290,7 @@ function choicesOf(s: Seen, left: number | null): Choice[] {
   const all = [left !== null ? "resume" : "drain", "shed", "take_snapshot", "log_level"].map((id) => choice(id, s));
   if (leader && s.member.role === "participant" && seen.value.length > 1) {
     const one = choice("hand_over", leader, { to: String(s.id) }); // the leader does it
-    all.unshift(s.id === leader.id ? { ...one, why: "It leads already" } : one);
+    all.unshift(s.id === leader.id ? { ...one, why: "Already the leader" } : one);
   }
   return all;
 }
@@ -300,12 +301,12 @@ async function begin({ order, at, params }: Choice): Promise<void> {
   }
 }
 
-/** What may be ordered of a server: buttons in its row, on a phone a menu. */
+/** What may be ordered of a server: buttons in its row, or a menu where there is little room. */
 function RowOrders({ s, left }: { s: Seen; left: number | null }) {
   if (s.up === false && !s.member.self)
-    return <span class="faint">{phone.value ? "Away" : "Not while it is away"}</span>;
+    return <span class="faint">{tight.value ? "Away" : "No orders while it is away"}</span>;
   const all = choicesOf(s, left);
-  if (phone.value)
+  if (tight.value)
     return (
       <select
         class="input auto"
@@ -326,7 +327,7 @@ function RowOrders({ s, left }: { s: Seen; left: number | null }) {
       </select>
     );
   return (
-    <span class="row nowrap orders">
+    <span class="row wrap orders">
       {all.map((c) => (
         <Button
           key={c.order.id}
@@ -371,6 +372,7 @@ function Past({ told, solo }: { told: Told<Steering>[]; solo: boolean }) {
             { name: "Time", by: (g) => g.at, cell: (g) => <Time at={g.at} /> },
             {
               name: "Order",
+              plain: true,
               by: (g) => g.order,
               cell: (g) => {
                 const known = orders.find(
@@ -383,6 +385,7 @@ function Past({ told, solo }: { told: Told<Steering>[]; solo: boolean }) {
             {
               name: "Outcome",
               wrap: true,
+              plain: true,
               by: (g) => g.refused,
               cell: (g) => (g.refused ? <Refused why={g.refused} /> : <Tag tone="good">Done</Tag>),
             },
@@ -397,8 +400,8 @@ function Past({ told, solo }: { told: Told<Steering>[]; solo: boolean }) {
                 </span>
               ),
             },
-            { name: "Took", num: true, by: (g) => g.tookMs, cell: (g) => millis(g.tookMs) },
-            { name: "Request", cell: (g) => <code>{plain(g.request) || "–"}</code> },
+            { name: "Duration", num: true, by: (g) => g.tookMs, cell: (g) => millis(g.tookMs) },
+            { name: "Request", minor: true, cell: (g) => <code>{plain(g.request) || "–"}</code> },
           ]}
         />
       )}

@@ -132,7 +132,7 @@ function Parts({ of: parts, label }: { of: Part[]; label: string }) {
         <h2>Locks and recipes</h2>
       </header>
       {parts.length === 0 ? (
-        <Empty icon={Key} title="Holds no lock and waits for none" />
+        <Empty icon={Key} title="No locks held or awaited" />
       ) : (
         <Table
           label="Locks and recipes"
@@ -151,11 +151,13 @@ function Parts({ of: parts, label }: { of: Part[]; label: string }) {
             },
             {
               name: "Kind",
+              plain: true,
               by: (p) => p.recipe.kind,
               cell: ({ recipe: r }) => kindOf(r),
             },
             {
               name: "This session",
+              plain: true,
               by: (p) => stateIn(p.recipe, label)?.state ?? "",
               cell: (p) => {
                 const m = stateIn(p.recipe, label);
@@ -168,7 +170,7 @@ function Parts({ of: parts, label }: { of: Part[]; label: string }) {
               by: (p) => stateIn(p.recipe, label)?.since ?? 0,
               cell: (p) => <Time at={stateIn(p.recipe, label)?.since ?? 0} relative />,
             },
-            { name: "Others", cell: (p) => <Others p={p} label={label} /> },
+            { name: "Others", plain: true, cell: (p) => <Others p={p} label={label} /> },
           ]}
         />
       )}
@@ -226,6 +228,7 @@ function Ephemerals({ s }: { s: One }) {
 
 function SlowOnes({ of: slow, label }: { of: Resource<SlowPage>; label: string }) {
   const all = slow.data?.operations.filter((o) => o.session === label) ?? [];
+  const longest = Math.max(...all.map((o) => o.ms), 1e-9);
   return (
     <section class="card" id="slow-ones">
       <header>
@@ -255,14 +258,15 @@ function SlowOnes({ of: slow, label }: { of: Resource<SlowPage>; label: string }
           rows={all}
           keyOf={(o) => [o.server, o.began, o.zxid, o.path, o.ms].join()}
           columns={[
-            { name: "Began", by: (o) => o.began, cell: (o) => <Time at={o.began} /> },
-            { name: "Operation", by: (o) => o.operation, cell: (o) => o.operation },
+            { name: "Started", by: (o) => o.began, cell: (o) => <Time at={o.began} /> },
+            { name: "Operation", plain: true, by: (o) => o.operation, cell: (o) => o.operation },
             ...(slow.data.servers.length > 1 ? [serverColumn<SlowOperation>()] : []),
-            { name: "Took", num: true, by: (o) => o.ms, cell: (o) => millis(o.ms) },
-            { name: "Stages", cell: (o) => <StageBar of={o.stages} /> },
+            { name: "Duration", num: true, by: (o) => o.ms, cell: (o) => millis(o.ms) },
+            { name: "Stages", plain: true, cell: (o) => <StageBar of={o.stages} share={o.ms / longest} /> },
             {
               name: "Path",
               wrap: true,
+              plain: true,
               cell: (o) =>
                 o.path ? (
                   <a href={to("tree", { path: o.path })}>

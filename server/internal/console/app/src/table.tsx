@@ -1,4 +1,5 @@
-// A table that is sorted by its heads, and shows its rows as far as they are needed.
+// A table that is sorted by its heads, and shows its rows as far as they are needed. On a phone, a row of more than
+// three columns becomes a paragraph.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { ArrowDown, ArrowUp } from "lucide";
@@ -8,6 +9,10 @@ export interface Column<T> {
   name: string;
   num?: boolean;
   wrap?: boolean;
+  /** A phone shows it without its name. */
+  plain?: boolean;
+  /** A phone leaves it out. */
+  minor?: boolean;
   cell: (row: T) => ComponentChildren;
   by?: (row: T) => number | string;
 }
@@ -52,7 +57,7 @@ export function Table<T>({
   return (
     <>
       <div class="scroll-x" role="region" aria-label={label} tabIndex={0}>
-        <table class="t">
+        <table class={"t" + (columns.length > 3 ? " paragraphs" : "")}>
           <thead>
             <tr>
               {columns.map((c, i) => (
@@ -84,13 +89,13 @@ export function Table<T>({
             {sorted.slice(0, most.value).map((r) => (
               <tr key={keyOf(r)} onClick={open && (() => open(r))}>
                 {columns.map((c, i) => {
-                  const cls = [c.num && "num", c.wrap && "wrap"].filter(Boolean).join(" ");
+                  const cls = [c.num && "num", c.wrap && "wrap", c.minor && "minor"].filter(Boolean).join(" ");
                   return i === 0 ? (
                     <th scope="row" class={cls} key={c.name}>
                       {c.cell(r)}
                     </th>
                   ) : (
-                    <td class={cls} key={c.name}>
+                    <td class={cls} key={c.name} data-name={c.plain ? undefined : c.name}>
                       {c.cell(r)}
                     </td>
                   );

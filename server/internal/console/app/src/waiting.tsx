@@ -6,7 +6,7 @@ import { Empty, Icon, Note } from "./parts";
 import { to } from "./router";
 import { draw, waitsOf, type Drawing, type Drawn } from "./waits";
 
-const width = 176,
+const width = 208,
   height = 44,
   across = 40,
   down = 12,
@@ -95,12 +95,7 @@ export function Waiting({ recipes, whole }: { recipes: Recipe[]; whole: boolean 
               threads that let go, none of them goes on: end one of these sessions.
             </Note>
           )}
-          <div
-            class="scroll-x"
-            tabIndex={0}
-            role="group"
-            aria-label="Sessions and locks, from who waits to who holds"
-          >
+          <div class="scroll-x" tabIndex={0} role="group" aria-label="Who waits for whom: sessions and locks">
             <div class="waits" style={{ width: size.width + "px", height: size.height + "px" }}>
               <Edges d={d} at={at} size={size} />
               {d.nodes.map((n) => {

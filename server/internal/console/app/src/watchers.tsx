@@ -47,11 +47,11 @@ export function WatchersTab({ path }: { path: string }) {
             { name: "Session", cell: (r) => <SessionLink label={r.session} /> },
             ...(w.data.servers.length > 1 ? [serverColumn<Watchers["watchers"][0]>()] : []),
             {
-              name: "Hears of",
+              name: "Notified of",
               cell: (r) =>
                 [r.data && "data", r.child && "children", r.below && "everything below"].filter(Boolean).join(", "),
             },
-            { name: "By a watch of", wrap: true, cell: (r) => <Name of={r.below || path} /> },
+            { name: "Watch on", wrap: true, cell: (r) => <Name of={r.below || path} /> },
           ]}
         />
       </div>

@@ -89,6 +89,9 @@ export interface Told<T> {
   trouble: Trouble | null;
 }
 
+// For how many ms the answers of a round wait for the last one.
+const patience = 1000;
+
 /**
  * What each of several servers answers, asked again every so many ms while the page is seen. query is made anew each
  * time; key says what it depends on. The last answer stays when one fails.
@@ -101,13 +104,19 @@ export function useEach<T>(
   key = "",
 ): [Told<T>[], () => void] {
   const of = [path, key, user.value].join("?");
-  const [state, set] = useState<{ of: string; all: Map<Which, Told<T>> }>({ of, all: new Map() });
+  const [state, setState] = useState<{ of: string; all: Map<Which, Told<T>> }>({ of, all: new Map() });
   const [turn, setTurn] = useState(0);
   useLayoutEffect(() => {
     if (path === null) return;
     const stop = new AbortController();
     let timer = 0;
-    const one = async (w: Which) => {
+    const set = (told: Told<T>[]) =>
+      setState((old) => {
+        const all = new Map(old.of === of ? old.all : []);
+        for (const t of told) all.set(t.which, { ...t, data: t.data ?? all.get(t.which)?.data ?? null });
+        return { of, all };
+      });
+    const one = async (w: Which): Promise<Told<T> | null> => {
       let data: T | null = null,
         trouble: Trouble | null = null;
       try {
@@ -115,19 +124,34 @@ export function useEach<T>(
         if (why) throw new Trouble(502, `Server ${idOf(w)} cannot be asked: ${why}`);
         data = await get<T>(path, { ...query(), server: passedTo(w) }, stop.signal);
       } catch (e) {
-        if (stop.signal.aborted) return;
+        if (stop.signal.aborted) return null;
         trouble = e instanceof Trouble ? e : new Trouble(0, String(e));
       }
-      set((old) => {
-        const all = new Map(old.of === of ? old.all : []);
-        return { of, all: all.set(w, { which: w, data: data ?? all.get(w)?.data ?? null, trouble }) };
-      });
+      return { which: w, data, trouble };
     };
-    const ask = async () => {
-      if (!document.hidden || !every) await Promise.all(which.map(one));
-      if (every && !stop.signal.aborted) timer = window.setTimeout(ask, every);
+    // The first answers are shown as they come; later ones together, so that no server seems to be behind the others.
+    const round = async (first: boolean) => {
+      let early: Told<T>[] | null = first ? null : [];
+      const show = () => {
+        if (early?.length) set(early);
+        early = null;
+      };
+      const late = setTimeout(show, patience);
+      await Promise.all(
+        which.map(async (w) => {
+          const told = await one(w);
+          if (told && early) early.push(told);
+          else if (told) set([told]);
+        }),
+      );
+      clearTimeout(late);
+      if (!stop.signal.aborted) show();
     };
-    void ask();
+    const ask = async (first: boolean) => {
+      if (!document.hidden || !every) await round(first);
+      if (every && !stop.signal.aborted) timer = window.setTimeout(ask, every, false);
+    };
+    void ask(true);
     return () => {
       stop.abort();
       clearTimeout(timer);

@@ -169,7 +169,7 @@ export function WorkDialog({ kind, path, close }: { kind: Kind; path: string; cl
                       .then((t) => {
                         doc.value = JSON.parse(t);
                       })
-                      .catch(() => say("This file is no export", "bad"));
+                      .catch(() => say("This file is not an export", "bad"));
                   })
                 }
               />
@@ -179,7 +179,7 @@ export function WorkDialog({ kind, path, close }: { kind: Kind; path: string; cl
       )}
       {kind === "quota" && limits.value && (
         <>
-          <p class="small faint">Nothing in a field stands for no limit. A znode counts itself.</p>
+          <p class="small faint">An empty field means no limit. A znode counts itself.</p>
           {(
             [
               ["count", "Znodes, logged above"],

@@ -114,13 +114,15 @@ export function ZnodeView({ path }: { path: string }) {
             <Button quiet icon={ArrowLeft} label="Back to the tree" onClick={() => go("tree")} />
           </span>
           <Crumbs path={path} />
-          <Button quiet small icon={Copy} label="Copy the path" onClick={() => copy(path, "Path")} />
+          <span class="not-phone">
+            <Button quiet small icon={Copy} label="Copy the path" onClick={() => copy(path, "Path")} />
+          </span>
           <span class="row actions">
             {mayWrite() &&
               (identity.value?.user ? (
                 <>
-                  <Button icon={Plus} onClick={() => (dialog.value = "create")}>
-                    New child
+                  <Button icon={Plus} label="New child" onClick={() => (dialog.value = "create")}>
+                    <span class="not-phone">New child</span>
                   </Button>
                   {path !== "/" && data && (
                     <Button danger icon={Trash2} label="Delete" onClick={() => (dialog.value = "delete")} />
@@ -183,7 +185,7 @@ export function ZnodeView({ path }: { path: string }) {
         {data && tab === "data" && <Data z={data} laid={laid} as={as} again={again} />}
         {data && tab === "stat" && <StatTab z={data} />}
         {data && tab === "acl" && <ACLTab z={data} again={again} />}
-        {tab === "history" && <HistoryTab path={path} key={s?.mzxid} />}
+        {tab === "history" && <HistoryTab path={path} mzxid={s?.mzxid} />}
         {data && tab === "watchers" && <WatchersTab path={path} />}
         {data && tab === "activity" && <ActivityTab path={path} key={s?.czxid} />}
         {data && tab === "quota" && <QuotaTab path={path} key={turn.value} />}
@@ -283,6 +285,7 @@ function Data({ z, laid, as, again }: { z: Znode; laid: Resource<Laid>; as: Sign
       <div class="databar">
         <Segments
           label="Format"
+          menu
           value={now}
           pick={(f) => (as.value = f)}
           of={[
@@ -296,13 +299,13 @@ function Data({ z, laid, as, again }: { z: Znode; laid: Resource<Laid>; as: Sign
         />
         <span class="grow" />
         {z.encoding === "utf-8" && (
-          <Button quiet icon={Copy} onClick={() => copy(z.data ?? "", "Data")}>
-            Copy
+          <Button quiet icon={Copy} label="Copy" onClick={() => copy(z.data ?? "", "Data")}>
+            <span class="not-phone">Copy</span>
           </Button>
         )}
-        <a class="btn quiet" href={"data?path=" + encodeURIComponent(z.path)}>
+        <a class="btn quiet" aria-label="Download" href={"data?path=" + encodeURIComponent(z.path)}>
           <Icon of={Download} />
-          Download
+          <span class="not-phone">Download</span>
         </a>
         {mayEdit && (
           <Button primary icon={Pencil} onClick={edit}>
@@ -424,6 +427,15 @@ function More({ path, may, pick }: { path: string; may: boolean; pick: (k: Kind)
         <a href={"export?path=" + encodeURIComponent(path)} download>
           Export
         </a>
+        <button
+          type="button"
+          class="only-phone"
+          popovertarget="more"
+          popovertargetaction="hide"
+          onClick={() => copy(path, "Path")}
+        >
+          Copy the path
+        </button>
         <button
           type="button"
           popovertarget="more"
