@@ -1,6 +1,6 @@
 // Editing the data of a znode: the draft, the review before a save, and the conflict with another version.
-import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { effect, useSignal } from "@preact/signals";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 import { FileDiff, TriangleAlert } from "lucide";
 import { get, send, Trouble, type Znode } from "./api";
 import { AsCommands, call, shell } from "./commands";
@@ -24,9 +24,17 @@ export function Edit({ z, format, again, end }: { z: Znode; format: Format; agai
     wrong = useSignal("");
   const [busy, trouble, attempt] = useTry();
   const dirty = text.value !== base.value;
-  useEffect(() => {
-    keepDraft(z.path, dirty ? { text: text.value, encoding, version: version.value, base: base.value } : null);
-  }, [text.value, version.value]);
+  // At once: an effect of a render is lost with a visitor that goes on before it.
+  useLayoutEffect(
+    () =>
+      effect(() =>
+        keepDraft(
+          z.path,
+          text.value === base.value ? null : { text: text.value, encoding, version: version.value, base: base.value },
+        ),
+      ),
+    [],
+  );
   useEffect(() => {
     if (!dirty) return;
     const ask = (e: BeforeUnloadEvent) => e.preventDefault();
