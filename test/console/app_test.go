@@ -195,6 +195,7 @@ func TestAppFits(t *testing.T) {
 	j.toLeader()
 	j.create("/app", "")
 	j.create("/app/json", `{"retention":"604800000","partitions":12,"policy":["delete","compact"]}`)
+	j.setBehind("/app/json", `{"retention":"86400000","partitions":24,"policy":["compact"]}`)
 	j.create("/app/"+hostile, hostile)
 	j.create("/app/"+strings.Repeat("wide", 50), strings.Repeat("wide", 500))
 	_, err := recipes.NewMutex(j.client, "/app/lock", recipes.WithData([]byte("holder"))).Lock(t.Context())

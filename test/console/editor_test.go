@@ -2,14 +2,18 @@ package console
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/server/config"
 )
 
 // Bytes that another client writes do not make base64 of what is typed as text.
@@ -34,6 +38,38 @@ func TestEditKeepsItsEncoding(t *testing.T) {
 	require.Equal(t, "typed", j.data("/a"))
 }
 
+// A button lays JSON, YAML and XML out while they are edited, or says what is wrong with them.
+func TestEditorLaysOut(t *testing.T) {
+	j := visit(t, desk, 1)
+	j.show("")
+	j.loginApp()
+	for name, c := range map[string]struct{ data, laid string }{
+		"json": {`{"a":[1.0]}`, "{\n  \"a\": [\n    1.0\n  ]\n}\n"},
+		"yaml": {"---\na:   {b: 1}  # why\n", "---\na: {b: 1} # why\n"},
+		"xml":  {"<a><b>x</b></a>", "<a>\n  <b>x</b>\n</a>\n"},
+	} {
+		j.create("/"+name, c.data)
+		j.show("tree?path=%2F" + name)
+		j.awaitText("#znode h1", name)
+		j.awaitText("#text", strings.TrimPrefix(strings.TrimSpace(c.laid), "---\n"))
+		j.button("Edit")
+		j.await("document.querySelector('.editor')?.shadowRoot?.activeElement")
+		if name == "json" {
+			j.typeInEditor(`{"a":`)
+			j.button("Format")
+			j.awaitText(".toasts", "not JSON")
+			j.typeInEditor(c.data)
+		}
+		j.button("Format")
+		j.await("document.querySelectorAll('.editor')[0].shadowRoot.querySelectorAll('.cm-line').length === " +
+			strconv.Itoa(strings.Count(c.laid, "\n")+1))
+		j.button("Review and save")
+		j.button("Save")
+		j.awaitText("#version", "1")
+		require.Equal(t, c.laid, j.data("/"+name))
+	}
+}
+
 // A znode that becomes larger than the editor takes does not take away what is typed.
 func TestEditStaysWhenTheZnodeGrows(t *testing.T) {
 	j := visit(t, desk, 1)
@@ -47,6 +83,27 @@ func TestEditStaysWhenTheZnodeGrows(t *testing.T) {
 	j.await("document.querySelector('.editor').shadowRoot.textContent.includes('typed')")
 }
 
+// A znode of 4 MiB is shown as far as a reader gets, on every screen, and downloaded as a whole. It is not edited.
+func TestZnodeOfFourMegabytes(t *testing.T) {
+	script := axe(t)
+	j := visit(t, desk, 1, func(c *config.Config) {
+		c.JuteMaxBuffer, c.JuteMaxBufferExtra = 5<<20, 5<<20
+	})
+	const size = 4<<20 - 1024 // the client takes requests of 4 MiB
+	j.create("/large", `{"rows":[`+strings.Repeat(`{"name":"a row"},`, (size-16)/17)+`0]}`)
+	j.show("tree?path=%2Flarge")
+	j.loginApp()
+	j.awaitText("#znode .facts", "4 MiB")
+	j.awaitText("#text", "a row")
+	j.awaitText("#znode", "Download it to see all")
+	j.await("![...document.querySelectorAll('#znode button')].some(b => b.textContent === 'Edit')")
+	j.fits(t, script, "large")
+	j.run("fetch('data?path=/large').then(r => r.arrayBuffer()).then(b => window.fetched = b.byteLength)")
+	j.await(fmt.Sprintf("window.fetched === %d", len(j.data("/large"))))
+	j.show("tree?path=%2Flarge&tab=history")
+	j.awaitText(".timeline", "Created")
+}
+
 // What is typed is there when the visitor comes back from another znode, and when the znode is deleted meanwhile.
 func TestDraftsStay(t *testing.T) {
 	j := visit(t, desk, 1)
@@ -56,10 +113,11 @@ func TestDraftsStay(t *testing.T) {
 	j.loginApp()
 	j.button("Edit")
 	j.typeInEditor("typed")
-	j.show("tree?path=%2Fb")
+	require.Contains(t, eval[string](j, "sessionStorage['warren.draft /a']"), `"typed"`, "it is kept at once")
+	j.run("document.execCommand('insertText', false, ' at last'); location.hash = '#/tree?path=%2Fb'")
 	j.awaitText("#text", "other")
 	j.show("tree?path=%2Fa")
-	j.await("document.querySelector('.editor')?.shadowRoot?.textContent.includes('typed')")
+	j.await("document.querySelector('.editor')?.shadowRoot?.textContent.includes('typed at last')")
 	require.NoError(t, j.client.Delete(t.Context(), "/a", -1))
 	j.awaitText("#znode", "What you typed and did not save is still here")
 	j.awaitText("#znode pre", "typed")

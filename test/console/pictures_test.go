@@ -72,7 +72,8 @@ func living(t *testing.T) (j *journey, stop func()) {
 		j.create("/config/topics/"+topic,
 			`{"version":1,"config":{"retention.ms":"604800000","cleanup.policy":"delete"}}`)
 	}
-	for _, config := range []string{`"retention.ms":"86400000"`, `"retention.ms":"86400000","cleanup.policy":"compact"`,
+	for _, config := range []string{`"retention.ms":"86400000"`,
+		`"retention.ms":"86400000","cleanup.policy":"compact"`,
 		`"retention.ms":"604800000","cleanup.policy":"compact"`,
 		`"retention.ms":"604800000","cleanup.policy":"delete","max.message.bytes":"1048576"`} {
 		j.setBehind("/config/topics/orders", `{"version":1,"config":{`+config+`}}`)
@@ -216,7 +217,8 @@ func TestPictures(t *testing.T) {
 		}
 		j.picture(v.name)
 		if *shots != "" {
-			for _, s := range []screen{{390, "light"}, {768, "dark"}, {1440, "light"}, {1440, "dark"}, {2560, "light"}} {
+			for _, s := range []screen{{390, "light"}, {768, "dark"}, {1440, "light"}, {1440, "dark"},
+				{2560, "light"}} {
 				j.dress(s)
 				j.await(fmt.Sprintf("innerWidth === %d && !document.querySelector('.skeleton')", s.width))
 				j.shoot(fmt.Sprint(v.name, "-", s.width, s.scheme))

@@ -223,8 +223,8 @@ func TestHistoryShowsWhatHasChanged(t *testing.T) {
 	j.press(kb.ArrowDown)
 	j.awaitText(".compared h2", "Version 0 → version 2")
 	j.await(shown + ".includes('two') && " + shown + ".includes('three')")
-	require.Equal(t, []string{"end", "within", "end"}, eval[[]string](j, "[...document.querySelectorAll('.timeline li')]"+
-		".map(l => ['end', 'within'].find(c => l.classList.contains(c)))"))
+	require.Equal(t, []string{"end", "within", "end"}, eval[[]string](j,
+		"[...document.querySelectorAll('.timeline li')].map(l => l.className.match(/end|within/)[0])"))
 	j.run(`(p => {
 		const r = p.getBoundingClientRect(), at = { clientX: r.left, clientY: r.top + 9, pointerId: 1, bubbles: true };
 		p.setPointerCapture = () => {};

@@ -14,7 +14,11 @@ const (
 	textShown   = 64 << 10 // bytes as text
 	hexShown    = 4 << 10  // and as bytes
 	unpackedMax = 1 << 20  // of what gzip or snappy stand for
+	layoutBody  = 1 << 20  // of a request to lay out a text
 )
+
+// yamlMark begins a document.
+const yamlMark = "---\n"
 
 // Laid is the data of a znode in one format, for a reader.
 type Laid struct {
@@ -28,6 +32,12 @@ type Laid struct {
 	Cut     bool     `json:"cut" doc:"text is not all of the data"`
 	Trouble string   `json:"trouble" doc:"why the format was not possible; empty for nothing"`
 	Size    int      `json:"size" doc:"bytes of the data when it is unpacked"`
+}
+
+// Layout is a text, and the same text laid out.
+type Layout struct {
+	Text string `json:"text" doc:"all of it"`
+	As   string `json:"as" doc:"json, yaml or xml"`
 }
 
 // Lay lays data out: in the format that is asked for, or in the one that fits it best. Data that is packed is opened,
@@ -71,7 +81,7 @@ func Lay(data []byte, whole bool, asked string) Laid {
 	return v
 }
 
-// laidTable is the route of Laid, and that which hashes passwords for ACLs.
+// laidTable is the routes of Laid and Layout, and that which hashes passwords for ACLs.
 func laidTable() []*route {
 	return []*route{
 		{method: "GET", path: "/laid", name: "laid",
@@ -79,6 +89,8 @@ func laidTable() []*route {
 			params: []param{pathParam,
 				{name: "as", about: "json, yaml, xml, text or hex; packed for the bytes as they are stored"}},
 			gives: Laid{}, serve: reads(laid)},
+		{method: "POST", path: "/laid", name: "layOut", takes: Layout{}, gives: Layout{}, changes: true,
+			about: "The same text laid out, for an editor. No znode is read or changed.", serve: (*API).layOut},
 		{method: "POST", path: "/digest", name: "digest", takes: Credentials{}, gives: ACL{}, changes: true,
 			about: "The entry of an ACL for a user of scheme digest, as this server hashes its password.",
 			serve: (*API).digest},
@@ -96,6 +108,26 @@ func laid(q *query) func(Server) (*Laid, error) {
 		l.Path, l.Mzxid = path, z.Stat.Mzxid
 		return &l, nil
 	}
+}
+
+func (a *API) layOut(w http.ResponseWriter, r *http.Request, _ *Visitor) error {
+	var l Layout
+	if err := a.body(w, r, &l, layoutBody); err != nil {
+		return err
+	}
+	if f := formats.Format(l.As); f != formats.JSON && f != formats.YAML && f != formats.XML {
+		return refusal(http.StatusBadRequest, "a text is laid out as json, yaml or xml")
+	}
+	return ask(a, w, r, func() (Layout, error) {
+		text, err := formats.Lay([]byte(l.Text), formats.Format(l.As))
+		if err != nil {
+			return Layout{}, refusal(http.StatusBadRequest, err.Error())
+		}
+		if strings.HasPrefix(l.Text, yamlMark) && l.As == string(formats.YAML) {
+			text = yamlMark + text // by it the text is recognized
+		}
+		return Layout{text, l.As}, nil
+	})
 }
 
 func (a *API) digest(w http.ResponseWriter, r *http.Request, _ *Visitor) error {

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -15,15 +16,15 @@ func TestDataIsLaidOut(t *testing.T) {
 	_, err := w.Write([]byte(`{"a":1}`))
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
-	const json = "{\n  \"a\": 1\n}"
+	const laid = "{\n  \"a\": 1\n}"
 	for _, c := range []struct {
 		data, as, format, packing, text string
 		whole, packed, cut              bool
 	}{
-		{`{"a":1}`, "", "json", "", json, true, false, false},
+		{`{"a":1}`, "", "json", "", laid, true, false, false},
 		{`{"a":1}`, "text", "text", "", `{"a":1}`, true, false, false},
-		{`{"a":1}`, "none", "json", "", json, true, false, false},
-		{packed.String(), "", "json", "gzip", json, true, false, false},
+		{`{"a":1}`, "none", "json", "", laid, true, false, false},
+		{packed.String(), "", "json", "gzip", laid, true, false, false},
 		{packed.String(), "packed", "hex", "gzip", "", true, true, false},
 		{packed.String()[:20], "", "hex", "", "", false, false, true}, // a part of it cannot be opened
 		{strings.Repeat("x", textShown+1), "", "text", "", strings.Repeat("x", textShown), true, false, true},
@@ -39,6 +40,33 @@ func TestDataIsLaidOut(t *testing.T) {
 		require.Contains(t, l.Formats, "yaml")
 	}
 	require.NotEmpty(t, Lay([]byte("\x1f\x8b\x08broken"), true, "").Trouble)
+}
+
+// The text of an editor is laid out, or it is said why not.
+func TestTextsAreLaidOut(t *testing.T) {
+	a := New(Options{Server: &fakeServer{}, Writes: true, RequestMax: 1000})
+	ask := func(text, as string) (int, string) {
+		body, err := json.Marshal(Layout{text, as})
+		require.NoError(t, err)
+		w := visit(a, "POST", "/laid", string(body), "Authorization", "digest bob:x")
+		var l Layout
+		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &l))
+		return w.Code, l.Text
+	}
+	for _, c := range []struct{ text, as, want string }{
+		{`{"a":1}`, "json", "{\n  \"a\": 1\n}"},
+		{"a:   {b: 1}   # why\n", "yaml", "a: {b: 1} # why\n"},
+		{"---\na:  1\n---\nb:  2\n", "yaml", "---\na: 1\n---\nb: 2\n"},
+		{"<a><b>x</b></a>", "xml", "<a>\n  <b>x</b>\n</a>\n"},
+		{`{"a":`, "json", ""}, {"a: [", "yaml", ""}, {"<a>", "xml", ""}, {"x", "text", ""}, {"x", "", ""},
+	} {
+		status, text := ask(c.text, c.as)
+		require.Equal(t, c.want != "", status == 200, c.text)
+		require.Equal(t, c.want, text)
+	}
+	require.Equal(t, 401, visit(a, "POST", "/laid", `{}`).Code)
+	status, _ := ask(strings.Repeat("x", layoutBody), "json")
+	require.Equal(t, 413, status)
 }
 
 // A password becomes the id of an ACL for a visitor that may change something, and for no other.

@@ -169,7 +169,7 @@ export function Chart({
         height: box.current!.clientHeight,
         pxAlign: true,
         legend: { show: false },
-        padding: [8, 24, 0, 0], // half of the last label of the time is at the right of the plot
+        padding: [8, 4, 0, 0],
         cursor: { sync: { key: "warren" }, y: false, points: { size: 6 }, drag: { x: false, y: false } },
         scales: {
           x: { time: true, range: () => range.current },
@@ -183,8 +183,13 @@ export function Chart({
             ticks: { show: false },
             size: 24,
             space: 72,
-            values: (u, splits) =>
-              splits.map((s) => clock(s * 1000).slice(0, u.scales.x.max! - u.scales.x.min! < 300 ? 8 : 5)),
+            values: (u, splits) => {
+              const [min, max] = [u.scales.x.min!, u.scales.x.max!],
+                letters = max - min < 300 ? 8 : 5;
+              // One of which a part would be beyond the edge is left out.
+              const end = max - ((letters * digit) / 2 / (u.bbox.width / devicePixelRatio || u.width)) * (max - min);
+              return splits.map((s) => (s > end ? "" : clock(s * 1000).slice(0, letters)));
+            },
           },
           {
             stroke: text,

@@ -1,10 +1,10 @@
 // Editing the data of a znode: the draft, the review before a save, and the conflict with another version.
-import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { effect, useSignal } from "@preact/signals";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 import { FileDiff, TriangleAlert } from "lucide";
 import { get, send, Trouble, type Znode } from "./api";
 import { AsCommands, call, shell } from "./commands";
-import { editable, indent, type Format } from "./data";
+import { editable, type Format } from "./data";
 import { keepDraft, readDraft } from "./drafts";
 import { DiffView, Editor } from "./editor";
 import { plain } from "./format";
@@ -24,9 +24,17 @@ export function Edit({ z, format, again, end }: { z: Znode; format: Format; agai
     wrong = useSignal("");
   const [busy, trouble, attempt] = useTry();
   const dirty = text.value !== base.value;
-  useEffect(() => {
-    keepDraft(z.path, dirty ? { text: text.value, encoding, version: version.value, base: base.value } : null);
-  }, [text.value, version.value]);
+  // At once: an effect of a render is lost with a visitor that goes on before it.
+  useLayoutEffect(
+    () =>
+      effect(() =>
+        keepDraft(
+          z.path,
+          text.value === base.value ? null : { text: text.value, encoding, version: version.value, base: base.value },
+        ),
+      ),
+    [],
+  );
   useEffect(() => {
     if (!dirty) return;
     const ask = (e: BeforeUnloadEvent) => e.preventDefault();
@@ -51,6 +59,11 @@ export function Edit({ z, format, again, end }: { z: Znode; format: Format; agai
       end();
       again();
     });
+  const lay = () =>
+    send<{ text: string }>("POST", "laid", { text: text.value, as: format }).then(
+      (laid) => (text.value = laid.text.trimEnd() + "\n"),
+      (e) => say(e instanceof Error ? e.message : String(e), "bad"),
+    );
   const discard = () => {
     keepDraft(z.path, null);
     end();
@@ -64,20 +77,7 @@ export function Edit({ z, format, again, end }: { z: Znode; format: Format; agai
         </Tag>
         {encoding === "base64" && <Tag tone="info">base64</Tag>}
         <span class="grow" />
-        {format === "json" && (
-          <Button
-            onClick={() => {
-              try {
-                JSON.parse(text.value);
-                text.value = indent(text.value) + "\n";
-              } catch (e) {
-                say("This is not valid JSON yet", "bad");
-              }
-            }}
-          >
-            Format
-          </Button>
-        )}
+        {["json", "yaml", "xml"].includes(format) && <Button onClick={lay}>Format</Button>}
         <Button onClick={discard}>{dirty ? "Discard" : "Close"}</Button>
         <Button primary icon={FileDiff} disabled={!dirty} onClick={() => (review.value = true)}>
           Review and save

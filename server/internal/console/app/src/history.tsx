@@ -8,6 +8,7 @@ import { keepDraft } from "./drafts";
 import { DiffView } from "./editor";
 import { mayWrite } from "./facts";
 import { ago, bytes, capital, local, of, Time } from "./format";
+import { Painted } from "./highlight";
 import { Button, Empty, LogInButton, Note, SessionLink, Skeleton, Tag, tones, useGet, useTry } from "./parts";
 import { go } from "./router";
 
@@ -266,13 +267,17 @@ function Compared({ path, before, after }: { path: string; before?: Version; aft
           {wrong.message}
         </Note>
       )}
-      {now.data && (!before || then.data) ? (
+      {now.data && !before ? (
+        <pre class="code" role="region" tabIndex={0} aria-label={`Data of txn ${after.zxid}`}>
+          <Painted text={laid(now.data)} format={format} />
+        </pre>
+      ) : now.data && then.data ? (
         <DiffView
-          key={keyOf(after) + (before ? keyOf(before) : "")}
+          key={keyOf(after) + keyOf(before!)}
           before={laid(then.data)}
           after={laid(now.data)}
           format={format}
-          label={before ? `From txn ${before.zxid} to ${after.zxid}` : `Data of txn ${after.zxid}`}
+          label={`From txn ${before!.zxid} to ${after.zxid}`}
         />
       ) : (
         !wrong && (

@@ -484,8 +484,9 @@ function Events({ all, which }: { all: Event[]; which: Which[] }) {
       <header>
         <h2 id="events">Events</h2>
         <span class="small faint">
-          {many ? "At all servers" : seen.value.length ? `At server ${idOf(which[0])}` : "At this server"}, since the
-          start of each
+          {many
+            ? "At all servers, since each started"
+            : `At ${seen.value.length ? `server ${idOf(which[0])}` : "this server"}, since it started`}
         </span>
       </header>
       {all.length === 0 ? (

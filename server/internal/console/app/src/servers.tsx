@@ -83,7 +83,14 @@ export function Servers() {
   const refused = told.find((t) => t.which === null)?.trouble;
   const steers = told.some((t) => t.data !== null);
   const given: Column<Seen>[] = e?.writes
-    ? [{ name: "Orders", wrap: true, plain: true, cell: (s) => <RowOrders s={s} left={leftAt(s, steeringOf(s))} /> }]
+    ? [
+        {
+          name: "Orders",
+          wrap: !tight.value,
+          plain: true,
+          cell: (s) => <RowOrders s={s} left={leftAt(s, steeringOf(s))} />,
+        },
+      ]
     : [];
   return (
     <div class="page" id="steering">

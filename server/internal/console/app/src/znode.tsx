@@ -17,7 +17,7 @@ import {
   TriangleAlert,
   Unplug,
 } from "lucide";
-import { demandLogin, identity, send, Trouble, wanted, type Laid, type Quota, type Znode } from "./api";
+import { demandLogin, identity, send, Trouble, wanted, type ACL, type Laid, type Quota, type Znode } from "./api";
 import { EditACL, perms } from "./acl";
 import { ActivityTab } from "./activity";
 import { AsCommands, call, shell } from "./commands";
@@ -46,6 +46,7 @@ import {
   type Resource,
 } from "./parts";
 import { amend, go, param, to } from "./router";
+import { Table } from "./table";
 import { refreshTree } from "./tree";
 import { WatchersTab } from "./watchers";
 import { WorkDialog, type Kind } from "./works";
@@ -489,42 +490,26 @@ function ACLTab({ z, again }: { z: Znode; again: () => void }) {
           }}
         />
       )}
-      <div class="scroll-x" tabIndex={0} role="region" aria-label="Permissions">
-        <table class="t">
-          <thead>
-            <tr>
-              <th scope="col">Scheme</th>
-              <th scope="col">Identity</th>
-              {perms.map(([, name]) => (
-                <th scope="col" key={name}>
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {z.acl.map((e, i) => (
-              <tr key={i}>
-                <th scope="row">{e.scheme}</th>
-                <td class="wrap">
-                  <Name of={e.id || "–"} />
-                </td>
-                {perms.map(([letter, name]) => (
-                  <td key={name}>
-                    {e.perms.includes(letter) ? (
-                      <Tag tone="good" icon={Check}>
-                        Yes
-                      </Tag>
-                    ) : (
-                      <span class="faint">No</span>
-                    )}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        label="Permissions"
+        rows={z.acl}
+        keyOf={(e) => [e.scheme, e.id, e.perms].join()}
+        columns={[
+          { name: "Scheme", cell: (e) => e.scheme },
+          { name: "Identity", wrap: true, plain: true, cell: (e) => <Name of={e.id || "–"} /> },
+          ...perms.map(([letter, name]) => ({
+            name,
+            cell: (e: ACL) =>
+              e.perms.includes(letter) ? (
+                <Tag tone="good" icon={Check}>
+                  Yes
+                </Tag>
+              ) : (
+                <span class="faint">No</span>
+              ),
+          })),
+        ]}
+      />
     </div>
   );
 }
