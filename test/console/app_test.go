@@ -282,6 +282,7 @@ func TestOverviewOfAServerWithoutQuorum(t *testing.T) {
 	j.await("/^\\d+$/.test(document.querySelector(\".server[data-server='2'] dl div:nth-child(3) dd\").textContent)")
 	require.Equal(t, "5", eval[string](j, "document.querySelector('#znodes').textContent"))
 	j.awaitText("[aria-label=Figures] > div:nth-child(7)", "not known since ")
+	j.checkAxe(axe(t), "overview without a quorum")
 	j.show("servers")
 	j.awaitText("#steering tbody tr:nth-child(2)", "not known since ")
 	j.show("tree")
