@@ -60,9 +60,9 @@ const recent = 24 * time.Hour
 // listedMax bounds the objects of one backup, as the manifest bounds those that it names.
 const listedMax = 10 * entriesMax
 
-// objects is the store of a backup in a store of objects. Each file is an object whose name ends with a part of the SHA-256 of
-// its bytes, and is never replaced by another; so two runs at once do not spoil each other's files. Only the manifest
-// is replaced, as the last step of a run.
+// objects is the store of a backup in a store of objects. Each file is an object whose name ends with a part of the
+// SHA-256 of its bytes, and is never replaced by another; so two runs at once do not spoil each other's files. Only the
+// manifest is replaced, as the last step of a run.
 type objects struct {
 	ctx     context.Context // of all requests
 	objects Objects
