@@ -61,8 +61,8 @@ const recent = 24 * time.Hour
 const listedMax = 10 * entriesMax
 
 // objects is the store of a backup in a store of objects. Each file is an object whose name ends with a part of the
-// SHA-256 of its bytes, and is never replaced by another; so two runs at once do not spoil each other's files. Only the
-// manifest is replaced, as the last step of a run.
+// SHA-256 of its bytes, and is never replaced by another; so two runs at once do not spoil each other's files. Only
+// the manifest is replaced, as the last step of a run.
 type objects struct {
 	ctx     context.Context // of all requests
 	objects Objects

@@ -13,7 +13,8 @@ import (
 	"github.com/seed94657493/warren/server/internal/orders"
 )
 
-// Server is an orders.Server that has 14 clients and the session s-1, is server 1, and knows server 9 as one that cannot lead.
+// Server is an orders.Server that has 14 clients and the session s-1, is server 1, and knows server 9 as one that
+// cannot lead.
 type Server struct {
 	Told  []string // each call that may change something
 	Alone bool     // it is no member of an ensemble
