@@ -1,5 +1,7 @@
 package zk
 
+import "cmp"
+
 // State is the state of a Conn.
 type State int32
 
@@ -20,32 +22,13 @@ const (
 	StateHasSession = State(101)
 )
 
+var stateNames = map[State]string{StateUnknown: "StateUnknown", StateDisconnected: "StateDisconnected",
+	StateConnecting: "StateConnecting", StateSyncConnected: "StateSyncConnected", StateAuthFailed: "StateAuthFailed",
+	StateConnectedReadOnly: "StateConnectedReadOnly", StateSaslAuthenticated: "StateSaslAuthenticated",
+	StateExpired: "StateExpired", StateConnected: "StateConnected", StateHasSession: "StateHasSession"}
+
 // String returns the name of the constant.
-func (s State) String() string {
-	switch s {
-	case StateUnknown:
-		return "StateUnknown"
-	case StateDisconnected:
-		return "StateDisconnected"
-	case StateConnecting:
-		return "StateConnecting"
-	case StateSyncConnected:
-		return "StateSyncConnected"
-	case StateAuthFailed:
-		return "StateAuthFailed"
-	case StateConnectedReadOnly:
-		return "StateConnectedReadOnly"
-	case StateSaslAuthenticated:
-		return "StateSaslAuthenticated"
-	case StateExpired:
-		return "StateExpired"
-	case StateConnected:
-		return "StateConnected"
-	case StateHasSession:
-		return "StateHasSession"
-	}
-	return "Unknown"
-}
+func (s State) String() string { return cmp.Or(stateNames[s], "Unknown") }
 
 // IsConnected reports whether a server has accepted the session, even if it serves reads only. Forks of
 // go-zookeeper have it.
@@ -67,24 +50,12 @@ const (
 	EventNotWatching EventType = -2
 )
 
+var eventNames = map[EventType]string{EventNodeCreated: "EventNodeCreated", EventNodeDeleted: "EventNodeDeleted",
+	EventNodeDataChanged: "EventNodeDataChanged", EventNodeChildrenChanged: "EventNodeChildrenChanged",
+	EventSession: "EventSession", EventNotWatching: "EventNotWatching"}
+
 // String returns the name of the constant.
-func (t EventType) String() string {
-	switch t {
-	case EventNodeCreated:
-		return "EventNodeCreated"
-	case EventNodeDeleted:
-		return "EventNodeDeleted"
-	case EventNodeDataChanged:
-		return "EventNodeDataChanged"
-	case EventNodeChildrenChanged:
-		return "EventNodeChildrenChanged"
-	case EventSession:
-		return "EventSession"
-	case EventNotWatching:
-		return "EventNotWatching"
-	}
-	return "Unknown"
-}
+func (t EventType) String() string { return cmp.Or(eventNames[t], "Unknown") }
 
 // Event is a change of a watched znode, or of the state of the Conn.
 type Event struct {

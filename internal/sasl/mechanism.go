@@ -60,14 +60,13 @@ func NewKerberos(a *kerberos.Acceptor, name func(kerberos.Principal) (string, er
 	return &Acceptor{mechanismKerberos, begin, kerberos.TokenMax}
 }
 
-// kerberosServer is one exchange by Kerberos.
+// kerberosServer is an Exchange by Kerberos.
 type kerberosServer struct {
 	ticket *kerberos.Acceptance
 	name   func(kerberos.Principal) (string, error)
 	user   string // "" before the exchange is done
 }
 
-// Step implements Exchange.
 func (s *kerberosServer) Step(token []byte) ([]byte, error) {
 	s.user = ""
 	reply, err := s.ticket.Step(token)
@@ -80,8 +79,6 @@ func (s *kerberosServer) Step(token []byte) ([]byte, error) {
 	return reply, nil
 }
 
-// Done implements Exchange.
 func (s *kerberosServer) Done() bool { return s.user != "" }
 
-// User implements Exchange.
 func (s *kerberosServer) User() string { return s.user }

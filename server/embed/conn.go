@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// conn is one end of a connection between two servers.
+// conn is a net.Conn: one end of a connection between two servers.
 type conn struct {
 	in, out       *stream
 	local, remote net.Addr
@@ -16,13 +16,11 @@ type conn struct {
 
 var _ net.Conn = (*conn)(nil)
 
-// Read implements net.Conn.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.in.read(b)
 	return n, c.wrap("read", err)
 }
 
-// Write implements net.Conn.
 func (c *conn) Write(b []byte) (int, error) {
 	n, err := c.out.write(b)
 	return n, c.wrap("write", err)
@@ -52,26 +50,21 @@ func (c *conn) CloseWrite() error {
 	return nil
 }
 
-// LocalAddr implements net.Conn.
 func (c *conn) LocalAddr() net.Addr { return c.local }
 
-// RemoteAddr implements net.Conn.
 func (c *conn) RemoteAddr() net.Addr { return c.remote }
 
-// SetDeadline implements net.Conn.
 func (c *conn) SetDeadline(t time.Time) error {
 	c.in.readBy(t)
 	c.out.writeBy(t)
 	return nil
 }
 
-// SetReadDeadline implements net.Conn.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	c.in.readBy(t)
 	return nil
 }
 
-// SetWriteDeadline implements net.Conn.
 func (c *conn) SetWriteDeadline(t time.Time) error {
 	c.out.writeBy(t)
 	return nil

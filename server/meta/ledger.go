@@ -24,7 +24,7 @@ type disk interface {
 	close() error
 }
 
-// ledger holds the rules of a Store over some disk: DB and Mem differ only in the disk.
+// ledger is a Store over some disk: it holds the rules, and DB and Mem differ only in the disk.
 type ledger struct {
 	disk disk
 	now  func() time.Time
@@ -37,7 +37,6 @@ type ledger struct {
 	elsewhere bool
 }
 
-// Elsewhere implements Store.
 func (l *ledger) Elsewhere() bool { return l.elsewhere }
 
 func (l *ledger) init(d disk, rec record, snapshots map[string]Snapshot) {
@@ -45,7 +44,6 @@ func (l *ledger) init(d disk, rec record, snapshots map[string]Snapshot) {
 	l.mu.rec, l.mu.snapshots = rec, snapshots
 }
 
-// Epochs implements Store.
 func (l *ledger) Epochs() Epochs {
 	r := l.record()
 	return r.epochs()
@@ -57,7 +55,6 @@ func (l *ledger) record() record {
 	return l.mu.rec
 }
 
-// SetAccepted implements Store.
 func (l *ledger) SetAccepted(epoch int64) error {
 	return l.change("set acceptedEpoch", func(r *record) error {
 		if epoch < r.epochs().Accepted {
@@ -68,7 +65,6 @@ func (l *ledger) SetAccepted(epoch int64) error {
 	})
 }
 
-// SetCurrent implements Store.
 func (l *ledger) SetCurrent(epoch int64, lineage string) error {
 	return l.change("set currentEpoch", func(r *record) error {
 		if e := r.epochs(); epoch < e.Current || epoch > e.Accepted {
@@ -82,39 +78,30 @@ func (l *ledger) SetCurrent(epoch int64, lineage string) error {
 	})
 }
 
-// Lineage implements Store.
 func (l *ledger) Lineage() string { return l.record().lineage }
 
-// SetLineage implements Store.
 func (l *ledger) SetLineage(lineage string) error {
 	return l.set("set lineage", func(r *record) { r.lineage = lineage })
 }
 
-// Blank implements Store.
 func (l *ledger) Blank() bool { return l.record().blank }
 
-// SetBlank implements Store.
 func (l *ledger) SetBlank(blank bool) error {
 	return l.set("set the mark of a blank server", func(r *record) { r.blank = blank })
 }
 
-// SetConfig implements Store.
 func (l *ledger) SetConfig(c Config) error {
 	return l.set("set configuration", func(r *record) { r.config, r.hasConfig = c, true })
 }
 
-// SessionBase implements Store.
 func (l *ledger) SessionBase() int64 { return l.record().sessionBase }
 
-// SetSessionBase implements Store.
 func (l *ledger) SetSessionBase(base int64) error {
 	return l.set("set the base of session ids", func(r *record) { r.sessionBase = max(r.sessionBase, base) })
 }
 
-// Addresses implements Store.
 func (l *ledger) Addresses() map[string][]string { return parseAddresses(l.record().addresses) }
 
-// SetAddresses implements Store.
 func (l *ledger) SetAddresses(addresses map[string][]string) error {
 	return l.set("set addresses", func(r *record) { r.addresses = formatAddresses(addresses) })
 }
@@ -127,7 +114,6 @@ func (l *ledger) set(what string, fn func(*record)) error {
 	})
 }
 
-// Reconcile implements Store.
 func (l *ledger) Reconcile(last proto.Zxid) (Epochs, error) {
 	err := l.change("reconcile epochs", func(r *record) error { return r.reconcile(last, l.disk.leftover) })
 	return l.Epochs(), err
@@ -204,30 +190,25 @@ func (l *ledger) fail(what string, err error) error {
 	return err
 }
 
-// Identity implements Store.
 func (l *ledger) Identity() Identity { return l.record().identity }
 
-// Config implements Store.
 func (l *ledger) Config() (Config, bool) {
 	r := l.record()
 	return r.config, r.hasConfig
 }
 
-// Snapshot implements Store.
 func (l *ledger) Snapshot(name string) (size int64, checksum uint32, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return Catalogue(l.mu.snapshots).Snapshot(name)
 }
 
-// SnapshotOf implements Store.
 func (l *ledger) SnapshotOf(size int64, checksum uint32) (zxid proto.Zxid, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return Catalogue(l.mu.snapshots).SnapshotOf(size, checksum)
 }
 
-// PutSnapshot implements Store.
 func (l *ledger) PutSnapshot(name string, zxid proto.Zxid, size int64, checksum uint32) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -242,7 +223,6 @@ func (l *ledger) PutSnapshot(name string, zxid proto.Zxid, size int64, checksum 
 	return nil
 }
 
-// DropSnapshot implements Store.
 func (l *ledger) DropSnapshot(name string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -259,7 +239,6 @@ func (l *ledger) DropSnapshot(name string) error {
 	return nil
 }
 
-// Snapshots implements Store.
 func (l *ledger) Snapshots() []Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -268,7 +247,6 @@ func (l *ledger) Snapshots() []Snapshot {
 	})
 }
 
-// Close implements Store.
 func (l *ledger) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

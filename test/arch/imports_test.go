@@ -132,7 +132,7 @@ var layers = map[string]layer{
 		"server/internal/facts", "server/internal/serve", "server/internal/sessions"},
 		tests: []string{module + "/server/internal/env"}, // a server without parts
 		why:   "a word is a text of facts, and of the connections that it lists"},
-	"server/internal/api": {ours: []string{"datatree/auth", "internal/answers", "internal/znodetext",
+	"server/internal/api": {ours: []string{"datatree/auth", "internal/znodetext",
 		"server/internal/ensemble", "server/internal/facts", "server/internal/formats", "server/internal/inside",
 		"server/internal/limits", "server/internal/orders", "server/internal/visible"},
 		others: []string{"go.uber.org/zap"},

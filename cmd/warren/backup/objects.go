@@ -60,9 +60,9 @@ const recent = 24 * time.Hour
 // listedMax bounds the objects of one backup, as the manifest bounds those that it names.
 const listedMax = 10 * entriesMax
 
-// objects keeps a backup in a store of objects. Each file is an object whose name ends with a part of the SHA-256 of
-// its bytes, and is never replaced by another; so two runs at once do not spoil each other's files. Only the manifest
-// is replaced, as the last step of a run.
+// objects is the store of a backup in a store of objects. Each file is an object whose name ends with a part of the
+// SHA-256 of its bytes, and is never replaced by another; so two runs at once do not spoil each other's files. Only
+// the manifest is replaced, as the last step of a run.
 type objects struct {
 	ctx     context.Context // of all requests
 	objects Objects
@@ -86,7 +86,6 @@ func OpenObjects(ctx context.Context, o Objects, opts ObjectOptions) (*Backup, e
 	return open(opts.FS, &objects{ctx: ctx, objects: o, keys: opts.Keys, fs: opts.FS, scratch: opts.Scratch})
 }
 
-// String implements store.
 func (s *objects) String() string { return s.objects.String() }
 
 func (s *objects) path(name string) string { return filepath.Join(s.scratch, name) }
@@ -94,7 +93,6 @@ func (s *objects) path(name string) string { return filepath.Join(s.scratch, nam
 // begin implements store. Runs on other machines are told apart by the version of the manifest.
 func (s *objects) begin() (io.Closer, error) { return s.fs.Lock(s.path(lockName)) }
 
-// manifest implements store.
 func (s *objects) manifest() ([]byte, error) {
 	object, err := s.objects.Get(s.ctx, manifestName)
 	if err != nil {
@@ -111,7 +109,6 @@ func (s *objects) manifest() ([]byte, error) {
 	return text, nil
 }
 
-// replace implements store.
 func (s *objects) replace(text []byte) error {
 	if err := s.objects.Replace(s.ctx, manifestName, text, s.version); err != nil && !errors.Is(err, ErrReplaced) {
 		return err
@@ -123,7 +120,6 @@ func (s *objects) replace(text []byte) error {
 	return err
 }
 
-// work implements store.
 func (s *objects) work(file string) string { return s.path(tmpPrefix + file) }
 
 // nameSumDigits is how many digits of the SHA-256 of what is stored a name ends with.
@@ -132,7 +128,6 @@ const nameSumDigits = 32
 // sealedSuffix ends the names of encrypted objects.
 const sealedSuffix = ".age"
 
-// name implements store.
 func (s *objects) name(e *Entry) string {
 	_, sum := storedAs(e)
 	name := e.File + "." + sum[:nameSumDigits]
@@ -208,7 +203,6 @@ func (s *objects) get(e *Entry) (*Object, error) {
 	return object, nil
 }
 
-// check implements store.
 func (s *objects) check(e *Entry) error {
 	object, err := s.get(e)
 	if err != nil {
@@ -268,7 +262,6 @@ func (s *objects) receive(e *Entry, object io.Reader) error {
 	return s.fs.Rename(tmp, s.path(e.File))
 }
 
-// list implements store.
 func (s *objects) list() ([]Stored, error) {
 	var all []Stored
 	err := s.objects.List(s.ctx, func(o ObjectInfo) error {
@@ -284,7 +277,6 @@ func (s *objects) list() ([]Stored, error) {
 	return all, err
 }
 
-// remove implements store.
 func (s *objects) remove(names []string) (err error) {
 	for _, name := range names {
 		err = errors.Join(err, s.objects.Remove(s.ctx, name))
@@ -292,13 +284,11 @@ func (s *objects) remove(names []string) (err error) {
 	return err
 }
 
-// note implements store.
 func (s *objects) note(name string) error {
 	text := time.Now().UTC().Format(time.RFC3339) + "\n" // a store may refuse an object without bytes
 	return s.objects.Put(s.ctx, name, strings.NewReader(text), int64(len(text)))
 }
 
-// noted implements store.
 func (s *objects) noted(name string) (bool, error) {
 	object, err := s.objects.Get(s.ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {

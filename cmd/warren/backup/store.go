@@ -60,13 +60,12 @@ func isFile(name string) bool {
 	return isSnapshot || isLog
 }
 
-// folder keeps a backup in a folder.
+// folder is the store of a backup in a folder.
 type folder struct {
 	fs  vfs.FS
 	dir string
 }
 
-// String implements store.
 func (f *folder) String() string { return f.dir }
 
 func (f *folder) path(name string) string { return filepath.Join(f.dir, name) }
@@ -92,12 +91,10 @@ func (f *folder) begin() (io.Closer, error) {
 	return lock, nil
 }
 
-// manifest implements store.
 func (f *folder) manifest() ([]byte, error) {
 	return vfs.ReadFile(f.fs, f.path(manifestName), manifestBytesMax)
 }
 
-// replace implements store.
 func (f *folder) replace(text []byte) error {
 	tmp := f.work(manifestName)
 	w, err := f.fs.Create(tmp)
@@ -111,19 +108,14 @@ func (f *folder) replace(text []byte) error {
 	return errors.Join(f.fs.Rename(tmp, f.path(manifestName)), f.fs.SyncDir(f.dir))
 }
 
-// work implements store.
 func (f *folder) work(file string) string { return f.path(tmpPrefix + file) }
 
-// keep implements store.
 func (f *folder) keep(e *Entry, path string) error { return f.fs.Rename(path, f.path(e.File)) }
 
-// fetch implements store.
 func (f *folder) fetch(e *Entry) (string, error) { return f.path(e.File), nil }
 
-// check implements store.
 func (f *folder) check(e *Entry) error { return compareFile(f.fs, f.path(e.File), e.Bytes, e.SHA256) }
 
-// list implements store.
 func (f *folder) list() ([]Stored, error) {
 	names, err := f.fs.List(f.dir)
 	if err != nil {
@@ -143,10 +135,8 @@ func (f *folder) list() ([]Stored, error) {
 	return all, nil
 }
 
-// name implements store.
 func (f *folder) name(e *Entry) string { return e.File }
 
-// remove implements store.
 func (f *folder) remove(names []string) (err error) {
 	for _, name := range names {
 		err = errors.Join(err, f.fs.Remove(f.path(name)))
@@ -182,10 +172,8 @@ func compare(r io.Reader, size int64, sum string) error {
 	return nil
 }
 
-// note implements store.
 func (f *folder) note(name string) error { return vfs.WriteFile(f.fs, f.path(name), nil) }
 
-// noted implements store.
 func (f *folder) noted(name string) (bool, error) {
 	_, err := f.fs.Stat(f.path(name))
 	if errors.Is(err, fs.ErrNotExist) {

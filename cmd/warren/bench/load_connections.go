@@ -21,12 +21,10 @@ func (connectionsLoad) Defaults(p *Params) {
 	p.Connections, p.Warmup, p.Timeout = 1000, 0, 60*time.Second
 }
 
-// Flags implements Load.
 func (connectionsLoad) Flags() []string {
 	return append([]string{"duration", "rounds"}, everyFlag...)
 }
 
-// Prepare implements Load.
 func (connectionsLoad) Prepare(_ context.Context, t *Target, p Params) (Trial, error) {
 	d, err := newDialer(t, p)
 	if err != nil {
@@ -41,10 +39,8 @@ type connectionsTrial struct {
 	dialer *dialer
 }
 
-// Warm implements Trial.
 func (t *connectionsTrial) Warm(context.Context, time.Duration) error { return nil }
 
-// Close implements Trial.
 func (t *connectionsTrial) Close(context.Context) error { return nil }
 
 // Measure implements Trial: a Row for opening the sessions and one for holding them.

@@ -21,12 +21,10 @@ func (fanoutLoad) Defaults(p *Params) {
 	p.Connections, p.Znodes, p.Rounds, p.Warmup, p.Timeout = 1000, 1, 10, 0, 60*time.Second
 }
 
-// Flags implements Load.
 func (fanoutLoad) Flags() []string {
 	return append([]string{"size", "rounds", "warmup", "keep"}, everyFlag...)
 }
 
-// Prepare implements Load.
 func (fanoutLoad) Prepare(ctx context.Context, t *Target, p Params) (Trial, error) {
 	p.Znodes = 1
 	s, err := newStage(ctx, t, p, true, false)
@@ -46,7 +44,6 @@ type fanoutTrial struct {
 	writer *fleet
 }
 
-// Close implements Trial.
 func (t *fanoutTrial) Close(ctx context.Context) error {
 	t.writer.close()
 	return t.stage.Close(ctx)

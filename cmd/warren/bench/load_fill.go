@@ -19,12 +19,10 @@ func (fillLoad) Defaults(p *Params) {
 	p.Warmup = 0
 }
 
-// Flags implements Load.
 func (fillLoad) Flags() []string {
 	return append([]string{"outstanding", "size", "znodes", "path-length", "rounds", "seed", "keep"}, everyFlag...)
 }
 
-// Prepare implements Load.
 func (fillLoad) Prepare(ctx context.Context, t *Target, p Params) (Trial, error) {
 	s, err := newStage(ctx, t, p, false, false)
 	if err != nil {

@@ -22,12 +22,10 @@ func (latenciesLoad) Defaults(p *Params) {
 	p.Connections, p.Outstanding, p.Znodes, p.Size, p.Warmup = 1, 100, 10_000, Size{25, 25}, 0
 }
 
-// Flags implements Load.
 func (latenciesLoad) Flags() []string {
 	return append([]string{"outstanding", "size", "znodes", "path-length", "rounds", "keep"}, everyFlag...)
 }
 
-// Prepare implements Load.
 func (latenciesLoad) Prepare(ctx context.Context, t *Target, p Params) (Trial, error) {
 	s, err := newStage(ctx, t, p, false, false)
 	if err != nil {

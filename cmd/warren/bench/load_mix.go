@@ -15,13 +15,11 @@ func (l mixLoad) Name() string       { return l.name }
 func (l mixLoad) Summary() string    { return l.summary }
 func (l mixLoad) Defaults(p *Params) { l.defaults(p) }
 
-// Flags implements Load.
 func (mixLoad) Flags() []string {
 	return append([]string{"outstanding", "mix", "size", "znodes", "path-length", "duration", "warmup", "rate",
 		"slice", "seed", "keep"}, everyFlag...)
 }
 
-// Prepare implements Load.
 func (l mixLoad) Prepare(ctx context.Context, t *Target, p Params) (Trial, error) {
 	s, err := newStage(ctx, t, p, true, p.Mix.creates())
 	if err != nil {
@@ -65,7 +63,6 @@ func (m *mixTrial) begin() *drive {
 	return d
 }
 
-// Warm implements Trial.
 func (m *mixTrial) Warm(ctx context.Context, warm time.Duration) error {
 	d := m.begin()
 	m.pass(ctx, d, "warming up", warm)
@@ -80,7 +77,6 @@ func (m *mixTrial) Warm(ctx context.Context, warm time.Duration) error {
 // and the servers come back from idleness.
 func settle(d time.Duration) time.Duration { return min(d/8, 300*time.Millisecond) }
 
-// Measure implements Trial.
 func (m *mixTrial) Measure(ctx context.Context, window time.Duration) ([]*Row, error) {
 	row, err := m.measure(ctx, m.name, window)
 	if err != nil {

@@ -19,13 +19,11 @@ func (paperLoad) Defaults(p *Params) {
 	p.Connections, p.Outstanding, p.Size, p.Duration = 50, 100, Size{1024, 1024}, 5*time.Second
 }
 
-// Flags implements Load.
 func (paperLoad) Flags() []string {
 	return append([]string{"outstanding", "size", "duration", "warmup", "rate", "slice", "step", "seed", "keep"},
 		everyFlag...)
 }
 
-// Prepare implements Load.
 func (paperLoad) Prepare(ctx context.Context, t *Target, p Params) (Trial, error) {
 	p.Znodes = p.Connections
 	s, err := newStage(ctx, t, p, true, false)

@@ -26,12 +26,10 @@ func (stormLoad) Defaults(p *Params) {
 // in the accept queue of a server.
 const storming = 2000
 
-// Flags implements Load.
 func (stormLoad) Flags() []string {
 	return append([]string{"size", "znodes", "watches", "rounds", "keep"}, everyFlag...)
 }
 
-// Prepare implements Load.
 func (stormLoad) Prepare(ctx context.Context, t *Target, p Params) (Trial, error) {
 	s, err := newStage(ctx, t, p, true, false)
 	if err != nil {

@@ -53,13 +53,10 @@ type shape struct {
 	sequence map[string]int32 // by path: sequence counters above sequenceWarn
 }
 
-// Session implements snapshot.Sink.
 func (*shape) Session(proto.SessionID, int32) error { return nil }
 
-// ACL implements snapshot.Sink.
 func (*shape) ACL(int64, []proto.ACL) error { return nil }
 
-// Node implements snapshot.Sink.
 func (s *shape) Node(path, data []byte, _ int64, st *proto.StatPersisted) error {
 	s.znodes++
 	if st.Cversion > sequenceWarn {

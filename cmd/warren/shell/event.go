@@ -36,56 +36,27 @@ func (e event) appendText(b []byte, c colours) []byte {
 	return append(b, '\n')
 }
 
-// stateName is what Java's client calls a state in an event, "" for those it has no event for.
-func stateName(st client.State) string {
-	switch st {
-	case client.Connected:
-		return "SyncConnected"
-	case client.ConnectedReadOnly:
-		return "ConnectedReadOnly"
-	case client.Disconnected:
-		return "Disconnected"
-	case client.Expired:
-		return "Expired"
-	case client.AuthFailed:
-		return "AuthFailed"
-	case client.Closed:
-		return "Closed"
-	}
-	return ""
+// sessionStates are the words for each state of a session: what Java's client calls it in an event, what it means to
+// who types commands, and what the prompt of zkCli.sh calls it.
+var sessionStates = map[client.State]struct{ event, meaning, prompt string }{
+	client.Connected: {"SyncConnected", "connected", "CONNECTED"},
+	client.ConnectedReadOnly: {"ConnectedReadOnly", "connected to a server without a quorum: reads only",
+		"CONNECTEDREADONLY"},
+	client.Disconnected: {"Disconnected", "disconnected", "CONNECTING"},
+	client.Expired:      {"Expired", "the session has expired", "CLOSED"},
+	client.AuthFailed:   {"AuthFailed", "the servers refuse the identity of this session", "AUTH_FAILED"},
+	client.Closed:       {"Closed", "the session is closed", "CLOSED"},
 }
+
+// stateName is what Java's client calls a state in an event, "" for those it has no event for.
+func stateName(st client.State) string { return sessionStates[st].event }
 
 // stateLine tells a state of the session to who types commands.
 type stateLine client.State
 
 func (l stateLine) appendText(b []byte, c colours) []byte {
-	text := "the session is closed"
-	switch client.State(l) {
-	case client.Connected:
-		text = "connected"
-	case client.ConnectedReadOnly:
-		text = "connected to a server without a quorum: reads only"
-	case client.Disconnected:
-		text = "disconnected"
-	case client.Expired:
-		text = "the session has expired"
-	case client.AuthFailed:
-		text = "the servers refuse the identity of this session"
-	}
-	return append(append(b, c.dim(text)...), '\n')
+	return append(append(b, c.dim(sessionStates[client.State(l)].meaning)...), '\n')
 }
 
 // promptState is what zkCli.sh's prompt calls a state.
-func promptState(st client.State) string {
-	switch st {
-	case client.Connected:
-		return "CONNECTED"
-	case client.ConnectedReadOnly:
-		return "CONNECTEDREADONLY"
-	case client.AuthFailed:
-		return "AUTH_FAILED"
-	case client.Expired, client.Closed:
-		return "CLOSED"
-	}
-	return "CONNECTING"
-}
+func promptState(st client.State) string { return cmp.Or(sessionStates[st].prompt, "CONNECTING") }

@@ -16,6 +16,7 @@ import (
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/server/internal/orders"
 	"github.com/seed94657493/warren/server/internal/orders/orderstest"
+	"github.com/seed94657493/warren/server/internal/visible"
 )
 
 // pair is server 1, which is visited, and server 2 behind it.
@@ -98,7 +99,7 @@ func TestOnlySomeRequestsArePassedOn(t *testing.T) {
 type longServer struct{ fakeServer }
 
 func (*longServer) Trends(int64) *Trends {
-	return &Trends{Events: []Event{{Text: string(bytes.Repeat([]byte("x"), passedMax))}}}
+	return &Trends{Events: []visible.Event{{Text: string(bytes.Repeat([]byte("x"), passedMax))}}}
 }
 
 // A page cannot be made of what another server answers.

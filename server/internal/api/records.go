@@ -1,7 +1,6 @@
 package api
 
 import (
-	"github.com/seed94657493/warren/internal/answers"
 	"github.com/seed94657493/warren/internal/znodetext"
 	"github.com/seed94657493/warren/server/internal/ensemble"
 	"github.com/seed94657493/warren/server/internal/facts"
@@ -18,8 +17,6 @@ type (
 	Actor           = visible.Actor
 	ACL             = znodetext.ACL
 	Audit           = visible.Audit
-	AuditEntry      = visible.AuditEntry
-	BackupFolder    = facts.BackupFolder
 	Backups         = visible.Backups
 	Child           = visible.Child
 	Children        = visible.Children
@@ -27,46 +24,32 @@ type (
 	Ensemble        = ensemble.Ensemble
 	Found           = visible.Found
 	History         = visible.History
-	Holder          = visible.Holder
-	Limits          = visible.Limits
 	Member          = ensemble.Member
 	Moment          = visible.Moment
 	Past            = visible.Past
-	PastChange      = visible.PastChange
 	Problem         = ensemble.Problem
 	Query           = visible.Query
 	Quota           = visible.Quota
-	Recipe          = visible.Recipe
 	Recipes         = visible.Recipes
 	Refusal         = visible.Refusal
 	Session         = visible.Session
 	SessionDetails  = visible.SessionDetails
 	Sessions        = visible.Sessions
 	Setting         = facts.Setting
-	SizePart        = visible.SizePart
-	SnapshotFile    = visible.SnapshotFile
 	Sizes           = visible.Sizes
 	SlowOfAll       = visible.SlowOfAll
-	SlowAt          = visible.SlowAt
-	SlowOperation   = facts.SlowOperation
-	StageMillis     = answers.StageMillis
 	Stat            = visible.Stat
 	Task            = ensemble.Task
 	TaskAnswer      = ensemble.TaskAnswer
 	Terms           = visible.Terms
 	Top             = facts.Top
 	TopOfAll        = visible.TopOfAll
-	TopEntry        = answers.TopEntry
-	TopSums         = answers.TopSums
 	Verification    = visible.Verification
 	Version         = visible.Version
 	Znode           = visible.Znode
 	EnsembleChange  = visible.EnsembleChange
 	Reconfiguration = visible.Reconfiguration
-	Event           = visible.Event
-	ServerState     = ensemble.ServerState
 	Servers         = ensemble.Servers
-	Trend           = visible.Trend
 	Trends          = visible.Trends
 	Watchers        = ensemble.Watchers
 )
@@ -80,7 +63,6 @@ type (
 	Happening     = inside.Happening
 	Plan          = inside.Plan
 	Reconfigured  = inside.Reconfigured
-	Refused       = inside.Refused
 	Work          = inside.Work
 )
 

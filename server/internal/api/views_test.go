@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/server/internal/ensemble"
+	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/visible"
 )
 
@@ -13,11 +15,11 @@ import (
 type fakeViews struct{}
 
 func (fakeViews) Trends(int64) *Trends {
-	return &Trends{Times: []int64{}, Series: []Trend{}, Events: []Event{}}
+	return &Trends{Times: []int64{}, Series: []visible.Trend{}, Events: []visible.Event{}}
 }
 func (fakeViews) Watchers(Actor, string) (*Watchers, error) { return nil, visible.ErrNotServing }
 func (fakeViews) Servers() *Servers {
-	return &Servers{Servers: []ServerState{{ID: 1}, {ID: 2}, {ID: 3}}}
+	return &Servers{Servers: []ensemble.ServerState{{ID: 1}, {ID: 2}, {ID: 3}}}
 }
 
 func (fakeViews) Recipes(Actor, string, string, int) (*Recipes, error) {
@@ -34,10 +36,12 @@ func (fakeViews) Difference(context.Context, Actor, Moment, Moment, string, int)
 	return nil, visible.ErrNotServing
 }
 
-func (fakeViews) Shared(Actor, string)             {}
-func (fakeViews) Audit(Actor, int) (*Audit, error) { return &Audit{Entries: []AuditEntry{}}, nil }
+func (fakeViews) Shared(Actor, string) {}
+func (fakeViews) Audit(Actor, int) (*Audit, error) {
+	return &Audit{Entries: []visible.AuditEntry{}}, nil
+}
 func (fakeViews) Backups(Actor) (*Backups, error) {
-	return &Backups{Snapshots: []SnapshotFile{}, Folders: []BackupFolder{}}, nil
+	return &Backups{Snapshots: []visible.SnapshotFile{}, Folders: []facts.BackupFolder{}}, nil
 }
 
 func TestMoments(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// Live is a running server that operators steer. Any goroutine may call its methods. It has no state but the level of
+// Live is the Server that runs. Any goroutine may call its methods. It has no state but the level of
 // the log.
 type Live struct {
 	*env.Env
@@ -40,16 +40,13 @@ func (n *Live) Close() { n.level.close() }
 
 var _ Server = (*Live)(nil)
 
-// Shed implements Server.
 func (n *Live) Shed(percent int) int { return n.front.Shed(percent) }
 
-// Clients implements Server.
 func (n *Live) Clients() int { return n.front.Clients() }
 
 // errNoOtherServer is why a server is not drained.
 var errNoOtherServer = errors.New("clients have no other server: this one is not a member of an ensemble that serves")
 
-// Drain implements Server.
 func (n *Live) Drain(rate int, dry bool) error {
 	switch r, ok := n.host.RoleNow(); {
 	case rate == 0 && dry:
@@ -64,7 +61,6 @@ func (n *Live) Drain(rate int, dry bool) error {
 	return nil
 }
 
-// Drained implements Server.
 func (n *Live) Drained() answers.Drained {
 	rate, on := n.front.Draining()
 	return answers.Drained{Draining: on, Clients: n.front.Clients(), Rate: rate}
@@ -88,7 +84,6 @@ func awaitOrder(done func() bool) bool {
 	return true
 }
 
-// HandOver implements Server.
 func (n *Live) HandOver(to int64, dry bool) (answers.HandedOver, error) {
 	heir, began := proto.ServerID(to), time.Now()
 	h := answers.HandedOver{From: int64(n.host.ID), To: to, Leader: int64(n.host.ID)}
@@ -131,7 +126,6 @@ var (
 	errSessionStays = errors.New("the session has not ended yet: the leader did not answer in time")
 )
 
-// EndSession implements Server.
 func (n *Live) EndSession(session string, dry bool) (ended answers.EndedSession, err error) {
 	id, ok := n.sessionOf(session)
 	if !ok {
@@ -197,15 +191,12 @@ func (n *Live) sessionOf(name string) (proto.SessionID, bool) {
 	return 0, false
 }
 
-// LogLevel implements Server.
 func (n *Live) LogLevel() answers.Level { return n.level.view(zapcore.LevelOf(n.Log.Core())) }
 
-// SetLogLevel implements Server.
 func (n *Live) SetLogLevel(level zapcore.Level, last time.Duration) error {
 	return n.level.set(level, last)
 }
 
-// LastSnapshot implements Server.
 func (n *Live) LastSnapshot() (t answers.TakenSnapshot) {
 	all, err := n.disk.Snaps.List()
 	if err != nil || len(all) == 0 {
@@ -218,7 +209,6 @@ func (n *Live) LastSnapshot() (t answers.TakenSnapshot) {
 	return t
 }
 
-// TakeSnapshot implements Server.
 func (n *Live) TakeSnapshot(ctx context.Context) (t answers.TakenSnapshot, err error) {
 	d := n.disk.Snapshotter.Order(ctx)
 	if d.Err != nil {

@@ -28,9 +28,9 @@
 // # A connection
 //
 // A connection has two sides. Conn is what any goroutine may use; feed and reader are what one goroutine alone
-// touches. A greeting has the feed until there is a session, and the reader has it from then on. Both sides are made of
-// parts: types that hold state, know neither the connection nor the server, and return what is to be done. The side
-// that has the part does it, because it knows the locks and the socket.
+// touches. A greeting has the feed until there is a session, and the reader has it from then on. Both sides are made
+// of parts: types that hold state, know neither the connection nor the server, and return what is to be done. The
+// side that has the part does it, because it knows the locks and the socket.
 //
 // # Files
 //
@@ -38,8 +38,8 @@
 //
 //   - The parts. Of both sides: identity.go (who the client is), transport.go (its socket, with TLS or without). Of
 //     Conn: output.go (what waits to be sent, and how far the connection has come to its end), and inflight.go
-//     (requests that cannot be answered yet). Of feed: input.go (what has arrived, cut into frames) and pacer.go (turns
-//     and rates). Of reader: arrival.go (a long setWatches).
+//     (requests that cannot be answered yet). Of feed: input.go (what has arrived, cut into frames) and pacer.go
+//     (turns and rates). Of reader: arrival.go (a long setWatches).
 //   - The connection: conn.go (Conn, and how its reader is woken), connset.go (all connections, and limits on their
 //     number), watchers.go (all watches), front.go (the whole, and what it needs of the host).
 //   - Output: reply.go (frames), flush.go (how output reaches the socket), end.go (how connections end).

@@ -85,19 +85,16 @@ func (p *recordPrinter) line(object any, format string, args ...any) (err error)
 	return err
 }
 
-// Session implements snapshot.Sink.
 func (p *recordPrinter) Session(id proto.SessionID, timeoutMs int32) error {
 	return p.line(map[string]any{"session": id.String(), "timeoutMs": timeoutMs},
 		"session %v timeoutMs=%d", id, timeoutMs)
 }
 
-// ACL implements snapshot.Sink.
 func (p *recordPrinter) ACL(key int64, list []proto.ACL) error {
 	texts := aclTexts(list)
 	return p.line(map[string]any{"aclKey": key, "acl": texts}, "acl %d %s", key, strings.Join(texts, ","))
 }
 
-// Node implements snapshot.Sink.
 func (p *recordPrinter) Node(path, data []byte, aclKey int64, st *proto.StatPersisted) error {
 	return p.znode(newZnodeRecord(path, data, aclKey, st))
 }

@@ -30,16 +30,13 @@ func newZnodeFinder(path string) *znodeFinder {
 	return &znodeFinder{path: path, acls: map[int64][]string{-1: {"world:anyone:cdrwa"}}}
 }
 
-// Session implements snapshot.Sink.
 func (f *znodeFinder) Session(proto.SessionID, int32) error { return nil }
 
-// ACL implements snapshot.Sink.
 func (f *znodeFinder) ACL(key int64, list []proto.ACL) error {
 	f.acls[key] = aclTexts(list)
 	return nil
 }
 
-// Node implements snapshot.Sink.
 func (f *znodeFinder) Node(path, data []byte, aclKey int64, st *proto.StatPersisted) error {
 	if string(path) == f.path {
 		f.found = newZnodeRecord(path, bytes.Clone(data), aclKey, st)
@@ -68,13 +65,10 @@ type summary struct {
 
 func newSummary() *summary { return &summary{shares: map[string]*share{}} }
 
-// Session implements snapshot.Sink.
 func (s *summary) Session(proto.SessionID, int32) error { s.sessions++; return nil }
 
-// ACL implements snapshot.Sink.
 func (s *summary) ACL(int64, []proto.ACL) error { s.acls++; return nil }
 
-// Node implements snapshot.Sink.
 func (s *summary) Node(path, data []byte, _ int64, st *proto.StatPersisted) error {
 	top := path
 	if len(path) > 0 {

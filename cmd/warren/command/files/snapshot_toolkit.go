@@ -55,17 +55,14 @@ func printToolkitDump(w io.Writer, file string, withData bool) error {
 	return d.w.Flush()
 }
 
-// Session implements snapshot.Sink.
 func (d *toolkitDump) Session(id proto.SessionID, timeoutMs int32) error {
 	d.sessions = append(d.sessions, id)
 	d.timeouts[id] = timeoutMs
 	return nil
 }
 
-// ACL implements snapshot.Sink.
 func (d *toolkitDump) ACL(int64, []proto.ACL) error { return nil }
 
-// Node implements snapshot.Sink.
 func (d *toolkitDump) Node(path, data []byte, _ int64, st *proto.StatPersisted) error {
 	if proto.IsSessionOwner(st.EphemeralOwner) {
 		d.owned[st.EphemeralOwner]++
@@ -85,11 +82,8 @@ func (d *toolkitDump) Node(path, data []byte, _ int64, st *proto.StatPersisted) 
 // znodeCount is a snapshot.Sink that counts znodes.
 type znodeCount int
 
-// Session implements snapshot.Sink.
 func (*znodeCount) Session(proto.SessionID, int32) error { return nil }
 
-// ACL implements snapshot.Sink.
 func (*znodeCount) ACL(int64, []proto.ACL) error { return nil }
 
-// Node implements snapshot.Sink.
 func (n *znodeCount) Node([]byte, []byte, int64, *proto.StatPersisted) error { *n++; return nil }

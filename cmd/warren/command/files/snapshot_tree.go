@@ -57,10 +57,8 @@ func LoadTree(file string) (*snapshotTree, error) {
 	return t, nil
 }
 
-// Session implements snapshot.Sink.
 func (t *snapshotTree) Session(proto.SessionID, int32) error { t.sessions++; return nil }
 
-// ACL implements snapshot.Sink.
 func (t *snapshotTree) ACL(key int64, list []proto.ACL) error {
 	t.acls[key] = strings.Join(aclTexts(list), ",")
 	return nil
@@ -68,7 +66,6 @@ func (t *snapshotTree) ACL(key int64, list []proto.ACL) error {
 
 var crcTable = crc64.MakeTable(crc64.ECMA)
 
-// Node implements snapshot.Sink.
 func (t *snapshotTree) Node(path, data []byte, aclKey int64, st *proto.StatPersisted) error {
 	z := &treeZnode{Path: string(path), Bytes: len(data), sum: crc64.Checksum(data, crcTable), isNull: data == nil,
 		stat: *st, acl: t.acls[aclKey]}

@@ -13,7 +13,8 @@ import (
 	"github.com/seed94657493/warren/server/internal/orders"
 )
 
-// Server has 14 clients and the session s-1, is server 1, and knows server 9 as one that cannot lead.
+// Server is an orders.Server that has 14 clients and the session s-1, is server 1, and knows server 9 as one that
+// cannot lead.
 type Server struct {
 	Told  []string // each call that may change something
 	Alone bool     // it is no member of an ensemble
@@ -28,16 +29,13 @@ func (s *Server) tell(format string, args ...any) {
 	s.Told = append(s.Told, fmt.Sprintf(format, args...))
 }
 
-// Shed implements orders.Server.
 func (s *Server) Shed(percent int) int {
 	s.tell("shed %d", percent)
 	return s.Clients() * percent / 100
 }
 
-// Clients implements orders.Server.
 func (s *Server) Clients() int { return 14 }
 
-// Drain implements orders.Server.
 func (s *Server) Drain(rate int, dry bool) error {
 	s.tell("drain %d %t", rate, dry)
 	if s.Alone {
@@ -49,10 +47,8 @@ func (s *Server) Drain(rate int, dry bool) error {
 	return nil
 }
 
-// Drained implements orders.Server.
 func (s *Server) Drained() answers.Drained { return s.Now }
 
-// HandOver implements orders.Server.
 func (s *Server) HandOver(to int64, dry bool) (answers.HandedOver, error) {
 	s.tell("hand over to %d %t", to, dry)
 	if to == 9 {
@@ -61,7 +57,6 @@ func (s *Server) HandOver(to int64, dry bool) (answers.HandedOver, error) {
 	return answers.HandedOver{From: 1, To: to, Leader: to, TookMs: 12}, nil
 }
 
-// EndSession implements orders.Server.
 func (s *Server) EndSession(session string, dry bool) (answers.EndedSession, error) {
 	s.tell("end %s %t", session, dry)
 	if session != "s-1" {
@@ -71,20 +66,16 @@ func (s *Server) EndSession(session string, dry bool) (answers.EndedSession, err
 		Ended: !dry}, nil
 }
 
-// LogLevel implements orders.Server.
 func (s *Server) LogLevel() answers.Level { return s.Log }
 
-// SetLogLevel implements orders.Server.
 func (s *Server) SetLogLevel(level zapcore.Level, last time.Duration) error {
 	s.tell("level %v for %v", level, last)
 	s.Log = answers.Level{Level: level.String()}
 	return nil
 }
 
-// LastSnapshot implements orders.Server.
 func (s *Server) LastSnapshot() answers.TakenSnapshot { return s.Last }
 
-// TakeSnapshot implements orders.Server.
 func (s *Server) TakeSnapshot(context.Context) (answers.TakenSnapshot, error) {
 	s.tell("snapshot")
 	s.Last = answers.TakenSnapshot{Zxid: "0x100000007", Bytes: 20, Taken: true}
