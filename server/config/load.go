@@ -37,7 +37,6 @@ func open(path string) (*loader, error) {
 		return nil, l.problems
 	}
 	l.readFile(text, path)
-	l.warn(position{file: path}, "", relativeWarning(path))
 	return l, nil
 }
 
@@ -98,7 +97,8 @@ func readAll(r io.Reader) ([]byte, error) {
 	return text, err
 }
 
-// relativeWarning returns ZooKeeper's warning for a relative path that does not begin with a dot, or "".
+// relativeWarning returns ZooKeeper's warning for a relative path in a file that does not begin with a dot, or "".
+// Relative paths that are typed need none: those who type them know the folder that they are in.
 func relativeWarning(path string) string {
 	if path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, ".") {
 		return ""

@@ -219,6 +219,9 @@ func TestRelativePathsWarn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "zoo.cfg:1: dataDir: data is relative. Prepend ./ to indicate that you're sure!\n",
 		warningText(warnings))
+	_, warnings, err = LoadArguments([]string{"2181", "data"}, []string{"dataLogDir=log"}, nil)
+	require.NoError(t, err)
+	require.Empty(t, warningText(warnings), "paths that were typed")
 }
 
 func TestEveryProblemIsReported(t *testing.T) {

@@ -132,6 +132,9 @@ func (l *loader) applySetting(s setting) {
 		l.problem(a.pos, a.written, value, rule, ExitInvalid)
 	}
 	l.warn(a.pos, a.written, warning)
+	if s.inFile != nil && a.pos.line > 0 {
+		l.warn(a.pos, a.written, s.inFile(a.value))
+	}
 }
 
 // winner returns the assignment of one setting that takes precedence among its sources, and warns if another one

@@ -257,10 +257,11 @@ func words[T ~string](field *T, def T) parser {
 	return parserOf(field, def, func(text string) (T, string, error) { return T(text), "", nil }, nil)
 }
 
-// path reads a file or directory name and warns of a relative one that does not start with a dot, as ZooKeeper does.
+// path reads the name of a file or a directory.
 func path(field *string) parser {
-	return parserOf(field, "",
-		func(text string) (string, string, error) { return text, relativeWarning(text), nil }, nil)
+	p := words(field, "")
+	p.inFile = relativeWarning
+	return p
 }
 
 // bindAddress reads a host or address; an empty one is loopback in Java, where it would be every address in Go.

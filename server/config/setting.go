@@ -25,6 +25,8 @@ type parser struct {
 	// parse sets the field, or leaves it alone and returns the rule that text breaks. A warning comes with a set
 	// field.
 	parse func(text string) (warning string, err error)
+	// inFile returns the warning that text earns in a line of a file only; nil if there is none.
+	inFile func(text string) (warning string)
 	// check returns the rule that the present value of the field breaks; nil if every value is allowed.
 	check func() error
 	// show returns the present value of the field as text; nil if there is no field.

@@ -159,7 +159,7 @@ func TestWordsOfTheReadmeFollowFromFigures(t *testing.T) {
 		least, most float64 // what the quotient, or the figure, must be
 		is          []float64
 	}{
-		{"needs about a quarter of the memory", 0.15, 0.35, bench(measured.Million, "resident memory", 3)},
+		{"needs about a fifth of the memory", 0.15, 0.25, bench(measured.Million, "resident memory", 3)},
 		{"recovers from a dead leader in a tenth of the time", 0, 0.125, []float64{
 			bench(measured.Failures, "leader killed", 1)[0] / bench(measured.Failures, "leader killed", 2)[0]}},
 		{"starts in under a second", 0, 1, bench(measured.Million, "restart until served", 1)[:1]},

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -216,4 +217,22 @@ func TestParsePage(t *testing.T) {
 		_, err := parsePage("a.md", text)
 		require.ErrorContains(t, err, problem)
 	}
+}
+
+// Lines of text end before column 120. Tables, pictures, comments and lines that begin with code may be longer.
+func TestLinesOfTextEndBeforeColumn120(t *testing.T) {
+	checked := 0
+	for _, p := range readPages(t) {
+		text, err := os.ReadFile(filepath.Join("../..", p.name))
+		require.NoError(t, err)
+		for line := range strings.SplitSeq(fenced.ReplaceAllString(string(text), ""), "\n") {
+			if strings.HasPrefix(line, "    ") || slices.ContainsFunc([]string{"|", "![", "<!--", "#", "`"},
+				func(mark string) bool { return strings.HasPrefix(strings.TrimSpace(line), mark) }) {
+				continue
+			}
+			checked++
+			require.Less(t, utf8.RuneCountInString(line), 120, "%s: %s", p.name, line)
+		}
+	}
+	require.Greater(t, checked, 5000)
 }

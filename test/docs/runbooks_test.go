@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,4 +30,34 @@ func TestRunbooksHaveOneForm(t *testing.T) {
 		require.Equal(t, []string{"You need", "You do", "You check", "You undo"}, titles[:4], name)
 		require.Contains(t, string(index), "](runbooks/"+filepath.Base(name)+")", "it is not in the index")
 	}
+}
+
+// A reader may come to a runbook first: it links to the steps before its own, and to those that define what it uses.
+func TestRunbooksSayWhereTheirExampleBegins(t *testing.T) {
+	const ensemble, super = "start-an-ensemble.md", "turn-on-reconfiguration.md"
+	defined := map[string]*regexp.Regexp{
+		ensemble: regexp.MustCompile(`(?m)(^|[;(] ?) *(start|stop|healthy|leader_last)\b`),
+		super:    regexp.MustCompile(`\$super\b`),
+	}
+	linking := 0
+	for _, p := range readPages(t) {
+		if !strings.HasPrefix(p.name, "docs/runbooks/") || len(p.blocks) == 0 {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join("../..", p.name))
+		require.NoError(t, err)
+		needs := map[string]bool{filepath.Base(p.first): p.first != ""}
+		for _, b := range p.blocks {
+			for page, uses := range defined {
+				needs[page] = needs[page] || uses.MatchString(b.text)
+			}
+		}
+		for page, isNeeded := range needs {
+			if isNeeded && page != filepath.Base(p.name) {
+				require.Contains(t, string(text), "]("+page+"#you-do)", p.name)
+				linking++
+			}
+		}
+	}
+	require.Greater(t, linking, 15)
 }

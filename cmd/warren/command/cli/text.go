@@ -6,6 +6,10 @@ import (
 	"time"
 )
 
+// NeedsCredentials says what a command lacks to which a server refuses something without credentials.
+const NeedsCredentials = "this needs a super user, or every permission on /: put USER:PASSWORD into a file, and " +
+	"name the file with --auth-file"
+
 // Clock is a time in milliseconds since 1970 as it is printed.
 func Clock(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -156,7 +157,7 @@ func (b *supportBundle) addServer(ctx context.Context, port *doctor.AdminPort, a
 	}, address)
 	answer, err := port.Get(ctx, address, "/api/v1/support")
 	if err == nil && answer.Code != http.StatusOK {
-		err = refusedSupport(answer)
+		err = refusedSupport(answer, port.Authorization != "")
 	}
 	if err == nil {
 		err = b.unpack(folder, answer.Body)
@@ -174,13 +175,17 @@ func (b *supportBundle) addServer(ctx context.Context, port *doctor.AdminPort, a
 	return err
 }
 
-// refusedSupport is why a server gives no bundle.
-func refusedSupport(answer *doctor.AdminAnswer) error {
+// refusedSupport is why a server gives no bundle. What it says is printed without control characters.
+func refusedSupport(answer *doctor.AdminAnswer, withCredentials bool) error {
 	var trouble struct{ Detail string }
 	if json.Unmarshal(answer.Body, &trouble) != nil || trouble.Detail == "" {
 		return fmt.Errorf("the admin port answered %s, and no bundle: is it Warren's?", answer.Status)
 	}
-	return errors.New(cli.Printable(trouble.Detail))
+	if answer.Code == http.StatusForbidden && !withCredentials {
+		return errors.New(cli.NeedsCredentials)
+	}
+	quoted := strconv.Quote(trouble.Detail)
+	return errors.New(quoted[1 : len(quoted)-1])
 }
 
 // unpack adds the files of the bundle that a server has sent, below a folder.

@@ -224,15 +224,19 @@ func (st *clusterStatus) conclude() {
 	}
 	var parts []string
 	for s := doctor.Critical; s > doctor.Notice; s-- {
+		noun := s.String()
+		if s == doctor.Critical {
+			noun = "critical finding"
+		}
 		if n := counts[s]; n > 0 {
-			parts = append(parts, wording.Count(int64(n), s.String()+" finding"))
+			parts = append(parts, wording.Count(int64(n), noun))
 		}
 	}
 	switch {
 	case lost != "":
 		st.Verdict, st.code = lost, exitNoQuorum
 	case len(parts) > 0:
-		st.Verdict, st.code = "found: "+strings.Join(parts, ", "), exitDegraded
+		st.Verdict, st.code = "not healthy: "+strings.Join(parts, ", "), exitDegraded
 	case st.followed():
 		st.Verdict = "healthy: a server that was not asked leads"
 	default:

@@ -126,16 +126,15 @@ func (o *steering) askOnce(
 		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
 		return time.Duration(max(seconds, 1)) * time.Second, fmt.Errorf("%s: %w", o.admin, errNotYet)
 	case resp.Code == http.StatusUnauthorized && authorization == "":
-		return 0, fmt.Errorf("%s: this needs the rights of an administrator: name a file with USER:PASSWORD by "+
-			"--auth-file", o.admin)
+		return 0, fmt.Errorf("%s: %s", o.admin, cli.NeedsCredentials)
 	case resp.Code == http.StatusUnauthorized || resp.Code == http.StatusForbidden:
-		return 0, fmt.Errorf("%s: the user or the password in %s is wrong, or the user has not every right to / and "+
-			"is not the super user", o.admin, o.authFile)
+		return 0, fmt.Errorf("%s: the user or the password in %s is wrong, or the user is no super user and lacks a "+
+			"permission on /", o.admin, o.authFile)
 	case err == nil && outcome.Error != nil:
 		return 0, fmt.Errorf("%s: %s", o.admin, *outcome.Error)
 	case resp.Code == http.StatusNotFound:
-		return 0, fmt.Errorf("%s: there are no commands here: is its path admin.commandURL of the server, which is "+
-			"/commands unless it was set?", o.admin)
+		return 0, fmt.Errorf("%s: there are no commands here: the path must be the server's admin.commandURL, "+
+			"/commands by default", o.admin)
 	case resp.Code != http.StatusOK:
 		return 0, fmt.Errorf("%s: %s", o.admin, resp.Status)
 	case err != nil:

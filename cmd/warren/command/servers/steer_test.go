@@ -250,7 +250,7 @@ func TestSteeringCommandsOfAServer(t *testing.T) {
 
 	code, _, errs := run(append([]string{"shed", "100"}, at...)...)
 	require.Equal(t, cli.ExitUnexpected, code)
-	require.Contains(t, errs, "name a file with USER:PASSWORD by --auth-file")
+	require.Contains(t, errs, cli.NeedsCredentials)
 	at = append(at, "--auth-file", secret)
 	code, _, errs = run(append([]string{"drain"}, at...)...)
 	require.Equal(t, cli.ExitUnexpected, code)
