@@ -136,7 +136,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	v, err := a.Visitor(w, r)
 	if err == nil && found.changes {
-		err = a.MayChange(r, v, r.Header.Get("X-Warren-Token"))
+		err = a.mayChange(r, v, r.Header.Get("X-Warren-Token"))
 	}
 	isPassed := false
 	if err == nil && found.passes {

@@ -73,15 +73,6 @@ func (s *streams) giveBack(addr netip.Addr) {
 	}
 }
 
-func (a *API) changes(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	q := queryOf(r, v)
-	path := q.path()
-	if q.err != nil {
-		return q.err
-	}
-	return a.Stream(w, r, v, path)
-}
-
 // Errors that end a stream.
 var (
 	errSlow        = errors.New("the reader is too slow")
@@ -91,8 +82,13 @@ var (
 	errOftenBegun  = refusal(http.StatusTooManyRequests, "streams of changes are begun too often: wait a minute")
 )
 
-// Stream answers with the changes at and below path as server-sent events.
-func (a *API) Stream(w http.ResponseWriter, r *http.Request, v *Visitor, path string) error {
+// changes answers with the changes at and below a path as server-sent events.
+func (a *API) changes(w http.ResponseWriter, r *http.Request, v *Visitor) error {
+	q := queryOf(r, v)
+	path := q.path()
+	if q.err != nil {
+		return q.err
+	}
 	if r.Method == http.MethodHead {
 		return refusal(http.StatusMethodNotAllowed, "a stream is fetched with GET")
 	}

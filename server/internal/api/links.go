@@ -61,7 +61,7 @@ func (a *API) Share(r *http.Request, v *Visitor, token, path string, life time.D
 	case life <= 0 || life > linkLifeMax:
 		return "", refusal(http.StatusBadRequest, "a link lives for at most 24 hours")
 	}
-	if err := a.CheckPage(r, v, token); err != nil {
+	if err := a.checkPage(r, v, token); err != nil {
 		return "", err
 	}
 	if err := a.Work(r, func() error { _, err := a.o.Server.Children(v.Actor, path, "", 1); return err }); err != nil {
@@ -117,7 +117,7 @@ func (a *API) Unshare(r *http.Request, v *Visitor, token, id string) error {
 	if v.login == nil {
 		return refusal(http.StatusUnauthorized, "a link is ended by the user that has made it")
 	}
-	if err := a.CheckPage(r, v, token); err != nil {
+	if err := a.checkPage(r, v, token); err != nil {
 		return err
 	}
 	a.links.mu.Lock()

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// timeForms are the times that ParseMoment reads, in UTC if they do not say.
+// timeForms are the times that parseMoment reads, in UTC if they do not say.
 var timeForms = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05",
 	"2006-01-02 15:04"}
 
-// ParseMoment reads a zxid in hexadecimal, with or without 0x, or a time.
-func ParseMoment(text string) (m Moment, err error) {
+// parseMoment reads a zxid in hexadecimal, with or without 0x, or a time.
+func parseMoment(text string) (m Moment, err error) {
 	text = strings.TrimSpace(text)
 	if zxid, err := strconv.ParseUint(strings.TrimPrefix(text, "0x"), 16, 63); err == nil && zxid > 0 {
 		return Moment{Zxid: zxid}, nil
@@ -50,7 +50,7 @@ func pastTable() []*route {
 
 // moment is a parameter that names a moment.
 func (q *query) moment(name string) Moment {
-	m, err := ParseMoment(q.text(name, ""))
+	m, err := parseMoment(q.text(name, ""))
 	q.fail(err)
 	return m
 }

@@ -255,26 +255,6 @@ func (a *API) identity(w http.ResponseWriter, _ *http.Request, v *Visitor) error
 	return answer(w, a.identityOf(v))
 }
 
-func (a *API) login(w http.ResponseWriter, r *http.Request, _ *Visitor) error {
-	var c Credentials
-	if err := a.body(w, r, &c, CredentialsBody); err != nil {
-		return err
-	}
-	v, err := a.Login(w, r, c.User, c.Password)
-	if err != nil {
-		return err
-	}
-	return answer(w, a.identityOf(v))
-}
-
-func (a *API) logout(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	if err := a.CheckPage(r, v, r.Header.Get("X-Warren-Token")); err != nil {
-		return err
-	}
-	a.Logout(w, r, v)
-	return answer(w, a.identityOf(&Visitor{}))
-}
-
 func (a *API) create(r *http.Request, v *Visitor, n NewZnode) (d Done, err error) {
 	data, err := visible.Decode(n.Encoding, n.Data)
 	if err != nil {
@@ -331,7 +311,7 @@ var errLockout = refusal(http.StatusConflict,
 
 var errNoVersion = refusal(http.StatusBadRequest, "version is needed: what the change replaces, or -1 for anything")
 
-// change does a change for a visitor, which MayChange has allowed. Each change gets a line in the log, besides the
+// change does a change for a visitor, which mayChange has allowed. Each change gets a line in the log, besides the
 // audit log.
 func (a *API) change(r *http.Request, v *Visitor, c Change) (done Done, err error) {
 	err = a.changers.use(r, func() error {

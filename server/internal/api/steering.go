@@ -29,52 +29,45 @@ var errNotSteered = refusal(http.StatusServiceUnavailable, "this server takes no
 
 var errSteeringLogin = refusal(http.StatusUnauthorized, "steering needs a login")
 
-// SteeringState returns what may be steered, as it is now. The error says why the visitor may not know that.
-func (a *API) SteeringState(v *Visitor) (state orders.State, err error) {
-	switch {
-	case v.User == "":
-		return state, errSteeringLogin
-	case a.o.Orders == nil:
-		return state, errNotSteered
-	}
-	if err := a.o.Server.MaySteer(v.Actor); err != nil {
-		return state, err
-	}
-	return a.o.Orders.State(), nil
-}
-
 func (a *API) steering(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	return ask(a, w, r, func() (orders.State, error) { return a.SteeringState(v) })
+	return ask(a, w, r, func() (state orders.State, err error) {
+		switch {
+		case v.User == "":
+			return state, errSteeringLogin
+		case a.o.Orders == nil:
+			return state, errNotSteered
+		}
+		if err := a.o.Server.MaySteer(v.Actor); err != nil {
+			return state, err
+		}
+		return a.o.Orders.State(), nil
+	})
 }
 
+// steer carries out an order of a visitor, which mayChange has allowed. The line in the log is that of the order.
 func (a *API) steer(k *orders.Kind, w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	o := k.New()
 	if err := a.body(w, r, o, CredentialsBody); err != nil {
 		return err
 	}
-	record, err := a.Steer(r, v, k, o)
-	if err != nil {
-		return err
-	}
-	return answer(w, record)
-}
-
-// Steer carries out an order of a visitor, which MayChange has allowed. The line in the log is that of the order.
-func (a *API) Steer(r *http.Request, v *Visitor, k *orders.Kind, o orders.Order) (record any, err error) {
 	if a.o.Orders == nil {
-		return nil, errNotSteered
+		return errNotSteered
 	}
 	if err := a.o.Server.MaySteer(v.Actor); err != nil {
-		return nil, err
+		return err
 	}
-	err = a.changers.use(r, func() error {
+	var record any
+	err := a.changers.use(r, func() (err error) {
 		// A visitor that goes away does not stop what has begun.
 		record, err = a.o.Orders.Do(context.WithoutCancel(r.Context()), k, o,
 			orders.Operator{User: v.User, Addr: v.Remote.String(), Via: v.via})
 		return err
 	})
 	if refused, ok := errors.AsType[*orders.Refusal](err); ok {
-		err = refusal(refused.Status, refused.Error())
+		return refusal(refused.Status, refused.Error())
 	}
-	return record, err
+	if err != nil {
+		return err
+	}
+	return answer(w, record)
 }

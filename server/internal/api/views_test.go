@@ -48,12 +48,12 @@ func TestMoments(t *testing.T) {
 	for text, want := range map[string]Moment{"0x100000005": {Zxid: 0x100000005}, "5f": {Zxid: 0x5f},
 		"2026-01-31T12:00:00Z": {TimeMs: 1769860800000}, "2026-01-31 12:00": {TimeMs: 1769860800000},
 		"2026-01-31T13:00:00+01:00": {TimeMs: 1769860800000}, "2026-01-31 12:00:00 UTC": {TimeMs: 1769860800000}} {
-		m, err := ParseMoment(text)
+		m, err := parseMoment(text)
 		require.NoError(t, err, text)
 		require.Equal(t, want, m, text)
 	}
 	for _, text := range []string{"", "0", "0x", "-1", "ffffffffffffffff", "yesterday", "1950-01-01T00:00:00Z"} {
-		_, err := ParseMoment(text)
+		_, err := parseMoment(text)
 		require.Error(t, err, text)
 	}
 }
@@ -62,7 +62,7 @@ func FuzzMoment(f *testing.F) {
 	f.Add("0x100000005")
 	f.Add("2026-01-31T12:00:00Z")
 	f.Fuzz(func(t *testing.T, text string) {
-		if m, err := ParseMoment(text); err == nil {
+		if m, err := parseMoment(text); err == nil {
 			require.True(t, (m.Zxid > 0) != (m.TimeMs > 0), "exactly one of them")
 		}
 	})

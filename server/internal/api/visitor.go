@@ -194,33 +194,41 @@ func (a *API) prove(remote netip.AddrPort, user, password string) ([]auth.Identi
 // errThrottled is told with 429.
 var errThrottled = refusal(http.StatusTooManyRequests, "too many logins from this address have failed: wait a minute")
 
-// Login logs a visitor in, by a cookie.
-func (a *API) Login(w http.ResponseWriter, r *http.Request, user, password string) (*Visitor, error) {
-	if err := a.sameOrigin(r); err != nil {
-		return nil, err
+// login logs a visitor in, by a cookie.
+func (a *API) login(w http.ResponseWriter, r *http.Request, _ *Visitor) error {
+	var c Credentials
+	if err := a.body(w, r, &c, CredentialsBody); err != nil {
+		return err
 	}
-	v := &Visitor{Actor: Actor{Remote: a.remote(r)}, User: user}
-	ids, err := a.prove(v.Remote, user, password)
+	if err := a.sameOrigin(r); err != nil {
+		return err
+	}
+	v := &Visitor{Actor: Actor{Remote: a.remote(r)}, User: c.User}
+	ids, err := a.prove(v.Remote, c.User, c.Password)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	now, cookie := a.o.Now(), secret()
-	one := &login{user: user, ids: ids, token: secret(), began: now, used: now}
+	one := &login{user: c.User, ids: ids, token: secret(), began: now, used: now}
 	one.over, one.end = context.WithCancel(context.Background())
 	a.logins.add(sha256.Sum256([]byte(cookie)), one, now)
 	a.setCookie(w, r, cookie, 0)
-	a.o.Log.Info("login", zap.Stringer("client_addr", v.Remote), zap.String("user", user),
+	a.o.Log.Info("login", zap.Stringer("client_addr", v.Remote), zap.String("user", c.User),
 		zap.Bool("super", auth.IsSuper(ids)))
-	v.login, v.IDs, v.Token = one, ids, one.token
-	return v, nil
+	v.IDs, v.Token = ids, one.token
+	return answer(w, a.identityOf(v))
 }
 
-// Logout ends the login of a visitor.
-func (a *API) Logout(w http.ResponseWriter, r *http.Request, v *Visitor) {
+// logout ends the login of a visitor.
+func (a *API) logout(w http.ResponseWriter, r *http.Request, v *Visitor) error {
+	if err := a.checkPage(r, v, r.Header.Get("X-Warren-Token")); err != nil {
+		return err
+	}
 	if cookie, err := r.Cookie(a.cookie); err == nil && v.login != nil {
 		a.logins.remove(sha256.Sum256([]byte(cookie.Value)))
 	}
 	a.setCookie(w, r, "", -1)
+	return answer(w, a.identityOf(&Visitor{}))
 }
 
 // setCookie sets the cookie of a login, or takes it back if age is negative.
@@ -238,13 +246,13 @@ func (a *API) sameOrigin(r *http.Request) error {
 	return nil
 }
 
-// MayChange returns an error unless the visitor may try a change: with a login, by a page of this server, while
+// mayChange returns an error unless the visitor may try a change: with a login, by a page of this server, while
 // changes are switched on. token is what the request carries to prove that.
-func (a *API) MayChange(r *http.Request, v *Visitor, token string) error {
+func (a *API) mayChange(r *http.Request, v *Visitor, token string) error {
 	if err := a.mayTryChanges(v); err != nil {
 		return err
 	}
-	return a.CheckPage(r, v, token)
+	return a.checkPage(r, v, token)
 }
 
 // mayTryChanges returns an error unless there is a login, and changes are switched on.
@@ -258,8 +266,8 @@ func (a *API) mayTryChanges(v *Visitor) error {
 	return nil
 }
 
-// CheckPage returns an error unless a page of this server has sent the request: with the token of the login.
-func (a *API) CheckPage(r *http.Request, v *Visitor, token string) error {
+// checkPage returns an error unless a page of this server has sent the request: with the token of the login.
+func (a *API) checkPage(r *http.Request, v *Visitor, token string) error {
 	if err := a.sameOrigin(r); err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (a *API) plan(r *http.Request, v *Visitor, w Work) (p *Plan, err error) {
 	return p, err
 }
 
-// work does a work for a visitor, which MayChange has allowed. Each work gets a line in the log, and each of its
+// work does a work for a visitor, which mayChange has allowed. Each work gets a line in the log, and each of its
 // multis one in the audit log.
 func (a *API) work(r *http.Request, v *Visitor, w Work) (done *Carried, err error) {
 	err = a.changers.use(r, func() error {
