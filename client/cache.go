@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/seed94657493/warren/proto/paths"
@@ -186,11 +188,7 @@ func (v View) Children(path string) []string {
 	if n == nil {
 		return nil
 	}
-	names := make([]string, 0, len(n.children))
-	for name := range n.children {
-		names = append(names, name)
-	}
-	return names
+	return slices.AppendSeq(make([]string, 0, len(n.children)), maps.Keys(n.children))
 }
 
 // All ranges over the znodes, in no particular order.

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -37,11 +38,7 @@ func (k *Cache) refreshAll(ctx context.Context) error {
 
 // refresh reads znodes and their lists of children again, watches both, and goes on with new children.
 func (k *Cache) refresh(ctx context.Context, dirty map[string]bool) error {
-	paths := make([]string, 0, len(dirty))
-	for path := range dirty {
-		paths = append(paths, path)
-	}
-	slices.SortFunc(paths, byDepth)
+	paths := slices.SortedFunc(maps.Keys(dirty), byDepth)
 	for i := 0; i < len(paths); i++ {
 		added, err := k.refreshNode(ctx, paths[i])
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -73,11 +74,7 @@ func (k *Cache) follow(ctx context.Context, batch []Event) error {
 	if k.isOld {
 		return k.refresh(ctx, dirty)
 	}
-	paths := make([]string, 0, len(dirty))
-	for path := range dirty {
-		paths = append(paths, path)
-	}
-	return k.load(ctx, paths)
+	return k.load(ctx, slices.Collect(maps.Keys(dirty)))
 }
 
 // recover goes on after the watch was lost, if possible: in a new session, or with the watches that an older

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -71,7 +72,7 @@ func writeRows(w io.Writer, rounds [][]*Row) error {
 				errs[code] += n
 			}
 		}
-		for _, code := range sortedKeys(errs) {
+		for _, code := range slices.Sorted(maps.Keys(errs)) {
 			fmt.Fprintf(w, "  %s, error %s: %d\n", rounds[0][i].Name, code, errs[code])
 		}
 	}
@@ -107,15 +108,6 @@ func writeRow(w io.Writer, name string, r *Row) {
 			number(r.Servers.ResidentMiB))
 	}
 	fmt.Fprintln(w)
-}
-
-func sortedKeys(m map[string]int64) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // String writes the three values.

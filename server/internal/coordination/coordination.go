@@ -92,12 +92,7 @@ var markers = []string{layouts.Lock, layouts.Latch, layouts.Lease, layouts.Read,
 
 // IsMarked reports whether the name of a child makes its parent worth a look.
 func IsMarked(name []byte) bool {
-	for _, m := range markers {
-		if bytes.Contains(name, []byte(m)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(markers, func(m string) bool { return bytes.Contains(name, []byte(m)) })
 }
 
 // serviceField is in the data of every instance of a service.
@@ -206,14 +201,7 @@ func firstHolds(_ []layouts.Place, i int) string {
 // readersShare is the state of those in a line of readers and writers: readers hold until the first writer.
 func readersShare(readers ...string) func([]layouts.Place, int) string {
 	return func(line []layouts.Place, i int) string {
-		isReader := func(p layouts.Place) bool {
-			for _, marker := range readers {
-				if p.Marker == marker {
-					return true
-				}
-			}
-			return false
-		}
+		isReader := func(p layouts.Place) bool { return slices.Contains(readers, p.Marker) }
 		if i == 0 {
 			return "holds"
 		}

@@ -130,8 +130,7 @@ func (f *Facts) lastTree() *facts.Tree {
 func (f *Facts) addMembers(e *Ensemble, r *host.QuorumRole) {
 	heard := f.heard()
 	if r.Leader >= 0 && !r.ReadOnly {
-		leader := int64(r.Leader)
-		e.Leader = &leader
+		e.Leader = new(int64(r.Leader))
 	} else {
 		e.Leader = leaderAmong(heard)
 	}
@@ -204,8 +203,7 @@ func (m *Member) addHeard(s *findings.Server, leader uint64) {
 // behind sets the lag, if it is known.
 func (m *Member) behind(there, leader proto.Zxid) {
 	if leader != 0 && there.Epoch() == leader.Epoch() {
-		lag := max(0, int64(leader)-int64(there))
-		m.Lag = &lag
+		m.Lag = new(max(0, int64(leader)-int64(there)))
 	}
 }
 

@@ -51,8 +51,7 @@ func (f *Facts) self(now time.Time) findings.Server {
 	_, s.MeanMs, _ = f.Env.Stats.Latency()
 	s.Zxid, s.DiskFree = uint64(f.Store.LastZxid()), k.diskFree
 	if in := f.Guard.FullIn(); in >= 0 && in < 1<<40 {
-		whole := int64(in)
-		s.DiskFullIn = &whole
+		s.DiskFullIn = new(int64(in))
 	}
 	s.Settings = map[string]string{
 		"tickTime":          ms(f.Config.TickTime),

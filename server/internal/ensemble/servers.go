@@ -97,8 +97,7 @@ func stateOf(s *findings.Server) ServerState {
 		d.DiskFree = &s.DiskFree
 	}
 	if !s.Began.IsZero() {
-		uptime := s.Heard.Sub(s.Began).Milliseconds()
-		d.UptimeMs = &uptime
+		d.UptimeMs = new(s.Heard.Sub(s.Began).Milliseconds())
 	}
 	return d
 }

@@ -58,8 +58,7 @@ func (f *Facts) Stats() Stats {
 	responses := sizesOf(&f.Env.Stats.Responses)
 	var proposals *BufferSizes
 	if role, ok := f.Role(); ok && role.Leading {
-		of := sizesOf(&f.Metrics.Quorum.ProposalSize)
-		proposals = &of
+		proposals = new(sizesOf(&f.Metrics.Quorum.ProposalSize))
 	}
 	least, mean, most := f.Env.Stats.Latency()
 	f.Store.Mu.RLock()

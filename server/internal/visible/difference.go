@@ -3,6 +3,7 @@ package visible
 import (
 	"bytes"
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -82,11 +83,7 @@ func (n *Shown) Difference(
 		return nil, refusal(http.StatusBadRequest, "the second moment is before the first")
 	}
 	t.addACLs(before.State, after.State)
-	paths := make([]string, 0, len(t.paths))
-	for path := range t.paths {
-		paths = append(paths, path)
-	}
-	slices.Sort(paths)
+	paths := slices.Sorted(maps.Keys(t.paths))
 	diff := &Difference{From: start.String(), To: after.State.LastZxid().String(), Cut: t.cut,
 		Changes: []PastChange{}}
 	for _, path := range paths {

@@ -104,8 +104,7 @@ func votingOf(q *config.Quorum) Voting {
 	v.Observers = len(q.Members) - v.Voters
 	if !q.Hierarchical {
 		quorum := v.Voters/2 + 1
-		fails := v.Voters - quorum
-		v.Quorum, v.MayFail = &quorum, &fails
+		v.Quorum, v.MayFail = new(quorum), new(v.Voters-quorum)
 	}
 	return v
 }

@@ -339,8 +339,7 @@ func (n *Shown) Trends(from int64) *Trends {
 		values := make([]*float64, len(v.Times))
 		for j, value := range v.Values[i] {
 			if value == value { // not NaN
-				wide := float64(value)
-				values[j] = &wide
+				values[j] = new(float64(value))
 			}
 		}
 		t.Series = append(t.Series, Trend{Name: f.name, Unit: f.unit, Values: values})

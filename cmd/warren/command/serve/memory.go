@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -57,14 +58,7 @@ func cgroupMemory(root fs.FS) (limit int64, ok bool) {
 // unlimited is far above any machine's memory; version 1 writes about 2^63 for no limit.
 const unlimited = 1 << 60
 
-func hasController(list, name string) bool {
-	for c := range strings.SplitSeq(list, ",") {
-		if c == name {
-			return true
-		}
-	}
-	return false
-}
+func hasController(list, name string) bool { return slices.Contains(strings.Split(list, ","), name) }
 
 // smallestLimit reads the given files in group and every group above it. Inside of a container, the mounted tree may
 // begin at the container's own group although the path is that of the host; then only the top exists, which is the

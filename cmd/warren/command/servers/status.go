@@ -204,8 +204,7 @@ func describe(s *reach.Status, f, leader *findings.Server) {
 		s.DiskFullIn = in
 	}
 	if leader != nil && f.Known() && f.Serving && f.Zxid>>32 == leader.Zxid>>32 {
-		lag := int64(max(leader.Zxid, f.Zxid) - f.Zxid)
-		s.Lag = &lag
+		s.Lag = new(int64(max(leader.Zxid, f.Zxid) - f.Zxid))
 	}
 }
 
