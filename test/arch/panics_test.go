@@ -26,7 +26,7 @@ var waits = []string{"Lock", "RLock", "Wait", "WaitFor", "Park", "Take"}
 var lockedLate = map[string]string{
 	"internal/sched/group.go Go":                    "the count has a lock of its own",
 	"server/internal/admin/limits.go handler":       "Fatal is inside: only http.ErrAbortHandler comes so far",
-	"server/internal/api/changes.go changes":         "the count of streams has a lock of its own",
+	"server/internal/api/changes.go changes":        "the count of streams has a lock of its own",
 	"server/internal/durable/snapshotter.go Write":  "the source of a snapshot releases the lock of the tree by defer",
 	"server/internal/host/transfer.go sendSnapshot": "the source of a snapshot releases the lock of the tree by defer",
 	"server/peers/dial.go dialAny":                  "the lock of what is dialled is released by defer",
