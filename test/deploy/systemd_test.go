@@ -1,7 +1,10 @@
 package deploy
 
 import (
+	"bytes"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -10,7 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/cmd/warren/command"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/embed"
 )
 
 // readUnit returns the values of each key, by section and key.
@@ -103,4 +108,99 @@ func TestUnitConfiguration(t *testing.T) {
 		require.Empty(t, report.Warnings)
 		require.Equal(t, ensemble, report.Config.Distributed())
 	}
+}
+
+// The backup is confined as the server is, but writes nothing except the backup, and nothing starts it by itself.
+func TestBackupUnit(t *testing.T) {
+	server := readUnit(t, read(t, "systemd/warren.service"))
+	unit := readUnit(t, read(t, "systemd/warren-backup.service"))
+	for _, key := range []string{"User", "Group", "UMask", "LimitCORE", "NoNewPrivileges", "CapabilityBoundingSet",
+		"AmbientCapabilities", "RemoveIPC", "LockPersonality", "MemoryDenyWriteExecute"} {
+		require.Equal(t, server["Service."+key], unit["Service."+key], key)
+		require.NotEmpty(t, unit["Service."+key], key)
+	}
+	for key, values := range server {
+		if strings.HasPrefix(key, "Service.Protect") || strings.HasPrefix(key, "Service.Private") ||
+			strings.HasPrefix(key, "Service.Restrict") || strings.HasPrefix(key, "Service.SystemCall") {
+			require.Equal(t, values, unit[key], key)
+		}
+	}
+	require.Empty(t, unit["Service.ReadWritePaths"])
+	require.Empty(t, unit["Install.WantedBy"], "only the timer is enabled")
+	require.Equal(t, []string{"oneshot"}, unit["Service.Type"])
+	folder := "/var/lib/" + unit["Service.StateDirectory"][0]
+	require.Equal(t, folder, backupDefaults(unit)["BACKUP_TO"])
+	require.Contains(t, read(t, "systemd/zoo.cfg"), "#warren.console.backups="+folder+"\n")
+
+	timer := readUnit(t, read(t, "systemd/warren-backup.timer"))
+	require.Equal(t, map[string][]string{"Unit.Description": timer["Unit.Description"],
+		"Timer.OnCalendar": {"daily"}, "Timer.RandomizedDelaySec": {"1h"}, "Timer.Persistent": {"yes"},
+		"Install.WantedBy": {"timers.target"}}, timer)
+}
+
+// backupDefaults are the variables of a unit.
+func backupDefaults(unit map[string][]string) map[string]string {
+	variables := map[string]string{}
+	for _, value := range unit["Service.Environment"] {
+		assignments := strings.Fields(value)
+		if quoted := strings.Trim(value, `"`); quoted != value {
+			assignments = []string{quoted}
+		}
+		for _, assignment := range assignments {
+			name, value, _ := strings.Cut(assignment, "=")
+			variables[name] = value
+		}
+	}
+	return variables
+}
+
+// The commands of the unit make a backup of a running server, and verify it; without a server they fail.
+func TestBackupUnitBacksUp(t *testing.T) {
+	unit := readUnit(t, read(t, "systemd/warren-backup.service"))
+	dir := t.TempDir()
+	backup, config := filepath.Join(dir, "backup"), filepath.Join(dir, "zoo.cfg")
+	server := embed.Start(t, embed.Options{Dir: filepath.Join(dir, "data")})
+	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, "dataDir=%s/data/server-1\nclientPort=2181\n", dir), 0o644))
+	variables := backupDefaults(unit)
+	run := func() (codes []int, said string) {
+		var out bytes.Buffer
+		for _, line := range unit["Service.ExecStart"] {
+			line = os.Expand(line, func(name string) string { return variables[name] })
+			line = strings.NewReplacer("127.0.0.1:2181", server.ConnectString(), "/etc/warren/zoo.cfg", config,
+				variables["BACKUP_TO"], backup).Replace(line)
+			words := strings.Fields(line)
+			require.Equal(t, "/usr/bin/warren", words[0])
+			codes = append(codes, command.Main(words[1:], &out, &out))
+		}
+		return codes, out.String()
+	}
+	var out bytes.Buffer
+	require.Zero(t, command.Main([]string{"shell", "-s", server.ConnectString(), "create", "/a"}, &out, &out), &out)
+	codes, said := run()
+	require.Equal(t, []int{0, 0}, codes, said)
+	codes, said = run()
+	require.Equal(t, []int{0, 0}, codes, "once more: %s", said)
+	require.FileExists(t, filepath.Join(backup, "manifest.json"))
+	server.Stop(1)
+	codes, said = run()
+	require.Equal(t, 1, codes[0], said)
+}
+
+// systemd itself finds nothing wrong with the units.
+func TestUnitsAreVerified(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("there is no systemd-analyze")
+	}
+	dir := t.TempDir()
+	var units []string
+	for _, name := range []string{"warren.service", "warren-backup.service", "warren-backup.timer"} {
+		text := strings.ReplaceAll(read(t, "systemd/"+name), "/usr/bin/warren ", "/bin/true ")
+		text = strings.ReplaceAll(text, "Documentation=", "#") // the manual pages are not installed
+		units = append(units, filepath.Join(dir, name))
+		require.NoError(t, os.WriteFile(units[len(units)-1], []byte(text), 0o644))
+	}
+	out, err := exec.Command(analyze, append([]string{"verify"}, units...)...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.NotContains(t, string(out), dir, "a warning")
 }

@@ -253,6 +253,8 @@ func installed(t *testing.T, root string) {
 		"/etc/warren/zoo.cfg": "-rw-r--r-- root", "/usr/bin/warren": "-rwxr-xr-x root",
 		"/usr/share/doc/warren/THIRD_PARTY_NOTICES":     "-rw-r--r-- root",
 		"/usr/lib/systemd/system/warren.service":        "-rw-r--r-- root",
+		"/usr/lib/systemd/system/warren-backup.service": "-rw-r--r-- root",
+		"/usr/lib/systemd/system/warren-backup.timer":   "-rw-r--r-- root",
 		"/usr/share/man/man1/warren-server.1":           "-rw-r--r-- root",
 		"/usr/share/bash-completion/completions/warren": "-rw-r--r-- root"} {
 		info, err := os.Stat(root + name)

@@ -57,13 +57,16 @@ func TestDevServesAndStatusSeesIt(t *testing.T) {
 	var out cluster.Output
 	root.SetOut(&out)
 	root.SetErr(&out)
-	dir := t.TempDir()
-	root.SetArgs([]string{"dev", "--observers", "1", "--dir", dir, "--port", strconv.Itoa(port)})
+	t.Chdir(t.TempDir())
+	dir, err := filepath.Abs("ensemble")
+	require.NoError(t, err)
+	root.SetArgs([]string{"dev", "--observers", "1", "--dir", "ensemble", "--port", strconv.Itoa(port)})
 	ended := make(chan error, 1)
 	go func() { ended <- root.ExecuteContext(ctx) }()
 	require.Eventually(t, func() bool { return strings.Contains(out.String(), "connect string") || len(ended) > 0 },
 		time.Minute, 10*time.Millisecond)
 	require.Contains(t, out.String(), "connect string")
+	require.Contains(t, out.String(), " Data is in "+dir+".\n")
 
 	var status bytes.Buffer
 	code := Main([]string{"status", "--config", dir + "/1/zoo.cfg", "--output", "json"}, &status, &status)

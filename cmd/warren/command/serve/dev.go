@@ -116,8 +116,8 @@ func runDev(cmd *cobra.Command, o *devOptions) error {
 
 // configs writes the folders of all servers and reads their configurations.
 func (o *devOptions) configs() ([]*config.Config, error) {
-	dir, err := filepath.Abs(o.dir)
-	if err != nil {
+	var err error
+	if o.dir, err = filepath.Abs(o.dir); err != nil {
 		return nil, err
 	}
 	var lines strings.Builder
@@ -135,7 +135,7 @@ func (o *devOptions) configs() ([]*config.Config, error) {
 	}
 	var all []*config.Config
 	for i := range n {
-		home := filepath.Join(dir, strconv.Itoa(i+1))
+		home := filepath.Join(o.dir, strconv.Itoa(i+1))
 		if err := os.MkdirAll(home, 0o755); err != nil {
 			return nil, err
 		}
