@@ -31,7 +31,7 @@ lint test cover race: export GOFLAGS := $(GOFLAGS) -pgo=off
 
 .PHONY: help build run test race check sim sim-cover defects fuzz cluster interop bench profile generate verify-generate pictures site
 .PHONY: benchmarks kills systems test-server
-.PHONY: completion man helm s3 console-app console-test release dist dist-test push modules tidy lint fmt cover clean
+.PHONY: completion man helm s3 console-app console-test release dist dist-test push modules tags tidy lint fmt cover clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -169,6 +169,9 @@ push: ## push the image of dist, for each architecture, to IMAGE, a name with a 
 
 modules: ## write a module proxy with the modules of this tree to dist/modules; see docs/adr/0013-modules.md
 	$(GO) run ./test/modules/release
+
+tags: ## tag every module of the commit of a release: make tags VERSION=v0.2.0; see CONTRIBUTING.md
+	$(GO) run ./test/modules/release -version '$(VERSION)' -tag
 
 tidy: ## run go mod tidy in each module
 	$(GO) run ./test/modules/release -tidy

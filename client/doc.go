@@ -1,4 +1,4 @@
-// Package client is a client of ZooKeeper's protocol, for Warren and for Apache ZooKeeper 3.5 to 3.9.
+// Package client is a client of ZooKeeper's protocol, for Warren and for Apache ZooKeeper 3.5 to 3.10.
 //
 //	c, err := client.Dial(ctx, "zk1:2181,zk2:2181,zk3:2181/app")
 //	if err != nil {

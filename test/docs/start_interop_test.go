@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,7 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The blocks of "Get started" in the README, as it is committed, do in a fresh clone what it says. They use the usual
+// The blocks of "Get started" in the README, as it is committed, do in a fresh clone, and with an archive that is made
+// of it, what it says. They use the usual
 // ports, and so have a network of their own.
 func TestReadmeStarts(t *testing.T) {
 	if os.Geteuid() != 0 {
@@ -37,30 +39,38 @@ func TestReadmeStarts(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?s)```(?:sh|text)\n(.*?)```").FindAllStringSubmatch(section, -1) {
 		blocks = append(blocks, m[1])
 	}
-	require.Len(t, blocks, 5, "a start, what it says, three servers, a look at them, and ZooKeeper's files")
-	network := newNetwork(t, clone)
+	require.Len(t, blocks, 6, "two starts, what they say, three servers, a look at them, and ZooKeeper's files")
+	net := newNetwork(t, clone)
 	install, err := os.ReadFile(filepath.Join(clone, "docs/INSTALL.md"))
 	require.NoError(t, err)
 	source := regexp.MustCompile("(?s)\n## From source\n.*?```sh\n(.*?)```").FindSubmatch(install)
 	require.NotNil(t, source)
-	require.Regexp(t, `(?m)^warren \S+`, network.run(t, string(source[1])))
+	require.Regexp(t, `(?m)^warren \S+`, net.run(t, string(source[1])))
 
-	one := network.start(t, blocks[0])
-	one.says(t, "\ntry ")
-	said := one.output()
-	for line := range strings.Lines(blocks[1]) {
-		line = regexp.QuoteMeta(strings.ReplaceAll(strings.TrimSpace(line), "/home/you/warren", clone))
-		line = strings.Replace(line, `warren v0\.1\.0`, `warren \S+`, 1)
-		require.Regexp(t, `(?m)^`+line+`$`, said)
+	unpacked := &network{net.name, t.TempDir()}
+	net.run(t, "make release LINUX=linux/"+runtime.GOARCH+" && cp dist/*.tar.gz "+unpacked.folder)
+	for i, place := range []*network{unpacked, net} {
+		one := place.start(t, blocks[i])
+		one.says(t, "\ntry ")
+		said := one.output()
+		folder := clone
+		if place == unpacked {
+			folder = strings.TrimSpace(place.run(t, "cd warren-*/ && pwd"))
+		}
+		for line := range strings.Lines(blocks[2]) {
+			line = regexp.QuoteMeta(strings.ReplaceAll(strings.TrimSpace(line), "/home/you/warren", folder))
+			line = strings.Replace(line, `warren v0\.1\.0`, `warren \S+`, 1)
+			require.Regexp(t, `(?m)^`+line+`$`, said)
+		}
+		require.Contains(t, net.run(t, "curl -fsSL http://127.0.0.1:8080/console/"), "<html")
+		require.Contains(t, net.run(t, "curl -fsSL http://127.0.0.1:8080/docs/"), "Twenty")
+		one.interrupt(t)
 	}
-	require.Contains(t, network.run(t, "curl -fsSL http://127.0.0.1:8080/console/"), "<html")
-	require.Contains(t, network.run(t, "curl -fsSL http://127.0.0.1:8080/docs/"), "Twenty")
-	one.interrupt(t)
 
-	three := network.start(t, blocks[2])
+	three := net.start(t, blocks[3])
 	three.says(t, "servers")
-	require.Eventually(t, func() bool { return network.command(blocks[3]).Run() == nil }, hang, time.Second)
-	lines := strings.Split(strings.TrimSpace(network.run(t, blocks[3])), "\n")
+	require.Eventually(t, func() bool { return net.command(blocks[4]).Run() == nil }, hang, time.Second)
+	lines := strings.Split(strings.TrimSpace(net.run(t, blocks[4])), "\n")
 	require.Equal(t, "[zookeeper]", lines[len(lines)-1])
 	require.Regexp(t, `(?m)^healthy$`, strings.Join(lines, "\n"))
 	three.interrupt(t)
@@ -70,8 +80,8 @@ func TestReadmeStarts(t *testing.T) {
 	config := filepath.Join(folder, "zoo.cfg")
 	require.NoError(t, os.WriteFile(config,
 		fmt.Appendf(nil, "tickTime=2000\ndataDir=%s/a\nclientPort=2181\n", folder), 0o600))
-	for line := range strings.Lines(blocks[4]) {
-		server := network.start(t, strings.NewReplacer("/etc/zookeeper/conf/zoo.cfg", config,
+	for line := range strings.Lines(blocks[5]) {
+		server := net.start(t, strings.NewReplacer("/etc/zookeeper/conf/zoo.cfg", config,
 			"/var/lib/zookeeper", folder+"/b").Replace(line))
 		server.says(t, "serves clients on")
 		server.interrupt(t)

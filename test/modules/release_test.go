@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -138,6 +139,44 @@ func sumFiles(t *testing.T, w *Workspace) map[string]string {
 		}
 	}
 	return texts
+}
+
+// The tags are set on the commit of a release only, all of them or none.
+func TestTags(t *testing.T) {
+	const next = "v0.9.9"
+	w, proxy := checkout(t), filepath.Join(t.TempDir(), "proxy")
+	git := func(args ...string) string {
+		t.Helper()
+		out, err := w.git(args...)
+		require.NoError(t, err)
+		return out
+	}
+	refused := func(why string) {
+		t.Helper()
+		require.ErrorContains(t, w.SetTags(proxy, next), why)
+		require.Empty(t, git("tag", "--list", "*"+next))
+	}
+	git("config", "user.name", "t")
+	git("config", "user.email", "t@t.test")
+	refused("not v0.9.9")
+
+	require.NoError(t, w.SetVersion(next))
+	w, err := Read(w.Root)
+	require.NoError(t, err)
+	refused("commit these changes first")
+	git("commit", "-qam", "Release 0.9.9, without its checksums")
+	refused("the checksums were not those of the commit")
+	git("add", "--all")
+	git("commit", "-qm", "Release 0.9.9")
+
+	require.NoError(t, w.SetTags(proxy, next))
+	require.ElementsMatch(t, w.Tags(next), strings.Fields(git("tag", "--points-at", "HEAD")))
+	require.ErrorContains(t, w.SetTags(proxy, next), "never moved")
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "VERSIONS.md"))
+	require.NoError(t, err)
+	for _, tag := range w.Tags(version) {
+		require.Contains(t, string(page), "`"+tag+"`")
+	}
 }
 
 // The tags of the other modules are on the same commit, and are not the version of the command.

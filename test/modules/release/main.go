@@ -2,13 +2,13 @@
 // stands in them.
 //
 //	go run ./test/modules/release -version v0.2.0 -to dist/modules -write
+//	go run ./test/modules/release -version v0.2.0 -tag
 //	go run ./test/modules/release -tidy
 //
 // It is run in the top folder. The first writes a module proxy made of files, so that others can use the version
-// before it is tagged; with
-// -write it also sets the version that the modules require of each other, and the checksums in every go.sum. The tags
-// that it prints belong to the commit of that. The second runs `go mod tidy` for each module, which cannot see that
-// go.work replaces them.
+// before it is tagged; with -write it also sets the version that the modules require of each other, and the checksums
+// in every go.sum. The second sets the tags on the commit of that. The third runs `go mod tidy` for each module, which
+// cannot see that go.work replaces them.
 package main
 
 import (
@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"strings"
 
@@ -30,13 +29,14 @@ func main() {
 	version := flag.String("version", "", "version of all modules, vX.Y.Z; by default what they require of each other")
 	to := flag.String("to", filepath.Join("dist", "modules"), "folder of the module proxy that is written")
 	write := flag.Bool("write", false, "set the version in each go.mod and the checksums in each go.sum")
+	tag := flag.Bool("tag", false, "set the tags of all modules on the last commit, which must be that of the release")
 	tidy := flag.Bool("tidy", false, "run go mod tidy for each module, and nothing else")
 	flag.Parse()
 	var err error
 	if *tidy {
 		err = tidyAll()
 	} else {
-		err = release(*version, *to, *write)
+		err = release(*version, *to, *write, *tag)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -44,7 +44,7 @@ func main() {
 	}
 }
 
-func release(version, to string, write bool) error {
+func release(version, to string, write, tag bool) error {
 	w, err := modules.Read(".")
 	if err != nil {
 		return err
@@ -63,6 +63,8 @@ func release(version, to string, write bool) error {
 		return err
 	}
 	switch {
+	case tag:
+		err = w.SetTags(to, version)
 	case write:
 		if err := w.SetVersion(version); err != nil {
 			return err
@@ -76,8 +78,8 @@ func release(version, to string, write bool) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range w.Modules {
-		fmt.Println("tag", path.Join(m.Folder, version))
+	for _, tag := range w.Tags(version) {
+		fmt.Println("tag", tag)
 	}
 	return nil
 }
