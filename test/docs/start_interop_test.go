@@ -21,8 +21,7 @@ import (
 )
 
 // The blocks of "Get started" in the README, as it is committed, do in a fresh clone, and with an archive that is made
-// of it, what it says. They use the usual
-// ports, and so have a network of their own.
+// of it, what it says. They use the usual ports, and so have a network of their own.
 func TestReadmeStarts(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("a network of one's own takes root")

@@ -59,8 +59,9 @@ func describe(a *archive, scripts string) *nfpm.Info {
 	add("LICENSE", "/usr/share/doc/warren/copyright", files.TypeFile, 0o644)
 	add("THIRD_PARTY_NOTICES", "/usr/share/doc/warren/THIRD_PARTY_NOTICES", files.TypeFile, 0o644)
 	add("share/man/man1/*.1", "/usr/share/man/man1/", files.TypeFile, 0o644)
-	add("deploy/systemd/*.service", "/usr/lib/systemd/system/", files.TypeFile, 0o644)
-	add("deploy/systemd/*.timer", "/usr/lib/systemd/system/", files.TypeFile, 0o644)
+	for _, unit := range []string{"warren.service", "warren-backup.service", "warren-backup.timer"} {
+		add("deploy/systemd/"+unit, "/usr/lib/systemd/system/"+unit, files.TypeFile, 0o644)
+	}
 	add("deploy/systemd/warren.sysusers", "/usr/lib/sysusers.d/warren.conf", files.TypeFile, 0o644)
 	add("deploy/systemd/warren.tmpfiles", "/usr/lib/tmpfiles.d/warren.conf", files.TypeFile, 0o644)
 	add("deploy/systemd/zoo.cfg", "/etc/warren/zoo.cfg", files.TypeConfigNoReplace, 0o644)
