@@ -5,10 +5,10 @@ import (
 	"math"
 	"os"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/audit"
+	"github.com/seed94657493/warren/server/internal/limits"
 )
 
 // Environment returns the lines of envi, in its order.
@@ -19,7 +19,7 @@ func (f *Facts) Environment() (all []config.Property) {
 	host, _ := os.Hostname()
 	home, _ := os.UserHomeDir()
 	wd, _ := os.Getwd()
-	limit := uint64(MemoryLimit())
+	limit := uint64(limits.Memory())
 	if limit == math.MaxInt64 {
 		limit = mem.Sys // of a system that does not tell
 	}
@@ -55,7 +55,3 @@ func (f *Facts) SystemProperties() []config.Property {
 		{Name: "user.home", Value: home}, {Name: "user.name", Value: audit.ProcessUser()},
 	}, f.Config.Properties()...)
 }
-
-// MemoryLimit is how many bytes this process may have: the limit of Go's runtime (GOMEMLIMIT), or the memory of the
-// machine if that is less. It is math.MaxInt64 if both are unknown.
-func MemoryLimit() int64 { return min(debug.SetMemoryLimit(-1), machineMemory()) }

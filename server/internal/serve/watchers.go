@@ -11,6 +11,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/env"
+	"github.com/seed94657493/warren/server/internal/limits"
 )
 
 // watchers holds the watches of all connections. It is guarded by mu together with Store.Mu for reading, or by
@@ -27,7 +28,8 @@ type watchers struct {
 
 func newWatchers(e *env.Env) *watchers {
 	l := &e.Config.Limits
-	return &watchers{env: e, registry: watch.NewBounded(uint64(l.MaxWatchMemory)), slots: make([]*Conn, 1), limits: l}
+	most := uint64(min(l.MaxWatchMemory, limits.Memory()/4)) // 0 is unlimited
+	return &watchers{env: e, registry: watch.NewBounded(most), slots: make([]*Conn, 1), limits: l}
 }
 
 // slot returns the WatcherID of c, 0 if the connection has ended. REQUIRES: Store.Mu for reading, watchers.mu.
