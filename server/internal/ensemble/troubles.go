@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/internal/findings"
-	"github.com/seed94657493/warren/server/internal/limits"
+	"github.com/seed94657493/warren/server/internal/facts"
 )
 
 // checkEvery is how often a server reads its configuration and its backups again, for findings.
@@ -73,7 +73,7 @@ func (f *Facts) lookAround() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	if live[0].Value.Kind() == metrics.KindUint64 {
-		all = append(all, findings.Memory(int64(live[0].Value.Uint64()), limits.Memory())...)
+		all = append(all, findings.Memory(int64(live[0].Value.Uint64()), facts.MemoryLimit())...)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

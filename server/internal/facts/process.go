@@ -8,7 +8,7 @@ import (
 
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/audit"
-	"github.com/seed94657493/warren/server/internal/limits"
+	"github.com/seed94657493/warren/server/internal/env"
 )
 
 // Environment returns the lines of envi, in its order.
@@ -19,7 +19,7 @@ func (f *Facts) Environment() (all []config.Property) {
 	host, _ := os.Hostname()
 	home, _ := os.UserHomeDir()
 	wd, _ := os.Getwd()
-	limit := uint64(limits.Memory())
+	limit := uint64(MemoryLimit())
 	if limit == math.MaxInt64 {
 		limit = mem.Sys // of a system that does not tell
 	}
@@ -55,3 +55,6 @@ func (f *Facts) SystemProperties() []config.Property {
 		{Name: "user.home", Value: home}, {Name: "user.name", Value: audit.ProcessUser()},
 	}, f.Config.Properties()...)
 }
+
+// MemoryLimit is how many bytes this process may have.
+func MemoryLimit() int64 { return env.Memory() }

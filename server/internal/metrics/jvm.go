@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/seed94657493/warren/server/internal/limits"
+	"github.com/seed94657493/warren/server/internal/facts"
 )
 
 // jvm reports numbers of Go's runtime under the names that dashboards of a JVM show. Source: operations 4.5.
@@ -50,7 +50,7 @@ func (j *jvm) Collect(ch chan<- prometheus.Metric) {
 	for i, name := range []string{"heap", "stacks", "runtime"} {
 		ch <- prometheus.MustNewConstMetric(j.pool, prometheus.GaugeValue, float64(pools[i].Value.Uint64()), name)
 	}
-	if most := limits.Memory(); most != math.MaxInt64 {
+	if most := facts.MemoryLimit(); most != math.MaxInt64 {
 		ch <- prometheus.MustNewConstMetric(j.most, prometheus.GaugeValue, float64(most))
 	}
 	ch <- prometheus.MustNewConstMetric(j.threads, prometheus.GaugeValue, float64(runtime.NumGoroutine()))

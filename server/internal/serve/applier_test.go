@@ -83,8 +83,7 @@ func TestEventsThatNobodyTakes(t *testing.T) {
 	require.EqualValues(t, s.undelivered.most, s.undelivered.total.Load(), "nothing of it is counted any more")
 }
 
-// In a small container, a client that takes no events is closed before they fill it, and so much less room there is for
-// watches.
+// In a small container, a client that takes no events is closed before they fill it, and watches have less room.
 func TestMemoryBoundsWhatClientsCost(t *testing.T) {
 	const memory = 300 << 20
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memory))

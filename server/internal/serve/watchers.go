@@ -11,7 +11,6 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/env"
-	"github.com/seed94657493/warren/server/internal/limits"
 )
 
 // watchers holds the watches of all connections. It is guarded by mu together with Store.Mu for reading, or by
@@ -28,7 +27,7 @@ type watchers struct {
 
 func newWatchers(e *env.Env) *watchers {
 	l := &e.Config.Limits
-	most := uint64(min(l.MaxWatchMemory, limits.Memory()/4)) // 0 is unlimited
+	most := uint64(min(l.MaxWatchMemory, env.Memory()/4)) // 0 is unlimited
 	return &watchers{env: e, registry: watch.NewBounded(most), slots: make([]*Conn, 1), limits: l}
 }
 

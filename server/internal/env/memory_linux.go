@@ -1,4 +1,4 @@
-package limits
+package env
 
 import (
 	"math"

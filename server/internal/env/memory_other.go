@@ -1,6 +1,6 @@
 //go:build !linux
 
-package limits
+package env
 
 import "math"
 
