@@ -79,9 +79,10 @@ type authCall struct {
 }
 
 func newConn(nc net.Conn, in frames, addr string, began time.Time, timeout time.Duration, cfg *config) *conn {
-	cn := &conn{nc: nc, in: in, addr: addr, cfg: cfg, contact: &contact{began: began}, timeout: timeout,
+	cn := &conn{nc: nc, in: in, addr: addr, cfg: cfg, contact: &contact{}, timeout: timeout,
 		zxid: new(atomic.Int64), told: new(atomic.Int64), floor: new(atomic.Int64),
 		wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	cn.contact.start(began)
 	cn.in.src = (*deadlineReader)(cn)
 	cn.isPrompt, cn.written = isTCP(nc), time.Now()
 	return cn

@@ -14,8 +14,8 @@ import (
 // while pings go on. When the marked one is answered, one of the next batch is marked. Any goroutine may read
 // latest; conn.mu guards the rest.
 type contact struct {
-	began  time.Time    // all times are relative to it, so that setting the clock changes nothing
-	latest atomic.Int64 // nanoseconds since began; a request written then or later has been answered
+	clock
+	latest atomic.Int64 // ns on the clock; a request written then or later has been answered
 
 	call         int32 // xid of the marked call, 0 if none
 	callAt       time.Duration
@@ -28,17 +28,17 @@ type contact struct {
 
 // silence returns for how long the server may not have heard of the session.
 func (t *contact) silence() time.Duration {
-	return time.Since(t.began) - time.Duration(t.latest.Load())
+	return t.at(time.Now()) - time.Duration(t.latest.Load())
 }
 
 // writing marks the requests that are about to be written: calls up to an xid, unless that is 0, and the queued
 // pings.
 func (t *contact) writing(xid int32, now time.Time) {
 	if xid != 0 && t.call == 0 {
-		t.call, t.callAt = xid, now.Sub(t.began)
+		t.call, t.callAt = xid, t.at(now)
 	}
 	if t.pings > t.pingsWritten && t.ping == 0 {
-		t.ping, t.pingAt = t.pings, now.Sub(t.began)
+		t.ping, t.pingAt = t.pings, t.at(now)
 	}
 	t.pingsWritten = t.pings
 }

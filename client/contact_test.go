@@ -17,7 +17,8 @@ func TestContactIsNeverTooNew(t *testing.T) {
 		t.Logf("SEED=%d", seed)
 		r := rand.New(rand.NewPCG(seed, 0))
 		began := time.Now()
-		c := contact{began: began}
+		var c contact
+		c.start(began)
 		type request struct {
 			xid  int32 // 0 for a ping
 			sent time.Duration
@@ -69,4 +70,34 @@ func TestContactIsNeverTooNew(t *testing.T) {
 		require.Equal(t, now.Sub(began), time.Duration(c.latest.Load()),
 			"when everything is answered the next is believed at once")
 	})
+}
+
+// A suspension counts as soon as the wall clock shows it. Setting the wall clock does not, in either direction, nor
+// does it hide a suspension that comes later. The kernel is asked only when the clocks have moved apart.
+func TestSuspensionCounts(t *testing.T) {
+	const before = 7 * time.Hour // the machine had been up
+	running, wall, asleep, asked := time.Duration(0), time.Duration(0), time.Duration(0), 0
+	c := clock{uptime: before}
+	suspended := func() time.Duration {
+		return c.suspended(running, wall, func() time.Duration { asked++; return before + running + asleep })
+	}
+	running, wall = running+time.Hour, wall+time.Hour
+	require.Equal(t, time.Duration(0), suspended())
+	require.Equal(t, 0, asked)
+	wall, asleep = wall+5*time.Minute, asleep+5*time.Minute
+	require.Equal(t, 5*time.Minute, suspended())
+	require.Equal(t, 5*time.Minute, suspended())
+	require.Equal(t, 1, asked)
+	for _, step := range []time.Duration{time.Hour, -3 * time.Hour, 200 * time.Millisecond} {
+		wall += step
+		require.Equal(t, 5*time.Minute, suspended(), "the wall clock was set by %v", step)
+	}
+	wall, asleep = wall+time.Minute, asleep+time.Minute
+	require.Equal(t, 6*time.Minute, suspended())
+
+	unknown := clock{}
+	require.Equal(t, time.Duration(0), unknown.suspended(0, time.Hour, uptime))
+	var real clock
+	real.start(time.Now())
+	require.LessOrEqual(t, real.at(time.Now()), time.Minute)
 }

@@ -25,7 +25,7 @@ func (d *deadlineReader) Read(b []byte) (int, error) {
 
 func (cn *conn) moveDeadline(now time.Time, known time.Duration) error {
 	cn.heard, cn.known = now, known
-	deadline, end := now.Add(2*cn.timeout/3), cn.contact.began.Add(known+cn.timeout)
+	deadline, end := now.Add(2*cn.timeout/3), now.Add(known+cn.timeout-cn.contact.at(now))
 	if end.Before(deadline) {
 		deadline = end
 	}

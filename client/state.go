@@ -70,8 +70,8 @@ func (c *Client) WaitConnected(ctx context.Context) error {
 // session's error. The caller must call cancel. Recipes that grant exclusive access pass this context, or that of
 // WhileConnected, to the holder.
 //
-// Err and Done of this context look at the clock: if the process was stopped for too long, the first call afterwards
-// tells. A context that is derived from it ends a moment later.
+// Err and Done of this context look at the clock: if the process was stopped for too long, or on Linux if the machine
+// was suspended, the first call afterwards tells. A context that is derived from it ends a moment later.
 //
 // A server that is cut off from the others may answer for a while, in which they expire the session. The context may
 // then end too late, by about as long as the server has answered; see WhileConnected.

@@ -252,9 +252,10 @@ type Limits struct {
 	// MaxWatchBytes is how many bytes the paths that one connection watches may have together; 0 is unlimited. At the
 	// limit the server does what it does at MaxWatches. Key warren.maxWatchBytes; default 64 MiB.
 	MaxWatchBytes int64
-	// MaxWatchMemory is how many bytes of memory all watches of the server may take; 0 is unlimited. A connection may
-	// take at most an eighth of what is left, so that one with few watches has room beside others with very many. At
-	// the limit the server does what it does at MaxWatches. Key warren.maxWatchMemory; default 1 GiB.
+	// MaxWatchMemory is how many bytes of memory all watches of the server may take; 0 is unlimited. They never take
+	// more than a quarter of the memory that the process may have, unless this is 0. A connection may take at most an
+	// eighth of what is left, so that one with few watches has room beside others with very many. At the limit the
+	// server does what it does at MaxWatches. Key warren.maxWatchMemory; default 1 GiB.
 	MaxWatchMemory int64
 	// MaxRequestsPerSecond is how many requests a second the connections from one address may send together,
 	// connects included; 0 is unlimited. Above it the server does not read from them: no request is refused, but

@@ -5,10 +5,10 @@ import (
 	"math"
 	"os"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/audit"
+	"github.com/seed94657493/warren/server/internal/env"
 )
 
 // Environment returns the lines of envi, in its order.
@@ -56,6 +56,5 @@ func (f *Facts) SystemProperties() []config.Property {
 	}, f.Config.Properties()...)
 }
 
-// MemoryLimit is how many bytes this process may have: the limit of Go's runtime (GOMEMLIMIT), or the memory of the
-// machine if that is less. It is math.MaxInt64 if both are unknown.
-func MemoryLimit() int64 { return min(debug.SetMemoryLimit(-1), machineMemory()) }
+// MemoryLimit is how many bytes this process may have.
+func MemoryLimit() int64 { return env.Memory() }

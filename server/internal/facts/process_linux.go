@@ -1,7 +1,6 @@
 package facts
 
 import (
-	"math"
 	"os"
 	"syscall"
 
@@ -27,13 +26,4 @@ func fileDescriptors() (open, most int64) {
 		most = int64(limit.Cur)
 	}
 	return open, most
-}
-
-// machineMemory returns the bytes of memory of this machine, math.MaxInt64 if they are unknown.
-func machineMemory() int64 {
-	var info syscall.Sysinfo_t
-	if syscall.Sysinfo(&info) != nil {
-		return math.MaxInt64
-	}
-	return int64(info.Totalram) * int64(info.Unit)
 }

@@ -409,7 +409,7 @@ func (a *applier) deliver(id watch.WatcherID, t proto.EventType, path []byte, ac
 	defer c.mu.Unlock()
 	switch {
 	case !c.mu.out.open():
-	case c.mu.out.waiting() > outputLimit, !c.countUndelivered():
+	case c.mu.out.waiting() > c.srv.undelivered.mostOfOne, !c.countUndelivered():
 		c.die() // at once: a reply or an event that came later would hide that this one was lost
 		a.freed = append(a.freed, c)
 	default:

@@ -1,8 +1,10 @@
 package serve
 
 import (
+	"fmt"
 	"io"
 	"net"
+	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -42,7 +44,7 @@ func TestNothingFollowsALostEvent(t *testing.T) {
 	require.True(t, c.mu.out.open())
 
 	c.mu.out.put(make([]byte, outputPause+1), true)
-	front.undelivered.total.Store(undeliveredMax) // of others
+	front.undelivered.total.Store(front.undelivered.most) // of others
 	tell("/lost")
 	require.Len(t, a.freed, 1, "it is closed when the batch has ended")
 	require.False(t, c.mu.out.open(), "no reply is added")
@@ -71,14 +73,47 @@ func TestEventsThatNobodyTakes(t *testing.T) {
 		}
 	}
 	takes, takesNone := conns[0], conns[1]
-	s.undelivered.total.Add(undeliveredMax) // of others
+	s.undelivered.total.Add(s.undelivered.most) // of others
 	for takesNone.open() {
 		a.Changed(datatree.Change{Type: proto.EventNodeDataChanged, Path: path})
 		a.flush()
 		require.Eventually(t, func() bool { return takes.View().Unsent == 0 }, time.Minute, time.Millisecond)
 	}
 	require.True(t, takes.open())
-	require.EqualValues(t, undeliveredMax, s.undelivered.total.Load(), "nothing of it is counted any more")
+	require.EqualValues(t, s.undelivered.most, s.undelivered.total.Load(), "nothing of it is counted any more")
+}
+
+// In a small container, a client that takes no events is closed before they fill it, and watches have less room.
+func TestMemoryBoundsWhatClientsCost(t *testing.T) {
+	const memory = 300 << 20
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memory))
+	s := newFront()
+	s.Config.SkipACL = true
+	a := newApplier(s)
+	_, nc := wire.Pair(t)
+	c := newConn(s, nc)
+	path := []byte("/" + strings.Repeat("n", 500_000))
+	s.Store.Mu.RLock()
+	require.True(t, s.watchers.watch(c, watch.Persistent, path))
+	s.Store.Mu.RUnlock()
+	for waited := 0; c.open(); a.flush() {
+		waited = max(waited, c.View().Unsent)
+		require.Less(t, waited, memory/8+1<<20)
+		a.Changed(datatree.Change{Type: proto.EventNodeDataChanged, Path: path})
+	}
+	watched := 0
+	for i := 0; watched < memory/4; i++ {
+		_, nc := wire.Pair(t)
+		c := newConn(s, nc)
+		s.Store.Mu.RLock()
+		took := s.watchers.watch(c, watch.Persistent, fmt.Appendf(nil, "%s-%d", path, i))
+		s.Store.Mu.RUnlock()
+		if !took {
+			return
+		}
+		watched += len(path)
+	}
+	require.Fail(t, "watches take more than a quarter of the memory")
 }
 
 // sink is a connection without a socket that counts what is written to it: a process may not have 100,000 sockets

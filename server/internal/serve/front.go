@@ -79,6 +79,7 @@ func New(e *env.Env, listen func(network, address string) (net.Listener, error))
 		Conns:    newConnSet(e.Config.MaxClientCnxns, e.Config.MaxCnxns),
 		Throttle: limits.NewTokens(e.Config.ConnectionThrottle, e.Config.LocalSessionsEnabled),
 	}
+	f.undelivered.bound(env.Memory())
 	f.clientSecurity = clientSecurity{env: e, Guesses: limits.NewGuesses(), Labels: new(sessions.Labels)}
 	f.clientPorts.env, f.listen, f.accept = e, listen, f.acceptFrom
 	f.clientPorts.tls = func() bool { return f.clientSecurity.tls != nil }

@@ -15,11 +15,12 @@ const (
 	pressedPause = 64 << 10
 	pressedMax   = 64 << 20
 	// outputLimit is how much may wait before the connection is closed. Only watch events reach it, because they
-	// are neither delayed nor dropped: the client has to reconnect and ask what it has missed.
+	// are neither delayed nor dropped: the client has to reconnect and ask what it has missed. It is an eighth of the
+	// memory of the process, if that is less.
 	outputLimit = 256 << 20
 	// undeliveredMax is how much may wait for all clients together, not counting outputPause for each of them.
 	// Beyond it a connection is closed when more output waits for it. Replies larger than outputPause, and watch
-	// events, reach this bound.
+	// events, reach this bound. It is a quarter of the memory of the process, if that is less.
 	undeliveredMax = 512 << 20
 	// outputChunk is the size of a buffer from which on no read and no event is added to it: a new buffer costs less
 	// than to copy this one into a larger one.
@@ -60,6 +61,14 @@ type output struct {
 type undelivered struct {
 	total    atomic.Int64 // beyond outputPause for each client; see undeliveredMax
 	pressing atomic.Int64 // beyond pressedPause for each client
+
+	most      int64 // undeliveredMax, or less; never changes
+	mostOfOne int   // outputLimit, or less; never changes
+}
+
+// bound sets the bounds for a process that may have so much memory.
+func (u *undelivered) bound(memory int64) {
+	u.most, u.mostOfOne = min(undeliveredMax, memory/4), int(min(outputLimit, memory/8))
 }
 
 // open reports whether more may be added: the connection is neither dead nor closing.
@@ -115,7 +124,7 @@ func (o *output) count(u *undelivered) bool {
 	}
 	total := u.total.Add(n - o.undelivered)
 	o.undelivered = n
-	return n == 0 || total <= undeliveredMax
+	return n == 0 || total <= u.most
 }
 
 // unsent is a queue of bytes: what is added at its end is taken in buffers from its front. Buffers in full do not

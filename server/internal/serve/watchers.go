@@ -27,7 +27,8 @@ type watchers struct {
 
 func newWatchers(e *env.Env) *watchers {
 	l := &e.Config.Limits
-	return &watchers{env: e, registry: watch.NewBounded(uint64(l.MaxWatchMemory)), slots: make([]*Conn, 1), limits: l}
+	most := uint64(min(l.MaxWatchMemory, env.Memory()/4)) // 0 is unlimited
+	return &watchers{env: e, registry: watch.NewBounded(most), slots: make([]*Conn, 1), limits: l}
 }
 
 // slot returns the WatcherID of c, 0 if the connection has ended. REQUIRES: Store.Mu for reading, watchers.mu.
