@@ -196,6 +196,7 @@ func TestPlannedWorkIsNoTrouble(t *testing.T) {
 	joiner.Set(lines)
 	joiner.Set(map[string]string{"server.4": strings.TrimPrefix(observer, "server.4=")})
 	joiner.Launch()
+	says(t, joiner, "listens for clients on") // the others ask it as soon as they know it
 	c, err := wire.Dial(h.nodes[0].Addr(), wire.Options{TimeoutMs: 30_000, Reply: time.Minute})
 	require.NoError(t, err)
 	defer c.Close()

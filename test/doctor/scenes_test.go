@@ -890,9 +890,8 @@ func withoutFiles() accident {
 				h.open = append(h.open, c)
 			}
 		}
-		const refused = "too many connections: the last file descriptors are reserved for files and other servers"
-		says(h.t, h.nodes[2], refused)
-		h.sees("open-files", h.nodes...).names(h.t, refused)
+		v := h.sees("open-files", h.nodes...)
+		v.names(h.t, "too many connections: the last file descriptors are reserved for files and other servers")
 	}, func(h *hosts) {
 		h.closeAll()
 		h.limitFiles(2, before)

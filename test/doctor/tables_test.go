@@ -44,7 +44,7 @@ var tables = []struct{ about, head string }{
 type result struct {
 	*accident
 	*shown
-	clients []told
+	clients []refusal
 }
 
 // line is a line of a table.

@@ -20,8 +20,8 @@ import (
 	"github.com/seed94657493/warren/test/cluster"
 )
 
-// told is what clients were told that were not served.
-type told struct {
+// refusal is what clients were told that were not served.
+type refusal struct {
 	knows string            // which servers they know
 	by    map[string]string // what they say, by their programs
 }
@@ -89,7 +89,7 @@ except Exception as e:
 `
 
 // clients are what clients are told that are not served: those that know all servers, and those that know one.
-func (h *hosts) clients(a *accident) (all []told) {
+func (h *hosts) clients(a *accident) (all []refusal) {
 	h.t.Helper()
 	var every []string
 	for _, n := range h.nodes {
@@ -111,7 +111,7 @@ func (h *hosts) clients(a *accident) (all []told) {
 		if !refused[i] || refused[0] && i > 0 { // no server serves, so one of them does not
 			continue
 		}
-		one := told{"all servers", map[string]string{}}
+		one := refusal{"all servers", map[string]string{}}
 		switch {
 		case i > 0:
 			one.knows = "only this server"
