@@ -11,11 +11,9 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -29,12 +27,6 @@ import (
 )
 
 var writeAccidents = flag.Bool("doctor.accidents", false, "write the table of accidents of docs/TROUBLESHOOTING.md")
-
-// The table of accidents lies between these lines of the page.
-const (
-	accidentsBegin = "<!-- accidents: written by go test ./test/doctor -run TestAccidents -doctor.accidents -->\n"
-	accidentsEnd   = "<!-- end of accidents -->\n"
-)
 
 // scene is an ensemble, and the accidents that happen to it one after the other.
 type scene struct {
@@ -62,20 +54,34 @@ type silent []int
 // shown is what the surfaces show at one moment: the findings of each, by the name of the surface.
 type shown struct {
 	findings map[string]map[string]doctor.Severity
-	code     int            // of status
-	readyz   map[int]int    // status by server
-	texts    []string       // of what is found, as a server tells it
+	codes    map[string]int  // of the commands, by their names
+	states   map[int]string  // by server, as the API tells them
+	verdicts map[int]string  // in the consoles, by server; empty without a browser
+	readyz   map[int]int     // status by server
+	levels   map[string]bool // of the lines in the logs
+	said     map[saying]bool
 	missing  map[string]any // surfaces that did not answer, and why
 	alerts   []string       // that fire if it lasts; nil if nothing can tell
-	client   string         // what a client is told that knows all servers
+}
+
+// saying is a finding in the words of a server.
+type saying struct {
+	check    string
+	severity doctor.Severity
+	text     string
+}
+
+// url is an address at the admin port of a server.
+func (h *hosts) url(i int, path string) string {
+	host, _, err := net.SplitHostPort(h.nodes[i].Addr())
+	require.NoError(h.t, err)
+	return "http://" + net.JoinHostPort(host, h.port) + path
 }
 
 // get asks the admin port of a server.
 func (h *hosts) get(i int, path string) (status int, body string, err error) {
-	host, _, err := net.SplitHostPort(h.nodes[i].Addr())
-	require.NoError(h.t, err)
 	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	r, err := client.Get("http://" + net.JoinHostPort(host, h.port) + path)
+	r, err := client.Get(h.url(i, path))
 	if err != nil {
 		return 0, "", err
 	}
@@ -87,28 +93,34 @@ func (h *hosts) get(i int, path string) (status int, body string, err error) {
 // problem is a finding as the API tells it.
 type problem struct{ Severity, Check, Text string }
 
-// problemsOf reads them from an answer about the ensemble.
-func problemsOf(t *testing.T, text string) []problem {
+// problemsOf reads them from an answer about the ensemble, and the state of the server.
+func problemsOf(t *testing.T, text string) (all []problem, state string) {
 	t.Helper()
-	var e struct{ Problems []problem }
+	var e struct {
+		State    string
+		Problems []problem
+	}
 	require.NoError(t, json.Unmarshal([]byte(text), &e), text)
-	return e.Problems
+	return e.Problems, e.State
 }
 
 var (
 	readyzLine  = regexp.MustCompile(`(?m)^(notice|warning|error|critical): (.*)$`)
 	findingLine = regexp.MustCompile(`(?m)^warren_finding\{(.*)\} 1$`)
 	label       = regexp.MustCompile(`(\w+)="([^"]*)"`)
+	loggedLine  = regexp.MustCompile(`(?m)\t(WARN|ERROR)\t.*\{"check": "([^"]*)", "severity": "([^"]*)"`)
 )
 
-// look asks every surface of all servers that can be asked, and the commands if those have all agreed. What is of the
-// machine is left out, and so is what is a notice, unless the accident wants it.
+// look asks every surface of all servers that can be asked, then the commands and the consoles if all before have
+// agreed. What is of the machine is left out, and so is what is a notice, unless the accident wants it.
 func (h *hosts) look(a *accident) *shown {
-	s := &shown{findings: map[string]map[string]doctor.Severity{}, readyz: map[int]int{}, missing: map[string]any{},
-		code: a.status}
-	h.lookAtServers(a, s)
-	if len(s.agrees(a)) == 0 {
-		h.lookByCommands(a, s)
+	s := &shown{findings: map[string]map[string]doctor.Severity{}, codes: map[string]int{}, states: map[int]string{},
+		verdicts: map[int]string{}, readyz: map[int]int{}, levels: map[string]bool{}, said: map[saying]bool{},
+		missing: map[string]any{}}
+	for _, look := range []func(*accident, *shown){h.lookAtServers, h.lookByCommands, h.lookAtConsoles} {
+		if look(a, s); len(s.agrees(a)) > 0 {
+			break
+		}
 	}
 	return s
 }
@@ -137,17 +149,48 @@ func (h *hosts) lookByCommands(a *accident, s *shown) {
 			s.missing[command] = err
 			continue
 		}
-		s.findings[command] = map[string]doctor.Severity{}
+		s.findings[command], s.codes[command] = map[string]doctor.Severity{}, code
 		for _, f := range v.Findings {
 			s.add(h.t, a, command, f.Check, f.Severity.String())
 		}
-		if command == "status" {
-			s.code = code
-			ills := slices.Collect(maps.Values(s.findings[command]))
-			if code == 1 && !slices.ContainsFunc(ills, func(x doctor.Severity) bool { return x > doctor.Notice }) {
-				s.code = 0 // what is of the machine counts there
-			}
+		if code == 1 && worst(s.findings[command]) <= doctor.Notice {
+			s.codes[command] = 0 // what is of the machine counts there
 		}
+	}
+}
+
+func worst(all map[string]doctor.Severity) doctor.Severity {
+	most := doctor.Notice
+	for _, x := range all {
+		most = max(most, x)
+	}
+	return most
+}
+
+// lookAtConsoles looks at the overview of one server in each state.
+func (h *hosts) lookAtConsoles(a *accident, s *shown) {
+	if !theBrowser.open(h.t) {
+		return
+	}
+	seen := map[string]bool{}
+	for i := range h.nodes {
+		if slices.Contains(a.silent, i) || seen[s.states[i]] {
+			continue
+		}
+		seen[s.states[i]] = true
+		surface := fmt.Sprintf("console %d", i)
+		page, err := h.overview(i, func(d *drawn) bool {
+			s.findings[surface] = map[string]doctor.Severity{}
+			for _, f := range d.Findings {
+				s.add(h.t, a, surface, f.Check, f.Severity)
+			}
+			return maps.Equal(s.findings[surface], a.finds)
+		})
+		if err != nil {
+			s.missing[surface] = err
+			continue
+		}
+		s.verdicts[i] = page.Verdict
 	}
 }
 
@@ -174,19 +217,25 @@ func (h *hosts) lookAtServers(a *accident, s *shown) {
 			s.missing[api] = fmt.Sprint(code, err)
 			continue
 		}
-		for _, p := range problemsOf(h.t, text) {
+		problems, state := problemsOf(h.t, text)
+		s.states[i] = state
+		for _, p := range problems {
 			add(api, p.Check, p.Severity)
 			if severity, wanted := a.finds[p.Check]; wanted && severity.String() == p.Severity {
-				s.texts = append(s.texts, p.Check+"\x00"+p.Text)
+				s.said[saying{p.Check, severity, plain(p.Text)}] = true
 			}
 			// readyz tells texts, not the names of checks; the same text belongs to the same check.
 			if slices.ContainsFunc(told, func(m []string) bool { return m[1] == p.Severity && m[2] == p.Text }) {
 				add(readyz, p.Check, p.Severity)
 			}
 			// The log tells a finding once a minute, in the words of that moment.
-			if line := fmt.Sprintf(`{"check": %q, "severity": %q`, p.Check, p.Severity); strings.Contains(
-				h.logOf(h.nodes[i]), line) {
-				add(log, p.Check, p.Severity)
+			for _, m := range loggedLine.FindAllStringSubmatch(h.logOf(h.nodes[i]), -1) {
+				if m[2] != p.Check || m[3] != p.Severity {
+					continue
+				}
+				if add(log, p.Check, p.Severity); a.finds[p.Check].String() == p.Severity {
+					s.levels[m[1]] = true
+				}
 			}
 		}
 		if _, text, err = h.get(i, "/metrics"); err != nil {
@@ -202,9 +251,17 @@ func (h *hosts) lookAtServers(a *accident, s *shown) {
 	}
 }
 
-// run runs a command and returns what it writes, and its exit code.
+// command is a program that runs beside a server, if the accident wants it.
+func (h *hosts) command(name string, args ...string) *exec.Cmd {
+	if h.beside == nil {
+		return exec.Command(name, args...)
+	}
+	return exec.Command("ip", append([]string{"netns", "exec", h.fabric.Namespace(h.beside.ID()), name}, args...)...)
+}
+
+// run runs a command of warren and returns what it writes, and its exit code.
 func (h *hosts) run(args ...string) (string, int) {
-	cmd := exec.Command(cluster.Binary(h.t), args...)
+	cmd := h.command(cluster.Binary(h.t), args...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
@@ -234,8 +291,15 @@ func (s *shown) agrees(a *accident) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("%s has %v, not %v", surface, s.findings[surface], want))
 		}
 	}
-	if s.code != a.status {
-		wrong = append(wrong, fmt.Sprintf("status ends with %d, not %d", s.code, a.status))
+	if code, asked := s.codes["status"]; asked && code != a.status {
+		wrong = append(wrong, fmt.Sprintf("status ends with %d, not %d", code, a.status))
+	}
+	first := ""
+	for i, verdict := range s.verdicts {
+		verdict, _, _ = strings.Cut(verdict, ";") // a server that does not serve says so
+		if first = cmp.Or(first, verdict); verdict != first {
+			wrong = append(wrong, fmt.Sprintf("console %d says %q, another one %q", i, verdict, first))
+		}
 	}
 	return wrong
 }
@@ -259,7 +323,7 @@ func (h *hosts) until(a *accident) *shown {
 }
 
 var (
-	address   = regexp.MustCompile(`127\.0\.0\.\d+:\d+`)
+	address   = regexp.MustCompile(`\b(127|10)(\.\d+){3}:\d+`)
 	serverIDs = regexp.MustCompile(`\bservers? \d+(, \d+)*( and \d+)?`)
 	digits    = regexp.MustCompile(`\d+`)
 	ensembles = regexp.MustCompile(`\bensemble [0-9a-f]{16}`)
@@ -267,6 +331,7 @@ var (
 	configs   = regexp.MustCompile(`/\S+/zoo\.cfg:\d+`)
 	counts    = regexp.MustCompile(`\b(\d+ (connections? (was|were)|snapshots?)|once|\d+ times)\b`)
 	most      = regexp.MustCompile(`\b\d+ of at most \d+ `)
+	openFiles = regexp.MustCompile(`\b\d+ of \d+ file descriptors`)
 	epochs    = regexp.MustCompile(`\bepochs( \d+ \(led by \d+\))+`)
 	lists     = regexp.MustCompile(`\bserver\.\d+=\S+( server\.\d+=\S+)*( version=\w+)?`)
 	ages      = regexp.MustCompile(`\b\d+ hours old\b`)
@@ -290,75 +355,28 @@ func plural(count string) string {
 	return "N times"
 }
 
-// row is the line of the table. What differs from one run to the next is replaced by letters.
-func (s *shown) row(a *accident) string {
-	said := map[string]string{}
-	for _, text := range s.texts {
-		check, what, _ := strings.Cut(text, "\x00")
-		what = serverIDs.ReplaceAllStringFunc(what, func(ids string) string {
-			return digits.ReplaceAllString(ids, "N")
-		})
-		what = spans.ReplaceAllString(amounts.ReplaceAllString(what, "N $1"), "by TIME")
-		what = ages.ReplaceAllString(what, "HOURS old")
-		what = configs.ReplaceAllString(times.ReplaceAllString(what, "TIME"), "zoo.cfg:LINE")
-		what = counts.ReplaceAllStringFunc(what, plural)
-		what = most.ReplaceAllString(what, "N of at most N ")
-		what = lists.ReplaceAllString(what, "LIST")
-		what = ensembles.ReplaceAllString(epochs.ReplaceAllString(what, "epochs LIST"), "ensemble ID")
-		what = address.ReplaceAllString(zxids.ReplaceAllString(what, "ZXID"), "HOST:PORT")
-		what = theirID.ReplaceAllString(what, "have the id N")
-		what = resolved.ReplaceAllString(what, "(IP)")
-		what = lastHost.ReplaceAllString(paths.ReplaceAllString(what, "FILE"), " and HOST")
-		if said[check] == "" || what < said[check] {
-			said[check] = what
-		}
-	}
-	checks := slices.SortedFunc(maps.Keys(a.finds), func(x, y string) int {
-		return 2*int(a.finds[y]-a.finds[x]) + strings.Compare(x, y)
-	})
-	var findings, metrics, levels []string
-	for _, check := range checks {
-		severity := a.finds[check]
-		findings = append(findings, fmt.Sprintf("%s `%s`: %s", severity, check, said[check]))
-		metrics = append(metrics, fmt.Sprintf("`check=%q`", check))
-		level := map[doctor.Severity]string{doctor.Warning: "WARN", doctor.Error: "ERROR",
-			doctor.Critical: "ERROR"}[severity]
-		if level == "" {
-			level = "no line: it is a notice"
-		}
-		if !slices.Contains(levels, level) {
-			levels = append(levels, level)
-		}
-	}
-	var codes []string
-	for _, code := range s.readyz {
-		if text := strconv.Itoa(code); !slices.Contains(codes, text) {
-			codes = append(codes, text)
-		}
-	}
-	slices.Sort(codes)
-	cells := []string{a.name, strings.Join(findings, "; "), strconv.Itoa(s.code), strings.Join(codes, ", "),
-		strings.Join(levels, ", "), strings.Join(metrics, ", "), quoted(s.alerts), s.client}
-	for i, cell := range cells {
-		cells[i] = cmp.Or(cell, "none")
-	}
-	return "| " + strings.Join(cells, " | ") + " |\n"
-}
-
-// quoted is a list of names in a cell of the table.
-func quoted(names []string) string {
-	all := slices.Clone(names)
-	for i := range all {
-		all[i] = "`" + all[i] + "`"
-	}
-	return strings.Join(all, ", ")
+// plain replaces by letters what differs from one run to the next.
+func plain(what string) string {
+	what = serverIDs.ReplaceAllStringFunc(what, func(ids string) string { return digits.ReplaceAllString(ids, "N") })
+	what = spans.ReplaceAllString(amounts.ReplaceAllString(what, "N $1"), "by TIME")
+	what = ages.ReplaceAllString(what, "HOURS old")
+	what = configs.ReplaceAllString(times.ReplaceAllString(what, "TIME"), "zoo.cfg:LINE")
+	what = counts.ReplaceAllStringFunc(what, plural)
+	what = most.ReplaceAllString(what, "N of at most N ")
+	what = openFiles.ReplaceAllString(what, "N of N file descriptors")
+	what = lists.ReplaceAllString(what, "LIST")
+	what = ensembles.ReplaceAllString(epochs.ReplaceAllString(what, "epochs LIST"), "ensemble ID")
+	what = address.ReplaceAllString(zxids.ReplaceAllString(what, "ZXID"), "HOST:PORT")
+	what = theirID.ReplaceAllString(what, "have the id N")
+	what = resolved.ReplaceAllString(what, "(IP)")
+	return lastHost.ReplaceAllString(paths.ReplaceAllString(what, "FILE"), " and HOST")
 }
 
 // TestAccidents makes accidents and wants every surface of every server that can be asked to tell the same, and to
-// tell nothing any more when the accident is over. What they tell is the table of docs/TROUBLESHOOTING.md.
+// tell nothing any more when the accident is over. What they tell is in the tables of docs/TROUBLESHOOTING.md.
 func TestAccidents(t *testing.T) {
 	var mu sync.Mutex
-	rows := map[string]string{}
+	made := map[string]*result{}
 	t.Run("scenes", func(t *testing.T) {
 		for i := range scenes {
 			sc := &scenes[i]
@@ -371,21 +389,21 @@ func TestAccidents(t *testing.T) {
 					if slices.Contains(slow, a.name) && !*writeAccidents {
 						continue
 					}
-					row := h.suffer(a)
+					r := h.suffer(a)
 					mu.Lock()
-					rows[a.name] = row
+					made[a.name] = r
 					mu.Unlock()
 				}
 			})
 		}
 	})
-	writeOrCompare(t, rows)
+	writeOrCompare(t, made)
 }
 
 var none = &accident{name: "no accident"}
 
-// suffer makes an accident and ends it, and returns its row of the table.
-func (h *hosts) suffer(a *accident) string {
+// suffer makes an accident and ends it, and returns what was shown meanwhile.
+func (h *hosts) suffer(a *accident) *result {
 	h.t.Helper()
 	h.nodes = leaderFirst(h.t, h.nodes)
 	h.logged = map[*cluster.Node]int{}
@@ -397,34 +415,15 @@ func (h *hosts) suffer(a *accident) string {
 	s := h.until(a)
 	var known bool
 	if s.alerts, known = h.firing(a); !known {
-		s.alerts = h.shownAlerts(a)
+		s.alerts = alertsOnPage(h.t, a)
 	}
 	s.haveAlerts(h.t, a)
-	s.client = h.client(a)
+	r := &result{accident: a, shown: s, clients: h.clients(a)}
 	began := watch.Elapsed()
 	a.end(h)
 	h.until(none)
 	h.t.Logf("%s: told after %v, over after %v", a.name, began, watch.Elapsed()-began)
-	return s.row(a)
-}
-
-// client is what a client is told that knows all servers and creates a znode: the error, or that it was served.
-func (h *hosts) client(a *accident) string {
-	h.t.Helper()
-	servers := make([]string, len(h.nodes))
-	for i, n := range h.nodes {
-		servers[i] = n.Addr()
-	}
-	cmd := exec.Command(cluster.Binary(h.t), "shell", "-s", strings.Join(servers, ","), "--connect-wait", "20s",
-		"create", "-e", "-s", "/seen")
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	if err := cmd.Run(); err == nil {
-		require.Contains(h.t, errs.String(), "Created /seen", a.name)
-		return "served"
-	}
-	text := strings.Join(strings.Fields(errs.String()), " ")
-	return fmt.Sprintf("`%s`, exit code %d", address.ReplaceAllString(text, "HOST:PORT"), cmd.ProcessState.ExitCode())
+	return r
 }
 
 // haveAlerts wants each finding above notice to have one of its own alerts. One alert is enough if nobody serves.
@@ -440,57 +439,4 @@ func (s *shown) haveAlerts(t *testing.T, a *accident) {
 			}), "%s: no alert tells of %s: %v", a.name, k.Check, s.alerts)
 		}
 	}
-}
-
-// shownAlerts are those that the page has for an accident, on a machine without promtool.
-func (h *hosts) shownAlerts(a *accident) (alerts []string) {
-	text, err := os.ReadFile(page)
-	require.NoError(h.t, err)
-	_, row, _ := strings.Cut(string(text), "\n| "+a.name+" | ")
-	row, _, _ = strings.Cut(row, " |\n")
-	cells := strings.Split(row, " | ") // without the name
-	for name := range strings.SplitSeq(cells[len(cells)-2], ",") {
-		if name = strings.Trim(name, " `"); name != "none" {
-			alerts = append(alerts, name)
-		}
-	}
-	return alerts
-}
-
-// writeOrCompare compares the rows of the accidents that were made with those of the page, or writes them all.
-func writeOrCompare(t *testing.T, rows map[string]string) {
-	t.Helper()
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
-	before, rest, found := strings.Cut(string(text), accidentsBegin)
-	require.True(t, found)
-	old, after, found := strings.Cut(rest, accidentsEnd)
-	require.True(t, found)
-	table := "| accident | findings at every surface | exit code of `status` | `/readyz` | log | `warren_finding` | " +
-		"alerts | a client that knows all servers |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n"
-	for i := range scenes {
-		for k := range scenes[i].accidents {
-			name := scenes[i].accidents[k].name
-			row, made := rows[name]
-			if !made || !*writeAccidents { // the page has it
-				at := strings.Index(old, "\n| "+name+" | ")
-				if at < 0 && *writeAccidents {
-					continue // its scene was not run
-				}
-				require.GreaterOrEqual(t, at, 0, "the page lacks %q", name)
-				was, _, _ := strings.Cut(old[at+1:], "\n")
-				if made {
-					require.Equal(t, was+"\n", row)
-				}
-				row = was + "\n"
-			}
-			table += row
-		}
-	}
-	if *writeAccidents {
-		text := before + accidentsBegin + "\n" + table + "\n" + accidentsEnd + after
-		require.NoError(t, os.WriteFile(page, []byte(text), 0o644))
-		return
-	}
-	require.Equal(t, strings.TrimSpace(old), strings.TrimSpace(table))
 }

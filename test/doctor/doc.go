@@ -6,6 +6,8 @@
 // shows what cannot be had here to the checks, as answers that are made up.
 //
 // TestAccidents makes accidents in an ensemble and compares what all surfaces tell of them: status, doctor, and the
-// API, readyz, log and metrics of every server. Slow and failing disks and wrong clocks are built into the servers
-// (faults_test.go). Which alerts fire is found by promtool.
+// API, readyz, log, metrics and console of every server. Chromium draws the console, and obeys a pipe
+// (browser_test.go). Clients of four kinds say what they are told (refused_test.go), and promtool says which alerts
+// fire. What is not installed has the cells in the tables that the page has (tables_test.go). Slow and failing disks
+// and wrong clocks are built into the servers (faults_test.go); networks are cut with namespaces.
 package doctor

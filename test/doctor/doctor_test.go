@@ -17,7 +17,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if servers := os.Getenv(clientOf); servers != "" {
+		os.Exit(beClient(servers))
+	}
 	code := cluster.Main(m)
+	theBrowser.end()
 	_ = os.RemoveAll(faultyBinary.dir)
 	os.Exit(code)
 }

@@ -30,6 +30,8 @@ type hosts struct {
 	spare  *cluster.Node            // of no list
 	open   []*wire.Conn             // to be closed when the accident is over
 	names  *cluster.NameServer      // that they ask
+	fabric *cluster.Fabric          // their network, which can be cut
+	beside *cluster.Node            // on whose machine commands run; nil: on that of the test
 	// scraped are the metrics of the servers since planned work has begun; nil in an accident
 	scraped *scrapes
 	// unmount lets a file be removed again

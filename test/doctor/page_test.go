@@ -93,7 +93,7 @@ func shareAWord(a, b string) bool {
 }
 
 // made finds the messages of rows in the tests: the argument of names, and the field message of tables.
-var made = regexp.MustCompile(`(?:names\(t, |message: +)"([^"]+)"`)
+var made = regexp.MustCompile(`(?:names\((?:h\.)?t, |message: +)"([^"]+)"`)
 
 // TestEveryFailureIsNamed wants every row of the page to have a test that makes the failure, or a word of the list at
 // the beginning of the page that says why doctor cannot know.

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/seed94657493/warren/cmd/warren/doctor"
 	"github.com/seed94657493/warren/datatree/auth"
@@ -50,10 +51,12 @@ var scenes = []scene{
 			says(h.t, h.nodes[0], "ERROR\tno longer: only 2 of 3 voters are in sync")
 		},
 			found{"unreachable": doctor.Error, "no-spare": doctor.Error}, silent{2}, 1, ""},
-		{"a majority of the voters is dead, as the survivor and its clients see it", kills(1, 2), launches(1, 2),
+		{"a majority of the voters is dead, as the survivor and its clients see it", func(h *hosts) {
+			h.keepsTheLast(func() { kills(1, 2)(h) })
+		}, launches(1, 2),
 			found{"no-quorum": doctor.Critical, "unreachable": doctor.Error, "not-serving": doctor.Error},
 			silent{1, 2}, 2, ""},
-		{"the leader hangs or is cut off, and another server leads", func(h *hosts) { h.nodes[0].Pause() },
+		{"the leader hangs, and another server leads", func(h *hosts) { h.nodes[0].Pause() },
 			func(h *hosts) { h.nodes[0].Resume() },
 			found{"unreachable": doctor.Error, "no-spare": doctor.Error}, silent{0}, 1, ""},
 		{"a server is drained and refuses a client", func(h *hosts) {
@@ -66,6 +69,7 @@ var scenes = []scene{
 			require.Regexp(h.t, `(?m)^connection_rejected 0`, text, "that was no limit")
 		}, func(h *hosts) { h.drain(2, "--resume") },
 			found{"drained": doctor.Notice}, nil, 0, ""},
+		withoutFiles(),
 		{"a server has less free disk space than its watermark", sets(2, "warren.diskWatermarkBytes",
 			"1000000000000000"),
 			sets(2, "warren.diskWatermarkBytes", "0"), found{"disk-full": doctor.Error}, nil, 1, ""},
@@ -172,11 +176,7 @@ var scenes = []scene{
 				require.NoError(h.t, err)
 				h.open = append(h.open, c)
 			}
-		}, func(h *hosts) {
-			for _, c := range h.open {
-				require.NoError(h.t, c.CloseSession())
-			}
-		}, found{"connection-limit": doctor.Warning}, nil, 1, ""},
+		}, (*hosts).closeAll, found{"connection-limit": doctor.Warning}, nil, 1, ""},
 		{"one address opens more connections than maxClientCnxns allows", func(h *hosts) {
 			var open []*wire.Conn
 			cluster.Eventually(h.t, func() bool {
@@ -199,7 +199,7 @@ var scenes = []scene{
 		}, func(h *hosts) {
 			folder := h.snapshots(2)
 			require.NoError(h.t, os.Rename(folder+".away", folder))
-			h.write("wrote snapshot")
+			h.write("no longer: server")
 		}, found{"snapshot-errors": doctor.Error}, nil, 1, "SnapshotsFail"},
 	}},
 	{"names and processes", openWithNames, []accident{
@@ -207,10 +207,7 @@ var scenes = []scene{
 			h.names.Become(cluster.Mute)
 			h.again(2, nil) // it remembers the addresses
 		}, func(h *hosts) {
-			for _, n := range h.nodes {
-				require.NotContains(h.t, h.logOf(n), "does not answer: timed out",
-					"all servers can be asked all the time")
-			}
+			h.heardOfAll(time.Now()) // at the addresses that are known
 			h.names.Become(cluster.Answering)
 		}, found{"name": doctor.Warning}, nil, 1, ""},
 		{"a server crashes and is restarted again and again", func(h *hosts) {
@@ -230,6 +227,18 @@ var scenes = []scene{
 			h.nodes[2].SetEnv()
 			h.nodes[2].Launch()
 		}, found{"memory": doctor.Warning}, nil, 1, ""},
+	}},
+	{"a network of their own", openWithFabric, []accident{
+		{"the leader is cut off, as it sees itself", func(h *hosts) {
+			h.beside = h.nodes[0]
+			h.keepsTheLast(func() { h.fabric.Sever(h.beside.ID()) })
+		}, (*hosts).mend,
+			found{"no-quorum": doctor.Critical, "unreachable": doctor.Error, "not-serving": doctor.Error},
+			silent{1, 2}, 2, ""},
+		{"the leader is cut off, and another server leads, as the others see it", func(h *hosts) {
+			h.beside = h.nodes[1]
+			h.fabric.Sever(h.nodes[0].ID())
+		}, (*hosts).mend, found{"unreachable": doctor.Error, "no-spare": doctor.Error}, silent{0}, 1, ""},
 	}},
 	{"disks and clocks with faults", openWithFaults, []accident{
 		{"the disk of a follower is slow", func(h *hosts) {
@@ -330,12 +339,12 @@ func openWithOnePort(t *testing.T) *hosts {
 		n.Set(h.lines)
 	}
 	h.start(h.nodes...)
-	h.heardOfAll()
+	h.heardOfAll(time.Time{})
 	return h
 }
 
-// heardOfAll waits until every server has heard every other one.
-func (h *hosts) heardOfAll() {
+// heardOfAll waits until every server has heard every other one since then.
+func (h *hosts) heardOfAll(since time.Time) {
 	h.t.Helper()
 	for _, n := range h.nodes {
 		cluster.Eventually(h.t, func() bool {
@@ -343,8 +352,8 @@ func (h *hosts) heardOfAll() {
 			require.NoError(h.t, err)
 			var record findings.Record
 			require.NoError(h.t, json.Unmarshal([]byte(text), &record), text)
-			return !slices.ContainsFunc(record.Others, func(s findings.Server) bool { return !s.Known() }) &&
-				len(record.Others) == len(h.nodes)-1
+			return len(record.Others) == len(h.nodes)-1 && !slices.ContainsFunc(record.Others,
+				func(s findings.Server) bool { return !s.Known() || s.Heard.Before(since) })
 		}, patience, "server %d has not heard of all others", n.ID())
 	}
 }
@@ -363,7 +372,7 @@ func openWithSpare(t *testing.T) *hosts {
 
 // openWithStrangers keeps what the servers had in another ensemble.
 func openWithStrangers(t *testing.T) *hosts {
-	h := openHosts(t, 3, nil)
+	h := openHosts(t, 3, map[string]string{"maxSessionTimeout": "300000"})
 	c, err := wire.Dial(h.nodes[0].Addr(), wire.Options{TimeoutMs: 10_000})
 	require.NoError(t, err)
 	_, err = c.Create("/n", nil, proto.ModePersistent)
@@ -412,6 +421,82 @@ func (h *hosts) again(i int, settings map[string]string) {
 
 func sets(i int, key, value string) func(h *hosts) {
 	return func(h *hosts) { h.again(i, map[string]string{key: value}) }
+}
+
+// limitFiles bounds how many files a server may have open, and returns the bound that it had.
+func (h *hosts) limitFiles(i int, most uint64) (before uint64) {
+	h.t.Helper()
+	var limit unix.Rlimit
+	require.NoError(h.t, unix.Prlimit(h.nodes[i].Pid(), unix.RLIMIT_NOFILE, nil, &limit))
+	before, limit.Cur = limit.Cur, most
+	require.NoError(h.t, unix.Prlimit(h.nodes[i].Pid(), unix.RLIMIT_NOFILE, &limit, nil))
+	return before
+}
+
+// closeAll ends the clients that were left open.
+func (h *hosts) closeAll() {
+	for _, c := range h.open {
+		c.Close()
+	}
+	h.open = nil
+}
+
+// asks reads an answer of the API of a server.
+func (h *hosts) asks(i int, path string, into any) {
+	h.t.Helper()
+	_, text, err := h.get(i, path)
+	require.NoError(h.t, err)
+	require.NoError(h.t, json.Unmarshal([]byte(text), into), text)
+}
+
+// keepsTheLast cuts the first server off from all others, and wants its API and its console to go on showing the last
+// that it has known, and since when it knows no more.
+func (h *hosts) keepsTheLast(cut func()) {
+	h.t.Helper()
+	type tree struct {
+		Serving          bool
+		Znodes, Sessions *int
+		Zxid             string
+		TreeAt           int64
+	}
+	type server struct {
+		ID                                int
+		LastState                         string
+		HeardAt, SilentSince, Connections *int64
+	}
+	var before, now tree
+	var all struct{ Servers []server }
+	h.asks(0, "/api/v1/ensemble", &before)
+	cut()
+	cluster.Eventually(h.t, func() bool {
+		now, all.Servers = tree{}, nil
+		h.asks(0, "/api/v1/ensemble", &now)
+		h.asks(0, "/api/v1/servers", &all)
+		all.Servers = slices.DeleteFunc(all.Servers, func(s server) bool { return s.ID == h.nodes[0].ID() })
+		return !now.Serving && !slices.ContainsFunc(all.Servers, func(s server) bool { return s.SilentSince == nil })
+	}, patience, "it does not notice")
+	require.NotNil(h.t, now.Znodes)
+	require.NotNil(h.t, now.Sessions)
+	require.Equal(h.t, before.Znodes, now.Znodes)
+	require.NotEmpty(h.t, now.Zxid)
+	require.GreaterOrEqual(h.t, now.TreeAt, before.TreeAt)
+	clock := func(ms int64) string { return "ot known since " + time.UnixMilli(ms).Format(time.TimeOnly) }
+	unknown := []string{clock(now.TreeAt)}
+	for _, s := range all.Servers {
+		require.NotNil(h.t, s.HeardAt)
+		require.NotNil(h.t, s.Connections)
+		require.NotEmpty(h.t, s.LastState)
+		unknown = append(unknown, clock(*s.SilentSince))
+	}
+	if !theBrowser.open(h.t) {
+		return
+	}
+	page, err := h.overview(0, func(d *drawn) bool { return len(d.Findings) > 0 })
+	require.NoError(h.t, err)
+	text := strings.Join(append(page.Servers, page.Figures...), "\n")
+	for _, part := range append(unknown, fmt.Sprintf("Znodes%d", *now.Znodes)) {
+		require.Contains(h.t, text, part)
+	}
 }
 
 // refuses wants a server to tell everywhere that it has refused connections for this reason, and for no other.
@@ -506,6 +591,30 @@ func openWithNames(t *testing.T) *hosts {
 	}
 	h.start(h.nodes...)
 	return h
+}
+
+// openWithFabric starts servers in a network that can be cut.
+func openWithFabric(t *testing.T) *hosts {
+	fabric := cluster.NewFabric(t, 3)
+	if fabric == nil {
+		t.Skip("no network namespaces: they take root")
+	}
+	id := 0
+	h := newHostsWith(t, func(o *cluster.Options) {
+		id++
+		o.Host, o.Namespace = fabric.Addr(id), fabric.Namespace(id)
+		o.Settings["admin.serverAddress"] = o.Host
+	}, withSuper(3, nil)...)
+	h.fabric = fabric
+	h.list()
+	h.start(h.nodes...)
+	return h
+}
+
+// mend ends what has cut off the first server.
+func (h *hosts) mend() {
+	h.fabric.Mend(h.nodes[0].ID())
+	h.beside = nil
 }
 
 // list gives all servers the lines of all, with their client ports.
@@ -767,4 +876,25 @@ func twin(which string, id, place int) accident {
 			n.Launch()
 		}, found{"same-id": doctor.Critical, "unreachable": doctor.Error, "no-spare": doctor.Error}, nil, 1,
 		""}
+}
+
+// withoutFiles is the accident that clients have all file descriptors of a server but the last ones.
+func withoutFiles() accident {
+	var before uint64
+	return accident{"clients have all file descriptors of a server but the last ones", func(h *hosts) {
+		before = h.limitFiles(2, 1024)
+		var err error
+		for err == nil {
+			var c *wire.Conn
+			if c, err = wire.Dial(h.nodes[2].Addr(), wire.Options{TimeoutMs: 300_000}); err == nil {
+				h.open = append(h.open, c)
+			}
+		}
+		v := h.sees("open-files", h.nodes...)
+		v.names(h.t, "too many connections: the last file descriptors are reserved for files and other servers")
+	}, func(h *hosts) {
+		h.closeAll()
+		h.limitFiles(2, before)
+		h.word(2, "srst")
+	}, found{"open-files": doctor.Error}, nil, 1, ""}
 }

@@ -89,6 +89,23 @@ func TestServersThatDoNotAnswer(t *testing.T) {
 	require.EqualError(t, err, "connection refused")
 }
 
+// A server that does not follow hears who leads, as long as that is one server that answers.
+func TestLeaderIsHeardOf(t *testing.T) {
+	now := time.Now()
+	one := findings.Server{ID: 1, Mode: "follower", Serving: true, Heard: now}
+	two := findings.Server{ID: 2, Mode: "leader", Serving: true, Heard: now}
+	for want, three := range map[int64]findings.Server{2: {ID: 3, Mode: "looking", Heard: now},
+		-1: {ID: 3, Mode: "leader", Serving: true, Heard: now}} {
+		leader := leaderAmong(map[int64]findings.Server{1: one, 2: two, 3: three})
+		require.Equal(t, want >= 0, leader != nil)
+		if leader != nil {
+			require.Equal(t, want, *leader)
+		}
+	}
+	two.Silent = "connection refused"
+	require.Nil(t, leaderAmong(map[int64]findings.Server{1: one, 2: two}))
+}
+
 // What was known of a server stays known, with its time, while it is silent.
 func TestLastFactsStay(t *testing.T) {
 	k := &keeper{}

@@ -1,0 +1,164 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/test/cluster"
+)
+
+// refusal is what clients were told that were not served.
+type refusal struct {
+	knows string            // which servers they know
+	by    map[string]string // what they say, by their programs
+}
+
+// clientWait is how long a client waits for a server.
+const clientWait = 20 * time.Second
+
+// program creates a znode as a client of some servers. Its exit code is not 0 if it cannot.
+type program struct {
+	name string
+	args func(h *hosts, servers string) []string
+}
+
+// programs are all of them.
+var programs = []program{
+	{"warren shell", func(h *hosts, servers string) []string {
+		return []string{cluster.Binary(h.t), "shell", "-s", servers, "--connect-wait", clientWait.String(), "create",
+			"-e", "-s", "/seen"}
+	}},
+	goClient,
+	{"kazoo", func(_ *hosts, servers string) []string {
+		return []string{"/usr/bin/python3", "-c", kazooClient, servers, fmt.Sprint(clientWait.Seconds())}
+	}},
+	{"zkCli.sh", func(_ *hosts, servers string) []string {
+		return []string{"/usr/share/zookeeper/bin/zkCli.sh", "-server", servers, "create", "-e", "-s", "/seen"}
+	}},
+}
+
+// clientOf is the variable with which the program of this test is a client.
+const clientOf = "WARREN_CLIENT_OF"
+
+var goClient = program{"Go client", func(h *hosts, servers string) []string {
+	own, err := os.Executable()
+	require.NoError(h.t, err)
+	return []string{"env", clientOf + "=" + servers, own}
+}}
+
+// beClient creates a znode as a Go program does, and returns the exit code.
+func beClient(servers string) int {
+	ctx, cancel := context.WithTimeout(context.Background(), clientWait)
+	defer cancel()
+	c, err := client.Dial(ctx, servers)
+	if err == nil {
+		_, err = c.Create(ctx, "/seen", nil, client.EphemeralSequential)
+		_ = c.Close()
+	}
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return 0
+}
+
+const kazooClient = `
+import logging, sys
+from kazoo.client import KazooClient
+logging.disable()
+c = KazooClient(sys.argv[1])
+try:
+    c.start(float(sys.argv[2]))
+    c.create("/seen", ephemeral=True, sequence=True)
+except Exception as e:
+    print("%s: %s" % (type(e).__name__, e) if str(e) else type(e).__name__)
+    sys.exit(1)
+`
+
+// clients are what clients are told that are not served: those that know all servers, and those that know one.
+func (h *hosts) clients(a *accident) (all []refusal) {
+	h.t.Helper()
+	var every []string
+	for _, n := range h.nodes {
+		every = append(every, n.Addr())
+	}
+	lists := []string{strings.Join(every, ",")}
+	for i, addr := range every {
+		if !slices.Contains(a.silent, i) {
+			lists = append(lists, addr)
+		}
+	}
+	refused := make([]bool, len(lists))
+	var asked sync.WaitGroup
+	for i, servers := range lists {
+		asked.Go(func() { _, refused[i] = h.tells(goClient, servers) })
+	}
+	asked.Wait()
+	for i, servers := range lists {
+		if !refused[i] || refused[0] && i > 0 { // no server serves, so one of them does not
+			continue
+		}
+		one := refusal{"all servers", map[string]string{}}
+		switch {
+		case i > 0:
+			one.knows = "only this server"
+		case h.beside != nil:
+			one.knows = "all servers, on its machine"
+		}
+		var mu sync.Mutex
+		for _, p := range programs {
+			asked.Go(func() {
+				text, ok := h.tells(p, servers)
+				mu.Lock()
+				defer mu.Unlock()
+				assert.True(h.t, ok, "%s: %s is served", a.name, p.name)
+				one.by[p.name] = text
+			})
+		}
+		asked.Wait()
+		all = append(all, one)
+	}
+	return all
+}
+
+// noise is what zkCli.sh and the JVM write beside the answer.
+var noise = regexp.MustCompile(
+	`^(Connecting to |\d{4}-\d\d-\d\d |\s*at |WATCHER::|WatchedEvent |Welcome to |JLine |SLF4J: )`)
+
+// tells runs a program, and returns what it says if it is not served; nothing if it is not installed.
+func (h *hosts) tells(p program, servers string) (text string, refused bool) {
+	args := p.args(h, servers)
+	if _, err := exec.LookPath(args[0]); err != nil {
+		return "", true
+	}
+	cmd := h.command(args[0], args[1:]...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	var ended *exec.ExitError
+	assert.True(h.t, err == nil || errors.As(err, &ended), "%v", err)
+	var said []string
+	for line := range strings.Lines(out.String()) {
+		if line = strings.TrimSpace(line); line != "" && !noise.MatchString(line) {
+			said = append(said, line)
+		}
+	}
+	quote := "`"
+	if text = plain(strings.Join(said, " ")); strings.Contains(text, quote) {
+		quote = "``"
+	}
+	return quote + text + quote, err != nil
+}
