@@ -649,7 +649,7 @@ func TestOrdersOfEveryServer(t *testing.T) {
 	require.Contains(t, call[3], fmt.Sprintf("/api/v1/steering/drain?server=%d", third))
 	j.button("Dry run")
 	j.awaitText("dialog", "nothing has changed yet")
-	j.awaitText("dialog dl", "draining")
+	j.awaitText("dialog dl", "Draining")
 	j.checkAxe(script, "order to another server")
 	j.button("Drain")
 	row := fmt.Sprintf("#steering tbody tr:nth-child(%d)", third)

@@ -10,8 +10,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -209,6 +211,9 @@ func TestQuotaIsSetAndRemoved(t *testing.T) {
 func TestHistoryShowsWhatHasChanged(t *testing.T) {
 	j := visit(t, desk, 1)
 	j.create("/a", "one\ntwo")
+	for created := time.Now().UnixMilli(); time.Now().UnixMilli() == created; { // they are two points of the axis
+		runtime.Gosched()
+	}
 	j.setBehind("/a", "one\n"+hostile)
 	j.show("tree?path=%2Fa&tab=history")
 	j.awaitText("#znode", "History needs a login")
@@ -225,14 +230,21 @@ func TestHistoryShowsWhatHasChanged(t *testing.T) {
 	j.await(shown + ".includes('two') && " + shown + ".includes('three')")
 	require.Equal(t, []string{"end", "within", "end"}, eval[[]string](j,
 		"[...document.querySelectorAll('.timeline li')].map(l => l.className.match(/end|within/)[0])"))
-	j.run(`(p => {
-		const r = p.getBoundingClientRect(), at = { clientX: r.left, clientY: r.top + 9, pointerId: 1, bubbles: true };
-		p.setPointerCapture = () => {};
-		p.dispatchEvent(new PointerEvent('pointerdown', at));
-		p.dispatchEvent(new PointerEvent('pointerup', at));
-	})(document.querySelector('.axis .plane'))`) // the oldest point: there is nothing before it
-	j.awaitText(".compared h2", "Version 0")
+	drag := func(from, to int) { // in percent of the axis
+		j.run(fmt.Sprintf(`(p => {
+			const r = p.getBoundingClientRect();
+			const at = (x) => ({ clientX: r.left + x * r.width / 100, clientY: r.top + 9, pointerId: 1, bubbles: true });
+			p.setPointerCapture = () => {};
+			p.dispatchEvent(new PointerEvent('pointerdown', at(%d)));
+			p.dispatchEvent(new PointerEvent('pointerup', at(%d)));
+		})(document.querySelector('.axis .plane'))`, from, to))
+	}
+	drag(0, 0) // there is nothing before the oldest
+	j.await("document.querySelector('.compared h2').textContent === 'Version 0'")
+	j.awaitText(".compared pre", "two")
 	j.await("!document.querySelector('.timeline li.within')")
+	drag(100, 0)
+	j.awaitText(".compared h2", "Version 0 → version 2")
 	j.button("Edit from version 0")
 	j.await("document.querySelector('.editor')?.shadowRoot?.textContent.includes('two')")
 	j.button("Review and save")

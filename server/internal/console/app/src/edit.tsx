@@ -73,14 +73,15 @@ export function Edit({ z, format, again, end }: { z: Znode; format: Format; agai
     <>
       <div class="databar">
         <Tag tone={dirty ? "warn" : ""}>
-          {dirty ? "Not saved" : "Editing"} · version {version.value}
+          {dirty ? "Not saved" : "Editing"}
+          <span class="not-phone"> · version {version.value}</span>
         </Tag>
         {encoding === "base64" && <Tag tone="info">base64</Tag>}
         <span class="grow" />
         {["json", "yaml", "xml"].includes(format) && <Button onClick={lay}>Format</Button>}
         <Button onClick={discard}>{dirty ? "Discard" : "Close"}</Button>
         <Button primary icon={FileDiff} disabled={!dirty} onClick={() => (review.value = true)}>
-          Review and save
+          Review<span class="not-phone"> and save</span>
         </Button>
       </div>
       {draft && draft.version !== z.stat.version && (
@@ -212,6 +213,7 @@ function Conflict({
       </Note>
       <Segments
         label="Compare"
+        menu
         value={view.value}
         pick={(v) => (view.value = v)}
         of={[

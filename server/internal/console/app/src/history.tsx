@@ -67,16 +67,12 @@ function Timeline({ path, all }: { path: string; all: Version[] }) {
   const after: Version | undefined = whole[to],
     before: Version | undefined = whole[from];
   const ends = [after, before].filter((v) => v !== undefined).map((v) => all.indexOf(v));
-  const chooseTo = (v: Version) => {
-    if (whole.indexOf(v) >= from)
-      chosenFrom.value = ""; // the one before it
-    else if (before) chosenFrom.value = keyOf(before);
-    chosenTo.value = keyOf(v);
+  const choose = (f: Version | undefined, t: Version | undefined) => {
+    chosenFrom.value = f ? keyOf(f) : ""; // the one before
+    chosenTo.value = t ? keyOf(t) : "";
   };
-  const chooseFrom = (v: Version) => {
-    if (after) chosenTo.value = keyOf(after);
-    chosenFrom.value = keyOf(v);
-  };
+  const chooseFrom = (v: Version) => choose(v, after),
+    chooseTo = (v: Version) => choose(whole.indexOf(v) < from ? before : undefined, v);
   const restore = (v: Version) =>
     attempt(async () => {
       const [z, f] = await Promise.all([
@@ -95,7 +91,7 @@ function Timeline({ path, all }: { path: string; all: Version[] }) {
           {trouble}
         </Note>
       )}
-      {all.length > 1 && <Axis all={all} before={before} after={after} chooseFrom={chooseFrom} chooseTo={chooseTo} />}
+      {all.length > 1 && <Axis all={all} before={before} after={after} choose={choose} chooseTo={chooseTo} />}
       <div class="history">
         <div class="card timeline">
           <div class="heads small dim" aria-hidden="true">
@@ -183,13 +179,13 @@ function Axis({
   all,
   before,
   after,
-  chooseFrom,
+  choose,
   chooseTo,
 }: {
   all: Version[];
   before?: Version;
   after?: Version;
-  chooseFrom: (v: Version) => void;
+  choose: (from: Version, to: Version) => void;
   chooseTo: (v: Version) => void;
 }) {
   const place = placesOf(all),
@@ -200,15 +196,11 @@ function Axis({
       at = (100 * (x - r.left)) / r.width;
     return all.filter((v) => v.hasData).reduce((a, b) => (Math.abs(place(b) - at) < Math.abs(place(a) - at) ? b : a));
   };
-  const choose = (x: number) => {
+  const end = (x: number) => {
     const start = began.current;
     if (start === null || !all.some((v) => v.hasData)) return;
-    if (Math.abs(x - start) < 6) {
-      chooseTo(nearest(x));
-      return;
-    }
-    chooseTo(nearest(Math.max(x, start)));
-    chooseFrom(nearest(Math.min(x, start)));
+    if (Math.abs(x - start) < 6) chooseTo(nearest(x));
+    else choose(nearest(Math.min(x, start)), nearest(Math.max(x, start)));
   };
   const ends = [before, after].filter((v) => v !== undefined).map(place);
   const times = all.map((v) => v.at).filter((at) => at > 0);
@@ -223,7 +215,7 @@ function Axis({
           e.currentTarget.setPointerCapture(e.pointerId);
         }}
         onPointerUp={(e) => {
-          choose(e.clientX);
+          end(e.clientX);
           began.current = null;
         }}
         onPointerCancel={() => (began.current = null)}

@@ -572,8 +572,8 @@ export function OrderDialog({
           <dl class="kv">
             {Object.entries(outcome.value).map(([k, v]) => (
               <>
-                <dt>{k.replaceAll("_", " ")}</dt>
-                <dd>{plain(String(v))}</dd>
+                <dt>{capital(k.replaceAll("_", " "))}</dt>
+                <dd>{typeof v === "boolean" ? (v ? "Yes" : "No") : plain(String(v))}</dd>
               </>
             ))}
           </dl>
