@@ -61,8 +61,8 @@ func TestArchive(t *testing.T) {
 	files := readTar(t, filepath.Join(dist, top+".tar.gz"))
 	for _, name := range []string{"bin/warren", "share/man/man1/warren.1", "LICENSE", "README.md", "docs/INSTALL.md",
 		"docs/protocol/README.md", "deploy/docker/compose.yaml", "deploy/kubernetes/kustomization.yaml",
-		"deploy/systemd/warren.service", "deploy/systemd/warren-backup.timer", "deploy/prometheus/warren.rules.yml", "deploy/completion/warren.bash",
-		"THIRD_PARTY_NOTICES"} {
+		"deploy/systemd/warren.service", "deploy/systemd/warren-backup.service", "deploy/systemd/warren-backup.timer",
+		"deploy/prometheus/warren.rules.yml", "deploy/completion/warren.bash", "THIRD_PARTY_NOTICES"} {
 		requireFile(t, files, top+"/"+name, "the test")
 	}
 	links, named := 0, 0

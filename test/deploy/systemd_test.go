@@ -160,7 +160,8 @@ func TestBackupUnitBacksUp(t *testing.T) {
 	dir := t.TempDir()
 	backup, config := filepath.Join(dir, "backup"), filepath.Join(dir, "zoo.cfg")
 	server := embed.Start(t, embed.Options{Dir: filepath.Join(dir, "data")})
-	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, "dataDir=%s/data/server-1\nclientPort=2181\n", dir), 0o644))
+	text := fmt.Sprintf("dataDir=%s/data/server-1\nclientPort=2181\n", dir)
+	require.NoError(t, os.WriteFile(config, []byte(text), 0o644))
 	variables := backupDefaults(unit)
 	run := func() (codes []int, said string) {
 		var out bytes.Buffer
