@@ -222,7 +222,7 @@ func (j *journey) fits(t *testing.T, script, page string) {
 		j.await("!document.querySelector('.skeleton') && document.fonts.status === 'loaded'")
 		assert.Empty(t, eval[[]string](j, geometry), name)
 		assert.Zero(t, eval[int](j, "document.querySelectorAll('main img, main script').length"), name)
-		if s.width == 390 || s.width == 1440 {
+		if s.width == 390 || s.width == 1024 || s.width == 1440 {
 			j.checkNames(name)
 			j.checkAxe(script, name)
 		}
@@ -747,6 +747,10 @@ func TestEveryServerFromAny(t *testing.T) {
 	j.awaitText("#audit tbody", "/by-2")
 	j.show("")
 	j.awaitText("#overview [role=status]", "Server 3: not known since ")
+	j.dress(telephone)
+	j.await("innerWidth === 390")
+	require.Empty(t, eval[[]string](j, geometry), "a long reason")
+	j.dress(desk)
 	j.show("configuration?server=3")
 	j.awaitText("#configuration [role=alert]", "Server 3 cannot be asked: ")
 }

@@ -48,7 +48,7 @@ function Rail() {
       ref={ref}
       onKeyDown={(e) => e.key === "Escape" && (sheet.value = false)}
     >
-      <a class="brand" href="#/">
+      <a class="brand" href="#/" aria-label="Warren">
         <img src="static/icon.svg" alt="" />
         <span class="label">Warren</span>
       </a>
