@@ -109,30 +109,39 @@ type held struct {
 
 // Err implements context.Context.
 func (h *held) Err() error {
-	h.look(h.s.now.Load())
+	h.look()
 	return h.Context.Err()
 }
 
 // Done implements context.Context.
 func (h *held) Done() <-chan struct{} {
-	h.look(h.s.now.Load())
+	h.look()
 	return h.Context.Done()
 }
 
-// look ends the context if the session, or the connection, may be lost.
-func (h *held) look(st *standing) {
-	switch {
-	case h.toConnection && st.session == h.session && st.State == Disconnected:
-		h.end(ErrConnectionLoss)
-	case st.session != h.session, st.State == Expired, st.final != nil, st.State == Lost, st.isSilent():
+// look ends the context if the session, or the connection, may be lost by now.
+func (h *held) look() {
+	st := h.s.now.Load()
+	h.see(st)
+	if st.isSilent() {
 		h.end(ErrSessionExpired)
+	}
+}
+
+// see ends the context if a standing says that the session, or the connection, may be lost.
+func (h *held) see(st *standing) {
+	switch {
+	case st.session != h.session, st.State == Expired, st.final != nil, st.State == Lost:
+		h.end(ErrSessionExpired)
+	case h.toConnection && st.State == Disconnected:
+		h.end(ErrConnectionLoss)
 	}
 }
 
 // follow ends the context when its session may be lost.
 func (h *held) follow() {
-	for st := h.s.now.Load(); h.Context.Err() == nil; st = st.next {
-		h.look(st)
+	for st := h.s.now.Load(); ; st = st.next {
+		h.see(st)
 		select {
 		case <-h.Context.Done():
 			return

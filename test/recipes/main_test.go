@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	if run := os.Getenv(lockerVariable); run != "" {
 		os.Exit(runLocker(run))
 	}
-	if server := os.Getenv(holderVariable); server != "" {
-		os.Exit(runHolder(server))
+	if run := os.Getenv(holderVariable); run != "" {
+		os.Exit(runHolder(run))
 	}
 	flag.Parse()
 	os.Exit(run(m))
