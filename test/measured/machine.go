@@ -61,7 +61,8 @@ func commit() string {
 		return "unknown"
 	}
 	commit := strings.TrimSpace(string(head))
-	changed := exec.Command("git", "diff", "--quiet", "HEAD", "--", ":/", ":(top,exclude)docs", ":(top,exclude)README.md")
+	changed := exec.Command("git", "diff", "--quiet", "HEAD", "--",
+		":/", ":(top,exclude)docs", ":(top,exclude)README.md")
 	if changed.Run() != nil {
 		commit += "-dirty"
 	}
