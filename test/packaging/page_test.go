@@ -33,6 +33,7 @@ func TestInstallPage(t *testing.T) {
 			for name, text := range stand {
 				must(t, os.WriteFile(filepath.Join(root, "usr/local/bin", name), []byte(text), 0o755))
 			}
+			t.Cleanup(func() { endServer(root) })
 			for _, block := range blocksUnder(t, way.title)[:2] {
 				block = strings.NewReplacer("VERSION-1", packaged, "VERSION", version).Replace(block)
 				inNetwork(t, root, "cd /install\n"+
@@ -68,6 +69,19 @@ grep '^d ' /usr/lib/tmpfiles.d/warren.conf | while read -r _ path mode user grou
 done
 `,
 	"editor": "#!/bin/sh\ntest -f \"$1\"\n",
+}
+
+// endServer ends the server that the stand-in for systemctl has started in a root. A package that is removed stops it
+// only where systemd runs.
+func endServer(root string) {
+	text, err := os.ReadFile(root + "/tmp/pid")
+	if err != nil {
+		return
+	}
+	pid := strings.TrimSpace(string(text))
+	if in, err := os.Readlink("/proc/" + pid + "/root"); err == nil && in == root {
+		_ = exec.Command("kill", "-KILL", pid).Run()
+	}
 }
 
 // blocksUnder are the blocks of sh of a section of docs/INSTALL.md.
