@@ -64,8 +64,9 @@ func runHolder(run string) (code int) {
 	held["several"] = several.Context()
 	err = recipes.NewLatch(c, "/stopped/latch", "1").Run(ctx, func(leads context.Context, _ client.Zxid) error {
 		held["latch"] = leads
+		last := time.Now() // the stop may come as soon as the line is out
 		fmt.Println("holds", len(held))
-		for last, now := time.Now(), time.Now(); ; last, now = now, time.Now() {
+		for now := last; ; last, now = now, time.Now() {
 			if now.Sub(last) < 100*time.Millisecond {
 				continue
 			}
