@@ -87,6 +87,11 @@ func TestSupportBundleOfAllServers(t *testing.T) {
 	j.show("servers")
 	j.loginApp()
 	j.awaitText(fmt.Sprintf("#steering tbody tr:nth-child(%d)", away), "Away")
+	other := 6 - leader - away
+	require.Eventually(t, func() bool { // the leader may have asked it before it had begun
+		response, err := http.Get(fmt.Sprintf("%sapi/v1/trends?server=%d", j.base, other))
+		return err == nil && response.Body.Close() == nil && response.StatusCode == http.StatusOK
+	}, patience, 10*time.Millisecond)
 	j.button("Support bundle")
 	j.awaitText(".toasts", "Support bundle saved")
 	var found []string
