@@ -64,6 +64,8 @@ type Options struct {
 	// WindowTxns is how many committed txns are kept in memory for learners; 0 follows commitLogCount. It is for
 	// simulations.
 	WindowTxns int
+	// EpochTxns is how many txns an epoch can have; 0 is as many as zxids can count. It is for simulations.
+	EpochTxns uint32
 	// WholeProcess says that the process runs this server only, which may then tune Go's garbage collector.
 	WholeProcess bool
 	// ResolvePeer replaces the resolver of package net for the names of the servers of an ensemble, if it is not
@@ -96,7 +98,7 @@ type Server struct {
 func New(cfg *config.Config, o Options) *Server {
 	exporter := traces.New(&cfg.Trace)
 	e := env.New(cfg, env.Options{Log: o.Log, Registry: o.Registry, FS: o.FS, Version: o.Version, Runtime: o.Runtime,
-		Applied: o.Applied, WindowTxns: o.WindowTxns, Tracer: exporter.Tracer()})
+		Applied: o.Applied, WindowTxns: o.WindowTxns, EpochTxns: o.EpochTxns, Tracer: exporter.Tracer()})
 	s := &Server{Env: e, options: o, disk: durable.New(e, o.Meta), front: serve.New(e, o.ListenClient),
 		traces: exporter}
 	exporter.Attach(traces.Surroundings{Runtime: e.Runtime, Log: e.Log, Registry: e.Registry, Version: e.Version,

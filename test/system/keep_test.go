@@ -29,6 +29,21 @@ func TestHandOverKeepsConnections(t *testing.T) {
 	require.Greater(t, handed, 200)
 }
 
+// TestEpochsWithoutZxidsCostNoConnection lets epochs end after few txns, without any fault. Each has a successor, and no
+// connection ends.
+func TestEpochsWithoutZxidsCostNoConnection(t *testing.T) {
+	epochs := 0
+	for seed := uint64(1); seed <= 8; seed++ {
+		w := newWorld(Options{Seed: seed, Steps: 2000, Servers: 3 + 2*int(seed%2), Clients: 6, Faults: []Fault{},
+			Features: []Feature{}, Slow: "nothing"})
+		w.epochTxns = 1500
+		require.NoError(t, w.run(), "seed %d", seed)
+		require.Zero(t, w.cut, "seed %d: connections that servers ended", seed)
+		epochs += len(w.leaders()) - 1
+	}
+	require.GreaterOrEqual(t, epochs, 8)
+}
+
 // TestKilledLeadersCostNoOtherConnection kills the leader again and again, whenever all servers serve, without any
 // other fault. No client of another server loses its connection, and nothing that it has asked for is lost.
 func TestKilledLeadersCostNoOtherConnection(t *testing.T) {

@@ -67,8 +67,8 @@ func (n *node) start() {
 	n.srv = server.New(n.cfg, server.Options{
 		Log: n.log(), FS: n.disk.mem, Meta: n.disk.store(n.peers), Version: "simulated", Runtime: p,
 		DialPeer: n.peers.dial, ListenPeer: n.peers.listen, ListenClient: n.peers.listen,
-		WindowTxns: n.w.window,
-		Applied:    func(zxid proto.Zxid, payload []byte, digest int64) { n.w.applied(n, zxid, payload, digest) },
+		WindowTxns: n.w.window, EpochTxns: n.w.epochTxns,
+		Applied: func(zxid proto.Zxid, payload []byte, digest int64) { n.w.applied(n, zxid, payload, digest) },
 	})
 	srv := n.srv
 	p.Go("main", func() {

@@ -82,6 +82,7 @@ type world struct {
 
 	tick                   time.Duration
 	window                 int     // txns in memory for learners; 0 is the usual
+	epochTxns              uint32  // txns that an epoch can have; 0 is the usual
 	syncLimit              int     // of ZooKeeper, in ticks
 	factor                 float64 // how much of the log learners are sent, as a share of a snapshot
 	timeoutMin, timeoutMax time.Duration
@@ -99,6 +100,9 @@ func newWorld(o Options) *world {
 		history: map[proto.Zxid]*txn{}, logs: map[proto.Zxid]*logged{}, tick: 100 * time.Millisecond,
 		wallMax: time.Minute, driftMax: 0.002}
 	w.timeoutMin, w.timeoutMax = 7*w.tick, 30*w.tick
+	if more := rand.New(rand.NewPCG(o.Seed, 0xe0)); o.Faults == nil && more.IntN(100) < 15 {
+		w.epochTxns = 40 + more.Uint32N(400)
+	}
 	if w.o.Servers == 0 {
 		w.o.Servers = []int{1, 3, 3, 5}[s.rng.IntN(4)]
 	}

@@ -41,6 +41,8 @@ type Env struct {
 	Began    time.Time
 	// WindowTxns is how many committed txns are kept in memory for learners.
 	WindowTxns int
+	// EpochTxns is how many txns an epoch can have; 0 is as many as zxids can count.
+	EpochTxns uint32
 	// Stages measures where the time of operations goes; nil if nothing is measured.
 	Stages *stages.Recorder
 	// OnApplied is Options.Applied; it may be nil.
@@ -92,6 +94,8 @@ type Options struct {
 	Tracer stages.Tracer
 	// WindowTxns is Env.WindowTxns; 0 follows commitLogCount.
 	WindowTxns int
+	// EpochTxns is Env.EpochTxns.
+	EpochTxns uint32
 }
 
 // New returns an Env without a state.
@@ -117,6 +121,7 @@ func New(cfg *config.Config, o Options) *Env {
 		e.Version = "0.0.0"
 	}
 	e.Registry = cmp.Or(e.Registry, prometheus.NewRegistry())
+	e.EpochTxns = o.EpochTxns
 	if e.WindowTxns = o.WindowTxns; e.WindowTxns == 0 {
 		e.WindowTxns = max(flow.WindowTxns, cfg.CommitLogCount)
 	}

@@ -14,7 +14,8 @@ import (
 
 // Handovers of the leadership. The server is to stop (Host.handOver), an operator names another leader (HandOverTo),
 // or package succession decides on it (consider). All of them begin in this file, but for a leader whose epoch has no
-// more zxids (leading.flush). Unless the disk is full, clients and learners hold still first: see package kept.
+// more zxids and no follower that is fit to lead (leading.flush). Unless the disk is full, clients and learners hold
+// still first: see package kept.
 
 // consider asks the policy whether this leader goes on to lead and takes writes, and does what the policy decides. It
 // is called now and then.
@@ -50,6 +51,14 @@ func (l *leading) consider(now time.Time, learners []zab.Learner) {
 			h.Log.Warn("handing over to a server with more room: the disk is almost full")
 		}
 		h.core.HandOver(false)
+	}
+	if d.Ends {
+		h.Log.Info("handing over the leadership: this epoch is running out of zxids, and the next leader begins a new one",
+			zap.Stringer("zxid", f.Prepared))
+		_ = l.handOver(func() error {
+			h.core.HandOver(false)
+			return nil
+		})
 	}
 	if d.To != succession.None {
 		why := "handing over to a server with a higher priority"

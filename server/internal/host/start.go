@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"time"
 
@@ -32,10 +33,13 @@ func New(e *env.Env, d *durable.Disk, clients clients, network Network) *Host {
 	h.lease = lease.New(h.leaseTime(), lease.Needs{Now: e.Clock.Now, Publish: e.LeaseEnd.Store})
 	h.policy = succession.New(succession.Config{TickTime: e.Config.TickTime,
 		SyncLimit: time.Duration(e.Config.SyncLimit) * e.Config.TickTime, Priority: int64(e.Config.Priority),
-		Pause: e.Config.PriorityPause})
+		Pause: e.Config.PriorityPause, EpochTxns: h.epochTxns()})
 	h.View.Store(&RoleView{State: zab.Looking, Leader: -1, master: -1})
 	return h
 }
+
+// epochTxns is how many txns an epoch can have.
+func (h *Host) epochTxns() uint32 { return cmp.Or(h.EpochTxns, zab.DefaultLimits().CounterMax) }
 
 // Prepare gives the host its agreement, based on the data that recovery has found. From now on other servers of an
 // ensemble can hear of this server.
@@ -155,7 +159,7 @@ func (h *Host) CoreConfig() (zab.Config, error) {
 		epochs.Accepted = e
 	}
 	limits := zab.DefaultLimits()
-	limits.WindowTxns = h.WindowTxns
+	limits.WindowTxns, limits.CounterMax = h.WindowTxns, h.epochTxns()
 	limits.SnapSyncsMax, limits.DiffSyncsMax = h.Config.MaxConcurrentSnapSyncs, h.Config.MaxConcurrentDiffSyncs
 	limits.LagBytes = h.masterQueue() / 2
 	last := h.Store.State.LastZxid()

@@ -1,6 +1,7 @@
 // Package succession decides when a leader hands its leadership over of its own accord, and to whom: to any server
 // with a better disk if its own is almost full or lags behind, to a follower without clients if leaders are to have
-// none, or to one with a higher priority. What an operator orders is not decided here.
+// none, to one with a higher priority, or to any follower before its epoch is out of zxids. What an operator orders is
+// not decided here.
 //
 // # Room
 //
@@ -32,6 +33,12 @@
 // as after its restart, the leader hands over to it under the same conditions, so that the death of the next leader
 // ends no client's connection either. Among servers without clients priorities decide. This handover never waits
 // longer than the pause: it costs no client anything, and cannot be followed by one in the other direction.
+//
+// # The end of an epoch
+//
+// An epoch has 2^32 zxids, which a busy ensemble uses up within hours. The leader hands over when an eighth of them is
+// left, while its clients can still be held; without zxids it would have to give up at once. The next leader, which may
+// be this server, begins a new epoch.
 //
 // The package decides and does nothing: it is given facts, asks the agreement by functions, and returns what is to be
 // done. It has no goroutine and no lock. A Policy belongs to the host goroutine.
@@ -79,6 +86,7 @@ type Config struct {
 	SyncLimit time.Duration // how long a disk may lag behind those of the others
 	Priority  int64         // of this server
 	Pause     time.Duration // how long a follower has to be fit before it leads because of its priority
+	EpochTxns uint32        // how many txns an epoch can have
 }
 
 // Facts is what a leader knows when it asks.
@@ -127,6 +135,7 @@ type Decision struct {
 	Yield bool
 	To    proto.ServerID
 	Idle  bool
+	Ends  bool // the epoch nears its end, so any follower should lead, in the next one
 }
 
 // heir is the follower that is to lead, because of its priority or because it has no clients.
@@ -161,6 +170,9 @@ func (p *Policy) Decide(f *Facts) Decision {
 		(f.Full && f.FitSuccessor() || lag > 0) {
 		p.yielded, d.Yield, d.Lag = f.Now, true, lag
 		p.heir, p.before = heir{id: None}, f.Prepared
+		return d
+	}
+	if d.Ends = !f.HandsOver && f.Prepared.Counter() >= p.cfg.EpochTxns-p.cfg.EpochTxns/8 && f.FitSuccessor(); d.Ends {
 		return d
 	}
 	if d.To, d.Idle = p.preferred(f); d.To != None && !d.Idle {

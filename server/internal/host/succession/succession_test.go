@@ -1,6 +1,7 @@
 package succession
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -13,6 +14,8 @@ import (
 const (
 	tick  = 2 * time.Second
 	pause = 30 * time.Second
+	// endless is as many txns as zxids can count.
+	endless = math.MaxUint32
 )
 
 var start = time.Unix(1_800_000_000, 0)
@@ -48,7 +51,7 @@ func TestRoom(t *testing.T) {
 		}, Decision{To: None, Refuse: true, Yield: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := New(Config{TickTime: tick})
+			p := New(Config{TickTime: tick, EpochTxns: endless})
 			p.Begin()
 			f := facts(0)
 			c.change(f)
@@ -57,9 +60,40 @@ func TestRoom(t *testing.T) {
 	}
 }
 
+// A leader whose epoch nears its end hands over while it still has zxids, unless nobody else could lead.
+func TestEpochNearsItsEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Facts)
+		want   Decision
+	}{
+		"it has zxids left":  {func(f *Facts) { f.Prepared-- }, Decision{To: None}},
+		"it nears its end":   {func(f *Facts) {}, Decision{To: None, Ends: true}},
+		"it has ended":       {func(f *Facts) { f.Prepared += 99 }, Decision{To: None, Ends: true}},
+		"no other can lead":  {func(f *Facts) { f.FitSuccessor = func() bool { return false } }, Decision{To: None}},
+		"it is handing over": {func(f *Facts) { f.HandsOver = true }, Decision{To: None}},
+		"its disk is full, which comes first": {func(f *Facts) { f.Full = true },
+			Decision{To: None, Refuse: true, Yield: true}},
+		"it comes before priorities": {func(f *Facts) { f.Candidates = []Candidate{{ID: 2, Priority: 5}} },
+			Decision{To: None, Ends: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := New(Config{TickTime: tick, EpochTxns: 800})
+			p.Begin()
+			f := facts(0)
+			f.Prepared = proto.MakeZxid(7, 700)
+			f.Delivered = f.Prepared
+			for i := range f.Learners {
+				f.Learners[i].Acked = f.Prepared
+			}
+			c.change(f)
+			require.Equal(t, c.want, p.Decide(f))
+		})
+	}
+}
+
 // A server that has yielded for lack of room, and leads again, does not yield again at once.
 func TestYieldsSeldom(t *testing.T) {
-	p := New(Config{TickTime: tick})
+	p := New(Config{TickTime: tick, EpochTxns: endless})
 	for _, c := range []struct {
 		at   time.Duration
 		want bool
@@ -114,7 +148,7 @@ func TestLag(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := New(Config{TickTime: tick, SyncLimit: limit})
+			p := New(Config{TickTime: tick, SyncLimit: limit, EpochTxns: endless})
 			p.Begin()
 			for at := time.Duration(0); at < 2*limit; at += time.Second {
 				f := facts(at)
@@ -188,7 +222,7 @@ func TestPriority(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := New(Config{TickTime: tick, Priority: c.own, Pause: pause})
+			p := New(Config{TickTime: tick, Priority: c.own, Pause: pause, EpochTxns: endless})
 			p.Begin()
 			got := None
 			var at time.Duration
@@ -230,7 +264,7 @@ func TestPriorityWaits(t *testing.T) {
 	require.Equal(t, pause, y.wait(pause, now.Add(priorityMemory+1)))
 	require.Equal(t, 1, y.again(now.Add(priorityMemory+1)).n)
 
-	p := New(Config{TickTime: tick, Pause: pause})
+	p := New(Config{TickTime: tick, Pause: pause, EpochTxns: endless})
 	var took []time.Duration
 	for at, since := time.Duration(0), time.Duration(0); len(took) < 3; at += time.Second {
 		if at == since {
@@ -247,7 +281,7 @@ func TestPriorityWaits(t *testing.T) {
 
 // The wait for a server without clients is always the same.
 func TestIdleServersLeadSoon(t *testing.T) {
-	p := New(Config{TickTime: tick, Pause: pause})
+	p := New(Config{TickTime: tick, Pause: pause, EpochTxns: endless})
 	for range 3 {
 		p.Begin() // it leads again
 		for at := time.Duration(0); ; at += time.Second {
