@@ -107,7 +107,8 @@ type run struct {
 	result result
 	procs  []*process
 
-	classPath string // of its programs in Java
+	classPath string   // of its programs in Java
+	env       []string // of its programs, besides that of the tests
 	// before is called before each kill of a leader, unless it is nil.
 	before  func()
 	crowded int // how many leaders had clients when they were killed, though leaders serve nobody
@@ -276,7 +277,7 @@ func (x *run) start(name, program string, args ...string) *process {
 	require.NoError(x, err)
 	p := &process{x: x, name: name, cmd: exec.Command(program, args...), lines: make(chan string, 1000),
 		done: make(chan error, 1)}
-	p.cmd.Dir, p.cmd.Stderr = x.dir, log
+	p.cmd.Dir, p.cmd.Stderr, p.cmd.Env = x.dir, log, append(os.Environ(), x.env...)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	p.in, err = p.cmd.StdinPipe()
 	require.NoError(x, err)

@@ -44,9 +44,8 @@ func runSpark(x *run) {
 	classes := x.compile("spark/Job.java")
 	require.NoError(x, os.Mkdir(filepath.Join(x.dir, "home"), 0o755))
 	require.NoError(x, os.Symlink(x.lib, filepath.Join(x.dir, "home/jars")))
-	x.Setenv("SPARK_HOME", filepath.Join(x.dir, "home")) // Workers start executors from there
-	x.Setenv("SPARK_SCALA_VERSION", "2.13")
-	x.Setenv("SPARK_LOCAL_IP", "127.0.0.1")
+	x.env = append(x.env, "SPARK_HOME="+filepath.Join(x.dir, "home"), // Workers start executors from there
+		"SPARK_SCALA_VERSION=2.13", "SPARK_LOCAL_IP=127.0.0.1")
 	s := &standalone{run: x, ports: cluster.FreePorts(x, 2*managers), masters: make([]*process, managers)}
 	var all []string
 	for i := range s.masters {
