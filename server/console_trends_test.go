@@ -230,7 +230,7 @@ func TestConsoleKeepsTrendsOverARestart(t *testing.T) {
 		Events []struct{ Kind, Text string }
 	}
 	live := func(version string, until func(*answer) bool) answer {
-		s := server.New(cfg, server.Options{Log: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel)), Version: version})
+		s := server.New(cfg, server.Options{Log: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel)), Program: version})
 		require.NoError(t, s.Start())
 		defer s.Stop()
 		b, got := browse(t, s), answer{}
@@ -247,19 +247,19 @@ func TestConsoleKeepsTrendsOverARestart(t *testing.T) {
 		}
 		return all
 	}
-	first := live("3.9.4-one", func(a *answer) bool { return len(a.Times) > 0 })
+	first := live("Warren 0.1.0", func(a *answer) bool { return len(a.Times) > 0 })
 	last := first.Times[len(first.Times)-1]
-	same := live("3.9.4-one", func(a *answer) bool { return len(a.Times) > 0 && a.Times[len(a.Times)-1] > last })
+	same := live("Warren 0.1.0", func(a *answer) bool { return len(a.Times) > 0 && a.Times[len(a.Times)-1] > last })
 	require.Contains(t, same.Times, last)
 	require.Equal(t, []string{"start", "start"}, kinds(&same))
-	next := live("3.9.4-two", func(a *answer) bool { return len(a.Events) > 2 })
+	next := live("Warren 0.2.0", func(a *answer) bool { return len(a.Events) > 2 })
 	require.Contains(t, next.Times, last)
 	require.Equal(t, []string{"deploy", "start", "start", "start"}, kinds(&next))
-	require.Equal(t, "Version 3.9.4-two runs; before the restart it was 3.9.4-one", next.Events[0].Text)
+	require.Equal(t, "Warren 0.2.0 runs; before the restart it was Warren 0.1.0", next.Events[0].Text)
 
 	// A damaged file is no trouble.
 	file := filepath.Join(cfg.DataDir, ".warren.trends")
 	require.NoError(t, os.WriteFile(file, []byte("damaged"), 0o600))
-	damaged := live("3.9.4-two", func(a *answer) bool { return len(a.Events) > 0 })
+	damaged := live("Warren 0.2.0", func(a *answer) bool { return len(a.Events) > 0 })
 	require.Equal(t, []string{"start"}, kinds(&damaged))
 }

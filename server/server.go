@@ -54,6 +54,8 @@ type Options struct {
 	Meta meta.Store
 	// Version is reported by the four-letter words.
 	Version string
+	// Program is what operators are told that the server is, such as "Warren 0.2.0"; empty is "Warren".
+	Program string
 	// Runtime is how the server tells the time, starts goroutines and waits; nil is sched.OS(). It is for
 	// simulations.
 	Runtime sched.Runtime
@@ -97,8 +99,8 @@ type Server struct {
 // New returns a server that does nothing yet. It does not touch the disk.
 func New(cfg *config.Config, o Options) *Server {
 	exporter := traces.New(&cfg.Trace)
-	e := env.New(cfg, env.Options{Log: o.Log, Registry: o.Registry, FS: o.FS, Version: o.Version, Runtime: o.Runtime,
-		Applied: o.Applied, WindowTxns: o.WindowTxns, EpochTxns: o.EpochTxns, Tracer: exporter.Tracer()})
+	e := env.New(cfg, env.Options{Log: o.Log, Registry: o.Registry, FS: o.FS, Version: o.Version, Program: o.Program,
+		Runtime: o.Runtime, Applied: o.Applied, WindowTxns: o.WindowTxns, EpochTxns: o.EpochTxns, Tracer: exporter.Tracer()})
 	s := &Server{Env: e, options: o, disk: durable.New(e, o.Meta), front: serve.New(e, o.ListenClient),
 		traces: exporter}
 	exporter.Attach(traces.Surroundings{Runtime: e.Runtime, Log: e.Log, Registry: e.Registry, Version: e.Version,

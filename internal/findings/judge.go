@@ -464,8 +464,8 @@ func (j *judge) settings() {
 		if !s.Known() || !s.Serving {
 			continue
 		}
-		if s.Version != "" {
-			values[""][s.Version] = append(values[""][s.Version], s)
+		if version := cmp.Or(s.Program, s.Version); version != "" {
+			values[""][version] = append(values[""][version], s)
 		}
 		for key, value := range s.Settings {
 			if values[key] == nil {

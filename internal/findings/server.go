@@ -2,6 +2,7 @@ package findings
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -33,7 +34,8 @@ type Server struct {
 	Tasks    bool      `json:"tasks,omitempty"`    // it carries out what visitors of other servers want of it
 	Began    time.Time `json:"began,omitzero"`     // of the process
 	Clock    time.Time `json:"clock,omitzero"`     // its own, when it answered
-	Version  string    `json:"version,omitempty"`
+	Version  string    `json:"version,omitempty"`  // that it tells clients, which is one of ZooKeeper
+	Program  string    `json:"program,omitempty"`  // with its own version, such as Warren 0.2.0; empty if it tells none
 	// AdminPort is the port of its admin server; 0 if it has none or has not reported it.
 	AdminPort int `json:"adminPort,omitempty"`
 	// Mode is as the word srvr tells it: leader, follower, observer, standalone, read-only or looking; empty if it
@@ -99,6 +101,16 @@ type Rival struct {
 type Record struct {
 	Self   Server   `json:"self"`
 	Others []Server `json:"others"`
+}
+
+// ParseRecord reads a record. It reports false for an answer that is none, as that of ZooKeeper to a word that it does
+// not know.
+func ParseRecord(text string) (r Record, ok bool) {
+	if json.Unmarshal([]byte(text), &r) != nil || r.Self.Instance == 0 {
+		return Record{}, false
+	}
+	r.Self.Program = cmp.Or(r.Self.Program, "Warren") // 0.1 does not tell its version
+	return r, true
 }
 
 // Known reports whether the facts are those of a server that answers.

@@ -58,6 +58,7 @@ func (m *member) start() error {
 	}
 	o := server.Options{
 		Log: m.ensemble.options.Log.Named(strconv.Itoa(m.id)), Version: m.ensemble.options.Version,
+		Program:  m.ensemble.options.Program,
 		DialPeer: m.host.dial, ListenPeer: m.host.listen, ListenClient: m.door.listen,
 	}
 	fs := vfs.OS()

@@ -38,6 +38,8 @@ type Options struct {
 	Configure func(id int, cfg *config.Config)
 	// Version is what the four-letter words report; empty is "embedded".
 	Version string
+	// Program is what the console says that runs, such as "Warren 0.2.0"; empty is "Warren".
+	Program string
 	// Seed decides which data a loss of power leaves on the disks; 0 draws one.
 	Seed uint64
 }

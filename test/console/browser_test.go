@@ -130,7 +130,7 @@ func start(t *testing.T, servers int, configure ...func(*config.Config)) *embed.
 	quiet := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zapcore.EncoderConfig{}), zapcore.AddSync(io.Discard),
 		zap.NewAtomicLevel()))
 	e := embed.Start(t, embed.Options{Servers: servers, TickTime: tick, Log: quiet,
-		Version: "3.9.4-warren, built on 11/01/2026 00:00 UTC",
+		Version: "3.9.4-warren, built on 11/01/2026 00:00 UTC", Program: "Warren 0.2.0",
 		Configure: func(_ int, c *config.Config) {
 			c.Admin.Enabled, c.Admin.Address, c.Admin.Port, c.Admin.ConsoleWrites = true, "127.0.0.1", 0, true
 			c.SuperDigest = superDigest

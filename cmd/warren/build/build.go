@@ -44,6 +44,9 @@ func This() Build {
 	return b
 }
 
+// Program is what operators are told that a server is: Warren X.Y.Z.
+func (b Build) Program() string { return "Warren " + strings.TrimPrefix(b.Version, "v") }
+
 // ZooKeeperVersion is the line that srvr and others print, in the shape that parsers of ZooKeeper's look for:
 // x.y.z-<40 hexadecimal digits>, built on MM/DD/YYYY HH:MM UTC. The date is spelled as releases before 3.6 did,
 // because go-zookeeper knows no other form. Source: client-protocol 2.3.

@@ -33,7 +33,7 @@ type Seen struct {
 	Servers  []findings.Server // in the order in which they were named, and then those that they know besides
 	Srvr     []string          // the answers to that word, as Servers; empty if there was none
 	Err      []error           // why there was none
-	Programs []string          // of the same: Warren or ZooKeeper; empty if that is not known
+	Programs []string          // of the same: Warren or ZooKeeper, with its version; empty if that is not known
 }
 
 // Check asks every server at the same time and judges the answers.

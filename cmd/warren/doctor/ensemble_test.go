@@ -222,22 +222,29 @@ func TestEnsembleChecks(t *testing.T) {
 	}
 }
 
-// TestClocks lets an admin server say another time.
 // What a server is shows in its answers, as far as it gives them.
 func TestPrograms(t *testing.T) {
 	const srvr = "Zookeeper version: 3.8.4-9316c2a, built on 2024-02-12\nMode: standalone\n"
 	refused := recordWord + " is not executed because it is not in the whitelist.\n"
+	record := func(program string) string {
+		text, err := json.Marshal(&findings.Record{Self: findings.Server{Instance: 1, Program: program}})
+		require.NoError(t, err)
+		return string(text)
+	}
 	for want, words := range map[string]map[string]string{
-		"":           {"srvr": srvr},
-		ZooKeeper:    {"srvr": srvr, "envi": "Environment:\njava.version=17.0.9\n"},
-		Warren:       {"srvr": srvr, "envi": "Environment:\njava.version=n/a\n"},
-		Warren + " ": {"srvr": srvr, recordWord: refused},
+		"":                {"srvr": srvr},
+		"ZooKeeper 3.8.4": {"srvr": srvr, "envi": "Environment:\njava.version=17.0.9\n"},
+		"Warren":          {"srvr": srvr, "envi": "Environment:\njava.version=n/a\n"},
+		"Warren ":         {"srvr": srvr, recordWord: refused},
+		"Warren  ":        {"srvr": srvr, recordWord: record("")}, // of 0.1
+		"Warren 0.2.0":    {"srvr": srvr, recordWord: record("Warren 0.2.0")},
 	} {
 		e := Ensemble{Servers: []string{wordServer(t, words)}, Timeout: time.Second, Now: time.Now}
 		require.Equal(t, []string{strings.TrimSpace(want)}, e.Look(t.Context()).Programs)
 	}
 }
 
+// TestClocks lets an admin server say another time.
 func TestClocks(t *testing.T) {
 	for skew, want := range map[time.Duration]Severity{0: Notice, 10 * time.Second: Warning, -2 * time.Hour: Error} {
 		admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

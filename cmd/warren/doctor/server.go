@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -125,18 +124,18 @@ func (o *Ensemble) examine(ctx context.Context, address string) *answers {
 	a.parseHash(texts["hash"])
 	a.parseCons(texts["cons"])
 	if o.askRecord(ctx, a) {
-		a.program = Warren
+		a.program = a.facts.Program
 	} else {
-		o.askProgram(ctx, a)
 		a.facts.Heard = o.Now()
 		a.facts.Read(&findings.Words{Srvr: a.text, Mntr: texts["mntr"], Conf: texts["conf"]})
+		o.askProgram(ctx, a)
 		o.askClock(ctx, a)
 	}
 	o.askCertificate(ctx, a)
 	return a
 }
 
-// The programs that a server may be.
+// The programs that a server may be. Their versions follow where they are known.
 const (
 	Warren    = "Warren"
 	ZooKeeper = "ZooKeeper"
@@ -151,8 +150,9 @@ func (o *Ensemble) askProgram(ctx context.Context, a *answers) {
 	}
 	text, err := o.ask(ctx, a.address, "envi")
 	if _, java, ok := strings.Cut(text, "\njava.version="); err == nil && ok {
-		if a.program = ZooKeeper; strings.HasPrefix(java, "n/a") {
-			a.program = Warren
+		if a.program = Warren; !strings.HasPrefix(java, "n/a") {
+			version, _, _ := strings.Cut(a.facts.Version, "-")
+			a.program = strings.TrimSpace(ZooKeeper + " " + version)
 		}
 	}
 }
@@ -164,8 +164,8 @@ func (o *Ensemble) askRecord(ctx context.Context, a *answers) bool {
 		a.denied = append(a.denied, recordWord)
 		return false
 	}
-	var record findings.Record
-	if err != nil || json.Unmarshal([]byte(text), &record) != nil || record.Self.Instance == 0 {
+	record, ok := findings.ParseRecord(text)
+	if err != nil || !ok {
 		return false
 	}
 	a.facts, a.others = record.Self, record.Others

@@ -2,7 +2,6 @@ package ensemble
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -235,8 +234,7 @@ func (k *keeper) askServer(ctx context.Context, address string, wantRecord bool)
 	others []findings.Server, refuses bool, err error) {
 	if wantRecord {
 		text, err := k.askWord(ctx, address, RecordWord)
-		var record findings.Record
-		if err == nil && json.Unmarshal([]byte(text), &record) == nil && record.Self.Instance != 0 {
+		if record, ok := findings.ParseRecord(text); err == nil && ok {
 			return &record.Self, record.Others, false, nil
 		}
 		refuses = err == nil && text == RecordWord+Refused

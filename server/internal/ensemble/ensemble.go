@@ -17,7 +17,8 @@ type Ensemble struct {
 	ServerID    int64          `json:"serverId" doc:"myid of the server that answers; 0 if it stands alone"`
 	State       string         `json:"state" doc:"standalone, leader, follower, observer, looking or read-only"`
 	Serving     bool           `json:"serving" doc:"it serves clients now, or leads and leaves them to the other servers"`
-	Version     string         `json:"version" doc:"of the program"`
+	Program     string         `json:"program" doc:"with its own version, such as Warren 0.2.0"`
+	Version     string         `json:"version" doc:"that it tells clients, which is one of ZooKeeper"`
 	UptimeMs    int64          `json:"uptimeMs" doc:"since the process began"`
 	Leader      *int64         `json:"leader" doc:"myid of the leader, even if this server does not follow it; null without one, and on a server that stands alone"`
 	Zxid        string         `json:"zxid" doc:"last txn that this server has applied, hexadecimal; empty if it was never known"`
@@ -74,7 +75,7 @@ type Problem struct {
 
 // Ensemble describes this server and its ensemble.
 func (f *Facts) Ensemble() *Ensemble {
-	e := &Ensemble{Name: f.Config.Admin.ConsoleName, State: f.host.Mode(), Serving: f.InService(), Version: f.Version,
+	e := &Ensemble{Name: f.Config.Admin.ConsoleName, State: f.host.Mode(), Serving: f.InService(), Program: f.Program, Version: f.Version,
 		UptimeMs: time.Since(f.Began).Milliseconds(), Connections: f.front.Conns.Len(),
 		Outstanding: f.InProcess.Load(), Members: []Member{}, Problems: []Problem{}}
 	if f.Config.Distributed() {

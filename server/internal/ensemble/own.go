@@ -20,6 +20,7 @@ func (f *Facts) self(now time.Time) findings.Server {
 		Key: k.key.PublicKey().Bytes(), Began: f.Began, Mode: f.host.Mode(), Serving: f.Serving(),
 		Draining: f.Draining(), Connections: int64(f.front.Conns.Len()), Outstanding: f.InProcess.Load()}
 	s.Tasks = f.takesTasks() == nil
+	s.Program = f.Program
 	s.Version, _, _ = strings.Cut(f.Version, ",")
 	if f.Config.Admin.Enabled {
 		s.AdminPort = f.Config.Admin.Port

@@ -25,7 +25,8 @@ type ServerState struct {
 	RoundTripMs *float64 `json:"roundTripMs" doc:"for a connection and an answer; null for the server that was asked, and for one that does not answer"`
 	State       string   `json:"state" doc:"leader, follower, observer or standalone; empty if it is not known now"`
 	LastState   string   `json:"lastState" doc:"the state when it was last heard; empty if it never was"`
-	Version     string   `json:"version" doc:"of the program"`
+	Program     string   `json:"program" doc:"with its own version, such as Warren 0.2.0; empty if it does not tell, as ZooKeeper does not"`
+	Version     string   `json:"version" doc:"that it tells clients, which is one of ZooKeeper"`
 	Zxid        string   `json:"zxid" doc:"last txn that it has applied, hexadecimal; empty if it never told"`
 	Connections *int64   `json:"connections" doc:"of clients; null if it never told"`
 	Outstanding *int64   `json:"outstanding" doc:"requests that it has received and not answered; null if it never told"`
@@ -74,7 +75,7 @@ func (f *Facts) Servers() *Servers {
 
 // stateOf is what the API tells of a server.
 func stateOf(s *findings.Server) ServerState {
-	d := ServerState{ID: s.ID, Trouble: s.Silent, Version: s.Version, LastState: s.Mode, Draining: s.Draining,
+	d := ServerState{ID: s.ID, Trouble: s.Silent, Program: s.Program, Version: s.Version, LastState: s.Mode, Draining: s.Draining,
 		HeardAt: since1970(s.Heard), SilentSince: since1970(s.SilentSince)}
 	if s.Heard.IsZero() {
 		d.Trouble = cmp.Or(d.Trouble, "the configuration does not tell its client port, or it was not asked yet")

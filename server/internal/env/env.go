@@ -31,7 +31,8 @@ type Env struct {
 	Config   *config.Config
 	Log      *zap.Logger
 	FS       vfs.FS
-	Version  string
+	Version  string // that clients are told, in ZooKeeper's form
+	Program  string // that operators are told, such as "Warren 0.2.0"
 	Registry *prometheus.Registry
 	Metrics  *Metrics
 	Stats    *figures.Server
@@ -88,6 +89,7 @@ type Options struct {
 	Registry *prometheus.Registry
 	FS       vfs.FS
 	Version  string
+	Program  string
 	Runtime  sched.Runtime
 	Applied  func(zxid proto.Zxid, payload []byte, digest int64)
 	// Tracer takes the operations that are traced; nil: none is.
@@ -120,6 +122,7 @@ func New(cfg *config.Config, o Options) *Env {
 	if e.Version == "" {
 		e.Version = "0.0.0"
 	}
+	e.Program = cmp.Or(o.Program, "Warren")
 	e.Registry = cmp.Or(e.Registry, prometheus.NewRegistry())
 	e.EpochTxns = o.EpochTxns
 	if e.WindowTxns = o.WindowTxns; e.WindowTxns == 0 {

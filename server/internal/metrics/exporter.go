@@ -3,6 +3,7 @@ package metrics
 import (
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -63,6 +64,8 @@ func (x exporter) member(s sender) {
 	if role.Search != nil && role.Search.Stuck {
 		blank = len(role.Search.Blank)
 	}
+	s.send(prometheus.GaugeValue, "warren_build_info", "Always 1; the label has the version of Warren that runs.", 1,
+		prometheus.Labels{"version": strings.TrimPrefix(x.Program, "Warren ")})
 	s.gauge("warren_server_serving",
 		"1 while the server serves all clients, or leads and leaves them to the others; 0 while it waits for a "+
 			"leader, or serves only read-only clients.",

@@ -137,7 +137,7 @@ func (n *Shown) saveTrends() {
 		return
 	}
 	name := filepath.Join(n.Config.DataDir, trendsFile)
-	file := n.trends.AppendTo(nil, trendNames(), n.Version)
+	file := n.trends.AppendTo(nil, trendNames(), n.Program)
 	f, err := n.FS.Create(name + ".tmp")
 	if err == nil {
 		_, err = f.Write(file)
@@ -163,10 +163,10 @@ func (n *Shown) KeepTrends() {
 	before := n.loadTrends()
 	k := &trendKeeper{Shown: n, ring: n.trends, found: map[string]string{},
 		configuration: n.Membership().ConfigVersion, expired: n.Metrics.StaleSessions.Total()}
-	k.ring.Tell(trends.Event{At: n.Began.UnixMilli(), Kind: "start", Text: "Server started, version " + n.Version})
-	if before != "" && before != n.Version {
+	k.ring.Tell(trends.Event{At: n.Began.UnixMilli(), Kind: "start", Text: "Server started: " + n.Program})
+	if before != "" && before != n.Program {
 		k.ring.Tell(trends.Event{At: n.Began.UnixMilli(), Kind: "deploy",
-			Text: fmt.Sprintf("Version %s runs; before the restart it was %s", n.Version, before)})
+			Text: fmt.Sprintf("%s runs; before the restart it was %s", n.Program, before)})
 	}
 	saved := n.Runtime.Now()
 	for samples := 0; !n.Stopping.WaitFor(trendsEvery); samples++ {

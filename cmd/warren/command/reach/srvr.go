@@ -33,7 +33,7 @@ type Status struct {
 	// and LatencyMs are not known.
 	LeavesClients bool   `json:"leaves_clients"`
 	Version       string `json:"version,omitempty"`
-	Program       string `json:"program,omitempty"` // Warren or ZooKeeper; empty if that is not known
+	Program       string `json:"program,omitempty"` // Warren or ZooKeeper, with its version; empty if that is not known
 	Problem       string `json:"problem,omitempty"`
 }
 

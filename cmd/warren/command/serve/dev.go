@@ -101,7 +101,8 @@ func runDev(cmd *cobra.Command, o *devOptions) error {
 	}()
 	for i, cfg := range configs {
 		s := server.New(cfg, server.Options{Log: log.Named("server." + strconv.Itoa(i+1)),
-			LogLevel: &level, Registry: prometheus.NewRegistry(), Version: b.ZooKeeperVersion()})
+			LogLevel: &level, Registry: prometheus.NewRegistry(), Version: b.ZooKeeperVersion(),
+			Program: b.Program()})
 		if err := s.Start(); err != nil {
 			return startFailed(err, "console", log)
 		}

@@ -196,7 +196,7 @@ func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out *outlet
 	}
 	starts := startsWith(cfg.DataDir, time.Now())
 	srv := server.New(cfg, server.Options{Log: log, LogLevel: &reloads.level, Registry: registry,
-		Version: b.ZooKeeperVersion(), WholeProcess: true, Recheck: reloads.recheck,
+		Version: b.ZooKeeperVersion(), Program: b.Program(), WholeProcess: true, Recheck: reloads.recheck,
 		Starts: starts})
 	if err := srv.Start(); err != nil {
 		return err

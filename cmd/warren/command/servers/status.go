@@ -256,7 +256,7 @@ func (st *clusterStatus) table(out io.Writer) error {
 		"DISK FREE\tWHY")
 	for _, s := range st.Servers {
 		if s.Role == "" || s.Role == roleOutside {
-			fmt.Fprintf(w, "%s\t%s\t%s\t-\t-\t-\t-\t-\t-\t-\t-\t%s\n", s.Address, programOf(&s),
+			fmt.Fprintf(w, "%s\t%s\t%s\t-\t-\t-\t-\t-\t-\t-\t-\t%s\n", s.Address, cmp.Or(s.Program, "-"),
 				cmp.Or(s.Role, "-"), s.Problem)
 			continue
 		}
@@ -279,7 +279,7 @@ func (st *clusterStatus) table(out io.Writer) error {
 		if s.LeavesClients {
 			znodes, latency = "-", "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n", s.Address, programOf(&s), s.Role,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n", s.Address, cmp.Or(s.Program, "-"), s.Role,
 			s.Epoch, s.ZxidText, lag, s.Connections, s.Outstanding, znodes, latency, disk, s.Problem)
 	}
 	if err := w.Flush(); err != nil {
@@ -300,16 +300,6 @@ func (st *clusterStatus) table(out io.Writer) error {
 	}
 	_, err := fmt.Fprintln(out, st.Verdict)
 	return err
-}
-
-// programOf is the program of a server, with the version of ZooKeeper. What Warren tells clients is no version of its
-// own.
-func programOf(s *reach.Status) string {
-	if s.Program != doctor.ZooKeeper {
-		return cmp.Or(s.Program, "-")
-	}
-	version, _, _ := strings.Cut(s.Version, "-")
-	return strings.TrimSpace(s.Program + " " + version)
 }
 
 // longText is a time of minutes to days, in the unit that matters and the next one.

@@ -25,6 +25,7 @@ export interface Ensemble {
   serverId: number;
   state: string;
   serving: boolean;
+  program: string;
   version: string;
   uptimeMs: number;
   leader: number | null;
@@ -52,6 +53,7 @@ export interface ServerState {
   roundTripMs: number | null;
   state: string;
   lastState: string;
+  program: string;
   version: string;
   zxid: string;
   connections: number | null;

@@ -87,7 +87,7 @@ function One({ o }: { o: Other }) {
             </div>
             <div>
               <dt>Version</dt>
-              <dd>{versionOf(e.version ?? "") || "–"}</dd>
+              <dd>{versionOf(e) || "–"}</dd>
             </div>
           </dl>
           {problems.map((p, j) => (

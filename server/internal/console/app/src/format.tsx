@@ -213,5 +213,9 @@ export const joined = (parent: string, name: string) => (parent === "/" ? "/" : 
 export const baseOf = (path: string) => (path === "/" ? "/" : path.slice(path.lastIndexOf("/") + 1));
 export const parentOf = (path: string) => path.slice(0, Math.max(1, path.lastIndexOf("/"))) || "/";
 
-/** A version without what follows the number, which is the form of ZooKeeper's word srvr. */
-export const versionOf = (v: string) => v.split(/[-,]/)[0];
+/** The version of Warren that a server runs, or what it is if it isn't Warren. */
+export const versionOf = (s: { program?: string; version?: string }) =>
+  (s.program ?? "").replace(/^Warren (?=.)/, "") || (s.version ?? "").split(/[-,]/)[0];
+/** The same in full. */
+export const versionsOf = (s: { program?: string; version?: string }) =>
+  [s.program, s.version && "clients are told " + s.version].filter(Boolean).join("; ");

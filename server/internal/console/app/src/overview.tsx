@@ -32,6 +32,7 @@ import {
   Time,
   unknown,
   versionOf,
+  versionsOf,
   type Figure,
 } from "./format";
 import { Dot, Empty, Icon, Segments, Skeleton, Tag, useGet, type Tone } from "./parts";
@@ -195,7 +196,7 @@ function ServerCard({ s }: { s: Seen }) {
           since,
           st?.uptimeMs != null ? new Date(Date.now() - st.uptimeMs).toLocaleString() : undefined,
         )}
-        {fact("Version", st ? versionOf(st.version) : unknown, st?.version)}
+        {fact("Version", st ? versionOf(st) || unknown : unknown, st && versionsOf(st))}
       </dl>
       <div class="at">
         <code>{s.member.clientAddress || s.member.addresses[0]}</code>
@@ -245,7 +246,7 @@ function Alone() {
         </div>
         <div>
           <dt>Version</dt>
-          <dd title={e.version}>{versionOf(e.version)}</dd>
+          <dd title={versionsOf(e)}>{versionOf(e)}</dd>
         </div>
       </dl>
       <div class="at">

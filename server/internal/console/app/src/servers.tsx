@@ -187,9 +187,10 @@ export function Servers() {
               name: "Uptime",
               num: true,
               cell: (s) => {
-                const version = s.state?.version || (solo ? e?.version : ""),
+                const told = s.state ?? (solo ? e : undefined),
+                  version = told ? versionOf(told) : "",
                   uptime = solo ? e?.uptimeMs : s.state?.uptimeMs;
-                return <Two more={version ? versionOf(version) : "–"}>{uptime != null ? duration(uptime) : "–"}</Two>;
+                return <Two more={version || "–"}>{uptime != null ? duration(uptime) : "–"}</Two>;
               },
             },
             ...(steers ? steered(steeringOf) : []),
