@@ -75,8 +75,8 @@ type Problem struct {
 
 // Ensemble describes this server and its ensemble.
 func (f *Facts) Ensemble() *Ensemble {
-	e := &Ensemble{Name: f.Config.Admin.ConsoleName, State: f.host.Mode(), Serving: f.InService(), Program: f.Program, Version: f.Version,
-		UptimeMs: time.Since(f.Began).Milliseconds(), Connections: f.front.Conns.Len(),
+	e := &Ensemble{Name: f.Config.Admin.ConsoleName, State: f.host.Mode(), Serving: f.InService(), Program: f.Program,
+		Version: f.Version, UptimeMs: time.Since(f.Began).Milliseconds(), Connections: f.front.Conns.Len(),
 		Outstanding: f.InProcess.Load(), Members: []Member{}, Problems: []Problem{}}
 	if f.Config.Distributed() {
 		e.ServerID = int64(f.host.ID)
