@@ -93,9 +93,9 @@ type Delivery struct {
 	made  client.Zxid // the czxid of the item
 }
 
-// Done removes the batch: its items are consumed. If ctx ends first, the batch is removed in the background. A consumer
-// that has lost its Hold may come so late that another has removed the batch, the empty queue is gone, and a new one
-// has a batch with the same name: that one stays.
+// Done removes the batch: its items are consumed. If ctx ends first, the batch is removed in the background. A
+// consumer that has lost its Hold may come so late that another has removed the batch, the empty queue is gone, and a
+// new one has a batch with the same name: that one stays.
 func (d *Delivery) Done(ctx context.Context) error {
 	items := &d.queue.items
 	err := items.dropClaim(ctx, d.item, d.made)
