@@ -78,8 +78,8 @@ func TestAClockThatGoesBack(t *testing.T) {
 	require.Equal(t, []int64{10_000, 12_000}, r.Since(0).Times)
 }
 
-// A clock that was ahead for a while and is set right leaves no gap: figures are kept from then on, at every level, and
-// those of the time to come are not shown.
+// A clock that was ahead for a while and is set right leaves no gap: figures are kept from then on, at every level,
+// and those of the time to come are not shown.
 func TestAClockThatWasAhead(t *testing.T) {
 	const hour = int64(time.Hour / time.Millisecond)
 	for _, before := range []int64{hour / 60, 30 * hour} { // with room in every level, and with none

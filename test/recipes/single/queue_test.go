@@ -175,8 +175,8 @@ func TestQueueGivesTheBatchOfTheDeadToAnother(t *testing.T) {
 	require.Zero(t, n)
 }
 
-// A consumer whose session has ended says Done so late that another has consumed the batch, the empty queue is gone and
-// a new one has begun, whose first batch has the same name. That one stays.
+// A consumer whose session has ended says Done so late that another has consumed the batch, the empty queue is gone
+// and a new one has begun, whose first batch has the same name. That one stays.
 func TestLateDoneLeavesTheNextBatchOfThatName(t *testing.T) {
 	root, other := rootOf(t), dial(t)
 	q := recipes.NewQueue(other, root+"/items", root+"/locks")
