@@ -140,6 +140,9 @@ func (s *Server) Start() (err error) {
 	if err := s.ops.startAdmin(); err != nil {
 		return err
 	}
+	if err := s.ops.startExporter(); err != nil {
+		return err
+	}
 	if err := s.recover(); err != nil {
 		return err
 	}
@@ -162,7 +165,6 @@ func (s *Server) Start() (err error) {
 		s.Spawn("garbage", func() { garbage.Tune(s.Stopping.Done(), s.treeSize) })
 	}
 	s.front.AcceptAll()
-	s.ops.serveMetrics()
 	s.ops.keepTrends()
 	s.front.StartSecurity()
 	s.member.WatchKeys()
@@ -268,6 +270,7 @@ func (s *Server) end() {
 
 // release closes what Start has opened.
 func (s *Server) release() {
+	s.ops.stopExporter()
 	s.ops.stopAdmin()
 	s.front.CloseClientPorts()
 	s.disk.Release()
