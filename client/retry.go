@@ -130,8 +130,9 @@ func (c *Client) deleteMarked(ctx context.Context, parent, id string) {
 	}
 }
 
-// DeleteSurely deletes a znode of any version and does not give up: it waits while there is no connection, and goes on
-// in the background when ctx ends, as long as the client lives. It succeeds if the znode does not exist.
+// DeleteSurely deletes a znode of any version and does not give up: it waits while there is no connection or the
+// servers refuse writes because their disks are full, and goes on in the background when ctx ends, as long as the
+// client lives. It succeeds if the znode does not exist.
 func (c *Client) DeleteSurely(ctx context.Context, path string) error {
 	err := c.deleteSurely(ctx, path)
 	if err != nil && ctx.Err() != nil {
@@ -150,7 +151,8 @@ func (c *Client) deleteSurely(ctx context.Context, path string) error {
 		switch {
 		case err == nil || errors.Is(err, ErrNoNode):
 			return nil
-		case !SafeToRetry(err) && !(MayHaveApplied(err) && errors.Is(err, ErrConnectionLoss)):
+		case !SafeToRetry(err) && !errors.Is(err, ErrNotReadOnly) &&
+			!(MayHaveApplied(err) && errors.Is(err, ErrConnectionLoss)):
 			return err
 		}
 		if pause(ctx, limit) != nil {

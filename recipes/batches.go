@@ -90,11 +90,19 @@ type Delivery struct {
 
 	queue *batches
 	item  string
+	made  client.Zxid // the czxid of the item
 }
 
-// Done removes the batch: its items are consumed. If ctx ends first, the batch is removed in the background.
+// Done removes the batch: its items are consumed. If ctx ends first, the batch is removed in the background. A
+// consumer that has lost its Hold may come so late that another has removed the batch, the empty queue is gone, and a
+// new one has a batch with the same name: that one stays.
 func (d *Delivery) Done(ctx context.Context) error {
-	err := d.queue.items.c.DeleteSurely(ctx, d.item)
+	items := &d.queue.items
+	err := items.dropClaim(ctx, d.item, d.made)
+	if err != nil && ctx.Err() != nil {
+		// Ends with the client at the latest.
+		go func() { _ = items.dropClaim(context.WithoutCancel(ctx), d.item, d.made) }()
+	}
 	return errors.Join(err, d.Release(ctx))
 }
 
@@ -181,7 +189,7 @@ func (q *batches) try(ctx context.Context, name string) (*Delivery, error) {
 		}
 		return nil, err
 	}
-	items, err := q.read(ctx, item)
+	items, made, err := q.read(ctx, item)
 	if err != nil {
 		_ = h.Release(ctx) // goes on in the background if ctx has ended
 		if errors.Is(err, client.ErrNoNode) {
@@ -189,13 +197,15 @@ func (q *batches) try(ctx context.Context, name string) (*Delivery, error) {
 		}
 		return nil, err
 	}
-	return &Delivery{Hold: h, Items: items, queue: q, item: item}, nil
+	return &Delivery{Hold: h, Items: items, queue: q, item: item, made: made}, nil
 }
 
-func (q *batches) read(ctx context.Context, item string) (items [][]byte, err error) {
+// read returns the items of a batch, and its czxid.
+func (q *batches) read(ctx context.Context, item string) (items [][]byte, made client.Zxid, err error) {
 	var data []byte
+	var stat client.Stat
 	err = client.Retry(ctx, func(ctx context.Context) (err error) {
-		data, _, err = q.items.c.Get(ctx, item)
+		data, stat, err = q.items.c.Get(ctx, item)
 		return err
 	})
 	if err == nil {
@@ -203,7 +213,7 @@ func (q *batches) read(ctx context.Context, item string) (items [][]byte, err er
 			err = fmt.Errorf("%s: %w: %w", item, ErrFormat, err)
 		}
 	}
-	return items, err
+	return items, stat.Czxid, err
 }
 
 // awaitEither waits for the event of one of two one-shot watches, but not longer than limit.

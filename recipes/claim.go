@@ -105,12 +105,12 @@ func (l *line) leaveClaim(ctx context.Context, path string, token client.Zxid) e
 	return err
 }
 
-// dropClaim deletes a claimed znode. Another participant may have the path by now, after a deletion whose answer
-// was lost or under a new session, so each attempt reads the znode first. Between the read and the deletion only
-// a deletion by force can come.
+// dropClaim deletes a claimed znode, or a batch of a queue. Another one may be at the path by now, after a deletion
+// whose answer was lost or under a new session, so each attempt reads the znode first. Between the read and the
+// deletion of a claim only a deletion by force can come. While writes are refused it waits.
 func (l *line) dropClaim(ctx context.Context, path string, token client.Zxid) error {
 	isOpen := false // an earlier deletion may still be in progress
-	return again(ctx, func(ctx context.Context) error {
+	return persist(ctx, func(ctx context.Context) error {
 		if isOpen {
 			if err := l.c.Sync(ctx, path); err != nil {
 				return err

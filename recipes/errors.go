@@ -3,6 +3,8 @@ package recipes
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"time"
 
 	"github.com/seed94657493/warren/client"
 )
@@ -27,6 +29,30 @@ func again(ctx context.Context, f func(ctx context.Context) error) error {
 		}
 	}
 }
+
+// persist is again that also repeats an action while servers refuse writes, because their disks are full or because
+// they have no quorum: what must be done in the end is done when they accept writes.
+func persist(ctx context.Context, f func(ctx context.Context) error) error {
+	for limit := refusedMin; ; limit = min(2*limit, refusedMax) {
+		err := again(ctx, f)
+		if !errors.Is(err, client.ErrNotReadOnly) {
+			return err
+		}
+		timer := time.NewTimer(rand.N(limit))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return errors.Join(ctx.Err(), err)
+		}
+	}
+}
+
+// The pauses of persist.
+const (
+	refusedMin = 10 * time.Millisecond
+	refusedMax = time.Second
+)
 
 // isUnknown reports whether a connection was lost during a write.
 func isUnknown(err error) bool {

@@ -118,12 +118,12 @@ func (n *PersistentNode) Close(ctx context.Context) error {
 func (n *PersistentNode) run(ctx context.Context) {
 	defer close(n.done)
 	for {
-		err := client.Retry(ctx, n.keep)
+		err := persist(ctx, n.keep)
 		if ctx.Err() != nil {
 			n.err = ctx.Err()
 			return
 		}
-		if errors.Is(err, client.ErrSessionExpired) || isUnknown(err) {
+		if errors.Is(err, client.ErrSessionExpired) {
 			err = n.c.WaitConnected(ctx) // ends with an error if there will be no further session
 		}
 		if err != nil {

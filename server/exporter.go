@@ -15,10 +15,11 @@ import (
 	"github.com/seed94657493/warren/server/internal/keystore"
 )
 
-// serveMetrics opens the ports of the metrics exporter, if one is configured.
-func (o *operators) serveMetrics() {
+// startExporter opens the ports of the metrics exporter, if one is configured. It comes before anybody is served: a
+// server that ends for a port that is taken, and is started again and again, must not take clients and cut them off.
+func (o *operators) startExporter() error {
 	if o.Config.Metrics.ClassName != config.PrometheusProvider {
-		return
+		return nil
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", o.metrics)
@@ -30,12 +31,12 @@ func (o *operators) serveMetrics() {
 		addr := net.JoinHostPort(o.Config.Metrics.Host, strconv.Itoa(p.port))
 		ln, err := o.listenExporter(addr, p, places)
 		if err != nil {
-			o.Fail(&MetricsError{o.Config.Named(p.key()), addr, err})
-			return
+			return &MetricsError{o.Config.Named(p.key()), addr, err}
 		}
 		o.exportAt = ln.Addr()
 		o.Spawn("metrics", func() { _ = o.exporter.Serve(ln) })
 	}
+	return nil
 }
 
 // exporterPort is one port of the exporter.

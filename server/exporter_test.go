@@ -134,16 +134,17 @@ func TestExporterKeysAreReloaded(t *testing.T) {
 	require.Equal(t, next.Cert.SerialNumber, serial(), "what there was stays in use")
 }
 
-// An exporter that cannot start ends the server. Otherwise no operator would notice that the server is not
-// monitored.
+// An exporter that cannot start keeps the server from starting, before it has taken a client. Otherwise no operator
+// would notice that the server is not monitored.
 func TestExporterThatCannotStartEndsTheNode(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
-	s := secureExporter(t, pki.NewCA("exporter"),
+	s := newSecureExporter(t, pki.NewCA("exporter"),
 		func(m *config.Metrics) { m.Port, m.HTTPSPort = taken.Addr().(*net.TCPAddr).Port, config.PortUnset })
 	var refused *MetricsError
-	require.ErrorAs(t, s.Wait(t.Context()), &refused)
+	require.ErrorAs(t, s.Start(), &refused)
+	require.Nil(t, s.Addr())
 	for name, set := range map[string]func(*config.Metrics){
 		"no such file": func(m *config.Metrics) { m.KeyStore.Location += ".missing" },
 		"no key store": func(m *config.Metrics) { m.KeyStore.Location = "" },

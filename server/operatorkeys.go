@@ -76,10 +76,7 @@ func (o *operators) adminKeys() (*keystore.Keys, error) {
 
 // exporterKeys loads the certificates of the exporter.
 func (o *operators) exporterKeys() (*keystore.Keys, error) {
-	m := &o.Config.Metrics
-	material := config.TLS{KeyStore: m.KeyStore, TrustStore: m.TrustStore, EnabledProtocols: m.EnabledProtocols,
-		CipherSuites: m.CipherSuites, ClientAuth: clientAuth(m)}
-	keys, err := keystore.Open(o.FS, &material, o.Log)
+	keys, err := keystore.Open(o.FS, exporterTLS(&o.Config.Metrics), o.Log)
 	if err != nil {
 		return nil, &ConfigError{Err: keystore.Located(fmt.Errorf("the metrics exporter: %w", err), o.Config,
 			"metricsProvider.ssl.")}
@@ -88,6 +85,12 @@ func (o *operators) exporterKeys() (*keystore.Keys, error) {
 		return nil, &ConfigError{Err: errExporterKeys}
 	}
 	return keys, nil
+}
+
+// exporterTLS returns the TLS settings of the exporter.
+func exporterTLS(m *config.Metrics) *config.TLS {
+	return &config.TLS{KeyStore: m.KeyStore, TrustStore: m.TrustStore, EnabledProtocols: m.EnabledProtocols,
+		CipherSuites: m.CipherSuites, ClientAuth: clientAuth(m)}
 }
 
 // clientAuth says whether scrapers must show certificates. Without a trust store they are not asked for one that they

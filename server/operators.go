@@ -29,7 +29,7 @@ import (
 )
 
 // operators are the ports by which operators ask and steer a server: the admin server, with the console and its API,
-// and the exporter of metrics. The goroutine that starts the server opens them, in startAdmin and serveMetrics.
+// and the exporter of metrics. The goroutine that starts the server opens them, in startAdmin and startExporter.
 type operators struct {
 	*env.Env
 	facts   *ensemble.Facts

@@ -144,6 +144,9 @@ func (s *Server) Start() (err error) {
 	if err := s.ops.startAdmin(); err != nil {
 		return err
 	}
+	if err := s.ops.startExporter(); err != nil {
+		return err
+	}
 	if err := s.recover(); err != nil {
 		return err
 	}
@@ -166,7 +169,6 @@ func (s *Server) Start() (err error) {
 		s.Spawn("garbage", func() { garbage.Tune(s.Stopping.Done(), s.treeSize) })
 	}
 	s.front.AcceptAll()
-	s.ops.serveMetrics()
 	s.ops.keepTrends()
 	s.front.StartSecurity()
 	s.member.WatchKeys()
@@ -272,6 +274,7 @@ func (s *Server) end() {
 
 // release closes what Start has opened.
 func (s *Server) release() {
+	s.ops.stopExporter()
 	s.ops.stopAdmin()
 	s.front.CloseClientPorts()
 	s.disk.Release()

@@ -86,6 +86,11 @@ func (b *Backup) Restore(to Destination, target Target) (Restored, error) {
 	if err := b.checkOnce(&to); err != nil {
 		return Restored{}, err
 	}
+	if target.TimeMs > 0 {
+		if err := b.checkClock(target.TimeMs); err != nil {
+			return Restored{}, err
+		}
+	}
 	state, err := b.reach(target)
 	if err != nil {
 		return Restored{}, err

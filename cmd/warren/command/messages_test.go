@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -161,6 +162,12 @@ func TestMessages(t *testing.T) {
 		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 
+	// Key stores that have just changed are waited for.
+	longAgo := time.Now().Add(-time.Hour)
+	for _, store := range []string{"store.p12", "damaged", "cert.pem", "pair.pem"} {
+		require.NoError(t, os.Chtimes(store, longAgo, longAgo))
+	}
+
 	held, err := datadir.Begin(vfs.OS(), filepath.Join("held", "version-2"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, held.Abandon(nil)) })
@@ -205,6 +212,7 @@ func TestMessages(t *testing.T) {
 			continue
 		}
 		count++
+		require.NoError(t, os.Chtimes(home, longAgo, longAgo))
 		code, out, errs := run(words(names.Replace(line))...)
 		text := strings.TrimRight(changes.ReplaceAllString(hidden.Replace(out+errs), "N"), "\n")
 		text = nameless.ReplaceAllString(text, "this name has no address")

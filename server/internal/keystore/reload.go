@@ -2,6 +2,7 @@ package keystore
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,11 +69,7 @@ func (k *Keys) take(stamps string) error {
 // with a new target, as Kubernetes makes it, shows too, since the target is examined.
 func (k *Keys) stamps() string {
 	var b strings.Builder
-	names := append(forIdentity.files(&k.cfg.KeyStore), forTrust.files(&k.cfg.TrustStore)...)
-	for _, name := range append(names, k.cfg.KeyStore.PasswordPath, k.cfg.TrustStore.PasswordPath) {
-		if name == "" {
-			continue
-		}
+	for _, name := range k.files() {
 		info, err := k.fs.Stat(name)
 		if err != nil {
 			b.WriteString("missing;")
@@ -81,4 +78,11 @@ func (k *Keys) stamps() string {
 		fmt.Fprintf(&b, "%d %d;", info.ModTime().UnixNano(), info.Size())
 	}
 	return b.String()
+}
+
+// files returns the names of all files.
+func (k *Keys) files() []string {
+	names := append(forIdentity.files(&k.cfg.KeyStore), forTrust.files(&k.cfg.TrustStore)...)
+	names = append(names, k.cfg.KeyStore.PasswordPath, k.cfg.TrustStore.PasswordPath)
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }

@@ -37,11 +37,11 @@ func (r *Ring) AppendTo(b []byte, names []string, version string) []byte {
 	}
 	r.mu.Lock()
 	for i := range r.levels {
-		part, done := r.part(i), r.levels[i].done
-		first := max(0, done-len(part))
+		part := r.part(i)
+		first, end := r.kept(i)
 		b = binary.BigEndian.AppendUint32(b, uint32(levels[i].every.Milliseconds()))
-		b = binary.BigEndian.AppendUint16(b, uint16(done-first))
-		for n := first; n < done; n++ {
+		b = binary.BigEndian.AppendUint16(b, uint16(end-first))
+		for n := first; n < end; n++ {
 			s := &part[n%len(part)]
 			b = binary.BigEndian.AppendUint64(b, uint64(s.at))
 			for f := range names {

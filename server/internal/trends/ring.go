@@ -15,6 +15,9 @@ const eventsKept = 256
 // textMax is how many bytes of the text of an event are kept.
 const textMax = 200
 
+// littleBack is how far a clock may go back, in ms, before figures are dropped.
+const littleBack = 10_000
+
 // levels are the lengths of slots, and how many there are. The last one covers at least a day.
 var levels = [...]struct {
 	every time.Duration
@@ -49,7 +52,7 @@ type Ring struct {
 
 // slot is the figures of a moment.
 type slot struct {
-	at     int64 // its beginning, ms since 1970
+	at     int64 // its beginning, ms since 1970; 0 if it was dropped
 	values [Wide]float32
 }
 
@@ -84,16 +87,20 @@ func New(folds []Fold) *Ring {
 }
 
 // Add adds a sample of every figure, in the order of the folds, taken at a time in ms since 1970. A clock that goes
-// back adds to the present slot.
+// back a little adds to the present slot. If it goes back further it was ahead before: what it has left in the time to
+// come is dropped, or nothing would be added until then.
 func (r *Ring) Add(at int64, sample []float32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range r.levels {
 		l, every := &r.levels[i], levels[i].every.Milliseconds()
-		if part := r.part(i); l.open == 0 && l.done > 0 && at-at%every <= part[(l.done-1)%len(part)].at {
+		begin, newest := at-at%every, r.newest(i)
+		if begin < newest-max(every, littleBack) {
+			r.rewind(i, begin)
+		} else if l.open == 0 && begin <= newest {
 			continue // the clock has gone back behind what Load has found
 		}
-		if begin := at - at%every; begin > l.open {
+		if begin > l.open {
 			if l.open != 0 {
 				r.complete(i)
 			}
@@ -111,6 +118,43 @@ func (r *Ring) Add(at int64, sample []float32) {
 			l.count[f]++
 		}
 	}
+}
+
+// newest is the beginning of the newest slot of a level, 0 if there is none. REQUIRES: mu.
+func (r *Ring) newest(i int) int64 {
+	l, part := &r.levels[i], r.part(i)
+	if l.open == 0 && l.done > 0 {
+		return part[(l.done-1)%len(part)].at
+	}
+	return l.open
+}
+
+// rewind drops the slots of a level that begin at a time or later. REQUIRES: mu.
+func (r *Ring) rewind(i int, from int64) {
+	l, part := &r.levels[i], r.part(i)
+	hasLost := l.done > len(part)
+	for ; l.done > 0; l.done-- {
+		s := &part[(l.done-1)%len(part)]
+		if s.at < from {
+			break
+		}
+		s.at = 0
+	}
+	if hasLost && l.done <= len(part) {
+		l.done += len(part)
+	}
+	l.open, l.value, l.count = 0, [Wide]float64{}, [Wide]int32{}
+}
+
+// kept returns the numbers of the slots of a level that are kept, from the first to before the end. REQUIRES: mu.
+func (r *Ring) kept(i int) (first, end int) {
+	part := r.part(i)
+	end = r.levels[i].done
+	first = max(0, end-len(part))
+	for first < end && part[first%len(part)].at == 0 { // dropped
+		first++
+	}
+	return first, end
 }
 
 // part returns the slots of a level.
@@ -152,14 +196,15 @@ func (r *Ring) Since(from int64) View {
 	defer r.mu.Unlock()
 	i := 0
 	for ; i < len(levels)-1; i++ {
-		part, done := r.part(i), r.levels[i].done
-		if done <= len(part) || part[done%len(part)].at <= from {
+		part := r.part(i)
+		first, end := r.kept(i)
+		if end <= len(part) || first < end && part[first%len(part)].at <= from {
 			break
 		}
 	}
 	v := View{Every: levels[i].every, Times: []int64{}, Values: make([][]float32, len(r.folds))}
-	part, done := r.part(i), r.levels[i].done
-	for n := max(0, done-len(part)); n < done; n++ {
+	part := r.part(i)
+	for n, end := r.kept(i); n < end; n++ {
 		s := &part[n%len(part)]
 		if s.at < from {
 			continue

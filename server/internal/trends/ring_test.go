@@ -78,6 +78,46 @@ func TestAClockThatGoesBack(t *testing.T) {
 	require.Equal(t, []int64{10_000, 12_000}, r.Since(0).Times)
 }
 
+// A clock that was ahead for a while and is set right leaves no gap: figures are kept from then on, at every level,
+// and those of the time to come are not shown.
+func TestAClockThatWasAhead(t *testing.T) {
+	const hour = int64(time.Hour / time.Millisecond)
+	for _, before := range []int64{hour / 60, 30 * hour} { // with room in every level, and with none
+		r := New([]Fold{Most})
+		at := int64(1_000_000_200_000)
+		add := func(during, ahead int64) {
+			for end := at + during; at < end; at += 2000 {
+				r.Add(at+ahead, []float32{float32(ahead)})
+			}
+		}
+		add(before, 0)
+		add(20*60_000, 2*hour)
+		back := at
+		add(20*60_000, 0)
+		for from, every := range map[int64]time.Duration{back: 10 * time.Second, at - 6*60_000: 2 * time.Second} {
+			v := r.Since(from)
+			if before > hour {
+				require.Equal(t, every, v.Every)
+			}
+			require.IsIncreasing(t, v.Times)
+			require.Less(t, v.Times[len(v.Times)-1], at)
+			require.GreaterOrEqual(t, len(v.Times), 30)
+			for _, value := range v.Values[0] {
+				require.Zero(t, value)
+			}
+		}
+		loaded := New([]Fold{Most})
+		_, err := loaded.Load(r.AppendTo(nil, []string{"f"}, ""), []string{"f"}, at)
+		require.NoError(t, err)
+		require.Equal(t, r.Since(at-6*60_000), loaded.Since(at-6*60_000))
+		if before > hour {
+			v := r.Since(at - 23*hour)
+			require.Equal(t, 5*time.Minute, v.Every)
+			require.Greater(t, len(v.Times), 200)
+		}
+	}
+}
+
 func TestEventsAreBounded(t *testing.T) {
 	r := New(nil)
 	for i := range eventsKept + 5 {

@@ -175,6 +175,34 @@ func TestQueueGivesTheBatchOfTheDeadToAnother(t *testing.T) {
 	require.Zero(t, n)
 }
 
+// A consumer whose session has ended says Done so late that another has consumed the batch, the empty queue is gone
+// and a new one has begun, whose first batch has the same name. That one stays.
+func TestLateDoneLeavesTheNextBatchOfThatName(t *testing.T) {
+	root, other := rootOf(t), dial(t)
+	q := recipes.NewQueue(other, root+"/items", root+"/locks")
+	require.NoError(t, q.Put(within(t), []byte("old")))
+	c, end := expire(t, client.WithRenewal(nil))
+	late, err := recipes.NewQueue(c, root+"/items", root+"/locks").Take(within(t))
+	require.NoError(t, err)
+	former, _ := c.Session()
+	end()
+	require.Eventually(t, func() bool { now, _ := c.Session(); return now != former && c.State().State.IsConnected() },
+		time.Minute, time.Millisecond)
+	d, err := q.Take(within(t))
+	require.NoError(t, err)
+	require.NoError(t, d.Done(within(t)))
+	require.NoError(t, other.Delete(within(t), root+"/items", client.AnyVersion)) // as servers delete empty containers
+	require.NoError(t, q.Put(within(t), []byte("new")))
+	require.Equal(t, []string{"queue-0000000000"}, names(t, other, root+"/items"))
+
+	require.NoError(t, late.Done(within(t)))
+	d, err = q.Take(within(t))
+	require.NoError(t, err)
+	require.Equal(t, [][]byte{[]byte("new")}, d.Items)
+	require.NoError(t, d.Done(within(t)))
+	require.Empty(t, names(t, other, root+"/items"))
+}
+
 func TestQueueLeavesWhatItDoesNotUnderstand(t *testing.T) {
 	root, c := rootOf(t), dial(t)
 	q := recipes.NewQueue(c, root+"/items", root+"/locks")

@@ -17,7 +17,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/command/serve"
+	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/pki"
 )
 
 // TestHangupChangesTheLogLevel sends SIGHUP to a server whose file has changed.
@@ -105,4 +109,30 @@ func TestHangupLoadsCertificates(t *testing.T) {
 		cmdline.HangGuard, time.Millisecond)
 	require.Equal(t, int64(2), serial())
 	require.Zero(t, r.Stop(t, syscall.SIGTERM))
+}
+
+// A server that starts while its certificate is being replaced waits until the file is whole. It would end with the
+// exit code of a wrong configuration, after which the systemd unit does not start it again.
+func TestStartDuringAReplacement(t *testing.T) {
+	dir := t.TempDir()
+	store := filepath.Join(dir, "store.pem")
+	whole := pki.NewCA("ca").Issue(pki.Options{Name: "one"}).PEM()
+	require.NoError(t, os.WriteFile(store, whole[:len(whole)/2], 0o600))
+	var log cluster.Output
+	code := make(chan int, 1)
+	go func() {
+		code <- cli.Run(cli.Root(serve.Commands()...), []string{"server", "--data-dir", dir + "/data", "--client-port",
+			"0", "-D", "client.portUnification=true", "-D", "ssl.clientAuth=none",
+			"-D", "ssl.keyStore.location=" + store, "-D", "admin.enableServer=false"}, &log, &log)
+	}()
+	holds := func(line string) {
+		t.Helper()
+		require.Eventually(t, func() bool { return strings.Contains(log.String(), line) }, cmdline.HangGuard,
+			time.Millisecond, "%s", &log)
+	}
+	holds("waiting until they are whole")
+	require.NoError(t, os.WriteFile(store, whole, 0o600))
+	holds("serves clients on")
+	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
+	require.Zero(t, <-code)
 }

@@ -194,6 +194,7 @@ func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out *outlet
 		log.Warn("on Windows a server is for trying things out: clients cannot use TLS, and what it has " +
 			"acknowledged may not survive a loss of power")
 	}
+	server.AwaitKeys(ctx, cfg, log)
 	starts := startsWith(cfg.DataDir, time.Now())
 	srv := server.New(cfg, server.Options{Log: log, LogLevel: &reloads.level, Registry: registry,
 		Version: b.ZooKeeperVersion(), Program: b.Program(), WholeProcess: true, Recheck: reloads.recheck,
