@@ -30,7 +30,7 @@ func (o *operators) serveMetrics() {
 		addr := net.JoinHostPort(o.Config.Metrics.Host, strconv.Itoa(p.port))
 		ln, err := o.listenExporter(addr, p, places)
 		if err != nil {
-			o.Fail(&MetricsError{o.Config.Named(p.key()), addr, err})
+			o.Fail(err)
 			return
 		}
 		o.exportAt = ln.Addr()
@@ -81,7 +81,7 @@ func (o *operators) listenExporter(addr string, p exporterPort, places *admin.Pl
 	}
 	ln, err := inuse.Listen("tcp", addr)
 	if err != nil {
-		return nil, err
+		return nil, &MetricsError{o.Config.Named(p.key()), addr, err}
 	}
 	ln = places.Listen(ln)
 	switch {

@@ -48,7 +48,7 @@ var clientStep = regexp.MustCompile(`(?:^|\bclient: |\bbench: )(?:dial|greet|res
 
 // packages are the names that packages of ours put before their errors.
 var packages = regexp.MustCompile(`(^|\n|: |, since )(?:(?:backup|bench|client|config|datadir|datatree|doctor|` +
-	`kerberos|keystore|meta|peers|proto|recovery|s3|sasl|server|shell|smoketest|snapshot|wal|` +
+	`kerberos|keystore|meta|peers|proto|recovery|s3|sasl|server|shell|smoketest|snapshot|vfs|wal|` +
 	`net/http|http|tls|x509): )+`)
 
 // names reports whether a text has a name as a word of its own.

@@ -141,10 +141,8 @@ func (y *recoveryRun) stopped() error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // of the folder
 			continue
-		case errors.Is(err, vfs.ErrLocked):
-			return fmt.Errorf("%s: %w: stop the server first", dir, err)
 		case err != nil:
-			return err
+			return datadir.StopFirst(dir, err)
 		}
 		if err := lock.Close(); err != nil {
 			return err
