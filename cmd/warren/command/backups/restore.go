@@ -112,7 +112,7 @@ func (o *restoreOptions) check(cmd *cobra.Command, args []string) error {
 	case cmd.Flags().Changed("zxid") && o.zxid.Zxid == 0:
 		return cli.Misuse(cmd, errors.New("--zxid 0 is the empty tree"))
 	case o.epoch < 0:
-		return cli.Misuse(cmd, fmt.Errorf("--epoch %d is negative", o.epoch))
+		return cli.Misuse(cmd, fmt.Errorf("--epoch %d: it must be at least 0", o.epoch))
 	case o.ifEmpty && o.force:
 		return cli.Misuse(cmd, errors.New("use either --if-empty or --force"))
 	case o.once != "" && !o.ifEmpty:
