@@ -199,6 +199,29 @@ func TestErrorsOfServers(t *testing.T) {
 		"/c/drain: its certificate is refused: certificate signed by unknown authority\n", errs)
 }
 
+// A server without a txn has nothing that could be backed up, which is no fault of the command line.
+func TestNothingIsCommitted(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = ln.Close() })
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.ReadFull(c, make([]byte, len("srvr")))
+			_, _ = io.WriteString(c, "Zookeeper version: 3.9.4\nZxid: 0x0\nMode: standalone\nNode count: 5\n")
+			_ = c.Close()
+		}
+	}()
+	at := ln.Addr().String()
+	code, _, errs := run("backup", "create", t.TempDir(), t.TempDir(), "--committed", at)
+	require.Equal(t, 1, code)
+	require.Equal(t, "warren: --committed: "+at+" has applied no txn, so there is nothing to back up: run this again "+
+		"after the first write\n", errs)
+}
+
 // Every command that reads a file says in one sentence what is wrong with it, and names it once.
 func TestErrorsOfFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -232,9 +255,9 @@ func TestErrorsOfFiles(t *testing.T) {
 		{"wal verify missing", 1, "missing" + absent},
 		{"snapshot summary missing", 1, "missing" + absent},
 		{"snapshot summary folder", 1, "folder is a directory: name a file snapshot.* of a version-2 directory"},
-		{"snapshot summary damaged", 1, "damaged is corrupt at byte 0: magic is 0x25206973, not 0x5a4b534e; " +
-			"name a file snapshot.* of a version-2 directory; if it is one, nothing in it can be read: a server " +
-			"puts such a file aside, and starts with an older one and the log"},
+		{"snapshot summary damaged", 1, "damaged is corrupt at byte 0: it does not begin as a snapshot does, " +
+			"but with 0x25206973; name a file snapshot.* of a version-2 directory; if it is one, nothing in it can " +
+			"be read: a server puts such a file aside, and starts with an older one and the log"},
 		{"snapshot verify folder", 1, "no snapshot is in the directory folder"},
 		{"snapshot compare missing missing", 1, "missing" + absent},
 		{"zkTxnLogToolkit.sh damaged", 1, "Invalid magic number for damaged: it begins with 0x25206973"},
@@ -324,6 +347,7 @@ func TestErrorsOfInvocations(t *testing.T) {
 		"lead 1 --admin http://":                badURL,
 		"balance a:x b":                         badPort,
 		"balance b http://":                     badURL,
+		"restore b d --unless-served a:x":       badPort,
 		"bench get --servers a:x":               badPort,
 		"backup create new old --committed a:x": badPort,
 		"backup create new --admin a:x":         badPort,

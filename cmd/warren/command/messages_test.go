@@ -167,6 +167,10 @@ func TestMessages(t *testing.T) {
 		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 
+	newest, err := os.ReadFile(filepath.Join(data, "version-2", "snapshot.34"))
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll("late/version-2", 0o700))
+	require.NoError(t, os.WriteFile("late/version-2/snapshot.34", newest, 0o600))
 	held, err := datadir.Begin(vfs.OS(), filepath.Join("held", "version-2"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, held.Abandon(nil)) })

@@ -49,6 +49,7 @@ func About(subject string, err error) string {
 		text = before + f.words + after
 	}
 	text = packages.ReplaceAllString(text, "$1")
+	text = noSnapshot.ReplaceAllString(text, "it does not begin as a snapshot does, but with $1")
 	if rest, ok := strings.CutPrefix(text, strconv.Quote(subject)+" "); ok {
 		return rest
 	}
@@ -67,6 +68,9 @@ var clientStep = regexp.MustCompile(`(?:^|\bclient: |\bbench: )(?:dial|greet|res
 var packages = regexp.MustCompile(`(^|\n|: |, since )(?:(?:backup|bench|client|config|datadir|datatree|doctor|` +
 	`kerberos|keystore|meta|peers|proto|recovery|s3|sasl|server|shell|smoketest|snapshot|vfs|wal|` +
 	`net/http|http|tls|x509): )+`)
+
+// noSnapshot is what package snapshot says of a file that is something else.
+var noSnapshot = regexp.MustCompile(`magic is (0x[0-9a-f]+), not 0x[0-9a-f]+`)
 
 // names reports whether a text has a name as a word of its own.
 func names(text, name string) bool {

@@ -193,7 +193,8 @@ func (o *backupOptions) applied(cmd *cobra.Command) (proto.Zxid, error) {
 		return 0, fmt.Errorf("%s: %w", s.Address, err)
 	}
 	if s.Zxid == 0 {
-		return 0, fmt.Errorf("%s: it has applied no txn", s.Address)
+		return 0, fmt.Errorf("%s has applied no txn, so there is nothing to back up: run this again after the first "+
+			"write", s.Address)
 	}
 	return s.Zxid, nil
 }

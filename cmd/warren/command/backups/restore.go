@@ -118,6 +118,12 @@ func (o *restoreOptions) check(cmd *cobra.Command, args []string) error {
 	case o.once != "" && !o.ifEmpty:
 		return cli.Misuse(cmd, errors.New("--once needs --if-empty"))
 	}
+	for i, address := range o.unless {
+		var err error
+		if o.unless[i], err = reach.Address(cmd, address); err != nil {
+			return err
+		}
+	}
 	return cli.CheckOutput(cmd, o.output)
 }
 
@@ -187,7 +193,7 @@ func (o *restoreOptions) served(ctx context.Context) (serves, running string) {
 	for until := time.Now().Add(servedWait); ; {
 		running = ""
 		for _, address := range o.unless {
-			s := reach.Status{Address: reach.WithPort(address)}
+			s := reach.Status{Address: address}
 			err := s.Ask(ctx, servedTimeout, nil)
 			if err == nil {
 				return s.Address, ""
