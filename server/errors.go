@@ -39,7 +39,8 @@ func (e *AdminError) Unwrap() error { return e.Err }
 // ExitCode is the process exit code.
 func (e *AdminError) ExitCode() int { return 4 }
 
-// MetricsError ends the server when the metrics exporter cannot start, as in ZooKeeper. Source: operations 4.1.
+// MetricsError ends the server when a port of the metrics exporter cannot be bound, as in ZooKeeper, which exits with
+// code 1. Source: operations 4.1.
 type MetricsError struct {
 	Key  string // of the configuration, which has the port, with its place, as of config.Config.Named
 	Addr string
@@ -53,3 +54,6 @@ func (e *MetricsError) Error() string {
 
 // Unwrap returns the reason.
 func (e *MetricsError) Unwrap() error { return e.Err }
+
+// ExitCode is the process exit code, that of every port but the admin server's.
+func (e *MetricsError) ExitCode() int { return 14 }

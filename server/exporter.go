@@ -31,7 +31,7 @@ func (o *operators) startExporter() error {
 		addr := net.JoinHostPort(o.Config.Metrics.Host, strconv.Itoa(p.port))
 		ln, err := o.listenExporter(addr, p, places)
 		if err != nil {
-			return &MetricsError{o.Config.Named(p.key()), addr, err}
+			return err
 		}
 		o.exportAt = ln.Addr()
 		o.Spawn("metrics", func() { _ = o.exporter.Serve(ln) })
@@ -82,7 +82,7 @@ func (o *operators) listenExporter(addr string, p exporterPort, places *admin.Pl
 	}
 	ln, err := inuse.Listen("tcp", addr)
 	if err != nil {
-		return nil, err
+		return nil, &MetricsError{o.Config.Named(p.key()), addr, err}
 	}
 	ln = places.Listen(ln)
 	switch {

@@ -144,6 +144,7 @@ func TestExporterThatCannotStartEndsTheNode(t *testing.T) {
 		func(m *config.Metrics) { m.Port, m.HTTPSPort = taken.Addr().(*net.TCPAddr).Port, config.PortUnset })
 	var refused *MetricsError
 	require.ErrorAs(t, s.Start(), &refused)
+	require.Equal(t, 14, refused.ExitCode(), "as of a client port")
 	require.Nil(t, s.Addr())
 	for name, set := range map[string]func(*config.Metrics){
 		"no such file": func(m *config.Metrics) { m.KeyStore.Location += ".missing" },

@@ -14,6 +14,7 @@ import (
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/internal/ensemble"
 	"github.com/seed94657493/warren/server/internal/env"
@@ -178,7 +179,7 @@ func (s *Server) Start() (err error) {
 // recover rebuilds the state from the disk.
 func (s *Server) recover() error {
 	if err := s.disk.Recover(); err != nil {
-		return err
+		return dataError(err)
 	}
 	base := s.disk.Meta.SessionBase()
 	s.Tracker = sessions.New(s.Config.TickTime, proto.ServerID(s.Config.OwnID()), s.Clock.WallMs(), base)
@@ -187,6 +188,15 @@ func (s *Server) recover() error {
 		return &durable.DataError{Dir: s.SnapDir(), Err: err}
 	}
 	return nil
+}
+
+// dataError returns an error of the disk, with the process that has the directory open if that is the reason.
+func dataError(err error) error {
+	var unusable *DataError
+	if !errors.As(err, &unusable) {
+		return err
+	}
+	return &DataError{Dir: unusable.Dir, Err: datadir.Locked(unusable.Dir, unusable.Err)}
 }
 
 // startMember starts the host. A member of an ensemble searches for a leader from now on, and serves when it has
@@ -298,8 +308,11 @@ func (s *Server) bindError(err error) error {
 		return err
 	}
 	key := s.Config.Named("observerMasterPort")
-	if closed.Port != "observer master" {
-		key = fmt.Sprintf("the %s port of %s", closed.Port, s.Config.Named(fmt.Sprintf("server.%d", s.Config.OwnID())))
+	switch own := s.Config.Named(fmt.Sprintf("server.%d", s.Config.OwnID())); closed.Port {
+	case "election":
+		key = "the election port of " + own
+	case "learner":
+		key = "the first port of " + own
 	}
 	return &BindError{Key: key, Addr: closed.Addr, Err: closed.Err}
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // holderOf names the process that keeps others from opening a port. Source: proc(5), for a folder that is usually
@@ -17,14 +18,10 @@ import (
 func holderOf(proc string, at netip.AddrPort) string {
 	s, ok := socketAt(proc, at)
 	if !ok {
-		return "another process"
+		return Unknown
 	}
 	if pid := processWith(proc, s.inode); pid != "" {
-		name, err := os.ReadFile(filepath.Join(proc, pid, "comm"))
-		if err != nil {
-			return "process " + pid
-		}
-		return fmt.Sprintf("%s (pid %s)", strings.TrimSpace(string(name)), pid)
+		return nameOf(proc, pid)
 	}
 	owner := "the user with uid " + s.uid
 	if u, err := user.LookupId(s.uid); err == nil {
@@ -34,6 +31,46 @@ func holderOf(proc string, at netip.AddrPort) string {
 		return "a process of " + owner + ", which only that user and root can identify"
 	}
 	return "a process of " + owner + " that cannot be seen from here, as in another container"
+}
+
+// nameOf names a process.
+func nameOf(proc, pid string) string {
+	name, err := os.ReadFile(filepath.Join(proc, pid, "comm"))
+	if err != nil {
+		return "process " + pid
+	}
+	return fmt.Sprintf("%s (pid %s)", strings.TrimSpace(string(name)), pid)
+}
+
+// lockedBy finds the process that has locked a whole file, in the list of locks. It takes the number of the file alone
+// for its identity: on some file systems the list has another device than stat. A process of another container has no
+// id here.
+func lockedBy(proc, file string) (pid string, ok bool) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return "", false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return "", false
+	}
+	locks, err := os.Open(filepath.Join(proc, "locks"))
+	if err != nil {
+		return "", false
+	}
+	defer locks.Close()
+	inode := strconv.FormatUint(stat.Ino, 10)
+	for lines := bufio.NewScanner(locks); lines.Scan(); { // 1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 6 || fields[1] != "FLOCK" {
+			continue
+		}
+		if at := strings.LastIndexByte(fields[5], ':'); fields[5][at+1:] == inode {
+			id, err := strconv.Atoi(fields[4])
+			return fields[4], err == nil && id > 0
+		}
+	}
+	return "", false
 }
 
 // socket is a line of /proc/net/tcp.

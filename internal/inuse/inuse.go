@@ -1,5 +1,5 @@
-// Package inuse says which process has a TCP port that cannot be opened. It holds no state, and any goroutine may use
-// it.
+// Package inuse says which process has what this one wants: a TCP port that cannot be opened, or a file that is
+// locked. It holds no state, and any goroutine may use it.
 package inuse
 
 import (
@@ -26,11 +26,25 @@ func Explain(err error) error {
 	if !errors.Is(err, syscall.EADDRINUSE) || !errors.As(err, &op) {
 		return err
 	}
-	holder := "another process"
+	holder := Unknown
 	if at, ok := op.Addr.(*net.TCPAddr); ok {
 		holder = holderOf("/proc", at.AddrPort())
 	}
 	return &Error{err, holder}
+}
+
+// Unknown is the holder that cannot be told.
+const Unknown = "another process"
+
+// LockedBy returns the id of the process that has locked a whole file; ok is false if none has, or it is not known.
+func LockedBy(file string) (pid string, ok bool) { return lockedBy("/proc", file) }
+
+// LockHolder is the process that has locked a file, such as "java (pid 4711)", or Unknown.
+func LockHolder(file string) string {
+	if pid, ok := LockedBy(file); ok {
+		return nameOf("/proc", pid)
+	}
+	return Unknown
 }
 
 // Listen is net.Listen with Explain.

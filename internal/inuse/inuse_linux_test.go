@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -85,4 +86,34 @@ func TestHolderOf(t *testing.T) {
 	require.Equal(t, "process 4711", holderOf(proc, at))
 	write("4711/comm", "java\n")
 	require.Equal(t, "java (pid 4711)", holderOf(proc, at))
+}
+
+// A file that this process has locked is locked in its name; one that it has only opened is not.
+func TestLockHolder(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lock")
+	f, err := os.Create(file)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = f.Close() })
+	_, ok := LockedBy(file)
+	require.False(t, ok)
+	require.Equal(t, Unknown, LockHolder(file))
+	require.Equal(t, Unknown, LockHolder(file+".missing"))
+
+	require.NoError(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX))
+	pid, ok := LockedBy(file)
+	require.True(t, ok)
+	require.Equal(t, strconv.Itoa(os.Getpid()), pid)
+	comm, err := os.ReadFile("/proc/self/comm")
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprintf("%s (pid %d)", comm[:len(comm)-1], os.Getpid()), LockHolder(file))
+
+	// The list of locks has 0 for a process of another container.
+	proc := t.TempDir()
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(proc, "locks"), []byte(fmt.Sprintf(
+		"1: POSIX  ADVISORY  WRITE 7 00:01:%[1]d 0 EOF\n2: FLOCK  ADVISORY  WRITE 0 00:01:%[1]d 0 EOF\n",
+		info.Sys().(*syscall.Stat_t).Ino)), 0o600))
+	_, ok = lockedBy(proc, file)
+	require.False(t, ok)
 }

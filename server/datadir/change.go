@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed94657493/warren/internal/inuse"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -74,8 +75,36 @@ type Change struct {
 // move is a rename.
 type move struct{ from, to string }
 
+// LockedError says that another process has a folder open: a server, or a command that changes it.
+type LockedError struct {
+	Holder string // that process, such as "warren (pid 4711)"; in words if that cannot be told
+	Err    error  // vfs.ErrLocked
+}
+
+// Error names the process. What comes before it names the folder.
+func (e *LockedError) Error() string { return "is in use by " + e.Holder }
+
+// Unwrap returns vfs.ErrLocked.
+func (e *LockedError) Unwrap() error { return e.Err }
+
+// Locked returns the error of locking a folder, as a *LockedError if another process has it open.
+func Locked(folder string, err error) error {
+	if !errors.Is(err, vfs.ErrLocked) {
+		return err
+	}
+	return &LockedError{inuse.LockHolder(filepath.Join(folder, LockFile)), err}
+}
+
+// StopFirst is Locked for commands that change a folder, with the name of the folder and what to do.
+func StopFirst(folder string, err error) error {
+	if err = Locked(folder, err); errors.Is(err, vfs.ErrLocked) {
+		return fmt.Errorf("%s %w: stop the server first", folder, err)
+	}
+	return err
+}
+
 // Begin locks the folders, so that no server runs on them, and nothing else changes them. Folders that are missing
-// are made. It returns vfs.ErrLocked if a server runs.
+// are made. It returns a *LockedError if a server runs.
 func Begin(fsys vfs.FS, folders ...string) (*Change, error) {
 	c := &Change{fs: fsys}
 	for _, folder := range folders {
@@ -88,11 +117,8 @@ func Begin(fsys vfs.FS, folders ...string) (*Change, error) {
 			return nil, c.Leave(err)
 		}
 		lock, err := fsys.Lock(filepath.Join(folder, LockFile))
-		if errors.Is(err, vfs.ErrLocked) {
-			err = fmt.Errorf("%s: %w: stop the server first", folder, err)
-		}
 		if err != nil {
-			return nil, c.Leave(err)
+			return nil, c.Leave(StopFirst(folder, err))
 		}
 		c.locks = append(c.locks, lock)
 	}

@@ -210,7 +210,7 @@ var layers = map[string]layer{
 		others: []string{"go.uber.org/zap"}, tests: []string{module + "/client"},
 		// whose sessions must survive what it does to servers
 		why: "servers in a test's own process are started by what a program would start them by"},
-	"server/datadir": {ours: []string{"proto", "server/meta", "snapshot", "wal", "wal/vfs", "zab"},
+	"server/datadir": {ours: []string{"internal/inuse", "proto", "server/meta", "snapshot", "wal", "wal/vfs", "zab"},
 		why: "commands change directories while no server runs, so a server need not exist for it"},
 	"server/rebuild": {ours: []string{"datatree", "proto", "snapshot", "wal", "wal/vfs"},
 		why: "a state comes from files; a server need not exist for it"},

@@ -196,10 +196,10 @@ func TestPortsThatAreTaken(t *testing.T) {
 func TestDirectoryInUse(t *testing.T) {
 	n := cluster.Start(t, cluster.Options{Settings: map[string]string{"emulate353TTLNodes": "true"}})
 	second := cluster.New(t, cluster.Options{Dir: n.DataDir()})
-	refuses(t, second, "is another server running on it?")
+	refuses(t, second, "is in use by")
 	for _, x := range []*cluster.Node{n, second} {
 		v := examine(t, "--no-measure", "--config", filepath.Join(x.Dir(), "zoo.cfg"))
-		f := v.names(t, "is another server running on it?")
+		f := v.names(t, "is in use by")
 		require.Equal(t, doctor.Notice, f.Severity)
 		require.Contains(t, f.What, "process "+strconv.Itoa(n.Pid())+" ")
 		require.EqualValues(t, -1, v.severity("port"), "%+v", v.Findings)

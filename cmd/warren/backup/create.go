@@ -190,8 +190,13 @@ func (a *addition) addSnapshot() (*Entry, error) {
 			break
 		}
 	}
-	if failed == nil {
-		return nil, fmt.Errorf("backup: %s: no snapshot", a.src.SnapDir)
+	switch {
+	case failed == nil && a.limit > 0:
+		return nil, fmt.Errorf("backup: %s has no snapshot up to txn %v, and a backup begins with one: "+
+			"it needs a later limit", a.src.SnapDir, a.limit)
+	case failed == nil:
+		return nil, fmt.Errorf("backup: %s has no snapshot, and a backup begins with one: name the dataDir of a "+
+			"server, and its dataLogDir with --dataLogDir; a server writes its first snapshot when it starts", a.src.SnapDir)
 	}
 	return nil, fmt.Errorf("backup: no snapshot can be copied: %w", failed)
 }

@@ -41,11 +41,11 @@ func ReadKeys(fsys vfs.FS, recipients, identities string) (k Keys, err error) {
 func readKeys[K any](fsys vfs.FS, name string, parse func(io.Reader) ([]K, error)) ([]K, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("backup: keys: %w", err)
+		return nil, fmt.Errorf("backup: %w", err)
 	}
 	keys, err := parse(io.LimitReader(f, keysBytesMax))
 	if err := errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("backup: keys: %s: %w", name, err)
+		return nil, fmt.Errorf("backup: %s: %w", name, err)
 	}
 	return keys, nil
 }

@@ -198,7 +198,8 @@ func (s *objects) get(e *Entry) (*Object, error) {
 		return nil, fmt.Errorf("%s/%s: %w", s, name, err)
 	}
 	if size, _ := storedAs(e); object.Size >= 0 && object.Size != size {
-		return nil, errors.Join(fmt.Errorf("%s/%s: has %d bytes, not %d", s, name, object.Size, size), object.Close())
+		changed := changedError(fmt.Sprintf("has %d bytes, not %d", object.Size, size))
+		return nil, errors.Join(fmt.Errorf("%s/%s: %w", s, name, changed), object.Close())
 	}
 	return object, nil
 }

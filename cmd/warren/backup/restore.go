@@ -265,7 +265,7 @@ func (b *Backup) reach(target Target) (*replayed, error) {
 		if err == nil {
 			return r, nil
 		}
-		failed = errors.Join(failed, fmt.Errorf("from %s: %w", e.File, err))
+		failed = errors.Join(failed, fmt.Errorf("%s: %w", b.store, err))
 	}
 	if failed != nil {
 		return nil, failed
@@ -276,17 +276,37 @@ func (b *Backup) reach(target Target) (*replayed, error) {
 
 // from rebuilds the state at the target from one snapshot, after checking the files.
 func (b *Backup) from(e *Entry, target Target) (*replayed, error) {
-	if err := b.checkFile(e); err != nil {
+	if err := b.checkFiles(e, target); err != nil {
+		if _, ok := errors.AsType[changedError](err); ok || errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w: put back a copy of that file, or restore another backup", err)
+		}
 		return nil, err
+	}
+	r, err := b.rebuildTo(e, target)
+	if err != nil {
+		err = fmt.Errorf("from %s: %w", e.File, err)
+	}
+	return r, err
+}
+
+// checkFiles checks a snapshot, and the logs that lead from it to the target.
+func (b *Backup) checkFiles(e *Entry, target Target) error {
+	if err := b.checkFile(e); err != nil {
+		return err
 	}
 	for i := range b.Manifest.Entries {
 		log := &b.Manifest.Entries[i]
 		if log.Kind == KindLog && log.Last > e.Last && (target.Zxid == 0 || proto.Zxid(log.First) <= target.Zxid) {
 			if err := b.checkFile(log); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
+	return nil
+}
+
+// rebuildTo rebuilds the state at the target from files that are whole.
+func (b *Backup) rebuildTo(e *Entry, target Target) (*replayed, error) {
 	r, err := b.rebuild(e, target)
 	if err != nil {
 		return nil, err

@@ -154,6 +154,11 @@ func compareFile(fsys vfs.FS, path string, size int64, sum string) error {
 	return errors.Join(err, f.Close())
 }
 
+// changedError says how a file differs from what the manifest says of it.
+type changedError string
+
+func (e changedError) Error() string { return string(e) }
+
 // compare reads r and compares its size and its SHA-256. Of a reader that is too long it reads no more than a byte too
 // many.
 func compare(r io.Reader, size int64, sum string) error {
@@ -163,11 +168,11 @@ func compare(r io.Reader, size int64, sum string) error {
 	case err != nil:
 		return err
 	case n > size:
-		return fmt.Errorf("has more than %d bytes", size)
+		return changedError(fmt.Sprintf("has more than %d bytes", size))
 	case n < size:
-		return fmt.Errorf("has %d bytes, not %d", n, size)
+		return changedError(fmt.Sprintf("has %d bytes, not %d", n, size))
 	case hex.EncodeToString(h.Sum(nil)) != sum:
-		return errors.New("the SHA-256 is not that of the manifest: the file was changed")
+		return changedError("the SHA-256 is not that of the manifest: the file was changed")
 	}
 	return nil
 }

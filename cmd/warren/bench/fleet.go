@@ -65,7 +65,7 @@ func (f *fleet) each(
 					return
 				}
 				if err := fn(ctx, f.lanes[i]); err != nil {
-					cancel(fmt.Errorf("connection %d: %w", i, err))
+					cancel(fmt.Errorf("connection %d of %d: %w", i+1, len(f.lanes), err))
 					return
 				}
 				if n := int(done.Add(1)); progress != nil {

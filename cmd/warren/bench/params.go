@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -96,13 +95,13 @@ func (p *Params) Validate() error {
 	case p.Rate < 0 || math.IsNaN(p.Rate) || p.Rate > 1e9:
 		return fmt.Errorf("bench: --rate %v: it must be between 0 and 1e9", p.Rate)
 	case p.Duration <= 0:
-		return errors.New("bench: --duration must be positive")
+		return fmt.Errorf("bench: --duration %v: it must be more than 0, such as 10s", p.Duration)
 	case p.Warmup < 0:
-		return errors.New("bench: --warmup must not be negative")
+		return fmt.Errorf("bench: --warmup %v: it must be at least 0", p.Warmup)
 	case p.Slice <= 0:
-		return errors.New("bench: --slice must be positive")
+		return fmt.Errorf("bench: --slice %v: it must be more than 0, such as 1s", p.Slice)
 	case p.Timeout < time.Millisecond || p.Timeout > math.MaxInt32*time.Millisecond:
-		return errors.New("bench: --timeout must be between 1ms and 596h")
+		return fmt.Errorf("bench: --timeout %v: it must be from 1ms to 596h", p.Timeout)
 	}
 	for _, s := range p.Sources {
 		if net.ParseIP(s) == nil {

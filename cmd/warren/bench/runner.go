@@ -38,14 +38,14 @@ func Run(ctx context.Context, l Load, p Params, targets ...*Target) (report *Rep
 		defer cancel()
 		for i, t := range trials {
 			if also := t.Close(closeCtx); also != nil && err == nil {
-				err = fmt.Errorf("%s: removing what was created: %w", targets[i].Name, also)
+				err = of(targets, i, fmt.Errorf("removing what was created: %w", also))
 			}
 		}
 	}()
-	for _, t := range targets {
+	for i, t := range targets {
 		trial, err := l.Prepare(ctx, t, p)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", t.Name, err)
+			return nil, of(targets, i, err)
 		}
 		trials = append(trials, trial)
 		report.Targets = append(report.Targets, TargetReport{Name: t.Name, Servers: t.Servers, PIDs: t.PIDs})
@@ -55,7 +55,7 @@ func Run(ctx context.Context, l Load, p Params, targets ...*Target) (report *Rep
 			break
 		}
 		if err := trial.Warm(ctx, p.Warmup); err != nil {
-			return nil, fmt.Errorf("%s: warming up: %w", targets[i].Name, err)
+			return nil, of(targets, i, fmt.Errorf("warming up: %w", err))
 		}
 	}
 	rounds, window := p.rounds(trials)
@@ -63,7 +63,7 @@ func Run(ctx context.Context, l Load, p Params, targets ...*Target) (report *Rep
 		for i, trial := range trials {
 			rows, err := trial.Measure(ctx, window)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", targets[i].Name, err)
+				return nil, of(targets, i, err)
 			}
 			report.Targets[i].Rounds = append(report.Targets[i].Rounds, rows)
 		}
@@ -72,6 +72,14 @@ func Run(ctx context.Context, l Load, p Params, targets ...*Target) (report *Rep
 		report.Comparisons = compare(report.Targets[0].Rounds, report.Targets[1].Rounds)
 	}
 	return report, nil
+}
+
+// of says which target an error is about, if there is another one.
+func of(targets []*Target, i int, err error) error {
+	if len(targets) == 1 {
+		return err
+	}
+	return fmt.Errorf("target %s (%s): %w", targets[i].Name, strings.Join(targets[i].Servers, ","), err)
 }
 
 // rounds returns how often each trial is measured and for how long. One target has one round; two

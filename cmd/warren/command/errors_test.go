@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 // ports are what is at a port that is no client port.
@@ -140,6 +142,9 @@ func TestErrorsOfServers(t *testing.T) {
 	} {
 		code, _, errs := run(ask[c.name](c.address)...)
 		require.Equal(t, 1, code, "%s %s", c.name, errs)
+		if strings.HasSuffix(c.want, refused) {
+			c.want += "; " + wording.CheckServer
+		}
 		require.Equal(t, "warren: "+c.want+"\n", errs, c.name)
 	}
 
@@ -168,7 +173,11 @@ func TestErrorsOfServers(t *testing.T) {
 			}
 			code, out, errs = run(args...)
 			require.Equal(t, 1, code)
-			require.Empty(t, errs)
+			if c.want == refused {
+				require.Equal(t, "warren: "+wording.CheckServer+"\n", errs)
+			} else {
+				require.Empty(t, errs)
+			}
 			want := strings.TrimSuffix(c.want, strings.TrimPrefix(noPlain, closed)) // that is of client ports
 			if c.address != named {
 				want = "http://" + c.address + "/commands/" + name + ": " + want
@@ -190,12 +199,38 @@ func TestErrorsOfServers(t *testing.T) {
 		"/c/drain: its certificate is refused: certificate signed by unknown authority\n", errs)
 }
 
+// A server without a txn has nothing that could be backed up, which is no fault of the command line.
+func TestNothingIsCommitted(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = ln.Close() })
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.ReadFull(c, make([]byte, len("srvr")))
+			_, _ = io.WriteString(c, "Zookeeper version: 3.9.4\nZxid: 0x0\nMode: standalone\nNode count: 5\n")
+			_ = c.Close()
+		}
+	}()
+	at := ln.Addr().String()
+	code, _, errs := run("backup", "create", t.TempDir(), t.TempDir(), "--committed", at)
+	require.Equal(t, 1, code)
+	require.Equal(t, "warren: --committed: "+at+" has applied no txn, so there is nothing to back up: run this again "+
+		"after the first write\n", errs)
+}
+
 // Every command that reads a file says in one sentence what is wrong with it, and names it once.
 func TestErrorsOfFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.Mkdir("folder", 0o700))
 	require.NoError(t, os.WriteFile("damaged", []byte("% is damaged\nby something"), 0o600))
 	require.NoError(t, os.WriteFile("zoo.cfg", []byte("clientPort=0\n"), 0o600))
+	require.NoError(t, os.WriteFile("client.cfg",
+		[]byte("zookeeper.client.secure=true\nzookeeper.ssl.trustStore.location=missing\n"), 0o600))
+	require.NoError(t, os.WriteFile("jaas.cfg", []byte("java.security.auth.login.config=missing\n"), 0o600))
 	const (
 		absent = ": there is no such file or directory"
 		isDir  = ": it is a directory, not a file"
@@ -220,30 +255,49 @@ func TestErrorsOfFiles(t *testing.T) {
 		{"wal verify missing", 1, "missing" + absent},
 		{"snapshot summary missing", 1, "missing" + absent},
 		{"snapshot summary folder", 1, "folder is a directory: name a file snapshot.* of a version-2 directory"},
-		{"snapshot summary damaged", 1, "damaged is corrupt at byte 0: magic is 0x25206973, not 0x5a4b534e; " +
-			"name a file snapshot.* of a version-2 directory; if it is one, nothing in it can be read: a server " +
-			"puts such a file aside, and starts with an older one and the log"},
+		{"snapshot summary damaged", 1, "damaged is corrupt at byte 0: it does not begin as a snapshot does, " +
+			"but with 0x25206973; name a file snapshot.* of a version-2 directory; if it is one, nothing in it can " +
+			"be read: a server puts such a file aside, and starts with an older one and the log"},
 		{"snapshot verify folder", 1, "no snapshot is in the directory folder"},
 		{"snapshot compare missing missing", 1, "missing" + absent},
 		{"zkTxnLogToolkit.sh damaged", 1, "Invalid magic number for damaged: it begins with 0x25206973"},
-		{"top --once --auth-file missing", 1, "--auth-file: missing" + absent},
-		{"top --once --auth-file folder", 1, "--auth-file: folder" + isDir},
-		{"slow --auth-file damaged", 1, "--auth-file: damaged must be one line, such as: super:password"},
-		{"drain --auth-file damaged", 1, "--auth-file: damaged must be one line, such as: super:password"},
-		{"health --client-configuration missing", 1, "127.0.0.1:2181: --client-configuration: missing" + absent},
-		{"health --client-configuration damaged", 1,
-			"127.0.0.1:2181: damaged: line 1 of the client configuration is not key=value"},
-		{"shell --tls-ca missing ls /", 2, "missing" + absent},
-		{"shell --tls-ca folder ls /", 2, "folder" + isDir},
-		{"shell --jaas missing ls /", 2, "JAAS file: missing" + absent},
-		{"shell --client-configuration missing ls /", 2, "--client-configuration: missing" + absent},
-		{"shell --client-configuration damaged ls /", 2,
-			"damaged: line 1 of the client configuration is not key=value"},
+		{"top --once --auth-file missing", 2, "--auth-file missing" + absent},
+		{"top --once --auth-file folder", 2, "--auth-file folder" + isDir},
+		{"slow --auth-file damaged", 2, "--auth-file damaged must be one line, such as: super:password"},
+		{"drain --auth-file damaged", 2, "--auth-file damaged must be one line, such as: super:password"},
+		{"balance a b --auth-file missing", 2, "--auth-file missing" + absent},
+		{"support --auth-file missing", 2, "--auth-file missing" + absent},
+		{"backup create new --admin a --auth-file missing", 2, "--auth-file missing" + absent},
+		{"support --log missing", 2, "--log missing" + absent},
+		{"health --client-configuration missing", 2, "--client-configuration missing" + absent},
+		{"health --client-configuration damaged", 2, "--client-configuration damaged: line 1 is not key=value"},
+		{"4lw a ruok --client-configuration missing", 2, "--client-configuration missing" + absent},
+		{"status --client-configuration missing", 2, "--client-configuration missing" + absent},
+		{"doctor a --client-configuration missing", 2, "--client-configuration missing" + absent},
+		{"top --client-configuration missing", 2, "--client-configuration missing" + absent},
+		{"lead 1 --client-configuration client.cfg", 2,
+			"client.cfg: zookeeper.ssl.trustStore.location missing" + absent},
+		{"shell --tls-ca missing ls /", 2, "--tls-ca missing" + absent},
+		{"shell --tls-ca folder ls /", 2, "--tls-ca folder" + isDir},
+		{"shell --tls-ca damaged ls /", 2, "--tls-ca damaged: it is not PEM; convert PKCS12 with " +
+			"`openssl pkcs12 -in FILE -nodes`, and JKS to PKCS12 with `keytool -importkeystore`"},
+		{"shell --tls-cert missing ls /", 2, "--tls-cert missing" + absent},
+		{"shell --jaas missing ls /", 2, "--jaas missing" + absent},
+		{"shell --jaas damaged ls /", 2, "--jaas damaged: JAAS file, line 1: expected the name of a section"},
+		{"shell --client-configuration missing ls /", 2, "--client-configuration missing" + absent},
+		{"shell --client-configuration damaged ls /", 2, "--client-configuration damaged: line 1 is not key=value"},
+		{"shell --client-configuration jaas.cfg ls /", 2,
+			"jaas.cfg: java.security.auth.login.config missing" + absent},
+		{"backup list s3://a/b --identity missing", 2, "--identity missing" + absent},
+		{"backup create s3://a/b folder --encrypt-to missing", 2, "--encrypt-to missing" + absent},
+		{"backup list s3://a/b --s3-ca missing", 2, "--s3-ca missing" + absent},
+		{"backup list s3://a/b --s3-ca damaged", 2, "--s3-ca damaged: it has no certificate in PEM"},
 		{"doctor none/there", 1, "none/there is not a directory"},
 	} {
 		code, _, errs := run(strings.Fields(c.args)...)
 		require.Equal(t, c.code, code, "%s: %s", c.args, errs)
-		said, _, _ := strings.Cut(errs, "\nusage: ")
+		said, _, usage := strings.Cut(errs, "\nusage: ")
+		require.Equal(t, c.args == "status --config zoo.cfg", usage, c.args)
 		require.Equal(t, "warren: "+c.want, strings.TrimSuffix(said, "\n"), c.args)
 	}
 	if os.Getuid() == 0 {
@@ -251,7 +305,7 @@ func TestErrorsOfFiles(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile("secret", nil, 0))
 	for args, want := range map[string]string{
-		"top --once --auth-file secret": "--auth-file: secret: permission denied",
+		"top --once --auth-file secret": "--auth-file secret: permission denied",
 		"snapshot summary secret":       "secret: permission denied",
 		"status --config secret":        "secret: file cannot be read: permission denied",
 	} {
@@ -262,6 +316,10 @@ func TestErrorsOfFiles(t *testing.T) {
 
 // A wrong invocation names the flag or the argument once, with the form that is right.
 func TestErrorsOfInvocations(t *testing.T) {
+	const (
+		badPort = `"a:x" is neither a host nor host:port: the port is not a number from 0 to 65535`
+		badURL  = `"http://" is not the address of an admin server, such as zk1:8080 or http://zk1:8080/commands`
+	)
 	for args, want := range map[string]string{
 		"shell --pager=x ls /":                  `--pager "x" is neither true nor false`,
 		"status --watch=maybe":                  `--watch "maybe" is neither true nor false`,
@@ -270,7 +328,31 @@ func TestErrorsOfInvocations(t *testing.T) {
 		"status --max-lag many":                 `--max-lag "many" is not a whole number`,
 		"status --max-lag 99999999999999999999": `--max-lag "99999999999999999999" is too large or too small`,
 		"top --limit x":                         `--limit "x" is not a whole number`,
-		"top --limit 0":                         "--limit must be between 1 and 1000",
+		"top --limit 0":                         "--limit 0: it must be from 1 to 1000",
+		"drain --rate 0":                        "--rate 0: it must be at least 1",
+		"top --interval 0":                      "--interval 0s: it must be more than 0, such as 2s",
+		"balance a b --rounds 0":                "--rounds 0: it must be at least 1",
+		"backup prune a --keep -1 --strays":     "--keep -1: it must be at least 0",
+		"health a:x":                            badPort,
+		"4lw a:x ruok":                          badPort,
+		"status a:x":                            badPort,
+		"status -s a:x":                         badPort,
+		"doctor a:x":                            badPort,
+		"top a:x":                               badPort,
+		"slow a:x":                              badPort,
+		"support a:x":                           badPort,
+		"smoketest a:x":                         badPort,
+		"drain -s a:x":                          badPort,
+		"drain --admin a:x":                     badPort,
+		"lead 1 --admin http://":                badURL,
+		"balance a:x b":                         badPort,
+		"balance b http://":                     badURL,
+		"restore b d --unless-served a:x":       badPort,
+		"bench get --servers a:x":               badPort,
+		"backup create new old --committed a:x": badPort,
+		"backup create new --admin a:x":         badPort,
+		"health http://":                        `"http://" is not a URL such as http://127.0.0.1:8080/readyz`,
+		"shell --tls-key a ls /":                "--tls-key needs --tls-cert, the certificate of the key",
 		"server --client-port 70000":            `--client-port "70000" is not a whole number from 0 to 65535`,
 		"smoketest --timeout soon":              `--timeout "soon" is neither milliseconds nor a duration such as 10s`,
 		"backup create a b --until x":           `--until "x" is not a zxid such as 0x100000002`,

@@ -90,6 +90,12 @@ func TestMessages(t *testing.T) {
 		"election.cfg": "dataDir=./election\nadmin.enableServer=false\ninitLimit=10\nsyncLimit=5\n" +
 			"electionPortBindRetry=1\nserver.1=127.0.0.1:" + free + ":" + port + "\nserver.2=127.0.0.1:1:2\n",
 		"election/myid": "1\n",
+		"quorum.cfg": "dataDir=./quorum\nadmin.enableServer=false\ninitLimit=10\nsyncLimit=5\n" +
+			"electionPortBindRetry=1\nserver.1=127.0.0.1:" + port + ":" + free + "\nserver.2=127.0.0.1:1:2\n",
+		"quorum/myid": "1\n",
+		"secure.cfg": "secureClientPort=" + port + "\nsecureClientPortAddress=127.0.0.1\ndataDir=./secure\n" +
+			"admin.enableServer=false\nssl.keyStore.location=store.p12\nssl.keyStore.password=changeit\n" +
+			"ssl.clientAuth=none\n",
 		"several.cfg": "tickTime=2s\nclientPort=70000\ndataDir=./several\nsnapCount=\nreconfigEnabled=yes\n" +
 			"minSessionTimeout=9000\nmaxSessionTimeout=8000\n",
 		"nokeys.cfg": "secureClientPort=0\ndataDir=./nokeys\nadmin.enableServer=false\n" +
@@ -168,6 +174,10 @@ func TestMessages(t *testing.T) {
 		require.NoError(t, os.Chtimes(store, longAgo, longAgo))
 	}
 
+	newest, err := os.ReadFile(filepath.Join(data, "version-2", "snapshot.34"))
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll("late/version-2", 0o700))
+	require.NoError(t, os.WriteFile("late/version-2/snapshot.34", newest, 0o600))
 	held, err := datadir.Begin(vfs.OS(), filepath.Join("held", "version-2"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, held.Abandon(nil)) })

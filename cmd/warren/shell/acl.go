@@ -2,10 +2,14 @@ package shell
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/internal/znodetext"
+	"github.com/seed94657493/warren/proto"
 )
 
 // parseACL reads scheme:id:perms,... Ids may have colons. Nothing that is partly wrong is accepted, although zkCli.sh
@@ -33,6 +37,24 @@ func parseACL(text string) ([]client.ACL, *failure) {
 		acl = append(acl, client.ACL{Perms: perms, Scheme: part[:first], ID: part[first+1 : last]})
 	}
 	return acl, nil
+}
+
+// schemes are those of every server.
+var schemes = []string{"auth", "digest", "ip", "sasl", "world", "x509"}
+
+// refusedACL is describe for a request with an ACL: it names a scheme that the server does not know.
+func (s *Shell) refusedACL(err error, acl []client.ACL) error {
+	if !errors.Is(err, proto.ErrInvalidACL) {
+		return err
+	}
+	f := s.describe(err, nil)
+	for _, e := range acl {
+		if !slices.Contains(schemes, e.Scheme) {
+			f.hint = fmt.Sprintf("there is no scheme %q: it must be one of %s", e.Scheme, strings.Join(schemes, ", "))
+			break
+		}
+	}
+	return f
 }
 
 func newACLEntries(acl []client.ACL) []znodetext.ACL {
@@ -97,7 +119,7 @@ func runSetACL(ctx context.Context, s *Shell, a *arguments) error {
 	}
 	stat, err := s.link.client.SetACL(ctx, path, acl, int32(version))
 	if err != nil {
-		return err
+		return s.refusedACL(err, acl)
 	}
 	return s.emitChange("setAcl", path, stat, a)
 }
@@ -124,7 +146,7 @@ func (s *Shell) setACLBelow(ctx context.Context, root string, acl []client.ACL, 
 		if last != nil {
 			s.out.fail(last)
 		}
-		last = s.describe(err, nil)
+		last = s.describe(s.refusedACL(err, acl), nil)
 	}
 	if last != nil {
 		return last // of several failures the others have been printed

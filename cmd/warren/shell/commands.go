@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -30,6 +31,24 @@ func (c *command) quoteHint() string {
 	}
 	return "put quotes around an argument with blanks; usage: " + c.usageLine()
 }
+
+// wordsHint says what is wrong with a number of words: which one is missing, or that there are too many.
+func (c *command) wordsHint(words int) string {
+	if words >= c.wordsMin {
+		return c.name + " takes no more arguments"
+	}
+	usage, _, _ := strings.Cut(c.usage, "#")
+	for _, word := range strings.Fields(optional.ReplaceAllString(usage, "")) {
+		if words == 0 {
+			return "the " + word + " is missing"
+		}
+		words--
+	}
+	return ""
+}
+
+// optional is what may be left out of a usage.
+var optional = regexp.MustCompile(`\[[^\]]*\]`)
 
 // commands returns all commands, in the order in which zkCli.sh lists its own; ours follow.
 func commands() []*command {

@@ -92,7 +92,6 @@ func clientConfig(config string) string {
 }
 
 func runReconfig(ctx context.Context, s *Shell, a *arguments) error {
-	usage := wrong(find("reconfig").usageLine(), "")
 	isWhole, isStep := a.has("file") || a.has("members"), a.has("add") || a.has("remove")
 	switch {
 	case isWhole && isStep:
@@ -101,7 +100,7 @@ func runReconfig(ctx context.Context, s *Shell, a *arguments) error {
 	case a.has("file") && a.has("members"):
 		return wrong("Can't use -file and -members together (conflicting non-incremental modes)", "")
 	case !isWhole && !isStep:
-		return usage
+		return s.misused("reconfig", "name servers with -add or -remove, or all of them with -members or -file")
 	}
 	r := client.Reconfig{Join: a.flags["add"], Leave: a.flags["remove"], Members: a.flags["members"],
 		FromVersion: client.AnyConfig}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/seed94657493/warren/client"
@@ -39,6 +40,11 @@ func (f *failure) Unwrap() error { return f.err }
 
 // wrong is the failure of a command that was not sent.
 func wrong(text, hint string) *failure { return &failure{text: text, hint: hint, code: codeFailed} }
+
+// misused is the failure of a command that is answered with its usage, which does not say what is wrong.
+func (s *Shell) misused(name, hint string) *failure {
+	return &failure{text: find(name).usageLine(), hint: hint, code: codeFailed, isOwn: !s.o.ZkCli}
+}
 
 // describe turns the error of a command into a failure. cause is why its context ended, if it did.
 func (s *Shell) describe(err, cause error) *failure {
@@ -80,7 +86,8 @@ func (s *Shell) describe(err, cause error) *failure {
 	default:
 		return &failure{text: wording.Text(err), code: codeFailed, err: err}
 	}
-	f = &failure{text: errorText(code, path), hint: s.errorHint(code, path), code: codeFailed, err: err}
+	f = &failure{text: errorText(code, path), hint: s.errorHint(code, path), code: codeFailed, err: err,
+		isOwn: !s.o.ZkCli && slices.Contains(vague, code)}
 	if code == proto.ErrConnectionLoss || maybe != "" {
 		f.hint += maybe
 		f.isOwn = true
@@ -128,6 +135,11 @@ var errorTexts = map[proto.ErrCode]string{
 	proto.ErrQuotaExceeded: "Quota has exceeded : PATH",
 }
 
+// vague are the errors whose sentences do not say what is wrong. What to do about them is printed in scripts, too, but
+// not as zkCli.sh, which prints nothing else.
+var vague = []proto.ErrCode{proto.ErrInvalidACL, proto.ErrBadArguments, proto.ErrReconfigDisabled,
+	proto.ErrUnimplemented, proto.ErrAuthFailed}
+
 // javaNames are what Java's client calls an error where the table of errors has another name.
 var javaNames = map[proto.ErrCode]string{
 	proto.ErrSessionExpired:           "Session expired",
@@ -168,7 +180,7 @@ var errorHints = map[proto.ErrCode]string{
 		"switched off (extendedTypesEnabled for TTL)",
 	proto.ErrNoWatcher: "this session has no such watch there; " +
 		"they are set by get -w, ls -w, stat -w and addWatch",
-	proto.ErrReconfigDisabled:   "the servers need reconfigEnabled=true",
+	proto.ErrReconfigDisabled:   "set reconfigEnabled=true in the zoo.cfg of every server, and restart them",
 	proto.ErrReconfigInProgress: "wait for it and try again; `config` shows the current configuration",
 	proto.ErrSessionExpired:     "`connect` opens a new session; ephemerals and watches of the old one are gone",
 	proto.ErrAuthFailed:         "the server does not know the scheme or refuses the credentials",

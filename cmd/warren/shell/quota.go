@@ -135,7 +135,7 @@ func runSetQuota(ctx context.Context, s *Shell, a *arguments) error {
 			"hard quota]", "usage: "+find("setquota").usageLine())
 	}
 	if len(a.words) == 0 {
-		return wrong(find("setquota").usageLine(), "")
+		return s.misused("setquota", "the path is missing")
 	}
 	path := a.word(0)
 	if strings.HasPrefix(path, quota.Root) {

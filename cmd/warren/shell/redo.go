@@ -31,7 +31,7 @@ func runHistory(_ context.Context, s *Shell, _ *arguments) error {
 // one failed.
 func runRedo(ctx context.Context, s *Shell, a *arguments) error {
 	if len(a.words) == 0 {
-		return wrong(find("redo").usageLine(), "")
+		return s.misused("redo", "the number is missing: `history` shows the numbers")
 	}
 	n, err := strconv.Atoi(a.word(0))
 	if err != nil || n < 0 || n >= len(s.entered) {

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/internal/sasl"
 	"github.com/seed94657493/warren/kerberos"
 )
@@ -14,6 +15,7 @@ import (
 // Login says how sessions authenticate by SASL.
 type Login struct {
 	File     string // JAAS file, "" for none
+	By       string // the flag or the setting that names the file
 	Section  string // its section for the client, "" for Client
 	Tickets  bool   // without a file: Kerberos, with the tickets of kinit
 	Server   string // Kerberos principal of the servers, where _HOST is the host; "" for zookeeper/_HOST
@@ -24,13 +26,13 @@ type Login struct {
 // defaultSection is the section of a JAAS file that ZooKeeper's clients read.
 const defaultSection = "Client"
 
-// ReadSettings takes what a file of zkCli.sh's -client-configuration, or its flags for Java, say of SASL. Source:
-// operations 8.4.
-func (l *Login) ReadSettings(text string) error {
+// ReadSettings takes what a file of zkCli.sh's -client-configuration, or its flags for Java, say of SASL. source names
+// them. Source: operations 8.4.
+func (l *Login) ReadSettings(source, text string) error {
 	return eachSetting(text, func(_ int, key, value string) error {
 		switch key {
 		case "java.security.auth.login.config":
-			l.File = value
+			l.File, l.By = value, source+": "+key
 		case "zookeeper.sasl.clientconfig":
 			l.Section = value
 		case "zookeeper.server.principal":
@@ -48,7 +50,11 @@ func (l *Login) ReadSettings(text string) error {
 
 // Or returns the login with what other says where it says nothing.
 func (l Login) Or(other Login) Login {
-	return Login{File: cmp.Or(l.File, other.File), Section: cmp.Or(l.Section, other.Section),
+	by := l.By
+	if l.File == "" {
+		by = other.By
+	}
+	return Login{File: cmp.Or(l.File, other.File), By: by, Section: cmp.Or(l.Section, other.Section),
 		Tickets: l.Tickets || other.Tickets, Server: cmp.Or(l.Server, other.Server),
 		Realm: cmp.Or(l.Realm, other.Realm), Krb5Conf: cmp.Or(l.Krb5Conf, other.Krb5Conf)}
 }
@@ -62,31 +68,35 @@ func (l Login) SASL() (client.SASL, error) {
 		return nil, nil
 	}
 	l.Section = cmp.Or(l.Section, defaultSection)
-	f, err := os.Open(l.File)
+	jaas, err := readJAAS(l.File)
 	if err != nil {
-		return nil, fmt.Errorf("shell: JAAS file: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, sasl.JAASBytesMax+1))
-	if err != nil {
-		return nil, fmt.Errorf("shell: JAAS file %s: %w", l.File, err)
-	}
-	jaas, err := sasl.ParseJAAS(text)
-	if err != nil {
-		return nil, fmt.Errorf("shell: %s: %w", l.File, err)
+		return nil, wording.File(l.By, l.File, err)
 	}
 	k, err := jaas.Kerberos(l.Section)
 	if err == nil && k != nil {
 		return l.kerberos(k)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("shell: %s: %w", l.File, err)
+		return nil, wording.File(l.By, l.File, err)
 	}
 	user, password, err := jaas.Credentials(l.Section)
 	if err != nil {
-		return nil, fmt.Errorf("shell: %s: %w", l.File, err)
+		return nil, wording.File(l.By, l.File, err)
 	}
 	return client.DigestMD5(user, password), nil
+}
+
+func readJAAS(file string) (sasl.JAAS, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, sasl.JAASBytesMax+1))
+	if err != nil {
+		return nil, err
+	}
+	return sasl.ParseJAAS(text)
 }
 
 // kerberos returns the mechanism that shows tickets of a principal.

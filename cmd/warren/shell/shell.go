@@ -169,9 +169,11 @@ func (s *Shell) run(ctx context.Context, words []string, text string) {
 func (s *Shell) try(ctx context.Context, words []string) (err, cause error) {
 	c := find(words[0])
 	if c == nil {
-		s.out.warn(strings.TrimSuffix(usageList(), "\n"))
+		if s.o.ZkCli {
+			s.out.warn(strings.TrimSuffix(usageList(), "\n"))
+		}
 		return &failure{text: "Command not found: Command not found " + words[0], hint: "`help` lists the commands",
-			code: codeUnknown}, nil
+			code: codeUnknown, isOwn: !s.o.ZkCli}, nil
 	}
 	if c.needsSession && s.link.isOver() {
 		return notConnected(), nil
@@ -186,7 +188,7 @@ func (s *Shell) try(ctx context.Context, words []string) (err, cause error) {
 	more := len(a.words) > c.wordsMax
 	switch {
 	case len(a.words) < c.wordsMin || more && c.refusesMore:
-		return wrong(c.usageLine(), ""), nil
+		return s.misused(c.name, c.wordsHint(len(a.words))), nil
 	case more && s.o.ZkCli && s.o.Typed:
 		s.out.warn(fmt.Sprintf("%q is ignored: %s", a.words[c.wordsMax], c.quoteHint()))
 	case more && !s.o.ZkCli:

@@ -264,6 +264,40 @@ func TestJSON(t *testing.T) {
 	require.EqualValues(t, 1, v["exitCode"])
 }
 
+// An answer that does not say what is wrong is followed by what says it, in scripts too, but not as zkCli.sh.
+func TestVagueAnswersAreExplained(t *testing.T) {
+	root := open(t, Options{Quiet: true}).tree()
+	for line, want := range map[string]string{
+		"ls":                             "the path is missing",
+		"set " + root:                    "the data is missing",
+		"setAcl":                         "the path is missing",
+		"setAcl " + root:                 "the acl is missing",
+		"addauth":                        "the scheme is missing",
+		"setquota -n 1":                  "the path is missing",
+		"printwatches maybe":             "it must be on or off",
+		"redo":                           "`history` shows the numbers",
+		"version x":                      "version takes no more arguments",
+		"addWatch -m ONCE " + root:       "-m must be PERSISTENT or PERSISTENT_RECURSIVE",
+		"reconfig":                       "name servers with -add or -remove",
+		"reconfig -remove 3":             "set reconfigEnabled=true in the zoo.cfg of every server",
+		"delete /zookeeper":              "the root and what it keeps below /zookeeper",
+		"setAcl " + root + " no:x:r":     `there is no scheme "no"`,
+		"setAcl " + root + " digest:x:r": "an ACL is scheme:id:perms",
+		"setAcl -R " + root + " no:x:r":  `there is no scheme "no"`,
+		"create " + root + "/n d no:x:r": `there is no scheme "no"`,
+		"nonsense":                       "`help` lists the commands",
+	} {
+		_, errs, code := open(t, Options{Quiet: true}).do(line)
+		require.NotZero(t, code, line)
+		require.Contains(t, errs, "\n  ", line)
+		require.Contains(t, errs, want, line)
+		_, errs, code = open(t, Options{Quiet: true, ZkCli: true}).do(line)
+		require.NotZero(t, code, line)
+		require.NotContains(t, errs, want, line)
+		require.Equal(t, line == "nonsense", strings.Contains(errs, "ZooKeeper -server host:port"), line)
+	}
+}
+
 // Every error has a hint, and it is shown to people.
 func TestHints(t *testing.T) {
 	x := open(t, Options{Quiet: true, Hints: true, ErrColours: true})
@@ -280,7 +314,7 @@ func TestHints(t *testing.T) {
 		"nonsense":                         "`help` lists the commands",
 		"removewatches " + root:            "they are set by get -w",
 		"reconfig -remove 3":               "reconfigEnabled",
-		"create " + root + "/q d fo:o:r":   "a scheme that the server knows",
+		"create " + root + "/q d fo:o:r":   `there is no scheme "fo": it must be one of auth,`,
 		"import /none.json":                "name a file that `export` has written",
 		"deleteall /zookeeper":             "belongs to the system",
 		"setquota -n 0 " + root:            "`delquota -n` removes the limit",

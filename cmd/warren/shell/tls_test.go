@@ -71,8 +71,43 @@ func TestTLS(t *testing.T) {
 			return code == codeFailed && strings.Contains(errs, want)
 		}, time.Minute, time.Millisecond, want)
 	}
-	_, err = TLSFiles{Cert: caFile}.Config()
-	require.ErrorContains(t, err, "certificate "+caFile)
+	// What is wrong with a file is said with the flag or the setting that names it.
+	notPEM, key := file("not.pem", []byte("nothing")), file("key.pem", clientKey(t, clientFile))
+	otherKey := file("other-key.pem", clientKey(t, file("other.pem", ca.Issue(pki.Options{Name: "other"}).PEM())))
+	noCertificate := file("none.pem", []byte("-----BEGIN NOTHING-----\n-----END NOTHING-----\n"))
+	for want, files := range map[string]TLSFiles{
+		"--tls-ca " + dir + "/missing: there is no such file or directory":  {CA: dir + "/missing"},
+		"--tls-ca " + notPEM + ": it is not PEM; convert PKCS12 with ":      {CA: notPEM},
+		"--tls-ca " + key + ": it has no certificate that can be read":      {CA: key},
+		"--tls-cert " + dir + ": it is a directory, not a file":             {Cert: dir},
+		"--tls-cert " + noCertificate + ": it has no certificate":           {Cert: noCertificate},
+		"--tls-cert " + caFile + ": it has no private key: name the file":   {Cert: caFile},
+		"--tls-key " + dir + "/gone: there is no such file or directory":    {Cert: caFile, Key: dir + "/gone"},
+		"--tls-key " + caFile + ": it has no private key":                   {Cert: caFile, Key: caFile},
+		"--tls-cert " + clientFile + ": the private key is not the one of ": {Cert: clientFile, Key: otherKey},
+		"--tls-key needs --tls-cert":                                        {Key: key},
+		"client.cfg: zookeeper.ssl.keyStore.location " + caFile + ": it has no private key": {Cert: caFile,
+			Settings: "client.cfg"},
+		"client.cfg: zookeeper.ssl.trustStore.location " + notPEM + ": it is not PEM": {CA: notPEM,
+			Settings: "client.cfg"},
+	} {
+		_, err := files.Config()
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// clientKey is the private key in a PEM file.
+func clientKey(t *testing.T, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			return pem.EncodeToMemory(block)
+		}
+	}
+	t.Fatal("there is no key in ", file)
+	return nil
 }
 
 // forward decrypts connections and hands them on to the server of the tests.

@@ -121,7 +121,7 @@ func runAddWatch(ctx context.Context, s *Shell, a *arguments) error {
 			mode, kind = client.WatchNode, heldPersistent
 		case "PERSISTENT_RECURSIVE":
 		default:
-			return wrong(find("addWatch").usageLine(), "")
+			return s.misused("addWatch", "-m must be PERSISTENT or PERSISTENT_RECURSIVE")
 		}
 	}
 	if err := checkPath(path, false); err != nil {
@@ -192,7 +192,7 @@ func runPrintWatches(_ context.Context, s *Shell, a *arguments) error {
 	case "off":
 		s.printed.Store(false)
 	default:
-		return wrong(find("printwatches").usageLine(), "")
+		return s.misused("printwatches", "it must be on or off")
 	}
 	return s.out.emit(doneResult{Done: "printwatches"})
 }

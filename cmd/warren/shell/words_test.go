@@ -157,23 +157,23 @@ func FuzzACL(f *testing.F) {
 }
 
 func TestClientConfiguration(t *testing.T) {
-	f, err := ReadClientConfiguration("# TLS\nzookeeper.client.secure = true\n" +
-		"zookeeper.ssl.keyStore.location=/k.pem\nzookeeper.ssl.trustStore.location=/t.pem\n" +
-		"zookeeper.ssl.hostnameVerification=true\n" +
+	f, err := ReadClientConfiguration("client.cfg", "# TLS\nzookeeper.client.secure = true\n"+
+		"zookeeper.ssl.keyStore.location=/k.pem\nzookeeper.ssl.trustStore.location=/t.pem\n"+
+		"zookeeper.ssl.hostnameVerification=true\n"+
 		"zookeeper.clientCnxnSocket=org.apache.zookeeper.ClientCnxnSocketNetty\n")
 	require.NoError(t, err)
-	require.Equal(t, &TLSFiles{Cert: "/k.pem", CA: "/t.pem"}, f)
-	f, err = ReadClientConfiguration("zookeeper.ssl.keyStore.location=/k.pem\n")
+	require.Equal(t, &TLSFiles{Cert: "/k.pem", CA: "/t.pem", Settings: "client.cfg"}, f)
+	f, err = ReadClientConfiguration("client.cfg", "zookeeper.ssl.keyStore.location=/k.pem\n")
 	require.NoError(t, err)
 	require.Nil(t, f)
-	_, err = ReadClientConfiguration("zookeeper.ssl.hostnameVerification=false\n")
+	_, err = ReadClientConfiguration("client.cfg", "zookeeper.ssl.hostnameVerification=false\n")
 	require.ErrorContains(t, err, "line 1")
 }
 
 func FuzzClientConfiguration(f *testing.F) {
 	f.Add("zookeeper.client.secure=true\nzookeeper.ssl.keyStore.location=/k.pem")
 	f.Fuzz(func(t *testing.T, text string) {
-		files, err := ReadClientConfiguration(text)
+		files, err := ReadClientConfiguration("client.cfg", text)
 		if err == nil && files != nil {
 			require.Contains(t, text, files.Cert)
 			require.Contains(t, text, files.CA)

@@ -74,9 +74,10 @@ func runCreate(ctx context.Context, s *Shell, a *arguments) error {
 	if ttl > 0 {
 		options = append(options, client.WithTTL(ttl))
 	}
+	var acl []client.ACL
 	if len(a.words) > 2 {
-		acl, err := parseACL(a.word(2))
-		if err != nil {
+		var err *failure
+		if acl, err = parseACL(a.word(2)); err != nil {
 			err.text += "KeeperErrorCode = InvalidACL\nAcl is not valid : null"
 			if !strings.Contains(a.word(2), ":") {
 				err.hint, err.isOwn = find("create").quoteHint()+"; "+err.hint, true
@@ -99,7 +100,7 @@ func runCreate(ctx context.Context, s *Shell, a *arguments) error {
 	}
 	created, stat, err := s.link.client.CreateStat(ctx, path, data, mode, options...)
 	if err != nil {
-		f := s.describe(err, context.Cause(ctx))
+		f := s.describe(s.refusedACL(err, acl), context.Cause(ctx))
 		if errors.Is(err, client.ErrInvalidACL) {
 			f.text = "KeeperErrorCode = InvalidACL for " + path + "\n" + f.text
 		}

@@ -1,15 +1,32 @@
 package wording
 
 import (
+	"errors"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // Text returns the text of err for an operator. Errors of the network, of files and of numbers in it, which Go or the
 // operating system has worded, are replaced by plain words. Each names its subject, an address, a file or a URL,
 // unless the text before it on its line does.
 func Text(err error) string { return About("", err) }
+
+// Final is Text for an error that ends a command, with what to do if that is the same whatever was wanted.
+func Final(err error) string {
+	text := Text(err)
+	if Refused(err) {
+		text += "; " + CheckServer
+	}
+	return text
+}
+
+// CheckServer is what to do about a server that refuses connections.
+const CheckServer = "check that the server runs, and that its host and port are right"
+
+// Refused reports whether an error is that nothing listens at an address.
+func Refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
 // About is Text for a place where the reader sees the subject already, such as a column of a table.
 func About(subject string, err error) string {
@@ -32,6 +49,7 @@ func About(subject string, err error) string {
 		text = before + f.words + after
 	}
 	text = packages.ReplaceAllString(text, "$1")
+	text = noSnapshot.ReplaceAllString(text, "it does not begin as a snapshot does, but with $1")
 	if rest, ok := strings.CutPrefix(text, strconv.Quote(subject)+" "); ok {
 		return rest
 	}
@@ -48,8 +66,11 @@ var clientStep = regexp.MustCompile(`(?:^|\bclient: |\bbench: )(?:dial|greet|res
 
 // packages are the names that packages of ours put before their errors.
 var packages = regexp.MustCompile(`(^|\n|: |, since )(?:(?:backup|bench|client|config|datadir|datatree|doctor|` +
-	`kerberos|keystore|meta|peers|proto|recovery|s3|sasl|server|shell|smoketest|snapshot|wal|` +
+	`kerberos|keystore|meta|peers|proto|recovery|s3|sasl|server|shell|smoketest|snapshot|vfs|wal|` +
 	`net/http|http|tls|x509): )+`)
+
+// noSnapshot is what package snapshot says of a file that is something else.
+var noSnapshot = regexp.MustCompile(`magic is (0x[0-9a-f]+), not 0x[0-9a-f]+`)
 
 // names reports whether a text has a name as a word of its own.
 func names(text, name string) bool {

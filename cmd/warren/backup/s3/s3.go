@@ -24,6 +24,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"github.com/seed94657493/warren/cmd/warren/backup"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 // Options say how a bucket is reached. What is empty comes from the environment.
@@ -71,8 +72,12 @@ func Open(ctx context.Context, name string, o Options) (*Bucket, error) {
 		return nil, err
 	}
 	if file := cmp.Or(o.CA, os.Getenv("AWS_CA_BUNDLE")); file != "" && isSecure {
+		by := "AWS_CA_BUNDLE"
+		if o.CA != "" {
+			by = "--s3-ca"
+		}
 		if transport.TLSClientConfig.RootCAs, err = trusted(file); err != nil {
-			return nil, err
+			return nil, wording.File(by, file, err)
 		}
 	}
 	lookup := minio.BucketLookupAuto
@@ -120,7 +125,7 @@ func trusted(file string) (*x509.CertPool, error) {
 		pool = x509.NewCertPool()
 	}
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s: no certificate in PEM", file)
+		return nil, errors.New("it has no certificate in PEM")
 	}
 	return pool, nil
 }

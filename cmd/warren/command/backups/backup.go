@@ -85,7 +85,7 @@ func newBackupCreateCommand() *cobra.Command {
 	flags.StringVar(&o.dataLogDir, "dataLogDir", "", "where the log is, if not in DATA_DIR")
 	flags.StringVar(&o.admin, "admin", "",
 		"host:port of an admin server, or the URL of its commands, instead of a data directory")
-	reach.AddAuthFile(flags, &o.authFile)
+	reach.AddAuthFile(cmd, &o.authFile)
 	flags.BoolVar(&o.full, "full", false, "add a snapshot even if the log would do")
 	flags.DurationVar(&o.fullEvery, "full-every", 0,
 		"add a snapshot if the newest was added longer ago, so that older ones can be pruned")
@@ -96,7 +96,7 @@ func newBackupCreateCommand() *cobra.Command {
 	flags.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long an admin server may take")
 	o.backupStore.addTo(flags, true)
 	o.retention.addTo(flags)
-	o.ClientTLS.AddTo(flags)
+	o.ClientTLS.AddTo(cmd)
 	return cmd
 }
 
@@ -117,12 +117,26 @@ func (o *backupOptions) check(cmd *cobra.Command, args []string) error {
 	case o.committed != "" && (o.limit.Zxid > 0 || o.admin != ""):
 		return cli.Misuse(cmd, errors.New("--committed can't be used with --until or --admin"))
 	case o.fullEvery < 0:
-		return cli.Misuse(cmd, fmt.Errorf("--full-every %v is negative", o.fullEvery))
+		return cli.Misuse(cmd, fmt.Errorf("--full-every %v: it must be at least 0", o.fullEvery))
 	}
 	if err := o.retention.check(cmd); err != nil {
 		return err
 	}
+	if err := o.completeAddresses(cmd); err != nil {
+		return err
+	}
 	return cli.CheckOutput(cmd, o.output)
+}
+
+// completeAddresses completes the addresses of flags, and refuses those that are wrong.
+func (o *backupOptions) completeAddresses(cmd *cobra.Command) (err error) {
+	if o.admin != "" {
+		o.admin, err = reach.AdminURL(cmd, o.admin)
+	}
+	if o.committed != "" && err == nil {
+		o.committed, err = reach.Address(cmd, o.committed)
+	}
+	return err
 }
 
 func (o *backupOptions) run(cmd *cobra.Command, args []string) error {
@@ -174,12 +188,13 @@ func (o *backupOptions) add(cmd *cobra.Command, b *backup.Backup, args []string)
 
 // applied asks a server for the last txn that it has applied, which is committed.
 func (o *backupOptions) applied(cmd *cobra.Command) (proto.Zxid, error) {
-	s := reach.Status{Address: reach.WithPort(o.committed)}
+	s := reach.Status{Address: o.committed}
 	if err := o.Srvr(cmd.Context(), &s, o.timeout); err != nil {
 		return 0, fmt.Errorf("%s: %w", s.Address, err)
 	}
 	if s.Zxid == 0 {
-		return 0, fmt.Errorf("%s: it has applied no txn", s.Address)
+		return 0, fmt.Errorf("%s has applied no txn, so there is nothing to back up: run this again after the first "+
+			"write", s.Address)
 	}
 	return s.Zxid, nil
 }
@@ -207,11 +222,7 @@ func (o *backupOptions) fetch(cmd *cobra.Command, b *backup.Backup) (backup.Outc
 	if err != nil {
 		return backup.Outcome{}, err
 	}
-	admin, err := reach.AdminURL(o.admin)
-	if err != nil {
-		return backup.Outcome{}, err
-	}
-	remote := backup.Remote{URL: admin, Authorization: authorization}
+	remote := backup.Remote{URL: o.admin, Authorization: authorization}
 	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
 	defer cancel()
 	return b.AddRemote(ctx, remote, nil)

@@ -30,8 +30,11 @@ func (r *retention) addTo(flags *pflag.FlagSet) {
 }
 
 func (r *retention) check(cmd *cobra.Command) error {
-	if r.count < 0 || r.age < 0 {
-		return cli.Misuse(cmd, errors.New("--keep and --keep-for must not be negative"))
+	switch {
+	case r.count < 0:
+		return cli.Misuse(cmd, fmt.Errorf("--keep %d: it must be at least 0", r.count))
+	case r.age < 0:
+		return cli.Misuse(cmd, fmt.Errorf("--keep-for %v: it must be at least 0", r.age))
 	}
 	return nil
 }

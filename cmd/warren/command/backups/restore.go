@@ -112,11 +112,17 @@ func (o *restoreOptions) check(cmd *cobra.Command, args []string) error {
 	case cmd.Flags().Changed("zxid") && o.zxid.Zxid == 0:
 		return cli.Misuse(cmd, errors.New("--zxid 0 is the empty tree"))
 	case o.epoch < 0:
-		return cli.Misuse(cmd, fmt.Errorf("--epoch %d is negative", o.epoch))
+		return cli.Misuse(cmd, fmt.Errorf("--epoch %d: it must be at least 0", o.epoch))
 	case o.ifEmpty && o.force:
 		return cli.Misuse(cmd, errors.New("use either --if-empty or --force"))
 	case o.once != "" && !o.ifEmpty:
 		return cli.Misuse(cmd, errors.New("--once needs --if-empty"))
+	}
+	for i, address := range o.unless {
+		var err error
+		if o.unless[i], err = reach.Address(cmd, address); err != nil {
+			return err
+		}
 	}
 	return cli.CheckOutput(cmd, o.output)
 }
@@ -187,7 +193,7 @@ func (o *restoreOptions) served(ctx context.Context) (serves, running string) {
 	for until := time.Now().Add(servedWait); ; {
 		running = ""
 		for _, address := range o.unless {
-			s := reach.Status{Address: reach.WithPort(address)}
+			s := reach.Status{Address: address}
 			err := s.Ask(ctx, servedTimeout, nil)
 			if err == nil {
 				return s.Address, ""

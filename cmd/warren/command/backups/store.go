@@ -11,6 +11,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/backup"
 	"github.com/seed94657493/warren/cmd/warren/backup/s3"
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -60,7 +61,7 @@ func (o *backupStore) open(cmd *cobra.Command, name string) (b *backup.Backup, d
 		b, err = backup.Open(vfs.OS(), name)
 		return b, func() {}, err
 	}
-	keys, err := backup.ReadKeys(vfs.OS(), o.recipients, o.identities)
+	keys, err := o.keys()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -80,6 +81,15 @@ func (o *backupStore) open(cmd *cobra.Command, name string) (b *backup.Backup, d
 		return nil, nil, err
 	}
 	return b, done, nil
+}
+
+// keys reads the files of keys.
+func (o *backupStore) keys() (backup.Keys, error) {
+	if _, err := backup.ReadKeys(vfs.OS(), o.recipients, ""); err != nil {
+		return backup.Keys{}, wording.File("--encrypt-to", o.recipients, err)
+	}
+	keys, err := backup.ReadKeys(vfs.OS(), o.recipients, o.identities)
+	return keys, wording.File("--identity", o.identities, err)
 }
 
 // openFull opens a backup that exists.

@@ -51,7 +51,7 @@ func Run(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	err := root.Execute()
 	if err != nil && err.Error() != "" { // an ExitStatus has nothing to say
 		// A command that serves has put something around stderr.
-		fmt.Fprintln(root.ErrOrStderr(), "warren: "+wording.Text(err))
+		fmt.Fprintln(root.ErrOrStderr(), "warren: "+wording.Final(err))
 	}
 	return ExitCode(err)
 }

@@ -22,6 +22,9 @@ type UsageError struct {
 func Misuse(cmd *cobra.Command, err error) *UsageError { return &UsageError{cmd, err} }
 
 func (e *UsageError) Error() string {
+	if _, ok := errors.AsType[*wording.FileError](e.err); ok {
+		return e.text()
+	}
 	usage := e.cmd.UseLine()
 	if e.cmd.HasAvailableSubCommands() && !strings.ContainsRune(e.cmd.Use, ' ') {
 		usage = e.cmd.CommandPath() + " COMMAND"
@@ -30,6 +33,19 @@ func (e *UsageError) Error() string {
 }
 
 func (e *UsageError) ExitCode() int { return ExitUsage }
+
+// Before lets a command check its flags before it runs, after the checks that it has already.
+func Before(cmd *cobra.Command, check func() error) {
+	earlier := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if earlier != nil {
+			if err := earlier(cmd, args); err != nil {
+				return err
+			}
+		}
+		return check()
+	}
+}
 
 // text says what is wrong with a flag, or with what else was given.
 func (e *UsageError) text() string {

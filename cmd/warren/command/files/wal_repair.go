@@ -43,7 +43,9 @@ func newWALRepairCommand() *cobra.Command {
 			"The exit code is 0 if the log is whole or was made so, and 1 otherwise.",
 		Example: "  warren wal repair /var/lib/zookeeper\n" +
 			"  warren wal repair /var/lib/zookeeper --yes --lose-txns",
-		Args: func(cmd *cobra.Command, args []string) error { return checkWALArguments(cmd, args, "simple") },
+		Args: func(cmd *cobra.Command, args []string) error {
+			return cli.CheckArgument(cmd, args, "name a data directory, or its version-2", "simple")
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := &walRepair{fs: vfs.OS(), out: cmd.OutOrStdout(), command: "warren wal repair"}
 			if err := r.find(args[0], dataDir, after.Zxid, cmd.Flags().Changed("after")); err != nil {
@@ -85,6 +87,12 @@ type walRepair struct {
 
 // find decides what to cut.
 func (r *walRepair) find(path, dataDir string, after proto.Zxid, cut bool) error {
+	if info, err := r.fs.Stat(path); err != nil {
+		return err
+	} else if !info.IsDir() {
+		return fmt.Errorf("%s is a file: name its directory, because a repair may change the files after it, too",
+			path)
+	}
 	dir, names, err := walDir(r.fs, path)
 	if err != nil {
 		return err

@@ -6,8 +6,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/proto/hostport"
 )
 
@@ -25,8 +27,16 @@ func AddAdminPort(flags *pflag.FlagSet, port *int) {
 }
 
 // AdminURL completes what names the commands of an admin server: a URL, or a host with or without a port, for which
-// the scheme is http and the path is /commands.
-func AdminURL(name string) (string, error) {
+// the scheme is http and the path is /commands. It refuses what is wrong.
+func AdminURL(cmd *cobra.Command, name string) (string, error) {
+	complete, err := adminURL(name)
+	if err != nil {
+		return "", cli.Misuse(cmd, err)
+	}
+	return complete, nil
+}
+
+func adminURL(name string) (string, error) {
 	if !strings.Contains(name, "://") {
 		at, path, _ := strings.Cut(name, "/")
 		at, err := hostport.Complete(at, strconv.Itoa(adminPort))

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 )
 
@@ -21,14 +22,14 @@ func TestAdminURL(t *testing.T) {
 		"http://127.0.0.1:8080/commands":  "http://127.0.0.1:8080/commands",
 		"http://127.0.0.1:8080/commands/": "http://127.0.0.1:8080/commands/",
 	} {
-		got, err := AdminURL(name)
+		got, err := AdminURL(&cobra.Command{}, name)
 		require.NoError(t, err, name)
 		require.Equal(t, want, got)
 	}
 	for name, want := range map[string]string{
 		"ftp://zk1": "neither an http nor an https URL", "http://": "not the address",
 	} {
-		_, err := AdminURL(name)
+		_, err := AdminURL(&cobra.Command{}, name)
 		require.ErrorContains(t, err, want, name)
 	}
 }

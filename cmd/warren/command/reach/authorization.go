@@ -6,12 +6,23 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
-// AddAuthFile adds the flag that names the file with the header Authorization for admin servers.
-func AddAuthFile(flags *pflag.FlagSet, file *string) {
-	flags.StringVar(file, "auth-file", "", "file with the credentials, such as: super:password")
+// authFile is the flag for the file with the header Authorization.
+const authFile = "auth-file"
+
+// AddAuthFile adds the flag that names the file with the header Authorization for admin servers. A file that cannot be
+// used is refused before the command runs.
+func AddAuthFile(cmd *cobra.Command, file *string) {
+	cmd.Flags().StringVar(file, authFile, "", "file with the credentials, such as: super:password")
+	cli.Before(cmd, func() error {
+		_, err := Authorization(*file)
+		return err
+	})
 }
 
 // Authorization reads the header Authorization from a file; "" for no file. The name of the header may stand before
@@ -22,7 +33,7 @@ func Authorization(file string) (string, error) {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("--auth-file: %w", err)
+		return "", wording.File("--"+authFile, file, err)
 	}
 	header := strings.TrimSpace(string(text))
 	if name, value, ok := strings.Cut(header, ":"); ok && strings.EqualFold(name, "Authorization") {
@@ -32,7 +43,7 @@ func Authorization(file string) (string, error) {
 		header = "digest " + header
 	}
 	if header == "" || strings.ContainsFunc(header, unicode.IsControl) {
-		return "", fmt.Errorf("--auth-file: %s must be one line, such as: super:password", file)
+		return "", wording.File("--"+authFile, file, fmt.Errorf("%s must be one line, such as: super:password", file))
 	}
 	return header, nil
 }

@@ -41,11 +41,27 @@ func NamedServers(cmd *cobra.Command, servers *[]string, args []string) error {
 	}
 	*servers = nil
 	for _, s := range all { // a server that is named twice is one server
-		if s = WithPort(s); !slices.Contains(*servers, s) {
-			*servers = append(*servers, s)
+		address, err := Address(cmd, s)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(*servers, address) {
+			*servers = append(*servers, address)
 		}
 	}
 	return nil
+}
+
+// clientPort is ZooKeeper's port for clients.
+const clientPort = "2181"
+
+// Address completes the address of a server by ZooKeeper's client port, and refuses one that is wrong.
+func Address(cmd *cobra.Command, name string) (string, error) {
+	address, err := hostport.Complete(name, clientPort)
+	if err != nil {
+		return "", cli.Misuse(cmd, err)
+	}
+	return address, nil
 }
 
 // ClientPortOf is where a member of an ensemble serves clients: at the host of its line, and at the port of the line
@@ -58,11 +74,11 @@ func ClientPortOf(cfg *config.Config, m *config.Member) string {
 	return net.JoinHostPort(m.Addresses[0].Host, strconv.Itoa(port))
 }
 
-// WithPort completes the address of a server by ZooKeeper's client port.
+// WithPort is Address for an address of a configuration, which has been checked.
 func WithPort(address string) string {
-	complete, err := hostport.Complete(address, "2181")
+	complete, err := hostport.Complete(address, clientPort)
 	if err != nil {
-		return address // who asks it says what is wrong with it
+		return address
 	}
 	return complete
 }

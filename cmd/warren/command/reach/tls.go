@@ -13,10 +13,12 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/doctor"
 	"github.com/seed94657493/warren/cmd/warren/shell"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/proto/hostport"
 )
@@ -24,11 +26,18 @@ import (
 // ClientTLS is how commands that ask servers learn whether these speak TLS: from the file that zkCli.sh has for that.
 type ClientTLS struct{ file string }
 
-// AddTo adds the flag.
-func (c *ClientTLS) AddTo(flags *pflag.FlagSet) {
-	flags.StringVar(&c.file, "client-configuration", "",
+// clientConfiguration is the flag for the file.
+const clientConfiguration = "client-configuration"
+
+// AddTo adds the flag. A file that cannot be used is refused before the command runs.
+func (c *ClientTLS) AddTo(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.file, clientConfiguration, "",
 		"file with zkCli.sh's zookeeper.ssl.* settings, for client ports and admin ports that speak TLS; "+
 			"stores must be PEM")
+	cli.Before(cmd, func() error {
+		_, err := c.Of("")
+		return err
+	})
 }
 
 // Srvr asks the server at s.Address the word srvr.
@@ -97,11 +106,11 @@ func (c *ClientTLS) Of(address string) (*tls.Config, error) {
 	}
 	text, err := os.ReadFile(c.file)
 	if err != nil {
-		return nil, fmt.Errorf("--client-configuration: %w", err)
+		return nil, wording.File("--"+clientConfiguration, c.file, err)
 	}
-	files, err := shell.ReadClientConfiguration(string(text))
+	files, err := shell.ReadClientConfiguration(c.file, string(text))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.file, err)
+		return nil, wording.File("--"+clientConfiguration, c.file, err)
 	}
 	if files == nil {
 		return nil, nil

@@ -52,7 +52,7 @@ func newAdoptCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	flags := cmd.Flags()
-	o.AddTo(flags)
+	o.AddTo(cmd)
 	flags.StringVar(&o.dataLogDir, "dataLogDir", "", "where the log is, if not in DATA_DIR")
 	flags.StringSliceVarP(&o.servers, "servers", "s", nil, "host:port of the other members, one of which must lead")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Second, "how long to wait for a server")

@@ -60,7 +60,7 @@ func newDoctorCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&o.servers, "servers", "s", nil, "host:port of the client ports, the same as arguments")
-	o.AddTo(flags)
+	o.AddTo(cmd)
 	flags.StringVar(&o.output, "output", "table", "table or json")
 	flags.StringVar(&o.config, "config", "", "zoo.cfg to check, with the directories and certificates that it names")
 	flags.StringVar(&o.dataLogDir, "dataLogDir", "", "where the log is, if not in DATA_DIR")
@@ -105,7 +105,11 @@ func (o *doctorOptions) run(cmd *cobra.Command, args []string) error {
 		servers = []string{reach.LocalServer}
 	}
 	for i, s := range servers {
-		servers[i] = reach.WithPort(s)
+		address, err := reach.Address(cmd, s)
+		if err != nil {
+			return err
+		}
+		servers[i] = address
 	}
 	if len(servers) > 0 {
 		e := doctor.Ensemble{Servers: servers, AdminPort: o.adminPort, Timeout: o.timeout, MaxLag: o.maxLag,

@@ -1,14 +1,12 @@
 package rescue
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -181,18 +179,8 @@ func checkPorts(c *config.Config) (all doctor.Findings) {
 // holderOf says which process has the data directories open; nil if none has, or that cannot be told.
 func holderOf(dirs ...string) *doctor.Finding {
 	for _, dir := range dirs {
-		file := filepath.Join(dir, "version-2", datadir.LockFile)
-		info, err := os.Stat(file)
-		if err != nil {
-			continue
-		}
-		locks, err := os.Open("/proc/locks")
-		if err != nil {
-			return nil
-		}
-		pid, found := lockedBy(locks, info)
-		locks.Close()
-		if found {
+		file := filepath.Join(dir, datadir.Folder, datadir.LockFile)
+		if pid, found := inuse.LockedBy(file); found {
 			return &doctor.Finding{Severity: doctor.Notice, Check: "in-use", Subject: file,
 				What: "process " + pid +
 					" has the directory open: if that is the server, its ports and its settings may " +
@@ -201,23 +189,4 @@ func holderOf(dirs ...string) *doctor.Finding {
 		}
 	}
 	return nil
-}
-
-// lockedBy finds the process that has locked a whole file, in Linux's list of locks. It takes the number of the file
-// alone for its identity: on some file systems the list has another device than stat.
-func lockedBy(locks *os.File, info fs.FileInfo) (pid string, found bool) {
-	inode, ok := inodeOf(info)
-	if !ok {
-		return "", false
-	}
-	for lines := bufio.NewScanner(locks); lines.Scan(); { // 1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF
-		fields := strings.Fields(lines.Text())
-		if len(fields) < 6 || fields[1] != "FLOCK" {
-			continue
-		}
-		if at := strings.LastIndexByte(fields[5], ':'); fields[5][at+1:] == strconv.FormatUint(inode, 10) {
-			return fields[4], true
-		}
-	}
-	return "", false
 }

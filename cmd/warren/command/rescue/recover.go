@@ -72,14 +72,14 @@ func newRecoverCommand() *cobra.Command {
 			case (o.to == "") == (o.from == ""):
 				return cli.Misuse(cmd, errors.New("use either --to or --from"))
 			case o.epoch < 0:
-				return cli.Misuse(cmd, fmt.Errorf("--epoch %d is negative", o.epoch))
+				return cli.Misuse(cmd, fmt.Errorf("--epoch %d: it must be at least 0", o.epoch))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	flags := cmd.Flags()
-	o.AddTo(flags)
+	o.AddTo(cmd)
 	flags.StringVar(&o.to, "to", "", "folder for the backup with which the new history begins")
 	flags.StringVar(&o.from, "from", "", "a copy of that folder, on another server")
 	flags.Int64SliceVar(&o.giveUp, "give-up", nil, "`IDS` of servers whose data is given up")
@@ -141,10 +141,8 @@ func (y *recoveryRun) stopped() error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // of the folder
 			continue
-		case errors.Is(err, vfs.ErrLocked):
-			return fmt.Errorf("%s: %w: stop the server first", dir, err)
 		case err != nil:
-			return err
+			return datadir.StopFirst(dir, err)
 		}
 		if err := lock.Close(); err != nil {
 			return err

@@ -28,7 +28,7 @@ func TestRecoverIsToldWhatToDo(t *testing.T) {
 	for want, args := range map[string][]string{
 		"name a zoo.cfg":                      {"recover", "--to", "x"},
 		"use either --to or --from":           {"recover", conf},
-		"--epoch -1 is negative":              {"recover", conf, "--to", "x", "--epoch", "-1"},
+		"--epoch -1: it must be at least 0":   {"recover", conf, "--to", "x", "--epoch", "-1"},
 		"--server \"1=h:1\" is not ID=HOST":   {"recover", conf, "--to", "x", "--server", "1=h:1"},
 		"--server \"9=h:1/2\" is not ID=HOST": {"recover", conf, "--to", "x", "--server", "9=h:1/2"},
 	} {

@@ -67,9 +67,9 @@ func newSupportCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	reach.AddServers(flags, &o.servers)
-	o.AddTo(flags)
+	o.AddTo(cmd)
 	reach.AddAdminPort(flags, &o.adminPort)
-	reach.AddAuthFile(flags, &o.authFile)
+	reach.AddAuthFile(cmd, &o.authFile)
 	flags.StringVar(&o.log, "log", "", "log file of a server, whose end is added unchanged")
 	flags.StringVarP(&o.output, "output", "o", "", "file to write (default warren-support-TIME.tar.gz)")
 	cli.AddTimeout(flags, &o.timeout, 10*time.Second, "how long to wait for a server")
@@ -89,7 +89,7 @@ func (o *supportOptions) run(cmd *cobra.Command) error {
 	if o.log != "" {
 		end, err := endOf(o.log)
 		if err != nil {
-			return fmt.Errorf("--log: %w", err)
+			return wording.File("--log", o.log, err)
 		}
 		b.add("log.txt", end)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/seed94657493/warren/internal/inuse"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/datadir"
 )
 
 // serverOptions are the flags of warren server.
@@ -271,6 +272,9 @@ func startFailed(err error, format string, log *zap.Logger) error {
 	}
 	if _, ok := errors.AsType[*inuse.Error](err); ok {
 		err = fmt.Errorf("%w: stop that process, or choose another port", err)
+	}
+	if _, ok := errors.AsType[*datadir.LockedError](err); ok {
+		err = fmt.Errorf("%w: stop that process, or choose another directory", err)
 	}
 	if format == "json" {
 		log.Error(sentence, zap.String("error", wording.Text(err)))

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/command/reach"
@@ -35,11 +34,12 @@ type adminPorts struct {
 const listMax = 1000
 
 // addTo adds the flags. limit is how many entries are shown without --limit, and entries says what they are.
-func (o *adminPorts) addTo(flags *pflag.FlagSet, limit int, entries string) {
+func (o *adminPorts) addTo(cmd *cobra.Command, limit int, entries string) {
+	flags := cmd.Flags()
 	reach.AddServers(flags, &o.servers)
-	o.ClientTLS.AddTo(flags)
+	o.ClientTLS.AddTo(cmd)
 	reach.AddAdminPort(flags, &o.adminPort)
-	reach.AddAuthFile(flags, &o.authFile)
+	reach.AddAuthFile(cmd, &o.authFile)
 	flags.IntVarP(&o.limit, "limit", "n", limit, "how many "+entries+" are shown")
 	flags.StringVar(&o.output, "output", "table", "table or json")
 	cli.AddTimeout(flags, &o.timeout, 3*time.Second, "how long to wait for a server")
@@ -51,7 +51,7 @@ func (o *adminPorts) check(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if o.limit < 1 || o.limit > listMax {
-		return cli.Misuse(cmd, fmt.Errorf("--limit must be between 1 and %d", listMax))
+		return cli.Misuse(cmd, fmt.Errorf("--limit %d: it must be from 1 to %d", o.limit, listMax))
 	}
 	return reach.NamedServers(cmd, &o.servers, args)
 }
@@ -60,6 +60,7 @@ func (o *adminPorts) check(cmd *cobra.Command, args []string) error {
 type answer[R any] struct {
 	address string
 	problem string
+	refused bool // because nothing listens there
 	record  R
 }
 
@@ -90,7 +91,7 @@ func askEach[R any](ctx context.Context, o *adminPorts, path string, check func(
 				err = cmp.Or(decode(said, &a.record), check(&a.record))
 			}
 			if err != nil {
-				a.problem = wording.About(address, err)
+				a.problem, a.refused = wording.About(address, err), wording.Refused(err)
 			}
 		})
 	}
@@ -115,6 +116,9 @@ func decode(said *doctor.AdminAnswer, record any) error {
 func exitOf[R any](all []answer[R]) error {
 	if slices.ContainsFunc(all, func(a answer[R]) bool { return a.problem == "" }) {
 		return nil
+	}
+	if slices.ContainsFunc(all, func(a answer[R]) bool { return a.refused }) {
+		return errors.New(wording.CheckServer)
 	}
 	return cli.ExitStatus(cli.ExitUnexpected)
 }

@@ -50,10 +50,15 @@ func newBalanceCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.tolerance < 0 || o.rounds < 1 || o.pause < 0 {
-				return cli.Misuse(cmd, errors.New("--tolerance and --pause must not be negative, --rounds at least 1"))
+			switch {
+			case o.tolerance < 0:
+				return cli.Misuse(cmd, fmt.Errorf("--tolerance %d: it must be at least 0", o.tolerance))
+			case o.rounds < 1:
+				return cli.Misuse(cmd, fmt.Errorf("--rounds %d: it must be at least 1", o.rounds))
+			case o.pause < 0:
+				return cli.Misuse(cmd, fmt.Errorf("--pause %v: it must be at least 0", o.pause))
 			}
-			return o.run(cmd.Context(), cmd.OutOrStdout(), args)
+			return o.run(cmd, args)
 		},
 	}
 	flags := cmd.Flags()
@@ -62,7 +67,7 @@ func newBalanceCommand() *cobra.Command {
 	flags.IntVar(&o.rounds, "rounds", 5, "maximum number of rounds")
 	flags.DurationVar(&o.pause, "pause", 3*time.Second, "time for the clients to connect again, between two rounds")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show which connections would end in the first round, and end none")
-	o.addCommonTo(flags)
+	o.addCommonTo(cmd)
 	return cmd
 }
 
@@ -74,11 +79,12 @@ type balanced struct {
 	percent int // of its clients, whose connections end
 }
 
-func (o *balanceOptions) run(ctx context.Context, out io.Writer, args []string) error {
+func (o *balanceOptions) run(cmd *cobra.Command, args []string) error {
+	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	servers := make([]balanced, len(args))
 	for i, name := range args {
 		servers[i] = balanced{name: name, server: o.steering}
-		if err := o.locate(&servers[i].server, name); err != nil {
+		if err := o.locate(cmd, &servers[i].server, name); err != nil {
 			return err
 		}
 	}
@@ -121,12 +127,12 @@ func (o *balanceOptions) run(ctx context.Context, out io.Writer, args []string) 
 }
 
 // locate says where a server is that is named by its client port or by the URL of its admin commands.
-func (o *balanceOptions) locate(s *steering, name string) (err error) {
-	s.server = reach.WithPort(name)
-	switch {
-	case strings.Contains(name, "://"):
-		s.admin = name
-	case o.adminPort != 0:
+func (o *balanceOptions) locate(cmd *cobra.Command, s *steering, name string) (err error) {
+	if strings.Contains(name, "://") {
+		s.admin, err = reach.AdminURL(cmd, name)
+		return err
+	}
+	if s.server, err = reach.Address(cmd, name); err == nil && o.adminPort != 0 {
 		s.admin, err = o.AdminCommandsAt(s.server, o.adminPort)
 	}
 	return err

@@ -53,7 +53,7 @@ func newDrainCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case o.rate < 1:
-				return cli.Misuse(cmd, errors.New("--rate must be at least 1"))
+				return cli.Misuse(cmd, fmt.Errorf("--rate %d: it must be at least 1", o.rate))
 			case o.resume && o.dryRun:
 				return cli.Misuse(cmd, errors.New("--dry-run can't be used with --resume"))
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -54,6 +55,9 @@ func newHealthCommand() *cobra.Command {
 			if len(args) == 1 {
 				target = args[0]
 			}
+			if err := checkTarget(cmd, target); err != nil {
+				return err
+			}
 			answer, err := o.ask(cmd.Context(), target)
 			if err != nil {
 				return fmt.Errorf("%s: %w", target, err)
@@ -62,7 +66,7 @@ func newHealthCommand() *cobra.Command {
 			return err
 		},
 	}
-	o.AddTo(cmd.Flags())
+	o.AddTo(cmd)
 	cli.AddTimeout(cmd.Flags(), &o.timeout, 3*time.Second, "how long to wait for an answer")
 	cmd.Flags().DurationVar(&o.wait, "wait", 0, "how long to keep asking until the server serves")
 	cmd.Flags().BoolVar(&o.process, "process", false, "succeed if the process answers, even if it does not serve")
@@ -95,8 +99,25 @@ func (o *healthOptions) ask(ctx context.Context, target string) (string, error) 
 	}
 }
 
+// isURL reports whether a target is a URL, and not a client port.
+func isURL(target string) bool {
+	return strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://")
+}
+
+// checkTarget refuses what is neither a URL nor an address.
+func checkTarget(cmd *cobra.Command, target string) error {
+	if !isURL(target) {
+		_, err := reach.Address(cmd, target)
+		return err
+	}
+	if u, err := url.Parse(target); err != nil || u.Hostname() == "" {
+		return cli.Misuse(cmd, fmt.Errorf("%q is not a URL such as http://127.0.0.1:8080/readyz", target))
+	}
+	return nil
+}
+
 func (o *healthOptions) askOnce(ctx context.Context, target string) (string, error) {
-	if strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://") {
+	if isURL(target) {
 		return askURL(ctx, target, o.timeout)
 	}
 	s := reach.Status{Address: reach.WithPort(target)}

@@ -19,6 +19,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/command/reach"
 	"github.com/seed94657493/warren/cmd/warren/shell"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 // shellOptions are the flags of warren shell.
@@ -149,7 +150,7 @@ func (o *shellOptions) options(cmd *cobra.Command) (so shell.Options, err error)
 	case o.output != "text" && o.output != "json":
 		return so, fmt.Errorf("--output %q: it must be text or json", o.output)
 	case o.connectWait <= 0:
-		return so, fmt.Errorf("--connect-wait %v: it must be positive", o.connectWait)
+		return so, fmt.Errorf("--connect-wait %v: it must be more than 0, such as 5s", o.connectWait)
 	}
 	for _, a := range o.auth {
 		scheme, auth, ok := strings.Cut(a, ":")
@@ -162,7 +163,7 @@ func (o *shellOptions) options(cmd *cobra.Command) (so shell.Options, err error)
 	if o.config != "" {
 		text, err := os.ReadFile(o.config)
 		if err != nil {
-			return so, fmt.Errorf("--client-configuration: %w", err)
+			return so, wording.File("--client-configuration", o.config, err)
 		}
 		settings = string(text)
 	}
@@ -171,8 +172,8 @@ func (o *shellOptions) options(cmd *cobra.Command) (so shell.Options, err error)
 	}
 	files := &o.tlsFiles
 	if *files == (shell.TLSFiles{}) && !o.tls {
-		if files, err = shell.ReadClientConfiguration(settings); err != nil {
-			return so, fmt.Errorf("%s: %w", o.config, err)
+		if files, err = shell.ReadClientConfiguration(o.config, settings); err != nil {
+			return so, wording.File("--client-configuration", o.config, err)
 		}
 	}
 	if files != nil {
@@ -188,10 +189,11 @@ func (o *shellOptions) sasl(settings string) (client.SASL, error) {
 	for _, source := range []struct{ name, text string }{
 		{"CLIENT_JVMFLAGS", reach.ClientFlags()}, {o.config, settings},
 	} {
-		if err := login.ReadSettings(source.text); err != nil {
-			return nil, fmt.Errorf("%s: %w", source.name, err)
+		if err := login.ReadSettings(source.name, source.text); err != nil {
+			return nil, wording.File("--client-configuration", source.name, err)
 		}
 	}
+	o.login.By = "--jaas"
 	return o.login.Or(login).SASL()
 }
 

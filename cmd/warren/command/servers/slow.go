@@ -40,7 +40,7 @@ func newSlowCommand() *cobra.Command {
 			return o.run(cmd)
 		},
 	}
-	o.addTo(cmd.Flags(), 20, "operations")
+	o.addTo(cmd, 20, "operations")
 	return cmd
 }
 

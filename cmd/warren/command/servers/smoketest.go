@@ -59,7 +59,7 @@ func newSmokeTestCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	reach.AddServers(flags, &o.servers)
-	o.AddTo(flags)
+	o.AddTo(cmd)
 	flags.StringVar(&o.config, "config", "", "zoo.cfg that names the servers, instead of --servers")
 	flags.Var(&o.timeout, "timeout", "timeout of the sessions and of each step, in milliseconds or as 5s")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "report each step on standard error")

@@ -74,7 +74,7 @@ func newStatusCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	reach.AddServers(flags, &o.servers)
-	o.AddTo(flags)
+	o.AddTo(cmd)
 	flags.StringVar(&o.config, "config", "", "zoo.cfg that names the servers, instead of --servers")
 	flags.StringVar(&o.output, "output", "table", "table or json")
 	cli.AddTimeout(flags, &o.timeout, 3*time.Second, "how long to wait for a server")

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/command/reach"
@@ -22,7 +21,7 @@ import (
 type steering struct {
 	reach.ClientTLS
 	server   string // its client port
-	admin    string // host:port of its admin server or the URL of its commands; empty until it is found
+	admin    string // the URL of its admin commands; empty until it is found
 	authFile string
 	timeout  time.Duration
 }
@@ -34,26 +33,31 @@ func (o *steering) addTo(cmd *cobra.Command) {
 		"host:port of the server's client port, through which its admin port is found")
 	flags.StringVar(&o.admin, "admin", "",
 		"host:port of the server's admin server, or the URL of its commands, instead of --server")
-	cmd.PreRunE = func(*cobra.Command, []string) error {
+	cli.Before(cmd, func() (err error) {
 		if flags.Changed("server") && flags.Changed("admin") {
 			return cli.Misuse(cmd, errors.New("use either --server or --admin"))
 		}
-		return nil
-	}
-	o.addCommonTo(flags)
+		if o.admin != "" {
+			o.admin, err = reach.AdminURL(cmd, o.admin)
+		} else {
+			o.server, err = reach.Address(cmd, o.server)
+		}
+		return err
+	})
+	o.addCommonTo(cmd)
 }
 
 // addCommonTo adds the flags that do not name a server.
-func (o *steering) addCommonTo(flags *pflag.FlagSet) {
-	reach.AddAuthFile(flags, &o.authFile)
-	cli.AddTimeout(flags, &o.timeout, 30*time.Second, "how long one answer may take")
-	o.ClientTLS.AddTo(flags)
+func (o *steering) addCommonTo(cmd *cobra.Command) {
+	reach.AddAuthFile(cmd, &o.authFile)
+	cli.AddTimeout(cmd.Flags(), &o.timeout, 30*time.Second, "how long one answer may take")
+	o.ClientTLS.AddTo(cmd)
 }
 
 // find finds the commands of the admin server, unless they are known.
 func (o *steering) find(ctx context.Context) (err error) {
 	if o.admin == "" {
-		o.admin, err = o.AdminCommands(ctx, reach.WithPort(o.server), o.timeout)
+		o.admin, err = o.AdminCommands(ctx, o.server, o.timeout)
 	}
 	return err
 }
@@ -93,11 +97,7 @@ func (o *steering) ask(ctx context.Context, command string, request, answer any)
 func (o *steering) askOnce(
 	ctx context.Context, authorization, command string, request, answer any,
 ) (pause time.Duration, err error) {
-	admin, err := reach.AdminURL(o.admin)
-	if err != nil {
-		return 0, err
-	}
-	address, err := url.JoinPath(admin, command)
+	address, err := url.JoinPath(o.admin, command)
 	if err != nil {
 		return 0, err
 	}

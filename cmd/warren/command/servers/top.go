@@ -49,7 +49,7 @@ func newTopCommand() *cobra.Command {
 				return cli.Misuse(cmd, fmt.Errorf("--by %q: it must be requests, bytes or time", o.by))
 			}
 			if o.every <= 0 {
-				return cli.Misuse(cmd, errors.New("--interval must be positive"))
+				return cli.Misuse(cmd, fmt.Errorf("--interval %v: it must be more than 0, such as 2s", o.every))
 			}
 			if err := o.check(cmd, args); err != nil {
 				return err
@@ -58,7 +58,7 @@ func newTopCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	o.addTo(flags, 10, "of each kind")
+	o.addTo(cmd, 10, "of each kind")
 	flags.StringVar(&o.by, "by", "requests", "order: requests, bytes or time")
 	flags.BoolVar(&o.once, "once", false, "show the figures once, and exit")
 	flags.DurationVar(&o.every, "interval", cli.RefreshUsual, "time between two updates")

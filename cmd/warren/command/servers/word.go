@@ -45,7 +45,7 @@ func newWordCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0], args[1]) },
 	}
 	cli.AddTimeout(cmd.Flags(), &o.timeout, 3*time.Second, "how long to wait for the answer")
-	o.AddTo(cmd.Flags())
+	o.AddTo(cmd)
 	return cmd
 }
 
@@ -58,7 +58,10 @@ func notAWord(args []string) error {
 }
 
 func (o *wordOptions) run(cmd *cobra.Command, address, word string) error {
-	address = reach.WithPort(address)
+	address, err := reach.Address(cmd, address)
+	if err != nil {
+		return err
+	}
 	secure, err := o.Of(address)
 	if err != nil {
 		return err
