@@ -119,12 +119,13 @@ func (s *system) on(t *testing.T, side int, kind cluster.Kind) {
 	x := &run{T: t, system: s, dir: t.TempDir()}
 	began := time.Now()
 	x.result = result{Server: "Warren", Date: began.UTC().Format(time.DateOnly)}
-	defer func() { // also if the test fails or is skipped
+	whole := false
+	defer func() { // also if the test fails, panics or is skipped
 		x.result.Seconds, x.result.Outcome = int(time.Since(began).Seconds()), "passed"
 		switch {
 		case t.Skipped():
 			x.result.Outcome, x.result.Reason = "skipped", "its files cannot be fetched"
-		case t.Failed():
+		case t.Failed() || !whole:
 			x.result.Outcome = "failed"
 		}
 		s.Results[side] = x.result
@@ -168,6 +169,7 @@ appender.console.layout.pattern = %d %p %c - %m%n
 	for _, c := range x.result.Checks {
 		require.True(t, c.OK, "%s: %s", c.Name, c.Detail)
 	}
+	whole = true
 }
 
 // connect is the connection string of the ensemble.
