@@ -91,3 +91,21 @@ func TestPersistentNodeOnAFullDisk(t *testing.T) {
 	require.NoError(t, n.Err())
 	require.NoError(t, n.Close(within(t)))
 }
+
+// A candidate that comes while the disks are full leads when there is room.
+func TestElectionOnAFullDisk(t *testing.T) {
+	c, refused, fill, empty := onFullDisk(t)
+	election := recipes.NewLatch(c, "/election", "one")
+	h, err := election.Campaign(within(t))
+	require.NoError(t, err)
+	require.NoError(t, h.Release(within(t)))
+	fill()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- election.Run(within(t), func(context.Context, client.Zxid) error { return nil })
+	}()
+	require.Eventually(t, func() bool { return refused.Load() >= 2 || len(ended) > 0 }, time.Minute, time.Millisecond)
+	require.Empty(t, ended)
+	empty()
+	require.NoError(t, <-ended)
+}
