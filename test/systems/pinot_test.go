@@ -21,8 +21,9 @@ var pinot = &system{
 		Set: []string{
 			"The Java property `zk.session.timeout` below the time between two failures (8 s here, 30 s by " +
 				"default): another controller leads when the session of one that died ends.",
-			"A controller that loses its connection while it creates a segment may leave it without a server, and " +
-				"then accept it again without an effect: delete a segment that isn't served, and add it again.",
+			"A controller that ends, or loses its connection, while it creates a segment may leave it without a " +
+				"server. It accepts the segment again, without an effect: delete it first. This happened on either " +
+				"server.",
 		},
 	},
 	limit: 15 * time.Minute, memory: 900, run: runPinot,
