@@ -28,8 +28,9 @@ var shardingsphere = &system{
 				"by default): a proxy whose session ends goes on, but isn't listed until it is restarted.",
 			"`maxRetries` of the repository (60 here, 3 by default): a proxy ends at its start if it isn't " +
 				"connected within so many times `retryIntervalMilliseconds` (500 by default).",
-			"Create tables when all proxies have started: in two runs of six, proxies gave the same snowflake key " +
-				"twice, on either server. One that hears of a rule while it starts takes 0 for its worker id.",
+			"Create tables when all proxies have started: in two of six runs that didn't wait for that, one on each " +
+				"kind of server, a snowflake key was given twice. A proxy that hears of a rule while it starts may " +
+				"use 0 as its worker id.",
 		},
 	},
 	limit: 15 * time.Minute, memory: 700, run: runShardingSphere,
