@@ -44,6 +44,7 @@ for m in 1 2 3; do warren lead 3 -s 127.0.0.1:218$m --auth-file super.txt && bre
 warren shell -s 127.0.0.1:2181 create /a x
 warren shell -s 127.0.0.1:2181 create -p /services/APPLICATION/10.0.0.1:20880
 warren shell -s 127.0.0.1:2181 create -p /dubbo/INTERFACE/providers/dubbo
+warren shell -s 127.0.0.1:2181 create -p /NAMESPACE/nodes/compute_nodes/online/proxy/10.0.0.1@3307
 (echo 'create -e /worker x'; sleep 600) | warren shell -s 127.0.0.1:2181 &
 until warren shell -s 127.0.0.1:2181 stat /worker; do sleep 0.1; done
 session=$(warren shell -s 127.0.0.1:2181 stat /worker | sed -n 's/^ephemeralOwner = //p')

@@ -59,7 +59,7 @@ var apart = map[string]string{"leaderServes": "no", "warren.priorityPauseMs": "2
 
 // systems are in the order of the page.
 var systems = []*system{kafka, solr, flink, spark, storm, hbase, accumulo, hdfs, yarn, helix, dubbo,
-	pulsar, druid, pinot, nifi, clickhouse, curator, kazoo}
+	pulsar, druid, pinot, nifi, shardingsphere, clickhouse, curator, kazoo}
 
 // TestSystems runs each system on both kinds of servers, one after the other.
 func TestSystems(t *testing.T) {
