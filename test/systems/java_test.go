@@ -69,17 +69,24 @@ func TestServerForJavaProjects(t *testing.T) {
 }
 
 // Tests of others that start ZooKeeper in their own process run on Warren, where the jar of java/warren-embedded comes
-// first in the class path: those of Kafka by ZooKeeperServer, those of Curator by ZooKeeperServerEmbedded.
+// first in the class path: those of Kafka by ZooKeeperServer, those of Curator and Pulsar by ZooKeeperServerEmbedded.
 func TestServerEmbedded(t *testing.T) {
 	folder := projects(t)
 	jar := func(name string) string { return filepath.Join(folder, name, "target", name+"-0.1.0.jar") }
 	for name, suite := range map[string]struct {
 		classes []string
+		run     func(classes []string, reports string) []string
+		read    func(t *testing.T, reports string) report
 		least   int
 	}{
-		"kafka-tests": {[]string{"kafka.zk.KafkaZkClientTest", "kafka.zookeeper.ZooKeeperClientTest"}, 90},
+		"kafka-tests": {[]string{"kafka.zk.KafkaZkClientTest", "kafka.zookeeper.ZooKeeperClientTest"}, junit, readJUnit,
+			90},
 		"curator-tests": {[]string{"org.apache.curator.framework.recipes.locks.TestInterProcessMutex",
-			"org.apache.curator.framework.recipes.cache.TestCuratorCache"}, 17},
+			"org.apache.curator.framework.recipes.cache.TestCuratorCache"}, junit, readJUnit, 17},
+		"pulsar-tests": {[]string{"org.apache.pulsar.metadata.CounterTest", "org.apache.pulsar.metadata.LockManagerTest",
+			"org.apache.pulsar.metadata.MetadataStoreExtendedTest",
+			"org.apache.pulsar.metadata.bookkeeper.PulsarRegistrationClientTest",
+			"org.apache.pulsar.metadata.bookkeeper.LedgerUnderreplicationManagerTest"}, testNG, readTestNG, 40},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lib, _ := fetch(t, name)
@@ -89,15 +96,12 @@ func TestServerEmbedded(t *testing.T) {
 				cluster.Binary(t)), 0o755))
 			args := []string{"-Xmx512m", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
 				"-Dwarren.bin=" + program, "-Djava.io.tmpdir=" + t.TempDir(), "-cp",
-				jar("warren-embedded") + ":" + jar("warren-test-server") + ":" + filepath.Join(lib, "*"),
-				"org.junit.platform.console.ConsoleLauncher", "execute", "--details=testfeed",
-				"--reports-dir=" + reports}
-			for _, class := range suite.classes {
-				args = append(args, "--select-class="+class)
-			}
-			out, err := exec.CommandContext(t.Context(), "java", args...).CombinedOutput()
+				jar("warren-embedded") + ":" + jar("warren-test-server") + ":" + filepath.Join(lib, "*")}
+			cmd := exec.CommandContext(t.Context(), "java", append(args, suite.run(suite.classes, reports)...)...)
+			cmd.Env = append(os.Environ(), "TEST_METADATA_PROVIDERS=ZooKeeper") // of Pulsar's
+			out, err := cmd.CombinedOutput()
 			require.NoError(t, err, "%s", out)
-			r := readReport(t, filepath.Join(reports, "TEST-junit-jupiter.xml"))
+			r := suite.read(t, reports)
 			require.GreaterOrEqual(t, r.Tests, suite.least)
 			require.Zero(t, r.Errors+r.Failures)
 			lines, err := os.ReadFile(starts)
@@ -105,4 +109,35 @@ func TestServerEmbedded(t *testing.T) {
 			t.Logf("%d tests, %d skipped, %d servers", r.Tests, r.Skipped, len(lines))
 		})
 	}
+}
+
+// junit runs tests by JUnit's console.
+func junit(classes []string, reports string) []string {
+	args := []string{"org.junit.platform.console.ConsoleLauncher", "execute", "--details=testfeed",
+		"--reports-dir=" + reports}
+	for _, class := range classes {
+		args = append(args, "--select-class="+class)
+	}
+	return args
+}
+
+func readJUnit(t *testing.T, reports string) report {
+	return readReport(t, filepath.Join(reports, "TEST-junit-jupiter.xml"))
+}
+
+// testNG runs tests by TestNG.
+func testNG(classes []string, reports string) []string {
+	return []string{"org.testng.TestNG", "-verbose", "2", "-d", reports, "-testclass", strings.Join(classes, ",")}
+}
+
+func readTestNG(t *testing.T, reports string) report {
+	var r struct {
+		Passed  int `xml:"passed,attr"`
+		Failed  int `xml:"failed,attr"`
+		Skipped int `xml:"skipped,attr"`
+	}
+	text, err := os.ReadFile(filepath.Join(reports, "testng-results.xml"))
+	require.NoError(t, err)
+	require.NoError(t, xml.Unmarshal(text, &r))
+	return report{Tests: r.Passed + r.Failed + r.Skipped, Failures: r.Failed, Skipped: r.Skipped}
 }

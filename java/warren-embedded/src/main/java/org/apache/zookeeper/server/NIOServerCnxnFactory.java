@@ -1,6 +1,7 @@
 package org.apache.zookeeper.server;
 
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.Map;
@@ -11,6 +12,15 @@ public class NIOServerCnxnFactory extends ServerCnxnFactory {
     private int maxClientCnxns;
     private int backlog;
     private ZooKeeperServer server;
+
+    public NIOServerCnxnFactory() { }
+
+    /** A factory whose server is running. */
+    NIOServerCnxnFactory(ZooKeeperServer server) {
+        this.server = server;
+        zkServer = server;
+        address = new InetSocketAddress(InetAddress.getLoopbackAddress(), server.getClientPort());
+    }
 
     @Override
     public void configure(InetSocketAddress address, int maxClientCnxns, int backlog, boolean secure) {

@@ -26,6 +26,7 @@ public final class WarrenSettings {
             }
         }
         all.setProperty("admin.enableServer", "false");
+        all.putIfAbsent("znode.container.checkIntervalMs", String.valueOf(ContainerManager.CHECK_INTERVAL_MS));
         for (String name : configured.stringPropertyNames()) {
             all.setProperty(name, configured.getProperty(name));
         }

@@ -23,6 +23,15 @@ public class ZooKeeperServer {
     private int maxSessionTimeout = -1;
     private WarrenProcess process;
     private int port;
+    private WarrenOperator operator;
+
+    /** A server that is running. */
+    public ZooKeeperServer(WarrenProcess process, int port, WarrenOperator operator) {
+        this(null, null, DEFAULT_TICK_TIME);
+        this.process = process;
+        this.port = port;
+        this.operator = operator;
+    }
 
     public ZooKeeperServer(File snapshots, File log, int tickTime) {
         this.snapshots = snapshots;
@@ -89,6 +98,14 @@ public class ZooKeeperServer {
             @Override
             public void close() { }
         };
+    }
+
+    /** Ends a session, as if it had expired. */
+    public void expire(long session) {
+        if (operator == null) {
+            throw new UnsupportedOperationException("only a server of ZooKeeperServerEmbedded ends sessions");
+        }
+        operator.endSession(session);
     }
 
     /** Stops the server. Its data stays. */

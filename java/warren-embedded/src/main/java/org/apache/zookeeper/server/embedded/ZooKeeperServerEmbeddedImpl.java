@@ -7,7 +7,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
+import org.apache.zookeeper.server.WarrenOperator;
 import org.apache.zookeeper.server.WarrenSettings;
+import org.apache.zookeeper.server.ZooKeeperServer;
+import org.apache.zookeeper.server.ZooKeeperServerMain;
 
 /**
  * Runs Warren, as a process of its own, where a program starts ZooKeeper by {@link ZooKeeperServerEmbedded}: that is
@@ -18,9 +21,11 @@ class ZooKeeperServerEmbeddedImpl implements ZooKeeperServerEmbedded {
     private final Path directory;
     private WarrenProcess process;
     private int port;
+    private ZooKeeperServerMain mainsingle; // tests look for it, under ZooKeeper's name
 
     ZooKeeperServerEmbeddedImpl(Properties settings, Path directory, ExitHandler handler) {
         this.settings = WarrenSettings.of(settings);
+        this.settings.putIfAbsent("dataDir", directory.resolve("data").toString());
         this.directory = directory;
     }
 
@@ -32,6 +37,7 @@ class ZooKeeperServerEmbeddedImpl implements ZooKeeperServerEmbedded {
     /** Starts the server. One that is alone serves clients when this returns; a member waits for its ensemble. */
     @Override
     public synchronized void start(long timeout) throws Exception {
+        WarrenOperator operator = new WarrenOperator(settings, directory);
         Path config = directory.resolve("warren.cfg");
         List<String> lines = new ArrayList<>();
         for (String key : settings.stringPropertyNames()) {
@@ -41,6 +47,7 @@ class ZooKeeperServerEmbeddedImpl implements ZooKeeperServerEmbedded {
         process = WarrenProcess.start(directory.resolve("warren.log"), List.of(config.toString()));
         if (lines.stream().noneMatch(line -> line.startsWith("server."))) {
             port = process.awaitPort();
+            mainsingle = new ZooKeeperServerMain(new ZooKeeperServer(process, port, operator));
         }
     }
 

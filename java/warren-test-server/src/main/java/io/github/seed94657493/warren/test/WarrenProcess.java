@@ -68,6 +68,26 @@ public final class WarrenProcess {
         throw new IOException("warren server has ended while starting:\n" + Files.readString(log));
     }
 
+    /**
+     * Runs a command of warren, and returns when it has ended.
+     *
+     * @throws IOException if it fails; the message is what it has written
+     */
+    public static void run(List<String> arguments) throws IOException {
+        List<String> command = new ArrayList<>(List.of(program()));
+        command.addAll(arguments);
+        Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        try {
+            if (process.waitFor() != 0) {
+                throw new IOException(output);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IOException(e);
+        }
+    }
+
     public boolean isAlive() {
         return process.isAlive();
     }
