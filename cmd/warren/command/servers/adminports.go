@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -100,6 +101,9 @@ func decode(said *doctor.AdminAnswer, record any) error {
 		Error *string `json:"error"`
 	}
 	switch err := errors.Join(json.Unmarshal(said.Body, &refused), json.Unmarshal(said.Body, record)); {
+	case refused.Error != nil && (said.Code == http.StatusUnauthorized || said.Code == http.StatusForbidden):
+		return errors.New("the user or the password of --auth-file is wrong, or the user is no super user and lacks " +
+			"a permission on /")
 	case refused.Error != nil:
 		return fmt.Errorf("the admin port answered: %q", *refused.Error)
 	case err != nil:
