@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
@@ -47,4 +48,30 @@ func TestPurgeWithoutSnapshots(t *testing.T) {
 	require.NoError(t, s.FS.Remove(filepath.Join(s.SnapDir(), "snapshot.7")))
 	s.disk.Snapshotter.Purge()
 	require.Empty(t, purges(), "the next purge that succeeds ends it")
+}
+
+// A snapshot that could not be written is no finding once a later one was, however soon.
+func TestSnapshotErrorsEndWithASnapshot(t *testing.T) {
+	s := serveMem(t, memConfig(), zap.NewNop())
+	has := func(check string) (found bool) {
+		for _, f := range s.facts.Findings() {
+			found = found || f.Check == check
+		}
+		return found
+	}
+	s.Metrics.SnapshotErrors.Inc()
+	require.True(t, s.Metrics.SnapshotsFail())
+	_, err := s.disk.Snapshotter.Write()
+	require.NoError(t, err)
+	require.False(t, s.Metrics.SnapshotsFail())
+	s.Metrics.ConnectionRejected.Inc()
+	require.Eventually(t, func() bool { return has("connections-refused") }, time.Minute, time.Millisecond)
+	require.False(t, has("snapshot-errors"), "the counters are looked at together")
+
+	s.Metrics.SnapshotErrors.Inc()
+	require.True(t, s.Metrics.SnapshotsFail())
+	require.Eventually(t, func() bool { return has("snapshot-errors") }, time.Minute, time.Millisecond)
+	_, err = s.disk.Snapshotter.Write()
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return !has("snapshot-errors") }, time.Minute, time.Millisecond)
 }

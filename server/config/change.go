@@ -33,7 +33,7 @@ func ParseMembers(text []byte) (*Quorum, error) {
 				err = rule("must be at least 0")
 			}
 		case !isMemberKey(e.key):
-			err = rulef("Unrecognised parameter: %s", e.key)
+			err = rule("Unrecognised parameter: " + e.key + onlyMembers)
 		default:
 			_, err = q.addMember(e.key, e.value, weights)
 		}

@@ -39,12 +39,15 @@ func (l *loader) readDynamicFile() {
 		case e.key == "version":
 			l.problem(pos, e.key, e.value, "dynamic file shouldn't have version inside", ExitInvalid)
 		case !isMemberKey(e.key):
-			l.problem(pos, e.key, e.value, "Unrecognised parameter: "+e.key, ExitInvalid)
+			l.problem(pos, e.key, e.value, "Unrecognised parameter: "+e.key+onlyMembers, ExitInvalid)
 		default:
 			l.addMember(pos, e.key, e.value)
 		}
 	}
 }
+
+// onlyMembers ends the message about a key that does not describe servers.
+const onlyMembers = ": only server.N, group.N and weight.N belong here"
 
 // dynamicVersion returns the number at the end of a dynamic file's name, zoo.cfg.dynamic.<hex>; 0 if there is none.
 func dynamicVersion(name string) int64 {
@@ -156,9 +159,11 @@ func (v *validation) validateMembers() {
 		v.fail(ExitInvalid, "standaloneEnabled = false then number of participants should be >0",
 			"standaloneEnabled", "members")
 	case voters == 0 && observers > 0:
-		v.fail(ExitInvalid, "Observers w/o participants is an invalid configuration", "members")
+		v.fail(ExitInvalid, "Observers w/o participants is an invalid configuration: at least one line server.N "+
+			"must not end with :observer", "members")
 	case voters == 1 && c.StandaloneEnabled && observers > 0:
-		v.fail(ExitInvalid, "Observers w/o quorum is an invalid configuration", "members")
+		v.fail(ExitInvalid, "Observers w/o quorum is an invalid configuration: add a participant, or set "+
+			"standaloneEnabled=false", "members")
 	case voters == 1 && c.StandaloneEnabled:
 		v.warn("Invalid configuration, only one server specified (ignoring)", "members")
 	case voters == 1 || voters == 2:

@@ -30,6 +30,9 @@ func isMemberKey(key string) bool {
 // memberID reads the N of server.N, group.N and weight.N.
 func memberID(key string) (int64, error) {
 	text := key[strings.IndexByte(key, '.')+1:]
+	if text == "" {
+		return 0, rulef("the id is missing, as in %s1", key)
+	}
 	id, err := parseNumber(text)
 	if err != nil {
 		return 0, err

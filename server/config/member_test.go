@@ -131,7 +131,7 @@ func TestMemberKeys(t *testing.T) {
 		require.False(t, isMemberKey(key), key)
 	}
 	for key, rule := range map[string]string{
-		"server.x": `"x" is not a whole number`, "server.": `"" is not a whole number`,
+		"server.x": `"x" is not a whole number`, "server.": "the id is missing, as in server.1",
 		"server.-1": "the id must be at least 0", "server.99999999999999999999": "is too large or too small",
 	} {
 		_, err := memberID(key)

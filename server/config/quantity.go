@@ -287,7 +287,7 @@ func choice(field *string, options ...string) parser {
 		return text, "", nil
 	}, func(value string) error {
 		if !slices.Contains(options, value) {
-			return rulef("must be one of %s", strings.Join(options, ", "))
+			return rulef("must be one of %s", strings.TrimPrefix(strings.Join(options, ", "), ", "))
 		}
 		return nil
 	})

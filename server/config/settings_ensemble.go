@@ -65,11 +65,18 @@ func (q *Quorum) settings() []setting {
 func myID(field *int64) parser {
 	return parserOf(field, NoServerID, func(text string) (int64, string, error) {
 		n, err := parseNumber(text)
-		if err != nil {
-			return 0, "", rulef("%q is not a number: it must be the number of this server, the N of its line server.N",
-				text)
+		const instead = "it must be the number of this server, the N of its line server.N"
+		switch {
+		case text == "":
+			return 0, "", rule("is empty: " + instead)
+		case err != nil && strings.Trim(text, "0123456789") == "":
+			return 0, "", rulef("%q is too large: %s", text, instead)
+		case err != nil:
+			return 0, "", rulef("%q is not a number: %s", text, instead)
+		case n < 0:
+			return 0, "", rulef("%q must be at least 0: %s", text, instead)
 		}
-		return n, "", within(n, 0, math.MaxInt64)
+		return n, "", nil
 	}, func(id int64) error { return within(id, NoServerID, math.MaxInt64) })
 }
 

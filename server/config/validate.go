@@ -76,8 +76,11 @@ func (v *validation) run() {
 func (v *validation) validateServer() {
 	c := v.c
 	if c.DataDir == "" {
-		v.fail(ExitInvalid, "dataDir is not set: name the directory for snapshots and logs, as in "+
-			"dataDir=/var/lib/warren", "dataDir")
+		is := "dataDir is not set"
+		if c.Given("dataDir") {
+			is = "has no value"
+		}
+		v.fail(ExitInvalid, is+": name the directory for snapshots and logs, as in dataDir=/var/lib/warren", "dataDir")
 	}
 	if c.ClientPortAddress != "" && c.ClientPort == PortUnset {
 		v.fail(ExitInvalid, "clientPortAddress is set but clientPort is not set", "clientPortAddress", "clientPort")

@@ -138,7 +138,7 @@ func TestValidationMatrix(t *testing.T) {
 			"", "refused", 2},
 		{"command prefix", "admin.commandURL=commands", "", "must start with a slash", 2},
 		{"http version", "admin.httpVersion=12", "", "must be 10, 11 or 20", 2},
-		{"compression", "snapshot.compression.method=lz4", "", "must be one of , gz, snappy", 2},
+		{"compression", "snapshot.compression.method=lz4", "", "must be one of gz, snappy", 2},
 		{"notification intervals", "fastleader.minNotificationInterval=61000", "", "must not be larger than", 2},
 		{"ratio", "connection_throttle_drop_increase=1.5", "", "must be a number from 0 to 1", 2},
 		{"not a ratio", "connection_throttle_drop_increase=NaN", "", "must be a number from 0 to 1", 2},

@@ -196,7 +196,8 @@ func (a *addition) addSnapshot() (*Entry, error) {
 			"it needs a later limit", a.src.SnapDir, a.limit)
 	case failed == nil:
 		return nil, fmt.Errorf("backup: %s has no snapshot, and a backup begins with one: name the dataDir of a "+
-			"server, and its dataLogDir with --dataLogDir; a server writes its first snapshot when it starts", a.src.SnapDir)
+			"server, and its dataLogDir with --dataLogDir; a server writes its first snapshot when it starts",
+			a.src.SnapDir)
 	}
 	return nil, fmt.Errorf("backup: no snapshot can be copied: %w", failed)
 }

@@ -77,7 +77,7 @@ func (d *dialer) handshake(nc net.Conn, s *session) error {
 	}
 	n := binary.BigEndian.Uint32(head[:])
 	if n < 36 || n > 37 {
-		return fmt.Errorf("connect response of %d bytes, want 36 or 37", n)
+		return fmt.Errorf("this is no ZooKeeper server: its first answer has %d bytes, not 36 or 37", n)
 	}
 	body := make([]byte, n)
 	if err := readFull(nc, body); err != nil {

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -142,8 +143,14 @@ func TestErrorsOfServers(t *testing.T) {
 	} {
 		code, _, errs := run(ask[c.name](c.address)...)
 		require.Equal(t, 1, code, "%s %s", c.name, errs)
-		if strings.HasSuffix(c.want, refused) {
+		isHTTP := !slices.Contains([]string{"health", "4lw", "smoketest", "reconfig", "backup create"}, c.name)
+		switch {
+		case strings.HasSuffix(c.want, refused):
 			c.want += "; " + wording.CheckServer
+		case isHTTP && (strings.HasSuffix(c.want, noAnswer) || strings.HasSuffix(c.want, closed)):
+			c.want += "; " + wording.CheckAdminPort
+		case strings.HasSuffix(c.want, noAnswer):
+			c.want += "; " + wording.CheckClientPort
 		}
 		require.Equal(t, "warren: "+c.want+"\n", errs, c.name)
 	}
@@ -173,9 +180,12 @@ func TestErrorsOfServers(t *testing.T) {
 			}
 			code, out, errs = run(args...)
 			require.Equal(t, 1, code)
-			if c.want == refused {
+			switch c.want {
+			case refused:
 				require.Equal(t, "warren: "+wording.CheckServer+"\n", errs)
-			} else {
+			case noAnswer, noPlain:
+				require.Equal(t, "warren: "+wording.CheckAdminPort+"\n", errs)
+			default:
 				require.Empty(t, errs)
 			}
 			want := strings.TrimSuffix(c.want, strings.TrimPrefix(noPlain, closed)) // that is of client ports

@@ -142,6 +142,19 @@ func TestMessages(t *testing.T) {
 			"ssl.keyStore.location=cert.pem\n",
 		"pair.cfg": "secureClientPort=0\ndataDir=./pair\nadmin.enableServer=false\n" +
 			"ssl.keyStore.location=pair.pem\n",
+		"emptydir.cfg": "clientPort=0\nadmin.enableServer=false\ndataDir=\n",
+		"emptyid.cfg":  "clientPort=0\nadmin.enableServer=false\ndataDir=./emptyid\n" + threeServers,
+		"hugeid.cfg":   "clientPort=0\nadmin.enableServer=false\ndataDir=./hugeid\n" + threeServers,
+		"emptyid/myid": "",
+		"hugeid/myid":  "99999999999999999999\n",
+		"stray.cfg": "clientPort=0\nadmin.enableServer=false\ndataDir=./stray\n" +
+			"dynamicConfigFile=./stray.dynamic\n",
+		"stray.dynamic": "server.=a:1:2\ntickTime=2000\n",
+		"watchers.cfg": "clientPort=0\nadmin.enableServer=false\ndataDir=./watchers\ninitLimit=5\nsyncLimit=2\n" +
+			"server.1=localhost:1:2:observer\n",
+		"watchers/myid": "1\n",
+		"type.cfg": "secureClientPort=0\nadmin.enableServer=false\ndataDir=./type\n" +
+			"ssl.keyStore.location=store.p12\nssl.keyStore.type=FOO\n",
 		"held.cfg": "clientPort=0\ndataDir=./held\nadmin.enableServer=false\n",
 		"mixed.cfg": "clientPort=0\ndataDir=./mixed\ndataLogDir=./mixedlog\n" +
 			"admin.enableServer=false\n",

@@ -92,7 +92,7 @@ func faultOf(err error) (fault, bool) {
 		return fault{words: words}, ok
 	}
 	switch err { // not a map: some errors cannot be keys
-	case context.DeadlineExceeded, os.ErrDeadlineExceeded:
+	case context.DeadlineExceeded, os.ErrDeadlineExceeded, net.ErrClosed: // closed when the time was over
 		return fault{words: noAnswer}, true
 	case context.Canceled:
 		return fault{words: "it was interrupted"}, true
@@ -135,12 +135,16 @@ func connectFault(e *client.Error) (fault, bool) {
 	if e.Op != "connect" {
 		return fault{}, false
 	}
-	cause := e.Err
-	if both, ok := cause.(interface{ Unwrap() []error }); ok {
+	return fault{subject: e.Path, words: About(e.Path, lastReason(e))}, true
+}
+
+// lastReason is why the last server did not take a client, or that there was no time if none has answered.
+func lastReason(e *client.Error) error {
+	if both, ok := e.Err.(interface{ Unwrap() []error }); ok {
 		all := both.Unwrap()
-		cause = all[len(all)-1]
+		return all[len(all)-1]
 	}
-	return fault{subject: e.Path, words: About(e.Path, cause)}, true
+	return e.Err
 }
 
 func urlFault(e *url.Error) fault {

@@ -1,11 +1,9 @@
 package wording
 
 import (
-	"errors"
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // Text returns the text of err for an operator. Errors of the network, of files and of numbers in it, which Go or the
@@ -13,20 +11,14 @@ import (
 // unless the text before it on its line does.
 func Text(err error) string { return About("", err) }
 
-// Final is Text for an error that ends a command, with what to do if that is the same whatever was wanted.
+// Final is Text for an error that ends a command, with Advice.
 func Final(err error) string {
 	text := Text(err)
-	if Refused(err) {
-		text += "; " + CheckServer
+	if do := Advice(err); do != "" {
+		text += "; " + do
 	}
 	return text
 }
-
-// CheckServer is what to do about a server that refuses connections.
-const CheckServer = "check that the server runs, and that its host and port are right"
-
-// Refused reports whether an error is that nothing listens at an address.
-func Refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
 // About is Text for a place where the reader sees the subject already, such as a column of a table.
 func About(subject string, err error) string {

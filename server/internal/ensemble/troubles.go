@@ -80,13 +80,14 @@ func (f *Facts) lookAround() {
 	k.around = all
 }
 
-// forgetSnapshotErrors ends what is told of snapshots that could not be written, once one was. REQUIRES: keeper.mu.
+// forgetSnapshotErrors ends what is told of snapshots that could not be written, once one was: by this server itself,
+// whose order of both is known, or with what a leader has sent. REQUIRES: keeper.mu.
 func (f *Facts) forgetSnapshotErrors() {
 	t := f.keeper.tallies["snapshot_error_count"]
 	if t == nil || t.rose.IsZero() {
 		return
 	}
-	if f.LastSnapshotAt().After(t.rose) {
+	if !f.Metrics.SnapshotsFail() || f.LastSnapshotAt().After(t.rose) {
 		t.base, t.rose = t.last, time.Time{}
 	}
 }

@@ -62,11 +62,29 @@ type Metrics struct {
 	WalBytes          prometheus.Counter
 	WalTxns           prometheus.Counter
 	WalSync           prometheus.Histogram
-	SnapshotTime      prometheus.Histogram
+	SnapshotTime      *snapshotTimes
 	ContainersDeleted prometheus.Counter
 	RefusedDiskFull   prometheus.Counter
 	// refused counts connections that were closed instead of getting a session, by the reason.
 	refused map[Refusal]*atomic.Int64
+}
+
+// snapshotTimes are the times of the snapshots that were written. It knows which errors came before the last one.
+type snapshotTimes struct {
+	prometheus.Histogram
+	errors *figures.Counter // snapshots that could not be written
+	before atomic.Int64     // of them, when the last one was written
+}
+
+// Observe takes the time of a snapshot that was written just now.
+func (s *snapshotTimes) Observe(seconds float64) {
+	s.before.Store(s.errors.Total())
+	s.Histogram.Observe(seconds)
+}
+
+// SnapshotsFail reports whether the last snapshot could not be written.
+func (m *Metrics) SnapshotsFail() bool {
+	return m.SnapshotErrors.Total() > m.SnapshotTime.before.Load()
 }
 
 // Refusal is why a connection was closed instead of getting a session: the label of a metric.
@@ -174,10 +192,10 @@ func newMetrics(e *Env) *Metrics {
 			Help:    "Time of one sync of the log; if it grows, the disk limits writes.",
 			Buckets: prometheus.ExponentialBuckets(50e-6, 2, 16),
 		}),
-		SnapshotTime: prometheus.NewHistogram(prometheus.HistogramOpts{
+		SnapshotTime: &snapshotTimes{Histogram: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "warren_snapshot_write_seconds", Help: "Time to write and verify one snapshot.",
 			Buckets: prometheus.ExponentialBuckets(1e-3, 4, 10),
-		}),
+		})},
 		ContainersDeleted: counter("warren_server_containers_deleted_total",
 			"Deletions of containers and TTL znodes that were begun."),
 		RefusedDiskFull: counter("warren_server_writes_refused_total",
@@ -188,6 +206,7 @@ func newMetrics(e *Env) *Metrics {
 		RateWaits: counter("warren_server_rate_waits_total",
 			"Times a connection was not read from because its address had reached warren.maxRequestsPerSecond."),
 	}
+	m.SnapshotTime.errors = m.SnapshotErrors
 	for i, kind := range []string{"created", "deleted", "changed", "children"} {
 		m.watchers[i] = c.Basic("node_"+kind+"_watch_count", "Watches that one event of this kind has fired.")
 	}

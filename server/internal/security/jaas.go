@@ -21,7 +21,7 @@ func ReadJAAS(fs vfs.FS, name string) (sasl.JAAS, error) {
 	}
 	jaas, err := sasl.ParseJAAS(text)
 	if err != nil {
-		return nil, fmt.Errorf("server: %s: %w", name, err)
+		return nil, fmt.Errorf("server: %w", err)
 	}
 	return jaas, nil
 }

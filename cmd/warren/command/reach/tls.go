@@ -73,13 +73,22 @@ func (c *ClientTLS) AdminCommands(ctx context.Context, address string, timeout t
 		port = adminPort
 		usual := doctor.AdminPort{Port: port, Timeout: timeout, TLS: c.Of}
 		if _, err := usual.ZabState(ctx, address); err != nil {
-			if down, ok := errors.AsType[*net.OpError](c.Srvr(ctx, &Status{Address: address}, timeout)); ok {
+			if down := c.Down(ctx, address, timeout); down != nil {
 				return "", fmt.Errorf("%s: %w", address, down)
 			}
 			return "", fmt.Errorf("%s tells no admin port, so name it with --admin: %w", address, err)
 		}
 	}
 	return c.AdminCommandsAt(address, port)
+}
+
+// Down is why the server at a client port does not answer there; nil if it does. It is for errors of an admin port
+// that was a guess, because the server has told none.
+func (c *ClientTLS) Down(ctx context.Context, address string, timeout time.Duration) error {
+	if down, ok := errors.AsType[*net.OpError](c.Srvr(ctx, &Status{Address: address}, timeout)); ok {
+		return down
+	}
+	return nil
 }
 
 // AdminCommandsAt is AdminCommands for a known admin port. If client ports are dialled by TLS, so is the admin port.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path"
@@ -109,6 +110,9 @@ func (o *supportOptions) run(cmd *cobra.Command) error {
 			port.Port = o.AdminPort(cmd.Context(), address, o.timeout)
 		}
 		if err := b.addServer(cmd.Context(), port, address); err != nil {
+			if o.adminPort == 0 {
+				err = cmp.Or(o.Down(cmd.Context(), address, o.timeout), err)
+			}
 			complete = false
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", address, wording.About(address, err))
 		}
@@ -117,8 +121,11 @@ func (o *supportOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	f, err := os.OpenFile(o.output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		err = errors.New("it exists already: name another file")
+	}
 	if err != nil {
-		return err
+		return wording.File("--output", o.output, err)
 	}
 	_, err = f.Write(packed.Bytes())
 	if err = errors.Join(err, f.Close()); err != nil {

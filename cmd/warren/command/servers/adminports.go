@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -60,7 +60,7 @@ func (o *adminPorts) check(cmd *cobra.Command, args []string) error {
 type answer[R any] struct {
 	address string
 	problem string
-	refused bool // because nothing listens there
+	err     error // the same
 	record  R
 }
 
@@ -82,16 +82,13 @@ func askEach[R any](ctx context.Context, o *adminPorts, path string, check func(
 			}
 			said, err := port.Get(ctx, address, path)
 			if err != nil && o.adminPort == 0 { // the usual port is a guess
-				why := o.Srvr(ctx, &reach.Status{Address: address}, o.timeout)
-				if down, ok := errors.AsType[*net.OpError](why); ok {
-					err = down
-				}
+				err = cmp.Or(o.Down(ctx, address, o.timeout), err)
 			}
 			if err == nil {
 				err = cmp.Or(decode(said, &a.record), check(&a.record))
 			}
 			if err != nil {
-				a.problem, a.refused = wording.About(address, err), wording.Refused(err)
+				a.problem, a.err = wording.About(address, err), err
 			}
 		})
 	}
@@ -104,6 +101,9 @@ func decode(said *doctor.AdminAnswer, record any) error {
 		Error *string `json:"error"`
 	}
 	switch err := errors.Join(json.Unmarshal(said.Body, &refused), json.Unmarshal(said.Body, record)); {
+	case refused.Error != nil && (said.Code == http.StatusUnauthorized || said.Code == http.StatusForbidden):
+		return errors.New("the user or the password of --auth-file is wrong, or the user is no super user and lacks " +
+			"a permission on /")
 	case refused.Error != nil:
 		return fmt.Errorf("the admin port answered: %q", *refused.Error)
 	case err != nil:
@@ -117,8 +117,10 @@ func exitOf[R any](all []answer[R]) error {
 	if slices.ContainsFunc(all, func(a answer[R]) bool { return a.problem == "" }) {
 		return nil
 	}
-	if slices.ContainsFunc(all, func(a answer[R]) bool { return a.refused }) {
-		return errors.New(wording.CheckServer)
+	for _, a := range all {
+		if do := wording.Advice(a.err); do != "" {
+			return errors.New(do)
+		}
 	}
 	return cli.ExitStatus(cli.ExitUnexpected)
 }

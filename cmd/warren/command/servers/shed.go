@@ -21,7 +21,7 @@ func newShedCommand() *cobra.Command {
 			"server, and keep their sessions. ZooKeeper has the same command since 3.10 (shed_connections).\n" +
 			"`warren balance` does this for a whole ensemble after a rolling restart.",
 		Example: "  warren shed 33 -s zk1 --auth-file super.txt",
-		Args:    cli.OneArgument("which percentage of the clients?"),
+		Args:    cli.OneArgument("name a percentage of the clients, from 0 to 100"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			percent, err := strconv.Atoi(args[0])
 			if err != nil || percent < 0 || percent > 100 {

@@ -78,16 +78,16 @@ func TestShellFlags(t *testing.T) {
 		return name
 	}
 	for want, args := range map[string][]string{
-		"unknown flag: --colour":             {"--colour"},
-		`"soon" is neither milliseconds`:     {"--timeout", "soon", "ls"},
-		"it must be text or json":            {"--output", "xml", "ls"},
-		"it must be positive":                {"--connect-wait", "0s", "ls"},
-		"--auth is not scheme:auth":          {"--auth", "bob", "ls"},
-		"names no server":                    {"-s", "/", "ls"},
-		"no such file":                       {"--tls-ca", filepath.Join(dir, "none.pem"), "ls"},
-		"is not PEM; convert PKCS12":         {"--tls-cert", file("a.p12", "\x30\x82"), "ls"},
-		"has no certificate":                 {"--tls-ca", file("empty.pem", "-----BEGIN NOTHING-----"), "ls"},
-		"line 2 of the client configuration": {"-client-configuration", file("bad", "# TLS\nnothing"), "ls"},
+		"unknown flag: --colour":         {"--colour"},
+		`"soon" is neither milliseconds`: {"--timeout", "soon", "ls"},
+		"it must be text or json":        {"--output", "xml", "ls"},
+		"it must be more than 0":         {"--connect-wait", "0s", "ls"},
+		"--auth is not scheme:auth":      {"--auth", "bob", "ls"},
+		"names no server":                {"-s", "/", "ls"},
+		"no such file":                   {"--tls-ca", filepath.Join(dir, "none.pem"), "ls"},
+		"is not PEM; convert PKCS12":     {"--tls-cert", file("a.p12", "\x30\x82"), "ls"},
+		"has no certificate":             {"--tls-ca", file("empty.pem", "-----BEGIN NOTHING-----"), "ls"},
+		"line 2 is not key=value":        {"-client-configuration", file("bad", "# TLS\nnothing"), "ls"},
 		"stores with a password cannot be re": {"-client-configuration",
 			file("pw", "zookeeper.client.secure=true\nzookeeper.ssl.keyStore.password=x"), "ls"},
 	} {
@@ -95,7 +95,8 @@ func TestShellFlags(t *testing.T) {
 		require.Equal(t, 2, code, args)
 		require.NotContains(t, out, "WATCHER")
 		require.Contains(t, errs, want)
-		require.Contains(t, errs, "usage: warren shell")
+		isFile := strings.Contains(errs, filepath.Dir(dir))
+		require.Equal(t, !isFile, strings.Contains(errs, "usage: warren shell"), errs)
 	}
 }
 

@@ -84,7 +84,7 @@ func TestTopSaysWhatIsWrong(t *testing.T) {
 	code, out, _ = run("top", "--once", "--admin-port", port, "--auth-file", fileWith(t, "digest super:wrong\n"),
 		"127.0.0.1:1")
 	require.Equal(t, cli.ExitUnexpected, code)
-	require.Contains(t, out, "Not authenticated")
+	require.Contains(t, out, "the user or the password of --auth-file is wrong")
 	code, _, errs := run("top", "--once", "--admin-port", port, "--auth-file", fileWith(t, "digest super:secret\n"),
 		"127.0.0.1:1")
 	require.Zero(t, code, errs)

@@ -74,5 +74,5 @@ func TestWord(t *testing.T) {
 		require.Equal(t, cli.ExitUsage, code, args)
 	}
 	code, _, _ = run("4lw", "a:1", "ruok", "--client-configuration", "/none")
-	require.Equal(t, cli.ExitUnexpected, code)
+	require.Equal(t, cli.ExitUsage, code)
 }
