@@ -101,7 +101,8 @@ type Server struct {
 func New(cfg *config.Config, o Options) *Server {
 	exporter := traces.New(&cfg.Trace)
 	e := env.New(cfg, env.Options{Log: o.Log, Registry: o.Registry, FS: o.FS, Version: o.Version, Program: o.Program,
-		Runtime: o.Runtime, Applied: o.Applied, WindowTxns: o.WindowTxns, EpochTxns: o.EpochTxns, Tracer: exporter.Tracer()})
+		Runtime: o.Runtime, Applied: o.Applied, WindowTxns: o.WindowTxns, EpochTxns: o.EpochTxns,
+		Tracer: exporter.Tracer()})
 	s := &Server{Env: e, options: o, disk: durable.New(e, o.Meta), front: serve.New(e, o.ListenClient),
 		traces: exporter}
 	exporter.Attach(traces.Surroundings{Runtime: e.Runtime, Log: e.Log, Registry: e.Registry, Version: e.Version,

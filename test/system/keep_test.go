@@ -29,8 +29,8 @@ func TestHandOverKeepsConnections(t *testing.T) {
 	require.Greater(t, handed, 200)
 }
 
-// TestEpochsWithoutZxidsCostNoConnection lets epochs end after few txns, without any fault. Each has a successor, and no
-// connection ends.
+// TestEpochsWithoutZxidsCostNoConnection lets epochs end after few txns, without any fault. Each has a successor, and
+// no connection ends.
 func TestEpochsWithoutZxidsCostNoConnection(t *testing.T) {
 	epochs := 0
 	for seed := uint64(1); seed <= 8; seed++ {

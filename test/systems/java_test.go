@@ -79,11 +79,12 @@ func TestServerEmbedded(t *testing.T) {
 		read    func(t *testing.T, reports string) report
 		least   int
 	}{
-		"kafka-tests": {[]string{"kafka.zk.KafkaZkClientTest", "kafka.zookeeper.ZooKeeperClientTest"}, junit, readJUnit,
-			90},
+		"kafka-tests": {[]string{"kafka.zk.KafkaZkClientTest", "kafka.zookeeper.ZooKeeperClientTest"}, junit,
+			readJUnit, 90},
 		"curator-tests": {[]string{"org.apache.curator.framework.recipes.locks.TestInterProcessMutex",
 			"org.apache.curator.framework.recipes.cache.TestCuratorCache"}, junit, readJUnit, 17},
-		"pulsar-tests": {[]string{"org.apache.pulsar.metadata.CounterTest", "org.apache.pulsar.metadata.LockManagerTest",
+		"pulsar-tests": {[]string{"org.apache.pulsar.metadata.CounterTest",
+			"org.apache.pulsar.metadata.LockManagerTest",
 			"org.apache.pulsar.metadata.MetadataStoreExtendedTest",
 			"org.apache.pulsar.metadata.bookkeeper.PulsarRegistrationClientTest",
 			"org.apache.pulsar.metadata.bookkeeper.LedgerUnderreplicationManagerTest"}, testNG, readTestNG, 40},

@@ -75,8 +75,8 @@ func (f *Facts) Servers() *Servers {
 
 // stateOf is what the API tells of a server.
 func stateOf(s *findings.Server) ServerState {
-	d := ServerState{ID: s.ID, Trouble: s.Silent, Program: s.Program, Version: s.Version, LastState: s.Mode, Draining: s.Draining,
-		HeardAt: since1970(s.Heard), SilentSince: since1970(s.SilentSince)}
+	d := ServerState{ID: s.ID, Trouble: s.Silent, Program: s.Program, Version: s.Version, LastState: s.Mode,
+		Draining: s.Draining, HeardAt: since1970(s.Heard), SilentSince: since1970(s.SilentSince)}
 	if s.Heard.IsZero() {
 		d.Trouble = cmp.Or(d.Trouble, "the configuration does not tell its client port, or it was not asked yet")
 		return d

@@ -53,7 +53,7 @@ func (l *leading) consider(now time.Time, learners []zab.Learner) {
 		h.core.HandOver(false)
 	}
 	if d.Ends {
-		h.Log.Info("handing over the leadership: this epoch is running out of zxids, and the next leader begins a new one",
+		h.Log.Info("handing over the leadership: this epoch is running out of zxids, and the next one begins in time",
 			zap.Stringer("zxid", f.Prepared))
 		_ = l.handOver(func() error {
 			h.core.HandOver(false)

@@ -37,8 +37,8 @@
 // # The end of an epoch
 //
 // An epoch has 2^32 zxids, which a busy ensemble uses up within hours. The leader hands over when an eighth of them is
-// left, while its clients can still be held; without zxids it would have to give up at once. The next leader, which may
-// be this server, begins a new epoch.
+// left, while its clients can still be held; without zxids it would have to give up at once. The next leader, which
+// may be this server, begins a new epoch.
 //
 // The package decides and does nothing: it is given facts, asks the agreement by functions, and returns what is to be
 // done. It has no goroutine and no lock. A Policy belongs to the host goroutine.
