@@ -196,7 +196,7 @@ function ServerCard({ s }: { s: Seen }) {
           since,
           st?.uptimeMs != null ? new Date(Date.now() - st.uptimeMs).toLocaleString() : undefined,
         )}
-        {fact("Version", st ? versionOf(st) || unknown : unknown, st && versionsOf(st))}
+        {fact("Version", st ? versionOf(st) || unknown : unknown, st ? versionsOf(st) : undefined)}
       </dl>
       <div class="at">
         <code>{s.member.clientAddress || s.member.addresses[0]}</code>
