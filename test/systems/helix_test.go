@@ -19,7 +19,7 @@ var helix = &system{
 			"`zk.session.timeout` below the time between two failures (8 s here): the partitions of a participant " +
 				"that died get another master when its session ends.",
 			"A participant that is started again can be the master of its former partitions for less than half a " +
-				"second before its successor gives them up. That happened in 2 of 7 runs on ZooKeeper, and in 3 of 7 " +
+				"second before its successor gives them up. That happened in 2 of 7 runs on ZooKeeper and in 3 of 7 " +
 				"on Warren.",
 		},
 	},
