@@ -144,7 +144,7 @@ func TestIdentity(t *testing.T) {
 	cfg, myid := filepath.Join(n.Dir(), "zoo.cfg"), filepath.Join(n.DataDir(), "myid")
 	require.Empty(t, examine(t, "--config", cfg, "--no-measure").severityAbove(doctor.Warning))
 	for text, want := range map[string]string{
-		"9\n": "id 9 is not in the peer list", "one\n": `"one" is not a number`, "": "is not a number",
+		"9\n": "id 9 is not in the peer list", "one\n": `"one" is not a number`, "": "is empty",
 	} {
 		require.NoError(t, os.WriteFile(myid, []byte(text), 0o644))
 		v := examine(t, "--config", cfg, "--no-measure")

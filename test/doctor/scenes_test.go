@@ -213,7 +213,10 @@ var scenes = []scene{
 		{"a server crashes and is restarted again and again", func(h *hosts) {
 			for range findings.RestartsMany {
 				h.nodes[2].Kill()
+				noted := h.startsNoted(2)
 				h.nodes[2].Start()
+				cluster.Eventually(h.t, func() bool { return h.startsNoted(2) > noted }, patience,
+					"the server notes its start")
 			}
 		}, func(h *hosts) { h.again(2, nil) }, found{"restarts": doctor.Error}, nil, 1,
 			"RestartsInALoop"},
@@ -341,6 +344,12 @@ func openWithOnePort(t *testing.T) *hosts {
 	h.start(h.nodes...)
 	h.heardOfAll(time.Time{})
 	return h
+}
+
+// startsNoted is how many starts a server has noted. One that is killed at once may not have come so far.
+func (h *hosts) startsNoted(i int) int {
+	text, _ := os.ReadFile(filepath.Join(h.nodes[i].DataDir(), ".warren.starts"))
+	return bytes.Count(text, []byte("\n"))
 }
 
 // heardOfAll waits until every server has heard every other one since then.
