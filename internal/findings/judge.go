@@ -456,15 +456,21 @@ func proves(r *Rival, member *Server) bool {
 	return r.Away || member.Serving && !member.Since.IsZero() && r.Heard.Sub(member.Since) >= settles
 }
 
-// settings compares what should be the same everywhere, and the versions.
+// settings compares what should be the same everywhere, and the versions: those of the programs if all tell them, else
+// those that clients are told.
 func (j *judge) settings() {
 	values := map[string]map[string][]*Server{"": {}}
+	compared := func(s *Server) bool { return s.Known() && s.Serving }
+	versionOf := func(s *Server) string { return s.Program }
+	if slices.ContainsFunc(j.all, func(s Server) bool { return compared(&s) && s.Program == "" }) {
+		versionOf = func(s *Server) string { return s.Version }
+	}
 	for i := range j.all {
 		s := &j.all[i]
-		if !s.Known() || !s.Serving {
+		if !compared(s) {
 			continue
 		}
-		if version := cmp.Or(s.Program, s.Version); version != "" {
+		if version := versionOf(s); version != "" {
 			values[""][version] = append(values[""][version], s)
 		}
 		for key, value := range s.Settings {

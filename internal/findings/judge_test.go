@@ -203,6 +203,12 @@ func TestEnsemble(t *testing.T) {
 		"other settings": {func(all []Server) { all[2].Settings = map[string]string{"tickTime": "500"} },
 			[]string{"warning different-settings"}},
 		"an upgrade": {func(all []Server) { all[2].Version = "2" }, []string{"notice different-versions"}},
+		"an upgrade, of servers that tell clients the same": {func(all []Server) {
+			all[0].Program, all[1].Program, all[2].Program = "Warren 0.2.0", "Warren 0.2.0", "Warren 0.3.0"
+		}, []string{"notice different-versions"}},
+		"a server that does not tell its program": {func(all []Server) {
+			all[0].Program, all[1].Program = "Warren 0.2.0", "Warren 0.2.0"
+		}, nil},
 		"far behind": {func(all []Server) { all[0].Zxid += 20_000 }, []string{"warning lag 2", "warning lag 3"}},
 		"a new epoch, of which the leader has not told yet": {func(all []Server) { all[2].Zxid = 6<<32 + 1 }, nil},
 		"an old epoch": {func(all []Server) { all[0].Zxid = 6<<32 + 20_000 }, []string{"error lag 2", "error lag 3"}},
