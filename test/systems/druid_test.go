@@ -27,7 +27,7 @@ var druid = &system{
 }
 
 func runDruid(x *run) {
-	x.compile("Work.java", "druid/Job.java")
+	x.compile("Work.java", "Queries.java", "druid/Job.java")
 	ports := cluster.FreePorts(x, 8) // of the processes, of Derby, and of what Coordinators start in its place
 	x.java("derby", 128, "-Dderby.system.home="+x.dir, "org.apache.derby.drda.NetworkServerControl", "start", "-h",
 		"127.0.0.1", "-p", fmt.Sprint(ports[5]), "-noSecurityManager")
@@ -84,11 +84,7 @@ func runDruid(x *run) {
 		start("broker", "broker", ports[4], 256, "-Ddruid.service=druid/broker"),
 	}
 	x.drive(x.java("job", 192, "Job", fmt.Sprint(ports[0]), fmt.Sprint(ports[1]), fmt.Sprint(ports[4])), func() {
-		x.eventually("a Coordinator leads", leader)
-		killed := leads
-		coordinators[killed].kill()
-		x.eventually("another Coordinator leads", func() bool { return leader() && leads != killed })
-		coordinators[killed] = coordinator(killed)
+		x.failOver("Coordinator", coordinators, &leads, leader, coordinator)
 	})
 	x.felt("processes of Druid that ended, besides the one that was killed", "%d", ended(coordinators, others))
 }

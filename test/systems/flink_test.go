@@ -56,11 +56,9 @@ func runFlink(x *run) {
 	}
 	x.eventually("a JobManager leads", leader)
 	x.drive(x.java("job", 256, append(opens(), "Job", x.writeFlink("job", ""), x.dir)...), func() {
-		x.eventually("a JobManager leads", leader)
-		killed := leads
-		jobs[killed].kill()
-		x.eventually("another JobManager leads", func() bool { return leader() && leads != killed })
-		jobs[killed] = x.jobManager(killed, ports[2*killed], ports[2*killed+1])
+		x.failOver("JobManager", jobs, &leads, leader, func(i int) *process {
+			return x.jobManager(i, ports[2*i], ports[2*i+1])
+		})
 	})
 }
 

@@ -44,11 +44,9 @@ func runNiFi(x *run) {
 		return leads >= 0
 	}
 	x.drive(x.java("job", 128, "Job", x.dir, fmt.Sprint(ports[0]), fmt.Sprint(ports[1])), func() {
-		x.eventually("there is a primary node", leader)
-		killed := leads
-		nodes[killed].kill()
-		x.eventually("another node is the primary one", func() bool { return leader() && leads != killed })
-		nodes[killed] = x.nifiNode(killed, ports)
+		x.failOver("primary node", nodes, &leads, leader, func(i int) *process {
+			return x.nifiNode(i, ports)
+		})
 	})
 	_, stat, err := x.read("/nifi/leaders/Primary Node")
 	require.NoError(x, err)

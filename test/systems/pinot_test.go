@@ -30,7 +30,7 @@ var pinot = &system{
 }
 
 func runPinot(x *run) {
-	x.compile("Work.java", "pinot/Node.java", "pinot/Job.java")
+	x.compile("Work.java", "Queries.java", "pinot/Node.java", "pinot/Job.java")
 	ports := cluster.FreePorts(x, 6) // of the controllers and the broker; the server has three
 	start := func(name, class string, settings ...string) *process {
 		return x.java(name, 256, slices.Concat(opens(), []string{"-XX:MaxDirectMemorySize=128m",
@@ -75,11 +75,7 @@ func runPinot(x *run) {
 			"pinot.server.instance.segmentTarDir="+filepath.Join(x.dir, "server-tars")),
 	}
 	x.drive(x.java("job", 128, "Job", fmt.Sprint(ports[0]), fmt.Sprint(ports[1]), fmt.Sprint(ports[2])), func() {
-		x.eventually("a controller leads", leader)
-		killed := leads
-		controllers[killed].kill()
-		x.eventually("another controller leads", func() bool { return leader() && leads != killed })
-		controllers[killed] = controller(killed)
+		x.failOver("controller", controllers, &leads, leader, controller)
 	})
 	x.felt("processes of Pinot that ended, besides the one that was killed", "%d", ended(controllers, others))
 }

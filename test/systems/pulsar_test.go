@@ -118,11 +118,7 @@ bookkeeperNumberOfChannelsPerBookie=1
 	x.before = func() { leader() }
 	x.drive(start("job", 256, "Job", service(0)+","+strings.TrimPrefix(service(1), "pulsar://"),
 		page(0)+","+strings.TrimPrefix(page(1), "http://")), func() {
-		x.eventually("a broker leads", leader)
-		killed := leads
-		brokers[killed].kill()
-		x.eventually("another broker leads", func() bool { return leader() && leads != killed })
-		brokers[killed] = broker(killed)
+		x.failOver("broker", brokers, &leads, leader, broker)
 	})
 	x.felt("brokers that took over the lead, besides the one for the one that was killed", "%d", terms-2)
 	x.felt("brokers that ended, besides the one that was killed", "%d", ended(brokers))

@@ -303,6 +303,16 @@ func (x *run) start(name, program string, args ...string) *process {
 	return p
 }
 
+// failOver kills the process of a system that leads, waits until another one does, and starts the first one again.
+// leader reports whether one leads, and notes in leads which.
+func (x *run) failOver(what string, all []*process, leads *int, leader func() bool, start func(int) *process) {
+	x.eventually("one leads: "+what, leader)
+	killed := *leads
+	all[killed].kill()
+	x.eventually("another one leads: "+what, func() bool { return leader() && *leads != killed })
+	all[killed] = start(killed)
+}
+
 // java starts a program of a release in a JVM with a heap of so many MiB.
 func (x *run) java(name string, heap int, args ...string) *process {
 	return x.start(name, "java", append([]string{fmt.Sprintf("-Xmx%dm", heap), "-XX:+UseSerialGC",

@@ -74,11 +74,7 @@ topology.worker.logwriter.childopts: -Xmx32m -XX:+UseSerialGC
 	x.eventually("a Nimbus leads", leader)
 	supervisor := start("supervisor", "127.0.0.1", 192, ports[leads], "org.apache.storm.daemon.supervisor.Supervisor")
 	x.drive(start("job", "127.0.0.1", 192, ports[leads], "Job", x.dir), func() {
-		x.eventually("a Nimbus leads", leader)
-		killed := leads
-		nimbuses[killed].kill()
-		x.eventually("another Nimbus leads", func() bool { return leader() && leads != killed })
-		nimbuses[killed] = nimbus(killed)
+		x.failOver("Nimbus", nimbuses, &leads, leader, nimbus)
 	})
 	x.felt("Nimbuses and Supervisors that ended, besides the one that was killed", "%d",
 		ended(nimbuses, []*process{supervisor}))

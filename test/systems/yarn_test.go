@@ -81,11 +81,7 @@ func runYARN(x *run) {
 	const mark = "/yarn-leader-election/jobs/ActiveBreadCrumb" // is written by each one that becomes active
 	before := x.version(mark)
 	x.drive(start("job", 192, "Job", x.dir), func() {
-		x.eventually("a ResourceManager is active", leader)
-		killed := leads
-		all[killed].kill()
-		x.eventually("another ResourceManager is active", func() bool { return leader() && leads != killed })
-		all[killed] = manager(killed)
+		x.failOver("ResourceManager", all, &leads, leader, manager)
 	})
 	x.felt("ResourceManagers that took over, besides the one for the one that was killed", "%d",
 		x.version(mark)-before-1)

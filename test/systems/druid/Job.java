@@ -18,7 +18,6 @@ public class Job {
     final String[] coordinators;
     final String broker;
     int added, tasksFailed;
-    volatile int queries, queriesFailed, queriesFewer;
 
     public static void main(String[] args) throws Exception {
         new Job(args).run();
@@ -36,18 +35,17 @@ public class Job {
             TimeUnit.SECONDS.sleep(1);
         }
         System.out.println("ready");
-        Thread reader = new Thread(this::query);
-        reader.start();
+        Queries queries = new Queries(work, this::count);
+        queries.start();
         while (!work.stopped() || added < LEAST) {
             long began = System.nanoTime();
             add();
             work.waited("time to add rows", began, System.nanoTime());
         }
-        reader.join();
+        queries.join();
         check();
         Work.felt("tasks that failed and were repeated", tasksFailed);
-        Work.felt("queries that failed", queriesFailed);
-        Work.felt("queries that found fewer rows than before", queriesFewer + " of " + queries);
+        queries.felt();
         work.print();
     }
 
@@ -138,25 +136,8 @@ public class Job {
         return found;
     }
 
-    /** Queries all the time: what was there once should be there always. */
-    void query() {
-        int most = 0;
-        while (!work.stopped()) {
-            long began = System.nanoTime();
-            try {
-                int count = Integer.parseInt(sql("SELECT COUNT(*) FROM numbers").trim());
-                queries++;
-                queriesFewer += count < most ? 1 : 0;
-                most = Math.max(most, count);
-                TimeUnit.MILLISECONDS.sleep(200);
-            } catch (IOException e) {
-                queriesFailed++;
-                System.out.println("query: " + e);
-            } catch (InterruptedException e) {
-                throw new IllegalStateException(e);
-            }
-            work.waited("query", began, System.nanoTime());
-        }
+    int count() throws IOException, InterruptedException {
+        return Integer.parseInt(sql("SELECT COUNT(*) FROM numbers").trim());
     }
 
     void check() throws Exception {
@@ -165,7 +146,7 @@ public class Job {
             TimeUnit.SECONDS.sleep(1);
         }
         int lost = added - rows().get(0, added).cardinality();
-        int count = Integer.parseInt(sql("SELECT COUNT(*) FROM numbers").trim());
+        int count = count();
         Work.check("rows", lost == 0 && count == added, "%d added, %d lost, %d too many", added, lost,
             count - (added - lost));
     }

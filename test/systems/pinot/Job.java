@@ -25,7 +25,6 @@ public class Job {
     final String[] controllers;
     final String broker;
     int turn, failed, again, added;
-    volatile int queries, queriesFailed, queriesFewer;
 
     public static void main(String[] args) throws Exception {
         new Job(args).run();
@@ -45,19 +44,18 @@ public class Job {
         add();
         failed = again = 0;
         System.out.println("ready");
-        Thread reader = new Thread(this::query);
-        reader.start();
+        Queries queries = new Queries(work, this::count);
+        queries.start();
         while (!work.stopped() || added < LEAST) {
             long began = System.nanoTime();
             add();
             work.waited("time to add rows", began, System.nanoTime());
         }
-        reader.join();
+        queries.join();
         check();
         Work.felt("changes that failed and were repeated", failed);
         Work.felt("segments that were accepted but not served, and were added again", again);
-        Work.felt("queries that failed", queriesFailed);
-        Work.felt("queries that found fewer rows than before", queriesFewer + " of " + queries);
+        queries.felt();
         work.print();
     }
 
@@ -137,25 +135,8 @@ public class Job {
         return Arrays.stream(m.group(1).split(",")).mapToInt(Integer::parseInt).toArray();
     }
 
-    /** Queries all the time: what was there once should be there always. */
-    void query() {
-        int most = 0;
-        while (!work.stopped()) {
-            long began = System.nanoTime();
-            try {
-                int count = numbers("SELECT COUNT(*) FROM numbers")[0];
-                queries++;
-                queriesFewer += count < most ? 1 : 0;
-                most = Math.max(most, count);
-                TimeUnit.MILLISECONDS.sleep(200);
-            } catch (IOException e) {
-                queriesFailed++;
-                System.out.println("query: " + e);
-            } catch (InterruptedException e) {
-                throw new IllegalStateException(e);
-            }
-            work.waited("query", began, System.nanoTime());
-        }
+    int count() throws IOException, InterruptedException {
+        return numbers("SELECT COUNT(*) FROM numbers")[0];
     }
 
     void check() throws Exception {
