@@ -57,6 +57,13 @@ const RemedyResync = "if the other servers of the ensemble are healthy, replace 
 // SinceStart is when the events of counters happened that only mntr tells of.
 const SinceStart = "since its start or the last srst"
 
+func txns(n float64) string {
+	if n == 1 {
+		return "one txn"
+	}
+	return fmt.Sprintf("%.0f txns", n)
+}
+
 // Numbers are the findings from what mntr prints, whose numbers have there the prefix zk_, and from the syncs of
 // the log above fsync.warningthresholdms. when says since when the Counters count.
 func Numbers(number func(name string) (float64, bool), slowSyncs float64, when string) []Finding {
@@ -64,7 +71,7 @@ func Numbers(number func(name string) (float64, bool), slowSyncs float64, when s
 	if n, ok := number("digest_mismatches_count"); ok && n > 0 {
 		all.add(Critical, "digest", "compare all servers with warren doctor before any is emptied: the leader may be "+
 			"the one with other data. If it is this one: "+RemedyResync,
-			"after %v txns, its tree differed from the leader's", n)
+			"its tree differed from the leader's after %s", txns(n))
 	}
 	open, ok1 := number("open_file_descriptor_count")
 	most, ok2 := number("max_file_descriptor_count")
