@@ -89,8 +89,9 @@ type Quorum struct {
 	// ElectionPortBindRetry is how often, a second apart, binding the election port is tried before exit 14; 0 is
 	// forever. Key electionPortBindRetry; default 3.
 	ElectionPortBindRetry int
-	// PeerTCPKeepAlive sets SO_KEEPALIVE on election and quorum sockets, so that the kernel finds peers that
-	// vanished without closing their connection. Key tcpKeepAlive; default true, ZooKeeper's is false.
+	// PeerTCPKeepAlive sets SO_KEEPALIVE on election and quorum sockets, so that peers are found that
+	// vanished without closing their connection: a follower leaves a leader whose machine is gone when its lease ends,
+	// and not after syncLimit. Key tcpKeepAlive; default true, ZooKeeper's is false.
 	PeerTCPKeepAlive bool
 	// MinNotificationInterval is the first pause before notifications are sent again. Key
 	// fastleader.minNotificationInterval; default 200ms.

@@ -11,8 +11,10 @@ import (
 	"github.com/seed94657493/warren/internal/sched"
 )
 
-// keepAlive lets the kernel detect dead peers, in addition to the pings of the protocol.
-var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 3}
+// keepAlive lets the kernel ask peers that are silent whether they are there, in addition to the pings of the
+// protocol: so a learner that has nothing to send knows, too, that its leader's machine is gone (Link.Unacknowledged).
+// The kernel itself ends a connection only after Timeouts.Write, or 16 seconds.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 15}
 
 // tune sets the options of a connection between servers. Bytes that the other side does not acknowledge within
 // Timeouts.Write end the connection, even if no more are written. Without that, bytes that were sent into a partition

@@ -325,13 +325,15 @@ func (l *Link) drain() {
 }
 
 // Unacknowledged returns for how long nothing that was sent has arrived at the peer, although bytes wait; 0 if that
-// is not known. It may be called on a link that stands.
+// is not known. It may be called on a link that stands. A connection that is no socket may say so itself.
 func (l *Link) Unacknowledged() time.Duration {
-	t := tcpOf(l.nc)
-	if t == nil {
-		return 0
+	if t := tcpOf(l.nc); t != nil {
+		return socket.Unacknowledged(t)
 	}
-	return socket.Unacknowledged(t)
+	if other, ok := innermost(l.nc).(interface{ Unacknowledged() time.Duration }); ok {
+		return other.Unacknowledged()
+	}
+	return 0
 }
 
 // Deaf reports whether the peer is heard and does not hear: see socket.Hearing. Looks should be 0.1 s apart, by one

@@ -98,7 +98,7 @@ func zxids(w *world) (all []proto.Zxid) {
 
 // TestEarlyExpiry checks the bound that the lease promises.
 func TestEarlyExpiry(t *testing.T) {
-	l := lease{length: 200 * time.Millisecond}
+	l := lease{least: 200 * time.Millisecond, most: 200 * time.Millisecond}
 	s := &session{timeout: time.Second}
 	for at := time.Duration(0); at <= 900*time.Millisecond; at += 300 * time.Millisecond {
 		s.answers = append(s.answers, answer{at, at + 10*time.Millisecond})
@@ -110,4 +110,11 @@ func TestEarlyExpiry(t *testing.T) {
 		err := l.early(expiry{s, &txn{at: at}})
 		require.Equal(t, early, err != nil, "%v: %v", at, err)
 	}
+
+	// Leases of sessions with long timeouts are longer.
+	l.most = 300 * time.Millisecond
+	require.Equal(t, 300*time.Millisecond, l.of(s))
+	require.NoError(t, l.early(expiry{s, &txn{at: 1350 * time.Millisecond}}))
+	require.Error(t, l.early(expiry{s, &txn{at: 1250 * time.Millisecond}}))
+	require.Error(t, l.early(expiry{s, &txn{at: 500 * time.Millisecond}}))
 }

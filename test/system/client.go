@@ -325,7 +325,7 @@ func (c *client) read(conn *connection, nc net.Conn) {
 			if len(conn.items) > 0 && !c.broken && !c.late && c.session.closing == nil &&
 				c.w.s.now-c.sent < c.session.timeout && c.w.nodes[conn.server-1].lives == conn.life &&
 				c.w.nodes[conn.server-1].p != nil {
-				c.w.cut++
+				c.w.cut = append(c.w.cut, conn.server)
 				c.w.s.tracef("c%d: cut off by server %d", c.id, conn.server)
 			}
 			c.w.s.tracef("c%d: %v", c.id, err)

@@ -60,7 +60,7 @@ func TestDeafLeader(t *testing.T) {
 		deaf := w.leader()
 		for _, n := range w.nodes {
 			if n != deaf {
-				w.net.way(n.id, deaf.id).cut = true
+				w.net.way(n.id, deaf.id).close()
 			}
 		}
 		took := w.until(t, "another leader", func() bool { l := w.leader(); return l != nil && l != deaf })

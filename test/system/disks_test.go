@@ -68,7 +68,7 @@ func TestPromiseIsLostWithTheDisk(t *testing.T) {
 		require.NoError(t, observer.disk.meta.SetAccepted(epoch-1))
 		observer.start()
 		for _, n := range w.nodes[:3] {
-			w.net.way(first.id, n.id).cut = true
+			w.net.way(first.id, n.id).close()
 		}
 		w.until(t, "the promise of the leader", func() bool { return first.disk.meta.Epochs().Accepted == epoch })
 		first.kill(100, true)

@@ -307,7 +307,7 @@ func (f *faults) cut(from, to int, d time.Duration) {
 		return
 	}
 	way := f.w.net.way(from, to)
-	way.cut = true
+	way.close()
 	f.w.s.plan(d, nil, "open again", func() { f.w.net.open(way) })
 }
 

@@ -95,7 +95,7 @@ func TestLogIsPurgedWhileALearnerIsBroughtUpToDate(t *testing.T) {
 			w.s.runFor(500 * time.Millisecond)
 			n.start()
 			w.until(t, "a learner", func() bool { return w.says("receiving a snapshot") })
-			way.cut = true
+			way.close()
 			w.s.runFor(w.s.between(0, 4*time.Second))
 			w.net.open(way)
 			w.says("")

@@ -29,13 +29,14 @@ type network struct {
 
 // way is a direction between two places.
 type way struct {
-	name string
-	net  *network
-	to   int
-	cut  bool
-	slow time.Duration // added to every delay
-	cuts int
-	held []*stream // that had something arrive while the way was cut, once for each piece
+	name  string
+	net   *network
+	to    int
+	cut   bool
+	since time.Duration // when it was cut
+	slow  time.Duration // added to every delay
+	cuts  int
+	held  []*stream // that had something arrive while the way was cut, once for each piece
 }
 
 // delay draws how long something takes.
@@ -73,6 +74,9 @@ func (n *network) heal() {
 		n.open(w)
 	}
 }
+
+// close cuts a direction.
+func (w *way) close() { w.cut, w.since = true, w.net.s.now }
 
 // open ends the cut of a direction.
 func (n *network) open(w *way) {
@@ -113,7 +117,7 @@ func (n *network) unplug(h *host, word bool) {
 		case word:
 			_ = c.Close()
 		default:
-			c.in.orphan = true
+			c.in.orphan, c.in.since = true, n.s.now
 		}
 	}
 	clear(n.conns[len(kept):])

@@ -45,7 +45,7 @@ func TestPriorityMovesTheLeadership(t *testing.T) {
 		led := w.leaders()
 		require.Equal(t, preferred, led[len(led)-1], "seed %d", seed+1)
 		require.LessOrEqual(t, len(led), 2, "seed %d: the leadership moves no more", seed+1)
-		require.Zero(t, w.cut, "seed %d", seed+1)
+		require.Empty(t, w.cut, "seed %d", seed+1)
 		moved += len(led) - 1
 	}
 	t.Logf("the leadership moved in %d of 40 runs; in the others the preferred server was elected", moved)

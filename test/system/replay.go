@@ -517,9 +517,12 @@ func (r *replay) finish() error {
 
 // lease is what decides how long servers may answer clients after they were heard of; see package server.
 type lease struct {
-	length time.Duration
-	drift  float64 // clocks differ by at most this part
+	least, most time.Duration
+	drift       float64 // clocks differ by at most this part
 }
+
+// of is the length of the lease of a session.
+func (l lease) of(s *session) time.Duration { return min(max(l.least, s.timeout/3), l.most) }
 
 // early returns an error if a session was expired that was heard of in time. Let x be when its client was last
 // answered, G the longest time in which nothing of it need have come before, D the length of the lease: a leader that
@@ -527,8 +530,9 @@ type lease struct {
 // every session its whole timeout from then.
 func (l lease) early(e expiry) error {
 	s := e.session
+	length := l.of(s)
 	last := s.answers[len(s.answers)-1]
-	if last.sent >= e.txn.at+l.length+time.Duration(float64(s.timeout)*2*l.drift) {
+	if last.sent >= e.txn.at+length+time.Duration(float64(s.timeout)*2*l.drift) {
 		return broken(SessionEnds, "session %v was answered after it had expired at %v", s.id, e.txn.at)
 	}
 	var gap time.Duration
@@ -537,7 +541,7 @@ func (l lease) early(e expiry) error {
 			gap = max(gap, a.came-s.answers[i].sent)
 		}
 	}
-	least := s.timeout - max(l.length+gap, 2*l.length)
+	least := s.timeout - max(length+gap, 2*length)
 	least -= time.Duration(float64(s.timeout) * 2 * l.drift)
 	if passed := e.txn.at - last.sent; least > 0 && passed < least {
 		return broken(SessionEnds, "session %v with timeout %v expires at %v, and was heard of at %v: that is less "+

@@ -108,7 +108,7 @@ func TestStreams(t *testing.T) {
 	require.Equal(t, sent, got)
 	require.Equal(t, []error{nil}, ends)
 
-	n.way(1, 2).cut = true
+	n.way(1, 2).close()
 	a.Go("cut off", func() {
 		began := s.now
 		_, err := ha.dial(context.Background(), "", address)

@@ -26,6 +26,7 @@ type stream struct {
 	gone   bool          // the reader has closed
 	reset  bool          // the connection is lost
 	orphan bool          // the reader has died, and the writer has not heard of it
+	since  time.Duration // when it has
 	back   *stream       // the other direction
 	held   time.Duration // since when a piece waits at a cut way, 0 if none does
 
@@ -228,6 +229,28 @@ const deafAfter = 100 * time.Millisecond
 // Deaf reports whether what is written gets lost while what the other side writes arrives. Links ask for it.
 func (c *conn) Deaf() bool {
 	return c.out.way.cut && !c.in.way.cut && c.out.held != 0 && c.out.s.now-c.out.held >= deafAfter
+}
+
+// probedAfter is when TCP begins to ask a silent side whether it is there: 1 s in reality.
+const probedAfter = 50 * time.Millisecond
+
+// Unacknowledged returns for how long nothing that is written can have arrived at the other side, or its answer here.
+// Links ask for it.
+func (c *conn) Unacknowledged() time.Duration {
+	now := c.out.s.now
+	since := now
+	for _, w := range [...]*way{c.out.way, c.in.way} {
+		if w.cut {
+			since = min(since, w.since)
+		}
+	}
+	if c.out.orphan && c.out.way.net.hosts[c.out.way.to] == nil {
+		since = min(since, c.out.since)
+	}
+	if now-since < probedAfter {
+		return 0
+	}
+	return now - since
 }
 
 // LocalAddr implements net.Conn.

@@ -72,9 +72,9 @@ type world struct {
 	outcomes    int // of requests that were not answered, told later
 	repeats     int // writes that were sent again because they were not executed
 	reconfigs   int
-	// cut is how many connections servers have ended after the first reply to a request, though the client was heard
+	// cut are the servers that have ended connections after the first reply to a request, though the client was heard
 	// and has not asked for it.
-	cut     int
+	cut     []int
 	first   proto.Zxid    // the version that the first leader has given to the first configuration
 	members proto.Zxid    // the last configuration that was applied
 	lasting time.Duration // until then no client asks for another configuration
@@ -202,7 +202,9 @@ func (w *world) role(id int) config.Role {
 
 // leaseOf is what package server promises of the lease.
 func (w *world) leaseOf() lease {
-	return lease{length: max(2*w.tick, time.Duration(w.nodes[0].cfg.SyncLimit)*w.tick/3), drift: w.driftMax}
+	limit := time.Duration(w.nodes[0].cfg.SyncLimit) * w.tick
+	least := max(2*w.tick, limit/3)
+	return lease{least: least, most: max(least, limit), drift: w.driftMax}
 }
 
 // applied takes a txn that a server has applied. No two servers may differ.

@@ -72,8 +72,8 @@ type Env struct {
 	Doors *Doors
 	// ReadOnly is true while a member of an ensemble without a leader serves read-only clients.
 	ReadOnly atomic.Bool
-	// LeaseEnd is until when clients may be answered, ns on the server's clock. On a standalone server it never
-	// ends. See lease.go of package host.
+	// LeaseEnd is until when clients may be answered, ns on the server's clock; for those with a long session timeout
+	// see AnswersUntil. 0 is no service, and on a standalone server it never ends. See lease.go of package host.
 	LeaseEnd atomic.Int64
 
 	Stopping *sched.Gate // open when Stop begins
@@ -217,6 +217,16 @@ func (e *Env) OwnLine() *config.Member {
 
 // MayAnswer reports whether clients may be answered now.
 func (e *Env) MayAnswer() bool { return e.Clock.Now() <= e.LeaseEnd.Load() }
+
+// AnswersUntil is until when the client of a session with a timeout may be answered, if it is connected, ns on the
+// server's clock.
+func (e *Env) AnswersUntil(timeout time.Duration) int64 {
+	end := e.LeaseEnd.Load()
+	if end == 0 || end == math.MaxInt64 {
+		return end
+	}
+	return end + int64(e.Config.LeaseOf(timeout)-e.Config.LeaseTime())
+}
 
 // IsServing reports whether clients are accepted now.
 func (e *Env) IsServing() bool { return e.Doors.IsOpen() && e.MayAnswer() }

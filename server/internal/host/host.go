@@ -70,6 +70,7 @@ type Host struct {
 	noting   zab.LinkID // the link to a leader that notes moves of sessions; see moves.go
 	reach    reach
 	lease    *lease.Lease
+	closing  int64              // after the end of the lease: when the next connections are closed
 	policy   *succession.Policy // decides whether this server goes on to lead
 	role     role               // what is done with requests; nil while the server does not serve
 	opening  opening            // of the next role
@@ -96,8 +97,9 @@ type clients interface {
 	PortNumbers() (plain, secure int)
 	// ServerHandshakes bounds the work of the handshakes that other servers begin.
 	ServerHandshakes() *limits.Handshakes
-	// AbortAll closes every connection that has a session at once.
-	AbortAll()
+	// AbortOver closes at once every connection that has a session and may not be answered any more, and returns how
+	// many. next is until when the others may be answered, ns on the server's clock.
+	AbortOver() (ended int, next int64)
 	// HoldAll lets the connections of the sessions that wanted accepts take no more requests, and returns them.
 	// ShutAll does not end them.
 	HoldAll(wanted func(*sessions.Session) bool) []flow.Held

@@ -123,7 +123,7 @@ func (h *Host) keep() (k keeping) {
 	now, own := h.Clock.Now(), h.Tracker.Own()
 	held := h.clients.HoldAll(func(s *sessions.Session) bool { return own[s] })
 	until := func(s *sessions.Session) int64 {
-		return min(now+int64(min(h.Config.ConnectionKeep, s.Timeout()/3)), h.LeaseEnd.Load())
+		return min(now+int64(min(h.Config.ConnectionKeep, s.Timeout()/3)), h.AnswersUntil(s.Timeout()))
 	}
 	return keeping{former: former, now: kept.New(epoch, held, until, kept.Needs{
 		CanAskAgain: former.canAskAgain, AskAgain: former.askAgain, Lose: former.lose,

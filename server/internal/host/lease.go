@@ -8,7 +8,8 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// keepLease is called with every tick of the core. When the lease has ended it closes the client connections.
+// keepLease is called with every tick of the core. When the lease has ended it closes the client connections, those of
+// sessions with a long timeout later than the others.
 func (h *Host) keepLease() {
 	if h.role == nil || h.ReadOnly.Load() || h.peers == nil {
 		return
@@ -25,9 +26,15 @@ func (h *Host) keepLease() {
 		f.leaveUnreachable()
 	}
 	if first {
+		h.closing = 0
+	}
+	if !over || h.Clock.Now() <= h.closing {
+		return
+	}
+	var ended int
+	if ended, h.closing = h.clients.AbortOver(); ended > 0 {
 		h.Log.Warn("closing client connections: no quorum has confirmed this server's reports about their sessions",
-			zap.Duration("for", h.lease.Length()))
-		h.clients.AbortAll()
+			zap.Duration("for", h.lease.Length()-h.lease.Left()), zap.Int("connections", ended))
 	}
 }
 

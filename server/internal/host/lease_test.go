@@ -39,20 +39,31 @@ func leased(t *testing.T, id proto.ServerID, voters ...proto.ServerID) *Host {
 // from is since when the lease of m runs.
 func from(m *Host) int64 { return max(0, m.LeaseEnd.Load()-int64(m.lease.Length())) }
 
+// Sessions with a long timeout have a longer lease.
 func TestLeaseTime(t *testing.T) {
 	for _, tc := range []struct {
 		tick time.Duration
 		sync int
 		want time.Duration
+		of   map[time.Duration]time.Duration
 	}{
-		{2 * time.Second, 5, 4 * time.Second}, // ZooKeeper's defaults
-		{2 * time.Second, 1, 4 * time.Second},
-		{2 * time.Second, 0, 4 * time.Second},
-		{100 * time.Millisecond, 12, 400 * time.Millisecond},
+		{2 * time.Second, 5, 4 * time.Second, map[time.Duration]time.Duration{ // ZooKeeper's defaults
+			4 * time.Second: 4 * time.Second, 12 * time.Second: 4 * time.Second, 18 * time.Second: 6 * time.Second,
+			30 * time.Second: 10 * time.Second, 40 * time.Second: 10 * time.Second,
+		}},
+		{2 * time.Second, 1, 4 * time.Second, map[time.Duration]time.Duration{time.Minute: 4 * time.Second}},
+		{2 * time.Second, 0, 4 * time.Second, nil},
+		{100 * time.Millisecond, 12, 400 * time.Millisecond, map[time.Duration]time.Duration{
+			1200 * time.Millisecond: 400 * time.Millisecond, 3 * time.Second: time.Second,
+			time.Minute: 1200 * time.Millisecond,
+		}},
 	} {
 		cfg := rigConfig()
 		cfg.TickTime, cfg.SyncLimit = tc.tick, tc.sync
-		require.Equal(t, tc.want, assemble(cfg, nil, nil).member.leaseTime(), "%+v", tc)
+		require.Equal(t, tc.want, cfg.LeaseTime(), "%+v", tc)
+		for timeout, want := range tc.of {
+			require.Equal(t, want, cfg.LeaseOf(timeout), "%v with %+v", timeout, tc)
+		}
 	}
 }
 

@@ -111,9 +111,9 @@ func (s *setup) coreTiming() zab.Timing {
 	t.InitLimit, t.SyncLimit = max(q.InitLimit, 1), max(q.SyncLimit, 1)
 	t.ResendMin = ticks(q.MinNotificationInterval)
 	t.ResendMax = max(ticks(q.MaxNotificationInterval), t.ResendMin)
-	// Without a lease the leader and its learners serve no client, so a leader that hears of no quorum need not wait
-	// longer. A pause of the process below quorumMin is no reason to give up.
-	t.QuorumLimit = ticks(max(s.leaseTime()+s.Config.TickTime/2, quorumMin))
+	// Without a lease the leader and its learners take no new clients, so a leader that hears of no quorum need not
+	// wait longer. A pause of the process below quorumMin is no reason to give up.
+	t.QuorumLimit = ticks(max(s.Config.LeaseTime()+s.Config.TickTime/2, quorumMin))
 	t.DialPause = ticks(q.LeaderConnectDelay)
 	t.DialAttempts = max(ticks(dialTime)/t.DialPause, dialsMin)
 	// A leader to which no way leads is left before long, unless the operator has set a limit of its own.
@@ -139,12 +139,6 @@ func (s *setup) remember(known map[string][]string) {
 		s.Log.Warn("cannot save the addresses of the other servers, which the next start needs if names do not "+
 			"resolve", zap.Error(err))
 	}
-}
-
-// leaseTime is the length of a lease: a third of the time after which a learner gives up its leader, and two ticks
-// at least, since each tick has two PINGs.
-func (s *setup) leaseTime() time.Duration {
-	return max(2*s.Config.TickTime, time.Duration(max(s.Config.SyncLimit, 1))*s.Config.TickTime/3)
 }
 
 // A leader is dialled for dialTime, but at least dialsMin times, however long the pauses are. Source:

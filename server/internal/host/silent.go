@@ -133,7 +133,7 @@ func (h *Host) released(l *link, all []sessions.Silent) {
 func (l *leading) tellSilent() {
 	h, now := l.h, l.Clock.Now()
 	for _, id := range inOrder(l.lost, cmp.Compare) {
-		if now-l.lost[id] >= int64(min(h.Config.ConnectionKeep, h.lease.Length())) {
+		if now-l.lost[id] >= int64(min(h.Config.ConnectionKeep, h.Config.LongestLease())) {
 			delete(l.lost, id)
 			h.Tracker.Abandon(id)
 		}

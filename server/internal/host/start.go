@@ -30,7 +30,7 @@ func New(e *env.Env, d *durable.Disk, clients clients, network Network) *Host {
 		done:   sched.NewGate(e.Runtime),
 		Served: sched.NewGate(e.Runtime), links: newLinks(), states: newArrivals(),
 	}
-	h.lease = lease.New(h.leaseTime(), lease.Needs{Now: e.Clock.Now, Publish: e.LeaseEnd.Store})
+	h.lease = lease.New(e.Config.LeaseTime(), lease.Needs{Now: e.Clock.Now, Publish: e.LeaseEnd.Store})
 	h.policy = succession.New(succession.Config{TickTime: e.Config.TickTime,
 		SyncLimit: time.Duration(e.Config.SyncLimit) * e.Config.TickTime, Priority: int64(e.Config.Priority),
 		Pause: e.Config.PriorityPause, EpochTxns: h.epochTxns()})

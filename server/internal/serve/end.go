@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"math"
 	"time"
 
 	"github.com/seed94657493/warren/internal/sched"
@@ -141,13 +142,24 @@ func (c *Conn) Release(generation int64, goesOn bool) bool {
 	return c.mu.out.open()
 }
 
-// AbortAll closes every connection that has a session at once.
-func (s *Front) AbortAll() {
+// AbortOver closes at once every connection that has a session and may not be answered any more, and returns how many.
+// next is until when the others may be answered, ns on the server's clock.
+func (s *Front) AbortOver() (ended int, next int64) {
+	now := s.Clock.Now()
+	next = math.MaxInt64
 	s.Conns.Each(func(c *Conn) {
-		if c.Session.Load() != nil {
-			c.Abort()
+		session := c.Session.Load()
+		if session == nil {
+			return
 		}
+		if end := s.AnswersUntil(session.Timeout()); now <= end {
+			next = min(next, end)
+			return
+		}
+		ended++
+		c.Abort()
 	})
+	return ended, next
 }
 
 // WaitForConns waits until every connection has ended, but no longer than timeout.

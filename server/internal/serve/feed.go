@@ -148,11 +148,11 @@ func (f *feed) account() {
 	// The session is touched with the present time, not the time of the socket read. Between the two the process
 	// may have been suspended and every session postponed.
 	now := f.srv.Clock.Now()
-	inTime := true
+	inTime := f.srv.MayAnswer()
 	if s := f.c.Session.Load(); s != nil {
-		inTime = s.Touch(now)
+		inTime = s.Touch(now) && (inTime || now <= f.srv.AnswersUntil(s.Timeout()))
 	}
-	if !inTime || now > f.srv.LeaseEnd.Load() {
+	if !inTime {
 		f.c.Abort()
 	}
 	f.srv.Stats.Received.Add(t.packets)

@@ -7,12 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unacknowledged returns for how long TCP has heard nothing from the other side although it has sent bytes that are
-// not acknowledged. The kernel of the other side acknowledges bytes also while its process stands still, until its
-// buffers are full and it takes no more; so this is about the way to the other side. It is 0 if there are no such
-// bytes, and if it is not known.
+// Unacknowledged returns for how long TCP has heard nothing from the other side although it has sent bytes, or probes
+// of its keep-alive, that are not acknowledged. The kernel of the other side acknowledges bytes also while its process
+// stands still, until its buffers are full and it takes no more, but may leave a probe unanswered if it has answered
+// another less than half a second ago; so this is about the way to the other side. It is 0 if there are no such bytes
+// and probes, and if it is not known.
 func Unacknowledged(t *net.TCPConn) (silent time.Duration) {
-	if info := infoOf(t); info != nil && info.Unacked > 0 {
+	if info := infoOf(t); info != nil && (info.Unacked > 0 || info.Probes > 1) {
 		silent = time.Duration(info.Last_ack_recv) * time.Millisecond
 	}
 	return silent
