@@ -99,7 +99,7 @@ func (f *following) needs() observers.Needs {
 		Forward: func(p *peers.Packet) {
 			if p.Type == proto.PacketRevalidate {
 				r := proto.NewReader(p.Data)
-				h.Tracker.Claim(proto.SessionID(r.Int64()))
+				f.claim(proto.SessionID(r.Int64()))
 			}
 			f.link.SendPacket(p)
 			h.links.touch(f.link)
@@ -273,7 +273,7 @@ func (f *following) deliver(txns []zab.Txn, b *flow.ApplyBatch) {
 		h.Decode(&r)
 		f.h.reach.delivered = t.Zxid
 		if h.Type == proto.OpCloseSession {
-			f.below.Disown(h.ClientID)
+			f.ended(h.ClientID)
 		}
 		q := f.pending[h.ClientID]
 		if q == nil || !q.Front().became(&h) {
@@ -349,7 +349,9 @@ func (f *following) end() {
 		f.renewed[id].Client.Unanswered()
 	}
 	for ; f.back.Len() > 0; f.back.Pop() {
-		f.back.Front().Client.Unanswered()
+		if r := f.back.Front(); !r.settled() {
+			r.Client.Unanswered()
+		}
 	}
 	f.h.silence.followingEnds(f)
 	f.Tracker.Follow()

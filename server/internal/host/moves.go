@@ -22,6 +22,7 @@ type move struct {
 	timeoutMs int32
 	zxid      proto.Zxid       // of its txn, or the newest one if it stays
 	client    *flow.Resumption // of a client of this server; nil for one of a learner
+	outdated  bool             // the client has a newer connection to this server
 	link      *link            // to the learner
 	asked     proto.Zxid       // the zxid of its question, which is the number of it
 }
@@ -45,6 +46,7 @@ func (l *leading) resume(r *flow.Resumption) {
 		r.Client.Abort() // no session moves now; an end that has begun is not final before it is committed
 		return
 	}
+	l.outdateMoves(r.ID)
 	from, note, valid := l.Tracker.Revalidate(r.ID, r.TimeoutMs, 0, r.Received)
 	if !valid {
 		r.Client.Resumed(nil, nil, 0, false)
@@ -60,6 +62,15 @@ func (l *leading) resume(r *flow.Resumption) {
 // not be executed without these.
 func (l *leading) outdate(id proto.SessionID) {
 	l.syncs.Behind(id, func(w *write) { w.moved = true })
+}
+
+// outdateMoves notes that a client that may still wait here has a newer connection to this server.
+func (l *leading) outdateMoves(id proto.SessionID) {
+	for i := range l.moves.Len() {
+		if to := l.moves.At(i); to.id == id && to.client != nil {
+			to.outdated = true
+		}
+	}
 }
 
 // destination is the owner of a session that has moved.
@@ -82,21 +93,27 @@ func (l *leading) delivered(z proto.Zxid) {
 // movesEnd gives up the clients that do not go on yet.
 func (l *leading) movesEnd() {
 	for ; l.moves.Len() > 0; l.moves.Pop() {
-		if r := l.moves.Front().client; r != nil {
-			r.Client.Unanswered()
+		switch to := l.moves.Front(); {
+		case to.client == nil:
+		case to.outdated:
+			to.client.Client.Abort()
+		default:
+			to.client.Client.Unanswered()
 		}
 	}
 }
 
-// arrived answers for a session that goes on at its new server, unless it has moved on meanwhile.
+// arrived answers for a session that goes on at its new server, unless it has moved on or its end has begun meanwhile.
+// A Warren learner gives up clients that have left it, and learns from the history that a session has ended; one in
+// Java is answered as by a leader in Java.
 func (l *leading) arrived(to *move) {
-	here := l.Tracker.Owner(to.id) == l.destination(to)
+	here, lives := l.Tracker.Owner(to.id) == l.destination(to), l.Tracker.Lives(to.id)
 	switch r := to.client; {
 	case r == nil:
-		if here || !to.link.warren { // otherwise the client has left that learner, which gives it up in time
-			l.revalidated(to, true)
+		if here && lives || !to.link.warren {
+			l.revalidated(to, lives)
 		}
-	case !here:
+	case !here, to.outdated, l.Tracker.Ends(to.id):
 		r.Client.Abort()
 	default:
 		s, old := l.Tracker.Resume(to.id, r.TimeoutMs, r.Client, r.Received)

@@ -10,16 +10,24 @@ import (
 	"github.com/seed94657493/warren/server/internal/host/observers"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/zab"
 )
 
 // returning is a client that comes back, and counts its answers.
 type returning struct {
 	client
-	resumed, unanswered int
+	resumed, refused, unanswered int
 }
 
-func (c *returning) Resumed(*sessions.Session, sessions.Conn, int32, bool) { c.resumed++ }
-func (c *returning) Unanswered()                                           { c.unanswered++ }
+func (c *returning) Resumed(s *sessions.Session, _ sessions.Conn, _ int32, _ bool) {
+	if s == nil {
+		c.refused++
+		return
+	}
+	c.resumed++
+}
+
+func (c *returning) Unanswered() { c.unanswered++ }
 
 // instantly is an applier that has applied everything.
 type instantly struct{ applies }
@@ -49,7 +57,8 @@ func TestReturnedClientsWaitForWhatTheyAskedFor(t *testing.T) {
 	f.renew(&flow.Resumption{Client: gone, ID: 10, TimeoutMs: 1000}, upTo(7))
 	f.moved(10)
 	f.end()
-	require.Equal(t, 1, gone.unanswered)
+	require.True(t, gone.aborted, "another server has its session")
+	gone.aborted = false
 	f.renew(&flow.Resumption{Client: gone, ID: 10, TimeoutMs: 1000}, upTo(7))
 	f.moved(10)
 	f.delivered(7)
@@ -91,4 +100,85 @@ func TestReturnedClientsWaitForTheirOwnAnswer(t *testing.T) {
 			require.False(t, r.Whole, "it may be the answer to another question")
 		}
 	}
+}
+
+// learnerOf is a learner of a Warren leader that has delivered everything up to 4.
+func learnerOf(t *testing.T) (*following, *link) {
+	m := leased(t, 2, 1, 2, 3)
+	m.applier, m.reach.delivered = instantly{}, 4
+	leader := &link{Link: &peers.Link{ID: 9, Peer: 1, Dialled: true}, warren: true}
+	f := &following{Env: m.Env, h: m, link: leader, renewed: map[proto.SessionID]*flow.Resumption{}}
+	f.below = observers.New(f.needs())
+	return f, leader
+}
+
+// A client that comes back again, here or at an observer, has left its former connection. That one does not go on, or
+// it would end at once, and the leader would be told that the client was last heard of when it came back first.
+func TestNewestConnectionOfAClientCounts(t *testing.T) {
+	f, leader := learnerOf(t)
+	waits, asks := &returning{}, &returning{}
+	f.renewed[7] = &flow.Resumption{Client: waits, ID: 7, TimeoutMs: 1000, Question: 1}
+	confirmed := peers.Revalidated{Session: 7, Valid: true, Proposed: 6, Question: 1}
+	f.Packet(leader, confirmed.Packet())
+	f.renewed[7] = &flow.Resumption{Client: asks, ID: 7, TimeoutMs: 1000, Question: 2}
+	f.claim(7)
+	require.True(t, asks.aborted)
+	f.delivered(6)
+	require.True(t, waits.aborted)
+	require.Zero(t, waits.resumed+asks.resumed)
+	require.Zero(t, f.Tracker.Count(), "nothing that could be released")
+	f.end()
+	require.Zero(t, waits.unanswered+asks.unanswered)
+}
+
+// A session that the leader has confirmed may end before its client goes on: it is told so, whenever the confirmation
+// arrives, and the session is not there any more.
+func TestSessionsThatHaveEndedDoNotComeBack(t *testing.T) {
+	f, leader := learnerOf(t)
+	first, second := &returning{}, &returning{}
+	f.renewed[7] = &flow.Resumption{Client: first, ID: 7, TimeoutMs: 1000, Question: 1}
+	f.renewed[8] = &flow.Resumption{Client: second, ID: 8, TimeoutMs: 1000, Question: 2}
+	confirmed := peers.Revalidated{Session: 7, Valid: true, Proposed: 6, Question: 1}
+	f.Packet(leader, confirmed.Packet())
+	var txns []zab.Txn
+	for i, id := range []proto.SessionID{7, 8} {
+		h := proto.TxnHeader{ClientID: id, Zxid: proto.Zxid(7 + i), Type: proto.OpCloseSession}
+		txns = append(txns, zab.Txn{Zxid: h.Zxid, Payload: h.AppendTo(nil)})
+	}
+	f.deliver(txns, &flow.ApplyBatch{})
+	f.delivered(8)
+	confirmed = peers.Revalidated{Session: 8, Valid: true, Proposed: 6, Question: 2}
+	f.Packet(leader, confirmed.Packet())
+	for _, c := range []*returning{first, second} {
+		require.Equal(t, 1, c.refused)
+		require.Zero(t, c.resumed)
+	}
+	require.Zero(t, f.Tracker.Count())
+}
+
+// A client that waits at the leader does not go on when it has a newer connection, or when the end of its session has
+// begun: that end may come to nothing.
+func TestLeaderResumesNoOutdatedClient(t *testing.T) {
+	m := leased(t, 1, 1, 2, 3)
+	m.applier = instantly{}
+	l := &leading{Env: m.Env, h: m}
+	m.Tracker.Lead(func(yield func(proto.SessionID, int32)) { yield(7, 1000) }, 0)
+	first, second, third := &returning{}, &returning{}, &returning{}
+	wait := func(c *returning, zxid proto.Zxid) {
+		_, _, valid := m.Tracker.Revalidate(7, 1000, 0, 0)
+		require.True(t, valid)
+		l.moves.Push(move{id: 7, zxid: zxid, client: &flow.Resumption{Client: c, ID: 7, TimeoutMs: 1000}})
+	}
+	wait(first, 5)
+	l.outdateMoves(7)
+	wait(second, 6)
+	l.delivered(6)
+	require.True(t, first.aborted)
+	require.Zero(t, first.resumed)
+	require.Equal(t, 1, second.resumed)
+	wait(third, 7)
+	m.Tracker.SetClosing(7)
+	l.delivered(7)
+	require.True(t, third.aborted)
+	require.Zero(t, third.resumed+third.refused)
 }

@@ -26,13 +26,41 @@ func (f *following) resume(r *flow.Resumption) {
 		r.Client.Abort()
 		return
 	}
-	if old := f.renewed[r.ID]; old != nil {
-		old.Client.Abort() // the newer connection of a client counts
-	}
+	f.claim(r.ID)
 	f.renewed[r.ID], r.Asked, r.Question = r, f.Clock.Now(), f.question()
-	f.Tracker.Claim(r.ID)
 	f.link.SendPacket(peers.AskRevalidate(r.ID, r.TimeoutMs, r.Question))
 	f.h.links.touch(f.link)
+}
+
+// claim notes that this server asks for a session, of a client that has come back here or at an observer of it. The
+// newest connection of a client counts: those on which it still waits here do not go on. Otherwise they would, end at
+// once, and this server would report that the client has left.
+func (f *following) claim(id proto.SessionID) {
+	f.Tracker.Claim(id)
+	if r := f.renewed[id]; r != nil {
+		delete(f.renewed, id)
+		r.Client.Abort()
+	}
+	for i := range f.back.Len() {
+		if r := f.back.At(i); r.ID == id {
+			r.moved = true
+		}
+	}
+}
+
+// ended tells clients that come back that their session has ended: its closeSession is delivered. The leader may have
+// confirmed it before that.
+func (f *following) ended(id proto.SessionID) {
+	f.below.Ended(id)
+	if r := f.renewed[id]; r != nil {
+		delete(f.renewed, id)
+		r.Client.Resumed(nil, nil, 0, false)
+	}
+	for i := range f.back.Len() {
+		if r := f.back.At(i); r.ID == id {
+			r.ended = true
+		}
+	}
 }
 
 // question numbers the next question about a session.
@@ -61,7 +89,19 @@ type returned struct {
 	*flow.Resumption
 	proposed proto.Zxid
 	after    proto.Zxid // the newest txn that this server had heard of by then
-	moved    bool       // another server has the client by now
+	moved    bool       // the client has a newer connection, here or to another server
+	ended    bool       // the session has ended
+}
+
+// settled ends the wait of a client that does not go on here, whatever the leader has confirmed.
+func (r *returned) settled() bool {
+	switch {
+	case r.ended:
+		r.Client.Resumed(nil, nil, 0, false)
+	case r.moved:
+		r.Client.Abort()
+	}
+	return r.ended || r.moved
 }
 
 // renew answers a client that came back, as soon as this server has all txns up to proposed. A leader in Java does not
@@ -73,7 +113,7 @@ func (f *following) renew(r *flow.Resumption, a *peers.Revalidated) {
 	}
 	r.Whole = a.Question > 0 // otherwise it may be the answer to an earlier question
 	now := &f.h.reach
-	if f.back.Push(returned{r, a.Proposed, max(a.Proposed, now.seen), false}); a.Proposed <= now.delivered {
+	if f.back.Push(returned{r, a.Proposed, max(a.Proposed, now.seen), false, false}); a.Proposed <= now.delivered {
 		f.delivered(now.delivered)
 	}
 }
@@ -83,8 +123,7 @@ func (f *following) delivered(z proto.Zxid) {
 	for f.back.Len() > 0 && f.back.Front().proposed <= z {
 		r := *f.back.Front()
 		f.back.Pop()
-		if r.moved {
-			r.Client.Abort()
+		if r.settled() {
 			continue
 		}
 		f.below.Disown(r.ID)

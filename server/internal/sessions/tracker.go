@@ -56,10 +56,10 @@ func (t *Tracker) Track(id proto.SessionID, timeoutMs int32, owner zab.LinkID, n
 	return s
 }
 
-// renew gives a session its timeout, from now on. REQUIRES: t.mu.
+// renew gives a session its timeout, from now on; its client may have been heard of later. REQUIRES: t.mu.
 func (t *Tracker) renew(s *Session, timeoutMs int32, now int64) {
 	s.timeoutMs.Store(timeoutMs)
-	s.heard.Store(now)
+	s.heard.Store(max(s.heard.Load(), now))
 	t.place(s)
 }
 
@@ -155,6 +155,13 @@ func (t *Tracker) Knows(s *Session) bool {
 
 // Serves reports whether a client of this server has the session.
 func (t *Tracker) Serves(id proto.SessionID) bool { return t.Serving(id) != nil }
+
+// Lives reports whether there is a session whose end has not begun.
+func (t *Tracker) Lives(id proto.SessionID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.live(id) != nil
+}
 
 // Ends reports whether the end of a session has begun, and is not applied yet: it may still come to nothing, if this
 // server loses its leadership before the closeSession is committed.

@@ -180,6 +180,8 @@ func TestResumeMovesASessionAndItsTimeout(t *testing.T) {
 	require.Same(t, first, old)
 	tr.Unbind(s, first) // the old connection cleans up late
 	require.Same(t, second, s.conn)
+	tr.Resume(s.ID, 2000, second, 400*ms)
+	require.EqualValues(t, 500*ms, s.Heard(), "its client was heard of later than it came back")
 	require.Equal(t, []*Session{s}, tr.sweep(3000*ms), "the new, shorter timeout counts")
 	got, _ = tr.Resume(s.ID, 2000, &conn{}, 0)
 	require.Nil(t, got, "closing")

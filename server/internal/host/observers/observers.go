@@ -164,8 +164,23 @@ func (o *Master) markMoved(l *peers.Link, p *peers.Packet) *peers.Packet {
 	return p
 }
 
-// Disown notes that no observer owns a session any more: it has ended, or this server owns it.
+// Disown notes that no observer owns a session any more: this server owns it, or it has ended.
 func (o *Master) Disown(id proto.SessionID) { delete(o.owners, id) }
+
+// Ended notes that a session has ended, which the leader need not say to those that have asked for it.
+func (o *Master) Ended(id proto.SessionID) {
+	o.Disown(id)
+	q := o.renewed[id]
+	if q == nil {
+		return
+	}
+	delete(o.renewed, id)
+	for ; q.Len() > 0; q.Pop() {
+		if r := *q.Front(); o.needs.IsOpen(r.link) {
+			o.reply(&r, &peers.Revalidated{Session: id})
+		}
+	}
+}
 
 // AnswerInOrder sends an answer of the leader to an observer, behind the txns that the leader has committed so far.
 func (o *Master) AnswerInOrder(l *peers.Link, p *peers.Packet) {
@@ -231,15 +246,20 @@ func (o *Master) Revalidated(a *peers.Revalidated) {
 			c.Abort()
 		}
 	}
-	if r.warren {
-		answer := peers.Revalidated{Session: id, Valid: a.Valid, Proposed: a.Proposed}
-		if a.Question > 0 {
-			answer.Question = max(int64(r.zxid), 0)
-		}
-		o.AnswerInOrder(r.link, answer.Packet())
+	o.reply(&r, a)
+}
+
+// reply answers the question of an observer with what the leader has said.
+func (o *Master) reply(r *renewal, a *peers.Revalidated) {
+	if !r.warren {
+		o.AnswerInOrder(r.link, a.JavaPacket(r.zxid))
 		return
 	}
-	o.AnswerInOrder(r.link, a.JavaPacket(r.zxid))
+	answer := peers.Revalidated{Session: a.Session, Valid: a.Valid, Proposed: a.Proposed}
+	if a.Question > 0 {
+		answer.Question = max(int64(r.zxid), 0)
+	}
+	o.AnswerInOrder(r.link, answer.Packet())
 }
 
 // GiveUp forgets questions that the leader has not answered since limit: the observers have given them up too.
