@@ -88,12 +88,15 @@ func RaceEnabled() bool {
 
 // Main runs the tests of a package that uses Node and removes the binary. It returns the exit code. Tests that run
 // beside others do not measure times, and wait for their servers most of the time: twice as many run at once as usual.
-func Main(m *testing.M) int {
+func Main(m *testing.M) int { return MainBeside(m, 2) }
+
+// MainBeside is Main with so many times as many tests at once as usual.
+func MainBeside(m *testing.M, times int) int {
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given && !RaceEnabled() {
-		if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		if err := flag.Set("test.parallel", strconv.Itoa(times*runtime.GOMAXPROCS(0))); err != nil {
 			panic(err)
 		}
 	}
