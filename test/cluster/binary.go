@@ -32,6 +32,9 @@ func Binary(t testing.TB) string {
 	return usual.built(t, func() (dir, path string, err error) {
 		if path := os.Getenv("WARREN_BIN"); path != "" {
 			path, err := filepath.Abs(path)
+			if err == nil {
+				_, err = os.Stat(path) // go test notes that, and does not show the results that another binary has had
+			}
 			return "", path, err
 		}
 		if RaceEnabled() {
