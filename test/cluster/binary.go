@@ -32,6 +32,9 @@ func Binary(t testing.TB) string {
 	return usual.built(t, func() (dir, path string, err error) {
 		if path := os.Getenv("WARREN_BIN"); path != "" {
 			path, err := filepath.Abs(path)
+			if err == nil {
+				_, err = os.Stat(path) // go test notes that, and does not show the results that another binary has had
+			}
 			return "", path, err
 		}
 		if RaceEnabled() {
@@ -88,12 +91,15 @@ func RaceEnabled() bool {
 
 // Main runs the tests of a package that uses Node and removes the binary. It returns the exit code. Tests that run
 // beside others do not measure times, and wait for their servers most of the time: twice as many run at once as usual.
-func Main(m *testing.M) int {
+func Main(m *testing.M) int { return MainBeside(m, 2) }
+
+// MainBeside is Main with so many times as many tests at once as usual.
+func MainBeside(m *testing.M, times int) int {
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given && !RaceEnabled() {
-		if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		if err := flag.Set("test.parallel", strconv.Itoa(times*runtime.GOMAXPROCS(0))); err != nil {
 			panic(err)
 		}
 	}

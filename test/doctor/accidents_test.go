@@ -111,13 +111,15 @@ var (
 	loggedLine  = regexp.MustCompile(`(?m)\t(WARN|ERROR)\t.*\{"check": "([^"]*)", "severity": "([^"]*)"`)
 )
 
-// look asks every surface of all servers that can be asked, then the commands and the consoles if all before have
-// agreed. What is of the machine is left out, and so is what is a notice, unless the accident wants it.
+// look asks the API of all servers that can be asked, then every surface of theirs, the commands and the consoles,
+// each if all before have agreed: most looks are at servers that have not noticed anything yet. What is of the machine
+// is left out, and so is what is a notice, unless the accident wants it.
 func (h *hosts) look(a *accident) *shown {
 	s := &shown{findings: map[string]map[string]doctor.Severity{}, codes: map[string]int{}, states: map[int]string{},
 		verdicts: map[int]string{}, readyz: map[int]int{}, levels: map[string]bool{}, said: map[saying]bool{},
 		missing: map[string]any{}}
-	for _, look := range []func(*accident, *shown){h.lookAtServers, h.lookByCommands, h.lookAtConsoles} {
+	for _, look := range []func(*accident, *shown){h.lookAtAPIs, h.lookAtServers, h.lookByCommands,
+		h.lookAtConsoles} {
 		if look(a, s); len(s.agrees(a)) > 0 {
 			break
 		}
@@ -191,6 +193,26 @@ func (h *hosts) lookAtConsoles(a *accident, s *shown) {
 			continue
 		}
 		s.verdicts[i] = page.Verdict
+	}
+}
+
+// lookAtAPIs asks the API of the servers for their findings.
+func (h *hosts) lookAtAPIs(a *accident, s *shown) {
+	for i := range h.nodes {
+		if slices.Contains(a.silent, i) {
+			continue
+		}
+		api := fmt.Sprintf("API %d", i)
+		s.findings[api] = map[string]doctor.Severity{}
+		code, text, err := h.get(i, "/api/v1/ensemble")
+		if err != nil || code != http.StatusOK {
+			s.missing[api] = fmt.Sprint(code, err)
+			continue
+		}
+		problems, _ := problemsOf(h.t, text)
+		for _, p := range problems {
+			s.add(h.t, a, api, p.Check, p.Severity)
+		}
 	}
 }
 
@@ -375,6 +397,7 @@ func plain(what string) string {
 // TestAccidents makes accidents and wants every surface of every server that can be asked to tell the same, and to
 // tell nothing any more when the accident is over. What they tell is in the tables of docs/TROUBLESHOOTING.md.
 func TestAccidents(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	made := map[string]*result{}
 	t.Run("scenes", func(t *testing.T) {
@@ -410,7 +433,7 @@ func (h *hosts) suffer(a *accident) *result {
 	for _, n := range h.nodes {
 		h.logged[n] = len(n.Log())
 	}
-	watch := cluster.NewWatch()
+	began := time.Now()
 	a.begin(h)
 	s := h.until(a)
 	var known bool
@@ -419,10 +442,10 @@ func (h *hosts) suffer(a *accident) *result {
 	}
 	s.haveAlerts(h.t, a)
 	r := &result{accident: a, shown: s, clients: h.clients(a)}
-	began := watch.Elapsed()
+	told := time.Now()
 	a.end(h)
 	h.until(none)
-	h.t.Logf("%s: told after %v, over after %v", a.name, began, watch.Elapsed()-began)
+	h.t.Logf("%s: told after %v, over after %v", a.name, told.Sub(began), time.Since(told))
 	return r
 }
 

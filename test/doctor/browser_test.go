@@ -30,6 +30,9 @@ type browser struct {
 // theBrowser is the one of this process; each page has a tab of it.
 var theBrowser browser
 
+// tabs has a place for each tab that may be open: with more of them, each page would only be drawn later.
+var tabs = make(chan struct{}, 4)
+
 // open starts the browser, and reports whether there is one.
 func (b *browser) open(t *testing.T) bool {
 	t.Helper()
@@ -47,6 +50,9 @@ func (b *browser) open(t *testing.T) bool {
 		cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
 			"--disable-extensions", "--disable-background-networking", "--disable-background-timer-throttling",
 			"--disable-renderer-backgrounding", "--disable-backgrounding-occluded-windows", "--no-first-run",
+			// A process for each address would take as long to start as a page takes to be drawn.
+			"--renderer-process-limit=1", "--disable-site-isolation-trials",
+			"--disable-features=IsolateOrigins,site-per-process,SpareRendererForSitePerProcess",
 			"--remote-debugging-pipe", "--user-data-dir="+b.dir)
 		cmd.ExtraFiles = []*os.File{read, write} // 3 and 4, as it wants them
 		require.NoError(t, cmd.Start())
@@ -136,6 +142,8 @@ const theOverview = `(() => {
 // overview opens the console of a server and returns what is drawn when that is what is wanted, or what is drawn in
 // the end.
 func (h *hosts) overview(i int, wanted func(*drawn) bool) (*drawn, error) {
+	tabs <- struct{}{}
+	defer func() { <-tabs }()
 	b := &theBrowser
 	var target struct{ TargetID string }
 	var tab struct{ SessionID string }

@@ -16,11 +16,15 @@ import (
 	"github.com/seed94657493/warren/test/cluster"
 )
 
+// scenesPerProcessor is how many tests run at once. They wait most of the time: for servers to notice something, and
+// for clients to give up after clientWait.
+const scenesPerProcessor = 3
+
 func TestMain(m *testing.M) {
 	if servers := os.Getenv(clientOf); servers != "" {
 		os.Exit(beClient(servers))
 	}
-	code := cluster.Main(m)
+	code := cluster.MainBeside(m, scenesPerProcessor)
 	theBrowser.end()
 	_ = os.RemoveAll(faultyBinary.dir)
 	os.Exit(code)

@@ -26,8 +26,9 @@ type refusal struct {
 	by    map[string]string // what they say, by their programs
 }
 
-// clientWait is how long a client waits for a server.
-const clientWait = 20 * time.Second
+// clientWait is how long a client waits for a server. One that has not been served after glance is probably refused,
+// which is worth a look with all programs.
+const clientWait, glance = 20 * time.Second, 2 * time.Second
 
 // program creates a znode as a client of some servers. Its exit code is not 0 if it cannot.
 type program struct {
@@ -41,7 +42,7 @@ var programs = []program{
 		return []string{cluster.Binary(h.t), "shell", "-s", servers, "--connect-wait", clientWait.String(), "create",
 			"-e", "-s", "/seen"}
 	}},
-	goClient,
+	goClient(clientWait),
 	{"kazoo", func(_ *hosts, servers string) []string {
 		return []string{"/usr/bin/python3", "-c", kazooClient, servers, fmt.Sprint(clientWait.Seconds())}
 	}},
@@ -50,18 +51,25 @@ var programs = []program{
 	}},
 }
 
-// clientOf is the variable with which the program of this test is a client.
-const clientOf = "WARREN_CLIENT_OF"
+// clientOf is the variable with which the program of this test is a client, and clientWaits says for how long.
+const clientOf, clientWaits = "WARREN_CLIENT_OF", "WARREN_CLIENT_WAITS"
 
-var goClient = program{"Go client", func(h *hosts, servers string) []string {
-	own, err := os.Executable()
-	require.NoError(h.t, err)
-	return []string{"env", clientOf + "=" + servers, own}
-}}
+// goClient is a client that waits so long.
+func goClient(wait time.Duration) program {
+	return program{"Go client", func(h *hosts, servers string) []string {
+		own, err := os.Executable()
+		require.NoError(h.t, err)
+		return []string{"env", clientOf + "=" + servers, clientWaits + "=" + wait.String(), own}
+	}}
+}
 
 // beClient creates a znode as a Go program does, and returns the exit code.
 func beClient(servers string) int {
-	ctx, cancel := context.WithTimeout(context.Background(), clientWait)
+	wait, err := time.ParseDuration(os.Getenv(clientWaits))
+	if err != nil {
+		panic(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
 	c, err := client.Dial(ctx, servers)
 	if err == nil {
@@ -88,7 +96,8 @@ except Exception as e:
     sys.exit(1)
 `
 
-// clients are what clients are told that are not served: those that know all servers, and those that know one.
+// clients are what clients are told that are not served: those that know all servers or, if these are served, those
+// that know one.
 func (h *hosts) clients(a *accident) (all []refusal) {
 	h.t.Helper()
 	var every []string
@@ -101,25 +110,30 @@ func (h *hosts) clients(a *accident) (all []refusal) {
 			lists = append(lists, addr)
 		}
 	}
-	refused := make([]bool, len(lists))
+	unserved := make([]bool, len(lists)) // at a glance
 	var asked sync.WaitGroup
 	for i, servers := range lists {
-		asked.Go(func() { _, refused[i] = h.tells(goClient, servers) })
+		asked.Go(func() { _, unserved[i] = h.tells(goClient(glance), servers) })
 	}
 	asked.Wait()
+	ofAll := refusal{"all servers", map[string]string{}}
+	if h.beside != nil {
+		ofAll.knows = "all servers, on its machine"
+	}
+	if unserved[0] && h.refuseAll(a, lists[0], ofAll.by) { // no server serves, so one of them does not
+		return []refusal{ofAll}
+	}
+	one, refused := make([]refusal, len(lists)), make([]bool, len(lists))
 	for i, servers := range lists {
-		if !refused[i] || refused[0] && i > 0 { // no server serves, so one of them does not
-			continue
+		if i > 0 && unserved[i] {
+			one[i] = refusal{"only this server", map[string]string{}}
+			asked.Go(func() { refused[i] = h.refuseAll(a, servers, one[i].by) })
 		}
-		one := refusal{"all servers", map[string]string{}}
-		switch {
-		case i > 0:
-			one.knows = "only this server"
-		case h.beside != nil:
-			one.knows = "all servers, on its machine"
-		}
-		if h.refuseAll(a, servers, one.by) {
-			all = append(all, one)
+	}
+	asked.Wait()
+	for i := range one {
+		if refused[i] {
+			all = append(all, one[i])
 		}
 	}
 	return all

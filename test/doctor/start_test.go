@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -180,8 +181,11 @@ func TestPortsThatAreTaken(t *testing.T) {
 
 	standard := cluster.New(t, cluster.Options{Settings: map[string]string{"admin.enableServer": "true",
 		"admin.serverAddress": "127.0.0.1"}})
-	if ln, err := net.Listen("tcp", "127.0.0.1:8080"); err == nil { // else another process has it
-		defer ln.Close()
+	for watch := cluster.NewWatch(); watch.Elapsed() < patience; time.Sleep(10 * time.Millisecond) {
+		if ln, err := net.Listen("tcp", "127.0.0.1:8080"); err == nil { // else another process has it
+			defer ln.Close()
+			break
+		}
 	}
 	standard.Start()
 	const without = "there is no admin server; set admin.serverPort, or admin.enableServer=false"

@@ -11,6 +11,7 @@ import (
 // A program that requires one of the modules without requirements gets, at the tag, that module and those of ours
 // that it needs: it is built, and the module's own tests compile, from a proxy that has nothing else.
 func TestProgramsGetNothingElse(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		module, use string
 		with        []string
@@ -21,6 +22,7 @@ func TestProgramsGetNothingElse(t *testing.T) {
 		{"recipes", "recipes.ErrBusy", []string{"client", "proto"}},
 	} {
 		t.Run(c.module, func(t *testing.T) {
+			t.Parallel()
 			module := warren + "/" + c.module
 			p := newProgram(t, `package main
 
@@ -49,6 +51,7 @@ func main() { fmt.Println(`+c.use+`) }
 
 // A program that traces its client gets OpenTelemetry, and still no server.
 func TestProgramWithOpenTelemetry(t *testing.T) {
+	t.Parallel()
 	const module = warren + "/client/otelclient"
 	p := newProgram(t, `package main
 
@@ -70,6 +73,7 @@ func main() {
 
 // The command can be installed from its tag, without this repository, and says which version it is.
 func TestInstall(t *testing.T) {
+	t.Parallel()
 	p := newProgram(t, "package main\n\nfunc main() {}\n", localModules(t))
 	p.env = append(p.env, "GOBIN="+p.dir) // the program is only a place to be in
 	p.run("go", "install", "-trimpath", warren+"/cmd/warren@"+version)

@@ -33,6 +33,7 @@ func checkout(t *testing.T) *Workspace {
 // What is made of a work tree without changes is what others make of its commit, so a checksum can be known before a
 // version is tagged.
 func TestZipFilesAreThoseOfTheCommit(t *testing.T) {
+	t.Parallel()
 	w, dir := checkout(t), t.TempDir()
 	for _, m := range w.Modules {
 		ours, err := w.pack(m, dir, version)
@@ -59,6 +60,7 @@ func TestZipFilesAreThoseOfTheCommit(t *testing.T) {
 // A release sets the version and the checksums. Then each module can be built alone, from the others as they are
 // published, and all of them together as before. After the checksums are dropped each go.sum is as it was.
 func TestRelease(t *testing.T) {
+	t.Parallel()
 	const next = "v0.9.9"
 	w, proxy := checkout(t), filepath.Join(t.TempDir(), "proxy")
 	require.NoError(t, w.DropSums())
@@ -71,7 +73,7 @@ func TestRelease(t *testing.T) {
 	required, err := w.Version()
 	require.NoError(t, err)
 	require.Equal(t, next, required)
-	alone := Environment(proxy, filepath.Join(t.TempDir(), "cache"), localModules(t), "off")
+	alone := Environment(proxy, filepath.Join(shared, "cache"), localModules(t), "off")
 	for _, m := range w.Modules {
 		list := exec.Command("go", "list", "-mod=readonly", "-deps", "./...")
 		list.Dir, list.Env = w.path(m, ""), alone
@@ -90,6 +92,7 @@ func TestRelease(t *testing.T) {
 
 // A go.sum that does not fit what is published is noticed: the checksums are looked at.
 func TestChecksumsMatter(t *testing.T) {
+	t.Parallel()
 	w, proxy := checkout(t), filepath.Join(t.TempDir(), "proxy")
 	require.NoError(t, w.WriteSums(proxy, version))
 	require.NoError(t, os.WriteFile(filepath.Join(w.Root, "proto", "later.go"), []byte("package proto\n"), 0o644))
@@ -143,6 +146,7 @@ func sumFiles(t *testing.T, w *Workspace) map[string]string {
 
 // The tags are set on the commit of a release only, all of them or none.
 func TestTags(t *testing.T) {
+	t.Parallel()
 	const next = "v0.9.9"
 	w, proxy := checkout(t), filepath.Join(t.TempDir(), "proxy")
 	git := func(args ...string) string {

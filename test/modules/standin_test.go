@@ -19,6 +19,7 @@ var useNetwork = flag.Bool("modules.network", false,
 // client/zk stands in for go-zookeeper, in a program and in what it depends on, by one line in the program's go.mod.
 // The programs use a server as those that go-zookeeper is part of do.
 func TestStandIn(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name     string
 		requires []string // besides go-zookeeper
