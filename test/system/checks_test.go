@@ -101,7 +101,7 @@ func TestEarlyExpiry(t *testing.T) {
 	l := lease{least: 200 * time.Millisecond, most: 200 * time.Millisecond}
 	s := &session{timeout: time.Second}
 	for at := time.Duration(0); at <= 900*time.Millisecond; at += 300 * time.Millisecond {
-		s.answers = append(s.answers, answer{at, at + 10*time.Millisecond})
+		s.answers = append(s.answers, answer{sent: at, came: at + 10*time.Millisecond})
 	}
 	for at, early := range map[time.Duration]bool{
 		1000 * time.Millisecond: true, 1350 * time.Millisecond: true, 1450 * time.Millisecond: false,
@@ -113,7 +113,11 @@ func TestEarlyExpiry(t *testing.T) {
 
 	// Leases of sessions with long timeouts are longer.
 	l.most = 300 * time.Millisecond
-	require.Equal(t, 300*time.Millisecond, l.of(s))
+	last := &s.answers[len(s.answers)-1]
+	require.Equal(t, 200*time.Millisecond, l.of(s, last))
+	require.Error(t, l.early(expiry{s, &txn{at: 1350 * time.Millisecond}}), "the server had a lease")
+	last.late = true
+	require.Equal(t, 300*time.Millisecond, l.of(s, last))
 	require.NoError(t, l.early(expiry{s, &txn{at: 1350 * time.Millisecond}}))
 	require.Error(t, l.early(expiry{s, &txn{at: 1250 * time.Millisecond}}))
 	require.Error(t, l.early(expiry{s, &txn{at: 500 * time.Millisecond}}))

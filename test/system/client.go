@@ -158,12 +158,12 @@ func (c *client) connect() error {
 	c.nc, c.broken, c.slow = nc, false, c.w.s.chance(3)
 	c.conn = &connection{number: len(c.w.connections), session: s, server: server, isOpen: true,
 		life: c.w.nodes[server-1].lives, readOnly: resp.ReadOnly, granted: granted, forgets: forgets,
-		files:   c.w.nodes[server-1].files(),
+		files: c.w.nodes[server-1].files(), stream: nc.(*conn).in,
 		address: model.Identity{Scheme: "ip", ID: auth.NewIPIdentity(address).ID}}
 	c.w.connections = append(c.w.connections, c.conn)
 	s.connections = append(s.connections, c.conn)
 	c.heard, c.sent, c.late = c.w.s.now, c.w.s.now, false
-	s.answers = append(s.answers, answer{sent, c.w.s.now})
+	s.answers = append(s.answers, answer{sent, c.w.s.now, false})
 	c.w.s.tracef("c%d: session %v on server %d, connection %d, seen %v", c.id, s.id, server, c.conn.number, s.seen)
 	conn := c.conn
 	c.p.Go("reader", func() { c.read(conn, nc) })
@@ -385,7 +385,7 @@ func (c *client) answered(conn *connection, r *request, it *item) error {
 	s := conn.session
 	c.w.s.tracef("c%d: reply to %v xid %d: %v %v", c.id, r.op, r.xid, it.zxid, it.err.Name())
 	c.w.replies++
-	s.answers = append(s.answers, answer{r.sent, it.came})
+	s.answers = append(s.answers, answer{r.sent, it.came, r.conn.stream.late >= r.sent})
 	s.watches.answered(r, it.err)
 	switch {
 	case r.op == proto.OpOutcomes:

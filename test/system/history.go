@@ -28,7 +28,12 @@ type session struct {
 }
 
 // answer is when a request was sent, and when its reply came.
-type answer struct{ sent, came time.Duration }
+type answer struct {
+	sent, came time.Duration
+	// late says that the server may have answered when it accepted no clients: its lease had ended, and that of the
+	// session had not.
+	late bool
+}
 
 // connection is one connection of a session.
 type connection struct {
@@ -48,6 +53,7 @@ type connection struct {
 	granted  bool       // the client may ask what has become of its requests
 	// forgets says that the client counts its requests from 1 again, and cannot ask for those of this connection.
 	forgets bool
+	stream  *stream // from the server
 }
 
 // request is a request of a client.

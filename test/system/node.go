@@ -71,6 +71,7 @@ func (n *node) start() {
 		Applied: func(zxid proto.Zxid, payload []byte, digest int64) { n.w.applied(n, zxid, payload, digest) },
 	})
 	srv := n.srv
+	p.serves = srv.Serving
 	p.Go("main", func() {
 		if err := srv.Start(); err != nil {
 			n.w.s.plan(0, p, "start failed", func() { n.ended(err) })

@@ -23,6 +23,9 @@ type process struct {
 	tasks []*task
 	dead  bool
 
+	// serves reports whether this process, a server, accepts clients now; nil for others.
+	serves func() bool
+
 	rests  bool     // it is suspended
 	missed []*event // that came meanwhile
 }

@@ -521,8 +521,13 @@ type lease struct {
 	drift       float64 // clocks differ by at most this part
 }
 
-// of is the length of the lease of a session.
-func (l lease) of(s *session) time.Duration { return min(max(l.least, s.timeout/3), l.most) }
+// of is the length of the lease by which an answer was given: that of the server, or that of the session.
+func (l lease) of(s *session, a *answer) time.Duration {
+	if !a.late {
+		return l.least
+	}
+	return min(max(l.least, s.timeout/3), l.most)
+}
 
 // early returns an error if a session was expired that was heard of in time. Let x be when its client was last
 // answered, G the longest time in which nothing of it need have come before, D the length of the lease: a leader that
@@ -530,8 +535,8 @@ func (l lease) of(s *session) time.Duration { return min(max(l.least, s.timeout/
 // every session its whole timeout from then.
 func (l lease) early(e expiry) error {
 	s := e.session
-	length := l.of(s)
 	last := s.answers[len(s.answers)-1]
+	length := l.of(s, &last)
 	if last.sent >= e.txn.at+length+time.Duration(float64(s.timeout)*2*l.drift) {
 		return broken(SessionEnds, "session %v was answered after it had expired at %v", s.id, e.txn.at)
 	}

@@ -29,6 +29,7 @@ type stream struct {
 	since  time.Duration // when it has
 	back   *stream       // the other direction
 	held   time.Duration // since when a piece waits at a cut way, 0 if none does
+	late   time.Duration // when a server wrote last that accepted no clients; 0 if none has
 
 	reads, writes waiter
 }
@@ -206,7 +207,12 @@ var _ net.Conn = (*conn)(nil)
 func (c *conn) Read(b []byte) (int, error) { return c.in.read(c.p, b) }
 
 // Write implements net.Conn.
-func (c *conn) Write(b []byte) (int, error) { return c.out.write(c.p, b) }
+func (c *conn) Write(b []byte) (int, error) {
+	if c.p.serves != nil && !c.p.serves() {
+		c.out.late = c.out.s.now
+	}
+	return c.out.write(c.p, b)
+}
 
 // CloseWrite ends what is written, as that of net.TCPConn.
 func (c *conn) CloseWrite() error {
