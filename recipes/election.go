@@ -51,8 +51,8 @@ func (e *Election) Campaign(ctx context.Context) (*Hold, error) {
 // Run campaigns and calls lead with a context that ends with the leadership, or with ctx. When lead returns, Run
 // gives up the leadership and returns the result of lead. If the leadership was lost meanwhile, Run campaigns
 // again. It also campaigns again after a session expired while it waited, if the client opens a new session
-// (client.WithRenewal). While servers refuse writes because their disks are full, it waits. Lead must return soon
-// after its context has ended: the next leader does not wait for it. The token is for fencing.
+// (client.WithRenewal). While servers refuse writes because their disks are full or a quota is used up, it waits. Lead
+// must return soon after its context has ended: the next leader does not wait for it. The token is for fencing.
 func (e *Election) Run(ctx context.Context, lead func(ctx context.Context, token client.Zxid) error) error {
 	for {
 		var h *Hold

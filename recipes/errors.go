@@ -30,12 +30,12 @@ func again(ctx context.Context, f func(ctx context.Context) error) error {
 	}
 }
 
-// persist is again that also repeats an action while servers refuse writes, because their disks are full or because
-// they have no quorum: what must be done in the end is done when they accept writes.
+// persist is again that also repeats an action while servers refuse writes, because their disks are full, because they
+// have no quorum or because a quota is used up: what must be done in the end is done when they accept writes.
 func persist(ctx context.Context, f func(ctx context.Context) error) error {
 	for limit := refusedMin; ; limit = min(2*limit, refusedMax) {
 		err := again(ctx, f)
-		if !errors.Is(err, client.ErrNotReadOnly) {
+		if !errors.Is(err, client.ErrNotReadOnly) && !errors.Is(err, client.ErrQuotaExceeded) {
 			return err
 		}
 		timer := time.NewTimer(rand.N(limit))

@@ -16,7 +16,8 @@ import (
 //	/path    ephemeral, with the data of the last Set
 //
 // Guarantee: while the session lives and servers answer, the znode exists with the wanted data, except for the
-// moments after a deletion. It is not exclusive: a znode of another session at the path stays, and is replaced
+// moments after a deletion. If servers refuse the write because their disks are full or a quota is used up, it is
+// repeated until there is room. It is not exclusive: a znode of another session at the path stays, and is replaced
 // when it ends. A process that was restarted within its session timeout meets such a znode. Without renewal the
 // expiry of the session ends the PersistentNode; Err says so. Curator's PersistentNode has the same layout. All
 // methods may be called concurrently. Source: operations 9.2.
@@ -30,8 +31,9 @@ type PersistentNode struct {
 	done    chan struct{} // closed when the goroutine has ended
 	err     error         // why the goroutine ended; set before done is closed
 
-	mu   sync.Mutex
-	want []byte
+	mu    sync.Mutex
+	want  []byte
+	fault error // of the last attempt to keep the znode; nil if it succeeded
 }
 
 // NewPersistentNode begins to keep a znode. Its missing parents are created. It must be closed.
@@ -49,7 +51,7 @@ func NewPersistentNode(c *client.Client, path string, data []byte, options ...Op
 func (n *PersistentNode) Path() string { return n.path }
 
 // AwaitCreated waits until this session has created the znode for the first time, until ctx ends, or until it is
-// certain that it never will.
+// certain that it never will. If servers have refused to create it when ctx ends, the error says why, too.
 func (n *PersistentNode) AwaitCreated(ctx context.Context) error {
 	select {
 	case <-n.created:
@@ -57,7 +59,9 @@ func (n *PersistentNode) AwaitCreated(ctx context.Context) error {
 	case <-n.done:
 		return n.err
 	case <-ctx.Done():
-		return ctx.Err()
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return errors.Join(ctx.Err(), n.fault)
 	}
 }
 
@@ -118,7 +122,13 @@ func (n *PersistentNode) Close(ctx context.Context) error {
 func (n *PersistentNode) run(ctx context.Context) {
 	defer close(n.done)
 	for {
-		err := persist(ctx, n.keep)
+		err := persist(ctx, func(ctx context.Context) error {
+			err := n.keep(ctx)
+			n.mu.Lock()
+			n.fault = err
+			n.mu.Unlock()
+			return err
+		})
 		if ctx.Err() != nil {
 			n.err = ctx.Err()
 			return

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"sync/atomic"
@@ -139,6 +140,31 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	_, err = s.ops.live.Restore(bytes.NewReader(image))
 	require.ErrorIs(t, err, orders.ErrCannotRestore)
 	s.Doors.Open()
+}
+
+// A second restore that comes while the first one still receives its snapshot is refused, and costs the first nothing.
+func TestRestoreRefusesASecondOne(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	c := dialWire(t, s, wire.Options{})
+	_, err := c.Create("/kept", []byte("x"), proto.ModePersistent)
+	require.NoError(t, err)
+	image := orderBytes(t, s)
+	r, w := io.Pipe()
+	first := make(chan error, 1)
+	go func() {
+		_, err := s.ops.live.Restore(r)
+		first <- err
+	}()
+	_, err = w.Write(image[:len(image)/2])
+	require.NoError(t, err)
+	_, err = s.ops.live.Restore(bytes.NewReader(image))
+	require.ErrorIs(t, err, orders.ErrCannotRestore)
+	_, err = w.Write(image[len(image)/2:])
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	require.NoError(t, <-first)
+	_, err = s.ops.live.Restore(bytes.NewReader(image))
+	require.NoError(t, err, "the next one may come")
 }
 
 // A client that the ACL of the root does not name may neither replace the state nor fetch all of it, even if the root

@@ -38,11 +38,15 @@ func (n *Live) Snapshot(ctx context.Context) (*Snapshot, error) {
 
 // Restore replaces the state of this server by that of a snapshot file, compressed or not, and returns its last zxid.
 // It reads and checks all of r before it changes anything. A member of an ensemble refuses without reading r, because
-// the other servers would keep the old state: ErrCannotRestore.
+// the other servers would keep the old state, and so does a server that receives another snapshot: ErrCannotRestore.
 func (n *Live) Restore(r io.Reader) (int64, error) {
 	if n.Config.Distributed() || !n.Doors.IsOpen() {
 		return 0, ErrCannotRestore
 	}
+	if !n.restoring.TryLock() { // both would write to the same file
+		return 0, fmt.Errorf("%w: another restore is in progress", ErrCannotRestore)
+	}
+	defer n.restoring.Unlock()
 	path, err := n.receiveSnapshot(r)
 	if path != "" {
 		defer func() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -20,14 +21,16 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// Live is the Server that runs. Any goroutine may call its methods. It has no state but the level of
-// the log.
+// Live is the Server that runs. Any goroutine may call its methods. It has no state but the level of the log and
+// whether a restore is in progress.
 type Live struct {
 	*env.Env
 	disk  *durable.Disk
 	front *serve.Front
 	host  *host.Host
 	level levelDial
+
+	restoring sync.Mutex // held during Restore, which refuses to wait for it
 }
 
 // NewLive returns a server that is steered. level is the one of the log; nil if operators may not change it.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"syscall"
 
+	"go.uber.org/zap"
+
 	"github.com/seed94657493/warren/server/internal/figures"
 )
 
@@ -19,11 +21,16 @@ type feed struct {
 	received int64                 // time of the last read of the socket, ns on the server's clock
 	tryRead  func(fd uintptr) bool // tryOnce, made once for each connection
 	ended    bool                  // no request follows: further input is dropped
+	large    int64                 // size of the buffer of in if it is above inputBuffer, as counted in Front.inputs
 }
 
 // fill waits for the socket and reads once. It returns io.EOF when the client has closed.
 func (f *feed) fill() error {
 	f.in.makeRoom()
+	if !f.countInputBuffer() {
+		f.srv.Log.Warn("closing connection", zap.Stringer("client_addr", f.c.Remote), zap.Error(errInputs))
+		return errInputs
+	}
 	if f.c.raw == nil {
 		began := f.srv.Clock.Now()
 		n, err := f.c.nc.Read(f.in.room())
@@ -41,6 +48,22 @@ func (f *feed) fill() error {
 		return err
 	}
 	return f.in.err
+}
+
+// countInputBuffer counts the buffer of the input after it may have changed. It reports false if the connection has to
+// be closed: the buffer has grown, and those of all connections take too much.
+func (f *feed) countInputBuffer() bool {
+	size := int64(0)
+	if len(f.in.buf) > inputBuffer {
+		size = int64(len(f.in.buf))
+	}
+	grown := size - f.large
+	if grown == 0 {
+		return true
+	}
+	f.large = size
+	total := f.srv.inputs.total.Add(grown)
+	return grown < 0 || total <= f.srv.inputs.most || total == size
 }
 
 // tryOnce reads once, and reports false if the socket has nothing.
@@ -180,6 +203,7 @@ func (f *feed) cleanup() {
 	f.srv.budget.Leave(f.c)
 	f.countInput()
 	f.in.free()
+	_ = f.countInputBuffer() // there is none now
 	f.srv.watchers.removeAll(f.c)
 	if s := f.c.Session.Load(); s != nil {
 		f.srv.Tracker.Unbind(s, f.c)

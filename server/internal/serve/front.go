@@ -38,6 +38,7 @@ type Front struct {
 	between     *limits.Handshakes
 	Top         *topk.Recorder // nil if warren.top.enabled is false
 	undelivered undelivered
+	inputs      inputs
 	// Outcomes finds what has become of requests that were not answered. Set before Listen.
 	Outcomes interface {
 		Find(session proto.SessionID, asked *proto.OutcomesRequest) ([]proto.Outcome, error)
@@ -80,6 +81,7 @@ func New(e *env.Env, listen func(network, address string) (net.Listener, error))
 		Throttle: limits.NewTokens(e.Config.ConnectionThrottle, e.Config.LocalSessionsEnabled),
 	}
 	f.undelivered.bound(env.Memory())
+	f.inputs.most = env.Memory() / 4
 	f.clientSecurity = clientSecurity{env: e, Guesses: limits.NewGuesses(), Labels: new(sessions.Labels)}
 	f.clientPorts.env, f.listen, f.accept = e, listen, f.acceptFrom
 	f.clientPorts.tls = func() bool { return f.clientSecurity.tls != nil }

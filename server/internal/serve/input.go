@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed94657493/warren/proto"
@@ -57,7 +58,17 @@ const (
 var (
 	errFrameLength = errors.New("frame length is negative or above jute.maxbuffer")
 	errShortFrame  = errors.New("frame is shorter than a request header")
+	errInputs      = errors.New("large requests that have arrived in part take a quarter of the memory already")
 )
+
+// inputs is how much the large buffers of the inputs of all connections take: those above inputBuffer. Without a
+// bound, clients that send most of a large request, and not the rest, would fill the memory, without a password.
+type inputs struct {
+	total atomic.Int64 // bytes
+	// most is the total above which a connection is closed when its buffer grows, unless it is the only one. It never
+	// changes.
+	most int64
+}
 
 var (
 	inputBuffers = sync.Pool{New: func() any { return new([inputBuffer]byte) }}

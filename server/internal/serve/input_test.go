@@ -123,3 +123,40 @@ func TestIdleConnectionHoldsNoBuffer(t *testing.T) {
 	require.NoError(t, r.fill())
 	require.Equal(t, "abcdef", string(r.in.bytes()))
 }
+
+// Clients that send a part of a large request each fill no more than a part of the memory. One alone may send any.
+func TestPartsOfLargeRequestsAreBounded(t *testing.T) {
+	front := newFront()
+	front.inputs.most = 1 << 20
+	// send reads size bytes of a request of a megabyte, on a new connection.
+	send := func(size int) (*reader, error) {
+		client, nc := wire.Pair(t)
+		r := newReader(newConn(front, nc))
+		written := make(chan struct{})
+		go func() {
+			defer close(written)
+			_, _ = client.Write(append(binary.BigEndian.AppendUint32(nil, 1<<20-1), make([]byte, size)...))
+		}()
+		var err error
+		for err == nil && len(r.in.bytes()) < 4+size {
+			err = r.fill()
+		}
+		_ = nc.Close()
+		<-written
+		return r, err
+	}
+	first, err := send(900 << 10)
+	require.NoError(t, err)
+	_, err = send(1000)
+	require.NoError(t, err, "small buffers do not count")
+	second, err := send(900 << 10)
+	require.ErrorIs(t, err, errInputs)
+	second.cleanup()
+	first.cleanup()
+	require.Zero(t, front.inputs.total.Load())
+	front.inputs.most = 1
+	alone, err := send(900 << 10)
+	require.NoError(t, err)
+	alone.cleanup()
+	require.Zero(t, front.inputs.total.Load())
+}

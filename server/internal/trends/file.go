@@ -67,8 +67,8 @@ func appendText(b []byte, text string) []byte {
 }
 
 // Load fills an empty ring with what a file has, and returns the version of the server that wrote it. names are those
-// of the figures of the ring: the file may have others. now is in ms since 1970; nothing may be later. On an error the
-// ring stays empty.
+// of the figures of the ring: the file may have others. now is in ms since 1970. What is later is left out: the clock
+// was ahead when it was written, and Add would wait for that time. On an error the ring stays empty.
 func (r *Ring) Load(file []byte, names []string, now int64) (version string, err error) {
 	if len(file) < sha256.Size || len(file) > FileMax {
 		return "", errFile
@@ -94,10 +94,12 @@ func (r *Ring) Load(file []byte, names []string, now int64) (version string, err
 	}
 	for range min(in.uint(2), eventsKept) {
 		e := Event{At: int64(in.uint(8)), Kind: in.text(), Text: in.text()}
-		if e.At > now || e.At < 0 {
+		if e.At < 0 {
 			return "", errFile
 		}
-		loaded.Tell(e)
+		if e.At <= now {
+			loaded.Tell(e)
+		}
 	}
 	if in.bad || len(in.rest) > 0 {
 		return "", errFile
@@ -111,7 +113,7 @@ func (r *Ring) Load(file []byte, names []string, now int64) (version string, err
 	return version, nil
 }
 
-// loadLevel reads the slots of a level.
+// loadLevel reads the slots of a level, and keeps those that do not begin later than now.
 func (r *Ring) loadLevel(i int, in *reader, figures []int, now int64) error {
 	part, every, last := r.part(i), levels[i].every.Milliseconds(), int64(0)
 	if in.uint(4) != uint64(every) {
@@ -121,13 +123,18 @@ func (r *Ring) loadLevel(i int, in *reader, figures []int, now int64) error {
 	if count > uint64(len(part)) {
 		return errFile
 	}
+	done := 0
 	for n := range count {
 		s := &part[n]
 		s.at = int64(in.uint(8))
-		if in.bad || s.at <= last || s.at > now || s.at%every != 0 {
+		if in.bad || s.at <= last || s.at%every != 0 {
 			return errFile
 		}
-		last = s.at
+		if last = s.at; s.at <= now {
+			done++
+		} else {
+			s.at = 0
+		}
 		for f := range s.values {
 			s.values[f] = unknown
 		}
@@ -138,7 +145,7 @@ func (r *Ring) loadLevel(i int, in *reader, figures []int, now int64) error {
 			}
 		}
 	}
-	if r.levels[i].done = int(count); int(count) == len(part) {
+	if r.levels[i].done = done; int(count) == len(part) {
 		r.levels[i].done += len(part) // older ones may have been lost
 	}
 	return nil
