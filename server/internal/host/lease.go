@@ -20,6 +20,7 @@ func (h *Host) keepLease() {
 	f, isLearner := h.role.(*following)
 	if isLearner && f.link != nil {
 		f.leaveDeaf()
+		f.leaveStuck()
 	}
 	over, first := h.lease.Over()
 	if over && isLearner && f.link != nil {
@@ -69,6 +70,21 @@ func (f *following) leaveUnreachable() {
 	if silent := f.link.Unacknowledged(); silent >= h.lease.Length()/2 && silent > 0 {
 		h.Log.Warn("leaving the leader: it acknowledges none of our packets", zap.Int64("leader", int64(f.link.Peer)),
 			zap.Duration("for", silent))
+		f.link.Abort()
+	}
+}
+
+// leaveStuck ends the link of an observer whose log has waited for its disk for as long as a learner waits for its
+// leader. A follower that acknowledges nothing for so long is left by its leader, but nobody waits for an observer:
+// its clients would wait for their requests until there is room, and read what is older and older.
+func (f *following) leaveStuck() {
+	h, since := f.h, f.LogStalled.Load()
+	if h.status.State != zab.Observing || since == 0 {
+		return
+	}
+	if stood := time.Duration(f.Clock.Now() - since); stood > h.Config.LongestLease() {
+		h.Log.Error("leaving the leader: the log waits for the disk",
+			zap.Int64("leader", int64(f.link.Peer)), zap.Duration("for", stood))
 		f.link.Abort()
 	}
 }
