@@ -1,9 +1,12 @@
 package server_test
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
@@ -169,4 +172,25 @@ func TestLeaderWhoseDiskStandsStillHandsOver(t *testing.T) {
 	require.NoError(t, e.WaitServing(within(t), e.IDs()...))
 	untilAnswer(t, e, still, "/without", proto.OK)
 	require.NoError(t, e.WaitEqual(within(t)))
+}
+
+// Clients of an observer whose log waits for room are let go after syncLimit, as those of a follower are. They would
+// wait for their requests until there is room, and could not know that what they read is old.
+func TestObserverWithoutRoomLetsItsClientsGo(t *testing.T) {
+	e := withWatermark(t, 3)
+	leader, _, observer := roles(t, e)
+	at := connect(t, e, leader, wire.Options{})
+	c := connect(t, e, observer, wire.Options{TimeoutMs: 60_000, Reply: 20 * time.Second})
+	leave(e, observer, 0)
+	large := bytes.Repeat([]byte("x"), 256<<10)
+	for i := range 8 {
+		_, err := at.Create(fmt.Sprintf("/large%d", i), large, proto.ModePersistent)
+		require.NoError(t, err, "the others have room")
+	}
+	require.NoError(t, c.WaitClosed())
+	fill(t, at, "/meanwhile", 10)
+	e.Disk(observer).SetCapacity(0)
+	require.NoError(t, e.WaitServing(within(t), observer))
+	require.NoError(t, e.WaitEqual(within(t)))
+	present(t, connect(t, e, observer, wire.Options{}), "/meanwhile", 10)
 }

@@ -73,6 +73,14 @@ func (c *channel) idle() bool {
 	return c.mu.conn == nil && !c.mu.dialing
 }
 
+// reaches reports whether there is a connection on which nothing waits in vain to be acknowledged.
+func (c *channel) reaches() bool {
+	c.mu.Lock()
+	nc := c.mu.conn
+	c.mu.Unlock()
+	return nc != nil && unacknowledged(nc) == 0
+}
+
 // send replaces the waiting message of the same kind, and connects if there is no connection. It does not block.
 func (c *channel) send(m *zab.Message) {
 	kind := 0

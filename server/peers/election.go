@@ -93,6 +93,18 @@ func (e *election) greets() []byte {
 	return e.mu.greeting
 }
 
+// reaches reports whether the machine of a member other than one acknowledges what is sent to it.
+func (e *election) reaches(except proto.ServerID) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for id, c := range e.mu.members {
+		if id != except && c.reaches() {
+			return true
+		}
+	}
+	return false
+}
+
 // find returns the channel of a server, or nil if it has none.
 func (e *election) find(id proto.ServerID) *channel {
 	e.mu.Lock()

@@ -326,11 +326,13 @@ func (l *Link) drain() {
 
 // Unacknowledged returns for how long nothing that was sent has arrived at the peer, although bytes wait; 0 if that
 // is not known. It may be called on a link that stands. A connection that is no socket may say so itself.
-func (l *Link) Unacknowledged() time.Duration {
-	if t := tcpOf(l.nc); t != nil {
+func (l *Link) Unacknowledged() time.Duration { return unacknowledged(l.nc) }
+
+func unacknowledged(nc net.Conn) time.Duration {
+	if t := tcpOf(nc); t != nil {
 		return socket.Unacknowledged(t)
 	}
-	if other, ok := innermost(l.nc).(interface{ Unacknowledged() time.Duration }); ok {
+	if other, ok := innermost(nc).(interface{ Unacknowledged() time.Duration }); ok {
 		return other.Unacknowledged()
 	}
 	return 0

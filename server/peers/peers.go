@@ -138,6 +138,10 @@ func (p *Peers) SetMembers(members []Member) error {
 // be sent. It does not block. A message to an unknown server is dropped and counted (Stats.Unknown).
 func (p *Peers) SendElection(m *zab.Message) { p.election.send(m) }
 
+// Reaches reports whether this server reaches the machine of a member other than one: there is an election channel on
+// which nothing, the probes of the keep-alive included, waits in vain to be acknowledged.
+func (p *Peers) Reaches(except proto.ServerID) bool { return p.election.reaches(except) }
+
 // Dial connects to a port of peer. Handler.Connected tells that the link stands, Handler.Closed that it could not be
 // made or has ended. After Stop it does nothing.
 func (p *Peers) Dial(id zab.LinkID, peer proto.ServerID, port zab.Port) {

@@ -20,6 +20,7 @@ func (h *Host) keepLease() {
 	f, isLearner := h.role.(*following)
 	if isLearner && f.link != nil {
 		f.leaveDeaf()
+		f.leaveStuck()
 	}
 	over, first := h.lease.Over()
 	if over && isLearner && f.link != nil {
@@ -63,12 +64,30 @@ func (f *following) leaveDeaf() {
 
 // leaveUnreachable ends the link to a leader that cannot be reached, when the lease of this learner has ended. If the
 // process of the leader stands still, its kernel goes on to acknowledge what arrives, and this server waits for the
-// leader for syncLimit as ever.
+// leader for syncLimit as ever. It also does so if it reaches no other server: it is cut off itself then, no leader
+// could be elected here, and what its clients have would be lost for a network that is back in time.
 func (f *following) leaveUnreachable() {
 	h := f.h
-	if silent := f.link.Unacknowledged(); silent >= h.lease.Length()/2 && silent > 0 {
-		h.Log.Warn("leaving the leader: it acknowledges none of our packets", zap.Int64("leader", int64(f.link.Peer)),
-			zap.Duration("for", silent))
+	silent := f.link.Unacknowledged()
+	if silent == 0 || silent < h.lease.Length()/2 || !h.peers.Reaches(f.link.Peer) {
+		return
+	}
+	h.Log.Warn("leaving the leader: it acknowledges none of our packets", zap.Int64("leader", int64(f.link.Peer)),
+		zap.Duration("for", silent))
+	f.link.Abort()
+}
+
+// leaveStuck ends the link of an observer whose log has waited for its disk for as long as a learner waits for its
+// leader. A follower that acknowledges nothing for so long is left by its leader, but nobody waits for an observer:
+// its clients would wait for their requests until there is room, and read what is older and older.
+func (f *following) leaveStuck() {
+	h, since := f.h, f.LogStalled.Load()
+	if h.status.State != zab.Observing || since == 0 {
+		return
+	}
+	if stood := time.Duration(f.Clock.Now() - since); stood > h.Config.LongestLease() {
+		h.Log.Error("leaving the leader: the log waits for the disk",
+			zap.Int64("leader", int64(f.link.Peer)), zap.Duration("for", stood))
 		f.link.Abort()
 	}
 }
