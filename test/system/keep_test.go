@@ -140,3 +140,31 @@ func TestLostLeaderCostsNoConnection(t *testing.T) {
 	t.Logf("%d leaders lost", lost)
 	require.Greater(t, lost, 20)
 }
+
+// TestLearnersThatAreCutOffKeepTheirClients takes one learner after the other off the network, for longer than a lease
+// lasts. It reaches nobody, so it waits for its leader, and no client loses its connection.
+func TestLearnersThatAreCutOffKeepTheirClients(t *testing.T) {
+	cut := 0
+	for seed := uint64(1); seed <= 25; seed++ {
+		w := patientClients(seed, Options{Steps: 400, Servers: 3 + 2*int(seed%2), Clients: 6, Idle: seed%4 > 0})
+		var part func()
+		part = func() {
+			if n := w.nodes[w.s.rng.IntN(len(w.nodes))]; w.allServe() && !n.leads() && !w.calm {
+				cut++
+				for _, other := range w.nodes {
+					if other != n {
+						w.net.way(n.id, other.id).close()
+						w.net.way(other.id, n.id).close()
+					}
+				}
+				w.s.plan(w.s.between(700*time.Millisecond, 1300*time.Millisecond), nil, "heal", w.net.heal)
+			}
+			w.s.plan(w.s.between(1500*time.Millisecond, 2500*time.Millisecond), nil, "part", part)
+		}
+		part()
+		require.NoError(t, w.run(), "seed %d", seed)
+		require.Empty(t, w.cut, "seed %d: connections that servers ended", seed)
+	}
+	t.Logf("%d learners cut off", cut)
+	require.Greater(t, cut, 50)
+}
