@@ -1,9 +1,8 @@
-import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.apache.helix.HelixManager;
 import org.apache.helix.HelixManagerFactory;
@@ -15,33 +14,46 @@ import org.apache.helix.participant.statemachine.StateModelFactory;
 import org.apache.helix.participant.statemachine.StateModelInfo;
 import org.apache.helix.participant.statemachine.Transition;
 
-/** A participant, or a controller. A participant notes each 50 ms of which partitions it is the master. */
+/** A participant, or a controller. A participant notes of which partitions it is the master, see Terms. */
 public class Node {
-    static final Set<String> mastered = ConcurrentHashMap.newKeySet();
+    /** Since when the process is the master of a partition, by System.nanoTime. It is its own lock. */
+    static final Map<String, Long> mastered = new HashMap<>();
+    static PrintStream notes;
 
     public static void main(String[] args) throws Exception {
         InstanceType type = InstanceType.valueOf(args[0]);
         HelixManager manager = HelixManagerFactory.getZKHelixManager(Job.CLUSTER, args[1], type, args[2]);
         if (type == InstanceType.PARTICIPANT) {
+            Path folder = Files.createDirectories(Path.of(args[3]));
+            String file = args[1] + "-" + ProcessHandle.current().pid();
+            notes = new PrintStream(Files.newOutputStream(folder.resolve(file)));
             manager.getStateMachineEngine().registerStateModelFactory(Job.MODEL, new Replicas());
         }
         manager.connect();
-        if (type == InstanceType.PARTICIPANT) {
-            note(Path.of(args[3]), args[1]);
+        while (true) {
+            note(); // so that one sees until when a process was the master that is killed
+            TimeUnit.MILLISECONDS.sleep(50);
         }
-        Thread.currentThread().join();
     }
 
-    static void note(Path folder, String name) throws IOException, InterruptedException {
-        Files.createDirectories(folder);
-        Path file = folder.resolve(name + "-" + ProcessHandle.current().pid());
-        try (PrintStream out = new PrintStream(Files.newOutputStream(file), true)) {
-            while (true) {
-                for (String partition : mastered) {
-                    out.println(System.nanoTime() + " " + partition);
-                }
-                TimeUnit.MILLISECONDS.sleep(50);
-            }
+    static void take(String partition) {
+        synchronized (mastered) {
+            mastered.put(partition, System.nanoTime());
+            note();
+        }
+    }
+
+    static void give(String partition) {
+        synchronized (mastered) {
+            note();
+            mastered.remove(partition);
+        }
+    }
+
+    static void note() {
+        synchronized (mastered) {
+            long now = System.nanoTime();
+            mastered.forEach((partition, since) -> notes.print(now + " " + since + " " + partition + "\n"));
         }
     }
 
@@ -66,12 +78,12 @@ public class Node {
 
         @Transition(from = "SLAVE", to = "MASTER")
         public void lead(Message message, NotificationContext context) {
-            mastered.add(partition);
+            take(partition);
         }
 
         @Transition(from = "MASTER", to = "SLAVE")
         public void yield(Message message, NotificationContext context) {
-            mastered.remove(partition);
+            give(partition);
         }
 
         @Transition(from = "SLAVE", to = "OFFLINE")
@@ -84,7 +96,7 @@ public class Node {
 
         @Override
         public void reset() {
-            mastered.remove(partition);
+            give(partition);
         }
     }
 }
