@@ -146,7 +146,7 @@ func rows() []defect {
 			Mean: 500 * time.Millisecond, Idle: true}),
 		of(defects.SilentReclaimed, SessionEnds, Options{Servers: 3, Clients: 8, Faults: []Fault{Kill},
 			Mean: 2 * time.Second, Idle: true}),
-		of(defects.SilentOverruled, SessionEnds, Options{Servers: 3, Clients: 12,
+		of(defects.SilentOverruled, SessionEnds, Options{Servers: 5, Clients: 12,
 			Faults: []Fault{Kill, Strand, SlowNet, ClientCut}, Mean: 500 * time.Millisecond, Idle: true}),
 		of(defects.RefusalsUntold, AskedFor, Options{Servers: 3, Faults: []Fault{ClientCut},
 			Features: []Feature{Outcomes}, Mean: 200 * time.Millisecond}).quick(),
