@@ -19,11 +19,6 @@ VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
 DATE    ?= $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
 
-# Go starts the tests of packages in this order. Those that wait most come first, and have places of their own: others
-# run meanwhile.
-longest := $(if $(filter work,$(PKG)),./test/doctor ./test/ensemble)
-places   = $$(($$(getconf _NPROCESSORS_ONLN) + $(words $(longest))))
-
 module  := github.com/seed94657493/warren
 build   := $(module)/cmd/warren/build
 ldflags := -s -w -X $(build).version=$(VERSION) -X $(build).commit=$(COMMIT) -X $(build).date=$(DATE)
@@ -50,7 +45,7 @@ run: build ## run a server on 127.0.0.1:2181 with its data in ./data
 test: export WARREN_BIN := $(CURDIR)/bin/tested/warren
 test: ## run every test, with costly assertions on
 	GO='$(GO)' .ci/tested '$(WARREN_BIN)'
-	$(GO) test -p $(places) -tags invariants -timeout $(HANG) $(longest) $(PKG)
+	$(GO) test -tags invariants -timeout $(HANG) $(PKG)
 	overlay=$$($(GO) run ./test/defects/overlay bin/defects) && $(GO) test -overlay $$overlay -tags invariants \
 		-timeout $(HANG) ./zab ./test/system -run '^Test(ScriptsSeeDefects|DefectsAreFound)$$'
 	GO='$(GO)' .ci/journeys
