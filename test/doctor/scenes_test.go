@@ -901,11 +901,14 @@ func twin(which string, id, place int) accident {
 		""}
 }
 
-// withoutFiles is the accident that clients have all file descriptors of a server but the last ones.
+// withoutFiles is the accident that clients have all file descriptors of a server but the last ones. The limit is
+// lowered once more when they have: the server also closes files and connections of its own, and would serve one more
+// client for each.
 func withoutFiles() accident {
+	const most, spare = 1024, 32
 	var before uint64
 	return accident{"clients have all file descriptors of a server but the last ones", func(h *hosts) {
-		before = h.limitFiles(2, 1024)
+		before = h.limitFiles(2, most)
 		var err error
 		for err == nil {
 			var c *wire.Conn
@@ -915,6 +918,7 @@ func withoutFiles() accident {
 		}
 		v := h.sees("open-files", h.nodes...)
 		v.names(h.t, "too many connections: the last file descriptors are reserved for files and other servers")
+		h.limitFiles(2, most-spare)
 	}, func(h *hosts) {
 		h.closeAll()
 		h.limitFiles(2, before)
