@@ -188,7 +188,7 @@ type Clients struct {
 	// refused; 0 refuses at once, as ZooKeeper does. Key warren.connect.wait, in ms; default 1s. Warren's own.
 	ConnectWait time.Duration
 	// ConnectionKeep is how long a server that has lost its leader keeps the connections of its clients until it has
-	// another one, at most a third of the session timeout; 0 closes them at once, as ZooKeeper does. Key
+	// one again, at most a third of the session timeout; 0 closes them at once, as ZooKeeper does. Key
 	// warren.connection.keep, in ms; default 2s. Warren's own.
 	ConnectionKeep time.Duration
 	// ConnectionThrottle is the token bucket for new sessions.

@@ -7,10 +7,10 @@ import "time"
 // two PINGs. See package lease of the host for what follows from it.
 func (c *Config) LeaseTime() time.Duration { return max(2*c.TickTime, c.syncTime()/3) }
 
-// LeaseOf is how long it may answer the client of a session with a timeout: a third of that if it is longer, but no
+// LeaseOf is how long it may answer the client of a session with a timeout: half of that if it is longer, but no
 // longer than LongestLease.
 func (c *Config) LeaseOf(timeout time.Duration) time.Duration {
-	return min(max(c.LeaseTime(), timeout/3), c.LongestLease())
+	return min(max(c.LeaseTime(), timeout/2), c.LongestLease())
 }
 
 // LongestLease is as long as a learner waits for its leader.

@@ -36,6 +36,7 @@ type channel struct {
 		rung      *sched.Gate   // open: the pause between two attempts ends
 		next      time.Duration // the moment before which there is no attempt to connect
 		pause     time.Duration // between that attempt and the one after it
+		called    time.Duration // the moment until which the peer has time to connect, as it was asked to; 0 if it has
 	}
 }
 
@@ -148,11 +149,11 @@ func (c *channel) connect(asked bool) {
 	for {
 		c.mu.Lock()
 		if c.mu.stopped || c.mu.conn != nil || !asked && !c.wanted() {
-			c.mu.dialing = false
+			c.dialled()
 			c.mu.Unlock()
 			return
 		}
-		pause := c.mu.next - c.rt.Elapsed()
+		pause := max(c.mu.next, c.mu.called) - c.rt.Elapsed()
 		c.mu.Unlock()
 		if pause > 0 && !asked {
 			asked = c.rest(pause)
@@ -173,12 +174,18 @@ func (c *channel) connect(asked bool) {
 		if nc != nil {
 			c.replace(nc)
 			c.mu.Lock()
-			c.mu.dialing = false
+			c.dialled()
 			c.mu.Unlock()
 			c.talk(nc)
 			return
 		}
 	}
+}
+
+// dialled notes that connect is over. REQUIRES: c.mu.
+func (c *channel) dialled() {
+	c.mu.dialing = false
+	c.mu.rung = sched.NewGate(c.rt)
 }
 
 // rest waits for the pause between two attempts. It ends early, and returns true, if dial was told not to wait, also
@@ -210,7 +217,7 @@ func (c *channel) postpone() {
 func (c *channel) awaitCall() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.next = max(c.mu.next, c.rt.Elapsed()+c.e.p.cfg.Timeouts.CallBack)
+	c.mu.called = c.rt.Elapsed() + c.e.p.cfg.Timeouts.CallBack
 }
 
 // introduce connects and sends the greeting of this server. If the peer has the larger id, the connection only asks
@@ -258,7 +265,8 @@ func (c *channel) replace(nc net.Conn) {
 	c.mu.conn, c.mu.since = nc, now
 	if nc != nil {
 		c.mu.writer = c.rt.Parker()
-		c.mu.owed = false
+		c.mu.owed, c.mu.called = false, 0
+		c.mu.rung.Open() // what waits for another attempt ends, or it would make the next one wait
 		// A message that has waited long for a connection may not be valid any more. PeerUp asks the core for valid
 		// ones.
 		for i := range c.mu.slots {

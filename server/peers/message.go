@@ -303,7 +303,7 @@ func dataMin(t proto.PacketType) int {
 		return proto.TxnHeaderSize
 	case proto.PacketInformAndActivate:
 		return 8 + proto.TxnHeaderSize
-	case proto.PacketCommitAndActivate, PacketHandOver, PacketMoved, PacketReclaim:
+	case proto.PacketCommitAndActivate, PacketHandOver, PacketMoved, PacketReclaim, PacketArrived:
 		return 8
 	case proto.PacketLeaderInfo, proto.PacketAckEpoch:
 		return 4

@@ -31,7 +31,7 @@ const (
 	PacketUnhold proto.PacketType = 0x57720003
 	// PacketMoved tells a learner that a session which it had is at another server now. Data: long session id.
 	PacketMoved proto.PacketType = 0x57720004
-	// PacketReclaim asks the next leader for a session whose client has kept its connection. Data: long session id,
+	// PacketReclaim asks a leader for a session whose client has kept its connection. Data: long session id,
 	// int how many ms ago the client was last heard of.
 	// The answer has a byte behind it, 1 if the session goes on at this learner. Its zxid is the newest that was
 	// proposed.
@@ -45,6 +45,11 @@ const (
 	// ago the client was last heard of.
 	PacketSilent proto.PacketType = 0x57720007
 )
+
+// PacketArrived tells a learner at once that an answer to a PING has arrived, which the next PING would tell; see
+// host/pings.go. Data: long how many have arrived. Only Warren has it, and only servers that have sent the trailer of
+// Warren get it.
+const PacketArrived proto.PacketType = 0x57720008
 
 // MovedZxid is the zxid of a REQUEST whose session has moved to another server behind the same observer master. The
 // leader makes an error of such a request. The zxid of other REQUESTs is -1. Only Warren has it: a server in Java

@@ -100,6 +100,7 @@ const (
 	HistoryUnread   // a kept connection goes on though the history tells that its session was elsewhere
 	OwedForgotten   // a kept connection goes on without the requests that the former leader has lost
 	AskedTwice      // it goes on with those that the former leader has not lost, too
+	GrantUnawaited  // it goes on at the same leader before those that this one has not lost are there
 	KeptOverSnap    // it goes on although the state was loaded anew
 	SessionIDsAgain // a server whose clock was set back gives out ids of an earlier life again
 	// a leader refuses requests of a learner's session as soon as it has expired, before its end is proposed
@@ -161,7 +162,8 @@ var names = [...]string{
 	"LeaseOutlivesQuorum", "GenerationUnchecked", "ServesBeforeApplied", "MovedSessionKeepsWrite",
 	"SnapshotBehind", "SnapWhileReplaced", "SupersededTaken", "CommitsOutliveLeader", "EarlierReplyTaken",
 	"EarlyDropped", "FormerLinks", "ExpiryOfMoved", "OneFullDiskRefuses", "LateClockForgives", "MovesUntold",
-	"KeptFromOthers", "MovesUnnoted", "HistoryUnread", "OwedForgotten", "AskedTwice", "KeptOverSnap",
+	"KeptFromOthers", "MovesUnnoted", "HistoryUnread", "OwedForgotten", "AskedTwice",
+	"GrantUnawaited", "KeptOverSnap",
 	"SessionIDsAgain", "RefusedBeforeEnd", "RefusedThoughStays", "NoConfigurationShown",
 	"SilentUndelivered", "SilentUnnoted", "AbandonedAtOnce", "SilentReclaimed", "SilentOverruled",
 	"EventAfterReply", "EventWithoutACL", "EventDropped", "WatchNotRegistered", "ReadOvertakesWrite",

@@ -129,6 +129,8 @@ func rows() []defect {
 			Busy: true}),
 		of(defects.AskedTwice, AskedFor, Options{Servers: 3, Faults: []Fault{Kill}, Mean: 300 * time.Millisecond,
 			Busy: true}),
+		of(defects.GrantUnawaited, AskedFor, Options{Servers: 3, Faults: []Fault{Reset}, Mean: 100 * time.Millisecond,
+			Busy: true}),
 		of(defects.KeptOverSnap, Events, Options{Servers: 3, Faults: []Fault{Kill, SlowNet},
 			Mean: 300 * time.Millisecond, Busy: true, Configure: whole}),
 		of(defects.SessionIDsAgain, SessionIDs, Options{Servers: 3, Faults: crashes}),

@@ -526,13 +526,14 @@ func (l lease) of(s *session, a *answer) time.Duration {
 	if !a.late {
 		return l.least
 	}
-	return min(max(l.least, s.timeout/3), l.most)
+	return min(max(l.least, s.timeout/2), l.most)
 }
 
 // early returns an error if a session was expired that was heard of in time. Let x be when its client was last
-// answered, G the longest time in which nothing of it need have come before, D the length of the lease: a leader that
-// has followed its servers until x-D knows of something not older than x-D-G, and one that is elected later gives
-// every session its whole timeout from then.
+// answered, G the longest time in which nothing of it need have come before, D the length of the lease by which it was
+// answered, B that of a server. A leader that has followed its servers until x-D knows of something not older than
+// x-D-G. It said so when it had a lease itself, so one that is elected later begins after x-D-B, and gives every
+// session its whole timeout from then.
 func (l lease) early(e expiry) error {
 	s := e.session
 	last := s.answers[len(s.answers)-1]
@@ -546,7 +547,7 @@ func (l lease) early(e expiry) error {
 			gap = max(gap, a.came-s.answers[i].sent)
 		}
 	}
-	least := s.timeout - max(length+gap, 2*length)
+	least := s.timeout - length - max(gap, l.least)
 	least -= time.Duration(float64(s.timeout) * 2 * l.drift)
 	if passed := e.txn.at - last.sent; least > 0 && passed < least {
 		return broken(SessionEnds, "session %v with timeout %v expires at %v, and was heard of at %v: that is less "+

@@ -1,5 +1,7 @@
 package flow
 
+import "iter"
+
 // FIFO is a queue in one piece of memory that is used again. The zero value is empty.
 type FIFO[T any] struct {
 	all  []T
@@ -52,6 +54,17 @@ func (q *FIFO[T]) Front() *T { return &q.all[q.head] }
 
 // At returns the i-th oldest element, valid until the next call. REQUIRES: i < Len().
 func (q *FIFO[T]) At(i int) *T { return &q.all[q.head+i] }
+
+// All yields the elements, oldest first, each valid until the next call of another method.
+func (q *FIFO[T]) All() iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		for i := range q.Len() {
+			if !yield(q.At(i)) {
+				return
+			}
+		}
+	}
+}
 
 // Pop removes the oldest element. REQUIRES: Len() > 0.
 func (q *FIFO[T]) Pop() {

@@ -36,6 +36,7 @@ type following struct {
 	// questions is how many of them the leader was asked, for this server and for observers of it.
 	questions int64
 	back      flow.FIFO[returned] // those that the leader has confirmed, until they may go on
+	grants    flow.FIFO[grant]    // sessions of kept connections that the leader has granted, until these may go on
 	below     *observers.Master   // observers that learn from this server
 
 	epoch   int64 // of the leader
@@ -275,17 +276,21 @@ func (f *following) deliver(txns []zab.Txn, b *flow.ApplyBatch) {
 		if h.Type == proto.OpCloseSession {
 			f.ended(h.ClientID)
 		}
-		q := f.pending[h.ClientID]
+		asked := f.h.keeping.asked(f, h.ClientID)
+		q := asked.pending[h.ClientID]
+		if q != nil && f.h.keeping.former == asked {
+			asked.skipSyncs(&h, q, b)
+		}
 		if q == nil || !q.Front().became(&h) {
 			b.Add(&flow.Item{Op: h.Type}, t.Payload, nil)
-			if k := &f.h.keeping; k.former == f {
-				k.now.Elsewhere(h.ClientID, h.Zxid)
+			if k := f.h.keeping.now; k != nil {
+				k.Elsewhere(h.ClientID, h.Zxid)
 			}
 		} else {
 			w := q.Front()
 			b.Add(&w.item, t.Payload, w.create2)
-			f.pop(q)
-			f.release(h.ClientID, q, b)
+			asked.pop(q)
+			asked.release(h.ClientID, q, b)
 		}
 		if f.answered.Len() > 0 {
 			f.release(0, nil, b)

@@ -222,11 +222,12 @@ func (h *Host) drop(b *flow.Batch, r *flow.Request) {
 
 // forget drops a link that has closed, and what arrived on it.
 func (h *Host) forget(id zab.LinkID) {
+	peer := h.links.peer(id)
 	h.links.remove(id)
 	h.surveyed = time.Time{}
 	switch r := h.role.(type) {
 	case *leading:
-		r.gone(id)
+		r.gone(id, peer)
 	case *following:
 		r.below.Gone(id)
 	}

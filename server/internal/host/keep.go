@@ -22,10 +22,19 @@ func (l *leading) reclaimed(link *link, p *peers.Packet) {
 	if r.Len() > 0 { // otherwise the learner is an older one
 		heard -= int64(max(r.Int32(), 0)) * int64(time.Millisecond)
 	}
-	granted := l.MayAnswer() && l.Tracker.Reclaim(id, link.ID, heard)
+	granted := l.MayAnswer() && l.gives(id, link, heard)
 	data := proto.AppendBool(proto.AppendInt64(nil, int64(id)), granted)
 	link.SendPacket(&peers.Packet{Type: peers.PacketReclaim, Zxid: l.next - 1, Data: data})
 	l.h.links.touch(link)
+}
+
+// gives reports whether a learner gets the session of a kept connection, because no server has it, or because the
+// learner had it on a link that is gone: all that came on that link is proposed, or never will be.
+func (l *leading) gives(id proto.SessionID, link *link, heard int64) bool {
+	return l.Tracker.Reclaim(id, link.ID, heard, func(owner zab.LinkID) bool {
+		lost, is := l.lost[owner]
+		return is && lost.peer == link.Peer
+	})
 }
 
 // moved tells the learner that had a session that it is elsewhere now.
@@ -36,14 +45,13 @@ func (l *leading) moved(id proto.SessionID, from, to zab.LinkID) {
 	}
 }
 
-// keeping are the client connections that outlive a change of the leader, if there are any. Owned by the host
-// goroutine.
+// keeping are the client connections that outlive the loss of a leader, if there are any. Owned by the host goroutine.
 //
 // Invariant: former is nil if now is.
 type keeping struct {
 	now *kept.Connections // nil if there are none
 	// former is the role that has ended, of a learner. It goes on to answer requests that it has forwarded: those of
-	// their txns that are committed come back when this server is up to date again at the latest.
+	// their txns that are committed come back before their connections go on.
 	former *following
 }
 
@@ -61,6 +69,18 @@ func (k *keeping) of(id proto.SessionID) (flow.Held, bool) {
 		return flow.Held{}, false
 	}
 	return k.now.Of(id)
+}
+
+// asked is the role that has forwarded the requests of a session that are not answered: f, which serves or has served
+// last, or the role before it if the connection waits.
+func (k *keeping) asked(f *following, id proto.SessionID) *following {
+	if k.former == nil || k.former == f {
+		return f
+	}
+	if _, waits := k.of(id); !waits {
+		return f
+	}
+	return k.former
 }
 
 // goOn ends the wait of a kept connection: it goes on, or it ends. It does nothing if none waits for the session.
@@ -169,22 +189,44 @@ func (h *Host) resumeKept() {
 	}
 }
 
+// grant is a session of a kept connection that the leader has granted. At that time it had proposed all txns up to
+// proposed.
+type grant struct {
+	id       proto.SessionID
+	proposed proto.Zxid
+}
+
 // granted handles the leader's answer about the session of a kept connection.
 func (f *following) granted(p *peers.Packet) {
-	h, r := f.h, proto.NewReader(p.Data)
+	r := proto.NewReader(p.Data)
 	id, valid := proto.SessionID(r.Int64()), r.Bool()
-	if h.keeping.now == nil || r.Err() != nil {
+	k := &f.h.keeping
+	switch {
+	case k.now == nil || r.Err() != nil:
+	case !valid:
+		k.goOn(id, false)
+	case k.now.Back(f.epoch): // what this server has forwarded before it lost the leader may have become txns since
+		f.grants.Push(grant{id, p.Zxid})
+		f.delivered(f.h.reach.delivered)
+	default:
+		f.goesOn(grant{id, p.Zxid})
+	}
+}
+
+// goesOn lets the kept connection of a session go on that was granted, unless its client has left it meanwhile.
+func (f *following) goesOn(g grant) {
+	h := f.h
+	held, waits := h.keeping.of(g.id)
+	if !waits {
 		return
 	}
-	held, waits := h.keeping.of(id)
-	if !waits {
-		return // its client has come back meanwhile, on another connection
+	may := !h.keeping.now.HasMoved(g.id) &&
+		h.Tracker.Retake(held.Session, held.Client, false, h.heard(held.Session))
+	if may {
+		f.below.Disown(g.id)
+		held.Session.After = max(held.Session.After, g.proposed, h.reach.seen)
 	}
-	if valid = valid && h.Tracker.Retake(held.Session, held.Client, false, h.heard(held.Session)); valid {
-		f.below.Disown(id)
-		held.Session.After = max(held.Session.After, p.Zxid, h.reach.seen)
-	}
-	h.keeping.goOn(id, valid)
+	h.keeping.goOn(g.id, may)
 }
 
 // owed returns the requests of a session that the leader was given and that are not answered; nil if there are none.
@@ -194,6 +236,24 @@ func (f *following) owed(id proto.SessionID) *flow.FIFO[forwarded] {
 		return nil
 	}
 	return f.pending[id]
+}
+
+// skipSyncs answers the syncs before a request, the txn of which is delivered, when the link to their leader is gone.
+// The leader may have answered them, and the answers are lost. The txn serves as well: its leader was given the syncs
+// before it made the txn, so all that was acknowledged before they were asked for is in the history before the txn.
+func (f *following) skipSyncs(h *proto.TxnHeader, q *flow.FIFO[forwarded], b *flow.ApplyBatch) {
+	n := 0
+	for n < q.Len() && q.At(n).item.Op == proto.OpSync && !q.At(n).here {
+		n++
+	}
+	if n == 0 || n == q.Len() || !q.At(n).became(h) {
+		return
+	}
+	for range n {
+		b.Add(&q.Front().item, nil, nil)
+		f.pop(q)
+	}
+	f.forgetSyncs(h.ClientID)
 }
 
 // lose gives up what is owed to a session.
@@ -210,6 +270,17 @@ func (f *following) lose(id proto.SessionID) {
 	}
 	delete(f.pending, id)
 	f.h.answer(items...)
+	f.forgetSyncs(id)
+}
+
+// forgetSyncs forgets the syncs of a session that are answered and wait for txns.
+func (f *following) forgetSyncs(id proto.SessionID) {
+	for range f.answered.Len() {
+		one := *f.answered.Front()
+		if f.answered.Pop(); one.session != id {
+			f.answered.Push(one)
+		}
+	}
 }
 
 // canAskAgain reports whether the next leader can be asked for all that is owed to a session.
@@ -240,5 +311,6 @@ func (f *following) askAgain(id proto.SessionID) (all []*flow.Batch) {
 		all = append(all, b)
 	}
 	delete(f.pending, id)
+	f.forgetSyncs(id)
 	return all
 }

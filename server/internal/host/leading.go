@@ -45,11 +45,15 @@ type leading struct {
 	epoch    int64
 	handing  *handing // a handover that has begun; nil if there is none
 	acks     ackTime
-	// lost says since when sessions have had no server, by the links to learners that are gone and by OwnerUnknown, ns
-	// on the server's clock.
-	lost map[zab.LinkID]int64
+	lost     map[zab.LinkID]lostLink // those that sessions have had, and OwnerUnknown
 
 	syncs *syncs.Queue[write] // syncs that are not answered, and the requests behind them
+}
+
+// lostLink is a link to a learner that is gone, and that sessions belong to.
+type lostLink struct {
+	since int64 // ns on the server's clock
+	peer  proto.ServerID
 }
 
 // entry is a txn of this leader that is not committed, or an answer that has its place between txns.
@@ -84,7 +88,7 @@ func newLeading(h *Host) *leading {
 	h.Tracker.Lead(h.Store.State.EachSession, now)
 	h.Store.Mu.RUnlock()
 	h.silence.inherit(h.Tracker, l.epoch, now)
-	l.lost = map[zab.LinkID]int64{sessions.OwnerUnknown: now}
+	l.lost = map[zab.LinkID]lostLink{sessions.OwnerUnknown: {now, -1}}
 	return l
 }
 
@@ -207,12 +211,12 @@ func (l *leading) answeredSync(token uint64) {
 }
 
 // gone forgets a learner after its link has closed.
-func (l *leading) gone(link zab.LinkID) {
+func (l *leading) gone(link zab.LinkID, peer proto.ServerID) {
 	if l.handing != nil {
 		delete(l.handing.waits, link)
 	}
 	l.syncs.Gone(link)
-	l.lost[link] = l.Clock.Now()
+	l.lost[link] = lostLink{l.Clock.Now(), peer}
 }
 
 // prepare turns a request into a txn, or into an answer that has its place between txns.

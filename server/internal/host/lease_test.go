@@ -1,6 +1,7 @@
 package host
 
 import (
+	"encoding/binary"
 	"math"
 	"testing"
 	"time"
@@ -48,13 +49,13 @@ func TestLeaseTime(t *testing.T) {
 		of   map[time.Duration]time.Duration
 	}{
 		{2 * time.Second, 5, 4 * time.Second, map[time.Duration]time.Duration{ // ZooKeeper's defaults
-			4 * time.Second: 4 * time.Second, 12 * time.Second: 4 * time.Second, 18 * time.Second: 6 * time.Second,
-			30 * time.Second: 10 * time.Second, 40 * time.Second: 10 * time.Second,
+			4 * time.Second: 4 * time.Second, 12 * time.Second: 6 * time.Second, 18 * time.Second: 9 * time.Second,
+			20 * time.Second: 10 * time.Second, 40 * time.Second: 10 * time.Second,
 		}},
 		{2 * time.Second, 1, 4 * time.Second, map[time.Duration]time.Duration{time.Minute: 4 * time.Second}},
 		{2 * time.Second, 0, 4 * time.Second, nil},
 		{100 * time.Millisecond, 12, 400 * time.Millisecond, map[time.Duration]time.Duration{
-			1200 * time.Millisecond: 400 * time.Millisecond, 3 * time.Second: time.Second,
+			800 * time.Millisecond: 400 * time.Millisecond, 2 * time.Second: time.Second,
 			time.Minute: 1200 * time.Millisecond,
 		}},
 	} {
@@ -107,6 +108,11 @@ func TestLearnerKnowsWhatHasArrived(t *testing.T) {
 	_, last := round()
 	require.Greater(t, from(learner), was)
 	require.Less(t, from(learner), last)
+	told := leader.news(toLearner)
+	require.Equal(t, peers.PacketArrived, told.Type)
+	learner.reported(toLeader, binary.BigEndian.Uint64(told.Data))
+	require.GreaterOrEqual(t, from(learner), last, "it does not wait for the next PING")
+	require.Nil(t, leader.news(toLearner), "it is told once")
 	was = from(learner)
 	learner.pinged(toLeader, &peers.Packet{Type: proto.PacketPing, Data: noRoom[:]})
 	require.Equal(t, was, from(learner), "it does not say what has arrived")

@@ -21,10 +21,11 @@ type link struct {
 	// exchange is nil as long as the learner at the other end is not up to date, or no PING of the leader there has
 	// been answered.
 	exchange *lease.Exchange
-	priority int64 // of a follower that has one, as it has told this leader; else 0
-	idle     bool  // the follower has told this leader that it has no clients
-	arrived  int64 // when the last packet arrived, ns on the server's clock
-	told     bool  // the learner was told of all silent sessions: see silent.go
+	priority int64  // of a follower that has one, as it has told this leader; else 0
+	idle     bool   // the follower has told this leader that it has no clients
+	reported uint64 // how many of its answers to PINGs the learner was told that have arrived
+	arrived  int64  // when the last packet arrived, ns on the server's clock
+	told     bool   // the learner was told of all silent sessions: see silent.go
 }
 
 // learner reports whether an up-to-date learner is at the other end. l may be nil.
@@ -57,6 +58,14 @@ func (k *links) from(l *peers.Link) *link {
 
 // has reports whether a link is open.
 func (k *links) has(l *link) bool { return k.open[l.ID] == l }
+
+// peer is the server at the other end of a link, -1 if it has not told who it is.
+func (k *links) peer(id zab.LinkID) proto.ServerID {
+	if l := k.open[id]; l != nil {
+		return l.Peer
+	}
+	return -1
+}
 
 // remove forgets a link that has closed.
 func (k *links) remove(id zab.LinkID) {

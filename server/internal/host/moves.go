@@ -66,10 +66,8 @@ func (l *leading) outdate(id proto.SessionID) {
 
 // outdateMoves notes that a client that may still wait here has a newer connection to this server.
 func (l *leading) outdateMoves(id proto.SessionID) {
-	for i := range l.moves.Len() {
-		if to := l.moves.At(i); to.id == id && to.client != nil {
-			to.outdated = true
-		}
+	for to := range l.moves.All() {
+		to.outdated = to.outdated || to.id == id && to.client != nil
 	}
 }
 

@@ -85,6 +85,7 @@ func (h *Host) ping(l *link, msg *zab.Message) *peers.Packet {
 		l.told = true
 		h.links.sendSilent(l, lead.next-1, h.Tracker.TakeSilent(true), h.Clock.Now())
 	}
+	l.reported = x.Told()
 	if l.warren && x.Told() > 0 {
 		p.Data = appendMarked(p.Data, x.Told(), arrivedMark)
 	}
@@ -142,16 +143,63 @@ func (h *Host) pinged(l *link, p *peers.Packet) {
 		if h.status.State != zab.Following {
 			h.lease.RenewByQuorum(h.ID, h.links.exchanges(), h.decides)
 		}
-		return
 	case l.warren:
-		h.lease.Renew(x.Arrived(saysArrived(p.Data)))
+		h.reported(l, saysArrived(p.Data))
 	default:
 		x.AllArrived()
 		h.lease.Renew(h.Clock.Now())
+		h.carried(x)
 	}
+}
+
+// reported handles that the leader, or the observer master, has n answers of this learner.
+func (h *Host) reported(l *link, n uint64) {
+	if x := l.exchange; x != nil {
+		h.lease.Renew(x.Arrived(n))
+		h.carried(x)
+	}
+}
+
+// carried notes which answers of the observers that learn from this server have reached the leader.
+func (h *Host) carried(x *lease.Exchange) {
 	for _, below := range h.links.open {
 		if below.learner() {
 			below.exchange.Carried(x)
 		}
 	}
+}
+
+// report is called when something has arrived on l that tells what has arrived. With the next PING alone, a learner
+// would know of its answers half a tick later, and its lease would end that much earlier.
+func (h *Host) report(l *link) {
+	if !l.Dialled {
+		h.tell(l)
+		return
+	}
+	for _, below := range h.links.inOrder() {
+		h.tell(below)
+	}
+}
+
+func (h *Host) tell(l *link) {
+	if p := h.news(l); p != nil {
+		l.SendPacket(p)
+		h.links.touch(l)
+	}
+}
+
+// news returns what tells a Warren learner of answers that have arrived since it was told last; nil if none have.
+func (h *Host) news(l *link) *peers.Packet {
+	if !l.learner() || !l.warren {
+		return nil
+	}
+	x := l.exchange
+	if h.status.State != zab.Following && h.MayAnswer() {
+		x.Tell()
+	}
+	if x.Told() == l.reported {
+		return nil
+	}
+	l.reported = x.Told()
+	return &peers.Packet{Type: peers.PacketArrived, Zxid: -1, Data: binary.BigEndian.AppendUint64(nil, l.reported)}
 }

@@ -13,10 +13,16 @@ import (
 // moved notes that another server has the client of a session.
 func (f *following) moved(id proto.SessionID) {
 	f.Tracker.Moved(id)
-	for i := range f.back.Len() {
-		if r := f.back.At(i); r.ID == id {
-			r.moved = true
-		}
+	f.leaves(id)
+}
+
+// leaves notes that clients do not go on here which wait to: the session has a newer connection, here or elsewhere.
+func (f *following) leaves(id proto.SessionID) {
+	for r := range f.back.All() {
+		r.moved = r.moved || r.ID == id
+	}
+	if k := f.h.keeping.now; k != nil {
+		k.Moved(id)
 	}
 }
 
@@ -41,11 +47,7 @@ func (f *following) claim(id proto.SessionID) {
 		delete(f.renewed, id)
 		r.Client.Abort()
 	}
-	for i := range f.back.Len() {
-		if r := f.back.At(i); r.ID == id {
-			r.moved = true
-		}
-	}
+	f.leaves(id)
 }
 
 // ended tells clients that come back that their session has ended: its closeSession is delivered. The leader may have
@@ -56,10 +58,8 @@ func (f *following) ended(id proto.SessionID) {
 		delete(f.renewed, id)
 		r.Client.Resumed(nil, nil, 0, false)
 	}
-	for i := range f.back.Len() {
-		if r := f.back.At(i); r.ID == id {
-			r.ended = true
-		}
+	for r := range f.back.All() {
+		r.ended = r.ended || r.ID == id
 	}
 }
 
@@ -118,8 +118,13 @@ func (f *following) renew(r *flow.Resumption, a *peers.Revalidated) {
 	}
 }
 
-// delivered implements role: clients that came back go on.
+// delivered implements role: clients that came back go on, and those whose connections were kept.
 func (f *following) delivered(z proto.Zxid) {
+	for f.grants.Len() > 0 && f.grants.Front().proposed <= z {
+		g := *f.grants.Front()
+		f.grants.Pop()
+		f.goesOn(g)
+	}
 	for f.back.Len() > 0 && f.back.Front().proposed <= z {
 		r := *f.back.Front()
 		f.back.Pop()

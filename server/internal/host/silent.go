@@ -118,8 +118,14 @@ func (s *silence) inherit(t *sessions.Tracker, epoch, now int64) {
 	s.forget()
 }
 
-// heard is when the client of a kept connection was last heard of, as if there had been a leader all the time.
-func (h *Host) heard(s *sessions.Session) int64 { return h.silence.without(s.Heard(), h.Clock.Now()) }
+// heard is when the client of a kept connection was last heard of, as if there had been a leader all the time. There
+// was one if it is still the same.
+func (h *Host) heard(s *sessions.Session) int64 {
+	if h.status.Epoch == h.silence.former.epoch {
+		return s.Heard()
+	}
+	return h.silence.without(s.Heard(), h.Clock.Now())
+}
 
 // released tells the leader of sessions whose clients have left this server, or had left the ensemble before it led.
 func (h *Host) released(l *link, all []sessions.Silent) {
@@ -133,7 +139,7 @@ func (h *Host) released(l *link, all []sessions.Silent) {
 func (l *leading) tellSilent() {
 	h, now := l.h, l.Clock.Now()
 	for _, id := range inOrder(l.lost, cmp.Compare) {
-		if now-l.lost[id] >= int64(min(h.Config.ConnectionKeep, h.Config.LongestLease())) {
+		if now-l.lost[id].since >= int64(min(h.Config.ConnectionKeep, h.Config.LongestLease())) {
 			delete(l.lost, id)
 			h.Tracker.Abandon(id)
 		}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"encoding/binary"
 	"errors"
 	"time"
 
@@ -106,8 +107,14 @@ func (h *Host) arrived(from *peers.Link, packets []peers.Packet) {
 			peers.PacketUnhold, peers.PacketMoved, peers.PacketReclaim:
 			if p.Type == proto.PacketPing {
 				h.pinged(l, p)
+				h.report(l)
 			}
 			h.forRole(l, &batch[0])
+		case peers.PacketArrived:
+			if l.Dialled {
+				h.reported(l, binary.BigEndian.Uint64(p.Data))
+				h.report(l)
+			}
 		}
 		if msg.Type == zab.FollowerInfo || msg.Type == zab.ObserverInfo || msg.Type == zab.LeaderInfo {
 			l.warren = msg.Warren

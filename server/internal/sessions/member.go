@@ -101,18 +101,24 @@ func (t *Tracker) Own() map[*Session]bool {
 	return own
 }
 
-// Reclaim gives a session to the learner on link, whose client has kept its connection over a change of the leader and
-// was last heard of there, at heard. It reports false if the session does not live, or if its client was heard of at
-// another server, or has been at none.
-func (t *Tracker) Reclaim(id proto.SessionID, link zab.LinkID, heard int64) bool {
+// Reclaim gives a session to the learner on link, whose client has kept its connection over the loss of its leader and
+// was last heard of there, at heard. had says of links that are gone whether they were of that learner. Reclaim
+// reports false if the session does not live, or if its client was heard of at another server, or has been at none.
+func (t *Tracker) Reclaim(id proto.SessionID, link zab.LinkID, heard int64, had func(zab.LinkID) bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.live(id)
-	if s == nil || s.local.Load() || s.owner != ownerUnknown || s.silent {
+	switch {
+	case s == nil, s.local.Load(), s.silent:
+		return false
+	case s.owner == ownerUnknown:
+		t.setHeard(s, min(s.heard.Load(), heard))
+	case had(s.owner): // this server has led all the time, and learners tell only of what they have heard
+		t.setHeard(s, max(s.heard.Load(), heard))
+	default:
 		return false
 	}
 	s.owner = link
-	t.setHeard(s, min(s.heard.Load(), heard))
 	return true
 }
 

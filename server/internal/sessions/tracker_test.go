@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab"
 )
 
 const ms = int64(time.Millisecond)
@@ -420,14 +421,21 @@ func TestSessionsAreReclaimedOnce(t *testing.T) {
 	require.False(t, tr.Retake(kept, c, true, 10_000*ms), "it is taken")
 	require.False(t, tr.Retake(moved, c, true, 10_000*ms))
 	require.False(t, tr.Retake(ended, c, true, 10_000*ms))
-	require.False(t, tr.Reclaim(kept.ID, 7, 20_000*ms))
-	require.False(t, tr.Reclaim(moved.ID, 8, 20_000*ms))
+	none := func(zab.LinkID) bool { return false }
+	require.False(t, tr.Reclaim(kept.ID, 7, 20_000*ms, none))
+	require.False(t, tr.Reclaim(moved.ID, 8, 20_000*ms, none))
 	require.Same(t, c, tr.Serving(kept.ID))
 	require.Empty(t, tr.sweep(15_000*ms))
 	require.Len(t, tr.sweep(16_000*ms), 2, "each has had its whole timeout from the new leader")
 
 	tr.Lead(func(yield func(proto.SessionID, int32)) { yield(kept.ID, 5000) }, 20_000*ms)
-	require.True(t, tr.Reclaim(kept.ID, 7, 20_000*ms))
+	require.True(t, tr.Reclaim(kept.ID, 7, 20_000*ms, none))
+	require.False(t, tr.Reclaim(kept.ID, 9, 20_000*ms, none), "link 7 has it")
+	require.True(t, tr.Reclaim(kept.ID, 9, 21_000*ms, func(id zab.LinkID) bool { return id == 7 }),
+		"the server at the other end of link 7 is back on link 9")
+	require.EqualValues(t, 9, tr.Owner(kept.ID))
+	require.True(t, tr.Reclaim(kept.ID, 7, 20_000*ms, func(id zab.LinkID) bool { return id == 9 }))
+	require.EqualValues(t, 21_000*ms, tr.mu.sessions[kept.ID].Heard(), "its client was heard of later than that")
 	require.Equal(t, proto.ErrSessionMoved, tr.Check(kept.ID, 8, false, 20_000*ms))
 	from, _, valid := tr.Revalidate(kept.ID, 5000, 8, 20_000*ms)
 	require.True(t, valid)
@@ -445,6 +453,7 @@ func TestSessionsAreReclaimedOnce(t *testing.T) {
 func TestSilentSessionsAreInherited(t *testing.T) {
 	const s = 1000 * ms
 	const left, kept, fresh = proto.SessionID(1), proto.SessionID(2), proto.SessionID(3)
+	none := func(zab.LinkID) bool { return false }
 	state := func(yield func(proto.SessionID, int32)) {
 		for _, id := range []proto.SessionID{left, kept, fresh} {
 			yield(id, 10_000)
@@ -487,8 +496,8 @@ func TestSilentSessionsAreInherited(t *testing.T) {
 	require.Equal(t, []int64{102 * s}, ages, "the second on the way makes it younger")
 	require.Equal(t, []proto.SessionID{left}, ids(leader.TakeSilent(false)))
 	require.Empty(t, leader.TakeSilent(false), "it is told once")
-	require.False(t, leader.Reclaim(left, 7, 106*s), "no kept connection gets it")
-	require.True(t, leader.Reclaim(kept, 7, 104*s))
+	require.False(t, leader.Reclaim(left, 7, 106*s, none), "no kept connection gets it")
+	require.True(t, leader.Reclaim(kept, 7, 104*s, none))
 	leader.Released(kept, 8, 90*s)
 	require.Empty(t, leader.TakeSilent(false), "another server has it")
 	require.Empty(t, leader.sweep(111*s))

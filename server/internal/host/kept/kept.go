@@ -1,31 +1,35 @@
-// Package kept keeps client connections of a server that has lost its leader until there is another one. A change of
-// the leader costs no client of another Warren server its connection.
+// Package kept keeps client connections of a server that has lost its leader until there is another one, or until the
+// server is back at the same one. A change of the leader, or a link that breaks, costs no client of another Warren
+// server its connection.
 //
 //   - Before it hands over, a leader asks its Warren learners to hold the requests of their clients (HOLD). A
 //     learner answers behind the last request that it has forwarded. The leader takes no more requests of its own
 //     clients. Then everything that was taken is committed, and the leader hands over.
 //   - A server whose role ends by that handover, or a learner that has lost its leader, keeps the connections of its
 //     clients. Requests that arrive wait.
-//   - When the server serves again, it asks the next leader for the sessions of these connections (RECLAIM). A
-//     connection whose session is granted goes on: with the requests that the former leader has taken and that are not
-//     in the history, and then with those that wait. The others end, and so do all that are kept for too long.
+//   - When the server serves again, it asks its leader for the sessions of these connections (RECLAIM). A connection
+//     whose session is granted goes on when this server has all txns that were proposed by then: with the requests
+//     that are not in the history although the leader was given them before, and then with those that wait. The
+//     others end, and so do all that are kept for too long.
 //
 // To a client this looks like a slow answer. To the ensemble it looks as if the client had reconnected to the same
 // server.
 //
 // No request is lost or done twice. A leader makes the requests of a session that one learner forwards txns in their
-// order, and makes a txn of each. When the server serves again, all txns of the former leader that will ever be
-// committed have been delivered. So those requests that are txns are the first of the queue, and are answered. The
-// others never become one, and are asked again.
+// order, and makes a txn of each. When a connection goes on, all those txns that will ever be committed have been
+// delivered: another leader begins with what is left of them, and the same one makes none of what a link has brought
+// that is gone, and grants a session only when the link is. So those requests that are txns are the first of the
+// queue, and are answered. The others never become one, and are asked again.
 //
 // A connection does not go on whose client has left it for another server, because its requests would be executed
 // after newer ones of the client. Three rules see to that:
 //
 //   - When a session moves, the leader tells the learner that had it (MOVED), and notes it in the history, before it
 //     answers the client. While a handover is prepared no session moves. So a learner knows from the leader, or from
-//     the history that it gets with the next one, which sessions were elsewhere.
-//   - The next leader grants a session only as long as no other server has asked for it.
-//   - No other leadership may have been between: the epoch must be the next one.
+//     the history that it gets when it is back, which sessions were elsewhere.
+//   - The next leader grants a session only as long as no other server has asked for it, and the same leader as long
+//     as it belongs to a link of this server that is gone.
+//   - No other leadership may have been between: the epoch must be the same or the next one.
 //
 // A server that loads its state anew ends the connections: their watches would miss changes. No connection is kept
 // beyond the lease of the server, nor for more than a third of the session timeout.
@@ -65,11 +69,11 @@ type Needs struct {
 	Now func() int64
 }
 
-// Connections are the connections that outlive one leadership, until each goes on or ends. A connection waits until
-// then.
+// Connections are the connections that outlive the loss of a leader, until each goes on or ends. A connection waits
+// until then.
 type Connections struct {
 	needs    Needs
-	epoch    int64 // of the leadership that has ended
+	epoch    int64 // of the leader that is lost
 	until    int64 // when the first of those that wait ends, ns on the server's clock
 	order    []*connection
 	byID     map[proto.SessionID]*connection // those that wait
@@ -81,11 +85,11 @@ type connection struct {
 	flow.Held
 	batches []*flow.Batch // requests that wait
 	until   int64         // when it ends, ns on the server's clock
-	moved   bool          // the history says that the session was elsewhere
+	moved   bool          // the session was elsewhere
 }
 
-// New keeps connections that are held, over the end of a leadership. until says when the one of a session ends if it
-// does not go on before, ns on the server's clock.
+// New keeps connections that are held, over the loss of the leader of an epoch. until says when the one of a session
+// ends if it does not go on before, ns on the server's clock.
 func New(epoch int64, all []flow.Held, until func(*sessions.Session) int64, needs Needs) *Connections {
 	k := &Connections{needs: needs, epoch: epoch, byID: map[proto.SessionID]*connection{},
 		byClient: map[flow.Client]*connection{}}
@@ -102,7 +106,10 @@ func New(epoch int64, all []flow.Held, until func(*sessions.Session) int64, need
 func (k *Connections) Len() int { return len(k.byID) }
 
 // Outlive reports whether connections may go on in an epoch: no other leadership was between.
-func (k *Connections) Outlive(epoch int64) bool { return epoch == k.epoch+1 }
+func (k *Connections) Outlive(epoch int64) bool { return k.Back(epoch) || epoch == k.epoch+1 }
+
+// Back reports whether the leader of an epoch is the one that was lost.
+func (k *Connections) Back(epoch int64) bool { return epoch == k.epoch }
 
 // Of returns the connection of a session, if one waits.
 func (k *Connections) Of(id proto.SessionID) (h flow.Held, ok bool) {
@@ -134,6 +141,16 @@ func (k *Connections) Elsewhere(id proto.SessionID, zxid proto.Zxid) {
 		one.moved = true
 	}
 }
+
+// Moved notes that the client of a session has left the connection that waits, if one does.
+func (k *Connections) Moved(id proto.SessionID) {
+	if one := k.byID[id]; one != nil {
+		one.moved = true
+	}
+}
+
+// HasMoved reports whether the client of a session that waits has left its connection, as far as this server knows.
+func (k *Connections) HasMoved(id proto.SessionID) bool { return k.byID[id].moved }
 
 // Each calls fn for each connection that waits, in the order of their sessions. may says whether it may go on, as far
 // as this server knows: its session was not elsewhere, and what it is owed can be asked again. fn may call GoOn.

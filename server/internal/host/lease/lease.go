@@ -2,14 +2,15 @@
 // what it reports about their sessions. Without a lease, a server that is cut off would answer clients of sessions
 // that the leader, or the next leader, has expired.
 //
-// Let D be the length of the lease, and T the timeout of a session. A Lease has the D that holds for all clients.
-// A client with a long timeout that is connected already may be answered for longer than that, until T/3 have
-// passed, but no longer than a learner waits for its leader (LeaseOf of package config): so a network or a process
-// that stands still for some seconds costs it nothing. Its D is then that time.
+// Let B be the length of the lease, which holds for all clients, and T the timeout of a session. A client with a long
+// timeout that is connected already may be answered for longer than that, until T/2 has passed, but no longer than a
+// learner waits for its leader (LeaseOf of package config): so a network or a process that stands still for some
+// seconds costs it nothing. Let D be that time, or B if that is longer.
 //
-//   - A learner answers at x only if its leader has received an answer to PING that was made at x-D or later. That
-//     answer reported every session heard of before. A Warren leader says in its PINGs how many answers have
-//     arrived. With a leader in Java, each PING counts as proof that all earlier answers have arrived.
+//   - A learner answers at x only if its leader has received an answer to PING that was made at x-D or later, and has
+//     said so while its own lease of length B lasted. That answer reported every session heard of before. A Warren
+//     leader says at once, and in its PINGs, how many answers have arrived. With a leader in Java, each PING counts as
+//     proof that all earlier answers have arrived.
 //   - A leader answers at x only if a quorum has answered PINGs that were sent at x-D or later. The next leader
 //     needs a server of that quorum, so it begins later. It gives every session its whole timeout, or, if no
 //     server has its client, what the former leader has left of it, without the time in which there was no leader.
@@ -22,9 +23,9 @@
 //
 // So consider a client that sends something every T/3. If its session is expired at e by the present leader, the
 // client is answered for the last time before e-2T/3+D. If a later leader expires it, the last answer is before
-// e-T+2D. When the lease of a session ends, its connection is closed. A client that takes its connection as proof that
-// it holds a lock is therefore in time if T is longer than 2D, as it always is where D is T/3. Source: quorum-protocol
-// 8.5, where a learner answers its clients for up to syncLimit ticks.
+// e-T+B+D. When the lease of a session ends, its connection is closed. A client that takes its connection as proof
+// that it holds a lock is therefore in time if T is longer than 2B, because D is T/2 then at most. Source:
+// quorum-protocol 8.5, where a learner answers its clients for up to syncLimit ticks.
 //
 // The package knows neither links nor packets: its caller tells it what was sent and what has arrived. It has no
 // goroutine and no lock. A Lease and the Exchanges of a server belong to one goroutine, the host goroutine.

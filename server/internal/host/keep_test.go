@@ -1,0 +1,127 @@
+package host
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/host/kept"
+	"github.com/seed94657493/warren/server/internal/sessions"
+	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/zab"
+)
+
+// keptClient is a client whose connection is kept. It notes how its wait ended.
+type keptClient struct {
+	client
+	wentOn, ended int
+}
+
+func (c *keptClient) Release(_ int64, goesOn bool) bool {
+	if goesOn {
+		c.wentOn++
+	} else {
+		c.ended++
+	}
+	return goesOn
+}
+
+// backAt is a learner that is back at a leader, and has kept a connection of each session. The last leader was given a
+// sync with xid 1 of each, and a setData with xid 2.
+func backAt(t *testing.T, lost int64, ids ...proto.SessionID) (f *following, leader *link, clients []*keptClient,
+	again func() []int32,
+) {
+	f, leader = learnerOf(t)
+	f.epoch = 4
+	h := f.h
+	former := &following{Env: f.Env, h: h, pending: map[proto.SessionID]*flow.FIFO[forwarded]{}}
+	f.pending = map[proto.SessionID]*flow.FIFO[forwarded]{}
+	var held []flow.Held
+	for _, id := range ids {
+		c := &keptClient{}
+		s := &sessions.Session{ID: id}
+		clients, held = append(clients, c), append(held, flow.Held{Client: c, Session: s})
+		q := flow.QueueOf(former.pending, id)
+		for i, op := range []proto.OpCode{proto.OpSync, proto.OpSetData} {
+			q.Push(forwarded{item: flow.Item{Client: c, Session: s, Xid: int32(i + 1), Op: op}, kept: true})
+		}
+	}
+	var taken []int32
+	h.keeping = keeping{former: former, now: kept.New(lost, held,
+		func(*sessions.Session) int64 { return h.Clock.Now() + int64(time.Minute) }, kept.Needs{
+			CanAskAgain: former.canAskAgain, AskAgain: former.askAgain, Lose: func(proto.SessionID) {},
+			Take: func(all []*flow.Batch) {
+				for _, b := range all {
+					taken = append(taken, b.Requests[0].Xid)
+				}
+			},
+			Unbind: h.Tracker.Unbind, Generation: h.Generation, Now: h.Clock.Now,
+		})}
+	return f, leader, clients, func() []int32 { return taken }
+}
+
+func granted(id proto.SessionID, proposed proto.Zxid) *peers.Packet {
+	return &peers.Packet{Type: peers.PacketReclaim, Zxid: proposed,
+		Data: proto.AppendBool(proto.AppendInt64(nil, int64(id)), true)}
+}
+
+// A learner that is back at the same leader waits for what it has given the leader before: the leader may have made
+// txns of it meanwhile. Another leader has what is left of them, so nothing has to be waited for.
+func TestKeptConnectionsWaitForTxnsOfTheSameLeader(t *testing.T) {
+	const id = proto.SessionID(7)
+	write := proto.TxnHeader{ClientID: id, Cxid: 2, Zxid: 6, Type: proto.OpSetData}
+	b := &flow.ApplyBatch{}
+	f, leader, clients, again := backAt(t, 4, id)
+	f.Packet(leader, granted(id, 6))
+	require.Zero(t, clients[0].wentOn)
+	f.deliver([]zab.Txn{{Zxid: 6, Payload: write.AppendTo(nil)}}, b)
+	f.delivered(6)
+	require.Equal(t, 1, clients[0].wentOn)
+	require.Empty(t, again(), "both are answered")
+	require.Len(t, b.Items, 2)
+	require.Equal(t, []int32{1, 2}, []int32{b.Items[0].Xid, b.Items[1].Xid}, "the answer to the sync was lost")
+	require.Nil(t, f.h.keeping.now)
+
+	f, leader, clients, again = backAt(t, 4, id)
+	f.Packet(leader, granted(id, 4))
+	require.Equal(t, 1, clients[0].wentOn, "all is delivered")
+	require.Equal(t, []int32{1, 2}, again())
+
+	f, leader, clients, again = backAt(t, 3, id)
+	f.Packet(leader, granted(id, 6))
+	require.Equal(t, 1, clients[0].wentOn, "it is the next leader")
+	require.Equal(t, []int32{1, 2}, again())
+}
+
+// A client that leaves its connection while that waits for txns does not go on there.
+func TestKeptConnectionsEndWhoseClientsLeave(t *testing.T) {
+	f, leader, clients, again := backAt(t, 4, 7, 8, 9)
+	for id := proto.SessionID(7); id <= 9; id++ {
+		f.Packet(leader, granted(id, 6))
+	}
+	f.Packet(leader, &peers.Packet{Type: peers.PacketMoved, Zxid: -1, Data: proto.AppendInt64(nil, 7)})
+	f.claim(8) // by way of an observer
+	moved := proto.TxnHeader{ClientID: 9, Cxid: flow.MoveXid, Zxid: 5, Type: proto.OpCreateSession}
+	f.deliver([]zab.Txn{{Zxid: 5, Payload: moved.AppendTo(nil)}}, &flow.ApplyBatch{})
+	f.delivered(6)
+	for _, c := range clients {
+		require.Equal(t, 1, c.ended)
+		require.Zero(t, c.wentOn)
+	}
+	require.Empty(t, again())
+	require.Zero(t, f.Tracker.Count())
+}
+
+// A leader gives a session back to the server whose link was lost, and to no other one.
+func TestLeaderGivesSessionsBackToTheirServer(t *testing.T) {
+	m := leased(t, 1, 1, 2, 3)
+	l := &leading{Env: m.Env, h: m, lost: map[zab.LinkID]lostLink{4: {0, 2}}}
+	m.Tracker.Lead(func(yield func(proto.SessionID, int32)) { yield(7, 1000) }, 0)
+	require.Equal(t, proto.OK, m.Tracker.Check(7, 4, false, 0), "the session was on the link that is gone")
+	require.False(t, l.gives(7, &link{Link: &peers.Link{ID: 5, Peer: 3}}, 0))
+	require.True(t, l.gives(7, &link{Link: &peers.Link{ID: 6, Peer: 2}}, 0))
+	require.EqualValues(t, 6, m.Tracker.Owner(7))
+}
