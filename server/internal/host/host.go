@@ -124,6 +124,19 @@ func (p *pacer) due(now time.Time) int {
 	return n
 }
 
+// steadyTicks is how many ticks a server in steady service takes at once at most: an idle one need not wake up for
+// each.
+const steadyTicks = 5
+
+// tickEvery is how often the host goroutine looks for ticks that are due. Elections, and connections that wait for a
+// leader, want every tick. In steady service a fortieth of tickTime is precise enough. REQUIRES: turn.
+func (h *Host) tickEvery() time.Duration {
+	if h.role == nil || h.ReadOnly.Load() || h.keeping.now != nil {
+		return coreTick
+	}
+	return min(max(h.Config.TickTime/40, coreTick), steadyTicks*coreTick)
+}
+
 // End makes the host goroutine end, without a handover.
 func (h *Host) End() { h.Do(func() { h.stop = true }) }
 
@@ -139,14 +152,23 @@ func (h *Host) run() {
 	defer h.Handed.Open() // Stop waits for it
 	defer h.done.Open()
 	clock := h.Clock
-	cancel := sched.Every(h.Runtime, coreTick, func() {
-		h.ticked.Store(true)
-		h.wake.Unpark()
-	})
-	defer cancel()
+	var period time.Duration
+	cancel := func() {}
+	defer func() { cancel() }()
+	retime := func() {
+		if every := h.tickEvery(); every != period {
+			cancel()
+			period = every
+			cancel = sched.Every(h.Runtime, period, func() {
+				h.ticked.Store(true)
+				h.wake.Unpark()
+			})
+		}
+	}
 	pace := pacer{clock.Steady()}
 	h.turn.Lock() // and no deferred Unlock: a simulator ends the goroutine while it waits
 	for h.drain(); !h.stop; {
+		retime()
 		h.turn.Unlock()
 		h.wake.Park()
 		ticked := h.ticked.Swap(false)

@@ -33,7 +33,7 @@ func (l *leading) reclaimed(link *link, p *peers.Packet) {
 func (l *leading) gives(id proto.SessionID, link *link, heard int64) bool {
 	return l.Tracker.Reclaim(id, link.ID, heard, func(owner zab.LinkID) bool {
 		lost, is := l.lost[owner]
-		return is && lost.peer == link.Peer
+		return is && lost.peer == link.Peer && link.Peer >= 0 // observers without an id are many
 	})
 }
 

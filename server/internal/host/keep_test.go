@@ -119,9 +119,12 @@ func TestKeptConnectionsEndWhoseClientsLeave(t *testing.T) {
 func TestLeaderGivesSessionsBackToTheirServer(t *testing.T) {
 	m := leased(t, 1, 1, 2, 3)
 	l := &leading{Env: m.Env, h: m, lost: map[zab.LinkID]lostLink{4: {0, 2}}}
-	m.Tracker.Lead(func(yield func(proto.SessionID, int32)) { yield(7, 1000) }, 0)
+	m.Tracker.Lead(func(yield func(proto.SessionID, int32)) { yield(7, 1000); yield(8, 1000) }, 0)
 	require.Equal(t, proto.OK, m.Tracker.Check(7, 4, false, 0), "the session was on the link that is gone")
 	require.False(t, l.gives(7, &link{Link: &peers.Link{ID: 5, Peer: 3}}, 0))
 	require.True(t, l.gives(7, &link{Link: &peers.Link{ID: 6, Peer: 2}}, 0))
 	require.EqualValues(t, 6, m.Tracker.Owner(7))
+	l.lost[10] = lostLink{0, -1}
+	require.Equal(t, proto.OK, m.Tracker.Check(8, 10, false, 0))
+	require.False(t, l.gives(8, &link{Link: &peers.Link{ID: 11, Peer: -1}}, 0), "any observer without an id")
 }

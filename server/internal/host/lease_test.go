@@ -113,6 +113,10 @@ func TestLearnerKnowsWhatHasArrived(t *testing.T) {
 	learner.reported(toLeader, binary.BigEndian.Uint64(told.Data))
 	require.GreaterOrEqual(t, from(learner), last, "it does not wait for the next PING")
 	require.Nil(t, leader.news(toLearner), "it is told once")
+	toLearner.warren = false
+	toLearner.exchange.Tell()
+	require.Nil(t, leader.news(toLearner), "a learner in Java does not know the packet")
+	toLearner.warren = true
 	was = from(learner)
 	learner.pinged(toLeader, &peers.Packet{Type: proto.PacketPing, Data: noRoom[:]})
 	require.Equal(t, was, from(learner), "it does not say what has arrived")

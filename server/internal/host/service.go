@@ -129,7 +129,7 @@ func (h *Host) close(reason string) {
 	if k := h.keeping.now; k == nil { // connections that are kept answer nothing, but must not be aborted
 		h.lease.End()
 	} else if k.Len() > 0 {
-		h.Log.Info("keeping client connections until there is another leader", zap.Int("sessions", k.Len()))
+		h.Log.Info("keeping client connections until there is a leader", zap.Int("sessions", k.Len()))
 	}
 	h.ReadOnly.Store(false)
 	h.opening.on = false
@@ -137,6 +137,7 @@ func (h *Host) close(reason string) {
 		h.role.end()
 		h.role = nil
 	}
+	h.wake.Unpark() // ticks are wanted more often now
 	h.opening.giveUp()
 	h.waiting = h.keeping.park(h.waiting)
 	h.refuse()

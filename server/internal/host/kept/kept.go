@@ -8,9 +8,10 @@
 //   - A server whose role ends by that handover, or a learner that has lost its leader, keeps the connections of its
 //     clients. Requests that arrive wait.
 //   - When the server serves again, it asks its leader for the sessions of these connections (RECLAIM). A connection
-//     whose session is granted goes on when this server has all txns that were proposed by then: with the requests
-//     that are not in the history although the leader was given them before, and then with those that wait. The
-//     others end, and so do all that are kept for too long.
+//     whose session is granted goes on: with the requests that are not in the history although the leader was given
+//     them before, and then with those that wait. At the same leader it waits first until this server has all txns
+//     that were proposed by then; another leader had brought all there was before the server served. The others end,
+//     and so do all that are kept for too long.
 //
 // To a client this looks like a slow answer. To the ensemble it looks as if the client had reconnected to the same
 // server.
