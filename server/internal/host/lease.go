@@ -8,8 +8,8 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// keepLease is called with every tick of the core. When the lease has ended it closes the client connections, those of
-// sessions with a long timeout later than the others.
+// keepLease is called when ticks of the core were due. When the lease has ended it closes the client connections,
+// those of sessions with a long timeout later than the others.
 func (h *Host) keepLease() {
 	if h.role == nil || h.ReadOnly.Load() || h.peers == nil {
 		return

@@ -134,7 +134,7 @@ func (h *Host) released(l *link, all []sessions.Silent) {
 	}
 }
 
-// tellSilent is called with every tick of the core: it tells the learners which sessions have become silent.
+// tellSilent is called when ticks of the core were due: it tells the learners which sessions have become silent.
 // Those whose server is gone become silent when no connection can have been kept for them any more.
 func (l *leading) tellSilent() {
 	h, now := l.h, l.Clock.Now()

@@ -57,8 +57,8 @@ type published struct {
 // surveyEvery is how often survey does something.
 const surveyEvery = 250 * time.Millisecond
 
-// survey is called with every tick. Now and then it lets other goroutines, and the log, know what this server knows of
-// the others, and lets a leader consider whether it goes on to lead.
+// survey is called when ticks were due. Now and then it lets other goroutines, and the log, know what this server
+// knows of the others, and lets a leader consider whether it goes on to lead.
 func (h *Host) survey(now time.Time) {
 	if now.Sub(h.surveyed) < surveyEvery {
 		return
