@@ -1,10 +1,13 @@
 # Targets are thin: anything with logic is a Go program, a test or a script in .ci. The pattern "work" matches the
-# packages of every module that go.work names; "./..." would match only those of the module in this folder.
+# packages of every module that go.work names; "./..." would match only those of the module in this folder. The two
+# packages whose tests take longest come first. ATONCE packages are tested at once, twice as many as there are
+# processors, because most tests wait most of the time. They are not vetted: make lint does that, and with all checks.
 
 GO      ?= go
-PKG     ?= work
+PKG     ?= ./test/doctor ./test/ensemble work
 TIME    ?= 10s
 HANG    ?= 30m
+ATONCE  ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 BENCH   ?= .
 SEEDS   ?= 1000
 STEPS   ?= 10000
@@ -25,9 +28,9 @@ ldflags := -s -w -X $(build).version=$(VERSION) -X $(build).commit=$(COMMIT) -X 
 archives := $(GO) run ./test/archives -go '$(GO)' -version '$(VERSION)' -date '$(DATE)' -ldflags '$(ldflags)'
 
 # The profile of cmd/warren is for the binary. To the go command it is a reason to compile every package once more, with
-# the profile, if cmd/warren is only looked at; so is cgo, with which the binary is not built.
+# the profile, if cmd/warren is only looked at; so are cgo, and the paths of this folder, which the binary is without.
 lint test cover: export CGO_ENABLED := 0
-lint test cover race: export GOFLAGS := $(GOFLAGS) -pgo=off
+lint test cover race: export GOFLAGS := $(GOFLAGS) -pgo=off -trimpath
 
 .PHONY: help build run test race check sim sim-cover defects fuzz cluster interop bench profile generate verify-generate pictures site
 .PHONY: benchmarks kills systems test-server
@@ -45,9 +48,9 @@ run: build ## run a server on 127.0.0.1:2181 with its data in ./data
 test: export WARREN_BIN := $(CURDIR)/bin/tested/warren
 test: ## run every test, with costly assertions on
 	GO='$(GO)' .ci/tested '$(WARREN_BIN)'
-	$(GO) test -tags invariants -timeout $(HANG) $(PKG)
+	$(GO) test -tags invariants -vet=off -p $(ATONCE) -timeout $(HANG) $(PKG)
 	overlay=$$($(GO) run ./test/defects/overlay bin/defects) && $(GO) test -overlay $$overlay -tags invariants \
-		-timeout $(HANG) ./zab ./test/system -run '^Test(ScriptsSeeDefects|DefectsAreFound)$$'
+		-vet=off -timeout $(HANG) ./zab ./test/system -run '^Test(ScriptsSeeDefects|DefectsAreFound)$$'
 	GO='$(GO)' .ci/journeys
 
 race: ## run every test under the race detector
@@ -186,7 +189,7 @@ tidy: ## run go mod tidy in each module
 lint: ## run gofmt, go vet, staticcheck and the house rules
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt these: $$unformatted"; exit 1; }
 	$(GO) vet -tags 'invariants interop systems' work
-	$(GO) tool staticcheck -tags 'invariants interop systems' work
+	GOGC=400 $(GO) tool staticcheck -tags 'invariants interop systems' work
 	$(GO) test ./test/arch
 
 fmt: ## run gofmt, and sort imports

@@ -26,7 +26,8 @@ func TestPatchesApply(t *testing.T) {
 		packages = append(packages, "./"+filepath.Dir(p.file))
 	}
 	slices.Sort(packages)
-	vet := exec.Command("go", append([]string{"vet", "-overlay", overlay}, slices.Compact(packages)...)...)
+	vet := exec.Command("go", append([]string{"vet", "-tags", "invariants", "-overlay", overlay},
+		slices.Compact(packages)...)...)
 	vet.Dir = root
 	out, err := vet.CombinedOutput()
 	require.NoError(t, err, "a patched file does not compile: its patches are below test/defects/patches\n%s", out)
