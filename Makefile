@@ -1,10 +1,10 @@
 # Targets are thin: anything with logic is a Go program, a test or a script in .ci. The pattern "work" matches the
-# packages of every module that go.work names; "./..." would match only those of the module in this folder. The two
+# packages of every module that go.work names; "./..." would match only those of the module in this folder. The
 # packages whose tests take longest come first. ATONCE packages are tested at once, twice as many as there are
 # processors, because most tests wait most of the time. They are not vetted: make lint does that, and with all checks.
 
 GO      ?= go
-PKG     ?= ./test/doctor ./test/ensemble work
+PKG     ?= ./test/doctor ./test/ensemble ./test/system ./server work
 TIME    ?= 10s
 HANG    ?= 30m
 ATONCE  ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))

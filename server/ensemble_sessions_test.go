@@ -141,8 +141,7 @@ func TestSilentSessionExpiresEverywhere(t *testing.T) {
 			_, err := other.Exists(mine, false)
 			require.ErrorIs(t, err, proto.ErrNoNode)
 		}
-		_, err := wire.Dial(e.Addr(id), c.Resume())
-		require.ErrorIs(t, err, wire.ErrRejected)
+		rejected(t, e.Addr(id), c.Resume(), "the session has expired")
 	}
 }
 
@@ -196,13 +195,11 @@ func TestUnknownSessionIsRejectedEverywhere(t *testing.T) {
 	password := proto.SessionPassword(id)
 	live := connect(t, e, 1, wire.Options{})
 	for _, server := range e.IDs() {
-		_, err := wire.Dial(e.Addr(server), wire.Options{Session: id, Password: password[:]})
-		require.ErrorIs(t, err, wire.ErrRejected, "no such session")
-		_, err = wire.Dial(e.Addr(server), wire.Options{Session: live.Session()})
-		require.ErrorIs(t, err, wire.ErrRejected, "a wrong password")
+		rejected(t, e.Addr(server), wire.Options{Session: id, Password: password[:]}, "no such session")
+		rejected(t, e.Addr(server), wire.Options{Session: live.Session()}, "a wrong password")
 		o := live.Resume()
 		o.LastZxid = 1 << 40
-		_, err = wire.Dial(e.Addr(server), o)
+		_, err := wire.Dial(e.Addr(server), o)
 		require.Error(t, err, "the client has seen what this server has not")
 		require.NotErrorIs(t, err, wire.ErrRejected, "the session may live elsewhere")
 		require.NoError(t, live.Ping(), "nobody was harmed")

@@ -54,9 +54,9 @@ func targetOf(n *cluster.Node) map[string]string {
 	return map[string]string{"job": "zk", "ensemble": "main", "instance": n.Addr()}
 }
 
-// alertLasts is how long an accident has lasted when the alerts are looked at, and scraped how often its metrics are
-// read meanwhile.
-const alertLasts, scraped = 70 * time.Minute, time.Minute
+// alertLasts is how long an accident has lasted when the alerts are looked at, scraped how often its metrics are read
+// meanwhile, and evaluated how often the rules are. Nothing changes in that time.
+const alertLasts, scraped, evaluated = 70 * time.Minute, time.Minute, 5 * time.Minute
 
 // firing are the alerts that fire when an accident lasts, by promtool: while the servers show what they do now, and
 // those that are silent cannot be scraped. Alerts about events, which have to happen again, are those of the accident.
@@ -84,7 +84,7 @@ func (h *hosts) firing(a *accident) (alerts []string, ok bool) {
 			steady(name, n, v)
 		}
 	}
-	alerts = promtool.Firing(h.t, all, scraped, alertLasts, false)
+	alerts = promtool.Firing(h.t, all, scraped, evaluated, alertLasts, false)
 	for name := range strings.FieldsSeq(a.repeated) {
 		i := slices.IndexFunc(rules, func(r promtool.Rule) bool { return r.Alert == name })
 		require.GreaterOrEqual(h.t, i, 0, "there is no alert %s", name)

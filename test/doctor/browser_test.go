@@ -53,6 +53,8 @@ func (b *browser) open(t *testing.T) bool {
 			// A process for each address would take as long to start as a page takes to be drawn.
 			"--renderer-process-limit=1", "--disable-site-isolation-trials",
 			"--disable-features=IsolateOrigins,site-per-process,SpareRendererForSitePerProcess",
+			// It is looked at by its text alone, so there is little to draw.
+			"--window-size=500,400", "--force-prefers-reduced-motion", "--in-process-gpu",
 			"--remote-debugging-pipe", "--user-data-dir="+b.dir)
 		cmd.ExtraFiles = []*os.File{read, write} // 3 and 4, as it wants them
 		require.NoError(t, cmd.Start())

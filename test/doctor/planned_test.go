@@ -215,9 +215,9 @@ func TestPlannedWorkIsNoTrouble(t *testing.T) {
 		return
 	}
 	series, lasts := h.scraped.series()
-	require.Empty(t, promtool.Firing(t, series, scrapeEvery, lasts, true))
+	require.Empty(t, promtool.Firing(t, series, scrapeEvery, scrapeEvery, lasts, true))
 	end := maps.Clone(h.scraped.found[len(h.scraped.found)-1]) // an alert does fire if a server stays away
 	end[promtool.Named("up", targetOf(joiner))] = 0
 	series, lasts = (&scrapes{found: append(h.scraped.found, end)}).series()
-	require.Equal(t, []string{"ServerDown"}, promtool.Firing(t, series, scrapeEvery, lasts, true))
+	require.Equal(t, []string{"ServerDown"}, promtool.Firing(t, series, scrapeEvery, scrapeEvery, lasts, true))
 }

@@ -131,8 +131,11 @@ var scenes = []scene{
 			""},
 		twin("smallest", 1, 2), twin("middle", 2, 3), twin("largest", 3, 1),
 	}},
+	// Servers tell of such a one for a minute and a half after it has gone, so each has a scene of its own.
 	{"a server that moved", openWithSpare, []accident{
 		moved("largest", func(a, b *cluster.Node) int { return b.ID() - a.ID() }),
+	}},
+	{"another server that moved", openWithSpare, []accident{
 		moved("smallest", func(a, b *cluster.Node) int { return a.ID() - b.ID() }),
 	}},
 	{"five servers", func(t *testing.T) *hosts { return openHosts(t, 5, nil) }, []accident{

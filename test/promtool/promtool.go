@@ -116,7 +116,8 @@ func written(t testing.TB, file File) string {
 var alertName = regexp.MustCompile(`alertname="(\w+)"`)
 
 // Firing are the alerts that fire at the end of series, or have fired at any time if ever, in the order of the rules.
-func Firing(t testing.TB, all []Series, interval, lasts time.Duration, ever bool) (alerts []string) {
+// The series have a sample for each interval; the rules are evaluated as often as every says.
+func Firing(t testing.TB, all []Series, interval, every, lasts time.Duration, ever bool) (alerts []string) {
 	t.Helper()
 	rules, err := filepath.Abs(RulesFile)
 	require.NoError(t, err)
@@ -125,7 +126,7 @@ func Firing(t testing.TB, all []Series, interval, lasts time.Duration, ever bool
 		expr = fmt.Sprintf(`group by (alertname) (count_over_time(ALERTS{alertstate="firing"}[%ds]))`,
 			int(lasts.Seconds()))
 	}
-	out, err := run(t, "test", "rules", written(t, File{[]string{rules}, interval.String(), []Test{
+	out, err := run(t, "test", "rules", written(t, File{[]string{rules}, every.String(), []Test{
 		{Interval: interval.String(), Series: all, Exprs: []Expr{{expr, lasts.String(), nil}}}}}))
 	require.True(t, err == nil || strings.Contains(out, "got:"), "%v: %s", err, out) // it fails if there is one
 	for _, m := range alertName.FindAllStringSubmatch(out, -1) {
