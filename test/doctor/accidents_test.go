@@ -169,17 +169,22 @@ func worst(all map[string]doctor.Severity) doctor.Severity {
 	return most
 }
 
-// lookAtConsoles looks at the overview of one server in each state.
+// lookAtConsoles looks at the overview of one server in each state, and of one that does not serve in it.
 func (h *hosts) lookAtConsoles(a *accident, s *shown) {
 	if !theBrowser.open(h.t) {
 		return
 	}
-	seen := map[string]bool{}
+	type state struct {
+		name   string
+		readyz int
+	}
+	seen := map[state]bool{}
 	for i := range h.nodes {
-		if slices.Contains(a.silent, i) || seen[s.states[i]] {
+		is := state{s.states[i], s.readyz[i]}
+		if slices.Contains(a.silent, i) || seen[is] {
 			continue
 		}
-		seen[s.states[i]] = true
+		seen[is] = true
 		surface := fmt.Sprintf("console %d", i)
 		page, err := h.overview(i, func(d *drawn) bool {
 			s.findings[surface] = map[string]doctor.Severity{}
