@@ -95,7 +95,7 @@ interop: ## test beside ZooKeeper and with its clients, and 100 crashes; needs t
 
 benchmarks: build ## measure servers and clients beside ZooKeeper's; RECORD=yes writes the pages' figures
 	WARREN_BIN=$(CURDIR)/bin/warren $(GO) test -tags interop -count=1 -timeout 2h -v ./test/measured \
-		-run '^TestServers$$' -measured.turn $(TURN) $(if $(RECORD),-measured.record=$(CURDIR)/docs)
+		-run '^Test(Idle)?Servers$$' -measured.turn $(TURN) $(if $(RECORD),-measured.record=$(CURDIR)/docs)
 	WARREN_BIN=$(CURDIR)/bin/warren $(GO) test -tags interop -count=1 -timeout 2h -v ./test/ensemble \
 		-run '^TestFailover$$' -ensemble.failover=$(FAILS) -ensemble.target=warren,zookeeper \
 		$(if $(RECORD),-ensemble.record=$(CURDIR)/docs)

@@ -21,8 +21,8 @@ import (
 )
 
 var (
-	record   = flag.String("measured.record", "", "folder of the documents that get the figures of TestServers")
-	turn     = flag.Duration("measured.turn", 0, "length of a turn of TestServers; 0 leaves it out")
+	record   = flag.String("measured.record", "", "folder of the documents that get the figures")
+	turn     = flag.Duration("measured.turn", 0, "length of a turn; 0 leaves the measurements out")
 	rounds   = flag.Int("measured.rounds", 3, "turns of each side, for each load")
 	znodes   = flag.Int("measured.znodes", 1_000_000, "znodes of the table with that many")
 	sessions = flag.Int("measured.sessions", 10_000, "sessions of the table of connections")
@@ -253,21 +253,24 @@ func size(t *testing.T) Table {
 	info, err := os.Stat(cluster.Binary(t))
 	require.NoError(t, err)
 	_, nodes := target(t, cluster.Warren, 1)
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", nodes[0].Pid()))
-	require.NoError(t, err)
-	kib := func(field string) float64 {
-		found := regexp.MustCompile(`(?m)^` + field + `:\s*(\d+) kB$`).FindSubmatch(status)
-		require.NotNil(t, found, field)
-		n, err := strconv.ParseFloat(string(found[1]), 64)
-		require.NoError(t, err)
-		return n
-	}
-	binary, resident := float64(info.Size())/(1<<20), kib("VmRSS")/1024
+	binary, resident := float64(info.Size())/(1<<20), status(t, nodes[0], "VmRSS")/1024
 	return Table{Head: []string{Size, "MiB", "goal"}, Rows: [][]string{
 		{"the binary", one(binary), limit(binary, 25, "MiB")},
 		{"resident memory of an empty server", one(resident), limit(resident, 20, "MiB")},
-		{"of it, not pages of the binary", one(kib("RssAnon") / 1024), ""},
+		{"of it, not pages of the binary", one(status(t, nodes[0], "RssAnon") / 1024), ""},
 	}}
+}
+
+// status is a field of the status of a server's process, in KiB.
+func status(t *testing.T, n *cluster.Node, field string) float64 {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.Pid()))
+	require.NoError(t, err)
+	found := regexp.MustCompile(`(?m)^` + field + `:\s*(\d+) kB$`).FindSubmatch(text)
+	require.NotNil(t, found, field)
+	kib, err := strconv.ParseFloat(string(found[1]), 64)
+	require.NoError(t, err)
+	return kib
 }
 
 func limit(is, most float64, unit string) string {
