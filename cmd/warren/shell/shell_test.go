@@ -93,6 +93,9 @@ func TestTooManyArguments(t *testing.T) {
 	require.Equal(t, codeOK, code, errs)
 	out, _, _ = z.do("get " + root + "/a")
 	require.Equal(t, "two\n", out)
+	_, errs, code = z.do("create " + root + "/b two words")
+	require.Equal(t, codeFailed, code)
+	require.NotContains(t, errs, "put quotes around", "zkCli.sh says nothing more")
 }
 
 func TestScript(t *testing.T) {

@@ -80,7 +80,7 @@ func runCreate(ctx context.Context, s *Shell, a *arguments) error {
 		if acl, err = parseACL(a.word(2)); err != nil {
 			err.text += "KeeperErrorCode = InvalidACL\nAcl is not valid : null"
 			if !strings.Contains(a.word(2), ":") {
-				err.hint, err.isOwn = find("create").quoteHint()+"; "+err.hint, true
+				err.hint, err.isOwn = find("create").quoteHint()+"; "+err.hint, !s.o.ZkCli
 			}
 			return err
 		}
