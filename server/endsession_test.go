@@ -47,7 +47,7 @@ func TestSessionsAreEnded(t *testing.T) {
 		require.Equal(t, 1.0, told["ephemerals"])
 		require.Equal(t, c.client == c.asked, told["client"] != "", told)
 		require.NoError(t, client.WaitClosed())
-		rejected(t, e.Addr(c.client), client.Resume(), "the session has expired")
+		require.NoError(t, wire.Rejects(e.Addr(c.client), client.Resume()), "the session has expired")
 		status, told := steer(t, s, "end_session", order)
 		require.Equal(t, http.StatusConflict, status, told)
 		require.Contains(t, told["error"], "there is no session with this id")
@@ -112,7 +112,7 @@ func TestLocalSessionsAreEnded(t *testing.T) {
 		order := fmt.Sprintf(`{"session": %q}`, client.Session().String())
 		require.Equal(t, true, fieldsOf(t, e.Server(at), "end_session", order)["ended"])
 		require.NoError(t, client.WaitClosed())
-		rejected(t, e.Addr(at), client.Resume(), "the session has expired")
+		require.NoError(t, wire.Rejects(e.Addr(at), client.Resume()), "the session has expired")
 	}
 }
 

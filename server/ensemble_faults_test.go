@@ -22,20 +22,6 @@ func until(t testing.TB, what string, fact func() bool) {
 	require.Eventually(t, fact, time.Minute, time.Millisecond, what)
 }
 
-// rejected wants a server to say that a session is over or was never there. A server that has just lost its leader, on
-// a busy machine, says nothing of a session.
-func rejected(t testing.TB, addr string, o wire.Options, why string) {
-	t.Helper()
-	until(t, why, func() bool {
-		c, err := wire.Dial(addr, o)
-		if err == nil {
-			c.Close()
-		}
-		require.Error(t, err, why)
-		return errors.Is(err, wire.ErrRejected)
-	})
-}
-
 // fill creates znodes and waits for all of them.
 func fill(t testing.TB, c *wire.Conn, prefix string, n int) {
 	t.Helper()

@@ -141,7 +141,7 @@ func TestSilentSessionExpiresEverywhere(t *testing.T) {
 			_, err := other.Exists(mine, false)
 			require.ErrorIs(t, err, proto.ErrNoNode)
 		}
-		rejected(t, e.Addr(id), c.Resume(), "the session has expired")
+		require.NoError(t, wire.Rejects(e.Addr(id), c.Resume()), "the session has expired")
 	}
 }
 
@@ -195,8 +195,9 @@ func TestUnknownSessionIsRejectedEverywhere(t *testing.T) {
 	password := proto.SessionPassword(id)
 	live := connect(t, e, 1, wire.Options{})
 	for _, server := range e.IDs() {
-		rejected(t, e.Addr(server), wire.Options{Session: id, Password: password[:]}, "no such session")
-		rejected(t, e.Addr(server), wire.Options{Session: live.Session()}, "a wrong password")
+		require.NoError(t, wire.Rejects(e.Addr(server), wire.Options{Session: id, Password: password[:]}),
+			"no such session")
+		require.NoError(t, wire.Rejects(e.Addr(server), wire.Options{Session: live.Session()}), "a wrong password")
 		o := live.Resume()
 		o.LastZxid = 1 << 40
 		_, err := wire.Dial(e.Addr(server), o)

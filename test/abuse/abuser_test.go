@@ -17,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/seed94657493/warren/test/cluster"
 )
 
 // The bad client is a process of its own, this test binary started anew, at a low priority once it has prepared
@@ -83,7 +85,7 @@ func startAbuser(t *testing.T, o order) *abuser {
 func (b *abuser) tell(word string) {
 	b.t.Helper()
 	if word == attackNow {
-		b.start = processorTime(b.t, b.cmd.Process.Pid)
+		b.start = cluster.ProcessorTime(b.t, b.cmd.Process.Pid)
 		b.stepBack()
 	}
 	_, err := io.WriteString(b.in, word+"\n")

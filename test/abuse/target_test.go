@@ -118,25 +118,9 @@ func (tg *target) addrs() (addrs []string) {
 // processorTime is what all servers have used.
 func (tg *target) processorTime(t *testing.T) (used time.Duration) {
 	for _, n := range tg.nodes {
-		used += processorTime(t, n.Pid())
+		used += cluster.ProcessorTime(t, n.Pid())
 	}
 	return used
-}
-
-// processorTime is what a process has used, in ticks of 10 ms.
-func processorTime(t *testing.T, pid int) time.Duration {
-	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	require.NoError(t, err)
-	_, rest, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(rest)
-	var ticks time.Duration
-	for _, field := range fields[11:13] { // utime and stime
-		n, err := strconv.ParseInt(field, 10, 64)
-		require.NoError(t, err)
-		ticks += time.Duration(n)
-	}
-	return ticks * 10 * time.Millisecond
 }
 
 // watchMemory notes the largest resident memory of any server, in MiB, until stop is called.

@@ -4,9 +4,6 @@ package measured
 
 import (
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -66,14 +63,7 @@ func used(t *testing.T, nodes []*cluster.Node) float64 {
 	t.Helper()
 	processor := func() (all time.Duration) {
 		for _, n := range nodes {
-			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.Pid()))
-			require.NoError(t, err)
-			_, rest, _ := strings.Cut(string(text), ") ")
-			for _, field := range strings.Fields(rest)[11:13] { // utime and stime, in ticks of 10 ms
-				ticks, err := strconv.ParseInt(field, 10, 64)
-				require.NoError(t, err)
-				all += time.Duration(ticks) * 10 * time.Millisecond
-			}
+			all += cluster.ProcessorTime(t, n.Pid())
 		}
 		return all
 	}

@@ -98,6 +98,23 @@ type Conn struct {
 	err     error
 }
 
+// Rejects returns nil when a server rejects a session. A server that has just lost its leader closes the connection
+// without a word about the session: it is asked again, for half a minute. To take the session is an error.
+func Rejects(addr string, o Options) error {
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		c, err := Dial(addr, o)
+		switch {
+		case err == nil:
+			c.Close()
+			return errors.New("wire: the session was not rejected")
+		case errors.Is(err, ErrRejected):
+			return nil
+		case time.Since(began) > 30*time.Second:
+			return err
+		}
+	}
+}
+
 // Dial connects and performs the handshake. A rejected session is ErrRejected; a server that
 // closes without a reply gives io.EOF, wrapped.
 func Dial(addr string, o Options) (*Conn, error) {
