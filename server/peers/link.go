@@ -47,6 +47,8 @@ type Link struct {
 		dialling bool // the peer does not know yet which server this is
 		queue    []piece
 		size     int    // bytes in queue, and bytes that the writer has taken and not written
+		fresh    int    // bytes that were queued since the last Flush
+		burst    int    // bytes of size that were queued at once, and do not count against queueMax
 		flush    bool   // the queue is to be written
 		busy     bool   // the writer, or FlushNow, will look at flush again by itself
 		direct   bool   // FlushNow is writing
@@ -124,13 +126,33 @@ func (l *Link) tail() *piece {
 	return &l.mu.queue[n-1]
 }
 
-// queued counts size bytes and some packets that were appended to the queue. REQUIRES: l.mu.
+// queued counts size bytes and some packets that were appended to the queue. A peer is too slow if more than queueMax
+// bytes wait. But a leader sends all that a learner lacks at once, which may be its whole window and more: much that
+// is queued between two calls of Flush does not make a peer slow. REQUIRES: l.mu.
 func (l *Link) queued(size, packets int) {
 	l.mu.size += size
+	l.mu.fresh += size
 	l.stats.packetsOut.Add(uint64(packets))
-	if l.mu.size > l.queueMax {
+	if l.mu.size-l.mu.burst > l.queueMax && !l.bursts() {
 		l.kill(ErrSlow)
 	}
+}
+
+// bursts reports whether much is queued at once, and nothing that was queued at once before waits. REQUIRES: l.mu.
+func (l *Link) bursts() bool { return l.mu.burst == 0 && l.mu.fresh > l.queueMax/2 }
+
+// settle notes that what was queued is to be sent. REQUIRES: l.mu.
+func (l *Link) settle() {
+	if l.bursts() {
+		l.mu.burst = l.mu.fresh
+	}
+	l.mu.fresh = 0
+}
+
+// wrote takes n bytes off the count of queued. REQUIRES: l.mu.
+func (l *Link) wrote(n int) {
+	l.mu.size -= n
+	l.mu.burst = max(l.mu.burst-n, 0)
 }
 
 // Stream lets write produce a part of the output, behind everything that was sent before and ahead of everything that
@@ -166,6 +188,7 @@ func (l *Link) SendSnapshot(zxid proto.Zxid, body func(w io.Writer) error) {
 // Flush makes the writer send the queue. It costs little if the queue is empty.
 func (l *Link) Flush() {
 	l.mu.Lock()
+	l.settle()
 	l.mu.flush = l.mu.flush || len(l.mu.queue) > 0
 	wake := l.mu.flush && !l.mu.busy
 	l.mu.busy = l.mu.busy || wake
@@ -184,6 +207,7 @@ func (l *Link) FlushNow() {
 		l.Flush()
 		return
 	}
+	l.settle()
 	l.mu.busy, l.mu.direct = true, true
 	b := l.mu.queue[0].bytes
 	l.mu.queue, l.spare = l.spare[:0], l.mu.queue
@@ -193,7 +217,7 @@ func (l *Link) FlushNow() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.direct = false
-	l.mu.size -= n
+	l.wrote(n)
 	switch {
 	case err != nil:
 		l.kill(err)

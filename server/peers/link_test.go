@@ -308,6 +308,54 @@ func TestSlowPeer(t *testing.T) {
 	follower.waitClosed(mine.ID)
 }
 
+// All that a learner lacks is sent to it at once, though it is more than may wait for a slow peer. What is sent after
+// that counts as ever.
+func TestPeerThatLacksMuchIsNotSlow(t *testing.T) {
+	const limit, chunk = 1 << 20, 64 << 10
+	w := newWorld(t, 3, 3)
+	leader := w.start(3, func(cfg *Config) { cfg.Limits.QueueMax = limit })
+	follower := w.start(1)
+	mine, its := follower.follow(leader)
+	release, got := make(chan struct{}), make(chan int, 1000)
+	follower.mu.Lock()
+	follower.onBatch = func(_ *Link, batch []Packet) {
+		<-release
+		got <- len(batch)
+	}
+	follower.mu.Unlock()
+	packet := &Packet{Type: proto.PacketRequest, Data: make([]byte, chunk)}
+	send := func(n int) {
+		for range n {
+			its.SendPacket(packet)
+		}
+		its.Flush()
+	}
+	receive := func(n int) {
+		for n > 0 {
+			n -= <-got
+		}
+	}
+	const much = 400 // more than the sockets hold, so the rest waits for the reader
+	send(much)
+	send(limit / 2 / chunk)
+	require.False(t, its.ended())
+	close(release)
+	receive(much + limit/2/chunk)
+
+	stuck := make(chan struct{})
+	follower.mu.Lock()
+	follower.onBatch = func(*Link, []Packet) { <-stuck }
+	follower.mu.Unlock()
+	for send(much); !its.ended(); send(1) {
+		require.LessOrEqual(t, its.Stats().QueueBytes, (much+2)*(chunk+packetMin)+limit)
+	}
+	its.mu.Lock()
+	require.ErrorIs(t, its.mu.reason, ErrSlow)
+	its.mu.Unlock()
+	close(stuck)
+	follower.waitClosed(mine.ID)
+}
+
 // While the handler of one link blocks, what was not read stays with the sender.
 func TestBackPressure(t *testing.T) {
 	w := newWorld(t, 3, 3)

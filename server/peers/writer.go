@@ -80,7 +80,7 @@ func (l *Link) put(p *piece) error {
 // written takes size bytes off the count of queued.
 func (l *Link) written(size int) {
 	l.mu.Lock()
-	l.mu.size -= size
+	l.wrote(size)
 	l.mu.Unlock()
 }
 
