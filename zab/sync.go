@@ -35,13 +35,18 @@ func (ld *leader) addSync(r syncRequest) {
 	ld.syncs = append(ld.syncs, r)
 }
 
+// syncPingsMax is how many pings a voter may owe the answers to before syncs ask it no more. A voter that stands still
+// for a second, while the others answer thousands of syncs, would be sent as many pings, and its host would end the
+// link.
+const syncPingsMax = 256
+
 // answerSyncs sends one round of pings for all new requests, also to voters that have become up to date since. It
 // answers, in order, the requests whose conditions hold.
 func (ld *leader) answerSyncs() {
 	if n := len(ld.syncs); n > 0 {
 		newest := ld.syncs[n-1].number
 		for _, l := range ld.links {
-			if l.voter >= 0 && l.stage == linkUpToDate && l.asked < newest {
+			if l.voter >= 0 && l.stage == linkUpToDate && l.asked < newest && l.pings-l.pongs < syncPingsMax {
 				ld.pingTo(l)
 				l.asked = newest
 				l.syncPings = append(l.syncPings, syncPing{newest, l.pings})
