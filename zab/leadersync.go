@@ -243,12 +243,15 @@ func (l *link) ack(z proto.Zxid, epoch int64) ackKind {
 	switch {
 	case l.stage == linkSyncing:
 		if z != proto.MakeZxid(epoch, 0) {
-			return ackNothing // of a history txn, not of NEWLEADER (R4)
+			if z <= l.sent {
+				l.early = max(l.early, z)
+			}
+			return ackNothing // of a txn, not of NEWLEADER (R4)
 		}
 		l.stage = linkSynced
 		// A Warren learner has made durable all that came before NEWLEADER. For other learners only the committed
-		// part is certain; they acknowledge the open proposals one by one.
-		l.acked = max(l.base, l.committed)
+		// part is certain; they acknowledge the open proposals one by one, and some may be earlier than NEWLEADER.
+		l.acked = max(l.base, l.committed, l.early)
 		if l.warren {
 			l.acked = max(l.acked, l.sent)
 		}

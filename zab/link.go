@@ -55,6 +55,7 @@ type link struct {
 	committed proto.Zxid // commits up to here were sent
 	base      proto.Zxid // its last zxid after DIFF, TRUNC or SNAP: durable once NEWLEADER is acknowledged
 	acked     proto.Zxid // proposals up to here are durable at the learner
+	early     proto.Zxid // the last txn that it has acknowledged before NEWLEADER
 
 	opened int64 // tick
 	heard  int64 // tick of the last message
