@@ -44,7 +44,7 @@ type alone struct {
 	seq                                 zab.Seq
 	syncs                               []aloneSync
 	pause                               alonePause
-	// idle is called when nothing is on its way to the log or to the state.
+	// idle is called when nothing is on its way to the log, and all txns are handed to the state.
 	idle     func()
 	stopping bool
 	out      zab.Output

@@ -46,7 +46,10 @@ type restoration struct {
 // begin runs in the host goroutine.
 func (re *restoration) begin() {
 	a, ok := re.h.core.(*alone)
-	if !ok || !a.Pause(func() { re.h.journal.Call(func() { re.replace(a) }) }) {
+	idle := func() { // behind the txns that are on their way to the state
+		re.h.applier.Do(func() { re.h.journal.Call(func() { re.replace(a) }) })
+	}
+	if !ok || !a.Pause(idle) {
 		re.done <- ErrCannotRestore
 		return
 	}
