@@ -242,10 +242,15 @@ func (h *Host) drop(b *flow.Batch, r *flow.Request) {
 	}
 }
 
-// forget drops a link that has closed, and what arrived on it.
+// forget drops a link that has closed, and what arrived on it. It is called once more, when the connection has ended,
+// for a link that the core has closed.
 func (h *Host) forget(id zab.LinkID) {
+	_, open := h.links.open[id]
 	peer := h.links.peer(id)
 	h.links.remove(id)
+	if !open {
+		return
+	}
 	h.surveyed = time.Time{}
 	switch r := h.role.(type) {
 	case *leading:

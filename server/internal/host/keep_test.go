@@ -9,6 +9,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/host/kept"
+	"github.com/seed94657493/warren/server/internal/host/syncs"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
@@ -127,4 +128,18 @@ func TestLeaderGivesSessionsBackToTheirServer(t *testing.T) {
 	l.lost[10] = lostLink{0, -1}
 	require.Equal(t, proto.OK, m.Tracker.Check(8, 10, false, 0))
 	require.False(t, l.gives(8, &link{Link: &peers.Link{ID: 11, Peer: -1}}, 0), "any observer without an id")
+}
+
+// A leader that closes a link hears of its end twice: from the core, and when the connection has ended. The sessions
+// of the learner are given back to it all the same.
+func TestLeaderGivesSessionsBackAfterItHasClosedALink(t *testing.T) {
+	m := leased(t, 1, 1, 2, 3)
+	l := &leading{Env: m.Env, h: m, lost: map[zab.LinkID]lostLink{}}
+	l.syncs, m.role = syncs.New(l.needs()), l
+	m.links.add(&peers.Link{ID: 4, Peer: 2})
+	m.Tracker.Lead(func(yield func(proto.SessionID, int32)) { yield(7, 1000) }, 0)
+	require.Equal(t, proto.OK, m.Tracker.Check(7, 4, false, 0))
+	m.forget(4)
+	m.forget(4)
+	require.True(t, l.gives(7, &link{Link: &peers.Link{ID: 5, Peer: 2}}, 0))
 }
