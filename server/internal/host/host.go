@@ -245,8 +245,7 @@ func (h *Host) drop(b *flow.Batch, r *flow.Request) {
 // forget drops a link that has closed, and what arrived on it. It is called once more, when the connection has ended,
 // for a link that the core has closed.
 func (h *Host) forget(id zab.LinkID) {
-	_, open := h.links.open[id]
-	peer := h.links.peer(id)
+	l, open := h.links.open[id]
 	h.links.remove(id)
 	if !open {
 		return
@@ -254,7 +253,7 @@ func (h *Host) forget(id zab.LinkID) {
 	h.surveyed = time.Time{}
 	switch r := h.role.(type) {
 	case *leading:
-		r.gone(id, peer)
+		r.gone(id, l)
 	case *following:
 		r.below.Gone(id)
 	}

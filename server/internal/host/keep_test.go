@@ -9,6 +9,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/host/kept"
+	"github.com/seed94657493/warren/server/internal/host/lease"
 	"github.com/seed94657493/warren/server/internal/host/syncs"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/peers"
@@ -136,10 +137,23 @@ func TestLeaderGivesSessionsBackAfterItHasClosedALink(t *testing.T) {
 	m := leased(t, 1, 1, 2, 3)
 	l := &leading{Env: m.Env, h: m, lost: map[zab.LinkID]lostLink{}}
 	l.syncs, m.role = syncs.New(l.needs()), l
-	m.links.add(&peers.Link{ID: 4, Peer: 2})
+	m.links.open[4] = &link{Link: &peers.Link{ID: 4, Peer: 2}, exchange: &lease.Exchange{}}
 	m.Tracker.Lead(func(yield func(proto.SessionID, int32)) { yield(7, 1000) }, 0)
 	require.Equal(t, proto.OK, m.Tracker.Check(7, 4, false, 0))
 	m.forget(4)
 	m.forget(4)
 	require.True(t, l.gives(7, &link{Link: &peers.Link{ID: 5, Peer: 2}}, 0))
+}
+
+// What a connection costs that is no learner's does not depend on the number of sessions: none belongs to its link.
+func TestLeaderRemembersLinksOfLearnersOnly(t *testing.T) {
+	m := leased(t, 1, 1, 2, 3)
+	l := &leading{Env: m.Env, h: m, lost: map[zab.LinkID]lostLink{}}
+	l.syncs, m.role = syncs.New(l.needs()), l
+	m.links.accept(4)
+	m.forget(4)
+	m.links.accept(5)
+	require.NotNil(t, m.links.from(&peers.Link{ID: 5, Peer: 2}), "it has introduced itself")
+	m.forget(5)
+	require.Empty(t, l.lost)
 }

@@ -210,13 +210,15 @@ func (l *leading) answeredSync(token uint64) {
 	}
 }
 
-// gone forgets a learner after its link has closed.
-func (l *leading) gone(link zab.LinkID, peer proto.ServerID) {
+// gone forgets a learner after its link has closed. gone is nil if nothing has come on the link.
+func (l *leading) gone(id zab.LinkID, gone *link) {
 	if l.handing != nil {
-		delete(l.handing.waits, link)
+		delete(l.handing.waits, id)
 	}
-	l.syncs.Gone(link)
-	l.lost[link] = lostLink{l.Clock.Now(), peer}
+	l.syncs.Gone(id)
+	if gone.learner() {
+		l.lost[id] = lostLink{l.Clock.Now(), gone.Peer}
+	}
 }
 
 // prepare turns a request into a txn, or into an answer that has its place between txns.

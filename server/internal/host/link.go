@@ -59,14 +59,6 @@ func (k *links) from(l *peers.Link) *link {
 // has reports whether a link is open.
 func (k *links) has(l *link) bool { return k.open[l.ID] == l }
 
-// peer is the server at the other end of a link, -1 if it has not told who it is.
-func (k *links) peer(id zab.LinkID) proto.ServerID {
-	if l := k.open[id]; l != nil {
-		return l.Peer
-	}
-	return -1
-}
-
 // remove forgets a link that has closed.
 func (k *links) remove(id zab.LinkID) {
 	delete(k.open, id)
