@@ -40,6 +40,12 @@ func leased(t *testing.T, id proto.ServerID, voters ...proto.ServerID) *Host {
 // from is since when the lease of m runs.
 func from(m *Host) int64 { return max(0, m.LeaseEnd.Load()-int64(m.lease.Length())) }
 
+// answer is the answer of m to a PING that comes some time after the one before.
+func answer(m *Host, l *link, msg *zab.Message) *peers.Packet {
+	l.touched = 0
+	return m.pong(l, msg)
+}
+
 // Sessions with a long timeout have a longer lease.
 func TestLeaseTime(t *testing.T) {
 	for _, tc := range []struct {
@@ -83,7 +89,7 @@ func TestLearnerKnowsWhatHasArrived(t *testing.T) {
 		ping = leader.ping(toLearner, msg)
 		learner.pinged(toLeader, ping)
 		before := learner.Clock.Now()
-		pong := learner.pong(toLeader, msg)
+		pong := answer(learner, toLeader, msg)
 		require.Equal(t, msg.Zxid, pong.Zxid)
 		require.NotNil(t, pong.Data, "an empty buffer is not null")
 		leader.pinged(toLearner, pong)
@@ -124,7 +130,7 @@ func TestLearnerKnowsWhatHasArrived(t *testing.T) {
 	learner.pinged(toLeader, &peers.Packet{Type: proto.PacketPing})
 	require.Greater(t, from(learner), last, "a PING of a leader in Java is all that there is")
 	toLeader.warren = true
-	learner.pong(toLeader, msg)
+	answer(learner, toLeader, msg)
 	learner.pinged(toLeader, &peers.Packet{Type: proto.PacketPing,
 		Data: []byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}})
 	was, last = from(learner), learner.Clock.Now()
@@ -151,11 +157,11 @@ func TestObserverOfAFollowerKnowsWhatHasArrived(t *testing.T) {
 	// The master pings the observer after each PING of the leader.
 	round := func() (made int64) {
 		master.pinged(toLeader, leader.ping(leader.links.open[7], msg))
-		leader.pinged(leader.links.open[7], master.pong(toLeader, msg))
+		leader.pinged(leader.links.open[7], answer(master, toLeader, msg))
 		ping := master.ping(below, msg)
 		observer.pinged(toMaster, ping)
 		made = observer.Clock.Now()
-		pong := observer.pong(toMaster, msg)
+		pong := answer(observer, toMaster, msg)
 		master.pinged(below, pong)
 		f.Packet(below, pong)
 		return made
@@ -169,7 +175,7 @@ func TestObserverOfAFollowerKnowsWhatHasArrived(t *testing.T) {
 	was := from(observer)
 	for range 3 { // the leader does not get them
 		observer.pinged(toMaster, master.ping(below, msg))
-		pong := observer.pong(toMaster, msg)
+		pong := answer(observer, toMaster, msg)
 		master.pinged(below, pong)
 	}
 	require.Equal(t, was, from(observer))
@@ -188,9 +194,9 @@ func TestObserverOfAFollowerKnowsWhatHasArrived(t *testing.T) {
 	touched := append(proto.AppendInt32(proto.AppendInt64(nil, 77), 4000), noRoom[:]...)
 	touched = proto.AppendInt32(proto.AppendInt64(touched, 3), arrivedMark)
 	f.Packet(below, &peers.Packet{Type: proto.PacketPing, Data: touched})
-	require.Equal(t, touched[:sessions.TouchSize], master.pong(toLeader, msg).Data,
+	require.Equal(t, touched[:sessions.TouchSize], answer(master, toLeader, msg).Data,
 		"of the observer's disk and counts it says nothing")
-	require.Empty(t, master.pong(toLeader, msg).Data)
+	require.Empty(t, answer(master, toLeader, msg).Data)
 
 	// A leader in Java does not say what has arrived: its PINGs are the only sign.
 	toLeader.warren = false

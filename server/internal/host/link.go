@@ -26,6 +26,7 @@ type link struct {
 	reported uint64 // how many of its answers to PINGs the learner was told that have arrived
 	arrived  int64  // when the last packet arrived, ns on the server's clock
 	told     bool   // the learner was told of all silent sessions: see silent.go
+	touched  int64  // when this learner has reported sessions to its leader last, ns on the server's clock
 }
 
 // learner reports whether an up-to-date learner is at the other end. l may be nil.

@@ -92,13 +92,36 @@ func (h *Host) ping(l *link, msg *zab.Message) *peers.Packet {
 	return p
 }
 
-// pong is the answer to a PING. It reports the sessions that were heard of since the last one. Source:
-// quorum-protocol 8.5.
+// reportsPerTick is how often in a tick a learner reports sessions at most. It goes through all of its sessions for
+// that, and a leader sends a PING with each round of syncs, besides two in a tick.
+const reportsPerTick = 20
+
+// pong is the answer to a PING. It reports the sessions that were heard of since the last report. If that is not long
+// ago, the answer proves no more than that report. Source: quorum-protocol 8.5.
 func (h *Host) pong(l *link, msg *zab.Message) *peers.Packet {
 	if l.exchange == nil {
 		l.exchange = &lease.Exchange{}
 	}
-	l.exchange.Sent(h.Clock.Now())
+	now, data := h.Clock.Now(), []byte{}
+	reports := l.touched == 0 || now-l.touched >= int64(h.Config.TickTime/reportsPerTick)
+	if reports {
+		l.touched = now
+	}
+	l.exchange.Sent(l.touched)
+	if reports {
+		data = h.touched(l)
+	}
+	if l.warren && h.Guard.Full() {
+		data = append(data, noRoom[:]...)
+	}
+	if l.warren {
+		data = h.appendMerits(data)
+	}
+	return &peers.Packet{Type: proto.PacketPing, Zxid: msg.Zxid, Data: data}
+}
+
+// touched reports the sessions of this server and of the observers that learn from it.
+func (h *Host) touched(l *link) []byte {
 	data, released := h.Tracker.AppendTouched([]byte{})
 	h.released(l, released)
 	if h.role != nil { // without a role, what observers have reported is not in data
@@ -108,13 +131,7 @@ func (h *Host) pong(l *link, msg *zab.Message) *peers.Packet {
 			}
 		}
 	}
-	if l.warren && h.Guard.Full() {
-		data = append(data, noRoom[:]...)
-	}
-	if l.warren {
-		data = h.appendMerits(data)
-	}
-	return &peers.Packet{Type: proto.PacketPing, Zxid: msg.Zxid, Data: data}
+	return data
 }
 
 // appendMerits appends to the answer to a PING what speaks for this server as the leader: its priority, and that it

@@ -3,10 +3,14 @@ package host
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/host/lease"
+	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/zab"
 )
 
 // The entry for a full disk may be anywhere among the touched sessions of PING. It touches no session.
@@ -19,6 +23,37 @@ func TestNoRoomStandsAmongTouchedSessions(t *testing.T) {
 	require.True(t, saysNoRoom(append(touch(7), noRoom[:]...)))
 	require.True(t, saysNoRoom(append(noRoom[:], touch(-1)...)))
 	require.False(t, saysNoRoom(noRoom[1:]), "not a whole entry")
+}
+
+// A learner does not go through its sessions for each PING of a sync. What it does not report does not count: its
+// lease runs from the last report.
+func TestPingsOfSyncsReportNoSessions(t *testing.T) {
+	m := leased(t, 2, 1, 2, 3)
+	m.Config.TickTime = time.Minute
+	leader := &link{Link: &peers.Link{ID: 9, Peer: 1, Dialled: true}, warren: true}
+	below := &link{Link: &peers.Link{ID: 8, Peer: 4}, warren: true, exchange: &lease.Exchange{}}
+	m.links.open[8], m.role = below, &following{Env: m.Env, h: m}
+	arrived := func(n uint64) { m.pinged(leader, &peers.Packet{Data: appendMarked(nil, n, arrivedMark)}) }
+	below.exchange.Sent(1)
+	below.exchange.Answered()
+	m.Tracker.Adopt(7, 4000, &client{}, m.Clock.Now())
+	require.NotEmpty(t, m.pong(leader, &zab.Message{}).Data)
+	reported := m.Clock.Now()
+	m.Tracker.Adopt(8, 4000, &client{}, reported)
+	below.exchange.Sent(2)
+	below.exchange.Answered()
+	p := m.pong(leader, &zab.Message{})
+	require.NotNil(t, p.Data)
+	require.Empty(t, p.Data)
+	arrived(2)
+	require.LessOrEqual(t, from(m), reported)
+	require.EqualValues(t, 1, below.exchange.Told())
+
+	leader.touched -= int64(time.Minute / reportsPerTick)
+	require.Equal(t, proto.AppendInt32(proto.AppendInt64(nil, 8), 4000), m.pong(leader, &zab.Message{}).Data)
+	arrived(3)
+	require.Greater(t, from(m), reported)
+	require.EqualValues(t, 2, below.exchange.Told())
 }
 
 // The priority is found among the sessions that the answer to a PING reports, and is not taken for one of the other

@@ -189,9 +189,10 @@ type carriage struct {
 // ExchangeMax bounds the PINGs or answers that are unconfirmed on a link.
 const ExchangeMax = 4096
 
-// Sent notes that a message leaves now. It reports false if more than ExchangeMax have not arrived.
-func (x *Exchange) Sent(now int64) bool {
-	x.sent.Push(now)
+// Sent notes that a message leaves. An answer that reports no sessions, because the last one has reported them a
+// moment ago, counts as one of that time. It reports false if more than ExchangeMax have not arrived.
+func (x *Exchange) Sent(at int64) bool {
+	x.sent.Push(at)
 	return x.sent.Len() <= ExchangeMax
 }
 
