@@ -2,6 +2,7 @@ package host
 
 import (
 	"cmp"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -207,6 +208,9 @@ func (h *Host) PeersConfig() peers.Config {
 		Members: h.neighbours(&h.setup), Changes: q.ReconfigEnabled, MasterPort: q.ObserverMasterPort,
 		NoKeepAlive: !q.PeerTCPKeepAlive, NagleAccepted: !q.LeaderNoDelay, NagleDialled: !q.FollowerNoDelay,
 	}
+	largest := h.Config.JuteMaxBuffer + h.Config.JuteMaxBufferExtra // of requests and txns
+	c.Limits.DataMax = max(c.Limits.DataMax, min(largest, math.MaxInt32))
+	c.Limits.QueueMax += largest
 	c.Limits.MasterQueue = h.masterQueue()
 	c.Timeouts.Connect = q.CnxTimeout
 	if q.QuorumCnxnTimeout > 0 {
