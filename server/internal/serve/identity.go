@@ -41,10 +41,11 @@ type identity struct {
 }
 
 // Bounds of the identities of one connection. ZooKeeper has none, but no client needs as many: they are kept as
-// long as the connection lives, and searched at every access.
+// long as the connection lives, and searched at every access. A leader takes no more with a request that a learner
+// forwards, and ends the link: see package peers.
 const (
 	maxIdentities    = 1024
-	maxIdentityBytes = 1 << 20
+	maxIdentityBytes = 1 << 20 // in the form of REQUEST, with the lengths and the count
 )
 
 // verifier is what an identity needs of the server to judge what a client shows.
@@ -83,14 +84,14 @@ func (i *identity) auditWho() []byte { return audit.Who(i.sessionID(), i.who(), 
 
 // add adds to the identities that the client has proved, and reports false if they become too many.
 func (i *identity) add(ids []auth.Identity) bool {
-	have, size := i.who(), 0
+	have, size := i.who(), 4
 	for _, id := range ids {
 		if !slices.Contains(have, id) {
 			have = append(have, id) // only the reader appends; holders of the old list do not read behind its end
 		}
 	}
 	for _, id := range have {
-		size += len(id.ID)
+		size += 8 + len(id.Scheme) + len(id.ID)
 	}
 	if len(have) > maxIdentities || size > maxIdentityBytes {
 		return false

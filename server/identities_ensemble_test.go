@@ -1,0 +1,32 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// However many identities a client proves to a follower, its requests do not end the link to the leader.
+func TestLeaderTakesAllIdentitiesOfAClient(t *testing.T) {
+	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3})
+	_, follower, _ := roles(t, e)
+	require.NoError(t, e.WaitServing(within(t), e.IDs()...))
+	looked := figure(t, e, follower, "looking_count")
+	c := connect(t, e, follower, wire.Options{})
+	for i := range 1000 {
+		if c.Auth("digest", fmt.Sprintf("%04d%s:x", i, strings.Repeat("u", 1013))) != nil {
+			break // too many, which ends this connection only
+		}
+	}
+	_, _ = c.Create("/a", nil, proto.ModePersistent)
+	c = connect(t, e, follower, wire.Options{})
+	_, err := c.Create("/b", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	require.Equal(t, looked, figure(t, e, follower, "looking_count"))
+}
