@@ -23,7 +23,8 @@ import (
 // listsEvery is how often the log repeats a warning about lists.
 const listsEvery = time.Minute
 
-// listsMax bounds the servers whose lists are kept.
+// listsMax bounds the servers whose lists are kept, and the lists that are compared in listsEvery: for quorums with
+// groups that takes up to 50 ms, and any program that reaches the election port can send lists.
 const listsMax = 64
 
 // lists is what other servers have said of their lists. Owned by the host goroutine.
@@ -31,6 +32,8 @@ type lists struct {
 	of     map[proto.ServerID]theirList
 	own    *zab.Ensemble // the configuration of this server that the lists were compared with
 	warned time.Time
+	since  time.Time // count is how many lists were compared since then
+	count  int
 }
 
 // theirList is the list of another server, and what came of the comparison with the own list.
@@ -74,6 +77,12 @@ func (n *notices) hearsList(msg *zab.Message, active *zab.Ensemble, now time.Tim
 	}
 	isNew := !known || theirs.text != string(msg.Config)
 	if isNew {
+		if now.Sub(k.since) >= listsEvery {
+			k.since, k.count = now, 0
+		}
+		if k.count++; k.count > listsMax {
+			return
+		}
 		theirs = n.compareList(msg, active)
 		k.of[msg.From] = theirs
 	}

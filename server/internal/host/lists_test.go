@@ -69,6 +69,13 @@ func TestAListIsComparedOnce(t *testing.T) {
 	require.Equal(t, unsafe, hears(far), "lists are compared again when the own list changes")
 	require.Equal(t, other, hears(grown))
 
+	for i := range 2 * listsMax {
+		hears(listOf(2, 1, 2, 3, 100+i))
+	}
+	require.Empty(t, hears(listOf(2, 1, 2, 3, 99)), "a server that changes its list all the time")
+	now = now.Add(listsEvery)
+	require.Equal(t, other, hears(listOf(2, 1, 2, 3, 99)))
+
 	for id := proto.ServerID(10); id < 10+2*listsMax; id++ {
 		hears(listOf(id, 1, 2, 3))
 		require.LessOrEqual(t, len(m.notices.lists.of), listsMax)
