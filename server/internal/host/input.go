@@ -200,7 +200,8 @@ func (h memberHandler) Snapshot(l *peers.Link, zxid proto.Zxid, r io.Reader) err
 	h.Log.Info("receiving a snapshot", zap.Stringer("zxid", zxid), zap.Int64("server", int64(l.Peer)))
 	loader := datatree.NewLoader(datatree.Config{SkipACL: h.Config.SkipACL})
 	heard := func() { h.Do(func() { h.member.Heard(l.ID) }) }
-	if err := snapshot.ReadStream(&heardReader{r: r, now: h.Clock.Steady, heard: heard}, loader); err != nil {
+	in := &heardReader{r: r, signs: signs{now: h.Clock.Steady, heard: heard}}
+	if err := snapshot.ReadStream(in, loader); err != nil {
 		h.Log.Warn("cannot load the leader's snapshot", zap.Stringer("zxid", zxid), zap.Error(err))
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// heardEvery is how often the core is told that a snapshot is still arriving.
+// heardEvery is how often the core is told that a snapshot, or a long history, is still on its way.
 const heardEvery = 100 * time.Millisecond
 
 // arrivals are states that leaders have sent: from when one is loaded until it is installed, or until its link has
@@ -107,7 +107,7 @@ func (s *sender) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
 			s.Store.Mu.Unlock()
 		}()
 		source := durable.NewLockedSource(s.Env, walker)
-		if err := snapshot.WriteStream(w, source); err != nil {
+		if err := snapshot.WriteStream(s.taken(l, w), source); err != nil {
 			return err
 		}
 		upTo, _ := source.End()
@@ -137,6 +137,7 @@ func (s *sender) replay(l *peers.Link, after, upTo proto.Zxid) {
 		defer s.Metrics.Quorum.DiffBegins()()
 		n := 0
 		var b []byte
+		w = s.taken(l, w)
 		err := s.disk.Txns(after, upTo, func(zxid proto.Zxid, payload []byte) error {
 			n++
 			b = peers.AppendCommit(peers.AppendTxn(b[:0], zxid, payload), zxid)
@@ -172,20 +173,52 @@ func (s *sender) countSyncs() {
 	s.Metrics.Quorum.InflightDiffs.Observe(int64(diffs))
 }
 
-// heardReader tells the core now and then that the leader is alive.
-type heardReader struct {
-	r     io.Reader
+// taken returns a writer to a learner which tells the core now and then that the learner takes what is written. The
+// learner itself says nothing before it has everything, which may take longer than initLimit.
+func (s *sender) taken(l *peers.Link, w io.Writer) io.Writer {
+	heard := func() { s.do(func() { s.member.Heard(l.ID) }) }
+	return &heardWriter{w: w, signs: signs{now: s.Clock.Steady, heard: heard}}
+}
+
+// signs are signs of life of a server, which the core is told of now and then.
+type signs struct {
 	now   func() time.Time
 	heard func()
 	last  time.Time // when heard was called
 }
 
+// seen notes one.
+func (s *signs) seen() {
+	if now := s.now(); now.Sub(s.last) > heardEvery {
+		s.last = now
+		s.heard()
+	}
+}
+
+// heardReader reads what a leader sends.
+type heardReader struct {
+	r io.Reader
+	signs
+}
+
 // Read implements io.Reader.
 func (h *heardReader) Read(b []byte) (int, error) {
 	n, err := h.r.Read(b)
-	if now := h.now(); now.Sub(h.last) > heardEvery {
-		h.last = now
-		h.heard()
+	h.seen()
+	return n, err
+}
+
+// heardWriter writes what a learner is sent.
+type heardWriter struct {
+	w io.Writer
+	signs
+}
+
+// Write implements io.Writer.
+func (h *heardWriter) Write(b []byte) (int, error) {
+	n, err := h.w.Write(b)
+	if err == nil {
+		h.seen()
 	}
 	return n, err
 }
