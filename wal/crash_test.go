@@ -363,6 +363,9 @@ func failOnce(t *testing.T, n int, prealloc int64, failure func(op vfs.Op) error
 		return err
 	}}
 	err := s.run(40)
+	if p := l.failed.Load(); p != nil {
+		require.NotErrorIs(t, *p, vfs.ErrNoSpace, "the caller must not wait for room, operation %d", n)
+	}
 	// No call has met it: zeros were being synced behind the last records.
 	if p := l.failed.Load(); err == nil && p != nil {
 		mu.Lock()

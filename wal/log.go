@@ -144,8 +144,12 @@ func (l *Log) usable() error {
 	return nil
 }
 
-// poison makes every later call fail: what is on the disk is unknown from now on.
+// poison makes every later call fail: what is on the disk is unknown from now on. Even if a full disk is the cause,
+// the error is no vfs.ErrNoSpace, after which a caller would wait for room and try again forever.
 func (l *Log) poison(err error) error {
+	if errors.Is(err, vfs.ErrNoSpace) {
+		err = errors.New(err.Error())
+	}
 	l.failed.CompareAndSwap(nil, &err)
 	return *l.failed.Load()
 }
