@@ -29,7 +29,7 @@ func (osFS) Stat(name string) (fs.FileInfo, error) { return os.Stat(name) }
 func (osFS) List(dir string) ([]string, error) {
 	d, err := os.Open(dir)
 	if err != nil {
-		return nil, err
+		return nil, osError(err)
 	}
 	defer d.Close()
 	names, err := d.Readdirnames(-1)

@@ -56,3 +56,28 @@ func TestErrorsOfAFullDisk(t *testing.T) {
 	require.NotErrorIs(t, osError(unix.EIO), ErrNoSpace)
 	require.NoError(t, osError(nil))
 }
+
+// A server that may open no more files waits until it may again, also to list a directory.
+func TestListingNeedsADescriptor(t *testing.T) {
+	fsys, dir := OS(), t.TempDir()
+	var was unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
+	low := was
+	low.Cur = 64
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &low))
+	defer func() { require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &was)) }()
+	for {
+		f, err := fsys.Open(os.DevNull)
+		if err != nil {
+			require.ErrorIs(t, err, ErrTooManyOpen)
+			break
+		}
+		defer f.Close()
+	}
+	_, err := fsys.List(dir)
+	require.ErrorIs(t, err, ErrTooManyOpen)
+	require.ErrorIs(t, fsys.SyncDir(dir), ErrTooManyOpen)
+	require.ErrorIs(t, fsys.MkdirAll(filepath.Join(dir, "a")), ErrTooManyOpen)
+	_, err = fsys.Lock(filepath.Join(dir, "l"))
+	require.ErrorIs(t, err, ErrTooManyOpen)
+}
