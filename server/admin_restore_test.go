@@ -120,6 +120,53 @@ func TestRestoreSurvivesARestart(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// The snapshot of a restore that has failed is newer than all that is written afterwards: no start may find it.
+func TestFailedRestoreIsTakenBack(t *testing.T) {
+	for name, fails := range map[string]func(fs *vfs.Mem, epochs *meta.Mem){
+		"the name is not durable": func(fs *vfs.Mem, _ *meta.Mem) { fs.FailNth(vfs.OpSyncDir, 0, vfs.ErrTooManyOpen) },
+		"no room in meta.db": func(fs *vfs.Mem, epochs *meta.Mem) {
+			fs.Hook(func(op vfs.Op) error {
+				if op.Kind == vfs.OpRename {
+					epochs.FailNext(vfs.ErrNoSpace, false)
+				}
+				return nil
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fs, epochs := vfs.NewMem(), meta.NewMem(1)
+			start := func() *Server {
+				epochs.Crash() // what was closed can be used again
+				s := New(memConfig(), Options{FS: fs, Meta: epochs, Version: testVersion})
+				require.NoError(t, s.Start())
+				return s
+			}
+			s := start()
+			image := orderBytes(t, s)
+			c := dialWire(t, s, wire.Options{})
+			_, err := c.Create("/before", nil, proto.ModePersistent)
+			require.NoError(t, err)
+			fails(fs, epochs)
+			_, err = s.ops.live.Restore(bytes.NewReader(image))
+			require.ErrorIs(t, err, vfs.ErrNoSpace)
+			fs.Hook(nil)
+			c = dialWire(t, s, wire.Options{})
+			_, err = c.Create("/after", nil, proto.ModePersistent)
+			require.NoError(t, err)
+			c.Close()
+			s.Stop()
+
+			again := start()
+			defer again.Stop()
+			c = dialWire(t, again, wire.Options{})
+			for _, path := range []string{"/before", "/after"} {
+				_, err = c.Exists(path, false)
+				require.NoError(t, err, path)
+			}
+		})
+	}
+}
+
 func TestRestoreRefusesDamage(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	c := dialWire(t, s, wire.Options{})

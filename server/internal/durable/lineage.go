@@ -1,6 +1,8 @@
 package durable
 
 import (
+	"errors"
+
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree"
@@ -80,6 +82,9 @@ func (j *Journal) BeginAnew(state *datatree.State, origin datadir.Origin) error 
 	_, err = d.Snaps.Write(history.First, WholeSource(w))
 	w.Close()
 	if err != nil {
+		if e := d.Snaps.RemoveAbove(history.First - 1); e != nil { // a start would take it, and lose what comes now
+			d.Fatal("taking back a restore", errors.Join(err, e))
+		}
 		return err
 	}
 	if err = j.log.Reset(history.First); err == nil {
