@@ -130,6 +130,7 @@ func (s *Disk) Recover() error {
 	if !s.Config.Distributed() { // in an ensemble all servers must keep the same tree
 		if n := state.DropOrphanEphemerals(); n > 0 {
 			s.Log.Warn("removed ephemerals of sessions that do not exist", zap.Int("znodes", n))
+			s.renew = true // neither a snapshot nor the log leads to this tree
 		}
 		if err := s.goAlone(state.LastZxid()); err != nil {
 			return &DataError{s.SnapDir(), err}

@@ -1,0 +1,62 @@
+package server
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/test/wire"
+	"github.com/seed94657493/warren/wal"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// ZooKeeper may leave ephemerals whose session has ended. A standalone server removes them without a txn when it
+// starts, so its tree is no longer the one to which its snapshots and log lead: it needs a snapshot of its own.
+func TestRemovedOrphansStayRemoved(t *testing.T) {
+	fs, epochs := vfs.NewMem(), meta.NewMem(1)
+	core, logs := observer.New(zapcore.ErrorLevel)
+	start := func() *Server {
+		epochs.Crash() // what was closed can be used again
+		s := New(memConfig(), Options{FS: fs, Meta: epochs, Log: zap.New(core), Version: testVersion})
+		require.NoError(t, s.Start())
+		return s
+	}
+	start().Stop() // the first snapshot
+	h := proto.TxnHeader{ClientID: 0x99, Cxid: 1, Zxid: 1, Time: 1, Type: proto.OpCreate}
+	anyone := proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}
+	orphan := proto.CreateTxn{Path: proto.Text("/orphan"), Acl: []proto.ACL{{Perms: 31, Id: anyone}}, Ephemeral: true,
+		ParentCVersion: 1}
+	file := proto.FileHeader{Magic: proto.MagicLog, Version: proto.FileVersion}
+	f, err := fs.Create("/data/version-2/log.1")
+	require.NoError(t, err)
+	_, err = f.Write(wal.AppendRecord(file.AppendTo(nil), orphan.AppendTo(h.AppendTo(nil))))
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+
+	s := start()
+	eventually(t, func() bool {
+		all, err := s.disk.Snaps.List()
+		return err == nil && all[0].Zxid == 1
+	}, "a snapshot without the orphan")
+	c := dialWire(t, s, wire.Options{})
+	_, err = c.Create("/kept", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	_, err = c.Exists("/orphan", false)
+	require.ErrorIs(t, err, proto.ErrNoNode)
+	c.Close()
+	s.Stop()
+
+	s = start()
+	defer s.Stop()
+	require.Empty(t, logs.All(), "the tree is the one that the txns speak of")
+	c = dialWire(t, s, wire.Options{})
+	_, err = c.Exists("/kept", false)
+	require.NoError(t, err)
+	_, err = c.Exists("/orphan", false)
+	require.ErrorIs(t, err, proto.ErrNoNode)
+}
