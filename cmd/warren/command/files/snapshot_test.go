@@ -1,6 +1,7 @@
 package files
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -123,6 +124,25 @@ func TestSnapshotVerify(t *testing.T) {
 	require.Equal(t, "snapshot.5", verdict.File)
 	require.False(t, verdict.OK)
 	require.Contains(t, verdict.Error, "ends inside header")
+}
+
+// One flipped bit of a path takes the parent away from a znode.
+func TestSnapshotWithAZnodeWithoutParent(t *testing.T) {
+	whole := cmdline.Fixtures + "zookeeper-3.8/02-snapshot-and-log/version-2/snapshot.34"
+	b, err := os.ReadFile(whole)
+	require.NoError(t, err)
+	at := bytes.Index(b, []byte("\x00\x00\x00\x0a/zookeeper\x00"))
+	require.Positive(t, at)
+	b[at+5] ^= 1
+	damaged := filepath.Join(t.TempDir(), "snapshot.34")
+	require.NoError(t, os.WriteFile(damaged, b, 0o600))
+	for _, args := range [][]string{
+		{"tree", damaged}, {"compare", whole, damaged}, {"dump", "--output", "ncdu", damaged},
+	} {
+		code, _, errs := runSnapshot(args...)
+		require.Equal(t, 1, code, args)
+		require.Regexp(t, `/zookeeper/config.* at byte \d+: it comes before its parent, or has none`, errs, args)
+	}
 }
 
 func TestSnapshotUsage(t *testing.T) {

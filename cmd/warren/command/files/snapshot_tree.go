@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc64"
 	"io"
@@ -74,7 +75,10 @@ func (t *snapshotTree) Node(path, data []byte, aclKey int64, st *proto.StatPersi
 		t.root = z
 		return nil
 	}
-	parent := t.znodes[z.Path[:strings.LastIndexByte(z.Path, '/')]] // the parser has seen it
+	parent := t.znodes[z.Path[:strings.LastIndexByte(z.Path, '/')]]
+	if parent == nil {
+		return errors.New("it comes before its parent, or has none: the file is damaged")
+	}
 	parent.children = append(parent.children, z)
 	return nil
 }
