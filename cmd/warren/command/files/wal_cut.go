@@ -76,9 +76,20 @@ var errChanged = errors.New("its size is different now")
 // LogHeaderSize is the number of bytes before the first record. Source: storage 4.1.
 const LogHeaderSize = 16
 
+// savedAs returns the name under which a file, or the end of one, is saved: one that no earlier repair has used.
+func (r *walRepair) savedAs(dir, name string) string {
+	to := savedPrefix + name
+	for n := 2; ; n++ {
+		if _, err := r.fs.Stat(filepath.Join(dir, to)); err != nil {
+			return to
+		}
+		to = fmt.Sprintf("%s%s.%d", savedPrefix, name, n)
+	}
+}
+
 // setAside renames a file, durably.
 func (r *walRepair) setAside(dir, name string) error {
-	to := savedPrefix + name
+	to := r.savedAs(dir, name)
 	if err := errors.Join(r.fs.Rename(filepath.Join(dir, name), filepath.Join(dir, to)),
 		r.fs.SyncDir(dir)); err != nil {
 		return err
@@ -94,7 +105,7 @@ func (r *walRepair) cutFile() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	saved := fmt.Sprintf("%s%s.%d", savedPrefix, r.file, r.offset)
+	saved := r.savedAs(r.dir, fmt.Sprintf("%s.%d", r.file, r.offset))
 	name, model := filepath.Join(r.dir, saved), filepath.Join(r.dir, r.file)
 	if err := saveEnd(r.fs, f, name, model, r.offset, r.size); err != nil {
 		return err

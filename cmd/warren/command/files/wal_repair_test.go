@@ -93,6 +93,27 @@ func TestWALRepairSavesEveryByte(t *testing.T) {
 	require.True(t, bytes.Equal(whole, append(kept, rest...)))
 }
 
+// What an earlier repair has saved under the same name is kept.
+func TestSecondWALRepairKeepsWhatTheFirstHasSaved(t *testing.T) {
+	dir := cmdline.CopyFixture(t, "02-snapshot-and-log")
+	log := dir + "/version-2/log.35"
+	first, err := os.ReadFile(log)
+	require.NoError(t, err)
+	repair := func() {
+		code, _, errs := runWAL("repair", dir, "--after", "0x34", "--yes", "--lose-txns")
+		require.Zero(t, code, errs)
+	}
+	repair()
+	second := append(bytes.Clone(first), make([]byte, 64)...) // the server has begun a file of that name again
+	require.NoError(t, os.WriteFile(log, second, 0o600))
+	repair()
+	for name, want := range map[string][]byte{"repair.log.35": first, "repair.log.35.2": second} {
+		b, err := os.ReadFile(dir + "/version-2/" + name)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(want, b), name)
+	}
+}
+
 func TestWALRepairRefuses(t *testing.T) {
 	dir := cmdline.CopyFixture(t, "02-snapshot-and-log")
 	code, out, _ := runWAL("repair", dir)
