@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -358,12 +359,11 @@ func (c *directoryCheck) epochs() {
 	unreadable := false
 	read := func(name string) (epoch int64, ok bool) {
 		path := filepath.Join(c.snapDir, name)
-		text, err := readFile(c.FS, path, 64)
+		line, err := lineOf(c.FS, path)
 		if errors.Is(err, fs.ErrNotExist) || c.denied(path, err) {
 			return 0, false
 		}
 		if err == nil {
-			line, _, _ := strings.Cut(text, "\n")
 			epoch, err = strconv.ParseInt(line, 10, 64)
 		}
 		if err != nil {
@@ -445,7 +445,7 @@ func (c *directoryCheck) strays() {
 // identity looks at myid. Source: operations 1.2.
 func (c *directoryCheck) identity() {
 	path := filepath.Join(c.DataDir, "myid")
-	text, err := readFile(c.FS, path, 4096)
+	line, err := lineOf(c.FS, path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if c.Member {
@@ -459,7 +459,6 @@ func (c *directoryCheck) identity() {
 		c.add(Error, "myid", path, "let the user of the server read it", "%v", err)
 		return
 	}
-	line, _, _ := strings.Cut(text, "\n")
 	id, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
 	switch {
 	case err != nil:
@@ -487,23 +486,11 @@ func (c *directoryCheck) owner(id int64) {
 	}
 }
 
-// readFile returns the text of a small file.
-func readFile(fsys vfs.FS, path string, most int) (string, error) {
-	f, err := fsys.Open(path)
-	if err != nil {
-		return "", err
+// lineOf returns the first line of a small file, which ends as a line of Java does.
+func lineOf(fsys vfs.FS, path string) (string, error) {
+	text, err := vfs.ReadFile(fsys, path, 4096)
+	if i := bytes.IndexAny(text, "\r\n"); i >= 0 {
+		text = text[:i]
 	}
-	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return "", err
-	}
-	if size > int64(most) {
-		return "", fmt.Errorf("%s has %d bytes, more than %d", path, size, most)
-	}
-	b := make([]byte, size)
-	if _, err := f.ReadAt(b, 0); err != nil && size > 0 {
-		return "", err
-	}
-	return string(b), nil
+	return string(text), err
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,6 +73,18 @@ func TestHealthyDirectories(t *testing.T) {
 	}
 	_, d := patient(t, "")
 	require.Empty(t, d.Check(), "a new one")
+}
+
+// A server reads the first line of an epoch file, as ZooKeeper does, whatever ends it and comes after it.
+func TestEpochFilesThatAServerReads(t *testing.T) {
+	for _, text := range []string{"0", "0\n", "0\r\n", "0\n" + strings.Repeat("#", 1000)} {
+		mem, d := patient(t, "02-snapshot-and-log")
+		member(t, mem, d)
+		put(t, mem, "/d/version-2/currentEpoch", []byte(text))
+		put(t, mem, "/d/version-2/acceptedEpoch", []byte(text))
+		put(t, mem, "/d/myid", []byte(strings.Replace(text, "0", "1", 1)))
+		require.Empty(t, d.Check(), "%.10q", text)
+	}
 }
 
 // The first snapshot of a Java server has no digest, but room for one, which is not compared.
