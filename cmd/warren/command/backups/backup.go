@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
 	"os"
 	"time"
 
@@ -222,7 +224,16 @@ func (o *backupOptions) fetch(cmd *cobra.Command, b *backup.Backup) (backup.Outc
 	if err != nil {
 		return backup.Outcome{}, err
 	}
-	remote := backup.Remote{URL: o.admin, Authorization: authorization}
+	at, err := url.Parse(o.admin)
+	if err != nil {
+		return backup.Outcome{}, err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	defer transport.CloseIdleConnections()
+	if transport.TLSClientConfig, err = o.Of(at.Host); err != nil {
+		return backup.Outcome{}, err
+	}
+	remote := backup.Remote{URL: o.admin, Authorization: authorization, Client: &http.Client{Transport: transport}}
 	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
 	defer cancel()
 	return b.AddRemote(ctx, remote, nil)
