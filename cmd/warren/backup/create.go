@@ -61,7 +61,7 @@ func (b *Backup) Add(src Source, o Options) (Outcome, error) {
 			return Outcome{}, fmt.Errorf("backup: %w", err)
 		}
 	}
-	lock, err := b.begin()
+	lock, err := b.beginAdding()
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -33,6 +33,9 @@ const (
 // errManifest marks a manifest that cannot be trusted.
 var errManifest = errors.New("backup: damaged manifest")
 
+// errFull means that a backup may hold no more files. With more, its manifest could not be read.
+var errFull = errors.New("backup: it has as many files as it may have: prune it, or begin another one")
+
 // Zxid is a zxid that is written in hex.
 type Zxid proto.Zxid
 
@@ -254,6 +257,14 @@ func (b *Backup) save() error {
 		return err
 	}
 	return b.store.replace(text)
+}
+
+// beginAdding is begin for a run that adds a snapshot and a log at most.
+func (b *Backup) beginAdding() (io.Closer, error) {
+	if len(b.Manifest.Entries)+2 > entriesMax {
+		return nil, errFull
+	}
+	return b.begin()
 }
 
 // begin prepares the store for writing.

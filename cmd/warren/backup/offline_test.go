@@ -125,6 +125,31 @@ func TestIncrements(t *testing.T) {
 	require.Equal(t, 10, v.Ranges[0].Compared)
 }
 
+// A backup that cannot hold one more file stays as it is, and can be restored.
+func TestBackupThatIsFull(t *testing.T) {
+	mem, src := memFixture(t, "02-snapshot-and-log")
+	whole := get(t, mem, "/s/log.35")
+	put(t, mem, "/s/log.35", cutAfter(t, mem, "/s/log.35", 0x37))
+	_, err := add(t, mem, src, Options{})
+	require.NoError(t, err)
+	b, err := Open(mem, "/b")
+	require.NoError(t, err)
+	log := b.Manifest.Entries[1]
+	for i := len(b.Manifest.Entries); i < entriesMax; i++ {
+		log.File = fmt.Sprintf("log.35.%d", i)
+		b.Manifest.Entries = append(b.Manifest.Entries, log)
+	}
+	require.NoError(t, b.save())
+	put(t, mem, "/s/log.35", whole)
+	_, err = add(t, mem, src, Options{})
+	require.ErrorIs(t, err, errFull)
+	_, err = b.AddRemote(t.Context(), fakeAdmin(t, 200, "0x34", 0, nil), nil)
+	require.ErrorIs(t, err, errFull)
+	b, err = Open(mem, "/b")
+	require.NoError(t, err)
+	require.Len(t, b.Manifest.Entries, entriesMax)
+}
+
 // TestHistories refuses what does not continue the backup.
 func TestHistories(t *testing.T) {
 	t.Run("the log was cut and went on otherwise", func(t *testing.T) {

@@ -30,7 +30,7 @@ const lastZxidHeader = "last_zxid"
 // AddRemote asks an admin server for a snapshot and adds it. Without the log a snapshot is exact only if no client
 // wrote while it was taken: the outcome warns if it is not. Source: operations 3.5.
 func (b *Backup) AddRemote(ctx context.Context, r Remote, now func() time.Time) (Outcome, error) {
-	lock, err := b.begin()
+	lock, err := b.beginAdding()
 	if err != nil {
 		return Outcome{}, err
 	}
