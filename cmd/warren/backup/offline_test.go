@@ -201,6 +201,45 @@ func TestHistories(t *testing.T) {
 			require.Equal(t, z, r.Zxid)
 		}
 	})
+	t.Run("a leader has sent a state, and nothing was written since", func(t *testing.T) {
+		mem, src := memFixture(t, "02-snapshot-and-log")
+		_, err := add(t, mem, src, Options{})
+		require.NoError(t, err)
+		other, _ := received(t)
+		received := get(t, other, "/s/snapshot.50")
+
+		kept, keptSrc := memFixture(t, "02-snapshot-and-log") // ZooKeeper keeps its old log
+		_, err = add(t, kept, keptSrc, Options{})
+		require.NoError(t, err)
+		put(t, kept, "/s/snapshot.50", received)
+		out, err := add(t, kept, keptSrc, Options{Limit: 0x4f})
+		require.NoError(t, err)
+		require.Empty(t, out.Added)
+		out, err = add(t, kept, keptSrc, Options{})
+		require.NoError(t, err)
+		require.Len(t, out.Warnings, 1)
+		require.Equal(t, proto.Zxid(0x50), out.Last)
+
+		put(t, mem, "/s/snapshot.50", received)
+		for _, name := range []string{"log.1", "log.35", "snapshot.0", "snapshot.34"} {
+			require.NoError(t, mem.Remove("/s/"+name))
+		}
+		out, err = add(t, mem, src, Options{})
+		require.NoError(t, err)
+		require.Len(t, out.Warnings, 1)
+		require.Contains(t, out.Warnings[0], "does not go back to 0x3e")
+		require.Equal(t, proto.Zxid(0x50), out.Last)
+		require.Empty(t, verify(t, mem).Problems)
+
+		put(t, mem, "/s/snapshot.20", received) // a server that is behind
+		require.NoError(t, mem.Remove("/s/snapshot.50"))
+		put(t, mem, "/s/log.100000001", get(t, other, "/s/log.100000001"))
+		_, err = add(t, mem, src, Options{})
+		require.NoError(t, err)
+		require.NoError(t, mem.Remove("/s/log.100000001"))
+		_, err = add(t, mem, src, Options{})
+		require.ErrorIs(t, err, errDiverged)
+	})
 	t.Run("no snapshot", func(t *testing.T) {
 		mem, src := memFixture(t, "01-log-only", "log.1")
 		_, err := add(t, mem, src, Options{})

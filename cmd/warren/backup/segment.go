@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/rebuild"
@@ -42,6 +43,10 @@ func (a *addition) addLog(last proto.Zxid, after *Entry) (err error) {
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
+	snapshots, err := snapshot.List(a.src.FS, a.src.SnapDir)
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
 	s := &segment{a: a, after: after, started: last, last: last, chain: chain}
 	defer func() {
 		if err != nil && s.w != nil {
@@ -53,8 +58,16 @@ func (a *addition) addLog(last proto.Zxid, after *Entry) (err error) {
 			return err
 		}
 	}
-	if after != nil && !s.met && s.last == last {
+	// A state that a leader has sent stands for txns that are in no log, until the first one behind it is logged.
+	sent := slices.IndexFunc(snapshots, func(m snapshot.Meta) bool {
+		return m.Zxid > s.last && (a.limit == 0 || m.Zxid <= a.limit)
+	})
+	switch {
+	case after != nil && !s.met && (s.earlier || sent < 0):
 		return s.diverged()
+	case sent >= 0:
+		return fmt.Errorf("%w: the log of the source does not lead from %v to %s", errGap, s.last,
+			snapshots[sent].Name)
 	}
 	return s.end()
 }
