@@ -120,6 +120,36 @@ func TestRestoreSurvivesARestart(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// What has come of a snapshot that is being received takes no room after a crash.
+func TestReceivedSnapshotIsGoneAfterACrash(t *testing.T) {
+	fs := vfs.NewMem()
+	s := New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1), Version: testVersion})
+	require.NoError(t, s.Start())
+	defer s.Stop()
+	image := orderBytes(t, s)
+	names := func(fs *vfs.Mem) []string {
+		all, err := fs.List("/data/version-2")
+		require.NoError(t, err)
+		return all
+	}
+	before := names(fs)
+	var crashed *vfs.Mem
+	_, err := s.ops.live.Restore(io.MultiReader(bytes.NewReader(image), readerFunc(func([]byte) (int, error) {
+		crashed = fs.CrashClone(rand.New(rand.NewPCG(1, 1)), vfs.CrashOptions{UnsyncedPercent: 100})
+		return 0, errors.New("the client is gone")
+	})))
+	require.ErrorContains(t, err, "the client is gone")
+	require.Len(t, names(crashed), len(before)+1)
+	again := New(memConfig(), Options{FS: crashed, Meta: meta.NewMem(1), Version: testVersion})
+	require.NoError(t, again.Start())
+	defer again.Stop()
+	require.Equal(t, before, names(crashed))
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
+
 // The snapshot of a restore that has failed is newer than all that is written afterwards: no start may find it.
 func TestFailedRestoreIsTakenBack(t *testing.T) {
 	for name, fails := range map[string]func(fs *vfs.Mem, epochs *meta.Mem){

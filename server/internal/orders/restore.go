@@ -71,8 +71,9 @@ func (n *Live) Restore(r io.Reader) (int64, error) {
 	return int64(zxid), err
 }
 
-// restoreName is the file into which a snapshot is received, without the suffix for its compression.
-const restoreName = "restore.tmp"
+// restoreName is the file into which a snapshot is received, without the suffix for its compression. What a crash
+// leaves of it is removed by the next start, as an unfinished snapshot.
+const restoreName = "tmp.snapshot.restore"
 
 // receiveSnapshot writes the snapshot that a client sends to a file. It returns the path of the file, if there is
 // one.
