@@ -125,6 +125,25 @@ func TestIncrements(t *testing.T) {
 	require.Equal(t, 10, v.Ranges[0].Compared)
 }
 
+// A member of the server's group may read all that a backup needs. meta.db is for the server alone.
+func TestBackupByTheGroup(t *testing.T) {
+	mem, src := memFixture(t, "02-snapshot-and-log")
+	put(t, mem, "/s/acceptedEpoch", []byte("7"))
+	put(t, mem, "/s/currentEpoch", []byte("6"))
+	put(t, mem, "/s/meta.db", nil)
+	mem.Hook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpOpen && op.Name == "/s/meta.db" {
+			return fs.ErrPermission
+		}
+		return nil
+	})
+	b, err := Open(mem, "/b")
+	require.NoError(t, err)
+	_, err = b.Add(src, Options{})
+	require.NoError(t, err)
+	require.EqualValues(t, 7, b.Manifest.Epoch)
+}
+
 // A backup that cannot hold one more file stays as it is, and can be restored.
 func TestBackupThatIsFull(t *testing.T) {
 	mem, src := memFixture(t, "02-snapshot-and-log")
