@@ -2,11 +2,13 @@ package snapshot
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // A chain holds if the log has the txn of every newer snapshot, whole or not.
@@ -72,6 +74,21 @@ func TestRemoveAboveAndBelow(t *testing.T) {
 	require.Equal(t, []string{"log.50", "snapshot.300"}, listed(t, fs))
 	require.NotContains(t, c.entries, "snapshot.100")
 	require.Contains(t, c.entries, "snapshot.300")
+}
+
+// zkCleanup.sh removes the same files beside a server that runs.
+func TestRemoveBelowBesideAnotherPurge(t *testing.T) {
+	s, fs, c, _ := pruneStore(t, 0x100, 0x200, 0x300)
+	fs.Hook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpRemove && strings.HasSuffix(op.Name, "snapshot.200") {
+			fs.Hook(nil)
+			return fs.Remove(s.path("snapshot.100"))
+		}
+		return nil
+	})
+	require.NoError(t, s.RemoveBelow(0x300))
+	require.Equal(t, []string{"snapshot.300"}, listed(t, fs))
+	require.Len(t, c.entries, 1)
 }
 
 // Of two snapshots at one zxid only the one that was written last is there, however they are packed.

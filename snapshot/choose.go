@@ -50,7 +50,7 @@ func (s *Store) removeNewestFirst(gone func(proto.Zxid) bool) error {
 		return cmp.Compare(y, x)
 	})
 	for _, name := range names {
-		if err := s.o.FS.Remove(s.path(name)); err != nil {
+		if err := s.o.FS.Remove(s.path(name)); err != nil && !isNotExist(err) {
 			return fmt.Errorf("snapshot: %w", err)
 		}
 		if err := s.o.FS.SyncDir(s.o.Dir); err != nil {
