@@ -258,6 +258,19 @@ func TestRestoreWaitsForAnElection(t *testing.T) {
 	require.NoDirExists(t, empty+"/version-2")
 }
 
+// A server that answers may serve, even if it does not say so, as without srvr in its whitelist.
+func TestNothingIsRestoredBesideAServerThatDoesNotSayWhetherItServes(t *testing.T) {
+	servedWait = 0
+	t.Cleanup(func() { servedWait = 30 * time.Second })
+	for _, answer := range []string{"srvr is not executed because it is not in the whitelist.\n", "\x15\x03\x01\x00"} {
+		at, empty := cmdline.Answers(t, answer), t.TempDir()
+		code, _, errs := run("restore", t.TempDir(), empty, "--unless-served", "127.0.0.1:1,"+at)
+		require.Equal(t, 1, code, answer)
+		require.Contains(t, errs, at+" answers, and does not say whether it serves clients", answer)
+		require.NoDirExists(t, empty+"/version-2")
+	}
+}
+
 // A directory that was restored into once and has lost its data is not restored again: it would bring an old state
 // back beside servers that may have newer data. The server begins empty if another one runs, and does not start
 // otherwise.

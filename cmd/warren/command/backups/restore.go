@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"strconv"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/backup"
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/command/reach"
+	"github.com/seed94657493/warren/cmd/warren/doctor"
 	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -138,7 +140,10 @@ func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
 		_, err := fmt.Fprintln(cmd.OutOrStdout(), "nothing is restored:", err)
 		return err
 	}
-	serves, running := o.served(cmd.Context())
+	serves, running, err := o.served(cmd.Context())
+	if err != nil {
+		return fmt.Errorf("nothing is restored: %w", err)
+	}
 	if serves != "" {
 		_, err := fmt.Fprintln(cmd.OutOrStdout(), "nothing is restored: clients are served by", serves)
 		return err
@@ -188,27 +193,30 @@ func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
 // served returns the first of the servers of --unless-served that serves clients, "" if none does, and one that runs
 // without serving. While there is one, the servers may be about to serve: they elect a leader when the disk that is
 // empty now was that of the last one. served asks again then, for as long as servedWait. Servers of a new ensemble
-// that are restored at the same time lose that time at most.
-func (o *restoreOptions) served(ctx context.Context) (serves, running string) {
+// that are restored at the same time lose that time at most. The error tells of a server that says neither.
+func (o *restoreOptions) served(ctx context.Context) (serves, running string, unclear error) {
 	for until := time.Now().Add(servedWait); ; {
-		running = ""
+		running, unclear = "", nil
 		for _, address := range o.unless {
 			s := reach.Status{Address: address}
 			err := s.Ask(ctx, servedTimeout, nil)
-			if err == nil {
-				return s.Address, ""
-			}
-			if errors.Is(err, reach.ErrNotServing) {
+			_, away := errors.AsType[net.Error](err)
+			switch {
+			case err == nil:
+				return s.Address, "", nil
+			case errors.Is(err, reach.ErrNotServing):
 				running = s.Address
+			case !away && !errors.Is(err, doctor.ErrNoAnswer):
+				unclear = fmt.Errorf("%s answers, and does not say whether it serves clients: %w", s.Address, err)
 			}
 		}
-		if running == "" || time.Now().After(until) {
-			return "", running
+		if running == "" && unclear == nil || time.Now().After(until) {
+			return "", running, unclear
 		}
 		select {
 		case <-time.After(servedPause):
 		case <-ctx.Done():
-			return "", running
+			return "", running, ctx.Err()
 		}
 	}
 }
