@@ -168,10 +168,10 @@ func (c *Change) SetAside(suffix string) (renamed []string, err error) {
 
 // FormatDir returns the folder of a data directory that holds the files: version-2, or the directory if that is it.
 func FormatDir(dir string) string {
-	if filepath.Base(filepath.Clean(dir)) == "version-2" {
+	if filepath.Base(filepath.Clean(dir)) == Folder {
 		return dir
 	}
-	return filepath.Join(dir, "version-2")
+	return filepath.Join(dir, Folder)
 }
 
 // SetAside gives the folders of one server's data other names, as one change, and returns those that it has renamed,

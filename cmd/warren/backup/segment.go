@@ -2,7 +2,6 @@ package backup
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/rebuild"
 	"github.com/seed94657493/warren/snapshot"
@@ -144,9 +144,17 @@ func fingerprint(payload []byte) string {
 
 // logHeader is what every log file begins with. Source: storage 4.1.
 func logHeader() []byte {
-	b := binary.BigEndian.AppendUint32(nil, uint32(proto.MagicLog))
-	b = binary.BigEndian.AppendUint32(b, 2)
-	return binary.BigEndian.AppendUint64(b, 0)
+	h := proto.FileHeader{Magic: proto.MagicLog, Version: proto.FileVersion}
+	return h.AppendTo(nil)
+}
+
+// txnDigest returns the digest of the tree that a txn carries, of the version that is computed here. Error txns have
+// none. Source: storage 3.3 and 7.2.
+func txnDigest(txn []byte) (digest int64, ok bool) {
+	in := proto.NewReader(txn[len(datatree.WithoutDigest(txn)):])
+	var d proto.TxnDigest
+	d.Decode(&in)
+	return d.TreeDigest, in.Err() == nil && d.Version == proto.DigestVersion
 }
 
 // flushBytes is how much is collected before it is written.

@@ -96,16 +96,10 @@ func (f *folder) manifest() ([]byte, error) {
 }
 
 func (f *folder) replace(text []byte) error {
-	tmp := f.work(manifestName)
-	w, err := f.fs.Create(tmp)
-	if err != nil {
+	if err := f.fs.SyncDir(f.dir); err != nil { // the names of what was kept
 		return err
 	}
-	_, err = w.Write(text)
-	if err = errors.Join(err, w.Sync(), w.Close(), f.fs.SyncDir(f.dir)); err != nil {
-		return err
-	}
-	return errors.Join(f.fs.Rename(tmp, f.path(manifestName)), f.fs.SyncDir(f.dir))
+	return vfs.WriteFile(f.fs, f.path(manifestName), text)
 }
 
 func (f *folder) work(file string) string { return f.path(tmpPrefix + file) }

@@ -44,8 +44,6 @@ type Directory struct {
 	Now func() time.Time
 }
 
-const formatFolder = "version-2"
-
 // The remedies that several checks share.
 const (
 	remedyResync = findings.RemedyResync
@@ -76,8 +74,8 @@ type damaged struct {
 
 // Check looks at the directories.
 func (d *Directory) Check() Findings {
-	c := &directoryCheck{Directory: d, snapDir: filepath.Join(d.DataDir, formatFolder),
-		logDir: filepath.Join(d.LogDir, formatFolder), newest: -1, last: -1}
+	c := &directoryCheck{Directory: d, snapDir: filepath.Join(d.DataDir, datadir.Folder),
+		logDir: filepath.Join(d.LogDir, datadir.Folder), newest: -1, last: -1}
 	if c.finished() && c.exists() {
 		for _, look := range []func(){c.blank, c.mixed, c.snapshots, c.log, c.damages, c.epochs, c.strays} {
 			if !c.blind {

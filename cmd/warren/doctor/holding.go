@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server"
+	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -28,14 +29,14 @@ type Holding struct {
 // ReadHolding looks at the data directories of a server, which may be running. It changes nothing.
 func ReadHolding(fsys vfs.FS, dataDir, logDir string) (h *Holding, err error) {
 	h = &Holding{DataDir: dataDir}
-	newest, err := h.readSnapshots(fsys, filepath.Join(dataDir, formatFolder))
+	newest, err := h.readSnapshots(fsys, filepath.Join(dataDir, datadir.Folder))
 	if err != nil {
 		return nil, err
 	}
 	if h.Provenance, err = server.ReadProvenance(fsys, dataDir, newest); err != nil {
 		return nil, err
 	}
-	return h, h.readLog(fsys, filepath.Join(logDir, formatFolder))
+	return h, h.readLog(fsys, filepath.Join(logDir, datadir.Folder))
 }
 
 // readSnapshots returns the path of the newest snapshot, "" if there is none.

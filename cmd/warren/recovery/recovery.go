@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"time"
@@ -55,17 +54,14 @@ type Record struct {
 
 // ReadRecord reads the record in the folder of a backup. The error is fs.ErrNotExist if there is none.
 func ReadRecord(fsys vfs.FS, folder string) (*Record, error) {
-	f, err := fsys.Open(filepath.Join(folder, recordFile))
+	name := filepath.Join(folder, recordFile)
+	text, err := vfs.ReadFile(fsys, name, recordMax)
 	if err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(io.LimitReader(f, recordMax+1))
-	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
 	r := new(Record)
 	if err := parseRecord(text, r); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(folder, recordFile), err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return r, nil
 }
@@ -73,9 +69,6 @@ func ReadRecord(fsys vfs.FS, folder string) (*Record, error) {
 var errRecord = errors.New("it is damaged")
 
 func parseRecord(text []byte, r *Record) error {
-	if len(text) > recordMax {
-		return fmt.Errorf("%w: it has more than %d bytes", errRecord, recordMax)
-	}
 	if err := json.Unmarshal(text, r); err != nil {
 		return fmt.Errorf("%w: %w", errRecord, err)
 	}
@@ -194,15 +187,7 @@ func (y *Recovery) write(name string, r *Record) error {
 	if err != nil {
 		return err
 	}
-	f, err := y.FS.Create(name + ".tmp")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return errors.Join(y.FS.Rename(name+".tmp", name), y.FS.SyncDir(filepath.Dir(name)))
+	return vfs.WriteFile(y.FS, name, append(text, '\n'))
 }
 
 // note adds a line to the log of recoveries, durably.

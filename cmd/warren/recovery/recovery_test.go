@@ -47,8 +47,9 @@ func TestRecord(t *testing.T) {
 			require.ErrorContains(t, err, "/b/"+recordFile)
 		})
 	}
-	var r2 Record
-	require.ErrorIs(t, parseRecord([]byte(strings.Repeat(" ", recordMax+1)), &r2), errRecord)
+	require.NoError(t, vfs.WriteFile(mem, "/b/"+recordFile, make([]byte, recordMax+1)))
+	_, err = ReadRecord(mem, "/b")
+	require.ErrorIs(t, err, vfs.ErrTooLarge)
 }
 
 func FuzzRecord(f *testing.F) {

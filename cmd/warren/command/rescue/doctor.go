@@ -17,6 +17,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/command/reach"
 	"github.com/seed94657493/warren/cmd/warren/doctor"
+	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -87,10 +88,7 @@ func (o *doctorOptions) run(cmd *cobra.Command, args []string) error {
 	var dirs []string
 	for _, arg := range args {
 		if info, err := os.Stat(arg); err == nil && info.IsDir() {
-			dir := filepath.Clean(arg)
-			if filepath.Base(dir) == "version-2" {
-				dir = filepath.Dir(dir)
-			}
+			dir := filepath.Dir(datadir.FormatDir(filepath.Clean(arg)))
 			all, dirs = append(all, o.checkDirectory(dir, o.dataLogDir, o.member)...), append(dirs, dir)
 		} else if strings.ContainsRune(arg, '/') {
 			return fmt.Errorf("%s is not a directory", arg)
