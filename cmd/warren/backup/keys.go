@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -39,12 +40,12 @@ func ReadKeys(fsys vfs.FS, recipients, identities string) (k Keys, err error) {
 }
 
 func readKeys[K any](fsys vfs.FS, name string, parse func(io.Reader) ([]K, error)) ([]K, error) {
-	f, err := fsys.Open(name)
+	text, err := vfs.ReadFile(fsys, name, keysBytesMax)
 	if err != nil {
 		return nil, fmt.Errorf("backup: %w", err)
 	}
-	keys, err := parse(io.LimitReader(f, keysBytesMax))
-	if err := errors.Join(err, f.Close()); err != nil {
+	keys, err := parse(bytes.NewReader(text))
+	if err != nil {
 		return nil, fmt.Errorf("backup: %s: %w", name, err)
 	}
 	return keys, nil

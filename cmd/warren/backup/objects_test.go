@@ -22,6 +22,21 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
+// Of a file with keys that is larger than any, no part is taken: those behind it could not read the backup.
+func TestKeysAreReadToTheEnd(t *testing.T) {
+	mem := vfs.NewMem()
+	one, err := age.GenerateX25519Identity()
+	require.NoError(t, err)
+	line := one.Recipient().String() + "\n"
+	put(t, mem, "/k", []byte(line+strings.Repeat("#\n", keysBytesMax/2)+line))
+	_, err = ReadKeys(mem, "/k", "")
+	require.ErrorIs(t, err, vfs.ErrTooLarge)
+	put(t, mem, "/k", []byte(line+line))
+	k, err := ReadKeys(mem, "/k", "")
+	require.NoError(t, err)
+	require.Len(t, k.recipients, 2)
+}
+
 // bucket is a store of objects in memory. fail, if not nil, is asked before every change.
 type bucket struct {
 	objects map[string][]byte

@@ -336,7 +336,7 @@ func received(t *testing.T) (*vfs.Mem, Source) {
 	store, err := snapshot.NewStore(snapshot.Options{FS: mem, Dir: "/s"})
 	require.NoError(t, err)
 	w := state.NewWalker()
-	_, err = store.Write(0x50, walker{w})
+	_, err = store.Write(0x50, walkerSource{w})
 	w.Close()
 	require.NoError(t, err)
 	b := logHeader()
@@ -346,12 +346,6 @@ func received(t *testing.T) (*vfs.Mem, Source) {
 	put(t, mem, "/s/log.100000001", b)
 	return mem, src
 }
-
-// walker is a walker over a state that does not change.
-type walker struct{ w *datatree.Walker }
-
-func (s walker) Next(b []byte) ([]byte, bool)    { return s.w.Next(b, 1<<20) }
-func (s walker) End() (zxid proto.Zxid, d int64) { return s.w.End() }
 
 // check reports whether a target can be restored.
 func check(b *Backup, target Target) error {
