@@ -74,16 +74,22 @@ func Numbered(mntr string) map[string]string {
 	return numbers
 }
 
-// readConf takes the id, the configuration of the ensemble and the settings that are to be alike.
-func (s *Server) readConf(text string) {
-	settings, membership, _ := strings.Cut(text, "membership:")
-	s.Members = strings.TrimSpace(membership)
-	values := map[string]string{}
-	for line := range strings.Lines(settings) {
+// Configured returns the settings that the word conf tells, and the configuration of the ensemble.
+func Configured(conf string) (settings map[string]string, members string) {
+	text, members, _ := strings.Cut(conf, "membership:")
+	settings = map[string]string{}
+	for line := range strings.Lines(text) {
 		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
-			values[key] = value
+			settings[key] = value
 		}
 	}
+	return settings, strings.TrimSpace(members)
+}
+
+// readConf takes the id, the configuration of the ensemble and the settings that are to be alike.
+func (s *Server) readConf(text string) {
+	var values map[string]string
+	values, s.Members = Configured(text)
 	if id, err := strconv.ParseInt(values["serverId"], 10, 64); err == nil {
 		s.ID = id
 	}

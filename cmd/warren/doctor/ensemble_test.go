@@ -437,12 +437,11 @@ func FuzzAnswers(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		a := &answers{text: text, conf: map[string]string{}, numbers: map[string]string{},
-			digests: map[proto.Zxid]string{}, perHost: map[string]int{}}
+		a := &answers{text: text, digests: map[proto.Zxid]string{}, perHost: map[string]int{}}
 		a.facts = findings.Server{ID: findings.NoServer, Heard: time.Now()}
 		a.facts.Read(&findings.Words{Srvr: text, Mntr: text, Conf: text})
 		a.numbers = findings.Numbered(text)
-		a.parseConf(text)
+		a.conf, a.membership = findings.Configured(text)
 		a.parseHash(text)
 		a.parseCons(text)
 		c := &ensembleCheck{Ensemble: &Ensemble{Now: time.Now, MaxLag: 1}, all: []*answers{a}}

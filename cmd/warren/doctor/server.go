@@ -99,8 +99,7 @@ const recordWord = "fact"
 
 // examine asks one server everything.
 func (o *Ensemble) examine(ctx context.Context, address string) *answers {
-	a := &answers{address: address, conf: map[string]string{}, numbers: map[string]string{},
-		digests: map[proto.Zxid]string{}, perHost: map[string]int{}}
+	a := &answers{address: address, digests: map[proto.Zxid]string{}, perHost: map[string]int{}}
 	a.facts = findings.Server{ID: findings.NoServer, Address: address, Named: true}
 	if a.text, a.err = o.ask(ctx, address, "srvr"); a.err == nil && a.text == "" {
 		a.err = ErrNoAnswer
@@ -120,7 +119,7 @@ func (o *Ensemble) examine(ctx context.Context, address string) *answers {
 		}
 	}
 	a.numbers = findings.Numbered(texts["mntr"])
-	a.parseConf(texts["conf"])
+	a.conf, a.membership = findings.Configured(texts["conf"])
 	a.parseHash(texts["hash"])
 	a.parseCons(texts["cons"])
 	if o.askRecord(ctx, a) {
@@ -174,16 +173,6 @@ func (o *Ensemble) askRecord(ctx context.Context, a *answers) bool {
 	a.facts.Heard = a.asked
 	a.denied = slices.DeleteFunc(a.denied, func(word string) bool { return word == "mntr" })
 	return true
-}
-
-func (a *answers) parseConf(text string) {
-	settings, membership, _ := strings.Cut(text, "membership:")
-	a.membership = strings.TrimSpace(membership)
-	for line := range strings.Lines(settings) {
-		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
-			a.conf[key] = value
-		}
-	}
 }
 
 func (a *answers) parseHash(text string) {
