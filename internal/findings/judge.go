@@ -70,7 +70,7 @@ type judge struct {
 
 // add adds a finding about a server, or about the ensemble if that is nil.
 func (j *judge) add(s *Server, f Finding, since time.Time) {
-	f.Server, f.Since = NoServer, since
+	f.Server, f.Since, f.alone = NoServer, since, len(j.all) == 1
 	if s != nil {
 		f.Server, f.Address = s.ID, s.Address
 	}

@@ -256,6 +256,22 @@ func TestLostQuorumSaysWhy(t *testing.T) {
 }
 
 // Who has asked nobody with success does not know whether clients are served, and says so.
+// A server may have the id 0, as one that stands alone has; the texts of an ensemble name it all the same.
+func TestServerZeroIsNamed(t *testing.T) {
+	all := three()
+	all[2].ID, all[2].Silent = 0, "connection refused"
+	all[0].Absent, all[0].Synced = []int64{0}, 1
+	for i := range all {
+		all[i].Members = "server.1=a\nserver.2=b\nserver.0=c"
+	}
+	found := Ensemble(all, now, LagMax)
+	i := slices.IndexFunc(found, func(f Finding) bool { return f.Check == "unreachable" })
+	require.Equal(t, "server 0: does not answer: connection refused", found[i].Text())
+
+	alone := Server{Heard: now, Mode: "standalone", Serving: true, Own: Disk(true, 0)}
+	require.True(t, strings.HasPrefix(Ensemble([]Server{alone}, now, LagMax)[0].Text(), "its disk has less"))
+}
+
 func TestNobodyAnswers(t *testing.T) {
 	all := []Server{{ID: NoServer, Address: "zk1:2181", Named: true, Silent: "no address", Nameless: true},
 		{ID: NoServer, Address: "zk2:2181", Named: true, Silent: "no address", Nameless: true}}

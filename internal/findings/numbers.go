@@ -20,11 +20,13 @@ type Finding struct {
 	What     string    `json:"what"`              // without the server, which the reader sees
 	Remedy   string    `json:"remedy,omitempty"`
 	Since    time.Time `json:"since,omitzero"` // when it began; zero if that is not known
+
+	alone bool // no other server is known, from which the text would have to tell this one
 }
 
 // Text is what is wrong, with the server.
 func (f *Finding) Text() string {
-	if f.Server <= 0 { // the whole ensemble, or a server that stands alone
+	if f.Server == NoServer || f.Server == 0 && f.alone {
 		return f.What
 	}
 	return fmt.Sprintf("server %d: %s", f.Server, f.What)
