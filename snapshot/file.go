@@ -119,10 +119,8 @@ func (p *parser) all(c *chunks) (Trailer, error) {
 	}
 	t, err := p.trailer(c)
 	t.Ensemble = ensemble
-	if zxid, _, ok := ParseName(p.file); ok && err == nil {
-		if what := t.contradicts(zxid); what != "" {
-			err = &NameError{File: p.file, What: what}
-		}
+	if err == nil {
+		err = t.CheckName(p.file)
 	}
 	return t, err
 }

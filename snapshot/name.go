@@ -33,6 +33,17 @@ func (e *NameError) Error() string {
 // Unwrap returns ErrName and ErrCorrupt.
 func (e *NameError) Unwrap() []error { return []error{ErrName, ErrCorrupt} }
 
+// CheckName returns a NameError if a whole file cannot be the snapshot that a name says. Load and Verify check the
+// name under which they read a file; a copy may be read under one that says nothing.
+func (t *Trailer) CheckName(name string) error {
+	if zxid, _, ok := ParseName(name); ok {
+		if what := t.contradicts(zxid); what != "" {
+			return &NameError{File: name, What: what}
+		}
+	}
+	return nil
+}
+
 // contradicts says what of a whole file cannot be if the snapshot was begun at zxid, "" if all of it can. A snapshot
 // is named for the last txn before it was begun, and its sections are of the moment when it was finished.
 //

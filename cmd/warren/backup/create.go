@@ -229,6 +229,9 @@ func (a *addition) keepSnapshot(r io.Reader, name string) (*Entry, error) {
 		return nil, fmt.Errorf("copy %s: %w", name, err)
 	}
 	t, err := snapshot.Verify(a.fs, w.tmp)
+	if err == nil {
+		err = t.CheckName(name)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -125,6 +125,23 @@ func TestIncrements(t *testing.T) {
 	require.Equal(t, 10, v.Ranges[0].Compared)
 }
 
+// A snapshot under a wrong name is no part of a backup, which could not be restored from it.
+func TestMisnamedSnapshot(t *testing.T) {
+	mem, src := memFixture(t, "02-snapshot-and-log")
+	body := get(t, mem, "/s/snapshot.34")
+	require.NoError(t, mem.Rename("/s/snapshot.34", "/s/snapshot.36"))
+	out, err := add(t, mem, src, Options{})
+	require.NoError(t, err)
+	require.Equal(t, "snapshot.0", out.Added[0].File, "as a server does")
+	require.Equal(t, proto.Zxid(0x3e), out.Last)
+	require.Empty(t, verify(t, mem).Problems)
+
+	b, err := Open(vfs.NewMem(), "/b")
+	require.NoError(t, err)
+	_, err = b.AddRemote(t.Context(), fakeAdmin(t, 200, "0x36", len(body), body), nil)
+	require.ErrorIs(t, err, snapshot.ErrName)
+}
+
 // A member of the server's group may read all that a backup needs. meta.db is for the server alone.
 func TestBackupByTheGroup(t *testing.T) {
 	mem, src := memFixture(t, "02-snapshot-and-log")
