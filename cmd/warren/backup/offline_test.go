@@ -142,6 +142,18 @@ func TestMisnamedSnapshot(t *testing.T) {
 	require.ErrorIs(t, err, snapshot.ErrName)
 }
 
+// A log that only older snapshots need may be damaged: a server starts, and doctor advises to take a backup now.
+func TestDamagedOldLog(t *testing.T) {
+	mem, src := memFixture(t, "02-snapshot-and-log")
+	require.NoError(t, mem.Flip("/s/log.1", 100, 1))
+	for range 2 {
+		out, err := add(t, mem, src, Options{})
+		require.NoError(t, err)
+		require.Equal(t, proto.Zxid(0x3e), out.Last)
+	}
+	require.Empty(t, verify(t, mem).Problems)
+}
+
 // A member of the server's group may read all that a backup needs. meta.db is for the server alone.
 func TestBackupByTheGroup(t *testing.T) {
 	mem, src := memFixture(t, "02-snapshot-and-log")

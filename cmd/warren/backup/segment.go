@@ -53,7 +53,11 @@ func (a *addition) addLog(last proto.Zxid, after *Entry) (err error) {
 			s.w.f.Close()
 		}
 	}()
-	for _, name := range wal.Needed(names, last) { // also that of the txn last itself, to compare
+	from := last // with the txn itself, to compare it
+	if after == nil {
+		from++
+	}
+	for _, name := range wal.Needed(names, from) {
 		if err := s.take(name, name == names[len(names)-1]); err != nil {
 			return err
 		}
