@@ -26,8 +26,8 @@ func Scan(fsys vfs.FS, path string, fn func(*Record) error) (FileSummary, error)
 }
 
 // ScanLast is Scan of the last file of a log. from is the first txn that no snapshot has, 1 without a snapshot.
-// Damage after from that can only belong to a write that was never synced counts as a torn end, as in Replay.
-// Source: adr 0008.
+// Damage after from that can only belong to a write that was never synced counts as a torn end, as in Replay, and so
+// does a header that is not whole. Source: adr 0008.
 func ScanLast(fsys vfs.FS, path string, from proto.Zxid, fn func(*Record) error) (FileSummary, error) {
 	first, _, _ := FileZxid(filepath.Base(path))
 	return scan(fsys, path, max(first-1, 0), fn, func(f vfs.File, sc *scanner, size int64, err error) error {
@@ -47,6 +47,10 @@ func scan(fsys vfs.FS, path string, last proto.Zxid, fn func(*Record) error,
 	defer f.Close()
 	if sum.Size, err = f.Size(); err != nil {
 		return sum, fmt.Errorf("wal: %w", err)
+	}
+	if pardon != nil && sum.Size < headerSize {
+		sum.IsTorn = sum.Size > 0
+		return sum, nil
 	}
 	sc, err := newScanner(f, path, sum.Size, last, nil)
 	if err != nil {

@@ -39,6 +39,21 @@ func TestScan(t *testing.T) {
 	require.Empty(t, m.OpenFiles())
 }
 
+// The header of the last file may be missing after a crash. Of any other file that is damage.
+func TestScanLastWithoutHeader(t *testing.T) {
+	m := newMem(t)
+	for _, size := range []int64{0, 1, headerSize - 1, headerSize} {
+		writeFile(t, m, "log.3", fileHeader()[:size])
+		got, err := ScanLast(m, dir+"/log.3", 1, nil)
+		require.NoError(t, err)
+		want := FileSummary{Size: size, IsTorn: size > 0 && size < headerSize}
+		if size == headerSize {
+			want.End = headerSize
+		}
+		require.Equal(t, want, got)
+	}
+}
+
 func TestNeeded(t *testing.T) {
 	m := newMem(t)
 	for _, name := range []string{"log.9", "log.a1", "log.20", "log.20.bak", "snapshot.1"} {

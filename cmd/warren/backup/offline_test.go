@@ -154,6 +154,17 @@ func TestDamagedOldLog(t *testing.T) {
 	require.Empty(t, verify(t, mem).Problems)
 }
 
+// The last log may have no header yet: a crash leaves it so, and a server that starts removes it.
+func TestLastLogWithoutHeader(t *testing.T) {
+	for _, size := range []int{0, 15} {
+		mem, src := memFixture(t, "02-snapshot-and-log")
+		put(t, mem, "/s/log.3f", logHeader()[:size])
+		out, err := add(t, mem, src, Options{})
+		require.NoError(t, err)
+		require.Equal(t, proto.Zxid(0x3e), out.Last)
+	}
+}
+
 // A member of the server's group may read all that a backup needs. meta.db is for the server alone.
 func TestBackupByTheGroup(t *testing.T) {
 	mem, src := memFixture(t, "02-snapshot-and-log")

@@ -174,9 +174,9 @@ func (r *walRepair) findTail(names []string) error {
 	name := names[len(names)-1]
 	sum, err := wal.ScanLast(r.fs, filepath.Join(r.dir, name), r.base+1, func(*wal.Record) error { return nil })
 	switch {
-	case err != nil && sum.Size >= LogHeaderSize:
-		return err
 	case err != nil:
+		return err
+	case sum.Size < LogHeaderSize:
 		r.file, r.offset, r.isTorn, r.reason = name, 0, true, "the last file has no header"
 	case sum.IsTorn:
 		r.file, r.offset, r.isTorn, r.reason = name, sum.End, true, "a write that did not finish"
