@@ -109,6 +109,53 @@ func TestConnectionsWithoutASession(t *testing.T) {
 	require.Error(t, err, "closed by the server")
 }
 
+// A large write waits for room in the budget. If its connection then has to wait for its own client, or ends, the
+// large writes of other clients go on.
+func TestNobodyWaitsBehindALargeWriteThatIsNotTaken(t *testing.T) {
+	for name, prevents := range map[string]func(c *Conn){
+		"replies that the client does not take": func(c *Conn) { c.mu.out.buf = make([]byte, outputPause) },
+		"reads that are left before it":         func(c *Conn) { c.mu.queue.left.Store(true) },
+		"the connection parts":                  func(c *Conn) { c.mu.out.ignoring = true },
+		"the connection ends":                   func(c *Conn) { c.mu.out.closing = true },
+	} {
+		s := newFront()
+		_, nc := wire.Pair(t)
+		c, other := newConn(s, nc), newConn(s, nc)
+		r := newReader(c)
+		c.Session.Store(s.Tracker.Restore(1, 1000, r.received))
+		frame := binary.BigEndian.AppendUint32(nil, 30<<10)
+		frame = binary.BigEndian.AppendUint32(frame, 1)
+		frame = binary.BigEndian.AppendUint32(frame, uint32(proto.OpSetData))
+		copy(r.in.room(), frame)
+		r.in.w = 4 + 30<<10
+		require.True(t, s.budget.Take(other, 1<<20))
+		more, err := r.frames()
+		r.unlock()
+		require.NoError(t, err)
+		require.True(t, more, "it waits for the budget")
+		require.False(t, s.budget.Ready(c))
+		s.budget.Release(1 << 20)
+		require.True(t, r.waitForRoom())
+
+		c.mu.Lock()
+		prevents(c)
+		c.mu.Unlock()
+		more, err = r.frames()
+		r.unlock()
+		require.NoError(t, err)
+		ended := make(chan struct{})
+		go func() {
+			if more {
+				r.waitForRoom()
+			}
+			close(ended)
+		}()
+		require.Eventually(t, func() bool { return s.budget.Take(other, 1) }, time.Minute, time.Millisecond, name)
+		c.Abort()
+		<-ended
+	}
+}
+
 // Without an audit log no additional data is kept for a request.
 func TestNoAuditLog(t *testing.T) {
 	s := newFront()

@@ -127,6 +127,7 @@ func (r *reader) write(q *request) (done bool, err error) {
 	weight := limits.Weight(op, body)
 	switch {
 	case m.out.dead, (m.out.ignoring || !m.out.open()) && op != proto.OpCloseSession:
+		r.srv.budget.Leave(r.c)
 		return true, nil // it would not be answered: it must have no effect either
 	case r.c.pauses():
 		return false, nil

@@ -171,15 +171,11 @@ func (r *reader) waitForRoom() bool {
 	q := &r.c.mu.queue
 	return r.wait(func() bool {
 		switch {
-		case r.c.pauses(), !q.acceptsRead():
-			if needs == needBudget {
-				r.srv.budget.Leave(r.c)
-			}
+		case r.c.pauses(), !q.acceptsRead(), needs == needReads && !q.acceptsWrite():
+			r.srv.budget.Leave(r.c) // the write may have got its place there before
 			return false
 		case needs == needBudget:
 			return r.srv.budget.Ready(r.c)
-		case needs == needReads && !q.acceptsWrite():
-			return false
 		case needs == needAlone && q.length() > 0:
 			return false
 		}
