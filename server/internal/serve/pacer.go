@@ -9,9 +9,9 @@ import (
 // pacer decides when a connection has to let others go first. Owned by the reader, which waits where pacer says so.
 //
 // A busy connection works only in its turn: see limits.turns. A connection is busy if, since its socket was last
-// empty, it has had busyAfter requests, busyBytes, a turn's time, a expensive request, or too little room. A turn ends
-// after one read of the socket, a share of reads, a expensive request, or turnTime. For a frame larger than the usual
-// buffer, the read of the socket is part of the turn.
+// empty, it has had busyAfter requests, busyBytes, a turn's time, an expensive request, or too little room. A turn
+// ends after one read of the socket, a share of reads, an expensive request, or turnTime. For a frame larger than the
+// usual buffer, the read of the socket is part of the turn, unless it is TLS.
 //
 // Invariant: only a busy connection has a turn.
 type pacer struct {

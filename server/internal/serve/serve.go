@@ -23,7 +23,8 @@ func (r *reader) serve() {
 // requests handles what the client sends, until the connection ends.
 func (r *reader) requests() {
 	for r.process() {
-		if r.pace.busy && len(r.in.buf) > inputBuffer && r.c.raw != nil {
+		// To read TLS may mean to write, which may wait for the client: that is no part of a turn.
+		if r.pace.busy && len(r.in.buf) > inputBuffer && r.c.raw != nil && r.c.secure == nil {
 			r.takeTurn() // tryOnce passes the turn on if there is nothing to read
 		}
 		if err := r.fill(); err != nil {
