@@ -126,8 +126,10 @@ func (r *reading) file(name string) (more bool, err error) {
 		return err == nil, err
 	}
 	r.h.Versions, r.h.From = append(r.noted, r.h.Versions...), first
-	if len(r.h.Versions) > r.most.Versions {
-		r.h.Versions, r.h.Cut = slices.Clone(r.h.Versions[len(r.h.Versions)-r.most.Versions:]), true
+	if over := len(r.h.Versions) - r.most.Versions; over > 0 {
+		r.h.Versions, r.h.Cut = slices.Clone(r.h.Versions[over:]), true
+	}
+	if r.h.Cut {
 		r.h.From = r.h.Versions[0].Zxid
 	}
 	return !r.h.Cut, nil

@@ -122,6 +122,10 @@ func TestHistoryIsBounded(t *testing.T) {
 		require.Equal(t, 100, v.Size)
 		require.Nil(t, v.ACL, "what has set it was not read")
 	}
+	h = r.read("/a", Limits{Bytes: 1 << 30, Time: time.Minute, Versions: 5, Data: 250})
+	require.True(t, h.Cut, "within the newest file")
+	require.Len(t, h.Versions, 5)
+	require.Equal(t, h.Versions[4].Zxid, h.From)
 	require.NoError(t, r.log.Close(), "from here on no file grows ahead of the log's end")
 	names, err := wal.Names(r.fs, "log")
 	require.NoError(t, err)
