@@ -15,8 +15,8 @@ import (
 // processors. A handshake works in one of the turns of busy connections, of which there are fewer than processors.
 // Waiting ones are served address by address, so that one that begins very many makes only its own wait.
 //
-// A handshake waits from the client's first message on, and again with the client's answer, which has a certificate to
-// be verified. It has no turn while it waits for its socket.
+// A handshake waits from the client's first message on, and again with each piece of the client's answer, which has a
+// certificate to be verified, or a key for which the server signs. It has no turn while it waits for its socket.
 type Handshakes struct {
 	turns Turns
 	mu    struct {
@@ -81,13 +81,14 @@ func (h *Handshakes) pass() {
 	close(turn)
 }
 
-// Handshake is the handshake of one connection. One goroutine owns it, the one that performs the handshake; after
-// that its methods do nothing.
+// Handshake is the handshake of one connection. One goroutine owns it, the one that performs the handshake; after End
+// its methods do nothing.
 type Handshake struct {
-	of    *Handshakes
-	from  netip.Prefix
-	stage stage
-	works atomic.Bool // it has a turn
+	of      *Handshakes
+	from    netip.Prefix
+	stage   stage
+	endless bool        // nobody calls End: only the first piece of the client's answer has a turn
+	works   atomic.Bool // it has a turn
 }
 
 type stage uint8
@@ -113,8 +114,8 @@ func (s *Handshake) Begin() (waited bool) {
 	return waited
 }
 
-// Pause ends the turn, if there is one. It is called before anything that may wait for the client, and at the end,
-// then by any goroutine.
+// Pause ends the turn, if there is one. It is called before anything that may wait for the client, and when the
+// connection is closed, then by any goroutine.
 func (s *Handshake) Pause() {
 	if s.works.Load() && s.works.CompareAndSwap(true, false) {
 		s.of.pass()
@@ -128,13 +129,21 @@ func (s *Handshake) Sent() {
 	}
 }
 
-// Received waits for the turn to look at what has just arrived, if that is the client's answer.
+// Received waits for the turn to look at what has just arrived, if that is a piece of the client's answer.
 func (s *Handshake) Received() {
 	if s.stage == answered {
-		s.stage = settled
+		if s.endless {
+			s.stage = settled
+		}
 		s.of.take(s.from)
 		s.works.Store(true)
 	}
+}
+
+// End ends the turn when the handshake is over.
+func (s *Handshake) End() {
+	s.stage = settled
+	s.Pause()
 }
 
 // Listen returns a listener of TLS whose handshakes have turns. cfg chooses by GetConfigForClient.
@@ -159,7 +168,9 @@ func (l *shakingListener) Accept() (net.Conn, error) {
 
 // Server is tls.Server for a connection whose handshake has turns. cfg is from Config.
 func (h *Handshakes) Server(nc net.Conn, cfg *tls.Config) *tls.Conn {
-	return tls.Server(h.below(nc), cfg)
+	below := h.below(nc)
+	below.shake.endless = true
+	return tls.Server(below, cfg)
 }
 
 func (h *Handshakes) below(nc net.Conn) *shakingConn {
@@ -173,7 +184,7 @@ func (h *Handshakes) Shake(ctx context.Context, nc net.Conn, cfg *tls.Config) (*
 	below := h.below(nc)
 	over := tls.Server(below, cfg)
 	err := over.HandshakeContext(ctx)
-	below.shake.Pause()
+	below.shake.End()
 	return over, err
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/pki"
+	"github.com/seed94657493/warren/test/wire"
 )
 
 // An address with one handshake does not wait for all those of another one.
@@ -181,4 +182,77 @@ func TestClosedConnectionsCostNoSignature(t *testing.T) {
 	h.turns.Pass()
 	require.ErrorIs(t, <-ended, net.ErrClosed)
 	requireIdle(t, h)
+}
+
+// The second message of a client whose first one had no key that the server takes is what the server signs for. It has
+// a turn also if it arrives in pieces.
+func TestEveryPieceOfTheClientsAnswerHasItsTurn(t *testing.T) {
+	leaf := pki.NewCA("turns").Issue(pki.Options{Hosts: []string{"localhost"}})
+	cfg := &tls.Config{CurvePreferences: []tls.CurveID{tls.CurveP384},
+		Certificates: []tls.Certificate{{Certificate: [][]byte{leaf.Cert.Raw}, PrivateKey: leaf.Key}}}
+	h := NewHandshakes(make(Turns, 1))
+	client, server := wire.Pair(t)
+	at := &readConn{Conn: server}
+	pieces := &piecesConn{Conn: client, goOn: make(chan struct{})}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	shaken, ended := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := h.Shake(ctx, at, h.Config(cfg))
+		shaken <- err
+	}()
+	go func() {
+		ended <- tls.Client(pieces, &tls.Config{InsecureSkipVerify: true,
+			CurvePreferences: []tls.CurveID{tls.X25519, tls.CurveP384}}).Handshake()
+	}()
+	require.Eventually(t, func() bool { return pieces.first.Load() > 0 && at.before.Load() == pieces.first.Load() },
+		time.Minute, time.Millisecond, "the server waits for the second piece")
+	h.turns.Take()
+	close(pieces.goOn)
+	require.Never(t, func() bool { return len(ended)+len(shaken) > 0 }, 50*time.Millisecond, time.Millisecond)
+	h.turns.Pass()
+	require.NoError(t, <-ended)
+	require.NoError(t, <-shaken)
+	requireIdle(t, h)
+}
+
+// readConn counts what was read.
+type readConn struct {
+	net.Conn
+	before atomic.Int64 // bytes that were read before the present read
+	read   atomic.Int64
+}
+
+func (c *readConn) Read(b []byte) (int, error) {
+	c.before.Store(c.read.Load())
+	n, err := c.Conn.Read(b)
+	c.read.Add(int64(n))
+	return n, err
+}
+
+// piecesConn sends the second message of a handshake in two pieces, the second one when it is told to go on.
+type piecesConn struct {
+	net.Conn
+	hellos int
+	sent   int64
+	first  atomic.Int64 // bytes up to the end of the first piece, when that is sent
+	goOn   chan struct{}
+}
+
+func (c *piecesConn) Write(b []byte) (int, error) {
+	c.sent += int64(len(b))
+	if b[0] != 22 { // no handshake that can be read
+		return c.Conn.Write(b)
+	}
+	if c.hellos++; c.hellos != 2 {
+		return c.Conn.Write(b)
+	}
+	half := len(b) / 2
+	if _, err := c.Conn.Write(b[:half]); err != nil {
+		return 0, err
+	}
+	c.first.Store(c.sent - int64(len(b)-half))
+	<-c.goOn
+	n, err := c.Conn.Write(b[half:])
+	return half + n, err
 }

@@ -84,7 +84,7 @@ func (g greeting) negotiate() error {
 	}
 	_ = s.SetReadDeadline(g.srv.Clock.In(cfg.SessionlessTimeout))
 	err := s.tls.Handshake()
-	s.below.shake.Pause()
+	s.below.shake.End()
 	if s.below.counted {
 		g.srv.Metrics.TlsUnfinished.Add(-1)
 	}
