@@ -128,12 +128,16 @@ func New(cfg *config.Config, o Options) *Server {
 
 // Start recovers the state from the disk and begins to serve. When it returns without an error,
 // clients can connect. When it returns an error, nothing runs any more.
-func (s *Server) Start() (err error) {
-	defer func() {
-		if err != nil {
-			s.release()
-		}
-	}()
+func (s *Server) Start() error {
+	err := s.start()
+	if err != nil {
+		s.Stopping.Open()
+		s.release()
+	}
+	return err
+}
+
+func (s *Server) start() error {
 	if err := s.ops.checkKeys(); err != nil {
 		return err
 	}
@@ -277,17 +281,17 @@ func (s *Server) end() {
 	s.front.WaitForConns(env.ShutTimeout)
 	s.front.Conns.Each(func(c *serve.Conn) { c.Abort() })
 	s.Stages.Close()
-	s.ops.stopAdmin()
-	s.Running.Wait()
 	s.release()
 	s.Log.Info("stopped", zap.Stringer("zxid", s.Store.LastZxid()))
 }
 
-// release closes what Start has opened.
+// release closes what Start has opened, when every goroutine has ended. REQUIRES: Stopping is open.
 func (s *Server) release() {
 	s.ops.stopExporter()
 	s.ops.stopAdmin()
 	s.front.CloseClientPorts()
+	s.Running.Close()
+	s.Running.Wait()
 	s.disk.Release()
 }
 

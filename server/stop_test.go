@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
@@ -22,6 +23,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -180,4 +182,17 @@ func TestStartThatFailsGivesEverythingBack(t *testing.T) {
 	s := New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1)})
 	require.NoError(t, s.Start(), "locks and files were given back")
 	s.Stop()
+}
+
+// A start that fails leaves no goroutine behind, such as those that look whether certificates have changed.
+func TestStartThatFailsEndsItsGoroutines(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	s := newSecureExporter(t, pki.NewCA("exporter"), func(*config.Metrics) {})
+	s.Config.ClientPort = taken.Addr().(*net.TCPAddr).Port
+	before := goleak.IgnoreCurrent()
+	var bind *serve.BindError
+	require.ErrorAs(t, s.Start(), &bind)
+	require.NoError(t, goleak.Find(before))
 }
