@@ -29,3 +29,17 @@ func TestRequestsPerSecondOfAnAddress(t *testing.T) {
 	// 400 requests and two connects, of which the burst and the last share of each are free.
 	require.Greater(t, time.Since(began), 600*time.Millisecond)
 }
+
+// A client that connects anew for each request is no faster.
+func TestRequestsPerSecondOfAnAddressThatReconnects(t *testing.T) {
+	cfg := memConfig()
+	cfg.MaxRequestsPerSecond = 50
+	s := serveMem(t, cfg, nil)
+	began := time.Now()
+	for range 40 {
+		dialWire(t, s, wire.Options{}).Close()
+		eventually(t, func() bool { return s.front.Conns.Len() == 0 }, "the connection has ended")
+	}
+	// 40 connects, of which the burst and the last share are free.
+	require.Greater(t, time.Since(began), 600*time.Millisecond)
+}

@@ -31,3 +31,10 @@ func (r *Rate) Reserve(now int64, perSecond int) (n int, due int64) {
 	r.next = due + int64(n)*int64(time.Second)/int64(perSecond)
 	return n, due
 }
+
+// Rested reports whether nothing has to be remembered at now: as many requests are unused as can be.
+func (r *Rate) Rested(now int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.next <= max(now-int64(rateBurst), 0)
+}

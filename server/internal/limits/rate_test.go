@@ -20,6 +20,8 @@ func TestSharesOfARateFollowEachOther(t *testing.T) {
 	require.Equal(t, now, due)
 	_, due = r.Reserve(now, 1000)
 	require.Equal(t, now+second/100, due, "ten requests take a hundredth of a second")
+	require.False(t, r.Rested(now+second/10))
+	require.True(t, r.Rested(now+second/10+second/50))
 	n, _ = r.Reserve(now, 3)
 	require.Equal(t, 1, n, "a low rate has shares of one")
 }

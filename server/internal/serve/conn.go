@@ -95,7 +95,7 @@ type admission struct {
 // Number counts the connections of this server: a connection that was opened later has a greater one.
 func (a *admission) Number() uint64 { return a.number }
 
-// address is shared by the connections from one address.
+// address is shared by the connections from one address, and remembered for a moment behind the last one.
 type address struct {
 	conns int // how many there are; guarded by connSet.mu
 	rate  limits.Rate

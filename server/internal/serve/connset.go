@@ -15,11 +15,13 @@ import (
 // connSet holds the open connections, and the limits on their number. Any goroutine may use it: its lock is held for a
 // moment, and not while Each calls. Source: server-semantics 11.1.
 type connSet struct {
-	maxPerAddr, maxTotal int // 0 is unlimited
+	maxPerAddr, maxTotal int          // 0 is unlimited
+	now                  func() int64 // ns on the server's clock
 	mu                   struct {
 		sync.Mutex
 		all      map[*Conn]struct{}
 		perAddr  map[netip.Addr]*address
+		left     []netip.Addr // the last connection from them has ended, and they are in perAddr for their rate
 		reserved int
 		added    uint64 // how many there were
 	}
@@ -36,8 +38,8 @@ var (
 	errTooMany         = errors.New("too many connections: maxCnxns is reached")
 )
 
-func newConnSet(maxPerAddr, maxTotal int) *connSet {
-	cs := &connSet{maxPerAddr: maxPerAddr, maxTotal: maxTotal}
+func newConnSet(maxPerAddr, maxTotal int, now func() int64) *connSet {
+	cs := &connSet{maxPerAddr: maxPerAddr, maxTotal: maxTotal, now: now}
 	cs.mu.all = map[*Conn]struct{}{}
 	cs.mu.perAddr = map[netip.Addr]*address{}
 	return cs
@@ -90,7 +92,26 @@ func (cs *connSet) remove(c *Conn) {
 		return
 	}
 	if c.address.conns--; c.address.conns == 0 {
-		delete(cs.mu.perAddr, c.Remote.Addr())
+		cs.mu.left = append(cs.mu.left, c.Remote.Addr())
+		cs.forget()
+		cs.forget() // more than can leave
+	}
+}
+
+// forget forgets the address that left first, or that has waited longest since it was looked at, unless it has used
+// its rate just now: a client that connects anew is no faster. REQUIRES: mu.
+func (cs *connSet) forget() {
+	if len(cs.mu.left) == 0 {
+		return
+	}
+	addr := cs.mu.left[0]
+	cs.mu.left = cs.mu.left[1:]
+	switch of := cs.mu.perAddr[addr]; {
+	case of == nil || of.conns > 0: // it has left again, or is back
+	case of.rate.Rested(cs.now()):
+		delete(cs.mu.perAddr, addr)
+	default:
+		cs.mu.left = append(cs.mu.left, addr)
 	}
 }
 

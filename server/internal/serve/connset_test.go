@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -15,7 +16,7 @@ func TestConnSetCounts(t *testing.T) {
 	t.Logf("SEED=%d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for _, limits := range [][2]int{{0, 0}, {3, 0}, {0, 10}, {4, 9}} {
-		cs := newConnSet(limits[0], limits[1])
+		cs := newConnSet(limits[0], limits[1], func() int64 { return 0 })
 		var open []*Conn
 		perAddr := map[netip.Addr]int{}
 		reserved := 0
@@ -57,4 +58,31 @@ func TestConnSetCounts(t *testing.T) {
 		require.Zero(t, cs.Len()+len(cs.mu.perAddr)+cs.mu.reserved)
 		require.Zero(t, cs.Len())
 	}
+}
+
+// Addresses are remembered for as long as it takes until they have all of their requests again.
+func TestConnSetForgetsAddresses(t *testing.T) {
+	now := int64(time.Hour)
+	cs := newConnSet(0, 0, func() int64 { return now })
+	come := func(n int, asks bool) {
+		c := &Conn{}
+		c.Remote = netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(n >> 8), byte(n)}), 1)
+		_, err := cs.add(c, false)
+		require.NoError(t, err)
+		if asks {
+			c.address.rate.Reserve(now, 1)
+		}
+		cs.remove(c)
+	}
+	for n := range 1000 {
+		come(n, true)
+		come(n, false) // it comes and goes again
+	}
+	require.Len(t, cs.mu.perAddr, 1000)
+	now += int64(2 * time.Second)
+	for n := range 2000 {
+		come(1000+n, false)
+	}
+	require.Empty(t, cs.mu.perAddr)
+	require.Empty(t, cs.mu.left)
 }

@@ -77,7 +77,7 @@ var errNotServing = errors.New("server is not serving")
 func New(e *env.Env, listen func(network, address string) (net.Listener, error)) *Front {
 	f := &Front{
 		Env: e, turns: limits.NewTurns(), watchers: newWatchers(e),
-		Conns:    newConnSet(e.Config.MaxClientCnxns, e.Config.MaxCnxns),
+		Conns:    newConnSet(e.Config.MaxClientCnxns, e.Config.MaxCnxns, e.Clock.Now),
 		Throttle: limits.NewTokens(e.Config.ConnectionThrottle, e.Config.LocalSessionsEnabled),
 	}
 	f.undelivered.bound(env.Memory())
