@@ -173,6 +173,7 @@ func member(parent string, z *Znode, state string) Member {
 
 // Text is a payload as text of bounded length.
 func Text(data []byte, whole bool) string {
+	whole = whole && len(data) <= TextData
 	text := strings.ToValidUTF8(string(data[:min(len(data), TextData)]), "\uFFFD")
 	runes := []rune(text)
 	if len(runes) > textMax {

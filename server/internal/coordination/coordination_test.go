@@ -141,6 +141,9 @@ func TestTextIsBounded(t *testing.T) {
 	require.Equal(t, "a ...", Text([]byte("a"), false))
 	require.Equal(t, strings.Repeat("\u00e9", textMax)+" ...", Text([]byte(strings.Repeat("\u00e9", 5000)), true))
 	require.Equal(t, "\uFFFD", Text([]byte("\xff\xfe"), true))
+	most := strings.Repeat("\U0001F511", textMax)
+	require.Equal(t, most, Text([]byte(most), true))
+	require.Equal(t, most+" ...", Text([]byte(most+"x"), true), "of the longest characters, too")
 }
 
 // Whatever clients write, what is said of it is bounded, and no znode is said to be twice in a line.

@@ -109,8 +109,7 @@ func (n *Shown) lineOf(path string) (all line, last proto.Zxid, err error) {
 
 func contenderOf(state *datatree.State, id datatree.NodeID) contender {
 	data := state.Data(id)
-	return contender{proto.SessionID(state.Stat(id).EphemeralOwner),
-		coordination.Text(data[:min(len(data), coordination.TextData)], len(data) <= coordination.TextData)}
+	return contender{proto.SessionID(state.Stat(id).EphemeralOwner), coordination.Text(data, true)}
 }
 
 // termsOf follows a line back from what it is now.
