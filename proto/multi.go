@@ -1,10 +1,5 @@
 package proto
 
-import "errors"
-
-// ErrMulti is returned for a multi with an operation that is not allowed in a multi, or without an end.
-var ErrMulti = errors.New("proto: malformed multi")
-
 // multiEnd is the terminator of a multi request or reply.
 var multiEnd = MultiHeader{Type: -1, Done: true, Err: -1}
 
