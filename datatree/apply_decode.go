@@ -20,7 +20,7 @@ type txnScratch struct {
 	// ephemeral is the path of a znode whose session ends; path may be that of one below it.
 	ephemeral []byte
 	stats     []byte // text of a stats node of a quota
-	digestIn  digestScratch
+	digestIn  DigestScratch
 	fetched   uint64 // keeps the compiler from leaving out the reads of fetchOwned
 }
 

@@ -24,7 +24,7 @@ func (s *State) redigest(id NodeID, path []byte) {
 	}
 	_, data := s.blocks.get(r.block)
 	n := s.node(r)
-	s.digestBecomes(r, digestOf(&s.txn.digestIn, path, data, &n))
+	s.digestBecomes(r, DigestOf(&s.txn.digestIn, path, data, &n))
 }
 
 // digestStat corrects the digest of a znode and that of the tree after a change of its Stat alone.
@@ -37,11 +37,11 @@ func (s *State) digestStat(id NodeID, old *Node) {
 		return
 	}
 	n := s.node(r)
-	s.digestBecomes(r, r.digest^digestDifference(&s.txn.digestIn, old, &n))
+	s.digestBecomes(r, r.digest^DigestDifference(&s.txn.digestIn, old, &n))
 }
 
-// digestDifference returns the difference, by exclusive or, of the digests of a znode with two Stats.
-func digestDifference(scratch *digestScratch, old, n *Node) uint32 {
+// DigestDifference returns the difference, by exclusive or, of the digests of a znode with two Stats.
+func DigestDifference(scratch *DigestScratch, old, n *Node) uint32 {
 	diff := Node{
 		Czxid: old.Czxid ^ n.Czxid, Mzxid: old.Mzxid ^ n.Mzxid, Pzxid: old.Pzxid ^ n.Pzxid,
 		Ctime: old.Ctime ^ n.Ctime, Mtime: old.Mtime ^ n.Mtime, Owner: old.Owner ^ n.Owner,
@@ -58,15 +58,15 @@ func (s *State) digestBecomes(r *record, digest uint32) {
 	r.digest = digest
 }
 
-// digestScratch is memory for the input of a CRC. The CRC of one piece of memory is several times as fast as that
+// DigestScratch is memory for the input of a CRC. The CRC of one piece of memory is several times as fast as that
 // of three, and of a multiple of digestAlign bytes faster still, so small znodes are put together first.
-type digestScratch [1024]byte
+type DigestScratch [1024]byte
 
 const digestAlign = 64
 
-// digestOf returns the part of the tree's digest that a znode has which is not below /zookeeper.
+// DigestOf returns the part of the tree's digest that a znode has which is not below /zookeeper.
 // NumChildren, ACL and Digest of n do not matter.
-func digestOf(scratch *digestScratch, path, data []byte, n *Node) uint32 {
+func DigestOf(scratch *DigestScratch, path, data []byte, n *Node) uint32 {
 	if len(path) == 1 {
 		path = nil
 	}

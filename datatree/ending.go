@@ -34,7 +34,7 @@ type Ending struct {
 	looked    int // znodes looked at since the last rest
 	finder    Finder
 	path      []byte
-	diff      digestScratch
+	diff      DigestScratch
 
 	ranks    map[NodeID]int32 // places of the listed znodes in the order of events
 	ownMarks map[NodeID]int32 // places in the list of the owner, of marked znodes
@@ -404,7 +404,7 @@ func (e *Ending) foreseeStat(p *bereaved) {
 	now.Pzxid = max(old.Pzxid, e.header.Zxid)
 	p.digest = r.digest
 	if !r.hidden() {
-		p.digest ^= digestDifference(&e.diff, &old, &now)
+		p.digest ^= DigestDifference(&e.diff, &old, &now)
 	}
 	e.digests += int64(r.digest) - int64(p.digest)
 }

@@ -38,7 +38,7 @@ func (s *State) check() {
 		n := s.node(r)
 		digestWant := uint32(0)
 		if !paths.Hidden(path) {
-			digestWant = digestOf(&s.txn.digestIn, path, s.Data(id), &n)
+			digestWant = DigestOf(&s.txn.digestIn, path, s.Data(id), &n)
 		}
 		invariant("a digest is that of path, data and Stat", r.digest == digestWant, uint64(id))
 		invariant("a znode is hidden if it is below /zookeeper", r.hidden() == paths.Hidden(path), uint64(id))

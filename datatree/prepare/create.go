@@ -3,6 +3,7 @@ package prepare
 import (
 	"math"
 
+	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/paths"
 )
@@ -94,7 +95,7 @@ func (p *Preparer) create(b []byte, c *creation) ([]byte, proto.ErrCode) {
 	}
 	path := c.path
 	if k.sequential {
-		p.path = appendSequence(append(p.path[:0], path...), parent.stat.Cversion)
+		p.path = appendSequence(append(p.path[:0], path...), parent.Cversion)
 		path, name = p.path, p.path[len(path)-len(name):]
 	}
 	if !paths.Valid(path) {
@@ -103,7 +104,7 @@ func (p *Preparer) create(b []byte, c *creation) ([]byte, proto.ErrCode) {
 	if p.loadChild(&node, &parent, path, name); node.exists {
 		return b, proto.ErrNodeExists
 	}
-	if proto.IsSessionOwner(parent.stat.EphemeralOwner) {
+	if proto.IsSessionOwner(parent.Owner) {
 		return b, proto.ErrNoChildrenForEphemerals
 	}
 	if err := p.checkQuota(path, 1, int64(len(c.data))); err != proto.OK {
@@ -111,15 +112,15 @@ func (p *Preparer) create(b []byte, c *creation) ([]byte, proto.ErrCode) {
 	}
 	p.addChild(&parent)
 	p.addNode(&node, &k, c.data)
-	return p.appendCreateTxn(b, c, &k, path, parent.stat.Cversion), proto.OK
+	return p.appendCreateTxn(b, c, &k, path, parent.Cversion), proto.OK
 }
 
 // addChild counts a creation in its parent.
 func (p *Preparer) addChild(parent *target) {
-	old := parent.stat
-	parent.children++
+	old := parent.Node
+	parent.NumChildren++
 	if next, raised := nextSequence(old.Cversion); raised {
-		parent.stat.Cversion, parent.stat.Pzxid = next, p.zxid
+		parent.Cversion, parent.Pzxid = next, p.zxid
 		p.digestWithStat(parent, &old)
 		if next == math.MaxInt32 && p.cfg.Events != nil {
 			p.cfg.Events.SequenceExhausted(parent.path)
@@ -131,9 +132,8 @@ func (p *Preparer) addChild(parent *target) {
 // addNode makes node a new znode with the ACL of the last fixup.
 func (p *Preparer) addNode(node *target, k *kind, data []byte) {
 	node.future = future{
-		stat: proto.StatPersisted{
-			Czxid: p.zxid, Mzxid: p.zxid, Pzxid: p.zxid,
-			Ctime: p.nowMs, Mtime: p.nowMs, EphemeralOwner: k.owner,
+		Node: datatree.Node{
+			Czxid: p.zxid, Mzxid: p.zxid, Pzxid: p.zxid, Ctime: p.nowMs, Mtime: p.nowMs, Owner: k.owner,
 		},
 		exists:  true,
 		dataLen: int32(len(data)),

@@ -25,10 +25,10 @@ func (p *Preparer) delete(b []byte, r *proto.DeleteRequest) ([]byte, proto.ErrCo
 	if p.loadChild(&node, &parent, r.Path, name); !node.exists {
 		return b, proto.ErrNoNode
 	}
-	if !versionMatches(node.stat.Version, r.Version) {
+	if !versionMatches(node.Version, r.Version) {
 		return b, proto.ErrBadVersion
 	}
-	if node.children > 0 {
+	if node.NumChildren > 0 {
 		return b, proto.ErrNotEmpty
 	}
 	p.removeChild(&parent, &node)
@@ -47,7 +47,7 @@ func (p *Preparer) deleteContainer(b []byte, path proto.Text) ([]byte, proto.Err
 	if p.load(&node, path); !node.exists {
 		return b, proto.ErrNoNode
 	}
-	if node.children > 0 {
+	if node.NumChildren > 0 {
 		return b, proto.ErrNotEmpty
 	}
 	if !p.isDue(&node) {
@@ -63,10 +63,10 @@ func (p *Preparer) deleteContainer(b []byte, path proto.Text) ([]byte, proto.Err
 
 // isDue reports whether a znode without children is a container or TTL znode whose time is over.
 func (p *Preparer) isDue(node *target) bool {
-	owner, age := node.stat.EphemeralOwner, p.nowMs-node.stat.Mtime
+	owner, age := node.Owner, p.nowMs-node.Mtime
 	if owner == proto.OwnerContainer {
 		unused := p.cfg.MaxContainerNeverUsedMs
-		return node.stat.Cversion > 0 || unused != 0 && age > unused
+		return node.Cversion > 0 || unused != 0 && age > unused
 	}
 	ttl, ok := proto.TTLOf(owner)
 	return ok && ttl != 0 && age > ttl
@@ -81,9 +81,9 @@ func (p *Preparer) removeChild(parent, node *target) {
 
 // loseChildren counts n deletions in a parent.
 func (p *Preparer) loseChildren(parent *target, n int32) {
-	old := parent.stat
-	parent.stat.Pzxid = max(parent.stat.Pzxid, p.zxid)
-	parent.children -= n
+	old := parent.Node
+	parent.Pzxid = max(parent.Pzxid, p.zxid)
+	parent.NumChildren -= n
 	p.digestWithStat(parent, &old)
 	p.store(parent)
 }

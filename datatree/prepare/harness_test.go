@@ -283,7 +283,7 @@ func (p *Preparer) image() image {
 		if s != 0 {
 			at := &o.slots[s-1]
 			acl := ""
-			if at.node.acl == pendingACL {
+			if at.node.ACL == pendingACL {
 				acl = string(at.acl)
 			}
 			im.Futures[string(at.path)] = slotImage{at.zxid, at.node, acl}

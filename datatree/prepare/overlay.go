@@ -35,7 +35,7 @@ type overlay struct {
 // slot is the future of one path.
 type slot struct {
 	path []byte // its own buffer; "" is the root
-	acl  []byte // its own buffer: the encoded list if node.acl is pendingACL
+	acl  []byte // its own buffer: the encoded list if node.ACL is pendingACL
 	hash uint64
 	zxid proto.Zxid // of the newest change
 	node future
@@ -43,13 +43,10 @@ type slot struct {
 
 // future is a znode as it will be when every txn prepared so far has been applied.
 type future struct {
-	stat     proto.StatPersisted
-	exists   bool
-	children int32
-	dataLen  int32
-	digest   uint32          // 0 if the znode does not exist or does not count in the digest of the tree
-	acl      datatree.ACLID  // pendingACL if the list is not interned yet
-	id       datatree.NodeID // in the applied tree, of a znode that exists all the way from there; else 0
+	datatree.Node // ACL is pendingACL if the list is not interned yet
+	exists        bool
+	dataLen       int32
+	id            datatree.NodeID // in the applied tree, of a znode that exists all the way from there; else 0
 }
 
 // pendingACL stands for a list that only a txn not yet applied holds.
@@ -113,7 +110,7 @@ func (o *overlay) store(path []byte, hash uint64, s int32, zxid proto.Zxid, node
 		at.zxid = zxid
 	}
 	at.node = *node
-	if node.acl == pendingACL {
+	if node.ACL == pendingACL {
 		at.acl = append(at.acl[:0], acl...)
 	}
 	return s

@@ -8,7 +8,7 @@ type saved struct {
 	isNew bool // there was none: the slot was inserted
 	zxid  proto.Zxid
 	node  future
-	acl   []byte // a copy, if node.acl is pendingACL; the buffer is kept with the journal
+	acl   []byte // a copy, if node.ACL is pendingACL; the buffer is kept with the journal
 }
 
 // begin starts the journal: from here on every change can be undone.
@@ -35,7 +35,7 @@ func (o *overlay) rollback() {
 		}
 		at := &o.slots[was.slot]
 		at.zxid, at.node = was.zxid, was.node
-		if was.node.acl == pendingACL {
+		if was.node.ACL == pendingACL {
 			at.acl = append(at.acl[:0], was.acl...)
 		}
 	}
@@ -48,7 +48,7 @@ func (o *overlay) rollback() {
 func (o *overlay) save(s int32) {
 	was, at := o.journalEntry(), &o.slots[s]
 	*was = saved{slot: s, zxid: at.zxid, node: at.node, acl: was.acl[:0]}
-	if at.node.acl == pendingACL {
+	if at.node.ACL == pendingACL {
 		was.acl = append(was.acl, at.acl...)
 	}
 }

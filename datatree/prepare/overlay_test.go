@@ -58,15 +58,15 @@ func TestOverlayIsAMapOfTheNewestChanges(t *testing.T) {
 			}
 			for range 1 + rng.IntN(6) {
 				path := fmt.Sprintf("/%d", rng.IntN(80))
-				node := future{exists: true, stat: proto.StatPersisted{Version: rng.Int32()}, acl: datatree.OpenACL}
+				node := future{exists: true, Node: datatree.Node{Version: rng.Int32(), ACL: datatree.OpenACL}}
 				acl := ""
 				if rng.IntN(2) == 0 {
-					node.acl = pendingACL
+					node.ACL = pendingACL
 					acl = fmt.Sprint("list ", rng.IntN(1000))
 				}
 				hash := o.hash([]byte(path))
 				o.store([]byte(path), hash, o.find([]byte(path), hash), zxid, &node, []byte(acl))
-				n.newest[path] = naiveChange{zxid, node.stat.Version, acl}
+				n.newest[path] = naiveChange{zxid, node.Version, acl}
 				n.changes = append(n.changes, naiveKey{zxid, path})
 			}
 			if undo {
@@ -90,8 +90,8 @@ func TestOverlayIsAMapOfTheNewestChanges(t *testing.T) {
 					continue
 				}
 				require.NotEqual(t, none, s, "seed %d zxid %v path %s", seed, zxid, path)
-				got := naiveChange{o.slots[s].zxid, o.slots[s].node.stat.Version, ""}
-				if o.slots[s].node.acl == pendingACL {
+				got := naiveChange{o.slots[s].zxid, o.slots[s].node.Version, ""}
+				if o.slots[s].node.ACL == pendingACL {
 					got.acl = string(o.slots[s].acl)
 				}
 				require.Equal(t, want, got, "seed %d zxid %v path %s", seed, zxid, path)
@@ -120,8 +120,8 @@ func TestOverlayKeepsSmallBuffersOnly(t *testing.T) {
 	o := newOverlay()
 	big := make([]byte, bufferKept+1)
 	o.begin()
-	s := o.store(big, o.hash(big), none, 1, &future{exists: true, acl: pendingACL}, big)
-	o.store(big, o.hash(big), s, 1, &future{exists: true, acl: pendingACL}, big)
+	s := o.store(big, o.hash(big), none, 1, &future{exists: true, Node: datatree.Node{ACL: pendingACL}}, big)
+	o.store(big, o.hash(big), s, 1, &future{exists: true, Node: datatree.Node{ACL: pendingACL}}, big)
 	o.commit()
 	o.drop(1)
 	require.Nil(t, o.slots[s].path)

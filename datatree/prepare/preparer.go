@@ -50,7 +50,7 @@ type Preparer struct {
 	// Scratch of one operation, kept so that nothing is allocated.
 	fixup        fixup
 	path         []byte
-	stats        [digestStatSize]byte
+	digestIn     datatree.DigestScratch
 	createReq    proto.CreateRequest
 	createTTLReq proto.CreateTTLRequest
 	setACLReq    proto.SetACLRequest

@@ -221,7 +221,7 @@ func (p *Preparer) checkInvariants(t *testing.T) {
 		require.Equal(t, newest[s], at.zxid, "%s is dropped with its newest change", at.path)
 		require.NotContains(t, o.free, s)
 		if at.node.exists {
-			require.GreaterOrEqual(t, at.node.children, int32(0))
+			require.GreaterOrEqual(t, at.node.NumChildren, int32(0))
 		} else {
 			require.Equal(t, future{}, at.node)
 		}

@@ -221,7 +221,7 @@ func (p *Preparer) takeFromParents(left *childrenGone) {
 func (p *Preparer) closeEphemeral(list *closeList, path []byte) {
 	var node, parent target
 	p.load(&node, path)
-	if !node.exists || node.stat.EphemeralOwner != p.req.Session {
+	if !node.exists || node.Owner != p.req.Session {
 		return
 	}
 	parentPath, _, _ := paths.SplitParent(path)

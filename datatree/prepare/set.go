@@ -25,16 +25,16 @@ func (p *Preparer) setData(b []byte, r *proto.SetDataRequest) ([]byte, proto.Err
 	if err := p.checkQuota(r.Path, 0, int64(len(r.Data))-int64(node.dataLen)); err != proto.OK {
 		return b, err
 	}
-	if !versionMatches(node.stat.Version, r.Version) {
+	if !versionMatches(node.Version, r.Version) {
 		return b, proto.ErrBadVersion
 	}
-	return p.putData(b, &node, r.Path, r.Data, nextVersion(node.stat.Version)), proto.OK
+	return p.putData(b, &node, r.Path, r.Data, nextVersion(node.Version)), proto.OK
 }
 
 // putData makes data and version part of node and appends the body of the txn.
 func (p *Preparer) putData(b []byte, node *target, path proto.Text, data []byte, version int32) []byte {
-	node.stat.Version = version
-	node.stat.Mzxid, node.stat.Mtime = p.zxid, p.nowMs
+	node.Version = version
+	node.Mzxid, node.Mtime = p.zxid, p.nowMs
 	node.dataLen = int32(len(data))
 	p.digestWithData(node, data)
 	p.store(node)
@@ -60,17 +60,17 @@ func (p *Preparer) setACL(b []byte, r *proto.SetACLRequest) ([]byte, proto.ErrCo
 	if !p.allows(&node, proto.PermAdmin) {
 		return b, proto.ErrNoAuth
 	}
-	if !versionMatches(node.stat.Aversion, r.Version) {
+	if !versionMatches(node.Aversion, r.Version) {
 		return b, proto.ErrBadVersion
 	}
-	old := node.stat
-	node.stat.Aversion = nextVersion(old.Aversion)
+	old := node.Node
+	node.Aversion = nextVersion(old.Aversion)
 	p.takeACL(&node)
 	p.digestWithStat(&node, &old)
 	p.store(&node)
 	b = proto.AppendBuffer(b, r.Path)
 	b = append(b, p.fixup.encoded...)
-	return proto.AppendInt32(b, node.stat.Aversion), proto.OK
+	return proto.AppendInt32(b, node.Aversion), proto.OK
 }
 
 // check prepares check, which exists inside a multi only. Its txn carries the checked version plus one.
@@ -88,10 +88,10 @@ func (p *Preparer) check(b []byte, r *proto.CheckVersionRequest) ([]byte, proto.
 	if !p.allows(&node, proto.PermRead) {
 		return b, proto.ErrNoAuth
 	}
-	if !versionMatches(node.stat.Version, r.Version) {
+	if !versionMatches(node.Version, r.Version) {
 		return b, proto.ErrBadVersion
 	}
-	txn := proto.CheckVersionTxn{Path: r.Path, Version: nextVersion(node.stat.Version)}
+	txn := proto.CheckVersionTxn{Path: r.Path, Version: nextVersion(node.Version)}
 	return txn.AppendTo(b), proto.OK
 }
 

@@ -1,10 +1,7 @@
 package prepare
 
 import (
-	"hash/crc32"
-
 	"github.com/seed94657493/warren/datatree"
-	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/paths"
 )
 
@@ -13,7 +10,7 @@ import (
 type target struct {
 	future
 	path   []byte
-	acl    []byte // the encoded list if future.acl is pendingACL
+	acl    []byte // the encoded list if future.ACL is pendingACL
 	hash   uint64
 	slot   int32
 	before uint32 // digest when it was loaded
@@ -52,7 +49,7 @@ func (p *Preparer) loadChild(t, parent *target, path, name []byte) {
 
 func (p *Preparer) loadSlot(t *target) {
 	s := &p.overlay.slots[t.slot]
-	t.future, t.acl, t.before = s.node, s.acl, s.node.digest
+	t.future, t.acl, t.before = s.node, s.acl, s.node.Digest
 }
 
 func (p *Preparer) loadTree(t *target, id datatree.NodeID) {
@@ -66,25 +63,13 @@ func (p *Preparer) loadTree(t *target, id datatree.NodeID) {
 		t.future, t.before = future{}, 0
 		return
 	}
-	t.future = future{
-		stat: proto.StatPersisted{
-			Czxid: n.Czxid, Mzxid: n.Mzxid, Ctime: n.Ctime, Mtime: n.Mtime,
-			Version: n.Version, Cversion: n.Cversion, Aversion: n.Aversion,
-			EphemeralOwner: n.Owner, Pzxid: n.Pzxid,
-		},
-		exists:   true,
-		children: n.NumChildren,
-		dataLen:  int32(len(p.state.Data(id))),
-		digest:   n.Digest,
-		acl:      n.ACL,
-		id:       id,
-	}
+	t.future = future{Node: n, exists: true, dataLen: int32(len(p.state.Data(id))), id: id}
 	t.before = n.Digest
 }
 
 // store makes the target's future part of the overlay and of the predicted digest.
 func (p *Preparer) store(t *target) {
-	p.digest += int64(t.digest) - int64(t.before)
+	p.digest += int64(t.Digest) - int64(t.before)
 	t.slot = p.overlay.store(t.path, t.hash, t.slot, p.zxid, &t.future, t.acl)
 }
 
@@ -97,58 +82,31 @@ func (p *Preparer) remove(t *target) {
 // allows reports whether the connection has any of the wanted permissions on the target.
 func (p *Preparer) allows(t *target, wanted int32) bool {
 	table := p.state.ACLs()
-	if t.future.acl == pendingACL {
+	if t.ACL == pendingACL {
 		return table.AllowsEncoded(t.acl, wanted, p.req.Identities)
 	}
-	return table.Allows(t.future.acl, wanted, p.req.Identities)
+	return table.Allows(t.ACL, wanted, p.req.Identities)
 }
 
 // takeACL makes the list of the last fixup the target's.
 func (p *Preparer) takeACL(t *target) {
-	t.future.acl, t.acl = pendingACL, p.fixup.encoded
+	t.ACL, t.acl = pendingACL, p.fixup.encoded
 	if p.fixup.open {
-		t.future.acl, t.acl = datatree.OpenACL, nil
+		t.ACL, t.acl = datatree.OpenACL, nil
 	}
-}
-
-// digestStatSize is the size of a Stat as the digest takes it in, in bytes.
-const digestStatSize = proto.StatPersistedSize
-
-// appendDigestStat appends a Stat in the order of the digest. Source: storage 7.1.
-func appendDigestStat(b []byte, s *proto.StatPersisted) []byte {
-	b = proto.AppendInt64(b, int64(s.Czxid))
-	b = proto.AppendInt64(b, int64(s.Mzxid))
-	b = proto.AppendInt64(b, int64(s.Pzxid))
-	b = proto.AppendInt64(b, s.Ctime)
-	b = proto.AppendInt64(b, s.Mtime)
-	b = proto.AppendInt32(b, s.Version)
-	b = proto.AppendInt32(b, s.Cversion)
-	b = proto.AppendInt32(b, s.Aversion)
-	return proto.AppendInt64(b, int64(s.EphemeralOwner))
 }
 
 // digestWithData computes the digest of a target whose data is new.
 func (p *Preparer) digestWithData(t *target, data []byte) {
-	if paths.Hidden(t.path) {
-		return
+	if !paths.Hidden(t.path) {
+		t.Digest = datatree.DigestOf(&p.digestIn, t.path, data, &t.Node)
 	}
-	crc := crc32.ChecksumIEEE(t.path)
-	crc = crc32.Update(crc, crc32.IEEETable, data)
-	t.digest = crc32.Update(crc, crc32.IEEETable, appendDigestStat(p.stats[:0], &t.stat))
 }
 
 // digestWithStat computes the digest of a target whose Stat was old. Its path and data have not changed and are
-// not needed. A CRC is linear: the CRCs of two messages of one length differ by the CRC, without its initial and
-// final complement, of their difference, and zeros in front of it do not count.
-func (p *Preparer) digestWithStat(t *target, old *proto.StatPersisted) {
-	if paths.Hidden(t.path) {
-		return
+// not needed.
+func (p *Preparer) digestWithStat(t *target, old *datatree.Node) {
+	if !paths.Hidden(t.path) {
+		t.Digest ^= datatree.DigestDifference(&p.digestIn, old, &t.Node)
 	}
-	var was [digestStatSize]byte
-	appendDigestStat(was[:0], old)
-	diff := appendDigestStat(p.stats[:0], &t.stat)
-	for i := range was {
-		diff[i] ^= was[i]
-	}
-	t.digest ^= ^crc32.Update(^uint32(0), crc32.IEEETable, diff)
 }
