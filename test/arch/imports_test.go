@@ -164,7 +164,8 @@ var layers = map[string]layer{
 		why: "data is laid out without a visitor, a page and a server"},
 	"server/internal/outcomes": {ours: []string{"internal/sched", "proto",
 		"server/internal/env", "server/rebuild", "wal"},
-		why: "what has become of a request is read from the log, whoever asks"},
+		tests: []string{module + "/datatree", module + "/server/config", module + "/wal/vfs"}, // a log in memory
+		why:   "what has become of a request is read from the log, whoever asks"},
 	"server/internal/past": {ours: []string{"proto", "server/rebuild", "snapshot", "wal"},
 		tests: []string{module + "/wal/vfs"}, // files in memory
 		why:   "what was is read from files, without the tree, its locks and the visitor that asks"},

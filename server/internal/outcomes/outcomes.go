@@ -99,39 +99,43 @@ func (f *Finder) read() {
 // answer answers questions by one reading.
 func (f *Finder) answer(asked []*question) {
 	last, logged := f.env.Store.LastZxid(), proto.Zxid(f.env.Store.Logged.Load())
-	bySession := map[proto.SessionID]*question{}
+	bySession := map[proto.SessionID][]*question{} // of one that has lost its connection again there may be several
 	var after proto.Zxid
 	for _, q := range asked {
 		switch {
 		case len(q.xids) == 0 || q.after >= last: // nothing of it was executed
-		case q.after < logged, bySession[q.session] != nil:
+		case q.after < logged:
 			q.err = errNotLogged
 		default:
 			if len(bySession) == 0 || q.after < after {
 				after = q.after
 			}
-			bySession[q.session] = q
+			bySession[q.session] = append(bySession[q.session], q)
 		}
 	}
 	if len(bySession) == 0 {
 		return
 	}
 	if err := f.scan(bySession, after, last); err != nil {
-		for _, q := range bySession {
-			q.found, q.err = nil, err
+		for _, all := range bySession {
+			for _, q := range all {
+				q.found, q.err = nil, err
+			}
 		}
 	}
 }
 
 // scan reads the log from the txn behind after up to last, which must be in it.
-func (f *Finder) scan(bySession map[proto.SessionID]*question, after, last proto.Zxid) error {
+func (f *Finder) scan(bySession map[proto.SessionID][]*question, after, last proto.Zxid) error {
 	rt := f.env.Runtime
 	began := rt.Elapsed()
 	r := rebuild.NewReader(context.Background(), rebuild.Dirs{FS: f.env.FS, Log: f.env.LogDir(), Last: last},
 		rebuild.Pace{})
 	for ; ; sched.Sleep(rt, 5*time.Millisecond) {
-		for _, q := range bySession {
-			q.found = nil
+		for _, all := range bySession {
+			for _, q := range all {
+				q.found = nil
+			}
 		}
 		newest, err := f.files(r, bySession, after, began+timeMax)
 		late := rt.Elapsed()-began > tailMax
@@ -149,7 +153,7 @@ func (f *Finder) scan(bySession map[proto.SessionID]*question, after, last proto
 // files is one reading of the files that have txns behind after, which ends at a time of the runtime. It returns the
 // newest txn of them.
 func (f *Finder) files(
-	r *rebuild.Reader, by map[proto.SessionID]*question, after proto.Zxid, until time.Duration,
+	r *rebuild.Reader, by map[proto.SessionID][]*question, after proto.Zxid, until time.Duration,
 ) (proto.Zxid, error) {
 	names, err := wal.Names(r.FS, r.Log)
 	if err != nil {
@@ -189,24 +193,24 @@ func (f *Finder) files(
 }
 
 // record notes the outcome of a txn, if it was asked for.
-func (f *Finder) record(by map[proto.SessionID]*question, payload []byte) error {
+func (f *Finder) record(by map[proto.SessionID][]*question, payload []byte) error {
 	in := proto.NewReader(payload)
 	var h proto.TxnHeader
 	if h.Decode(&in); in.Err() != nil {
 		return in.Err()
 	}
-	q := by[h.ClientID]
-	if q == nil || h.Zxid <= q.after || !q.xids[h.Cxid] {
-		return nil
-	}
-	a := answer{state: f.env.Store, header: &h}
-	o := proto.Outcome{Xid: h.Cxid, Zxid: h.Zxid}
-	o.Body, o.Err = a.reply(&in)
-	if in.Err() != nil {
-		return in.Err()
-	}
-	if o.Err != proto.ErrSessionMoved { // refused because the client was elsewhere: it never had that answer
-		q.found = append(q.found, o)
+	for _, q := range by[h.ClientID] {
+		if h.Zxid <= q.after || !q.xids[h.Cxid] {
+			continue
+		}
+		a, body := answer{state: f.env.Store, header: &h}, in
+		o := proto.Outcome{Xid: h.Cxid, Zxid: h.Zxid}
+		if o.Body, o.Err = a.reply(&body); body.Err() != nil {
+			return body.Err()
+		}
+		if o.Err != proto.ErrSessionMoved { // refused because the client was elsewhere: it never had that answer
+			q.found = append(q.found, o)
+		}
 	}
 	return nil
 }

@@ -1,0 +1,66 @@
+package outcomes
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/env"
+	"github.com/seed94657493/warren/wal"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// A client that has lost the connection on which it asked asks again on the next one: it is told although the first
+// question waits still.
+func TestAClientMayAskAgain(t *testing.T) {
+	cfg := config.Default()
+	cfg.DataDir, cfg.DataLogDir = "/data", "/data"
+	e := env.New(cfg, env.Options{FS: vfs.NewMem()})
+	require.NoError(t, e.FS.MkdirAll(e.LogDir()))
+	log, err := wal.Open(wal.Options{FS: e.FS, Dir: e.LogDir(), PreallocSize: 1 << 10})
+	require.NoError(t, err)
+	defer log.Close()
+	_, err = log.Replay(1, func(*wal.Record) error { return nil })
+	require.NoError(t, err)
+	state := datatree.NewState(datatree.Config{})
+	for z := proto.Zxid(1); z <= 3; z++ {
+		h := proto.TxnHeader{ClientID: 7, Cxid: int32(z), Zxid: z, Type: proto.OpError}
+		b := wal.BeginRecord(nil)
+		begin := len(b)
+		b = (&proto.ErrorTxn{Err: proto.ErrNoNode}).AppendTo(h.AppendTo(b))
+		_, _, err := state.Apply(b[begin:], nil, nil, false)
+		require.NoError(t, err)
+		require.NoError(t, log.Append(wal.EndRecord(b, 0), z, z))
+	}
+	require.NoError(t, log.Sync())
+	e.Store = env.NewStore(state)
+
+	f := New(e)
+	f.reading = true // for others
+	type answer struct {
+		found []proto.Outcome
+		err   error
+	}
+	answers := make(chan answer)
+	for range 2 {
+		go func() {
+			found, err := f.Find(7, &proto.OutcomesRequest{After: 1, Xids: []int32{2, 4}})
+			answers <- answer{found, err}
+		}()
+	}
+	require.Eventually(t, func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return len(f.waiting) == 2
+	}, time.Minute, time.Millisecond)
+	f.read()
+	for range 2 {
+		a := <-answers
+		require.NoError(t, a.err)
+		require.Equal(t, []proto.Outcome{{Xid: 2, Zxid: 2, Err: proto.ErrNoNode}}, a.found)
+	}
+}
