@@ -228,3 +228,16 @@ func TestWideChildrenOfAConnectionThatGoes(t *testing.T) {
 	require.Len(t, n, wideChildren)
 	require.Greater(t, wideChildren, datatree.WideChildren)
 }
+
+// With a million TTL znodes the reaper reads for 40 ms. Meanwhile a write waits, but no read waits behind that write.
+func TestTheReaperLetsOthersRead(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	looked := make(chan [][]byte, 1)
+	func() {
+		s.Store.Long.Lock()
+		defer s.Store.Long.Unlock()
+		go func() { looked <- s.due() }()
+		require.Never(t, func() bool { return len(looked) > 0 }, 50*time.Millisecond, time.Millisecond)
+	}()
+	require.Empty(t, <-looked)
+}

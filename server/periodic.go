@@ -69,6 +69,8 @@ func (s *Server) runReaper() {
 // due lists znodes to delete, at most reaperSlice of them: the next run finds the rest.
 func (s *Server) due() [][]byte {
 	var paths [][]byte
+	s.Store.Long.Lock()
+	defer s.Store.Long.Unlock()
 	s.Store.Mu.RLock()
 	defer s.Store.Mu.RUnlock()
 	s.Store.State.EachDue(s.Clock.WallMs(), s.Config.Container.MaxNeverUsed.Milliseconds(), func(path []byte) bool {
