@@ -49,13 +49,18 @@ type Places struct {
 	}
 }
 
-// NewPlaces bounds web, before it serves: it replaces its handler, and takes its ConnContext. probe says which
-// requests are never refused; nil is none.
+// NewPlaces bounds web, before it serves: it replaces its handler, and takes its ConnContext and its ConnState. probe
+// says which requests are never refused; nil is none.
 func NewPlaces(web *http.Server, probe func(*http.Request) bool) *Places {
 	p := &Places{probe: probe, running: make(chan struct{}, requestsMax)}
 	web.Handler = p.handler(web.Handler)
 	web.ConnContext = func(ctx context.Context, nc net.Conn) context.Context {
 		return context.WithValue(ctx, placeKey{}, placeOf(nc))
+	}
+	web.ConnState = func(nc net.Conn, state http.ConnState) {
+		if state == http.StateActive { // its first request was read
+			limits.EndHandshake(nc)
+		}
 	}
 	return p
 }

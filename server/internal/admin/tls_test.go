@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/server/internal/facts"
+	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/test/pki"
 )
 
@@ -99,6 +100,30 @@ func TestCertificateIsACredential(t *testing.T) {
 	resp.Body.Close()
 	require.Equal(t, http.StatusForbidden, resp.StatusCode)
 	require.Equal(t, theirs.Cert.Raw, got.Raw)
+}
+
+// The turn in which a handshake works ends with it: no request is answered in it.
+func TestRequestsAreAnsweredInNoTurn(t *testing.T) {
+	own := pki.NewCA("admin").Issue(pki.Options{Hosts: []string{"localhost"}})
+	for _, plain := range []bool{false, true} {
+		turns, held := limits.NewTurns(), -1
+		node := &fakeNode{authorize: func(facts.Credentials) error {
+			held = len(turns)
+			return facts.ErrNotAuthorized
+		}}
+		addr := serveOn(t, New(Options{Node: node, SnapshotEnabled: true, Plain: plain,
+			Handshakes: limits.NewHandshakes(turns), TLS: &tls.Config{
+				Certificates: []tls.Certificate{{Certificate: [][]byte{own.Cert.Raw}, PrivateKey: own.Key}}}}))
+		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+		r, err := http.NewRequest(http.MethodGet, "https://"+addr+"/commands/snapshot", nil)
+		require.NoError(t, err)
+		r.Header.Set("Authorization", "digest a:b")
+		resp, err := client.Do(r)
+		require.NoError(t, err)
+		resp.Body.Close()
+		require.Zero(t, held)
+	}
 }
 
 // A silent connection delays no other connection, and ends with the listener.

@@ -84,11 +84,10 @@ func (h *Handshakes) pass() {
 // Handshake is the handshake of one connection. One goroutine owns it, the one that performs the handshake; after End
 // its methods do nothing.
 type Handshake struct {
-	of      *Handshakes
-	from    netip.Prefix
-	stage   stage
-	endless bool        // nobody calls End: only the first piece of the client's answer has a turn
-	works   atomic.Bool // it has a turn
+	of    *Handshakes
+	from  netip.Prefix
+	stage stage
+	works atomic.Bool // it has a turn
 }
 
 type stage uint8
@@ -132,9 +131,6 @@ func (s *Handshake) Sent() {
 // Received waits for the turn to look at what has just arrived, if that is a piece of the client's answer.
 func (s *Handshake) Received() {
 	if s.stage == answered {
-		if s.endless {
-			s.stage = settled
-		}
 		s.of.take(s.from)
 		s.works.Store(true)
 	}
@@ -144,6 +140,16 @@ func (s *Handshake) Received() {
 func (s *Handshake) End() {
 	s.stage = settled
 	s.Pause()
+}
+
+// EndHandshake is End for a connection of Listen or Server. Who serves it calls EndHandshake when something has come
+// behind the handshake, before that is looked at.
+func EndHandshake(nc net.Conn) {
+	if over, ok := nc.(*tls.Conn); ok {
+		if below, ok := over.NetConn().(*shakingConn); ok {
+			below.shake.End()
+		}
+	}
 }
 
 // Listen returns a listener of TLS whose handshakes have turns. cfg chooses by GetConfigForClient.
@@ -168,9 +174,7 @@ func (l *shakingListener) Accept() (net.Conn, error) {
 
 // Server is tls.Server for a connection whose handshake has turns. cfg is from Config.
 func (h *Handshakes) Server(nc net.Conn, cfg *tls.Config) *tls.Conn {
-	below := h.below(nc)
-	below.shake.endless = true
-	return tls.Server(below, cfg)
+	return tls.Server(h.below(nc), cfg)
 }
 
 func (h *Handshakes) below(nc net.Conn) *shakingConn {
