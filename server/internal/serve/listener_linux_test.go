@@ -96,6 +96,36 @@ func TestClientPortMovesToAnotherHost(t *testing.T) {
 	require.Equal(t, 1, logged.Len())
 }
 
+// A client port that was closed in vain, and could not be opened again at once, is opened by a later attempt.
+func TestClientPortThatIsOpenNowhere(t *testing.T) {
+	port := cluster.FreePort(t)
+	at := func(host string) config.HostPort { return config.HostPort{Host: host, Port: port} }
+	for name, later := range map[string]func(s *Front) bool{
+		"the new address is tried again": func(s *Front) bool {
+			return !s.MoveClientPort(at("192.0.2.1"), "clientPort", speaksPlain, true)
+		},
+		"the old one is configured again": func(s *Front) bool {
+			return s.MoveClientPort(at("127.0.0.1"), "clientPort", speaksPlain, false)
+		},
+	} {
+		s := listening(t, func(c *config.Config) { c.ClientPort = port })
+		refuses := true
+		s.listen = func(network, address string) (net.Listener, error) {
+			if refuses {
+				return nil, syscall.EADDRINUSE
+			}
+			return listenTCP(network, address)
+		}
+		require.False(t, s.MoveClientPort(at("192.0.2.1"), "clientPort", speaksPlain, false), name)
+		refuses = false
+		require.True(t, later(s), name)
+		nc, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		require.NoError(t, err, name)
+		require.NoError(t, nc.Close())
+		s.CloseClientPorts()
+	}
+}
+
 func TestKeepAliveOfClients(t *testing.T) {
 	for on, want := range map[bool]int{true: 1, false: 0} {
 		s := listening(t, func(c *config.Config) { c.TCPKeepAlive = on })

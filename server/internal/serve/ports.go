@@ -23,6 +23,7 @@ type clientListener struct {
 	net.Listener
 	speaks language
 	asked  config.HostPort // address in the configuration
+	closed bool            // in vain, and it could not be opened again; owned by the goroutine that moves client ports
 }
 
 // clientPorts are the client ports: they open, move and close. Connections are accepted elsewhere. Any goroutine may
@@ -119,7 +120,7 @@ func (p *clientPorts) openClientPort(host string, port int, speaks language) (*c
 		}
 	}
 	p.env.Log.Info("listening for clients", zap.Stringer("addr", ln.Addr()), zap.Stringer("speaks", speaks))
-	return &clientListener{ln, speaks, config.HostPort{Host: host, Port: port}}, nil
+	return &clientListener{Listener: ln, speaks: speaks, asked: config.HostPort{Host: host, Port: port}}, nil
 }
 
 // replaceListener closes old and puts ln in its place, or at the end if there is no old one. It reports false if
@@ -183,11 +184,14 @@ func (p *clientPorts) MoveClientPort(to config.HostPort, key string, speaks lang
 		return true
 	}
 	old := p.listenerFor(speaks)
-	if old != nil && sameAddress(old.asked, to) {
+	if old != nil && !old.closed && sameAddress(old.asked, to) {
 		return true
 	}
 	ln, err := p.openClientPort(to.Host, to.Port, speaks)
 	if err != nil && triedBefore {
+		if old != nil && old.closed {
+			p.reopen(old, key)
+		}
 		return false
 	}
 	if err != nil && old != nil && old.asked.Port == to.Port { // the old listener may block the port
@@ -208,7 +212,7 @@ func (p *clientPorts) MoveClientPort(to config.HostPort, key string, speaks lang
 // reopen opens a client port again that was closed in vain.
 func (p *clientPorts) reopen(old *clientListener, key string) {
 	ln, err := p.openClientPort(old.asked.Host, old.asked.Port, old.speaks)
-	if err != nil {
+	if old.closed = err != nil; old.closed {
 		p.env.Log.Error("cannot reopen the client port: no client can connect to it", zap.String("port", key),
 			zap.Error(err))
 		return
