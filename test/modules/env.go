@@ -15,7 +15,8 @@ func Environment(proxy, cache string, others ...string) []string {
 		list += "," + other
 	}
 	return append(os.Environ(), "GOWORK=off", "GOPROXY="+list, "GOMODCACHE="+cache, "CGO_ENABLED=0",
-		"GOFLAGS=-modcacherw -pgo=off", // with the profile of the command, all packages would be compiled once more
+		// With the profile of the command, or without the flags of the caller, all packages would be compiled once more.
+		"GOFLAGS="+os.Getenv("GOFLAGS")+" -modcacherw -pgo=off",
 		"GOSUMDB=off", "GOPRIVATE=", "GONOPROXY=", "GONOSUMDB=", "GOTOOLCHAIN=local")
 }
 
