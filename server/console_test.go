@@ -502,6 +502,20 @@ func TestConsoleSlowsGuessesDown(t *testing.T) {
 	require.Equal(t, 429, status)
 }
 
+// A place in a walk that is no path must not keep the lock of the tree: not even for the super user, who may open all.
+func TestConsoleWalksEndWithAPlaceThatIsNoPath(t *testing.T) {
+	s, c := withAdmin(t, nil)
+	b := browse(t, s)
+	b.header.Set("Authorization", "digest super:secret")
+	for _, after := range []string{"//", "//x", "///", "/x//y", "/zookeeper/", "/zookeeper//x"} {
+		for _, path := range []string{"/search?prefix=a", "/search?contains=a", "/recipes?limit=10"} {
+			status, body := b.status("GET", path+"&after="+url.QueryEscape(after), nil)
+			require.Contains(t, []int{200, 400}, status, "%s: %s", path, body)
+		}
+	}
+	create(t, c, "/written")
+}
+
 func TestConsoleAnswersHostileRequests(t *testing.T) {
 	s, c := withAdmin(t, func(cfg *config.Config) { cfg.Admin.ConsoleWrites = true })
 	name := "/<img src=x onerror=alert(1)>"

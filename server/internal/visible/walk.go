@@ -129,7 +129,7 @@ func (w *walk) begin() (datatree.NodeID, error) {
 	gone := at == 0
 	for ; at == 0; at = state.Lookup([]byte(after)) {
 		cut := strings.LastIndexByte(after, '/')
-		if cut < w.base {
+		if cut <= w.base { // what is left names no znode below
 			return w.miss(0), nil // the place is lost
 		}
 		after = after[:cut]
