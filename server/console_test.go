@@ -516,6 +516,30 @@ func TestConsoleWalksEndWithAPlaceThatIsNoPath(t *testing.T) {
 	create(t, c, "/written")
 }
 
+// The znode below which is looked may be a recipe itself: the pages after it have what is below.
+func TestConsolePagesThroughRecipes(t *testing.T) {
+	s, c := withAdmin(t, nil)
+	create(t, c, "/queue", "/queue/queue-0000000001", "/queue/queue-0000000001/barrier")
+	b := browse(t, s)
+	all := func(limit int) (paths []string) {
+		for after := ""; ; {
+			var page struct {
+				Recipes []struct{ Path string }
+				After   string
+			}
+			b.get(fmt.Sprint("/recipes?under=/queue&limit=", limit, "&after=", url.QueryEscape(after)), &page)
+			for _, r := range page.Recipes {
+				paths = append(paths, r.Path)
+			}
+			if after = page.After; after == "" {
+				return paths
+			}
+		}
+	}
+	require.Equal(t, []string{"/queue", "/queue/queue-0000000001/barrier"}, all(100))
+	require.Equal(t, all(100), all(1))
+}
+
 func TestConsoleAnswersHostileRequests(t *testing.T) {
 	s, c := withAdmin(t, func(cfg *config.Config) { cfg.Admin.ConsoleWrites = true })
 	name := "/<img src=x onerror=alert(1)>"

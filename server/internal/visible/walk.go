@@ -47,15 +47,14 @@ const (
 )
 
 // walk is a walk through the tree below a znode, in steps. Only what the visitor may list is walked: the children of
-// znodes that it may read. Between two steps the place is kept as a path, because
-// znodes may go meanwhile.
+// znodes that it may read. Between two steps the place is kept as a path, because znodes may go meanwhile.
 type walk struct {
 	preorder
 	n       *Shown
 	ids     []auth.Identity
 	path    string // of the znode below which the walk goes
 	base    int    // length of path, with the slash behind it
-	after   string // the last znode that was visited, "" before the first and after the last
+	after   string // the last znode that was visited, or path after begun; "" before that, and after the last
 	visited int
 	missed  bool // the tree has changed between two steps, so that znodes may have been missed
 
@@ -100,7 +99,12 @@ func (w *walk) step() (more bool, err error) {
 		w.see(at)
 		last, at = at, w.next(at)
 	}
-	if w.after = ""; at != 0 && last != 0 {
+	switch {
+	case at == 0:
+		w.after = ""
+	case last == 0:
+		w.after = w.path // only the znode below which it goes was looked at
+	default:
 		w.after = string(w.state.AppendPath(nil, last))
 	}
 	return at != 0, err
@@ -116,10 +120,10 @@ func (w *walk) begin() (datatree.NodeID, error) {
 		return 0, proto.ErrNoAuth
 	}
 	after := w.after
-	if after == "" {
-		if w.begun != nil {
-			w.begun()
-		}
+	if after == "" && w.begun != nil {
+		w.begun()
+	}
+	if after == "" || after == w.path {
 		return state.FirstChild(w.under), nil
 	}
 	if len(after) <= w.base || !strings.HasPrefix(after, w.path) || after[w.base-1] != '/' {
