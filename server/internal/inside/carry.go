@@ -21,9 +21,9 @@ var ErrChanged = refusal(http.StatusConflict,
 // stepsPerMulti is how many steps a multi has at most.
 const stepsPerMulti = 1000
 
-// multis cuts steps into multis that the server takes.
-func (n *Changes) multis(steps []step) (all [][]step) {
-	most, size, from := n.Config.JuteMaxBuffer*3/4, 0, 0
+// multis cuts steps into multis that a server takes whose requests may have so many bytes.
+func multis(steps []step, requestMax int) (all [][]step) {
+	most, size, from := requestMax*3/4, 0, 0
 	for i, s := range steps {
 		if i > from && (i-from == stepsPerMulti || size+s.size > most) {
 			all, from, size = append(all, steps[from:i]), i, 0
@@ -82,7 +82,7 @@ func (n *Changes) Carry(ctx context.Context, a visible.Actor, w Work, seal strin
 	}
 	defer s.Close()
 	done := &Carried{}
-	for _, m := range n.multis(p.steps) {
+	for _, m := range multis(p.steps, n.Config.JuteMaxBuffer) {
 		if err = ctx.Err(); err == nil {
 			err = n.send(s, m)
 		}

@@ -53,11 +53,15 @@ type step struct {
 	size int
 }
 
+// stepMore is how many bytes the txn of a step may have beyond its request.
+const stepMore = 200
+
 // planned is a plan with its steps. Owned by the goroutine that makes and carries it.
 type planned struct {
 	Plan
-	steps []step
-	seal  strings.Builder
+	steps   []step
+	seal    strings.Builder
+	scratch []byte
 }
 
 func (p *planned) refuse(path, why string) {
@@ -67,7 +71,8 @@ func (p *planned) refuse(path, why string) {
 }
 
 func (p *planned) add(path string, op proto.OpCode, req record, data int) {
-	p.steps = append(p.steps, step{path, op, req, len(path) + data + 200})
+	p.scratch = req.AppendTo(p.scratch[:0])
+	p.steps = append(p.steps, step{path, op, req, len(p.scratch) + stepMore})
 	p.Znodes++
 	p.Bytes += int64(data)
 	if len(p.Paths) < listed {
@@ -113,7 +118,7 @@ func (n *Changes) plan(a visible.Actor, w *Work) (*planned, error) {
 	}
 	sum := sha256.Sum256([]byte(p.seal.String()))
 	p.Seal = hex.EncodeToString(sum[:16])
-	p.Batches = len(n.multis(p.steps))
+	p.Batches = len(multis(p.steps, n.Config.JuteMaxBuffer))
 	return p, nil
 }
 
