@@ -141,8 +141,9 @@ type event struct {
 
 // Follow watches path and all znodes below it, and calls yield for every change, until yield returns false, ctx is
 // done or the session ends. It begins with an event without a type: from then on no change is missed. Changes of
-// znodes that the session may not read are not told. The session cannot be used afterwards.
+// znodes that the session may not read are not told. The session is closed afterwards.
 func (s *session) Follow(ctx context.Context, path string, yield func(event) bool) error {
+	defer s.Close() // also ends the goroutine that receives
 	watch := proto.AddWatchRequest{Path: proto.Text(path), Mode: proto.AddWatchPersistentRecursive}
 	if _, err := s.Do(proto.OpAddWatch, &watch, s.timeout); err != nil {
 		return err
@@ -151,7 +152,6 @@ func (s *session) Follow(ctx context.Context, path string, yield func(event) boo
 		return nil
 	}
 	frames, ended := make(chan []byte), make(chan struct{})
-	defer s.Close() // ends the goroutine
 	defer close(ended)
 	go s.receive(frames, ended)
 	pings := time.NewTicker(s.timeout / 3)

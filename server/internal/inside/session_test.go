@@ -89,6 +89,21 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// A session whose watch is refused would stay until its timeout.
+func TestFollowClosesASessionThatMayNotWatch(t *testing.T) {
+	s, err := open(server(t, [][]byte{hello}, [][]byte{frame(header(1, proto.ErrBadArguments))}, nil), soon, soon)
+	require.NoError(t, err)
+	defer s.nc.Close()
+	require.Equal(t, proto.ErrBadArguments, s.Follow(t.Context(), "//", func(event) bool { return true }))
+	require.ErrorIs(t, s.nc.SetDeadline(time.Time{}), io.ErrClosedPipe)
+
+	s, err = open(server(t, [][]byte{hello}, [][]byte{frame(header(1, proto.OK))}, nil), soon, soon)
+	require.NoError(t, err)
+	defer s.nc.Close()
+	require.NoError(t, s.Follow(t.Context(), "/", func(event) bool { return false }))
+	require.ErrorIs(t, s.nc.SetDeadline(time.Time{}), io.ErrClosedPipe, "its reader has gone")
+}
+
 func TestFollowEndsWithItsReader(t *testing.T) {
 	told := frame(header(proto.XidNotification, proto.OK),
 		&proto.WatcherEvent{Type: proto.EventNodeCreated, Path: proto.Text("/a")})
