@@ -33,6 +33,7 @@ type fakeServer struct {
 	refuse  error // every login
 	anyone  bool  // every user has the password x
 	change  func()
+	history func()
 	steers  string // user and password of the one that may steer
 	others  map[int64]*API
 }
@@ -282,6 +283,27 @@ func TestSlowChangesKeepNoReaderWaiting(t *testing.T) {
 	a.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", Root+"/configuration", nil))
 	require.Equal(t, 200, w.Code)
 	require.Len(t, a.changers, changesMax)
+	close(goOn)
+	all.Wait()
+}
+
+// One history is read at a time, from files: the others wait for it, and for seconds.
+func TestHistoriesKeepNoOtherWaiting(t *testing.T) {
+	stuck, goOn := make(chan struct{}), make(chan struct{})
+	a := New(Options{Server: &fakeServer{history: func() { stuck <- struct{}{}; <-goOn }}})
+	var all sync.WaitGroup
+	for i := range 2 * workersMax {
+		all.Go(func() {
+			visit(a, "GET", []string{"/history?path=/a", "/version?path=/a&zxid=0x1"}[i%2], "",
+				"Authorization", "digest bob:x")
+		})
+		select {
+		case <-stuck:
+		case <-time.After(10 * time.Second):
+			require.Fail(t, "a history waits for others")
+		}
+	}
+	require.Equal(t, 200, visit(a, "GET", "/configuration", "").Code)
 	close(goOn)
 	all.Wait()
 }

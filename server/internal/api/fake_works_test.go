@@ -20,6 +20,9 @@ func (f *fakeServer) Reconfigure(context.Context, Actor, EnsembleChange) (*Recon
 func (f *fakeServer) Export(Actor, string) (*Document, error) { return nil, proto.ErrNoNode }
 func (f *fakeServer) Quota(Actor, string) (*Quota, error)     { return nil, proto.ErrNoNode }
 func (f *fakeServer) History(context.Context, Actor, string) (*History, error) {
+	if f.history != nil {
+		f.history()
+	}
 	return &History{Versions: []Version{{Zxid: "0x2"}, {Zxid: "0x1", HasData: true, Raw: []byte("x")}}}, nil
 }
 func (f *fakeServer) VerifyBackup(Actor, string, bool) (*Verification, error) {

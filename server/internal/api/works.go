@@ -33,10 +33,10 @@ func worksTable() []*route {
 			about: "The quota of a znode.", serve: reads(quota)},
 		{method: "GET", path: "/history", name: "history", params: []param{pathParam}, gives: History{},
 			about: "The former versions of a znode, from the files of this server. It needs a login.",
-			serve: reads(history)},
+			serve: waits(history)},
 		{method: "GET", path: "/version", name: "version", gives: Former{},
 			params: []param{pathParam, {name: "zxid", about: "of the version, as history tells it", required: true}},
-			about:  "A former version of a znode with its data. It needs a login.", serve: reads(version)},
+			about:  "A former version of a znode with its data. It needs a login.", serve: waits(version)},
 	}
 }
 
