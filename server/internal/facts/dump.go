@@ -34,19 +34,23 @@ type Owner struct {
 	Paths   []string
 }
 
-// Ephemerals returns the sessions that own znodes, in the order of the state.
+// Ephemerals returns the sessions that own znodes, in the order of the state. The lock of the tree is held for one
+// session at a time: all of them together may own very many.
 func (f *Facts) Ephemerals() (all []Owner) {
+	for _, one := range f.GlobalSessions() {
+		if paths := f.ephemeralsOf(one.ID); paths != nil {
+			all = append(all, Owner{one.ID, paths})
+		}
+	}
+	return all
+}
+
+func (f *Facts) ephemeralsOf(id proto.SessionID) (paths []string) {
 	f.Store.Mu.RLock()
 	defer f.Store.Mu.RUnlock()
 	state := f.Store.State
-	state.EachSession(func(id proto.SessionID, _ int32) {
-		var paths []string
-		state.EachEphemeral(id, func(n datatree.NodeID) { paths = append(paths, string(state.AppendPath(nil, n))) })
-		if paths != nil {
-			all = append(all, Owner{id, paths})
-		}
-	})
-	return all
+	state.EachEphemeral(id, func(n datatree.NodeID) { paths = append(paths, string(state.AppendPath(nil, n))) })
+	return paths
 }
 
 // GlobalSession is a session of the ensemble.
