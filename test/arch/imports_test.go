@@ -106,6 +106,7 @@ var layers = map[string]layer{
 			"server/internal/figures", "server/internal/host", "server/internal/serve", "server/internal/sessions",
 			"server/internal/stages", "server/internal/topk", "wal/vfs"},
 		others: []string{"go.uber.org/zap", "golang.org/x/sys"},
+		tests:  []string{module + "/internal/sched"}, // a server without parts
 		why:    "what a server knows of itself is read from every part, and no part reads it",
 	},
 	"server/internal/ensemble": {

@@ -2,6 +2,7 @@ package facts
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/seed94657493/warren/proto"
@@ -69,13 +71,77 @@ func (e *backupEntry) stored() (int64, string) {
 	return e.Bytes, e.SHA256
 }
 
-// BackupFolders describes the backups in the folders of warren.console.backups.
+// Bounds of the time for a look at folders. The disk of one may be that of another machine, which may not answer: then
+// what was known last is told at first.
+const backupWait, backupHangs = time.Second, 30 * time.Second
+
+// backupLooks are the looks at folders of backups: one at a time for each folder, however many ask.
+type backupLooks struct {
+	mu  sync.Mutex
+	all map[string]*backupLook
+}
+
+// backupLook is what is known of a folder.
+type backupLook struct {
+	last  BackupFolder
+	began time.Time
+	ended chan struct{} // nil if no look goes on
+}
+
+// BackupFolders describes the backups in the folders of warren.console.backups. It waits at most backupWait for their
+// disks.
 func (f *Facts) BackupFolders() []BackupFolder {
+	folders := f.Config.Admin.ConsoleBackups[:min(len(f.Config.Admin.ConsoleBackups), backupFoldersMax)]
+	var looks []<-chan struct{}
+	for _, folder := range folders {
+		looks = append(looks, f.lookAtBackup(folder))
+	}
+	late, cancel := context.WithTimeout(context.Background(), backupWait)
+	defer cancel()
+	for _, ended := range looks {
+		select {
+		case <-ended:
+		case <-late.Done():
+		}
+	}
+	f.backups.mu.Lock()
+	defer f.backups.mu.Unlock()
 	all := []BackupFolder{}
-	for _, folder := range f.Config.Admin.ConsoleBackups[:min(len(f.Config.Admin.ConsoleBackups), backupFoldersMax)] {
-		all = append(all, backupIn(f.FS, folder))
+	for _, folder := range folders {
+		look := f.backups.all[folder]
+		b := look.last
+		if waits := f.Runtime.Now().Sub(look.began); look.ended != nil && (b.Folder == "" || waits >= backupHangs) {
+			b.Folder, b.Trouble = folder, fmt.Sprintf("its disk has not answered for %v", waits.Round(time.Second))
+		}
+		all = append(all, b)
 	}
 	return all
+}
+
+// lookAtBackup looks at a folder, unless that goes on already. It returns what is closed when the look has ended.
+func (f *Facts) lookAtBackup(folder string) <-chan struct{} {
+	f.backups.mu.Lock()
+	defer f.backups.mu.Unlock()
+	if f.backups.all == nil {
+		f.backups.all = map[string]*backupLook{}
+	}
+	look := f.backups.all[folder]
+	if look == nil {
+		look = &backupLook{}
+		f.backups.all[folder] = look
+	}
+	if look.ended == nil {
+		ended := make(chan struct{})
+		look.began, look.ended = f.Runtime.Now(), ended
+		f.Runtime.Go("backup folder", func() {
+			defer close(ended)
+			found := backupIn(f.FS, folder)
+			f.backups.mu.Lock()
+			defer f.backups.mu.Unlock()
+			look.last, look.ended = found, nil
+		})
+	}
+	return look.ended
 }
 
 func backupIn(fsys vfs.FS, folder string) BackupFolder {

@@ -8,8 +8,41 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/internal/sched"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/wal/vfs"
 )
+
+// hangingDisk is a disk of which one folder does not answer until it is released.
+type hangingDisk struct {
+	vfs.FS
+	folder   string
+	released chan struct{}
+}
+
+func (d *hangingDisk) Open(name string) (vfs.File, error) {
+	if strings.HasPrefix(name, d.folder) {
+		<-d.released
+	}
+	return d.FS.Open(name)
+}
+
+// Who looks at the folders of backups must not wait for a disk that does not answer, as that of another machine.
+func TestBackupFolderThatDoesNotAnswer(t *testing.T) {
+	d := &hangingDisk{FS: vfs.NewMem(), folder: "/away", released: make(chan struct{})}
+	cfg := &config.Config{Admin: config.Admin{ConsoleBackups: []string{"/away", "/here"}}}
+	f := &Facts{Env: &env.Env{Config: cfg, FS: d, Runtime: sched.OS()}}
+	for range 2 {
+		all := f.BackupFolders()
+		require.Contains(t, all[0].Trouble, "its disk has not answered for ")
+		require.Contains(t, all[1].Trouble, "there is no manifest.json")
+	}
+	ended := f.lookAtBackup("/away")
+	close(d.released)
+	<-ended
+	require.Contains(t, f.BackupFolders()[0].Trouble, "there is no manifest.json")
+}
 
 // A backup is what its manifest tells, as far as the files are there, and a damaged manifest tells nothing.
 func TestBackupFolders(t *testing.T) {

@@ -8,8 +8,9 @@
 //
 // # State, goroutines and locks
 //
-// The package has no goroutine, owns nothing of the server, and changes nothing but the figures that an operator
-// resets. It keeps the trace mask, which has no effect, and the probe of the locks (env.Liveness).
+// The package owns nothing of the server, and changes nothing but the figures that an operator resets. It keeps the
+// trace mask, which has no effect, the probe of the locks (env.Liveness), and what is known of the folders of backups.
+// It has one goroutine for each of these while somebody asks: their disks may not answer.
 //
 // Any goroutine may ask: the reader goroutine of a connection for a word, those of net/http for everything else.
 // Store.Mu is taken for reading, and the lock of a connection, for a moment at a time.

@@ -22,6 +22,7 @@ type Facts struct {
 	Role      func() (r host.QuorumRole, ok bool)
 	traceMask atomic.Int64
 	liveness  *env.Liveness
+	backups   backupLooks
 }
 
 // traceMaskDefault is ZooKeeper's default: requests, server packets, sessions and warnings. Source: operations 7.2.
