@@ -286,6 +286,13 @@ func fired(w *Registry, event proto.EventType, path string) map[WatcherID][]stri
 	return events
 }
 
+// each calls fn for the data table.
+func each(w *Registry, fn func(id WatcherID, path []byte)) {
+	for page, more := 0, true; more; page++ {
+		more = w.EachOf(page, fn)
+	}
+}
+
 func requireSameCounts(t *testing.T, m *watchModel, w *Registry) {
 	t.Helper()
 	mw, mp, mt := m.count()
@@ -294,7 +301,7 @@ func requireSameCounts(t *testing.T, m *watchModel, w *Registry) {
 
 	listed := watchManager{}
 	watchers := map[WatcherID]bool{}
-	w.Each(func(id WatcherID, path []byte) {
+	each(w, func(id WatcherID, path []byte) {
 		require.False(t, listed[string(path)][id] != nil, "%d %s listed twice", id, path)
 		listed.add(id, string(path), "listed")
 		watchers[id] = true

@@ -223,20 +223,20 @@ func (w *Registry) CountData() (watchers, paths, total int) {
 // counted, once.
 func (w *Registry) PathBytes() uint64 { return w.paths.bytes }
 
-// Each calls fn for every connection and path of the data table, path by path. The path is valid
-// during the call; fn must not change w.
-func (w *Registry) Each(fn func(id WatcherID, path []byte)) {
-	for _, g := range w.paths.pages {
-		if g == nil {
-			continue
-		}
+// EachOf calls fn for every connection and path of the data table whose entry is in a page, path by path. Pages have
+// numbers from 0 on; more tells whether there is one after this. The path is valid during the call; fn must not change
+// w.
+func (w *Registry) EachOf(page int, fn func(id WatcherID, path []byte)) (more bool) {
+	if page < len(w.paths.pages) && w.paths.pages[page] != nil {
+		g := w.paths.pages[page]
 		for i := range g.made {
 			w.eachData(&g.entries[i], fn)
 		}
 	}
+	return page+1 < len(w.paths.pages)
 }
 
-// eachData is Each for one entry.
+// eachData is EachOf for one entry.
 func (w *Registry) eachData(e *watchedPath, fn func(id WatcherID, path []byte)) {
 	if e.data == 0 {
 		return

@@ -282,7 +282,7 @@ func TestRemovedPersistentWatchLeavesBothTables(t *testing.T) {
 	require.Zero(t, watchers+paths+total)
 }
 
-// TestCounts: watch_count counts both tables, the data table is what Each and CountData show.
+// TestCounts: watch_count counts both tables, the data table is what EachOf and CountData show.
 func TestCounts(t *testing.T) {
 	l := newWatchLog()
 	l.add(1, "/a", Data, Exist, Child) // one data pair, one child pair
@@ -298,7 +298,7 @@ func TestCounts(t *testing.T) {
 		[]int{pathsOf(l.Registry, 0), pathsOf(l.Registry, 1), pathsOf(l.Registry, 2),
 			pathsOf(l.Registry, 3), pathsOf(l.Registry, 99)})
 	var pairs []string
-	l.Each(func(id WatcherID, path []byte) { pairs = append(pairs, fmt.Sprintf("%d %s", id, path)) })
+	each(l.Registry, func(id WatcherID, path []byte) { pairs = append(pairs, fmt.Sprintf("%d %s", id, path)) })
 	require.ElementsMatch(t, []string{"1 /a", "2 /a", "2 /c"}, pairs)
 }
 

@@ -201,15 +201,18 @@ func (ws *watchers) WatchedPaths(c *Conn) (n int) {
 	return n
 }
 
-// EachDataWatch calls fn for the data watches of connections with a session. REQUIRES: as Watches.
+// EachDataWatch calls fn for the data watches of connections with a session. The locks are held for some hundred paths
+// at a time: there may be millions. REQUIRES: as Watches.
 func (ws *watchers) EachDataWatch(fn func(id proto.SessionID, path []byte)) {
-	ws.Watches(func(r *watch.Registry) {
-		r.Each(func(id watch.WatcherID, path []byte) {
-			if c := ws.slots[id]; c != nil && c.sessionID() != 0 {
-				fn(c.sessionID(), path)
-			}
+	for page, more := 0, true; more; page++ {
+		ws.Watches(func(r *watch.Registry) {
+			more = r.EachOf(page, func(id watch.WatcherID, path []byte) {
+				if c := ws.slots[id]; c != nil && c.sessionID() != 0 {
+					fn(c.sessionID(), path)
+				}
+			})
 		})
-	})
+	}
 }
 
 // RefusedWatches returns how many watches, and reconnects with watches, a limit has refused.
