@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap/zaptest"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/wire"
@@ -39,7 +40,6 @@ func TestFileIsAppendedAndRotated(t *testing.T) {
 	require.NoError(t, a.file.Close())
 }
 
-// Requests wait while the disk does not take lines.
 // The end of the log is read while it is written, across the change of files, and nothing of it is taken for more than
 // it is.
 func TestTail(t *testing.T) {
@@ -74,6 +74,33 @@ func TestTail(t *testing.T) {
 	require.Len(t, two, 2)
 }
 
+// A disk that is full in the middle of a line loses that line, and not the first one that fits again.
+func TestLinesAfterAFullDiskAreWhole(t *testing.T) {
+	fs := vfs.NewMem()
+	a, err := Open(fs, zaptest.NewLogger(t), "/audit.log")
+	require.NoError(t, err)
+	stopping := make(chan struct{})
+	fs.SetCapacity(4096)
+	for range 100 {
+		a.Ended(1, "/before")
+	}
+	a.flush(stopping)
+	fs.SetCapacity(0)
+	a.Ended(1, "/after")
+	a.flush(stopping)
+	text, err := vfs.ReadFile(fs, "/audit.log", 1<<20)
+	require.NoError(t, err)
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	for i, line := range lines {
+		e, ok := parse(line)
+		require.True(t, ok, line)
+		require.Equal(t, 1, strings.Count(line, "operation="), line)
+		require.Equal(t, i == len(lines)-1, e.Znode == "/after", line)
+	}
+	require.Greater(t, len(lines), 10, "those that fit stay")
+}
+
+// Requests wait while the disk does not take lines.
 func TestLogHoldsRequestsBack(t *testing.T) {
 	a := &Log{wake: make(chan struct{}, 1)}
 	line := func(b []byte) []byte { return append(b, make([]byte, 1<<20)...) }

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"os/user"
@@ -203,9 +204,12 @@ func (a *Log) write(lines []byte) error {
 		}
 	}
 	n, err := a.file.WriteAt(lines, a.size)
-	a.size += int64(n)
-	if err != nil || a.size < fileBytes {
-		return err
+	if err != nil { // as of a full disk: the part of a line that it took must not stand before the next one
+		a.size += int64(bytes.LastIndexByte(lines[:n], '\n') + 1)
+		return errors.Join(err, a.file.Truncate(a.size))
+	}
+	if a.size += int64(n); a.size < fileBytes {
+		return nil
 	}
 	for i := files - 1; i >= 1; i-- {
 		_ = a.fs.Rename(a.backup(i), a.backup(i+1)) // most do not exist yet
