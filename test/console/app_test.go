@@ -10,6 +10,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -305,6 +306,29 @@ func TestServerIsLostAndComesBack(t *testing.T) {
 	j.awaitText("#verdict", "Standalone server, serving clients")
 }
 
+// A server that is stopped takes connections and never answers: it is lost, too.
+func TestServerThatNeverAnswersIsLost(t *testing.T) {
+	var stopped atomic.Bool
+	j := visit(t, desk, 1)
+	j.throughProxy(func(r *http.Response) error {
+		for stopped.Load() {
+			select {
+			case <-r.Request.Context().Done():
+				return r.Request.Context().Err()
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+		return nil
+	})
+	j.show("")
+	j.awaitText("#verdict", "Standalone server, serving clients")
+	stopped.Store(true)
+	j.awaitText("#verdict", "does not answer")
+	j.awaitText("#main", "What is shown is old: not known since ")
+	stopped.Store(false)
+	j.awaitText("#verdict", "Standalone server, serving clients")
+}
+
 // The tree remembers what is open, through reloads and through changes.
 func TestAppTreeStaysOpen(t *testing.T) {
 	j := visit(t, desk, 1)
@@ -553,6 +577,7 @@ func TestAppSearchGoesOn(t *testing.T) {
 	j.create("/many/needle", "")
 	j.show("search?under=%2Fmany&contains=needle")
 	j.awaitText("#found", "that you can see below /many")
+	j.enterText("form [type=search]", "typed, and not asked for")
 	for eval[bool](j, "document.querySelector('#found').textContent.includes('so far')") {
 		before := eval[string](j, "document.querySelector('#found').textContent")
 		j.button("Load more")

@@ -12,17 +12,21 @@ export const heardAt = signal(0);
 /** Whether visitors with a login may change znodes and steer. */
 export const mayWrite = () => ensemble.value?.writes ?? false;
 
+// For how many ms the server may say nothing: one that is stopped takes connections, and never answers.
+const patience = 10_000;
+
 async function refresh(): Promise<void> {
   if (document.hidden) return;
+  const late = AbortSignal.timeout(patience);
   try {
-    const others = get<Servers>("servers");
+    const others = get<Servers>("servers", {}, late);
     others.catch(() => {}); // it is awaited below, unless the other has failed
-    ensemble.value = await get<Ensemble>("ensemble");
+    ensemble.value = await get<Ensemble>("ensemble", {}, late);
     heardAt.value = Date.now();
     lost.value = "";
     servers.value = await others;
   } catch (e) {
-    lost.value = e instanceof Trouble ? e.message : String(e);
+    lost.value = e instanceof Trouble ? e.message : "The server does not answer";
   }
 }
 

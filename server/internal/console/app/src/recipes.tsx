@@ -68,7 +68,7 @@ export function Recipes() {
   const load = (on: boolean) =>
     attempt(async () => {
       const p = await get<Page>("recipes", {
-        under: under.value || "/",
+        under: param("under", "/"), // not what is typed and not asked for yet
         limit: 200,
         after: on ? after.value : undefined,
       });
@@ -116,7 +116,7 @@ export function Recipes() {
       </header>
       {all.value && (
         <p class="dim">
-          {found(all.value.length, visited.value, "at and below " + plain(under.value || "/"), !!after.value)}.
+          {found(all.value.length, visited.value, "at and below " + plain(param("under", "/")), !!after.value)}.
         </p>
       )}
       {trouble && (

@@ -15,13 +15,13 @@ export function Search() {
     after = useSignal(""),
     missed = useSignal(false);
   const done = useSignal(false),
-    sought = useSignal("");
+    sought = param("contains"); // what is typed counts once it is in the address
   const [busy, trouble, attempt] = useTry();
   const look = (on: boolean) =>
     attempt(async () => {
       const f = await get<Found>("search", {
-        under: under.value || "/",
-        contains: contains.value,
+        under: param("under", "/"),
+        contains: param("contains"),
         limit: 200,
         after: on ? after.value : undefined,
       });
@@ -29,11 +29,10 @@ export function Search() {
       visited.value = (on ? visited.value : 0) + f.visited;
       missed.value = f.missed || (on && missed.value);
       after.value = f.after;
-      sought.value = contains.value;
       done.value = true;
     });
   useLayoutEffect(() => {
-    if (contains.value) void look(false);
+    if (sought) void look(false);
   }, []);
   return (
     <div class="page">
@@ -96,7 +95,7 @@ export function Search() {
       {busy && paths.value.length === 0 && <Skeleton rows={5} />}
       {done.value && (
         <p class="dim" role="status" id="found">
-          {found(paths.value.length, visited.value, "below " + plain(under.value || "/"), !!after.value)}.
+          {found(paths.value.length, visited.value, "below " + plain(param("under", "/")), !!after.value)}.
           {missed.value && " The tree has changed meanwhile: some may be missing."}
         </p>
       )}
@@ -113,7 +112,7 @@ export function Search() {
                 <tr key={p}>
                   <td class="wrap">
                     <a href={to("tree", { path: p })}>
-                      <Name of={p} mark={sought.value} />
+                      <Name of={p} mark={sought} />
                     </a>
                   </td>
                 </tr>
