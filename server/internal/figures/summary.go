@@ -2,8 +2,12 @@ package figures
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
+	"slices"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -11,14 +15,29 @@ import (
 // Summary counts values in buckets a quarter of a power of two wide, so that the error of a quantile is at most
 // an eighth. Observing is a few atomic additions; any goroutine may do it.
 //
-// It has two readers: the exporter, whose counts only go up, and the words, which count from the last srst on.
+// It has two readers: the exporter, whose counts only go up and whose quantiles are of the last minutes, and the
+// words, which count from the last srst on.
 type Summary struct {
 	buckets     [64 * 4]atomic.Int64
 	sum         atomic.Int64
 	least, most atomic.Int64 // since srst
 	base        atomic.Pointer[summaryView]
 	advanced    bool // ZooKeeper shows quantiles of it
+	mu          struct {
+		sync.Mutex
+		marks []mark // the oldest first
+	}
 }
+
+// mark is what was counted until a moment.
+type mark struct {
+	at     time.Time
+	counts [64 * 4]int64
+}
+
+// quantilesOf is how far back the quantiles of the exporter reach, and quantilesEvery how often what is older is
+// forgotten: as those of ZooKeeper 3.9.
+const quantilesOf, quantilesEvery = 10 * time.Minute, 2 * time.Minute
 
 // bucketOf maps a value to its bucket: values below 4 are exact.
 func bucketOf(v int64) int {
@@ -42,6 +61,7 @@ func bucketValue(i int) float64 {
 func newSummary(advanced bool) *Summary {
 	m := &Summary{advanced: advanced}
 	m.begin()
+	m.mu.marks = []mark{{at: time.Now()}}
 	return m
 }
 
@@ -111,6 +131,26 @@ func (m *Summary) recent() summaryView {
 	return v
 }
 
+// lately returns the values of a total that were observed within quantilesOf before now, and some that are a little
+// older: how much depends on how often it is called.
+func (m *Summary) lately(v summaryView, now time.Time) summaryView {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	marks := m.mu.marks
+	if now.Sub(marks[len(marks)-1].at) >= quantilesEvery {
+		marks = append(marks, mark{now, v.counts})
+	}
+	for len(marks) > 1 && now.Sub(marks[1].at) >= quantilesOf {
+		marks = slices.Delete(marks, 0, 1)
+	}
+	m.mu.marks = marks
+	for i, n := range marks[0].counts {
+		v.counts[i] -= n
+		v.count -= n
+	}
+	return v
+}
+
 func (v *summaryView) mean() float64 {
 	if v.count == 0 {
 		return 0
@@ -154,12 +194,18 @@ func (m *Summary) lines(name string, line func(key, value string)) {
 	}
 }
 
-// metric returns the summary with the quantiles of ZooKeeper 3.9, and if it is advanced also those of 3.10.
+// metric returns the summary with the quantiles of ZooKeeper 3.9, and if it is advanced also those of 3.10. Without a
+// value they are no numbers, as there.
 func (m *Summary) metric(desc *prometheus.Desc, labels ...string) prometheus.Metric {
-	v := m.total()
-	q := map[float64]float64{0.5: v.quantile(0.5)}
+	v, q := m.total(), map[float64]float64{0.5: 0}
 	if m.advanced {
-		q[0.9], q[0.95], q[0.99] = v.quantile(0.9), v.quantile(0.95), v.quantile(0.99)
+		q[0.9], q[0.95], q[0.99] = 0, 0, 0
+	}
+	lately := m.lately(v, time.Now())
+	for share := range q {
+		if q[share] = lately.quantile(share); lately.count == 0 {
+			q[share] = math.NaN()
+		}
 	}
 	return prometheus.MustNewConstSummary(desc, uint64(max(v.count, 0)), float64(v.sum), q, labels...)
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -57,6 +58,41 @@ func TestQuantilesAreWithinAnEighth(t *testing.T) {
 	view := empty.recent()
 	require.Zero(t, view.count+view.least+view.most)
 	require.Zero(t, view.mean()+view.quantile(0.5))
+}
+
+// The quantiles of the exporter are of the last minutes, as in ZooKeeper: an accident shows in them, however long the
+// server has run before.
+func TestQuantilesAreOfTheLastMinutes(t *testing.T) {
+	m, now := newSummary(true), time.Now()
+	median := func() float64 {
+		v := m.lately(m.total(), now)
+		if v.count == 0 {
+			return -1
+		}
+		return v.quantile(0.5)
+	}
+	require.EqualValues(t, -1, median())
+	m.ObserveN(1, 1_000_000)
+	for range 39 { // almost ten minutes
+		require.EqualValues(t, 1, median())
+		now = now.Add(15 * time.Second)
+	}
+	m.ObserveN(3, 100)
+	for range 16 {
+		now = now.Add(15 * time.Second)
+		median()
+	}
+	require.EqualValues(t, 3, median(), "the million is older than ten minutes")
+	for range 60 {
+		now = now.Add(15 * time.Second)
+		median()
+	}
+	require.EqualValues(t, -1, median())
+	require.LessOrEqual(t, len(m.mu.marks), int(quantilesOf/quantilesEvery)+2)
+	now = now.Add(time.Hour)
+	m.Observe(2)
+	require.EqualValues(t, 2, median(), "nobody has asked for an hour")
+	require.EqualValues(t, 1_000_101, m.total().count)
 }
 
 func TestLatencyJoinsReadsAndWrites(t *testing.T) {
