@@ -32,7 +32,7 @@ type Ensemble struct {
 	Connections int            `json:"connections" doc:"connections to this server"`
 	Refused     []RefusedConns `json:"refused" doc:"connections that this server closed instead of opening a session"`
 	Outstanding int64          `json:"outstanding" doc:"requests that this server has received and not answered"`
-	Latency     Latency        `json:"latency" doc:"of the requests of the last minutes at this server"`
+	Latency     Latency        `json:"latency" doc:"of the requests at this server since it began, or since the word srst"`
 	Members     []Member       `json:"members" doc:"servers of the configuration; empty if the server stands alone"`
 	Problems    []Problem      `json:"problems" doc:"what is wrong, as far as this server knows, the most urgent first"`
 	Writes      bool           `json:"writes" doc:"changes are switched on by warren.console.writes"`
