@@ -58,6 +58,16 @@ func steer(t *testing.T, s *server.Server, command, object string) (status int, 
 	return status, fields
 }
 
+// The configuration that a member tells has its id, as the word conf has it.
+func TestConfigurationHasTheIDOfTheMember(t *testing.T) {
+	e := startSteered(t)
+	require.NoError(t, e.WaitServing(within(t)))
+	for id := 1; id <= 3; id++ {
+		_, body := fetch(t, e.Server(id), "/commands/configuration", "")
+		require.Contains(t, string(body), fmt.Sprintf(`"server_id" : %d,`, id))
+	}
+}
+
 // A drained server ends its connections at the rate, keeps what clients were promised, and takes no client until it
 // is resumed; the sessions go on at another server.
 func TestDrain(t *testing.T) {

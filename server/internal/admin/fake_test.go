@@ -62,8 +62,6 @@ func (n *fakeNode) Configuration() facts.Configuration {
 	}
 	if n.ensemble != nil {
 		c.ServerID = 1
-		c.Membership = &facts.Membership{InitLimit: 10, SyncLimit: 5, ElectionAlg: 3, ElectionPort: 3888,
-			QuorumPort: 2888}
 	}
 	return c
 }

@@ -17,28 +17,21 @@ type Configuration struct {
 	MaxSessionTimeout int64  `json:"max_session_timeout"`
 	ServerID          int64  `json:"server_id"`
 	ListenBacklog     int    `json:"client_port_listen_backlog"`
-	*Membership
-}
-
-// Membership is the additional part of configuration for a member of an ensemble.
-type Membership struct {
-	InitLimit    int `json:"init_limit"`
-	SyncLimit    int `json:"sync_limit"`
-	ElectionAlg  int `json:"election_alg"`
-	ElectionPort int `json:"election_port"`
-	QuorumPort   int `json:"quorum_port"`
-	PeerType     int `json:"peer_type"`
 }
 
 // Configuration returns the content of conf, as far as the admin command tells it.
 func (f *Facts) Configuration() Configuration {
 	plain, _ := f.front.PortNumbers()
+	id := int64(0) // of a standalone server, regardless of myid
+	if f.Config.Distributed() {
+		id = f.Config.ServerID
+	}
 	return Configuration{
 		ClientPort: plain, DataDir: absolute(f.SnapDir()), DataLogDir: absolute(f.LogDir()),
 		TickTimeMs: f.Config.TickTime.Milliseconds(), MaxClientCnxns: f.Config.MaxClientCnxns,
 		MinSessionTimeout: f.Config.MinSessionTimeout.Milliseconds(),
 		MaxSessionTimeout: f.Config.MaxSessionTimeout.Milliseconds(),
-		ListenBacklog:     f.Config.ListenBacklog,
+		ServerID:          id, ListenBacklog: f.Config.ListenBacklog,
 	}
 }
 

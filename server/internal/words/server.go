@@ -123,10 +123,8 @@ func (w *Words) conf(_ asker, out *bytes.Buffer) {
 	line("minSessionTimeout", c.MinSessionTimeout)
 	line("maxSessionTimeout", c.MaxSessionTimeout)
 	line("clientPortListenBacklog", c.ListenBacklog)
-	if !w.Config.Distributed() {
-		line("serverId", 0) // regardless of myid
-	} else {
-		line("serverId", w.Config.ServerID)
+	line("serverId", c.ServerID)
+	if w.Config.Distributed() {
 		w.memberConf(line, out)
 	}
 }
