@@ -120,6 +120,32 @@ func TestConsoleTellsWatchers(t *testing.T) {
 	}
 }
 
+// Who watches a znode with thousands of levels above it is told soon, however many clients are connected.
+func TestConsoleTellsWatchersOfADeepZnode(t *testing.T) {
+	s, c := withAdmin(t, nil)
+	const levels = 3000
+	deep := strings.Repeat("/a", levels)
+	for made := 0; made < levels; {
+		var ops []wire.Request
+		for ; made < levels && len(ops) < 50; made++ {
+			ops = append(ops, wire.Create(deep[:2*made+2], nil, wire.OpenACL, proto.ModePersistent))
+		}
+		_, err := c.Multi(ops...)
+		require.NoError(t, err)
+	}
+	for range 200 {
+		dial(t, s.Addr().String(), wire.Options{})
+	}
+	_, err := c.Do(wire.AddWatch("/a/a", 1)) // persistent and recursive
+	require.NoError(t, err)
+	var got struct{ Watchers []struct{ Below string } }
+	began := time.Now()
+	browse(t, s).get("/watchers?path="+deep, &got)
+	require.Len(t, got.Watchers, 1)
+	require.Equal(t, "/a/a", got.Watchers[0].Below)
+	require.Less(t, time.Since(began), time.Second)
+}
+
 // Orders, sessions that have expired, and a restore are events, and say who has ordered what.
 func TestConsoleTellsEvents(t *testing.T) {
 	s, c := withAdmin(t, func(cfg *config.Config) {

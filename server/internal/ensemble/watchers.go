@@ -2,7 +2,6 @@ package ensemble
 
 import (
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/proto/paths"
 	"github.com/seed94657493/warren/server/internal/serve"
 )
 
@@ -27,11 +26,12 @@ type Watcher struct {
 	Below   string `json:"below" doc:"the znode at and below which it hears of everything; empty for a watch of this one only"`
 }
 
-// watchers are those of this server; label names a session. The locks of the tree and of watches are held for one
-// connection at a time.
+// WatchersOf returns those of this server; label names a session. The locks of the tree and of watches are held for
+// one connection at a time.
 func (f *Facts) WatchersOf(path string, label func(proto.SessionID) string) *Watchers {
 	own := f.ID()
 	all := &Watchers{Path: path, Watchers: []Watcher{}, Servers: []ToldBy{{ID: own}}}
+	watched := f.front.WatchedAround(path)
 	f.front.Conns.Each(func(c *serve.Conn) {
 		session := c.Session.Load()
 		if session == nil {
@@ -42,12 +42,9 @@ func (f *Facts) WatchersOf(path string, label func(proto.SessionID) string) *Wat
 		if f.front.HasWatch(c, proto.WatcherPersistent, path) {
 			w.Data, w.Child = true, true
 		}
-		for at := path; w.Below == ""; at = paths.ParentOf(at) {
-			if f.front.HasWatch(c, proto.WatcherPersistentRecursive, at) {
-				w.Below = at
-			}
-			if at == "/" {
-				break
+		for i := 0; i < len(watched) && w.Below == ""; i++ {
+			if f.front.HasWatch(c, proto.WatcherPersistentRecursive, watched[i]) {
+				w.Below = watched[i]
 			}
 		}
 		if !w.Data && !w.Child && w.Below == "" {

@@ -9,6 +9,7 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/env"
 )
@@ -222,4 +223,20 @@ func (ws *watchers) RefusedWatches() int64 { return ws.refused.Load() }
 func (ws *watchers) HasWatch(c *Conn, t proto.WatcherType, path string) (has bool) {
 	ws.Watches(func(r *watch.Registry) { has = r.Has(c.watcher, t, []byte(path)) })
 	return has
+}
+
+// WatchedAround returns which of a path and those above it somebody watches, the longest first. A path may have
+// thousands of levels, of which to ask for every connection would take minutes. REQUIRES: as Watches.
+func (ws *watchers) WatchedAround(path string) (watched []string) {
+	ws.Watches(func(r *watch.Registry) {
+		for at := path; ; at = paths.ParentOf(at) {
+			if r.At([]byte(at)) {
+				watched = append(watched, at)
+			}
+			if at == "/" {
+				return
+			}
+		}
+	})
+	return watched
 }
