@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -98,6 +99,67 @@ func TestLinesAfterAFullDiskAreWhole(t *testing.T) {
 		require.Equal(t, i == len(lines)-1, e.Znode == "/after", line)
 	}
 	require.Greater(t, len(lines), 10, "those that fit stay")
+}
+
+// The log goes on whole behind a line that a crash has cut off, and in its file after an operator has emptied, renamed
+// or removed it.
+func TestLogGoesOnAfterOthersTouchedItsFile(t *testing.T) {
+	const file, mark = "/audit.log", "half a li"
+	for _, c := range []struct {
+		name   string
+		touch  func(t *testing.T, fs *vfs.Mem)
+		reopen bool
+		want   []string // a part of each line
+	}{
+		{name: "cut off", reopen: true, want: []string{"znode=/before", mark, "znode=/after"},
+			touch: func(t *testing.T, fs *vfs.Mem) {
+				f, err := fs.OpenWrite(file)
+				require.NoError(t, err)
+				size, err := f.Size()
+				require.NoError(t, err)
+				_, err = f.WriteAt([]byte(mark), size)
+				require.NoError(t, errors.Join(err, f.Close()))
+			}},
+		{name: "emptied", want: []string{"znode=/after"}, touch: func(t *testing.T, fs *vfs.Mem) {
+			f, err := fs.OpenWrite(file)
+			require.NoError(t, err)
+			require.NoError(t, errors.Join(f.Truncate(0), f.Close()))
+		}},
+		{name: "renamed", want: []string{"znode=/after"}, touch: func(t *testing.T, fs *vfs.Mem) {
+			require.NoError(t, fs.Rename(file, file+".old"))
+		}},
+		{name: "replaced", want: []string{"znode=/after"}, touch: func(t *testing.T, fs *vfs.Mem) {
+			require.NoError(t, fs.Remove(file))
+			f, err := fs.Create(file)
+			require.NoError(t, errors.Join(err, f.Close()))
+		}},
+		{name: "removed", want: []string{"znode=/after"}, touch: func(t *testing.T, fs *vfs.Mem) {
+			require.NoError(t, fs.Remove(file))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fs, stopping := vfs.NewMem(), make(chan struct{})
+			a, err := Open(fs, zaptest.NewLogger(t), file)
+			require.NoError(t, err)
+			a.Ended(1, "/before")
+			a.flush(stopping)
+			c.touch(t, fs)
+			if c.reopen {
+				a, err = Open(fs, zaptest.NewLogger(t), file)
+				require.NoError(t, err)
+			}
+			a.Ended(1, "/after")
+			a.flush(stopping)
+			text, err := vfs.ReadFile(fs, file, 1<<20)
+			require.NoError(t, err)
+			lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+			require.Len(t, lines, len(c.want), "%s", text)
+			for i, want := range c.want {
+				require.Contains(t, lines[i], want)
+				require.NotContains(t, lines[i], "\x00")
+			}
+		})
+	}
 }
 
 // Requests wait while the disk does not take lines.

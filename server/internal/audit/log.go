@@ -25,6 +25,7 @@ type Log struct {
 
 	file vfs.File // owned by the goroutine of Run
 	size int64    // of file
+	torn bool     // the last line of file does not end
 
 	mu struct {
 		sync.Mutex
@@ -108,9 +109,7 @@ func (a *Log) Run(stopping, applied <-chan struct{}) {
 		case <-applied:
 		}
 		a.flush(stopping)
-		if a.file != nil {
-			_ = a.file.Close()
-		}
+		a.closeFile()
 		return
 	}
 }
@@ -188,26 +187,45 @@ func (a *Log) open() error {
 		return err
 	}
 	size, err := f.Size()
+	last := []byte{'\n'}
+	if err == nil && size > 0 {
+		_, err = f.ReadAt(last, size-1)
+	}
 	if err != nil {
 		_ = f.Close()
 		return err
 	}
-	a.file, a.size = f, size
+	a.file, a.size, a.torn = f, size, last[0] != '\n' // as after a crash
 	return nil
+}
+
+func (a *Log) closeFile() {
+	if a.file != nil {
+		_ = a.file.Close()
+		a.file = nil
+	}
 }
 
 // write appends lines to the file, and begins a new file when this one has become large.
 func (a *Log) write(lines []byte) error {
+	if info, err := a.fs.Stat(a.name); err != nil || info.Size() != a.size {
+		a.closeFile() // an operator has emptied, renamed or removed it
+	}
 	if a.file == nil {
 		if err := a.open(); err != nil {
 			return err
 		}
 	}
+	if a.torn {
+		lines = append([]byte{'\n'}, lines...)
+	}
 	n, err := a.file.WriteAt(lines, a.size)
 	if err != nil { // as of a full disk: the part of a line that it took must not stand before the next one
-		a.size += int64(bytes.LastIndexByte(lines[:n], '\n') + 1)
-		return errors.Join(err, a.file.Truncate(a.size))
+		err = errors.Join(err, a.file.Truncate(a.size+int64(bytes.LastIndexByte(lines[:n], '\n')+1)))
+		a.closeFile()
+		return err
 	}
+	a.torn = false
 	if a.size += int64(n); a.size < fileBytes {
 		return nil
 	}
@@ -218,8 +236,7 @@ func (a *Log) write(lines []byte) error {
 		a.log.Error("cannot rename the full audit log: it keeps growing", zap.String("file", a.name), zap.Error(err))
 		return nil
 	}
-	_ = a.file.Close()
-	a.file = nil
+	a.closeFile()
 	return nil
 }
 
