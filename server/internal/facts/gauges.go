@@ -52,7 +52,7 @@ func (f *Facts) gauges() []Gauge {
 		whole("num_alive_connections", f.front.Conns.Len(), "Open client connections."),
 		whole("outstanding_requests", f.InProcess.Load(), "Requests received and not answered."),
 		whole("uptime", time.Since(f.Began).Milliseconds(), "Time since the server began, ms."),
-		whole("znode_count", nodes, "Znodes in the tree."),
+		whole("znode_count", nodes, "Znodes in the tree; the root counts twice, as in ZooKeeper."),
 		whole("watch_count", watches, "Watches, data and child."),
 		whole("ephemerals_count", ephemerals, "Znodes that belong to sessions."),
 		whole("approximate_data_size", size, "Bytes of all paths and data."),
