@@ -310,9 +310,9 @@ func (cn *conn) flush() (more bool) {
 	cn.mu.Lock()
 	batch := cn.out
 	cn.out, cn.spare = cn.spare[:0], nil
-	newest := cn.xid
-	if cn.sent == cn.pending.n {
-		newest = 0 // no call is new
+	newest := int32(0)
+	if cn.sent < cn.pending.n { // not always that with cn.xid: calls of earlier connections have their old xids
+		newest = cn.pending.newest().xid
 	}
 	cn.contact.writing(newest, now)
 	cn.sent = cn.pending.n
