@@ -107,7 +107,9 @@ func (cn *conn) push(cl *call) (room <-chan struct{}, err error) {
 		cn.mu.Unlock()
 		return nil, cn.err
 	}
-	if cn.leaving || cn.pending.n >= cn.cfg.outstandingMax || len(cn.out) > outputBytesMax {
+	// Without a call, what waits is the watches of a new connection, and no reply would tell that there is room.
+	isLong := len(cn.out) > outputBytesMax && cn.pending.n > 0
+	if cn.leaving || cn.pending.n >= cn.cfg.outstandingMax || isLong {
 		if cn.room == nil {
 			cn.room = make(chan struct{})
 		}

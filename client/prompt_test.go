@@ -83,3 +83,19 @@ func TestWhoWrites(t *testing.T) {
 	require.Len(t, frame, waiting)
 	require.True(t, isAwake)
 }
+
+// A new connection begins with all watches of the client. However many they are, a call that comes before they are
+// written does not wait for room: no call is on the connection whose answer would make any.
+func TestCallsDoNotWaitForWatches(t *testing.T) {
+	cfg := defaultConfig()
+	near, _ := tcpPair(t)
+	cn := newConn(near, newFrames(near, 1<<20), "test", time.Now(), 10*time.Second, &cfg)
+	cn.queue(make([]byte, outputBytesMax+1))
+	push := func() (room <-chan struct{}) {
+		room, err := cn.push(&call{request: request{op: proto.OpSync, path: "/"}, done: make(chan struct{}, 1)})
+		require.NoError(t, err)
+		return room
+	}
+	require.True(t, push() == nil)
+	require.True(t, push() != nil, "more calls wait until the first is answered")
+}
