@@ -22,16 +22,22 @@ func (k *Cache) run(ctx context.Context) error {
 		if err == nil {
 			err = k.follow(ctx, batch)
 		}
+		for limit := retryMin; k.mayGoOn(err) && pause(ctx, limit) == nil; limit = min(2*limit, retryMax) {
+			err = k.resync(ctx) // whatever the batch has told
+		}
 		switch {
 		case err == nil:
 		case ctx.Err() != nil:
 			return ErrClosed
-		case SafeToRetry(err), errors.Is(err, ErrSessionExpired) && k.c.s.rebuild != nil:
-			k.queue.overflow(k.c.watches, k.root) // read everything again, on the next connection
 		default:
 			return err
 		}
 	}
+}
+
+// mayGoOn reports whether reading everything again may succeed after an error.
+func (k *Cache) mayGoOn(err error) bool {
+	return SafeToRetry(err) || errors.Is(err, ErrSessionExpired) && k.c.s.rebuild != nil
 }
 
 // collect waits for an event and takes all queued ones.

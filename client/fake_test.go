@@ -30,6 +30,7 @@ type fake struct {
 	// n counts requests of the connection; false cuts it before the answer.
 	onRequest func(op proto.OpCode, n int) (ok bool)
 	loseReply func(op proto.OpCode) bool // true cuts the connection instead of the answer
+	refuse    func(op proto.OpCode) bool // true answers that the server is too busy
 	rearms    []proto.OpCode             // setWatches and setWatches2 that came
 	relative  proto.Zxid                 // of the last of them
 	seen      proto.Zxid                 // what the last client to connect had seen
@@ -260,6 +261,10 @@ func (c *fakeConn) handle(frame []byte) bool {
 		f.endSession(c.session, c)
 		c.send(proto.ReplyHeader{Xid: h.Xid, Zxid: f.zxid}, nil)
 		return false
+	}
+	if f.refuse != nil && f.refuse(h.Type) {
+		c.send(proto.ReplyHeader{Xid: h.Xid, Zxid: f.zxid, Err: proto.ErrThrottledOp}, nil)
+		return true
 	}
 	before := f.zxid
 	reply, code := c.execute(h.Type, body)

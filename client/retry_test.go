@@ -77,6 +77,60 @@ func TestAbandonedProtectedCreateIsCleanedUp(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 }
 
+// A server that is too busy, or has too many watches, is not asked again and again without a pause by what follows
+// its data.
+func TestFollowersOfABusyServerPause(t *testing.T) {
+	const busyFor, busyMost, most = 300 * time.Millisecond, 1000, 50
+	for name, follow := range map[string]func(ctx context.Context, c *Client, busy func()) error{
+		"Follow": func(ctx context.Context, c *Client, busy func()) error {
+			busy()
+			for _, err := range c.Follow(ctx, "/") {
+				return err
+			}
+			return ctx.Err()
+		},
+		"Cache": func(ctx context.Context, c *Client, busy func()) error {
+			k, err := c.NewCache(ctx, "/")
+			if err != nil {
+				return err
+			}
+			defer k.Close()
+			busy()
+			if _, err := c.Create(ctx, "/a", nil, Persistent); err != nil {
+				return err
+			}
+			for change := range k.Changes(ctx) {
+				if change.Node.Path == "/a" {
+					return nil
+				}
+			}
+			return ctx.Err()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			c := dial(t, f.addr())
+			refused := 0
+			require.NoError(t, follow(within(t, time.Minute), c, func() {
+				end := time.Now().Add(busyFor)
+				f.with(func() {
+					f.refuse = func(op proto.OpCode) bool {
+						isBusy := !op.IsWrite() && refused < busyMost && time.Now().Before(end)
+						if isBusy {
+							refused++
+						}
+						return isBusy
+					}
+				})
+			}))
+			f.with(func() {
+				require.Greater(t, refused, 0)
+				require.Less(t, refused, most)
+			})
+		})
+	}
+}
+
 func TestDeleteSurely(t *testing.T) {
 	f := newFake(t)
 	c := dial(t, f.addr(), WithBackoff(0, 0))

@@ -106,7 +106,6 @@ type eventQueue struct {
 	err        error
 	limit      int32
 	overflowed bool // a WatchOverflow is in ch, or was the last to be received
-	closed     bool
 }
 
 func newEventQueue(limit int) *eventQueue {
@@ -126,16 +125,6 @@ func (q *eventQueue) Receive(e Event) {
 		e = Event{Type: WatchOverflow, Path: e.Path, Zxid: e.Zxid}
 	}
 	q.ch <- e
-}
-
-// overflow makes the receiver read everything again.
-func (q *eventQueue) overflow(set *watchSet, path string) {
-	set.mu.Lock()
-	defer set.mu.Unlock()
-	if !q.overflowed && !q.closed && len(q.ch) <= int(q.limit) {
-		q.overflowed = true
-		q.ch <- Event{Type: WatchOverflow, Path: path, Zxid: -1}
-	}
 }
 
 // C returns the channel of events. It is closed after the last one. It is nil if the events go to a Receiver.

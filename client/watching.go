@@ -191,23 +191,21 @@ func (c *Client) Follow(ctx context.Context, path string) iter.Seq2[Node, error]
 }
 
 // look reads a znode, existing or not, and watches it. It waits while there is no connection.
-func (c *Client) look(ctx context.Context, path string) (Node, *Watch, error) {
-	for {
-		data, stat, w, err := c.GetW(ctx, path)
-		if err == nil {
-			return Node{path, data, stat, true}, w, nil
-		}
-		if isCode(err, ErrNoNode) {
-			var exists bool
-			if _, exists, w, err = c.ExistsW(ctx, path); err == nil && !exists {
-				return Node{Path: path}, w, nil
-			} else if err == nil {
-				w.Close() // the znode was created in between
-				continue
+func (c *Client) look(ctx context.Context, path string) (n Node, w *Watch, err error) {
+	for w == nil && err == nil {
+		err = Retry(ctx, func(ctx context.Context) (err error) {
+			n = Node{Path: path}
+			n.Data, n.Stat, w, err = c.GetW(ctx, path)
+			if n.Exists = err == nil; !isCode(err, ErrNoNode) {
+				return err
 			}
-		}
-		if !SafeToRetry(err) {
-			return Node{}, nil, err
-		}
+			var exists bool
+			if _, exists, w, err = c.ExistsW(ctx, path); exists { // it was created in between
+				w.Close()
+				w = nil
+			}
+			return err
+		})
 	}
+	return n, w, err
 }

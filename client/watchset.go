@@ -157,7 +157,6 @@ func (s *watchSet) end(w *Watch, err error) {
 		if q.stop != nil {
 			q.stop()
 		}
-		q.closed = true
 		close(q.ch)
 	}
 }
