@@ -232,11 +232,5 @@ func awaitEither(ctx context.Context, a, b *client.Watch, limit time.Duration) e
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	switch {
-	case !ok && w.Err() != nil:
-		return w.Err()
-	case !ok:
-		return client.ErrClosed
-	}
-	return e.Err
+	return eventError(ctx, w, e, ok)
 }

@@ -117,13 +117,17 @@ func (h *Hold) attend(isRevoked bool, w *client.Watch) {
 			isSaid = true
 			close(h.revoked)
 		}
-		if err := awaitEvent(h.ctx, w); err != nil {
+		e, err := nextEvent(h.ctx, w)
+		if err == nil && e.Type == client.NodeDeleted {
+			err = ErrLost
+		}
+		if err != nil {
 			h.end(err)
 			return
 		}
 		var data []byte
 		var stat client.Stat
-		err := client.Retry(h.ctx, func(ctx context.Context) (err error) {
+		err = client.Retry(h.ctx, func(ctx context.Context) (err error) {
 			data, stat, w, err = h.line.c.GetW(ctx, h.path)
 			return err
 		})

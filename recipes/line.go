@@ -118,17 +118,15 @@ func watchOf(ctx context.Context, c *client.Client, path string) (w *client.Watc
 
 // awaitEvent waits for the event of a one-shot watch.
 func awaitEvent(ctx context.Context, w *client.Watch) error {
+	_, err := nextEvent(ctx, w)
+	return err
+}
+
+// nextEvent is awaitEvent that returns the event.
+func nextEvent(ctx context.Context, w *client.Watch) (client.Event, error) {
 	defer w.Close()
 	e, ok := w.Next(ctx)
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case !ok && w.Err() != nil:
-		return w.Err()
-	case !ok:
-		return client.ErrClosed
-	}
-	return e.Err
+	return e, eventError(ctx, w, e, ok)
 }
 
 // awaitNews waits for events of a persistent watch and takes all queued ones: one read covers all of them.
@@ -144,15 +142,18 @@ func awaitNews(ctx context.Context, w *client.Watch) error {
 			more = false
 		}
 	}
+	return eventError(ctx, w, e, ok)
+}
+
+// eventError returns why a wait for an event of a watch has ended without one; ok is false if none was received.
+func eventError(ctx context.Context, w *client.Watch, e client.Event, ok bool) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case e.Err != nil:
-		return e.Err
 	case !ok && w.Err() != nil:
 		return w.Err()
 	case !ok:
 		return client.ErrClosed
 	}
-	return nil
+	return e.Err
 }
