@@ -75,8 +75,8 @@ func Revoke(ctx context.Context, c *client.Client, path string) error {
 // possess makes a Hold of a znode that nothing blocks. The order matters: first the context is tied to the
 // session, then the znode is read, owned by that session; whatever happens to the session later ends the context.
 // Claimed is the czxid of a claimed znode, and 0 for a znode of a line, whose name no other participant ever has.
-func (l *line) possess(ctx context.Context, path string, claimed client.Zxid) (*Hold, error) {
-	for {
+func (l *line) possess(ctx context.Context, path string, claimed client.Zxid) (h *Hold, err error) {
+	err = client.Retry(ctx, func(ctx context.Context) error {
 		tie := l.c.WhileHeld
 		if l.isStrict {
 			tie = l.c.WhileConnected
@@ -85,28 +85,29 @@ func (l *line) possess(ctx context.Context, path string, claimed client.Zxid) (*
 		session, _ := l.c.Session()
 		data, stat, w, err := l.c.GetW(ctx, path)
 		switch {
-		case err == nil && (client.SessionID(stat.EphemeralOwner) != session || claimed != 0 && claimed != stat.Czxid):
-			w.Close()
-			stop()
-			return nil, ErrLost
-		case err == nil && held.Err() == nil:
-			h := &Hold{line: l, path: path, token: stat.Czxid, isClaim: claimed != 0, revoked: make(chan struct{})}
-			h.ctx, h.end = tieTo(held, held)
-			h.watched.Go(func() {
-				defer stop()
-				h.attend(string(data) == layouts.Revoke, w)
-			})
-			return h, nil
-		case err == nil: // the connection was lost in between
-			w.Close()
 		case errors.Is(err, client.ErrNoNode):
 			err = ErrLost
+		case err != nil:
+		case client.SessionID(stat.EphemeralOwner) != session || claimed != 0 && claimed != stat.Czxid:
+			w.Close()
+			err = ErrLost
+		case held.Err() != nil:
+			w.Close()
+			err = client.ErrConnectionLoss // between the two
 		}
-		stop()
-		if err != nil && !client.SafeToRetry(err) {
-			return nil, err
+		if err != nil {
+			stop()
+			return err
 		}
-	}
+		h = &Hold{line: l, path: path, token: stat.Czxid, isClaim: claimed != 0, revoked: make(chan struct{})}
+		h.ctx, h.end = tieTo(held, held)
+		h.watched.Go(func() {
+			defer stop()
+			h.attend(string(data) == layouts.Revoke, w)
+		})
+		return nil
+	})
+	return h, err
 }
 
 // attend ends the hold when its znode is deleted, and reports a request to release.
