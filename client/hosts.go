@@ -86,10 +86,12 @@ func newHosts(servers []string, names *names, patience time.Duration) *hosts {
 	return &hosts{servers: servers, names: names, patience: patience}
 }
 
-// begin begins a search. The servers of a service may be others than when the last one ended.
+// begin begins a search. The addresses of a name, and the servers of a service, may be others than when the last one
+// ended.
 func (h *hosts) begin() {
+	h.addrs, h.open = nil, nil
 	if h.service != "" {
-		h.next, h.addrs, h.open = 0, nil, nil
+		h.next = 0
 	}
 }
 
@@ -156,7 +158,9 @@ func (h *hosts) corrected() {
 	}
 }
 
+// lookup finds the addresses of current. The one that was tried last is not the first of them.
 func (h *hosts) lookup(ctx context.Context) error {
+	tried := h.tried
 	h.addrs, h.tried, h.open = nil, nil, nil
 	host, _, _ := net.SplitHostPort(h.current)
 	if h.names.plain(host) {
@@ -168,6 +172,9 @@ func (h *hosts) lookup(ctx context.Context) error {
 		return err
 	}
 	h.addrs, h.open = h.join(ips), open
+	if n := len(tried); n > 0 && len(h.addrs) > 1 && h.addrs[0] == tried[n-1] {
+		h.addrs[0], h.addrs[1] = h.addrs[1], h.addrs[0]
+	}
 	return nil
 }
 

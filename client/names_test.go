@@ -169,6 +169,35 @@ func TestServerThatMoved(t *testing.T) {
 	}
 }
 
+// The addresses that a name had when the client connected are not tried days later: the name is looked up when the
+// connection is lost, even if it had more addresses than one. The address that was lost is not the first to be tried.
+func TestServersOfOneNameThatMoved(t *testing.T) {
+	for range 20 { // the order of addresses is random
+		synctest.Test(t, func(t *testing.T) {
+			names := &nameServer{answers: map[string][]string{"a": {"192.0.2.1", "192.0.2.2", "192.0.2.3"}}}
+			s := &site{up: map[string]bool{"192.0.2.1:1": true, "192.0.2.2:1": true, "192.0.2.3:1": true}}
+			c, err := New("a:1", WithDialer(s.dial), WithResolver(names.resolve), WithSessionTimeout(time.Minute))
+			require.NoError(t, err)
+			defer c.Close()
+			require.NoError(t, c.WaitConnected(t.Context()))
+			time.Sleep(24 * time.Hour)
+			was := c.State().Server
+			s.change(s.up)
+			synctest.Wait()
+			require.NoError(t, c.WaitConnected(t.Context()))
+			require.NotEqual(t, was, c.State().Server)
+
+			names.set(func() { names.answers = map[string][]string{"a": {"192.0.2.7", "192.0.2.8"}} })
+			s.change(map[string]bool{"192.0.2.7:1": true, "192.0.2.8:1": true})
+			synctest.Wait()
+			require.NoError(t, c.WaitConnected(t.Context()))
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			require.Len(t, s.dialed, 1, s.dialed)
+		})
+	}
+}
+
 // A name without a known address does not keep the client from the other servers.
 func TestNameThatDoesNotResolve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
