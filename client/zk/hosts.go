@@ -60,18 +60,19 @@ func WithLookupTimeout(timeout time.Duration) DNSHostProviderOption {
 
 // DNSHostProvider walks through all addresses of all servers in a random order. Its zero value is ready for use.
 // Names are looked up by Init, and again whenever a walk begins: when the Conn looks for a server after a lost
-// connection, and when all addresses were tried without success. A failed lookup keeps the old addresses. The
-// methods may be called concurrently.
+// connection, and when all addresses were tried without success. A name whose lookup fails keeps its old addresses.
+// The methods may be called concurrently.
 type DNSHostProvider struct {
 	timeout time.Duration
 	lookup  func(ctx context.Context, host string) ([]string, error) // nil for net.DefaultResolver
 
 	mu      sync.Mutex
-	servers []string // the argument of Init
-	addrs   []string // at least one after Init
-	last    int      // the address that Next has last returned, -1 at first
-	tried   int      // how many addresses Next has returned since Init or Connected
-	isNamed bool     // the name of a server may be looked up again
+	servers []string            // the argument of Init
+	known   map[string][]string // addresses of servers with a name, by the last lookup that succeeded
+	addrs   []string            // at least one after Init
+	last    int                 // the address that Next has last returned, -1 at first
+	tried   int                 // how many addresses Next has returned since Init or Connected
+	isNamed bool                // the name of a server may be looked up again
 }
 
 // NewDNSHostProvider returns a provider for WithHostProvider. A Conn without that option makes its own.
@@ -88,7 +89,7 @@ func (hp *DNSHostProvider) Init(servers []string) error {
 	hp.mu.Lock()
 	defer hp.mu.Unlock()
 	hp.servers = slices.Clone(servers)
-	hp.addrs, hp.last, hp.tried = nil, -1, 0
+	hp.known, hp.addrs, hp.last, hp.tried = map[string][]string{}, nil, -1, 0
 	return hp.resolve(context.Background())
 }
 
@@ -112,13 +113,16 @@ func (hp *DNSHostProvider) resolve(ctx context.Context) error {
 			continue
 		}
 		hp.isNamed = true
-		addrs, err := lookup(ctx, host)
-		if err != nil {
+		switch addrs, err := lookup(ctx, host); {
+		case err == nil:
+			hp.known[s] = nil
+			for _, a := range addrs {
+				hp.known[s] = append(hp.known[s], net.JoinHostPort(a, port))
+			}
+		case len(hp.known[s]) == 0:
 			return fmt.Errorf("zk: look up server %q: %w", s, err)
 		}
-		for _, a := range addrs {
-			found = append(found, net.JoinHostPort(a, port))
-		}
+		found = append(found, hp.known[s]...)
 	}
 	if len(found) == 0 {
 		return fmt.Errorf("zk: no addresses are known of the servers %q", hp.servers)

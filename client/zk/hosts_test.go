@@ -62,6 +62,29 @@ func TestNamesAreLookedUpAgain(t *testing.T) {
 	fails(t, hp.Init([]string{"zk.example:1"}))
 }
 
+// A server whose name is gone, such as a pod that is not ready, does not keep the others from being found where they
+// have moved to.
+func TestOneNameThatFails(t *testing.T) {
+	answers := map[string]string{"a": "10.0.0.1", "b": "10.0.0.2"}
+	hp := &DNSHostProvider{lookup: func(_ context.Context, host string) ([]string, error) {
+		if answers[host] == "" {
+			return nil, errors.New("no such host")
+		}
+		return []string{answers[host]}, nil
+	}}
+	works(t, hp.Init([]string{"a:1", "b:1"}))
+	_, _ = hp.Next()
+	hp.Connected()
+	answers["a"], answers["b"] = "", "10.0.0.9"
+	seen := []string{}
+	for range 2 {
+		addr, _ := hp.Next()
+		seen = append(seen, addr)
+	}
+	slices.Sort(seen)
+	same(t, []string{"10.0.0.1:1", "10.0.0.9:1"}, seen)
+}
+
 // After a loss all addresses have their turn before the walk begins again, the one that was lost as the last.
 func TestWalkBeginsAnewAfterConnected(t *testing.T) {
 	hp := NewDNSHostProvider()
