@@ -57,26 +57,30 @@ func start[T any](ctx context.Context, c *Client, cl *call, err error, read func
 	if err != nil {
 		return Future[T]{err: err}
 	}
-	kept := &call{request: cl.request, kept: true, done: make(chan struct{})}
+	kept := &call{request: cl.request, refusal: cl.refusal, kept: true, done: make(chan struct{})}
 	cl.release()
 	h := &c.cfg.hooks
 	if h.Start != nil {
 		ctx = h.Start(ctx, kept.op.String(), kept.path)
 	}
+	var began time.Time
 	if h.End != nil {
-		began := time.Now()
+		began = time.Now()
 		kept.after = func() {
 			r := OpResult{Op: kept.op.String(), Path: kept.path, Took: time.Since(began), Zxid: kept.zxid,
 				xid: kept.xid, on: kept.on}
-			if kept.err != nil {
+			switch {
+			case kept.err != nil:
 				r.Err = &Error{Op: r.Op, Path: r.Path, MayHaveApplied: kept.mayHave, Err: kept.err}
+			case kept.refusal != nil:
+				r.Err = kept.refusal(kept.body)
 			}
 			h.End(ctx, r)
 		}
 	}
 	if err := c.send(ctx, kept); err != nil {
 		if h.End != nil {
-			h.End(ctx, OpResult{Op: kept.op.String(), Path: kept.path, Err: err})
+			h.End(ctx, OpResult{Op: kept.op.String(), Path: kept.path, Took: time.Since(began), Err: err})
 		}
 		return Future[T]{err: err}
 	}

@@ -37,6 +37,8 @@ type call struct {
 	watch *Watch // registered in the watchSet, set if the reply allows it
 	pool  *sync.Pool
 	after func() // hook of a Future, called when the reply has arrived
+	// refusal says whether the reply to a multi is that to a transaction that was refused; for hooks, nil without.
+	refusal func(body []byte) error
 
 	xid   int32
 	on    *conn // to which the call was pushed first

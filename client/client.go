@@ -227,15 +227,19 @@ func (c *Client) doHooked(ctx context.Context, cl *call) error {
 	}
 	began := time.Now()
 	r := OpResult{Op: op, Path: path}
-	if r.Err = c.send(ctx, cl); r.Err == nil {
+	err := c.send(ctx, cl)
+	if err == nil {
 		r.xid, r.on = cl.xid, cl.on
-		r.Zxid, r.Err = c.wait(ctx, cl, path)
+		r.Zxid, err = c.wait(ctx, cl, path)
 	}
 	if c.cfg.hooks.End != nil {
-		r.Took = time.Since(began)
+		r.Took, r.Err = time.Since(began), err
+		if err == nil && cl.refusal != nil {
+			r.Err = cl.refusal(cl.body)
+		}
 		c.cfg.hooks.End(ctx, r)
 	}
-	return r.Err
+	return err
 }
 
 // send pushes a call on the connection. It waits for a connection, and for room on it, as long as ctx allows.

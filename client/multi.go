@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/seed94657493/warren/proto"
 )
@@ -117,6 +118,13 @@ func (c *Client) txnCall(t *Txn) (*call, error) {
 		cl.path = t.ops[0].path
 	}
 	cl.data = proto.AppendMultiEnd(b)
+	if c.cfg.hooks.End != nil {
+		sent := &Txn{slices.Clone(t.ops)} // t need not outlive the call
+		cl.refusal = func(body []byte) error {
+			_, err := c.readTxn(sent, body)
+			return err
+		}
+	}
 	return cl, nil
 }
 
