@@ -93,7 +93,11 @@ func (c *Client) CreateAll(ctx context.Context, path string, options ...CreateOp
 		}
 		_, err = c.Create(ctx, path, nil, Persistent, options...)
 	}
-	if isCode(err, ErrNodeExists) {
+	exists := isCode(err, ErrNodeExists)
+	if isCode(err, ErrNoAuth) { // to create in the parent, whether or not the znode exists
+		_, exists, _ = c.Exists(ctx, path)
+	}
+	if exists {
 		return nil
 	}
 	return err
