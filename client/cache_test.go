@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/client/internal/require"
+	"github.com/seed94657493/warren/proto"
 )
 
 func TestCacheFollowsSubtreeOnEachServer(t *testing.T) {
@@ -85,6 +86,26 @@ func TestCacheOnOldServer(t *testing.T) {
 		requireSameTree(t, ctx, direct, k, "/tree")
 	}
 	requireFeed(t, k)
+}
+
+// A root that the client may not read is left out, as with persistent watches. It is shown when it can be read and has
+// changed.
+func TestCacheOfSecretRootOnOldServer(t *testing.T) {
+	f := newFake(t)
+	f.isOld, f.secret = true, "/tree"
+	c := dial(t, f.addr())
+	ctx := within(t, time.Minute)
+	require.NoError(t, c.CreateAll(ctx, "/tree/a"))
+	asked := 0
+	f.with(func() { f.onRequest = func(proto.OpCode, int) bool { asked++; return asked < 100 } })
+	k, err := c.NewCache(ctx, "/tree")
+	require.NoError(t, err)
+	defer k.Close()
+	require.Zero(t, k.Len())
+	f.with(func() { f.secret = "" })
+	_, err = c.Set(ctx, "/tree", nil, AnyVersion)
+	require.NoError(t, err)
+	requireSameTree(t, ctx, c, k, "/tree")
 }
 
 func TestCacheChangesTellEverything(t *testing.T) {

@@ -67,7 +67,7 @@ func (k *Cache) refreshNode(ctx context.Context, path string) (added []string, e
 		return nil, err
 	}
 	if err != nil {
-		return nil, k.awaitNode(ctx, path, w, forget)
+		return nil, k.awaitNode(ctx, path, w, forget, errors.Is(err, ErrNoAuth))
 	}
 	names, err := k.listWatched(ctx, path, w)
 	switch {
@@ -97,9 +97,9 @@ func (k *Cache) refreshNode(ctx context.Context, path string) (added []string, e
 	return added, nil
 }
 
-// awaitNode handles a znode that does not exist. For the root it sets a watch on the creation; the parents report
-// all other znodes.
-func (k *Cache) awaitNode(ctx context.Context, path string, w *cacheWatches, forget func()) error {
+// awaitNode handles a znode that does not exist, or may not be read. For the root it sets a watch on the creation, or
+// on the next change; the parents report all other znodes.
+func (k *Cache) awaitNode(ctx context.Context, path string, w *cacheWatches, forget func(), isSecret bool) error {
 	if path != k.root {
 		forget()
 		return nil
@@ -112,10 +112,10 @@ func (k *Cache) awaitNode(ctx context.Context, path string, w *cacheWatches, for
 	w.data, w.children = cl.watch, nil
 	_, err = k.c.doStat(ctx, cl)
 	switch {
+	case errors.Is(err, ErrNoNode), err == nil && isSecret:
+		return nil
 	case err == nil: // created in between
 		return k.refresh(ctx, map[string]bool{path: true})
-	case errors.Is(err, ErrNoNode):
-		return nil
 	}
 	return err
 }

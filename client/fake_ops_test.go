@@ -104,6 +104,9 @@ func (c *fakeConn) read(op proto.OpCode, r *proto.Reader) ([]byte, proto.ErrCode
 	path, isWatch := r.Text().String(), r.Bool()
 	n, ok := c.f.tree[path]
 	n.stat.DataLength = int32(len(n.data))
+	if path == c.f.secret && op != proto.OpExists {
+		return nil, proto.ErrNoAuth
+	}
 	switch op {
 	case proto.OpExists:
 		if isWatch {

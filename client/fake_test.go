@@ -26,6 +26,7 @@ type fake struct {
 	accepted   int
 	isOld      bool // knows no persistent watches
 	isReadOnly bool
+	secret     string // a path that no client may read
 	badScheme  string // of auth that is refused
 	// n counts requests of the connection; false cuts it before the answer.
 	onRequest func(op proto.OpCode, n int) (ok bool)
