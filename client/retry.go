@@ -89,11 +89,14 @@ func (c *Client) findMarked(ctx context.Context, parent, id string, mode Mode) (
 		if err := c.Sync(ctx, parent); err != nil {
 			return err
 		}
+		found = ""
 		names, _, err := c.Children(ctx, parent)
+		if isCode(err, ErrNoNode) {
+			return nil // there is no parent
+		}
 		if err != nil {
 			return err
 		}
-		found = ""
 		for _, name := range names {
 			if !strings.HasPrefix(name, id) {
 				continue

@@ -54,6 +54,20 @@ func TestProtectedCreateRetries(t *testing.T) {
 	}
 }
 
+// Without the parent there is no znode, so the outcome of a create below it is not unknown.
+func TestProtectedCreateWithoutAParent(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f.addr(), WithBackoff(0, 0))
+	var losses atomic.Int32
+	f.with(func() {
+		f.loseReply = func(op proto.OpCode) bool { return op == proto.OpCreate2 && losses.Add(1) <= 2 }
+	})
+	_, err := c.CreateProtected(within(t, time.Minute), "/none/a", nil, Persistent)
+	require.ErrorIs(t, err, ErrNoNode)
+	require.False(t, MayHaveApplied(err))
+	require.EqualValues(t, 3, losses.Load())
+}
+
 // A caller that leaves while the outcome is unknown leaves nothing behind.
 func TestAbandonedProtectedCreateIsCleanedUp(t *testing.T) {
 	f := newFake(t)
