@@ -338,3 +338,18 @@ func TestHeartbeatKeepsConnection(t *testing.T) {
 }
 
 // next2 is next for tests whose own next follows states.
+
+// What is held ends with the client, and its cause says why the client has ended.
+func TestHeldEndsWithTheClient(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f.addr())
+	held, cancel := c.WhileHeld(t.Context())
+	defer cancel()
+	connected, cancelToo := c.WhileConnected(t.Context())
+	defer cancelToo()
+	require.NoError(t, c.Close())
+	for _, ctx := range []context.Context{held, connected} {
+		<-ctx.Done()
+		require.ErrorIs(t, context.Cause(ctx), ErrClosed)
+	}
+}

@@ -131,7 +131,9 @@ func (h *held) look() {
 // see ends the context if a standing says that the session, or the connection, may be lost.
 func (h *held) see(st *standing) {
 	switch {
-	case st.session != h.session, st.State == Expired, st.final != nil, st.State == Lost:
+	case st.final != nil:
+		h.end(st.final)
+	case st.session != h.session, st.State == Expired, st.State == Lost:
 		h.end(ErrSessionExpired)
 	case h.toConnection && st.State == Disconnected:
 		h.end(ErrConnectionLoss)
