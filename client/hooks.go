@@ -8,8 +8,8 @@ import (
 )
 
 // Hooks observe a client, for counting, measuring and tracing. Nil functions cost nothing. All of them may be called
-// concurrently and must return fast; State and Event are called by the goroutine that reads from the server and must
-// not call the client.
+// concurrently and must return fast. State, Event, and End for an operation of Async are called by the goroutine that
+// reads from the server: they must not wait for the client.
 type Hooks struct {
 	// Start is called before an operation and returns the context for the operation: a place to begin a span.
 	Start func(ctx context.Context, op, path string) context.Context

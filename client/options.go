@@ -180,8 +180,9 @@ func WithSASL(s SASL) Option { return func(c *config) { c.sasl = s } }
 // WithRenewal makes the client open a new session after one has expired, overriding the default, which is to end:
 // then every operation fails with ErrSessionExpired, and the program needs another client. Rebuild is called in
 // its own goroutine for every new session but the first, with a context that ends with that session: it recreates
-// ephemerals. It may be nil for a program that has no ephemerals, or leaves them to package recipes. Operations
-// that were waiting fail with ErrSessionExpired; persistent watches report WatchLost and are set again.
+// ephemerals. Close and Detach wait for it, so it must not call them; its error is logged. It may be nil for a program
+// that has no ephemerals, or leaves them to package recipes. Operations that were waiting fail with ErrSessionExpired;
+// persistent watches report WatchLost and are set again.
 func WithRenewal(rebuild func(ctx context.Context, c *Client) error) Option {
 	return func(c *config) {
 		if c.renew = rebuild; rebuild == nil {
