@@ -43,7 +43,8 @@ func (b *Barrier) Set(ctx context.Context) error {
 }
 
 // Remove lets all processes continue. If the barrier is not set, Remove succeeds. If ctx ends first, the barrier is
-// removed in the background.
+// removed in the background. It may repeat the removal after a lost connection, even of a barrier that was set again
+// in between.
 func (b *Barrier) Remove(ctx context.Context) error { return b.c.DeleteSurely(ctx, b.path) }
 
 // Wait waits until the barrier is not set, or ctx ends. It first makes the server catch up, so that it sees a

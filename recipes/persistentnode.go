@@ -107,16 +107,14 @@ func (n *PersistentNode) Close(ctx context.Context) error {
 		}
 		return err
 	})
-	if err == nil && exists && client.SessionID(stat.EphemeralOwner) != session {
+	switch {
+	case isGone(err) || err == nil && (!exists || client.SessionID(stat.EphemeralOwner) != session):
 		return nil
+	case err != nil:
+		return err
 	}
-	if err == nil && exists {
-		err = n.c.DeleteSurely(ctx, n.path)
-	}
-	if isGone(err) {
-		return nil
-	}
-	return err
+	own := line{c: n.c} // others may be waiting for the path
+	return own.leaveClaim(ctx, n.path, stat.Czxid)
 }
 
 func (n *PersistentNode) run(ctx context.Context) {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -92,6 +94,36 @@ func TestPersistentNodeWaitsForAnOlderOwner(t *testing.T) {
 	require.NoError(t, <-created)
 	require.Equal(t, "second", dataOf(t, path))
 	require.NoError(t, second.Close(within(t)))
+}
+
+// A member whose deletion has lost its answer does not delete the znode of the member that has taken its place.
+func TestPersistentNodeLeavesItsSuccessor(t *testing.T) {
+	path, observer, k := rootOf(t), dial(t), newLink(t)
+	var isLost atomic.Bool
+	c := dialAt(t, k.Addr(), client.WithHooks(client.Hooks{
+		Start: func(ctx context.Context, op, at string) context.Context {
+			if op == "delete" && at == path && !isLost.Swap(true) {
+				k.Refuse()
+				k.LoseAnswer(1)
+			}
+			return ctx
+		}}))
+	n := recipes.NewPersistentNode(c, path, nil)
+	require.NoError(t, n.AwaitCreated(within(t)))
+	closed := make(chan error, 1)
+	go func() { closed <- n.Close(within(t)) }()
+	var successor client.Stat
+	require.Eventually(t, func() (isCreated bool) {
+		_, stat, err := observer.CreateStat(within(t), path, nil, client.Ephemeral)
+		successor = stat
+		return err == nil
+	}, time.Minute, time.Millisecond)
+	k.Open()
+	require.NoError(t, <-closed)
+	stat, exists, err := observer.Exists(within(t), path)
+	require.NoError(t, err)
+	require.True(t, exists)
+	require.Equal(t, successor.Czxid, stat.Czxid)
 }
 
 func dataOf(t *testing.T, path string) string {
