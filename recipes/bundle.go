@@ -7,6 +7,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/proto/layouts"
@@ -52,12 +53,15 @@ type Publication struct {
 	Zxid  client.Zxid // grows with every publication
 }
 
-// Publish replaces all parts. A part cannot be named "ready". It returns ErrSuperseded if another Publish began
-// later: then no reader ever sees this publication. After any other error no reader sees a mixture either, but
-// readers may have to wait for the next Publish.
+// Publish replaces all parts. A part is named as a znode may be, and not "ready". It returns ErrSuperseded if another
+// Publish began later: then no reader ever sees this publication. After any other error no reader sees a mixture
+// either, but readers may have to wait for the next Publish.
 func (b *Bundle) Publish(ctx context.Context, parts map[string][]byte) error {
-	if _, ok := parts[layouts.Ready]; ok {
-		return client.ErrBadArguments
+	for name := range parts {
+		path := paths.ChildOf(b.path, name)
+		if name == layouts.Ready || strings.Contains(name, "/") || !paths.Valid([]byte(path)) {
+			return client.ErrBadArguments
+		}
 	}
 	fence, names, err := b.begin(ctx)
 	if err != nil {

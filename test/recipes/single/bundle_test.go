@@ -127,3 +127,18 @@ func TestBundleReadersWaitForAWholePublication(t *testing.T) {
 	require.ElementsMatch(t, []string{"y", "ready"}, names(t, c, root))
 	require.ErrorIs(t, b.Publish(within(t), map[string][]byte{"ready": nil}), client.ErrBadArguments)
 }
+
+// A publication with a part that no znode can hold is refused before it takes away the one that readers see.
+func TestBundleRefusesPartsWithoutAName(t *testing.T) {
+	b := recipes.NewBundle(dial(t), rootOf(t))
+	require.NoError(t, b.Publish(within(t), map[string][]byte{"a": []byte("1")}))
+	for _, name := range []string{"", "b/c", "..", "ready"} {
+		err := b.Publish(within(t), map[string][]byte{"a": []byte("2"), name: nil})
+		require.ErrorIs(t, err, client.ErrBadArguments, name)
+	}
+	ctx, cancel := context.WithTimeout(within(t), 10*time.Second)
+	defer cancel()
+	p, err := b.Read(ctx)
+	require.NoError(t, err)
+	require.Equal(t, map[string][]byte{"a": []byte("1")}, p.Parts)
+}
