@@ -3,7 +3,6 @@ package recipes
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/seed94657493/warren/client"
 )
@@ -20,7 +19,7 @@ type IDs struct {
 	last  *AtomicLong
 	block int64
 
-	mu    sync.Mutex
+	turn  chan struct{} // holds a token while a call uses what follows
 	next  int64
 	limit int64 // [next, limit) are reserved
 }
@@ -31,14 +30,18 @@ func NewIDs(c *client.Client, path string, block int, options ...Option) *IDs {
 	if block < 1 {
 		panic(fmt.Sprintf("recipes: ids in blocks of %d at %s", block, path))
 	}
-	return &IDs{last: NewAtomicLong(c, path, options...), block: int64(block)}
+	return &IDs{last: NewAtomicLong(c, path, options...), block: int64(block), turn: make(chan struct{}, 1)}
 }
 
 // Next returns a fresh number. Only the first number of each block waits for a server; concurrent calls wait with
 // it. Errors: ErrOverflow, ErrFormat.
 func (s *IDs) Next(ctx context.Context) (int64, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
 	if s.next == s.limit {
 		// A block whose reservation has an unknown outcome is never used.
 		err := again(ctx, func(ctx context.Context) error {

@@ -1,11 +1,13 @@
 package single_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -52,6 +54,37 @@ func TestIDsAreUnique(t *testing.T) {
 	for id := range seen {
 		require.LessOrEqual(t, id, end)
 	}
+}
+
+// A call does not wait longer than its context allows for another call that waits for a server.
+func TestIDsWaitOnlyAsLongAsTheContext(t *testing.T) {
+	k, asked := newLink(t), make(chan struct{}, 1)
+	c := dialAt(t, k.Addr(), client.WithHooks(client.Hooks{
+		Start: func(ctx context.Context, _, _ string) context.Context {
+			select {
+			case asked <- struct{}{}:
+			default:
+			}
+			return ctx
+		}}))
+	ids := recipes.NewIDs(c, rootOf(t), 1)
+	k.Stop()
+	defer k.Go()
+	ctx, cancel := context.WithTimeout(within(t), 10*time.Second)
+	defer cancel()
+	first := make(chan error, 1)
+	go func() {
+		_, err := ids.Next(ctx)
+		first <- err
+	}()
+	<-asked
+	hasty, giveUp := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer giveUp()
+	_, err := ids.Next(hasty)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.NoError(t, ctx.Err(), "the second call has waited for the first")
+	cancel()
+	require.ErrorIs(t, <-first, context.Canceled)
 }
 
 func TestIDsEnd(t *testing.T) {
