@@ -2,7 +2,9 @@ package keystore
 
 import (
 	"crypto"
+	"crypto/x509"
 	"errors"
+	"slices"
 
 	"software.sslmate.com/src/go-pkcs12"
 )
@@ -17,9 +19,15 @@ func decodePKCS12(data []byte, password string) (*contents, error) {
 		if !ok {
 			return nil, errKeyKind
 		}
-		c := &contents{key: signer}
+		c := &contents{key: signer, trusted: []*x509.Certificate{leaf}} // as Java does if the file is a trust store
 		c.chain = append(append(c.chain, leaf), rest...)
-		c.trusted = c.chain[:1] // as Java does if the file is a trust store
+		// The library takes the first certificate for that of the key. A trusted one may come before it.
+		isLeaf := func(x *x509.Certificate) bool { return sameKey(x.PublicKey, signer.Public()) }
+		if i := slices.IndexFunc(c.chain, isLeaf); i > 0 {
+			leaf = c.chain[i]
+			c.chain = slices.Insert(slices.Delete(c.chain, i, i+1), 0, leaf)
+			c.trusted = append(c.trusted, leaf)
+		}
 		return c, nil
 	}
 	if errors.Is(keyErr, pkcs12.ErrIncorrectPassword) {
