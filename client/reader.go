@@ -190,6 +190,9 @@ func (cn *conn) answer(cl *call, zxid Zxid, code proto.ErrCode, body []byte) err
 // read, so that none of its events is missed and no earlier event is delivered to it.
 func complete(watches *watchSet, cl *call, err error) {
 	cl.err, cl.data = err, nil
+	if err == nil && cl.op == proto.OpRemoveWatches {
+		watches.lose(joinChroot(cl.chroot, cl.path), WatcherType(cl.version))
+	}
 	isAwaited := cl.op == proto.OpExists && err == error(proto.ErrNoNode) // the watch is set on the creation
 	if !cl.state.CompareAndSwap(callWaiting, callCompleted) {
 		if cl.watch != nil {

@@ -365,3 +365,48 @@ func TestChannelOfAOneShotWatch(t *testing.T) {
 		}
 	}
 }
+
+// RemoveWatches ends the watches that the server has removed, even if its caller does not wait for the answer, and no
+// others: not one that was set meanwhile.
+func TestRemovedWatchesEndWithTheAnswer(t *testing.T) {
+	f := newFake(t)
+	ctx := within(t, time.Minute)
+	var later *Watch
+	var c *Client
+	c = dial(t, f.addr(), WithHooks(Hooks{End: func(_ context.Context, r OpResult) {
+		if r.Op == proto.OpRemoveWatches.String() && r.Err == nil {
+			_, _, later, _ = c.GetW(ctx, "/") // as another goroutine might
+		}
+	}}))
+	_, _, removed, err := c.GetW(ctx, "/")
+	require.NoError(t, err)
+	require.NoError(t, c.RemoveWatches(ctx, "/", WatcherData))
+	_, isOpen := removed.Next(ctx)
+	require.False(t, isOpen)
+	_, err = c.Set(ctx, "/", nil, AnyVersion)
+	require.NoError(t, err)
+	require.Equal(t, NodeDataChanged, next(t, later).Type)
+
+	_, _, removed, err = c.GetW(ctx, "/")
+	require.NoError(t, err)
+	hasty, giveUp := context.WithCancel(ctx)
+	hasLeft := make(chan struct{})
+	f.with(func() {
+		f.onRequest = func(op proto.OpCode, _ int) bool {
+			if op == proto.OpRemoveWatches {
+				giveUp()
+				<-hasLeft
+			}
+			return true
+		}
+	})
+	require.ErrorIs(t, c.RemoveWatches(hasty, "/", WatcherData), context.Canceled)
+	close(hasLeft)
+	require.NoError(t, c.Sync(ctx, "/"))
+	select {
+	case _, isOpen = <-removed.C():
+		require.False(t, isOpen)
+	default:
+		t.Fatal("the watch waits for an event that the server will never send")
+	}
+}

@@ -150,11 +150,7 @@ func (c *Client) RemoveWatches(ctx context.Context, path string, t WatcherType) 
 		return err
 	}
 	cl.version = int32(t)
-	if err := c.doEmpty(ctx, cl); err != nil {
-		return err
-	}
-	c.watches.lose(path, t)
-	return nil
+	return c.doEmpty(ctx, cl)
 }
 
 // Node is a znode at one moment.

@@ -317,11 +317,10 @@ func (s *watchSet) reportLost(lost []*Watch, err error) {
 	}
 }
 
-// lose ends the watches of a path that an operator removed at the server.
+// lose ends the watches of a path, which is with the chroot, that the server has removed.
 func (s *watchSet) lose(path string, t proto.WatcherType) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	path = joinChroot(s.chroot, path)
 	for w := s.paths[path]; w != nil; {
 		next := w.next
 		if w.isActive && w.kind.isOf(t) {
