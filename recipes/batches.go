@@ -72,14 +72,7 @@ func (q *batches) order(names []string) []entry {
 }
 
 func (q *batches) len(ctx context.Context) (int, error) {
-	var names []string
-	err := client.Retry(ctx, func(ctx context.Context) (err error) {
-		names, _, err = q.items.c.Children(ctx, q.items.parent)
-		return err
-	})
-	if errors.Is(err, client.ErrNoNode) {
-		return 0, nil
-	}
+	names, err := childrenOf(ctx, q.items.c, q.items.parent)
 	return len(q.order(names)), err
 }
 

@@ -132,14 +132,8 @@ func (d *Discovery) Unregister(ctx context.Context, name, id string) error {
 // Services returns the names of services that have or had instances, sorted.
 func (d *Discovery) Services(ctx context.Context) ([]string, error) { return d.list(ctx, d.base) }
 
-func (d *Discovery) list(ctx context.Context, path string) (names []string, err error) {
-	err = client.Retry(ctx, func(ctx context.Context) (err error) {
-		names, _, err = d.c.Children(ctx, path)
-		return err
-	})
-	if errors.Is(err, client.ErrNoNode) {
-		return nil, nil
-	}
+func (d *Discovery) list(ctx context.Context, path string) ([]string, error) {
+	names, err := childrenOf(ctx, d.c, path)
 	slices.Sort(names)
 	return names, err
 }

@@ -216,14 +216,7 @@ func (b *DoubleBarrier) Leave(ctx context.Context) error {
 func (b *DoubleBarrier) awaitOthers(ctx context.Context) error {
 	ready := paths.ChildOf(b.path, layouts.Ready)
 	for {
-		var names []string
-		err := client.Retry(ctx, func(ctx context.Context) (err error) {
-			names, _, err = b.c.Children(ctx, b.path)
-			return err
-		})
-		if errors.Is(err, client.ErrNoNode) {
-			return nil
-		}
+		names, err := childrenOf(ctx, b.c, b.path)
 		if err != nil {
 			return err
 		}

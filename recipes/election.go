@@ -121,27 +121,7 @@ func (e *Election) Leader(ctx context.Context) (Leader, error) {
 // not Exist while there is none. It may skip leaders in quick succession, but never the last. The range ends with an
 // error, or without one when ctx ends. An observer is woken when the leader ends, not when candidates do.
 func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
-	return func(yield func(Leader, error) bool) {
-		var last Leader
-		for isFirst := true; ; isFirst = false {
-			leader, w, err := e.observe(ctx)
-			if err == nil {
-				if (isFirst || leader != last) && !yield(leader, nil) {
-					w.Close()
-					return
-				}
-				last = leader
-				err = awaitEvent(ctx, w)
-			}
-			switch {
-			case ctx.Err() != nil:
-				return
-			case err != nil:
-				yield(Leader{}, err)
-				return
-			}
-		}
-	}
+	return follow(ctx, e.observe, func(a, b Leader) bool { return a == b })
 }
 
 // observe reads the leader and returns a watch that fires when the leader ends. If there is no leader, the watch

@@ -56,14 +56,7 @@ type Member struct {
 
 // Members returns the members sorted by name. A group that does not exist has none.
 func (g *Group) Members(ctx context.Context) ([]Member, error) {
-	var names []string
-	err := client.Retry(ctx, func(ctx context.Context) (err error) {
-		names, _, err = g.c.Children(ctx, g.path)
-		return err
-	})
-	if errors.Is(err, client.ErrNoNode) {
-		return nil, nil
-	}
+	names, err := childrenOf(ctx, g.c, g.path)
 	slices.Sort(names)
 	var members []Member
 	for _, name := range names {

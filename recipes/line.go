@@ -3,6 +3,7 @@ package recipes
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 
 	"github.com/seed94657493/warren/client"
@@ -43,18 +44,20 @@ func (l *line) leave(ctx context.Context, path string) error {
 
 // places returns the line in order. A parent that does not exist is an empty line.
 func (l *line) places(ctx context.Context) ([]layouts.Place, error) {
-	var names []string
-	err := client.Retry(ctx, func(ctx context.Context) (err error) {
-		names, _, err = l.c.Children(ctx, l.parent)
+	names, err := childrenOf(ctx, l.c, l.parent)
+	return layouts.Order(names, l.markers), err
+}
+
+// childrenOf returns the names of a znode's children, none if it does not exist.
+func childrenOf(ctx context.Context, c *client.Client, path string) (names []string, err error) {
+	err = client.Retry(ctx, func(ctx context.Context) (err error) {
+		names, _, err = c.Children(ctx, path)
 		return err
 	})
 	if errors.Is(err, client.ErrNoNode) {
-		return nil, nil
+		err = nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return layouts.Order(names, l.markers), nil
+	return names, err
 }
 
 // blocker returns the place that the i-th place has to wait for, -1 if none.
@@ -127,6 +130,34 @@ func nextEvent(ctx context.Context, w *client.Watch) (client.Event, error) {
 	defer w.Close()
 	e, ok := w.Next(ctx)
 	return e, eventError(ctx, w, e, ok)
+}
+
+// follow ranges over what read returns, at first and after each event of its watch, unless that is the same again. It
+// ends with an error, or without one when ctx ends.
+func follow[T any](
+	ctx context.Context, read func(ctx context.Context) (T, *client.Watch, error), isSame func(a, b T) bool,
+) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var last, none T
+		for isFirst := true; ; isFirst = false {
+			now, w, err := read(ctx)
+			if err == nil {
+				if (isFirst || !isSame(now, last)) && !yield(now, nil) {
+					w.Close()
+					return
+				}
+				last = now
+				err = awaitEvent(ctx, w)
+			}
+			switch {
+			case ctx.Err() != nil:
+				return
+			case err != nil:
+				yield(none, err)
+				return
+			}
+		}
+	}
 }
 
 // awaitNews waits for events of a persistent watch and takes all queued ones: one read covers all of them.

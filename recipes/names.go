@@ -107,13 +107,7 @@ func (n *Names) Follow(ctx context.Context, name string) iter.Seq2[Value, error]
 
 // List returns the names that have a value, sorted.
 func (n *Names) List(ctx context.Context) (names []string, err error) {
-	err = client.Retry(ctx, func(ctx context.Context) (err error) {
-		names, _, err = n.c.Children(ctx, n.path)
-		return err
-	})
-	if errors.Is(err, client.ErrNoNode) {
-		return nil, nil
-	}
+	names, err = childrenOf(ctx, n.c, n.path)
 	slices.Sort(names)
 	return names, err
 }
