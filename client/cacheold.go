@@ -144,10 +144,6 @@ func (k *Cache) listWatched(ctx context.Context, path string, w *cacheWatches) (
 	if old != nil {
 		old.Close()
 	}
-	if err := k.c.do(ctx, cl); err != nil {
-		return nil, err
-	}
-	names := cl.names
-	cl.release()
-	return names, nil
+	names, _, err := k.c.doChildren(ctx, cl)
+	return names, err
 }

@@ -21,10 +21,14 @@ func (c *Client) pathCall(op proto.OpCode, path string) (*call, error) {
 // Get returns the data and the Stat of a znode. Data is nil if the znode has none. Errors: ErrNoNode, ErrNoAuth.
 func (c *Client) Get(ctx context.Context, path string) ([]byte, Stat, error) {
 	cl, err := c.pathCall(proto.OpGetData, path)
-	if err == nil {
-		err = c.do(ctx, cl)
-	}
 	if err != nil {
+		return nil, Stat{}, err
+	}
+	return c.doData(ctx, cl)
+}
+
+func (c *Client) doData(ctx context.Context, cl *call) ([]byte, Stat, error) {
+	if err := c.do(ctx, cl); err != nil {
 		return nil, Stat{}, err
 	}
 	data, stat := cl.body, cl.stat
@@ -35,28 +39,28 @@ func (c *Client) Get(ctx context.Context, path string) ([]byte, Stat, error) {
 // Exists reports whether there is a znode, and its Stat. Errors: ErrNoAuth.
 func (c *Client) Exists(ctx context.Context, path string) (Stat, bool, error) {
 	cl, err := c.pathCall(proto.OpExists, path)
-	if err == nil {
-		err = c.do(ctx, cl)
-	}
-	switch {
-	case isCode(err, ErrNoNode):
-		return Stat{}, false, nil
-	case err != nil:
+	if err != nil {
 		return Stat{}, false, err
 	}
-	stat := cl.stat
-	cl.release()
-	return stat, true, nil
+	stat, err := c.doStat(ctx, cl)
+	if isCode(err, ErrNoNode) {
+		return Stat{}, false, nil
+	}
+	return stat, err == nil, err
 }
 
 // Children returns the names of a znode's children, in no defined order, and its Stat. The names share memory.
 // Errors: ErrNoNode, ErrNoAuth.
 func (c *Client) Children(ctx context.Context, path string) ([]string, Stat, error) {
 	cl, err := c.pathCall(proto.OpGetChildren2, path)
-	if err == nil {
-		err = c.do(ctx, cl)
-	}
 	if err != nil {
+		return nil, Stat{}, err
+	}
+	return c.doChildren(ctx, cl)
+}
+
+func (c *Client) doChildren(ctx context.Context, cl *call) ([]string, Stat, error) {
+	if err := c.do(ctx, cl); err != nil {
 		return nil, Stat{}, err
 	}
 	names, stat := cl.names, cl.stat

@@ -38,15 +38,6 @@ func (c *Client) Reconfig(ctx context.Context, r Reconfig) ([]byte, Stat, error)
 	return c.doData(ctx, cl)
 }
 
-func (c *Client) doData(ctx context.Context, cl *call) ([]byte, Stat, error) {
-	if err := c.do(ctx, cl); err != nil {
-		return nil, Stat{}, err
-	}
-	data, stat := cl.body, cl.stat
-	cl.release()
-	return data, stat, nil
-}
-
 func orNull(s string) proto.Text {
 	if s == "" {
 		return nil

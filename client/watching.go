@@ -79,11 +79,10 @@ func (c *Client) ChildrenW(ctx context.Context, path string, to ...Receiver) ([]
 		return nil, Stat{}, nil, err
 	}
 	w := cl.watch
-	if err := c.do(ctx, cl); err != nil {
+	names, stat, err := c.doChildren(ctx, cl)
+	if err != nil {
 		return nil, Stat{}, nil, err
 	}
-	names, stat := cl.names, cl.stat
-	cl.release()
 	return names, stat, w, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -48,15 +47,10 @@ func readCache(name string) (*ticketCache, error) {
 		return nil, fmt.Errorf("kerberos: ticket cache %s: only caches of the kind FILE can be read: set "+
 			"KRB5CCNAME=FILE:... for kinit, too", name)
 	}
-	f, err := os.Open(path)
+	b, err := readFile(path, cacheBytesMax)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("kerberos: there is no ticket cache %s: run kinit", path)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("kerberos: ticket cache: %w", err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, cacheBytesMax+1))
 	if err != nil {
 		return nil, fmt.Errorf("kerberos: ticket cache: %w", err)
 	}

@@ -69,6 +69,16 @@ func (c *Config) DefaultRealm() string { return c.c.LibDefaults.DefaultRealm }
 // realmOf returns the realm of a host; "" if the file does not say.
 func (c *Config) realmOf(host string) string { return c.c.ResolveRealm(strings.ToLower(host)) }
 
+// readFile reads a file. Of one that is larger than allowed it reads one byte too many.
+func readFile(name string, most int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most+1))
+}
+
 // configReader collects the lines of a file and of those that it includes, by section.
 type configReader struct {
 	sections map[string][]string
@@ -77,12 +87,7 @@ type configReader struct {
 }
 
 func (r *configReader) file(name string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, configBytesMax+1))
+	text, err := readFile(name, configBytesMax)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"sync"
@@ -130,12 +129,7 @@ func firstOf(list string) string {
 
 // keytab reads the keytab, which must have a key of the owner.
 func (l *Login) keytab() (*Keytab, error) {
-	f, err := os.Open(l.o.Keytab)
-	if err != nil {
-		return nil, fmt.Errorf("kerberos: keytab: %w", err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, KeytabBytesMax+1))
+	b, err := readFile(l.o.Keytab, KeytabBytesMax)
 	if err != nil {
 		return nil, fmt.Errorf("kerberos: keytab: %w", err)
 	}
