@@ -2,7 +2,6 @@ package security
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/seed94657493/warren/internal/sasl"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -10,14 +9,9 @@ import (
 
 // ReadJAAS reads a JAAS file, which has sections for clients and for the servers among themselves.
 func ReadJAAS(fs vfs.FS, name string) (sasl.JAAS, error) {
-	f, err := fs.Open(name)
+	text, err := vfs.ReadFile(fs, name, sasl.JAASBytesMax)
 	if err != nil {
 		return nil, fmt.Errorf("server: JAAS file: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, sasl.JAASBytesMax+1))
-	if err != nil {
-		return nil, fmt.Errorf("server: JAAS file %s: %w", name, err)
 	}
 	jaas, err := sasl.ParseJAAS(text)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"sync"
@@ -31,9 +30,7 @@ type Tickets struct {
 
 // Realm returns the default realm of the krb5.conf. The file may be missing if no key names it.
 func (t *Tickets) Realm() (string, error) {
-	name := t.Config
-	name = cmp.Or(name, kerberos.DefaultConfigFile)
-	conf, err := kerberos.LoadConfig(name)
+	conf, err := kerberos.LoadConfig(cmp.Or(t.Config, kerberos.DefaultConfigFile))
 	if errors.Is(err, os.ErrNotExist) && t.Config == "" {
 		return "", nil
 	}
@@ -143,14 +140,9 @@ func (f *keytabFile) current() *kerberos.Keytab {
 
 // read reads the file, which must have a key of the service.
 func (f *keytabFile) read() (*kerberos.Keytab, error) {
-	file, err := f.tickets.FS.Open(f.name)
+	b, err := vfs.ReadFile(f.tickets.FS, f.name, kerberos.KeytabBytesMax)
 	if err != nil {
 		return nil, fmt.Errorf("server: keytab: %w", err)
-	}
-	defer file.Close()
-	b, err := io.ReadAll(io.LimitReader(file, kerberos.KeytabBytesMax+1))
-	if err != nil {
-		return nil, fmt.Errorf("server: keytab %s: %w", f.name, err)
 	}
 	keys, err := kerberos.ParseKeytab(b)
 	if err == nil {
