@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed94657493/warren/client"
@@ -45,6 +46,7 @@ type Registration struct {
 	Instance Instance // with its id and time
 	cell     *cell
 	node     *PersistentNode // nil unless it is dynamic
+	isGone   atomic.Bool     // Close has succeeded
 }
 
 // Register lists an instance and waits until it is listed. How long it stays listed depends on its type. A
@@ -108,15 +110,18 @@ func (r *Registration) Err() error {
 	return r.node.Err()
 }
 
-// Close removes the instance from the list, unless it is permanent.
+// Close removes the instance from the list, unless it is permanent. After it has succeeded a further Close does
+// nothing.
 func (r *Registration) Close(ctx context.Context) error {
 	switch {
 	case r.node != nil:
 		return r.node.Close(ctx)
-	case r.Instance.Type == Permanent:
+	case r.Instance.Type == Permanent || r.isGone.Load():
 		return nil
 	}
-	return r.cell.c.DeleteSurely(ctx, r.cell.path)
+	err := r.cell.c.DeleteSurely(ctx, r.cell.path)
+	r.isGone.Store(err == nil)
+	return err
 }
 
 // Unregister removes an instance of any type from the list, even one of another process; a dynamic one comes back if

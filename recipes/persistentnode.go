@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/proto/paths"
@@ -30,6 +31,7 @@ type PersistentNode struct {
 	created chan struct{} // closed after the first creation
 	done    chan struct{} // closed when the goroutine has ended
 	err     error         // why the goroutine ended; set before done is closed
+	isGone  atomic.Bool   // Close has succeeded
 
 	mu    sync.Mutex
 	want  []byte
@@ -93,14 +95,18 @@ func (n *PersistentNode) Err() error {
 }
 
 // Close stops keeping the znode and deletes it if it belongs to this session. If ctx ends first the znode may
-// stay until the session ends, and the error says so.
-func (n *PersistentNode) Close(ctx context.Context) error {
+// stay until the session ends, and the error says so. After it has succeeded a further Close does nothing.
+func (n *PersistentNode) Close(ctx context.Context) (err error) {
+	if n.isGone.Load() {
+		return nil
+	}
+	defer func() { n.isGone.Store(err == nil) }()
 	n.stop()
 	<-n.done
 	session, _ := n.c.Session()
 	var stat client.Stat
 	var exists bool
-	err := client.Retry(ctx, func(ctx context.Context) error { // the sync settles a create whose answer was lost
+	err = client.Retry(ctx, func(ctx context.Context) error { // the sync settles a create whose answer was lost
 		err := n.c.Sync(ctx, n.path)
 		if err == nil {
 			stat, exists, err = n.c.Exists(ctx, n.path)

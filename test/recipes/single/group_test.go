@@ -126,6 +126,35 @@ func TestPersistentNodeLeavesItsSuccessor(t *testing.T) {
 	require.Equal(t, successor.Czxid, stat.Czxid)
 }
 
+// A second Close does nothing: by then the path may be in use again.
+func TestSecondCloseDeletesNothing(t *testing.T) {
+	root, c := rootOf(t), dial(t)
+	first := recipes.NewPersistentNode(c, root+"/node", nil)
+	require.NoError(t, first.AwaitCreated(within(t)))
+	require.NoError(t, first.Close(within(t)))
+	register := recipes.NewDiscovery(c, root+"/services")
+	service := recipes.Instance{Name: "web", ID: "one", Type: recipes.Static}
+	listed, err := register.Register(within(t), service)
+	require.NoError(t, err)
+	require.NoError(t, listed.Close(within(t)))
+
+	second := recipes.NewPersistentNode(c, root+"/node", nil)
+	require.NoError(t, second.AwaitCreated(within(t)))
+	before, _, err := c.Exists(within(t), second.Path())
+	require.NoError(t, err)
+	_, err = register.Register(within(t), service)
+	require.NoError(t, err)
+	require.NoError(t, first.Close(within(t)))
+	require.NoError(t, listed.Close(within(t)))
+	after, _, err := c.Exists(within(t), second.Path())
+	require.NoError(t, err)
+	require.Equal(t, before.Czxid, after.Czxid)
+	instances, err := register.Instances(within(t), "web")
+	require.NoError(t, err)
+	require.Len(t, instances, 1)
+	require.NoError(t, second.Close(within(t)))
+}
+
 func dataOf(t *testing.T, path string) string {
 	data, _, err := dial(t).Get(within(t), path)
 	require.NoError(t, err)
