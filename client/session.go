@@ -294,6 +294,9 @@ func (s *session) expire(session int) bool {
 
 // renew calls rebuild in a goroutine that ends with the new session.
 func (s *session) renew(ctx context.Context) {
+	if s.renewing != nil {
+		s.renewing() // of the session of a server without quorum
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	s.renewing = cancel
 	s.helpers.Go(func() {

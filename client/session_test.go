@@ -353,3 +353,25 @@ func TestHeldEndsWithTheClient(t *testing.T) {
 		require.ErrorIs(t, context.Cause(ctx), ErrClosed)
 	}
 }
+
+// The renewal of a session that a server without quorum has made ends when the client moves to another server, which
+// makes a new session.
+func TestRenewalEndsWithItsReadOnlySession(t *testing.T) {
+	f := newFake(t)
+	renewals := make(chan context.Context, 2)
+	c := dial(t, f.addr(), WithReadOnly(), WithBackoff(0, 0), WithRenewal(func(ctx context.Context, _ *Client) error {
+		renewals <- ctx
+		<-ctx.Done()
+		return nil
+	}))
+	turn := states(t, c)
+	f.with(func() { f.isReadOnly = true })
+	f.expireAll()
+	until(t, turn, ConnectedReadOnly)
+	first := <-renewals
+	f.with(func() { f.isReadOnly = false })
+	until(t, turn, Connected)
+	second := <-renewals
+	<-first.Done()
+	require.NoError(t, second.Err())
+}
