@@ -85,14 +85,15 @@ func (c *Config) movedKeys(q *Quorum) (keys []string) {
 // names the dynamic file. hadDynamic says that it named one before.
 func withoutMembers(text string, keys []string, last string) (edited string, hadDynamic bool) {
 	var b strings.Builder
-	lines := lineReader{rest: text}
+	lines := lineReader{rest: strings.TrimPrefix(text, "\ufeff")}
 	for lines.rest != "" {
 		before := lines.rest
 		one := lineReader{rest: before}
 		logical, _, ok := one.nextOrBlank()
 		lines.rest = one.rest
 		if ok {
-			key, _ := splitProperty(logical)
+			written, _ := splitProperty(logical)
+			key, _ := unescape(written) // a file with a malformed escape has not been loaded
 			key = strings.TrimPrefix(trim(key), "zookeeper.")
 			if key == "dynamicConfigFile" {
 				hadDynamic = true
@@ -107,6 +108,9 @@ func withoutMembers(text string, keys []string, last string) (edited string, had
 	edited = b.String()
 	if edited != "" && !strings.HasSuffix(edited, "\n") {
 		edited += "\n"
+	}
+	if strings.HasSuffix(strings.TrimRight(edited, "\r\n"), `\`) {
+		edited += "\n" // an empty line, with which a continued one ends
 	}
 	return edited + last, hadDynamic
 }

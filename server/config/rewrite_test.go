@@ -101,6 +101,31 @@ maxClientCnxns=0
 	require.Equal(t, lines3, string(dynamic), "sorted, no version, no end of line")
 }
 
+// A server starts with what a reconfiguration has made of its file, however the lines are written and the file ends.
+func TestUnusualFilesFollow(t *testing.T) {
+	const rest = "tickTime=2000\ninitLimit=10\nsyncLimit=5\nclientPort=7\n"
+	const servers = "server.1=127.0.0.1:1:2\nserver.2=127.0.0.1:3:4"
+	for _, text := range []string{
+		rest + servers,
+		"\ufeff" + servers + "\n" + rest,
+		rest + "server\\.1=127.0.0.1\\:1\\:2\nser\\u0076er.2 127.0.0.1\\:3\\:4\n",
+		rest + servers + "\naudit.enable=tru\\\ne\\",
+		rest + servers + "\naudit.enable=true\\\n",
+		rest + servers + "\naudit.enable=true\\\r\n",
+		rest + servers + "\n# C:\\zookeeper\\",
+	} {
+		c := load(t, text)
+		q := members(t, "server.1=127.0.0.1:1:2\nserver.3=127.0.0.1:5:6")
+		name, err := c.WriteMembers(q)
+		require.NoError(t, err)
+		again, _, err := Load(c.File, []string{"dataDir=" + c.DataDir, "myid=1"}, nil)
+		require.NoError(t, err, "%q", text)
+		require.Equal(t, name, again.DynamicConfigFile, "%q", text)
+		require.Equal(t, q.Text(), again.Quorum.Text(), "%q", text)
+		require.Equal(t, c.Audit.Enabled, again.Audit.Enabled, "%q", text)
+	}
+}
+
 func TestFilesThatCannotFollow(t *testing.T) {
 	q := members(t, lines3)
 	name, err := Default().WriteMembers(q)
