@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -114,9 +115,13 @@ func (q *Quorum) remove(id int64) {
 	q.Members = slices.DeleteFunc(q.Members, func(m Member) bool { return m.ID == id })
 }
 
-// collision returns an error if a port between servers of m is one of another member.
+// collision returns an error if an address of m is one of another member. Several may serve clients at an address that
+// every machine has.
 func (q *Quorum) collision(m *Member) error {
 	own := m.ports()
+	if c := m.Client; c.Port != PortUnset && !isOfEveryMachine(c.Host) {
+		own = append(own, c.String())
+	}
 	for i := range q.Members {
 		other := &q.Members[i]
 		taken := other.ports()
@@ -130,6 +135,12 @@ func (q *Quorum) collision(m *Member) error {
 		}
 	}
 	return nil
+}
+
+// isOfEveryMachine reports whether each machine has an address of its own by this name.
+func isOfEveryMachine(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return isAny(host) || host == "localhost" || err == nil && a.IsLoopback()
 }
 
 // ports returns the addresses of m for other servers, as host:port.

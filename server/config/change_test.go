@@ -85,6 +85,14 @@ func TestMembersAreChanged(t *testing.T) {
 			fault: "b:2 of server.4 conflicts b:2 of server.2"},
 		"an election port that clients use": {join: "server.4=0.0.0.0:9:2181;2182",
 			fault: "0.0.0.0:2181 of server.4 conflicts 0.0.0.0:2181 of server.1"},
+		"a client port at the address of a quorum port": {join: "server.4=d:1:2;b:2",
+			fault: "b:2 of server.4 conflicts b:2 of server.2"},
+		"a client port that is taken": {join: "server.4=d:1:2;b:9,server.5=e:1:2;b:9",
+			fault: "b:9 of server.5 conflicts b:9 of server.4"},
+		"client ports at addresses of every machine": {
+			join: "server.3=c:1:2;127.0.0.1:9,server.4=d:1:2;127.0.0.1:9,server.5=e:1:2;localhost:9", leave: "1,2",
+			want: "server.3=c:1:2:participant;127.0.0.1:9\nserver.4=d:1:2:participant;127.0.0.1:9\n" +
+				"server.5=e:1:2:participant;localhost:9"},
 	} {
 		q := members(t, lines3)
 		next, err := q.Changed(tc.join, tc.leave)
