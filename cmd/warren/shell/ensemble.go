@@ -132,7 +132,10 @@ func runReconfig(ctx context.Context, s *Shell, a *arguments) error {
 // configBytes bounds the file of reconfig -file.
 const configBytes = 1 << 20
 
-// readMembers returns the server lines of a dynamic configuration file as one list.
+// memberKeys are the beginnings of the lines that a dynamic configuration file has.
+var memberKeys = []string{"server.", "group.", "weight."}
+
+// readMembers returns the lines of a dynamic configuration file as one list.
 func readMembers(name string) (string, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -149,7 +152,8 @@ func readMembers(name string) (string, error) {
 	}
 	var members []string
 	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSpace(line); strings.HasPrefix(line, "server.") {
+		line = strings.TrimSpace(line)
+		if slices.ContainsFunc(memberKeys, func(key string) bool { return strings.HasPrefix(line, key) }) {
 			members = append(members, line)
 		}
 	}
