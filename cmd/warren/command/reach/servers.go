@@ -64,14 +64,20 @@ func Address(cmd *cobra.Command, name string) (string, error) {
 	return address, nil
 }
 
-// ClientPortOf is where a member of an ensemble serves clients: at the host of its line, and at the port of the line
-// or of the configuration.
-func ClientPortOf(cfg *config.Config, m *config.Member) string {
-	port := m.Client.Port
+// ClientPortOf is where a member of an ensemble serves clients: at the port of its line, else at the usual one, which is
+// that of the configuration; "" without any port. A host that each machine has means that of the line.
+func ClientPortOf(m *config.Member, usual int) string {
+	host, port := m.Client.Host, m.Client.Port
 	if port == config.PortUnset {
-		port = cfg.ClientPort
+		host, port = "", usual
 	}
-	return net.JoinHostPort(m.Addresses[0].Host, strconv.Itoa(port))
+	if port == config.PortUnset {
+		return ""
+	}
+	if config.IsOfEveryMachine(host) {
+		host = m.Addresses[0].Host
+	}
+	return net.JoinHostPort(host, strconv.Itoa(port))
 }
 
 // WithPort is Address for an address of a configuration, which has been checked.

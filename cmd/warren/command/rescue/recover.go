@@ -271,8 +271,9 @@ type place struct {
 func (y *recoveryRun) places() (map[int64]place, error) {
 	places := map[int64]place{}
 	for i := range y.cfg.Members {
-		m := &y.cfg.Members[i]
-		places[m.ID] = place{reach.ClientPortOf(y.cfg, m), y.adminPort}
+		m := y.cfg.Members[i]
+		m.Client.Host = m.Addresses[0].Host // where the admin port is asked, too
+		places[m.ID] = place{reach.ClientPortOf(&m, y.cfg.ClientPort), y.adminPort}
 	}
 	for _, text := range y.at {
 		id, rest, ok1 := strings.Cut(text, "=")

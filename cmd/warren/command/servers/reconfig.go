@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/command/reach"
 	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/server/config"
 )
@@ -116,7 +116,7 @@ func (o *reconfigOptions) read(args []string) (err error) {
 		return errors.New("name the wanted servers: as arguments, with --config or in ZOO_SERVERS")
 	}
 	for i := range o.wanted.Members {
-		if address := clientAddress(&o.wanted.Members[i]); address == "" {
+		if address := reach.ClientPortOf(&o.wanted.Members[i], config.PortUnset); address == "" {
 			return fmt.Errorf("the line of server %d has no client port: add it at the end, as in ;2181",
 				o.wanted.Members[i].ID)
 		} else if !o.named {
@@ -124,18 +124,6 @@ func (o *reconfigOptions) read(args []string) (err error) {
 		}
 	}
 	return nil
-}
-
-// clientAddress is where a server serves clients, "" if its line does not say.
-func clientAddress(m *config.Member) string {
-	if m.Client.Port == config.PortUnset {
-		return ""
-	}
-	host := m.Client.Host
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = m.Addresses[0].Host
-	}
-	return net.JoinHostPort(host, strconv.Itoa(m.Client.Port))
 }
 
 // run changes the ensemble until it has the wanted servers.
@@ -211,7 +199,7 @@ func (o *reconfigOptions) step(ctx context.Context, cl *client.Client) (done boo
 	var what string
 	switch {
 	case join != nil:
-		address := clientAddress(join)
+		address := reach.ClientPortOf(join, config.PortUnset)
 		role, err := (&healthOptions{timeout: 3 * time.Second}).askOnce(ctx, address)
 		if err != nil || role != "follower" && role != "observer" {
 			said := role
