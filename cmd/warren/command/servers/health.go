@@ -118,7 +118,7 @@ func checkTarget(cmd *cobra.Command, target string) error {
 
 func (o *healthOptions) askOnce(ctx context.Context, target string) (string, error) {
 	if isURL(target) {
-		return askURL(ctx, target, o.timeout)
+		return o.askURL(ctx, target)
 	}
 	s := reach.Status{Address: reach.WithPort(target)}
 	err := o.Srvr(ctx, &s, o.timeout)
@@ -154,10 +154,18 @@ func (o *healthOptions) askProcess(ctx context.Context, target string) (string, 
 }
 
 // askURL returns the status line if the answer is 200.
-func askURL(ctx context.Context, target string, timeout time.Duration) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+func (o *healthOptions) askURL(ctx context.Context, target string) (string, error) {
+	u, err := url.Parse(target)
+	if err != nil {
+		return "", err
+	}
+	secure, err := o.Of(u.Host)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	answer, err := doctor.AskURL(ctx, http.MethodGet, target, nil, "", nil)
+	answer, err := doctor.AskURL(ctx, http.MethodGet, target, nil, "", secure)
 	if err != nil {
 		return "", err
 	}

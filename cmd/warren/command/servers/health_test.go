@@ -2,9 +2,12 @@ package servers
 
 import (
 	"bytes"
+	"encoding/pem"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -93,6 +96,23 @@ func TestHealthByURL(t *testing.T) {
 		require.Equal(t, exit, got, out+errs)
 		require.Contains(t, out+errs, http.StatusText(code))
 	}
+}
+
+// An admin port with TLS is believed if --client-configuration names the certificates to trust.
+func TestHealthByURLWithTLS(t *testing.T) {
+	web := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer web.Close()
+	trusted, file := filepath.Join(t.TempDir(), "ca.pem"), filepath.Join(t.TempDir(), "client.cfg")
+	require.NoError(t, os.WriteFile(trusted,
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}), 0o600))
+	require.NoError(t, os.WriteFile(file,
+		[]byte("zookeeper.client.secure=true\nzookeeper.ssl.trustStore.location="+trusted), 0o600))
+	code, out, errs := health("--client-configuration", file, web.URL+"/readyz")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "200 OK")
+	code, _, errs = health(web.URL + "/readyz")
+	require.Equal(t, cli.ExitUnexpected, code)
+	require.Contains(t, errs, "its certificate is refused")
 }
 
 func TestHealthUsage(t *testing.T) {
