@@ -90,6 +90,18 @@ func TestDevServesAndStatusSeesIt(t *testing.T) {
 	require.Contains(t, status.String(), "no client can write")
 }
 
+func TestDevIsStoppedBeforeItServes(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	root := newRootCommand()
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetErr(&out)
+	root.SetArgs([]string{"dev", "--dir", t.TempDir(), "--port", strconv.Itoa(freePorts(t, 3))})
+	require.NoError(t, root.ExecuteContext(ctx))
+	require.Empty(t, out.String())
+}
+
 // Servers may be named in the same ways wherever they are asked.
 func TestServersAreNamedAlike(t *testing.T) {
 	addr := embed.Start(t, embed.Options{}).ConnectString()

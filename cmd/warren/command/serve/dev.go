@@ -108,7 +108,10 @@ func runDev(cmd *cobra.Command, o *devOptions) error {
 		}
 		all = append(all, s)
 	}
-	if err := waitServing(ctx, all); err != nil {
+	switch err := waitServing(ctx, all); {
+	case ctx.Err() != nil:
+		return nil // a signal came first
+	case err != nil:
 		return startFailed(err, "console", log)
 	}
 	o.describe(out, configs, time.Since(began))
