@@ -118,6 +118,7 @@ func TestZkServerDaemonFails(t *testing.T) {
 	code, out, errs := script("start", file)
 	require.Equal(t, cli.ExitUnexpected, code)
 	require.Equal(t, "Starting zookeeper ... FAILED TO START\n", out)
+	require.Contains(t, errs, "warren: the server has ended, and this is in "+filepath.Join(dir, "data", "zookeeper-"))
 	require.Contains(t, errs, "address already in use")
 	require.NoFileExists(t, filepath.Join(dir, "data", "zookeeper_server.pid"))
 }

@@ -99,7 +99,8 @@ func (d *daemon) start() error {
 		return d.failed("SERVER DID NOT START: " + wording.Text(err))
 	}
 	if err := os.WriteFile(d.pidFile, []byte(strconv.Itoa(server.Process.Pid)), 0o644); err != nil {
-		return errors.Join(d.failed("FAILED TO WRITE PID"), server.Process.Kill(), err)
+		fmt.Fprintln(d.out, "FAILED TO WRITE PID")
+		return errors.Join(err, server.Process.Kill())
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Wait() }()
@@ -112,9 +113,10 @@ func (d *daemon) await(ended <-chan error) error {
 	for deadline := time.Now().Add(startPatience); time.Now().Before(deadline); {
 		select {
 		case <-ended:
+			fmt.Fprintln(d.out, "FAILED TO START")
 			text, _ := os.ReadFile(d.output) // only for the message
-			return errors.Join(d.failed("FAILED TO START"), os.Remove(d.pidFile),
-				errors.New(strings.TrimSpace(string(text))))
+			return errors.Join(fmt.Errorf("the server has ended, and this is in %s:\n%s", d.output,
+				strings.TrimSpace(string(text))), os.Remove(d.pidFile))
 		case <-time.After(daemonPause):
 		}
 		if text, err := os.ReadFile(d.output); err == nil && bytes.Contains(text, []byte(" clients on ")) {
