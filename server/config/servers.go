@@ -33,3 +33,21 @@ func LoadServers(path string) (*Config, error) {
 	}
 	return l.c, nil
 }
+
+// LoadDataDir reads dataDir of the static file at path, whatever is wrong with the rest of it. An error is Problems.
+func LoadDataDir(path string) (*Config, error) {
+	l, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range l.c.settings() {
+		if s.name() == "dataDir" {
+			l.applySetting(s)
+		}
+	}
+	if l.c.DataDir == "" {
+		l.problem(position{file: path}, "", "", "dataDir is not set", ExitInvalid)
+		return nil, l.problems
+	}
+	return l.c, nil
+}

@@ -77,7 +77,7 @@ func runZkServer(cmd *cobra.Command, dir string, args []string) error {
 		server.SetErr(cmd.ErrOrStderr())
 		return server.RunE(server, []string{file})
 	case "start", "stop", "restart":
-		d, err := newDaemon(file, out)
+		d, err := newDaemon(file, args[0], out)
 		if err != nil {
 			return err
 		}

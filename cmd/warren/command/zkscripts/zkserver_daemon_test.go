@@ -85,6 +85,26 @@ func TestZkServerDaemon(t *testing.T) {
 	require.Len(t, logs, 1)
 }
 
+// A server whose file was changed for the worse goes on at restart, which would not start it again, and ends at stop.
+func TestZkServerDaemonOfAWrongFile(t *testing.T) {
+	file, dir, _ := daemonConfig(t)
+	code, out, _ := script("start", file)
+	require.Zero(t, code, out)
+	pid := daemonPID(t, filepath.Join(dir, "data", "zookeeper_server.pid"))
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, append(text, "tickTime=never\nserver.1=nonsense\n"...), 0o644))
+
+	code, out, errs := script("restart", file)
+	require.Equal(t, cli.ExitUsage, code)
+	require.Empty(t, out)
+	require.Contains(t, errs, "tickTime")
+	require.NoError(t, syscall.Kill(pid, 0), "it runs")
+	code, out, errs = script("stop", file)
+	require.Zero(t, code, errs)
+	require.Equal(t, "Stopping zookeeper ... STOPPED\n", out)
+}
+
 // The files may be elsewhere. A process that has got the number of a server that is gone is left alone.
 func TestZkServerDaemonElsewhere(t *testing.T) {
 	file, dir, _ := daemonConfig(t)

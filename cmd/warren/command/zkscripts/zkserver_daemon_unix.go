@@ -20,6 +20,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/command/serve"
 	"github.com/seed94657493/warren/cmd/warren/wording"
+	"github.com/seed94657493/warren/server/config"
 )
 
 const (
@@ -36,8 +37,12 @@ type daemon struct {
 	out     io.Writer
 }
 
-func newDaemon(file string, out io.Writer) (*daemon, error) {
+// newDaemon returns the server of a configuration. One that is only to be stopped may have a wrong one by now.
+func newDaemon(file, word string, out io.Writer) (*daemon, error) {
 	cfg, _, err := serve.Load(file, nil)
+	if err != nil && word == "stop" {
+		cfg, err = config.LoadDataDir(file)
+	}
 	if err != nil {
 		return nil, err
 	}
