@@ -2,9 +2,7 @@ package config
 
 import (
 	"cmp"
-	"net"
 	"path/filepath"
-	"strconv"
 	"time"
 )
 
@@ -61,34 +59,10 @@ func (c *Config) resolve() {
 	}
 }
 
-// ClientAddress returns host:port for the plain client listener, or "" if there is none.
-func (c *Config) ClientAddress() string { return listenAddress(c.ClientPortAddress, c.ClientPort) }
-
-// SecureClientAddress returns host:port for the TLS client listener, or "" if there is none.
-func (c *Config) SecureClientAddress() string {
-	return listenAddress(c.SecureClientPortAddress, c.SecureClientPort)
-}
-
 // AdminAddress returns host:port for the admin server, or "" if it is off.
 func (c *Config) AdminAddress() string {
-	if !c.Admin.Enabled {
+	if !c.Admin.Enabled || c.Admin.Port == PortUnset {
 		return ""
 	}
-	return listenAddress(c.Admin.Address, c.Admin.Port)
-}
-
-// MetricsAddress returns host:port for the Prometheus exporter over HTTP, or "" if another provider is configured
-// or the port is off.
-func (c *Config) MetricsAddress() string {
-	if c.Metrics.ClassName != PrometheusProvider {
-		return ""
-	}
-	return listenAddress(c.Metrics.Host, c.Metrics.Port)
-}
-
-func listenAddress(host string, port int) string {
-	if port < 0 {
-		return ""
-	}
-	return net.JoinHostPort(host, strconv.Itoa(port))
+	return HostPort{c.Admin.Address, c.Admin.Port}.String()
 }

@@ -58,13 +58,14 @@ func TestSampleFile(t *testing.T) {
 	require.Equal(t, 5, c.SyncLimit)
 	require.Equal(t, "/var/lib/zookeeper", c.DataDir)
 	require.Equal(t, "/var/log/zk-txn", c.DataLogDir)
-	require.Equal(t, ":2181", c.ClientAddress())
-	require.Empty(t, c.SecureClientAddress())
+	require.Equal(t, ":2181", clientAddress(c))
+	require.Equal(t, PortUnset, c.SecureClientPort)
 	require.Equal(t, 200, c.MaxClientCnxns)
 	require.Equal(t, Autopurge{5, 12 * time.Hour}, c.Autopurge)
 	require.Equal(t, []string{"srvr", "mntr", "ruok", "stat"}, c.FourLetterWhitelist)
 	require.Equal(t, "0.0.0.0:8080", c.AdminAddress())
-	require.Equal(t, "0.0.0.0:7000", c.MetricsAddress())
+	require.Equal(t, PrometheusProvider, c.Metrics.ClassName)
+	require.Equal(t, 7000, c.Metrics.Port)
 	require.True(t, c.Distributed())
 	require.Equal(t, 3, c.Voters())
 	require.Equal(t, Observer, c.Member(4).Role)
@@ -74,14 +75,17 @@ func TestSampleFile(t *testing.T) {
 	}, c.Lines())
 }
 
+// clientAddress is where a server serves clients.
+func clientAddress(c *Config) string { return HostPort{c.ClientPortAddress, c.ClientPort}.String() }
+
 func TestDefault(t *testing.T) {
 	c, warnings, err := Load("", nil, nil)
 	require.NoError(t, err)
 	require.Empty(t, warnings)
 	require.Equal(t, Default(), c)
-	require.Equal(t, "127.0.0.1:2181", c.ClientAddress())
+	require.Equal(t, "127.0.0.1:2181", clientAddress(c))
 	require.Equal(t, "127.0.0.1:8080", c.AdminAddress())
-	require.Empty(t, c.MetricsAddress())
+	require.Equal(t, DefaultProvider, c.Metrics.ClassName)
 	require.Equal(t, 2*time.Second, c.TickTime)
 	require.Equal(t, "data", filepath.Clean(c.DataDir))
 	require.Equal(t, c.DataDir, c.DataLogDir)
@@ -94,7 +98,7 @@ func TestDefault(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 200*time.Millisecond, c.MinSessionTimeout, "derived from the tick that counts")
 	require.Equal(t, c.DataDir, c.DataLogDir)
-	require.Equal(t, "127.0.0.1:0", c.ClientAddress())
+	require.Equal(t, "127.0.0.1:0", clientAddress(c))
 }
 
 // A file that says nothing of purging is purged all the same, which differs from ZooKeeper; zero turns it off.
@@ -114,7 +118,7 @@ func TestPurgesUnlessToldOtherwise(t *testing.T) {
 func TestArguments(t *testing.T) {
 	c, _, err := LoadArguments([]string{"2182", t.TempDir()}, nil, nil)
 	require.NoError(t, err)
-	require.Equal(t, ":2182", c.ClientAddress())
+	require.Equal(t, ":2182", clientAddress(c))
 	require.Equal(t, 3*time.Second, c.TickTime)
 	require.Equal(t, 60, c.MaxClientCnxns)
 

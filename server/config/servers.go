@@ -14,11 +14,7 @@ func LoadServers(path string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range l.c.settings() {
-		if slices.ContainsFunc(s.keys, func(key string) bool { return slices.Contains(serverSettings, key) }) {
-			l.applySetting(s)
-		}
-	}
+	l.applyOnly(serverSettings...)
 	l.dynamic = l.c.DynamicConfigFile != ""
 	for _, a := range l.order {
 		if isMemberKey(a.key) && a == l.given[fromFile][a.key] {
@@ -40,14 +36,19 @@ func LoadDataDir(path string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range l.c.settings() {
-		if s.name() == "dataDir" {
-			l.applySetting(s)
-		}
-	}
+	l.applyOnly("dataDir")
 	if l.c.DataDir == "" {
 		l.problem(position{file: path}, "", "", "dataDir is not set", ExitInvalid)
 		return nil, l.problems
 	}
 	return l.c, nil
+}
+
+// applyOnly applies the assignments of these settings.
+func (l *loader) applyOnly(names ...string) {
+	for _, s := range l.c.settings() {
+		if slices.Contains(names, s.name()) {
+			l.applySetting(s)
+		}
+	}
 }

@@ -229,7 +229,7 @@ func TestDynamicFile(t *testing.T) {
 	require.Equal(t, int64(0x10000000a), c.ConfigVersion)
 	require.Equal(t, int64(1), c.ServerID)
 	require.Equal(t, Observer, c.PeerType)
-	require.Equal(t, "127.0.0.1:2181", c.ClientAddress())
+	require.Equal(t, "127.0.0.1:2181", clientAddress(c))
 	require.Equal(t, "d", c.Member(4).Addresses[0].Host)
 	require.Len(t, warnings, 2)
 	require.Contains(t, warningText(warnings),
@@ -259,7 +259,7 @@ func TestDynamicFile(t *testing.T) {
 	// A static address of all addresses agrees with the line that has the same port.
 	c, _, _, err = load(t, "clientPort=5\nclientPortAddress=0.0.0.0\n", "server.1=a:1:2;127.0.0.2:5")
 	require.NoError(t, err)
-	require.Equal(t, "127.0.0.2:5", c.ClientAddress())
+	require.Equal(t, "127.0.0.2:5", clientAddress(c))
 
 	require.Zero(t, dynamicVersion("/x/zoo.cfg.dynamic"))
 	require.Zero(t, dynamicVersion("/x/members"))
@@ -352,7 +352,7 @@ func TestStandaloneWithOneServerLine(t *testing.T) {
 		"standaloneEnabled=true\nadmin.enableServer=true\n"), nil, nil)
 	require.NoError(t, err)
 	require.False(t, c.Distributed())
-	require.Equal(t, "0.0.0.0:2181", c.ClientAddress())
+	require.Equal(t, "0.0.0.0:2181", clientAddress(c))
 	require.Equal(t, "Invalid configuration, only one server specified (ignoring)\n", warningText(warnings))
 
 	c, warnings, err = Load(writeIn(t, dir, "zoo.cfg",
