@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/server/config"
 )
 
 // Commands returns ZooKeeper's scripts under their own names. They are hidden: other users have commands
@@ -50,10 +51,11 @@ func exitsWithOne(cmd *cobra.Command) *cobra.Command {
 }
 
 // scriptConfig is the zoo.cfg that ZooKeeper's scripts take: a path as it is, a plain name in the directory. Both may
-// be empty. Source: operations 6.1.
+// be empty. In a container it is the one with which `warren server` starts. Source: operations 6.1.
 func scriptConfig(dir, file string) string {
-	for _, name := range []string{"ZOOCFGDIR", "ZOO_CONF_DIR"} {
-		dir = cmp.Or(dir, os.Getenv(name))
+	dir = cmp.Or(dir, os.Getenv("ZOOCFGDIR"))
+	if image := config.NewImage(os.Environ()); dir == "" && image.File != "" {
+		dir = filepath.Dir(image.File)
 	}
 	dir = cmp.Or(dir, "/etc/zookeeper/conf")
 	if file == "" {

@@ -66,6 +66,21 @@ func TestZkServerStatus(t *testing.T) {
 	require.Contains(t, out, "Error contacting service. It is probably not running.\n")
 }
 
+// In a container the scripts have the file of the server, wherever the variables of the image say that it is.
+func TestZkServerInAContainer(t *testing.T) {
+	printed := func() string {
+		_, out, _ := script("print-cmd")
+		return out
+	}
+	require.Equal(t, "warren server /etc/zookeeper/conf/zoo.cfg\n", printed())
+	t.Setenv("ZOO_CONF_DIR", "/conf")
+	require.Equal(t, "warren server /conf/zoo.cfg\n", printed())
+	t.Setenv("ALLOW_ANONYMOUS_LOGIN", "yes")
+	require.Equal(t, "warren server /opt/bitnami/zookeeper/conf/zoo.cfg\n", printed())
+	t.Setenv("ZOOCFGDIR", "/own")
+	require.Equal(t, "warren server /own/zoo.cfg\n", printed())
+}
+
 func TestZkServerWords(t *testing.T) {
 	t.Setenv("ZOOCFGDIR", "/conf")
 	for _, x := range []struct {
