@@ -4,6 +4,9 @@ import "strings"
 
 // suggestion asks whether a key that is not known was meant to be one that is; "" if none is like it.
 func (l *loader) suggestion(key string) string {
+	if stem := strings.TrimRight(key, "0123456789"); stem != key && nearest(stem, []string{"server."}) != "" {
+		return "; did you mean server." + key[len(stem):] + "? The server that it names is not in the ensemble"
+	}
 	var all []string
 	for _, s := range l.c.settings() {
 		all = append(all, s.keys...)
