@@ -2,9 +2,9 @@ package org.apache.zookeeper.server.embedded;
 
 import io.github.seed94657493.warren.test.WarrenProcess;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
 import org.apache.zookeeper.server.WarrenOperator;
@@ -39,13 +39,11 @@ class ZooKeeperServerEmbeddedImpl implements ZooKeeperServerEmbedded {
     public synchronized void start(long timeout) throws Exception {
         WarrenOperator operator = new WarrenOperator(settings, directory);
         Path config = directory.resolve("warren.cfg");
-        List<String> lines = new ArrayList<>();
-        for (String key : settings.stringPropertyNames()) {
-            lines.add(key + "=" + settings.getProperty(key));
+        try (OutputStream out = Files.newOutputStream(config)) {
+            settings.store(out, null);
         }
-        Files.write(config, lines);
         process = WarrenProcess.start(directory.resolve("warren.log"), List.of(config.toString()));
-        if (lines.stream().noneMatch(line -> line.startsWith("server."))) {
+        if (settings.stringPropertyNames().stream().noneMatch(key -> key.startsWith("server."))) {
             port = process.awaitPort();
             mainsingle = new ZooKeeperServerMain(new ZooKeeperServer(process, port, operator));
         }
