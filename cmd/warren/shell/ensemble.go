@@ -74,8 +74,9 @@ func clientConfig(config string) string {
 			continue
 		}
 		n, _ := strconv.Atoi(id) // an id that is no number sorts first
-		_, address, ok := strings.Cut(value, ";")
-		if !ok {
+		_, addresses, _ := strings.Cut(value, ";")
+		address, _, _ := strings.Cut(addresses, ";") // behind it is that of the TLS port
+		if address == "" {
 			continue
 		}
 		if !strings.Contains(address, ":") {

@@ -109,9 +109,10 @@ func TestHexDump(t *testing.T) {
 }
 
 func TestClientConfig(t *testing.T) {
-	require.Equal(t, "100000000 0.0.0.0:2181,h:2182,[::1]:2183",
+	require.Equal(t, "100000000 0.0.0.0:2181,h:2182,e:2184,[::1]:2183",
 		clientConfig("server.2=b:2888:3888:participant;h:2182\n"+
-			"server.1=a:2888:3888:participant;2181\nserver.10=c:1:2;[::1]:2183\nserver.3=d:1:2\nversion=100000000"))
+			"server.1=a:2888:3888:participant;2181\nserver.10=c:1:2;[::1]:2183\nserver.3=d:1:2\n"+
+			"server.4=e:1:2;e:2184;e:2284\nserver.5=f:1:2;;f:2285\nversion=100000000"), "the TLS ports are not told")
 	require.Equal(t, " ", clientConfig(""))
 }
 
