@@ -36,11 +36,11 @@ func NamedServers(cmd *cobra.Command, servers *[]string, args []string) error {
 		}
 	}
 	all := *servers
-	if len(all) == 0 {
-		return cli.Misuse(cmd, errors.New("no server is named"))
-	}
 	*servers = nil
 	for _, s := range all { // a server that is named twice is one server
+		if strings.TrimSpace(s) == "" {
+			continue // behind a comma too many, which is nothing to ZooKeeper's clients
+		}
 		address, err := Address(cmd, s)
 		if err != nil {
 			return err
@@ -49,14 +49,23 @@ func NamedServers(cmd *cobra.Command, servers *[]string, args []string) error {
 			*servers = append(*servers, address)
 		}
 	}
+	if len(*servers) == 0 {
+		return cli.Misuse(cmd, errNoServer)
+	}
 	return nil
 }
+
+var errNoServer = errors.New("no server is named")
 
 // clientPort is ZooKeeper's port for clients.
 const clientPort = "2181"
 
 // Address completes the address of a server by ZooKeeper's client port, and refuses one that is wrong.
 func Address(cmd *cobra.Command, name string) (string, error) {
+	name = strings.TrimSpace(name)
+	if name == "" {
+		return "", cli.Misuse(cmd, errNoServer)
+	}
 	address, err := hostport.Complete(name, clientPort)
 	if err != nil {
 		return "", cli.Misuse(cmd, err)

@@ -3,6 +3,7 @@ package reach
 import (
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/server/config"
@@ -37,4 +38,29 @@ func TestClientPortOf(t *testing.T) {
 	q, err := config.ParseMembers([]byte("server.1=zk1:2888:3888"))
 	require.NoError(t, err)
 	require.Empty(t, ClientPortOf(&q.Members[0], config.PortUnset))
+}
+
+// A list with a comma too many, or an empty variable of a script, does not name the server of this machine.
+func TestNamedServers(t *testing.T) {
+	named := func(args ...string) ([]string, error) {
+		var servers []string
+		cmd := &cobra.Command{}
+		AddServers(cmd.Flags(), &servers)
+		return servers, NamedServers(cmd, &servers, args)
+	}
+	for _, args := range [][]string{{"zk1,zk2:2182"}, {"zk1,zk2:2182,"}, {"zk1, zk2:2182", "zk1:2181"}, {"zk1", "",
+		",zk2:2182"}} {
+		servers, err := named(args...)
+		require.NoError(t, err, "%q", args)
+		require.Equal(t, []string{"zk1:2181", "zk2:2182"}, servers, "%q", args)
+	}
+	servers, err := named()
+	require.NoError(t, err)
+	require.Equal(t, []string{LocalServer}, servers)
+	for _, name := range []string{"", " ", ","} {
+		_, err := named(name)
+		require.ErrorContains(t, err, "no server is named", "%q", name)
+	}
+	_, err = Address(&cobra.Command{}, "")
+	require.ErrorContains(t, err, "no server is named")
 }

@@ -102,14 +102,10 @@ func (o *doctorOptions) run(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 && len(servers) == 0 && o.config == "" {
 		servers = []string{reach.LocalServer}
 	}
-	for i, s := range servers {
-		address, err := reach.Address(cmd, s)
-		if err != nil {
+	if len(servers) > 0 {
+		if err := reach.NamedServers(cmd, &servers, nil); err != nil {
 			return err
 		}
-		servers[i] = address
-	}
-	if len(servers) > 0 {
 		e := doctor.Ensemble{Servers: servers, AdminPort: o.adminPort, Timeout: o.timeout, MaxLag: o.maxLag,
 			Now: time.Now, TLS: o.Of}
 		all = append(all, e.Check(cmd.Context())...)

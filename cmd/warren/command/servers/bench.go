@@ -19,7 +19,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/bench"
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
-	"github.com/seed94657493/warren/proto/hostport"
+	"github.com/seed94657493/warren/cmd/warren/command/reach"
 )
 
 // benchOptions are the flags of warren bench that are not bench.Params.
@@ -155,6 +155,12 @@ func runBench(cmd *cobra.Command, o *benchOptions, args []string) error {
 	if err != nil {
 		return cli.Misuse(cmd, err)
 	}
+	if err = reach.NamedServers(cmd, &o.servers, nil); err == nil && len(o.compare) > 0 {
+		err = reach.NamedServers(cmd, &o.compare, nil)
+	}
+	if err != nil {
+		return err
+	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal is not waited for
@@ -181,20 +187,8 @@ func (o *benchOptions) check() error {
 	if o.output != "table" && o.output != "json" {
 		return fmt.Errorf("bench: --output is %q, want table or json", o.output)
 	}
-	if len(o.servers) == 0 {
-		return errors.New("bench: --servers is empty")
-	}
 	if len(o.pidsB) > 0 && len(o.compare) == 0 {
 		return errors.New("bench: --pids-b needs --compare")
-	}
-	for _, list := range [][]string{o.servers, o.compare} {
-		for i, s := range list {
-			complete, err := hostport.Complete(s, "2181")
-			if err != nil {
-				return fmt.Errorf("bench: %w", err)
-			}
-			list[i] = complete
-		}
 	}
 	return nil
 }
