@@ -119,7 +119,7 @@ func (q *Quorum) remove(id int64) {
 // every machine has.
 func (q *Quorum) collision(m *Member) error {
 	own := m.ports()
-	if c := m.Client; c.Port != PortUnset && !IsOfEveryMachine(c.Host) {
+	if c := m.Client; c.Port != PortUnset && !isOfEveryMachine(c.Host) {
 		own = append(own, c.String())
 	}
 	for i := range q.Members {
@@ -137,8 +137,8 @@ func (q *Quorum) collision(m *Member) error {
 	return nil
 }
 
-// IsOfEveryMachine reports whether each machine has an address of its own by this name.
-func IsOfEveryMachine(host string) bool {
+// isOfEveryMachine reports whether each machine has an address of its own by this name.
+func isOfEveryMachine(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return isAny(host) || host == "localhost" || err == nil && a.IsLoopback()
 }

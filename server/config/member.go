@@ -239,6 +239,22 @@ func (m *Member) String() string {
 	return b.String()
 }
 
+// ClientAddress is where other machines find the port of m for clients, as host:port: that of its line, else the usual
+// one; "" without either. A host that each machine has, such as 0.0.0.0, is the host at which its peers find it.
+func (m *Member) ClientAddress(usual int) string {
+	at := m.Client
+	if at.Port == PortUnset {
+		at = HostPort{Port: usual}
+	}
+	if at.Port == PortUnset {
+		return ""
+	}
+	if isOfEveryMachine(at.Host) && len(m.Addresses) > 0 {
+		at.Host = m.Addresses[0].Host
+	}
+	return at.String()
+}
+
 // String returns host:port, with brackets around IPv6.
 func (h HostPort) String() string { return net.JoinHostPort(h.Host, strconv.Itoa(h.Port)) }
 

@@ -153,3 +153,25 @@ func TestGroupsAndWeights(t *testing.T) {
 	}, c.Lines())
 	require.Nil(t, c.Member(9))
 }
+
+func TestClientAddress(t *testing.T) {
+	for line, want := range map[string]string{
+		"zk1:2888:3888":                      "zk1:2182",
+		"zk1:2888:3888;2181":                 "zk1:2181",
+		"zk1:2888:3888;0.0.0.0:2181":         "zk1:2181",
+		"[fd00::1]:2888:3888;[::]:2181":      "[fd00::1]:2181",
+		"10.0.0.1:2888:3888;10.1.0.1:2181":   "10.1.0.1:2181",
+		"zk1:2888:3888;127.0.0.1:2181":       "zk1:2181",
+		"localhost:2888:3888;127.0.0.1:2181": "localhost:2181",
+		"127.0.0.1:2888:3888;0.0.0.0:2181":   "127.0.0.1:2181",
+		"zk1:2888:3888;;2281":                "zk1:2182",
+	} {
+		q, err := ParseMembers([]byte("server.1=" + line))
+		require.NoError(t, err)
+		require.Equal(t, want, q.Members[0].ClientAddress(2182), line)
+	}
+	m := Member{Addresses: []PeerAddress{{Host: "zk1"}}, Client: HostPort{Port: PortUnset}}
+	require.Empty(t, m.ClientAddress(PortUnset))
+	m.Client.Port = 2181
+	require.Equal(t, "zk1:2181", m.ClientAddress(PortUnset))
+}

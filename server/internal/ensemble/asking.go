@@ -178,7 +178,7 @@ func at(s findings.Server, now time.Time) findings.Server {
 // askMember asks one server of the configuration, as soon as its name is resolved or known from before.
 func (k *keeper) askMember(ctx context.Context, m *config.Member, usualPort int, names lookups,
 	record bool) (s heardServer) {
-	address := clientAddressOf(m)
+	address := m.ClientAddress(config.PortUnset)
 	s.guessed = address == ""
 	if s.guessed && usualPort > 0 && len(m.Addresses) > 0 { // most often all servers have the same port
 		address = net.JoinHostPort(m.Addresses[0].Host, strconv.Itoa(usualPort))
@@ -205,19 +205,6 @@ func (k *keeper) askMember(ctx context.Context, m *config.Member, usualPort int,
 	}
 	s.ID, s.Address, s.Voter = m.ID, address, m.Role == config.Participant
 	return s
-}
-
-// clientAddressOf is where a server takes clients: of one that takes them at every address, where its peers find it.
-// It is "" if the configuration does not tell.
-func clientAddressOf(m *config.Member) string {
-	if m.Client.Port == config.PortUnset {
-		return ""
-	}
-	host := m.Client.Host
-	if ip := net.ParseIP(host); (host == "" || ip != nil && ip.IsUnspecified()) && len(m.Addresses) > 0 {
-		host = m.Addresses[0].Host
-	}
-	return net.JoinHostPort(host, strconv.Itoa(m.Client.Port))
 }
 
 // errLate tells that a server has not answered in time.

@@ -234,21 +234,6 @@ func TestCountersAreForgotten(t *testing.T) {
 	require.EqualValues(t, 1, count(13*time.Minute, 1))
 }
 
-func TestWhereServersTakeClients(t *testing.T) {
-	line := func(client string) *config.Member {
-		m := &config.Member{Addresses: []config.PeerAddress{{Host: "zk2"}}}
-		m.Client.Host, m.Client.Port = client, 2181
-		return m
-	}
-	require.Equal(t, "10.0.0.7:2181", clientAddressOf(line("10.0.0.7")))
-	for _, every := range []string{"", "0.0.0.0", "::"} {
-		require.Equal(t, "zk2:2181", clientAddressOf(line(every)), "where its peers find it")
-	}
-	unknown := line("")
-	unknown.Client.Port = config.PortUnset
-	require.Empty(t, clientAddressOf(unknown))
-}
-
 // The record is for the hosts of the ensemble: as last resolved, while the name server is silent, too. A server is
 // asked at that address then.
 func TestNamesOfMembers(t *testing.T) {

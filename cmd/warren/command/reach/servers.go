@@ -2,9 +2,7 @@ package reach
 
 import (
 	"errors"
-	"net"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/proto/hostport"
-	"github.com/seed94657493/warren/server/config"
 )
 
 // LocalServer is the server that is asked if none is named.
@@ -71,22 +68,6 @@ func Address(cmd *cobra.Command, name string) (string, error) {
 		return "", cli.Misuse(cmd, err)
 	}
 	return address, nil
-}
-
-// ClientPortOf is where a member of an ensemble serves clients: at the port of its line, else at the usual one, which is
-// that of the configuration; "" without any port. A host that each machine has means that of the line.
-func ClientPortOf(m *config.Member, usual int) string {
-	host, port := m.Client.Host, m.Client.Port
-	if port == config.PortUnset {
-		host, port = "", usual
-	}
-	if port == config.PortUnset {
-		return ""
-	}
-	if config.IsOfEveryMachine(host) {
-		host = m.Addresses[0].Host
-	}
-	return net.JoinHostPort(host, strconv.Itoa(port))
 }
 
 // WithPort is Address for an address of a configuration, which has been checked.

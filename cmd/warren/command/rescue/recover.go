@@ -273,7 +273,7 @@ func (y *recoveryRun) places() (map[int64]place, error) {
 	for i := range y.cfg.Members {
 		m := y.cfg.Members[i]
 		m.Client.Host = m.Addresses[0].Host // where the admin port is asked, too
-		places[m.ID] = place{reach.ClientPortOf(&m, y.cfg.ClientPort), y.adminPort}
+		places[m.ID] = place{m.ClientAddress(y.cfg.ClientPort), y.adminPort}
 	}
 	for _, text := range y.at {
 		id, rest, ok1 := strings.Cut(text, "=")

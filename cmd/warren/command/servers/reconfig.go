@@ -15,7 +15,6 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
-	"github.com/seed94657493/warren/cmd/warren/command/reach"
 	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/server/config"
 )
@@ -116,7 +115,7 @@ func (o *reconfigOptions) read(args []string) (err error) {
 		return errors.New("name the wanted servers: as arguments, with --config or in ZOO_SERVERS")
 	}
 	for i := range o.wanted.Members {
-		if address := reach.ClientPortOf(&o.wanted.Members[i], config.PortUnset); address == "" {
+		if address := o.wanted.Members[i].ClientAddress(config.PortUnset); address == "" {
 			return fmt.Errorf("the line of server %d has no client port: add it at the end, as in ;2181",
 				o.wanted.Members[i].ID)
 		} else if !o.named {
@@ -199,7 +198,7 @@ func (o *reconfigOptions) step(ctx context.Context, cl *client.Client) (done boo
 	var what string
 	switch {
 	case join != nil:
-		address := reach.ClientPortOf(join, config.PortUnset)
+		address := join.ClientAddress(config.PortUnset)
 		role, err := (&healthOptions{timeout: 3 * time.Second}).askOnce(ctx, address)
 		if err != nil || role != "follower" && role != "observer" {
 			said := role

@@ -106,7 +106,7 @@ func (o *statusOptions) addresses(cmd *cobra.Command, args []string) error {
 	}
 	o.servers = nil
 	for _, m := range cfg.Members {
-		o.servers = append(o.servers, reach.ClientPortOf(&m, cfg.ClientPort))
+		o.servers = append(o.servers, m.ClientAddress(cfg.ClientPort))
 	}
 	if len(cfg.Members) == 0 {
 		host := cfg.ClientPortAddress
