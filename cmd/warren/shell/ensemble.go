@@ -3,6 +3,7 @@ package shell
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -121,13 +122,29 @@ func runReconfig(ctx context.Context, s *Shell, a *arguments) error {
 	}
 	data, stat, err := s.link.client.Reconfig(ctx, r)
 	if err != nil {
-		return err
+		return s.reconfigFailed(err, context.Cause(ctx))
 	}
 	result := configResult{Config: string(data), before: "Committed new configuration:\n"}
 	if a.has("s") {
 		result.stat, result.Stat = &stat, newStatJSON(&stat)
 	}
 	return s.out.emit(result)
+}
+
+// reconfigFailed is describe for a reconfiguration, which is about no znode.
+func (s *Shell) reconfigFailed(err, cause error) *failure {
+	f := s.describe(err, cause)
+	switch {
+	case errors.Is(err, client.ErrBadArguments):
+		f.hint = "the leader's log says what it refuses: a line, an id, or too few participants; an ensemble with " +
+			"groups takes neither -add nor -remove, but -file with all of its lines"
+	case errors.Is(err, client.ErrNoAuth):
+		f.hint = "it takes a super user, `addauth digest super:password`, or the permission to write " +
+			client.ConfigPath
+	case errors.Is(err, client.ErrBadVersion):
+		f.hint = "the configuration is another one by now: `config` ends with its version"
+	}
+	return f
 }
 
 // configBytes bounds the file of reconfig -file.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/server/config"
 )
 
@@ -23,4 +24,16 @@ func TestReconfigReadsGroupsAndWeights(t *testing.T) {
 	require.Len(t, q.Members, 3)
 	require.Len(t, q.Groups, 3)
 	require.Zero(t, q.Member(2).Weight)
+}
+
+// What is wrong with a reconfiguration is nothing that a znode explains.
+func TestReconfigHints(t *testing.T) {
+	for err, want := range map[error]string{client.ErrBadArguments: "the leader's log says",
+		client.ErrBadVersion: "`config` ends with its version", client.ErrNoAuth: "a super user"} {
+		f := (&Shell{}).reconfigFailed(&client.Error{Op: "reconfig", Err: err}, nil)
+		require.Equal(t, codeFailed, f.code)
+		require.Contains(t, f.hint, want)
+		require.NotContains(t, f.hint, "znode")
+		require.NotContains(t, f.hint, "getAcl")
+	}
 }
