@@ -1,9 +1,6 @@
 package config
 
-import (
-	"reflect"
-	"strings"
-)
+import "strings"
 
 const sharedSync = "txns share a sync because they arrive while the previous sync is under way"
 
@@ -41,11 +38,12 @@ func (l *loader) warnInert() {
 }
 
 func changesDefault(key, value string) bool {
-	c, fresh := base(), base()
-	for _, s := range c.settings() {
+	for _, s := range base().settings() {
 		if s.name() == key {
+			usual := s.show()
 			_, _ = s.parse(value) // its error has been reported already
+			return s.show() != usual
 		}
 	}
-	return !reflect.DeepEqual(c, fresh)
+	return false
 }
