@@ -141,8 +141,9 @@ func TestServersThatSpeakTLS(t *testing.T) {
 		"-D", "admin.enableServer=false", "-D", "4lw.commands.whitelist=*",
 		"-D", "secureClientPort="+port, "-D", "secureClientPortAddress=127.0.0.1",
 		"-D", "ssl.keyStore.location="+key, "-D", "ssl.clientAuth=none")
+	trusted := put("ca.pem", ca.PEM())
 	configuration := put("client.cfg",
-		[]byte("zookeeper.client.secure=true\nzookeeper.ssl.trustStore.location="+put("ca.pem", ca.PEM())+"\n"))
+		[]byte("zookeeper.client.secure=true\nzookeeper.ssl.trustStore.location="+trusted+"\n"))
 	for _, args := range [][]string{
 		{"status", addr}, {"health", addr}, {"smoketest", addr}, {"doctor", "--admin-port", "0", "--no-measure", addr},
 		{"4lw", addr, "ruok"},
@@ -155,6 +156,21 @@ func TestServersThatSpeakTLS(t *testing.T) {
 			code, _, _ = run(append(args, "--timeout", "300ms")...)
 			require.NotEqual(t, cli.ExitOK, code, "%v", args)
 		}
+	}
+	const secure = "-Xmx256m -Dzookeeper.client.secure=true -Dzookeeper.ssl."
+	for _, name := range []string{"shell", "zkCli.sh"} { // as for ZooKeeper's script
+		t.Setenv("CLIENT_JVMFLAGS", secure+"trustStore.location="+trusted)
+		code, out, errs := run(name, "--server", addr, "ls", "/")
+		require.Equal(t, cli.ExitOK, code, errs)
+		require.Contains(t, out, "[zookeeper]")
+		t.Setenv("CLIENT_JVMFLAGS", secure+"trustStore.location=/none.pem")
+		code, _, errs = run(name, "--server", addr, "ls", "/")
+		require.Equal(t, cli.ExitUsage, code)
+		require.Contains(t, errs, "CLIENT_JVMFLAGS: zookeeper.ssl.trustStore.location /none.pem: there is no such")
+		t.Setenv("CLIENT_JVMFLAGS", secure+"keyStore.password=x")
+		code, _, errs = run(name, "--server", addr, "ls", "/")
+		require.Equal(t, cli.ExitUsage, code)
+		require.Contains(t, errs, "CLIENT_JVMFLAGS: line 2: zookeeper.ssl.keyStore.password: stores with a password")
 	}
 	require.Zero(t, r.Stop(t, syscall.SIGTERM))
 }

@@ -172,8 +172,15 @@ func (o *shellOptions) options(cmd *cobra.Command) (so shell.Options, err error)
 	}
 	files := &o.tlsFiles
 	if *files == (shell.TLSFiles{}) && !o.tls {
-		if files, err = shell.ReadClientConfiguration(o.config, settings); err != nil {
+		files, err = shell.ReadClientConfiguration(o.config, settings)
+		if err != nil {
 			return so, wording.File("--client-configuration", o.config, err)
+		}
+		if files == nil { // as zkCli.sh
+			files, err = shell.ReadClientConfiguration("CLIENT_JVMFLAGS", reach.ClientFlags())
+		}
+		if err != nil {
+			return so, fmt.Errorf("CLIENT_JVMFLAGS: %w", err)
 		}
 	}
 	if files != nil {
