@@ -114,6 +114,7 @@ func readPEM(name string) ([]byte, error) {
 func ReadClientConfiguration(file, text string) (*TLSFiles, error) {
 	f := TLSFiles{Settings: file}
 	isSecure := false
+	var refused error // if TLS is asked for
 	err := eachSetting(text, func(number int, key, value string) error {
 		switch key {
 		case "zookeeper.client.secure":
@@ -124,19 +125,22 @@ func ReadClientConfiguration(file, text string) (*TLSFiles, error) {
 			f.CA = value
 		case "zookeeper.ssl.hostnameVerification":
 			if !strings.EqualFold(value, "true") {
-				return fmt.Errorf("shell: line %d: %s cannot be switched off: certificates must name the servers as "+
+				refused = fmt.Errorf("shell: line %d: %s cannot be switched off: certificates must name the servers as "+
 					"they are asked; warren shell has --tls-server-name for another name", number, key)
 			}
 		case "zookeeper.ssl.keyStore.password", "zookeeper.ssl.trustStore.password":
 			if value != "" {
-				return fmt.Errorf("shell: line %d: %s: stores with a password cannot be read; use PEM "+
+				refused = fmt.Errorf("shell: line %d: %s: stores with a password cannot be read; use PEM "+
 					"without", number, key)
 			}
 		}
 		return nil
 	})
-	if err != nil || !isSecure {
+	switch {
+	case err != nil || !isSecure:
 		return nil, err
+	case refused != nil:
+		return nil, refused
 	}
 	return &f, nil
 }

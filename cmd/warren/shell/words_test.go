@@ -167,8 +167,14 @@ func TestClientConfiguration(t *testing.T) {
 	f, err = ReadClientConfiguration("client.cfg", "zookeeper.ssl.keyStore.location=/k.pem\n")
 	require.NoError(t, err)
 	require.Nil(t, f)
-	_, err = ReadClientConfiguration("client.cfg", "zookeeper.ssl.hostnameVerification=false\n")
-	require.ErrorContains(t, err, "line 1")
+	for _, refused := range []string{"hostnameVerification=false", "keyStore.password=x", "trustStore.password=x"} {
+		text := "zookeeper.ssl." + refused + "\n"
+		_, err = ReadClientConfiguration("client.cfg", text+"zookeeper.client.secure=true\n")
+		require.ErrorContains(t, err, "line 1")
+		f, err = ReadClientConfiguration("client.cfg", text)
+		require.NoError(t, err, "it concerns TLS alone")
+		require.Nil(t, f)
+	}
 }
 
 func FuzzClientConfiguration(f *testing.F) {
