@@ -131,7 +131,7 @@ func (l *loader) adoptAddress(what, key string, host *string, port *int, line Ho
 		return
 	}
 	static := HostPort{Host: *host, Port: *port}
-	if *port != PortUnset && (*port != line.Port || (!isAny(*host) && *host != line.Host)) {
+	if *port != PortUnset && (*port != line.Port || !isAny(*host) && !mayBeSame(*host, line.Host)) {
 		l.problem(l.c.origins[key], key, "", fmt.Sprintf(
 			"%s for this server (id = %d) in static config file is %s is different from client address found "+
 				"in dynamic file: %s",
@@ -139,6 +139,14 @@ func (l *loader) adoptAddress(what, key string, host *string, port *int, line Ho
 		return
 	}
 	*host, *port = line.Host, line.Port
+}
+
+// mayBeSame reports whether two hosts can have the same address. Of a name only its resolver knows; the one of the line
+// counts then, as in ZooKeeper, which refuses what resolves to another address.
+func mayBeSame(a, b string) bool {
+	x, errA := netip.ParseAddr(a)
+	y, errB := netip.ParseAddr(b)
+	return a == b || b != "" && (errA != nil || errB != nil || x.Unmap() == y.Unmap())
 }
 
 // isAny reports whether host binds every address.

@@ -264,6 +264,13 @@ func TestDynamicFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.2:5", clientAddress(c))
 
+	// A name and an address, or two forms of an address, may be the same.
+	for static, line := range map[string]string{"127.0.0.1": "localhost", "zk1": "10.0.0.1", "::1": "[0:0::1]"} {
+		c, _, _, err = load(t, "clientPort=5\nclientPortAddress="+static+"\n", "server.1=a:1:2;"+line+":5")
+		require.NoError(t, err)
+		require.Equal(t, strings.Trim(line, "[]"), c.ClientPortAddress, "that of the line counts")
+	}
+
 	require.Zero(t, dynamicVersion("/x/zoo.cfg.dynamic"))
 	require.Zero(t, dynamicVersion("/x/members"))
 }
