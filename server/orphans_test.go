@@ -22,7 +22,9 @@ func TestRemovedOrphansStayRemoved(t *testing.T) {
 	core, logs := observer.New(zapcore.ErrorLevel)
 	start := func() *Server {
 		epochs.Crash() // what was closed can be used again
-		s := New(memConfig(), Options{FS: fs, Meta: epochs, Log: zap.New(core), Version: testVersion})
+		cfg := memConfig()
+		cfg.Admin.Enabled = false // another program may have its port
+		s := New(cfg, Options{FS: fs, Meta: epochs, Log: zap.New(core), Version: testVersion})
 		require.NoError(t, s.Start())
 		return s
 	}

@@ -141,8 +141,8 @@ func (l *loader) adoptAddress(what, key string, host *string, port *int, line Ho
 	*host, *port = line.Host, line.Port
 }
 
-// mayBeSame reports whether two hosts can have the same address. Of a name only its resolver knows; the one of the line
-// counts then, as in ZooKeeper, which refuses what resolves to another address.
+// mayBeSame reports whether two hosts can have the same address. Of a name only its resolver knows; the one of the
+// line counts then, as in ZooKeeper, which refuses what resolves to another address.
 func mayBeSame(a, b string) bool {
 	x, errA := netip.ParseAddr(a)
 	y, errB := netip.ParseAddr(b)

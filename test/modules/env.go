@@ -15,7 +15,7 @@ func Environment(proxy, cache string, others ...string) []string {
 		list += "," + other
 	}
 	return append(os.Environ(), "GOWORK=off", "GOPROXY="+list, "GOMODCACHE="+cache, "CGO_ENABLED=0",
-		// With the profile of the command, or without the flags of the caller, all packages would be compiled once more.
+		// With other flags than the caller's, or with the profile of the command, all would be compiled once more.
 		"GOFLAGS="+os.Getenv("GOFLAGS")+" -modcacherw -pgo=off",
 		"GOSUMDB=off", "GOPRIVATE=", "GONOPROXY=", "GONOSUMDB=", "GOTOOLCHAIN=local")
 }

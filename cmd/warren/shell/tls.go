@@ -125,8 +125,8 @@ func ReadClientConfiguration(file, text string) (*TLSFiles, error) {
 			f.CA = value
 		case "zookeeper.ssl.hostnameVerification":
 			if !strings.EqualFold(value, "true") {
-				refused = fmt.Errorf("shell: line %d: %s cannot be switched off: certificates must name the servers as "+
-					"they are asked; warren shell has --tls-server-name for another name", number, key)
+				refused = fmt.Errorf("shell: line %d: %s cannot be switched off: certificates must name the servers "+
+					"as they are asked; warren shell has --tls-server-name for another name", number, key)
 			}
 		case "zookeeper.ssl.keyStore.password", "zookeeper.ssl.trustStore.password":
 			if value != "" {
