@@ -239,8 +239,9 @@ func (m *Member) String() string {
 	return b.String()
 }
 
-// ClientAddress is where other machines find the port of m for clients, as host:port: that of its line, else the usual
-// one; "" without either. A host that each machine has, such as 0.0.0.0, is the host at which its peers find it.
+// ClientAddress is where others find the port of m for clients, as host:port: that of its line, else the usual one; ""
+// without either. Of a server that takes clients at every address, it is at the host where its peers find it; of one
+// that takes them at 127.0.0.1 alone, only its own machine can.
 func (m *Member) ClientAddress(usual int) string {
 	at := m.Client
 	if at.Port == PortUnset {
@@ -249,7 +250,7 @@ func (m *Member) ClientAddress(usual int) string {
 	if at.Port == PortUnset {
 		return ""
 	}
-	if isOfEveryMachine(at.Host) && len(m.Addresses) > 0 {
+	if isAny(at.Host) && len(m.Addresses) > 0 {
 		at.Host = m.Addresses[0].Host
 	}
 	return at.String()
