@@ -43,3 +43,21 @@ func TestRequestsPerSecondOfAnAddressThatReconnects(t *testing.T) {
 	// 40 connects, of which the burst and the last share are free.
 	require.Greater(t, time.Since(began), 600*time.Millisecond)
 }
+
+// Clients that have gone while they waited for a session hold up nobody.
+func TestRequestsPerSecondOfAnAddressWhoseClientsHaveGone(t *testing.T) {
+	cfg := memConfig()
+	cfg.MaxRequestsPerSecond = 1
+	s := serveMem(t, cfg, nil)
+	began := time.Now()
+	req := wire.ConnectRequest(wire.Options{})
+	for range 20 {
+		nc := dialRaw(t, s)
+		require.NoError(t, wire.WriteFrame(nc, req.AppendTo(nil)))
+		eventually(t, func() bool { return s.front.Conns.Len() > 0 }, "it is connected")
+		require.NoError(t, nc.Close())
+	}
+	eventually(t, func() bool { return s.front.Conns.Len() == 0 }, "they are gone")
+	dialWire(t, s, wire.Options{})
+	require.Less(t, time.Since(began), 10*time.Second) // instead of 20
+}

@@ -13,23 +13,24 @@ type Rate struct {
 	next int64 // when the next request that is not reserved may be handled, ns on the server's clock
 }
 
-const (
-	// rateShares is in how many parts the requests of a second are reserved. A waiting connection is woken once
-	// for each part.
-	rateShares = 100
-	// rateBurst is how long an address keeps its unused requests.
-	rateBurst = 100 * time.Millisecond
-)
+// rateBurst is how long an address keeps its unused requests.
+const rateBurst = 100 * time.Millisecond
 
-// Reserve reserves a share of perSecond requests: n of them may be handled from due on. now and due are ns on the
-// server's clock.
-func (r *Rate) Reserve(now int64, perSecond int) (n int, due int64) {
-	n = max(1, perSecond/rateShares)
+// Reserve reserves n requests, of perSecond: they may be handled from due on. now and due are ns on the server's
+// clock.
+func (r *Rate) Reserve(now int64, n, perSecond int) (due int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	due = max(r.next, now-int64(rateBurst))
 	r.next = due + int64(n)*int64(time.Second)/int64(perSecond)
-	return n, due
+	return due
+}
+
+// GiveBack gives back n requests that were reserved and are not used.
+func (r *Rate) GiveBack(n, perSecond int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.next -= int64(n) * int64(time.Second) / int64(perSecond)
 }
 
 // Rested reports whether nothing has to be remembered at now: as many requests are unused as can be.

@@ -70,7 +70,7 @@ func TestConnSetForgetsAddresses(t *testing.T) {
 		_, err := cs.add(c, false)
 		require.NoError(t, err)
 		if asks {
-			c.address.rate.Reserve(now, 1)
+			c.address.rate.Reserve(now, 1, 1)
 		}
 		cs.remove(c)
 	}

@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"syscall"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -131,14 +132,22 @@ func (f *feed) mayAsk() bool {
 	return f.pace.mayAsk(f.srv.Clock.Now(), &f.c.address.rate, limit)
 }
 
-// waitDue waits until mayAsk allows the next request, and returns false when the server stops.
+// absence is how long a client that has gone before it had a session is taken to be waiting.
+const absence = 100 * time.Millisecond
+
+// waitDue waits until mayAsk allows the next request, and returns false when the server stops, or when a client that
+// has no session yet has gone: it would hold up those that come after it from its address.
 func (f *feed) waitDue() bool {
 	wait := f.pace.wait(f.srv.Clock.Now())
-	if wait <= 0 {
-		return true
+	if wait > 0 {
+		f.srv.Metrics.RateWaits.Inc()
 	}
-	f.srv.Metrics.RateWaits.Inc()
-	return !f.srv.Stopping.WaitFor(wait)
+	for ; wait > 0; wait = f.pace.wait(f.srv.Clock.Now()) {
+		if f.srv.Stopping.WaitFor(min(wait, absence)) || f.c.Session.Load() == nil && hungUp(f.c.raw) {
+			return false
+		}
+	}
+	return true
 }
 
 // wait blocks the goroutine until ready returns true. ready is called under Conn.mu. wait returns false if the
@@ -201,6 +210,9 @@ func (f *feed) cleanup() {
 	f.passTurn()
 	f.c.Abort()
 	f.srv.budget.Leave(f.c)
+	if limit := f.srv.Config.MaxRequestsPerSecond; limit > 0 && f.c.address != nil {
+		f.pace.leave(&f.c.address.rate, limit)
+	}
 	f.countInput()
 	f.in.free()
 	_ = f.countInputBuffer() // there is none now

@@ -20,6 +20,7 @@ type pacer struct {
 	inARow   int32 // requests since the socket was empty
 	unbroken int   // bytes since the socket was empty
 	began    int64 // when the present turn began, or the present work without a turn, ns on the server's clock
+	share    int   // requests that were reserved last; 0 since the socket was empty
 	credit   int   // requests that may be handled from due on; see limits.Rate
 	due      int64 // ns on the server's clock
 }
@@ -34,6 +35,9 @@ const (
 	turnTime = 500 * time.Microsecond
 	// turnRequests is how many requests are handled between two checks of the time.
 	turnRequests = 16
+	// rateShares is the part of the requests of a second that a busy connection reserves. While it waits, it is woken
+	// once for each part. It begins with one request: of many connections of an address most send few.
+	rateShares = 100
 )
 
 // wantsTurn reports whether the reader has to wait for a turn, which the connection has from then on.
@@ -57,7 +61,7 @@ func (p *pacer) arrived(n int) {
 }
 
 // idle notes that the socket was empty. REQUIRES: the turn was passed.
-func (p *pacer) idle() { p.busy, p.inARow, p.unbroken = false, 0, 0 }
+func (p *pacer) idle() { p.busy, p.inARow, p.unbroken, p.share = false, 0, 0, 0 }
 
 // worked counts a request that mayAsk has allowed, and reports whether the time is to be checked: see overtime.
 func (p *pacer) worked() (check bool) {
@@ -77,9 +81,16 @@ func (p *pacer) overtime(now int64) bool {
 // mayAsk reports whether the next request may be handled now, at a rate of limit requests per second.
 func (p *pacer) mayAsk(now int64, rate *limits.Rate, limit int) bool {
 	if p.credit == 0 {
-		p.credit, p.due = rate.Reserve(now, limit)
+		p.share = min(max(1, 2*p.share), max(1, limit/rateShares))
+		p.credit, p.due = p.share, rate.Reserve(now, p.share, limit)
 	}
 	return now >= p.due
+}
+
+// leave gives back what mayAsk has reserved at the same rate and limit, and was not used.
+func (p *pacer) leave(rate *limits.Rate, limit int) {
+	rate.GiveBack(p.credit, limit)
+	p.credit = 0
 }
 
 // wait is how long the next request has to wait for mayAsk; 0 or less if it need not.
