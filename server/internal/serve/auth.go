@@ -43,7 +43,8 @@ const schemeEnsemble = "ensemble"
 
 // sasl answers one step of a SASL exchange. If SASL is off, the answer is a null token, and the client goes on
 // unauthenticated. A step that fails ends the connection, unless failed clients may go on. As in ZooKeeper, a null
-// token from the client closes the connection without an answer. Source: client-protocol 14.1.
+// token from the client closes the connection without an answer. Source: client-protocol 14.1. REQUIRES: no lock, as a
+// step of Kerberos may read the keytab.
 func (r *reader) sasl(q *request) {
 	xid := q.xid
 	var req proto.GetSASLRequest
@@ -55,7 +56,9 @@ func (r *reader) sasl(q *request) {
 		r.answer(saslReply(xid, nil, proto.OK), queuedReply)
 		return
 	}
+	r.passTurn()
 	token, done, err := r.c.step(req.Token, r.srv.sasl, &r.srv.clientSecurity)
+	r.workOn()
 	if err == nil && done {
 		ids := r.srv.saslIdentities(r.c.exchange.User())
 		r.srv.Log.Info("client authenticated", zap.Stringer("client_addr", r.c.Remote),

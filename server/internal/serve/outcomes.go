@@ -9,10 +9,12 @@ import (
 // outcomes answers what has become of earlier requests of the session. The state has them all, or they never will be
 // executed: that is why the client was granted the extension. Source: extensions 2.
 func (r *reader) outcomes(q *request) (done bool, err error) {
+	if !r.alone() {
+		return false, nil
+	}
 	var asked proto.OutcomesRequest
 	code, body := proto.ErrMarshallingError, []byte(nil)
 	if asked.ReadFrom(q.body) == nil {
-		r.unlock()
 		r.passTurn()
 		found, err := r.srv.Outcomes.Find(r.c.Session.Load().ID, &asked)
 		r.workOn()

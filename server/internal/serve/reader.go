@@ -78,6 +78,18 @@ func (r *reader) unlock() {
 	r.mode = lockNone
 }
 
+// alone releases what the reader holds, for a request that takes long, or waits for a disk. It returns false if the
+// request has to wait first, until the connection's requests in flight are answered.
+func (r *reader) alone() bool {
+	r.lockQueue()
+	if r.c.mu.queue.length() > 0 || r.c.pauses() {
+		r.needs = needAlone
+		return false
+	}
+	r.unlock()
+	return true
+}
+
 // answer sends frame, a whole reply, behind everything that waits before it.
 func (r *reader) answer(frame []byte, kind queuedKind) {
 	r.lockQueue()

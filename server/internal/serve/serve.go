@@ -134,16 +134,17 @@ func (r *reader) handle(q *request) (done bool, err error) {
 		return r.write(q)
 	case op.IsRead(), op == proto.OpPing:
 		return r.read(q)
-	case op == proto.OpAuth, op == proto.OpSasl:
+	case op == proto.OpAuth:
 		r.lockQueue()
 		if !r.c.mu.queue.acceptsRead() || r.c.pauses() {
 			return false, nil
 		}
-		if op == proto.OpAuth {
-			r.auth(q)
-		} else {
-			r.sasl(q)
+		r.auth(q)
+	case op == proto.OpSasl:
+		if !r.alone() {
+			return false, nil
 		}
+		r.sasl(q)
 	default:
 		r.last(appendHeaderReply(nil, q.xid, -1, proto.ErrUnimplemented))
 	}

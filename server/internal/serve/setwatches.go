@@ -22,12 +22,9 @@ func (r *reader) beginWatches(f *frame) bool {
 	if !r.mayAskFor(&f.request) {
 		return true
 	}
-	r.lockQueue()
-	if r.c.mu.queue.length() > 0 || r.c.pauses() {
-		r.needs = needAlone
+	if !r.alone() {
 		return false
 	}
-	r.unlock()
 	r.in.skip(4 + proto.RequestHeaderSize)
 	r.arriving = newArrival(&f.request, f.size-proto.RequestHeaderSize)
 	return true
