@@ -292,6 +292,7 @@ func (s *Server) release() {
 	s.front.CloseClientPorts()
 	s.Running.Close()
 	s.Running.Wait()
+	s.front.CloseAudit()
 	s.disk.Release()
 }
 

@@ -165,8 +165,10 @@ func TestStartThatFailsGivesEverythingBack(t *testing.T) {
 	fs := vfs.NewMem()
 	cfg := memConfig()
 	cfg.ClientPort = taken.Addr().(*net.TCPAddr).Port
+	cfg.Audit.Enabled, cfg.Audit.File = true, "/audit.log"
 	var bind *serve.BindError
 	require.ErrorAs(t, New(cfg, Options{FS: fs, Meta: meta.NewMem(1)}).Start(), &bind)
+	require.Empty(t, fs.OpenFiles())
 
 	eio := errors.New("input/output error")
 	fs.Hook(func(op vfs.Op) error {

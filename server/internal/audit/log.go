@@ -109,7 +109,7 @@ func (a *Log) Run(stopping, applied <-chan struct{}) {
 		case <-applied:
 		}
 		a.flush(stopping)
-		a.closeFile()
+		a.Close()
 		return
 	}
 }
@@ -199,7 +199,8 @@ func (a *Log) open() error {
 	return nil
 }
 
-func (a *Log) closeFile() {
+// Close closes the file. Run does that at its end, and others only if it has not begun.
+func (a *Log) Close() {
 	if a.file != nil {
 		_ = a.file.Close()
 		a.file = nil
@@ -209,7 +210,7 @@ func (a *Log) closeFile() {
 // write appends lines to the file, and begins a new file when this one has become large.
 func (a *Log) write(lines []byte) error {
 	if info, err := a.fs.Stat(a.name); err != nil || info.Size() != a.size {
-		a.closeFile() // an operator has emptied, renamed or removed it
+		a.Close() // an operator has emptied, renamed or removed it
 	}
 	if a.file == nil {
 		if err := a.open(); err != nil {
@@ -222,7 +223,7 @@ func (a *Log) write(lines []byte) error {
 	n, err := a.file.WriteAt(lines, a.size)
 	if err != nil { // as of a full disk: the part of a line that it took must not stand before the next one
 		err = errors.Join(err, a.file.Truncate(a.size+int64(bytes.LastIndexByte(lines[:n], '\n')+1)))
-		a.closeFile()
+		a.Close()
 		return err
 	}
 	a.torn = false
@@ -236,7 +237,7 @@ func (a *Log) write(lines []byte) error {
 		a.log.Error("cannot rename the full audit log: it keeps growing", zap.String("file", a.name), zap.Error(err))
 		return nil
 	}
-	a.closeFile()
+	a.Close()
 	return nil
 }
 

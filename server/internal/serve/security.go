@@ -233,6 +233,13 @@ func (s *clientSecurity) StartSecurity() {
 	}
 }
 
+// CloseAudit closes the audit log, after a start that has failed before StartSecurity too.
+func (s *clientSecurity) CloseAudit() {
+	if s.audit != nil {
+		s.audit.Close()
+	}
+}
+
 // Keys are the certificates of the client ports; nil without TLS there.
 func (s *clientSecurity) Keys() *keystore.Keys { return s.keys }
 
