@@ -127,10 +127,11 @@ func (r *reading) file(name string) (more bool, err error) {
 	}
 	r.h.Versions, r.h.From = append(r.noted, r.h.Versions...), first
 	if over := len(r.h.Versions) - r.most.Versions; over > 0 {
+		r.dropped = r.h.Versions[over-1].Zxid
 		r.h.Versions, r.h.Cut = slices.Clone(r.h.Versions[over:]), true
 	}
 	if r.h.Cut {
-		r.h.From = r.h.Versions[0].Zxid
+		r.h.From = r.behindDropped(r.h.Versions[0].Zxid)
 	}
 	return !r.h.Cut, nil
 }
@@ -174,6 +175,7 @@ func (r *reading) note(v Version) {
 	}
 	if len(r.noted) > r.most.Versions {
 		r.held -= len(r.noted[0].Data)
+		r.dropped = r.noted[0].Zxid
 		r.noted, r.h.Cut = r.noted[1:], true
 	}
 }

@@ -73,10 +73,11 @@ func (r *below) file(name string) (more bool, err error) {
 	}
 	r.m.All, r.m.From = append(r.noted, r.m.All...), first
 	if over := len(r.m.All) - r.most.Versions; over > 0 {
+		r.dropped = r.m.All[over-1].Zxid
 		r.m.All, r.m.Cut = slices.Clone(r.m.All[over:]), true
 	}
 	if r.m.Cut {
-		r.m.From = r.m.All[0].Zxid
+		r.m.From = r.behindDropped(r.m.All[0].Zxid)
 	}
 	return !r.m.Cut, nil
 }
@@ -135,6 +136,8 @@ func (r *below) closed(h *proto.TxnHeader, znodes []proto.Text) {
 // note adds a move of the present file. Twice as many as may be kept are, so that the others are rarely dropped.
 func (r *below) note(m Move) {
 	if r.noted = append(r.noted, m); len(r.noted) >= 2*r.most.Versions {
-		r.noted, r.m.Cut = append([]Move{}, r.noted[len(r.noted)-r.most.Versions:]...), true
+		over := len(r.noted) - r.most.Versions
+		r.dropped = r.noted[over-1].Zxid
+		r.noted, r.m.Cut = append([]Move{}, r.noted[over:]...), true
 	}
 }

@@ -74,3 +74,27 @@ func TestMovesAreBounded(t *testing.T) {
 	}
 	require.False(t, r.below("/e", usual).Cut)
 }
+
+// A txn of which only some moves are listed is not among those that were looked at.
+func TestMovesOfOneTxnAreCut(t *testing.T) {
+	r := newRig(t)
+	for i := range 10 {
+		var txns []proto.SubTxn
+		for k := range 3 {
+			sub := proto.CreateTxn{Path: text(fmt.Sprintf("/e/n-%d-%d", i, k))}
+			txns = append(txns, proto.SubTxn{Type: proto.OpCreate, Data: sub.AppendTo(nil)})
+		}
+		if i == 5 {
+			require.NoError(t, r.log.Roll())
+		}
+		r.add(7, proto.OpMulti, &proto.MultiTxn{Txns: txns})
+	}
+	for most, from := range map[int]int64{1: 11, 3: 10, 4: 10, 7: 9, 16: 6, 18: 5} {
+		limits := usual
+		limits.Versions = most
+		m := r.below("/e", limits)
+		require.True(t, m.Cut)
+		require.Len(t, m.All, most)
+		require.EqualValues(t, from, m.From, most)
+	}
+}

@@ -20,6 +20,8 @@ type source struct {
 	left  int64 // bytes that may be read
 	multi proto.MultiTxn
 
+	dropped proto.Zxid // the txn of what was dropped last, because the limits allow no more
+
 	about []byte // is in every txn that changes what is looked for
 	// does is called with each change, and with the state of the znode after it. Both are valid during the call only.
 	does func(path proto.Text, v *Version)
@@ -57,6 +59,15 @@ func (s *source) backwards(file func(name string) (more bool, err error)) (short
 		}
 	}
 	return false, nil
+}
+
+// behindDropped returns the first txn of which nothing was dropped, given that of the oldest that is kept: a multi may
+// have both.
+func (s *source) behindDropped(oldest proto.Zxid) proto.Zxid {
+	if oldest == s.dropped {
+		oldest++
+	}
+	return oldest
 }
 
 // scan decodes one file of the log. It returns the zxid of the first txn, or 0 if the file is empty.
