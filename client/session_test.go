@@ -337,8 +337,6 @@ func TestHeartbeatKeepsConnection(t *testing.T) {
 	f.with(func() { require.Equal(t, 1, f.accepted) })
 }
 
-// next2 is next for tests whose own next follows states.
-
 // What is held ends with the client, and its cause says why the client has ended.
 func TestHeldEndsWithTheClient(t *testing.T) {
 	f := newFake(t)
@@ -374,4 +372,41 @@ func TestRenewalEndsWithItsReadOnlySession(t *testing.T) {
 	second := <-renewals
 	<-first.Done()
 	require.NoError(t, second.Err())
+}
+
+// asked is a context that tells when an operation waits.
+type asked struct {
+	context.Context
+	isAsked chan struct{}
+}
+
+// Done implements context.Context.
+func (a asked) Done() <-chan struct{} {
+	select {
+	case a.isAsked <- struct{}{}:
+	default:
+	}
+	return a.Context.Done()
+}
+
+// An operation that begins when the session has expired is one of the next session: it is the answer of many programs
+// to the event that says so.
+func TestOperationsAfterExpiryAreOfTheNextSession(t *testing.T) {
+	f := newFake(t)
+	ctx := asked{within(t, time.Minute), make(chan struct{}, 1)}
+	expired, waits := make(chan struct{}), make(chan struct{})
+	c := dial(t, f.addr(), WithRenewal(nil), WithHooks(Hooks{State: func(st StateChange) {
+		if st.State == Expired {
+			close(expired)
+			<-waits
+		}
+	}}))
+	f.expireAll()
+	<-expired
+	go func() {
+		<-ctx.isAsked
+		close(waits)
+	}()
+	_, _, err := c.Get(ctx, "/")
+	require.NoError(t, err)
 }
