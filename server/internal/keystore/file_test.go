@@ -17,6 +17,7 @@ func TestIdentitiesMadeByOthers(t *testing.T) {
 	for name, want := range map[string]string{
 		"java.jks": "CN=golden,O=Warren", "java.p12": "CN=golden", "openssl.p12": "CN=openssl",
 		"cafirst.p12": "CN=golden", // keytool has imported the certificate of a CA before it made the key
+		"calast.p12":  "CN=golden", // and after it
 		"aes256.pem":  "CN=openssl", "aes192.pem": "CN=openssl", "aes128sha1.pem": "CN=openssl",
 		"des3.pem": "CN=openssl", "sec1.pem": "CN=openssl",
 		"md5des.pem": "CN=openssl", "sha1des.pem": "CN=openssl", "sha1des3.pem": "CN=openssl",
@@ -57,12 +58,16 @@ func TestTrustStoresMadeByOthers(t *testing.T) {
 		require.Len(t, c.trusted, 1)
 		require.Equal(t, want, c.trusted[0].Subject.String())
 	}
-	both := &config.Store{Location: filepath.Join("testdata", "cafirst.p12"), Password: "changeit"}
-	c, err := loadTrust(vfs.OS(), both)
-	require.NoError(t, err)
-	require.Len(t, c.trusted, 2)
-	require.Equal(t, "CN=ca", c.trusted[0].Subject.String())
-	require.Equal(t, "CN=golden", c.trusted[1].Subject.String())
+	// As Java's TrustManagerFactory: with a key, the certificates that are marked and that of the key, not its chain. In
+	// calast.p12 the key has a chain of CN=golden, CN=inter and CN=root, and keytool has imported CN=ca after it.
+	for _, name := range []string{"cafirst.p12", "calast.p12"} {
+		both := &config.Store{Location: filepath.Join("testdata", name), Password: "changeit"}
+		c, err := loadTrust(vfs.OS(), both)
+		require.NoError(t, err)
+		require.Len(t, c.trusted, 2, name)
+		require.Equal(t, "CN=ca", c.trusted[0].Subject.String())
+		require.Equal(t, "CN=golden", c.trusted[1].Subject.String())
+	}
 }
 
 // keytool writes PKCS12 into files that are called .jks.

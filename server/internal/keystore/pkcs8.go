@@ -78,15 +78,19 @@ func decryptPKCS8(der []byte, password string) ([]byte, error) {
 	if rest, err := asn1.Unmarshal(der, &ek); err != nil || len(rest) > 0 {
 		return nil, errPKCS8
 	}
-	mode, err := decrypter(&ek.Algorithm, password)
+	return decrypt(&ek.Algorithm, ek.Data, password)
+}
+
+func decrypt(algorithm *pkix.AlgorithmIdentifier, data []byte, password string) ([]byte, error) {
+	mode, err := decrypter(algorithm, password)
 	if err != nil {
 		return nil, err
 	}
-	if len(ek.Data) == 0 || len(ek.Data)%mode.BlockSize() != 0 {
+	if len(data) == 0 || len(data)%mode.BlockSize() != 0 {
 		return nil, errPKCS8
 	}
-	plain := make([]byte, len(ek.Data))
-	mode.CryptBlocks(plain, ek.Data)
+	plain := make([]byte, len(data))
+	mode.CryptBlocks(plain, data)
 	return unpad(plain, mode.BlockSize())
 }
 
