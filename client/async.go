@@ -44,7 +44,12 @@ func (f Future[T]) Wait(ctx context.Context) (result T, err error) {
 	select {
 	case <-f.cl.done:
 	case <-ctx.Done():
-		return result, &Error{Op: f.cl.op.String(), Path: f.cl.path, MayHaveApplied: f.cl.op.IsWrite(), Err: ctx.Err()}
+		select {
+		case <-f.cl.done:
+		default:
+			return result, &Error{Op: f.cl.op.String(), Path: f.cl.path, MayHaveApplied: f.cl.op.IsWrite(),
+				Err: ctx.Err()}
+		}
 	}
 	if f.cl.err != nil {
 		return result, &Error{Op: f.cl.op.String(), Path: f.cl.path, MayHaveApplied: f.cl.mayHave, Err: f.cl.err}
