@@ -133,7 +133,7 @@ func (n *Shown) loadTrends() string {
 // saveTrends writes the figures. It does not matter if that fails, or if a crash loses them: nothing is synced, and a
 // checksum tells. A nearly full disk is left alone.
 func (n *Shown) saveTrends() {
-	if free := n.DiskFree(); n.InService() && free > 0 && free < trendsRoom {
+	if free, _, err := n.FS.Free(n.Config.DataDir); err == nil && free < trendsRoom {
 		return
 	}
 	name := filepath.Join(n.Config.DataDir, trendsFile)
@@ -147,6 +147,7 @@ func (n *Shown) saveTrends() {
 		err = n.FS.Rename(name+".tmp", name)
 	}
 	if err != nil {
+		_ = n.FS.Remove(name + ".tmp") // there may be none
 		n.Log.Debug("the figures of the console are not kept over a restart", zap.Error(err))
 	}
 }
