@@ -2,6 +2,7 @@ package trends
 
 import (
 	"math"
+	"strings"
 	"sync"
 	"time"
 )
@@ -219,7 +220,9 @@ func (r *Ring) Since(from int64) View {
 
 // Tell adds an event.
 func (r *Ring) Tell(e Event) {
-	e.Text = e.Text[:min(len(e.Text), textMax)]
+	if len(e.Text) > textMax { // a part of a character at the end goes, too
+		e.Text = strings.ToValidUTF8(e.Text[:textMax], "")
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events[r.told%eventsKept] = e

@@ -127,4 +127,6 @@ func TestEventsAreBounded(t *testing.T) {
 	require.Len(t, all, eventsKept)
 	require.Equal(t, int64(eventsKept+4), all[0].At)
 	require.Len(t, all[0].Text, textMax)
+	r.Tell(Event{Text: "x" + strings.Repeat("é", textMax)})
+	require.Equal(t, "x"+strings.Repeat("é", textMax/2-1), r.Events()[0].Text, "no part of a character is kept")
 }
