@@ -188,6 +188,13 @@ func TestConsoleSetsQuotas(t *testing.T) {
 	var children struct{ Total int }
 	b.get("/children?path=/zookeeper/quota", &children)
 	require.Zero(t, children.Total, "what is empty goes with the quota")
+
+	create(t, c, "/zookeeper/quota/a") // a quota of which a client has made the limits only
+	_, err := c.Create("/zookeeper/quota/a/zookeeper_limits", []byte("count=5,bytes=-1"), proto.ModePersistent)
+	require.NoError(t, err)
+	set("/a", -1, -1)
+	b.get("/children?path=/zookeeper/quota", &children)
+	require.Zero(t, children.Total, "so it does without a znode for what is used")
 }
 
 func TestConsoleTellsHistory(t *testing.T) {

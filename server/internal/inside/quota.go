@@ -54,14 +54,15 @@ func (n *Changes) planQuota(a visible.Actor, p *planned, w *Work) error {
 	case isNone && limits == 0:
 		p.refuse(w.Path, "it has no quota")
 	case isNone:
+		own := int32(0) // children that go: what has no others goes too
 		for _, name := range []string{quota.LimitsName, quota.StatsName} {
 			if state.Lookup([]byte(at+"/"+name)) != 0 {
+				own++
 				p.add(at+"/"+name, proto.OpDelete,
 					&proto.DeleteRequest{Path: proto.Text(at + "/" + name), Version: -1}, 0)
 			}
 		}
-		own := int32(2)
-		for up := at; up != quota.Root; up = paths.ParentOf(up) { // what is empty then goes too
+		for up := at; up != quota.Root; up = paths.ParentOf(up) {
 			if state.Node(state.Lookup([]byte(up))).NumChildren != own {
 				break
 			}
