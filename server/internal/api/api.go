@@ -20,9 +20,10 @@ const Root = "/api/v1"
 
 // Bounds for one visitor, and for all of them together.
 const (
-	// workersMax is how many requests ask the server at once, and changesMax how many change it; others wait. A change
-	// waits for a quorum: it must not keep those waiting that only look.
-	workersMax, changesMax = 4, 4
+	// workersMax is how many requests ask the server at once, askersMax how many for which it asks the other servers,
+	// and changesMax how many change it; others wait. Another server may not answer, and a change waits for a quorum:
+	// neither must keep those waiting that only look.
+	workersMax, askersMax, changesMax = 4, 4, 4
 	// pageMax is how many entries a page has at most, and pageUsual if the request does not tell.
 	pageMax, pageUsual = 1000, 100
 	// DataMax is how many bytes of the data of a znode an answer has.
@@ -69,6 +70,7 @@ type API struct {
 	logins        logins
 	streams       streams
 	workers       places
+	askers        places
 	changers      places
 	bundling      places            // of support bundles
 	passing       map[string]*route // those that are passed on, by name
@@ -95,7 +97,7 @@ func New(o Options) *API {
 		}
 	}
 	a := &API{o: o, routes: map[string]map[string]*route{}, workers: make(places, workersMax),
-		changers: make(places, changesMax), bundling: make(places, 1), passing: map[string]*route{},
+		askers: make(places, askersMax), changers: make(places, changesMax), bundling: make(places, 1), passing: map[string]*route{},
 		passes: make(places, passesMax), passedChanges: make(places, passesMax),
 		origins: http.NewCrossOriginProtection(), cookie: cookiePrefix + secret()[:8]}
 	a.links.mu.live, a.linkCookie = map[loginKey]*Link{}, linkCookie+secret()[:8]

@@ -118,7 +118,7 @@ func (a *API) layOut(w http.ResponseWriter, r *http.Request, _ *Visitor) error {
 	if f := formats.Format(l.As); f != formats.JSON && f != formats.YAML && f != formats.XML {
 		return refusal(http.StatusBadRequest, "a text is laid out as json, yaml or xml")
 	}
-	return ask(a, w, r, func() (Layout, error) {
+	return ask(a.workers, w, r, func() (Layout, error) {
 		text, err := formats.Lay([]byte(l.Text), formats.Format(l.As))
 		if err != nil {
 			return Layout{}, refusal(http.StatusBadRequest, err.Error())

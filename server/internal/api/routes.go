@@ -87,18 +87,18 @@ func table() []*route {
 		{method: "GET", path: "/sessions", name: "sessions", about: "A page of the sessions of the ensemble.",
 			params: []param{limitParam, {name: "find", about: "a part of the label, or of the address of the client"},
 				{name: "after", about: "where the page before this one has ended", number: true}}, gives: Sessions{},
-			serve: reads(sessions)},
+			serve: asksOthers(sessions)},
 		{method: "GET", path: "/session", name: "session",
 			about:  "A session, with the locks, elections and the like in which it takes part.",
 			params: []param{{name: "label", about: "as in sessions", required: true}}, gives: SessionDetails{},
-			serve: reads(session)},
+			serve: asksOthers(session)},
 		{method: "GET", path: "/top", name: "top",
 			about:  "What causes most of the requests, bytes and time, at all servers together and at each.",
 			params: []param{{name: "by", about: "requests, bytes or time; requests if it is not given"}, limitParam},
-			gives:  TopOfAll{}, serve: reads(top)},
+			gives:  TopOfAll{}, serve: asksOthers(top)},
 		{method: "GET", path: "/slow", name: "slow",
 			about:  "The newest operations of all servers that took long, and where their time went.",
-			params: []param{limitParam}, gives: SlowOfAll{}, serve: reads(slow)},
+			params: []param{limitParam}, gives: SlowOfAll{}, serve: asksOthers(slow)},
 		{method: "GET", path: "/changes", name: "changes",
 			about: "Changes at and below a path, as server-sent events: " +
 				"event change with the record Happening; event ready when no later change is missed; event " +
@@ -140,13 +140,22 @@ func (a *API) ensemble(w http.ResponseWriter, _ *http.Request, _ *Visitor) error
 // reads makes the handler of a resource that is only read. of takes the parameters, and returns what asks the server;
 // it is not asked if one of them is wrong.
 func reads[T any](of func(q *query) func(Server) (T, error)) handler {
+	return readsIn(func(a *API) places { return a.workers }, of)
+}
+
+// asksOthers is reads for what the server asks the other servers.
+func asksOthers[T any](of func(q *query) func(Server) (T, error)) handler {
+	return readsIn(func(a *API) places { return a.askers }, of)
+}
+
+func readsIn[T any](in func(*API) places, of func(q *query) func(Server) (T, error)) handler {
 	return func(a *API, w http.ResponseWriter, r *http.Request, v *Visitor) error {
 		q := queryOf(r, v)
 		read := of(q)
 		if q.err != nil {
 			return q.err
 		}
-		return ask(a, w, r, func() (T, error) { return read(a.o.Server) })
+		return ask(in(a), w, r, func() (T, error) { return read(a.o.Server) })
 	}
 }
 
@@ -181,11 +190,11 @@ func takes[T, G any](serve func(a *API, r *http.Request, v *Visitor, record T) (
 	}
 }
 
-// ask asks the server and answers with the record that it gives. The answer is written when others may ask already: a
-// slow reader must not keep them waiting.
-func ask[T any](a *API, w http.ResponseWriter, r *http.Request, fn func() (T, error)) error {
+// ask asks the server, in one of places, and answers with the record that it gives. The answer is written when others
+// may ask already: a slow reader must not keep them waiting.
+func ask[T any](in places, w http.ResponseWriter, r *http.Request, fn func() (T, error)) error {
 	var record T
-	err := a.Work(r, func() (err error) {
+	err := in.use(r, func() (err error) {
 		record, err = fn()
 		return err
 	})

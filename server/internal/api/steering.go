@@ -30,7 +30,7 @@ var errNotSteered = refusal(http.StatusServiceUnavailable, "this server takes no
 var errSteeringLogin = refusal(http.StatusUnauthorized, "steering needs a login")
 
 func (a *API) steering(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	return ask(a, w, r, func() (state orders.State, err error) {
+	return ask(a.workers, w, r, func() (state orders.State, err error) {
 		switch {
 		case v.User == "":
 			return state, errSteeringLogin

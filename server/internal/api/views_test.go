@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -66,4 +67,33 @@ func FuzzMoment(f *testing.F) {
 			require.True(t, (m.Zxid > 0) != (m.TimeMs > 0), "exactly one of them")
 		}
 	})
+}
+
+// hungWatchers asks servers that do not answer.
+type hungWatchers struct {
+	fakeServer
+	asked, over chan struct{}
+}
+
+func (h *hungWatchers) Watchers(Actor, string) (*Watchers, error) {
+	h.asked <- struct{}{}
+	<-h.over
+	return &Watchers{}, nil
+}
+
+// Another server that does not answer keeps those waiting that ask for its clients, and nobody else.
+func TestSilentServersKeepNobodyWaiting(t *testing.T) {
+	s := &hungWatchers{asked: make(chan struct{}, 2*workersMax), over: make(chan struct{})}
+	a := New(Options{Server: s})
+	var asking sync.WaitGroup
+	for range 2 * workersMax {
+		asking.Go(func() { visit(a, "GET", "/watchers?path=/a", "") })
+	}
+	for range askersMax {
+		<-s.asked
+	}
+	require.Equal(t, 404, visit(a, "GET", "/znode?path=/a", "").Code)
+	require.Empty(t, s.asked, "others that ask for them wait")
+	close(s.over)
+	asking.Wait()
 }

@@ -3,7 +3,7 @@ package api
 func watcherTable() []*route {
 	return []*route{{method: "GET", path: "/watchers", name: "watchers",
 		about:  "The clients that watch a znode, by watches of it and by recursive ones above it.",
-		params: []param{pathParam}, gives: Watchers{}, serve: reads(watchers)}}
+		params: []param{pathParam}, gives: Watchers{}, serve: asksOthers(watchers)}}
 }
 
 func watchers(q *query) func(Server) (*Watchers, error) {
