@@ -229,6 +229,24 @@ func TestConformance(t *testing.T) {
 			require.False(t, ok)
 			require.Len(t, s.Snapshots(), 1)
 		},
+		"the catalogue is bounded": func(t *testing.T, s *subject) {
+			if db, ok := s.Store.(*DB); ok {
+				db.bolt.NoSync = true
+			}
+			put := func(z proto.Zxid) {
+				require.NoError(t, s.PutSnapshot(snapshot.FileName(z, snapshot.Plain), z, 9, 9))
+			}
+			for z := range proto.Zxid(snapshotsMax + 10) { // nobody tells the server that the files were removed
+				put(100 + z)
+			}
+			put(snapshotsMax + 109) // again
+			put(1)                  // of an earlier epoch, and yet the newest file
+			s.again(t)
+			list := s.Snapshots()
+			require.Equal(t, snapshotsMax, len(list))
+			require.Equal(t, []proto.Zxid{snapshotsMax + 109, 111, 1},
+				[]proto.Zxid{list[0].Zxid, list[snapshotsMax-2].Zxid, list[snapshotsMax-1].Zxid})
+		},
 		"nothing changes after Close": func(t *testing.T, s *subject) {
 			require.NoError(t, s.SetAccepted(1))
 			require.NoError(t, s.Close())

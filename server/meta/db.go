@@ -223,13 +223,18 @@ func (d *DB) save(prev, next *record) error {
 func (d *DB) leftover() (int64, bool, error) { return d.files.read(currentFile + tmpSuffix) }
 
 // put implements disk.
-func (d *DB) put(name string, entry *Snapshot) error {
+func (d *DB) put(entry *Snapshot, gone ...string) error {
 	return d.update(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(snapshotBucket)
-		if entry == nil {
-			return b.Delete([]byte(name))
+		for _, name := range gone {
+			if err := b.Delete([]byte(name)); err != nil {
+				return err
+			}
 		}
-		return b.Put([]byte(name), entry.encode())
+		if entry == nil {
+			return nil
+		}
+		return b.Put([]byte(entry.Name), entry.encode())
 	})
 }
 

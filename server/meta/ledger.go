@@ -19,8 +19,8 @@ type disk interface {
 	save(prev, next *record) error
 	// leftover returns the epoch in currentEpoch.tmp, which an interrupted write left.
 	leftover() (epoch int64, ok bool, err error)
-	// put records entry in the catalogue, or forgets name if entry is nil.
-	put(name string, entry *Snapshot) error
+	// put records entry in the catalogue, unless it is nil, and forgets the names that are gone.
+	put(entry *Snapshot, gone ...string) error
 	close() error
 }
 
@@ -216,11 +216,36 @@ func (l *ledger) PutSnapshot(name string, zxid proto.Zxid, size int64, checksum 
 		return l.mu.broken
 	}
 	s := Snapshot{Name: name, Zxid: zxid, Size: size, Checksum: checksum, VerifiedMs: l.now().UnixMilli()}
-	if err := l.disk.put(name, &s); err != nil {
+	gone := l.surplus(name)
+	if err := l.disk.put(&s, gone...); err != nil {
 		return l.fail("record "+name, err)
 	}
 	l.mu.snapshots[name] = s
+	for _, old := range gone {
+		delete(l.mu.snapshots, old)
+	}
 	return nil
+}
+
+// snapshotsMax bounds the catalogue. Nobody tells the server about files that an operator removes, by zkCleanup.sh for
+// one, and every change of meta.db reads all of it.
+const snapshotsMax = 1000
+
+// surplus returns the oldest snapshots that have to go so that there is room for name. Requires mu.
+func (l *ledger) surplus(name string) (gone []string) {
+	n := len(l.mu.snapshots) - snapshotsMax
+	if _, known := l.mu.snapshots[name]; !known {
+		n++
+	}
+	if n <= 0 {
+		return nil
+	}
+	for _, s := range slices.Backward(l.sorted()) {
+		if s.Name != name && len(gone) < n {
+			gone = append(gone, s.Name)
+		}
+	}
+	return gone
 }
 
 func (l *ledger) DropSnapshot(name string) error {
@@ -232,7 +257,7 @@ func (l *ledger) DropSnapshot(name string) error {
 	if _, ok := l.mu.snapshots[name]; !ok {
 		return nil
 	}
-	if err := l.disk.put(name, nil); err != nil {
+	if err := l.disk.put(nil, name); err != nil {
 		return l.fail("forget "+name, err)
 	}
 	delete(l.mu.snapshots, name)
@@ -242,6 +267,11 @@ func (l *ledger) DropSnapshot(name string) error {
 func (l *ledger) Snapshots() []Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.sorted()
+}
+
+// sorted requires mu.
+func (l *ledger) sorted() []Snapshot {
 	return slices.SortedFunc(maps.Values(l.mu.snapshots), func(a, b Snapshot) int {
 		return cmp.Or(cmp.Compare(b.Zxid, a.Zxid), cmp.Compare(a.Name, b.Name))
 	})

@@ -106,16 +106,17 @@ func (d *memDisk) save(_, next *record) error {
 	return err
 }
 
-func (d *memDisk) put(name string, entry *Snapshot) error {
+func (d *memDisk) put(entry *Snapshot, gone ...string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	err := d.mu.failure
-	switch {
-	case err != nil && !d.mu.survives:
-	case entry == nil:
-		delete(d.mu.snapshots, name)
-	default:
-		d.mu.snapshots[name] = *entry
+	if err == nil || d.mu.survives {
+		for _, name := range gone {
+			delete(d.mu.snapshots, name)
+		}
+		if entry != nil {
+			d.mu.snapshots[entry.Name] = *entry
+		}
 	}
 	d.mu.failure, d.mu.survives = nil, false
 	return err

@@ -107,7 +107,7 @@ type Store interface {
 	// SnapshotOf returns the zxid of a snapshot file that had this size and checksum when it was verified, whatever
 	// its name.
 	SnapshotOf(size int64, checksum uint32) (zxid proto.Zxid, ok bool)
-	// PutSnapshot records that a snapshot file has just been verified.
+	// PutSnapshot records that a snapshot file has just been verified. The catalogue keeps the newest 1000.
 	PutSnapshot(name string, zxid proto.Zxid, size int64, checksum uint32) error
 	// DropSnapshot forgets a snapshot file; it is no error if it is not known.
 	DropSnapshot(name string) error
