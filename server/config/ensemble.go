@@ -163,6 +163,9 @@ func (v *validation) validateMembers() {
 	c := v.c
 	voters, observers := c.Voters(), len(c.Members)-c.Voters()
 	switch {
+	case voters > votersMax:
+		v.fail(ExitInvalid, fmt.Sprintf("%d servers vote, at most %d are supported: let others be observers", voters,
+			votersMax), "members")
 	case voters == 0 && !c.StandaloneEnabled:
 		v.fail(ExitInvalid, "standaloneEnabled = false then number of participants should be >0",
 			"standaloneEnabled", "members")

@@ -22,6 +22,9 @@ const anyAddress = "0.0.0.0"
 // membersMax bounds the servers, and the groups, of one ensemble; and the servers of a group.
 const membersMax = 1024
 
+// votersMax bounds the servers that vote, as package quorum of zab does.
+const votersMax = 64
+
 // isMemberKey reports whether key belongs to the ensemble: ZooKeeper compares only the beginning of the key.
 func isMemberKey(key string) bool {
 	return strings.HasPrefix(key, "server.") || strings.HasPrefix(key, "group") || strings.HasPrefix(key, "weight")

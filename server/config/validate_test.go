@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -486,4 +487,24 @@ func TestIDOfAStandaloneServer(t *testing.T) {
 	_, warnings, err := Load(writeIn(t, dir, "zoo.cfg", "dataDir=DIR\nclientPort=2181\n"), nil, nil)
 	require.NoError(t, err)
 	require.Contains(t, warningText(warnings), "cannot be read")
+}
+
+// An ensemble that no server would start with is refused, and one of the largest size is not.
+func TestMostVoters(t *testing.T) {
+	text := limits
+	for id := range votersMax + 2 {
+		role := "participant"
+		if id == 0 {
+			role = "observer"
+		}
+		text += fmt.Sprintf("server.%d=zk%d:2888:3888:%s\n", id, id, role)
+		_, _, err := parse(text)
+		switch {
+		case id == votersMax:
+			require.NoError(t, err)
+		case id > votersMax:
+			require.ErrorContains(t, err, "65 servers vote, at most 64 are supported")
+			require.Equal(t, ExitInvalid, exitCode(err))
+		}
+	}
 }
