@@ -42,6 +42,21 @@ func parseProperties(text []byte, file string) ([]entry, Problems) {
 	}
 }
 
+// EachProperty calls read for each property of a Java Properties file, duplicates included, until read fails. A
+// malformed file is Problems.
+func EachProperty(text []byte, file string, read func(line int, key, value string) error) error {
+	entries, problems := parseProperties(text, file)
+	if err := problems.err(); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := read(e.line, e.key, e.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // decodeText reads the bytes as UTF-8 if they are valid UTF-8, and otherwise as Latin-1, in which Properties
 // files are written. A byte order mark is dropped: it would become part of the first key.
 func decodeText(text []byte) string {

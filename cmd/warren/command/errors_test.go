@@ -242,9 +242,10 @@ func TestErrorsOfFiles(t *testing.T) {
 		[]byte("zookeeper.client.secure=true\nzookeeper.ssl.trustStore.location=missing\n"), 0o600))
 	require.NoError(t, os.WriteFile("jaas.cfg", []byte("java.security.auth.login.config=missing\n"), 0o600))
 	const (
-		absent = ": there is no such file or directory"
-		isDir  = ": it is a directory, not a file"
-		notDir = ": a part of this path is a file, where a directory is needed"
+		absent    = ": there is no such file or directory"
+		noSetting = "--client-configuration damaged: it has no setting of a client, such as zookeeper.client.secure"
+		isDir     = ": it is a directory, not a file"
+		notDir    = ": a part of this path is a file, where a directory is needed"
 	)
 	for _, c := range []struct {
 		args string
@@ -280,13 +281,13 @@ func TestErrorsOfFiles(t *testing.T) {
 		{"backup create new --admin a --auth-file missing", 2, "--auth-file missing" + absent},
 		{"support --log missing", 2, "--log missing" + absent},
 		{"health --client-configuration missing", 2, "--client-configuration missing" + absent},
-		{"health --client-configuration damaged", 2, "--client-configuration damaged: line 1 is not key=value"},
+		{"health --client-configuration damaged", 2, noSetting},
 		{"4lw a ruok --client-configuration missing", 2, "--client-configuration missing" + absent},
 		{"status --client-configuration missing", 2, "--client-configuration missing" + absent},
 		{"doctor a --client-configuration missing", 2, "--client-configuration missing" + absent},
 		{"top --client-configuration missing", 2, "--client-configuration missing" + absent},
 		{"lead 1 --client-configuration client.cfg", 2,
-			"client.cfg: zookeeper.ssl.trustStore.location missing" + absent},
+			"client.cfg:2: zookeeper.ssl.trustStore.location missing" + absent},
 		{"shell --tls-ca missing ls /", 2, "--tls-ca missing" + absent},
 		{"shell --tls-ca folder ls /", 2, "--tls-ca folder" + isDir},
 		{"shell --tls-ca damaged ls /", 2, "--tls-ca damaged: it is not PEM; convert PKCS12 with " +
@@ -295,9 +296,9 @@ func TestErrorsOfFiles(t *testing.T) {
 		{"shell --jaas missing ls /", 2, "--jaas missing" + absent},
 		{"shell --jaas damaged ls /", 2, "--jaas damaged: JAAS file, line 1: expected the name of a section"},
 		{"shell --client-configuration missing ls /", 2, "--client-configuration missing" + absent},
-		{"shell --client-configuration damaged ls /", 2, "--client-configuration damaged: line 1 is not key=value"},
+		{"shell --client-configuration damaged ls /", 2, noSetting},
 		{"shell --client-configuration jaas.cfg ls /", 2,
-			"jaas.cfg: java.security.auth.login.config missing" + absent},
+			"jaas.cfg:1: java.security.auth.login.config missing" + absent},
 		{"backup list s3://a/b --identity missing", 2, "--identity missing" + absent},
 		{"backup create s3://a/b folder --encrypt-to missing", 2, "--encrypt-to missing" + absent},
 		{"backup list s3://a/b --s3-ca missing", 2, "--s3-ca missing" + absent},

@@ -26,26 +26,17 @@ type Login struct {
 // defaultSection is the section of a JAAS file that ZooKeeper's clients read.
 const defaultSection = "Client"
 
-// ReadSettings takes what a file of zkCli.sh's -client-configuration, or its flags for Java, say of SASL. source names
-// them. Source: operations 8.4.
-func (l *Login) ReadSettings(source, text string) error {
-	return eachSetting(text, func(_ int, key, value string) error {
-		switch key {
-		case "java.security.auth.login.config":
-			l.File, l.By = value, source+": "+key
-		case "zookeeper.sasl.clientconfig":
-			l.Section = value
-		case "zookeeper.server.principal":
-			l.Server = value
-		case "zookeeper.sasl.client.username":
-			l.Server = cmp.Or(l.Server, value+"/_HOST")
-		case "zookeeper.server.realm":
-			l.Realm = value
-		case "java.security.krb5.conf":
-			l.Krb5Conf = value
-		}
-		return nil
-	})
+// LoginOf returns what the settings of a client say of SASL. Source: operations 8.4.
+func LoginOf(settings []Setting) Login {
+	value := func(key string) string { return setting(settings, key).Value }
+	file := setting(settings, "java.security.auth.login.config")
+	l := Login{File: file.Value, By: file.by(), Section: value("zookeeper.sasl.clientconfig"),
+		Server: value("zookeeper.server.principal"), Realm: value("zookeeper.server.realm"),
+		Krb5Conf: value("java.security.krb5.conf")}
+	if user := value("zookeeper.sasl.client.username"); l.Server == "" && user != "" {
+		l.Server = user + "/_HOST"
+	}
+	return l
 }
 
 // Or returns the login with what other says where it says nothing.

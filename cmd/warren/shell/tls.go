@@ -2,6 +2,7 @@ package shell
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -15,19 +16,12 @@ import (
 // TLSFiles say how connections are encrypted. Files are PEM.
 type TLSFiles struct {
 	CA         string // certificates that are trusted, "" for those of the system
+	CABy       string // the setting that names CA, "" if the flag does
 	Cert       string // chain of the client's certificate, "" for none
+	CertBy     string // the setting that names Cert, "" if the flag does
 	Key        string // its key, "" if it is in Cert
 	ServerName string // that the server's certificate must bear, "" for the host of the connect string
 	Insecure   bool   // the server's certificate is not checked
-	Settings   string // the client configuration that names the files; "" if flags do
-}
-
-// by is what names one of the files.
-func (f *TLSFiles) by(flag, key string) string {
-	if f.Settings != "" {
-		return f.Settings + ": " + key
-	}
-	return flag
 }
 
 // pemBytes bounds a file of certificates.
@@ -43,7 +37,7 @@ func (f TLSFiles) Config() (*tls.Config, error) {
 			err = errors.New("it has no certificate that can be read")
 		}
 		if err != nil {
-			return nil, wording.File(f.by("--tls-ca", "zookeeper.ssl.trustStore.location"), f.CA, err)
+			return nil, wording.File(cmp.Or(f.CABy, "--tls-ca"), f.CA, err)
 		}
 	}
 	if f.Cert == "" {
@@ -54,7 +48,7 @@ func (f TLSFiles) Config() (*tls.Config, error) {
 	}
 	cert, err := readPEM(f.Cert)
 	if err != nil {
-		return nil, wording.File(f.by("--tls-cert", "zookeeper.ssl.keyStore.location"), f.Cert, err)
+		return nil, wording.File(cmp.Or(f.CertBy, "--tls-cert"), f.Cert, err)
 	}
 	key := cert
 	if f.Key != "" {
@@ -73,13 +67,13 @@ func (f TLSFiles) Config() (*tls.Config, error) {
 // unpaired says why a certificate and a key, each from a file in PEM, cannot be used together.
 func (f *TLSFiles) unpaired(cert, key []byte, err error) error {
 	const begin = "-----BEGIN "
-	by, file := f.by("--tls-cert", "zookeeper.ssl.keyStore.location"), f.Cert
+	by, file := cmp.Or(f.CertBy, "--tls-cert"), f.Cert
 	switch {
 	case !bytes.Contains(cert, []byte(begin+"CERTIFICATE-----")):
 		err = errors.New("it has no certificate")
 	case !bytes.Contains(key, []byte("PRIVATE KEY-----")) && f.Key != "":
 		by, file, err = "--tls-key", f.Key, errors.New("it has no private key")
-	case !bytes.Contains(key, []byte("PRIVATE KEY-----")) && f.Settings != "":
+	case !bytes.Contains(key, []byte("PRIVATE KEY-----")) && f.CertBy != "":
 		err = errors.New("it has no private key")
 	case !bytes.Contains(key, []byte("PRIVATE KEY-----")):
 		err = errors.New("it has no private key: name the file that has it with --tls-key")
@@ -109,58 +103,23 @@ func readPEM(name string) ([]byte, error) {
 	return text, nil
 }
 
-// ReadClientConfiguration reads the text of a file of zkCli.sh's -client-configuration: lines key=value, of which
-// those for TLS count. It returns nil if TLS is not asked for. Source: operations 5.1 and 8.2.
-func ReadClientConfiguration(file, text string) (*TLSFiles, error) {
-	f := TLSFiles{Settings: file}
-	isSecure := false
-	var refused error // if TLS is asked for
-	err := eachSetting(text, func(number int, key, value string) error {
-		switch key {
-		case "zookeeper.client.secure":
-			isSecure = strings.EqualFold(value, "true")
-		case "zookeeper.ssl.keyStore.location":
-			f.Cert = value
-		case "zookeeper.ssl.trustStore.location":
-			f.CA = value
-		case "zookeeper.ssl.hostnameVerification":
-			if !strings.EqualFold(value, "true") {
-				refused = fmt.Errorf("shell: line %d: %s cannot be switched off: certificates must name the servers "+
-					"as they are asked; warren shell has --tls-server-name for another name", number, key)
-			}
-		case "zookeeper.ssl.keyStore.password", "zookeeper.ssl.trustStore.password":
-			if value != "" {
-				refused = fmt.Errorf("shell: line %d: %s: stores with a password cannot be read; use PEM "+
-					"without", number, key)
-			}
-		}
-		return nil
-	})
-	switch {
-	case err != nil || !isSecure:
-		return nil, err
-	case refused != nil:
-		return nil, refused
+// TLSOf returns what the settings of a client say of TLS; nil if they do not ask for it. Source: operations 5.1 and
+// 8.2.
+func TLSOf(settings []Setting) (*TLSFiles, error) {
+	if !strings.EqualFold(setting(settings, "zookeeper.client.secure").Value, "true") {
+		return nil, nil
 	}
-	return &f, nil
-}
-
-// eachSetting calls read for each line key=value of a client configuration, with its number, until read fails.
-func eachSetting(text string, read func(number int, key, value string) error) error {
-	number := 0
-	for line := range strings.Lines(text) {
-		number++
-		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' || line[0] == '!' {
-			continue
-		}
-		key, value, ok := strings.Cut(line, "=")
-		if !ok {
-			return fmt.Errorf("shell: line %d is not key=value", number)
-		}
-		if err := read(number, strings.TrimSpace(key), strings.TrimSpace(value)); err != nil {
-			return err
+	s := setting(settings, "zookeeper.ssl.hostnameVerification")
+	if s.Key != "" && !strings.EqualFold(s.Value, "true") {
+		return nil, s.wrong("cannot be switched off: certificates must name the servers as they are asked; " +
+			"warren shell has --tls-server-name for another name")
+	}
+	for _, store := range []string{"keyStore", "trustStore"} {
+		if s := setting(settings, "zookeeper.ssl."+store+".password"); s.Value != "" {
+			return nil, s.wrong("stores with a password cannot be read; use PEM without")
 		}
 	}
-	return nil
+	cert, ca := setting(settings, "zookeeper.ssl.keyStore.location"), setting(settings,
+		"zookeeper.ssl.trustStore.location")
+	return &TLSFiles{Cert: cert.Value, CertBy: cert.by(), CA: ca.Value, CABy: ca.by()}, nil
 }

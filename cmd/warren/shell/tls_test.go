@@ -87,9 +87,9 @@ func TestTLS(t *testing.T) {
 		"--tls-cert " + clientFile + ": the private key is not the one of ": {Cert: clientFile, Key: otherKey},
 		"--tls-key needs --tls-cert":                                        {Key: key},
 		"client.cfg: zookeeper.ssl.keyStore.location " + caFile + ": it has no private key": {Cert: caFile,
-			Settings: "client.cfg"},
+			CertBy: "client.cfg: zookeeper.ssl.keyStore.location"},
 		"client.cfg: zookeeper.ssl.trustStore.location " + notPEM + ": it is not PEM": {CA: notPEM,
-			Settings: "client.cfg"},
+			CABy: "client.cfg: zookeeper.ssl.trustStore.location"},
 	} {
 		_, err := files.Config()
 		require.ErrorContains(t, err, want)

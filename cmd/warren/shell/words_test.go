@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -158,34 +159,48 @@ func FuzzACL(f *testing.F) {
 }
 
 func TestClientConfiguration(t *testing.T) {
-	f, err := ReadClientConfiguration("client.cfg", "# TLS\nzookeeper.client.secure = true\n"+
-		"zookeeper.ssl.keyStore.location=/k.pem\nzookeeper.ssl.trustStore.location=/t.pem\n"+
-		"zookeeper.ssl.hostnameVerification=true\n"+
+	t.Chdir(t.TempDir())
+	read := func(text string) (*TLSFiles, error) {
+		require.NoError(t, os.WriteFile("client.cfg", []byte(text), 0o600))
+		settings, err := ReadSettings("client.cfg")
+		require.NoError(t, err, text)
+		return TLSOf(settings)
+	}
+	f, err := read("# TLS\nzookeeper.client.secure = true\n" +
+		"zookeeper.ssl.keyStore.location=/k.pem\nzookeeper.ssl.trustStore.location=/t.pem\n" +
+		"zookeeper.ssl.hostnameVerification=true\n" +
 		"zookeeper.clientCnxnSocket=org.apache.zookeeper.ClientCnxnSocketNetty\n")
 	require.NoError(t, err)
-	require.Equal(t, &TLSFiles{Cert: "/k.pem", CA: "/t.pem", Settings: "client.cfg"}, f)
-	f, err = ReadClientConfiguration("client.cfg", "zookeeper.ssl.keyStore.location=/k.pem\n")
+	require.Equal(t, &TLSFiles{Cert: "/k.pem", CertBy: "client.cfg:3: zookeeper.ssl.keyStore.location",
+		CA: "/t.pem", CABy: "client.cfg:4: zookeeper.ssl.trustStore.location"}, f)
+	f, err = read("\ufeffzookeeper.client.secure: true\nzookeeper.ssl.keyStore.location /a\\ b.pem\n" +
+		"zookeeper.ssl.trustStore.location=C:\\\\ca\\\n   .pem\nwithout\n")
+	require.NoError(t, err)
+	require.Equal(t, "/a b.pem", f.Cert)
+	require.Equal(t, `C:\ca.pem`, f.CA)
+	const plain = "zookeeper.ssl.keyStore.location=/k.p12\nzookeeper.ssl.keyStore.password=x\n" +
+		"zookeeper.ssl.hostnameVerification=false\n"
+	f, err = read(plain)
 	require.NoError(t, err)
 	require.Nil(t, f)
-	for _, refused := range []string{"hostnameVerification=false", "keyStore.password=x", "trustStore.password=x"} {
-		text := "zookeeper.ssl." + refused + "\n"
-		_, err = ReadClientConfiguration("client.cfg", text+"zookeeper.client.secure=true\n")
-		require.ErrorContains(t, err, "line 1")
-		f, err = ReadClientConfiguration("client.cfg", text)
-		require.NoError(t, err, "it concerns TLS alone")
-		require.Nil(t, f)
-	}
+	f, err = read("zookeeper.client.secure=true\nzookeeper.client.secure=false\n") // the last one counts
+	require.NoError(t, err)
+	require.Nil(t, f)
+	_, err = read("zookeeper.client.secure=true\n" + plain)
+	require.ErrorContains(t, err, "client.cfg:4: zookeeper.ssl.hostnameVerification: cannot be switched off")
 }
 
-func FuzzClientConfiguration(f *testing.F) {
-	f.Add("zookeeper.client.secure=true\nzookeeper.ssl.keyStore.location=/k.pem")
-	f.Fuzz(func(t *testing.T, text string) {
-		files, err := ReadClientConfiguration("client.cfg", text)
-		if err == nil && files != nil {
-			require.Contains(t, text, files.Cert)
-			require.Contains(t, text, files.CA)
-		}
-	})
+func TestLoginOf(t *testing.T) {
+	java := func(key, value string) Setting { return Setting{key, value, "CLIENT_JVMFLAGS"} }
+	const user, principal = "zookeeper.sasl.client.username", "zookeeper.server.principal"
+	for want, settings := range map[string][]Setting{
+		"":           {java("zookeeper.sasl.client", "true")},
+		"zk/_HOST":   {java(user, "zk")},
+		"zk2/_HOST":  {java(user, "zk"), {user, "zk2", "client.cfg:1"}},
+		"zk/a@REALM": {java(principal, "zk/a@REALM"), {user, "zk2", "client.cfg:1"}},
+	} {
+		require.Equal(t, want, LoginOf(settings).Server, settings)
+	}
 }
 
 func TestShortServers(t *testing.T) {

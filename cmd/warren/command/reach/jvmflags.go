@@ -3,15 +3,19 @@ package reach
 import (
 	"os"
 	"strings"
+
+	"github.com/seed94657493/warren/cmd/warren/shell"
 )
 
-// ClientFlags are the -Dkey=value tokens of CLIENT_JVMFLAGS, as a client configuration has them.
-func ClientFlags() string {
-	var b strings.Builder
-	for _, token := range strings.Fields(os.Getenv("CLIENT_JVMFLAGS")) {
-		if setting, ok := strings.CutPrefix(token, "-D"); ok && strings.Contains(setting, "=") {
-			b.WriteString(setting + "\n")
+// JavaFlags are the -Dkey=value tokens of variables with flags for Java, as settings of a client.
+func JavaFlags(variables ...string) (all []shell.Setting) {
+	for _, name := range variables {
+		for _, token := range strings.Fields(os.Getenv(name)) {
+			if flag, ok := strings.CutPrefix(token, "-D"); ok {
+				key, value, _ := strings.Cut(flag, "=")
+				all = append(all, shell.Setting{Key: key, Value: value, By: name})
+			}
 		}
 	}
-	return b.String()
+	return all
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"strconv"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/doctor"
 	"github.com/seed94657493/warren/cmd/warren/shell"
-	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/proto/hostport"
 )
@@ -26,12 +24,9 @@ import (
 // ClientTLS is how commands that ask servers learn whether these speak TLS: from the file that zkCli.sh has for that.
 type ClientTLS struct{ file string }
 
-// clientConfiguration is the flag for the file.
-const clientConfiguration = "client-configuration"
-
 // AddTo adds the flag. A file that cannot be used is refused before the command runs.
 func (c *ClientTLS) AddTo(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.file, clientConfiguration, "",
+	cmd.Flags().StringVar(&c.file, "client-configuration", "",
 		"file with zkCli.sh's zookeeper.ssl.* settings, for client ports and admin ports that speak TLS; "+
 			"stores must be PEM")
 	cli.Before(cmd, func() error {
@@ -113,16 +108,13 @@ func (c *ClientTLS) Of(address string) (*tls.Config, error) {
 	if c.file == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(c.file)
+	settings, err := shell.ReadSettings(c.file)
 	if err != nil {
-		return nil, wording.File("--"+clientConfiguration, c.file, err)
+		return nil, err
 	}
-	files, err := shell.ReadClientConfiguration(c.file, string(text))
-	if err != nil {
-		return nil, wording.File("--"+clientConfiguration, c.file, err)
-	}
+	files, err := shell.TLSOf(settings)
 	if files == nil {
-		return nil, nil
+		return nil, err
 	}
 	cfg, err := files.Config()
 	if err == nil && cfg.ServerName == "" {

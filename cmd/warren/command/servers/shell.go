@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -14,12 +15,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/cmd/warren/build"
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/command/reach"
 	"github.com/seed94657493/warren/cmd/warren/shell"
-	"github.com/seed94657493/warren/cmd/warren/wording"
+	"github.com/seed94657493/warren/internal/sasl"
 )
 
 // shellOptions are the flags of warren shell.
@@ -159,49 +159,32 @@ func (o *shellOptions) options(cmd *cobra.Command) (so shell.Options, err error)
 		}
 		so.Auth = append(so.Auth, shell.Auth{Scheme: scheme, Auth: auth})
 	}
-	var settings string
+	settings := reach.JavaFlags("CLIENT_JVMFLAGS", "JVMFLAGS") // as zkCli.sh has them
 	if o.config != "" {
-		text, err := os.ReadFile(o.config)
+		file, err := shell.ReadSettings(o.config)
 		if err != nil {
-			return so, wording.File("--client-configuration", o.config, err)
+			return so, err
 		}
-		settings = string(text)
+		settings = append(settings, file...)
 	}
-	if so.SASL, err = o.sasl(settings); err != nil {
+	o.login.By = "--jaas"
+	login := o.login.Or(shell.LoginOf(settings))
+	so.SASL, err = login.SASL()
+	if strings.HasPrefix(login.By, "JVMFLAGS:") && (errors.Is(err, sasl.ErrNoSection) ||
+		errors.Is(err, fs.ErrPermission)) {
+		err = nil // the file of a server: like zkCli.sh, the shell does not authenticate
+	}
+	if err != nil {
 		return so, err
 	}
 	files := &o.tlsFiles
 	if *files == (shell.TLSFiles{}) && !o.tls {
-		files, err = shell.ReadClientConfiguration(o.config, settings)
-		if err != nil {
-			return so, wording.File("--client-configuration", o.config, err)
-		}
-		if files == nil { // as zkCli.sh
-			files, err = shell.ReadClientConfiguration("CLIENT_JVMFLAGS", reach.ClientFlags())
-		}
-		if err != nil {
-			return so, fmt.Errorf("CLIENT_JVMFLAGS: %w", err)
-		}
+		files, err = shell.TLSOf(settings)
 	}
-	if files != nil {
+	if err == nil && files != nil {
 		so.TLS, err = files.Config()
 	}
 	return so, err
-}
-
-// sasl returns how sessions authenticate by SASL: as the flags say, else as the client configuration says, else as
-// CLIENT_JVMFLAGS say, from which zkCli.sh takes it.
-func (o *shellOptions) sasl(settings string) (client.SASL, error) {
-	var login shell.Login
-	for _, source := range []struct{ name, text string }{
-		{"CLIENT_JVMFLAGS", reach.ClientFlags()}, {o.config, settings},
-	} {
-		if err := login.ReadSettings(source.name, source.text); err != nil {
-			return nil, wording.File("--client-configuration", source.name, err)
-		}
-	}
-	o.login.By = "--jaas"
-	return o.login.Or(login).SASL()
 }
 
 // run runs the shell in the mode that the arguments and the standard streams ask for.

@@ -31,26 +31,32 @@ func TestShellBySASL(t *testing.T) {
 	wrong := file("wrong.conf", "Client "+module+`username="bob" password="x"; };`)
 	settings := file("client.cfg", "java.security.auth.login.config="+bob+"\nzookeeper.sasl.clientconfig=Other\n")
 
+	const jaas = "-Xmx1g -Djava.security.auth.login.config="
 	for name, tt := range map[string]struct {
-		flags string
-		args  []string
-		user  string
+		client, all string // flags for Java
+		args        []string
+		user        string
 	}{
-		"flag":                 {"", []string{"--jaas", bob}, "bob"},
-		"flag and section":     {"", []string{"--jaas", bob, "--jaas-section=Other"}, "eve"},
-		"client configuration": {"", []string{"-client-configuration", settings}, "eve"},
-		"CLIENT_JVMFLAGS":      {"-Xmx1g -Djava.security.auth.login.config=" + bob, nil, "bob"},
-		"flag over CLIENT_JVMFLAGS": {"-Djava.security.auth.login.config=" + wrong,
-			[]string{"--jaas", bob}, "bob"},
-		"configuration over environment": {"-Djava.security.auth.login.config=" + wrong,
+		"flag":                      {"", "", []string{"--jaas", bob}, "bob"},
+		"flag and section":          {"", "", []string{"--jaas", bob, "--jaas-section=Other"}, "eve"},
+		"client configuration":      {"", "", []string{"-client-configuration", settings}, "eve"},
+		"CLIENT_JVMFLAGS":           {jaas + bob, "", nil, "bob"},
+		"JVMFLAGS":                  {jaas + wrong, jaas + bob, nil, "bob"},
+		"flag over CLIENT_JVMFLAGS": {jaas + wrong, "", []string{"--jaas", bob}, "bob"},
+		"configuration over environment": {jaas + wrong, jaas + wrong,
 			[]string{"-client-configuration", settings}, "eve"},
 	} {
-		t.Setenv("CLIENT_JVMFLAGS", tt.flags)
+		t.Setenv("CLIENT_JVMFLAGS", tt.client)
+		t.Setenv("JVMFLAGS", tt.all)
 		code, out, errs := run(append(append([]string{"shell", "-s", addr}, tt.args...), "whoami")...)
 		require.Equal(t, 0, code, "%s: %s", name, errs)
 		require.Contains(t, out, "sasl: "+tt.user+"\n", name)
 	}
 	t.Setenv("CLIENT_JVMFLAGS", "")
+	t.Setenv("JVMFLAGS", jaas+users) // a server's, which says nothing of clients
+	_, err := (&shellOptions{output: "text", connectWait: 1}).options(newShellCommand())
+	require.NoError(t, err)
+	t.Setenv("JVMFLAGS", "")
 	for name, args := range map[string][]string{"wrong password": {"--jaas", wrong}, "no SASL": nil} {
 		code, out, errs := run(append(append([]string{"shell", "-s", addr}, args...), "ls", "/")...)
 		require.Equal(t, 1, code, name)

@@ -11,9 +11,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/cmd/warren/shell"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/pki"
 )
 
 // startShellServer starts a server for shells and returns its address.
@@ -87,7 +89,8 @@ func TestShellFlags(t *testing.T) {
 		"no such file":                   {"--tls-ca", filepath.Join(dir, "none.pem"), "ls"},
 		"is not PEM; convert PKCS12":     {"--tls-cert", file("a.p12", "\x30\x82"), "ls"},
 		"has no certificate":             {"--tls-ca", file("empty.pem", "-----BEGIN NOTHING-----"), "ls"},
-		"line 2 is not key=value":        {"-client-configuration", file("bad", "# TLS\nnothing"), "ls"},
+		"it has no setting of a client":  {"-client-configuration", file("bad", "# TLS\nnothing"), "ls"},
+		"bad2:2: a.b: malformed ":        {"-client-configuration", file("bad2", "# TLS\na.b=\\u12"), "ls"},
 		"stores with a password cannot be re": {"-client-configuration",
 			file("pw", "zookeeper.client.secure=true\nzookeeper.ssl.keyStore.password=x"), "ls"},
 	} {
@@ -98,6 +101,29 @@ func TestShellFlags(t *testing.T) {
 		isFile := strings.Contains(errs, filepath.Dir(dir))
 		require.Equal(t, !isFile, strings.Contains(errs, "usage: warren shell"), errs)
 	}
+}
+
+// zkCli.sh speaks TLS if CLIENT_JVMFLAGS say so, as the guides of ZooKeeper tell.
+func TestShellWithTLSOfJavaFlags(t *testing.T) {
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	require.NoError(t, os.WriteFile(ca, pki.NewCA("ca").PEM(), 0o600))
+	options := func(config string) (shell.Options, error) {
+		return (&shellOptions{output: "text", connectWait: 1, config: config}).options(newShellCommand())
+	}
+	t.Setenv("CLIENT_JVMFLAGS", "-Dzookeeper.client.secure=true -Dzookeeper.ssl.trustStore.location="+ca+
+		` -Dzookeeper.clientCnxnSocket=org.apache.zookeeper.ClientCnxnSocketNetty -Dother=\u`)
+	so, err := options("")
+	require.NoError(t, err)
+	require.NotNil(t, so.TLS)
+	require.NotNil(t, so.TLS.RootCAs)
+	plain := filepath.Join(t.TempDir(), "client.cfg")
+	require.NoError(t, os.WriteFile(plain, []byte("zookeeper.client.secure=false"), 0o600))
+	so, err = options(plain)
+	require.NoError(t, err)
+	require.Nil(t, so.TLS)
+	t.Setenv("JVMFLAGS", "-Dzookeeper.ssl.keyStore.password=x")
+	_, err = options("")
+	require.ErrorContains(t, err, "JVMFLAGS: zookeeper.ssl.keyStore.password: stores with a password cannot be read")
 }
 
 func TestShellPipe(t *testing.T) {

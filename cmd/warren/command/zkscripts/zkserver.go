@@ -143,8 +143,8 @@ func zkServerAsk(ctx context.Context, host string, port int, isSecure bool) (s r
 
 // scriptTLS reads the settings of TLS in CLIENT_JVMFLAGS, which are those of a client configuration.
 func scriptTLS(host string) (*tls.Config, error) {
-	files, err := shell.ReadClientConfiguration("CLIENT_JVMFLAGS",
-		reach.ClientFlags()+"zookeeper.client.secure=true\n")
+	files, err := shell.TLSOf(append(reach.JavaFlags("CLIENT_JVMFLAGS"),
+		shell.Setting{Key: "zookeeper.client.secure", Value: "true"}))
 	if err != nil {
 		return nil, err
 	}
