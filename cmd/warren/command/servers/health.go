@@ -2,10 +2,14 @@ package servers
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +19,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/reach"
 	"github.com/seed94657493/warren/cmd/warren/doctor"
 	"github.com/seed94657493/warren/cmd/warren/wording"
+	"github.com/seed94657493/warren/server/config"
 )
 
 // healthOptions are the flags of warren health.
@@ -24,6 +29,7 @@ type healthOptions struct {
 	wait      time.Duration
 	process   bool
 	adminPort int
+	encrypted bool // the target is a port that speaks TLS alone
 }
 
 // healthPause is the time between two questions of --wait.
@@ -35,7 +41,8 @@ func newHealthCommand() *cobra.Command {
 		Use:   "health [HOST:PORT | URL]",
 		Short: "Ask one server whether it serves, for probes and scripts",
 		Long: "Asks the server at HOST:PORT (127.0.0.1:2181 by default) with the word srvr, which every server\n" +
-			"answers, and prints its mode. With a URL, which begins with http:// or https://, it asks that:\n" +
+			"answers, and prints its mode. In a container the default is the port that the variables of the image\n" +
+			"give to the server. With a URL, which begins with http:// or https://, it asks that:\n" +
 			"/readyz of the admin port says whether a server serves, /readyz?clients whether it takes clients\n" +
 			"(with leaderServes=no a leader doesn't), /healthz whether its process answers.\n\n" +
 			"With --process it is enough that the process answers, at the client port or at /healthz of the " +
@@ -51,8 +58,10 @@ func newHealthCommand() *cobra.Command {
 			"  warren health --wait 30s 127.0.0.1:2181",
 		Args: cli.AtMostOneArgument,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			target := reach.LocalServer
-			if len(args) == 1 {
+			var target string
+			if len(args) == 0 {
+				target, o.encrypted = localServer()
+			} else {
 				target = args[0]
 			}
 			if err := checkTarget(cmd, target); err != nil {
@@ -116,6 +125,30 @@ func checkTarget(cmd *cobra.Command, target string) error {
 	return nil
 }
 
+// localServer is the server of this machine: in a container with the variables of ZooKeeper's images, it is where its
+// zoo.cfg says. encrypted is true if it has no other port than one with TLS.
+func localServer() (address string, encrypted bool) {
+	image := config.NewImage(os.Environ())
+	if image.File == "" {
+		return reach.LocalServer, false
+	}
+	cfg, _, err := image.Load(nil, os.Environ())
+	if err != nil {
+		return reach.LocalServer, false // it does not start
+	}
+	host, port := cfg.ClientPortAddress, cfg.ClientPort
+	if port == config.PortUnset {
+		host, port, encrypted = cfg.SecureClientPortAddress, cfg.SecureClientPort, true
+	}
+	if port == config.PortUnset {
+		return reach.LocalServer, false
+	}
+	if config.IsOfEveryMachine(host) {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, strconv.Itoa(port)), encrypted
+}
+
 func (o *healthOptions) askOnce(ctx context.Context, target string) (string, error) {
 	if isURL(target) {
 		return o.askURL(ctx, target)
@@ -134,6 +167,8 @@ func (o *healthOptions) askProcess(ctx context.Context, target string) (string, 
 		return answer, nil
 	case errors.Is(err, reach.ErrNotServing):
 		return "the process answers, " + wording.Text(err), nil
+	case o.encrypted && shakesHands(ctx, target, o.timeout):
+		return "the process answers by TLS", nil
 	case o.adminPort == 0:
 		return "", err
 	}
@@ -151,6 +186,19 @@ func (o *healthOptions) askProcess(ctx context.Context, target string) (string, 
 		return "", errors.Join(err, adminErr)
 	}
 	return "the process answers at its admin port", nil
+}
+
+// shakesHands reports whether a port shows a certificate, whatever it is.
+func shakesHands(ctx context.Context, address string, timeout time.Duration) (shown bool) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, // nothing is said to it
+		VerifyConnection: func(tls.ConnectionState) error { shown = true; return nil }}}
+	conn, err := d.DialContext(ctx, "tcp", address)
+	if err == nil {
+		_ = conn.Close()
+	}
+	return shown // also by one that demands a certificate in turn
 }
 
 // askURL returns the status line if the answer is 200.

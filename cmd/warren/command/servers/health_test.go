@@ -2,7 +2,10 @@ package servers
 
 import (
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +19,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/pki"
 )
 
 // health runs warren health and returns the exit code and both outputs.
@@ -120,5 +124,52 @@ func TestHealthUsage(t *testing.T) {
 	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, errs, `unexpected argument "b:2"`)
 	code, _, _ = health("no-port")
+	require.Equal(t, cli.ExitUnexpected, code)
+}
+
+// In a container, the probe of the image asks the port that the variables or the zoo.cfg give to the server.
+func TestHealthInAContainer(t *testing.T) {
+	r := cmdline.StartServer(t, "--data-dir", t.TempDir(), "--client-port", "0", "-D", "admin.enableServer=false")
+	conf := t.TempDir()
+	t.Setenv("ZOO_CONF_DIR", conf)
+	t.Setenv("ZOO_DATA_DIR", t.TempDir())
+	t.Setenv("ZOO_SERVERS", "server.1=localhost:2888:3888;"+r.Addr)
+	t.Setenv("ZOO_ADMINSERVER_ENABLED", "false")
+	for _, args := range [][]string{nil, {"--process"}} {
+		code, out, errs := health(args...)
+		require.Zero(t, code, errs)
+		require.Equal(t, r.Addr+": standalone\n", out)
+	}
+
+	ca := pki.NewCA("ca")
+	trusted := x509.NewCertPool()
+	trusted.AddCert(ca.Cert)
+	leaf := ca.Issue(pki.Options{Name: "server"}).PEM()
+	pair, err := tls.X509KeyPair(leaf, leaf)
+	require.NoError(t, err)
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: trusted,
+		ClientAuth: tls.RequireAndVerifyClientCert})
+	require.NoError(t, err)
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_ = conn.(*tls.Conn).Handshake()
+			conn.Close()
+		}
+	}()
+	require.NoError(t, os.WriteFile(filepath.Join(conf, "zoo.cfg"), fmt.Appendf(nil, "dataDir=%s\n"+
+		"secureClientPort=%d\nssl.keyStore.location=/none.pem\nadmin.serverPort=1\n", conf,
+		l.Addr().(*net.TCPAddr).Port), 0o600))
+	code, out, errs := health("--process")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "the process answers by TLS")
+	code, _, errs = health()
+	require.Equal(t, cli.ExitUnexpected, code)
+	require.Contains(t, errs, l.Addr().String())
+	l.Close()
+	code, _, _ = health("--process")
 	require.Equal(t, cli.ExitUnexpected, code)
 }
