@@ -150,3 +150,20 @@ func TestReadDocument(t *testing.T) {
 	_, err = readDocument(strings.NewReader(`{"warrenExport":1,"root":"r"}`))
 	require.ErrorContains(t, err, "root of the export")
 }
+
+// An export without ACLs opens no znode that has one.
+func TestImportWithoutACLsKeepsThem(t *testing.T) {
+	x := quiet(t)
+	root := x.tree("/a 1")
+	file := filepath.Join(t.TempDir(), "export.json")
+	x.must("export -a "+root+" "+file, "setAcl "+root+"/a world:anyone:rwa", "set "+root+"/a 2")
+	for _, flags := range []string{"-o", "-n -o"} {
+		_, errs, code := x.do("import " + flags + " " + file)
+		require.Equal(t, codeFailed, code)
+		require.Equal(t, "the export has no ACLs, and "+root+"/a has one\n", errs)
+	}
+	require.Equal(t, "2\n", x.must("get "+root+"/a"))
+	x.must("import -a -o " + file)
+	require.Equal(t, "1\n", x.must("get "+root+"/a"))
+	require.Equal(t, "'world,'anyone\n: rwa\n", x.must("getAcl "+root+"/a"))
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"time"
@@ -79,6 +80,9 @@ func runImport(ctx context.Context, s *Shell, a *arguments) error {
 	if err := im.look(ctx, a.has("o")); err != nil {
 		return err
 	}
+	if err := im.keepsACLs(ctx); err != nil {
+		return err
+	}
 	if !a.has("n") {
 		if err := im.create(ctx); err != nil {
 			return err
@@ -122,6 +126,26 @@ func (im *importing) look(ctx context.Context, mayOverwrite bool) error {
 		}
 		im.exists[path] = stat
 		im.result.Changed++
+	}
+	return nil
+}
+
+// keepsACLs refuses to open znodes that have an ACL because none was exported: `export -a` leaves ACLs out, and an open
+// one has no entry either.
+func (im *importing) keepsACLs(ctx context.Context) error {
+	hasACL := func(z znodetext.DocumentZnode) bool { return len(z.ACL) > 0 }
+	if im.noACLs || slices.ContainsFunc(im.doc.Znodes, hasACL) {
+		return nil
+	}
+	for _, path := range slices.Sorted(maps.Keys(im.exists)) {
+		acl, _, err := im.s.link.client.GetACL(ctx, path)
+		if err != nil && !isGone(err) {
+			return err
+		}
+		if err == nil && !isOpen(acl) {
+			return wrong("the export has no ACLs, and "+path+" has one", "nothing was changed; keep the ACLs that are "+
+				"there with -a, or open them first: `setAcl -R "+im.root+" world:anyone:cdrwa`")
+		}
 	}
 	return nil
 }
