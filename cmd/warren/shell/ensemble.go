@@ -37,7 +37,7 @@ func runConfig(ctx context.Context, s *Shell, a *arguments) error {
 		return err
 	}
 	if a.has("w") {
-		if strings.Contains(s.link.servers, "/") {
+		if hasChroot(s.link.servers) {
 			return wrong("config -w cannot watch "+client.ConfigPath+" below a chroot", "connect without one")
 		}
 		var w *client.Watch
@@ -54,6 +54,12 @@ func runConfig(ctx context.Context, s *Shell, a *arguments) error {
 		r.stat, r.Stat = &stat, newStatJSON(&stat)
 	}
 	return s.out.emit(r)
+}
+
+// hasChroot reports whether a connect string, which has been accepted, has a chroot.
+func hasChroot(connect string) bool {
+	_, root, _ := strings.Cut(strings.TrimPrefix(connect, "dns-srv://"), "/")
+	return root != ""
 }
 
 // clientConfig is the version and the client addresses of a configuration, in the order of the servers' ids. Source:

@@ -37,3 +37,27 @@ func TestReconfigHints(t *testing.T) {
 		require.NotContains(t, f.hint, "getAcl")
 	}
 }
+
+func TestHasChroot(t *testing.T) {
+	for connect, want := range map[string]bool{"a:1,b": false, "a:1/": false, "a:1/app": true, "dns-srv://zk.test": false,
+		"dns-srv://zk.test/": false, "dns-srv://zk.test/app": true} {
+		require.Equal(t, want, hasChroot(connect), connect)
+	}
+}
+
+// Quotas and the configuration are at paths of the whole tree.
+func TestBelowAChroot(t *testing.T) {
+	root := quiet(t).tree("/a 1")
+	x := open(t, Options{Servers: address + root, Quiet: true})
+	for command, want := range map[string]string{"setquota -n 5 /a": "below a chroot would have no effect: /a",
+		"config -w": "cannot watch /zookeeper/config below a chroot"} {
+		_, errs, code := x.do(command)
+		require.Equal(t, codeFailed, code, command)
+		require.Contains(t, errs, want)
+	}
+	require.Equal(t, "[a]\n", x.must("ls /"))
+	x = open(t, Options{Servers: address + "/", Quiet: true})
+	x.must("setquota -n 5 "+root+"/a", "delquota "+root+"/a")
+	_, errs, _ := x.do("config -w")
+	require.NotContains(t, errs, "chroot")
+}

@@ -141,6 +141,10 @@ func runSetQuota(ctx context.Context, s *Shell, a *arguments) error {
 	if strings.HasPrefix(path, quota.Root) {
 		return wrong("cannot set a quota under the path: "+path, "quotas are set on znodes of applications")
 	}
+	if hasChroot(s.link.servers) {
+		return wrong("a quota below a chroot would have no effect: "+path,
+			"connect without one, and set it on the path from the root of the tree")
+	}
 	flag, value, err := quotaValue(a)
 	if err == nil {
 		err = checkPath(quota.Root+path, false)

@@ -143,7 +143,7 @@ func localServer() (address string, encrypted bool) {
 	if port == config.PortUnset {
 		return reach.LocalServer, false
 	}
-	if config.IsOfEveryMachine(host) {
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
 	return net.JoinHostPort(host, strconv.Itoa(port)), encrypted
