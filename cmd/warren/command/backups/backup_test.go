@@ -258,6 +258,21 @@ func TestRestoreWaitsForAnElection(t *testing.T) {
 	require.NoDirExists(t, empty+"/version-2")
 }
 
+// A server that is too busy to answer may serve.
+func TestNothingIsRestoredBesideAServerThatIsBusy(t *testing.T) {
+	wait, timeout := servedWait, servedTimeout
+	servedWait, servedTimeout = 0, 10*time.Millisecond
+	t.Cleanup(func() { servedWait, servedTimeout = wait, timeout })
+	ln, err := net.Listen("tcp", "127.0.0.1:0") // the system takes the connection
+	require.NoError(t, err)
+	defer ln.Close()
+	empty := t.TempDir()
+	code, _, errs := run("restore", t.TempDir(), empty, "--unless-served", "127.0.0.1:1,"+ln.Addr().String())
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, ln.Addr().String()+" takes the connection, and does not say whether it serves clients")
+	require.NoDirExists(t, empty+"/version-2")
+}
+
 // A server that answers may serve, even if it does not say so, as without srvr in its whitelist.
 func TestNothingIsRestoredBesideAServerThatDoesNotSayWhetherItServes(t *testing.T) {
 	servedWait = 0

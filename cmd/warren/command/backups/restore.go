@@ -201,9 +201,13 @@ func (o *restoreOptions) served(ctx context.Context) (serves, running string, un
 			s := reach.Status{Address: address}
 			err := s.Ask(ctx, servedTimeout, nil)
 			_, away := errors.AsType[net.Error](err)
+			op, _ := errors.AsType[*net.OpError](err)
 			switch {
 			case err == nil:
 				return s.Address, "", nil
+			case op != nil && op.Op == "read" && op.Timeout(): // busy, or a TLS port, which waits for more
+				unclear = fmt.Errorf("%s takes the connection, and does not say whether it serves clients: %w", s.Address,
+					err)
 			case errors.Is(err, reach.ErrNotServing):
 				running = s.Address
 			case !away && !errors.Is(err, doctor.ErrNoAnswer):
@@ -221,12 +225,12 @@ func (o *restoreOptions) served(ctx context.Context) (serves, running string, un
 	}
 }
 
-const (
-	// servedTimeout is how long a server may take to say that it serves.
-	servedTimeout = 3 * time.Second
-	// servedPause is the time between two questions of servedWait.
-	servedPause = 250 * time.Millisecond
-)
+// servedPause is the time between two questions of servedWait.
+const servedPause = 250 * time.Millisecond
 
-// servedWait is longer than an election. Tests make it shorter.
-var servedWait = 30 * time.Second
+// servedWait is longer than an election, servedTimeout is how long a server may take to say that it serves. Tests make
+// them shorter.
+var (
+	servedWait    = 30 * time.Second
+	servedTimeout = 3 * time.Second
+)
