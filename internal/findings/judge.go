@@ -287,9 +287,11 @@ func (j *judge) voters() (all, gone int) {
 	return all, gone
 }
 
-// spare tells how many more voters may fail, by what the leader says.
+// spare tells how many more voters may fail, by what the leader says. Where groups and weights decide, a number of
+// voters tells nothing: that the leader serves says that there is a quorum.
 func (j *judge) spare(leader *Server) {
-	if leader.Voters == 0 {
+	if leader.Voters == 0 || strings.Contains(leader.Members, "\ngroup.") ||
+		strings.Contains(leader.Members, "\nweight.") {
 		return
 	}
 	missing, excused := []string{}, j.young(leader.Since, settles)

@@ -50,6 +50,11 @@ func TestEnsemble(t *testing.T) {
 	}{
 		"nothing":         {func([]Server) {}, nil},
 		"a voter is dead": {func(all []Server) { dead(all, 2) }, []string{"error no-spare", "error unreachable 3"}},
+		"all voters but the one whose weight decides are dead": {func(all []Server) {
+			all[0].Members += "\ngroup.1=1:2:3\nweight.1=3\nweight.2=1\nweight.3=1"
+			dead(all, 1)
+			dead(all, 2)
+		}, []string{"error unreachable 2", "error unreachable 3"}},
 		"a voter was drained and is away": {func(all []Server) {
 			dead(all, 2)
 			all[2].Drained = now.Add(-time.Minute)
