@@ -100,6 +100,13 @@ func (o *statusOptions) addresses(cmd *cobra.Command, args []string) error {
 	if !cmd.Flags().Changed("admin-port") {
 		o.adminPort = cfg.Admin.Port
 	}
+	secure, err := o.Of("")
+	if err != nil {
+		return err
+	}
+	if secure != nil {
+		preferTLS(cfg)
+	}
 	lacks := func(m config.Member) bool { return m.Client.Port <= 0 }
 	if cfg.ClientPort <= 0 && (len(cfg.Members) == 0 || slices.ContainsFunc(cfg.Members, lacks)) {
 		return cli.Misuse(cmd, fmt.Errorf("%s: a server has no client port to ask", o.config))
@@ -114,6 +121,19 @@ func (o *statusOptions) addresses(cmd *cobra.Command, args []string) error {
 		o.servers = []string{net.JoinHostPort(host, strconv.Itoa(cfg.ClientPort))}
 	}
 	return nil
+}
+
+// preferTLS puts the ports that speak TLS in the place of the client ports, where there are any.
+func preferTLS(cfg *config.Config) {
+	always := cfg.SecureClientPort > 0
+	if always {
+		cfg.ClientPort, cfg.ClientPortAddress = cfg.SecureClientPort, cfg.SecureClientPortAddress
+	}
+	for i := range cfg.Members {
+		if m := &cfg.Members[i]; always || m.Secure.Port > 0 {
+			m.Client = m.Secure
+		}
+	}
 }
 
 // clusterStatus is all of it.

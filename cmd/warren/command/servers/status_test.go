@@ -2,10 +2,12 @@ package servers
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
@@ -154,4 +156,36 @@ func TestStatusOfADeadServer(t *testing.T) {
 	code, _, errs := run("status", "--servers", "")
 	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, errs, "no server is named")
+}
+
+// With --client-configuration, servers that a zoo.cfg names are asked at the ports that speak TLS.
+func TestServersOfAZooCfg(t *testing.T) {
+	t.Chdir(t.TempDir())
+	put := func(name, text string) { require.NoError(t, os.WriteFile(name, []byte(text), 0o600)) }
+	put("plain.cfg", "")
+	put("tls.cfg", "zookeeper.client.secure=true\n")
+	const (
+		plain = "server.1=a:1:2;2181\nserver.2=b:1:2;2182\n"
+		both  = "server.1=a:1:2;2181;3181\nserver.2=b:1:2;2182;10.0.0.2:3182\n"
+	)
+	for text, want := range map[string][2][]string{
+		plain:                           {{"a:2181", "b:2182"}, {"a:2181", "b:2182"}},
+		both:                            {{"a:2181", "b:2182"}, {"a:3181", "10.0.0.2:3182"}},
+		plain + "secureClientPort=2281": {{"a:2181", "b:2182"}, {"a:2281", "b:2281"}},
+		both + "secureClientPort=3181":  {{"a:2181", "b:2182"}, {"a:3181", "10.0.0.2:3182"}},
+		"server.1=a:1:2\nserver.2=b:1:2\nclientPort=2181\nsecureClientPort=2281": {{"a:2181", "b:2181"},
+			{"a:2281", "b:2281"}},
+		"clientPort=2181\nsecureClientPort=2281\nsecureClientPortAddress=10.0.0.1": {{"127.0.0.1:2181"},
+			{"10.0.0.1:2281"}},
+	} {
+		put("zoo.cfg", text)
+		for i, settings := range []string{"plain.cfg", "tls.cfg"} {
+			o := statusOptions{config: "zoo.cfg"}
+			cmd := &cobra.Command{}
+			o.AddTo(cmd)
+			require.NoError(t, cmd.Flags().Set("client-configuration", settings))
+			require.NoError(t, o.addresses(cmd, nil))
+			require.Equal(t, want[i], o.servers, "%s with %s", text, settings)
+		}
+	}
 }
