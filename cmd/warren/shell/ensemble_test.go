@@ -61,3 +61,12 @@ func TestBelowAChroot(t *testing.T) {
 	_, errs, _ := x.do("config -w")
 	require.NotContains(t, errs, "chroot")
 }
+
+// A setquota that was cut off half way is completed by the next one.
+func TestQuotaIsCompleted(t *testing.T) {
+	x := quiet(t)
+	root := x.tree("/a 123")
+	x.must("create -p /zookeeper/quota"+root+"/zookeeper_limits count=5,bytes=-1", "setquota -n 9 "+root)
+	require.Contains(t, x.must("listquota "+root), "Output stat for "+root+" count=2,bytes=3")
+	x.must("delquota " + root)
+}

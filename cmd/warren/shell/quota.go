@@ -207,23 +207,28 @@ var errFound = errors.New("found")
 // putQuota sets one limit and keeps the others.
 func (s *Shell) putQuota(ctx context.Context, path, flag string, value int64) (quota.Limits, error) {
 	l, err := s.readQuota(ctx, limitsOf(path))
-	if isGone(err) {
-		l = quota.None()
-		*limitOf(flag, &l) = value
-		if err := s.link.client.CreateAll(ctx, quota.Root+path); err != nil {
-			return l, err
-		}
-		_, err := s.link.client.Create(ctx, limitsOf(path), quota.AppendLimits(nil, l), client.Persistent)
-		if err == nil {
-			_, err = s.link.client.Create(ctx, usedOf(path), quota.AppendStats(nil, quota.Limits{}), client.Persistent)
-		}
-		return l, err
+	isNew := isGone(err)
+	if isNew {
+		l, err = quota.None(), s.link.client.CreateAll(ctx, quota.Root+path)
 	}
 	if err != nil {
 		return l, err
 	}
 	*limitOf(flag, &l) = value
-	_, err = s.link.client.Set(ctx, limitsOf(path), quota.AppendLimits(nil, l), client.AnyVersion)
+	text := quota.AppendLimits(nil, l)
+	if isNew {
+		_, err = s.link.client.Create(ctx, limitsOf(path), text, client.Persistent)
+	} else {
+		_, err = s.link.client.Set(ctx, limitsOf(path), text, client.AnyVersion)
+	}
+	if err != nil {
+		return l, err
+	}
+	// Also after a setquota that has lost its connection before this.
+	if _, exists, err := s.link.client.Exists(ctx, usedOf(path)); err != nil || exists {
+		return l, err
+	}
+	_, err = s.link.client.Create(ctx, usedOf(path), quota.AppendStats(nil, quota.Limits{}), client.Persistent)
 	return l, err
 }
 
