@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/cmd/warren/wording"
@@ -29,6 +30,9 @@ const defaultSection = "Client"
 // LoginOf returns what the settings of a client say of SASL. Source: operations 8.4.
 func LoginOf(settings []Setting) Login {
 	value := func(key string) string { return setting(settings, key).Value }
+	if s := setting(settings, "zookeeper.sasl.client"); s.Key != "" && !strings.EqualFold(s.Value, "true") {
+		return Login{} // it is switched off
+	}
 	file := setting(settings, "java.security.auth.login.config")
 	l := Login{File: file.Value, By: file.by(), Section: value("zookeeper.sasl.clientconfig"),
 		Server: value("zookeeper.server.principal"), Realm: value("zookeeper.server.realm"),

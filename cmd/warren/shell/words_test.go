@@ -201,6 +201,9 @@ func TestLoginOf(t *testing.T) {
 	} {
 		require.Equal(t, want, LoginOf(settings).Server, settings)
 	}
+	const file = "java.security.auth.login.config"
+	require.Equal(t, "/jaas", LoginOf([]Setting{java(file, "/jaas")}).File)
+	require.Empty(t, LoginOf([]Setting{java(file, "/jaas"), java("zookeeper.sasl.client", "false")}).File)
 }
 
 func TestShortServers(t *testing.T) {
