@@ -170,7 +170,7 @@ func TestServersThatSpeakTLS(t *testing.T) {
 		t.Setenv("CLIENT_JVMFLAGS", secure+"keyStore.password=x")
 		code, _, errs = run(name, "--server", addr, "ls", "/")
 		require.Equal(t, cli.ExitUsage, code)
-		require.Contains(t, errs, "CLIENT_JVMFLAGS: line 2: zookeeper.ssl.keyStore.password: stores with a password")
+		require.Contains(t, errs, "CLIENT_JVMFLAGS: zookeeper.ssl.keyStore.password: stores with a password")
 	}
 	require.Zero(t, r.Stop(t, syscall.SIGTERM))
 }
