@@ -129,3 +129,27 @@ func TestLongSetWatchesOfAConnectionThatIsOver(t *testing.T) {
 	require.Eventually(t, func() bool { return s.front.CountWatches() == 0 && s.front.Conns.Len() == 0 }, hangGuard,
 		time.Millisecond)
 }
+
+// A client is heard of while its list of watches arrives, which may take longer than its timeout.
+func TestSessionLivesWhileItsWatchesArrive(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	nc := dialRaw(t, s)
+	hello(t, nc, wire.Options{TimeoutMs: 400})
+	body := proto.AppendInt32(proto.AppendInt32(proto.AppendInt64(nil, 0), 0), 1<<10)
+	for i := range 1 << 10 {
+		body = proto.AppendString(body, fmt.Sprintf("/absent/of/some/length/%d", i))
+	}
+	body = proto.AppendInt32(body, 0)
+	b := frame(nil, proto.XidSetWatches, wire.Request{Op: proto.OpSetWatches, Body: body})
+	for pieces := 12; pieces > 0; pieces-- {
+		n := len(b) / pieces
+		_, err := nc.Write(b[:n])
+		require.NoError(t, err)
+		b = b[n:]
+		time.Sleep(100 * time.Millisecond) // the network is slow
+	}
+	reply, err := wire.ReadFrame(nc)
+	require.NoError(t, err)
+	require.Equal(t, uint32(0xfffffff8), binary.BigEndian.Uint32(reply))
+	require.Equal(t, 1<<10, s.front.CountWatches())
+}

@@ -34,6 +34,9 @@ func (r *reader) requests() {
 			return
 		}
 		r.received = r.srv.Clock.Now()
+		if r.arriving != nil && !r.c.Session.Load().Touch(r.received) {
+			r.c.Abort() // the client was silent for too long, as in account
+		}
 	}
 }
 
