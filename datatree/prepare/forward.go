@@ -10,67 +10,54 @@ func AppendErrorTxn(b []byte, h proto.TxnHeader, err proto.ErrCode) []byte {
 	return proto.AppendInt32(h.AppendTo(b), int32(err))
 }
 
-// Create2Slots appends to slots the indexes of the operations of a multi request that are answered as create2. A
-// server that has forwarded the request needs them for State.ApplyCreate2, because the txn does not have them:
-// see Preparer.Create2. It ends at the first malformed operation.
-func Create2Slots(slots []int32, body []byte) []int32 {
+// eachCreate yields the creations of a multi request with their places among the operations. It ends at the first
+// malformed operation.
+func eachCreate(body []byte, yield func(at int32, c creation)) {
 	var p Preparer // only its scratch is used
 	ops := proto.NewMultiReader(body)
-	for i := int32(0); ; i++ {
+	for at := int32(0); ; at++ {
 		header, more := ops.Next()
 		if !more {
-			return slots
+			return
 		}
 		switch header.Type {
 		case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
-			c := p.decodeCreate(&ops.R, header.Type)
-			if ops.R.Err() == nil && createOpInMulti(header.Type, c.mode) == proto.OpCreate2 {
-				slots = append(slots, i)
+			if c := p.decodeCreate(&ops.R, header.Type); ops.R.Err() == nil {
+				yield(at, c)
 			}
 		default:
 			if !passOver(&ops.R, header.Type) {
-				return slots
+				return
 			}
-		}
-		if ops.R.Err() != nil {
-			return slots
 		}
 	}
 }
 
+// Create2Slots appends to slots the indexes of the operations of a multi request that are answered as create2. A
+// server that has forwarded the request needs them for State.ApplyCreate2, because the txn does not have them:
+// see Preparer.Create2. It ends at the first malformed operation.
+func Create2Slots(slots []int32, body []byte) []int32 {
+	eachCreate(body, func(at int32, c creation) {
+		if createOpInMulti(c.op, c.mode) == proto.OpCreate2 {
+			slots = append(slots, at)
+		}
+	})
+	return slots
+}
+
 // CreatesEphemeral reports whether a write creates an ephemeral, alone or in a multi: then its session must be
 // global. Source: server-semantics 7.6.
-func CreatesEphemeral(op proto.OpCode, body []byte) bool {
-	var p Preparer // only its scratch is used
+func CreatesEphemeral(op proto.OpCode, body []byte) (does bool) {
 	switch op {
 	case proto.OpCreate, proto.OpCreate2:
+		var p Preparer // only its scratch is used
 		r := proto.NewReader(body)
 		c := p.decodeCreate(&r, op)
 		return r.Err() == nil && c.mode.IsEphemeral()
 	case proto.OpMulti:
-	default:
-		return false
+		eachCreate(body, func(_ int32, c creation) {
+			does = does || (c.op == proto.OpCreate || c.op == proto.OpCreate2) && c.mode.IsEphemeral()
+		})
 	}
-	ops := proto.NewMultiReader(body)
-	for {
-		header, more := ops.Next()
-		if !more {
-			return false
-		}
-		switch header.Type {
-		case proto.OpCreate, proto.OpCreate2:
-			if c := p.decodeCreate(&ops.R, header.Type); ops.R.Err() == nil && c.mode.IsEphemeral() {
-				return true
-			}
-		case proto.OpCreateContainer, proto.OpCreateTTL:
-			p.decodeCreate(&ops.R, header.Type)
-		default:
-			if !passOver(&ops.R, header.Type) {
-				return false
-			}
-		}
-		if ops.R.Err() != nil {
-			return false
-		}
-	}
+	return does
 }
