@@ -6,8 +6,7 @@ import (
 )
 
 // answer makes the reply to a request from its txn. The txn has all of it, except for a Stat after setData, setACL or
-// reconfig:
-// what the txn does not have there is taken from the znode as it is now, and is 0 if that is gone.
+// reconfig: what the txn does not have there is taken from the znode as it is now, and is 0 if that is gone.
 type answer struct {
 	state  *env.Store
 	header *proto.TxnHeader
@@ -25,7 +24,7 @@ func (a *answer) reply(in *proto.Reader) ([]byte, proto.ErrCode) {
 		txn.Decode(in)
 		return a.slots(txn.Txns), proto.OK
 	}
-	return a.result(nil, a.header.Type, in), proto.OK
+	return a.result(nil, a.header.Type, a.header.Type, in), proto.OK
 }
 
 // slots is the body of the reply to a multi. Creates are answered with their Stat, as those of create2: the txn does
@@ -52,21 +51,14 @@ func (a *answer) slots(txns []proto.SubTxn) (b []byte) {
 			case proto.OpCreate, proto.OpCreateContainer, proto.OpCreateTTL:
 				op = proto.OpCreate2
 			}
-			b = proto.AppendMultiResult(b, op)
-			in := proto.NewReader(txns[i].Data)
-			b = a.resultOf(b, op, txns[i].Type, &in)
+			b = a.result(proto.AppendMultiResult(b, op), op, txns[i].Type, &in)
 		}
 	}
 	return proto.AppendMultiEnd(b)
 }
 
-// result appends the body of the reply to one operation.
-func (a *answer) result(b []byte, op proto.OpCode, in *proto.Reader) []byte {
-	return a.resultOf(b, op, op, in)
-}
-
-// resultOf is result for an operation whose txn is that of another one.
-func (a *answer) resultOf(b []byte, op, txn proto.OpCode, in *proto.Reader) []byte {
+// result appends the body of the reply to one operation, whose txn may be that of another one.
+func (a *answer) result(b []byte, op, txn proto.OpCode, in *proto.Reader) []byte {
 	var stat proto.Stat
 	switch txn {
 	case proto.OpCreate, proto.OpCreate2:
