@@ -4,9 +4,9 @@
 // log of any server that has applied all that the client has asked for tells what was executed, and what the reply
 // was. Source: extensions 2.
 //
-// A Finder reads files and takes Store.Mu for reading, for a moment at a time. Any goroutine may ask it; it waits for
-// the disk. Those that ask while the log is read wait for the next reading, which is for all of them: after the death
-// of a leader many clients ask at once.
+// A Finder reads files and takes Store.Mu for reading, for a moment at a time. Any goroutine may ask it, and waits for
+// the disk. The log is read by a goroutine of its own, "outcomes", which ends when nobody asks. Those that ask while
+// it reads wait for the next reading, which is for all of them: after the death of a leader many clients ask at once.
 package outcomes
 
 import (
@@ -72,7 +72,7 @@ func (f *Finder) Find(session proto.SessionID, asked *proto.OutcomesRequest) ([]
 	mine := !f.reading
 	f.reading = true
 	f.mu.Unlock()
-	if mine {
+	if mine && !f.env.Spawn("outcomes", f.read) { // the server stops
 		f.read()
 	}
 	q.done.Wait()
