@@ -102,3 +102,10 @@ func Srvr(zxid, mode string) string {
 	return "Zookeeper version: 3.9.0-warren, built on 2026-01-01\nLatency min/avg/max: 0/0.25/7\nReceived: 9\n" +
 		"Sent: 8\nConnections: 3\nOutstanding: 2\nZxid: " + zxid + "\nMode: " + mode + "\nNode count: 5\n"
 }
+
+// Hostile is the answers of a server that would act on the terminal of whoever asks srvr and, at last, fact.
+func Hostile() []string {
+	return []string{Srvr("0x100000001", "leader\x1b[2J"), "", "", "", "", `{"self":{"id":1,"instance":7,` +
+		`"serving":true,"program":"Warren\u001b[2J","own":[{"severity":"warning","check":"x","server":1,` +
+		`"what":"a\u001b[2J","remedy":"b\u009b2J"}]}}`}
+}

@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/seed94657493/warren/cmd/warren/wording"
 )
@@ -211,27 +209,12 @@ func (c colours) blue(text string) []byte   { return c.paint("34", text) }
 func (c colours) cyan(text string) []byte   { return c.paint("36", text) }
 func (c colours) dim(text string) []byte    { return c.paint("2", text) }
 
-// foreign returns a text that a client has stored. On a screen its control characters are shown, because they could
-// change what the screen shows, or what the terminal is; only the end of a line and the tab act.
+// foreign returns a text that a client has stored, on a screen without what acts on that.
 func (c colours) foreign(text string) string {
-	if !c.isScreen || !strings.ContainsFunc(text, isUnsafe) {
+	if !c.isScreen {
 		return text
 	}
-	var b strings.Builder
-	for _, r := range text {
-		if isUnsafe(r) {
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-			continue
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
-
-// isUnsafe reports whether a character acts on a terminal: a control character, or one that turns the direction of
-// the text.
-func isUnsafe(r rune) bool {
-	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r))
+	return wording.Safe(text)
 }
 
 // name is foreign for names and paths, in which no line ends.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/cmd/warren/doctor"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -58,7 +59,7 @@ var ErrNotServing = errors.New("does not serve: it has no leader, or is starting
 // Parse reads the answer to srvr. Source: operations 2.3.
 func (s *Status) Parse(text string) error {
 	for line := range strings.Lines(text) {
-		key, value, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		key, value, ok := strings.Cut(wording.Safe(strings.TrimSpace(line)), ": ")
 		if !ok {
 			continue
 		}

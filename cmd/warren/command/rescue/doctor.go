@@ -17,6 +17,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/command/reach"
 	"github.com/seed94657493/warren/cmd/warren/doctor"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -184,15 +185,16 @@ func printFindings(w io.Writer, output string, all doctor.Findings) error {
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(map[string]any{"worst": all.Worst(), "findings": all})
 	}
-	out := bufio.NewWriter(w)
+	var out strings.Builder
 	for _, f := range all {
-		fmt.Fprintf(out, "%-8s  %-22s  %s\n%36s%s\n", f.Severity, f.Check, f.Subject, "", f.Text())
+		fmt.Fprintf(&out, "%-8s  %-22s  %s\n%36s%s\n", f.Severity, f.Check, f.Subject, "", f.Text())
 		if f.Remedy != "" {
-			fmt.Fprintf(out, "%36s-> %s\n", "", f.Remedy)
+			fmt.Fprintf(&out, "%36s-> %s\n", "", f.Remedy)
 		}
 	}
 	if len(all) == 0 {
-		fmt.Fprintln(out, "ok: nothing is wrong")
+		out.WriteString("ok: nothing is wrong\n")
 	}
-	return out.Flush()
+	_, err := io.WriteString(w, wording.Safe(out.String()))
+	return err
 }

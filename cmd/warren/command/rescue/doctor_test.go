@@ -115,6 +115,21 @@ func TestDoctorOnServers(t *testing.T) {
 	require.Contains(t, errs, "is not a directory")
 }
 
+// A terminal shows what a server says, and does nothing that it says.
+func TestDoctorOnAHostileServer(t *testing.T) {
+	_, out, errs := run("doctor", cmdline.Answers(t, cmdline.Hostile()...), "--admin-port", "0")
+	require.NotContains(t, out+errs, "\x1b")
+	require.NotContains(t, out+errs, "\u009b")
+	require.Contains(t, out, `a\x1b[2J`)
+	require.Contains(t, out, `b\u009b2J`)
+
+	dir := cmdline.CopyFixture(t, "02-snapshot-and-log")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "myid"), []byte("1"), 0o600))
+	_, out, errs = run("adopt", dir, "--servers", cmdline.Answers(t, cmdline.Hostile()...))
+	require.NotContains(t, out+errs, "\x1b")
+	require.Contains(t, errs, `leader\x1b[2J`)
+}
+
 func TestKindOfMount(t *testing.T) {
 	const mounts = `1 0 8:1 / / rw - ext4 /dev/a rw
 2 1 0:5 / /data rw shared:3 - nfs4 h:/x rw

@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"os"
 	"path"
-	"strconv"
 	"strings"
 	"time"
 
@@ -191,8 +190,7 @@ func refusedSupport(answer *doctor.AdminAnswer, withCredentials bool) error {
 	if answer.Code == http.StatusForbidden && !withCredentials {
 		return errors.New(cli.NeedsCredentials)
 	}
-	quoted := strconv.Quote(trouble.Detail)
-	return errors.New(quoted[1 : len(quoted)-1])
+	return errors.New(wording.Safe(trouble.Detail))
 }
 
 // unpack adds the files of the bundle that a server has sent, below a folder.

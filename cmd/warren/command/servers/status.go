@@ -270,7 +270,8 @@ func (st *clusterStatus) followed() bool {
 }
 
 // table prints the servers, what is found of them, and the verdict, unless a finding says the same.
-func (st *clusterStatus) table(out io.Writer) error {
+func (st *clusterStatus) table(to io.Writer) error {
+	out := new(strings.Builder)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SERVER\tPROGRAM\tROLE\tTXN EPOCH\tZXID\tLAG\tCONNECTIONS\tOUTSTANDING\tZNODES\tLATENCY MS\t"+
 		"DISK FREE\tWHY")
@@ -315,10 +316,10 @@ func (st *clusterStatus) table(out io.Writer) error {
 			}
 		}
 	}
-	if told {
-		return nil
+	if !told {
+		fmt.Fprintln(out, st.Verdict)
 	}
-	_, err := fmt.Fprintln(out, st.Verdict)
+	_, err := io.WriteString(to, wording.Safe(out.String()))
 	return err
 }
 

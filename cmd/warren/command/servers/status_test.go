@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/doctor"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/test/cmdline"
 )
@@ -80,7 +81,7 @@ func TestStatusJudges(t *testing.T) {
 			require.Contains(t, out.String(), st.Verdict)
 			for _, f := range st.Findings {
 				if f.Severity > doctor.Notice {
-					require.Contains(t, out.String(), f.What)
+					require.Contains(t, out.String(), wording.Safe(f.What))
 				}
 			}
 		})
@@ -148,6 +149,15 @@ func TestStatusOfARealServer(t *testing.T) {
 }
 
 // What is wrong with the ensemble is no reason why a server needs attention.
+// A terminal shows what a server says, and does nothing that it says.
+func TestStatusOfAHostileServer(t *testing.T) {
+	_, out, errs := run("status", cmdline.Answers(t, cmdline.Hostile()...), "--admin-port", "0")
+	require.NotContains(t, out+errs, "\x1b")
+	for _, shown := range []string{`leader\x1b[2J`, `Warren\x1b[2J`, `a\x1b[2J`, `b\u009b2J`} {
+		require.Contains(t, out, shown)
+	}
+}
+
 func TestStatusOfADeadServer(t *testing.T) {
 	code, out, _ := run("status", "--admin-port", "0", "127.0.0.1:1")
 	require.Equal(t, exitNoQuorum, code)
