@@ -164,7 +164,7 @@ func TestRecoverFromLostDisks(t *testing.T) {
 	out, err := c.recovers(survivor, "--to", backup, "--yes")
 	require.NoError(t, err)
 	require.Contains(t, out, "server 1 at "+first.Addr()+" has no database and does not vote")
-	require.Contains(t, out, "For 1 of the servers 1, 2: stop the server")
+	require.Contains(t, out, "On server 1, or on others that are a quorum with this one: stop the server")
 	aside, err := filepath.Glob(filepath.Join(survivor.DataDir(), "version-2.before-restore-*"))
 	require.NoError(t, err)
 	require.Len(t, aside, 1)

@@ -189,20 +189,30 @@ func (s *Situation) Voters() (all []int64) {
 	return all
 }
 
-// Missing returns how many of the other voters have to be restored besides Own, so that they are a quorum, and which
-// they may be: those that are blank or given up first.
-func (s *Situation) Missing() (n int, candidates []int64) {
+// Missing returns other voters that are to be restored, no more than are needed to be a quorum with Own and those that
+// have the history of a record already. Those that are blank or given up come before others, whose data would be set
+// aside.
+func (s *Situation) Missing(r *Record) (restore []int64) {
+	able := s.votes(&s.Own, nil)
+	var rest []int64
 	for i := range s.Others {
-		if m := &s.Others[i]; m.Votes {
-			candidates = append(candidates, m.ID)
+		switch m := &s.Others[i]; {
+		case m.ID == r.Server, m.Ensemble != "" && m.Ensemble == r.Identity:
+			able = s.votes(m, able)
+		case m.State == Blank || s.givenUp(m.ID):
+			restore = s.votes(m, restore)
+		default:
+			rest = s.votes(m, rest)
 		}
 	}
-	able := s.votes(&s.Own, nil)
-	for !s.Decides(able) && n < len(candidates) {
-		able = append(able, candidates[n])
-		n++
+	restore = append(restore, rest...)
+	for i := len(restore) - 1; i >= 0; i-- {
+		without := slices.Delete(slices.Clone(restore), i, i+1)
+		if s.Decides(slices.Concat(able, without)) {
+			restore = without
+		}
 	}
-	return n, candidates
+	return restore
 }
 
 // Names names servers: "server 1", or "servers 1, 2".

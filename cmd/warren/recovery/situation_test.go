@@ -169,15 +169,28 @@ func TestWhatForbidsToJoinANewHistory(t *testing.T) {
 	}
 }
 
-func TestHowManyHaveToBeRestored(t *testing.T) {
-	s := Situation{Own: holding(3, 4, 9), Others: []Member{voter(1, Blank), voter(2, Blank), voter(4, Blank),
-		voter(5, Blank), observing(voter(6, Blank))},
-		Decides: majority(5)}
-	n, candidates := s.Missing()
-	require.Equal(t, 2, n)
-	require.Equal(t, []int64{1, 2, 4, 5}, candidates)
-	s.Own.Votes = false
-	s.Decides = majority(4)
-	n, _ = s.Missing()
-	require.Equal(t, 3, n, "an observer does not count")
+func TestWhoHasToBeRestored(t *testing.T) {
+	r := &Record{Identity: "new"}
+	s := Situation{Own: holding(3, 4, 9), Others: []Member{holding(1, 4, 8), voter(2, Blank), voter(4, Silent),
+		voter(5, Blank), observing(voter(6, Blank))}, Decides: majority(5)}
+	require.Equal(t, []int64{2, 5}, s.Missing(r), "the others keep what they have")
+	s.GiveUp, s.Others[1].State = []int64{4}, Silent
+	require.Equal(t, []int64{4, 5}, s.Missing(r))
+	s.Others[3] = of(holding(5, 1028, 1), "new")
+	require.Equal(t, []int64{4}, s.Missing(r), "server 5 was restored before")
+	s.Others[2] = of(holding(4, 1028, 1), "new")
+	require.Empty(t, s.Missing(r))
+	s = Situation{Own: observing(holding(3, 4, 9)), Others: []Member{voter(1, Blank), voter(2, Blank),
+		voter(4, Blank), voter(5, Blank)}, Decides: majority(4)}
+	require.Len(t, s.Missing(r), 3, "an observer does not count")
+	s.Own.Votes = true
+	weights := map[int64]int{1: 0, 2: 1, 3: 1, 4: 1, 5: 3}
+	s.Decides = func(voters []int64) bool {
+		sum := 0
+		for _, id := range voters {
+			sum += weights[id]
+		}
+		return sum > 3
+	}
+	require.Equal(t, []int64{5}, s.Missing(r), "server 1 has no weight, and 2 and 4 are too light")
 }

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -434,13 +433,16 @@ func (y *recoveryRun) report(done backup.Restored, r *recovery.Record) error {
 
 // next says what is left to do.
 func (y *recoveryRun) next(r *recovery.Record) error {
-	n, candidates := y.Missing()
-	candidates = slices.DeleteFunc(candidates, func(id int64) bool { return id == r.Server })
+	restore := y.Missing(r)
+	if len(restore) == 0 {
+		_, err := fmt.Fprintln(y.out, "next, start this server, and those that have been restored")
+		return err
+	}
 	_, err := fmt.Fprintf(y.out,
-		"next, start this server: it waits for a majority. For %d of the %s: stop the server, copy %s to "+
-			"its machine, run\n"+
+		"next, start this server: it waits for a quorum. On %s, or on others that are a quorum with this one: stop "+
+			"the server, copy %s to its machine, run\n"+
 			"  warren recover ZOO_CFG --from BACKUP\nthere, and start it. The others take the data "+
 			"from the leader then\n",
-		n, recovery.Names(candidates), y.Backup)
+		recovery.Names(restore), y.Backup)
 	return err
 }
