@@ -50,6 +50,15 @@ func aclText(a proto.ACL) string {
 	return fmt.Sprintf("%s:%s:%s", a.Id.Scheme, a.Id.Id, znodetext.Perms(a.Perms))
 }
 
+// printableACL returns the texts of a list for a line. Who may write an ACL may put anything into an id.
+func printableACL(texts []string) string {
+	printable := make([]string, len(texts))
+	for i, text := range texts {
+		printable[i] = cli.Printable(text)
+	}
+	return strings.Join(printable, ",")
+}
+
 func aclTexts(list []proto.ACL) []string {
 	texts := make([]string, len(list))
 	for i, a := range list {
@@ -92,7 +101,7 @@ func (p *recordPrinter) Session(id proto.SessionID, timeoutMs int32) error {
 
 func (p *recordPrinter) ACL(key int64, list []proto.ACL) error {
 	texts := aclTexts(list)
-	return p.line(map[string]any{"aclKey": key, "acl": texts}, "acl %d %s", key, strings.Join(texts, ","))
+	return p.line(map[string]any{"aclKey": key, "acl": texts}, "acl %d %s", key, printableACL(texts))
 }
 
 func (p *recordPrinter) Node(path, data []byte, aclKey int64, st *proto.StatPersisted) error {
@@ -111,7 +120,7 @@ func (p *recordPrinter) znode(z *znodeRecord) error {
 		cli.Printable(z.Path), z.Czxid, z.Mzxid, z.Pzxid, z.Ctime, z.Mtime, z.Version, z.Cversion, z.Aversion,
 		z.EphemeralOwner, z.ACLKey)
 	if z.ACL != nil {
-		fmt.Fprintf(p.w, "=%s", strings.Join(z.ACL, ","))
+		fmt.Fprintf(p.w, "=%s", printableACL(z.ACL))
 	}
 	if z.NumChildren != nil {
 		fmt.Fprintf(p.w, " children=%d", *z.NumChildren)

@@ -3,6 +3,7 @@ package files
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cmdline"
 )
 
@@ -44,6 +46,21 @@ func TestSnapshotDump(t *testing.T) {
 	}
 	require.Equal(t, []string{"/=", "/a=yz", "/zookeeper=", "/zookeeper/config=", "/zookeeper/quota=", "/e=eph"},
 		paths)
+}
+
+// An id of an ACL is whatever a client has put there.
+func TestHostileACLIsOneLine(t *testing.T) {
+	list := []proto.ACL{{Perms: proto.PermRead, Id: proto.ID{Scheme: proto.Text("digest"),
+		Id: proto.Text("a\x1b[2J\nznode /b:c=")}}}
+	var out bytes.Buffer
+	p, z := newRecordPrinter(&out, "simple", false), newZnodeFinder("/a")
+	require.NoError(t, errors.Join(p.ACL(7, list), z.ACL(7, list)))
+	require.NoError(t, z.Node([]byte("/a"), nil, 7, &proto.StatPersisted{}))
+	require.NoError(t, errors.Join(p.znode(z.found), p.flush()))
+	const want = `"digest:a\x1b[2J\nznode /b:c=:r"`
+	require.Contains(t, out.String(), "acl 7 "+want+"\nznode /a ")
+	require.Contains(t, out.String(), "acl=7="+want+" ")
+	require.NotContains(t, out.String(), "\x1b")
 }
 
 func TestSnapshotGet(t *testing.T) {
