@@ -162,7 +162,7 @@ func (o *backupOptions) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if o.metrics != "" {
-		if err := vfs.WriteFile(vfs.OS(), o.metrics, backupMetrics(&b.Manifest, out, began, time.Now())); err != nil {
+		if err := writeMetrics(o.metrics, backupMetrics(&b.Manifest, out, began, time.Now())); err != nil {
 			return fmt.Errorf("--metrics: %w", err)
 		}
 	}

@@ -176,6 +176,9 @@ func TestBackupRetention(t *testing.T) {
 	require.Regexp(t, `(?m)^warren_backup_last_success_timestamp_seconds \d{10}\.?\d*$`, string(text))
 	require.Contains(t, string(text), "\nwarren_backup_files 4\n")
 	require.Contains(t, string(text), "\nwarren_backup_last_zxid 62\n")
+	public := filepath.Join(t.TempDir(), "public")
+	require.NoError(t, os.WriteFile(public, nil, 0o644))
+	require.Equal(t, modeOf(t, public), modeOf(t, figures), "the node exporter is another user")
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "log.99"), []byte("left"), 0o600))
 	code, out, errs = run("backup", "prune", dir, "--keep", "1")
@@ -353,4 +356,10 @@ func TestFlagsOfTheChart(t *testing.T) {
 			require.True(t, known[f[1]], "%s: --%s", name, f[1])
 		}
 	}
+}
+
+func modeOf(t *testing.T, file string) os.FileMode {
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	return info.Mode()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/backup"
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/wording"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // retention are the flags that say what stays in a backup.
@@ -174,4 +176,13 @@ func backupMetrics(m *backup.Manifest, out backup.Outcome, began, ended time.Tim
 			strconv.FormatFloat(g.value, 'f', -1, 64))
 	}
 	return b
+}
+
+// writeMetrics replaces a file. A new one may be read by everybody: the node exporter is another user.
+func writeMetrics(file string, text []byte) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), vfs.WriteFile(vfs.OS(), file, text))
 }
