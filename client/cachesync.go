@@ -36,9 +36,7 @@ func (k *Cache) run(ctx context.Context) error {
 }
 
 // mayGoOn reports whether reading everything again may succeed after an error.
-func (k *Cache) mayGoOn(err error) bool {
-	return SafeToRetry(err) || errors.Is(err, ErrSessionExpired) && k.c.s.rebuild != nil
-}
+func (k *Cache) mayGoOn(err error) bool { return SafeToRetry(err) || k.c.outlives(err) }
 
 // collect waits for an event and takes all queued ones.
 func (k *Cache) collect(ctx context.Context) (batch []Event, err error) {
@@ -87,7 +85,7 @@ func (k *Cache) follow(ctx context.Context, batch []Event) error {
 // server knows.
 func (k *Cache) recover(ctx context.Context, why error) error {
 	switch {
-	case errors.Is(why, ErrSessionExpired) && k.c.s.rebuild != nil:
+	case k.c.outlives(why):
 	case errors.Is(why, ErrUnimplemented):
 		k.isOld, k.watch, k.queue = true, nil, newEventQueue(cacheEvents)
 	default:

@@ -34,6 +34,9 @@ func Retry(ctx context.Context, f func(ctx context.Context) error) error {
 	}
 }
 
+// outlives reports whether the client opens a new session after an error that says that its session has expired.
+func (c *Client) outlives(err error) bool { return errors.Is(err, ErrSessionExpired) && c.s.rebuild != nil }
+
 // givenUp returns the error of a call that was repeated until ctx ended: the error of ctx and the last error.
 func givenUp(ctx context.Context, err error) error {
 	if ctx.Err() == nil || errors.Is(err, ctx.Err()) {
@@ -154,7 +157,7 @@ func (c *Client) deleteSurely(ctx context.Context, path string) error {
 		switch {
 		case err == nil || errors.Is(err, ErrNoNode):
 			return nil
-		case !SafeToRetry(err) && !errors.Is(err, ErrNotReadOnly) &&
+		case !SafeToRetry(err) && !errors.Is(err, ErrNotReadOnly) && !c.outlives(err) &&
 			!(MayHaveApplied(err) && errors.Is(err, ErrConnectionLoss)):
 			return err
 		}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -195,5 +196,67 @@ func TestRetryEndsWithBothErrors(t *testing.T) {
 	require.False(t, SafeToRetry(err))
 	for _, only := range []error{nil, ErrNoNode, context.Canceled} {
 		require.Equal(t, only, Retry(ctx, func(context.Context) error { return only }))
+	}
+}
+
+// With renewal, what must be done in the end, and what follows the ensemble, goes on although the session expires during
+// a call.
+func TestRenewalInTheMiddleOfACall(t *testing.T) {
+	for name, run := range map[string]struct {
+		op proto.OpCode
+		do func(ctx context.Context, c *Client) error
+	}{
+		"DeleteSurely": {proto.OpDelete, func(ctx context.Context, c *Client) error { return c.DeleteSurely(ctx, "/a") }},
+		"Follow": {proto.OpGetData, func(ctx context.Context, c *Client) error {
+			for _, err := range c.Follow(ctx, "/a") {
+				return err
+			}
+			return ctx.Err()
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			// The client connects again when the repeated call has begun to wait.
+			repeated := make(chan struct{}, 100)
+			isCut := false
+			dialer := func(ctx context.Context, network, addr string) (net.Conn, error) {
+				f.mu.Lock()
+				mustWait := isCut
+				f.mu.Unlock()
+				if mustWait {
+					select {
+					case <-repeated:
+					case <-ctx.Done():
+					}
+				}
+				return new(net.Dialer).DialContext(ctx, network, addr)
+			}
+			calls := 0
+			c := dial(t, f.addr(), WithRenewal(nil), WithBackoff(0, 0), WithDialer(dialer), WithHooks(Hooks{
+				Start: func(ctx context.Context, op, _ string) context.Context {
+					if op == run.op.String() {
+						if calls++; calls > 1 {
+							return asked{ctx, repeated}
+						}
+					}
+					return ctx
+				}}))
+			ctx := within(t, time.Minute)
+			require.NoError(t, c.CreateAll(ctx, "/a"))
+			f.with(func() {
+				f.onRequest = func(op proto.OpCode, _ int) bool {
+					if op == run.op && !isCut {
+						isCut = true
+						clear(f.sessions)
+						return false
+					}
+					return true
+				}
+			})
+			before, _ := c.Session()
+			require.NoError(t, run.do(ctx, c))
+			after, _ := c.Session()
+			require.NotEqual(t, before, after)
+		})
 	}
 }

@@ -162,7 +162,7 @@ type Node struct {
 
 // Follow ranges over the states of a znode: the current one, then every later one that the client sees, whether the
 // znode exists or not. It may skip states in quick succession, but never the last one. The range ends with an error,
-// or when ctx ends.
+// or when ctx ends. With WithRenewal it goes on under the next session.
 func (c *Client) Follow(ctx context.Context, path string) iter.Seq2[Node, error] {
 	return func(yield func(Node, error) bool) {
 		for {
@@ -187,7 +187,7 @@ func (c *Client) Follow(ctx context.Context, path string) iter.Seq2[Node, error]
 
 // look reads a znode, existing or not, and watches it. It waits while there is no connection.
 func (c *Client) look(ctx context.Context, path string) (n Node, w *Watch, err error) {
-	for w == nil && err == nil {
+	for w == nil && (err == nil || c.outlives(err)) {
 		err = Retry(ctx, func(ctx context.Context) (err error) {
 			n = Node{Path: path}
 			n.Data, n.Stat, w, err = c.GetW(ctx, path)

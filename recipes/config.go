@@ -156,29 +156,16 @@ func (l *LiveConfig[T]) Close() {
 
 func (l *LiveConfig[T]) run(ctx context.Context) {
 	defer close(l.done)
-	c := l.config.c
-	for {
-		var err error
-		for node, followErr := range c.Follow(ctx, l.config.path) {
-			switch err = followErr; {
-			case err != nil:
-			case node.Exists:
-				l.show(l.config.revision(node.Data, node.Stat))
-			default:
-				l.miss()
-			}
-		}
-		if errors.Is(err, client.ErrSessionExpired) {
-			err = c.WaitConnected(ctx) // ends with an error if there will be no further session
-		}
-		if ctx.Err() != nil {
-			return
-		}
-		if err != nil {
+	for node, err := range l.config.c.Follow(ctx, l.config.path) {
+		switch {
+		case err != nil:
 			l.mu.Lock()
 			l.err = err
 			l.mu.Unlock()
-			return
+		case node.Exists:
+			l.show(l.config.revision(node.Data, node.Stat))
+		default:
+			l.miss()
 		}
 	}
 }
