@@ -69,7 +69,7 @@ func New(connect string, options ...Option) (*Client, error) {
 	first := &standing{StateChange: StateChange{State: Connecting, At: time.Now()}, session: 1,
 		changed: make(chan struct{})}
 	if r := c.cfg.resume; r != nil {
-		s.id, s.password, s.seenRW = r.SessionID, r.Password, true
+		s.id, s.password, s.seenRW = r.SessionID, r.Password, r.SessionID != 0
 		s.zxid.Store(int64(r.Zxid))
 		first.SessionID = r.SessionID
 	}

@@ -284,6 +284,20 @@ func TestReadOnlySessionMovesToQuorum(t *testing.T) {
 	require.Equal(t, NodeDataChanged, next(t, w).Type)
 }
 
+// A client that was detached before a server with quorum has seen it has no session to resume.
+func TestResumeWithoutASession(t *testing.T) {
+	f := newFake(t)
+	f.isReadOnly = true
+	r := dial(t, f.addr(), WithReadOnly()).Detach()
+	require.Equal(t, SessionID(0), r.SessionID)
+	c := dial(t, f.addr(), WithReadOnly(), WithResume(r))
+	turn := states(t, c)
+	until(t, turn, ConnectedReadOnly)
+	f.with(func() { f.isReadOnly = false })
+	f.expireAll()
+	until(t, turn, Connected)
+}
+
 func TestDetachedSessionIsResumed(t *testing.T) {
 	f := newFake(t)
 	c := dial(t, f.addr())
