@@ -178,6 +178,9 @@ func (c *Client) LastZxid() Zxid { return c.s.lastZxid() }
 // server refused it; the server also ends the connection then, but not the session.
 func (c *Client) AddAuth(ctx context.Context, scheme string, auth []byte) error {
 	fail := func(err error) error { return &Error{Op: proto.OpAuth.String(), Path: scheme, Err: err} }
+	if err := ctx.Err(); err != nil {
+		return fail(err)
+	}
 	st := c.s.now.Load()
 	for {
 		if st.final != nil {
@@ -185,7 +188,8 @@ func (c *Client) AddAuth(ctx context.Context, scheme string, auth []byte) error 
 		}
 		if st.conn != nil {
 			a := &authCall{credential: credential{scheme, append([]byte{}, auth...)}, done: make(chan error, 1)}
-			if err := st.conn.pushAuth(a); err == nil {
+			switch err := st.conn.pushAuth(a); {
+			case err == nil:
 				select {
 				case err := <-a.done:
 					if err != nil {
@@ -195,6 +199,8 @@ func (c *Client) AddAuth(ctx context.Context, scheme string, auth []byte) error 
 				case <-ctx.Done():
 					return fail(ctx.Err())
 				}
+			case errors.Is(err, ErrTooLarge):
+				return fail(err)
 			}
 		}
 		select {

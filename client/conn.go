@@ -151,14 +151,22 @@ func (cn *conn) add(cl *call) error {
 	}
 	b := beginFrame(cn.out)
 	b = cl.appendFrame(b, cn.xid)
-	if size := len(b) - start - 4; size > cn.cfg.requestMax {
+	if err := cn.fits(len(b) - start - 4); err != nil {
 		cn.xid--
 		cn.out = b[:start]
-		return fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, size, cn.cfg.requestMax)
+		return err
 	}
 	cn.out = endFrame(b, start)
 	cl.xid, cl.on, cl.floor = cn.xid, cn, Zxid(max(cn.zxid.Load(), cn.floor.Load()))
 	cn.pending.push(cl)
+	return nil
+}
+
+// fits returns an error for a request that is larger than a server takes.
+func (cn *conn) fits(size int) error {
+	if size > cn.cfg.requestMax {
+		return fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, size, cn.cfg.requestMax)
+	}
 	return nil
 }
 
@@ -186,8 +194,12 @@ func (cn *conn) pushAuth(a *authCall) error {
 	start := len(cn.out)
 	b := beginFrame(cn.out)
 	b = proto.AppendInt32(b, proto.XidAuth)
-	b = proto.AppendInt32(b, int32(proto.OpAuth))
-	cn.out = endFrame(packet.AppendTo(b), start)
+	b = packet.AppendTo(proto.AppendInt32(b, int32(proto.OpAuth)))
+	if err := cn.fits(len(b) - start - 4); err != nil {
+		cn.out = b[:start]
+		return err
+	}
+	cn.out = endFrame(b, start)
 	cn.auths = append(cn.auths, a)
 	cn.signal()
 	return nil

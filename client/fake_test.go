@@ -28,6 +28,7 @@ type fake struct {
 	isReadOnly bool
 	secret     string // a path that no client may read
 	badScheme  string // of auth that is refused
+	auths      int    // packets that came
 	// n counts requests of the connection; false cuts it before the answer.
 	onRequest func(op proto.OpCode, n int) (ok bool)
 	loseReply func(op proto.OpCode) bool // true cuts the connection instead of the answer
@@ -252,6 +253,7 @@ func (c *fakeConn) handle(frame []byte) bool {
 	case proto.OpAuth:
 		var a proto.AuthPacket
 		_ = a.ReadFrom(body)
+		f.auths++
 		if string(a.Scheme) == f.badScheme {
 			c.send(proto.ReplyHeader{Xid: h.Xid, Err: proto.ErrAuthFailed}, nil)
 			return false

@@ -35,7 +35,9 @@ func Retry(ctx context.Context, f func(ctx context.Context) error) error {
 }
 
 // outlives reports whether the client opens a new session after an error that says that its session has expired.
-func (c *Client) outlives(err error) bool { return errors.Is(err, ErrSessionExpired) && c.s.rebuild != nil }
+func (c *Client) outlives(err error) bool {
+	return errors.Is(err, ErrSessionExpired) && c.s.rebuild != nil
+}
 
 // givenUp returns the error of a call that was repeated until ctx ended: the error of ctx and the last error.
 func givenUp(ctx context.Context, err error) error {

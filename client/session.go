@@ -187,7 +187,9 @@ func (s *session) serve(ctx context.Context, g *greeted, session int) error {
 
 	s.mu.Lock()
 	for _, c := range s.credentials {
-		_ = cn.pushAuth(&authCall{credential: c})
+		if err := cn.pushAuth(&authCall{credential: c}); err != nil {
+			cn.fail(&authError{err})
+		}
 	}
 	s.mu.Unlock()
 	rearm, n := s.watches.rearm(Zxid(s.zxid.Load()), s.cfg.requestMax)

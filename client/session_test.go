@@ -247,8 +247,21 @@ func TestLargeRequestIsRefusedHere(t *testing.T) {
 	_, err := c.Set(ctx, "/", make([]byte, 3000), AnyVersion)
 	require.ErrorIs(t, err, ErrTooLarge)
 	require.False(t, MayHaveApplied(err))
+	require.ErrorIs(t, c.AddAuth(ctx, "digest", make([]byte, 3000)), ErrTooLarge)
 	_, _, err = c.Get(ctx, "/")
 	require.NoError(t, err)
+	f.with(func() { require.Equal(t, 0, f.auths) })
+}
+
+// As every operation, AddAuth sends nothing if its context has ended before.
+func TestIdentityIsNotAddedAfterTheEndOfAContext(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f.addr())
+	ctx, cancel := context.WithCancel(within(t, time.Minute))
+	cancel()
+	require.ErrorIs(t, c.AddAuth(ctx, "digest", []byte("a:b")), context.Canceled)
+	require.NoError(t, c.Sync(within(t, time.Minute), "/"))
+	f.with(func() { require.Equal(t, 0, f.auths) })
 }
 
 func TestBadCredentialsAreFinal(t *testing.T) {
@@ -260,6 +273,14 @@ func TestBadCredentialsAreFinal(t *testing.T) {
 	until(t, states(t, c), AuthFailed)
 	_, _, err = c.Get(within(t, time.Minute), "/")
 	require.ErrorIs(t, err, ErrAuthFailed)
+}
+
+// Credentials that no server takes are as final as refused ones.
+func TestCredentialsTooLargeAreFinal(t *testing.T) {
+	c, err := New(newFake(t).addr(), WithAuth("digest", make([]byte, 3000)), WithMaxRequest(2048))
+	require.NoError(t, err)
+	defer c.Close()
+	require.ErrorIs(t, until(t, states(t, c), AuthFailed).Err, ErrTooLarge)
 }
 
 func TestReadOnlySessionMovesToQuorum(t *testing.T) {
