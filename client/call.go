@@ -117,7 +117,11 @@ func (r *request) appendTo(b []byte) []byte {
 	case proto.OpWhoAmI, proto.OpCloseSession:
 		return b
 	}
-	b = appendPath(b, r.chroot, r.path)
+	if r.path == "/" && r.chroot != "" && r.mode.IsSequential() {
+		b = proto.AppendString(b, r.chroot+"/") // the number is a name below the chroot, not the end of its own
+	} else {
+		b = appendPath(b, r.chroot, r.path)
+	}
 	switch r.op {
 	case proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
 		b = proto.AppendBuffer(b, r.data)
