@@ -199,14 +199,16 @@ func TestRetryEndsWithBothErrors(t *testing.T) {
 	}
 }
 
-// With renewal, what must be done in the end, and what follows the ensemble, goes on although the session expires during
-// a call.
+// With renewal, what must be done in the end, and what follows the ensemble, goes on although the session expires
+// during a call.
 func TestRenewalInTheMiddleOfACall(t *testing.T) {
 	for name, run := range map[string]struct {
 		op proto.OpCode
 		do func(ctx context.Context, c *Client) error
 	}{
-		"DeleteSurely": {proto.OpDelete, func(ctx context.Context, c *Client) error { return c.DeleteSurely(ctx, "/a") }},
+		"DeleteSurely": {proto.OpDelete, func(ctx context.Context, c *Client) error {
+			return c.DeleteSurely(ctx, "/a")
+		}},
 		"Follow": {proto.OpGetData, func(ctx context.Context, c *Client) error {
 			for _, err := range c.Follow(ctx, "/a") {
 				return err

@@ -282,7 +282,8 @@ func (s *session) expire(session int) bool {
 	s.giveUp(ErrSessionExpired)
 	s.floor.Store(0)
 	// What begins from now on belongs to the next session.
-	st := standing{StateChange: StateChange{State: Expired, SessionID: id, Err: ErrSessionExpired}, session: session + 1}
+	st := standing{StateChange: StateChange{State: Expired, SessionID: id, Err: ErrSessionExpired},
+		session: session + 1}
 	if s.rebuild == nil {
 		st.final = ErrSessionExpired
 		s.publish(st)

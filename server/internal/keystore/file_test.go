@@ -58,8 +58,8 @@ func TestTrustStoresMadeByOthers(t *testing.T) {
 		require.Len(t, c.trusted, 1)
 		require.Equal(t, want, c.trusted[0].Subject.String())
 	}
-	// As Java's TrustManagerFactory: with a key, the certificates that are marked and that of the key, not its chain. In
-	// calast.p12 the key has a chain of CN=golden, CN=inter and CN=root, and keytool has imported CN=ca after it.
+	// As Java's TrustManagerFactory: with a key, the certificates that are marked and that of the key, not its chain.
+	// In calast.p12 the key has a chain of CN=golden, CN=inter and CN=root, and keytool has imported CN=ca after it.
 	for _, name := range []string{"cafirst.p12", "calast.p12"} {
 		both := &config.Store{Location: filepath.Join("testdata", name), Password: "changeit"}
 		c, err := loadTrust(vfs.OS(), both)

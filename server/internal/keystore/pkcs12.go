@@ -47,8 +47,8 @@ func decodePKCS12(data []byte, password string) (*contents, error) {
 	return &contents{trusted: trusted}, nil
 }
 
-// The parts of a PKCS12 file that lead to the attributes of certificates. Source: RFC 7292 sections 4 and 4.2, RFC 5652
-// section 6.1.
+// The parts of a PKCS12 file that lead to the attributes of certificates. Source: RFC 7292 sections 4 and 4.2,
+// RFC 5652 section 6.1.
 type (
 	pfx struct {
 		Version int
