@@ -205,7 +205,7 @@ func (b *Bundle) Read(ctx context.Context) (Publication, error) {
 // Follow ranges over the publications: the current one, then every later one that it sees complete. It may skip
 // some, but never the last. It ends with an error, or without one when ctx ends.
 func (b *Bundle) Follow(ctx context.Context) iter.Seq2[Publication, error] {
-	return follow(ctx, b.read, func(a, b Publication) bool { return a.Zxid == b.Zxid })
+	return follow(ctx, b.c, b.read, func(a, b Publication) bool { return a.Zxid == b.Zxid })
 }
 
 // read returns a complete publication and a watch that fires when the publication is replaced.

@@ -121,7 +121,7 @@ func (e *Election) Leader(ctx context.Context) (Leader, error) {
 // not Exist while there is none. It may skip leaders in quick succession, but never the last. The range ends with an
 // error, or without one when ctx ends. An observer is woken when the leader ends, not when candidates do.
 func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
-	return follow(ctx, e.observe, func(a, b Leader) bool { return a == b })
+	return follow(ctx, e.line.c, e.observe, func(a, b Leader) bool { return a == b })
 }
 
 // observe reads the leader and returns a watch that fires when the leader ends. If there is no leader, the watch

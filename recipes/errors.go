@@ -54,6 +54,15 @@ const (
 	refusedMax = time.Second
 )
 
+// renewed waits for the next session after the expiry of one, if the client opens another (client.WithRenewal). It
+// returns any other error as it is.
+func renewed(ctx context.Context, c *client.Client, err error) error {
+	if errors.Is(err, client.ErrSessionExpired) {
+		return c.WaitConnected(ctx) // ends with an error if there will be no further session
+	}
+	return err
+}
+
 // isUnknown reports whether a connection was lost during a write.
 func isUnknown(err error) bool {
 	return client.MayHaveApplied(err) && errors.Is(err, client.ErrConnectionLoss)

@@ -104,13 +104,13 @@ func (g *Group) Follow(ctx context.Context) iter.Seq2[[]Member, error] {
 func (g *Group) follow(ctx context.Context, w *client.Watch, yield func([]Member, error) bool) error {
 	for {
 		members, err := g.Members(ctx)
-		if err != nil {
-			return err
+		if err == nil {
+			if !yield(members, nil) {
+				return nil
+			}
+			err = awaitNews(ctx, w)
 		}
-		if !yield(members, nil) {
-			return nil
-		}
-		if err := awaitNews(ctx, w); err != nil {
+		if err := renewed(ctx, g.c, err); err != nil {
 			return err
 		}
 	}

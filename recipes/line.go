@@ -135,20 +135,22 @@ func nextEvent(ctx context.Context, w *client.Watch) (client.Event, error) {
 // follow ranges over what read returns, at first and after each event of its watch, unless that is the same again. It
 // ends with an error, or without one when ctx ends.
 func follow[T any](
-	ctx context.Context, read func(ctx context.Context) (T, *client.Watch, error), isSame func(a, b T) bool,
+	ctx context.Context, c *client.Client, read func(ctx context.Context) (T, *client.Watch, error),
+	isSame func(a, b T) bool,
 ) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var last, none T
-		for isFirst := true; ; isFirst = false {
+		for isFirst := true; ; {
 			now, w, err := read(ctx)
 			if err == nil {
 				if (isFirst || !isSame(now, last)) && !yield(now, nil) {
 					w.Close()
 					return
 				}
-				last = now
+				last, isFirst = now, false
 				err = awaitEvent(ctx, w)
 			}
+			err = renewed(ctx, c, err)
 			switch {
 			case ctx.Err() != nil:
 				return

@@ -137,10 +137,7 @@ func (n *PersistentNode) run(ctx context.Context) {
 			n.err = ctx.Err()
 			return
 		}
-		if errors.Is(err, client.ErrSessionExpired) {
-			err = n.c.WaitConnected(ctx) // ends with an error if there will be no further session
-		}
-		if err != nil {
+		if err = renewed(ctx, n.c, err); err != nil {
 			n.err = err
 			return
 		}
