@@ -484,6 +484,13 @@ func TestAppCreatesAndDeletes(t *testing.T) {
 		j.show("tree?path=%2Fa")
 		j.awaitText("#znode h1", "a")
 	}
+	j.button("New child")
+	j.enterText("dialog input", "short-lived")
+	j.enterText("dialog select", "ttl")
+	j.enterText("dialog input[type=number]", "")
+	j.button("Create") // nothing that stays for ever
+	j.await("document.activeElement.matches('dialog input[type=number]:invalid')")
+	j.press(kb.Escape)
 	j.button("Delete")
 	j.awaitText("dialog", "Delete the subtree")
 	j.press(kb.Escape)
@@ -784,6 +791,11 @@ func TestAppDrainsAndResumes(t *testing.T) {
 	j := visit(t, telephone, 3)
 	j.show("servers")
 	j.loginApp()
+	j.enterText("#steering tbody select[aria-label='Orders to this server']", "log_level")
+	j.enterText("dialog .field:nth-of-type(2) input", "10m") // which is not for ever
+	j.button("Dry run")
+	j.await("document.activeElement.matches('dialog input:invalid')")
+	j.button("Cancel")
 	give := func(order, does string) { // by the menu of a phone
 		j.enterText("#steering tbody select[aria-label='Orders to this server']", order)
 		j.button("Dry run")

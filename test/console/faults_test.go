@@ -2,9 +2,11 @@ package console
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,7 +18,7 @@ import (
 
 // throughProxy puts a proxy with a prefix before the server, at an address that stays when the server has restarted.
 // It may change the answers.
-func (j *journey) throughProxy(change ...func(*http.Response) error) {
+func (j *journey) throughProxy(change ...func(*http.Response) error) *httptest.Server {
 	j.t.Helper()
 	h := httptest.NewServer(http.StripPrefix("/a/prefix", &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -38,6 +40,7 @@ func (j *journey) throughProxy(change ...func(*http.Response) error) {
 	j.t.Cleanup(h.Close)
 	j.t.Cleanup(h.CloseClientConnections) // streams
 	j.base = h.URL + "/a/prefix/console/"
+	return h
 }
 
 // forgive forgets what the browser has complained about: this journey has asked for it.
@@ -75,6 +78,48 @@ func TestBehindAProxyWithAPrefix(t *testing.T) {
 	j.awaitText("#live", "Following")
 	j.setBehind("/a", "again")
 	j.awaitText("#live tbody", "Changed")
+}
+
+// Changes that came while the connection was interrupted are not shown, which the page says.
+func TestLiveChangesHaveAGap(t *testing.T) {
+	j := visit(t, desk, 1)
+	proxy := j.throughProxy()
+	j.show("live")
+	j.awaitText("#live", "Following")
+	require.NotContains(t, eval[string](j, "document.querySelector('#live').textContent"), "interrupted")
+	proxy.CloseClientConnections()
+	j.awaitText("#live", "The connection was interrupted: changes of that time are missing here")
+	j.awaitText("#live", "Following")
+	j.forgive()
+}
+
+// An editor that cannot be loaded, as after an upgrade of the server, says what to do. A server that does not serve
+// says so, instead of asking for a login that it would refuse. A list that is cut says how much of it is there.
+func TestAnswersThatAreNoneOrCut(t *testing.T) {
+	j := visit(t, desk, 1)
+	refused := map[string]int{"/static/app/codemirror-": http.StatusNotFound, "/support": http.StatusServiceUnavailable,
+		"/watchers": http.StatusOK}
+	j.throughProxy(func(r *http.Response) error {
+		for path, status := range refused {
+			if strings.Contains(r.Request.URL.Path, path) {
+				const text = `{"detail":"no","total":300,"servers":[],"watchers":[{"session":"0x1","address":"::1"}]}`
+				r.StatusCode, r.Body = status, io.NopCloser(strings.NewReader(text))
+				r.Header.Set("Content-Length", strconv.Itoa(len(text)))
+			}
+		}
+		return nil
+	})
+	j.create("/a", "text")
+	j.show("servers")
+	j.button("Support bundle")
+	j.awaitText("#steering [role=alert]", "No")
+	j.show("tree?path=%2Fa&tab=watchers")
+	j.awaitText("#znode", "300 clients of the ensemble, of which 1 are listed.")
+	j.show("tree?path=%2Fa")
+	j.loginApp()
+	j.button("Edit")
+	j.awaitText("#znode [role=alert]", "The editor cannot be loaded")
+	j.forgive()
 }
 
 // A server that has lost its ensemble and serves reads shows the tree and refuses changes.

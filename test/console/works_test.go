@@ -196,6 +196,10 @@ func TestQuotaIsSetAndRemoved(t *testing.T) {
 	j.awaitText("#znode", "No quota")
 	j.more("Set quota…")
 	j.await("document.querySelectorAll('dialog input').length === 4")
+	j.enterText("dialog .field:nth-of-type(3) input", "10k") // which is no limit of 0 bytes
+	j.button("Preview")
+	j.await("document.activeElement.matches('dialog .field:nth-of-type(3) input:invalid')")
+	j.enterText("dialog .field:nth-of-type(3) input", "")
 	j.enterText("dialog .field:nth-of-type(1) input", "5")
 	j.button("Preview")
 	j.button("Set quota")
@@ -319,6 +323,19 @@ func TestTimeTravel(t *testing.T) {
 	j.awaitText("#difference tbody", "Deleted")
 	j.awaitText("#difference tbody", "as it is")
 	j.awaitText("#difference tbody", hostile)
+
+	j.create("/many", "")
+	j.createMany("/many", 1001)
+	stat, _, err = j.client.Exists(t.Context(), "/many/n000000")
+	require.NoError(t, err)
+	j.show(fmt.Sprintf("past?at=%x&path=%%2Fmany", uint64(stat.Czxid)))
+	j.awaitText("#past tbody", "n000000")
+	j.button("More children")
+	j.awaitText("#past tbody", "n001000")
+	j.button("First children")
+	j.awaitText("#past tbody", "n000000")
+	j.show("difference?from=" + before + "&under=%2Fmany")
+	j.awaitText("#difference", "The first 1,000 are listed.")
 }
 
 func TestEnsemblesSideBySide(t *testing.T) {

@@ -478,7 +478,8 @@ export async function save(path: string, name: string, why: string): Promise<voi
       setTimeout(() => URL.revokeObjectURL(a.href), 60_000);
       return;
     }
-    if (identity.value?.user || !(await demandLogin(why))) {
+    const needsLogin = [401, 403].includes(answer.status) && !identity.value?.user;
+    if (!needsLogin || !(await demandLogin(why))) {
       const text = String((await answer.json().catch(() => null))?.detail ?? answer.statusText);
       throw new Trouble(answer.status, text.charAt(0).toUpperCase() + text.slice(1));
     }

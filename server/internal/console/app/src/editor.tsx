@@ -1,20 +1,40 @@
 // The editor and the view of differences. CodeMirror is loaded when the first of them opens.
-import type { Signal } from "@preact/signals";
+import { useSignal, type Signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { TriangleAlert } from "lucide";
 import type { Format } from "./data";
-import { Skeleton } from "./parts";
+import { Note, Skeleton } from "./parts";
 import { shown } from "./prefs";
 
 type Mirror = typeof import("./codemirror");
 let loading: Promise<Mirror> | null = null;
 
-function useMirror(): Mirror | null {
-  const [m, set] = useState<Mirror | null>(null);
+/** CodeMirror, or what stands in its place until it is there. */
+function useMirror(rows: number): [Mirror | null, ComponentChildren] {
+  const [m, set] = useState<Mirror | null>(null),
+    failed = useSignal(false);
   useEffect(() => {
     loading ??= import("./codemirror");
-    void loading.then((got) => set(() => got));
+    loading.then(
+      (got) => set(() => got),
+      () => {
+        loading = null;
+        failed.value = true;
+      },
+    );
   }, []);
-  return m;
+  return [
+    m,
+    failed.value ? (
+      <Note tone="bad" icon={TriangleAlert}>
+        The editor cannot be loaded: the server does not answer, or has another version now. Reload this page; what
+        you typed is kept.
+      </Note>
+    ) : (
+      <Skeleton rows={rows} />
+    ),
+  ];
 }
 
 export function Editor({
@@ -32,7 +52,7 @@ export function Editor({
 }) {
   const box = useRef<HTMLDivElement>(null),
     view = useRef<ReturnType<Mirror["edit"]> | null>(null);
-  const m = useMirror();
+  const [m, instead] = useMirror(8);
   useEffect(() => {
     if (!m || !box.current) return;
     const made = m.edit(box.current, {
@@ -48,7 +68,7 @@ export function Editor({
     return () => made.destroy();
   }, [m, shown.value]);
   useEffect(() => view.current?.set(value.value), [value.value]);
-  return m ? <div class="editor" ref={box} /> : <Skeleton rows={8} />;
+  return m ? <div class="editor" ref={box} /> : <>{instead}</>;
 }
 
 export function DiffView({
@@ -63,7 +83,7 @@ export function DiffView({
   label: string;
 }) {
   const box = useRef<HTMLDivElement>(null);
-  const m = useMirror();
+  const [m, instead] = useMirror(5);
   useEffect(() => {
     if (!m || !box.current) return;
     const made = m.difference(box.current, { before, after, format, label, dark: shown.value === "dark" });
@@ -72,7 +92,7 @@ export function DiffView({
   return (
     <div class="stack" style={{ gap: "6px" }}>
       <span class="small dim">{label}</span>
-      {m ? <div class="editor diff" ref={box} /> : <Skeleton rows={5} />}
+      {m ? <div class="editor diff" ref={box} /> : instead}
     </div>
   );
 }

@@ -27,9 +27,11 @@ export function Live() {
     held = useRef<Happening[]>([]);
   const n = useRef(0),
     missed = useSignal(0),
+    gap = useSignal(false),
     turn = useSignal(0);
   useEffect(() => {
     rows.value = [];
+    gap.value = false;
     state.value = "begins";
     const source = new EventSource("api/v1/changes?path=" + encodeURIComponent(path));
     source.addEventListener("ready", () => (state.value = "follows"));
@@ -45,6 +47,7 @@ export function Live() {
     });
     source.addEventListener("error", () => {
       if (source.readyState !== EventSource.CLOSED) {
+        gap.value ||= state.value === "follows";
         state.value = "begins";
         return;
       }
@@ -114,6 +117,11 @@ export function Live() {
           <Button small onClick={() => turn.value++}>
             Follow again
           </Button>
+        </Note>
+      )}
+      {gap.value && (
+        <Note tone="warn" icon={TriangleAlert}>
+          The connection was interrupted: changes of that time are missing here.
         </Note>
       )}
       <div class="card">

@@ -228,6 +228,9 @@ export function Field({
   );
 }
 
+/** What makes an input one for a whole number: the browser says so before anything else is sent. */
+export const digits = { inputMode: "numeric", pattern: "[0-9]*", title: "A whole number, without a unit" } as const;
+
 export const Note = ({ tone, icon, children }: { tone: Tone; icon: IconNode; children: ComponentChildren }) => (
   <div class={"note " + tone} role={tone === "bad" ? "alert" : "status"}>
     <Icon of={icon} />

@@ -68,9 +68,15 @@ function NeedsLogin() {
 export function TimeTravel() {
   const at = param("at"),
     path = param("path", "/"),
+    after = param("after"),
     typed = useTyped(at),
     where = useTyped(path);
-  const p = useGet<Past>(at && identity.value?.user ? "past" : null, { at, path, limit: 1000 });
+  const p = useGet<Past>(at && identity.value?.user ? "past" : null, {
+    at,
+    path,
+    limit: 1000,
+    after: after || undefined,
+  });
   return (
     <div class="page" id="past">
       <header>
@@ -167,9 +173,10 @@ export function TimeTravel() {
                   <Tag>{count(p.data.children.total)}</Tag>
                 </header>
                 {p.data.children.children.length === 0 ? (
-                  <Empty icon={History} title="No children" />
+                  <Empty icon={History} title={after ? "No more children" : "No children"} />
                 ) : (
                   <Table
+                    key={after}
                     label="Children"
                     rows={p.data.children.children}
                     keyOf={(c) => c.name}
@@ -187,6 +194,14 @@ export function TimeTravel() {
                       { name: "Size", num: true, by: (c) => c.bytes, cell: (c) => bytes(c.bytes) },
                     ]}
                   />
+                )}
+                {(after || p.data.children.after) && (
+                  <p class="row small body">
+                    {after && <a href={to("past", { at, path })}>First children</a>}
+                    {p.data.children.after && (
+                      <a href={to("past", { at, path, after: p.data.children.after })}>More children</a>
+                    )}
+                  </p>
                 )}
               </section>
               <section class="card">
@@ -292,7 +307,9 @@ export function Compare() {
         <>
           <p class="dim">
             {of(d.data.changed, "znode differs", "znodes differ")} between txn <code>{d.data.from}</code> and{" "}
-            <code>{d.data.to}</code>.{d.data.cut && " More znodes were touched than are compared."}
+            <code>{d.data.to}</code>.
+            {d.data.changed > d.data.changes.length && ` The first ${count(d.data.changes.length)} are listed.`}
+            {d.data.cut && " More znodes were touched than are compared."}
           </p>
           <div class="card">
             {d.data.changes.length === 0 ? (

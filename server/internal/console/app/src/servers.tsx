@@ -8,7 +8,7 @@ import { demandLogin, identity, save, send, wanted, type Steering } from "./api"
 import { ensemble, seen, servers, type Seen } from "./facts";
 import { bytes, capital, clock, count, duration, millis, of, plain, Time, unknown, versionOf } from "./format";
 import { orderOf, orders, titled, type Order } from "./orders";
-import { Button, Dot, Empty, Field, Note, say, Tag, useTry } from "./parts";
+import { Button, digits, Dot, Empty, Field, Note, say, Tag, useTry } from "./parts";
 import { tight } from "./prefs";
 import { Reconfigure } from "./reconfigure";
 import { Reviewed } from "./reviewed";
@@ -558,7 +558,8 @@ export function OrderDialog({
               <input
                 id={id}
                 class="input"
-                inputMode={f.kind === "number" ? "numeric" : "text"}
+                {...(f.kind === "number" ? digits : {})}
+                required
                 value={values.value[f.name]}
                 spellcheck={false}
                 onInput={(e) => set(f.name, e.currentTarget.value)}

@@ -1,7 +1,7 @@
 // The clients that an event of a znode would tell.
 import { Eye, TriangleAlert } from "lucide";
 import type { Watchers } from "./api";
-import { Name, of } from "./format";
+import { count, Name, of } from "./format";
 import { Empty, Note, SessionLink, Silent, Skeleton, useGet } from "./parts";
 import { to } from "./router";
 import { serverColumn, Table } from "./table";
@@ -27,7 +27,10 @@ export function WatchersTab({ path }: { path: string }) {
   }
   return (
     <>
-      <p class="small faint">{of(w.data.total, "client")} of the ensemble.</p>
+      <p class="small faint">
+        {of(w.data.total, "client")} of the ensemble
+        {w.data.total > w.data.watchers.length && `, of which ${count(w.data.watchers.length)} are listed`}.
+      </p>
       <Silent of={w.data.servers} />
       <div class="card">
         <Table

@@ -5,7 +5,7 @@ import { Eye, TriangleAlert } from "lucide";
 import { send, type Quota } from "./api";
 import { AsCommands, call, shell } from "./commands";
 import { bytes, Name, of, parentOf, plain } from "./format";
-import { Field, Note, say, useGet, useTry } from "./parts";
+import { digits, Field, Note, say, useGet, useTry } from "./parts";
 import { Reviewed } from "./reviewed";
 import { go } from "./router";
 import { refreshTree } from "./tree";
@@ -193,7 +193,7 @@ export function WorkDialog({ kind, path, close }: { kind: Kind; path: string; cl
                 <input
                   id={id}
                   class="input"
-                  inputMode="numeric"
+                  {...digits}
                   value={limits.value![k]}
                   onInput={(e) => typed(() => (limits.value = { ...limits.value!, [k]: e.currentTarget.value }))}
                 />

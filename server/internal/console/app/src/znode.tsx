@@ -643,6 +643,7 @@ function Create({ parent, close }: { parent: string; close: () => void }) {
               class="input"
               type="number"
               min="1"
+              required
               value={ttl.value}
               onInput={(e) => (ttl.value = e.currentTarget.value)}
             />
