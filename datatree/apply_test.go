@@ -335,6 +335,7 @@ func TestSessions(t *testing.T) {
 		x.session = 8
 		x.ephemeral("/other")
 		x.session = 7
+		require.Equal(t, []proto.SessionID{7}, x.s.SessionIDs(), "8 has a znode, and is in no table")
 		x.record = true
 		return x
 	}

@@ -244,6 +244,17 @@ func (s *State) Session(id proto.SessionID) (timeoutMs int32, ok bool) {
 // NumSessions returns the number of sessions in the session table.
 func (s *State) NumSessions() int { return s.inTable }
 
+// SessionIDs returns the ids of the session table, in no order: of very many, to sort them takes far longer.
+func (s *State) SessionIDs() []proto.SessionID {
+	all := make([]proto.SessionID, 0, s.inTable)
+	for id, e := range s.sessions {
+		if e.inTable {
+			all = append(all, id)
+		}
+	}
+	return all
+}
+
 // EachSession yields the session table in the order of the ids.
 func (s *State) EachSession(yield func(id proto.SessionID, timeoutMs int32)) {
 	for _, id := range s.sessionIDs() {

@@ -231,8 +231,9 @@ func (h *HeldBy) IsWhole() bool {
 func (f *Facts) Holders() *HeldBy {
 	h := &HeldBy{}
 	f.Store.Mu.RLock()
-	f.Store.State.EachSession(func(id proto.SessionID, _ int32) { h.Table = append(h.Table, id) })
+	h.Table = f.Store.State.SessionIDs()
 	f.Store.Mu.RUnlock()
+	slices.Sort(h.Table)
 	h.Servers = askOthers[Holdings](f, askSessions)
 	return h
 }

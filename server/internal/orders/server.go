@@ -177,9 +177,8 @@ func (n *Live) sessionOf(name string) (proto.SessionID, bool) {
 	if id := proto.SessionID(number); err == nil && n.lives(id) {
 		return id, true
 	}
-	var all []proto.SessionID
 	n.Store.Mu.RLock()
-	n.Store.State.EachSession(func(id proto.SessionID, _ int32) { all = append(all, id) })
+	all := n.Store.State.SessionIDs()
 	n.Store.Mu.RUnlock()
 	n.front.Conns.Each(func(c *serve.Conn) {
 		if s := c.Session.Load(); s != nil && s.IsLocal() {

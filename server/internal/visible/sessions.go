@@ -130,15 +130,16 @@ func (n *Shown) sights(held *ensemble.HeldBy, page *Sessions) (all []sight) {
 		}
 	}
 	slices.SortFunc(page.Servers, func(a, b Held) int { return cmp.Compare(a.ID, b.ID) })
-	place := uint64(placeOfNone)
 	n.Store.Mu.RLock()
-	defer n.Store.Mu.RUnlock()
-	page.Total = n.Store.State.NumSessions()
-	n.Store.State.EachSession(func(id proto.SessionID, _ int32) {
-		if place++; !seen[id] {
-			all = append(all, sight{place: place, id: id})
+	table := n.Store.State.SessionIDs()
+	n.Store.Mu.RUnlock()
+	slices.Sort(table)
+	page.Total = len(table)
+	for i, id := range table {
+		if !seen[id] {
+			all = append(all, sight{place: placeOfNone + 1 + uint64(i), id: id})
 		}
-	})
+	}
 	return all
 }
 
