@@ -22,8 +22,9 @@ func TestNumberedBelowChroot(t *testing.T) {
 		require.NoError(t, err)
 		names, _, err := c.Children(ctx, "/")
 		require.NoError(t, err)
-		require.ElementsMatch(t, []string{strings.TrimPrefix(alone, "/"), strings.TrimPrefix(together[0].Path, "/")}, names)
+		require.Len(t, names, 2)
 		for _, path := range []string{alone, together[0].Path} {
+			require.Contains(t, names, strings.TrimPrefix(path, "/"))
 			require.NoError(t, c.Delete(ctx, path, client.AnyVersion))
 		}
 		require.NoError(t, c.Delete(ctx, "/", client.AnyVersion))
