@@ -97,8 +97,8 @@ func TestLiveChangesHaveAGap(t *testing.T) {
 // says so, instead of asking for a login that it would refuse. A list that is cut says how much of it is there.
 func TestAnswersThatAreNoneOrCut(t *testing.T) {
 	j := visit(t, desk, 1)
-	refused := map[string]int{"/static/app/codemirror-": http.StatusNotFound, "/support": http.StatusServiceUnavailable,
-		"/watchers": http.StatusOK}
+	refused := map[string]int{"/static/app/codemirror-": http.StatusNotFound,
+		"/support": http.StatusServiceUnavailable, "/watchers": http.StatusOK}
 	j.throughProxy(func(r *http.Response) error {
 		for path, status := range refused {
 			if strings.Contains(r.Request.URL.Path, path) {

@@ -97,7 +97,8 @@ func New(o Options) *API {
 		}
 	}
 	a := &API{o: o, routes: map[string]map[string]*route{}, workers: make(places, workersMax),
-		askers: make(places, askersMax), changers: make(places, changesMax), bundling: make(places, 1), passing: map[string]*route{},
+		askers:   make(places, askersMax),
+		changers: make(places, changesMax), bundling: make(places, 1), passing: map[string]*route{},
 		passes: make(places, passesMax), passedChanges: make(places, passesMax),
 		origins: http.NewCrossOriginProtection(), cookie: cookiePrefix + secret()[:8]}
 	a.links.mu.live, a.linkCookie = map[loginKey]*Link{}, linkCookie+secret()[:8]

@@ -20,9 +20,9 @@ func kernelVersion() string {
 // directory is their number; to list it takes long if there are many.
 func fileDescriptors() (open, most int64) {
 	const all = "/proc/self/fd"
-	var info unix.Stat_t
-	if unix.Stat(all, &info) == nil && info.Size > 0 {
-		open = info.Size
+	var dir syscall.Stat_t
+	if err := syscall.Stat(all, &dir); err == nil && dir.Size > 0 {
+		open = dir.Size
 	} else if names, err := os.ReadDir(all); err == nil {
 		open = int64(len(names))
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/seed94657493/warren/server/internal/ensemble"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/facts"
-	"github.com/seed94657493/warren/server/internal/host"
 	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -24,8 +23,7 @@ func TestTrendsLeaveAFullDiskAlone(t *testing.T) {
 	cfg.DataDir = "/data"
 	e := env.New(cfg, env.Options{FS: disk, Log: zap.NewNop()})
 	front := serve.New(e, nil)
-	h := host.New(e, nil, front, host.Network{})
-	n := New(ensemble.New(facts.New(e, nil, front, h), nil, front, h), nil, front)
+	n := New(ensemble.New(facts.New(e, nil, front, nil), nil, front, nil), nil, front)
 	names := func() []string {
 		all, err := disk.List("/data")
 		require.NoError(t, err)
