@@ -143,8 +143,8 @@ func (im *importing) keepsACLs(ctx context.Context) error {
 			return err
 		}
 		if err == nil && !isOpen(acl) {
-			return wrong("the export has no ACLs, and "+path+" has one", "nothing was changed; keep the ACLs that are "+
-				"there with -a, or open them first: `setAcl -R "+im.root+" world:anyone:cdrwa`")
+			return wrong("the export has no ACLs, and "+path+" has one", "nothing was changed; keep the ACLs that "+
+				"are there with -a, or open them first: `setAcl -R "+im.root+" world:anyone:cdrwa`")
 		}
 	}
 	return nil
