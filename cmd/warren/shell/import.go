@@ -130,8 +130,8 @@ func (im *importing) look(ctx context.Context, mayOverwrite bool) error {
 	return nil
 }
 
-// keepsACLs refuses to open znodes that have an ACL because none was exported: `export -a` leaves ACLs out, and an open
-// one has no entry either.
+// keepsACLs refuses to open znodes that have an ACL because none was exported: `export -a` leaves ACLs out, and an
+// open one has no entry either.
 func (im *importing) keepsACLs(ctx context.Context) error {
 	hasACL := func(z znodetext.DocumentZnode) bool { return len(z.ACL) > 0 }
 	if im.noACLs || slices.ContainsFunc(im.doc.Znodes, hasACL) {
