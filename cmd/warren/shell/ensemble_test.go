@@ -39,8 +39,8 @@ func TestReconfigHints(t *testing.T) {
 }
 
 func TestHasChroot(t *testing.T) {
-	for connect, want := range map[string]bool{"a:1,b": false, "a:1/": false, "a:1/app": true, "dns-srv://zk.test": false,
-		"dns-srv://zk.test/": false, "dns-srv://zk.test/app": true} {
+	for connect, want := range map[string]bool{"a:1,b": false, "a:1/": false, "a:1/app": true,
+		"dns-srv://zk.test": false, "dns-srv://zk.test/": false, "dns-srv://zk.test/app": true} {
 		require.Equal(t, want, hasChroot(connect), connect)
 	}
 }
