@@ -206,8 +206,8 @@ func (o *restoreOptions) served(ctx context.Context) (serves, running string, un
 			case err == nil:
 				return s.Address, "", nil
 			case op != nil && op.Op == "read" && op.Timeout(): // busy, or a TLS port, which waits for more
-				unclear = fmt.Errorf("%s takes the connection, and does not say whether it serves clients: %w", s.Address,
-					err)
+				unclear = fmt.Errorf("%s takes the connection, and does not say whether it serves clients: %w",
+					s.Address, err)
 			case errors.Is(err, reach.ErrNotServing):
 				running = s.Address
 			case !away && !errors.Is(err, doctor.ErrNoAnswer):
