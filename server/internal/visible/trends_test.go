@@ -23,7 +23,7 @@ func TestTrendsLeaveAFullDiskAlone(t *testing.T) {
 	cfg.DataDir = "/data"
 	e := env.New(cfg, env.Options{FS: disk, Log: zap.NewNop()})
 	front := serve.New(e, nil)
-	n := New(ensemble.New(facts.New(e, nil, front, nil), nil, front, nil), nil, front)
+	n := New(ensemble.New(&facts.Facts{Env: e}, nil, front, nil), nil, front)
 	names := func() []string {
 		all, err := disk.List("/data")
 		require.NoError(t, err)
