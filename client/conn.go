@@ -245,7 +245,9 @@ func (cn *conn) drain() {
 	for {
 		cn.mu.Lock()
 		cl, isSent := cn.pending.pop(), cn.sent > 0
-		cn.sent--
+		if isSent {
+			cn.sent--
+		}
 		auths := cn.auths
 		cn.auths = nil
 		cn.mu.Unlock()

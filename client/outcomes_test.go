@@ -72,3 +72,17 @@ func TestContactAfterCallsThatOutliveTheirConnection(t *testing.T) {
 		require.EqualValues(t, 2, dials.Load())
 	})
 }
+
+// A goroutine may write when the connection has just ended, and all of its calls were taken from it.
+func TestWriteAfterTheEndOfAConnection(t *testing.T) {
+	near, far := net.Pipe()
+	require.NoError(t, far.Close())
+	cn := newConn(near, frames{}, "a:1", time.Now(), time.Second, &config{})
+	cn.keeps, cn.isWriting, cn.out = true, true, []byte("a request")
+	cn.pending.push(&call{})
+	cn.fail(net.ErrClosed)
+	cn.drain()
+	require.False(t, cn.flush())
+	require.Zero(t, cn.sent)
+	require.EqualValues(t, 1, len(cn.left), "it goes on over the next connection")
+}
