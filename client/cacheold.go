@@ -97,8 +97,8 @@ func (k *Cache) refreshNode(ctx context.Context, path string) (added []string, e
 	return added, nil
 }
 
-// awaitNode handles a znode that does not exist, or may not be read. For the root it sets a watch on the creation, or
-// on the next change; the parents report all other znodes.
+// awaitNode handles a znode that does not exist or that the client may not read. If it is the root, awaitNode sets a
+// watch, which fires when the root is created or next changes; every other znode is reported by its parent's watch.
 func (k *Cache) awaitNode(ctx context.Context, path string, w *cacheWatches, forget func(), isSecret bool) error {
 	if path != k.root {
 		forget()

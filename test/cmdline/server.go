@@ -103,7 +103,8 @@ func Srvr(zxid, mode string) string {
 		"Sent: 8\nConnections: 3\nOutstanding: 2\nZxid: " + zxid + "\nMode: " + mode + "\nNode count: 5\n"
 }
 
-// Hostile is the answers of a server that would act on the terminal of whoever asks srvr and, at last, fact.
+// Hostile returns the answers of a server that sends terminal escape sequences in reply to srvr (the first answer) and
+// fact (the last).
 func Hostile() []string {
 	return []string{Srvr("0x100000001", "leader\x1b[2J"), "", "", "", "", `{"self":{"id":1,"instance":7,` +
 		`"serving":true,"program":"Warren\u001b[2J","own":[{"severity":"warning","check":"x","server":1,` +

@@ -26,8 +26,8 @@ func (*slowExchange) Done() bool { return false }
 
 func (*slowExchange) User() string { return "" }
 
-// Whoever has an event or a reply for a client, such as the applier, does not wait for its SASL exchange. The exchange
-// waits for the writes before it, which are handed on first.
+// A SASL exchange with a client does not block the applier, or anything else that has an event or a reply for that
+// client. The exchange starts only after the client's earlier writes have been submitted.
 func TestNobodyWaitsForAnExchange(t *testing.T) {
 	s := newFront()
 	h := &countingHost{}
