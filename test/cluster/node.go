@@ -260,8 +260,6 @@ func (n *Node) Serves() bool {
 func (n *Node) WaitServing() {
 	n.t.Helper()
 	watch := NewWatch()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
 	for watch.Elapsed() < startTimeout {
 		if n.Serves() {
 			return
@@ -270,7 +268,7 @@ func (n *Node) WaitServing() {
 		case <-n.exited:
 			n.t.Fatalf("cluster: %v on %v ended while starting: %v\n%s", n.Kind(), n.Addr(),
 				n.cmd.ProcessState, n.logTail())
-		case <-tick.C:
+		case <-time.After(watch.pause()):
 		}
 	}
 	n.t.Fatalf("cluster: %v on %v does not serve after %v\n%s", n.Kind(), n.Addr(), startTimeout, n.logTail())

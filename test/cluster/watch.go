@@ -27,13 +27,21 @@ func (w *Watch) Elapsed() time.Duration {
 	return w.elapsed
 }
 
+// pauseMin and pauseMax bound a pause.
+const pauseMin, pauseMax = 10 * time.Millisecond, 500 * time.Millisecond
+
+// pause is how long to wait before the next look: a small part of the time that has passed, so that a long wait costs
+// few looks, and is noticed little after its end.
+func (w *Watch) pause() time.Duration { return min(max(w.Elapsed()/16, pauseMin), pauseMax) }
+
+// Pause sleeps until the next look is due.
+func (w *Watch) Pause() { time.Sleep(w.pause()) }
+
 // Eventually waits until ok holds, and fails the test if it does not within limit on a Watch. A call of ok may take
 // up to a few seconds.
 func Eventually(t testing.TB, ok func() bool, limit time.Duration, format string, args ...any) {
 	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for w := NewWatch(); !ok(); <-tick.C {
+	for w := NewWatch(); !ok(); w.Pause() {
 		if w.Elapsed() > limit {
 			t.Fatalf("after %v: "+format, append([]any{limit}, args...)...)
 		}

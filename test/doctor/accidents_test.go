@@ -331,14 +331,14 @@ func (s *shown) agrees(a *accident) (wrong []string) {
 	return wrong
 }
 
-// agreement bounds the wait until all surfaces agree, and lookEvery is how often they are asked meanwhile.
-const agreement, lookEvery = 3 * time.Minute, 200 * time.Millisecond
+// agreement bounds the wait until all surfaces agree.
+const agreement = 3 * time.Minute
 
 // until waits until all surfaces agree with what is wanted.
 func (h *hosts) until(a *accident) *shown {
 	h.t.Helper()
 	var wrong []string
-	for watch := cluster.NewWatch(); watch.Elapsed() < agreement; time.Sleep(lookEvery) {
+	for watch := cluster.NewWatch(); watch.Elapsed() < agreement; watch.Pause() {
 		s := h.look(a)
 		h.scraped.scrape(h)
 		if wrong = s.agrees(a); len(wrong) == 0 {
@@ -430,14 +430,19 @@ func TestAccidents(t *testing.T) {
 
 var none = &accident{name: "no accident"}
 
-// suffer makes an accident and ends it, and returns what was shown meanwhile.
-func (h *hosts) suffer(a *accident) *result {
-	h.t.Helper()
-	h.nodes = leaderFirst(h.t, h.nodes)
+// noteLogs notes how much of each log was written before something happens.
+func (h *hosts) noteLogs() {
 	h.logged = map[*cluster.Node]int{}
 	for _, n := range h.nodes {
 		h.logged[n] = len(n.Log())
 	}
+}
+
+// suffer makes an accident and ends it, and returns what was shown meanwhile.
+func (h *hosts) suffer(a *accident) *result {
+	h.t.Helper()
+	h.nodes = leaderFirst(h.t, h.nodes)
+	h.noteLogs()
 	began := time.Now()
 	a.begin(h)
 	s := h.until(a)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/cluster"
 )
 
 // browser is a Chromium without a screen, which obeys the protocol of its developer tools over a pipe.
@@ -163,7 +165,7 @@ func (h *hosts) overview(i int, wanted func(*drawn) bool) (*drawn, error) {
 	err = errors.New("the console draws no overview")
 	const drawing = 15 * time.Second
 	var page struct{ Result struct{ Value *drawn } }
-	for began := time.Now(); time.Since(began) < drawing; time.Sleep(lookEvery) {
+	for watch := cluster.NewWatch(); watch.Elapsed() < drawing; watch.Pause() {
 		// An error: the page has just begun.
 		if b.call(tab.SessionID, "Runtime.evaluate", map[string]any{"expression": theOverview, "returnByValue": true},
 			&page) == nil && page.Result.Value != nil {

@@ -49,18 +49,19 @@ func (h *hosts) calm(done func() bool) {
 			}
 		}
 		h.scraped.scrape(h)
-		time.Sleep(lookEvery)
+		watch.Pause()
 	}
 }
 
 // ofTheMachineLine matches a line, of the log or of the metrics, about a finding of the machine.
 var ofTheMachineLine = regexp.MustCompile(`"?check"?[=:] ?"(` + strings.Join(ofTheMachine, "|") + `)"`)
 
-// quiet wants the logs of servers to have no line about a finding, which a notice never has.
+// quiet wants the logs of servers to have no line about a finding since the ensemble began to serve, which a notice
+// never has.
 func (h *hosts) quiet() {
 	h.t.Helper()
 	for _, n := range h.nodes {
-		for line := range strings.Lines(n.Log()) {
+		for line := range strings.Lines(h.logOf(n)) {
 			if strings.Contains(line, `{"check": "`) && !ofTheMachineLine.MatchString(line) {
 				require.Fail(h.t, "a finding above notice is in the log", "server %d: %s", n.ID(), line)
 			}
@@ -171,6 +172,7 @@ func TestPlannedWorkIsNoTrouble(t *testing.T) {
 	}
 	h.start(h.nodes...)
 	h.until(none)
+	h.noteLogs()
 	h.scraped = &scrapes{used: metricsOf(promtool.Rules(t)), begin: time.Now()}
 	next := newer(t)
 	for _, program := range []string{cluster.Binary(t), next} {

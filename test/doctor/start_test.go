@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -181,7 +180,7 @@ func TestPortsThatAreTaken(t *testing.T) {
 
 	standard := cluster.New(t, cluster.Options{Settings: map[string]string{"admin.enableServer": "true",
 		"admin.serverAddress": "127.0.0.1"}})
-	for watch := cluster.NewWatch(); watch.Elapsed() < patience; time.Sleep(10 * time.Millisecond) {
+	for watch := cluster.NewWatch(); watch.Elapsed() < patience; watch.Pause() {
 		if ln, err := net.Listen("tcp", "127.0.0.1:8080"); err == nil { // else another process has it
 			defer ln.Close()
 			break

@@ -195,7 +195,7 @@ func measureStop(t *testing.T, kind cluster.Kind, f *figures) {
 // certainLeader waits until some server says that it leads.
 func (c *chaos) certainLeader() *cluster.Node {
 	c.t.Helper()
-	for watch := cluster.NewWatch(); watch.Elapsed() < time.Minute; time.Sleep(10 * time.Millisecond) {
+	for watch := cluster.NewWatch(); watch.Elapsed() < time.Minute; watch.Pause() {
 		if node := c.leaderOf(c.nodes); node != nil {
 			return node
 		}
