@@ -179,7 +179,7 @@ var scenes = []scene{
 			"AuthenticationFails"},
 		{"one address has almost as many connections as maxClientCnxns allows", func(h *hosts) {
 			for range 17 {
-				c, err := wire.Dial(h.nodes[2].Addr(), wire.Options{TimeoutMs: 30_000})
+				c, err := wire.Dial(h.nodes[2].Addr(), wire.Options{TimeoutMs: 300_000})
 				require.NoError(h.t, err)
 				h.open = append(h.open, c)
 			}
@@ -565,7 +565,7 @@ func (h *hosts) order(i int, user string, command ...string) int {
 // openWithLogsApart starts servers with few connections for each address, whose snapshots are apart from their logs,
 // and are written often.
 func openWithLogsApart(t *testing.T) *hosts {
-	h := openHosts(t, 3, map[string]string{"maxClientCnxns": "20", "snapCount": "10"})
+	h := openHosts(t, 3, map[string]string{"maxClientCnxns": "20", "snapCount": "10", "maxSessionTimeout": "300000"})
 	for i := range h.nodes {
 		h.again(i, map[string]string{"dataLogDir": t.TempDir()})
 	}
@@ -912,15 +912,18 @@ func withoutFiles() accident {
 	var before uint64
 	return accident{"clients have all file descriptors of a server but the last ones", func(h *hosts) {
 		before = h.limitFiles(2, most)
-		for refused := false; !refused; {
-			c, err := wire.Dial(h.nodes[2].Addr(), wire.Options{TimeoutMs: 300_000})
-			if err == nil {
+		refused := regexp.MustCompile(`"connections_refused_descriptors" ?: ?[1-9]`)
+		cluster.Eventually(h.t, func() bool { // connections also end because a server is late, or leads no more
+			for {
+				c, err := wire.Dial(h.nodes[2].Addr(), wire.Options{TimeoutMs: 300_000})
+				if err != nil {
+					break
+				}
 				h.open = append(h.open, c)
-			} else { // a server that is only late has not refused
-				late, ok := errors.AsType[net.Error](err)
-				refused = !ok || !late.Timeout()
 			}
-		}
+			_, numbers, err := h.get(2, "/commands/monitor")
+			return err == nil && refused.MatchString(numbers)
+		}, agreement, "no connection is refused")
 		v := h.sees("open-files", h.nodes...)
 		v.names(h.t, "too many connections: the last file descriptors are reserved for files and other servers")
 		h.limitFiles(2, most-spare)
