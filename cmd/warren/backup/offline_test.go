@@ -260,6 +260,33 @@ func TestHistories(t *testing.T) {
 			require.Equal(t, z, r.Zxid)
 		}
 	})
+	t.Run("the log was purged up to the beginning of an epoch", func(t *testing.T) {
+		mem, src := memFixture(t, "02-snapshot-and-log", "snapshot.34")
+		_, err := add(t, mem, src, Options{}) // ends with a snapshot: nothing was written since
+		require.NoError(t, err)
+		other, otherSrc := received(t)
+		for _, name := range []string{"snapshot.0", "log.1", "snapshot.34"} {
+			require.NoError(t, other.Remove("/s/"+name))
+		}
+		_, err = add(t, other, otherSrc, Options{})
+		require.NoError(t, err)
+		b, err := Open(other, "/b")
+		require.NoError(t, err)
+		state, err := b.reach(Target{Zxid: 0x100000003})
+		require.NoError(t, err)
+		put(t, mem, "/s/snapshot.100000003", snapshotOf(t, state.State))
+		put(t, mem, "/s/log.100000001", get(t, other, "/s/log.100000001"))
+		require.NoError(t, mem.Remove("/s/snapshot.34"))
+		out, err := add(t, mem, src, Options{})
+		require.NoError(t, err)
+		require.Len(t, out.Warnings, 1)
+		require.Contains(t, out.Warnings[0], "does not go back to 0x34")
+		require.Equal(t, proto.Zxid(0x100000005), out.Last)
+		v := verify(t, mem)
+		require.Empty(t, v.Problems)
+		require.Equal(t, []proto.Zxid{0x34, 0x34, 0x100000003, 0x100000005},
+			[]proto.Zxid{v.Ranges[0].From, v.Ranges[0].To, v.Ranges[1].From, v.Ranges[1].To})
+	})
 	t.Run("a leader has sent a state, and nothing was written since", func(t *testing.T) {
 		mem, src := memFixture(t, "02-snapshot-and-log")
 		_, err := add(t, mem, src, Options{})

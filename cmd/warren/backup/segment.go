@@ -23,6 +23,7 @@ type segment struct {
 	started proto.Zxid // where the backup ends
 	last    proto.Zxid // of what was taken
 	met     bool       // the txn `started` was seen in the source, and is the same
+	based   bool       // the source has a snapshot at `started`, from which its log leads on
 	earlier bool       // a txn before it was
 	failed  error      // of taking a txn
 	chain   *snapshot.Chain
@@ -47,7 +48,8 @@ func (a *addition) addLog(last proto.Zxid, after *Entry) (err error) {
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
-	s := &segment{a: a, after: after, started: last, last: last, chain: chain}
+	s := &segment{a: a, after: after, started: last, last: last, chain: chain,
+		based: slices.ContainsFunc(snapshots, func(m snapshot.Meta) bool { return m.Zxid == last })}
 	defer func() {
 		if err != nil && s.w != nil {
 			s.w.f.Close()
@@ -127,13 +129,19 @@ func (s *segment) record(r *wal.Record) error {
 		return nil
 	case s.after != nil && !s.met && s.earlier:
 		return s.diverged()
-	case !rebuild.Follows(s.last, r.Zxid) || s.after != nil && !s.met:
+	case !rebuild.Follows(s.last, r.Zxid) || s.last == s.started && !s.goesOn(r.Zxid):
 		return fmt.Errorf("%w: the log of the source goes on with %v after %v", errGap, r.Zxid, s.last)
 	}
 	if err := s.chain.Logged(r.Zxid); err != nil {
 		return fmt.Errorf("%w: the log of the source goes on with %v after %v: %w", errGap, r.Zxid, s.last, err)
 	}
 	return s.append(r)
+}
+
+// goesOn reports whether the first new txn is known to be the one behind `started`. At the beginning of an epoch the
+// zxids do not say so: a purge may have taken the end of the epoch before.
+func (s *segment) goesOn(first proto.Zxid) bool {
+	return s.met || s.after == nil && (s.based || first == s.started+1)
 }
 
 func (s *segment) diverged() error {
