@@ -276,6 +276,38 @@ func TestNothingIsRestoredBesideAServerThatIsBusy(t *testing.T) {
 	require.NoDirExists(t, empty+"/version-2")
 }
 
+// A server that has as many connections as it takes may serve: it closes one more, before or after it has read of it.
+func TestNothingIsRestoredBesideAServerThatIsFull(t *testing.T) {
+	wait := servedWait
+	servedWait = 0
+	t.Cleanup(func() { servedWait = wait })
+	for _, reads := range []bool{false, true} {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer ln.Close()
+		go func() {
+			for {
+				c, err := ln.Accept()
+				if err != nil {
+					return
+				}
+				if reads {
+					_, _ = io.ReadFull(c, make([]byte, 4))
+				} else {
+					_ = c.(*net.TCPConn).SetLinger(0)
+				}
+				c.Close()
+			}
+		}()
+		empty := t.TempDir()
+		code, _, errs := run("restore", t.TempDir(), empty, "--unless-served", "127.0.0.1:1,"+ln.Addr().String())
+		require.Equal(t, 1, code)
+		require.Contains(t, errs, "nothing is restored: "+ln.Addr().String())
+		require.Contains(t, errs, "the connection, and does not say whether it serves clients")
+		require.NoDirExists(t, empty+"/version-2")
+	}
+}
+
 // A server that answers may serve, even if it does not say so, as without srvr in its whitelist.
 func TestNothingIsRestoredBesideAServerThatDoesNotSayWhetherItServes(t *testing.T) {
 	servedWait = 0

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -200,17 +201,19 @@ func (o *restoreOptions) served(ctx context.Context) (serves, running string, un
 		for _, address := range o.unless {
 			s := reach.Status{Address: address}
 			err := s.Ask(ctx, servedTimeout, nil)
-			_, away := errors.AsType[net.Error](err)
 			op, _ := errors.AsType[*net.OpError](err)
 			switch {
 			case err == nil:
 				return s.Address, "", nil
-			case op != nil && op.Op == "read" && op.Timeout(): // busy, or a TLS port, which waits for more
-				unclear = fmt.Errorf("%s takes the connection, and does not say whether it serves clients: %w",
-					s.Address, err)
 			case errors.Is(err, reach.ErrNotServing):
 				running = s.Address
-			case !away && !errors.Is(err, doctor.ErrNoAnswer):
+			case op != nil && op.Op == "dial" && !errors.Is(err, syscall.ECONNRESET): // it is away
+			case op != nil: // busy, full, or a TLS port, which waits for more
+				unclear = fmt.Errorf("%s takes the connection, and does not say whether it serves clients: %w",
+					s.Address, err)
+			case errors.Is(err, doctor.ErrNoAnswer):
+				unclear = fmt.Errorf("%s closes the connection, and does not say whether it serves clients", s.Address)
+			default:
 				unclear = fmt.Errorf("%s answers, and does not say whether it serves clients: %w", s.Address, err)
 			}
 		}
