@@ -191,6 +191,26 @@ func (b *Backup) build(to *Destination, state *replayed) (built string, r Restor
 const wayOut = "run it again. To go back to the data that was here before, put version-2%[1]s, where there is " +
 	"one, in the place of version-2, and remove this file"
 
+// suffixAt ends the names of folders that a restore sets aside.
+func suffixAt(now time.Time) string {
+	return ".before-restore-" + now.UTC().Format("20060102T150405.000")
+}
+
+// GiveUp ends a restore that was interrupted, if there is one: a server begins without data there. What was left is
+// set aside, under the names that are returned.
+func (d *Destination) GiveUp() (aside []string, err error) {
+	unfinished, ok := errors.AsType[*datadir.Unfinished](datadir.Check(d.FS, d.SnapDir, d.LogDir))
+	if !ok || unfinished.Command != command {
+		return nil, nil
+	}
+	suffix := suffixAt(time.Now())
+	renamed, err := datadir.SetAside(d.FS, []string{d.SnapDir, d.LogDir}, command, suffix)
+	for _, dir := range renamed {
+		aside = append(aside, dir+suffix)
+	}
+	return aside, err
+}
+
 // checkOnce refuses a destination that was restored into before. One in which that was interrupted may go on.
 func (b *Backup) checkOnce(to *Destination) error {
 	if to.Once == "" {
@@ -226,7 +246,7 @@ var onceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*$`)
 // The note of Destination.Once is made while the folders are marked. So there is no moment in which the destination
 // has served and the note is missing, and none in which the note keeps an interrupted restore from being run again.
 func (b *Backup) replace(d *Destination, change *datadir.Change, built string, r *Restored) error {
-	suffix := ".before-restore-" + d.Now().UTC().Format("20060102T150405.000")
+	suffix := suffixAt(d.Now())
 	if err := change.Mark(d.Command, fmt.Sprintf(wayOut, suffix)); err != nil {
 		return change.Abandon(err)
 	}

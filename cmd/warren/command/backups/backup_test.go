@@ -18,7 +18,9 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/command/files"
 	"github.com/seed94657493/warren/cmd/warren/command/servers"
+	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // TestBackupAndRestore goes through the life of a backup on the command line.
@@ -221,6 +223,22 @@ func TestBackupOfWhatIsCommitted(t *testing.T) {
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "clients are served by "+r.Addr)
 	require.NoDirExists(t, empty+"/version-2")
+
+	// So does it if the restore was interrupted before the others served: the server can take the state from them.
+	interrupted := t.TempDir()
+	require.NoError(t, os.Mkdir(interrupted+"/version-2", 0o750))
+	require.NoError(t, os.WriteFile(interrupted+"/version-2/snapshot.1", nil, 0o640))
+	mark := filepath.Join(interrupted, datadir.MarkFile)
+	require.NoError(t, os.WriteFile(mark, []byte("warren restore\nagain\n"), 0o640))
+	code, out, errs = run("restore", dir, interrupted, "--if-empty", "--unless-served", r.Addr)
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "clients are served by "+r.Addr)
+	require.NoError(t, datadir.Check(vfs.OS(), interrupted+"/version-2"), "no server would start")
+	require.NoDirExists(t, interrupted+"/version-2")
+	kept, err := filepath.Glob(interrupted + "/version-2.before-restore-*/snapshot.1")
+	require.NoError(t, err)
+	require.Len(t, kept, 1)
+
 	require.Zero(t, r.Stop(t, syscall.SIGTERM))
 	for _, says := range []string{"restored txn", "nothing is restored"} {
 		code, out, errs = run("restore", dir, empty, "--if-empty", "--unless-served", r.Addr)

@@ -146,7 +146,12 @@ func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("nothing is restored: %w", err)
 	}
 	if serves != "" {
-		_, err := fmt.Fprintln(cmd.OutOrStdout(), "nothing is restored: clients are served by", serves)
+		aside, err := to.GiveUp()
+		if err != nil {
+			return err
+		}
+		printAside(cmd, aside)
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), "nothing is restored: clients are served by", serves)
 		return err
 	}
 	b, done, err := o.openFull(cmd, args[0])
@@ -170,9 +175,7 @@ func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, dir := range r.Aside {
-		fmt.Fprintf(cmd.ErrOrStderr(), "what was there is in %s now\n", dir)
-	}
+	printAside(cmd, r.Aside)
 	if o.output == "json" {
 		return json.NewEncoder(cmd.OutOrStdout()).
 			Encode(map[string]any{"file": r.File, "zxid": r.Zxid.String(), "timeMs": r.TimeMs, "znodes": r.Znodes,
@@ -189,6 +192,12 @@ func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
 		r.Zxid, at, to.SnapDir, r.File, wording.Count(r.Znodes, "znode"), r.Digest,
 		wording.Count(r.Compared, "digest"), r.First.Epoch(), wording.Count(r.Sessions, "session"))
 	return err
+}
+
+func printAside(cmd *cobra.Command, dirs []string) {
+	for _, dir := range dirs {
+		fmt.Fprintf(cmd.ErrOrStderr(), "what was there is in %s now\n", dir)
+	}
 }
 
 // served returns the first of the servers of --unless-served that serves clients, "" if none does, and one that runs
