@@ -151,7 +151,7 @@ func (s *Store) view() View {
 	return View{FS: s.o.FS, Dir: s.o.Dir, Catalogue: s.o.Catalogue, Own: s.o.Own, Ensemble: s.ensemble()}
 }
 
-// List returns the snapshots in dir that pass the cheap test of storage 5.5, the newest
+// List returns the snapshots in dir that pass the cheap test of storage 5.5, or that cannot be read, the newest
 // first; of two with one zxid, the plain one.
 func List(fs vfs.FS, dir string) ([]Meta, error) {
 	names, err := vfs.Files(fs, dir)
@@ -167,9 +167,7 @@ func List(fs vfs.FS, dir string) ([]Meta, error) {
 		size, ok, err := inspect(fs, filepath.Join(dir, name), c)
 		switch {
 		case errors.Is(err, iofs.ErrNotExist): // pruned since
-		case err != nil:
-			return nil, fmt.Errorf("snapshot: %w", err)
-		case ok:
+		case ok, err != nil: // who loads it hears the error, and may take another one
 			metas = append(metas, Meta{Zxid: zxid, Name: name, Size: size})
 		}
 	}

@@ -1,6 +1,8 @@
 package rebuild
 
 import (
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -42,4 +44,34 @@ func TestNewestOfZooKeeper(t *testing.T) {
 		taken++
 	}
 	require.Greater(t, taken, 8)
+}
+
+// A snapshot that may not be opened, or whose disk fails, is passed over as a damaged one is. ZooKeeper does so, too.
+func TestNewestThatCannotBeRead(t *testing.T) {
+	const files = "../../test/testdata/fixtures/zookeeper-3.8/02-snapshot-and-log/version-2/"
+	for _, kind := range []vfs.OpKind{vfs.OpOpen, vfs.OpRead} {
+		mem := vfs.NewMem()
+		require.NoError(t, mem.MkdirAll("/d"))
+		for _, name := range []string{"snapshot.0", "log.1", "snapshot.34", "log.35"} {
+			b, err := os.ReadFile(files + name)
+			require.NoError(t, err)
+			require.NoError(t, vfs.WriteFile(mem, "/d/"+name, b))
+		}
+		mem.Hook(func(op vfs.Op) error {
+			if op.Kind == kind && op.Name == "/d/snapshot.34" {
+				return fs.ErrPermission
+			}
+			return nil
+		})
+		found, err := Newest(&Source{FS: mem, Dir: "/d", Snapshots: snapshot.View{FS: mem, Dir: "/d"}, Foreign: true,
+			Log: func(from proto.Zxid, fn func(*wal.Record) error) error {
+				_, err := wal.Verify(wal.Options{FS: mem, Dir: "/d"}, from, fn)
+				return err
+			}})
+		require.NoError(t, err)
+		require.Equal(t, "snapshot.0", found.Name)
+		require.Equal(t, proto.Zxid(0x3e), found.State.LastZxid())
+		require.Len(t, found.Passed, 1)
+		require.ErrorIs(t, found.Passed[0].Err, fs.ErrPermission)
+	}
 }
