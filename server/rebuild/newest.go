@@ -184,7 +184,7 @@ func (s *Source) from(m snapshot.Meta, names []string, passed []Passed, wrong er
 		s.Loaded()
 	}
 	if wrong != nil && !errors.Is(wrong, errAfter) {
-		base.DigestZxid = 0
+		base.DigestZxid, base.Differs = 0, base.DigestZxid
 	}
 	replay, err := s.over(state, base, names, passed, wrong != nil)
 	if errors.Is(err, ErrDigest) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
@@ -74,4 +75,48 @@ func TestNewestThatCannotBeRead(t *testing.T) {
 		require.Len(t, found.Passed, 1)
 		require.ErrorIs(t, found.Passed[0].Err, fs.ErrPermission)
 	}
+}
+
+// otherDigest is a source whose tree has another digest, as with another character set.
+type otherDigest struct{ w *datatree.Walker }
+
+func (s otherDigest) Next(b []byte) ([]byte, bool) { return s.w.Next(b, 1<<20) }
+
+func (s otherDigest) End() (proto.Zxid, int64) {
+	last, digest := s.w.End()
+	return last, digest + 1
+}
+
+// ZooKeeper computes digests in the character set of its machine. Those that differ since before an epoch began do not
+// tell that a txn is missing there.
+func TestDigestsOfAnotherCharacterSet(t *testing.T) {
+	state := datatree.NewState(datatree.Config{})
+	session := func(z proto.Zxid) []byte {
+		h := proto.TxnHeader{ClientID: 1, Zxid: z, Time: 1, Type: proto.OpCreateSession}
+		txn := proto.CreateSessionTxn{TimeOut: 1000}
+		b := txn.AppendTo(h.AppendTo(nil))
+		d := proto.TxnDigest{Version: proto.DigestVersion, TreeDigest: state.Digest() + 1}
+		return d.AppendTo(b)
+	}
+	mem := vfs.NewMem()
+	require.NoError(t, mem.MkdirAll("/d"))
+	store, err := snapshot.NewStore(snapshot.Options{FS: mem, Dir: "/d"})
+	require.NoError(t, err)
+	last := proto.MakeZxid(1, 1)
+	_, _, err = state.Apply(session(last), nil, nil, false)
+	require.NoError(t, err)
+	w := state.NewWalker()
+	_, err = store.Write(last, otherDigest{w})
+	w.Close()
+	require.NoError(t, err)
+	found, err := Newest(&Source{FS: mem, Dir: "/d", Snapshots: store, Foreign: true,
+		Log: func(from proto.Zxid, fn func(*wal.Record) error) error {
+			require.Equal(t, last+1, from)
+			next := proto.MakeZxid(2, 1)
+			return fn(&wal.Record{Zxid: next, Payload: session(next)})
+		}})
+	require.NoError(t, err)
+	require.ErrorIs(t, found.Wrong, ErrDigest)
+	require.Equal(t, 1, found.Differing)
+	require.Equal(t, proto.Zxid(-1), found.Boundary)
 }

@@ -46,6 +46,9 @@ type Base struct {
 	Open       bool       // it may hold later ones, too
 	Digest     int64
 	DigestZxid proto.Zxid // at which the tree has the digest; 0 if there is none
+	// Differs is where the tree is known not to have the digest of the file; 0 if that is not known. ZooKeeper
+	// computes others if it runs with another character set. From there on no digest tells whether a txn is missing.
+	Differs proto.Zxid
 }
 
 // BaseOf returns the Base of a snapshot that was loaded. A digest of a txn before the snapshot was begun says nothing
@@ -118,7 +121,7 @@ func (r *Replay) Apply(rec *wal.Record) error {
 			return fmt.Errorf("%w: %w", ErrGap, err)
 		}
 	}
-	if rec.Zxid.Epoch() != last.Epoch() {
+	if rec.Zxid.Epoch() != last.Epoch() && (r.base.Differs == 0 || last < r.base.Differs) {
 		r.entered = last
 	}
 	_, applied, err := r.State.Apply(rec.Payload, r.Sink, nil, false)
