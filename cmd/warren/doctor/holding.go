@@ -39,7 +39,7 @@ func ReadHolding(fsys vfs.FS, dataDir, logDir string) (h *Holding, err error) {
 	return h, h.readLog(fsys, filepath.Join(logDir, datadir.Folder))
 }
 
-// readSnapshots returns the path of the newest snapshot, "" if there is none.
+// readSnapshots returns the path of the newest file that begins as a snapshot, "" if there is none.
 func (h *Holding) readSnapshots(fsys vfs.FS, dir string) (newest string, err error) {
 	names, err := fsys.List(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -52,6 +52,9 @@ func (h *Holding) readSnapshots(fsys vfs.FS, dir string) (newest string, err err
 		}
 		h.Snapshots++
 		path := filepath.Join(dir, name)
+		if begins, err := snapshot.Begins(fsys, path); err == nil && !begins {
+			continue // what a kill has left of one
+		}
 		if info, err := fsys.Stat(path); err == nil && (zxid > h.Last || newest == "") {
 			h.Last, h.At, newest = zxid, info.ModTime(), path
 		}
