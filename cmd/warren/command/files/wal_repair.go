@@ -13,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
@@ -336,6 +337,15 @@ func (r *walRepair) reaches() error {
 // errReached ends a look at the log.
 var errReached = errors.New("reached")
 
+// committed is a txn of which a member of an ensemble knows that it is committed; 0 if none is known.
+func (r *walRepair) committed() proto.Zxid {
+	p, err := server.ReadProvenance(r.fs, filepath.Dir(r.folders[1]), "")
+	if err != nil || p.ServerID < 0 || p.Blank {
+		return 0
+	}
+	return p.Committed()
+}
+
 // run prints the plan, and carries it out if it may.
 func (r *walRepair) run(yes, loseTxns bool) error {
 	if r.file == "" {
@@ -362,6 +372,11 @@ func (r *walRepair) run(yes, loseTxns bool) error {
 		fmt.Fprintln(r.out, "LOST: whatever is damaged, which may have been acknowledged")
 	default:
 		fmt.Fprintln(r.out, "lost: nothing that was acknowledged")
+	}
+	if known := r.committed(); known > r.last {
+		fmt.Fprintf(r.out, "a member of an ensemble does not start from what is left, because its meta.db knows of "+
+			"txn %v: begin a new history with it, by warren backup create BACKUP DATA_DIR, and then by "+
+			"warren restore BACKUP DATA_DIR --force on every server\n", known)
 	}
 	switch {
 	case !yes:

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/server/embed"
 	"github.com/seed94657493/warren/test/cmdline"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -112,6 +115,30 @@ func TestSecondWALRepairKeepsWhatTheFirstHasSaved(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(want, b), name)
 	}
+}
+
+// A member of an ensemble does not start with less than it knows to be committed, so a repair says what to do then.
+func TestWALRepairOfAMember(t *testing.T) {
+	dir := t.TempDir()
+	e := embed.Start(t, embed.Options{Servers: 3, Dir: dir})
+	c, err := client.Dial(t.Context(), e.ConnectString())
+	require.NoError(t, err)
+	for _, path := range []string{"/a", "/b", "/c"} {
+		_, err := c.Create(t.Context(), path, nil, client.Persistent)
+		require.NoError(t, err)
+	}
+	require.NoError(t, c.Close())
+	for id := 1; id <= 3; id++ {
+		e.Stop(id)
+	}
+	data := filepath.Join(dir, "server-1")
+	code, out, errs := runWAL("dump", data)
+	require.Zero(t, code, errs)
+	first := regexp.MustCompile(`zxid=(\w+)`).FindStringSubmatch(out)[1]
+	code, out, _ = runWAL("repair", data, "--after", first)
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "a member of an ensemble does not start from what is left")
+	require.Contains(t, out, "warren restore BACKUP DATA_DIR --force")
 }
 
 func TestWALRepairRefuses(t *testing.T) {
