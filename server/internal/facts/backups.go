@@ -35,8 +35,8 @@ type BackupFolder struct {
 // Bounds of looking at backups.
 const (
 	backupFoldersMax  = 20
-	backupManifestMax = 4 << 20 // bytes
-	backupEntriesMax  = 10_000  // as warren backup keeps
+	backupManifestMax = 16 << 20 // bytes
+	backupEntriesMax  = 10_000   // as warren backup keeps: 800 bytes each at most
 )
 
 // backupManifest is what the manifest of a backup tells, as far as it is shown. Package backup of the command writes
@@ -198,7 +198,7 @@ func readManifest(fsys vfs.FS, name string) (*backupManifest, error) {
 	m := new(backupManifest)
 	switch {
 	case len(text) > backupManifestMax:
-		return nil, errors.New("its manifest is larger than 4 MiB")
+		return nil, fmt.Errorf("its manifest is larger than %d MiB", backupManifestMax>>20)
 	case string(text[len(body):]) != fmt.Sprintf("sha256 %x\n", sha256.Sum256(body)):
 		return nil, errors.New("its manifest is damaged: the checksum does not match")
 	}

@@ -71,6 +71,27 @@ func TestBackupFolders(t *testing.T) {
 	require.Equal(t, BackupFolder{Folder: "/b", Source: "zk1:2181", Snapshots: 1, Txns: 3, Bytes: 29, Last: "0x8",
 		LastAt: 1769860700000, Taken: 1769860800000, Encrypted: true}, backupIn(fs, "/b"))
 
+	// As many files as a backup may have, as it writes them.
+	sum := strings.Repeat("0", sha256.Size*2)
+	entry := fmt.Sprintf(`    {
+      "kind": "log",
+      "file": "log.6",
+      "bytes": 30,
+      "sha256": "%[1]s",
+      "first": "0x500000006",
+      "last": "0x500000008",
+      "txns": 3,
+      "firstTime": 1769860700000,
+      "lastTime": 1769860700000,
+      "lastSum": "%[1]s",
+      "digest": 123456789012,
+      "digestZxid": "0x500000008",
+      "taken": "2026-01-31T12:00:00Z"
+    }`, sum)
+	many := strings.Repeat(entry+",\n", backupEntriesMax-1) + entry
+	write("manifest.json", signed(`{"format":1,"source":"zk1:2181","entries":[`+many+"]}\n"))
+	require.Empty(t, backupIn(fs, "/b").Trouble)
+
 	for _, damaged := range []string{"", "sha256 ", strings.Replace(signed(manifest), "zk1", "zk2", 1),
 		signed(`{"format":2}`), signed("[]"), strings.Repeat("x", backupManifestMax+1)} {
 		write("manifest.json", damaged)
