@@ -169,8 +169,9 @@ func (b *DoubleBarrier) awaitReady(ctx context.Context, s sight) error {
 	case !s.isLast:
 		others, cancel := context.WithTimeout(ctx, lastMoment)
 		err := awaitEvent(others, s.watch)
+		isLate := others.Err() != nil
 		cancel()
-		if others.Err() == nil || ctx.Err() != nil {
+		if !isLate || ctx.Err() != nil {
 			return err
 		}
 	}

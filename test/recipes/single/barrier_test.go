@@ -98,6 +98,61 @@ func TestDoubleBarrierLeavesWithoutTheDead(t *testing.T) {
 	require.ErrorIs(t, dead.Leave(within(t)), client.ErrSessionExpired)
 }
 
+// A process that is enough for the barrier together with one that came later leaves ready to that one. It neither
+// creates ready as well, nor enters when its session ends before.
+func TestDoubleBarrierWaitsForTheLastToCome(t *testing.T) {
+	// enter calls meanwhile after the process has counted both, and before it waits.
+	enter := func(t *testing.T, meanwhile func(c, observer *client.Client, resume client.Resume)) (int32, error) {
+		root, observer, resume := rootOf(t), dial(t), dial(t).Detach()
+		require.NoError(t, observer.CreateAll(within(t), root))
+		var c *client.Client
+		var other, once sync.Once
+		var creates atomic.Int32
+		c = dial(t, client.WithResume(resume), client.WithRenewal(nil), client.WithHooks(client.Hooks{
+			Start: func(ctx context.Context, op, path string) context.Context {
+				switch {
+				case op == "exists" && path == root:
+					other.Do(func() {
+						awaitChildren(t, observer, root, 1)
+						_, err := observer.Create(within(t), root+"/~other", nil, client.Ephemeral)
+						require.NoError(t, err)
+					})
+				case op == "create2" && path == root+"/ready":
+					creates.Add(1)
+				}
+				return ctx
+			},
+			End: func(_ context.Context, r client.OpResult) {
+				if r.Op == "exists" && r.Path == root+"/ready" {
+					once.Do(func() { meanwhile(c, observer, resume) })
+				}
+			},
+		}))
+		err := recipes.NewDoubleBarrier(c, root, 2).Enter(within(t))
+		return creates.Load(), err
+	}
+	t.Run("which creates ready", func(t *testing.T) {
+		creates, err := enter(t, func(c, observer *client.Client, _ client.Resume) {
+			_, err := observer.Create(within(t), rootOf(t)+"/ready", nil, client.Persistent)
+			require.NoError(t, err)
+			require.NoError(t, c.Sync(within(t), "/")) // the event has come
+		})
+		require.NoError(t, err)
+		require.Zero(t, creates)
+	})
+	t.Run("and the session expires", func(t *testing.T) {
+		creates, err := enter(t, func(c, _ *client.Client, resume client.Resume) {
+			for id := resume.SessionID; id == resume.SessionID; id, _ = c.Session() {
+				if other, err := client.Dial(within(t), address, client.WithResume(resume)); err == nil {
+					_ = other.Close()
+				}
+			}
+		})
+		require.ErrorIs(t, err, client.ErrSessionExpired)
+		require.Zero(t, creates)
+	})
+}
+
 func TestDoubleBarrierEnterGivesUpWithItsContext(t *testing.T) {
 	root, observer := rootOf(t), dial(t)
 	b := recipes.NewDoubleBarrier(dial(t), root, 2)
