@@ -97,7 +97,11 @@ func (s *session) hello(ctx context.Context, nc net.Conn, e endpoint) (*greeted,
 			return nil, err
 		}
 	}
-	return g, s.ask(g)
+	err = s.ask(g)
+	if err != nil && time.Since(s.asked) >= time.Duration(g.resp.TimeOut)*time.Millisecond {
+		s.giveUp(ErrConnectionLoss)
+	}
+	return g, err
 }
 
 // secured puts TLS on a connection to host.

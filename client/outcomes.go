@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"runtime"
+	"time"
 
 	"github.com/seed94657493/warren/proto"
 )
@@ -12,7 +13,8 @@ import (
 // leader. The session keeps those that were not answered. On its next connection it asks for the outcomes of the
 // writes that may have been sent. What was executed is answered from there; all else is sent again, with its old xid,
 // in its old order, before any new call. So no call is executed twice, and none fails as long as the session lives. A
-// server that does not grant the extension, or cannot tell, gets nothing again: the calls fail as without it.
+// server that does not grant the extension, or cannot tell, gets nothing again: the calls fail as without it. So they do
+// when no server has answered within a session timeout: as long as the client asks, it is not connected.
 //
 // The goroutine of the session owns session.kept. Source: extensions 2.
 
@@ -43,6 +45,11 @@ func (s *session) ask(g *greeted) error {
 	if g.knows = len(asked.Xids) == 0; g.knows {
 		return nil
 	}
+	if s.asked.IsZero() {
+		s.asked = time.Now()
+	}
+	// The server hears nothing of the session meanwhile.
+	_ = g.nc.SetDeadline(g.began.Add(2 * time.Duration(g.resp.TimeOut) * time.Millisecond / 3))
 	xid := max(s.xid+1, 1)
 	b := proto.AppendInt32(beginFrame(nil), xid)
 	b = proto.AppendInt32(b, int32(proto.OpOutcomes))

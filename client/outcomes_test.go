@@ -12,25 +12,42 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// keepingServer serves one end of a pipe as pipeServer does, and lets calls outlive the connection. It ends after as
-// many requests as it must read without an answer; -1 answers all.
-func keepingServer(nc net.Conn, timeout time.Duration, unanswered int) {
-	defer nc.Close()
+// grant accepts the session of a client at the other end of a pipe, and lets calls outlive the connection.
+func grant(nc net.Conn, timeout time.Duration) error {
 	if _, err := readFrame(nc); err != nil {
-		return
+		return err
 	}
 	resp := proto.ConnectResponse{TimeOut: int32(timeout.Milliseconds()), SessionID: 7, HasReadOnly: true,
 		Extensions: proto.ExtensionOutcomes}
 	_, err := nc.Write(endFrame(resp.AppendTo(beginFrame(nil)), 0))
+	return err
+}
+
+// readRequest reads one request.
+func readRequest(nc net.Conn) (h proto.RequestHeader, err error) {
+	frame, err := readFrame(nc)
+	if err == nil {
+		err = h.ReadFrom(frame)
+	}
+	return h, err
+}
+
+func answer(nc net.Conn, xid int32, body []byte) error {
+	reply := proto.ReplyHeader{Xid: xid, Zxid: 1}
+	_, err := nc.Write(endFrame(append(reply.AppendTo(beginFrame(nil)), body...), 0))
+	return err
+}
+
+// keepingServer serves one end of a pipe as pipeServer does, and lets calls outlive the connection. It ends after as
+// many requests as it must read without an answer; -1 answers all.
+func keepingServer(nc net.Conn, timeout time.Duration, unanswered int) {
+	defer nc.Close()
+	err := grant(nc, timeout)
 	for ; err == nil && unanswered != 0; unanswered = max(unanswered-1, -1) {
-		var frame []byte
-		if frame, err = readFrame(nc); err != nil || unanswered > 0 {
-			continue
-		}
 		var h proto.RequestHeader
-		_ = h.ReadFrom(frame)
-		reply := proto.ReplyHeader{Xid: h.Xid, Zxid: 1}
-		_, err = nc.Write(endFrame(reply.AppendTo(beginFrame(nil)), 0))
+		if h, err = readRequest(nc); err == nil && unanswered < 0 {
+			err = answer(nc, h.Xid, nil)
+		}
 	}
 }
 
@@ -85,4 +102,52 @@ func TestWriteAfterTheEndOfAConnection(t *testing.T) {
 	require.False(t, cn.flush())
 	require.Zero(t, cn.sent)
 	require.EqualValues(t, 1, len(cn.left), "it goes on over the next connection")
+}
+
+// pipes returns a client of servers at the other ends of pipes: one for each connection, the last one for all others.
+func pipes(t *testing.T, options []Option, servers ...func(nc net.Conn)) *Client {
+	var dials atomic.Int32
+	c, err := New("a:1", append(options, WithBackoff(0, time.Millisecond),
+		WithDialer(func(context.Context, string, string) (net.Conn, error) {
+			near, far := net.Pipe()
+			serve := servers[min(int(dials.Add(1)), len(servers))-1]
+			go func() {
+				defer far.Close()
+				serve(far)
+			}()
+			return near, nil
+		}))...)
+	require.NoError(t, err)
+	return c
+}
+
+// A server may read its log for so long that the session would expire. The client lets it live, and connects without
+// an answer in the end.
+func TestOutcomesThatAreNotTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 9 * time.Second
+		var offered time.Time
+		c := pipes(t, []Option{WithSessionTimeout(time.Minute), WithConnectTimeout(time.Minute)},
+			func(nc net.Conn) { keepingServer(nc, timeout, 1) },
+			func(nc net.Conn) {
+				if !offered.IsZero() && time.Since(offered) >= timeout {
+					t.Errorf("the server was left alone for %v", time.Since(offered))
+				}
+				offered = time.Now()
+				err := grant(nc, timeout)
+				for err == nil {
+					var h proto.RequestHeader
+					if h, err = readRequest(nc); err == nil && h.Type != proto.OpOutcomes {
+						err = answer(nc, h.Xid, nil)
+					}
+				}
+			})
+		defer c.Close()
+		began := time.Now()
+		_, err := c.Set(within(t, time.Hour), "/", nil, AnyVersion)
+		require.ErrorIs(t, err, ErrConnectionLoss)
+		require.True(t, MayHaveApplied(err))
+		require.NoError(t, c.Sync(within(t, time.Hour), "/"))
+		require.True(t, time.Since(began) <= 2*timeout, "it took %v", time.Since(began))
+	})
 }

@@ -29,7 +29,8 @@ type session struct {
 	// xid is that of the last call of earlier connections. Connections go on with it, as those of Java, so that two
 	// operations of a session have different ids in traces.
 	xid      int32
-	kept     []*call // that were not answered on earlier connections; see outcomes.go
+	kept     []*call   // that were not answered on earlier connections; see outcomes.go
+	asked    time.Time // when their outcomes were asked for first; zero if they were not
 	renewing context.CancelFunc
 	helpers  sync.WaitGroup // goroutines of a session: rebuild, search for a server with quorum
 
@@ -222,7 +223,7 @@ func (s *session) serve(ctx context.Context, g *greeted, session int) error {
 	stop := context.AfterFunc(ctx, func() { cn.fail(ErrClosed) })
 	err := cn.run()
 	stop()
-	s.xid, s.kept = cn.lastXid(), cn.left
+	s.xid, s.kept, s.asked = cn.lastXid(), cn.left, time.Time{}
 	if better := s.better.Swap(nil); better != nil {
 		s.hosts.front = *better
 	}
