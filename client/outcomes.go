@@ -94,12 +94,25 @@ func (s *session) goOn(cn *conn, g *greeted) error {
 	for i := range g.outcomes.Outcomes {
 		outcomes[g.outcomes.Outcomes[i].Xid] = &g.outcomes.Outcomes[i]
 	}
-	for _, cl := range kept {
-		if o := outcomes[cl.xid]; o != nil && cl.mayBeDone() {
-			cn.answered = append(cn.answered, answered{cl, *o})
-			continue
+	done := 0 // how many calls precede the last one that was executed
+	for i, cl := range kept {
+		if outcomes[cl.xid] != nil && cl.mayBeDone() {
+			done = i
 		}
-		cn.again(cl)
+	}
+	for i, cl := range kept {
+		o := outcomes[cl.xid]
+		switch {
+		case !cl.mayBeDone():
+			cn.again(cl)
+		case o != nil:
+			cn.answered = append(cn.answered, answered{cl, *o})
+		case i < done: // it was refused without a txn, for example without room on the disks: now it would be late
+			cl.sent = false
+			lose(s.watches, cl, ErrConnectionLoss)
+		default:
+			cn.again(cl)
+		}
 	}
 	if cn.rearming == 0 {
 		return cn.deliver()

@@ -151,3 +151,44 @@ func TestOutcomesThatAreNotTold(t *testing.T) {
 		require.True(t, time.Since(began) <= 2*timeout, "it took %v", time.Since(began))
 	})
 }
+
+// A write that was refused without a txn, for example because disks were full, has no outcome, although the next one
+// has. To send it again would execute it late.
+func TestWritesAreNotExecutedOutOfOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 9 * time.Second
+		var again []proto.OpCode
+		c := pipes(t, nil, func(nc net.Conn) { keepingServer(nc, timeout, 3) },
+			func(nc net.Conn) {
+				err := grant(nc, timeout)
+				for err == nil {
+					var h proto.RequestHeader
+					var body []byte
+					switch h, err = readRequest(nc); h.Type {
+					case proto.OpOutcomes:
+						body = (&proto.OutcomesResponse{Outcomes: []proto.Outcome{
+							{Xid: 2, Zxid: 1, Body: (&proto.Stat{}).AppendTo(nil)}}}).AppendTo(nil)
+					case proto.OpSetData:
+						again = append(again, h.Type)
+						body = (&proto.Stat{}).AppendTo(nil)
+					}
+					if err == nil {
+						err = answer(nc, h.Xid, body)
+					}
+				}
+			})
+		defer c.Close()
+		var sets [3]Future[Stat]
+		for i := range sets {
+			sets[i] = c.Async().Set(t.Context(), "/", nil, AnyVersion)
+		}
+		_, err := sets[0].Wait(t.Context())
+		require.ErrorIs(t, err, ErrConnectionLoss)
+		require.True(t, SafeToRetry(err))
+		for _, f := range sets[1:] {
+			_, err := f.Wait(t.Context())
+			require.NoError(t, err)
+		}
+		require.Equal(t, []proto.OpCode{proto.OpSetData}, again)
+	})
+}
