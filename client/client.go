@@ -139,7 +139,7 @@ func (c *Client) endSession(old *standing) error {
 	}
 	cl := c.newCall(proto.OpCloseSession, "")
 	cl.chroot = ""
-	if room, err := old.conn.push(cl); room != nil || err != nil {
+	if _, err := old.conn.push(cl); err != nil {
 		cl.release()
 		return fail(ErrConnectionLoss)
 	}

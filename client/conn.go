@@ -109,7 +109,8 @@ func (cn *conn) push(cl *call) (room <-chan struct{}, err error) {
 	}
 	// Without a call, what waits is the watches of a new connection, and no reply would tell that there is room.
 	isLong := len(cn.out) > outputBytesMax && cn.pending.n > 0
-	if cn.leaving || cn.pending.n >= cn.cfg.outstandingMax || isLong {
+	isFull := cn.leaving || cn.pending.n >= cn.cfg.outstandingMax || isLong
+	if isFull && cl.op != proto.OpCloseSession { // that is the last one, and must not be late
 		if cn.room == nil {
 			cn.room = make(chan struct{})
 		}

@@ -192,3 +192,33 @@ func TestWritesAreNotExecutedOutOfOrder(t *testing.T) {
 		require.Equal(t, []proto.OpCode{proto.OpSetData}, again)
 	})
 }
+
+// The end of a session does not wait for room, or for the next connection.
+func TestCloseNeedsNoRoom(t *testing.T) {
+	for name, isLeaving := range map[string]bool{"many requests": false, "the server is about to end": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := pipes(t, []Option{WithMaxOutstanding(1)}, func(nc net.Conn) {
+					_ = grant(nc, 9*time.Second)
+					waiting, err := readRequest(nc)
+					if isLeaving {
+						leave := proto.ReplyHeader{Xid: proto.XidPing, Zxid: proto.LeaveZxid}
+						_, _ = nc.Write(endFrame(leave.AppendTo(beginFrame(nil)), 0))
+					}
+					for h := waiting; err == nil; h, err = readRequest(nc) {
+						if h.Type == proto.OpCloseSession {
+							_ = answer(nc, waiting.Xid, nil)
+							_ = answer(nc, h.Xid, nil)
+							return
+						}
+					}
+				})
+				waiting := c.Async().Sync(t.Context(), "/")
+				synctest.Wait()
+				require.NoError(t, c.Close())
+				_, err := waiting.Wait(t.Context())
+				require.NoError(t, err)
+			})
+		})
+	}
+}
