@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -159,6 +160,9 @@ func (cn *conn) add(cl *call) error {
 	}
 	cn.out = endFrame(b, start)
 	cl.xid, cl.on, cl.floor = cn.xid, cn, Zxid(max(cn.zxid.Load(), cn.floor.Load()))
+	if cl.kept && cn.keeps && cl.op != proto.OpMulti {
+		cl.data = bytes.Clone(cl.data) // it may be sent again when the caller has used its own for something else
+	}
 	cn.pending.push(cl)
 	return nil
 }

@@ -193,6 +193,55 @@ func TestWritesAreNotExecutedOutOfOrder(t *testing.T) {
 	})
 }
 
+// A caller may use its data for something else as soon as an asynchronous call was started.
+func TestDataThatIsSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		changed := make(chan struct{})
+		var sent []proto.Text
+		c := pipes(t, nil, func(nc net.Conn) {
+			_ = grant(nc, 9*time.Second)
+			_, _ = readRequest(nc)
+			_, _ = readRequest(nc)
+			<-changed
+		}, func(nc net.Conn) {
+			err := grant(nc, 9*time.Second)
+			for err == nil {
+				var frame, body []byte
+				if frame, err = readFrame(nc); err != nil {
+					return
+				}
+				r := proto.NewReader(frame)
+				xid := r.Int32()
+				switch proto.OpCode(r.Int32()) {
+				case proto.OpOutcomes:
+					body = (&proto.OutcomesResponse{}).AppendTo(nil)
+				case proto.OpCreate2:
+					path := r.Text()
+					sent = append(sent, r.Text())
+					body = (&proto.Create2Response{Path: path}).AppendTo(nil)
+				case proto.OpSetData:
+					_ = r.Text()
+					sent = append(sent, r.Text())
+					body = (&proto.Stat{}).AppendTo(nil)
+				}
+				err = answer(nc, xid, body)
+			}
+		})
+		defer c.Close()
+		data := []byte("one")
+		created := c.Async().Create(t.Context(), "/a", data, Persistent)
+		copy(data, "two")
+		set := c.Async().Set(t.Context(), "/a", data, AnyVersion)
+		copy(data, "new")
+		close(changed)
+		_, err := created.Wait(t.Context())
+		require.NoError(t, err)
+		_, err = set.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []proto.Text{proto.Text("one"), proto.Text("two")}, sent)
+	})
+}
+
 // The end of a session does not wait for room, or for the next connection.
 func TestCloseNeedsNoRoom(t *testing.T) {
 	for name, isLeaving := range map[string]bool{"many requests": false, "the server is about to end": true} {
