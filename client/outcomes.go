@@ -13,8 +13,8 @@ import (
 // leader. The session keeps those that were not answered. On its next connection it asks for the outcomes of the
 // writes that may have been sent. What was executed is answered from there; all else is sent again, with its old xid,
 // in its old order, before any new call. So no call is executed twice, and none fails as long as the session lives. A
-// server that does not grant the extension, or cannot tell, gets nothing again: the calls fail as without it. So they do
-// when no server has answered within a session timeout: as long as the client asks, it is not connected.
+// server that does not grant the extension, or cannot tell, gets nothing again: the calls fail as without it. So they
+// do when no server has answered within a session timeout: as long as the client asks, it is not connected.
 //
 // The goroutine of the session owns session.kept. Source: extensions 2.
 
