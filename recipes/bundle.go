@@ -54,8 +54,9 @@ type Publication struct {
 }
 
 // Publish replaces all parts. A part is named as a znode may be, and not "ready". It returns ErrSuperseded if another
-// Publish began later: then no reader ever sees this publication. After any other error no reader sees a mixture
-// either, but readers may have to wait for the next Publish.
+// Publish began later: then no reader sees this publication, except for a moment before that if the connection was
+// lost during the last step. After any other error no reader sees a mixture either, but readers may have to wait for
+// the next Publish.
 func (b *Bundle) Publish(ctx context.Context, parts map[string][]byte) error {
 	for name := range parts {
 		path := paths.ChildOf(b.path, name)
