@@ -9,8 +9,8 @@ import (
 
 // Async starts operations without waiting for their answers, so that thousands may be outstanding from one
 // goroutine. They are sent and answered in the order of the calls. A call blocks only while there is no
-// connection or no room (WithMaxOutstanding). Its context bounds that wait, not the wait for the answer. The data of a
-// call may be changed when it has returned.
+// connection or no room (WithMaxOutstanding). Its context bounds that wait, not the wait for the answer. Data and
+// ACLs may be changed once the call has returned.
 type Async struct{ c *Client }
 
 // Async returns the operations of c in their asynchronous form.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -161,7 +162,8 @@ func (cn *conn) add(cl *call) error {
 	cn.out = endFrame(b, start)
 	cl.xid, cl.on, cl.floor = cn.xid, cn, Zxid(max(cn.zxid.Load(), cn.floor.Load()))
 	if cl.kept && cn.keeps && cl.op != proto.OpMulti {
-		cl.data = bytes.Clone(cl.data) // it may be sent again when the caller has used its own for something else
+		// It may be sent again when the caller has used its own for something else.
+		cl.data, cl.acl = bytes.Clone(cl.data), slices.Clone(cl.acl)
 	}
 	cn.pending.push(cl)
 	return nil

@@ -198,6 +198,7 @@ func TestDataThatIsSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		changed := make(chan struct{})
 		var sent []proto.Text
+		var granted []ACL
 		c := pipes(t, nil, func(nc net.Conn) {
 			_ = grant(nc, 9*time.Second)
 			_, _ = readRequest(nc)
@@ -218,6 +219,7 @@ func TestDataThatIsSentAgain(t *testing.T) {
 				case proto.OpCreate2:
 					path := r.Text()
 					sent = append(sent, r.Text())
+					granted = readACL(&r)
 					body = (&proto.Create2Response{Path: path}).AppendTo(nil)
 				case proto.OpSetData:
 					_ = r.Text()
@@ -229,8 +231,10 @@ func TestDataThatIsSentAgain(t *testing.T) {
 		})
 		defer c.Close()
 		data := []byte("one")
-		created := c.Async().Create(t.Context(), "/a", data, Persistent)
+		acl := OpenACL()
+		created := c.Async().Create(t.Context(), "/a", data, Persistent, WithACL(acl...))
 		copy(data, "two")
+		acl[0].Perms = PermRead
 		set := c.Async().Set(t.Context(), "/a", data, AnyVersion)
 		copy(data, "new")
 		close(changed)
@@ -239,6 +243,7 @@ func TestDataThatIsSentAgain(t *testing.T) {
 		_, err = set.Wait(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, []proto.Text{proto.Text("one"), proto.Text("two")}, sent)
+		require.Equal(t, OpenACL(), granted)
 	})
 }
 
