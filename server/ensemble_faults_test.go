@@ -1,8 +1,10 @@
 package server_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -267,6 +269,38 @@ func TestFullDisk(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A server without a leader tells all the same that its disk is full: that may be why.
+func TestFullDiskIsToldWithoutALeader(t *testing.T) {
+	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3,
+		Configure: func(_ int, c *config.Config) { c.DiskWatermark.Bytes = 1 << 20 }})
+	_, id, _ := roles(t, e)
+	e.Disk(id).SetCapacity(e.Disk(id).Used() + 4096)
+	var told struct {
+		Self struct {
+			Serving  bool
+			DiskFree int64
+			Own      []struct{ Check string }
+		}
+	}
+	var checks string
+	ask := func() {
+		told.Self.Serving, told.Self.DiskFree, told.Self.Own = false, 0, nil
+		text, err := wire.FourLetter(e.Addr(id), "fact", time.Minute)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal([]byte(text), &told))
+		checks = fmt.Sprint(told.Self.Own)
+	}
+	until(t, "the disk to be full", func() bool { ask(); return strings.Contains(checks, "disk-full") })
+	for _, other := range e.IDs() {
+		if other != id {
+			e.Stop(other)
+		}
+	}
+	until(t, "the leader to be lost", func() bool { ask(); return !told.Self.Serving })
+	require.Contains(t, checks, "disk-full")
+	require.Positive(t, told.Self.DiskFree)
 }
 
 // A follower with a slow disk does not slow down the ensemble.

@@ -36,7 +36,6 @@ type keeper struct {
 	began    map[trait]time.Time
 	tallies  map[string]*tally
 	numbers  []findings.Finding // of this server, by its numbers; replaced, not changed
-	diskFree int64
 	around   []findings.Finding // of this server, by its files and its memory; replaced, not changed
 	mode     string             // of this server, with serving and since when
 	serving  bool

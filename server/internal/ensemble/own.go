@@ -29,7 +29,8 @@ func (f *Facts) self(now time.Time) findings.Server {
 		line := f.Membership().Member(int64(f.host.ID))
 		s.ID, s.Voter = int64(f.host.ID), line != nil && line.Role == config.Participant
 	}
-	if r, ok := f.Role(); ok {
+	r, isMember := f.Role()
+	if isMember {
 		f.addRole(&s, &r)
 	}
 	if s.Draining {
@@ -46,14 +47,14 @@ func (f *Facts) self(now time.Time) findings.Server {
 	s.Own = append(s.Own, k.around...)
 	s.Own = append(s.Own, findings.Restarts(k.starts, now)...)
 	s.Own = append(s.Own, findings.Names(k.unresolved(now))...)
+	if isMember || f.Serving() { // it has recovered, and a disk without room may be why it does not serve
+		f.addDisk(&s)
+	}
 	if !f.Serving() {
 		return s
 	}
 	_, s.MeanMs, _ = f.Env.Stats.Latency()
-	s.Zxid, s.DiskFree = uint64(f.Store.LastZxid()), k.diskFree
-	if in := f.Guard.FullIn(); in >= 0 && in < 1<<40 {
-		s.DiskFullIn = new(int64(in))
-	}
+	s.Zxid = uint64(f.Store.LastZxid())
 	s.Settings = map[string]string{
 		"tickTime":          ms(f.Config.TickTime),
 		"minSessionTimeout": ms(f.Config.MinSessionTimeout),
@@ -64,9 +65,17 @@ func (f *Facts) self(now time.Time) findings.Server {
 		s.Settings["initLimit"], s.Settings["syncLimit"] = strconv.Itoa(q.InitLimit), strconv.Itoa(q.SyncLimit)
 	}
 	s.Own = append(s.Own, k.numbers...)
-	s.Own = append(s.Own, findings.Purge(f.disk.Snapshotter.PurgeTrouble())...)
-	s.Own = append(s.Own, findings.Disk(f.Guard.Full(), time.Duration(f.Guard.FullIn()*float64(time.Second)))...)
 	return s
+}
+
+// addDisk adds what is known of the room on the disks. REQUIRES: the server has recovered.
+func (f *Facts) addDisk(s *findings.Server) {
+	in := f.Guard.FullIn()
+	if s.DiskFree = f.DiskFree(); in >= 0 && in < 1<<40 {
+		s.DiskFullIn = new(int64(in))
+	}
+	s.Own = append(s.Own, findings.Purge(f.disk.Snapshotter.PurgeTrouble())...)
+	s.Own = append(s.Own, findings.Disk(f.Guard.Full(), time.Duration(in*float64(time.Second)))...)
 }
 
 // countNumbers finds out what is wrong with this server by its numbers, for self. It may wait for the tree and for the
@@ -75,7 +84,7 @@ func (f *Facts) countNumbers() {
 	if !f.Serving() {
 		return
 	}
-	all, free := f.NumberOf(), f.DiskFree()
+	all := f.NumberOf()
 	k := &f.keeper
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -91,7 +100,6 @@ func (f *Facts) countNumbers() {
 		k.numbers = append(k.numbers,
 			findings.ConnectionLimit(map[string]int{address.String(): n}, f.Config.MaxClientCnxns)...)
 	}
-	k.diskFree = free
 }
 
 func ms(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
