@@ -104,6 +104,34 @@ func TestObserversOfAFollowerAnswerTheSame(t *testing.T) {
 	require.NoError(t, e.WaitEqual(within(t)))
 }
 
+// A leader does not take an observer for absent that learns from a follower: it asks the client port of the observer.
+func TestObserversOfAFollowerAreNotAbsent(t *testing.T) {
+	e, leader, followers, observers := behind(t, embed.Options{Servers: 3, Observers: 2,
+		Configure: func(_ int, c *config.Config) {
+			c.Admin.Enabled, c.Admin.Address, c.Admin.Port = true, "127.0.0.1", 0
+			c.Members[4].Client.Port = config.PortUnset // nobody can ask the second observer
+		}})
+	onFollowers(t, e, followers, observers)
+	_, err := connect(t, e, leader, wire.Options{}).Create("/n", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	b := browse(t, e.Server(leader))
+	var told struct {
+		Members []struct {
+			State string
+			Lag   *int64
+		}
+		Problems []struct{ Check, Text string }
+	}
+	until(t, "the leader to hear of the observer and its last txn", func() bool {
+		b.get("/ensemble", &told)
+		return told.Members[3].State == "observer" && told.Members[3].Lag != nil
+	})
+	require.Equal(t, "unknown", told.Members[4].State)
+	for _, p := range told.Problems {
+		require.NotEqual(t, "unreachable", p.Check, p.Text)
+	}
+}
+
 // A write at another server is visible after a sync at an observer of a follower.
 func TestSyncReachesObserversOfAFollower(t *testing.T) {
 	e, leader, followers, observers := behind(t, embed.Options{Servers: 3, Observers: 1})

@@ -141,20 +141,23 @@ func (f *Facts) addMembers(e *Ensemble, r *host.QuorumRole) {
 			learners[int64(l.Peer)] = l
 		}
 	}
-	q := f.Membership()
+	q, last := f.Membership(), proto.Zxid(heard[int64(r.Leader)].Zxid)
+	if r.Leading {
+		last = f.Store.LastZxid()
+	}
 	for i := range q.Members {
 		m := f.member(e, &q.Members[i])
 		if m.Self && r.Leading {
 			m.Lag = new(int64)
 		} else if m.Self {
-			m.behind(f.Store.LastZxid(), proto.Zxid(heard[int64(r.Leader)].Zxid))
+			m.behind(f.Store.LastZxid(), last)
 		}
 		if l, ok := learners[m.ID]; ok && !m.Self {
 			f.addLearner(&m, &l)
-		} else if r.Leading && !m.Self {
+		} else if r.Leading && !m.Self && !mayLearnFromFollower(q, &q.Members[i]) {
 			m.State = "absent"
 		} else if s, ok := heard[m.ID]; ok && !m.Self {
-			m.addHeard(&s, heard[int64(r.Leader)].Zxid)
+			m.addHeard(&s, last)
 		}
 		e.Members = append(e.Members, m)
 	}
@@ -181,9 +184,9 @@ func (f *Facts) heard() map[int64]findings.Server {
 	return f.keeper.byID()
 }
 
-// addHeard adds what a server has told of itself, of which no leader here knows more. leader is the zxid that the
-// leader has told, 0 if that is not known.
-func (m *Member) addHeard(s *findings.Server, leader uint64) {
+// addHeard adds what a server has told of itself, of which no leader here knows more. leader is the last zxid of the
+// leader, 0 if that is not known.
+func (m *Member) addHeard(s *findings.Server, leader proto.Zxid) {
 	switch {
 	case s.Silent != "":
 		m.State = "absent"
@@ -197,7 +200,7 @@ func (m *Member) addHeard(s *findings.Server, leader uint64) {
 	}
 	if s.Zxid != 0 {
 		m.Zxid = proto.Zxid(s.Zxid).String()
-		m.behind(proto.Zxid(s.Zxid), proto.Zxid(leader))
+		m.behind(proto.Zxid(s.Zxid), leader)
 	}
 }
 

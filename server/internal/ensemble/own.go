@@ -115,8 +115,10 @@ func (f *Facts) addRole(s *findings.Server, r *host.QuorumRole) {
 			connected[int64(r.Others[i].Peer)] = true
 		}
 		for i := range q.Members {
-			if id := q.Members[i].ID; !connected[id] {
-				s.Absent = append(s.Absent, id)
+			m := &q.Members[i]
+			mayBeThere := mayLearnFromFollower(q, m) && m.ClientAddress(config.PortUnset) == ""
+			if !connected[m.ID] && !mayBeThere {
+				s.Absent = append(s.Absent, m.ID)
 			}
 		}
 	}
@@ -135,6 +137,11 @@ func (f *Facts) addRole(s *findings.Server, r *host.QuorumRole) {
 		s.WaitsFor, s.Stuck, s.WayOut = w.Reason, w.Stuck, w.WayOut
 		s.Blank = f.disk.Meta != nil && f.disk.Meta.Blank()
 	}
+}
+
+// mayLearnFromFollower reports whether a server may be well without being connected to the leader.
+func mayLearnFromFollower(q *config.Quorum, m *config.Member) bool {
+	return m.Role == config.Observer && q.ObserverMasterPort > 0
 }
 
 // lastingFor is how long after its last event a counter is worth a word, and justNow says so.
