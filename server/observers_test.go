@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -283,4 +284,28 @@ func TestFollowerBringsObserversUpToDate(t *testing.T) {
 			require.NoError(t, e.WaitEqual(within(t)))
 		})
 	}
+}
+
+// The admin server of a leader tells how many requests came from an observer, and starts again when it is told to.
+func TestConnectionsOfObserversAreCounted(t *testing.T) {
+	e, leader, _, observers := behind(t, embed.Options{Servers: 1, Observers: 1,
+		Configure: func(_ int, c *config.Config) {
+			c.Admin.Enabled, c.Admin.Address, c.Admin.Port = true, "127.0.0.1", 0
+		}})
+	c := connect(t, e, observers[0], wire.Options{})
+	_, err := c.Create("/n", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	requests := func() (n int64) {
+		for _, o := range fields(t, e.Server(leader), "observers")["observers"].([]any) {
+			n, err = o.(map[string]any)["requests"].(json.Number).Int64()
+			require.NoError(t, err)
+		}
+		return n
+	}
+	until(t, "the leader to show the observer and its requests", func() bool { return requests() >= 2 })
+	fields(t, e.Server(leader), "observer_connection_stat_reset")
+	require.Zero(t, requests())
+	_, err = c.SetData("/n", nil, -1)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, requests())
 }

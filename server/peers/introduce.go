@@ -51,7 +51,7 @@ func (p *Peers) admit(nc net.Conn, at *port) {
 		p.cfg.Handler.Closed(id)
 		return
 	}
-	l.stats.packetsIn.Add(1)
+	l.stats.arrived(first)
 	p.cfg.Handler.Packets(l, first)
 	l.serve(in)
 }

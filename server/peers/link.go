@@ -47,6 +47,7 @@ type Link struct {
 		dialling bool // the peer does not know yet which server this is
 		queue    []piece
 		size     int    // bytes in queue, and bytes that the writer has taken and not written
+		packets  int    // the same in packets, without those of streams
 		fresh    int    // bytes that were queued since the last Flush
 		burst    int    // bytes of size that were queued at once, and do not count against queueMax
 		flush    bool   // the queue is to be written
@@ -59,8 +60,9 @@ type Link struct {
 
 // piece is a part of the output: bytes, or a function that writes them.
 type piece struct {
-	bytes  []byte
-	stream func(io.Writer) error
+	bytes   []byte
+	packets int // in bytes
+	stream  func(io.Writer) error
 }
 
 type linkState uint8
@@ -114,7 +116,7 @@ func (l *Link) tail() *piece {
 	if n == 0 || l.mu.queue[n-1].stream != nil || len(l.mu.queue[n-1].bytes) >= writeMax {
 		if n < cap(l.mu.queue) {
 			l.mu.queue = l.mu.queue[:n+1] // with the buffer that was there
-			l.mu.queue[n].bytes, l.mu.queue[n].stream = l.mu.queue[n].bytes[:0], nil
+			l.mu.queue[n] = piece{bytes: l.mu.queue[n].bytes[:0]}
 		} else {
 			l.mu.queue = append(l.mu.queue, piece{})
 		}
@@ -132,6 +134,8 @@ func (l *Link) tail() *piece {
 func (l *Link) queued(size, packets int) {
 	l.mu.size += size
 	l.mu.fresh += size
+	l.mu.packets += packets
+	l.mu.queue[len(l.mu.queue)-1].packets += packets
 	l.stats.packetsOut.Add(uint64(packets))
 	if l.mu.size-l.mu.burst > l.queueMax && !l.bursts() {
 		l.kill(ErrSlow)
@@ -149,9 +153,10 @@ func (l *Link) settle() {
 	l.mu.fresh = 0
 }
 
-// wrote takes n bytes off the count of queued. REQUIRES: l.mu.
-func (l *Link) wrote(n int) {
+// wrote takes n bytes and some packets off the count of queued. REQUIRES: l.mu.
+func (l *Link) wrote(n, packets int) {
 	l.mu.size -= n
+	l.mu.packets -= packets
 	l.mu.burst = max(l.mu.burst-n, 0)
 }
 
@@ -209,7 +214,7 @@ func (l *Link) FlushNow() {
 	}
 	l.settle()
 	l.mu.busy, l.mu.direct = true, true
-	b := l.mu.queue[0].bytes
+	b, packets := l.mu.queue[0].bytes, l.mu.queue[0].packets
 	l.mu.queue, l.spare = l.spare[:0], l.mu.queue
 	l.mu.Unlock()
 	n, err := l.now.WriteNow(l.raw, b)
@@ -217,14 +222,14 @@ func (l *Link) FlushNow() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.direct = false
-	l.wrote(n)
 	switch {
 	case err != nil:
 		l.kill(err)
 	case n < len(b) && l.mu.state != linkDead:
-		l.mu.queue = slices.Insert(l.mu.queue, 0, piece{bytes: append([]byte(nil), b[n:]...)})
-		l.mu.flush = true
+		l.mu.queue = slices.Insert(l.mu.queue, 0, piece{bytes: append([]byte(nil), b[n:]...), packets: packets})
+		l.mu.flush, packets = true, 0
 	}
+	l.wrote(n, packets)
 	if l.mu.flush || l.mu.state != linkOpen {
 		l.wake.Unpark() // the writer goes on
 	} else {
@@ -267,7 +272,7 @@ func (l *Link) read(in *input) error {
 	for {
 		var err error
 		batch, err = in.next(batch[:0])
-		l.stats.packetsIn.Add(uint64(len(batch)))
+		l.stats.arrived(batch)
 		l.stats.bytesIn.Store(in.bytes)
 		if l.ended() {
 			_, _ = io.Copy(io.Discard, in.r)

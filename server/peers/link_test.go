@@ -54,7 +54,7 @@ func TestLinkCarriesMessagesBothWays(t *testing.T) {
 	require.Eventually(t, func() bool { // the writer counts when it has written
 		in, out := mine.Stats(), its.Stats()
 		return in.PacketsIn == 3 && in.PacketsOut == 3 && in.BytesIn == out.BytesOut && in.BytesOut == out.BytesIn &&
-			in.BytesOut > 0 && in.QueueBytes == 0
+			in.RequestsIn == 0 && out.RequestsIn == 1 && in.BytesOut > 0 && in.QueueBytes == 0 && in.QueuePackets == 0
 	}, patience, time.Millisecond)
 	require.Equal(t, w.member(3).Quorum[0], mine.Stats().Addr)
 	require.Len(t, follower.peers.Stats().Links, 1)
@@ -223,10 +223,12 @@ func TestFlushNowOnAFullSocket(t *testing.T) {
 		its.SendPacket(&Packet{Type: proto.PacketRequest, Zxid: proto.Zxid(n), Data: make([]byte, 15<<10)})
 		its.FlushNow()
 	}
+	require.Positive(t, its.Stats().QueuePackets)
 	close(release)
 	for i, p := range follower.waitPackets(mine.ID, n) {
 		require.EqualValues(t, i, p.Zxid)
 	}
+	require.Eventually(t, func() bool { return its.Stats().QueuePackets == 0 }, patience, time.Millisecond)
 	its.Send(ack(n)) // and the next goes at once again
 	its.FlushNow()
 	follower.waitPackets(mine.ID, n+1)
@@ -372,6 +374,7 @@ func TestBackPressure(t *testing.T) {
 	its.Flush()
 	follower.waitPackets(mine.ID, 1)
 	require.Greater(t, its.Stats().QueueBytes, 1<<20)
+	require.Greater(t, its.Stats().QueuePackets, 16)
 	close(release)
 	follower.waitPackets(mine.ID, n)
 }

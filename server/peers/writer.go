@@ -69,18 +69,18 @@ func (l *Link) put(p *piece) error {
 		if err := stream(w); err != nil {
 			return err
 		}
-		defer l.written(streamBuffer)
+		defer l.written(streamBuffer, 0)
 		return w.Flush()
 	}
 	n, err := timedWriter{l}.Write(p.bytes)
-	l.written(n)
+	l.written(n, p.packets)
 	return err
 }
 
-// written takes size bytes off the count of queued.
-func (l *Link) written(size int) {
+// written takes size bytes and some packets off the count of queued.
+func (l *Link) written(size, packets int) {
 	l.mu.Lock()
-	l.wrote(size)
+	l.wrote(size, packets)
 	l.mu.Unlock()
 }
 

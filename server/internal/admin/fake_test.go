@@ -77,6 +77,7 @@ func (n *fakeNode) Connections() (plain, secure []facts.Connection) {
 	}, nil
 }
 func (n *fakeNode) ResetConnections() { n.resets = append(n.resets, "connections") }
+func (n *fakeNode) ResetObservers()   { n.resets = append(n.resets, "observers") }
 func (n *fakeNode) Stats() facts.Stats {
 	s := facts.Stats{Version: n.Version(), ReadOnly: n.ReadOnly(), Server: facts.ServerStats{
 		Sent: 14, Received: 15, Responses: facts.BufferSizes{Last: 16, Min: 16, Max: 202}, Uptime: 12199,

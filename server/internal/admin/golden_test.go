@@ -109,6 +109,6 @@ func TestCommandsThatChangeSomethingDoIt(t *testing.T) {
 	for _, name := range []string{"srst", "crst", "orst", "stmk?traceMask=-4"} {
 		ask(t, s, "GET", "/commands/"+name)
 	}
-	require.Equal(t, []string{"stats", "connections"}, node.resets)
+	require.Equal(t, []string{"stats", "connections", "observers"}, node.resets)
 	require.EqualValues(t, -4, node.TraceMask())
 }

@@ -12,7 +12,7 @@ import (
 // field is an answer with one field.
 type field map[string]any
 
-// nothing has no fields: ruok only says that the server answers, and there are no figures of observers to reset.
+// nothing has no fields: ruok only says that the server answers.
 func nothing(*Server, *http.Request) answer { return answer{} }
 
 func initialConfiguration(n Node) any { return field{"initial_configuration": n.ConfigurationText()} }

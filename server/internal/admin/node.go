@@ -34,6 +34,7 @@ type Node interface {
 	ConfigurationText() string
 	Connections() (plain, secure []facts.Connection)
 	ResetConnections()
+	ResetObservers()
 	Stats() facts.Stats
 	ResetStats()
 	Directories() facts.Directories

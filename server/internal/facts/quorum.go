@@ -49,7 +49,7 @@ type Observer struct {
 	QueuedBytes      int64  `json:"queued_packets_size"`
 	Received         int64  `json:"packets_received"`
 	Sent             int64  `json:"packets_sent"`
-	Requests         int    `json:"requests"`
+	Requests         int64  `json:"requests"`
 	LastProposedZxid int64  `json:"last_zxid"`
 }
 
@@ -156,8 +156,8 @@ func (f *Facts) quorum(r *host.QuorumRole) *Quorum {
 		e.Observers.Synced++
 		e.Observers.Observers = append(e.Observers.Observers, Observer{
 			Remote: o.Link.Addr, ID: int64(o.Learner.Peer), Established: o.Link.Since.UnixMilli(),
-			QueuedBytes: int64(o.Link.QueueBytes),
-			Received:    int64(o.Link.PacketsIn), Sent: int64(o.Link.PacketsOut),
+			QueuedPackets: o.Link.QueuePackets, QueuedBytes: int64(o.Link.QueueBytes),
+			Received: int64(o.Link.PacketsIn), Sent: int64(o.Link.PacketsOut), Requests: int64(o.Link.RequestsIn),
 			LastProposedZxid: int64(o.Learner.Sent),
 		})
 	}
@@ -165,6 +165,9 @@ func (f *Facts) quorum(r *host.QuorumRole) *Quorum {
 	f.describeSearch(r.Search, e.Zab.ZabMember)
 	return e
 }
+
+// ResetObservers restarts the figures of the observers, as orst does.
+func (f *Facts) ResetObservers() { f.host.ForgetPackets() }
 
 // votes reports whether a server is a voter of a configuration.
 func votes(q *config.Quorum, id int64) bool {

@@ -160,6 +160,13 @@ func (p *published) observers(o *ensembleView) (all []observer) {
 	return all
 }
 
+// ForgetPackets restarts the counts of packets of all connections to other servers.
+func (h *Host) ForgetPackets() {
+	if h.joined.Load() {
+		h.peers.ForgetPackets()
+	}
+}
+
 // Generation is the number of the present time of service; see Host.
 func (p *published) Generation() int64 { return p.generation.Load() }
 
