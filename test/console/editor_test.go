@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/server/config"
 )
 
@@ -68,6 +69,35 @@ func TestEditorLaysOut(t *testing.T) {
 		j.awaitText("#version", "1")
 		require.Equal(t, c.laid, j.data("/"+name))
 	}
+}
+
+// What another client changes while a dialog is open is not replaced or deleted by what the visitor has seen before.
+func TestDialogsHoldForWhatWasSeen(t *testing.T) {
+	j := visit(t, desk, 1)
+	j.create("/a", "text")
+	j.show("tree?path=%2Fa&tab=acl")
+	j.loginApp()
+	j.button("Edit permissions")
+	j.awaitText("dialog", "ACL version 0")
+	theirs := []client.ACL{{Perms: client.PermAll, Scheme: "world", ID: "anyone"},
+		{Perms: client.PermRead, Scheme: "ip", ID: "10.1.2.3"}}
+	_, err := j.client.SetACL(t.Context(), "/a", theirs, -1)
+	require.NoError(t, err)
+	j.awaitText("#znode .zbody", "10.1.2.3") // the page has seen it
+	j.button("Save permissions")
+	j.awaitText("dialog", "has changed meanwhile")
+	acl, _, err := j.client.GetACL(t.Context(), "/a")
+	require.NoError(t, err)
+	require.Equal(t, theirs, acl)
+
+	j.show("tree?path=%2Fa&tab=stat")
+	j.run("document.querySelector('[aria-label=Delete]').click()")
+	j.awaitText("dialog", "version 0")
+	j.setBehind("/a", "theirs")
+	j.awaitText("#version", "1")
+	j.run("document.querySelector('dialog .btn.danger').click()")
+	j.awaitText("dialog", "has changed meanwhile")
+	require.Equal(t, "theirs", j.data("/a"))
 }
 
 // A znode that becomes larger than the editor takes does not take away what is typed.

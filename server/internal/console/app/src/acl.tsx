@@ -23,6 +23,8 @@ let keys = 0;
 
 export function EditACL({ z, close, done }: { z: Znode; close: () => void; done: () => void }) {
   const rows = useSignal<Row[]>(z.acl.map((e) => ({ ...e, password: "", key: keys++ })));
+  // Of the list as it was opened: another client may set another one meanwhile.
+  const { value: version } = useSignal(z.stat.aversion);
   const lockout = useSignal(false);
   const [busy, trouble, attempt] = useTry();
   const set = (key: number, change: Partial<Row>) =>
@@ -45,7 +47,7 @@ export function EditACL({ z, close, done }: { z: Znode; close: () => void; done:
         acl.push({ scheme: r.scheme, id, perms: r.perms });
       }
       try {
-        await send("PUT", "acl", { path: z.path, acl, version: z.stat.aversion, keepAdmin: !lockout.value });
+        await send("PUT", "acl", { path: z.path, acl, version, keepAdmin: !lockout.value });
       } catch (e) {
         if (e instanceof Trouble && e.status === 409 && !e.code) {
           lockout.value = true;
@@ -86,7 +88,7 @@ export function EditACL({ z, close, done }: { z: Znode; close: () => void; done:
       }
     >
       <p class="dim">
-        <Name of={z.path} />, ACL version {z.stat.aversion}
+        <Name of={z.path} />, ACL version {version}
       </p>
       {trouble && (
         <Note tone={lockout.value ? "warn" : "bad"} icon={TriangleAlert}>
@@ -178,12 +180,12 @@ export function EditACL({ z, close, done }: { z: Znode; close: () => void; done:
             shell(
               "setAcl",
               "-v",
-              String(z.stat.aversion),
+              String(version),
               z.path,
               shown.map((e) => `${e.scheme}:${e.id}:${e.perms}`).join(","),
             ),
           ],
-          ["the call of the API", call("PUT", "acl", {}, { path: z.path, acl: shown, version: z.stat.aversion })],
+          ["the call of the API", call("PUT", "acl", {}, { path: z.path, acl: shown, version })],
         ]}
       />
     </Dialog>

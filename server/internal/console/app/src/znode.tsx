@@ -672,7 +672,8 @@ function Create({ parent, close }: { parent: string; close: () => void }) {
   );
 }
 
-function Delete({ z, close }: { z: Znode; close: () => void }) {
+function Delete({ z: now, close }: { z: Znode; close: () => void }) {
+  const { value: z } = useSignal(now); // as the visitor has seen it when the dialog was opened
   const [busy, trouble, attempt] = useTry();
   const submit = () =>
     attempt(async () => {
