@@ -71,6 +71,22 @@ func TestEditorLaysOut(t *testing.T) {
 	}
 }
 
+// Data with the line ends of Windows keeps them while it is laid out.
+func TestEditorLaysOutWithItsLineEnds(t *testing.T) {
+	j := visit(t, desk, 1)
+	j.create("/a", "{\r\n\"a\":1}")
+	j.show("tree?path=%2Fa")
+	j.loginApp()
+	j.button("Edit")
+	j.await("document.querySelector('.editor')?.shadowRoot?.activeElement")
+	j.button("Format")
+	j.await("document.querySelector('.editor').shadowRoot.querySelectorAll('.cm-line').length === 4")
+	j.button("Review and save")
+	j.button("Save")
+	j.awaitText("#version", "1")
+	require.Equal(t, "{\r\n  \"a\": 1\r\n}\r\n", j.data("/a"))
+}
+
 // What another client changes while a dialog is open is not replaced or deleted by what the visitor has seen before.
 func TestDialogsHoldForWhatWasSeen(t *testing.T) {
 	j := visit(t, desk, 1)

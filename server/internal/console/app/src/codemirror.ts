@@ -15,7 +15,7 @@ import {
 import { linter, lintGutter, type Diagnostic } from "@codemirror/lint";
 import { unifiedMergeView } from "@codemirror/merge";
 import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
-import { EditorState, type Extension } from "@codemirror/state";
+import { EditorState, Text, type Extension } from "@codemirror/state";
 import {
   drawSelection,
   EditorView,
@@ -170,7 +170,8 @@ export function edit(
   return {
     set(text) {
       if (text !== view.state.sliceDoc())
-        view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text } });
+        // A string would be split at the separator of this document only.
+        view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: Text.of(text.split(/\r?\n/)) } });
     },
     destroy: () => view.destroy(),
   };
