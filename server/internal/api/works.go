@@ -27,7 +27,7 @@ func worksTable() []*route {
 			about: "Does a change of many znodes, if its plan is still the one with the seal.",
 			serve: takes((*API).work)},
 		{method: "GET", path: "/export", name: "export", params: []param{pathParam}, gives: Document{},
-			about: "The znodes at and below a path that the visitor may read, ephemerals left out.",
+			about: "The znodes at and below a path, ephemerals left out; 403 if the visitor may not read one.",
 			serve: reads(export)},
 		{method: "GET", path: "/quota", name: "quota", params: []param{pathParam}, gives: Quota{},
 			about: "The quota of a znode.", serve: reads(quota)},

@@ -53,8 +53,8 @@ func (n *Changes) planImport(a visible.Actor, p *planned, w *Work) error {
 	return nil
 }
 
-// Export returns the znodes at and below a path. A znode with an ACL that the visitor may not see whole is left out
-// with what is below it, as the shell refuses it.
+// Export returns the znodes at and below a path. It is refused if the visitor may not read one of them, or see its ACL
+// whole: a part that looks like the whole would be imported as such.
 func (n *Changes) Export(a visible.Actor, path string) (*znodetext.Document, error) {
 	if err := n.MayAsk(a); err != nil {
 		return nil, err
