@@ -144,11 +144,12 @@ func (c *Config) Entries() []Entry {
 	return all
 }
 
-// MaskedText returns Text with the values of secrets replaced by stars, and line ends by LF. A key counts as
-// secret if it sets a secret, or if its name contains a word for a password.
+// MaskedText returns Text with the values of secrets replaced by stars, also in lines that are commented out, and line
+// ends by LF. A key counts as secret if it sets a secret, or if its name contains a word for a password.
 func (c *Config) MaskedText() string {
 	text := decodeText(c.Text)
-	secrets := c.secretLines(text)
+	isSecret := c.secretKeys()
+	secrets := secretLines(text, isSecret)
 	var b strings.Builder
 	r := lineReader{rest: text}
 	for r.rest != "" {
@@ -156,7 +157,7 @@ func (c *Config) MaskedText() string {
 		key, secret := secrets[r.line]
 		switch {
 		case !secret:
-			b.WriteString(line)
+			b.WriteString(maskedComment(line, isSecret))
 		case key == "":
 			continue // goes on with the value of the line before
 		default:
@@ -167,14 +168,37 @@ func (c *Config) MaskedText() string {
 	return b.String()
 }
 
-// secretLines returns the key of each natural line that belongs to a secret, and "" for lines that continue one.
-func (c *Config) secretLines(text string) map[int]string {
+// secretKeys returns a function that reports whether a key, as it is written, counts as secret.
+func (c *Config) secretKeys() func(written string) bool {
 	keys := map[string]bool{}
 	for _, s := range c.settings() {
 		for _, key := range s.keys {
 			keys[key] = s.secret
 		}
 	}
+	return func(written string) bool {
+		key, err := unescape(written)
+		if err != nil {
+			key = written
+		}
+		secret, known := keys[strings.TrimPrefix(trim(key), "zookeeper.")]
+		return secret || !known && soundsSecret(key)
+	}
+}
+
+// maskedComment returns a line in which no secret is set, without the value of one that is commented out. In prose, a
+// word is no key: that has a dot.
+func maskedComment(line string, isSecret func(written string) bool) string {
+	mark := line[:len(line)-len(strings.TrimLeft(line, "#! \t\f"))]
+	key, value := splitProperty(line[len(mark):])
+	if value == "" || !strings.ContainsAny(mark, "#!") || !strings.Contains(key, ".") || !isSecret(key) {
+		return line
+	}
+	return mark + key + "=" + hidden
+}
+
+// secretLines returns the key of each natural line that belongs to a secret, and "" for lines that continue one.
+func secretLines(text string, isSecret func(written string) bool) map[int]string {
 	lines := map[int]string{}
 	for r := (lineReader{rest: text}); ; {
 		raw, first, ok := r.next()
@@ -182,12 +206,7 @@ func (c *Config) secretLines(text string) map[int]string {
 			return lines
 		}
 		written, _ := splitProperty(raw)
-		key, err := unescape(written)
-		if err != nil {
-			key = written
-		}
-		if secret, known := keys[strings.TrimPrefix(trim(key), "zookeeper.")]; !secret &&
-			(known || !soundsSecret(key)) {
+		if !isSecret(written) {
 			continue
 		}
 		for n := first + 1; n <= r.line; n++ {

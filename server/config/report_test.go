@@ -32,6 +32,12 @@ func TestMaskedTextHidesSecretsAndNothingElse(t *testing.T) {
 		"admin.serverPort=8081\n"+
 		"authProvider.1=org.apache.zookeeper.server.auth.DigestAuthenticationProvider\n", c.MaskedText())
 	require.Empty(t, Default().MaskedText())
+
+	c, _, err = Parse(strings.NewReader(" ## ssl.quorum.keyStore.password : former\n#ssl.trustStore.password=a=b\n"+
+		"!clientPort=2181 # the password=secret\n# secret, as a.password is\ndataDir=/d"), "zoo.cfg")
+	require.NoError(t, err)
+	require.Equal(t, " ## ssl.quorum.keyStore.password=***\n#ssl.trustStore.password=***\n"+
+		"!clientPort=2181 # the password=secret\n# secret, as a.password is\ndataDir=/d\n", c.MaskedText())
 }
 
 // What shows only when a setting is used is told with the place of the setting.
