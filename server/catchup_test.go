@@ -83,3 +83,32 @@ func TestAClientThatTakesNothingHoldsFewReplies(t *testing.T) {
 	require.Zero(t, c.View().Queued)
 	require.Zero(t, s.InProcess.Load())
 }
+
+// A refusal ends the connection behind reads that the applier has left. It counts as in process, and no longer when
+// the client has gone without taking anything: what is lost of this count would make every client slower for good.
+func TestARefusalBehindReadsIsNotCountedForever(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	other := dialWire(t, s, wire.Options{})
+	_, err := other.Create("/big", make([]byte, 1_000_000), proto.ModePersistent)
+	require.NoError(t, err)
+	nc := dialRaw(t, s)
+	require.NoError(t, nc.SetReadBuffer(4096))
+	hello(t, nc, wire.Options{TimeoutMs: 60_000})
+	b := frame(nil, 1, wire.SetData("/", nil, -1))
+	for range 100 {
+		b = frame(b, 2, wire.GetData("/big", false))
+	}
+	_, err = nc.Write(b)
+	require.NoError(t, err)
+	waiting := func() (n int) {
+		s.front.Conns.Each(func(c *serve.Conn) { n += c.View().Queued })
+		return n
+	}
+	eventually(t, func() bool { return waiting() > 0 && s.InProcess.Load() == 0 }, "the applier has left the reads")
+	_, err = nc.Write(frame(nil, 3, wire.Request{Op: 999}))
+	require.NoError(t, err)
+	eventually(t, func() bool { return s.InProcess.Load() == 1 }, "the refusal waits behind the reads")
+	require.NoError(t, nc.Close())
+	eventually(t, func() bool { return s.front.Conns.Len() == 1 }, "the connection has ended")
+	require.Zero(t, s.InProcess.Load())
+}

@@ -45,7 +45,7 @@ func (c *Conn) finish() {
 func (c *Conn) Abort() {
 	c.mu.Lock()
 	c.die()
-	c.mu.queue.forget()
+	c.srv.InProcess.Add(-int64(c.mu.queue.forget()))
 	c.wakeReader()
 	c.mu.Unlock()
 	_ = c.nc.Close()

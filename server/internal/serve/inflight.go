@@ -166,13 +166,14 @@ func (q *inFlight) leave() int {
 	return q.uncounted
 }
 
-// forget drops what was left: the connection is dead.
-func (q *inFlight) forget() {
+// forget drops what was left: the connection is dead. It returns by how many the entries in process decrease: a
+// refusal, which ends the connection, may have come behind what was left.
+func (q *inFlight) forget() (counted int) {
 	if q.left.Load() {
 		for q.ahead() > 0 {
-			q.pop()
+			counted += q.popRead()
 		}
-		q.uncounted = 0
 		q.left.Store(false)
 	}
+	return counted
 }
