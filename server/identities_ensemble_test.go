@@ -30,3 +30,24 @@ func TestLeaderTakesAllIdentitiesOfAClient(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, looked, figure(t, e, follower, "looking_count"))
 }
+
+// A learner forwards the identities of a client with each of its writes. Many small writes of a client with long
+// identities are more than a link takes at once: the client waits, and the link goes on.
+func TestManyWritesOfAClientWithManyIdentities(t *testing.T) {
+	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3})
+	_, follower, _ := roles(t, e)
+	require.NoError(t, e.WaitServing(within(t), e.IDs()...))
+	looked := figure(t, e, follower, "looking_count")
+	c := connect(t, e, follower, wire.Options{})
+	for i := range 1000 {
+		require.NoError(t, c.Auth("digest", fmt.Sprintf("%04d%s:x", i, strings.Repeat("u", 470))))
+	}
+	many := make([]wire.Request, 1200)
+	for i := range many {
+		many[i] = wire.SetData("/", nil, -1)
+	}
+	for _, call := range c.SendAll(many) {
+		require.NoError(t, call.Wait())
+	}
+	require.Equal(t, looked, figure(t, e, follower, "looking_count"))
+}

@@ -43,13 +43,14 @@ const (
 )
 
 // Weight returns about how much longer a write takes than a small one, in bytes of a setData; 0 if the write is
-// small. It is never more than the whole budget.
-func Weight(op proto.OpCode, body []byte) int32 {
+// small. identities is the size of those of the client, which a learner forwards with each of its writes. The weight
+// is never more than the whole budget.
+func Weight(op proto.OpCode, body []byte, identities int) int32 {
 	n := len(body)
 	if op == proto.OpMulti {
 		n *= multiWeight
 	}
-	return int32(min(max(n-SmallWrite, 0), writeBudgetMax))
+	return int32(min(max(n+identities-SmallWrite, 0), writeBudgetMax))
 }
 
 // Take takes weight, and reports false if w has to wait for it.

@@ -23,7 +23,7 @@ func TestWeightOfWrites(t *testing.T) {
 		{proto.OpMulti, 1 << 20, writeBudgetMax},
 		{proto.OpSetData, 100 << 20, writeBudgetMax},
 	} {
-		require.Equal(t, c.want, Weight(c.op, make([]byte, c.n)), "%v of %d bytes", c.op, c.n)
+		require.Equal(t, c.want, Weight(c.op, make([]byte, c.n), 0), "%v of %d bytes", c.op, c.n)
 	}
 }
 

@@ -33,6 +33,7 @@ type identity struct {
 
 	Session atomic.Pointer[sessions.Session] // stored when the session is established or resumed
 	ids     atomic.Pointer[[]auth.Identity]  // replaced as a whole when one is added
+	idBytes int                              // size of those that were added, as REQUEST has them; owned by the reader
 	// generation is the time of service in which the connection was accepted, or has gone on; see hosts.Generation.
 	generation atomic.Int64
 
@@ -97,6 +98,7 @@ func (i *identity) add(ids []auth.Identity) bool {
 		return false
 	}
 	i.ids.Store(&have)
+	i.idBytes = size
 	return true
 }
 

@@ -124,7 +124,7 @@ func (r *reader) executeListing(q *request) (done bool, err error) {
 func (r *reader) write(q *request) (done bool, err error) {
 	r.lockQueue()
 	m, op, body := &r.c.mu, q.op, q.body
-	weight := limits.Weight(op, body)
+	weight := limits.Weight(op, body, r.c.idBytes)
 	switch {
 	case m.out.dead, (m.out.ignoring || !m.out.open()) && op != proto.OpCloseSession:
 		r.srv.budget.Leave(r.c)
