@@ -46,8 +46,13 @@ func (s *Server) closeSession(e *sessions.Session) {
 	s.member.Submit(s.NewBatch(s.Clock.Now(), flow.Request{Session: e, Op: proto.OpCloseSession}, nil))
 }
 
-// reaperSlice is how many candidates are looked up under one hold of the read lock.
-const reaperSlice = 1024
+const (
+	// reaperSlice is how many candidates are looked up under one hold of the read lock.
+	reaperSlice = 1024
+	// reaperBytes bounds their paths, not counting the last one: each may have nearly a MiB, although what is stored
+	// of it is only a short name.
+	reaperBytes = 8 << 20
+)
 
 // runReaper is the goroutine that deletes containers that have lost their last child, and TTL znodes that have
 // expired. Source: server-semantics 5.10.
@@ -66,16 +71,19 @@ func (s *Server) runReaper() {
 	}
 }
 
-// due lists znodes to delete, at most reaperSlice of them: the next run finds the rest.
+// due lists znodes to delete, at most reaperSlice of them, or as many as one run may delete: the next run finds the
+// rest.
 func (s *Server) due() [][]byte {
 	var paths [][]byte
+	size := 0
 	s.Store.Long.Lock()
 	defer s.Store.Long.Unlock()
 	s.Store.Mu.RLock()
 	defer s.Store.Mu.RUnlock()
 	s.Store.State.EachDue(s.Clock.WallMs(), s.Config.Container.MaxNeverUsed.Milliseconds(), func(path []byte) bool {
 		paths = append(paths, append([]byte(nil), path...))
-		return len(paths) < max(s.Config.Container.MaxPerMinute, reaperSlice)
+		size += len(path)
+		return len(paths) < max(s.Config.Container.MaxPerMinute, reaperSlice) && size < reaperBytes
 	})
 	return paths
 }
