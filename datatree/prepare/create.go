@@ -83,7 +83,8 @@ func (p *Preparer) create(b []byte, c *creation) ([]byte, proto.ErrCode) {
 	if !ok {
 		return b, proto.ErrBadArguments
 	}
-	if err := p.fixup.run(c.acl, p.req.Identities, p.cfg.Providers, p.room(b)); err != proto.OK {
+	room := p.room(b, len(c.path)+len(c.data))
+	if err := p.fixup.run(c.acl, p.req.Identities, p.cfg.Providers, room); err != proto.OK {
 		return b, err
 	}
 	var parent, node target

@@ -23,7 +23,7 @@ type fixup struct {
 const fixupQuadratic = 16
 
 // run fixes up acl for a connection with the identities ids. The result is in f.encoded and stays valid until the
-// next run. It returns ErrInvalidACL for a list that is empty, malformed, or longer than bytesMax with the
+// next run. It returns ErrInvalidACL for a list that is empty, malformed, or made longer than bytesMax by the
 // identities: a client multiplies them, and a txn has a limit. Source: server-semantics 9.4.
 func (f *fixup) run(acl []proto.ACL, ids []auth.Identity, providers auth.Providers, bytesMax int) proto.ErrCode {
 	f.open = len(acl) == 1 && acl[0].Perms == proto.PermAll && auth.IsAnyone(&acl[0].Id)
@@ -36,8 +36,8 @@ func (f *fixup) run(acl []proto.ACL, ids []auth.Identity, providers auth.Provide
 		if f.isDuplicate(acl, i) {
 			continue
 		}
-		n := f.appendEntry(&acl[i], ids, providers)
-		if n == 0 || len(f.encoded) > bytesMax {
+		n := f.appendEntry(&acl[i], ids, providers, bytesMax)
+		if n == 0 {
 			return proto.ErrInvalidACL
 		}
 		count += n
@@ -49,9 +49,9 @@ func (f *fixup) run(acl []proto.ACL, ids []auth.Identity, providers auth.Provide
 	return proto.OK
 }
 
-// appendEntry appends the stored form of e and returns how many entries that is; 0 if e is invalid. The null id
-// is valid with scheme auth only.
-func (f *fixup) appendEntry(e *proto.ACL, ids []auth.Identity, providers auth.Providers) int {
+// appendEntry appends the stored form of e and returns how many entries that is; 0 if e is invalid, or the identities
+// make the list longer than bytesMax. The null id is valid with scheme auth only.
+func (f *fixup) appendEntry(e *proto.ACL, ids []auth.Identity, providers auth.Providers, bytesMax int) int {
 	if string(e.Id.Scheme) == auth.SchemeAuth {
 		n := 0
 		for i := range ids {
@@ -61,6 +61,9 @@ func (f *fixup) appendEntry(e *proto.ACL, ids []auth.Identity, providers auth.Pr
 				f.encoded = proto.AppendString(f.encoded, ids[i].ID)
 				n++
 			}
+		}
+		if len(f.encoded) > bytesMax {
+			return 0
 		}
 		return n
 	}

@@ -3,6 +3,7 @@ package prepare
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -131,6 +132,39 @@ func TestFixupIsBounded(t *testing.T) {
 	var f fixup
 	require.Equal(t, proto.ErrInvalidACL, f.run(list, ids, auth.DefaultProviders, 1<<20))
 	require.Less(t, cap(f.encoded), 4<<20)
+}
+
+// However a client combines auth entries with other large fields, no txn is larger than what ZooKeeper reads. Without
+// auth entries a request of the largest size becomes a txn.
+func TestTxnsWithAuthEntriesAreBounded(t *testing.T) {
+	p := newPipeline(t, nil)
+	for i := range 1000 {
+		p.ids = append(p.ids, auth.NewDigestIdentity(fmt.Sprint("user", i), "x"))
+	}
+	const most = 1_000_000 // of a field
+	multiplied := make([]proto.ACL, 33)
+	for i := range multiplied {
+		multiplied[i] = entry(int32(i), "auth", "")
+	}
+	long := "/" + strings.Repeat("p", most)
+	p.must(proto.OK, proto.OpCreate, &proto.CreateRequest{Path: proto.Text(long), Acl: openACL()})
+	large := &proto.CreateRequest{Path: proto.Text("/a"), Data: make([]byte, most), Acl: multiplied}
+	p.must(proto.ErrInvalidACL, proto.OpCreate, large)
+	p.must(proto.ErrInvalidACL, proto.OpSetACL, &proto.SetACLRequest{Path: proto.Text(long), Acl: multiplied})
+	small := &proto.CreateRequest{Path: proto.Text("/a"), Acl: multiplied}
+	multi := small.AppendTo(proto.AppendMultiOp(nil, proto.OpCreate))
+	set := proto.SetDataRequest{Path: proto.Text("/a"), Data: make([]byte, most), Version: -1}
+	multi = set.AppendTo(proto.AppendMultiOp(multi, proto.OpSetData))
+	code, ok := p.send(proto.OpMulti, proto.AppendMultiEnd(multi))
+	require.True(t, ok)
+	require.Equal(t, proto.OK, code, "the slots have the error")
+	p.must(proto.OK, proto.OpCreate, small)
+	large.Path, large.Acl = proto.Text("/b"), openACL()
+	p.must(proto.OK, proto.OpCreate, large)
+	for _, q := range p.queue {
+		require.LessOrEqual(t, len(q.payload), DefaultMaxTxnBytes)
+	}
+	p.applyAll()
 }
 
 func decodeACL(t *testing.T, b []byte) []proto.ACL {

@@ -123,6 +123,7 @@ func (p *Preparer) subTxn(b []byte, r *proto.Reader, op proto.OpCode) ([]byte, p
 		b, err = p.check(b, &check)
 	default:
 		c := p.decodeCreate(r, op)
+		p.behind = r.Len() + r.Len()/4 // sequence numbers make short creates longer by a quarter at most
 		c.op = createOpInMulti(op, c.mode)
 		op = c.op
 		b, err = p.create(b, &c)

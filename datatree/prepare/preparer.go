@@ -44,6 +44,8 @@ type Preparer struct {
 	zxid  proto.Zxid
 	nowMs int64
 	start int // where its payload begins
+	// behind is how much operations behind the present one, of a multi, add to it at most, without identities.
+	behind int
 
 	create2 []int32 // operations of a multi that were create2; see Create2
 
@@ -85,7 +87,7 @@ func (p *Preparer) Prepare(
 	if zxid <= p.last || zxid <= p.state.LastZxid() {
 		panic(fmt.Sprintf("prepare: prepare of zxid %v after %v, applied %v", zxid, p.last, p.state.LastZxid()))
 	}
-	p.req, p.zxid, p.nowMs, p.start = req, zxid, nowMs, len(b)
+	p.req, p.zxid, p.nowMs, p.start, p.behind = req, zxid, nowMs, len(b), 0
 	p.create2 = p.create2[:0]
 	header := proto.TxnHeader{ClientID: req.Session, Cxid: req.Cxid, Zxid: zxid, Time: nowMs, Type: req.Op}
 	out = header.AppendTo(b)

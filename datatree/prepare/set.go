@@ -50,7 +50,7 @@ func (p *Preparer) setACL(b []byte, r *proto.SetACLRequest) ([]byte, proto.ErrCo
 	if !paths.Valid(r.Path) {
 		return b, proto.ErrBadArguments
 	}
-	if err := p.fixup.run(r.Acl, p.req.Identities, p.cfg.Providers, p.room(b)); err != proto.OK {
+	if err := p.fixup.run(r.Acl, p.req.Identities, p.cfg.Providers, p.room(b, len(r.Path))); err != proto.OK {
 		return b, err
 	}
 	var node target
@@ -122,5 +122,11 @@ func (p *Preparer) reconfig(b []byte, r *proto.ReconfigRequest) ([]byte, proto.E
 	return p.putData(b, &node, path, config, -1), proto.OK
 }
 
-// room returns how many bytes the txn may still grow.
-func (p *Preparer) room(b []byte) int { return p.cfg.MaxTxnBytes - (len(b) - p.start) }
+// room returns how long the ACL of an operation may be that has own bytes besides, so that the txn is not too long.
+func (p *Preparer) room(b []byte, own int) int {
+	return p.cfg.MaxTxnBytes - (len(b) - p.start) - own - fixedMost - p.behind
+}
+
+// fixedMost is the most that the fields of fixed size, a sequence number and the digest add to the txn of one
+// operation.
+const fixedMost = 64
