@@ -1,8 +1,11 @@
 package datatree
 
 import (
+	"fmt"
 	"net/netip"
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -117,4 +120,37 @@ func BenchmarkAllows(b *testing.B) {
 			}
 		})
 	}
+}
+
+// A client with as many identities as it may have, and an ACL of the largest size, which names none of them: to judge
+// that takes little longer than for a client with few identities.
+func TestManyIdentitiesMeetALongACL(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	table := newACLTable(false)
+	var list []proto.ACL
+	for i := range 15_000 {
+		list = append(list, entry(31, "digest", fmt.Sprintf("none%04d:%028d", i%1000, i)))
+	}
+	var ids []auth.Identity
+	for i := range 1000 {
+		ids = append(ids, auth.NewDigestIdentity(fmt.Sprintf("user%04d", i), "p"))
+	}
+	id := table.acquire(list)
+	encoded := proto.AppendInt32(nil, int32(len(list)))
+	for i := range list {
+		encoded = list[i].AppendTo(encoded)
+	}
+	cost := func(ids []auth.Identity) time.Duration {
+		start := threadTime()
+		for range 5 {
+			require.False(t, table.Allows(id, proto.PermRead, ids))
+			require.False(t, table.AllowsEncoded(encoded, proto.PermRead, ids))
+		}
+		return threadTime() - start
+	}
+	few, many := cost(ids[:10]), cost(ids)
+	require.Less(t, many, 20*few)
+	require.True(t, table.Allows(id, proto.PermRead, append(ids, auth.Identity{Scheme: "digest",
+		ID: string(list[14_999].Id.Id)})))
 }

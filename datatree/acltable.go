@@ -82,8 +82,9 @@ func (t *ACLTable) Allows(id ACLID, wanted int32, ids []auth.Identity) bool {
 		return true
 	}
 	list := t.List(id)
+	m := auth.MatcherOf(ids, len(list))
 	for i := range list {
-		if auth.EntryAllows(&list[i], wanted, ids) {
+		if m.Allows(&list[i], wanted) {
 			return true
 		}
 	}
@@ -97,9 +98,11 @@ func (t *ACLTable) AllowsEncoded(list []byte, wanted int32, ids []auth.Identity)
 		return true
 	}
 	r := proto.NewReader(list)
-	for range r.Count(aclEntrySizeMin) {
+	n := r.Count(aclEntrySizeMin)
+	m := auth.MatcherOf(ids, n)
+	for range n {
 		var e proto.ACL
-		if e.Decode(&r); auth.EntryAllows(&e, wanted, ids) {
+		if e.Decode(&r); m.Allows(&e, wanted) {
 			return true
 		}
 	}
