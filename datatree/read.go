@@ -99,9 +99,14 @@ func (s *State) ReadAllChildrenNumber(b, path []byte, ids []auth.Identity) ([]by
 	return proto.AppendInt32(b, int32(n)), proto.OK
 }
 
+// ephemeralsMax is the largest reply to getEphemerals, in bytes, but for its last path. The tree stores names: with
+// the whole path of each znode, a reply may be thousands of times as large as what is stored.
+const ephemeralsMax = 64 << 20
+
 // ReadEphemerals answers getEphemerals: the paths of the session's ephemerals that begin with
-// prefix; all of them if prefix is null, blank or "/". Source: client-protocol 5.5.
-func (s *State) ReadEphemerals(b []byte, id proto.SessionID, prefix proto.Text) []byte {
+// prefix; all of them if prefix is null, blank or "/". A reply beyond ephemeralsMax is ErrConnectionLoss, as of
+// ReadMulti. Source: client-protocol 5.5.
+func (s *State) ReadEphemerals(b []byte, id proto.SessionID, prefix proto.Text) ([]byte, proto.ErrCode) {
 	if len(bytes.TrimSpace(prefix)) == 0 {
 		prefix = nil
 	}
@@ -128,9 +133,12 @@ func (s *State) ReadEphemerals(b []byte, id proto.SessionID, prefix proto.Text) 
 		b = s.AppendPath(proto.AppendInt32(b, 0), node)
 		proto.AppendInt32(b[before:before], int32(len(b)-before-4))
 		n++
+		if len(b)-start > ephemeralsMax {
+			return b[:start], proto.ErrConnectionLoss
+		}
 	}
 	proto.AppendInt32(b[start:start], n)
-	return b
+	return b, proto.OK
 }
 
 // suffixAfter returns the prefix that a name must have so that dir plus the name begins with prefix. It reports

@@ -3,6 +3,7 @@ package datatree
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -172,7 +173,8 @@ func TestReadEphemerals(t *testing.T) {
 		if prefix == "null" {
 			text = nil
 		}
-		b := x.s.ReadEphemerals([]byte("x"), 7, text)
+		b, err := x.s.ReadEphemerals([]byte("x"), 7, text)
+		require.Equal(t, proto.OK, err)
 		var reply proto.GetEphemeralsResponse
 		require.NoError(t, reply.ReadFrom(b[1:]))
 		got := []string{}
@@ -181,7 +183,9 @@ func TestReadEphemerals(t *testing.T) {
 		}
 		require.Equal(t, want, got, prefix)
 	}
-	require.Equal(t, []byte{0, 0, 0, 0}, x.s.ReadEphemerals(nil, 8, nil))
+	b, err := x.s.ReadEphemerals(nil, 8, nil)
+	require.Equal(t, proto.OK, err)
+	require.Equal(t, []byte{0, 0, 0, 0}, b)
 }
 
 func TestReadMulti(t *testing.T) {
@@ -279,7 +283,7 @@ func TestReadsDoNotAllocate(t *testing.T) {
 		b, _ = x.s.ReadChildren(b[:0], parent, ids)
 		b, _ = x.s.ReadChildren2(b[:0], []byte("/bench"), ids) // in order: sorting takes scratch from a pool
 		b, _ = x.s.ReadAllChildrenNumber(b[:0], parent, ids)
-		b = x.s.ReadEphemerals(b[:0], 7, nil)
+		b, _ = x.s.ReadEphemerals(b[:0], 7, nil)
 	})
 	require.Zero(t, allocs)
 }
@@ -319,4 +323,24 @@ func TestEachDue(t *testing.T) {
 	require.Equal(t, []string{"/fresh"}, first)
 	require.Equal(t, proto.OK, x.apply(proto.OpDeleteContainer, &proto.DeleteTxn{Path: proto.Text("/once")}))
 	require.Equal(t, []string{"/short", "/long"}, due(5000, 0))
+}
+
+// The tree stores names, and a reply has whole paths: one that would be too large is refused before its memory is
+// taken.
+func TestReadEphemeralsIsBounded(t *testing.T) {
+	x := newTxns(t, NewState(Config{}))
+	long := "/" + strings.Repeat("p", 1_000_000)
+	x.create(long, nil)
+	for i := range ephemeralsMax / len(long) {
+		x.ephemeral(fmt.Sprintf("%s/%02d", long, i))
+	}
+	b, err := x.s.ReadEphemerals(nil, 7, nil)
+	require.Equal(t, proto.OK, err)
+	require.Greater(t, len(b), ephemeralsMax-len(long))
+	x.ephemeral(long + "/last")
+	b, err = x.s.ReadEphemerals([]byte("x"), 7, nil)
+	require.Equal(t, proto.ErrConnectionLoss, err)
+	require.Equal(t, "x", string(b))
+	_, err = x.s.ReadEphemerals(nil, 7, proto.Text(long+"/l"))
+	require.Equal(t, proto.OK, err)
 }

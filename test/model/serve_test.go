@@ -21,7 +21,7 @@ func (w *world) serve(c *conn, op proto.OpCode, body []byte) ([]byte, proto.ErrC
 		if q.Decode(&r); r.Err() != nil {
 			return nil, proto.ErrMarshallingError
 		}
-		return w.state.ReadEphemerals(nil, c.session, q.PrefixPath), proto.OK
+		return w.state.ReadEphemerals(nil, c.session, q.PrefixPath)
 	case proto.OpGetACL, proto.OpGetAllChildrenNumber:
 		var q proto.PathRequest
 		if q.Decode(&r); r.Err() != nil {

@@ -50,7 +50,7 @@ func (s *Front) answerRead(c *Conn, q *request, b []byte) []byte {
 			err = proto.ErrMarshallingError
 			break
 		}
-		b = st.State.ReadEphemerals(b, c.Session.Load().ID, req.PrefixPath)
+		b, err = st.State.ReadEphemerals(b, c.Session.Load().ID, req.PrefixPath)
 	case proto.OpWhoAmI:
 		b = appendWhoAmI(b, c.who())
 	case proto.OpAddWatch:
