@@ -68,9 +68,13 @@ type sight struct {
 // Places are in the order of servers: this one, the others by their ids, and sessions that no server has told. They
 // are less than 2^53, which JavaScript knows.
 const (
-	placeOfServer = 1 << 40 // more than connections have numbers
-	placeOfNone   = 1 << 9 * placeOfServer
+	placeOfServer = 1 << 40                 // more than connections have numbers
+	placeOfNone   = 1 << 11 * placeOfServer // more than there are servers
 )
+
+// placeAt is the place of a connection of another server, the i-th of them by its id. The ids themselves may be too
+// large.
+func placeAt(i int, connection uint64) uint64 { return uint64(i+1)*placeOfServer + connection }
 
 // Sessions returns a page of up to limit sessions of the ensemble, which follow a place, and whose label or address
 // contains a text. Other servers are asked which sessions they hold. The locks of connections and of the tree are held
@@ -125,8 +129,7 @@ func (n *Shown) sights(held *ensemble.HeldBy, page *Sessions) (all []sight) {
 				continue
 			}
 			seen[told.ID] = true
-			all = append(all, sight{place: uint64(s.ID+1)*placeOfServer + told.Number, id: told.ID, server: s.ID,
-				told: told})
+			all = append(all, sight{place: placeAt(i, told.Number), id: told.ID, server: s.ID, told: told})
 		}
 	}
 	slices.SortFunc(page.Servers, func(a, b Held) int { return cmp.Compare(a.ID, b.ID) })
