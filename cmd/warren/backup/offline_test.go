@@ -623,6 +623,32 @@ func TestLocked(t *testing.T) {
 	require.NoError(t, lock.Close())
 }
 
+// A run that has read the manifest before another run ended does not undo what that one has added.
+func TestTwoRunsInAFolder(t *testing.T) {
+	mem, src := memFixture(t, "02-snapshot-and-log")
+	late, err := Open(mem, "/b")
+	require.NoError(t, err)
+	_, err = add(t, mem, src, Options{Limit: 0x37})
+	require.NoError(t, err)
+	later, err := Open(mem, "/b")
+	require.NoError(t, err)
+	_, err = late.Add(src, Options{})
+	require.ErrorIs(t, err, ErrReplaced)
+	_, err = add(t, mem, src, Options{Limit: 0x39})
+	require.NoError(t, err)
+	_, err = later.Prune(Retention{Count: 1})
+	require.ErrorIs(t, err, ErrReplaced)
+	require.Empty(t, verify(t, mem).Problems)
+
+	b, err := Open(mem, "/b")
+	require.NoError(t, err)
+	require.Equal(t, proto.Zxid(0x39), b.Manifest.Last())
+	_, err = b.Add(src, Options{})
+	require.NoError(t, err)
+	_, err = b.Prune(Retention{Count: 1})
+	require.NoError(t, err, "its own changes are no others")
+}
+
 func FuzzManifest(f *testing.F) {
 	mem, src := memFixture(f, "02-snapshot-and-log")
 	_, err := add(f, mem, src, Options{})

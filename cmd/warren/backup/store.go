@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -62,15 +63,17 @@ func isFile(name string) bool {
 
 // folder is the store of a backup in a folder.
 type folder struct {
-	fs  vfs.FS
-	dir string
+	fs   vfs.FS
+	dir  string
+	text []byte // the manifest that this run has read or written, nil if there is none
 }
 
 func (f *folder) String() string { return f.dir }
 
 func (f *folder) path(name string) string { return filepath.Join(f.dir, name) }
 
-// begin implements store: it takes the folder for writing, and removes what an interrupted run has left.
+// begin implements store: it takes the folder for writing, and removes what an interrupted run has left. Another run
+// may have had the folder since this one has read the manifest.
 func (f *folder) begin() (io.Closer, error) {
 	if err := f.fs.MkdirAll(f.dir); err != nil {
 		return nil, err
@@ -79,7 +82,11 @@ func (f *folder) begin() (io.Closer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.dir, err)
 	}
-	names, err := f.fs.List(f.dir)
+	err = f.unchanged()
+	var names []string
+	if err == nil {
+		names, err = f.fs.List(f.dir)
+	}
 	for _, name := range names {
 		if strings.HasPrefix(name, tmpPrefix) {
 			err = errors.Join(err, f.fs.Remove(f.path(name)))
@@ -91,15 +98,33 @@ func (f *folder) begin() (io.Closer, error) {
 	return lock, nil
 }
 
-func (f *folder) manifest() ([]byte, error) {
-	return vfs.ReadFile(f.fs, f.path(manifestName), manifestBytesMax)
+// unchanged returns an error if the manifest is no longer the one that this run knows.
+func (f *folder) unchanged() error {
+	was := f.text
+	if _, err := f.manifest(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if now := f.text; !bytes.Equal(now, was) {
+		f.text = was
+		return fmt.Errorf("%s/%s: %w", f.dir, manifestName, ErrReplaced)
+	}
+	return nil
+}
+
+func (f *folder) manifest() (text []byte, err error) {
+	f.text, err = vfs.ReadFile(f.fs, f.path(manifestName), manifestBytesMax)
+	return f.text, err
 }
 
 func (f *folder) replace(text []byte) error {
 	if err := f.fs.SyncDir(f.dir); err != nil { // the names of what was kept
 		return err
 	}
-	return vfs.WriteFile(f.fs, f.path(manifestName), text)
+	err := vfs.WriteFile(f.fs, f.path(manifestName), text)
+	if err == nil {
+		f.text = text
+	}
+	return err
 }
 
 func (f *folder) work(file string) string { return f.path(tmpPrefix + file) }
