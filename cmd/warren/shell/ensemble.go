@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/cmd/warren/wording"
+	"github.com/seed94657493/warren/server/config"
 )
 
 // configResult is the configuration of the ensemble.
@@ -159,7 +160,7 @@ const configBytes = 1 << 20
 // memberKeys are the beginnings of the lines that a dynamic configuration file has.
 var memberKeys = []string{"server.", "group.", "weight."}
 
-// readMembers returns the lines of a dynamic configuration file as one list.
+// readMembers returns the properties of a dynamic configuration file as one list.
 func readMembers(name string) (string, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -174,12 +175,23 @@ func readMembers(name string) (string, error) {
 	if err != nil {
 		return "", wrong("Error processing "+name+": "+wording.About(name, err), "")
 	}
-	var members []string
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		if slices.ContainsFunc(memberKeys, func(key string) bool { return strings.HasPrefix(line, key) }) {
-			members = append(members, line)
+	var keys []string
+	values := map[string]string{} // of a key that comes twice the last one counts, as in a zoo.cfg
+	err = config.EachProperty(text, name, func(_ int, key, value string) error {
+		if slices.ContainsFunc(memberKeys, func(begin string) bool { return strings.HasPrefix(key, begin) }) {
+			if _, twice := values[key]; !twice {
+				keys = append(keys, key)
+			}
+			values[key] = value
 		}
+		return nil
+	})
+	if err != nil {
+		return "", wrong("Error processing "+name+": "+wording.About(name, err), "")
+	}
+	members := make([]string, len(keys))
+	for i, key := range keys {
+		members[i] = key + "=" + values[key]
 	}
 	if len(members) == 0 {
 		return "", wrong("Error processing "+name+": no server lines", "lines look like server.1=host:2888:3888;2181")

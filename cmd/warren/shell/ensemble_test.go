@@ -26,6 +26,20 @@ func TestReconfigReadsGroupsAndWeights(t *testing.T) {
 	require.Zero(t, q.Member(2).Weight)
 }
 
+// A dynamic configuration has the syntax of a zoo.cfg, in which ZooKeeper's shell reads it.
+func TestReconfigReadsProperties(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "zoo.cfg.dynamic")
+	require.NoError(t, os.WriteFile(file, []byte("server.1=a:1:2\\\n  :participant;3\nserver.2 b:1:2;3\n"+
+		"server.3=old:1:2;3\nserver.3: c\\:1:2;3\n\\\nversion=100000000\n"), 0o600))
+	members, err := readMembers(file)
+	require.NoError(t, err)
+	require.Equal(t, "server.1=a:1:2:participant;3,server.2=b:1:2;3,server.3=c:1:2;3", members)
+
+	require.NoError(t, os.WriteFile(file, []byte("server.1=\\uzz\n"), 0o600))
+	_, err = readMembers(file)
+	require.ErrorContains(t, err, "malformed")
+}
+
 // What is wrong with a reconfiguration is nothing that a znode explains.
 func TestReconfigHints(t *testing.T) {
 	for err, want := range map[error]string{client.ErrBadArguments: "the leader's log says",
