@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -55,8 +56,25 @@ func runExport(ctx context.Context, s *Shell, a *arguments) error {
 	return s.out.emit(r)
 }
 
+// replaceable returns the file that a name stands for, at the end of its links, and whether it can be replaced by a
+// renamed one. A device or a pipe cannot: it would be lost, and a file in its place be of no use.
+func replaceable(name string) (file string, ok bool) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return name, true // there is none
+	}
+	if file, err = filepath.EvalSymlinks(name); err != nil {
+		return name, false // a file that has no name
+	}
+	return file, info.Mode().IsRegular() || info.IsDir()
+}
+
 // exportFile writes beside the file and renames, so that a file that was there stays whole if the export fails.
 func (s *Shell) exportFile(ctx context.Context, name string, r *exportResult, withACLs bool) error {
+	name, ok := replaceable(name)
+	if !ok {
+		return s.exportInto(ctx, name, r, withACLs)
+	}
 	f, err := os.CreateTemp(filepath.Dir(name), ".warren-export-*")
 	if err != nil {
 		return wrong("file cannot be written: "+err.Error(),
@@ -77,6 +95,16 @@ func (s *Shell) exportFile(ctx context.Context, name string, r *exportResult, wi
 		return wrong("file cannot be written: "+err.Error(), "")
 	}
 	return nil
+}
+
+// exportInto writes to what is no file, such as /dev/stdout.
+func (s *Shell) exportInto(ctx context.Context, name string, r *exportResult, withACLs bool) error {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return wrong("file cannot be written: "+err.Error(), "")
+	}
+	err = s.exportTo(ctx, f, r, withACLs)
+	return errors.Join(err, f.Close())
 }
 
 // exportTo writes the document, a znode a line, so that two exports can be compared by line.

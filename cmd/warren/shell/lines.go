@@ -23,10 +23,16 @@ type typedLines struct {
 	fresh int    // lines that the file does not have
 }
 
-// readLines reads the history. A file that is missing is an empty one. Of a file that is too long the end is taken.
+// readLines reads the history. A file that is missing is an empty one, and nothing is kept in a device. Of a file that
+// is too long the end is taken.
 func readLines(file string) (*typedLines, error) {
-	h := &typedLines{file: file}
+	h := &typedLines{}
 	if file == "" {
+		return h, nil
+	}
+	var ok bool
+	if h.file, ok = replaceable(file); !ok {
+		h.file = "" // such as /dev/null
 		return h, nil
 	}
 	f, err := os.Open(file)

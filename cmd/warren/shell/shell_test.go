@@ -491,6 +491,43 @@ func TestHistoryFile(t *testing.T) {
 	require.Error(t, h.save())
 }
 
+// What is no file stays what it is: as root, a rename would put a file in the place of /dev/null. A link stays, too.
+func TestOnlyFilesAreReplaced(t *testing.T) {
+	x := quiet(t)
+	root := x.tree("/a 1")
+	dir := t.TempDir()
+	device, file, link := filepath.Join(dir, "device"), filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	l, err := net.Listen("unix", device)
+	require.NoError(t, err)
+	defer l.Close()
+	require.NoError(t, os.WriteFile(file, []byte("ls /\n"), 0o600))
+	require.NoError(t, os.Symlink(file, link))
+
+	for _, name := range []string{device, link} {
+		h, err := readLines(name)
+		require.NoError(t, err)
+		h.Add("get /a")
+		require.NoError(t, h.save())
+	}
+	_, errs, code := x.do("export " + root + " " + device)
+	require.Equal(t, codeFailed, code, "a socket cannot be written to")
+	require.Contains(t, errs, "file cannot be written: ")
+	info, err := os.Lstat(device)
+	require.NoError(t, err)
+	require.Equal(t, os.ModeSocket, info.Mode().Type())
+
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "ls /\nget /a\n", string(text))
+	x.must("export " + root + " " + link)
+	info, err = os.Lstat(link)
+	require.NoError(t, err)
+	require.Equal(t, os.ModeSymlink, info.Mode().Type())
+	text, err = os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "warrenExport")
+}
+
 func TestComplete(t *testing.T) {
 	x := quiet(t)
 	root := x.tree("/apple", "/apple/x", "/apricot", "/banana")

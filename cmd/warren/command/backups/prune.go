@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -178,11 +179,23 @@ func backupMetrics(m *backup.Manifest, out backup.Outcome, began, ended time.Tim
 	return b
 }
 
-// writeMetrics replaces a file. A new one may be read by everybody: the node exporter is another user.
+// writeMetrics replaces a file, at the end of its links, and writes to what is no file, such as /dev/stdout. A new
+// file may be read by everybody: the node exporter is another user.
 func writeMetrics(file string, text []byte) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Close(), vfs.WriteFile(vfs.OS(), file, text))
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		_, err = f.Write(text)
+		return errors.Join(err, f.Close())
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if file, err = filepath.EvalSymlinks(file); err != nil {
+		return err
+	}
+	return vfs.WriteFile(vfs.OS(), file, text)
 }
