@@ -117,6 +117,9 @@ func (s *Shell) exportTo(ctx context.Context, w io.Writer, r *exportResult, with
 	fmt.Fprintf(b, `{"warrenExport":%d,"root":%s,"znodes":[`, znodetext.DocumentVersion, root)
 	separator := "\n"
 	err = s.walk(ctx, r.Path, func(n walked) error {
+		if s.isOfServers(r.Path, n.path) {
+			return errPrune
+		}
 		z, err := s.exported(ctx, n, r.Path, withACLs)
 		switch {
 		case isGone(err) && n.depth > 0:
@@ -176,6 +179,12 @@ func (s *Shell) exported(ctx context.Context, n walked, root string, withACLs bo
 		z.ACL = newACLEntries(acl)
 	}
 	return z, nil
+}
+
+// isOfServers reports whether a znode of a subtree is one that every tree has for its servers, or is below it: the
+// configuration of the ensemble, and quotas with what is used of them. They are the subject only of who names them.
+func (s *Shell) isOfServers(root, path string) bool {
+	return root == "/" && isWithin("/zookeeper", path) && !hasChroot(s.link.servers)
 }
 
 func isOpen(acl []client.ACL) bool { return len(acl) == 1 && acl[0] == client.OpenACL()[0] }

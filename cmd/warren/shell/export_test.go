@@ -103,6 +103,29 @@ func TestImportIsAllOrNothing(t *testing.T) {
 	x.must("import " + file + " " + root + "-kinds")
 }
 
+// What the servers keep for themselves is no part of the tree that goes to other servers, unless it is named.
+func TestExportOfEverything(t *testing.T) {
+	s := startServer(t.TempDir())
+	t.Cleanup(s.Stop)
+	x := open(t, Options{Servers: s.Addr().String(), Quiet: true})
+	root := x.tree("/a 1")
+	require.NotContains(t, x.must("export /"), "zookeeper")
+	require.Contains(t, x.must("export /"), `{"path":"`+root+`/a","data":"1"}`)
+	require.Contains(t, x.must("export /zookeeper"), `{"path":"/config"`)
+
+	file := filepath.Join(t.TempDir(), "export.json")
+	require.NoError(t, os.WriteFile(file, []byte(`{"warrenExport":1,"root":"/","znodes":[{"path":"","data":""},`+
+		`{"path":"`+root+`-2"},{"path":"/zookeeper"},{"path":"/zookeeper/config","data":"server.1=a:1:2;3"}]}`),
+		0o600))
+	require.Contains(t, lastErr(x, "import "+file), " to /: 1 created, 1 changed")
+	require.Equal(t, "null\n", x.must("get "+root+"-2"))
+
+	// Below a chroot there is nothing of the servers.
+	x.must("create " + root + "/zookeeper 2")
+	below := open(t, Options{Servers: s.Addr().String() + root, Quiet: true})
+	require.Contains(t, below.must("export /"), `{"path":"/zookeeper","data":"2"}`)
+}
+
 // More than one multi: what was done before the failure is said.
 func TestImportInParts(t *testing.T) {
 	x := quiet(t)

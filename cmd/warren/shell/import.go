@@ -75,6 +75,9 @@ func runImport(ctx context.Context, s *Shell, a *arguments) error {
 	if err := checkPath(root, false); err != nil {
 		return err
 	}
+	doc.Znodes = slices.DeleteFunc(doc.Znodes, func(z znodetext.DocumentZnode) bool {
+		return s.isOfServers(root, absolute(root, z.Path))
+	})
 	im := &importing{s: s, doc: doc, root: root, isLate: a.has("l"), noACLs: a.has("a"),
 		exists: map[string]client.Stat{}, result: importResult{Path: root, File: name, DryRun: a.has("n")}}
 	if err := im.look(ctx, a.has("o")); err != nil {
