@@ -15,10 +15,11 @@ import (
 	"github.com/seed94657493/warren/proto/paths"
 )
 
-// The largest multi of an import: so many operations, so many bytes of paths, data and ACLs.
+// The largest multi of an import: so many operations, so many bytes of paths, data and ACLs. The bytes bound every
+// multi: servers take 1048575.
 const (
-	importOps   = 1000
-	importBytes = 900_000
+	importOps  = 1000
+	multiBytes = 900_000
 )
 
 // importResult says what was imported.
@@ -182,7 +183,7 @@ func (im *importing) create(ctx context.Context) error {
 		for _, e := range acl {
 			bytes += len(e.Scheme) + len(e.ID) + 12
 		}
-		if txn.Len() == importOps || size+bytes > importBytes {
+		if txn.Len() == importOps || size+bytes > multiBytes {
 			if err := commit(); err != nil {
 				return err
 			}

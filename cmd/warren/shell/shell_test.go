@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/test/cluster"
 )
 
@@ -447,6 +449,25 @@ func TestDeleteAllInBatches(t *testing.T) {
 	x := quiet(t)
 	root := x.tree("/a", "/a/b", "/a/b/c", "/d", "/e")
 	x.must("deleteall -b 2 " + root)
+	_, _, code := x.do("stat " + root)
+	require.Equal(t, codeFailed, code)
+}
+
+// A batch of long paths does not exceed what servers take in one request.
+func TestDeleteAllOfLongPaths(t *testing.T) {
+	x := quiet(t)
+	root := x.tree()
+	long := root + "/" + strings.Repeat("p", 2000)
+	x.must("create " + long)
+	for part := range 2 {
+		txn := &client.Txn{}
+		for i := range 400 {
+			txn.Create(fmt.Sprintf("%s/%d-%d", long, part, i), nil, client.Persistent)
+		}
+		_, err := x.link.client.Commit(t.Context(), txn)
+		require.NoError(t, err)
+	}
+	x.must("deleteall " + root)
 	_, _, code := x.do("stat " + root)
 	require.Equal(t, codeFailed, code)
 }

@@ -165,8 +165,12 @@ func runDelete(ctx context.Context, s *Shell, a *arguments) error {
 	return s.out.emit(doneResult{"delete", path})
 }
 
-// batchDefault is how many znodes deleteall deletes in one multi.
-const batchDefault = 1000
+// batchDefault is how many znodes deleteall deletes in one multi, and deleteOverhead how many bytes it has for each
+// besides the path.
+const (
+	batchDefault   = 1000
+	deleteOverhead = 20
+)
 
 func runDeleteAll(ctx context.Context, s *Shell, a *arguments) error {
 	path := a.word(0)
@@ -188,8 +192,16 @@ func runDeleteAll(ctx context.Context, s *Shell, a *arguments) error {
 	}
 	failed := 0
 	for len(all) > 0 { // from the end: children before their parents
-		part := all[max(len(all)-int(batch), 0):]
-		all = all[:len(all)-len(part)]
+		n, size := 0, 0
+		for n < len(all) && n < int(batch) {
+			size += len(all[len(all)-1-n]) + deleteOverhead
+			if n > 0 && size > multiBytes {
+				break
+			}
+			n++
+		}
+		part := all[len(all)-n:]
+		all = all[:len(all)-n]
 		txn := &client.Txn{}
 		for i := len(part) - 1; i >= 0; i-- {
 			txn.Delete(part[i], client.AnyVersion)
