@@ -90,8 +90,8 @@ func lastWord(line string) (start int, quote byte) {
 	return start, quote
 }
 
-// completePath returns the children of the deepest complete parent in a path that go on as the path does: with a
-// slash behind those that have children, with a blank behind the others.
+// completePath returns the children of the deepest complete parent in a path that go on as the path does: one alone
+// with a blank behind it or, if it has children and the path is it already, with a slash.
 func (s *Shell) completePath(ctx context.Context, path string) []string {
 	if s.link.isOver() {
 		return nil
@@ -110,10 +110,10 @@ func (s *Shell) completePath(ctx context.Context, path string) []string {
 		stat, exists, err := s.link.client.Exists(ctx, names[0])
 		switch {
 		case err != nil, !exists:
-		case stat.NumChildren > 0:
-			names[0] += "/"
-		default:
+		case stat.NumChildren == 0:
 			names[0] += " "
+		case names[0] == path: // not before, because a path that ends with a slash is refused
+			names[0] += "/"
 		}
 	}
 	return names
