@@ -121,6 +121,9 @@ func TestEnsembleChecks(t *testing.T) {
 	}{
 		"unreachable": {nil, func(e *Ensemble) { e.Servers[2] = "127.0.0.1:1" }, Error, "unreachable"},
 		"no answer":   {func(_ *testing.T, s []map[string]string) { s[2]["srvr"] = "" }, nil, Error, "unreachable"},
+		"other port": {func(_ *testing.T, s []map[string]string) {
+			s[2]["srvr"] = "HTTP/1.1 400 Bad Request\r\n\r\n"
+		}, nil, Error, "unreachable"},
 		"not serving": {func(_ *testing.T, s []map[string]string) {
 			s[2]["srvr"] = "This ZooKeeper instance is not currently serving requests\n"
 		}, nil, Error, "not-serving"},

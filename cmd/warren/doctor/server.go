@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -101,8 +102,13 @@ const recordWord = "fact"
 func (o *Ensemble) examine(ctx context.Context, address string) *answers {
 	a := &answers{address: address, digests: map[proto.Zxid]string{}, perHost: map[string]int{}}
 	a.facts = findings.Server{ID: findings.NoServer, Address: address, Named: true}
-	if a.text, a.err = o.ask(ctx, address, "srvr"); a.err == nil && a.text == "" {
+	a.text, a.err = o.ask(ctx, address, "srvr")
+	switch {
+	case a.err != nil:
+	case a.text == "":
 		a.err = ErrNoAnswer
+	case !isAnswer(a.text):
+		a.err = fmt.Errorf("what answers is no ZooKeeper server: %.60q", firstLine(a.text))
 	}
 	if a.err != nil {
 		var unresolved *net.DNSError
@@ -132,6 +138,13 @@ func (o *Ensemble) examine(ctx context.Context, address string) *answers {
 	}
 	o.askCertificate(ctx, a)
 	return a
+}
+
+// isAnswer reports whether a text is an answer of a server to srvr. At a port of another kind, such as an admin port,
+// there is something that answers, and tells nothing of whether clients are served.
+func isAnswer(text string) bool {
+	return strings.Contains(text, "Mode: ") || strings.Contains(text, "not currently serving requests") ||
+		strings.HasPrefix(text, "srvr is not executed")
 }
 
 // The programs that a server may be. Their versions follow where they are known.
