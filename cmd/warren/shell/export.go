@@ -56,22 +56,9 @@ func runExport(ctx context.Context, s *Shell, a *arguments) error {
 	return s.out.emit(r)
 }
 
-// replaceable returns the file that a name stands for, at the end of its links, and whether it can be replaced by a
-// renamed one. A device or a pipe cannot: it would be lost, and a file in its place be of no use.
-func replaceable(name string) (file string, ok bool) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return name, true // there is none
-	}
-	if file, err = filepath.EvalSymlinks(name); err != nil {
-		return name, false // a file that has no name
-	}
-	return file, info.Mode().IsRegular() || info.IsDir()
-}
-
 // exportFile writes beside the file and renames, so that a file that was there stays whole if the export fails.
 func (s *Shell) exportFile(ctx context.Context, name string, r *exportResult, withACLs bool) error {
-	name, ok := replaceable(name)
+	name, ok := Replaceable(name)
 	if !ok {
 		return s.exportInto(ctx, name, r, withACLs)
 	}
@@ -97,9 +84,9 @@ func (s *Shell) exportFile(ctx context.Context, name string, r *exportResult, wi
 	return nil
 }
 
-// exportInto writes to what is no file, such as /dev/stdout.
+// exportInto writes to what is not to be replaced, such as /dev/stdout.
 func (s *Shell) exportInto(ctx context.Context, name string, r *exportResult, withACLs bool) error {
-	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return wrong("file cannot be written: "+err.Error(), "")
 	}

@@ -31,7 +31,7 @@ func readLines(file string) (*typedLines, error) {
 		return h, nil
 	}
 	var ok bool
-	if h.file, ok = replaceable(file); !ok {
+	if h.file, ok = Replaceable(file); !ok {
 		h.file = "" // such as /dev/null
 		return h, nil
 	}

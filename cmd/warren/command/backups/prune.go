@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/backup"
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/shell"
 	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -179,23 +179,21 @@ func backupMetrics(m *backup.Manifest, out backup.Outcome, began, ended time.Tim
 	return b
 }
 
-// writeMetrics replaces a file, at the end of its links, and writes to what is no file, such as /dev/stdout. A new
-// file may be read by everybody: the node exporter is another user.
+// writeMetrics replaces a file, and adds to what is not to be replaced, such as /dev/stdout. A new file may be read by
+// everybody: the node exporter is another user.
 func writeMetrics(file string, text []byte) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644)
+	file, ok := shell.Replaceable(file)
+	flags := os.O_WRONLY | os.O_CREATE
+	if !ok {
+		flags = os.O_WRONLY | os.O_APPEND
+	}
+	f, err := os.OpenFile(file, flags, 0o644)
 	if err != nil {
 		return err
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
+	if !ok {
 		_, err = f.Write(text)
 		return errors.Join(err, f.Close())
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if file, err = filepath.EvalSymlinks(file); err != nil {
-		return err
-	}
-	return vfs.WriteFile(vfs.OS(), file, text)
+	return errors.Join(f.Close(), vfs.WriteFile(vfs.OS(), file, text))
 }
