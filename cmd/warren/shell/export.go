@@ -122,7 +122,7 @@ func (s *Shell) exportTo(ctx context.Context, w io.Writer, r *exportResult, with
 			return err
 		}
 		b.WriteString(separator)
-		b.Write(line)
+		b.Write(wording.SafeJSON(line)) // it may go to a terminal
 		separator = ",\n"
 		r.Znodes++
 		return nil

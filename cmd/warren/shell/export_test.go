@@ -33,6 +33,11 @@ func TestExportRoundTrip(t *testing.T) {
 	require.Equal(t, strings.Replace(text(t, first), `"root":"`+root+`"`, "", 1),
 		strings.Replace(text(t, second), `"root":"`+root+`-copy"`, "", 1))
 
+	// What would act on a terminal is escaped.
+	x.must("create " + root + "/terminal \u009b2J")
+	require.Contains(t, x.must("export "+root+"/terminal"), `"data":"\u009b2J"`)
+	x.must("delete " + root + "/terminal")
+
 	// To standard output, the same.
 	require.Equal(t, text(t, first), x.must("export "+root))
 	require.NotContains(t, x.must("export -a "+root), `"acl"`)

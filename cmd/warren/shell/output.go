@@ -118,7 +118,7 @@ func (p *output) render(b []byte, r result) []byte {
 	if err != nil {
 		panic(fmt.Sprintf("shell: marshal %T: %v", r, err)) // results are structs of texts and numbers
 	}
-	return append(append(b, text...), '\n')
+	return append(append(b, wording.SafeJSON(text)...), '\n')
 }
 
 // emit prints a result, after the events that came before it.
@@ -160,7 +160,7 @@ func (p *output) fail(f *failure) {
 			Hint  string `json:"hint,omitempty"`
 			Code  int    `json:"exitCode"`
 		}{f.text, f.hint, f.code})
-		fmt.Fprintf(p.err, "%s\n", text)
+		fmt.Fprintf(p.err, "%s\n", wording.SafeJSON(text))
 		return
 	}
 	b := append(p.errColour.red(f.text), '\n')

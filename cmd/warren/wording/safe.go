@@ -1,9 +1,12 @@
 package wording
 
 import (
+	"bytes"
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Safe returns a foreign text in which only the end of a line and the tab act on a terminal: other control characters,
@@ -22,6 +25,22 @@ func Safe(text string) string {
 		b.WriteRune(r)
 	}
 	return b.String()
+}
+
+// SafeJSON is Safe for JSON, which means the same afterwards. The encoder escapes only some control characters.
+func SafeJSON(text []byte) []byte {
+	if !bytes.ContainsFunc(text, isUnsafe) {
+		return text
+	}
+	var b []byte
+	for _, r := range string(text) {
+		if isUnsafe(r) { // in a string, because there are none elsewhere
+			b = fmt.Appendf(b, `\u%04x`, r)
+			continue
+		}
+		b = utf8.AppendRune(b, r)
+	}
+	return b
 }
 
 func isUnsafe(r rune) bool {

@@ -17,3 +17,12 @@ func TestSafe(t *testing.T) {
 		require.Equal(t, want, wording.Safe(text))
 	}
 }
+
+func TestSafeJSON(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"a":"\u00e9 \n\t"}` + "\n":           `{"a":"\u00e9 \n\t"}` + "\n",
+		"{\"a\":\"\u009b2J\x7f\u202e\u00e9\"}": `{"a":"\u009b2J\u007f\u202e` + "\u00e9\"}",
+	} {
+		require.Equal(t, want, string(wording.SafeJSON([]byte(text))))
+	}
+}
