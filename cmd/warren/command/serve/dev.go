@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
@@ -124,6 +125,9 @@ func (o *devOptions) configs() ([]*config.Config, error) {
 	if o.dir, err = filepath.Abs(o.dir); err != nil {
 		return nil, err
 	}
+	if !utf8.ValidString(o.dir) { // a zoo.cfg could not name it
+		return nil, fmt.Errorf("--dir %q is not UTF-8", o.dir)
+	}
 	var lines strings.Builder
 	n := o.servers + o.observers
 	if n > 1 {
@@ -145,7 +149,8 @@ func (o *devOptions) configs() ([]*config.Config, error) {
 		}
 		text := fmt.Sprintf("# Written by warren dev.\ndataDir=%s\ntickTime=500\ninitLimit=20\nsyncLimit=10\n"+
 			"maxClientCnxns=0\n4lw.commands.whitelist=*\n"+
-			"admin.serverAddress=127.0.0.1\nadmin.serverPort=%d\n", filepath.ToSlash(home), int(o.port)+devAdminPort+i)
+			"admin.serverAddress=127.0.0.1\nadmin.serverPort=%d\n",
+			strings.ReplaceAll(filepath.ToSlash(home), `\`, `\\`), int(o.port)+devAdminPort+i)
 		if n == 1 {
 			text += fmt.Sprintf("clientPort=%d\nclientPortAddress=127.0.0.1\n", o.port)
 		}
