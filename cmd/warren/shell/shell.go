@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/cmd/warren/wording"
 )
 
 // Options of a Shell.
@@ -109,8 +110,11 @@ func (s *Shell) Script(ctx context.Context, in io.Reader) int {
 				continue
 			}
 			if err := failed(); err != nil {
-				s.out.fail(&failure{text: "commands cannot be read: " + err.Error(),
-					hint: "a line may have at most a megabyte", isOwn: true})
+				f := &failure{text: "commands cannot be read: " + wording.Text(err), isOwn: true}
+				if errors.Is(err, bufio.ErrTooLong) {
+					f.hint = "a line may have at most a megabyte"
+				}
+				s.out.fail(f)
 				s.code = codeFailed
 			}
 			return s.code

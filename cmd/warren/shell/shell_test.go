@@ -114,6 +114,12 @@ func TestScript(t *testing.T) {
 	x = quiet(t)
 	require.Equal(t, codeFailed, x.Script(t.Context(), strings.NewReader(strings.Repeat("x", 2<<20))))
 	require.Contains(t, x.err.Take(), "a line may have at most a megabyte")
+	x = quiet(t)
+	folder, err := os.Open(t.TempDir())
+	require.NoError(t, err)
+	defer folder.Close()
+	require.Equal(t, codeFailed, x.Script(t.Context(), folder))
+	require.Regexp(t, `^commands cannot be read: .*: it is a directory, not a file\n$`, x.err.Take())
 }
 
 // A script that waits for its next line ends with its context.
