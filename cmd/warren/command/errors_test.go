@@ -232,6 +232,19 @@ func TestNothingIsCommitted(t *testing.T) {
 		"after the first write\n", errs)
 }
 
+// An empty variable of a script does not make a command do something else: start a server with an empty tree, find a
+// configuration right, or ask the server of this machine.
+func TestEmptyNames(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, line := range [][]string{{"server", ""}, {"server", "--config", ""}, {"config", "check", ""},
+		{"status", "--config", ""}, {"smoketest", "--config", ""}, {"doctor", "--config", ""}, {"wal", "dump", ""},
+		{"backup", "list", ""}} {
+		code, _, errs := run(line...)
+		require.Equal(t, 2, code, line)
+		require.Contains(t, errs, "usage: ", line)
+	}
+}
+
 // Every command that reads a file says in one sentence what is wrong with it, and names it once.
 func TestErrorsOfFiles(t *testing.T) {
 	t.Chdir(t.TempDir())

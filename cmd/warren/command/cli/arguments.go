@@ -46,10 +46,22 @@ func AtMostOneArgument(cmd *cobra.Command, args []string) error {
 // CheckArgument refuses a wrong number of arguments and an unknown output. missing is what it says without an
 // argument.
 func CheckArgument(cmd *cobra.Command, args []string, missing, output string) error {
-	if len(args) == 0 {
+	if len(args) == 0 || args[0] == "" {
 		return Misuse(cmd, errors.New(missing))
 	}
 	return cmp.Or(AtMostOneArgument(cmd, args), CheckOutput(cmd, output))
+}
+
+// NotEmpty refuses a flag that is given without a value, as by an empty variable of a script: without the flag the
+// command would do something else.
+func NotEmpty(cmd *cobra.Command, flag string) {
+	f := cmd.Flags().Lookup(flag)
+	Before(cmd, func() error {
+		if f.Changed && f.Value.String() == "" {
+			return Misuse(cmd, fmt.Errorf("--%s is empty", flag))
+		}
+		return nil
+	})
 }
 
 // CheckOutput refuses an unknown output.

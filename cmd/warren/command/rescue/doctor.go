@@ -65,6 +65,7 @@ func newDoctorCommand() *cobra.Command {
 	o.AddTo(cmd)
 	flags.StringVar(&o.output, "output", "table", "table or json")
 	flags.StringVar(&o.config, "config", "", "zoo.cfg to check, with the directories and certificates that it names")
+	cli.NotEmpty(cmd, "config")
 	flags.StringVar(&o.dataLogDir, "dataLogDir", "", "where the log is, if not in DATA_DIR")
 	flags.BoolVar(&o.member, "member", false, "DATA_DIR belongs to a member of an ensemble, which needs myid")
 	flags.BoolVar(&o.noMeasure, "no-measure", false,

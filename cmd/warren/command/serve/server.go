@@ -61,6 +61,7 @@ func NewServerCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.config, "config", "", "path of zoo.cfg")
+	cli.NotEmpty(cmd, "config")
 	flags.StringVar(&o.dataDir, "data-dir", "", "directory for snapshots and, unless dataLogDir is set, the txn log")
 	flags.Uint16Var(&o.clientPort, "client-port", 0, "port for clients, 0 for any free one")
 	flags.StringVar(&o.clientAddress, "client-address", "", "host or address to serve clients on")
@@ -76,6 +77,8 @@ func (o *serverOptions) checkArguments(cmd *cobra.Command, args []string) error 
 	switch {
 	case len(args) > 4:
 		return cli.Misuse(cmd, fmt.Errorf("too many arguments: %d", len(args)))
+	case len(args) == 1 && args[0] == "":
+		return cli.Misuse(cmd, errors.New("the name of the configuration is empty"))
 	case len(args) > 0 && o.config != "":
 		return cli.Misuse(cmd, errors.New("name the configuration with --config or as an argument, not both"))
 	}

@@ -61,6 +61,7 @@ func newSmokeTestCommand() *cobra.Command {
 	reach.AddServers(flags, &o.servers)
 	o.AddTo(cmd)
 	flags.StringVar(&o.config, "config", "", "zoo.cfg that names the servers, instead of --servers")
+	cli.NotEmpty(cmd, "config")
 	flags.Var(&o.timeout, "timeout", "timeout of the sessions and of each step, in milliseconds or as 5s")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "report each step on standard error")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "print errors only")

@@ -76,6 +76,7 @@ func newStatusCommand() *cobra.Command {
 	reach.AddServers(flags, &o.servers)
 	o.AddTo(cmd)
 	flags.StringVar(&o.config, "config", "", "zoo.cfg that names the servers, instead of --servers")
+	cli.NotEmpty(cmd, "config")
 	flags.StringVar(&o.output, "output", "table", "table or json")
 	cli.AddTimeout(flags, &o.timeout, 3*time.Second, "how long to wait for a server")
 	flags.Int64Var(&o.maxLag, "max-lag", 10_000, "txns that a server may lag behind its leader")
