@@ -32,7 +32,9 @@ func newDigestCommand() *cobra.Command {
 				if err != nil {
 					return cli.Misuse(cmd, err)
 				}
-				fmt.Fprintf(out, "%s->%s\n", a, id)
+				if _, err := fmt.Fprintf(out, "%s->%s\n", a, id); err != nil {
+					return err
+				}
 			}
 			if len(args) > 0 {
 				return nil
@@ -49,7 +51,9 @@ func newDigestCommand() *cobra.Command {
 				if err != nil {
 					return cli.Misuse(cmd, err)
 				}
-				fmt.Fprintln(out, id)
+				if _, err := fmt.Fprintln(out, id); err != nil {
+					return err
+				}
 			}
 			if err := lines.Err(); err != nil || read {
 				return err

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -242,6 +243,20 @@ func TestEmptyNames(t *testing.T) {
 		code, _, errs := run(line...)
 		require.Equal(t, 2, code, line)
 		require.Contains(t, errs, "usage: ", line)
+	}
+}
+
+// fullDisk takes no output.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// A command whose answer is lost fails, so that a script does not go on with half of it.
+func TestOutputThatIsLost(t *testing.T) {
+	for _, line := range [][]string{{"digest", "super:secret"}, {"version"}} {
+		var said strings.Builder
+		require.Equal(t, 1, Main(line, fullDisk{}, &said), line)
+		require.Contains(t, said.String(), "no space left", line)
 	}
 }
 

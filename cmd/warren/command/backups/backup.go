@@ -252,7 +252,9 @@ func (o *backupOptions) print(w io.Writer, dir string, out backup.Outcome, remov
 		return json.NewEncoder(w).Encode(answer)
 	}
 	for i := range out.Added {
-		printEntry(w, &out.Added[i])
+		if err := printEntry(w, &out.Added[i]); err != nil {
+			return err
+		}
 	}
 	for _, name := range fileNames(removed) {
 		fmt.Fprintln(w, "removed "+name)
@@ -261,7 +263,7 @@ func (o *backupOptions) print(w io.Writer, dir string, out backup.Outcome, remov
 	return err
 }
 
-func printEntry(w io.Writer, e *backup.Entry) {
+func printEntry(w io.Writer, e *backup.Entry) error {
 	what := "snapshot"
 	switch {
 	case e.Kind == backup.KindLog:
@@ -274,7 +276,8 @@ func printEntry(w io.Writer, e *backup.Entry) {
 	if e.Sealed != nil {
 		sealed = ", encrypted"
 	}
-	fmt.Fprintf(w, "%s: %s, %d bytes%s\n", e.File, what, e.Bytes, sealed)
+	_, err := fmt.Fprintf(w, "%s: %s, %d bytes%s\n", e.File, what, e.Bytes, sealed)
+	return err
 }
 
 func newBackupListCommand() *cobra.Command {
@@ -301,7 +304,9 @@ func newBackupListCommand() *cobra.Command {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(b.Manifest)
 			}
 			for i := range b.Manifest.Entries {
-				printEntry(cmd.OutOrStdout(), &b.Manifest.Entries[i])
+				if err := printEntry(cmd.OutOrStdout(), &b.Manifest.Entries[i]); err != nil {
+					return err
+				}
 			}
 			return nil
 		},
