@@ -9,18 +9,6 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// AtOrBelow returns the newest snapshot that is not newer than z, or ErrNone.
-func (s *Store) AtOrBelow(z proto.Zxid) (Meta, error) {
-	metas, err := s.List()
-	if err != nil {
-		return Meta{}, err
-	}
-	if i := slices.IndexFunc(metas, func(m Meta) bool { return m.Zxid <= z }); i >= 0 {
-		return metas[i], nil
-	}
-	return Meta{}, fmt.Errorf("%w %s at or below %v", ErrNone, s.o.Dir, z)
-}
-
 // RemoveAbove durably removes every snapshot newer than z, damaged or not, newest first: their txns were never
 // committed. Source: TRUNC.
 func (s *Store) RemoveAbove(z proto.Zxid) error {

@@ -30,6 +30,8 @@ type Source struct {
 	// Catalogued, if not nil, reports whether this server has had a whole snapshot of a name. It has recorded each
 	// before it removed the log that leads to it.
 	Catalogued func(name string) bool
+	// Counts, if not nil, reports whether the snapshot of a zxid counts. The others are as if they were not there.
+	Counts func(zxid proto.Zxid) bool
 	// Foreign says that ZooKeeper may have written the snapshots. It takes one whose digest differs, and has written
 	// such files.
 	Foreign bool
@@ -80,6 +82,13 @@ func Newest(s *Source) (*Found, error) {
 	metas, err := s.Snapshots.List()
 	if err != nil {
 		return nil, err
+	}
+	if s.Counts != nil {
+		metas = slices.DeleteFunc(metas, func(m snapshot.Meta) bool { return !s.Counts(m.Zxid) })
+		names = slices.DeleteFunc(names, func(name string) bool {
+			zxid, _, ok := snapshot.ParseName(name)
+			return ok && !s.Counts(zxid)
+		})
 	}
 	if len(metas) == 0 {
 		return nil, fmt.Errorf("%w %s", snapshot.ErrNone, s.Dir)

@@ -299,13 +299,26 @@ func (j *Journal) whileFull(message, what string, fn func() error) bool {
 }
 
 // Truncate removes the snapshots with txns after last, cuts the log after last, and loads the state again if it
-// holds more. A crash in between leaves an older snapshot with a longer log, which is a history that this server
-// had before.
+// holds more. That state is rebuilt first: if no older snapshot leads to it, nothing is removed. A crash in between
+// leaves an older snapshot with a longer log, which is a history that this server had before.
 func (j *Journal) Truncate(last proto.Zxid) error {
 	s := j.srv
 	s.Log.Info("truncating the log", zap.Stringer("from", s.WAL.LastZxid()), zap.Stringer("to", last))
-	if _, err := s.Snaps.AtOrBelow(last); err != nil {
-		return err // the state at last cannot be restored
+	if err := j.initialize(); err != nil {
+		return err
+	}
+	s.Store.Mu.RLock()
+	ahead := s.Store.State.LastZxid() > last
+	s.Store.Mu.RUnlock()
+	var state *datatree.State
+	if ahead {
+		if err := s.WAL.Sync(); err != nil {
+			return err
+		}
+		var err error
+		if state, err = s.stateAt(last); err != nil {
+			return err
+		}
 	}
 	if err := s.Snaps.RemoveAbove(last); err != nil {
 		return err
@@ -313,17 +326,9 @@ func (j *Journal) Truncate(last proto.Zxid) error {
 	if err := s.WAL.Truncate(last); err != nil {
 		return err
 	}
-	s.Store.Mu.RLock()
-	ahead := s.Store.State.LastZxid() > last
-	s.Store.Mu.RUnlock()
-	if !ahead {
-		return nil
+	if state != nil {
+		j.owner.Swap(state)
 	}
-	state, err := s.stateAt(last)
-	if err != nil {
-		return err
-	}
-	j.owner.Swap(state)
 	return nil
 }
 

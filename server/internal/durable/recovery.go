@@ -452,9 +452,9 @@ func (s *Disk) removeOldLog(state *datatree.State) error {
 	return nil
 }
 
-// stateAt rebuilds the state at the end of the log that is open, which is last.
+// stateAt rebuilds the state at a txn of the log that is open, without what comes after it.
 func (s *Disk) stateAt(last proto.Zxid) (*datatree.State, error) {
-	found, err := rebuild.Newest(s.source(func(from proto.Zxid, fn func(*wal.Record) error) error {
+	src := s.source(func(from proto.Zxid, fn func(*wal.Record) error) error {
 		if from > last {
 			return nil
 		}
@@ -472,7 +472,9 @@ func (s *Disk) stateAt(last proto.Zxid) (*datatree.State, error) {
 				return err
 			}
 		}
-	}))
+	})
+	src.Counts = func(zxid proto.Zxid) bool { return zxid <= last }
+	found, err := rebuild.Newest(src)
 	switch {
 	case err != nil:
 		return nil, err

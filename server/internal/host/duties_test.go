@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/durable"
+	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal/vfs"
 	"github.com/seed94657493/warren/zab"
 )
@@ -174,10 +175,14 @@ func (r *rig) adopt() {
 	r.committed = min(r.committed, len(r.durable.history))
 }
 
-// canTruncate asks what the core asks before a TRUNC.
+// canTruncate reports whether the log can be cut after z, and the state there be rebuilt. The core asks for less
+// where its window tells the same.
 func (r *rig) canTruncate(z proto.Zxid) bool {
-	at, _, ok := r.m.History().Locate(z)
-	return ok && at == z
+	p, ok, err := r.srv.disk.WAL.Locate(z)
+	require.NoError(r.t, err)
+	metas, err := r.srv.disk.Snaps.List()
+	require.NoError(r.t, err)
+	return ok && p.At == z && slices.ContainsFunc(metas, func(m snapshot.Meta) bool { return m.Zxid <= z })
 }
 
 // serve does what follows UPTODATE: the history is committed and applied, and snapshots may be written.

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"errors"
 	"sync/atomic"
 
 	"go.uber.org/zap"
@@ -9,7 +8,6 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/durable"
-	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/zab"
 )
 
@@ -30,16 +28,19 @@ func (q history) Locate(z proto.Zxid) (at, next proto.Zxid, ok bool) {
 	case !ok:
 		return 0, 0, false
 	}
-	if v := q.view.Load(); v.State == zab.Leading {
-		if disk.Config.SnapshotSizeFactor < 0 {
-			return 0, 0, false
-		}
-		size := max(disk.Snapshotter.Size.Load(), ReplayLeast)
-		if float64(p.Rest) > disk.Config.SnapshotSizeFactor*float64(size) {
-			return 0, 0, false
-		}
-	} else if _, err := disk.Snaps.AtOrBelow(p.At); errors.Is(err, snapshot.ErrNone) {
-		return 0, 0, false // the state before that txn cannot be restored
+	v := q.view.Load()
+	if v.State != zab.Leading && !v.Serving {
+		// This server asks for itself, to cut its log. A newer snapshot would go, and whether an older one is whole is
+		// not known before it is read.
+		snaps, err := disk.Snaps.List()
+		return p.At, p.Next, err == nil && len(snaps) > 0 && snaps[0].Zxid <= p.At
+	}
+	if disk.Config.SnapshotSizeFactor < 0 {
+		return 0, 0, false
+	}
+	size := max(disk.Snapshotter.Size.Load(), ReplayLeast)
+	if float64(p.Rest) > disk.Config.SnapshotSizeFactor*float64(size) {
+		return 0, 0, false
 	}
 	return p.At, p.Next, true
 }

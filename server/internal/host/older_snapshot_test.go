@@ -164,16 +164,9 @@ func TestStartFromAnOlderSnapshot(t *testing.T) {
 // A TRUNC that has to load the state again skips a damaged snapshot only if the log leads past it.
 func TestTruncateFromAnOlderSnapshot(t *testing.T) {
 	for _, cut := range []bool{false, true} {
-		r := followed(t, 0, 3)
+		r := applied(t)
 		last := proto.Zxid(0x100000014)
 		require.NoError(t, r.fs.Flip(filepath.Join(r.srv.SnapDir(), "snapshot.100000014"), 100, 1))
-		state := r.srv.Store.State
-		for _, txn := range r.durable.history {
-			if txn.Zxid > state.LastZxid() {
-				_, _, err := state.Apply(txn.Payload, nil, nil, false)
-				require.NoError(t, err)
-			}
-		}
 		if cut {
 			require.NoError(t, r.fs.Remove(filepath.Join(r.srv.LogDir(), "log.10000000b")))
 			require.Error(t, r.m.journal.Truncate(last))
@@ -191,17 +184,106 @@ func TestTruncateFromAnOlderSnapshot(t *testing.T) {
 	}
 }
 
-// A file that is named like a newer snapshot, and never was one, does not stop a TRUNC, as it does not stop the start.
-func TestTruncateBesideAFileThatIsNoSnapshot(t *testing.T) {
+// applied is followed with the state that holds all txns of the log.
+func applied(t *testing.T) *rig {
 	r := followed(t, 0, 3)
-	defer r.stop()
-	last := proto.Zxid(0x200000001)
+	state := r.srv.Store.State
 	for _, txn := range r.durable.history {
-		if txn.Zxid > r.srv.Store.State.LastZxid() {
-			_, _, err := r.srv.Store.State.Apply(txn.Payload, nil, nil, false)
+		if txn.Zxid > state.LastZxid() {
+			_, _, err := state.Apply(txn.Payload, nil, nil, false)
 			require.NoError(t, err)
 		}
 	}
+	return r
+}
+
+// A TRUNC below the newest snapshot removes nothing if no older one leads to the state there, and the next start finds
+// what there was. The core asks for the whole state instead, because only reading tells whether a snapshot is whole.
+func TestTruncateWithoutAnOlderSnapshotRemovesNothing(t *testing.T) {
+	const last = proto.Zxid(0x10000000c)
+	all := []string{"snapshot.100000014", "snapshot.10000000a", "snapshot.0"}
+	for name, whole := range map[string]bool{"whole": true, "damaged": false} {
+		t.Run(name, func(t *testing.T) {
+			r := applied(t)
+			if !whole {
+				require.NoError(t, r.fs.Remove(filepath.Join(r.srv.SnapDir(), "snapshot.0")))
+				require.NoError(t, r.fs.Flip(filepath.Join(r.srv.SnapDir(), "snapshot.10000000a"), 100, 1))
+			}
+			_, _, ok := r.m.History().Locate(last)
+			require.False(t, ok, "a snapshot would go")
+			at, _, ok := r.m.History().Locate(0x100000014)
+			require.True(t, ok, "none would go")
+			require.Equal(t, proto.Zxid(0x100000014), at)
+
+			err := r.m.journal.Truncate(last)
+			if whole {
+				require.NoError(t, err)
+				require.Equal(t, all[1:], r.snapshots())
+				r.stop()
+				s, cfg, err := r.again()
+				require.NoError(t, err)
+				require.Equal(t, last, cfg.Last)
+				s.release()
+				return
+			}
+			require.ErrorIs(t, err, snapshot.ErrCorrupt)
+			require.Equal(t, all[:2], r.snapshots())
+			r.stop()
+			s, cfg, err := r.again()
+			require.NoError(t, err)
+			require.Equal(t, r.durable.last(), cfg.Last)
+			require.Equal(t, r.digest(r.durable.history), s.Store.State.Digest())
+			s.release()
+		})
+	}
+}
+
+// A directory of ZooKeeper 3.4 without a snapshot, with snapshot.trust.empty, is cut as one with snapshots.
+func TestTruncateWithoutAnySnapshot(t *testing.T) {
+	const last = proto.Zxid(0x10000000c)
+	r := followed(t, 0, 3)
+	r.stop()
+	for _, name := range []string{"snapshot.0", "snapshot.10000000a", "snapshot.100000014"} {
+		require.NoError(t, r.fs.Remove(filepath.Join(r.srv.SnapDir(), name)))
+	}
+	cfg := rigConfig()
+	cfg.TrustEmptySnapshot = true
+	r.meta.Crash()
+	require.NoError(t, r.meta.SetBlank(false))
+	s := assemble(cfg, r.fs, r.meta)
+	require.NoError(t, s.disk.Recover())
+	s.member.applier = serve.NewApplyQueue(s.front, &s.member.Queued, &s.member.Finished)
+	require.NoError(t, durable.NewJournal(s.disk, journalOwner{s.member}).Truncate(last))
+	s.release()
+	s, found, err := r.again()
+	require.NoError(t, err)
+	require.Equal(t, last, found.Last)
+	require.Equal(t, r.digest(historyUpTo(r.durable.history, last)), s.Store.State.Digest())
+	s.release()
+}
+
+// A follower looks in its log for an observer as a leader does for a follower: a newer snapshot is no reason against
+// it, and snapshotSizeFactor counts.
+func TestLogOfAServerThatServesOthers(t *testing.T) {
+	r := followed(t, 0, 3)
+	defer r.stop()
+	for _, v := range []RoleView{{State: zab.Leading}, {State: zab.Following, Serving: true}} {
+		r.m.View.Store(&v)
+		r.srv.Config.SnapshotSizeFactor = 0.33
+		at, next, ok := r.m.History().Locate(0x10000000c)
+		require.True(t, ok, v.State)
+		require.Equal(t, []proto.Zxid{0x10000000c, 0x10000000d}, []proto.Zxid{at, next}, v.State)
+		r.srv.Config.SnapshotSizeFactor = -1
+		_, _, ok = r.m.History().Locate(0x10000000c)
+		require.False(t, ok, v.State)
+	}
+}
+
+// A file that is named like a newer snapshot, and never was one, does not stop a TRUNC, as it does not stop the start.
+func TestTruncateBesideAFileThatIsNoSnapshot(t *testing.T) {
+	r := applied(t)
+	defer r.stop()
+	last := proto.Zxid(0x200000001)
 	for _, name := range []string{"snapshot.1ffffffff", "snapshot.100000fff"} {
 		require.NoError(t, vfs.WriteFile(r.fs, filepath.Join(r.srv.SnapDir(), name), []byte("junk")))
 	}
