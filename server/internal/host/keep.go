@@ -24,7 +24,7 @@ func (l *leading) reclaimed(link *link, p *peers.Packet) {
 	}
 	granted := l.MayAnswer() && l.gives(id, link, heard)
 	data := proto.AppendBool(proto.AppendInt64(nil, int64(id)), granted)
-	link.SendPacket(&peers.Packet{Type: peers.PacketReclaim, Zxid: l.next - 1, Data: data})
+	link.SendPacket(&peers.Packet{Type: peers.PacketReclaim, Zxid: l.last, Data: data})
 	l.h.links.touch(link)
 }
 
