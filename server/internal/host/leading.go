@@ -327,7 +327,7 @@ func (l *leading) between(it flow.Item) {
 		l.h.answer(it)
 		return
 	}
-	l.entries.Push(entry{zxid: l.next - 1, item: it})
+	l.entries.Push(entry{zxid: l.last, item: it})
 }
 
 // refusesWrites implements role.
