@@ -39,7 +39,7 @@ type following struct {
 	grants    flow.FIFO[grant]    // sessions of kept connections that the leader has granted, until these may go on
 	below     *observers.Master   // observers that learn from this server
 
-	epoch   int64 // of the leader
+	epoch   int64 // of the leader when this role began
 	looked  int64 // when leaveDeaf looked last, ns on the server's clock
 	holding bool  // the leader prepares a handover: requests of clients of this server wait
 	handed  bool  // the leader has handed over while this server held its requests

@@ -63,7 +63,9 @@ type Host struct {
 
 	// The fields from here on are owned by the host goroutine.
 	ensembles
-	status   zab.Status
+	status zab.Status
+	// epoch is that of the present service, or of the last one: a leader may begin the next epoch while it serves.
+	epoch    int64
 	again    bool // the core was given input while its output was handled
 	stop     bool
 	links    links

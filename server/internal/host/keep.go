@@ -124,19 +124,17 @@ func (h *Host) keep() (k keeping) {
 	if h.status.Stopped || h.stop || h.status.Fatal != nil || h.Config.ConnectionKeep <= 0 {
 		return k
 	}
-	var epoch int64
 	var former *following
 	switch r := h.role.(type) {
 	case *leading:
 		if r.handing == nil || !r.handing.begun {
 			return k
 		}
-		epoch = r.epoch
 	case *following:
 		if r.link == nil || !r.handed && r.link.ID != h.noting || h.status.Outside != nil {
 			return k
 		}
-		epoch, former = r.epoch, r
+		former = r
 	default:
 		return k
 	}
@@ -145,7 +143,7 @@ func (h *Host) keep() (k keeping) {
 	until := func(s *sessions.Session) int64 {
 		return min(now+int64(min(h.Config.ConnectionKeep, s.Timeout()/3)), h.AnswersUntil(s.Timeout()))
 	}
-	return keeping{former: former, now: kept.New(epoch, held, until, kept.Needs{
+	return keeping{former: former, now: kept.New(h.epoch, held, until, kept.Needs{
 		CanAskAgain: former.canAskAgain, AskAgain: former.askAgain, Lose: former.lose,
 		Take: func(batches []*flow.Batch) {
 			h.waiting = append(h.waiting, batches...)

@@ -117,6 +117,24 @@ func TestKeptConnectionsEndWhoseClientsLeave(t *testing.T) {
 	require.Zero(t, f.Tracker.Count())
 }
 
+// A leader may begin a new epoch while it serves. Connections that outlive it, and what is known of silent sessions,
+// count in the epoch after that one.
+func TestKeptConnectionsOutliveALeaderThatHasRenewedItsEpoch(t *testing.T) {
+	f, leader := learnerOf(t)
+	m := f.h
+	m.role, m.noting, f.epoch = f, leader.ID, 4
+	serves := zab.Status{State: zab.Following, Leader: 1, Master: 1, Epoch: 4, Serving: true}
+	m.status = serves
+	serves.Epoch = 6
+	m.changed(serves)
+	m.changed(zab.Status{State: zab.Looking, Leader: -1, Master: -1})
+	require.NotNil(t, m.keeping.now)
+	require.True(t, m.keeping.now.Back(6))
+	require.True(t, m.keeping.now.Outlive(7))
+	require.False(t, m.keeping.now.Outlive(5))
+	require.EqualValues(t, 6, m.silence.former.epoch)
+}
+
 // A leader gives a session back to the server whose link was lost, and to no other one.
 func TestLeaderGivesSessionsBackToTheirServer(t *testing.T) {
 	m := leased(t, 1, 1, 2, 3)

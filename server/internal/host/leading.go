@@ -42,8 +42,7 @@ type leading struct {
 	refused  bool
 	refuses  bool       // clients' writes are refused, because disks have no room
 	reconfig proto.Zxid // the last reconfiguration that was prepared
-	epoch    int64
-	handing  *handing // a handover that has begun; nil if there is none
+	handing  *handing   // a handover that has begun; nil if there is none
 	acks     ackTime
 	lost     map[zab.LinkID]lostLink // those that sessions have had, and OwnerUnknown
 
@@ -71,7 +70,7 @@ const (
 )
 
 func newLeading(h *Host) *leading {
-	l := &leading{Env: h.Env, h: h, next: h.core.NextZxid(), epoch: h.status.Epoch}
+	l := &leading{Env: h.Env, h: h, next: h.core.NextZxid()}
 	l.syncs = syncs.New(l.needs())
 	l.payloads.reuse = h.peers == nil
 	h.policy.Begin()
@@ -87,7 +86,7 @@ func newLeading(h *Host) *leading {
 	now := h.Clock.Now()
 	h.Tracker.Lead(h.Store.State.EachSession, now)
 	h.Store.Mu.RUnlock()
-	h.silence.inherit(h.Tracker, l.epoch, now)
+	h.silence.inherit(h.Tracker, h.epoch, now)
 	l.lost = map[zab.LinkID]lostLink{sessions.OwnerUnknown: {now, -1}}
 	return l
 }

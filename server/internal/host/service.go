@@ -11,6 +11,9 @@ import (
 func (h *Host) changed(st zab.Status) {
 	old := h.status
 	h.status = st
+	if st.Serving {
+		h.epoch = st.Epoch
+	}
 	same := old.State == st.State && old.Phase == st.Phase && old.Leader == st.Leader && old.Master == st.Master &&
 		old.Epoch == st.Epoch && old.Serving == st.Serving
 	if st.Fatal != nil && old.Fatal == nil {

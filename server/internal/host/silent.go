@@ -90,7 +90,7 @@ func (s *silence) followingEnds(f *following) {
 		}
 	}
 	s.heard = nil
-	s.former.epoch, s.former.until, s.former.silent = f.epoch, f.link.arrived, silent
+	s.former.epoch, s.former.until, s.former.silent = f.h.epoch, f.link.arrived, silent
 }
 
 // without is when a client counts as heard of that was heard of at heard, under the leader before: the time without a

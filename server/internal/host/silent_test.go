@@ -77,7 +77,8 @@ func TestWhatCountsInTheNextEpoch(t *testing.T) {
 			m.silence.told(&link{Link: &peers.Link{ID: v.link, Dialled: true}, arrived: 12 * second},
 				&peers.Packet{Type: peers.PacketSilent, Zxid: 1, Data: sessions.AppendSilent(nil,
 					[]sessions.Silent{{ID: told, Heard: 10 * second}}, 12*second)})
-			m.silence.followingEnds(&following{Env: m.Env, h: m, link: former, epoch: 4})
+			m.epoch = 4
+			m.silence.followingEnds(&following{Env: m.Env, h: m, link: former})
 			m.toJournal([]zab.Persist{v.write})
 			require.Equal(t, v.want, m.silence.left(v.epoch, 32*second), "ten seconds without a leader do not count")
 			require.Empty(t, m.silence.left(v.epoch, 32*second), "once")
