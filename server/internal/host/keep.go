@@ -8,6 +8,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/host/kept"
+	"github.com/seed94657493/warren/server/internal/host/syncs"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
@@ -29,8 +30,12 @@ func (l *leading) reclaimed(link *link, p *peers.Packet) {
 }
 
 // gives reports whether a learner gets the session of a kept connection, because no server has it, or because the
-// learner had it on a link that is gone: all that came on that link is proposed, or never will be.
+// learner had it on a link that is gone: all that came on that link is proposed, or never will be. Only what waits
+// behind a sync from another server is still to be proposed.
 func (l *leading) gives(id proto.SessionID, link *link, heard int64) bool {
+	if l.syncs.Holds(syncs.Key{Session: id}) {
+		return false
+	}
 	return l.Tracker.Reclaim(id, link.ID, heard, func(owner zab.LinkID) bool {
 		lost, is := l.lost[owner]
 		return is && lost.peer == link.Peer && link.Peer >= 0 // observers without an id are many

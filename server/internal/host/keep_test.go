@@ -139,6 +139,7 @@ func TestKeptConnectionsOutliveALeaderThatHasRenewedItsEpoch(t *testing.T) {
 func TestLeaderGivesSessionsBackToTheirServer(t *testing.T) {
 	m := leased(t, 1, 1, 2, 3)
 	l := &leading{Env: m.Env, h: m, lost: map[zab.LinkID]lostLink{4: {0, 2}}}
+	l.syncs = syncs.New(l.needs())
 	m.Tracker.Lead(func(yield func(proto.SessionID, int32)) { yield(7, 1000); yield(8, 1000) }, 0)
 	require.Equal(t, proto.OK, m.Tracker.Check(7, 4, false, 0), "the session was on the link that is gone")
 	require.False(t, l.gives(7, &link{Link: &peers.Link{ID: 5, Peer: 3}}, 0))
@@ -147,6 +148,26 @@ func TestLeaderGivesSessionsBackToTheirServer(t *testing.T) {
 	l.lost[10] = lostLink{0, -1}
 	require.Equal(t, proto.OK, m.Tracker.Check(8, 10, false, 0))
 	require.False(t, l.gives(8, &link{Link: &peers.Link{ID: 11, Peer: -1}}, 0), "any observer without an id")
+}
+
+// What a learner has forwarded behind a sync that came from another server becomes a txn when that sync is answered,
+// be the link of the learner gone or not. Until then the session is not given back: the learner would ask for it
+// again.
+func TestLeaderGivesNoSessionBackWhoseRequestsWait(t *testing.T) {
+	m := leased(t, 1, 1, 2, 3)
+	l := &leading{Env: m.Env, h: m, lost: map[zab.LinkID]lostLink{}, txns: []zab.Txn{{}}} // the core is not asked
+	l.refused = true
+	l.syncs, m.role = syncs.New(l.needs()), l
+	m.links.open[4] = &link{Link: &peers.Link{ID: 4, Peer: 2}, exchange: &lease.Exchange{}}
+	m.Tracker.Lead(func(yield func(proto.SessionID, int32)) { yield(7, 1000); yield(8, 1000) }, 0)
+	l.take(&write{link: 3, session: 7, op: proto.OpSync})
+	require.Equal(t, proto.OK, m.Tracker.Check(7, 4, false, 0), "its client is elsewhere now")
+	require.Equal(t, proto.OK, m.Tracker.Check(8, 4, false, 0))
+	l.take(&write{link: 4, session: 7, op: proto.OpSetData})
+	m.forget(4)
+	back := &link{Link: &peers.Link{ID: 5, Peer: 2}}
+	require.False(t, l.gives(7, back, 0))
+	require.True(t, l.gives(8, back, 0))
 }
 
 // A leader that closes a link hears of its end twice: from the core, and when the connection has ended. The sessions
