@@ -22,7 +22,7 @@ func (r *walRepair) cut() error {
 	if err != nil {
 		return err
 	}
-	if info, err := r.fs.Stat(filepath.Join(r.dir, r.file)); err != nil || info.Size() != r.size {
+	if info, err := r.fs.Stat(filepath.Join(r.dir, r.file)); r.file != "" && (err != nil || info.Size() != r.size) {
 		return change.Leave(fmt.Errorf("%s has changed meanwhile, so nothing was changed: %w", r.file,
 			errors.Join(err, errChanged)))
 	}
@@ -63,6 +63,9 @@ func (r *walRepair) change() error {
 		if err := r.setAside(r.dir, name); err != nil {
 			return err
 		}
+	}
+	if r.file == "" {
+		return nil
 	}
 	if r.offset <= LogHeaderSize {
 		return r.setAside(r.dir, r.file)

@@ -76,7 +76,7 @@ type walRepair struct {
 	base    proto.Zxid // of the snapshot that a server would load
 	aside   []string   // snapshots that know txns after the cut
 
-	file   string   // the file to cut, "" if there is nothing to do
+	file   string   // the file to cut, "" if there is none
 	offset int64    // where
 	size   int64    // of the file
 	later  []string // the files after it
@@ -121,7 +121,13 @@ func (r *walRepair) find(path, dataDir string, after proto.Zxid, cut bool) error
 	} else {
 		err = r.findDamage(names, dataDir)
 	}
-	if err != nil || r.file == "" {
+	switch {
+	case err != nil || r.file == "" && !cut:
+		return err
+	case r.file == "":
+		if err = r.findSnapshots(dataDir); len(r.aside) == 0 {
+			return nil // what they are is not asked: nothing is to go
+		}
 		return err
 	}
 	if r.lost, err = r.readable(); err != nil {
@@ -348,7 +354,7 @@ func (r *walRepair) committed() proto.Zxid {
 
 // run prints the plan, and carries it out if it may.
 func (r *walRepair) run(yes, loseTxns bool) error {
-	if r.file == "" {
+	if r.file == "" && len(r.aside) == 0 {
 		_, err := fmt.Fprintf(r.out, "%s: nothing to repair\n", r.dir)
 		if err == nil && r.unfinished && yes {
 			err = r.finish()
@@ -356,8 +362,12 @@ func (r *walRepair) run(yes, loseTxns bool) error {
 		return err
 	}
 	fmt.Fprintf(r.out, "%s: %s\n", filepath.Join(r.dir, r.file), r.reason)
-	fmt.Fprintf(r.out, "cut at offset %d, %s, and %s; the log then ends with txn %v\n", r.offset,
-		wording.Count(r.size-r.offset, "byte"), wording.Count(len(r.later), "later log file"), r.last)
+	if r.file == "" {
+		fmt.Fprintf(r.out, "nothing to cut: the log ends with txn %v\n", r.last)
+	} else {
+		fmt.Fprintf(r.out, "cut at offset %d, %s, and %s; the log then ends with txn %v\n", r.offset,
+			wording.Count(r.size-r.offset, "byte"), wording.Count(len(r.later), "later log file"), r.last)
+	}
 	for _, name := range r.aside {
 		fmt.Fprintf(r.out, "set aside %s, which knows later txns\n", filepath.Join(r.snapDir, name))
 	}
@@ -368,6 +378,8 @@ func (r *walRepair) run(yes, loseTxns bool) error {
 	case n > 0:
 		fmt.Fprintf(r.out, "LOST: %s that can still be read, %v to %v, and whatever is damaged\n",
 			wording.Count(n, "txn"), r.lost[0], r.lost[n-1])
+	case r.file == "":
+		fmt.Fprintln(r.out, "LOST: what these snapshots know, which may have been acknowledged")
 	case !r.isTorn:
 		fmt.Fprintln(r.out, "LOST: whatever is damaged, which may have been acknowledged")
 	default:

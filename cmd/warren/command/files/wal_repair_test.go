@@ -80,6 +80,30 @@ func TestWALRepair(t *testing.T) {
 	}
 }
 
+// A log that ends with the txn after which everything is to go is whole, but a server does not start on it beside a
+// newer snapshot: that is set aside.
+func TestWALRepairBesideANewerSnapshot(t *testing.T) {
+	dir := cmdline.CopyFixture(t, "02-snapshot-and-log")
+	repair := []string{"repair", dir, "--after", "0x20", "--yes", "--lose-txns"}
+	code, _, errs := runWAL(repair...)
+	require.Zero(t, code, errs)
+	code, out, _ := runWAL(repair...)
+	require.Zero(t, code)
+	require.Contains(t, out, "nothing to repair")
+	snapshot := dir + "/version-2/snapshot.34"
+	require.NoError(t, os.Rename(dir+"/version-2/repair.snapshot.34", snapshot))
+	code, out, errs = runWAL(repair[:len(repair)-1]...)
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "nothing to cut: the log ends with txn 0x20\nset aside "+snapshot)
+	require.Contains(t, errs, "--lose-txns")
+	require.FileExists(t, snapshot)
+	code, out, errs = runWAL(repair...)
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "ok: the log is whole from snapshot 0x0 to txn 0x20")
+	require.NoFileExists(t, snapshot)
+	require.FileExists(t, dir+"/version-2/repair.snapshot.34")
+}
+
 // What is cut and what is saved are together what was there.
 func TestWALRepairSavesEveryByte(t *testing.T) {
 	dir := cmdline.CopyFixture(t, "06-crc-mismatch-middle-record")
