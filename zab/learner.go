@@ -42,6 +42,7 @@ type learner struct {
 	pending   window     // txns received in synchronization, not yet in the history of this server
 	committed proto.Zxid // all up to here is committed, if the epoch of the leader is established
 	history   proto.Zxid // end of the history at NEWLEADER
+	adopts    Seq        // the write after which that history and its epoch are durable
 	acked     proto.Zxid // proposals up to here were acknowledged
 }
 
@@ -244,7 +245,7 @@ func (ln *learner) settle() {
 			ln.stage = lnPromised
 		}
 	case lnAdopting:
-		if len(ln.log.flight) == 0 && ln.log.stable.epochs.Current == ln.epoch && ln.log.stable.last >= ln.history {
+		if ln.log.stable.seq >= ln.adopts { // txns behind NEWLEADER may always be in flight
 			ln.promise(ln.log.stable.ackNewLeader(ln.epoch, ln.history))
 			ln.stage = lnAdopted
 		}

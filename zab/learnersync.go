@@ -300,7 +300,7 @@ func (ln *learner) newLeader(m *Message) {
 	} else {
 		ln.log.noteLineage(lineage)
 	}
-	ln.history = ln.log.last
+	ln.history, ln.adopts = ln.log.last, ln.log.writes.seq
 	ln.stage = lnAdopting
 	// The history needs no ACK of its own; proposals of this epoch do.
 	ln.acked = max(ln.committed, proto.MakeZxid(ln.epoch, 0))
