@@ -145,6 +145,9 @@ func (h *Host) keep() (k keeping) {
 	}
 	now, own := h.Clock.Now(), h.Tracker.Own()
 	held := h.clients.HoldAll(func(s *sessions.Session) bool { return own[s] })
+	if len(held) == 0 {
+		return k
+	}
 	until := func(s *sessions.Session) int64 {
 		return min(now+int64(min(h.Config.ConnectionKeep, s.Timeout()/3)), h.AnswersUntil(s.Timeout()))
 	}

@@ -196,3 +196,12 @@ func TestLeaderRemembersLinksOfLearnersOnly(t *testing.T) {
 	m.forget(5)
 	require.Empty(t, l.lost)
 }
+
+// A server without clients keeps nothing when its leader is lost: it would go on to take each tick, and hold on to its
+// former role, until the next leader is lost.
+func TestNothingIsKeptForNoClients(t *testing.T) {
+	f, leader := learnerOf(t)
+	h := f.h
+	h.role, h.noting, h.Config.ConnectionKeep = f, leader.ID, time.Second
+	require.Zero(t, h.keep())
+}
