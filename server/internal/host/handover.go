@@ -55,7 +55,7 @@ func (l *leading) consider(now time.Time, learners []zab.Learner) {
 	if d.Ends {
 		h.Log.Info("handing over the leadership: this epoch is running out of zxids, and the next one begins in time",
 			zap.Stringer("zxid", f.Prepared))
-		_ = l.handOver(func() error {
+		_ = l.handOver(false, func() error {
 			h.core.HandOver(false)
 			return nil
 		})
@@ -66,7 +66,7 @@ func (l *leading) consider(now time.Time, learners []zab.Learner) {
 			why = "handing over to a server without clients, because leaders are to have none"
 		}
 		h.Log.Info(why, zap.Int64("server", int64(d.To)))
-		if err := l.handOver(func() error { return h.member.HandOverTo(d.To, false) }); err != nil {
+		if err := l.handOver(false, func() error { return h.member.HandOverTo(d.To, false) }); err != nil {
 			h.Log.Warn("cannot hand over the leadership: this server goes on leading", zap.Error(err))
 		}
 	}
@@ -75,17 +75,18 @@ func (l *leading) consider(now time.Time, learners []zab.Learner) {
 // handOver asks the core to hand its leadership over, and then to stop.
 func (h *Host) handOver() {
 	h.Do(func() {
-		_ = h.afterHold(func() error {
+		_ = h.afterHold(true, func() error {
 			h.core.HandOver(true)
 			return nil
 		})
 	})
 }
 
-// afterHold calls do, which begins a handover, at once, or when the clients of a leader and its learners hold still.
-func (h *Host) afterHold(do func() error) error {
+// afterHold calls do, which begins a handover, or with stop the end of this server, at once, or when the clients of a
+// leader and its learners hold still.
+func (h *Host) afterHold(stop bool, do func() error) error {
 	if lead, ok := h.role.(*leading); ok {
-		return lead.handOver(do)
+		return lead.handOver(stop, do)
 	}
 	return do()
 }
@@ -108,7 +109,7 @@ func (h *Host) HandOverTo(id proto.ServerID, dry bool) (err error) {
 			err = h.canLead(id)
 		}
 		if err == nil && id != h.ID && !dry {
-			err = h.afterHold(func() error { return h.member.HandOverTo(id, false) })
+			err = h.afterHold(false, func() error { return h.member.HandOverTo(id, false) })
 		}
 		if err == nil && id != h.ID && !dry {
 			h.Log.Info("handing over to the server that an operator has named", zap.Int64("server", int64(id)))
@@ -130,23 +131,27 @@ const holdMax = 500 * time.Millisecond
 // handing is a handover of this leader that is being prepared, or has begun.
 type handing struct {
 	do    func() error        // begins the handover
+	stop  bool                // and then this server stops
 	asked []*link             // learners that were asked to hold requests
 	waits map[zab.LinkID]bool // those that have not answered
 	until int64               // when the handover begins in any case, ns on the server's clock
 	begun bool                // do was called
 }
 
-// handOver calls do, which begins a handover, when all learners hold the requests of their clients.
-func (l *leading) handOver(do func() error) error {
+// handOver calls do, which begins a handover, when all learners hold the requests of their clients. A handover with a
+// stop takes the place of another one, and no other one takes its place.
+func (l *leading) handOver(stop bool, do func() error) error {
 	h := l.h
 	switch {
 	case h.peers == nil, l.handing != nil && l.handing.begun:
 		return do()
+	case l.handing != nil && l.handing.stop && !stop:
+		return zab.ErrNotLeading // as when it has begun
 	case l.handing != nil:
-		l.handing.do = do // the server is to stop as well
+		l.handing.do, l.handing.stop = do, stop
 		return nil
 	}
-	next := &handing{do: do, waits: map[zab.LinkID]bool{}, until: h.Clock.Now() + int64(holdMax)}
+	next := &handing{do: do, stop: stop, waits: map[zab.LinkID]bool{}, until: h.Clock.Now() + int64(holdMax)}
 	for _, link := range h.links.inOrder() {
 		if link.learner() && link.warren {
 			next.asked, next.waits[link.ID] = append(next.asked, link), true
