@@ -2,12 +2,14 @@ package durable
 
 import (
 	"errors"
+	"fmt"
 
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/datadir"
+	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/zab"
 )
 
@@ -73,6 +75,11 @@ func (j *Journal) BeginAnew(state *datatree.State, origin datadir.Origin) error 
 	history, err := datadir.After(known, origin)
 	if err != nil {
 		return err
+	}
+	// A crash or a full disk may leave the promise alone, and with this one the server would not start.
+	if e := d.Meta.Epochs(); e.Current > 0 && history.Epoch-e.Current > meta.EpochLeap {
+		return fmt.Errorf("%w: the snapshot is of epoch %d, too far above currentEpoch %d of this server: "+
+			"restore it into an empty directory", meta.ErrEpoch, origin.Last.Epoch(), e.Current)
 	}
 	state.EndSessions(history.First)
 	if err := d.Meta.SetAccepted(history.Epoch); err != nil {

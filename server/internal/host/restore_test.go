@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/snapshot"
@@ -54,4 +55,19 @@ func TestRestoreWaitsForTheState(t *testing.T) {
 	require.ErrorIs(t, <-re.done, vfs.ErrNoSpace)
 	require.EqualValues(t, 2, a.NextZxid())
 	require.True(t, a.Serves())
+}
+
+// A restore that fails leaves a directory with which the server starts again, whatever the zxid of the snapshot.
+func TestRestoreThatFailsLeavesEpochsThatAreCredible(t *testing.T) {
+	fs, store := vfs.NewMem(), meta.NewMem(1)
+	require.NoError(t, store.SetAccepted(5))
+	require.NoError(t, store.SetCurrent(5, ""))
+	s, _, err := recovered(fs, store)
+	require.NoError(t, err)
+	defer s.release()
+	fs.SetCapacity(fs.Used() + 1)
+	state := datatree.NewState(datatree.Config{})
+	require.Error(t, s.member.journal.BeginAnew(state, datadir.Origin{Last: proto.MakeZxid(6+meta.EpochLeap, 1)}))
+	_, err = store.Again().Reconcile(0)
+	require.NoError(t, err)
 }
