@@ -32,8 +32,8 @@ func (ln *learner) syncBegins(m *Message) {
 			return
 		}
 	case Snap:
-		if m.Zxid < 0 {
-			ln.leave("leader %d sent a snapshot at %v", ln.master, m.Zxid)
+		if m.Zxid < 0 || m.Zxid.Epoch() > ln.epoch {
+			ln.leave("leader %d of epoch %d sent a snapshot at %v", ln.master, ln.epoch, m.Zxid)
 			return
 		}
 		ln.snap = m.Zxid
@@ -134,6 +134,10 @@ func (ln *learner) receive(t Txn) bool {
 		return false
 	}
 	switch {
+	case ln.stage >= lnSyncing && t.Zxid.Epoch() > ln.log.epochs.Accepted: // such a log is refused at a start
+		ln.leave("leader %d of epoch %d proposes %v, but only epoch %d was accepted", ln.master, ln.epoch, t.Zxid,
+			ln.log.epochs.Accepted)
+		return false
 	case ln.stage == lnSyncing:
 		if ln.pending.before == anyZxid && len(ln.pending.txns) == 0 {
 			if t.Zxid > ln.snap && !succeeds(ln.snap, t.Zxid) {
@@ -152,11 +156,6 @@ func (ln *learner) receive(t Txn) bool {
 	case ln.stage >= lnAdopting:
 		if last := ln.log.window.last(); !succeeds(last, t.Zxid) {
 			ln.gap(last, t.Zxid)
-			return false
-		}
-		if t.Zxid.Epoch() > ln.log.epochs.Accepted { // a log that ends there is refused at the next start
-			ln.leave("leader %d of epoch %d proposes %v, but only epoch %d was accepted", ln.master, ln.epoch, t.Zxid,
-				ln.log.epochs.Accepted)
 			return false
 		}
 		ln.log.window.add(t)
