@@ -117,12 +117,21 @@ func TestKeptConnectionsEndWhoseClientsLeave(t *testing.T) {
 	require.Zero(t, f.Tracker.Count())
 }
 
+// holding has one connection that can be kept.
+type holding struct {
+	clients
+	held flow.Held
+}
+
+func (h holding) HoldAll(func(*sessions.Session) bool) []flow.Held { return []flow.Held{h.held} }
+
 // A leader may begin a new epoch while it serves. Connections that outlive it, and what is known of silent sessions,
 // count in the epoch after that one.
 func TestKeptConnectionsOutliveALeaderThatHasRenewedItsEpoch(t *testing.T) {
 	f, leader := learnerOf(t)
 	m := f.h
 	m.role, m.noting, f.epoch = f, leader.ID, 4
+	m.clients = holding{m.clients, flow.Held{Client: &keptClient{}, Session: &sessions.Session{ID: 7}}}
 	serves := zab.Status{State: zab.Following, Leader: 1, Master: 1, Epoch: 4, Serving: true}
 	m.status = serves
 	serves.Epoch = 6
