@@ -99,7 +99,7 @@ func suffer(t *testing.T, ab abuse) report {
 	tg := startTarget(t, max(ab.members, 1), ab.settings)
 	other := cluster.Start(t, cluster.Options{Dir: memoryDir(t)})
 	bad := startAbuser(t, order{Name: ab.name, Full: *fullFlag, Lasts: lasts, Site: tg.site(t)})
-	l, far := startLoad(t, tg.addrs()...), startLoad(t, other.Addr())
+	l, far := startLoad(t, cluster.Addrs(tg.nodes)...), startLoad(t, other.Addr())
 	r := report{name: ab.name, limit: ab.memory, before: tg.memory()}
 	held, err := tg.held()
 	require.NoError(t, err)

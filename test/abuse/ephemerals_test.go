@@ -50,7 +50,7 @@ func endLarge(t *testing.T, members, count, parents int, expired bool) {
 	}
 	require.EqualValues(t, count, tg.most(t, "ephemerals_count"))
 	connected := time.Now()
-	l := startLoad(t, tg.addrs()...)
+	l := startLoad(t, cluster.Addrs(tg.nodes)...)
 	before, began := epoch(l), time.Now()
 	if expired {
 		owner.Close()

@@ -61,9 +61,7 @@ func startTarget(t *testing.T, members int, settings map[string]string) *target 
 		"metricsProvider.httpHost":  "127.0.0.1",
 		"metricsProvider.httpPort":  port(tg.metrics),
 	}
-	for k, v := range settings {
-		all[k] = v
-	}
+	maps.Copy(all, settings)
 	if members == 1 {
 		tg.nodes = []*cluster.Node{cluster.Start(t, cluster.Options{Settings: all, Dir: memoryDir(t)})}
 		return tg
@@ -77,13 +75,7 @@ func startTarget(t *testing.T, members int, settings map[string]string) *target 
 	for range members {
 		options = append(options, cluster.Options{Settings: common, Dir: memoryDir(t)})
 	}
-	tg.nodes = cluster.Ensemble(t, options...)
-	for _, n := range tg.nodes {
-		n.Launch()
-	}
-	for _, n := range tg.nodes {
-		n.WaitServing()
-	}
+	tg.nodes = cluster.StartEnsemble(t, options...)
 	return tg
 }
 
@@ -105,14 +97,6 @@ func (tg *target) site(t *testing.T) site {
 		at.Election = append(at.Election, net.JoinHostPort(m[2], m[4]))
 	}
 	return at
-}
-
-// addrs is the client ports.
-func (tg *target) addrs() (addrs []string) {
-	for _, n := range tg.nodes {
-		addrs = append(addrs, n.Addr())
-	}
-	return addrs
 }
 
 // processorTime is what all servers have used.

@@ -93,6 +93,34 @@ func Ensemble(t testing.TB, o ...Options) []*Node {
 	return nodes
 }
 
+// StartEnsemble is Ensemble and StartAll.
+func StartEnsemble(t testing.TB, o ...Options) []*Node {
+	t.Helper()
+	nodes := Ensemble(t, o...)
+	StartAll(nodes...)
+	return nodes
+}
+
+// StartAll starts the processes of nodes and returns when all of them serve.
+func StartAll(nodes ...*Node) {
+	for _, n := range nodes {
+		n.t.Helper()
+		n.Launch()
+	}
+	for _, n := range nodes {
+		n.WaitServing()
+	}
+}
+
+// Addrs returns the client addresses of nodes.
+func Addrs(nodes []*Node) []string {
+	addrs := make([]string, len(nodes))
+	for i, n := range nodes {
+		addrs[i] = n.Addr()
+	}
+	return addrs
+}
+
 // Addr returns the client address.
 func (n *Node) Addr() string { return net.JoinHostPort(n.options.host(), strconv.Itoa(n.port)) }
 
@@ -250,11 +278,19 @@ func (n *Node) inNamespace(name string, args ...string) *exec.Cmd {
 	return exec.Command("ip", append([]string{"netns", "exec", n.options.Namespace, name}, args...)...)
 }
 
-// Serves reports whether srvr answers with a mode.
-func (n *Node) Serves() bool {
-	text, err := wire.FourLetter(n.Addr(), "srvr", time.Second)
-	return err == nil && strings.Contains(text, "Mode: ")
+// Mode returns the mode with which srvr answers, such as "leader"; "" if the server does not serve.
+func (n *Node) Mode() string { return ModeAt(n.Addr()) }
+
+// ModeAt is the Mode of the server at an address.
+func ModeAt(addr string) string {
+	text, _ := wire.FourLetter(addr, "srvr", time.Second)
+	_, text, _ = strings.Cut(text, "Mode: ")
+	mode, _, _ := strings.Cut(text, "\n")
+	return mode
 }
+
+// Serves reports whether the server has a Mode.
+func (n *Node) Serves() bool { return n.Mode() != "" }
 
 // WaitServing returns when Serves.
 func (n *Node) WaitServing() {

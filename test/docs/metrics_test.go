@@ -22,7 +22,6 @@ import (
 
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/pki"
-	"github.com/seed94657493/warren/test/wire"
 )
 
 var updateMetrics = flag.Bool("docs.update-metrics", false, "write the index of METRICS.md, instead of comparing it")
@@ -208,10 +207,8 @@ warren.trace.endpoint=http://127.0.0.1:1/v1/traces
 		})
 	}
 	for id := 1; id <= 3; id++ {
-		require.Eventually(t, func() bool {
-			text, err := wire.FourLetter(clients[id], "srvr", time.Minute)
-			return err == nil && strings.Contains(text, "Mode: ")
-		}, time.Minute, 10*time.Millisecond, "server %d serves", id)
+		require.Eventually(t, func() bool { return cluster.ModeAt(clients[id]) != "" }, time.Minute,
+			10*time.Millisecond, "server %d serves", id)
 	}
 	shell := run("shell", "-s", clients[1])
 	shell.Stdin = strings.NewReader("create /app x\nsetquota -N 1 /app\nget /app\ncreate /app/beyond y\n")

@@ -167,10 +167,8 @@ warren.logLevel=debug
 			t.Logf("the server: %s", output.String())
 		}
 	}()
-	require.Eventually(t, func() bool {
-		text, err := wire.FourLetter(at(0), "srvr", time.Second)
-		return err == nil && strings.Contains(text, "Mode: ")
-	}, time.Minute, 10*time.Millisecond, "the server serves")
+	require.Eventually(t, func() bool { return cluster.ModeAt(at(0)) != "" }, time.Minute, 10*time.Millisecond,
+		"the server serves")
 	dial := func(o wire.Options) *wire.Conn {
 		o.TimeoutMs = 30_000
 		c, err := wire.Dial(at(0), o)

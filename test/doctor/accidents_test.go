@@ -142,9 +142,7 @@ func (s *shown) add(t *testing.T, a *accident, surface, check, severity string) 
 func (h *hosts) lookByCommands(a *accident, s *shown) {
 	for _, command := range []string{"doctor", "status"} {
 		args := []string{command, "--output", "json", "--admin-port", h.port, "--timeout", "2s"}
-		for _, n := range h.nodes {
-			args = append(args, n.Addr())
-		}
+		args = append(args, cluster.Addrs(h.nodes)...)
 		var v visit
 		text, code := h.run(args...)
 		if err := json.Unmarshal([]byte(text), &v); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -91,9 +92,7 @@ func (v visit) ills() []string {
 // servers are their addresses behind the flags of warren doctor.
 func servers(nodes []*cluster.Node, flags ...string) []string {
 	args := append([]string{"--admin-port", "0"}, flags...)
-	for _, n := range nodes {
-		args = append(args, n.Addr())
-	}
+	args = append(args, cluster.Addrs(nodes)...)
 	return args
 }
 
@@ -103,20 +102,10 @@ func ensemble(t *testing.T, all map[string]string, own ...map[string]string) []*
 	options := make([]cluster.Options, len(own))
 	for i := range options {
 		options[i].Settings = map[string]string{"tickTime": "500", "preAllocSize": "64"}
-		for _, from := range []map[string]string{all, own[i]} {
-			for k, v := range from {
-				options[i].Settings[k] = v
-			}
-		}
+		maps.Copy(options[i].Settings, all)
+		maps.Copy(options[i].Settings, own[i])
 	}
-	nodes := cluster.Ensemble(t, options...)
-	for _, n := range nodes {
-		n.Launch()
-	}
-	for _, n := range nodes {
-		n.WaitServing()
-	}
-	return nodes
+	return cluster.StartEnsemble(t, options...)
 }
 
 // eventually examines until it has found, for the most urgent of the checks of the test, just these.

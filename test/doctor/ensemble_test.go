@@ -3,6 +3,7 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -57,33 +58,18 @@ func newHostsWith(t *testing.T, configure func(o *cluster.Options), own ...map[s
 			h.port = port
 		}
 		options[i].Settings["admin.serverPort"] = h.port
-		for k, v := range own[i] {
-			options[i].Settings[k] = v
-		}
+		maps.Copy(options[i].Settings, own[i])
 		configure(&options[i])
 	}
 	h.nodes = cluster.Ensemble(t, options...)
 	return h
 }
 
-// start starts servers and waits until they serve.
-func (h *hosts) start(nodes ...*cluster.Node) {
-	h.t.Helper()
-	for _, n := range nodes {
-		n.Launch()
-	}
-	for _, n := range nodes {
-		n.WaitServing()
-	}
-}
-
 // sees waits until doctor, asked about servers and their admin ports, has a finding.
 func (h *hosts) sees(check string, nodes ...*cluster.Node) visit {
 	h.t.Helper()
 	args := []string{"--admin-port", h.port}
-	for _, n := range nodes {
-		args = append(args, n.Addr())
-	}
+	args = append(args, cluster.Addrs(nodes)...)
 	var v visit
 	cluster.Eventually(h.t, func() bool {
 		v = examine(h.t, args...)
@@ -100,9 +86,8 @@ func TestEnsembleInTrouble(t *testing.T) {
 	h := newHosts(t, map[string]string{"readonlymode.enabled": "true", "snapCount": "2"},
 		map[string]string{"snapCount": "2"}, map[string]string{"warren.diskWatermarkBytes": full})
 	one, two, three := h.nodes[0], h.nodes[1], h.nodes[2]
-	h.start(h.nodes...)
-	if text, err := wire.FourLetter(three.Addr(), "srvr", patience); err == nil &&
-		strings.Contains(text, "Mode: leader") {
+	cluster.StartAll(h.nodes...)
+	if three.Mode() == "leader" {
 		says(t, three, "handing over to a server with more room: the disk is almost full")
 	}
 	v := h.sees("disk-full", h.nodes...)
@@ -128,7 +113,7 @@ func TestEnsembleInTrouble(t *testing.T) {
 	}
 	two.Stop()
 	rewrite(t, two, "/n-0", 0, func([]byte, *proto.StatPersisted) []byte { return []byte("flipped") })
-	h.start(two)
+	cluster.StartAll(two)
 	create("/more")
 	v = h.sees("digest", h.nodes...)
 	says(t, two, "tree digest differs from the one in the txn: the data of this server has diverged")
@@ -136,7 +121,7 @@ func TestEnsembleInTrouble(t *testing.T) {
 
 	two.Stop()
 	two.Set(map[string]string{"warren.diskWatermarkBytes": full})
-	h.start(two)
+	cluster.StartAll(two)
 	cluster.Eventually(t, func() bool {
 		return slices.ContainsFunc(h.nodes, func(n *cluster.Node) bool {
 			return strings.Contains(n.Log(), "refusing writes: too few voters have room on their disks")
@@ -157,7 +142,7 @@ func TestEnsembleInTrouble(t *testing.T) {
 		n.Wipe()
 		n.Set(map[string]string{"warren.diskWatermarkBytes": "0"})
 	}
-	h.start(h.nodes...)
+	cluster.StartAll(h.nodes...)
 	three.Stop()
 	three.PutData(old)
 	three.Launch()
@@ -196,7 +181,7 @@ func TestTwoServersWithOneID(t *testing.T) {
 	fourth := h.nodes[3]
 	fourth.Renumber(3)
 	fourth.Lists(three[0], three[1], fourth)
-	h.start(three...)
+	cluster.StartAll(three...)
 	fourth.Launch()
 	v := h.sees("same-id", h.nodes...)
 	f := v.names(t, "two servers have the same id")
@@ -207,14 +192,8 @@ func TestTwoServersWithOneID(t *testing.T) {
 // TestDatabaseMissingOfAnEnsembleThatHasServed wipes a server whose configuration says that a leader has served.
 func TestDatabaseMissingOfAnEnsembleThatHasServed(t *testing.T) {
 	t.Parallel()
-	nodes := cluster.Ensemble(t, cluster.Options{Reconfig: true}, cluster.Options{Reconfig: true},
+	nodes := cluster.StartEnsemble(t, cluster.Options{Reconfig: true}, cluster.Options{Reconfig: true},
 		cluster.Options{Reconfig: true})
-	for _, n := range nodes {
-		n.Launch()
-	}
-	for _, n := range nodes {
-		n.WaitServing()
-	}
 	for _, n := range nodes {
 		n.Stop()
 	}

@@ -36,7 +36,7 @@ func TestOneOfZooKeeper(t *testing.T) {
 		n.Initialize() // a new ensemble with servers of ZooKeeper has to be told that it is new
 		n.Set(lines)
 	}
-	h.start(h.nodes...)
+	cluster.StartAll(h.nodes...)
 	for range 2 {
 		h.nodes = leaderFirst(t, h.nodes)
 		java := slices.IndexFunc(h.nodes, func(n *cluster.Node) bool { return n.Kind() == cluster.ZooKeeper })
@@ -62,6 +62,6 @@ func TestOneOfZooKeeper(t *testing.T) {
 		h.nodes[java].Kill()
 		h.until(&accident{name: "it is dead", silent: silent{java}, status: 1,
 			finds: found{"unreachable": doctor.Error, "no-spare": doctor.Error}})
-		h.start(h.nodes[java])
+		cluster.StartAll(h.nodes[java])
 	}
 }

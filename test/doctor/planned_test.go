@@ -170,7 +170,7 @@ func TestPlannedWorkIsNoTrouble(t *testing.T) {
 		n.Lists(h.nodes...)
 		n.Set(lines)
 	}
-	h.start(h.nodes...)
+	cluster.StartAll(h.nodes...)
 	h.until(none)
 	h.noteLogs()
 	h.scraped = &scrapes{used: metricsOf(promtool.Rules(t)), begin: time.Now()}

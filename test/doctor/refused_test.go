@@ -100,10 +100,7 @@ except Exception as e:
 // that know one.
 func (h *hosts) clients(a *accident) (all []refusal) {
 	h.t.Helper()
-	var every []string
-	for _, n := range h.nodes {
-		every = append(every, n.Addr())
-	}
+	every := cluster.Addrs(h.nodes)
 	lists := []string{strings.Join(every, ",")}
 	for i, addr := range every {
 		if !slices.Contains(a.silent, i) {

@@ -319,7 +319,7 @@ var scenes = []scene{
 func openHosts(t *testing.T, n int, settings map[string]string) *hosts {
 	h := newHosts(t, withSuper(n, settings)...)
 	h.list()
-	h.start(h.nodes...)
+	cluster.StartAll(h.nodes...)
 	return h
 }
 
@@ -351,7 +351,7 @@ func openWithOnePort(t *testing.T) *hosts {
 	for _, n := range h.nodes {
 		n.Set(h.lines)
 	}
-	h.start(h.nodes...)
+	cluster.StartAll(h.nodes...)
 	h.heardOfAll(time.Time{})
 	return h
 }
@@ -385,7 +385,7 @@ func openWithSpare(t *testing.T) *hosts {
 		n.Lists(h.nodes...)
 	}
 	h.list()
-	h.start(h.nodes...)
+	cluster.StartAll(h.nodes...)
 	return h
 }
 
@@ -401,7 +401,7 @@ func openWithStrangers(t *testing.T) *hosts {
 	for _, n := range h.nodes {
 		n.Wipe()
 	}
-	h.start(h.nodes...)
+	cluster.StartAll(h.nodes...)
 	return h
 }
 
@@ -589,7 +589,7 @@ func openWithDisks(t *testing.T) *hosts {
 		n.Wipe()
 		n.Set(map[string]string{"dataLogDir": disks[i]})
 	}
-	h.start(h.nodes...)
+	cluster.StartAll(h.nodes...)
 	return h
 }
 
@@ -612,7 +612,7 @@ func openWithNames(t *testing.T) *hosts {
 	for _, n := range h.nodes {
 		n.Set(h.lines)
 	}
-	h.start(h.nodes...)
+	cluster.StartAll(h.nodes...)
 	return h
 }
 
@@ -630,7 +630,7 @@ func openWithFabric(t *testing.T) *hosts {
 	}, withSuper(3, nil)...)
 	h.fabric = fabric
 	h.list()
-	h.start(h.nodes...)
+	cluster.StartAll(h.nodes...)
 	return h
 }
 
@@ -659,7 +659,7 @@ func openWithFaults(t *testing.T) *hosts {
 	for _, n := range h.nodes {
 		n.Use(faulty(t))
 	}
-	h.start(h.nodes...)
+	cluster.StartAll(h.nodes...)
 	return h
 }
 
@@ -732,7 +732,7 @@ func openWithTLS(t *testing.T) *hosts {
 		n.Set(map[string]string{"ssl.quorum.trustStore.location": trust,
 			"ssl.quorum.keyStore.location": filepath.Join(n.Dir(), "quorum.pem")})
 	}
-	h.start(h.nodes...)
+	cluster.StartAll(h.nodes...)
 	return h
 }
 

@@ -22,8 +22,7 @@ import (
 func leaderFirst(t *testing.T, nodes []*cluster.Node) []*cluster.Node {
 	t.Helper()
 	for i, n := range nodes {
-		if text, err := wire.FourLetter(n.Addr(), "srvr", patience); err == nil &&
-			strings.Contains(text, "Mode: leader\n") {
+		if n.Mode() == "leader" {
 			return append([]*cluster.Node{n}, slices.Delete(slices.Clone(nodes), i, i+1)...)
 		}
 	}
@@ -152,14 +151,8 @@ func TestCertificates(t *testing.T) {
 // until the other one is free.
 func TestClientPortThatIsTaken(t *testing.T) {
 	t.Parallel()
-	nodes := cluster.Ensemble(t, cluster.Options{Reconfig: true}, cluster.Options{Reconfig: true},
+	nodes := cluster.StartEnsemble(t, cluster.Options{Reconfig: true}, cluster.Options{Reconfig: true},
 		cluster.Options{Reconfig: true})
-	for _, n := range nodes {
-		n.Launch()
-	}
-	for _, n := range nodes {
-		n.WaitServing()
-	}
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
@@ -188,10 +181,8 @@ func TestClientPortThatIsTaken(t *testing.T) {
 	require.Equal(t, 1, strings.Count(one.Log(), "cannot open the configured client port"))
 
 	require.NoError(t, taken.Close())
-	cluster.Eventually(t, func() bool {
-		text, err := wire.FourLetter(to, "srvr", time.Second)
-		return err == nil && strings.Contains(text, "Mode: ")
-	}, patience, "the new port is not opened when it is free")
+	cluster.Eventually(t, func() bool { return cluster.ModeAt(to) != "" }, patience,
+		"the new port is not opened when it is free")
 	cluster.Eventually(t, func() bool {
 		nc, err := net.Dial("tcp", one.Addr())
 		if err == nil {

@@ -34,10 +34,7 @@ const (
 // nothing, and a repetition changes nothing either.
 func TestBalance(t *testing.T) {
 	c := steered(t, 3)
-	var addrs []string
-	for _, node := range c.nodes {
-		addrs = append(addrs, node.Addr())
-	}
+	addrs := cluster.Addrs(c.nodes)
 	var done, failed atomic.Int64
 	var running sync.WaitGroup
 	var stop atomic.Bool

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/cluster"
-	"github.com/seed94657493/warren/test/wire"
 )
 
 // Of TestKilledWhileItSynchronises: how often the server is to be found with a database and without a vote, after how
@@ -98,12 +96,7 @@ func (c *chaos) aloneWith(node *cluster.Node) {
 	c.t.Helper()
 	away := c.nodes[node.ID()%len(c.nodes)]
 	away.Kill()
-	serving := func() bool {
-		return slices.ContainsFunc(c.nodes, func(one *cluster.Node) bool {
-			text, err := wire.FourLetter(one.Addr(), "srvr", time.Second)
-			return err == nil && strings.Contains(text, "Mode: ")
-		})
-	}
+	serving := func() bool { return slices.ContainsFunc(c.nodes, (*cluster.Node).Serves) }
 	cluster.Eventually(c.t, func() bool { return !serving() }, time.Minute, "a server serves without any other")
 	node.Launch()
 	c.answers(node)

@@ -110,13 +110,7 @@ func (c *chaos) start() {
 // launch starts servers and waits for them.
 func (c *chaos) launch(o []cluster.Options) {
 	c.t.Helper()
-	c.nodes = cluster.Ensemble(c.t, o...)
-	for _, node := range c.nodes {
-		node.Launch()
-	}
-	for _, node := range c.nodes {
-		node.WaitServing()
-	}
+	c.nodes = cluster.StartEnsemble(c.t, o...)
 }
 
 // load lets clients work while something happens, and returns what they saw.

@@ -19,14 +19,8 @@ import (
 func TestDamagedEpochFiles(t *testing.T) {
 	const accepted, current = "acceptedEpoch", "currentEpoch"
 	for _, kind := range []cluster.Kind{cluster.ZooKeeper, cluster.Warren} {
-		nodes := cluster.Ensemble(t, cluster.Options{Kind: kind}, cluster.Options{Kind: kind},
+		nodes := cluster.StartEnsemble(t, cluster.Options{Kind: kind}, cluster.Options{Kind: kind},
 			cluster.Options{Kind: kind})
-		for _, n := range nodes {
-			n.Launch()
-		}
-		for _, n := range nodes {
-			n.WaitServing()
-		}
 		conn, err := wire.Dial(nodes[0].Addr(), wire.Options{})
 		require.NoError(t, err)
 		_, err = conn.Create("/n", nil, proto.ModePersistent)

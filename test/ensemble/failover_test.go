@@ -207,8 +207,7 @@ func (c *chaos) certainLeader() *cluster.Node {
 // leaderOf returns the one of some servers that says now that it leads, or nil.
 func (c *chaos) leaderOf(nodes []*cluster.Node) *cluster.Node {
 	for _, node := range nodes {
-		text, err := wire.FourLetter(node.Addr(), "srvr", time.Second)
-		if err == nil && strings.Contains(text, "Mode: leader") {
+		if node.Mode() == "leader" {
 			return node
 		}
 	}

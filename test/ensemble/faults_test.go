@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/test/cluster"
-	"github.com/seed94657493/warren/test/wire"
 )
 
 // faults are what may happen. Each ends with the ensemble whole again, though perhaps not yet recovered.
@@ -48,11 +47,8 @@ func (c *chaos) any() *cluster.Node { return c.nodes[c.rand.IntN(len(c.nodes))] 
 
 // leader returns the server that says that it leads, or any.
 func (c *chaos) leader() *cluster.Node {
-	for _, node := range c.nodes {
-		if text, err := wire.FourLetter(node.Addr(), "srvr", time.Second); err == nil &&
-			strings.Contains(text, "Mode: leader") {
-			return node
-		}
+	if node := c.leaderOf(c.nodes); node != nil {
+		return node
 	}
 	return c.any()
 }

@@ -22,10 +22,7 @@ func (silent) Printf(string, ...any) {}
 // another server by itself and loses neither its session nor its ephemeral nor its watch.
 func TestGoZookeeperFailsOver(t *testing.T) {
 	c := plain(t, cluster.Warren, 3)
-	var addrs []string
-	for _, node := range c.nodes {
-		addrs = append(addrs, node.Addr())
-	}
+	addrs := cluster.Addrs(c.nodes)
 	conn, _, err := zk.Connect(addrs, 20*time.Second, zk.WithLogger(silent{}))
 	require.NoError(t, err)
 	defer conn.Close()

@@ -40,16 +40,6 @@ func growing(t *testing.T, voters int, kinds ...cluster.Kind) (c *chaos, all []*
 	return c, all
 }
 
-// modeOf returns what srvr says of the role of a server.
-func modeOf(node *cluster.Node) string {
-	text, err := wire.FourLetter(node.Addr(), "srvr", time.Second)
-	if _, after, found := strings.Cut(text, "Mode: "); err == nil && found {
-		word, _, _ := strings.Cut(after, "\n")
-		return word
-	}
-	return ""
-}
-
 // writes has a write at each server acknowledged that serves, and returns the paths.
 func (c *chaos) writes(nodes ...*cluster.Node) (paths []string) {
 	c.t.Helper()
@@ -122,7 +112,7 @@ func growthByRestarts(t *testing.T, kinds ...cluster.Kind) {
 	added.Lists(all...)
 	added.Launch()
 	added.WaitServing()
-	require.Equal(t, "follower", modeOf(added))
+	require.Equal(t, "follower", added.Mode())
 	c.names(added, all...)
 	for _, node := range old {
 		c.names(node, old...)
@@ -165,7 +155,7 @@ func growthByRestarts(t *testing.T, kinds ...cluster.Kind) {
 	one.Stop()
 	paths = append(paths, c.writes(two, old[2], added)...)
 	two.Kill()
-	cluster.Eventually(t, func() bool { return modeOf(old[2]) == "" && modeOf(added) == "" }, time.Minute,
+	cluster.Eventually(t, func() bool { return old[2].Mode() == "" && added.Mode() == "" }, time.Minute,
 		"two of four servers serve")
 	one.Launch()
 	two.Launch()
@@ -192,7 +182,7 @@ func TestGrowthWithoutVote(t *testing.T) {
 	}
 	paths := c.writes(all...)
 	for _, node := range added {
-		require.Equal(t, "follower", modeOf(node))
+		require.Equal(t, "follower", node.Mode())
 		c.names(node, all...)
 	}
 	for _, node := range old {
@@ -223,10 +213,10 @@ func TestGrowthWithoutVote(t *testing.T) {
 	c.have(paths, all...)
 	old[0].Kill()
 	old[1].Kill()
-	cluster.Eventually(t, func() bool { return modeOf(old[2]) == "" }, time.Minute, "one of three members serves")
+	cluster.Eventually(t, func() bool { return old[2].Mode() == "" }, time.Minute, "one of three members serves")
 	for range 20 {
 		for _, node := range append(added, old[2]) {
-			require.NotEqual(t, "leader", modeOf(node))
+			require.NotEqual(t, "leader", node.Mode())
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -289,13 +279,13 @@ func leaderOutOfView(t *testing.T, kinds ...cluster.Kind) {
 	two.Launch()
 	c.whole()
 	paths := c.writes(two, three)
-	if modeOf(two) == "leader" {
+	if two.Mode() == "leader" {
 		one.WaitServing() // servers 1 and 2 were quicker, and server 2 is in every list
-		require.Equal(t, "follower", modeOf(one))
+		require.Equal(t, "follower", one.Mode())
 		return
 	}
 	for range 30 {
-		require.Equal(t, []string{"", "follower", "leader"}, []string{modeOf(one), modeOf(two), modeOf(three)})
+		require.Equal(t, []string{"", "follower", "leader"}, []string{one.Mode(), two.Mode(), three.Mode()})
 		time.Sleep(100 * time.Millisecond)
 	}
 	// With the right list it follows.

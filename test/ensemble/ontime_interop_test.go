@@ -93,10 +93,7 @@ func (d *deaths) run(n int) {
 	_, err := conn.Create("/dead", nil, proto.ModePersistent)
 	require.NoError(t, err)
 	conn.Close()
-	var addrs []string
-	for _, node := range d.c.nodes {
-		addrs = append(addrs, node.Addr())
-	}
+	addrs := cluster.Addrs(d.c.nodes)
 	observer, err := warren.New(strings.Join(addrs, ","))
 	require.NoError(t, err)
 	defer observer.Close()

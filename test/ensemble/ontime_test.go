@@ -44,10 +44,7 @@ func deadClientsGo(t *testing.T, c *chaos, timeout time.Duration) (kills int) {
 	c.whole()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	var addrs []string
-	for _, node := range c.nodes {
-		addrs = append(addrs, node.Addr())
-	}
+	addrs := cluster.Addrs(c.nodes)
 	type alive struct {
 		*warren.Client
 		session warren.SessionID

@@ -36,10 +36,7 @@ func newRestored(t *testing.T) *restored {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
 	r.ctx, r.kept = ctx, r.eras("old", 1)
-	var addrs []string
-	for _, node := range r.nodes {
-		addrs = append(addrs, node.Addr())
-	}
+	addrs := cluster.Addrs(r.nodes)
 	var err error
 	r.app, err = app.Dial(ctx, strings.Join(addrs, ","), app.WithSessionTimeout(sessionTimeout*time.Millisecond),
 		app.WithHooks(app.Hooks{State: func(s app.StateChange) { r.states <- s }}),

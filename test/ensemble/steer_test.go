@@ -134,10 +134,7 @@ func TestLeadershipMovesUnderLoad(t *testing.T) {
 // write. No write fails.
 func TestRollingRestartWithDrain(t *testing.T) {
 	c := steered(t, 5)
-	var addrs []string
-	for _, node := range c.nodes {
-		addrs = append(addrs, node.Addr())
-	}
+	addrs := cluster.Addrs(c.nodes)
 	var lost, done atomic.Int64
 	var running sync.WaitGroup
 	var stop atomic.Bool

@@ -116,10 +116,7 @@ type ack struct{ sent, acked time.Time }
 // startWriters makes a znode for each kind of client and lets them write.
 func startWriters(t testing.TB, nodes []*cluster.Node) []*writer {
 	t.Helper()
-	var addrs []string
-	for _, node := range nodes {
-		addrs = append(addrs, node.Addr())
-	}
+	addrs := cluster.Addrs(nodes)
 	conn, err := wire.Dial(addrs[0], wire.Options{})
 	require.NoError(t, err)
 	defer conn.Close()

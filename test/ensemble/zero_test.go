@@ -1,7 +1,6 @@
 package ensemble
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -57,10 +56,9 @@ func numberedFromZero(t *testing.T, kinds ...cluster.Kind) {
 	require.NoError(t, err)
 	two.Stop()
 	one.Launch()
-	cluster.Eventually(t, func() bool { // until it notices that server 2 is gone, it follows
-		srvr, err := wire.FourLetter(zero.Addr(), "srvr", 5*time.Second)
-		return err == nil && strings.Contains(srvr, "Mode: leader")
-	}, time.Minute, "server 0 does not come to lead")
+	// Until it notices that server 2 is gone, it follows.
+	cluster.Eventually(t, func() bool { return zero.Mode() == "leader" }, time.Minute,
+		"server 0 does not come to lead")
 
 	// The session that server 0 has made goes on at server 1.
 	one.WaitServing()

@@ -69,13 +69,7 @@ func rollingRestart(t *testing.T, l load) map[string]seen {
 			"admin.serverAddress": "127.0.0.1", "admin.serverPort": strconv.Itoa(port),
 			"DigestAuthenticationProvider.superDigest": superDigest}})
 	}
-	nodes := cluster.Ensemble(t, o...)
-	for _, node := range nodes {
-		node.Launch()
-	}
-	for _, node := range nodes {
-		node.WaitServing()
-	}
+	nodes := cluster.StartEnsemble(t, o...)
 	writers := startWriters(t, nodes, l, "Java", "kazoo", "C", "go-zookeeper", "Warren")
 	authFile := filepath.Join(t.TempDir(), "super.txt")
 	require.NoError(t, os.WriteFile(authFile, []byte("digest super:test"), 0o600))

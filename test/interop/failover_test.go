@@ -3,12 +3,10 @@
 package interop
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
-	"io"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,16 +56,8 @@ func TestClientsFailOver(t *testing.T) {
 func startThree(t *testing.T) (nodes []*cluster.Node, connect string) {
 	t.Helper()
 	one := cluster.Options{Kind: cluster.Kind(*target)}
-	nodes = cluster.Ensemble(t, one, one, one)
-	var addrs []string
-	for _, node := range nodes {
-		node.Launch()
-		addrs = append(addrs, node.Addr())
-	}
-	for _, node := range nodes {
-		node.WaitServing()
-	}
-	return nodes, strings.Join(addrs, ",")
+	nodes = cluster.StartEnsemble(t, one, one, one)
+	return nodes, strings.Join(cluster.Addrs(nodes), ",")
 }
 
 // failOver runs a program through all that happens to the servers.
@@ -80,24 +70,8 @@ func failOver(t *testing.T, nodes []*cluster.Node, cmd *exec.Cmd) {
 	require.NoError(t, conn.CloseSession())
 	conn.Close()
 
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	stdin, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	stdout, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	lines := bufio.NewScanner(stdout)
-	expect := func(want string) {
-		t.Helper()
-		if lines.Scan() && lines.Text() == "OK "+want {
-			return
-		}
-		got := lines.Text()
-		_ = cmd.Wait() // what it says matters more
-		t.Fatalf("%q instead of %q\n%s", got, "OK "+want, stderr.String())
-	}
-	expect("ready")
+	program := converse(t, cmd)
+	program.expect("ready")
 	for round := range 6 {
 		node := leaderOf(t, nodes)
 		if round%3 == 2 { // a follower, which may have the client
@@ -110,31 +84,25 @@ func failOver(t *testing.T, nodes []*cluster.Node, cmd *exec.Cmd) {
 		end()
 		began := time.Now()
 		signal(t, nodes, node)
-		_, err := fmt.Fprintf(stdin, "round%d\n", round)
-		require.NoError(t, err)
-		expect(fmt.Sprintf("round%d", round))
+		program.tell(fmt.Sprintf("round%d", round))
+		program.expect(fmt.Sprintf("round%d", round))
 		t.Logf("round %d: server %d ended; done after %v", round, node.ID(), time.Since(began).Round(time.Millisecond))
 		node.Start()
 	}
-	require.NoError(t, stdin.Close())
-	expect("close")
-	_, err = io.Copy(io.Discard, stdout)
-	require.NoError(t, err)
-	require.NoError(t, cmd.Wait(), stderr.String())
+	require.NoError(t, program.in.Close())
+	program.expect("close")
+	program.ends()
 }
 
 // leaderOf returns the server that says that it leads.
 func leaderOf(t *testing.T, nodes []*cluster.Node) (leader *cluster.Node) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		for _, node := range nodes {
-			if text, err := wire.FourLetter(node.Addr(), "srvr", time.Second); err == nil &&
-				strings.Contains(text, "Mode: leader") {
-				leader = node
-				return true
-			}
+		i := slices.IndexFunc(nodes, func(n *cluster.Node) bool { return n.Mode() == "leader" })
+		if i >= 0 {
+			leader = nodes[i]
 		}
-		return false
+		return i >= 0
 	}, 30*time.Second, 20*time.Millisecond)
 	return leader
 }

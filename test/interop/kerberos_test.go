@@ -256,14 +256,7 @@ func TestServersNeedNoKDC(t *testing.T) {
 	for range 3 {
 		options = append(options, quorumKerberos(t, r, keytab, cluster.Warren, "zkquorum/localhost"))
 	}
-	nodes := cluster.Ensemble(t, options...)
-	for _, n := range nodes {
-		n.Initialize()
-		n.Launch()
-	}
-	for _, n := range nodes {
-		n.WaitServing()
-	}
+	nodes := startNew(t, options)
 
 	r.Stop()
 	node.Kill()
@@ -336,6 +329,17 @@ func quorumKerberos(t *testing.T, r *krb5.Realm, keytab string, kind cluster.Kin
 	return o
 }
 
+// startNew starts a new ensemble. Servers in Java cannot tell those of Warren that it is new.
+func startNew(t *testing.T, options []cluster.Options) []*cluster.Node {
+	t.Helper()
+	nodes := cluster.Ensemble(t, options...)
+	for _, n := range nodes {
+		n.Initialize()
+	}
+	cluster.StartAll(nodes...)
+	return nodes
+}
+
 // TestQuorumByKerberos runs ensembles of Warren and of both kinds, whose servers authenticate by Kerberos.
 func TestQuorumByKerberos(t *testing.T) {
 	r := krb5.StartRealm(t)
@@ -347,14 +351,7 @@ func TestQuorumByKerberos(t *testing.T) {
 			for _, kind := range kinds {
 				options = append(options, quorumKerberos(t, r, keytab, kind, "zkquorum/localhost"))
 			}
-			nodes := cluster.Ensemble(t, options...)
-			for _, n := range nodes {
-				n.Initialize()
-				n.Launch()
-			}
-			for _, n := range nodes {
-				n.WaitServing()
-			}
+			nodes := startNew(t, options)
 			for i, n := range nodes { // each follower has authenticated to the leader
 				c, err := client.New(n.Addr())
 				require.NoError(t, err)
@@ -400,14 +397,7 @@ func TestHostInPrincipals(t *testing.T) {
 			krb5Module("QuorumServer", keytab, "zkquorum/_HOST")+krb5Module("QuorumLearner", keytab, "zkquorum/_HOST"))
 		options = append(options, o)
 	}
-	nodes := cluster.Ensemble(t, options...)
-	for _, n := range nodes {
-		n.Initialize()
-		n.Launch()
-	}
-	for _, n := range nodes {
-		n.WaitServing()
-	}
+	startNew(t, options)
 }
 
 // TestStrangersByKerberos has a member with the ticket of another service of the same host. It stays outside, and the
@@ -415,9 +405,10 @@ func TestHostInPrincipals(t *testing.T) {
 func TestStrangersByKerberos(t *testing.T) {
 	r := krb5.StartRealm(t)
 	keytab := r.AddService("zkquorum/localhost")
-	options := []cluster.Options{quorumKerberos(t, r, keytab, cluster.Warren, "zkquorum/localhost"),
-		quorumKerberos(t, r, keytab, cluster.Warren, "zkquorum/localhost"),
-		quorumKerberos(t, r, keytab, cluster.Warren, "zkquorum/localhost")}
+	var options []cluster.Options
+	for range 3 {
+		options = append(options, quorumKerberos(t, r, keytab, cluster.Warren, "zkquorum/localhost"))
+	}
 	r.AddService("HTTP/localhost")
 	jaas := writeJAAS(t, krb5Module("QuorumServer", keytab, "zkquorum/localhost")+
 		krb5Module("QuorumLearner", r.Keytab("HTTP/localhost"), "HTTP/localhost"))

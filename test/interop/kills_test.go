@@ -91,13 +91,7 @@ func (r *killFelt) silence(percent int) time.Duration {
 // killLeaders does so on an ensemble of one kind.
 func killLeaders(t *testing.T, kind cluster.Kind, kills int) *killed {
 	t.Helper()
-	nodes := cluster.Ensemble(t, slices.Repeat([]cluster.Options{{Kind: kind}}, 3)...)
-	for _, node := range nodes {
-		node.Launch()
-	}
-	for _, node := range nodes {
-		node.WaitServing()
-	}
+	nodes := cluster.StartEnsemble(t, slices.Repeat([]cluster.Options{{Kind: kind}}, 3)...)
 	all := startWriters(t, nodes, killLoad, killClients...)
 	k := &killed{kills: kills, rows: map[killRow]*killFelt{}}
 	for _, client := range killClients {

@@ -3,8 +3,6 @@
 package interop
 
 import (
-	"bufio"
-	"bytes"
 	"flag"
 	"fmt"
 	"net"
@@ -30,42 +28,24 @@ func TestKazooLearnsOutcomes(t *testing.T) {
 	nodes, connect := startThree(t)
 	cmd := exec.CommandContext(programContext(t), "/usr/bin/python3",
 		filepath.Join("testdata", "kazoo", "outcomes.py"), connect)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	stdin, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	stdout, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	lines := bufio.NewScanner(stdout)
-	expect := func(want string) string {
-		t.Helper()
-		if lines.Scan() && strings.HasPrefix(lines.Text(), "OK "+want) {
-			return strings.TrimPrefix(lines.Text(), "OK "+want)
-		}
-		got := lines.Text()
-		_ = cmd.Wait() // what it says matters more
-		t.Fatalf("%q instead of %q\n%s", got, "OK "+want, stderr.String())
-		return ""
-	}
-	expect("ready")
+	program := converse(t, cmd)
+	program.expect("ready")
 	for round := range *outcomesRounds {
 		line := fmt.Sprintf("round%d", round)
-		_, err := fmt.Fprintln(stdin, line)
-		require.NoError(t, err)
+		program.tell(line)
 		node := leaderOf(t, nodes)
 		if round%2 == 1 {
 			node = holderOf(t, nodes)
 		}
 		node.Kill()
-		expect(line)
+		program.expect(line)
 		node.Start()
 	}
-	require.NoError(t, stdin.Close())
+	require.NoError(t, program.in.Close())
 	var later, again int
-	_, err = fmt.Sscan(expect("close"), &later, &again)
+	_, err := fmt.Sscan(program.expect("close"), &later, &again)
 	require.NoError(t, err)
-	require.NoError(t, cmd.Wait(), stderr.String())
+	program.ends()
 	t.Logf("%d kills: %d answers were outcomes, %d requests were sent again", *outcomesRounds, later, again)
 	require.Positive(t, later+again, "no request was in flight when a server was killed")
 }
@@ -89,13 +69,7 @@ func holderOf(t *testing.T, nodes []*cluster.Node) (holder *cluster.Node) {
 // TestOutcomesBesideZooKeeper offers the extension in an ensemble of both kinds: a server of Warren grants it as long
 // as one of Warren leads, and no server of ZooKeeper minds the bytes of the offer. A session goes from one to another.
 func TestOutcomesBesideZooKeeper(t *testing.T) {
-	nodes := cluster.Ensemble(t, cluster.Options{}, cluster.Options{}, cluster.Options{})
-	for _, node := range nodes {
-		node.Launch()
-	}
-	for _, node := range nodes {
-		node.WaitServing()
-	}
+	nodes := cluster.StartEnsemble(t, cluster.Options{}, cluster.Options{}, cluster.Options{})
 	nodes[1].Stop()
 	nodes[1].Become(cluster.ZooKeeper)
 	nodes[1].Start()

@@ -25,35 +25,79 @@ func startTarget(t *testing.T) *cluster.Node {
 		Settings: map[string]string{"extendedTypesEnabled": "true"}})
 }
 
-// runProgram runs a client program until it ends and checks that it printed exactly the OK lines.
-// When it prints RESTART the server is killed and started again, and a line is sent to it.
-func runProgram(t *testing.T, node *cluster.Node, cmd *exec.Cmd, want []string) {
+// conversation is a client program that says on a line what it has done, and waits for lines between its steps.
+type conversation struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	lines  *bufio.Scanner
+	stderr bytes.Buffer
+}
+
+// converse starts a program.
+func converse(t *testing.T, cmd *exec.Cmd) *conversation {
 	t.Helper()
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	stdin, err := cmd.StdinPipe()
+	c := &conversation{t: t, cmd: cmd}
+	cmd.Stderr = &c.stderr
+	var err error
+	c.in, err = cmd.StdinPipe()
 	require.NoError(t, err)
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
+	c.lines = bufio.NewScanner(stdout)
+	return c
+}
+
+// tell writes a line to the program.
+func (c *conversation) tell(line string) {
+	c.t.Helper()
+	_, err := io.WriteString(c.in, line+"\n")
+	require.NoError(c.t, err, "%s", &c.stderr)
+}
+
+// expect reads a line that begins with OK and what is wanted, and returns the rest of it.
+func (c *conversation) expect(want string) (rest string) {
+	c.t.Helper()
+	if c.lines.Scan() {
+		if rest, ok := strings.CutPrefix(c.lines.Text(), "OK "+want); ok {
+			return rest
+		}
+	}
+	got := c.lines.Text()
+	_ = c.cmd.Wait() // what it says matters more
+	c.t.Fatalf("%q instead of %q\n%s", got, "OK "+want, c.stderr.String())
+	return ""
+}
+
+// ends waits until the program ends, which must have nothing more to say.
+func (c *conversation) ends() {
+	c.t.Helper()
+	require.False(c.t, c.lines.Scan(), c.lines.Text())
+	require.NoError(c.t, c.cmd.Wait(), "%s", &c.stderr)
+}
+
+// runProgram runs a client program until it ends and checks that it printed exactly the OK lines.
+// When it prints RESTART the server is killed and started again, and a line is sent to it.
+func runProgram(t *testing.T, node *cluster.Node, cmd *exec.Cmd, want []string) {
+	t.Helper()
+	c := converse(t, cmd)
 	var got []string
 	var output strings.Builder
-	for lines := bufio.NewScanner(stdout); lines.Scan(); {
-		line := lines.Text()
+	for c.lines.Scan() {
+		line := c.lines.Text()
 		output.WriteString(line + "\n")
 		switch {
 		case line == "RESTART":
 			node.Kill()
 			node.Start()
-			_, err := io.WriteString(stdin, "\n")
-			require.NoError(t, err)
+			c.tell("")
 		case strings.HasPrefix(line, "OK "):
 			got = append(got, strings.TrimPrefix(line, "OK "))
 		}
 	}
-	err = cmd.Wait()
-	require.NoError(t, err, "%s\n%s", output.String(), stderr.String())
-	require.Equal(t, want, got, "%s\n%s", output.String(), stderr.String())
+	require.NoError(t, cmd.Wait(), "%s\n%s", output.String(), c.stderr.String())
+	require.Equal(t, want, got, "%s\n%s", output.String(), c.stderr.String())
 }
 
 // programContext bounds a program.

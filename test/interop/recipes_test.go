@@ -3,8 +3,6 @@
 package interop
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -121,22 +119,14 @@ func TestKazooRecipesAreDecoded(t *testing.T) {
 	w := startWatched(t)
 	cmd := exec.CommandContext(programContext(t), "/usr/bin/python3",
 		filepath.Join("testdata", "kazoo", "recipes.py"), w.Addr())
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	stdin, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	stdout, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	steps := 0
-	for lines := bufio.NewScanner(stdout); lines.Scan(); steps++ {
+	program, steps := converse(t, cmd), 0
+	for ; program.lines.Scan(); steps++ {
 		var want known
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &want), lines.Text())
+		require.NoError(t, json.Unmarshal(program.lines.Bytes(), &want), program.lines.Text())
 		w.says(want)
-		_, err := io.WriteString(stdin, "\n")
-		require.NoError(t, err)
+		program.tell("")
 	}
-	require.NoError(t, cmd.Wait(), "%s", &stderr)
+	program.ends()
 	require.Equal(t, 16, steps)
 }
 

@@ -39,13 +39,7 @@ func startChanging(t *testing.T, kind cluster.Kind) []*cluster.Node {
 		o = append(o, cluster.Options{Kind: kind, Reconfig: true, Joiner: i == 3,
 			Settings: map[string]string{"tickTime": "500"}})
 	}
-	nodes := cluster.Ensemble(t, o...)
-	for _, n := range nodes {
-		n.Launch()
-	}
-	for _, n := range nodes {
-		n.WaitServing()
-	}
+	nodes := cluster.StartEnsemble(t, o...)
 	return nodes
 }
 

@@ -3,9 +3,6 @@
 package interop
 
 import (
-	"bufio"
-	"bytes"
-	"io"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -38,23 +35,7 @@ func TestClientsLiveThroughARestore(t *testing.T) {
 		t.Run(v.name, func(t *testing.T) {
 			nodes, connect := startThree(t)
 			cmd := v.command(t, nodes, connect)
-			var stderr bytes.Buffer
-			cmd.Stderr = &stderr
-			stdin, err := cmd.StdinPipe()
-			require.NoError(t, err)
-			stdout, err := cmd.StdoutPipe()
-			require.NoError(t, err)
-			require.NoError(t, cmd.Start())
-			lines := bufio.NewScanner(stdout)
-			expect := func(want string) {
-				t.Helper()
-				if lines.Scan() && lines.Text() == want {
-					return
-				}
-				got := lines.Text()
-				_ = cmd.Wait() // what it says matters more
-				require.Equal(t, want, got, stderr.String())
-			}
+			program := converse(t, cmd)
 			restart := func(between func(node *cluster.Node)) {
 				for _, node := range nodes {
 					node.Stop()
@@ -62,26 +43,20 @@ func TestClientsLiveThroughARestore(t *testing.T) {
 				for _, node := range nodes {
 					between(node)
 				}
-				for _, node := range nodes {
-					node.Launch()
-				}
-				for _, node := range nodes {
-					node.WaitServing()
-				}
+				cluster.StartAll(nodes...)
 			}
-			expect("OK ready")
+			program.expect("ready")
 			backup := filepath.Join(t.TempDir(), "backup")
 			ourOutput(t, "backup", "create", backup, nodes[0].DataDir())
 			restart(func(*cluster.Node) {}) // another epoch
-			_, err = io.WriteString(stdin, "\n")
-			require.NoError(t, err)
-			expect("OK seen")
+			program.tell("")
+			program.expect("seen")
 			restart(func(node *cluster.Node) {
 				require.Contains(t, ourOutput(t, "restore", backup, node.DataDir(), "--force"),
 					"it goes on with epoch ")
 			})
-			expect("OK expired")
-			require.NoError(t, cmd.Wait(), stderr.String())
+			program.expect("expired")
+			program.ends()
 		})
 	}
 }

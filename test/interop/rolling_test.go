@@ -3,12 +3,9 @@
 package interop
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os/exec"
 	"path/filepath"
@@ -79,10 +76,7 @@ type writers interface {
 // startWriters starts several kinds of clients on an ensemble.
 func startWriters(t *testing.T, nodes []*cluster.Node, l load, kinds ...string) map[string]writers {
 	t.Helper()
-	var addrs []string
-	for _, node := range nodes {
-		addrs = append(addrs, node.Addr())
-	}
+	addrs := cluster.Addrs(nodes)
 	servers := strings.Join(addrs, ",")
 	ctx := t.Context()
 	classes, binary := t.TempDir(), filepath.Join(t.TempDir(), "rolling")
@@ -118,57 +112,37 @@ func startWriters(t *testing.T, nodes []*cluster.Node, l load, kinds ...string) 
 }
 
 // program is a program in testdata with several sessions.
-type program struct {
-	t      *testing.T
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	lines  *bufio.Scanner
-	stderr *bytes.Buffer
-}
+type program struct{ *conversation }
 
 // startProgram starts a program that writes until its input ends. It returns when all sessions are open.
-func startProgram(t *testing.T, cmd *exec.Cmd) *program {
+func startProgram(t *testing.T, cmd *exec.Cmd) program {
 	t.Helper()
-	p := &program{t: t, cmd: cmd, stderr: new(bytes.Buffer)}
-	cmd.Stderr = p.stderr
-	var err error
-	p.in, err = cmd.StdinPipe()
-	require.NoError(t, err)
-	stdout, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	p.lines = bufio.NewScanner(stdout)
-	require.True(t, p.lines.Scan(), "%s", p.stderr)
-	require.Equal(t, "OK ready", p.lines.Text())
+	p := program{converse(t, cmd)}
+	p.expect("ready")
 	return p
 }
 
-func (p *program) look() (views func() []view) {
+func (p program) look() (views func() []view) {
 	p.t.Helper()
-	_, err := io.WriteString(p.in, "\n")
-	require.NoError(p.t, err, "%s", p.stderr)
+	p.tell("")
 	return p.views
 }
 
-func (p *program) end() []view {
+func (p program) end() []view {
 	p.t.Helper()
 	require.NoError(p.t, p.in.Close())
 	views := p.views()
-	require.False(p.t, p.lines.Scan(), p.lines.Text())
-	require.NoError(p.t, p.cmd.Wait(), "%s", p.stderr)
+	p.ends()
 	if slices.ContainsFunc(views, func(v view) bool { return v.wrong > 0 }) {
-		p.t.Logf("%s", p.stderr)
+		p.t.Logf("%s", &p.stderr)
 	}
 	return views
 }
 
 // views reads a line with what each session has seen.
-func (p *program) views() (all []view) {
+func (p program) views() (all []view) {
 	p.t.Helper()
-	require.True(p.t, p.lines.Scan(), "%s", p.stderr)
-	words := strings.Fields(p.lines.Text())
-	require.Equal(p.t, "OK", words[0])
-	for words := range slices.Chunk(words[1:], 7) {
+	for words := range slices.Chunk(strings.Fields(p.expect("")), 7) {
 		var v view
 		var us int64
 		_, err := fmt.Sscan(strings.Join(words, " "), &v.port, &v.done, &v.lost, &v.executed, &v.ends, &v.wrong, &us)

@@ -23,15 +23,8 @@ import (
 // The scripts of the runbooks move an ensemble of ZooKeeper to Warren, machine by machine with the leader last, and
 // back. The service manager is the test.
 func TestScriptsMoveAnEnsemble(t *testing.T) {
-	nodes := cluster.Ensemble(t, slices.Repeat([]cluster.Options{{Kind: cluster.ZooKeeper}}, 3)...)
-	var addrs []string
-	for _, node := range nodes {
-		node.Launch()
-		addrs = append(addrs, node.Addr())
-	}
-	for _, node := range nodes {
-		node.WaitServing()
-	}
+	nodes := cluster.StartEnsemble(t, slices.Repeat([]cluster.Options{{Kind: cluster.ZooKeeper}}, 3)...)
+	addrs := cluster.Addrs(nodes)
 	c, err := client.Dial(t.Context(), strings.Join(addrs, ","))
 	require.NoError(t, err)
 	defer c.Close()

@@ -41,12 +41,12 @@ func operateEnsemble(t *testing.T, kind cluster.Kind) []*operated {
 	var leader, observer *operated
 	var followers []*operated
 	for _, o := range all {
-		switch mode := o.word(t, "srvr"); {
-		case strings.Contains(mode, "Mode: leader"):
+		switch o.Mode() {
+		case "leader":
 			leader = o
-		case strings.Contains(mode, "Mode: follower"):
+		case "follower":
 			followers = append(followers, o)
-		case strings.Contains(mode, "Mode: observer"):
+		case "observer":
 			observer = o
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os/exec"
@@ -36,9 +37,7 @@ func operate(t *testing.T, kind cluster.Kind, settings map[string]string) *opera
 	o := &operated{admin: net.JoinHostPort("127.0.0.1", port)}
 	all := map[string]string{"admin.enableServer": "true", "admin.serverAddress": "127.0.0.1",
 		"admin.serverPort": port}
-	for k, v := range settings {
-		all[k] = v
-	}
+	maps.Copy(all, settings)
 	o.Node = cluster.Start(t, cluster.Options{Kind: kind, Settings: all})
 	return o
 }

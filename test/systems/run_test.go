@@ -173,13 +173,7 @@ appender.console.layout.pattern = %d %p %c - %m%n
 }
 
 // connect is the connection string of the ensemble.
-func (x *run) connect() string {
-	var all []string
-	for _, n := range x.nodes {
-		all = append(all, n.Addr())
-	}
-	return strings.Join(all, ",")
-}
+func (x *run) connect() string { return strings.Join(cluster.Addrs(x.nodes), ",") }
 
 // leader is the server that all others follow; nil if there is none, or one of the others is not back yet. A leader
 // that serves no clients does not tell its mode.
