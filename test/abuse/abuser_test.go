@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The bad client is a process of its own, this test binary started anew, at a low priority once it has prepared
@@ -95,11 +96,9 @@ func (b *abuser) tell(word string) {
 // stepBack gives all threads of the bad client the low priority, which those that they start inherit.
 func (b *abuser) stepBack() {
 	b.t.Helper()
-	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", b.cmd.Process.Pid))
-	require.NoError(b.t, err)
+	threads := must.ReadDir(b.t, fmt.Sprintf("/proc/%d/task", b.cmd.Process.Pid))
 	for _, thread := range threads {
-		id, err := strconv.Atoi(thread.Name())
-		require.NoError(b.t, err)
+		id := must.Atoi(b.t, thread.Name())
 		if err := unix.Setpriority(unix.PRIO_PROCESS, id, *niceFlag); !errors.Is(err, unix.ESRCH) {
 			require.NoError(b.t, err)
 		}

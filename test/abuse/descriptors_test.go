@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -41,8 +41,7 @@ func TestFileDescriptorsAreKeptForTheLog(t *testing.T) {
 		}
 	}
 	for i := range 2000 {
-		_, err := c.Create(fmt.Sprintf("/n%d", i), make([]byte, 128), proto.ModePersistent)
-		require.NoError(t, err)
+		c.MustCreate(t, fmt.Sprintf("/n%d", i), make([]byte, 128), proto.ModePersistent)
 	}
 	for i := 0; err == nil; i++ { // the server ends silent connections now and then
 		require.Less(t, i, int(limit.Cur), "a connection that leaves too few")
@@ -68,8 +67,7 @@ func TestFileDescriptorsAreKeptForTheLog(t *testing.T) {
 
 // filesOf is how many files of a server's data directory have names that begin with prefix.
 func filesOf(t *testing.T, n *cluster.Node, prefix string) (count int) {
-	entries, err := os.ReadDir(n.DataDir() + "/version-2")
-	require.NoError(t, err)
+	entries := must.ReadDir(t, n.DataDir()+"/version-2")
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), prefix) {
 			count++
@@ -101,8 +99,7 @@ func TestServersFindEachOtherWithoutDescriptors(t *testing.T) {
 		c, err := wire.Dial(at.Addr(), wire.Options{TimeoutMs: 30_000})
 		require.NoError(t, err)
 		defer c.Close()
-		_, err = c.Create(fmt.Sprintf("/n%d", writes), nil, proto.ModePersistent)
-		require.NoError(t, err)
+		c.MustCreate(t, fmt.Sprintf("/n%d", writes), nil, proto.ModePersistent)
 	}
 	// With one of three away, nothing is written without the server that has no descriptors.
 	other.Kill()

@@ -42,11 +42,9 @@ func startLoad(t *testing.T, addrs ...string) *load {
 	l := &load{stop: make(chan struct{})}
 	for i, addr := range addrs {
 		for k := range 4 {
-			conn, err := wire.Dial(addr, wire.Options{TimeoutMs: 30_000})
-			require.NoError(t, err)
+			conn := wire.Open(t, addr, wire.Options{TimeoutMs: 30_000})
 			c := &goodClient{conn: conn, writes: k%2 == 1}
-			_, err = conn.Create(fmt.Sprintf("/good-%d-%d", i, k), make([]byte, 128), proto.ModePersistent)
-			require.NoError(t, err)
+			conn.MustCreate(t, fmt.Sprintf("/good-%d-%d", i, k), make([]byte, 128), proto.ModePersistent)
 			l.clients = append(l.clients, c)
 			l.done.Go(func() { c.run(fmt.Sprintf("/good-%d-%d", i, k), l.stop) })
 		}

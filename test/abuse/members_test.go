@@ -39,16 +39,13 @@ func TestServersShakeHandsBesideAFlood(t *testing.T) {
 	follower, other := tg.nodes[(leader+1)%3], tg.nodes[(leader+2)%3]
 	bad := startAbuser(t, order{Name: halfShaken, Lasts: time.Hour, Site: tg.site(t)}) // until the test is over
 	bad.tell(attackNow)
-	c, err := wire.Dial(other.Addr(), wire.Options{TimeoutMs: 30_000})
-	require.NoError(t, err)
-	defer c.Close()
+	c := wire.Open(t, other.Addr(), wire.Options{TimeoutMs: 30_000})
 	for round := range 3 {
 		follower.Kill()
-		_, err := c.Create(fmt.Sprintf("/n%d", round), nil, proto.ModePersistent)
-		require.NoError(t, err)
+		c.MustCreate(t, fmt.Sprintf("/n%d", round), nil, proto.ModePersistent)
 		follower.Start()
 		require.Equal(t, "follower", modeOf(follower))
-		_, err = c.Exists("/n0", false)
+		_, err := c.Exists("/n0", false)
 		require.NoError(t, err, "the session at the other follower lives on")
 	}
 	require.Equal(t, "leader", modeOf(tg.nodes[leader]), "nobody has left it")

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -90,8 +91,7 @@ var memberLine = regexp.MustCompile(`(?m)^server\.(\d+)=([^:]+):(\d+):(\d+)`)
 
 func (tg *target) site(t *testing.T) site {
 	at := site{Client: tg.nodes[0].Addr(), TLS: tg.tls, Admin: tg.admin}
-	text, err := os.ReadFile(filepath.Join(tg.nodes[0].Dir(), "zoo.cfg"))
-	require.NoError(t, err)
+	text := must.ReadFile(t, filepath.Join(tg.nodes[0].Dir(), "zoo.cfg"))
 	for _, m := range memberLine.FindAllStringSubmatch(string(text), -1) {
 		at.Quorum = append(at.Quorum, net.JoinHostPort(m[2], m[3]))
 		at.Election = append(at.Election, net.JoinHostPort(m[2], m[4]))

@@ -2,7 +2,6 @@ package arch
 
 import (
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/modules"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // plain are the modules that require no module from outside of this repository.
@@ -149,8 +149,7 @@ func providerOf(all []modules.Module, imported string) (best string) {
 // Each module that a go.mod requires directly has a row, with its reason, in the decision about modules.
 func TestRequirementsHaveReasons(t *testing.T) {
 	const page = "docs/adr/0013-modules.md"
-	text, err := os.ReadFile(filepath.Join("..", "..", page))
-	require.NoError(t, err)
+	text := must.ReadFile(t, filepath.Join("..", "..", page))
 	reasons := map[string]map[string]bool{} // required path, modules that require it
 	_, table, found := strings.Cut(string(text), "| requirement | of | why |\n")
 	require.True(t, found)

@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // pure are the packages whose outcome may depend on their input alone.
@@ -154,18 +156,15 @@ func TestNoLeftovers(t *testing.T) {
 // Modules cannot share an internal package, so two have their own copy of the assertions.
 func TestCopiesOfAssertionsAreEqual(t *testing.T) {
 	const folder = "internal/require"
-	names, err := filepath.Glob(filepath.Join("..", "..", "proto", folder, "*.go"))
-	require.NoError(t, err)
+	names := must.Glob(t, filepath.Join("..", "..", "proto", folder, "*.go"))
 	require.NotEmpty(t, names)
 	for _, name := range names {
 		base := filepath.Base(name)
 		if strings.HasSuffix(base, "_test.go") {
 			continue // the tests of one are the tests of all
 		}
-		want, err := os.ReadFile(name)
-		require.NoError(t, err)
-		got, err := os.ReadFile(filepath.Join("..", "..", "client", folder, base))
-		require.NoError(t, err)
+		want := must.ReadFile(t, name)
+		got := must.ReadFile(t, filepath.Join("..", "..", "client", folder, base))
 		if !bytes.Equal(got, want) {
 			t.Errorf("client/%s/%s is not a copy of the one in proto", folder, base)
 		}
@@ -175,28 +174,22 @@ func TestCopiesOfAssertionsAreEqual(t *testing.T) {
 func TestGeneratedFilesAreUpToDate(t *testing.T) {
 	folder := filepath.Join("..", "..", "proto")
 	dir := t.TempDir()
-	definitions, err := filepath.Glob(filepath.Join(folder, "*.def"))
-	require.NoError(t, err)
+	definitions := must.Glob(t, filepath.Join(folder, "*.def"))
 	require.NotEmpty(t, definitions)
 	for _, d := range definitions {
-		text, err := os.ReadFile(d)
-		require.NoError(t, err)
+		text := must.ReadFile(t, d)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(d)), text, 0o600))
 	}
-	output, err := exec.Command("go", "run", module+"/proto/gen", "-dir", dir).CombinedOutput()
-	require.NoError(t, err, "%s", output)
+	must.Output(t, exec.Command("go", "run", module+"/proto/gen", "-dir", dir))
 
-	generated, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	require.NoError(t, err)
+	generated := must.Glob(t, filepath.Join(dir, "*.go"))
 	require.NotEmpty(t, generated)
 	names := map[string]bool{}
 	for _, g := range generated {
 		name := filepath.Base(g)
 		names[name] = true
-		want, err := os.ReadFile(g)
-		require.NoError(t, err)
-		got, err := os.ReadFile(filepath.Join(folder, name))
-		require.NoError(t, err)
+		want := must.ReadFile(t, g)
+		got := must.ReadFile(t, filepath.Join(folder, name))
 		if !bytes.Equal(got, want) {
 			t.Errorf("proto/%s is not what the definitions say: run make generate", name)
 		}

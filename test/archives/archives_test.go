@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/cmd/warren/command"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // asCommand in the environment makes the test binary the command warren.
@@ -106,8 +107,7 @@ func TestArchive(t *testing.T) {
 	// The sums are those that sha256sum checks.
 	check := exec.Command("sha256sum", "--check", "--strict", sumsName)
 	check.Dir = dist
-	out, err := check.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	out := must.Output(t, check)
 	require.Equal(t, 2, strings.Count(string(out), ": OK\n"), "%s", out)
 }
 
@@ -148,8 +148,7 @@ func readTar(t *testing.T, name string) map[string]packed {
 		last = strings.TrimSuffix(h.Name, "/")
 		require.Zero(t, h.Uid+h.Gid)
 		require.Empty(t, h.Uname+h.Gname)
-		text, err := io.ReadAll(r)
-		require.NoError(t, err)
+		text := must.ReadAll(t, r)
 		files[path.Clean(h.Name)] = packed{h.FileInfo().Mode(), h.ModTime.UTC(), text}
 	}
 }
@@ -163,8 +162,7 @@ func readZip(t *testing.T, name string) map[string]packed {
 	for _, f := range z.File {
 		r, err := f.Open()
 		require.NoError(t, err)
-		text, err := io.ReadAll(r)
-		require.NoError(t, err)
+		text := must.ReadAll(t, r)
 		files[path.Clean(f.Name)] = packed{f.Mode(), f.Modified.UTC(), text}
 	}
 	return files

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // connectionsOf asks a server how many clients are connected.
@@ -33,9 +33,7 @@ func connectionsOf(t *testing.T, addr string) int {
 	}
 	for line := range strings.Lines(string(buf[:n])) {
 		if count, ok := strings.CutPrefix(strings.TrimSpace(line), "Connections: "); ok {
-			v, err := strconv.Atoi(count)
-			require.NoError(t, err)
-			return v
+			return must.Atoi(t, count)
 		}
 	}
 	t.Fatalf("no connections in %q", buf[:n])

@@ -41,8 +41,7 @@ func TestSessionSecretsAreSwitchedOnServerByServer(t *testing.T) {
 		require.NoError(t, err)
 		defer reader.Close()
 		require.NoError(t, reader.Sync("/"))
-		st, err := reader.Exists("/lock", false)
-		require.NoError(t, err)
+		st := reader.MustExists(t, "/lock", false)
 		password := proto.SessionPassword(st.EphemeralOwner)
 		thief, err := wire.Dial(e.Addr(at), wire.Options{Session: st.EphemeralOwner, Password: password[:]})
 		if err != nil {

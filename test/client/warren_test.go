@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // TestOnWarren runs the tests of package client that are for each server, on a Warren server: that package cannot
@@ -22,8 +23,7 @@ func TestOnWarren(t *testing.T) {
 	args = append(args, "github.com/seed94657493/warren/client")
 	cmd := exec.CommandContext(within(t, 10*time.Minute), "go", args...)
 	cmd.Env = append(os.Environ(), "WARREN_TEST_SERVERS="+embedded)
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	out := must.Output(t, cmd)
 	for _, test := range []string{"TestOperations", "TestTxn", "TestExpiryByServer", "TestOneShotWatches",
 		"TestPersistentWatches", "TestCacheFollowsSubtree", "TestNoWatchIsLostOverThousandsOfReconnects"} {
 		require.Contains(t, string(out), "    --- PASS: "+test+"OnEachServer/"+embedded)

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"flag"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/must"
 )
 
 var (
@@ -51,8 +51,7 @@ func BenchmarkBarriers(b *testing.B) {
 func numbers(t testing.TB, text string) (all []int) {
 	t.Helper()
 	for _, field := range strings.Split(text, ",") {
-		n, err := strconv.Atoi(field)
-		require.NoError(t, err)
+		n := must.Atoi(t, field)
 		require.Positive(t, n)
 		all = append(all, n)
 	}

@@ -58,8 +58,7 @@ func TestCrash(t *testing.T) {
 		w := &worker{rand: rand.New(rand.NewPCG(seed, uint64(100+i))),
 			model: &model{root: fmt.Sprintf("/w%d", i), nodes: map[string]znode{}}}
 		w.open(t, node)
-		_, err := w.conn.Create(w.model.root, nil, proto.ModePersistent)
-		require.NoError(t, err)
+		w.conn.MustCreate(t, w.model.root, nil, proto.ModePersistent)
 		workers = append(workers, w)
 	}
 	for round := range *roundsFlag {
@@ -75,8 +74,7 @@ func TestCrash(t *testing.T) {
 
 func (w *worker) open(t *testing.T, node *Node) {
 	t.Helper()
-	conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: 60_000, LastZxid: w.maxZxid})
-	require.NoError(t, err)
+	conn := wire.Open(t, node.Addr(), wire.Options{TimeoutMs: 60_000, LastZxid: w.maxZxid})
 	w.conn, w.model.closed = conn, false
 }
 
@@ -197,8 +195,7 @@ type abandoned struct {
 func abandon(t *testing.T, node *Node, round int) abandoned {
 	t.Helper()
 	for { // on a busy machine the session may expire before it has its znode
-		conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: 1000})
-		require.NoError(t, err)
+		conn := wire.Open(t, node.Addr(), wire.Options{TimeoutMs: 1000})
 		path, err := conn.Create(fmt.Sprintf("/abandoned-%d-%d", round, conn.Session()), nil, proto.ModeEphemeral)
 		conn.Close()
 		if err == nil {

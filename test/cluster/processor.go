@@ -2,20 +2,20 @@ package cluster
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // ProcessorTime is what a process has used, in ticks of 10 ms.
 func ProcessorTime(t testing.TB, pid int) time.Duration {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	require.NoError(t, err)
+	text := must.ReadFile(t, fmt.Sprintf("/proc/%d/stat", pid))
 	_, rest, _ := strings.Cut(string(text), ") ")
 	var ticks time.Duration
 	for _, field := range strings.Fields(rest)[11:13] { // utime and stime

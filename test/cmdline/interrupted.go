@@ -21,6 +21,7 @@ import (
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -147,8 +148,7 @@ func (i *Interruption) fixture(t *testing.T) *vfs.Mem {
 	put := func(dir string, names ...string) {
 		require.NoError(t, mem.MkdirAll(dir))
 		for _, name := range names {
-			b, err := os.ReadFile(filepath.Join(src, name))
-			require.NoError(t, err)
+			b := must.ReadFile(t, filepath.Join(src, name))
 			Write(t, mem, filepath.Join(dir, name), b)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/command/serve"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Server is a server that runs inside of the test.
@@ -67,16 +68,13 @@ func Word(t *testing.T, addr, word string) string {
 	require.NoError(t, conn.SetDeadline(time.Now().Add(HangGuard)))
 	_, err = io.WriteString(conn, word)
 	require.NoError(t, err)
-	answer, err := io.ReadAll(conn)
-	require.NoError(t, err)
-	return string(answer)
+	return string(must.ReadAll(t, conn))
 }
 
 // Answers returns the address of a port that serves connections with one answer each, the last one again and again.
 func Answers(t *testing.T, texts ...string) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	ln := must.Listen(t)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)

@@ -16,6 +16,7 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -57,8 +58,7 @@ func (b *bench) words(s string) string {
 // edit changes the bytes of a file.
 func edit(change func(content []byte) []byte) func(*testing.T, *bench, string) {
 	return func(t *testing.T, _ *bench, path string) {
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
+		text := must.ReadFile(t, path)
 		require.NoError(t, os.WriteFile(path, edited(filepath.Base(path), text, change), 0o600))
 	}
 }
@@ -98,8 +98,7 @@ var wholes = []change{
 }
 
 func copyFile(t *testing.T, from, to string) {
-	text, err := os.ReadFile(from)
-	require.NoError(t, err)
+	text := must.ReadFile(t, from)
 	require.NoError(t, os.WriteFile(to, text, 0o600))
 }
 
@@ -246,8 +245,7 @@ func forged() (list []damage) {
 
 // beheaded takes the sections after seal 1 from a snapshot: so end files of releases before 3.6.
 func beheaded(t *testing.T, path string, anonymous bool) {
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text := must.ReadFile(t, path)
 	const sections = 20 + 13 + 8 + 13
 	body := text[:len(text)-sections-13]
 	if anonymous {
@@ -290,16 +288,14 @@ func logs() []damage {
 		{"last log: a record less in the middle", func(t *testing.T, b *bench, dir string) {
 			path := filepath.Join(dir, b.log(-1))
 			ends := records(t, path)
-			text, err := os.ReadFile(path)
-			require.NoError(t, err)
+			text := must.ReadFile(t, path)
 			text = slices.Delete(text, int(ends[3]), int(ends[4]))
 			require.NoError(t, os.WriteFile(path, text, 0o600))
 		}},
 		{"last log: a record twice", func(t *testing.T, b *bench, dir string) {
 			path := filepath.Join(dir, b.log(-1))
 			ends := records(t, path)
-			text, err := os.ReadFile(path)
-			require.NoError(t, err)
+			text := must.ReadFile(t, path)
 			text = slices.Insert(text, int(ends[4]), text[ends[3]:ends[4]]...)
 			require.NoError(t, os.WriteFile(path, text, 0o600))
 		}},
@@ -362,8 +358,7 @@ func epochs() (list []damage) {
 func directories() []damage {
 	remove := func(prefix string, keep func(b *bench, name string) bool) func(*testing.T, *bench, string) {
 		return func(t *testing.T, b *bench, dir string) {
-			entries, err := os.ReadDir(dir)
-			require.NoError(t, err)
+			entries := must.ReadDir(t, dir)
 			for _, e := range entries {
 				if strings.HasPrefix(e.Name(), prefix) && !keep(b, e.Name()) {
 					require.NoError(t, os.RemoveAll(filepath.Join(dir, e.Name())))
@@ -375,8 +370,7 @@ func directories() []damage {
 	replace := func(from func(b *bench) string, keep ...string) func(*testing.T, *bench, string) {
 		return func(t *testing.T, b *bench, dir string) {
 			remove("", func(_ *bench, name string) bool { return slices.Contains(keep, name) })(t, b, dir)
-			entries, err := os.ReadDir(from(b))
-			require.NoError(t, err)
+			entries := must.ReadDir(t, from(b))
 			for _, e := range entries {
 				if !slices.Contains(keep, e.Name()) {
 					copyFile(t, filepath.Join(from(b), e.Name()), filepath.Join(dir, e.Name()))

@@ -23,6 +23,7 @@ import (
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
 	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -258,8 +259,7 @@ func (b *bench) writes(t *testing.T) {
 
 // names are the files of the damaged server.
 func (b *bench) names(t *testing.T) map[string]bool {
-	entries, err := os.ReadDir(version2(b.root, damaged))
-	require.NoError(t, err)
+	entries := must.ReadDir(t, version2(b.root, damaged))
 	all := map[string]bool{}
 	for _, e := range entries {
 		all[e.Name()] = true

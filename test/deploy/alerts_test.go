@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/internal/findings"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/promtool"
 )
 
@@ -592,8 +592,7 @@ func TestAlertRulesAreValid(t *testing.T) { promtool.Valid(t) }
 // In each accident exactly the alerts fire that are its own, also if Prometheus scrapes only once a minute; without an
 // accident none fires, also if it scrapes more often. And every alert fires in some accident.
 func TestAlertsFireInTheirAccidentsAlone(t *testing.T) {
-	rules, err := filepath.Abs(promtool.RulesFile)
-	require.NoError(t, err)
+	rules := must.Abs(t, promtool.RulesFile)
 	fired := map[string]bool{}
 	accidents := withFindings()
 	for _, run := range []struct {
@@ -688,8 +687,7 @@ func TestRunbooksOfAlerts(t *testing.T) {
 		path, anchor, _ := strings.Cut(r.Annotations["runbook_url"], "#")
 		path, found := strings.CutPrefix(path, pages)
 		require.True(t, found, "%s: %q", r.Alert, r.Annotations["runbook_url"])
-		page, err := os.ReadFile(filepath.Join("..", "..", path))
-		require.NoError(t, err, r.Alert)
+		page := must.ReadFile(t, filepath.Join("..", "..", path))
 		heading := regexp.MustCompile(`(?im)^#+ ` + strings.ReplaceAll(regexp.QuoteMeta(anchor), "-", "[ -]") + `$`)
 		require.True(t, anchor == "" || heading.Match(page), "%s: %s has no heading %s", r.Alert, path, anchor)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // emulated runs the image's command as a container does: in a root of its own, with only the folders that the
@@ -40,8 +41,7 @@ func newContainer(t *testing.T, user syscall.Credential) *emulated {
 	build := exec.Command("go", "build", "-pgo=off", "-o",
 		filepath.Join(c.root, "usr/local/bin/warren"), "../../cmd/warren")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	must.Output(t, build)
 	c.folder("tmp", 0, 0o777)
 	for _, name := range []string{"data", "datalog", "logs", "conf"} {
 		c.folder(name, 1000, 0o775)
@@ -88,8 +88,7 @@ func (c *emulated) serve(address string, env ...string) (stop func()) {
 			c.t.Log(log.String())
 		}
 	})
-	out, err := c.command(nil, "health", "--wait", "30s", address).CombinedOutput()
-	require.NoError(c.t, err, "%s", out)
+	must.Output(c.t, c.command(nil, "health", "--wait", "30s", address))
 	return func() {
 		require.NoError(c.t, cmd.Process.Signal(syscall.SIGTERM))
 		require.NoError(c.t, cmd.Wait())
@@ -133,8 +132,7 @@ func TestImageTakesOverFromBitnami(t *testing.T) {
 		require.EqualValues(t, 1001, owner)
 	}
 	for _, name := range []string{"data", "datalog"} {
-		entries, err := os.ReadDir(filepath.Join(c.root, name))
-		require.NoError(t, err)
+		entries := must.ReadDir(t, filepath.Join(c.root, name))
 		require.Empty(t, entries, "%s is a folder of the other image", name)
 	}
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/modules"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The image is built in two steps, so that modules of others are downloaded again only if a go.mod has changed. What
@@ -28,16 +29,14 @@ func TestImageDownloadsModulesOfEveryGoMod(t *testing.T) {
 		into := filepath.Join(dir, words[len(words)-1])
 		require.NoError(t, os.MkdirAll(into, 0o755))
 		for _, name := range words[:len(words)-1] {
-			text, err := os.ReadFile(filepath.Join("..", "..", name))
-			require.NoError(t, err)
+			text := must.ReadFile(t, filepath.Join("..", "..", name))
 			require.NoError(t, os.WriteFile(filepath.Join(into, filepath.Base(name)), text, 0o644))
 		}
 	}
 	require.True(t, hasDownloaded)
 	list := exec.Command("go", "list", "-m")
 	list.Dir, list.Env = dir, append(os.Environ(), "GOWORK=", "GOPROXY=off")
-	out, err := list.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	out := must.Output(t, list)
 
 	w, err := modules.Read(filepath.Join("..", ".."))
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // piped returns what a command prints that reads input.
@@ -20,9 +21,7 @@ func piped(t *testing.T, input string, words ...string) string {
 	t.Helper()
 	cmd := process(t, []string{asCommand + "=1"}, words...)
 	cmd.Stdin = strings.NewReader(input)
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return string(out)
+	return string(must.Output(t, cmd))
 }
 
 // TestManifestsGrow does what docs/INSTALL.md says: the servers of the manifests take two more in, and give one up

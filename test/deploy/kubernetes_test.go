@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // manifests are the objects of deploy/kubernetes.
@@ -64,8 +65,7 @@ func readManifests(t *testing.T) (m manifests) {
 		}
 	}
 	require.Equal(t, m.set.Template.Spec.Containers[0].Image, kustomization.Images[0].Name)
-	files, err := filepath.Glob("../../deploy/kubernetes/*.yaml")
-	require.NoError(t, err)
+	files := must.Glob(t, "../../deploy/kubernetes/*.yaml")
 	require.Len(t, files, len(kustomization.Resources)+1, "a file is not in kustomization.yaml")
 	return m
 }

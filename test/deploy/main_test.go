@@ -5,10 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/seed94657493/warren/cmd/warren/command"
 	"github.com/seed94657493/warren/cmd/warren/command/zkscripts"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // asCommand in the environment makes the test binary the command warren.
@@ -24,7 +23,5 @@ func TestMain(m *testing.M) {
 // read returns a file under deploy.
 func read(t *testing.T, name string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("..", "..", "deploy", name))
-	require.NoError(t, err)
-	return string(b)
+	return string(must.ReadFile(t, filepath.Join("..", "..", "deploy", name)))
 }

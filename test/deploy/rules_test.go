@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/seed94657493/warren/internal/findings"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/page"
 	"github.com/seed94657493/warren/test/promtool"
 )
@@ -234,8 +235,7 @@ func TestRules(t *testing.T) {
 		severity := strings.ReplaceAll(r.Labels["severity"], either, "warning or critical")
 		path, anchor, _ := strings.Cut(alerts[i].Page, "#")
 		if titles[path] == "" {
-			page, err := os.ReadFile(filepath.Join("..", "..", "docs", path))
-			require.NoError(t, err, r.Alert)
+			page := must.ReadFile(t, filepath.Join("..", "..", "docs", path))
 			titles[path] = string(regexp.MustCompile(`(?m)^# (.*)$`).FindSubmatch(page)[1])
 		}
 		do := regexp.MustCompile(`\{\{.*?\}\} `).ReplaceAllString(alerts[i].Do, "")
@@ -254,11 +254,9 @@ func TestRules(t *testing.T) {
 		page.ReplaceTable(t, file, table.String())
 		return
 	}
-	have, err := os.ReadFile(promtool.RulesFile)
-	require.NoError(t, err)
+	have := must.ReadFile(t, promtool.RulesFile)
 	require.Equal(t, want, string(have), "go test ./test/deploy -run TestRules -update")
-	metrics, err := os.ReadFile(file)
-	require.NoError(t, err)
+	metrics := must.ReadFile(t, file)
 	require.Contains(t, string(metrics), "\n\n"+table.String()+"\n", "go test ./test/deploy -run TestRules -update")
 	read := map[string]promtool.Rule{}
 	for _, r := range promtool.Rules(t) {

@@ -16,6 +16,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // readUnit returns the values of each key, by section and key.
@@ -46,8 +47,7 @@ func TestUnit(t *testing.T) {
 	require.Equal(t, "notify", one("Service.Type"))
 	require.Equal(t, "/usr/bin/warren server /etc/warren/zoo.cfg", one("Service.ExecStart"))
 	require.Equal(t, "on-failure", one("Service.Restart"))
-	files, err := strconv.Atoi(one("Service.LimitNOFILE"))
-	require.NoError(t, err)
+	files := must.Atoi(t, one("Service.LimitNOFILE"))
 	require.GreaterOrEqual(t, files, 65536)
 
 	final := strings.Fields(one("Service.RestartPreventExitStatus"))
@@ -201,7 +201,6 @@ func TestUnitsAreVerified(t *testing.T) {
 		units = append(units, filepath.Join(dir, name))
 		require.NoError(t, os.WriteFile(units[len(units)-1], []byte(text), 0o644))
 	}
-	out, err := exec.Command(analyze, append([]string{"verify"}, units...)...).CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	out := must.Output(t, exec.Command(analyze, append([]string{"verify"}, units...)...))
 	require.NotContains(t, string(out), dir, "a warning")
 }

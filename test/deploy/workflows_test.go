@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // workflow is one of the forge, as far as ours go; a field that is unknown here is an error.
@@ -40,16 +42,13 @@ var (
 
 // What the forge runs exists, is allowed no more than it needs, and is of one version everywhere.
 func TestWorkflows(t *testing.T) {
-	makefile, err := os.ReadFile(filepath.Join("..", "..", "Makefile"))
-	require.NoError(t, err)
-	names, err := filepath.Glob(filepath.Join("..", "..", ".github", "workflows", "*.yml"))
-	require.NoError(t, err)
+	makefile := must.ReadFile(t, filepath.Join("..", "..", "Makefile"))
+	names := must.Glob(t, filepath.Join("..", "..", ".github", "workflows", "*.yml"))
 	require.Len(t, names, 2)
 	var ran []string // by the release, in order
 	actions := map[string]string{}
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
+		text := must.ReadFile(t, name)
 		d := yaml.NewDecoder(strings.NewReader(string(text)))
 		d.KnownFields(true)
 		var w workflow

@@ -2,13 +2,14 @@ package docs
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // section is a numbered part of a page, with all parts below it.
@@ -78,16 +79,13 @@ func readCited(t *testing.T) cited {
 	t.Helper()
 	c := cited{pages: map[string]map[string]*section{}, decisions: map[string]bool{}}
 	read := func(name string) string {
-		text, err := os.ReadFile(filepath.Join("../../docs/protocol", name+".md"))
-		require.NoError(t, err)
-		return string(text)
+		return string(must.ReadFile(t, filepath.Join("../../docs/protocol", name+".md")))
 	}
 	for _, name := range pageNames {
 		c.pages[name] = sectionsOf(read(name))
 	}
 	c.guarantees = sectionsOf(read("guarantees"))[""].rows
-	files, err := filepath.Glob("../../docs/adr/[0-9]*.md")
-	require.NoError(t, err)
+	files := must.Glob(t, "../../docs/adr/[0-9]*.md")
 	for _, file := range files {
 		number, _, _ := strings.Cut(filepath.Base(file), "-")
 		c.decisions[number] = true

@@ -1,11 +1,12 @@
 package docs
 
 import (
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // DESIGN.md says what each folder of tests is for.
@@ -16,8 +17,7 @@ func TestDesignNamesTheFoldersOfTests(t *testing.T) {
 			named += cells[0] + "\n"
 		}
 	}
-	entries, err := os.ReadDir("..")
-	require.NoError(t, err)
+	entries := must.ReadDir(t, "..")
 	for _, entry := range entries {
 		if entry.IsDir() {
 			require.True(t, strings.Contains(named, "`"+entry.Name()+"`"), "test/%s", entry.Name())

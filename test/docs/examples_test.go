@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/test/must"
 	testpage "github.com/seed94657493/warren/test/page"
 )
 
@@ -23,8 +24,7 @@ func TestProgrammersPagesShowExamples(t *testing.T) {
 	shown := 0
 	for _, file := range []string{"CLIENT.md", "EMBED.md"} {
 		name := filepath.Join("..", "..", "docs", file)
-		raw, err := os.ReadFile(name)
-		require.NoError(t, err)
+		raw := must.ReadFile(t, name)
 		text := snippet.ReplaceAllStringFunc(string(raw), func(found string) string {
 			parts := snippet.FindStringSubmatch(found)
 			body, ok := testpage.Examples(t, filepath.Join("..", "..", parts[1]))[parts[2]]

@@ -2,7 +2,6 @@ package docs
 
 import (
 	"flag"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/measured"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // docsFolder has the records and the pages.
@@ -40,8 +40,7 @@ func TestFiguresAreRecorded(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, pages, 4)
 	for file, want := range pages {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := must.ReadFile(t, file)
 		require.Equal(t, want, string(text), "%s differs from docs/data/benchmarks.json", file)
 	}
 }
@@ -68,8 +67,7 @@ var settings = []string{"16", "64", "128", "100", "40", "20", "150", "50", "1", 
 
 // The text of BENCHMARKS.md has no figures: they are in its tables.
 func TestTextOfBenchmarksHasNoFigures(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(docsFolder, "BENCHMARKS.md"))
-	require.NoError(t, err)
+	text := must.ReadFile(t, filepath.Join(docsFolder, "BENCHMARKS.md"))
 	runs, err := measured.Read(docsFolder)
 	require.NoError(t, err)
 	recorded := []string{"run"} // the list of the runs
@@ -103,8 +101,7 @@ func TestTextOfBenchmarksHasNoFigures(t *testing.T) {
 
 // What the README says of the simulations is not more than their last runs have done, by docs/SIMULATION.md.
 func TestReadmeSaysWhatTheSimulationsHaveDone(t *testing.T) {
-	page, err := os.ReadFile("../../docs/SIMULATION.md")
-	require.NoError(t, err)
+	page := must.ReadFile(t, "../../docs/SIMULATION.md")
 	done := map[string]int{}
 	runs := regexp.MustCompile(`(?m)^\| .(Test\w+). \| ([\d,]+) from .*$`)
 	for _, m := range runs.FindAllStringSubmatch(string(page), -1) {
@@ -143,8 +140,7 @@ func TestReadmeSaysWhatTheSimulationsHaveDone(t *testing.T) {
 
 // What the README says in words of the same measurements follows from their figures.
 func TestWordsOfTheReadmeFollowFromFigures(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	require.NoError(t, err)
+	readme := must.ReadFile(t, "../../README.md")
 	text := strings.Join(strings.Fields(string(readme)), " ")
 	runs, err := measured.Read(docsFolder)
 	require.NoError(t, err)
@@ -197,8 +193,7 @@ func figures(cell string) (all []float64) {
 // readmeRows are the cells of the rows of the table in a section of README.md, without its head.
 func readmeRows(t *testing.T, section string) (rows [][]string) {
 	t.Helper()
-	readme, err := os.ReadFile("../../README.md")
-	require.NoError(t, err)
+	readme := must.ReadFile(t, "../../README.md")
 	_, text, found := strings.Cut(string(readme), "## "+section+"\n")
 	require.True(t, found, section)
 	text, _, _ = strings.Cut(text, "\n## ")
@@ -213,17 +208,13 @@ func readmeRows(t *testing.T, section string) (rows [][]string) {
 
 func number(t *testing.T, text string) int {
 	t.Helper()
-	n, err := strconv.Atoi(strings.ReplaceAll(text, ",", ""))
-	require.NoError(t, err)
-	return n
+	return must.Atoi(t, strings.ReplaceAll(text, ",", ""))
 }
 
 // The README counts the guarantees as their page does.
 func TestReadmeCountsGuarantees(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	require.NoError(t, err)
-	page, err := os.ReadFile("../../docs/protocol/guarantees.md")
-	require.NoError(t, err)
+	readme := must.ReadFile(t, "../../README.md")
+	page := must.ReadFile(t, "../../docs/protocol/guarantees.md")
 	m := regexp.MustCompile(`\[(\d+)\s+guarantees\]`).FindStringSubmatch(string(readme))
 	require.NotNil(t, m)
 	all := regexp.MustCompile(`(?m)^(\d+)\. `).FindAllStringSubmatch(string(page), -1)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 var (
@@ -35,8 +37,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	checked := 0
 	for _, p := range readPages(t) {
 		file := filepath.Join("..", "..", p.name)
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := must.ReadFile(t, file)
 		for _, m := range link.FindAllStringSubmatch(fenced.ReplaceAllString(string(text), ""), -1) {
 			target, fragment, _ := strings.Cut(m[1], "#")
 			if strings.Contains(target, "://") {
@@ -69,8 +70,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 
 // The README links to each page once: a second link says nothing new.
 func TestReadmeLinksOnce(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
-	require.NoError(t, err)
+	text := must.ReadFile(t, "../../README.md")
 	seen := map[string]bool{}
 	for _, m := range link.FindAllStringSubmatch(fenced.ReplaceAllString(string(text), ""), -1) {
 		require.False(t, seen[m[1]], m[1])

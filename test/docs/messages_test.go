@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // theirs are messages that the operating system words.
@@ -17,8 +19,7 @@ var theirs = map[string]bool{"address already in use": true}
 // What TROUBLESHOOTING.md tells readers to look for, in the first column of its tables, is what the program writes.
 func TestMessagesExist(t *testing.T) {
 	source := readSource(t)
-	text, err := os.ReadFile("../../docs/TROUBLESHOOTING.md")
-	require.NoError(t, err)
+	text := must.ReadFile(t, "../../docs/TROUBLESHOOTING.md")
 	quoted := regexp.MustCompile("`([^`]+)`")
 	checked := 0
 	for i, row := range strings.Split(string(text), "\n") {

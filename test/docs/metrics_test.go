@@ -21,6 +21,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 )
 
@@ -71,8 +72,7 @@ func TestIndexOfMetrics(t *testing.T) {
 			strings.ReplaceAll(m.help, "|", `\|`), strings.Join(m.alerts, ", "))
 	}
 	const file, title = "../../docs/METRICS.md", "## Every metric\n"
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
+	text := must.ReadFile(t, file)
 	before, index, found := strings.Cut(string(text), title)
 	require.True(t, found)
 	intro, rows, found := strings.Cut(index, "| metric |")
@@ -129,8 +129,7 @@ func readMetrics(text string, all map[string]*metric) {
 // alertsOf returns the expressions of the alerts in deploy/prometheus.
 func alertsOf(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("../../deploy/prometheus/warren.rules.yml")
-	require.NoError(t, err)
+	text := must.ReadFile(t, "../../deploy/prometheus/warren.rules.yml")
 	var rules struct {
 		Groups []struct {
 			Rules []struct{ Alert, Expr string }
@@ -215,11 +214,9 @@ warren.trace.endpoint=http://127.0.0.1:1/v1/traces
 	out, _ := shell.CombinedOutput()
 	require.Contains(t, string(out), "Quota has exceeded : /app/beyond")
 	backup := filepath.Join(files.Dir, "backup.prom")
-	out, err := run("backup", "create", filepath.Join(files.Dir, "backup"), "--config", config(1),
-		"--metrics", backup).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	text, err := os.ReadFile(backup)
-	require.NoError(t, err)
+	out = must.Output(t, run("backup", "create", filepath.Join(files.Dir, "backup"), "--config", config(1),
+		"--metrics", backup))
+	text := must.ReadFile(t, backup)
 	texts = append(texts, string(text))
 	for id := 1; id <= 3; id++ {
 		client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}

@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // page is one document.
@@ -223,8 +225,7 @@ func TestParsePage(t *testing.T) {
 func TestLinesOfTextEndBeforeColumn120(t *testing.T) {
 	checked := 0
 	for _, p := range readPages(t) {
-		text, err := os.ReadFile(filepath.Join("../..", p.name))
-		require.NoError(t, err)
+		text := must.ReadFile(t, filepath.Join("../..", p.name))
 		for line := range strings.SplitSeq(fenced.ReplaceAllString(string(text), ""), "\n") {
 			if strings.HasPrefix(line, "    ") || slices.ContainsFunc([]string{"|", "![", "<!--", "#", "`"},
 				func(mark string) bool { return strings.HasPrefix(strings.TrimSpace(line), mark) }) {

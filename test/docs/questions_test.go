@@ -2,7 +2,6 @@ package docs
 
 import (
 	"maps"
-	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -10,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Each of the twenty questions is answered two clicks from the README: the first opens QUESTIONS.md, and the second
@@ -59,8 +60,7 @@ var question = regexp.MustCompile(`^\| ([A-Z].*\?) \| .+ \| \[[^]]+\]\(([^)]+)\)
 // is the whole page.
 func sectionAt(t *testing.T, page, fragment string) string {
 	t.Helper()
-	b, err := os.ReadFile(path.Join("../..", page))
-	require.NoError(t, err)
+	b := must.ReadFile(t, path.Join("../..", page))
 	if fragment == "" {
 		return string(b)
 	}
@@ -92,8 +92,7 @@ func linksOf(t *testing.T, name string) (pages []string) {
 	if path.Ext(name) != ".md" || name == "docs/QUESTIONS.md" {
 		return nil
 	}
-	text, err := os.ReadFile(path.Join("../..", name))
-	require.NoError(t, err)
+	text := must.ReadFile(t, path.Join("../..", name))
 	for _, m := range link.FindAllStringSubmatch(fenced.ReplaceAllString(string(text), ""), -1) {
 		to, _, _ := strings.Cut(m[1], "#")
 		if to != "" && !strings.Contains(to, "://") {

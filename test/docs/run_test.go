@@ -21,6 +21,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/command"
 	"github.com/seed94657493/warren/cmd/warren/command/zkscripts"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // asCommand in the environment makes the test binary the command warren.
@@ -138,8 +139,7 @@ func runPage(t *testing.T, p page) (string, error) {
 // goEnvironment lets programs of the pages use the packages of this repository, and what was compiled before.
 func goEnvironment(t *testing.T) []string {
 	t.Helper()
-	work, err := filepath.Abs("../../go.work")
-	require.NoError(t, err)
+	work := must.Abs(t, "../../go.work")
 	environment := []string{"GOWORK=" + work, "CGO_ENABLED=0"}
 	for _, name := range []string{"GOCACHE", "GOPATH", "GOMODCACHE"} {
 		out, err := exec.Command("go", "env", name).Output()
@@ -152,11 +152,9 @@ func goEnvironment(t *testing.T) []string {
 // logsOf is the ends of the logs that the servers of a page have left in subdirectories.
 func logsOf(t *testing.T, dir string) (text []byte) {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "*", "log"))
-	require.NoError(t, err)
+	names := must.Glob(t, filepath.Join(dir, "*", "log"))
 	for _, name := range names {
-		b, err := os.ReadFile(name)
-		require.NoError(t, err)
+		b := must.ReadFile(t, name)
 		text = fmt.Appendf(text, "== %s ends with\n%s\n", name, b[max(0, len(b)-4000):])
 	}
 	return text
@@ -181,8 +179,7 @@ func portMover(t *testing.T) func(text string) string {
 		}
 		return func(text string) string {
 			return port.ReplaceAllStringFunc(text, func(s string) string {
-				ten, err := strconv.Atoi(s[:3])
-				require.NoError(t, err)
+				ten := must.Atoi(t, s[:3])
 				return strconv.Itoa(ten+distance) + s[3:]
 			})
 		}

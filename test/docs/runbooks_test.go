@@ -1,26 +1,24 @@
 package docs
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Each runbook says what its reader needs, does, checks and undoes, in this order and before all else, and is in the
 // index.
 func TestRunbooksHaveOneForm(t *testing.T) {
-	index, err := os.ReadFile("../../docs/OPERATIONS.md")
-	require.NoError(t, err)
-	names, err := filepath.Glob("../../docs/runbooks/*.md")
-	require.NoError(t, err)
+	index := must.ReadFile(t, "../../docs/OPERATIONS.md")
+	names := must.Glob(t, "../../docs/runbooks/*.md")
 	require.Greater(t, len(names), 15)
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
+		text := must.ReadFile(t, name)
 		titles := []string{}
 		for _, m := range regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(
 			fenced.ReplaceAllString(string(text), ""), -1) {
@@ -44,8 +42,7 @@ func TestRunbooksSayWhereTheirExampleBegins(t *testing.T) {
 		if !strings.HasPrefix(p.name, "docs/runbooks/") || len(p.blocks) == 0 {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join("../..", p.name))
-		require.NoError(t, err)
+		text := must.ReadFile(t, filepath.Join("../..", p.name))
 		needs := map[string]bool{filepath.Base(p.first): p.first != ""}
 		for _, b := range p.blocks {
 			for page, uses := range defined {

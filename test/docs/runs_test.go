@@ -1,7 +1,6 @@
 package docs
 
 import (
-	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/seeds"
 )
 
@@ -23,8 +23,7 @@ func TestLongRunsAreOfThisCode(t *testing.T) {
 	if shallow, err := git("rev-parse", "--is-shallow-repository"); err != nil || shallow != "false" {
 		t.Skip("there is no history to compare with")
 	}
-	page, err := os.ReadFile("../../docs/SIMULATION.md")
-	require.NoError(t, err)
+	page := must.ReadFile(t, "../../docs/SIMULATION.md")
 	rows := regexp.MustCompile("(?m)^\\| `(Test\\w+)` \\|.* \\| ([0-9a-f]{7,40}), \\d{4}-\\d\\d-\\d\\d \\|$").
 		FindAllStringSubmatch(string(page), -1)
 	require.Len(t, rows, 9, "a row for each test")

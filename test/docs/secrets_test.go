@@ -22,6 +22,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/digestmd5"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -66,8 +67,7 @@ func TestNoSecretLeavesAServer(t *testing.T) {
 		require.NoError(t, os.WriteFile(file(name), []byte(text), 0o600))
 		return file(name)
 	}
-	stores, err := filepath.Abs("../../server/internal/keystore/testdata")
-	require.NoError(t, err)
+	stores := must.Abs(t, "../../server/internal/keystore/testdata")
 	superDigest := auth.DigestIdentity("super:super-secret-3").ID
 	hash := auth.DigestIdentity("alice:alices-secret-4").ID
 	l := &leaks{t: t, secrets: []string{
@@ -171,10 +171,7 @@ warren.logLevel=debug
 		"the server serves")
 	dial := func(o wire.Options) *wire.Conn {
 		o.TimeoutMs = 30_000
-		c, err := wire.Dial(at(0), o)
-		require.NoError(t, err)
-		t.Cleanup(c.Close)
-		return c
+		return wire.Open(t, at(0), o)
 	}
 	try := func(c *wire.Conn, r wire.Request) proto.ErrCode {
 		reply, err := c.Do(r)
@@ -231,9 +228,8 @@ warren.logLevel=debug
 		"guessed-secret-9-on-the-client-port", "guessed-secret-9-on-the-quorum-port",
 		"guessed-secret-9-on-the-election-port",
 	} {
-		nc, err := net.Dial("tcp", at(i))
-		require.NoError(t, err)
-		_, err = io.WriteString(nc, first)
+		nc := must.Dial(t, at(i))
+		_, err := io.WriteString(nc, first)
 		require.NoError(t, err)
 		_ = nc.(*net.TCPConn).CloseWrite()
 		_ = nc.SetReadDeadline(time.Now().Add(time.Minute))
@@ -258,8 +254,7 @@ warren.logLevel=debug
 		resp, err := web.Do(r)
 		require.NoError(t, err)
 		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
-		require.NoError(t, err)
+		body := must.ReadAll(t, resp.Body)
 		if resp.Header.Get("Content-Type") != "application/octet-stream" { // a snapshot has what it has
 			l.look(method+" "+path, string(body)+fmt.Sprint(resp.Header))
 		}
@@ -307,8 +302,7 @@ warren.logLevel=debug
 		"goroutine 1 "} {
 		require.Contains(t, said, line, "the server has not been as busy as it should")
 	}
-	audit, err := os.ReadFile(file("audit.log"))
-	require.NoError(t, err)
+	audit := must.ReadFile(t, file("audit.log"))
 	require.Contains(t, string(audit), "acl=digest:alice:x:cdrwa")
 	l.look("the audit log", string(audit))
 	require.Greater(t, l.outputs, 100)

@@ -2,7 +2,6 @@ package docs
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // securityPage is docs/SECURITY.md, the sections that claim something and the rows of the limits, with the rows of
@@ -63,8 +63,7 @@ func readSecurityPage(t *testing.T) *securityPage {
 // linesOf are the lines of a page in docs.
 func linesOf(t *testing.T, page string) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/" + page)
-	require.NoError(t, err)
+	text := must.ReadFile(t, "../../docs/"+page)
 	return strings.Split(string(text), "\n")
 }
 

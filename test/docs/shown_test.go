@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // shown are the tests that bring about what TROUBLESHOOTING.md says of a message, where none of them quotes it.
@@ -30,8 +32,7 @@ var shown = map[string]string{
 // Every message of TROUBLESHOOTING.md is quoted by a test, or brought about by the one that is named here.
 func TestMessagesAreShown(t *testing.T) {
 	tests, quoting := testNames(t), readTests(t)
-	text, err := os.ReadFile("../../docs/TROUBLESHOOTING.md")
-	require.NoError(t, err)
+	text := must.ReadFile(t, "../../docs/TROUBLESHOOTING.md")
 	seen := map[string]bool{}
 	for i, row := range strings.Split(string(text), "\n") {
 		cells := strings.Split(row, " | ")

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 var (
@@ -45,8 +47,7 @@ func TestNamedSourcesExist(t *testing.T) {
 		if strings.HasPrefix(p.name, "docs/protocol/") || p.name == "CHANGELOG.md" {
 			continue
 		}
-		b, err := os.ReadFile(filepath.Join("..", "..", p.name))
-		require.NoError(t, err)
+		b := must.ReadFile(t, filepath.Join("..", "..", p.name))
 		for _, m := range notRunBut.FindAllStringSubmatch(string(b), -1) {
 			assert.True(t, tests[m[1]], "%s: the test %s, which runs a block, does not exist", p.name, m[1])
 			checked++

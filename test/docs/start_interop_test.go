@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The blocks of "Get started" in the README, as it is committed, do in a fresh clone, and with an archive that is made
@@ -27,10 +29,8 @@ func TestReadmeStarts(t *testing.T) {
 		t.Skip("a network of one's own takes root")
 	}
 	clone := filepath.Join(t.TempDir(), "warren")
-	out, err := exec.Command("git", "clone", "-q", "../..", clone).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	readme, err := os.ReadFile(filepath.Join(clone, "README.md"))
-	require.NoError(t, err)
+	must.Output(t, exec.Command("git", "clone", "-q", "../..", clone))
+	readme := must.ReadFile(t, filepath.Join(clone, "README.md"))
 	_, section, found := strings.Cut(string(readme), "\n## Get started\n")
 	require.True(t, found)
 	section, _, _ = strings.Cut(section, "\n## ")
@@ -40,8 +40,7 @@ func TestReadmeStarts(t *testing.T) {
 	}
 	require.Len(t, blocks, 6, "two starts, what they say, three servers, a look at them, and ZooKeeper's files")
 	net := newNetwork(t, clone)
-	install, err := os.ReadFile(filepath.Join(clone, "docs/INSTALL.md"))
-	require.NoError(t, err)
+	install := must.ReadFile(t, filepath.Join(clone, "docs/INSTALL.md"))
 	source := regexp.MustCompile("(?s)\n## From source\n.*?```sh\n(.*?)```").FindSubmatch(install)
 	require.NotNil(t, source)
 	require.Regexp(t, `(?m)^warren \S+`, net.run(t, string(source[1])))
@@ -94,8 +93,7 @@ func newNetwork(t *testing.T, folder string) *network {
 	t.Helper()
 	n := &network{fmt.Sprintf("warren-docs-%d", os.Getpid()), folder}
 	for _, words := range [][]string{{"netns", "add", n.name}, {"-n", n.name, "link", "set", "lo", "up"}} {
-		out, err := exec.Command("ip", words...).CombinedOutput()
-		require.NoError(t, err, "%s", out)
+		must.Output(t, exec.Command("ip", words...))
 	}
 	t.Cleanup(func() { _ = exec.Command("ip", "netns", "delete", n.name).Run() })
 	return n

@@ -3,7 +3,6 @@ package docs
 import (
 	"bufio"
 	"encoding/json"
-	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -41,8 +41,7 @@ func quotedIn(text string) (names []string) {
 
 func surfaceRows(t *testing.T) (rows []surfaceRow) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/OPERATING-SURFACE.md")
-	require.NoError(t, err)
+	text := must.ReadFile(t, "../../docs/OPERATING-SURFACE.md")
 	for i, line := range strings.Split(string(text), "\n") {
 		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| ---") || strings.HasPrefix(line, "| what |") {
 			continue
@@ -233,8 +232,7 @@ func TestSurfaceOfAServer(t *testing.T) {
 	require.NoError(t, s.Start())
 	defer s.Stop()
 	said := kinds(t)
-	_, port, err := net.SplitHostPort(s.Addr().String())
-	require.NoError(t, err)
+	port := must.Port(t, s.Addr().String())
 	for _, word := range words {
 		require.Equal(t, "same", said[word], word)
 		ask := word
@@ -252,9 +250,7 @@ func TestSurfaceOfAServer(t *testing.T) {
 		resp, err := client.Get("http://" + s.AdminAddr().String() + path)
 		require.NoError(t, err)
 		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
-		require.NoError(t, err)
-		return string(body)
+		return string(must.ReadAll(t, resp.Body))
 	}
 	for name, others := range commands {
 		require.NotEmpty(t, said[name], name)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The walks of DESIGN.md name functions and the files that have them: a newcomer follows them line by line.
@@ -59,8 +61,7 @@ func TestWalksPassThroughFewFiles(t *testing.T) {
 
 // walks returns the sections of DESIGN.md that follow a request: a write, a read, and a deletion in the console.
 func walks(t *testing.T) []string {
-	page, err := os.ReadFile("../../docs/DESIGN.md")
-	require.NoError(t, err)
+	page := must.ReadFile(t, "../../docs/DESIGN.md")
 	all := strings.Split(string(page), "\n### A walk: ")[1:]
 	require.Len(t, all, 3)
 	for i := range all {

@@ -3,7 +3,6 @@ package doctor
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/krb5"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -69,11 +69,8 @@ func TestClientsThatAreRefused(t *testing.T) {
 	look := func() visit { return examine(t, "--admin-port", port, n.Addr()) }
 	require.Empty(t, look().ills())
 
-	first, err := wire.Dial(n.Addr(), wire.Options{TimeoutMs: 30_000})
-	require.NoError(t, err)
-	defer first.Close()
-	second, err := wire.Dial(n.Addr(), wire.Options{TimeoutMs: 30_000})
-	require.NoError(t, err)
+	first := wire.Open(t, n.Addr(), wire.Options{TimeoutMs: 30_000})
+	second := wire.Open(t, n.Addr(), wire.Options{TimeoutMs: 30_000})
 	var more []*wire.Conn
 	for len(more) < 8 {
 		c, err := wire.Dial(n.Addr(), wire.Options{TimeoutMs: 30_000})
@@ -92,12 +89,11 @@ func TestClientsThatAreRefused(t *testing.T) {
 		c.Close()
 	}
 
-	_, err = second.Do(wire.Auth("ensemble", []byte("green")))
+	_, err := second.Do(wire.Auth("ensemble", []byte("green")))
 	require.Error(t, err)
 	says(t, n, "closing client connection: the client names another ensemble; see ensembleAuthName")
 	second.Close()
-	other, err := wire.Dial(n.Addr(), wire.Options{TimeoutMs: 30_000})
-	require.NoError(t, err)
+	other := wire.Open(t, n.Addr(), wire.Options{TimeoutMs: 30_000})
 	_, _ = other.Do(wire.Sasl([]byte("no ticket"))) // it is answered, or closed
 	defer other.Close()
 	says(t, n, "SASL authentication failed")
@@ -105,9 +101,7 @@ func TestClientsThatAreRefused(t *testing.T) {
 	v.names(t, "closing client connection: the client names another ensemble; see ensembleAuthName")
 	v.names(t, "SASL authentication failed")
 
-	plain, err := net.Dial("tcp", secure)
-	require.NoError(t, err)
-	defer plain.Close()
+	plain := must.Dial(t, secure)
 	_, err = plain.Write([]byte("ruok"))
 	require.NoError(t, err)
 	says(t, n, "plain text on a port for TLS only")
@@ -135,12 +129,9 @@ func TestClientsThatAreRefused(t *testing.T) {
 	require.Equal(t, doctor.Error,
 		v.names(t, "the keytab cannot be used: the keys that were read before stay in use").Severity)
 
-	_, err = first.Create("/q", nil, proto.ModePersistent)
-	require.NoError(t, err)
-	out, err := exec.Command(cluster.Binary(t), "shell", "-s", n.Addr(), "setquota", "-N", "2", "/q").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	_, err = first.Create("/q/a", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	first.MustCreate(t, "/q", nil, proto.ModePersistent)
+	must.Output(t, exec.Command(cluster.Binary(t), "shell", "-s", n.Addr(), "setquota", "-N", "2", "/q"))
+	first.MustCreate(t, "/q/a", nil, proto.ModePersistent)
 	_, err = first.Create("/q/b", nil, proto.ModePersistent)
 	require.ErrorIs(t, err, proto.ErrQuotaExceeded)
 	says(t, n, "quota exceeded")
@@ -150,8 +141,7 @@ func TestClientsThatAreRefused(t *testing.T) {
 	require.NoError(t, os.Rename(folder, folder+".away"))
 	for watch := cluster.NewWatch(); !strings.Contains(n.Log(), "ERROR\tcannot write a snapshot") &&
 		watch.Elapsed() < patience; {
-		_, err = first.SetData("/q", make([]byte, 100), -1)
-		require.NoError(t, err)
+		first.MustSetData(t, "/q", make([]byte, 100), -1)
 	}
 	require.Equal(t, doctor.Error, look().names(t, "cannot write a snapshot").Severity)
 	require.NoError(t, os.Rename(folder+".away", folder))
@@ -196,18 +186,14 @@ func TestSlowSyncs(t *testing.T) {
 	n := cluster.Start(t, cluster.Options{Settings: settings})
 	v := examine(t, "--admin-port", port, n.Addr())
 	require.Equal(t, doctor.Notice, v.names(t, "is not executed because it is not in the whitelist.").Severity)
-	c, err := wire.Dial(n.Addr(), wire.Options{TimeoutMs: 30_000})
-	require.NoError(t, err)
-	defer c.Close()
-	_, err = c.Create("/n", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c := wire.Open(t, n.Addr(), wire.Options{TimeoutMs: 30_000})
+	c.MustCreate(t, "/n", nil, proto.ModePersistent)
 	for watch := cluster.NewWatch(); !strings.Contains(n.Log(),
 		"syncing the log was slow: every write waits for it"); {
 		if watch.Elapsed() > 10*time.Second {
 			t.Skip("no sync takes a millisecond here")
 		}
-		_, err = c.SetData("/n", make([]byte, 900_000), -1)
-		require.NoError(t, err)
+		c.MustSetData(t, "/n", make([]byte, 900_000), -1)
 	}
 	v = examine(t, "--admin-port", port, n.Addr())
 	require.Equal(t, doctor.Warning, v.names(t, "syncing the log was slow: every write waits for it").Severity)

@@ -19,6 +19,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -28,11 +29,9 @@ func used(t *testing.T) *cluster.Node {
 	t.Helper()
 	n := cluster.Start(t, cluster.Options{Settings: map[string]string{"snapCount": "2", "preAllocSize": "64"}})
 	for round := range 3 { // after 20 txns, ten times as many as snapCount, nothing holds a snapshot up any more
-		c, err := wire.Dial(n.Addr(), wire.Options{TimeoutMs: 10_000})
-		require.NoError(t, err)
+		c := wire.Open(t, n.Addr(), wire.Options{TimeoutMs: 10_000})
 		for i := range 60 {
-			_, err := c.Create(fmt.Sprintf("/n-%d-%d", round, i), make([]byte, 500), proto.ModePersistent)
-			require.NoError(t, err)
+			c.MustCreate(t, fmt.Sprintf("/n-%d-%d", round, i), make([]byte, 500), proto.ModePersistent)
 		}
 		c.Close()
 		n.Stop()
@@ -45,9 +44,7 @@ func used(t *testing.T) *cluster.Node {
 
 func files(t *testing.T, n *cluster.Node, pattern string) []string {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(n.DataDir(), "version-2", pattern))
-	require.NoError(t, err)
-	return names
+	return must.Glob(t, filepath.Join(n.DataDir(), "version-2", pattern))
 }
 
 // refuses wants the server not to start, since the doctor has said so.
@@ -81,8 +78,7 @@ func TestSnapshotsAreMissing(t *testing.T) {
 func TestWhatIsPutAsideDoesNotStopTheStart(t *testing.T) {
 	n := used(t)
 	snapshots := files(t, n, "snapshot.*")
-	old, err := os.ReadFile(snapshots[len(snapshots)-1])
-	require.NoError(t, err)
+	old := must.ReadFile(t, snapshots[len(snapshots)-1])
 	dir := filepath.Dir(snapshots[0])
 	for name, data := range map[string][]byte{"snapshot.ffff": []byte("junk"), "snapshot.eeee": old} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o644))
@@ -190,8 +186,7 @@ func TestPermissions(t *testing.T) {
 		return examineAs(t, cmd)
 	}
 	inside := func(mode os.FileMode) {
-		entries, err := os.ReadDir(filepath.Join(data, "version-2"))
-		require.NoError(t, err)
+		entries := must.ReadDir(t, filepath.Join(data, "version-2"))
 		for _, e := range entries {
 			require.NoError(t, os.Chmod(filepath.Join(data, "version-2", e.Name()), mode))
 		}
@@ -241,9 +236,7 @@ func TestDiskIsFull(t *testing.T) {
 	n := cluster.Start(t, cluster.Options{Dir: dir, Settings: map[string]string{"preAllocSize": "64",
 		"warren.diskWatermarkBytes": "0", "warren.diskWatermarkPercent": "0"}})
 	defer n.Kill()
-	c, err := wire.Dial(n.Addr(), wire.Options{TimeoutMs: 60_000})
-	require.NoError(t, err)
-	defer c.Close()
+	c := wire.Open(t, n.Addr(), wire.Options{TimeoutMs: 60_000})
 	ballast, err := os.Create(filepath.Join(dir, "ballast"))
 	require.NoError(t, err)
 	defer ballast.Close()
@@ -378,8 +371,7 @@ func TestSnapshotUnderALaterName(t *testing.T) {
 	all, err := snapshot.List(vfs.OS(), dir)
 	require.NoError(t, err)
 	require.Greater(t, len(all), 1)
-	oldest, err := os.ReadFile(filepath.Join(dir, all[len(all)-1].Name))
-	require.NoError(t, err)
+	oldest := must.ReadFile(t, filepath.Join(dir, all[len(all)-1].Name))
 	later := snapshot.FileName(all[0].Zxid+1, snapshot.Plain)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, later), oldest, 0o644))
 	n.Start()
@@ -403,11 +395,8 @@ func TestSequenceCounter(t *testing.T) {
 	require.Equal(t, doctor.Error, f.Severity)
 	require.Equal(t, "/n-0-0", f.Subject)
 	n.Start()
-	c, err := wire.Dial(n.Addr(), wire.Options{TimeoutMs: 10_000})
-	require.NoError(t, err)
-	defer c.Close()
-	_, err = c.Create("/n-0-0/s", nil, proto.ModePersistentSequential)
-	require.NoError(t, err)
+	c := wire.Open(t, n.Addr(), wire.Options{TimeoutMs: 10_000})
+	c.MustCreate(t, "/n-0-0/s", nil, proto.ModePersistentSequential)
 	require.Contains(t, n.Log(), limit)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The faults of a machine that no program can bring about from outside are built into a server for these tests: an
@@ -72,8 +73,7 @@ func faulty(t *testing.T) string {
 		sources := map[string]string{}
 		for _, f := range faults {
 			if sources[f.file] == "" {
-				text, err := os.ReadFile(filepath.Join(root, f.file))
-				require.NoError(t, err)
+				text := must.ReadFile(t, filepath.Join(root, f.file))
 				sources[f.file] = string(text)
 			}
 			require.Equal(t, 1, strings.Count(sources[f.file], f.line), "%s: %s", f.file, f.line)
@@ -95,8 +95,7 @@ func faulty(t *testing.T) string {
 		}
 		build := exec.Command("go", append(args, "./cmd/warren")...)
 		build.Dir = root
-		out, err := build.CombinedOutput()
-		require.NoError(t, err, "%s", out)
+		must.Output(t, build)
 	})
 	binary := filepath.Join(b.dir, "warren")
 	require.FileExists(t, binary)

@@ -1,8 +1,6 @@
 package doctor
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/cmd/warren/doctor"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // row is a line of a table of docs/TROUBLESHOOTING.md that has the column doctor.
@@ -35,8 +34,7 @@ const page = "../../docs/TROUBLESHOOTING.md"
 // readRows reads the page.
 func readRows(t *testing.T) (rows []row) {
 	t.Helper()
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
+	text := must.ReadFile(t, page)
 	wanted := false // the table has the column
 	for i, line := range strings.Split(string(text), "\n") {
 		cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "| "), " |"), " | ")
@@ -98,18 +96,15 @@ var made = regexp.MustCompile(`(?:names\((?:h\.)?t, |message: +)"([^"]+)"`)
 // TestEveryFailureIsNamed wants every row of the page to have a test that makes the failure, or a word of the list at
 // the beginning of the page that says why doctor cannot know.
 func TestEveryFailureIsNamed(t *testing.T) {
-	files, err := filepath.Glob("*_test.go")
-	require.NoError(t, err)
+	files := must.Glob(t, "*_test.go")
 	var messages []string
 	for _, name := range files {
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
+		text := must.ReadFile(t, name)
 		for _, m := range made.FindAllStringSubmatch(string(text), -1) {
 			messages = append(messages, m[1])
 		}
 	}
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
+	text := must.ReadFile(t, page)
 	for _, r := range readRows(t) {
 		if r.finding() == "" {
 			require.Contains(t, string(text), "\n- *"+r.doctor+"*: ",

@@ -16,6 +16,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/doctor"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/promtool"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -135,8 +136,7 @@ func (s *scrapes) series() (all []promtool.Series, lasts time.Duration) {
 // newer returns the path of a warren binary of a version that is none.
 func newer(t *testing.T) string {
 	t.Helper()
-	root, err := filepath.Abs("../..")
-	require.NoError(t, err)
+	root := must.Abs(t, "../..")
 	path := filepath.Join(t.TempDir(), "warren")
 	const vars = "github.com/seed94657493/warren/cmd/warren/build."
 	args := []string{"build", "-pgo=off", "-o", path, "-ldflags", "-X " + vars + "version=v99.0.0 -X " + vars +
@@ -146,8 +146,7 @@ func newer(t *testing.T) string {
 	}
 	build := exec.Command("go", append(args, "./cmd/warren")...)
 	build.Dir = root
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	must.Output(t, build)
 	return path
 }
 
@@ -199,9 +198,7 @@ func TestPlannedWorkIsNoTrouble(t *testing.T) {
 	joiner.Set(map[string]string{"server.4": strings.TrimPrefix(observer, "server.4=")})
 	joiner.Launch()
 	says(t, joiner, "listens for clients on") // the others ask it as soon as they know it
-	c, err := wire.Dial(h.nodes[0].Addr(), wire.Options{TimeoutMs: 30_000, Reply: time.Minute})
-	require.NoError(t, err)
-	defer c.Close()
+	c := wire.Open(t, h.nodes[0].Addr(), wire.Options{TimeoutMs: 30_000, Reply: time.Minute})
 	for _, line := range []string{observer, voter} {
 		h.calm(func() bool { // a voter is only added when it has caught up
 			reply, err := c.Do(wire.Reconfig(line, "", "", -1))

@@ -14,6 +14,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/doctor"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -44,9 +45,7 @@ func TestEnsembleLosesServers(t *testing.T) {
 	require.Equal(t, nodes[2].Addr(), v.Findings[0].Subject)
 	v.names(t, "link ended")
 
-	client, err := wire.Dial(nodes[1].Addr(), wire.Options{TimeoutMs: 10_000})
-	require.NoError(t, err)
-	defer client.Close()
+	wire.Open(t, nodes[1].Addr(), wire.Options{TimeoutMs: 10_000})
 	nodes[0].Kill()
 	v = eventually(t, servers(nodes), "no-quorum", "unreachable", "not-serving")
 	require.Equal(t, doctor.Critical, v.Worst)
@@ -64,11 +63,8 @@ func TestEnsembleLosesServers(t *testing.T) {
 // behind when it goes on.
 func TestFollowerThatStandsStill(t *testing.T) {
 	nodes := leaderFirst(t, ensemble(t, map[string]string{"syncLimit": "120"}, nil, nil, nil))
-	c, err := wire.Dial(nodes[0].Addr(), wire.Options{TimeoutMs: 10_000})
-	require.NoError(t, err)
-	defer c.Close()
-	_, err = c.Create("/n", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c := wire.Open(t, nodes[0].Addr(), wire.Options{TimeoutMs: 10_000})
+	c.MustCreate(t, "/n", nil, proto.ModePersistent)
 	requests := make([]wire.Request, 2000)
 	for i := range requests {
 		requests[i] = wire.SetData("/n", make([]byte, 100), -1)
@@ -153,15 +149,10 @@ func TestClientPortThatIsTaken(t *testing.T) {
 	t.Parallel()
 	nodes := cluster.StartEnsemble(t, cluster.Options{Reconfig: true}, cluster.Options{Reconfig: true},
 		cluster.Options{Reconfig: true})
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer taken.Close()
+	taken := must.Listen(t)
 	one, to := nodes[0], taken.Addr().String()
-	c, err := wire.Dial(one.Addr(), wire.Options{TimeoutMs: 30_000})
-	require.NoError(t, err)
-	defer c.Close()
-	reply, err := c.Do(wire.Reconfig(strings.Replace(one.Line(), ";"+one.Addr(), ";"+to, 1), "", "", -1))
-	require.NoError(t, err)
+	c := wire.Open(t, one.Addr(), wire.Options{TimeoutMs: 30_000})
+	reply := c.MustDo(t, wire.Reconfig(strings.Replace(one.Line(), ";"+one.Addr(), ";"+to, 1), "", "", -1))
 	require.Equal(t, proto.OK, reply.Header.Err)
 	says(t, one, "cannot open the configured client port: clients are served on the old address")
 	var v visit
@@ -172,8 +163,7 @@ func TestClientPortThatIsTaken(t *testing.T) {
 	f := v.names(t, "cannot open the configured client port")
 	require.Equal(t, one.Addr(), f.Subject)
 
-	_, err = c.Create("/old-connection", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/old-connection", nil, proto.ModePersistent)
 	again, err := wire.Dial(one.Addr(), wire.Options{TimeoutMs: 30_000})
 	require.NoError(t, err, "the old port takes connections")
 	defer again.Close()

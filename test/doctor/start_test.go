@@ -14,14 +14,14 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/doctor"
 	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // TestServersThatDoNotStart makes the failures of docs/TROUBLESHOOTING.md of servers that do not start: warren doctor
 // names each of them, and the server ends with the message of the page.
 func TestServersThatDoNotStart(t *testing.T) {
 	flip := func(t *testing.T, name string) {
-		b, err := os.ReadFile(name)
-		require.NoError(t, err)
+		b := must.ReadFile(t, name)
 		b[len(b)/2] ^= 4
 		require.NoError(t, os.WriteFile(name, b, 0o644))
 	}
@@ -157,8 +157,7 @@ func TestPortsThatAreTaken(t *testing.T) {
 		ln, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(cluster.FreePort(t)))
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = ln.Close() })
-		_, port, err = net.SplitHostPort(ln.Addr().String())
-		require.NoError(t, err)
+		port = must.Port(t, ln.Addr().String())
 		return port
 	}
 	own, err := net.Listen("tcp", n.Addr())

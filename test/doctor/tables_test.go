@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The tables of accidents lie between these lines of the page.
@@ -124,8 +126,7 @@ func quoted(names []string) string {
 // parts are the page before its tables of accidents, the lines of each, and what is behind them.
 func parts(t *testing.T) (before string, lines [3][]string, after string) {
 	t.Helper()
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
+	text := must.ReadFile(t, page)
 	before, rest, found := strings.Cut(string(text), accidentsBegin)
 	require.True(t, found)
 	old, after, found := strings.Cut(rest, accidentsEnd)

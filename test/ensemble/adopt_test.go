@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // TestAdopt lets an operator take a server that stays outside into the ensemble: what the server had is set aside,
@@ -66,8 +67,7 @@ func TestAdopt(t *testing.T) {
 	since := gone[len(gone)-3:]
 	require.Equal(t, since, all.lost(third, since))
 
-	aside, err := filepath.Glob(filepath.Join(third.DataDir(), "version-2.set-aside-*"))
-	require.NoError(t, err)
+	aside := must.Glob(t, filepath.Join(third.DataDir(), "version-2.set-aside-*"))
 	require.Len(t, aside, 1)
 	third.Stop()
 	third.PutData(aside[0])

@@ -4,7 +4,6 @@ package ensemble
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -75,9 +75,8 @@ func auditRun(t *testing.T, kind cluster.Kind) (lines [][]string) {
 
 func (a *audited) dial(node *cluster.Node, timeout time.Duration) *wire.Conn {
 	a.t.Helper()
-	conn, err := wire.Dial(node.Addr(),
+	conn := wire.Open(a.t, node.Addr(),
 		wire.Options{TimeoutMs: int32(timeout.Milliseconds()), Reply: 20 * time.Second})
-	require.NoError(a.t, err)
 	a.sessions = append(a.sessions, conn.Session())
 	return conn
 }
@@ -90,8 +89,7 @@ func (a *audited) requests(node *cluster.Node, root string) {
 	do := func(reqs ...wire.Request) {
 		a.t.Helper()
 		for _, r := range reqs {
-			_, err := conn.Do(r)
-			require.NoError(a.t, err)
+			conn.MustDo(a.t, r)
 		}
 	}
 	do(wire.Create(root, []byte("data"), open, 0),
@@ -118,8 +116,7 @@ func (a *audited) requests(node *cluster.Node, root string) {
 	for _, r := range []wire.Request{wire.SetData(root+"/a", nil, -1), wire.Delete("/zookeeper", -1),
 		wire.SetACL(root+"/a", open, -1), wire.Create(root+"/a/b", nil, open, 0),
 		wire.Multi(wire.SetData(root+"/a", nil, -1))} {
-		reply, err := stranger.Do(r)
-		require.NoError(a.t, err)
+		reply := stranger.MustDo(a.t, r)
 		require.True(a.t, reply.Header.Err != proto.OK || r.Op == proto.OpMulti, "%v", r.Op)
 	}
 	require.NoError(a.t, stranger.CloseSession())
@@ -129,8 +126,7 @@ func (a *audited) requests(node *cluster.Node, root string) {
 	for _, r := range []wire.Request{
 		wire.Create(root+"/mortal", nil, open, 1), wire.Create(root+"/mortal2", nil, open, 1),
 	} {
-		_, err := mortal.Do(r)
-		require.NoError(a.t, err)
+		mortal.MustDo(a.t, r)
 	}
 	mortal.Close() // and it expires
 	watching := a.dial(node, 30*time.Second)
@@ -160,8 +156,7 @@ func (a *audited) read(node *cluster.Node) []string {
 	a.t.Helper()
 	text, form := node.Log(), javaAudit
 	if node.Kind() == cluster.Warren {
-		data, err := os.ReadFile(filepath.Join(node.Dir(), "zookeeper_audit.log"))
-		require.NoError(a.t, err)
+		data := must.ReadFile(a.t, filepath.Join(node.Dir(), "zookeeper_audit.log"))
 		text, form = string(data), warrenAudit
 	}
 	var lines []string

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +18,7 @@ import (
 
 	warren "github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Sessions of TestBalance.
@@ -98,9 +98,7 @@ func TestBalance(t *testing.T) {
 		for id := range c.nodes {
 			args = append(args, fmt.Sprintf("http://127.0.0.1:%d/commands", c.admin[id+1]))
 		}
-		out, err := exec.Command(cluster.Binary(t), args...).CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		return string(out)
+		return string(must.Output(t, exec.Command(cluster.Binary(t), args...)))
 	}
 	foretold := balance("--dry-run")
 	require.Equal(t, before, settled(), "a dry run changes nothing")
@@ -113,8 +111,7 @@ func TestBalance(t *testing.T) {
 	require.NotEmpty(t, ends)
 	ended := 0
 	for _, one := range ends {
-		n, err := strconv.Atoi(one[2])
-		require.NoError(t, err)
+		n := must.Atoi(t, one[2])
 		ended += n
 	}
 	after := settled()

@@ -12,6 +12,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Of TestKilledWhileItSynchronises: how often the server is to be found with a database and without a vote, after how
@@ -109,9 +110,7 @@ func (c *chaos) aloneWith(node *cluster.Node) {
 
 func snapshots(t *testing.T, node *cluster.Node) []string {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(node.DataDir(), "version-2", "snapshot.*"))
-	require.NoError(t, err)
-	return names
+	return must.Glob(t, filepath.Join(node.DataDir(), "version-2", "snapshot.*"))
 }
 
 // onDisk says whether a server that has ended has a database, and whether it must not count.

@@ -31,8 +31,7 @@ func connectsAtKills(t *testing.T, kind cluster.Kind, kills int, settings map[st
 		leads := c.certainLeader()
 		var sessions []*wire.Conn
 		for range rounds {
-			one, err := wire.Dial(leads.Addr(), wire.Options{TimeoutMs: 30_000})
-			require.NoError(t, err)
+			one := wire.Open(t, leads.Addr(), wire.Options{TimeoutMs: 30_000})
 			sessions = append(sessions, one)
 		}
 		leads.Kill()

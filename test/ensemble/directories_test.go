@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -368,11 +369,9 @@ func TestLoneOldLeader(t *testing.T) {
 // logged reports whether a path is in a log of a server.
 func logged(t *testing.T, node *cluster.Node, path string) bool {
 	t.Helper()
-	logs, err := filepath.Glob(filepath.Join(node.DataDir(), "version-2", "log.*"))
-	require.NoError(t, err)
+	logs := must.Glob(t, filepath.Join(node.DataDir(), "version-2", "log.*"))
 	for _, name := range logs {
-		content, err := os.ReadFile(name)
-		require.NoError(t, err)
+		content := must.ReadFile(t, name)
 		if bytes.Contains(content, []byte(path)) {
 			return true
 		}

@@ -167,8 +167,7 @@ func (c *chaos) withFullDisk(node *cluster.Node, leads bool) {
 	w.conn, err = wire.Dial(w.addr, wire.Options{TimeoutMs: sessionTimeout, Reply: patience})
 	require.NoError(c.t, err)
 	defer func() { w.conn.Close() }()
-	_, err = w.conn.Create(w.path, nil, proto.ModePersistent)
-	require.NoError(c.t, err)
+	w.conn.MustCreate(c.t, w.path, nil, proto.ModePersistent)
 
 	require.NoError(c.t, c.disks[node.ID()].fill(0))
 	watch := cluster.NewWatch()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Ensembles in which the voters that have a database do not form a quorum.
@@ -165,8 +166,7 @@ func TestRecoverFromLostDisks(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, out, "server 1 at "+first.Addr()+" has no database and does not vote")
 	require.Contains(t, out, "On server 1, or on others that are a quorum with this one: stop the server")
-	aside, err := filepath.Glob(filepath.Join(survivor.DataDir(), "version-2.before-restore-*"))
-	require.NoError(t, err)
+	aside := must.Glob(t, filepath.Join(survivor.DataDir(), "version-2.before-restore-*"))
 	require.Len(t, aside, 1)
 	began := survivor.Held()
 	require.NotEqual(t, held, began)
@@ -196,8 +196,7 @@ func TestRecoverFromLostDisks(t *testing.T) {
 	c.nodes[1].Wipe()
 	c.among(first, survivor).whole()
 	c.refusesTo(c.nodes[1], "the ensemble has a quorum", "--from", backup, "--yes")
-	log, err := os.ReadFile(filepath.Join(first.DataDir(), "recovery.log"))
-	require.NoError(t, err)
+	log := must.ReadFile(t, filepath.Join(first.DataDir(), "recovery.log"))
 	require.Regexp(t, `(?m)^\S+Z \S+ takes the new history from server 3, epoch \d+ after 0x\w+, given up \[\]: done$`,
 		string(log))
 	c.nodes[1].Launch()
@@ -267,8 +266,7 @@ func TestRecoverWhileTheOthersServe(t *testing.T) {
 	others.keeps(kept)
 
 	cutOff.Stop()
-	adopted, err := exec.Command(cluster.Binary(t), "adopt", file, "--yes").CombinedOutput()
-	require.NoError(t, err, "%s", adopted)
+	must.Output(t, exec.Command(cluster.Binary(t), "adopt", file, "--yes"))
 	cutOff.Launch()
 	c.keeps(kept)
 	c.same()

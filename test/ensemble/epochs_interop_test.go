@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -21,18 +22,15 @@ func TestDamagedEpochFiles(t *testing.T) {
 	for _, kind := range []cluster.Kind{cluster.ZooKeeper, cluster.Warren} {
 		nodes := cluster.StartEnsemble(t, cluster.Options{Kind: kind}, cluster.Options{Kind: kind},
 			cluster.Options{Kind: kind})
-		conn, err := wire.Dial(nodes[0].Addr(), wire.Options{})
-		require.NoError(t, err)
-		_, err = conn.Create("/n", nil, proto.ModePersistent)
-		require.NoError(t, err)
+		conn := wire.Open(t, nodes[0].Addr(), wire.Options{})
+		conn.MustCreate(t, "/n", nil, proto.ModePersistent)
 		require.NoError(t, conn.CloseSession())
 		conn.Close()
 		n := nodes[0]
 		at := func(name string) string { return filepath.Join(n.DataDir(), "version-2", name) }
 		n.Stop()
 		for _, name := range []string{accepted, current} {
-			text, err := os.ReadFile(at(name))
-			require.NoError(t, err)
+			text := must.ReadFile(t, at(name))
 			require.Equal(t, "1", string(text), name)
 		}
 		const missing = "missing"

@@ -18,6 +18,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/zab"
 )
@@ -40,10 +41,9 @@ type forger struct {
 // introduces sends FOLLOWERINFO as server id that has promised an epoch, and returns the connection.
 func (f *forger) introduces(id int, accepted int64) net.Conn {
 	f.t.Helper()
-	nc, err := net.Dial("tcp", f.leader.LearnerAddr())
-	require.NoError(f.t, err)
+	nc := must.Dial(f.t, f.leader.LearnerAddr())
 	require.NoError(f.t, nc.SetDeadline(time.Now().Add(patience)))
-	_, err = nc.Write(peers.AppendMessage(nil, &zab.Message{Type: zab.FollowerInfo, From: proto.ServerID(id),
+	_, err := nc.Write(peers.AppendMessage(nil, &zab.Message{Type: zab.FollowerInfo, From: proto.ServerID(id),
 		Zxid: proto.MakeZxid(accepted, 0), Warren: true, Repeat: true, Lineage: f.lineage}))
 	require.NoError(f.t, err)
 	return nc
@@ -166,9 +166,7 @@ func TestDamagedPromise(t *testing.T) {
 	c.launch([]cluster.Options{{Settings: settings}, {Settings: settings}, {Settings: settings}})
 	leader := c.certainLeader()
 	node, other := c.but(leader)[0], c.but(leader)[1]
-	conn, err := wire.Dial(other.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: patience})
-	require.NoError(t, err)
-	defer conn.Close()
+	conn := wire.Open(t, other.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: patience})
 	promise := func(n *cluster.Node, accepted int64) {
 		n.Kill()
 		require.NoError(t, os.WriteFile(filepath.Join(n.DataDir(), "version-2", "acceptedEpoch"),
@@ -189,7 +187,7 @@ func TestDamagedPromise(t *testing.T) {
 	}, patience, "server %d says nothing", node.ID())
 	require.Contains(t, node.Log()[before:], "acceptedEpoch is damaged")
 	require.NotContains(t, node.Log()[before:], "another history")
-	_, err = conn.Create("/n", nil, proto.ModePersistent)
+	_, err := conn.Create("/n", nil, proto.ModePersistent)
 	require.NoError(t, err, "the client of server %d", other.ID())
 	require.EqualValues(t, 101, c.acceptedEpochs()[leader.ID()])
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // TestFrozenDiskOfAMixedEnsemblesLeader freezes the file system of a leader of the project's own, under load, with
@@ -75,14 +76,12 @@ func freezable(t *testing.T) (dir string) {
 // freeze freezes a file system until thaw is called, or the test ends.
 func freeze(t *testing.T, dir string) (thaw func()) {
 	t.Helper()
-	out, err := exec.Command("fsfreeze", "--freeze", dir).CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	must.Output(t, exec.Command("fsfreeze", "--freeze", dir))
 	thawed := false
 	thaw = func() {
 		if !thawed {
 			thawed = true
-			out, err := exec.Command("fsfreeze", "--unfreeze", dir).CombinedOutput()
-			require.NoError(t, err, "%s", out)
+			must.Output(t, exec.Command("fsfreeze", "--unfreeze", dir))
 		}
 	}
 	t.Cleanup(thaw)

@@ -59,10 +59,8 @@ func TestGoZookeeperFailsOver(t *testing.T) {
 		require.Equal(t, session, stat.EphemeralOwner)
 		require.Equal(t, session, conn.SessionID())
 
-		other, err := wire.Dial(c.certainLeader().Addr(), wire.Options{})
-		require.NoError(t, err)
-		_, err = other.SetData("/signal", nil, -1)
-		require.NoError(t, err)
+		other := wire.Open(t, c.certainLeader().Addr(), wire.Options{})
+		other.MustSetData(t, "/signal", nil, -1)
 		require.NoError(t, other.CloseSession())
 		other.Close()
 		select {

@@ -2,7 +2,6 @@ package ensemble
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -64,8 +64,7 @@ func (c *chaos) writes(nodes ...*cluster.Node) (paths []string) {
 func (c *chaos) have(paths []string, nodes ...*cluster.Node) {
 	c.t.Helper()
 	for _, node := range nodes {
-		conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: patience})
-		require.NoError(c.t, err)
+		conn := wire.Open(c.t, node.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: patience})
 		require.NoError(c.t, conn.Sync("/"))
 		for _, path := range paths {
 			_, _, err := conn.GetData(path, false)
@@ -81,8 +80,7 @@ func (c *chaos) names(node *cluster.Node, servers ...*cluster.Node) {
 	conn, err := wire.Dial(node.Addr(), wire.Options{})
 	require.NoError(c.t, err)
 	defer conn.Close()
-	data, _, err := conn.GetData("/zookeeper/config", false)
-	require.NoError(c.t, err)
+	data, _ := conn.MustGetData(c.t, "/zookeeper/config", false)
 	var want []string
 	for _, s := range servers {
 		want = append(want, fmt.Sprintf("server.%d=", s.ID()))
@@ -225,10 +223,8 @@ func TestGrowthWithoutVote(t *testing.T) {
 // files returns the names of the configurations in the folder of zoo.cfg, and the content of zoo.cfg.
 func files(t *testing.T, node *cluster.Node) string {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(node.Dir(), "zoo.cfg*"))
-	require.NoError(t, err)
-	text, err := os.ReadFile(filepath.Join(node.Dir(), "zoo.cfg"))
-	require.NoError(t, err)
+	names := must.Glob(t, filepath.Join(node.Dir(), "zoo.cfg*"))
+	text := must.ReadFile(t, filepath.Join(node.Dir(), "zoo.cfg"))
 	return strings.Join(names, "\n") + "\n" + string(text)
 }
 

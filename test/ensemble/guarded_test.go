@@ -7,7 +7,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -169,10 +169,8 @@ func TestStrangersOfMixedEnsembles(t *testing.T) {
 				g.until("refusal of "+what, func() bool { return strings.Contains(ours.Log()[before:], bad.said) })
 				for _, node := range others {
 					node.WaitServing()
-					conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: patience})
-					require.NoError(t, err)
-					_, err = conn.Create("/during-", nil, proto.ModePersistentSequential)
-					require.NoError(t, err)
+					conn := wire.Open(t, node.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: patience})
+					conn.MustCreate(t, "/during-", nil, proto.ModePersistentSequential)
 					require.NoError(t, conn.CloseSession())
 				}
 				require.Empty(t, odd.Mode())
@@ -198,8 +196,7 @@ func TestServerWithoutPasswordSpeaksFirst(t *testing.T) {
 		require.NoError(t, err)
 		m := regexp.MustCompile(`zk_max_election_time\s+(\d+)`).FindStringSubmatch(text)
 		require.NotNil(t, m, text)
-		took, err := strconv.Atoi(m[1])
-		require.NoError(t, err)
+		took := must.Atoi(t, m[1])
 		c.logf("server %d has elected in %d ms", node.ID(), took)
 		require.Less(t, took, 20_000)
 	}

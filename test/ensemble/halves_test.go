@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Ensembles in which no history has a quorum, or only one of several.
@@ -111,8 +111,7 @@ func (c *chaos) rejoin(part *chaos, kept []string) {
 		now.killEach()
 		cluster.Group(now.nodes...)
 		if last := c.nodes[n-1]; n > len(part.nodes) {
-			out, err := exec.Command(cluster.Binary(c.t), "adopt", last.DataDir(), "--yes").CombinedOutput()
-			require.NoError(c.t, err, "%s", out)
+			must.Output(c.t, exec.Command(cluster.Binary(c.t), "adopt", last.DataDir(), "--yes"))
 		}
 		now.begin()
 		now.keeps(kept)

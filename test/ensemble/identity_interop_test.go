@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // forgetful is an ensemble of three voters and an observer. The first server becomes one in Java, which hands on no
@@ -94,9 +95,8 @@ func TestIdentityIsLostWhileAServerIsAway(t *testing.T) {
 	cluster.Eventually(t, func() bool { return c.zabState(observer).Outside }, hangGuard, "it does not stay outside")
 	require.Contains(t, c.zabState(observer).Reason, "unless ZooKeeper servers have led")
 	observer.Stop()
-	out, err := exec.Command(cluster.Binary(t), "adopt", filepath.Join(observer.Dir(), "zoo.cfg"), "--yes",
-		"--servers", c.nodes[1].Addr()+","+c.nodes[2].Addr()).CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	must.Output(t, exec.Command(cluster.Binary(t), "adopt", filepath.Join(observer.Dir(), "zoo.cfg"), "--yes",
+		"--servers", c.nodes[1].Addr()+","+c.nodes[2].Addr()))
 	c.up(1, 4)
 	c.keeps(kept)
 }

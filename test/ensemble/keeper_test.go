@@ -171,8 +171,7 @@ func (k *keeper) verify(c *chaos, damaged map[*cluster.Node]proto.Zxid) {
 			}
 			return err == nil
 		}, time.Minute, "server %d (%s) takes no client", node.ID(), node.Kind())
-		children, err := conn.Children(k.root(), false)
-		require.NoError(c.t, err)
+		children := conn.MustChildren(c.t, k.root(), false)
 		there := map[string]bool{}
 		for _, name := range children {
 			there[k.root()+"/"+name] = true
@@ -183,10 +182,9 @@ func (k *keeper) verify(c *chaos, damaged map[*cluster.Node]proto.Zxid) {
 				break
 			}
 		}
-		data, _, err := conn.GetData(k.account(), false)
-		require.NoError(c.t, err)
+		data, _ := conn.MustGetData(c.t, k.account(), false)
 		var n int
-		_, err = fmt.Sscan(string(data), &n)
+		_, err := fmt.Sscan(string(data), &n)
 		require.NoError(c.t, err)
 		if n < k.counter {
 			c.lose(node, damaged, fmt.Sprintf("a set: %d of %d", n, k.counter))

@@ -49,11 +49,9 @@ func keptAtKills(t *testing.T, kind cluster.Kind, kills int, settings map[string
 		stop := make(chan struct{})
 		for _, node := range c.but(leads) {
 			for i := range clients {
-				conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: 30_000, Reply: time.Minute})
-				require.NoError(t, err)
+				conn := wire.Open(t, node.Addr(), wire.Options{TimeoutMs: 30_000, Reply: time.Minute})
 				path := fmt.Sprintf("/kept-%d-%s-%d", kill, node.Addr(), i)
-				_, err = conn.Create(path, nil, proto.ModePersistent)
-				require.NoError(t, err)
+				conn.MustCreate(t, path, nil, proto.ModePersistent)
 				wg.Go(func() { l.creates(t, conn, path, stop) })
 			}
 		}
@@ -87,8 +85,7 @@ func (l *losses) creates(t *testing.T, conn *wire.Conn, path string, stop <-chan
 			flying = append(flying, conn.Send(create))
 		}
 		if len(flying) == 0 {
-			names, err := conn.Children(path, false)
-			require.NoError(t, err)
+			names := conn.MustChildren(t, path, false)
 			require.Len(t, names, done, "each create was done once")
 			return
 		}

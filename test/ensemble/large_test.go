@@ -26,12 +26,11 @@ func TestLargeRequestsInMixedEnsembles(t *testing.T) {
 			var paths []string
 			write := func(node *cluster.Node, path string) {
 				t.Helper()
-				conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: hangGuard})
-				require.NoError(t, err)
+				conn := wire.Open(t, node.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: hangGuard})
 				half := func(name string) wire.Request {
 					return wire.Create(name, bytes.Repeat([]byte(name[:1]), limit/2-1000), wire.OpenACL, 0)
 				}
-				_, err = conn.Create(path, bytes.Repeat([]byte{'x'}, limit-1000), proto.ModePersistent)
+				_, err := conn.Create(path, bytes.Repeat([]byte{'x'}, limit-1000), proto.ModePersistent)
 				require.NoError(t, err, "at server %d (%s)", node.ID(), node.Kind())
 				slots, err := conn.Multi(half(path+"-one"), half(path+"-two"))
 				require.NoError(t, err, "at server %d (%s)", node.ID(), node.Kind())
@@ -65,8 +64,7 @@ func TestLargeRequestsInMixedEnsembles(t *testing.T) {
 				c.whole()
 			}
 			for _, node := range c.nodes {
-				conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: hangGuard})
-				require.NoError(t, err)
+				conn := wire.Open(t, node.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: hangGuard})
 				require.NoError(t, conn.Sync("/"))
 				for _, path := range paths {
 					stat, err := conn.Exists(path, false)

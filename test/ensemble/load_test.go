@@ -35,8 +35,7 @@ type load struct {
 // startLoad spreads the clients over the given servers.
 func startLoad(t testing.TB, nodes []*cluster.Node) *load {
 	t.Helper()
-	first, err := wire.Dial(nodes[0].Addr(), wire.Options{})
-	require.NoError(t, err)
+	first := wire.Open(t, nodes[0].Addr(), wire.Options{})
 	for i := range loadZnodes {
 		if _, err := first.Create(loadPath(i), nil, proto.ModePersistent); err != nil {
 			require.ErrorIs(t, err, proto.ErrNodeExists)
@@ -46,9 +45,8 @@ func startLoad(t testing.TB, nodes []*cluster.Node) *load {
 	first.Close()
 	l := &load{}
 	for i := range loadConns {
-		conn, err := wire.Dial(nodes[i%len(nodes)].Addr(),
+		conn := wire.Open(t, nodes[i%len(nodes)].Addr(),
 			wire.Options{TimeoutMs: sessionTimeout, Reply: 30 * time.Second})
-		require.NoError(t, err)
 		l.wg.Go(func() { l.run(conn, i) })
 	}
 	return l

@@ -90,8 +90,7 @@ func (d *deaths) run(n int) {
 	t := d.t
 	t.Helper()
 	conn := d.c.client(d.c.nodes[0])
-	_, err := conn.Create("/dead", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	conn.MustCreate(t, "/dead", nil, proto.ModePersistent)
 	conn.Close()
 	addrs := cluster.Addrs(d.c.nodes)
 	observer, err := warren.New(strings.Join(addrs, ","))

@@ -60,10 +60,8 @@ func deadClientsGo(t *testing.T, c *chaos, timeout time.Duration) (kills int) {
 			_, err = one.Create(ctx, fmt.Sprintf("/living-%d-%d", node.ID(), i), nil, warren.Ephemeral)
 			require.NoError(t, err)
 			living = append(living, alive{one, one.State().SessionID})
-			conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: int32(timeout.Milliseconds())})
-			require.NoError(t, err)
-			_, err = conn.Create(fmt.Sprintf("/dead-%d-%d", node.ID(), i), nil, proto.ModeEphemeral)
-			require.NoError(t, err)
+			conn := wire.Open(t, node.Addr(), wire.Options{TimeoutMs: int32(timeout.Milliseconds())})
+			conn.MustCreate(t, fmt.Sprintf("/dead-%d-%d", node.ID(), i), nil, proto.ModeEphemeral)
 			dead = append(dead, conn)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 
 	warren "github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // podsPatience bounds each wait for pods and jobs, which end as soon as what they wait for is there.
@@ -139,8 +140,7 @@ func (p *pods) end(id int) error {
 func (p *pods) ready(ids ...int) {
 	p.t.Helper()
 	for _, id := range ids {
-		out, err := exec.Command(p.binary, "health", "--wait", podsPatience, p.client(id)).CombinedOutput()
-		require.NoError(p.t, err, "%s", out)
+		must.Output(p.t, exec.Command(p.binary, "health", "--wait", podsPatience, p.client(id)))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	warren "github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // volume is the data directory of a pod, as its host sees it.
@@ -66,9 +67,7 @@ func TestReleaseLosesVolumes(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, p.connect(p.client(1)).Sync(t.Context(), "/"))
 	backup := t.TempDir()
-	out, err := exec.Command(p.binary, "backup", "create", backup, p.volume(1), "--committed", p.client(1)).
-		CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	must.Output(t, exec.Command(p.binary, "backup", "create", backup, p.volume(1), "--committed", p.client(1)))
 
 	for id := 1; id <= 3; id++ {
 		p.lose(id)

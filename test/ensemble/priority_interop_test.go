@@ -114,10 +114,8 @@ func TestJavaFollowerAtPriority(t *testing.T) {
 	c := newPreferring(t, []int{0, 10, 0}, cluster.ZooKeeper, cluster.Warren, cluster.Warren)
 	java, preferred, other := c.nodes[0], c.nodes[1], c.nodes[2]
 	c.comesToLead(preferred)
-	conn, err := wire.Dial(java.Addr(), wire.Options{TimeoutMs: sessionTimeout})
-	require.NoError(t, err)
-	_, err = conn.Create("/mine", nil, proto.ModeEphemeral)
-	require.NoError(t, err)
+	conn := wire.Open(t, java.Addr(), wire.Options{TimeoutMs: sessionTimeout})
+	conn.MustCreate(t, "/mine", nil, proto.ModeEphemeral)
 	w := &writer{name: "at Java", setter: newRawSetter("/mine", []string{java.Addr()}), done: make(chan struct{})}
 	resume := conn.Resume()
 	resume.Reply = rawPatience
@@ -157,8 +155,7 @@ func TestJavaFollowerAtPriority(t *testing.T) {
 	at := c.client(preferred)
 	defer at.Close()
 	require.NoError(t, at.Sync("/"))
-	stat, err := at.Exists("/mine", false)
-	require.NoError(t, err)
+	stat := at.MustExists(t, "/mine", false)
 	require.Equal(t, resume.Session, stat.EphemeralOwner)
 	c.same()
 }

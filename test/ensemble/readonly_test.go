@@ -38,12 +38,10 @@ func TestReadOnlyServersOfBothKinds(t *testing.T) {
 			before, own := map[*cluster.Node]*wire.Conn{}, map[*cluster.Node]*wire.Conn{}
 			for _, node := range []*cluster.Node{zookeeper, warren} {
 				for _, sessions := range []map[*cluster.Node]*wire.Conn{before, own} {
-					conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: sessionTimeout})
-					require.NoError(t, err)
+					conn := wire.Open(t, node.Addr(), wire.Options{TimeoutMs: sessionTimeout})
 					sessions[node] = conn
 				}
-				_, err := before[node].Create(fmt.Sprintf("/by-%d", node.ID()), []byte("x"), proto.ModeEphemeral)
-				require.NoError(t, err)
+				before[node].MustCreate(t, fmt.Sprintf("/by-%d", node.ID()), []byte("x"), proto.ModeEphemeral)
 			}
 			for _, conn := range before {
 				require.NoError(t, conn.Sync("/"))
@@ -66,12 +64,10 @@ func TestReadOnlyServersOfBothKinds(t *testing.T) {
 						"a reply of 16 bytes in the place of a ConnectResponse")
 					continue
 				}
-				conn, err := wire.Dial(node.Addr(), reader)
-				require.NoError(t, err)
+				conn := wire.Open(t, node.Addr(), reader)
 				require.True(t, conn.ReadOnly() && conn.Session() != 0)
 				said[node]["everything"] = strings.Join(answers(conn), "\n")
-				reading[node], err = wire.Dial(node.Addr(), reader)
-				require.NoError(t, err)
+				reading[node] = wire.Open(t, node.Addr(), reader)
 			}
 			if !local {
 				delete(said[warren], "everything")
@@ -98,8 +94,7 @@ func TestReadOnlyServersOfBothKinds(t *testing.T) {
 			for node, conn := range before {
 				conn, err := c.resumed(node, conn)
 				require.NoError(t, err, "the session from before at server %d (%s)", node.ID(), node.Kind())
-				_, err = conn.SetData(fmt.Sprintf("/by-%d", node.ID()), []byte("y"), 0)
-				require.NoError(t, err)
+				conn.MustSetData(t, fmt.Sprintf("/by-%d", node.ID()), []byte("y"), 0)
 				require.NoError(t, conn.CloseSession())
 			}
 			c.same()

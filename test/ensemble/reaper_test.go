@@ -39,11 +39,9 @@ func TestDeleteContainerOfAClient(t *testing.T) {
 			return nil
 		}))
 		for _, path := range []string{root + "/guarded", root + "/due"} {
-			conn, err := wire.Dial(node.Addr(), wire.Options{})
-			require.NoError(t, err)
+			conn := wire.Open(t, node.Addr(), wire.Options{})
 			request := proto.PathRequest{Path: proto.Text(path)}
-			reply, err := conn.Do(wire.Request{Op: proto.OpDeleteContainer, Body: request.AppendTo(nil)})
-			require.NoError(t, err)
+			reply := conn.MustDo(t, wire.Request{Op: proto.OpDeleteContainer, Body: request.AppendTo(nil)})
 			t.Logf("%s, led by %s: %v", node.Kind(), leader.Kind(), reply.Err())
 			require.Equal(t, proto.ErrUnimplemented, reply.Header.Err, "%s at %s", path, node.Kind())
 			conn.Close()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -28,8 +29,7 @@ func TestRestoreIsKilled(t *testing.T) {
 		conn, err := wire.Dial(node.Addr(), wire.Options{})
 		require.NoError(t, err)
 		defer conn.Close()
-		_, err = conn.Create(path, nil, proto.ModePersistent)
-		require.NoError(t, err)
+		conn.MustCreate(t, path, nil, proto.ModePersistent)
 	}
 	has := func(path string) bool {
 		conn, err := wire.Dial(node.Addr(), wire.Options{})
@@ -47,12 +47,10 @@ func TestRestoreIsKilled(t *testing.T) {
 	for i := range 500 {
 		create(fmt.Sprintf("/kept-%d", i))
 	}
-	out, err := exec.Command(cluster.Binary(t), "backup", "create", backup, node.DataDir()).CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	must.Output(t, exec.Command(cluster.Binary(t), "backup", "create", backup, node.DataDir()))
 	node.Stop()
 	began := time.Now()
-	out, err = restore().CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	must.Output(t, restore())
 	took := time.Since(began)
 	node.Start()
 	before, after, refused := 0, 0, 0
@@ -71,8 +69,7 @@ func TestRestoreIsKilled(t *testing.T) {
 			require.Equal(t, 3, node.ExitCode())
 			require.Contains(t, node.Log(),
 				"warren restore was interrupted, and what it has left must not be served: run it again")
-			out, err := restore().CombinedOutput()
-			require.NoError(t, err, "%s", out)
+			must.Output(t, restore())
 			node.Start()
 			require.False(t, has(since))
 		} else if has(since) {

@@ -14,6 +14,7 @@ import (
 
 	app "github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // restored is an ensemble with a backup that is older than what its clients have seen, and one of those clients.
@@ -64,9 +65,7 @@ func newRestored(t *testing.T) *restored {
 // run runs a command, which succeeds, and returns what it prints.
 func (r *restored) run(args ...string) string {
 	r.t.Helper()
-	out, err := exec.Command(cluster.Binary(r.t), args...).CombinedOutput()
-	require.NoError(r.t, err, "%s\n%s", strings.Join(args, " "), out)
-	return string(out)
+	return string(must.Output(r.t, exec.Command(cluster.Binary(r.t), args...)))
 }
 
 var goesOn = regexp.MustCompile(`it goes on with epoch (\d+), which ends (\d+) sessions?`)

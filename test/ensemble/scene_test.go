@@ -157,8 +157,7 @@ func (c *chaos) epoch() int64 {
 	c.t.Helper()
 	conn := c.client(c.nodes[0])
 	defer conn.Close()
-	_, err := conn.SetData("/", nil, -1)
-	require.NoError(c.t, err)
+	conn.MustSetData(c.t, "/", nil, -1)
 	return conn.LastZxid().Epoch()
 }
 
@@ -181,8 +180,7 @@ func (c *chaos) creates(name string, n int) (paths []string) {
 		stop := c.nudge(node)
 		conn := c.client(node)
 		path := fmt.Sprintf("/%s-%d", name, i)
-		_, err := conn.Create(path, []byte(path), proto.ModePersistent)
-		require.NoError(c.t, err)
+		conn.MustCreate(c.t, path, []byte(path), proto.ModePersistent)
 		require.NoError(c.t, conn.CloseSession())
 		conn.Close()
 		stop()

@@ -104,10 +104,9 @@ func (c *chaos) localSession(leader, home *cluster.Node, upgrades bool) {
 	}
 	require.NoError(t, conn.CloseSession(), what)
 	for _, node := range c.nodes {
-		conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: 20 * time.Second})
-		require.NoError(t, err)
+		conn := wire.Open(t, node.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: 20 * time.Second})
 		require.NoError(t, conn.Sync("/"))
-		_, err = conn.Exists(mine, false)
+		_, err := conn.Exists(mine, false)
 		require.ErrorIs(t, err, proto.ErrNoNode, "%s, as server %d (%s) has it", what, node.ID(), node.Kind())
 		require.NoError(t, conn.CloseSession())
 	}

@@ -82,10 +82,8 @@ func TestLeadershipMovesUnderLoad(t *testing.T) {
 	var stop atomic.Bool
 	for i := range 6 {
 		node := c.nodes[i%3]
-		conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: sessionTimeout})
-		require.NoError(t, err)
-		path, err := conn.Create(fmt.Sprintf("/own-%d-", i), nil, proto.ModeEphemeralSequential)
-		require.NoError(t, err)
+		conn := wire.Open(t, node.Addr(), wire.Options{TimeoutMs: sessionTimeout})
+		path := conn.MustCreate(t, fmt.Sprintf("/own-%d-", i), nil, proto.ModeEphemeralSequential)
 		running.Go(func() {
 			defer conn.Close()
 			for version := int32(0); !stop.Load(); version++ {

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -25,9 +25,7 @@ import (
 // quorum-protocol 5.1 and 6.6.
 func lag(t *testing.T, leader *cluster.Node, id int, last proto.Zxid) (by proto.PacketType, stop func()) {
 	t.Helper()
-	nc, err := net.Dial("tcp", leader.LearnerAddr())
-	require.NoError(t, err)
-	t.Cleanup(func() { nc.Close() })
+	nc := must.Dial(t, leader.LearnerAddr())
 	say := func(p peers.Packet) {
 		t.Helper()
 		_, err := nc.Write(p.AppendTo(nil))
@@ -91,8 +89,7 @@ func TestJavaObserversWaitForEachOther(t *testing.T) {
 				cluster.Warren, cluster.Warren, cluster.Warren, cluster.ZooKeeper, cluster.ZooKeeper,
 				cluster.ZooKeeper)
 			leader, observers := c.certainLeader(), c.nodes[3:]
-			conn, err := wire.Dial(leader.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: patience})
-			require.NoError(t, err)
+			conn := wire.Open(t, leader.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: patience})
 			var reqs []wire.Request
 			for i := range run.znodes {
 				reqs = append(reqs, wire.Create(fmt.Sprintf("/n%d", i), nil, wire.OpenACL, 0))
@@ -111,8 +108,7 @@ func TestJavaObserversWaitForEachOther(t *testing.T) {
 				}
 			}
 			last := conn.LastZxid()
-			_, err = conn.Create("/meanwhile", nil, proto.ModePersistent)
-			require.NoError(t, err)
+			conn.MustCreate(t, "/meanwhile", nil, proto.ModePersistent)
 			require.NoError(t, conn.CloseSession())
 			if run.wiped {
 				last = 0

@@ -3,7 +3,6 @@ package ensemble
 import (
 	"crypto/sha256"
 	"flag"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 var olderFlag = flag.String("ensemble.older", "", "warren binary of an older version, for the tests of upgrades")
@@ -49,8 +49,7 @@ func sameContent(t *testing.T, names ...string) bool {
 	t.Helper()
 	var sums [2][sha256.Size]byte
 	for i, name := range names {
-		content, err := os.ReadFile(name)
-		require.NoError(t, err)
+		content := must.ReadFile(t, name)
 		sums[i] = sha256.Sum256(content)
 	}
 	return sums[0] == sums[1]

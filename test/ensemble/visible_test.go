@@ -3,7 +3,6 @@ package ensemble
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os/exec"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // What operators see of histories that differ.
@@ -34,8 +34,7 @@ func (c *chaos) fetch(node *cluster.Node, path string) (status int, text string)
 	response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d%s", c.admin[node.ID()], path))
 	require.NoError(c.t, err)
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	require.NoError(c.t, err)
+	body := must.ReadAll(c.t, response.Body)
 	return response.StatusCode, string(body)
 }
 

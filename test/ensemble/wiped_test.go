@@ -45,10 +45,8 @@ func TestWipedServerUnderJava(t *testing.T) {
 			leader.Kill() // it does not hear of what comes: the two others agree on it
 			next := c.certainLeader()
 			c.logf("server %d (%s) leads while %d is down", next.ID(), next.Kind(), leader.ID())
-			conn, err := wire.Dial(next.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: patience})
-			require.NoError(t, err)
-			_, err = conn.Create("/known-to-two", nil, proto.ModePersistent)
-			require.NoError(t, err)
+			conn := wire.Open(t, next.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: patience})
+			conn.MustCreate(t, "/known-to-two", nil, proto.ModePersistent)
 			conn.Close()
 			other.Kill()
 			wiped.Kill()
@@ -72,10 +70,9 @@ func TestWipedServerUnderJava(t *testing.T) {
 			other.Launch()
 			c.whole()
 			for _, node := range c.nodes {
-				conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: patience})
-				require.NoError(t, err)
+				conn := wire.Open(t, node.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: patience})
 				require.NoError(t, conn.Sync("/"))
-				_, err = conn.Exists("/known-to-two", false)
+				_, err := conn.Exists("/known-to-two", false)
 				require.NoError(t, err, "server %d (%s)", node.ID(), node.Kind())
 				require.NoError(t, conn.CloseSession())
 			}

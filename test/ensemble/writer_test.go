@@ -121,8 +121,7 @@ func startWriters(t testing.TB, nodes []*cluster.Node) []*writer {
 	require.NoError(t, err)
 	defer conn.Close()
 	for _, path := range []string{"/raw", "/client"} {
-		_, err := conn.Create(path, nil, proto.ModePersistent)
-		require.NoError(t, err)
+		conn.MustCreate(t, path, nil, proto.ModePersistent)
 	}
 	require.NoError(t, conn.CloseSession())
 	own, err := newClientSetter("/client", addrs)

@@ -38,11 +38,9 @@ func numberedFromZero(t *testing.T, kinds ...cluster.Kind) {
 	}
 	for id, node := range nodes {
 		node.WaitServing()
-		conn, err := wire.Dial(node.Addr(), wire.Options{})
-		require.NoError(t, err)
+		conn := wire.Open(t, node.Addr(), wire.Options{})
 		require.EqualValues(t, id, conn.Session()>>56, "session %v of server %d", conn.Session(), id)
-		_, err = conn.Create("/from", nil, proto.ModePersistentSequential)
-		require.NoError(t, err)
+		conn.MustCreate(t, "/from", nil, proto.ModePersistentSequential)
 		conn.Close()
 	}
 
@@ -50,10 +48,8 @@ func numberedFromZero(t *testing.T, kinds ...cluster.Kind) {
 	zero, one, two := nodes[0], nodes[1], nodes[2]
 	one.Stop()
 	zero.WaitServing()
-	conn, err := wire.Dial(zero.Addr(), wire.Options{})
-	require.NoError(t, err)
-	_, err = conn.Create("/without-1", nil, proto.ModeEphemeral)
-	require.NoError(t, err)
+	conn := wire.Open(t, zero.Addr(), wire.Options{})
+	conn.MustCreate(t, "/without-1", nil, proto.ModeEphemeral)
 	two.Stop()
 	one.Launch()
 	// Until it notices that server 2 is gone, it follows.
@@ -62,12 +58,10 @@ func numberedFromZero(t *testing.T, kinds ...cluster.Kind) {
 
 	// The session that server 0 has made goes on at server 1.
 	one.WaitServing()
-	again, err := wire.Dial(one.Addr(), conn.Resume())
-	require.NoError(t, err)
+	again := wire.Open(t, one.Addr(), conn.Resume())
 	require.Equal(t, conn.Session(), again.Session())
 	require.NoError(t, again.Sync("/"))
-	_, _, err = again.GetData("/without-1", false)
-	require.NoError(t, err)
+	again.MustGetData(t, "/without-1", false)
 	conn.Close()
 	again.Close()
 }

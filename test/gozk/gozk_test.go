@@ -21,6 +21,7 @@ import (
 	_ "github.com/seed94657493/warren/client/zk" // after a change of it, go test must not reuse a result
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The modules that have the API.
@@ -91,9 +92,8 @@ func TestScenarios(t *testing.T) {
 func build(t *testing.T, module string, flags ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "run")
-	out, err := exec.CommandContext(t.Context(), "go",
-		slices.Concat([]string{"build", "-o", program}, flags, []string{"./run"})...).CombinedOutput()
-	require.NoError(t, err, "with %s:\n%s", module, out)
+	must.Output(t, exec.CommandContext(t.Context(), "go",
+		slices.Concat([]string{"build", "-o", program}, flags, []string{"./run"})...))
 	info, err := buildinfo.ReadFile(program)
 	require.NoError(t, err)
 	for _, m := range []string{theirs, ours} {
@@ -119,16 +119,13 @@ func ownFlags(t *testing.T) (flags []string) {
 // overlay returns an overlay in which the program imports ours instead of theirs.
 func overlay(t *testing.T) string {
 	t.Helper()
-	files, err := filepath.Glob("run/*.go")
-	require.NoError(t, err)
+	files := must.Glob(t, "run/*.go")
 	dir := t.TempDir()
 	replace := map[string]string{}
 	for _, name := range files {
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
+		text := must.ReadFile(t, name)
 		moved := bytes.ReplaceAll(text, []byte(`"`+theirs+`"`), []byte(`"`+ours+`"`))
-		from, err := filepath.Abs(name)
-		require.NoError(t, err)
+		from := must.Abs(t, name)
 		replace[from] = filepath.Join(dir, filepath.Base(name))
 		require.NoError(t, os.WriteFile(replace[from], moved, 0o600))
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // lock is one of the ways to take a lock.
@@ -56,8 +57,7 @@ func (m *meeting) exclude(kind, path string, lock, try lock) {
 		require.NoError(m, err)
 		data, _, err := m.c.Get(m.ctx(), counter)
 		require.NoError(m, err)
-		n, err := strconv.Atoi(string(data))
-		require.NoError(m, err)
+		n := must.Atoi(m, string(data))
 		_, err = m.c.Set(m.ctx(), counter, []byte(strconv.Itoa(n+1)), client.AnyVersion)
 		require.NoError(m, err)
 		require.NoError(m, h.Release(m.ctx()))

@@ -21,6 +21,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 var drainLoad = flag.String("interop.drain", "",
@@ -130,9 +131,7 @@ type asking struct {
 
 // listen returns the address for the clients.
 func (a *asking) listen() string {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(a.t, err)
-	a.t.Cleanup(func() { _ = ln.Close() })
+	ln := must.Listen(a.t)
 	go func() {
 		for {
 			client, err := ln.Accept()

@@ -63,10 +63,8 @@ func startThree(t *testing.T) (nodes []*cluster.Node, connect string) {
 // failOver runs a program through all that happens to the servers.
 func failOver(t *testing.T, nodes []*cluster.Node, cmd *exec.Cmd) {
 	t.Helper()
-	conn, err := wire.Dial(nodes[0].Addr(), wire.Options{})
-	require.NoError(t, err)
-	_, err = conn.Create("/signal", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	conn := wire.Open(t, nodes[0].Addr(), wire.Options{})
+	conn.MustCreate(t, "/signal", nil, proto.ModePersistent)
 	require.NoError(t, conn.CloseSession())
 	conn.Close()
 

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 var kazooFlag = flag.String("interop.kazoo", "", "source of kazoo 2.8, whose own suite TestKazooSuite runs")
@@ -66,8 +67,7 @@ func TestKazooSuite(t *testing.T) {
 	passed := kazooPassed.FindSubmatch(out.Bytes())
 	require.NotNil(t, passed, "%v\n%s", err, out.Bytes()[max(0, out.Len()-4000):])
 	t.Logf("%s", passed[0])
-	n, err := strconv.Atoi(string(passed[1]))
-	require.NoError(t, err)
+	n := must.Atoi(t, string(passed[1]))
 	require.GreaterOrEqual(t, n, 470)
 	for _, failed := range kazooFailed.FindAllSubmatch(out.Bytes(), -1) {
 		require.True(t, kazooFails[string(failed[1])], "%s", failed[0])

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 	"github.com/seed94657493/warren/kerberos"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/krb5"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -127,11 +127,8 @@ func TestTicketsAreRefusedAlike(t *testing.T) {
 				r.AddService(web)
 				login := r.Login("app/client.host", app)
 				send := func(token []byte) (*wire.Conn, *wire.Reply) {
-					c, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: 10_000})
-					require.NoError(t, err)
-					t.Cleanup(c.Close)
-					rep, err := c.Do(wire.Sasl(token))
-					require.NoError(t, err)
+					c := wire.Open(t, node.Addr(), wire.Options{TimeoutMs: 10_000})
+					rep := c.MustDo(t, wire.Sasl(token))
 					return c, rep
 				}
 				refused := func(name string, token []byte) {
@@ -172,15 +169,13 @@ func TestScriptByKerberos(t *testing.T) {
 	r := krb5.StartRealm(t)
 	jaas := writeJAAS(t, krb5Module("Client", r.AddService("app/client.host"), "app/client.host"))
 	node := startKerberos(t, r, cluster.Warren, nil)
-	_, port, err := net.SplitHostPort(node.Addr())
-	require.NoError(t, err)
+	port := must.Port(t, node.Addr())
 	for _, command := range [][]string{{"/usr/share/zookeeper/bin/zkCli.sh"}, {cluster.Binary(t), "shell"}} {
 		args := append(command, "-server", "localhost:"+port, "whoami")
 		cmd := exec.CommandContext(programContext(t), args[0], args[1:]...)
 		cmd.Env = append(os.Environ(),
 			"CLIENT_JVMFLAGS=-Djava.security.krb5.conf="+r.Conf+" -Djava.security.auth.login.config="+jaas)
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, "%s", out)
+		out := must.Output(t, cmd)
 		require.Contains(t, string(out), "sasl: app/client.host@EXAMPLE.COM", args[0])
 	}
 }
@@ -204,13 +199,11 @@ func TestOurClientsByKerberos(t *testing.T) {
 			require.NoError(t, err)
 			require.Contains(t, who, client.Identity{Scheme: "sasl", User: "app/client.host@" + krb5.RealmName})
 
-			_, port, err := net.SplitHostPort(node.Addr())
-			require.NoError(t, err)
+			port := must.Port(t, node.Addr())
 			cmd := exec.CommandContext(programContext(t), cluster.Binary(t), "shell", "-s", "localhost:"+port,
 				"--kerberos", "whoami")
 			cmd.Env = r.Env(r.Kinit("bob"))
-			out, err := cmd.CombinedOutput()
-			require.NoError(t, err, "%s", out)
+			out := must.Output(t, cmd)
 			require.Contains(t, string(out), "sasl: bob@"+krb5.RealmName)
 		})
 	}
@@ -222,15 +215,12 @@ func TestKazooByKerberos(t *testing.T) {
 	r.AddUsers("bob", "late")
 	for _, kind := range []cluster.Kind{cluster.Warren, cluster.ZooKeeper} {
 		t.Run(string(kind), func(t *testing.T) {
-			_, port, err := net.SplitHostPort(startKerberos(t, r, kind, nil).Addr())
-			require.NoError(t, err)
+			port := must.Port(t, startKerberos(t, r, kind, nil).Addr())
 			kazoo := func(cache, want string) string {
 				python := exec.CommandContext(programContext(t), "/usr/bin/python3",
 					filepath.Join("testdata", "kazoo", "sasl.py"), "localhost:"+port, "bob@"+krb5.RealmName, "", want)
 				python.Env = r.Env(cache)
-				out, err := python.CombinedOutput()
-				require.NoError(t, err, "%s", out)
-				return string(out)
+				return string(must.Output(t, python))
 			}
 			require.Contains(t, kazoo(r.Kinit("bob"), "accepted"), "OK accepted")
 			cache := r.Kinit("late", "-l", "1s")

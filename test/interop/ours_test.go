@@ -7,9 +7,8 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // TestOurClientAgainstZooKeeper runs the tests of package client and of recipes that take a real server against
@@ -24,8 +23,7 @@ func TestOurClientAgainstZooKeeper(t *testing.T) {
 			cmd := exec.CommandContext(programContext(t), "go", "test", "-count=1", "-timeout=10m", "-run", c.tests,
 				"../../"+c.pkg)
 			cmd.Env = append(os.Environ(), "WARREN_TEST_SERVERS="+node.Addr())
-			out, err := cmd.CombinedOutput()
-			require.NoError(t, err, "%s", out)
+			must.Output(t, cmd)
 		})
 	}
 }

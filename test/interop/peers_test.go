@@ -196,10 +196,8 @@ func TestPeersJoinJava(t *testing.T) {
 	nodes[2].Launch()
 	nodes[1].WaitServing()
 	nodes[2].WaitServing()
-	conn, err := wire.Dial(nodes[1].Addr(), wire.Options{})
-	require.NoError(t, err)
-	_, err = conn.Create("/before", []byte("x"), proto.ModePersistent)
-	require.NoError(t, err)
+	conn := wire.Open(t, nodes[1].Addr(), wire.Options{})
+	conn.MustCreate(t, "/before", []byte("x"), proto.ModePersistent)
 
 	smaller, larger := newPuppet(t, 1, members), newPuppet(t, 4, members)
 	for _, p := range []*puppet{smaller, larger} {
@@ -225,8 +223,7 @@ func TestPeersJoinJava(t *testing.T) {
 
 	larger.join(t, zab.FollowerInfo, true)
 	smaller.join(t, zab.ObserverInfo, false)
-	_, err = conn.Create("/after", []byte("y"), proto.ModePersistent)
-	require.NoError(t, err)
+	conn.MustCreate(t, "/after", []byte("y"), proto.ModePersistent)
 	proposal := larger.expect(zab.Proposal)
 	require.Len(t, proposal.Txns, 1)
 	require.True(t, bytes.Contains(proposal.Txns[0].Payload, []byte("/after")))

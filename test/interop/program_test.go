@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // startTarget starts the server that the client programs use.
@@ -109,8 +110,7 @@ func programContext(t *testing.T) context.Context {
 
 func compile(t *testing.T, name string, args ...string) {
 	t.Helper()
-	out, err := exec.CommandContext(programContext(t), name, args...).CombinedOutput()
-	require.NoError(t, err, "%s %s\n%s", name, strings.Join(args, " "), out)
+	must.Output(t, exec.CommandContext(programContext(t), name, args...))
 }
 
 // TestJavaClient compiles testdata/java against Debian's jar.

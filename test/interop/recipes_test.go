@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // watched is a Warren server of which the tests ask what its console says of the znodes of recipes.
@@ -43,8 +43,7 @@ func (w *watched) get(path string, into any) {
 	resp, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/api/v1%s", w.admin, path))
 	require.NoError(w.t, err)
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	require.NoError(w.t, err)
+	body := must.ReadAll(w.t, resp.Body)
 	require.Equal(w.t, http.StatusOK, resp.StatusCode, "%s: %s", path, body)
 	require.NoError(w.t, json.Unmarshal(body, into), "%s", body)
 }

@@ -198,8 +198,7 @@ func TestReconfigErrorsCompared(t *testing.T) {
 	theirs := map[string]proto.ErrCode{}
 	for _, kind := range []cluster.Kind{cluster.ZooKeeper, cluster.Warren} {
 		nodes := startChanging(t, kind)
-		c, err := wire.Dial(nodes[0].Addr(), wire.Options{TimeoutMs: 30_000})
-		require.NoError(t, err)
+		c := wire.Open(t, nodes[0].Addr(), wire.Options{TimeoutMs: 30_000})
 		for _, r := range reconfigRequests(nodes) {
 			reply, err := c.Do(r.Request)
 			require.NoError(t, err, r.name)

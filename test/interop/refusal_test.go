@@ -13,10 +13,7 @@ import (
 // dial opens a session that ends with the test.
 func dial(t *testing.T, node *cluster.Node, o wire.Options) *wire.Conn {
 	t.Helper()
-	conn, err := wire.Dial(node.Addr(), o)
-	require.NoError(t, err)
-	t.Cleanup(conn.Close)
-	return conn
+	return wire.Open(t, node.Addr(), o)
 }
 
 // TestHazards sends what kills or confuses ZooKeeper, which is why no comparison may hold it.
@@ -42,8 +39,7 @@ func TestHazards(t *testing.T) {
 		_, _, err := conn.CreateTTL("/ttl", nil, proto.ModePersistent, -1)
 		require.ErrorIs(t, err, proto.ErrBadArguments)
 		null := wire.Request{Op: proto.OpCreate, Body: (&proto.CreateRequest{Acl: wire.OpenACL}).AppendTo(nil)}
-		reply, err := conn.Do(null)
-		require.NoError(t, err)
+		reply := conn.MustDo(t, null)
 		require.Equal(t, proto.ErrBadArguments, reply.Header.Err)
 		slots, err := conn.Multi(null, wire.Create("/never", nil, wire.OpenACL, 0))
 		require.NoError(t, err)
@@ -60,10 +56,8 @@ func TestHazards(t *testing.T) {
 	})
 	t.Run("quota nodes with junk", func(t *testing.T) {
 		conn := dial(t, node, wire.Options{})
-		_, err := conn.Create("/q", nil, proto.ModePersistent)
-		require.NoError(t, err)
-		_, err = conn.Create("/zookeeper/quota/q", nil, proto.ModePersistent)
-		require.NoError(t, err)
+		conn.MustCreate(t, "/q", nil, proto.ModePersistent)
+		conn.MustCreate(t, "/zookeeper/quota/q", nil, proto.ModePersistent)
 		for path, data := range map[string]string{
 			"/zookeeper/quota/zookeeper_limits":   "count=1,bytes=1",
 			"/zookeeper/quota/q/zookeeper_limits": "junk=;==,,x",
@@ -78,14 +72,12 @@ func TestHazards(t *testing.T) {
 		if _, err := conn.SetData("/zookeeper/quota/q/zookeeper_stats", []byte("junk"), -1); err != nil {
 			require.ErrorIs(t, err, proto.ErrBadArguments)
 		}
-		_, err = conn.Create("/q/a", []byte("x"), proto.ModePersistent)
-		require.NoError(t, err)
+		conn.MustCreate(t, "/q/a", []byte("x"), proto.ModePersistent)
 	})
 	node.Kill()
 	node.Start()
 	conn := dial(t, node, wire.Options{})
-	_, err := conn.Exists("/q/a", false)
-	require.NoError(t, err)
-	_, err = conn.Exists("/never", false)
+	conn.MustExists(t, "/q/a", false)
+	_, err := conn.Exists("/never", false)
 	require.ErrorIs(t, err, proto.ErrNoNode)
 }

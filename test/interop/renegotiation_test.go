@@ -5,7 +5,6 @@ package interop
 import (
 	"crypto/x509"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 )
 
@@ -39,8 +39,7 @@ func TestRenegotiationIsRefused(t *testing.T) {
 	s := server.New(cfg, server.Options{Version: "3.9.4-0, built on 01/01/2026 00:00 UTC"})
 	require.NoError(t, s.Start())
 	defer s.Stop()
-	_, port, err := net.SplitHostPort(s.SecureAddr().String())
-	require.NoError(t, err)
+	port := must.Port(t, s.SecureAddr().String())
 	for typed, again := range map[string]bool{"srvr": false, "R\n": true} {
 		client := exec.Command("openssl", "s_client", "-tls1_2", "-connect", "127.0.0.1:"+port, "-CAfile",
 			filepath.Join(dir, "trust.pem"), "-cert", filepath.Join(dir, "client.pem"), "-key",

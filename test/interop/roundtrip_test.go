@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -41,8 +42,7 @@ func hand(t *testing.T, compression string, kill bool) {
 	node := cluster.Start(t, cluster.Options{Kind: hops[0], Settings: options})
 	keeper, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: 120_000})
 	require.NoError(t, err)
-	_, err = keeper.Create("/keeper", nil, proto.ModeEphemeral)
-	require.NoError(t, err)
+	keeper.MustCreate(t, "/keeper", nil, proto.ModeEphemeral)
 	for hop := range hops {
 		writeEverything(t, node, hop)
 		before := dumpExact(t, node)
@@ -78,8 +78,7 @@ func snapshots(t *testing.T, dataDir, compression string) []string {
 	if compression != "" {
 		suffix = "." + compression
 	}
-	names, err := filepath.Glob(filepath.Join(dataDir, "version-2", "snapshot.*"+suffix))
-	require.NoError(t, err)
+	names := must.Glob(t, filepath.Join(dataDir, "version-2", "snapshot.*"+suffix))
 	return slices.DeleteFunc(names, func(name string) bool {
 		info, err := os.Stat(name)
 		return err != nil || info.Size() == 0
@@ -89,8 +88,7 @@ func snapshots(t *testing.T, dataDir, compression string) []string {
 // dumpExact renders the whole tree with every number of every Stat.
 func dumpExact(t *testing.T, node *cluster.Node) string {
 	t.Helper()
-	conn, err := wire.Dial(node.Addr(), wire.Options{})
-	require.NoError(t, err)
+	conn := wire.Open(t, node.Addr(), wire.Options{})
 	require.NoError(t, conn.Auth("digest", "super:test"))
 	text, err := dumpTree(conn, func(s *proto.Stat) string { return fmt.Sprintf("%+v", *s) }, "/")
 	require.NoError(t, err)
@@ -102,8 +100,7 @@ func dumpExact(t *testing.T, node *cluster.Node) string {
 // is below a znode of its own, but for the sequence under /seq, which must go on counting.
 func writeEverything(t *testing.T, node *cluster.Node, hop int) {
 	t.Helper()
-	conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: 120_000})
-	require.NoError(t, err)
+	conn := wire.Open(t, node.Addr(), wire.Options{TimeoutMs: 120_000})
 	root := fmt.Sprintf("/hop%d", hop)
 	must := func(path string, err error) string {
 		t.Helper()
@@ -117,15 +114,14 @@ func writeEverything(t *testing.T, node *cluster.Node, hop int) {
 	for i := range 60 {
 		require.Equal(t, fmt.Sprintf("/seq/n-%010d", hop*60+i),
 			must(conn.Create("/seq/n-", nil, proto.ModePersistentSequential)))
-		_, err := conn.SetData(root, fmt.Appendf(nil, "version %d", i+1), int32(i))
-		require.NoError(t, err)
+		conn.MustSetData(t, root, fmt.Appendf(nil, "version %d", i+1), int32(i))
 	}
 	for i := range 30 {
 		require.NoError(t, conn.Delete(fmt.Sprintf("/seq/n-%010d", hop*60+i), 0))
 	}
 	// Each kind of create; the create2 family has txns of its own.
 	must(conn.Create(root+"/null", nil, proto.ModePersistent))
-	_, _, err = conn.Create2(root+"/two", []byte("2"), proto.ModePersistent)
+	_, _, err := conn.Create2(root+"/two", []byte("2"), proto.ModePersistent)
 	require.NoError(t, err)
 	_, _, err = conn.CreateContainer(root+"/container", nil)
 	require.NoError(t, err)
@@ -137,8 +133,7 @@ func writeEverything(t *testing.T, node *cluster.Node, hop int) {
 	must(conn.Create(root+"/ephemeral", []byte("stays"), proto.ModeEphemeral))
 	// ACLs, quotas and a name that is not ASCII.
 	require.NoError(t, conn.Auth("digest", "bob:secret"))
-	_, err = conn.SetACL(root+"/two", wire.ACL(proto.PermAll, "auth", ""), -1)
-	require.NoError(t, err)
+	conn.MustSetACL(t, root+"/two", wire.ACL(proto.PermAll, "auth", ""), -1)
 	must(conn.Create("/zookeeper/quota"+root, nil, proto.ModePersistent))
 	must(conn.Create("/zookeeper/quota"+root+"/zookeeper_limits", []byte("count=100,bytes=1000"),
 		proto.ModePersistent))
@@ -157,8 +152,7 @@ func writeEverything(t *testing.T, node *cluster.Node, hop int) {
 	require.NoError(t, err)
 	require.ErrorIs(t, conn.Delete(root+"/none", -1), proto.ErrNoNode)
 	// A session that ends, with ephemerals, and one that stays open without a connection.
-	closing, err := wire.Dial(node.Addr(), wire.Options{})
-	require.NoError(t, err)
+	closing := wire.Open(t, node.Addr(), wire.Options{})
 	must(closing.Create(root+"/closed", nil, proto.ModeEphemeral))
 	require.NoError(t, closing.CloseSession())
 	require.NoError(t, conn.Sync("/"))
@@ -170,8 +164,7 @@ func writeEverything(t *testing.T, node *cluster.Node, hop int) {
 // show the znode when it takes the directory over.
 func TestMultiGoesBack(t *testing.T) {
 	node := cluster.Start(t, cluster.Options{Kind: cluster.Kind(*target), Settings: settings(true)})
-	conn, err := wire.Dial(node.Addr(), wire.Options{})
-	require.NoError(t, err)
+	conn := wire.Open(t, node.Addr(), wire.Options{})
 	slots, err := conn.Multi(wire.Create(root, nil, wire.OpenACL, 0),
 		wire.Create2(root+"/two", []byte("2"), wire.OpenACL, 0),
 		wire.CreateContainer(root+"/container", nil, wire.OpenACL),

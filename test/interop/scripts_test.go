@@ -18,6 +18,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The scripts of the runbooks move an ensemble of ZooKeeper to Warren, machine by machine with the leader last, and
@@ -52,8 +53,7 @@ func TestScriptsMoveAnEnsemble(t *testing.T) {
 // scriptOf returns the script of a runbook.
 func scriptOf(t *testing.T, page string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../../docs/runbooks", page))
-	require.NoError(t, err)
+	text := must.ReadFile(t, filepath.Join("../../docs/runbooks", page))
 	found := regexp.MustCompile("(?s)```sh\n(#!/bin/sh\n.*?)```").FindSubmatch(text)
 	require.NotNil(t, found, "%s has no script", page)
 	return string(found[1])

@@ -21,6 +21,7 @@ import (
 	"github.com/seed94657493/warren/internal/sasl"
 	"github.com/seed94657493/warren/proto/digestmd5"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 )
 
@@ -77,9 +78,7 @@ func TestJavaClientByTLS(t *testing.T) {
 			"-Dzookeeper.clientCnxnSocket=org.apache.zookeeper.ClientCnxnSocketNetty",
 			"-Dzookeeper.ssl.keyStore.location=" + in(certificate), "-Dzookeeper.ssl.trustStore.location=" +
 				in("trust.pem"), "-cp", secureJars(classes), "Secure", addr}, args...)
-		out, err := exec.CommandContext(programContext(t), "java", all...).CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		return string(out)
+		return string(must.Output(t, exec.CommandContext(programContext(t), "java", all...)))
 	}
 	for _, kind := range []string{"pem", "p12", "jks"} {
 		t.Run(kind, func(t *testing.T) {
@@ -132,9 +131,7 @@ func TestJavaClientBySASL(t *testing.T) {
 				"password=%q; };", user, password))
 		all := append([]string{"-Xmx128m", "-Djava.security.auth.login.config=" + file, "-cp", secureJars(classes),
 			"Secure", node.Addr()}, args...)
-		out, err := exec.CommandContext(programContext(t), "java", all...).CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		return string(out)
+		return string(must.Output(t, exec.CommandContext(programContext(t), "java", all...)))
 	}
 	require.Contains(t, client("bob", `bob's "secret"`), "WHO ip:127.0.0.1 sasl:bob\nOK acl")
 	require.Contains(t, client("root", "rootsecret"), "WHO ip:127.0.0.1 sasl:root super:\nOK acl")
@@ -176,9 +173,7 @@ func TestQuorumSASL(t *testing.T) {
 			text = strings.ReplaceAll(serverJAAS, "zksecret", "other")
 		}
 		t.Run(fmt.Sprintf("accepting, wrong %v", wrong), func(t *testing.T) {
-			ln, err := net.Listen("tcp", "127.0.0.1:0")
-			require.NoError(t, err)
-			defer ln.Close()
+			ln := must.Listen(t)
 			cmd := java(programContext(t), text, "learner", "127.0.0.1", strconv.Itoa(ln.Addr().(*net.TCPAddr).Port))
 			out := &strings.Builder{}
 			cmd.Stdout, cmd.Stderr = out, out
@@ -207,9 +202,7 @@ func TestQuorumSASL(t *testing.T) {
 			require.NoError(t, cmd.Start())
 			lines := bufio.NewScanner(stdout)
 			require.True(t, lines.Scan())
-			nc, err := net.Dial("tcp", "127.0.0.1:"+strings.TrimPrefix(lines.Text(), "PORT "))
-			require.NoError(t, err)
-			defer nc.Close()
+			nc := must.Dial(t, "127.0.0.1:"+strings.TrimPrefix(lines.Text(), "PORT "))
 			require.NoError(t, nc.SetDeadline(time.Now().Add(20*time.Second)))
 			err = sasl.NewDigestInitiator(user, password).Connect(programContext(t), nc, "localhost")
 			said := lines.Scan() && lines.Text() == "OK authenticated"

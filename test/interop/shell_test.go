@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // shellSession is what is typed into zkCli.sh and, after it, what must appear on the screen next.
@@ -58,8 +60,7 @@ func TestShell(t *testing.T) {
 	}
 	cmd := exec.CommandContext(programContext(t), "/usr/share/zookeeper/bin/zkCli.sh", "-server", node.Addr())
 	cmd.Stdin = strings.NewReader(typed.String())
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	out := must.Output(t, cmd)
 	rest := string(out)
 	for _, line := range shellSession {
 		_, after, found := strings.Cut(rest, line.shown)

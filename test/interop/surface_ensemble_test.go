@@ -69,11 +69,9 @@ func TestEnsembleSurface(t *testing.T) {
 			return strings.Contains(text, "zk_synced_followers\t2\n") &&
 				strings.Contains(text, "zk_synced_observers\t1\n")
 		}, 20*time.Second, 50*time.Millisecond)
-		c, err := wire.Dial(all[1].Addr(), wire.Options{TimeoutMs: 30_000})
-		require.NoError(t, err)
+		c := wire.Open(t, all[1].Addr(), wire.Options{TimeoutMs: 30_000})
 		for i := range 5 {
-			_, err := c.Create(fmt.Sprintf("/n%d", i), nil, proto.ModeEphemeral)
-			require.NoError(t, err)
+			c.MustCreate(t, fmt.Sprintf("/n%d", i), nil, proto.ModeEphemeral)
 		}
 		require.NoError(t, c.Sync("/"))
 		at := zxidLine.FindString(all[1].word(t, "srvr"))

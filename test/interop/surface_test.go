@@ -20,6 +20,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -45,9 +46,7 @@ func operate(t *testing.T, kind cluster.Kind, settings map[string]string) *opera
 // populate leaves a session with an ephemeral and watches of every kind, a quota, and enough txns for a digest.
 func (o *operated) populate(t *testing.T) {
 	t.Helper()
-	c, err := wire.Dial(o.Addr(), wire.Options{TimeoutMs: 30_000})
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
+	c := wire.Open(t, o.Addr(), wire.Options{TimeoutMs: 30_000})
 	o.conn = c
 	create := func(path, data string, mode proto.CreateMode) {
 		_, err := c.Create(path, []byte(data), mode)
@@ -60,25 +59,20 @@ func (o *operated) populate(t *testing.T) {
 	create("/zookeeper/quota/app/zookeeper_limits", "count=1000,bytes=100000", proto.ModePersistent)
 	create("/zookeeper/quota/app/zookeeper_stats", "count=3,bytes=3", proto.ModePersistent)
 	for i := range 130 {
-		_, err := c.SetData("/app/a", []byte(fmt.Sprint(i)), -1)
-		require.NoError(t, err)
+		c.MustSetData(t, "/app/a", []byte(fmt.Sprint(i)), -1)
 	}
 	watch := func() {
-		_, _, err := c.GetData("/app/a", true)
-		require.NoError(t, err)
-		_, err = c.Children("/app", true)
-		require.NoError(t, err)
-		_, err = c.Exists("/app/none", true)
+		c.MustGetData(t, "/app/a", true)
+		c.MustChildren(t, "/app", true)
+		_, err := c.Exists("/app/none", true)
 		require.ErrorIs(t, err, proto.ErrNoNode)
 	}
 	watch()
-	_, err = c.SetData("/app/a", []byte("x"), -1)
-	require.NoError(t, err)
+	c.MustSetData(t, "/app/a", []byte("x"), -1)
 	create("/app/none", "", proto.ModePersistent)
 	require.NoError(t, c.Delete("/app/none", -1))
 	watch()
-	gone, err := wire.Dial(o.Addr(), wire.Options{TimeoutMs: 30_000})
-	require.NoError(t, err)
+	gone := wire.Open(t, o.Addr(), wire.Options{TimeoutMs: 30_000})
 	require.NoError(t, gone.CloseSession())
 	gone.Close()
 	require.NoError(t, c.Ping())
@@ -106,8 +100,7 @@ func (o *operated) get(t *testing.T, path string) (*http.Response, string) {
 	resp, err := client.Get("http://" + o.admin + path)
 	require.NoError(t, err)
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
+	body := must.ReadAll(t, resp.Body)
 	return resp, string(body)
 }
 
@@ -181,10 +174,9 @@ func (f *facts) stmk(side int, o *operated) {
 // refusals is words that are none, and what telnet sends for ^C.
 func (f *facts) refusals(side int, o *operated) {
 	for _, w := range []string{"lead", "lsnp", "quit", "kill", "\xff\xf4\xff\xfd"} {
-		nc, err := net.Dial("tcp", o.Addr())
-		require.NoError(f.t, err)
+		nc := must.Dial(f.t, o.Addr())
 		require.NoError(f.t, nc.SetDeadline(time.Now().Add(10*time.Second)))
-		_, err = io.WriteString(nc, w)
+		_, err := io.WriteString(nc, w)
 		require.NoError(f.t, err)
 		text, err := io.ReadAll(nc)
 		var refused net.Error
@@ -200,9 +192,7 @@ func (f *facts) refusals(side int, o *operated) {
 // programs is what kazoo and ZooKeeper's own scripts make of the answers.
 func (f *facts) programs(sides []*operated) {
 	for i, o := range sides {
-		out, err := exec.CommandContext(programContext(f.t), "/usr/bin/python3", "-c", kazooWords, o.Addr()).
-			CombinedOutput()
-		require.NoError(f.t, err, "%s", out)
+		out := must.Output(f.t, exec.CommandContext(programContext(f.t), "/usr/bin/python3", "-c", kazooWords, o.Addr()))
 		f.text(i, "kazoo", string(out))
 		host, port, err := net.SplitHostPort(o.Addr())
 		require.NoError(f.t, err)
@@ -247,9 +237,8 @@ func TestWhitelist(t *testing.T) {
 		}
 		f.text(i, "word dirs", o.word(t, "dirs"))
 		f.text(i, "word srvr", o.word(t, "srvr"))
-		nc, err := net.Dial("tcp", o.Addr())
-		require.NoError(t, err)
-		_, err = io.WriteString(nc, "\xff\xf4\xff\xfd")
+		nc := must.Dial(t, o.Addr())
+		_, err := io.WriteString(nc, "\xff\xf4\xff\xfd")
 		require.NoError(t, err)
 		require.NoError(t, nc.SetDeadline(time.Now().Add(10*time.Second)))
 		text, _ := io.ReadAll(nc) // a reset is as good as an end

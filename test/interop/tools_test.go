@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 const zookeeperJar = "/usr/share/java/zookeeper.jar"
@@ -47,8 +48,7 @@ func utcOutput(t *testing.T, cmd *exec.Cmd) string {
 
 func fixture(t *testing.T, pattern string) string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join("..", "testdata", "fixtures", "zookeeper-3.8", pattern))
-	require.NoError(t, err)
+	found := must.Glob(t, filepath.Join("..", "testdata", "fixtures", "zookeeper-3.8", pattern))
 	require.Len(t, found, 1, pattern)
 	return found[0]
 }
@@ -147,8 +147,7 @@ func asScript(t *testing.T, in, script string, args ...string) string {
 func TestScripts(t *testing.T) {
 	t.Run("zkCleanup.sh", func(t *testing.T) {
 		theirs, ours := t.TempDir(), t.TempDir()
-		snap, err := os.ReadFile(fixture(t, "02*/version-2/snapshot.0"))
-		require.NoError(t, err)
+		snap := must.ReadFile(t, fixture(t, "02*/version-2/snapshot.0"))
 		for _, dir := range []string{theirs, ours} {
 			v := filepath.Join(dir, "version-2")
 			require.NoError(t, os.Mkdir(v, 0o755))
@@ -191,8 +190,7 @@ func TestScripts(t *testing.T) {
 				if err != nil {
 					continue
 				}
-				gotBytes, err := os.ReadFile(ours + log + suffix)
-				require.NoError(t, err)
+				gotBytes := must.ReadFile(t, ours+log+suffix)
 				require.True(t, bytes.Equal(bytes.TrimRight(wantBytes, "\x00"), bytes.TrimRight(gotBytes, "\x00")),
 					"the same records")
 			}
@@ -217,8 +215,7 @@ func TestScripts(t *testing.T) {
 
 // listFiles returns the names in a folder.
 func listFiles(t *testing.T, dir string) (names []string) {
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	entries := must.ReadDir(t, dir)
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}

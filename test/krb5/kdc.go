@@ -18,7 +18,8 @@ import (
 	"github.com/jcmturner/gokrb5/v8/iana/patype"
 	"github.com/jcmturner/gokrb5/v8/messages"
 	"github.com/jcmturner/gokrb5/v8/types"
-	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // KDC gives out tickets by the protocol of RFC 4120, over TCP. It has no clock: the time is that of the encrypted
@@ -55,9 +56,7 @@ func (f *Forge) NewKDC(realm string, life, renew time.Duration, passwords map[st
 	for name, password := range passwords {
 		k.SetPassword(name, password)
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(f.t, err)
-	f.t.Cleanup(func() { _ = ln.Close() })
+	ln := must.Listen(f.t)
 	go func() {
 		for {
 			nc, err := ln.Accept()

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/kerberos"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // RealmName is the realm of StartRealm.
@@ -151,9 +152,7 @@ func (r *Realm) run(program string, args ...string) string {
 	r.t.Helper()
 	cmd := exec.Command(sbin(program), args...)
 	cmd.Env = r.Env("")
-	out, err := cmd.CombinedOutput()
-	require.NoError(r.t, err, "%s: %s", program, out)
-	return string(out)
+	return string(must.Output(r.t, cmd))
 }
 
 // Start starts the KDC, and waits until it answers.
@@ -241,7 +240,6 @@ func (r *Realm) Kinit(user string, options ...string) (cache string) {
 	cache = r.file("cc-" + user)
 	cmd := exec.Command("kinit", append(options, "-c", "FILE:"+cache, user)...)
 	cmd.Env, cmd.Stdin = r.Env(cache), strings.NewReader(Password+"\n")
-	out, err := cmd.CombinedOutput()
-	require.NoError(r.t, err, "kinit: %s", out)
+	must.Output(r.t, cmd)
 	return cache
 }

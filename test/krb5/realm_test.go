@@ -3,13 +3,13 @@ package krb5
 import (
 	"context"
 	"errors"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/kerberos"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // service is a kerberos.Acceptor with a keytab of the KDC.
@@ -18,8 +18,7 @@ func service(t *testing.T, principal, keytab string) *kerberos.Acceptor {
 	p, err := kerberos.ParsePrincipal(principal + "@" + RealmName)
 	require.NoError(t, err)
 	return kerberos.NewAcceptor(p, func() *kerberos.Keytab {
-		b, err := os.ReadFile(keytab)
-		require.NoError(t, err)
+		b := must.ReadFile(t, keytab)
 		k, err := kerberos.ParseKeytab(b)
 		require.NoError(t, err)
 		return k

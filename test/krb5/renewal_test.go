@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"os"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/seed94657493/warren/internal/sasl"
 	"github.com/seed94657493/warren/kerberos"
+	"github.com/seed94657493/warren/test/must"
 )
 
 const (
@@ -225,8 +225,7 @@ func TestKeysChangeWhileTicketsAreRenewed(t *testing.T) {
 func TestTicketOfKinitIsRenewed(t *testing.T) {
 	inDays(t, func(d *days) {
 		cache := d.Kinit("cc", user)
-		before, err := os.ReadFile(cache)
-		require.NoError(t, err)
+		before := must.ReadFile(t, cache)
 		login, a := d.login(kerberos.LoginOptions{TicketCache: cache}), d.acceptor(clients)
 		connect := func() error {
 			who, err := talk(login.Initiate(clients), a)
@@ -243,12 +242,10 @@ func TestTicketOfKinitIsRenewed(t *testing.T) {
 			require.NoError(t, connect())
 			time.Sleep(time.Minute)
 			require.ErrorContains(t, connect(), "run kinit")
-			after, err := os.ReadFile(cache)
-			require.NoError(t, err)
+			after := must.ReadFile(t, cache)
 			require.Equal(t, before, after)
 			d.Kinit("cc", user)
-			before, err = os.ReadFile(cache)
-			require.NoError(t, err)
+			before = must.ReadFile(t, cache)
 		}
 		require.InDelta(t, 2*21, d.Count(Renewed), 14)
 		require.Zero(t, d.Count(ByKey))

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // folder is that of the documents in a repository with one page.
@@ -26,8 +28,7 @@ func TestKeepWritesTheRecordAndThePage(t *testing.T) {
 	for _, value := range []string{"2", "3 < 4"} { // the second run takes the place of the first
 		Begin(t, "one", "make it").Keep(docs, Table{Head: []string{"a", "new"}, Rows: [][]string{{"x", value}}})
 	}
-	page, err := os.ReadFile(filepath.Join(docs, "BENCHMARKS.md"))
-	require.NoError(t, err)
+	page := must.ReadFile(t, filepath.Join(docs, "BENCHMARKS.md"))
 	require.Contains(t, string(page), "| a | new |\n| --- | --- |\n| x | 3 < 4 |\n\nEnd\n")
 	require.Contains(t, string(page), "| one | `make it` | ")
 	runs, err := Read(docs)

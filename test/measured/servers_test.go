@@ -18,6 +18,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/bench"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 var (
@@ -264,8 +265,7 @@ func size(t *testing.T) Table {
 // status is a field of the status of a server's process, in KiB.
 func status(t *testing.T, n *cluster.Node, field string) float64 {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.Pid()))
-	require.NoError(t, err)
+	text := must.ReadFile(t, fmt.Sprintf("/proc/%d/status", n.Pid()))
 	found := regexp.MustCompile(`(?m)^` + field + `:\s*(\d+) kB$`).FindSubmatch(text)
 	require.NotNil(t, found, field)
 	kib, err := strconv.ParseFloat(string(found[1]), 64)

@@ -12,19 +12,19 @@ import (
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/sumdb/dirhash"
 	"golang.org/x/mod/zip"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // checkout returns the workspace of the last commit, in a repository of its own.
 func checkout(t *testing.T) *Workspace {
 	t.Helper()
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	require.NoError(t, err)
+	root := must.Abs(t, filepath.Join("..", ".."))
 	if err := exec.Command("git", "-C", root, "rev-parse", "--verify", "-q", "HEAD").Run(); err != nil {
 		t.Skip("this is no git repository, but an archive of one")
 	}
 	dir := filepath.Join(t.TempDir(), "checkout")
-	out, err := exec.Command("git", "clone", "-q", "--shared", "--no-tags", root, dir).CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	must.Output(t, exec.Command("git", "clone", "-q", "--shared", "--no-tags", root, dir))
 	w, err := Read(dir)
 	require.NoError(t, err)
 	return w
@@ -77,13 +77,11 @@ func TestRelease(t *testing.T) {
 	for _, m := range w.Modules {
 		list := exec.Command("go", "list", "-mod=readonly", "-deps", "./...")
 		list.Dir, list.Env = w.path(m, ""), alone
-		out, err := list.CombinedOutput()
-		require.NoError(t, err, "%s: %s", m.Path, out)
+		must.Output(t, list)
 	}
 	together := exec.Command("go", "list", "-deps", "work")
 	together.Dir, together.Env = w.Root, append(os.Environ(), "GOWORK=", "GOPROXY=off")
-	out, err := together.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	must.Output(t, together)
 
 	require.NotEqual(t, before, sumFiles(t, w))
 	require.NoError(t, w.DropSums())
@@ -123,12 +121,10 @@ func TestVersionIsNamedAlike(t *testing.T) {
 		"docs/FROM-GO-ZOOKEEPER.md":            "warren/client/zk@",
 		"docs/INSTALL.md":                      "VERSION=",
 	} {
-		text, err := os.ReadFile(filepath.Join(w.Root, filepath.FromSlash(file)))
-		require.NoError(t, err)
+		text := must.ReadFile(t, filepath.Join(w.Root, filepath.FromSlash(file)))
 		require.Contains(t, string(text), prefix+v, file)
 	}
-	log, err := os.ReadFile(filepath.Join(w.Root, "CHANGELOG.md"))
-	require.NoError(t, err)
+	log := must.ReadFile(t, filepath.Join(w.Root, "CHANGELOG.md"))
 	require.Regexp(t, `\n## `+regexp.QuoteMeta(v[1:])+` \(\d{4}-\d\d-\d\d\)\n`, string(log))
 }
 
@@ -176,8 +172,7 @@ func TestTags(t *testing.T) {
 	require.NoError(t, w.SetTags(proxy, next))
 	require.ElementsMatch(t, w.Tags(next), strings.Fields(git("tag", "--points-at", "HEAD")))
 	require.ErrorContains(t, w.SetTags(proxy, next), "never moved")
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "VERSIONS.md"))
-	require.NoError(t, err)
+	page := must.ReadFile(t, filepath.Join("..", "..", "docs", "VERSIONS.md"))
 	for _, tag := range w.Tags(version) {
 		require.Contains(t, string(page), "`"+tag+"`")
 	}
@@ -188,8 +183,7 @@ func TestVersionOfTheCommand(t *testing.T) {
 	w := checkout(t)
 	git := func(args ...string) {
 		t.Helper()
-		out, err := exec.Command("git", append([]string{"-C", w.Root}, args...)...).CombinedOutput()
-		require.NoError(t, err, "%s", out)
+		must.Output(t, exec.Command("git", append([]string{"-C", w.Root}, args...)...))
 	}
 	git("tag", "v9.8.7")
 	for _, m := range w.Modules {
@@ -197,7 +191,6 @@ func TestVersionOfTheCommand(t *testing.T) {
 			git("-c", "user.name=t", "-c", "user.email=t@t.test", "tag", "-m", m.Path, m.Folder+"/v9.8.7")
 		}
 	}
-	out, err := exec.Command("make", "-C", w.Root, "--dry-run", "build").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	out := must.Output(t, exec.Command("make", "-C", w.Root, "--dry-run", "build"))
 	require.Contains(t, string(out), ".version=v9.8.7 ")
 }

@@ -2,7 +2,6 @@ package modules
 
 import (
 	"flag"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 )
 
 var useNetwork = flag.Bool("modules.network", false,
@@ -44,8 +44,7 @@ func TestStandIn(t *testing.T) {
 				require.NoError(t, err)
 				others = append(others, localModules(t), strings.TrimSpace(string(setting)))
 			}
-			text, err := os.ReadFile(filepath.Join("testdata", c.name, "main.go"))
-			require.NoError(t, err)
+			text := must.ReadFile(t, filepath.Join("testdata", c.name, "main.go"))
 			p := newProgram(t, string(text), others...)
 			requires := append([]string{"github.com/go-zookeeper/zk v1.0.4"}, c.requires...)
 			p.write("go.mod", "module program.test\n\ngo 1.26.0\n\n"+

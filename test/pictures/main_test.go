@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 const folder = "../../docs/pictures"
@@ -22,8 +24,7 @@ func TestPictures(t *testing.T) {
 	for _, name := range texts {
 		text, err := os.ReadFile(name)
 		require.NoError(t, err)
-		drawn, err := os.ReadFile(pictureOf(name))
-		require.NoError(t, err)
+		drawn := must.ReadFile(t, pictureOf(name))
 		require.Equal(t, string(draw(name, text)), string(drawn), "%s: run go run ./test/pictures docs/pictures", name)
 		d := xml.NewDecoder(strings.NewReader(string(drawn)))
 		for err == nil {
@@ -31,8 +32,7 @@ func TestPictures(t *testing.T) {
 		}
 		require.True(t, errors.Is(err, io.EOF), "%s: %v", name, err)
 	}
-	pictures, err := filepath.Glob(filepath.Join(folder, "*.svg"))
-	require.NoError(t, err)
+	pictures := must.Glob(t, filepath.Join(folder, "*.svg"))
 	require.Len(t, pictures, len(texts), "each picture has a text")
 }
 

@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // RulesFile has the alert rules, for packages in folders of test.
@@ -30,8 +32,7 @@ type Rule struct {
 // Rules are the alert rules, in the order of their file.
 func Rules(t testing.TB) (all []Rule) {
 	t.Helper()
-	text, err := os.ReadFile(RulesFile)
-	require.NoError(t, err)
+	text := must.ReadFile(t, RulesFile)
 	var file struct{ Groups []struct{ Rules []Rule } }
 	require.NoError(t, yaml.Unmarshal(text, &file))
 	for _, g := range file.Groups {
@@ -119,8 +120,7 @@ var alertName = regexp.MustCompile(`alertname="(\w+)"`)
 // The series have a sample for each interval; the rules are evaluated as often as every says.
 func Firing(t testing.TB, all []Series, interval, every, lasts time.Duration, ever bool) (alerts []string) {
 	t.Helper()
-	rules, err := filepath.Abs(RulesFile)
-	require.NoError(t, err)
+	rules := must.Abs(t, RulesFile)
 	expr := `group by (alertname) (ALERTS{alertstate="firing"})`
 	if ever {
 		expr = fmt.Sprintf(`group by (alertname) (count_over_time(ALERTS{alertstate="firing"}[%ds]))`,

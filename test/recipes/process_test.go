@@ -21,6 +21,7 @@ import (
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // lockerVariable makes this program a locker: "servers register", the connect string and the address of the register.
@@ -98,8 +99,7 @@ type reading struct {
 }
 
 func newRegistry(t *testing.T) *registry {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Listen(t)
 	g := &registry{listener: l, reads: make(chan reading), over: make(chan struct{}), refused: map[client.Zxid]bool{}}
 	g.running.Go(func() {
 		for {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // holderVariable makes this program a holder: "server file".
@@ -127,7 +128,6 @@ func TestStoppedHolderIsToldFirst(t *testing.T) {
 	require.NoError(t, h.Release(ctx))
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	require.NoError(t, holder.Process.Signal(syscall.SIGCONT))
-	rest, err := io.ReadAll(lines)
-	require.NoError(t, err)
+	rest := must.ReadAll(t, lines)
 	require.Equal(t, "believes []\nover", strings.TrimSpace(string(rest)))
 }

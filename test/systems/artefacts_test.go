@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // release is what versions.json says of one system.
@@ -32,8 +34,7 @@ type release struct {
 
 func releases(t *testing.T) (all map[string]release) {
 	t.Helper()
-	text, err := os.ReadFile("versions.json")
-	require.NoError(t, err)
+	text := must.ReadFile(t, "versions.json")
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	require.NoError(t, decoder.Decode(&all))
@@ -156,8 +157,7 @@ func tool(t *testing.T, folder, name string, args ...string) error {
 func clientInside(t *testing.T, lib string) string {
 	t.Helper()
 	for _, jar := range []string{"zookeeper-[0-9]*[0-9].jar", "kazoo-*.dist-info"} {
-		found, err := filepath.Glob(filepath.Join(lib, jar))
-		require.NoError(t, err)
+		found := must.Glob(t, filepath.Join(lib, jar))
 		if len(found) == 1 {
 			name := filepath.Base(found[0])
 			return strings.Replace(strings.TrimSuffix(strings.TrimSuffix(name, ".jar"), ".dist-info"), "-", " ", 1)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 var clickhouse = &system{
@@ -33,8 +35,7 @@ func runClickHouse(x *run) {
 	}
 	x.write("config.xml", "<clickhouse><keeper_map_path_prefix>/maps</keeper_map_path_prefix><zookeeper>"+
 		servers.String()+"<session_timeout_ms>8000</session_timeout_ms></zookeeper></clickhouse>")
-	source, err := filepath.Abs("clickhouse/job.py")
-	require.NoError(x, err)
+	source := must.Abs(x, "clickhouse/job.py")
 	job := x.start("job", "env", "PYTHONPATH="+x.lib, "python3", source, filepath.Join(x.dir, "config.xml"), x.dir)
 	x.drive(job, func() {})
 }

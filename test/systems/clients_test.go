@@ -3,10 +3,9 @@
 package systems
 
 import (
-	"path/filepath"
 	"time"
 
-	"github.com/stretchr/testify/require"
+	"github.com/seed94657493/warren/test/must"
 )
 
 var curator = &system{
@@ -42,8 +41,7 @@ var kazoo = &system{
 	},
 	limit: 15 * time.Minute, kills: 20, memory: 300, settings: apart,
 	run: func(x *run) {
-		source, err := filepath.Abs("kazoo/job.py")
-		require.NoError(x, err)
+		source := must.Abs(x, "kazoo/job.py")
 		x.drive(x.start("job", "env", "PYTHONPATH="+x.lib, "python3", source, x.connect()), nil)
 	},
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // maven runs Maven in a folder with a project, for tests on this checkout's server. It skips the test if it cannot
@@ -52,11 +53,9 @@ type report struct {
 
 func readReport(t *testing.T, pattern string) (r report) {
 	t.Helper()
-	found, err := filepath.Glob(pattern)
-	require.NoError(t, err)
+	found := must.Glob(t, pattern)
 	require.Len(t, found, 1)
-	text, err := os.ReadFile(found[0])
-	require.NoError(t, err)
+	text := must.ReadFile(t, found[0])
 	require.NoError(t, xml.Unmarshal(text, &r))
 	return r
 }
@@ -100,13 +99,11 @@ func TestServerEmbedded(t *testing.T) {
 				jar("warren-embedded") + ":" + jar("warren-test-server") + ":" + filepath.Join(lib, "*")}
 			cmd := exec.CommandContext(t.Context(), "java", append(args, suite.run(suite.classes, reports)...)...)
 			cmd.Env = append(os.Environ(), "TEST_METADATA_PROVIDERS=ZooKeeper") // of Pulsar's
-			out, err := cmd.CombinedOutput()
-			require.NoError(t, err, "%s", out)
+			must.Output(t, cmd)
 			r := suite.read(t, reports)
 			require.GreaterOrEqual(t, r.Tests, suite.least)
 			require.Zero(t, r.Errors+r.Failures)
-			lines, err := os.ReadFile(starts)
-			require.NoError(t, err, "the tests have run on another server")
+			lines := must.ReadFile(t, starts)
 			t.Logf("%d tests, %d skipped, %d servers", r.Tests, r.Skipped, len(lines))
 		})
 	}
@@ -137,8 +134,7 @@ func readTestNG(t *testing.T, reports string) report {
 		Failed  int `xml:"failed,attr"`
 		Skipped int `xml:"skipped,attr"`
 	}
-	text, err := os.ReadFile(filepath.Join(reports, "testng-results.xml"))
-	require.NoError(t, err)
+	text := must.ReadFile(t, filepath.Join(reports, "testng-results.xml"))
 	require.NoError(t, xml.Unmarshal(text, &r))
 	return report{Tests: r.Passed + r.Failed + r.Skipped, Failures: r.Failed, Skipped: r.Skipped}
 }

@@ -3,11 +3,12 @@ package systems
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // record is what the last runs have shown.
@@ -55,8 +56,7 @@ const recordFile, pageFile = "record.json", "../../docs/SYSTEMS.md"
 func readRecord(t *testing.T) *record {
 	t.Helper()
 	r := &record{}
-	text, err := os.ReadFile(recordFile)
-	require.NoError(t, err)
+	text := must.ReadFile(t, recordFile)
 	require.NoError(t, json.Unmarshal(text, r))
 	return r
 }
@@ -175,8 +175,7 @@ func wrapped(head, text string) string {
 // parts cuts the page where the results begin.
 func parts(t *testing.T) (before, results string) {
 	t.Helper()
-	text, err := os.ReadFile(pageFile)
-	require.NoError(t, err)
+	text := must.ReadFile(t, pageFile)
 	const title = "\n## Results\n\n"
 	before, results, found := strings.Cut(string(text), title)
 	require.True(t, found, "%s has no results", pageFile)

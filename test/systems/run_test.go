@@ -10,12 +10,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,6 +24,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -320,8 +319,7 @@ func (x *run) compile(sources ...string) (classes string) {
 	classes = filepath.Join(x.dir, "classes")
 	args := []string{"-cp", x.classPath, "-d", classes}
 	for _, s := range append([]string{"Control.java"}, sources...) {
-		path, err := filepath.Abs(s)
-		require.NoError(x, err)
+		path := must.Abs(x, s)
 		args = append(args, path)
 	}
 	require.NoError(x, tool(x.T, x.dir, "javac", args...))
@@ -468,13 +466,10 @@ func (x *run) victim() *cluster.Node {
 
 // connections is how many connections of clients a server has.
 func connections(t testing.TB, n *cluster.Node) (count int) {
-	_, port, err := net.SplitHostPort(n.Addr())
-	require.NoError(t, err)
-	number, err := strconv.Atoi(port)
-	require.NoError(t, err)
+	port := must.Port(t, n.Addr())
+	number := must.Atoi(t, port)
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		text, err := os.ReadFile(table)
-		require.NoError(t, err)
+		text := must.ReadFile(t, table)
 		for line := range strings.Lines(string(text)) {
 			const established = "01"
 			f := strings.Fields(line) // number, local address, remote address, state

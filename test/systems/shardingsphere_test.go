@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -114,8 +115,7 @@ rules:
 
 // postgres starts PostgreSQL at a port, with databases ds_0, ds_1 and so on.
 func (x *run) postgres(port int) {
-	jars, err := filepath.Glob(filepath.Join(x.lib, "embedded-postgres-binaries-*.jar"))
-	require.NoError(x, err)
+	jars := must.Glob(x, filepath.Join(x.lib, "embedded-postgres-binaries-*.jar"))
 	require.Len(x, jars, 1)
 	x.start("extract", "python3", "-c", `import sys, tarfile, zipfile
 archive = zipfile.ZipFile(sys.argv[1])

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Two masters at once are found however short the time is, and only those: a participant may give a partition up and
@@ -38,8 +40,7 @@ func TestTermsOfHelix(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, "first"), []byte(c.first), 0o644))
 		require.NoError(t, os.WriteFile(filepath.Join(folder, "second"), []byte(c.second), 0o644))
 	}
-	out, err := exec.CommandContext(t.Context(), "java", args...).CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	out := must.Output(t, exec.CommandContext(t.Context(), "java", args...))
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	require.Len(t, lines, len(cases))
 	for i, c := range cases {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Pair is the two ends of a connection over loopback, which end with the test.
@@ -13,8 +15,7 @@ func Pair(t testing.TB) (client, server net.Conn) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer ln.Close()
-	client, err = net.Dial("tcp", ln.Addr().String())
-	require.NoError(t, err)
+	client = must.Dial(t, ln.Addr().String())
 	server, err = ln.Accept()
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close(); _ = server.Close() })

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -36,8 +37,7 @@ func (s *script) write(payload []byte) { _ = WriteFrame(s.nc, payload) }
 // listen serves one connection with a handshake response of the given payload, nil for a good one.
 func listen(t *testing.T, hello []byte, run func(*script)) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Listen(t)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -68,9 +68,7 @@ func listen(t *testing.T, hello []byte, run func(*script)) string {
 func dialScript(t *testing.T, o Options, run func(*script)) *Conn {
 	t.Helper()
 	o.Reply = 5 * time.Second
-	c, err := Dial(listen(t, nil, run), o)
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
+	c := Open(t, listen(t, nil, run), o)
 	return c
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/client/zk"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // A single server is dialled at once after a loss; go-zookeeper waits a second and fails whatever waits.
@@ -143,15 +144,14 @@ func TestLogger(t *testing.T) {
 // A provider that looks no names up leaves that to the dialer, each time that a server is dialled.
 func TestNamesAreLookedUpByTheDialer(t *testing.T) {
 	p := newProxy(t)
-	_, port, err := net.SplitHostPort(p.Addr())
-	require.NoError(t, err)
+	port := must.Port(t, p.Addr())
 	c, events := connect(t, "localhost:"+port, zk.WithHostProvider(&zk.SimpleDNSHostProvider{}))
 	require.True(t, c.State().IsConnected())
 	require.Equal(t, "localhost:"+port, c.Server())
 	p.Cut()
 	until(t, events, zk.StateDisconnected)
 	until(t, events, zk.StateHasSession)
-	_, _, err = c.Get("/")
+	_, _, err := c.Get("/")
 	require.NoError(t, err)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	known "github.com/seed94657493/warren/test/defects"
+	"github.com/seed94657493/warren/test/must"
 )
 
 const root = "../../.."
@@ -29,8 +30,7 @@ func TestPatchesApply(t *testing.T) {
 	build := exec.Command("go", append([]string{"build", "-tags", "invariants", "-overlay", overlay},
 		slices.Compact(packages)...)...)
 	build.Dir = root
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "a patched file does not compile: its patches are below test/defects/patches\n%s", out)
+	must.Output(t, build)
 }
 
 // TestEachDefectHasAPatch checks that every defect has a patch that asks for it, and that no patch has another name.

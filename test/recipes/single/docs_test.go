@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/page"
 )
 
@@ -30,12 +31,10 @@ func examples(t *testing.T) map[string]string {
 // What a page shows is an example that runs.
 func TestPagesShowExamples(t *testing.T) {
 	bodies := examples(t)
-	pages, err := filepath.Glob(filepath.Join(docsFolder, "*.md"))
-	require.NoError(t, err)
+	pages := must.Glob(t, filepath.Join(docsFolder, "*.md"))
 	shown := map[string]bool{}
 	for _, file := range append(pages, filepath.Join(docsFolder, "..", "FROM-CURATOR.md")) {
-		raw, err := os.ReadFile(file)
-		require.NoError(t, err)
+		raw := must.ReadFile(t, file)
 		text := snippet.ReplaceAllStringFunc(string(raw), func(found string) string {
 			parts := snippet.FindStringSubmatch(found)
 			body, ok := bodies[parts[1]]
@@ -57,11 +56,9 @@ func TestPagesShowExamples(t *testing.T) {
 
 // Every page is in the index. Where links lead is checked in test/docs.
 func TestPagesAreLinked(t *testing.T) {
-	pages, err := filepath.Glob(filepath.Join(docsFolder, "*.md"))
-	require.NoError(t, err)
+	pages := must.Glob(t, filepath.Join(docsFolder, "*.md"))
 	require.Greater(t, len(pages), 20)
-	index, err := os.ReadFile(filepath.Join(docsFolder, "README.md"))
-	require.NoError(t, err)
+	index := must.ReadFile(t, filepath.Join(docsFolder, "README.md"))
 	for _, page := range append(pages, filepath.Join(docsFolder, "..", "FROM-CURATOR.md")) {
 		from, err := filepath.Rel(docsFolder, page)
 		require.NoError(t, err)
@@ -74,14 +71,12 @@ func TestPagesAreLinked(t *testing.T) {
 // Every page of a recipe can be read alone: it has the same parts, a picture of the znodes among them, and does not
 // send the reader elsewhere for what is guaranteed.
 func TestPagesStandAlone(t *testing.T) {
-	pages, err := filepath.Glob(filepath.Join(docsFolder, "*.md"))
-	require.NoError(t, err)
+	pages := must.Glob(t, filepath.Join(docsFolder, "*.md"))
 	for _, page := range pages {
 		if filepath.Base(page) == "README.md" {
 			continue
 		}
-		text, err := os.ReadFile(page)
-		require.NoError(t, err)
+		text := must.ReadFile(t, page)
 		rest := string(text)
 		for _, part := range []string{
 			"\n## Znodes\n\n```\n/", "\n## Protocol\n", "\n## Guarantee\n", "\n## What breaks it\n", "\n## Example\n",

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // TestExamples runs the examples of package recipes on the server: that package cannot start one.
@@ -14,8 +16,7 @@ func TestExamples(t *testing.T) {
 	const pkg = "github.com/seed94657493/warren/recipes"
 	cmd := exec.CommandContext(within(t), "go", "test", "-count=1", "-v", "-run=^Example", pkg)
 	cmd.Env = append(os.Environ(), "WARREN_TEST_SERVERS="+address)
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	out := must.Output(t, cmd)
 	for name := range examples(t) {
 		require.True(t, strings.Contains(string(out), "--- PASS: "+name+" "), "%s did not run:\n%s", name, out)
 	}

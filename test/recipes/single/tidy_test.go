@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -166,8 +167,7 @@ func (h *habit) setScene(t *testing.T, w wait, other *client.Client, path string
 
 // A recipe that is new must be in the table.
 func TestEveryRecipeIsInTheTable(t *testing.T) {
-	names, err := filepath.Glob(filepath.Join("..", "..", "..", "recipes", "*.go"))
-	require.NoError(t, err)
+	names := must.Glob(t, filepath.Join("..", "..", "..", "recipes", "*.go"))
 	var made []string
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
