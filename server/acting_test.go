@@ -3,7 +3,6 @@ package server
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/host"
 	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 	"github.com/seed94657493/warren/zab"
@@ -42,8 +42,7 @@ func ask(t *testing.T, s *Server, method, path string, header http.Header) (int,
 	resp, err := client.Do(r)
 	require.NoError(t, err)
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
+	body := must.ReadAll(t, resp.Body)
 	return resp.StatusCode, string(body)
 }
 
@@ -52,14 +51,13 @@ func TestDigestSchemeIsSwitchedOff(t *testing.T) {
 	for text, there := range map[string]bool{"true": true, "false": false} {
 		s := serveMem(t, configured(t, "DigestAuthenticationProvider.enabled="+text), nil)
 		c := dialWire(t, s, wire.Options{})
-		rep, err := c.Do(wire.Create("/a", nil, wire.ACL(31, "digest", "a:b"), proto.ModePersistent))
-		require.NoError(t, err)
+		rep := c.MustDo(t, wire.Create("/a", nil, wire.ACL(31, "digest", "a:b"), proto.ModePersistent))
 		if there {
 			require.NoError(t, rep.Err())
 		} else {
 			require.ErrorIs(t, rep.Err(), proto.ErrInvalidACL)
 		}
-		rep, err = c.Do(wire.Auth("digest", []byte("a:b")))
+		rep, err := c.Do(wire.Auth("digest", []byte("a:b")))
 		if there {
 			require.NoError(t, err)
 			require.NoError(t, rep.Err())
@@ -79,10 +77,9 @@ func TestAnyUserOfSASL(t *testing.T) {
 		cfg.SASL.AnyUser = any
 		s := serveSASL(t, cfg, nil)
 		c := dialWire(t, s, wire.Options{})
-		rep, err := c.Do(wire.Create("/a", []byte("x"), wire.ACL(31, "sasl", "all"), proto.ModePersistent))
-		require.NoError(t, err)
+		rep := c.MustDo(t, wire.Create("/a", []byte("x"), wire.ACL(31, "sasl", "all"), proto.ModePersistent))
 		require.NoError(t, rep.Err())
-		_, _, err = c.GetData("/a", false)
+		_, _, err := c.GetData("/a", false)
 		require.ErrorIs(t, err, proto.ErrNoAuth)
 		login(t, c, "bob", "bobsecret")
 		_, _, err = c.GetData("/a", false)
@@ -100,8 +97,7 @@ func TestForwardedAddress(t *testing.T) {
 		s := serveMem(t, configured(t, "IPAuthenticationProvider.usexforwardedfor="+text,
 			"admin.rateLimiterIntervalInMS=0"), nil)
 		c := dialWire(t, s, wire.Options{})
-		rep, err := c.Do(wire.SetACL("/", wire.ACL(31, "ip", "192.0.2.7"), -1))
-		require.NoError(t, err)
+		rep := c.MustDo(t, wire.SetACL("/", wire.ACL(31, "ip", "192.0.2.7"), -1))
 		require.NoError(t, rep.Err())
 		got, body := ask(t, s, http.MethodGet, "/commands/snapshot?streaming=false",
 			http.Header{"Authorization": {"ip"}, "X-Forwarded-For": {"192.0.2.7, 10.0.0.1"}})
@@ -123,11 +119,9 @@ func TestAdminSettings(t *testing.T) {
 	status, _ = ask(t, s, http.MethodPost, "/zk/restore", http.Header{"Authorization": {"digest super:test"}})
 	require.Equal(t, http.StatusServiceUnavailable, status)
 
-	nc, err := net.Dial("tcp", s.AdminAddr().String())
-	require.NoError(t, err)
-	defer nc.Close()
+	nc := must.Dial(t, s.AdminAddr().String())
 	require.NoError(t, nc.SetDeadline(time.Now().Add(hangGuard/2))) // by default it would stay for all of it
-	_, err = io.WriteString(nc, "GET /zk/ruok HTTP/1.1\r\nHost: a\r\n\r\n")
+	_, err := io.WriteString(nc, "GET /zk/ruok HTTP/1.1\r\nHost: a\r\n\r\n")
 	require.NoError(t, err)
 	_, err = io.ReadAll(nc)
 	require.NoError(t, err, "the idle connection is not closed")
@@ -152,8 +146,7 @@ func TestKeptSnapshots(t *testing.T) {
 		s := serveMem(t, configured(t, "autopurge.snapRetainCount="+text, "autopurge.purgeInterval=0"), nil)
 		c := dialWire(t, s, wire.Options{})
 		for range 7 {
-			_, err := c.SetData("/", nil, -1)
-			require.NoError(t, err)
+			c.MustSetData(t, "/", nil, -1)
 			d := s.disk.Snapshotter.Order(t.Context())
 			require.NoError(t, d.Err)
 			require.NoError(t, d.File.Close())
@@ -170,12 +163,10 @@ func TestDigestsAreSwitchedOff(t *testing.T) {
 		s := serveMem(t, configured(t, "digest.enabled="+text), nil)
 		c := dialWire(t, s, wire.Options{})
 		before := s.disk.WAL.Size()
-		_, err := c.SetData("/", []byte("x"), -1)
-		require.NoError(t, err)
+		c.MustSetData(t, "/", []byte("x"), -1)
 		size := s.disk.WAL.Size() - before
 		for range 130 {
-			_, err := c.SetData("/", []byte("x"), -1)
-			require.NoError(t, err)
+			c.MustSetData(t, "/", []byte("x"), -1)
 		}
 		// Framing, header, path, data, version.
 		const plain = 13 + proto.TxnHeaderSize + 4 + len("/") + 4 + len("x") + 4
@@ -193,8 +184,7 @@ func TestDigestsAreSwitchedOff(t *testing.T) {
 // than maxPerMinute.
 func TestContainerSettings(t *testing.T) {
 	count := func(c *wire.Conn) int {
-		children, err := c.Children("/", false)
-		require.NoError(t, err)
+		children := c.MustChildren(t, "/", false)
 		return len(children) - 1
 	}
 	serve := func(lines ...string) *wire.Conn {
@@ -208,8 +198,7 @@ func TestContainerSettings(t *testing.T) {
 	}
 	use := func(c *wire.Conn) {
 		for _, path := range []string{"/a/1", "/b/1"} {
-			_, err := c.Create(path, nil, proto.ModePersistent)
-			require.NoError(t, err)
+			c.MustCreate(t, path, nil, proto.ModePersistent)
 			require.NoError(t, c.Delete(path, -1))
 		}
 	}
@@ -244,8 +233,7 @@ func TestRequestsThatWaitedTooLong(t *testing.T) {
 		s.Store.Mu.Unlock()
 		require.NoError(t, call.Wait())
 		require.NoError(t, late.Wait())
-		stat, err := c.Exists("/", false)
-		require.NoError(t, err)
+		stat := c.MustExists(t, "/", false)
 		if limited {
 			require.ErrorIs(t, call.Reply.Err(), proto.ErrThrottledOp)
 			require.ErrorIs(t, late.Reply.Err(), proto.ErrThrottledOp, "a sync as well, as with ZooKeeper")
@@ -276,8 +264,7 @@ func TestSyncIsSwitchedOff(t *testing.T) {
 			return nil
 		})
 		for range 5 {
-			_, err := c.SetData("/", nil, -1)
-			require.NoError(t, err)
+			c.MustSetData(t, "/", nil, -1)
 		}
 		mu.Lock()
 		require.Equal(t, synced, syncs >= 5, "%s: %d", text, syncs)
@@ -295,8 +282,7 @@ func TestShareOfTheLogForADiff(t *testing.T) {
 	require.NoError(t, s.Start())
 	c := dialWire(t, s, wire.Options{})
 	for range 9 {
-		_, err := c.SetData("/", make([]byte, 100_000), -1)
-		require.NoError(t, err)
+		c.MustSetData(t, "/", make([]byte, 100_000), -1)
 	}
 	s.Stop()
 	locates := func(state zab.State, lines ...string) bool {
@@ -338,8 +324,7 @@ func TestDirectoriesThatLackSomething(t *testing.T) {
 		fs := vfs.NewMem()
 		s := New(configured(t), Options{FS: fs, Meta: meta.NewMem(1)})
 		require.NoError(t, s.Start())
-		_, err := dialWire(t, s, wire.Options{}).SetData("/", nil, -1)
-		require.NoError(t, err)
+		dialWire(t, s, wire.Options{}).MustSetData(t, "/", nil, -1)
 		s.Stop()
 		names, err := fs.List("/data/version-2")
 		require.NoError(t, err)
@@ -372,10 +357,9 @@ func TestDirectoriesThatLackSomething(t *testing.T) {
 func TestACLsAreSkipped(t *testing.T) {
 	for text, want := range map[string]error{"no": proto.ErrNoAuth, "yes": nil} {
 		c := dialWire(t, serveMem(t, configured(t, "skipACL="+text), nil), wire.Options{})
-		rep, err := c.Do(wire.Create("/a", nil, wire.ACL(proto.PermRead, "digest", "a:b"), proto.ModePersistent))
-		require.NoError(t, err)
+		rep := c.MustDo(t, wire.Create("/a", nil, wire.ACL(proto.PermRead, "digest", "a:b"), proto.ModePersistent))
 		require.NoError(t, rep.Err())
-		_, _, err = c.GetData("/a", false)
+		_, _, err := c.GetData("/a", false)
 		require.Equal(t, want, err)
 		_, err = c.SetData("/a", nil, -1)
 		require.Equal(t, want, err)
@@ -391,11 +375,9 @@ func TestSnapshotsAreCompressed(t *testing.T) {
 		s := New(configured(t, "snapshot.compression.method="+method), Options{FS: fs, Meta: store.Again()})
 		require.NoError(t, s.Start())
 		c := dialWire(t, s, wire.Options{})
-		stat, err := c.Exists("/", false)
-		require.NoError(t, err)
+		stat := c.MustExists(t, "/", false)
 		require.EqualValues(t, i, stat.Version, "the state of the snapshot before")
-		_, err = c.SetData("/", nil, -1)
-		require.NoError(t, err)
+		c.MustSetData(t, "/", nil, -1)
 		d := s.disk.Snapshotter.Order(t.Context())
 		require.NoError(t, d.Err)
 		require.NoError(t, d.File.Close())

@@ -45,14 +45,12 @@ func TestRestoreReplacesTheState(t *testing.T) {
 			s := serveMem(t, cfg, nil)
 			c := dialWire(t, s, wire.Options{})
 			for i := range 50 {
-				_, err := c.Create(fmt.Sprintf("/kept%d", i), []byte("x"), proto.ModePersistent)
-				require.NoError(t, err)
+				c.MustCreate(t, fmt.Sprintf("/kept%d", i), []byte("x"), proto.ModePersistent)
 			}
 			image := orderBytes(t, s)
 			digest := s.Store.State.Digest()
 			for i := range 30 {
-				_, err := c.Create(fmt.Sprintf("/lost%d", i), nil, proto.ModePersistent)
-				require.NoError(t, err)
+				c.MustCreate(t, fmt.Sprintf("/lost%d", i), nil, proto.ModePersistent)
 			}
 			before := s.Store.LastZxid()
 
@@ -66,8 +64,7 @@ func TestRestoreReplacesTheState(t *testing.T) {
 			require.Equal(t, digest, s.Store.State.Digest()) // no client writes
 			_, err = c.Exists("/lost0", false)
 			require.ErrorIs(t, err, proto.ErrNoNode)
-			_, err = c.Create("/after", nil, proto.ModePersistent)
-			require.NoError(t, err)
+			c.MustCreate(t, "/after", nil, proto.ModePersistent)
 		})
 	}
 }
@@ -82,18 +79,14 @@ func TestRestoreSurvivesARestart(t *testing.T) {
 	}
 	s := start()
 	c := dialWire(t, s, wire.Options{})
-	_, err := c.Create("/kept", nil, proto.ModePersistent)
-	require.NoError(t, err)
-	_, err = c.Create("/here", nil, proto.ModeEphemeral)
-	require.NoError(t, err)
+	c.MustCreate(t, "/kept", nil, proto.ModePersistent)
+	c.MustCreate(t, "/here", nil, proto.ModeEphemeral)
 	image := orderBytes(t, s)
-	_, err = c.Create("/lost", nil, proto.ModePersistent)
-	require.NoError(t, err)
-	_, err = s.ops.live.Restore(bytes.NewReader(image))
+	c.MustCreate(t, "/lost", nil, proto.ModePersistent)
+	_, err := s.ops.live.Restore(bytes.NewReader(image))
 	require.NoError(t, err)
 	c = dialWire(t, s, wire.Options{})
-	_, err = c.Create("/after", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/after", nil, proto.ModePersistent)
 	want := s.Store.State.Digest()
 	c.Close()
 	s.Stop()
@@ -116,8 +109,7 @@ func TestRestoreSurvivesARestart(t *testing.T) {
 	require.ErrorIs(t, err, proto.ErrNoNode)
 	_, err = c.Exists("/here", false)
 	require.ErrorIs(t, err, proto.ErrNoNode, "its session has ended")
-	_, err = c.Exists("/after", false)
-	require.NoError(t, err)
+	c.MustExists(t, "/after", false)
 }
 
 // What has come of a snapshot that is being received takes no room after a crash.
@@ -174,15 +166,13 @@ func TestFailedRestoreIsTakenBack(t *testing.T) {
 			s := start()
 			image := orderBytes(t, s)
 			c := dialWire(t, s, wire.Options{})
-			_, err := c.Create("/before", nil, proto.ModePersistent)
-			require.NoError(t, err)
+			c.MustCreate(t, "/before", nil, proto.ModePersistent)
 			fails(fs, epochs)
-			_, err = s.ops.live.Restore(bytes.NewReader(image))
+			_, err := s.ops.live.Restore(bytes.NewReader(image))
 			require.ErrorIs(t, err, vfs.ErrNoSpace)
 			fs.Hook(nil)
 			c = dialWire(t, s, wire.Options{})
-			_, err = c.Create("/after", nil, proto.ModePersistent)
-			require.NoError(t, err)
+			c.MustCreate(t, "/after", nil, proto.ModePersistent)
 			c.Close()
 			s.Stop()
 
@@ -200,8 +190,7 @@ func TestFailedRestoreIsTakenBack(t *testing.T) {
 func TestRestoreRefusesDamage(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	c := dialWire(t, s, wire.Options{})
-	_, err := c.Create("/kept", []byte("x"), proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/kept", []byte("x"), proto.ModePersistent)
 	image := orderBytes(t, s)
 	for _, bad := range [][]byte{nil, []byte("short"), image[:len(image)/2], append([]byte{0}, image...),
 		bytes.Repeat([]byte{7}, 1000)} {
@@ -209,7 +198,7 @@ func TestRestoreRefusesDamage(t *testing.T) {
 		require.Error(t, err)
 	}
 	image[len(image)/2] ^= 1
-	_, err = s.ops.live.Restore(bytes.NewReader(image))
+	_, err := s.ops.live.Restore(bytes.NewReader(image))
 	require.ErrorIs(t, err, snapshot.ErrCorrupt)
 	_, err = c.Exists("/kept", false)
 	require.NoError(t, err, "nothing has changed")
@@ -223,8 +212,7 @@ func TestRestoreRefusesDamage(t *testing.T) {
 func TestRestoreRefusesASecondOne(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	c := dialWire(t, s, wire.Options{})
-	_, err := c.Create("/kept", []byte("x"), proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/kept", []byte("x"), proto.ModePersistent)
 	image := orderBytes(t, s)
 	r, w := io.Pipe()
 	first := make(chan error, 1)
@@ -232,7 +220,7 @@ func TestRestoreRefusesASecondOne(t *testing.T) {
 		_, err := s.ops.live.Restore(r)
 		first <- err
 	}()
-	_, err = w.Write(image[:len(image)/2])
+	_, err := w.Write(image[:len(image)/2])
 	require.NoError(t, err)
 	_, err = s.ops.live.Restore(bytes.NewReader(image))
 	require.ErrorIs(t, err, orders.ErrCannotRestore)
@@ -253,8 +241,7 @@ func TestRestoreNeedsEveryPermissionOnTheRoot(t *testing.T) {
 	s := serveMem(t, cfg, nil)
 	c := dialWire(t, s, wire.Options{})
 	image := orderBytes(t, s)
-	_, err := c.Create("/kept", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/kept", nil, proto.ModePersistent)
 	post := func(as string) int {
 		r, err := http.NewRequest(http.MethodPost, "http://"+s.AdminAddr().String()+"/commands/restore",
 			bytes.NewReader(image))
@@ -275,13 +262,12 @@ func TestRestoreNeedsEveryPermissionOnTheRoot(t *testing.T) {
 		require.Equal(t, http.StatusForbidden, post(auth), "while the root is open to the world: %s", auth)
 	}
 	owned := append(wire.ACL(proto.PermAll, "world", "anyone"), wire.ACL(proto.PermAll, "auth", "")...)
-	_, err = c.SetACL("/", owned, -1)
-	require.NoError(t, err)
+	c.MustSetACL(t, "/", owned, -1)
 	for auth, want := range map[string]int{"ip": http.StatusForbidden, "digest alice:wrong": http.StatusForbidden,
 		"basic YTpi": http.StatusUnauthorized} {
 		require.Equal(t, want, post(auth), auth)
 	}
-	_, err = c.Exists("/kept", false)
+	_, err := c.Exists("/kept", false)
 	require.NoError(t, err, "nothing was replaced")
 	require.Equal(t, http.StatusOK, post("digest alice:pw"))
 	require.Equal(t, http.StatusForbidden, post("digest alice:pw"),
@@ -304,12 +290,10 @@ func TestRestoreIsInterrupted(t *testing.T) {
 	disk := vfs.NewMem()
 	s := start(disk, meta.NewMem(1))
 	c := dialWire(t, s, wire.Options{})
-	_, err := c.Create("/kept", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/kept", nil, proto.ModePersistent)
 	image := orderBytes(t, s)
 	for range 3 {
-		_, err = c.Create("/lost", nil, proto.ModePersistentSequential)
-		require.NoError(t, err)
+		c.MustCreate(t, "/lost", nil, proto.ModePersistentSequential)
 	}
 	c.Close()
 	s.Stop()
@@ -345,8 +329,7 @@ func TestRestoreIsInterrupted(t *testing.T) {
 				require.ErrorIs(t, err, proto.ErrNoNode)
 				news++
 			}
-			_, err = c.Create("/after", nil, proto.ModePersistentSequential)
-			require.NoError(t, err)
+			c.MustCreate(t, "/after", nil, proto.ModePersistentSequential)
 			c.Close()
 			s.Stop()
 		}

@@ -73,11 +73,9 @@ func TestAdminFromStartToStop(t *testing.T) {
 			})
 		}
 		require.NoError(t, <-started)
-		c, err := wire.Dial(s.Addr().String(), wire.Options{})
-		require.NoError(t, err)
+		c := wire.Open(t, s.Addr().String(), wire.Options{})
 		for i := range 300 {
-			_, err := c.Create(fmt.Sprintf("/r%d-%d", round, i), make([]byte, 1000), proto.ModePersistent)
-			require.NoError(t, err)
+			c.MustCreate(t, fmt.Sprintf("/r%d-%d", round, i), make([]byte, 1000), proto.ModePersistent)
 		}
 		began := time.Now()
 		s.Stop()

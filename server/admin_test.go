@@ -24,6 +24,7 @@ import (
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -59,8 +60,7 @@ func fetch(t *testing.T, s *server.Server, path, auth string) (*http.Response, [
 	resp, err := client.Do(r)
 	require.NoError(t, err)
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
+	body := must.ReadAll(t, resp.Body)
 	return resp, body
 }
 
@@ -97,9 +97,8 @@ func TestAdminCommandsHideIDsOfSessions(t *testing.T) {
 				cfg.SessionSecrets = secrets
 			}
 		})
-		_, err := c.Create("/e", nil, proto.ModeEphemeral)
-		require.NoError(t, err)
-		_, err = c.Exists("/w", true)
+		c.MustCreate(t, "/e", nil, proto.ModeEphemeral)
+		_, err := c.Exists("/w", true)
 		require.NoError(t, ignoreNoNode(err))
 		id := number(int64(c.Session()))
 		// the wrong passwords come last: after them even the right one has to wait
@@ -133,9 +132,8 @@ func TestAdminCommandsHideIDsOfSessions(t *testing.T) {
 
 func TestAdminCommandsTellTheState(t *testing.T) {
 	s, c := withAdmin(t, nil)
-	_, err := c.Create("/e", []byte("x"), proto.ModeEphemeral)
-	require.NoError(t, err)
-	_, err = c.Exists("/w", true)
+	c.MustCreate(t, "/e", []byte("x"), proto.ModeEphemeral)
+	_, err := c.Exists("/w", true)
 	require.NoError(t, ignoreNoNode(err))
 	id := number(int64(c.Session()))
 
@@ -238,8 +236,7 @@ func TestSnapshotCommandStreamsAWholeSnapshot(t *testing.T) {
 				cfg.SnapshotCompression = compression
 				dir = cfg.DataDir
 			})
-			_, err := c.Create("/a", []byte("payload"), proto.ModePersistent)
-			require.NoError(t, err)
+			c.MustCreate(t, "/a", []byte("payload"), proto.ModePersistent)
 
 			resp, _ := fetch(t, s, "/commands/snapshot", "")
 			require.Equal(t, http.StatusUnauthorized, resp.StatusCode)
@@ -250,8 +247,7 @@ func TestSnapshotCommandStreamsAWholeSnapshot(t *testing.T) {
 			require.Equal(t, strconv.Itoa(len(body)), resp.Header.Get("snapshot_size"))
 
 			name := snapshot.FileName(2, snapshot.Compression(compression))
-			onDisk, err := os.ReadFile(filepath.Join(dir, "version-2", name))
-			require.NoError(t, err)
+			onDisk := must.ReadFile(t, filepath.Join(dir, "version-2", name))
 			require.Equal(t, onDisk, body)
 			fetched := filepath.Join(t.TempDir(), name)
 			require.NoError(t, os.WriteFile(fetched, body, 0o600))
@@ -286,12 +282,11 @@ func TestSnapshotNeedsEveryPermissionOnTheRoot(t *testing.T) {
 	entry := func(perms int32, scheme, id string) proto.ACL {
 		return proto.ACL{Perms: perms, Id: proto.ID{Scheme: proto.Text(scheme), Id: proto.Text(id)}}
 	}
-	_, err := c.SetACL("/", []proto.ACL{
+	c.MustSetACL(t, "/", []proto.ACL{
 		entry(proto.PermAll&^proto.PermAdmin, "world", "anyone"), entry(proto.PermAdmin, "digest", bob),
 		entry(proto.PermRead|proto.PermWrite|proto.PermCreate, "digest", alice),
 		entry(proto.PermDelete|proto.PermAdmin, "digest", alice),
 	}, -1)
-	require.NoError(t, err)
 	for auth, want := range map[string]int{
 		"digest alice:pw":     http.StatusOK,
 		"digest bob:pw":       http.StatusForbidden, // what he has as anyone does not count
@@ -367,9 +362,7 @@ func TestProbesAndMetrics(t *testing.T) {
 }
 
 func TestAdminPortTaken(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer ln.Close()
+	ln := must.Listen(t)
 	port := ln.Addr().(*net.TCPAddr).Port
 
 	cfg := testConfig(t)

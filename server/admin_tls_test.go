@@ -14,6 +14,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 )
 
@@ -63,8 +64,7 @@ func TestAdminOverTLS(t *testing.T) {
 				require.False(t, c.plain, "%v", err)
 			}
 			if c.plain {
-				body, err := io.ReadAll(resp.Body)
-				require.NoError(t, err)
+				body := must.ReadAll(t, resp.Body)
 				require.Contains(t, string(body), "\"insecure_admin_count\" : 1,")
 			}
 		})
@@ -80,11 +80,10 @@ func TestAdminAsksForCertificates(t *testing.T) {
 		cfg.Admin.ForceHTTPS, cfg.Admin.NeedClientAuth, cfg.Admin.RateLimiterInterval = true, true, 0
 		cfg.X509SuperUser = "CN=root"
 	})
-	_, err := c.SetACL("/", []proto.ACL{{Perms: proto.PermAll,
+	c.MustSetACL(t, "/", []proto.ACL{{Perms: proto.PermAll,
 		Id: proto.ID{Scheme: proto.Text("digest"), Id: proto.Text("a:b")}}}, -1)
-	require.NoError(t, err)
 	url := "https://" + s.AdminAddr().String() + "/commands/snapshot"
-	_, err = secureClient(ca, nil).Get(url)
+	_, err := secureClient(ca, nil).Get(url)
 	require.Error(t, err)
 	for name, want := range map[string]int{"root": http.StatusOK, "somebody": http.StatusForbidden} {
 		r, err := http.NewRequest(http.MethodGet, url, nil)

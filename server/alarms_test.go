@@ -39,8 +39,7 @@ func TestTreeThatDiffersIsTold(t *testing.T) {
 	const alarm = "tree digest differs from the one in the txn: the data of this server has diverged"
 	require.Empty(t, logs.FilterMessage(alarm).All())
 	require.NoError(t, e.Server(follower).Stray("/stray"))
-	_, err := c.Create("/after", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/after", nil, proto.ModePersistent)
 	until(t, alarm, func() bool { return logs.FilterMessage(alarm).Len() > 0 })
 	text, err := wire.FourLetter(e.Addr(follower), "mntr", time.Minute)
 	require.NoError(t, err)
@@ -66,8 +65,7 @@ func TestInterruptedSnapshotIsTold(t *testing.T) {
 	c := connect(t, e, leader, wire.Options{})
 	const znodes = 16
 	for range znodes {
-		_, err := c.Create("/big", make([]byte, 900_000), proto.ModePersistentSequential)
-		require.NoError(t, err)
+		c.MustCreate(t, "/big", make([]byte, 900_000), proto.ModePersistentSequential)
 	}
 	e.Stop(follower)
 	logs.TakeAll()
@@ -84,8 +82,7 @@ func TestInterruptedSnapshotIsTold(t *testing.T) {
 	require.NoError(t, e.Start(leader))
 	require.NoError(t, e.WaitServing(within(t), e.IDs()...))
 	require.NoError(t, e.WaitEqual(within(t)))
-	names, err := connect(t, e, follower, wire.Options{}).Children("/", false)
-	require.NoError(t, err)
+	names := connect(t, e, follower, wire.Options{}).MustChildren(t, "/", false)
 	require.Len(t, names, znodes+1)
 }
 

@@ -42,10 +42,8 @@ func TestOrdersFromAnyServer(t *testing.T) {
 
 	// A user without every permission on the root may not, here nor elsewhere.
 	c := dial(t, e.Addr(1), wire.Options{})
-	_, err := c.Create("/of-bob", nil, proto.ModePersistent)
-	require.NoError(t, err)
-	_, err = c.SetACL("/of-bob", ownedBy("bob", "b"), -1)
-	require.NoError(t, err)
+	c.MustCreate(t, "/of-bob", nil, proto.ModePersistent)
+	c.MustSetACL(t, "/of-bob", ownedBy("bob", "b"), -1)
 	require.NoError(t, e.WaitEqual(t.Context()))
 	require.Equal(t, 200, b.login("bob", "b"))
 	for _, server := range []int{1, 2, 3} {
@@ -143,8 +141,7 @@ func TestEveryServerIsShownAtAny(t *testing.T) {
 	require.NoError(t, e.WaitServing(t.Context()))
 	for _, id := range e.IDs() {
 		c := dial(t, e.Addr(id), wire.Options{})
-		_, err := c.Create(fmt.Sprint("/at-", id), nil, proto.ModePersistent)
-		require.NoError(t, err)
+		c.MustCreate(t, fmt.Sprint("/at-", id), nil, proto.ModePersistent)
 	}
 	b := browse(t, e.Server(1))
 	get := func(path string, id int, into any) {

@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -35,8 +35,7 @@ func auditOf(t *testing.T, e *embed.Ensemble, id int) (lines []string) {
 	f, err := e.Disk(id).Open(auditFile)
 	require.NoError(t, err)
 	defer f.Close()
-	text, err := io.ReadAll(f)
-	require.NoError(t, err)
+	text := must.ReadAll(t, f)
 	for line := range strings.Lines(auditHead.ReplaceAllString(string(text), "$1 ")) {
 		if !strings.Contains(line, "operation=server") {
 			lines = append(lines, strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", " "))
@@ -71,8 +70,7 @@ func TestWritesAreAuditedWhereTheClientIs(t *testing.T) {
 			wire.Multi(wire.SetData(root, nil, -1), wire.Delete(root+"/ttl", -1)),
 			wire.Multi(wire.SetData(root, nil, -1), wire.Delete("/none", -1)),
 		} {
-			_, err := c.Do(r)
-			require.NoError(t, err)
+			c.MustDo(t, r)
 		}
 		who, bob := fmt.Sprintf("session=0x%x user=127.0.0.1 ip=127.0.0.1 ", uint64(c.Session())),
 			fmt.Sprintf("session=0x%x user=127.0.0.1,bob ip=127.0.0.1 ", uint64(c.Session()))
@@ -101,13 +99,11 @@ func TestEndOfEphemeralsIsAuditedEverywhere(t *testing.T) {
 	_, follower, _ := roles(t, e)
 	c := connect(t, e, follower, wire.Options{})
 	for i := range 3 {
-		_, err := c.Create(fmt.Sprintf("/closed%d", i), nil, proto.ModeEphemeral)
-		require.NoError(t, err)
+		c.MustCreate(t, fmt.Sprintf("/closed%d", i), nil, proto.ModeEphemeral)
 	}
 	require.NoError(t, c.CloseSession())
 	mortal := connect(t, e, follower, wire.Options{})
-	_, err := mortal.Create("/expired", nil, proto.ModeEphemeral)
-	require.NoError(t, err)
+	mortal.MustCreate(t, "/expired", nil, proto.ModeEphemeral)
 	require.NoError(t, e.ExpireSession(within(t), mortal.Session()))
 	want := []string{
 		fmt.Sprintf("0x%x /closed0", uint64(c.Session())), fmt.Sprintf("0x%x /closed1", uint64(c.Session())),
@@ -138,8 +134,7 @@ func TestUnknownOutcomeIsAudited(t *testing.T) {
 	e := startAudited(t)
 	_, follower, _ := roles(t, e)
 	c := connect(t, e, follower, wire.Options{Reply: 30 * time.Second})
-	_, err := c.Create("/before", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/before", nil, proto.ModePersistent)
 	e.Isolate(follower)
 	for _, call := range c.SendAll([]wire.Request{wire.Create("/a", nil, wire.OpenACL, 0), wire.Sync("/"),
 		wire.SetData("/before", nil, -1),

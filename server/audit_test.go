@@ -1,7 +1,6 @@
 package server
 
 import (
-	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/audit"
 	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -22,8 +22,7 @@ func auditLines(t testing.TB, fs vfs.FS, name string) []string {
 	f, err := fs.Open(name)
 	require.NoError(t, err)
 	defer f.Close()
-	data, err := io.ReadAll(f)
-	require.NoError(t, err)
+	data := must.ReadAll(t, f)
 	text := string(data)
 	form := regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (INFO|ERROR) audit\.Slf4jAuditLogger: `)
 	require.Len(t, form.FindAllString(text, -1), strings.Count(text, "\n"), text)
@@ -74,11 +73,9 @@ func TestAuditLog(t *testing.T) {
 		{Op: proto.OpMulti, Body: []byte{1, 2, 3}}, {Op: proto.OpCreate, Body: []byte{1, 2, 3}},
 		wire.Create("/tab\tx\ny\x01", nil, open, 0), wire.Reconfig("", "2", "", -1),
 	} {
-		_, err := c.Do(r)
-		require.NoError(t, err)
+		c.MustDo(t, r)
 	}
-	_, err := c.Do(wire.CloseSession())
-	require.NoError(t, err)
+	c.MustDo(t, wire.CloseSession())
 	s.Stop()
 	const who, all = "@ user=127.0.0.1 ip=127.0.0.1 ", "@ user=127.0.0.1,bob,super ip=127.0.0.1 "
 	require.Equal(t, []string{

@@ -33,19 +33,17 @@ func TestDigestAlgorithms(t *testing.T) {
 		cfg := memConfig()
 		cfg.DigestAlg, cfg.SuperDigest = name, want
 		c := dialWire(t, serveMem(t, cfg, nil), wire.Options{})
-		rep, err := c.Do(wire.Auth("digest", []byte("super:test")))
-		require.NoError(t, err)
+		rep := c.MustDo(t, wire.Auth("digest", []byte("super:test")))
 		require.NoError(t, rep.Err())
 		require.Equal(t, "ip:127.0.0.1 digest:super super:", whoAmI(t, c), name)
-		_, err = wireCreate(c, "/a", wire.ACL(31, "auth", ""))
+		_, err := wireCreate(c, "/a", wire.ACL(31, "auth", ""))
 		require.NoError(t, err)
 		acl, _, err := c.GetACL("/a")
 		require.NoError(t, err)
 		require.Equal(t, want, acl[0].Id.Id.String())
 
 		c = dialWire(t, serveMem(t, cfg, nil), wire.Options{})
-		rep, err = c.Do(wire.Auth("digest", []byte("super:wrong")))
-		require.NoError(t, err)
+		rep = c.MustDo(t, wire.Auth("digest", []byte("super:wrong")))
 		require.NoError(t, rep.Err())
 		require.Equal(t, "ip:127.0.0.1 digest:super", whoAmI(t, c), name)
 	}

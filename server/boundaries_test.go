@@ -157,10 +157,8 @@ func TestSetWatchesAboveItsLimitIsClosed(t *testing.T) {
 func TestReplyToMultiReadIsBounded(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	first := dialWire(t, s, wire.Options{})
-	_, err := first.Create("/big", make([]byte, 1<<20-200), proto.ModePersistent)
-	require.NoError(t, err)
-	_, err = first.Create("/half", make([]byte, 512_000), proto.ModePersistent)
-	require.NoError(t, err)
+	first.MustCreate(t, "/big", make([]byte, 1<<20-200), proto.ModePersistent)
+	first.MustCreate(t, "/half", make([]byte, 512_000), proto.ModePersistent)
 	for name, test := range map[string]struct {
 		path string
 		n    int
@@ -204,8 +202,7 @@ func TestLongTokensFail(t *testing.T) {
 // A client that sends requests and takes no replies is closed after its session timeout, although it is not silent.
 func TestClientThatTakesNothingIsClosedInTime(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
-	_, err := dialWire(t, s, wire.Options{}).Create("/big", make([]byte, 900<<10), proto.ModePersistent)
-	require.NoError(t, err)
+	dialWire(t, s, wire.Options{}).MustCreate(t, "/big", make([]byte, 900<<10), proto.ModePersistent)
 	nc := dialRaw(t, s)
 	require.NoError(t, nc.SetReadBuffer(4096))
 	hello(t, nc, wire.Options{TimeoutMs: 1000})
@@ -214,7 +211,7 @@ func TestClientThatTakesNothingIsClosedInTime(t *testing.T) {
 		b = frame(b, 1, wire.GetData("/big", false))
 	}
 	began := time.Now()
-	_, err = nc.Write(b)
+	_, err := nc.Write(b)
 	require.NoError(t, err)
 	eventually(t, func() bool {
 		_, _ = nc.Write(frame(nil, -2, wire.Ping()))
@@ -231,15 +228,13 @@ func TestSilentClientIsNotAnswered(t *testing.T) {
 	s := serveMem(t, cfg, nil)
 	c := dialWire(t, s, wire.Options{TimeoutMs: 2000})
 	require.EqualValues(t, 2000, c.TimeoutMs())
-	_, err := c.Exists("/", false)
-	require.NoError(t, err)
+	c.MustExists(t, "/", false)
 	time.Sleep(2050 * time.Millisecond)
-	_, err = c.Exists("/", false)
+	_, err := c.Exists("/", false)
 	require.True(t, wire.IsEOF(err), "%v", err)
 	again := dialWire(t, s, c.Resume())
 	require.Equal(t, c.Session(), again.Session())
-	_, err = again.Exists("/", false)
-	require.NoError(t, err)
+	again.MustExists(t, "/", false)
 }
 
 // A super user has all permissions on every znode, and otherwise no more rights than any other client.
@@ -304,8 +299,7 @@ func TestSchemesThatAreEnforced(t *testing.T) {
 		require.NoError(t, v.Start())
 		for scheme, by := range prove {
 			enough := strings.Contains(" "+strings.Join(schemes, " ")+" ", " "+scheme+" ")
-			reply, err := by(t, v).Do(wire.Exists("/", false))
-			require.NoError(t, err)
+			reply := by(t, v).MustDo(t, wire.Exists("/", false))
 			want := proto.ErrSessionClosedRequireAuth
 			if enough {
 				want = proto.OK
@@ -332,13 +326,11 @@ func TestSystemZnodesOfANewServer(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, acl, path)
 	}
-	_, err := c.Create("/zookeeper/quota/a", nil, proto.ModePersistent)
-	require.NoError(t, err)
-	_, err = c.SetData("/zookeeper/config", []byte("mine"), -1)
+	c.MustCreate(t, "/zookeeper/quota/a", nil, proto.ModePersistent)
+	_, err := c.SetData("/zookeeper/config", []byte("mine"), -1)
 	require.ErrorIs(t, err, proto.ErrNoAuth)
 	closed := wire.ACL(31, "digest", "nobody:x")
-	_, err = super.SetACL("/zookeeper/quota", closed, -1)
-	require.NoError(t, err)
+	super.MustSetACL(t, "/zookeeper/quota", closed, -1)
 	_, err = c.Create("/zookeeper/quota/b", nil, proto.ModePersistent)
 	require.ErrorIs(t, err, proto.ErrNoAuth, "an operator can close them")
 }
@@ -367,12 +359,10 @@ func TestAuditFileAndItsDisk(t *testing.T) {
 		return nil
 	})
 	c := dialWire(t, s, wire.Options{})
-	_, err := c.Create("/lost", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/lost", nil, proto.ModePersistent)
 	eventually(t, func() bool { return logs.FilterMessage("audit lines are lost").Len() > 0 }, "it is told")
 	fs.Hook(nil)
-	_, err = c.Create("/kept", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/kept", nil, proto.ModePersistent)
 	eventually(t, func() bool {
 		return strings.Contains(strings.Join(auditLines(t, fs, "/logs/own.log"), "\n"), "operation=create znode=/kept")
 	}, "lines are written again")

@@ -15,8 +15,7 @@ import (
 func TestRepliesBehindWritesAreBoundedForASlowReader(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	other := dialWire(t, s, wire.Options{})
-	_, err := other.Create("/big", make([]byte, 100<<10), proto.ModePersistent)
-	require.NoError(t, err)
+	other.MustCreate(t, "/big", make([]byte, 100<<10), proto.ModePersistent)
 	nc := dialRaw(t, s)
 	require.NoError(t, nc.SetReadBuffer(4096))
 	hello(t, nc, wire.Options{TimeoutMs: 60_000})
@@ -32,8 +31,7 @@ func TestRepliesBehindWritesAreBoundedForASlowReader(t *testing.T) {
 		require.NoError(t, err)
 		for range 3 {
 			require.NoError(t, other.Sync("/"))
-			_, err = other.SetData("/", nil, -1)
-			require.NoError(t, err)
+			other.MustSetData(t, "/", nil, -1)
 		}
 		s.front.Conns.Each(func(c *serve.Conn) {
 			most = max(most, c.View().Unsent)
@@ -48,8 +46,7 @@ func TestLargeMultiMayStillNameAnACL(t *testing.T) {
 	cfg.JuteMaxBuffer, cfg.JuteMaxBufferExtra = 4<<20, 1024
 	s := serveMem(t, cfg, nil)
 	c := dialWire(t, s, wire.Options{})
-	added, err := c.Do(wire.Auth("digest", []byte(strings.Repeat("u", 200)+":p")))
-	require.NoError(t, err)
+	added := c.MustDo(t, wire.Auth("digest", []byte(strings.Repeat("u", 200)+":p")))
 	require.NoError(t, added.Err())
 	own := []proto.ACL{{Perms: proto.PermAll, Id: proto.ID{Scheme: proto.Text("auth")}}}
 	many := []proto.ACL{}
@@ -80,18 +77,16 @@ func TestRefusedRequestsGiveTheLargeBudgetBack(t *testing.T) {
 	s := serveMem(t, cfg, nil)
 	for range 5 {
 		c := dialWire(t, s, wire.Options{})
-		rep, err := c.Do(wire.Create("/n", make([]byte, 4000), wire.OpenACL, proto.ModePersistent))
-		require.NoError(t, err)
+		rep := c.MustDo(t, wire.Create("/n", make([]byte, 4000), wire.OpenACL, proto.ModePersistent))
 		require.ErrorIs(t, rep.Err(), proto.ErrSessionClosedRequireAuth)
 		require.NoError(t, c.WaitClosed())
 		require.Zero(t, s.Large.Used())
 	}
 	c := dialWire(t, s, wire.Options{})
 	require.NoError(t, c.Auth("digest", "a:b"))
-	_, err := c.Create("/n", make([]byte, 4000), proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/n", make([]byte, 4000), proto.ModePersistent)
 	require.Zero(t, s.Large.Used())
-	_, err = c.Create("/m", make([]byte, 20_000), proto.ModePersistent)
+	_, err := c.Create("/m", make([]byte, 20_000), proto.ModePersistent)
 	require.Error(t, err)
 	require.NoError(t, c.WaitClosed())
 	require.Zero(t, s.Large.Used())

@@ -18,8 +18,7 @@ func TestReadsBehindWritesKeepTheOrderOfTheSession(t *testing.T) {
 	// Large values make the applier leave reads to catchUp, and the next write may be applied first: each read must
 	// show the write before it.
 	const size = 200 << 10
-	_, err := c.Create("/n", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/n", nil, proto.ModePersistent)
 	var reqs []wire.Request
 	for i := range 40 {
 		data := make([]byte, size)
@@ -52,8 +51,7 @@ func TestReadsBehindWritesKeepTheOrderOfTheSession(t *testing.T) {
 func TestAClientThatTakesNothingHoldsFewReplies(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	other := dialWire(t, s, wire.Options{})
-	_, err := other.Create("/big", make([]byte, 1_000_000), proto.ModePersistent)
-	require.NoError(t, err)
+	other.MustCreate(t, "/big", make([]byte, 1_000_000), proto.ModePersistent)
 	nc := dialRaw(t, s)
 	require.NoError(t, nc.SetReadBuffer(4096))
 	hello(t, nc, wire.Options{TimeoutMs: 60_000})
@@ -61,7 +59,7 @@ func TestAClientThatTakesNothingHoldsFewReplies(t *testing.T) {
 	for range 255 { // as many as may wait
 		b = frame(b, 2, wire.GetData("/big", false))
 	}
-	_, err = nc.Write(b)
+	_, err := nc.Write(b)
 	require.NoError(t, err)
 	var c *serve.Conn
 	s.front.Conns.Each(func(x *serve.Conn) {
@@ -73,8 +71,7 @@ func TestAClientThatTakesNothingHoldsFewReplies(t *testing.T) {
 	eventually(t, func() bool { return c.View().Queued > 0 && s.InProcess.Load() == 0 },
 		"the applier has left the reads")
 	for range 50 {
-		_, err = other.SetData("/", nil, -1)
-		require.NoError(t, err)
+		other.MustSetData(t, "/", nil, -1)
 	}
 	require.Less(t, c.View().Unsent, 5<<20)
 	require.Zero(t, s.InProcess.Load(), "what waits for the client is nothing that others wait for")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // unpacked returns the files of a support bundle.
@@ -24,8 +25,7 @@ func unpacked(t *testing.T, packed string) map[string]string {
 			return files
 		}
 		require.NoError(t, err)
-		text, err := io.ReadAll(archive)
-		require.NoError(t, err)
+		text := must.ReadAll(t, archive)
 		files[h.Name] = string(text)
 	}
 }
@@ -39,11 +39,9 @@ func TestSupportBundleHasNoSecrets(t *testing.T) {
 		cfg.TLS.KeyStore.Password, cfg.TLS.TrustStore.Password = keyWord, trustWord
 	})
 	create(t, c, "/app")
-	_, err := c.SetData("/app", []byte("the data of a client"), -1)
-	require.NoError(t, err)
+	c.MustSetData(t, "/app", []byte("the data of a client"), -1)
 	bob := auth.NewDigestIdentity("bob", "the-password-of-bob")
-	_, err = c.SetACL("/app", ownedBy("bob", "the-password-of-bob"), -1)
-	require.NoError(t, err)
+	c.MustSetACL(t, "/app", ownedBy("bob", "the-password-of-bob"), -1)
 	b := browse(t, s)
 	status, _ := b.status("GET", "/support", nil)
 	require.Equal(t, 403, status, "without a login")

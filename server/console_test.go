@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,6 +20,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -63,8 +63,7 @@ func (b *browser) do(method, path string, body any) (*http.Response, string) {
 	resp, err := client.Do(r)
 	require.NoError(b.t, err)
 	defer resp.Body.Close()
-	got, err := io.ReadAll(resp.Body)
-	require.NoError(b.t, err)
+	got := must.ReadAll(b.t, resp.Body)
 	return resp, string(got)
 }
 
@@ -122,16 +121,14 @@ func ownedBy(user, password string) []proto.ACL {
 func create(t *testing.T, c *wire.Conn, paths ...string) {
 	t.Helper()
 	for _, path := range paths {
-		_, err := c.Create(path, []byte("data of "+path), proto.ModePersistent)
-		require.NoError(t, err)
+		c.MustCreate(t, path, []byte("data of "+path), proto.ModePersistent)
 	}
 }
 
 func TestConsoleShowsWhatACLsAllow(t *testing.T) {
 	s, c := withAdmin(t, nil)
 	create(t, c, "/open", "/open/a", "/secret", "/secret/inner", "/secret/inner/deep")
-	_, err := c.SetACL("/secret", ownedBy("bob", "b:c"), -1)
-	require.NoError(t, err)
+	c.MustSetACL(t, "/secret", ownedBy("bob", "b:c"), -1)
 	b := browse(t, s)
 
 	var z struct{ Path, Data, Encoding string }
@@ -201,8 +198,7 @@ func TestConsoleEnforcesAuthentication(t *testing.T) {
 func TestConsoleChanges(t *testing.T) {
 	s, c := withAdmin(t, func(cfg *config.Config) { cfg.Admin.ConsoleWrites = true })
 	create(t, c, "/a", "/b")
-	_, err := c.SetACL("/b", ownedBy("bob", "x"), -1)
-	require.NoError(t, err)
+	c.MustSetACL(t, "/b", ownedBy("bob", "x"), -1)
 	set := func(path string, version int) map[string]any {
 		return map[string]any{"path": path, "data": "new", "version": version}
 	}
@@ -225,8 +221,7 @@ func TestConsoleChanges(t *testing.T) {
 		require.Equal(t, 403, status, name)
 		b.header.Del(name)
 	}
-	data, st, err := c.GetData("/a", false)
-	require.NoError(t, err)
+	data, st := c.MustGetData(t, "/a", false)
 	require.Equal(t, "data of /a", string(data), "nothing has changed so far")
 
 	for _, step := range []struct {
@@ -262,8 +257,7 @@ func TestConsoleChanges(t *testing.T) {
 		require.Equal(t, step.status, status, "%s %s %v", step.method, step.path, step.body)
 		require.Equal(t, step.code, code, "%s %s %v", step.method, step.path, step.body)
 	}
-	names, err := c.Children("/a", false)
-	require.NoError(t, err)
+	names := c.MustChildren(t, "/a", false)
 	require.ElementsMatch(t, []string{"k", "n-0000000001"}, names)
 	require.Eventually(t, func() bool {
 		var page struct{ Total int }
@@ -292,8 +286,7 @@ func TestConsoleChangesAreAudited(t *testing.T) {
 		require.Equal(t, want, status)
 	}
 	s.Stop()
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
+	text := must.ReadFile(t, file)
 	for path, result := range map[string]string{"/seen": "success", "/none/below": "failure"} {
 		require.Regexp(t,
 			`user=[^\t]*super[^\n]*ip=127\.0\.0\.1[^\n]*operation=create[^\n]*znode=`+path+`[^\n]*result=`+result,
@@ -319,8 +312,7 @@ func TestConsoleChangesAreOffByDefault(t *testing.T) {
 	}
 	resp, _ := b.do("PUT", "/console/api/v1/znode", map[string]any{"path": "/a", "version": -1})
 	require.Equal(t, 403, resp.StatusCode)
-	_, _, err := c.GetData("/a", false)
-	require.NoError(t, err)
+	c.MustGetData(t, "/a", false)
 }
 
 func TestConsoleIsSwitchedOff(t *testing.T) {
@@ -395,8 +387,7 @@ func TestConsolePagesThroughManyChildren(t *testing.T) {
 func TestConsoleTellsChanges(t *testing.T) {
 	s, c := withAdmin(t, nil)
 	create(t, c, "/w", "/w/hidden", "/other")
-	_, err := c.SetACL("/w/hidden", ownedBy("bob", "x"), -1)
-	require.NoError(t, err)
+	c.MustSetACL(t, "/w/hidden", ownedBy("bob", "x"), -1)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, "GET", "http://"+s.AdminAddr().String()+"/api/v1/changes?path=/w", nil)
@@ -425,8 +416,7 @@ func TestConsoleTellsChanges(t *testing.T) {
 	require.Equal(t, "ready", event)
 	super := dial(t, s.Addr().String(), wire.Options{})
 	require.NoError(t, super.Auth("digest", "super:secret"))
-	_, err = super.SetData("/w/hidden", []byte("secret"), -1)
-	require.NoError(t, err)
+	super.MustSetData(t, "/w/hidden", []byte("secret"), -1)
 	create(t, c, "/other/x")
 	hostile := "/w/<script>\u2028\"'&\\n"
 	create(t, c, hostile)
@@ -446,13 +436,10 @@ func TestConsoleShowsSessions(t *testing.T) {
 	s, c := withAdmin(t, nil)
 	create(t, c, "/locks", "/private")
 	for _, path := range []string{"/locks/mine", "/private/mine"} {
-		_, err := c.Create(path, nil, proto.ModeEphemeral)
-		require.NoError(t, err)
+		c.MustCreate(t, path, nil, proto.ModeEphemeral)
 	}
-	_, err := c.SetACL("/private", ownedBy("bob", "x"), -1)
-	require.NoError(t, err)
-	_, _, err = c.GetData("/locks", true)
-	require.NoError(t, err)
+	c.MustSetACL(t, "/private", ownedBy("bob", "x"), -1)
+	c.MustGetData(t, "/locks", true)
 	b := browse(t, s)
 	resp, body := b.do("GET", "/api/v1/sessions", nil)
 	require.Equal(t, 200, resp.StatusCode)
@@ -542,11 +529,9 @@ func TestConsolePagesThroughRecipes(t *testing.T) {
 func TestConsoleAnswersHostileRequests(t *testing.T) {
 	s, c := withAdmin(t, func(cfg *config.Config) { cfg.Admin.ConsoleWrites = true })
 	name := "/<img src=x onerror=alert(1)>"
-	_, err := c.Create(name, []byte("<script>alert(1)</script>"), proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, name, []byte("<script>alert(1)</script>"), proto.ModePersistent)
 	large := strings.Repeat("\x00\xff", 1<<19-1000)
-	_, err = c.Create("/large", []byte(large), proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/large", []byte(large), proto.ModePersistent)
 	b := browse(t, s)
 	for path, want := range map[string]int{
 		"/api/v1/znode?path=" + url.QueryEscape(name): 200, "/api/v1/znode?path=/large": 200,

@@ -57,10 +57,8 @@ func TestConsoleTellsTrends(t *testing.T) {
 	}
 	require.Eventually(t, func() bool {
 		for i := range 20 {
-			_, err := c.SetData("/a", fmt.Append(nil, i), -1)
-			require.NoError(t, err)
-			_, _, err = c.GetData("/a", false)
-			require.NoError(t, err)
+			c.MustSetData(t, "/a", fmt.Append(nil, i), -1)
+			c.MustGetData(t, "/a", false)
 		}
 		b.get("/trends", &got)
 		return len(values("reads")) > 0 && slices.Max(values("reads")) > 0 && slices.Max(values("writes")) > 0 &&
@@ -83,8 +81,7 @@ func TestConsoleTellsTrends(t *testing.T) {
 func TestConsoleTellsWatchers(t *testing.T) {
 	s, c := withAdmin(t, nil)
 	create(t, c, "/a", "/a/b", "/secret")
-	_, err := c.SetACL("/secret", ownedBy("bob", "b"), -1)
-	require.NoError(t, err)
+	c.MustSetACL(t, "/secret", ownedBy("bob", "b"), -1)
 	type watcher struct {
 		Session, Address, Below string
 		Data, Child             bool
@@ -96,15 +93,13 @@ func TestConsoleTellsWatchers(t *testing.T) {
 	b := browse(t, s)
 	b.get("/watchers?path=/a/b", &got)
 	require.Zero(t, got.Total)
-	_, _, err = c.GetData("/a/b", true)
-	require.NoError(t, err)
+	c.MustGetData(t, "/a/b", true)
 	b.get("/watchers?path=/a/b", &got)
 	require.Equal(t, 1, got.Total)
 	require.Equal(t, []any{true, false, ""}, []any{got.Watchers[0].Data, got.Watchers[0].Child, got.Watchers[0].Below})
 	require.NotEmpty(t, got.Watchers[0].Address)
-	_, err = c.Children("/a/b", true)
-	require.NoError(t, err)
-	_, err = c.Do(wire.AddWatch("/a", 1)) // persistent and recursive
+	c.MustChildren(t, "/a/b", true)
+	_, err := c.Do(wire.AddWatch("/a", 1)) // persistent and recursive
 	require.NoError(t, err)
 	b.get("/watchers?path=/a/b", &got)
 	require.Equal(t, []any{true, true, "/a"},
@@ -217,9 +212,8 @@ func TestConsoleTellsReconfigurations(t *testing.T) {
 func TestConsoleTellsKinds(t *testing.T) {
 	s, c := withAdmin(t, func(cfg *config.Config) { cfg.ExtendedTypes = true })
 	create(t, c, "/a")
-	_, err := c.Create("/a/ephemeral", nil, proto.ModeEphemeral)
-	require.NoError(t, err)
-	_, _, err = c.CreateContainer("/a/container", nil)
+	c.MustCreate(t, "/a/ephemeral", nil, proto.ModeEphemeral)
+	_, _, err := c.CreateContainer("/a/container", nil)
 	require.NoError(t, err)
 	_, _, err = c.CreateTTL("/a/ttl", nil, proto.ModePersistentTTL, 60_000)
 	require.NoError(t, err)

@@ -48,11 +48,9 @@ func countSizes(b *browser, path string) *countedPart {
 func TestConsoleCountsSizes(t *testing.T) {
 	s, c := withAdmin(t, nil)
 	create(t, c, "/a", "/a/b", "/a/b/c", "/secret", "/secret/inner")
-	_, err := c.SetACL("/secret", ownedBy("bob", "b"), -1)
-	require.NoError(t, err)
+	c.MustSetACL(t, "/secret", ownedBy("bob", "b"), -1)
 	for i := range 1000 { // more than one hold of the lock counts
-		_, err := c.Create(fmt.Sprintf("/a/n%d", i), make([]byte, 100), proto.ModePersistent)
-		require.NoError(t, err)
+		c.MustCreate(t, fmt.Sprintf("/a/n%d", i), make([]byte, 100), proto.ModePersistent)
 	}
 	b := browse(t, s)
 	whole := countSizes(b, "/")
@@ -89,8 +87,7 @@ func TestConsoleCountsWhileZnodesGo(t *testing.T) {
 	create(t, c, "/stays", "/goes", "/last")
 	for i := range 800 {
 		for _, parent := range []string{"/stays", "/goes"} {
-			_, err := c.Create(fmt.Sprintf("%s/n%d", parent, i), nil, proto.ModePersistent)
-			require.NoError(t, err)
+			c.MustCreate(t, fmt.Sprintf("%s/n%d", parent, i), nil, proto.ModePersistent)
 		}
 	}
 	gone := make(chan struct{})
@@ -116,12 +113,10 @@ func TestConsoleShowsThePast(t *testing.T) {
 	var z struct{ Stat struct{ Mzxid, Pzxid string } }
 	b := browse(t, s)
 	b.get("/znode?path=/", &z)
-	_, err := c.SetData("/a/stays", []byte("new"), -1)
-	require.NoError(t, err)
+	c.MustSetData(t, "/a/stays", []byte("new"), -1)
 	require.NoError(t, c.Delete("/a/goes", -1))
 	create(t, c, "/a/comes")
-	_, err = c.SetACL("/a", ownedBy("bob", "b"), -1)
-	require.NoError(t, err)
+	c.MustSetACL(t, "/a", ownedBy("bob", "b"), -1)
 	before := z.Stat.Pzxid // /other was created last
 
 	for _, path := range []string{"/past?at=" + before + "&path=/a", "/difference?from=" + before} {
@@ -209,11 +204,9 @@ func TestConsoleSearchesInAnyCase(t *testing.T) {
 func TestConsoleCountsActivity(t *testing.T) {
 	s, c := withAdmin(t, func(cfg *config.Config) { cfg.Admin.Top = true })
 	create(t, c, "/a", "/secret")
-	_, err := c.SetACL("/secret", ownedBy("eve", "e"), -1)
-	require.NoError(t, err)
-	_, err = c.SetACL("/a", append(ownedBy("bob", "b"), proto.ACL{Perms: proto.PermAll,
+	c.MustSetACL(t, "/secret", ownedBy("eve", "e"), -1)
+	c.MustSetACL(t, "/a", append(ownedBy("bob", "b"), proto.ACL{Perms: proto.PermAll,
 		Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}), -1)
-	require.NoError(t, err)
 	b := browse(t, s)
 	status, _ := b.status("GET", "/activity?path=/a", nil)
 	require.Equal(t, 401, status)
@@ -241,11 +234,9 @@ func TestConsoleCountsActivity(t *testing.T) {
 		return n
 	}
 	for range 3 {
-		_, _, err := c.GetData("/a", false)
-		require.NoError(t, err)
+		c.MustGetData(t, "/a", false)
 	}
-	_, err = c.SetData("/a", []byte("x"), -1)
-	require.NoError(t, err)
+	c.MustSetData(t, "/a", []byte("x"), -1)
 	require.Eventually(t, func() bool {
 		if _, _, err := c.GetData("/a", false); err != nil {
 			return false

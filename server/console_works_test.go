@@ -3,7 +3,6 @@ package server_test
 import (
 	"encoding/json"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // plan is the answer to a work that is planned.
@@ -41,8 +41,7 @@ func TestConsoleDeletesASubtree(t *testing.T) {
 		cfg.Admin.ConsoleWrites, cfg.Audit.Enabled, cfg.Audit.File = true, true, file
 	})
 	create(t, c, "/a", "/a/b", "/a/b/c", "/other")
-	_, err := c.Create("/a/held", nil, proto.ModeEphemeral)
-	require.NoError(t, err)
+	c.MustCreate(t, "/a/held", nil, proto.ModeEphemeral)
 	b := browse(t, s)
 	require.Equal(t, 200, b.login("super", "secret"))
 	work := map[string]any{"kind": "delete", "path": "/a"}
@@ -56,8 +55,7 @@ func TestConsoleDeletesASubtree(t *testing.T) {
 	status, _ := b.status("POST", "/work", work)
 	require.Equal(t, 409, status, "the plan that was confirmed is another one")
 	b.planOf(work)
-	_, err = c.SetData("/a/b", []byte("changed"), -1)
-	require.NoError(t, err)
+	c.MustSetData(t, "/a/b", []byte("changed"), -1)
 	status, _ = b.status("POST", "/work", work)
 	require.Equal(t, 409, status, "the data that would be deleted has changed")
 	b.planOf(work)
@@ -71,8 +69,7 @@ func TestConsoleDeletesASubtree(t *testing.T) {
 		require.Equal(t, 400, status, path)
 	}
 	s.Stop()
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
+	text := must.ReadFile(t, file)
 	require.Regexp(t, `user=[^\t]*super[^\n]*operation=delete[^\n]*znode=/a/b/c[^\n]*result=success`, string(text))
 }
 
@@ -80,8 +77,7 @@ func TestConsoleDeleteTellsWhatACLsRefuse(t *testing.T) {
 	s, c := withAdmin(t, func(cfg *config.Config) { cfg.Admin.ConsoleWrites = true })
 	create(t, c, "/a", "/a/own", "/a/own/x", "/a/open", "/bob")
 	for path, user := range map[string]string{"/a/own": "eve", "/bob": "bob"} {
-		_, err := c.SetACL(path, ownedBy(user, "x"), -1)
-		require.NoError(t, err)
+		c.MustSetACL(t, path, ownedBy(user, "x"), -1)
 	}
 	b := browse(t, s)
 	require.Equal(t, 200, b.login("bob", "x"))
@@ -99,8 +95,7 @@ func TestConsoleDeleteTellsWhatACLsRefuse(t *testing.T) {
 func TestConsoleCopiesAndMoves(t *testing.T) {
 	s, c := withAdmin(t, func(cfg *config.Config) { cfg.Admin.ConsoleWrites = true })
 	create(t, c, "/a", "/a/b", "/a/b/c")
-	_, err := c.SetACL("/a/b", ownedBy("bob", "x"), -1)
-	require.NoError(t, err)
+	c.MustSetACL(t, "/a/b", ownedBy("bob", "x"), -1)
 	b := browse(t, s)
 	require.Equal(t, 200, b.login("super", "secret"))
 	for _, into := range []string{"/a", "/a/x"} {
@@ -135,10 +130,8 @@ func TestConsoleCopiesAndMoves(t *testing.T) {
 func TestConsoleExportsAndImports(t *testing.T) {
 	s, c := withAdmin(t, func(cfg *config.Config) { cfg.Admin.ConsoleWrites = true })
 	create(t, c, "/a", "/a/b")
-	_, err := c.Create("/a/bytes", []byte{0xff}, proto.ModePersistent)
-	require.NoError(t, err)
-	_, err = c.Create("/a/held", nil, proto.ModeEphemeral)
-	require.NoError(t, err)
+	c.MustCreate(t, "/a/bytes", []byte{0xff}, proto.ModePersistent)
+	c.MustCreate(t, "/a/held", nil, proto.ModeEphemeral)
 	b := browse(t, s)
 	require.Equal(t, 200, b.login("super", "secret"))
 	var document map[string]any
@@ -190,8 +183,7 @@ func TestConsoleSetsQuotas(t *testing.T) {
 	require.Zero(t, children.Total, "what is empty goes with the quota")
 
 	create(t, c, "/zookeeper/quota/a") // a quota of which a client has made the limits only
-	_, err := c.Create("/zookeeper/quota/a/zookeeper_limits", []byte("count=5,bytes=-1"), proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/zookeeper/quota/a/zookeeper_limits", []byte("count=5,bytes=-1"), proto.ModePersistent)
 	set("/a", -1, -1)
 	b.get("/children?path=/zookeeper/quota", &children)
 	require.Zero(t, children.Total, "so it does without a znode for what is used")
@@ -200,13 +192,11 @@ func TestConsoleSetsQuotas(t *testing.T) {
 func TestConsoleTellsHistory(t *testing.T) {
 	s, c := withAdmin(t, func(cfg *config.Config) { cfg.Admin.ConsoleWrites = true })
 	create(t, c, "/a", "/open")
-	_, err := c.SetData("/a", []byte("secret"), -1)
-	require.NoError(t, err)
+	c.MustSetData(t, "/a", []byte("secret"), -1)
 	b := browse(t, s)
 	status, _ := b.status("GET", "/history?path=/a", nil)
 	require.Equal(t, 401, status, "it needs a login")
-	_, err = c.SetACL("/a", ownedBy("bob", "x"), -1)
-	require.NoError(t, err)
+	c.MustSetACL(t, "/a", ownedBy("bob", "x"), -1)
 	require.Equal(t, 200, b.login("bob", "x"))
 	type version struct {
 		Kind, Zxid string
@@ -225,8 +215,7 @@ func TestConsoleTellsHistory(t *testing.T) {
 	// A visitor that may read the znode now does not see what it could not read then.
 	super := browse(t, s)
 	require.Equal(t, 200, super.login("super", "secret"))
-	_, err = c.SetData("/open", []byte("open"), -1)
-	require.NoError(t, err)
+	c.MustSetData(t, "/open", []byte("open"), -1)
 	for _, step := range []map[string]any{
 		{"scheme": "digest", "id": "eve:x=", "perms": "cdrwa"},
 		{"scheme": "world", "id": "anyone", "perms": "cdrwa"},

@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"regexp"
@@ -15,6 +14,7 @@ import (
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -24,8 +24,7 @@ func exported(t *testing.T, s *server.Server) map[string]bool {
 	resp, err := http.Get("http://" + s.AdminAddr().String() + "/metrics")
 	require.NoError(t, err)
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
+	body := must.ReadAll(t, resp.Body)
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	names := map[string]bool{}
 	for _, name := range regexp.MustCompile(`(?m)^[a-zA-Z_:]\w*`).FindAllString(string(body), -1) {
@@ -48,8 +47,7 @@ func TestDeployedMetricsOnAnEnsemble(t *testing.T) {
 		if id == leader { // a quota, which has metrics of its own
 			for _, path := range []string{"/zookeeper/quota/app", "/zookeeper/quota/app/zookeeper_limits",
 				"/zookeeper/quota/app/zookeeper_stats"} {
-				_, err := c.Create(path, []byte("count=1,bytes=1"), proto.ModePersistent)
-				require.NoError(t, err)
+				c.MustCreate(t, path, []byte("count=1,bytes=1"), proto.ModePersistent)
 			}
 		}
 		fill(t, c, fmt.Sprintf("/metrics-%d-", id), 3)

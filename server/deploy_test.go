@@ -2,10 +2,8 @@ package server
 
 import (
 	"encoding/json"
-	"io"
 	"maps"
 	"net/http"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,6 +16,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/host"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -31,8 +30,7 @@ func scraped(t *testing.T) map[string]bool {
 	c := dialWire(t, s, wire.Options{})
 	for _, path := range []string{"/zookeeper/quota/app", "/zookeeper/quota/app/zookeeper_limits",
 		"/zookeeper/quota/app/zookeeper_stats"} {
-		_, err := c.Create(path, []byte("count=1,bytes=1"), proto.ModePersistent)
-		require.NoError(t, err)
+		c.MustCreate(t, path, []byte("count=1,bytes=1"), proto.ModePersistent)
 	}
 	s.Metrics.QuotaExceeded.Of("app").Inc()
 	s.facts.Role = func() (host.QuorumRole, bool) {
@@ -42,12 +40,10 @@ func scraped(t *testing.T) map[string]bool {
 	resp, err := http.Get("http://" + s.ops.exportAt.String() + "/metrics")
 	require.NoError(t, err)
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
+	body := must.ReadAll(t, resp.Body)
 	http.DefaultClient.CloseIdleConnections()
 	names := map[string]bool{"up": true} // Prometheus' own
-	index, err := os.ReadFile("../docs/METRICS.md")
-	require.NoError(t, err)
+	index := must.ReadFile(t, "../docs/METRICS.md")
 	suffixes := map[string][]string{"gauge": {""}, "counter": {""}, "summary": {"", "_sum", "_count"},
 		"histogram": {"_bucket", "_sum", "_count"}}
 	rows := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\|")
@@ -131,8 +127,7 @@ func TestAlertsReadMetricsThatExist(t *testing.T) { requireMetrics(t, alertExprs
 // alertExprs are the expressions of the alert rules.
 func alertExprs(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("../deploy/prometheus/warren.rules.yml")
-	require.NoError(t, err)
+	text := must.ReadFile(t, "../deploy/prometheus/warren.rules.yml")
 	var file struct {
 		Groups []struct {
 			Name  string
@@ -171,8 +166,7 @@ func TestDashboardReadsMetricsThatExist(t *testing.T) { requireMetrics(t, dashbo
 // dashboardExprs are the expressions of the dashboard.
 func dashboardExprs(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("../deploy/grafana/warren.json")
-	require.NoError(t, err)
+	text := must.ReadFile(t, "../deploy/grafana/warren.json")
 	var board struct {
 		Title, UID string
 		Panels     []struct {

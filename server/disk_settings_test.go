@@ -46,8 +46,7 @@ func TestLogFilesOfLimitedSize(t *testing.T) {
 			first := files(t, s, "snapshot.")
 			c := dialWire(t, s, wire.Options{})
 			for i := range 20 {
-				_, err := c.Create(fmt.Sprint("/n", i), make([]byte, 700), proto.ModePersistent)
-				require.NoError(t, err)
+				c.MustCreate(t, fmt.Sprint("/n", i), make([]byte, 700), proto.ModePersistent)
 			}
 			if run.snapshots {
 				eventually(t, func() bool { return files(t, s, "snapshot.") > first }, "a snapshot")
@@ -91,8 +90,7 @@ func TestClosedSessionsWithoutList(t *testing.T) {
 		change(cfg)
 		s := serveMem(t, cfg, nil)
 		c := dialWire(t, s, wire.Options{})
-		_, err := c.Create("/e", nil, proto.ModeEphemeral)
-		require.NoError(t, err)
+		c.MustCreate(t, "/e", nil, proto.ModeEphemeral)
 		before := s.disk.WAL.Size()
 		require.NoError(t, c.CloseSession())
 		s.Store.Mu.RLock()

@@ -21,6 +21,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -49,8 +50,7 @@ func TestFullDiskRefusesWritesKeepsReadsAndRecovers(t *testing.T) {
 	}
 	require.Zero(t, full())
 	c := dial(t, addr, wire.Options{TimeoutMs: 60_000})
-	_, err := c.Create("/kept", []byte("x"), proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/kept", []byte("x"), proto.ModePersistent)
 
 	data := make([]byte, 32<<10)
 	acknowledged := 0
@@ -63,8 +63,7 @@ func TestFullDiskRefusesWritesKeepsReadsAndRecovers(t *testing.T) {
 		require.Less(t, acknowledged, 100, "the disk must fill up")
 	}
 	require.Equal(t, 1.0, full())
-	_, _, err = c.GetData("/kept", false)
-	require.NoError(t, err)
+	c.MustGetData(t, "/kept", false)
 	require.NoError(t, c.Ping())
 	other := dial(t, addr, wire.Options{})
 	require.NoError(t, other.CloseSession(), "sessions still begin and end below the watermark")
@@ -74,8 +73,7 @@ func TestFullDiskRefusesWritesKeepsReadsAndRecovers(t *testing.T) {
 		_, err := c.Create("/again", nil, proto.ModePersistent)
 		return err == nil
 	}, hangGuard, 50*time.Millisecond)
-	names, err := c.Children("/", false)
-	require.NoError(t, err)
+	names := c.MustChildren(t, "/", false)
 	require.Len(t, names, acknowledged+3)
 }
 
@@ -104,8 +102,7 @@ func TestFailedSyncEndsTheNodeAndAcknowledgesNothing(t *testing.T) {
 	s := server.New(cfg, memOptions(t, fs))
 	require.NoError(t, s.Start())
 	c := dial(t, s.Addr().String(), wire.Options{TimeoutMs: 60_000})
-	_, err := c.Create("/before", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/before", nil, proto.ModePersistent)
 	var broken atomic.Bool
 	broken.Store(true)
 	eio := errors.New("input/output error")
@@ -124,8 +121,7 @@ func TestFailedSyncEndsTheNodeAndAcknowledgesNothing(t *testing.T) {
 	clone := fs.CrashClone(rand.New(rand.NewPCG(1, 2)), vfs.CrashOptions{})
 	addr, _ := start(t, cfg, memOptions(t, clone))
 	c = dial(t, addr, wire.Options{})
-	_, err = c.Exists("/before", false)
-	require.NoError(t, err)
+	c.MustExists(t, "/before", false)
 }
 
 func TestSecondServerOnADirectoryIsRefused(t *testing.T) {
@@ -139,12 +135,10 @@ func TestSecondServerOnADirectoryIsRefused(t *testing.T) {
 }
 
 func TestBoundPortIsAnErrorWithItsExitCode(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer ln.Close()
+	ln := must.Listen(t)
 	cfg := testConfig(t)
 	cfg.ClientPort = ln.Addr().(*net.TCPAddr).Port
-	err = server.New(cfg, server.Options{}).Start()
+	err := server.New(cfg, server.Options{}).Start()
 	var bindErr *server.BindError
 	require.ErrorAs(t, err, &bindErr)
 	require.Equal(t, 14, bindErr.ExitCode())
@@ -157,8 +151,7 @@ func TestSnapshotsAreWrittenAndOldOnesPurgedUnderLoad(t *testing.T) {
 	cfg.DataDir, cfg.DataLogDir = "/data", "/data"
 	addr, stop := start(t, cfg, memOptions(t, fs))
 	c := dial(t, addr, wire.Options{TimeoutMs: 60_000})
-	_, err := c.Create("/n", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/n", nil, proto.ModePersistent)
 	version := int32(0)
 	snapshots := func() []string {
 		names, err := fs.List(filepath.Join(cfg.DataDir, "version-2"))
@@ -167,8 +160,7 @@ func TestSnapshotsAreWrittenAndOldOnesPurgedUnderLoad(t *testing.T) {
 	}
 	require.Eventually(t, func() bool {
 		for range 50 {
-			_, err := c.SetData("/n", []byte(fmt.Sprint(version)), version)
-			require.NoError(t, err)
+			c.MustSetData(t, "/n", []byte(fmt.Sprint(version)), version)
 			version++
 		}
 		_, err := fs.Stat(filepath.Join(cfg.DataDir, "version-2", "snapshot.0"))
@@ -178,8 +170,7 @@ func TestSnapshotsAreWrittenAndOldOnesPurgedUnderLoad(t *testing.T) {
 	require.LessOrEqual(t, len(snapshots()), 4)
 	addr, _ = start(t, cfg, memOptions(t, fs))
 	c = dial(t, addr, wire.Options{})
-	data, stat, err := c.GetData("/n", false)
-	require.NoError(t, err)
+	data, stat := c.MustGetData(t, "/n", false)
 	require.Equal(t, version, stat.Version)
 	require.Equal(t, fmt.Sprint(version-1), string(data))
 }

@@ -21,13 +21,11 @@ func TestEagerACLCheck(t *testing.T) {
 		c := connect(t, e, follower, wire.Options{})
 		closed := []proto.ACL{{Perms: proto.PermRead,
 			Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}}
-		made, err := c.Do(wire.Create("/closed", nil, closed, proto.ModePersistent))
-		require.NoError(t, err)
+		made := c.MustDo(t, wire.Create("/closed", nil, closed, proto.ModePersistent))
 		require.NoError(t, made.Err())
-		_, err = c.Create("/open", nil, proto.ModePersistent)
-		require.NoError(t, err)
+		c.MustCreate(t, "/open", nil, proto.ModePersistent)
 		before := c.LastZxid()
-		_, err = c.SetData("/closed", nil, -1)
+		_, err := c.SetData("/closed", nil, -1)
 		require.ErrorIs(t, err, proto.ErrNoAuth)
 		_, err = c.SetACL("/closed", wire.OpenACL, -1)
 		require.ErrorIs(t, err, proto.ErrNoAuth)

@@ -28,11 +28,9 @@ func TestSessionsAreEnded(t *testing.T) {
 		{leader, leader}, {follower, leader}, {leader, follower}, {follower, follower}, {follower, other},
 	} {
 		stays := connect(t, e, c.client, wire.Options{})
-		_, err := stays.Create("/stays", nil, proto.ModeEphemeral)
-		require.NoError(t, err)
+		stays.MustCreate(t, "/stays", nil, proto.ModeEphemeral)
 		client := connect(t, e, c.client, wire.Options{})
-		_, err = client.Create("/goes", nil, proto.ModeEphemeral)
-		require.NoError(t, err)
+		client.MustCreate(t, "/goes", nil, proto.ModeEphemeral)
 		s := e.Server(c.asked)
 		until(t, "the asked server to know the session and its znode", func() bool {
 			status, told := steer(t, s, "end_session", fmt.Sprintf(`{"session": %q, "dry_run": true}`,
@@ -53,9 +51,8 @@ func TestSessionsAreEnded(t *testing.T) {
 		require.Contains(t, told["error"], "there is no session with this id")
 
 		require.NoError(t, stays.Sync("/"))
-		_, err = stays.Exists("/stays", false)
-		require.NoError(t, err)
-		_, err = stays.Exists("/goes", false)
+		stays.MustExists(t, "/stays", false)
+		_, err := stays.Exists("/goes", false)
 		require.ErrorIs(t, err, proto.ErrNoNode)
 		require.NoError(t, stays.CloseSession())
 	}
@@ -160,8 +157,7 @@ func TestLogLevel(t *testing.T) {
 func TestSnapshotIsTaken(t *testing.T) {
 	s, c := withAdmin(t, func(c *config.Config) { c.Admin.RateLimiterInterval = 0 })
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	_, err := c.Create("/a", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/a", nil, proto.ModePersistent)
 	before := fieldsOf(t, s, "take_snapshot", `{"dry_run": true}`)
 	require.Equal(t, false, before["taken"])
 	told := fieldsOf(t, s, "take_snapshot", ``)
@@ -171,8 +167,7 @@ func TestSnapshotIsTaken(t *testing.T) {
 	again := fieldsOf(t, s, "take_snapshot", ``)
 	require.Equal(t, false, again["taken"], "there is nothing to write")
 	require.Equal(t, told["zxid"], again["zxid"])
-	_, err = c.Create("/b", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/b", nil, proto.ModePersistent)
 	require.Equal(t, 1.0, fieldsOf(t, s, "take_snapshot", `{"dry_run": true}`)["txns"])
 	require.Equal(t, true, fieldsOf(t, s, "take_snapshot", ``)["taken"])
 

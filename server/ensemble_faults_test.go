@@ -117,8 +117,7 @@ func TestLeadersAreStoppedUnderLoad(t *testing.T) {
 	for _, paths := range kept {
 		require.NotEmpty(t, paths)
 		for _, path := range paths {
-			_, err := c.Exists(path, false)
-			require.NoError(t, err)
+			c.MustExists(t, path, false)
 		}
 	}
 }

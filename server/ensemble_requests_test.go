@@ -169,8 +169,7 @@ func TestPipelinedRequestsStayInOrder(t *testing.T) {
 	for _, id := range e.IDs() {
 		c := connect(t, e, id, wire.Options{})
 		path := fmt.Sprintf("/n%d", id)
-		_, err := c.Create(path, nil, proto.ModePersistent)
-		require.NoError(t, err)
+		c.MustCreate(t, path, nil, proto.ModePersistent)
 		var reqs []wire.Request
 		for i := range 300 {
 			reqs = append(reqs, wire.SetData(path, fmt.Appendf(nil, "%d", i), -1), wire.GetData(path, false))
@@ -203,13 +202,11 @@ func TestSyncShowsWhatOthersWrote(t *testing.T) {
 	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Observers: 1})
 	leader, _, _ := roles(t, e)
 	writer := connect(t, e, leader, wire.Options{})
-	_, err := writer.Create("/n", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	writer.MustCreate(t, "/n", nil, proto.ModePersistent)
 	for _, id := range e.IDs() {
 		reader := connect(t, e, id, wire.Options{})
 		for range 100 {
-			st, err := writer.SetData("/n", nil, -1)
-			require.NoError(t, err)
+			st := writer.MustSetData(t, "/n", nil, -1)
 			calls := reader.SendAll([]wire.Request{wire.Sync("/"), wire.Exists("/n", false)})
 			require.NoError(t, calls[1].Wait())
 			require.GreaterOrEqual(t, calls[1].Reply.Value.(*proto.StatResponse).Stat.Version, st.Version)

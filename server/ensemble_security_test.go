@@ -66,10 +66,8 @@ func (l *locked) by(id int, name string) *wire.Conn {
 	pool := x509.NewCertPool()
 	pool.AddCert(l.ca.Cert)
 	cert := tls.Certificate{PrivateKey: leaf.Key, Certificate: [][]byte{leaf.Cert.Raw}}
-	c, err := wire.Dial(l.Addr(id), wire.Options{TimeoutMs: 60_000,
+	c := wire.Open(l.t, l.Addr(id), wire.Options{TimeoutMs: 60_000,
 		TLS: &tls.Config{RootCAs: pool, ServerName: "127.0.0.1", Certificates: []tls.Certificate{cert}}})
-	require.NoError(l.t, err)
-	l.t.Cleanup(c.Close)
 	return c
 }
 
@@ -114,8 +112,7 @@ func TestIdentitiesCountAtEveryServer(t *testing.T) {
 			owners := map[string]*wire.Conn{"digest": digest, "sasl": user, "x509": app}
 			for scheme, owner := range owners {
 				path := fmt.Sprintf("/%s-%s", role, scheme)
-				_, err := owner.Do(wire.Create(path, []byte("mine"), wire.ACL(31, "auth", ""), 0))
-				require.NoError(t, err)
+				owner.MustDo(t, wire.Create(path, []byte("mine"), wire.ACL(31, "auth", ""), 0))
 				acl, _, err := owner.GetACL(path)
 				require.NoError(t, err, path)
 				require.Len(t, acl, 1)
@@ -128,20 +125,16 @@ func TestIdentitiesCountAtEveryServer(t *testing.T) {
 				for _, refused := range []wire.Request{wire.SetData(path, nil, -1),
 					wire.SetACL(path, wire.OpenACL, -1), wire.Create(path+"/child", nil, wire.OpenACL, 0),
 					wire.GetData(path, false)} {
-					reply, err := nobody.Do(refused)
-					require.NoError(t, err)
+					reply := nobody.MustDo(t, refused)
 					require.Equal(t, proto.ErrNoAuth, reply.Header.Err, "%v of %s", refused.Op, path)
 				}
 				for _, c := range []*wire.Conn{super, root, admin} {
-					_, err := c.SetData(path, []byte("super"), -1)
-					require.NoError(t, err)
-					_, err = c.Create(path+"/child", nil, 0)
-					require.NoError(t, err)
+					c.MustSetData(t, path, []byte("super"), -1)
+					c.MustCreate(t, path+"/child", nil, 0)
 					require.NoError(t, c.Delete(path+"/child", -1))
 				}
 			}
-			reply, err := nobody.Do(wire.Create("/"+role+"-none", nil, wire.ACL(31, "auth", ""), 0))
-			require.NoError(t, err)
+			reply := nobody.MustDo(t, wire.Create("/"+role+"-none", nil, wire.ACL(31, "auth", ""), 0))
 			require.Equal(t, proto.ErrInvalidACL, reply.Header.Err)
 		})
 	}
@@ -156,13 +149,10 @@ func TestAnySASLUserAtEveryServer(t *testing.T) {
 		stranger := connect(t, l.Ensemble, id, wire.Options{})
 		require.Equal(t, proto.OK, l.login(user, "bob", "bobsecret"))
 		path := fmt.Sprintf("/any-%d", id)
-		_, err := stranger.Do(wire.Create(path, nil, wire.ACL(31, "sasl", "anybody"), 0))
-		require.NoError(t, err)
-		_, err = user.SetData(path, []byte("x"), -1)
-		require.NoError(t, err)
-		_, _, err = user.GetData(path, false)
-		require.NoError(t, err)
-		_, err = stranger.SetData(path, []byte("y"), -1)
+		stranger.MustDo(t, wire.Create(path, nil, wire.ACL(31, "sasl", "anybody"), 0))
+		user.MustSetData(t, path, []byte("x"), -1)
+		user.MustGetData(t, path, false)
+		_, err := stranger.SetData(path, []byte("y"), -1)
 		require.ErrorIs(t, err, proto.ErrNoAuth)
 	}
 }
@@ -174,8 +164,7 @@ func TestSystemZnodesAreGuardedAtEveryServer(t *testing.T) {
 	leader, follower, observer := roles(t, l.Ensemble)
 	for _, id := range []int{leader, follower, observer} {
 		c := connect(t, l.Ensemble, id, wire.Options{})
-		_, _, err := c.GetData("/zookeeper/config", false)
-		require.NoError(t, err)
+		c.MustGetData(t, "/zookeeper/config", false)
 		acl, _, err := c.GetACL("/zookeeper/config")
 		require.NoError(t, err)
 		require.Equal(t, wire.ACL(proto.PermRead, "world", "anyone"), acl)
@@ -188,11 +177,9 @@ func TestSystemZnodesAreGuardedAtEveryServer(t *testing.T) {
 		for _, path := range []string{"/", "/zookeeper"} {
 			require.Error(t, c.Delete(path, -1), path)
 		}
-		reply, err := c.Do(wire.Reconfig("", "2", "", -1))
-		require.NoError(t, err)
+		reply := c.MustDo(t, wire.Reconfig("", "2", "", -1))
 		require.NotEqual(t, proto.OK, reply.Header.Err, "nobody in particular reconfigures")
-		_, _, err = c.GetData("/zookeeper/config", false)
-		require.NoError(t, err)
+		c.MustGetData(t, "/zookeeper/config", false)
 	}
 }
 
@@ -214,8 +201,7 @@ func TestAuthenticationIsEnforcedAtEveryServer(t *testing.T) {
 					wire.GetData("/", false), wire.Ping(), wire.CloseSession()} {
 					c := connect(t, l.Ensemble, id, wire.Options{})
 					require.NoError(t, c.Auth("digest", "bob:secret"), "it is not one of the schemes")
-					reply, err := c.Do(first)
-					require.NoError(t, err)
+					reply := c.MustDo(t, first)
 					require.Equal(t, proto.ErrSessionClosedRequireAuth, reply.Header.Err, "%v", first.Op)
 					require.NoError(t, c.WaitClosed())
 				}
@@ -228,8 +214,7 @@ func TestAuthenticationIsEnforcedAtEveryServer(t *testing.T) {
 				_, err := c.Create(path, nil, 0)
 				require.NoError(t, err, "nothing has been created before")
 				if name == "enforce.auth" {
-					_, err = l.by(id, "app").Create(path+"/x509", nil, 0)
-					require.NoError(t, err)
+					l.by(id, "app").MustCreate(t, path+"/x509", nil, 0)
 				}
 			}
 		})

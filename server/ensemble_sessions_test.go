@@ -49,8 +49,7 @@ func TestSessionMovesWhileItsConnectionLives(t *testing.T) {
 			// A request of the old connection arrives here too, as an error txn, with an xid that this connection
 			// will use again.
 			require.NoError(t, c.Sync("/"))
-			data, st, err := c.GetData("/mine", false)
-			require.NoError(t, err)
+			data, st := c.MustGetData(t, "/mine", false)
 			require.Empty(t, data, "what the old connection sends has no effect")
 			require.Equal(t, c.Session(), st.EphemeralOwner)
 			require.NoError(t, c.CloseSession())
@@ -80,8 +79,7 @@ func TestSessionMovesToAServerThatLags(t *testing.T) {
 		return nil
 	})
 	old := connect(t, e, leader, wire.Options{})
-	_, err := old.Create("/elsewhere", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	old.MustCreate(t, "/elsewhere", nil, proto.ModePersistent)
 	<-held
 	moved := old.Resume()
 	moved.LastZxid = 0 // as if the replies had been lost
@@ -99,10 +97,9 @@ func TestSessionMovesToAServerThatLags(t *testing.T) {
 	default:
 		require.Fail(t, "the client goes on at a server without what it has asked for")
 	}
-	_, err = c.Exists("/elsewhere", false)
+	_, err := c.Exists("/elsewhere", false)
 	require.NoError(t, err, "no sync is needed")
-	path, err := c.Create("/here", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	path := c.MustCreate(t, "/here", nil, proto.ModePersistent)
 	require.Equal(t, "/here", path)
 	require.NoError(t, e.WaitEqual(within(t)))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 )
 
@@ -137,9 +138,7 @@ func TestExporterKeysAreReloaded(t *testing.T) {
 // An exporter that cannot start keeps the server from starting, before it has taken a client. Otherwise no operator
 // would notice that the server is not monitored.
 func TestExporterThatCannotStartEndsTheNode(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer taken.Close()
+	taken := must.Listen(t)
 	s := newSecureExporter(t, pki.NewCA("exporter"),
 		func(m *config.Metrics) { m.Port, m.HTTPSPort = taken.Addr().(*net.TCPAddr).Port, config.PortUnset })
 	var refused *MetricsError

@@ -25,8 +25,7 @@ func TestStandaloneServerTakesTheMarksFromItsEpochs(t *testing.T) {
 			require.NoError(t, err)
 		}
 		c := dialWire(t, s, wire.Options{})
-		_, err := c.Create("/x-", nil, proto.ModePersistentSequential)
-		require.NoError(t, err)
+		c.MustCreate(t, "/x-", nil, proto.ModePersistentSequential)
 		s.Stop()
 		epochs.Crash() // what was closed can be used again
 		if epochs.Lineage() == "" {

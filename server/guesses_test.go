@@ -49,10 +49,8 @@ func TestGuessesOfPasswordsAreCountedTogether(t *testing.T) {
 // A user that an ACL names and that may not have a snapshot does not guess, however often it asks.
 func TestKnownUsersDoNotGuess(t *testing.T) {
 	s, c := withAdmin(t, nil)
-	_, err := c.Do(wire.Auth("digest", []byte("bob:x")))
-	require.NoError(t, err)
-	_, err = c.Do(wire.Create("/of-bob", nil, wire.ACL(31, "auth", ""), proto.ModePersistent))
-	require.NoError(t, err)
+	c.MustDo(t, wire.Auth("digest", []byte("bob:x")))
+	c.MustDo(t, wire.Create("/of-bob", nil, wire.ACL(31, "auth", ""), proto.ModePersistent))
 	d := &doors{admin: s.AdminAddr().String(), from: "127.0.0.1"}
 	for range 3 * limits.GuessesMax {
 		require.Equal(t, http.StatusForbidden, d.command(t, "bob:x"))
@@ -90,7 +88,6 @@ func (d *doors) addAuth(t *testing.T, credentials string) proto.ErrCode {
 	c, err := wire.Dial(d.client, wire.Options{From: d.dialer().LocalAddr})
 	require.NoError(t, err)
 	defer c.Close()
-	rep, err := c.Do(wire.Auth("digest", []byte(credentials)))
-	require.NoError(t, err)
+	rep := c.MustDo(t, wire.Auth("digest", []byte(credentials)))
 	return rep.Header.Err
 }

@@ -57,8 +57,7 @@ func TestSessionsOfAllServers(t *testing.T) {
 	conns := map[int]*wire.Conn{}
 	for _, id := range e.IDs() {
 		conns[id] = dial(t, e.Addr(id), wire.Options{})
-		_, err := conns[id].Create(fmt.Sprint("/at-", id), nil, proto.ModeEphemeral)
-		require.NoError(t, err)
+		conns[id].MustCreate(t, fmt.Sprint("/at-", id), nil, proto.ModeEphemeral)
 	}
 	require.NoError(t, e.WaitEqual(t.Context()))
 	comes := func(id int, is func(p *heldPage) bool) (p heldPage) {
@@ -124,12 +123,10 @@ func TestWorkOfAllServers(t *testing.T) {
 	e := startSteered(t, func(c *config.Config) { c.Trace.Slow, c.Admin.Top = time.Nanosecond, true })
 	require.NoError(t, e.WaitServing(t.Context()))
 	first := dial(t, e.Addr(1), wire.Options{})
-	_, err := first.Create("/watched", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	first.MustCreate(t, "/watched", nil, proto.ModePersistent)
 	require.NoError(t, e.WaitEqual(t.Context()))
 	for _, id := range e.IDs() {
-		_, _, err = dial(t, e.Addr(id), wire.Options{}).GetData("/watched", true)
-		require.NoError(t, err)
+		dial(t, e.Addr(id), wire.Options{}).MustGetData(t, "/watched", true)
 	}
 	type told struct {
 		ID      int64

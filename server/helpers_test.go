@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -48,19 +49,13 @@ func dialWire(t testing.TB, s *Server, o wire.Options) *wire.Conn {
 	if o.TimeoutMs == 0 {
 		o.TimeoutMs = 60_000
 	}
-	c, err := wire.Dial(s.Addr().String(), o)
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
-	return c
+	return wire.Open(t, s.Addr().String(), o)
 }
 
 // dialRaw opens a socket without a client library.
 func dialRaw(t testing.TB, s *Server) *net.TCPConn {
 	t.Helper()
-	nc, err := net.Dial("tcp", s.Addr().String())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = nc.Close() })
-	return nc.(*net.TCPConn)
+	return must.Dial(t, s.Addr().String()).(*net.TCPConn)
 }
 
 // hello performs the handshake on a raw socket.

@@ -26,8 +26,7 @@ func TestLeaderTakesAllIdentitiesOfAClient(t *testing.T) {
 	}
 	_, _ = c.Create("/a", nil, proto.ModePersistent)
 	c = connect(t, e, follower, wire.Options{})
-	_, err := c.Create("/b", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/b", nil, proto.ModePersistent)
 	require.Equal(t, looked, figure(t, e, follower, "looking_count"))
 }
 

@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/krb5"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -35,8 +35,7 @@ func (c *shiftedClock) Now() time.Time { return c.Runtime.Now().Add(time.Duratio
 func TestTicketsAreRefused(t *testing.T) {
 	const service, web = "zookeeper/zk1.example.com", "HTTP/zk1.example.com"
 	r, stranger := krb5.StartRealm(t), krb5.StartStranger(t, "EXAMPLE.ORG")
-	keys, err := os.ReadFile(r.AddService(service))
-	require.NoError(t, err)
+	keys := must.ReadFile(t, r.AddService(service))
 	r.AddService(web)
 	stranger.AddService(service)
 	app := r.AddService("app/client.host")

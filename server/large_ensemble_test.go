@@ -18,7 +18,6 @@ func TestServersPassOnWhatClientsMaySend(t *testing.T) {
 		c.JuteMaxBuffer, c.JuteMaxBufferExtra = size+1024, 1024
 	}})
 	_, follower, _ := roles(t, e)
-	_, err := connect(t, e, follower, wire.Options{}).Create("/large", make([]byte, size), proto.ModePersistent)
-	require.NoError(t, err)
+	connect(t, e, follower, wire.Options{}).MustCreate(t, "/large", make([]byte, size), proto.ModePersistent)
 	require.NoError(t, e.WaitEqual(within(t)))
 }

@@ -17,8 +17,7 @@ func TestLargeWritesOfManyClients(t *testing.T) {
 	for i := range 8 {
 		c := dialWire(t, s, wire.Options{})
 		path := "/" + string(rune('a'+i))
-		_, err := c.Create(path, nil, proto.ModePersistent)
-		require.NoError(t, err)
+		c.MustCreate(t, path, nil, proto.ModePersistent)
 		for version := range int32(6) {
 			calls = append(calls, c.Send(wire.SetData(path, make([]byte, 1_000_000), version)))
 		}

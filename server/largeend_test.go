@@ -22,8 +22,7 @@ func TestLargeSessionEndsAtOnce(t *testing.T) {
 	other := 6 - leader - follower
 	maker := connect(t, e, leader, wire.Options{})
 	for p := range parents {
-		_, err := maker.Create(fmt.Sprintf("/p%d", p), nil, proto.ModePersistent)
-		require.NoError(t, err)
+		maker.MustCreate(t, fmt.Sprintf("/p%d", p), nil, proto.ModePersistent)
 	}
 	owner := connect(t, e, follower, wire.Options{})
 	for p := range parents {
@@ -47,8 +46,7 @@ func TestLargeSessionEndsAtOnce(t *testing.T) {
 		require.NoError(t, c.Sync("/"))
 		watched := []string{"/p0/e0", fmt.Sprintf("/p0/e%d", each/2), fmt.Sprintf("/p1/e%d", each-1)}
 		for _, path := range watched {
-			_, err := c.Exists(path, true)
-			require.NoError(t, err)
+			c.MustExists(t, path, true)
 		}
 		readers.Go(func() {
 			for left := [parents]int{each, each}; left[1] > 0; {

@@ -17,6 +17,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -34,10 +35,8 @@ func TestHostileFirstBytesAreClosedAndHarmNobody(t *testing.T) {
 		"connect with junk": append([]byte{0, 0, 0, 40}, make([]byte, 24)...),
 	} {
 		t.Run(name, func(t *testing.T) {
-			nc, err := net.Dial("tcp", addr)
-			require.NoError(t, err)
-			defer nc.Close()
-			_, err = nc.Write(bytes)
+			nc := must.Dial(t, addr)
+			_, err := nc.Write(bytes)
 			require.NoError(t, err)
 			if name == "connect with junk" {
 				_ = nc.(*net.TCPConn).CloseWrite()
@@ -56,12 +55,10 @@ func TestFrameOfExactlyTheLimitIsAccepted(t *testing.T) {
 	c := dial(t, addr, wire.Options{})
 	empty := wire.Create("/big", nil, wire.OpenACL, proto.ModePersistent)
 	data := make([]byte, proto.DefaultMaxBuffer-proto.RequestHeaderSize-len(empty.Body))
-	_, err := c.Create("/big", data, proto.ModePersistent)
-	require.NoError(t, err)
-	got, _, err := c.GetData("/big", false)
-	require.NoError(t, err)
+	c.MustCreate(t, "/big", data, proto.ModePersistent)
+	got, _ := c.MustGetData(t, "/big", false)
 	require.Len(t, got, len(data))
-	_, err = c.Create("/big2", append(data, 0, 0), proto.ModePersistent)
+	_, err := c.Create("/big2", append(data, 0, 0), proto.ModePersistent)
 	require.Error(t, err)
 	require.NoError(t, c.WaitClosed())
 }
@@ -125,8 +122,7 @@ func losesNoRequest(t *testing.T, limit func(*config.Config)) {
 	limit(cfg)
 	addr, _ := start(t, cfg, server.Options{})
 	c := dial(t, addr, wire.Options{})
-	_, err := c.Create("/n", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/n", nil, proto.ModePersistent)
 	var reqs []wire.Request
 	for i := range 200 {
 		reqs = append(reqs, wire.SetData("/n", nil, int32(i)))
@@ -170,8 +166,7 @@ func TestNothingIsAnsweredBehindCloseSession(t *testing.T) {
 	require.NoError(t, calls[1].Wait())
 	require.Error(t, calls[2].Wait())
 	other := dial(t, addr, wire.Options{})
-	names, err := other.Children("/", false)
-	require.NoError(t, err)
+	names := other.MustChildren(t, "/", false)
 	require.Equal(t, []string{"zookeeper"}, names)
 }
 
@@ -180,8 +175,7 @@ func TestUnknownOperationsAreAnsweredAndClosed(t *testing.T) {
 	for _, op := range []proto.OpCode{99, 0, proto.OpCheck, proto.OpError, proto.OpDeleteContainer,
 		proto.OpCreateSession} {
 		c := dial(t, addr, wire.Options{})
-		rep, err := c.Do(wire.Request{Op: op, Body: make([]byte, 16)})
-		require.NoError(t, err)
+		rep := c.MustDo(t, wire.Request{Op: op, Body: make([]byte, 16)})
 		require.ErrorIs(t, rep.Err(), proto.ErrUnimplemented, "%v", op)
 		require.EqualValues(t, -1, rep.Header.Zxid)
 		require.NoError(t, c.WaitClosed())
@@ -191,12 +185,9 @@ func TestUnknownOperationsAreAnsweredAndClosed(t *testing.T) {
 func TestSlowReaderDoesNotHoldUpOthers(t *testing.T) {
 	addr, _ := start(t, testConfig(t), server.Options{})
 	c := dial(t, addr, wire.Options{TimeoutMs: 60_000})
-	_, err := c.Create("/big", make([]byte, 500<<10), proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/big", make([]byte, 500<<10), proto.ModePersistent)
 
-	slow, err := net.Dial("tcp", addr)
-	require.NoError(t, err)
-	defer slow.Close()
+	slow := must.Dial(t, addr)
 	req := wire.ConnectRequest(wire.Options{TimeoutMs: 60_000})
 	require.NoError(t, wire.WriteFrame(slow, req.AppendTo(nil)))
 	var frames []byte
@@ -207,11 +198,10 @@ func TestSlowReaderDoesNotHoldUpOthers(t *testing.T) {
 		payload = binary.BigEndian.AppendUint32(payload, uint32(get.Op))
 		frames = wire.AppendFrame(frames, append(payload, get.Body...))
 	}
-	_, err = slow.Write(frames)
+	_, err := slow.Write(frames)
 	require.NoError(t, err)
 	for range 20 {
-		_, err := c.SetData("/big", make([]byte, 500<<10), -1)
-		require.NoError(t, err)
+		c.MustSetData(t, "/big", make([]byte, 500<<10), -1)
 	}
 	require.NoError(t, c.Ping())
 }

@@ -22,8 +22,7 @@ const wideChildren = 6_300
 func serveWide(t *testing.T) (*Server, *wire.Conn) {
 	s := serveMem(t, memConfig(), nil)
 	c := dialWire(t, s, wire.Options{})
-	_, err := c.Create("/wide", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/wide", nil, proto.ModePersistent)
 	for n := 0; n < wideChildren; {
 		var ops []wire.Request
 		for ; n < wideChildren && len(ops) < 1000; n++ {
@@ -124,8 +123,7 @@ func TestWideChildrenAreReadAtOneMoment(t *testing.T) {
 	var seen []listing
 	watched := 0
 	fired := func() bool { mu.Lock(); defer mu.Unlock(); return events == watched }
-	_, err := c.Create("/own", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/own", nil, proto.ModePersistent)
 	for round := range 15 {
 		watch := round%3 == 0
 		reqs := []wire.Request{wire.GetChildren("/wide", watch), wire.GetChildren2("/wide", false)}
@@ -223,8 +221,7 @@ func TestWideChildrenOfAConnectionThatGoes(t *testing.T) {
 	require.Zero(t, s.front.CountWatches())
 	require.True(t, s.Store.Listings.TryLock())
 	s.Store.Listings.Unlock()
-	n, err := other.Children("/wide", false)
-	require.NoError(t, err)
+	n := other.MustChildren(t, "/wide", false)
 	require.Len(t, n, wideChildren)
 	require.Greater(t, wideChildren, datatree.WideChildren)
 }

@@ -83,8 +83,7 @@ func TestObserversOfAFollowerAnswerTheSame(t *testing.T) {
 		var reqs []wire.Request
 		path := fmt.Sprintf("/n%d", id)
 		c = connect(t, e, id, wire.Options{})
-		_, err := c.Create(path, nil, proto.ModePersistent)
-		require.NoError(t, err)
+		c.MustCreate(t, path, nil, proto.ModePersistent)
 		for i := range 100 {
 			reqs = append(reqs, wire.SetData(path, fmt.Appendf(nil, "%d", i), -1), wire.Sync(path),
 				wire.GetData(path, false), wire.Sync("/"))
@@ -138,15 +137,12 @@ func TestSyncReachesObserversOfAFollower(t *testing.T) {
 	e, leader, followers, observers := behind(t, embed.Options{Servers: 3, Observers: 1})
 	onFollowers(t, e, followers, observers)
 	writer := connect(t, e, leader, wire.Options{})
-	_, err := writer.Create("/n", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	writer.MustCreate(t, "/n", nil, proto.ModePersistent)
 	reader := connect(t, e, observers[0], wire.Options{})
 	for i := range 200 {
-		_, err := writer.SetData("/n", fmt.Appendf(nil, "%d", i), -1)
-		require.NoError(t, err)
+		writer.MustSetData(t, "/n", fmt.Appendf(nil, "%d", i), -1)
 		require.NoError(t, reader.Sync("/n"))
-		data, _, err := reader.GetData("/n", false)
-		require.NoError(t, err)
+		data, _ := reader.MustGetData(t, "/n", false)
 		require.Equal(t, fmt.Sprint(i), string(data))
 	}
 }
@@ -169,8 +165,7 @@ func TestSessionMovesBehindAFollower(t *testing.T) {
 			}
 			<-old.Done()
 			require.NoError(t, c.Sync("/"))
-			data, st, err := c.GetData("/mine", false)
-			require.NoError(t, err)
+			data, st := c.MustGetData(t, "/mine", false)
 			require.Empty(t, data, "what the old connection sends has no effect: from %d to %d", from, to)
 			require.Equal(t, c.Session(), st.EphemeralOwner)
 			require.NoError(t, c.CloseSession())
@@ -192,8 +187,7 @@ func TestSessionsBehindAFollowerLiveByTheirPings(t *testing.T) {
 		silentPath, alivePath := fmt.Sprint("/silent-", tries), fmt.Sprint("/alive-", tries)
 		_, err := silent.Create(silentPath, nil, proto.ModeEphemeral)
 		require.NoError(t, err)
-		_, err = alive.Create(alivePath, nil, proto.ModeEphemeral)
-		require.NoError(t, err)
+		alive.MustCreate(t, alivePath, nil, proto.ModeEphemeral)
 		until(t, "the silent client to expire", func() bool {
 			if err = alive.Ping(); err != nil {
 				return true
@@ -228,16 +222,14 @@ func TestObserverLosesItsMaster(t *testing.T) {
 			onFollowers(t, e, followers, observers)
 			observer := observers[0]
 			c := connect(t, e, observer, wire.Options{})
-			_, err := c.Create("/mine", nil, proto.ModeEphemeral)
-			require.NoError(t, err)
+			c.MustCreate(t, "/mine", nil, proto.ModeEphemeral)
 			master := figure(t, e, observer, "observer_master_id")
 			end(e, master)
 			other := followers[0] + followers[1] - master
 			until(t, "the observer to find another master",
 				func() bool { return figure(t, e, observer, "observer_master_id") == other })
 			c = resume(t, e, observer, c.Resume())
-			_, err = c.SetData("/mine", []byte("x"), -1)
-			require.NoError(t, err)
+			c.MustSetData(t, "/mine", []byte("x"), -1)
 			require.NoError(t, e.Start(master))
 			require.NoError(t, e.WaitServing(within(t)))
 			require.NoError(t, e.WaitEqual(within(t)))
@@ -256,8 +248,7 @@ func TestObserverWithoutMasters(t *testing.T) {
 		e, leader, _, observers := behind(t, o)
 		require.Equal(t, leader, figure(t, e, observers[0], "observer_master_id"))
 		c := connect(t, e, observers[0], wire.Options{})
-		_, err := c.Create("/n", []byte(strings.Repeat("x", 1000)), proto.ModePersistent)
-		require.NoError(t, err)
+		c.MustCreate(t, "/n", []byte(strings.Repeat("x", 1000)), proto.ModePersistent)
 		require.NoError(t, e.WaitEqual(within(t)))
 	}
 }
@@ -276,8 +267,7 @@ func TestFollowerBringsObserversUpToDate(t *testing.T) {
 			c := connect(t, e, leader, wire.Options{})
 			data := []byte(strings.Repeat("x", 64<<10))
 			for i := range 50 {
-				_, err := c.Create(fmt.Sprintf("/n%d", i), data, proto.ModePersistent)
-				require.NoError(t, err)
+				c.MustCreate(t, fmt.Sprintf("/n%d", i), data, proto.ModePersistent)
 			}
 			require.NoError(t, e.Start(observers[0]))
 			onFollowers(t, e, followers, observers)

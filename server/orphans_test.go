@@ -46,8 +46,7 @@ func TestRemovedOrphansStayRemoved(t *testing.T) {
 		return err == nil && all[0].Zxid == 1
 	}, "a snapshot without the orphan")
 	c := dialWire(t, s, wire.Options{})
-	_, err = c.Create("/kept", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/kept", nil, proto.ModePersistent)
 	_, err = c.Exists("/orphan", false)
 	require.ErrorIs(t, err, proto.ErrNoNode)
 	c.Close()
@@ -57,8 +56,7 @@ func TestRemovedOrphansStayRemoved(t *testing.T) {
 	defer s.Stop()
 	require.Empty(t, logs.All(), "the tree is the one that the txns speak of")
 	c = dialWire(t, s, wire.Options{})
-	_, err = c.Exists("/kept", false)
-	require.NoError(t, err)
+	c.MustExists(t, "/kept", false)
 	_, err = c.Exists("/orphan", false)
 	require.ErrorIs(t, err, proto.ErrNoNode)
 }

@@ -111,7 +111,6 @@ func TestOutcomesAreTheReplies(t *testing.T) {
 func TestOutcomesAreOnlyForThoseWhoOffer(t *testing.T) {
 	c := dialWire(t, serveMem(t, memConfig(), nil), wire.Options{})
 	asked := proto.OutcomesRequest{Xids: []int32{1}}
-	reply, err := c.Do(wire.Request{Op: proto.OpOutcomes, Body: asked.AppendTo(nil)})
-	require.NoError(t, err)
+	reply := c.MustDo(t, wire.Request{Op: proto.OpOutcomes, Body: asked.AppendTo(nil)})
 	require.Equal(t, proto.ErrUnimplemented, reply.Header.Err)
 }

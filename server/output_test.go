@@ -3,12 +3,12 @@ package server
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -25,7 +25,6 @@ func TestLongAnswerReachesAClientThatHasClosedItsSide(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, nc.CloseWrite())
 	_ = nc.SetReadDeadline(time.Now().Add(hangGuard))
-	got, err := io.ReadAll(nc)
-	require.NoError(t, err)
+	got := must.ReadAll(t, nc)
 	require.Equal(t, 2*len(paths)+1, bytes.Count(got, []byte("\n")))
 }

@@ -102,8 +102,7 @@ func (g *guarded) replaceLeader(path string) {
 // put writes at one server.
 func (g *guarded) put(id int, path string) {
 	g.t.Helper()
-	_, err := connect(g.t, g.Ensemble, id, wire.Options{}).Create(path, []byte(path), proto.ModePersistent)
-	require.NoError(g.t, err)
+	connect(g.t, g.Ensemble, id, wire.Options{}).MustCreate(g.t, path, []byte(path), proto.ModePersistent)
 }
 
 func encrypted(_ *guarded, c *config.Config) { c.SSLQuorum = true }

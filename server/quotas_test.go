@@ -82,18 +82,16 @@ func TestHardQuotaBoundsTheChildren(t *testing.T) {
 			require.Equal(t, proto.ErrQuotaExceeded, call.Reply.Header.Err)
 		}
 	}
-	names, err := owner.Children("/busy", false)
-	require.NoError(t, err)
+	names := owner.MustChildren(t, "/busy", false)
 	require.Equal(t, len(names), created)
 	require.GreaterOrEqual(t, created, limit-1, "the znode itself counts")
 	require.LessOrEqual(t, created, limit+cfg.GlobalOutstandingLimit)
-	_, err = owner.Create("/busy/more", nil, proto.ModePersistent)
+	_, err := owner.Create("/busy/more", nil, proto.ModePersistent)
 	require.ErrorIs(t, err, proto.ErrQuotaExceeded)
 	for i := range created - (limit - 2) {
 		require.NoError(t, owner.Delete("/busy/"+names[i], -1))
 	}
-	_, err = owner.Create("/busy/more", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	owner.MustCreate(t, "/busy/more", nil, proto.ModePersistent)
 	_, err = owner.Create("/busy/less", nil, proto.ModePersistent)
 	require.ErrorIs(t, err, proto.ErrQuotaExceeded, "one after the other they are counted exactly")
 

@@ -16,6 +16,7 @@ import (
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -107,8 +108,7 @@ func (f *filed) configured(members ...*filed) (dynamic string) {
 func reconfig(t *testing.T, c *wire.Conn, joining, leaving string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		r, err := c.Do(wire.Reconfig(joining, leaving, "", -1))
-		require.NoError(t, err)
+		r := c.MustDo(t, wire.Reconfig(joining, leaving, "", -1))
 		if r.Header.Err == proto.ErrNewConfigNoQuorum {
 			return false
 		}
@@ -123,19 +123,16 @@ func TestFilesFollowReconfigurations(t *testing.T) {
 	a.write(a)
 	b.write(a, b)
 	c.write(a, c)
-	first, err := os.ReadFile(a.file)
-	require.NoError(t, err)
+	first := must.ReadFile(t, a.file)
 	a.start()
 	require.Equal(t, a.file+".dynamic.100000000", a.configured(a),
 		"the first configuration has the number of its epoch")
-	bak, err := os.ReadFile(a.file + ".bak")
-	require.NoError(t, err)
+	bak := must.ReadFile(t, a.file+".bak")
 	require.Equal(t, string(first), string(bak))
 	b.start()
 	c.start()
 	b.dial() // it follows
-	untouched, err := os.ReadFile(b.file)
-	require.NoError(t, err)
+	untouched := must.ReadFile(t, b.file)
 	require.Contains(t, string(untouched), a.line(),
 		"a server that is in no configuration can be started anew with what it has")
 
@@ -144,13 +141,11 @@ func TestFilesFollowReconfigurations(t *testing.T) {
 	for _, f := range []*filed{a, b, c} {
 		f.configured(a, b, c)
 	}
-	static, err := os.ReadFile(a.file)
-	require.NoError(t, err)
+	static := must.ReadFile(t, a.file)
 	require.Contains(t, string(static), "# server 1\ntickTime=100\n", "everything else stays as it was")
 
 	old := b.dial()
-	_, err = old.Create("/old", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	old.MustCreate(t, "/old", nil, proto.ModePersistent)
 	was := b.client
 	b.client = cluster.FreePort(t)
 	reconfig(t, conn, b.line(), "")
@@ -158,7 +153,7 @@ func TestFilesFollowReconfigurations(t *testing.T) {
 		f.configured(a, b, c)
 	}
 	b.dial()
-	_, err = old.Exists("/old", false)
+	_, err := old.Exists("/old", false)
 	require.NoError(t, err, "connections to the old port go on")
 	require.Eventually(t, func() bool {
 		nc, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", was))
@@ -179,16 +174,14 @@ func TestFilesFollowReconfigurations(t *testing.T) {
 	for _, f := range []*filed{b, c} {
 		f.start() // server 1 is not needed: they find each other at the new ports
 	}
-	_, err = b.dial().Exists("/old", false)
-	require.NoError(t, err)
+	b.dial().MustExists(t, "/old", false)
 	a.start()
 	conn = a.dial()
 	reconfig(t, conn, "", "3")
 	a.configured(a, b)
 	b.configured(a, b)
 	require.NotContains(t, c.Status().Mode, "leader")
-	files, err := filepath.Glob(a.file + ".dynamic.*")
-	require.NoError(t, err)
+	files := must.Glob(t, a.file+".dynamic.*")
 	require.Len(t, files, 5, "old ones stay")
 }
 
@@ -199,8 +192,7 @@ func joined(t *testing.T) (a, b *filed, alone []byte, dynamic string) {
 	a, b = newFiled(t, 1), newFiled(t, 2)
 	a.write(a)
 	b.write(a, b)
-	alone, err := os.ReadFile(a.file)
-	require.NoError(t, err)
+	alone = must.ReadFile(t, a.file)
 	a.start()
 	b.start()
 	reconfig(t, a.dial(), b.line(), "")
@@ -238,8 +230,7 @@ func TestNewerConfigurationCounts(t *testing.T) {
 // A state restored from a backup does not say which servers are in the ensemble now: the files do.
 func TestRestoredStateDoesNotSayWhoDecides(t *testing.T) {
 	a, b, alone, _ := joined(t)
-	_, err := a.dial().Create("/kept", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	a.dial().MustCreate(t, "/kept", nil, proto.ModePersistent)
 	a.stop()
 	b.stop()
 	old := filepath.Join(filepath.Dir(a.file), "version-2")
@@ -248,8 +239,7 @@ func TestRestoredStateDoesNotSayWhoDecides(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(a.file, alone, 0o600))
 	a.start()
-	_, err = a.dial().Exists("/kept", false)
-	require.NoError(t, err)
+	a.dial().MustExists(t, "/kept", false)
 	a.configured(a)
 }
 
@@ -265,6 +255,5 @@ func TestServerWithoutItsFilesGoesOn(t *testing.T) {
 	conn := a.dial()
 	reconfig(t, conn, b.line(), "")
 	b.configured(a, b)
-	_, err := conn.Create("/goes-on", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	conn.MustCreate(t, "/goes-on", nil, proto.ModePersistent)
 }

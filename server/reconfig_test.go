@@ -38,8 +38,7 @@ func super(t *testing.T, e *embed.Ensemble, id int) *wire.Conn {
 
 func code(t *testing.T, c *wire.Conn, r wire.Request) proto.ErrCode {
 	t.Helper()
-	reply, err := c.Do(r)
-	require.NoError(t, err)
+	reply := c.MustDo(t, r)
 	return reply.Header.Err
 }
 
@@ -140,11 +139,9 @@ func TestReconfigIsSeen(t *testing.T) {
 		watchers = append(watchers, c)
 	}
 	c := super(t, e, leader)
-	data, stat, err := c.GetData(configZnode, false)
-	require.NoError(t, err)
+	data, stat := c.MustGetData(t, configZnode, false)
 	require.Contains(t, string(data), fmt.Sprintf("\nversion=%x", int64(stat.Mzxid)))
-	reply, err := c.Do(wire.Reconfig(e.Line(4), "", "", int64(stat.Mzxid)))
-	require.NoError(t, err)
+	reply := c.MustDo(t, wire.Reconfig(e.Line(4), "", "", int64(stat.Mzxid)))
 	require.Equal(t, proto.OK, reply.Header.Err)
 	got := reply.Value.(*proto.GetDataResponse)
 	want := fmt.Sprintf("%s\n%s\n%s\n%s\nversion=%x", e.Line(1), e.Line(2), e.Line(3), e.Line(4),
@@ -161,8 +158,7 @@ func TestReconfigIsSeen(t *testing.T) {
 			require.Fail(t, "no event", "server %d", i+1)
 		}
 		require.NoError(t, w.Sync(configZnode))
-		data, _, err := w.GetData(configZnode, false)
-		require.NoError(t, err)
+		data, _ := w.MustGetData(t, configZnode, false)
 		require.Equal(t, want, string(data), i)
 		conf, err := wire.FourLetter(e.Addr(i+1), "conf", time.Minute)
 		require.NoError(t, err)

@@ -45,8 +45,7 @@ func TestAllCertificatesAreReplacedUnderLoad(t *testing.T) {
 	for i := range 6 {
 		c := connect(t, g.Ensemble, 1+i%members, wire.Options{TLS: client(g.CA, g.CA)})
 		path := fmt.Sprintf("/n%d", i)
-		_, err := c.Create(path, nil, proto.ModeEphemeral)
-		require.NoError(t, err)
+		c.MustCreate(t, path, nil, proto.ModeEphemeral)
 		wg.Go(func() {
 			for {
 				select {

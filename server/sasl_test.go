@@ -55,9 +55,7 @@ func saslStep(t testing.TB, c *wire.Conn, token []byte) *wire.Reply {
 	if token == nil {
 		token = []byte{}
 	}
-	rep, err := c.Do(wire.Sasl(token))
-	require.NoError(t, err)
-	return rep
+	return c.MustDo(t, wire.Sasl(token))
 }
 
 // login runs the whole exchange and returns the last reply.
@@ -101,8 +99,7 @@ func TestSASLLogin(t *testing.T) {
 	nobody := dialWire(t, s, wire.Options{})
 	_, _, err = nobody.GetData("/bob", false)
 	require.ErrorContains(t, err, "-102")
-	_, _, err = root.GetData("/bob", false)
-	require.NoError(t, err)
+	root.MustGetData(t, "/bob", false)
 
 	// superPassword is the password of super, whatever the file says.
 	require.EqualValues(t, -115, login(t, nobody, "super", "oldsecret").Header.Err)
@@ -121,8 +118,7 @@ func TestSASLFailure(t *testing.T) {
 		require.EqualValues(t, -115, rep.Header.Err)
 		require.Equal(t, []byte{0xff, 0xff, 0xff, 0xff}, rep.Body)
 		require.NoError(t, c.WaitClosed())
-		again, err := wire.Dial(s.Addr().String(), c.Resume())
-		require.NoError(t, err)
+		again := wire.Open(t, s.Addr().String(), c.Resume())
 		again.Close()
 	}
 	c := dialWire(t, s, wire.Options{})
@@ -134,8 +130,7 @@ func TestSASLFailure(t *testing.T) {
 	require.Error(t, func() error { _, err := c.Do(wire.Sasl(nil)); return err }(), "a null token gets no answer")
 	require.NoError(t, c.WaitClosed())
 
-	rep, err := dialWire(t, s, wire.Options{}).Do(wire.Auth("sasl", []byte("bob")))
-	require.NoError(t, err)
+	rep := dialWire(t, s, wire.Options{}).MustDo(t, wire.Auth("sasl", []byte("bob")))
 	require.EqualValues(t, -115, rep.Header.Err)
 }
 
@@ -163,8 +158,7 @@ func TestSASLIsRequired(t *testing.T) {
 		s := serveSASL(t, cfg, nil)
 		for _, req := range []wire.Request{wire.Ping(), wire.GetData("/", false), wire.CloseSession()} {
 			c := dialWire(t, s, wire.Options{})
-			rep, err := c.Do(req)
-			require.NoError(t, err)
+			rep := c.MustDo(t, req)
 			require.EqualValues(t, -124, rep.Header.Err)
 			require.NoError(t, c.WaitClosed())
 		}
@@ -172,8 +166,7 @@ func TestSASLIsRequired(t *testing.T) {
 		require.EqualValues(t, -124, login(t, c, "bob", "wrong").Header.Err)
 		require.NoError(t, c.WaitClosed())
 		c = dialWire(t, s, wire.Options{})
-		rep, err := c.Do(wire.Auth("digest", []byte("bob:x")))
-		require.NoError(t, err)
+		rep := c.MustDo(t, wire.Auth("digest", []byte("bob:x")))
 		require.EqualValues(t, 0, rep.Header.Err)
 		require.EqualValues(t, 0, login(t, c, "bob", "bobsecret").Header.Err)
 		require.NoError(t, c.Ping())
@@ -231,8 +224,7 @@ func TestNoSecretInTheLog(t *testing.T) {
 	for range 2 {
 		c := dialWire(t, s, wire.Options{})
 		for _, credentials := range []string{"bob:digestsecret", "super:test"} {
-			_, err := c.Do(wire.Auth("digest", []byte(credentials)))
-			require.NoError(t, err)
+			c.MustDo(t, wire.Auth("digest", []byte(credentials)))
 		}
 		login(t, c, "bob", "bobsecret")
 		login(t, dialWire(t, s, wire.Options{}), "bob", "guessedsecret")
@@ -261,8 +253,7 @@ func TestEnsembleScheme(t *testing.T) {
 	s := serveMem(t, cfg, nil)
 	c := dialWire(t, s, wire.Options{})
 	for _, name := range []string{"a", "b", ""} {
-		rep, err := c.Do(wire.Auth("ensemble", []byte(name)))
-		require.NoError(t, err)
+		rep := c.MustDo(t, wire.Auth("ensemble", []byte(name)))
 		require.EqualValues(t, 0, rep.Header.Err)
 	}
 	require.Equal(t, "ip:127.0.0.1", whoAmI(t, c))
@@ -275,8 +266,7 @@ func TestEnsembleScheme(t *testing.T) {
 	require.EqualValues(t, 1, s.Metrics.EnsembleFail.Total())
 
 	plain := dialWire(t, serveMem(t, memConfig(), nil), wire.Options{})
-	rep, err := plain.Do(wire.Auth("ensemble", []byte("a")))
-	require.NoError(t, err)
+	rep := plain.MustDo(t, wire.Auth("ensemble", []byte("a")))
 	require.EqualValues(t, -115, rep.Header.Err, "the scheme is not configured")
 }
 

@@ -3,7 +3,6 @@ package server_test
 import (
 	"crypto/tls"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -79,8 +79,7 @@ func TestNoSecretOfAnEnsembleIsShown(t *testing.T) {
 				wire.SetData(fmt.Sprintf("/n%d", id), []byte("znodesecret"), 77),
 				wire.SetACL("/none", wire.ACL(31, "digest", "bob:fyVmFCwVbTJYrznoSu1koqYEYF0="), -1),
 				{Op: proto.OpSetACL, Body: []byte("znodesecret")}} {
-				_, err := c.Do(r)
-				require.NoError(t, err)
+				c.MustDo(t, r)
 			}
 		})
 		use(wire.Options{}, func(c *wire.Conn) { require.Equal(t, proto.OK, l.login(c, "super", "supersasl")) })
@@ -153,8 +152,7 @@ func TestNoSecretOfAnEnsembleIsShown(t *testing.T) {
 	text := logText(t, g.logs)
 	requireNoSecret(t, "the log", text)
 	for _, id := range g.IDs() {
-		lines, err := os.ReadFile(g.File("audit", id, "log"))
-		require.NoError(t, err)
+		lines := must.ReadFile(t, g.File("audit", id, "log"))
 		require.Contains(t, string(lines), "operation=setAcl\tznode=/n"+fmt.Sprint(id)+"\tacl=digest:bob:x:cdrwa",
 			"the server does write")
 		requireNoSecret(t, "the audit log", string(lines))

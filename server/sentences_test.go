@@ -2,7 +2,6 @@ package server
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -28,11 +28,9 @@ import (
 func fixtureIn(t *testing.T, fs *vfs.Mem, name string) {
 	t.Helper()
 	from := filepath.Join("../test/testdata/fixtures/zookeeper-3.8", name, "version-2")
-	entries, err := os.ReadDir(from)
-	require.NoError(t, err)
+	entries := must.ReadDir(t, from)
 	for _, e := range entries {
-		b, err := os.ReadFile(filepath.Join(from, e.Name()))
-		require.NoError(t, err)
+		b := must.ReadFile(t, filepath.Join(from, e.Name()))
 		putIn(t, fs, "/data/version-2/"+e.Name(), b)
 	}
 }
@@ -156,8 +154,7 @@ func TestSentencesOfADisk(t *testing.T) {
 	require.NoError(t, s.Start())
 	defer s.Stop()
 	c := dialWire(t, s, wire.Options{})
-	_, err := c.Create("/n", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/n", nil, proto.ModePersistent)
 	require.Positive(t, logs.FilterMessage("syncing the log was slow: every write waits for it").Len())
 
 	fs.FailNth(vfs.OpRename, 0, errors.New("no"))
@@ -165,6 +162,6 @@ func TestSentencesOfADisk(t *testing.T) {
 	eventually(t, func() bool { return logs.FilterMessage("cannot write a snapshot").Len() > 0 },
 		"a snapshot that cannot be written is told")
 	require.EqualValues(t, 1, s.Metrics.SnapshotErrors.Total())
-	_, err = c.Create("/m", nil, proto.ModePersistent)
+	_, err := c.Create("/m", nil, proto.ModePersistent)
 	require.NoError(t, err, "the log goes on")
 }

@@ -56,27 +56,21 @@ func start(t *testing.T, cfg *config.Config, o server.Options) (addr string, sto
 
 func dial(t *testing.T, addr string, o wire.Options) *wire.Conn {
 	t.Helper()
-	c, err := wire.Dial(addr, o)
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
-	return c
+	return wire.Open(t, addr, o)
 }
 
 func TestWritesAndReadsOfOneSession(t *testing.T) {
 	addr, _ := start(t, testConfig(t), server.Options{})
 	c := dial(t, addr, wire.Options{})
-	path, err := c.Create("/a", []byte("x"), proto.ModePersistent)
-	require.NoError(t, err)
+	path := c.MustCreate(t, "/a", []byte("x"), proto.ModePersistent)
 	require.Equal(t, "/a", path)
-	data, stat, err := c.GetData("/a", false)
-	require.NoError(t, err)
+	data, stat := c.MustGetData(t, "/a", false)
 	require.Equal(t, "x", string(data))
 	require.EqualValues(t, 0, stat.Version)
-	stat, err = c.SetData("/a", []byte("yz"), 0)
-	require.NoError(t, err)
+	stat = c.MustSetData(t, "/a", []byte("yz"), 0)
 	require.EqualValues(t, 1, stat.Version)
 	require.EqualValues(t, 2, stat.DataLength)
-	_, err = c.SetData("/a", nil, 0)
+	_, err := c.SetData("/a", nil, 0)
 	require.ErrorIs(t, err, proto.ErrBadVersion)
 	require.NoError(t, c.Ping())
 	require.NoError(t, c.Sync("/a"))
@@ -91,11 +85,9 @@ func TestRestartKeepsEverythingAndTheSession(t *testing.T) {
 	addr, stop := start(t, cfg, server.Options{})
 	c := dial(t, addr, wire.Options{TimeoutMs: 60_000})
 	for i := range 100 {
-		_, err := c.Create(fmt.Sprintf("/n%03d", i), []byte("data"), proto.ModePersistent)
-		require.NoError(t, err)
+		c.MustCreate(t, fmt.Sprintf("/n%03d", i), []byte("data"), proto.ModePersistent)
 	}
-	_, err := c.Create("/e", nil, proto.ModeEphemeral)
-	require.NoError(t, err)
+	c.MustCreate(t, "/e", nil, proto.ModeEphemeral)
 	resume := c.Resume()
 	stop()
 
@@ -105,8 +97,7 @@ func TestRestartKeepsEverythingAndTheSession(t *testing.T) {
 	names, _, err := c.Children2("/", false)
 	require.NoError(t, err)
 	require.Len(t, names, 102)
-	stat, err := c.Exists("/e", false)
-	require.NoError(t, err)
+	stat := c.MustExists(t, "/e", false)
 	require.Equal(t, c.Session(), stat.EphemeralOwner)
 	require.NoError(t, c.CloseSession())
 	c = dial(t, addr, wire.Options{})
@@ -117,8 +108,7 @@ func TestRestartKeepsEverythingAndTheSession(t *testing.T) {
 func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
 	addr, _ := start(t, testConfig(t), server.Options{})
 	c := dial(t, addr, wire.Options{})
-	_, err := c.Create("/q", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/q", nil, proto.ModePersistent)
 	var reqs []wire.Request
 	for i := range 2000 {
 		if i%3 == 0 {
@@ -142,12 +132,9 @@ func TestEventPrecedesReplyToTheWriteThatCausedIt(t *testing.T) {
 	addr, _ := start(t, testConfig(t), server.Options{})
 	var order []wire.Packet
 	c := dial(t, addr, wire.Options{Observe: func(p wire.Packet) { order = append(order, p) }})
-	_, err := c.Create("/w", nil, proto.ModePersistent)
-	require.NoError(t, err)
-	_, _, err = c.GetData("/w", true)
-	require.NoError(t, err)
-	stat, err := c.SetData("/w", []byte("1"), -1)
-	require.NoError(t, err)
+	c.MustCreate(t, "/w", nil, proto.ModePersistent)
+	c.MustGetData(t, "/w", true)
+	stat := c.MustSetData(t, "/w", []byte("1"), -1)
 	c.Close()
 	<-c.Done()
 	require.Len(t, order, 4)

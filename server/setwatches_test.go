@@ -23,8 +23,7 @@ func TestLongSetWatchesAreRegisteredInParts(t *testing.T) {
 			events <- p.Event.Path
 		}
 	}})
-	_, err := c.Create("/there", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/there", nil, proto.ModePersistent)
 	paths := []string{"/there"} // it has come to be since: an event
 	for i := range 10_000 {
 		paths = append(paths, fmt.Sprintf("/absent/of/some/length/%d", i))
@@ -37,8 +36,7 @@ func TestLongSetWatchesAreRegisteredInParts(t *testing.T) {
 
 	body := make([]byte, 64<<10)
 	body[8] = 0x7f // so many paths cannot follow
-	rep, err := c.Do(wire.Request{Op: proto.OpSetWatches2, Body: body})
-	require.NoError(t, err)
+	rep := c.MustDo(t, wire.Request{Op: proto.OpSetWatches2, Body: body})
 	require.ErrorIs(t, rep.Err(), proto.ErrMarshallingError)
 }
 
@@ -65,8 +63,7 @@ func TestNullPathsAreNotWatched(t *testing.T) {
 						body = proto.AppendInt32(body, 0)
 					}
 				}
-				rep, err := c.Do(wire.Request{Op: op, Body: body})
-				require.NoError(t, err)
+				rep := c.MustDo(t, wire.Request{Op: op, Body: body})
 				require.ErrorIs(t, rep.Err(), proto.ErrMarshallingError, "%v, list %d", op, list)
 			}
 		}

@@ -49,8 +49,7 @@ func TestGuardFollowsTheFreeSpace(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	c := dialWire(t, s, wire.Options{})
-	_, err := c.Create("/n", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/n", nil, proto.ModePersistent)
 	require.NoError(t, c.Ping())
 	for range 2 {
 		families, err := s.Registry.Gather()
@@ -87,7 +86,7 @@ func TestMetrics(t *testing.T) {
 		require.Empty(t, problems)
 	}
 	s.Doors.Bar()
-	_, err = s.Registry.Gather()
+	_, err := s.Registry.Gather()
 	require.NoError(t, err, "nothing is computed while the server does not serve")
 	s.Doors.Open()
 }

@@ -3,7 +3,6 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -49,8 +49,7 @@ func steer(t *testing.T, s *server.Server, command, object string) (status int, 
 		resp, err := http.DefaultClient.Do(r)
 		require.NoError(t, err)
 		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
-		require.NoError(t, err)
+		body := must.ReadAll(t, resp.Body)
 		status, fields = resp.StatusCode, nil
 		require.NoError(t, json.Unmarshal(body, &fields), "%s", body)
 		return status != http.StatusTooManyRequests
@@ -78,8 +77,7 @@ func TestDrain(t *testing.T) {
 	var clients []*wire.Conn
 	for range 4 {
 		c := connect(t, e, drained, wire.Options{})
-		_, err := c.Create("/mine-", nil, proto.ModeEphemeralSequential)
-		require.NoError(t, err)
+		c.MustCreate(t, "/mine-", nil, proto.ModeEphemeralSequential)
 		clients = append(clients, c)
 	}
 	status, told := steer(t, s, "drain", `{"dry_run": true, "rate": 4}`)
@@ -138,8 +136,7 @@ func TestStandaloneServerIsNotDrained(t *testing.T) {
 		require.Equal(t, http.StatusConflict, status)
 		require.Contains(t, told["error"], "clients have no other server")
 	}
-	_, err := c.Exists("/zookeeper", false)
-	require.NoError(t, err)
+	c.MustExists(t, "/zookeeper", false)
 }
 
 // shed_connections ends the share that was asked for. The sessions live on, and come back.
@@ -181,8 +178,7 @@ func TestLeadershipMovesToANamedServer(t *testing.T) {
 	e := startSteered(t)
 	leader, follower, _ := roles(t, e)
 	c := connect(t, e, leader, wire.Options{})
-	_, err := c.Create("/mine", nil, proto.ModeEphemeral)
-	require.NoError(t, err)
+	c.MustCreate(t, "/mine", nil, proto.ModeEphemeral)
 	status, told := steer(t, e.Server(follower), "hand_over", fmt.Sprintf(`{"to": %d}`, follower))
 	require.Equal(t, http.StatusConflict, status)
 	require.Equal(t, fmt.Sprintf("this server does not lead: ask server %d, which does", leader), told["error"])
@@ -198,8 +194,7 @@ func TestLeadershipMovesToANamedServer(t *testing.T) {
 	epoch, writes := s.Status().Epoch, int32(0)
 	for range 6 {
 		to := e.IDs()[(slices.Index(e.IDs(), leader)+1)%3]
-		_, err := c.SetData("/mine", nil, writes)
-		require.NoError(t, err)
+		c.MustSetData(t, "/mine", nil, writes)
 		writes++
 		told := fieldsOf(t, e.Server(leader), "hand_over", fmt.Sprintf(`{"to": %d}`, to))
 		require.Equal(t, float64(to), told["leader"], told)
@@ -211,8 +206,7 @@ func TestLeadershipMovesToANamedServer(t *testing.T) {
 		require.Equal(t, epoch, st.Epoch, "more than one epoch would be an election that failed")
 		require.NoError(t, c.Ping(), "the connection of a client outlives the role of its server")
 	}
-	_, stat, err := c.GetData("/mine", false)
-	require.NoError(t, err)
+	_, stat := c.MustGetData(t, "/mine", false)
 	require.Equal(t, writes, stat.Version)
 	require.NoError(t, e.WaitEqual(within(t)))
 }
@@ -227,10 +221,8 @@ func handOvers(t testing.TB, e *embed.Ensemble, n int) time.Duration {
 	stop := make(chan struct{})
 	for i := range 12 {
 		server := e.IDs()[i%3]
-		c, err := wire.Dial(e.Addr(server), wire.Options{TimeoutMs: 60_000})
-		require.NoError(t, err)
-		path, err := c.Create(fmt.Sprintf("/own-%d-", i), nil, proto.ModeEphemeralSequential)
-		require.NoError(t, err)
+		c := wire.Open(t, e.Addr(server), wire.Options{TimeoutMs: 60_000})
+		path := c.MustCreate(t, fmt.Sprintf("/own-%d-", i), nil, proto.ModeEphemeralSequential)
 		running.Go(func() {
 			for version := int32(0); ; version++ {
 				began := time.Now()

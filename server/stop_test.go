@@ -23,6 +23,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -33,9 +34,7 @@ func TestStopClosesTheConnectionsOfTheMetricsPort(t *testing.T) {
 	cfg.Metrics.ClassName, cfg.Metrics.Host, cfg.Metrics.Port = config.PrometheusProvider, "127.0.0.1", 0
 	s := New(cfg, Options{FS: vfs.NewMem(), Meta: meta.NewMem(1)})
 	require.NoError(t, s.Start())
-	nc, err := net.Dial("tcp", s.ops.exportAt.String())
-	require.NoError(t, err)
-	defer nc.Close()
+	nc := must.Dial(t, s.ops.exportAt.String())
 	req, err := http.NewRequest(http.MethodGet, "http://"+s.ops.exportAt.String()+"/metrics", nil)
 	require.NoError(t, err)
 	require.NoError(t, req.Write(nc))
@@ -86,8 +85,7 @@ func TestStopWhileTheLogWaitsForRoom(t *testing.T) {
 	s := New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1)})
 	require.NoError(t, s.Start())
 	c := dialWire(t, s, wire.Options{})
-	_, err := c.Create("/kept", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/kept", nil, proto.ModePersistent)
 	fs.SetCapacity(fs.Used() + 10)
 	call := c.Send(wire.Create("/lost", make([]byte, 4096), wire.OpenACL, proto.ModePersistent))
 	eventually(t, func() bool { return s.LogStalled.Load() != 0 && s.Guard.Full() }, "the log waits")
@@ -108,15 +106,14 @@ func TestStopWhileTheLogWaitsForRoom(t *testing.T) {
 func TestStopWithAClientThatTakesNothing(t *testing.T) {
 	s := New(memConfig(), Options{FS: vfs.NewMem(), Meta: meta.NewMem(1)})
 	require.NoError(t, s.Start())
-	_, err := dialWire(t, s, wire.Options{}).Create("/big", make([]byte, 900<<10), proto.ModePersistent)
-	require.NoError(t, err)
+	dialWire(t, s, wire.Options{}).MustCreate(t, "/big", make([]byte, 900<<10), proto.ModePersistent)
 	nc := dialRaw(t, s)
 	hello(t, nc, wire.Options{TimeoutMs: 60_000})
 	var b []byte
 	for range 200 {
 		b = frame(b, 1, wire.GetData("/big", false))
 	}
-	_, err = nc.Write(b)
+	_, err := nc.Write(b)
 	require.NoError(t, err)
 	eventually(t, func() bool {
 		stuck := false
@@ -159,9 +156,7 @@ func TestStopWhileASnapshotIsWrittenAndClientsCome(t *testing.T) {
 }
 
 func TestStartThatFailsGivesEverythingBack(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer taken.Close()
+	taken := must.Listen(t)
 	fs := vfs.NewMem()
 	cfg := memConfig()
 	cfg.ClientPort = taken.Addr().(*net.TCPAddr).Port
@@ -188,9 +183,7 @@ func TestStartThatFailsGivesEverythingBack(t *testing.T) {
 
 // A start that fails leaves no goroutine behind, such as those that look whether certificates have changed.
 func TestStartThatFailsEndsItsGoroutines(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer taken.Close()
+	taken := must.Listen(t)
 	s := newSecureExporter(t, pki.NewCA("exporter"), func(*config.Metrics) {})
 	s.Config.ClientPort = taken.Addr().(*net.TCPAddr).Port
 	before := goleak.IgnoreCurrent()

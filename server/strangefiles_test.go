@@ -16,6 +16,7 @@ import (
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -34,15 +35,12 @@ func TestStrangeNamesDoNotStopTheStart(t *testing.T) {
 	for i := range 3 {
 		s := New(cfg, Options{})
 		require.NoError(t, s.Start())
-		c, err := wire.Dial(s.Addr().String(), wire.Options{})
-		require.NoError(t, err)
-		_, err = c.Create("/n"+strconv.Itoa(i), nil, proto.ModePersistent)
-		require.NoError(t, err)
-		names, err := c.Children("/", false)
-		require.NoError(t, err)
+		c := wire.Open(t, s.Addr().String(), wire.Options{})
+		c.MustCreate(t, "/n"+strconv.Itoa(i), nil, proto.ModePersistent)
+		names := c.MustChildren(t, "/", false)
 		require.Len(t, names, i+2) // with /zookeeper
 		c.Close()
-		_, _, err = s.disk.Snaps.Prune(1)
+		_, _, err := s.disk.Snaps.Prune(1)
 		require.NoError(t, err)
 		s.Stop()
 	}
@@ -106,10 +104,8 @@ func writeOne(t *testing.T, cfg *config.Config, path string) []string {
 	c, err := wire.Dial(s.Addr().String(), wire.Options{})
 	require.NoError(t, err)
 	defer c.Close()
-	_, err = c.Create(path, nil, proto.ModePersistent)
-	require.NoError(t, err)
-	names, err := c.Children("/", false)
-	require.NoError(t, err)
+	c.MustCreate(t, path, nil, proto.ModePersistent)
+	names := c.MustChildren(t, "/", false)
 	names = slices.DeleteFunc(names, func(name string) bool { return name == "zookeeper" })
 	slices.Sort(names)
 	return names
@@ -128,8 +124,7 @@ func TestEnvironmentTellsMemoryAndUser(t *testing.T) {
 	text := word(t, s, "envi")
 	most := regexp.MustCompile(`\njvm\.memory\.max=(\d+)MB\n`).FindStringSubmatch(text)
 	require.NotNil(t, most, text)
-	n, err := strconv.Atoi(most[1])
-	require.NoError(t, err)
+	n := must.Atoi(t, most[1])
 	require.Less(t, n, 1<<30, "a petabyte")
 	u, err := user.Current()
 	require.NoError(t, err)

@@ -50,11 +50,9 @@ func TestStress(t *testing.T) {
 	cfg.MaxSessionTimeout = time.Minute
 	s := New(cfg, Options{FS: fs, Meta: meta.NewMem(1)})
 	require.NoError(t, s.Start())
-	setup, err := wire.Dial(s.Addr().String(), wire.Options{})
-	require.NoError(t, err)
+	setup := wire.Open(t, s.Addr().String(), wire.Options{})
 	for i := range stressNodes {
-		_, err := setup.Create(fmt.Sprintf("/n%d", i), make([]byte, 1<<(i%17)), proto.ModePersistent)
-		require.NoError(t, err)
+		setup.MustCreate(t, fmt.Sprintf("/n%d", i), make([]byte, 1<<(i%17)), proto.ModePersistent)
 	}
 	require.NoError(t, setup.CloseSession())
 

@@ -3,8 +3,6 @@ package server
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -13,8 +11,7 @@ import (
 func BenchmarkTLS(b *testing.B) {
 	v := serveTLS(b, tlsConfig(), nil)
 	safe, plain := v.dial(b, v.ca.Issue(pki.Options{Name: "app"})), dialWire(b, v.Server, wire.Options{})
-	_, err := plain.Create("/a", make([]byte, 128), 0)
-	require.NoError(b, err)
+	plain.MustCreate(b, "/a", make([]byte, 128), 0)
 	for _, c := range []struct {
 		name string
 		conn *wire.Conn

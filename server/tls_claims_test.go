@@ -16,6 +16,7 @@ import (
 
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -40,8 +41,7 @@ func TestOldTLSIsRefused(t *testing.T) {
 		} {
 			client := good.Clone()
 			old(client)
-			nc, err := net.Dial("tcp", addr)
-			require.NoError(t, err)
+			nc := must.Dial(t, addr)
 			_ = nc.SetDeadline(time.Now().Add(hangGuard))
 			require.ErrorContains(t, tls.Client(nc, client).Handshake(), "remote error", "%s on the %s port", name,
 				port)
@@ -156,8 +156,7 @@ func TestAlternativeNameIsTheClientsID(t *testing.T) {
 	require.Equal(t, "ip:127.0.0.1 x509:root@example super:", whoAmI(t, root))
 	_, err := wireCreate(app, "/mine", wire.ACL(31, "x509", "app@example"))
 	require.NoError(t, err)
-	_, _, err = app.GetData("/mine", false)
-	require.NoError(t, err)
+	app.MustGetData(t, "/mine", false)
 	for _, names := range [][]string{nil, {"root@elsewhere"}, {"root@example", "app@example"}} {
 		_, err := wire.Dial(v.SecureAddr().String(),
 			wire.Options{TLS: v.client(v.ca.Issue(pki.Options{Name: "root", Emails: names}))})
@@ -212,9 +211,8 @@ func TestLanguagesOfAPort(t *testing.T) {
 	core, logs := observer.New(zapcore.DebugLevel)
 	v := serveTLS(t, cfg, zap.New(core))
 	for _, first := range [][]byte{[]byte("ruok"), []byte("GET / HTTP/1.1\r\n\r\n"), bytes.Repeat([]byte{0}, 44)} {
-		nc, err := net.Dial("tcp", v.SecureAddr().String())
-		require.NoError(t, err)
-		_, err = nc.Write(first)
+		nc := must.Dial(t, v.SecureAddr().String())
+		_, err := nc.Write(first)
 		require.NoError(t, err)
 		_ = nc.SetReadDeadline(time.Now().Add(hangGuard))
 		got, _ := io.ReadAll(nc)
@@ -231,10 +229,9 @@ func TestLanguagesOfAPort(t *testing.T) {
 	_, err = wire.Dial(v.Addr().String(), wire.Options{TLS: v.client(pki.NewCA("ca").Issue(pki.Options{Name: "app"}))})
 	require.Error(t, err, "of a stranger")
 	for _, addr := range []net.Addr{v.Addr(), v.SecureAddr()} {
-		nc, err := net.Dial("tcp", addr.String())
-		require.NoError(t, err)
+		nc := must.Dial(t, addr.String())
 		_ = nc.SetReadDeadline(time.Now().Add(hangGuard))
-		_, err = io.ReadAll(nc)
+		_, err := io.ReadAll(nc)
 		require.NotContains(t, fmt.Sprint(err), "timeout", "the silent are closed")
 		_ = nc.Close()
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -80,10 +81,7 @@ func (v *vault) client(l *pki.Leaf) *tls.Config {
 
 func (v *vault) dial(t testing.TB, l *pki.Leaf) *wire.Conn {
 	t.Helper()
-	c, err := wire.Dial(v.SecureAddr().String(), wire.Options{TimeoutMs: 60_000, TLS: v.client(l)})
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
-	return c
+	return wire.Open(t, v.SecureAddr().String(), wire.Options{TimeoutMs: 60_000, TLS: v.client(l)})
 }
 
 func TestTLSServesAsPlainDoes(t *testing.T) {
@@ -98,15 +96,12 @@ func TestTLSServesAsPlainDoes(t *testing.T) {
 		for i := range big {
 			big[i] = byte(i * i >> 8)
 		}
-		_, err = c.Create("/a", big, 0)
-		require.NoError(t, err)
-		got, _, err := c.GetData("/a", true)
-		require.NoError(t, err)
+		c.MustCreate(t, "/a", big, 0)
+		got, _ := c.MustGetData(t, "/a", true)
 		require.Equal(t, big, got)
 
 		plain := dialWire(t, v.Server, wire.Options{})
-		_, err = plain.SetData("/a", nil, -1)
-		require.NoError(t, err)
+		plain.MustSetData(t, "/a", nil, -1)
 		calls := make([]wire.Request, 5000)
 		for i := range calls {
 			calls[i] = wire.GetData("/a", false)
@@ -139,19 +134,15 @@ func TestTLSIdentity(t *testing.T) {
 	for _, path := range []string{"/mine", "/named"} {
 		_, _, err = none.GetData(path, false)
 		require.ErrorContains(t, err, "-102")
-		_, _, err = app.GetData(path, false)
-		require.NoError(t, err)
-		_, err = root.SetData(path, nil, -1)
-		require.NoError(t, err)
+		app.MustGetData(t, path, false)
+		root.MustSetData(t, path, nil, -1)
 	}
 
 	// The packet of scheme x509 proves the certificate once more, and nothing without one.
-	rep, err := app.Do(wire.Auth("x509", nil))
-	require.NoError(t, err)
+	rep := app.MustDo(t, wire.Auth("x509", nil))
 	require.EqualValues(t, 0, rep.Header.Err)
 	require.Equal(t, "ip:127.0.0.1 x509:CN=app\\, the first", whoAmI(t, app))
-	rep, err = none.Do(wire.Auth("x509", []byte("CN=app")))
-	require.NoError(t, err)
+	rep = none.MustDo(t, wire.Auth("x509", []byte("CN=app")))
 	require.EqualValues(t, -115, rep.Header.Err)
 	require.NoError(t, none.WaitClosed())
 }
@@ -172,9 +163,7 @@ func TestTLSRefuses(t *testing.T) {
 	require.Zero(t, v.Tracker.Count(), "nobody got a session")
 
 	// Plain text on the TLS port gets no answer but the end.
-	nc, err := net.Dial("tcp", v.SecureAddr().String())
-	require.NoError(t, err)
-	defer nc.Close()
+	nc := must.Dial(t, v.SecureAddr().String())
 	_, _ = io.WriteString(nc, "ruok")
 	_ = nc.SetReadDeadline(time.Now().Add(hangGuard))
 	got, _ := io.ReadAll(nc)
@@ -216,8 +205,7 @@ func TestPortUnification(t *testing.T) {
 		_, err = nc.Write([]byte{c})
 		require.NoError(t, err)
 	}
-	got, err := io.ReadAll(nc)
-	require.NoError(t, err)
+	got := must.ReadAll(t, nc)
 	require.Contains(t, string(got), "Mode: standalone")
 }
 
@@ -251,8 +239,7 @@ func TestRotationUnderLoad(t *testing.T) {
 		require.NoError(t, err)
 		defer c.Close()
 		path := fmt.Sprintf("/n%d", i)
-		_, err = c.Create(path, nil, 1)
-		require.NoError(t, err)
+		c.MustCreate(t, path, nil, 1)
 		wg.Go(func() {
 			for !stop.Load() {
 				if _, err := c.SetData(path, []byte("x"), -1); err != nil {
@@ -326,8 +313,7 @@ func TestHandshakeLimit(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	for range 3 {
-		nc, err := net.Dial("tcp", v.SecureAddr().String())
-		require.NoError(t, err)
+		nc := must.Dial(t, v.SecureAddr().String())
 		wg.Go(func() {
 			defer nc.Close()
 			_ = tls.Client(nc, stalled).Handshake()
@@ -348,8 +334,7 @@ func TestDeafTLSClient(t *testing.T) {
 	v := serveTLS(t, tlsConfig(), nil)
 	client := v.client(v.ca.Issue(pki.Options{Name: "app"}))
 	writer := dialWire(t, v.Server, wire.Options{})
-	_, err := writer.Create("/big", make([]byte, 500_000), 0)
-	require.NoError(t, err)
+	writer.MustCreate(t, "/big", make([]byte, 500_000), 0)
 	nc, err := tls.Dial("tcp", v.SecureAddr().String(), client)
 	require.NoError(t, err)
 	defer nc.Close()
@@ -362,8 +347,7 @@ func TestDeafTLSClient(t *testing.T) {
 	require.NoError(t, err)
 	for range 20 {
 		begin := time.Now()
-		_, err := writer.SetData("/big", make([]byte, 500_000), -1)
-		require.NoError(t, err)
+		writer.MustSetData(t, "/big", make([]byte, 500_000), -1)
 		require.Less(t, time.Since(begin), hangGuard, "or the client's timeout, a minute")
 	}
 	begin := time.Now()
@@ -374,8 +358,7 @@ func TestDeafTLSClient(t *testing.T) {
 		}
 	})
 	require.Less(t, time.Since(begin), hangGuard)
-	_, err = writer.SetData("/big", nil, -1)
-	require.NoError(t, err)
+	writer.MustSetData(t, "/big", nil, -1)
 }
 
 // An idle connection costs its goroutine and the memory of crypto/tls, and no buffer of the server.
@@ -413,8 +396,7 @@ func TestIdleTLSConnectionsAreSmall(t *testing.T) {
 // whoAmI returns the identities of a connection, as scheme:user.
 func whoAmI(t testing.TB, c *wire.Conn) string {
 	t.Helper()
-	rep, err := c.Do(wire.WhoAmI())
-	require.NoError(t, err)
+	rep := c.MustDo(t, wire.WhoAmI())
 	var all []string
 	for _, id := range rep.Value.(*proto.WhoAmIResponse).ClientInfo {
 		all = append(all, id.AuthScheme.String()+":"+id.User.String())

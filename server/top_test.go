@@ -42,17 +42,15 @@ func keysOf(entries []answers.TopEntry) (keys []string) {
 func TestTop(t *testing.T) {
 	s, c := withAdmin(t, func(cfg *config.Config) { cfg.Admin.Top = true })
 	create(t, c, "/hot", "/large", "/in-multi")
-	_, err := c.SetData("/large", make([]byte, 200_000), -1)
-	require.NoError(t, err)
+	c.MustSetData(t, "/large", make([]byte, 200_000), -1)
 	for range 50 {
-		_, _, err := c.GetData("/hot", false)
-		require.NoError(t, err)
+		c.MustGetData(t, "/hot", false)
 	}
 	var ops []wire.Request
 	for range 3 {
 		ops = append(ops, wire.SetData("/in-multi", nil, -1))
 	}
-	_, err = c.Multi(ops...)
+	_, err := c.Multi(ops...)
 	require.NoError(t, err)
 
 	all := top(t, s, "", superUser)
@@ -72,8 +70,7 @@ func TestTop(t *testing.T) {
 	require.Nil(t, some.Paths)
 	require.Nil(t, some.Sessions)
 	require.Nil(t, some.Addresses)
-	_, err = c.SetACL("/", ownedBy("bob", "x"), -1)
-	require.NoError(t, err)
+	c.MustSetACL(t, "/", ownedBy("bob", "x"), -1)
 	resp, _ := fetch(t, s, "/commands/top", "digest eve:x")
 	require.NotEqual(t, http.StatusOK, resp.StatusCode)
 

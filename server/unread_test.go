@@ -18,8 +18,7 @@ func TestClientsThatReadNothingHoldLittle(t *testing.T) {
 		most           = 64<<20 + clients*(64<<10+reply+1000)
 	)
 	s := serveMem(t, memConfig(), nil)
-	_, err := dialWire(t, s, wire.Options{}).Create("/big", make([]byte, reply), 0)
-	require.NoError(t, err)
+	dialWire(t, s, wire.Options{}).MustCreate(t, "/big", make([]byte, reply), 0)
 	var ask []byte
 	for xid := range int32(20) {
 		ask = frame(ask, 1+xid, wire.GetData("/big", false))

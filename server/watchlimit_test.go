@@ -28,32 +28,27 @@ func TestWatchesOfOneConnectionAreLimited(t *testing.T) {
 		_, err = c.Exists(path, true)
 		require.ErrorIs(t, err, proto.ErrNoNode)
 	}
-	_, _, err = c.GetData("/a", true)
-	require.NoError(t, err)
+	c.MustGetData(t, "/a", true)
 	for _, r := range []wire.Request{wire.Exists("/w3", true), wire.GetData("/", true), wire.GetChildren("/", true),
 		wire.AddWatch("/", 1)} {
-		rep, err := c.Do(r)
-		require.NoError(t, err)
+		rep := c.MustDo(t, r)
 		require.Equal(t, proto.ErrThrottledOp, rep.Header.Err)
 		require.Empty(t, rep.Body)
 	}
 	_, err = c.Children("/a", true) // another watch on a path that is watched
 	require.NoError(t, err)
-	_, _, err = c.GetData("/", false)
-	require.NoError(t, err)
+	c.MustGetData(t, "/", false)
 	_, err = c.SetData("/a", nil, -1) // one watch on /a fires, the other stays
 	require.NoError(t, err)
 	_, err = c.Exists("/w4", true)
 	require.ErrorIs(t, err, proto.ErrThrottledOp)
-	_, err = c.Do(wire.RemoveWatches("/w1", proto.WatcherAny))
-	require.NoError(t, err)
+	c.MustDo(t, wire.RemoveWatches("/w1", proto.WatcherAny))
 	_, err = c.Exists("/w4", true)
 	require.ErrorIs(t, err, proto.ErrNoNode)
 
 	// A client that comes back with more watches than that is not served: it would believe that it watches.
 	other := dialWire(t, s, wire.Options{})
-	rep, err := other.Do(wire.SetWatches(1, []string{"/a"}, []string{"/b"}, []string{"/c"}))
-	require.NoError(t, err)
+	rep := other.MustDo(t, wire.SetWatches(1, []string{"/a"}, []string{"/b"}, []string{"/c"}))
 	require.NoError(t, rep.Err())
 	_, err = other.Do(wire.SetWatches(1, []string{}, []string{"/x", "/y", "/z"}, []string{}))
 	require.Error(t, err)
@@ -69,17 +64,14 @@ func TestBytesOfWatchesOfOneConnectionAreLimited(t *testing.T) {
 	c := dialWire(t, s, wire.Options{})
 	path := func(name string, n int) string { return "/" + name + strings.Repeat("x", n-1-len(name)) }
 	a, b := path("a", 100), path("b", 150)
-	_, err := c.Create(a, []byte("x"), 0)
-	require.NoError(t, err)
-	_, _, err = c.GetData(a, true)
-	require.NoError(t, err)
-	_, err = c.Exists(b, true)
+	c.MustCreate(t, a, []byte("x"), 0)
+	c.MustGetData(t, a, true)
+	_, err := c.Exists(b, true)
 	require.ErrorIs(t, err, proto.ErrNoNode)
 	_, err = c.Children(a, true)
 	require.NoError(t, err, "a path that is watched counts once")
 	for _, r := range []wire.Request{wire.Exists(path("c", 51), true), wire.AddWatch(path("c", 51), 1)} {
-		rep, err := c.Do(r)
-		require.NoError(t, err)
+		rep := c.MustDo(t, r)
 		require.Equal(t, proto.ErrThrottledOp, rep.Header.Err)
 	}
 	_, err = c.Do(wire.AddWatch(path("d", 50), 1))
@@ -90,15 +82,13 @@ func TestBytesOfWatchesOfOneConnectionAreLimited(t *testing.T) {
 
 	_, err = c.Create(b, nil, 0) // its watch fires
 	require.NoError(t, err)
-	_, err = c.Do(wire.RemoveWatches(path("d", 50), proto.WatcherAny))
-	require.NoError(t, err)
+	c.MustDo(t, wire.RemoveWatches(path("d", 50), proto.WatcherAny))
 	_, err = c.Exists(path("c", 200), true)
 	require.ErrorIs(t, err, proto.ErrNoNode)
 
 	// Another connection has a limit of its own, and paths that both watch are stored once.
 	other := dialWire(t, s, wire.Options{})
-	rep, err := other.Do(wire.SetWatches(1, []string{}, []string{path("c", 200), path("e", 100)}, []string{}))
-	require.NoError(t, err)
+	rep := other.MustDo(t, wire.SetWatches(1, []string{}, []string{path("c", 200), path("e", 100)}, []string{}))
 	require.NoError(t, rep.Err())
 	require.Equal(t, 400, watchedBytes(t, s))
 	for name, brought := range map[string][]string{
@@ -167,8 +157,7 @@ func TestMemoryOfAllWatchesIsLimited(t *testing.T) {
 	eventually(t, func() bool { return gathered(t, s, "warren_server_watch_memory_bytes") < most/4 },
 		"the memory is given back")
 	late := dialWire(t, s, wire.Options{})
-	rep, err := late.Do(wire.SetWatches(1, nil, many[:50], nil))
-	require.NoError(t, err)
+	rep := late.MustDo(t, wire.SetWatches(1, nil, many[:50], nil))
 	require.NoError(t, rep.Err())
 	eventually(t, func() bool { return watchedBytes(t, s) == 55*5001 }, "all that others watched is given back")
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -50,16 +50,12 @@ var summaryLines = []string{
 func TestWordsLineByLine(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	c := dialWire(t, s, wire.Options{TimeoutMs: 20_000})
-	_, err := c.Create("/app", nil, proto.ModePersistent)
-	require.NoError(t, err)
-	_, err = c.Create("/app/e1", nil, proto.ModeEphemeral)
-	require.NoError(t, err)
-	_, _, err = c.GetData("/app", true)
-	require.NoError(t, err)
-	_, err = c.Exists("/app/none", true)
+	c.MustCreate(t, "/app", nil, proto.ModePersistent)
+	c.MustCreate(t, "/app/e1", nil, proto.ModeEphemeral)
+	c.MustGetData(t, "/app", true)
+	_, err := c.Exists("/app/none", true)
 	require.ErrorIs(t, err, proto.ErrNoNode)
-	_, err = c.Children("/app", true)
-	require.NoError(t, err)
+	c.MustChildren(t, "/app", true)
 
 	ask := func(w string) string { // after the connection of the last word has ended
 		eventually(t, func() bool { return s.front.Conns.Len() == 1 }, "one connection")
@@ -102,8 +98,7 @@ func TestWordsLineByLine(t *testing.T) {
 func TestMntrLinesParse(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	c := dialWire(t, s, wire.Options{})
-	_, err := c.Create("/app", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/app", nil, proto.ModePersistent)
 	telegraf := regexp.MustCompile(`^zk_(\w+)\s+([\w\.\-]+)`)
 	lines := strings.Split(strings.TrimSuffix(word(t, s, "mntr"), "\n"), "\n")
 	seen := map[string]string{}
@@ -137,8 +132,7 @@ func TestGoClientParsesTheWords(t *testing.T) {
 	addr := []string{s.Addr().String()}
 	// A connection that has only read, or done nothing yet, is listed with all its fields too.
 	dialWire(t, s, wire.Options{})
-	_, err := c.Children("/", false)
-	require.NoError(t, err)
+	c.MustChildren(t, "/", false)
 	servers, ok := zk.FLWSrvr(addr, hangGuard)
 	require.True(t, ok)
 	require.NoError(t, servers[0].Error)
@@ -195,15 +189,13 @@ func TestTraceMask(t *testing.T) {
 		_, err := nc.Write([]byte(piece))
 		require.NoError(t, err)
 	}
-	got, err := io.ReadAll(nc)
-	require.NoError(t, err)
+	got := must.ReadAll(t, nc)
 	require.Equal(t, "258", string(got))
 	half := dialRaw(t, s)
-	_, err = half.Write([]byte("stmk\x00\x00"))
+	_, err := half.Write([]byte("stmk\x00\x00"))
 	require.NoError(t, err)
 	require.NoError(t, half.CloseWrite())
-	got, err = io.ReadAll(half)
-	require.NoError(t, err)
+	got = must.ReadAll(t, half)
 	require.Empty(t, got)
 	require.Equal(t, "258", word(t, s, "gtmk"))
 }
@@ -213,12 +205,10 @@ func TestHashListsDigests(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	require.Empty(t, word(t, s, "hash"))
 	c := dialWire(t, s, wire.Options{})
-	_, err := c.Create("/a", nil, proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, "/a", nil, proto.ModePersistent)
 	var want string
 	for zxid := proto.Zxid(3); zxid <= 300; zxid++ {
-		_, err := c.SetData("/a", []byte{byte(zxid)}, -1)
-		require.NoError(t, err)
+		c.MustSetData(t, "/a", []byte{byte(zxid)}, -1)
 		if zxid%128 == 0 {
 			s.Store.Mu.RLock()
 			want += fmt.Sprintf("%x: %d\n", int64(zxid), s.Store.State.Digest())

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // written is a static file with members, and what it becomes.
@@ -72,11 +74,9 @@ maxClientCnxns=0
 		for range 2 {
 			name, err := c.WriteMembers(q)
 			require.NoError(t, err)
-			got, err := os.ReadFile(c.File)
-			require.NoError(t, err)
+			got := must.ReadFile(t, c.File)
 			require.Equal(t, tc.want+"dynamicConfigFile="+name+"\n", string(got))
-			bak, err := os.ReadFile(c.File + ".bak")
-			require.NoError(t, err)
+			bak := must.ReadFile(t, c.File+".bak")
 			require.Equal(t, written, string(bak))
 			require.NoFileExists(t, c.File+".dynamic.next")
 			for _, file := range []string{c.File, c.File + ".bak", name} {
@@ -90,14 +90,12 @@ maxClientCnxns=0
 		require.Equal(t, version, again.ConfigVersion)
 		require.Equal(t, q.Text(), again.Quorum.Text())
 		require.Equal(t, 7, again.ClientPort)
-		rest, err := filepath.Glob(filepath.Join(filepath.Dir(c.File), ".*"))
-		require.NoError(t, err)
+		rest := must.Glob(t, filepath.Join(filepath.Dir(c.File), ".*"))
 		require.Empty(t, rest, "no temporary file is left")
 	}
 	_, err := c.WriteMembers(members(t, lines3))
 	require.NoError(t, err)
-	dynamic, err := os.ReadFile(c.File + ".dynamic.0")
-	require.NoError(t, err)
+	dynamic := must.ReadFile(t, c.File+".dynamic.0")
 	require.Equal(t, lines3, string(dynamic), "sorted, no version, no end of line")
 }
 

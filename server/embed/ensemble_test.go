@@ -45,8 +45,7 @@ func TestEveryServerServesTheSameTree(t *testing.T) {
 			for _, id := range e.IDs() {
 				c := dial(t, e, id, wire.Options{})
 				require.NoError(t, c.Sync("/"))
-				names, err := c.Children("/", false)
-				require.NoError(t, err)
+				names := c.MustChildren(t, "/", false)
 				require.Len(t, names, len(e.IDs())+1)
 			}
 		})
@@ -65,8 +64,7 @@ func TestDirectoryKeepsData(t *testing.T) {
 		require.Error(t, e.Wipe(1), "data of the operating system's filesystem is not touched")
 		e.Close()
 		e = Start(t, o)
-		_, err := dial(t, e, 1, wire.Options{}).Exists("/kept", false)
-		require.NoError(t, err)
+		dial(t, e, 1, wire.Options{}).MustExists(t, "/kept", false)
 		e.Close()
 	}
 }
@@ -93,8 +91,7 @@ func TestLeaderIsReplaced(t *testing.T) {
 			require.NoError(t, e.WaitEqual(within(t)))
 			require.NoError(t, e.WaitServing(within(t), e.IDs()...))
 			for _, path := range []string{"/before", "/after"} {
-				_, err := dial(t, e, old, wire.Options{}).Exists(path, false)
-				require.NoError(t, err)
+				dial(t, e, old, wire.Options{}).MustExists(t, path, false)
 			}
 		})
 	}
@@ -119,8 +116,7 @@ func TestWipedServerLearnsEverythingAgain(t *testing.T) {
 		require.NoError(t, e.WaitServing(within(t), e.IDs()...))
 	}
 	require.NoError(t, e.WaitEqual(within(t)))
-	names, err := dial(t, e, 1, wire.Options{}).Children("/", false)
-	require.NoError(t, err)
+	names := dial(t, e, 1, wire.Options{}).MustChildren(t, "/", false)
 	require.Len(t, names, 4)
 	require.Error(t, e.Wipe(1), "a server that runs needs its disk")
 }
@@ -135,8 +131,7 @@ func TestWholeEnsembleComesBack(t *testing.T) {
 			for i := range 50 {
 				create(t, c, fmt.Sprintf("/n%02d", i))
 			}
-			_, err := c.Create("/mine", nil, proto.ModeEphemeral)
-			require.NoError(t, err)
+			c.MustCreate(t, "/mine", nil, proto.ModeEphemeral)
 			resume := c.Resume()
 			for _, id := range e.IDs() {
 				end(e, id)
@@ -147,11 +142,9 @@ func TestWholeEnsembleComesBack(t *testing.T) {
 			require.NoError(t, e.WaitServing(within(t), e.IDs()...))
 			require.NoError(t, e.WaitEqual(within(t)))
 			again := dial(t, e, 3, resume)
-			names, err := again.Children("/", false)
-			require.NoError(t, err)
+			names := again.MustChildren(t, "/", false)
 			require.Len(t, names, 52)
-			stat, err := again.Exists("/mine", false)
-			require.NoError(t, err)
+			stat := again.MustExists(t, "/mine", false)
 			require.Equal(t, again.Session(), stat.EphemeralOwner)
 		})
 	}
@@ -238,14 +231,13 @@ func TestExpireSession(t *testing.T) {
 			e := Start(t, o)
 			for _, id := range e.IDs() {
 				c := dial(t, e, id, wire.Options{TimeoutMs: 60_000})
-				_, err := c.Create("/mine", nil, proto.ModeEphemeral)
-				require.NoError(t, err)
+				c.MustCreate(t, "/mine", nil, proto.ModeEphemeral)
 				require.NoError(t, e.ExpireSession(within(t), c.Session()))
 				<-c.Done()
 				require.NoError(t, wire.Rejects(e.Addr(id), c.Resume()))
 				other := dial(t, e, 1, wire.Options{})
 				require.NoError(t, other.Sync("/"))
-				_, err = other.Exists("/mine", false)
+				_, err := other.Exists("/mine", false)
 				require.ErrorIs(t, err, proto.ErrNoNode)
 				require.ErrorIs(t, e.ExpireSession(within(t), c.Session()), proto.ErrSessionExpired)
 			}
@@ -339,8 +331,7 @@ func TestBrokenDisk(t *testing.T) {
 			require.NoError(t, e.Start(id))
 			require.NoError(t, e.WaitServing(ctx, e.IDs()...))
 			require.NoError(t, e.WaitEqual(ctx))
-			_, err = dial(t, e, id, wire.Options{}).Exists("/before", false)
-			require.NoError(t, err)
+			dial(t, e, id, wire.Options{}).MustExists(t, "/before", false)
 		})
 	}
 }
@@ -428,8 +419,7 @@ func TestLeadershipGoesToServersWithoutClients(t *testing.T) {
 		}))
 	}
 	for _, c := range all {
-		names, err := c.Children("/", false)
-		require.NoError(t, err)
+		names := c.MustChildren(t, "/", false)
 		require.Len(t, names, 1+3*len(all))
 	}
 }
@@ -464,6 +454,5 @@ func TestWeightsDecide(t *testing.T) {
 	require.Error(t, err)
 	require.NoError(t, e.Start(1))
 	require.NoError(t, e.WaitServing(within(t)))
-	_, err = dial(t, e, 3, wire.Options{}).Exists("/one", false)
-	require.NoError(t, err)
+	dial(t, e, 3, wire.Options{}).MustExists(t, "/one", false)
 }

@@ -42,8 +42,7 @@ func dial(t testing.TB, e *Ensemble, id int, o wire.Options) *wire.Conn {
 // create makes a persistent znode.
 func create(t testing.TB, c *wire.Conn, path string) {
 	t.Helper()
-	_, err := c.Create(path, []byte(path), proto.ModePersistent)
-	require.NoError(t, err)
+	c.MustCreate(t, path, []byte(path), proto.ModePersistent)
 }
 
 // leader is the id of the leader, and of another server.

@@ -260,8 +260,7 @@ func TestRemovedLeaderHandsOver(t *testing.T) {
 		l.goesOn(t)
 		old, _ := leader(t, e)
 		c := dial(t, e, old, wire.Options{})
-		r, err := c.Do(wire.Reconfig("", fmt.Sprint(old), "", -1))
-		require.NoError(t, err)
+		r := c.MustDo(t, wire.Reconfig("", fmt.Sprint(old), "", -1))
 		require.Equal(t, proto.OK, r.Header.Err)
 		inForce(t, e, others(e, old)...)
 		now, err := e.Leader(within(t))
@@ -336,8 +335,7 @@ func TestKilledDuringReconfig(t *testing.T) {
 		if round%2 == 1 {
 			r = wire.Reconfig("", "4", "", -1)
 		}
-		c, err := wire.Dial(e.Addr(leads), wire.Options{})
-		require.NoError(t, err)
+		c := wire.Open(t, e.Addr(leads), wire.Options{})
 		call := c.Send(r)
 		<-time.After(time.Duration(round) * 100 * time.Microsecond)
 		killed := [][]int{{leads}, {follows}, e.IDs()}[round%3]

@@ -17,6 +17,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -27,15 +28,12 @@ func writeFile(t *testing.T, dir, name string, epoch int64) {
 
 func readFile(t *testing.T, dir, name string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, name))
-	require.NoError(t, err)
-	return string(b)
+	return string(must.ReadFile(t, filepath.Join(dir, name)))
 }
 
 func names(t *testing.T, dir string) (names []string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	entries := must.ReadDir(t, dir)
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
@@ -346,8 +344,7 @@ func TestCrashInEpochFiles(t *testing.T) {
 			require.NoError(t, again.Close())
 		}
 		alone := filepath.Join(dir, FileName)
-		whole, err := os.ReadFile(alone)
-		require.NoError(t, err)
+		whole := must.ReadFile(t, alone)
 		before := at.CrashClone(rng, vfs.CrashOptions{UnsyncedPercent: 100})
 		check("both")
 		at = before
@@ -413,8 +410,7 @@ func FuzzCheckPages(f *testing.F) {
 	require.NoError(f, err)
 	require.NoError(f, db.PutSnapshot("snapshot.1", 1, 1, 1))
 	require.NoError(f, db.Close())
-	b, err := os.ReadFile(filepath.Join(dir, FileName))
-	require.NoError(f, err)
+	b := must.ReadFile(f, filepath.Join(dir, FileName))
 	require.NoError(f, checkPages(b))
 	f.Add([]byte{0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, flips []byte) {
@@ -576,8 +572,7 @@ func TestDestroyedWhileOpen(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, db.SetAccepted(3))
 			path := filepath.Join(dir, FileName)
-			b, err := os.ReadFile(path)
-			require.NoError(t, err)
+			b := must.ReadFile(t, path)
 			f, err := os.OpenFile(path, os.O_RDWR, 0)
 			require.NoError(t, err)
 			require.NoError(t, destroy(f, b))

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -30,14 +31,12 @@ func TestPeek(t *testing.T) {
 	require.NoError(t, db.SetAccepted(6))
 	require.NoError(t, db.SetCurrent(5, "where from"))
 	require.NoError(t, db.SetBlank(true))
-	before, err := os.ReadFile(filepath.Join(dir, FileName))
-	require.NoError(t, err)
+	before := must.ReadFile(t, filepath.Join(dir, FileName))
 	f, err = Peek(vfs.OS(), dir)
 	require.NoError(t, err)
 	require.Equal(t, Facts{HasDB: true, Epochs: Epochs{Accepted: 6, Current: 5}, Identity: db.Identity(),
 		Lineage: "where from", Blank: true, Catalogue: Catalogue{}}, f)
-	after, err := os.ReadFile(filepath.Join(dir, FileName))
-	require.NoError(t, err)
+	after := must.ReadFile(t, filepath.Join(dir, FileName))
 	require.Equal(t, before, after)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // nameServer answers as a test wants it.
@@ -387,9 +388,7 @@ func TestStrangerWithoutANameServer(t *testing.T) {
 	s := newNameServer(nil)
 	s.silent = true
 	three := w.start(3, s.configure(nil), func(cfg *Config) { cfg.Changes = true })
-	near, err := net.Dial("tcp", w.members[2].Election[0])
-	require.NoError(t, err)
-	defer near.Close()
+	near := must.Dial(t, w.members[2].Election[0])
 	began := time.Now()
 	got := three.peers.election.callback(1<<40, near, nil, time.Now().Add(time.Hour))
 	require.Empty(t, got, "a larger id")

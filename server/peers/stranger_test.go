@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/zab"
 )
 
@@ -53,10 +54,8 @@ func TestSmallerStrangerIsCalledBack(t *testing.T) {
 	three.peers.SendElection(vote(1, 1))
 	require.EqualValues(t, 1, three.peers.Stats().Unknown)
 	for _, named := range []string{"127.0.0.1", "192.0.2.1", "localhost"} {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		_, port, err := net.SplitHostPort(ln.Addr().String())
-		require.NoError(t, err)
+		ln := must.Listen(t)
+		port := must.Port(t, ln.Addr().String())
 		requireEnd(t, w.greetFrom(3, 1, "nonsense", named+":0", net.JoinHostPort(named, port)))
 		nc, err := ln.Accept()
 		require.NoError(t, err)

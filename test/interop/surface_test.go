@@ -192,7 +192,8 @@ func (f *facts) refusals(side int, o *operated) {
 // programs is what kazoo and ZooKeeper's own scripts make of the answers.
 func (f *facts) programs(sides []*operated) {
 	for i, o := range sides {
-		out := must.Output(f.t, exec.CommandContext(programContext(f.t), "/usr/bin/python3", "-c", kazooWords, o.Addr()))
+		out := must.Output(f.t,
+			exec.CommandContext(programContext(f.t), "/usr/bin/python3", "-c", kazooWords, o.Addr()))
 		f.text(i, "kazoo", string(out))
 		host, port, err := net.SplitHostPort(o.Addr())
 		require.NoError(f.t, err)

@@ -3,10 +3,9 @@ package admin
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"io"
 	"net"
-	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed94657493/warren/server/internal/orders"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -24,8 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // serveOn runs a server on a port of 127.0.0.1 until the test ends.
 func serveOn(t *testing.T, s *Server) (addr string) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	ln := must.Listen(t)
 	serve(t, s, ln)
 	return ln.Addr().String()
 }
@@ -45,9 +44,7 @@ func serve(t *testing.T, s *Server, ln net.Listener) {
 // say sends text on a new connection and returns the status line of the answer, empty if there is none.
 func say(t *testing.T, addr, text string) (status string) {
 	t.Helper()
-	nc, err := net.Dial("tcp", addr)
-	require.NoError(t, err)
-	status, _ = sayTo(nc, text)
+	status, _ = sayTo(must.Dial(t, addr), text)
 	return status
 }
 
@@ -220,7 +217,7 @@ func TestCommandsRunAFewAtATime(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, ok := s.gather(s.commands["dirs"], nil, must(http.NewRequestWithContext(ctx, "GET", "/", nil)))
+	_, ok := s.gather(s.commands["dirs"], nil, httptest.NewRequestWithContext(ctx, "GET", "/", nil))
 	require.False(t, ok)
 	require.Empty(t, node.entered)
 	resp, _ := ask(t, s, "GET", "/commands/snapshot", "Authorization", "ip")
@@ -231,13 +228,6 @@ func TestCommandsRunAFewAtATime(t *testing.T) {
 	for range commandsMax {
 		require.Equal(t, 200, <-done)
 	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(fmt.Sprint("admin: ", err))
-	}
-	return v
 }
 
 // A snapshot may take longer than a request may take to arrive.

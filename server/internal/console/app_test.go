@@ -3,7 +3,6 @@ package console
 import (
 	"compress/gzip"
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/server/internal/api"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // send sends a record to the application's part of the console.
@@ -72,8 +72,7 @@ func TestStaticFiles(t *testing.T) {
 			require.Equal(t, "gzip", packed.Header().Get("Content-Encoding"), name)
 			unpacker, err := gzip.NewReader(packed.Body)
 			require.NoError(t, err)
-			text, err := io.ReadAll(unpacker)
-			require.NoError(t, err)
+			text := must.ReadAll(t, unpacker)
 			require.Equal(t, plain.Body.String(), string(text), name)
 		}
 		require.Empty(t, send(c, "GET", name, "", "Accept-Encoding", "gzip;q=0").Header().Get("Content-Encoding"))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,15 +13,14 @@ import (
 
 	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // answering is the address of a server that answers words with texts; without one it closes, and to srvr it says
 // nothing.
 func answering(t *testing.T, answers map[string]string) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = ln.Close() })
+	ln := must.Listen(t)
 	go func() {
 		for {
 			nc, err := ln.Accept()
@@ -157,8 +155,7 @@ func TestTwinInThePlaceOfAnother(t *testing.T) {
 			require.NoError(t, err)
 			m := &config.Member{ID: int64(i + 1)}
 			m.Client.Host = host
-			m.Client.Port, err = strconv.Atoi(port)
-			require.NoError(t, err)
+			m.Client.Port = must.Atoi(t, port)
 			heard[i] = k.askMember(t.Context(), m, 0, nil, true)
 		}
 		k.keep(heard, 1, time.Now())
@@ -272,8 +269,7 @@ func TestNamesOfMembers(t *testing.T) {
 		Trouble: "the name server does not answer", Since: now.Add(-unresolvedFor)}}, k.unresolved(now), "that lasts")
 
 	m := &config.Member{ID: 2, Addresses: []config.PeerAddress{{Host: name}}}
-	m.Client.Port, err = strconv.Atoi(port)
-	require.NoError(t, err)
+	m.Client.Port = must.Atoi(t, port)
 	silent := lookups{name: make(chan struct{}), "other.invalid": make(chan struct{})}
 	s := k.askMember(t.Context(), m, 0, silent, false)
 	require.Equal(t, []string{"", "follower", name + ":" + port}, []string{s.Silent, s.Mode, s.Address})

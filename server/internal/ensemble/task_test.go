@@ -26,6 +26,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/facts"
 	"github.com/seed94657493/warren/server/internal/host"
 	"github.com/seed94657493/warren/server/internal/serve"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // tasked is a server that notes which tasks it has carried out, and what came in at its port.
@@ -53,9 +54,7 @@ func newTasked(t testing.TB, id int, secrets string) *tasked {
 		s.done = append(s.done, *task)
 		return &TaskAnswer{Status: 200, Body: []byte(`"done by ` + task.Name + `"`)}
 	})
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = ln.Close() })
+	ln := must.Listen(t)
 	s.address = ln.Addr().String()
 	go func() {
 		for {

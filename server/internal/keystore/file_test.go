@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -85,9 +86,7 @@ func TestStoresThatAreRefused(t *testing.T) {
 	ca := pki.NewCA("ca")
 	one, other := ca.Issue(pki.Options{Name: "one"}), ca.Issue(pki.Options{Name: "other"})
 	read := func(name string) []byte {
-		b, err := os.ReadFile(filepath.Join("testdata", name))
-		require.NoError(t, err)
-		return b
+		return must.ReadFile(t, filepath.Join("testdata", name))
 	}
 	for name, c := range map[string]struct {
 		data []byte
@@ -133,9 +132,7 @@ func TestPasswordFile(t *testing.T) {
 }
 
 func read(t testing.TB, name string) []byte {
-	b, err := os.ReadFile(filepath.Join("testdata", name))
-	require.NoError(t, err)
-	return b
+	return must.ReadFile(t, filepath.Join("testdata", name))
 }
 
 // memory is a filesystem with files in its root.
@@ -158,11 +155,9 @@ func write(t testing.TB, fs vfs.FS, name string, data []byte) {
 }
 
 func FuzzDecode(f *testing.F) {
-	names, err := filepath.Glob("testdata/*.*")
-	require.NoError(f, err)
+	names := must.Glob(f, "testdata/*.*")
 	for _, name := range names {
-		data, err := os.ReadFile(name)
-		require.NoError(f, err)
+		data := must.ReadFile(f, name)
 		f.Add(data, "changeit")
 	}
 	f.Fuzz(func(t *testing.T, data []byte, password string) {
@@ -181,8 +176,7 @@ func FuzzDecode(f *testing.F) {
 // FuzzJKSBody gives the entries a hash that fits, so that what is behind it is reached.
 func FuzzJKSBody(f *testing.F) {
 	for _, name := range []string{"java.jks", "trust.jks"} {
-		data, err := os.ReadFile("testdata/" + name)
-		require.NoError(f, err)
+		data := must.ReadFile(f, "testdata/"+name)
 		f.Add(data[:len(data)-20])
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -82,8 +83,7 @@ func TestHandshakesWorkInTurns(t *testing.T) {
 			answer.GetConfigForClient, answer.Certificates = nil, []tls.Certificate{certificate(own)}
 			return answer, nil
 		}
-		inner, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
+		inner := must.Listen(t)
 		ln := h.Listen(inner, cfg)
 		var all sync.WaitGroup
 		all.Go(func() {
@@ -157,12 +157,8 @@ func TestClosedConnectionsCostNoSignature(t *testing.T) {
 		t.Error("it is answered")
 		return nil, nil
 	}, Certificates: []tls.Certificate{{Certificate: [][]byte{leaf.Cert.Raw}, PrivateKey: leaf.Key}}})
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer ln.Close()
-	client, err := net.Dial("tcp", ln.Addr().String())
-	require.NoError(t, err)
-	defer client.Close()
+	ln := must.Listen(t)
+	client := must.Dial(t, ln.Addr().String())
 	go func() { _ = tls.Client(client, &tls.Config{InsecureSkipVerify: true}).Handshake() }()
 	nc, err := ln.Accept()
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/limits"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -41,8 +42,7 @@ func startShaken(t *testing.T, members func() []config.Member) *shaken {
 	s.Quorum, err = OpenQuorum(QuorumOptions{Config: cfg, FS: vfs.OS(), Log: zap.NewNop(),
 		Registry: prometheus.NewRegistry(), Members: members, Handshakes: limits.NewHandshakes(s.turns)})
 	require.NoError(t, err)
-	s.ln, err = net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	s.ln = must.Listen(t)
 	t.Cleanup(func() { s.ln.Close() })
 	return s
 }
@@ -67,9 +67,7 @@ func (s *shaken) accept() chan error {
 // dial begins TLS as a server with a certificate for a host.
 func (s *shaken) dial(host string) {
 	leaf := s.files.CA.Issue(pki.Options{Hosts: []string{host}})
-	nc, err := net.Dial("tcp", s.ln.Addr().String())
-	require.NoError(s.t, err)
-	s.t.Cleanup(func() { nc.Close() })
+	nc := must.Dial(s.t, s.ln.Addr().String())
 	require.NoError(s.t, nc.SetDeadline(time.Now().Add(patience)))
 	c := tls.Client(nc, &tls.Config{InsecureSkipVerify: true,
 		Certificates: []tls.Certificate{{Certificate: [][]byte{leaf.Cert.Raw}, PrivateKey: leaf.Key}}})

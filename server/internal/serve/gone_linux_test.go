@@ -8,12 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/server/internal/socket"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestGoneFindsConnectionsThatEndedSilently(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { ln.Close() })
+	ln := must.Listen(t)
 	for name, c := range map[string]struct {
 		client func(*net.TCPConn) error
 		gone   bool

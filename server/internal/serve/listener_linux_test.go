@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // listening returns a front that takes connections.
@@ -129,9 +130,7 @@ func TestClientPortThatIsOpenNowhere(t *testing.T) {
 func TestKeepAliveOfClients(t *testing.T) {
 	for on, want := range map[bool]int{true: 1, false: 0} {
 		s := listening(t, func(c *config.Config) { c.TCPKeepAlive = on })
-		client, err := net.Dial("tcp", s.Addr().String())
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = client.Close() })
+		must.Dial(t, s.Addr().String())
 		require.Eventually(t, func() bool { return s.Conns.Len() == 1 }, time.Minute, time.Millisecond)
 		// The reader begins behind the call that sets the option.
 		require.Eventually(t, func() bool {
