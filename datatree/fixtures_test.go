@@ -21,6 +21,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // Directories written by ZooKeeper, and what its clients read from them. See the README there.
@@ -52,13 +53,11 @@ type fixture struct {
 }
 
 func TestFixtures(t *testing.T) {
-	expected, err := filepath.Glob(fixtureRoot + "/*/*.expected.json")
-	require.NoError(t, err)
+	expected := must.Glob(t, fixtureRoot+"/*/*.expected.json")
 	require.NotEmpty(t, expected)
 	loaded := 0
 	for _, file := range expected {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := must.ReadFile(t, file)
 		var want fixture
 		require.NoError(t, json.Unmarshal(text, &want), file)
 		if want.Outcome != "ok" {
@@ -80,12 +79,10 @@ func TestFixtures(t *testing.T) {
 
 // TestWithoutDigest takes the digests from the txns that ZooKeeper has logged.
 func TestWithoutDigest(t *testing.T) {
-	logs, err := filepath.Glob(fixtureRoot + "/*/*/version-2/log.*")
-	require.NoError(t, err)
+	logs := must.Glob(t, fixtureRoot+"/*/*/version-2/log.*")
 	with, without := map[proto.OpCode]bool{}, map[proto.OpCode]bool{}
 	for _, file := range logs {
-		raw, err := os.ReadFile(file)
-		require.NoError(t, err)
+		raw := must.ReadFile(t, file)
 		for _, txn := range logPayloads(raw) {
 			var h proto.TxnHeader
 			r := proto.NewReader(txn)
@@ -181,8 +178,7 @@ func loadFixture(t *testing.T, dir string) *State {
 	require.NotNil(t, s, "a snapshot")
 	base := s.LastZxid()
 	for _, file := range byZxid(t, dir, "log.", false) {
-		raw, err := os.ReadFile(filepath.Join(dir, file))
-		require.NoError(t, err)
+		raw := must.ReadFile(t, filepath.Join(dir, file))
 		for _, payload := range logPayloads(raw) {
 			var h proto.TxnHeader
 			require.NoError(t, h.ReadFrom(payload))
@@ -198,8 +194,7 @@ func loadFixture(t *testing.T, dir string) *State {
 }
 
 func byZxid(t *testing.T, dir, prefix string, newestFirst bool) []string {
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	entries := must.ReadDir(t, dir)
 	var names []string
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), prefix) {

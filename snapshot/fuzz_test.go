@@ -2,8 +2,6 @@ package snapshot
 
 import (
 	"bytes"
-	"io"
-	"os"
 	"runtime"
 	"testing"
 
@@ -11,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -45,11 +44,10 @@ func seeds(f *testing.F, c Compression) (files [][]byte) {
 	for _, path := range []string{
 		"zookeeper-3.8/11-tiny/version-2/snapshot.5", "zookeeper-3.10-snapshot/01-tiny/version-2/snapshot.9",
 	} {
-		b, err := os.ReadFile(fixtures + path)
-		require.NoError(f, err)
+		b := must.ReadFile(f, fixtures+path)
 		var packedBytes bytes.Buffer
 		z := packed(&packedBytes, c)
-		_, err = z.Write(b)
+		_, err := z.Write(b)
 		require.NoError(f, err)
 		require.NoError(f, z.Close())
 		files = append(files, packedBytes.Bytes())
@@ -108,8 +106,7 @@ func FuzzReadStream(f *testing.F) {
 		var same state
 		require.NoError(t, ReadStream(&again, &same))
 		got.same(t, &same)
-		rest, err := io.ReadAll(r)
-		require.NoError(t, err)
+		rest := must.ReadAll(t, r)
 		require.Len(t, rest, r.Len()+len(rest))
 	})
 }

@@ -3,8 +3,6 @@ package snapshot
 import (
 	"encoding/base64"
 	"encoding/json"
-	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -13,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -34,8 +33,7 @@ func TestGoldenSnapshot38(t *testing.T) {
 	require.EqualValues(t, -1, s.nodes[3].stat.Aversion)
 
 	// Encoded again it is the same up to the section that 3.8 does not write.
-	want, err := os.ReadFile(fixtures + "zookeeper-3.8/11-tiny/version-2/snapshot.5")
-	require.NoError(t, err)
+	want := must.ReadFile(t, fixtures+"zookeeper-3.8/11-tiny/version-2/snapshot.5")
 	s.lastZxid, s.digest = trailer.DigestZxid, trailer.Digest
 	got := rewrite(t, s)
 	require.Equal(t, want, got[:len(want)])
@@ -48,8 +46,7 @@ func TestGoldenSnapshot310(t *testing.T) {
 	s, trailer := loadFixture(t, path)
 	require.Equal(t, Trailer{HasDigest: true, DigestZxid: 9, DigestVersion: 2, Digest: 20800145792,
 		HasLastZxid: true, LastZxid: 9}, trailer)
-	want, err := os.ReadFile(fixtures + path)
-	require.NoError(t, err)
+	want := must.ReadFile(t, fixtures+path)
 	s.lastZxid, s.digest = trailer.LastZxid, trailer.Digest
 	require.Equal(t, want, rewrite(t, s))
 }
@@ -62,8 +59,7 @@ func TestGoldenCompressed(t *testing.T) {
 	} {
 		s, trailer := loadFixture(t, path)
 		require.NotEmpty(t, s.nodes)
-		theirs, err := os.ReadFile(fixtures + path)
-		require.NoError(t, err)
+		theirs := must.ReadFile(t, fixtures+path)
 		_, c, _ := ParseName(filepath.Base(path))
 		fs := newDir(t)
 		s.lastZxid, s.digest = trailer.DigestZxid, trailer.Digest
@@ -78,9 +74,7 @@ func TestGoldenCompressed(t *testing.T) {
 
 func unpackBytes(t *testing.T, b []byte, c Compression) []byte {
 	t.Helper()
-	plain, err := io.ReadAll(unpacked(&rawReader{f: strings.NewReader(string(b))}, c))
-	require.NoError(t, err)
-	return plain
+	return must.ReadAll(t, unpacked(&rawReader{f: strings.NewReader(string(b))}, c))
 }
 
 func rewrite(t *testing.T, s *state) []byte {
@@ -93,12 +87,10 @@ func rewrite(t *testing.T, s *state) []byte {
 
 // Every snapshot that an independent script has decoded decodes to the same.
 func TestFixturesAsDecoded(t *testing.T) {
-	files, err := filepath.Glob(fixtures + "*/*.decoded.json")
-	require.NoError(t, err)
+	files := must.Glob(t, fixtures+"*/*.decoded.json")
 	require.NotEmpty(t, files)
 	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		require.NoError(t, err)
+		raw := must.ReadFile(t, file)
 		var decoded map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal(raw, &decoded))
 		for name, text := range decoded {
@@ -158,8 +150,7 @@ func TestFixturesAsDecoded(t *testing.T) {
 
 // A client sees a znode that no later txn has touched as the snapshot has it.
 func TestFixturesAsServed(t *testing.T) {
-	files, err := filepath.Glob(fixtures + "*/*.expected.json")
-	require.NoError(t, err)
+	files := must.Glob(t, fixtures+"*/*.expected.json")
 	require.NotEmpty(t, files)
 	compared := map[string]int{}
 	for _, file := range files {
@@ -181,8 +172,7 @@ func TestFixturesAsServed(t *testing.T) {
 				}
 			}
 		}
-		raw, err := os.ReadFile(file)
-		require.NoError(t, err)
+		raw := must.ReadFile(t, file)
 		require.NoError(t, json.Unmarshal(raw, &want))
 		if want.Outcome != "ok" {
 			continue

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -153,8 +154,7 @@ func copyFixture(t testing.TB, name string) string {
 
 func expectedLast(t testing.TB, name string) proto.Zxid {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(fixtures, name+".expected.json"))
-	require.NoError(t, err)
+	b := must.ReadFile(t, filepath.Join(fixtures, name+".expected.json"))
 	var expected struct{ LastZxid any }
 	require.NoError(t, json.Unmarshal(b, &expected))
 	switch v := expected.LastZxid.(type) {
@@ -172,13 +172,12 @@ func expectedLast(t testing.TB, name string) proto.Zxid {
 // TestGolden writes the txns of storage 13 again and compares the bytes.
 func TestGolden(t *testing.T) {
 	for name, records := range map[string]int{"log.1": 5, "log.6": 2} {
-		golden, err := os.ReadFile(filepath.Join(fixtures, "zookeeper-3.8/11-tiny/version-2", name))
-		require.NoError(t, err)
+		golden := must.ReadFile(t, filepath.Join(fixtures, "zookeeper-3.8/11-tiny/version-2", name))
 		m := newMem(t)
 		writeFile(t, m, name, golden)
 		b := fileHeader()
 		first, _, _ := FileZxid(name)
-		_, err = Verify(Options{FS: m, Dir: dir}, first, func(r *Record) error {
+		_, err := Verify(Options{FS: m, Dir: dir}, first, func(r *Record) error {
 			require.EqualValues(t, len(b), r.Offset)
 			b = AppendRecord(b, r.Payload)
 			records--

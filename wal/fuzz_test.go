@@ -2,7 +2,6 @@ package wal
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // FuzzReplay replays arbitrary bytes as the last file of a log. For any bytes, Replay does not
@@ -24,8 +24,7 @@ func FuzzReplay(f *testing.F) {
 	for _, name := range []string{
 		"zookeeper-3.8/11-tiny/version-2/log.1", "zookeeper-3.8/04-torn-tail-truncated/version-2/log.1",
 	} {
-		b, err := os.ReadFile(filepath.Join(fixtures, name))
-		require.NoError(f, err)
+		b := must.ReadFile(f, filepath.Join(fixtures, name))
 		f.Add(b[:min(len(b), 4096)])
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -1,13 +1,13 @@
 package wal
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // A ZooKeeper follower that has lost its leader while it was synchronized logs txns again. They are replayed once, and
@@ -108,8 +108,7 @@ func TestRepeatedTxnsThatDiffer(t *testing.T) {
 func TestRepeatedByZooKeeper(t *testing.T) {
 	const name = "log.100000ab7"
 	m := newMem(t)
-	file, err := os.ReadFile("testdata/repeated/" + name)
-	require.NoError(t, err)
+	file := must.ReadFile(t, "testdata/repeated/"+name)
 	writeFile(t, m, name, file)
 	first := proto.MakeZxid(1, 0xab7)
 	var zxids []proto.Zxid

@@ -1,12 +1,12 @@
 package zab
 
 import (
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/defects"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // scripted are the defects that have a script: testdata/defects/NAME.txt shows the right behaviour, and in a build
@@ -28,8 +28,7 @@ func TestScriptsSeeDefects(t *testing.T) {
 	}
 	for _, d := range scripted {
 		t.Run(d.String(), func(t *testing.T) {
-			text, err := os.ReadFile("testdata/defects/" + d.String() + ".txt")
-			require.NoError(t, err)
+			text := must.ReadFile(t, "testdata/defects/"+d.String()+".txt")
 			got := play(string(text), func(c Config) Config { return with(c, defects.Of(d)) })
 			require.NotEqual(t, string(text), got, "the script does not see the defect")
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/zab/quorum"
 )
 
@@ -24,16 +25,13 @@ var rewrite = flag.Bool("rewrite", false,
 // core does below each of them. The language is that of script.command. Zxids are written epoch.counter, in
 // decimal.
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	require.NoError(t, err)
-	closed, err := filepath.Glob("testdata/defects/*.txt")
-	require.NoError(t, err)
+	files := must.Glob(t, "testdata/*.txt")
+	closed := must.Glob(t, "testdata/defects/*.txt")
 	require.NotEmpty(t, files)
 	require.Len(t, closed, len(scripted), "a script for each of these defects")
 	for _, file := range append(files, closed...) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
+			text := must.ReadFile(t, file)
 			got := play(string(text), func(c Config) Config { return c })
 			if *rewrite {
 				require.NoError(t, os.WriteFile(file, []byte(got), 0o600))

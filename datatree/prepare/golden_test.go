@@ -2,7 +2,6 @@ package prepare
 
 import (
 	"encoding/binary"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // The logs that ZooKeeper wrote, from an empty tree on. Each txn is turned back into the request
@@ -23,8 +23,7 @@ func TestPrepareWritesWhatZooKeeperWrote(t *testing.T) {
 		"zookeeper-3.8/02-snapshot-and-log", "zookeeper-3.8/11-tiny", "zookeeper-3.8/12-fuzzy-recreate",
 		"zookeeper-3.10-snapshot/01-tiny",
 	} {
-		logs, err := filepath.Glob(filepath.Join("../../test/testdata/fixtures", dir, "version-2", "log.*"))
-		require.NoError(t, err)
+		logs := must.Glob(t, filepath.Join("../../test/testdata/fixtures", dir, "version-2", "log.*"))
 		require.NotEmpty(t, logs, dir)
 		s := datatree.NewState(datatree.Config{})
 		cfg := DefaultConfig()
@@ -76,8 +75,7 @@ func restoreCreate2(t *testing.T, payload []byte, create2 []int32) {
 
 // readLog returns the payloads of a log of ZooKeeper. Source: storage 4.1.
 func readLog(t *testing.T, name string) (payloads [][]byte) {
-	b, err := os.ReadFile(name)
-	require.NoError(t, err)
+	b := must.ReadFile(t, name)
 	for b = b[16:]; len(b) > 12; {
 		n := int(binary.BigEndian.Uint32(b[8:]))
 		if n == 0 {

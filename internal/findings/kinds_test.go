@@ -4,14 +4,14 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // severityNames are the constants of severities, as the source has them.
@@ -20,8 +20,7 @@ var severityNames = map[string]Severity{"Notice": Notice, "Warning": Warning, "E
 // made returns the checks of all findings that the package makes, with the severities at the places that make them.
 func made(t *testing.T) map[string]map[Severity]bool {
 	t.Helper()
-	names, err := filepath.Glob("*.go")
-	require.NoError(t, err)
+	names := must.Glob(t, "*.go")
 	all := map[string]map[Severity]bool{}
 	note := func(severity, check ast.Expr) {
 		lit, ok := check.(*ast.BasicLit)
@@ -43,8 +42,7 @@ func made(t *testing.T) map[string]map[Severity]bool {
 		if strings.HasSuffix(name, "_test.go") || name == "kinds.go" {
 			continue
 		}
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
+		text := must.ReadFile(t, name)
 		file, err := parser.ParseFile(token.NewFileSet(), name, text, 0)
 		require.NoError(t, err)
 		ast.Inspect(file, func(n ast.Node) bool {

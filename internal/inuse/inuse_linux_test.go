@@ -13,12 +13,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 // A port that this process has is refused in its name, whichever address of the machine is wanted.
 func TestListen(t *testing.T) {
-	comm, err := os.ReadFile("/proc/self/comm")
-	require.NoError(t, err)
+	comm := must.ReadFile(t, "/proc/self/comm")
 	me := fmt.Sprintf("address already in use by %s (pid %d)", comm[:len(comm)-1], os.Getpid())
 	for has, wants := range map[string][]string{
 		"127.0.0.1:0": {"127.0.0.1", "0.0.0.0", ""},
@@ -38,9 +39,7 @@ func TestListen(t *testing.T) {
 
 // A socket that does not listen can have a port, too.
 func TestConnectionHasPort(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = ln.Close() })
+	ln := must.Listen(t)
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}}
 	c, err := dialer.DialContext(context.Background(), "tcp", ln.Addr().String())
 	require.NoError(t, err)
@@ -103,8 +102,7 @@ func TestLockHolder(t *testing.T) {
 	pid, ok := LockedBy(file)
 	require.True(t, ok)
 	require.Equal(t, strconv.Itoa(os.Getpid()), pid)
-	comm, err := os.ReadFile("/proc/self/comm")
-	require.NoError(t, err)
+	comm := must.ReadFile(t, "/proc/self/comm")
 	require.Equal(t, fmt.Sprintf("%s (pid %d)", comm[:len(comm)-1], os.Getpid()), LockHolder(file))
 
 	// The list of locks has 0 for a process of another container.

@@ -284,8 +284,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	_, err = b.Restore(destination(restored), Target{})
 	require.ErrorIs(t, err, ErrNotEmpty)
 	srv = serve(t, restored)
-	c, err := wire.Dial(srv.Addr().String(), wire.Options{TimeoutMs: 60_000})
-	require.NoError(t, err)
+	c := wire.Open(t, srv.Addr().String(), wire.Options{TimeoutMs: 60_000})
 	for i := range 5 {
 		req := wire.Create(fmt.Sprintf("/after-%d", i), nil, wire.OpenACL, proto.ModePersistent)
 		require.NoError(t, c.Send(req).Wait())

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -52,14 +52,12 @@ func memFixture(t testing.TB, fixture string, names ...string) (*vfs.Mem, Source
 	t.Helper()
 	mem := vfs.NewMem()
 	dir := filepath.Join(fixtures, fixture, "version-2")
-	files, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	files := must.ReadDir(t, dir)
 	for _, f := range files {
 		if len(names) > 0 && !slices.Contains(names, f.Name()) {
 			continue
 		}
-		b, err := os.ReadFile(filepath.Join(dir, f.Name()))
-		require.NoError(t, err)
+		b := must.ReadFile(t, filepath.Join(dir, f.Name()))
 		put(t, mem, "/s/"+f.Name(), b)
 	}
 	return mem, Source{FS: mem, SnapDir: "/s", LogDir: "/s"}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -37,11 +37,10 @@ func fakeAdmin(t *testing.T, status int, zxid string, size int, body []byte) Rem
 }
 
 func TestRemote(t *testing.T) {
-	body, err := os.ReadFile(fixtures + "02-snapshot-and-log/version-2/snapshot.34")
-	require.NoError(t, err)
+	body := must.ReadFile(t, fixtures+"02-snapshot-and-log/version-2/snapshot.34")
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
-	_, err = z.Write(body)
+	_, err := z.Write(body)
 	require.NoError(t, err)
 	require.NoError(t, z.Close())
 	for _, sent := range [][]byte{body, packed.Bytes()} {
@@ -107,9 +106,7 @@ func TestRemoteServer(t *testing.T) {
 	srv := server.New(cfg, server.Options{})
 	require.NoError(t, srv.Start())
 	defer srv.Stop()
-	c, err := wire.Dial(srv.Addr().String(), wire.Options{TimeoutMs: 60_000})
-	require.NoError(t, err)
-	defer c.Close()
+	c := wire.Open(t, srv.Addr().String(), wire.Options{TimeoutMs: 60_000})
 	require.NoError(t, c.Send(wire.Create("/kept", []byte("data"), wire.OpenACL, proto.ModePersistent)).Wait())
 
 	b, err := Open(vfs.OS(), t.TempDir())

@@ -8,9 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // respond answers one request with the body of the reply, which is used before the next one.
@@ -41,8 +40,7 @@ type fakeConn struct {
 
 func newFakeServer(t testing.TB, answer respond) *fakeServer {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Listen(t)
 	s := serveFake(l, answer)
 	t.Cleanup(s.close)
 	return s

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/cmd/warren/wording"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // ports are what is at a port that is no client port.
@@ -32,10 +33,7 @@ type ports struct {
 func openPorts(t *testing.T) (p ports) {
 	t.Helper()
 	listen := func() net.Listener {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = ln.Close() })
-		return ln
+		return must.Listen(t)
 	}
 	gone := listen()
 	p.refused = gone.Addr().String()
@@ -212,9 +210,7 @@ func TestErrorsOfServers(t *testing.T) {
 
 // A server without a txn has nothing that could be backed up, which is no fault of the command line.
 func TestNothingIsCommitted(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = ln.Close() })
+	ln := must.Listen(t)
 	go func() {
 		for {
 			c, err := ln.Accept()

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // There is a page for every command that --help lists, and each names every flag.
@@ -26,8 +27,7 @@ func TestManualPages(t *testing.T) {
 			return
 		}
 		pages++
-		b, err := os.ReadFile(filepath.Join(dir, pageName(cmd)+".1"))
-		require.NoError(t, err)
+		b := must.ReadFile(t, filepath.Join(dir, pageName(cmd)+".1"))
 		page := string(b)
 		require.True(t, strings.HasPrefix(page, ".TH WARREN"), page)
 		for _, section := range []string{".SH NAME\n", ".SH SYNOPSIS\n"} {
@@ -51,17 +51,9 @@ func TestManualPages(t *testing.T) {
 		}
 	}
 	check(root)
-	files, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	files := must.ReadDir(t, dir)
 	require.GreaterOrEqual(t, len(files), pages) // cobra's own commands have pages, too
-	require.Contains(t, string(must(os.ReadFile(filepath.Join(dir, "warren-wal-verify.1")))), `.BR warren\-wal (1)`)
-}
-
-func must(b []byte, err error) []byte {
-	if err != nil {
-		panic(err)
-	}
-	return b
+	require.Contains(t, string(must.ReadFile(t, filepath.Join(dir, "warren-wal-verify.1"))), `.BR warren\-wal (1)`)
 }
 
 func TestRoff(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/server/embed"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -31,22 +32,15 @@ var update = flag.Bool("update", false, "write testdata/messages.txt anew; commi
 // commands are those of the file. To add one, write its line, which begins with "$ warren", and run the test with
 // -update.
 func TestMessages(t *testing.T) {
-	golden, err := filepath.Abs("testdata/messages.txt")
-	require.NoError(t, err)
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
+	golden := must.Abs(t, "testdata/messages.txt")
+	want := must.ReadFile(t, golden)
 
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	gone := must.Listen(t)
 	refused := gone.Addr().String()
 	require.NoError(t, gone.Close())
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = taken.Close() })
-	_, port, err := net.SplitHostPort(taken.Addr().String())
-	require.NoError(t, err)
-	adminLn, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	taken := must.Listen(t)
+	port := must.Port(t, taken.Addr().String())
+	adminLn := must.Listen(t)
 	admin := adminLn.Addr().(*net.TCPAddr)
 	require.NoError(t, adminLn.Close())
 	server := embed.Start(t, embed.Options{Configure: func(_ int, c *config.Config) {
@@ -66,10 +60,8 @@ func TestMessages(t *testing.T) {
 	certificate := block(ca.Issue(pki.Options{Name: "one"}), "CERTIFICATE")
 	otherKey := block(ca.Issue(pki.Options{Name: "other"}), "PRIVATE KEY")
 	data := cmdline.CopyFixture(t, "02-snapshot-and-log")
-	store, err := os.ReadFile("../../../server/internal/keystore/testdata/java.p12")
-	require.NoError(t, err)
-	_, free, err := net.SplitHostPort(refused)
-	require.NoError(t, err)
+	store := must.ReadFile(t, "../../../server/internal/keystore/testdata/java.p12")
+	free := must.Port(t, refused)
 
 	home := t.TempDir()
 	t.Chdir(home)
@@ -187,8 +179,7 @@ func TestMessages(t *testing.T) {
 		require.NoError(t, os.Chtimes(store, longAgo, longAgo))
 	}
 
-	newest, err := os.ReadFile(filepath.Join(data, "version-2", "snapshot.34"))
-	require.NoError(t, err)
+	newest := must.ReadFile(t, filepath.Join(data, "version-2", "snapshot.34"))
 	require.NoError(t, os.MkdirAll("late/version-2", 0o700))
 	require.NoError(t, os.WriteFile("late/version-2/snapshot.34", newest, 0o600))
 	held, err := datadir.Begin(vfs.OS(), filepath.Join("held", "version-2"))

@@ -11,10 +11,8 @@ import (
 	"io"
 	"maps"
 	"math/big"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +24,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -35,8 +34,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // wordServer answers four-letter words until the test ends.
 func wordServer(t *testing.T, words map[string]string) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	ln := must.Listen(t)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -253,11 +251,9 @@ func TestClocks(t *testing.T) {
 		admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Date", time.Now().Add(skew).UTC().Format(http.TimeFormat))
 		}))
-		_, port, err := net.SplitHostPort(admin.Listener.Addr().String())
-		require.NoError(t, err)
+		port := must.Port(t, admin.Listener.Addr().String())
 		all := examined(t, []map[string]string{healthy(1), healthy(2), healthy(3)}, func(e *Ensemble) {
-			e.AdminPort, err = strconv.Atoi(port)
-			require.NoError(t, err)
+			e.AdminPort = must.Atoi(t, port)
 		})
 		admin.Close()
 		require.Equal(t, want > Notice, found(all, want, "clock"), "%v: %+v", skew, all)
@@ -291,8 +287,7 @@ func TestCertificates(t *testing.T) {
 				_ = conn.Close()
 			}
 		}()
-		_, port, err := net.SplitHostPort(ln.Addr().String())
-		require.NoError(t, err)
+		port := must.Port(t, ln.Addr().String())
 		s := healthy(1)
 		s["conf"] = strings.Replace(s["conf"], "secureClientPort=-1", "secureClientPort="+port, 1)
 		all := examined(t, []map[string]string{s, healthy(2), healthy(3)}, nil)
@@ -314,11 +309,9 @@ func TestRealServer(t *testing.T) {
 	srv := server.New(cfg, server.Options{Version: "3.9.4-0, built on 01/01/2026 00:00 UTC"})
 	require.NoError(t, srv.Start())
 	defer srv.Stop()
-	_, port, err := net.SplitHostPort(srv.AdminAddr().String())
-	require.NoError(t, err)
+	port := must.Port(t, srv.AdminAddr().String())
 	e := &Ensemble{Servers: []string{srv.Addr().String()}, Timeout: 5 * time.Second, MaxLag: 100, Now: time.Now}
-	e.AdminPort, err = strconv.Atoi(port)
-	require.NoError(t, err)
+	e.AdminPort = must.Atoi(t, port)
 	for _, f := range e.Check(t.Context()) {
 		require.Contains(t, []string{"open-files", "fsync"}, f.Check, "%+v", f) // those are the machine's
 	}
@@ -358,11 +351,9 @@ func TestConsoleSaysTheSame(t *testing.T) {
 		}
 	}
 	require.NoError(t, json.NewDecoder(response.Body).Decode(&overview))
-	_, port, err := net.SplitHostPort(srv.AdminAddr().String())
-	require.NoError(t, err)
+	port := must.Port(t, srv.AdminAddr().String())
 	e := &Ensemble{Servers: []string{srv.Addr().String()}, Timeout: 5 * time.Second, MaxLag: 100, Now: time.Now}
-	e.AdminPort, err = strconv.Atoi(port)
-	require.NoError(t, err)
+	e.AdminPort = must.Atoi(t, port)
 	said := map[string]Finding{}
 	for _, f := range e.Check(t.Context()) {
 		said[f.Check] = Finding{Severity: f.Severity, Check: f.Check, What: f.What, Remedy: f.Remedy}
@@ -392,9 +383,7 @@ func TestLiveDirectory(t *testing.T) {
 	srv := server.New(cfg, server.Options{})
 	require.NoError(t, srv.Start())
 	defer srv.Stop()
-	c, err := wire.Dial(srv.Addr().String(), wire.Options{TimeoutMs: 60_000})
-	require.NoError(t, err)
-	defer c.Close()
+	c := wire.Open(t, srv.Addr().String(), wire.Options{TimeoutMs: 60_000})
 	stop, written := make(chan struct{}), make(chan error, 1)
 	go func() {
 		for i := 0; ; i++ {

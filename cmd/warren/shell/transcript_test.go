@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 )
 
 const manual = "../../../docs/SHELL.md"
@@ -43,8 +44,7 @@ func steady(text string) string {
 
 // The sessions in docs/SHELL.md are what the shell prints. Run with -update to write them anew.
 func TestTranscript(t *testing.T) {
-	was, err := os.ReadFile(manual)
-	require.NoError(t, err)
+	was := must.ReadFile(t, manual)
 	s := startServer(t.TempDir())
 	defer s.Stop()
 	t.Chdir(t.TempDir()) // for files of export
@@ -92,8 +92,7 @@ var home = func() string {
 
 // Every command is in the document.
 func TestEveryCommandIsDocumented(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(home, manual))
-	require.NoError(t, err)
+	text := must.ReadFile(t, filepath.Join(home, manual))
 	for _, name := range Names() {
 		require.Contains(t, string(text), "\n"+promptText+name, "no session shows %s", name)
 	}

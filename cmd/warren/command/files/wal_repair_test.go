@@ -13,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/server/embed"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -66,8 +67,7 @@ func TestWALRepair(t *testing.T) {
 			require.Zero(t, code, errs)
 			require.Contains(t, out, "to txn "+tt.last+"\n")
 			for _, pattern := range tt.saved {
-				found, err := filepath.Glob(filepath.Join(dir, "version-2", pattern))
-				require.NoError(t, err)
+				found := must.Glob(t, filepath.Join(dir, "version-2", pattern))
 				require.Len(t, found, 1, pattern)
 			}
 			code, out, _ = runWAL("verify", dir)
@@ -107,16 +107,12 @@ func TestWALRepairBesideANewerSnapshot(t *testing.T) {
 // What is cut and what is saved are together what was there.
 func TestWALRepairSavesEveryByte(t *testing.T) {
 	dir := cmdline.CopyFixture(t, "06-crc-mismatch-middle-record")
-	whole, err := os.ReadFile(dir + "/version-2/log.35")
-	require.NoError(t, err)
+	whole := must.ReadFile(t, dir+"/version-2/log.35")
 	code, _, errs := runWAL("repair", dir, "--yes", "--lose-txns")
 	require.Zero(t, code, errs)
-	kept, err := os.ReadFile(dir + "/version-2/log.35")
-	require.NoError(t, err)
-	saved, err := filepath.Glob(dir + "/version-2/repair.log.35.*")
-	require.NoError(t, err)
-	rest, err := os.ReadFile(saved[0])
-	require.NoError(t, err)
+	kept := must.ReadFile(t, dir+"/version-2/log.35")
+	saved := must.Glob(t, dir+"/version-2/repair.log.35.*")
+	rest := must.ReadFile(t, saved[0])
 	require.True(t, bytes.Equal(whole, append(kept, rest...)))
 }
 
@@ -124,8 +120,7 @@ func TestWALRepairSavesEveryByte(t *testing.T) {
 func TestSecondWALRepairKeepsWhatTheFirstHasSaved(t *testing.T) {
 	dir := cmdline.CopyFixture(t, "02-snapshot-and-log")
 	log := dir + "/version-2/log.35"
-	first, err := os.ReadFile(log)
-	require.NoError(t, err)
+	first := must.ReadFile(t, log)
 	repair := func() {
 		code, _, errs := runWAL("repair", dir, "--after", "0x34", "--yes", "--lose-txns")
 		require.Zero(t, code, errs)
@@ -135,8 +130,7 @@ func TestSecondWALRepairKeepsWhatTheFirstHasSaved(t *testing.T) {
 	require.NoError(t, os.WriteFile(log, second, 0o600))
 	repair()
 	for name, want := range map[string][]byte{"repair.log.35": first, "repair.log.35.2": second} {
-		b, err := os.ReadFile(dir + "/version-2/" + name)
-		require.NoError(t, err)
+		b := must.ReadFile(t, dir+"/version-2/"+name)
 		require.True(t, bytes.Equal(want, b), name)
 	}
 }
@@ -206,8 +200,7 @@ func TestWALRepairRefuses(t *testing.T) {
 }
 
 func FuzzSalvage(f *testing.F) {
-	b, err := os.ReadFile(cmdline.Fixtures + "zookeeper-3.8/11-tiny/version-2/log.1")
-	require.NoError(f, err)
+	b := must.ReadFile(f, cmdline.Fixtures+"zookeeper-3.8/11-tiny/version-2/log.1")
 	f.Add(b[:600])
 	f.Add(b[20:600])
 	f.Fuzz(func(t *testing.T, data []byte) {

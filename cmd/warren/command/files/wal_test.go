@@ -15,6 +15,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -128,11 +129,10 @@ func withHole(t *testing.T) (dir string, last proto.Zxid) {
 	log := filepath.Join(dir, "version-2/log.1")
 	require.NoError(t, errors.Join(os.Remove(filepath.Join(dir, "version-2/snapshot.34")),
 		os.Remove(filepath.Join(dir, "version-2/log.35"))))
-	b, err := os.ReadFile(log)
-	require.NoError(t, err)
+	b := must.ReadFile(t, log)
 	clear(b[2048:2560])
 	require.NoError(t, os.WriteFile(log, b, 0o644))
-	_, err = wal.Scan(vfs.OS(), log, func(r *wal.Record) error { last = r.Zxid; return nil })
+	_, err := wal.Scan(vfs.OS(), log, func(r *wal.Record) error { last = r.Zxid; return nil })
 	require.ErrorIs(t, err, wal.ErrCorrupt, "of an older file it is damage")
 	return dir, last
 }
@@ -161,8 +161,7 @@ func TestWALTornByACrash(t *testing.T) {
 	require.Contains(t, out, fmt.Sprintf("log.1: %d txns from 0x1 to %v,", last, last))
 
 	dir, _ = withHole(t)
-	later, err := os.ReadFile(cmdline.Fixtures + "zookeeper-3.8/02-snapshot-and-log/version-2/snapshot.34")
-	require.NoError(t, err)
+	later := must.ReadFile(t, cmdline.Fixtures+"zookeeper-3.8/02-snapshot-and-log/version-2/snapshot.34")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "version-2/snapshot.34"), later, 0o644))
 	for _, args := range [][]string{{"verify", dir}, {"dump", dir}, {"repair", dir, "--yes"}} {
 		code, out, errs = runWAL(args...)
@@ -186,11 +185,9 @@ func TestWALOfRepeatedTxns(t *testing.T) {
 
 func TestWALVerifyChangesNothing(t *testing.T) {
 	name := cmdline.Fixtures + "zookeeper-3.8/03-torn-tail-zeros/version-2/log.35"
-	before, err := os.ReadFile(name)
-	require.NoError(t, err)
+	before := must.ReadFile(t, name)
 	_, _, _ = runWAL("verify", filepath.Dir(name))
-	after, err := os.ReadFile(name)
-	require.NoError(t, err)
+	after := must.ReadFile(t, name)
 	require.True(t, bytes.Equal(before, after))
 }
 
@@ -198,8 +195,7 @@ func TestWALVerifyOfOlderFiles(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS(cmdline.Fixtures+"zookeeper-3.8/02-snapshot-and-log")))
 	old := filepath.Join(dir, "version-2/log.1")
-	b, err := os.ReadFile(old)
-	require.NoError(t, err)
+	b := must.ReadFile(t, old)
 	b[100] ^= 1
 	require.NoError(t, os.WriteFile(old, b, 0o644))
 	code, out, _ := runWAL("verify", "--output", "json", dir)

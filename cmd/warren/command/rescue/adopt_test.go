@@ -16,6 +16,7 @@ import (
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -29,11 +30,9 @@ func memberFiles(t *testing.T) (root, zooCfg string) {
 		require.NoError(t, os.MkdirAll(dir, 0o755))
 	}
 	fixture := cmdline.Fixtures + "zookeeper-3.8/02-snapshot-and-log/version-2"
-	entries, err := os.ReadDir(fixture)
-	require.NoError(t, err)
+	entries := must.ReadDir(t, fixture)
 	for _, e := range entries {
-		b, err := os.ReadFile(filepath.Join(fixture, e.Name()))
-		require.NoError(t, err)
+		b := must.ReadFile(t, filepath.Join(fixture, e.Name()))
 		dir := data
 		if strings.HasPrefix(e.Name(), "log.") {
 			dir = log
@@ -215,16 +214,14 @@ func TestAdoptIsInterrupted(t *testing.T) {
 	}
 	slices.Sort(kept)
 	require.Equal(t, []string{filepath.Join(root, "data", "myid"), zooCfg}, kept)
-	logs, err := filepath.Glob(filepath.Join(root, "log", "version-2.set-aside-*", "log.*"))
-	require.NoError(t, err)
+	logs := must.Glob(t, filepath.Join(root, "log", "version-2.set-aside-*", "log.*"))
 	require.NotEmpty(t, logs)
 	require.Subset(t, slices.Collect(maps.Values(before)), valuesOf(t, logs))
 }
 
 func valuesOf(t *testing.T, names []string) (all []string) {
 	for _, name := range names {
-		b, err := os.ReadFile(name)
-		require.NoError(t, err)
+		b := must.ReadFile(t, name)
 		all = append(all, string(b))
 	}
 	return all

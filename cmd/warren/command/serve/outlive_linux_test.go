@@ -11,7 +11,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,6 +22,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -94,13 +94,10 @@ func (s *piped) lost() int {
 	answer, err := client.Get(s.admin + "/metrics")
 	require.NoError(s.t, err, "the server has ended")
 	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	require.NoError(s.t, err)
+	body := must.ReadAll(s.t, answer.Body)
 	found := regexp.MustCompile(`(?m)^warren_server_log_lines_lost_total (\d+)$`).FindSubmatch(body)
 	require.NotNil(s.t, found, "%s", body)
-	n, err := strconv.Atoi(string(found[1]))
-	require.NoError(s.t, err)
-	return n
+	return must.Atoi(s.t, string(found[1]))
 }
 
 // stops ends the server in order, which exits with code 0.
@@ -158,11 +155,9 @@ func TestServerOutlivesAReaderThatDoesNotRead(t *testing.T) {
 // Audit lines wait for a reader of standard output, and hold up requests, but not the end.
 func TestServerEndsThoughNobodyReadsItsAuditLog(t *testing.T) {
 	s := startPiped(t, "audit.enable=true", "audit.file=-")
-	c, err := wire.Dial(s.addr, wire.Options{})
-	require.NoError(t, err)
+	c := wire.Open(t, s.addr, wire.Options{})
 	for range 100 { // lines of more bytes than the pipe takes
-		_, err := c.Create("/n-", nil, proto.ModePersistentSequential)
-		require.NoError(t, err)
+		c.MustCreate(t, "/n-", nil, proto.ModePersistentSequential)
 	}
 	c.Close()
 	s.stops()

@@ -17,6 +17,7 @@ import (
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -38,8 +39,7 @@ func newPlainUser(t *testing.T) *plainUser {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	u := &plainUser{t: t, dir: dir, binary: filepath.Join(dir, "warren"), uid: os.Geteuid()}
-	b, err := os.ReadFile(self)
-	require.NoError(t, err)
+	b := must.ReadFile(t, self)
 	require.NoError(t, os.WriteFile(u.binary, b, 0o755))
 	if u.uid == 0 {
 		u.uid = 65534
@@ -132,9 +132,7 @@ func TestPermissionsAreFoundAtTheStart(t *testing.T) {
 			require.NoError(t, os.WriteFile(path("audit.log"), nil, 0o644))
 			require.NoError(t, os.Mkdir(path("audit"), 0o755))
 
-			taken, err := net.Listen("tcp", "127.0.0.1:0")
-			require.NoError(t, err)
-			defer taken.Close()
+			taken := must.Listen(t)
 			_, port, _ := net.SplitHostPort(taken.Addr().String())
 			text := fmt.Sprintf("dataDir=%s\ndataLogDir=%s\nclientPort=0\nclientPortAddress=127.0.0.1\n"+
 				"admin.serverAddress=127.0.0.1\nadmin.serverPort=%s\n%s\n", cfg.DataDir, cfg.DataLogDir, port,

@@ -3,28 +3,25 @@ package serve_test
 import (
 	"bufio"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // policies returns the scheduling policies of all threads of a process, each once.
 func policies(t *testing.T, pid int) map[uint32]bool {
 	t.Helper()
-	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	require.NoError(t, err)
+	threads := must.ReadDir(t, fmt.Sprintf("/proc/%d/task", pid))
 	all := map[uint32]bool{}
 	for _, thread := range threads {
-		id, err := strconv.Atoi(thread.Name())
-		require.NoError(t, err)
+		id := must.Atoi(t, thread.Name())
 		if attr, err := unix.SchedGetAttr(id, 0); err == nil { // or else it has ended
 			all[attr.Policy] = true
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestServerServesAndStops(t *testing.T) {
@@ -110,9 +111,7 @@ func TestServerDoesNotStart(t *testing.T) {
 		return f.Name()
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "myid"), []byte("1"), 0o600))
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer taken.Close()
+	taken := must.Listen(t)
 	_, port, _ := net.SplitHostPort(taken.Addr().String())
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))

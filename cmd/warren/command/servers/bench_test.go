@@ -3,7 +3,6 @@ package servers
 import (
 	"bytes"
 	"encoding/json"
-	"net"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/bench"
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 )
 
 func TestBenchRefusesNonsense(t *testing.T) {
@@ -73,8 +73,7 @@ func TestBenchParamsAreTheLoadsUnlessGiven(t *testing.T) {
 }
 
 func TestBenchWithoutServer(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Listen(t)
 	addr := l.Addr().String()
 	require.NoError(t, l.Close())
 	var out, errs bytes.Buffer

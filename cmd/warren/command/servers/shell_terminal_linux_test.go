@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // typist types into a terminal in which warren shell runs.
@@ -212,8 +213,7 @@ func TestShellTerminal(t *testing.T) {
 	require.Equal(t, 1, p.leaves())
 
 	// The next shell has the history, without the password.
-	text, err := os.ReadFile(history)
-	require.NoError(t, err)
+	text := must.ReadFile(t, history)
 	require.Contains(t, string(text), "get -w /apple\nls /apricot\nwatch /\nget /apple\nget /none\n")
 	require.NotContains(t, string(text), "secret")
 	p = sitDown(t, history, "-s", addr, "-q")
@@ -277,8 +277,7 @@ func TestShellSearchesHistory(t *testing.T) {
 	p.sees("4] ")
 	p.types("\x04")
 	require.Equal(t, 0, p.leaves())
-	text, err := os.ReadFile(history)
-	require.NoError(t, err)
+	text := must.ReadFile(t, history)
 	require.Contains(t, string(text), "create /pear old\nls -s /\nget -w /pear\nls /pear\n")
 }
 
@@ -439,8 +438,7 @@ func TestShellPicture(t *testing.T) {
 	if *updatePicture {
 		require.NoError(t, os.WriteFile(file, []byte(shown), 0o644))
 	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
+	want := must.ReadFile(t, file)
 	require.Equal(t, string(want), shown, "run go test -run ShellPicture -update-picture here, then make pictures")
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -244,9 +245,7 @@ func TestSteeringCommandsOfAServer(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "super.txt")
 	require.NoError(t, os.WriteFile(secret, []byte("digest super:secret"), 0o600))
 	at := []string{"-s", r.Addr} // which tells its admin port
-	c, err := wire.Dial(r.Addr, wire.Options{})
-	require.NoError(t, err)
-	defer c.Close()
+	c := wire.Open(t, r.Addr, wire.Options{})
 
 	code, _, errs := run(append([]string{"shed", "100"}, at...)...)
 	require.Equal(t, cli.ExitUnexpected, code)
@@ -271,8 +270,7 @@ func TestSteeringCommandsOfAServer(t *testing.T) {
 	code, out, errs = run(append([]string{"take-snapshot", "--dry-run"}, at...)...)
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "the newest one")
-	victim, err := wire.Dial(r.Addr, wire.Options{})
-	require.NoError(t, err)
+	victim := wire.Open(t, r.Addr, wire.Options{})
 	code, out, errs = run(append([]string{"end-session", victim.Session().String()}, at...)...)
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "has ended; 0 ephemeral znodes went with it")
@@ -301,7 +299,5 @@ func freePort(t *testing.T) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer ln.Close()
-	_, port, err := net.SplitHostPort(ln.Addr().String())
-	require.NoError(t, err)
-	return port
+	return must.Port(t, ln.Addr().String())
 }

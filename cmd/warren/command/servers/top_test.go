@@ -21,6 +21,7 @@ import (
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // adminThatTells is an admin server whose command top says the same to each request with the right credentials.
@@ -36,8 +37,7 @@ func adminThatTells(t *testing.T, text string) (port string, asked *atomic.Int64
 		fmt.Fprint(w, text)
 	}))
 	t.Cleanup(s.Close)
-	_, port, err := net.SplitHostPort(s.Listener.Addr().String())
-	require.NoError(t, err)
+	port = must.Port(t, s.Listener.Addr().String())
 	return port, asked
 }
 
@@ -100,8 +100,7 @@ func TestTopSaysWhatIsWrong(t *testing.T) {
 func TestTopFindsAdminPorts(t *testing.T) {
 	args := []string{"top", "--once"}
 	for range 2 {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
+		ln := must.Listen(t)
 		port := ln.Addr().(*net.TCPAddr).Port
 		require.NoError(t, ln.Close())
 		args = append(args, startShellServer(t, func(c *config.Config) {

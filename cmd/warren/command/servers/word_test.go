@@ -1,7 +1,6 @@
 package servers
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/pki"
 )
 
@@ -59,9 +59,7 @@ func TestWord(t *testing.T) {
 	require.Equal(t, cli.ExitUnexpected, code)
 	require.Contains(t, errs, "127.0.0.1:1: ruok: ")
 
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer silent.Close()
+	silent := must.Listen(t)
 	began := time.Now()
 	code, _, _ = run("4lw", silent.Addr().String(), "ruok", "--timeout", "50ms")
 	require.Equal(t, cli.ExitUnexpected, code)

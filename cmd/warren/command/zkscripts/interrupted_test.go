@@ -3,12 +3,12 @@ package zkscripts
 import (
 	"errors"
 	"io"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -25,8 +25,7 @@ func TestInterruptedScripts(t *testing.T) {
 			Wants: func(t *testing.T, _, after cmdline.Sight) { require.Equal(t, cmdline.Sight{Begins: true}, after) }}
 		all["cleanup, "+kind] = &cmdline.Interruption{LogDir: logDir,
 			Start: func(t *testing.T, mem *vfs.Mem) {
-				b, err := os.ReadFile(cmdline.Fixtures + "zookeeper-3.8/02-snapshot-and-log/version-2/snapshot.34")
-				require.NoError(t, err)
+				b := must.ReadFile(t, cmdline.Fixtures+"zookeeper-3.8/02-snapshot-and-log/version-2/snapshot.34")
 				// as fuzzy ones, which the log makes exact
 				for _, name := range []string{"snapshot.35", "snapshot.36"} {
 					cmdline.Write(t, mem, "/d/version-2/"+name, b)

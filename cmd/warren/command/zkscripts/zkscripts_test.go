@@ -14,6 +14,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/cmd/warren/command/files"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -41,8 +42,7 @@ func TestZkCleanup(t *testing.T) {
 	t.Setenv("ZOOCFGDIR", dir)
 	require.NoError(t,
 		os.WriteFile(filepath.Join(dir, "zoo.cfg"), []byte("dataDir="+dir+"/data\nclientPort=2181\n"), 0o644))
-	snap, err := os.ReadFile(twoSnapshots + "snapshot.0")
-	require.NoError(t, err)
+	snap := must.ReadFile(t, twoSnapshots+"snapshot.0")
 	at := time.Date(2026, 11, 21, 18, 56, 51, 0, time.UTC)
 	write := func(name string, data []byte) {
 		require.NoError(t, os.WriteFile(filepath.Join(v, name), data, 0o644))
@@ -134,15 +134,13 @@ func TestTxnLogToolkitRecover(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := damagedLog(t)
-			before, err := os.ReadFile(file)
-			require.NoError(t, err)
+			before := must.ReadFile(t, file)
 			args := append(append([]string{"zkTxnLogToolkit.sh"}, c.args...), file)
 			require.NoError(t, os.Chmod(file, 0o600))
 			code, out := runWith(c.in, args...)
 			require.Equal(t, c.code, code)
 			require.Equal(t, header+strings.ReplaceAll(c.out, "%", file+".fixed"), out)
-			after, err := os.ReadFile(file)
-			require.NoError(t, err)
+			after := must.ReadFile(t, file)
 			require.True(t, bytes.Equal(before, after), "the log itself is not changed")
 			if c.code != 0 {
 				require.NoFileExists(t, file+".fixed")
@@ -182,16 +180,14 @@ func TestTxnLogToolkitChop(t *testing.T) {
 		require.Equal(t, cli.ExitUnexpected, code)
 		require.Contains(t, errs, "does not contain zxid "+zxid)
 	}
-	left, err := filepath.Glob(file + ".*")
-	require.NoError(t, err)
+	left := must.Glob(t, file+".*")
 	require.Empty(t, left)
 }
 
 // FuzzTxnLog reads anything: it ends, and what it read is what stands there.
 func FuzzTxnLog(f *testing.F) {
 	for _, name := range []string{"02-snapshot-and-log", "03-torn-tail-zeros", "06-crc-mismatch-middle-record"} {
-		b, err := os.ReadFile(cmdline.Fixtures + "zookeeper-3.8/" + name + "/version-2/log.35")
-		require.NoError(f, err)
+		b := must.ReadFile(f, cmdline.Fixtures+"zookeeper-3.8/"+name+"/version-2/log.35")
 		f.Add(b[:2048])
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

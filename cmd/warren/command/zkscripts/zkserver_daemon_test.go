@@ -16,6 +16,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 )
 
 // daemonConfig writes a zoo.cfg for a server on a free port.
@@ -35,10 +36,8 @@ func daemonConfig(t *testing.T) (file, dir string, port int) {
 // daemonPID reads the file that start has written, and ends the process with the test if it still runs.
 func daemonPID(t *testing.T, file string) int {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	pid, err := strconv.Atoi(string(text))
-	require.NoError(t, err)
+	text := must.ReadFile(t, file)
+	pid := must.Atoi(t, string(text))
 	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 	return pid
 }
@@ -80,8 +79,7 @@ func TestZkServerDaemon(t *testing.T) {
 	code, out, _ = script("status", file)
 	require.Equal(t, cli.ExitUnexpected, code)
 	require.Contains(t, out, "Error contacting service. It is probably not running.\n")
-	logs, err := filepath.Glob(filepath.Join(dir, "data", "zookeeper-*-server-*.out"))
-	require.NoError(t, err)
+	logs := must.Glob(t, filepath.Join(dir, "data", "zookeeper-*-server-*.out"))
 	require.Len(t, logs, 1)
 }
 
@@ -91,8 +89,7 @@ func TestZkServerDaemonOfAWrongFile(t *testing.T) {
 	code, out, _ := script("start", file)
 	require.Zero(t, code, out)
 	pid := daemonPID(t, filepath.Join(dir, "data", "zookeeper_server.pid"))
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
+	text := must.ReadFile(t, file)
 	require.NoError(t, os.WriteFile(file, append(text, "tickTime=never\nserver.1=nonsense\n"...), 0o644))
 
 	code, out, errs := script("restart", file)
@@ -119,8 +116,7 @@ func TestZkServerDaemonElsewhere(t *testing.T) {
 	require.NotEqual(t, os.Getpid(), daemonPID(t, pidFile))
 	code, _, _ = script("stop", file)
 	require.Zero(t, code)
-	logs, err := os.ReadDir(filepath.Join(dir, "logs"))
-	require.NoError(t, err)
+	logs := must.ReadDir(t, filepath.Join(dir, "logs"))
 	require.Len(t, logs, 1)
 
 	require.NoError(t, os.WriteFile(pidFile, []byte(strconv.Itoa(os.Getpid())), 0o644))
@@ -153,8 +149,7 @@ func TestZkServerInitialize(t *testing.T) {
 	code, out, errs := run("zkServer-initialize.sh", "--myid", "2")
 	require.Zero(t, code, errs)
 	require.Equal(t, "Using myid of 2\n", out)
-	id, err := os.ReadFile(filepath.Join(dir, "data/myid"))
-	require.NoError(t, err)
+	id := must.ReadFile(t, filepath.Join(dir, "data/myid"))
 	require.Equal(t, "2\n", string(id))
 	for _, name := range []string{"data/initialize", "data/version-2", "log/version-2"} {
 		_, err := os.Stat(filepath.Join(dir, name))
@@ -168,8 +163,7 @@ func TestZkServerInitialize(t *testing.T) {
 	code, out, errs = run("zkServer-initialize.sh", "--configfile", file, "--force")
 	require.Zero(t, code, errs)
 	require.Equal(t, 1, strings.Count(out, ".before-initialize-"), "there was no log")
-	kept, err := filepath.Glob(filepath.Join(dir, "data/version-2.before-initialize-*/snapshot.0"))
-	require.NoError(t, err)
+	kept := must.Glob(t, filepath.Join(dir, "data/version-2.before-initialize-*/snapshot.0"))
 	require.Len(t, kept, 1)
 
 	code, _, _ = run("zkServer-initialize.sh", "--myid", "-1")
