@@ -16,8 +16,7 @@ import (
 func TestLeaderMeasuresAcks(t *testing.T) {
 	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3,
 		Configure: func(_ int, c *config.Config) { c.Quorum.AckLoggingFrequency = 2 }})
-	leader, err := e.Leader(within(t))
-	require.NoError(t, err)
+	leader := leaderOf(t, e)
 	require.NoError(t, e.WaitServing(within(t), e.IDs()...))
 	c := connect(t, e, leader, wire.Options{})
 	fill(t, c, "/acks-", 10)

@@ -120,8 +120,7 @@ func TestAdminCommandsHideIDsOfSessions(t *testing.T) {
 			if auth == "" { // the words of the client port name sessions as this port does without credentials
 				named := proto.SessionID(shown).String()
 				for _, ask := range []string{"cons", "dump", "wchc", "wchp"} {
-					text, err := wire.FourLetter(s.Addr().String(), ask, hangGuard)
-					require.NoError(t, err)
+					text := wire.MustFourLetter(t, s.Addr().String(), ask, hangGuard)
 					require.Contains(t, text, named, ask)
 					require.Equal(t, !guessable, strings.Contains(text, c.Session().String()), ask)
 				}
@@ -177,8 +176,7 @@ func ignoreNoNode(err error) error {
 // mntr and monitor have the same keys in the same order; a number is a number.
 func TestMonitorIsMntr(t *testing.T) {
 	s, _ := withAdmin(t, nil)
-	text, err := wire.FourLetter(s.Addr().String(), "mntr", hangGuard)
-	require.NoError(t, err)
+	text := wire.MustFourLetter(t, s.Addr().String(), "mntr", hangGuard)
 	_, body := fetch(t, s, "/commands/monitor", "")
 	var keys []string
 	d := json.NewDecoder(bytes.NewReader(body))

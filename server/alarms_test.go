@@ -41,8 +41,7 @@ func TestTreeThatDiffersIsTold(t *testing.T) {
 	require.NoError(t, e.Server(follower).Stray("/stray"))
 	c.MustCreate(t, "/after", nil, proto.ModePersistent)
 	until(t, alarm, func() bool { return logs.FilterMessage(alarm).Len() > 0 })
-	text, err := wire.FourLetter(e.Addr(follower), "mntr", time.Minute)
-	require.NoError(t, err)
+	text := wire.MustFourLetter(t, e.Addr(follower), "mntr", time.Minute)
 	require.Regexp(t, `zk_digest_mismatches_count\t[1-9]`, text)
 	for _, e := range logs.All() { // as soon as it looks, it tells the finding, too
 		if e.ContextMap()["check"] == "digest" {

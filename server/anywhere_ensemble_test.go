@@ -91,8 +91,7 @@ func TestOrdersFromAnyServer(t *testing.T) {
 	require.Contains(t, state.Given[0].Address, "127.0.0.1:")
 
 	// Any server makes another one the leader.
-	leader, err := e.Leader(t.Context())
-	require.NoError(t, err)
+	leader := leaderOf(t, e)
 	heir := leader%3 + 1
 	b = browse(t, e.Server(heir%3+1)) // neither of the two
 	require.Equal(t, 200, b.login("super", "secret"))
@@ -100,8 +99,7 @@ func TestOrdersFromAnyServer(t *testing.T) {
 	require.Equal(t, 200, status, text)
 	status, text = order(leader, "hand_over", map[string]any{"to": heir})
 	require.Equal(t, 200, status, text)
-	next, err := e.Leader(t.Context())
-	require.NoError(t, err)
+	next := leaderOf(t, e)
 	require.Equal(t, heir, next)
 
 	// It is drained, and takes clients again.

@@ -187,8 +187,7 @@ func TestConsoleTellsEvents(t *testing.T) {
 func TestConsoleTellsReconfigurations(t *testing.T) {
 	e := startSteered(t, func(c *config.Config) { c.Quorum.ReconfigEnabled, c.Admin.ConsoleWrites = true, true })
 	require.NoError(t, e.WaitServing(t.Context()))
-	leader, err := e.Leader(t.Context())
-	require.NoError(t, err)
+	leader := leaderOf(t, e)
 	b := browse(t, e.Server(leader))
 	b.header.Set("Authorization", superUser)
 	leaves := map[string]any{"leave": fmt.Sprint(leader%3 + 1)}

@@ -101,8 +101,7 @@ func TestLeadersAreStoppedUnderLoad(t *testing.T) {
 		})
 	}
 	for range 6 {
-		leader, err := e.Leader(within(t))
-		require.NoError(t, err)
+		leader := leaderOf(t, e)
 		before := e.Server(leader).Status().Zxid
 		until(t, "some writes", func() bool { return e.Server(leader).Status().Zxid > before+50 })
 		e.Stop(leader)

@@ -44,11 +44,18 @@ func connect(t testing.TB, e *embed.Ensemble, id int, o wire.Options) *wire.Conn
 	return c
 }
 
-// roles are a leader, a follower and, if there is one, an observer.
-func roles(t testing.TB, e *embed.Ensemble) (leader, follower, observer int) {
+// leaderOf returns the server that leads, as soon as there is one.
+func leaderOf(t testing.TB, e *embed.Ensemble) int {
 	t.Helper()
 	leader, err := e.Leader(within(t))
 	require.NoError(t, err)
+	return leader
+}
+
+// roles are a leader, a follower and, if there is one, an observer.
+func roles(t testing.TB, e *embed.Ensemble) (leader, follower, observer int) {
+	t.Helper()
+	leader = leaderOf(t, e)
 	for _, id := range e.IDs() {
 		switch e.Server(id).Status().Mode {
 		case "follower":

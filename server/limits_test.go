@@ -71,8 +71,7 @@ func TestSetWatchesMayBeLongerThanAFrame(t *testing.T) {
 		paths = append(paths, fmt.Sprintf("/%0100d", i))
 	}
 	require.NoError(t, c.SetWatches(0, nil, paths, nil))
-	out, err := wire.FourLetter(addr, "wchs", hangGuard)
-	require.NoError(t, err)
+	out := wire.MustFourLetter(t, addr, "wchs", hangGuard)
 	require.Contains(t, out, "Total watches:20000")
 }
 
@@ -92,8 +91,7 @@ func TestConnectionLimitLeavesRoomForWords(t *testing.T) {
 	rejected, err := wire.Gauge(addr, "zk_connection_rejected", hangGuard)
 	require.NoError(t, err)
 	require.Equal(t, 1, rejected)
-	out, err := wire.FourLetter(addr, "ruok", hangGuard)
-	require.NoError(t, err)
+	out := wire.MustFourLetter(t, addr, "ruok", hangGuard)
 	require.Equal(t, "imok", out)
 	require.NoError(t, second.CloseSession())
 	require.Eventually(t, func() bool {
@@ -210,11 +208,9 @@ func TestWordsOutsideTheWhitelist(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.FourLetterWhitelist = []string{"srvr"}
 	addr, _ := start(t, cfg, server.Options{})
-	out, err := wire.FourLetter(addr, "stat", hangGuard)
-	require.NoError(t, err)
+	out := wire.MustFourLetter(t, addr, "stat", hangGuard)
 	require.Equal(t, "stat is not executed because it is not in the whitelist.\n", out)
-	out, err = wire.FourLetter(addr, "srvr", hangGuard)
-	require.NoError(t, err)
+	out = wire.MustFourLetter(t, addr, "srvr", hangGuard)
 	require.Contains(t, out, "Mode: standalone\nNode count: 5\n")
 	require.True(t, strings.HasPrefix(out, "Zookeeper version: "))
 }

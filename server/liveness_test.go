@@ -69,7 +69,5 @@ func probe(t *testing.T, s *Server, path string) int {
 
 func askWord(t *testing.T, s *Server, name string) string {
 	t.Helper()
-	text, err := wire.FourLetter(s.Addr().String(), name, hangGuard)
-	require.NoError(t, err)
-	return text
+	return wire.MustFourLetter(t, s.Addr().String(), name, hangGuard)
 }

@@ -40,8 +40,7 @@ func behind(t *testing.T, o embed.Options) (e *embed.Ensemble, leader int, follo
 	}
 	o.ObserverMasters = true
 	e = embed.Start(t, o)
-	leader, err := e.Leader(within(t))
-	require.NoError(t, err)
+	leader = leaderOf(t, e)
 	for _, id := range e.IDs() {
 		switch e.Server(id).Status().Mode {
 		case "follower":

@@ -48,8 +48,7 @@ func TestPriorities(t *testing.T) {
 func TestEqualPrioritiesMoveNothing(t *testing.T) {
 	e := startPreferring(t, 3, 3, 3)
 	require.NoError(t, e.WaitServing(within(t)))
-	leader, err := e.Leader(within(t))
-	require.NoError(t, err)
+	leader := leaderOf(t, e)
 	to := leader%3 + 1
 	require.NoError(t, e.Server(leader).HandOver(proto.ServerID(to)))
 	until(t, "the named server to lead", func() bool { return leads(e, to) })

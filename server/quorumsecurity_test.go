@@ -87,10 +87,9 @@ func (g *guarded) change(id int, with func(*config.Config)) {
 // replaceLeader stops the leader, writes by another server, and starts it again.
 func (g *guarded) replaceLeader(path string) {
 	g.t.Helper()
-	old, err := g.Leader(g.within())
-	require.NoError(g.t, err)
+	old := leaderOf(g.t, g.Ensemble)
 	g.Stop(old)
-	_, err = g.Leader(g.within()) // the other server follows it; earlier it may seem to serve
+	_, err := g.Leader(g.within()) // the other server follows it; earlier it may seem to serve
 	require.NoError(g.t, err)
 	require.NoError(g.t, g.WaitServing(g.within(), old%members+1))
 	g.put(old%members+1, path)
@@ -124,8 +123,7 @@ func TestGuardedEnsembles(t *testing.T) {
 			fill(t, connect(t, g.Ensemble, 1, wire.Options{}), "/n", 2000)
 			g.replaceLeader("/a")
 			g.replaceLeader("/b")
-			leader, err := g.Leader(g.within())
-			require.NoError(t, err)
+			leader := leaderOf(t, g.Ensemble)
 			wiped := leader%members + 1
 			g.Stop(wiped)
 			require.NoError(t, os.RemoveAll(filepath.Join(g.cfgs[wiped].DataDir, "version-2")))
@@ -169,8 +167,7 @@ func TestServersThatAreNotLetIn(t *testing.T) {
 			require.NoError(t, err)
 			g.Stop(bad)
 			one, two := bad%members+1, (bad+1)%members+1
-			leader, err := g.Leader(g.within())
-			require.NoError(t, err)
+			leader := leaderOf(t, g.Ensemble)
 			require.NoError(t, g.WaitServing(g.within(), one, two))
 			g.put(one, "/before")
 			epoch, auth := g.Server(one).Status().Epoch, g.cfgs[bad].QuorumAuth
@@ -190,8 +187,7 @@ func TestServersThatAreNotLetIn(t *testing.T) {
 				g.put(two, fmt.Sprintf("/during%d", i))
 			}
 			require.Equal(t, "looking", g.Server(bad).Status().Mode)
-			now, err := g.Leader(g.within())
-			require.NoError(t, err)
+			now := leaderOf(t, g.Ensemble)
 			require.Equal(t, leader, now)
 			require.Equal(t, epoch, g.Server(one).Status().Epoch, "the others did not elect")
 

@@ -47,8 +47,7 @@ func TestReconfigErrors(t *testing.T) {
 	e := changing(t)
 	down := e.IDs()[3]
 	e.Stop(down)
-	leader, err := e.Leader(within(t))
-	require.NoError(t, err)
+	leader := leaderOf(t, e)
 	follower := leader%3 + 1
 	joiner := e.Line(down)
 	stranger := connect(t, e, leader, wire.Options{})
@@ -160,11 +159,9 @@ func TestReconfigIsSeen(t *testing.T) {
 		require.NoError(t, w.Sync(configZnode))
 		data, _ := w.MustGetData(t, configZnode, false)
 		require.Equal(t, want, string(data), i)
-		conf, err := wire.FourLetter(e.Addr(i+1), "conf", time.Minute)
-		require.NoError(t, err)
+		conf := wire.MustFourLetter(t, e.Addr(i+1), "conf", time.Minute)
 		require.Contains(t, conf, "membership: \n"+want)
-		mntr, err := wire.FourLetter(e.Addr(i+1), "mntr", time.Minute)
-		require.NoError(t, err)
+		mntr := wire.MustFourLetter(t, e.Addr(i+1), "mntr", time.Minute)
 		require.Contains(t, mntr, "zk_quorum_size\t4\n", i)
 	}
 	require.Equal(t, proto.ErrBadVersion, code(t, c, wire.Reconfig("", "4", "", int64(stat.Mzxid))),

@@ -134,8 +134,7 @@ func TestLeaderHearsThatFollowersHaveNoRoom(t *testing.T) {
 	for _, id := range e.IDs() {
 		untilAnswer(t, e, id, "/n00001", proto.ErrNotReadOnly)
 	}
-	now, err := e.Leader(within(t))
-	require.NoError(t, err)
+	now := leaderOf(t, e)
 	require.Equal(t, leader, now)
 	leave(e, others[0], 64<<20)
 	for _, id := range e.IDs() {

@@ -27,8 +27,7 @@ func TestAllCertificatesAreReplacedUnderLoad(t *testing.T) {
 			g.File("clienttrust", int(c.ServerID), "pem")
 		g.writeClientSide(int(c.ServerID), g.CA, g.CA)
 	})
-	leader, err := g.Leader(g.within())
-	require.NoError(t, err)
+	leader := leaderOf(t, g.Ensemble)
 	epoch := g.Server(leader).Status().Epoch
 	next := pki.NewCA("next")
 	client := func(ca *pki.CA, servers ...*pki.CA) *tls.Config {

@@ -94,8 +94,7 @@ func TestNoSecretOfAnEnsembleIsShown(t *testing.T) {
 			use(wire.Options{}, func(c *wire.Conn) { _ = c.Auth(scheme, token) }) // it is refused
 		}
 		for _, word := range []string{"conf", "envi", "cons", "dump", "mntr", "srvr", "stat", "wchs", "isro", "hash"} {
-			text, err := wire.FourLetter(g.Addr(id), word, time.Minute)
-			require.NoError(t, err)
+			text := wire.MustFourLetter(t, g.Addr(id), word, time.Minute)
 			requireNoSecret(t, word, text)
 		}
 	}

@@ -97,8 +97,7 @@ func TestSlowDiskIsNamed(t *testing.T) {
 // A write whose acknowledgements are late names the quorum: at the leader, and at a follower whose own log is fast.
 func TestCutQuorumIsNamed(t *testing.T) {
 	e, _ := slowEnsemble(t, 3)
-	leader, err := e.Leader(t.Context())
-	require.NoError(t, err)
+	leader := leaderOf(t, e)
 	c := dial(t, e.Addr(leader), wire.Options{})
 	f := dial(t, e.Addr(leader%3+1), wire.Options{})
 	create(t, c, "/a", "/b")
@@ -131,8 +130,7 @@ func TestCutQuorumIsNamed(t *testing.T) {
 // A request that comes late to the leader names stage forward.
 func TestSlowForwardIsNamed(t *testing.T) {
 	e, _ := slowEnsemble(t, 3)
-	leader, err := e.Leader(t.Context())
-	require.NoError(t, err)
+	leader := leaderOf(t, e)
 	follower := leader%3 + 1
 	c := dial(t, e.Addr(follower), wire.Options{})
 	create(t, c, "/a")

@@ -101,8 +101,7 @@ func TestDrain(t *testing.T) {
 	_, err = wire.Dial(e.Addr(drained), clients[0].Resume())
 	require.Error(t, err, "nor an old one")
 	require.NotErrorIs(t, err, wire.ErrRejected, "a session must not be given up")
-	word, err := wire.FourLetter(e.Addr(drained), "srvr", time.Minute)
-	require.NoError(t, err)
+	word := wire.MustFourLetter(t, e.Addr(drained), "srvr", time.Minute)
 	require.Contains(t, word, "Mode: follower", "the server goes on following")
 
 	for _, other := range e.IDs() {
@@ -247,8 +246,7 @@ func handOvers(t testing.TB, e *embed.Ensemble, n int) time.Duration {
 		})
 	}
 	for range n {
-		leader, err := e.Leader(within(t))
-		require.NoError(t, err)
+		leader := leaderOf(t, e)
 		to := e.IDs()[(slices.Index(e.IDs(), leader)+1)%3]
 		epoch := e.Server(leader).Status().Epoch
 		require.NoError(t, e.Server(leader).HandOver(proto.ServerID(to)))

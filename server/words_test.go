@@ -17,9 +17,7 @@ import (
 
 func word(t testing.TB, s *Server, w string) string {
 	t.Helper()
-	out, err := wire.FourLetter(s.Addr().String(), w, hangGuard)
-	require.NoError(t, err)
-	return out
+	return wire.MustFourLetter(t, s.Addr().String(), w, hangGuard)
 }
 
 // requireLines compares text with one regular expression for each line.

@@ -383,8 +383,7 @@ func TestLeaderServesNobody(t *testing.T) {
 	_, err = wire.Dial(e.Addr(leads[0]), wire.Options{})
 	require.Error(t, err)
 	create(t, c, "/m")
-	text, err := wire.FourLetter(e.Addr(leads[0]), "ruok", 10*time.Second)
-	require.NoError(t, err)
+	text := wire.MustFourLetter(t, e.Addr(leads[0]), "ruok", 10*time.Second)
 	require.Equal(t, "imok", text)
 }
 

@@ -287,8 +287,7 @@ warren.logLevel=debug
 		require.Eventually(t, func() bool { return strings.Contains(output.String(), hangup[1]) }, time.Minute,
 			time.Millisecond, hangup[1])
 	}
-	text, err := wire.FourLetter(at(0), "mntr", time.Minute)
-	require.NoError(t, err)
+	text := wire.MustFourLetter(t, at(0), "mntr", time.Minute)
 	require.NotRegexp(t, `zk_auth_failed_count\t[0-5]\n`, text, "attempts are counted")
 
 	// The dump of a crash, and what was said until then.

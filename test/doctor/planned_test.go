@@ -188,8 +188,7 @@ func TestPlannedWorkIsNoTrouble(t *testing.T) {
 		h.until(none)
 	}
 	for _, n := range h.nodes {
-		text, err := wire.FourLetter(n.Addr(), "srvr", patience)
-		require.NoError(t, err)
+		text := wire.MustFourLetter(t, n.Addr(), "srvr", patience)
 		require.Contains(t, text, "3.9.99", "it is the newer program")
 	}
 

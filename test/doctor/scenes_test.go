@@ -367,8 +367,7 @@ func (h *hosts) heardOfAll(since time.Time) {
 	h.t.Helper()
 	for _, n := range h.nodes {
 		cluster.Eventually(h.t, func() bool {
-			text, err := wire.FourLetter(n.Addr(), "fact", patience)
-			require.NoError(h.t, err)
+			text := wire.MustFourLetter(h.t, n.Addr(), "fact", patience)
 			var record findings.Record
 			require.NoError(h.t, json.Unmarshal([]byte(text), &record), text)
 			return len(record.Others) == len(h.nodes)-1 && !slices.ContainsFunc(record.Others,
@@ -788,8 +787,7 @@ func (h *hosts) certify(i int, left time.Duration) {
 // word sends a four-letter word to a server.
 func (h *hosts) word(i int, word string) {
 	h.t.Helper()
-	_, err := wire.FourLetter(h.nodes[i].Addr(), word, patience)
-	require.NoError(h.t, err)
+	wire.MustFourLetter(h.t, h.nodes[i].Addr(), word, patience)
 }
 
 // backup makes a backup of a server, which says that it is of so long ago, and returns its folder.

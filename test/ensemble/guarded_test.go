@@ -192,8 +192,7 @@ func TestServerWithoutPasswordSpeaksFirst(t *testing.T) {
 		cluster.ZooKeeper, cluster.Warren)
 	for _, node := range c.nodes[:2] {
 		g.restart(c, node, map[string]string{"quorum.auth.enableSasl": "true"})
-		text, err := wire.FourLetter(node.Addr(), "mntr", 10*time.Second)
-		require.NoError(t, err)
+		text := wire.MustFourLetter(t, node.Addr(), "mntr", 10*time.Second)
 		m := regexp.MustCompile(`zk_max_election_time\s+(\d+)`).FindStringSubmatch(text)
 		require.NotNil(t, m, text)
 		took := must.Atoi(t, m[1])

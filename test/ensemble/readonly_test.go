@@ -119,8 +119,7 @@ func (c *chaos) admits(node *cluster.Node, before *wire.Conn) map[string]string 
 	c.t.Helper()
 	said := map[string]string{}
 	for _, word := range []string{"srvr", "stat"} {
-		text, err := wire.FourLetter(node.Addr(), word, time.Second)
-		require.NoError(c.t, err)
+		text := wire.MustFourLetter(c.t, node.Addr(), word, time.Second)
 		said["word "+word] = fmt.Sprint(modeLine.FindString(text), ", told: ",
 			strings.Contains(text, "READ-ONLY mode; serving only read-only clients"))
 	}

@@ -50,8 +50,7 @@ func (c *chaos) same() {
 			continue
 		}
 		alike++
-		text, err := wire.FourLetter(node.Addr(), "hash", 5*time.Second)
-		require.NoError(c.t, err)
+		text := wire.MustFourLetter(c.t, node.Addr(), "hash", 5*time.Second)
 		lines := digestLine.FindAllStringSubmatch(text, -1)
 		if node.Kind() == cluster.ZooKeeper {
 			// It retains false ones of the time in which it replays txns over a fuzzy snapshot. The newest tells of

@@ -262,8 +262,7 @@ func stand(node *cluster.Node) (zxid proto.Zxid, mode string, err error) {
 // looks is how often a server has begun to look for a leader.
 func (c *chaos) looks(node *cluster.Node) (n float64) {
 	c.t.Helper()
-	text, err := wire.FourLetter(node.Addr(), "mntr", 5*time.Second)
-	require.NoError(c.t, err)
+	text := wire.MustFourLetter(c.t, node.Addr(), "mntr", 5*time.Second)
 	require.Contains(c.t, text, "zk_looking_count")
 	return metric(text, "zk_looking_count")
 }

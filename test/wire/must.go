@@ -2,6 +2,7 @@ package wire
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,6 +18,14 @@ func Open(t testing.TB, addr string, o Options) *Conn {
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
+}
+
+// MustFourLetter is FourLetter.
+func MustFourLetter(t testing.TB, addr, word string, wait time.Duration) string {
+	t.Helper()
+	text, err := FourLetter(addr, word, wait)
+	require.NoError(t, err)
+	return text
 }
 
 // MustDo is Do.

@@ -22,10 +22,8 @@ func TestTimesThatGoBack(t *testing.T) {
 		log = wal.AppendRecord(log, e.AppendTo(h.AppendTo(nil)))
 	}
 	put(t, mem, "/s/log.100000001", log)
-	_, err := add(t, mem, src, Options{})
-	require.NoError(t, err)
-	b, err := Open(mem, "/b")
-	require.NoError(t, err)
+	mustAdd(t, mem, src, Options{})
+	b := opened(t, mem, "/b")
 	restore := func(target Target) (proto.Zxid, error) {
 		r, err := b.Restore(Destination{FS: mem, SnapDir: "/r", LogDir: "/r", Replace: true}, target)
 		return r.Zxid, err
@@ -38,7 +36,7 @@ func TestTimesThatGoBack(t *testing.T) {
 		require.Equal(t, want, got, second)
 	}
 
-	_, err = restore(Target{TimeMs: begin + 35_000})
+	_, err := restore(Target{TimeMs: begin + 35_000})
 	require.ErrorIs(t, err, errClockWentBack)
 	require.ErrorContains(t, err,
 		"; --zxid 0x100000002, made at 2030-03-17T17:47:00.000Z, is followed by 0x100000003 of "+

@@ -19,6 +19,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -83,8 +84,7 @@ func TestBackupOfAnEnsemble(t *testing.T) {
 
 	w := startTraffic(t, e.ConnectString(), seed)
 	add := func(full bool) proto.Zxid {
-		b, err := Open(vfs.OS(), backupDir)
-		require.NoError(t, err)
+		b := opened(t, vfs.OS(), backupDir)
 		out, err := b.Add(source(dataDir(asked)), Options{Full: full, Limit: proto.Zxid(w.committed.Load())})
 		require.NoError(t, err)
 		require.Empty(t, out.Warnings)
@@ -111,8 +111,7 @@ func TestBackupOfAnEnsemble(t *testing.T) {
 	last := ends[len(ends)-1]
 	require.Greater(t, last.Epoch(), ends[0].Epoch(), "the leader has changed")
 
-	b, err := Open(vfs.OS(), backupDir)
-	require.NoError(t, err)
+	b := opened(t, vfs.OS(), backupDir)
 	verdict := b.Verify()
 	require.Empty(t, verdict.Problems)
 	require.Equal(t, last, verdict.Ranges[len(verdict.Ranges)-1].To)
@@ -147,8 +146,7 @@ func TestBackupOfAnEnsemble(t *testing.T) {
 // flip changes a bit in the middle of a file.
 func flip(t *testing.T, file string) {
 	t.Helper()
-	b, err := os.ReadFile(file)
-	require.NoError(t, err)
+	b := must.ReadFile(t, file)
 	b[len(b)/2] ^= 4
 	require.NoError(t, os.WriteFile(file, b, 0o644))
 }

@@ -221,8 +221,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	var ends []proto.Zxid
 	for i := range 4 {
 		l.until(t, 250)
-		b, err := Open(vfs.OS(), backupDir)
-		require.NoError(t, err)
+		b := opened(t, vfs.OS(), backupDir)
 		out, err := b.Add(source(dir), Options{Full: i == 2})
 		require.NoError(t, err, "run %d", i)
 		require.Empty(t, out.Warnings)
@@ -231,8 +230,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	l.end()
 	srv.Stop()
 
-	b, err := Open(vfs.OS(), backupDir)
-	require.NoError(t, err)
+	b := opened(t, vfs.OS(), backupDir)
 	verdict := b.Verify()
 	require.Empty(t, verdict.Problems)
 	require.Len(t, verdict.Ranges, 2)
@@ -271,7 +269,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	require.Greater(t, times[r.Zxid+1], at)
 	_, r = restoredState(t, b, Target{TimeMs: lastTime + 1000})
 	require.Equal(t, ends[len(ends)-1], r.Zxid)
-	_, err = b.Restore(destination(t.TempDir()), Target{TimeMs: 1})
+	_, err := b.Restore(destination(t.TempDir()), Target{TimeMs: 1})
 	require.ErrorIs(t, err, errNoTarget)
 	_, err = b.Restore(destination(t.TempDir()), Target{Zxid: 1 << 40})
 	require.ErrorIs(t, err, errNoTarget)

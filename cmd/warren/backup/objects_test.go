@@ -176,10 +176,8 @@ func TestObjects(t *testing.T) {
 			require.Empty(t, v.Problems)
 			require.Equal(t, proto.Zxid(0x3e), v.Ranges[0].To)
 			// The same moment as from a folder.
-			_, err = add(t, mem, src, Options{})
-			require.NoError(t, err)
-			inFolder, err := Open(mem, "/b")
-			require.NoError(t, err)
+			mustAdd(t, mem, src, Options{})
+			inFolder := opened(t, mem, "/b")
 			for _, z := range []proto.Zxid{0x34, 0x37, 0x3a, 0} {
 				to := Destination{FS: mem, SnapDir: fmt.Sprintf("/f%d", z), LogDir: fmt.Sprintf("/f%d", z)}
 				want, err := inFolder.Restore(to, Target{Zxid: z})

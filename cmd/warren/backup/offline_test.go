@@ -79,16 +79,26 @@ func cutAfter(t testing.TB, fs vfs.FS, name string, last proto.Zxid) []byte {
 
 func add(t testing.TB, fs vfs.FS, src Source, o Options) (Outcome, error) {
 	t.Helper()
-	b, err := Open(fs, "/b")
+	return opened(t, fs, "/b").Add(src, o)
+}
+
+func mustAdd(t testing.TB, fs vfs.FS, src Source, o Options) Outcome {
+	t.Helper()
+	out, err := add(t, fs, src, o)
 	require.NoError(t, err)
-	return b.Add(src, o)
+	return out
+}
+
+func opened(t testing.TB, fs vfs.FS, dir string) *Backup {
+	t.Helper()
+	b, err := Open(fs, dir)
+	require.NoError(t, err)
+	return b
 }
 
 func verify(t testing.TB, fs vfs.FS) Verdict {
 	t.Helper()
-	b, err := Open(fs, "/b")
-	require.NoError(t, err)
-	return b.Verify()
+	return opened(t, fs, "/b").Verify()
 }
 
 // TestIncrements lets a log grow between runs.
@@ -96,24 +106,20 @@ func TestIncrements(t *testing.T) {
 	mem, src := memFixture(t, "02-snapshot-and-log")
 	whole := get(t, mem, "/s/log.35")
 	put(t, mem, "/s/log.35", cutAfter(t, mem, "/s/log.35", 0x37))
-	out, err := add(t, mem, src, Options{Now: func() time.Time { return time.UnixMilli(5) }})
-	require.NoError(t, err)
+	out := mustAdd(t, mem, src, Options{Now: func() time.Time { return time.UnixMilli(5) }})
 	require.Equal(t, proto.Zxid(0x37), out.Last)
 	require.Equal(t, []string{"snapshot.34", "log.35"}, []string{out.Added[0].File, out.Added[1].File})
 	require.Equal(t, 3, out.Added[1].Txns)
 	require.Equal(t, time.UnixMilli(5).UTC(), out.Added[0].Taken)
 	require.NotZero(t, out.Added[1].DigestZxid)
 
-	out, err = add(t, mem, src, Options{})
-	require.NoError(t, err)
+	out = mustAdd(t, mem, src, Options{})
 	require.Empty(t, out.Added, "nothing is new")
 
 	put(t, mem, "/s/log.35", whole)
-	out, err = add(t, mem, src, Options{Limit: 0x3b})
-	require.NoError(t, err)
+	out = mustAdd(t, mem, src, Options{Limit: 0x3b})
 	require.Equal(t, proto.Zxid(0x3b), out.Last)
-	out, err = add(t, mem, src, Options{})
-	require.NoError(t, err)
+	out = mustAdd(t, mem, src, Options{})
 	require.Equal(t, []string{"log.3c"}, []string{out.Added[0].File})
 
 	v := verify(t, mem)
@@ -128,15 +134,13 @@ func TestMisnamedSnapshot(t *testing.T) {
 	mem, src := memFixture(t, "02-snapshot-and-log")
 	body := get(t, mem, "/s/snapshot.34")
 	require.NoError(t, mem.Rename("/s/snapshot.34", "/s/snapshot.36"))
-	out, err := add(t, mem, src, Options{})
-	require.NoError(t, err)
+	out := mustAdd(t, mem, src, Options{})
 	require.Equal(t, "snapshot.0", out.Added[0].File, "as a server does")
 	require.Equal(t, proto.Zxid(0x3e), out.Last)
 	require.Empty(t, verify(t, mem).Problems)
 
-	b, err := Open(vfs.NewMem(), "/b")
-	require.NoError(t, err)
-	_, err = b.AddRemote(t.Context(), fakeAdmin(t, 200, "0x36", len(body), body), nil)
+	b := opened(t, vfs.NewMem(), "/b")
+	_, err := b.AddRemote(t.Context(), fakeAdmin(t, 200, "0x36", len(body), body), nil)
 	require.ErrorIs(t, err, snapshot.ErrName)
 }
 
@@ -145,8 +149,7 @@ func TestDamagedOldLog(t *testing.T) {
 	mem, src := memFixture(t, "02-snapshot-and-log")
 	require.NoError(t, mem.Flip("/s/log.1", 100, 1))
 	for range 2 {
-		out, err := add(t, mem, src, Options{})
-		require.NoError(t, err)
+		out := mustAdd(t, mem, src, Options{})
 		require.Equal(t, proto.Zxid(0x3e), out.Last)
 	}
 	require.Empty(t, verify(t, mem).Problems)
@@ -157,8 +160,7 @@ func TestLastLogWithoutHeader(t *testing.T) {
 	for _, size := range []int{0, 15} {
 		mem, src := memFixture(t, "02-snapshot-and-log")
 		put(t, mem, "/s/log.3f", logHeader()[:size])
-		out, err := add(t, mem, src, Options{})
-		require.NoError(t, err)
+		out := mustAdd(t, mem, src, Options{})
 		require.Equal(t, proto.Zxid(0x3e), out.Last)
 	}
 }
@@ -175,9 +177,8 @@ func TestBackupByTheGroup(t *testing.T) {
 		}
 		return nil
 	})
-	b, err := Open(mem, "/b")
-	require.NoError(t, err)
-	_, err = b.Add(src, Options{})
+	b := opened(t, mem, "/b")
+	_, err := b.Add(src, Options{})
 	require.NoError(t, err)
 	require.EqualValues(t, 7, b.Manifest.Epoch)
 }
@@ -187,10 +188,8 @@ func TestBackupThatIsFull(t *testing.T) {
 	mem, src := memFixture(t, "02-snapshot-and-log")
 	whole := get(t, mem, "/s/log.35")
 	put(t, mem, "/s/log.35", cutAfter(t, mem, "/s/log.35", 0x37))
-	_, err := add(t, mem, src, Options{})
-	require.NoError(t, err)
-	b, err := Open(mem, "/b")
-	require.NoError(t, err)
+	mustAdd(t, mem, src, Options{})
+	b := opened(t, mem, "/b")
 	log := b.Manifest.Entries[1]
 	for i := len(b.Manifest.Entries); i < entriesMax; i++ {
 		log.File = fmt.Sprintf("log.35.%d", i)
@@ -198,12 +197,11 @@ func TestBackupThatIsFull(t *testing.T) {
 	}
 	require.NoError(t, b.save())
 	put(t, mem, "/s/log.35", whole)
-	_, err = add(t, mem, src, Options{})
+	_, err := add(t, mem, src, Options{})
 	require.ErrorIs(t, err, errFull)
 	_, err = b.AddRemote(t.Context(), fakeAdmin(t, 200, "0x34", 0, nil), nil)
 	require.ErrorIs(t, err, errFull)
-	b, err = Open(mem, "/b")
-	require.NoError(t, err)
+	b = opened(t, mem, "/b")
 	require.Len(t, b.Manifest.Entries, entriesMax)
 }
 
@@ -211,45 +209,40 @@ func TestBackupThatIsFull(t *testing.T) {
 func TestHistories(t *testing.T) {
 	t.Run("the log was cut and went on otherwise", func(t *testing.T) {
 		mem, src := memFixture(t, "02-snapshot-and-log")
-		_, err := add(t, mem, src, Options{})
-		require.NoError(t, err)
+		mustAdd(t, mem, src, Options{})
 		put(t, mem, "/s/log.35", cutAfter(t, mem, "/s/log.35", 0x3a))
-		_, err = add(t, mem, src, Options{})
+		_, err := add(t, mem, src, Options{})
 		require.ErrorIs(t, err, errDiverged)
 	})
 	t.Run("another server has another txn there", func(t *testing.T) {
 		mem, src := memFixture(t, "11-tiny", "log.1", "snapshot.0")
-		_, err := add(t, mem, src, Options{})
-		require.NoError(t, err)
+		mustAdd(t, mem, src, Options{})
 		other, otherSrc := memFixture(t, "02-snapshot-and-log", "log.1", "snapshot.0")
 		put(t, mem, "/o/log.1", get(t, other, "/s/log.1"))
 		otherSrc.FS, otherSrc.LogDir, otherSrc.SnapDir = mem, "/o", "/o"
-		_, err = add(t, mem, otherSrc, Options{})
+		_, err := add(t, mem, otherSrc, Options{})
 		require.ErrorIs(t, err, errDiverged)
 		require.ErrorContains(t, err, "0x5")
 	})
 	t.Run("the log was purged", func(t *testing.T) {
 		mem, src := memFixture(t, "02-snapshot-and-log", "snapshot.0", "log.1")
 		put(t, mem, "/s/log.1", cutAfter(t, mem, "/s/log.1", 0x20))
-		_, err := add(t, mem, src, Options{})
-		require.NoError(t, err)
+		mustAdd(t, mem, src, Options{})
 		later, _ := memFixture(t, "02-snapshot-and-log", "snapshot.34", "log.35")
 		for _, name := range []string{"snapshot.34", "log.35"} {
 			put(t, mem, "/s/"+name, get(t, later, "/s/"+name))
 		}
 		require.NoError(t, errors.Join(mem.Remove("/s/log.1"), mem.Remove("/s/snapshot.0")))
-		out, err := add(t, mem, src, Options{})
-		require.NoError(t, err)
+		out := mustAdd(t, mem, src, Options{})
 		require.Len(t, out.Warnings, 1)
 		require.Contains(t, out.Warnings[0], "does not go back to 0x20")
 		v := verify(t, mem)
 		require.Empty(t, v.Problems)
 		require.Equal(t, []proto.Zxid{0, 0x20, 0x34, 0x3e},
 			[]proto.Zxid{v.Ranges[0].From, v.Ranges[0].To, v.Ranges[1].From, v.Ranges[1].To})
-		b, err := Open(mem, "/b")
-		require.NoError(t, err)
+		b := opened(t, mem, "/b")
 		to := Destination{FS: mem, SnapDir: "/r", LogDir: "/r"}
-		_, err = b.Restore(to, Target{Zxid: 0x22})
+		_, err := b.Restore(to, Target{Zxid: 0x22})
 		require.Error(t, err)
 		for i, z := range []proto.Zxid{0x20, 0x34, 0x3e} {
 			to.SnapDir = "/r" + string(rune('0'+i))
@@ -287,20 +280,16 @@ func TestHistories(t *testing.T) {
 	})
 	t.Run("a leader has sent a state, and nothing was written since", func(t *testing.T) {
 		mem, src := memFixture(t, "02-snapshot-and-log")
-		_, err := add(t, mem, src, Options{})
-		require.NoError(t, err)
+		mustAdd(t, mem, src, Options{})
 		other, _ := received(t)
 		received := get(t, other, "/s/snapshot.50")
 
 		kept, keptSrc := memFixture(t, "02-snapshot-and-log") // ZooKeeper keeps its old log
-		_, err = add(t, kept, keptSrc, Options{})
-		require.NoError(t, err)
+		mustAdd(t, kept, keptSrc, Options{})
 		put(t, kept, "/s/snapshot.50", received)
-		out, err := add(t, kept, keptSrc, Options{Limit: 0x4f})
-		require.NoError(t, err)
+		out := mustAdd(t, kept, keptSrc, Options{Limit: 0x4f})
 		require.Empty(t, out.Added)
-		out, err = add(t, kept, keptSrc, Options{})
-		require.NoError(t, err)
+		out = mustAdd(t, kept, keptSrc, Options{})
 		require.Len(t, out.Warnings, 1)
 		require.Equal(t, proto.Zxid(0x50), out.Last)
 
@@ -308,8 +297,7 @@ func TestHistories(t *testing.T) {
 		for _, name := range []string{"log.1", "log.35", "snapshot.0", "snapshot.34"} {
 			require.NoError(t, mem.Remove("/s/"+name))
 		}
-		out, err = add(t, mem, src, Options{})
-		require.NoError(t, err)
+		out = mustAdd(t, mem, src, Options{})
 		require.Len(t, out.Warnings, 1)
 		require.Contains(t, out.Warnings[0], "does not go back to 0x3e")
 		require.Equal(t, proto.Zxid(0x50), out.Last)
@@ -318,10 +306,9 @@ func TestHistories(t *testing.T) {
 		put(t, mem, "/s/snapshot.20", received) // a server that is behind
 		require.NoError(t, mem.Remove("/s/snapshot.50"))
 		put(t, mem, "/s/log.100000001", get(t, other, "/s/log.100000001"))
-		_, err = add(t, mem, src, Options{})
-		require.NoError(t, err)
+		mustAdd(t, mem, src, Options{})
 		require.NoError(t, mem.Remove("/s/log.100000001"))
-		_, err = add(t, mem, src, Options{})
+		_, err := add(t, mem, src, Options{})
 		require.ErrorIs(t, err, errDiverged)
 	})
 	t.Run("no snapshot", func(t *testing.T) {
@@ -332,8 +319,7 @@ func TestHistories(t *testing.T) {
 	t.Run("the end of a fuzzy snapshot is missing", func(t *testing.T) {
 		mem, src := memFixture(t, "12-fuzzy-recreate")
 		put(t, mem, "/s/log.1", cutAfter(t, mem, "/s/log.1", 0x4))
-		b, err := Open(mem, "/b")
-		require.NoError(t, err)
+		b := opened(t, mem, "/b")
 		out, err := b.Add(src, Options{})
 		if err == nil { // files of 3.8 do not say how far they reach
 			require.Equal(t, Zxid(0x4), out.Added[0].Exact)
@@ -347,12 +333,10 @@ func TestHistories(t *testing.T) {
 // to restore, which is another answer than that of a log with a hole.
 func TestTargetInsideFuzzySnapshot(t *testing.T) {
 	mem, src := memFixture(t, "02-snapshot-and-log")
-	_, err := add(t, mem, src, Options{})
-	require.NoError(t, err)
-	b, err := Open(mem, "/b")
-	require.NoError(t, err)
+	mustAdd(t, mem, src, Options{})
+	b := opened(t, mem, "/b")
 	times := map[proto.Zxid]int64{}
-	_, err = wal.Scan(mem, "/b/log.35", func(r *wal.Record) error {
+	_, err := wal.Scan(mem, "/b/log.35", func(r *wal.Record) error {
 		var h proto.TxnHeader
 		in := proto.NewReader(r.Payload)
 		h.Decode(&in)
@@ -423,11 +407,9 @@ func check(b *Backup, target Target) error {
 func TestNothingIsRestoredOverAReceivedState(t *testing.T) {
 	mem, src := received(t)
 	limited := Options{Limit: 0x34}
-	out, err := add(t, mem, src, limited)
-	require.NoError(t, err)
+	out := mustAdd(t, mem, src, limited)
 	require.Equal(t, proto.Zxid(0x34), out.Last)
-	out, err = add(t, mem, src, Options{})
-	require.NoError(t, err)
+	out = mustAdd(t, mem, src, Options{})
 	require.Len(t, out.Warnings, 1, "it says what cannot be restored")
 	require.Equal(t, proto.Zxid(0x100000005), out.Last)
 	v := verify(t, mem)
@@ -438,8 +420,7 @@ func TestNothingIsRestoredOverAReceivedState(t *testing.T) {
 	}
 	require.Equal(t, [][2]proto.Zxid{{0x34, 0x34}, {0x50, 0x100000005}}, ranges)
 
-	b, err := Open(mem, "/b")
-	require.NoError(t, err)
+	b := opened(t, mem, "/b")
 	require.NoError(t, check(b, Target{Zxid: 0x34}))
 	require.NoError(t, check(b, Target{Zxid: 0x100000003}))
 	require.Error(t, check(b, Target{Zxid: 0x40}))
@@ -449,10 +430,9 @@ func TestNothingIsRestoredOverAReceivedState(t *testing.T) {
 
 	mem, src = received(t)
 	require.NoError(t, mem.Flip("/s/snapshot.50", 100, 1))
-	_, err = add(t, mem, src, Options{})
+	_, err := add(t, mem, src, Options{})
 	require.ErrorIs(t, err, errGap, "the newest state is damaged at the source")
-	_, err = add(t, mem, src, limited)
-	require.NoError(t, err)
+	mustAdd(t, mem, src, limited)
 }
 
 // TestTornAndDamagedSources: a torn end is left out, damage is refused, a damaged newest snapshot is passed over.
@@ -475,8 +455,7 @@ func TestTornAndDamagedSources(t *testing.T) {
 		mem, src := memFixture(t, fixture)
 		_, err := add(t, mem, src, Options{})
 		require.ErrorIs(t, err, wal.ErrCorrupt, fixture)
-		b, err := Open(mem, "/b")
-		require.NoError(t, err)
+		b := opened(t, mem, "/b")
 		require.Empty(t, b.Manifest.Entries)
 	}
 }
@@ -489,18 +468,16 @@ func TestSourceTornByACrash(t *testing.T) {
 	whole := slices.Clone(b)
 	clear(b[2048:2560])
 	put(t, mem, "/s/log.1", b)
-	out, err := add(t, mem, src, Options{})
-	require.NoError(t, err)
+	out := mustAdd(t, mem, src, Options{})
 	require.Positive(t, out.Last)
 	require.Less(t, out.Last, proto.Zxid(0x34))
 	require.Empty(t, verify(t, mem).Problems)
 
 	put(t, mem, "/s/log.1", whole) // it was written after all
-	out, err = add(t, mem, src, Options{})
-	require.NoError(t, err)
+	out = mustAdd(t, mem, src, Options{})
 	require.Equal(t, proto.Zxid(0x34), out.Last)
 	put(t, mem, "/s/log.1", b)
-	_, err = add(t, mem, src, Options{})
+	_, err := add(t, mem, src, Options{})
 	require.ErrorIs(t, err, wal.ErrCorrupt)
 }
 
@@ -512,8 +489,7 @@ func TestFlippedBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	mem, src := memFixture(t, "02-snapshot-and-log")
 	put(t, mem, "/s/log.35", cutAfter(t, mem, "/s/log.35", 0x3e))
-	_, err := add(t, mem, src, Options{})
-	require.NoError(t, err)
+	mustAdd(t, mem, src, Options{})
 	for _, name := range []string{"snapshot.34", "log.35", manifestName} {
 		good := get(t, mem, "/b/"+name)
 		for range 60 {
@@ -533,7 +509,7 @@ func TestFlippedBits(t *testing.T) {
 			require.NoError(t, mem.Flip("/b/"+name, at, bit))
 		}
 	}
-	_, err = mem.Stat("/r")
+	_, err := mem.Stat("/r")
 	require.ErrorIs(t, err, fs.ErrNotExist, "nothing was restored")
 	require.NoError(t, mem.Remove("/b/log.35"))
 	require.NotEmpty(t, verify(t, mem).Problems)
@@ -549,8 +525,7 @@ func TestCrash(t *testing.T) {
 		mem, src := memFixture(t, "02-snapshot-and-log")
 		whole := get(t, mem, "/s/log.35")
 		put(t, mem, "/s/log.35", cutAfter(t, mem, "/s/log.35", 0x37))
-		_, err := add(t, mem, src, Options{})
-		require.NoError(t, err)
+		mustAdd(t, mem, src, Options{})
 		put(t, mem, "/s/log.35", whole)
 		return mem, src
 	}
@@ -567,9 +542,8 @@ func TestCrash(t *testing.T) {
 			}
 			return nil
 		})
-		b, err := Open(mem, "/b")
-		require.NoError(t, err)
-		_, err = b.Add(src, Options{Full: true})
+		b := opened(t, mem, "/b")
+		_, err := b.Add(src, Options{Full: true})
 		if changes <= n {
 			require.NoError(t, err)
 			points = n
@@ -604,16 +578,14 @@ func TestFullDisk(t *testing.T) {
 	_, err := add(t, mem, src, Options{})
 	require.ErrorIs(t, err, vfs.ErrNoSpace)
 	mem.SetCapacity(0)
-	_, err = add(t, mem, src, Options{})
-	require.NoError(t, err)
+	mustAdd(t, mem, src, Options{})
 	require.Empty(t, verify(t, mem).Problems)
 }
 
 // Two runs do not write into one backup.
 func TestLocked(t *testing.T) {
 	mem, src := memFixture(t, "11-tiny")
-	b, err := Open(mem, "/b")
-	require.NoError(t, err)
+	b := opened(t, mem, "/b")
 	lock, err := b.begin()
 	require.NoError(t, err)
 	_, err = b.Add(src, Options{})
@@ -649,8 +621,7 @@ func TestTwoRunsInAFolder(t *testing.T) {
 
 func FuzzManifest(f *testing.F) {
 	mem, src := memFixture(f, "02-snapshot-and-log")
-	_, err := add(f, mem, src, Options{})
-	require.NoError(f, err)
+	mustAdd(f, mem, src, Options{})
 	f.Add(get(f, mem, "/b/"+manifestName))
 	f.Add([]byte("{}\nsha256 ca3d163bab055381827226140568f3bef7eaac187cebd76878e0b63e9e442356\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -670,10 +641,8 @@ func FuzzManifest(f *testing.F) {
 // A manifest with a good checksum may still contradict itself.
 func TestManifestRules(t *testing.T) {
 	mem, src := memFixture(t, "02-snapshot-and-log")
-	_, err := add(t, mem, src, Options{})
-	require.NoError(t, err)
-	b, err := Open(mem, "/b")
-	require.NoError(t, err)
+	mustAdd(t, mem, src, Options{})
+	b := opened(t, mem, "/b")
 	for name, spoil := range map[string]func(m *Manifest){
 		"format 2":       func(m *Manifest) { m.Format = 2 },
 		"kind":           func(m *Manifest) { m.Entries[0].Kind = "x" },
@@ -695,7 +664,7 @@ func TestManifestRules(t *testing.T) {
 		require.ErrorIs(t, err, errManifest, name)
 		require.ErrorContains(t, err, name)
 	}
-	_, err = parseManifest([]byte("{}"))
+	_, err := parseManifest([]byte("{}"))
 	require.ErrorContains(t, err, "does not end with a checksum")
 }
 
@@ -714,15 +683,13 @@ func TestRestoredEpoch(t *testing.T) {
 			if tt.source != "" {
 				put(t, mem, "/s/acceptedEpoch", []byte(tt.source))
 			}
-			_, err := add(t, mem, src, Options{})
-			require.NoError(t, err)
+			mustAdd(t, mem, src, Options{})
 			to := Destination{FS: mem, SnapDir: "/d/r", LogDir: "/d/r", Epoch: tt.known}
 			if tt.old != "" {
 				put(t, mem, "/d/r/acceptedEpoch", []byte(tt.old))
 				to.Replace = true
 			}
-			b, err := Open(mem, "/b")
-			require.NoError(t, err)
+			b := opened(t, mem, "/b")
 			r, err := b.Restore(to, Target{Zxid: 0x38})
 			require.NoError(t, err)
 			require.Equal(t, proto.MakeZxid(tt.want, 1), r.First)
@@ -733,10 +700,8 @@ func TestRestoredEpoch(t *testing.T) {
 
 			// A later promise alone is a reason to write the manifest.
 			put(t, mem, "/s/currentEpoch", []byte("20"))
-			_, err = add(t, mem, src, Options{})
-			require.NoError(t, err)
-			b, err = Open(mem, "/b")
-			require.NoError(t, err)
+			mustAdd(t, mem, src, Options{})
+			b = opened(t, mem, "/b")
 			r, err = b.Restore(Destination{FS: mem, SnapDir: "/e/r", LogDir: "/e/r"}, Target{})
 			require.NoError(t, err)
 			require.Equal(t, int64(21), r.First.Epoch())
@@ -744,10 +709,8 @@ func TestRestoredEpoch(t *testing.T) {
 		})
 	}
 	mem, src := memFixture(t, "11-tiny")
-	_, err := add(t, mem, src, Options{})
-	require.NoError(t, err)
-	b, err := Open(mem, "/b")
-	require.NoError(t, err)
-	_, err = b.Restore(Destination{FS: mem, SnapDir: "/d/r", LogDir: "/d/r", Epoch: 0x7fffffff}, Target{})
+	mustAdd(t, mem, src, Options{})
+	b := opened(t, mem, "/b")
+	_, err := b.Restore(Destination{FS: mem, SnapDir: "/d/r", LogDir: "/d/r", Epoch: 0x7fffffff}, Target{})
 	require.ErrorIs(t, err, datadir.ErrEpoch)
 }

@@ -81,8 +81,7 @@ func TestPrune(t *testing.T) {
 					if where == "bucket" {
 						return mustOpen(t, store, mem, Keys{})
 					}
-					b, err := Open(mem, "/b")
-					require.NoError(t, err)
+					b := opened(t, mem, "/b")
 					return b
 				}
 				addDays(t, open, mem)

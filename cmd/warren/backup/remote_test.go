@@ -45,8 +45,7 @@ func TestRemote(t *testing.T) {
 	require.NoError(t, z.Close())
 	for _, sent := range [][]byte{body, packed.Bytes()} {
 		mem := vfs.NewMem()
-		b, err := Open(mem, "/b")
-		require.NoError(t, err)
+		b := opened(t, mem, "/b")
 		remote := fakeAdmin(t, 200, "0x34", len(sent), sent)
 		out, err := b.AddRemote(t.Context(), remote, nil)
 		require.NoError(t, err)
@@ -84,12 +83,10 @@ func TestRemote(t *testing.T) {
 		"nobody":     {Remote{URL: "http://127.0.0.1:1/commands"}, "refused"},
 	} {
 		mem := vfs.NewMem()
-		b, err := Open(mem, "/b")
-		require.NoError(t, err)
-		_, err = b.AddRemote(t.Context(), tt.remote, nil)
+		b := opened(t, mem, "/b")
+		_, err := b.AddRemote(t.Context(), tt.remote, nil)
 		require.ErrorContains(t, err, tt.says, name)
-		b, err = Open(mem, "/b")
-		require.NoError(t, err)
+		b = opened(t, mem, "/b")
 		require.Empty(t, b.Manifest.Entries, name)
 	}
 	http.DefaultClient.CloseIdleConnections()
@@ -109,8 +106,7 @@ func TestRemoteServer(t *testing.T) {
 	c := wire.Open(t, srv.Addr().String(), wire.Options{TimeoutMs: 60_000})
 	require.NoError(t, c.Send(wire.Create("/kept", []byte("data"), wire.OpenACL, proto.ModePersistent)).Wait())
 
-	b, err := Open(vfs.OS(), t.TempDir())
-	require.NoError(t, err)
+	b := opened(t, vfs.OS(), t.TempDir())
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	out, err := b.AddRemote(t.Context(),

@@ -3,7 +3,6 @@ package admin
 import (
 	"encoding/json"
 	"flag"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/must"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write testdata/*.json anew; commit only what you understand")
@@ -24,8 +25,7 @@ func ask(t *testing.T, h http.Handler, method, url string, header ...string) (*h
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	body, err := io.ReadAll(w.Result().Body)
-	require.NoError(t, err)
+	body := must.ReadAll(t, w.Result().Body)
 	return w.Result(), string(body)
 }
 
@@ -59,8 +59,7 @@ func TestAnswersAreGolden(t *testing.T) {
 					require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 					require.NoError(t, os.WriteFile(path, []byte(body+"\n"), 0o644))
 				}
-				want, err := os.ReadFile(path)
-				require.NoError(t, err)
+				want := must.ReadFile(t, path)
 				require.Equal(t, string(want), body+"\n")
 			})
 		}
@@ -80,8 +79,7 @@ func TestEveryCommandIsGolden(t *testing.T) {
 		}
 	}
 	for _, node := range []string{"standalone", "member"} {
-		files, err := filepath.Glob(filepath.Join("testdata", node, "*.json"))
-		require.NoError(t, err)
+		files := must.Glob(t, filepath.Join("testdata", node, "*.json"))
 		require.Len(t, files, len(golden))
 	}
 }
