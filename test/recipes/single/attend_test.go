@@ -28,10 +28,8 @@ func TestDeletionEndsTheHoldAtOnce(t *testing.T) {
 	}}))
 	defer close(release)
 	root, other := rootOf(t), dial(t)
-	locked, err := recipes.NewMutex(c, root+"/line", recipes.UntilExpiry()).Lock(within(t))
-	require.NoError(t, err)
-	claimed, err := recipes.NewSimpleMutex(c, root+"/claim", recipes.UntilExpiry()).Lock(within(t))
-	require.NoError(t, err)
+	locked := do(t, recipes.NewMutex(c, root+"/line", recipes.UntilExpiry()).Lock)
+	claimed := do(t, recipes.NewSimpleMutex(c, root+"/claim", recipes.UntilExpiry()).Lock)
 	isSlow.Store(true)
 	for _, h := range []*recipes.Hold{locked, claimed} {
 		require.NoError(t, other.Delete(within(t), h.Path(), client.AnyVersion))

@@ -87,8 +87,7 @@ func TestBundleIsNeverSeenHalfChanged(t *testing.T) {
 	publishers.Wait()
 	final := recipes.NewBundle(dial(t), root)
 	require.NoError(t, final.Publish(within(t), parts("a", 4)))
-	p, err := final.Read(within(t))
-	require.NoError(t, err)
+	p := do(t, final.Read)
 	require.Equal(t, parts("a", 4), p.Parts)
 	for i := range latest {
 		require.Eventually(t, func() bool { return latest[i].Load() == int64(p.Zxid) }, time.Minute, time.Millisecond,

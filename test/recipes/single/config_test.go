@@ -41,8 +41,7 @@ func TestConfigArrivesAtTheLatest(t *testing.T) {
 	root, k := rootOf(t), newLink(t)
 	publisher := numberConfig(dial(t), root)
 	require.NoError(t, publisher.Publish(within(t), []byte("0")))
-	l, err := numberConfig(dialAt(t, k.Addr()), root).Open(within(t))
-	require.NoError(t, err)
+	l := do(t, numberConfig(dialAt(t, k.Addr()), root).Open)
 	defer l.Close()
 	var last client.Zxid
 	for i := range 6 {
@@ -65,8 +64,7 @@ func TestConfigIsKeptUntilAValidOneComes(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrNoNode)
 	require.ErrorIs(t, g.Publish(within(t), []byte("x")), recipes.ErrInvalid)
 	require.NoError(t, g.Publish(within(t), []byte("1")))
-	l, err := g.Open(within(t))
-	require.NoError(t, err)
+	l := do(t, g.Open)
 	defer l.Close()
 	requireAccepted(t, l)
 
@@ -103,8 +101,7 @@ func TestConfigSurvivesExpiryWithRenewalOnly(t *testing.T) {
 	publisher := numberConfig(dial(t), root)
 	require.NoError(t, publisher.Publish(within(t), []byte("1")))
 	c, end := expire(t, client.WithRenewal(nil))
-	l, err := numberConfig(c, root).Open(within(t))
-	require.NoError(t, err)
+	l := do(t, numberConfig(c, root).Open)
 	end()
 	require.NoError(t, publisher.Publish(within(t), []byte("2")))
 	awaitConfig(t, l, 2)
@@ -112,15 +109,14 @@ func TestConfigSurvivesExpiryWithRenewalOnly(t *testing.T) {
 	require.NoError(t, l.Err())
 
 	c, end = expire(t)
-	l, err = numberConfig(c, root).Open(within(t))
-	require.NoError(t, err)
+	l = do(t, numberConfig(c, root).Open)
 	end()
 	done(t, l.Done(), "the end of the copy")
 	require.ErrorIs(t, l.Err(), client.ErrSessionExpired)
 	now, _ := l.Current()
 	require.Equal(t, 2, now.Value)
 	l.Close()
-	_, err = numberConfig(c, root).Open(within(t))
+	_, err := numberConfig(c, root).Open(within(t))
 	require.ErrorIs(t, err, client.ErrSessionExpired)
 }
 
@@ -129,8 +125,7 @@ func TestRefusalIsTold(t *testing.T) {
 	root, c := rootOf(t), dial(t)
 	g := numberConfig(c, root)
 	require.NoError(t, g.Publish(within(t), []byte("1")))
-	l, err := g.Open(within(t))
-	require.NoError(t, err)
+	l := do(t, g.Open)
 	defer l.Close()
 	changed, err := l.Refused()
 	require.NoError(t, err)

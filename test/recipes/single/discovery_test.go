@@ -42,8 +42,7 @@ func awaitIDs(t *testing.T, c *client.Client, path string, p *recipes.Provider, 
 func TestDiscoveryListsWhoIsThere(t *testing.T) {
 	root, observer := rootOf(t), dial(t)
 	d := recipes.NewDiscovery(observer, root)
-	list, err := d.Services(within(t))
-	require.NoError(t, err)
+	list := do(t, d.Services)
 	require.Empty(t, list)
 	p, err := d.Provider(within(t), "web", recipes.Random())
 	require.NoError(t, err)
@@ -63,8 +62,7 @@ func TestDiscoveryListsWhoIsThere(t *testing.T) {
 	permanent, err := d.Register(within(t),
 		recipes.Instance{Name: "web", ID: "d", Type: recipes.Permanent, Payload: json.RawMessage(`{"x":1}`)})
 	require.NoError(t, err)
-	list, err = d.Services(within(t))
-	require.NoError(t, err)
+	list = do(t, d.Services)
 	require.Equal(t, []string{"web"}, list)
 	awaitIDs(t, observer, root, p, "a", "b", "c", "d")
 

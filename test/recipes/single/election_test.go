@@ -63,14 +63,11 @@ func TestElectionLayoutsAreCurators(t *testing.T) {
 	} {
 		root := rootOf(t) + marker
 		e := make(c, root, "host/7")
-		h, err := e.Campaign(within(t))
-		require.NoError(t, err)
+		h := do(t, e.Campaign)
 		require.Regexp(t, `^`+root+`/_c_[0-9a-f-]{36}-`+marker+`\d{10}$`, h.Path())
-		participants, err := e.Participants(within(t))
-		require.NoError(t, err)
+		participants := do(t, e.Participants)
 		require.Equal(t, []recipes.Contender{{Path: h.Path(), Data: []byte("host/7"), Token: h.Token()}}, participants)
-		leader, err := e.Leader(within(t))
-		require.NoError(t, err)
+		leader := do(t, e.Leader)
 		require.Equal(t, recipes.Leader{ID: "host/7", Path: h.Path(), Token: h.Token()}, leader)
 		require.NoError(t, h.Release(within(t)))
 	}
@@ -94,8 +91,7 @@ func TestObserveSeesEveryChangeOfLeaderAndNothingElse(t *testing.T) {
 	})
 	require.False(t, (<-seen).Exists())
 	c := dial(t)
-	first, err := recipes.NewLatch(c, root, "a").Campaign(within(t))
-	require.NoError(t, err)
+	first := do(t, recipes.NewLatch(c, root, "a").Campaign)
 	require.Equal(t, recipes.Leader{ID: "a", Path: first.Path(), Token: first.Token()}, <-seen)
 	before := events.Load()
 	second := make(chan *recipes.Hold, 2)

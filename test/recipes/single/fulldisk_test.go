@@ -45,13 +45,10 @@ func TestReleaseOnAFullDisk(t *testing.T) {
 	c, refused, fill, empty := onFullDisk(t)
 	q := recipes.NewQueue(c, "/q/items", "/q/locks")
 	require.NoError(t, q.Put(within(t), []byte("a")))
-	taken, err := q.Take(within(t))
-	require.NoError(t, err)
+	taken := do(t, q.Take)
 	mutex, simple := recipes.NewMutex(c, "/m"), recipes.NewSimpleMutex(c, "/s")
-	held, err := mutex.Lock(within(t))
-	require.NoError(t, err)
-	claimed, err := simple.Lock(within(t))
-	require.NoError(t, err)
+	held := do(t, mutex.Lock)
+	claimed := do(t, simple.Lock)
 
 	fill()
 	ended := make(chan error, 3)
@@ -64,14 +61,11 @@ func TestReleaseOnAFullDisk(t *testing.T) {
 	for range 3 {
 		require.NoError(t, <-ended)
 	}
-	h, err := mutex.TryLock(within(t))
-	require.NoError(t, err)
+	h := do(t, mutex.TryLock)
 	require.NoError(t, h.Release(within(t)))
-	h, err = simple.TryLock(within(t))
-	require.NoError(t, err)
+	h = do(t, simple.TryLock)
 	require.NoError(t, h.Release(within(t)))
-	n, err := q.Len(within(t))
-	require.NoError(t, err)
+	n := do(t, q.Len)
 	require.Zero(t, n)
 }
 
@@ -96,8 +90,7 @@ func TestPersistentNodeOnAFullDisk(t *testing.T) {
 func TestElectionOnAFullDisk(t *testing.T) {
 	c, refused, fill, empty := onFullDisk(t)
 	election := recipes.NewLatch(c, "/election", "one")
-	h, err := election.Campaign(within(t))
-	require.NoError(t, err)
+	h := do(t, election.Campaign)
 	require.NoError(t, h.Release(within(t)))
 	fill()
 	ended := make(chan error, 1)

@@ -82,8 +82,7 @@ func TestReleaseWakesOne(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			root, observer := rootOf(t), dial(t)
-			h, err := tt.lock(dial(t), root)(within(t))
-			require.NoError(t, err)
+			h := do(t, tt.lock(dial(t), root))
 			var all sync.WaitGroup
 			type grant struct {
 				who int

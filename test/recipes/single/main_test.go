@@ -50,6 +50,14 @@ func within(t testing.TB) context.Context {
 	return ctx
 }
 
+// do calls what takes nothing but a context, and has to succeed.
+func do[V any](t testing.TB, call func(context.Context) (V, error)) V {
+	t.Helper()
+	v, err := call(within(t))
+	require.NoError(t, err)
+	return v
+}
+
 var (
 	rootsMu sync.Mutex
 	roots   = map[string]string{} // by name of the running test

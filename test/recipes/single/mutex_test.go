@@ -77,8 +77,7 @@ func TestMutexExcludesAndTokensGrow(t *testing.T) {
 func TestMutexLayoutIsCurators(t *testing.T) {
 	root, c := rootOf(t), dial(t)
 	m := recipes.NewMutex(c, root, recipes.WithData([]byte("10.0.0.1")))
-	h, err := m.Lock(within(t))
-	require.NoError(t, err)
+	h := do(t, m.Lock)
 	require.Regexp(t, regexp.MustCompile(`^`+root+`/_c_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-lock-\d{10}$`),
 		h.Path())
 	data, stat, err := c.Get(within(t), h.Path())
@@ -96,8 +95,7 @@ func TestMutexLayoutIsCurators(t *testing.T) {
 	_, err = m.TryLock(within(t))
 	require.ErrorIs(t, err, recipes.ErrBusy)
 	require.NoError(t, c.Delete(within(t), theirs, -1))
-	h, err = m.TryLock(within(t))
-	require.NoError(t, err)
+	h = do(t, m.TryLock)
 	require.NoError(t, h.Release(within(t)))
 	require.NoError(t, h.Release(within(t)), "again")
 }
@@ -105,8 +103,7 @@ func TestMutexLayoutIsCurators(t *testing.T) {
 func TestMutexGivesUpWithItsContext(t *testing.T) {
 	root, c := rootOf(t), dial(t)
 	m := recipes.NewMutex(c, root)
-	h, err := m.Lock(within(t))
-	require.NoError(t, err)
+	h := do(t, m.Lock)
 	ctx, cancel := context.WithCancel(context.Background())
 	failed := make(chan error, 1)
 	go func() {
@@ -140,8 +137,7 @@ func TestHoldEndsWithTheConnection(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			k := newLink(t)
 			c := dialAt(t, k.Addr())
-			h, err := recipes.NewMutex(c, rootOf(t), tt.options...).Lock(within(t))
-			require.NoError(t, err)
+			h := do(t, recipes.NewMutex(c, rootOf(t), tt.options...).Lock)
 			k.Shut()
 			for st := range c.States(within(t)) {
 				if st.State == client.Disconnected {
@@ -155,7 +151,7 @@ func TestHoldEndsWithTheConnection(t *testing.T) {
 			}
 			k.Open()
 			require.NoError(t, c.WaitConnected(within(t)))
-			_, err = recipes.NewMutex(dial(t), rootOf(t)).TryLock(within(t))
+			_, err := recipes.NewMutex(dial(t), rootOf(t)).TryLock(within(t))
 			require.ErrorIs(t, err, recipes.ErrBusy, "the znode is still there")
 			require.Equal(t, tt.ends, h.Context().Err() != nil)
 			require.NoError(t, h.Release(within(t)))
@@ -168,11 +164,9 @@ func TestHoldEndsBeforeTheNextIsGranted(t *testing.T) {
 	k := newLink(t)
 	c := dialAt(t, k.Addr(), client.WithSessionTimeout(time.Second))
 	root := rootOf(t)
-	h, err := recipes.NewMutex(c, root, recipes.UntilExpiry()).Lock(within(t))
-	require.NoError(t, err)
+	h := do(t, recipes.NewMutex(c, root, recipes.UntilExpiry()).Lock)
 	k.Shut()
-	next, err := recipes.NewMutex(dial(t), root).Lock(within(t))
-	require.NoError(t, err)
+	next := do(t, recipes.NewMutex(dial(t), root).Lock)
 	require.ErrorIs(t, context.Cause(h.Context()), client.ErrSessionExpired)
 	require.Greater(t, next.Token(), h.Token())
 	k.Open()
@@ -184,8 +178,7 @@ func TestHoldEndsBeforeTheNextIsGranted(t *testing.T) {
 func TestHoldAndWaiterLearnOfExpiry(t *testing.T) {
 	root := rootOf(t)
 	c, end := expire(t)
-	h, err := recipes.NewMutex(c, root).Lock(within(t))
-	require.NoError(t, err)
+	h := do(t, recipes.NewMutex(c, root).Lock)
 	failed := make(chan error, 1)
 	go func() {
 		_, err := recipes.NewMutex(c, root).Lock(within(t))
@@ -194,15 +187,14 @@ func TestHoldAndWaiterLearnOfExpiry(t *testing.T) {
 	awaitChildren(t, c, root, 2)
 	end()
 	done(t, h.Context().Done(), "the end of the hold")
-	err = <-failed
+	err := <-failed
 	require.True(t, errors.Is(err, client.ErrSessionExpired) || errors.Is(err, recipes.ErrLost), "%v", err)
 	require.NoError(t, h.Release(within(t)))
 }
 
 func TestHoldEndsWhenItsZnodeIsDeleted(t *testing.T) {
 	m := recipes.NewMutex(dial(t), rootOf(t))
-	h, err := m.Lock(within(t))
-	require.NoError(t, err)
+	h := do(t, m.Lock)
 	require.NoError(t, dial(t).Delete(within(t), h.Path(), -1))
 	done(t, h.Context().Done(), "the end of the hold")
 	require.ErrorIs(t, context.Cause(h.Context()), recipes.ErrLost)
@@ -211,12 +203,10 @@ func TestHoldEndsWhenItsZnodeIsDeleted(t *testing.T) {
 
 func TestRevoke(t *testing.T) {
 	other, m := dial(t), recipes.NewMutex(dial(t), rootOf(t))
-	h, err := m.Lock(within(t))
+	h := do(t, m.Lock)
+	_, err := other.Set(within(t), h.Path(), []byte("something else"), -1)
 	require.NoError(t, err)
-	_, err = other.Set(within(t), h.Path(), []byte("something else"), -1)
-	require.NoError(t, err)
-	contenders, err := recipes.NewMutex(other, rootOf(t)).Contenders(within(t))
-	require.NoError(t, err)
+	contenders := do(t, recipes.NewMutex(other, rootOf(t)).Contenders)
 	require.Equal(t, []recipes.Contender{{Path: h.Path(), Data: []byte("something else"), Token: h.Token()}},
 		contenders)
 	select {
@@ -237,8 +227,7 @@ func TestMutexFindsItsZnodeWhenTheAnswerIsLost(t *testing.T) {
 	c := dialAt(t, k.Addr())
 	require.NoError(t, dial(t).CreateAll(within(t), root))
 	k.LoseAnswer(1)
-	h, err := recipes.NewMutex(c, root).Lock(within(t))
-	require.NoError(t, err)
+	h := do(t, recipes.NewMutex(c, root).Lock)
 	require.Len(t, names(t, c, root), 1)
 	require.NoError(t, h.Release(within(t)))
 	require.Empty(t, names(t, c, root))

@@ -49,8 +49,7 @@ func TestIDsAreUnique(t *testing.T) {
 	}
 	all.Wait()
 	require.Len(t, seen, 160)
-	end, err := recipes.NewAtomicLong(dial(t), root).Get(within(t))
-	require.NoError(t, err)
+	end := do(t, recipes.NewAtomicLong(dial(t), root).Get)
 	for id := range seen {
 		require.LessOrEqual(t, id, end)
 	}
@@ -91,10 +90,9 @@ func TestIDsEnd(t *testing.T) {
 	root, c := rootOf(t), dial(t)
 	require.NoError(t, recipes.NewAtomicLong(c, root).Set(within(t), math.MaxInt64-1))
 	ids := recipes.NewIDs(c, root, 1)
-	id, err := ids.Next(within(t))
-	require.NoError(t, err)
+	id := do(t, ids.Next)
 	require.EqualValues(t, math.MaxInt64, id)
-	_, err = ids.Next(within(t))
+	_, err := ids.Next(within(t))
 	require.ErrorIs(t, err, recipes.ErrOverflow)
 	require.Panics(t, func() { recipes.NewIDs(c, root, 0) })
 }
@@ -102,17 +100,15 @@ func TestIDsEnd(t *testing.T) {
 func TestNames(t *testing.T) {
 	root, c := rootOf(t), dial(t)
 	n := recipes.NewNames(c, root)
-	list, err := n.List(within(t))
-	require.NoError(t, err)
+	list := do(t, n.List)
 	require.Empty(t, list)
-	_, err = n.Lookup(within(t), "a")
+	_, err := n.Lookup(within(t), "a")
 	require.ErrorIs(t, err, client.ErrNoNode)
 	require.NoError(t, n.Bind(within(t), "b", []byte("2")))
 	require.NoError(t, n.Bind(within(t), "a", []byte("1")))
 	require.NoError(t, n.Bind(within(t), "a", []byte("1")), "the same again")
 	require.ErrorIs(t, n.Bind(within(t), "a", []byte("2")), recipes.ErrBusy)
-	list, err = n.List(within(t))
-	require.NoError(t, err)
+	list = do(t, n.List)
 	require.Equal(t, []string{"a", "b"}, list)
 	var meanings []string
 	for v, err := range n.Follow(within(t), "a") {

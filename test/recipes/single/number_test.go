@@ -41,8 +41,7 @@ func TestNumberAddsUp(t *testing.T) {
 				})
 			}
 			all.Wait()
-			got, err := recipes.NewAtomicLong(dial(t), root).Get(within(t))
-			require.NoError(t, err)
+			got := do(t, recipes.NewAtomicLong(dial(t), root).Get)
 			t.Logf("%d sure, %d unsure, %d", sure.Load(), unsure.Load(), got)
 			require.Equal(t, isCalm, unsure.Load() == 0)
 			require.GreaterOrEqual(t, got, sure.Load())
@@ -57,8 +56,7 @@ func TestNumberAddsUp(t *testing.T) {
 func TestNumberLayoutsAreCurators(t *testing.T) {
 	root, c := rootOf(t), dial(t)
 	short, long := recipes.NewCounter(c, root+"/short"), recipes.NewAtomicLong(c, root+"/long")
-	value, err := short.Get(within(t))
-	require.NoError(t, err)
+	value := do(t, short.Get)
 	require.Zero(t, value)
 	require.NoError(t, short.Set(within(t), -2))
 	require.NoError(t, long.Set(within(t), 0x0102030405060708))
@@ -83,8 +81,7 @@ func TestNumberRefusesOverflow(t *testing.T) {
 		require.NoError(t, n.Set(within(t), tt.value))
 		_, err := n.Add(within(t), tt.delta)
 		require.ErrorIs(t, err, recipes.ErrOverflow, "%v", tt)
-		got, err := n.Get(within(t))
-		require.NoError(t, err)
+		got := do(t, n.Get)
 		require.Equal(t, tt.value, got)
 	}
 	for _, tt := range []struct{ value, delta, sum int32 }{

@@ -16,16 +16,14 @@ import (
 func TestPriorityQueueOrder(t *testing.T) {
 	root := rootOf(t)
 	q := recipes.NewPriorityQueue(dial(t), root+"/items", root+"/locks")
-	n, err := q.Len(within(t))
-	require.NoError(t, err)
+	n := do(t, q.Len)
 	require.Zero(t, n)
 	for i, priority := range []int32{3, -7, 0, 3, -2147483648, 2147483647, 0} {
 		require.NoError(t, q.Put(within(t), priority, fmt.Appendf(nil, "%d#%d", priority, i)))
 	}
 	var got []string
 	for range 7 {
-		d, err := q.Take(within(t))
-		require.NoError(t, err)
+		d := do(t, q.Take)
 		got = append(got, string(d.Items[0]))
 		require.NoError(t, d.Done(within(t)))
 	}
@@ -59,12 +57,11 @@ func TestDelayQueueWaitsForTheEarliest(t *testing.T) {
 	require.False(t, time.Now().Before(due))
 	require.Equal(t, "soon", string(second.Items[0]))
 	require.NoError(t, second.Done(within(t)))
-	n, err := q.Len(within(t))
-	require.NoError(t, err)
+	n := do(t, q.Len)
 	require.Equal(t, 1, n, "the late one is there")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err = q.Take(ctx)
+	_, err := q.Take(ctx)
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -77,11 +74,9 @@ func TestQueuesGiveTheBatchOfTheDeadToAnother(t *testing.T) {
 			require.NoError(t, put(within(t), []byte("a"), []byte("b")))
 			c, end := expire(t)
 			_, takeFirst := queue(c, root)
-			dead, err := takeFirst(within(t))
-			require.NoError(t, err)
+			dead := do(t, takeFirst)
 			end()
-			d, err := take(within(t))
-			require.NoError(t, err)
+			d := do(t, take)
 			done(t, dead.Context().Done(), "the end of the first delivery")
 			require.Equal(t, dead.Items, d.Items)
 			require.Greater(t, d.Token(), dead.Token())

@@ -39,8 +39,7 @@ func TestFollowersSurviveExpiryWithRenewalOnly(t *testing.T) {
 			path := rootOf(t) + fmt.Sprint("/", len(options))
 			c, end := expire(t, options...)
 			return followed(within(t), recipes.NewLatch(c, path, "").Observe, end, func() {
-				_, err := recipes.NewLatch(observer, path, "1").Campaign(within(t))
-				require.NoError(t, err)
+				do(t, recipes.NewLatch(observer, path, "1").Campaign)
 			})
 		},
 	} {

@@ -12,8 +12,7 @@ import (
 // back.
 func TestRevocationIsNotMissed(t *testing.T) {
 	root, other, k := rootOf(t), dial(t), newLink(t)
-	first, err := recipes.NewMutex(other, root).Lock(within(t))
-	require.NoError(t, err)
+	first := do(t, recipes.NewMutex(other, root).Lock)
 	c := dialAt(t, k.Addr())
 	granted := make(chan *recipes.Hold)
 	lock := func() {
@@ -25,8 +24,7 @@ func TestRevocationIsNotMissed(t *testing.T) {
 	}
 	go lock()
 	awaitChildren(t, other, root, 2)
-	contenders, err := recipes.NewMutex(other, root).Contenders(within(t))
-	require.NoError(t, err)
+	contenders := do(t, recipes.NewMutex(other, root).Contenders)
 	require.NoError(t, recipes.Revoke(within(t), other, contenders[1].Path))
 	require.NoError(t, first.Release(within(t)))
 	h := <-granted

@@ -100,8 +100,7 @@ func TestRWMutexOrderAndWakeUps(t *testing.T) {
 	require.ErrorIs(t, err, recipes.ErrBusy)
 	require.Empty(t, granted)
 	require.Zero(t, woken())
-	contenders, err := m.Contenders(within(t))
-	require.NoError(t, err)
+	contenders := do(t, m.Contenders)
 	require.Len(t, contenders, 5)
 
 	require.NoError(t, (<-holds).Release(within(t)))

@@ -32,8 +32,7 @@ func TestSemaphoreReleaseWakesOne(t *testing.T) {
 	first := recipes.NewSemaphore(dial(t), root, limit)
 	holds := make(chan *recipes.Hold, n+limit)
 	for range limit {
-		h, err := first.Acquire(within(t))
-		require.NoError(t, err)
+		h := do(t, first.Acquire)
 		holds <- h
 	}
 	var all sync.WaitGroup
@@ -60,15 +59,12 @@ func TestSemaphoreReleaseWakesOne(t *testing.T) {
 func TestSemaphorePermitEndsWithItsSession(t *testing.T) {
 	root := rootOf(t)
 	c, end := expire(t)
-	h, err := recipes.NewSemaphore(c, root, 1, recipes.WithData([]byte("me"))).Acquire(within(t))
-	require.NoError(t, err)
+	h := do(t, recipes.NewSemaphore(c, root, 1, recipes.WithData([]byte("me"))).Acquire)
 	s := recipes.NewSemaphore(dial(t), root, 1)
-	holders, err := s.Holders(within(t))
-	require.NoError(t, err)
+	holders := do(t, s.Holders)
 	require.Equal(t, []recipes.Contender{{Path: h.Path(), Data: []byte("me"), Token: h.Token()}}, holders)
 	end()
-	next, err := s.Acquire(within(t))
-	require.NoError(t, err)
+	next := do(t, s.Acquire)
 	require.Greater(t, next.Token(), h.Token())
 	done(t, h.Context().Done(), "the end of the first hold")
 	require.NoError(t, next.Release(within(t)))
@@ -77,8 +73,7 @@ func TestSemaphorePermitEndsWithItsSession(t *testing.T) {
 func TestSemaphoreGivesUpWithItsContext(t *testing.T) {
 	root, c := rootOf(t), dial(t)
 	s := recipes.NewSemaphore(c, root, 1)
-	h, err := s.Acquire(within(t))
-	require.NoError(t, err)
+	h := do(t, s.Acquire)
 	ctx, cancel := context.WithCancel(context.Background())
 	failed := make(chan error, 1)
 	go func() {

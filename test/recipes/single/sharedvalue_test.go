@@ -46,8 +46,7 @@ func TestSharedValueLosesNoUpdate(t *testing.T) {
 		})
 	}
 	all.Wait()
-	got, err := recipes.NewSharedValue(dial(t), root).Get(within(t))
-	require.NoError(t, err)
+	got := do(t, recipes.NewSharedValue(dial(t), root).Get)
 	count := map[byte]int{}
 	for _, letter := range got.Data {
 		count[letter]++
@@ -63,8 +62,7 @@ func TestSharedValueLosesNoUpdate(t *testing.T) {
 func TestSharedValue(t *testing.T) {
 	root, c := rootOf(t), dial(t)
 	v := recipes.NewSharedValue(c, root)
-	none, err := v.Get(within(t))
-	require.NoError(t, err)
+	none := do(t, v.Get)
 	require.Equal(t, recipes.Value{}, none)
 	first, isSet, err := v.TrySet(within(t), none, []byte("a"))
 	require.NoError(t, err)

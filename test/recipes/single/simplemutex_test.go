@@ -37,8 +37,7 @@ func TestSimpleMutexExcludesAndTokensGrow(t *testing.T) {
 // The deletion is done, its answer is lost, and the next one has the lock when the connection is back.
 func TestReleaseLeavesTheNextHolderAlone(t *testing.T) {
 	k, root := newLink(t), rootOf(t)
-	h, err := recipes.NewSimpleMutex(dialAt(t, k.Addr()), root).Lock(within(t))
-	require.NoError(t, err)
+	h := do(t, recipes.NewSimpleMutex(dialAt(t, k.Addr()), root).Lock)
 	granted := make(chan *recipes.Hold)
 	next := newContestant(t)
 	go func() {
@@ -65,9 +64,8 @@ func TestReleaseLeavesTheNextHolderAlone(t *testing.T) {
 // Another client deletes the znode and takes its place before the holder has looked.
 func TestClaimEndsWhenAnotherTakesItsPlace(t *testing.T) {
 	root, other := rootOf(t), dial(t)
-	h, err := recipes.NewSimpleMutex(dial(t), root).Lock(within(t))
-	require.NoError(t, err)
-	_, err = other.Commit(within(t), new(client.Txn).Delete(root, -1).Create(root, nil, client.Ephemeral))
+	h := do(t, recipes.NewSimpleMutex(dial(t), root).Lock)
+	_, err := other.Commit(within(t), new(client.Txn).Delete(root, -1).Create(root, nil, client.Ephemeral))
 	require.NoError(t, err)
 	done(t, h.Context().Done(), "the end of the hold")
 	require.ErrorIs(t, context.Cause(h.Context()), recipes.ErrLost)
@@ -80,8 +78,7 @@ func TestClaimEndsWhenAnotherTakesItsPlace(t *testing.T) {
 func TestSimpleMutexEndsWithItsSession(t *testing.T) {
 	root := rootOf(t)
 	c, end := expire(t)
-	h, err := recipes.NewSimpleMutex(c, root).Lock(within(t))
-	require.NoError(t, err)
+	h := do(t, recipes.NewSimpleMutex(c, root).Lock)
 	waiting := newContestant(t)
 	granted := make(chan *recipes.Hold)
 	go func() {
@@ -103,8 +100,7 @@ func TestSimpleMutexEndsWithItsSession(t *testing.T) {
 
 func TestSimpleMutexGivesUpWithItsContext(t *testing.T) {
 	root := rootOf(t)
-	h, err := recipes.NewSimpleMutex(dial(t), root).Lock(within(t))
-	require.NoError(t, err)
+	h := do(t, recipes.NewSimpleMutex(dial(t), root).Lock)
 	waiting := newContestant(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	failed := make(chan error)
@@ -118,6 +114,6 @@ func TestSimpleMutexGivesUpWithItsContext(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	require.ErrorIs(t, h.Release(ended), context.Canceled)
-	_, err = recipes.NewSimpleMutex(waiting.c, root).Lock(within(t)) // deleted in the background
+	_, err := recipes.NewSimpleMutex(waiting.c, root).Lock(within(t)) // deleted in the background
 	require.NoError(t, err)
 }

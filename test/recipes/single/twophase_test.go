@@ -58,8 +58,7 @@ func TestTwoPhaseCommitHasOneOutcome(t *testing.T) {
 		}
 		isImpatient := round%3 == 2
 		if isImpatient {
-			outcome, err := recipes.NewTwoPhaseCommit(dial(t), path).Decide(within(t))
-			require.NoError(t, err)
+			outcome := do(t, recipes.NewTwoPhaseCommit(dial(t), path).Decide)
 			mu.Lock()
 			seen[outcome] = true
 			mu.Unlock()
@@ -99,8 +98,7 @@ func TestTwoPhaseCommit(t *testing.T) {
 	vote, err = tx.Vote(within(t), "a", recipes.Abort)
 	require.NoError(t, err)
 	require.Equal(t, recipes.Commit, vote, "a vote stands")
-	b, err := tx.Ballot(within(t))
-	require.NoError(t, err)
+	b := do(t, tx.Ballot)
 	require.Equal(t, []string{"a", "b"}, b.Sites())
 	require.Equal(t, recipes.Undecided, b.Outcome())
 
@@ -116,8 +114,7 @@ func TestTwoPhaseCommit(t *testing.T) {
 	}()
 	end()
 	require.ErrorIs(t, <-failed, client.ErrSessionExpired)
-	outcome, err := tx.Decide(within(t))
-	require.NoError(t, err)
+	outcome := do(t, tx.Decide)
 	require.Equal(t, recipes.Abort, outcome, "b never voted")
 	require.NoError(t, tx.Remove(within(t)))
 	require.NoError(t, tx.Remove(within(t)), "gone already")
