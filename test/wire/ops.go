@@ -162,30 +162,11 @@ func (c *Conn) AllChildrenNumber(path string) (int32, error) {
 	return v.TotalNumber, nil
 }
 
-// WhoAmI returns the connection's identities.
-func (c *Conn) WhoAmI() ([]proto.ClientInfo, error) {
-	v, err := do[*proto.WhoAmIResponse](c, WhoAmI())
-	if err != nil {
-		return nil, err
-	}
-	return v.ClientInfo, nil
-}
-
 // Auth adds an identity.
 func (c *Conn) Auth(scheme, auth string) error { return c.run(Auth(scheme, []byte(auth))) }
 
 // AddWatch registers a persistent watch.
 func (c *Conn) AddWatch(path string, mode int32) error { return c.run(AddWatch(path, mode)) }
-
-// CheckWatches asks whether a watch is registered.
-func (c *Conn) CheckWatches(path string, t proto.WatcherType) error {
-	return c.run(CheckWatches(path, t))
-}
-
-// RemoveWatches removes watches.
-func (c *Conn) RemoveWatches(path string, t proto.WatcherType) error {
-	return c.run(RemoveWatches(path, t))
-}
 
 // SetWatches registers one-shot watches again.
 func (c *Conn) SetWatches(relative proto.Zxid, data, exist, child []string) error {

@@ -32,7 +32,6 @@ type (
 	Quota           = visible.Quota
 	Recipes         = visible.Recipes
 	Refusal         = visible.Refusal
-	Session         = visible.Session
 	SessionDetails  = visible.SessionDetails
 	Sessions        = visible.Sessions
 	Setting         = facts.Setting
@@ -42,7 +41,6 @@ type (
 	Task            = ensemble.Task
 	TaskAnswer      = ensemble.TaskAnswer
 	Terms           = visible.Terms
-	Top             = facts.Top
 	TopOfAll        = visible.TopOfAll
 	Verification    = visible.Verification
 	Version         = visible.Version

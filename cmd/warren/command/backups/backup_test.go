@@ -27,46 +27,39 @@ import (
 func TestBackupAndRestore(t *testing.T) {
 	data := cmdline.CopyFixture(t, "02-snapshot-and-log")
 	dir := filepath.Join(t.TempDir(), "backup")
-	code, out, errs := run("backup", "create", dir, data, "--until", "0x38")
-	require.Zero(t, code, errs)
+	out := runs(t, "backup", "create", dir, data, "--until", "0x38")
 	require.Contains(t, out, "snapshot.34: snapshot, ")
 	require.Contains(t, out, "log.35: 4 txns, 0x35 to 0x38, 2026-11-21T05:41:28.")
 	require.Contains(t, out, dir+" ends with txn 0x38\n")
 
-	code, out, errs = run("backup", "create", dir, data+"/version-2", "--output", "json")
-	require.Zero(t, code, errs)
+	out = runs(t, "backup", "create", dir, data+"/version-2", "--output", "json")
 	require.True(t, json.Valid([]byte(out)))
 	require.Contains(t, out, `"last":"0x3e"`)
 
-	code, out, _ = run("backup", "list", dir)
-	require.Zero(t, code)
+	out = runs(t, "backup", "list", dir)
 	require.Contains(t, out, "log.39: 6 txns")
-	code, out, _ = run("backup", "list", dir, "--output", "json")
-	require.Zero(t, code)
+	out = runs(t, "backup", "list", dir, "--output", "json")
 	require.Contains(t, out, `"lastSum"`)
 
-	code, out, errs = run("backup", "verify", dir)
-	require.Zero(t, code, errs)
+	out = runs(t, "backup", "verify", dir)
 	require.Regexp(t, `^from snapshot.34: txns 0x34 to 0x3e of 2026-11-21T05:41:28.\d+Z, 34 znodes, digest -?\d+, `+
 		`10 digests compared\nok\n$`, out)
 
 	to := t.TempDir()
-	code, out, errs = run("restore", dir, to, "--zxid", "0x3a")
-	require.Zero(t, code, errs)
+	out = runs(t, "restore", dir, to, "--zxid", "0x3a")
 	require.Regexp(t, `^restored txn 0x3a of 2026-.*: snapshot.100000001, \d+ znodes, `+
 		`digest -?\d+, 6 digests compared\nit goes on with epoch 1, which ends 2 sessions\n$`, out)
-	code, out, _ = cmdline.Run(files.Commands(), "snapshot", "verify", to)
+	code, out, _ := cmdline.Run(files.Commands(), "snapshot", "verify", to)
 	require.Zero(t, code, out)
 
-	code, _, errs = run("restore", dir, to)
+	code, _, errs := run("restore", dir, to)
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "--force sets it aside")
 	code, _, errs = run("restore", dir, to, "--force", "--zxid", "0x99")
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "no txn 0x99")
 	require.FileExists(t, to+"/version-2/snapshot.100000001", "what cannot be restored moves nothing")
-	code, out, errs = run("restore", dir, to, "--force", "--output", "json")
-	require.Zero(t, code, errs)
+	out = runs(t, "restore", dir, to, "--force", "--output", "json")
 	require.Contains(t, out, `"zxid":"0x3e"`)
 	require.Contains(t, out, `"epoch":2`)
 	require.FileExists(t, to+"/version-2/snapshot.200000001")
@@ -106,14 +99,12 @@ func TestBackupByConfigAndTime(t *testing.T) {
 	cfg := filepath.Join(t.TempDir(), "zoo.cfg")
 	require.NoError(t, os.WriteFile(cfg, []byte("dataDir="+data+"\ndataLogDir="+logs+"\nclientPort=1\n"), 0o600))
 	dir := filepath.Join(t.TempDir(), "backup")
-	code, out, errs := run("backup", "create", dir, "--config", cfg)
-	require.Zero(t, code, errs)
+	out := runs(t, "backup", "create", dir, "--config", cfg)
 	require.Contains(t, out, "ends with txn 0x3e")
 	to := t.TempDir()
-	code, out, errs = run("restore", dir, to, "--dataLogDir", t.TempDir(), "--time", "2026-11-21T06:00:00Z")
-	require.Zero(t, code, errs)
+	out = runs(t, "restore", dir, to, "--dataLogDir", t.TempDir(), "--time", "2026-11-21T06:00:00Z")
 	require.Contains(t, out, "restored txn 0x3e")
-	code, _, errs = run("restore", dir, t.TempDir(), "--time", "1000")
+	code, _, errs := run("restore", dir, t.TempDir(), "--time", "1000")
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "nothing to restore")
 }
@@ -151,8 +142,7 @@ func TestBackupUsage(t *testing.T) {
 	require.NotZero(t, code)
 	require.Contains(t, errs, "missing")
 	require.NoDirExists(t, fresh, "a source that cannot be read")
-	code, out, _ := run("backup")
-	require.Zero(t, code)
+	out := runs(t, "backup")
 	require.Contains(t, out, "verify")
 }
 
@@ -167,8 +157,7 @@ func TestBackupRetention(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(older, name), text, 0o600))
 	}
-	code, _, errs := run("backup", "create", dir, older)
-	require.Zero(t, code, errs)
+	runs(t, "backup", "create", dir, older)
 	code, out, errs := run("backup", "create", dir, data, "--full-every", "1ns", "--keep-for", "1h",
 		"--metrics", figures)
 	require.Zero(t, code, errs)
@@ -183,18 +172,14 @@ func TestBackupRetention(t *testing.T) {
 	require.Equal(t, modeOf(t, public), modeOf(t, figures), "the node exporter is another user")
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "log.99"), []byte("left"), 0o600))
-	code, out, errs = run("backup", "prune", dir, "--keep", "1")
-	require.Zero(t, code, errs)
+	out = runs(t, "backup", "prune", dir, "--keep", "1")
 	require.Equal(t, "removed snapshot.0\nremoved log.1\nnot in the manifest: 1 file of 4 bytes; "+
 		"--strays removes them\nremoved: 2 files\n", out)
-	code, out, errs = run("backup", "prune", dir, "--strays", "--output", "json")
-	require.Zero(t, code, errs)
+	out = runs(t, "backup", "prune", dir, "--strays", "--output", "json")
 	require.JSONEq(t, `{"removed": ["log.99"], "strays": []}`, out)
-	code, out, errs = run("backup", "create", dir, data, "--keep", "1", "--output", "json")
-	require.Zero(t, code, errs)
+	out = runs(t, "backup", "create", dir, data, "--keep", "1", "--output", "json")
 	require.Contains(t, out, `"removed":[]`)
-	code, _, errs = run("backup", "verify", dir)
-	require.Zero(t, code, errs)
+	runs(t, "backup", "verify", dir)
 
 	require.NoError(t, os.Truncate(dir+"/snapshot.34", 100))
 	require.NoError(t, os.Remove(figures))
@@ -215,14 +200,12 @@ func TestBackupOfWhatIsCommitted(t *testing.T) {
 	require.Contains(t, errs, "has applied no txn")
 	code, _, errs = cmdline.Run(servers.Commands(), "shell", "-s", r.Addr, "create", "/a", "1")
 	require.Zero(t, code, errs)
-	code, out, errs := run("backup", "create", dir, data, "--committed", r.Addr)
-	require.Zero(t, code, errs)
+	out := runs(t, "backup", "create", dir, data, "--committed", r.Addr)
 	require.Contains(t, out, "ends with txn 0x")
 
 	// A server that serves stands against a restore that runs at every start, and so does data.
 	empty := t.TempDir()
-	code, out, errs = run("restore", dir, empty, "--if-empty", "--unless-served", "127.0.0.1:1,"+r.Addr)
-	require.Zero(t, code, errs)
+	out = runs(t, "restore", dir, empty, "--if-empty", "--unless-served", "127.0.0.1:1,"+r.Addr)
 	require.Contains(t, out, "clients are served by "+r.Addr)
 	require.NoDirExists(t, empty+"/version-2")
 
@@ -243,8 +226,7 @@ func TestBackupOfWhatIsCommitted(t *testing.T) {
 
 	require.Zero(t, r.Stop(t, syscall.SIGTERM))
 	for _, says := range []string{"restored txn", "nothing is restored"} {
-		code, out, errs = run("restore", dir, empty, "--if-empty", "--unless-served", r.Addr)
-		require.Zero(t, code, errs)
+		out = runs(t, "restore", dir, empty, "--if-empty", "--unless-served", r.Addr)
 		require.Contains(t, out, says)
 	}
 	code, _, errs = run("backup", "create", dir, data, "--committed", r.Addr)
@@ -274,8 +256,7 @@ func TestRestoreWaitsForAnElection(t *testing.T) {
 		}
 	}()
 	empty := t.TempDir()
-	code, out, errs := run("restore", t.TempDir(), empty, "--unless-served", ln.Addr().String())
-	require.Zero(t, code, errs)
+	out := runs(t, "restore", t.TempDir(), empty, "--unless-served", ln.Addr().String())
 	require.Contains(t, out, "clients are served by "+ln.Addr().String())
 	require.Equal(t, int64(4), asked.Load())
 	require.NoDirExists(t, empty+"/version-2")
@@ -354,8 +335,7 @@ func TestRestoreOnce(t *testing.T) {
 	require.Zero(t, code, errs)
 	require.Zero(t, r.Stop(t, syscall.SIGTERM))
 	dir := filepath.Join(t.TempDir(), "backup")
-	code, _, errs = run("backup", "create", dir, data)
-	require.Zero(t, code, errs)
+	runs(t, "backup", "create", dir, data)
 
 	one, two := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "two")
 	restore := func(data, once string, more ...string) (int, string, string) {

@@ -17,8 +17,7 @@ import (
 
 func TestSnapshotDump(t *testing.T) {
 	file := cmdline.Fixtures + "zookeeper-3.8/11-tiny/version-2/snapshot.5"
-	code, out, _ := runSnapshot("dump", file)
-	require.Zero(t, code)
+	out := runs(t, "snapshot", "dump", file)
 	require.Contains(t, out, "session 0x100002c4c590000 timeoutMs=1000000000\n")
 	require.Contains(t, out, "acl 1 world:anyone:r\nacl 2 world:anyone:cdrwa\n")
 	require.Contains(t, out,
@@ -27,12 +26,10 @@ func TestSnapshotDump(t *testing.T) {
 	require.Contains(t, out, "digest=6278454753 at 0x5 version=2\n")
 	require.Len(t, strings.Split(strings.TrimSpace(out), "\n"), 1+2+6+1)
 
-	code, out, _ = runSnapshot("dump", "--data", file)
-	require.Zero(t, code)
+	out = runs(t, "snapshot", "dump", "--data", file)
 	require.Contains(t, out, `acl=2 data=2:"yz"`)
 
-	code, out, _ = runSnapshot("dump", "--data", "--output", "json", file)
-	require.Zero(t, code)
+	out = runs(t, "snapshot", "dump", "--data", "--output", "json", file)
 	var paths []string
 	for line := range strings.Lines(out) {
 		var record struct {
@@ -65,17 +62,14 @@ func TestHostileACLIsOneLine(t *testing.T) {
 
 func TestSnapshotGet(t *testing.T) {
 	file := cmdline.Fixtures + "zookeeper-3.8/11-tiny/version-2/snapshot.5"
-	code, out, _ := runSnapshot("get", file, "/e")
-	require.Zero(t, code)
+	out := runs(t, "snapshot", "get", file, "/e")
 	require.Contains(t, out, `owner=0x100002c4c590000 acl=2=world:anyone:cdrwa children=0 data=3:"eph"`)
 
-	code, out, _ = runSnapshot("get", file, "/")
-	require.Zero(t, code)
+	out = runs(t, "snapshot", "get", file, "/")
 	require.Contains(t, out, "znode / ")
 	require.Contains(t, out, "children=3")
 
-	code, out, _ = runSnapshot("get", "--output", "json", file, "/zookeeper/config")
-	require.Zero(t, code)
+	out = runs(t, "snapshot", "get", "--output", "json", file, "/zookeeper/config")
 	var record znodeRecord
 	require.NoError(t, json.Unmarshal([]byte(out), &record))
 	require.Equal(t, []string{"world:anyone:r"}, record.ACL)
@@ -90,14 +84,12 @@ func TestSnapshotGet(t *testing.T) {
 
 func TestSnapshotSummary(t *testing.T) {
 	for _, file := range []string{"09-gzip/version-2/snapshot.3e.gz", "10-snappy/version-2/snapshot.3e.snappy"} {
-		code, out, _ := runSnapshot("summary", cmdline.Fixtures+"zookeeper-3.8/"+file)
-		require.Zero(t, code)
+		out := runs(t, "snapshot", "summary", cmdline.Fixtures+"zookeeper-3.8/"+file)
 		require.Regexp(t, `(?m)^\d+ sessions, \d+ ACLs, \d+ znodes, \d+ bytes of paths and data$`, out)
 		require.Regexp(t, `(?m)^ +\d+ +\d+ +\d+ +\d+ +\d+ +/zookeeper$`, out)
 		require.Regexp(t, `(?m) total$`, out)
 
-		code, out, _ = runSnapshot("summary", "--output=json", cmdline.Fixtures+"zookeeper-3.8/"+file)
-		require.Zero(t, code)
+		out = runs(t, "snapshot", "summary", "--output=json", cmdline.Fixtures+"zookeeper-3.8/"+file)
 		var got struct {
 			Total share
 			Paths []share
@@ -113,8 +105,7 @@ func TestSnapshotSummary(t *testing.T) {
 }
 
 func TestSnapshotVerify(t *testing.T) {
-	code, out, _ := runSnapshot("verify", cmdline.Fixtures+"zookeeper-3.10-snapshot/01-tiny")
-	require.Zero(t, code)
+	out := runs(t, "snapshot", "verify", cmdline.Fixtures+"zookeeper-3.10-snapshot/01-tiny")
 	require.Equal(t, "snapshot.0 ok digest=0 at 0x0 version=2 lastZxid=0x0\n"+
 		"snapshot.9 ok digest=20800145792 at 0x9 version=2 lastZxid=0x9\n", out)
 

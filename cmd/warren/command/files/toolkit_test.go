@@ -18,8 +18,7 @@ var tiny = cmdline.Fixtures + "zookeeper-3.8/11-tiny/version-2/"
 // TestDumpAsToolkit holds what TxnLogToolkit of 3.8 prints.
 func TestDumpAsToolkit(t *testing.T) {
 	cmdline.InUTC(t)
-	code, out, errs := runWAL("dump", "--output", "toolkit", tiny+"log.1")
-	require.Zero(t, code, errs)
+	out := runs(t, "wal", "dump", "--output", "toolkit", tiny+"log.1")
 	require.Equal(t, `ZooKeeper Transactional Log File with dbid 0 txnlog format version 2
 11/21/26, 5:53:54 AM UTC session 0x100002c4c590000 cxid 0x0 zxid 0x1 createSession 1000000000
 11/21/26, 5:53:54 AM UTC session 0x100002c4c590000 cxid 0x1 zxid 0x2 create /a,x,[31,s{'world,'anyone}
@@ -64,8 +63,7 @@ func TestToolkitBodies(t *testing.T) {
 
 func TestSnapshotDumpAsToolkit(t *testing.T) {
 	cmdline.InUTC(t)
-	code, out, errs := run("snapshot", "dump", "--output", "toolkit", "--data", tiny+"snapshot.5")
-	require.Zero(t, code, errs)
+	out := runs(t, "snapshot", "dump", "--output", "toolkit", "--data", tiny+"snapshot.5")
 	require.True(t, strings.HasPrefix(out, "ZNode Details (count=7):\n----\n/\n  cZxid = 0x00000000000000\n"), out)
 	require.Contains(t, out, `----
 /e
@@ -88,21 +86,19 @@ Session Details (sid, timeout, ephemeralCount):
 Last zxid: 0x5
 `), out)
 
-	code, out, _ = run("snapshot", "dump", "--output", "toolkit",
+	code, out, _ := run("snapshot", "dump", "--output", "toolkit",
 		cmdline.Fixtures+"zookeeper-3.10-snapshot/01-tiny/version-2/snapshot.9")
 	require.Zero(t, code)
 	require.Contains(t, out, "Last zxid: 0x9\nTarget zxid digest is: ZxidDigest{zxid=0x9, digestVersion=2, digest=")
 
-	code, out, _ = run("snapshot", "dump", "--output", "ncdu", tiny+"snapshot.5")
-	require.Zero(t, code)
+	out = runs(t, "snapshot", "dump", "--output", "ncdu", tiny+"snapshot.5")
 	require.True(t, json.Valid([]byte(out)))
 	require.Contains(t, out, `[{"name":"/","asize":0,"dsize":0,"dev":0,"ino":1001},`)
 	require.Contains(t, out, `{"name":"a","asize":2,"dsize":2,`)
 }
 
 func TestSnapshotTree(t *testing.T) {
-	code, out, errs := run("snapshot", "tree", tiny+"snapshot.5", "--depth", "1")
-	require.Zero(t, code, errs)
+	out := runs(t, "snapshot", "tree", tiny+"snapshot.5", "--depth", "1")
 	require.Equal(t, ` /
    children: 5
    data: 5
@@ -116,10 +112,9 @@ func TestSnapshotTree(t *testing.T) {
 --   children: 2
 --   data: 0
 `, out)
-	code, out, _ = run("snapshot", "tree", tiny+"snapshot.5", "/a")
-	require.Zero(t, code)
+	out = runs(t, "snapshot", "tree", tiny+"snapshot.5", "/a")
 	require.Equal(t, " /a\n   children: 0\n   data: 2\n", out)
-	code, _, errs = run("snapshot", "tree", tiny+"snapshot.5", "/none")
+	code, _, errs := run("snapshot", "tree", tiny+"snapshot.5", "/none")
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "no znode /none")
 	code, _, _ = run("snapshot", "tree", "a", "b", "c")
@@ -129,11 +124,10 @@ func TestSnapshotTree(t *testing.T) {
 func TestSnapshotCompare(t *testing.T) {
 	early, late := cmdline.Fixtures+"zookeeper-3.8/02-snapshot-and-log/version-2/snapshot.0",
 		cmdline.Fixtures+"zookeeper-3.8/02-snapshot-and-log/version-2/snapshot.34"
-	code, out, errs := run("snapshot", "compare", late, late)
-	require.Zero(t, code, errs)
+	out := runs(t, "snapshot", "compare", late, late)
 	require.Equal(t, "30 and 30 znodes, 0 differ\n", out)
 
-	code, out, errs = run("snapshot", "compare", early, late)
+	code, out, errs := run("snapshot", "compare", early, late)
 	require.Equal(t, 1, code)
 	require.Equal(t, "warren: the snapshots differ\n", errs)
 	require.True(t,
@@ -151,14 +145,13 @@ func TestSnapshotCompare(t *testing.T) {
 		require.NoError(t, decoder.Decode(&d))
 		require.NotEqual(t, "right", d.Kind)
 	}
-	code, out, _ = run("snapshot", "compare", "--output", "toolkit", "-b", "1", "-n", "1", early, late)
-	require.Zero(t, code)
+	out = runs(t, "snapshot", "compare", "--output", "toolkit", "-b", "1", "-n", "1", early, late)
 	require.Contains(t, out, "Node count: 30\nTotal size: 390\nMax depth: 5\nCount of nodes at depth 0: 1\n")
 	require.Contains(t, out,
 		"Analysis for depth 0\nNode  found in both trees. Delta: 390 bytes, 26 descendants\nAnalysis for depth 1\n"+
 			"Node /acl found only in right tree. Descendant size: 6. Descendant count: 2\n")
 	for _, args := range [][]string{{"a"}, {"a", "b", "--output", "xml"}} {
-		code, _, _ = run(append([]string{"snapshot", "compare"}, args...)...)
+		code, _, _ := run(append([]string{"snapshot", "compare"}, args...)...)
 		require.Equal(t, 2, code)
 	}
 	code, _, _ = run("snapshot", "compare", early, "/none")

@@ -70,8 +70,7 @@ func TestWALRepair(t *testing.T) {
 				found := must.Glob(t, filepath.Join(dir, "version-2", pattern))
 				require.Len(t, found, 1, pattern)
 			}
-			code, out, _ = runWAL("verify", dir)
-			require.Zero(t, code, out)
+			out = runs(t, "wal", "verify", dir)
 			if len(tt.args) == 0 {
 				_, out, _ = runWAL("repair", dir)
 				require.Contains(t, out, "nothing to repair")
@@ -108,8 +107,7 @@ func TestWALRepairBesideANewerSnapshot(t *testing.T) {
 func TestWALRepairSavesEveryByte(t *testing.T) {
 	dir := cmdline.CopyFixture(t, "06-crc-mismatch-middle-record")
 	whole := must.ReadFile(t, dir+"/version-2/log.35")
-	code, _, errs := runWAL("repair", dir, "--yes", "--lose-txns")
-	require.Zero(t, code, errs)
+	runs(t, "wal", "repair", dir, "--yes", "--lose-txns")
 	kept := must.ReadFile(t, dir+"/version-2/log.35")
 	saved := must.Glob(t, dir+"/version-2/repair.log.35.*")
 	rest := must.ReadFile(t, saved[0])
@@ -122,8 +120,7 @@ func TestSecondWALRepairKeepsWhatTheFirstHasSaved(t *testing.T) {
 	log := dir + "/version-2/log.35"
 	first := must.ReadFile(t, log)
 	repair := func() {
-		code, _, errs := runWAL("repair", dir, "--after", "0x34", "--yes", "--lose-txns")
-		require.Zero(t, code, errs)
+		runs(t, "wal", "repair", dir, "--after", "0x34", "--yes", "--lose-txns")
 	}
 	repair()
 	second := append(bytes.Clone(first), make([]byte, 64)...) // the server has begun a file of that name again
@@ -161,8 +158,7 @@ func TestWALRepairOfAMember(t *testing.T) {
 
 func TestWALRepairRefuses(t *testing.T) {
 	dir := cmdline.CopyFixture(t, "02-snapshot-and-log")
-	code, out, _ := runWAL("repair", dir)
-	require.Zero(t, code)
+	out := runs(t, "wal", "repair", dir)
 	require.Contains(t, out, "nothing to repair")
 
 	code, _, errs := runWAL("repair", dir, "--after", "0x99", "--yes", "--lose-txns")
@@ -190,8 +186,7 @@ func TestWALRepairRefuses(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "no txn 0x3f in the log after snapshot 0x34, but there is snapshot.3f")
 	require.Equal(t, before, cmdline.Contents(t, dir))
-	code, out, errs = runWAL("repair", dir, "--after", "0x38", "--yes", "--lose-txns")
-	require.Zero(t, code, errs)
+	out = runs(t, "wal", "repair", dir, "--after", "0x38", "--yes", "--lose-txns")
 	require.Contains(t, out, "renamed snapshot.3f to repair.snapshot.3f", "a server would not start beside it")
 
 	code, _, errs = runWAL("repair", t.TempDir())

@@ -31,21 +31,17 @@ func TestWALDump(t *testing.T) {
 2026-11-21T05:53:54.768Z session=0x100002c4c590000 cxid=11 zxid=0x6 delete /a size=50 digest=5678412170
 2026-11-21T05:53:54.771Z session=0x100002c4c590000 cxid=12 zxid=0x7 closeSession size=54 delete=/e digest=2653987572
 `
-	code, out, errs := runWAL("dump", dir)
-	require.Zero(t, code, errs)
+	out := runs(t, "wal", "dump", dir)
 	require.Equal(t, want, out)
 	lines := strings.SplitAfter(want, "\n")
 
-	code, out, _ = runWAL("dump", dir+"/version-2/log.6")
-	require.Zero(t, code)
+	out = runs(t, "wal", "dump", dir+"/version-2/log.6")
 	require.Equal(t, strings.Join(lines[5:], ""), out)
 
-	code, out, _ = runWAL("dump", "--from", "0x3", "--to", "4", dir+"/version-2")
-	require.Zero(t, code)
+	out = runs(t, "wal", "dump", "--from", "0x3", "--to", "4", dir+"/version-2")
 	require.Equal(t, strings.Join(lines[2:4], ""), out)
 
-	code, out, _ = runWAL("dump", "--output", "json", "--from", "5", "--to", "5", dir)
-	require.Zero(t, code)
+	out = runs(t, "wal", "dump", "--output", "json", "--from", "5", "--to", "5", dir)
 	var got map[string]any
 	require.NoError(t, json.Unmarshal([]byte(out), &got))
 	require.Equal(t, map[string]any{
@@ -57,8 +53,7 @@ func TestWALDump(t *testing.T) {
 
 // TestWALDumpOfEveryType reads the fixture that holds every type of txn.
 func TestWALDumpOfEveryType(t *testing.T) {
-	code, out, errs := runWAL("dump", cmdline.Fixtures+"zookeeper-3.8/01-log-only")
-	require.Zero(t, code, errs)
+	out := runs(t, "wal", "dump", cmdline.Fixtures+"zookeeper-3.8/01-log-only")
 	require.Equal(t, 0x34, strings.Count(out, "\n"))
 	require.NotContains(t, out, "decoded")
 	for _, s := range []string{" create /", " create2 /", " createContainer /", " createTTL /", "ttlMs=", " setACL /",
@@ -102,16 +97,14 @@ func TestWALVerify(t *testing.T) {
 // TestWALVerifyPassesOverDamagedSnapshots checks a log that leads over a damaged snapshot. The damaged snapshot need
 // not even be plausible.
 func TestWALVerifyPassesOverDamagedSnapshots(t *testing.T) {
-	code, out, _ := runWAL("verify", cmdline.Fixtures+"zookeeper-3.8/08-corrupt-newest-snapshot")
-	require.Zero(t, code, out)
+	out := runs(t, "wal", "verify", cmdline.Fixtures+"zookeeper-3.8/08-corrupt-newest-snapshot")
 	require.Contains(t, out, "newest snapshot: 0x0\nto replay: 62 txns from 0x1 to 0x3e\nok\n")
 
 	dir := cmdline.CopyFixture(t, "02-snapshot-and-log")
 	require.NoError(t, os.WriteFile(dir+"/version-2/snapshot.3e", nil, 0o600))
-	code, out, _ = runWAL("verify", dir)
-	require.Zero(t, code, out)
+	out = runs(t, "wal", "verify", dir)
 	require.NoError(t, os.WriteFile(dir+"/version-2/snapshot.100000007", []byte("no snapshot"), 0o600))
-	code, out, _ = runWAL("verify", dir)
+	code, out, _ := runWAL("verify", dir)
 	require.Equal(t, 1, code)
 	require.Contains(t, out,
 		"a server would refuse to start: the log does not lead to it: no txn 0x100000007 in the log "+
@@ -146,7 +139,7 @@ func TestWALTornByACrash(t *testing.T) {
 	require.Contains(t, out, "torn tail, the write after txn "+last.String()+" did not finish\nok\n")
 
 	for _, path := range []string{dir, filepath.Join(dir, "version-2"), filepath.Join(dir, "version-2/log.1")} {
-		code, out, errs = runWAL("dump", path)
+		code, out, errs = run("wal", "dump", path)
 		require.Zero(t, code, errs)
 		require.Equal(t, int(last), strings.Count(out, "\n"))
 		require.Contains(t, errs, "log.1: torn tail at offset ")
@@ -156,8 +149,7 @@ func TestWALTornByACrash(t *testing.T) {
 	code, out, errs = runWAL("repair", dir, "--yes")
 	require.Zero(t, code, out+errs)
 	require.Contains(t, out, "to txn "+last.String()+"\n")
-	code, out, _ = runWAL("verify", dir)
-	require.Zero(t, code)
+	out = runs(t, "wal", "verify", dir)
 	require.Contains(t, out, fmt.Sprintf("log.1: %d txns from 0x1 to %v,", last, last))
 
 	dir, _ = withHole(t)
@@ -173,11 +165,10 @@ func TestWALTornByACrash(t *testing.T) {
 // The file was written by a ZooKeeper follower that has logged 12 txns twice.
 func TestWALOfRepeatedTxns(t *testing.T) {
 	dir := filepath.Join("..", "..", "..", "..", "wal", "testdata", "repeated")
-	code, out, _ := runWAL("verify", dir, "--from", "0x100000ab7")
-	require.Zero(t, code, out)
+	out := runs(t, "wal", "verify", dir, "--from", "0x100000ab7")
 	require.Contains(t, out, "to replay: 14 txns from 0x100000ab7 to 0x100000ac4\n")
 	require.Contains(t, out, "log.100000ab7 repeats 12 txns, which do not count\n")
-	code, out, errs := runWAL("dump", dir)
+	code, out, errs := run("wal", "dump", dir)
 	require.Zero(t, code, errs)
 	require.Equal(t, 26, strings.Count(out, "\n"), "all are shown, as they stand in the file")
 	require.Contains(t, errs, "12 of the records repeat a txn and do not count\n")
@@ -216,8 +207,7 @@ func TestWALVerifyOfOlderFiles(t *testing.T) {
 	code, out, _ = runWAL("verify", dir)
 	require.Equal(t, cli.ExitUnexpected, code)
 	require.Contains(t, out, "missing log: it is the first record after the snapshot at 0x0")
-	code, _, _ = runWAL("verify", "--from", "0x35", dir)
-	require.Zero(t, code)
+	runs(t, "wal", "verify", "--from", "0x35", dir)
 }
 
 func TestWALVerifyWithSnapshotsElsewhere(t *testing.T) {
@@ -225,8 +215,7 @@ func TestWALVerifyWithSnapshotsElsewhere(t *testing.T) {
 	require.NoError(t, os.CopyFS(dir, os.DirFS(cmdline.Fixtures+"zookeeper-3.8/02-snapshot-and-log")))
 	require.NoError(t, os.Mkdir(logs, 0o755))
 	require.NoError(t, os.Rename(filepath.Join(dir, "version-2/log.35"), filepath.Join(logs, "log.35")))
-	code, out, errs := runWAL("verify", "--dataDir", dir, filepath.Dir(logs))
-	require.Zero(t, code, errs)
+	out := runs(t, "wal", "verify", "--dataDir", dir, filepath.Dir(logs))
 	require.Contains(t, out, "newest snapshot: 0x34\nto replay: 10 txns")
 }
 

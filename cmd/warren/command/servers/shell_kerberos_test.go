@@ -39,16 +39,14 @@ func TestShellByKerberos(t *testing.T) {
 		"bob@" + realm: {"--kerberos"},
 		"eve@" + realm: {"--jaas", clients, "--server-principal", "zookeeper/_HOST@" + realm},
 	} {
-		code, out, errs := run(append(append([]string{"shell", "-s", addr}, args...), "whoami")...)
-		require.Equal(t, 0, code, errs)
+		out := runs(t, append(append([]string{"shell", "-s", addr}, args...), "whoami")...)
 		require.Contains(t, out, "sasl: "+user+"\n")
 	}
 	settings := file("client.cfg",
 		"java.security.auth.login.config="+clients+"\nzookeeper.sasl.client.username=zookeeper\n"+
 			"zookeeper.server.realm="+realm+"\njava.security.krb5.conf="+conf+"\n")
 	t.Setenv("KRB5_CONFIG", "/none")
-	code, out, errs := run("shell", "-s", addr, "-client-configuration", settings, "whoami")
-	require.Equal(t, 0, code, errs)
+	out := runs(t, "shell", "-s", addr, "-client-configuration", settings, "whoami")
 	require.Contains(t, out, "sasl: eve@"+realm+"\n")
 
 	t.Setenv("KRB5_CONFIG", conf)

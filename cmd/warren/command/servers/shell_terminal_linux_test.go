@@ -175,8 +175,7 @@ func TestShellTerminal(t *testing.T) {
 	p.sees(prompt(7))
 	p.types("ls /apr")
 	p.sees("ls /apr")
-	code, _, errs := run("shell", "-s", addr, "set", "/apple", "green")
-	require.Zero(t, code, errs)
+	runs(t, "shell", "-s", addr, "set", "/apple", "green")
 	p.sees("type:NodeDataChanged path:/apple")
 	p.sees("ls /apr")
 	p.types("icot\r")
@@ -263,8 +262,7 @@ func TestShellSearchesHistory(t *testing.T) {
 	p.sees("ls /pe")
 	p.types(ctrlR + "zoo")
 	p.sees("`zoo': get /zookeeper")
-	code, _, errs := run("shell", "-s", addr, "set", "/pear", "new")
-	require.Zero(t, code, errs)
+	runs(t, "shell", "-s", addr, "set", "/pear", "new")
 	p.sees("type:NodeDataChanged path:/pear")
 	p.sees("`zoo': get /zookeeper")
 	p.types("\x7f")
@@ -302,8 +300,7 @@ func TestShellScreen(t *testing.T) {
 	evil := "data\x1b]0;title\x07\x1b[2J \u202eend"
 	for _, words := range [][]string{{"create", "/app", evil}, {"create", "/app/config", "42"},
 		{"create", "/app/config/a"}} {
-		code, _, errs := run(append([]string{"shell", "-s", addr}, words...)...)
-		require.Zero(t, code, errs)
+		runs(t, append([]string{"shell", "-s", addr}, words...)...)
 	}
 	var variables []string
 	shows := func(words ...string) string {
@@ -326,11 +323,9 @@ func TestShellScreen(t *testing.T) {
 				upTo(shows("ls", "-s", "/app"), "ctime"))
 		})
 	}
-	code, out, errs := run("shell", "-s", addr, "ls", "-s", "/app")
-	require.Zero(t, code, errs)
+	out := runs(t, "shell", "-s", addr, "ls", "-s", "/app")
 	require.Equal(t, "[config]\ncZxid = 0x2\n", upTo(out, "ctime"))
-	code, out, errs = run("shell", "-s", addr, "get", "/app")
-	require.Zero(t, code, errs)
+	out = runs(t, "shell", "-s", addr, "get", "/app")
 	require.Equal(t, evil+"\n", out)
 }
 
@@ -343,8 +338,7 @@ func TestShellPager(t *testing.T) {
 	}
 	for path, data := range map[string]string{"/long": strings.Join(lines, "\n"),
 		"/fits": strings.Join(lines[:9], "\n"), "/wide": strings.Repeat("0123456789", 60)} {
-		code, _, errs := run("shell", "-s", addr, "create", path, data)
-		require.Zero(t, code, errs)
+		runs(t, "shell", "-s", addr, "create", path, data)
 	}
 	const more = "-- more: "
 	p := sitDown(t, "", "-s", addr)

@@ -42,19 +42,17 @@ func TestDrainCommand(t *testing.T) {
 	const two, none = `{"draining": true, "clients": 2, "rate": 7, "error": null}`,
 		`{"draining": true, "clients": 0, "rate": 7, "error": null}`
 	url, asked := adminOf(t, two, two, none)
-	code, out, errs := run("drain", "--admin", url, "--auth-file", secret, "--rate", "7")
-	require.Zero(t, code, errs)
+	out := runs(t, "drain", "--admin", url, "--auth-file", secret, "--rate", "7")
 	require.Equal(t, "2 clients, of which 7 leave per second\n"+
 		"drained: the server takes no clients until it is restarted, or until `warren drain --resume`\n", out)
 	ask := `POST /commands/drain digest super:secret `
 	require.Equal(t, []string{ask + `{"rate":7}`, ask + `{"dry_run":true}`, ask + `{"dry_run":true}`}, *asked)
 
 	url, _ = adminOf(t, two)
-	code, _, errs = run("drain", "--admin", url, "--wait", "1ms")
+	code, _, errs := run("drain", "--admin", url, "--wait", "1ms")
 	require.Equal(t, cli.ExitUnexpected, code)
 	require.Contains(t, errs, "2 clients left after 1ms")
-	code, out, _ = run("drain", "--admin", url, "--dry-run", "--rate", "1")
-	require.Zero(t, code)
+	out = runs(t, "drain", "--admin", url, "--dry-run", "--rate", "1")
 	require.Equal(t, "the server is being drained already, at 7 per second; 2 clients would leave within 2s\n", out)
 
 	url, _ = adminOf(t, two, `{"draining": false, "clients": 2, "rate": 0, "error": null}`)
@@ -91,11 +89,10 @@ func TestOrdersWaitForTheirTurn(t *testing.T) {
 	}))
 	t.Cleanup(web.Close)
 	at := web.Listener.Addr().String()
-	code, out, errs := run("drain", "--resume", "--admin", at)
-	require.Zero(t, code, errs)
+	out := runs(t, "drain", "--resume", "--admin", at)
 	require.Equal(t, "the server takes clients again\n", out)
 	refusals, after = 1, "60"
-	code, _, errs = run("drain", "--resume", "--admin", at, "--timeout", "5s")
+	code, _, errs := run("drain", "--resume", "--admin", at, "--timeout", "5s")
 	require.Equal(t, cli.ExitUnexpected, code)
 	require.Contains(t, errs, "asked too often")
 	refusals, after = 1, ""
@@ -106,8 +103,7 @@ func TestOrdersWaitForTheirTurn(t *testing.T) {
 
 func TestLeadCommand(t *testing.T) {
 	url, asked := adminOf(t, `{"from": 3, "to": 2, "leader": 2, "took_ms": 4, "error": null}`)
-	code, out, errs := run("lead", "2", "--admin", url)
-	require.Zero(t, code, errs)
+	out := runs(t, "lead", "2", "--admin", url)
 	require.Equal(t, "server 2 leads, after server 3; it took 4 ms\n", out)
 	require.Equal(t, []string{`POST /commands/hand_over  {"dry_run":false,"to":2}`}, *asked)
 	_, out, _ = run("lead", "2", "--admin", url, "--dry-run")
@@ -115,15 +111,14 @@ func TestLeadCommand(t *testing.T) {
 	_, out, _ = run("lead", "3", "--admin", url)
 	require.Equal(t, "server 3 leads already\n", out)
 	url, _ = adminOf(t, `{"error": "this server does not lead: ask server 1, which does"}`)
-	code, _, errs = run("lead", "2", "--admin", url)
+	code, _, errs := run("lead", "2", "--admin", url)
 	require.Equal(t, cli.ExitUnexpected, code)
 	require.Contains(t, errs, "ask server 1")
 }
 
 func TestEndSessionCommand(t *testing.T) {
 	url, asked := adminOf(t, `{"label": "s-1", "client": "10.0.0.9:4001", "ephemerals": 1, "error": null}`)
-	code, out, errs := run("end-session", "0x7", "--admin", url)
-	require.Zero(t, code, errs)
+	out := runs(t, "end-session", "0x7", "--admin", url)
 	require.Equal(t, "the session s-1, of the client 10.0.0.9:4001, has ended; 1 ephemeral znode went with it\n", out)
 	require.Equal(t, []string{`POST /commands/end_session  {"dry_run":false,"session":"0x7"}`}, *asked)
 	url, _ = adminOf(t, `{"label": "s-1", "client": "", "ephemerals": 0, "error": null}`)
@@ -131,7 +126,7 @@ func TestEndSessionCommand(t *testing.T) {
 	require.Equal(t, "the session s-1, of a client of another server, or none, would end; "+
 		"0 ephemeral znodes would go with it\n", out)
 	url, _ = adminOf(t, `{"error": "there is no session with this id"}`)
-	code, _, errs = run("end-session", "0x7", "--admin", url)
+	code, _, errs := run("end-session", "0x7", "--admin", url)
 	require.Equal(t, cli.ExitUnexpected, code)
 	require.Contains(t, errs, "there is no session")
 }
@@ -204,11 +199,10 @@ func TestBalanceCommand(t *testing.T) {
 		for i, n := range c.clients {
 			args, sum = append(args, g.admin(t, i, false)), sum+n
 		}
-		code, out, errs := run(append(args, "--dry-run")...)
-		require.Zero(t, code, errs)
+		out := runs(t, append(args, "--dry-run")...)
 		require.Equal(t, c.clients, g.clients, "a dry run changes nothing")
 		require.Equal(t, c.shed, strings.Contains(out, "%"), out)
-		code, out, errs = run(args...)
+		code, out, errs := run(args...)
 		require.Zero(t, code, "%v: %s%s", c.clients, out, errs)
 		require.Equal(t, c.shed, strings.Contains(out, "ended"), out)
 		for _, n := range g.clients {
@@ -221,8 +215,7 @@ func TestBalanceCommand(t *testing.T) {
 func TestBalanceGivesUp(t *testing.T) {
 	g := &group{clients: []int{10, 10, 7}}
 	args := []string{"balance", g.admin(t, 0, false), g.admin(t, 1, false), g.admin(t, 2, true)}
-	code, out, errs := run(args...)
-	require.Zero(t, code, errs)
+	out := runs(t, args...)
 	require.Contains(t, out, "drained")
 	require.Contains(t, out, "balanced")
 
@@ -231,7 +224,7 @@ func TestBalanceGivesUp(t *testing.T) {
 	}))
 	t.Cleanup(stubborn.Close)
 	url, _ := adminOf(t, `{"clients": 0, "error": null}`)
-	code, _, errs = run("balance", stubborn.URL+"/commands", url, "--rounds", "1", "--pause", "0s")
+	code, _, errs := run("balance", stubborn.URL+"/commands", url, "--rounds", "1", "--pause", "0s")
 	require.Equal(t, cli.ExitUnexpected, code)
 	require.Contains(t, errs, "not balanced after 1 round:")
 }
@@ -258,25 +251,20 @@ func TestSteeringCommandsOfAServer(t *testing.T) {
 	code, _, errs = run(append([]string{"lead", "1"}, at...)...)
 	require.Equal(t, cli.ExitUnexpected, code)
 	require.Contains(t, errs, "this server does not lead")
-	code, out, errs := run(append([]string{"loglevel", "debug", "--for", "1h"}, at...)...)
-	require.Zero(t, code, errs)
+	out := runs(t, append([]string{"loglevel", "debug", "--for", "1h"}, at...)...)
 	require.Contains(t, out, "the level is debug, and info again at ")
 	code, _, errs = run("balance", r.Addr, r.Addr, "--dry-run", "--auth-file", secret)
 	require.Equal(t, cli.ExitUnexpected, code)
 	require.Contains(t, errs, "http://127.0.0.1:"+admin+"/commands: clients have no other server")
-	code, out, errs = run("take-snapshot", "--dry-run", "--admin", "127.0.0.1:"+admin, "--auth-file", secret)
-	require.Zero(t, code, errs)
+	out = runs(t, "take-snapshot", "--dry-run", "--admin", "127.0.0.1:"+admin, "--auth-file", secret)
 	require.Contains(t, out, "the newest one")
-	code, out, errs = run(append([]string{"take-snapshot", "--dry-run"}, at...)...)
-	require.Zero(t, code, errs)
+	out = runs(t, append([]string{"take-snapshot", "--dry-run"}, at...)...)
 	require.Contains(t, out, "the newest one")
 	victim := wire.Open(t, r.Addr, wire.Options{})
-	code, out, errs = run(append([]string{"end-session", victim.Session().String()}, at...)...)
-	require.Zero(t, code, errs)
+	out = runs(t, append([]string{"end-session", victim.Session().String()}, at...)...)
 	require.Contains(t, out, "has ended; 0 ephemeral znodes went with it")
 	require.NoError(t, victim.WaitClosed())
-	code, out, errs = run(append([]string{"shed", "100"}, at...)...)
-	require.Zero(t, code, errs)
+	out = runs(t, append([]string{"shed", "100"}, at...)...)
 	require.Equal(t, "ended 1 connection\n", out)
 	require.NoError(t, c.WaitClosed())
 	require.Equal(t, cli.ExitOK, r.Stop(t, syscall.SIGTERM))
