@@ -214,7 +214,7 @@ warren.trace.endpoint=http://127.0.0.1:1/v1/traces
 	out, _ := shell.CombinedOutput()
 	require.Contains(t, string(out), "Quota has exceeded : /app/beyond")
 	backup := filepath.Join(files.Dir, "backup.prom")
-	out = must.Output(t, run("backup", "create", filepath.Join(files.Dir, "backup"), "--config", config(1),
+	must.Output(t, run("backup", "create", filepath.Join(files.Dir, "backup"), "--config", config(1),
 		"--metrics", backup))
 	text := must.ReadFile(t, backup)
 	texts = append(texts, string(text))

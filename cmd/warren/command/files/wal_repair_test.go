@@ -70,7 +70,7 @@ func TestWALRepair(t *testing.T) {
 				found := must.Glob(t, filepath.Join(dir, "version-2", pattern))
 				require.Len(t, found, 1, pattern)
 			}
-			out = runs(t, "wal", "verify", dir)
+			runs(t, "wal", "verify", dir)
 			if len(tt.args) == 0 {
 				_, out, _ = runWAL("repair", dir)
 				require.Contains(t, out, "nothing to repair")

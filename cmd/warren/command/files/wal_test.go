@@ -102,7 +102,7 @@ func TestWALVerifyPassesOverDamagedSnapshots(t *testing.T) {
 
 	dir := cmdline.CopyFixture(t, "02-snapshot-and-log")
 	require.NoError(t, os.WriteFile(dir+"/version-2/snapshot.3e", nil, 0o600))
-	out = runs(t, "wal", "verify", dir)
+	runs(t, "wal", "verify", dir)
 	require.NoError(t, os.WriteFile(dir+"/version-2/snapshot.100000007", []byte("no snapshot"), 0o600))
 	code, out, _ := runWAL("verify", dir)
 	require.Equal(t, 1, code)
