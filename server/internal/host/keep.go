@@ -42,12 +42,39 @@ func (l *leading) gives(id proto.SessionID, link *link, heard int64) bool {
 	})
 }
 
-// moved tells the learner that had a session that it is elsewhere now.
+// moved ends the connection of a session at the server that had it, because it is elsewhere now. Its client may still
+// be there: the other server may have been late to ask for a connection that the client has given up. When that one
+// ends, the session would count as silent, although its client is answered.
 func (l *leading) moved(id proto.SessionID, from, to zab.LinkID) {
-	if link := l.h.links.open[from]; link != nil && from != to && link.warren {
-		link.SendPacket(&peers.Packet{Type: peers.PacketMoved, Zxid: -1, Data: proto.AppendInt64(nil, int64(id))})
-		l.h.links.touch(link)
+	if from == to {
+		return
 	}
+	if from == ownHere {
+		abort(l.Tracker.Serving(id))
+		return
+	}
+	switch link := l.h.links.open[from]; {
+	case link == nil:
+	case link.warren:
+		l.h.sendMoved(link, id)
+	default: // its server does not know, and its client may go on there
+		l.Tracker.Doubt(id)
+	}
+}
+
+// ownHere is the owner of sessions whose clients are at this server.
+const ownHere zab.LinkID = 0
+
+func abort(c sessions.Conn) {
+	if c != nil {
+		c.Abort()
+	}
+}
+
+// sendMoved tells a server that a session which it had is elsewhere now.
+func (h *Host) sendMoved(to *link, id proto.SessionID) {
+	to.SendPacket(&peers.Packet{Type: peers.PacketMoved, Zxid: -1, Data: proto.AppendInt64(nil, int64(id))})
+	h.links.touch(to)
 }
 
 // keeping are the client connections that outlive the loss of a leader, if there are any. Owned by the host goroutine.

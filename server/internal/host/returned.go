@@ -10,9 +10,14 @@ import (
 
 // How a learner lets clients go on that have come back: see moves.go for what the leader does.
 
-// moved notes that another server has the client of a session.
+// moved notes that another server has the client of a session, and ends its connection to this server, or to an
+// observer of it: see leading.moved.
 func (f *following) moved(id proto.SessionID) {
 	f.Tracker.Moved(id)
+	abort(f.Tracker.Serving(id))
+	if to := f.h.links.open[f.below.Owner(id)]; to != nil && to.warren {
+		f.h.sendMoved(to, id)
+	}
 	f.leaves(id)
 }
 

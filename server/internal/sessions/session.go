@@ -35,6 +35,7 @@ type Session struct {
 	// at a learner the leader has been asked.
 	claimed bool
 	silent  bool // at a leader: owner has the client no more, and other servers are told so; see silent.go
+	doubted bool // at a leader: a server that had the client before may still have it, and so it is never silent
 
 	// After is the last zxid that the leader had proposed when the client came to this server. The host goroutine
 	// of a learner owns it.

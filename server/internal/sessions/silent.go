@@ -131,9 +131,19 @@ func (t *Tracker) TakeSilent(all bool) (silent []Silent) {
 	return silent
 }
 
+// Doubt notes that the client of a session may also be at a server that had it before, and that cannot be told that it
+// has moved.
+func (t *Tracker) Doubt(id proto.SessionID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.live(id); s != nil {
+		s.doubted = true
+	}
+}
+
 // silence notes that no server has the client of a session. REQUIRES: t.mu.
 func (t *Tracker) silence(s *Session) {
-	if !s.local.Load() && !s.closing.Load() {
+	if !s.local.Load() && !s.closing.Load() && !s.doubted {
 		s.silent = true
 		t.mu.silent = append(t.mu.silent, s)
 		t.place(s)

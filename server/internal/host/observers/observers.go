@@ -164,6 +164,9 @@ func (o *Master) markMoved(l *peers.Link, p *peers.Packet) *peers.Packet {
 	return p
 }
 
+// Owner returns the link of the observer that owns a session, 0 if none does.
+func (o *Master) Owner(id proto.SessionID) zab.LinkID { return o.owners[id] }
+
 // Disown notes that no observer owns a session any more: this server owns it, or it has ended.
 func (o *Master) Disown(id proto.SessionID) { delete(o.owners, id) }
 
