@@ -111,15 +111,12 @@ type Manifest struct {
 	Entries []Entry `json:"entries"`
 }
 
-// last returns the newest txn, 0 for an empty backup, and the log entry that ends with it, nil if a snapshot does.
+// last returns the newest txn, 0 for an empty backup, and the entry that ends with it: a log, if there is one.
 func (m *Manifest) last() (last proto.Zxid, end *Entry) {
 	for i := range m.Entries {
 		e := &m.Entries[i]
 		if z := proto.Zxid(e.Last); z > last || z == last && e.Kind == KindLog {
-			last, end = z, nil
-			if e.Kind == KindLog {
-				end = e
-			}
+			last, end = z, e
 		}
 	}
 	return last, end

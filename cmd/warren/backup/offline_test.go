@@ -278,6 +278,59 @@ func TestHistories(t *testing.T) {
 		require.Equal(t, []proto.Zxid{0x34, 0x34, 0x100000003, 0x100000005},
 			[]proto.Zxid{v.Ranges[0].From, v.Ranges[0].To, v.Ranges[1].From, v.Ranges[1].To})
 	})
+	t.Run("a snapshot at the end, and another history", func(t *testing.T) {
+		mem, src := memFixture(t, "02-snapshot-and-log", "snapshot.34")
+		_, err := add(t, mem, src, Options{})
+		require.NoError(t, err)
+		whole, _ := memFixture(t, "02-snapshot-and-log")
+		behind := cutAfter(t, whole, "/s/log.1", 0x33)
+		other := logHeader()
+		_, err = wal.Scan(whole, "/s/log.1", func(r *wal.Record) error {
+			payload := slices.Clone(r.Payload)
+			if r.Zxid == 0x34 {
+				payload[len(payload)-1]++ // of the digest
+			}
+			other = wal.AppendRecord(other, payload)
+			return nil
+		})
+		require.NoError(t, err)
+		require.NoError(t, mem.Remove("/s/snapshot.34"))
+		put(t, mem, "/s/snapshot.0", get(t, whole, "/s/snapshot.0"))
+		for _, log := range [][]byte{behind, other} {
+			put(t, mem, "/s/log.1", log)
+			_, err = add(t, mem, src, Options{})
+			require.ErrorIs(t, err, errDiverged)
+		}
+		_, err = add(t, mem, src, Options{Full: true})
+		require.ErrorIs(t, err, errDiverged)
+
+		put(t, mem, "/s/log.1", get(t, whole, "/s/log.1"))
+		out, err := add(t, mem, src, Options{})
+		require.NoError(t, err)
+		require.Empty(t, out.Added)
+		put(t, mem, "/s/log.35", get(t, whole, "/s/log.35"))
+		b, err := Open(mem, "/b")
+		require.NoError(t, err)
+		state, err := b.reach(Target{})
+		require.NoError(t, err)
+		other34, err := b.reach(Target{})
+		require.NoError(t, err)
+		node := proto.CreateTxn{Path: proto.Text("/other"), ParentCVersion: -1}
+		h := proto.TxnHeader{Zxid: 0x35, Type: proto.OpCreate}
+		_, _, err = other34.State.Apply(node.AppendTo(h.AppendTo(nil)), nil, nil, false)
+		require.NoError(t, err)
+		other34.State.EndSessions(0x34)
+		put(t, mem, "/s/snapshot.34", snapshotOf(t, other34.State))
+		_, err = add(t, mem, src, Options{})
+		require.ErrorIs(t, err, errDiverged)
+		put(t, mem, "/s/snapshot.34", snapshotOf(t, state.State))
+		require.NoError(t, whole.Flip("/s/log.1", 100, 1))
+		put(t, mem, "/s/log.1", get(t, whole, "/s/log.1")) // is not needed any more
+		out, err = add(t, mem, src, Options{})
+		require.NoError(t, err)
+		require.Equal(t, proto.Zxid(0x3e), out.Last)
+		require.Empty(t, verify(t, mem).Problems)
+	})
 	t.Run("a leader has sent a state, and nothing was written since", func(t *testing.T) {
 		mem, src := memFixture(t, "02-snapshot-and-log")
 		mustAdd(t, mem, src, Options{})

@@ -19,7 +19,7 @@ import (
 // segment is the txns that one run adds, on their way into a file.
 type segment struct {
 	a       *addition
-	after   *Entry     // the log that ends with last, nil if a snapshot does
+	after   *Entry     // with which the backup ends; nil if that is a snapshot which the source has
 	started proto.Zxid // where the backup ends
 	last    proto.Zxid // of what was taken
 	met     bool       // the txn `started` was seen in the source, and is the same
@@ -34,7 +34,7 @@ type segment struct {
 	tail  []byte // payload of the last txn
 }
 
-// addLog copies every txn after last. after is the log entry that ends with last.
+// addLog copies every txn after last. after is the entry that ends with last, nil if the source is known to have it.
 func (a *addition) addLog(last proto.Zxid, after *Entry) (err error) {
 	names, err := wal.Names(a.src.FS, a.src.LogDir)
 	if err != nil {
@@ -48,15 +48,22 @@ func (a *addition) addLog(last proto.Zxid, after *Entry) (err error) {
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
-	s := &segment{a: a, after: after, started: last, last: last, chain: chain,
-		based: slices.ContainsFunc(snapshots, func(m snapshot.Meta) bool { return m.Zxid == last })}
+	s := &segment{a: a, after: after, started: last, last: last, chain: chain}
+	if i := slices.IndexFunc(snapshots, func(m snapshot.Meta) bool { return m.Zxid == last }); i >= 0 {
+		s.based = true
+		if !s.endsWithLog() && after != nil {
+			if err := s.compare(snapshots[i].Name); err != nil {
+				return err
+			}
+		}
+	}
 	defer func() {
 		if err != nil && s.w != nil {
 			s.w.f.Close()
 		}
 	}()
 	from := last // with the txn itself, to compare it
-	if after == nil {
+	if s.after == nil {
 		from++
 	}
 	for _, name := range wal.Needed(names, from) {
@@ -69,7 +76,7 @@ func (a *addition) addLog(last proto.Zxid, after *Entry) (err error) {
 		return m.Zxid > s.last && (a.limit == 0 || m.Zxid <= a.limit)
 	})
 	switch {
-	case after != nil && !s.met && (s.earlier || sent < 0):
+	case s.mustMeet() && (s.earlier || sent < 0):
 		return s.diverged()
 	case sent >= 0:
 		return fmt.Errorf("%w: the log of the source does not lead from %v to %s", errGap, s.last,
@@ -116,10 +123,10 @@ func (s *segment) take(name string, isLast bool) error {
 // record takes one txn, if it is new.
 func (s *segment) record(r *wal.Record) error {
 	switch {
+	case !s.isSame(r):
+		return fmt.Errorf("%w: txn %v is not the one that the backup knows; begin a backup in another directory",
+			errDiverged, r.Zxid)
 	case r.Zxid == s.started:
-		if s.after != nil && fingerprint(r.Payload) != s.after.LastSum {
-			return fmt.Errorf("%w: txn %v is not the one that the backup ends with", errDiverged, r.Zxid)
-		}
 		s.met = true
 		return nil
 	case r.Zxid < s.started:
@@ -127,7 +134,7 @@ func (s *segment) record(r *wal.Record) error {
 		return nil
 	case r.Zxid <= s.last || s.a.limit > 0 && r.Zxid > s.a.limit:
 		return nil
-	case s.after != nil && !s.met && s.earlier:
+	case s.mustMeet() && s.earlier:
 		return s.diverged()
 	case !rebuild.Follows(s.last, r.Zxid) || s.last == s.started && !s.goesOn(r.Zxid):
 		return fmt.Errorf("%w: the log of the source goes on with %v after %v", errGap, r.Zxid, s.last)
@@ -138,10 +145,53 @@ func (s *segment) record(r *wal.Record) error {
 	return s.append(r)
 }
 
+// endsWithLog reports whether the backup ends with a txn, not with a snapshot.
+func (s *segment) endsWithLog() bool { return s.after != nil && s.after.Kind == KindLog }
+
+// compare compares the snapshot with which the backup ends with that of the source. If they are the same, the log
+// need not be looked at: its digests are those of the leader, and a server of ZooKeeper may compute others.
+func (s *segment) compare(name string) error {
+	path := filepath.Join(s.a.src.SnapDir, name)
+	if compareFile(s.a.src.FS, path, s.after.Bytes, s.after.SHA256) == nil {
+		s.after = nil
+		return nil
+	}
+	t, err := snapshot.Verify(s.a.src.FS, path)
+	base := rebuild.BaseOf(name, s.started, &t)
+	switch {
+	case err != nil || base.DigestZxid == 0 || base.DigestZxid != proto.Zxid(s.after.DigestZxid):
+		return nil // they tell nothing about each other
+	case base.Digest != s.after.Digest:
+		return fmt.Errorf("%w: %s has another tree than %s of the backup", errDiverged, name, s.after.File)
+	}
+	s.after = nil
+	return nil
+}
+
+// isSame reports whether a txn of the source may be one that the end of the backup speaks of. A snapshot has the
+// digest of a tree.
+func (s *segment) isSame(r *wal.Record) bool {
+	switch {
+	case s.after == nil:
+		return true
+	case s.endsWithLog():
+		return r.Zxid != s.started || fingerprint(r.Payload) == s.after.LastSum
+	case r.Zxid != proto.Zxid(s.after.DigestZxid):
+		return true
+	}
+	digest, ok := txnDigest(r.Payload)
+	return !ok || digest == s.after.Digest
+}
+
+// mustMeet reports whether the source has not shown yet that it has the txn with which the backup ends.
+func (s *segment) mustMeet() bool {
+	return s.after != nil && !s.met && (s.endsWithLog() || !s.based && s.last == s.started)
+}
+
 // goesOn reports whether the first new txn is known to be the one behind `started`. At the beginning of an epoch the
 // zxids do not say so: a purge may have taken the end of the epoch before.
 func (s *segment) goesOn(first proto.Zxid) bool {
-	return s.met || s.after == nil && (s.based || first == s.started+1)
+	return s.met || !s.endsWithLog() && (s.based || first == s.started+1)
 }
 
 func (s *segment) diverged() error {
