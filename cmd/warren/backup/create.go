@@ -78,7 +78,7 @@ func (b *Backup) Add(src Source, o Options) (Outcome, error) {
 	if err := run.add(o.Full || o.FullEvery > 0 && run.taken.Sub(b.newestSnapshot()) >= o.FullEvery); err != nil {
 		return Outcome{}, err
 	}
-	return run.finish(src.SnapDir)
+	return run.finish(src.SnapDir, src.LogDir)
 }
 
 // addition is one run.
@@ -147,8 +147,11 @@ func (a *addition) addFull(last proto.Zxid, end *Entry) error {
 }
 
 // finish makes what was added count.
-func (a *addition) finish(source string) (Outcome, error) {
+func (a *addition) finish(source, log string) (Outcome, error) {
 	a.Manifest.Source = cmp.Or(a.Manifest.Source, source)
+	if a.Manifest.Source == source && log != source {
+		a.Manifest.SourceLog = log
+	}
 	entries, epoch := a.Manifest.Entries, a.Manifest.Epoch
 	a.Manifest.Epoch = max(epoch, a.epoch)
 	a.Manifest.Entries = append(entries[:len(entries):len(entries)], a.out.Added...)

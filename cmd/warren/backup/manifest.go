@@ -106,6 +106,8 @@ const methodAge = "age"
 type Manifest struct {
 	Format int    `json:"format"`
 	Source string `json:"source"`
+	// SourceLog is the directory of the log, if it was another one than Source.
+	SourceLog string `json:"sourceLog,omitempty"`
 	// Epoch is the highest epoch that a source had promised; it may have no txn. 0 if none is known.
 	Epoch   int64   `json:"epoch,omitempty"`
 	Entries []Entry `json:"entries"`

@@ -49,7 +49,7 @@ func (b *Backup) AddRemote(ctx context.Context, r Remote, now func() time.Time) 
 				"cannot be made exact; take the backup from the data directory, or while no client writes",
 				e.File, e.Last, e.Exact))
 	}
-	return a.finish(r.URL)
+	return a.finish(r.URL, r.URL)
 }
 
 // fetch receives the snapshot.

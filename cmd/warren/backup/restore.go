@@ -83,6 +83,9 @@ func (b *Backup) Restore(to Destination, target Target) (Restored, error) {
 	if err := to.Check(); err != nil {
 		return Restored{}, err
 	}
+	if err := b.checkLogDir(&to); err != nil {
+		return Restored{}, err
+	}
 	if err := b.checkOnce(&to); err != nil {
 		return Restored{}, err
 	}
@@ -143,6 +146,24 @@ func (d *Destination) Check() error {
 		if i := slices.IndexFunc(names, datadir.IsData); i >= 0 {
 			return fmt.Errorf("%w: %s/%s", ErrNotEmpty, dir, names[i])
 		}
+	}
+	return nil
+}
+
+// checkLogDir refuses a destination that seems to lack the directory of its log: the server that was backed up has
+// one, in which there is data. A server would go on with that log if the epoch of the new history was in use there.
+func (b *Backup) checkLogDir(d *Destination) error {
+	log := b.Manifest.SourceLog
+	if log == "" || d.LogDir != d.SnapDir || d.SnapDir != b.Manifest.Source {
+		return nil
+	}
+	names, err := d.FS.List(log)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("backup: %w", err)
+	}
+	if i := slices.IndexFunc(names, datadir.IsData); i >= 0 {
+		return fmt.Errorf("backup: the server that was backed up from %s has its log in %s, which holds %s: "+
+			"name that directory with --dataLogDir", d.SnapDir, log, names[i])
 	}
 	return nil
 }

@@ -104,7 +104,12 @@ func TestBackupByConfigAndTime(t *testing.T) {
 	to := t.TempDir()
 	out = runs(t, "restore", dir, to, "--dataLogDir", t.TempDir(), "--time", "2026-11-21T06:00:00Z")
 	require.Contains(t, out, "restored txn 0x3e")
-	code, _, errs := run("restore", dir, t.TempDir(), "--time", "1000")
+	require.NoError(t, os.RemoveAll(data))
+	code, _, errs := run("restore", dir, data)
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, logs+"/version-2, which holds log.1: name that directory with --dataLogDir")
+	runs(t, "restore", dir, data, "--dataLogDir", logs, "--force")
+	code, _, errs = run("restore", dir, t.TempDir(), "--time", "1000")
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "nothing to restore")
 }
