@@ -144,6 +144,49 @@ func TestMisnamedSnapshot(t *testing.T) {
 	require.ErrorIs(t, err, snapshot.ErrName)
 }
 
+// ZooKeeper computes the digests of paths that are not ASCII in the character set of its machine. Its backups can be
+// restored nevertheless, with a warning; those of this server's snapshots, whose digests do not depend on it, cannot.
+func TestDigestsOfAnotherCharacterSet(t *testing.T) {
+	mem, src := memFixture(t, "02-snapshot-and-log")
+	log := logHeader()
+	_, err := wal.Scan(mem, "/s/log.35", func(r *wal.Record) error {
+		payload := slices.Clone(r.Payload)
+		payload[len(payload)-1]++ // of the digest
+		log = wal.AppendRecord(log, payload)
+		return nil
+	})
+	require.NoError(t, err)
+	put(t, mem, "/s/log.35", log)
+	require.NoError(t, mem.Remove("/s/snapshot.0"))
+	_, err = add(t, mem, src, Options{})
+	require.NoError(t, err)
+	v := verify(t, mem)
+	require.Empty(t, v.Problems)
+	require.ErrorIs(t, v.Ranges[0].Wrong, errDigest)
+	b, err := Open(mem, "/b")
+	require.NoError(t, err)
+	r, err := b.Restore(Destination{FS: mem, SnapDir: "/r", LogDir: "/r"}, Target{})
+	require.NoError(t, err)
+	require.Equal(t, proto.Zxid(0x3e), r.Zxid)
+	require.ErrorIs(t, r.Wrong, errDigest)
+
+	state, err := b.reach(Target{Zxid: 0x34})
+	require.NoError(t, err)
+	w := state.State.NewWalker()
+	defer w.Close()
+	require.NoError(t, mem.MkdirAll("/own"))
+	store, err := snapshot.NewStore(snapshot.Options{FS: mem, Dir: "/own", Ensemble: func() uint64 { return 7 }})
+	require.NoError(t, err)
+	_, err = store.Write(0x34, walkerSource{w})
+	require.NoError(t, err)
+	put(t, mem, "/own/log.35", log)
+	own, err := Open(mem, "/b2")
+	require.NoError(t, err)
+	_, err = own.Add(Source{FS: mem, SnapDir: "/own", LogDir: "/own"}, Options{})
+	require.NoError(t, err)
+	require.ErrorIs(t, own.Verify().Problems[0], errDigest)
+}
+
 // A log that only older snapshots need may be damaged: a server starts, and doctor advises to take a backup now.
 func TestDamagedOldLog(t *testing.T) {
 	mem, src := memFixture(t, "02-snapshot-and-log")

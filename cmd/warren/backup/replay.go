@@ -25,6 +25,7 @@ type replayed struct {
 	*rebuild.Replay
 	snapshot *Entry
 	ensemble uint64 // that the snapshot names, 0 if it names none
+	wrong    error  // the digest that differs, if the state is taken although one does
 }
 
 // load rebuilds the state of one snapshot. It also returns the identity of the ensemble that the snapshot names.
@@ -44,7 +45,25 @@ func (b *Backup) load(e *Entry) (*datatree.State, uint64, error) {
 
 // rebuild replays the log over a snapshot up to a target. It returns errGap if a txn is missing on the way, and
 // errNoTarget if the target lies before the moment at which the snapshot is exact.
+//
+// Of what ZooKeeper has written, digests that differ are no error: it computes others for paths that are not ASCII
+// where the character set of the machine is not UTF-8. That the files are those that were copied, their checksums say.
 func (b *Backup) rebuild(e *Entry, target Target) (*replayed, error) {
+	r, wrong := b.replay(e, target, false)
+	if !errors.Is(wrong, errDigest) {
+		return r, wrong
+	}
+	r, err := b.replay(e, target, true)
+	if err != nil || r.ensemble != 0 {
+		return nil, wrong
+	}
+	r.wrong = fmt.Errorf("%w: ZooKeeper computes other digests where paths are not ASCII and its character set is "+
+		"not UTF-8, as with LC_ALL=C; if that is not so here, compare the tree with another backup", wrong)
+	return r, nil
+}
+
+// replay is rebuild, with digests or, if it is lenient, without.
+func (b *Backup) replay(e *Entry, target Target, lenient bool) (*replayed, error) {
 	state, ensemble, err := b.load(e)
 	if err != nil {
 		return nil, err
@@ -55,10 +74,14 @@ func (b *Backup) rebuild(e *Entry, target Target) (*replayed, error) {
 	}
 	base := rebuild.Base{File: e.File, Exact: proto.Zxid(e.Exact), Digest: e.Digest,
 		DigestZxid: proto.Zxid(e.DigestZxid), Open: e.DigestZxid == 0 && e.Exact == e.Last}
+	if lenient {
+		base.DigestZxid, base.Differs = 0, base.DigestZxid
+	}
 	replay, err := rebuild.New(state, base, names, target)
 	if err != nil {
 		return nil, err
 	}
+	replay.Lenient = lenient
 	for i := range b.Manifest.Entries {
 		log := &b.Manifest.Entries[i]
 		if log.Kind != KindLog || proto.Zxid(log.Last) <= state.LastZxid() {
@@ -78,5 +101,5 @@ func (b *Backup) rebuild(e *Entry, target Target) (*replayed, error) {
 	if err := replay.Exact(); err != nil {
 		return nil, err
 	}
-	return &replayed{replay, e, ensemble}, nil
+	return &replayed{Replay: replay, snapshot: e, ensemble: ensemble}, nil
 }

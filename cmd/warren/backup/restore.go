@@ -51,6 +51,7 @@ type Restored struct {
 	TimeMs   int64      // of it; 0 if it is the snapshot's
 	Digest   int64      // of the tree there
 	Compared int        // txns whose digest was compared
+	Wrong    error      // why the state was taken although a digest differs, nil if none does
 
 	First    proto.Zxid // the txn with which the new history begins, and with which all sessions have ended
 	Sessions int        // that have ended
@@ -294,19 +295,28 @@ func (b *Backup) replace(d *Destination, change *datadir.Change, built string, r
 	return change.Finish()
 }
 
-// reach rebuilds the state at the target from the newest snapshot from which that is possible.
+// reach rebuilds the state at the target from the newest snapshot from which that is possible: one with which all
+// digests agree, if there is one.
 func (b *Backup) reach(target Target) (*replayed, error) {
 	var failed error
+	var lenient *Entry
 	for i := len(b.Manifest.Entries) - 1; i >= 0; i-- {
 		e := &b.Manifest.Entries[i]
 		if e.Kind != KindSnapshot || target.Zxid > 0 && proto.Zxid(e.Exact) > target.Zxid {
 			continue
 		}
 		r, err := b.from(e, target)
-		if err == nil {
+		switch {
+		case err == nil && r.wrong == nil:
 			return r, nil
+		case err == nil:
+			lenient = cmp.Or(lenient, e)
+		default:
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", b.store, err))
 		}
-		failed = errors.Join(failed, fmt.Errorf("%s: %w", b.store, err))
+	}
+	if lenient != nil {
+		return b.from(lenient, target)
 	}
 	if failed != nil {
 		return nil, failed
@@ -394,7 +404,7 @@ func (b *Backup) isBefore(e *Entry, ms int64) bool {
 // back.
 func write(fsys vfs.FS, dir string, r *replayed, history datadir.History) (Restored, error) {
 	done := Restored{Snapshot: r.snapshot.File, Zxid: r.State.LastZxid(), TimeMs: r.LastTime, Digest: r.State.Digest(),
-		Compared: r.Checked, First: history.First, Sessions: r.State.EndSessions(history.First)}
+		Compared: r.Checked, Wrong: r.wrong, First: history.First, Sessions: r.State.EndSessions(history.First)}
 	store, err := snapshot.NewStore(snapshot.Options{FS: fsys, Dir: dir,
 		Ensemble: func() uint64 { return history.Ensemble }})
 	if err != nil {

@@ -15,6 +15,7 @@ type Range struct {
 	Znodes   int
 	Digest   int64 // of the tree at To
 	Compared int   // txns whose digest was compared
+	Wrong    error // why the tree is taken although a digest differs, nil if none does
 }
 
 // Verdict is the outcome of Verify.
@@ -51,7 +52,7 @@ func (b *Backup) Verify() Verdict {
 		}
 		v.Ranges = append(v.Ranges,
 			Range{Snapshot: e.File, From: proto.Zxid(e.Exact), To: r.State.LastZxid(), ToTime: r.LastTime,
-				Znodes: r.State.NumNodes(), Digest: r.State.Digest(), Compared: r.Checked})
+				Znodes: r.State.NumNodes(), Digest: r.State.Digest(), Compared: r.Checked, Wrong: r.wrong})
 	}
 	return v
 }

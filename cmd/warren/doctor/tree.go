@@ -123,6 +123,10 @@ var errEnough = errors.New("enough")
 const remedyCompare = "compare with the other servers, by warren doctor with all of them, before any of them is " +
 	"emptied: this server, or one that led, had other data. If it is this one alone: " + remedyResync
 
+// remedyForeign goes before it for what ZooKeeper has written.
+const remedyForeign = "if there are paths that are not ASCII and ZooKeeper has run with another character set than " +
+	"UTF-8, as with LC_ALL=C, its digests are others, and nothing is wrong; else "
+
 // rebuilt rebuilds the state as a server does when it starts.
 func (c *directoryCheck) rebuilt() (*rebuild.Found, error) {
 	kept := c.provenance()
@@ -193,11 +197,15 @@ func (c *directoryCheck) digest() {
 				"and starts from the one before; look for a failing disk", "%v", p.Err)
 		}
 	}
+	remedy := remedyCompare
+	if found.Ensemble == 0 {
+		remedy = remedyForeign + remedy
+	}
 	switch {
 	case found.Wrong != nil:
-		c.add(Critical, "digest", c.snapDir, remedyCompare, "%v", found.Wrong)
+		c.add(Critical, "digest", c.snapDir, remedy, "%v", found.Wrong)
 	case found.Differing > 0:
-		c.add(Critical, "digest", c.snapDir, remedyCompare,
+		c.add(Critical, "digest", c.snapDir, remedy,
 			"the tree differs from what it should be by %s, from %v on", wording.Count(found.Differing, "txn"),
 			found.FirstDiffering)
 	}

@@ -356,9 +356,13 @@ func printVerdict(w io.Writer, output string, v backup.Verdict) error {
 	if output == "json" {
 		ranges, problems := []map[string]any{}, []string{}
 		for _, r := range v.Ranges {
-			ranges = append(ranges, map[string]any{"snapshot": r.Snapshot, "from": r.From.String(),
+			line := map[string]any{"snapshot": r.Snapshot, "from": r.From.String(),
 				"to": r.To.String(), "toTimeMs": r.ToTime, "znodes": r.Znodes, "digest": r.Digest,
-				"digestsCompared": r.Compared})
+				"digestsCompared": r.Compared}
+			if r.Wrong != nil {
+				line["warning"] = r.Wrong.Error()
+			}
+			ranges = append(ranges, line)
 		}
 		for _, p := range v.Problems {
 			problems = append(problems, p.Error())
@@ -373,6 +377,9 @@ func printVerdict(w io.Writer, output string, v backup.Verdict) error {
 		}
 		fmt.Fprintf(w, ", %s, digest %d, %s compared\n", wording.Count(r.Znodes, "znode"), r.Digest,
 			wording.Count(r.Compared, "digest"))
+		if r.Wrong != nil {
+			fmt.Fprintf(w, "warning: %v\n", r.Wrong)
+		}
 	}
 	for _, p := range v.Problems {
 		fmt.Fprintf(w, "PROBLEM: %v\n", p)

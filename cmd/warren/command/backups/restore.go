@@ -176,6 +176,9 @@ func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	printAside(cmd, r.Aside)
+	if r.Wrong != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", r.Wrong)
+	}
 	if o.output == "json" {
 		return json.NewEncoder(cmd.OutOrStdout()).
 			Encode(map[string]any{"file": r.File, "zxid": r.Zxid.String(), "timeMs": r.TimeMs, "znodes": r.Znodes,

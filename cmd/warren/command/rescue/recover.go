@@ -419,6 +419,9 @@ func (y *recoveryRun) report(done backup.Restored, r *recovery.Record) error {
 	for _, dir := range done.Aside {
 		fmt.Fprintf(y.out, "what was there is in %s now\n", dir)
 	}
+	if done.Wrong != nil {
+		fmt.Fprintln(y.out, "warning:", done.Wrong)
+	}
 	fmt.Fprintf(y.out, "%s begins with epoch %d, in which all earlier sessions have ended\n", y.SnapDir,
 		done.First.Epoch())
 	if epoch := done.First.Epoch(); epoch != r.Epoch {
