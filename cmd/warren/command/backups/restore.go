@@ -24,6 +24,7 @@ import (
 // restoreOptions are the flags of warren restore.
 type restoreOptions struct {
 	backupStore
+	reach.ClientTLS
 	output     string
 	dataLogDir string
 	zxid       cli.ZxidFlag
@@ -78,7 +79,8 @@ func newRestoreCommand() *cobra.Command {
 	flags.StringVar(&o.once, "once", "",
 		"a name for DATA_DIR that BACKUP keeps: restore into DATA_DIR once, and not again if its data is lost.\n"+
 			"Then the exit code is 0 if a server of --unless-served runs, and 1 if none does. Needs --if-empty")
-	o.addTo(flags, false)
+	o.backupStore.addTo(flags, false)
+	o.ClientTLS.AddTo(cmd)
 	return cmd
 }
 
@@ -212,7 +214,7 @@ func (o *restoreOptions) served(ctx context.Context) (serves, running string, un
 		running, unclear = "", nil
 		for _, address := range o.unless {
 			s := reach.Status{Address: address}
-			err := s.Ask(ctx, servedTimeout, nil)
+			err := o.Srvr(ctx, &s, servedTimeout)
 			op, _ := errors.AsType[*net.OpError](err)
 			switch {
 			case err == nil:
