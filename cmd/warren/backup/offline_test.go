@@ -187,6 +187,38 @@ func TestDigestsOfAnotherCharacterSet(t *testing.T) {
 	require.ErrorIs(t, own.Verify().Problems[0], errDigest)
 }
 
+// The mark of a restore that is run again after an interruption leads back to the data that was there at first: the
+// earlier run has set a part of it aside, under a name of its own.
+func TestMarkOfARestoreThatIsRunAgain(t *testing.T) {
+	mem, src := memFixture(t, "02-snapshot-and-log")
+	_, err := add(t, mem, src, Options{})
+	require.NoError(t, err)
+	put(t, mem, "/data/version-2/snapshot.0", []byte("old"))
+	put(t, mem, "/log/version-2/log.1", []byte("old"))
+	b, err := Open(mem, "/b")
+	require.NoError(t, err)
+	to := Destination{FS: mem, SnapDir: "/data/version-2", LogDir: "/log/version-2", Replace: true}
+	broken, renames := errors.New("broken"), 0
+	mem.Hook(func(op vfs.Op) error {
+		if ok, _ := filepath.Match("/*/version-2*", op.Name); ok && op.Kind == vfs.OpRename {
+			if renames++; renames != 1 {
+				return broken // also of the way back: as if the process had ended
+			}
+		}
+		return nil
+	})
+	for i, want := range []string{"version-2.before-restore-19700101T000001.000, where there is one, in the place",
+		"version-2.before-restore-19700101T000001.000, where there is one, else " +
+			"version-2.before-restore-19700101T000002.000, where there is one, in the place"} {
+		to.Now = func() time.Time { return time.Unix(int64(i+1), 0) }
+		_, err = b.Restore(to, Target{})
+		require.ErrorIs(t, err, broken)
+		for _, dir := range []string{"/data/", "/log/"} {
+			require.Contains(t, string(get(t, mem, dir+datadir.MarkFile)), want)
+		}
+	}
+}
+
 // A log that only older snapshots need may be damaged: a server starts, and doctor advises to take a backup now.
 func TestDamagedOldLog(t *testing.T) {
 	mem, src := memFixture(t, "02-snapshot-and-log")

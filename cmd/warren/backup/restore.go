@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/seed94657493/warren/datatree"
@@ -209,9 +210,25 @@ func (b *Backup) build(to *Destination, state *replayed) (built string, r Restor
 	return built, r, err
 }
 
-// wayOut is what an operator is to do with a destination in which replace was interrupted.
-const wayOut = "run it again. To go back to the data that was here before, put version-2%[1]s, where there is " +
-	"one, in the place of version-2, and remove this file"
+// wayOut is what an operator is to do with a destination in which replace was interrupted. It names the folders in
+// which the data of before may be: a run that followed an interrupted one has set aside what that one had not, and
+// what that one had built.
+func wayOut(before error, suffix string) string {
+	const begin, end = "run it again. To go back to the data that was here before, put ",
+		" in the place of version-2, and remove this file"
+	folders := "version-2" + suffix + ", where there is one,"
+	if u, ok := errors.AsType[*datadir.Unfinished](before); ok {
+		first, isBegin := strings.CutPrefix(u.WayOut, begin)
+		first, isEnd := strings.CutSuffix(first, end)
+		if isBegin && isEnd && len(first) < wayOutMax {
+			folders = first + " else " + folders
+		}
+	}
+	return begin + folders + end
+}
+
+// wayOutMax bounds the names of folders in wayOut, in bytes.
+const wayOutMax = 16 << 10
 
 // suffixAt ends the names of folders that a restore sets aside.
 func suffixAt(now time.Time) string {
@@ -269,7 +286,8 @@ var onceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*$`)
 // has served and the note is missing, and none in which the note keeps an interrupted restore from being run again.
 func (b *Backup) replace(d *Destination, change *datadir.Change, built string, r *Restored) error {
 	suffix := suffixAt(d.Now())
-	if err := change.Mark(d.Command, fmt.Sprintf(wayOut, suffix)); err != nil {
+	before := datadir.Check(d.FS, d.SnapDir, d.LogDir)
+	if err := change.Mark(d.Command, wayOut(before, suffix)); err != nil {
 		return change.Abandon(err)
 	}
 	abandon := change.Abandon
