@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -19,6 +20,10 @@ const (
 	outputBytesMax  = 8 << 20 // encoded requests that may wait for the socket
 	outputBytesKept = 1 << 20 // a larger buffer is dropped once it is written
 	promptBytesMax  = 4 << 10 // a larger request is never written by its caller
+
+	// At most so many bytes, or one request, are written at once. On a slow link each such piece has a deadline of its
+	// own, and the answers to one show that the server is there while the next ones are written.
+	pieceBytes = 256 << 10
 )
 
 // errMoved ends a connection because a server with quorum was found.
@@ -326,34 +331,62 @@ func (cn *conn) begin() bool {
 	return true
 }
 
-// flush writes all queued data to the socket in one write, and reports whether more was queued meanwhile.
-// REQUIRES: the caller has set isWriting; flush clears it, unless the connection is dead.
+// flush writes all queued data to the socket, and reports whether more was queued meanwhile. REQUIRES: the caller has
+// set isWriting; flush clears it, unless the connection is dead.
 func (cn *conn) flush() (more bool) {
 	now := time.Now() // before anything is written
 	cn.mu.Lock()
 	batch := cn.out
 	cn.out, cn.spare = cn.spare[:0], nil
-	newest := int32(0)
-	if cn.sent < cn.pending.n { // not always that with cn.xid: calls of earlier connections have their old xids
-		newest = cn.pending.newest().xid
-	}
-	cn.contact.writing(newest, now)
-	cn.sent = cn.pending.n
 	cn.isShared = cn.pending.n > 1
-	cn.written = now
-	cn.mu.Unlock()
-	_ = cn.nc.SetWriteDeadline(now.Add(2 * cn.timeout / 3))
-	if _, err := cn.nc.Write(batch); err != nil {
-		cn.fail(fmt.Errorf("client: write to %s: %w", cn.addr, err))
-		return false
+	for rest := batch; len(rest) > 0; now = time.Now() {
+		if cn.err != nil { // what is not written must not be: drain has seen that it was not sent
+			cn.mu.Unlock()
+			return false
+		}
+		piece := cn.mark(rest, now)
+		cn.written = now
+		cn.mu.Unlock()
+		_ = cn.nc.SetWriteDeadline(now.Add(2 * cn.timeout / 3))
+		if _, err := cn.nc.Write(rest[:piece]); err != nil {
+			cn.fail(fmt.Errorf("client: write to %s: %w", cn.addr, err))
+			return false
+		}
+		rest = rest[piece:]
+		cn.mu.Lock()
 	}
-	cn.mu.Lock()
 	defer cn.mu.Unlock()
 	cn.isWriting = false
 	if cap(batch) <= outputBytesKept {
 		cn.spare = batch
 	}
 	return len(cn.out) > 0
+}
+
+// mark returns how many bytes of frames are to be written at once, and notes the requests in them. REQUIRES: mu.
+func (cn *conn) mark(frames []byte, now time.Time) (size int) {
+	var calls, pings, rearms int
+	for size < len(frames) {
+		end := size + 4 + int(binary.BigEndian.Uint32(frames[size:]))
+		if size > 0 && end > pieceBytes {
+			break
+		}
+		switch int32(binary.BigEndian.Uint32(frames[size+4:])) {
+		case proto.XidPing:
+			pings++
+		case proto.XidSetWatches:
+			rearms++
+		case proto.XidAuth:
+		default:
+			calls++
+		}
+		size = end
+	}
+	cn.contact.writing(&cn.contact.calls, calls, now)
+	cn.contact.writing(&cn.contact.pings, pings, now)
+	cn.contact.writing(&cn.contact.rearms, rearms, now)
+	cn.sent += calls
+	return size
 }
 
 func (cn *conn) ping() {
@@ -363,6 +396,5 @@ func (cn *conn) ping() {
 	b = proto.AppendInt32(b, proto.XidPing)
 	b = proto.AppendInt32(b, int32(proto.OpPing))
 	cn.out = endFrame(b, start)
-	cn.contact.pings++
 	cn.mu.Unlock()
 }

@@ -10,20 +10,21 @@ import (
 // since. The time at which the answer arrived says nothing: the answer may have been in transit for long, and
 // events come without a request. Source: client-protocol 13.
 //
-// One call and one ping are marked with the time just before they were written; a call may wait for a quorum
-// while pings go on. When the marked one is answered, one of the next batch is marked. Any goroutine may read
+// One request of each kind is marked with the time just before it was written; a call may wait for a quorum while
+// pings go on. When the marked one is answered, one of those that are written next is marked. Any goroutine may read
 // latest; conn.mu guards the rest.
 type contact struct {
 	clock
 	latest atomic.Int64 // ns on the clock; a request written then or later has been answered
 
-	call         int32 // xid of the marked call, 0 if none
-	callAt       time.Duration
-	ping         int // number of the marked ping, 0 if none
-	pingAt       time.Duration
-	pings        int // that were queued
-	pingsWritten int
-	pingAnswers  int
+	calls, pings, rearms requests
+}
+
+// requests are those of one kind, which are answered in order.
+type requests struct {
+	written, answered int
+	marked            int // number of the marked one, 0 if none
+	at                time.Duration
 }
 
 // silence returns for how long the server may not have heard of the session.
@@ -31,34 +32,22 @@ func (t *contact) silence() time.Duration {
 	return t.at(time.Now()) - time.Duration(t.latest.Load())
 }
 
-// writing marks the requests that are about to be written: calls up to an xid, unless that is 0, and the queued
-// pings.
-func (t *contact) writing(xid int32, now time.Time) {
-	if xid != 0 && t.call == 0 {
-		t.call, t.callAt = xid, t.at(now)
-	}
-	if t.pings > t.pingsWritten && t.ping == 0 {
-		t.ping, t.pingAt = t.pings, t.at(now)
-	}
-	t.pingsWritten = t.pings
-}
-
-// answered notes the answer to a call.
-func (t *contact) answered(xid int32) {
-	if xid == t.call {
-		t.call = 0
-		t.advance(t.callAt)
+// writing notes that n requests are about to be written.
+func (t *contact) writing(r *requests, n int, now time.Time) {
+	r.written += n
+	if n > 0 && r.marked == 0 {
+		r.marked, r.at = r.written, t.at(now)
 	}
 }
 
-// ponged notes the answer to a ping. Pings are answered in order; an answer without a ping is ignored.
-func (t *contact) ponged() {
-	if t.pingAnswers == t.pingsWritten {
+// hears notes an answer. One without a request is ignored.
+func (t *contact) hears(r *requests) {
+	if r.answered == r.written {
 		return
 	}
-	if t.pingAnswers++; t.pingAnswers == t.ping {
-		t.ping = 0
-		t.advance(t.pingAt)
+	if r.answered++; r.answered == r.marked {
+		r.marked = 0
+		t.advance(r.at)
 	}
 }
 

@@ -19,54 +19,48 @@ func TestContactIsNeverTooNew(t *testing.T) {
 		began := time.Now()
 		var c contact
 		c.start(began)
-		type request struct {
-			xid  int32 // 0 for a ping
-			sent time.Duration
-		}
-		var calls, pings []request // without an answer
-		xid, newest := int32(0), time.Duration(0)
+		var calls, pings []time.Duration // when those without an answer were written
+		newest := time.Duration(0)
 		for range 10_000 {
 			time.Sleep(time.Duration(r.IntN(10)) * time.Millisecond)
 			switch r.IntN(4) {
 			case 0, 1:
-				now, last := time.Since(began), int32(0)
-				for range r.IntN(4) {
-					xid++
-					last = xid
-					calls = append(calls, request{xid, now})
+				n := r.IntN(4)
+				for range n {
+					calls = append(calls, time.Since(began))
 				}
+				c.writing(&c.calls, n, time.Now())
 				if r.IntN(3) == 0 {
-					c.pings++
-					pings = append(pings, request{0, now})
+					pings = append(pings, time.Since(began))
+					c.writing(&c.pings, 1, time.Now())
 				}
-				c.writing(last, time.Now())
 			case 2:
 				for range r.IntN(6) {
 					if len(calls) > 0 {
-						c.answered(calls[0].xid)
-						newest = max(newest, calls[0].sent)
+						c.hears(&c.calls)
+						newest = max(newest, calls[0])
 						calls = calls[1:]
 					}
 				}
 			case 3:
 				if len(pings) > 0 {
-					newest = max(newest, pings[0].sent)
+					newest = max(newest, pings[0])
 					pings = pings[1:]
 				}
-				c.ponged() // even if none was sent
+				c.hears(&c.pings) // even if none was sent
 			}
 			require.LessOrEqual(t, time.Duration(c.latest.Load()), newest)
 			require.Equal(t, time.Since(began)-time.Duration(c.latest.Load()), c.silence())
 		}
-		for _, call := range calls {
-			c.answered(call.xid)
+		for range calls {
+			c.hears(&c.calls)
 		}
 		for range pings {
-			c.ponged()
+			c.hears(&c.pings)
 		}
 		now := time.Now()
-		c.writing(xid+1, now)
-		c.answered(xid + 1)
+		c.writing(&c.calls, 1, now)
+		c.hears(&c.calls)
 		require.Equal(t, now.Sub(began), time.Duration(c.latest.Load()),
 			"when everything is answered the next is believed at once")
 	})

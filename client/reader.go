@@ -70,7 +70,7 @@ func (cn *conn) handle(frame []byte) error {
 			cn.floor.Store(int64(h.Zxid))
 		}
 		cn.mu.Lock()
-		cn.contact.ponged()
+		cn.contact.hears(&cn.contact.pings)
 		cn.mu.Unlock()
 		return nil
 	case proto.XidAuth:
@@ -129,6 +129,9 @@ func (cn *conn) rearmReply(h *proto.ReplyHeader) error {
 		return fmt.Errorf("%w: reply to setWatches that was not sent", ErrProtocol)
 	}
 	cn.rearming--
+	cn.mu.Lock()
+	cn.contact.hears(&cn.contact.rearms)
+	cn.mu.Unlock()
 	switch {
 	case errors.Is(h.Err, proto.ErrUnimplemented):
 		cn.watches.losePersistent(h.Err) // the server is older than the previous one
@@ -148,7 +151,9 @@ func (cn *conn) reply(h *proto.ReplyHeader, body []byte) error {
 	if cl != nil && cn.sent > 0 {
 		cn.sent--
 	}
-	cn.contact.answered(h.Xid)
+	if cl != nil && cl.xid == h.Xid {
+		cn.contact.hears(&cn.contact.calls)
+	}
 	if cn.room != nil && !cn.leaving && cn.pending.n <= cn.cfg.outstandingMax/2 && len(cn.out) <= outputBytesMax/2 {
 		close(cn.room)
 		cn.room = nil

@@ -31,6 +31,3 @@ func (r *ring) pop() *call {
 	r.n--
 	return cl
 }
-
-// newest returns the call that was pushed last. REQUIRES: it was not popped.
-func (r *ring) newest() *call { return r.buf[(r.head+r.n-1)&(len(r.buf)-1)] }
