@@ -24,6 +24,8 @@ const (
 	// At most so many bytes, or one request, are written at once. On a slow link each such piece has a deadline of its
 	// own, and the answers to one show that the server is there while the next ones are written.
 	pieceBytes = 256 << 10
+
+	goodbyeMax = 100 * time.Millisecond // how long TLS may take to tell the server that the connection ends
 )
 
 // errMoved ends a connection because a server with quorum was found.
@@ -226,16 +228,28 @@ func (cn *conn) queue(frames []byte) {
 // fail ends the connection. The first cause counts.
 func (cn *conn) fail(err error) {
 	cn.mu.Lock()
-	if cn.err == nil {
+	isFirst := cn.err == nil
+	if isFirst {
 		cn.err = err
 		close(cn.gone)
-		_ = cn.nc.Close()
 	}
 	if cn.room != nil {
 		close(cn.room)
 		cn.room = nil
 	}
 	cn.mu.Unlock()
+	if isFirst {
+		cn.close()
+	}
+}
+
+// close closes the socket. TLS would wait five seconds for a server that reads no more.
+func (cn *conn) close() {
+	if secure, ok := cn.nc.(*tls.Conn); ok {
+		limit := time.AfterFunc(goodbyeMax, func() { _ = secure.NetConn().Close() })
+		defer limit.Stop()
+	}
+	_ = cn.nc.Close()
 }
 
 // run serves the connection until it dies, then fails every call that it still holds, and returns why.

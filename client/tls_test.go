@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/seed94657493/warren/client/internal/require"
@@ -125,4 +126,32 @@ func TestHooksAndLog(t *testing.T) {
 	require.Contains(t, log.String(), "session state changed")
 	require.NotContains(t, log.String(), "secret")
 	require.NotContains(t, log.String(), "hidden")
+}
+
+// TLS says goodbye when it closes a connection. A server that reads no more does not hold up the client with that.
+func TestServerThatReadsNoMoreDoesNotHoldUpTheClient(t *testing.T) {
+	cert, pool := certificate(t, "zk.test")
+	now := time.Now()
+	real := func() time.Time { return now } // that of the bubble is another
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		defer far.Close()
+		secure, server := tls.Client(near, &tls.Config{RootCAs: pool, ServerName: "zk.test", Time: real}),
+			tls.Server(far, &tls.Config{Certificates: []tls.Certificate{cert}, Time: real})
+		go func() { _, _ = server.Read(make([]byte, 1)) }() // ends with the handshake's data
+		require.NoError(t, secure.Handshake())
+		_, err := secure.Write([]byte{1})
+		require.NoError(t, err)
+		cn := newConn(secure, frames{}, "a:1", time.Now(), time.Second, &config{})
+		began := time.Now()
+		go cn.fail(errMoved)
+		synctest.Wait()
+		require.True(t, cn.mu.TryLock(), "calls do not wait for the goodbye")
+		require.ErrorIs(t, cn.err, errMoved)
+		cn.mu.Unlock()
+		for near.SetReadDeadline(time.Time{}) == nil { // it is open
+			time.Sleep(time.Millisecond)
+		}
+		require.LessOrEqual(t, time.Since(began), goodbyeMax+time.Millisecond)
+	})
 }
