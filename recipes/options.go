@@ -1,8 +1,10 @@
 package recipes
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/proto/paths"
@@ -27,11 +29,17 @@ func newOptions(given []Option) options {
 
 // WithACL sets the ACL of every znode that a recipe creates, parents included, overriding the default, which is
 // open to all clients. All participants need read, create and delete on the parent.
-func WithACL(acl ...client.ACL) Option { return func(o *options) { o.acl = acl } }
+func WithACL(acl ...client.ACL) Option {
+	acl = slices.Clone(acl) // a recipe uses it again and again
+	return func(o *options) { o.acl = acl }
+}
 
 // WithData sets the data of a participant's znode, overriding the default, which is none. Other participants see
 // it as Contender.Data.
-func WithData(data []byte) Option { return func(o *options) { o.data = data } }
+func WithData(data []byte) Option {
+	data = bytes.Clone(data)
+	return func(o *options) { o.data = data }
+}
 
 // UntilExpiry keeps a Hold after the loss of its connection for as long as its session may live, overriding the
 // default, which ends the Hold at once. It trades safety for fewer changes: the holder then relies on its clock,

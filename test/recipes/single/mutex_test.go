@@ -76,7 +76,9 @@ func TestMutexExcludesAndTokensGrow(t *testing.T) {
 
 func TestMutexLayoutIsCurators(t *testing.T) {
 	root, c := rootOf(t), dial(t)
-	m := recipes.NewMutex(c, root, recipes.WithData([]byte("10.0.0.1")))
+	given, acl := []byte("10.0.0.1"), client.OpenACL()
+	m := recipes.NewMutex(c, root, recipes.WithData(given), recipes.WithACL(acl...))
+	given[0], acl[0].Perms = '2', 0 // the caller may use them for something else
 	h := do(t, m.Lock)
 	require.Regexp(t, regexp.MustCompile(`^`+root+`/_c_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-lock-\d{10}$`),
 		h.Path())
