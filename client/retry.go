@@ -127,14 +127,21 @@ func (c *Client) findMarked(ctx context.Context, parent, id string, mode Mode) (
 	return found, err
 }
 
-// deleteMarked deletes the znode that a create with an unknown result may have left.
+// deleteMarked deletes the znode that a create with an unknown result may have left. Like deleteSurely it goes on in
+// the next session.
 func (c *Client) deleteMarked(ctx context.Context, parent, id string) {
-	found, err := c.findMarked(ctx, parent, id, Persistent)
-	if err == nil && found != "" {
-		err = c.deleteSurely(ctx, found)
-	}
-	if err != nil {
-		c.cfg.log.Warn("znode of an abandoned create may be left", "path", parent, "id", id, "error", err)
+	for limit := retryMin; ; limit = min(2*limit, retryMax) {
+		found, err := c.findMarked(ctx, parent, id, Persistent)
+		if err == nil && found != "" {
+			err = c.deleteSurely(ctx, found)
+		}
+		if err == nil {
+			return
+		}
+		if !c.outlives(err) || pause(ctx, limit) != nil {
+			c.cfg.log.Warn("znode of an abandoned create may be left", "path", parent, "id", id, "error", err)
+			return
+		}
 	}
 }
 

@@ -209,6 +209,15 @@ func TestRenewalInTheMiddleOfACall(t *testing.T) {
 		"DeleteSurely": {proto.OpDelete, func(ctx context.Context, c *Client) error {
 			return c.DeleteSurely(ctx, "/a")
 		}},
+		"cleanup of CreateProtected": {proto.OpSync, func(ctx context.Context, c *Client) error {
+			if _, err := c.Create(ctx, "/_c_1-b", nil, Persistent); err != nil {
+				return err
+			}
+			c.deleteMarked(ctx, "/", "_c_1-")
+			_, exists, err := c.Exists(ctx, "/_c_1-b")
+			require.False(t, exists)
+			return err
+		}},
 		"Follow": {proto.OpGetData, func(ctx context.Context, c *Client) error {
 			for _, err := range c.Follow(ctx, "/a") {
 				return err
