@@ -48,8 +48,13 @@ func (b *Barrier) Set(ctx context.Context) error {
 func (b *Barrier) Remove(ctx context.Context) error { return b.c.DeleteSurely(ctx, b.path) }
 
 // Wait waits until the barrier is not set, or ctx ends. It first makes the server catch up, so that it sees a
-// barrier that was set before the call.
+// barrier that was set before the call. With client.WithRenewal it goes on under the next session.
 func (b *Barrier) Wait(ctx context.Context) error {
+	_, err := outliving(ctx, b.c, func() (struct{}, error) { return struct{}{}, b.wait(ctx) })
+	return err
+}
+
+func (b *Barrier) wait(ctx context.Context) error {
 	err := client.Retry(ctx, func(ctx context.Context) error { return b.c.Sync(ctx, b.path) })
 	for err == nil {
 		var w *client.Watch

@@ -101,6 +101,11 @@ func (d *Delivery) Done(ctx context.Context) error {
 
 // take waits for a batch that is due and that no consumer processes.
 func (q *batches) take(ctx context.Context) (*Delivery, error) {
+	return outliving(ctx, q.items.c, func() (*Delivery, error) { return q.takeIn(ctx) })
+}
+
+// takeIn is take in one session.
+func (q *batches) takeIn(ctx context.Context) (*Delivery, error) {
 	for {
 		free, locksWatch, itemsWatch, err := q.free(ctx)
 		if err != nil {

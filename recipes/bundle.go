@@ -194,13 +194,16 @@ func superseded(err error) error {
 	return err
 }
 
-// Read returns the current publication, and waits while there is no complete one.
+// Read returns the current publication, and waits while there is no complete one. With client.WithRenewal it goes on
+// under the next session.
 func (b *Bundle) Read(ctx context.Context) (Publication, error) {
-	p, w, err := b.read(ctx)
-	if err == nil {
-		w.Close()
-	}
-	return p, err
+	return outliving(ctx, b.c, func() (Publication, error) {
+		p, w, err := b.read(ctx)
+		if err == nil {
+			w.Close()
+		}
+		return p, err
+	})
 }
 
 // Follow ranges over the publications: the current one, then every later one that it sees complete. It may skip

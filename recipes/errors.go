@@ -63,6 +63,20 @@ func renewed(ctx context.Context, c *client.Client, err error) error {
 	return err
 }
 
+// outliving runs an action that has no ephemeral while it waits. If the session expires meanwhile it runs again in the
+// next one.
+func outliving[T any](ctx context.Context, c *client.Client, f func() (T, error)) (T, error) {
+	for {
+		result, err := f()
+		if !errors.Is(err, client.ErrSessionExpired) {
+			return result, err
+		}
+		if err := renewed(ctx, c, err); err != nil {
+			return result, err
+		}
+	}
+}
+
 // isUnknown reports whether a connection was lost during a write.
 func isUnknown(err error) bool {
 	return client.MayHaveApplied(err) && errors.Is(err, client.ErrConnectionLoss)

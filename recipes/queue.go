@@ -43,5 +43,6 @@ func (q *Queue) Put(ctx context.Context, items ...[]byte) error {
 func (q *Queue) Len(ctx context.Context) (int, error) { return q.batches.len(ctx) }
 
 // Take waits for a batch that no consumer processes, or until ctx ends. A znode that holds no items is an error
-// that wraps ErrFormat and names the znode; an operator has to look at it, so it stays.
+// that wraps ErrFormat and names the znode; an operator has to look at it, so it stays. With client.WithRenewal the
+// wait goes on under the next session.
 func (q *Queue) Take(ctx context.Context) (*Delivery, error) { return q.batches.take(ctx) }

@@ -187,8 +187,12 @@ func (t *TwoPhaseCommit) Vote(ctx context.Context, site string, vote Vote) (Vote
 }
 
 // Outcome waits until the votes say Commit or Abort, or ctx ends. It uses one persistent watch, which servers
-// have since 3.6.
+// have since 3.6. With client.WithRenewal it goes on under the next session.
 func (t *TwoPhaseCommit) Outcome(ctx context.Context) (Vote, error) {
+	return outliving(ctx, t.c, func() (Vote, error) { return t.outcome(ctx) })
+}
+
+func (t *TwoPhaseCommit) outcome(ctx context.Context) (Vote, error) {
 	var w *client.Watch
 	err := client.Retry(ctx, func(ctx context.Context) (err error) {
 		w, err = t.c.Watch(ctx, t.path, client.WatchSubtree)

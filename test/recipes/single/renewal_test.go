@@ -50,6 +50,83 @@ func TestFollowersSurviveExpiryWithRenewalOnly(t *testing.T) {
 	}
 }
 
+// So does a wait that has no ephemeral.
+func TestWaitsSurviveExpiryWithRenewalOnly(t *testing.T) {
+	observer := dial(t)
+	for name, recipe := range map[string]struct {
+		prepare, finish func(ctx context.Context, path string) error
+		wait            func(ctx context.Context, c *client.Client, path string) error
+		watched         string // below the path
+	}{
+		"Barrier": {
+			prepare: func(ctx context.Context, path string) error {
+				return recipes.NewBarrier(observer, path).Set(ctx)
+			},
+			finish: func(ctx context.Context, path string) error {
+				return recipes.NewBarrier(observer, path).Remove(ctx)
+			},
+			wait: func(ctx context.Context, c *client.Client, path string) error {
+				return recipes.NewBarrier(c, path).Wait(ctx)
+			},
+		},
+		"Queue": {
+			finish: func(ctx context.Context, path string) error {
+				return recipes.NewQueue(observer, path+"/items", path+"/locks").Put(ctx, nil)
+			},
+			wait: func(ctx context.Context, c *client.Client, path string) error {
+				_, err := recipes.NewQueue(c, path+"/items", path+"/locks").Take(ctx)
+				return err
+			},
+			watched: "/items",
+		},
+		"Bundle": {
+			finish: func(ctx context.Context, path string) error {
+				return recipes.NewBundle(observer, path).Publish(ctx, map[string][]byte{"a": nil})
+			},
+			wait: func(ctx context.Context, c *client.Client, path string) error {
+				_, err := recipes.NewBundle(c, path).Read(ctx)
+				return err
+			},
+			watched: "/ready",
+		},
+		"TwoPhaseCommit": {
+			prepare: func(ctx context.Context, path string) error {
+				return recipes.NewTwoPhaseCommit(observer, path).Begin(ctx, nil, "a")
+			},
+			finish: func(ctx context.Context, path string) error {
+				_, err := recipes.NewTwoPhaseCommit(observer, path).Decide(ctx)
+				return err
+			},
+			wait: func(ctx context.Context, c *client.Client, path string) error {
+				_, err := recipes.NewTwoPhaseCommit(c, path).Outcome(ctx)
+				return err
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := func(options ...client.Option) error {
+				ctx, path := within(t), rootOf(t)+fmt.Sprint("/", len(options))
+				if recipe.prepare != nil {
+					require.NoError(t, recipe.prepare(ctx, path))
+				}
+				c, end := expire(t, options...)
+				ended := make(chan error, 1)
+				go func() { ended <- recipe.wait(ctx, c, path) }()
+				for waits := false; !waits; {
+					var err error
+					waits, err = c.HasWatch(ctx, path+recipe.watched, client.WatcherAny)
+					require.NoError(t, err)
+				}
+				end()
+				require.NoError(t, recipe.finish(ctx, path))
+				return <-ended
+			}
+			require.NoError(t, run(client.WithRenewal(nil)))
+			require.ErrorIs(t, run(), client.ErrSessionExpired)
+		})
+	}
+}
+
 // followed ends the session of what follows after the first value, then makes another value, and waits for that.
 func followed[T any](
 	ctx context.Context, follow func(context.Context) iter.Seq2[T, error], end, change func(),
