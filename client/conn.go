@@ -161,7 +161,7 @@ func (cn *conn) add(cl *call) error {
 	}
 	b := beginFrame(cn.out)
 	b = cl.appendFrame(b, cn.xid)
-	if err := cn.fits(len(b) - start - 4); err != nil {
+	if err := cn.cfg.fits(len(b) - start - 4); err != nil {
 		cn.xid--
 		cn.out = b[:start]
 		return err
@@ -173,14 +173,6 @@ func (cn *conn) add(cl *call) error {
 		cl.data, cl.acl = bytes.Clone(cl.data), slices.Clone(cl.acl)
 	}
 	cn.pending.push(cl)
-	return nil
-}
-
-// fits returns an error for a request that is larger than a server takes.
-func (cn *conn) fits(size int) error {
-	if size > cn.cfg.requestMax {
-		return fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, size, cn.cfg.requestMax)
-	}
 	return nil
 }
 
@@ -209,7 +201,7 @@ func (cn *conn) pushAuth(a *authCall) error {
 	b := beginFrame(cn.out)
 	b = proto.AppendInt32(b, proto.XidAuth)
 	b = packet.AppendTo(proto.AppendInt32(b, int32(proto.OpAuth)))
-	if err := cn.fits(len(b) - start - 4); err != nil {
+	if err := cn.cfg.fits(len(b) - start - 4); err != nil {
 		cn.out = b[:start]
 		return err
 	}

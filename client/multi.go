@@ -91,6 +91,19 @@ func (c *Client) Commit(ctx context.Context, t *Txn) ([]TxnResult, error) {
 	return c.readTxn(t, body)
 }
 
+// Fits returns ErrTooLarge if Commit would refuse a Txn because of its size (WithMaxRequest), without sending it.
+func (c *Client) Fits(t *Txn) error {
+	cl, err := c.txnCall(t)
+	if err != nil {
+		return err
+	}
+	if err = c.cfg.fits(proto.RequestHeaderSize + len(cl.data)); err != nil {
+		err = invalid(proto.OpMulti, cl.path, err)
+	}
+	cl.release()
+	return err
+}
+
 func (c *Client) txnCall(t *Txn) (*call, error) {
 	size := 0
 	for i := range t.ops {

@@ -89,6 +89,14 @@ func (c *config) validate() error {
 	return nil
 }
 
+// fits returns an error for a request that is larger than a server takes.
+func (c *config) fits(size int) error {
+	if size > c.requestMax {
+		return fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, size, c.requestMax)
+	}
+	return nil
+}
+
 // WithSessionTimeout asks for a session that outlives a silence of d, overriding the default 10 s. The server
 // clamps it (ZooKeeper's minSessionTimeout and maxSessionTimeout, by default 2 and 20 ticks); Client.Session
 // returns the result. The client sends a heartbeat after a third of it and looks for another server after two

@@ -53,15 +53,21 @@ type Publication struct {
 	Zxid  client.Zxid // grows with every publication
 }
 
-// Publish replaces all parts. A part is named as a znode may be, and not "ready". It returns ErrSuperseded if another
-// Publish began later: then no reader sees this publication, except for a moment before that if the connection was
-// lost during the last step. After any other error no reader sees a mixture either, but readers may have to wait for
-// the next Publish.
+// Publish replaces all parts. A part is named as a znode may be, and not "ready"; one that is too large for a znode is
+// refused before anything changes (ErrTooLarge of package client). Publish returns ErrSuperseded if another Publish
+// began later: then no reader sees this publication, except for a moment before that if the connection was lost during
+// the last step. After any other error no reader sees a mixture either, but readers may have to wait for the next
+// Publish.
 func (b *Bundle) Publish(ctx context.Context, parts map[string][]byte) error {
 	for name := range parts {
 		path := paths.ChildOf(b.path, name)
 		if name == layouts.Ready || strings.Contains(name, "/") || !paths.Valid([]byte(path)) {
 			return client.ErrBadArguments
+		}
+	}
+	for _, t := range b.changes(0, nil, parts) {
+		if err := b.c.Fits(t); err != nil {
+			return err
 		}
 	}
 	fence, names, err := b.begin(ctx)

@@ -127,14 +127,17 @@ func TestBundleReadersWaitForAWholePublication(t *testing.T) {
 	require.ErrorIs(t, b.Publish(within(t), map[string][]byte{"ready": nil}), client.ErrBadArguments)
 }
 
-// A publication with a part that no znode can hold is refused before it takes away the one that readers see.
-func TestBundleRefusesPartsWithoutAName(t *testing.T) {
+// A publication with a part whose name or size no znode can have is refused before it takes away the one that readers
+// see.
+func TestBundleRefusesImpossibleParts(t *testing.T) {
 	b := recipes.NewBundle(dial(t), rootOf(t))
 	require.NoError(t, b.Publish(within(t), map[string][]byte{"a": []byte("1")}))
 	for _, name := range []string{"", "b/c", "..", "ready"} {
 		err := b.Publish(within(t), map[string][]byte{"a": []byte("2"), name: nil})
 		require.ErrorIs(t, err, client.ErrBadArguments, name)
 	}
+	err := b.Publish(within(t), map[string][]byte{"a": []byte("2"), "b": make([]byte, 1<<20)})
+	require.ErrorIs(t, err, client.ErrTooLarge)
 	ctx, cancel := context.WithTimeout(within(t), 10*time.Second)
 	defer cancel()
 	p, err := b.Read(ctx)
