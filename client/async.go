@@ -16,7 +16,8 @@ type Async struct{ c *Client }
 // Async returns the operations of c in their asynchronous form.
 func (c *Client) Async() Async { return Async{c} }
 
-// Future is the outcome of a started operation. Its methods may be called concurrently and any number of times.
+// Future is the outcome of a started operation. Its methods may be called concurrently and any number of times; every
+// Wait returns the same slices.
 type Future[T any] struct {
 	cl   *call
 	err  error // set if the operation was not started
