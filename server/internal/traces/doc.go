@@ -13,6 +13,7 @@
 //
 // The goroutine of package stages calls Trace, which makes spans and queues them under the lock of the Exporter. Run
 // is the goroutine "traces": it sends what is queued once in sendEvery, and waits for the collector up to sendTimeout.
-// Meanwhile up to queueMax spans wait. What does not fit, and what a collector does not take, is dropped and counted:
+// Meanwhile up to queueMax requests wait, and with them those that a busy collector wants to be sent again later. What
+// does not fit, and what a collector does not take, is dropped and counted:
 // a collector that is away or slow costs memory up to that bound, and no request waits for it.
 package traces

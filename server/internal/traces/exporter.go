@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -29,6 +31,8 @@ const (
 	lastTimeout = 500 * time.Millisecond
 	// sendBytes is how many bytes of spans one request has. The last operation may exceed it.
 	sendBytes = 256 << 10
+	// waitMax is how long the exporter waits at most before it sends a request again. The wait doubles each time.
+	waitMax = 30 * time.Second
 	// queueMax is how many requests may wait, with sendBytes each.
 	queueMax = 32
 	// firstBytes is the first size of the memory for a request.
@@ -46,7 +50,11 @@ type Exporter struct {
 	around  Surroundings
 
 	closed *sched.Gate
-	failed bool // the last request; owned by Run
+	// The following are owned by Run.
+	failed  bool          // the last request
+	rejects bool          // the collector took only a part of it
+	wait    time.Duration // 0 unless the collector wants it again
+	next    time.Time     // not before that is anything sent
 
 	sent, dropped, failures prometheus.Counter
 
@@ -148,45 +156,80 @@ func (x *Exporter) Run() {
 		cancelLast()
 	})
 	for !x.closed.WaitFor(sendEvery) {
-		x.sendAll(ctx)
+		x.sendAll(ctx, false)
 	}
-	x.sendAll(ctx)
+	x.sendAll(ctx, true)
 }
 
-// sendAll sends what waits.
-func (x *Exporter) sendAll(ctx context.Context) {
+// sendAll sends what waits. What the collector wants to be sent again waits on, unless it is the last time.
+func (x *Exporter) sendAll(ctx context.Context, last bool) {
+	now := x.around.Runtime.Now()
+	if now.Before(x.next) && !last {
+		return
+	}
 	x.mu.Lock()
 	parts := x.mu.parts
 	x.mu.parts = nil
 	x.mu.Unlock()
 	for i, p := range parts {
-		if err := x.send(ctx, p.spans); err != nil {
+		rejected, why, err := x.send(ctx, p)
+		if err != nil {
 			x.failures.Inc()
-			for _, rest := range parts[i:] {
-				x.dropped.Add(float64(rest.n))
-			}
+			later, isLater := errors.AsType[*errLater](err)
 			if !x.failed {
-				x.around.Log.Warn("the collector does not accept traces: they are dropped until it does",
-					zap.String("url", x.url), zap.Error(err))
+				text := "the collector does not accept traces: they are dropped until it does"
+				if isLater {
+					text = "the collector wants traces later: they wait, and are dropped when too many do"
+				}
+				x.around.Log.Warn(text, zap.String("url", x.url), zap.Error(err))
 			}
 			x.failed = true
+			if isLater && !last {
+				x.wait = min(max(2*x.wait, sendEvery), waitMax)
+				x.next = now.Add(max(x.wait, min(later.after, waitMax)))
+				x.putBack(parts[i:])
+				return
+			}
+			x.drop(parts[i:])
 			return
 		}
 		if x.failed {
 			x.around.Log.Info("the collector accepts traces again", zap.String("url", x.url))
 		}
-		x.failed = false
-		x.sent.Add(float64(p.n))
+		x.failed, x.wait = false, 0
+		x.sent.Add(float64(p.n - rejected))
+		x.dropped.Add(float64(rejected))
+		if rejected > 0 && !x.rejects {
+			x.around.Log.Warn("the collector accepts only some of the spans", zap.String("url", x.url),
+				zap.Int("rejected", rejected), zap.String("reason", why))
+		}
+		x.rejects = rejected > 0
 	}
 }
 
-// send sends one request.
-func (x *Exporter) send(ctx context.Context, spans []byte) error {
+// putBack lets requests wait before those that have come meanwhile, as far as there is room.
+func (x *Exporter) putBack(parts []part) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	all := slices.Concat(parts, x.mu.parts)
+	fit := min(len(all), queueMax)
+	x.drop(all[fit:])
+	x.mu.parts = all[:fit]
+}
+
+func (x *Exporter) drop(parts []part) {
+	for _, p := range parts {
+		x.dropped.Add(float64(p.n))
+	}
+}
+
+// send sends one request, and returns how many of its spans the collector has rejected, and why.
+func (x *Exporter) send(ctx context.Context, p part) (rejected int, why string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.url, bytes.NewReader(x.request(spans)))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.url, bytes.NewReader(x.request(p.spans)))
 	if err != nil {
-		return err
+		return 0, "", err
 	}
 	for _, h := range x.headers {
 		req.Header.Set(h.Name, h.Value)
@@ -194,15 +237,28 @@ func (x *Exporter) send(ctx context.Context, spans []byte) error {
 	req.Header.Set("Content-Type", "application/x-protobuf")
 	resp, err := x.client.Do(req)
 	if err != nil {
-		return err
+		return 0, "", err
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, answerMax)) // so that the connection can be used again
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%w: %s", errRefused, resp.Status)
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, answerMax)) // whole, so that the connection can be used again
+	switch resp.StatusCode {
+	case http.StatusOK:
+		rejected, why = partial(body)
+		return min(rejected, p.n), why, nil
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		seconds, _ := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16) // else it may be a date
+		return 0, "", &errLater{resp.Status, time.Duration(seconds) * time.Second}
 	}
-	return nil
+	return 0, "", fmt.Errorf("%w: %s", errRefused, resp.Status)
 }
+
+// errLater is an answer after which the same request is to be sent again, by the specification of OTLP over HTTP.
+type errLater struct {
+	status string
+	after  time.Duration // at least
+}
+
+func (e *errLater) Error() string { return "it is to be sent again later: " + e.status }
 
 var errRefused = errors.New("the collector refuses them")
 

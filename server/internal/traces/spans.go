@@ -50,6 +50,57 @@ const (
 	valueInt             protowire.Number = 3
 )
 
+// The same of the answer: ExportTraceServiceResponse and ExportTracePartialSuccess.
+const (
+	answerPartial   protowire.Number = 1
+	partialRejected protowire.Number = 1
+	partialWhy      protowire.Number = 2
+)
+
+// partial reads from an answer how many spans the collector has rejected, and why. A malformed answer tells of none.
+func partial(answer []byte) (rejected int, why string) {
+	fields(answer, func(number protowire.Number, _ uint64, text []byte) {
+		if number != answerPartial {
+			return
+		}
+		fields(text, func(number protowire.Number, value uint64, text []byte) {
+			switch number {
+			case partialRejected:
+				rejected = int(max(int64(value), 0))
+			case partialWhy:
+				why = valid(string(text))
+			}
+		})
+	})
+	return rejected, why
+}
+
+// fields calls fn for each field of a message that is a number or has bytes.
+func fields(message []byte, fn func(number protowire.Number, value uint64, text []byte)) {
+	for len(message) > 0 {
+		number, kind, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			return
+		}
+		message = message[n:]
+		var value uint64
+		var text []byte
+		switch kind {
+		case protowire.VarintType:
+			value, n = protowire.ConsumeVarint(message)
+		case protowire.BytesType:
+			text, n = protowire.ConsumeBytes(message)
+		default:
+			n = protowire.ConsumeFieldValue(number, kind, message)
+		}
+		if n < 0 {
+			return
+		}
+		message = message[n:]
+		fn(number, value, text)
+	}
+}
+
 // Kinds of spans.
 const (
 	kindInternal = 1

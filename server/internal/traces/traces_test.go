@@ -187,6 +187,71 @@ func TestCollectorComesBack(t *testing.T) {
 	require.EqualValues(t, 1, testutil.ToFloat64(x.dropped))
 }
 
+// A collector that is told to be busy gets the same spans again, once, and not before the time that it says.
+func TestCollectorIsBusy(t *testing.T) {
+	var busy atomic.Int32
+	var spans atomic.Int64
+	var refused atomic.Int64
+	busy.Store(http.StatusTooManyRequests)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if status := busy.Swap(0); status != 0 {
+			refused.Store(time.Now().UnixNano())
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(int(status))
+			return
+		}
+		var request tracepb.TracesData
+		if proto.Unmarshal(body, &request) == nil {
+			spans.Add(int64(len(request.ResourceSpans[0].ScopeSpans[0].Spans)))
+		}
+		require.GreaterOrEqual(t, time.Now().UnixNano()-refused.Load(), int64(time.Second))
+	}))
+	defer s.Close()
+	x, stop := exporterTo(t, s.URL)
+	x.Trace(operation(stages.Logged, "/a"))
+	require.Eventually(t, func() bool { return refused.Load() != 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return spans.Load() == 1 }, 10*time.Second, time.Millisecond)
+	busy.Store(http.StatusServiceUnavailable)
+	x.Trace(operation(stages.Logged, "/b"))
+	stop()
+	require.EqualValues(t, 1, testutil.ToFloat64(x.sent))
+	require.EqualValues(t, 1, testutil.ToFloat64(x.dropped), "a server that stops does not wait")
+	require.EqualValues(t, 2, testutil.ToFloat64(x.failures))
+}
+
+// What waits for a collector that is busy is bounded.
+func TestBusyCollectorCostsNoMoreThanTheQueue(t *testing.T) {
+	x := New(&config.Trace{Endpoint: "http://localhost:1/"})
+	x.Attach(Surroundings{Runtime: sched.OS(), Log: zap.NewNop(), Registry: prometheus.NewRegistry()})
+	x.mu.parts = make([]part, queueMax-1)
+	x.putBack([]part{{n: 1}, {n: 2}, {n: 3}})
+	require.Len(t, x.mu.parts, queueMax)
+	require.Equal(t, 1, x.mu.parts[0].n, "the oldest first")
+}
+
+// Spans that a collector rejects in a request that it takes are counted as dropped.
+func TestCollectorRejectsSome(t *testing.T) {
+	for answer, want := range map[string][2]float64{
+		"": {8, 0}, "\x0a\x02\x08\x03": {5, 3}, "\x0a\x07\x08\x01\x12\x03why": {7, 1},
+		"\x0a\x03\x08\xff\x7f": {0, 8},
+		"\x0a\x05\x12\x03why":  {8, 0}, "\x0a\x02\x08": {8, 0}, "<html>": {8, 0},
+		"\x0d\x00\x00\x00\x00\x0a\x02\x08\x03":                 {5, 3},
+		"\x0a\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01": {8, 0},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			_, _ = w.Write([]byte(answer))
+		}))
+		x, stop := exporterTo(t, s.URL)
+		x.Trace(operation(stages.Whole, "/a"))
+		stop()
+		s.Close()
+		require.Equal(t, want, [2]float64{testutil.ToFloat64(x.sent), testutil.ToFloat64(x.dropped)}, "%q", answer)
+		require.Zero(t, testutil.ToFloat64(x.failures))
+	}
+}
+
 func BenchmarkTrace(b *testing.B) {
 	x := New(&config.Trace{Endpoint: "http://localhost:1/"})
 	x.Attach(Surroundings{Runtime: sched.OS(), Log: zap.NewNop(), Registry: prometheus.NewRegistry(),
