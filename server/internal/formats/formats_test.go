@@ -98,6 +98,7 @@ func TestLayouts(t *testing.T) {
 	}{
 		{`{"a":[1,"x,{"]}`, JSON, "{\n  \"a\": [\n    1,\n    \"x,{\"\n  ]\n}"},
 		{"---\na:   {b: 1}   # why\n", YAML, "a: {b: 1} # why\n"},
+		{"---\r\na:   {b: 1}\r\n", YAML, "a: {b: 1}\n"},
 		{`<?xml version="1.0"?><a k='1'><b>x &lt; y</b><c/></a>`, XML,
 			"<?xml version=\"1.0\"?>\n<a k='1'>\n  <b>x &lt; y</b>\n  <c/>\n</a>\n"},
 		{"plain\ntext", Text, "plain\ntext"},

@@ -46,7 +46,8 @@ func Detect(data []byte) Format {
 		return Text
 	case (text[0] == '{' || text[0] == '[') && json.Valid(text):
 		return JSON
-	case bytes.HasPrefix(text, []byte("---\n")), bytes.HasPrefix(text, []byte("%YAML")):
+	case bytes.HasPrefix(text, []byte("---\n")), bytes.HasPrefix(text, []byte("---\r\n")),
+		bytes.HasPrefix(text, []byte("%YAML")):
 		return YAML
 	case text[0] == '<':
 		if _, err := layXML(text); err == nil {
