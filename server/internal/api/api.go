@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/netip"
 	"strconv"
@@ -185,6 +186,9 @@ func (p places) use(r *http.Request, fn func() error) error {
 // Server returns the server that is shown.
 func (a *API) Server() Server { return a.o.Server }
 
+// retryAfter is the header that says in how many seconds a request may be made again.
+const retryAfter = "Retry-After"
+
 func refusal(status int, text string) error { return &Refusal{Status: status, Text: text} }
 
 // Refuse answers with a problem, by RFC 9457.
@@ -192,6 +196,9 @@ func Refuse(w http.ResponseWriter, err error) {
 	t := TroubleOf(err)
 	if t.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `digest realm="user:password in plain text, as addauth"`)
+	}
+	if refused, ok := errors.AsType[*Refusal](err); ok && refused.After > 0 {
+		w.Header().Set(retryAfter, strconv.Itoa(int((refused.After+time.Second-1)/time.Second)))
 	}
 	write(w, t.Status, "application/problem+json", t)
 }

@@ -79,7 +79,8 @@ var (
 	errStreamLife  = errors.New("the stream was open for long enough")
 	errLoginOver   = errors.New("the login has ended")
 	errManyStreams = refusal(http.StatusTooManyRequests, "too many streams of changes are open")
-	errOftenBegun  = refusal(http.StatusTooManyRequests, "streams of changes are begun too often: wait a minute")
+	errOftenBegun  = &Refusal{Status: http.StatusTooManyRequests, After: time.Minute,
+		Text: "streams of changes are begun too often: wait a minute"}
 )
 
 // changes answers with the changes at and below a path as server-sent events.

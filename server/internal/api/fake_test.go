@@ -200,6 +200,7 @@ func TestGuessersWait(t *testing.T) {
 		r.Header.Set("Authorization", "digest bob:guess")
 		w := httptest.NewRecorder()
 		a.ServeHTTP(w, r)
+		require.Equal(t, w.Code == 429, w.Header().Get("Retry-After") != "")
 		return w.Code
 	}
 	for range limits.GuessesMax {

@@ -75,6 +75,9 @@ func (a *API) pass(w http.ResponseWriter, r *http.Request, v *Visitor, to *route
 	}
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Length", strconv.Itoa(len(answer.Body)))
+	if answer.RetryAfter != "" {
+		w.Header().Set(retryAfter, answer.RetryAfter)
+	}
 	w.WriteHeader(answer.Status)
 	_, _ = w.Write(answer.Body) // the visitor may have gone
 	return true, nil
@@ -119,7 +122,7 @@ func (a *API) Passed(ctx context.Context, from int64, t *Task) *TaskAnswer {
 		w = &passed{header: http.Header{}}
 		Refuse(w, refusal(http.StatusInsufficientStorage, "the answer is too long for another server: ask this one"))
 	}
-	return &TaskAnswer{Status: w.status, Body: w.body.Bytes()}
+	return &TaskAnswer{Status: w.status, Body: w.body.Bytes(), RetryAfter: w.header.Get(retryAfter)}
 }
 
 func (a *API) answerPassed(ctx context.Context, w http.ResponseWriter, from int64, t *Task) error {

@@ -51,6 +51,9 @@ func TestOrdersArePassedOn(t *testing.T) {
 	require.Equal(t, 200, w.Code, w.Body)
 	require.JSONEq(t, `{"draining":true,"clients":14,"rate":5}`, w.Body.String())
 	require.Equal(t, []string{"drain 5 false"}, told.Told)
+	w = visit(one, "POST", path, `{"rate":6}`, "Cookie", cookie, "X-Warren-Token", token)
+	require.Equal(t, 429, w.Code)
+	require.NotEmpty(t, w.Header().Get("Retry-After"), "when the other server takes it")
 	w = visit(one, "GET", "/steering?server=2", "", "Authorization", "digest bob:x")
 	var state orders.State
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &state))

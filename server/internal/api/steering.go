@@ -64,7 +64,7 @@ func (a *API) steer(k *orders.Kind, w http.ResponseWriter, r *http.Request, v *V
 		return err
 	})
 	if refused, ok := errors.AsType[*orders.Refusal](err); ok {
-		return refusal(refused.Status, refused.Error())
+		return &Refusal{Status: refused.Status, Text: refused.Error(), After: refused.After}
 	}
 	if err != nil {
 		return err

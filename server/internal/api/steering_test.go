@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,7 +36,11 @@ func TestSteering(t *testing.T) {
 	require.Equal(t, 200, w.Code, w.Body)
 	require.JSONEq(t, `{"draining":true,"clients":14,"rate":5}`, w.Body.String())
 	require.Equal(t, 200, visit(a, "POST", path, body, "Authorization", "digest bob:x").Code, "it is so already")
-	require.Equal(t, 429, visit(a, "POST", path, `{"rate":6}`, "Authorization", "digest bob:x").Code)
+	w = visit(a, "POST", path, `{"rate":6}`, "Authorization", "digest bob:x")
+	require.Equal(t, 429, w.Code)
+	seconds, err := strconv.Atoi(w.Header().Get("Retry-After"))
+	require.NoError(t, err, "it says when the order may be given again")
+	require.Positive(t, seconds)
 	w = visit(a, "POST", "/steering/hand_over", `{"to":9}`, "Authorization", "digest bob:x")
 	require.Equal(t, 409, w.Code)
 	require.Contains(t, w.Body.String(), "server 9 cannot lead next")

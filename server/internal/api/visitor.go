@@ -192,7 +192,8 @@ func (a *API) prove(remote netip.AddrPort, user, password string) ([]auth.Identi
 }
 
 // errThrottled is told with 429.
-var errThrottled = refusal(http.StatusTooManyRequests, "too many logins from this address have failed: wait a minute")
+var errThrottled = &Refusal{Status: http.StatusTooManyRequests, After: time.Minute,
+	Text: "too many logins from this address have failed: wait a minute"}
 
 // login logs a visitor in, by a cookie.
 func (a *API) login(w http.ResponseWriter, r *http.Request, _ *Visitor) error {

@@ -62,6 +62,8 @@ type TaskAnswer struct {
 	Status  int
 	Body    []byte
 	Refused string // why it has not been carried out, without a body
+	// RetryAfter is the header of that name; servers of older versions do not send it.
+	RetryAfter string
 }
 
 // tasks is what a server does for visitors of the others.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/seed94657493/warren/proto"
 )
@@ -12,12 +13,14 @@ import (
 type Refusal struct {
 	Status int
 	Text   string
+	// After is when the same request may be made again, 0 if that is not known or does not depend on time.
+	After time.Duration
 }
 
 // Error returns what is wrong.
 func (r *Refusal) Error() string { return r.Text }
 
-func refusal(status int, text string) error { return &Refusal{status, text} }
+func refusal(status int, text string) error { return &Refusal{Status: status, Text: text} }
 
 // Trouble is the answer to a request that was not done.
 type Trouble struct {
