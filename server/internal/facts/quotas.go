@@ -17,7 +17,7 @@ type quotaUse struct {
 	countUse, byteUse     int64
 }
 
-// quotasMax bounds how many quotas are read for one scrape.
+// quotasMax bounds how many znodes of the quota tree are read for one scrape.
 const quotasMax = 10_000
 
 // quotas are the gauges of the quotas of the tree, by namespace.
@@ -30,6 +30,7 @@ func (f *Facts) quotas() (all []Gauge) {
 		var use quotaUse
 		use.gather(state, top, &seen)
 		all = append(all, use.gauges(string(state.Name(top)))...)
+		seen++ // it may have no quota
 		return seen < quotasMax
 	})
 	slices.SortStableFunc(all, func(a, b Gauge) int { return strings.Compare(a.Namespace, b.Namespace) })
