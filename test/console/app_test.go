@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"regexp"
 	"strings"
@@ -327,6 +328,30 @@ func TestServerThatNeverAnswersIsLost(t *testing.T) {
 	j.awaitText("#main", "What is shown is old: not known since ")
 	stopped.Store(false)
 	j.awaitText("#verdict", "Standalone server, serving clients")
+}
+
+// Of znodes at any depth the tree shows the names, and a long path leaves room for the data, with the name in view.
+func TestDeepZnodesAreShown(t *testing.T) {
+	for _, s := range []screen{desk, telephone} {
+		j := visit(t, s, 1)
+		path := ""
+		for i := range 30 {
+			path += fmt.Sprintf("/level-%d-%s", i, strings.Repeat("x", 30))
+			j.create(path, "")
+		}
+		j.show("tree?path=" + url.QueryEscape(path))
+		j.awaitText("#znode h1", "level-29")
+		j.await("(b => b.clientHeight < 200 && [...b.querySelectorAll('bdi')].at(-1).getBoundingClientRect().bottom " +
+			"<= b.getBoundingClientRect().bottom + 1)(document.querySelector('#znode .where'))")
+		j.await("document.querySelector('#tabs, .tabs').getBoundingClientRect().bottom < 400")
+		if s == telephone {
+			j.show("tree")
+		}
+		j.await("document.querySelector('.vlist [data-path]')")
+		j.await("(p => { p.scrollTop = p.scrollHeight; const r = p.getBoundingClientRect().right, " +
+			"all = [...p.querySelectorAll('[data-path*=level-2] bdi')]; return all.length > 5 && " +
+			"all.every(n => n.getBoundingClientRect().left < r - 30); })(document.querySelector('.vlist'))")
+	}
 }
 
 // The tree remembers what is open, through reloads and through changes.

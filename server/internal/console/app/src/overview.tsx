@@ -110,7 +110,7 @@ function together(all: Problem[]): { p: Problem; text: string }[] {
   return [...groups.values()].map((group) => {
     const p = { ...group[0], since: Math.min(...group.map((o) => o.since)) };
     if (group.length === 1) return { p, text: capital(p.text) };
-    const ids = group.map((o) => o.text.match(/\d+/)![0]);
+    const ids = group.map((o) => Number(o.text.match(/\d+/)![0])).sort((a, b) => a - b);
     return { p, text: `Servers ${ids.slice(0, -1).join(", ")} and ${ids.at(-1)}: ${bare(p)}` };
   });
 }

@@ -12,7 +12,7 @@ type To = "end" | "time" | "zxid";
 
 export function Restore({ b, close }: { b: BackupFolder; close: () => void }) {
   const to = useSignal<To>("end"),
-    time = useSignal(new Date(b.lastAt || b.taken).toISOString().slice(0, 19) + "Z"),
+    time = useSignal(new Date(b.lastAt || b.taken).toISOString()),
     zxid = useSignal(b.last);
   const settings = useGet<{ settings: Setting[] }>("configuration").data?.settings ?? [];
   const valueOf = (name: string) => settings.find((s) => s.name === name)?.value ?? "";

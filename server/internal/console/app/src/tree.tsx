@@ -304,7 +304,7 @@ function List({ path }: { path: string }) {
       >
         <div class="space" role="presentation" style={{ height: rows.length * rowHeight + "px" }}>
           {shownRows.map((r, i) => {
-            const style = { top: (first + i) * rowHeight + "px", paddingLeft: 8 + r.depth * 14 + "px" };
+            const style = { top: (first + i) * rowHeight + "px", paddingLeft: `min(${8 + r.depth * 14}px, 50%)` };
             if (r.type === "more") {
               return (
                 <div

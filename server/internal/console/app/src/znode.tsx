@@ -114,7 +114,9 @@ export function ZnodeView({ path }: { path: string }) {
           <span class="only-phone">
             <Button quiet icon={ArrowLeft} label="Back to the tree" onClick={() => go("tree")} />
           </span>
-          <Crumbs path={path} />
+          <div class="where">
+            <Crumbs path={path} />
+          </div>
           <span class="not-phone">
             <Button quiet small icon={Copy} label="Copy the path" onClick={() => copy(path, "Path")} />
           </span>
