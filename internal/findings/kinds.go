@@ -66,10 +66,11 @@ func Kinds() []Kind {
 				"Compare the server.N lines of all servers. Two leaders mean that servers disagree about who " +
 					"belongs to the ensemble.", toMixed}}},
 		{"no-spare", []Severity{Notice, Error}, []Alert{
-			{"NoSpareVoter", "quorum_size > 2 and synced_followers == floor(quorum_size / 2)", 10 * minutes, Error,
+			{"NoSpareVoter", "synced_followers < quorum_size - 1 and (warren_zab_spare_voters == 0 or " +
+				"(synced_followers == floor(quorum_size / 2) unless warren_zab_spare_voters))", 10 * minutes, Error,
 				"if one more voter fails, writes stop",
 				"the ensemble of {{ $labels.instance }} cannot lose another voter",
-				"The leader has exactly as many voters in sync as a majority needs. If one more fails, all writes " +
+				"The leader has exactly as many voters in sync as a quorum needs. If one more fails, all writes " +
 					"stop. Start the missing voter, or replace it.", toReplace}}},
 		{"unreachable", []Severity{Notice, Error}, []Alert{
 			{"ServerDown", `up{ensemble!=""} == 0 or (up == 0 and on (job, instance) last_over_time(znode_count[1d]))`,

@@ -95,6 +95,8 @@ const (
 	long    = 6 * time.Hour // an accident that is judged less often
 )
 
+const spareVoters = "warren_zab_spare_voters"
+
 const refusedByDrain = `warren_server_connections_refused_total{reason="drain"}`
 
 // day is one in seconds.
@@ -102,7 +104,7 @@ const day = 86400.0
 
 // server is a healthy server with much to do: 1,000 syncs of the log a second, 5,000 connections, 2 million znodes.
 func server(labels map[string]string) *target {
-	return &target{labels, map[string]value{
+	x := &target{labels, map[string]value{
 		"up": steady(1), "process_start_time_seconds": steady(1), "uptime": rising(1000),
 		"quorum_size": steady(3), "looking_count": steady(1), "unavailable_time_sum": steady(180),
 		"fsynctime_sum": rising(250), "fsynctime_count": rising(1000),
@@ -128,6 +130,14 @@ func server(labels map[string]string) *target {
 		"warren_tls_quorum_certificate_expiry_timestamp_seconds": steady(60 * day),
 		"warren_backup_last_success_timestamp_seconds":           rising(1),
 	}}
+	x.series[spareVoters] = func(at time.Duration) float64 { // of a leader
+		synced := x.series["synced_followers"]
+		if synced == nil {
+			return math.NaN()
+		}
+		return synced(at) - math.Floor(x.series["quorum_size"](at)/2)
+	}
+	return x
 }
 
 // ensemble is a healthy one; its first server leads.
@@ -194,6 +204,25 @@ var accidents = map[string]happening{
 	},
 	"a voter of five is dead": {
 		alerts: "ServerDown VoterMissing", happen: voterOfFive,
+	},
+	"a voter of groups is dead, and more than half are in sync": {
+		alerts: "ServerDown NoSpareVoter", happen: ofNine(6, 0), few: true,
+	},
+	"voters of groups are dead, and fewer than half are left to spare": {
+		alerts: "ServerDown VoterMissing", happen: ofNine(4, 1), few: true,
+	},
+	"weights of which one voter has most": {happen: ofNine(8, 0), few: true},
+	"a voter of servers of ZooKeeper is dead": {
+		alerts: "ServerDown NoSpareVoter", happen: func([]*target) []*target {
+			three := ensemble("java", "java", 3)
+			for _, x := range three {
+				maps.DeleteFunc(x.series, func(name string, _ value) bool {
+					return strings.HasPrefix(name, "warren_")
+				})
+			}
+			die(three, 1)
+			return three
+		}, few: true,
 	},
 	"the majority is dead": {
 		alerts: "ServerDown NobodyServes", happen: majority,
@@ -340,6 +369,11 @@ func finding(check string, severity findings.Severity) func(*target) {
 // few are metrics by which Prometheus knows that there are servers, and that they serve.
 var few = []string{"up", "process_start_time_seconds", "znode_count", "warren_server_serving"}
 
+// keep leaves a target only some metrics.
+func (x *target) keep(names ...string) {
+	maps.DeleteFunc(x.series, func(name string, _ value) bool { return !slices.Contains(names, name) })
+}
+
 // withFindings are the accidents, and for each finding above notice one in which it lasts: the alerts that ask for
 // the findings themselves fire in it. They are silent while all notices last, and when all findings end by themselves.
 func withFindings() map[string]happening {
@@ -439,6 +473,23 @@ func die(main []*target, count int) []*target {
 }
 
 func majority(main []*target) []*target { return die(main, 2) }
+
+// ofNine is an ensemble of nine voters with groups or weights; so many followers stay in sync, and so many voters may
+// fail.
+func ofNine(synced, spare int) func([]*target) []*target {
+	return func([]*target) []*target {
+		nine := ensemble("zk", "nine", 9)
+		for _, x := range nine[1+synced:] {
+			x.ends(accident, forever)
+		}
+		nine[0].from("synced_followers", steady(float64(synced)))
+		nine[0].from(spareVoters, steady(float64(spare)))
+		for _, x := range nine {
+			x.keep(append(few, "leader_uptime", "quorum_size", "synced_followers", spareVoters)...)
+		}
+		return nine
+	}
+}
 
 func voterOfFive([]*target) []*target {
 	five := ensemble("zk", "five", 5)
@@ -613,7 +664,7 @@ func TestAlertsFireInTheirAccidentsAlone(t *testing.T) {
 			all := ensemble("zk", "main", 3)
 			if a.few {
 				for _, x := range all {
-					maps.DeleteFunc(x.series, func(name string, _ value) bool { return !slices.Contains(few, name) })
+					x.keep(few...)
 				}
 			}
 			if a.happen != nil {
@@ -648,20 +699,36 @@ func TestAlertsFireInTheirAccidentsAlone(t *testing.T) {
 	}
 }
 
-// The first panel of the dashboard says by a number how the ensemble is: healthy 0, look 1, act now 2.
+// The first panel of the dashboard says by a number how the ensemble is, or several in one: healthy 0, look 1, act now
+// 2.
 func TestVerdictOfTheDashboard(t *testing.T) {
 	var board struct {
 		Panels []struct{ Targets []struct{ Expr string } }
 	}
 	require.NoError(t, json.Unmarshal([]byte(read(t, "grafana/warren.json")), &board))
-	expr := strings.NewReplacer("$job", "zk", "$ensemble", "main").Replace(board.Panels[0].Targets[0].Expr)
+	expr := strings.NewReplacer("$job", "zk", "$ensemble", ".*").Replace(board.Panels[0].Targets[0].Expr)
 	file := promtool.File{Interval: "1m"}
 	for name, verdict := range map[string]float64{"nothing": 0, "clients above a limit": 0, "a voter is dead": 2,
 		"a metrics port cannot be reached": 1, "a drain that nobody ended": 1, "a server waits for its leader": 1,
-		"the majority is dead": 2, "a full disk": 2, "blank voters": 2, "another tree than the leader's": 2} {
+		"the majority is dead": 2, "a full disk": 2, "blank voters": 2, "another tree than the leader's": 2,
+		"a voter of five is dead": 1, "a voter of groups is dead, and more than half are in sync": 2,
+		"weights of which one voter has most": 0, "a second ensemble in the job": 0,
+		"the whole ensemble is dead": 2, "the majority of a second ensemble is dead": 2,
+		"a second ensemble in the job is dead": 2} {
 		main := ensemble("zk", "main", 3)
-		if happen := accidents[name].happen; happen != nil {
-			happen(main)
+		switch second := ensemble("zk", "second", 5); name {
+		case "the whole ensemble is dead":
+			die(main, 3)
+		case "the majority of a second ensemble is dead":
+			die(second, 3)
+			main = append(main, second...)
+		case "a second ensemble in the job is dead":
+			die(second, 5)
+			main = append(main, second...)
+		default:
+			if happen := accidents[name].happen; happen != nil {
+				main = append(main, happen(main)...)
+			}
 		}
 		test := promtool.Test{Name: name, Interval: "1m"}
 		for _, x := range main {

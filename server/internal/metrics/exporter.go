@@ -90,6 +90,11 @@ func oneIf(is bool) float64 {
 
 // own sends Warren's own metrics of the server.
 func (x exporter) own(s sender) {
+	if role, _ := x.Role(); role.Leading {
+		s.gauge("warren_zab_spare_voters",
+			"Voters that may fail, whichever they are, before writes stop, by groups and weights too; of a leader.",
+			float64(x.SpareVoters(&role)))
+	}
 	s.gauge("warren_server_requests_in_process",
 		"Requests received and not answered; when it stays at globalOutstandingLimit, clients are held back.",
 		float64(x.InProcess.Load()))
