@@ -182,3 +182,56 @@ func TestLeaderResumesNoOutdatedClient(t *testing.T) {
 	require.True(t, third.aborted)
 	require.Zero(t, third.resumed+third.refused)
 }
+
+// The client of a session that another server asks for may still be at the one that had it: that server was late to ask
+// for a connection that the client has given up. So the connection ends where it was. A server in Java cannot be told:
+// its session does not count as silent when the other one releases it.
+func TestSessionsHaveOneConnection(t *testing.T) {
+	m := leased(t, 1, 1, 2, 3)
+	l := &leading{Env: m.Env, h: m}
+	ours, java := &link{Link: &peers.Link{ID: 4, Peer: 2}, warren: true}, &link{Link: &peers.Link{ID: 5, Peer: 3}}
+	m.links.open[4], m.links.open[5] = ours, java
+	m.Tracker.Lead(func(yield func(proto.SessionID, int32)) { yield(7, 1000); yield(8, 1000); yield(9, 1000) }, 0)
+	goes := func(id proto.SessionID, to zab.LinkID) {
+		from, _, valid := m.Tracker.Revalidate(id, 1000, to, 0)
+		require.True(t, valid)
+		l.moved(id, from, to)
+	}
+	c := &client{}
+	m.Tracker.Resume(7, 1000, c, 0)
+	goes(7, 4)
+	require.True(t, c.aborted)
+	goes(8, 4)
+	require.Zero(t, ours.Stats().PacketsOut)
+	goes(8, 5)
+	require.EqualValues(t, 1, ours.Stats().PacketsOut)
+	goes(9, 5)
+	goes(9, 4)
+	require.Zero(t, java.Stats().PacketsOut)
+	m.Tracker.Released(7, 4, 0)
+	m.Tracker.Released(8, 5, 0)
+	m.Tracker.Released(9, 4, 0)
+	var silent []proto.SessionID
+	for _, s := range m.Tracker.TakeSilent(true) {
+		silent = append(silent, s.ID)
+	}
+	require.ElementsMatch(t, []proto.SessionID{7, 8}, silent)
+
+	f, leader := learnerOf(t)
+	observer := &link{Link: &peers.Link{ID: 6, Peer: 4}, warren: true}
+	f.h.links.open[6] = observer
+	needs := f.needs()
+	needs.Answer = func(zab.LinkID, uint64) {} // the core is not asked
+	f.below = observers.New(needs)
+	mine := &client{}
+	f.Tracker.Adopt(7, 1000, mine, 0)
+	f.below.Packet(observer.Link, true, peers.AskRevalidate(8, 1000, 1))
+	f.below.Revalidated(&peers.Revalidated{Session: 8, Valid: true})
+	require.EqualValues(t, 6, f.below.Owner(8))
+	sent := observer.Stats().PacketsOut
+	for id := proto.SessionID(7); id <= 8; id++ {
+		f.Packet(leader, &peers.Packet{Type: peers.PacketMoved, Zxid: -1, Data: proto.AppendInt64(nil, int64(id))})
+	}
+	require.True(t, mine.aborted)
+	require.Equal(t, sent+1, observer.Stats().PacketsOut)
+}
