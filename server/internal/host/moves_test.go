@@ -183,9 +183,9 @@ func TestLeaderResumesNoOutdatedClient(t *testing.T) {
 	require.Zero(t, third.resumed+third.refused)
 }
 
-// The client of a session that another server asks for may still be at the one that had it: that server was late to ask
-// for a connection that the client has given up. So the connection ends where it was. A server in Java cannot be told:
-// its session does not count as silent when the other one releases it.
+// The client of a session that another server asks for may still be at the one that had it: that server was late to
+// ask for a connection that the client has given up. So the connection ends where it was. A server in Java cannot be
+// told: its session does not count as silent when the other one releases it.
 func TestSessionsHaveOneConnection(t *testing.T) {
 	m := leased(t, 1, 1, 2, 3)
 	l := &leading{Env: m.Env, h: m}
