@@ -173,8 +173,8 @@ func rule(a *findings.Alert, severity string) promtool.Rule {
 
 const head = "# Alerts for Warren. Those of the group zookeeper are for Apache ZooKeeper, too. Load the file with " +
 	"rule_files in\n# prometheus.yml, and give the targets of each ensemble a label \"ensemble\" (docs/METRICS.md): " +
-	"alerts carry it, and several\n# ensembles may then share a job. Each rule is tested with promtool, in its " +
-	"accident and in all others. Written from\n# internal/findings by go test ./test/deploy -run TestRules " +
+	"alerts carry it, and\n# several ensembles may then share a job. Each rule is tested with promtool, in its " +
+	"accident and in all others.\n# Written from internal/findings by go test ./test/deploy -run TestRules " +
 	"-update.\ngroups:\n"
 
 // needsWarren reports whether a rule never fires for servers of ZooKeeper.
