@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/host"
+	"github.com/seed94657493/warren/zab/quorum"
 )
 
 // The number of spare voters is what the quorum rule says when every set of servers fails in turn: in majorities, and
@@ -37,8 +38,7 @@ func TestSpareVoters(t *testing.T) {
 		if err != nil {
 			continue // nobody decides
 		}
-		none := rule.All() &^ rule.All()
-		in, up := map[int64]bool{}, none
+		in, up := map[int64]bool{}, quorum.Set(0)
 		for i, id := range rule.Voters() {
 			if random.IntN(5) > 0 {
 				in[int64(id)], up = true, up.With(i)
@@ -49,7 +49,7 @@ func TestSpareVoters(t *testing.T) {
 			continue
 		}
 		least := len(rule.Voters())
-		for s := none; s <= rule.All(); s++ {
+		for s := quorum.Set(0); s <= rule.All(); s++ {
 			if s&^up == 0 && !rule.DecidesSet(up&^s) {
 				least = min(least, bits.OnesCount64(uint64(s)))
 			}
