@@ -377,7 +377,8 @@ func (c *client) settled() bool {
 // check looks at what is known of the run.
 func (w *world) check() error {
 	for _, n := range w.nodes {
-		if n.srv != nil { // a server that is no member any more may be down
+		// A server that is no member any more may be down, or have txns that no leader has confirmed.
+		if n.srv != nil && n.srv.Status().Serving {
 			w.adopt(n, n.srv.Status().Zxid)
 		}
 	}
