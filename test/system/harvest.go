@@ -2,7 +2,9 @@ package system
 
 import (
 	"bytes"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,17 +54,13 @@ func (w *world) adopt(n *node, upTo proto.Zxid) {
 	if n.disk.spoilt != "" { // what it has may be of no history
 		return
 	}
-	add := func(z proto.Zxid, payload []byte) {
-		w.history[z] = &txn{zxid: z, payload: bytes.Clone(payload), at: w.s.now, by: n.id}
-		w.noteMembers(w.history[z])
-	}
 	first := proto.Zxid(0) // of the log
 	n.logged(func(r *wal.Record) {
 		if first == 0 {
 			first = r.Zxid
 		}
 		if r.Zxid <= upTo && w.history[r.Zxid] == nil {
-			add(r.Zxid, r.Payload)
+			w.take(n, r.Zxid, r.Payload)
 		}
 	})
 	z := n.newestSnapshot(upTo)
@@ -71,7 +69,34 @@ func (w *world) adopt(n *node, upTo proto.Zxid) {
 			z = w.logs[first].prev
 		}
 	}
+	w.trace(n, z)
+}
+
+// trace adds the txns that lead to one which is committed, as far as logs are known. What is missing may be in a log
+// that is still in use: see adoptLate.
+func (w *world) trace(n *node, z proto.Zxid) {
 	for ; w.history[z] == nil && w.logs[z] != nil; z = w.logs[z].prev {
-		add(z, w.logs[z].payload)
+		w.take(n, z, w.logs[z].payload)
 	}
+	if w.history[z] == nil && z != 0 {
+		w.untraced[z] = n
+	}
+}
+
+// adoptLate adds what adopt has not found, when the logs have been read that were in use then.
+func (w *world) adoptLate() {
+	for _, n := range w.nodes {
+		if n.disk.spoilt == "" {
+			w.harvest(n)
+		}
+	}
+	for _, z := range slices.Sorted(maps.Keys(w.untraced)) {
+		w.trace(w.untraced[z], z)
+	}
+}
+
+// take adds a txn to the history.
+func (w *world) take(n *node, z proto.Zxid, payload []byte) {
+	w.history[z] = &txn{zxid: z, payload: bytes.Clone(payload), at: w.s.now, by: n.id}
+	w.noteMembers(w.history[z])
 }

@@ -63,6 +63,7 @@ type world struct {
 	connections []*connection
 	history     map[proto.Zxid]*txn
 	logs        map[proto.Zxid]*logged
+	untraced    map[proto.Zxid]*node // committed txns whose logs were not known when their states were met
 	burials     []burial
 	reigns      []reign
 	acked       proto.Zxid // the newest that a client has heard of
@@ -97,7 +98,8 @@ func newWorld(o Options) *world {
 	o.Again = o.Again || rand.New(rand.NewPCG(o.Seed, 0xa6)).IntN(100) < 5
 	s := newScheduler(o.Seed)
 	w := &world{o: o, s: s, net: newNetwork(s), sessions: map[proto.SessionID]*session{},
-		history: map[proto.Zxid]*txn{}, logs: map[proto.Zxid]*logged{}, tick: 100 * time.Millisecond,
+		history: map[proto.Zxid]*txn{}, logs: map[proto.Zxid]*logged{},
+		untraced: map[proto.Zxid]*node{}, tick: 100 * time.Millisecond,
 		wallMax: time.Minute, driftMax: 0.002}
 	w.timeoutMin, w.timeoutMax = 7*w.tick, 30*w.tick
 	if more := rand.New(rand.NewPCG(o.Seed, 0xe0)); o.Faults == nil && more.IntN(100) < 15 {
@@ -382,6 +384,7 @@ func (w *world) check() error {
 			w.adopt(n, n.srv.Status().Zxid)
 		}
 	}
+	w.adoptLate()
 	r := w.replay()
 	if err := r.run(); err != nil || r.ambiguous {
 		return err
