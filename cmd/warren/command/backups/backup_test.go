@@ -20,6 +20,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/command/servers"
 	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -239,30 +240,42 @@ func TestBackupOfWhatIsCommitted(t *testing.T) {
 	require.Contains(t, errs, "--committed: "+r.Addr)
 }
 
-// A server that has lost its disk was the leader perhaps. Nothing is restored before the others have elected the next.
-func TestRestoreWaitsForAnElection(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer ln.Close()
-	var asked atomic.Int64
+// leads is the answer to srvr of a server that serves.
+const leads = "Zookeeper version: 3.9.4\nZxid: 0x1\nMode: leader\nNode count: 5\n"
+
+// answering hands each connection of a listener to fn, and closes it behind that.
+func answering(t testing.TB, ln net.Listener, fn func(net.Conn)) (addr string) {
+	t.Cleanup(func() { _ = ln.Close() })
 	go func() {
 		for {
 			c, err := ln.Accept()
 			if err != nil {
 				return
 			}
-			_, _ = io.ReadFull(c, make([]byte, 4))
-			answer := "This ZooKeeper instance is not currently serving requests\n"
-			if asked.Add(1) > 3 {
-				answer = "Zookeeper version: 3.9.4\nZxid: 0x1\nMode: leader\nNode count: 5\n"
-			}
-			_, _ = io.WriteString(c, answer)
-			c.Close()
+			fn(c)
+			_ = c.Close()
 		}
 	}()
+	return ln.Addr().String()
+}
+
+// askedWord reads the word that a server is asked.
+func askedWord(c net.Conn) { _, _ = io.ReadFull(c, make([]byte, 4)) }
+
+// A server that has lost its disk was the leader perhaps. Nothing is restored before the others have elected the next.
+func TestRestoreWaitsForAnElection(t *testing.T) {
+	var asked atomic.Int64
+	at := answering(t, must.Listen(t), func(c net.Conn) {
+		askedWord(c)
+		answer := "This ZooKeeper instance is not currently serving requests\n"
+		if asked.Add(1) > 3 {
+			answer = leads
+		}
+		_, _ = io.WriteString(c, answer)
+	})
 	empty := t.TempDir()
-	out := runs(t, "restore", t.TempDir(), empty, "--unless-served", ln.Addr().String())
-	require.Contains(t, out, "clients are served by "+ln.Addr().String())
+	out := runs(t, "restore", t.TempDir(), empty, "--unless-served", at)
+	require.Contains(t, out, "clients are served by "+at)
 	require.Equal(t, int64(4), asked.Load())
 	require.NoDirExists(t, empty+"/version-2")
 }
@@ -288,27 +301,17 @@ func TestNothingIsRestoredBesideAServerThatIsFull(t *testing.T) {
 	servedWait = 0
 	t.Cleanup(func() { servedWait = wait })
 	for _, reads := range []bool{false, true} {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer ln.Close()
-		go func() {
-			for {
-				c, err := ln.Accept()
-				if err != nil {
-					return
-				}
-				if reads {
-					_, _ = io.ReadFull(c, make([]byte, 4))
-				} else {
-					_ = c.(*net.TCPConn).SetLinger(0)
-				}
-				c.Close()
+		at := answering(t, must.Listen(t), func(c net.Conn) {
+			if reads {
+				askedWord(c)
+			} else {
+				_ = c.(*net.TCPConn).SetLinger(0)
 			}
-		}()
+		})
 		empty := t.TempDir()
-		code, _, errs := run("restore", t.TempDir(), empty, "--unless-served", "127.0.0.1:1,"+ln.Addr().String())
+		code, _, errs := run("restore", t.TempDir(), empty, "--unless-served", "127.0.0.1:1,"+at)
 		require.Equal(t, 1, code)
-		require.Contains(t, errs, "nothing is restored: "+ln.Addr().String())
+		require.Contains(t, errs, "nothing is restored: "+at)
 		require.Contains(t, errs, "the connection, and does not say whether it serves clients")
 		require.NoDirExists(t, empty+"/version-2")
 	}

@@ -3,6 +3,7 @@ package backups
 import (
 	"crypto/tls"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -37,19 +38,11 @@ func TestNothingIsRestoredBesideAServerThatSpeaksTLS(t *testing.T) {
 	secure, configuration := secured(t, dir)
 	ln, err := tls.Listen("tcp", "127.0.0.1:0", secure)
 	require.NoError(t, err)
-	defer ln.Close()
-	go func() {
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = io.ReadFull(c, make([]byte, 4))
-			_, _ = io.WriteString(c, "Zookeeper version: 3.9.4\nZxid: 0x1\nMode: leader\nNode count: 5\n")
-			c.Close()
-		}
-	}()
-	at, empty := ln.Addr().String(), t.TempDir()
+	at := answering(t, ln, func(c net.Conn) {
+		askedWord(c)
+		_, _ = io.WriteString(c, leads)
+	})
+	empty := t.TempDir()
 	code, out, errs := run("restore", dir, empty, "--unless-served", at, "--client-configuration", configuration)
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "clients are served by "+at)
