@@ -56,9 +56,12 @@ func (p *Provenance) Catalogued(name string) bool {
 // Committed is a txn that is known to be committed, and so was durable here; 0 if none is.
 func (p *Provenance) Committed() proto.Zxid { return p.lineage.Committed() }
 
-// Joins returns an error if txn next, of a later epoch, is known not to come directly after txn last: the txns between
-// are missing. A server does not start from such a log.
+// Joins returns an error if txn next is known not to come directly after txn last, or after a snapshot of that zxid:
+// one that wraps ErrOtherLog if a restore has left the log of another history behind.
 func (p *Provenance) Joins(last, next proto.Zxid) error { return p.lineage.Joins(last, next) }
+
+// ErrOtherLog means that a restore has begun a history, and the log of the one before is still there.
+var ErrOtherLog = zab.ErrOtherLog
 
 // CheckEpochs returns why a server does not start whose log ends with last: its epochs contradict each other, or the
 // log. It is nil if they do not. dataDir is as for ReadProvenance.

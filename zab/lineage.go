@@ -59,6 +59,9 @@ const (
 	LineageSizeMax = 1 + 8 + 1 + 8 + 1 + reignsMax*reignSize
 )
 
+// ErrOtherLog means that a restore has begun a history, and the log of the one before is still there.
+var ErrOtherLog = errors.New("it is the log of another history, and must be moved away")
+
 // errLineage is wrapped by the errors of ParseLineage.
 var errLineage = errors.New("zab: no lineage")
 
@@ -329,10 +332,16 @@ func (l *Lineage) Begins(epoch int64, after proto.Zxid) bool {
 // Where an epoch ends the zxids alone do not tell. Each epoch of the list that is no later than an established one is
 // part of the history, and its base is the txn before it. A later one may give way to another, and the lineage may
 // still name it when the log has the txns of the other already.
+//
+// An epoch that a restore has begun has no txns but the one for which its snapshot stands. Others are of the history
+// before, whose log the restore has not found.
 func (l *Lineage) Joins(last, next proto.Zxid) error {
 	for i := range l.Reigns {
 		r := &l.Reigns[i]
 		switch {
+		case r.begins() && r.Epoch == last.Epoch() && r.Epoch == next.Epoch():
+			return fmt.Errorf("epoch %d began with a restore, and no server has led it, but the log has txn %v: %w",
+				r.Epoch, next, ErrOtherLog)
 		case r.Epoch > next.Epoch() || r.Epoch > l.Settled.Epoch():
 			return nil
 		case r.Epoch <= last.Epoch() || r.Mark == 0 || r.Base.Counter() == 0:

@@ -464,4 +464,10 @@ func TestLineageJoins(t *testing.T) {
 	}
 	require.Equal(t, z(4, 9), l.Committed())
 	require.NoError(t, (&Lineage{}).Joins(z(1, 1), z(2, 1)))
+
+	restored := &Lineage{Ensemble: 1, Final: true, Reigns: []Reign{{Epoch: 3, Leader: -1, Mark: 7, Base: z(2, 4)}}}
+	require.ErrorIs(t, restored.Joins(z(3, 1), z(3, 2)), ErrOtherLog, "no server has led the epoch of a restore")
+	require.NoError(t, restored.Joins(z(3, 1), z(4, 1)))
+	alone := &Lineage{Ensemble: 1, Final: true, Reigns: []Reign{{Epoch: 3, Leader: -1}}}
+	require.NoError(t, alone.Joins(z(3, 1), z(3, 2)), "a standalone server has")
 }

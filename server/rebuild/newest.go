@@ -24,8 +24,8 @@ type Source struct {
 	// Log hands over the records from one on, and judges whether they are contiguous. It is called again after fn has
 	// returned an error.
 	Log func(from proto.Zxid, fn func(*wal.Record) error) error
-	// Joins, if not nil, returns an error if the first txn of an epoch is known not to come directly after another
-	// txn: the zxids alone do not tell.
+	// Joins, if not nil, returns an error if a txn is known not to come directly after another one, or a snapshot of
+	// that zxid. It is asked of the first txn over a snapshot, and of that of each epoch: the zxids do not tell.
 	Joins func(last, next proto.Zxid) error
 	// Catalogued, if not nil, reports whether this server has had a whole snapshot of a name. It has recorded each
 	// before it removed the log that leads to it.

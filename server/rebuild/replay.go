@@ -81,13 +81,14 @@ type Replay struct {
 	target  Target
 	chain   *snapshot.Chain // to the newer ones
 	joins   func(last, next proto.Zxid) error
+	begun   proto.Zxid // the zxid of the snapshot
 	entered proto.Zxid // the last txn before the epoch of now, -1 when a digest of the epoch has matched
 	stop    bool
 }
 
 // New returns the replay over a snapshot. names are the snapshots that there are.
 func New(state *datatree.State, base Base, names []string, target Target) (*Replay, error) {
-	r := &Replay{State: state, base: base, target: target, entered: -1, Boundary: -1,
+	r := &Replay{State: state, base: base, target: target, begun: state.LastZxid(), entered: -1, Boundary: -1,
 		chain: snapshot.ChainOver(names, state.LastZxid(), target.Zxid)}
 	return r, r.compare()
 }
@@ -116,7 +117,7 @@ func (r *Replay) Apply(rec *wal.Record) error {
 	if !Follows(last, rec.Zxid) {
 		return fmt.Errorf("%w: %v comes after %v", ErrGap, rec.Zxid, last)
 	}
-	if r.joins != nil && rec.Zxid.Epoch() != last.Epoch() {
+	if r.joins != nil && (rec.Zxid.Epoch() != last.Epoch() || last == r.begun) {
 		if err := r.joins(last, rec.Zxid); err != nil {
 			return fmt.Errorf("%w: %w", ErrGap, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/wording"
 	"github.com/seed94657493/warren/internal/findings"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/rebuild"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
@@ -132,7 +133,7 @@ func (c *directoryCheck) rebuilt() (*rebuild.Found, error) {
 	kept := c.provenance()
 	view, foreign := kept.Snapshots(c.FS, c.snapDir, c.Member)
 	var joins func(last, next proto.Zxid) error
-	if c.Member && !kept.Blank {
+	if !kept.Blank {
 		joins = kept.Joins
 	}
 	return rebuild.Newest(&rebuild.Source{Joins: joins, FS: c.FS, Dir: c.snapDir, Foreign: foreign, Snapshots: view,
@@ -181,6 +182,9 @@ func (c *directoryCheck) digest() {
 	switch {
 	case errors.Is(err, snapshot.ErrUnlinked):
 		c.unlinked(err)
+		return
+	case errors.Is(err, server.ErrOtherLog):
+		c.add(Critical, "log-gap", c.logDir, "move the log away: the restore has not", "%v", err)
 		return
 	case errors.Is(err, rebuild.ErrGap):
 		c.add(Critical, "log-gap", c.logDir, "put the missing file back; "+remedyResync, "%v", err)

@@ -17,10 +17,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/cmd/warren/command/files"
+	"github.com/seed94657493/warren/cmd/warren/command/rescue"
+	"github.com/seed94657493/warren/cmd/warren/command/serve"
 	"github.com/seed94657493/warren/cmd/warren/command/servers"
+	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/test/cmdline"
 	"github.com/seed94657493/warren/test/must"
+	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -113,6 +117,35 @@ func TestBackupByConfigAndTime(t *testing.T) {
 	code, _, errs = run("restore", dir, t.TempDir(), "--time", "1000")
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "nothing to restore")
+}
+
+// A restore that was not told where the log is leaves that one behind. The epoch that it begins may be in use there.
+func TestRestoreBesideAnOlderLog(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "backup")
+	runs(t, "backup", "create", dir, cmdline.CopyFixture(t, "02-snapshot-and-log"))
+	logs := t.TempDir()
+	args := func(data string) []string {
+		return []string{"--data-dir", data, "--client-port", "0", "-D", "admin.enableServer=false", "-D",
+			"dataLogDir=" + logs}
+	}
+	data := t.TempDir()
+	runs(t, "restore", dir, data)
+	server := cmdline.StartServer(t, args(data)...)
+	wire.Open(t, server.Addr, wire.Options{}).MustCreate(t, "/after-the-restore", nil, proto.ModePersistent)
+	require.Zero(t, server.Stop(t, syscall.SIGTERM))
+	server = cmdline.StartServer(t, args(data)...)
+	require.Zero(t, server.Stop(t, syscall.SIGTERM))
+
+	again := t.TempDir()
+	runs(t, "restore", dir, again)
+	code, _, errs := cmdline.Run(serve.Commands(), append([]string{"server"}, args(again)...)...)
+	require.NotZero(t, code)
+	require.Contains(t, errs, "epoch 1 began with a restore, and no server has led it, but the log has txn 0x1")
+	require.Contains(t, errs, "it is the log of another history, and must be moved away")
+	code, out, _ := cmdline.Run(rescue.Commands(), "doctor", again, "--dataLogDir", logs)
+	require.NotZero(t, code)
+	require.Contains(t, out, "epoch 1 began with a restore")
+	require.Contains(t, out, "move the log away")
 }
 
 func TestBackupUsage(t *testing.T) {
