@@ -14,16 +14,23 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/must"
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// outageCost is how much longer an election may take without a name server than with one.
-const outageCost = 2 * time.Second
+// outageCost is how much longer an election may take without a name server than with one. A single question that a
+// server waits for takes twice as long.
+const outageCost = resolving / 2
+
+// resolving is how long a process waits for a name server.
+const resolving = 20 * time.Second
 
 // newNamed brings up n servers that know each other by name. Three of them vote.
 func newNamed(t *testing.T, n int, configure func(id int, o *cluster.Options)) (*chaos, *cluster.NameServer) {
 	t.Helper()
 	s := cluster.NewNameServer(t, n)
+	resolve := string(must.ReadFile(t, s.File)) + fmt.Sprintf("options timeout:%.0f attempts:1\n", resolving.Seconds())
+	require.NoError(t, os.WriteFile(s.File, []byte(resolve), 0o644))
 	c := &chaos{t: t, voters: 3, began: time.Now()}
 	c.seed(1)
 	var o []cluster.Options
