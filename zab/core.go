@@ -234,14 +234,7 @@ func (c *Core) trim() {
 // role changes.
 
 func (c *Core) enter(role State, phase Phase) {
-	allowed := false
-	switch role {
-	case Looking:
-		allowed = true
-	case Leading, Following, Observing:
-		allowed = c.role == Looking
-	}
-	if !allowed {
+	if role != Looking && c.role != Looking {
 		violated("transition %v -> %v", c.role, role)
 	}
 	if role == Leading && c.self < 0 {

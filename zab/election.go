@@ -46,11 +46,8 @@ func (r *replica) better(v, cur Vote) bool {
 	if i := r.active.Quorum.Index(v.Leader); i >= 0 && !r.active.Quorum.Weighs(i) {
 		return false
 	}
-	if v.Epoch != cur.Epoch {
-		return v.Epoch > cur.Epoch
-	}
-	if v.Zxid != cur.Zxid {
-		return v.Zxid > cur.Zxid
+	if v.Epoch != cur.Epoch || v.Zxid != cur.Zxid {
+		return v.exceeds(cur)
 	}
 	return v.Leader > cur.Leader
 }

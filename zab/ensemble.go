@@ -37,9 +37,6 @@ func (e *Ensemble) Observes(id proto.ServerID) bool { return slices.Contains(e.O
 // Votes reports whether a server is a voter.
 func (e *Ensemble) Votes(id proto.ServerID) bool { return e.Quorum.Index(id) >= 0 }
 
-// SameVoters reports whether both configurations have the same voters, with the same quorums.
-func (e *Ensemble) SameVoters(other *Ensemble) bool { return e.Quorum.Equal(other.Quorum) }
-
 // at returns the same configuration with another version.
 func (e *Ensemble) at(version proto.Zxid) *Ensemble {
 	same := *e
@@ -103,10 +100,7 @@ func (e *electorate) all() quorum.Set { return quorum.Set(1)<<(len(e.ids)-1)<<1 
 
 // decides reports whether s holds a quorum of every configuration.
 func (e *electorate) decides(s quorum.Set) bool {
-	if e.next == nil {
-		return e.active.DecidesSet(s)
-	}
-	return e.active.DecidesSet(e.project(0, s)) && e.next.DecidesSet(e.project(1, s))
+	return e.established(s) && (e.next == nil || e.next.DecidesSet(e.project(1, s)))
 }
 
 // established reports whether s holds a quorum of the committed configuration.

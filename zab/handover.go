@@ -28,9 +28,8 @@ func (h *handover) begin(now int64, stop bool) {
 // HandOver ends the leadership of this server without an election. The leader takes no more proposals. When all
 // are committed, a follower that has all of them leads next, by agreement among the Warren servers; a fit
 // follower if there is one. Java servers see their leader close the connection, after they have acknowledged
-// everything. With stop, or if this server does
-// not lead, it takes no part in anything afterwards. Status.Stopped reports the end; the host must then send the
-// remaining messages and may end the process.
+// everything. With stop, or if this server does not lead, it takes no part in anything afterwards. Status.Stopped
+// reports the end; the host must then send the remaining messages and may end the process.
 func (c *Core) HandOver(stop bool) {
 	switch {
 	case c.role == Leading && c.ld.stage >= leaderBarrier:

@@ -210,11 +210,10 @@ func (ld *leader) ackEpoch(l *link, m *Message) {
 // history ends with the same txn has the same history, whatever leaders it has followed since. While a
 // reconfiguration is pending, such a voter may be one that is not a candidate, so it cannot lead instead.
 func (ld *leader) hasMore(m *Message) bool {
-	own := ld.summary
-	if ld.next != nil && m.Zxid == own.Zxid {
+	if ld.next != nil && m.Zxid == ld.summary.Zxid {
 		return false
 	}
-	return m.Epoch > own.Epoch || m.Epoch == own.Epoch && m.Zxid > own.Zxid
+	return Vote{Zxid: m.Zxid, Epoch: m.Epoch}.exceeds(ld.summary)
 }
 
 // refuse closes the link of a voter that has more than this server, and steps down if the rest is no quorum.

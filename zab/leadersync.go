@@ -63,9 +63,7 @@ func (ls *learners) top() proto.Zxid {
 // first above it.
 func (ls *learners) planAt(p, at, next, replay proto.Zxid) plan {
 	switch {
-	case at == p:
-		return plan{op: Diff, zxid: ls.top(), base: p, replay: max(p, replay)}
-	case p.Counter() == 0 && next.Counter() == 1:
+	case at == p, p.Counter() == 0 && next.Counter() == 1:
 		return plan{op: Diff, zxid: ls.top(), base: p, replay: max(p, replay)}
 	case next.Epoch() == p.Epoch() && at.Epoch() == p.Epoch():
 		return plan{op: Trunc, zxid: at, base: at, replay: max(at, replay)}
@@ -89,7 +87,7 @@ func (ls *learners) startSync(l *link) {
 		return
 	}
 	l.base, l.whole = pl.base, pl.op == Snap
-	m := Message{Type: pl.op, To: l.peer, Link: l.id, Zxid: pl.zxid}
+	m := Message{Type: pl.op, Zxid: pl.zxid}
 	if l.lineage != nil && pl.op != Snap {
 		var sums Sums
 		sums, m.Summed = ls.sums(pl.base)
@@ -97,7 +95,7 @@ func (ls *learners) startSync(l *link) {
 			m.Bare = sums.Bare
 		}
 	}
-	ls.send(m)
+	l.send(m)
 	if pl.op == Snap {
 		l.stage = linkStreaming
 		return
@@ -121,15 +119,13 @@ func (ls *learners) maySync(l *link, whole bool) bool {
 	if whole {
 		limit = ls.cfg.Limits.SnapSyncsMax
 	}
-	snaps, diffs := ls.syncing()
+	snaps, diffs := ls.Syncing()
 	return !l.observer || l.voter >= 0 || limit == 0 || !whole && diffs < limit || whole && snaps < limit
 }
 
 // Syncing returns how many learners this server is bringing up to date, by SNAP and otherwise: those that have
 // not acknowledged NEWLEADER yet.
-func (c *Core) Syncing() (snaps, diffs int) { return c.syncing() }
-
-func (ls *learners) syncing() (snaps, diffs int) {
+func (ls *learners) Syncing() (snaps, diffs int) {
 	for _, l := range ls.links {
 		switch {
 		case l.stage != linkStreaming && l.stage != linkSyncing:
@@ -178,16 +174,15 @@ func (ls *learners) sendHistory(l *link, replay proto.Zxid) {
 	if !l.observer {
 		l.propose(&ls.log.window, ls.log.window.last())
 	}
-	m := Message{Type: NewLeader, To: l.peer, Link: l.id, Epoch: ls.epoch, Zxid: proto.MakeZxid(ls.epoch, 0),
-		Config: ls.text}
+	m := Message{Type: NewLeader, Epoch: ls.epoch, Zxid: proto.MakeZxid(ls.epoch, 0), Config: ls.text,
+		Active: ls.activeText(l)}
 	if ls.next != nil && !ls.established { // later the reconfiguration is only a proposal, and is sent as one
 		m.Config = ls.next.Wire()
 	}
-	m.Active = ls.activeText(l)
 	if l.lineage != nil {
 		m.Lineage = ls.log.lineage
 	}
-	ls.send(m)
+	l.send(m)
 	l.stage, l.epoch = linkSyncing, ls.epoch
 	l.mark, l.marked = l.sent, ls.now
 }

@@ -18,12 +18,10 @@ type Learner struct {
 // connection first.
 func (c *Core) Learners(all []Learner) []Learner {
 	for _, l := range c.links {
-		if !c.serves(l) {
-			continue
+		if c.serves(l) {
+			all = append(all, Learner{Link: l.id, Peer: l.peer, Observer: l.observer, Voter: l.voter >= 0,
+				Warren: l.warren, Synced: l.stage == linkUpToDate, Sent: l.sent, Acked: l.acked})
 		}
-		all = append(all,
-			Learner{Link: l.id, Peer: l.peer, Observer: l.observer, Voter: l.voter >= 0, Warren: l.warren,
-				Synced: l.stage == linkUpToDate, Sent: l.sent, Acked: l.acked})
 	}
 	return all
 }

@@ -82,7 +82,7 @@ func (ln *learner) truncateTo(z proto.Zxid) bool {
 		ln.leave("leader %d truncates to %v, but the log ends at %v", ln.master, z, ln.log.last)
 		return false
 	}
-	if committed := ln.log.lineage.committed(); z < committed {
+	if committed := ln.log.lineage.Committed(); z < committed {
 		ln.wantsAll = true
 		ln.leave("leader %d truncates to %v, but all up to %v is committed", ln.master, z, committed)
 		return false
@@ -269,7 +269,7 @@ func (ln *learner) newLeader(m *Message) {
 		ln.leave("leader %d ends its history with %v, but was elected with %v", ln.master, last, ln.claimed)
 		return
 	}
-	last, committed := max(ln.pending.last(), ln.snap), ln.log.lineage.committed()
+	last, committed := max(ln.pending.last(), ln.snap), ln.log.lineage.Committed()
 	if last < committed {
 		reason := describe("leader %d ends its history with %v, but all up to %v is committed", ln.master, last,
 			committed)

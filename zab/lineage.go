@@ -1,6 +1,7 @@
 package zab
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -261,15 +262,7 @@ func (l *Lineage) identified(ensemble uint64, final bool) *Lineage {
 
 // reign returns the index of an epoch in the list, or the index at which it would be inserted.
 func (l *Lineage) reign(e int64) (i int, ok bool) {
-	return slices.BinarySearchFunc(l.Reigns, e, func(r Reign, e int64) int {
-		switch {
-		case r.Epoch < e:
-			return -1
-		case r.Epoch > e:
-			return 1
-		}
-		return 0
-	})
+	return slices.BinarySearchFunc(l.Reigns, e, func(r Reign, e int64) int { return cmp.Compare(r.Epoch, e) })
 }
 
 // passed reports whether the history of l has gone on without a txn or epoch that other knows to be committed. It
@@ -285,7 +278,7 @@ func (l *Lineage) passed(other *Lineage) (epoch int64, without proto.Zxid, ok bo
 	if e == 0 || i == len(l.Reigns) {
 		return 0, 0, false // the history ends before, or in the same epoch
 	}
-	next, committed := &l.Reigns[i], other.committed()
+	next, committed := &l.Reigns[i], other.Committed()
 	switch {
 	case next.Mark != 0 && next.Base < committed:
 		return next.Epoch, committed, true // the next epoch began before it
@@ -295,9 +288,10 @@ func (l *Lineage) passed(other *Lineage) (epoch int64, without proto.Zxid, ok bo
 	return 0, 0, false
 }
 
-// committed returns the last txn that is known to be committed, 0 if none is: when an epoch was established, the
-// whole history that it began with is committed.
-func (l *Lineage) committed() proto.Zxid {
+// Committed returns the last txn that is known to be committed, 0 if none is: when an epoch was established, the whole
+// history that it began with is committed. The txn is durable wherever this lineage is, because a lineage is stored
+// behind the txns that it speaks of.
+func (l *Lineage) Committed() proto.Zxid {
 	if l.Settled.Counter() != 0 {
 		return l.Settled
 	}
@@ -306,10 +300,6 @@ func (l *Lineage) committed() proto.Zxid {
 	}
 	return 0
 }
-
-// Committed is committed for those that keep a log: a txn that is durable wherever this lineage is, because a lineage
-// is stored behind the txns that it speaks of.
-func (l *Lineage) Committed() proto.Zxid { return l.committed() }
 
 // unsettled returns the first epoch of the history in which this server is not known to have served, otherwise next.
 func (l *Lineage) unsettled(next int64) int64 {

@@ -171,11 +171,7 @@ func (c *Core) learnerInfo(l *link, m *Message) {
 		return
 	}
 	l.config = m.ConfigVersion
-	if l.master && !c.welcomes(m) {
-		c.closeLink(l)
-		return
-	}
-	if m.Epoch < 0 || m.Epoch >= epochMax-1 || c.ahead(l) {
+	if l.master && !c.welcomes(m) || m.Epoch < 0 || m.Epoch >= epochMax-1 || c.ahead(l) {
 		c.closeLink(l)
 		return
 	}

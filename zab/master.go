@@ -58,10 +58,8 @@ func (c *Core) Answer(id LinkID, token uint64) {
 
 // settleMaster takes up observers that have connected since. An observer whose last txn is of this epoch has only
 // committed txns of it. If it has more than is delivered here it waits, and so keeps what its clients have seen.
+// REQUIRES: masters().
 func (ln *learner) settleMaster() {
-	if !ln.masters() {
-		return
-	}
 	if ln.renewal.next == 0 {
 		ln.offerNext(true)
 	}

@@ -84,9 +84,6 @@ func (r *replica) deliver() {
 		return
 	}
 	upTo := min(r.log.committed, r.log.stable.last)
-	if upTo <= r.log.delivered {
-		return
-	}
 	txns := r.log.window.between(r.log.delivered, upTo)
 	if len(txns) == 0 {
 		return

@@ -56,24 +56,18 @@ func (ld *leader) answerSyncs() {
 	for len(ld.syncs) > 0 && ld.answerable(&ld.syncs[0]) {
 		r := ld.syncs[0]
 		ld.syncs = ld.syncs[1:]
-		if r.link == 0 {
+		switch l := ld.find(r.link); {
+		case r.link == 0:
 			ld.out.Synced = append(ld.out.Synced, r.token)
-			continue
-		}
-		l := ld.find(r.link)
-		if l == nil || !r.admits && l.stage != linkUpToDate {
-			continue
-		}
-		if r.admits {
+		case l == nil || !r.admits && l.stage != linkUpToDate:
+		case r.admits:
 			ld.upToDateTo(l)
-			continue
-		}
-		if l.epoch != ld.epoch || len(l.answers) > 0 { // no commits are sent to it now: see renewal.go
+		case l.epoch != ld.epoch || len(l.answers) > 0: // no commits are sent to it now: see renewal.go
 			l.answers = append(l.answers, answer{ld.log.committed, r.token})
-			continue
+		default:
+			ld.streamTo(l) // the answer follows the commits that it waited for
+			l.send(Message{Type: SyncReply, Token: r.token})
 		}
-		ld.streamTo(l) // the answer follows the commits that it waited for
-		l.send(Message{Type: SyncReply, Token: r.token})
 	}
 }
 

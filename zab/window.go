@@ -1,6 +1,7 @@
 package zab
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/seed94657493/warren/proto"
@@ -69,15 +70,7 @@ func (w *window) above(z proto.Zxid) int {
 	if d := int64(w.txns[n-1].Zxid) - int64(z); d > 0 && d <= int64(n) && w.txns[n-int(d)].Zxid == z+1 {
 		return n - int(d)
 	}
-	i, found := slices.BinarySearchFunc(w.txns, z, func(t Txn, z proto.Zxid) int {
-		switch {
-		case t.Zxid < z:
-			return -1
-		case t.Zxid > z:
-			return 1
-		}
-		return 0
-	})
+	i, found := slices.BinarySearchFunc(w.txns, z, func(t Txn, z proto.Zxid) int { return cmp.Compare(t.Zxid, z) })
 	if found {
 		i++
 	}

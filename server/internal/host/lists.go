@@ -116,7 +116,7 @@ func (n *notices) compareList(msg *zab.Message, active *zab.Ensemble) theirList 
 	switch {
 	case !active.Quorum.Overlaps(e.Quorum):
 		theirs.unsafe = q
-	case !active.SameVoters(e):
+	case !active.Quorum.Equal(e.Quorum):
 		n.Log.Info("another server has a different list of servers", zap.Int64("peer_id", int64(msg.From)),
 			zap.Bool("votes_here", active.Votes(msg.From)), zap.Strings("own", n.Membership().Lines()),
 			zap.Strings("theirs", q.Lines()))
