@@ -80,13 +80,10 @@ func newAlone(id proto.ServerID, last proto.Zxid) *alone {
 	return &alone{id: id, last: last, handedOut: last, durable: last, delivered: last}
 }
 
-// Serves implements agreement.
 func (a *alone) Serves() bool { return a.pause < alonePauses }
 
-// NextZxid implements agreement.
 func (a *alone) NextZxid() proto.Zxid { return a.last + 1 }
 
-// Propose implements agreement.
 func (a *alone) Propose(txns ...zab.Txn) error {
 	switch {
 	case a.pause >= alonePauses:
@@ -121,7 +118,6 @@ func (a *alone) Resume(last proto.Zxid) {
 	a.pause = aloneServes
 }
 
-// Persisted implements agreement.
 func (a *alone) Persisted(seq zab.Seq) {
 	n := 0
 	for n < len(a.writes) && a.writes[n].seq <= seq {
@@ -167,8 +163,7 @@ func (a *alone) Take() zab.Output {
 		a.idle()
 	}
 	out.Status = zab.Status{State: zab.Leading, Phase: zab.Broadcast, Leader: a.id, Master: a.id,
-		Serving: a.Serves(),
-		Stopped: a.stopping && a.txns.len() == a.given}
+		Serving: a.Serves(), Stopped: a.stopping && a.txns.len() == a.given}
 	return *out
 }
 

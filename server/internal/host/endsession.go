@@ -3,7 +3,6 @@ package host
 import (
 	"errors"
 
-	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/sessions"
@@ -21,15 +20,8 @@ var (
 // every server. The session has ended when the txn is applied; until then EndSession may be called again. Any
 // goroutine may call it.
 func (h *Host) EndSession(id proto.SessionID) error {
-	err := ErrNoLeader
-	begun := sched.NewGate(h.Runtime)
-	if h.Do(func() {
-		err = h.endSession(id)
-		begun.Open()
-	}) {
-		sched.WaitAny(h.Runtime, begun, h.done)
-	}
-	if !begun.IsOpen() {
+	var err error
+	if !h.call(func() { err = h.endSession(id) }) {
 		return ErrNoLeader
 	}
 	return err

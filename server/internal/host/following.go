@@ -102,8 +102,7 @@ func (f *following) needs() observers.Needs {
 				r := proto.NewReader(p.Data)
 				f.claim(proto.SessionID(r.Int64()))
 			}
-			f.link.SendPacket(p)
-			h.links.touch(f.link)
+			h.links.send(f.link, p)
 		},
 		Question: f.question,
 		Send:     func(l *peers.Link, p *peers.Packet) { l.SendPacket(p) }, // and send touches l
@@ -201,8 +200,7 @@ func (f *following) forward(w *forwarded, r *flow.Request, body []byte) {
 		f.scratch.ids = appendIdentities(f.scratch.ids[:0], r.IDs)
 		p.Authinfo = f.scratch.ids
 	}
-	f.link.SendPacket(&p)
-	f.h.links.touch(f.link)
+	f.h.links.send(f.link, &p)
 }
 
 // Packet implements role.
@@ -226,8 +224,7 @@ func (f *following) Packet(l *link, p *peers.Packet) {
 		f.granted(p)
 	case peers.PacketHold:
 		f.holding = true
-		l.SendPacket(&peers.Packet{Type: peers.PacketHold, Zxid: -1})
-		f.h.links.touch(l)
+		f.h.links.send(l, &peers.Packet{Type: peers.PacketHold, Zxid: -1})
 	case peers.PacketUnhold:
 		f.holding = false
 	case peers.PacketMoved:

@@ -16,9 +16,7 @@ import (
 
 // noRoom reports whether this server refuses writes without asking the leader.
 func (f *following) noRoom() bool {
-	h := f.h
-	full := h.Guard.Full()
-	return f.refuses || full && (!f.link.warren || h.Guard.Stuck())
+	return f.refuses || f.Guard.Full() && (!f.link.warren || f.Guard.Stuck())
 }
 
 // upgrade makes a local session global, before the request that needs a global session.

@@ -5,7 +5,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/host/succession"
 	"github.com/seed94657493/warren/server/peers"
@@ -103,22 +102,17 @@ func (h *Host) canLead(id proto.ServerID) error {
 // handover has begun, or with dry when it is known whether it could. If this server leads and is the named one, there
 // is nothing to do. Any goroutine may call it.
 func (h *Host) HandOverTo(id proto.ServerID, dry bool) (err error) {
-	begun := sched.NewGate(h.Runtime)
-	if h.Do(func() {
-		if err = nil; id != h.ID || !h.Rules() {
+	if !h.call(func() {
+		if id != h.ID || !h.Rules() {
 			err = h.canLead(id)
 		}
-		if err == nil && id != h.ID && !dry {
-			err = h.afterHold(false, func() error { return h.member.HandOverTo(id, false) })
+		if err != nil || id == h.ID || dry {
+			return
 		}
-		if err == nil && id != h.ID && !dry {
+		if err = h.afterHold(false, func() error { return h.member.HandOverTo(id, false) }); err == nil {
 			h.Log.Info("handing over to the server that an operator has named", zap.Int64("server", int64(id)))
 		}
-		begun.Open()
 	}) {
-		sched.WaitAny(h.Runtime, begun, h.done)
-	}
-	if !begun.IsOpen() {
 		return zab.ErrNotLeading
 	}
 	return err
@@ -166,8 +160,7 @@ func (l *leading) handOver(stop bool, do func() error) error {
 func (l *leading) tell(t proto.PacketType) {
 	for _, link := range l.handing.asked {
 		if l.h.links.has(link) {
-			link.SendPacket(&peers.Packet{Type: t, Zxid: -1})
-			l.h.links.touch(link)
+			l.h.links.send(link, &peers.Packet{Type: t, Zxid: -1})
 		}
 	}
 }

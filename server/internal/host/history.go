@@ -17,15 +17,13 @@ type history struct {
 	view *atomic.Pointer[RoleView]
 }
 
-// Locate implements zab.History.
 func (q history) Locate(z proto.Zxid) (at, next proto.Zxid, ok bool) {
 	disk := q.disk
 	p, ok, err := disk.WAL.Locate(z)
-	switch {
-	case err != nil:
+	if err != nil {
 		disk.Log.Warn("cannot look up a txn in the log", zap.Stringer("zxid", z), zap.Error(err))
-		return 0, 0, false
-	case !ok:
+	}
+	if err != nil || !ok {
 		return 0, 0, false
 	}
 	v := q.view.Load()
@@ -45,7 +43,6 @@ func (q history) Locate(z proto.Zxid) (at, next proto.Zxid, ok bool) {
 	return p.At, p.Next, true
 }
 
-// Sums implements zab.History.
 func (q history) Sums(z proto.Zxid) (zab.Sums, bool) {
 	p, ok, err := q.disk.WAL.Locate(z)
 	if err != nil {

@@ -139,6 +139,19 @@ func (h *Host) tickEvery() time.Duration {
 	return min(max(h.Config.TickTime/40, coreTick), steadyTicks*coreTick)
 }
 
+// call runs fn in the host goroutine, and returns when it has. It reports false, and fn has perhaps not run, if the
+// host goroutine has ended. REQUIRES: this is not the host goroutine.
+func (h *Host) call(fn func()) bool {
+	called := sched.NewGate(h.Runtime)
+	if h.Do(func() {
+		fn()
+		called.Open()
+	}) {
+		sched.WaitAny(h.Runtime, called, h.done)
+	}
+	return called.IsOpen()
+}
+
 // End makes the host goroutine end, without a handover.
 func (h *Host) End() { h.Do(func() { h.stop = true }) }
 

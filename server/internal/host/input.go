@@ -89,36 +89,27 @@ type journalOwner struct{ *Host }
 
 var _ durable.Owner = journalOwner{}
 
-// Persisted implements durable.Owner.
 func (o journalOwner) Persisted(seq zab.Seq) {
 	o.events.Add(event{seq: seq})
 	o.Came()
 }
 
-// Written implements durable.Owner.
 func (o journalOwner) Written(bytes int64) { o.Queued.Add(-bytes) }
 
-// Acknowledges implements durable.Owner: an observer acknowledges nothing, and a standalone server has no leader to
-// acknowledge to.
+// Acknowledges is false for an observer, which acknowledges nothing, and for a standalone server, which has no leader.
 func (o journalOwner) Acknowledges() bool {
 	return o.Config.Distributed() && o.View.Load().State != zab.Observing
 }
 
-// ArrivedState implements durable.Owner.
-func (o journalOwner) ArrivedState(link zab.LinkID) *durable.Loading {
-	return o.states.on(link)
-}
+func (o journalOwner) ArrivedState(link zab.LinkID) *durable.Loading { return o.states.on(link) }
 
-// Installed implements durable.Owner.
 func (o journalOwner) Installed(link zab.LinkID, state *datatree.State) {
 	o.Swap(state)
 	o.states.installed(link)
 }
 
-// Swap implements durable.Owner.
 func (o journalOwner) Swap(state *datatree.State) { o.applier.Swap(state) }
 
-// JournalEnds implements durable.Owner.
 func (o journalOwner) JournalEnds() { o.applier.Close() }
 
 // memberHandler is the host as package peers sees it: everything becomes an event of the host goroutine. The
@@ -127,7 +118,6 @@ type memberHandler struct{ *Host }
 
 var _ peers.Handler = memberHandler{}
 
-// Election implements peers.Handler.
 func (h memberHandler) Election(msg zab.Message) {
 	h.Do(func() {
 		h.notices.hearsList(&msg, h.Active, h.Clock.Steady())
@@ -135,35 +125,24 @@ func (h memberHandler) Election(msg zab.Message) {
 	})
 }
 
-// PeerUp implements peers.Handler.
 func (h memberHandler) PeerUp(id proto.ServerID) { h.Do(func() { h.member.PeerUp(id) }) }
 
-// AskedAnew implements peers.Handler.
 func (h memberHandler) AskedAnew(id proto.ServerID, addresses []string) {
 	h.Do(func() { h.notices.askedAnew(id, addresses, h.Clock.Steady()) })
 }
 
-// Accept implements peers.Handler.
 func (h memberHandler) Accept(port zab.Port) zab.LinkID {
-	accepted := sched.NewGate(h.Runtime)
-	var number zab.LinkID // set before accepted
-	accept := func() {
+	var number zab.LinkID
+	if !h.call(func() {
 		if number = h.member.Accept(port); number != 0 {
 			h.links.accept(number)
 		}
-		accepted.Open()
-	}
-	if !h.Do(accept) {
-		return 0
-	}
-	sched.WaitAny(h.Runtime, accepted, h.Host.done)
-	if !accepted.IsOpen() {
+	}) {
 		return 0
 	}
 	return number
 }
 
-// Connected implements peers.Handler.
 func (h memberHandler) Connected(l *peers.Link) {
 	h.Do(func() {
 		h.links.add(l)
@@ -174,8 +153,7 @@ func (h memberHandler) Connected(l *peers.Link) {
 // memberQueueMax is how many bytes may wait for the disk and the state before no more is read from the leader.
 const memberQueueMax = 128 << 20
 
-// Packets implements peers.Handler. If the disk or the state of a learner lags behind, the learner stops reading,
-// which its leader notices.
+// Packets makes a learner whose disk or state lags behind stop reading, which its leader notices.
 func (h memberHandler) Packets(l *peers.Link, batch []peers.Packet) {
 	for l.Dialled && h.Queued.Load() > memberQueueMax {
 		if h.Host.done.WaitFor(time.Millisecond) {
@@ -186,7 +164,6 @@ func (h memberHandler) Packets(l *peers.Link, batch []peers.Packet) {
 	h.Came()
 }
 
-// Closed implements peers.Handler.
 func (h memberHandler) Closed(id zab.LinkID) {
 	h.Do(func() {
 		h.forget(id)
@@ -194,7 +171,7 @@ func (h memberHandler) Closed(id zab.LinkID) {
 	})
 }
 
-// Snapshot implements peers.Handler: it loads the snapshot that a leader sends into a separate state.
+// Snapshot loads the snapshot that a leader sends into a separate state.
 func (h memberHandler) Snapshot(l *peers.Link, zxid proto.Zxid, r io.Reader) error {
 	began := h.Clock.Steady()
 	h.Log.Info("receiving a snapshot", zap.Stringer("zxid", zxid), zap.Int64("server", int64(l.Peer)))

@@ -25,8 +25,7 @@ func (l *leading) reclaimed(link *link, p *peers.Packet) {
 	}
 	granted := l.MayAnswer() && l.gives(id, link, heard)
 	data := proto.AppendBool(proto.AppendInt64(nil, int64(id)), granted)
-	link.SendPacket(&peers.Packet{Type: peers.PacketReclaim, Zxid: l.last, Data: data})
-	l.h.links.touch(link)
+	l.h.links.send(link, &peers.Packet{Type: peers.PacketReclaim, Zxid: l.last, Data: data})
 }
 
 // gives reports whether a learner gets the session of a kept connection, because no server has it, or because the
@@ -73,8 +72,7 @@ func abort(c sessions.Conn) {
 
 // sendMoved tells a server that a session which it had is elsewhere now.
 func (h *Host) sendMoved(to *link, id proto.SessionID) {
-	to.SendPacket(&peers.Packet{Type: peers.PacketMoved, Zxid: -1, Data: proto.AppendInt64(nil, int64(id))})
-	h.links.touch(to)
+	h.links.send(to, &peers.Packet{Type: peers.PacketMoved, Zxid: -1, Data: proto.AppendInt64(nil, int64(id))})
 }
 
 // keeping are the client connections that outlive the loss of a leader, if there are any. Owned by the host goroutine.

@@ -92,6 +92,12 @@ func (k *links) touch(l *link) {
 	}
 }
 
+// send sends a packet with this turn.
+func (k *links) send(l *link, p *peers.Packet) {
+	l.SendPacket(p)
+	k.touch(l)
+}
+
 // flush lets the output of the turn go. In calm the caller writes it itself.
 func (k *links) flush(calm bool) {
 	for _, l := range k.touched {
@@ -101,10 +107,6 @@ func (k *links) flush(calm bool) {
 			l.Flush()
 		}
 	}
-}
-
-// flushed ends a turn.
-func (k *links) flushed() {
 	clear(k.touched)
 	k.touched = k.touched[:0]
 }
@@ -140,8 +142,7 @@ func (k *links) sendSilent(l *link, last proto.Zxid, all []sessions.Silent, now 
 	for len(all) > 0 {
 		n := min(len(all), most)
 		data := sessions.AppendSilent(nil, all[:n], now)
-		l.SendPacket(&peers.Packet{Type: peers.PacketSilent, Zxid: last, Data: data})
-		k.touch(l)
+		k.send(l, &peers.Packet{Type: peers.PacketSilent, Zxid: last, Data: data})
 		all = all[n:]
 	}
 }

@@ -126,10 +126,9 @@ func (l *leading) revalidated(to *move, valid bool) {
 		return // it has closed
 	}
 	a := peers.Revalidated{Session: to.id, Valid: valid, Proposed: to.zxid, Question: max(int64(to.asked), 0)}
+	p := a.JavaPacket(to.asked)
 	if to.link.warren {
-		to.link.SendPacket(a.Packet())
-	} else {
-		to.link.SendPacket(a.JavaPacket(to.asked))
+		p = a.Packet()
 	}
-	l.h.links.touch(to.link)
+	l.h.links.send(to.link, p)
 }

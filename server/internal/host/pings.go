@@ -200,8 +200,7 @@ func (h *Host) report(l *link) {
 
 func (h *Host) tell(l *link) {
 	if p := h.news(l); p != nil {
-		l.SendPacket(p)
-		h.links.touch(l)
+		h.links.send(l, p)
 	}
 }
 

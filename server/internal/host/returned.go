@@ -39,8 +39,7 @@ func (f *following) resume(r *flow.Resumption) {
 	}
 	f.claim(r.ID)
 	f.renewed[r.ID], r.Asked, r.Question = r, f.Clock.Now(), f.question()
-	f.link.SendPacket(peers.AskRevalidate(r.ID, r.TimeoutMs, r.Question))
-	f.h.links.touch(f.link)
+	f.h.links.send(f.link, peers.AskRevalidate(r.ID, r.TimeoutMs, r.Question))
 }
 
 // claim notes that this server asks for a session, of a client that has come back here or at an observer of it. The

@@ -27,9 +27,9 @@ func New(e *env.Env, d *durable.Disk, clients clients, network Network) *Host {
 	h := &Host{
 		setup: setup{Env: e, Disk: d, network: network}, clients: clients, ID: proto.ServerID(e.Config.OwnID()),
 		input: newInput(e.Runtime), answers: answers{env: e}, published: published{env: e},
-		notices: notices{Env: e}, periods: periods{figures: e.Metrics.Quorum, log: e.Log},
-		done:   sched.NewGate(e.Runtime),
-		Served: sched.NewGate(e.Runtime), links: newLinks(), states: newArrivals(),
+		notices: notices{Env: e, strangers: map[proto.ServerID]time.Time{}, rival: map[proto.ServerID]rival{}},
+		periods: periods{figures: e.Metrics.Quorum, log: e.Log},
+		done:    sched.NewGate(e.Runtime), Served: sched.NewGate(e.Runtime), links: newLinks(), states: newArrivals(),
 	}
 	h.lease = lease.New(e.Config.LeaseTime(), lease.Needs{Now: e.Clock.Now, Publish: e.LeaseEnd.Store})
 	h.policy = succession.New(succession.Config{TickTime: e.Config.TickTime,

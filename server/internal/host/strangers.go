@@ -61,9 +61,6 @@ func (n *notices) hear(id proto.ServerID, host string, away bool, now time.Time)
 		r = rival{host: host, first: now}
 	}
 	r.last, r.away = now, r.away || away
-	if n.rival == nil {
-		n.rival = map[proto.ServerID]rival{}
-	}
 	n.rival[id] = r
 }
 
@@ -101,9 +98,6 @@ func (n *notices) warnStrangers(now time.Time, strangers []zab.Stranger) {
 	for _, s := range strangers {
 		if at, ok := n.strangers[s.ID]; ok && now.Sub(at) < outsideEvery {
 			continue
-		}
-		if n.strangers == nil {
-			n.strangers = map[proto.ServerID]time.Time{}
 		}
 		n.strangers[s.ID] = now
 		n.Log.Warn("a member has another history than this server: neither counts towards a quorum of the other",

@@ -95,8 +95,10 @@ func (s *sender) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
 		if sched.WaitAny(s.Runtime, settled, s.Stopping); !settled.IsOpen() {
 			return durable.ErrStopping
 		}
-		if err := s.waitApplied(zxid); err != nil {
-			return err
+		for s.Store.LastZxid() < zxid { // its txns are committed, so they will be applied
+			if s.Stopping.WaitFor(time.Millisecond) {
+				return durable.ErrStopping
+			}
 		}
 		s.Store.Mu.RLock()
 		walker := s.Store.State.NewWalker()
@@ -112,21 +114,10 @@ func (s *sender) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
 		}
 		upTo, _ := source.End()
 		s.Log.Info("sent a snapshot", zap.Int64("server", int64(l.Peer)), zap.Stringer("zxid", zxid),
-			zap.Stringer("up_to", upTo),
-			zap.Duration("took", s.Clock.Steady().Sub(began)))
+			zap.Stringer("up_to", upTo), zap.Duration("took", s.Clock.Steady().Sub(began)))
 		s.do(func() { s.member.Streamed(l.ID, upTo) })
 		return nil
 	})
-}
-
-// waitApplied waits until the state holds all txns up to z. They are committed, so they will be applied.
-func (s *sender) waitApplied(z proto.Zxid) error {
-	for s.Store.LastZxid() < z {
-		if s.Stopping.WaitFor(time.Millisecond) {
-			return durable.ErrStopping
-		}
-	}
-	return nil
 }
 
 // replay sends the txns in (after, upTo] of the log as proposals and commits. If the log does not hold them all, the
@@ -148,8 +139,7 @@ func (s *sender) replay(l *peers.Link, after, upTo proto.Zxid) {
 			return err
 		}
 		s.Log.Info("sent txns of the log", zap.Int64("server", int64(l.Peer)), zap.Stringer("after", after),
-			zap.Stringer("up_to", upTo),
-			zap.Int("txns", n), zap.Duration("took", s.Clock.Steady().Sub(began)))
+			zap.Stringer("up_to", upTo), zap.Int("txns", n), zap.Duration("took", s.Clock.Steady().Sub(began)))
 		return nil
 	})
 }
@@ -201,7 +191,6 @@ type heardReader struct {
 	signs
 }
 
-// Read implements io.Reader.
 func (h *heardReader) Read(b []byte) (int, error) {
 	n, err := h.r.Read(b)
 	h.seen()
@@ -214,7 +203,6 @@ type heardWriter struct {
 	signs
 }
 
-// Write implements io.Writer.
 func (h *heardWriter) Write(b []byte) (int, error) {
 	n, err := h.w.Write(b)
 	if err == nil {

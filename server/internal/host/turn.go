@@ -65,17 +65,15 @@ func (h *Host) arrived(from *peers.Link, packets []peers.Packet) {
 		packets = packets[n:]
 		switch p.Type {
 		case proto.PacketCommit, proto.PacketInform:
-			if !l.Dialled {
-				break // a learner decides nothing
+			if l.Dialled { // a learner decides nothing
+				h.reach.told(batch[n-1].Zxid)
+				countArrived(h.Env, &batch[n-1], n)
 			}
-			h.reach.told(batch[n-1].Zxid)
-			countArrived(h.Env, &batch[n-1], n)
 		case proto.PacketProposal:
-			if !l.Dialled {
-				break
+			if l.Dialled {
+				h.reach.seen = max(h.reach.seen, batch[n-1].Zxid)
+				countArrived(h.Env, &batch[n-1], n)
 			}
-			h.reach.seen = max(h.reach.seen, batch[n-1].Zxid)
-			countArrived(h.Env, &batch[n-1], n)
 		case proto.PacketCommitAndActivate, proto.PacketInformAndActivate:
 			if !l.Dialled {
 				break
@@ -206,7 +204,6 @@ func (h *Host) drain() {
 		}
 		h.links.flush(h.calm.Load())
 		h.applier.Come(h.calm.Load())
-		h.links.flushed()
 		for _, d := range out.Dial {
 			h.peers.Dial(d.Link, d.Peer, d.Port)
 		}

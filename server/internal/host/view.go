@@ -1,6 +1,7 @@
 package host
 
 import (
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -201,18 +202,15 @@ func (p *published) Mode() string {
 
 // peerState spells the role as zk_peer_state does. Source: operations 2.3.
 func peerState(v *RoleView) string {
+	role := strings.ToLower(v.State.String())
 	if v.State == zab.Looking {
-		return "looking"
+		return role
 	}
-	role := [...]string{zab.Following: "following", zab.Leading: "leading", zab.Observing: "observing"}[v.State]
 	return role + " - " + phaseWord(v.phase)
 }
 
 // phaseWord spells a phase in small letters.
-func phaseWord(p zab.Phase) string {
-	return [...]string{zab.Election: "election", zab.Discovery: "discovery", zab.Synchronization: "synchronization",
-		zab.Broadcast: "broadcast"}[p]
-}
+func phaseWord(p zab.Phase) string { return strings.ToLower(p.String()) }
 
 // QuorumRole is the role of a member of an ensemble at one moment.
 type QuorumRole struct {

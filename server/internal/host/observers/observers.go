@@ -237,11 +237,8 @@ func (o *Master) Revalidated(a *peers.Revalidated) {
 	if q.Len() == 0 {
 		delete(o.renewed, id)
 	}
-	if r.link == nil {
+	if r.link == nil || !o.needs.IsOpen(r.link) {
 		return // nobody waits for this answer
-	}
-	if !o.needs.IsOpen(r.link) {
-		return // the link has closed
 	}
 	if a.Valid {
 		o.owners[id] = r.link.ID

@@ -267,18 +267,18 @@ func (f *Facts) follower(id proto.ServerID) *zab.Learner {
 	return nil
 }
 
+// count returns how many handovers count.
+func (y yields) count(now time.Time) int {
+	if now.Sub(y.last) > priorityMemory {
+		return 0
+	}
+	return y.n
+}
+
 // wait returns how long the server has to be fit before it gets the leadership.
 func (y yields) wait(pause time.Duration, now time.Time) time.Duration {
-	if now.Sub(y.last) > priorityMemory {
-		y.n = 0
-	}
-	return pause << min(y.n, priorityDoublings)
+	return pause << min(y.count(now), priorityDoublings)
 }
 
 // again returns the handovers with one more.
-func (y yields) again(now time.Time) yields {
-	if now.Sub(y.last) > priorityMemory {
-		y.n = 0
-	}
-	return yields{y.n + 1, now}
-}
+func (y yields) again(now time.Time) yields { return yields{y.count(now) + 1, now} }
