@@ -23,9 +23,6 @@ func NewLabels() *Labels {
 	return l
 }
 
-// serverPart are the bits of an id that tell which server has created the session. Source: client-protocol 3.4.
-const serverPart = 0xff << 56
-
 func (l *Labels) sum(id proto.SessionID) []byte {
 	h := hmac.New(sha256.New, l.key[:])
 	h.Write(binary.BigEndian.AppendUint64(nil, uint64(id)))
@@ -37,7 +34,7 @@ func (l *Labels) Number(id proto.SessionID) proto.SessionID {
 	if id == 0 {
 		return 0
 	}
-	return proto.SessionID(uint64(id)&serverPart | binary.BigEndian.Uint64(l.sum(id))&^uint64(serverPart))
+	return id&^numbers | proto.SessionID(binary.BigEndian.Uint64(l.sum(id))&numbers)
 }
 
 // Text returns the label of a session as text that cannot be taken for an id.

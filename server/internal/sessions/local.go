@@ -15,39 +15,29 @@ func (t *Tracker) MakeLocal(s *Session) {
 
 // MakeGlobal notes that a local session has become one that every server knows.
 func (t *Tracker) MakeGlobal(id proto.SessionID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s := t.mu.sessions[id]; s != nil && s.local.Load() {
-		s.local.Store(false)
-		if t.mu.learns {
+	t.at(id, func(s *Session) {
+		if s.local.Swap(false) && t.mu.learns {
 			delete(t.mu.buckets[s.bucket], s)
 		}
-	}
+	})
 }
 
 // IsLocal reports whether a session is not global, as far as this leader knows.
 func (t *Tracker) IsLocal(id proto.SessionID) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := t.mu.sessions[id]
+	s := t.find(id)
 	return s == nil || s.local.Load()
 }
 
 // HasLocal reports whether a session is a local one of this server, which has not ended.
 func (t *Tracker) HasLocal(id proto.SessionID) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := t.mu.sessions[id]
+	s := t.find(id)
 	return s != nil && s.local.Load()
 }
 
 // ResumeLocal is Resume for a local session. It returns nil if the session is not local, or not known to this
 // server.
 func (t *Tracker) ResumeLocal(id proto.SessionID, timeoutMs int32, c Conn, now int64) (s *Session, old Conn) {
-	t.mu.Lock()
-	known := t.mu.sessions[id]
-	t.mu.Unlock()
-	if known == nil || !known.local.Load() {
+	if !t.HasLocal(id) {
 		return nil, nil
 	}
 	return t.Resume(id, timeoutMs, c, now)

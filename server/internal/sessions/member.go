@@ -70,22 +70,14 @@ func (t *Tracker) Revalidate(id proto.SessionID, timeoutMs int32, link zab.LinkI
 }
 
 // Owner returns the link to the learner that has a session: 0 if this server has it, or no server knows it.
-func (t *Tracker) Owner(id proto.SessionID) zab.LinkID {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s := t.mu.sessions[id]; s != nil {
-		return s.owner
-	}
-	return ownerHere
+func (t *Tracker) Owner(id proto.SessionID) (owner zab.LinkID) {
+	t.at(id, func(s *Session) { owner = s.owner })
+	return owner
 }
 
 // Moved notes that another server has the client of a session, which this learner may have had.
 func (t *Tracker) Moved(id proto.SessionID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s := t.mu.sessions[id]; s != nil {
-		s.moved.Store(true)
-	}
+	t.at(id, func(s *Session) { s.moved.Store(true) })
 }
 
 // Own returns the global sessions whose clients are at this server, as far as it knows.

@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/seed94657493/warren/proto"
@@ -108,12 +109,7 @@ func (s Secrets) SamplingKey() uint64 {
 
 // Guessable reports whether a session can be taken over by a client that knows its id.
 func (s Secrets) Guessable() bool {
-	for _, r := range s.rules {
-		if r == nil {
-			return true
-		}
-	}
-	return len(s.rules) == 0
+	return len(s.rules) == 0 || slices.ContainsFunc(s.rules, func(r rule) bool { return r == nil })
 }
 
 func (r rule) password(id proto.SessionID) (p [proto.PasswordSize]byte) {

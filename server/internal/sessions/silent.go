@@ -57,11 +57,7 @@ func (s *Session) released() bool {
 // Claim notes that this learner asks for a session, of a client that has come back here or at an observer of it: it is
 // not released before the client has gone on and left again.
 func (t *Tracker) Claim(id proto.SessionID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s := t.mu.sessions[id]; s != nil {
-		s.claimed = true
-	}
+	t.at(id, func(s *Session) { s.claimed = true })
 }
 
 // Left returns the sessions that this learner has not released yet though their clients have left.
@@ -101,12 +97,10 @@ func (t *Tracker) Abandon(owner zab.LinkID) {
 // Inherit notes that a session was silent under the leader before, and when its client was last heard of.
 // REQUIRES: Lead was called, and nothing else since.
 func (t *Tracker) Inherit(id proto.SessionID, heard int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s := t.mu.sessions[id]; s != nil {
+	t.at(id, func(s *Session) {
 		t.setHeard(s, min(s.heard.Load(), heard))
 		t.silence(s)
-	}
+	})
 }
 
 // TakeSilent returns the sessions that have become silent since the last call; with all, every silent session.

@@ -63,6 +63,22 @@ func (t *Tracker) renew(s *Session, timeoutMs int32, now int64) {
 	t.place(s)
 }
 
+// find returns a session, or nil. REQUIRES: the caller reads nothing of it that the lock guards.
+func (t *Tracker) find(id proto.SessionID) *Session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.sessions[id]
+}
+
+// at calls fn with a session, if there is one, under the lock.
+func (t *Tracker) at(id proto.SessionID, fn func(*Session)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.mu.sessions[id]; s != nil {
+		fn(s)
+	}
+}
+
 // live returns a session whose end has not begun, or nil. REQUIRES: t.mu.
 func (t *Tracker) live(id proto.SessionID) *Session {
 	if s := t.mu.sessions[id]; s != nil && !s.closing.Load() {
@@ -102,13 +118,9 @@ func (t *Tracker) Resume(id proto.SessionID, timeoutMs int32, c Conn, now int64)
 }
 
 // Serving returns the connection that serves a session now, or nil.
-func (t *Tracker) Serving(id proto.SessionID) Conn {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s := t.mu.sessions[id]; s != nil {
-		return s.conn
-	}
-	return nil
+func (t *Tracker) Serving(id proto.SessionID) (c Conn) {
+	t.at(id, func(s *Session) { c = s.conn })
+	return c
 }
 
 // Unbind notes that c no longer serves s, unless another connection serves it by now.
@@ -147,11 +159,7 @@ func (t *Tracker) Count() int {
 }
 
 // Knows reports whether s is tracked now.
-func (t *Tracker) Knows(s *Session) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.mu.sessions[s.ID] == s
-}
+func (t *Tracker) Knows(s *Session) bool { return t.find(s.ID) == s }
 
 // Serves reports whether a client of this server has the session.
 func (t *Tracker) Serves(id proto.SessionID) bool { return t.Serving(id) != nil }
@@ -166,20 +174,12 @@ func (t *Tracker) Lives(id proto.SessionID) bool {
 // Ends reports whether the end of a session has begun, and is not applied yet: it may still come to nothing, if this
 // server loses its leadership before the closeSession is committed.
 func (t *Tracker) Ends(id proto.SessionID) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := t.mu.sessions[id]
+	s := t.find(id)
 	return s != nil && s.closing.Load()
 }
 
 // SetClosing begins the end of a session, if it is tracked.
-func (t *Tracker) SetClosing(id proto.SessionID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s := t.mu.sessions[id]; s != nil {
-		s.closing.Store(true)
-	}
-}
+func (t *Tracker) SetClosing(id proto.SessionID) { t.at(id, (*Session).SetClosing) }
 
 // Reset forgets all sessions. learns says that this server is a learner.
 func (t *Tracker) Reset(learns bool) {
