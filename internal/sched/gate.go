@@ -85,9 +85,7 @@ func (g *Gate) join(p Parker) bool {
 func (g *Gate) leave(p Parker) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if i := slices.Index(g.mu.waiting, p); i >= 0 {
-		g.mu.waiting = slices.Delete(g.mu.waiting, i, i+1)
-	}
+	g.mu.waiting = slices.DeleteFunc(g.mu.waiting, func(w Parker) bool { return w == p })
 }
 
 // Sleep waits until d has passed.

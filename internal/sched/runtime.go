@@ -1,7 +1,9 @@
 package sched
 
 import (
+	"context"
 	"math/rand/v2"
+	"runtime/pprof"
 	"time"
 )
 
@@ -40,7 +42,10 @@ func (goRuntime) Now() time.Time { return time.Now() }
 
 func (goRuntime) Elapsed() time.Duration { return sinceBegan() }
 
-func (goRuntime) Go(name string, fn func()) { go labelled(name, fn) }
+// Go gives the goroutine its name as the pprof label "goroutine", by which profiles can be filtered.
+func (goRuntime) Go(name string, fn func()) {
+	go pprof.Do(context.Background(), pprof.Labels("goroutine", name), func(context.Context) { fn() })
+}
 
 func (goRuntime) After(d time.Duration, fn func()) (cancel func()) {
 	t := time.AfterFunc(d, fn)

@@ -95,31 +95,29 @@ func (m *Mem) LoseSnapshots() {
 	clear(m.d.mu.snapshots)
 }
 
-func (d *memDisk) save(_, next *record) error {
+// change makes the change of fn, unless it has to fail and does not survive that.
+func (d *memDisk) change(fn func()) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	err := d.mu.failure
 	if err == nil || d.mu.survives {
-		d.mu.rec = *next
+		fn()
 	}
 	d.mu.failure, d.mu.survives = nil, false
 	return err
 }
 
+func (d *memDisk) save(_, next *record) error { return d.change(func() { d.mu.rec = *next }) }
+
 func (d *memDisk) put(entry *Snapshot, gone ...string) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	err := d.mu.failure
-	if err == nil || d.mu.survives {
+	return d.change(func() {
 		for _, name := range gone {
 			delete(d.mu.snapshots, name)
 		}
 		if entry != nil {
 			d.mu.snapshots[entry.Name] = *entry
 		}
-	}
-	d.mu.failure, d.mu.survives = nil, false
-	return err
+	})
 }
 
 func (d *memDisk) leftover() (int64, bool, error) {

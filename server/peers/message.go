@@ -154,8 +154,7 @@ func appendFlags(b []byte, m *zab.Message) []byte {
 		set bool
 		bit byte
 	}{{m.Blank, flagBlank}, {m.Repeat, flagRepeat}, {m.Lineage != nil, flagLineage}, {m.Refused, flagRefused},
-		{m.Final, flagFinal},
-		{m.Summed, flagSum}, {m.Whole, flagWhole}, {m.Summed && m.Bare != 0, flagBare}} {
+		{m.Final, flagFinal}, {m.Summed, flagSum}, {m.Whole, flagWhole}, {m.Summed && m.Bare != 0, flagBare}} {
 		if f.set {
 			flags |= f.bit
 		}

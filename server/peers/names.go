@@ -96,16 +96,13 @@ func (n *names) ask(host string, tell func(answer []string, err error)) (known [
 	l.tell = append(l.tell, tell)
 	late = n.p.rt.Elapsed() - l.since
 	n.mu.Unlock()
-	if begin && !n.p.group.Go("peers resolver", func() { n.run(host) }) {
+	if begin && !n.p.group.Go("peers resolver", func() {
+		answer, err := n.resolve(host, n.p.deadline(lookupMax))
+		n.ended(host, answer, err)
+	}) {
 		n.ended(host, nil, errStopped)
 	}
 	return known, late
-}
-
-// run is the goroutine of one lookup.
-func (n *names) run(host string) {
-	answer, err := n.resolve(host, n.p.deadline(lookupMax))
-	n.ended(host, answer, err)
 }
 
 // resolve asks the name server.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -52,12 +53,7 @@ func New(cfg Config) (*Peers, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	if cfg.Log == nil {
-		cfg.Log = zap.NewNop()
-	}
-	if cfg.Runtime == nil {
-		cfg.Runtime = sched.OS()
-	}
+	cfg.Log, cfg.Runtime = cmp.Or(cfg.Log, zap.NewNop()), cmp.Or(cfg.Runtime, sched.OS())
 	if cfg.Resolve == nil {
 		cfg.Resolve = lookUp
 	}
@@ -220,12 +216,7 @@ func (p *Peers) Stop() {
 
 // inOrder returns the links, ordered by number. REQUIRES: p.mu.
 func (p *Peers) inOrder() []*Link {
-	links := make([]*Link, 0, len(p.mu.links))
-	for _, l := range p.mu.links {
-		links = append(links, l)
-	}
-	slices.SortFunc(links, func(a, b *Link) int { return cmp.Compare(a.ID, b.ID) })
-	return links
+	return slices.SortedFunc(maps.Values(p.mu.links), func(a, b *Link) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 // member returns the member with an id, or nil. The member must not be changed.
@@ -274,10 +265,7 @@ func (p *Peers) unlisten(ln net.Listener) {
 
 // without removes x from s, if it is there. s is not used afterwards.
 func without[T comparable](s []T, x T) []T {
-	if i := slices.Index(s, x); i >= 0 {
-		return slices.Delete(s, i, i+1)
-	}
-	return s
+	return slices.DeleteFunc(s, func(y T) bool { return y == x })
 }
 
 // track registers a connection, which Stop closes. After Stop it closes the connection and returns false.

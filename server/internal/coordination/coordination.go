@@ -132,13 +132,8 @@ func Recognize(g *Group) *Recipe {
 }
 
 // has reports whether one of the first children satisfies a condition.
-func (g *Group) has(is func(*Znode) bool) bool {
-	for i := range g.Children[:min(len(g.Children), looked)] {
-		if is(&g.Children[i]) {
-			return true
-		}
-	}
-	return false
+func (g *Group) has(is func(Znode) bool) bool {
+	return slices.ContainsFunc(g.Children[:min(len(g.Children), looked)], is)
 }
 
 // line returns the members of a line in order. state says what the i-th of a line does.
@@ -191,35 +186,25 @@ func Text(data []byte, whole bool) string {
 	return text
 }
 
-// firstHolds is the state of those in an exclusive line.
-func firstHolds(_ []layouts.Place, i int) string {
-	if i == 0 {
-		return "holds"
+// only is the state of those in an exclusive line: that of the first, while the others wait.
+func only(first string) func([]layouts.Place, int) string {
+	return func(_ []layouts.Place, i int) string {
+		if i == 0 {
+			return first
+		}
+		return "waits"
 	}
-	return "waits"
 }
 
 // readersShare is the state of those in a line of readers and writers: readers hold until the first writer.
-func readersShare(readers ...string) func([]layouts.Place, int) string {
+func readersShare(reader string) func([]layouts.Place, int) string {
+	writes := func(p layouts.Place) bool { return p.Marker != reader }
 	return func(line []layouts.Place, i int) string {
-		isReader := func(p layouts.Place) bool { return slices.Contains(readers, p.Marker) }
-		if i == 0 {
-			return "holds"
-		}
-		for _, p := range line[:i+1] {
-			if !isReader(p) {
-				return "waits"
-			}
+		if i > 0 && slices.ContainsFunc(line[:i+1], writes) {
+			return "waits"
 		}
 		return "holds"
 	}
-}
-
-func leads(_ []layouts.Place, i int) string {
-	if i == 0 {
-		return "leads"
-	}
-	return "waits"
 }
 
 func alike(state string) func([]layouts.Place, int) string {
@@ -234,9 +219,9 @@ var kinds = []struct {
 }{
 	{[]string{layouts.Read, layouts.Write}, "read/write lock", "Curator, Warren", "", readersShare(layouts.Read)},
 	{[]string{layouts.KazooRead, layouts.KazooLock}, "lock", "kazoo", "", readersShare(layouts.KazooRead)},
-	{[]string{layouts.Latch}, "election", "Curator's LeaderLatch, Warren", "", leads},
+	{[]string{layouts.Latch}, "election", "Curator's LeaderLatch, Warren", "", only("leads")},
 	{[]string{layouts.Lock}, "lock", "Curator, Warren, go-zookeeper",
-		"Curator's LeaderSelector is such a lock, too: then the session that holds it leads.", firstHolds},
+		"Curator's LeaderSelector is such a lock, too: then the session that holds it leads.", only("holds")},
 }
 
 // First returns which of the names of children holds a lock or leads an election, where one at a time does. It returns

@@ -210,7 +210,7 @@ func members(g *Group, layout string, is func(*Znode) bool) *Recipe {
 		}
 		r.Members = append(r.Members, member(g.Path, z, "member"))
 	}
-	if !g.has(func(z *Znode) bool { return z.Session != "" }) {
+	if !g.has(func(z Znode) bool { return z.Session != "" }) {
 		return nil
 	}
 	return r
@@ -231,7 +231,7 @@ func permitsOf(data []byte) (uint64, error) {
 // a line beside it.
 func kazooSemaphore(g *Group) *Recipe {
 	limit, err := permitsOf(g.Self.Data)
-	if err != nil || !g.has(func(z *Znode) bool { return fresh.MatchString(z.Name) }) {
+	if err != nil || !g.has(func(z Znode) bool { return fresh.MatchString(z.Name) }) {
 		return nil
 	}
 	r := members(g, "kazoo", func(z *Znode) bool { return fresh.MatchString(z.Name) })

@@ -85,10 +85,7 @@ func (j *Journal) BeginAnew(state *datatree.State, origin datadir.Origin) error 
 	if err := d.Meta.SetAccepted(history.Epoch); err != nil {
 		return err
 	}
-	w := state.NewWalker()
-	_, err = d.Snaps.Write(history.First, WholeSource(w))
-	w.Close()
-	if err != nil {
+	if err := d.writeState(state, history.First); err != nil {
 		if e := d.Snaps.RemoveAbove(history.First - 1); e != nil { // a start would take it, and lose what comes now
 			d.Fatal("taking back a restore", errors.Join(err, e))
 		}

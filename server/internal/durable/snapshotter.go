@@ -59,9 +59,7 @@ func (sn *snapshotter) Allow() {
 var errHeld = errors.New("server: no snapshot before the ensemble has agreed on the state")
 
 // Request asks for a snapshot. While one is being written, it asks for one more after it.
-func (sn *snapshotter) Request() {
-	sn.set(&sn.mu.wanted)
-}
+func (sn *snapshotter) Request() { sn.set(&sn.mu.wanted) }
 
 // set sets one of the flags in mu and wakes the snapshotter.
 func (sn *snapshotter) set(flag *bool) {

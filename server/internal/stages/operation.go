@@ -1,8 +1,6 @@
 package stages
 
-import (
-	"github.com/seed94657493/warren/proto"
-)
+import "github.com/seed94657493/warren/proto"
 
 // Stage is a part of an operation. Stages are in the order of time.
 type Stage uint8
