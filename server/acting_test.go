@@ -290,7 +290,7 @@ func TestShareOfTheLogForADiff(t *testing.T) {
 		require.NoError(t, again.recover())
 		defer again.release()
 		again.member = host.New(again.Env, again.disk, again.front, host.Network{})
-		again.member.View.Store(&host.RoleView{State: state})
+		again.member.View.Store(&host.RoleView{Status: zab.Status{State: state}})
 		at, _, ok := again.member.History().Locate(3)
 		require.True(t, !ok || at == 3)
 		return ok

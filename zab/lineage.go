@@ -114,9 +114,6 @@ func ParseLineage(b []byte) (*Lineage, error) {
 		last = g.Epoch
 		l.Reigns = append(l.Reigns, g)
 	}
-	if err := r.Err(); err != nil {
-		return nil, fmt.Errorf("%w: %w", errLineage, err)
-	}
 	if l.Settled < 0 || l.Settled.Epoch() > last {
 		return nil, fmt.Errorf("%w: %v is settled, but the last epoch is %d", errLineage, l.Settled, last)
 	}

@@ -8,17 +8,17 @@ import (
 	"github.com/seed94657493/warren/wal"
 )
 
-// ErrPurged means that the log does not hold txns any more that it is asked for.
-var ErrPurged = errors.New("server: the log no longer holds the txns that a learner needs")
+// errPurged means that the log does not hold txns any more that it is asked for.
+var errPurged = errors.New("server: the log no longer holds the txns that a learner needs")
 
-// Txns calls fn with the txns in (after, upTo] of the log, in order and without a gap, and returns ErrPurged if there
+// Txns calls fn with the txns in (after, upTo] of the log, in order and without a gap, and returns errPurged if there
 // are not all of them. No purge takes what is still to be read, but one may have come before. Any goroutine may call
 // it.
 func (s *Disk) Txns(after, upTo proto.Zxid, fn func(zxid proto.Zxid, payload []byte) error) error {
 	it, err := s.WAL.Records(after + 1)
 	switch {
 	case errors.Is(err, wal.ErrGap): // nothing is wrong with the log here, as the text of err would say
-		return fmt.Errorf("%w: the txns after %v", ErrPurged, after)
+		return fmt.Errorf("%w: the txns after %v", errPurged, after)
 	case err != nil:
 		return err
 	}
@@ -26,13 +26,13 @@ func (s *Disk) Txns(after, upTo proto.Zxid, fn func(zxid proto.Zxid, payload []b
 	for last := after; last < upTo; {
 		r, err := it.Next()
 		if err != nil {
-			return fmt.Errorf("%w: %v of (%v, %v]: %w", ErrPurged, last, after, upTo, err)
+			return fmt.Errorf("%w: %v of (%v, %v]: %w", errPurged, last, after, upTo, err)
 		}
 		if r.Zxid <= last {
 			continue // logs of Java may contain a txn twice
 		}
 		if last == after && !s.adjoins(after, r.Zxid) {
-			return fmt.Errorf("%w: the txns after %v", ErrPurged, after)
+			return fmt.Errorf("%w: the txns after %v", errPurged, after)
 		}
 		last = r.Zxid
 		if err := fn(r.Zxid, r.Payload); err != nil {

@@ -61,14 +61,14 @@ func TestTxnsOfTheLogAfterAPurge(t *testing.T) {
 	for after, want := range map[proto.Zxid]int{e(1, 2): 0, e(1, 3): 6, e(1, 4): 5, e(1, 6): 3} {
 		n, err := sent(after, e(2, 3))
 		require.Equal(t, want, n, after)
-		require.Equal(t, want == 0, errors.Is(err, ErrPurged), "%v: %v", after, err)
+		require.Equal(t, want == 0, errors.Is(err, errPurged), "%v: %v", after, err)
 	}
 	_, err = log.Purge(e(2, 1))
 	require.NoError(t, err)
 	for after, want := range map[proto.Zxid]int{e(1, 2): 0, e(1, 4): 0, e(1, 6): 0, e(2, 0): 3, e(2, 1): 2} {
 		n, err := sent(after, e(2, 3))
 		require.Equal(t, want, n, after)
-		require.Equal(t, want == 0, errors.Is(err, ErrPurged), "%v: %v", after, err)
+		require.Equal(t, want == 0, errors.Is(err, errPurged), "%v: %v", after, err)
 		require.NotContains(t, fmt.Sprint(err), "version-2", "nothing is wrong with the log")
 	}
 }

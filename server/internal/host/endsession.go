@@ -10,7 +10,7 @@ import (
 
 // Reasons why an operator cannot end a session now.
 var (
-	ErrNoLeader   = errors.New("there is no leader to end the session: try again")
+	errNoLeader   = errors.New("there is no leader to end the session: try again")
 	errHandsOver  = errors.New("the leader is handing over its leadership: try again")
 	errNotTracked = errors.New("the session has ended")
 )
@@ -22,7 +22,7 @@ var (
 func (h *Host) EndSession(id proto.SessionID) error {
 	var err error
 	if !h.call(func() { err = h.endSession(id) }) {
-		return ErrNoLeader
+		return errNoLeader
 	}
 	return err
 }
@@ -30,7 +30,7 @@ func (h *Host) EndSession(id proto.SessionID) error {
 func (h *Host) endSession(id proto.SessionID) error {
 	f, learns := h.role.(*following)
 	if _, leads := h.role.(*leading); !leads && !learns {
-		return ErrNoLeader
+		return errNoLeader
 	}
 	if learns && !h.Tracker.HasLocal(id) {
 		return f.endSession(id)
@@ -50,7 +50,7 @@ func (h *Host) endSession(id proto.SessionID) error {
 func (f *following) endSession(id proto.SessionID) error {
 	switch {
 	case f.link == nil:
-		return ErrNoLeader
+		return errNoLeader
 	case f.holding:
 		return errHandsOver // the leader expects nothing behind the answer to HOLD
 	}

@@ -267,8 +267,8 @@ func TestTruncateWithoutAnySnapshot(t *testing.T) {
 func TestLogOfAServerThatServesOthers(t *testing.T) {
 	r := followed(t, 0, 3)
 	defer r.stop()
-	for _, v := range []RoleView{{State: zab.Leading}, {State: zab.Following, Serving: true}} {
-		r.m.View.Store(&v)
+	for _, v := range []zab.Status{{State: zab.Leading}, {State: zab.Following, Serving: true}} {
+		r.m.View.Store(&RoleView{Status: v})
 		r.srv.Config.SnapshotSizeFactor = 0.33
 		at, next, ok := r.m.History().Locate(0x10000000c)
 		require.True(t, ok, v.State)

@@ -37,9 +37,7 @@ func (h *Host) changed(st zab.Status) {
 		h.periods.change(old.State, st.State, now)
 		h.lease.Withdraw()
 	}
-	h.View.Store(&RoleView{State: st.State, phase: st.Phase, Leader: st.Leader, master: st.Master, Epoch: st.Epoch,
-		Serving: st.Serving, since: h.periods.role,
-		outside: st.Outside})
+	h.View.Store(&RoleView{st, h.periods.role})
 	h.notices.warnOutside(h.status.Outside, now)
 	if st.Outside != nil && h.ReadOnly.Load() {
 		h.close("this server stays outside the ensemble")

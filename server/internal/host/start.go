@@ -35,7 +35,7 @@ func New(e *env.Env, d *durable.Disk, clients clients, network Network) *Host {
 	h.policy = succession.New(succession.Config{TickTime: e.Config.TickTime,
 		SyncLimit: time.Duration(e.Config.SyncLimit) * e.Config.TickTime, Priority: int64(e.Config.Priority),
 		Pause: e.Config.PriorityPause, EpochTxns: h.epochTxns()})
-	h.View.Store(&RoleView{State: zab.Looking, Leader: -1, master: -1})
+	h.View.Store(&RoleView{Status: zab.Status{Leader: -1, Master: -1}})
 	return h
 }
 
@@ -64,7 +64,7 @@ func (h *Host) beAlone() error {
 	last := h.Store.State.LastZxid()
 	h.core, h.reach.delivered = newAlone(h.ID, last), last
 	h.status = zab.Status{State: zab.Leading, Leader: h.ID, Master: h.ID}
-	h.View.Store(&RoleView{State: zab.Leading, Leader: h.ID, master: h.ID, since: h.periods.role})
+	h.View.Store(&RoleView{h.status, h.periods.role})
 	h.lease.Lift()
 	return nil
 }
@@ -82,7 +82,7 @@ func (h *Host) joinEnsemble() (err error) {
 	h.ID, h.Active, h.next = core.ID, core.Ensemble, core.Next
 	h.periods.begin()
 	h.reach.delivered = core.Last
-	h.View.Store(&RoleView{State: zab.Looking, Leader: -1, master: -1, since: h.periods.role})
+	h.View.Store(&RoleView{zab.Status{Leader: -1, Master: -1}, h.periods.role})
 	if h.member, err = zab.New(core); err != nil {
 		return &durable.DataError{Dir: h.SnapDir(), Err: err}
 	}

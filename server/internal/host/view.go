@@ -12,18 +12,11 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// RoleView is the role of this server at one moment, for other goroutines.
+// RoleView is the role of this server at one moment, for other goroutines: the Status of the core without Stopped,
+// Fatal, Reason and Deserted, which may change without a new RoleView.
 type RoleView struct {
-	State  zab.State
-	phase  zab.Phase
-	Leader proto.ServerID // -1 if there is none
-	// master is the server that this server learns from: the leader, or for an observer perhaps a follower. -1 if
-	// there is none.
-	master  proto.ServerID
-	Epoch   int64
-	Serving bool
-	since   time.Time    // beginning of the role
-	outside *zab.Outside // not nil while this server has to stay outside the ensemble
+	zab.Status
+	since time.Time // beginning of the role
 }
 
 // ensembleView is what this server knows of the others at one moment. The host goroutine makes a new one now and
@@ -109,8 +102,8 @@ func (p *published) RoleNow() (r QuorumRole, ok bool) {
 // quorumRole is the role as the metrics, the four-letter words and the admin commands show it.
 func (p *published) quorumRole() QuorumRole {
 	v := p.View.Load()
-	r := QuorumRole{Peer: peerState(v), Size: p.env.Membership().Voters(), Leader: v.Leader, Phase: phaseWord(v.phase),
-		Outside: v.outside, ReadOnly: p.env.ReadOnly.Load()}
+	r := QuorumRole{Peer: peerState(v), Size: p.env.Membership().Voters(), Leader: v.Leader, Phase: phaseWord(v.Phase),
+		Outside: v.Outside, ReadOnly: p.env.ReadOnly.Load()}
 	if o := p.others.Load(); o != nil {
 		r.Strangers, r.Rivals = o.strangers, o.rivals
 		if v.State == zab.Looking {
@@ -127,7 +120,7 @@ func (p *published) quorumRole() QuorumRole {
 	case zab.Following:
 		r.Following = true
 	case zab.Observing:
-		r.Observing, r.ObserverMaster = true, int64(v.master)
+		r.Observing, r.ObserverMaster = true, int64(v.Master)
 	}
 	if o := p.others.Load(); o != nil && (r.Leading || r.Following) {
 		r.PendingSyncs, r.Observers, r.Others = o.syncs, p.observers(o), o.learners
@@ -206,7 +199,7 @@ func peerState(v *RoleView) string {
 	if v.State == zab.Looking {
 		return role
 	}
-	return role + " - " + phaseWord(v.phase)
+	return role + " - " + phaseWord(v.Phase)
 }
 
 // phaseWord spells a phase in small letters.

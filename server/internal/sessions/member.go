@@ -16,7 +16,7 @@ import (
 // Inherit for those of which more is known. It is not known which server has the client of a session before the client
 // sends a request.
 func (t *Tracker) Lead(each func(yield func(id proto.SessionID, timeoutMs int32)), now int64) {
-	t.Reset(false)
+	t.reset(false)
 	t.mu.Lock()
 	t.mu.swept = now / t.part()
 	t.mu.Unlock()
@@ -24,7 +24,7 @@ func (t *Tracker) Lead(each func(yield func(id proto.SessionID, timeoutMs int32)
 }
 
 // Follow forgets all sessions, and tracks only those of clients of this server from now on.
-func (t *Tracker) Follow() { t.Reset(true) }
+func (t *Tracker) Follow() { t.reset(true) }
 
 // Check reports whether a request of a session, which has come on link at now, may be taken: the session lives,
 // and its client is at that learner. If so, the client counts as heard of. local says that learners may have

@@ -181,8 +181,8 @@ func (t *Tracker) Ends(id proto.SessionID) bool {
 // SetClosing begins the end of a session, if it is tracked.
 func (t *Tracker) SetClosing(id proto.SessionID) { t.at(id, (*Session).SetClosing) }
 
-// Reset forgets all sessions. learns says that this server is a learner.
-func (t *Tracker) Reset(learns bool) {
+// reset forgets all sessions. learns says that this server is a learner.
+func (t *Tracker) reset(learns bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.sessions = map[proto.SessionID]*Session{}

@@ -35,7 +35,7 @@ type Recorder struct {
 	closed    *sched.Gate
 	slow      int64 // ns; MaxInt64 if nothing is slow
 	suspect   int64 // an operation that has taken so long before its last stage may become slow
-	sampling  Sampling
+	sampling  sampling
 	tracer    Tracer
 	observed  func(spent [Number]int64)
 	label     func(proto.SessionID) string

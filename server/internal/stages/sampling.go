@@ -6,17 +6,17 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Sampling says which operations are traced. It depends on nothing but session, xid, key and share, so that all
+// sampling says which operations are traced. It depends on nothing but session, xid, key and share, so that all
 // servers with the same key and share choose the same operations without a word between them.
-type Sampling struct {
+type sampling struct {
 	key   uint64
 	below uint64 // of all 64-bit numbers; 0: none is traced
 }
 
-// newSampling returns a Sampling of a share, from 0 to 1, of all operations. Without the key a client cannot choose
+// newSampling returns a sampling of a share, from 0 to 1, of all operations. Without the key a client cannot choose
 // requests that are traced.
-func newSampling(share float64, key uint64) Sampling {
-	s := Sampling{key: key}
+func newSampling(share float64, key uint64) sampling {
+	s := sampling{key: key}
 	switch {
 	case share >= 1:
 		s.below = math.MaxUint64
@@ -27,7 +27,7 @@ func newSampling(share float64, key uint64) Sampling {
 }
 
 // Has reports whether an operation is traced. Requests with a special xid are not: they all have the same one.
-func (s Sampling) Has(session proto.SessionID, xid int32) bool {
+func (s sampling) Has(session proto.SessionID, xid int32) bool {
 	if s.below == 0 || xid < 0 {
 		return false
 	}

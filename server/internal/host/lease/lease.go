@@ -186,14 +186,14 @@ type carriage struct {
 	arrived uint64 // how many of the observer's have arrived
 }
 
-// ExchangeMax bounds the PINGs or answers that are unconfirmed on a link.
-const ExchangeMax = 4096
+// exchangeMax bounds the PINGs or answers that are unconfirmed on a link.
+const exchangeMax = 4096
 
 // Sent notes that a message leaves. An answer that reports no sessions, because the last one has reported them a
-// moment ago, counts as one of that time. It reports false if more than ExchangeMax have not arrived.
+// moment ago, counts as one of that time. It reports false if more than exchangeMax have not arrived.
 func (x *Exchange) Sent(at int64) bool {
 	x.sent.Push(at)
-	return x.sent.Len() <= ExchangeMax
+	return x.sent.Len() <= exchangeMax
 }
 
 // Answered notes that a learner has answered one PING.
@@ -226,7 +226,7 @@ func (x *Exchange) Told() uint64 { return x.told }
 // end of x has reported so far.
 func (x *Exchange) Carry(leader *Exchange) {
 	x.carried.Push(carriage{answer: leader.arrived + uint64(leader.sent.Len()), arrived: x.arrived})
-	if x.carried.Len() > ExchangeMax {
+	if x.carried.Len() > exchangeMax {
 		x.carried.Pop()
 	}
 }

@@ -338,16 +338,16 @@ func TestWithoutEnd(t *testing.T) {
 // What is not confirmed is bounded, and no more arrives than was sent.
 func TestExchangeIsBounded(t *testing.T) {
 	var leader, observer Exchange
-	for range ExchangeMax {
+	for range exchangeMax {
 		require.True(t, leader.Sent(1))
 		observer.Carry(&leader)
 	}
 	require.False(t, leader.Sent(1))
 	observer.Carry(&leader)
-	require.LessOrEqual(t, observer.carried.Len(), ExchangeMax)
+	require.LessOrEqual(t, observer.carried.Len(), exchangeMax)
 	require.EqualValues(t, 1, leader.Arrived(math.MaxUint64))
-	require.EqualValues(t, ExchangeMax+1, leader.arrived)
+	require.EqualValues(t, exchangeMax+1, leader.arrived)
 	leader.Sent(2)
 	leader.AllArrived()
-	require.EqualValues(t, ExchangeMax+2, leader.arrived)
+	require.EqualValues(t, exchangeMax+2, leader.arrived)
 }
