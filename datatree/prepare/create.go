@@ -88,11 +88,8 @@ func (p *Preparer) create(b []byte, c *creation) ([]byte, proto.ErrCode) {
 		return b, err
 	}
 	var parent, node target
-	if p.load(&parent, parentPath); !parent.exists {
-		return b, proto.ErrNoNode
-	}
-	if !p.allows(&parent, proto.PermCreate) {
-		return b, proto.ErrNoAuth
+	if err := p.reach(&parent, parentPath, proto.PermCreate); err != proto.OK {
+		return b, err
 	}
 	path := c.path
 	if k.sequential {

@@ -16,11 +16,8 @@ func (p *Preparer) delete(b []byte, r *proto.DeleteRequest) ([]byte, proto.ErrCo
 		return b, proto.ErrBadArguments
 	}
 	var parent, node target
-	if p.load(&parent, parentPath); !parent.exists {
-		return b, proto.ErrNoNode
-	}
-	if !p.allows(&parent, proto.PermDelete) {
-		return b, proto.ErrNoAuth
+	if err := p.reach(&parent, parentPath, proto.PermDelete); err != proto.OK {
+		return b, err
 	}
 	if p.loadChild(&node, &parent, r.Path, name); !node.exists {
 		return b, proto.ErrNoNode

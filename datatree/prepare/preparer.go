@@ -127,54 +127,44 @@ func (p *Preparer) appendBody(b []byte) (out []byte, err proto.ErrCode, ok bool)
 	case proto.OpMulti:
 		return p.multi(b)
 	case proto.OpCreateSession:
-		timeoutMs := r.Int32()
-		if r.Err() != nil {
-			return b, proto.ErrMarshallingError, false
+		if timeoutMs := r.Int32(); r.Err() == nil {
+			out = p.createSession(b, timeoutMs)
 		}
-		return p.createSession(b, timeoutMs), proto.OK, true
 	case proto.OpCloseSession:
-		return p.closeSession(b), proto.OK, true
+		out = p.closeSession(b)
 	case proto.OpDeleteContainer:
 		var path proto.PathRequest
-		if path.Decode(&r); r.Err() != nil {
-			return b, proto.ErrMarshallingError, false
+		if path.Decode(&r); r.Err() == nil {
+			out, err = p.deleteContainer(b, path.Path)
 		}
-		out, err = p.deleteContainer(b, path.Path)
-		return out, err, true
 	case proto.OpReconfig:
 		var reconfig proto.ReconfigRequest
-		if reconfig.Decode(&r); r.Err() != nil {
-			return b, proto.ErrMarshallingError, false
+		if reconfig.Decode(&r); r.Err() == nil {
+			out, err = p.reconfig(b, &reconfig)
 		}
-		out, err = p.reconfig(b, &reconfig)
-		return out, err, true
 	case proto.OpSetACL:
-		if p.setACLReq.Decode(&r); r.Err() != nil {
-			return b, proto.ErrMarshallingError, false
+		if p.setACLReq.Decode(&r); r.Err() == nil {
+			out, err = p.setACL(b, &p.setACLReq)
 		}
-		out, err = p.setACL(b, &p.setACLReq)
-		return out, err, true
 	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
-		c := p.decodeCreate(&r, p.req.Op)
-		if r.Err() != nil {
-			return b, proto.ErrMarshallingError, false
+		if c := p.decodeCreate(&r, p.req.Op); r.Err() == nil {
+			out, err = p.create(b, &c)
 		}
-		out, err = p.create(b, &c)
-		return out, err, true
 	case proto.OpDelete:
 		var del proto.DeleteRequest
-		if del.Decode(&r); r.Err() != nil {
-			return b, proto.ErrMarshallingError, false
+		if del.Decode(&r); r.Err() == nil {
+			out, err = p.delete(b, &del)
 		}
-		out, err = p.delete(b, &del)
-		return out, err, true
 	case proto.OpSetData:
 		var set proto.SetDataRequest
-		if set.Decode(&r); r.Err() != nil {
-			return b, proto.ErrMarshallingError, false
+		if set.Decode(&r); r.Err() == nil {
+			out, err = p.setData(b, &set)
 		}
-		out, err = p.setData(b, &set)
-		return out, err, true
+	default:
+		return b, proto.ErrUnimplemented, false
 	}
-	return b, proto.ErrUnimplemented, false
+	if r.Err() != nil {
+		return b, proto.ErrMarshallingError, false
+	}
+	return out, err, true
 }

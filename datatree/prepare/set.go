@@ -16,11 +16,8 @@ func (p *Preparer) setData(b []byte, r *proto.SetDataRequest) ([]byte, proto.Err
 		return b, proto.ErrBadArguments
 	}
 	var node target
-	if p.load(&node, r.Path); !node.exists {
-		return b, proto.ErrNoNode
-	}
-	if !p.allows(&node, proto.PermWrite) {
-		return b, proto.ErrNoAuth
+	if err := p.reach(&node, r.Path, proto.PermWrite); err != proto.OK {
+		return b, err
 	}
 	if err := p.checkQuota(r.Path, 0, int64(len(r.Data))-int64(node.dataLen)); err != proto.OK {
 		return b, err
@@ -54,11 +51,8 @@ func (p *Preparer) setACL(b []byte, r *proto.SetACLRequest) ([]byte, proto.ErrCo
 		return b, err
 	}
 	var node target
-	if p.load(&node, r.Path); !node.exists {
-		return b, proto.ErrNoNode
-	}
-	if !p.allows(&node, proto.PermAdmin) {
-		return b, proto.ErrNoAuth
+	if err := p.reach(&node, r.Path, proto.PermAdmin); err != proto.OK {
+		return b, err
 	}
 	if !versionMatches(node.Aversion, r.Version) {
 		return b, proto.ErrBadVersion
@@ -82,11 +76,8 @@ func (p *Preparer) check(b []byte, r *proto.CheckVersionRequest) ([]byte, proto.
 		return b, proto.ErrBadArguments
 	}
 	var node target
-	if p.load(&node, r.Path); !node.exists {
-		return b, proto.ErrNoNode
-	}
-	if !p.allows(&node, proto.PermRead) {
-		return b, proto.ErrNoAuth
+	if err := p.reach(&node, r.Path, proto.PermRead); err != proto.OK {
+		return b, err
 	}
 	if !versionMatches(node.Version, r.Version) {
 		return b, proto.ErrBadVersion
@@ -113,11 +104,8 @@ func (p *Preparer) reconfig(b []byte, r *proto.ReconfigRequest) ([]byte, proto.E
 	}
 	path := proto.Text(datatree.ConfigPath)
 	var node target
-	if p.load(&node, path); !node.exists {
-		return b, proto.ErrNoNode
-	}
-	if !p.allows(&node, proto.PermWrite) {
-		return b, proto.ErrNoAuth
+	if err := p.reach(&node, path, proto.PermWrite); err != proto.OK {
+		return b, err
 	}
 	return p.putData(b, &node, path, config, -1), proto.OK
 }

@@ -2,6 +2,7 @@ package prepare
 
 import (
 	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/paths"
 )
 
@@ -45,6 +46,17 @@ func (p *Preparer) loadChild(t, parent *target, path, name []byte) {
 		return
 	}
 	p.loadTree(t, p.state.Child(parent.id, name))
+}
+
+// reach loads the znode at path for an operation that takes one of the wanted permissions on it.
+func (p *Preparer) reach(t *target, path []byte, wanted int32) proto.ErrCode {
+	if p.load(t, path); !t.exists {
+		return proto.ErrNoNode
+	}
+	if !p.allows(t, wanted) {
+		return proto.ErrNoAuth
+	}
+	return proto.OK
 }
 
 func (p *Preparer) loadSlot(t *target) {
