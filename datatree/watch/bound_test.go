@@ -12,7 +12,7 @@ import (
 // Long paths take a chunk each, and the references of chunks are few. When none is left, watches are refused and all
 // others are as before; when some are gone, there is room again.
 func TestWatchesAreRefusedWhenNoReferenceIsLeft(t *testing.T) {
-	w := New()
+	w := New(0)
 	w.paths.names.places = 10
 	path := func(i int) []byte { return fmt.Appendf(nil, "/%05000d", i) }
 	n := 0
@@ -41,7 +41,7 @@ func TestWatchesAreRefusedWhenNoNumberIsLeft(t *testing.T) {
 		"entries": func(w *Registry) { w.paths.places = 2 },
 		"sets":    func(w *Registry) { w.sets.places = 8 },
 	} {
-		w := New()
+		w := New(0)
 		narrow(w)
 		n := 0
 		for w.Add(WatcherID(n%1000), Data, fmt.Appendf(nil, "/%d", n)) {
@@ -72,7 +72,7 @@ func TestMemoryOfWatchesIsBounded(t *testing.T) {
 	} {
 		var w *Registry
 		took := heapOf(func() any {
-			w = NewBounded(most)
+			w = New(most)
 			for i := 0; w.Add(WatcherID(i/100), Kind(i%5), []byte(path(i))); i++ {
 				require.Less(t, i, 2_000_000, name)
 			}
@@ -92,7 +92,7 @@ func TestMemoryOfWatchesIsBounded(t *testing.T) {
 
 // When most watches go, so does their memory, while the rest stay.
 func TestMemoryOfWatchesIsGivenBack(t *testing.T) {
-	w := New()
+	w := New(0)
 	w.Add(0, Data, []byte("/kept"))
 	fill := func() {
 		for i := range 200_000 {

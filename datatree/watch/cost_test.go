@@ -32,7 +32,7 @@ func TestFireDoesNotAllocate(t *testing.T) {
 		{"child watcher of the parent", Child, []byte("/service/members")},
 	}
 	for _, tt := range tests {
-		w := New()
+		w := New(0)
 		w.Add(9, Data, []byte("/kept"))
 		heard := 0
 		deliver := func(WatcherID, proto.EventType, []byte, datatree.ACLID) { heard++ }
@@ -56,7 +56,7 @@ func TestWatchMemory(t *testing.T) {
 
 	const paths = 50_000
 	perPath := heapOf(func() any {
-		w := New()
+		w := New(0)
 		for i := range paths {
 			w.Add(WatcherID(i%1000), Data, fmt.Appendf(nil, "/service/some-application/member-%06d", i))
 		}
@@ -69,7 +69,7 @@ func TestWatchMemory(t *testing.T) {
 // gridBytes returns the memory of a watch when each connection watches each path.
 func gridBytes(paths, connections int) float64 {
 	return heapOf(func() any {
-		w := New()
+		w := New(0)
 		watchGrid(w, paths, connections)
 		return w
 	}) / float64(paths*connections)
@@ -100,7 +100,7 @@ func heapOf(build func() any) float64 {
 // after the first rounds no more memory is taken.
 func TestChurnDoesNotLeak(t *testing.T) {
 	const round = 10_000
-	w := New()
+	w := New(0)
 	chunks := func() int { return len(w.sets.chunks) + len(w.paths.names.chunks) + len(w.paths.pages) }
 	path := make([]byte, 0, 64)
 	heard, settled := 0, 0
@@ -128,7 +128,7 @@ func TestChurnDoesNotLeak(t *testing.T) {
 }
 
 func BenchmarkFireNobody(b *testing.B) {
-	w := New()
+	w := New(0)
 	c := datatree.Change{Type: nodeDataChanged, Path: []byte("/service/members/member-0000000042")}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -137,7 +137,7 @@ func BenchmarkFireNobody(b *testing.B) {
 }
 
 func BenchmarkFireOtherPaths(b *testing.B) {
-	w := New()
+	w := New(0)
 	watchGrid(w, 10_000, 10)
 	c := datatree.Change{Type: nodeDataChanged, Path: []byte("/service/members/member-0000000042")}
 	b.ReportAllocs()
@@ -147,7 +147,7 @@ func BenchmarkFireOtherPaths(b *testing.B) {
 }
 
 func BenchmarkAddAndFireOneShot(b *testing.B) {
-	w := New()
+	w := New(0)
 	watchGrid(w, 10_000, 10)
 	path := []byte("/service/members/member-0000000042")
 	c := datatree.Change{Type: nodeDataChanged, Path: path}
@@ -159,7 +159,7 @@ func BenchmarkAddAndFireOneShot(b *testing.B) {
 }
 
 func BenchmarkFireRecursive4Deep(b *testing.B) {
-	w := New()
+	w := New(0)
 	w.Add(1, Recursive, []byte("/a"))
 	c := datatree.Change{Type: nodeDataChanged, Path: []byte("/a/bbbbbbb/ccccccc/ddddddd")}
 	b.ReportAllocs()
@@ -173,7 +173,7 @@ func BenchmarkFireRecursive4Deep(b *testing.B) {
 func BenchmarkFireRecursiveByLength(b *testing.B) {
 	for _, levels := range []int{4, 20, 200, 2_000, 20_000} {
 		b.Run(fmt.Sprintf("levels=%d", levels), func(b *testing.B) {
-			w := New()
+			w := New(0)
 			w.Add(1, Recursive, []byte("/"))
 			c := datatree.Change{Type: nodeDataChanged, Path: bytes.Repeat([]byte("/level"), levels)}
 			b.ReportAllocs()
@@ -187,7 +187,7 @@ func BenchmarkFireRecursiveByLength(b *testing.B) {
 
 // BenchmarkFire100kOneShot is the time of one change that 100,000 connections watch.
 func BenchmarkFire100kOneShot(b *testing.B) {
-	w := New()
+	w := New(0)
 	path := []byte("/config")
 	c := datatree.Change{Type: nodeDataChanged, Path: path}
 	b.ReportAllocs()
@@ -203,7 +203,7 @@ func BenchmarkFire100kOneShot(b *testing.B) {
 
 // BenchmarkFire100kPersistent is the same with persistent watches.
 func BenchmarkFire100kPersistent(b *testing.B) {
-	w := New()
+	w := New(0)
 	path := []byte("/config")
 	for id := range WatcherID(100_000) {
 		w.Add(id, Persistent, path)
@@ -220,7 +220,7 @@ func BenchmarkFire100kPersistent(b *testing.B) {
 func BenchmarkWatchGrid(b *testing.B) {
 	b.Run("add", func(b *testing.B) {
 		for b.Loop() {
-			watchGrid(New(), 10_000, 100)
+			watchGrid(New(0), 10_000, 100)
 		}
 		b.ReportMetric(gridBytes(10_000, 100), "bytes/watch")
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1e6, "ns/watch")
@@ -228,7 +228,7 @@ func BenchmarkWatchGrid(b *testing.B) {
 	b.Run("removeAll", func(b *testing.B) {
 		for b.Loop() {
 			b.StopTimer()
-			w := New()
+			w := New(0)
 			watchGrid(w, 10_000, 100)
 			b.StartTimer()
 			for id := range WatcherID(100) {

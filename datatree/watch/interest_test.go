@@ -51,7 +51,7 @@ func TestEndingTellsEveryWatch(t *testing.T) {
 		paths := []string{"/", "/a"}
 		var end proto.CloseSessionTxn
 		for i := range trees {
-			trees[i] = &watchedTree{t: t, state: datatree.NewState(datatree.Config{}), w: New()}
+			trees[i] = &watchedTree{t: t, state: datatree.NewState(datatree.Config{}), w: New(0)}
 			trees[i].create(0, "/a")
 		}
 		for i := range parents {

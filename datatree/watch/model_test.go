@@ -228,7 +228,7 @@ func judgeWatches(t *testing.T, seed uint64) {
 		func(p string) bool { return p == "" || p == "no path" || p == "/a/" })
 	ids := 1 + r.IntN(200)
 
-	w, m := New(), &watchModel{watchManager{}, watchManager{}}
+	w, m := New(0), &watchModel{watchManager{}, watchManager{}}
 	if seed%2 == 0 { // there is room for some of the watches only
 		for i := range 20 {
 			paths = append(paths, fmt.Sprintf("/%05000d", i))

@@ -25,7 +25,7 @@ func FuzzRecursive(f *testing.F) {
 		if len(text) > 4096 {
 			t.Skip("long texts only take time")
 		}
-		w, m := New(), &watchModel{watchManager{}, watchManager{}}
+		w, m := New(0), &watchModel{watchManager{}, watchManager{}}
 		lines := strings.Split(text, "\n")
 		for i, path := range lines {
 			kind := []Kind{Recursive, Recursive, Data}[i%3]
@@ -46,7 +46,7 @@ func FuzzRecursive(f *testing.F) {
 // TestRecursiveWatchesCostTheLengthOfThePath compares what a level of a path costs, for paths of 100 and of 20,000
 // levels. To hash each ancestor by itself makes a level of the long path a hundred times dearer.
 func TestRecursiveWatchesCostTheLengthOfThePath(t *testing.T) {
-	w := New()
+	w := New(0)
 	w.Add(1, Recursive, []byte("/"))
 	perLevel := func(levels, times int) float64 {
 		c := datatree.Change{Type: nodeDataChanged, Path: bytes.Repeat([]byte("/level"), levels)}

@@ -1,13 +1,11 @@
 package watch
 
 import (
-	"math"
-
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 )
 
-// WatcherID is the number of a connection in a Registry. The caller chooses it; after RemoveAll another
+// WatcherID is the number of a connection in a Registry. The caller chooses it; after RemoveSome is done another
 // connection may get the same number. The numbers should be dense, because memory (32 bytes a number)
 // grows with the largest. The largest allowed is 2^28-1.
 type WatcherID uint32
@@ -25,37 +23,15 @@ const (
 	Recursive              // addWatch mode 1: data table, for the path and all below it
 )
 
-// modes returns the modes that kind registers.
-func (k Kind) modes() mode {
-	switch k {
-	case Data, Exist:
-		return modeData
-	case Child:
-		return modeChild
-	case Persistent:
-		return modePersistent
-	case Recursive:
-		return modeRecursive
-	}
-	panic("watch: unknown kind of watch")
+// kindModes are the modes that a kind registers.
+var kindModes = [...]mode{
+	Data: modeData, Exist: modeData, Child: modeChild, Persistent: modePersistent, Recursive: modeRecursive,
 }
 
-// selectedModes returns the modes that t selects in checkWatches and removeWatches, 0 if t is unknown. Source:
-// server-semantics 10.8.
-func selectedModes(t proto.WatcherType) mode {
-	switch t {
-	case proto.WatcherChildren:
-		return modeChild
-	case proto.WatcherData:
-		return modeData
-	case proto.WatcherAny:
-		return modesAll
-	case proto.WatcherPersistent:
-		return modePersistent
-	case proto.WatcherPersistentRecursive:
-		return modeRecursive
-	}
-	return 0
+// selectedModes are the modes that a type selects in checkWatches and removeWatches. Source: server-semantics 10.8.
+var selectedModes = map[proto.WatcherType]mode{
+	proto.WatcherChildren: modeChild, proto.WatcherData: modeData, proto.WatcherAny: modesAll,
+	proto.WatcherPersistent: modePersistent, proto.WatcherPersistentRecursive: modeRecursive,
 }
 
 // Registry holds the watches of one server. Paths are literal byte strings; they need neither exist
@@ -88,12 +64,9 @@ type watcher struct {
 	told    uint64  // the last trigger that notified it: one event a trigger
 }
 
-// New returns a Registry without watches, whose memory has no limit but what references reach: some hundred thousand
-// paths of more than 4 KiB, and 4 GiB of shorter ones.
-func New() *Registry { return NewBounded(0) }
-
-// NewBounded returns a Registry that takes no more than most bytes; 0 is unlimited.
-func NewBounded(most uint64) *Registry {
+// New returns a Registry without watches that takes no more than most bytes. 0 is no limit but what references reach:
+// some hundred thousand paths of more than 4 KiB, and 4 GiB of shorter ones.
+func New(most uint64) *Registry {
 	w := &Registry{most: most}
 	w.paths.init()
 	return w
@@ -113,7 +86,7 @@ func (w *Registry) Add(id WatcherID, kind Kind, path []byte) bool {
 	if entry != 0 {
 		old = w.paths.at(entry).watchers.get(&w.sets, uint32(id))
 	}
-	m := old | kind.modes()
+	m := old | kindModes[kind]
 	switch {
 	case m == old:
 		return true
@@ -159,14 +132,14 @@ func (w *Registry) Has(id WatcherID, t proto.WatcherType, path []byte) bool {
 		return false
 	}
 	_, m := w.find(id, path)
-	return m&selectedModes(t) != 0
+	return m&selectedModes[t] != 0
 }
 
 // Remove removes the watches of type t that id has on exactly path, and reports whether there were
 // any. No event is fired. Source: client-protocol 9.6.
 func (w *Registry) Remove(id WatcherID, t proto.WatcherType, path []byte) bool {
 	entry, old := w.find(id, path)
-	m := old &^ selectedModes(t)
+	m := old &^ selectedModes[t]
 	if m == old {
 		return false
 	}
@@ -174,11 +147,8 @@ func (w *Registry) Remove(id WatcherID, t proto.WatcherType, path []byte) bool {
 	return true
 }
 
-// RemoveAll removes every watch of id, whose connection is gone. Its time grows with their number.
-func (w *Registry) RemoveAll(id WatcherID) { w.RemoveSome(id, 0, math.MaxInt) }
-
-// RemoveSome is one part of RemoveAll. It looks at n places in which a watch of id may be, beginning with from,
-// which is 0 for the first part. It returns the place to go on with and whether no watch is left. Between the
+// RemoveSome removes watches of id, whose connection is gone. It looks at n places in which one may be, beginning with
+// from, which is 0 for the first part. It returns the place to go on with and whether no watch is left. Between the
 // parts watches may fire, but none of id may be added.
 func (w *Registry) RemoveSome(id WatcherID, from uint32, n int) (next uint32, done bool) {
 	if int(id) >= len(w.slots) {

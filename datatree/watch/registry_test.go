@@ -2,6 +2,7 @@ package watch
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -17,13 +18,16 @@ const (
 	nodeDataChanged = proto.EventNodeDataChanged
 )
 
+// RemoveAll removes every watch of id.
+func (w *Registry) RemoveAll(id WatcherID) { w.RemoveSome(id, 0, math.MaxInt) }
+
 // watchLog fires changes and keeps what each connection heard.
 type watchLog struct {
 	*Registry
 	heard map[WatcherID][]string
 }
 
-func newWatchLog() *watchLog { return &watchLog{New(), map[WatcherID][]string{}} }
+func newWatchLog() *watchLog { return &watchLog{New(0), map[WatcherID][]string{}} }
 
 func (l *watchLog) fire(t proto.EventType, path string) {
 	for id, events := range fired(l.Registry, t, path) {
@@ -261,7 +265,7 @@ func TestRemoveAndCheckMatrix(t *testing.T) {
 
 // A watch on the empty path can be set and removed, as in ZooKeeper, but is not found.
 func TestNoWatchIsFoundOnTheEmptyPath(t *testing.T) {
-	w := New()
+	w := New(0)
 	for _, kind := range []Kind{Data, Child, Persistent, Recursive} {
 		w.Add(1, kind, nil)
 		require.False(t, w.Has(1, proto.WatcherAny, nil))
@@ -305,7 +309,7 @@ func TestCounts(t *testing.T) {
 // TestDeliverNamesTheACLToConsult: the znode's for its own events, the parent's for its children's.
 func TestDeliverNamesTheACLToConsult(t *testing.T) {
 	for _, event := range []proto.EventType{nodeCreated, nodeDeleted, nodeDataChanged} {
-		w := New()
+		w := New(0)
 		w.Add(1, Recursive, []byte("/a"))
 		w.Add(2, Persistent, []byte("/a/b"))
 		w.Add(3, Child, []byte("/a"))
@@ -329,7 +333,7 @@ func TestDeliverNamesTheACLToConsult(t *testing.T) {
 // TestManyConnectionsEachHearOnce fires one change at 20,000 connections (ZOOKEEPER-137).
 func TestManyConnectionsEachHearOnce(t *testing.T) {
 	const n = 20_000
-	w := New()
+	w := New(0)
 	for id := range WatcherID(n) {
 		w.Add(id, Data, []byte("/a"))
 		w.Add(id, Kind(id%5), []byte("/a"))
@@ -380,7 +384,7 @@ func TestRewatch(t *testing.T) {
 	}
 	s := datatree.NewState(datatree.Config{})
 	for _, tt := range tests {
-		w := New()
+		w := New(0)
 		event, fire, ok := w.Rewatch(s, 4, tt.kind, []byte(tt.path), tt.relative)
 		require.Equal(t, tt.event, event, "%+v", tt)
 		require.Equal(t, tt.event != 0, fire, "%+v", tt)
@@ -393,7 +397,7 @@ func TestRewatch(t *testing.T) {
 // A watcher that goes in parts, while its watches fire, leaves nothing behind and the others alone.
 func TestRegistryRemoveSome(t *testing.T) {
 	r := rand.New(rand.NewPCG(newSeed(t), 4))
-	w := New()
+	w := New(0)
 	path := func(i int) []byte { return fmt.Appendf(nil, "/p%05d", i) }
 	for range 5000 {
 		w.Add(1, []Kind{Data, Exist, Child, Persistent, Recursive}[r.IntN(5)], path(r.IntN(4000)))

@@ -3,6 +3,7 @@ package model_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -71,7 +72,7 @@ type payload struct {
 }
 
 func newWorld(r *rand.Rand) *world {
-	w := &world{rand: r, seen: map[string]int{}, watches: watch.New(), now: 1_700_000_000_000}
+	w := &world{rand: r, seen: map[string]int{}, watches: watch.New(0), now: 1_700_000_000_000}
 	skipACL := r.IntN(10) == 0
 	w.cfg = prepare.DefaultConfig()
 	w.cfg.EnforceQuota = r.IntN(3) == 0
@@ -116,7 +117,7 @@ func (w *world) newConn(session proto.SessionID, ids []auth.Identity) *conn {
 func (w *world) dropConn(c *conn) {
 	w.conns = slices.DeleteFunc(w.conns, func(other *conn) bool { return other == c })
 	w.free = append(w.free, c.number)
-	w.watches.RemoveAll(watch.WatcherID(c.number))
+	w.watches.RemoveSome(watch.WatcherID(c.number), 0, math.MaxInt)
 	w.model.Disconnect(c.number)
 }
 

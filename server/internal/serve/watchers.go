@@ -29,7 +29,7 @@ type watchers struct {
 func newWatchers(e *env.Env) *watchers {
 	l := &e.Config.Limits
 	most := uint64(min(l.MaxWatchMemory, env.Memory()/4)) // 0 is unlimited
-	return &watchers{env: e, registry: watch.NewBounded(most), slots: make([]*Conn, 1), limits: l}
+	return &watchers{env: e, registry: watch.New(most), slots: make([]*Conn, 1), limits: l}
 }
 
 // slot returns the WatcherID of c, 0 if the connection has ended. REQUIRES: Store.Mu for reading, watchers.mu.
@@ -102,8 +102,7 @@ func (ws *watchers) exceeds(id watch.WatcherID, path []byte) (limit string) {
 	return limit
 }
 
-// left is how much of the memory for watches is left. REQUIRES:
-// Store.Mu for reading, watchers.mu.
+// left is how much of the memory for watches is left. REQUIRES: Store.Mu for reading, watchers.mu.
 func (ws *watchers) left() uint64 {
 	most, held := uint64(ws.limits.MaxWatchMemory), ws.registry.Held()
 	return max(most, held) - held
