@@ -11,26 +11,23 @@ import "github.com/seed94657493/warren/proto"
 // concurrently with reads. Source: server-semantics 5.10.
 func (s *State) EachDue(nowMs, maxNeverUsedMs int64, yield func(path []byte) bool) {
 	var path []byte
-	more := true
-	check := func(id NodeID, isDue bool) bool {
-		if isDue {
-			path = s.AppendPath(path[:0], id)
-			more = yield(path)
-		}
-		return more
+	goesOn := func(id NodeID) bool {
+		path = s.AppendPath(path[:0], id)
+		return yield(path)
 	}
-	s.each(s.containers, func(id NodeID) bool {
+	for id := range s.each(s.containers) {
 		r := s.rec(id)
 		k := s.kinOf(r)
 		neverUsed := maxNeverUsedMs != 0 && nowMs-r.mtime > maxNeverUsedMs
-		return check(id, k.children == 0 && (k.cversion > 0 || neverUsed))
-	})
-	if !more {
-		return
+		if k.children == 0 && (k.cversion > 0 || neverUsed) && !goesOn(id) {
+			return
+		}
 	}
-	s.each(s.ttls, func(id NodeID) bool {
+	for id := range s.each(s.ttls) {
 		r := s.rec(id)
 		ttl, _ := proto.TTLOf(r.owner)
-		return check(id, s.kinOf(r).children == 0 && ttl != 0 && nowMs-r.mtime > ttl)
-	})
+		if s.kinOf(r).children == 0 && ttl != 0 && nowMs-r.mtime > ttl && !goesOn(id) {
+			return
+		}
+	}
 }

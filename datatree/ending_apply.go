@@ -63,12 +63,11 @@ func (e *Ending) tellAll(sink Sink) {
 	for _, id := range listed {
 		e.tellOf(sink, id)
 	}
-	s.each(e.owned, func(id NodeID) bool {
+	for id := range s.each(e.owned) {
 		if _, ok := e.ranks[id]; !ok {
 			e.tellOf(sink, id)
 		}
-		return true
-	})
+	}
 }
 
 func (e *Ending) tellOf(sink Sink, id NodeID) {

@@ -15,11 +15,10 @@ func (e *Ending) checkCostly() {
 			return true
 		})
 	}
-	s.each(e.owned, func(id NodeID) bool {
+	for id := range s.each(e.owned) {
 		r := s.rec(id)
 		invariant("a znode that has gone is not found", s.Child(r.parent, s.Name(id)) == 0, uint64(id))
-		return true
-	})
+	}
 	for _, w := range s.walkers.live {
 		invariant("a walker is at a znode that exists", w.cursor <= Root || !s.ended.has(s.rec(w.cursor)),
 			uint64(w.cursor))

@@ -1,6 +1,10 @@
 package datatree
 
-import "github.com/seed94657493/warren/proto"
+import (
+	"iter"
+
+	"github.com/seed94657493/warren/proto"
+)
 
 // Znodes that end by themselves are in lists by the cause of their end: the ephemerals of each session, the
 // containers, the TTL znodes. The lists run through the znodes' kin, oldest first; the first one's ownPrev is the
@@ -93,10 +97,12 @@ func (s *State) take(l *ownedList, id NodeID) {
 }
 
 // each yields the znodes of a list. The list must not change meanwhile.
-func (s *State) each(l ownedList, yield func(NodeID) bool) {
-	for id := l.first; id != 0; id = s.kinOf(s.rec(id)).ownNext {
-		if !yield(id) {
-			return
+func (s *State) each(l ownedList) iter.Seq[NodeID] {
+	return func(yield func(NodeID) bool) {
+		for id := l.first; id != 0; id = s.kinOf(s.rec(id)).ownNext {
+			if !yield(id) {
+				return
+			}
 		}
 	}
 }

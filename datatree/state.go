@@ -269,19 +269,20 @@ func (s *State) sessionIDs() []proto.SessionID { return slices.Sorted(maps.Keys(
 
 // EachEphemeral yields the ephemerals of a session in the order of their creation.
 func (s *State) EachEphemeral(id proto.SessionID, yield func(NodeID)) {
-	s.each(s.sessions[id].ephemerals, func(n NodeID) bool { yield(n); return true })
+	for n := range s.each(s.sessions[id].ephemerals) {
+		yield(n)
+	}
 }
 
 // FirstEphemerals yields up to most ephemerals of a session, the oldest first, and returns how many it has.
 func (s *State) FirstEphemerals(id proto.SessionID, most int, yield func(NodeID)) (count int) {
 	of := s.sessions[id].ephemerals
-	s.each(of, func(n NodeID) bool {
+	for n := range s.each(of) {
 		if most--; most < 0 {
-			return false
+			break
 		}
 		yield(n)
-		return true
-	})
+	}
 	return int(of.count)
 }
 
