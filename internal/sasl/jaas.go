@@ -71,7 +71,6 @@ type jaasToken rune
 const (
 	jaasEnd  jaasToken = -1
 	jaasWord jaasToken = -2 // quoted or not
-	jaasBad  jaasToken = -3 // a quote without an end
 )
 
 // jaasParser reads one file. After the first error it reads nothing more.
@@ -221,7 +220,6 @@ func (p *jaasParser) quote(end byte) {
 			p.token, p.value = jaasWord, string(b)
 			return
 		case '\n', '\r':
-			p.token = jaasBad
 			p.fail("the end of a quoted text on its line")
 			return
 		case '\\':
@@ -230,7 +228,6 @@ func (p *jaasParser) quote(end byte) {
 			b = append(b, c)
 		}
 	}
-	p.token = jaasBad
 	p.fail("the end of a quoted text")
 }
 

@@ -45,8 +45,7 @@ func TestJAAS(t *testing.T) {
 	} {
 		u, err := j.Users(section)
 		require.NoError(t, err)
-		require.Equal(t, want, u.passwords)
-		require.Equal(t, len(want), u.Len())
+		require.Equal(t, Users(want), u)
 	}
 	user, password, err := j.Credentials("QuorumLearner")
 	require.NoError(t, err)
@@ -78,12 +77,11 @@ func TestJAAS(t *testing.T) {
 func TestUsersWith(t *testing.T) {
 	u := bob.With("super", "x").With("bob", "other")
 	for name, want := range map[string]string{"super": "x", "bob": "other", "日本": "秘密"} {
-		got, ok := u.password(name)
+		got, ok := u[name]
 		require.True(t, ok)
 		require.Equal(t, want, got)
 	}
-	got, _ := bob.password("bob")
-	require.Equal(t, "bobsecret", got)
+	require.Equal(t, "bobsecret", bob["bob"])
 }
 
 // Each of these files is refused, with the line, and what could be a password is not quoted.

@@ -40,13 +40,14 @@ type Acceptor struct {
 }
 
 // NewDigest returns the accepting side that takes users with passwords.
-func NewDigest(realm digestmd5.Realm, users *Users) *Acceptor {
+func NewDigest(realm digestmd5.Realm, users Users) *Acceptor {
 	begin := func(may func(user string) bool) Exchange {
 		password := func(user string) (string, bool) {
 			if may != nil && !may(user) {
 				return "", false
 			}
-			return users.password(user)
+			password, known := users[user]
+			return password, known
 		}
 		return digestmd5.NewServer(realm, password, NewNonce())
 	}

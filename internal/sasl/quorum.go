@@ -74,7 +74,7 @@ func (a *QuorumAcceptor) Accept(c net.Conn) (Admission, error) {
 	default:
 		return Admission{}, fmt.Errorf("sasl: first packet: %w", err)
 	}
-	pushed := &pushedConn{Conn: c, pushed: head[:]}
+	pushed := &BegunConn{Conn: c, Head: head[:]}
 	if binary.BigEndian.Uint64(head[:]) != quorumMagic {
 		if a.Required {
 			return Admission{}, errSilent
@@ -235,24 +235,24 @@ func writePacket(w io.Writer, status quorumStatus, token []byte) error {
 	return nil
 }
 
-// pushedConn is a connection whose first bytes have been read already.
-type pushedConn struct {
+// BegunConn is a connection whose first bytes have been read already.
+type BegunConn struct {
 	net.Conn
-	pushed []byte
+	Head []byte // bytes that were not read again yet
 }
 
 // Read implements net.Conn.
-func (c *pushedConn) Read(b []byte) (int, error) {
-	if len(c.pushed) > 0 {
-		n := copy(b, c.pushed)
-		c.pushed = c.pushed[n:]
+func (c *BegunConn) Read(b []byte) (int, error) {
+	if len(c.Head) > 0 {
+		n := copy(b, c.Head)
+		c.Head = c.Head[n:]
 		return n, nil
 	}
 	return c.Conn.Read(b)
 }
 
 // CloseWrite ends the sending direction, if the connection can.
-func (c *pushedConn) CloseWrite() error {
+func (c *BegunConn) CloseWrite() error {
 	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return w.CloseWrite()
 	}

@@ -19,7 +19,7 @@ import (
 // vectorRspauth is the proof of a server in some exchange.
 const vectorRspauth = "da86919f214d86dd35224ea179331f9f"
 
-var bob = &Users{passwords: map[string]string{"bob": "bobsecret", "jürgen": "pässword", "日本": "秘密", "": "empty"}}
+var bob = Users{"bob": "bobsecret", "jürgen": "pässword", "日本": "秘密", "": "empty"}
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

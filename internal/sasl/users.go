@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 )
 
@@ -18,25 +19,25 @@ const (
 // ErrNoSection is returned when a JAAS file lacks the requested section.
 var ErrNoSection = errors.New("the section is missing")
 
-// Users holds the names and passwords of one section. It is immutable; the zero value has no user.
-type Users struct{ passwords map[string]string }
+// Users holds the passwords of one section, by the names of the users. It does not change.
+type Users map[string]string
 
 // Users returns the users of a section, which are its options user_<name>="<password>". Every module of the
 // section counts. It returns ErrNoSection, or an error if the section asks for anything other than names and
 // passwords.
-func (j JAAS) Users(section string) (*Users, error) {
+func (j JAAS) Users(section string) (Users, error) {
 	modules, ok := j[section]
 	if !ok {
 		return nil, fmt.Errorf("sasl: JAAS section %s: %w", section, ErrNoSection)
 	}
-	u := &Users{passwords: map[string]string{}}
+	u := Users{}
 	for _, m := range modules {
 		if err := supported(section, &m); err != nil {
 			return nil, err
 		}
 		for key, value := range m.Options {
 			if name, ok := strings.CutPrefix(key, "user_"); ok {
-				u.passwords[name] = value
+				u[name] = value
 			}
 		}
 	}
@@ -54,24 +55,11 @@ func supported(section string, m *Module) error {
 }
 
 // With returns the users and one more, whose password is replaced if the name exists.
-func (u *Users) With(name, password string) *Users {
-	more := &Users{passwords: map[string]string{name: password}}
-	for n, p := range u.passwords {
-		if n != name {
-			more.passwords[n] = p
-		}
-	}
+func (u Users) With(name, password string) Users {
+	more := maps.Clone(u)
+	more[name] = password
 	return more
 }
-
-// password returns the password of a user, and whether there is such a user.
-func (u *Users) password(name string) (string, bool) {
-	p, ok := u.passwords[name]
-	return p, ok
-}
-
-// Len returns how many users there are.
-func (u *Users) Len() int { return len(u.passwords) }
 
 // Credentials returns the name and password with which a section connects: its options username and password.
 func (j JAAS) Credentials(section string) (name, password string, err error) {

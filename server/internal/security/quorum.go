@@ -251,7 +251,7 @@ func (q *Quorum) encrypt(ctx context.Context, nc net.Conn) (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if nc = begun; !begun.hello() {
+		if nc = begun; !isHello(begun.Head) {
 			return nc, nil
 		}
 	}
@@ -274,7 +274,7 @@ func (q *Quorum) admit(ctx context.Context, nc net.Conn) (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if nc = begun; len(begun.head) == 0 {
+		if nc = begun; len(begun.Head) == 0 {
 			return nc, nil
 		}
 	}

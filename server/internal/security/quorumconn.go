@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"github.com/seed94657493/warren/internal/sasl"
 )
 
 // TLSRecord is the first byte of a TLS handshake.
@@ -16,16 +18,10 @@ const TLSRecord = 0x16
 // helloHead is how many bytes of a connection show whether it begins with TLS: the header of its first record.
 const helloHead = 5
 
-// begunConn is a connection whose first bytes have been read already.
-type begunConn struct {
-	net.Conn
-	head []byte // bytes that were not read again yet
-}
-
 // begin reads the first bytes of a connection. They are fewer if the timeout ends before, or if the other side
 // has closed its sending side: on the election port a server does that to be called back. ctx has the deadline of
 // the connection.
-func begin(ctx context.Context, nc net.Conn, timeout time.Duration) (*begunConn, error) {
+func begin(ctx context.Context, nc net.Conn, timeout time.Duration) (*sasl.BegunConn, error) {
 	deadline, _ := ctx.Deadline()
 	if early := time.Now().Add(timeout); early.Before(deadline) {
 		_ = nc.SetReadDeadline(early)
@@ -36,27 +32,12 @@ func begin(ctx context.Context, nc net.Conn, timeout time.Duration) (*begunConn,
 	if err != nil && !late && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, err
 	}
-	return &begunConn{nc, head[:n]}, nc.SetReadDeadline(deadline)
+	return &sasl.BegunConn{Conn: nc, Head: head[:n]}, nc.SetReadDeadline(deadline)
 }
 
-// hello reports whether TLS begins here. No other traffic on the two ports begins so: a packet has a small type,
-// a greeting a version near zero, and SASL its magic number.
-func (c *begunConn) hello() bool {
-	return len(c.head) == helloHead && c.head[0] == TLSRecord && c.head[1] == 3
-}
-
-// Read implements net.Conn.
-func (c *begunConn) Read(b []byte) (int, error) {
-	if len(c.head) > 0 {
-		n := copy(b, c.head)
-		c.head = c.head[n:]
-		return n, nil
-	}
-	return c.Conn.Read(b)
-}
-
-// CloseWrite ends the sending direction, if the connection can.
-func (c *begunConn) CloseWrite() error { return closeWrite(c.Conn) }
+// isHello reports whether the first bytes of a connection are those of TLS. No other traffic on the two ports begins
+// so: a packet has a small type, a greeting a version near zero, and SASL its magic number.
+func isHello(head []byte) bool { return len(head) == helloHead && head[0] == TLSRecord && head[1] == 3 }
 
 // safeConn is a connection between two servers over TLS. Its handshake is done.
 type safeConn struct {
