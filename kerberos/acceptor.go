@@ -1,6 +1,7 @@
 package kerberos
 
 import (
+	"cmp"
 	"encoding/asn1"
 	"encoding/binary"
 	"errors"
@@ -204,10 +205,7 @@ func (a *Acceptor) judge(req *messages.APReq) (Principal, error) {
 		return Principal{}, err
 	}
 	inside, now := &ticket.DecryptedEncPart, a.now().UTC()
-	from := inside.StartTime
-	if from.IsZero() {
-		from = inside.AuthTime
-	}
+	from := cmp.Or(inside.StartTime, inside.AuthTime)
 	switch {
 	case types.IsFlagSet(&inside.Flags, flags.Invalid) || from.Sub(now) > MaxSkew:
 		return Principal{}, errInvalid

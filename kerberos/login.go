@@ -297,10 +297,7 @@ func (l *Login) exchange(service Principal, tgt ticket, isRenewal bool) (ticket,
 }
 
 func newTicket(owner Principal, t messages.Ticket, part *messages.EncKDCRepPart) ticket {
-	from := part.StartTime
-	if from.IsZero() {
-		from = part.AuthTime
-	}
+	from := cmp.Or(part.StartTime, part.AuthTime)
 	return ticket{owner, t, part.Key, from, part.EndTime, part.RenewTill}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/jcmturner/gokrb5/v8/asn1tools"
 	"github.com/jcmturner/gokrb5/v8/crypto"
 	"github.com/jcmturner/gokrb5/v8/iana/etypeID"
 	"github.com/jcmturner/gokrb5/v8/iana/keyusage"
@@ -38,21 +39,8 @@ var mechanism = []byte{0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x12, 0x01, 0x0
 
 // frame makes a token of a message: [APPLICATION 0], mechanism, kind. Source: RFC 2743 section 3.1.
 func frame(kind uint16, message []byte) []byte {
-	n := len(mechanism) + 2 + len(message)
-	b := []byte{0x60}
-	switch {
-	case n < 0x80:
-		b = append(b, byte(n))
-	case n <= 0xff:
-		b = append(b, 0x81, byte(n))
-	case n <= 0xffff:
-		b = append(b, 0x82, byte(n>>8), byte(n))
-	default:
-		b = append(b, 0x83, byte(n>>16), byte(n>>8), byte(n))
-	}
-	b = append(b, mechanism...)
-	b = binary.BigEndian.AppendUint16(b, kind)
-	return append(b, message...)
+	b := binary.BigEndian.AppendUint16(slices.Clone(mechanism), kind)
+	return asn1tools.AddASNAppTag(append(b, message...), 0)
 }
 
 // unframe is the reverse.

@@ -24,6 +24,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -38,8 +39,6 @@ var (
 
 // ErrAuth is returned when the other side has not proved that it knows the password. The reason is for the log.
 var ErrAuth = errors.New("digest-md5: authentication failed")
-
-func failed(reason string) error { return fmt.Errorf("%w: %s", ErrAuth, reason) }
 
 // Passwords returns the password of a user, and whether there is such a user.
 type Passwords func(user string) (password string, known bool)
@@ -61,6 +60,12 @@ const (
 	exchangeDone
 	exchangeFailed
 )
+
+// fail ends an exchange and returns the error that says why.
+func (s *exchangeState) fail(reason string) error {
+	*s = exchangeFailed
+	return fmt.Errorf("%w: %s", ErrAuth, reason)
+}
 
 // NewServer begins an exchange. The nonce is printable text, random for each exchange, that no client can predict.
 func NewServer(realm Realm, users Passwords, nonce string) *Server {
@@ -84,7 +89,7 @@ func (s *Server) Step(token []byte) ([]byte, error) {
 	switch s.state {
 	case exchangeNew:
 		if len(token) > 0 {
-			return nil, s.fail("the first token is not empty")
+			return nil, s.state.fail("the first token is not empty")
 		}
 		s.state = exchangeChallenged
 		b := append([]byte("realm="), appendQuoted(nil, s.realm.Server)...)
@@ -93,14 +98,9 @@ func (s *Server) Step(token []byte) ([]byte, error) {
 	case exchangeChallenged:
 		return s.check(token)
 	case exchangeDone:
-		return nil, s.fail("a token after the end of the exchange")
+		return nil, s.state.fail("a token after the end of the exchange")
 	}
-	return nil, s.fail("a token after a failure")
-}
-
-func (s *Server) fail(reason string) error {
-	s.state = exchangeFailed
-	return failed(reason)
+	return nil, s.state.fail("a token after a failure")
 }
 
 // check checks the client's response.
@@ -113,28 +113,28 @@ func (s *Server) check(token []byte) ([]byte, error) {
 	uri := d["digest-uri"]
 	switch {
 	case d["charset"] != "" && !strings.EqualFold(d["charset"], "utf-8"):
-		return nil, s.fail("charset is not utf-8")
+		return nil, s.state.fail("charset is not utf-8")
 	case d["username"] == "":
-		return nil, s.fail("username is missing")
+		return nil, s.state.fail("username is missing")
 	case d["realm"] != s.realm.Server:
-		return nil, s.fail("realm is another")
+		return nil, s.state.fail("realm is another")
 	case d["nonce"] != s.nonce:
-		return nil, s.fail("nonce is another")
+		return nil, s.state.fail("nonce is another")
 	case d["nc"] != "00000001":
-		return nil, s.fail("nc is not 1")
+		return nil, s.state.fail("nc is not 1")
 	case d["cnonce"] == "":
-		return nil, s.fail("cnonce is missing")
+		return nil, s.state.fail("cnonce is missing")
 	case d["qop"] != "" && d["qop"] != "auth":
-		return nil, s.fail("qop is not auth")
+		return nil, s.state.fail("qop is not auth")
 	case !s.realm.matches(uri):
-		return nil, s.fail("digest-uri is for another service")
+		return nil, s.state.fail("digest-uri is for another service")
 	}
 	user := d["username"]
 	if d["charset"] == "" {
 		user = fromLatin1(user)
 	}
 	if d["authzid"] != "" && d["authzid"] != user {
-		return nil, s.fail("authzid is another user")
+		return nil, s.state.fail("authzid is another user")
 	}
 	password, known := s.users(user)
 	if !known {
@@ -144,7 +144,7 @@ func (s *Server) check(token []byte) ([]byte, error) {
 		uri: uri, authzid: d["authzid"]}
 	want := proof.response("AUTHENTICATE:")
 	if subtle.ConstantTimeCompare([]byte(want), []byte(d["response"])) != 1 || !known {
-		return nil, s.fail("wrong user or password")
+		return nil, s.state.fail("wrong user or password")
 	}
 	s.user, s.state = user, exchangeDone
 	return []byte("rspauth=" + proof.response(":")), nil
@@ -229,31 +229,25 @@ func (c *Client) Step(token []byte) ([]byte, error) {
 		return c.answer(d)
 	case exchangeChallenged:
 		if subtle.ConstantTimeCompare([]byte(c.proof.response(":")), []byte(d["rspauth"])) != 1 {
-			c.state = exchangeFailed
-			return nil, failed("the server does not know the password")
+			return nil, c.state.fail("the server does not know the password")
 		}
 		c.state = exchangeDone
 		return nil, nil
 	}
-	c.state = exchangeFailed
-	return nil, failed("a token after the end of the exchange")
+	return nil, c.state.fail("a token after the end of the exchange")
 }
 
 // answer makes the response to a challenge.
 func (c *Client) answer(d directives) ([]byte, error) {
 	switch {
 	case d["nonce"] == "":
-		c.state = exchangeFailed
-		return nil, failed("the challenge has no nonce")
+		return nil, c.state.fail("the challenge has no nonce")
 	case !strings.EqualFold(d["algorithm"], "md5-sess"):
-		c.state = exchangeFailed
-		return nil, failed("the challenge is not for md5-sess")
+		return nil, c.state.fail("the challenge is not for md5-sess")
 	case d["qop"] != "" && !hasWord(d["qop"], "auth"):
-		c.state = exchangeFailed
-		return nil, failed("the challenge does not allow qop auth")
+		return nil, c.state.fail("the challenge does not allow qop auth")
 	}
-	realm := d["realm"]
-	realm = cmp.Or(realm, c.realm.Server)
+	realm := cmp.Or(d["realm"], c.realm.Server)
 	c.proof = proofInputs{user: c.user, realm: realm, password: c.password, nonce: d["nonce"], cnonce: c.cnonce,
 		uri: c.realm.Service + "/" + c.realm.Server}
 	c.state = exchangeChallenged
@@ -269,10 +263,5 @@ func (c *Client) answer(d directives) ([]byte, error) {
 
 // hasWord looks for a word in a list with commas.
 func hasWord(list, word string) bool {
-	for w := range strings.SplitSeq(list, ",") {
-		if strings.TrimSpace(w) == word {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(list, ","), func(w string) bool { return strings.TrimSpace(w) == word })
 }

@@ -1,6 +1,9 @@
 package digestmd5
 
-import "errors"
+import (
+	"bytes"
+	"errors"
+)
 
 // directives are the key=value pairs of a token. Source: RFC 2831 section 7.1.
 type directives map[string]string
@@ -57,12 +60,7 @@ func parseDirectives(token []byte) (directives, error) {
 	}
 }
 
-func skipBlanks(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t' || b[0] == '\r' || b[0] == '\n') {
-		b = b[1:]
-	}
-	return b
-}
+func skipBlanks(b []byte) []byte { return bytes.TrimLeft(b, " \t\r\n") }
 
 // takeKey reads a token and the equals sign, in lower case.
 func takeKey(b []byte) (key string, rest []byte, ok bool) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -9,41 +10,35 @@ import (
 // goName is the exported Go name of a definition's name.
 func goName(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
 
+// primitives are the kinds of fields that consist of no others, and the count of a vector.
+var primitives = map[string]struct {
+	goType  string // of a field that has none of its own
+	minSize int    // of the encoding, in bytes
+	append  string // the function that encodes, and the method of Reader that decodes
+	decode  string
+}{
+	"bool":    {"bool", 1, "AppendBool", "Bool"},
+	"int":     {"int32", 4, "AppendInt32", "Int32"},
+	"long":    {"int64", 8, "AppendInt64", "Int64"},
+	"ustring": {"Text", 4, "AppendBuffer", "Text"},
+	"buffer":  {"[]byte", 4, "AppendBuffer", "Buffer"},
+	"vector":  {minSize: 4},
+}
+
 func (f field) goTypeName() string {
-	switch {
-	case f.goType != "":
-		return f.goType
-	case f.kind == "int":
-		return "int32"
-	case f.kind == "long":
-		return "int64"
-	case f.kind == "bool":
-		return "bool"
-	case f.kind == "ustring":
-		return "Text"
-	case f.kind == "buffer":
-		return "[]byte"
-	case f.kind == "vector":
+	if f.kind == "vector" {
 		return "[]" + f.elem.goTypeName()
 	}
-	return f.ref
+	return cmp.Or(f.goType, primitives[f.kind].goType, f.ref)
 }
 
 // minSize is the smallest encoding of the field, in bytes.
 func (f field) minSize(byName map[string]record) int {
-	switch f.kind {
-	case "bool":
-		return 1
-	case "long":
-		return 8
-	case "record":
-		n := 0
-		for _, g := range byName[f.ref].fields {
-			n += g.minSize(byName)
-		}
-		return n
+	n := primitives[f.kind].minSize
+	for _, g := range byName[f.ref].fields {
+		n += g.minSize(byName)
 	}
-	return 4
+	return n
 }
 
 func emitRecords(b *bytes.Buffer, records []record) {
@@ -112,52 +107,30 @@ func emitStruct(b *bytes.Buffer, r record) {
 
 // emitAppend appends the value v of a field to b, in a statement that begins with to.
 func emitAppend(b *bytes.Buffer, to string, f field, v string) {
-	conv := func(t string) string {
-		if f.goType != "" {
-			return t + "(" + v + ")"
-		}
-		return v
-	}
-	call := ""
-	switch f.kind {
-	case "bool":
-		call = "AppendBool(b, " + v + ")"
-	case "int":
-		call = "AppendInt32(b, " + conv("int32") + ")"
-	case "long":
-		call = "AppendInt64(b, " + conv("int64") + ")"
-	case "ustring", "buffer":
-		call = "AppendBuffer(b, " + v + ")"
-	case "record":
+	p := primitives[f.kind]
+	call := p.append + "(b, " + v + ")"
+	switch {
+	case f.kind == "record":
 		call = v + ".AppendTo(b)"
-	case "vector":
+	case f.kind == "vector":
 		call = "append" + f.vectorName() + "(b, " + v + ")"
+	case f.goType != "":
+		call = p.append + "(b, " + p.goType + "(" + v + "))"
 	}
 	fmt.Fprintln(b, to, call)
 }
 
 func emitDecode(b *bytes.Buffer, f field, v string) {
-	conv := func(expr string) string {
-		if f.goType != "" {
-			return f.goType + "(" + expr + ")"
-		}
-		return expr
-	}
-	switch f.kind {
-	case "bool":
-		fmt.Fprintf(b, "%s = r.Bool()\n", v)
-	case "int":
-		fmt.Fprintf(b, "%s = %s\n", v, conv("r.Int32()"))
-	case "long":
-		fmt.Fprintf(b, "%s = %s\n", v, conv("r.Int64()"))
-	case "ustring":
-		fmt.Fprintf(b, "%s = r.Text()\n", v)
-	case "buffer":
-		fmt.Fprintf(b, "%s = r.Buffer()\n", v)
-	case "record":
+	p := primitives[f.kind]
+	switch {
+	case f.kind == "record":
 		fmt.Fprintf(b, "%s.Decode(r)\n", v)
-	case "vector":
+	case f.kind == "vector":
 		fmt.Fprintf(b, "%s = decode%s(r, %s)\n", v, f.vectorName(), v)
+	case f.goType != "":
+		fmt.Fprintf(b, "%s = %s(r.%s())\n", v, f.goType, p.decode)
+	default:
+		fmt.Fprintf(b, "%s = r.%s()\n", v, p.decode)
 	}
 }
 

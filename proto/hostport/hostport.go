@@ -4,6 +4,7 @@
 package hostport
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -57,13 +58,10 @@ func Complete(text, port string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if own != "" {
-		port = own
-	}
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
-	return host + ":" + port, nil
+	return host + ":" + cmp.Or(own, port), nil
 }
 
 // Fields cuts a host and what follows it at the colons outside of brackets: HOST, HOST:FIELD, HOST:FIELD:FIELD... The
