@@ -264,13 +264,10 @@ func (a *Log) event(operation string, res result) {
 	})
 }
 
-// Answered adds the lines about a request that has been applied, or refused with err. origin is the first fields
-// of a line, subject the result of Subject for the request, and reply the body of the reply.
+// Answered adds the lines about a request, of an operation that is covered, which has been applied, or refused with
+// err. origin is the first fields of a line, subject the result of Subject for the request, and reply the body of the
+// reply.
 func (a *Log) Answered(origin []byte, op proto.OpCode, subject []byte, err proto.ErrCode, reply []byte) {
-	operation := operations[op]
-	if operation == "" {
-		return
-	}
 	res := success
 	if err != proto.OK {
 		res = failure
@@ -279,22 +276,18 @@ func (a *Log) Answered(origin []byte, op proto.OpCode, subject []byte, err proto
 		if op == proto.OpMulti {
 			return a.appendMulti(b, origin, subject, res, reply)
 		}
-		return a.appendLine(b, origin, operation, subject, res, reply)
+		return a.appendLine(b, origin, operations[op], subject, res, reply)
 	})
 }
 
-// Lost adds a line about a request whose outcome this server does not learn: it was forwarded, and the leader or
+// Lost adds a line about such a request whose outcome this server does not learn: it was forwarded, and the leader or
 // the quorum was lost. It may have been applied. ZooKeeper writes nothing in this case.
 func (a *Log) Lost(origin []byte, op proto.OpCode, subject []byte) {
-	operation := operations[op]
-	if operation == "" {
-		return
-	}
 	a.add(func(b []byte) []byte {
 		if op == proto.OpMulti {
 			subject = nil
 		}
-		return a.appendLine(b, origin, operation, subject, invoked, nil)
+		return a.appendLine(b, origin, operations[op], subject, invoked, nil)
 	})
 }
 

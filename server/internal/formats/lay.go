@@ -75,12 +75,12 @@ func Lay(data []byte, f Format) (text string, err error) {
 	case XML:
 		text, err = layXML(data)
 	default:
-		return strings.ToValidUTF8(string(data), "\uFFFD"), nil
+		text = string(data)
 	}
 	if err != nil {
-		return strings.ToValidUTF8(string(data), "\uFFFD"), err
+		text = string(data)
 	}
-	return strings.ToValidUTF8(text, "\uFFFD"), nil
+	return strings.ToValidUTF8(text, "\uFFFD"), err
 }
 
 // layJSON indents JSON. What that takes is known before: deep lists would become gigabytes.

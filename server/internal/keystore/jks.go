@@ -165,7 +165,7 @@ func (r *jksReader) err() error {
 // openJKSKey returns the PKCS#8 key in protected.
 func openJKSKey(protected, secret []byte) ([]byte, error) {
 	var ek encryptedKey
-	if rest, err := asn1.Unmarshal(protected, &ek); err != nil || len(rest) > 0 {
+	if !unmarshal(protected, &ek) {
 		return nil, errJKSKey
 	}
 	if !ek.Algorithm.Algorithm.Equal(oidJKSKey) {

@@ -7,11 +7,8 @@ import (
 	"crypto/md5"
 	"crypto/sha1"
 	"crypto/x509/pkix"
-	"encoding/asn1"
-	"encoding/binary"
 	"fmt"
 	"hash"
-	"unicode/utf16"
 )
 
 // Keys that are encrypted in the older ways are opened, because ZooKeeper on Java 17 opens no others: under PBES1, or
@@ -41,7 +38,7 @@ var pbeSchemes = map[string]pbeScheme{
 // decrypter returns the decrypter that the parameters of an algorithm and a password make.
 func (s *pbeScheme) decrypter(algorithm *pkix.AlgorithmIdentifier, password string) (cipher.BlockMode, error) {
 	var p pbeParams
-	if rest, err := asn1.Unmarshal(algorithm.Parameters.FullBytes, &p); err != nil || len(rest) > 0 {
+	if !unmarshal(algorithm.Parameters.FullBytes, &p) {
 		return nil, errPKCS8
 	}
 	if err := checkIterations(p.Iterations); err != nil {
@@ -89,10 +86,7 @@ func hashed(h hash.Hash, a, b []byte, n int) []byte {
 
 // pkcs12KDF derives as PKCS12 does, with SHA-1: the password in UTF-16, with a zero at its end.
 func pkcs12KDF(password string, p *pbeParams, keySize, ivSize int) (key, iv []byte, err error) {
-	var wide []byte
-	for _, u := range append(utf16.Encode([]rune(password)), 0) {
-		wide = binary.BigEndian.AppendUint16(wide, u)
-	}
+	wide := append(utf16Bytes(password), 0, 0)
 	const keyUse, ivUse = 1, 2
 	return pkcs12Bytes(wide, p, keyUse, keySize), pkcs12Bytes(wide, p, ivUse, ivSize), nil
 }

@@ -75,7 +75,7 @@ var (
 // decryptPKCS8 returns the PKCS#8 key inside der.
 func decryptPKCS8(der []byte, password string) ([]byte, error) {
 	var ek encryptedKey
-	if rest, err := asn1.Unmarshal(der, &ek); err != nil || len(rest) > 0 {
+	if !unmarshal(der, &ek) {
 		return nil, errPKCS8
 	}
 	return decrypt(&ek.Algorithm, ek.Data, password)
@@ -102,7 +102,7 @@ func decrypter(algorithm *pkix.AlgorithmIdentifier, password string) (cipher.Blo
 		return nil, errPBE
 	}
 	var p pbes2Params
-	if rest, err := asn1.Unmarshal(algorithm.Parameters.FullBytes, &p); err != nil || len(rest) > 0 {
+	if !unmarshal(algorithm.Parameters.FullBytes, &p) {
 		return nil, errPKCS8
 	}
 	c, ok := cbc[p.Cipher.Algorithm.String()]
@@ -114,7 +114,7 @@ func decrypter(algorithm *pkix.AlgorithmIdentifier, password string) (cipher.Blo
 		return nil, err
 	}
 	var iv []byte
-	if rest, err := asn1.Unmarshal(p.Cipher.Parameters.FullBytes, &iv); err != nil || len(rest) > 0 {
+	if !unmarshal(p.Cipher.Parameters.FullBytes, &iv) {
 		return nil, errPKCS8
 	}
 	block, err := c.block(key)
@@ -129,7 +129,7 @@ func deriveKey(kdf *pkix.AlgorithmIdentifier, password string, size int) ([]byte
 		return nil, errPBE
 	}
 	var p pbkdf2Params
-	if rest, err := asn1.Unmarshal(kdf.Parameters.FullBytes, &p); err != nil || len(rest) > 0 {
+	if !unmarshal(kdf.Parameters.FullBytes, &p) {
 		return nil, errPKCS8
 	}
 	prf := sha1.New

@@ -46,11 +46,6 @@ type bucket struct {
 	at   time.Time // when left was computed
 }
 
-func (a *Attempts) fill(b *bucket, now time.Time) {
-	b.left = min(a.most, b.left+now.Sub(b.at).Seconds()/a.every.Seconds())
-	b.at = now
-}
-
 // Network returns the addresses that count as one with addr: of IPv6 its network of 64 bits.
 func Network(addr netip.Addr) netip.Prefix {
 	addr = addr.Unmap()
@@ -106,7 +101,8 @@ func (a *Attempts) bucketOf(at netip.Prefix, now time.Time) *bucket {
 		b = &bucket{left: a.most, at: now}
 		a.mu.buckets[at] = b
 	}
-	a.fill(b, now)
+	b.left = min(a.most, b.left+now.Sub(b.at).Seconds()/a.every.Seconds())
+	b.at = now
 	return b
 }
 

@@ -273,10 +273,9 @@ func (a *applier) answerWithout(it *flow.Item) {
 	if c == nil {
 		return
 	}
-	switch {
-	case it.Op == proto.OpCreateSession, it.Drop:
+	if it.Op == proto.OpCreateSession || it.Drop {
 		a.lose(it)
-	default:
+	} else {
 		a.answer(it, a.srv.Store.State.LastZxid(), it.Err, nil, it.Received)
 	}
 }

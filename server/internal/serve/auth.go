@@ -19,22 +19,21 @@ func (r *reader) auth(q *request) {
 		return
 	}
 	scheme := req.Scheme.String()
-	if scheme == schemeEnsemble && r.srv.Config.HasScheme(schemeEnsemble) && !r.srv.isOurEnsemble(string(req.Auth)) {
+	namesOne := scheme == schemeEnsemble && r.srv.Config.HasScheme(schemeEnsemble)
+	switch {
+	case namesOne && !r.srv.isOurEnsemble(string(req.Auth)):
 		r.srv.Log.Warn("closing client connection: the client names another ensemble; see ensembleAuthName",
 			zap.Stringer("client_addr", r.c.Remote))
 		r.last(nil)
-		return
-	}
-	ok := scheme == schemeEnsemble && r.srv.Config.HasScheme(schemeEnsemble)
-	if !ok && !r.c.prove(scheme, req.Auth, r.srv) {
+	case !namesOne && !r.c.prove(scheme, req.Auth, r.srv):
 		r.srv.Metrics.AuthFailed.Inc()
 		r.srv.Log.Warn("authentication refused", zap.Stringer("client_addr", r.c.Remote),
 			zap.String("scheme", scheme[:min(len(scheme), 32)]), // the client chose the text and its length
 			zap.Int("identities", len(r.c.who())))
 		r.last(appendHeaderReply(nil, q.xid, 0, proto.ErrAuthFailed))
-		return
+	default:
+		r.answer(appendHeaderReply(nil, q.xid, 0, proto.OK), queuedReply)
 	}
-	r.answer(appendHeaderReply(nil, q.xid, 0, proto.OK), queuedReply)
 }
 
 // schemeEnsemble adds no identity. With it a client names the ensemble that it wants to talk to. If that is another

@@ -110,13 +110,10 @@ func (s *Front) readNode(c *Conn, op proto.OpCode, body, b []byte) ([]byte, prot
 
 func (s *Front) readPath(c *Conn, op proto.OpCode, body, b []byte) ([]byte, proto.ErrCode) {
 	var req proto.PathRequest
-	if req.ReadFrom(body) != nil {
+	if req.ReadFrom(body) != nil || req.Path == nil {
 		return b, proto.ErrMarshallingError
 	}
-	switch {
-	case req.Path == nil:
-		return b, proto.ErrMarshallingError
-	case op == proto.OpGetACL:
+	if op == proto.OpGetACL {
 		return s.Store.State.ReadACL(b, req.Path, c.who())
 	}
 	return s.Store.State.ReadAllChildrenNumber(b, req.Path, c.who())
