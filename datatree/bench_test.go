@@ -244,7 +244,7 @@ func BenchmarkCloseSession(b *testing.B) {
 					b.StartTimer()
 					start := threadTime()
 					e := s.NewEnding(payload, 1)
-					require.True(b, e.Prepare(nil, nil))
+					require.True(b, e.Prepare(nobody{}, func() {}))
 					prepare += threadTime() - start
 					start = threadTime()
 					e.Apply(nil)

@@ -157,10 +157,10 @@ func (e *Ending) Session() proto.SessionID { return e.header.ClientID }
 // EachSlice makes Prepare rest after n znodes, and not after the usual number.
 func (e *Ending) EachSlice(n int) { e.slice = n }
 
-// Prepare is the first step. in is nil if there will be no sink. The caller holds the read lock; rest, which may be
-// nil, is called now and then and may release it for a moment. Prepare reports false if the txn must be applied by
-// State.Apply: a leader makes no such txn of an exact tree, but the replay over a fuzzy snapshot may meet one that
-// lists a path that is not there, and an ephemeral with children.
+// Prepare is the first step. The caller holds the read lock; rest is called now and then and may release it for a
+// moment. Prepare reports false if the txn must be applied by State.Apply: a leader makes no such txn of an exact tree,
+// but the replay over a fuzzy snapshot may meet one that lists a path that is not there, and an ephemeral with
+// children.
 func (e *Ending) Prepare(in Interest, rest func()) bool {
 	e.interest, e.rest = in, rest
 	if !e.lookUpListed() || !e.lookAtOwned() {
@@ -194,10 +194,8 @@ func (e *Ending) Prepare(in Interest, rest func()) bool {
 func (e *Ending) looksAtOne() {
 	if e.looked++; e.looked >= e.slice {
 		e.looked = 0
-		if e.rest != nil {
-			e.rest()
-			e.assertSame()
-		}
+		e.rest()
+		e.assertSame()
 	}
 }
 
@@ -277,9 +275,6 @@ func (e *Ending) lookAtOwned() bool {
 }
 
 func (e *Ending) isWatched(id NodeID) bool {
-	if e.interest == nil {
-		return false
-	}
 	e.path = e.state.AppendPath(e.path[:0], id)
 	return e.interest.At(e.path)
 }
@@ -307,9 +302,7 @@ func (e *Ending) newParent(id NodeID) bereaved {
 	if id != Root {
 		p.units = pathUnits(e.path)
 	}
-	if e.interest != nil {
-		p.below = e.interest.Below(e.path)
-	}
+	p.below = e.interest.Below(e.path)
 	for at := id; at != 0; at = s.rec(at).parent {
 		if _, ok := e.above[at]; ok {
 			break

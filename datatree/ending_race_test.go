@@ -70,7 +70,7 @@ func TestReadersSeeSessionsEndAtOnce(t *testing.T) {
 			mu.RLock()
 			e := s.NewEnding(h.AppendTo(nil), 1)
 			e.EachSlice(10)
-			require.True(t, e.Prepare(nil, func() { mu.RUnlock(); mu.RLock() }))
+			require.True(t, e.Prepare(nobody{}, func() { mu.RUnlock(); mu.RLock() }))
 			mu.RUnlock()
 			mu.Lock()
 			e.Apply(nil)

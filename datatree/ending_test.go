@@ -31,6 +31,12 @@ const (
 	watchesOnce = watchesData | watchesChildren
 )
 
+// nobody is interested in no deletion.
+type nobody struct{}
+
+func (nobody) Below([]byte) Deletions { return NoDeletion }
+func (nobody) At([]byte) bool         { return false }
+
 func (m *modelWatches) At(path []byte) bool { return m.on[string(path)] != 0 }
 
 func (m *modelWatches) Below(path []byte) Deletions {
@@ -417,7 +423,7 @@ func TestEndingMovesWalkers(t *testing.T) {
 			h := proto.TxnHeader{ClientID: mine, Zxid: x.zxid + 1, Type: proto.OpCloseSession}
 			e := x.s.NewEnding(h.AppendTo(nil), 1)
 			e.mark = mark
-			require.True(t, e.Prepare(nil, nil))
+			require.True(t, e.Prepare(nobody{}, func() {}))
 			e.Apply(nil)
 			for x.s.Reap(1) {
 			}
@@ -442,7 +448,7 @@ func TestEndingIsFound(t *testing.T) {
 	require.Zero(t, f.Lookup(x.s, []byte("/e/below")))
 	h := proto.TxnHeader{ClientID: x.session, Zxid: x.zxid + 1, Type: proto.OpCloseSession}
 	e := x.s.NewEnding(h.AppendTo(nil), 1)
-	require.True(t, e.Prepare(nil, nil))
+	require.True(t, e.Prepare(nobody{}, func() {}))
 	e.Apply(nil)
 	x.zxid++
 	x.create("/e", nil)
@@ -466,7 +472,7 @@ func TestEndingComparesDigests(t *testing.T) {
 		require.Equal(t, proto.OK, x.apply(proto.OpCloseSession, end))
 		digest := proto.TxnDigest{Version: proto.DigestVersion, TreeDigest: x.s.Digest() + wrong}
 		e := y.s.NewEnding(digest.AppendTo(slices.Clone(x.payload)), 2)
-		require.True(t, e.Prepare(nil, nil))
+		require.True(t, e.Prepare(nobody{}, func() {}))
 		applied := e.Apply(nil)
 		require.Equal(t, wrong != 0, applied.DigestMismatch)
 		require.Equal(t, wrong == 0, applied.DigestMatch)
@@ -482,5 +488,5 @@ func TestEndingComparesDigests(t *testing.T) {
 	require.Nil(t, x.s.NewEnding(h.AppendTo(nil), 0))
 	h.Type = proto.OpCloseSession
 	missing := proto.CloseSessionTxn{Paths2Delete: []proto.Text{proto.Text("/gone")}}
-	require.False(t, x.s.NewEnding(missing.AppendTo(h.AppendTo(nil)), 1).Prepare(nil, nil))
+	require.False(t, x.s.NewEnding(missing.AppendTo(h.AppendTo(nil)), 1).Prepare(nobody{}, func() {}))
 }
