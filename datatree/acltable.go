@@ -39,11 +39,11 @@ type aclEntry struct {
 }
 
 var (
-	openList = []proto.ACL{{Perms: proto.PermAll, Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}}
-	readList = []proto.ACL{{Perms: proto.PermRead,
-		Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}}
+	anyone   = proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}
+	openList = []proto.ACL{{Perms: proto.PermAll, Id: anyone}}
+	readList = []proto.ACL{{Perms: proto.PermRead, Id: anyone}}
 	// denyList grants no permission: an entry without permissions, because an empty list would allow everything.
-	denyList = []proto.ACL{{Perms: 0, Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}}
+	denyList = []proto.ACL{{Perms: 0, Id: anyone}}
 )
 
 func newACLTable(skip bool) *ACLTable {
@@ -182,7 +182,7 @@ func (t *ACLTable) add(key string, n int) ACLID {
 	for i := range e.list {
 		acl := &e.list[i]
 		acl.Decode(&r)
-		if string(acl.Id.Scheme) == "world" && string(acl.Id.Id) == "anyone" {
+		if auth.IsAnyone(&acl.Id) {
 			e.anyone |= acl.Perms
 		}
 	}
@@ -245,6 +245,5 @@ func (t *ACLTable) letGo() {
 
 // isOpen reports whether list is world:anyone with all permissions and nothing else.
 func isOpen(list []proto.ACL) bool {
-	return len(list) == 1 && list[0].Perms == proto.PermAll &&
-		string(list[0].Id.Scheme) == "world" && string(list[0].Id.Id) == "anyone"
+	return len(list) == 1 && list[0].Perms == proto.PermAll && auth.IsAnyone(&list[0].Id)
 }

@@ -58,12 +58,9 @@ const ConfigPath = "/zookeeper/config"
 func (s *State) SetConfig(text []byte, version proto.Zxid, nowMs int64) {
 	id := s.Lookup([]byte(ConfigPath))
 	if id == 0 {
-		parent := s.Lookup([]byte("/zookeeper"))
-		if parent == 0 {
+		if id = s.addSystem(ConfigPath, text, readList, -1); id == 0 {
 			return
 		}
-		name := []byte("config")
-		id = s.addIndexed(parent, []byte(ConfigPath), name, text, readList, &Node{Aversion: -1})
 	}
 	s.setData(id, text)
 	r := s.rec(id)

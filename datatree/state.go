@@ -57,28 +57,21 @@ type State struct {
 func NewState(cfg Config) *State {
 	s := newBareState(cfg)
 	s.redigest(Root, nil)
-	for _, n := range []struct {
-		path     string
-		acl      []proto.ACL
-		aversion int32
-	}{
-		// The order makes READ for world:anyone the first entry of the ACL table, as in ZooKeeper.
-		{"/zookeeper", openList, 0},
-		{"/zookeeper/quota", openList, 0},
-		{ConfigPath, readList, -1},
-	} {
-		path := []byte(n.path)
-		parentPath, name := paths.Split(path)
-		parent := s.Lookup(parentPath)
-		s.addIndexed(parent, path, name, []byte{}, n.acl, &Node{Aversion: n.aversion})
-	}
+	s.addSystem("/zookeeper", []byte{}, openList, 0)
+	s.addSystem("/zookeeper/quota", []byte{}, openList, 0)
+	s.addSystem(ConfigPath, []byte{}, readList, -1) // the first entry of the ACL table, as in ZooKeeper
 	return s
 }
 
-// addIndexed is add for the system znodes.
-func (s *State) addIndexed(parent NodeID, path, name, data []byte, acl []proto.ACL, stat *Node) NodeID {
+// addSystem adds a system znode, and returns 0 if its parent does not exist.
+func (s *State) addSystem(path string, data []byte, acl []proto.ACL, aversion int32) NodeID {
+	parentPath, name := paths.Split([]byte(path))
+	parent := s.Lookup(parentPath)
+	if parent == 0 {
+		return 0
+	}
 	hash := s.hashName(parent, name)
-	id := s.add(parent, hash, path, name, data, s.acls.acquire(acl), stat)
+	id := s.add(parent, hash, []byte(path), name, data, s.acls.acquire(acl), &Node{Aversion: aversion})
 	s.table.insert(hash, id, s.hashOfFn)
 	return id
 }

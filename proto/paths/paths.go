@@ -11,9 +11,6 @@ import (
 	"unicode/utf8"
 )
 
-// systemPaths are the znodes that every tree has. They cannot be deleted.
-var systemPaths = [...]string{"/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"}
-
 // Valid reports whether path may name a znode that is created, changed or checked. Deletes
 // and reads are not validated. Source: client-protocol 12.1; its rules on UTF-16 units
 // are restated here on code points: everything beyond U+FFFF and every malformed sequence is
@@ -127,12 +124,11 @@ func SplitParent(path []byte) (parent, name []byte, ok bool) {
 	return path[:slash], path[slash+1:], true
 }
 
-// IsSystem reports whether path names one of the znodes that cannot be deleted.
+// IsSystem reports whether path names one of the znodes that every tree has. They cannot be deleted.
 func IsSystem(path []byte) bool {
-	for _, p := range systemPaths {
-		if string(path) == p {
-			return true
-		}
+	switch string(path) {
+	case "/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config":
+		return true
 	}
 	return false
 }
