@@ -122,29 +122,27 @@ type ClientExchange interface {
 	Next(challenge []byte) (token []byte, isLast bool, err error)
 }
 
-// QuorumInitiator is the connecting side. It may be used by many goroutines.
-type QuorumInitiator struct {
-	// Begin begins an exchange with the server that the configuration calls host. It may block until ctx ends.
-	Begin func(ctx context.Context, host string) (ClientExchange, error)
-}
+// QuorumInitiator is the connecting side: it begins an exchange with the server that the configuration calls host. It
+// may block until ctx ends, and may be used by many goroutines.
+type QuorumInitiator func(ctx context.Context, host string) (ClientExchange, error)
 
 // NewDigestInitiator returns the connecting side that proves a password, and wants it proved by the other side.
-func NewDigestInitiator(user, password string) *QuorumInitiator {
-	return &QuorumInitiator{func(context.Context, string) (ClientExchange, error) {
+func NewDigestInitiator(user, password string) QuorumInitiator {
+	return func(context.Context, string) (ClientExchange, error) {
 		return &digestExchange{client: digestmd5.NewClient(digestmd5.QuorumRealm, user, password, NewNonce())}, nil
-	}}
+	}
 }
 
 // NewKerberosInitiator returns the connecting side that shows a ticket for service, in which _HOST stands for the
 // host of the other side.
-func NewKerberosInitiator(login *kerberos.Login, service kerberos.Principal) *QuorumInitiator {
-	return &QuorumInitiator{func(ctx context.Context, host string) (ClientExchange, error) {
+func NewKerberosInitiator(login *kerberos.Login, service kerberos.Principal) QuorumInitiator {
+	return func(ctx context.Context, host string) (ClientExchange, error) {
 		of := service.At(host).String()
 		if err := login.Prepare(ctx, of); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrAuth, err)
 		}
 		return login.Initiate(of), nil
-	}}
+	}
 }
 
 // digestExchange is a digestmd5.Client as a ClientExchange.
@@ -166,8 +164,8 @@ func (d *digestExchange) Next(challenge []byte) (token []byte, isLast bool, err 
 // Connect authenticates to the server at the other end, which the configuration calls host, and makes sure that it is
 // that server. On an error the caller closes the connection. It blocks; the caller sets a deadline, that of ctx, and
 // removes it.
-func (q *QuorumInitiator) Connect(ctx context.Context, c net.Conn, host string) error {
-	client, err := q.Begin(ctx, host)
+func (q QuorumInitiator) Connect(ctx context.Context, c net.Conn, host string) error {
+	client, err := q(ctx, host)
 	if err != nil {
 		return err
 	}

@@ -11,9 +11,6 @@ import (
 // checked it.
 func TxnTime(payload []byte) int64 { return HeaderOf(payload).Time }
 
-// TxnType is the type in the header of a txn.
-func TxnType(payload []byte) proto.OpCode { return HeaderOf(payload).Type }
-
 // SenderOf is the session and the xid in the header of a txn: its first two fields.
 func SenderOf(payload []byte) (proto.SessionID, int32) {
 	return proto.SessionID(binary.BigEndian.Uint64(payload)), int32(binary.BigEndian.Uint32(payload[8:]))

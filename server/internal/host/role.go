@@ -52,7 +52,7 @@ func (noRole) deliver(txns []zab.Txn, b *flow.ApplyBatch) {
 
 // addRemote adds a txn that no client of this server asked for.
 func addRemote(b *flow.ApplyBatch, payload []byte) {
-	b.Add(&flow.Item{Op: flow.TxnType(payload)}, payload, nil)
+	b.Add(&flow.Item{Op: flow.HeaderOf(payload).Type}, payload, nil)
 }
 
 // verdictInput is what a verdict depends on.

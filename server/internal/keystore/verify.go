@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,15 +126,10 @@ func (k *Keys) verifyAddr(x *x509.Certificate, at peer) error {
 
 func leadsTo(name string, addr netip.Addr) bool {
 	hosts, err := net.LookupHost(name)
-	if err != nil {
-		return false
-	}
-	for _, h := range hosts {
-		if a, err := netip.ParseAddr(h); err == nil && a.Unmap() == addr {
-			return true
-		}
-	}
-	return false
+	return err == nil && slices.ContainsFunc(hosts, func(host string) bool {
+		a, err := netip.ParseAddr(host)
+		return err == nil && a.Unmap() == addr
+	})
 }
 
 // verifyName compares a certificate with a host name or an address: with its DNS and IP names and, only if it has

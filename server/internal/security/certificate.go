@@ -1,12 +1,14 @@
 package security
 
 import (
+	"cmp"
 	"crypto/x509"
 	"encoding/asn1"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/seed94657493/warren/datatree/auth"
@@ -144,58 +146,36 @@ func subjectName(der []byte) (string, error) {
 func writeAttribute(b *strings.Builder, a *attribute) {
 	oid := a.Type.String()
 	keyword, known := keywords[oid]
-	if known {
-		b.WriteString(keyword)
-	} else {
-		b.WriteString(oid)
-	}
+	b.WriteString(cmp.Or(keyword, oid))
 	b.WriteByte('=')
-	if !known || !isStringTag(&a.Value) {
-		b.WriteByte('#')
-		b.WriteString(hex.EncodeToString(a.Value.FullBytes))
+	if !known || !isString(&a.Value) {
+		b.WriteString("#" + hex.EncodeToString(a.Value.FullBytes))
 		return
 	}
 	// Java reads every kind of string as UTF-8.
 	b.WriteString(escapeName(strings.ToValidUTF8(string(a.Value.Bytes), "\ufffd")))
 }
 
-// isStringTag reports whether Java prints a value as a string and not as its encoding.
-func isStringTag(v *asn1.RawValue) bool {
-	if v.Class != asn1.ClassUniversal {
-		return false
-	}
-	switch v.Tag {
-	case asn1.TagUTF8String, asn1.TagPrintableString, asn1.TagT61String, asn1.TagIA5String, asn1.TagGeneralString,
-		asn1.TagBMPString:
-		return true
-	}
-	return false
+// stringTags are those of the values that Java prints as strings and not as their encoding.
+var stringTags = []int{asn1.TagUTF8String, asn1.TagPrintableString, asn1.TagT61String, asn1.TagIA5String,
+	asn1.TagGeneralString, asn1.TagBMPString}
+
+func isString(v *asn1.RawValue) bool {
+	return v.Class == asn1.ClassUniversal && slices.Contains(stringTags, v.Tag)
 }
 
 // escapeName escapes the special characters, the null character, and blanks at both ends.
 func escapeName(value string) string {
-	var escaped []rune
-	for _, r := range value {
-		switch r {
-		case ',', '=', '+', '<', '>', '#', ';', '"', '\\':
-			escaped = append(escaped, '\\', r)
-		case 0:
-			escaped = append(escaped, '\\', '0', '0')
-		default:
-			escaped = append(escaped, r)
-		}
-	}
-	isBlank := func(r rune) bool { return r == ' ' || r == '\r' }
-	first, last := 0, len(escaped)-1
-	for first < len(escaped) && isBlank(escaped[first]) {
-		first++
-	}
-	for last >= 0 && isBlank(escaped[last]) {
-		last--
-	}
+	const blanks = " \r"
+	begins := len(value) - len(strings.TrimLeft(value, blanks))
+	ends := len(strings.TrimRight(value, blanks))
 	var b strings.Builder
-	for i, r := range escaped {
-		if i < first || i > last {
+	for i, r := range value {
+		switch {
+		case r == 0:
+			b.WriteString(`\00`)
+			continue
+		case i < begins || i >= ends || strings.ContainsRune(`,=+<>#;"\`, r):
 			b.WriteByte('\\')
 		}
 		b.WriteRune(r)

@@ -30,10 +30,10 @@ import (
 // 8.6.
 type Quorum struct {
 	o         QuorumOptions
-	keys      *keystore.Keys        // nil if nothing is encrypted
-	accepting *tls.Config           // for every handshake that another server begins
-	initiator *sasl.QuorumInitiator // nil if this server does not authenticate itself
-	acceptor  *sasl.QuorumAcceptor  // nil if other servers need not authenticate
+	keys      *keystore.Keys       // nil if nothing is encrypted
+	accepting *tls.Config          // for every handshake that another server begins
+	initiator sasl.QuorumInitiator // nil if this server does not authenticate itself
+	acceptor  *sasl.QuorumAcceptor // nil if other servers need not authenticate
 }
 
 // QuorumOptions are the server's parts that a Quorum needs.
@@ -153,7 +153,7 @@ func (q *Quorum) digestAllowed() error {
 }
 
 // initiatorOf returns the connecting side, and for Kerberos the service of which its principal is, "" for a user.
-func (q *Quorum) initiatorOf(jaas sasl.JAAS, tickets *Tickets) (learner string, i *sasl.QuorumInitiator, err error) {
+func (q *Quorum) initiatorOf(jaas sasl.JAAS, tickets *Tickets) (learner string, i sasl.QuorumInitiator, err error) {
 	cfg := &q.o.Config.QuorumAuth
 	k, err := jaas.Kerberos(cfg.LearnerLoginContext)
 	if err != nil {
