@@ -71,12 +71,10 @@ func (p *Preparer) create(b []byte, c *creation) ([]byte, proto.ErrCode) {
 	if err != proto.OK {
 		return b, err
 	}
-	if k.ephemeral {
-		err = p.checkGlobalSession()
-	} else {
-		err = p.checkSession()
+	if k.ephemeral && p.req.LocalSession { // it needs a session that every server knows
+		return b, proto.ErrEphemeralOnLocalSession
 	}
-	if err != proto.OK {
+	if err := p.checkSession(); err != proto.OK {
 		return b, err
 	}
 	parentPath, name, ok := paths.SplitParent(c.path)

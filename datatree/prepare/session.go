@@ -70,15 +70,6 @@ func (p *Preparer) checkSession() proto.ErrCode {
 	return proto.ErrSessionExpired
 }
 
-// checkGlobalSession is checkSession for the creation of an ephemeral, which needs a session that
-// every server knows.
-func (p *Preparer) checkGlobalSession() proto.ErrCode {
-	if p.req.LocalSession {
-		return proto.ErrEphemeralOnLocalSession
-	}
-	return p.checkSession()
-}
-
 func (p *Preparer) createSession(b []byte, timeoutMs int32) []byte {
 	p.opened.add(sessionChange{zxid: p.zxid, session: p.req.Session})
 	txn := proto.CreateSessionTxn{TimeOut: timeoutMs}

@@ -20,14 +20,9 @@ type target struct {
 // load finds the future of the znode at path. A znode that will not exist has exists false and
 // everything else zero.
 func (p *Preparer) load(t *target, path []byte) {
-	t.path = paths.WithoutRoot(path)
-	t.hash = p.overlay.hash(t.path)
-	t.slot = p.overlay.find(t.path, t.hash)
-	if t.slot != none {
-		p.loadSlot(t)
-		return
+	if t.path = paths.WithoutRoot(path); !p.loadSlot(t) {
+		p.loadTree(t, p.finder.Lookup(p.state, t.path))
 	}
-	p.loadTree(t, p.finder.Lookup(p.state, t.path))
 }
 
 // loadChild is load for the child called name of a parent that was just loaded and exists. In the applied tree
@@ -38,14 +33,9 @@ func (p *Preparer) loadChild(t, parent *target, path, name []byte) {
 		p.load(t, path)
 		return
 	}
-	t.path = path
-	t.hash = p.overlay.hash(path)
-	t.slot = p.overlay.find(path, t.hash)
-	if t.slot != none {
-		p.loadSlot(t)
-		return
+	if t.path = path; !p.loadSlot(t) {
+		p.loadTree(t, p.state.Child(parent.id, name))
 	}
-	p.loadTree(t, p.state.Child(parent.id, name))
 }
 
 // reach loads the znode at path for an operation that takes one of the wanted permissions on it.
@@ -59,24 +49,28 @@ func (p *Preparer) reach(t *target, path []byte, wanted int32) proto.ErrCode {
 	return proto.OK
 }
 
-func (p *Preparer) loadSlot(t *target) {
+// loadSlot loads the znode at t.path from the overlay. It reports false if no outstanding txn changes it.
+func (p *Preparer) loadSlot(t *target) bool {
+	t.hash = p.overlay.hash(t.path)
+	if t.slot = p.overlay.find(t.path, t.hash); t.slot == none {
+		return false
+	}
 	s := &p.overlay.slots[t.slot]
 	t.future, t.acl, t.before = s.node, s.acl, s.node.Digest
+	return true
 }
 
+// loadTree loads a znode of the applied tree, 0 if there is none.
 func (p *Preparer) loadTree(t *target, id datatree.NodeID) {
 	t.acl = nil
-	if id == 0 {
-		t.future, t.before = future{}, 0
-		return
+	if id != 0 {
+		if n := p.state.Node(id); !p.opened.ends(&n) {
+			t.future = future{Node: n, exists: true, dataLen: int32(len(p.state.Data(id))), id: id}
+			t.before = n.Digest
+			return
+		}
 	}
-	n := p.state.Node(id)
-	if p.opened.ends(&n) {
-		t.future, t.before = future{}, 0
-		return
-	}
-	t.future = future{Node: n, exists: true, dataLen: int32(len(p.state.Data(id))), id: id}
-	t.before = n.Digest
+	t.future, t.before = future{}, 0
 }
 
 // store makes the target's future part of the overlay and of the predicted digest.
