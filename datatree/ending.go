@@ -158,8 +158,8 @@ func (e *Ending) Session() proto.SessionID { return e.header.ClientID }
 func (e *Ending) EachSlice(n int) { e.slice = n }
 
 // Prepare is the first step. The caller holds the read lock; rest is called now and then and may release it for a
-// moment. Prepare reports false if the txn must be applied by State.Apply: a leader makes no such txn of an exact tree,
-// but the replay over a fuzzy snapshot may meet one that lists a path that is not there, and an ephemeral with
+// moment. Prepare reports false if the txn must be applied by State.Apply: a leader makes no such txn of an exact
+// tree, but the replay over a fuzzy snapshot may meet one that lists a path that is not there, and an ephemeral with
 // children.
 func (e *Ending) Prepare(in Interest, rest func()) bool {
 	e.interest, e.rest = in, rest

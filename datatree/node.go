@@ -149,16 +149,13 @@ func (s *State) unlink(id NodeID) {
 	s.table.remove(r.hash, id)
 	if k.first == id {
 		k.first = r.next
-		if r.next != 0 {
-			s.rec(r.next).prev = r.prev
-		}
 	} else {
 		s.rec(r.prev).next = r.next
-		if r.next != 0 {
-			s.rec(r.next).prev = r.prev
-		} else {
-			s.rec(k.first).prev = r.prev
-		}
+	}
+	if r.next != 0 {
+		s.rec(r.next).prev = r.prev
+	} else if k.first != 0 {
+		s.rec(k.first).prev = r.prev
 	}
 	if k.children == WideChildren {
 		s.wide--

@@ -81,16 +81,13 @@ func (s *State) take(l *ownedList, id NodeID) {
 	k := s.kinOf(s.rec(id))
 	if l.first == id {
 		l.first = k.ownNext
-		if k.ownNext != 0 {
-			s.kinOf(s.rec(k.ownNext)).ownPrev = k.ownPrev
-		}
 	} else {
 		s.kinOf(s.rec(k.ownPrev)).ownNext = k.ownNext
-		if k.ownNext != 0 {
-			s.kinOf(s.rec(k.ownNext)).ownPrev = k.ownPrev
-		} else {
-			s.kinOf(s.rec(l.first)).ownPrev = k.ownPrev
-		}
+	}
+	if k.ownNext != 0 {
+		s.kinOf(s.rec(k.ownNext)).ownPrev = k.ownPrev
+	} else if l.first != 0 {
+		s.kinOf(s.rec(l.first)).ownPrev = k.ownPrev
 	}
 	k.ownNext, k.ownPrev = 0, 0
 	l.count--

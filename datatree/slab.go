@@ -24,16 +24,13 @@ func (s *slab[T]) at(id uint32) *T { return &s.chunks[id>>slabBits][id&(slabLen-
 
 // grow hands out a record that was never in use. Its contents are zero.
 func (s *slab[T]) grow() uint32 {
-	if s.next == 0 {
-		s.next = 1
-	}
-	id := s.next
+	id := max(s.next, 1)
 	if id == ^uint32(0) {
 		panic("datatree: more than 2^32-2 records")
 	}
 	if int(id>>slabBits) == len(s.chunks) {
 		s.chunks = append(s.chunks, new([slabLen]T))
 	}
-	s.next++
+	s.next = id + 1
 	return id
 }

@@ -29,8 +29,7 @@ func parseNetwork(text []byte) (n network, ok bool) {
 	if !ok || !hasBits {
 		return n, ok
 	}
-	value, ok := parseDigits(bits, 10, n.bits)
-	n.bits = value
+	n.bits, ok = parseDigits(bits, 10, n.bits)
 	return n, ok
 }
 
