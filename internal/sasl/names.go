@@ -1,6 +1,7 @@
 package sasl
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -36,11 +37,7 @@ const defaultRules = "DEFAULT"
 // keeps its host and its realm behind the short name, unless these are to be removed.
 func NewNames(rules, defaultRealm string, removeHost, removeRealm bool) (*Names, error) {
 	n := &Names{defaultRealm: defaultRealm, removeHost: removeHost, removeRealm: removeRealm}
-	if strings.TrimSpace(rules) == "" {
-		rules = defaultRules
-	}
-	rest := strings.TrimSpace(rules)
-	for rest != "" {
+	for rest := cmp.Or(strings.TrimSpace(rules), defaultRules); rest != ""; {
 		r, after, err := parseRule(rest)
 		if err != nil {
 			return nil, fmt.Errorf("sasl: security.auth_to_local, at %.100q: %w", rest, err)

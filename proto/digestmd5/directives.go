@@ -30,13 +30,8 @@ func parseDirectives(token []byte) (directives, error) {
 	all := directives{}
 	rest := token
 	for {
-		rest = skipBlanks(rest)
-		if len(rest) == 0 {
+		if rest = bytes.TrimLeft(rest, blanks+","); len(rest) == 0 {
 			return all, nil
-		}
-		if rest[0] == ',' {
-			rest = rest[1:]
-			continue
 		}
 		var key, value string
 		var ok bool
@@ -60,7 +55,9 @@ func parseDirectives(token []byte) (directives, error) {
 	}
 }
 
-func skipBlanks(b []byte) []byte { return bytes.TrimLeft(b, " \t\r\n") }
+const blanks = " \t\r\n"
+
+func skipBlanks(b []byte) []byte { return bytes.TrimLeft(b, blanks) }
 
 // takeKey reads a token and the equals sign, in lower case.
 func takeKey(b []byte) (key string, rest []byte, ok bool) {

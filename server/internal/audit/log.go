@@ -94,24 +94,23 @@ func ProcessUser() string {
 
 // Run writes lines until the server stops and the applier has ended. It is the goroutine of the log.
 func (a *Log) Run(stopping, applied <-chan struct{}) {
-	for {
+	for stops := false; !stops; {
 		select {
 		case <-a.wake:
 			a.flush(stopping)
-			continue
 		case <-stopping:
+			stops = true
 		}
-		a.event("serverStop", invoked)
-		select {
-		case <-a.wake:
-			a.flush(stopping)
-			<-applied
-		case <-applied:
-		}
-		a.flush(stopping)
-		a.Close()
-		return
 	}
+	a.event("serverStop", invoked)
+	select {
+	case <-a.wake:
+		a.flush(stopping)
+		<-applied
+	case <-applied:
+	}
+	a.flush(stopping)
+	a.Close()
 }
 
 // Full reports whether requests should wait until lines are written. A nil Log is never full.

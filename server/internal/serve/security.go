@@ -45,12 +45,12 @@ type clientSecurity struct {
 	Labels *sessions.Labels
 }
 
-// Secure loads certificates and users, and opens the audit log. It comes before Listen.
-func (s *clientSecurity) Secure() error {
-	if err := s.CheckSecurity(); err != nil {
-		return err
+// Secure loads certificates and users, and opens the audit log if it is enabled. It comes before Listen.
+func (s *clientSecurity) Secure() (err error) {
+	if err = s.CheckSecurity(); err == nil && s.env.Config.Audit.Enabled {
+		s.audit, err = audit.Open(s.env.FS, s.env.Log, s.env.Config.Audit.File)
 	}
-	return s.openAudit()
+	return err
 }
 
 // CheckSecurity loads certificates and users, and looks whether the audit log can be opened. It returns a ConfigError
@@ -212,14 +212,6 @@ func (s *clientSecurity) kerberosOf(k *sasl.Kerberos) (*sasl.Acceptor, error) {
 
 // requiresSASL reports whether clients that have not authenticated by SASL are refused.
 func (s *clientSecurity) requiresSASL() bool { return slices.Contains(s.enforced, auth.SchemeSASL) }
-
-// openAudit opens the audit log, if it is enabled.
-func (s *clientSecurity) openAudit() (err error) {
-	if s.env.Config.Audit.Enabled {
-		s.audit, err = audit.Open(s.env.FS, s.env.Log, s.env.Config.Audit.File)
-	}
-	return err
-}
 
 // StartSecurity starts the goroutines that watch the certificates and write the audit log. It is one of the last
 // steps of Start.
