@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -90,9 +89,9 @@ func TestCrashDuringWrite(t *testing.T) {
 					return fs
 				}
 				do := func(fs *vfs.Mem) {
-					s, err := NewStore(Options{FS: fs, Dir: dir, Compression: c, SyncBytes: 10000})
-					require.NoError(t, err)
-					_, err = s.Write(zxid, next.source())
+					s := newStore(t, fs, c)
+					s.syncBytes = 10000
+					_, err := s.Write(zxid, next.source())
 					require.NoError(t, err)
 				}
 				eachCrash(t, start, do, func(t *testing.T, left *vfs.Mem, done bool) {
@@ -149,7 +148,7 @@ func TestWriteFailsCleanly(t *testing.T) {
 				fs := newDir(t)
 				old := sample(3)
 				s := newStore(t, fs, c)
-				s.o.SyncBytes = 5000
+				s.syncBytes = 5000
 				_, err := s.Write(5, old.source())
 				require.NoError(t, err)
 				n := -1
@@ -270,39 +269,26 @@ func TestSyncsWhileWriting(t *testing.T) {
 		}
 		return nil
 	})
-	s, err := NewStore(Options{FS: fs, Dir: dir, SyncBytes: 1 << 20})
-	require.NoError(t, err)
+	s := newStore(t, fs, Plain)
+	s.syncBytes = 1 << 20
 	m, err := s.Write(1, sample(60000).source())
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, int64(syncs), m.Size/(2<<20))
 	require.Less(t, largest, int64(2<<20), "bytes that one sync has to write")
 }
 
-func TestBandwidth(t *testing.T) {
-	fs := newDir(t)
-	s, err := NewStore(Options{FS: fs, Dir: dir, BytesPerSecond: 1 << 20})
-	require.NoError(t, err)
-	clock := time.Unix(0, 0)
-	s.now = func() time.Time { return clock }
-	s.wait = func(d time.Duration, _ <-chan struct{}) { clock = clock.Add(d) }
-	m, err := s.Write(1, sample(60000).source())
-	require.NoError(t, err)
-	seconds := clock.Sub(time.Unix(0, 0)).Seconds()
-	require.InDelta(t, float64(m.Size)/(1<<20), seconds, 0.5)
-}
-
 func TestCloseStopsWrite(t *testing.T) {
 	fs := newDir(t)
-	s, err := NewStore(Options{FS: fs, Dir: dir, BytesPerSecond: 1})
-	require.NoError(t, err)
-	src := sample(60000).source()
-	started := make(chan struct{})
-	result := make(chan error)
-	s.wait = func(d time.Duration, stop <-chan struct{}) { close(started); wait(d, stop) }
-	go func() { _, err := s.Write(1, src); result <- err }()
-	<-started
-	require.NoError(t, s.Close())
-	require.ErrorIs(t, <-result, ErrClosed)
+	s := newStore(t, fs, Plain)
+	fs.Hook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpWrite {
+			require.Zero(t, op.Offset, "the first write is the last one")
+			return s.Close()
+		}
+		return nil
+	})
+	_, err := s.Write(1, sample(60000).source())
+	require.ErrorIs(t, err, ErrClosed)
 	require.NoError(t, s.Close())
 	_, err = s.Write(2, sample(1).source())
 	require.ErrorIs(t, err, ErrClosed)

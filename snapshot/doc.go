@@ -44,8 +44,8 @@
 //
 // A snapshot of gigabytes that is written as fast as the page cache takes it leaves gigabytes of dirty
 // pages; when the kernel flushes them, the fdatasync of the log queues behind them and every write of
-// every client waits for seconds. So a Store syncs its file every few MiB (Options.SyncBytes): the
-// log then waits for one such piece at most. Options.BytesPerSecond leaves the disk idle in between.
+// every client waits for seconds. So a Store syncs its file every few MiB: the log then waits for one
+// such piece at most.
 //
 // # Goroutines
 //

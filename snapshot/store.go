@@ -1,14 +1,13 @@
 package snapshot
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	iofs "io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -22,8 +21,9 @@ var (
 	ErrClosed = errors.New("snapshot: store is closed")
 )
 
-// DefaultSyncBytes is the default of Options.SyncBytes.
-const DefaultSyncBytes = 8 << 20
+// syncBytes is how many bytes are written before a file is synced, so that a sync of the log waits for no more than
+// these.
+const syncBytes = 8 << 20
 
 // Options says where and how a Store keeps snapshots.
 type Options struct {
@@ -38,12 +38,6 @@ type Options struct {
 	// Ensemble returns the identity of the ensemble, 0 if it is not known. Each snapshot carries it, so that its
 	// origin is known without meta.db. Nil: the identity is never known.
 	Ensemble func() uint64
-
-	// BytesPerSecond bounds how fast a snapshot is written, in bytes of the file. 0 is no bound.
-	BytesPerSecond int64
-	// SyncBytes is how many bytes are written before the file is synced, so that a sync of the log waits for no
-	// more than these. 0 is DefaultSyncBytes; a negative value syncs at the end only.
-	SyncBytes int64
 
 	// Writing is held by the methods that change the directory, which exclude each other. Nil: a sync.Mutex.
 	Writing sync.Locker
@@ -86,11 +80,10 @@ type Meta struct {
 // Store keeps the snapshots of one directory. Its methods may be called by any number of
 // goroutines; Write and Prune exclude each other.
 type Store struct {
-	o      Options
-	once   sync.Once     // of Close
-	closed chan struct{} // closed by Close
-	wait   func(d time.Duration, stop <-chan struct{})
-	now    func() time.Time
+	o         Options
+	once      sync.Once     // of Close
+	closed    chan struct{} // closed by Close
+	syncBytes int64
 }
 
 // NewStore returns a Store over a directory. It removes snapshots there that a crash left unfinished. No other
@@ -102,16 +95,13 @@ func NewStore(o Options) (*Store, error) {
 	if o.Writing == nil {
 		o.Writing = new(sync.Mutex)
 	}
-	if o.SyncBytes == 0 {
-		o.SyncBytes = DefaultSyncBytes
-	}
 	if o.Catalogue == nil {
 		o.Catalogue = noCatalogue{}
 	}
 	if o.Warn == nil {
 		o.Warn = func(string, error) {}
 	}
-	s := &Store{o: o, closed: make(chan struct{}), wait: wait, now: time.Now}
+	s := &Store{o: o, closed: make(chan struct{}), syncBytes: syncBytes}
 	names, err := vfs.Files(o.FS, o.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
@@ -172,13 +162,7 @@ func List(fs vfs.FS, dir string) ([]Meta, error) {
 		}
 	}
 	slices.SortFunc(metas, func(a, b Meta) int {
-		if a.Zxid != b.Zxid {
-			if a.Zxid > b.Zxid {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a.Name, b.Name)
+		return cmp.Or(cmp.Compare(b.Zxid, a.Zxid), cmp.Compare(a.Name, b.Name))
 	})
 	return metas, nil
 }
@@ -214,29 +198,6 @@ func (s *Store) Load(m Meta, sink Sink) (Trailer, error) {
 		s.warned(m.Name, s.remember(m.Name, m.Zxid, seen))
 	}
 	return t, err
-}
-
-// Newest calls try with each snapshot, newest first, until one succeeds, and returns that one. It returns ErrNone
-// if there is no snapshot, and the errors of all if every one fails. try must start from an empty state each
-// time: a failed load leaves its sink half filled. Source: storage 6.1.
-func (s *Store) Newest(try func(Meta) error) (Meta, error) {
-	metas, err := s.List()
-	if err != nil {
-		return Meta{}, err
-	}
-	if len(metas) == 0 {
-		return Meta{}, fmt.Errorf("%w %s", ErrNone, s.o.Dir)
-	}
-	failed := []error{fmt.Errorf("snapshot: none of the %d in %s loads", len(metas), s.o.Dir)}
-	for _, m := range metas {
-		err := try(m)
-		if err == nil {
-			return m, nil
-		}
-		s.o.Warn(m.Name, err)
-		failed = append(failed, err)
-	}
-	return Meta{}, errors.Join(failed...)
 }
 
 // remember records in the catalogue that a file is good.

@@ -127,37 +127,6 @@ func TestNewStoreRemovesOnlyItsOwnLeftovers(t *testing.T) {
 	require.Equal(t, []string{"snapshot.7.tmp", "snapshot.8", "tmp.other"}, names)
 }
 
-func TestNewestFallsBack(t *testing.T) {
-	fs := newDir(t)
-	var warned []string
-	s, err := NewStore(Options{FS: fs, Dir: dir, Warn: func(name string, err error) { warned = append(warned, name) }})
-	require.NoError(t, err)
-	load := func(m Meta) error { _, err := s.Load(m, Discard); return err }
-
-	_, err = s.Newest(load)
-	require.ErrorIs(t, err, ErrNone)
-
-	for zxid := proto.Zxid(1); zxid <= 4; zxid++ {
-		_, err := s.Write(zxid, sample(3).source())
-		require.NoError(t, err)
-	}
-	require.NoError(t, fs.Flip(dir+"/snapshot.4", 40, 1))
-	require.NoError(t, fs.Flip(dir+"/snapshot.3", 0, 1))
-	m, err := s.Newest(load)
-	require.NoError(t, err)
-	require.EqualValues(t, 2, m.Zxid)
-	require.Equal(t, []string{"snapshot.4", "snapshot.3"}, warned)
-
-	require.NoError(t, fs.Flip(dir+"/snapshot.2", 50, 1))
-	require.NoError(t, fs.Flip(dir+"/snapshot.1", 60, 1))
-	_, err = s.Newest(load)
-	require.ErrorIs(t, err, ErrCorrupt)
-	require.NotErrorIs(t, err, ErrNone)
-	for _, name := range []string{"snapshot.1", "snapshot.2", "snapshot.3", "snapshot.4"} {
-		require.ErrorContains(t, err, name)
-	}
-}
-
 func TestOptions(t *testing.T) {
 	_, err := NewStore(Options{FS: newDir(t), Dir: dir, Compression: "zip"})
 	require.ErrorContains(t, err, `unknown compression "zip"`)

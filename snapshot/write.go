@@ -3,7 +3,6 @@ package snapshot
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/seed94657493/warren/proto"
 )
@@ -18,8 +17,8 @@ import (
 func (s *Store) Write(zxid proto.Zxid, src Source) (Meta, error) {
 	s.o.Writing.Lock()
 	defer s.o.Writing.Unlock()
-	if s.isClosed() {
-		return Meta{}, ErrClosed
+	if err := s.open(); err != nil {
+		return Meta{}, err
 	}
 	name := FileName(zxid, s.o.Compression)
 	tmp := tmpPrefix + name
@@ -88,10 +87,9 @@ func (s *Store) writeFile(tmp string, zxid proto.Zxid, src Source) (wrote sums, 
 			err = e
 		}
 	}()
-	raw := &rawWriter{f: f, syncBytes: max(s.o.SyncBytes, 0)}
+	raw := &rawWriter{f: f, syncBytes: s.syncBytes}
 	z := packed(raw, s.o.Compression)
-	start := s.now()
-	err = encode(z, zxid, src, s.ensemble(), s.o.OmitLastZxid, func() error { return s.pace(start, raw.size) })
+	err = encode(z, zxid, src, s.ensemble(), s.o.OmitLastZxid, s.open)
 	if err == nil {
 		err = z.Close()
 	}
@@ -111,35 +109,12 @@ func (s *Store) readBack(name string, want sums) error {
 	return err
 }
 
-// pace waits until the written bytes conform to BytesPerSecond, and notices Close.
-func (s *Store) pace(start time.Time, written int64) error {
-	if s.o.BytesPerSecond > 0 {
-		due := time.Duration(float64(written) / float64(s.o.BytesPerSecond) * float64(time.Second))
-		if early := due - s.now().Sub(start); early > 0 {
-			s.wait(early, s.closed)
-		}
-	}
-	if s.isClosed() {
-		return ErrClosed
-	}
-	return nil
-}
-
-func (s *Store) isClosed() bool {
+// open returns ErrClosed after Close.
+func (s *Store) open() error {
 	select {
 	case <-s.closed:
-		return true
+		return ErrClosed
 	default:
-		return false
-	}
-}
-
-// wait returns after d or when stop is closed.
-func wait(d time.Duration, stop <-chan struct{}) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-stop:
+		return nil
 	}
 }

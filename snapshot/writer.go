@@ -79,7 +79,7 @@ func (e *encoder) appendSeal(b []byte) []byte {
 // rawWriter writes a file from its start, sums its bytes, and syncs it after every syncBytes bytes.
 type rawWriter struct {
 	f         vfs.File
-	syncBytes int64 // 0: only at the end
+	syncBytes int64
 	dirty     int64 // written since the last sync
 	sums
 }
@@ -89,7 +89,7 @@ func (r *rawWriter) Write(p []byte) (int, error) {
 	r.crc = crc32.Update(r.crc, castagnoli, p[:n])
 	r.size += int64(n)
 	r.dirty += int64(n)
-	if err == nil && r.syncBytes > 0 && r.dirty >= r.syncBytes {
+	if err == nil && r.dirty >= r.syncBytes {
 		err = r.sync()
 	}
 	return n, err

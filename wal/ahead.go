@@ -253,16 +253,6 @@ func (a *ahead) retry() {
 	a.mu.changed.Broadcast()
 }
 
-// room returns the bytes that the next file offers.
-func (a *ahead) room() int64 {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.mu.next == nil {
-		return 0
-	}
-	return a.mu.next.written.Load() - headerSize
-}
-
 // stop ends the goroutine and removes the file that it prepared.
 func (a *ahead) stop() {
 	a.mu.Lock()

@@ -174,7 +174,7 @@ func TestFreshLogAppendsAtOnce(t *testing.T) {
 	for tries := 1; best >= time.Second; tries++ { // the disk may be busy
 		require.LessOrEqual(t, tries, 20, "%v was the best", best)
 		dir := t.TempDir()
-		l, err := Open(Options{FS: vfs.OS(), Dir: dir, PreallocSize: DefaultPreallocSize})
+		l, err := Open(Options{FS: vfs.OS(), Dir: dir, PreallocSize: zookeeperPrealloc})
 		require.NoError(t, err)
 		_, err = l.Replay(1, nil)
 		require.NoError(t, err)

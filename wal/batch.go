@@ -14,7 +14,7 @@ func checkBatch(framed []byte, prev, first, last proto.Zxid) error {
 	if len(framed) == 0 {
 		return fmt.Errorf("%w: it is empty", ErrRecord)
 	}
-	if !follows(prev, first) {
+	if !Follows(prev, first) {
 		return fmt.Errorf("%w: %v after %v", ErrOrder, first, prev)
 	}
 	z := prev
@@ -28,7 +28,7 @@ func checkBatch(framed []byte, prev, first, last proto.Zxid) error {
 			return fmt.Errorf("%w: length %d at offset %d of %d", ErrRecord, length, off, len(framed))
 		}
 		next := zxidOf(b[prefixSize:])
-		if !follows(z, next) || off == 0 && next != first {
+		if !Follows(z, next) || off == 0 && next != first {
 			return fmt.Errorf("%w: %v after %v at offset %d of a batch from %v to %v", ErrOrder, next,
 				z, off, first, last)
 		}

@@ -31,7 +31,7 @@ func (l *latencies) report(b *testing.B) {
 // every 8 MiB. ns/op holds all of it; the percentiles are those of fdatasync alone.
 func BenchmarkAppendSync(b *testing.B) {
 	for _, txns := range []int{1, 64} {
-		for _, prealloc := range []int64{0, DefaultPreallocSize} {
+		for _, prealloc := range []int64{0, zookeeperPrealloc} {
 			b.Run(fmt.Sprintf("txns=%d/prealloc=%dMiB", txns, prealloc>>20), func(b *testing.B) {
 				seen := &latencies{}
 				l, _ := open(b, Options{FS: vfs.OS(), Dir: b.TempDir(), PreallocSize: prealloc, Events: seen}, 1)

@@ -66,8 +66,8 @@
 // # Which goroutine may call what
 //
 // One goroutine, the logger, owns the log and calls Replay, Append, Sync, Roll, Truncate, Reset and
-// Close. Any goroutine may call Purge, Records, Files, LastZxid, Size and Room. An Iterator belongs
-// to the goroutine that made it.
+// Close. Any goroutine may call Purge, Records, Files, LastZxid and Size. An Iterator belongs to the
+// goroutine that made it.
 //
 // Append that returns vfs.ErrNoSpace has promised nothing and may be called again. A refused batch
 // (ErrOrder, ErrRecord) has changed nothing. Any other failure leaves the disk in an unknown state:

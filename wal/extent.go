@@ -142,7 +142,6 @@ func (l *Log) begin(first proto.Zxid) error {
 	l.mu.segments = append(l.mu.segments, &segment{name: fileName(first), first: first, end: headerSize})
 	l.mu.Unlock()
 	l.tail, l.marks = x, nil
-	l.active.Store(x)
 	l.ahead.enter(x)
 	return nil
 }

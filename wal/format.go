@@ -25,10 +25,6 @@ const (
 	zxidInRecord = prefixSize + 12 // offset of the zxid in a framed record
 )
 
-// MaxPayload is the largest payload, in bytes, that an Apache ZooKeeper server with default settings can read
-// back. Makers of txns must stay below. Source: storage 2.
-const MaxPayload = 2_097_150
-
 // payloadMax bounds what is read; the rest of the file bounds it further.
 const payloadMax = 1 << 30
 
@@ -88,9 +84,9 @@ func FileZxid(name string) (first proto.Zxid, exact, ok bool) {
 	return proto.Zxid(v), len(parts) == 2, true
 }
 
-// follows reports whether a txn next may come right after prev: the next number, or the beginning
+// Follows reports whether a txn next may come right after prev: the next number, or the beginning
 // of a later epoch. A leader's first proposal has counter 1; a single server that counts over the
 // end of an epoch gets counter 0. Source: storage 4.8.
-func follows(prev, next proto.Zxid) bool {
+func Follows(prev, next proto.Zxid) bool {
 	return next == prev+1 || next.Epoch() > prev.Epoch() && next.Counter() <= 1
 }

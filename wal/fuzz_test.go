@@ -59,7 +59,7 @@ func FuzzReplay(f *testing.F) {
 			return
 		}
 		require.NoError(t, err)
-		if last+1 > last && follows(last, last+1) {
+		if last+1 > last && Follows(last, last+1) {
 			require.NoError(t, l.Append(batch(last+1, last+1, 5), last+1, last+1))
 			zxids = append(zxids, last+1)
 		}

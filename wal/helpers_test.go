@@ -17,6 +17,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const dir = "/version-2"
 
+// zookeeperPrealloc is ZooKeeper's default of Options.PreallocSize.
+const zookeeperPrealloc = 64 << 20
+
 func newMem(t testing.TB) *vfs.Mem {
 	t.Helper()
 	m := vfs.NewMem()
@@ -87,6 +90,19 @@ func tryOpen(t testing.TB, o Options, from proto.Zxid) (*Log, []proto.Zxid, erro
 func add(t testing.TB, l *Log, first, last proto.Zxid, size int) {
 	t.Helper()
 	require.NoError(t, l.Append(batch(first, last, size), first, last))
+}
+
+// Room returns how many bytes can be appended now into blocks that exist already.
+func (l *Log) Room() int64 {
+	if x := l.tail; x != nil {
+		return max(0, x.written.Load()-x.end.Load())
+	}
+	l.ahead.mu.Lock()
+	defer l.ahead.mu.Unlock()
+	if l.ahead.mu.next == nil {
+		return 0
+	}
+	return l.ahead.mu.next.written.Load() - headerSize
 }
 
 func span(first, last proto.Zxid) []proto.Zxid {

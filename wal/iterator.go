@@ -41,7 +41,7 @@ func (l *Log) Records(from proto.Zxid) (*Iterator, error) {
 		it.first = from
 	} else {
 		s := l.mu.segments[needed(l.mu.segments, from)]
-		if s.first > from && !follows(from-1, s.first) {
+		if s.first > from && !Follows(from-1, s.first) {
 			return nil, &Error{Kind: ErrGap, File: l.o.path(s.name), Zxid: from,
 				Reason: "it is the first file of the log"}
 		}
@@ -148,9 +148,9 @@ func (it *Iterator) open(path string, limit int64) error {
 // check refuses a record that does not follow the one before.
 func (it *Iterator) check() error {
 	r := &it.record
-	ok := !it.any || r.Zxid == it.prev || follows(it.prev, r.Zxid) || r.Zxid > it.prev && r.Zxid <= it.from
+	ok := !it.any || r.Zxid == it.prev || Follows(it.prev, r.Zxid) || r.Zxid > it.prev && r.Zxid <= it.from
 	if !it.any {
-		ok = r.Zxid <= it.from || follows(it.from-1, r.Zxid)
+		ok = r.Zxid <= it.from || Follows(it.from-1, r.Zxid)
 	}
 	if !ok {
 		return &Error{Kind: ErrGap, File: r.File, Offset: r.Offset, Zxid: r.Zxid,

@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -25,13 +26,12 @@ type Log struct {
 	unsynced int64   // bytes appended since the last Sync
 	marks    marks   // of tail
 
-	ahead  *ahead                 // writes zeros in the background
-	base   atomic.Int64           // the zxid of the state that the log continues
-	last   atomic.Int64           // zxid of the last txn appended or replayed
-	size   atomic.Int64           // bytes appended since the last roll
-	active atomic.Pointer[extent] // tail, for Room
-	failed atomic.Pointer[error]  // the error that poisoned the log, or ErrClosed
-	cuts   atomic.Int64           // how often Truncate or Reset cut something away
+	ahead  *ahead                // writes zeros in the background
+	base   atomic.Int64          // the zxid of the state that the log continues
+	last   atomic.Int64          // zxid of the last txn appended or replayed
+	size   atomic.Int64          // bytes appended since the last roll
+	failed atomic.Pointer[error] // the error that poisoned the log, or ErrClosed
+	cuts   atomic.Int64          // how often Truncate or Reset cut something away
 
 	mu struct {
 		sync.Mutex
@@ -88,7 +88,7 @@ func listSegments(o *Options) ([]*segment, error) {
 		byZxid[first] = name
 		segments = append(segments, &segment{name: name, first: first, end: -1})
 	}
-	slices.SortFunc(segments, func(a, b *segment) int { return cmpZxid(a.first, b.first) })
+	slices.SortFunc(segments, func(a, b *segment) int { return cmp.Compare(a.first, b.first) })
 	// A copy may hold txns that no other file holds. If those lie before or between the files, Replay finds them
 	// missing; after the last file it could not.
 	newest := proto.Zxid(-1)
@@ -105,16 +105,6 @@ func listSegments(o *Options) ([]*segment, error) {
 	return segments, nil
 }
 
-func cmpZxid(a, b proto.Zxid) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
 // path returns the path of a file in the log's directory.
 func (o *Options) path(name string) string { return filepath.Join(o.Dir, name) }
 
@@ -124,14 +114,6 @@ func (l *Log) LastZxid() proto.Zxid { return proto.Zxid(l.last.Load()) }
 
 // Size returns the bytes appended since the last roll.
 func (l *Log) Size() int64 { return l.size.Load() }
-
-// Room returns how many bytes can be appended now into blocks that exist already.
-func (l *Log) Room() int64 {
-	if x := l.active.Load(); x != nil {
-		return max(0, x.written.Load()-x.end.Load())
-	}
-	return l.ahead.room()
-}
 
 // usable returns the error that every call has to return, if there is one.
 func (l *Log) usable() error {
@@ -279,7 +261,6 @@ func (l *Log) Roll() error {
 func (l *Log) seal() {
 	x := l.tail
 	l.ahead.leave(x)
-	l.active.Store(nil)
 	l.tail = nil
 	if x.written.Load() > x.end.Load() || l.o.PreallocSize > 0 {
 		if err := x.file.Truncate(x.end.Load()); err != nil {
@@ -305,7 +286,6 @@ func (l *Log) Close() error {
 	case x == nil:
 	case err != nil:
 		l.ahead.leave(x)
-		l.active.Store(nil)
 		l.tail = nil
 		x.close(l.o.Logger)
 	case x.end.Load() == headerSize:

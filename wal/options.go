@@ -26,9 +26,6 @@ type Options struct {
 	Logger *zap.Logger
 }
 
-// DefaultPreallocSize is ZooKeeper's default of Options.PreallocSize.
-const DefaultPreallocSize = 64 << 20
-
 // Events receives what a Log does, so that the server can count it. The logger's goroutine calls it and waits.
 type Events interface {
 	// Appended is called after an Append of so many bytes.

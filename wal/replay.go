@@ -62,7 +62,6 @@ func (w *walk) isDetached() bool {
 
 // Report is what Verify found.
 type Report struct {
-	Files   int        // read, of those in the directory
 	Records int        // with a zxid >= from
 	First   proto.Zxid // of these
 	Last    proto.Zxid // of these, from-1 if there are none
@@ -90,7 +89,7 @@ func Verify(o Options, from proto.Zxid, fn func(*Record) error) (Report, error) 
 		return fn(rec)
 	}}
 	err = w.run(segments)
-	r.Files, r.Last, r.Repeated = w.read, w.last, w.repeated
+	r.Last, r.Repeated = w.last, w.repeated
 	if err != nil {
 		return r, err
 	}
@@ -113,7 +112,6 @@ type walk struct {
 
 	segments []*segment // the segments that stay
 	removals []*segment // last files without a record
-	read     int        // files read
 	sizes    map[*segment]int64
 	buf      []byte
 
@@ -153,7 +151,6 @@ func (w *walk) run(segments []*segment) error {
 		if err := w.file(first + i); err != nil {
 			return err
 		}
-		w.read++
 	}
 	for n > first && w.segments[n-1] != w.tail {
 		n--
@@ -254,13 +251,13 @@ func (w *walk) record(r *Record) error {
 	case w.any && z < w.prev:
 		return corrupt(r.File, r.Offset, z, "the record comes after txn %v", w.prev)
 	case z <= w.from: // the snapshot has the txns before it
-	case w.any && w.prev >= w.from && !follows(w.prev, z):
+	case w.any && w.prev >= w.from && !Follows(w.prev, z):
 		reason := fmt.Sprintf("the record comes after txn %v, those in between are missing", w.prev)
 		if r.Offset == headerSize {
 			reason += fmt.Sprintf("; records end in %s at offset %d", w.stopFile, w.stopOffset)
 		}
 		return &Error{Kind: ErrCorrupt, File: r.File, Offset: r.Offset, Zxid: z, Reason: reason}
-	case !(w.any && w.prev >= w.from) && !follows(max(w.from-1, 0), z):
+	case !(w.any && w.prev >= w.from) && !Follows(max(w.from-1, 0), z):
 		return &Error{Kind: ErrGap, File: r.File, Offset: r.Offset, Zxid: z,
 			Reason: fmt.Sprintf("it is the first record after the snapshot at %v, those in between are missing",
 				w.from-1)}

@@ -66,7 +66,6 @@ func (l *Log) dropTail() {
 		return
 	}
 	l.ahead.leave(x)
-	l.active.Store(nil)
 	l.tail = nil
 	l.mu.Lock()
 	l.mu.segments = l.mu.segments[:len(l.mu.segments)-1]

@@ -43,7 +43,7 @@ func (c *Config) addAuthProvider(suffix, class string) (string, error) {
 	if !ok {
 		return fmt.Sprintf("provider class %s is not known and is ignored", class), nil
 	}
-	c.AuthProviders = append(c.AuthProviders, AuthProvider{Suffix: suffix, Class: class, Scheme: scheme})
+	c.AuthProviders = append(c.AuthProviders, AuthProvider{Suffix: suffix, Scheme: scheme})
 	slices.SortFunc(c.AuthProviders, func(a, b AuthProvider) int { return strings.Compare(a.Suffix, b.Suffix) })
 	return "", nil
 }

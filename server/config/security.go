@@ -113,8 +113,6 @@ type EnforceAuth struct {
 type AuthProvider struct {
 	// Suffix is the text after "authProvider.".
 	Suffix string
-	// Class is the Java class name, kept as written.
-	Class string
 	// Scheme is the scheme of the class: sasl, x509, digest, ip or ensemble.
 	Scheme string
 }

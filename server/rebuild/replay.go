@@ -114,7 +114,7 @@ func (r *Replay) Apply(rec *wal.Record) error {
 			return ErrReached
 		}
 	}
-	if !Follows(last, rec.Zxid) {
+	if !wal.Follows(last, rec.Zxid) {
 		return fmt.Errorf("%w: %v comes after %v", ErrGap, rec.Zxid, last)
 	}
 	if r.joins != nil && (rec.Zxid.Epoch() != last.Epoch() || last == r.begun) {
@@ -156,11 +156,6 @@ func (r *Replay) judge(a *datatree.Applied) error {
 	}
 	r.Checked++
 	return nil
-}
-
-// Follows reports whether a txn may come directly after another one.
-func Follows(last, next proto.Zxid) bool {
-	return next == last+1 || next.Epoch() > last.Epoch() && next.Counter() <= 1
 }
 
 // Snapshot is the name of the snapshot from which the replay began.

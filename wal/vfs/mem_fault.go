@@ -81,13 +81,6 @@ func (m *Mem) FailNth(k OpKind, n int, err error) {
 	})
 }
 
-// Ops returns how many operations there were.
-func (m *Mem) Ops() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.mu.ops
-}
-
 // begin counts an operation and asks the hook.
 func (m *Mem) begin(op Op) error {
 	m.mu.Lock()

@@ -136,7 +136,7 @@ func (s *segment) record(r *wal.Record) error {
 		return nil
 	case s.mustMeet() && s.earlier:
 		return s.diverged()
-	case !rebuild.Follows(s.last, r.Zxid) || s.last == s.started && !s.goesOn(r.Zxid):
+	case !wal.Follows(s.last, r.Zxid) || s.last == s.started && !s.goesOn(r.Zxid):
 		return fmt.Errorf("%w: the log of the source goes on with %v after %v", errGap, r.Zxid, s.last)
 	}
 	if err := s.chain.Logged(r.Zxid); err != nil {
