@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -49,6 +50,9 @@ var terminator = []byte{0, 0, 0, 1, '/'}
 // ErrCorrupt marks every error that says that a file is not a whole snapshot.
 var ErrCorrupt = errors.New("snapshot: corrupt")
 
+// stream is what errors call a stream, which has no name.
+const stream = "stream"
+
 // CorruptError says where a file stops being a snapshot. It matches ErrCorrupt.
 type CorruptError struct {
 	File   string // name or path; empty for a stream
@@ -59,11 +63,7 @@ type CorruptError struct {
 
 // Error names the file, the offset, what is wrong and the cause.
 func (e *CorruptError) Error() string {
-	file := e.File
-	if file == "" {
-		file = "stream"
-	}
-	s := fmt.Sprintf("snapshot: %s is corrupt at byte %d: %s", file, e.Offset, e.What)
+	s := fmt.Sprintf("snapshot: %s is corrupt at byte %d: %s", cmp.Or(e.File, stream), e.Offset, e.What)
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
 	}

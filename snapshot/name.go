@@ -65,8 +65,6 @@ func (t *Trailer) contradicts(zxid proto.Zxid) string {
 	return ""
 }
 
-func isNameError(err error) bool { return errors.Is(err, ErrName) }
-
 // distinct reports whether a snapshot of another zxid cannot have the same bytes.
 func (t *Trailer) distinct() bool { return t.HasLastZxid || t.HasDigest && t.DigestZxid != 0 }
 

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -229,12 +230,7 @@ func (p *parser) short(what string, err error) error {
 	}
 }
 
-func (p *parser) name() string {
-	if p.file == "" {
-		return "stream"
-	}
-	return p.file
-}
+func (p *parser) name() string { return cmp.Or(p.file, stream) }
 
 // refused reports that the sink did not take a record.
 func (p *parser) refused(what string, err error) error {

@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	iofs "io/fs"
-	"slices"
 
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // Prune keeps the newest keep snapshots that verify and removes all that are older than the oldest of them,
@@ -27,18 +25,16 @@ func (s *Store) Prune(keep int) (oldest proto.Zxid, removed []string, err error)
 	if err != nil {
 		return 0, nil, err
 	}
-	names, err := vfs.Files(s.o.FS, s.o.Dir)
+	names, err := s.names(func(zxid proto.Zxid) bool { return zxid < oldest })
 	if err != nil {
 		return oldest, nil, fmt.Errorf("snapshot: prune: %w", err)
 	}
-	for _, name := range olderThan(names, oldest) {
+	for _, name := range names {
 		if err := s.o.FS.Remove(s.path(name)); err != nil && !isNotExist(err) {
 			return oldest, removed, fmt.Errorf("snapshot: prune: %w", err)
 		}
 		removed = append(removed, name)
-		if err := s.o.Catalogue.DropSnapshot(name); err != nil {
-			s.o.Warn(name, err)
-		}
+		s.warned(name, s.o.Catalogue.DropSnapshot(name))
 	}
 	if len(removed) > 0 {
 		if err := s.o.FS.SyncDir(s.o.Dir); err != nil {
@@ -71,31 +67,6 @@ func (s *Store) oldestKept(keep int) (oldest proto.Zxid, err error) {
 		return 0, fmt.Errorf("%w %s that verifies", ErrNone, s.o.Dir)
 	}
 	return oldest, nil
-}
-
-// olderThan returns the names of snapshots, whole or not, below zxid, in ascending order.
-func olderThan(names []string, zxid proto.Zxid) []string {
-	type old struct {
-		zxid proto.Zxid
-		name string
-	}
-	var olds []old
-	for _, name := range names {
-		if z, _, ok := ParseName(name); ok && z < zxid {
-			olds = append(olds, old{z, name})
-		}
-	}
-	slices.SortFunc(olds, func(a, b old) int {
-		if a.zxid != b.zxid {
-			return int(min(max(a.zxid-b.zxid, -1), 1))
-		}
-		return 0
-	})
-	result := make([]string, len(olds))
-	for i, o := range olds {
-		result[i] = o.name
-	}
-	return result
 }
 
 func isNotExist(err error) bool { return errors.Is(err, iofs.ErrNotExist) }

@@ -92,6 +92,9 @@ func NewStore(o Options) (*Store, error) {
 	if !o.Compression.Valid() {
 		return nil, fmt.Errorf("snapshot: unknown compression %q", string(o.Compression))
 	}
+	if o.Ensemble == nil {
+		o.Ensemble = func() uint64 { return 0 }
+	}
 	if o.Writing == nil {
 		o.Writing = new(sync.Mutex)
 	}
@@ -117,14 +120,6 @@ func NewStore(o Options) (*Store, error) {
 	return s, nil
 }
 
-// ensemble returns the identity that is written into a snapshot.
-func (s *Store) ensemble() uint64 {
-	if s.o.Ensemble == nil {
-		return 0
-	}
-	return s.o.Ensemble()
-}
-
 // Close makes a running Write stop soon, with ErrClosed, and every later one at once. All other methods keep
 // working. It may be called by any goroutine, any number of times.
 func (s *Store) Close() error {
@@ -138,7 +133,7 @@ func (s *Store) List() ([]Meta, error) { return s.view().List() }
 
 // view is the directory, to read from.
 func (s *Store) view() View {
-	return View{FS: s.o.FS, Dir: s.o.Dir, Catalogue: s.o.Catalogue, Own: s.o.Own, Ensemble: s.ensemble()}
+	return View{FS: s.o.FS, Dir: s.o.Dir, Catalogue: s.o.Catalogue, Own: s.o.Own, Ensemble: s.o.Ensemble()}
 }
 
 // List returns the snapshots in dir that pass the cheap test of storage 5.5, or that cannot be read, the newest

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"errors"
 	"path/filepath"
 
 	"github.com/seed94657493/warren/wal/vfs"
@@ -54,7 +55,7 @@ func (v View) load(m Meta, sink Sink) (Trailer, sums, error) {
 
 // compared adds to the error of a reading what the catalogue says of the file.
 func (v View) compared(m Meta, t *Trailer, seen sums, err error) error {
-	if v.Catalogue == nil || err != nil && !isNameError(err) {
+	if v.Catalogue == nil || err != nil && !errors.Is(err, ErrName) {
 		return err
 	}
 	return t.known(&v, m, seen, err)

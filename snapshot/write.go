@@ -61,9 +61,7 @@ func (s *Store) removeTwins(zxid proto.Zxid, name string) error {
 		if err := s.o.FS.SyncDir(s.o.Dir); err != nil {
 			return fmt.Errorf("snapshot: write %s: %w", name, err)
 		}
-		if err := s.o.Catalogue.DropSnapshot(twin); err != nil {
-			s.o.Warn(twin, err)
-		}
+		s.warned(twin, s.o.Catalogue.DropSnapshot(twin))
 	}
 	return nil
 }
@@ -89,7 +87,7 @@ func (s *Store) writeFile(tmp string, zxid proto.Zxid, src Source) (wrote sums, 
 	}()
 	raw := &rawWriter{f: f, syncBytes: s.syncBytes}
 	z := packed(raw, s.o.Compression)
-	err = encode(z, zxid, src, s.ensemble(), s.o.OmitLastZxid, s.open)
+	err = encode(z, zxid, src, s.o.Ensemble(), s.o.OmitLastZxid, s.open)
 	if err == nil {
 		err = z.Close()
 	}

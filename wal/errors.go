@@ -3,7 +3,6 @@ package wal
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/seed94657493/warren/proto"
 )
@@ -47,10 +46,8 @@ type Error struct {
 
 // Error implements error.
 func (e *Error) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "wal: %v: %s at offset %d, zxid %v: %s; ", e.Kind, e.File, e.Offset, e.Zxid, e.Reason)
-	b.WriteString(e.Remedy())
-	return b.String()
+	return fmt.Sprintf("wal: %v: %s at offset %d, zxid %v: %s; %s", e.Kind, e.File, e.Offset, e.Zxid, e.Reason,
+		e.Remedy())
 }
 
 // Unwrap returns the kind.

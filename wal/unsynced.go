@@ -44,14 +44,13 @@ func unfinished(file vfs.File, name string, off, size int64, last, from proto.Zx
 	if end+1-off > unsyncedMax {
 		return err
 	}
-	missing, readErr := missesBlock(file, name, off, size)
-	if readErr != nil {
+	switch missing, readErr := missesBlock(file, name, off, size); {
+	case readErr != nil:
 		return readErr
+	case missing:
+		return nil
 	}
-	if !missing {
-		return err
-	}
-	return nil
+	return err
 }
 
 // missesBlock reports whether a block of the record at off was never written.

@@ -20,16 +20,21 @@ var (
 
 func openFile(name string, flag int) (*os.File, error) { return os.OpenFile(name, flag, 0o640) }
 
+// uninterrupted makes a system call again as long as a signal interrupts it.
+func uninterrupted(call func() error) error {
+	for {
+		if err := call(); err != unix.EINTR {
+			return err
+		}
+	}
+}
+
 func (osFS) SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return osError(err)
 	}
-	if err := d.Sync(); err != nil {
-		d.Close()
-		return osError(err)
-	}
-	return d.Close()
+	return errors.Join(osError(d.Sync()), d.Close())
 }
 
 func (osFS) Lock(name string) (io.Closer, error) {
@@ -37,12 +42,7 @@ func (osFS) Lock(name string) (io.Closer, error) {
 	if err != nil {
 		return nil, osError(err)
 	}
-	for {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err != unix.EINTR {
-			break
-		}
-	}
+	err = uninterrupted(func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
 	if err == nil {
 		return f, nil
 	}
@@ -55,13 +55,7 @@ func (osFS) Lock(name string) (io.Closer, error) {
 
 func (osFS) Free(path string) (free, total int64, err error) {
 	var st unix.Statfs_t
-	for {
-		err = unix.Statfs(path, &st)
-		if err != unix.EINTR {
-			break
-		}
-	}
-	if err != nil {
+	if err := uninterrupted(func() error { return unix.Statfs(path, &st) }); err != nil {
 		return 0, 0, &fs.PathError{Op: "statfs", Path: path, Err: err}
 	}
 	size := int64(st.Bsize)

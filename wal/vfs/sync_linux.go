@@ -15,12 +15,7 @@ func syncData(f *os.File) error {
 	}
 	var syncErr error
 	if conn.Control(func(fd uintptr) {
-		for {
-			syncErr = unix.Fdatasync(int(fd))
-			if syncErr != unix.EINTR {
-				return
-			}
-		}
+		syncErr = uninterrupted(func() error { return unix.Fdatasync(int(fd)) })
 	}) != nil {
 		return &fs.PathError{Op: "fdatasync", Path: f.Name(), Err: fs.ErrClosed}
 	}
