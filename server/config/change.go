@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -43,11 +42,7 @@ func ParseMembers(text []byte) (*Quorum, error) {
 				e.key, e.value, err)
 		}
 	}
-	for id, weight := range weights {
-		if m := q.Member(id); m != nil {
-			m.Weight = weight
-		}
-	}
+	q.setWeights(weights)
 	return q, nil
 }
 
@@ -146,8 +141,7 @@ func isOfEveryMachine(host string) bool {
 // ports returns the addresses of m for other servers, as host:port.
 func (m *Member) ports() (all []string) {
 	for _, a := range m.Addresses {
-		all = append(all, net.JoinHostPort(a.Host, strconv.Itoa(a.QuorumPort)),
-			net.JoinHostPort(a.Host, strconv.Itoa(a.ElectionPort)))
+		all = append(all, HostPort{a.Host, a.QuorumPort}.String(), HostPort{a.Host, a.ElectionPort}.String())
 	}
 	return all
 }

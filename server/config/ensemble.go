@@ -17,7 +17,7 @@ func (l *loader) readDynamicFile() {
 	text, err := readBounded(name)
 	if err != nil {
 		l.bad["members"] = true
-		l.fileProblem(name, err, ExitInvalid)
+		l.fileProblem(name, err)
 		at := l.c.origins["dynamicConfigFile"]
 		p := l.problems[len(l.problems)-1]
 		p.Rule = p.Error()
@@ -37,9 +37,9 @@ func (l *loader) readDynamicFile() {
 		case last[e.key] != i:
 			l.warn(pos, e.key, fmt.Sprintf("is replaced by line %d", entries[last[e.key]].line))
 		case e.key == "version":
-			l.problem(pos, e.key, e.value, "dynamic file shouldn't have version inside", ExitInvalid)
+			l.problem(pos, e.key, e.value, "dynamic file shouldn't have version inside")
 		case !isMemberKey(e.key):
-			l.problem(pos, e.key, e.value, "Unrecognised parameter: "+e.key+onlyMembers, ExitInvalid)
+			l.problem(pos, e.key, e.value, "Unrecognised parameter: "+e.key+onlyMembers)
 		default:
 			l.addMember(pos, e.key, e.value)
 		}
@@ -82,7 +82,8 @@ func (l *loader) readID(fallback string) {
 	}
 	if err != nil {
 		l.bad["myid"] = true
-		l.fileProblem(name, err, ExitDataDir)
+		l.fileProblem(name, err)
+		l.problems[len(l.problems)-1].Code = ExitDataDir
 		return
 	}
 	if l.c.ServerID != NoServerID {
@@ -103,7 +104,7 @@ func (l *loader) setID(pos position, text string) {
 	}
 	if err != nil {
 		l.bad["myid"] = true
-		l.problem(pos, "", "", err.Error(), ExitInvalid)
+		l.problem(pos, "", "", err.Error())
 	}
 }
 
@@ -135,7 +136,7 @@ func (l *loader) adoptAddress(what, key string, host *string, port *int, line Ho
 		l.problem(l.c.origins[key], key, "", fmt.Sprintf(
 			"%s for this server (id = %d) in static config file is %s is different from client address found "+
 				"in dynamic file: %s",
-			what, l.c.ServerID, static, line), ExitInvalid)
+			what, l.c.ServerID, static, line))
 		return
 	}
 	*host, *port = line.Host, line.Port
@@ -164,16 +165,15 @@ func (v *validation) validateMembers() {
 	voters, observers := c.Voters(), len(c.Members)-c.Voters()
 	switch {
 	case voters > votersMax:
-		v.fail(ExitInvalid, fmt.Sprintf("%d servers vote, at most %d are supported: let others be observers", voters,
-			votersMax), "members")
+		v.fail(fmt.Sprintf("%d servers vote, at most %d are supported: let others be observers", voters, votersMax),
+			"members")
 	case voters == 0 && !c.StandaloneEnabled:
-		v.fail(ExitInvalid, "standaloneEnabled = false then number of participants should be >0",
-			"standaloneEnabled", "members")
+		v.fail("standaloneEnabled = false then number of participants should be >0", "standaloneEnabled", "members")
 	case voters == 0 && observers > 0:
-		v.fail(ExitInvalid, "Observers w/o participants is an invalid configuration: at least one line server.N "+
+		v.fail("Observers w/o participants is an invalid configuration: at least one line server.N "+
 			"must not end with :observer", "members")
 	case voters == 1 && c.StandaloneEnabled && observers > 0:
-		v.fail(ExitInvalid, "Observers w/o quorum is an invalid configuration: add a participant, or set "+
+		v.fail("Observers w/o quorum is an invalid configuration: add a participant, or set "+
 			"standaloneEnabled=false", "members")
 	case voters == 1 && c.StandaloneEnabled:
 		v.warn("Invalid configuration, only one server specified (ignoring)", "members")
@@ -187,16 +187,14 @@ func (v *validation) validateMembers() {
 		key := fmt.Sprintf("server.%d", m.ID)
 		switch {
 		case len(m.Addresses) == 0:
-			v.fail(ExitInvalid, "has no address", key)
+			v.fail("has no address", key)
 		case len(m.Addresses) > 1 && !c.MultiAddressEnabled:
-			v.fail(ExitInvalid, fmt.Sprintf(
+			v.fail(fmt.Sprintf(
 				"Multiple address feature is disabled, but multiple addresses were specified for sid %d", m.ID), key,
 				"multiAddress.enabled")
 		}
 		for _, a := range m.Addresses {
-			if a.ElectionPort == PortUnset {
-				v.fail(ExitInvalid, fmt.Sprintf("the election port is missing of server %d", m.ID), key)
-			}
+			v.failIf(a.ElectionPort == PortUnset, fmt.Sprintf("the election port is missing of server %d", m.ID), key)
 		}
 	}
 	v.validateGroups()
@@ -212,9 +210,7 @@ func (v *validation) validateGroups() {
 	for _, g := range v.c.Groups {
 		key := fmt.Sprintf("group.%d", g.ID)
 		for _, id := range g.Members {
-			if in[id] {
-				v.fail(ExitInvalid, fmt.Sprintf("server %d is in more than one group", id), key)
-			}
+			v.failIf(in[id], fmt.Sprintf("server %d is in more than one group", id), key)
 			in[id] = true
 			if v.c.Member(id) == nil {
 				v.warn(fmt.Sprintf("server %d is not in the server list", id), key)
@@ -228,14 +224,10 @@ func (v *validation) validateGroups() {
 			continue
 		}
 		weight += m.Weight
-		if !in[m.ID] {
-			v.fail(ExitInvalid, fmt.Sprintf("server %d is in no group: add it to a line group.N", m.ID),
-				fmt.Sprintf("server.%d", m.ID), "members")
-		}
+		v.failIf(!in[m.ID], fmt.Sprintf("server %d is in no group: add it to a line group.N", m.ID),
+			fmt.Sprintf("server.%d", m.ID), "members")
 	}
-	if v.c.Voters() > 0 && weight == 0 {
-		v.fail(ExitInvalid, "every participant has weight 0, so there is no quorum", "members")
-	}
+	v.failIf(v.c.Voters() > 0 && weight == 0, "every participant has weight 0, so there is no quorum", "members")
 }
 
 // validateOwn checks the settings that a member of an ensemble needs, once all files were read.
@@ -244,26 +236,23 @@ func (v *validation) validateOwn() {
 	if !c.Distributed() {
 		return
 	}
-	if c.InitLimit == 0 {
-		v.fail(ExitInvalid, "initLimit is not set: it says how many ticks a follower may take to "+
-			"synchronize, as in initLimit=10", "initLimit")
-	}
-	if c.SyncLimit == 0 {
-		v.fail(ExitInvalid, "syncLimit is not set: it says how many ticks a follower may be silent, as in "+
-			"syncLimit=5", "syncLimit")
-	}
+	v.failIf(c.InitLimit == 0,
+		"initLimit is not set: it says how many ticks a follower may take to synchronize, as in initLimit=10",
+		"initLimit")
+	v.failIf(c.SyncLimit == 0,
+		"syncLimit is not set: it says how many ticks a follower may be silent, as in syncLimit=5", "syncLimit")
 	if !v.complete {
 		return
 	}
 	switch {
 	case c.ServerID == NoServerID:
-		v.fail(ExitInvalid, filepath.Join(c.DataDir, "myid")+" file is missing: write the number of this server into "+
+		v.fail(filepath.Join(c.DataDir, "myid")+" file is missing: write the number of this server into "+
 			"it, the N of its line server.N", "myid", "dataDir")
 	case c.Member(c.ServerID) == nil:
-		v.fail(ExitInvalid, fmt.Sprintf("id %d is not in the peer list: add a line server.%d, or correct the number "+
+		v.fail(fmt.Sprintf("id %d is not in the peer list: add a line server.%d, or correct the number "+
 			"in myid", c.ServerID, c.ServerID), "myid", "members")
 	case c.ExtendedTypes && c.ServerID > math.MaxUint8-1:
-		v.fail(ExitInvalid, fmt.Sprintf("server id %d must not be above 254 with extendedTypesEnabled", c.ServerID),
+		v.fail(fmt.Sprintf("server id %d must not be above 254 with extendedTypesEnabled", c.ServerID),
 			"myid")
 	}
 }

@@ -126,11 +126,10 @@ func newOfficialImage(env []string) Image {
 	for _, entry := range strings.Fields(values["ZOO_CFG_EXTRA"]) {
 		b.WriteString(entry + "\n")
 	}
-	id := envValue(env, "ZOO_MY_ID")
-	id = cmp.Or(id, "1")
 	return Image{
 		File: filepath.Join(values["ZOO_CONF_DIR"], "zoo.cfg"), Text: b.String(),
-		MyIDFile: filepath.Join(values["ZOO_DATA_DIR"], "myid"), MyID: id, IDVariable: "ZOO_MY_ID", problems: problems,
+		MyIDFile: filepath.Join(values["ZOO_DATA_DIR"], "myid"), MyID: cmp.Or(envValue(env, "ZOO_MY_ID"), "1"),
+		IDVariable: "ZOO_MY_ID", problems: problems,
 	}
 }
 

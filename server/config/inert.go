@@ -26,24 +26,13 @@ var inert = map[string]string{
 // warnInert adds one warning about the inert settings that are not at their defaults.
 func (l *loader) warnInert() {
 	var without []string
-	for _, s := range l.c.settings() {
-		value, given := l.c.values[s.name()]
-		if _, ok := inert[s.name()]; ok && given && changesDefault(s.name(), value) {
+	usual := base().settings()
+	for i, s := range l.c.settings() {
+		if _, ok := inert[s.name()]; ok && s.show() != usual[i].show() {
 			without = append(without, s.name())
 		}
 	}
 	if len(without) > 0 {
 		l.warn(position{}, "", "settings that this version does not act on: "+strings.Join(without, ", "))
 	}
-}
-
-func changesDefault(key, value string) bool {
-	for _, s := range base().settings() {
-		if s.name() == key {
-			usual := s.show()
-			_, _ = s.parse(value) // its error has been reported already
-			return s.show() != usual
-		}
-	}
-	return false
 }

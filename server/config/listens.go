@@ -65,10 +65,9 @@ func (v *validation) validateListens() {
 	all := v.c.Listens()
 	for i := range all {
 		for j := range i {
-			if a, b := &all[j], &all[i]; a.overlaps(b) {
-				v.fail(ExitInvalid, fmt.Sprintf("port %d is that of %s as well", b.Port, a.Key),
-					b.Key, a.Key, "members")
-			}
+			a, b := &all[j], &all[i]
+			v.failIf(a.overlaps(b), fmt.Sprintf("port %d is that of %s as well", b.Port, a.Key),
+				b.Key, a.Key, "members")
 		}
 	}
 	taken := map[string]*Member{}
@@ -83,7 +82,7 @@ func (v *validation) validateListens() {
 			key, rule := fmt.Sprintf("server.%d", m.ID),
 				fmt.Sprintf("%s is an address of server.%d as well", a, other.ID)
 			if v.c.Distributed() && (m.ID == v.c.ServerID || other.ID == v.c.ServerID) {
-				v.fail(ExitInvalid, rule, key, "members")
+				v.fail(rule, key, "members")
 			} else {
 				v.warn(rule, key)
 			}

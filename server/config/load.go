@@ -33,7 +33,7 @@ func open(path string) (*loader, error) {
 	l := newLoader(base())
 	text, err := readBounded(path)
 	if err != nil {
-		l.fileProblem(path, err, ExitInvalid)
+		l.fileProblem(path, err)
 		return nil, l.problems
 	}
 	l.readFile(text, path)
@@ -54,7 +54,7 @@ func LoadArguments(args, set, env []string) (*Config, Warnings, error) {
 	l := newLoader(base())
 	if len(args) < 2 || len(args) > len(names) {
 		l.problem(position{}, "", "", "arguments are a client port, a data directory, and perhaps a tick time and a "+
-			"limit of connections", ExitInvalid)
+			"limit of connections")
 		return nil, nil, l.problems.err()
 	}
 	for i, arg := range args {
@@ -69,7 +69,7 @@ func Parse(r io.Reader, name string) (*Config, Warnings, error) {
 	l := newLoader(base())
 	text, err := readAll(r)
 	if err != nil {
-		l.fileProblem(name, err, ExitInvalid)
+		l.fileProblem(name, err)
 		return nil, nil, l.problems.err()
 	}
 	l.readFile(text, name)
@@ -122,7 +122,7 @@ func (l *loader) readCommandLine(set []string) {
 	for _, s := range set {
 		key, value, _ := strings.Cut(s, "=")
 		if key = trim(key); key == "" {
-			l.problem(position{file: "-D"}, s, "", "does not have the form key=value", ExitInvalid)
+			l.problem(position{file: "-D"}, s, "", "does not have the form key=value")
 			continue
 		}
 		l.assign(fromCommandLine, key, trim(value), position{file: "-D"})
@@ -138,7 +138,7 @@ func reasonOf(err error) string {
 }
 
 // fileProblem reports a file that cannot be read.
-func (l *loader) fileProblem(path string, err error, code int) {
+func (l *loader) fileProblem(path string, err error) {
 	rule := "file cannot be read: " + reasonOf(err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -146,5 +146,5 @@ func (l *loader) fileProblem(path string, err error, code int) {
 	case errors.Is(err, errTooLarge):
 		rule = err.Error()
 	}
-	l.problem(position{file: path}, "", "", rule, code)
+	l.problem(position{file: path}, "", "", rule)
 }

@@ -79,7 +79,7 @@ func (l *loader) finish(envID string, readFiles bool) (*Config, Warnings, error)
 	if l.dynamic && readFiles {
 		l.readDynamicFile()
 	}
-	l.applyWeights()
+	l.c.setWeights(l.weights)
 	if readFiles {
 		l.readID(envID)
 	}
@@ -129,7 +129,7 @@ func (l *loader) applySetting(s setting) {
 		if a.value == "" {
 			rule = "has no value, and " + rule
 		}
-		l.problem(a.pos, a.written, value, rule, ExitInvalid)
+		l.problem(a.pos, a.written, value, rule)
 	}
 	l.warn(a.pos, a.written, warning)
 	if s.inFile != nil && a.pos.line > 0 {
@@ -191,7 +191,7 @@ func (l *loader) applyFree(at [sources]*assignment, key string, families []famil
 			l.c.values[key], l.c.origins[key] = a.value, a.pos
 			warning, err := f.add(suffix, a.value)
 			if err != nil {
-				l.problem(a.pos, a.written, a.value, err.Error(), ExitInvalid)
+				l.problem(a.pos, a.written, a.value, err.Error())
 			}
 			l.warn(a.pos, a.written, warning)
 			return
@@ -207,8 +207,7 @@ func (l *loader) applyFree(at [sources]*assignment, key string, families []famil
 
 func (l *loader) applyMember(a *assignment) {
 	if l.dynamic && a.source == fromFile {
-		l.problem(a.pos, a.written, a.value,
-			fmt.Sprintf("parameter: %s must be in a separate dynamic config file", a.key), ExitInvalid)
+		l.problem(a.pos, a.written, a.value, "parameter: "+a.key+" must be in a separate dynamic config file")
 		return
 	}
 	l.addMember(a.pos, a.key, a.value)
@@ -218,24 +217,16 @@ func (l *loader) addMember(pos position, key, value string) {
 	warning, err := l.c.addMember(key, value, l.weights)
 	if err != nil {
 		l.bad["members"] = true
-		l.problem(pos, key, value, err.Error(), ExitInvalid)
+		l.problem(pos, key, value, err.Error())
 		return
 	}
 	l.c.origins[key] = pos
 	l.warn(pos, key, warning)
 }
 
-func (l *loader) applyWeights() {
-	for id, weight := range l.weights {
-		if m := l.c.Member(id); m != nil {
-			m.Weight = weight
-		}
-	}
-}
-
-func (l *loader) problem(pos position, key, value, rule string, code int) {
+func (l *loader) problem(pos position, key, value, rule string) {
 	l.problems = append(l.problems,
-		&Problem{File: pos.file, Line: pos.line, Key: key, Value: value, Rule: rule, Code: code})
+		&Problem{File: pos.file, Line: pos.line, Key: key, Value: value, Rule: rule, Code: ExitInvalid})
 }
 
 // warn adds a warning; an empty text is none.

@@ -94,6 +94,15 @@ func (q *Quorum) addMember(key, value string, weights map[int64]int64) (warning 
 	return warning, nil
 }
 
+// setWeights gives the members their weights, by id; weights of others count for nothing.
+func (q *Quorum) setWeights(weights map[int64]int64) {
+	for id, weight := range weights {
+		if m := q.Member(id); m != nil {
+			m.Weight = weight
+		}
+	}
+}
+
 // parseMember reads the value of server.ID. Source: operations 1.6.
 func parseMember(id int64, text string) (Member, error) {
 	m := Member{
@@ -228,7 +237,7 @@ func (m *Member) String() string {
 		if i > 0 {
 			b.WriteByte('|')
 		}
-		fmt.Fprintf(&b, "%s:%d:%s", net.JoinHostPort(a.Host, strconv.Itoa(a.QuorumPort)), a.ElectionPort, m.Role)
+		fmt.Fprintf(&b, "%s:%d:%s", HostPort{a.Host, a.QuorumPort}, a.ElectionPort, m.Role)
 	}
 	switch {
 	case m.Client.Port != PortUnset:

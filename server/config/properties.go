@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -34,7 +35,7 @@ func parseProperties(text []byte, file string) ([]entry, Problems) {
 		value, valueErr := unescape(rawValue)
 		if keyErr != nil || valueErr != nil {
 			problems = append(problems, &Problem{
-				File: file, Line: line, Key: trim(rawKey), Rule: "malformed \\uxxxx encoding", Code: ExitInvalid,
+				File: file, Line: line, Key: trim(rawKey), Rule: string(errEscape), Code: ExitInvalid,
 			})
 			continue
 		}
@@ -156,16 +157,8 @@ func unescape(s string) (string, error) {
 			i++
 			continue
 		}
-		switch c := s[i+1]; c {
-		case 't':
-			b.WriteByte('\t')
-		case 'n':
-			b.WriteByte('\n')
-		case 'r':
-			b.WriteByte('\r')
-		case 'f':
-			b.WriteByte('\f')
-		case 'u':
+		c := s[i+1]
+		if c == 'u' {
 			r, n, err := unicodeEscape(s[i:])
 			if err != nil {
 				return "", err
@@ -173,9 +166,11 @@ func unescape(s string) (string, error) {
 			b.WriteRune(r)
 			i += n
 			continue
-		default:
-			b.WriteByte(c)
 		}
+		if at := strings.IndexByte("tnrf", c); at >= 0 {
+			c = "\t\n\r\f"[at]
+		}
+		b.WriteByte(c)
 		i += 2
 	}
 	return b.String(), nil
@@ -198,25 +193,18 @@ func unicodeEscape(s string) (rune, int, error) {
 	return utf8.RuneError, 6, nil
 }
 
+const errEscape = rule("malformed \\uxxxx encoding")
+
 // codeUnit reads one \uXXXX.
 func codeUnit(s string) (rune, error) {
-	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
-		return 0, rulef("malformed \\uxxxx encoding")
+	if len(s) < 6 || s[:2] != `\u` {
+		return 0, errEscape
 	}
-	var r rune
-	for _, c := range []byte(s[2:6]) {
-		switch {
-		case '0' <= c && c <= '9':
-			r = r<<4 | rune(c-'0')
-		case 'a' <= c && c <= 'f':
-			r = r<<4 | rune(c-'a'+10)
-		case 'A' <= c && c <= 'F':
-			r = r<<4 | rune(c-'A'+10)
-		default:
-			return 0, rulef("malformed \\uxxxx encoding")
-		}
+	unit, err := strconv.ParseUint(s[2:6], 16, 16)
+	if err != nil {
+		return 0, errEscape
 	}
-	return r, nil
+	return rune(unit), nil
 }
 
 // trim drops the characters that Java's String.trim drops: all up to U+0020, at both ends.

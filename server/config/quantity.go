@@ -253,8 +253,11 @@ func onlyWord(field *bool, word string, value bool, other string) parser {
 }
 
 // words reads any text.
-func words[T ~string](field *T, def T) parser {
-	return parserOf(field, def, func(text string) (T, string, error) { return T(text), "", nil }, nil)
+func words[T ~string](field *T, def T) parser { return wordsThat(nil, field, def) }
+
+// wordsThat reads a text that obeys a rule, as parserOf.
+func wordsThat[T ~string](allow func(T) error, field *T, def T) parser {
+	return parserOf(field, def, func(text string) (T, string, error) { return T(text), "", nil }, allow)
 }
 
 // path reads the name of a file or a directory.

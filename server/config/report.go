@@ -45,15 +45,15 @@ func (c *Config) About(err error, keys ...string) error {
 	if i < 0 || err == nil || errors.As(err, &placed) {
 		return err
 	}
-	p := c.problem(keys[i], err.Error(), ExitInvalid)
+	p := c.problem(keys[i], err.Error())
 	p.Err = err
 	return p
 }
 
 // problem is a broken rule of a setting. If the setting was not made, it has no key.
-func (c *Config) problem(key, rule string, code int) *Problem {
+func (c *Config) problem(key, rule string) *Problem {
 	pos, given := c.origins[key]
-	p := &Problem{File: pos.file, Line: pos.line, Rule: rule, Code: code}
+	p := &Problem{File: pos.file, Line: pos.line, Rule: rule, Code: ExitInvalid}
 	if given {
 		p.Key = key
 		isSecret := func(s setting) bool { return s.secret && s.name() == key }

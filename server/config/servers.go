@@ -38,7 +38,7 @@ func LoadDataDir(path string) (*Config, error) {
 	}
 	l.applyOnly("dataDir")
 	if l.c.DataDir == "" {
-		l.problem(position{file: path}, "", "", "dataDir is not set", ExitInvalid)
+		l.problem(position{file: path}, "", "", "dataDir is not set")
 		return nil, l.problems
 	}
 	return l.c, nil

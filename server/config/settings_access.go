@@ -156,13 +156,12 @@ func ensembles(field *[]string) parser {
 
 // urlPrefix reads an absolute URL path without a slash at its end.
 func urlPrefix(field *string, def string) parser {
-	read := func(text string) (string, string, error) { return text, "", nil }
-	return parserOf(field, def, read, func(text string) error {
+	return wordsThat(func(text string) error {
 		if len(text) < 2 || text[0] != '/' || text[len(text)-1] == '/' {
 			return rule("must start with a slash and not end with one")
 		}
 		return nil
-	})
+	}, field, def)
 }
 
 func httpVersion(field *int, def int) parser {

@@ -36,8 +36,7 @@ func (t *Trace) settings() []setting {
 
 // traceEndpoint reads the URL of a collector.
 func traceEndpoint(field *string) parser {
-	read := func(text string) (string, string, error) { return text, "", nil }
-	return parserOf(field, "", read, func(text string) error {
+	return wordsThat(func(text string) error {
 		if text == "" {
 			return nil
 		}
@@ -46,18 +45,17 @@ func traceEndpoint(field *string) parser {
 			return rule("must be a URL such as http://localhost:4318/v1/traces, without a user")
 		}
 		return nil
-	})
+	}, field, "")
 }
 
 // traceHeaders reads a list of headers.
 func traceHeaders(field *string) parser {
-	read := func(text string) (string, string, error) { return text, "", nil }
-	return parserOf(field, "", read, func(text string) error {
+	return wordsThat(func(text string) error {
 		if _, ok := headersOf(text); !ok {
 			return rule("must be Name=value, with commas between several headers")
 		}
 		return nil
-	})
+	}, field, "")
 }
 
 // Header is a header of a request.

@@ -34,11 +34,17 @@ func (l *loader) validate() {
 }
 
 // fail reports a broken rule between the given settings; the message names the first.
-func (v *validation) fail(code int, rule string, keys ...string) {
-	if slices.ContainsFunc(keys, func(k string) bool { return v.bad[k] }) {
-		return
+func (v *validation) fail(rule string, keys ...string) {
+	if !slices.ContainsFunc(keys, func(k string) bool { return v.bad[k] }) {
+		v.problems = append(v.problems, v.c.problem(keys[0], rule))
 	}
-	v.problems = append(v.problems, v.c.problem(keys[0], rule, code))
+}
+
+// failIf is fail if the rule is broken.
+func (v *validation) failIf(broken bool, rule string, keys ...string) {
+	if broken {
+		v.fail(rule, keys...)
+	}
 }
 
 // warn reports a questionable value of the given setting.
@@ -60,7 +66,7 @@ func (v *validation) run() {
 			continue
 		}
 		if err := s.check(); err != nil {
-			v.fail(ExitInvalid, s.name()+" "+err.Error(), s.name())
+			v.fail(s.name()+" "+err.Error(), s.name())
 		}
 	}
 	v.validateServer()
@@ -80,39 +86,29 @@ func (v *validation) validateServer() {
 		if c.Given("dataDir") {
 			is = "has no value"
 		}
-		v.fail(ExitInvalid, is+": name the directory for snapshots and logs, as in dataDir=/var/lib/warren", "dataDir")
+		v.fail(is+": name the directory for snapshots and logs, as in dataDir=/var/lib/warren", "dataDir")
 	}
-	if c.ClientPortAddress != "" && c.ClientPort == PortUnset {
-		v.fail(ExitInvalid, "clientPortAddress is set but clientPort is not set", "clientPortAddress", "clientPort")
-	}
-	if c.SecureClientPortAddress != "" && c.SecureClientPort == PortUnset {
-		v.fail(ExitInvalid, "secureClientPortAddress is set but secureClientPort is not set",
-			"secureClientPortAddress", "secureClientPort")
-	}
+	v.failIf(c.ClientPortAddress != "" && c.ClientPort == PortUnset,
+		"clientPortAddress is set but clientPort is not set", "clientPortAddress", "clientPort")
+	v.failIf(c.SecureClientPortAddress != "" && c.SecureClientPort == PortUnset,
+		"secureClientPortAddress is set but secureClientPort is not set",
+		"secureClientPortAddress", "secureClientPort")
 	if c.ClientPort == PortUnset && c.SecureClientPort == PortUnset {
 		v.warn("neither clientPort nor secureClientPort is set: no client can connect", "clientPort")
 	}
-	if c.TickTime == 0 {
-		v.fail(ExitInvalid, "tickTime must be more than 0", "tickTime")
-	}
-	if c.MinSessionTimeout > c.MaxSessionTimeout {
-		v.fail(ExitInvalid, fmt.Sprintf("minSessionTimeout must not be larger than maxSessionTimeout, which is %d",
-			c.MaxSessionTimeout.Milliseconds()), "minSessionTimeout",
-			"maxSessionTimeout", "tickTime")
-	}
-	if c.MinNotificationInterval > c.MaxNotificationInterval {
-		v.fail(ExitInvalid,
-			"fastleader.minNotificationInterval must not be larger than fastleader.maxNotificationInterval",
-			"fastleader.minNotificationInterval", "fastleader.maxNotificationInterval")
-	}
-	if !slices.Contains([]string{DefaultProvider, NullProvider, PrometheusProvider}, c.Metrics.ClassName) {
-		v.fail(ExitInvalid, "there is no such provider of metrics: it must be "+NullProvider+", "+
-			DefaultProvider+" or "+PrometheusProvider, "metricsProvider.className")
-	}
-	if c.Metrics.ClassName == PrometheusProvider && c.Metrics.Port == PortUnset && c.Metrics.HTTPSPort == PortUnset {
-		v.fail(ExitInvalid, "the port is missing: set metricsProvider.httpPort or metricsProvider.httpsPort",
-			"metricsProvider.httpPort")
-	}
+	v.failIf(c.TickTime == 0, "tickTime must be more than 0", "tickTime")
+	v.failIf(c.MinSessionTimeout > c.MaxSessionTimeout,
+		fmt.Sprintf("minSessionTimeout must not be larger than maxSessionTimeout, which is %d",
+			c.MaxSessionTimeout.Milliseconds()), "minSessionTimeout", "maxSessionTimeout", "tickTime")
+	v.failIf(c.MinNotificationInterval > c.MaxNotificationInterval,
+		"fastleader.minNotificationInterval must not be larger than fastleader.maxNotificationInterval",
+		"fastleader.minNotificationInterval", "fastleader.maxNotificationInterval")
+	v.failIf(!slices.Contains([]string{DefaultProvider, NullProvider, PrometheusProvider}, c.Metrics.ClassName),
+		"there is no such provider of metrics: it must be "+NullProvider+", "+DefaultProvider+" or "+
+			PrometheusProvider, "metricsProvider.className")
+	m := &c.Metrics
+	v.failIf(m.ClassName == PrometheusProvider && m.Port == PortUnset && m.HTTPSPort == PortUnset,
+		"the port is missing: set metricsProvider.httpPort or metricsProvider.httpsPort", "metricsProvider.httpPort")
 	if !c.ForceSync {
 		v.warn("without forceSync, a crash of the machine loses writes that were acknowledged", "forceSync")
 	}
@@ -130,29 +126,22 @@ var digestAlgs = []string{
 // validateAuth checks the schemes. Source: operations 8.1 and 8.4.
 func (v *validation) validateAuth() {
 	c := v.c
-	if !slices.Contains(digestAlgs, strings.ToUpper(c.DigestAlg)) {
-		v.fail(ExitInvalid, fmt.Sprintf("%s MessageDigest not available", c.DigestAlg),
-			"DigestAuthenticationProvider.digestAlg")
-	}
-	if c.EnforceAuth.Enabled && len(c.EnforceAuth.Schemes) == 0 {
-		v.fail(ExitInvalid, "enforce.auth.enabled is true, so enforce.auth.schemes must be configured",
-			"enforce.auth.enabled", "enforce.auth.schemes")
-	}
+	v.failIf(!slices.Contains(digestAlgs, strings.ToUpper(c.DigestAlg)),
+		fmt.Sprintf("%s MessageDigest not available", c.DigestAlg), "DigestAuthenticationProvider.digestAlg")
 	if c.EnforceAuth.Enabled {
+		v.failIf(len(c.EnforceAuth.Schemes) == 0,
+			"enforce.auth.enabled is true, so enforce.auth.schemes must be configured",
+			"enforce.auth.enabled", "enforce.auth.schemes")
 		for _, scheme := range c.EnforceAuth.Schemes {
-			if !c.HasScheme(scheme) {
-				v.fail(ExitInvalid, fmt.Sprintf("Authentication scheme %s is not available.", scheme),
-					"enforce.auth.schemes")
-			}
+			v.failIf(!c.HasScheme(scheme), fmt.Sprintf("Authentication scheme %s is not available.", scheme),
+				"enforce.auth.schemes")
 		}
 	}
-	if c.SSLAuthProvider != "x509" {
-		v.fail(ExitInvalid, fmt.Sprintf("Auth provider not found: %s", c.SSLAuthProvider), "ssl.authProvider")
-	}
+	v.failIf(c.SSLAuthProvider != "x509", fmt.Sprintf("Auth provider not found: %s", c.SSLAuthProvider),
+		"ssl.authProvider")
 	v.validateX509ID()
-	if c.SessionRequireClientSASLAuth && !c.HasScheme("sasl") {
-		v.fail(ExitInvalid, "Authentication scheme sasl is not available.", "sessionRequireClientSASLAuth")
-	}
+	v.failIf(c.SessionRequireClientSASLAuth && !c.HasScheme("sasl"), "Authentication scheme sasl is not available.",
+		"sessionRequireClientSASLAuth")
 	v.validatePromises()
 }
 
@@ -182,36 +171,33 @@ func (v *validation) validatePromises() {
 		const text = "SASL needs the JAAS file: set java.security.auth.login.config here, or with -D in " +
 			"SERVER_JVMFLAGS (java.env is not read)"
 		if c.Enforces("sasl") {
-			v.fail(ExitInvalid, text, "authProvider."+p.Suffix, "java.security.auth.login.config")
+			v.fail(text, "authProvider."+p.Suffix, "java.security.auth.login.config")
 		} else {
 			v.warn("no client can authenticate by SASL: "+text, "authProvider."+p.Suffix)
 		}
 	}
 	clients := c.SecureClientPort != PortUnset || c.ClientPortUnification
 	members := c.Distributed() && (c.SSLQuorum || c.PortUnification)
-	if c.JavaRevocation && (clients && !c.TLS.CRL || members && !c.QuorumTLS.CRL) {
-		v.fail(ExitInvalid, "certificates are compared with revocation lists by ssl.crl=true and "+
-			"ssl.quorum.crl=true, with lists in the trust store",
-			"com.sun.net.ssl.checkRevocation")
-	}
+	v.failIf(c.JavaRevocation && (clients && !c.TLS.CRL || members && !c.QuorumTLS.CRL),
+		"certificates are compared with revocation lists by ssl.crl=true and ssl.quorum.crl=true, with lists in the "+
+			"trust store", "com.sun.net.ssl.checkRevocation")
 }
 
 // validateX509ID checks the expressions that pick an alternative name.
 func (v *validation) validateX509ID() {
 	const prefix = "X509AuthenticationProvider.clientCertIdSan"
 	id := v.c.X509ID
-	if !slices.Contains([]int{1, 2, 6, 7}, id.SANType) {
-		v.fail(ExitInvalid, "must be 1 (mail), 2 (DNS), 6 (URI) or 7 (address)", prefix+"MatchType")
-	}
+	v.failIf(!slices.Contains([]int{1, 2, 6, 7}, id.SANType), "must be 1 (mail), 2 (DNS), 6 (URI) or 7 (address)",
+		prefix+"MatchType")
 	if _, err := regexp.Compile(id.Match); err != nil {
-		v.fail(ExitInvalid, "is no regular expression: "+err.Error(), prefix+"MatchRegex")
+		v.fail("is no regular expression: "+err.Error(), prefix+"MatchRegex")
 	}
 	extract, err := regexp.Compile(id.Extract)
 	switch {
 	case err != nil:
-		v.fail(ExitInvalid, "is no regular expression: "+err.Error(), prefix+"ExtractRegex")
+		v.fail("is no regular expression: "+err.Error(), prefix+"ExtractRegex")
 	case id.Group > extract.NumSubexp():
-		v.fail(ExitInvalid, fmt.Sprintf("the expression has %d groups", extract.NumSubexp()),
+		v.fail(fmt.Sprintf("the expression has %d groups", extract.NumSubexp()),
 			prefix+"ExtractMatcherGroupIndex")
 	}
 }
@@ -237,9 +223,7 @@ func (v *validation) validateQuorumAuth() {
 		"quorum.auth.serverRequireSasl"
 	a := v.c.QuorumAuth
 	needs := func(key string, required bool, missing string, present bool) {
-		if required && !present {
-			v.fail(ExitInvalid, fmt.Sprintf("needs %s=true", missing), key, missing)
-		}
+		v.failIf(required && !present, fmt.Sprintf("needs %s=true", missing), key, missing)
 	}
 	needs(learner, a.LearnerRequireSASL, enable, a.EnableSASL)
 	needs(server, a.ServerRequireSASL, enable, a.EnableSASL)
@@ -263,29 +247,21 @@ func (v *validation) validateTLS() {
 		{"ssl.quorum.", "the ports of the other servers", members, &c.QuorumTLS.KeyStore, &c.QuorumTLS.TrustStore},
 		{"metricsProvider.ssl.", "metricsProvider.httpsPort", scrapers, &c.Metrics.KeyStore, &c.Metrics.TrustStore},
 	} {
-		if name := at.prefix + "keyStore.location"; at.serves && at.key.Location == "" {
-			v.fail(ExitInvalid, name+" is not set, and TLS at "+at.port+" needs it: name the file with the "+
-				"certificate and its private key", name)
-		}
+		name := at.prefix + "keyStore.location"
+		v.failIf(at.serves && at.key.Location == "", name+" is not set, and TLS at "+at.port+" needs it: name the "+
+			"file with the certificate and its private key", name)
 		v.checkFormat(at.prefix+"keyStore.", at.key)
 		v.checkFormat(at.prefix+"trustStore.", at.trust)
 	}
-	v.refuseOCSP("ssl.", &c.TLS)
-	v.refuseOCSP("ssl.quorum.", &c.QuorumTLS)
-}
-
-func (v *validation) refuseOCSP(prefix string, t *TLS) {
-	if t.OCSP {
-		v.fail(ExitInvalid, "OCSP is not supported: set "+prefix+"crl=true, with lists in the trust store",
-			prefix+"ocsp")
-	}
+	const noOCSP = "OCSP is not supported: set %scrl=true, with lists in the trust store"
+	v.failIf(c.TLS.OCSP, fmt.Sprintf(noOCSP, "ssl."), "ssl.ocsp")
+	v.failIf(c.QuorumTLS.OCSP, fmt.Sprintf(noOCSP, "ssl.quorum."), "ssl.quorum.ocsp")
 }
 
 func (v *validation) checkFormat(prefix string, s *Store) {
-	if s.Location != "" && s.Format() == "" {
-		v.fail(ExitInvalid, "the type is not given and the extension is not one of .jks, .pem, .p12, .pfx",
-			prefix+"location", prefix+"type")
-	}
+	v.failIf(s.Location != "" && s.Format() == "",
+		"the type is not given and the extension is not one of .jks, .pem, .p12, .pfx",
+		prefix+"location", prefix+"type")
 }
 
 // IsFolder reports whether Location is a folder with the files of a secret of type kubernetes.io/tls: a key store is
