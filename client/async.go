@@ -118,6 +118,21 @@ func readCreated(cl *call) (Created, error)       { return Created{cl.created, c
 func readStat(cl *call) (Stat, error)             { return cl.stat, nil }
 func readNothing(*call) (struct{}, error)         { return struct{}{}, nil }
 
+// await runs a call to its end, unless err says why there is none, and returns what read finds in the reply.
+func await[T any](
+	ctx context.Context, c *Client, cl *call, err error, read func(*call) (T, error),
+) (result T, _ error) {
+	if err == nil {
+		err = c.do(ctx, cl)
+	}
+	if err != nil {
+		return result, err
+	}
+	result, err = read(cl)
+	cl.release()
+	return result, err
+}
+
 // Get is Client.Get.
 func (a Async) Get(ctx context.Context, path string) Future[NodeData] {
 	cl, err := a.c.pathCall(proto.OpGetData, path)
@@ -146,19 +161,13 @@ func (a Async) Create(
 
 // Set is Client.Set.
 func (a Async) Set(ctx context.Context, path string, data []byte, version int32) Future[Stat] {
-	cl, err := a.c.pathCall(proto.OpSetData, path)
-	if err == nil {
-		cl.data, cl.version = data, version
-	}
+	cl, err := a.c.setCall(path, data, version)
 	return start(ctx, a.c, cl, err, readStat)
 }
 
 // Delete is Client.Delete.
 func (a Async) Delete(ctx context.Context, path string, version int32) Future[struct{}] {
-	cl, err := a.c.pathCall(proto.OpDelete, path)
-	if err == nil {
-		cl.version = version
-	}
+	cl, err := a.c.versionCall(proto.OpDelete, path, version)
 	return start(ctx, a.c, cl, err, readNothing)
 }
 

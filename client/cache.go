@@ -214,7 +214,7 @@ func (k *Cache) Changes(ctx context.Context) iter.Seq[Change] {
 			first = append(first, n.Node)
 		}
 		k.mu.RUnlock()
-		sortParentsFirst(first)
+		slices.SortFunc(first, func(a, b Node) int { return byDepth(a.Path, b.Path) })
 		for _, n := range first {
 			if !yield(Change{NodeCreated, n}) {
 				return

@@ -61,15 +61,17 @@ func (k *Cache) refreshNode(ctx context.Context, path string) (added []string, e
 		w.close()
 		delete(k.watched, path)
 	}
-	node, err := k.getWatched(ctx, path, w)
-	if err := k.show(node, err); err != nil {
+	cl, err := k.watchAgain(proto.OpGetData, path, watchData, &w.data)
+	got, err := await(ctx, k.c, cl, err, readData)
+	if err := k.show(Node{path, got.Data, got.Stat, true}, err); err != nil {
 		forget()
 		return nil, err
 	}
 	if err != nil {
 		return nil, k.awaitNode(ctx, path, w, forget, errors.Is(err, ErrNoAuth))
 	}
-	names, err := k.listWatched(ctx, path, w)
+	cl, err = k.watchAgain(proto.OpGetChildren2, path, watchChild, &w.children)
+	list, err := await(ctx, k.c, cl, err, readChildren)
 	switch {
 	case errors.Is(err, ErrNoNode), errors.Is(err, ErrNoAuth):
 		return nil, nil // the data watch reports the deletion
@@ -82,8 +84,8 @@ func (k *Cache) refreshNode(ctx context.Context, path string) (added []string, e
 	if n == nil {
 		return nil, nil
 	}
-	now := make(map[string]bool, len(names))
-	for _, name := range names {
+	now := make(map[string]bool, len(list.Names))
+	for _, name := range list.Names {
 		now[name] = true
 		if _, ok := n.children[name]; !ok {
 			added = append(added, paths.ChildOf(path, strings.Clone(name)))
@@ -105,12 +107,9 @@ func (k *Cache) awaitNode(ctx context.Context, path string, w *cacheWatches, for
 		return nil
 	}
 	w.close()
-	cl, err := k.c.watchCall(proto.OpExists, path, watchData, []Receiver{k.queue})
-	if err != nil {
-		return err
-	}
-	w.data, w.children = cl.watch, nil
-	_, err = k.c.doStat(ctx, cl)
+	cl, watch, err := k.c.watchCall(proto.OpExists, path, watchData, []Receiver{k.queue})
+	w.data, w.children = watch, nil
+	_, err = await(ctx, k.c, cl, err, readStat)
 	switch {
 	case errors.Is(err, ErrNoNode), err == nil && isSecret:
 		return nil
@@ -120,30 +119,16 @@ func (k *Cache) awaitNode(ctx context.Context, path string, w *cacheWatches, for
 	return err
 }
 
-func (k *Cache) getWatched(ctx context.Context, path string, w *cacheWatches) (Node, error) {
-	cl, err := k.c.watchCall(proto.OpGetData, path, watchData, []Receiver{k.queue})
-	if err != nil {
-		return Node{Path: path}, err
-	}
-	old := w.data
-	w.data = cl.watch
-	if old != nil {
-		old.Close() // after the new one was added, so that the server keeps its registration
-	}
-	data, stat, err := k.c.doData(ctx, cl)
-	return Node{path, data, stat, err == nil}, err
-}
-
-func (k *Cache) listWatched(ctx context.Context, path string, w *cacheWatches) ([]string, error) {
-	cl, err := k.c.watchCall(proto.OpGetChildren2, path, watchChild, []Receiver{k.queue})
+// watchAgain prepares a read that sets a watch in place of another one, which may be nil.
+func (k *Cache) watchAgain(op proto.OpCode, path string, kind watchKind, watch **Watch) (*call, error) {
+	cl, w, err := k.c.watchCall(op, path, kind, []Receiver{k.queue})
 	if err != nil {
 		return nil, err
 	}
-	old := w.children
-	w.children = cl.watch
+	old := *watch
+	*watch = w
 	if old != nil {
-		old.Close()
+		old.Close() // after the new one was added, so that the server keeps its registration
 	}
-	names, _, err := k.c.doChildren(ctx, cl)
-	return names, err
+	return cl, nil
 }

@@ -97,9 +97,7 @@ func (k *Cache) recover(ctx context.Context, why error) error {
 // load reads znodes again and shows their state. Parents are shown before their children.
 func (k *Cache) load(ctx context.Context, paths []string) error {
 	slices.SortFunc(paths, byDepth)
-	for len(paths) > 0 {
-		part := paths[:min(len(paths), cacheWindow)]
-		paths = paths[len(part):]
+	for part := range slices.Chunk(paths, cacheWindow) {
 		reads := make([]Future[NodeData], len(part))
 		for i, path := range part {
 			reads[i] = k.c.Async().Get(ctx, path)
@@ -147,14 +145,10 @@ func (k *Cache) resync(ctx context.Context) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	var gone []string
 	for path := range k.nodes {
 		if !found[path] {
-			gone = append(gone, path)
+			k.remove(path)
 		}
-	}
-	for _, path := range gone {
-		k.remove(path)
 	}
 	return nil
 }
@@ -164,9 +158,7 @@ func (k *Cache) resync(ctx context.Context) error {
 func (k *Cache) listLevel(
 	ctx context.Context, level []string, found map[string]bool,
 ) (below, stale []string, err error) {
-	for len(level) > 0 {
-		part := level[:min(len(level), cacheWindow)]
-		level = level[len(part):]
+	for part := range slices.Chunk(level, cacheWindow) {
 		lists := make([]Future[NodeChildren], len(part))
 		for i, path := range part {
 			lists[i] = k.c.Async().Children(ctx, path)
@@ -198,10 +190,6 @@ func (k *Cache) listLevel(
 func byDepth(a, b string) int {
 	return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(len(a), len(b)),
 		cmp.Compare(a, b))
-}
-
-func sortParentsFirst(nodes []Node) {
-	slices.SortFunc(nodes, func(a, b Node) int { return byDepth(a.Path, b.Path) })
 }
 
 // stopWatching removes the watches of the cache from the server.

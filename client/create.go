@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -42,15 +43,8 @@ func (c *Client) CreateStat(
 	ctx context.Context, path string, data []byte, mode Mode, options ...CreateOption,
 ) (string, Stat, error) {
 	cl, err := c.createCall(path, data, mode, options)
-	if err != nil {
-		return "", Stat{}, err
-	}
-	if err := c.do(ctx, cl); err != nil {
-		return "", Stat{}, err
-	}
-	created, stat := cl.created, cl.stat
-	cl.release()
-	return created, stat, nil
+	created, err := await(ctx, c, cl, err, readCreated)
+	return created.Path, created.Stat, err
 }
 
 func (c *Client) createCall(path string, data []byte, mode Mode, options []CreateOption) (*call, error) {
@@ -59,8 +53,7 @@ func (c *Client) createCall(path string, data []byte, mode Mode, options []Creat
 	for _, o := range options {
 		o(&cl.request)
 	}
-	err := checkCreate(&cl.request)
-	if err != nil {
+	if err := checkCreate(&cl.request); err != nil {
 		cl.release()
 		return nil, invalid(proto.OpCreate2, path, err)
 	}
@@ -87,14 +80,14 @@ func checkCreate(r *request) error {
 // CreateAll creates a persistent znode and its missing ancestors. It succeeds if they exist already.
 func (c *Client) CreateAll(ctx context.Context, path string, options ...CreateOption) error {
 	_, err := c.Create(ctx, path, nil, Persistent, options...)
-	if isCode(err, ErrNoNode) && path != "/" {
+	if errors.Is(err, ErrNoNode) && path != "/" {
 		if err := c.CreateAll(ctx, paths.ParentOf(path), options...); err != nil {
 			return err
 		}
 		_, err = c.Create(ctx, path, nil, Persistent, options...)
 	}
-	exists := isCode(err, ErrNodeExists)
-	if isCode(err, ErrNoAuth) { // to create in the parent, whether or not the znode exists
+	exists := errors.Is(err, ErrNodeExists)
+	if errors.Is(err, ErrNoAuth) { // to create in the parent, whether or not the znode exists
 		_, exists, _ = c.Exists(ctx, path)
 	}
 	if exists {

@@ -80,15 +80,7 @@ func (e *TxnError) Unwrap() error { return e.Err }
 // its cause.
 func (c *Client) Commit(ctx context.Context, t *Txn) ([]TxnResult, error) {
 	cl, err := c.txnCall(t)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.do(ctx, cl); err != nil {
-		return nil, err
-	}
-	body := cl.body
-	cl.release()
-	return c.readTxn(t, body)
+	return await(ctx, c, cl, err, func(cl *call) ([]TxnResult, error) { return c.readTxn(t, cl.body) })
 }
 
 // Fits returns ErrTooLarge if Commit would refuse a Txn because of its size (WithMaxRequest), without sending it.

@@ -52,16 +52,13 @@ func (c *Client) Read(ctx context.Context, r *Reads) ([]ReadResult, error) {
 		cl.path = r.ops[0].path
 	}
 	cl.data = proto.AppendMultiEnd(b)
-	if err := c.do(ctx, cl); err != nil {
-		return nil, err
-	}
-	body := cl.body
-	cl.release()
-	results, err := readReads(r, body)
-	if err != nil {
-		return nil, invalid(proto.OpMultiRead, "", err)
-	}
-	return results, nil
+	return await(ctx, c, cl, nil, func(cl *call) ([]ReadResult, error) {
+		results, err := readReads(r, cl.body)
+		if err != nil {
+			return nil, invalid(proto.OpMultiRead, "", err)
+		}
+		return results, nil
+	})
 }
 
 func readReads(r *Reads, body []byte) ([]ReadResult, error) {

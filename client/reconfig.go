@@ -24,7 +24,8 @@ type Reconfig struct {
 func (c *Client) Config(ctx context.Context) ([]byte, Stat, error) {
 	cl := c.newCall(proto.OpGetData, ConfigPath)
 	cl.chroot = ""
-	return c.doData(ctx, cl)
+	got, err := await(ctx, c, cl, nil, readData)
+	return got.Data, got.Stat, err
 }
 
 // Reconfig changes the ensemble and returns the new configuration. Errors: ErrReconfigDisabled,
@@ -35,7 +36,8 @@ func (c *Client) Reconfig(ctx context.Context, r Reconfig) ([]byte, Stat, error)
 		NewMembers: orNull(r.Members), CurConfigID: r.FromVersion}
 	cl := c.newCall(proto.OpReconfig, "")
 	cl.data = req.AppendTo(nil)
-	return c.doData(ctx, cl)
+	got, err := await(ctx, c, cl, nil, readData)
+	return got.Data, got.Stat, err
 }
 
 func orNull(s string) proto.Text {

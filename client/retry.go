@@ -96,7 +96,7 @@ func (c *Client) findMarked(ctx context.Context, parent, id string, mode Mode) (
 		}
 		found = ""
 		names, _, err := c.Children(ctx, parent)
-		if isCode(err, ErrNoNode) {
+		if errors.Is(err, ErrNoNode) {
 			return nil // there is no parent
 		}
 		if err != nil {

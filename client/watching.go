@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -20,10 +21,10 @@ const (
 )
 
 // watchCall prepares a read that sets a one-shot watch.
-func (c *Client) watchCall(op proto.OpCode, path string, kind watchKind, to []Receiver) (*call, error) {
+func (c *Client) watchCall(op proto.OpCode, path string, kind watchKind, to []Receiver) (*call, *Watch, error) {
 	cl, err := c.pathCall(op, path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	switch len(to) {
 	case 0:
@@ -32,39 +33,30 @@ func (c *Client) watchCall(op proto.OpCode, path string, kind watchKind, to []Re
 		cl.watch = c.watches.add(path, kind, to[0], true)
 	default:
 		cl.release()
-		return nil, invalid(op, path, fmt.Errorf("more than one Receiver: %w", ErrBadArguments))
+		return nil, nil, invalid(op, path, fmt.Errorf("more than one Receiver: %w", ErrBadArguments))
 	}
-	return cl, nil
+	return cl, cl.watch, nil
 }
 
 // GetW is Get that also sets a one-shot watch on the znode's data. Ctx bounds the call, not the watch. If a
-// Receiver is given it gets the event, and the Watch has no channel. More than one is
-// ErrBadArguments. The same holds for
-// ExistsW and ChildrenW.
+// Receiver is given it gets the event, and the Watch has no channel. More than one is ErrBadArguments. The same holds
+// for ExistsW and ChildrenW.
 func (c *Client) GetW(ctx context.Context, path string, to ...Receiver) ([]byte, Stat, *Watch, error) {
-	cl, err := c.watchCall(proto.OpGetData, path, watchData, to)
+	cl, w, err := c.watchCall(proto.OpGetData, path, watchData, to)
+	got, err := await(ctx, c, cl, err, readData)
 	if err != nil {
 		return nil, Stat{}, nil, err
 	}
-	w := cl.watch
-	data, stat, err := c.doData(ctx, cl)
-	if err != nil {
-		return nil, Stat{}, nil, err
-	}
-	return data, stat, w, nil
+	return got.Data, got.Stat, w, nil
 }
 
 // ExistsW is Exists that also sets a one-shot watch, on the znode or on its creation. Ctx bounds the call, not
 // the watch.
 func (c *Client) ExistsW(ctx context.Context, path string, to ...Receiver) (Stat, bool, *Watch, error) {
-	cl, err := c.watchCall(proto.OpExists, path, watchData, to)
-	if err != nil {
-		return Stat{}, false, nil, err
-	}
-	w := cl.watch
-	stat, err := c.doStat(ctx, cl)
+	cl, w, err := c.watchCall(proto.OpExists, path, watchData, to)
+	stat, err := await(ctx, c, cl, err, readStat)
 	switch {
-	case isCode(err, ErrNoNode):
+	case errors.Is(err, ErrNoNode):
 		return Stat{}, false, w, nil
 	case err != nil:
 		return Stat{}, false, nil, err
@@ -74,16 +66,12 @@ func (c *Client) ExistsW(ctx context.Context, path string, to ...Receiver) (Stat
 
 // ChildrenW is Children that also sets a one-shot watch on the list of children. Ctx bounds the call, not the watch.
 func (c *Client) ChildrenW(ctx context.Context, path string, to ...Receiver) ([]string, Stat, *Watch, error) {
-	cl, err := c.watchCall(proto.OpGetChildren2, path, watchChild, to)
+	cl, w, err := c.watchCall(proto.OpGetChildren2, path, watchChild, to)
+	got, err := await(ctx, c, cl, err, readChildren)
 	if err != nil {
 		return nil, Stat{}, nil, err
 	}
-	w := cl.watch
-	names, stat, err := c.doChildren(ctx, cl)
-	if err != nil {
-		return nil, Stat{}, nil, err
-	}
-	return names, stat, w, nil
+	return got.Names, got.Stat, w, nil
 }
 
 // Watch sets a persistent watch; the znode need not exist. The watch lives until ctx ends or Close is called.
@@ -94,7 +82,7 @@ func (c *Client) Watch(ctx context.Context, path string, mode WatchMode) (*Watch
 
 // watchFor sets a persistent watch that lives as long as the context life. Ctx bounds the call.
 func (c *Client) watchFor(ctx, life context.Context, path string, mode WatchMode, queue *eventQueue) (*Watch, error) {
-	cl, err := c.pathCall(proto.OpAddWatch, path)
+	cl, err := c.versionCall(proto.OpAddWatch, path, int32(mode))
 	if err != nil {
 		return nil, err
 	}
@@ -102,10 +90,9 @@ func (c *Client) watchFor(ctx, life context.Context, path string, mode WatchMode
 	if mode == WatchSubtree {
 		kind = watchRecursive
 	}
-	cl.version = int32(mode)
 	w := c.watches.add(path, kind, queue, false)
 	cl.watch = w
-	if err := c.doEmpty(ctx, cl); err != nil {
+	if _, err := await(ctx, c, cl, nil, readNothing); err != nil {
 		return nil, err
 	}
 	stop := context.AfterFunc(life, func() { c.watches.drop(w, true) })
@@ -129,13 +116,9 @@ func (c *Client) removeQuietly(path string) bool {
 
 // HasWatch asks the server whether this connection has a watch on the path.
 func (c *Client) HasWatch(ctx context.Context, path string, t WatcherType) (bool, error) {
-	cl, err := c.pathCall(proto.OpCheckWatches, path)
-	if err != nil {
-		return false, err
-	}
-	cl.version = int32(t)
-	err = c.doEmpty(ctx, cl)
-	if isCode(err, ErrNoWatcher) {
+	cl, err := c.versionCall(proto.OpCheckWatches, path, int32(t))
+	_, err = await(ctx, c, cl, err, readNothing)
+	if errors.Is(err, ErrNoWatcher) {
 		return false, nil
 	}
 	return err == nil, err
@@ -144,12 +127,9 @@ func (c *Client) HasWatch(ctx context.Context, path string, t WatcherType) (bool
 // RemoveWatches removes all watches of a type from a path, on the server and in this client, where they end
 // without an event. Watch.Close ends a single watch. Errors: ErrNoWatcher.
 func (c *Client) RemoveWatches(ctx context.Context, path string, t WatcherType) error {
-	cl, err := c.pathCall(proto.OpRemoveWatches, path)
-	if err != nil {
-		return err
-	}
-	cl.version = int32(t)
-	return c.doEmpty(ctx, cl)
+	cl, err := c.versionCall(proto.OpRemoveWatches, path, int32(t))
+	_, err = await(ctx, c, cl, err, readNothing)
+	return err
 }
 
 // Node is a znode at one moment.
@@ -191,7 +171,7 @@ func (c *Client) look(ctx context.Context, path string) (n Node, w *Watch, err e
 		err = Retry(ctx, func(ctx context.Context) (err error) {
 			n = Node{Path: path}
 			n.Data, n.Stat, w, err = c.GetW(ctx, path)
-			if n.Exists = err == nil; !isCode(err, ErrNoNode) {
+			if n.Exists = err == nil; !errors.Is(err, ErrNoNode) {
 				return err
 			}
 			var exists bool
