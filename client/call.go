@@ -93,9 +93,9 @@ func (cl *call) finish() {
 	cl.done <- struct{}{}
 }
 
-// appendTo appends the record of the request, which depends on the operation. Source: client-protocol 5.2.
-func (cl *call) appendTo(b []byte) []byte {
-	b = cl.request.appendTo(b)
+// appendTo appends the request, without its length.
+func (cl *call) appendTo(b []byte, xid int32) []byte {
+	b = cl.request.appendTo(beginRequest(b, xid, cl.op))
 	switch cl.op {
 	case proto.OpExists, proto.OpGetData, proto.OpGetChildren2:
 		b = proto.AppendBool(b, cl.watch != nil)
@@ -103,13 +103,7 @@ func (cl *call) appendTo(b []byte) []byte {
 	return b
 }
 
-// appendFrame appends the header and the record of the request.
-func (cl *call) appendFrame(b []byte, xid int32) []byte {
-	b = proto.AppendInt32(b, xid)
-	b = proto.AppendInt32(b, int32(cl.op))
-	return cl.appendTo(b)
-}
-
+// appendTo appends the record of the request, which depends on the operation. Source: client-protocol 5.2.
 func (r *request) appendTo(b []byte) []byte {
 	switch r.op {
 	case proto.OpMulti, proto.OpMultiRead, proto.OpReconfig:

@@ -181,35 +181,30 @@ func (c *Client) AddAuth(ctx context.Context, scheme string, auth []byte) error 
 	if err := ctx.Err(); err != nil {
 		return fail(err)
 	}
-	st := c.s.now.Load()
-	for {
-		if st.final != nil {
+	for st := range c.s.standings(ctx) {
+		switch {
+		case st.final != nil:
 			return fail(st.final)
+		case st.conn == nil:
+			continue
 		}
-		if st.conn != nil {
-			a := &authCall{credential: credential{scheme, append([]byte{}, auth...)}, done: make(chan error, 1)}
-			switch err := st.conn.pushAuth(a); {
-			case err == nil:
-				select {
-				case err := <-a.done:
-					if err != nil {
-						return fail(err)
-					}
-					return nil
-				case <-ctx.Done():
-					return fail(ctx.Err())
+		a := &authCall{credential: credential{scheme, append([]byte{}, auth...)}, done: make(chan error, 1)}
+		switch err := st.conn.pushAuth(a); {
+		case err == nil:
+			select {
+			case err := <-a.done:
+				if err != nil {
+					return fail(err)
 				}
-			case errors.Is(err, ErrTooLarge):
-				return fail(err)
+				return nil
+			case <-ctx.Done():
+				return fail(ctx.Err())
 			}
-		}
-		select {
-		case <-st.changed:
-			st = st.next
-		case <-ctx.Done():
-			return fail(ctx.Err())
+		case errors.Is(err, ErrTooLarge):
+			return fail(err)
 		}
 	}
+	return fail(ctx.Err())
 }
 
 // do runs one operation to its end. If it returns nil the caller reads the results and releases the call; after

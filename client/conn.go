@@ -159,8 +159,7 @@ func (cn *conn) add(cl *call) error {
 	if cn.xid <= 0 {
 		cn.xid = 1
 	}
-	b := beginFrame(cn.out)
-	b = cl.appendFrame(b, cn.xid)
+	b := cl.appendTo(cn.out, cn.xid)
 	if err := cn.cfg.fits(len(b) - start - 4); err != nil {
 		cn.xid--
 		cn.out = b[:start]
@@ -198,9 +197,7 @@ func (cn *conn) pushAuth(a *authCall) error {
 	}
 	packet := proto.AuthPacket{Scheme: proto.Text(a.scheme), Auth: a.auth}
 	start := len(cn.out)
-	b := beginFrame(cn.out)
-	b = proto.AppendInt32(b, proto.XidAuth)
-	b = packet.AppendTo(proto.AppendInt32(b, int32(proto.OpAuth)))
+	b := packet.AppendTo(beginRequest(cn.out, proto.XidAuth, proto.OpAuth))
 	if err := cn.cfg.fits(len(b) - start - 4); err != nil {
 		cn.out = b[:start]
 		return err
@@ -398,9 +395,6 @@ func (cn *conn) mark(frames []byte, now time.Time) (size int) {
 func (cn *conn) ping() {
 	cn.mu.Lock()
 	start := len(cn.out)
-	b := beginFrame(cn.out)
-	b = proto.AppendInt32(b, proto.XidPing)
-	b = proto.AppendInt32(b, int32(proto.OpPing))
-	cn.out = endFrame(b, start)
+	cn.out = endFrame(beginRequest(cn.out, proto.XidPing, proto.OpPing), start)
 	cn.mu.Unlock()
 }

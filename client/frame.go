@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+
+	"github.com/seed94657493/warren/proto"
 )
 
 const (
@@ -73,6 +75,12 @@ func (f *frames) need(n int) error {
 
 // beginFrame leaves room for the length of a frame; endFrame fills it in.
 func beginFrame(b []byte) []byte { return append(b, 0, 0, 0, 0) }
+
+// beginRequest is beginFrame with the header of a request.
+func beginRequest(b []byte, xid int32, op proto.OpCode) []byte {
+	b = proto.AppendInt32(beginFrame(b), xid)
+	return proto.AppendInt32(b, int32(op))
+}
 
 func endFrame(b []byte, start int) []byte {
 	binary.BigEndian.PutUint32(b[start:], uint32(len(b)-start-4))

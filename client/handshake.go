@@ -130,10 +130,8 @@ func (s *session) authenticate(g *greeted, e endpoint) error {
 			return nil
 		}
 		req := proto.GetSASLRequest{Token: token}
-		b := beginFrame(nil)
-		b = proto.AppendInt32(b, xid)
-		b = proto.AppendInt32(b, int32(proto.OpSasl))
-		if _, err := g.nc.Write(endFrame(req.AppendTo(b), 0)); err != nil {
+		b := req.AppendTo(beginRequest(nil, xid, proto.OpSasl))
+		if _, err := g.nc.Write(endFrame(b, 0)); err != nil {
 			return fmt.Errorf("client: sasl with %s: %w", g.addr, err)
 		}
 		frame, err := g.in.next()
@@ -170,7 +168,6 @@ func isTemporary(err error) bool {
 }
 
 // authError is an error of credentials: another server would refuse them too.
-type authError struct{ err error }
+type authError struct{ error }
 
-func (e *authError) Error() string { return e.err.Error() }
-func (e *authError) Unwrap() error { return e.err }
+func (e *authError) Unwrap() error { return e.error }

@@ -103,11 +103,9 @@ func (n *names) latest(
 	if len(known) > 0 {
 		patience = answerWait - time.Since(l.since)
 	}
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
 	select {
 	case <-l.done:
-	case <-timer.C:
+	case <-time.After(patience):
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
 	}

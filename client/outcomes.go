@@ -51,9 +51,8 @@ func (s *session) ask(g *greeted) error {
 	// The server hears nothing of the session meanwhile.
 	_ = g.nc.SetDeadline(g.began.Add(2 * time.Duration(g.resp.TimeOut) * time.Millisecond / 3))
 	xid := max(s.xid+1, 1)
-	b := proto.AppendInt32(beginFrame(nil), xid)
-	b = proto.AppendInt32(b, int32(proto.OpOutcomes))
-	if _, err := g.nc.Write(endFrame(asked.AppendTo(b), 0)); err != nil {
+	b := asked.AppendTo(beginRequest(nil, xid, proto.OpOutcomes))
+	if _, err := g.nc.Write(endFrame(b, 0)); err != nil {
 		return fmt.Errorf("client: ask %s for outcomes: %w", g.addr, err)
 	}
 	for {
@@ -128,7 +127,7 @@ func (cn *conn) again(cl *call) {
 		return
 	}
 	start := len(cn.out)
-	cn.out = endFrame(cl.appendFrame(beginFrame(cn.out), cl.xid), start)
+	cn.out = endFrame(cl.appendTo(cn.out, cl.xid), start)
 	cl.state.Store(callWaiting)
 	cn.pending.push(cl)
 	cn.signal()

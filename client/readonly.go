@@ -20,15 +20,12 @@ func (s *session) seekQuorum(ctx context.Context, cn *conn, servers []string) {
 	defer cancel()
 	wait := seekMin
 	for i := 0; ; i++ {
-		timer := time.NewTimer(wait)
 		select {
 		case <-cn.gone:
-			timer.Stop()
 			return
 		case <-ctx.Done():
-			timer.Stop()
 			return
-		case <-timer.C:
+		case <-time.After(wait):
 		}
 		server := servers[i%len(servers)]
 		if s.isReadWrite(ctx, server) {

@@ -56,15 +56,13 @@ func appendSetWatches(b []byte, seen Zxid, lists *[watchRecursive + 1][]proto.Te
 		}
 	}
 	start := len(b)
-	b = beginFrame(b)
-	b = proto.AppendInt32(b, proto.XidSetWatches)
 	if len(lists[watchPersistent])+len(lists[watchRecursive]) == 0 {
-		b = proto.AppendInt32(b, int32(proto.OpSetWatches))
+		b = beginRequest(b, proto.XidSetWatches, proto.OpSetWatches)
 		r := proto.SetWatches{RelativeZxid: seen, DataWatches: lists[watchData], ExistWatches: lists[watchExist],
 			ChildWatches: lists[watchChild]}
 		return endFrame(r.AppendTo(b), start)
 	}
-	b = proto.AppendInt32(b, int32(proto.OpSetWatches2))
+	b = beginRequest(b, proto.XidSetWatches, proto.OpSetWatches2)
 	r := proto.SetWatches2{RelativeZxid: seen, DataWatches: lists[watchData], ExistWatches: lists[watchExist],
 		ChildWatches: lists[watchChild], PersistentWatches: lists[watchPersistent],
 		PersistentRecursiveWatches: lists[watchRecursive]}

@@ -164,10 +164,8 @@ func pause(ctx context.Context, limit time.Duration) error {
 	if limit <= 0 {
 		return ctx.Err()
 	}
-	timer := time.NewTimer(rand.N(limit) + 1)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(rand.N(limit) + 1):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

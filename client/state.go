@@ -28,15 +28,11 @@ type standing struct {
 	next    *standing
 }
 
-// State returns the current state of the session.
-func (c *Client) State() StateChange { return c.s.now.Load().StateChange }
-
-// States ranges over the states of the session, from the current one, until the last one or the end of ctx. It
-// skips none.
-func (c *Client) States(ctx context.Context) iter.Seq[StateChange] {
-	return func(yield func(StateChange) bool) {
-		st := c.s.now.Load()
-		for yield(st.StateChange) && st.final == nil {
+// standings ranges over the standings, from the current one, until the last one or the end of ctx. It skips none.
+func (s *session) standings(ctx context.Context) iter.Seq[*standing] {
+	return func(yield func(*standing) bool) {
+		st := s.now.Load()
+		for yield(st) && st.final == nil {
 			select {
 			case <-st.changed:
 				st = st.next
@@ -47,22 +43,30 @@ func (c *Client) States(ctx context.Context) iter.Seq[StateChange] {
 	}
 }
 
+// State returns the current state of the session.
+func (c *Client) State() StateChange { return c.s.now.Load().StateChange }
+
+// States ranges over the states of the session, from the current one, until the last one or the end of ctx. It
+// skips none.
+func (c *Client) States(ctx context.Context) iter.Seq[StateChange] {
+	return func(yield func(StateChange) bool) {
+		for st := range c.s.standings(ctx) {
+			if !yield(st.StateChange) {
+				return
+			}
+		}
+	}
+}
+
 // WaitConnected waits until the session is served. It returns the error of ctx, or the reason why the session
 // will never be served.
 func (c *Client) WaitConnected(ctx context.Context) error {
-	st := c.s.now.Load()
-	for !st.State.IsConnected() {
-		if st.final != nil {
+	for st := range c.s.standings(ctx) {
+		if st.State.IsConnected() || st.final != nil {
 			return st.final
 		}
-		select {
-		case <-st.changed:
-			st = st.next
-		case <-ctx.Done():
-			return ctx.Err()
-		}
 	}
-	return nil
+	return ctx.Err()
 }
 
 // WhileHeld returns a context that ends when the session may have lost its ephemerals: when the session timeout has
@@ -123,7 +127,7 @@ func (h *held) Done() <-chan struct{} {
 func (h *held) look() {
 	st := h.s.now.Load()
 	h.see(st)
-	if st.isSilent() {
+	if st.contact != nil && st.contact.silence() >= st.Timeout { // no server is certain to have heard of the session
 		h.end(ErrSessionExpired)
 	}
 }
@@ -142,17 +146,7 @@ func (h *held) see(st *standing) {
 
 // follow ends the context when its session may be lost.
 func (h *held) follow() {
-	for st := h.s.now.Load(); ; st = st.next {
+	for st := range h.s.standings(h.Context) {
 		h.see(st)
-		select {
-		case <-h.Context.Done():
-			return
-		case <-st.changed:
-		}
 	}
-}
-
-// isSilent reports whether no server is certain to have heard of the session within its timeout.
-func (st *standing) isSilent() bool {
-	return st.contact != nil && st.contact.silence() >= st.Timeout
 }
