@@ -139,8 +139,5 @@ func (c *Conn) stateChanged(s client.StateChange) {
 
 // AddAuth adds an identity to the session, on this connection and all that follow.
 func (c *Conn) AddAuth(scheme string, auth []byte) error {
-	if err := c.client.AddAuth(c.wait(), scheme, auth); err != nil {
-		return failure(err)
-	}
-	return nil
+	return failure(c.client.AddAuth(c.wait(), scheme, auth))
 }

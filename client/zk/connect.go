@@ -30,11 +30,7 @@ type Logger interface {
 }
 
 // DefaultLogger writes to the logger of package log.
-var DefaultLogger Logger = standardLogger{}
-
-type standardLogger struct{}
-
-func (standardLogger) Printf(format string, args ...any) { log.Printf(format, args...) }
+var DefaultLogger Logger = log.Default()
 
 type connOption func(c *Conn)
 
@@ -144,10 +140,8 @@ func (c *Conn) nextServer(ctx context.Context) (string, error) {
 	c.setState(StateConnecting)
 	if isOver {
 		c.renewPatience()
-		timer := time.NewTimer(passPause)
-		defer timer.Stop()
 		select {
-		case <-timer.C:
+		case <-time.After(passPause):
 		case <-ctx.Done():
 		}
 	}

@@ -34,10 +34,7 @@ func modeOf(flags int32, path string) (client.Mode, error) {
 
 func (c *Conn) create(path string, data []byte, mode client.Mode, options ...client.CreateOption) (string, error) {
 	created, err := c.client.Create(c.wait(), path, data, mode, options...)
-	if err != nil {
-		return "", failure(err)
-	}
-	return created, nil
+	return created, failure(err)
 }
 
 // Create makes a znode and returns its path, which has a suffix if it is sequential. For a TTL use CreateTTL.

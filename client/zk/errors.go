@@ -66,7 +66,16 @@ type namedError struct {
 	text string
 }
 
-func named(code proto.ErrCode, text string) error { return &namedError{code, text} }
+// byCode has the named errors of servers.
+var byCode = map[proto.ErrCode]error{proto.OK: nil}
+
+func named(code proto.ErrCode, text string) error {
+	err := &namedError{code, text}
+	if code != proto.OK {
+		byCode[code] = err
+	}
+	return err
+}
 
 func (e *namedError) Error() string { return e.text }
 
@@ -81,47 +90,17 @@ func (e *unnamedError) Unwrap() error { return e.code }
 
 // errorOf returns the error for a code, nil for OK.
 func errorOf(code proto.ErrCode) error {
-	switch code {
-	case proto.OK:
-		return nil
-	case proto.ErrConnectionLoss:
-		return ErrConnectionClosed
-	case proto.ErrAPIError:
-		return ErrAPIError
-	case proto.ErrNoNode:
-		return ErrNoNode
-	case proto.ErrNoAuth:
-		return ErrNoAuth
-	case proto.ErrBadVersion:
-		return ErrBadVersion
-	case proto.ErrNoChildrenForEphemerals:
-		return ErrNoChildrenForEphemerals
-	case proto.ErrNodeExists:
-		return ErrNodeExists
-	case proto.ErrNotEmpty:
-		return ErrNotEmpty
-	case proto.ErrSessionExpired:
-		return ErrSessionExpired
-	case proto.ErrInvalidACL:
-		return ErrInvalidACL
-	case proto.ErrAuthFailed:
-		return ErrAuthFailed
-	case proto.ErrClosing:
-		return ErrClosing
-	case proto.ErrNothing:
-		return ErrNothing
-	case proto.ErrSessionMoved:
-		return ErrSessionMoved
-	case proto.ErrReconfigDisabled:
-		return ErrReconfigDisabled
-	case proto.ErrBadArguments:
-		return ErrBadArguments
+	if err, ok := byCode[code]; ok {
+		return err
 	}
 	return &unnamedError{code}
 }
 
-// failure returns the error of this package for one of an operation of the client.
+// failure returns the error of this package for one of an operation of the client, nil for nil.
 func failure(err error) error {
+	if err == nil {
+		return nil
+	}
 	if e, ok := err.(*client.Error); ok {
 		err = e.Err
 	}

@@ -1,8 +1,13 @@
 package zk
 
-// failed returns the Stat that an operation returns beside an error.
-func failed(err error) (*Stat, error) {
-	if err = failure(err); err == ErrConnectionClosed {
+import "github.com/seed94657493/warren/client"
+
+// outcome returns the Stat and the error of an operation.
+func outcome(stat client.Stat, err error) (*Stat, error) {
+	switch err = failure(err); err {
+	case nil:
+		return statOf(&stat), nil
+	case ErrConnectionClosed:
 		return nil, err
 	}
 	return new(Stat), err
@@ -13,12 +18,9 @@ func (c *Conn) Get(path string) ([]byte, *Stat, error) {
 	if err := checkPath(path, false); err != nil {
 		return nil, nil, err
 	}
-	data, stat, err := c.client.Get(c.wait(), path)
-	if err != nil {
-		none, err := failed(err)
-		return nil, none, err
-	}
-	return data, statOf(&stat), nil
+	data, found, err := c.client.Get(c.wait(), path)
+	stat, err := outcome(found, err)
+	return data, stat, err
 }
 
 // GetW is Get that also sets a watch on the data, whose one event comes through the channel.
@@ -39,12 +41,9 @@ func (c *Conn) Exists(path string) (bool, *Stat, error) {
 	if err := checkPath(path, false); err != nil {
 		return false, nil, err
 	}
-	stat, exists, err := c.client.Exists(c.wait(), path)
-	if err != nil {
-		none, err := failed(err)
-		return false, none, err
-	}
-	return exists, statOf(&stat), nil
+	found, exists, err := c.client.Exists(c.wait(), path)
+	stat, err := outcome(found, err)
+	return exists, stat, err
 }
 
 // ExistsW is Exists that also sets a watch, on the znode or on its creation, whose one event comes through the
@@ -66,12 +65,9 @@ func (c *Conn) Children(path string) ([]string, *Stat, error) {
 	if err := checkPath(path, false); err != nil {
 		return nil, nil, err
 	}
-	children, stat, err := c.client.Children(c.wait(), path)
-	if err != nil {
-		none, err := failed(err)
-		return nil, none, err
-	}
-	return notNil(children), statOf(&stat), nil
+	children, found, err := c.client.Children(c.wait(), path)
+	stat, err := outcome(found, err)
+	return listed(children, err), stat, err
 }
 
 // ChildrenW is Children that also sets a watch on the list, whose one event comes through the channel.
@@ -84,12 +80,12 @@ func (c *Conn) ChildrenW(path string) ([]string, *Stat, <-chan Event, error) {
 	if err != nil {
 		return nil, nil, nil, failure(err)
 	}
-	return notNil(children), statOf(&stat), ch, nil
+	return listed(children, nil), statOf(&stat), ch, nil
 }
 
-// notNil turns a nil list into an empty one.
-func notNil[T any](list []T) []T {
-	if list == nil {
+// listed turns a nil list into an empty one, unless there is an error.
+func listed[T any](list []T, err error) []T {
+	if list == nil && err == nil {
 		return []T{}
 	}
 	return list
@@ -100,12 +96,9 @@ func (c *Conn) GetACL(path string) ([]ACL, *Stat, error) {
 	if err := checkPath(path, false); err != nil {
 		return nil, nil, err
 	}
-	acl, stat, err := c.client.GetACL(c.wait(), path)
-	if err != nil {
-		none, err := failed(err)
-		return nil, none, err
-	}
-	return notNil(acl), statOf(&stat), nil
+	acl, found, err := c.client.GetACL(c.wait(), path)
+	stat, err := outcome(found, err)
+	return listed(acl, err), stat, err
 }
 
 // Sync waits until the server has applied every write that was committed when Sync was called. It returns the path.

@@ -11,11 +11,7 @@ func (c *Conn) Set(path string, data []byte, version int32) (*Stat, error) {
 	if err := checkPath(path, false); err != nil {
 		return nil, err
 	}
-	stat, err := c.client.Set(c.wait(), path, data, version)
-	if err != nil {
-		return failed(err)
-	}
-	return statOf(&stat), nil
+	return outcome(c.client.Set(c.wait(), path, data, version))
 }
 
 // SetACL replaces the ACL of a znode whose ACL has the version, -1 for any, and returns its new Stat.
@@ -23,11 +19,7 @@ func (c *Conn) SetACL(path string, acl []ACL, version int32) (*Stat, error) {
 	if err := checkPath(path, false); err != nil {
 		return nil, err
 	}
-	stat, err := c.client.SetACL(c.wait(), path, acl, version)
-	if err != nil {
-		return failed(err)
-	}
-	return statOf(&stat), nil
+	return outcome(c.client.SetACL(c.wait(), path, acl, version))
 }
 
 // Delete deletes a znode without children that has the version, -1 for any.
@@ -35,10 +27,7 @@ func (c *Conn) Delete(path string, version int32) error {
 	if err := checkPath(path, false); err != nil {
 		return err
 	}
-	if err := c.client.Delete(c.wait(), path, version); err != nil {
-		return failure(err)
-	}
-	return nil
+	return failure(c.client.Delete(c.wait(), path, version))
 }
 
 // IncrementalReconfig adds and removes servers if the configuration has the version, -1 for any, and returns the
