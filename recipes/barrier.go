@@ -27,18 +27,14 @@ func NewBarrier(c *client.Client, path string, options ...Option) *Barrier {
 // Set makes all processes wait from now on. If the barrier is already set, Set succeeds.
 func (b *Barrier) Set(ctx context.Context) error {
 	return again(ctx, func(ctx context.Context) error {
-		for {
+		err := b.below(ctx, b.c, paths.ParentOf(b.path), func() error {
 			_, err := b.c.Create(ctx, b.path, b.data, client.Persistent, client.WithACL(b.acl...))
-			switch {
-			case errors.Is(err, client.ErrNodeExists):
-				return nil
-			case !errors.Is(err, client.ErrNoNode):
-				return err
-			}
-			if err := b.ensure(ctx, b.c, paths.ParentOf(b.path)); err != nil {
-				return err
-			}
+			return err
+		})
+		if errors.Is(err, client.ErrNodeExists) {
+			return nil
 		}
+		return err
 	})
 }
 
@@ -57,17 +53,11 @@ func (b *Barrier) Wait(ctx context.Context) error {
 func (b *Barrier) wait(ctx context.Context) error {
 	err := client.Retry(ctx, func(ctx context.Context) error { return b.c.Sync(ctx, b.path) })
 	for err == nil {
-		var w *client.Watch
-		err = client.Retry(ctx, func(ctx context.Context) (err error) {
-			_, _, w, err = b.c.GetW(ctx, b.path)
-			return err
-		})
-		if errors.Is(err, client.ErrNoNode) {
-			return nil
+		w, watchErr := watchOf(ctx, b.c, b.path)
+		if w == nil {
+			return watchErr
 		}
-		if err == nil {
-			err = awaitEvent(ctx, w)
-		}
+		err = awaitEvent(ctx, w)
 	}
 	return err
 }

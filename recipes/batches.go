@@ -38,20 +38,14 @@ func newBatches(c *client.Client, path, locks string, parse func(string) (entry,
 
 // put adds a batch under a name to which the server appends a number.
 func (q *batches) put(ctx context.Context, name string, items [][]byte) error {
-	data := layouts.AppendItems(nil, items)
-	for {
-		err := client.Retry(ctx, func(ctx context.Context) error {
-			_, err := q.items.c.Create(ctx, paths.ChildOf(q.items.parent, name), data, client.PersistentSequential,
-				client.WithACL(q.items.acl...))
+	data, l := layouts.AppendItems(nil, items), &q.items
+	return l.below(ctx, l.c, l.parent, func() error {
+		return client.Retry(ctx, func(ctx context.Context) error {
+			_, err := l.c.Create(ctx, paths.ChildOf(l.parent, name), data, client.PersistentSequential,
+				client.WithACL(l.acl...))
 			return err
 		})
-		if !errors.Is(err, client.ErrNoNode) {
-			return err
-		}
-		if err := q.items.ensure(ctx, q.items.c, q.items.parent); err != nil {
-			return err
-		}
-	}
+	})
 }
 
 // order picks the names of batches and sorts them. Numbers are compared by their distance, as in a line.
@@ -137,11 +131,11 @@ func (q *batches) takeIn(ctx context.Context) (*Delivery, error) {
 // free returns the batches that no consumer processes, in order, and watches for others. It reads the locks
 // first: a batch whose lock and znode are deleted in between is in neither list.
 func (q *batches) free(ctx context.Context) (free []entry, locksWatch, itemsWatch *client.Watch, err error) {
-	locked, locksWatch, err := q.list(ctx, &q.locks)
+	locked, locksWatch, err := q.locks.list(ctx)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	names, itemsWatch, err := q.list(ctx, &q.items)
+	names, itemsWatch, err := q.items.list(ctx)
 	if err != nil {
 		locksWatch.Close()
 		return nil, nil, nil, err
@@ -155,19 +149,14 @@ func (q *batches) free(ctx context.Context) (free []entry, locksWatch, itemsWatc
 }
 
 // list returns the children of a line's parent, which it creates if it is missing, and a watch on them.
-func (q *batches) list(ctx context.Context, l *line) (names []string, w *client.Watch, err error) {
-	for {
-		err = client.Retry(ctx, func(ctx context.Context) (err error) {
+func (l *line) list(ctx context.Context) (names []string, w *client.Watch, err error) {
+	err = l.below(ctx, l.c, l.parent, func() error {
+		return client.Retry(ctx, func(ctx context.Context) (err error) {
 			names, _, w, err = l.c.ChildrenW(ctx, l.parent)
 			return err
 		})
-		if !errors.Is(err, client.ErrNoNode) {
-			return names, w, err
-		}
-		if err := l.ensure(ctx, l.c, l.parent); err != nil {
-			return nil, nil, err
-		}
-	}
+	})
+	return names, w, err
 }
 
 // try locks a batch and reads it. Nil without an error means that another consumer was faster.
@@ -216,8 +205,6 @@ func (q *batches) read(ctx context.Context, item string) (items [][]byte, made c
 
 // awaitEither waits for the event of one of two one-shot watches, but not longer than limit.
 func awaitEither(ctx context.Context, a, b *client.Watch, limit time.Duration) error {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	var e client.Event
 	var ok bool
 	w := a
@@ -225,7 +212,7 @@ func awaitEither(ctx context.Context, a, b *client.Watch, limit time.Duration) e
 	case e, ok = <-a.C():
 	case e, ok = <-b.C():
 		w = b
-	case <-timer.C:
+	case <-time.After(limit):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -17,27 +17,27 @@ type cell struct {
 	options
 }
 
-// content is the observed content of a cell.
-type content struct {
-	data   []byte
-	stat   client.Stat
-	exists bool
-}
+func (n *cell) read(ctx context.Context) (client.Node, error) { return read(ctx, n.c, n.path) }
 
-func (n *cell) read(ctx context.Context) (old content, err error) {
-	err = client.Retry(ctx, func(ctx context.Context) (err error) {
-		old.data, old.stat, err = n.c.Get(ctx, n.path)
+// read returns a znode, existing or not.
+func read(ctx context.Context, c *client.Client, path string) (client.Node, error) {
+	n := client.Node{Path: path}
+	err := client.Retry(ctx, func(ctx context.Context) (err error) {
+		n.Data, n.Stat, err = c.Get(ctx, path)
 		return err
 	})
+	n.Exists = err == nil
 	if errors.Is(err, client.ErrNoNode) {
-		return content{}, nil
+		err = nil
 	}
-	old.exists = err == nil
-	return old, err
+	return n, err
 }
 
+// errStop is returned by a function that change calls if there is nothing to change.
+var errStop = errors.New("recipes: no change")
+
 // change applies f to the content of the cell until no other write came in between.
-func (n *cell) change(ctx context.Context, f func(old content) ([]byte, error)) (client.Stat, error) {
+func (n *cell) change(ctx context.Context, f func(old client.Node) ([]byte, error)) (client.Stat, error) {
 	for limit := time.Millisecond; ; limit = min(2*limit, 100*time.Millisecond) {
 		old, err := n.read(ctx)
 		if err != nil {
@@ -51,11 +51,9 @@ func (n *cell) change(ctx context.Context, f func(old content) ([]byte, error)) 
 		if err == nil || !isOvertaken(err) && !client.SafeToRetry(err) {
 			return stat, err
 		}
-		timer := time.NewTimer(rand.N(limit)) // competing writers come back at different times
 		select {
-		case <-timer.C:
+		case <-time.After(rand.N(limit)): // competing writers come back at different times
 		case <-ctx.Done():
-			timer.Stop()
 			return client.Stat{}, ctx.Err()
 		}
 	}
@@ -69,9 +67,9 @@ func isOvertaken(err error) bool {
 }
 
 // write replaces exactly the content that read has seen. It creates missing parents for the next try.
-func (n *cell) write(ctx context.Context, data []byte, old content) (client.Stat, error) {
-	if old.exists {
-		return n.c.Set(ctx, n.path, data, old.stat.Version)
+func (n *cell) write(ctx context.Context, data []byte, old client.Node) (client.Stat, error) {
+	if old.Exists {
+		return n.c.Set(ctx, n.path, data, old.Stat.Version)
 	}
 	_, stat, err := n.c.CreateStat(ctx, n.path, data, client.Persistent, client.WithACL(n.acl...))
 	if errors.Is(err, client.ErrNoNode) {
@@ -86,7 +84,7 @@ func (n *cell) write(ctx context.Context, data []byte, old content) (client.Stat
 // between may be lost.
 func (n *cell) put(ctx context.Context, data []byte) (stat client.Stat, err error) {
 	err = again(ctx, func(ctx context.Context) (err error) {
-		stat, err = n.change(ctx, func(content) ([]byte, error) { return data, nil })
+		stat, err = n.change(ctx, func(client.Node) ([]byte, error) { return data, nil })
 		return err
 	})
 	return stat, err

@@ -55,16 +55,12 @@ func (l *line) undoClaim(ctx context.Context, path string, data []byte) error {
 }
 
 // claimBelow is claim that creates missing parents.
-func (l *line) claimBelow(ctx context.Context, path string, data []byte) (client.Zxid, error) {
-	for {
-		token, err := l.claim(ctx, path, data)
-		if !errors.Is(err, client.ErrNoNode) {
-			return token, err
-		}
-		if err := l.ensure(ctx, l.c, paths.ParentOf(path)); err != nil {
-			return 0, err
-		}
-	}
+func (l *line) claimBelow(ctx context.Context, path string, data []byte) (token client.Zxid, err error) {
+	err = l.below(ctx, l.c, paths.ParentOf(path), func() (err error) {
+		token, err = l.claim(ctx, path, data)
+		return err
+	})
+	return token, err
 }
 
 // possessClaim makes a Hold of a claimed znode. If it fails the znode is deleted.
@@ -79,16 +75,10 @@ func (l *line) possessClaim(ctx context.Context, path string, token client.Zxid)
 
 // findClaim returns the czxid of a znode of this session with the data, 0 if there is none.
 func (l *line) findClaim(ctx context.Context, path string, data []byte) (token client.Zxid, err error) {
-	err = client.Retry(ctx, func(ctx context.Context) error {
-		found, stat, err := l.c.Get(ctx, path)
-		session, _ := l.c.Session()
-		if token = 0; err == nil && bytes.Equal(found, data) && client.SessionID(stat.EphemeralOwner) == session {
-			token = stat.Czxid
-		}
-		return err
-	})
-	if errors.Is(err, client.ErrNoNode) {
-		err = nil
+	n, err := read(ctx, l.c, path)
+	session, _ := l.c.Session()
+	if n.Exists && bytes.Equal(n.Data, data) && client.SessionID(n.Stat.EphemeralOwner) == session {
+		token = n.Stat.Czxid
 	}
 	return token, err
 }

@@ -58,25 +58,25 @@ func (g *Config[T]) refuse(err error) error {
 // Read returns the configuration. Errors: ErrInvalid, and ErrNoNode of package client if there is none.
 func (g *Config[T]) Read(ctx context.Context) (Revision[T], error) {
 	now, err := g.read(ctx)
-	if err == nil && !now.exists {
+	if err == nil && !now.Exists {
 		err = g.missing()
 	}
 	if err != nil {
 		return Revision[T]{}, err
 	}
-	return g.revision(now.data, now.stat)
+	return g.revision(now)
 }
 
 func (g *Config[T]) missing() error {
 	return &client.Error{Op: "getData", Path: g.path, Err: client.ErrNoNode}
 }
 
-func (g *Config[T]) revision(data []byte, stat client.Stat) (Revision[T], error) {
-	value, err := g.decode(data)
+func (g *Config[T]) revision(now client.Node) (Revision[T], error) {
+	value, err := g.decode(now.Data)
 	if err != nil {
 		return Revision[T]{}, g.refuse(err)
 	}
-	return Revision[T]{value, stat.Mzxid}, nil
+	return Revision[T]{value, now.Stat.Mzxid}, nil
 }
 
 // Open waits for a valid configuration, which may be created later, and returns a copy that follows it. It must
@@ -163,7 +163,7 @@ func (l *LiveConfig[T]) run(ctx context.Context) {
 			l.err = err
 			l.mu.Unlock()
 		case node.Exists:
-			l.show(l.config.revision(node.Data, node.Stat))
+			l.show(l.config.revision(node))
 		default:
 			l.miss()
 		}

@@ -3,7 +3,6 @@ package recipes
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -76,11 +75,7 @@ func (d *Discovery) Register(ctx context.Context, s Instance) (*Registration, er
 		_, err = k.put(ctx, data)
 		return r, err
 	}
-	r.node = NewPersistentNode(d.c, k.path, data, WithACL(d.acl...))
-	if err := r.node.AwaitCreated(ctx); err != nil {
-		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-		_ = r.node.Close(leaving) // the znode ends with the session at the latest
+	if r.node, err = openNode(ctx, d.c, k.path, data, WithACL(d.acl...)); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -148,24 +143,19 @@ func (d *Discovery) Instances(ctx context.Context, name string) ([]Instance, err
 	if name == "" || strings.Contains(name, "/") {
 		return nil, client.ErrBadArguments
 	}
-	ids, err := d.list(ctx, paths.ChildOf(d.base, name))
+	path := paths.ChildOf(d.base, name)
+	ids, err := d.list(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	var all []Instance
 	for _, id := range ids {
-		err := client.Retry(ctx, func(ctx context.Context) error {
-			data, _, err := d.c.Get(ctx, paths.ChildOf(paths.ChildOf(d.base, name), id))
-			if err != nil {
-				return err
-			}
-			if s, err := decodeInstance(data); err == nil {
-				all = append(all, s)
-			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, client.ErrNoNode) {
+		n, err := read(ctx, d.c, paths.ChildOf(path, id))
+		if err != nil {
 			return nil, err
+		}
+		if s, err := decodeInstance(n.Data); n.Exists && err == nil {
+			all = append(all, s)
 		}
 	}
 	return all, nil

@@ -133,21 +133,18 @@ func (b *DoubleBarrier) look(ctx context.Context) (s sight, err error) {
 func (b *DoubleBarrier) join(ctx context.Context) error {
 	return again(ctx, func(ctx context.Context) error {
 		for {
-			_, err := b.c.Create(ctx, b.own, b.data, client.Ephemeral, client.WithACL(b.acl...))
-			switch {
-			case errors.Is(err, client.ErrNodeExists):
-				isInside, err := b.Inside(ctx)
-				if err == nil && !isInside {
-					err = b.c.DeleteSurely(ctx, b.own)
-				}
-				if isInside || err != nil {
-					return err
-				}
-			case errors.Is(err, client.ErrNoNode):
-				if err := b.ensure(ctx, b.c, b.path); err != nil {
-					return err
-				}
-			default:
+			err := b.below(ctx, b.c, b.path, func() error {
+				_, err := b.c.Create(ctx, b.own, b.data, client.Ephemeral, client.WithACL(b.acl...))
+				return err
+			})
+			if !errors.Is(err, client.ErrNodeExists) {
+				return err
+			}
+			isInside, err := b.Inside(ctx)
+			if err == nil && !isInside {
+				err = b.c.DeleteSurely(ctx, b.own)
+			}
+			if isInside || err != nil {
 				return err
 			}
 		}

@@ -140,13 +140,9 @@ func (e *Election) observe(ctx context.Context) (leader Leader, w *client.Watch,
 			continue
 		}
 		path := paths.ChildOf(e.line.parent, line[0].Name)
-		err = client.Retry(ctx, func(ctx context.Context) error {
-			data, stat, watch, err := e.line.c.GetW(ctx, path)
-			leader, w = Leader{string(data), path, stat.Czxid}, watch
-			return err
-		})
-		if !errors.Is(err, client.ErrNoNode) {
-			return leader, w, err
+		id, stat, w, err := readW(ctx, e.line.c, path)
+		if w != nil || err != nil {
+			return Leader{string(id), path, stat.Czxid}, w, err
 		}
 	}
 }

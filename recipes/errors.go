@@ -38,11 +38,9 @@ func persist(ctx context.Context, f func(ctx context.Context) error) error {
 		if !errors.Is(err, client.ErrNotReadOnly) && !errors.Is(err, client.ErrQuotaExceeded) {
 			return err
 		}
-		timer := time.NewTimer(rand.N(limit))
 		select {
-		case <-timer.C:
+		case <-time.After(rand.N(limit)):
 		case <-ctx.Done():
-			timer.Stop()
 			return errors.Join(ctx.Err(), err)
 		}
 	}

@@ -2,11 +2,9 @@ package recipes
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/proto/paths"
@@ -38,14 +36,7 @@ func (g *Group) Join(ctx context.Context, name string, data []byte) (*Persistent
 	if name == "" || strings.Contains(name, "/") {
 		return nil, client.ErrBadArguments
 	}
-	n := NewPersistentNode(g.c, paths.ChildOf(g.path, name), data, g.options...)
-	if err := n.AwaitCreated(ctx); err != nil {
-		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-		_ = n.Close(leaving) // the znode ends with the session at the latest
-		return nil, err
-	}
-	return n, nil
+	return openNode(ctx, g.c, paths.ChildOf(g.path, name), data, g.options...)
 }
 
 // Member is one member of a group.
@@ -60,24 +51,15 @@ func (g *Group) Members(ctx context.Context) ([]Member, error) {
 	slices.Sort(names)
 	var members []Member
 	for _, name := range names {
+		n, err := read(ctx, g.c, paths.ChildOf(g.path, name))
 		if err != nil {
 			return nil, err
 		}
-		err = client.Retry(ctx, func(ctx context.Context) error {
-			data, _, err := g.c.Get(ctx, paths.ChildOf(g.path, name))
-			if err == nil {
-				members = append(members, Member{strings.Clone(name), data})
-			}
-			return err
-		})
-		if errors.Is(err, client.ErrNoNode) {
-			err = nil // the member left in between
+		if n.Exists { // it has not left in between
+			members = append(members, Member{strings.Clone(name), n.Data})
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return members, nil
+	return members, err
 }
 
 // Follow ranges over the list of members: the current one, then a new one whenever a member has come, has gone or has

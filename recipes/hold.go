@@ -128,15 +128,13 @@ func (h *Hold) attend(isRevoked bool, w *client.Watch) {
 		}
 		var data []byte
 		var stat client.Stat
-		err = client.Retry(h.ctx, func(ctx context.Context) (err error) {
-			data, stat, w, err = h.line.c.GetW(ctx, h.path)
-			return err
-		})
-		if err == nil && stat.Czxid != h.token {
-			w.Close() // the znode of another participant, after this hold's
+		data, stat, w, err = readW(h.ctx, h.line.c, h.path)
+		switch {
+		case err != nil:
+		case w == nil:
 			err = ErrLost
-		}
-		if errors.Is(err, client.ErrNoNode) {
+		case stat.Czxid != h.token:
+			w.Close() // the znode of another participant, after this hold's
 			err = ErrLost
 		}
 		if err != nil {
@@ -181,16 +179,12 @@ func (l *line) contenders(ctx context.Context) ([]Contender, error) {
 	}
 	var all []Contender
 	for _, p := range line {
-		path := paths.ChildOf(l.parent, p.Name)
-		err := client.Retry(ctx, func(ctx context.Context) error {
-			data, stat, err := l.c.Get(ctx, path)
-			if err == nil {
-				all = append(all, Contender{path, data, stat.Czxid})
-			}
-			return err
-		})
-		if err != nil && !errors.Is(err, client.ErrNoNode) {
+		n, err := read(ctx, l.c, paths.ChildOf(l.parent, p.Name))
+		if err != nil {
 			return nil, err
+		}
+		if n.Exists {
+			all = append(all, Contender{n.Path, n.Data, n.Stat.Czxid})
 		}
 	}
 	return all, nil

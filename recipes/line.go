@@ -20,17 +20,13 @@ type line struct {
 }
 
 // join adds a znode at the end and returns its path. Missing parents are created.
-func (l *line) join(ctx context.Context, marker string) (string, error) {
-	for {
-		path, err := l.c.CreateProtected(ctx, paths.ChildOf(l.parent, marker), l.data, client.EphemeralSequential,
+func (l *line) join(ctx context.Context, marker string) (path string, err error) {
+	err = l.below(ctx, l.c, l.parent, func() (err error) {
+		path, err = l.c.CreateProtected(ctx, paths.ChildOf(l.parent, marker), l.data, client.EphemeralSequential,
 			client.WithACL(l.acl...))
-		if !errors.Is(err, client.ErrNoNode) {
-			return path, err
-		}
-		if err := l.ensure(ctx, l.c, l.parent); err != nil {
-			return "", err
-		}
-	}
+		return err
+	})
+	return path, err
 }
 
 // leave deletes a znode of this session. The end of ctx does not stop it, and it succeeds if the session has
@@ -105,18 +101,23 @@ func awaitChange(ctx context.Context, c *client.Client, path string) error {
 }
 
 // watchOf sets a one-shot watch on a znode. It is nil if that does not exist.
-func watchOf(ctx context.Context, c *client.Client, path string) (w *client.Watch, err error) {
+func watchOf(ctx context.Context, c *client.Client, path string) (*client.Watch, error) {
+	_, _, w, err := readW(ctx, c, path)
+	return w, err
+}
+
+// readW reads a znode and sets a one-shot watch on it, which is nil if it does not exist.
+func readW(
+	ctx context.Context, c *client.Client, path string,
+) (data []byte, stat client.Stat, w *client.Watch, err error) {
 	err = client.Retry(ctx, func(ctx context.Context) (err error) {
-		_, _, w, err = c.GetW(ctx, path)
+		data, stat, w, err = c.GetW(ctx, path)
 		return err
 	})
-	if err == nil {
-		return w, nil
-	}
 	if errors.Is(err, client.ErrNoNode) {
 		err = nil
 	}
-	return nil, err
+	return data, stat, w, err
 }
 
 // awaitEvent waits for the event of a one-shot watch.

@@ -48,24 +48,21 @@ func (n *Names) Bind(ctx context.Context, name string, data []byte) error {
 		return err
 	}
 	return again(ctx, func(ctx context.Context) error {
-		_, err := k.change(ctx, func(old content) ([]byte, error) {
+		_, err := k.change(ctx, func(old client.Node) ([]byte, error) {
 			switch {
-			case !old.exists:
+			case !old.Exists:
 				return data, nil
-			case bytes.Equal(old.data, data):
-				return nil, errBound
+			case bytes.Equal(old.Data, data):
+				return nil, errStop
 			}
 			return nil, ErrBusy
 		})
-		if errors.Is(err, errBound) {
+		if errors.Is(err, errStop) {
 			return nil
 		}
 		return err
 	})
 }
-
-// errBound stops a Bind when nothing has to be done.
-var errBound = errors.New("recipes: name is bound already")
 
 // Rebind replaces the value of a name, or sets it. It may repeat the write after a lost connection.
 func (n *Names) Rebind(ctx context.Context, name string, data []byte) error {

@@ -71,18 +71,15 @@ func (n *Number[T]) Set(ctx context.Context, value T) error {
 	return err
 }
 
-// errDiffers stops a CompareAndSet.
-var errDiffers = errors.New("recipes: number differs")
-
 // CompareAndSet replaces the number if it is the expected one, and reports whether it was. Errors are those of Add.
 func (n *Number[T]) CompareAndSet(ctx context.Context, expected, value T) (bool, error) {
 	_, err := n.alter(ctx, func(now T) (T, error) {
 		if now != expected {
-			return 0, errDiffers
+			return 0, errStop
 		}
 		return value, nil
 	})
-	if errors.Is(err, errDiffers) {
+	if errors.Is(err, errStop) {
 		return false, nil
 	}
 	return err == nil, err
@@ -95,7 +92,7 @@ func (n *Number[T]) Follow(ctx context.Context) iter.Seq2[T, error] {
 		for node, err := range n.c.Follow(ctx, n.path) {
 			var value T
 			if err == nil {
-				value, err = n.decode(content{node.Data, node.Stat, node.Exists})
+				value, err = n.decode(node)
 			}
 			if !yield(value, err) || err != nil {
 				return
@@ -106,7 +103,7 @@ func (n *Number[T]) Follow(ctx context.Context) iter.Seq2[T, error] {
 
 // alter applies f to the current value until no other change came in between.
 func (n *Number[T]) alter(ctx context.Context, f func(T) (T, error)) (value T, err error) {
-	_, err = n.change(ctx, func(old content) ([]byte, error) {
+	_, err = n.change(ctx, func(old client.Node) ([]byte, error) {
 		if value, err = n.decode(old); err == nil {
 			value, err = f(value)
 		}
@@ -123,13 +120,13 @@ func (n *Number[T]) encode(value T) []byte {
 	return b
 }
 
-func (n *Number[T]) decode(now content) (value T, err error) {
-	if !now.exists {
+func (n *Number[T]) decode(now client.Node) (value T, err error) {
+	if !now.Exists {
 		return 0, nil
 	}
-	if len(now.data) != binary.Size(value) {
-		return 0, fmt.Errorf("%w: %s has %d bytes, want %d", ErrFormat, n.path, len(now.data), binary.Size(value))
+	if len(now.Data) != binary.Size(value) {
+		return 0, fmt.Errorf("%w: %s has %d bytes, want %d", ErrFormat, n.path, len(now.Data), binary.Size(value))
 	}
-	_, err = binary.Decode(now.data, binary.BigEndian, &value)
+	_, err = binary.Decode(now.Data, binary.BigEndian, &value)
 	return value, err
 }

@@ -48,6 +48,18 @@ func WithData(data []byte) Option {
 // leaders for a moment.
 func UntilExpiry() Option { return func(o *options) { o.isStrict = false } }
 
+// below runs an action that needs a parent, and runs it again with the parent if there is none.
+func (o *options) below(ctx context.Context, c *client.Client, parent string, f func() error) error {
+	for {
+		if err := f(); !errors.Is(err, client.ErrNoNode) {
+			return err
+		}
+		if err := o.ensure(ctx, c, parent); err != nil {
+			return err
+		}
+	}
+}
+
 // ensure creates a znode and its missing ancestors as containers, which the servers remove some time after their
 // last child. It succeeds if the znode exists.
 func (o *options) ensure(ctx context.Context, c *client.Client, path string) error {

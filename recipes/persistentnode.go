@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/proto/paths"
@@ -47,6 +48,20 @@ func NewPersistentNode(c *client.Client, path string, data []byte, options ...Op
 	}
 	go n.run(ctx)
 	return n
+}
+
+// openNode is NewPersistentNode that waits until the znode is created. If it fails there is no PersistentNode.
+func openNode(
+	ctx context.Context, c *client.Client, path string, data []byte, options ...Option,
+) (*PersistentNode, error) {
+	n := NewPersistentNode(c, path, data, options...)
+	if err := n.AwaitCreated(ctx); err != nil {
+		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = n.Close(leaving) // the znode ends with the session at the latest
+		return nil, err
+	}
+	return n, nil
 }
 
 // Path returns the path of the znode.

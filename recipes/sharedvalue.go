@@ -32,8 +32,8 @@ type Value struct {
 	Exists  bool        // false before the first change
 }
 
-func valueOf(now content) Value {
-	return Value{now.data, now.stat.Version, now.stat.Mzxid, now.exists}
+func valueOf(now client.Node) Value {
+	return Value{now.Data, now.Stat.Version, now.Stat.Mzxid, now.Exists}
 }
 
 // Get returns the value. A value that was never set does not exist.
@@ -61,19 +61,16 @@ func (v *SharedValue) Seed(ctx context.Context, data []byte) (Value, error) {
 	return v.Get(ctx)
 }
 
-// errChanged stops a TrySet.
-var errChanged = errors.New("recipes: value has changed")
-
 // TrySet replaces the value if it is still the seen one, and reports whether it was. It returns the new value, or else
 // the current one.
 func (v *SharedValue) TrySet(ctx context.Context, seen Value, data []byte) (now Value, isSet bool, err error) {
-	stat, err := v.change(ctx, func(old content) ([]byte, error) {
+	stat, err := v.change(ctx, func(old client.Node) ([]byte, error) {
 		if now = valueOf(old); now.Exists != seen.Exists || now.Version != seen.Version {
-			return nil, errChanged
+			return nil, errStop
 		}
 		return data, nil
 	})
-	if errors.Is(err, errChanged) {
+	if errors.Is(err, errStop) {
 		return now, false, nil
 	}
 	now, err = changed(data, stat, err)
@@ -84,7 +81,7 @@ func (v *SharedValue) TrySet(ctx context.Context, seen Value, data []byte) (now 
 // value. An error of f ends Update.
 func (v *SharedValue) Update(ctx context.Context, f func(old Value) ([]byte, error)) (Value, error) {
 	var data []byte
-	stat, err := v.change(ctx, func(old content) (_ []byte, err error) {
+	stat, err := v.change(ctx, func(old client.Node) (_ []byte, err error) {
 		data, err = f(valueOf(old))
 		return data, err
 	})
@@ -96,7 +93,7 @@ func changed(data []byte, stat client.Stat, err error) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	return valueOf(content{data, stat, true}), nil
+	return valueOf(client.Node{Data: data, Stat: stat, Exists: true}), nil
 }
 
 // Follow ranges over the values: the current one, then every later one that it sees. It may skip values in quick
@@ -104,7 +101,7 @@ func changed(data []byte, stat client.Stat, err error) (Value, error) {
 func (v *SharedValue) Follow(ctx context.Context) iter.Seq2[Value, error] {
 	return func(yield func(Value, error) bool) {
 		for node, err := range v.c.Follow(ctx, v.path) {
-			if !yield(valueOf(content{node.Data, node.Stat, node.Exists}), err) || err != nil {
+			if !yield(valueOf(node), err) || err != nil {
 				return
 			}
 		}

@@ -3,7 +3,6 @@ package recipes
 import (
 	"bytes"
 	"context"
-	"errors"
 
 	"github.com/seed94657493/warren/client"
 )
@@ -56,14 +55,10 @@ func (m *SimpleMutex) lock(ctx context.Context, isTry bool) (*Hold, error) {
 
 // Holder returns the holder of the lock, and false if there is none.
 func (m *SimpleMutex) Holder(ctx context.Context) (holder Contender, isHeld bool, err error) {
-	err = client.Retry(ctx, func(ctx context.Context) error {
-		data, stat, err := m.line.c.Get(ctx, m.path)
-		_, data, _ = bytes.Cut(data, []byte("\n"))
-		holder = Contender{m.path, data, stat.Czxid}
-		return err
-	})
-	if errors.Is(err, client.ErrNoNode) {
-		return Contender{}, false, nil
+	n, err := read(ctx, m.line.c, m.path)
+	if !n.Exists {
+		return Contender{}, false, err
 	}
-	return holder, err == nil, err
+	_, data, _ := bytes.Cut(n.Data, []byte("\n"))
+	return Contender{m.path, data, n.Stat.Czxid}, true, nil
 }
